@@ -1,0 +1,72 @@
+# A thin front over the CMake presets, for people who type `make`. It holds no rule of its own.
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+
+# The presets ask for Ninja; a machine without it falls back to CMake's other generator.
+GENERATOR := $(if $(shell command -v ninja),,-G "Unix Makefiles")
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+
+define need_cmake
+	@command -v cmake >/dev/null || { echo "cmake is missing: run tools/bootstrap"; exit 1; }
+	@command -v ninja >/dev/null || echo "ninja is missing (tools/bootstrap gets it): using make"
+endef
+
+define workflow
+	cmake --preset $(1) $(GENERATOR)
+	cmake --build build/$(1) -j $(JOBS)
+endef
+
+.PHONY: all demo test sanitize bench lint tidy install clean help bootstrap
+
+all:
+	$(need_cmake)
+	$(call workflow,dev)
+
+bootstrap:
+	tools/bootstrap
+
+demo: bootstrap
+	$(call workflow,dev)
+	tools/demo
+
+# The lint cases are among the CTest cases.
+test: bootstrap
+	$(call workflow,dev)
+	ctest --preset dev
+
+sanitize: bootstrap
+	$(call workflow,asan)
+	ctest --preset asan
+	$(call workflow,tsan)
+	ctest --preset tsan
+
+bench:
+	$(need_cmake)
+	$(call workflow,release)
+	bench/run
+
+lint: all
+	ctest --preset dev -L lint
+
+tidy: all
+	clang-tidy -p build/dev --quiet $(shell find src -name '*.c')
+
+install:
+	$(need_cmake)
+	$(call workflow,release)
+	DESTDIR=$(DESTDIR) cmake --install build/release --prefix $(PREFIX)
+
+clean:
+	rm -rf build
+
+help:
+	@echo "make            configure and build into build/dev"
+	@echo "make demo       build, then show what heddle does"
+	@echo "make test       get the packages, build, run every test and lint check"
+	@echo "make sanitize   the tests under ASan+UBSan, then under TSan"
+	@echo "make bench      build for release and measure"
+	@echo "make lint       format, includes, style, headers"
+	@echo "make tidy       clang-tidy over src (slow)"
+	@echo "make install    release build into PREFIX ($(PREFIX)), below DESTDIR"
+	@echo "make clean      remove build/"

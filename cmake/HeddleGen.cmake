@@ -1,0 +1,66 @@
+# Runs the generator over the specs and makes libraries of what comes out.
+#
+#   heddle_gen_headers   interface: whoever includes "gen/..." links it
+#   heddle_names         names of enum values, schemas
+#   heddle_put           calls into bytes      heddle_get   bytes into calls
+#   HEDDLE_GEN_DIR       where the files are; they are included as "gen/cuda_calls.h"
+
+set(HEDDLE_GEN_DIR ${PROJECT_BINARY_DIR}/gen/gen)
+file(GLOB heddle_gen_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/gen/*.py)
+set(heddle_gen_outputs)
+
+foreach(api cuda nvml)
+    file(GLOB spec_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/spec/${api}/*.py)
+    set(outputs)
+    foreach(file ${api}_abi.h ${api}_calls.h ${api}_calls.md
+                 ${api}_check_nvidia.c ${api}_check_ours.c
+                 ${api}_forward.c ${api}_front.c ${api}_front.h ${api}_get.c ${api}_info.c
+                 ${api}_names.c ${api}_names.h ${api}_null.c ${api}_procs.c ${api}_put.c
+                 ${api}_real.c ${api}_real.h ${api}_wire.h ${api}.exports)
+        list(APPEND outputs ${HEDDLE_GEN_DIR}/${file})
+    endforeach()
+    # The generator leaves unchanged files alone; the stamp tells ninja that it has run.
+    add_custom_command(
+        OUTPUT ${HEDDLE_GEN_DIR}/${api}.stamp
+        BYPRODUCTS ${outputs}
+        COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/gen/emit.py
+                --spec ${PROJECT_SOURCE_DIR}/spec/${api} --out ${HEDDLE_GEN_DIR}
+        COMMAND ${CMAKE_COMMAND} -E touch ${HEDDLE_GEN_DIR}/${api}.stamp
+        DEPENDS ${heddle_gen_sources} ${spec_files} ${PROJECT_SOURCE_DIR}/spec/${api}.ids
+        COMMENT "Generating ${api} code")
+    list(APPEND heddle_gen_outputs ${HEDDLE_GEN_DIR}/${api}.stamp)
+    set_source_files_properties(${outputs} PROPERTIES GENERATED TRUE)
+endforeach()
+
+add_custom_target(heddle_gen DEPENDS ${heddle_gen_outputs})
+add_library(heddle_gen_headers INTERFACE)
+add_dependencies(heddle_gen_headers heddle_gen)
+
+# A static library of generated files: heddle_gen_library(names cuda_names.c nvml_names.c LIBS ...)
+function(heddle_gen_library name)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LIBS")
+    list(TRANSFORM arg_UNPARSED_ARGUMENTS PREPEND ${HEDDLE_GEN_DIR}/ OUTPUT_VARIABLE files)
+    add_library(heddle_${name} STATIC ${files})
+    target_link_libraries(heddle_${name} PUBLIC heddle_flags heddle_gen_headers ${arg_LIBS})
+    add_dependencies(heddle_${name} heddle_gen)
+endfunction()
+
+heddle_gen_library(names cuda_names.c nvml_names.c)
+heddle_gen_library(put cuda_put.c nvml_put.c LIBS heddle_base)
+heddle_gen_library(get cuda_get.c nvml_get.c LIBS heddle_base)
+
+# The proof that the spec says what NVIDIA's headers say, wherever they are.
+add_library(heddle_check OBJECT
+    ${HEDDLE_GEN_DIR}/cuda_check_ours.c ${HEDDLE_GEN_DIR}/nvml_check_ours.c)
+target_link_libraries(heddle_check PRIVATE heddle_flags)
+add_dependencies(heddle_check heddle_gen)
+if(HEDDLE_CUDA_INCLUDE)
+    target_sources(heddle_check PRIVATE ${HEDDLE_GEN_DIR}/cuda_check_nvidia.c)
+    set_source_files_properties(${HEDDLE_GEN_DIR}/cuda_check_nvidia.c PROPERTIES
+        COMPILE_OPTIONS "-isystem;${HEDDLE_CUDA_INCLUDE};-Wno-deprecated-declarations")
+    if(EXISTS ${HEDDLE_CUDA_INCLUDE}/nvml.h)
+        target_sources(heddle_check PRIVATE ${HEDDLE_GEN_DIR}/nvml_check_nvidia.c)
+        set_source_files_properties(${HEDDLE_GEN_DIR}/nvml_check_nvidia.c PROPERTIES
+            COMPILE_OPTIONS "-isystem;${HEDDLE_CUDA_INCLUDE};-Wno-deprecated-declarations")
+    endif()
+endif()

@@ -1,0 +1,46 @@
+/* Time in nanoseconds: a clock that never goes back, a clock on the wall, sleeping. */
+#pragma once
+
+#include <errno.h>
+#include <stdint.h>
+#include <time.h>
+
+#define HED_NS_PER_S UINT64_C(1000000000)
+
+static inline uint64_t
+hed_clock_ns(clockid_t clock)
+{
+    struct timespec t;
+
+    clock_gettime(clock, &t);
+    return (uint64_t)t.tv_sec * HED_NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+/* CLOCK_MONOTONIC: for measuring and for timeouts. Comparable between processes of a machine. */
+static inline uint64_t
+hed_now_ns(void)
+{
+    return hed_clock_ns(CLOCK_MONOTONIC);
+}
+
+/* Since the epoch: for showing to people. May jump. */
+static inline uint64_t
+hed_wall_ns(void)
+{
+    return hed_clock_ns(CLOCK_REALTIME);
+}
+
+/* Sleeps at least that long, signals or not. Keeps errno. */
+static inline void
+hed_sleep_ns(uint64_t ns)
+{
+    const uint64_t end = hed_now_ns() + ns;
+    const struct timespec t = {
+        .tv_sec = (time_t)(end / HED_NS_PER_S),
+        .tv_nsec = (long)(end % HED_NS_PER_S),
+    };
+
+    /* To a point in time, not for a duration, so that signals do not add up. */
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
+        ;
+}

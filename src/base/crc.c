@@ -1,0 +1,59 @@
+/* CRC-32, eight bytes a step (slicing-by-8). */
+#include "base/crc.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#define POLYNOMIAL UINT32_C(0xedb88320)
+
+/* table[k][b]: the CRC of byte b followed by k zero bytes. Constant once made. */
+static uint32_t table[8][256];
+static pthread_once_t table_once = PTHREAD_ONCE_INIT;
+
+static void
+make_table(void)
+{
+    for (uint32_t b = 0; b < 256; b++) {
+        uint32_t crc = b;
+
+        for (int bit = 0; bit < 8; bit++)
+            crc = (crc >> 1) ^ (crc & 1 ? POLYNOMIAL : 0);
+        table[0][b] = crc;
+    }
+    for (uint32_t b = 0; b < 256; b++) {
+        for (int k = 1; k < 8; k++)
+            table[k][b] = (table[k - 1][b] >> 8) ^ table[0][table[k - 1][b] & 0xff];
+    }
+}
+
+static uint32_t
+load32(const unsigned char *p)
+{
+    uint32_t v;
+
+    memcpy(&v, p, sizeof(v));
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    v = __builtin_bswap32(v);
+#endif
+    return v;
+}
+
+uint32_t
+hed_crc32(uint32_t crc, const void *p, size_t n)
+{
+    const unsigned char *s = p;
+
+    pthread_once(&table_once, make_table);
+    crc = ~crc;
+    for (; n >= 8; s += 8, n -= 8) {
+        const uint32_t low = load32(s) ^ crc;
+        const uint32_t high = load32(s + 4);
+
+        crc = table[7][low & 0xff] ^ table[6][(low >> 8) & 0xff] ^ table[5][(low >> 16) & 0xff] ^
+              table[4][low >> 24] ^ table[3][high & 0xff] ^ table[2][(high >> 8) & 0xff] ^
+              table[1][(high >> 16) & 0xff] ^ table[0][high >> 24];
+    }
+    for (; n > 0; s++, n--)
+        crc = (crc >> 8) ^ table[0][(crc ^ *s) & 0xff];
+    return ~crc;
+}

@@ -1,0 +1,172 @@
+/* Bytes out and in: the primitives under the wire and the trace (docs/trace-format.md).
+ *
+ * An encoder writes into a fixed piece of memory, a decoder reads from one; each holds one sticky
+ * error that is looked at once, at the end. Little-endian, unaligned. This file knows no call and
+ * no record: generated code (gen/emit_wire.py) does.
+ *
+ * Invariants:
+ * 1. at never passes end; after an error nothing is written or handed out any more.
+ * 2. What a decoder allocates comes out of its arena, whose ceiling bounds it; a count is believed
+ *    only as far as bytes are there for it.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/err.h"
+
+struct hed_arena;
+
+#define HED_PACK_NULL32 UINT32_MAX /* as a count: the pointer was NULL */
+#define HED_PACK_NULL64 UINT64_MAX
+
+struct hed_enc {
+    uint8_t *at;        /* next byte to write */
+    uint8_t *end;       /* one past the last */
+    uint32_t max_items; /* longest array kept whole; longer ones are cut */
+    uint32_t max_bytes; /* bytes of bulk data kept */
+    uint32_t max_text;  /* bytes of a string kept */
+    int err;            /* 0 or HED_ELIMIT */
+};
+
+struct hed_dec {
+    const uint8_t *at;
+    const uint8_t *end;
+    struct hed_arena *arena; /* for pointers in what is decoded */
+    int err;                 /* 0, HED_ETRUNC, HED_EFORMAT, HED_ELIMIT, HED_ENOMEM */
+};
+
+/* An encoder over memory that keeps everything whole. */
+static inline struct hed_enc
+hed_enc_over(void *p, size_t n)
+{
+    return (struct hed_enc){p, (uint8_t *)p + n, UINT32_MAX - 1, UINT32_MAX - 1, UINT32_MAX - 1, 0};
+}
+
+static inline struct hed_dec
+hed_dec_over(const void *p, size_t n, struct hed_arena *arena)
+{
+    return (struct hed_dec){p, (const uint8_t *)p + n, arena, 0};
+}
+
+/* ---- put ------------------------------------------------------------------------------------- */
+
+static inline void
+hed_put_raw(struct hed_enc *e, const void *p, size_t n)
+{
+    if (__builtin_expect((size_t)(e->end - e->at) < n, 0)) {
+        e->err = HED_ELIMIT;
+        e->end = e->at;
+        return;
+    }
+    memcpy(e->at, p, n);
+    e->at += n;
+}
+
+#define HED_PACK_PUT(name, type)                                 \
+    static inline void hed_put_##name(struct hed_enc *e, type v) \
+    {                                                            \
+        hed_put_raw(e, &v, sizeof v);                            \
+    }
+
+HED_PACK_PUT(u8, uint8_t)
+HED_PACK_PUT(u16, uint16_t)
+HED_PACK_PUT(u32, uint32_t)
+HED_PACK_PUT(u64, uint64_t)
+HED_PACK_PUT(f32, float)
+HED_PACK_PUT(f64, double)
+
+/* Room for n bytes, to be filled by hed_store_*; NULL and the error when there is none. */
+static inline uint8_t *
+hed_put_space(struct hed_enc *e, size_t n)
+{
+    uint8_t *p = e->at;
+
+    if (__builtin_expect((size_t)(e->end - p) < n, 0)) {
+        e->err = HED_ELIMIT;
+        e->end = p;
+        return NULL;
+    }
+    e->at = p + n;
+    return p;
+}
+
+#define HED_PACK_STORE(name, type)                          \
+    static inline void hed_store_##name(uint8_t *p, type v) \
+    {                                                       \
+        memcpy(p, &v, sizeof v);                            \
+    }
+
+HED_PACK_STORE(u8, uint8_t)
+HED_PACK_STORE(u16, uint16_t)
+HED_PACK_STORE(u32, uint32_t)
+HED_PACK_STORE(u64, uint64_t)
+HED_PACK_STORE(f32, float)
+HED_PACK_STORE(f64, double)
+
+/* The head of an array of count items at p; how many of them the caller is to put. */
+uint32_t hed_put_items(struct hed_enc *e, const void *p, uint64_t count);
+
+/* Bulk data; p may be NULL. */
+void hed_put_bulk(struct hed_enc *e, const void *p, uint64_t count);
+
+/* A string; s may be NULL. textbuf: at most count characters are looked at. */
+void hed_put_text(struct hed_enc *e, const char *s);
+void hed_put_textbuf(struct hed_enc *e, const char *s, uint64_t count);
+
+/* ---- get ------------------------------------------------------------------------------------- */
+
+/* Fills p, with zeros after an error. */
+static inline void
+hed_get_raw(struct hed_dec *d, void *p, size_t n)
+{
+    if (__builtin_expect((size_t)(d->end - d->at) < n, 0)) {
+        d->err = d->err ? d->err : HED_ETRUNC;
+        d->at = d->end;
+        memset(p, 0, n);
+        return;
+    }
+    memcpy(p, d->at, n);
+    d->at += n;
+}
+
+#define HED_PACK_GET(name, type)                         \
+    static inline type hed_get_##name(struct hed_dec *d) \
+    {                                                    \
+        type v;                                          \
+                                                         \
+        hed_get_raw(d, &v, sizeof v);                    \
+        return v;                                        \
+    }
+
+HED_PACK_GET(u8, uint8_t)
+HED_PACK_GET(u16, uint16_t)
+HED_PACK_GET(u32, uint32_t)
+HED_PACK_GET(u64, uint64_t)
+HED_PACK_GET(f32, float)
+HED_PACK_GET(f64, double)
+
+/* n bytes where they lie, or NULL (and the error) when they are not there. */
+const uint8_t *hed_get_span(struct hed_dec *d, size_t n);
+
+/* Cleared room for count things of a size, from the arena; NULL and the error if refused. */
+void *hed_get_room(struct hed_dec *d, uint64_t count, size_t size);
+
+/* The head of an array: room for its items, of which the caller gets *n. Only whole arrays are
+ * taken: one that was cut when it was put is HED_EFORMAT. NULL for NULL, with *n 0.
+ */
+void *hed_get_items(struct hed_dec *d, size_t size, uint32_t *n);
+
+/* The same into the caller's own array of `room` items: how many to get. */
+uint32_t hed_get_count_into(struct hed_dec *d, uint64_t room);
+
+/* Bulk data and strings, in the arena. The string ends in 0. */
+void *hed_get_bulk(struct hed_dec *d);
+char *hed_get_text(struct hed_dec *d);
+
+/* The same into the caller's memory. */
+void hed_get_bulk_into(struct hed_dec *d, void *p, uint64_t room);
+void hed_get_text_into(struct hed_dec *d, char *s, uint64_t room);

@@ -1,0 +1,34 @@
+/* Text: reading numbers, copying, trimming, escaping. No locale has a say in any of it. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct hed_buf;
+
+/* The parsers take the whole string, no sign and no blanks: HED_EINVAL for what they cannot read,
+ * HED_ERANGE for what does not fit. *out is untouched on failure.
+ */
+
+/* Decimal ("010" is ten) or, with 0x, hexadecimal. */
+int hed_parse_u64(const char *s, uint64_t *out);
+
+/* Bytes: "4096", "512k", "1.5M", "20G", "2T", any case, and "MB" or "MiB" for "M". Units are
+ * powers of 1024. A fraction needs a unit, has at most 18 digits, and is rounded down to a byte.
+ */
+int hed_parse_size(const char *s, uint64_t *out);
+
+/* on/off, true/false, yes/no, 1/0, in any case. */
+int hed_parse_bool(const char *s, bool *out);
+
+/* Copies src to dst[size], cut to fit and terminated unless size is 0. Did all of it fit? */
+bool hed_str_copy(char *dst, size_t size, const char *src);
+
+/* Cuts blanks off the end of s, in place, and returns where the first other character is. */
+char *hed_str_trim(char *s);
+
+/* Appends n bytes as the inside of a JSON string: quotes, backslashes and control characters
+ * escaped, valid UTF-8 as it is, and U+FFFD for each byte that is no part of any.
+ */
+void hed_str_escape(struct hed_buf *b, const char *s, size_t n);

@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""Checks that arrows between the rooms of src/ go down only.
+
+The table below is the rule; changing it takes an ADR. Ours are included from the root of src/
+("core/layer.h"), generated headers as "gen/...". System headers are free, except the few of which
+only one room may know. Tests and benchmarks may include anything and are not looked at.
+
+    check_includes.py [FILE...]     all of src/ without FILEs
+"""
+
+import fnmatch
+import os
+import re
+import sys
+
+# room: the rooms it may include, besides itself. A room is a folder of src/; layers and backends
+# are a room each. The longest matching pattern counts.
+TABLE = {
+    "base": "",
+    "core": "base gen",
+    "driver": "core base gen fatbin",
+    "fatbin": "base",
+    "wire": "base gen",
+    "trace": "base gen",
+    "ptx": "base",
+    "layers/*": "core base gen",
+    "layers/trace": "core base gen trace",
+    "backends/*": "core base gen",
+    "backends/remote": "core base gen wire driver",
+    "backends/cpu": "core base gen ptx driver fatbin",
+    "front": "core base gen",
+    "cudart": "base gen",
+    "server": "core wire base dash",
+    "dash": "base core",
+    "cli": "base core gen wire trace",
+}
+
+# The only file outside of the rooms; it may include everything.
+REGISTRY = "src/registry.c"
+
+# The public header, in include/; core implements it.
+PUBLIC = "heddle.h"
+
+# <header>: the files that may include it.
+SYSTEM = {
+    "llvm-c/*": "src/ptx/lower*.[ch] src/ptx/jit.c",
+    "openssl/*": "src/wire/tls.c",
+    # heddle builds without a CUDA toolkit: src/abi has the types.
+    "cuda.h": "",
+    "cuda_runtime*.h": "",
+    "nvml.h": "",
+}
+
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
+COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+EXTENSIONS = (".c", ".h", ".inc", ".S")
+
+
+def room_of(path):
+    """The room of a path below src/, or None for a file right in src/."""
+    parts = path.split("/")
+    if parts[0] in ("layers", "backends") and len(parts) > 2:
+        return "/".join(parts[:2])
+    return parts[0] if len(parts) > 1 else None
+
+
+def allowed_rooms(room):
+    """What the table lets a room include; None if the table does not know the room."""
+    patterns = [p for p in TABLE if fnmatch.fnmatchcase(room, p)]
+    return TABLE[max(patterns, key=lambda p: (p == room, len(p)))].split() if patterns else None
+
+
+def blank_comments(text):
+    return COMMENT.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), text)
+
+
+def check_ours(path, name):
+    """What is wrong with `#include "name"` in path; None if nothing is."""
+    if path == REGISTRY or (name == PUBLIC and path.startswith("src/core/")):
+        return None
+    room, target = room_of(path[len("src/"):]), room_of(name)
+    if room is None:
+        return "only registry.c lies outside of the rooms"
+    allowed = allowed_rooms(room)
+    if allowed is None:
+        return f'the table does not know the room "{room}"'
+    if target is None or name.startswith("."):
+        return f'"{name}" is not written from the root of src/'
+    if target != room and target not in allowed:
+        return f'{room} may not include "{name}" (only: {" ".join(allowed) or "itself"})'
+    return None
+
+
+def check_system(path, name):
+    for pattern, files in SYSTEM.items():
+        if fnmatch.fnmatchcase(name, pattern):
+            if not any(fnmatch.fnmatchcase(path, f) for f in files.split()):
+                return f'<{name}> may be included by {files or "nobody in src/"} only'
+    return None
+
+
+def check_text(path, text):
+    """The complaints about one file, as (line, message)."""
+    found = []
+    text = blank_comments(text)
+    for match in INCLUDE.finditer(text):
+        ours, system = match.groups()
+        message = check_ours(path, ours) if ours else check_system(path, system)
+        if message:
+            found.append((text.count("\n", 0, match.start()) + 1, message))
+    return found
+
+
+def all_files(root):
+    for folder, _, names in os.walk(os.path.join(root, "src")):
+        for name in sorted(names):
+            yield os.path.relpath(os.path.join(folder, name), root)
+
+
+def main(args):
+    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    bad = 0
+    for path in args or all_files(root):
+        full = os.path.join(root, path)
+        if not path.startswith("src/") or not path.endswith(EXTENSIONS) or not os.path.exists(full):
+            continue
+        with open(full, encoding="utf-8", errors="replace") as f:
+            text = f.read()
+        for line, message in check_text(path, text):
+            print(f"{path}:{line}: {message}")
+            bad += 1
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

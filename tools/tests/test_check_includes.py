@@ -1,0 +1,54 @@
+"""Tests of tools/check_includes.py."""
+
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import check_includes  # noqa: E402
+
+
+def complaints(path, *lines):
+    return [line for line, _ in check_includes.check_text(path, "\n".join(lines))]
+
+
+class IncludeTable(unittest.TestCase):
+    def test_own_room_system_and_lower_rooms_are_fine(self):
+        self.assertEqual(complaints("src/core/layer.c", '#include "core/layer.h"',
+                                    "#include <stdio.h>", '#include "base/err.h"',
+                                    '#include "gen/cuda_calls.h"'), [])
+
+    def test_upward_arrow_is_found_with_its_line(self):
+        self.assertEqual(complaints("src/base/log.c", "", '#  include "core/layer.h"'), [2])
+
+    def test_layers_may_not_know_each_other(self):
+        self.assertEqual(complaints("src/layers/quota/quota.c", '#include "layers/sched/sched.h"',
+                                    '#include "layers/quota/quota.h"'), [1])
+
+    def test_only_the_trace_layer_knows_the_trace(self):
+        self.assertEqual(complaints("src/layers/trace/layer.c", '#include "trace/file.h"'), [])
+        self.assertEqual(complaints("src/layers/quota/quota.c", '#include "trace/file.h"'), [1])
+
+    def test_backends_have_their_own_rows(self):
+        self.assertEqual(complaints("src/backends/remote/a.c", '#include "wire/conn.h"'), [])
+        self.assertEqual(complaints("src/backends/gpu/a.c", '#include "wire/conn.h"'), [1])
+
+    def test_registry_may_include_everything(self):
+        self.assertEqual(complaints("src/registry.c", '#include "layers/quota/quota.h"'), [])
+
+    def test_unknown_room_and_bare_name_are_refused(self):
+        self.assertEqual(complaints("src/common/a.c", '#include "base/err.h"'), [1])
+        self.assertEqual(complaints("src/base/err.c", '#include "err.h"',
+                                    '#include "../base/err.h"'), [1, 2])
+
+    def test_fenced_libraries(self):
+        self.assertEqual(complaints("src/ptx/lower_mem.c", "#include <llvm-c/Core.h>"), [])
+        self.assertEqual(complaints("src/ptx/parse.c", "#include <llvm-c/Core.h>"), [1])
+        self.assertEqual(complaints("src/abi/cuda_abi.h", "#include <cuda.h>"), [1])
+
+    def test_comments_do_not_count(self):
+        self.assertEqual(complaints("src/base/err.c", "/*", '#include "core/layer.h"', "*/"), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
