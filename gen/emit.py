@@ -1,0 +1,52 @@
+"""Runs emitters over a spec: `python3 gen/emit.py --spec spec/cuda --out DIR [--only calls,wire]`.
+
+A file whose content did not change keeps its time stamp, so that nothing is compiled in vain.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from gen import (emit_abi, emit_calls, emit_check, emit_doc, emit_forward, emit_front,  # noqa: E402
+                 emit_null, emit_print, emit_real, emit_wire)
+from gen.model import SpecError, load  # noqa: E402
+
+EMITTERS = {
+    "abi": emit_abi, "calls": emit_calls, "forward": emit_forward, "front": emit_front,
+    "wire": emit_wire, "print": emit_print, "check": emit_check, "doc": emit_doc,
+    "real": emit_real, "null": emit_null,
+}
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    p.add_argument("--spec", required=True)
+    p.add_argument("--ids", help="file of wire numbers (default: beside the spec)")
+    p.add_argument("--out", required=True)
+    p.add_argument("--only", help="comma-separated emitters (default: all)")
+    args = p.parse_args()
+    names = args.only.split(",") if args.only else list(EMITTERS)
+    unknown = [n for n in names if n not in EMITTERS]
+    if unknown:
+        p.error(f"no emitter '{unknown[0]}'; there are {', '.join(EMITTERS)}")
+    try:
+        spec = load(args.spec, args.ids)
+        files = {}
+        for n in names:
+            files.update(EMITTERS[n].emit(spec))
+    except SpecError as e:
+        print(e, file=sys.stderr)
+        return 1
+    out = Path(args.out)
+    out.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        path = out / name
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

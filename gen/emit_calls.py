@@ -1,0 +1,62 @@
+"""emit_calls: ids, argument structs, operation tables and call descriptions (`<api>_calls.h`)."""
+
+from gen.writer import Writer, declare
+
+
+def emit(spec):
+    api, result = spec.name, spec.result.name
+    calls = sorted(spec.calls, key=lambda c: c.id)
+    w = Writer(f"The calls of the {api} API: numbers, arguments, operations.")
+    w("#pragma once")
+    w()
+    w("#include <stdbool.h>")
+    w("#include <stdint.h>")
+    w()
+    w(f'#include "gen/{api}_abi.h"')
+    w()
+    w("struct hed_layer;")
+    w()
+    with w.block(f"enum hed_{api}_call"):
+        for c in calls:
+            w(f"HED_{c.name} = {c.id},")
+        w(f"HED_{api.upper()}_CALLS = {calls[-1].id + 1}, /* one more than the largest */")
+    w.lines[-1] += ";"
+    w()
+    for c in spec.calls:
+        with w.block(f"struct hed_{c.name}"):
+            for a in c.args:
+                w(declare(a.c, a.name) + ";")
+            if c.ptds is not None:
+                w("bool ptds; /* called by its per-thread-default-stream name */")
+            elif not c.args:
+                w("char none; /* it takes no arguments */")
+        w.lines[-1] += ";"
+        w()
+    w("/* What a layer may override. Entry i of the table, counted from 0, is call i + 1. */")
+    with w.block(f"struct hed_{api}_ops"):
+        for c in calls:
+            w(f"{result} (*{c.name})(struct hed_layer *self, struct hed_{c.name} *a);")
+    w.lines[-1] += ";"
+    return {f"{api}_calls.h": w.text(), f"{api}_info.c": _info(spec, calls)}
+
+
+def _info(spec, calls):
+    api = spec.name
+    w = Writer(f"What is known of every {api} call without its arguments.")
+    w('#include "core/call.h"')
+    w()
+    w("#include <stddef.h>")
+    w()
+    w(f'#include "gen/{api}_calls.h"')
+    w()
+    w(f"const struct hed_call_info hed_{api}_info[HED_{api.upper()}_CALLS] = {{")
+    for c in calls:
+        flags = [f for f, on in (("HED_CALL_BLOCKS", c.blocks), ("HED_CALL_PREDICT", c.predict),
+                                 ("HED_CALL_BY_HAND", c.by_hand or any(a.by_hand for a in c.args)),
+                                 ("HED_CALL_INOUT", any(a.dir == "inout" for a in c.args))) if on]
+        stream = f"offsetof(struct hed_{c.name}, {c.stream.name})" if c.stream else "-1"
+        ptds = f"offsetof(struct hed_{c.name}, ptds)" if c.ptds is not None else "-1"
+        w(f'    [HED_{c.name}] = {{"{c.name}", "{c.suffix}", {" | ".join(flags) or 0},')
+        w(f"        HED_AFTER_{c.after.upper()}, {stream}, {ptds}, sizeof(struct hed_{c.name})}},")
+    w("};")
+    return w.text()

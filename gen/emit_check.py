@@ -1,0 +1,54 @@
+"""emit_check: the proof that our types, values and prototypes equal NVIDIA's.
+
+Two files state the same numbers: one is compiled against NVIDIA's header, one against ours.
+"""
+
+from gen.model import Record
+from gen.writer import Writer, prototype
+
+
+def emit(spec):
+    theirs = Writer(f"Compiles only if NVIDIA's {spec.name} headers say what our spec says.")
+    theirs("#define __CUDA_API_VERSION_INTERNAL")
+    theirs("#define NVML_NO_UNVERSIONED_FUNC_DEFS")
+    for h in spec.headers:
+        theirs(f"#include <{h}>")
+    theirs("#include <stddef.h>")
+    theirs()
+    for c in spec.calls:
+        if c.name in UNDECLARED:
+            theirs(f"/* {c.name}: no public header declares it. */")
+            continue
+        for name, _, _ in c.variants:
+            theirs(f"_Static_assert(__builtin_types_compatible_p(__typeof__({name}),")
+            theirs(f'    {spec.result.name}{prototype(c)}), "{name}");')
+    ours = Writer(f"Compiles only if our {spec.name} header is what our spec says.")
+    ours(f'#include "gen/{spec.name}_abi.h"')
+    ours()
+    for w in (theirs, ours):
+        _values(w, spec)
+    return {f"{spec.name}_check_nvidia.c": theirs.text(), f"{spec.name}_check_ours.c": ours.text()}
+
+
+UNDECLARED = {"nvmlInternalGetExportTable"}
+
+
+def _values(w, spec):
+    w()
+    for e in spec.enums:
+        for name, value in e.values.items():
+            w(f'_Static_assert((int){name} == {value}, "{name}");')
+    for r in spec.records:
+        w(f'_Static_assert(sizeof({r.name}) == {r.size}, "size of {r.name}");')
+        w(f'_Static_assert(_Alignof({r.name}) == {r.align}, "alignment of {r.name}");')
+        for path, offset in _offsets(r, "", 0):
+            w(f'_Static_assert(offsetof({r.name}, {path}) == {offset}, "{r.name}.{path}");')
+
+
+def _offsets(r, prefix, base):
+    for f in r.fields:
+        if f.name:
+            yield prefix + f.name, base + f.offset
+        if isinstance(f.type, Record) and f.type.name is None and f.n is None:
+            inner = prefix + f.name + "." if f.name else prefix
+            yield from _offsets(f.type, inner, base + f.offset)

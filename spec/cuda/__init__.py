@@ -1,0 +1,5 @@
+"""The CUDA 13.0 driver API. The files are executed in this order, in one name space
+(gen/model.py)."""
+
+FILES = ["core", "device", "context", "module", "memory", "copy", "array",
+         "stream", "launch", "graph", "external", "flags"]
