@@ -1,0 +1,41 @@
+/* What is known of a call without its arguments. The tables are generated from the spec. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum hed_api { HED_API_CUDA, HED_API_NVML, HED_API_COUNT };
+
+enum hed_call_flags {
+    HED_CALL_BLOCKS = 1,  /* may wait for the device */
+    HED_CALL_PREDICT = 2, /* outputs can be known without asking the device's side */
+    HED_CALL_BY_HAND = 4, /* has a pointer whose target only hand-written code can follow */
+    HED_CALL_INOUT = 8,   /* overwrites something the caller put in */
+};
+
+/* What a call may not overtake. */
+enum hed_call_after {
+    HED_AFTER_ALL,    /* anything queued by this client */
+    HED_AFTER_STREAM, /* anything queued on its stream */
+    HED_AFTER_NONE,   /* nothing: a pure question */
+};
+
+struct hed_call_info {
+    const char *name;   /* cuMemcpyHtoD_v2 */
+    const char *suffix; /* of its per-thread-default-stream variant; "" if there is none */
+    uint32_t flags;     /* enum hed_call_flags */
+    enum hed_call_after after;
+    int stream;  /* offset of the stream in the argument struct; -1: it has none */
+    int ptds;    /* offset of the bool that says which variant was called; -1 */
+    size_t size; /* of the argument struct */
+};
+
+/* By call number; entry 0 is empty. */
+extern const struct hed_call_info hed_cuda_info[];
+extern const struct hed_call_info hed_nvml_info[];
+
+/* The description of a call, or NULL for a number that is none. */
+const struct hed_call_info *hed_call_info(enum hed_api api, uint32_t id);
+
+/* The number of a call by its exact name, 0 if there is none. A search: not for the hot path. */
+uint32_t hed_call_find(enum hed_api api, const char *name);

@@ -1,0 +1,318 @@
+/* Reading the settings of core/config.h. */
+#include "core/config.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/str.h"
+
+#define ENV_PREFIX "HEDDLE_"
+#define KEY_MAX 64
+
+enum kind { KIND_TEXT, KIND_SIZE, KIND_NUMBER, KIND_WORD };
+
+struct setting {
+    enum kind kind;
+    const char *key;
+    const char *value; /* default */
+    const char *help;
+    size_t offset;
+    size_t size;
+};
+
+static const struct setting settings[] = {
+#define SETTING(kind, key, value, help) \
+    {KIND_##kind,                       \
+     #key,                              \
+     value,                             \
+     help,                              \
+     offsetof(struct hed_config, key),  \
+     sizeof((struct hed_config *)0)->key},
+    HED_SETTINGS(SETTING)
+#undef SETTING
+};
+
+#define SETTING_COUNT (sizeof settings / sizeof *settings)
+
+/* What the values of some settings are held to. */
+static const struct {
+    const char *key;
+    uint64_t low, high;
+} ranges[] = {
+    {"trace_buffer", 64u << 10, 16u << 20},
+    {"trace_data", 0, 1u << 20},
+    {"trace_owner", 0, INT32_MAX},
+};
+
+static const struct {
+    const char *key;
+    const char *words[4];
+} choices[] = {
+    {"trace_full", {"block", "drop"}},
+    {"export_tables", {"pass", "count"}},
+};
+
+static const struct setting *
+find(const char *key)
+{
+    for (size_t i = 0; i < SETTING_COUNT; i++)
+        if (strcmp(settings[i].key, key) == 0)
+            return &settings[i];
+    return NULL;
+}
+
+bool
+hed_config_describe(size_t i, const char **key, const char **value, const char **help)
+{
+    if (i >= SETTING_COUNT)
+        return false;
+    *key = settings[i].key;
+    *value = settings[i].value;
+    *help = settings[i].help;
+    return true;
+}
+
+static int
+set_number(struct hed_config *c, const struct setting *s, const char *value, struct hed_why *why)
+{
+    uint64_t n;
+    const int err = s->kind == KIND_SIZE ? hed_parse_size(value, &n) : hed_parse_u64(value, &n);
+
+    if (err) {
+        hed_why_set(why, "%s: '%s' is not a %s", s->key, value,
+                    s->kind == KIND_SIZE ? "size such as 64k or 1M" : "number");
+        return err;
+    }
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+        if (strcmp(ranges[i].key, s->key) != 0 || (n >= ranges[i].low && n <= ranges[i].high))
+            continue;
+        hed_why_set(why, "%s: %s is not between %llu and %llu", s->key, value,
+                    (unsigned long long)ranges[i].low, (unsigned long long)ranges[i].high);
+        return HED_ERANGE;
+    }
+    memcpy((char *)c + s->offset, &n, sizeof n);
+    return 0;
+}
+
+static int
+set_text(struct hed_config *c, const struct setting *s, const char *value, struct hed_why *why)
+{
+    if (strlen(value) >= s->size && s->kind == KIND_TEXT) {
+        hed_why_set(why, "%s: longer than %zu characters", s->key, s->size - 1);
+        return HED_ELIMIT;
+    }
+    for (size_t i = 0; s->kind == KIND_WORD && i < sizeof choices / sizeof *choices; i++) {
+        const char *const *w = choices[i].words;
+
+        if (strcmp(choices[i].key, s->key) != 0)
+            continue;
+        while (*w && strcmp(*w, value) != 0)
+            w++;
+        if (!*w) {
+            hed_why_set(why, "%s: '%.64s' is neither %s nor %s", s->key, value, choices[i].words[0],
+                        choices[i].words[1]);
+            return HED_EINVAL;
+        }
+    }
+    (void)hed_str_copy((char *)c + s->offset, s->size, value);
+    return 0;
+}
+
+int
+hed_config_set(struct hed_config *c, const char *key, const char *value, struct hed_why *why)
+{
+    const struct setting *s = find(key);
+
+    if (!s) {
+        hed_why_set(why, "there is no setting '%.64s'", key);
+        return HED_ENOTFOUND;
+    }
+    return s->kind == KIND_TEXT || s->kind == KIND_WORD ? set_text(c, s, value, why)
+                                                        : set_number(c, s, value, why);
+}
+
+void
+hed_config_init(struct hed_config *c)
+{
+    memset(c, 0, sizeof *c);
+    for (size_t i = 0; i < SETTING_COUNT; i++)
+        if (hed_config_set(c, settings[i].key, settings[i].value, NULL))
+            hed_bug("the default of %s is refused", settings[i].key);
+}
+
+/* One line of a file, without its newline; changed in place. */
+static int
+parse_line(struct hed_config *c, char *line, struct hed_why *why)
+{
+    char *key = hed_str_trim(line);
+
+    if (*key == 0 || *key == '#')
+        return 0;
+
+    char *equals = strchr(key, '=');
+
+    if (!equals) {
+        hed_why_set(why, "expected 'key = value', found '%.64s'", key);
+        return HED_EFORMAT;
+    }
+    *equals = 0;
+    return hed_config_set(c, hed_str_trim(key), hed_str_trim(equals + 1), why);
+}
+
+int
+hed_config_parse(struct hed_config *c, const char *text, size_t size, const char *name,
+                 struct hed_why *why)
+{
+    char line[HED_CONFIG_TEXT_MAX + KEY_MAX];
+    const char *end = text + size;
+
+    for (unsigned number = 1; text < end; number++) {
+        const char *newline = memchr(text, '\n', (size_t)(end - text));
+        const size_t length = (size_t)((newline ? newline : end) - text);
+        struct hed_why reason = {""};
+        int err = HED_ELIMIT;
+
+        if (length >= sizeof line) {
+            hed_why_set(&reason, "the line is too long");
+        } else if (memchr(text, 0, length)) {
+            err = HED_EFORMAT;
+            hed_why_set(&reason, "there is a zero byte in the line");
+        } else {
+            memcpy(line, text, length);
+            line[length] = 0;
+            err = parse_line(c, line, &reason);
+        }
+        if (err) {
+            hed_why_set(why, "%s:%u: %s", name, number, reason.text);
+            return err;
+        }
+        text += length + (newline ? 1 : 0);
+    }
+    return 0;
+}
+
+static const char *
+env_get(char *const *env, const char *name)
+{
+    const size_t n = strlen(name);
+
+    for (; env && *env; env++)
+        if (strncmp(*env, name, n) == 0 && (*env)[n] == '=')
+            return *env + n + 1;
+    return NULL;
+}
+
+/* Reads a whole file of at most HED_CONFIG_FILE_MAX bytes. */
+static int
+read_file(const char *path, char **text, size_t *size, struct hed_why *why)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    size_t n = 0;
+    ssize_t got = 1;
+
+    if (fd < 0) {
+        hed_why_set(why, "%s: %s", path, strerror(errno));
+        return hed_err_from_errno(errno);
+    }
+    *text = malloc(HED_CONFIG_FILE_MAX + 1);
+    while (*text && got > 0 && n <= HED_CONFIG_FILE_MAX) {
+        got = read(fd, *text + n, HED_CONFIG_FILE_MAX + 1 - n);
+        if (got < 0 && errno == EINTR)
+            got = 1;
+        else if (got > 0)
+            n += (size_t)got;
+    }
+
+    const int err = !*text                    ? HED_ENOMEM
+                    : got < 0                 ? hed_err_from_errno(errno)
+                    : n > HED_CONFIG_FILE_MAX ? HED_ELIMIT
+                                              : 0;
+
+    close(fd);
+    if (err) {
+        hed_why_set(why, "%s: %s", path, hed_err_text(err));
+        free(*text);
+        *text = NULL;
+    }
+    *size = n;
+    return err;
+}
+
+static int
+load_file(struct hed_config *c, char *const *env, struct hed_why *why)
+{
+    const char *given = env_get(env, ENV_PREFIX "CONFIG");
+    const char *xdg = env_get(env, "XDG_CONFIG_HOME");
+    const char *home = env_get(env, "HOME");
+    char path[4096] = "";
+    char *text = NULL;
+    size_t size = 0;
+
+    if (given)
+        (void)hed_str_copy(path, sizeof path, given);
+    else if (xdg && *xdg)
+        (void)snprintf(path, sizeof path, "%s/heddle/heddle.conf", xdg);
+    else if (home && *home)
+        (void)snprintf(path, sizeof path, "%s/.config/heddle/heddle.conf", home);
+    if (!*path)
+        return 0;
+
+    int err = read_file(path, &text, &size, why);
+
+    if (err == HED_ENOTFOUND && !given)
+        return 0;
+    if (!err)
+        err = hed_config_parse(c, text, size, path, why);
+    free(text);
+    return err;
+}
+
+static int
+load_env(struct hed_config *c, char *const *env, struct hed_why *why)
+{
+    for (; env && *env; env++) {
+        const char *name = *env + strlen(ENV_PREFIX);
+        const char *equals = strchr(*env, '=');
+        char key[KEY_MAX];
+        struct hed_why reason = {""};
+
+        if (strncmp(*env, ENV_PREFIX, strlen(ENV_PREFIX)) != 0 || !equals)
+            continue;
+        if (equals - name == 6 && strncmp(name, "CONFIG", 6) == 0)
+            continue;
+
+        const size_t n = (size_t)(equals - name);
+
+        if (n >= sizeof key) {
+            hed_why_set(why, "%.100s: there is no such setting", *env);
+            return HED_ENOTFOUND;
+        }
+        for (size_t i = 0; i < n; i++)
+            key[i] = (char)tolower((unsigned char)name[i]);
+        key[n] = 0;
+
+        const int err = hed_config_set(c, key, equals + 1, &reason);
+
+        if (err) {
+            hed_why_set(why, "%.*s: %s", (int)(equals - *env), *env, reason.text);
+            return err;
+        }
+    }
+    return 0;
+}
+
+int
+hed_config_load(struct hed_config *c, char *const *env, struct hed_why *why)
+{
+    hed_config_init(c);
+
+    const int err = load_file(c, env, why);
+
+    return err ? err : load_env(c, env, why);
+}

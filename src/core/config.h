@@ -1,0 +1,63 @@
+/* Settings: the one place that reads HEDDLE_* and the settings file.
+ *
+ * A setting comes from the environment (HEDDLE_TRACE), else from the file (trace = ...), else from
+ * its default. The file is $HEDDLE_CONFIG, else $XDG_CONFIG_HOME/heddle/heddle.conf, else
+ * ~/.config/heddle/heddle.conf; only the first must exist. Unknown keys, unknown HEDDLE_* variables
+ * and values that make no sense are refused, with the reason.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct hed_why;
+
+#define HED_CONFIG_TEXT_MAX 4096    /* bytes of one value, the 0 included */
+#define HED_CONFIG_FILE_MAX 1048576 /* bytes of a settings file */
+
+/* X(kind, key, default, help). Kinds: TEXT; SIZE (bytes: 64k, 1M); NUMBER; WORD (one of a few). */
+#define HED_SETTINGS(X)                                                                         \
+    X(TEXT, gpu, "gpu", "where work runs: gpu (NVIDIA's driver) or null (nothing runs)")        \
+    X(TEXT, layers, "", "layers, top first, instead of those the other settings ask for")       \
+    X(TEXT, driver, "", "full path of NVIDIA's libcuda.so.1")                                   \
+    X(TEXT, nvml, "", "full path of NVIDIA's libnvidia-ml.so.1")                                \
+    X(TEXT, log, "", "what to log on standard error: level[,component=level...]")               \
+    X(TEXT, trace, "", "file the trace is written to; turns the trace layer on")                \
+    X(SIZE, trace_buffer, "1M", "trace memory a thread, 64k to 16M")                            \
+    X(WORD, trace_full, "block", "when the disk cannot follow: block or drop")                  \
+    X(SIZE, trace_data, "0", "bytes of copied data kept in a trace record")                     \
+    X(NUMBER, trace_owner, "0", "process that gets the trace's plain name (set by heddle run)") \
+    X(TEXT, fault, "", "calls to fail: NAME:N:ERROR[,...]; turns the fault layer on")           \
+    X(WORD, export_tables, "pass", "NVIDIA's private tables: pass them on, or count their calls")
+
+struct hed_config {
+#define HED_CONFIG_TEXT(key) char key[HED_CONFIG_TEXT_MAX];
+#define HED_CONFIG_WORD(key) char key[32];
+#define HED_CONFIG_SIZE(key) uint64_t key;
+#define HED_CONFIG_NUMBER(key) uint64_t key;
+#define HED_CONFIG_FIELD(kind, key, value, help) HED_CONFIG_##kind(key)
+    HED_SETTINGS(HED_CONFIG_FIELD)
+#undef HED_CONFIG_FIELD
+#undef HED_CONFIG_TEXT
+#undef HED_CONFIG_WORD
+#undef HED_CONFIG_SIZE
+#undef HED_CONFIG_NUMBER
+};
+
+/* The defaults. */
+void hed_config_init(struct hed_config *c);
+
+/* Defaults, then the file, then the environment `env` ("NAME=value" strings, NULL at the end). */
+int hed_config_load(struct hed_config *c, char *const *env, struct hed_why *why);
+
+/* One setting from text. HED_ENOTFOUND: no such key; HED_EINVAL, HED_ERANGE: bad value. */
+int hed_config_set(struct hed_config *c, const char *key, const char *value, struct hed_why *why);
+
+/* The text of a settings file: `key = value` lines, `#` comments, blank lines. `name` is for
+ * messages, which also name the line. */
+int hed_config_parse(struct hed_config *c, const char *text, size_t size, const char *name,
+                     struct hed_why *why);
+
+/* The key, default and help of setting i, for people; false past the last. */
+bool hed_config_describe(size_t i, const char **key, const char **value, const char **help);

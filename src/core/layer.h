@@ -1,0 +1,120 @@
+/* Layers: what stands between the exported functions and the place where work runs.
+ *
+ * A layer is a constant type, a small instance and the next layer. A backend is a layer with
+ * nothing below it. A type overrides the calls it cares for, one function each (`cuda`), or sees
+ * all the others through one function (`cuda_any`), or both; what is left is forwarded.
+ *
+ *     exported cuMemAlloc_v2 -> trace.any -> quota.cuMemAlloc_v2 -> gpu.cuMemAlloc_v2 -> NVIDIA's
+ *
+ * Rules:
+ * 1. A layer that overrides a call makes it happen by hed_next(), or answers it itself; it never
+ *    calls an exported function.
+ * 2. No heddle lock is held across hed_next(): the call may block, or call back.
+ * 3. `args` belongs to the caller. A layer may change values on the way down only if it puts them
+ *    back; outputs are valid only after success.
+ * 4. Operations run on the application's thread, several at once; init and fini run alone.
+ */
+#pragma once
+
+#include "core/call.h"
+#include "core/export.h"
+#include "gen/cuda_calls.h"
+#include "gen/nvml_calls.h"
+
+struct hed_config;
+struct hed_counts;
+struct hed_layer_type;
+struct hed_why;
+
+/* What the public API (heddle.h) tells the layers. */
+enum hed_note { HED_NOTE_MARK, HED_NOTE_RANGE_BEGIN, HED_NOTE_RANGE_END, HED_NOTE_CLIENT };
+
+/* Results that generated code needs by role. */
+#define HED_CUDA_OK CUDA_SUCCESS
+#define HED_CUDA_BAD_VALUE CUDA_ERROR_INVALID_VALUE
+#define HED_NVML_OK NVML_SUCCESS
+#define HED_NVML_BAD_VALUE NVML_ERROR_INVALID_ARGUMENT
+
+struct hed_layer {
+    const struct hed_cuda_ops *cuda; /* complete: every entry can be called */
+    const struct hed_nvml_ops *nvml; /* the same */
+    struct hed_layer *next;          /* NULL in a backend */
+    const struct hed_layer_type *type;
+    void *state; /* the type's own; set by its init */
+};
+
+struct hed_layer_type {
+    const char *name;
+
+    /* Overrides. A NULL entry goes to `any` where there is one, else to `rest` where there is one
+     * (a backend's generated answers), else to the next layer. */
+    const struct hed_cuda_ops *cuda;
+    const struct hed_nvml_ops *nvml;
+    const struct hed_cuda_ops *cuda_rest;
+    const struct hed_nvml_ops *nvml_rest;
+    CUresult (*cuda_any)(struct hed_layer *self, enum hed_cuda_call id, void *args);
+    nvmlReturn_t (*nvml_any)(struct hed_layer *self, enum hed_nvml_call id, void *args);
+
+    /* Makes self->state. Layers below are already up. NULL: there is nothing to do. */
+    int (*init)(struct hed_layer *self, const struct hed_config *config, struct hed_why *why);
+
+    /* At the end of the process, top layer first. Calls may still come afterwards, from the
+     * application's own exit handlers: state must stay usable. NULL: there is nothing to do. */
+    void (*fini)(struct hed_layer *self);
+
+    /* In the child of a fork, where only the calling thread exists: leave the parent's files and
+     * connections alone. The layer is not used again; a new chain is built on the child's first
+     * call. NULL: there is nothing to do. */
+    void (*forked)(struct hed_layer *self);
+
+    /* Something the program said through the public API. NULL: it does not care. */
+    void (*note)(struct hed_layer *self, enum hed_note note, const char *text);
+
+    /* Adds what it has counted. NULL: nothing. */
+    void (*count)(struct hed_layer *self, struct hed_counts *out);
+
+    /* Backend: the address behind an exported name in the library it stands on; NULL: none, or it
+     * stands on none. */
+    void *(*symbol)(struct hed_layer *self, enum hed_api api, const char *name);
+
+    /* Backend: it keeps the state of a driver itself, so a fork must be noticed for it. */
+    bool soft;
+};
+
+/* Calls the next layer: hed_next(self, cuMemAlloc_v2, a). */
+#define hed_next(self, call, a) ((self)->next->cuda->call((self)->next, (a)))
+#define hed_next_nvml(self, call, a) ((self)->next->nvml->call((self)->next, (a)))
+
+/* Calls a layer by number. */
+CUresult hed_cuda_invoke(struct hed_layer *layer, enum hed_cuda_call id, void *args);
+nvmlReturn_t hed_nvml_invoke(struct hed_layer *layer, enum hed_nvml_call id, void *args);
+
+/* Generated tables that fill what a type left out. */
+extern const struct hed_cuda_ops hed_cuda_forward;
+extern const struct hed_cuda_ops hed_cuda_any;
+extern const struct hed_nvml_ops hed_nvml_forward;
+extern const struct hed_nvml_ops hed_nvml_any;
+
+/* For generated code: a number that is no call; a function NVIDIA's library does not have. Both are
+ * counted and named once in the log. */
+CUresult hed_cuda_no_such_call(enum hed_cuda_call id);
+nvmlReturn_t hed_nvml_no_such_call(enum hed_nvml_call id);
+CUresult hed_cuda_not_in_driver(struct hed_layer *self, enum hed_cuda_call id);
+nvmlReturn_t hed_nvml_not_in_driver(struct hed_layer *self, enum hed_nvml_call id);
+
+/* Room for an instance: it owns its operation tables, which are the type's, completed. */
+struct hed_layer_room {
+    struct hed_layer layer;
+    struct hed_cuda_ops cuda;
+    struct hed_nvml_ops nvml;
+};
+
+/* Makes an instance in room that lives as long; init is not called. */
+void hed_layer_place(struct hed_layer_room *room, const struct hed_layer_type *type,
+                     struct hed_layer *next);
+
+/* A new instance of a type above `next`, init included. Freed by hed_layer_free only where no call
+ * can be under way any more. */
+int hed_layer_create(const struct hed_layer_type *type, struct hed_layer *next,
+                     const struct hed_config *config, struct hed_layer **out, struct hed_why *why);
+void hed_layer_free(struct hed_layer *layer);

@@ -1,0 +1,218 @@
+/* Building the chain of core/session.h, taking it through fork and exit. */
+#include "core/session.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/lock.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "core/config.h"
+#include "core/dead.h"
+#include "core/registry.h"
+
+#define CHAIN_MAX 16 /* layers in a chain */
+
+struct hed_session hed_session = {.recording = true};
+
+static struct hed_lock start_lock = HED_LOCK_INIT(HED_RANK_SESSION);
+static char chain_text[256] = "none";
+static bool forked_after_init; /* this is a child whose parent had initialised a soft backend */
+
+static const struct hed_layer_type *
+find_type(const struct hed_layer_type *const *types, const char *name)
+{
+    for (; *types; types++)
+        if (strcmp((*types)->name, name) == 0)
+            return *types;
+    return NULL;
+}
+
+static int
+no_such(const char *what, const char *name, const struct hed_layer_type *const *types,
+        struct hed_why *why)
+{
+    char list[256] = "";
+    size_t n = 0;
+
+    for (; *types && n < sizeof list; types++)
+        n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", n ? ", " : "", (*types)->name);
+    hed_why_set(why, "there is no %s '%.64s' (there are: %s)", what, name, list);
+    return HED_EINVAL;
+}
+
+/* The layers that the settings ask for, top first. */
+static int
+choose_layers(const struct hed_config *c, const struct hed_layer_type **out, size_t *count,
+              struct hed_why *why)
+{
+    char list[HED_CONFIG_TEXT_MAX];
+    char *rest = list;
+    char *name;
+
+    *count = 0;
+    (void)hed_str_copy(list, sizeof list, c->layers);
+    if (!*list) {
+        if (*c->trace)
+            out[(*count)++] = find_type(hed_layer_types, "trace");
+        if (*c->fault)
+            out[(*count)++] = find_type(hed_layer_types, "fault");
+        return 0;
+    }
+    while ((name = strsep(&rest, ",")) != NULL) {
+        const struct hed_layer_type *type = find_type(hed_layer_types, hed_str_trim(name));
+
+        if (!type)
+            return no_such("layer", hed_str_trim(name), hed_layer_types, why);
+        if (*count == CHAIN_MAX) {
+            hed_why_set(why, "more than %d layers", CHAIN_MAX);
+            return HED_ELIMIT;
+        }
+        out[(*count)++] = type;
+    }
+    return 0;
+}
+
+/* The chain's text is needed by layers while they are made, so it is written first. */
+static void
+name_chain(const struct hed_layer_type *const *layers, size_t count, const char *backend)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < count && n < sizeof chain_text; i++)
+        n += (size_t)snprintf(chain_text + n, sizeof chain_text - n, "%s>", layers[i]->name);
+    if (n < sizeof chain_text)
+        (void)snprintf(chain_text + n, sizeof chain_text - n, "%s", backend);
+}
+
+static int
+build(const struct hed_config *c, struct hed_layer **top, struct hed_why *why)
+{
+    const struct hed_layer_type *layers[CHAIN_MAX];
+    const struct hed_layer_type *backend = find_type(hed_backend_types, c->gpu);
+    size_t count;
+
+    if (!backend)
+        return no_such("gpu", c->gpu, hed_backend_types, why);
+
+    int err = choose_layers(c, layers, &count, why);
+
+    if (err)
+        return err;
+    name_chain(layers, count, backend->name);
+    *top = NULL;
+    err = hed_layer_create(backend, NULL, c, top, why);
+    for (size_t i = count; !err && i-- > 0;)
+        err = hed_layer_create(layers[i], *top, c, top, why);
+    while (err && *top) {
+        struct hed_layer *l = *top;
+
+        *top = l->next;
+        hed_layer_free(l);
+    }
+    return err;
+}
+
+/* An error that tells the program as much as an error can. */
+static struct hed_layer *
+dead_for(int err)
+{
+    if (err == HED_ENOTFOUND)
+        return hed_dead_layer(CUDA_ERROR_NO_DEVICE, NVML_ERROR_LIBRARY_NOT_FOUND);
+    return hed_dead_layer(CUDA_ERROR_SYSTEM_NOT_READY, NVML_ERROR_UNKNOWN);
+}
+
+static struct hed_layer *
+start_locked(void)
+{
+    static struct hed_config config; /* large; built under the lock, once */
+    struct hed_layer *top = NULL;
+    struct hed_why why = {""};
+    int err = hed_config_load(&config, environ, &why);
+
+    if (!err)
+        err = hed_log_setup(config.log, &why);
+    if (!err && forked_after_init)
+        return hed_dead_layer(CUDA_ERROR_NOT_INITIALIZED, NVML_ERROR_UNINITIALIZED);
+    if (!err)
+        err = build(&config, &top, &why);
+    if (err) {
+        hed_error(CORE, "%s", why.text);
+        top = dead_for(err);
+    }
+    return top;
+}
+
+static void
+after_fork_in_child(void)
+{
+    struct hed_layer *top = atomic_load_explicit(&hed_session.top, memory_order_relaxed);
+
+    hed_lock_init(&start_lock, HED_RANK_SESSION);
+    if (!top)
+        return;
+    if (hed_session_backend()->type->soft &&
+        atomic_load_explicit(&hed_session.soft_initialized, memory_order_relaxed))
+        forked_after_init = true;
+    for (struct hed_layer *l = top; l; l = l->next)
+        if (l->type->forked)
+            l->type->forked(l);
+    atomic_store_explicit(&hed_session.top, NULL, memory_order_relaxed);
+}
+
+struct hed_layer *
+hed_session_start(void)
+{
+    static bool watching_forks;
+
+    hed_lock(&start_lock);
+
+    struct hed_layer *top = atomic_load_explicit(&hed_session.top, memory_order_relaxed);
+
+    if (!top) {
+        if (!watching_forks)
+            watching_forks = pthread_atfork(NULL, NULL, after_fork_in_child) == 0;
+        top = start_locked();
+        /* Release: pairs with the acquire in hed_top. */
+        atomic_store_explicit(&hed_session.top, top, memory_order_release);
+    }
+    hed_unlock(&start_lock);
+    return top;
+}
+
+struct hed_layer *
+hed_session_backend(void)
+{
+    struct hed_layer *l = hed_top();
+
+    while (l->next)
+        l = l->next;
+    return l;
+}
+
+const char *
+hed_session_chain(void)
+{
+    return chain_text;
+}
+
+void
+hed_session_note(enum hed_note note, const char *text)
+{
+    for (struct hed_layer *l = hed_top(); l; l = l->next)
+        if (l->type->note)
+            l->type->note(l, note, text);
+}
+
+/* The process ends. Calls may still come from exit handlers that run after this one. */
+__attribute__((destructor)) static void
+finish(void)
+{
+    for (struct hed_layer *l = atomic_load_explicit(&hed_session.top, memory_order_acquire); l;
+         l = l->next)
+        if (l->type->fini)
+            l->type->fini(l);
+}

@@ -1,0 +1,56 @@
+/* The session: this process's chain of layers, built by its first call.
+ *
+ *     (no chain) --first call--> running --exit--> running, layers told to finish
+ *          ^                        |
+ *          +----- fork, in the child+
+ *
+ * Invariants:
+ * 1. top is NULL until the chain is complete, and then never changes in this process. It is never
+ *    freed: other threads may be anywhere in it.
+ * 2. When the chain cannot be built, top is a layer that answers every call with one error and the
+ *    reason is in the log; the program is never ended.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "core/layer.h"
+
+struct hed_session {
+    _Atomic(struct hed_layer *) top;
+    _Atomic bool recording;        /* switched by heddle_record(); on at first */
+    _Atomic bool soft_initialized; /* a soft backend's cuInit has succeeded */
+};
+
+HED_EXPORT extern struct hed_session hed_session;
+
+/* Builds the chain, once; every thread gets the same. */
+HED_EXPORT struct hed_layer *hed_session_start(void);
+
+/* The top layer. */
+static inline struct hed_layer *
+hed_top(void)
+{
+    /* Acquire: pairs with the release in hed_session_start, so the chain is seen complete. */
+    struct hed_layer *top = atomic_load_explicit(&hed_session.top, memory_order_acquire);
+
+    return __builtin_expect(top != NULL, 1) ? top : hed_session_start();
+}
+
+/* The lowest layer of the chain. */
+HED_EXPORT struct hed_layer *hed_session_backend(void);
+
+/* "trace>gpu" */
+const char *hed_session_chain(void);
+
+/* Tells every layer that wants to know. text may be NULL. */
+void hed_session_note(enum hed_note note, const char *text);
+
+/* Is the program's recording on? */
+static inline bool
+hed_session_recording(void)
+{
+    /* Relaxed: switching is a request, not a barrier. */
+    return atomic_load_explicit(&hed_session.recording, memory_order_relaxed);
+}

@@ -1,0 +1,7 @@
+/* The layer types, for the registry. A layer does not include this: it knows no sibling. */
+#pragma once
+
+struct hed_layer_type;
+
+extern const struct hed_layer_type hed_trace_layer; /* every call becomes a record in a file */
+extern const struct hed_layer_type hed_fault_layer; /* fails chosen calls, for tests */

@@ -1,0 +1,194 @@
+/* The trace file of trace/file.h: its name, its head, its blocks. */
+#include "trace/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/crc.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/pack.h"
+#include "base/str.h"
+#include "trace/format.h"
+#include "trace/write.h"
+
+#define NAMES_MAX 1000 /* files one process id may leave behind under one name */
+
+/* Writes everything or sets err. */
+static void
+write_all(struct hed_trace_file *f, struct iovec *v, int n)
+{
+    while (n > 0) {
+        const ssize_t put = writev(f->fd, v, n);
+
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0) {
+            f->err = hed_err_from_errno(errno);
+            hed_error(TRACE, "%s: %s; the rest of the trace is lost", f->path, strerror(errno));
+            return;
+        }
+
+        size_t done = (size_t)put;
+
+        while (n > 0 && done >= v->iov_len) {
+            done -= v->iov_len;
+            v++;
+            n--;
+        }
+        if (n > 0) {
+            v->iov_base = (char *)v->iov_base + done;
+            v->iov_len -= done;
+        }
+    }
+}
+
+void
+hed_trace_file_block(struct hed_trace_file *f, uint32_t type, uint64_t thread, const void *p,
+                     size_t n)
+{
+    uint8_t head[HED_TRACE_BLOCK_HEADER];
+    struct hed_enc e = hed_enc_over(head, sizeof head);
+
+    if (f->err)
+        return;
+    hed_put_raw(&e, HED_TRACE_BLOCK_MAGIC, 4);
+    hed_put_u32(&e, type);
+    hed_put_u32(&e, (uint32_t)n);
+    hed_put_u32(&e, hed_crc32(0, p, n));
+    hed_put_u64(&e, thread);
+    hed_put_u64(&e, f->number++);
+
+    struct iovec v[2] = {{head, sizeof head}, {(void *)(uintptr_t)p, n}};
+
+    write_all(f, v, n ? 2 : 1);
+}
+
+/* `dir/name.hed` -> `dir/name.PID.hed`, with -N before the ending from the second try on. */
+static bool
+name_of_try(char *out, size_t size, const char *path, unsigned attempt)
+{
+    const char *slash = strrchr(path, '/');
+    const char *dot = strrchr(path, '.');
+    const int stem =
+        (int)(dot && dot > (slash ? slash + 1 : path) ? dot - path : (int)strlen(path));
+    const int n =
+        attempt == 0
+            ? snprintf(out, size, "%.*s.%d%s", stem, path, (int)getpid(), path + stem)
+            : snprintf(out, size, "%.*s.%d-%u%s", stem, path, (int)getpid(), attempt, path + stem);
+
+    return n > 0 && (size_t)n < size;
+}
+
+static int
+open_new(struct hed_trace_file *f, const struct hed_trace_options *o, struct hed_why *why)
+{
+    const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_APPEND;
+    bool plain = o->owner == 0 || o->owner == (uint64_t)getpid();
+
+    for (unsigned attempt = 0; attempt < NAMES_MAX;) {
+        const bool fits = plain ? hed_str_copy(f->path, sizeof f->path, o->path)
+                                : name_of_try(f->path, sizeof f->path, o->path, attempt++);
+
+        if (!fits) {
+            hed_why_set(why, "the trace's path is too long");
+            return HED_ELIMIT;
+        }
+        plain = false;
+        f->fd = open(f->path, flags, 0666);
+        if (f->fd >= 0)
+            return 0;
+        if (errno != EEXIST) {
+            hed_why_set(why, "cannot make the trace %s: %s", f->path, strerror(errno));
+            return hed_err_from_errno(errno);
+        }
+    }
+    hed_why_set(why, "%s: too many traces of this name", o->path);
+    return HED_EEXIST;
+}
+
+/* The arguments of the program, joined by U+001F, or nothing where /proc is not there. */
+static void
+add_cmdline(struct hed_buf *b)
+{
+    char text[4096];
+    const int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    const ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text);
+
+    if (fd >= 0)
+        close(fd);
+    hed_buf_addf(b, "cmdline=");
+    for (ssize_t i = 0; i + 1 < n; i++) {
+        const char c = text[i] == 0 ? 0x1f : text[i] == '\n' ? ' ' : text[i];
+
+        hed_buf_add(b, &c, 1);
+    }
+    hed_buf_addf(b, "\n");
+}
+
+static void
+write_info(struct hed_trace_file *f, const struct hed_trace_options *o)
+{
+    struct hed_buf b;
+    struct utsname host;
+    char exe[4096];
+    const ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
+
+    exe[n > 0 ? n : 0] = 0;
+    if (uname(&host))
+        memset(&host, 0, sizeof host);
+    hed_buf_init(&b, 65536);
+    hed_buf_addf(&b, "heddle=%s\npid=%d\nppid=%d\nexe=%s\n", HED_VERSION, (int)getpid(),
+                 (int)getppid(), exe);
+    add_cmdline(&b);
+    hed_buf_addf(&b, "host=%s\narch=%s\n", host.nodename, host.machine);
+    hed_buf_addf(&b, "clock_mono=%llu\nclock_wall=%llu\n", (unsigned long long)hed_now_ns(),
+                 (unsigned long long)hed_wall_ns());
+    hed_buf_addf(&b, "chain=%s\n", o->chain ? o->chain : "");
+    hed_trace_file_block(f, HED_TRACE_INFO, 0, b.data, b.size);
+    hed_buf_fini(&b);
+}
+
+int
+hed_trace_file_create(struct hed_trace_file *f, const struct hed_trace_options *o,
+                      struct hed_why *why)
+{
+    uint8_t head[HED_TRACE_FILE_HEADER];
+    struct hed_enc e = hed_enc_over(head, sizeof head);
+    struct iovec v = {head, sizeof head};
+    const int err = open_new(f, o, why);
+
+    if (err)
+        return err;
+    f->err = 0;
+    f->number = 0;
+    hed_put_raw(&e, HED_TRACE_MAGIC, 8);
+    hed_put_u16(&e, HED_TRACE_MAJOR);
+    hed_put_u16(&e, HED_TRACE_MINOR);
+    hed_put_u32(&e, 0);
+    write_all(f, &v, 1);
+    write_info(f, o);
+    for (const char *const *s = o->schemas; s && *s; s++)
+        hed_trace_file_block(f, HED_TRACE_SCHEMA, 0, *s, strlen(*s));
+    if (f->err) {
+        hed_why_set(why, "cannot write the trace %s: %s", f->path, hed_err_text(f->err));
+        hed_trace_file_close(f);
+        return f->err;
+    }
+    return 0;
+}
+
+void
+hed_trace_file_close(struct hed_trace_file *f)
+{
+    if (f->fd >= 0)
+        close(f->fd);
+    f->fd = -1;
+}

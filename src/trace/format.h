@@ -1,0 +1,37 @@
+/* Numbers of the trace file format (docs/trace-format.md), for its writer and its reader. */
+#pragma once
+
+#include <stdint.h>
+
+#define HED_TRACE_MAGIC "HEDTRACE"
+#define HED_TRACE_MAJOR 1
+#define HED_TRACE_MINOR 0
+#define HED_TRACE_FILE_HEADER 16 /* bytes */
+
+#define HED_TRACE_BLOCK_MAGIC "HBLK"
+#define HED_TRACE_BLOCK_HEADER 32
+#define HED_TRACE_BLOCK_MAX (16u << 20) /* bytes of payload */
+
+enum hed_trace_block_type {
+    HED_TRACE_INFO = 1,
+    HED_TRACE_SCHEMA = 2,
+    HED_TRACE_RECORDS = 3,
+    HED_TRACE_THREAD = 4,
+    HED_TRACE_END = 5,
+};
+
+#define HED_TRACE_RECORD_HEADER 32
+
+enum hed_trace_record_kind {
+    HED_TRACE_CALL = 1,
+    HED_TRACE_MARK = 2,
+    HED_TRACE_RANGE_BEGIN = 3,
+    HED_TRACE_RANGE_END = 4,
+    HED_TRACE_CLIENT = 5,
+    HED_TRACE_DROPPED = 6,
+};
+
+enum hed_trace_record_flags {
+    HED_TRACE_CUT = 1,  /* the body is not whole */
+    HED_TRACE_OPEN = 2, /* the call had not returned */
+};

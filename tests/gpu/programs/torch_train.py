@@ -1,0 +1,90 @@
+"""A PyTorch training step (forward, backward, AdamW), eager and as a CUDA graph. Prints the losses
+bit for bit, and with --time the median step time in microseconds."""
+
+import sys
+import time
+
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+torch.backends.cuda.matmul.allow_tf32 = False
+torch.use_deterministic_algorithms(True, warn_only=True)
+
+
+class Block(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads = heads
+        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width,
+        width))
+
+    def forward(self, x):
+        b, t, c = x.shape
+        q, k, v = self.qkv(self.norm1(x)).view(b, t, 3, self.heads, c // self.heads).unbind(2)
+        att = (q.transpose(1, 2) @ k.transpose(1, 2).transpose(-2, -1)) * (c // self.heads) ** -0.5
+        y = (att.softmax(-1) @ v.transpose(1, 2)).transpose(1, 2).reshape(b, t, c)
+        x = x + self.out(y)
+        return x + self.mlp(self.norm2(x))
+
+
+def make(layers=6, width=256, vocab=1000):
+    model = nn.Sequential(nn.Embedding(vocab, width), *[Block(width, 8) for _ in range(layers)],
+                          nn.Linear(width, vocab)).cuda()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, capturable=True)
+    x = torch.randint(0, vocab, (8, 128), device="cuda")
+    y = torch.randint(0, vocab, (8, 128), device="cuda")
+    return model, optimizer, x, y
+
+
+def step(model, optimizer, x, y):
+    optimizer.zero_grad(set_to_none=True)
+    loss = nn.functional.cross_entropy(model(x).flatten(0, 1), y.flatten())
+    loss.backward()
+    optimizer.step()
+    return loss
+
+
+def median_us(f, n):
+    torch.cuda.synchronize()
+    times = []
+    for _ in range(n):
+        start = time.perf_counter()
+        f()
+        torch.cuda.synchronize()
+        times.append((time.perf_counter() - start) * 1e6)
+    return sorted(times)[n // 2]
+
+
+def main():
+    timed = "--time" in sys.argv
+    parts = make()
+    losses = [step(*parts).item() for _ in range(5)]
+    print("eager", [x.hex() for x in losses])
+    if timed:
+        print("time eager", median_us(lambda: step(*parts), 100))
+
+    torch.manual_seed(0)
+    parts = make()
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            step(*parts)
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    parts[1].zero_grad(set_to_none=True)
+    with torch.cuda.graph(graph):
+        loss = step(*parts)
+    losses = []
+    for _ in range(5):
+        graph.replay()
+        losses.append(loss.item())
+    print("graph", [x.hex() for x in losses])
+    if timed:
+        print("time graph", median_us(graph.replay, 200))
+
+
+main()
