@@ -3,7 +3,7 @@
 Two files state the same numbers: one is compiled against NVIDIA's header, one against ours.
 """
 
-from gen.model import Record
+from gen.model import Enum, Record
 from gen.writer import Writer, prototype
 
 
@@ -16,8 +16,8 @@ def emit(spec):
     theirs("#include <stddef.h>")
     theirs()
     for c in spec.calls:
-        if c.name in UNDECLARED:
-            theirs(f"/* {c.name}: no public header declares it. */")
+        if c.header:
+            theirs(f"/* {c.name}: {c.header} */")
             continue
         for name, _, _ in c.variants:
             theirs(f"_Static_assert(__builtin_types_compatible_p(__typeof__({name}),")
@@ -25,20 +25,31 @@ def emit(spec):
     ours = Writer(f"Compiles only if our {spec.name} header is what our spec says.")
     ours(f'#include "gen/{spec.name}_abi.h"')
     ours()
-    for w in (theirs, ours):
-        _values(w, spec)
+    _values(theirs, spec, nvidia=True)
+    _values(ours, spec, nvidia=False)
     return {f"{spec.name}_check_nvidia.c": theirs.text(), f"{spec.name}_check_ours.c": ours.text()}
 
 
-UNDECLARED = {"nvmlInternalGetExportTable"}
+def _only_interop(spec):
+    """Types that only calls of other headers use: NVIDIA's main header does not have them."""
+    main, other = set(), set()
+    for c in spec.calls:
+        for a in c.args:
+            (other if c.header else main).add(a.shape.type if a.shape else a.type)
+    return [t for t in other - main if isinstance(t, (Record, Enum))]
 
 
-def _values(w, spec):
+def _values(w, spec, nvidia):
     w()
+    interop = {t.name for t in _only_interop(spec)} if nvidia else set()
     for e in spec.enums:
+        if e.name in interop:
+            continue
         for name, value in e.values.items():
             w(f'_Static_assert((int){name} == {value}, "{name}");')
     for r in spec.records:
+        if r.name in interop:
+            continue
         w(f'_Static_assert(sizeof({r.name}) == {r.size}, "size of {r.name}");')
         w(f'_Static_assert(_Alignof({r.name}) == {r.align}, "alignment of {r.name}");')
         for path, offset in _offsets(r, "", 0):

@@ -267,6 +267,7 @@ class Call:
     blocks  it may wait for the device
     predict its outputs can be known without asking the device's side
     after   what queued work it may not overtake: stream, all, none
+    header  NVIDIA's header, where it is not one of the API's main ones
     """
 
     def __init__(self, name, args, since, base, ptds, blocks, predict, after, by_hand, ptsz, where):
@@ -278,6 +279,7 @@ class Call:
         self.after = after or ("stream" if self.stream or ptsz else "all")
         # NVIDIA writes _ptsz where a stream is an argument or hides in a struct, else _ptds.
         self.suffix = "" if ptds is None else "_ptsz" if self.stream or ptsz else "_ptds"
+        self.header = None
         self.id = None  # wire number, from the .ids file
 
     @property
@@ -389,7 +391,7 @@ class Vocabulary:
         return self._record(None, keyword, fields, None, cases)
 
     def call(self, name, *args, since=0, base=None, ptds=None, blocks=False, predict=False,
-             after=None, by_hand=None, ptsz=False):
+             after=None, by_hand=None, ptsz=False, header=None):
         where = _where()
         spec = self._spec
         for a in args:
@@ -399,6 +401,7 @@ class Vocabulary:
                 fail(a.where, name, a.name, f"not a type: {a.type!r}")
         c = Call(name, list(args), since, base or re.sub(r"_v\d+$", "", name),
                  since if ptds is True else ptds, blocks, predict, after, by_hand, ptsz, where)
+        c.header = header
         if spec.call(name):
             fail(where, name, "described twice")
         seen = set()

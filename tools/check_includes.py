@@ -25,14 +25,16 @@ TABLE = {
     "ptx": "base",
     "layers/*": "core base gen",
     "layers/trace": "core base gen trace",
+    "locate": "base",
     "backends/*": "core base gen",
+    "backends/gpu": "core base gen locate",
     "backends/remote": "core base gen wire driver",
     "backends/cpu": "core base gen ptx driver fatbin",
     "front": "core base gen",
     "cudart": "base gen",
     "server": "core wire base dash",
     "dash": "base core",
-    "cli": "base core gen wire trace",
+    "cli": "base core gen locate wire trace",
 }
 
 # The only file outside of the rooms; it may include everything.

@@ -2,4 +2,4 @@
 (gen/model.py)."""
 
 FILES = ["core", "device", "context", "module", "memory", "copy", "array",
-         "stream", "launch", "graph", "external", "flags"]
+         "stream", "launch", "graph", "external", "interop", "flags"]

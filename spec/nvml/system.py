@@ -231,4 +231,4 @@ call("nvmlGpmSetStreamingEnabled", In(nvmlDevice_t, "device"), In(U32, "state"))
 call("nvmlInit")
 call("nvmlEventSetWait", In(nvmlEventSet_t, "set"), In(Ref(nvmlEventData_t, mut=True), "data"),
      In(U32, "timeoutms"), blocks=True)
-call("nvmlInternalGetExportTable", Out(CPTR, "table"), In(CPTR, "id"))
+call("nvmlInternalGetExportTable", Out(CPTR, "table"), In(CPTR, "id"), header="none")

@@ -58,6 +58,9 @@ static const struct {
     {"export_tables", {"pass", "count"}},
 };
 
+const char *const hed_config_gpus[] = {"gpu", "null", NULL};
+const char *const hed_config_layers[] = {"trace", "fault", NULL};
+
 static const struct setting *
 find(const char *key)
 {
@@ -100,12 +103,50 @@ set_number(struct hed_config *c, const struct setting *s, const char *value, str
     return 0;
 }
 
+/* Is every name of a comma-separated list known? On no, says which is not and what there is. */
+static int
+check_names(const char *key, const char *list, const char *const *known, struct hed_why *why)
+{
+    const char *p = list;
+
+    while (*p) {
+        const size_t n = strcspn(p, ",");
+        const char *const *k = known;
+
+        while (*k && (strlen(*k) != n || memcmp(*k, p, n) != 0))
+            k++;
+        if (!*k) {
+            char all[128] = "";
+
+            for (k = known; *k; k++)
+                (void)snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s",
+                               k == known ? "" : ", ", *k);
+            hed_why_set(why, "%s: there is no '%.*s' (there are: %s)", key, n < 64 ? (int)n : 64, p,
+                        all);
+            return HED_EINVAL;
+        }
+        p += n + (p[n] == ',');
+    }
+    return 0;
+}
+
 static int
 set_text(struct hed_config *c, const struct setting *s, const char *value, struct hed_why *why)
 {
     if (strlen(value) >= s->size && s->kind == KIND_TEXT) {
         hed_why_set(why, "%s: longer than %zu characters", s->key, s->size - 1);
         return HED_ELIMIT;
+    }
+    if (strcmp(s->key, "gpu") == 0 || strcmp(s->key, "layers") == 0) {
+        const bool gpu = *s->key == 'g';
+        const int err = check_names(s->key, value, gpu ? hed_config_gpus : hed_config_layers, why);
+
+        if (err)
+            return err;
+        if (gpu && (!*value || strchr(value, ','))) {
+            hed_why_set(why, "gpu: '%.64s' is not one place", value);
+            return HED_EINVAL;
+        }
     }
     for (size_t i = 0; s->kind == KIND_WORD && i < sizeof choices / sizeof *choices; i++) {
         const char *const *w = choices[i].words;

@@ -45,6 +45,11 @@ struct hed_config {
 #undef HED_CONFIG_NUMBER
 };
 
+/* The names that `gpu` and `layers` may have, NULL at the end. Those of src/registry.c, which only
+ * a process under heddle has; a test holds the two together. */
+extern const char *const hed_config_gpus[];
+extern const char *const hed_config_layers[];
+
 /* The defaults. */
 void hed_config_init(struct hed_config *c);
 

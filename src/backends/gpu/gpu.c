@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/gpu/find.h"
 #include "backends/gpu/tables.h"
 #include "base/err.h"
 #include "base/lock.h"
@@ -20,6 +19,7 @@
 #include "core/stats.h"
 #include "gen/cuda_real.h"
 #include "gen/nvml_real.h"
+#include "locate/driver.h"
 
 struct gpu {
     char nvml_path[HED_CONFIG_TEXT_MAX]; /* the setting; "" for none */
@@ -39,7 +39,7 @@ load(const char *soname, const char *given, const char *const *names, size_t cou
      void **library, struct hed_why *why)
 {
     char path[4096];
-    const int err = hed_gpu_find(soname, given, path, sizeof path, why);
+    const int err = hed_locate_find(soname, given, path, sizeof path, why);
     size_t missing = 0;
 
     if (err)

@@ -1,0 +1,131 @@
+# Completion of the heddle command in bash. Needs nothing but bash; what can be completed in a
+# program's own arguments is left to that program's completion where there is one.
+
+# The words of $1 that begin with the word being completed.
+_heddle_words() {
+    mapfile -t COMPREPLY < <(compgen -W "$1" -- "$2")
+}
+
+# Files, folders with them. Names may have blanks and even newlines' neighbours in them.
+_heddle_files() {
+    compopt -o filenames 2>/dev/null
+    mapfile -t COMPREPLY < <(compgen -f -- "$1")
+}
+
+# What belongs after an option; false if the option is not known to take a value.
+_heddle_value() {
+    local option=$1 cur=$2
+    case $option in
+    --gpu) _heddle_words "gpu null" "$cur" ;;
+    --trace-full) _heddle_words "block drop" "$cur" ;;
+    --layers) _heddle_words "trace fault" "$cur" ;;
+    --log) _heddle_words "off error warn info debug" "$cur" ;;
+    --trace | --driver | --config) _heddle_files "$cur" ;;
+    --set)
+        compopt -o nospace 2>/dev/null
+        _heddle_words "$(heddle help settings 2>/dev/null |
+            sed -n 's/^  \([a-z_][a-z_]*\) .*/\1=/p')" "$cur"
+        ;;
+    --trace-data | --fault) COMPREPLY=() ;;
+    *) return 1 ;;
+    esac
+}
+
+_heddle_run_options="--gpu --trace --trace-data --trace-full --fault --layers --driver --log
+    --config --set --print-env --no-preload --help"
+
+# The index of the program's name among the words of `heddle run`, or nothing while there is none.
+_heddle_program_at() {
+    local i
+    for ((i = 2; i < COMP_CWORD; i++)); do
+        case ${COMP_WORDS[i]} in
+        --)
+            echo $((i + 1))
+            return
+            ;;
+        # bash makes words of its own of the = in --gpu=null.
+        --gpu | --trace | --trace-data | --trace-full | --fault | --layers | --driver | --log | \
+            --config | --set)
+            ((i++))
+            [[ ${COMP_WORDS[i]} == = ]] && ((i++))
+            # --set key=value is three words.
+            [[ ${COMP_WORDS[i + 1]} == = && $((i + 1)) -lt $COMP_CWORD ]] && ((i += 2))
+            ;;
+        -*) ;;
+        *)
+            echo "$i"
+            return
+            ;;
+        esac
+    done
+}
+
+_heddle_run() {
+    local cur=$1 prev=$2 at
+    at=$(_heddle_program_at)
+    if [[ -n $at && $at -lt $COMP_CWORD ]]; then
+        _heddle_files "$cur"
+    elif [[ -n $at ]]; then
+        compopt -o filenames 2>/dev/null
+        mapfile -t COMPREPLY < <(compgen -c -- "$cur"; compgen -d -- "$cur")
+    elif _heddle_value "$prev" "$cur"; then
+        :
+    elif [[ $cur == -* ]]; then
+        _heddle_words "$_heddle_run_options" "$cur"
+    else
+        compopt -o filenames 2>/dev/null
+        mapfile -t COMPREPLY < <(compgen -c -- "$cur"; compgen -f -- "$cur")
+    fi
+}
+
+_heddle() {
+    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
+    local commands="run trace devices doctor version help"
+    COMPREPLY=()
+    if [[ $cur == = ]]; then
+        cur=
+    elif [[ $prev == = && $COMP_CWORD -gt 2 ]]; then
+        prev=${COMP_WORDS[COMP_CWORD - 2]}
+    fi
+    if ((COMP_CWORD == 1)); then
+        _heddle_words "$commands --help --version" "$cur"
+        return
+    fi
+    case ${COMP_WORDS[1]} in
+    run) _heddle_run "$cur" "$prev" ;;
+    devices) _heddle_value "$prev" "$cur" || _heddle_words "--gpu --json --help" "$cur" ;;
+    doctor) _heddle_words "--json --help" "$cur" ;;
+    version) _heddle_words "--help" "$cur" ;;
+    help) _heddle_words "$commands settings" "$cur" ;;
+    trace) _heddle_trace "$cur" "$prev" ;;
+    esac
+}
+
+_heddle_trace() {
+    local cur=$1 prev=$2 options="--help"
+    if ((COMP_CWORD == 2)); then
+        _heddle_words "show summary export --help" "$cur"
+        return
+    fi
+    case $prev in
+    --sort) _heddle_words "total count mean p99 errors name" "$cur" ;;
+    --by) _heddle_words "thread" "$cur" ;;
+    --call | --thread | --from | --to | --limit) COMPREPLY=() ;;
+    *)
+        case ${COMP_WORDS[2]} in
+        show)
+            options+=" --call --errors --thread --from --to --limit --no-args --file-order --json"
+            ;;
+        summary) options+=" --sort --by --json" ;;
+        export) options+=" --chrome --output" ;;
+        esac
+        if [[ $cur == -* ]]; then
+            _heddle_words "$options" "$cur"
+        else
+            _heddle_files "$cur"
+        fi
+        ;;
+    esac
+}
+
+complete -F _heddle heddle

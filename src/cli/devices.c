@@ -1,0 +1,220 @@
+/* heddle devices: what a program that runs under heddle would see. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "cli/cli.h"
+#include "cli/env.h"
+#include "cli/place.h"
+#include "cli/probe.h"
+#include "core/config.h"
+
+#define OUTPUT_MAX (4u * 1024 * 1024)
+
+static const char usage[] =
+    "usage: heddle devices [OPTION...]\n"
+    "\n"
+    "Lists the CUDA devices as programs under `heddle run` would see them.\n"
+    "\n"
+    "  --gpu WHERE   where work would run: gpu (NVIDIA's driver), null (nowhere)\n"
+    "  --json        for programs to read\n"
+    "  -h, --help    this text\n"
+    "\n"
+    "Exit codes: 0 there is a list, 1 the driver failed, 2 wrong option or setting.\n";
+
+enum { OPT_GPU, OPT_JSON, OPT_HELP };
+
+static const struct hed_cli_opt options[] = {
+    [OPT_GPU] = {"gpu", true},
+    [OPT_JSON] = {"json", false},
+    [OPT_HELP] = {"help", false},
+    {NULL, false},
+};
+
+static void
+format_uuid(const unsigned char *u, char *out, size_t size)
+{
+    snprintf(out, size, "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
+             u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13],
+             u[14], u[15]);
+}
+
+static int
+shown(const struct hed_probe *p)
+{
+    return p->count < HED_PROBE_DEVICES_MAX ? p->count : HED_PROBE_DEVICES_MAX;
+}
+
+static void
+print_text(const struct hed_probe *p, const char *gpu)
+{
+    printf("CUDA %d.%d, %d device%s (--gpu %s)\n", p->version / 1000, p->version % 1000 / 10,
+           p->count, p->count == 1 ? "" : "s", gpu);
+    for (int i = 0; i < shown(p); i++) {
+        const struct hed_probe_device *d = &p->devices[i];
+        char uuid[64];
+        char cc[32];
+
+        format_uuid(d->uuid, uuid, sizeof uuid);
+        snprintf(cc, sizeof cc, "%d.%d", d->major, d->minor);
+        if (i == 0)
+            printf("\n%4s  %-34s %5s %12s  %s\n", "", "NAME", "CC", "MEMORY", "PCI, UUID");
+        printf("%4d  %-34s %5s %8.1f GiB  %s\n", i, d->name, cc,
+               (double)d->memory / (1024.0 * 1024 * 1024), d->bus[0] ? d->bus : "-");
+        printf("%4s  %s\n", "", uuid);
+    }
+}
+
+static void
+add_text(struct hed_buf *b, const char *key, const char *value)
+{
+    hed_buf_addf(b, "\"%s\":\"", key);
+    hed_str_escape(b, value, strlen(value));
+    hed_buf_addf(b, "\"");
+}
+
+static void
+add_devices(struct hed_buf *b, const struct hed_probe *p)
+{
+    for (int i = 0; i < shown(p); i++) {
+        const struct hed_probe_device *d = &p->devices[i];
+        char uuid[64];
+
+        format_uuid(d->uuid, uuid, sizeof uuid);
+        hed_buf_addf(b, "%s{\"index\":%d,", i ? "," : "", i);
+        add_text(b, "name", d->name);
+        hed_buf_addf(b, ",");
+        add_text(b, "uuid", uuid);
+        hed_buf_addf(b, ",\"compute_capability\":\"%d.%d\",\"memory_bytes\":%llu,", d->major,
+                     d->minor, (unsigned long long)d->memory);
+        add_text(b, "pci_bus_id", d->bus);
+        hed_buf_addf(b, "}");
+    }
+}
+
+static void
+add_error(struct hed_buf *b, const struct hed_probe *p)
+{
+    const char *name = p->result ? hed_probe_result_name(p) : NULL;
+    const char *hint;
+    char text[640];
+
+    hed_probe_explain(p, text, sizeof text, &hint);
+    hed_buf_addf(b, ",\"error\":{");
+    add_text(b, "step", p->step);
+    hed_buf_addf(b, ",\"result\":%d,", p->result);
+    add_text(b, "name", name ? name : "");
+    hed_buf_addf(b, ",");
+    add_text(b, "text", text);
+    hed_buf_addf(b, ",");
+    add_text(b, "hint", hint);
+    hed_buf_addf(b, "}");
+}
+
+static int
+print_json(const struct hed_probe *p, const char *gpu)
+{
+    struct hed_buf b;
+
+    hed_buf_init(&b, OUTPUT_MAX);
+    hed_buf_addf(&b, "{");
+    add_text(&b, "gpu", gpu);
+    hed_buf_addf(&b, ",\"cuda_version\":%d,\"devices\":[", p->version);
+    if (hed_probe_ok(p))
+        add_devices(&b, p);
+    hed_buf_addf(&b, "]");
+    if (!hed_probe_ok(p))
+        add_error(&b, p);
+    hed_buf_addf(&b, "}");
+    puts(hed_buf_cstr(&b));
+    hed_buf_fini(&b);
+    return hed_probe_ok(p) ? HED_EXIT_OK : HED_EXIT_FAILED;
+}
+
+static int
+print_failure(const struct hed_probe *p)
+{
+    const char *hint;
+    char text[640];
+
+    hed_probe_explain(p, text, sizeof text, &hint);
+    hed_cli_say("%s", text);
+    if (hint[0])
+        hed_cli_fold(stderr, hint, 0);
+    fputs("`heddle doctor` looks closer.\n", stderr);
+    return HED_EXIT_FAILED;
+}
+
+static int
+list(const char *gpu, char *const *env, bool json)
+{
+    struct hed_place place;
+    struct hed_why why;
+
+    if (hed_place_find(&place, &why) != 0) {
+        hed_cli_say("%s", why.text);
+        return HED_EXIT_FAILED;
+    }
+
+    struct hed_probe *p = hed_probe_create(place.lib[HED_PLACE_CUDA], env);
+    int code = HED_EXIT_OK;
+
+    if (!p) {
+        hed_cli_say("%s", hed_err_text(HED_ENOMEM));
+        return HED_EXIT_FAILED;
+    }
+    hed_probe_cuda(p);
+    if (json)
+        code = print_json(p, gpu);
+    else if (hed_probe_ok(p))
+        print_text(p, gpu);
+    else
+        code = print_failure(p);
+    hed_probe_free(p);
+    return code;
+}
+
+int
+hed_cli_devices(int argc, char **argv)
+{
+    struct hed_cli_opts o = hed_cli_opts_over(options, argc, argv);
+    struct hed_config config;
+    struct hed_env env;
+    struct hed_why why;
+    bool json = false;
+    int code = HED_EXIT_USAGE;
+    int option;
+
+    hed_env_init(&env, environ);
+    while ((option = hed_cli_opts_next(&o)) >= 0) {
+        if (option == OPT_HELP) {
+            fputs(usage, stdout);
+            code = HED_EXIT_OK;
+            goto out;
+        }
+        if (option == OPT_JSON)
+            json = true;
+        if (option == OPT_GPU)
+            hed_env_set_setting(&env, "gpu", o.value);
+    }
+    if (option == HED_CLI_OPT_BAD || !hed_cli_opts_no_operands(&o))
+        goto out;
+    /* Looking at devices must not write over the trace of a program. */
+    hed_env_set_setting(&env, "trace", "");
+    if (env.failed)
+        hed_why_set(&why, "%s", hed_err_text(HED_ENOMEM));
+    if (env.failed || hed_cli_settings(&config, env.vars, &why) != 0) {
+        hed_cli_say("%s", why.text);
+        goto out;
+    }
+    /* The library knows best why it cannot go on. */
+    if (config.log[0] == '\0' && !hed_env_get(&env, "HEDDLE_LOG"))
+        hed_env_set_setting(&env, "log", "warn");
+    code = list(config.gpu, env.vars, json);
+out:
+    hed_env_fini(&env);
+    return code;
+}

@@ -1,0 +1,39 @@
+/* heddle doctor: the list of findings, and who adds to it. doctor.c prints it. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/config.h"
+
+enum hed_finding_level { HED_FINDING_OK, HED_FINDING_WARN, HED_FINDING_FAIL };
+
+struct hed_finding {
+    enum hed_finding_level level;
+    char name[24];   /* what was looked at */
+    char text[1024]; /* what was found */
+    char hint[512];  /* what to do; "" if nothing */
+};
+
+#define HED_FINDINGS_MAX 64
+
+struct hed_doctor {
+    struct hed_finding findings[HED_FINDINGS_MAX];
+    size_t count;
+
+    struct hed_config config; /* the settings in force; the defaults if they are not valid */
+};
+
+/* Adds a finding without a hint. One too many is left out. */
+void hed_doctor_say(struct hed_doctor *d, enum hed_finding_level level, const char *name,
+                    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+
+/* Sets the hint of the finding added last. */
+void hed_doctor_hint(struct hed_doctor *d, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* The checks, in the order they are shown. */
+void hed_doctor_heddle(struct hed_doctor *d); /* our libraries, settings; fills in config */
+void hed_doctor_loader(struct hed_doctor *d); /* LD_LIBRARY_PATH, LD_PRELOAD */
+void hed_doctor_driver(struct hed_doctor *d); /* NVIDIA's driver and the devices */
+void hed_doctor_system(struct hed_doctor *d); /* kernel, libc, shared memory, folders */

@@ -1,0 +1,147 @@
+/* heddle COMMAND ...: finds the command and runs it. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "core/config.h"
+
+static int help(int argc, char **argv);
+
+static const struct command {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *summary;
+} commands[] = {
+    {"run", hed_cli_run, "run a program on heddle's CUDA driver"},
+#ifdef HED_CLI_TRACE
+    {"trace", hed_cli_trace, "look at what a program asked of CUDA"},
+#endif
+    {"devices", hed_cli_devices, "list the devices programs would see"},
+    {"doctor", hed_cli_doctor, "check this machine, and say what to do"},
+    {"version", hed_cli_version, "say what this build is"},
+    {"help", help, "this text; help COMMAND; help settings"},
+};
+
+#define COMMAND_COUNT (sizeof commands / sizeof commands[0])
+
+static const struct command *
+find_command(const char *name)
+{
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        if (strcmp(commands[i].name, name) == 0)
+            return &commands[i];
+    }
+    return NULL;
+}
+
+static int
+unknown_command(const char *name)
+{
+    const struct command *best = NULL;
+    unsigned least = HED_CLI_FAR;
+
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        const unsigned far = hed_cli_distance(name, commands[i].name);
+
+        if (far < least) {
+            least = far;
+            best = &commands[i];
+        }
+    }
+    if (best && hed_cli_similar(least, name))
+        hed_cli_say("no command \"%s\"; did you mean \"%s\"?", name, best->name);
+    else
+        hed_cli_say("no command \"%s\"; see heddle --help", name);
+    return HED_EXIT_USAGE;
+}
+
+static void
+print_help(FILE *out)
+{
+    fputs("usage: heddle COMMAND [OPTION...]\n\n"
+          "A drop-in CUDA driver: runs unmodified CUDA programs, and sees and steers what\n"
+          "they ask of the GPU.\n\n",
+          out);
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].summary);
+    fputs("\n"
+          "  heddle run -- ./app                    run it\n"
+          "  heddle run --trace app.hed -- ./app    and record its CUDA calls\n"
+          "\n"
+          "heddle COMMAND --help says more about each.\n",
+          out);
+}
+
+/* Every setting, from the one table that also reads them. */
+static int
+print_settings(void)
+{
+    const char *key, *value, *text;
+
+    puts("Settings: `key = value` in ~/.config/heddle/heddle.conf, HEDDLE_KEY in the\n"
+         "environment, or `heddle run --set key=value`.\n");
+    for (size_t i = 0; hed_config_describe(i, &key, &value, &text); i++) {
+        printf("  %-14s %s\n", key, text);
+        if (value[0])
+            printf("  %-14s default: %s\n", "", value);
+    }
+    return HED_EXIT_OK;
+}
+
+static int
+help(int argc, char **argv)
+{
+    if (argc > 2) {
+        hed_cli_say("help: one command at a time");
+        return HED_EXIT_USAGE;
+    }
+    if (argc < 2 || argv[1][0] == '-' || strcmp(argv[1], "help") == 0) {
+        print_help(stdout);
+        return HED_EXIT_OK;
+    }
+    if (strcmp(argv[1], "settings") == 0)
+        return print_settings();
+
+    const struct command *c = find_command(argv[1]);
+    char *words[] = {argv[1], (char[]){"--help"}, NULL};
+
+    return c ? c->run(2, words) : unknown_command(argv[1]);
+}
+
+static int
+dispatch(int argc, char **argv)
+{
+    if (argc < 2) {
+        print_help(stderr);
+        return HED_EXIT_USAGE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+        return help(1, argv);
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("heddle %s\n", hed_cli_version_text);
+        return HED_EXIT_OK;
+    }
+    if (argv[1][0] == '-') {
+        hed_cli_say("no option %s before the command; see heddle --help", argv[1]);
+        return HED_EXIT_USAGE;
+    }
+
+    const struct command *c = find_command(argv[1]);
+
+    return c ? c->run(argc - 1, argv + 1) : unknown_command(argv[1]);
+}
+
+int
+main(int argc, char **argv)
+{
+    const int code = dispatch(argc, argv);
+
+    /* A full disk must not look like success. */
+    errno = 0;
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        hed_cli_say("cannot write the output: %s", errno ? strerror(errno) : "error");
+        return code == HED_EXIT_OK ? HED_EXIT_FAILED : code;
+    }
+    return code;
+}

@@ -1,0 +1,111 @@
+/* Finding heddle's own libraries. See place.h. */
+#include "cli/place.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "locate/elf.h"
+
+/* From the command's folder, the build tree's and the usual one first. HED_CLI_LIBDIR is what
+ * this build installs to; an absolute path if it is not below the prefix.
+ */
+static const char *const folders[] = {"../lib/heddle", HED_CLI_LIBDIR};
+
+static const char *const names[HED_PLACE_COUNT] = {
+    [HED_PLACE_CORE] = "libheddle.so",
+    [HED_PLACE_CUDA] = "libcuda.so.1",
+    [HED_PLACE_NVML] = "libnvidia-ml.so.1",
+};
+
+/* The folder of the running command. */
+static int
+own_folder(char *dir, size_t size)
+{
+    const ssize_t n = readlink("/proc/self/exe", dir, size - 1);
+
+    if (n < 0)
+        return hed_err_from_errno(errno);
+    dir[n] = '\0';
+
+    char *slash = strrchr(dir, '/');
+
+    if (!slash)
+        return HED_EINVAL;
+    *slash = '\0';
+    return 0;
+}
+
+static int
+join(char *out, const char *dir, const char *name)
+{
+    const int n = snprintf(out, PATH_MAX, "%s/%s", dir, name);
+
+    return n < 0 || n >= PATH_MAX ? HED_ERANGE : 0;
+}
+
+/* The first folder that has the core library. */
+static int
+find_folder(const char *own, char *out)
+{
+    char dir[PATH_MAX];
+    char file[PATH_MAX];
+
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
+        const bool absolute = folders[i][0] == '/';
+
+        if (join(dir, absolute ? "" : own, folders[i] + absolute) == 0 && realpath(dir, out) &&
+            join(file, out, names[HED_PLACE_CORE]) == 0 && access(file, F_OK) == 0)
+            return 0;
+    }
+    return HED_ENOTFOUND;
+}
+
+static int
+check_library(const char *path, struct hed_why *why)
+{
+    struct hed_elf elf;
+    const int err = hed_elf_read(path, &elf);
+
+    if (err) {
+        hed_why_set(why, "cannot read %s: %s", path, hed_err_text(err));
+        return err;
+    }
+    if (!elf.is_elf) {
+        hed_why_set(why, "%s is not a library", path);
+        return HED_EFORMAT;
+    }
+    if (!hed_elf_is_native(&elf)) {
+        hed_why_set(why, "%s is for %s, not for this machine", path,
+                    hed_elf_machine_name(elf.machine));
+        return HED_EFORMAT;
+    }
+    return 0;
+}
+
+int
+hed_place_find(struct hed_place *out, struct hed_why *why)
+{
+    char own[PATH_MAX];
+    int err = own_folder(own, sizeof own);
+
+    if (err) {
+        hed_why_set(why, "cannot tell where heddle is installed (/proc/self/exe): %s",
+                    hed_err_text(err));
+        return err;
+    }
+    err = find_folder(own, out->dir);
+    if (err) {
+        hed_why_set(why, "no libheddle.so in %s/%s: install heddle again", own, folders[0]);
+        return err;
+    }
+    for (size_t i = 0; i < HED_PLACE_COUNT && !err; i++) {
+        err = join(out->lib[i], out->dir, names[i]);
+        if (!err)
+            err = check_library(out->lib[i], why);
+    }
+    return err;
+}

@@ -1,0 +1,186 @@
+/* The questions, asked in the child. See probe.h. What they mean is in explain.c. */
+#include "cli/probe.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gen/cuda_abi.h"
+#include "gen/nvml_abi.h"
+
+struct hed_probe *
+hed_probe_create(const char *path, char *const *env)
+{
+    struct hed_probe *p = hed_child_shared(sizeof *p);
+
+    if (p) {
+        snprintf(p->path, sizeof p->path, "%s", path);
+        p->env = env;
+    }
+    return p;
+}
+
+void
+hed_probe_free(struct hed_probe *p)
+{
+    hed_child_shared_free(p, sizeof *p);
+}
+
+/* ---- in the child ---------------------------------------------------------------------------- */
+
+static void
+step(struct hed_probe *p, const char *what)
+{
+    snprintf(p->step, sizeof p->step, "%s", what);
+}
+
+/* NULL when it cannot be opened; the reason is then in p->error. */
+static void *
+open_library(struct hed_probe *p)
+{
+    if (p->env)
+        environ = (char **)p->env;
+    step(p, "dlopen");
+
+    void *library = dlopen(p->path, RTLD_NOW | RTLD_LOCAL);
+
+    if (!library) {
+        const char *text = dlerror();
+
+        snprintf(p->error, sizeof p->error, "%s", text ? text : "cannot be loaded");
+        return NULL;
+    }
+
+    /* ISO C has no conversion between objects and functions; POSIX has. */
+    const char *(*version)(void);
+
+    *(void **)&version = dlsym(library, "heddle_version");
+    if (version)
+        snprintf(p->heddle, sizeof p->heddle, "%s", version());
+    return library;
+}
+
+static void
+load(void *arg)
+{
+    open_library(arg);
+}
+
+/* The function, or NULL with p->error saying that it is missing. Begins the step of that name. */
+static void *
+function(struct hed_probe *p, void *library, const char *name)
+{
+    void *f = dlsym(library, name);
+
+    step(p, name);
+    if (!f)
+        snprintf(p->error, sizeof p->error, "it has no function %s", name);
+    return f;
+}
+
+/* Calls `name` of the library with a prototype; true if that worked. */
+#define ASK(p, library, name, prototype, ...)                 \
+    ({                                                        \
+        int(*f_) prototype;                                   \
+                                                              \
+        *(void **)&f_ = function(p, library, name);           \
+        (f_ && ((p)->result = f_(__VA_ARGS__)) == 0 ? 1 : 0); \
+    })
+
+static bool
+ask_device(struct hed_probe *p, void *library, int i)
+{
+    struct hed_probe_device *d = &p->devices[i];
+    CUdevice device = 0;
+    size_t memory = 0;
+
+    if (!ASK(p, library, "cuDeviceGet", (CUdevice *, int), &device, i) ||
+        !ASK(p, library, "cuDeviceGetName", (char *, int, CUdevice), d->name,
+             (int)sizeof d->name - 1, device) ||
+        !ASK(p, library, "cuDeviceTotalMem_v2", (size_t *, CUdevice), &memory, device))
+        return false;
+    d->memory = memory;
+    return ASK(p, library, "cuDeviceGetUuid", (CUuuid *, CUdevice), (CUuuid *)d->uuid, device) &&
+           ASK(p, library, "cuDeviceGetAttribute", (int *, CUdevice_attribute, CUdevice), &d->major,
+               CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device) &&
+           ASK(p, library, "cuDeviceGetAttribute", (int *, CUdevice_attribute, CUdevice), &d->minor,
+               CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device) &&
+           ASK(p, library, "cuDeviceGetPCIBusId", (char *, int, CUdevice), d->bus,
+               (int)sizeof d->bus - 1, device);
+}
+
+static void
+ask_cuda(void *arg)
+{
+    struct hed_probe *p = arg;
+    void *library = open_library(p);
+
+    /* The version first: it is known even where cuInit fails. */
+    if (!library || !ASK(p, library, "cuDriverGetVersion", (int *), &p->version) ||
+        !ASK(p, library, "cuInit", (unsigned), 0) ||
+        !ASK(p, library, "cuDeviceGetCount", (int *), &p->count))
+        return;
+    for (int i = 0; i < p->count && i < HED_PROBE_DEVICES_MAX; i++) {
+        if (!ask_device(p, library, i))
+            return;
+    }
+}
+
+static void
+ask_nvml(void *arg)
+{
+    struct hed_probe *p = arg;
+    void *library = open_library(p);
+    unsigned count = 0;
+
+    if (library && ASK(p, library, "nvmlInit_v2", (void)) &&
+        ASK(p, library, "nvmlSystemGetDriverVersion", (char *, unsigned), p->release,
+            (unsigned)sizeof p->release - 1) &&
+        ASK(p, library, "nvmlDeviceGetCount_v2", (unsigned *), &count))
+        p->count = (int)count;
+}
+
+/* ---- in the parent --------------------------------------------------------------------------- */
+
+static void
+ask(struct hed_probe *p, void (*questions)(void *arg))
+{
+    p->end = hed_child_run(questions, p, HED_PROBE_SECONDS, &p->signal_number);
+
+    /* The child's memory is a library's memory: it may hold anything now. */
+    p->step[sizeof p->step - 1] = '\0';
+    p->error[sizeof p->error - 1] = '\0';
+    p->release[sizeof p->release - 1] = '\0';
+    p->heddle[sizeof p->heddle - 1] = '\0';
+    if (p->count < 0)
+        p->count = 0;
+    for (size_t i = 0; i < HED_PROBE_DEVICES_MAX; i++) {
+        p->devices[i].name[sizeof p->devices[i].name - 1] = '\0';
+        p->devices[i].bus[sizeof p->devices[i].bus - 1] = '\0';
+    }
+}
+
+void
+hed_probe_load(struct hed_probe *p)
+{
+    ask(p, load);
+}
+
+void
+hed_probe_cuda(struct hed_probe *p)
+{
+    ask(p, ask_cuda);
+}
+
+void
+hed_probe_nvml(struct hed_probe *p)
+{
+    ask(p, ask_nvml);
+}
+
+bool
+hed_probe_ok(const struct hed_probe *p)
+{
+    return p->end == HED_CHILD_DONE && p->result == 0 && p->error[0] == '\0';
+}

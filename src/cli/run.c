@@ -1,0 +1,370 @@
+/* heddle run: sets the environment up so that a program finds heddle's CUDA driver, and becomes
+ * that program: same process, so signals and the exit code are the program's own.
+ *
+ *     options -> settings checked -> libraries checked -> program found -> trace place checked
+ *             -> environment -> exec
+ *
+ * Nothing is changed on the disk before all checks have passed.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "cli/cli.h"
+#include "cli/env.h"
+#include "cli/place.h"
+#include "cli/target.h"
+#include "core/config.h"
+#include "trace/format.h"
+
+static const char usage[] =
+    "usage: heddle run [OPTION...] [--] PROGRAM [ARG...]\n"
+    "\n"
+    "Runs a program on heddle's CUDA driver.\n"
+    "\n"
+    "  --gpu WHERE        where work runs: gpu (NVIDIA's driver), null (nowhere)\n"
+    "  --trace FILE       record the CUDA and NVML calls in FILE\n"
+    "  --trace-data SIZE  keep up to so many bytes of each copy in the trace\n"
+    "  --trace-full WORD  when the disk cannot follow: block the program, or drop\n"
+    "  --fault SPEC       make calls fail: NAME:N:ERROR[,...]\n"
+    "  --layers LIST      layers, top first, instead of those asked for above\n"
+    "  --driver PATH      NVIDIA's libcuda.so.1\n"
+    "  --log SPEC         log to standard error: level[,component=level...]\n"
+    "  --config FILE      settings file, instead of ~/.config/heddle/heddle.conf\n"
+    "  --set KEY=VALUE    any setting; `heddle help settings` lists them\n"
+    "  --print-env        print what would be set, for a shell, and run nothing\n"
+    "  --no-preload       set LD_LIBRARY_PATH only, not LD_PRELOAD\n"
+    "  -h, --help         this text\n"
+    "\n"
+    "The exit code is the program's; or 2 wrong option or setting, 125 heddle is not\n"
+    "installed properly, 126 program cannot be executed, 127 no such program.\n";
+
+/* The options up to OPT_CONFIG are settings of that name. */
+enum {
+    OPT_GPU,
+    OPT_TRACE,
+    OPT_TRACE_DATA,
+    OPT_TRACE_FULL,
+    OPT_FAULT,
+    OPT_LAYERS,
+    OPT_DRIVER,
+    OPT_LOG,
+    OPT_CONFIG,
+    OPT_SET,
+    OPT_PRINT_ENV,
+    OPT_NO_PRELOAD,
+    OPT_HELP
+};
+
+static const struct hed_cli_opt options[] = {
+    [OPT_GPU] = {"gpu", true},
+    [OPT_TRACE] = {"trace", true},
+    [OPT_TRACE_DATA] = {"trace-data", true},
+    [OPT_TRACE_FULL] = {"trace-full", true},
+    [OPT_FAULT] = {"fault", true},
+    [OPT_LAYERS] = {"layers", true},
+    [OPT_DRIVER] = {"driver", true},
+    [OPT_LOG] = {"log", true},
+    [OPT_CONFIG] = {"config", true},
+    [OPT_SET] = {"set", true},
+    [OPT_PRINT_ENV] = {"print-env", false},
+    [OPT_NO_PRELOAD] = {"no-preload", false},
+    [OPT_HELP] = {"help", false},
+    {NULL, false},
+};
+
+static const char *const settings[OPT_CONFIG] = {
+    [OPT_GPU] = "gpu",
+    [OPT_TRACE] = "trace",
+    [OPT_TRACE_DATA] = "trace_data",
+    [OPT_TRACE_FULL] = "trace_full",
+    [OPT_FAULT] = "fault",
+    [OPT_LAYERS] = "layers",
+    [OPT_DRIVER] = "driver",
+    [OPT_LOG] = "log",
+};
+
+struct request {
+    struct hed_env env;
+    struct hed_config config; /* the options alone, then everything */
+    bool print;
+    bool preload;
+    bool help;
+    char **program; /* NULL at the end */
+};
+
+static int
+set(struct request *r, const char *option, const char *key, const char *value)
+{
+    struct hed_why why;
+
+    if (hed_config_set(&r->config, key, value, &why) != 0) {
+        const char *text = why.text;
+
+        /* The reason names the setting, and most options are called like theirs. */
+        if (strcmp(option, "set") != 0 && strncmp(text, key, strlen(key)) == 0 &&
+            text[strlen(key)] == ':')
+            text += strlen(key) + 2;
+        hed_cli_say("run: --%s: %s", option, text);
+        return HED_EXIT_USAGE;
+    }
+    hed_env_set_setting(&r->env, key, value);
+    return HED_EXIT_OK;
+}
+
+/* KEY=VALUE */
+static int
+set_pair(struct request *r, const char *pair)
+{
+    const size_t n = strcspn(pair, "=");
+    char key[64];
+
+    if (pair[n] == '\0' || n == 0 || n >= sizeof key) {
+        hed_cli_say("run: --set: \"%s\" is not KEY=VALUE", pair);
+        return HED_EXIT_USAGE;
+    }
+    snprintf(key, sizeof key, "%.*s", (int)n, pair);
+    return set(r, "set", key, pair + n + 1);
+}
+
+/* The program may change its folder before heddle looks at the path. */
+static int
+absolute(const char *path, char *out, size_t size)
+{
+    char here[PATH_MAX] = "";
+
+    if (path[0] != '/' && !getcwd(here, sizeof here)) {
+        hed_cli_say("run: cannot tell the current folder: %s", strerror(errno));
+        return HED_EXIT_USAGE;
+    }
+
+    const int n = snprintf(out, size, "%s%s%s", here, here[0] ? "/" : "", path);
+
+    if (n < 0 || (size_t)n >= size) {
+        hed_cli_say("run: %s: name too long", path);
+        return HED_EXIT_USAGE;
+    }
+    return HED_EXIT_OK;
+}
+
+static int
+take_option(struct request *r, int option, const char *value)
+{
+    char path[HED_CONFIG_TEXT_MAX];
+
+    switch (option) {
+    case OPT_CONFIG:
+        if (absolute(value, path, sizeof path) != 0)
+            return HED_EXIT_USAGE;
+        hed_env_set(&r->env, "HEDDLE_CONFIG", path);
+        return HED_EXIT_OK;
+    case OPT_SET:
+        return set_pair(r, value);
+    case OPT_PRINT_ENV:
+        r->print = true;
+        return HED_EXIT_OK;
+    case OPT_NO_PRELOAD:
+        r->preload = false;
+        return HED_EXIT_OK;
+    case OPT_HELP:
+        r->help = true;
+        return HED_EXIT_OK;
+    default:
+        return set(r, options[option].name, settings[option], value);
+    }
+}
+
+/* Fills in the request; all settings are known to be sound afterwards. */
+static int
+parse(struct request *r, int argc, char **argv)
+{
+    struct hed_cli_opts o = hed_cli_opts_over(options, argc, argv);
+    struct hed_why why;
+    int option;
+
+    r->preload = true;
+    hed_config_init(&r->config);
+    hed_env_init(&r->env, environ);
+    while (!r->help && (option = hed_cli_opts_next(&o)) != HED_CLI_OPT_END) {
+        if (option == HED_CLI_OPT_BAD || take_option(r, option, o.value) != 0)
+            return HED_EXIT_USAGE;
+    }
+    if (r->help)
+        return HED_EXIT_OK;
+    r->program = argv + o.at;
+    if (!r->program[0] && !r->print) {
+        hed_cli_say("run: which program? See heddle run --help");
+        return HED_EXIT_USAGE;
+    }
+    if (!r->env.failed && hed_cli_settings(&r->config, r->env.vars, &why) != 0) {
+        hed_cli_say("run: %s", why.text);
+        return HED_EXIT_USAGE;
+    }
+    return HED_EXIT_OK;
+}
+
+/* ---- the trace file -------------------------------------------------------------------------- */
+
+/* May the file be replaced? Only what is empty or a trace: a slip of the finger must not cost
+ * somebody a file.
+ */
+static int
+check_old_trace(const char *path)
+{
+    char magic[sizeof HED_TRACE_MAGIC - 1];
+    struct stat st;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+    if (fd < 0 && errno == ENOENT)
+        return HED_EXIT_OK;
+    if (fd < 0) {
+        hed_cli_say("run: --trace: cannot look at %s: %s", path, strerror(errno));
+        return HED_EXIT_USAGE;
+    }
+
+    const bool known = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+    const bool trace = known && read(fd, magic, sizeof magic) == (ssize_t)sizeof magic &&
+                       memcmp(magic, HED_TRACE_MAGIC, sizeof magic) == 0;
+
+    close(fd);
+    if (trace || (known && st.st_size == 0))
+        return HED_EXIT_OK;
+    hed_cli_say("run: --trace: %s is there and not a trace; not replaced", path);
+    return HED_EXIT_USAGE;
+}
+
+/* By trying: permissions do not tell of read-only, full or special file systems. */
+static int
+check_trace_folder(const char *path)
+{
+    char trial[PATH_MAX + 32];
+    const int n = (int)(strrchr(path, '/') - path);
+
+    snprintf(trial, sizeof trial, "%.*s/.heddle-XXXXXX", n < PATH_MAX ? n : PATH_MAX, path);
+
+    const int fd = mkostemp(trial, O_CLOEXEC);
+
+    if (fd < 0) {
+        hed_cli_say("run: --trace: cannot write in %.*s: %s", n ? n : 1, path, strerror(errno));
+        return HED_EXIT_USAGE;
+    }
+    close(fd);
+    unlink(trial);
+    return HED_EXIT_OK;
+}
+
+static int
+prepare_trace(struct request *r, char *path, size_t size)
+{
+    char pid[32];
+
+    path[0] = '\0';
+    if (r->config.trace[0] == '\0')
+        return HED_EXIT_OK;
+    if (absolute(r->config.trace, path, size) != 0 || check_old_trace(path) != 0 ||
+        check_trace_folder(path) != 0)
+        return HED_EXIT_USAGE;
+    hed_env_set_setting(&r->env, "trace", path);
+    /* exec keeps the process id; a shell that reads --print-env has another. */
+    if (!r->print) {
+        snprintf(pid, sizeof pid, "%ld", (long)getpid());
+        hed_env_set_setting(&r->env, "trace_owner", pid);
+    }
+    return HED_EXIT_OK;
+}
+
+/* ---- the environment ------------------------------------------------------------------------- */
+
+static int
+prepare_loader(struct request *r)
+{
+    struct hed_place place;
+    struct hed_why why;
+
+    if (hed_place_find(&place, &why) != 0) {
+        hed_cli_say("run: %s", why.text);
+        return HED_EXIT_BROKEN;
+    }
+    /* The loader has no way to quote them. */
+    if (strpbrk(place.dir, r->preload ? ":; " : ":;")) {
+        hed_cli_say("run: heddle cannot work from %s: the loader splits paths at blanks and colons",
+                    place.dir);
+        return HED_EXIT_BROKEN;
+    }
+    hed_env_prepend(&r->env, "LD_LIBRARY_PATH", place.dir, ":;");
+    if (r->preload) {
+        hed_env_prepend(&r->env, "LD_PRELOAD", place.lib[HED_PLACE_NVML], ": ");
+        hed_env_prepend(&r->env, "LD_PRELOAD", place.lib[HED_PLACE_CUDA], ": ");
+    }
+    /* What goes wrong inside the program is told, unless somebody has decided otherwise. */
+    if (r->config.log[0] == '\0' && !hed_env_get(&r->env, "HEDDLE_LOG"))
+        hed_env_set_setting(&r->env, "log", "warn");
+    return HED_EXIT_OK;
+}
+
+static int
+execute(struct request *r, const struct hed_target *t, const char *trace)
+{
+    if (strcmp(r->config.gpu, "null") == 0)
+        hed_cli_say("warning: --gpu null answers CUDA calls and executes nothing");
+    hed_target_warn(t);
+    /* So that a reader never takes the last run's trace for this one's. */
+    if (trace[0] && unlink(trace) != 0 && errno != ENOENT) {
+        hed_cli_say("run: --trace: cannot replace %s: %s", trace, strerror(errno));
+        return HED_EXIT_USAGE;
+    }
+    fflush(NULL);
+    execvpe(t->path, r->program, r->env.vars);
+
+    const int error = errno;
+
+    /* The file was there a moment ago: it is its #! line or its loader that is not. */
+    if (error == ENOENT)
+        hed_cli_say("%s: cannot be executed: its interpreter is missing", t->path);
+    else
+        hed_cli_say("%s: cannot be executed: %s", t->path, strerror(error));
+    return HED_EXIT_NOEXEC;
+}
+
+static int
+run(struct request *r)
+{
+    struct hed_target target;
+    char trace[HED_CONFIG_TEXT_MAX];
+    int code = prepare_loader(r);
+
+    if (code == 0 && !r->print)
+        code = hed_target_find(&target, r->program[0], hed_env_get(&r->env, "PATH"));
+    if (code == 0)
+        code = prepare_trace(r, trace, sizeof trace);
+    if (code != 0)
+        return code;
+    if (r->env.failed) {
+        hed_cli_say("run: %s", hed_err_text(HED_ENOMEM));
+        return HED_EXIT_BROKEN;
+    }
+    if (r->print) {
+        hed_env_print_changes(&r->env, environ, stdout);
+        return HED_EXIT_OK;
+    }
+    return execute(r, &target, trace);
+}
+
+int
+hed_cli_run(int argc, char **argv)
+{
+    struct request r = {0};
+    int code = parse(&r, argc, argv);
+
+    if (code == HED_EXIT_OK && r.help)
+        fputs(usage, stdout);
+    else if (code == HED_EXIT_OK)
+        code = run(&r);
+    hed_env_fini(&r.env);
+    return code;
+}

@@ -1,0 +1,119 @@
+/* Finding and looking at the program to run. See target.h. */
+#include "cli/target.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "locate/elf.h"
+
+#define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
+
+/* 0, or the errno that executing it would give. */
+static int
+check(const char *path)
+{
+    struct stat st;
+
+    if (stat(path, &st) != 0)
+        return errno;
+    if (S_ISDIR(st.st_mode))
+        return EISDIR;
+    return access(path, X_OK) == 0 ? 0 : errno;
+}
+
+static int
+refuse(const char *name, int error)
+{
+    if (error == ENOENT || error == ENOTDIR) {
+        hed_cli_say("%s: no such program", name);
+        return HED_EXIT_MISSING;
+    }
+    if (error == EISDIR)
+        hed_cli_say("%s: is a folder", name);
+    else if (error == EACCES)
+        hed_cli_say("%s: not executable (permission denied)", name);
+    else
+        hed_cli_say("%s: %s", name, strerror(error));
+    return HED_EXIT_NOEXEC;
+}
+
+/* One entry of PATH; an empty one is the current folder. */
+static bool
+try_folder(struct hed_target *t, const char *folder, size_t n, const char *name, int *error)
+{
+    const int size =
+        snprintf(t->path, sizeof t->path, "%.*s/%s", n ? (int)n : 1, n ? folder : ".", name);
+
+    if (size < 0 || (size_t)size >= sizeof t->path)
+        return false;
+
+    const int e = check(t->path);
+
+    /* What is there and cannot be run is a better reason than what is not there. */
+    if (e == EACCES)
+        *error = EACCES;
+    return e == 0;
+}
+
+int
+hed_target_find(struct hed_target *t, const char *name, const char *search)
+{
+    int error = ENOENT;
+
+    if (name[0] == '\0')
+        return refuse("\"\"", ENOENT);
+    if (strchr(name, '/')) {
+        if ((size_t)snprintf(t->path, sizeof t->path, "%s", name) >= sizeof t->path)
+            return refuse(name, ENAMETOOLONG);
+        error = check(t->path);
+        return error ? refuse(name, error) : 0;
+    }
+    for (const char *p = search ? search : DEFAULT_PATH; p;) {
+        const size_t n = strcspn(p, ":");
+
+        if (try_folder(t, p, n, name, &error))
+            return 0;
+        p = p[n] ? p + n + 1 : NULL;
+    }
+    return refuse(name, error);
+}
+
+/* Does the kernel give this program rights its caller has not? The loader then ignores us. */
+static bool
+gains_rights(const char *path)
+{
+    struct stat st;
+
+    if (stat(path, &st) != 0)
+        return false;
+    return ((st.st_mode & S_ISUID) && st.st_uid != getuid()) ||
+           ((st.st_mode & S_ISGID) && st.st_gid != getgid()) ||
+           (getuid() != 0 && getxattr(path, "security.capability", NULL, 0) > 0);
+}
+
+void
+hed_target_warn(const struct hed_target *t)
+{
+    struct hed_elf elf;
+
+    if (gains_rights(t->path)) {
+        hed_cli_say("warning: %s is setuid, setgid or has capabilities: heddle has no effect on it",
+                    t->path);
+        return;
+    }
+    /* Scripts are run by something that is most likely dynamic. */
+    if (hed_elf_read(t->path, &elf) != 0 || !elf.is_elf)
+        return;
+    if (!hed_elf_is_native(&elf))
+        hed_cli_say("warning: %s is for %s: heddle's libraries cannot be loaded into it", t->path,
+                    elf.is_64 ? hed_elf_machine_name(elf.machine) : "a 32-bit machine");
+    /* The loader itself, run by hand, has no interpreter either. */
+    else if (!elf.has_interp && strncmp(elf.soname, "ld", 2) != 0)
+        hed_cli_say("warning: %s is statically linked: heddle has no effect on it", t->path);
+}

@@ -1,0 +1,169 @@
+/* Words of the command line: options, messages, "did you mean". */
+#include "cli/cli.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define WORD_MAX 32
+#define COLUMNS 79
+
+void
+hed_cli_say(const char *fmt, ...)
+{
+    va_list args;
+
+    fflush(stdout);
+    fputs("heddle: ", stderr);
+    va_start(args, fmt);
+    vfprintf(stderr, fmt, args);
+    va_end(args);
+    fputc('\n', stderr);
+}
+
+void
+hed_cli_fold(FILE *out, const char *text, size_t at)
+{
+    size_t column = at;
+
+    for (const char *p = text + strspn(text, " "); *p; p += strspn(p, " ")) {
+        const size_t n = strcspn(p, " ");
+
+        if (column > at && column + 1 + n > COLUMNS) {
+            fprintf(out, "\n%*s", (int)at, "");
+            column = at;
+        }
+        if (column > at) {
+            fputc(' ', out);
+            column++;
+        }
+        fprintf(out, "%.*s", (int)n, p);
+        column += n;
+        p += n;
+    }
+    fputc('\n', out);
+}
+
+static unsigned
+least(unsigned a, unsigned b)
+{
+    return a < b ? a : b;
+}
+
+unsigned
+hed_cli_distance(const char *a, const char *b)
+{
+    const size_t n = strlen(a);
+    const size_t m = strlen(b);
+    unsigned d[WORD_MAX + 1][WORD_MAX + 1];
+
+    if (n >= WORD_MAX || m >= WORD_MAX)
+        return HED_CLI_FAR;
+    for (size_t i = 0; i <= n; i++)
+        d[i][0] = (unsigned)i;
+    for (size_t j = 0; j <= m; j++)
+        d[0][j] = (unsigned)j;
+    for (size_t i = 1; i <= n; i++) {
+        for (size_t j = 1; j <= m; j++) {
+            const unsigned change = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+
+            d[i][j] = least(change, least(d[i - 1][j], d[i][j - 1]) + 1);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                d[i][j] = least(d[i][j], d[i - 2][j - 2] + 1);
+        }
+    }
+    return d[n][m];
+}
+
+bool
+hed_cli_similar(unsigned distance, const char *typed)
+{
+    /* One letter in three: more than that is another word. */
+    return distance <= 1 + strlen(typed) / 4 && distance < strlen(typed);
+}
+
+struct hed_cli_opts
+hed_cli_opts_over(const struct hed_cli_opt *table, int argc, char **argv)
+{
+    return (struct hed_cli_opts){argv[0], table, argc, argv, 1, NULL};
+}
+
+/* The option that `n` letters of `word` name, or -1. */
+static int
+find_option(const struct hed_cli_opt *table, const char *word, size_t n)
+{
+    for (int i = 0; table[i].name; i++) {
+        if (strlen(table[i].name) == n && memcmp(table[i].name, word, n) == 0)
+            return i;
+    }
+    return -1;
+}
+
+static int
+unknown_option(const struct hed_cli_opts *o, const char *word)
+{
+    const char *best = NULL;
+    unsigned least_far = HED_CLI_FAR;
+    char typed[WORD_MAX];
+
+    snprintf(typed, sizeof typed, "%.*s", (int)strcspn(word, "="), word);
+    for (const struct hed_cli_opt *t = o->table; typed[0] == '-' && typed[1] == '-' && t->name;
+         t++) {
+        const unsigned far = hed_cli_distance(typed + 2, t->name);
+
+        if (far < least_far) {
+            least_far = far;
+            best = t->name;
+        }
+    }
+    if (best && hed_cli_similar(least_far, typed + 2))
+        hed_cli_say("%s: no option %s; did you mean --%s?", o->command, typed, best);
+    else
+        hed_cli_say("%s: no option %s; see heddle %s --help", o->command, word, o->command);
+    return HED_CLI_OPT_BAD;
+}
+
+int
+hed_cli_opts_next(struct hed_cli_opts *o)
+{
+    const char *word = o->at < o->argc ? o->argv[o->at] : NULL;
+
+    o->value = NULL;
+    if (!word || word[0] != '-' || word[1] == '\0')
+        return HED_CLI_OPT_END;
+    o->at++;
+    if (strcmp(word, "--") == 0)
+        return HED_CLI_OPT_END;
+
+    const bool is_long = word[1] == '-';
+    const size_t n = is_long ? strcspn(word + 2, "=") : 0;
+    const int i = is_long ? find_option(o->table, word + 2, n)
+                          : (strcmp(word, "-h") == 0 ? find_option(o->table, "help", 4) : -1);
+
+    if (i < 0)
+        return unknown_option(o, word);
+    if (is_long && word[2 + n] == '=')
+        o->value = word + 2 + n + 1;
+    if (o->value && !o->table[i].takes_value) {
+        hed_cli_say("%s: --%s takes no value", o->command, o->table[i].name);
+        return HED_CLI_OPT_BAD;
+    }
+    if (!o->value && o->table[i].takes_value) {
+        if (o->at >= o->argc) {
+            hed_cli_say("%s: --%s needs a value", o->command, o->table[i].name);
+            return HED_CLI_OPT_BAD;
+        }
+        o->value = o->argv[o->at++];
+    }
+    return i;
+}
+
+bool
+hed_cli_opts_no_operands(const struct hed_cli_opts *o)
+{
+    if (o->at >= o->argc)
+        return true;
+    hed_cli_say("%s: takes no \"%s\"; see heddle %s --help", o->command, o->argv[o->at],
+                o->command);
+    return false;
+}

@@ -1,0 +1,16 @@
+/* The dynamic loader's cache, /etc/ld.so.cache: which file a library's name stands for. Read by
+ * hand, because asking the loader would give the answer for this process, with its LD_LIBRARY_PATH
+ * and LD_PRELOAD, which may well be heddle's own.
+ */
+#pragma once
+
+#include <stddef.h>
+
+/* Calls fn with the path of each entry for `name`, best first. 0, or HED_E... if there is no cache
+ * or it cannot be read.
+ */
+int hed_ldcache_each(const char *name, void (*fn)(void *arg, const char *path), void *arg);
+
+/* The same over a cache in memory. */
+int hed_ldcache_each_in(const void *data, size_t size, const char *name,
+                        void (*fn)(void *arg, const char *path), void *arg);
