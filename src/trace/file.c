@@ -142,6 +142,7 @@ write_info(struct hed_trace_file *f, const struct hed_trace_options *o)
     const ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
 
     exe[n > 0 ? n : 0] = 0;
+    exe[strcspn(exe, "\n")] = 0; /* a line is a line, whatever a path may hold */
     if (uname(&host))
         memset(&host, 0, sizeof host);
     hed_buf_init(&b, 65536);

@@ -1,0 +1,51 @@
+/* Counts and times of calls, for `heddle trace summary`. Knows no trace.
+ *
+ * Percentiles are exact (nearest rank) while a line has up to HED_STATS_EXACT calls and all lines
+ * together up to HED_STATS_SAMPLES. A line that grows past that keeps a histogram instead: 64
+ * buckets a power of two, so that a percentile is off by less than 1 %; such lines are marked.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HED_STATS_EXACT 262144      /* times kept a line */
+#define HED_STATS_SAMPLES 33554432u /* times kept in all: 256 MiB */
+#define HED_STATS_BUCKETS 3776      /* 59 * 64: every u64 has one */
+#define HED_STATS_LINES 1048576     /* lines at most; calls of more are not counted */
+
+struct hed_stats_line {
+    char *name;   /* owned */
+    char *thread; /* owned; NULL unless by thread */
+    uint64_t count;
+    uint64_t timed; /* of those, how many returned */
+    uint64_t errors;
+    uint64_t total; /* ns */
+    uint64_t max;   /* ns */
+    uint64_t p50;   /* ns; set by hed_stats_finish */
+    uint64_t p99;
+    uint64_t *samples; /* owned; NULL once there are buckets */
+    size_t sample_room;
+    uint64_t *buckets; /* owned; NULL while exact */
+};
+
+struct hed_stats {
+    struct hed_stats_line *lines; /* owned */
+    size_t count;
+    size_t room;
+    size_t samples; /* kept, all lines together */
+};
+
+/* A new line, its index, or SIZE_MAX if there is no memory. Copies both strings. */
+size_t hed_stats_line(struct hed_stats *s, const char *name, const char *thread);
+
+/* One call of a line. False if there is no memory. */
+bool hed_stats_add(struct hed_stats *s, size_t line, uint64_t duration, bool returned, bool error);
+
+/* Computes the percentiles. */
+void hed_stats_finish(struct hed_stats *s);
+
+double hed_stats_mean(const struct hed_stats_line *l);
+
+void hed_stats_fini(struct hed_stats *s);

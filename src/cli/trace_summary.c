@@ -1,0 +1,467 @@
+/* heddle trace summary: how often each function was called, and how long it took. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "cli/trace_stats.h"
+#include "cli/trace_util.h"
+#include "trace/print.h"
+#include "trace/read.h"
+
+static const char usage[] =
+    "usage: heddle trace summary FILE... [OPTION...]\n\n"
+    "Counts and times the calls of one or several traces, a line a function.\n\n"
+    "  --sort KEY     total (default), count, mean, p99, errors or name\n"
+    "  --by thread    a line a function and thread\n"
+    "  --json         one JSON object\n\n"
+    "Times are those the program waited for each call to return. p50 and p99:\n"
+    "half, and 99 of 100 calls, took no longer; \"~\" marks those that are rounded,\n"
+    "by less than 1 %.\n";
+
+enum sort { BY_TOTAL, BY_COUNT, BY_MEAN, BY_P99, BY_ERRORS, BY_NAME };
+
+static const char *const sort_names[] = {"total", "count", "mean", "p99", "errors", "name"};
+
+struct summary {
+    struct hed_stats stats;
+    struct hed_cli_map lines; /* hash of name and thread -> line + 1 */
+    struct hed_buf text;      /* scratch */
+    struct hed_buf json;      /* "files" */
+    enum sort sort;
+    bool by_thread;
+    bool as_json;
+    bool full; /* more lines than we keep */
+    bool many; /* several files */
+    int code;
+};
+
+/* ---- counting -------------------------------------------------------------------------------- */
+
+static uint64_t
+hash(const char *a, const char *b)
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+
+    for (; *a; a++)
+        h = (h ^ (unsigned char)*a) * UINT64_C(0x100000001b3);
+    for (h *= UINT64_C(0x100000001b3); b && *b; b++)
+        h = (h ^ (unsigned char)*b) * UINT64_C(0x100000001b3);
+    return h;
+}
+
+/* The line of a name and thread + 1, made if need be; 0 if that is not possible. */
+static uint32_t
+find_line(struct summary *s, const char *name, const char *thread)
+{
+    const uint64_t key = hash(name, thread);
+    uint32_t line = hed_cli_map_get(&s->lines, key);
+
+    if (!line) {
+        const size_t n = hed_stats_line(&s->stats, name, thread);
+
+        if (n == SIZE_MAX || !hed_cli_map_put(&s->lines, key, (uint32_t)n + 1))
+            return 0;
+        line = (uint32_t)n + 1;
+    }
+    return line;
+}
+
+/* The same by the numbers in the record, which are this file's own: no text is made twice. */
+static uint32_t
+line_of(struct summary *s, struct hed_cli_map *known, const struct hed_trace *t,
+        const struct hed_trace_record *r, uint64_t thread_number)
+{
+    const uint64_t key = thread_number << 24 | (uint64_t)r->api << 16 | r->call;
+    uint32_t line = hed_cli_map_get(known, key);
+    struct hed_trace_facts facts;
+    char label[80];
+
+    if (line)
+        return line;
+    hed_trace_facts(t, r, &facts);
+    hed_buf_reset(&s->text);
+    if (facts.name)
+        hed_buf_addf(&s->text, "%s", facts.name);
+    else
+        hed_trace_print_name(t, r, &s->text);
+    if (s->by_thread && s->many)
+        snprintf(label, sizeof(label), "%" PRIu64 "/%" PRIu64, hed_trace_info_u64(t, "pid"),
+                 r->thread);
+    else
+        hed_cli_trace_thread(t, r->thread, label, sizeof(label));
+    line = find_line(s, hed_buf_cstr(&s->text), s->by_thread ? label : NULL);
+    return line && hed_cli_map_put(known, key, line) ? line : 0;
+}
+
+struct totals {
+    uint64_t calls;
+    uint64_t errors;
+    uint64_t open;
+};
+
+static void
+count_records(struct summary *s, const struct hed_trace *t, struct totals *totals)
+{
+    struct hed_cli_map known = {0};
+    struct hed_cli_map threads = {0};
+    struct hed_trace_cursor c = hed_trace_cursor_over(t);
+    struct hed_trace_record r;
+
+    while (hed_trace_next(&c, &r)) {
+        uint32_t thread = 0;
+
+        if (r.kind != HED_TRACE_CALL)
+            continue;
+        if (s->by_thread) {
+            thread = hed_cli_map_get(&threads, r.thread);
+            if (!thread && hed_cli_map_put(&threads, r.thread, (uint32_t)threads.count + 1))
+                thread = (uint32_t)threads.count;
+        }
+
+        const bool error = hed_trace_is_error(t, &r);
+        const bool open = r.flags & HED_TRACE_OPEN;
+        const uint32_t line = line_of(s, &known, t, &r, thread);
+
+        totals->calls++;
+        totals->errors += error;
+        totals->open += open;
+        if (!line || !hed_stats_add(&s->stats, line - 1, r.duration, !open, error))
+            s->full = true;
+    }
+    hed_cli_map_fini(&known);
+    hed_cli_map_fini(&threads);
+}
+
+/* ---- the head -------------------------------------------------------------------------------- */
+
+static void
+text_head(struct summary *s, const char *path, const struct hed_trace *t, const struct totals *n)
+{
+    const struct hed_trace_state *state = hed_trace_state(t);
+    const char *chain = hed_trace_info(t, "chain");
+    char text[64];
+
+    printf("trace     %s\n", path);
+    printf("program   %s (pid %" PRIu64 ")\n", hed_cli_trace_program(t, &s->text),
+           hed_trace_info_u64(t, "pid"));
+    if (*hed_cli_trace_began(t, text, sizeof(text)))
+        printf("began     %s%s%s\n", text, chain ? ", chain " : "", chain ? chain : "");
+    hed_cli_duration(hed_cli_trace_time(t, state->last), text, sizeof(text));
+    printf("duration  %s, %" PRIu64 " thread%s\n", text, state->threads,
+           state->threads == 1 ? "" : "s");
+    printf("records   %" PRIu64 ": %" PRIu64 " calls, %" PRIu64 " failed", state->records, n->calls,
+           n->errors);
+    if (n->open)
+        printf(", %" PRIu64 " had not returned", n->open);
+    if (state->dropped)
+        printf("; %" PRIu64 " more were dropped", state->dropped);
+    printf("\n");
+    if (state->blocks_bad)
+        printf("damage    %" PRIu64 " block%s lost, %" PRIu64 " bytes\n", state->blocks_bad,
+               state->blocks_bad == 1 ? "" : "s", state->bytes_lost);
+    if (state->bytes_cut || !state->ended)
+        printf("end       the trace was not closed; its last calls may be missing\n");
+    printf("\n");
+}
+
+static void
+json_head(struct summary *s, const char *path, const struct hed_trace *t, const struct totals *n)
+{
+    const struct hed_trace_state *state = hed_trace_state(t);
+    struct hed_buf *b = &s->json;
+
+    hed_buf_addf(b, "%s{\"path\":", b->size ? "," : "");
+    hed_cli_json_text(b, path);
+    hed_buf_addf(b, ",\"program\":");
+    hed_cli_json_text(b, hed_cli_trace_program(t, &s->text));
+    hed_buf_addf(b, ",\"pid\":%" PRIu64 ",\"clock_wall_ns\":%" PRIu64 ",\"chain\":",
+                 hed_trace_info_u64(t, "pid"), hed_trace_info_u64(t, "clock_wall"));
+    hed_cli_json_text(b, hed_trace_info(t, "chain"));
+    hed_buf_addf(b,
+                 ",\"duration_ns\":%" PRIu64 ",\"threads\":%" PRIu64 ",\"records\":%" PRIu64
+                 ",\"calls\":%" PRIu64 ",\"errors\":%" PRIu64 ",\"not_returned\":%" PRIu64
+                 ",\"dropped\":%" PRIu64,
+                 hed_cli_trace_time(t, state->last), state->threads, state->records, n->calls,
+                 n->errors, n->open, state->dropped);
+    hed_buf_addf(b,
+                 ",\"blocks_lost\":%" PRIu64 ",\"bytes_lost\":%" PRIu64 ",\"bytes_cut\":%" PRIu64
+                 ",\"closed\":%s}",
+                 state->blocks_bad, state->bytes_lost, state->bytes_cut,
+                 state->ended ? "true" : "false");
+}
+
+static void
+add_file(struct summary *s, const char *path)
+{
+    struct hed_trace *t = hed_cli_trace_open(path);
+    struct totals totals = {0};
+
+    if (!t) {
+        s->code = HED_EXIT_FAILED;
+        return;
+    }
+    count_records(s, t, &totals);
+    if (s->as_json)
+        json_head(s, path, t, &totals);
+    else
+        text_head(s, path, t, &totals);
+    if (hed_cli_trace_verdict(path, t) != HED_EXIT_OK)
+        s->code = HED_EXIT_FAILED;
+    hed_trace_close(t);
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+static int
+compare(const void *a, const void *b, void *context)
+{
+    const struct hed_stats_line *x = a;
+    const struct hed_stats_line *y = b;
+    double order = 0; /* the larger first */
+
+    switch (*(const enum sort *)context) {
+    case BY_TOTAL:
+        order = (double)y->total - (double)x->total;
+        break;
+    case BY_COUNT:
+        order = (double)y->count - (double)x->count;
+        break;
+    case BY_MEAN:
+        order = hed_stats_mean(y) - hed_stats_mean(x);
+        break;
+    case BY_P99:
+        order = (double)y->p99 - (double)x->p99;
+        break;
+    case BY_ERRORS:
+        order = (double)y->errors - (double)x->errors;
+        break;
+    case BY_NAME:
+        break;
+    }
+    if (order != 0)
+        return order < 0 ? -1 : 1;
+
+    const int names = strcmp(x->name, y->name);
+
+    return names || !x->thread ? names : strcmp(x->thread, y->thread);
+}
+
+enum column { CALLS, TOTAL, PERCENT, MEAN, P50, P99, MAX, ERRORS, COLUMNS };
+
+static const struct {
+    const char *title;
+    int width;
+} columns[COLUMNS] = {
+    [CALLS] = {"calls", 9}, [TOTAL] = {"total", 9}, [PERCENT] = {"%", 6}, [MEAN] = {"mean", 9},
+    [P50] = {"p50", 9},     [P99] = {"p99", 9},     [MAX] = {"max", 9},   [ERRORS] = {"errors", 7},
+};
+
+/* On a narrow terminal these go first. */
+static const enum column dispensable[] = {P50, MAX, PERCENT, P99, ERRORS};
+
+struct table {
+    bool shown[COLUMNS];
+    int name_width;
+    int thread_width; /* 0: no such column */
+    double total;     /* ns, of all lines */
+};
+
+static const char *
+cell(const struct hed_stats_line *l, enum column c, double total, char *out, size_t size)
+{
+    char took[24];
+
+    switch (c) {
+    case CALLS:
+        snprintf(out, size, "%" PRIu64, l->count);
+        return out;
+    case TOTAL:
+        return hed_cli_duration(l->total, out, size);
+    case PERCENT:
+        snprintf(out, size, "%.1f", total > 0 ? 100 * (double)l->total / total : 0);
+        return out;
+    case MEAN:
+        return hed_cli_duration((uint64_t)(hed_stats_mean(l) + 0.5), out, size);
+    case P50:
+    case P99:
+        hed_cli_duration(c == P50 ? l->p50 : l->p99, took, sizeof(took));
+        snprintf(out, size, "%s%s", l->buckets ? "~" : "", took);
+        return out;
+    case MAX:
+        return hed_cli_duration(l->max, out, size);
+    default:
+        snprintf(out, size, "%" PRIu64, l->errors);
+        return out;
+    }
+}
+
+static int
+table_width(const struct table *t)
+{
+    int width = t->name_width + (t->thread_width ? t->thread_width : 1);
+
+    for (int c = 0; c < COLUMNS; c++)
+        width += t->shown[c] ? columns[c].width + 1 : 0;
+    return width;
+}
+
+static void
+fit(struct table *t, const struct hed_stats *s)
+{
+    const int room = (int)hed_cli_columns();
+
+    t->name_width = 8;
+    for (size_t i = 0; i < s->count; i++) {
+        const int n = (int)strlen(s->lines[i].name);
+        const int m = s->lines[i].thread ? (int)strlen(s->lines[i].thread) + 2 : 0;
+
+        t->name_width = n > t->name_width ? n : t->name_width;
+        t->thread_width = m > t->thread_width ? m : t->thread_width;
+        t->total += (double)s->lines[i].total;
+    }
+    for (int c = 0; c < COLUMNS; c++)
+        t->shown[c] = true;
+    if (room == 0)
+        return;
+    for (size_t i = 0; i < sizeof(dispensable) / sizeof(dispensable[0]); i++) {
+        /* A name cut a little is better than a column lost. */
+        if (table_width(t) - room > t->name_width / 4)
+            t->shown[dispensable[i]] = false;
+    }
+    if (table_width(t) > room)
+        t->name_width -= table_width(t) - room;
+    if (t->name_width < 12)
+        t->name_width = 12;
+}
+
+static void
+print_table(const struct summary *s)
+{
+    struct table t = {.total = 0};
+    char text[40];
+
+    fit(&t, &s->stats);
+    for (int c = 0; c < COLUMNS; c++) {
+        if (t.shown[c])
+            printf("%*s ", columns[c].width, columns[c].title);
+    }
+    printf("%s%-*s%s\n", t.thread_width ? " " : "", t.thread_width ? t.thread_width - 1 : 0,
+           t.thread_width ? "thread" : "", t.thread_width ? "call" : " call");
+    for (size_t i = 0; i < s->stats.count; i++) {
+        const struct hed_stats_line *l = &s->stats.lines[i];
+
+        for (int c = 0; c < COLUMNS; c++) {
+            if (t.shown[c])
+                printf("%*s ", columns[c].width,
+                       cell(l, (enum column)c, t.total, text, sizeof(text)));
+        }
+        printf(" %-*s%.*s\n", t.thread_width ? t.thread_width - 1 : 0, l->thread ? l->thread : "",
+               t.name_width, l->name);
+    }
+}
+
+static void
+print_json(const struct summary *s)
+{
+    struct hed_buf b;
+
+    hed_buf_init(&b, HED_CLI_LINE_MAX);
+    printf("{\"files\":[%s],\"calls\":[", hed_buf_cstr(&s->json));
+    for (size_t i = 0; i < s->stats.count; i++) {
+        const struct hed_stats_line *l = &s->stats.lines[i];
+
+        hed_buf_reset(&b);
+        hed_buf_addf(&b, "%s\n{\"name\":", i ? "," : "");
+        hed_cli_json_text(&b, l->name);
+        if (l->thread) {
+            hed_buf_addf(&b, ",\"thread\":");
+            hed_cli_json_text(&b, l->thread);
+        }
+        hed_buf_addf(&b,
+                     ",\"count\":%" PRIu64 ",\"total_ns\":%" PRIu64
+                     ",\"mean_ns\":%.1f,\"p50_ns\":%" PRIu64 ",\"p99_ns\":%" PRIu64
+                     ",\"max_ns\":%" PRIu64 ",\"errors\":%" PRIu64 ",\"approximate\":%s}",
+                     l->count, l->total, hed_stats_mean(l), l->p50, l->p99, l->max, l->errors,
+                     l->buckets ? "true" : "false");
+        fputs(hed_buf_cstr(&b), stdout);
+    }
+    printf("]}\n");
+    hed_buf_fini(&b);
+}
+
+static int
+summarise(struct summary *s, char **files, int count)
+{
+    hed_buf_init(&s->text, HED_CLI_LINE_MAX);
+    hed_buf_init(&s->json, 64u << 20);
+    s->many = count > 1;
+    for (int i = 0; i < count; i++)
+        add_file(s, files[i]);
+    hed_stats_finish(&s->stats);
+    if (s->stats.count)
+        qsort_r(s->stats.lines, s->stats.count, sizeof(s->stats.lines[0]), compare, &s->sort);
+    if (s->full) {
+        hed_cli_say("trace summary: not enough memory to count every call");
+        s->code = HED_EXIT_FAILED;
+    }
+    if (s->as_json)
+        print_json(s);
+    else if (s->stats.count)
+        print_table(s);
+    hed_stats_fini(&s->stats);
+    hed_cli_map_fini(&s->lines);
+    hed_buf_fini(&s->text);
+    hed_buf_fini(&s->json);
+    return s->code;
+}
+
+static bool
+parse_sort(const char *word, enum sort *sort)
+{
+    for (size_t i = 0; i < sizeof(sort_names) / sizeof(sort_names[0]); i++) {
+        if (strcmp(word, sort_names[i]) == 0) {
+            *sort = (enum sort)i;
+            return true;
+        }
+    }
+    hed_cli_say("trace summary: cannot sort by \"%s\": total, count, mean, p99, errors or name",
+                word);
+    return false;
+}
+
+int
+hed_cli_trace_summary(int argc, char **argv)
+{
+    enum { HELP, SORT, BY, JSON };
+    static const struct hed_cli_opt options[] = {
+        {"help", false}, {"sort", true}, {"by", true}, {"json", false}, {NULL, false}};
+    struct summary s = {.code = HED_EXIT_OK};
+    struct hed_cli_opts o = hed_cli_opts_over(options, argc, argv);
+    bool plain = false;
+    bool ok = true;
+    int files = 0;
+    int which;
+
+    o.command = "trace summary";
+    while (ok && (which = hed_cli_words_next(&o, &plain)) != HED_CLI_OPT_END) {
+        if (which == HELP) {
+            fputs(usage, stdout);
+            return HED_EXIT_OK;
+        }
+        if (which == HED_CLI_OPT_BAD)
+            ok = false;
+        else if (which == HED_CLI_OPERAND)
+            argv[files++] = argv[o.at - 1]; /* to the front: words before it are done with */
+        else if (which == SORT)
+            ok = parse_sort(o.value, &s.sort);
+        else if (which == BY && strcmp(o.value, "thread") != 0)
+            ok = false, hed_cli_say("trace summary: only --by thread is possible");
+        s.by_thread |= which == BY;
+        s.as_json |= which == JSON;
+    }
+    if (ok && !files)
+        hed_cli_say("trace summary: which file? See heddle trace summary --help");
+    return ok && files ? summarise(&s, argv, files) : HED_EXIT_USAGE;
+}

@@ -1,0 +1,90 @@
+/* What the subcommands of `heddle trace` share: words, opening, damage, times, a small map. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "cli/cli.h"
+
+struct hed_buf;
+struct hed_trace;
+struct hed_trace_index;
+struct hed_trace_record;
+struct hed_trace_cursor;
+
+#define HED_CLI_LINE_MAX (1u << 20) /* bytes of one record as text */
+
+int hed_cli_trace_show(int argc, char **argv);
+int hed_cli_trace_summary(int argc, char **argv);
+int hed_cli_trace_export(int argc, char **argv);
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+#define HED_CLI_OPERAND (-3)
+
+/* As hed_cli_opts_next, but operands may stand anywhere: HED_CLI_OPERAND, with o->value, for each.
+ * -o is --output. *plain must be false at first; `--` sets it.
+ */
+int hed_cli_words_next(struct hed_cli_opts *o, bool *plain);
+
+/* A number of seconds such as 1.5, as nanoseconds. Says so and fails if it is none. */
+bool hed_cli_seconds(const struct hed_cli_opts *o, uint64_t *ns);
+
+/* A count. */
+bool hed_cli_number(const struct hed_cli_opts *o, uint64_t *n);
+
+/* ---- the file -------------------------------------------------------------------------------- */
+
+/* Opens a trace; says why if it cannot, and gives NULL. */
+struct hed_trace *hed_cli_trace_open(const char *path);
+
+/* Says in one line what of the file was lost, if anything was. The exit code: a tail that is
+ * missing is no failure as long as there is something before it; damage is.
+ */
+int hed_cli_trace_verdict(const char *path, const struct hed_trace *t);
+
+/* The command line, or the program's path; never NULL. Into b. */
+const char *hed_cli_trace_program(const struct hed_trace *t, struct hed_buf *b);
+
+/* When the trace began, for people: "2001-02-03 04:05:06 +0000"; "" if it does not say. */
+const char *hed_cli_trace_began(const struct hed_trace *t, char *out, size_t size);
+
+/* A thread's label: its id, and its name if it has one. */
+const char *hed_cli_trace_thread(const struct hed_trace *t, uint64_t thread, char *out,
+                                 size_t size);
+
+/* Time since the trace began, in ns. */
+uint64_t hed_cli_trace_time(const struct hed_trace *t, uint64_t ns);
+
+/* ---- output ---------------------------------------------------------------------------------- */
+
+/* "950 ns", "12.3 us", "1.25 ms", "3.20 s". */
+const char *hed_cli_duration(uint64_t ns, char *out, size_t size);
+
+/* A string with its quotes; s may be NULL (null). */
+void hed_cli_json_text(struct hed_buf *b, const char *s);
+
+/* Is there somebody who wants to see colours? A terminal, and not NO_COLOR. */
+bool hed_cli_colour(void);
+
+/* Columns of the terminal (or COLUMNS); 0 if there is none. */
+size_t hed_cli_columns(void);
+
+/* ---- a map from numbers to numbers ----------------------------------------------------------- */
+
+struct hed_cli_map {
+    uint64_t *keys;   /* owned */
+    uint32_t *values; /* owned; 0: free */
+    size_t count;
+    size_t room; /* a power of two, or 0 */
+};
+
+/* The value of a key, or 0. */
+uint32_t hed_cli_map_get(const struct hed_cli_map *m, uint64_t key);
+
+/* Adds a key that is not there, with a value that is not 0. False if there is no memory. */
+bool hed_cli_map_put(struct hed_cli_map *m, uint64_t key, uint32_t value);
+
+void hed_cli_map_fini(struct hed_cli_map *m);

@@ -1,0 +1,112 @@
+/* Reading a trace file (docs/trace-format.md).
+ *
+ *     hed_trace_open -> state, info, threads, schemas
+ *          |
+ *          +-> hed_trace_cursor_over, hed_trace_next        in the order of the file
+ *          +-> hed_trace_sort, hed_trace_at           in the order of time
+ *
+ * Opening walks the whole file once and checks it; what is damaged is counted and left out, so that
+ * the rest can still be read. The file is mapped, and a record points into the mapping: it is good
+ * until close. A file that is made shorter while it is mapped kills the reader (SIGBUS).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "trace/format.h"
+
+struct hed_schema;
+struct hed_trace;
+struct hed_why;
+
+#define HED_TRACE_META_MAX (64u << 20)  /* bytes of schemas, names and the like */
+#define HED_TRACE_BLOCKS_MAX (1u << 26) /* blocks of records */
+#define HED_TRACE_INDEX_MAX (1u << 27)  /* records in an index, 24 bytes each */
+#define HED_TRACE_API_MAX 16            /* schemas */
+
+/* What the file is, and what is wrong with it. */
+struct hed_trace_state {
+    uint64_t size;        /* bytes of the file */
+    uint64_t blocks;      /* sound ones, of any type */
+    uint64_t blocks_bad;  /* damaged or missing */
+    uint64_t bytes_lost;  /* skipped because of damage, the cut tail not counted */
+    uint64_t bytes_cut;   /* of a last block that is not whole */
+    uint64_t records;     /* readable */
+    uint64_t dropped;     /* records the writer says it dropped: the larger of both places */
+    uint64_t first;       /* ns: least start; 0 without records */
+    uint64_t last;        /* ns: greatest end */
+    uint64_t zero;        /* ns: what times are shown relative to */
+    uint64_t threads;     /* distinct threads with records or a name */
+    bool ended;           /* there is an END block: the process ended in order */
+    uint64_t end_records; /* what END says */
+    uint64_t end_dropped;
+};
+
+struct hed_trace_record {
+    uint64_t thread;
+    uint64_t start;    /* ns of CLOCK_MONOTONIC */
+    uint64_t duration; /* ns */
+    int32_t result;
+    uint32_t flags; /* enum hed_trace_record_flags */
+    uint16_t call;
+    uint8_t kind; /* enum hed_trace_record_kind, or one that is newer than we are */
+    uint8_t api;
+    uint32_t body_size;
+    const uint8_t *body; /* in the mapping */
+};
+
+/* Opens a file. HED_EFORMAT: not a trace; HED_EVERSION: too new for us; else what the system said.
+ */
+int hed_trace_open(const char *path, struct hed_trace **out, struct hed_why *why);
+
+/* The same over memory, which the caller keeps until close. */
+int hed_trace_open_memory(const void *p, size_t size, struct hed_trace **out, struct hed_why *why);
+
+/* t may be NULL. */
+void hed_trace_close(struct hed_trace *t);
+
+const struct hed_trace_state *hed_trace_state(const struct hed_trace *t);
+
+/* A value of INFO, or NULL. */
+const char *hed_trace_info(const struct hed_trace *t, const char *key);
+
+/* A value of INFO as a number; 0 if it is not there or none. */
+uint64_t hed_trace_info_u64(const struct hed_trace *t, const char *key);
+
+/* The name of a thread (the last it had), or NULL. */
+const char *hed_trace_thread_name(const struct hed_trace *t, uint64_t thread);
+
+/* The i-th distinct thread, by rising id; false past the last. */
+bool hed_trace_thread(const struct hed_trace *t, size_t i, uint64_t *thread);
+
+/* The schema of an API number; NULL if it is not there or was not understood. */
+const struct hed_schema *hed_trace_schema(const struct hed_trace *t, unsigned api);
+
+/* ---- in the order of the file ---------------------------------------------------------------- */
+
+struct hed_trace_cursor {
+    const struct hed_trace *trace;
+    size_t block;
+    size_t at; /* bytes into the block's payload */
+};
+
+struct hed_trace_cursor hed_trace_cursor_over(const struct hed_trace *t);
+
+/* The next record; false at the end. */
+bool hed_trace_next(struct hed_trace_cursor *c, struct hed_trace_record *r);
+
+/* ---- in the order of time -------------------------------------------------------------------- */
+
+/* By start; records that start at once keep the order of the file, which is each thread's own. */
+struct hed_trace_index;
+
+/* HED_ELIMIT: more records than HED_TRACE_INDEX_MAX; HED_ENOMEM. */
+int hed_trace_sort(const struct hed_trace *t, struct hed_trace_index **out, struct hed_why *why);
+
+/* index may be NULL. */
+void hed_trace_index_free(struct hed_trace_index *index);
+
+/* The i-th record in time; false past the last. The trace must still be open. */
+bool hed_trace_at(const struct hed_trace_index *index, size_t i, struct hed_trace_record *r);

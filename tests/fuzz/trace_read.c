@@ -1,0 +1,139 @@
+/* Fuzz target: a trace file, read in both orders, every record printed in every way. */
+#include "harness/fuzz.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/crc.h"
+#include "base/err.h"
+#include "trace/print.h"
+#include "trace/read.h"
+
+#define LINE_MAX_BYTES 65536
+
+static void
+must(bool holds)
+{
+    if (!holds)
+        __builtin_trap();
+}
+
+/* JSON of ours has no control characters, its braces close, and its strings end. */
+static void
+check_json(const struct hed_buf *b)
+{
+    bool quoted = false;
+    long depth = 0;
+
+    for (size_t i = 0; i < b->size; i++) {
+        const unsigned char c = b->data[i];
+
+        must(c >= 0x20);
+        if (quoted && c == '\\')
+            i++;
+        else if (c == '"')
+            quoted = !quoted;
+        else if (!quoted)
+            depth += (c == '{' || c == '[') - (c == '}' || c == ']');
+        must(depth >= 0);
+    }
+    must(!quoted && depth == 0);
+}
+
+static void
+print(const struct hed_trace *t, const struct hed_trace_record *r, struct hed_buf *b)
+{
+    struct hed_trace_facts facts;
+
+    hed_buf_reset(b);
+    hed_trace_facts(t, r, &facts);
+    hed_trace_print_name(t, r, b);
+    hed_trace_print_args(t, r, b);
+    hed_trace_print_result(t, r, b);
+    hed_trace_print_other(r, b);
+    hed_buf_reset(b);
+    hed_trace_json_args(t, r, b);
+    must(b->err == 0);
+    check_json(b);
+    hed_trace_is_error(t, r);
+    hed_trace_dropped(r);
+    hed_trace_thread_name(t, r->thread);
+}
+
+static void
+check(const struct hed_trace *t)
+{
+    const struct hed_trace_state *s = hed_trace_state(t);
+    struct hed_trace_cursor c = hed_trace_cursor_over(t);
+    struct hed_trace_index *index = NULL;
+    struct hed_trace_record r;
+    struct hed_buf b;
+    uint64_t n = 0;
+    uint64_t before = 0;
+
+    must(s->bytes_lost + s->bytes_cut <= s->size);
+    hed_buf_init(&b, LINE_MAX_BYTES);
+    for (; hed_trace_next(&c, &r); n++)
+        print(t, &r, &b);
+    must(n == s->records);
+    must(hed_trace_sort(t, &index, NULL) == 0);
+    for (n = 0; hed_trace_at(index, n, &r); n++) {
+        must(r.start >= before);
+        before = r.start;
+    }
+    must(n == s->records);
+    hed_trace_index_free(index);
+    hed_buf_fini(&b);
+}
+
+/* Puts right the checksum of every block there is: mutants would all end there otherwise. */
+static void
+repair(uint8_t *p, size_t size)
+{
+    for (size_t at = HED_TRACE_FILE_HEADER; at + HED_TRACE_BLOCK_HEADER <= size;) {
+        const size_t left = size - at - HED_TRACE_BLOCK_HEADER;
+        uint32_t n;
+
+        memcpy(&n, p + at + 8, sizeof(n));
+        if (memcmp(p + at, HED_TRACE_BLOCK_MAGIC, 4) != 0 || n > left) {
+            at++;
+            continue;
+        }
+
+        const uint32_t crc = hed_crc32(0, p + at + HED_TRACE_BLOCK_HEADER, n);
+
+        memcpy(p + at + 12, &crc, sizeof(crc));
+        at += HED_TRACE_BLOCK_HEADER + n;
+    }
+}
+
+static void
+run(const uint8_t *data, size_t size)
+{
+    struct hed_trace *t = NULL;
+    struct hed_why why;
+
+    if (hed_trace_open_memory(data, size, &t, &why) == 0) {
+        check(t);
+        hed_trace_close(t);
+    } else {
+        must(t == NULL && why.text[0] != '\0');
+    }
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    uint8_t *copy = malloc(size ? size : 1);
+
+    run(data, size);
+    if (copy && size) {
+        memcpy(copy, data, size);
+        repair(copy, size);
+        run(copy, size);
+    }
+    free(copy);
+    return 0;
+}

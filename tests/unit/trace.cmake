@@ -1,0 +1,9 @@
+# The reader of traces. trace_stats is part of the command, which is no library.
+foreach(module print read schema)
+    heddle_unit_test(trace_${module} SOURCES trace_${module}.c LIBS heddle_trace)
+endforeach()
+
+if(EXISTS ${PROJECT_SOURCE_DIR}/src/cli/trace_stats.c)
+    heddle_unit_test(trace_stats
+        SOURCES trace_stats.c ${PROJECT_SOURCE_DIR}/src/cli/trace_stats.c LIBS heddle_flags)
+endif()
