@@ -327,7 +327,7 @@ put_number(struct hed_value_out *o, const struct hed_schema_type *t)
             hed_value_raw(o, o->json ? "null" : "NULL");
             return;
         }
-        /* fall through */
+        __attribute__((fallthrough));
     case HED_CODE_X32:
     case HED_CODE_X64:
         say(o, o->json ? "\"0x%" PRIx64 "\"" : "0x%" PRIx64, v);

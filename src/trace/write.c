@@ -31,11 +31,12 @@
 #include "trace/ring.h"
 
 struct hed_trace_writer {
-    struct hed_lock lock; /* guards rings, ring_count, ring_bytes, past_* */
+    struct hed_lock lock; /* guards rings, ring_count, ring_bytes, past_*, unwritten */
     struct hed_trace_ring *rings;
     size_t ring_count;
     uint64_t ring_bytes;
     uint64_t past_records, past_dropped; /* of rings that are gone */
+    uint64_t unwritten;                  /* records that were lost when the file failed */
 
     struct hed_lock file_lock; /* guards file */
     struct hed_trace_file file;
@@ -84,6 +85,17 @@ make_exit_key(void)
 
 /* ---- draining -------------------------------------------------------------------------------- */
 
+static uint64_t
+count_records(const uint8_t *p, size_t n)
+{
+    uint64_t count = 0;
+    uint32_t size;
+
+    for (size_t at = 0; at < n; at += size, count++)
+        memcpy(&size, p + at, sizeof size);
+    return count;
+}
+
 /* Writes what one ring holds. Caller holds lock and file_lock. */
 static void
 drain_ring_locked(struct hed_trace_writer *w, struct hed_trace_ring *r)
@@ -93,6 +105,8 @@ drain_ring_locked(struct hed_trace_writer *w, struct hed_trace_ring *r)
 
     while ((p = hed_trace_ring_peek(r, &n)) != NULL) {
         hed_trace_file_block(&w->file, HED_TRACE_RECORDS, r->thread, p, n);
+        if (w->file.err)
+            w->unwritten += count_records(p, n);
         hed_trace_ring_take(r, n);
     }
     if (w->file.err && !atomic_load_explicit(&w->failed, memory_order_relaxed))
@@ -131,6 +145,9 @@ count_locked(struct hed_trace_writer *w, uint64_t *records, uint64_t *dropped)
         *records += atomic_load_explicit(&r->records, memory_order_relaxed);
         *dropped += atomic_load_explicit(&r->dropped, memory_order_relaxed);
     }
+    /* They were counted when they were made. */
+    *records -= w->unwritten;
+    *dropped += w->unwritten;
 }
 
 /* Writes all rings and removes those whose threads have ended. */
