@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "base/crc.h"
 #include "trace/format.h"
 
 #define MAGIC_SIZE 4
@@ -50,7 +49,7 @@ static bool
 sound_at(const struct hed_block_scan *s, size_t at, struct head *h)
 {
     return header_at(s, at, h) && h->size <= s->size - at - sizeof(*h) &&
-           hed_crc32(0, s->file + at + sizeof(*h), h->size) == h->crc;
+           hed_trace_block_crc(s->file + at, s->file + at + sizeof(*h), h->size) == h->crc;
 }
 
 /* Could a block at `at` be the next after those known, given how much lies between? Data that was

@@ -11,7 +11,6 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/crc.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/pack.h"
@@ -62,9 +61,10 @@ hed_trace_file_block(struct hed_trace_file *f, uint32_t type, uint64_t thread, c
     hed_put_raw(&e, HED_TRACE_BLOCK_MAGIC, 4);
     hed_put_u32(&e, type);
     hed_put_u32(&e, (uint32_t)n);
-    hed_put_u32(&e, hed_crc32(0, p, n));
+    hed_put_u32(&e, 0);
     hed_put_u64(&e, thread);
     hed_put_u64(&e, f->number++);
+    hed_store_u32(head + HED_TRACE_BLOCK_CRC, hed_trace_block_crc(head, p, n));
 
     struct iovec v[2] = {{head, sizeof head}, {(void *)(uintptr_t)p, n}};
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/crc.h"
 #include "base/err.h"
 #include "trace/print.h"
 #include "trace/read.h"
@@ -102,7 +101,7 @@ repair(uint8_t *p, size_t size)
             continue;
         }
 
-        const uint32_t crc = hed_crc32(0, p + at + HED_TRACE_BLOCK_HEADER, n);
+        const uint32_t crc = hed_trace_block_crc(p + at, p + at + HED_TRACE_BLOCK_HEADER, n);
 
         memcpy(p + at + 12, &crc, sizeof(crc));
         at += HED_TRACE_BLOCK_HEADER + n;

@@ -98,8 +98,9 @@ class TraceFile:
         self.count = 0
 
     def block(self, kind, payload, thread=0):
-        self.data += (b"HBLK" + u32(kind) + u32(len(payload)) + u32(zlib.crc32(payload)) +
-                      u64(thread) + u64(self.number) + payload)
+        before = b"HBLK" + u32(kind) + u32(len(payload))
+        after = u64(thread) + u64(self.number) + payload
+        self.data += before + u32(zlib.crc32(before + u32(0) + after)) + after
         self.number += 1
 
     def records(self, thread, records):

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/crc.h"
+#include "trace/format.h"
 
 struct make {
     uint8_t file[65536];
@@ -41,12 +41,16 @@ static inline size_t
 make_block(struct make *m, uint32_t type, uint64_t thread, const void *p, size_t n)
 {
     const size_t at = m->size;
-    const uint32_t head[3] = {type, (uint32_t)n, hed_crc32(0, p, n)};
+    const uint32_t head[3] = {type, (uint32_t)n, 0};
 
     make_raw(m, "HBLK", 4);
     make_raw(m, head, 12);
     make_raw(m, &thread, 8);
     make_raw(m, &m->number, 8);
+
+    const uint32_t crc = hed_trace_block_crc(m->file + at, p, n);
+
+    memcpy(m->file + at + HED_TRACE_BLOCK_CRC, &crc, sizeof(crc));
     make_raw(m, p, n);
     m->number++;
     return at;
