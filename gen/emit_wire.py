@@ -88,7 +88,7 @@ def _dispatch(w, spec, verb, part, const):
         w(f"case HED_{api.upper()}_CALLS:")
         w("    break;")
         w("}")
-        w(f"{who[-1]}->err = HED_EFORMAT;")
+        w("e->err = HED_EFORMAT;" if verb == "put" else "hed_get_bad(d);")
     w()
 
 
@@ -289,10 +289,11 @@ def _get_file(spec):
     w('#include "base/pack.h"')
     w()
     for r in used_records(spec):
+        tag = ", uint32_t tag" if needs_tag(r) else ""
         w("static void")
-        w(f"get_{r.name}(struct hed_dec *d, {r.name} *v)")
+        w(f"get_{r.name}(struct hed_dec *d, {r.name} *v{tag})")
         with w.block(""):
-            _get_record_body(w, r, "v->")
+            _get_record_body(w, r, "v->", "tag" if tag else None)
         w()
     for c in spec.calls:
         _get_request(w, c)
@@ -303,39 +304,57 @@ def _get_file(spec):
     return w.text()
 
 
-def _get_record_body(w, r, prefix):
+def _get_record_body(w, r, prefix, tag=None):
     if r.keyword == "union":
-        _get_union(w, r, prefix)
+        _get_union(w, r, prefix, tag)
         return
+    counted = [f for f in r.fields if isinstance(f.type, (Array, Bytes))]
+    for f in counted:
+        w(f"uint32_t n_{f.name} = 0;")
     for f in r.fields:
         _get_field(w, f, prefix)
+    for f in counted:
+        _same_count(w, f, prefix, {f.name for f in r.fields})
+
+
+def _same_count(w, f, prefix, names):
+    """What an array's count says was believed by nobody so far: it is what there is, or an error."""
+    n = c_count(f.type.count, prefix, names)
+    w(f"hed_get_same(d, {prefix}{f.name}, n_{f.name}, {n});")
 
 
 def _get_field(w, f, prefix):
     x = prefix + f.name if f.name else None
+    tag = f"(uint32_t){prefix}{f.tag}" if f.tag else None
     if isinstance(f.type, Shape):
-        _get_shape(w, f.type, x, field_c(f.type))
+        _get_shape(w, f.type, x, field_c(f.type), f.name)
     elif f.n is not None and f.type.size == 1:
         w(f"hed_get_raw(d, {x}, {f.n});")
     elif f.n is not None:
         with w.block(f"for (unsigned i = 0; i < {f.n}; i++)"):
-            _get_value(w, f.type, f"{x}[i]")
+            _get_value(w, f.type, f"{x}[i]", tag)
     elif f.name is None:
-        _get_record_body(w, f.type, prefix)
+        _get_record_body(w, f.type, prefix, tag)
     else:
-        _get_value(w, f.type, x)
+        _get_value(w, f.type, x, tag)
 
 
-def _get_union(w, r, prefix):
-    """The tag was read before, or is a member; which case follows is said by the bytes."""
+def _get_union(w, r, prefix, tag):
+    """The tag was read before, or comes first in every case, after the number of the case. The
+    number must be the one that the tag asks for: nobody looks at another member afterwards."""
     order = [f.name for f in r.fields]
-    w("switch (hed_get_u16(d)) {")
-    w("case 0:")
-    w(f"    hed_get_raw(d, {_raw(r, prefix)}, {r.size});")
-    w("    break;")
+    if r.tag:
+        tag = "hed_get_peek(d, 2)"
+    if not (r.cases and tag):
+        w("hed_get_case(d, 0);")
+        w(f"hed_get_raw(d, {_raw(r, prefix)}, {r.size});")
+        return
+    w(f"switch ({tag}) {{")
     for member in dict.fromkeys(r.cases.values()):
-        w(f"case {order.index(member) + 1}:")
+        for value in [v for v, m in r.cases.items() if m == member]:
+            w(f"case {value}:")
         w.depth += 1
+        w(f"hed_get_case(d, {order.index(member) + 1});")
         f = r.fields[order.index(member)]
         if f.n is None:
             _get_value(w, f.type, prefix + member)
@@ -344,16 +363,17 @@ def _get_union(w, r, prefix):
         w("break;")
         w.depth -= 1
     w("default:")
-    w("    d->err = HED_EFORMAT;")
+    w("    hed_get_case(d, 0);")
+    w(f"    hed_get_raw(d, {_raw(r, prefix)}, {r.size});")
     w("}")
 
 
-def _get_value(w, t, x):
+def _get_value(w, t, x, tag=None):
     if isinstance(t, Record):
         if t.name:
-            w(f"get_{t.name}(d, &{x});")
+            w(f"get_{t.name}(d, &{x}{f', {tag or 0}' if needs_tag(t) else ''});")
         else:
-            _get_record_body(w, t, x + ".")
+            _get_record_body(w, t, x + ".", tag)
     elif isinstance(t, (Handle, Pointer, Func)):
         w(f"{x} = ({t.c})(uintptr_t)hed_get_u64(d);")
     elif t.code in ("f32", "f64"):
@@ -362,8 +382,8 @@ def _get_value(w, t, x):
         w(f"{x} = ({t.c})hed_get_{NAMES[t.size]}(d);")
 
 
-def _get_shape(w, s, x, c):
-    """Into memory of the decoder's arena."""
+def _get_shape(w, s, x, c, name, tag=None):
+    """Into memory of the decoder's arena; n_<name> is set to the number of items."""
     if isinstance(s, Text):
         w(f"{x} = hed_get_text(d);")
     elif isinstance(s, Ref):
@@ -371,17 +391,16 @@ def _get_shape(w, s, x, c):
             w(f"{s.type.c} *p = hed_get_u8(d) ? hed_get_room(d, 1, sizeof *p) : NULL;")
             w()
             with w.block("if (p)"):
-                _get_value(w, s.type, "(*p)")
+                _get_value(w, s.type, "(*p)", tag)
             w(f"{x} = p;")
     elif isinstance(s, Bytes):
-        w(f"{x} = ({c})hed_get_bulk(d);")
+        w(f"{x} = ({c})hed_get_bulk(d, &n_{name});")
     elif isinstance(s, Array):
         with w.block(""):
-            w("uint32_t n = 0;")
-            w(f"{_item(s)}*p = hed_get_items(d, sizeof *p, &n);")
+            w(f"{_item(s)}*p = hed_get_items(d, sizeof *p, &n_{name});")
             w()
-            with w.block("for (uint32_t i = 0; i < n; i++)"):
-                _get_value(w, s.type, "p[i]")
+            with w.block(f"for (uint32_t i = 0; i < n_{name}; i++)"):
+                _get_value(w, s.type, "p[i]", tag)
             w(f"{x} = p;")
 
 
@@ -393,20 +412,27 @@ def _get_request(w, c):
     names = {a.name for a in c.args}
     w("static void")
     w(f"get_request_{c.name}(struct hed_dec *d, struct hed_{c.name} *a)")
+    counted = [a for a in c.args if a.dir != "out" and not a.by_hand
+               and isinstance(a.shape, (Array, Bytes))]
     with w.block(""):
+        for a in counted:
+            w(f"uint32_t n_{a.name} = 0;")
         for a in c.args:
+            tag = f"(uint32_t)a->{a.tag}" if a.tag else None
             if a.dir == "out":
                 w(f"const bool has_{a.name} = hed_get_u8(d); /* skip {a.name}: out */")
             elif a.by_hand:
                 w(f"a->{a.name} = ({a.c})(uintptr_t)hed_get_u64(d); /* by hand */")
             elif a.dir == "inout":
-                _get_inout(w, a)
+                _get_inout(w, a, tag)
             elif a.shape is not None:
-                _get_shape(w, a.shape, f"a->{a.name}", a.c)
+                _get_shape(w, a.shape, f"a->{a.name}", a.c, a.name, tag)
             else:
-                _get_value(w, a.type, f"a->{a.name}")
+                _get_value(w, a.type, f"a->{a.name}", tag)
         if c.ptds is not None:
             w("a->ptds = hed_get_u8(d);")
+        for a in counted:
+            _same_count(w, a, "a->", names)
         for a in [a for a in c.args if a.dir == "out"]:
             n = "1"
             if isinstance(a.shape, (Array, Bytes, TextBuf)):
@@ -416,16 +442,16 @@ def _get_request(w, c):
     w()
 
 
-def _get_inout(w, a):
+def _get_inout(w, a, tag):
     x = f"a->{a.name}"
     if a.shape is None:
         w(f"{x} = hed_get_u8(d) ? hed_get_room(d, 1, sizeof *{x}) : NULL;")
         with w.block(f"if ({x})"):
-            _get_value(w, a.type, f"(*{x})")
+            _get_value(w, a.type, f"(*{x})", tag)
         return
     w(f"{x} = NULL;")
     with w.block("if (hed_get_u8(d))"):
-        _get_shape(w, a.shape, x, a.c)
+        _get_shape(w, a.shape, x, a.c, a.name, tag)
 
 
 def _get_reply(w, c):
@@ -437,22 +463,28 @@ def _get_reply(w, c):
         for a in c.outs:
             if isinstance(a.shape, (Array, Bytes, TextBuf)):
                 w(f"const uint64_t room_{a.name} = {c_count(a.shape.count, 'a->', names)};")
+            if isinstance(a.shape, (Array, Bytes)):
+                w(f"uint32_t n_{a.name} = 0;")
         for a in c.args:
             if a.dir == "in":
                 w(f"/* skip {a.name}: in */")
                 continue
             x = f"a->{a.name}"
+            tag = f"(uint32_t)a->{a.tag}" if a.tag else None
             with w.block(f"if ({x})"):
                 if a.shape is None:
-                    _get_value(w, a.type, f"(*{x})")
+                    _get_value(w, a.type, f"(*{x})", tag)
                 elif isinstance(a.shape, Text):
                     w(f"*{x} = hed_get_text(d);")
                 elif isinstance(a.shape, Bytes):
-                    w(f"hed_get_bulk_into(d, {x}, room_{a.name});")
+                    w(f"n_{a.name} = hed_get_bulk_into(d, {x}, room_{a.name});")
                 elif isinstance(a.shape, TextBuf):
                     w(f"hed_get_text_into(d, {x}, room_{a.name});")
                 else:
-                    with w.block(f"for (uint32_t i = 0, n = hed_get_count_into(d, room_{a.name}); "
-                                 "i < n; i++)"):
-                        _get_value(w, a.shape.type, f"{x}[i]")
+                    w(f"n_{a.name} = hed_get_count_into(d, room_{a.name});")
+                    with w.block(f"for (uint32_t i = 0; i < n_{a.name}; i++)"):
+                        _get_value(w, a.shape.type, f"{x}[i]", tag)
+        for a in c.outs:
+            if isinstance(a.shape, (Array, Bytes)):
+                _same_count(w, a, "a->", names)
     w()

@@ -58,6 +58,37 @@ hed_put_text(struct hed_enc *e, const char *s)
     hed_put_textbuf(e, s, UINT64_MAX);
 }
 
+void
+hed_get_bad(struct hed_dec *d)
+{
+    fail(d, HED_EFORMAT);
+}
+
+void
+hed_get_case(struct hed_dec *d, uint16_t which)
+{
+    const uint16_t found = hed_get_u16(d);
+
+    if (found != which)
+        fail(d, HED_EFORMAT);
+}
+
+uint32_t
+hed_get_peek(const struct hed_dec *d, size_t skip)
+{
+    struct hed_dec ahead = *d;
+
+    (void)hed_get_span(&ahead, skip);
+    return hed_get_u32(&ahead);
+}
+
+void
+hed_get_same(struct hed_dec *d, const void *p, uint32_t n, uint64_t count)
+{
+    if (p && n != count)
+        fail(d, HED_EFORMAT);
+}
+
 const uint8_t *
 hed_get_span(struct hed_dec *d, size_t n)
 {
@@ -135,7 +166,7 @@ hed_get_count_into(struct hed_dec *d, uint64_t room)
 
 /* The bytes of bulk data where they lie; NULL for NULL and after an error. */
 static const uint8_t *
-bulk_span(struct hed_dec *d, size_t *n)
+bulk_span(struct hed_dec *d, uint32_t *n)
 {
     const uint64_t count = hed_get_u64(d);
     const uint32_t stored = hed_get_u32(d);
@@ -152,27 +183,27 @@ bulk_span(struct hed_dec *d, size_t *n)
 }
 
 void *
-hed_get_bulk(struct hed_dec *d)
+hed_get_bulk(struct hed_dec *d, uint32_t *n)
 {
-    size_t n;
-    const uint8_t *from = bulk_span(d, &n);
-    void *p = from ? hed_get_room(d, n, 1) : NULL;
+    const uint8_t *from = bulk_span(d, n);
+    void *p = from ? hed_get_room(d, *n, 1) : NULL;
 
     if (p)
-        memcpy(p, from, n);
+        memcpy(p, from, *n);
     return p;
 }
 
-void
+uint32_t
 hed_get_bulk_into(struct hed_dec *d, void *p, uint64_t room)
 {
-    size_t n;
+    uint32_t n;
     const uint8_t *from = bulk_span(d, &n);
 
     if (from && n > room)
         fail(d, HED_EFORMAT);
     else if (from)
         memcpy(p, from, n);
+    return d->err ? 0 : n;
 }
 
 /* The characters where they lie; NULL for NULL and after an error. */

@@ -149,6 +149,19 @@ HED_PACK_GET(u64, uint64_t)
 HED_PACK_GET(f32, float)
 HED_PACK_GET(f64, double)
 
+/* The bytes make no sense: HED_EFORMAT, unless there was an error before. */
+void hed_get_bad(struct hed_dec *d);
+
+/* The number of a union's member; any other than `which` is HED_EFORMAT. */
+void hed_get_case(struct hed_dec *d, uint16_t which);
+
+/* The u32 that is `skip` bytes ahead, without taking it; 0 when it is not there. */
+uint32_t hed_get_peek(const struct hed_dec *d, size_t skip);
+
+/* Of p, got with n items, the caller's own count says that there are `count`: anything else is
+ * HED_EFORMAT, so that nobody reads past the end. p may be NULL, with any count. */
+void hed_get_same(struct hed_dec *d, const void *p, uint32_t n, uint64_t count);
+
 /* n bytes where they lie, or NULL (and the error) when they are not there. */
 const uint8_t *hed_get_span(struct hed_dec *d, size_t n);
 
@@ -163,10 +176,10 @@ void *hed_get_items(struct hed_dec *d, size_t size, uint32_t *n);
 /* The same into the caller's own array of `room` items: how many to get. */
 uint32_t hed_get_count_into(struct hed_dec *d, uint64_t room);
 
-/* Bulk data and strings, in the arena. The string ends in 0. */
-void *hed_get_bulk(struct hed_dec *d);
+/* Bulk data and strings, in the arena. *n is the number of bytes; the string ends in 0. */
+void *hed_get_bulk(struct hed_dec *d, uint32_t *n);
 char *hed_get_text(struct hed_dec *d);
 
-/* The same into the caller's memory. */
-void hed_get_bulk_into(struct hed_dec *d, void *p, uint64_t room);
+/* The same into the caller's memory; how many bytes there were. */
+uint32_t hed_get_bulk_into(struct hed_dec *d, void *p, uint64_t room);
 void hed_get_text_into(struct hed_dec *d, char *s, uint64_t room);
