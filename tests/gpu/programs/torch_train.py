@@ -1,8 +1,5 @@
 """A PyTorch training step (forward, backward, AdamW), eager and as a CUDA graph. Prints the losses
-bit for bit, and with --time the median step time in microseconds."""
-
-import sys
-import time
+bit for bit."""
 
 import torch
 from torch import nn
@@ -47,27 +44,8 @@ def step(model, optimizer, x, y):
     return loss
 
 
-def median_us(f, n):
-    torch.cuda.synchronize()
-    times = []
-    for _ in range(n):
-        start = time.perf_counter()
-        f()
-        torch.cuda.synchronize()
-        times.append((time.perf_counter() - start) * 1e6)
-    return sorted(times)[n // 2]
-
-
-def main():
-    timed = "--time" in sys.argv
-    parts = make()
-    losses = [step(*parts).item() for _ in range(5)]
-    print("eager", [x.hex() for x in losses])
-    if timed:
-        print("time eager", median_us(lambda: step(*parts), 100))
-
-    torch.manual_seed(0)
-    parts = make()
+def capture(parts):
+    """The step as a CUDA graph: its replay, and where the loss is found."""
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
@@ -78,13 +56,20 @@ def main():
     parts[1].zero_grad(set_to_none=True)
     with torch.cuda.graph(graph):
         loss = step(*parts)
+    return graph.replay, loss
+
+
+def main():
+    parts = make()
+    print("eager", [step(*parts).item().hex() for _ in range(5)])
+    torch.manual_seed(0)
+    replay, loss = capture(make())
     losses = []
     for _ in range(5):
-        graph.replay()
+        replay()
         losses.append(loss.item())
     print("graph", [x.hex() for x in losses])
-    if timed:
-        print("time graph", median_us(graph.replay, 200))
 
 
-main()
+if __name__ == "__main__":
+    main()
