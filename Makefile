@@ -3,8 +3,9 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 
-# The presets ask for Ninja; a machine without it falls back to CMake's other generator.
-GENERATOR := $(if $(shell command -v ninja),,-G "Unix Makefiles")
+# The presets ask for Ninja; a machine without it falls back to CMake's other generator. Expanded
+# late: bootstrap may have installed it a moment ago.
+GENERATOR = $(if $(shell command -v ninja),,-G "Unix Makefiles")
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 
 define need_cmake

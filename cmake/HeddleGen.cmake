@@ -16,7 +16,8 @@ foreach(api cuda nvml)
                  ${api}_check_nvidia.c ${api}_check_ours.c
                  ${api}_forward.c ${api}_front.c ${api}_front.h ${api}_get.c ${api}_info.c
                  ${api}_names.c ${api}_names.h ${api}_null.c ${api}_procs.c ${api}_put.c
-                 ${api}_real.c ${api}_real.h ${api}_wire.h ${api}.exports)
+                 ${api}_real.c ${api}_real.h ${api}_wire.h ${api}.exports
+                 ${api}.map)
         list(APPEND outputs ${HEDDLE_GEN_DIR}/${file})
     endforeach()
     # The generator leaves unchanged files alone; the stamp tells ninja that it has run.

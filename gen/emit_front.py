@@ -4,12 +4,15 @@ from gen.writer import Writer, declare, prototype
 
 
 def emit(spec):
+    names = sorted([n for c in spec.calls for n, _, _ in c.variants] + spec.exports)
     return {
         f"{spec.name}_front.c": _functions(spec),
         f"{spec.name}_procs.c": _procs(spec),
         f"{spec.name}_front.h": _header(spec),
-        f"{spec.name}.exports": "\n".join(sorted(n for c in spec.calls for n, _, _ in c.variants))
-        + "\n",
+        f"{spec.name}.exports": "".join(f"{n}\n" for n in names),
+        # A version script without a version: NVIDIA's libraries have none either.
+        f"{spec.name}.map": "{\n    global:\n" + "".join(f"        {n};\n" for n in names)
+        + "    local:\n        *;\n};\n",
     }
 
 

@@ -311,6 +311,8 @@ def _get_record_body(w, r, prefix, tag=None):
     counted = [f for f in r.fields if isinstance(f.type, (Array, Bytes))]
     for f in counted:
         w(f"uint32_t n_{f.name} = 0;")
+    if counted:
+        w()
     for f in r.fields:
         _get_field(w, f, prefix)
     for f in counted:
@@ -417,6 +419,8 @@ def _get_request(w, c):
     with w.block(""):
         for a in counted:
             w(f"uint32_t n_{a.name} = 0;")
+        if counted:
+            w()
         for a in c.args:
             tag = f"(uint32_t)a->{a.tag}" if a.tag else None
             if a.dir == "out":

@@ -308,6 +308,7 @@ class Spec:
         self.types = []  # in order of description; consts too
         self.calls = []
         self.kinds = set()
+        self.exports = []  # names of the library that are no calls
         self.scope = {}
 
     def add(self, thing, name):
@@ -356,6 +357,10 @@ class Vocabulary:
     def api(self, prefix, result, headers):
         """First line of a spec: symbol prefix, result enum's name, NVIDIA's headers."""
         self._spec.prefix, self._spec.result_name, self._spec.headers = prefix, result, headers
+
+    def export(self, *names):
+        """Functions that the front exports besides the calls; written by hand."""
+        self._spec.exports += names
 
     def const(self, name, c):
         self._spec.add(Const(name, str(c)), name)

@@ -2,6 +2,9 @@
 
 api(prefix="nvml", result="nvmlReturn_t", headers=["nvml.h"])
 
+# It returns a text, not a result: no layer sees it.
+export("nvmlErrorString")
+
 enum("nvmlReturn_t",
      NVML_SUCCESS=(0, "The operation was successful"),
      NVML_ERROR_UNINITIALIZED=(1, "NVML was not first initialized with nvmlInit()"),

@@ -178,8 +178,11 @@ bulk_span(struct hed_dec *d, uint32_t *n)
         fail(d, HED_EFORMAT);
         return NULL;
     }
-    *n = stored;
-    return hed_get_span(d, stored);
+
+    const uint8_t *p = hed_get_span(d, stored);
+
+    *n = p ? stored : 0;
+    return p;
 }
 
 void *
@@ -190,6 +193,8 @@ hed_get_bulk(struct hed_dec *d, uint32_t *n)
 
     if (p)
         memcpy(p, from, *n);
+    else
+        *n = 0;
     return p;
 }
 
