@@ -50,7 +50,7 @@ def build():
     nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
     for name, source, flags in (
             ("array_static", "array.cu", []), ("array_shared", "array.cu", ["-cudart", "shared"]),
-            ("streams", "streams.cu", []),
+            ("streams", "streams.cu", []), ("oob", "oob.cu", []),
             ("streams_ptds", "streams.cu", ["-default-stream", "per-thread"]),
             ("driver", "driver.c", ["-lcuda"])):
         out, err, status = run([nvcc, "-O1", PROGRAMS / source, "-o", work / name, *flags])
@@ -108,6 +108,8 @@ def tools():
                lambda o, e, s: s == 0 and o.split() == ["True", "True"])
         expect(f"compute-sanitizer/{way}", prefix + ["compute-sanitizer", work / "array_static"],
                lambda o, e, s: "1 2 3 4" in o and "ERROR SUMMARY" in o)
+        expect(f"compute-sanitizer finds/{way}", prefix + ["compute-sanitizer", work / "oob"],
+               lambda o, e, s: "Invalid __global__ write" in o and "past" in o)
         expect(f"ncu/{way}", prefix + ["ncu", "--clock-control", "none", work / "array_static"],
                lambda o, e, s: "sum" in o and "Duration" in o and "1 2 3 4" in o)
     want = run(["nvidia-smi", "-L"])
