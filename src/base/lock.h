@@ -18,6 +18,7 @@ enum hed_rank {
     HED_RANK_SESSION,    /* the chain being built or taken down */
     HED_RANK_DRIVER,     /* NVIDIA's libraries being loaded */
     HED_RANK_STATS,      /* registration of counters */
+    HED_RANK_HANDLES,    /* a soft driver's table of handles */
     HED_RANK_STUBS,      /* counting stubs being given out */
     HED_RANK_TRACE,      /* a trace's bookkeeping */
     HED_RANK_TRACE_FILE, /* the trace file itself */

@@ -1,0 +1,164 @@
+/* The table of driver/handle.h: slots in chunks that never move, a list of free ones. */
+#include "driver/handle.h"
+
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "base/lock.h"
+
+#define CHUNK_SLOTS 1024
+#define CHUNKS (HED_HANDLES_MAX / CHUNK_SLOTS)
+#define GENERATIONS (1u << 24)
+#define NO_SLOT UINT32_MAX
+
+struct slot {
+    struct hed_object *object; /* NULL while it is free */
+    uint32_t generation;       /* of the object, or of the next one */
+    uint32_t next_free;        /* index, or NO_SLOT */
+    uint8_t kind;
+};
+
+/* One lock guards everything: it is held for a few loads, never across a call. */
+struct hed_handles {
+    struct hed_lock lock;
+    struct slot *chunks[CHUNKS];
+    uint32_t used;       /* slots that exist */
+    uint32_t first_free; /* index, or NO_SLOT */
+};
+
+struct hed_handles *
+hed_handles_create(void)
+{
+    struct hed_handles *t = calloc(1, sizeof *t);
+
+    if (!t)
+        return NULL;
+    hed_lock_init(&t->lock, HED_RANK_HANDLES);
+    t->first_free = NO_SLOT;
+    return t;
+}
+
+static struct slot *
+slot_at(struct hed_handles *t, uint32_t index)
+{
+    return index < t->used ? &t->chunks[index / CHUNK_SLOTS][index % CHUNK_SLOTS] : NULL;
+}
+
+void
+hed_handles_free(struct hed_handles *t)
+{
+    if (!t)
+        return;
+    for (uint32_t i = 0; i < t->used; i++) {
+        struct hed_object *o = slot_at(t, i)->object;
+
+        if (o)
+            hed_object_put(o);
+    }
+    for (uint32_t i = 0; i < CHUNKS; i++)
+        free(t->chunks[i]);
+    hed_lock_fini(&t->lock);
+    free(t);
+}
+
+/* A slot that is free, or a new one; NULL with *err. */
+static struct slot *
+take_slot_locked(struct hed_handles *t, uint32_t *index, int *err)
+{
+    if (t->first_free != NO_SLOT) {
+        struct slot *s = slot_at(t, t->first_free);
+
+        *index = t->first_free;
+        t->first_free = s->next_free;
+        return s;
+    }
+    if (t->used == HED_HANDLES_MAX) {
+        *err = HED_ELIMIT;
+        return NULL;
+    }
+
+    struct slot **chunk = &t->chunks[t->used / CHUNK_SLOTS];
+
+    if (!*chunk && !(*chunk = calloc(CHUNK_SLOTS, sizeof **chunk))) {
+        *err = HED_ENOMEM;
+        return NULL;
+    }
+    *index = t->used++;
+    return slot_at(t, *index);
+}
+
+int
+hed_handles_add(struct hed_handles *t, enum hed_kind kind, struct hed_object *o)
+{
+    uint32_t index = 0;
+    int err = 0;
+
+    hed_lock(&t->lock);
+
+    struct slot *s = take_slot_locked(t, &index, &err);
+
+    if (s) {
+        s->object = o;
+        s->kind = (uint8_t)kind;
+        o->handle = (uint64_t)kind << 56 | (uint64_t)s->generation << 32 | index;
+        atomic_store_explicit(&o->refs, 1, memory_order_relaxed);
+    }
+    hed_unlock(&t->lock);
+    return err;
+}
+
+/* The slot whose object the handle names; NULL if it names none of that kind. */
+static struct slot *
+find_locked(struct hed_handles *t, enum hed_kind kind, uint64_t handle)
+{
+    struct slot *s = slot_at(t, (uint32_t)handle);
+
+    if (!s || !s->object || handle >> 56 != (uint64_t)kind || s->kind != (uint8_t)kind ||
+        s->generation != (uint32_t)(handle >> 32 & (GENERATIONS - 1)))
+        return NULL;
+    return s;
+}
+
+struct hed_object *
+hed_handles_get(struct hed_handles *t, enum hed_kind kind, uint64_t handle)
+{
+    hed_lock(&t->lock);
+
+    const struct slot *s = find_locked(t, kind, handle);
+    struct hed_object *o = s ? s->object : NULL;
+
+    /* Relaxed: the lock orders it against removal, and the name's own reference keeps it alive. */
+    if (o)
+        atomic_fetch_add_explicit(&o->refs, 1, memory_order_relaxed);
+    hed_unlock(&t->lock);
+    return o;
+}
+
+struct hed_object *
+hed_handles_remove(struct hed_handles *t, enum hed_kind kind, uint64_t handle)
+{
+    hed_lock(&t->lock);
+
+    struct slot *s = find_locked(t, kind, handle);
+    struct hed_object *o = s ? s->object : NULL;
+
+    if (s) {
+        s->object = NULL;
+        s->generation++;
+        /* A slot at the end of its generations is retired: no old handle may fit again. */
+        if (s->generation < GENERATIONS) {
+            s->next_free = t->first_free;
+            t->first_free = (uint32_t)handle;
+        }
+    }
+    hed_unlock(&t->lock);
+    return o;
+}
+
+void
+hed_object_put(struct hed_object *o)
+{
+    /* Release: what this user did is seen by whoever destroys it; acquire: the other side of that. */
+    if (atomic_fetch_sub_explicit(&o->refs, 1, memory_order_acq_rel) == 1)
+        o->destroy(o);
+}
