@@ -1,5 +1,6 @@
 """emit_calls: ids, argument structs, operation tables and call descriptions (`<api>_calls.h`)."""
 
+from gen.model import Func, Pointer, Record, Shape
 from gen.writer import Writer, declare
 
 
@@ -52,11 +53,38 @@ def _info(spec, calls):
     w(f"const struct hed_call_info hed_{api}_info[HED_{api.upper()}_CALLS] = {{")
     for c in calls:
         flags = [f for f, on in (("HED_CALL_BLOCKS", c.blocks), ("HED_CALL_PREDICT", c.predict),
-                                 ("HED_CALL_BY_HAND", c.by_hand or any(a.by_hand for a in c.args)),
+                                 ("HED_CALL_BY_HAND", any(_opaque(a) for a in c.args)),
                                  ("HED_CALL_INOUT", any(a.dir == "inout" for a in c.args))) if on]
-        stream = f"offsetof(struct hed_{c.name}, {c.stream.name})" if c.stream else "-1"
+        stream, inside = _stream(c)
         ptds = f"offsetof(struct hed_{c.name}, ptds)" if c.ptds is not None else "-1"
         w(f'    [HED_{c.name}] = {{"{c.name}", "{c.suffix}", {" | ".join(flags) or 0},')
-        w(f"        HED_AFTER_{c.after.upper()}, {stream}, {ptds}, sizeof(struct hed_{c.name})}},")
+        w(f"        HED_AFTER_{c.after.upper()}, {stream}, {inside},")
+        w(f"        {ptds}, sizeof(struct hed_{c.name})}},")
     w("};")
     return w.text()
+
+
+def _opaque(a):
+    """Whether it holds an address of the program's that only hand-written code follows."""
+
+    def inside(t):
+        t = t.type if isinstance(t, Shape) else t
+        if isinstance(t, Record):
+            return any(inside(f.type) for f in t.fields)
+        return isinstance(t, (Func, Pointer))
+
+    return a.by_hand or (a.dir != "out" and inside(a.type))
+
+
+def _stream(c):
+    """Offset of the stream among the arguments, and, where a pointer leads to it, behind that."""
+    if not c.stream:
+        return "-1", "-1"
+    name, _, field = c.stream.lstrip("*").partition(".")
+    at = f"offsetof(struct hed_{c.name}, {name})"
+    if c.stream.startswith("*"):
+        return at, "0"
+    if not field:
+        return at, "-1"
+    a = c.arg(name)
+    return at, f"offsetof({(a.shape.type if a.shape else a.type).c}, {field})"

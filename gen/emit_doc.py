@@ -11,6 +11,6 @@ def emit(spec):
         overtake = {"none": "everything", "stream": "other streams", "all": "nothing"}[c.after]
         suffix = f"`{c.suffix}`" if c.suffix else ""
         rows.append(f"| {c.id} | `{c.name}` | {c.since or ''} | {suffix} | "
-                    f"{c.stream.name if c.stream else ''} | {'yes' if c.blocks else ''} | "
+                    f"{c.stream or ''} | {'yes' if c.blocks else ''} | "
                     f"{'yes' if c.predict else ''} | {overtake} |")
     return {f"{spec.name}_calls.md": "\n".join(rows) + "\n"}

@@ -13,25 +13,35 @@ def emit(spec):
     w("#include <string.h>")
     w()
     w('#include "core/layer.h"')
+    w('#include "core/stats.h"')
     w()
     for c in spec.calls:
         names = {a.name for a in c.args}
         w(f"static {result}")
         w(f"null_{c.name}(struct hed_layer *self, struct hed_{c.name} *a)")
         with w.block(""):
-            needed = [a for a in c.outs if not a.opt]
-            if needed:
-                w(f"if ({' || '.join(f'!a->{a.name}' for a in needed)})")
-                w(f"    return {bad};")
-            for a in c.outs:
-                _out(w, c, a, names)
-            w(f"return {ok};")
+            if any(a.fills for a in c.args):
+                # What it must write is known to hand-written code only: no silent success.
+                w(f'hed_stats_unsupported(HED_API_{api.upper()}, HED_{c.name}, "null");')
+                w(f"return HED_{api.upper()}_UNSUPPORTED;")
+            else:
+                _answer(w, c, names, ok, bad)
         w()
     w(f"const struct hed_{api}_ops hed_{api}_null = {{")
     for c in spec.calls:
         w(f"    .{c.name} = null_{c.name},")
     w("};")
     return {f"{api}_null.c": w.text()}
+
+
+def _answer(w, c, names, ok, bad):
+    needed = [a for a in c.outs if not a.opt]
+    if needed:
+        w(f"if ({' || '.join(f'!a->{a.name}' for a in needed)})")
+        w(f"    return {bad};")
+    for a in c.outs:
+        _out(w, c, a, names)
+    w(f"return {ok};")
 
 
 def _out(w, c, a, names):

@@ -5,7 +5,8 @@ success. What does not travel is marked `skip` in the generated code. The trace 
 bytes.
 """
 
-from gen.model import Array, Bytes, Func, Handle, Pointer, Record, Ref, Shape, Text, TextBuf
+from gen.model import (Array, Bytes, Func, Handle, Pointer, Record, Ref, Shape, Text, TextBuf,
+                       fail)
 from gen.writer import Writer, c_count, field_c
 
 NAMES = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}
@@ -313,14 +314,19 @@ def _get_record_body(w, r, prefix, tag=None):
         w(f"uint32_t n_{f.name} = 0;")
     if counted:
         w()
+    seen = set()
     for f in r.fields:
-        _get_field(w, f, prefix)
+        if f.tag and f.tag not in seen:
+            _get_early_union(w, r, f, prefix)
+        else:
+            _get_field(w, f, prefix)
+        seen.add(f.name)
     for f in counted:
         _same_count(w, f, prefix, {f.name for f in r.fields})
 
 
 def _same_count(w, f, prefix, names):
-    """What an array's count says was believed by nobody so far: it is what there is, or an error."""
+    """What an array's count says was believed by nobody so far: it is right, or an error."""
     n = c_count(f.type.count, prefix, names)
     w(f"hed_get_same(d, {prefix}{f.name}, n_{f.name}, {n});")
 
@@ -339,6 +345,27 @@ def _get_field(w, f, prefix):
         _get_record_body(w, f.type, prefix, tag)
     else:
         _get_value(w, f.type, x, tag)
+
+
+def _get_early_union(w, r, f, prefix):
+    """Its tag comes after it: the number of the case is all there is to go by."""
+    if f.type.deep() or f.n is not None:
+        fail(f.where, r.name, f.name, f"'{f.tag}' must come first: the union holds pointers")
+    at = f"{prefix}{f.name}." if f.name else prefix
+    order = [m.name for m in f.type.fields]
+    w("switch (hed_get_u16(d)) {")
+    w("case 0:")
+    w(f"    hed_get_raw(d, {_raw(f.type, at)}, {f.type.size});")
+    w("    break;")
+    for member in dict.fromkeys(f.type.cases.values()):
+        w(f"case {order.index(member) + 1}:")
+        w.depth += 1
+        _get_field(w, f.type.fields[order.index(member)], at)
+        w("break;")
+        w.depth -= 1
+    w("default:")
+    w("    hed_get_bad(d);")
+    w("}")
 
 
 def _get_union(w, r, prefix, tag):
@@ -416,6 +443,9 @@ def _get_request(w, c):
     w(f"get_request_{c.name}(struct hed_dec *d, struct hed_{c.name} *a)")
     counted = [a for a in c.args if a.dir != "out" and not a.by_hand
                and isinstance(a.shape, (Array, Bytes))]
+    for i, a in enumerate(c.args):
+        if a.tag and a.dir != "out" and a.tag in {b.name for b in c.args[i:]}:
+            fail(a.where, c.name, a.name, f"tag '{a.tag}' must come first")
     with w.block(""):
         for a in counted:
             w(f"uint32_t n_{a.name} = 0;")

@@ -13,6 +13,7 @@ import sys
 import traceback
 from pathlib import Path
 
+NUMBER_MAX = 65535  # a call's number is 16 bits in a trace
 PTR_SIZE = 8  # LP64 is the only data model CUDA supports today
 
 
@@ -192,8 +193,6 @@ globals().update(SCALARS)
 PTR = Pointer()
 CPTR = Pointer("const void *")
 STR = Text()
-CSTR = Pointer("const char *")
-CSTR.code = "p"
 
 
 # ---- arguments and calls ----------------------------------------------------------------------
@@ -207,13 +206,14 @@ class Arg:
     c       NVIDIA's spelling where it cannot be derived
     by_hand why the generic code passes this pointer on as a number
     tag     the argument that says which member of this union is live
+    fills   the call writes behind this by_hand pointer
     """
 
     def __init__(self, dir_, type_, name, opt=False, new=None, free=None, c=None, by_hand=None,
-                 tag=None):
+                 tag=None, fills=False):
         self.dir, self.type, self.name = dir_, type_, name
         self.opt, self.new, self.free, self.by_hand = opt, new, free, by_hand
-        self.tag = tag
+        self.tag, self.fills = tag, fills
         self._c = c
         self.where = _where()
 
@@ -264,23 +264,27 @@ class Call:
     since   first driver version that has this signature (cuGetProcAddress)
     base    the name cuGetProcAddress knows it by
     ptds    since-version of the _ptsz/_ptds variant, or None
+    stream  where its stream is: an argument, `pointer.field`, `*pointer`, or None
     blocks  it may wait for the device
     predict its outputs can be known without asking the device's side
     after   what queued work it may not overtake: stream, all, none
     header  NVIDIA's header, where it is not one of the API's main ones
     """
 
-    def __init__(self, name, args, since, base, ptds, blocks, predict, after, by_hand, ptsz, where):
+    def __init__(self, name, args, since, base, ptds, blocks, predict, after, by_hand, where):
         self.name, self.args, self.since, self.where = name, args, since, where
         self.base, self.ptds, self.blocks, self.predict = base, ptds, blocks, predict
         self.by_hand = by_hand
-        self.stream = next((a for a in args if isinstance(a.type, Handle) and a.dir == "in"
+        self.stream = next((a.name for a in args if isinstance(a.type, Handle) and a.dir == "in"
                             and a.type.kind == "stream"), None)
-        self.after = after or ("stream" if self.stream or ptsz else "all")
-        # NVIDIA writes _ptsz where a stream is an argument or hides in a struct, else _ptds.
-        self.suffix = "" if ptds is None else "_ptsz" if self.stream or ptsz else "_ptds"
+        self.after = after
         self.header = None
         self.id = None  # wire number, from the .ids file
+
+    @property
+    def suffix(self):
+        """NVIDIA writes _ptsz where a stream is an argument or hides in a struct, else _ptds."""
+        return "" if self.ptds is None else "_ptsz" if self.stream else "_ptds"
 
     @property
     def variants(self):
@@ -305,6 +309,7 @@ class Spec:
         self.prefix = None  # cu, nvml
         self.result = None  # Enum of results
         self.headers = []  # NVIDIA's, for the build's proof
+        self.after = None
         self.types = []  # in order of description; consts too
         self.calls = []
         self.kinds = set()
@@ -347,16 +352,18 @@ class Vocabulary:
     def words(self):
         words = {n: getattr(self, n) for n in dir(self) if not n.startswith("_") and n != "words"}
         words.update(SCALARS)
-        words.update(PTR=PTR, CPTR=CPTR, STR=STR, CSTR=CSTR, Ref=Ref, Array=Array, Bytes=Bytes,
+        words.update(PTR=PTR, CPTR=CPTR, STR=STR, Ref=Ref, Array=Array, Bytes=Bytes,
                      TextBuf=TextBuf, F=Field, Ptr=Pointer)
         words["In"] = lambda t, n, **kw: Arg("in", t, n, **kw)
         words["Out"] = lambda t, n, **kw: Arg("out", t, n, **kw)
         words["InOut"] = lambda t, n, **kw: Arg("inout", t, n, **kw)
         return words
 
-    def api(self, prefix, result, headers):
-        """First line of a spec: symbol prefix, result enum's name, NVIDIA's headers."""
+    def api(self, prefix, result, headers, after=None):
+        """First line of a spec: symbol prefix, result enum's name, NVIDIA's headers, and what its
+        calls may not overtake where they do not say so themselves."""
         self._spec.prefix, self._spec.result_name, self._spec.headers = prefix, result, headers
+        self._spec.after = after
 
     def export(self, *names):
         """Functions that the front exports besides the calls; written by hand."""
@@ -396,7 +403,7 @@ class Vocabulary:
         return self._record(None, keyword, fields, None, cases)
 
     def call(self, name, *args, since=0, base=None, ptds=None, blocks=False, predict=False,
-             after=None, by_hand=None, ptsz=False, header=None):
+             after=None, by_hand=None, stream=None, header=None):
         where = _where()
         spec = self._spec
         for a in args:
@@ -405,7 +412,13 @@ class Vocabulary:
             if not isinstance(a.type, (Type, Shape)):
                 fail(a.where, name, a.name, f"not a type: {a.type!r}")
         c = Call(name, list(args), since, base or re.sub(r"_v\d+$", "", name),
-                 since if ptds is True else ptds, blocks, predict, after, by_hand, ptsz, where)
+                 since if ptds is True else ptds, blocks, predict, after, by_hand, where)
+        if stream:
+            self._check_stream(c, stream)
+            c.stream = stream
+        c.after = after or spec.after or ("stream" if c.stream else "all")
+        if c.after not in ("stream", "all", "none"):
+            fail(where, name, f"after='{c.after}' is neither stream, all nor none")
         c.header = header
         if spec.call(name):
             fail(where, name, "described twice")
@@ -417,6 +430,16 @@ class Vocabulary:
         for a in c.args:
             self._check_arg(c, a)
         spec.calls.append(c)
+
+    def _check_stream(self, c, path):
+        """`config.hStream`: a field behind a pointer; `*pStream`: what a pointer points at."""
+        name, _, field = path.lstrip("*").partition(".")
+        a = c.arg(name)
+        target = a and (a.shape.type if a.shape else a.type)
+        if not a or not a.is_pointer:
+            fail(c.where, c.name, f"stream='{path}': '{name}' is no pointer argument")
+        if field and not (isinstance(target, Record) and field in {f.name for f in target.fields}):
+            fail(c.where, c.name, f"stream='{path}': no field '{field}'")
 
     def _check_arg(self, c, a):
         s = a.shape
@@ -494,7 +517,8 @@ def load(path, ids=None):
             raise
         except SyntaxError as e:
             raise SpecError(f"{f}:{e.lineno}: {e.msg}") from e
-        except (NameError, TypeError, AttributeError) as e:
+        except (ArithmeticError, AttributeError, LookupError, NameError, TypeError,
+                ValueError) as e:
             line = next((t.lineno for t in reversed(traceback.extract_tb(e.__traceback__))
                          if t.filename == str(f)), "?")
             raise SpecError(f"{f}:{line}: {e}") from e
@@ -515,7 +539,12 @@ def number(spec, path):
             raise SpecError(f"{path}:{n}: expected 'NUMBER NAME'")
         if words[1] in ids or int(words[0]) in ids.values():
             raise SpecError(f"{path}:{n}: {words[1]}: number or name used twice")
+        if not 0 < int(words[0]) <= NUMBER_MAX:
+            raise SpecError(f"{path}:{n}: {words[1]}: numbers are 1 to {NUMBER_MAX}")
         ids[words[1]] = int(words[0])
+    for k in range(1, len(ids) + 1):
+        if k not in ids.values():  # tables are indexed by number
+            raise SpecError(f"{path}: nothing has number {k}, but something has a larger one")
     for c in spec.calls:
         if c.name not in ids:
             raise SpecError(f"{c.where}: {c.name}: has no number in {path.name}; append one")

@@ -23,7 +23,7 @@
  *              h->mark("epoch 1");
  *
  * Functions return 0, or a negative number for what they cannot do. They may be called at any time,
- * by any thread; the first call starts heddle as a first CUDA call would.
+ * by any thread; those that concern the trace start heddle as a first CUDA call would.
  */
 #pragma once
 

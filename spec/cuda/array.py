@@ -236,21 +236,21 @@ call("cuArrayCreate", Out(CUarray, "pHandle", new="array"),
 call("cuArrayCreate_v2", Out(CUarray, "pHandle", new="array"),
      In(Ref(CUDA_ARRAY_DESCRIPTOR_v2), "pAllocateArray"), since=3020, predict=True)
 call("cuArrayGetDescriptor", Out(CUDA_ARRAY_DESCRIPTOR_v1, "pArrayDescriptor"),
-     In(CUarray, "hArray"), since=2000, after="none")
+     In(CUarray, "hArray"), since=2000)
 call("cuArrayGetDescriptor_v2", Out(CUDA_ARRAY_DESCRIPTOR_v2, "pArrayDescriptor"),
-     In(CUarray, "hArray"), since=3020, after="none")
+     In(CUarray, "hArray"), since=3020)
 call("cuArrayGetSparseProperties", Out(CUDA_ARRAY_SPARSE_PROPERTIES_v1, "sparseProperties"),
-     In(CUarray, "array"), since=11010, after="none")
+     In(CUarray, "array"), since=11010)
 call("cuMipmappedArrayGetSparseProperties",
      Out(CUDA_ARRAY_SPARSE_PROPERTIES_v1, "sparseProperties"), In(CUmipmappedArray, "mipmap"),
-     since=11010, after="none")
+     since=11010)
 call("cuArrayGetMemoryRequirements", Out(CUDA_ARRAY_MEMORY_REQUIREMENTS_v1, "memoryRequirements"),
-     In(CUarray, "array"), In(CUdevice, "device"), since=11060, after="none")
+     In(CUarray, "array"), In(CUdevice, "device"), since=11060)
 call("cuMipmappedArrayGetMemoryRequirements",
      Out(CUDA_ARRAY_MEMORY_REQUIREMENTS_v1, "memoryRequirements"),
-     In(CUmipmappedArray, "mipmap"), In(CUdevice, "device"), since=11060, after="none")
+     In(CUmipmappedArray, "mipmap"), In(CUdevice, "device"), since=11060)
 call("cuArrayGetPlane", Out(CUarray, "pPlaneArray"), In(CUarray, "hArray"), In(U32, "planeIdx"),
-     since=11020, after="none")
+     since=11020)
 call("cuArrayDestroy", In(CUarray, "hArray", free="array"), since=2000, blocks=True)
 call("cuArray3DCreate", Out(CUarray, "pHandle", new="array"),
      In(Ref(CUDA_ARRAY3D_DESCRIPTOR_v1), "pAllocateArray"), since=2000, predict=True)
@@ -264,7 +264,7 @@ call("cuMipmappedArrayCreate", Out(CUmipmappedArray, "pHandle", new="mipmap"),
      In(Ref(CUDA_ARRAY3D_DESCRIPTOR_v2), "pMipmappedArrayDesc"), In(U32, "numMipmapLevels"),
      since=5000, predict=True)
 call("cuMipmappedArrayGetLevel", Out(CUarray, "pLevelArray"),
-     In(CUmipmappedArray, "hMipmappedArray"), In(U32, "level"), since=5000, after="none")
+     In(CUmipmappedArray, "hMipmappedArray"), In(U32, "level"), since=5000)
 call("cuMipmappedArrayDestroy", In(CUmipmappedArray, "hMipmappedArray", free="mipmap"), since=5000,
      blocks=True)
 call("cuTexRefSetArray", In(CUtexref, "hTexRef"), In(CUarray, "hArray"), In(U32, "Flags"),
@@ -328,16 +328,16 @@ call("cuTexObjectCreate", Out(CUtexObject, "pTexObject", new="texture"),
      In(Ref(CUDA_RESOURCE_VIEW_DESC_v1), "pResViewDesc"), since=5000, predict=True)
 call("cuTexObjectDestroy", In(CUtexObject, "texObject", free="texture"), since=5000)
 call("cuTexObjectGetResourceDesc", Out(CUDA_RESOURCE_DESC_v1, "pResDesc"),
-     In(CUtexObject, "texObject"), since=5000, after="none")
+     In(CUtexObject, "texObject"), since=5000)
 call("cuTexObjectGetTextureDesc", Out(CUDA_TEXTURE_DESC_v1, "pTexDesc"),
-     In(CUtexObject, "texObject"), since=5000, after="none")
+     In(CUtexObject, "texObject"), since=5000)
 call("cuTexObjectGetResourceViewDesc", Out(CUDA_RESOURCE_VIEW_DESC_v1, "pResViewDesc"),
-     In(CUtexObject, "texObject"), since=5000, after="none")
+     In(CUtexObject, "texObject"), since=5000)
 call("cuSurfObjectCreate", Out(CUsurfObject, "pSurfObject", new="surface"),
      In(Ref(CUDA_RESOURCE_DESC_v1), "pResDesc"), since=5000, predict=True)
 call("cuSurfObjectDestroy", In(CUsurfObject, "surfObject", free="surface"), since=5000)
 call("cuSurfObjectGetResourceDesc", Out(CUDA_RESOURCE_DESC_v1, "pResDesc"),
-     In(CUsurfObject, "surfObject"), since=5000, after="none")
+     In(CUsurfObject, "surfObject"), since=5000)
 call("cuTensorMapEncodeTiled", Out(CUtensorMap, "tensorMap"),
      In(CUtensorMapDataType, "tensorDataType"), In(cuuint32_t, "tensorRank"),
      In(PTR, "globalAddress"), In(Array(cuuint64_t, "tensorRank"), "globalDim"),

@@ -79,7 +79,7 @@ call("cuCtxGetDevice_v2", Out(CUdevice, "device"), In(CUcontext, "ctx"), since=1
      after="none")
 call("cuCtxGetFlags", Out(U32, "flags"), since=7000, predict=True, after="none")
 call("cuCtxSetFlags", In(U32, "flags"), since=12010)
-call("cuCtxGetId", In(CUcontext, "ctx"), Out(U64, "ctxId"), since=12000, after="none")
+call("cuCtxGetId", In(CUcontext, "ctx"), Out(U64, "ctxId"), since=12000)
 call("cuCtxSynchronize", since=2000, blocks=True)
 call("cuCtxSynchronize_v2", In(CUcontext, "ctx"), since=13000, blocks=True)
 call("cuCtxSetLimit", In(CUlimit, "limit"), In(SIZE, "value"), since=3010)
@@ -91,20 +91,20 @@ call("cuCtxGetApiVersion", In(CUcontext, "ctx"), Out(U32, "version"), since=3020
      after="none")
 call("cuCtxGetStreamPriorityRange", Out(I32, "leastPriority", opt=True),
      Out(I32, "greatestPriority", opt=True), since=5050, after="none")
-call("cuCtxResetPersistingL2Cache", since=11000)
+call("cuCtxResetPersistingL2Cache", since=11000, blocks=True)
 call("cuCtxGetExecAffinity", Out(CUexecAffinityParam_v1, "pExecAffinity"),
      In(CUexecAffinityType, "type"), since=11040)
 call("cuCtxRecordEvent", In(CUcontext, "hCtx"), In(CUevent, "hEvent"), since=12050)
 call("cuCtxWaitEvent", In(CUcontext, "hCtx"), In(CUevent, "hEvent"), since=12050)
 call("cuCtxAttach", Out(CUcontext, "pctx"), In(U32, "flags"), since=2000)
 call("cuCtxDetach", In(CUcontext, "ctx", free="context"), since=2000, blocks=True)
-call("cuCtxGetSharedMemConfig", Out(CUsharedconfig, "pConfig"), since=4020, after="none")
+call("cuCtxGetSharedMemConfig", Out(CUsharedconfig, "pConfig"), since=4020)
 call("cuCtxSetSharedMemConfig", In(CUsharedconfig, "config"), since=4020)
 call("cuCtxEnablePeerAccess", In(CUcontext, "peerContext"), In(U32, "Flags"), since=4000)
 call("cuCtxDisablePeerAccess", In(CUcontext, "peerContext"), since=4000)
 call("cuGreenCtxCreate", Out(CUgreenCtx, "phCtx", new="greenCtx"), In(CUdevResourceDesc, "desc"),
      In(CUdevice, "dev"), In(U32, "flags"), since=12040)
-call("cuGreenCtxDestroy", In(CUgreenCtx, "hCtx", free="greenCtx"), since=12040)
+call("cuGreenCtxDestroy", In(CUgreenCtx, "hCtx", free="greenCtx"), since=12040, blocks=True)
 call("cuCtxFromGreenCtx", Out(CUcontext, "pContext"), In(CUgreenCtx, "hCtx"), since=12040)
 call("cuCtxGetDevResource", In(CUcontext, "hCtx"), Out(CUdevResource_v1, "resource"),
      In(CUdevResourceType, "type"), since=12040)

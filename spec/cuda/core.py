@@ -213,7 +213,7 @@ call("cuGetErrorName", In(CUresult, "error"), Out(STR, "pStr"), since=6000, pred
 call("cuInit", In(U32, "Flags"), since=2000, after="none")
 call("cuDriverGetVersion", Out(I32, "driverVersion"), since=2020, predict=True, after="none")
 call("cuFlushGPUDirectRDMAWrites", In(CUflushGPUDirectRDMAWritesTarget, "target"),
-     In(CUflushGPUDirectRDMAWritesScope, "scope"), since=11030)
+     In(CUflushGPUDirectRDMAWritesScope, "scope"), since=11030, blocks=True)
 call("cuGetProcAddress", In(STR, "symbol"), Out(PTR, "pfn"), In(I32, "cudaVersion"),
      In(cuuint64_t, "flags"), since=11030,
      by_hand="it hands out our own functions", predict=True, after="none")
@@ -226,10 +226,12 @@ call("cuCoredumpGetAttribute", In(CUcoredumpSettings, "attrib"),
 call("cuCoredumpGetAttributeGlobal", In(CUcoredumpSettings, "attrib"),
      Out(Bytes("*size"), "value", opt=True), InOut(SIZE, "size"), since=12010, after="none")
 call("cuCoredumpSetAttribute", In(CUcoredumpSettings, "attrib"),
-     In(PTR, "value", by_hand="its size depends on the attribute"), InOut(SIZE, "size"),
+     In(PTR, "value", by_hand="its size depends on the attribute"),
+     In(Ref(SIZE, mut=True), "size"),
      since=12010, after="none")
 call("cuCoredumpSetAttributeGlobal", In(CUcoredumpSettings, "attrib"),
-     In(PTR, "value", by_hand="its size depends on the attribute"), InOut(SIZE, "size"),
+     In(PTR, "value", by_hand="its size depends on the attribute"),
+     In(Ref(SIZE, mut=True), "size"),
      since=12010, after="none")
 call("cuGetExportTable", Out(CPTR, "ppExportTable"), In(Ref(CUuuid), "pExportTableId"), since=3000,
      after="none")
@@ -258,5 +260,5 @@ call("cuCheckpointProcessUnlock", In(I32, "pid"), In(Ref(CUcheckpointUnlockArgs,
      since=12080, blocks=True)
 call("cuProfilerInitialize", In(STR, "configFile"), In(STR, "outputFile"),
      In(CUoutput_mode, "outputMode"), since=4000, after="none")
-call("cuProfilerStart", since=4000, after="none")
-call("cuProfilerStop", since=4000, after="none")
+call("cuProfilerStart", since=4000)
+call("cuProfilerStop", since=4000)

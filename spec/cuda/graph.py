@@ -341,7 +341,7 @@ call("cuGraphMemFreeNodeGetParams", In(CUgraphNode, "hNode"), Out(CUdeviceptr, "
      since=11040)
 call("cuDeviceGraphMemTrim", In(CUdevice, "device"), since=11040, blocks=True)
 call("cuDeviceGetGraphMemAttribute", In(CUdevice, "device"), In(CUgraphMem_attribute, "attr"),
-     In(PTR, "value", by_hand="its size depends on the attribute"), since=11040)
+     In(PTR, "value", by_hand="its size depends on the attribute", fills=True), since=11040)
 call("cuDeviceSetGraphMemAttribute", In(CUdevice, "device"), In(CUgraphMem_attribute, "attr"),
      In(PTR, "value", by_hand="its size depends on the attribute"), since=11040)
 call("cuGraphClone", Out(CUgraph, "phGraphClone", new="graph"), In(CUgraph, "originalGraph"),
@@ -463,7 +463,7 @@ call("cuGraphConditionalHandleCreate",
      In(CUcontext, "ctx"), In(U32, "defaultLaunchValue"), In(U32, "flags"), since=12030)
 call("cuGraphInstantiateWithParams", Out(CUgraphExec, "phGraphExec", new="graphExec"),
      In(CUgraph, "hGraph"), InOut(CUDA_GRAPH_INSTANTIATE_PARAMS, "instantiateParams"),
-     since=12000, ptds=True, ptsz=True)
+     since=12000, ptds=True, stream="instantiateParams.hUploadStream")
 call("cuGraphUpload", In(CUgraphExec, "hGraph"), In(CUstream, "hStream"), since=11010, ptds=True)
 call("cuGraphLaunch", In(CUgraphExec, "hGraph"), In(CUstream, "hStream"), since=10000, ptds=True)
 call("cuGraphInstantiate", Out(CUgraphExec, "phGraphExec", new="graphExec"), In(CUgraph, "hGraph"),

@@ -66,24 +66,27 @@ call("cuEGLStreamConsumerConnect", Out(CUeglStreamConnection, "conn", new="eglSt
      In(PTR, "stream"), since=7000, header=EGL)
 call("cuEGLStreamConsumerConnectWithFlags", Out(CUeglStreamConnection, "conn", new="eglStream"),
      In(PTR, "stream"), In(U32, "flags"), since=8000, header=EGL)
-call("cuEGLStreamConsumerDisconnect", InOut(CUeglStreamConnection, "conn"), since=7000, header=EGL)
+call("cuEGLStreamConsumerDisconnect", InOut(CUeglStreamConnection, "conn", free="eglStream"),
+     since=7000, header=EGL)
 call("cuEGLStreamConsumerAcquireFrame", InOut(CUeglStreamConnection, "conn"),
      Out(CUgraphicsResource, "pCudaResource"), In(Ref(CUstream, mut=True), "pStream"),
-     In(U32, "timeout"), since=7000, blocks=True, header=EGL)
+     In(U32, "timeout"), since=7000, blocks=True, header=EGL, stream="*pStream")
 call("cuEGLStreamConsumerReleaseFrame", InOut(CUeglStreamConnection, "conn"),
      In(CUgraphicsResource, "pCudaResource"), In(Ref(CUstream, mut=True), "pStream"), since=7000,
-     header=EGL)
+     header=EGL, stream="*pStream")
 call("cuEGLStreamProducerConnect", Out(CUeglStreamConnection, "conn", new="eglStream"),
      In(PTR, "stream"), In(I32, "width"), In(I32, "height"), since=7000, header=EGL)
-call("cuEGLStreamProducerDisconnect", InOut(CUeglStreamConnection, "conn"), since=7000, header=EGL)
+call("cuEGLStreamProducerDisconnect", InOut(CUeglStreamConnection, "conn", free="eglStream"),
+     since=7000, header=EGL)
 call("cuEGLStreamProducerPresentFrame", InOut(CUeglStreamConnection, "conn"),
-     In(CUeglFrame, "eglframe"), In(Ref(CUstream, mut=True), "pStream"), since=7000, header=EGL)
+     In(CUeglFrame, "eglframe"), In(Ref(CUstream, mut=True), "pStream"), since=7000,
+     header=EGL, stream="*pStream")
 call("cuGraphicsResourceGetMappedEglFrame", Out(CUeglFrame, "eglFrame"),
      In(CUgraphicsResource, "resource"), In(U32, "index"), In(U32, "mipLevel"), since=7000,
      header=EGL)
 call("cuEGLStreamProducerReturnFrame", InOut(CUeglStreamConnection, "conn"),
      Out(CUeglFrame, "eglframe"), In(Ref(CUstream, mut=True), "pStream"), since=7000,
-     header=EGL)
+     header=EGL, stream="*pStream")
 call("cuEventCreateFromEGLSync", Out(CUevent, "phEvent", new="event"), In(PTR, "eglSync"),
      In(U32, "flags"), since=9000, header=EGL)
 

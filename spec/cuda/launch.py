@@ -76,7 +76,7 @@ call("cuLaunchKernel", In(CUfunction, "f"), In(U32, "gridDimX"), In(U32, "gridDi
 call("cuLaunchKernelEx", In(Ref(CUlaunchConfig), "config"), In(CUfunction, "f"),
      In(Ptr("void **"), "kernelParams", by_hand="its layout is the function's"),
      In(Ptr("void **"), "extra", by_hand="its layout is the function's"), since=11060,
-     ptds=True, ptsz=True)
+     ptds=True, stream="config.hStream")
 call("cuLaunchHostFunc", In(CUstream, "hStream"), In(CUhostFn, "fn"), In(PTR, "userData"),
      since=10000, ptds=True)
 call("cuLaunchCooperativeKernel", In(CUfunction, "f"), In(U32, "gridDimX"), In(U32, "gridDimY"),

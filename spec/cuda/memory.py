@@ -116,8 +116,8 @@ call("cuDeviceGetMemPool", Out(CUmemoryPool, "pool"),
      In(CUdevice, "dev"), since=11020, after="none")
 call("cuDeviceGetDefaultMemPool", Out(CUmemoryPool, "pool_out"), In(CUdevice, "dev"), since=11020,
      after="none")
-call("cuMemGetInfo", Out(U32, "free"), Out(U32, "total"), since=2000, after="none")
-call("cuMemGetInfo_v2", Out(SIZE, "free"), Out(SIZE, "total"), since=3020, after="none")
+call("cuMemGetInfo", Out(U32, "free"), Out(U32, "total"), since=2000)
+call("cuMemGetInfo_v2", Out(SIZE, "free"), Out(SIZE, "total"), since=3020)
 call("cuMemAlloc", Out(CUdeviceptr_v1, "dptr", new="memory"), In(U32, "bytesize"), since=2000,
      predict=True)
 call("cuMemAlloc_v2", Out(CUdeviceptr, "dptr", new="memory"), In(SIZE, "bytesize"), since=3020,
@@ -130,7 +130,7 @@ call("cuMemAllocPitch_v2", Out(CUdeviceptr, "dptr", new="memory"), Out(SIZE, "pP
      predict=True)
 call("cuMemFree", In(CUdeviceptr_v1, "dptr", free="memory"), since=2000, blocks=True)
 call("cuMemFree_v2", In(CUdeviceptr, "dptr", free="memory"), since=3020, blocks=True)
-call("cuMemGetAddressRange", Out(CUdeviceptr_v1, "pbase"), Out(U32, "psize"),
+call("cuMemGetAddressRange", Out(CUdeviceptr_v1, "pbase", opt=True), Out(U32, "psize", opt=True),
      In(CUdeviceptr_v1, "dptr"), since=2000, predict=True, after="none")
 call("cuMemGetAddressRange_v2", Out(CUdeviceptr, "pbase", opt=True), Out(SIZE, "psize", opt=True),
      In(CUdeviceptr, "dptr"), since=3020, predict=True, after="none")
@@ -154,12 +154,12 @@ call("cuIpcOpenMemHandle", Out(CUdeviceptr, "pdptr", new="memory"), In(CUipcMemH
      In(U32, "Flags"), since=4010)
 call("cuIpcOpenMemHandle_v2", Out(CUdeviceptr, "pdptr", new="memory"),
      In(CUipcMemHandle_v1, "handle"), In(U32, "Flags"), since=11000)
-call("cuIpcCloseMemHandle", In(CUdeviceptr, "dptr", free="memory"), since=4010)
+call("cuIpcCloseMemHandle", In(CUdeviceptr, "dptr", free="memory"), since=4010, blocks=True)
 call("cuMemHostRegister", In(PTR, "p"), In(SIZE, "bytesize"), In(U32, "Flags"), since=4000)
 call("cuMemHostRegister_v2", In(PTR, "p"), In(SIZE, "bytesize"), In(U32, "Flags"), since=6050)
 call("cuMemHostUnregister", In(PTR, "p"), since=4000, blocks=True)
 call("cuMemGetHandleForAddressRange",
-     In(PTR, "handle", by_hand="what it is depends on the handle type"),
+     In(PTR, "handle", by_hand="what it is depends on the handle type", fills=True),
      In(CUdeviceptr, "dptr"), In(SIZE, "size"), In(CUmemRangeHandleType, "handleType"),
      In(U64, "flags"), since=11070)
 call("cuMemAddressReserve", Out(CUdeviceptr, "ptr", new="range"), In(SIZE, "size"),
@@ -175,9 +175,9 @@ call("cuMemUnmap", In(CUdeviceptr, "ptr"), In(SIZE, "size"), since=10020, blocks
 call("cuMemSetAccess", In(CUdeviceptr, "ptr"), In(SIZE, "size"),
      In(Array(CUmemAccessDesc_v1, "count"), "desc"), In(SIZE, "count"), since=10020)
 call("cuMemGetAccess", Out(U64, "flags"), In(Ref(CUmemLocation_v1), "location"),
-     In(CUdeviceptr, "ptr"), since=10020, after="none")
+     In(CUdeviceptr, "ptr"), since=10020)
 call("cuMemExportToShareableHandle",
-     In(PTR, "shareableHandle", by_hand="what it is depends on the handle type"),
+     In(PTR, "shareableHandle", by_hand="what it is depends on the handle type", fills=True),
      In(CUmemGenericAllocationHandle, "handle"), In(CUmemAllocationHandleType, "handleType"),
      In(U64, "flags"), since=10020)
 call("cuMemImportFromShareableHandle", Out(CUmemGenericAllocationHandle, "handle", new="physical"),
@@ -187,7 +187,7 @@ call("cuMemGetAllocationGranularity", Out(SIZE, "granularity"),
      In(Ref(CUmemAllocationProp_v1), "prop"), In(CUmemAllocationGranularity_flags, "option"),
      since=10020, after="none")
 call("cuMemGetAllocationPropertiesFromHandle", Out(CUmemAllocationProp_v1, "prop"),
-     In(CUmemGenericAllocationHandle, "handle"), since=10020, after="none")
+     In(CUmemGenericAllocationHandle, "handle"), since=10020)
 call("cuMemRetainAllocationHandle", Out(CUmemGenericAllocationHandle, "handle", new="physical"),
      In(PTR, "addr"), since=11000)
 call("cuMemPoolTrimTo", In(CUmemoryPool, "pool"), In(SIZE, "minBytesToKeep"), since=11020,
@@ -195,11 +195,11 @@ call("cuMemPoolTrimTo", In(CUmemoryPool, "pool"), In(SIZE, "minBytesToKeep"), si
 call("cuMemPoolSetAttribute", In(CUmemoryPool, "pool"), In(CUmemPool_attribute, "attr"),
      In(PTR, "value", by_hand="its size depends on the attribute"), since=11020)
 call("cuMemPoolGetAttribute", In(CUmemoryPool, "pool"), In(CUmemPool_attribute, "attr"),
-     In(PTR, "value", by_hand="its size depends on the attribute"), since=11020, after="none")
+     In(PTR, "value", by_hand="its size depends on the attribute", fills=True), since=11020)
 call("cuMemPoolSetAccess", In(CUmemoryPool, "pool"), In(Array(CUmemAccessDesc_v1, "count"), "map"),
      In(SIZE, "count"), since=11020)
 call("cuMemPoolGetAccess", Out(CUmemAccess_flags, "flags"), In(CUmemoryPool, "memPool"),
-     In(Ref(CUmemLocation_v1, mut=True), "location"), since=11020, after="none")
+     In(Ref(CUmemLocation_v1, mut=True), "location"), since=11020)
 call("cuMemPoolCreate", Out(CUmemoryPool, "pool", new="pool"),
      In(Ref(CUmemPoolProps_v1), "poolProps"), since=11020, predict=True)
 call("cuMemPoolDestroy", In(CUmemoryPool, "pool", free="pool"), since=11020, blocks=True)
@@ -211,7 +211,7 @@ call("cuMemGetMemPool", Out(CUmemoryPool, "pool"), In(Ref(CUmemLocation_v1, mut=
 call("cuMemSetMemPool", In(Ref(CUmemLocation_v1, mut=True), "location"),
      In(CUmemAllocationType, "type"), In(CUmemoryPool, "pool"), since=13000)
 call("cuMemPoolExportToShareableHandle",
-     In(PTR, "handle_out", by_hand="what it is depends on the handle type"),
+     In(PTR, "handle_out", by_hand="what it is depends on the handle type", fills=True),
      In(CUmemoryPool, "pool"), In(CUmemAllocationHandleType, "handleType"), In(U64, "flags"),
      since=11020)
 call("cuMemPoolImportFromShareableHandle", Out(CUmemoryPool, "pool_out", new="pool"),
@@ -235,8 +235,9 @@ call("cuMulticastUnbind", In(CUmemGenericAllocationHandle, "mcHandle"), In(CUdev
 call("cuMulticastGetGranularity", Out(SIZE, "granularity"),
      In(Ref(CUmulticastObjectProp_v1), "prop"), In(CUmulticastGranularity_flags, "option"),
      since=12010, after="none")
-call("cuPointerGetAttribute", In(PTR, "data", by_hand="its size depends on the attribute"),
-     In(CUpointer_attribute, "attribute"), In(CUdeviceptr, "ptr"), since=4000, after="none")
+call("cuPointerGetAttribute",
+     In(PTR, "data", by_hand="its size depends on the attribute", fills=True),
+     In(CUpointer_attribute, "attribute"), In(CUdeviceptr, "ptr"), since=4000)
 call("cuMemAdvise", In(CUdeviceptr, "devPtr"), In(SIZE, "count"), In(CUmem_advise, "advice"),
      In(CUdevice, "device"), since=8000)
 call("cuMemAdvise_v2", In(CUdeviceptr, "devPtr"), In(SIZE, "count"), In(CUmem_advise, "advice"),
@@ -246,7 +247,7 @@ call("cuMemRangeGetAttribute", Out(Bytes("dataSize"), "data"), In(SIZE, "dataSiz
      since=8000)
 call("cuMemRangeGetAttributes",
      In(Array(PTR, "numAttributes", mut=True), "data",
-        by_hand="every element is an out-buffer of its own"),
+        by_hand="every element is an out-buffer of its own", fills=True),
      In(Array(SIZE, "numAttributes", mut=True), "dataSizes"),
      In(Array(CUmem_range_attribute, "numAttributes", mut=True), "attributes"),
      In(SIZE, "numAttributes"), In(CUdeviceptr, "devPtr"), In(SIZE, "count"), since=8000)
@@ -255,8 +256,8 @@ call("cuPointerSetAttribute", In(CPTR, "value", by_hand="its size depends on the
 call("cuPointerGetAttributes", In(U32, "numAttributes"),
      In(Array(CUpointer_attribute, "numAttributes", mut=True), "attributes"),
      In(Array(PTR, "numAttributes", mut=True), "data",
-        by_hand="every element is an out-buffer of its own"),
-     In(CUdeviceptr, "ptr"), since=7000, after="none")
+        by_hand="every element is an out-buffer of its own", fills=True),
+     In(CUdeviceptr, "ptr"), since=7000)
 call("cuMemFreeAsync", In(CUdeviceptr, "dptr", free="memory"), In(CUstream, "hStream"), since=11020,
      ptds=True)
 call("cuMemAllocAsync", Out(CUdeviceptr, "dptr", new="memory"), In(SIZE, "bytesize"),

@@ -84,8 +84,8 @@ call("cuModuleGetFunctionCount", Out(U32, "count"), In(CUmodule, "mod"), since=1
      after="none")
 call("cuModuleEnumerateFunctions", Out(Array(CUfunction, "numFunctions"), "functions"),
      In(U32, "numFunctions"), In(CUmodule, "mod"), since=12040, after="none")
-call("cuModuleGetGlobal", Out(CUdeviceptr_v1, "dptr"), Out(U32, "bytes"), In(CUmodule, "hmod"),
-     In(STR, "name"), since=2000, predict=True, after="none")
+call("cuModuleGetGlobal", Out(CUdeviceptr_v1, "dptr", opt=True), Out(U32, "bytes", opt=True),
+     In(CUmodule, "hmod"), In(STR, "name"), since=2000, predict=True, after="none")
 call("cuModuleGetGlobal_v2", Out(CUdeviceptr, "dptr", opt=True), Out(SIZE, "bytes", opt=True),
      In(CUmodule, "hmod"), In(STR, "name"), since=3020, predict=True, after="none")
 call("cuLinkCreate", In(U32, "numOptions"),

@@ -133,15 +133,15 @@ union("CUlaunchAttributeValue",
              16: "nvlinkUtilCentricScheduling"})
 
 call("cuStreamCreate", Out(CUstream, "phStream", new="stream"), In(U32, "Flags"), since=2000,
-     predict=True, after="none")
+     predict=True)
 call("cuStreamCreateWithPriority", Out(CUstream, "phStream", new="stream"), In(U32, "flags"),
-     In(I32, "priority"), since=5050, predict=True, after="none")
+     In(I32, "priority"), since=5050, predict=True)
 call("cuThreadExchangeStreamCaptureMode", InOut(CUstreamCaptureMode, "mode"), since=10010,
      predict=True, after="none")
 call("cuStreamDestroy", In(CUstream, "hStream", free="stream"), since=2000)
 call("cuStreamDestroy_v2", In(CUstream, "hStream", free="stream"), since=4000)
 call("cuEventCreate", Out(CUevent, "phEvent", new="event"), In(U32, "Flags"), since=2000,
-     predict=True, after="none")
+     predict=True)
 call("cuEventQuery", In(CUevent, "hEvent"), since=2000)
 call("cuEventSynchronize", In(CUevent, "hEvent"), since=2000, blocks=True)
 call("cuEventDestroy", In(CUevent, "hEvent", free="event"), since=2000)
@@ -150,8 +150,7 @@ call("cuEventElapsedTime", Out(F32, "pMilliseconds"), In(CUevent, "hStart"), In(
      since=2000)
 call("cuEventElapsedTime_v2", Out(F32, "pMilliseconds"), In(CUevent, "hStart"), In(CUevent, "hEnd"),
      since=12080)
-call("cuStreamGetGreenCtx", In(CUstream, "hStream"), Out(CUgreenCtx, "phCtx"), since=12040,
-     after="none")
+call("cuStreamGetGreenCtx", In(CUstream, "hStream"), Out(CUgreenCtx, "phCtx"), since=12040)
 call("cuStreamGetPriority", In(CUstream, "hStream"), Out(I32, "priority"), since=5050, ptds=7000,
      predict=True, after="none")
 call("cuStreamGetId", In(CUstream, "hStream"), Out(U64, "streamId"), since=12000, ptds=True,
@@ -165,7 +164,7 @@ call("cuStreamGetCtx", In(CUstream, "hStream"), Out(CUcontext, "pctx"), since=90
 call("cuStreamGetCtx_v2", In(CUstream, "hStream"), Out(CUcontext, "pCtx", opt=True),
      Out(CUgreenCtx, "pGreenCtx", opt=True), since=12050, ptds=True, predict=True, after="none")
 call("cuStreamWaitEvent", In(CUstream, "hStream"), In(CUevent, "hEvent"), In(U32, "Flags"),
-     since=3020, ptds=7000)
+     since=3020, ptds=7000, after="all")
 call("cuStreamAddCallback", In(CUstream, "hStream"), In(CUstreamCallback, "callback"),
      In(PTR, "userData"), In(U32, "flags"), since=5000, ptds=7000)
 call("cuStreamAttachMemAsync", In(CUstream, "hStream"), In(CUdeviceptr, "dptr"), In(SIZE, "length"),

@@ -78,7 +78,7 @@ struct("nvmlComputeInstanceInfo_t",
        F(nvmlComputeInstancePlacement_t, "placement"))
 
 call("nvmlDeviceSetMigMode", In(nvmlDevice_t, "device"), In(U32, "mode"),
-     In(Ref(nvmlReturn_t, mut=True), "activationStatus"))
+     Out(nvmlReturn_t, "activationStatus"))
 call("nvmlDeviceGetMigMode", In(nvmlDevice_t, "device"), Out(U32, "currentMode"),
      Out(U32, "pendingMode"))
 call("nvmlDeviceGetGpuInstanceProfileInfo", In(nvmlDevice_t, "device"), In(U32, "profile"),

@@ -1,6 +1,6 @@
 """NVML: the library, the system, units, events."""
 
-api(prefix="nvml", result="nvmlReturn_t", headers=["nvml.h"])
+api(prefix="nvml", result="nvmlReturn_t", headers=["nvml.h"], after="none")
 
 # It returns a text, not a result: no layer sees it.
 export("nvmlErrorString")
@@ -214,14 +214,14 @@ call("nvmlSystemGetConfComputeSettings", InOut(nvmlSystemConfComputeSettings_v1_
 call("nvmlUnitSetLedState", In(nvmlUnit_t, "unit"), In(nvmlLedColor_t, "color"))
 call("nvmlSystemSetNvlinkBwMode", In(U32, "nvlinkBwMode"))
 call("nvmlSystemGetNvlinkBwMode", Out(U32, "nvlinkBwMode"))
-call("nvmlEventSetCreate", In(Ref(nvmlEventSet_t, mut=True), "set", new="eventSet"))
-call("nvmlEventSetWait_v2", In(nvmlEventSet_t, "set"), In(Ref(nvmlEventData_t, mut=True), "data"),
+call("nvmlEventSetCreate", Out(nvmlEventSet_t, "set", new="eventSet"))
+call("nvmlEventSetWait_v2", In(nvmlEventSet_t, "set"), Out(nvmlEventData_t, "data"),
      In(U32, "timeoutms"), blocks=True)
 call("nvmlEventSetFree", In(nvmlEventSet_t, "set", free="eventSet"))
 call("nvmlSystemEventSetCreate", InOut(nvmlSystemEventSetCreateRequest_v1_t, "request"))
 call("nvmlSystemEventSetFree", InOut(nvmlSystemEventSetFreeRequest_v1_t, "request"))
 call("nvmlSystemRegisterEvents", InOut(nvmlSystemRegisterEventRequest_v1_t, "request"))
-call("nvmlSystemEventSetWait", InOut(nvmlSystemEventSetWaitRequest_v1_t, "request"))
+call("nvmlSystemEventSetWait", InOut(nvmlSystemEventSetWaitRequest_v1_t, "request"), blocks=True)
 call("nvmlGetExcludedDeviceCount", Out(U32, "deviceCount"))
 call("nvmlGetExcludedDeviceInfoByIndex", In(U32, "index"), Out(nvmlExcludedDeviceInfo_t, "info"))
 call("nvmlGpmMetricsGet", InOut(nvmlGpmMetricsGet_t, "metricsGet"))
@@ -232,6 +232,6 @@ call("nvmlGpmQueryDeviceSupport", In(nvmlDevice_t, "device"), InOut(nvmlGpmSuppo
 call("nvmlGpmQueryIfStreamingEnabled", In(nvmlDevice_t, "device"), Out(U32, "state"))
 call("nvmlGpmSetStreamingEnabled", In(nvmlDevice_t, "device"), In(U32, "state"))
 call("nvmlInit")
-call("nvmlEventSetWait", In(nvmlEventSet_t, "set"), In(Ref(nvmlEventData_t, mut=True), "data"),
+call("nvmlEventSetWait", In(nvmlEventSet_t, "set"), Out(nvmlEventData_t, "data"),
      In(U32, "timeoutms"), blocks=True)
 call("nvmlInternalGetExportTable", Out(CPTR, "table"), In(CPTR, "id"), header="none")

@@ -87,14 +87,21 @@ hed_lock_fini(struct hed_lock *lock)
 void
 hed_lock(struct hed_lock *lock)
 {
+    int cancel;
+
     check_order(lock);
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     pthread_mutex_lock(&lock->mutex);
+    lock->cancel = cancel;
     note_taken(lock);
 }
 
 void
 hed_unlock(struct hed_lock *lock)
 {
+    const int cancel = lock->cancel;
+
     note_released(lock);
     pthread_mutex_unlock(&lock->mutex);
+    pthread_setcancelstate(cancel, NULL);
 }

@@ -14,15 +14,13 @@
 
 /* Outermost first. A new rank goes where its lock sits when it is taken deepest. */
 enum hed_rank {
-    HED_RANK_CONFIG,     /* configuration being read */
     HED_RANK_SESSION,    /* the chain being built or taken down */
     HED_RANK_DRIVER,     /* NVIDIA's libraries being loaded */
     HED_RANK_STATS,      /* registration of counters */
     HED_RANK_HANDLES,    /* a soft driver's table of handles */
     HED_RANK_STUBS,      /* counting stubs being given out */
-    HED_RANK_TRACE,      /* a trace's bookkeeping */
     HED_RANK_TRACE_FILE, /* the trace file itself */
-    HED_RANK_LOG,        /* taken under anything: what is reported from anywhere */
+    HED_RANK_TRACE,      /* a trace's bookkeeping */
     HED_RANK_COUNT
 };
 
@@ -30,6 +28,7 @@ enum hed_rank {
 struct hed_lock {
     pthread_mutex_t mutex;
     enum hed_rank rank; /* constant after init */
+    int cancel;         /* the holder's cancellation state before it took the lock */
 };
 
 /* For static storage; such a lock needs no fini. */
@@ -43,6 +42,9 @@ void hed_lock_init(struct hed_lock *lock, enum hed_rank rank);
 /* Nobody may hold it or wait for it. */
 void hed_lock_fini(struct hed_lock *lock);
 
+/* While it holds a lock, a thread cannot be cancelled: it would take the lock to its grave. Locks
+ * are released in the reverse order of taking.
+ */
 void hed_lock(struct hed_lock *lock);
 void hed_unlock(struct hed_lock *lock);
 

@@ -1,19 +1,22 @@
 /* What is known of a call without its arguments. The tables are generated from the spec. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 enum hed_api { HED_API_CUDA, HED_API_NVML, HED_API_COUNT };
 
 enum hed_call_flags {
     HED_CALL_BLOCKS = 1,  /* may wait for the device */
     HED_CALL_PREDICT = 2, /* outputs can be known without asking the device's side */
-    HED_CALL_BY_HAND = 4, /* has a pointer whose target only hand-written code can follow */
+    HED_CALL_BY_HAND = 4, /* is given an address that only hand-written code can follow */
     HED_CALL_INOUT = 8,   /* overwrites something the caller put in */
 };
 
-/* What a call may not overtake. */
+/* What queued work a call may not overtake. Work without a stream (allocations, attributes, graph
+ * changes) counts as on every stream. */
 enum hed_call_after {
     HED_AFTER_ALL,    /* anything queued by this client */
     HED_AFTER_STREAM, /* anything queued on its stream */
@@ -25,10 +28,29 @@ struct hed_call_info {
     const char *suffix; /* of its per-thread-default-stream variant; "" if there is none */
     uint32_t flags;     /* enum hed_call_flags */
     enum hed_call_after after;
-    int stream;  /* offset of the stream in the argument struct; -1: it has none */
-    int ptds;    /* offset of the bool that says which variant was called; -1 */
-    size_t size; /* of the argument struct */
+    int stream;    /* offset of the stream in the argument struct; -1: it has none */
+    int stream_in; /* if not -1: there is a pointer, and the stream is so far behind it */
+    int ptds;      /* offset of the bool that says which variant was called; -1 */
+    size_t size;   /* of the argument struct */
 };
+
+/* The stream a call is made on; false if it has none. */
+static inline bool
+hed_call_stream(const struct hed_call_info *info, const void *args, uint64_t *stream)
+{
+    const char *at = (const char *)args + info->stream;
+
+    if (info->stream < 0)
+        return false;
+    if (info->stream_in >= 0) {
+        memcpy(&at, at, sizeof at);
+        if (!at)
+            return false;
+        at += info->stream_in;
+    }
+    memcpy(stream, at, sizeof *stream);
+    return true;
+}
 
 /* By call number; entry 0 is empty. */
 extern const struct hed_call_info hed_cuda_info[];

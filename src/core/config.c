@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -103,31 +104,41 @@ set_number(struct hed_config *c, const struct setting *s, const char *value, str
     return 0;
 }
 
-/* Is every name of a comma-separated list known? On no, says which is not and what there is. */
+static void
+list_names(char *out, size_t size, const char *const *names)
+{
+    size_t n = 0;
+
+    for (const char *const *k = names; *k && n < size; k++)
+        n += (size_t)snprintf(out + n, size - n, "%s%s", k == names ? "" : ", ", *k);
+}
+
+/* A list is names separated by commas, without blanks, each known and none twice. */
 static int
 check_names(const char *key, const char *list, const char *const *known, struct hed_why *why)
 {
-    const char *p = list;
+    char all[128] = "";
+    unsigned seen = 0;
 
-    while (*p) {
+    for (const char *p = list;; p++) {
         const size_t n = strcspn(p, ",");
-        const char *const *k = known;
+        unsigned k = 0;
 
-        while (*k && (strlen(*k) != n || memcmp(*k, p, n) != 0))
+        while (known[k] && (strlen(known[k]) != n || memcmp(known[k], p, n) != 0))
             k++;
-        if (!*k) {
-            char all[128] = "";
-
-            for (k = known; *k; k++)
-                (void)snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s",
-                               k == known ? "" : ", ", *k);
-            hed_why_set(why, "%s: there is no '%.*s' (there are: %s)", key, n < 64 ? (int)n : 64, p,
-                        all);
+        if (!known[k] || seen >> k & 1) {
+            list_names(all, sizeof all, known);
+            hed_why_set(why,
+                        known[k] ? "%s: '%.*s' stands there twice"
+                                 : "%s: there is no '%.*s' (there are: %s)",
+                        key, n < 64 ? (int)n : 64, p, all);
             return HED_EINVAL;
         }
-        p += n + (p[n] == ',');
+        seen |= 1u << k;
+        p += n;
+        if (!*p)
+            return 0;
     }
-    return 0;
 }
 
 static int
@@ -137,17 +148,19 @@ set_text(struct hed_config *c, const struct setting *s, const char *value, struc
         hed_why_set(why, "%s: longer than %zu characters", s->key, s->size - 1);
         return HED_ELIMIT;
     }
-    if (strcmp(s->key, "gpu") == 0 || strcmp(s->key, "layers") == 0) {
-        const bool gpu = *s->key == 'g';
-        const int err = check_names(s->key, value, gpu ? hed_config_gpus : hed_config_layers, why);
+    const bool gpu = strcmp(s->key, "gpu") == 0;
+    const bool layers = strcmp(s->key, "layers") == 0 && *value;
+    const char *const *known = gpu ? hed_config_gpus : hed_config_layers;
 
-        if (err)
-            return err;
-        if (gpu && (!*value || strchr(value, ','))) {
-            hed_why_set(why, "gpu: '%.64s' is not one place", value);
-            return HED_EINVAL;
-        }
+    if (gpu && strchr(value, ',')) {
+        hed_why_set(why, "gpu: '%.64s' is not one place", value);
+        return HED_EINVAL;
     }
+
+    const int err = gpu || layers ? check_names(s->key, value, known, why) : 0;
+
+    if (err)
+        return err;
     for (size_t i = 0; s->kind == KIND_WORD && i < sizeof choices / sizeof *choices; i++) {
         const char *const *w = choices[i].words;
 
@@ -253,13 +266,20 @@ env_get(char *const *env, const char *name)
 static int
 read_file(const char *path, char **text, size_t *size, struct hed_why *why)
 {
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    /* Not to be held up by a FIFO that nobody writes to. */
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat st;
     size_t n = 0;
     ssize_t got = 1;
 
     if (fd < 0) {
         hed_why_set(why, "%s: %s", path, strerror(errno));
         return hed_err_from_errno(errno);
+    }
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+        hed_why_set(why, "%s: not a regular file", path);
+        close(fd);
+        return HED_EINVAL;
     }
     *text = malloc(HED_CONFIG_FILE_MAX + 1);
     while (*text && got > 0 && n <= HED_CONFIG_FILE_MAX) {
@@ -294,13 +314,18 @@ load_file(struct hed_config *c, char *const *env, struct hed_why *why)
     char path[4096] = "";
     char *text = NULL;
     size_t size = 0;
+    int n = 0;
 
     if (given)
-        (void)hed_str_copy(path, sizeof path, given);
+        n = snprintf(path, sizeof path, "%s", given);
     else if (xdg && *xdg)
-        (void)snprintf(path, sizeof path, "%s/heddle/heddle.conf", xdg);
+        n = snprintf(path, sizeof path, "%s/heddle/heddle.conf", xdg);
     else if (home && *home)
-        (void)snprintf(path, sizeof path, "%s/.config/heddle/heddle.conf", home);
+        n = snprintf(path, sizeof path, "%s/.config/heddle/heddle.conf", home);
+    if (n < 0 || (size_t)n >= sizeof path) {
+        hed_why_set(why, "the path of the settings file is too long");
+        return HED_ELIMIT;
+    }
     if (!*path)
         return 0;
 
@@ -354,6 +379,10 @@ hed_config_load(struct hed_config *c, char *const *env, struct hed_why *why)
     hed_config_init(c);
 
     const int err = load_file(c, env, why);
+    const char *log = env_get(env, ENV_PREFIX "LOG");
 
+    /* First of all: whoever asked for a log is to read there what is wrong with the rest. */
+    if (log)
+        (void)hed_config_set(c, "log", log, NULL);
     return err ? err : load_env(c, env, why);
 }

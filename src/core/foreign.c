@@ -49,6 +49,12 @@ hed_foreign_wrap(void *function, const char *name)
     return (void *)(uintptr_t)(first + i * hed_foreign_stride);
 }
 
+void
+hed_foreign_forked(void)
+{
+    hed_lock_init(&lock, HED_RANK_STUBS);
+}
+
 uint64_t
 hed_foreign_calls(void)
 {

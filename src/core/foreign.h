@@ -16,5 +16,8 @@
  * this architecture has none. The first time, `name` is said in the log. */
 HED_EXPORT void *hed_foreign_wrap(void *function, const char *name);
 
+/* In the child of a fork: its lock may have been held by a thread that is not here. */
+void hed_foreign_forked(void);
+
 /* Calls made through stubs so far. */
 uint64_t hed_foreign_calls(void);

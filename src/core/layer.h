@@ -32,8 +32,10 @@ enum hed_note { HED_NOTE_MARK, HED_NOTE_RANGE_BEGIN, HED_NOTE_RANGE_END, HED_NOT
 /* Results that generated code needs by role. */
 #define HED_CUDA_OK CUDA_SUCCESS
 #define HED_CUDA_BAD_VALUE CUDA_ERROR_INVALID_VALUE
+#define HED_CUDA_UNSUPPORTED CUDA_ERROR_NOT_SUPPORTED
 #define HED_NVML_OK NVML_SUCCESS
 #define HED_NVML_BAD_VALUE NVML_ERROR_INVALID_ARGUMENT
+#define HED_NVML_UNSUPPORTED NVML_ERROR_NOT_SUPPORTED
 
 struct hed_layer {
     const struct hed_cuda_ops *cuda; /* complete: every entry can be called */
@@ -95,8 +97,8 @@ extern const struct hed_cuda_ops hed_cuda_any;
 extern const struct hed_nvml_ops hed_nvml_forward;
 extern const struct hed_nvml_ops hed_nvml_any;
 
-/* For generated code: a number that is no call; a function NVIDIA's library does not have. Both are
- * counted and named once in the log. */
+/* For generated code: a number that is no call, which is a bug of ours; and a function NVIDIA's
+ * library does not have, which is counted and named once in the log. */
 CUresult hed_cuda_no_such_call(enum hed_cuda_call id);
 nvmlReturn_t hed_nvml_no_such_call(enum hed_nvml_call id);
 CUresult hed_cuda_not_in_driver(struct hed_layer *self, enum hed_cuda_call id);

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include "base/str.h"
 #include "core/config.h"
 #include "core/dead.h"
+#include "core/foreign.h"
 #include "core/registry.h"
 
 #define CHAIN_MAX 16 /* layers in a chain */
@@ -20,6 +22,8 @@ struct hed_session hed_session = {.recording = true};
 
 static struct hed_lock start_lock = HED_LOCK_INIT(HED_RANK_SESSION);
 static char chain_text[256] = "none";
+static pid_t session_pid;      /* process that built the chain */
+static bool no_driver;         /* the backend found nothing to stand on */
 static bool forked_after_init; /* this is a child whose parent had initialised a soft backend */
 
 static const struct hed_layer_type *
@@ -63,10 +67,10 @@ choose_layers(const struct hed_config *c, const struct hed_layer_type **out, siz
         return 0;
     }
     while ((name = strsep(&rest, ",")) != NULL) {
-        const struct hed_layer_type *type = find_type(hed_layer_types, hed_str_trim(name));
+        const struct hed_layer_type *type = find_type(hed_layer_types, name);
 
         if (!type)
-            return no_such("layer", hed_str_trim(name), hed_layer_types, why);
+            return no_such("layer", name, hed_layer_types, why);
         if (*count == CHAIN_MAX) {
             hed_why_set(why, "more than %d layers", CHAIN_MAX);
             return HED_ELIMIT;
@@ -105,6 +109,7 @@ build(const struct hed_config *c, struct hed_layer **top, struct hed_why *why)
     name_chain(layers, count, backend->name);
     *top = NULL;
     err = hed_layer_create(backend, NULL, c, top, why);
+    no_driver = err == HED_ENOTFOUND;
     for (size_t i = count; !err && i-- > 0;)
         err = hed_layer_create(layers[i], *top, c, top, why);
     while (err && *top) {
@@ -116,11 +121,12 @@ build(const struct hed_config *c, struct hed_layer **top, struct hed_why *why)
     return err;
 }
 
-/* An error that tells the program as much as an error can. */
+/* An error that tells the program as much as an error can. "No device" only where that is so:
+ * programs go on without a GPU then, and a mistake in a setting must not do that. */
 static struct hed_layer *
-dead_for(int err)
+dead_layer(void)
 {
-    if (err == HED_ENOTFOUND)
+    if (no_driver)
         return hed_dead_layer(CUDA_ERROR_NO_DEVICE, NVML_ERROR_LIBRARY_NOT_FOUND);
     return hed_dead_layer(CUDA_ERROR_SYSTEM_NOT_READY, NVML_ERROR_UNKNOWN);
 }
@@ -132,16 +138,17 @@ start_locked(void)
     struct hed_layer *top = NULL;
     struct hed_why why = {""};
     int err = hed_config_load(&config, environ, &why);
+    /* Also when the settings were refused: the reason goes to the log. */
+    const int log_err = hed_log_setup(config.log, err ? NULL : &why);
 
-    if (!err)
-        err = hed_log_setup(config.log, &why);
+    err = err ? err : log_err;
     if (!err && forked_after_init)
         return hed_dead_layer(CUDA_ERROR_NOT_INITIALIZED, NVML_ERROR_UNINITIALIZED);
     if (!err)
         err = build(&config, &top, &why);
     if (err) {
         hed_error(CORE, "%s", why.text);
-        top = dead_for(err);
+        top = dead_layer();
     }
     return top;
 }
@@ -152,6 +159,7 @@ after_fork_in_child(void)
     struct hed_layer *top = atomic_load_explicit(&hed_session.top, memory_order_relaxed);
 
     hed_lock_init(&start_lock, HED_RANK_SESSION);
+    hed_foreign_forked();
     if (!top)
         return;
     if (hed_session_backend()->type->soft &&
@@ -163,18 +171,39 @@ after_fork_in_child(void)
     atomic_store_explicit(&hed_session.top, NULL, memory_order_relaxed);
 }
 
+/* The process ends. Calls may still come from exit handlers that run after this one. */
+__attribute__((destructor)) static void
+finish(void)
+{
+    /* A child made behind our back (_Fork, clone) has the parent's chain but not its threads. */
+    if (session_pid != getpid())
+        return;
+    for (struct hed_layer *l = atomic_load_explicit(&hed_session.top, memory_order_acquire); l;
+         l = l->next)
+        if (l->type->fini)
+            l->type->fini(l);
+}
+
+static void
+watch_the_process(void)
+{
+    (void)pthread_atfork(NULL, NULL, after_fork_in_child);
+    (void)at_quick_exit(finish); /* exit() runs it as the library's destructor */
+}
+
 struct hed_layer *
 hed_session_start(void)
 {
-    static bool watching_forks;
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+    /* Before the lock is taken: a fork while it is held must be noticed. */
+    (void)pthread_once(&once, watch_the_process);
     hed_lock(&start_lock);
 
     struct hed_layer *top = atomic_load_explicit(&hed_session.top, memory_order_relaxed);
 
     if (!top) {
-        if (!watching_forks)
-            watching_forks = pthread_atfork(NULL, NULL, after_fork_in_child) == 0;
+        session_pid = getpid();
         top = start_locked();
         /* Release: pairs with the acquire in hed_top. */
         atomic_store_explicit(&hed_session.top, top, memory_order_release);
@@ -205,14 +234,4 @@ hed_session_note(enum hed_note note, const char *text)
     for (struct hed_layer *l = hed_top(); l; l = l->next)
         if (l->type->note)
             l->type->note(l, note, text);
-}
-
-/* The process ends. Calls may still come from exit handlers that run after this one. */
-__attribute__((destructor)) static void
-finish(void)
-{
-    for (struct hed_layer *l = atomic_load_explicit(&hed_session.top, memory_order_acquire); l;
-         l = l->next)
-        if (l->type->fini)
-            l->type->fini(l);
 }

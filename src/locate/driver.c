@@ -112,7 +112,8 @@ hed_locate_find(const char *soname, const char *given, char *path, size_t size, 
     struct search s = {path, size, false, ""};
 
     if (*given) {
-        const char *wrong = hed_locate_reject(given);
+        /* A bare name would be looked up by the loader, which may well find heddle. */
+        const char *wrong = *given == '/' ? hed_locate_reject(given) : "is not a full path";
 
         if (!wrong && hed_str_copy(path, size, given))
             return 0;

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@
 #include "trace/format.h"
 #include "trace/write.h"
 
+#define FD_FROM 512    /* descriptors below are left to the program where that is possible */
 #define NAMES_MAX 1000 /* files one process id may leave behind under one name */
 
 /* Writes everything or sets err. */
@@ -30,8 +32,11 @@ write_all(struct hed_trace_file *f, struct iovec *v, int n)
         if (put < 0 && errno == EINTR)
             continue;
         if (put < 0) {
-            f->err = hed_err_from_errno(errno);
-            hed_error(TRACE, "%s: %s; the rest of the trace is lost", f->path, strerror(errno));
+            const int e = errno;
+
+            f->err = hed_err_from_errno(e);
+            hed_error(TRACE, "%s: %s; the rest of the trace is lost", f->path, strerror(e));
+            errno = e;
             return;
         }
 
@@ -49,6 +54,39 @@ write_all(struct hed_trace_file *f, struct iovec *v, int n)
     }
 }
 
+/* Programs close descriptors they do not know, and the number may then be another file's. */
+static bool
+still_ours(struct hed_trace_file *f)
+{
+    struct stat st;
+
+    if (fstat(f->fd, &st) == 0 && st.st_dev == f->device && st.st_ino == f->inode)
+        return true;
+    f->err = HED_ESTATE;
+    f->fd = -1; /* not ours to close */
+    hed_error(TRACE, "%s: the program closed the trace's descriptor; the rest is lost", f->path);
+    return false;
+}
+
+/* A high number, out of the way of programs that close all the low ones. */
+static int
+keep(struct hed_trace_file *f, int fd, struct hed_why *why)
+{
+    const int high = fcntl(fd, F_DUPFD_CLOEXEC, FD_FROM);
+    struct stat st;
+
+    if (high >= 0)
+        close(fd);
+    f->fd = high >= 0 ? high : fd;
+    if (fstat(f->fd, &st)) {
+        hed_why_set(why, "cannot look at the trace %s: %s", f->path, strerror(errno));
+        return hed_err_from_errno(errno);
+    }
+    f->device = st.st_dev;
+    f->inode = st.st_ino;
+    return 0;
+}
+
 void
 hed_trace_file_block(struct hed_trace_file *f, uint32_t type, uint64_t thread, const void *p,
                      size_t n)
@@ -56,7 +94,7 @@ hed_trace_file_block(struct hed_trace_file *f, uint32_t type, uint64_t thread, c
     uint8_t head[HED_TRACE_BLOCK_HEADER];
     struct hed_enc e = hed_enc_over(head, sizeof head);
 
-    if (f->err)
+    if (f->err || !still_ours(f))
         return;
     hed_put_raw(&e, HED_TRACE_BLOCK_MAGIC, 4);
     hed_put_u32(&e, type);
@@ -101,13 +139,22 @@ open_new(struct hed_trace_file *f, const struct hed_trace_options *o, struct hed
             hed_why_set(why, "the trace's path is too long");
             return HED_ELIMIT;
         }
+
+        const int fd = open(f->path, flags, 0666);
+        const int e = errno;
+        struct stat st;
+
+        if (fd >= 0)
+            return keep(f, fd, why);
+        if (e == EEXIST && plain && lstat(f->path, &st) == 0 && !S_ISREG(st.st_mode) &&
+            !S_ISLNK(st.st_mode)) {
+            hed_why_set(why, "the trace cannot be %s: it is there and not a file", f->path);
+            return HED_EEXIST;
+        }
         plain = false;
-        f->fd = open(f->path, flags, 0666);
-        if (f->fd >= 0)
-            return 0;
-        if (errno != EEXIST) {
-            hed_why_set(why, "cannot make the trace %s: %s", f->path, strerror(errno));
-            return hed_err_from_errno(errno);
+        if (e != EEXIST) {
+            hed_why_set(why, "cannot make the trace %s: %s", f->path, strerror(e));
+            return hed_err_from_errno(e);
         }
     }
     hed_why_set(why, "%s: too many traces of this name", o->path);
@@ -179,7 +226,8 @@ hed_trace_file_create(struct hed_trace_file *f, const struct hed_trace_options *
     for (const char *const *s = o->schemas; s && *s; s++)
         hed_trace_file_block(f, HED_TRACE_SCHEMA, 0, *s, strlen(*s));
     if (f->err) {
-        hed_why_set(why, "cannot write the trace %s: %s", f->path, hed_err_text(f->err));
+        hed_why_set(why, "cannot write the trace %s: %s", f->path, strerror(errno));
+        (void)unlink(f->path); /* nothing of use is in it */
         hed_trace_file_close(f);
         return f->err;
     }

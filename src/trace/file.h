@@ -12,6 +12,8 @@ struct hed_trace_file {
     int fd;
     int err;         /* sticky: after a failed write nothing more is written */
     uint64_t number; /* of the next block */
+    uint64_t device; /* with inode: which file fd must still be */
+    uint64_t inode;
     char path[4096];
 };
 

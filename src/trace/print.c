@@ -24,7 +24,7 @@ find_call(const struct hed_trace *t, const struct hed_trace_record *r)
 static bool
 has_reply(const struct hed_trace_record *r)
 {
-    return r->result == 0 && !(r->flags & HED_TRACE_OPEN);
+    return r->result == 0;
 }
 
 /* ---- request and reply ----------------------------------------------------------------------- */
@@ -204,9 +204,7 @@ hed_trace_print_result(const struct hed_trace *t, const struct hed_trace_record 
 {
     const struct hed_enum_value *e = find_result(t, r);
 
-    if (r->flags & HED_TRACE_OPEN)
-        hed_buf_addf(b, "not returned");
-    else if (e)
+    if (e)
         hed_buf_addf(b, "%s", e->name);
     else
         hed_buf_addf(b, "%" PRId32, r->result);
@@ -215,7 +213,7 @@ hed_trace_print_result(const struct hed_trace *t, const struct hed_trace_record 
 bool
 hed_trace_is_error(const struct hed_trace *t, const struct hed_trace_record *r)
 {
-    if (r->kind != HED_TRACE_CALL || r->result == 0 || r->flags & HED_TRACE_OPEN)
+    if (r->kind != HED_TRACE_CALL || r->result == 0)
         return false;
 
     const struct hed_enum_value *e = find_result(t, r);

@@ -7,7 +7,8 @@
  *
  * Opening walks the whole file once and checks it; what is damaged is counted and left out, so that
  * the rest can still be read. The file is mapped, and a record points into the mapping: it is good
- * until close. A file that is made shorter while it is mapped kills the reader (SIGBUS).
+ * until close. Where a file is made shorter while it is mapped, the reader gets SIGBUS:
+ * `heddle trace` is ready for it.
  */
 #pragma once
 

@@ -31,11 +31,14 @@ struct hed_trace_ring {
     _Atomic uint64_t tail;    /* stored by the consumer, release; loaded by the producer, acquire */
     _Atomic uint64_t lap_end; /* where the last full lap ended; published by head */
     _Atomic uint64_t records; /* written by the producer, relaxed */
-    _Atomic uint64_t dropped; /* the same: records given up since the last dropped-record */
-    _Atomic uint32_t drained; /* futex: counts the consumer's rounds while somebody waits */
-    _Atomic bool waiting;     /* the producer sleeps on drained */
-    _Atomic bool closed;      /* the thread has ended */
-    uint64_t known_tail;      /* the producer's last look at tail */
+    _Atomic uint64_t dropped_before; /* the same: records given up, as far as the trace says so */
+    _Atomic uint64_t dropped;        /* the same: records given up since the last dropped-record */
+    _Atomic uint32_t drained;        /* futex: counts the consumer's rounds while somebody waits */
+    _Atomic bool waiting;            /* the producer sleeps on drained */
+    _Atomic bool closed;             /* the thread has ended */
+    uint64_t known_tail;             /* the producer's last look at tail */
+    char name[16];               /* of the thread; written to the file before its first record */
+    bool named;                  /* the consumer's: that has been done */
     struct hed_trace_ring *next; /* the writer's list */
 };
 

@@ -1,9 +1,13 @@
 /* The writer of trace/write.h.
  *
  * Invariants:
- * 1. A ring is in the list from its thread's first record until it is closed and empty. The list is
- *    guarded by `lock`; only the drainer (writer thread, or a late caller) frees a ring.
- * 2. The file is touched under `file_lock` only. Order: lock, then file_lock.
+ * 1. A ring is in the list from its thread's first record until it is closed and empty. It is put
+ * in at
+ *    the head, under `lock`; only the drainer takes rings out and frees them.
+ * 2. Whoever holds `file_lock` is the drainer: the writer thread, or a late caller. Only he touches
+ *    the file. Order: file_lock, then lock; nobody writes to the file while he holds lock, so that
+ * no
+ *    thread of the program waits for the disk but by its own full ring.
  * 3. `mine` of a thread belongs to the writer it names; a thread that finds another writer there
  *    (after a fork, or in tests) gets a new ring.
  *
@@ -11,13 +15,14 @@
  */
 #include "trace/write.h"
 
+#include <linux/membarrier.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -32,6 +37,7 @@
 
 struct hed_trace_writer {
     struct hed_lock lock; /* guards rings, ring_count, ring_bytes, past_*, unwritten */
+    pid_t process;        /* that opened it; a child made by _Fork must leave it alone */
     struct hed_trace_ring *rings;
     size_t ring_count;
     uint64_t ring_bytes;
@@ -60,6 +66,7 @@ static __thread struct {
     struct hed_trace_ring *ring;
     struct hed_enc enc;
     uint8_t *record;
+    volatile bool busy; /* between begin and end; a signal handler may look at it */
 } mine;
 
 static pthread_key_t exit_key;
@@ -91,22 +98,33 @@ count_records(const uint8_t *p, size_t n)
     uint64_t count = 0;
     uint32_t size;
 
-    for (size_t at = 0; at < n; at += size, count++)
+    for (size_t at = 0; at + sizeof size <= n; at += size, count++) {
         memcpy(&size, p + at, sizeof size);
+        if (size < HED_TRACE_RECORD_HEADER) {
+            hed_bug("a trace record of %u bytes", size);
+            break;
+        }
+    }
     return count;
 }
 
-/* Writes what one ring holds. Caller holds lock and file_lock. */
+/* Writes what one ring holds. Caller is the drainer. */
 static void
-drain_ring_locked(struct hed_trace_writer *w, struct hed_trace_ring *r)
+drain_ring(struct hed_trace_writer *w, struct hed_trace_ring *r)
 {
     size_t n;
     const uint8_t *p;
 
     while ((p = hed_trace_ring_peek(r, &n)) != NULL) {
+        if (!r->named)
+            hed_trace_file_block(&w->file, HED_TRACE_THREAD, r->thread, r->name, strlen(r->name));
+        r->named = true;
         hed_trace_file_block(&w->file, HED_TRACE_RECORDS, r->thread, p, n);
-        if (w->file.err)
+        if (w->file.err) {
+            hed_lock(&w->lock);
             w->unwritten += count_records(p, n);
+            hed_unlock(&w->lock);
+        }
         hed_trace_ring_take(r, n);
     }
     if (w->file.err && !atomic_load_explicit(&w->failed, memory_order_relaxed))
@@ -118,63 +136,68 @@ drain_ring_locked(struct hed_trace_writer *w, struct hed_trace_ring *r)
 }
 
 static void
-write_thread_name_locked(struct hed_trace_writer *w, const struct hed_trace_ring *r)
-{
-    char path[64];
-    char name[32];
-    FILE *f;
-
-    (void)snprintf(path, sizeof path, "/proc/self/task/%llu/comm", (unsigned long long)r->thread);
-    f = fopen(path, "re");
-    if (!f)
-        return;
-    if (fgets(name, sizeof name, f)) {
-        const char *text = hed_str_trim(name);
-
-        hed_trace_file_block(&w->file, HED_TRACE_THREAD, r->thread, text, strlen(text));
-    }
-    (void)fclose(f);
-}
-
-static void
 count_locked(struct hed_trace_writer *w, uint64_t *records, uint64_t *dropped)
 {
     *records = w->past_records;
     *dropped = w->past_dropped + atomic_load_explicit(&w->lost, memory_order_relaxed);
     for (const struct hed_trace_ring *r = w->rings; r; r = r->next) {
         *records += atomic_load_explicit(&r->records, memory_order_relaxed);
-        *dropped += atomic_load_explicit(&r->dropped, memory_order_relaxed);
+        *dropped += atomic_load_explicit(&r->dropped, memory_order_relaxed) +
+                    atomic_load_explicit(&r->dropped_before, memory_order_relaxed);
     }
     /* They were counted when they were made. */
     *records -= w->unwritten;
     *dropped += w->unwritten;
 }
 
-/* Writes all rings and removes those whose threads have ended. */
+/* Takes a ring whose thread has ended out of the list. Caller is the drainer. */
 static void
-drain(struct hed_trace_writer *w)
+remove_ring(struct hed_trace_writer *w, struct hed_trace_ring *r)
 {
+    struct hed_trace_ring **at = &w->rings;
+
     hed_lock(&w->lock);
-    hed_lock(&w->file_lock);
-    for (struct hed_trace_ring **at = &w->rings; *at;) {
-        struct hed_trace_ring *r = *at;
+    while (*at != r)
+        at = &(*at)->next;
+    *at = r->next;
+    w->past_records += atomic_load_explicit(&r->records, memory_order_relaxed);
+    w->past_dropped += atomic_load_explicit(&r->dropped, memory_order_relaxed) +
+                       atomic_load_explicit(&r->dropped_before, memory_order_relaxed);
+    w->ring_bytes -= r->size;
+    w->ring_count--;
+    hed_unlock(&w->lock);
+    hed_trace_ring_free(r);
+}
+
+/* Writes all rings and removes those whose threads have ended. Caller holds file_lock. */
+static void
+drain_locked(struct hed_trace_writer *w)
+{
+    struct hed_trace_ring *next;
+
+    hed_lock(&w->lock);
+
+    struct hed_trace_ring *r = w->rings;
+
+    hed_unlock(&w->lock);
+    /* New rings go before the first and only we take rings out: what follows stands still. */
+    for (; r; r = next) {
         /* Looked at before draining: what a closed ring holds then is all it will ever hold. */
         const bool closed = atomic_load_explicit(&r->closed, memory_order_acquire);
 
-        drain_ring_locked(w, r);
-        if (!closed) {
-            at = &r->next;
-            continue;
-        }
-        w->past_records += atomic_load_explicit(&r->records, memory_order_relaxed);
-        w->past_dropped += atomic_load_explicit(&r->dropped, memory_order_relaxed);
-        w->ring_bytes -= r->size;
-        w->ring_count--;
-        *at = r->next;
-        hed_trace_ring_free(r);
+        next = r->next;
+        drain_ring(w, r);
+        if (closed)
+            remove_ring(w, r);
     }
+}
+
+static void
+drain(struct hed_trace_writer *w)
+{
+    hed_lock(&w->file_lock);
+    drain_locked(w);
     hed_unlock(&w->file_lock);
-    hed_unlock(&w->lock);
 }
 
 static void *
@@ -210,17 +233,17 @@ new_ring(struct hed_trace_writer *w)
     hed_lock(&w->lock);
     if (w->ring_count < HED_TRACE_RINGS_MAX) {
         const bool roomy = w->ring_bytes + w->ring_size <= HED_TRACE_MEMORY_MAX;
+        const bool tight = w->ring_bytes + min <= 2 * (uint64_t)HED_TRACE_MEMORY_MAX;
 
-        r = hed_trace_ring_create(roomy ? w->ring_size : min, w->slack, (uint64_t)gettid());
+        if (roomy || tight)
+            r = hed_trace_ring_create(roomy ? w->ring_size : min, w->slack, (uint64_t)gettid());
     }
     if (r) {
+        (void)prctl(PR_GET_NAME, r->name);
         r->next = w->rings;
         w->rings = r;
         w->ring_count++;
         w->ring_bytes += r->size;
-        hed_lock(&w->file_lock);
-        write_thread_name_locked(w, r);
-        hed_unlock(&w->file_lock);
     }
     hed_unlock(&w->lock);
     if (r)
@@ -272,10 +295,10 @@ put_head(uint8_t *record, size_t size, const struct hed_trace_head *h)
 
 /* Says in the trace itself that records are missing here. */
 static void
-report_dropped(struct hed_trace_writer *w, struct hed_trace_ring *r)
+report_dropped(struct hed_trace_ring *r)
 {
     const uint64_t n = atomic_load_explicit(&r->dropped, memory_order_relaxed);
-    struct hed_trace_head h = {.kind = HED_TRACE_DROPPED, .start = hed_now_ns()};
+    const struct hed_trace_head h = {.kind = HED_TRACE_DROPPED, .start = hed_now_ns()};
     uint8_t *p = hed_trace_ring_reserve(r);
 
     if (!p)
@@ -283,14 +306,13 @@ report_dropped(struct hed_trace_writer *w, struct hed_trace_ring *r)
     put_head(p, HED_TRACE_RECORD_HEADER + sizeof n, &h);
     memcpy(p + HED_TRACE_RECORD_HEADER, &n, sizeof n);
     hed_trace_ring_commit(r, HED_TRACE_RECORD_HEADER + sizeof n);
-    hed_lock(&w->lock);
-    w->past_dropped += n;
+    /* Only this thread writes them. */
+    atomic_fetch_add_explicit(&r->dropped_before, n, memory_order_relaxed);
     atomic_store_explicit(&r->dropped, 0, memory_order_relaxed);
-    hed_unlock(&w->lock);
 }
 
-struct hed_enc *
-hed_trace_begin(struct hed_trace_writer *w)
+static struct hed_enc *
+reserve_record(struct hed_trace_writer *w)
 {
     if (__builtin_expect(mine.writer != w, 0)) {
         mine.ring = new_ring(w);
@@ -311,7 +333,7 @@ hed_trace_begin(struct hed_trace_writer *w)
         return NULL;
     }
     if (__builtin_expect(atomic_load_explicit(&r->dropped, memory_order_relaxed) != 0, 0)) {
-        report_dropped(w, r);
+        report_dropped(r);
         p = hed_trace_ring_reserve(r);
         if (!p) {
             atomic_fetch_add_explicit(&r->dropped, 1, memory_order_relaxed);
@@ -327,6 +349,24 @@ hed_trace_begin(struct hed_trace_writer *w)
         .max_text = 1024,
     };
     return &mine.enc;
+}
+
+struct hed_enc *
+hed_trace_begin(struct hed_trace_writer *w)
+{
+    /* A signal handler that makes calls may have met this thread in the middle of a record. */
+    if (__builtin_expect(mine.busy, 0)) {
+        atomic_fetch_add_explicit(&w->lost, 1, memory_order_relaxed);
+        return NULL;
+    }
+    mine.busy = true;
+    atomic_signal_fence(memory_order_seq_cst);
+
+    struct hed_enc *e = reserve_record(w);
+
+    if (!e)
+        mine.busy = false;
+    return e;
 }
 
 void
@@ -348,6 +388,8 @@ hed_trace_end(struct hed_trace_writer *w, const struct hed_trace_head *head)
         if (hed_trace_ring_used(r) > r->size / 2)
             wake_writer(w);
     }
+    atomic_signal_fence(memory_order_seq_cst);
+    mine.busy = false;
     if (__builtin_expect(atomic_load_explicit(&w->late, memory_order_acquire), 0))
         hed_trace_writer_close(w);
 }
@@ -385,6 +427,7 @@ hed_trace_writer_open(const struct hed_trace_options *o, struct hed_trace_writer
     w->slack = HED_TRACE_RECORD_HEADER + HED_TRACE_BODY_MAX + w->data_bytes;
     w->ring_size = o->ring_size > 4 * w->slack ? o->ring_size : 4 * w->slack;
     w->drop = o->drop;
+    w->process = getpid();
     hed_lock_init(&w->lock, HED_RANK_TRACE);
     hed_lock_init(&w->file_lock, HED_RANK_TRACE_FILE);
 
@@ -416,20 +459,25 @@ hed_trace_writer_close(struct hed_trace_writer *w)
     uint64_t records;
     uint64_t dropped;
 
+    if (w->process != getpid())
+        return;
     if (!atomic_exchange_explicit(&w->late, true, memory_order_acq_rel) && w->has_thread) {
         atomic_store_explicit(&w->stopping, true, memory_order_release);
         wake_writer(w);
         (void)pthread_join(w->thread, NULL);
+        /* A thread commits a record, then looks at late; we set late, then look for records. Either
+         * must see the other: the barrier is made here for all threads, not in every record. */
+        (void)syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
     }
-    drain(w);
-    hed_lock(&w->lock);
     hed_lock(&w->file_lock);
+    drain_locked(w);
+    hed_lock(&w->lock);
     count_locked(w, &records, &dropped);
+    hed_unlock(&w->lock);
     hed_put_u64(&e, records);
     hed_put_u64(&e, dropped);
     hed_trace_file_block(&w->file, HED_TRACE_END, 0, totals, sizeof totals);
     hed_unlock(&w->file_lock);
-    hed_unlock(&w->lock);
 }
 
 void

@@ -177,8 +177,9 @@ def words(w, spec):
         for a in c.args:
             if a.dir == "in" and not a.shape and a.name not in used \
                     and not isinstance(a.type, Record):
-                where = f"struct hed_{c.name}, {a.name}"
-                w(f"    {{{c.id}, offsetof({where}), sizeof(((struct hed_{c.name} *)0)->{a.name})}},")
+                struct = f"struct hed_{c.name}"
+                w(f"    {{{c.id}, offsetof({struct}, {a.name}), "
+                  f"sizeof((({struct} *)0)->{a.name})}},")
                 n += 1
     w("};")
     w()
@@ -199,18 +200,21 @@ def main():
             body(w, r, "v->", "tag" if tag else None)
         w()
     for part, make in (("args", args), ("outs", outs)):
+        calls = [c for c in spec.calls if c.args and (part == "args" or c.outs)]
+        for c in calls:
+            w("static void")
+            w(f"fill_{part}_{c.name}(struct fill *f, struct hed_{c.name} *a)")
+            with w.block(""):
+                make(w, c)
+            w()
         w("void")
         w(f"fill_{api}_{part}(struct fill *f, enum hed_{api}_call id, void *args)")
         with w.block(""):
             w("switch (id) {")
-            for c in spec.calls:
-                if part == "outs" and not c.outs or not c.args:
-                    continue
-                with w.block(f"case HED_{c.name}:"):
-                    w(f"struct hed_{c.name} *a = args;")
-                    w()
-                    make(w, c)
-                    w("return;")
+            for c in calls:
+                w(f"case HED_{c.name}:")
+                w(f"    fill_{part}_{c.name}(f, args);")
+                w("    return;")
             w("default:")
             w("    return;")
             w("}")

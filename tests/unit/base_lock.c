@@ -12,9 +12,9 @@
 #define THREADS 4
 #define ROUNDS 2000
 
-static struct hed_lock outer = HED_LOCK_INIT(HED_RANK_CONFIG);
-static struct hed_lock inner = HED_LOCK_INIT(HED_RANK_LOG);
-static struct hed_lock other_inner = HED_LOCK_INIT(HED_RANK_LOG);
+static struct hed_lock outer = HED_LOCK_INIT(HED_RANK_SESSION);
+static struct hed_lock inner = HED_LOCK_INIT(HED_RANK_TRACE);
+static struct hed_lock other_inner = HED_LOCK_INIT(HED_RANK_TRACE);
 static int counter; /* guarded by inner */
 
 static void *

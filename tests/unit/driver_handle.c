@@ -1,4 +1,5 @@
-/* Handles: right ones are found, all others are refused, and objects live as long as their users. */
+/* Handles: right ones are found, all others are refused, and objects live as long as their users.
+ * */
 #include "driver/handle.h"
 
 #include <pthread.h>

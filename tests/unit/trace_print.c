@@ -87,16 +87,23 @@ outputs_follow_an_arrow(void **state)
 }
 
 static void
-failed_and_open_calls_have_no_outputs(void **state)
+failed_calls_have_no_outputs(void **state)
 {
     put(&m, 1, 1);
     put(&m, 64, 8);
     print(1, 2, 0, NULL);
     check("alloc(bytesize=64)", "{\"in\":{\"bytesize\":64}}");
+}
+
+static void
+unknown_flags_change_nothing(void **state)
+{
     put(&m, 1, 1);
     put(&m, 64, 8);
-    print(1, 0, HED_TRACE_OPEN, NULL);
-    check("alloc(bytesize=64)", "{\"in\":{\"bytesize\":64}}");
+    put(&m, 0x302000000, 8);
+    print(1, 0, ~(uint32_t)HED_TRACE_CUT, NULL);
+    check("alloc(bytesize=64) -> dptr=0x302000000",
+          "{\"in\":{\"bytesize\":64},\"out\":{\"dptr\":\"0x302000000\"}}");
 }
 
 static void
@@ -286,7 +293,8 @@ results_and_errors(void **state)
         {2, 0, "CUDA_ERROR_OUT_OF_MEMORY", true},
         {600, 0, "CUDA_ERROR_NOT_READY", false},
         {123456, 0, "123456", true},
-        {0, HED_TRACE_OPEN, "not returned", false},
+        {0, ~(uint32_t)HED_TRACE_CUT, "CUDA_SUCCESS", false},
+        {2, ~(uint32_t)HED_TRACE_CUT, "CUDA_ERROR_OUT_OF_MEMORY", true},
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -333,7 +341,8 @@ other_kinds(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(outputs_follow_an_arrow, setup, teardown),
-    cmocka_unit_test_setup_teardown(failed_and_open_calls_have_no_outputs, setup, teardown),
+    cmocka_unit_test_setup_teardown(failed_calls_have_no_outputs, setup, teardown),
+    cmocka_unit_test_setup_teardown(unknown_flags_change_nothing, setup, teardown),
     cmocka_unit_test_setup_teardown(absent_outputs_are_null, setup, teardown),
     cmocka_unit_test_setup_teardown(in_and_out, setup, teardown),
     cmocka_unit_test_setup_teardown(bulk_streams_and_suffixes, setup, teardown),

@@ -10,11 +10,9 @@ nearest_rank(void **state)
     const size_t l = hed_stats_line(&s, "a", NULL);
 
     for (uint64_t i = 200; i > 0; i--)
-        assert_true(hed_stats_add(&s, l, i, true, i == 7));
-    assert_true(hed_stats_add(&s, l, 0, false, false));
+        assert_true(hed_stats_add(&s, l, i, i == 7));
     hed_stats_finish(&s);
-    assert_int_equal(s.lines[l].count, 201);
-    assert_int_equal(s.lines[l].timed, 200);
+    assert_int_equal(s.lines[l].count, 200);
     assert_int_equal(s.lines[l].errors, 1);
     assert_int_equal(s.lines[l].total, 20100);
     assert_int_equal(s.lines[l].max, 200);
@@ -30,7 +28,7 @@ few_and_none(void **state)
 
     hed_stats_line(&s, "none", NULL);
     hed_stats_line(&s, "one", "thread");
-    assert_true(hed_stats_add(&s, 1, 42, true, false));
+    assert_true(hed_stats_add(&s, 1, 42, false));
     hed_stats_finish(&s);
     assert_int_equal(s.lines[0].p99, 0);
     assert_int_equal(s.lines[1].p50, 42);
@@ -46,7 +44,7 @@ many_are_within_one_percent(void **state)
     const uint64_t n = 2 * HED_STATS_EXACT;
 
     for (uint64_t i = 1; i <= n; i++)
-        assert_true(hed_stats_add(&s, l, i * 1000, true, false));
+        assert_true(hed_stats_add(&s, l, i * 1000, false));
     hed_stats_finish(&s);
     assert_non_null(s.lines[l].buckets);
     assert_int_equal(s.samples, 0);
@@ -67,7 +65,7 @@ every_duration_has_a_bucket(void **state)
     const size_t l = hed_stats_line(&s, "a", NULL);
 
     for (uint64_t i = 0; i <= HED_STATS_EXACT; i++)
-        assert_true(hed_stats_add(&s, l, UINT64_MAX >> (i % 64), true, false));
+        assert_true(hed_stats_add(&s, l, UINT64_MAX >> (i % 64), false));
     hed_stats_finish(&s);
     assert_int_equal(s.lines[l].max, UINT64_MAX);
     assert_int_equal(s.lines[l].total, UINT64_MAX);

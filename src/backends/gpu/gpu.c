@@ -83,7 +83,7 @@ static bool
 load_nvml(struct hed_layer *self)
 {
     struct gpu *g = self->state;
-    struct hed_why why;
+    struct hed_why why = {""};
 
     /* Acquire: pairs with the release below; the table is complete when this is seen. */
     if (!atomic_load_explicit(&nvml_tried, memory_order_acquire)) {
@@ -133,6 +133,7 @@ static void
 gpu_forked(struct hed_layer *self)
 {
     hed_lock_init(&nvml_lock, HED_RANK_DRIVER);
+    hed_gpu_tables_forked();
 }
 
 static void *

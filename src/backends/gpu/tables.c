@@ -89,6 +89,12 @@ patch_locked(void **table, size_t first, size_t end)
 }
 
 void
+hed_gpu_tables_forked(void)
+{
+    hed_lock_init(&lock, HED_RANK_STATS);
+}
+
+void
 hed_gpu_count_table(const void *table, const CUuuid *id)
 {
     size_t first;

@@ -8,5 +8,8 @@
 
 #include "gen/cuda_abi.h"
 
+/* In the child of a fork. */
+void hed_gpu_tables_forked(void);
+
 /* Puts counting stubs into the table, once; later requests for it change nothing. */
 void hed_gpu_count_table(const void *table, const CUuuid *id);

@@ -2,9 +2,11 @@
 #include "backends/null/null.h"
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/lock.h"
 #include "base/str.h"
 #include "core/errors.h"
 #include "core/session.h"
@@ -129,17 +131,30 @@ null_cuMemAlloc_v2(struct hed_layer *self, struct hed_cuMemAlloc_v2 *a)
     return CUDA_SUCCESS;
 }
 
+/* Host memory is real, and what is freed must be what was given out. */
+struct host_block {
+    struct host_block *next;
+    max_align_t data[];
+};
+
+static struct hed_lock host_lock = HED_LOCK_INIT(HED_RANK_STATS);
+static struct host_block *host_blocks; /* guarded by host_lock */
+
 static CUresult
 host_alloc(void **pp, size_t bytes)
 {
     if (!pp || bytes == 0)
         return CUDA_ERROR_INVALID_VALUE;
 
-    void *p = bytes > MEMORY_BYTES ? NULL : calloc(1, bytes);
+    struct host_block *b = bytes > MEMORY_BYTES ? NULL : calloc(1, sizeof *b + bytes);
 
-    if (!p)
+    if (!b)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    *pp = p;
+    hed_lock(&host_lock);
+    b->next = host_blocks;
+    host_blocks = b;
+    hed_unlock(&host_lock);
+    *pp = b->data;
     return CUDA_SUCCESS;
 }
 
@@ -158,10 +173,19 @@ null_cuMemHostAlloc(struct hed_layer *self, struct hed_cuMemHostAlloc *a)
 static CUresult
 null_cuMemFreeHost(struct hed_layer *self, struct hed_cuMemFreeHost *a)
 {
-    if (!a->p)
-        return CUDA_ERROR_INVALID_VALUE;
-    free(a->p);
-    return CUDA_SUCCESS;
+    struct host_block **at = &host_blocks;
+
+    hed_lock(&host_lock);
+    while (*at && (void *)(*at)->data != a->p)
+        at = &(*at)->next;
+
+    struct host_block *b = *at;
+
+    if (b)
+        *at = b->next;
+    hed_unlock(&host_lock);
+    free(b);
+    return b ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 /* A program reads and writes managed memory itself, and kernels would have to as well. */
@@ -174,9 +198,23 @@ null_cuMemAllocManaged(struct hed_layer *self, struct hed_cuMemAllocManaged *a)
 
 /* The front knows its own functions; there is none behind them to ask. */
 static CUresult
+check_proc(const char *symbol, void **pfn, cuuint64_t flags)
+{
+    return symbol && pfn && flags <= CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult
+null_cuGetProcAddress(struct hed_layer *self, struct hed_cuGetProcAddress *a)
+{
+    return check_proc(a->symbol, a->pfn, a->flags);
+}
+
+static CUresult
 null_cuGetProcAddress_v2(struct hed_layer *self, struct hed_cuGetProcAddress_v2 *a)
 {
-    return CUDA_SUCCESS;
+    return check_proc(a->symbol, a->pfn, a->flags);
 }
 
 static nvmlReturn_t
@@ -203,6 +241,7 @@ static const struct hed_cuda_ops null_cuda = {
     .cuGetErrorName = null_cuGetErrorName,
     .cuGetErrorString = null_cuGetErrorString,
     .cuGetExportTable = null_cuGetExportTable,
+    .cuGetProcAddress = null_cuGetProcAddress,
     .cuGetProcAddress_v2 = null_cuGetProcAddress_v2,
     .cuDeviceGetCount = null_cuDeviceGetCount,
     .cuDeviceGet = null_cuDeviceGet,

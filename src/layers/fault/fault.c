@@ -129,9 +129,6 @@ fault_init(struct hed_layer *self, const struct hed_config *config, struct hed_w
             err = parse_rule(&f->rules[f->count++], hed_str_trim(text), why);
         }
     }
-    /* A mistake in a setting is not a missing driver. */
-    if (err == HED_ENOTFOUND)
-        err = HED_EINVAL;
     if (err) {
         free(f);
         return err;

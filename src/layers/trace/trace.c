@@ -22,46 +22,61 @@
 
 #define REQUEST_MAX 4096 /* bytes of a request that has to be encoded before its call */
 
-/* The two APIs differ only in types. TRACE_ANY(cuda, CUDA, CUresult) makes trace_cuda_any and what
+/* A request that was encoded before its call. */
+struct early {
+    const void *p; /* NULL: it was not */
+    size_t size;
+    bool cut; /* it did not fit */
+};
+
+/* Calls that overwrite what they were given (inout) are encoded before they are made; their counts
+ * are not accepted yet, so arrays that go in are left out.
+ *
+ * The two APIs differ only in types. TRACE_ANY(cuda, CUDA, CUresult) makes trace_cuda_any and what
  * it needs. */
 #define TRACE_ANY(api, API, result_t)                                                             \
     static void put_##api(struct hed_trace_writer *w, enum hed_##api##_call id, const void *args, \
-                          result_t r, uint64_t start, uint64_t duration, const void *request,     \
-                          size_t request_size)                                                    \
+                          result_t r, uint64_t start, uint64_t duration, struct early early)      \
     {                                                                                             \
         struct hed_enc *e = hed_trace_begin(w);                                                   \
-        const struct hed_trace_head head = {                                                      \
-            HED_TRACE_CALL, HED_API_##API, (uint16_t)id, start, duration, (int32_t)r, 0};         \
+        const struct hed_trace_head head = {HED_TRACE_CALL,                                       \
+                                            HED_API_##API,                                        \
+                                            (uint16_t)id,                                         \
+                                            start,                                                \
+                                            duration,                                             \
+                                            (int32_t)r,                                           \
+                                            early.cut ? HED_TRACE_CUT : 0};                       \
                                                                                                   \
         if (!e)                                                                                   \
             return;                                                                               \
-        if (request)                                                                              \
-            hed_put_raw(e, request, request_size);                                                \
+        /* A call that failed did not accept its counts: nobody may read by them. */              \
+        if (r != 0)                                                                               \
+            e->max_items = e->max_bytes = 0;                                                      \
+        if (early.p)                                                                              \
+            hed_put_raw(e, early.p, early.size);                                                  \
         else                                                                                      \
             hed_##api##_put_request(e, id, args);                                                 \
-        if (r == 0)                                                                               \
+        if (r == 0 && !early.cut)                                                                 \
             hed_##api##_put_reply(e, id, args);                                                   \
         hed_trace_end(w, &head);                                                                  \
     }                                                                                             \
                                                                                                   \
-    /* For calls that overwrite what they were given. */                                          \
     static __attribute__((noinline))                                                              \
     result_t trace_##api##_inout(struct hed_layer *self, enum hed_##api##_call id, void *args)    \
     {                                                                                             \
         uint8_t request[REQUEST_MAX];                                                             \
         struct hed_enc e = hed_enc_over(request, sizeof request);                                 \
                                                                                                   \
-        e.max_items = 64;                                                                         \
+        e.max_items = e.max_bytes = 0;                                                            \
         e.max_text = 1024;                                                                        \
-        e.max_bytes = 0;                                                                          \
         hed_##api##_put_request(&e, id, args);                                                    \
                                                                                                   \
         const uint64_t start = hed_now_ns();                                                      \
         const result_t r = hed_##api##_invoke(self->next, id, args);                              \
         const uint64_t duration = hed_now_ns() - start;                                           \
                                                                                                   \
-        put_##api(self->state, id, args, r, start, duration, e.err ? NULL : request,              \
-                  (size_t)(e.at - request));                                                      \
+        put_##api(self->state, id, args, r, start, duration,                                      \
+                  (struct early){request, (size_t)(e.at - request), e.err != 0});                 \
         return r;                                                                                 \
     }                                                                                             \
                                                                                                   \
@@ -77,7 +92,7 @@
         const result_t r = hed_##api##_invoke(self->next, id, args);                              \
         const uint64_t duration = hed_now_ns() - start;                                           \
                                                                                                   \
-        put_##api(self->state, id, args, r, start, duration, NULL, 0);                            \
+        put_##api(self->state, id, args, r, start, duration, (struct early){0});                  \
         return r;                                                                                 \
     }
 

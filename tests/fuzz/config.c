@@ -1,0 +1,46 @@
+/* Fuzz target: the text of a settings file. What is accepted can be said again, setting by setting,
+ * and gives the same settings.
+ */
+#include "harness/fuzz.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "core/config.h"
+
+static void
+must(bool holds)
+{
+    if (!holds)
+        __builtin_trap();
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct hed_config config;
+    static struct hed_config again;
+    struct hed_why why = {""};
+
+    hed_config_init(&config);
+
+    const int err = hed_config_parse(&config, (const char *)data, size, "input", &why);
+
+    /* A refusal has a reason that names the line. */
+    must(err <= 0);
+    must(err == 0 || strncmp(why.text, "input:", 6) == 0);
+    must(err == 0 || hed_config_parse(&config, (const char *)data, size, "input", NULL) == err);
+
+    /* Whatever happened, texts end and values are in range. */
+    must(strnlen(config.trace, sizeof config.trace) < sizeof config.trace);
+    must(config.trace_buffer >= 65536 && config.trace_buffer <= 16 << 20);
+    must(strcmp(config.trace_full, "block") == 0 || strcmp(config.trace_full, "drop") == 0);
+    must(strcmp(config.gpu, "gpu") == 0 || strcmp(config.gpu, "null") == 0);
+
+    hed_config_init(&again);
+    must(hed_config_set(&again, "trace", config.trace, NULL) == 0);
+    must(hed_config_set(&again, "layers", config.layers, NULL) == 0);
+    must(strcmp(again.trace, config.trace) == 0 && strcmp(again.layers, config.layers) == 0);
+    return 0;
+}

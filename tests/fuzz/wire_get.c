@@ -1,0 +1,96 @@
+/* Fuzz target: calls out of bytes. The first byte chooses API and part, the next two the call. What
+ * is got can be put, what was put can be got, and then nothing changes any more.
+ */
+#include "harness/fuzz.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/pack.h"
+#include "gen/cuda_wire.h"
+#include "gen/nvml_wire.h"
+
+#define HEAD 3
+
+static union {
+    union hed_cuda_args cuda;
+    union hed_nvml_args nvml;
+} args;
+
+static uint8_t first[1 << 20];
+static uint8_t second[1 << 20];
+
+static void
+must(bool holds)
+{
+    if (!holds)
+        __builtin_trap();
+}
+
+static void
+get(struct hed_dec *d, bool nvml, uint32_t id, bool reply)
+{
+    if (nvml)
+        (reply ? hed_nvml_get_reply : hed_nvml_get_request)(d, (enum hed_nvml_call)id, &args);
+    else
+        (reply ? hed_cuda_get_reply : hed_cuda_get_request)(d, (enum hed_cuda_call)id, &args);
+}
+
+static size_t
+put(uint8_t *to, bool nvml, uint32_t id, bool reply)
+{
+    struct hed_enc e = hed_enc_over(to, sizeof first);
+
+    if (nvml)
+        (reply ? hed_nvml_put_reply : hed_nvml_put_request)(&e, (enum hed_nvml_call)id, &args);
+    else
+        (reply ? hed_cuda_put_reply : hed_cuda_put_request)(&e, (enum hed_cuda_call)id, &args);
+    return e.err ? 0 : (size_t)(e.at - to);
+}
+
+static struct hed_arena arenas[2]; /* for the first time and the second */
+
+/* A request, and, if asked for, the bytes after it as its reply. */
+static void
+check(const uint8_t *data, size_t size, bool nvml, uint32_t id, bool reply)
+{
+    struct hed_dec d = hed_dec_over(data, size, &arenas[0]);
+
+    memset(&args, 0, sizeof args);
+    get(&d, nvml, id, false);
+    if (reply && !d.err)
+        get(&d, nvml, id, true);
+    if (d.err)
+        return;
+
+    const size_t n = put(first, nvml, id, reply);
+
+    if (n == 0 || reply)
+        return;
+    d = hed_dec_over(first, n, &arenas[1]);
+    memset(&args, 0, sizeof args);
+    get(&d, nvml, id, false);
+    must(d.err == 0 && d.at == d.end);
+    must(put(second, nvml, id, false) == n && memcmp(first, second, n) == 0);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    uint16_t id;
+
+    if (size < HEAD)
+        return 0;
+    for (int i = 0; i < 2; i++)
+        hed_arena_init(&arenas[i], 1 << 20);
+    memcpy(&id, data + 1, sizeof id);
+
+    const bool nvml = data[0] & 1;
+
+    id = (uint16_t)(id % ((nvml ? HED_NVML_CALLS : HED_CUDA_CALLS) + 1));
+    check(data + HEAD, size - HEAD, nvml, id, data[0] & 2);
+    for (int i = 0; i < 2; i++)
+        hed_arena_fini(&arenas[i]);
+    return 0;
+}

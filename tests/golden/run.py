@@ -1,0 +1,316 @@
+#!/usr/bin/env python3
+"""Tests of the generator: `run.py [--update]`.
+
+The output for tiny.py is compared with expected/, which is committed so that a changed emitter
+shows in the diff; --update rewrites it. Bad specs must fail and say where and why.
+"""
+
+import difflib
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+sys.path.insert(0, str(ROOT))
+EXPECTED = HERE / "expected"
+CC = os.environ.get("HED_CC", "cc")
+CFLAGS = shlex.split(os.environ.get("HED_CFLAGS", "-Wall -Wextra -Wno-unused-parameter"))
+
+
+def emit(spec, out, *more):
+    """Runs the generator as the build does."""
+    return subprocess.run([sys.executable, "-B", ROOT / "gen/emit.py", "--spec", spec, "--out", out,
+                           *more], capture_output=True, text=True)
+
+
+def names(folder):
+    return sorted(p.name for p in Path(folder).iterdir())
+
+
+class Output(unittest.TestCase):
+    def setUp(self):
+        self.tmp = tempfile.TemporaryDirectory()
+        self.out = Path(self.tmp.name) / "gen"
+        self.addCleanup(self.tmp.cleanup)
+        done = emit(HERE / "tiny.py", self.out)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_output_is_as_expected(self):
+        self.assertEqual(names(self.out), names(EXPECTED))
+        diffs = []
+        for name in names(self.out):
+            old, new = (EXPECTED / name).read_text(), (self.out / name).read_text()
+            diffs += difflib.unified_diff(old.splitlines(), new.splitlines(), f"expected/{name}",
+                                          f"now/{name}", lineterm="")
+        if diffs:
+            self.fail("the emitters changed (run.py --update takes it over):\n" + "\n".join(diffs))
+
+    def test_one_emitter_makes_its_own_files_only(self):
+        some = Path(self.tmp.name) / "some"
+        self.assertEqual(emit(HERE / "tiny.py", some, "--only", "abi,doc").returncode, 0)
+        self.assertEqual(names(some), ["tiny_abi.h", "tiny_calls.md"])
+        done = emit(HERE / "tiny.py", some, "--only", "poetry")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("poetry", done.stderr)
+
+    def test_unchanged_files_keep_their_time(self):
+        for p in self.out.iterdir():
+            os.utime(p, (1, 1))
+        (self.out / "tiny_abi.h").write_text("old")
+        self.assertEqual(emit(HERE / "tiny.py", self.out).returncode, 0)
+        touched = [p.name for p in self.out.iterdir() if p.stat().st_mtime != 1]
+        self.assertEqual(touched, ["tiny_abi.h"])
+
+    def compile(self, source):
+        """With the headers of src/, except for those that name the real APIs."""
+        done = subprocess.run(
+            [CC, "-std=gnu17", "-D_GNU_SOURCE", *CFLAGS, "-Werror", "-fsyntax-only",
+             f"-I{self.tmp.name}", f"-I{ROOT}/src", source],
+            capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, f"{source}: {done.stderr}")
+
+    def test_output_compiles(self):
+        for name, text in STAND_INS.items():
+            path = Path(self.tmp.name) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("#pragma once\n" + text)
+        for name in names(self.out):
+            if name.endswith(".c") and name != "tiny_check_nvidia.c":
+                self.compile(self.out / name)
+        for name in names(self.out):
+            if name.endswith(".h"):
+                alone = Path(self.tmp.name) / "alone.c"
+                alone.write_text(f'#include "gen/{name}"\nextern int nothing;\n')
+                self.compile(alone)
+
+    def test_prototypes_equal_a_header_of_the_same_api(self):
+        """tiny_check_nvidia.c against a header that says the same, and one that does not."""
+        header = (self.out / "tiny_front.h").read_text()
+        (Path(self.tmp.name) / "tiny.h").write_text(header)
+        self.compile(self.out / "tiny_check_nvidia.c")
+        (Path(self.tmp.name) / "tiny.h").write_text(
+            header.replace("tinyClose(tinyThing thing)", "tinyClose(int thing)"))
+        with self.assertRaises(AssertionError) as caught:
+            self.compile(self.out / "tiny_check_nvidia.c")
+        self.assertIn("tinyClose", str(caught.exception))
+
+
+# Headers that name the real APIs, with the tiny one in their place.
+STAND_INS = {
+    "core/layer.h": """
+#include "core/export.h"
+#include "gen/tiny_calls.h"
+#define HED_TINY_OK TINY_OK
+#define HED_TINY_BAD_VALUE TINY_BAD_VALUE
+#define HED_TINY_UNSUPPORTED TINY_BROKEN
+struct hed_layer_type {
+    tinyResult (*tiny_any)(struct hed_layer *, enum hed_tiny_call, void *);
+};
+struct hed_layer {
+    const struct hed_tiny_ops *tiny;
+    struct hed_layer *next;
+    const struct hed_layer_type *type;
+};
+tinyResult hed_tiny_invoke(struct hed_layer *, enum hed_tiny_call, void *);
+tinyResult hed_tiny_no_such_call(enum hed_tiny_call);
+tinyResult hed_tiny_not_in_driver(struct hed_layer *, enum hed_tiny_call);
+extern const struct hed_tiny_ops hed_tiny_forward, hed_tiny_any;
+""",
+    "core/stats.h": """
+#define HED_API_TINY 0
+void hed_stats_unsupported(int api, uint32_t id, const char *who);
+""",
+    "core/session.h": """
+struct hed_layer *hed_top(void);
+""",
+    "backends/null/null.h": """
+#include <stddef.h>
+#include "gen/tiny_calls.h"
+#define HED_NULL_OBJECT 0x100000ull
+extern const struct hed_tiny_ops hed_tiny_null;
+uint64_t hed_null_mint(struct hed_layer *self);
+void hed_null_clear(void *p, uint64_t count, size_t size);
+""",
+    "gen/cuda_abi.h": """
+typedef unsigned long long cuuint64_t;
+typedef int CUdriverProcAddressQueryResult;
+""",
+}
+
+GOOD = """\
+api(prefix="t", result="tResult", headers=["t.h"])
+enum("tResult", T_OK=0)
+handle("tThing", "thing")
+"""
+
+# name: (text after GOOD, words that the message must have). Line 4 is the first of the text.
+BAD = {
+    "length_of_nothing": ('call("tA", In(Array(U32, "n"), "p"))',
+                          ["bad.py:4", "tA", "p", "length uses 'n', which is no argument"]),
+    "length_of_a_handle": ('call("tA", In(Array(U32, "h"), "p"), In(tThing, "h"))',
+                           ["bad.py:4", "tA", "p", "'h', which is no number"]),
+    "length_of_itself": ('call("tA", In(Array(U32, "p"), "p"))', ["bad.py:4", "tA", "p"]),
+    "length_on_a_later_line": ('\n\ncall("tA",\n     In(U32, "n"),\n     In(Bytes("m"), "p"))',
+                               ["bad.py:8", "tA", "p", "'m'"]),
+    "two_arguments_of_one_name": ('call("tA", In(U32, "n"), In(U32, "n"))',
+                                  ["bad.py:4", "tA", "n", "two arguments of one name"]),
+    "described_twice": ('call("tA")\ncall("tA")', ["bad.py:5", "tA", "described twice"]),
+    "type_described_twice": ('enum("tE", A=1)\nalias("tE", U32)',
+                             ["bad.py:5", "tE", "described twice"]),
+    "unknown_type": ('call("tA", In(tNothing, "n"))', ["bad.py:4", "tNothing"]),
+    "not_a_type": ('call("tA", In("U32", "n"))', ["bad.py:4", "tA", "n", "not a type"]),
+    "not_an_argument": ('call("tA", U32)', ["bad.py:4", "tA", "must be In, Out or InOut"]),
+    "no_such_kind": ('call("tA", Out(tThing, "t", new="dog"))',
+                     ["bad.py:4", "tA", "t", "no handle of kind 'dog'"]),
+    "free_of_no_kind": ('call("tA", In(tThing, "t", free="dog"))',
+                        ["bad.py:4", "tA", "t", "no handle of kind 'dog'"]),
+    "opt_of_a_number": ('call("tA", In(U32, "n", opt=True))',
+                        ["bad.py:4", "tA", "n", "opt= is for pointers"]),
+    "text_buffer_goes_in": ('call("tA", In(TextBuf("n"), "p"), In(U32, "n"))',
+                            ["bad.py:4", "tA", "p", "TextBuf is for Out"]),
+    "tag_of_nothing": ('union("tU", F(U32, "a"), cases={1: "a"})\n'
+                       'call("tA", In(Ref(tU), "u", tag="k"))',
+                       ["bad.py:5", "tA", "u", "tag 'k' is no argument"]),
+    "tag_after_its_union": ('union("tU", F(U32, "a"), cases={1: "a"})\n'
+                            'call("tA", In(Ref(tU), "u", tag="k"), In(U32, "k"))',
+                            ["bad.py:5", "tA", "u", "tag 'k' must come first"]),
+    "field_length_of_nothing": ('struct("tS", F(Array(U32, "n"), "p"))',
+                                ["bad.py:4", "tS", "p", "length uses 'n', which is no field"]),
+    "field_tag_of_nothing": ('union("tU", F(U32, "a"), cases={1: "a"})\n'
+                             'struct("tS", F(tU, "u", tag="k"))',
+                             ["bad.py:5", "tS", "u", "tag 'k' is no field"]),
+    "case_of_nothing": ('union("tU", F(U32, "a"), cases={1: "b"})',
+                        ["bad.py:4", "tU", "case 'b' is no field"]),
+    "union_tag_of_nothing": ('union("tU", F(U32, "a"), tag="b", cases={1: "a"})',
+                             ["bad.py:4", "tU", "tag 'b' is no field"]),
+    "not_a_field": ('struct("tS", U32)', ["bad.py:4", "tS", "F(type, name)"]),
+    "field_of_no_type": ('struct("tS", F(3, "x"))', ["bad.py:4", "tS", "x", "not a type"]),
+    "enum_of_text": ('enum("tE", A="1")', ["bad.py:4", "tE", "A", "must be a number"]),
+    "syntax": ('call("tA"', ["bad.py:4"]),
+    "wrong_word": ('cal("tA")', ["bad.py:4", "cal"]),
+    "after_of_no_kind": ('call("tA", after="sideways")', ["bad.py:4", "tA", "sideways"]),
+    "stream_of_nothing": ('call("tA", stream="s.x")', ["bad.py:4", "tA", "'s' is no pointer"]),
+    "stream_of_no_field": ('struct("tS", F(U32, "x"))\n'
+                           'call("tA", In(Ref(tS), "s"), stream="s.y")',
+                           ["bad.py:5", "tA", "no field 'y'"]),
+    "arithmetic": ('const("tC", 1 // 0)', ["bad.py:4"]),
+    "wrong_option": ('call("tA", colour=1)', ["bad.py:4", "colour"]),
+    "pointers_in_a_union_before_its_tag": (
+        'struct("tD", F(Ref(U32), "p"))\nstruct("tS",\n       F(inner("union", F(tD, "d"), '
+        'F(U64, "w"), cases={1: "d"}), "u", tag="k"),\n       F(U32, "k"))\n'
+        'call("tA", In(Ref(tS), "s"))',
+        ["bad.py:6", "tS", "u", "'k' must come first"]),
+}
+
+
+class BadSpecs(unittest.TestCase):
+    def refuse(self, text, ids, words):
+        with tempfile.TemporaryDirectory() as tmp:
+            spec = Path(tmp) / "bad.py"
+            spec.write_text(text)
+            spec.with_suffix(".ids").write_text(ids)
+            done = emit(spec, Path(tmp) / "out")
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertNotIn("Traceback", done.stderr)
+            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+            for word in words:
+                self.assertIn(word, done.stderr)
+            self.assertFalse((Path(tmp) / "out").exists())
+
+    def test_good_is_good(self):
+        with tempfile.TemporaryDirectory() as tmp:
+            spec = Path(tmp) / "good.py"
+            spec.write_text(GOOD + 'call("tA")\n')
+            spec.with_suffix(".ids").write_text("1 tA\n")
+            done = emit(spec, tmp)
+            self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_bad_descriptions(self):
+        for name, (text, words) in BAD.items():
+            with self.subTest(name):
+                self.refuse(GOOD + text + "\n", "1 tA\n", words)
+
+    def test_no_api_line(self):
+        self.refuse('enum("tResult", T_OK=0)\n', "", ["bad.py:1", "api()"])
+        self.refuse('api(prefix="t", result="tNone", headers=[])\n', "", ["bad.py:1", "api()"])
+
+    def test_bad_numbers(self):
+        two = GOOD + 'call("tA")\ncall("tB")\n'
+        rows = {
+            "missing": ("1 tA\n", ["bad.py:5", "tB", "no number in bad.ids"]),
+            "reused": ("1 tA\n1 tB\n", ["bad.ids:2", "tB", "used twice"]),
+            "two numbers": ("1 tA\n2 tB\n3 tA\n", ["bad.ids:3", "tA", "used twice"]),
+            "of no call": ("1 tA\n2 tB\n3 tC\n", ["bad.ids", "tC", "no call of that name"]),
+            "no number": ("1 tA\nx tB\n", ["bad.ids:2", "NUMBER NAME"]),
+            "no name": ("1 tA\n2\n", ["bad.ids:2", "NUMBER NAME"]),
+            "negative": ("1 tA\n-2 tB\n", ["bad.ids:2", "NUMBER NAME"]),
+            "zero": ("0 tA\n1 tB\n", ["bad.ids:1", "tA"]),
+            "too large": ("1 tA\n65536 tB\n", ["bad.ids:2", "tB"]),
+            "a gap": ("1 tA\n3 tB\n", ["bad.ids", "2"]),
+        }
+        for name, (ids, words) in rows.items():
+            with self.subTest(name):
+                self.refuse(two, ids, words)
+
+
+def pairs(text):
+    """number -> name of an .ids file."""
+    lines = [line.split("#")[0].split() for line in text.splitlines()]
+    return {int(words[0]): words[1] for words in lines if words}
+
+
+class Numbers(unittest.TestCase):
+    """spec/*.ids is append-only: whatever was ever committed is still there."""
+
+    def git(self, *args):
+        done = subprocess.run(["git", "-C", ROOT, *args], capture_output=True, text=True)
+        if done.returncode:
+            self.skipTest(f"no git history here: {done.stderr.strip()[:100]}")
+        return done.stdout
+
+    def test_numbers_never_change(self):
+        if not (ROOT / ".git").exists():
+            self.skipTest("not a git checkout")
+        for path in sorted((ROOT / "spec").glob("*.ids")):
+            now = pairs(path.read_text())
+            for commit in self.git("log", "--format=%H", "--", f"spec/{path.name}").split():
+                for number, name in pairs(self.git("show", f"{commit}:spec/{path.name}")).items():
+                    self.assertEqual(now.get(number), name,
+                                     f"{path.name}: {number} was {name} in {commit[:10]}")
+
+    def test_numbers_are_dense(self):
+        """The operation tables are searched by number: entry i is call i + 1."""
+        for path in sorted((ROOT / "spec").glob("*.ids")):
+            numbers = sorted(pairs(path.read_text()))
+            self.assertEqual(numbers, list(range(1, len(numbers) + 1)), path.name)
+
+
+class Tree(unittest.TestCase):
+    def test_generated_text_names_no_folder_of_this_machine(self):
+        for path in EXPECTED.iterdir():
+            self.assertIsNone(re.search(r"/(home|work|tmp|root)/", path.read_text()), path.name)
+
+
+def update():
+    with tempfile.TemporaryDirectory() as tmp:
+        done = emit(HERE / "tiny.py", tmp)
+        if done.returncode:
+            sys.exit(done.stderr)
+        EXPECTED.mkdir(exist_ok=True)
+        for old in EXPECTED.iterdir():
+            old.unlink()
+        for new in Path(tmp).iterdir():
+            (EXPECTED / new.name).write_text(new.read_text())
+
+
+if __name__ == "__main__":
+    if "--update" in sys.argv:
+        update()
+    else:
+        unittest.main()

@@ -1,0 +1,81 @@
+"""A made-up API with one of everything that a spec can say. The emitters' output for it is in
+expected/; run.py compares."""
+
+api(prefix="tiny", result="tinyResult", headers=["tiny.h"], after=None)
+export("tinyHello")
+kind("memory")
+
+const("TINY_NAME_MAX", 16)
+
+enum("tinyResult",
+     TINY_OK=(0, "no error"),
+     TINY_BAD_VALUE=(1, "a value that makes no \"sense\""),
+     TINY_BROKEN=-7,
+     TINY_ALSO_OK=0)
+enum("tinyShape", TINY_CIRCLE=1, TINY_SQUARE=2, TINY_DISC=3)
+
+alias("tinyAddress", U64, code="x64")
+alias("tinyCount", U32)
+handle("tinyStream", "stream")
+handle("tinyThing", "thing", target="void")
+func("tinyCallback", "void", "tinyStream stream, void *data")
+
+struct("tinyPoint", F(F32, "x"), F(F64, "y"), F(I16, "layer", 3), F(CHAR, "name", 16))
+
+union("tinyBits", F(U64, "word"), F(U8, "bytes", 8))
+
+union("tinyOp",
+      F(tinyShape, "shape"),
+      F(inner("struct", F(tinyShape, "shape"), F(F32, "radius")), "circle"),
+      F(inner("struct", F(tinyShape, "shape"), F(U32, "width"), F(U32, "height")), "square"),
+      F(U64, "pad", 4),
+      tag="shape", cases={1: "circle", 2: "square", 3: "circle"})
+
+union("tinyValue", F(U32, "number"), F(tinyPoint, "point"), F(CHAR, "pad", 64),
+      cases={1: "number", 2: "point"})
+
+struct("tinyConfig",
+       F(tinyShape, "shape"),
+       F(inner("union", F(F32, "radius"), F(inner("struct", F(U32, "w"), F(U32, "h")), "size"),
+               F(U64, "reserved", 4), cases={1: "radius", 2: "size"}), None, tag="shape"),
+       F(Ref(tinyPoint, mut=True), "origin"),
+       F(Array(tinyOp, "opCount"), "ops"),
+       F(tinyCount, "opCount"),
+       F(Bytes("dataSize"), "data"),
+       F(SIZE, "dataSize"),
+       F(STR, "label"),
+       F(PTR, "user"),
+       F(tinyValue, "value", tag="shape"),
+       F(tinyBits, "bits"),
+       align=16)
+
+struct("tinyLaunch", F(U32, "grid", 3), F(tinyStream, "stream"))
+
+call("tinyInit", since=1000, after="none")
+call("tinyOpen", Out(tinyThing, "thing", new="thing"), In(STR, "name"), In(Ref(tinyConfig), "config"),
+     since=1000)
+call("tinyOpen_v2", Out(tinyThing, "thing", new="thing"), In(STR, "name"),
+     InOut(tinyConfig, "config"), In(U32, "flags"), since=2000)
+call("tinyClose", In(tinyThing, "thing", free="thing"), since=1000)
+call("tinyAlloc", Out(tinyAddress, "address", new="memory"), In(SIZE, "bytes"), since=1000,
+     predict=True)
+call("tinyCopy", In(tinyAddress, "to"), In(Bytes("bytes"), "from"), In(SIZE, "bytes"), since=1000,
+     ptds=1500, blocks=True)
+call("tinyRead", Out(Bytes("*size"), "buffer", opt=True), InOut(SIZE, "size"), In(tinyStream, "stream"),
+     since=1000, ptds=True)
+call("tinyName", Out(TextBuf("length"), "name"), In(I32, "length"), In(tinyThing, "thing"), since=1000)
+call("tinyText", In(tinyResult, "error"), Out(STR, "text"), since=1000, after="none")
+call("tinyRun", In(tinyThing, "thing"), In(Ptr("void **"), "params", by_hand="only it knows"),
+     In(tinyCallback, "callback"), In(CPTR, "data"), In(tinyStream, "stream"), since=1000,
+     ptds=True)
+call("tinySet", In(tinyShape, "shape"), In(Ref(tinyValue), "value", tag="shape"),
+     Out(tinyValue, "old", tag="shape", opt=True), since=1000, ptds=True)
+call("tinyRunEx", In(Ref(tinyLaunch), "launch"), In(tinyThing, "thing"),
+     In(PTR, "answer", by_hand="its size is the thing's", fills=True), since=1000, ptds=True,
+     stream="launch.stream")
+call("tinyWait", In(Ref(tinyStream, mut=True), "stream"), since=1000, ptds=True, stream="*stream",
+     blocks=True, header="only another header has it")
+call("tinyList", Out(Array(tinyThing, "*count"), "things"), InOut(tinyCount, "count"),
+     In(Array(tinyShape, "2 * shapes", mut=True), "filter"), In(U32, "shapes"), since=1000)
+call("tinyLookUp", In(STR, "name"), Out(PTR, "function"), since=1000,
+     by_hand="it hands out our own functions")

@@ -1,0 +1,303 @@
+/* Tests of core/config: where settings come from, and what is refused with which words. */
+#include "harness/unit.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "core/config.h"
+
+static struct hed_config config; /* large */
+static struct hed_why why;
+
+/* A file in the scratch folder; its path stays valid until the next call. */
+static const char *
+file_of(const char *name, const void *text, size_t size)
+{
+    static char path[1024];
+    FILE *f;
+
+    snprintf(path, sizeof path, "%s/%s", getenv("HED_SCRATCH"), name);
+    f = fopen(path, "w");
+    assert_non_null(f);
+    assert_int_equal(fwrite(text, 1, size, f), size);
+    fclose(f);
+    return path;
+}
+
+static void
+folder_of(const char *name)
+{
+    char path[1024];
+
+    snprintf(path, sizeof path, "%s/%s", getenv("HED_SCRATCH"), name);
+    assert_true(mkdir(path, 0777) == 0);
+}
+
+/* hed_config_load with up to three variables. */
+static int
+load(const char *a, const char *b, const char *c)
+{
+    char copies[3][8192];
+    char *env[4] = {NULL};
+    const char *given[3] = {a, b, c};
+
+    for (size_t i = 0, n = 0; i < 3; i++) {
+        if (given[i]) {
+            snprintf(copies[i], sizeof copies[i], "%s", given[i]);
+            env[n++] = copies[i];
+        }
+    }
+    memset(&why, 0, sizeof why);
+    return hed_config_load(&config, env, &why);
+}
+
+static int
+parse(const char *text)
+{
+    hed_config_init(&config);
+    memset(&why, 0, sizeof why);
+    return hed_config_parse(&config, text, strlen(text), "f.conf", &why);
+}
+
+static void
+defaults_are_as_described(void **state)
+{
+    const char *key;
+    const char *value;
+    const char *help;
+    size_t n = 0;
+
+    hed_config_init(&config);
+    assert_string_equal(config.gpu, "gpu");
+    assert_string_equal(config.layers, "");
+    assert_string_equal(config.trace, "");
+    assert_true(config.trace_buffer == 1 << 20);
+    assert_string_equal(config.trace_full, "block");
+    assert_true(config.trace_data == 0);
+    assert_true(config.trace_owner == 0);
+    assert_string_equal(config.export_tables, "pass");
+    for (; hed_config_describe(n, &key, &value, &help); n++) {
+        assert_true(strlen(help) > 5);
+        assert_int_equal(hed_config_set(&config, key, value, &why), 0);
+    }
+    assert_true(n >= 12);
+    assert_false(hed_config_describe(SIZE_MAX, &key, &value, &help));
+    assert_int_equal(load(NULL, NULL, NULL), 0);
+    assert_int_equal(hed_config_load(&config, NULL, NULL), 0);
+    assert_string_equal(config.gpu, "gpu");
+}
+
+static void
+file_is_read(void **state)
+{
+    assert_int_equal(parse("# a comment\n\n  gpu =  null  \n\ttrace_buffer=64k\r\ntrace= /a b#c \n"
+                           "   # indented\nlog=a=b"),
+                     0);
+    assert_string_equal(config.gpu, "null");
+    assert_true(config.trace_buffer == 65536);
+    assert_string_equal(config.trace, "/a b#c");
+    assert_string_equal(config.log, "a=b"); /* only the first = divides */
+    assert_int_equal(parse(""), 0);
+    assert_int_equal(hed_config_parse(&config, NULL, 0, "f.conf", &why), 0);
+    assert_int_equal(parse("gpu=null\ngpu=gpu\n"), 0);
+    assert_string_equal(config.gpu, "gpu"); /* the last one counts */
+}
+
+static void
+environment_wins_over_file(void **state)
+{
+    static const char text[] = "gpu = null\ntrace_data = 5\n";
+    char variable[1100];
+
+    snprintf(variable, sizeof variable, "HEDDLE_CONFIG=%s", file_of("a", text, strlen(text)));
+    assert_int_equal(load(variable, NULL, NULL), 0);
+    assert_string_equal(config.gpu, "null");
+    assert_true(config.trace_data == 5);
+    assert_int_equal(load("HEDDLE_GPU=gpu", variable, "PATH=/bin"), 0);
+    assert_string_equal(config.gpu, "gpu");
+    assert_true(config.trace_data == 5);
+    assert_int_equal(load(variable, "HEDDLE_TRACE_DATA=7", "HEDDLE_TRACE="), 0);
+    assert_true(config.trace_data == 7);
+    assert_string_equal(config.trace, "");
+}
+
+static void
+xdg_and_home_are_looked_at(void **state)
+{
+    char xdg[1100];
+    char home[1100];
+
+    folder_of("xdg");
+    folder_of("xdg/heddle");
+    folder_of("home");
+    folder_of("home/.config");
+    folder_of("home/.config/heddle");
+    file_of("xdg/heddle/heddle.conf", "log=x\n", 6);
+    file_of("home/.config/heddle/heddle.conf", "log=h\n", 6);
+    snprintf(xdg, sizeof xdg, "XDG_CONFIG_HOME=%s/xdg", getenv("HED_SCRATCH"));
+    snprintf(home, sizeof home, "HOME=%s/home", getenv("HED_SCRATCH"));
+    assert_int_equal(load(xdg, home, NULL), 0);
+    assert_string_equal(config.log, "x");
+    assert_int_equal(load(home, "XDG_CONFIG_HOME=", NULL), 0);
+    assert_string_equal(config.log, "h");
+    /* The setting comes before both, and an empty one means none. */
+    assert_int_equal(load(home, "HEDDLE_CONFIG=", NULL), 0);
+    assert_string_equal(config.log, "");
+    /* A default file that is wrong is refused. */
+    file_of("xdg/heddle/heddle.conf", "nonsense\n", 9);
+    assert_int_equal(load(xdg, home, NULL), HED_EFORMAT);
+    assert_non_null(strstr(why.text, "xdg/heddle/heddle.conf:1: "));
+}
+
+static void
+only_a_given_file_must_exist(void **state)
+{
+    assert_int_equal(load("HOME=/nonexistent", NULL, NULL), 0);
+    assert_int_equal(load("XDG_CONFIG_HOME=/dev/null", NULL, NULL), 0);
+    assert_int_equal(load("HEDDLE_CONFIG=/nonexistent/x", NULL, NULL), HED_ENOTFOUND);
+    assert_string_equal(why.text, "/nonexistent/x: No such file or directory");
+    assert_int_not_equal(load("HEDDLE_CONFIG=/", NULL, NULL), 0);
+    assert_non_null(strstr(why.text, "/: "));
+}
+
+static void
+too_large_a_file_is_refused(void **state)
+{
+    char *text = malloc(HED_CONFIG_FILE_MAX + 1);
+    char variable[1100];
+
+    memset(text, '\n', HED_CONFIG_FILE_MAX + 1);
+    snprintf(variable, sizeof variable, "HEDDLE_CONFIG=%s",
+             file_of("big", text, HED_CONFIG_FILE_MAX));
+    assert_int_equal(load(variable, NULL, NULL), 0);
+    file_of("big", text, HED_CONFIG_FILE_MAX + 1);
+    assert_int_equal(load(variable, NULL, NULL), HED_ELIMIT);
+    assert_non_null(strstr(why.text, "/big: over a limit"));
+    free(text);
+}
+
+static void
+bad_lines_are_refused_by_number(void **state)
+{
+    static const struct {
+        const char *text;
+        int err;
+        const char *message;
+    } rows[] = {
+        {"\n\nnonsense\n", HED_EFORMAT, "f.conf:3: expected 'key = value', found 'nonsense'"},
+        {"gpu=null\ncolour = red", HED_ENOTFOUND, "f.conf:2: there is no setting 'colour'"},
+        {"= red", HED_ENOTFOUND, "f.conf:1: there is no setting ''"},
+        {"gpu = cpu", HED_EINVAL, "f.conf:1: gpu: there is no 'cpu' (there are: gpu, null)"},
+        {"gpu =", HED_EINVAL, "f.conf:1: gpu: there is no '' (there are: gpu, null)"},
+        {"gpu = gpu,null", HED_EINVAL, "f.conf:1: gpu: 'gpu,null' is not one place"},
+        {"layers = trace,quota", HED_EINVAL,
+         "f.conf:1: layers: there is no 'quota' (there are: trace, fault)"},
+        {"layers = trace,,fault", HED_EINVAL,
+         "f.conf:1: layers: there is no '' (there are: trace, fault)"},
+        {"layers = trace,", HED_EINVAL,
+         "f.conf:1: layers: there is no '' (there are: trace, fault)"},
+        {"layers = trace,trace", HED_EINVAL, "f.conf:1: layers: 'trace' stands there twice"},
+        {"GPU = null", HED_ENOTFOUND, "f.conf:1: there is no setting 'GPU'"},
+        {"trace_full = maybe", HED_EINVAL,
+         "f.conf:1: trace_full: 'maybe' is neither block nor drop"},
+        {"trace_full =", HED_EINVAL, "f.conf:1: trace_full: '' is neither block nor drop"},
+        {"export_tables=copy", HED_EINVAL,
+         "f.conf:1: export_tables: 'copy' is neither pass nor count"},
+        {"trace_buffer = big", HED_EINVAL,
+         "f.conf:1: trace_buffer: 'big' is not a size such as 64k or 1M"},
+        {"trace_buffer = -1", HED_EINVAL,
+         "f.conf:1: trace_buffer: '-1' is not a size such as 64k or 1M"},
+        {"trace_buffer = 65535", HED_ERANGE,
+         "f.conf:1: trace_buffer: 65535 is not between 65536 and 16777216"},
+        {"trace_buffer = 17M", HED_ERANGE,
+         "f.conf:1: trace_buffer: 17M is not between 65536 and 16777216"},
+        {"trace_data = 1025k", HED_ERANGE,
+         "f.conf:1: trace_data: 1025k is not between 0 and 1048576"},
+        {"trace_owner = 1k", HED_EINVAL, "f.conf:1: trace_owner: '1k' is not a number"},
+        {"trace_owner = 4294967296", HED_ERANGE,
+         "f.conf:1: trace_owner: 4294967296 is not between 0 and 2147483647"},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_int_equal(parse(rows[i].text), rows[i].err);
+        assert_string_equal(why.text, rows[i].message);
+    }
+    assert_int_equal(parse("trace_buffer = 64k\ntrace_buffer=16M\ntrace_data=1M"), 0);
+}
+
+static void
+refused_values_change_nothing(void **state)
+{
+    hed_config_init(&config);
+    assert_int_equal(hed_config_set(&config, "trace_buffer", "1k", NULL), HED_ERANGE);
+    assert_int_equal(hed_config_set(&config, "trace_full", "no", NULL), HED_EINVAL);
+    assert_int_equal(hed_config_set(&config, "nothing", "1", NULL), HED_ENOTFOUND);
+    assert_true(config.trace_buffer == 1 << 20);
+    assert_string_equal(config.trace_full, "block");
+}
+
+static void
+long_lines_and_values_are_refused(void **state)
+{
+    static char text[HED_CONFIG_TEXT_MAX + 200];
+
+    memset(text, 'x', sizeof text - 1);
+    memcpy(text, "trace=", 6);
+    text[6 + HED_CONFIG_TEXT_MAX - 1] = 0;
+    assert_int_equal(parse(text), 0);
+    assert_int_equal(strlen(config.trace), HED_CONFIG_TEXT_MAX - 1);
+    text[6 + HED_CONFIG_TEXT_MAX - 1] = 'x';
+    text[6 + HED_CONFIG_TEXT_MAX] = 0;
+    assert_int_equal(parse(text), HED_ELIMIT);
+    assert_string_equal(why.text, "f.conf:1: trace: longer than 4095 characters");
+    text[6 + HED_CONFIG_TEXT_MAX] = 'x';
+    assert_int_equal(parse(text), HED_ELIMIT);
+    assert_string_equal(why.text, "f.conf:1: the line is too long");
+}
+
+static void
+zero_bytes_are_refused(void **state)
+{
+    hed_config_init(&config);
+    assert_int_equal(hed_config_parse(&config, "gpu=null\ngpu=n\0x\n", 17, "f.conf", &why),
+                     HED_EFORMAT);
+    assert_string_equal(why.text, "f.conf:2: there is a zero byte in the line");
+}
+
+static void
+unknown_variables_are_refused(void **state)
+{
+    char longest[200] = "HEDDLE_";
+
+    assert_int_equal(load("HEDDLE_COLOUR=red", NULL, NULL), HED_ENOTFOUND);
+    assert_string_equal(why.text, "HEDDLE_COLOUR: there is no setting 'colour'");
+    assert_int_equal(load("HEDDLE_=x", NULL, NULL), HED_ENOTFOUND);
+    assert_int_equal(load("HEDDLE_TRACE_BUFFER=huge", NULL, NULL), HED_EINVAL);
+    assert_string_equal(why.text, "HEDDLE_TRACE_BUFFER: trace_buffer: 'huge' is not a size such as "
+                                  "64k or 1M");
+    memset(longest + 7, 'X', 150);
+    strncat(longest, "=1", 3);
+    assert_int_equal(load(longest, NULL, NULL), HED_ENOTFOUND);
+    assert_non_null(strstr(why.text, "there is no such setting"));
+    /* What only looks alike is none of ours. */
+    assert_int_equal(load("HEDDLEX=1", "XHEDDLE_A=1", "HEDDLE"), 0);
+    assert_int_equal(load("HEDDLE_NO_EQUALS_SIGN", "", "="), 0);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(defaults_are_as_described),
+    cmocka_unit_test(file_is_read),
+    cmocka_unit_test(environment_wins_over_file),
+    cmocka_unit_test(xdg_and_home_are_looked_at),
+    cmocka_unit_test(only_a_given_file_must_exist),
+    cmocka_unit_test(too_large_a_file_is_refused),
+    cmocka_unit_test(bad_lines_are_refused_by_number),
+    cmocka_unit_test(refused_values_change_nothing),
+    cmocka_unit_test(long_lines_and_values_are_refused),
+    cmocka_unit_test(zero_bytes_are_refused),
+    cmocka_unit_test(unknown_variables_are_refused),
+};
+
+HED_UNIT_MAIN(tests)

@@ -1,0 +1,163 @@
+/* Tests of the fault layer: which calls it fails, and which rules it refuses. */
+#include "harness/unit.h"
+
+#include <stdlib.h>
+
+#include "backends/null/null.h"
+#include "base/err.h"
+#include "core/config.h"
+#include "core/layer.h"
+#include "core/stats.h"
+#include "layers/layers.h"
+
+static struct hed_config config; /* large */
+static struct hed_why why;
+
+/* fault above null; NULL and the reason when the rules are refused. */
+static struct hed_layer *
+chain(const char *rules, int *err)
+{
+    static struct hed_layer_room bottom;
+    struct hed_layer *top = NULL;
+
+    hed_config_init(&config);
+    assert_int_equal(hed_config_set(&config, "fault", rules, NULL), 0);
+    memset(&why, 0, sizeof why);
+    hed_layer_place(&bottom, &hed_null_backend, NULL);
+    *err = hed_layer_create(&hed_fault_layer, &bottom.layer, &config, &top, &why);
+    return top;
+}
+
+static void
+discard(struct hed_layer *l)
+{
+    free(l->state); /* it has no fini: state lives as long as the process */
+    hed_layer_free(l);
+}
+
+static CUresult
+init(struct hed_layer *l)
+{
+    struct hed_cuInit a = {0};
+
+    return l->cuda->cuInit(l, &a);
+}
+
+static void
+the_nth_call_fails_and_does_not_go_down(void **state)
+{
+    int err;
+    struct hed_layer *l = chain("cuMemAlloc_v2:2:CUDA_ERROR_OUT_OF_MEMORY", &err);
+    const uint64_t before = atomic_load(&hed_stats.faults_injected);
+    CUdeviceptr p = 0;
+    struct hed_cuMemAlloc_v2 a = {&p, 16};
+
+    assert_int_equal(err, 0);
+    assert_int_equal(l->cuda->cuMemAlloc_v2(l, &a), CUDA_SUCCESS);
+    assert_true(p != 0);
+    p = 0;
+    assert_int_equal(l->cuda->cuMemAlloc_v2(l, &a), CUDA_ERROR_OUT_OF_MEMORY);
+    assert_true(p == 0);
+    assert_int_equal(l->cuda->cuMemAlloc_v2(l, &a), CUDA_SUCCESS);
+    assert_int_equal(init(l), CUDA_SUCCESS);
+    assert_true(atomic_load(&hed_stats.faults_injected) == before + 1);
+    discard(l);
+}
+
+static void
+rules_are_independent(void **state)
+{
+    int err;
+    struct hed_layer *l = chain(" cuInit:*:700 ,cuCtxSynchronize:1:719, cuCtxSynchronize:3:2,"
+                                "nvmlInit_v2:1:NVML_ERROR_DRIVER_NOT_LOADED",
+                                &err);
+    struct hed_cuCtxSynchronize sync = {0};
+    struct hed_nvmlInit_v2 nvml = {0};
+
+    assert_int_equal(err, 0);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(init(l), CUDA_ERROR_ILLEGAL_ADDRESS);
+    assert_int_equal(l->cuda->cuCtxSynchronize(l, &sync), CUDA_ERROR_LAUNCH_FAILED);
+    assert_int_equal(l->cuda->cuCtxSynchronize(l, &sync), CUDA_SUCCESS);
+    assert_int_equal(l->cuda->cuCtxSynchronize(l, &sync), CUDA_ERROR_OUT_OF_MEMORY);
+    assert_int_equal(l->nvml->nvmlInit_v2(l, &nvml), NVML_ERROR_DRIVER_NOT_LOADED);
+    assert_int_equal(l->nvml->nvmlInit_v2(l, &nvml), NVML_SUCCESS);
+    discard(l);
+}
+
+static void
+no_rules_fail_nothing(void **state)
+{
+    int err;
+    struct hed_layer *l = chain("", &err);
+
+    assert_int_equal(err, 0);
+    assert_int_equal(init(l), CUDA_SUCCESS);
+    discard(l);
+}
+
+static void
+bad_rules_are_refused(void **state)
+{
+    static const struct {
+        const char *rules;
+        int err;
+        const char *message;
+    } rows[] = {
+        {"cuInit", HED_EFORMAT, "fault: expected NAME:N:ERROR, found 'cuInit'"},
+        {"cuInit:1", HED_EFORMAT, "fault: expected NAME:N:ERROR, found 'cuInit'"},
+        {"cuInit:1:2,", HED_EFORMAT, "fault: expected NAME:N:ERROR, found ''"},
+        {",cuInit:1:2", HED_EFORMAT, "fault: expected NAME:N:ERROR, found ''"},
+        {"cuNothing:1:2", HED_ENOTFOUND, "fault: there is no call 'cuNothing'"},
+        {":1:2", HED_ENOTFOUND, "fault: there is no call ''"},
+        {"nvmlNothing:1:2", HED_ENOTFOUND, "fault: there is no call 'nvmlNothing'"},
+        {"cuInit:0:2", HED_EINVAL, "fault: '0' is neither * nor a count from 1"},
+        {"cuInit::2", HED_EINVAL, "fault: '' is neither * nor a count from 1"},
+        {"cuInit:-1:2", HED_EINVAL, "fault: '-1' is neither * nor a count from 1"},
+        {"cuInit:1:0", HED_EINVAL, "fault: '0' is no error"},
+        {"cuInit:1:CUDA_SUCCESS", HED_EINVAL, "fault: 'CUDA_SUCCESS' is no error"},
+        {"cuInit:1:12345", HED_EINVAL, "fault: '12345' is no error"},
+        {"cuInit:1:", HED_EINVAL, "fault: '' is no error"},
+        {"cuInit:1:2:3", HED_EINVAL, "fault: '2:3' is no error"},
+        {"nvmlInit_v2:1:CUDA_ERROR_UNKNOWN", HED_EINVAL, "fault: 'CUDA_ERROR_UNKNOWN' is no error"},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int err;
+
+        assert_null(chain(rows[i].rules, &err));
+        assert_int_equal(err, rows[i].err);
+        assert_string_equal(why.text, rows[i].message);
+    }
+}
+
+static void
+there_is_a_limit_of_rules(void **state)
+{
+    char rules[HED_CONFIG_TEXT_MAX] = "cuInit:1:2";
+    int err;
+
+    for (int i = 1; i < 64; i++)
+        strncat(rules, ",cuInit:1:2", sizeof rules - strlen(rules) - 1);
+
+    struct hed_layer *l = chain(rules, &err);
+
+    assert_int_equal(err, 0);
+    assert_int_equal(init(l), CUDA_ERROR_OUT_OF_MEMORY);
+    assert_int_equal(init(l), CUDA_SUCCESS);
+    discard(l);
+    strncat(rules, ",cuInit:1:2", sizeof rules - strlen(rules) - 1);
+    assert_null(chain(rules, &err));
+    assert_int_equal(err, HED_ELIMIT);
+    assert_string_equal(why.text, "fault: more than 64 rules");
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(the_nth_call_fails_and_does_not_go_down),
+    cmocka_unit_test(rules_are_independent),
+    cmocka_unit_test(no_rules_fail_nothing),
+    cmocka_unit_test(bad_rules_are_refused),
+    cmocka_unit_test(there_is_a_limit_of_rules),
+};
+
+HED_UNIT_MAIN(tests)
