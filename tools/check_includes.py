@@ -34,7 +34,7 @@ TABLE = {
     "cudart": "base gen",
     "server": "core wire base dash",
     "dash": "base core",
-    "cli": "base core gen locate wire trace",
+    "cli": "base core fatbin gen locate wire trace",
 }
 
 # The only file outside of the rooms; it may include everything.
@@ -47,7 +47,7 @@ PUBLIC = "heddle.h"
 SYSTEM = {
     "llvm-c/*": "src/ptx/lower*.[ch] src/ptx/jit.c",
     "openssl/*": "src/wire/tls.c",
-    # heddle builds without a CUDA toolkit: src/abi has the types.
+    # heddle builds without a CUDA toolkit: the generated headers have the types.
     "cuda.h": "",
     "cuda_runtime*.h": "",
     "nvml.h": "",

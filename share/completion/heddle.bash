@@ -80,7 +80,7 @@ _heddle_run() {
 
 _heddle() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
-    local commands="run trace devices doctor version help"
+    local commands="run trace fatbin devices doctor version help"
     COMPREPLY=()
     if [[ $cur == = ]]; then
         cur=
@@ -98,6 +98,7 @@ _heddle() {
     version) _heddle_words "--help" "$cur" ;;
     help) _heddle_words "$commands settings" "$cur" ;;
     trace) _heddle_trace "$cur" "$prev" ;;
+    fatbin) _heddle_fatbin "$cur" "$prev" ;;
     esac
 }
 
@@ -118,6 +119,31 @@ _heddle_trace() {
             ;;
         summary) options+=" --sort --by --json" ;;
         export) options+=" --chrome --output" ;;
+        esac
+        if [[ $cur == -* ]]; then
+            _heddle_words "$options" "$cur"
+        else
+            _heddle_files "$cur"
+        fi
+        ;;
+    esac
+}
+
+_heddle_fatbin() {
+    local cur=$1 prev=$2 options="--sections --json --help"
+    if ((COMP_CWORD == 2)); then
+        _heddle_words "list extract info --help" "$cur"
+        return
+    fi
+    case $prev in
+    --kind) _heddle_words "ptx cubin lto" "$cur" ;;
+    --arch) _heddle_words "sm_75 sm_80 sm_86 sm_89 sm_90 sm_90a sm_100 sm_120" "$cur" ;;
+    --entry) COMPREPLY=() ;;
+    *)
+        case ${COMP_WORDS[2]} in
+        list) options+=" --kind --arch --entry --kernels" ;;
+        extract) options+=" --kind --arch --entry --output" ;;
+        info) options+=" --kernels" ;;
         esac
         if [[ $cur == -* ]]; then
             _heddle_words "$options" "$cur"

@@ -1,0 +1,71 @@
+/* heddle fatbin: what its subcommands share. A file's images are numbered from 1, in the order in
+ * which they lie there, whatever is selected.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "fatbin/arch.h"
+#include "fatbin/fatbin.h"
+#include "fatbin/find.h"
+
+struct hed_arena;
+struct hed_buf;
+struct hed_cli_opts;
+struct hed_cubin_kernel;
+
+int hed_cli_fatbin(int argc, char **argv);
+int hed_cli_fatbin_list(int argc, char **argv);
+int hed_cli_fatbin_extract(int argc, char **argv);
+int hed_cli_fatbin_info(int argc, char **argv);
+
+#define HED_CLI_IMAGE_MAX ((size_t)4 << 30) /* bytes of one image, unpacked */
+
+/* One image of a file. A cubin or PTX file is one image, as if it were alone in a fat binary. */
+struct hed_cli_image {
+    const char *path;
+    const struct hed_found *found;
+    struct hed_fatbin_entry entry;
+    uint64_t number; /* from 1, in the file */
+    uint64_t fatbin; /* number of the fat binary; 0 outside of one */
+};
+
+struct hed_cli_select {
+    uint16_t kind; /* 0 for all */
+    struct hed_arch arch;
+    const char *arch_prefix; /* "sm_", "compute_", "lto_", ""; NULL for all architectures */
+    uint64_t number;         /* 0 for all */
+    unsigned find;           /* enum hed_find_flag */
+};
+
+/* What a visit of a file came to. */
+struct hed_cli_visit {
+    int code;               /* HED_EXIT_...; what is wrong was said */
+    uint64_t images;        /* all there are, selected or not */
+    uint64_t selected;      /* those fn was called with */
+    uint64_t fatbins;       /* fat binaries */
+    uint64_t wrappers[3];   /* as in struct hed_find */
+    struct hed_bytes bytes; /* of the file; valid in fn only, its size afterwards as well */
+};
+
+/* Calls fn with every selected image of the file; a false result ends the visit as failed. */
+typedef bool (*hed_cli_image_fn)(void *arg, const struct hed_cli_image *image);
+struct hed_cli_visit hed_cli_fatbin_visit(const char *path, const struct hed_cli_select *select,
+                                          hed_cli_image_fn fn, void *arg);
+
+/* Values of options; they say what is wrong and return false. */
+bool hed_cli_fatbin_kind(const struct hed_cli_opts *o, struct hed_cli_select *select);
+bool hed_cli_fatbin_arch(const struct hed_cli_opts *o, struct hed_cli_select *select);
+bool hed_cli_fatbin_number(const struct hed_cli_opts *o, struct hed_cli_select *select);
+
+/* "ptx", "cubin", "lto" or "kind 64", into out[16], which is returned. */
+const char *hed_cli_fatbin_kind_text(uint16_t kind, char *out);
+
+/* Text of a file for a terminal: nothing in it moves the cursor. */
+void hed_cli_fatbin_print(FILE *out, struct hed_bytes text);
+
+/* "key":"value" */
+void hed_cli_fatbin_json(struct hed_buf *b, const char *key, struct hed_bytes value);
+void hed_cli_fatbin_json_text(struct hed_buf *b, const char *key, const char *value);

@@ -1,0 +1,125 @@
+/* Images by pointer. See image.h. */
+#include "fatbin/image.h"
+
+#include <elf.h>
+
+#include "base/err.h"
+#include "fatbin/fatbin.h"
+#include "fatbin/object.h"
+#include "fatbin/ptx_text.h"
+
+/* What somebody passes as an image that is longer is no image. */
+#define EXTENT_MAX (UINT64_C(1) << 40)
+
+/* As in section .nvFatBinSegment. */
+struct wrapper {
+    uint32_t magic;
+    uint32_t version;
+    const void *data;
+    const void *const *parts; /* version 2 only */
+};
+
+_Static_assert(sizeof(struct wrapper) == HED_FATBIN_WRAPPER_SIZE, "the wrapper's layout is fixed");
+
+static int
+at_fatbin(const void *p, struct hed_image *out, struct hed_why *why)
+{
+    const struct hed_bytes header = {p, HED_FATBIN_HEADER_SIZE};
+    struct hed_fatbin_walk w;
+    uint64_t size;
+
+    if (!hed_fatbin_begins(header, &size))
+        return hed_fatbin_walk(header, &w, why) < 0 ? HED_EFORMAT : HED_EVERSION;
+    if (size > EXTENT_MAX) {
+        hed_why_set(why, "the fat binary's header makes no sense");
+        return HED_EFORMAT;
+    }
+    *out = (struct hed_image){HED_IMAGE_FATBIN, {p, (size_t)size}, NULL};
+    return 0;
+}
+
+static int
+at_wrapper(const void *p, struct hed_image *out, struct hed_why *why)
+{
+    struct wrapper w;
+
+    memcpy(&w, p, sizeof w);
+    if (!w.data || hed_load_u32(w.data) != HED_FATBIN_MAGIC) {
+        hed_why_set(why, "the fat binary's wrapper (version %u) leads nowhere", w.version);
+        return HED_EFORMAT;
+    }
+
+    const int err = at_fatbin(w.data, out, why);
+
+    if (err == 0 && w.version == 2)
+        out->parts = w.parts;
+    return err;
+}
+
+static int
+at_elf(const void *p, struct hed_image *out, struct hed_why *why)
+{
+    struct hed_object o;
+    Elf64_Ehdr head;
+
+    memcpy(&head, p, sizeof head);
+
+    /* ptxas and nvlink put segment headers last, and section headers right before them. */
+    const uint64_t sections = head.e_shoff + (uint64_t)head.e_shnum * head.e_shentsize;
+    const uint64_t segments = head.e_phoff + (uint64_t)head.e_phnum * head.e_phentsize;
+    const uint64_t end = sections > segments ? sections : segments;
+
+    if (head.e_machine != HED_OBJECT_CUDA || end > EXTENT_MAX || end < sizeof head) {
+        hed_why_set(why, "an ELF file, but not a cubin");
+        return HED_EFORMAT;
+    }
+
+    /* What lies behind the headers is known once they can be read. */
+    struct hed_bytes b = {p, (size_t)end};
+
+    for (uint32_t i = 0; i < head.e_shnum && head.e_shentsize == sizeof(Elf64_Shdr); i++) {
+        Elf64_Shdr s;
+
+        memcpy(&s, b.data + head.e_shoff + i * sizeof s, sizeof s);
+        if (s.sh_type != SHT_NOBITS && s.sh_size < EXTENT_MAX && s.sh_offset < EXTENT_MAX &&
+            s.sh_offset + s.sh_size > b.size)
+            b.size = (size_t)(s.sh_offset + s.sh_size);
+    }
+
+    const int err = hed_object_read(b, &o, why);
+
+    if (err == 0)
+        *out = (struct hed_image){HED_IMAGE_CUBIN, b, NULL};
+    return err;
+}
+
+int
+hed_image_at(const void *p, struct hed_image *out, struct hed_why *why)
+{
+    struct hed_ptx_head head;
+
+    if (!p) {
+        hed_why_set(why, "no image");
+        return HED_EINVAL;
+    }
+    /* No magic has a NUL in it; text may end before four bytes. */
+    if (strnlen(p, 4) == 4) {
+        const uint32_t magic = hed_load_u32(p);
+
+        if (magic == HED_FATBIN_WRAPPER_MAGIC)
+            return at_wrapper(p, out, why);
+        if (magic == HED_FATBIN_MAGIC)
+            return at_fatbin(p, out, why);
+        if (memcmp(p, ELFMAG, SELFMAG) == 0)
+            return at_elf(p, out, why);
+    }
+
+    const struct hed_bytes text = {p, strlen(p)};
+
+    if (!hed_ptx_begins(text, &head)) {
+        hed_why_set(why, "neither a fat binary nor a cubin nor PTX");
+        return HED_EFORMAT;
+    }
+    *out = (struct hed_image){HED_IMAGE_PTX, text, NULL};
+    return 0;
+}

@@ -1,0 +1,23 @@
+/* An image in memory as CUDA's module functions get it: a pointer and no length. What is there says
+ * how long it is, and is believed, because CUDA believes it: only for what the program itself
+ * passes to cuModuleLoadData and its like, never for bytes from elsewhere.
+ */
+#pragma once
+
+#include "fatbin/bytes.h"
+
+struct hed_why;
+
+enum hed_image_kind { HED_IMAGE_FATBIN, HED_IMAGE_CUBIN, HED_IMAGE_PTX };
+
+struct hed_image {
+    enum hed_image_kind kind;
+    struct hed_bytes bytes; /* PTX without its NUL */
+    /* Of a linked program (-rdc=true): the fat binaries it was linked of, ending with NULL. They
+     * have the PTX that the linked one has not. NULL if there are none. */
+    const void *const *parts;
+};
+
+/* By the first bytes: a fat binary's wrapper, a fat binary, a cubin, PTX text. HED_EINVAL for NULL,
+ * HED_EFORMAT for what is none of these. */
+int hed_image_at(const void *p, struct hed_image *out, struct hed_why *why);

@@ -1,0 +1,61 @@
+/* The sections and symbols of a 64-bit little-endian ELF file, as far as this room needs them: host
+ * programs with fat binaries in them, and cubins. Not the room locate's reader, which looks at
+ * what the loader looks at. Every offset is checked; nothing is copied.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fatbin/bytes.h"
+
+struct hed_why;
+
+#define HED_OBJECT_CUDA 190 /* e_machine of a cubin */
+
+struct hed_object {
+    struct hed_bytes bytes;
+    uint16_t type;    /* ET_... */
+    uint16_t machine; /* EM_... */
+    uint32_t flags;   /* e_flags */
+    uint8_t osabi;
+    uint64_t headers; /* offset of the section headers */
+    uint32_t count;   /* of sections, all of whose headers are there */
+    struct hed_bytes names;
+};
+
+struct hed_section {
+    struct hed_bytes name;
+    uint32_t type;          /* SHT_... */
+    uint32_t link;          /* sh_link */
+    uint32_t info;          /* sh_info */
+    uint64_t size;          /* also of a section without bytes in the file */
+    uint64_t start;         /* offset in the file */
+    struct hed_bytes bytes; /* empty for a section without bytes in the file */
+};
+
+struct hed_symbol {
+    struct hed_bytes name;
+    uint8_t info; /* st_info */
+    uint8_t other;
+    uint16_t section;
+    uint64_t value;
+    uint64_t size;
+};
+
+bool hed_object_begins(struct hed_bytes b);
+
+/* HED_EFORMAT, HED_ETRUNC, or HED_ENOTSUP for 32-bit and big-endian files. */
+int hed_object_read(struct hed_bytes b, struct hed_object *out, struct hed_why *why);
+
+/* False if there is no such section, or its bytes are not all in the file. */
+bool hed_object_section(const struct hed_object *o, uint32_t i, struct hed_section *out);
+
+/* The symbols in a table of them; symbol 0 is none. */
+uint32_t hed_object_symbols(const struct hed_section *table);
+bool hed_object_symbol(const struct hed_section *table, const struct hed_section *strings,
+                       uint32_t i, struct hed_symbol *out);
+
+/* Is the section's name that, or does it begin with that? */
+bool hed_section_is(const struct hed_section *s, const char *name);
+bool hed_section_begins(const struct hed_section *s, const char *prefix);
