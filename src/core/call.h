@@ -43,10 +43,12 @@ hed_call_stream(const struct hed_call_info *info, const void *args, uint64_t *st
     if (info->stream < 0)
         return false;
     if (info->stream_in >= 0) {
-        memcpy(&at, at, sizeof at);
-        if (!at)
+        const void *behind;
+
+        memcpy(&behind, at, sizeof behind);
+        if (!behind)
             return false;
-        at += info->stream_in;
+        at = (const char *)behind + info->stream_in;
     }
     memcpy(stream, at, sizeof *stream);
     return true;

@@ -3,6 +3,8 @@
  */
 #include "conf_trace.h"
 
+#include "harness/settle.h"
+
 /* The result of f in a child. */
 static int
 in_child(int (*f)(void))
@@ -86,6 +88,7 @@ main(void)
     setenv("HEDDLE_TRACE", conf_path(path, sizeof path, "t.hed"), 1);
     CHECK_IS(in_child(use), 0); /* nothing was called here yet */
     CHECK_IS(CU(cuDriverGetVersion)(&version), CUDA_SUCCESS);
+    settle();
     CHECK_IS(in_child(use), 0); /* there is a chain, but it is not initialised */
     CHECK_IS(CU(cuInit)(0), CUDA_SUCCESS);
     CHECK_IS(in_child(is_refused), 0);

@@ -14,7 +14,12 @@ heddle_unit_test(layer_fault SOURCES layer_fault.c ${registry} LIBS ${everything
 heddle_unit_test(gpu_find SOURCES gpu_find.c LIBS heddle_locate)
 
 heddle_unit_test(trace_ring SOURCES trace_ring.c LIBS heddle_trace)
-heddle_unit_test(trace_write SOURCES trace_write.c LIBS heddle_trace)
+set(env)
+if("thread" IN_LIST HEDDLE_SANITIZE)
+    # A child starts a writer of its own.
+    set(env ENV TSAN_OPTIONS=halt_on_error=1:die_after_fork=0)
+endif()
+heddle_unit_test(trace_write SOURCES trace_write.c LIBS heddle_trace ${env})
 
 # What fills the arguments of every call is made out of the spec.
 set(fillers)
@@ -37,4 +42,6 @@ if(HEDDLE_CMOCKA)
     heddle_unit_test(wire_calls SOURCES wire_calls.c LIBS heddle_put heddle_get)
     heddle_unit_test(wire_roundtrip SOURCES wire_roundtrip.c
         LIBS unit_fill heddle_put heddle_get heddle_core)
+    heddle_unit_test(wire_schema SOURCES wire_schema.c
+        LIBS unit_fill heddle_put heddle_trace heddle_names heddle_core)
 endif()

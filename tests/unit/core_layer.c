@@ -238,6 +238,27 @@ every_call_is_described(void **state)
     assert_string_equal(hed_cuda_info[HED_cuMemcpyHtoD_v2].suffix, "_ptds");
 }
 
+static void
+streams_are_found_where_they_hide(void **state)
+{
+    CUstream stream = (CUstream)(uintptr_t)0x77;
+    const CUlaunchConfig config = {.hStream = stream};
+    const struct hed_cuLaunchKernel plain = {.hStream = stream};
+    struct hed_cuLaunchKernelEx hidden = {.config = &config};
+    const struct hed_cuMemAlloc_v2 none = {0};
+    uint64_t found = 1;
+
+    assert_true(hed_call_stream(&hed_cuda_info[HED_cuLaunchKernel], &plain, &found));
+    assert_true(found == 0x77);
+    found = 1;
+    assert_true(hed_call_stream(&hed_cuda_info[HED_cuLaunchKernelEx], &hidden, &found));
+    assert_true(found == 0x77);
+    hidden.config = NULL;
+    assert_false(hed_call_stream(&hed_cuda_info[HED_cuLaunchKernelEx], &hidden, &found));
+    assert_false(hed_call_stream(&hed_cuda_info[HED_cuMemAlloc_v2], &none, &found));
+    assert_true(found == 0x77);
+}
+
 /* ---- life ------------------------------------------------------------------------------------ */
 
 static int inits;
@@ -338,6 +359,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(own_comes_before_any_before_rest_before_next),
     cmocka_unit_test(generated_tables_are_complete),
     cmocka_unit_test(every_call_is_described),
+    cmocka_unit_test(streams_are_found_where_they_hide),
     cmocka_unit_test(create_and_free_run_init_and_fini),
     cmocka_unit_test(a_dead_layer_answers_every_call_alike),
     cmocka_unit_test(settings_know_the_registry),

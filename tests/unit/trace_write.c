@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "harness/settle.h"
 #include "trace/format.h"
 #include "trace/read.h"
 #include "trace/write.h"
@@ -135,7 +136,7 @@ finish(struct hed_trace_writer *w)
 static void
 the_head_describes_the_process(void **state)
 {
-    struct hed_trace_writer *w = open_writer("t.hed", false, 65536);
+    struct hed_trace_writer *w = open_writer("the_head_describes_the_process.hed", false, 65536);
 
     assert_string_equal(hed_trace_writer_path(w), path);
     assert_true(put(w, 0, 0, 10));
@@ -163,7 +164,7 @@ existing_files_are_never_overwritten(void **state)
     char expected[1100];
 
     for (int i = 0; i < 4; i++) {
-        w[i] = open_writer("t.hed", false, 65536);
+        w[i] = open_writer("existing_files_are_never_overwritten.hed", false, 65536);
         if (i == 0)
             snprintf(expected, sizeof expected, "%s", path);
         else if (i == 1)
@@ -232,9 +233,9 @@ only_the_owner_gets_the_plain_name(void **state)
     struct hed_trace_options o = {.path = path, .owner = 1, .ring_size = 65536, .schemas = schemas};
     struct hed_trace_writer *w;
 
-    snprintf(path, sizeof path, "%s/t", getenv("HED_SCRATCH"));
+    snprintf(path, sizeof path, "%s/owner", getenv("HED_SCRATCH"));
     assert_int_equal(hed_trace_writer_open(&o, &w, NULL), 0);
-    assert_non_null(strstr(hed_trace_writer_path(w), "/t."));
+    assert_non_null(strstr(hed_trace_writer_path(w), "/owner."));
     hed_trace_writer_free(w);
     o.owner = (uint64_t)getpid();
     assert_int_equal(hed_trace_writer_open(&o, &w, NULL), 0);
@@ -301,7 +302,7 @@ run_workers(struct hed_trace_writer *w, uint32_t workers, uint32_t count)
 static void
 block_mode_loses_nothing(void **state)
 {
-    struct hed_trace_writer *w = open_writer("t.hed", false, 65536);
+    struct hed_trace_writer *w = open_writer("block_mode_loses_nothing.hed", false, 65536);
 
     assert_true(run_workers(w, 8, 20000) == 8 * 20000);
 
@@ -317,7 +318,7 @@ block_mode_loses_nothing(void **state)
 static void
 drop_mode_counts_what_it_drops(void **state)
 {
-    struct hed_trace_writer *w = open_writer("t.hed", true, 65536);
+    struct hed_trace_writer *w = open_writer("drop_mode_counts_what_it_drops.hed", true, 65536);
     const uint64_t kept = run_workers(w, 8, 20000);
     uint64_t records;
     uint64_t dropped;
@@ -336,7 +337,7 @@ drop_mode_counts_what_it_drops(void **state)
 static void
 threads_that_end_leave_everything(void **state)
 {
-    struct hed_trace_writer *w = open_writer("t.hed", false, 65536);
+    struct hed_trace_writer *w = open_writer("threads_that_end_leave_everything.hed", false, 65536);
 
     for (int round = 0; round < 50; round++)
         assert_true(run_workers(w, 4, 3) == 12);
@@ -380,7 +381,7 @@ static void
 threads_without_a_ring_are_counted(void **state)
 {
     enum { EXTRA = 4, COUNT = HED_TRACE_RINGS_MAX + EXTRA };
-    struct crowd c = {.w = open_writer("t.hed", false, 65536)};
+    struct crowd c = {.w = open_writer("threads_without_a_ring_are_counted.hed", false, 65536)};
     pthread_t *threads = calloc(COUNT, sizeof *threads);
     pthread_attr_t attr;
     int made = 0;
@@ -415,7 +416,7 @@ threads_without_a_ring_are_counted(void **state)
 static void
 late_records_are_written_at_once(void **state)
 {
-    struct hed_trace_writer *w = open_writer("t.hed", false, 65536);
+    struct hed_trace_writer *w = open_writer("late_records_are_written_at_once.hed", false, 65536);
 
     assert_true(put(w, 0, 0, 1));
     hed_trace_writer_close(w);
@@ -447,7 +448,7 @@ keep_putting(void *p)
 static void
 closing_under_load_loses_nothing(void **state)
 {
-    struct hed_trace_writer *w = open_writer("t.hed", false, 65536);
+    struct hed_trace_writer *w = open_writer("closing_under_load_loses_nothing.hed", false, 65536);
     struct worker all[4];
     uint64_t kept = 0;
 
@@ -471,10 +472,13 @@ closing_under_load_loses_nothing(void **state)
 static void
 a_forked_child_leaves_the_file_alone(void **state)
 {
-    struct hed_trace_writer *w = open_writer("t.hed", false, 65536);
+    struct hed_trace_writer *w =
+        open_writer("a_forked_child_leaves_the_file_alone.hed", false, 65536);
     int status;
 
     assert_true(put(w, 0, 0, 0));
+
+    settle();
 
     const pid_t child = fork();
 
@@ -482,7 +486,8 @@ a_forked_child_leaves_the_file_alone(void **state)
         hed_trace_writer_forked(w);
 
         /* A writer of its own, under the same path. */
-        struct hed_trace_writer *own = open_writer("t.hed", false, 65536);
+        struct hed_trace_writer *own =
+            open_writer("a_forked_child_leaves_the_file_alone.hed", false, 65536);
 
         for (uint32_t i = 0; i < 100; i++)
             put(own, 1, i, 50);
@@ -503,13 +508,18 @@ a_forked_child_leaves_the_file_alone(void **state)
 static void
 a_full_disk_is_survived_and_counted(void **state)
 {
-    const struct rlimit limit = {200 << 10, 200 << 10};
-    struct hed_trace_writer *w = open_writer("t.hed", false, 65536);
+    struct rlimit limit;
+    struct hed_trace_writer *w =
+        open_writer("a_full_disk_is_survived_and_counted.hed", false, 65536);
     uint64_t records;
     uint64_t dropped;
 
     signal(SIGXFSZ, SIG_IGN);
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+
+    const struct rlimit small = {200 << 10, limit.rlim_max};
+
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
     for (uint32_t i = 0; i < 20000; i++)
         (void)put(w, 0, i, 60);
     hed_trace_writer_close(w);
@@ -531,6 +541,7 @@ a_full_disk_is_survived_and_counted(void **state)
     hed_trace_writer_count(w, &records, &dropped);
     assert_true(records == before && dropped > 0);
     hed_trace_writer_free(w);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
 /* ---- cut ------------------------------------------------------------------------------------- */
@@ -539,7 +550,7 @@ static void
 long_bodies_are_cut_and_marked(void **state)
 {
     static const uint8_t bytes[HED_TRACE_BODY_MAX + 4096];
-    struct hed_trace_writer *w = open_writer("t.hed", false, 65536);
+    struct hed_trace_writer *w = open_writer("long_bodies_are_cut_and_marked.hed", false, 65536);
     struct hed_trace_cursor c;
     struct hed_trace_record r;
 

@@ -1,0 +1,54 @@
+/* For tests that fork: under a sanitizer, a fork while another thread is being started leaves the
+ * sanitizer's own locks held in the child for ever. Such tests first wait until heddle's thread
+ * runs. Elsewhere there is nothing to wait for, and the fork comes at any moment, as it should.
+ */
+#pragma once
+
+#include <dirent.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define HED_TEST_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define HED_TEST_SANITIZED 1
+#endif
+#endif
+#ifndef HED_TEST_SANITIZED
+#define HED_TEST_SANITIZED 0
+#endif
+
+/* Is there a thread of this name? */
+static inline bool
+settle_has_thread(const char *name)
+{
+    DIR *d = opendir("/proc/self/task");
+    bool found = false;
+
+    for (const struct dirent *e; d && !found && (e = readdir(d)) != NULL;) {
+        char path[300];
+        char comm[32] = "";
+        FILE *f;
+
+        snprintf(path, sizeof path, "/proc/self/task/%s/comm", e->d_name);
+        f = fopen(path, "r");
+        if (!f)
+            continue;
+        found = fgets(comm, sizeof comm, f) && strncmp(comm, name, strlen(name)) == 0;
+        fclose(f);
+    }
+    if (d)
+        closedir(d);
+    return found;
+}
+
+/* Waits for the trace's writer; it has one. */
+static inline void
+settle(void)
+{
+    while (HED_TEST_SANITIZED && !settle_has_thread("heddle-trace"))
+        sched_yield();
+}
