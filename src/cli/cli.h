@@ -24,11 +24,17 @@ int hed_cli_devices(int argc, char **argv);
 int hed_cli_doctor(int argc, char **argv);
 int hed_cli_version(int argc, char **argv);
 
-/* One line on standard error, with "heddle: " in front. */
+/* One line on standard error, with "heddle: " in front. What a file's name or a value may hold, it
+ * must not be able to forge a line or reach the terminal: control characters become "?".
+ */
 void hed_cli_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* Text without its control characters, and without a newline. */
+void hed_cli_put(FILE *out, const char *text);
+
 /* Text folded at 79 columns, with a newline at its end. The caller is at column `at`, where the
- * other lines begin, too; a word that is longer than a line is not cut.
+ * other lines begin, too; a word that is longer than a line is not cut. Control
+ * characters become "?" here, too.
  */
 void hed_cli_fold(FILE *out, const char *text, size_t at);
 
@@ -73,10 +79,17 @@ bool hed_cli_opts_no_operands(const struct hed_cli_opts *o);
 /* ---- settings.c ------------------------------------------------------------------------------ */
 
 struct hed_config;
+struct hed_env;
 struct hed_why;
 
-/* hed_config_load, and a look at the values that it takes as plain text. */
-int hed_cli_settings(struct hed_config *c, char *const *env, struct hed_why *why);
+/* hed_config_load, and a look at the values that it takes as plain text. Paths are full ones
+ * afterwards, in the settings and in the environment: the program may change its folder before
+ * heddle looks at them, and the library takes no others.
+ */
+int hed_cli_settings(struct hed_config *c, struct hed_env *env, struct hed_why *why);
+
+/* The full path of what a path means here. */
+int hed_cli_absolute(const char *path, char *out, size_t size, struct hed_why *why);
 
 /* ---- version.c: this build ------------------------------------------------------------------- */
 

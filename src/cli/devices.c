@@ -11,6 +11,7 @@
 #include "cli/place.h"
 #include "cli/probe.h"
 #include "core/config.h"
+#include "locate/driver.h"
 
 #define OUTPUT_MAX (4u * 1024 * 1024)
 
@@ -95,14 +96,25 @@ add_devices(struct hed_buf *b, const struct hed_probe *p)
     }
 }
 
+/* What went wrong. `missing` says that there is no driver, and is "" where there is one: then it is
+ * the reason, whatever the result that programs get for it means elsewhere.
+ */
+static const char *
+explain(const struct hed_probe *p, const char *missing, char *text, size_t size)
+{
+    const char *hint;
+
+    hed_probe_explain(p, text, size, &hint);
+    return missing[0] ? missing : hint;
+}
+
 static void
-add_error(struct hed_buf *b, const struct hed_probe *p)
+add_error(struct hed_buf *b, const struct hed_probe *p, const char *missing)
 {
     const char *name = p->result ? hed_probe_result_name(p) : NULL;
-    const char *hint;
     char text[640];
+    const char *hint = explain(p, missing, text, sizeof text);
 
-    hed_probe_explain(p, text, sizeof text, &hint);
     hed_buf_addf(b, ",\"error\":{");
     add_text(b, "step", p->step);
     hed_buf_addf(b, ",\"result\":%d,", p->result);
@@ -115,7 +127,7 @@ add_error(struct hed_buf *b, const struct hed_probe *p)
 }
 
 static int
-print_json(const struct hed_probe *p, const char *gpu)
+print_json(const struct hed_probe *p, const char *gpu, const char *missing)
 {
     struct hed_buf b;
 
@@ -127,7 +139,7 @@ print_json(const struct hed_probe *p, const char *gpu)
         add_devices(&b, p);
     hed_buf_addf(&b, "]");
     if (!hed_probe_ok(p))
-        add_error(&b, p);
+        add_error(&b, p, missing);
     hed_buf_addf(&b, "}");
     puts(hed_buf_cstr(&b));
     hed_buf_fini(&b);
@@ -135,12 +147,11 @@ print_json(const struct hed_probe *p, const char *gpu)
 }
 
 static int
-print_failure(const struct hed_probe *p)
+print_failure(const struct hed_probe *p, const char *missing)
 {
-    const char *hint;
     char text[640];
+    const char *hint = explain(p, missing, text, sizeof text);
 
-    hed_probe_explain(p, text, sizeof text, &hint);
     hed_cli_say("%s", text);
     if (hint[0])
         hed_cli_fold(stderr, hint, 0);
@@ -149,10 +160,10 @@ print_failure(const struct hed_probe *p)
 }
 
 static int
-list(const char *gpu, char *const *env, bool json)
+list(const char *gpu, char *const *env, bool json, const char *missing)
 {
     struct hed_place place;
-    struct hed_why why;
+    struct hed_why why = {""};
 
     if (hed_place_find(&place, &why) != 0) {
         hed_cli_say("%s", why.text);
@@ -168,13 +179,23 @@ list(const char *gpu, char *const *env, bool json)
     }
     hed_probe_cuda(p);
     if (json)
-        code = print_json(p, gpu);
+        code = print_json(p, gpu, missing);
     else if (hed_probe_ok(p))
         print_text(p, gpu);
     else
-        code = print_failure(p);
+        code = print_failure(p, missing);
     hed_probe_free(p);
     return code;
+}
+
+/* Says in *missing if there is no NVIDIA driver where one is needed. */
+static void
+find_driver(const struct hed_config *c, struct hed_why *missing)
+{
+    char path[PATH_MAX];
+
+    if (strcmp(c->gpu, "gpu") == 0)
+        hed_locate_find("libcuda.so.1", c->driver, path, sizeof path, missing);
 }
 
 int
@@ -183,7 +204,8 @@ hed_cli_devices(int argc, char **argv)
     struct hed_cli_opts o = hed_cli_opts_over(options, argc, argv);
     struct hed_config config;
     struct hed_env env;
-    struct hed_why why;
+    struct hed_why why = {""};
+    struct hed_why missing = {""};
     bool json = false;
     int code = HED_EXIT_USAGE;
     int option;
@@ -204,16 +226,15 @@ hed_cli_devices(int argc, char **argv)
         goto out;
     /* Looking at devices must not write over the trace of a program. */
     hed_env_set_setting(&env, "trace", "");
-    if (env.failed)
-        hed_why_set(&why, "%s", hed_err_text(HED_ENOMEM));
-    if (env.failed || hed_cli_settings(&config, env.vars, &why) != 0) {
+    if (hed_cli_settings(&config, &env, &why) != 0) {
         hed_cli_say("%s", why.text);
         goto out;
     }
-    /* The library knows best why it cannot go on. */
-    if (config.log[0] == '\0' && !hed_env_get(&env, "HEDDLE_LOG"))
+    find_driver(&config, &missing);
+    /* The library knows best why it cannot go on, unless we know it, too. */
+    if (!missing.text[0] && config.log[0] == '\0' && !hed_env_get(&env, "HEDDLE_LOG"))
         hed_env_set_setting(&env, "log", "warn");
-    code = list(config.gpu, env.vars, json);
+    code = list(config.gpu, env.vars, json, missing.text);
 out:
     hed_env_fini(&env);
     return code;

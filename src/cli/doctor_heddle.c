@@ -55,7 +55,7 @@ static void
 check_libraries(struct hed_doctor *d)
 {
     struct hed_place place;
-    struct hed_why why;
+    struct hed_why why = {""};
 
     if (hed_place_find(&place, &why) != 0) {
         hed_doctor_say(d, HED_FINDING_FAIL, "libraries", "%s", why.text);
@@ -77,10 +77,16 @@ check_libraries(struct hed_doctor *d)
 static void
 check_settings(struct hed_doctor *d)
 {
-    struct hed_why why;
+    struct hed_why why = {""};
+    struct hed_env env;
     struct hed_buf names;
 
-    if (hed_cli_settings(&d->config, environ, &why) != 0) {
+    hed_env_init(&env, environ);
+
+    const int err = hed_cli_settings(&d->config, &env, &why);
+
+    hed_env_fini(&env);
+    if (err) {
         hed_doctor_say(d, HED_FINDING_FAIL, "settings", "%s", why.text);
         hed_doctor_hint(d, "`heddle help settings` lists what there is.");
         hed_config_init(&d->config);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/fatbin.h"
 #include "core/config.h"
 
 static int help(int argc, char **argv);
@@ -14,8 +15,9 @@ static const struct command {
     const char *summary;
 } commands[] = {
     {"run", hed_cli_run, "run a program on heddle's CUDA driver"},
-#ifdef HED_CLI_TRACE
     {"trace", hed_cli_trace, "look at what a program asked of CUDA"},
+#ifdef HED_CLI_FATBIN
+    {"fatbin", hed_cli_fatbin, "find, list and extract GPU code in any file"},
 #endif
     {"devices", hed_cli_devices, "list the devices programs would see"},
     {"doctor", hed_cli_doctor, "check this machine, and say what to do"},

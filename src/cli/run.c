@@ -22,6 +22,8 @@
 #include "core/config.h"
 #include "trace/format.h"
 
+#define TRIAL_SIZE (64u * 1024) /* bytes there must be room for where a trace is to be */
+
 static const char usage[] =
     "usage: heddle run [OPTION...] [--] PROGRAM [ARG...]\n"
     "\n"
@@ -101,7 +103,7 @@ struct request {
 static int
 set(struct request *r, const char *option, const char *key, const char *value)
 {
-    struct hed_why why;
+    struct hed_why why = {""};
 
     if (hed_config_set(&r->config, key, value, &why) != 0) {
         const char *text = why.text;
@@ -132,37 +134,27 @@ set_pair(struct request *r, const char *pair)
     return set(r, "set", key, pair + n + 1);
 }
 
-/* The program may change its folder before heddle looks at the path. */
+/* The settings file. The program may change its folder before heddle looks at the path. */
 static int
-absolute(const char *path, char *out, size_t size)
+take_config(struct request *r, const char *value)
 {
-    char here[PATH_MAX] = "";
+    char path[HED_CONFIG_TEXT_MAX];
+    struct hed_why why = {""};
 
-    if (path[0] != '/' && !getcwd(here, sizeof here)) {
-        hed_cli_say("run: cannot tell the current folder: %s", strerror(errno));
+    if (hed_cli_absolute(value, path, sizeof path, &why) != 0) {
+        hed_cli_say("run: --config: %s", why.text);
         return HED_EXIT_USAGE;
     }
-
-    const int n = snprintf(out, size, "%s%s%s", here, here[0] ? "/" : "", path);
-
-    if (n < 0 || (size_t)n >= size) {
-        hed_cli_say("run: %s: name too long", path);
-        return HED_EXIT_USAGE;
-    }
+    hed_env_set(&r->env, "HEDDLE_CONFIG", path);
     return HED_EXIT_OK;
 }
 
 static int
 take_option(struct request *r, int option, const char *value)
 {
-    char path[HED_CONFIG_TEXT_MAX];
-
     switch (option) {
     case OPT_CONFIG:
-        if (absolute(value, path, sizeof path) != 0)
-            return HED_EXIT_USAGE;
-        hed_env_set(&r->env, "HEDDLE_CONFIG", path);
-        return HED_EXIT_OK;
+        return take_config(r, value);
     case OPT_SET:
         return set_pair(r, value);
     case OPT_PRINT_ENV:
@@ -184,7 +176,7 @@ static int
 parse(struct request *r, int argc, char **argv)
 {
     struct hed_cli_opts o = hed_cli_opts_over(options, argc, argv);
-    struct hed_why why;
+    struct hed_why why = {""};
     int option;
 
     r->preload = true;
@@ -201,7 +193,7 @@ parse(struct request *r, int argc, char **argv)
         hed_cli_say("run: which program? See heddle run --help");
         return HED_EXIT_USAGE;
     }
-    if (!r->env.failed && hed_cli_settings(&r->config, r->env.vars, &why) != 0) {
+    if (!r->env.failed && hed_cli_settings(&r->config, &r->env, &why) != 0) {
         hed_cli_say("run: %s", why.text);
         return HED_EXIT_USAGE;
     }
@@ -238,6 +230,29 @@ check_old_trace(const char *path)
     return HED_EXIT_USAGE;
 }
 
+/* Can so many bytes be written? Some file systems say only at the end that they are full. Closes
+ * fd. */
+static bool
+write_trial(int fd, size_t n)
+{
+    static const char zeros[4096];
+    bool good = true;
+
+    while (good && n > 0) {
+        const ssize_t put = write(fd, zeros, n < sizeof zeros ? n : sizeof zeros);
+
+        good = put > 0;
+        n -= good ? (size_t)put : 0;
+    }
+
+    const int error = good ? 0 : errno;
+
+    if (close(fd) != 0 && good)
+        return false;
+    errno = error;
+    return good;
+}
+
 /* By trying: permissions do not tell of read-only, full or special file systems. */
 static int
 check_trace_folder(const char *path)
@@ -249,27 +264,24 @@ check_trace_folder(const char *path)
 
     const int fd = mkostemp(trial, O_CLOEXEC);
 
-    if (fd < 0) {
+    /* The name goes first, so that nothing is left whatever ends us. */
+    if (fd < 0 || unlink(trial) != 0 || !write_trial(fd, TRIAL_SIZE)) {
         hed_cli_say("run: --trace: cannot write in %.*s: %s", n ? n : 1, path, strerror(errno));
         return HED_EXIT_USAGE;
     }
-    close(fd);
-    unlink(trial);
     return HED_EXIT_OK;
 }
 
 static int
-prepare_trace(struct request *r, char *path, size_t size)
+prepare_trace(struct request *r)
 {
+    const char *path = r->config.trace;
     char pid[32];
 
-    path[0] = '\0';
-    if (r->config.trace[0] == '\0')
+    if (path[0] == '\0')
         return HED_EXIT_OK;
-    if (absolute(r->config.trace, path, size) != 0 || check_old_trace(path) != 0 ||
-        check_trace_folder(path) != 0)
+    if (check_old_trace(path) != 0 || check_trace_folder(path) != 0)
         return HED_EXIT_USAGE;
-    hed_env_set_setting(&r->env, "trace", path);
     /* exec keeps the process id; a shell that reads --print-env has another. */
     if (!r->print) {
         snprintf(pid, sizeof pid, "%ld", (long)getpid());
@@ -284,7 +296,7 @@ static int
 prepare_loader(struct request *r)
 {
     struct hed_place place;
-    struct hed_why why;
+    struct hed_why why = {""};
 
     if (hed_place_find(&place, &why) != 0) {
         hed_cli_say("run: %s", why.text);
@@ -308,8 +320,10 @@ prepare_loader(struct request *r)
 }
 
 static int
-execute(struct request *r, const struct hed_target *t, const char *trace)
+execute(struct request *r, const struct hed_target *t)
 {
+    const char *trace = r->config.trace;
+
     if (strcmp(r->config.gpu, "null") == 0)
         hed_cli_say("warning: --gpu null answers CUDA calls and executes nothing");
     hed_target_warn(t);
@@ -335,13 +349,12 @@ static int
 run(struct request *r)
 {
     struct hed_target target;
-    char trace[HED_CONFIG_TEXT_MAX];
     int code = prepare_loader(r);
 
     if (code == 0 && !r->print)
         code = hed_target_find(&target, r->program[0], hed_env_get(&r->env, "PATH"));
     if (code == 0)
-        code = prepare_trace(r, trace, sizeof trace);
+        code = prepare_trace(r);
     if (code != 0)
         return code;
     if (r->env.failed) {
@@ -352,7 +365,7 @@ run(struct request *r)
         hed_env_print_changes(&r->env, environ, stdout);
         return HED_EXIT_OK;
     }
-    return execute(r, &target, trace);
+    return execute(r, &target);
 }
 
 int

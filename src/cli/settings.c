@@ -1,12 +1,69 @@
 /* Settings as the command line checks them: what the library would refuse later, refused now. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/err.h"
 #include "base/log.h"
 #include "cli/cli.h"
+#include "cli/env.h"
 #include "core/config.h"
 
 int
-hed_cli_settings(struct hed_config *c, char *const *env, struct hed_why *why)
+hed_cli_absolute(const char *path, char *out, size_t size, struct hed_why *why)
 {
-    const int err = hed_config_load(c, env, why);
+    char here[PATH_MAX] = "";
 
-    return err ? err : hed_log_setup(c->log, why);
+    if (path[0] != '/' && !getcwd(here, sizeof here)) {
+        hed_why_set(why, "cannot tell the current folder: %s", strerror(errno));
+        return hed_err_from_errno(errno);
+    }
+
+    const int n = snprintf(out, size, "%s%s%s", here, here[0] ? "/" : "", path);
+
+    if (n < 0 || (size_t)n >= size) {
+        hed_why_set(why, "%.200s: name too long", path);
+        return HED_ELIMIT;
+    }
+    return 0;
+}
+
+/* One setting that is a path, if it is set and not a full one. */
+static int
+complete(struct hed_env *env, const char *key, char *value, struct hed_why *why)
+{
+    char path[HED_CONFIG_TEXT_MAX];
+
+    if (value[0] == '\0' || value[0] == '/')
+        return 0;
+
+    const int err = hed_cli_absolute(value, path, sizeof path, why);
+
+    if (err)
+        return err;
+    snprintf(value, HED_CONFIG_TEXT_MAX, "%s", path);
+    hed_env_set_setting(env, key, path);
+    return 0;
+}
+
+int
+hed_cli_settings(struct hed_config *c, struct hed_env *env, struct hed_why *why)
+{
+    int err = env->failed ? HED_ENOMEM : 0;
+
+    if (err)
+        hed_why_set(why, "%s", hed_err_text(err));
+    if (!err)
+        err = hed_config_load(c, env->vars, why);
+    if (!err)
+        err = hed_log_setup(c->log, why);
+    if (!err)
+        err = complete(env, "driver", c->driver, why);
+    if (!err)
+        err = complete(env, "nvml", c->nvml, why);
+    if (!err)
+        err = complete(env, "trace", c->trace, why);
+    return err;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/trace_guard.h"
 #include "cli/trace_util.h"
 
 static const struct {
@@ -72,7 +73,7 @@ hed_cli_trace(int argc, char **argv)
     }
     for (size_t i = 0; i < COMMAND_COUNT; i++) {
         if (strcmp(commands[i].name, argv[1]) == 0)
-            return commands[i].run(argc - 1, argv + 1);
+            return hed_guard_run(commands[i].run, argc - 1, argv + 1);
     }
     return unknown(argv[1]);
 }

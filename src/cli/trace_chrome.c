@@ -267,10 +267,7 @@ add_slice(struct hed_chrome *c, const struct hed_trace_record *r, const struct h
 static void
 add_result(struct hed_chrome *c, const struct hed_trace_record *r)
 {
-    hed_buf_addf(&c->event, "\"%s\":\"",
-                 hed_trace_is_error(c->trace, r) ? "error"
-                 : r->flags & HED_TRACE_OPEN     ? "unfinished"
-                                                 : "result");
+    hed_buf_addf(&c->event, "\"%s\":\"", hed_trace_is_error(c->trace, r) ? "error" : "result");
     hed_trace_print_result(c->trace, r, &c->event);
     hed_buf_addf(&c->event, "\"");
 }
@@ -307,8 +304,8 @@ put_call(struct hed_chrome *c, const struct hed_trace_record *r)
     struct hed_trace_facts f;
     uint64_t duration = r->duration;
 
-    /* What never returned lasts to the end; what overflows is a file that lies. */
-    if (r->flags & HED_TRACE_OPEN || duration > last)
+    /* What overflows is a file that lies. */
+    if (duration > last)
         duration = last > r->start ? last - r->start : 0;
     hed_trace_facts(c->trace, r, &f);
     begin(c, 'X', c->pid, r->thread);

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "cli/trace_chrome.h"
+#include "cli/trace_guard.h"
 #include "cli/trace_util.h"
 #include "trace/read.h"
 
@@ -55,7 +56,7 @@ open_temporary(struct output *out)
         errno = ENOMEM;
         return NULL;
     }
-    fd = mkstemp(out->temporary);
+    fd = hed_guard_mkstemp(out->temporary);
     if (fd < 0) {
         free(out->temporary);
         out->temporary = NULL;
@@ -104,6 +105,7 @@ close_output(struct output *out, bool good)
     }
     if (out->temporary && (!good || failed))
         unlink(out->temporary);
+    hed_guard_settled();
     if (good && failed)
         hed_cli_say("trace export: %s: %s", out->path, failed);
     free(out->temporary);
@@ -171,7 +173,7 @@ export_file(const char *input, const char *output)
     struct hed_trace *t = hed_cli_trace_open(input);
     struct hed_trace_index *index = NULL;
     struct output out = {.path = output};
-    struct hed_why why;
+    struct hed_why why = {""};
     int code = HED_EXIT_FAILED;
 
     if (!t)
@@ -184,9 +186,11 @@ export_file(const char *input, const char *output)
         goto done;
     if (close_output(&out, write_events(t, index, out.file))) {
         code = hed_cli_trace_verdict(input, t);
-        if (out.file != stdout)
-            fprintf(stderr, "wrote %s: open it in https://ui.perfetto.dev or chrome://tracing\n",
-                    output);
+        if (out.file != stdout) {
+            fputs("wrote ", stderr);
+            hed_cli_put(stderr, output);
+            fputs(": open it in https://ui.perfetto.dev or chrome://tracing\n", stderr);
+        }
     }
 done:
     hed_trace_index_free(index);

@@ -2,6 +2,7 @@
 #include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -42,8 +43,11 @@ struct show {
     bool colour;
     int label_width;
     const struct hed_trace *trace;
-    struct hed_buf line; /* the line being made */
-    struct hed_buf name; /* scratch */
+    struct hed_cli_map threads; /* thread -> its place in `open` + 1 */
+    uint32_t *open;             /* ranges that each thread has begun and not ended; owned */
+    bool unbegun;               /* the record is the end of a range that did not begin */
+    struct hed_buf line;        /* the line being made */
+    struct hed_buf name;        /* scratch */
 };
 
 /* ---- choosing -------------------------------------------------------------------------------- */
@@ -86,6 +90,23 @@ wanted(struct show *s, const struct hed_trace_record *r)
     return true;
 }
 
+/* Follows the ranges of the record's thread. To be told of every record, shown or not. */
+static void
+follow_range(struct show *s, const struct hed_trace_record *r)
+{
+    const uint32_t place = hed_cli_map_get(&s->threads, r->thread);
+
+    s->unbegun = false;
+    if (!place)
+        return;
+    if (r->kind == HED_TRACE_RANGE_BEGIN)
+        s->open[place - 1]++;
+    if (r->kind != HED_TRACE_RANGE_END)
+        return;
+    s->unbegun = s->open[place - 1] == 0;
+    s->open[place - 1] -= !s->unbegun;
+}
+
 /* ---- text ------------------------------------------------------------------------------------ */
 
 static void
@@ -103,7 +124,7 @@ text_line(struct show *s, const struct hed_trace_record *r)
     char label[LABEL_MAX];
     char took[24] = "";
 
-    if (call && !(r->flags & HED_TRACE_OPEN))
+    if (call)
         hed_cli_duration(r->duration, took, sizeof(took));
     hed_cli_trace_thread(s->trace, r->thread, label, sizeof(label));
     paint(s, "2");
@@ -114,6 +135,8 @@ text_line(struct show *s, const struct hed_trace_record *r)
     if (!call) {
         paint(s, "36");
         hed_trace_print_other(r, &s->line);
+        if (s->unbegun)
+            hed_buf_addf(&s->line, " without a beginning");
         paint(s, "0");
     } else {
         if (s->no_args)
@@ -137,12 +160,14 @@ text_head(struct show *s)
     char began[64];
 
     hed_cli_trace_program(t, &s->name);
-    printf("# %s (pid %" PRIu64 "%s%s)", hed_buf_cstr(&s->name), hed_trace_info_u64(t, "pid"),
-           host ? " on " : "", host ? host : "");
+    printf("# %s (pid %" PRIu64 "%s", hed_buf_cstr(&s->name), hed_trace_info_u64(t, "pid"),
+           host ? " on " : "");
+    hed_cli_put(stdout, host ? host : "");
+    printf(")");
     if (*hed_cli_trace_began(t, began, sizeof(began)))
         printf(", began %s", began);
-    if (chain)
-        printf(", chain %s", chain);
+    printf("%s", chain ? ", chain " : "");
+    hed_cli_put(stdout, chain ? chain : "");
     printf("\n");
 }
 
@@ -162,10 +187,6 @@ json_call(struct show *s, const struct hed_trace_record *r)
     if (!s->no_args) {
         hed_buf_addf(b, ",\"args\":");
         hed_trace_json_args(s->trace, r, b);
-    }
-    if (r->flags & HED_TRACE_OPEN) {
-        hed_buf_addf(b, ",\"returned\":false");
-        return;
     }
     hed_buf_addf(b, ",\"result\":%" PRId32 ",\"result_name\":\"", r->result);
     hed_trace_print_result(s->trace, r, b);
@@ -189,7 +210,10 @@ json_line(struct show *s, const struct hed_trace_record *r)
         json_call(s, r);
     } else if (r->kind == HED_TRACE_DROPPED) {
         hed_buf_addf(b, ",\"count\":%" PRIu64, hed_trace_dropped(r));
-    } else if (r->kind != HED_TRACE_RANGE_END) {
+    } else if (r->kind == HED_TRACE_RANGE_END) {
+        if (s->unbegun)
+            hed_buf_addf(b, ",\"begun\":false");
+    } else {
         hed_buf_addf(b, ",\"text\":\"");
         hed_str_escape(b, (const char *)r->body, r->body_size);
         hed_buf_addf(b, "\"");
@@ -222,6 +246,7 @@ show_record(struct show *s, const struct hed_trace_record *r)
 {
     if (s->limit == 0)
         return false;
+    follow_range(s, r);
     if (!wanted(s, r))
         return true;
     hed_buf_reset(&s->line);
@@ -244,7 +269,7 @@ show_all(struct show *s)
     struct hed_trace_cursor c = hed_trace_cursor_over(s->trace);
     struct hed_trace_index *index = NULL;
     struct hed_trace_record r;
-    struct hed_why why;
+    struct hed_why why = {""};
     bool more = true;
 
     if (!s->file_order && hed_trace_sort(s->trace, &index, &why) != 0) {
@@ -262,43 +287,57 @@ show_all(struct show *s)
     return HED_EXIT_OK;
 }
 
-static void
-measure_labels(struct show *s)
+/* False if there is no memory. */
+static bool
+look_at_threads(struct show *s)
 {
     char label[LABEL_MAX];
     uint64_t thread;
 
+    s->open = calloc(hed_trace_state(s->trace)->threads + 1, sizeof(*s->open));
+    if (!s->open)
+        return false;
     for (size_t i = 0; hed_trace_thread(s->trace, i, &thread); i++) {
         const int n = (int)strlen(hed_cli_trace_thread(s->trace, thread, label, sizeof(label)));
 
         s->label_width = n > s->label_width ? n : s->label_width;
+        if (!hed_cli_map_put(&s->threads, thread, (uint32_t)i + 1))
+            return false;
     }
+    return true;
 }
 
 static int
 show_file(struct show *s)
 {
     struct hed_trace *t = hed_cli_trace_open(s->path);
+    int code = HED_EXIT_FAILED;
 
     if (!t)
         return HED_EXIT_FAILED;
     s->trace = t;
     s->colour = hed_cli_colour();
-    measure_labels(s);
     hed_buf_init(&s->line, HED_CLI_LINE_MAX);
     hed_buf_init(&s->name, HED_CLI_LINE_MAX);
-    if (s->json)
-        json_head(s);
-    else
-        text_head(s);
+    if (look_at_threads(s)) {
+        if (s->json)
+            json_head(s);
+        else
+            text_head(s);
+        code = show_all(s);
 
-    const int code = show_all(s);
-    const int verdict = hed_cli_trace_verdict(s->path, t);
+        const int verdict = hed_cli_trace_verdict(s->path, t);
 
+        code = code ? code : verdict;
+    } else {
+        hed_cli_say("%s: %s", s->path, hed_err_text(HED_ENOMEM));
+    }
+    hed_cli_map_fini(&s->threads);
+    free(s->open);
     hed_buf_fini(&s->line);
     hed_buf_fini(&s->name);
     hed_trace_close(t);
-    return code ? code : verdict;
+    return code;
 }
 
 int

@@ -61,7 +61,7 @@ become_histogram(struct hed_stats *s, struct hed_stats_line *l)
     l->buckets = calloc(HED_STATS_BUCKETS, sizeof(*l->buckets));
     if (!l->buckets)
         return false;
-    for (uint64_t i = 0; i < l->timed; i++)
+    for (uint64_t i = 0; i < l->count; i++)
         l->buckets[bucket_of(l->samples[i])]++;
     free(l->samples);
     l->samples = NULL;
@@ -76,7 +76,7 @@ prepare(struct hed_stats *s, struct hed_stats_line *l)
 {
     const size_t more = l->sample_room ? l->sample_room * 2 : 64;
 
-    if (l->buckets || l->timed < l->sample_room)
+    if (l->buckets || l->count < l->sample_room)
         return true;
     if (more > HED_STATS_EXACT || s->samples + more - l->sample_room > HED_STATS_SAMPLES)
         return become_histogram(s, l);
@@ -92,21 +92,18 @@ prepare(struct hed_stats *s, struct hed_stats_line *l)
 }
 
 bool
-hed_stats_add(struct hed_stats *s, size_t line, uint64_t duration, bool returned, bool error)
+hed_stats_add(struct hed_stats *s, size_t line, uint64_t duration, bool error)
 {
     struct hed_stats_line *l = &s->lines[line];
 
-    l->count++;
-    l->errors += error;
-    if (!returned)
-        return true;
     if (!prepare(s, l))
         return false;
     if (l->buckets)
         l->buckets[bucket_of(duration)]++;
     else
-        l->samples[l->timed] = duration;
-    l->timed++;
+        l->samples[l->count] = duration;
+    l->count++;
+    l->errors += error;
     l->max = duration > l->max ? duration : l->max;
     /* A file may hold any durations; a sum that wraps would be nonsense that looks like sense. */
     if (__builtin_add_overflow(l->total, duration, &l->total))
@@ -127,11 +124,11 @@ by_value(const void *a, const void *b)
 static uint64_t
 percentile(const struct hed_stats_line *l, unsigned percent)
 {
-    /* Not timed * percent / 100, which may wrap. */
-    const uint64_t exact = l->timed / 100 * percent + (l->timed % 100 * percent + 99) / 100;
+    /* Not count * percent / 100, which may wrap. */
+    const uint64_t exact = l->count / 100 * percent + (l->count % 100 * percent + 99) / 100;
     uint64_t rank = exact ? exact : 1;
 
-    if (l->timed == 0)
+    if (l->count == 0)
         return 0;
     if (!l->buckets)
         return l->samples[rank - 1];
@@ -150,7 +147,7 @@ hed_stats_finish(struct hed_stats *s)
         struct hed_stats_line *l = &s->lines[i];
 
         if (l->samples)
-            qsort(l->samples, (size_t)l->timed, sizeof(*l->samples), by_value);
+            qsort(l->samples, (size_t)l->count, sizeof(*l->samples), by_value);
         l->p50 = percentile(l, 50);
         l->p99 = percentile(l, 99);
     }
@@ -159,7 +156,7 @@ hed_stats_finish(struct hed_stats *s)
 double
 hed_stats_mean(const struct hed_stats_line *l)
 {
-    return l->timed ? (double)l->total / (double)l->timed : 0;
+    return l->count ? (double)l->total / (double)l->count : 0;
 }
 
 void

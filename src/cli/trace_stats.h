@@ -19,7 +19,6 @@ struct hed_stats_line {
     char *name;   /* owned */
     char *thread; /* owned; NULL unless by thread */
     uint64_t count;
-    uint64_t timed; /* of those, how many returned */
     uint64_t errors;
     uint64_t total; /* ns */
     uint64_t max;   /* ns */
@@ -40,8 +39,8 @@ struct hed_stats {
 /* A new line, its index, or SIZE_MAX if there is no memory. Copies both strings. */
 size_t hed_stats_line(struct hed_stats *s, const char *name, const char *thread);
 
-/* One call of a line. False if there is no memory. */
-bool hed_stats_add(struct hed_stats *s, size_t line, uint64_t duration, bool returned, bool error);
+/* One call of a line. False, and it is not counted, if there is no memory. */
+bool hed_stats_add(struct hed_stats *s, size_t line, uint64_t duration, bool error);
 
 /* Computes the percentiles. */
 void hed_stats_finish(struct hed_stats *s);

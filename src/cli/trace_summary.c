@@ -98,7 +98,6 @@ line_of(struct summary *s, struct hed_cli_map *known, const struct hed_trace *t,
 struct totals {
     uint64_t calls;
     uint64_t errors;
-    uint64_t open;
 };
 
 static void
@@ -121,13 +120,11 @@ count_records(struct summary *s, const struct hed_trace *t, struct totals *total
         }
 
         const bool error = hed_trace_is_error(t, &r);
-        const bool open = r.flags & HED_TRACE_OPEN;
         const uint32_t line = line_of(s, &known, t, &r, thread);
 
         totals->calls++;
         totals->errors += error;
-        totals->open += open;
-        if (!line || !hed_stats_add(&s->stats, line - 1, r.duration, !open, error))
+        if (!line || !hed_stats_add(&s->stats, line - 1, r.duration, error))
             s->full = true;
     }
     hed_cli_map_fini(&known);
@@ -143,18 +140,21 @@ text_head(struct summary *s, const char *path, const struct hed_trace *t, const 
     const char *chain = hed_trace_info(t, "chain");
     char text[64];
 
-    printf("trace     %s\n", path);
+    printf("trace     ");
+    hed_cli_put(stdout, path);
+    printf("\n");
     printf("program   %s (pid %" PRIu64 ")\n", hed_cli_trace_program(t, &s->text),
            hed_trace_info_u64(t, "pid"));
-    if (*hed_cli_trace_began(t, text, sizeof(text)))
-        printf("began     %s%s%s\n", text, chain ? ", chain " : "", chain ? chain : "");
+    if (*hed_cli_trace_began(t, text, sizeof(text))) {
+        printf("began     %s%s", text, chain ? ", chain " : "");
+        hed_cli_put(stdout, chain ? chain : "");
+        printf("\n");
+    }
     hed_cli_duration(hed_cli_trace_time(t, state->last), text, sizeof(text));
     printf("duration  %s, %" PRIu64 " thread%s\n", text, state->threads,
            state->threads == 1 ? "" : "s");
     printf("records   %" PRIu64 ": %" PRIu64 " calls, %" PRIu64 " failed", state->records, n->calls,
            n->errors);
-    if (n->open)
-        printf(", %" PRIu64 " had not returned", n->open);
     if (state->dropped)
         printf("; %" PRIu64 " more were dropped", state->dropped);
     printf("\n");
@@ -181,10 +181,9 @@ json_head(struct summary *s, const char *path, const struct hed_trace *t, const 
     hed_cli_json_text(b, hed_trace_info(t, "chain"));
     hed_buf_addf(b,
                  ",\"duration_ns\":%" PRIu64 ",\"threads\":%" PRIu64 ",\"records\":%" PRIu64
-                 ",\"calls\":%" PRIu64 ",\"errors\":%" PRIu64 ",\"not_returned\":%" PRIu64
-                 ",\"dropped\":%" PRIu64,
+                 ",\"calls\":%" PRIu64 ",\"errors\":%" PRIu64 ",\"dropped\":%" PRIu64,
                  hed_cli_trace_time(t, state->last), state->threads, state->records, n->calls,
-                 n->errors, n->open, state->dropped);
+                 n->errors, state->dropped);
     hed_buf_addf(b,
                  ",\"blocks_lost\":%" PRIu64 ",\"bytes_lost\":%" PRIu64 ",\"bytes_cut\":%" PRIu64
                  ",\"closed\":%s}",
@@ -263,7 +262,8 @@ static const enum column dispensable[] = {P50, MAX, PERCENT, P99, ERRORS};
 
 struct table {
     bool shown[COLUMNS];
-    int name_width;
+    int room;         /* columns of the terminal; 0: as many as we like */
+    int name_width;   /* of the longest name */
     int thread_width; /* 0: no such column */
     double total;     /* ns, of all lines */
 };
@@ -297,22 +297,21 @@ cell(const struct hed_stats_line *l, enum column c, double total, char *out, siz
     }
 }
 
-static int
-table_width(const struct table *t)
+/* A line with a name of that width is wider than the terminal. */
+static bool
+too_wide(const struct table *t, int name_width)
 {
-    int width = t->name_width + (t->thread_width ? t->thread_width : 1);
+    int width = name_width + (t->thread_width ? t->thread_width : 1);
 
     for (int c = 0; c < COLUMNS; c++)
         width += t->shown[c] ? columns[c].width + 1 : 0;
-    return width;
+    return t->room && width > t->room;
 }
 
 static void
 fit(struct table *t, const struct hed_stats *s)
 {
-    const int room = (int)hed_cli_columns();
-
-    t->name_width = 8;
+    t->room = (int)hed_cli_columns();
     for (size_t i = 0; i < s->count; i++) {
         const int n = (int)strlen(s->lines[i].name);
         const int m = s->lines[i].thread ? (int)strlen(s->lines[i].thread) + 2 : 0;
@@ -323,17 +322,18 @@ fit(struct table *t, const struct hed_stats *s)
     }
     for (int c = 0; c < COLUMNS; c++)
         t->shown[c] = true;
-    if (room == 0)
-        return;
     for (size_t i = 0; i < sizeof(dispensable) / sizeof(dispensable[0]); i++) {
-        /* A name cut a little is better than a column lost. */
-        if (table_width(t) - room > t->name_width / 4)
+        if (too_wide(t, t->name_width))
             t->shown[dispensable[i]] = false;
     }
-    if (table_width(t) > room)
-        t->name_width -= table_width(t) - room;
-    if (t->name_width < 12)
-        t->name_width = 12;
+}
+
+/* Thread and name. A name is never cut: where it does not fit, it has the next line. */
+static void
+print_names(const struct table *t, const struct hed_stats_line *l)
+{
+    printf(" %-*s", t->thread_width ? t->thread_width - 1 : 0, l->thread ? l->thread : "");
+    printf("%s%s\n", too_wide(t, (int)strlen(l->name)) ? "\n    " : "", l->name);
 }
 
 static void
@@ -357,8 +357,7 @@ print_table(const struct summary *s)
                 printf("%*s ", columns[c].width,
                        cell(l, (enum column)c, t.total, text, sizeof(text)));
         }
-        printf(" %-*s%.*s\n", t.thread_width ? t.thread_width - 1 : 0, l->thread ? l->thread : "",
-               t.name_width, l->name);
+        print_names(&t, l);
     }
 }
 

@@ -1,6 +1,8 @@
 /* Shared parts of `heddle trace`. */
 #include "cli/trace_util.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -13,7 +15,10 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "cli/trace_guard.h"
 #include "trace/read.h"
+
+#define OTHERS_MAX 5 /* files that are named where the one asked for is missing */
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
@@ -67,14 +72,68 @@ hed_cli_number(const struct hed_cli_opts *o, uint64_t *n)
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
+/* Is it `stem.PID.ending`, or `stem.PID-N.ending`? */
+static bool
+is_of_process(const char *name, const char *stem, size_t n, const char *ending)
+{
+    if (strncmp(name, stem, n) != 0 || name[n] != '.' || !isdigit((unsigned char)name[n + 1]))
+        return false;
+
+    const char *rest = name + n + 1 + strspn(name + n + 1, "0123456789");
+
+    if (*rest == '-' && isdigit((unsigned char)rest[1]))
+        rest += 1 + strspn(rest + 1, "0123456789");
+    return strcmp(rest, ending) == 0;
+}
+
+/* A program that makes no CUDA call itself leaves no trace; the processes it starts leave theirs
+ * beside where its own would be. Their names, with `; ` and the like in front; "" for none.
+ */
+static void
+find_others(const char *path, struct hed_buf *b)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    const char *dot = strrchr(name, '.');
+    const size_t stem = dot && dot > name ? (size_t)(dot - name) : strlen(name);
+    const size_t folder = (size_t)(name - path);
+    char *where = folder ? strndup(path, folder) : strdup(".");
+    DIR *dir = where ? opendir(where) : NULL;
+    unsigned found = 0;
+
+    for (const struct dirent *e; dir && (e = readdir(dir));) {
+        if (!is_of_process(e->d_name, name, stem, name + stem))
+            continue;
+        if (found < OTHERS_MAX)
+            hed_buf_addf(b, "%s%.*s%s", found ? ", " : "; processes that it started left ",
+                         (int)folder, path, e->d_name);
+        found++;
+    }
+    if (found > OTHERS_MAX)
+        hed_buf_addf(b, " and %u more", found - OTHERS_MAX);
+    if (dir)
+        closedir(dir);
+    free(where);
+}
+
 struct hed_trace *
 hed_cli_trace_open(const char *path)
 {
     struct hed_trace *t = NULL;
-    struct hed_why why;
+    struct hed_why why = {""};
 
-    if (hed_trace_open(path, &t, &why) != 0) {
-        hed_cli_say("%s: %s", path, why.text);
+    hed_guard_reading(path);
+
+    const int err = hed_trace_open(path, &t, &why);
+
+    if (err) {
+        struct hed_buf others;
+
+        hed_buf_init(&others, HED_CLI_LINE_MAX);
+        if (err == HED_ENOTFOUND)
+            find_others(path, &others);
+        hed_cli_say("%s: %s%s", path, why.text, hed_buf_cstr(&others));
+        hed_buf_fini(&others);
         return NULL;
     }
     return t;
@@ -91,12 +150,13 @@ hed_cli_trace_verdict(const char *path, const struct hed_trace *t)
                     s->bytes_cut ? ", and the last one is not whole" : "");
     else if (s->bytes_cut)
         hed_cli_say("%s: the last block is not whole (%" PRIu64
-                    " bytes): the process was killed, or is still running",
+                    " bytes): the process was killed or is still running, or the disk was full",
                     path, s->bytes_cut);
     else if (!s->ended)
-        hed_cli_say("%s: was not closed: the process was killed, or is still running; its last "
-                    "calls may be missing",
-                    path);
+        hed_cli_say(
+            "%s: was not closed: the process was killed or is still running, or the disk was "
+            "full; its last calls may be missing",
+            path);
     return s->blocks_bad || s->blocks == 0 ? HED_EXIT_FAILED : HED_EXIT_OK;
 }
 

@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define WORD_MAX 32
@@ -11,14 +12,31 @@
 void
 hed_cli_say(const char *fmt, ...)
 {
+    char *text = NULL;
     va_list args;
 
+    va_start(args, fmt);
+    if (vasprintf(&text, fmt, args) < 0)
+        text = NULL;
+    va_end(args);
     fflush(stdout);
     fputs("heddle: ", stderr);
-    va_start(args, fmt);
-    vfprintf(stderr, fmt, args);
-    va_end(args);
+    hed_cli_put(stderr, text ? text : fmt);
     fputc('\n', stderr);
+    free(text);
+}
+
+static void
+put(FILE *out, const char *text, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        fputc((unsigned char)text[i] < 0x20 || text[i] == 0x7f ? '?' : text[i], out);
+}
+
+void
+hed_cli_put(FILE *out, const char *text)
+{
+    put(out, text, strlen(text));
 }
 
 void
@@ -37,7 +55,7 @@ hed_cli_fold(FILE *out, const char *text, size_t at)
             fputc(' ', out);
             column++;
         }
-        fprintf(out, "%.*s", (int)n, p);
+        put(out, p, n);
         column += n;
         p += n;
     }

@@ -11,6 +11,7 @@ import os
 import pty
 import random
 import re
+import resource
 import select
 import shutil
 import signal
@@ -132,6 +133,16 @@ class Words(Case):
 
     def test_operands_are_refused_where_there_are_none(self):
         self.expect(2, "doctor", "me", says='takes no "me"')
+
+    def test_control_characters_are_not_said(self):
+        for words in (("a\033[2J\n",), ("run", "--set", "a\033]0;b\007=1", "true"),
+                      ("run", "--", "./a\033[2J\n"), ("trace", "show", "a\033[2J\r")):
+            text = self.heddle(*words).stderr
+            self.assertNotRegex(text, r"[\x00-\x09\x0b-\x1f\x7f]", words)
+            self.assertEqual(text.count("\n"), 1)
+            self.assertIn("a?", text)
+        env = clean_environment(CUDA_VISIBLE_DEVICES="1\033[2J")
+        self.assertNotIn("\033", self.heddle("doctor", env=env).stdout)
 
     def test_full_disk_is_not_success(self):
         if not os.path.exists("/dev/full"):
@@ -320,10 +331,22 @@ class Environment(Case):
         text = self.printed("--no-preload", "--trace", path, "--driver", odd, "--gpu", "null")
         env = self.through_shell(text)
         self.assertEqual(env["HEDDLE_TRACE"], path)
-        self.assertEqual(env["HEDDLE_DRIVER"], odd)
+        self.assertEqual(env["HEDDLE_DRIVER"], path)
         self.assertEqual(env["HEDDLE_GPU"], "null")
         self.assertEqual(env["HEDDLE_LOG"], "warn")
         self.assertNotIn("HEDDLE_TRACE_OWNER", env)
+
+    def test_paths_are_made_full(self):
+        for words, name in ((["--driver", "x/libcuda.so.1"], "HEDDLE_DRIVER"),
+                            (["--set", "driver=x/libcuda.so.1"], "HEDDLE_DRIVER"),
+                            (["--set", "nvml=x/libcuda.so.1"], "HEDDLE_NVML")):
+            env = self.through_shell(self.printed("--no-preload", *words))
+            self.assertEqual(env[name], self.path("x/libcuda.so.1"))
+        for name in ("HEDDLE_DRIVER", "HEDDLE_NVML", "HEDDLE_TRACE"):
+            env = self.environment(**{name: "me.hed"})
+            self.assertEqual(env[name], self.path("me.hed"))
+        env = self.environment(HEDDLE_DRIVER="/x/y", HEDDLE_NVML="")
+        self.assertEqual((env["HEDDLE_DRIVER"], env["HEDDLE_NVML"]), ("/x/y", ""))
 
     def test_print_env_removes_no_trace(self):
         self.write("t.hed", b"HEDTRACE" + bytes(8))
@@ -428,6 +451,14 @@ class Trace(Case):
         self.expect(2, *RUN, "--trace", "closed/t.hed", "true", says="Permission denied",
                     **options)
 
+    def test_a_disk_without_room_is_refused(self):
+        def limit():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (16384, 16384))
+        self.expect(2, *RUN, "--trace", "t.hed", "true", says="cannot write in", preexec_fn=limit,
+                    restore_signals=False)
+        self.assertEqual(os.listdir(self.dir), [])
+
     def test_nothing_is_left_in_the_folder(self):
         self.expect(0, *RUN, "--trace", "t.hed", "true")
         self.assertLessEqual(set(os.listdir(self.dir)), {"t.hed"})
@@ -528,6 +559,12 @@ class Doctor(Case):
         r = self.expect(1, "doctor", env=clean_environment(HEDDLE_DRIVER="/no/libcuda.so.1"))
         self.assertIn("is not there", " ".join(r.stdout.split()))
 
+    def test_a_driver_may_be_named_from_here(self):
+        self.write("libcuda.so.1", "not a library")
+        text = " ".join(self.heddle("doctor", env=clean_environment(HEDDLE_DRIVER="libcuda.so.1"))
+                        .stdout.split())
+        self.assertIn("the setting `driver` is " + self.path("libcuda.so.1"), text)
+
     def fake(self, how):
         """What the doctor says of a driver that behaves so."""
         if not os.path.exists(FAKE_DRIVER):
@@ -597,8 +634,24 @@ class Devices(Case):
         env = clean_environment(HEDDLE_DRIVER="/no/libcuda.so.1")
         r = self.expect(1, "devices", env=env, says="CUDA_ERROR")
         self.assertIn("heddle doctor", r.stderr)
+        self.assertEqual(r.stderr.count("/no/libcuda.so.1 not found"), 1)
+        self.assertNotIn("nvidia-", r.stderr)
         report = json.loads(self.expect(1, "devices", "--json", env=env).stdout)
         self.assertTrue(report["error"]["name"].startswith("CUDA_ERROR"))
+        self.assertIn("not found", report["error"]["hint"])
+
+    def test_no_driver_anywhere_is_told_once(self):
+        r = self.heddle("devices")
+        if "was not found" not in " ".join(r.stderr.split()):
+            self.skipTest("there is a driver here")
+        self.assertEqual(r.returncode, 1)
+        self.assertEqual(r.stderr.count("libcuda.so.1"), 1, r.stderr)
+        self.assertNotIn("No GPU is visible", r.stderr)
+
+    def test_a_driver_may_be_named_from_here(self):
+        self.write("libcuda.so.1", "not a library")
+        self.expect(1, "devices", env=clean_environment(HEDDLE_DRIVER="libcuda.so.1"),
+                    says=self.path("libcuda.so.1"))
 
     def test_no_trace_is_written(self):
         self.write("t.hed", "mine")
@@ -703,6 +756,19 @@ class Manual(Case):
             page = pages[f"heddle-{words[0]}.1"].replace("\\-", "-")
             for option in options_in(self.expect(0, *words, "--help").stdout):
                 self.assertIn(option, page, words)
+
+    def test_ranges_of_sizes_are_described(self):
+        page = self.pages()["heddle.conf.5"].split(".SH SETTINGS")[1]
+        for key in ("trace_buffer", "trace_data"):
+            said = self.expect(2, "run", "--set", f"{key}=1G", "true").stderr
+            low, high = map(int, re.search(r"between (\d+) and (\d+)", said).groups())
+            text = page.split(f"\n.B {key}\n")[1].split("\n.TP")[0]
+            self.assertRegex(text, rf"\b{high >> 20}M\b")
+            if low:
+                self.assertRegex(text, rf"\b{low >> 10}k\b")
+
+    def test_the_log_of_run_is_described(self):
+        self.assertIn("HEDDLE_LOG=warn", self.pages()["heddle-run.1"])
 
     def test_every_setting_is_described(self):
         page = self.pages()["heddle.conf.5"].replace("\\-", "-")

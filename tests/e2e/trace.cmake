@@ -1,6 +1,6 @@
 # `heddle trace` on files made by harness/trace_file.py.
 
-if(TARGET heddle AND TARGET heddle_trace)
+if(TARGET heddle)
     heddle_program_test(e2e.trace_cli LABELS e2e TIMEOUT 300
         COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/trace_cli.py
         ENV HED_BUILD=${PROJECT_BINARY_DIR})

@@ -8,16 +8,19 @@ whether the Chrome events it exports hold together.
 import json
 import os
 import pty
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from harness.trace_file import (  # noqa: E402
-    BEGIN, FINISH, MARK, SCHEMA, TraceFile, begin, bulk, call, launch, record, sample, u8, u32, u64)
+    BEGIN, FINISH, INFO, MARK, SCHEMA, TraceFile, begin, bulk, call, info, launch, record, sample,
+    u8, u32, u64)
 
 HEDDLE = os.path.join(os.environ.get("HED_BUILD", ""), "bin", "heddle")
 
@@ -95,7 +98,42 @@ class Show(Case):
             "result": 0, "result_name": "CUDA_SUCCESS"})
         kinds = {r["kind"] for r in records}
         self.assertEqual(kinds, {"call", "begin", "end", "mark", "client", "dropped"})
-        self.assertIs([r for r in records if r["kind"] == "call"][-2]["returned"], False)
+        self.assertTrue(all("result_name" in r for r in records if r["kind"] == "call"))
+
+    def test_ends_of_ranges_that_did_not_begin(self):
+        f = begin()
+        f.records(1, [record(BEGIN, 10, body=b"a"), record(FINISH, 20), record(FINISH, 30)])
+        f.records(2, [record(FINISH, 15), record(BEGIN, 25), record(FINISH, 35)])
+        f.end()
+        path = self.write(f.data)
+        wanted = ["begins", "beginning", "ends", "begins", "beginning", "ends"]
+        words = {"begins": 'range begins: "', "ends": "range ends",
+                 "beginning": "range ends without a beginning"}
+        for more in ([], ["--file-order"]):
+            lines = self.lines(path, *more)
+            if more:
+                wanted = ["begins", "ends", "beginning", "beginning", "begins", "ends"]
+            for line, word in zip(lines, wanted, strict=True):
+                self.assertTrue(line.rstrip('a"').endswith(words[word].rstrip('"')), line)
+        # What is not shown still counts.
+        self.assertTrue(self.lines(path, "--thread", "1", "--from", "0.00000001")[0]
+                        .endswith("range ends"))
+        out, _ = self.run_it("show", "--json", path)
+        ends = [json.loads(line) for line in out.splitlines() if '"end"' in line]
+        self.assertEqual([e.get("begun") for e in ends], [False, None, False, None])
+
+    def test_control_characters_do_not_reach_the_terminal(self):
+        f = TraceFile()
+        f.block(INFO, info(pid=1, cmdline="a\033[2Jb", host="h\033[2J", chain="c\x07",
+                           clock_wall=1))
+        f.end()
+        path = self.write(f.data, "a\033[2J\n.hed")
+        for words in (["show"], ["summary"], ["export", "--chrome"]):
+            out, err = self.run_it(*words, path)
+            self.assertNotRegex(out + err, "[\033\x07]")
+        _, err = self.run_it("show", self.path("no\033[2J\nsuch"), code=1)
+        self.assertIn("no?[2J?such: No such file", err)
+        self.assertEqual(err.count("\n"), 1)
 
     def test_colour_on_a_terminal_only(self):
         path = self.write(sample().data)
@@ -131,8 +169,40 @@ class Damage(Case):
         self.assertEqual(len(out.splitlines()), 16)
         self.assertEqual(len(err.splitlines()), 1)
         self.assertIn("last block is not whole", err)
+        self.assertIn("or the disk was full", err)
         out, err = self.run_it("show", self.write(data[:-48]))
         self.assertIn("was not closed", err)
+        self.assertIn("or the disk was full", err)
+
+    def test_a_file_that_shrinks_is_told_and_nothing_is_left(self):
+        f = begin()
+        f.records(1, [call(3, i * 10, 1, u32(0)) for i in range(100_000)])
+        path = self.write(f.data)
+        for words in (["show", path], ["export", "--chrome", path, "-o", "-"]):
+            self.write(f.data)
+            with subprocess.Popen([HEDDLE, "trace", *words], stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, bufsize=0) as p:
+                p.stdout.read(1)  # the file is open, and a pipe holds less than there is to tell
+                os.truncate(path, 4096)
+                out, err = p.communicate(timeout=60)
+            self.assertEqual(p.returncode, 1, err)
+            self.assertTrue(out)
+            self.assertIn(b"a.trace: became shorter while it was read", err)
+            self.assertEqual(err.count(b"\n"), 1)
+        self.assertEqual(os.listdir(self.dir), ["a.trace"])
+
+    def test_traces_of_other_processes_are_named(self):
+        for name in ("t.17.hed", "t.18-2.hed", "t.x.hed", "t.19.hed.json", "tt.20.hed", "t..hed"):
+            self.write(b"", name)
+        _, err = self.run_it("show", self.path("t.hed"), code=1)
+        self.assertIn("t.hed: No such file or directory; processes that it started left ", err)
+        found = err.split(" left ")[1].strip().split(", ")
+        self.assertEqual(sorted(found), [self.path("t.17.hed"), self.path("t.18-2.hed")])
+        for i in range(30, 40):
+            self.write(b"", f"t.{i}.hed")
+        _, err = self.run_it("summary", self.path("t.hed"), code=1)
+        self.assertIn(" and 7 more\n", err)
+        self.assertEqual(self.run_it("show", self.path("u.hed"), code=1)[1].count(";"), 0)
 
     def test_damage_is_a_failure_and_the_rest_is_shown(self):
         data = bytearray(sample().data)
@@ -164,7 +234,7 @@ class Summary(Case):
         out, _ = self.run_it("summary", self.write(sample().data))
         head, table = out.split("\n\n")
         self.assertIn("program   ./saxpy 1024 (pid 4242)", head)
-        self.assertIn("15: 9 calls, 1 failed, 1 had not returned; 3 more were dropped", head)
+        self.assertIn("15: 9 calls, 1 failed; 3 more were dropped", head)
         lines = table.splitlines()
         self.assertEqual(lines[0].split(), ["calls", "total", "%", "mean", "p50", "p99", "max",
                                             "errors", "call"])
@@ -181,11 +251,32 @@ class Summary(Case):
 
     def test_widths(self):
         path = self.write(sample().data)
+        names = [c["name"] for c in json.loads(self.run_it("summary", path, "--json")[0])["calls"]]
         for columns in (80, 100, 132, 200):
             for more in ([], ["--by", "thread"]):
                 out, _ = self.run_it("summary", path, *more, COLUMNS=str(columns))
                 table = out.split("\n\n")[1].splitlines()
                 self.assertLessEqual(max(map(len, table)), columns)
+                for line in table[1:]:
+                    self.assertIn(line.split()[-1], names)
+
+    def test_names_are_never_cut(self):
+        f = TraceFile()
+        names = ["cuLaunchKernel", "cuLaunchKernelEx", "cu" + "N" * 60, "cu" + "N" * 61]
+        f.block(SCHEMA, b"api cuda CUresult\n" +
+                b"".join(b"call %d %s\n" % (i, n.encode()) for i, n in enumerate(names)))
+        f.records(1, [call(i, i, 1) for i in range(len(names))])
+        f.end()
+        path = self.write(f.data)
+        for columns in (40, 80, 100, 132, 200):
+            for more in ([], ["--by", "thread"]):
+                out, _ = self.run_it("summary", path, *more, COLUMNS=str(columns))
+                table = out.split("\n\n")[1].splitlines()
+                last = [line.split()[-1] for line in table[1:]]
+                for name in names:
+                    self.assertIn(name, last)
+                if columns >= 80:
+                    self.assertLessEqual(max(map(len, table)), columns)
 
     def test_several_files(self):
         a = self.write(sample().data)
@@ -312,6 +403,40 @@ class Export(Case):
         if os.path.exists("/dev/full"):
             self.run_it("export", "--chrome", path, "-o", "/dev/full", code=1)
         self.assertEqual(os.listdir(self.dir), ["a.trace"])
+
+
+class Signals(Case):
+    def interrupt(self, act, **options):
+        """Exports, and acts once the file is begun; the exit code and what is left."""
+        f = begin()
+        for _ in range(20):
+            f.records(1, [launch(i * 10, 1, 0x10) for i in range(10_000)])
+        f.end()
+        path = self.write(f.data)
+        with subprocess.Popen([HEDDLE, "trace", "export", "--chrome", path],
+                              stderr=subprocess.DEVNULL, **options) as p:
+            end = time.monotonic() + 60
+            while len(os.listdir(self.dir)) < 2 and time.monotonic() < end:
+                time.sleep(0.001)
+            p.send_signal(signal.SIGSTOP)
+            act(p, path)
+            p.send_signal(signal.SIGCONT)
+            code = p.wait(120)
+        return code, sorted(os.listdir(self.dir))
+
+    def test_nothing_is_left_of_an_export(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            self.assertEqual(self.interrupt(lambda p, _, n=number: p.send_signal(n)),
+                             (-number, ["a.trace"]))
+
+    def test_nothing_is_left_where_the_trace_shrinks(self):
+        self.assertEqual(self.interrupt(lambda _, path: os.truncate(path, 4096)), (1, ["a.trace"]))
+
+    def test_what_is_ignored_stays_so(self):
+        def ignore():
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        self.assertEqual(self.interrupt(lambda p, _: p.send_signal(signal.SIGHUP),
+                                        preexec_fn=ignore), (0, ["a.trace", "a.trace.json"]))
 
 
 class Words(Case):
