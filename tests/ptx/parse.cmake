@@ -1,0 +1,21 @@
+# Whole modules through the parser and the printer: the committed samples always; what nvcc makes of
+# cu/*.cu for several architectures, and what ptxas says to the printed text, where they are found.
+
+add_executable(ptx_count ${CMAKE_CURRENT_SOURCE_DIR}/ptx_count.c)
+target_link_libraries(ptx_count PRIVATE heddle_ptx heddle_base)
+
+file(GLOB samples CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/samples/*.ptx)
+heddle_program_test(ptx.parse.samples LABELS ptx COMMAND ptx_count ${samples})
+
+if(HEDDLE_NVCC)
+    file(GLOB programs CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/cu/*.cu)
+    foreach(program ${programs})
+        get_filename_component(name ${program} NAME_WE)
+        heddle_program_test(ptx.parse.nvcc.${name} LABELS ptx slow TIMEOUT 900
+            COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/parse_nvcc.py
+                    --nvcc ${HEDDLE_NVCC} --count $<TARGET_FILE:ptx_count> ${program})
+    endforeach()
+    heddle_program_test(ptx.parse.ptxas LABELS ptx TIMEOUT 600
+        COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/parse_ptxas.py
+                --nvcc ${HEDDLE_NVCC} --count $<TARGET_FILE:ptx_count> ${samples})
+endif()
