@@ -158,7 +158,7 @@ hed_handles_remove(struct hed_handles *t, enum hed_kind kind, uint64_t handle)
 void
 hed_object_put(struct hed_object *o)
 {
-    /* Release: what this user did is seen by whoever destroys it; acquire: the other side of that. */
+    /* Release: what this user did is seen by whoever destroys it; acquire is the other side. */
     if (atomic_fetch_sub_explicit(&o->refs, 1, memory_order_acq_rel) == 1)
         o->destroy(o);
 }

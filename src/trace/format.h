@@ -49,6 +49,5 @@ enum hed_trace_record_kind {
 };
 
 enum hed_trace_record_flags {
-    HED_TRACE_CUT = 1,  /* the body is not whole */
-    HED_TRACE_OPEN = 2, /* the call had not returned */
+    HED_TRACE_CUT = 1, /* the body is not whole */
 };

@@ -48,7 +48,7 @@ def small():
     steps_us(lambda: torch_train.step(*parts), 20)
     record = recorder()
     on, off = [], []
-    for _ in range(8):
+    for _ in range(4):
         on += steps_us(lambda: torch_train.step(*parts), 25)
         if record:
             record(0)
@@ -61,7 +61,7 @@ def small():
 
 def large():
     torch.backends.cuda.matmul.allow_tf32 = True
-    parts = torch_train.make(layers=4, width=2048)
+    parts = torch_train.make(layers=4, width=2048, batch=32, length=512)
     steps_us(lambda: torch_train.step(*parts), 5)
     print("time large", median(steps_us(lambda: torch_train.step(*parts), 40)))
 

@@ -27,12 +27,12 @@ class Block(nn.Module):
         return x + self.mlp(self.norm2(x))
 
 
-def make(layers=6, width=256, vocab=1000):
+def make(layers=6, width=256, vocab=1000, batch=8, length=128):
     model = nn.Sequential(nn.Embedding(vocab, width), *[Block(width, 8) for _ in range(layers)],
                           nn.Linear(width, vocab)).cuda()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, capturable=True)
-    x = torch.randint(0, vocab, (8, 128), device="cuda")
-    y = torch.randint(0, vocab, (8, 128), device="cuda")
+    x = torch.randint(0, vocab, (batch, length), device="cuda")
+    y = torch.randint(0, vocab, (batch, length), device="cuda")
     return model, optimizer, x, y
 
 
