@@ -52,9 +52,12 @@ room(struct parser *p, size_t count, size_t size)
 static struct span
 cut(struct span *s, char stop)
 {
-    const char *end = s->n ? memchr(s->at, stop, s->n) : NULL;
-    const struct span head = {s->at, end ? (size_t)(end - s->at) : s->n};
-    const size_t gone = head.n + (end ? 1 : 0);
+    struct span head = {s->at, 0};
+
+    while (head.n < s->n && head.at[head.n] != stop)
+        head.n++;
+
+    const size_t gone = head.n + (head.n < s->n ? 1 : 0);
 
     if (gone)
         s->at += gone;

@@ -55,7 +55,10 @@ class Exports(unittest.TestCase):
         stub = TOOLKIT and next(iter(TOOLKIT.glob("lib*/stubs/libcuda.so")), None)
         if not stub:
             self.skipTest("no CUDA toolkit here")
-        theirs, ours = set(symbols(stub)), set(symbols(CUDA))
+        # The debugger's hooks (in the x86-64 stub only) are not for programs: cuda-gdb looks for
+        # them in the library that has the debugger's other half, which is NVIDIA's, loaded as well.
+        theirs = {n for n in symbols(stub) if not n.startswith("cudbg")}
+        ours = set(symbols(CUDA))
         self.assertEqual(theirs - ours, set())
         # Beyond the stub there are the graphics calls, which only NVIDIA's real library has.
         headers = "".join((TOOLKIT / "include" / h).read_text() for h in

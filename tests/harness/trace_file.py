@@ -13,7 +13,7 @@ import zlib
 
 INFO, SCHEMA, RECORDS, THREAD, END = 1, 2, 3, 4, 5
 CALL, MARK, BEGIN, FINISH, CLIENT, DROPPED = 1, 2, 3, 4, 5, 6
-CUT, OPEN = 1, 2
+CUT = 1
 
 # A few of CUDA's calls, as heddle describes them, and some of our own for the corners.
 SCHEMA_TEXT = b"""\
@@ -151,7 +151,7 @@ def sample():
         record(DROPPED, t + 211_000, body=u64(3)),
         record(CLIENT, t + 212_000, body=b"client 7"),
         record(BEGIN, t + 213_000, body=b"never ended"),
-        call(41, t + 214_000, 0, u64(0) + u8(0), flags=OPEN),
+        call(41, t + 214_000, 0, u64(0) + u8(0)),
     ])
     f.end(dropped=3)
     return f
