@@ -9,6 +9,7 @@ import difflib
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -269,6 +270,8 @@ class Numbers(unittest.TestCase):
     """spec/*.ids is append-only: whatever was ever committed is still there."""
 
     def git(self, *args):
+        if not shutil.which("git"):
+            self.skipTest("git is not installed")
         done = subprocess.run(["git", "-C", ROOT, *args], capture_output=True, text=True)
         if done.returncode:
             self.skipTest(f"no git history here: {done.stderr.strip()[:100]}")
