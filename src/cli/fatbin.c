@@ -2,89 +2,40 @@
 #include "cli/fatbin.h"
 
 #include <inttypes.h>
-#include <signal.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "cli/cli.h"
+#include "cli/group.h"
 #include "fatbin/cubin.h"
 #include "fatbin/file.h"
 #include "fatbin/ptx_text.h"
 
-static const struct {
-    const char *name;
-    int (*run)(int argc, char **argv);
-    const char *summary;
-} commands[] = {
-    {"list", hed_cli_fatbin_list, "list the images, one a line"},
-    {"extract", hed_cli_fatbin_extract, "write images to files, unpacked"},
-    {"info", hed_cli_fatbin_info, "one page about a file"},
+static const struct hed_cli_group group = {
+    .name = "fatbin",
+    .head = "usage: heddle fatbin COMMAND FILE... [OPTION...]\n\n"
+            "Looks at the GPU code in programs, libraries, object files, archives, fat\n"
+            "binaries, cubins and PTX files. Needs neither a GPU nor NVIDIA's tools.\n\n",
+    .tail = "\n"
+            "  heddle fatbin list ./app\n"
+            "  heddle fatbin list --kernels --arch sm_90 libfoo.so\n"
+            "  heddle fatbin extract --kind ptx -o out ./app\n"
+            "\n"
+            "heddle fatbin COMMAND --help says more about each.\n",
+    .commands =
+        {
+            {"list", hed_cli_fatbin_list, "list the images, one a line"},
+            {"extract", hed_cli_fatbin_extract, "write images to files, unpacked"},
+            {"info", hed_cli_fatbin_info, "one page about a file"},
+        },
 };
-
-#define COMMAND_COUNT (sizeof commands / sizeof commands[0])
-
-/* ---- the command ----------------------------------------------------------------------------- */
-
-static void
-print_help(FILE *out)
-{
-    fputs("usage: heddle fatbin COMMAND FILE... [OPTION...]\n\n"
-          "Looks at the GPU code in programs, libraries, object files, archives, fat\n"
-          "binaries, cubins and PTX files. Needs neither a GPU nor NVIDIA's tools.\n\n",
-          out);
-    for (size_t i = 0; i < COMMAND_COUNT; i++)
-        fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].summary);
-    fputs("\n"
-          "  heddle fatbin list ./app\n"
-          "  heddle fatbin list --kernels --arch sm_90 libfoo.so\n"
-          "  heddle fatbin extract --kind ptx -o out ./app\n"
-          "\n"
-          "heddle fatbin COMMAND --help says more about each.\n",
-          out);
-}
-
-static int
-unknown(const char *name)
-{
-    const char *best = NULL;
-    unsigned least = HED_CLI_FAR;
-
-    for (size_t i = 0; i < COMMAND_COUNT; i++) {
-        const unsigned far = hed_cli_distance(name, commands[i].name);
-
-        if (far < least) {
-            least = far;
-            best = commands[i].name;
-        }
-    }
-    if (best && hed_cli_similar(least, name))
-        hed_cli_say("fatbin: no command \"%s\"; did you mean \"%s\"?", name, best);
-    else
-        hed_cli_say("fatbin: no command \"%s\"; see heddle fatbin --help", name);
-    return HED_EXIT_USAGE;
-}
 
 int
 hed_cli_fatbin(int argc, char **argv)
 {
-    /* `heddle fatbin list ... | head` shall end without a word, whatever our parent ignores. */
-    signal(SIGPIPE, SIG_DFL);
-    if (argc < 2) {
-        print_help(stderr);
-        return HED_EXIT_USAGE;
-    }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
-        strcmp(argv[1], "help") == 0) {
-        print_help(stdout);
-        return HED_EXIT_OK;
-    }
-    for (size_t i = 0; i < COMMAND_COUNT; i++) {
-        if (strcmp(commands[i].name, argv[1]) == 0)
-            return commands[i].run(argc - 1, argv + 1);
-    }
-    return unknown(argv[1]);
+    return hed_cli_group(&group, argc, argv, NULL);
 }
 
 /* ---- visiting -------------------------------------------------------------------------------- */
