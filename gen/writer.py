@@ -1,5 +1,7 @@
 """What all emitters share: a line writer, and C spellings of model types."""
 
+import re
+
 from gen.model import Record, Shape, Text, Bytes, Handle, Pointer, Func, Enum, Scalar, Alias
 
 
@@ -63,15 +65,13 @@ def c_field(f):
     return [declare(c, f.name) + suffix + ";"]
 
 
-def prototype(call, name=None):
+def prototype(call):
     """`(CUdeviceptr *dptr, size_t bytesize)` of a call."""
     return "(" + (", ".join(a.decl() for a in call.args) or "void") + ")"
 
 
 def c_count(expr, prefix, fields):
     """A length expression in C: `*n` is read through a pointer that may be NULL."""
-    import re
-
     def one(m):
         star, name = m.group(1), m.group(2)
         if name not in fields:

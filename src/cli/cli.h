@@ -73,6 +73,13 @@ struct hed_cli_opts hed_cli_opts_over(const struct hed_cli_opt *table, int argc,
 /* The index of the next option in the table, or one of the two above. */
 int hed_cli_opts_next(struct hed_cli_opts *o);
 
+#define HED_CLI_OPERAND (-3)
+
+/* As hed_cli_opts_next, but operands may stand anywhere: HED_CLI_OPERAND, with o->value, for each.
+ * -o is --output. *plain must be false at first; `--` sets it.
+ */
+int hed_cli_words_next(struct hed_cli_opts *o, bool *plain);
+
 /* For commands without operands: says so if there are any. */
 bool hed_cli_opts_no_operands(const struct hed_cli_opts *o);
 

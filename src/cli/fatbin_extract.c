@@ -12,7 +12,6 @@
 #include "base/err.h"
 #include "cli/cli.h"
 #include "cli/fatbin.h"
-#include "cli/trace_util.h"
 
 static const char usage[] =
     "usage: heddle fatbin extract FILE... [OPTION...]\n"

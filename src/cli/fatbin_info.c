@@ -7,7 +7,6 @@
 #include "base/err.h"
 #include "cli/cli.h"
 #include "cli/fatbin.h"
-#include "cli/trace_util.h"
 #include "fatbin/cubin.h"
 #include "fatbin/ptx_text.h"
 

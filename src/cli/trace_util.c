@@ -22,29 +22,6 @@
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
-int
-hed_cli_words_next(struct hed_cli_opts *o, bool *plain)
-{
-    static char output[] = "--output";
-    char *word = o->at < o->argc ? o->argv[o->at] : NULL;
-
-    if (!word)
-        return HED_CLI_OPT_END;
-    if (!*plain && strcmp(word, "--") == 0) {
-        *plain = true;
-        o->at++;
-        return hed_cli_words_next(o, plain);
-    }
-    if (*plain || word[0] != '-' || word[1] == '\0') {
-        o->at++;
-        o->value = word;
-        return HED_CLI_OPERAND;
-    }
-    if (strcmp(word, "-o") == 0)
-        o->argv[o->at] = output;
-    return hed_cli_opts_next(o);
-}
-
 static bool
 refuse(const struct hed_cli_opts *o, const char *what)
 {

@@ -22,13 +22,6 @@ int hed_cli_trace_export(int argc, char **argv);
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
-#define HED_CLI_OPERAND (-3)
-
-/* As hed_cli_opts_next, but operands may stand anywhere: HED_CLI_OPERAND, with o->value, for each.
- * -o is --output. *plain must be false at first; `--` sets it.
- */
-int hed_cli_words_next(struct hed_cli_opts *o, bool *plain);
-
 /* A number of seconds such as 1.5, as nanoseconds. Says so and fails if it is none. */
 bool hed_cli_seconds(const struct hed_cli_opts *o, uint64_t *ns);
 

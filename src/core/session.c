@@ -35,17 +35,12 @@ find_type(const struct hed_layer_type *const *types, const char *name)
     return NULL;
 }
 
+/* Settings know the names of layers and backends (core/config.h); a test holds the two together. */
 static int
-no_such(const char *what, const char *name, const struct hed_layer_type *const *types,
-        struct hed_why *why)
+not_in_registry(const char *name, struct hed_why *why)
 {
-    char list[256] = "";
-    size_t n = 0;
-
-    for (; *types && n < sizeof list; types++)
-        n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", n ? ", " : "", (*types)->name);
-    hed_why_set(why, "there is no %s '%.64s' (there are: %s)", what, name, list);
-    return HED_EINVAL;
+    hed_why_set(why, "'%.64s' is a setting's value, but not in the registry", name);
+    return HED_ESTATE;
 }
 
 /* The layers that the settings ask for, top first. */
@@ -70,7 +65,7 @@ choose_layers(const struct hed_config *c, const struct hed_layer_type **out, siz
         const struct hed_layer_type *type = find_type(hed_layer_types, name);
 
         if (!type)
-            return no_such("layer", name, hed_layer_types, why);
+            return not_in_registry(name, why);
         if (*count == CHAIN_MAX) {
             hed_why_set(why, "more than %d layers", CHAIN_MAX);
             return HED_ELIMIT;
@@ -100,7 +95,7 @@ build(const struct hed_config *c, struct hed_layer **top, struct hed_why *why)
     size_t count;
 
     if (!backend)
-        return no_such("gpu", c->gpu, hed_backend_types, why);
+        return not_in_registry(c->gpu, why);
 
     int err = choose_layers(c, layers, &count, why);
 
