@@ -2,10 +2,17 @@
 #include "core/registry.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #include "backends/gpu/gpu.h"
 #include "backends/null/null.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "core/config.h"
+#include "core/layer.h"
+#include "core/plugin.h"
 #include "layers/layers.h"
+#include "locate/driver.h"
 
 const struct hed_layer_type *const hed_layer_types[] = {
     &hed_trace_layer,
@@ -18,3 +25,36 @@ const struct hed_layer_type *const hed_backend_types[] = {
     &hed_null_backend,
     NULL,
 };
+
+static const struct hed_layer_type *
+choose(const struct hed_config *c)
+{
+    const struct hed_layer_type *cpu;
+    struct hed_why why = {""};
+
+    if (hed_locate_gpu(c->driver))
+        return &hed_gpu_backend;
+    if (hed_plugin_open("cpu", &cpu, &why) == 0)
+        return cpu;
+    hed_debug(CORE, "%s", why.text);
+    return &hed_gpu_backend;
+}
+
+int
+hed_backend_find(const struct hed_config *c, const struct hed_layer_type **out, struct hed_why *why)
+{
+    if (strcmp(c->gpu, "auto") == 0) {
+        *out = choose(c);
+        return 0;
+    }
+    if (hed_config_gpu_is(c->gpu, "cpu"))
+        return hed_plugin_open("cpu", out, why);
+    for (const struct hed_layer_type *const *t = hed_backend_types; *t; t++) {
+        if (strcmp((*t)->name, c->gpu) == 0) {
+            *out = *t;
+            return 0;
+        }
+    }
+    hed_why_set(why, "'%.64s' is a setting's value, but there is no such backend", c->gpu);
+    return HED_ESTATE;
+}

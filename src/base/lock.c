@@ -105,3 +105,14 @@ hed_unlock(struct hed_lock *lock)
     pthread_mutex_unlock(&lock->mutex);
     pthread_setcancelstate(cancel, NULL);
 }
+
+int
+hed_lock_wait(struct hed_lock *lock, pthread_cond_t *cond, const struct timespec *end)
+{
+    const int cancel = lock->cancel;
+    const int err = end ? pthread_cond_timedwait(cond, &lock->mutex, end)
+                        : pthread_cond_wait(cond, &lock->mutex);
+
+    lock->cancel = cancel;
+    return err;
+}

@@ -11,20 +11,36 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <time.h>
 
 /* Outermost first. A new rank goes where its lock sits when it is taken deepest. */
 enum hed_rank {
     HED_RANK_SESSION,    /* the chain being built or taken down */
     HED_RANK_DRIVER,     /* NVIDIA's libraries being loaded */
     HED_RANK_STATS,      /* registration of counters */
+    HED_RANK_CONTEXTS,   /* a soft driver's list of contexts and their states */
+    HED_RANK_LIBRARY,    /* a soft driver's library being loaded into contexts */
+    HED_RANK_CAPTURE,    /* a stream capture */
+    HED_RANK_GRAPH,      /* a graph being changed or instantiated */
+    HED_RANK_CONTEXT,    /* what is in one context */
+    HED_RANK_EVENT,      /* an event's last record */
+    HED_RANK_STREAM,     /* a stream's queue */
+    HED_RANK_POOL,       /* a memory pool */
+    HED_RANK_MEMORY,     /* a soft driver's addresses and allocations */
     HED_RANK_HANDLES,    /* a soft driver's table of handles */
+    HED_RANK_CODE,       /* a machine's code being compiled */
+    HED_RANK_WORKERS,    /* a machine's workers */
+    HED_RANK_SHARED,     /* joining what processes share about devices */
+    HED_RANK_REGION,     /* a machine's stacks and shared memory */
+    HED_RANK_OUTPUT,     /* what kernels print */
+    HED_RANK_HEAP,       /* memory that kernels allocate */
     HED_RANK_STUBS,      /* counting stubs being given out */
     HED_RANK_TRACE_FILE, /* the trace file itself */
     HED_RANK_TRACE,      /* a trace's bookkeeping */
     HED_RANK_COUNT
 };
 
-/* Wait on a condition with pthread_cond_wait(&cond, &lock->mutex): the lock counts as held. */
+/* Wait on a condition with hed_lock_wait(), never with pthread_cond_wait(). */
 struct hed_lock {
     pthread_mutex_t mutex;
     enum hed_rank rank; /* constant after init */
@@ -47,6 +63,12 @@ void hed_lock_fini(struct hed_lock *lock);
  */
 void hed_lock(struct hed_lock *lock);
 void hed_unlock(struct hed_lock *lock);
+
+/* pthread_cond_wait() for the holder of the lock, which counts as held all the while: the note of its
+ * cancellation state, which others who take the lock meanwhile overwrite, is kept. Where an end is
+ * given (by the condition's clock), ETIMEDOUT when that has come. Else 0.
+ */
+int hed_lock_wait(struct hed_lock *lock, pthread_cond_t *cond, const struct timespec *end);
 
 /* Does this thread hold the lock? Exact in debug builds; always true in release builds, so it is
  * for checks of the form: if (!hed_lock_held(l)) hed_bug(...).

@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "core/export.h"
+
 enum hed_api { HED_API_CUDA, HED_API_NVML, HED_API_COUNT };
 
 enum hed_call_flags {
@@ -55,11 +57,11 @@ hed_call_stream(const struct hed_call_info *info, const void *args, uint64_t *st
 }
 
 /* By call number; entry 0 is empty. */
-extern const struct hed_call_info hed_cuda_info[];
-extern const struct hed_call_info hed_nvml_info[];
+HED_EXPORT extern const struct hed_call_info hed_cuda_info[];
+HED_EXPORT extern const struct hed_call_info hed_nvml_info[];
 
 /* The description of a call, or NULL for a number that is none. */
-const struct hed_call_info *hed_call_info(enum hed_api api, uint32_t id);
+HED_EXPORT const struct hed_call_info *hed_call_info(enum hed_api api, uint32_t id);
 
 /* The number of a call by its exact name, 0 if there is none. A search: not for the hot path. */
-uint32_t hed_call_find(enum hed_api api, const char *name);
+HED_EXPORT uint32_t hed_call_find(enum hed_api api, const char *name);

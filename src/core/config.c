@@ -49,6 +49,7 @@ static const struct {
     {"trace_buffer", 64u << 10, 16u << 20},
     {"trace_data", 0, 1u << 20},
     {"trace_owner", 0, INT32_MAX},
+    {"cpu_threads", 0, 4096},
 };
 
 static const struct {
@@ -57,9 +58,10 @@ static const struct {
 } choices[] = {
     {"trace_full", {"block", "drop"}},
     {"export_tables", {"pass", "count"}},
+    {"cpu_codegen", {"warp", "scalar"}},
 };
 
-const char *const hed_config_gpus[] = {"gpu", "null", NULL};
+const char *const hed_config_gpus[] = {"auto", "gpu", "cpu", "null", NULL};
 const char *const hed_config_layers[] = {"trace", "fault", NULL};
 
 static const struct setting *
@@ -141,6 +143,31 @@ check_names(const char *key, const char *list, const char *const *known, struct 
     }
 }
 
+bool
+hed_config_gpu_is(const char *gpu, const char *name)
+{
+    const size_t n = strlen(name);
+
+    return strncmp(gpu, name, n) == 0 && (gpu[n] == '\0' || gpu[n] == ':');
+}
+
+/* One place. What stands behind "cpu:" is for the soft driver to understand (driver/profile.h). */
+static int
+check_gpu(const char *value, struct hed_why *why)
+{
+    if (hed_config_gpu_is(value, "cpu")) {
+        if (value[3] == '\0' || value[4] != '\0')
+            return 0;
+        hed_why_set(why, "gpu: which device is 'cpu:' to look like? See heddle.conf(5)");
+        return HED_EINVAL;
+    }
+    if (strchr(value, ',')) {
+        hed_why_set(why, "gpu: '%.64s' is not one place", value);
+        return HED_EINVAL;
+    }
+    return check_names("gpu", value, hed_config_gpus, why);
+}
+
 static int
 set_text(struct hed_config *c, const struct setting *s, const char *value, struct hed_why *why)
 {
@@ -148,16 +175,12 @@ set_text(struct hed_config *c, const struct setting *s, const char *value, struc
         hed_why_set(why, "%s: longer than %zu characters", s->key, s->size - 1);
         return HED_ELIMIT;
     }
-    const bool gpu = strcmp(s->key, "gpu") == 0;
-    const bool layers = strcmp(s->key, "layers") == 0 && *value;
-    const char *const *known = gpu ? hed_config_gpus : hed_config_layers;
+    int err = 0;
 
-    if (gpu && strchr(value, ',')) {
-        hed_why_set(why, "gpu: '%.64s' is not one place", value);
-        return HED_EINVAL;
-    }
-
-    const int err = gpu || layers ? check_names(s->key, value, known, why) : 0;
+    if (strcmp(s->key, "gpu") == 0)
+        err = check_gpu(value, why);
+    else if (strcmp(s->key, "layers") == 0 && *value)
+        err = check_names(s->key, value, hed_config_layers, why);
 
     if (err)
         return err;

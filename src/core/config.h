@@ -17,19 +17,23 @@ struct hed_why;
 #define HED_CONFIG_FILE_MAX 1048576 /* bytes of a settings file */
 
 /* X(kind, key, default, help). Kinds: TEXT; SIZE (bytes: 64k, 1M); NUMBER; WORD (one of a few). */
-#define HED_SETTINGS(X)                                                                         \
-    X(TEXT, gpu, "gpu", "where work runs: gpu (NVIDIA's driver) or null (nothing runs)")        \
-    X(TEXT, layers, "", "layers, top first, instead of those the other settings ask for")       \
-    X(TEXT, driver, "", "full path of NVIDIA's libcuda.so.1")                                   \
-    X(TEXT, nvml, "", "full path of NVIDIA's libnvidia-ml.so.1")                                \
-    X(TEXT, log, "", "what to log on standard error: level[,component=level...]")               \
-    X(TEXT, trace, "", "file the trace is written to; turns the trace layer on")                \
-    X(SIZE, trace_buffer, "1M", "trace memory a thread, 64k to 16M")                            \
-    X(WORD, trace_full, "block", "when the disk cannot follow: block or drop")                  \
-    X(SIZE, trace_data, "0", "bytes of copied data kept in a trace record")                     \
-    X(NUMBER, trace_owner, "0", "process that gets the trace's plain name (set by heddle run)") \
-    X(TEXT, fault, "", "calls to fail: NAME:N:ERROR[,...]; turns the fault layer on")           \
-    X(WORD, export_tables, "pass", "NVIDIA's private tables: pass them on, or count their calls")
+#define HED_SETTINGS(X)                                                                           \
+    X(TEXT, gpu, "auto", "where work runs: auto, gpu, cpu[:PROFILE[xN],...] or null")             \
+    X(TEXT, layers, "", "layers, top first, instead of those the other settings ask for")         \
+    X(TEXT, driver, "", "full path of NVIDIA's libcuda.so.1")                                     \
+    X(TEXT, nvml, "", "full path of NVIDIA's libnvidia-ml.so.1")                                  \
+    X(TEXT, log, "", "what to log on standard error: level[,component=level...]")                 \
+    X(TEXT, trace, "", "file the trace is written to; turns the trace layer on")                  \
+    X(SIZE, trace_buffer, "1M", "trace memory a thread, 64k to 16M")                              \
+    X(WORD, trace_full, "block", "when the disk cannot follow: block or drop")                    \
+    X(SIZE, trace_data, "0", "bytes of copied data kept in a trace record")                       \
+    X(NUMBER, trace_owner, "0", "process that gets the trace's plain name (set by heddle run)")   \
+    X(TEXT, fault, "", "calls to fail: NAME:N:ERROR[,...]; turns the fault layer on")             \
+    X(WORD, export_tables, "pass", "NVIDIA's private tables: pass them on, or count their calls") \
+    X(NUMBER, cpu_threads, "0", "threads that run kernels on the CPU GPU; 0 for all cores")       \
+    X(WORD, cpu_codegen, "warp", "how the CPU GPU compiles kernels: warp or scalar (reference)")  \
+    X(TEXT, cache, "", "folder of compiled kernels, instead of ~/.cache/heddle")                  \
+    X(SIZE, cache_size, "1G", "bytes of compiled kernels kept; 0 for no cache")
 
 struct hed_config {
 #define HED_CONFIG_TEXT(key) char key[HED_CONFIG_TEXT_MAX];
@@ -46,9 +50,13 @@ struct hed_config {
 };
 
 /* The names that `gpu` and `layers` may have, NULL at the end. Those of src/registry.c, which only
- * a process under heddle has; a test holds the two together. */
+ * a process under heddle has, "auto" and the plug-ins' ("cpu"); a test holds them together. A name
+ * of a plug-in may have ':' and what it means to the plug-in behind it. */
 extern const char *const hed_config_gpus[];
 extern const char *const hed_config_layers[];
+
+/* Is that the place `name`, with or without something behind it? "cpu:h100" is "cpu". */
+bool hed_config_gpu_is(const char *gpu, const char *name);
 
 /* The defaults. */
 void hed_config_init(struct hed_config *c);

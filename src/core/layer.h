@@ -88,8 +88,8 @@ struct hed_layer_type {
 #define hed_next_nvml(self, call, a) ((self)->next->nvml->call((self)->next, (a)))
 
 /* Calls a layer by number. */
-CUresult hed_cuda_invoke(struct hed_layer *layer, enum hed_cuda_call id, void *args);
-nvmlReturn_t hed_nvml_invoke(struct hed_layer *layer, enum hed_nvml_call id, void *args);
+HED_EXPORT CUresult hed_cuda_invoke(struct hed_layer *layer, enum hed_cuda_call id, void *args);
+HED_EXPORT nvmlReturn_t hed_nvml_invoke(struct hed_layer *layer, enum hed_nvml_call id, void *args);
 
 /* Generated tables that fill what a type left out. */
 extern const struct hed_cuda_ops hed_cuda_forward;

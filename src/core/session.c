@@ -91,20 +91,19 @@ static int
 build(const struct hed_config *c, struct hed_layer **top, struct hed_why *why)
 {
     const struct hed_layer_type *layers[CHAIN_MAX];
-    const struct hed_layer_type *backend = find_type(hed_backend_types, c->gpu);
+    const struct hed_layer_type *backend;
     size_t count;
+    int err = hed_backend_find(c, &backend, why);
 
-    if (!backend)
-        return not_in_registry(c->gpu, why);
-
-    int err = choose_layers(c, layers, &count, why);
-
+    if (!err)
+        err = choose_layers(c, layers, &count, why);
     if (err)
         return err;
     name_chain(layers, count, backend->name);
     *top = NULL;
     err = hed_layer_create(backend, NULL, c, top, why);
-    no_driver = err == HED_ENOTFOUND;
+    /* What a soft backend does not find is something that a setting names. */
+    no_driver = err == HED_ENOTFOUND && !backend->soft;
     for (size_t i = count; !err && i-- > 0;)
         err = hed_layer_create(layers[i], *top, c, top, why);
     while (err && *top) {

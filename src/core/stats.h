@@ -33,4 +33,4 @@ hed_stats_add(_Atomic uint64_t *counter, uint64_t n)
 }
 
 /* Counts a call that cannot be done and names it in the log the first time. */
-void hed_stats_unsupported(enum hed_api api, uint32_t id, const char *who);
+HED_EXPORT void hed_stats_unsupported(enum hed_api api, uint32_t id, const char *who);

@@ -129,3 +129,15 @@ hed_locate_find(const char *soname, const char *given, char *path, size_t size, 
                 soname, s.refused, strstr(soname, "-ml") ? "nvml" : "driver");
     return HED_ENOTFOUND;
 }
+
+bool
+hed_locate_gpu(const char *given)
+{
+    char path[PATH_MAX];
+
+    if (*given)
+        return true;
+    /* /dev/dxg: through Windows. */
+    return (access("/dev/nvidiactl", F_OK) == 0 || access("/dev/dxg", F_OK) == 0) &&
+           hed_locate_find("libcuda.so.1", "", path, sizeof path, NULL) == 0;
+}

@@ -16,6 +16,10 @@ const char *hed_locate_reject(const char *path);
 typedef bool (*hed_locate_fn)(void *arg, const char *path, const char *place);
 void hed_locate_each(const char *soname, hed_locate_fn fn, void *arg);
 
+/* Is there NVIDIA's driver, library and device files? `given` is the setting `driver`: a library
+ * that was named is taken at its word. */
+bool hed_locate_gpu(const char *given);
+
 /* The path of the library `soname` (libcuda.so.1). `given` is the setting, "" for none. On failure
  * why says what was looked at and what is wrong with it: HED_ENOTFOUND when there is no such
  * library, HED_EINVAL when the one that was given cannot be it. */

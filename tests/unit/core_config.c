@@ -70,7 +70,7 @@ defaults_are_as_described(void **state)
     size_t n = 0;
 
     hed_config_init(&config);
-    assert_string_equal(config.gpu, "gpu");
+    assert_string_equal(config.gpu, "auto");
     assert_string_equal(config.layers, "");
     assert_string_equal(config.trace, "");
     assert_true(config.trace_buffer == 1 << 20);
@@ -78,15 +78,19 @@ defaults_are_as_described(void **state)
     assert_true(config.trace_data == 0);
     assert_true(config.trace_owner == 0);
     assert_string_equal(config.export_tables, "pass");
+    assert_true(config.cpu_threads == 0);
+    assert_string_equal(config.cpu_codegen, "warp");
+    assert_string_equal(config.cache, "");
+    assert_true(config.cache_size == 1 << 30);
     for (; hed_config_describe(n, &key, &value, &help); n++) {
         assert_true(strlen(help) > 5);
         assert_int_equal(hed_config_set(&config, key, value, &why), 0);
     }
-    assert_true(n >= 12);
+    assert_true(n >= 16);
     assert_false(hed_config_describe(SIZE_MAX, &key, &value, &help));
     assert_int_equal(load(NULL, NULL, NULL), 0);
     assert_int_equal(hed_config_load(&config, NULL, NULL), 0);
-    assert_string_equal(config.gpu, "gpu");
+    assert_string_equal(config.gpu, "auto");
 }
 
 static void
@@ -189,7 +193,17 @@ bad_lines_are_refused_by_number(void **state)
         {"\n\nnonsense\n", HED_EFORMAT, "f.conf:3: expected 'key = value', found 'nonsense'"},
         {"gpu=null\ncolour = red", HED_ENOTFOUND, "f.conf:2: there is no setting 'colour'"},
         {"= red", HED_ENOTFOUND, "f.conf:1: there is no setting ''"},
-        {"gpu = cpu", HED_EINVAL, "f.conf:1: gpu: there is no 'cpu' (there are: gpu, null)"},
+        {"gpu = tpu", HED_EINVAL,
+         "f.conf:1: gpu: there is no 'tpu' (there are: auto, gpu, cpu, null)"},
+        {"gpu = cpux", HED_EINVAL,
+         "f.conf:1: gpu: there is no 'cpux' (there are: auto, gpu, cpu, null)"},
+        {"gpu = null:h100", HED_EINVAL,
+         "f.conf:1: gpu: there is no 'null:h100' (there are: auto, gpu, cpu, null)"},
+        {"gpu = cpu:", HED_EINVAL,
+         "f.conf:1: gpu: which device is 'cpu:' to look like? See heddle.conf(5)"},
+        {"cpu_threads = 4097", HED_ERANGE, "f.conf:1: cpu_threads: 4097 is not between 0 and 4096"},
+        {"cpu_codegen = fast", HED_EINVAL,
+         "f.conf:1: cpu_codegen: 'fast' is neither warp nor scalar"},
         {"gpu = gpu,null", HED_EINVAL, "f.conf:1: gpu: 'gpu,null' is not one place"},
         {"layers = trace,quota", HED_EINVAL,
          "f.conf:1: layers: there is no 'quota' (there are: trace, fault)"},
@@ -224,6 +238,9 @@ bad_lines_are_refused_by_number(void **state)
         assert_string_equal(why.text, rows[i].message);
     }
     assert_int_equal(parse("gpu ="), HED_EINVAL);
+    assert_int_equal(parse("gpu = cpu:h100x8,t4\ncache_size = 0"), 0);
+    assert_string_equal(config.gpu, "cpu:h100x8,t4");
+    assert_int_equal(parse("gpu = cpu"), 0);
     assert_int_equal(parse("trace_buffer = 64k\ntrace_buffer=16M\ntrace_data=1M"), 0);
 }
 

@@ -1,0 +1,23 @@
+/* Backends that are libraries of their own, so that what they bring with them is loaded only into
+ * processes that use it. They lie beside libheddle.so and are of the same build.
+ *
+ * A plug-in backend-NAME.so is linked with libheddle.so for the session, the counters and the
+ * tables of calls, and exports the two symbols below.
+ */
+#pragma once
+
+#include <stddef.h>
+
+struct hed_layer_type;
+struct hed_why;
+
+/* What a plug-in exports: its version, HED_VERSION, and its type. */
+#define HED_PLUGIN_VERSION "hed_backend_version" /* const char[] */
+#define HED_PLUGIN_TYPE "hed_backend_plugin"     /* const struct hed_layer_type *(*)(void) */
+
+/* The folder that this library (or program) was loaded from. HED_ENOTFOUND, HED_ELIMIT. */
+int hed_plugin_folder(char *out, size_t size);
+
+/* Loads backend-NAME.so; it is never unloaded. HED_ENOTFOUND: there is none; HED_EVERSION,
+ * HED_EINVAL: it cannot be used, with the reason. */
+int hed_plugin_open(const char *name, const struct hed_layer_type **out, struct hed_why *why);
