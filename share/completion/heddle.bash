@@ -16,7 +16,7 @@ _heddle_files() {
 _heddle_value() {
     local option=$1 cur=$2
     case $option in
-    --gpu) _heddle_words "gpu null" "$cur" ;;
+    --gpu) _heddle_words "auto gpu cpu null" "$cur" ;;
     --trace-full) _heddle_words "block drop" "$cur" ;;
     --layers) _heddle_words "trace fault" "$cur" ;;
     --log) _heddle_words "off error warn info debug" "$cur" ;;

@@ -69,6 +69,14 @@ struct hed_object *hed_handles_get(struct hed_handles *t, enum hed_kind kind, ui
  * */
 struct hed_object *hed_handles_remove(struct hed_handles *t, enum hed_kind kind, uint64_t handle);
 
+/* Takes another reference to an object that the caller has one to. */
+static inline void
+hed_object_ref(struct hed_object *o)
+{
+    /* Relaxed: the caller's own reference keeps it alive. */
+    atomic_fetch_add_explicit(&o->refs, 1, memory_order_relaxed);
+}
+
 /* Gives a reference back. */
 void hed_object_put(struct hed_object *o);
 

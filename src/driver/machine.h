@@ -1,0 +1,146 @@
+/* The machine: what a soft driver needs done that takes a device. A backend fills one in.
+ *
+ * The driver keeps handles, addresses, order and rules; the machine has memory behind addresses,
+ * turns code into something that runs, and runs it. It knows nothing of streams, of contexts or of
+ * the API.
+ *
+ * Threads: every operation may be called from any thread, several at once, with no lock held.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "driver/profile.h"
+#include "gen/cuda_abi.h"
+
+struct hed_buf;
+struct hed_code;
+struct hed_launch;
+struct hed_why;
+
+/* Physical memory that can be mapped at several addresses (cuMemCreate); the machine's own. */
+struct hed_physical_memory;
+
+/* A kernel as code has it: by position in hed_code.kernels. Numbers are bytes unless said. */
+struct hed_code_param {
+    uint32_t offset; /* from the first parameter */
+    uint32_t size;
+};
+
+struct hed_code_kernel {
+    const char *name;
+    const struct hed_code_param *params;
+    uint32_t param_count;
+    uint32_t param_bytes;
+    uint32_t registers;     /* a thread; an estimate on machines that have none, never 0 */
+    uint32_t shared;        /* static */
+    uint32_t local;         /* a thread */
+    uint32_t constant;      /* user constants of the module */
+    uint32_t max_threads;   /* a block: from launch bounds, else the device's limit (0: that) */
+    uint32_t required[3];   /* .reqntid; 0 for not said */
+    uint32_t cluster[3];    /* .reqnctapercluster; 0 for not said */
+    bool must_have_cluster; /* .explicitcluster */
+    uint32_t ptx_version;   /* 10 * major + minor of the architecture: 75 */
+    uint32_t binary_version;
+    bool has_code; /* false: only machine code for real GPUs is there; cannot be launched here */
+};
+
+struct hed_code_var {
+    const char *name;
+    uint64_t size;
+    uint32_t align;
+    bool constant; /* .const */
+    bool managed;
+    bool visible;     /* can be found by name */
+    const void *init; /* the first init_size bytes; the rest is zero */
+    uint64_t init_size;
+    bool texture; /* a .texref, .surfref or .samplerref: no memory */
+};
+
+/* What was loaded, described; the machine's own data is behind it. Shared by all contexts that load
+ * the same module object; constant after open. */
+struct hed_code {
+    const struct hed_code_kernel *kernels;
+    uint32_t kernel_count;
+    const struct hed_code_var *vars; /* all of the module, in the machine's order */
+    uint32_t var_count;
+};
+
+/* One image to be loaded. */
+struct hed_code_source {
+    enum { HED_CODE_PTX, HED_CODE_CUBIN } kind;
+    const void *data; /* PTX need not be terminated */
+    size_t size;
+    uint32_t device; /* 10 * major + minor of the device's compute capability */
+    uint32_t arch;   /* of the image: 75 of compute_75 */
+};
+
+/* Where a launch failed, for the log. */
+struct hed_machine {
+    /* Address space. Once, before anything else: reserves `size` bytes of addresses, at `want` if
+     * that is free, else elsewhere. Nothing is usable yet. */
+    int (*reserve)(void *m, uint64_t want, uint64_t size, uint64_t *base);
+
+    /* Makes [at, at + size), a part of the reserved range, usable zeroed memory; gives it back, so
+     * that a kernel that touches it fails. Both are multiples of HED_MACHINE_PAGE. */
+    int (*map)(void *m, uint64_t at, uint64_t size);
+    void (*unmap)(void *m, uint64_t at, uint64_t size);
+
+    /* cuMemCreate and its kind. `readable`, `writable` are for kernels and copies alike. */
+    int (*physical_create)(void *m, uint64_t size, struct hed_physical_memory **out);
+    void (*physical_free)(void *m, struct hed_physical_memory *p);
+    int (*physical_map)(void *m, struct hed_physical_memory *p, uint64_t offset, uint64_t at,
+                        uint64_t size);
+    int (*protect)(void *m, uint64_t at, uint64_t size, bool readable, bool writable);
+
+    /* Reads an image. 0, or HED_EFORMAT (bad PTX: INVALID_PTX; cubin: INVALID_IMAGE), HED_EVERSION,
+     * HED_ENOMEM, HED_ENOTSUP. `log` (may be NULL) takes what the JIT's error log would say. */
+    int (*open)(void *m, const struct hed_code_source *source, struct hed_code **out,
+                struct hed_buf *log, struct hed_why *why);
+    void (*close)(void *m, struct hed_code *code);
+
+    /* The variables' first values and addresses inside them: called once for each place (context)
+     * the code is loaded in, when all variables have memory. addresses[i] belongs to vars[i]. */
+    void (*fill_vars)(void *m, struct hed_code *code, const uint64_t *addresses);
+
+    /* Compiles the kernel if that has not been done: what cuFuncLoad, or an eager load, asks for.
+     * CUDA_ERROR_NO_BINARY_FOR_GPU, CUDA_ERROR_INVALID_PTX, ... with the reason. */
+    CUresult (*prepare)(void *m, struct hed_code *code, uint32_t kernel, struct hed_why *why);
+
+    /* Runs a grid to its end, on the calling thread and the machine's own. The result is
+     * CUDA_SUCCESS or the (sticky) error of the kernel: ILLEGAL_ADDRESS, ASSERT, ... */
+    CUresult (*launch)(void *m, const struct hed_launch *l, struct hed_why *why);
+
+    /* Device memory is memory of this process: addresses may be used as pointers. Where it is not,
+     * copy and fill are asked instead (remote). */
+    void (*copy)(void *m, uint64_t to, uint64_t from, size_t size); /* ranges may overlap */
+    void (*fill)(void *m, uint64_t to, uint32_t value, unsigned width, size_t count);
+
+    /* The child of a fork: forget threads. The process ends: stop threads. May be NULL. */
+    void (*forked)(void *m);
+    void (*fini)(void *m);
+};
+
+#define HED_MACHINE_PAGE 65536 /* bytes; a multiple of any host's page */
+
+/* Everything a grid needs to run. Owned by the work it is part of (driver/work.h). */
+struct hed_launch {
+    struct hed_code *code;
+    uint32_t kernel;           /* index in code->kernels */
+    const uint64_t *variables; /* addresses of code->vars in the context; lives with the module */
+    uint32_t grid[3];
+    uint32_t block[3];
+    uint32_t cluster[3]; /* 0 0 0 or 1 1 1: none */
+    uint32_t dynamic_shared;
+    uint32_t param_bytes;
+    const unsigned char *params; /* param_bytes */
+    bool cooperative;
+    int device;                        /* ordinal */
+    const struct hed_profile *profile; /* of the device */
+    uint64_t grid_id;
+    size_t stack_limit;  /* bytes a thread: CU_LIMIT_STACK_SIZE */
+    size_t heap_limit;   /* CU_LIMIT_MALLOC_HEAP_SIZE */
+    size_t printf_limit; /* CU_LIMIT_PRINTF_FIFO_SIZE */
+};

@@ -1,0 +1,390 @@
+/* Which devices there are: the setting `gpu` and CUDA_VISIBLE_DEVICES. See driver/profile.h; the
+ * text of a profile is profile_read.c's.
+ */
+#include "driver/profile.h"
+
+#include <ctype.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "gen/cuda_abi.h"
+
+#define GENERIC "generic" /* what plain "cpu" means */
+#define ITEM_MAX 1024     /* bytes of one item of the setting */
+
+int
+hed_profile_folder(char *out, size_t size)
+{
+    static const char *const folders[] = {"../../share", "../../../share"};
+    char path[PATH_MAX];
+    char found[PATH_MAX];
+    Dl_info info;
+
+    /* Any address of ours does: we are part of a library, or of a test. */
+    if (dladdr((const void *)folders, &info) && info.dli_fname && realpath(info.dli_fname, path)) {
+        char *slash = strrchr(path, '/');
+
+        for (size_t i = 0; slash && i < sizeof folders / sizeof *folders; i++) {
+            const size_t room = sizeof path - (size_t)(slash - path);
+
+            if ((size_t)snprintf(slash, room, "/%s/heddle/devices", folders[i]) < room &&
+                realpath(path, found))
+                return hed_str_copy(out, size, found) ? 0 : HED_ELIMIT;
+        }
+    }
+    if (access(HED_PROFILE_DIR, F_OK) != 0)
+        return HED_ENOTFOUND;
+    return hed_str_copy(out, size, HED_PROFILE_DIR) ? 0 : HED_ELIMIT;
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+struct loading {
+    char folder[PATH_MAX]; /* of the file that is being read */
+    int depth;             /* files that are being read */
+};
+
+static int load(struct loading *l, const char *path, struct hed_profile *p, struct hed_why *why);
+
+/* A name is that of a file in the folder of profiles; nothing that leaves it.
+ */
+static bool
+is_name(const char *s)
+{
+    return isalnum((unsigned char)*s) &&
+           s[strspn(s, "abcdefghijklmnopqrstuvwxyz"
+                       "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.")] == '\0';
+}
+
+static int
+refuse_name(const char *name, struct hed_why *why)
+{
+    hed_why_set(why, "'%.64s' is not the name of a profile", name);
+    return HED_EINVAL;
+}
+
+/* The file of a name in a folder. */
+static int
+name_path(const char *folder, const char *name, char *out, size_t size, struct hed_why *why)
+{
+    if (!is_name(name))
+        return refuse_name(name, why);
+    if ((size_t)snprintf(out, size, "%s/%s.json", folder, name) >= size) {
+        hed_why_set(why, "'%.64s': the path of the profile is too long", name);
+        return HED_ELIMIT;
+    }
+    return 0;
+}
+
+/* Beside the file that asks, else among heddle's own. */
+static int
+load_base(void *arg, const char *base, struct hed_profile *p, struct hed_why *why)
+{
+    struct loading *l = arg;
+    char folder[PATH_MAX];
+    char path[PATH_MAX];
+    int err = name_path(l->folder, base, path, sizeof path, why);
+
+    if (!err && access(path, F_OK) != 0 && hed_profile_folder(folder, sizeof folder) == 0)
+        err = name_path(folder, base, path, sizeof path, why);
+    return err ? err : load(l, path, p, why);
+}
+
+static int
+read_whole(int fd, char **text, size_t *size)
+{
+    struct stat st;
+    ssize_t got = 1;
+    size_t n = 0;
+
+    *text = NULL;
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
+        return HED_EINVAL;
+    if (st.st_size > HED_PROFILE_FILE_MAX)
+        return HED_ELIMIT;
+    *text = malloc((size_t)st.st_size + 1);
+    while (*text && got > 0 && n < (size_t)st.st_size) {
+        got = read(fd, *text + n, (size_t)st.st_size - n);
+        n += got > 0 ? (size_t)got : 0;
+    }
+    *size = n;
+    return !*text ? HED_ENOMEM : got < 0 ? HED_EIO : 0;
+}
+
+static int
+load(struct loading *l, const char *path, struct hed_profile *p, struct hed_why *why)
+{
+    struct loading inner = {.depth = l->depth + 1};
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    char *text = NULL;
+    size_t size = 0;
+    int err = fd < 0 ? hed_err_from_errno(errno) : read_whole(fd, &text, &size);
+
+    if (fd >= 0)
+        close(fd);
+    if (!err && inner.depth > HED_PROFILE_BASES_MAX)
+        err = HED_ELIMIT;
+    if (err) {
+        hed_why_set(why, "profile %s: %s", path, hed_err_text(err));
+    } else {
+        (void)hed_str_copy(inner.folder, sizeof inner.folder, path);
+
+        char *slash = strrchr(inner.folder, '/');
+
+        if (slash)
+            *slash = '\0';
+        err = hed_profile_parse(p, text, size, path, load_base, &inner, why);
+    }
+    free(text);
+    return err;
+}
+
+/* "/a/b/c.json" is "c". */
+static void
+short_name(const char *path, char *out, size_t size)
+{
+    const char *slash = strrchr(path, '/');
+
+    (void)hed_str_copy(out, size, slash ? slash + 1 : path);
+
+    char *dot = strstr(out, ".json");
+
+    if (dot)
+        *dot = '\0';
+}
+
+int
+hed_profile_load(const char *name, struct hed_profile *p, struct hed_why *why)
+{
+    struct loading l = {.depth = 0};
+    char folder[PATH_MAX];
+    char path[PATH_MAX];
+    int err = 0;
+
+    if (strchr(name, '/')) {
+        err = hed_str_copy(path, sizeof path, name) ? 0 : HED_ELIMIT;
+    } else if (hed_profile_folder(folder, sizeof folder) != 0) {
+        hed_why_set(why, "heddle's device profiles were not found: install heddle again");
+        return HED_ENOTFOUND;
+    } else {
+        err = name_path(folder, name, path, sizeof path, why);
+    }
+    if (err)
+        return err;
+    if (!strchr(name, '/') && access(path, F_OK) != 0) {
+        hed_why_set(why, "there is no device profile '%.64s' in %s", name, folder);
+        return HED_ENOTFOUND;
+    }
+
+    memset(p, 0, sizeof *p);
+    err = load(&l, path, p, why);
+    if (!err)
+        err = hed_profile_check(p, path, why);
+    short_name(path, p->short_name, sizeof p->short_name);
+    return err;
+}
+
+/* ---- devices --------------------------------------------------------------------------------- */
+
+static uint64_t
+mix(uint64_t x)
+{
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebull;
+    return x ^ x >> 31;
+}
+
+/* The same in every process, and different for every profile and index. */
+static void
+make_uuid(const struct hed_profile *p, uint32_t index, uint8_t out[16])
+{
+    uint64_t hash = 0xcbf29ce484222325ull;
+
+    for (const char *c = p->short_name; *c; c++)
+        hash = (hash ^ (unsigned char)*c) * 0x100000001b3ull;
+    for (const char *c = p->name; *c; c++)
+        hash = (hash ^ (unsigned char)*c) * 0x100000001b3ull;
+    for (unsigned i = 0; i < 16; i++)
+        out[i] = (uint8_t)(mix(hash + index * 2ull + i / 8) >> 8 * (i % 8));
+    /* RFC 9562: version 4, variant 1. */
+    out[6] = (uint8_t)((out[6] & 0x0f) | 0x40);
+    out[8] = (uint8_t)((out[8] & 0x3f) | 0x80);
+}
+
+void
+hed_profile_uuid_text(const uint8_t u[16], char out[HED_PROFILE_UUID_TEXT])
+{
+    (void)snprintf(out, HED_PROFILE_UUID_TEXT,
+                   "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%"
+                   "02x%02x%02x",
+                   u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12],
+                   u[13], u[14], u[15]);
+}
+
+static void
+make_device(const struct hed_profile *p, uint32_t index, struct hed_profile_device *out)
+{
+    static const unsigned places[] = {CU_DEVICE_ATTRIBUTE_PCI_BUS_ID,
+                                      CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID,
+                                      CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID};
+
+    *out = (struct hed_profile_device){.profile = *p, .pci_bus = (int)index + 1, .index = index};
+    make_uuid(p, index, out->uuid);
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        out->profile.attributes[places[i]] = i == 0 ? out->pci_bus : 0;
+        out->profile.has_attribute[places[i] / 64] |= 1ull << places[i] % 64;
+    }
+}
+
+/* Cuts "x8" off the end of an item: 8. 0: there is none, -1: it makes no sense.
+ */
+static int
+take_count(char *item)
+{
+    size_t n = strlen(item);
+    uint64_t count = 0;
+
+    while (n > 0 && isdigit((unsigned char)item[n - 1]))
+        n--;
+    if (n < 2 || item[n - 1] != 'x' || !item[n])
+        return 0;
+    if (hed_parse_u64(item + n, &count) != 0 || count == 0 || count > HED_PROFILE_DEVICES_MAX)
+        return -1;
+    item[n - 1] = '\0';
+    return (int)count;
+}
+
+/* One item: NAME, NAMExN, PATH, PATHxN. A name that is there counts as it stands: rtx4090. */
+static int
+add_item(char *item, struct hed_profile_device *out, size_t room, size_t *count,
+         struct hed_why *why)
+{
+    struct hed_profile *p = malloc(sizeof *p);
+    struct hed_why again;
+    int times = 1;
+    int err = p ? hed_profile_load(item, p, why) : HED_ENOMEM;
+
+    if (err == HED_ENOTFOUND) {
+        times = take_count(item);
+        if (times > 0)
+            err = hed_profile_load(item, p, &again);
+        if (times > 0 && err)
+            hed_why_set(why, "%s", again.text);
+    }
+    if (!err && *count + (size_t)times > room) {
+        hed_why_set(why, "gpu: more than %zu devices", room);
+        err = HED_ELIMIT;
+    } else if (err == HED_ENOTFOUND && times < 0) {
+        hed_why_set(why, "gpu: '%.64s': a number of devices is from 1 to %d", item,
+                    HED_PROFILE_DEVICES_MAX);
+        err = HED_ELIMIT;
+    }
+    for (int i = 0; !err && i < times; i++) {
+        make_device(p, (uint32_t)*count, &out[*count]);
+        (*count)++;
+    }
+    free(p);
+    return err;
+}
+
+int
+hed_profile_devices(const char *setting, struct hed_profile_device *out, size_t room, size_t *count,
+                    struct hed_why *why)
+{
+    const char *list = strchr(setting, ':');
+    size_t n = 0;
+    int err = 0;
+
+    /* "cpu", and "auto" where that came to the CPU. */
+    list = list ? list + 1 : GENERIC;
+    for (const char *at = list; at && !err;) {
+        const size_t length = strcspn(at, ",");
+        char item[ITEM_MAX];
+
+        if (length == 0 || length >= sizeof item) {
+            hed_why_set(why, "gpu: an empty or endless name in '%.64s'", setting);
+            return HED_EINVAL;
+        }
+        memcpy(item, at, length);
+        item[length] = '\0';
+        err = add_item(item, out, room, &n, why);
+        at = at[length] ? at + length + 1 : NULL;
+    }
+    if (!err)
+        *count = n;
+    return err;
+}
+
+/* ---- CUDA_VISIBLE_DEVICES -------------------------------------------------------------------- */
+
+/* The device that an entry names; -1 if it names none. A UUID may be cut short where it is still
+ * the only one. */
+static int
+find_visible(const struct hed_profile_device *devices, size_t count, const char *entry, size_t n)
+{
+    char text[HED_PROFILE_UUID_TEXT];
+    int found = -1;
+
+    if (n > 0 && isdigit((unsigned char)*entry)) {
+        size_t index = 0;
+
+        for (size_t i = 0; i < n && isdigit((unsigned char)entry[i]) && index <= count; i++)
+            index = index * 10 + (size_t)(entry[i] - '0');
+        return index < count ? (int)index : -1;
+    }
+    if (n < 5 || n >= sizeof text || strncasecmp(entry, "GPU-", 4) != 0)
+        return -1;
+    for (size_t i = 0; i < count; i++) {
+        hed_profile_uuid_text(devices[i].uuid, text);
+        if (strncasecmp(text, entry, n) != 0)
+            continue;
+        if (found >= 0)
+            return -1;
+        found = (int)i;
+    }
+    return found;
+}
+
+size_t
+hed_profile_visible(struct hed_profile_device *devices, size_t count, const char *visible)
+{
+    uint64_t seen = 0;
+    size_t left = 0;
+
+    if (!visible)
+        return count;
+
+    struct hed_profile_device *all = malloc((count ? count : 1) * sizeof *all);
+
+    /* Without memory for a copy nothing can be put in order; nothing would run either. */
+    if (!all)
+        return 0;
+    memcpy(all, devices, count * sizeof *all);
+    for (const char *at = visible; at && left < count;) {
+        const size_t blank = strspn(at, " \t");
+        const size_t n = strcspn(at, ",");
+        const int i = find_visible(all, count, at + blank, n > blank ? n - blank : 0);
+
+        if (i < 0)
+            break;
+        /* A device that is named twice makes all of them invisible, as on CUDA. */
+        if (seen >> i & 1) {
+            left = 0;
+            break;
+        }
+        seen |= 1ull << i;
+        devices[left++] = all[i];
+        at = at[n] ? at + n + 1 : NULL;
+    }
+    free(all);
+    return left;
+}
