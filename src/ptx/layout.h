@@ -1,0 +1,54 @@
+/* What of a module lies where: the order of its variables and functions, what belongs to a kernel,
+ * and the kernel's shared memory. Whoever loads a module and whoever makes code for it must agree,
+ * so both ask here. Knows no LLVM.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "ptx/ptx.h"
+
+/* Does this variable have a place in hed_ptx_grid.vars? Global and const ones do. */
+bool hed_ptx_var_counts(const struct hed_ptx_var *v);
+
+/* How many variables the module has, those its functions declare included. */
+uint32_t hed_ptx_var_count(const struct hed_ptx_module *m);
+
+/* Calls fn for each of them in the order of their indices, from 0. */
+typedef void (*hed_ptx_var_fn)(void *arg, uint32_t index, const struct hed_ptx_var *v);
+void hed_ptx_each_var(const struct hed_ptx_module *m, hed_ptx_var_fn fn, void *arg);
+
+/* The place of a variable, UINT32_MAX for one that has none. Walks the module. */
+uint32_t hed_ptx_var_index(const struct hed_ptx_module *m, const struct hed_ptx_var *v);
+
+/* The position of a function in module->funcs, UINT32_MAX for one of another module. */
+uint32_t hed_ptx_func_index(const struct hed_ptx_module *m, const struct hed_ptx_func *f);
+
+/* The address that a function pointer holds: HED_PTX_FUNC_STRIDE * (1 + index). */
+uint64_t hed_ptx_func_address(const struct hed_ptx_module *m, const struct hed_ptx_func *f);
+
+struct hed_ptx_placed {
+    const struct hed_ptx_var *var;
+    uint32_t offset;
+};
+
+/* A kernel with all that it can reach. */
+struct hed_ptx_unit {
+    const struct hed_ptx_func **funcs; /* with a body; the kernel first; aliases resolved */
+    uint32_t nfuncs;
+    bool *reached;                 /* by index of the function in the module */
+    struct hed_ptx_placed *shared; /* variables in shared memory */
+    uint32_t nshared;
+    uint32_t shared_size;  /* bytes of static shared memory */
+    uint32_t shared_align; /* dynamic shared memory begins at the next multiple of this */
+    bool recurses;         /* there is a cycle of calls, or a call through a pointer */
+};
+
+/* HED_ENOMEM, or HED_ELIMIT for more shared memory than 2 GiB. fini after success only. */
+int hed_ptx_unit_init(struct hed_ptx_unit *u, const struct hed_ptx_module *m,
+                      const struct hed_ptx_func *kernel);
+void hed_ptx_unit_fini(struct hed_ptx_unit *u);
+
+/* The function that a name stands for: the end of its chain of aliases. */
+const struct hed_ptx_func *hed_ptx_func_real(const struct hed_ptx_func *f);

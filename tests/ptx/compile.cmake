@@ -1,0 +1,8 @@
+# Whole modules through the compiler: no kernel may make LLVM stumble.
+if(HEDDLE_LLVM)
+    add_executable(ptx_compile ${CMAKE_CURRENT_SOURCE_DIR}/exec/ptx_compile.c)
+    target_link_libraries(ptx_compile PRIVATE heddle_ptx_llvm heddle_ptx heddle_base)
+
+    file(GLOB samples CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/samples/*.ptx)
+    heddle_program_test(ptx.compile.samples LABELS ptx COMMAND ptx_compile ${samples})
+endif()

@@ -1,0 +1,460 @@
+/* Compiles, loads and runs kernels with a stand-in for the runtime. See harness.h. */
+#include "ptx/exec/harness.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "ptx/layout.h"
+#include "ptx/load.h"
+#include "ptx/parse.h"
+#include "ptx/warp.h"
+
+#define SHARED_BYTES (1u << 20)
+#define ALIGN 256u
+
+/* The run in progress; tests run one at a time. */
+static struct exec *now;
+static jmp_buf trapped;
+
+/* ---- the runtime ----------------------------------------------------------------------------- */
+
+void
+hed_rt_yield(struct hed_ptx_strand *s)
+{
+    s->fuel = 100;
+    if (++now->yields > 1000000)
+        hed_rt_trap(s, HED_PTX_TRAP, 0);
+}
+
+_Noreturn void
+hed_rt_trap(struct hed_ptx_strand *s, uint32_t trap, uint32_t line)
+{
+    (void)s;
+    now->trap = trap;
+    now->trap_line = line;
+    longjmp(trapped, 1);
+}
+
+_Noreturn void
+hed_rt_exit(struct hed_ptx_strand *s)
+{
+    (void)s;
+    longjmp(trapped, 2);
+}
+
+void
+hed_rt_nanosleep(struct hed_ptx_strand *s, uint32_t ns)
+{
+    (void)s;
+    (void)ns;
+}
+
+uint64_t
+hed_rt_clock(struct hed_ptx_strand *s)
+{
+    static uint64_t ticks = UINT64_C(0x100000000);
+
+    (void)s;
+    return ticks++;
+}
+
+uint64_t
+hed_rt_globaltimer(struct hed_ptx_strand *s)
+{
+    return hed_rt_clock(s) * 32;
+}
+
+static void
+rt_barrier(struct hed_ptx_strand *s, uint32_t id, uint32_t threads, uint32_t arriving)
+{
+    (void)s;
+    (void)id;
+    (void)threads;
+    (void)arriving;
+}
+
+static uint32_t
+rt_barrier_reduce(struct hed_ptx_strand *s, uint32_t id, uint32_t threads, uint32_t arriving,
+                  uint32_t trues, uint32_t op)
+{
+    (void)s;
+    (void)id;
+    (void)threads;
+    return op == HED_RT_POPC ? trues : op == HED_RT_OR ? trues > 0 : trues == arriving;
+}
+
+static uint32_t
+rt_shfl(struct hed_ptx_strand *s, uint32_t mode, uint32_t value, uint32_t b, uint32_t c,
+        uint32_t mask, uint32_t *inside)
+{
+    (void)s;
+    (void)mode;
+    (void)b;
+    (void)c;
+    (void)mask;
+    *inside = 1;
+    return value;
+}
+
+static uint32_t
+rt_vote(struct hed_ptx_strand *s, uint32_t mode, uint32_t predicate, uint32_t mask)
+{
+    (void)mask;
+    return mode == HED_RT_VOTE_BALLOT ? predicate << s->lane : mode == HED_RT_VOTE_UNI || predicate;
+}
+
+static uint32_t
+rt_match_any(struct hed_ptx_strand *s, uint64_t value, uint32_t mask)
+{
+    (void)value;
+    (void)mask;
+    return 1u << s->lane;
+}
+
+static uint32_t
+rt_match_all(struct hed_ptx_strand *s, uint64_t value, uint32_t mask, uint32_t *same)
+{
+    *same = 1;
+    return rt_match_any(s, value, mask);
+}
+
+static uint32_t
+rt_redux(struct hed_ptx_strand *s, uint32_t op, uint32_t value, uint32_t mask)
+{
+    (void)s;
+    (void)op;
+    (void)mask;
+    return value;
+}
+
+static uint32_t
+rt_activemask(struct hed_ptx_strand *s)
+{
+    return 1u << s->lane;
+}
+
+static uint32_t
+rt_elect(struct hed_ptx_strand *s, uint32_t mask, uint32_t *elected)
+{
+    (void)mask;
+    *elected = 1;
+    return s->lane;
+}
+
+static void
+rt_warp_sync(struct hed_ptx_strand *s, uint32_t mask)
+{
+    (void)s;
+    (void)mask;
+}
+
+static void
+rt_collect(struct hed_ptx_strand *s, uint32_t mask, hed_rt_together fn, void *data, uint64_t arg)
+{
+    void *all[HED_PTX_LANES] = {0};
+
+    (void)mask;
+    all[s->lane] = data;
+    fn(all, 1u << s->lane, arg);
+}
+
+static uint32_t
+rt_vprintf(struct hed_ptx_strand *s, uint64_t format, uint64_t args)
+{
+    (void)s;
+    snprintf(now->printed, sizeof(now->printed), "%s", (const char *)(uintptr_t)format);
+    if (args)
+        memcpy(&now->printed_args, (const void *)(uintptr_t)args, sizeof(now->printed_args));
+    return 1;
+}
+
+static _Noreturn void
+rt_assertfail(struct hed_ptx_strand *s, uint64_t message, uint64_t file, uint32_t line,
+              uint64_t function, uint64_t char_size)
+{
+    (void)message;
+    (void)file;
+    (void)function;
+    (void)char_size;
+    hed_rt_trap(s, HED_PTX_TRAP, line);
+}
+
+static uint64_t
+rt_malloc(struct hed_ptx_strand *s, uint64_t size)
+{
+    (void)s;
+    return (uintptr_t)malloc(size);
+}
+
+static void
+rt_free(struct hed_ptx_strand *s, uint64_t p)
+{
+    (void)s;
+    free((void *)(uintptr_t)p);
+}
+
+static const struct hed_ptx_symbol runtime[] = {
+    {"hed_rt_yield", (const void *)hed_rt_yield},
+    {"hed_rt_trap", (const void *)hed_rt_trap},
+    {"hed_rt_exit", (const void *)hed_rt_exit},
+    {"hed_rt_nanosleep", (const void *)hed_rt_nanosleep},
+    {"hed_rt_clock", (const void *)hed_rt_clock},
+    {"hed_rt_globaltimer", (const void *)hed_rt_globaltimer},
+    {"hed_rt_barrier", (const void *)rt_barrier},
+    {"hed_rt_barrier_arrive", (const void *)rt_barrier},
+    {"hed_rt_barrier_reduce", (const void *)rt_barrier_reduce},
+    {"hed_rt_shfl", (const void *)rt_shfl},
+    {"hed_rt_vote", (const void *)rt_vote},
+    {"hed_rt_match_any", (const void *)rt_match_any},
+    {"hed_rt_match_all", (const void *)rt_match_all},
+    {"hed_rt_redux", (const void *)rt_redux},
+    {"hed_rt_activemask", (const void *)rt_activemask},
+    {"hed_rt_elect", (const void *)rt_elect},
+    {"hed_rt_warp_sync", (const void *)rt_warp_sync},
+    {"hed_rt_collect", (const void *)rt_collect},
+    {"hed_rt_vprintf", (const void *)rt_vprintf},
+    {"hed_rt_assertfail", (const void *)rt_assertfail},
+    {"hed_rt_malloc", (const void *)rt_malloc},
+    {"hed_rt_free", (const void *)rt_free},
+    {NULL, NULL},
+};
+
+/* ---- modules --------------------------------------------------------------------------------- */
+
+struct placing {
+    struct exec *e;
+    size_t at;
+    const char *name; /* sought, or NULL */
+    void *found;
+};
+
+static void
+place_var(void *arg, uint32_t index, const struct hed_ptx_var *v)
+{
+    struct placing *p = arg;
+
+    if (p->e->memory) {
+        unsigned char *at = (unsigned char *)p->e->memory + p->at;
+
+        p->e->vars[index] = (uintptr_t)at;
+        if (v->init_size)
+            memcpy(at, v->init, v->init_size);
+    }
+    p->at += (v->size + ALIGN) & ~(size_t)(ALIGN - 1);
+}
+
+static void
+relocate_var(void *arg, uint32_t index, const struct hed_ptx_var *v)
+{
+    struct exec *e = arg;
+
+    for (const struct hed_ptx_reloc *r = v->relocs; r; r = r->next) {
+        uint64_t value = r->func ? hed_ptx_func_address(&e->module, r->func)
+                                 : e->vars[hed_ptx_var_index(&e->module, r->var)];
+
+        value += (uint64_t)r->addend;
+        memcpy((void *)(uintptr_t)(e->vars[index] + r->at), &value, r->bytes);
+    }
+}
+
+static void
+find_var(void *arg, uint32_t index, const struct hed_ptx_var *v)
+{
+    struct placing *p = arg;
+
+    if (strcmp(v->name, p->name) == 0)
+        p->found = (void *)(uintptr_t)p->e->vars[index];
+}
+
+void
+exec_open(struct exec *e, const char *text, enum hed_ptx_shape shape)
+{
+    struct placing p = {.e = e};
+
+    memset(e, 0, sizeof(*e));
+    e->options = (struct hed_ptx_options){.shape = shape, .level = 2, .check_alignment = true};
+    hed_ptx_module_init(&e->module, HED_PTX_CEILING);
+    if (hed_ptx_parse(&e->module, text, strlen(text)) != 0) {
+        struct hed_buf log;
+
+        hed_buf_init(&log, 1 << 16);
+        hed_ptx_log(&e->module, &log);
+        fail_msg("%s", hed_buf_cstr(&log));
+    }
+    hed_ptx_each_var(&e->module, place_var, &p);
+    e->memory = aligned_alloc(ALIGN, p.at + ALIGN);
+    e->vars = calloc((size_t)hed_ptx_var_count(&e->module) + 1, sizeof(*e->vars));
+    assert_non_null(e->memory);
+    assert_non_null(e->vars);
+    memset(e->memory, 0, p.at + ALIGN);
+    p.at = 0;
+    hed_ptx_each_var(&e->module, place_var, &p);
+    hed_ptx_each_var(&e->module, relocate_var, e);
+}
+
+void *
+exec_var(struct exec *e, const char *name)
+{
+    struct placing p = {.e = e, .name = name};
+
+    hed_ptx_each_var(&e->module, find_var, &p);
+    if (!p.found)
+        fail_msg("no variable %s", name);
+    return p.found;
+}
+
+void
+exec_close(struct exec *e)
+{
+    free(e->memory);
+    free(e->vars);
+    hed_ptx_module_fini(&e->module);
+}
+
+/* ---- running --------------------------------------------------------------------------------- */
+
+static void
+set_strand(struct hed_ptx_strand *s, unsigned lanes, unsigned first, unsigned threads)
+{
+    s->fuel = 100;
+    s->warp = first / HED_PTX_LANES;
+    s->lane = lanes == 1 ? first % HED_PTX_LANES : 0;
+    s->lanes = lanes == 1 ? 1u << s->lane : 0;
+    for (unsigned i = 0; i < lanes && first + i < threads; i++) {
+        s->lanes |= lanes == 1 ? 0 : 1u << i;
+        s->tid[0][i] = first + i;
+    }
+}
+
+static int
+run_strand(hed_ptx_entry entry, struct hed_ptx_strand *s)
+{
+    const int how = setjmp(trapped);
+
+    if (how == 0)
+        entry(s);
+    return how == 1 ? HED_ESTATE : 0;
+}
+
+static int
+run_block(const struct hed_ptx_loaded *k, struct hed_ptx_block *b, unsigned threads)
+{
+    int err = 0;
+
+    for (unsigned first = 0; first < threads && err == 0; first += k->info.lanes) {
+        struct hed_ptx_strand s = {.grid = b->grid, .block = b};
+
+        set_strand(&s, k->info.lanes, first, threads);
+        err = run_strand(k->entry, &s);
+    }
+    return err;
+}
+
+static int
+run_loaded(struct exec *e, const struct hed_ptx_loaded *k, const struct exec_launch *launch)
+{
+    unsigned char *shared = aligned_alloc(1024, SHARED_BYTES);
+    const unsigned blocks = launch->blocks ? launch->blocks : 1;
+    const unsigned threads = launch->threads ? launch->threads : 1;
+    struct hed_ptx_grid g = {
+        .ntid = {threads, 1, 1},
+        .nctaid = {blocks, 1, 1},
+        .ncluster = {1, 1, 1},
+        .dynamic_shared = launch->dynamic_shared,
+        .total_shared = k->info.shared + launch->dynamic_shared,
+        .nsm = 4,
+        .id = 77,
+        .params = launch->params,
+        .vars = e->vars,
+        .workspace = UINT64_C(0x1122334455667788),
+        .shared_first = (uintptr_t)shared,
+        .shared_last = (uintptr_t)shared + SHARED_BYTES,
+        .local_first = (uintptr_t)__builtin_frame_address(0) - (1 << 20),
+        .local_last = (uintptr_t)__builtin_frame_address(0),
+    };
+    int err = 0;
+
+    assert_non_null(shared);
+    for (unsigned i = 0; i < blocks && err == 0; i++) {
+        struct hed_ptx_block b = {.grid = &g, .shared = shared, .ctaid = {i, 0, 0}, .smid = i & 3};
+
+        memset(shared, 0xee, SHARED_BYTES);
+        err = run_block(k, &b, threads);
+    }
+    free(shared);
+    return err;
+}
+
+static const struct hed_ptx_func *
+find_kernel(struct exec *e, const char *name)
+{
+    for (const struct hed_ptx_func *f = e->module.funcs; f; f = f->next) {
+        if (f->is_entry && strcmp(f->name, name) == 0)
+            return f;
+    }
+    fail_msg("no kernel %s", name);
+    return NULL;
+}
+
+int
+exec_run(struct exec *e, const char *kernel, const struct exec_launch *launch)
+{
+    const struct hed_ptx_symbol *const tables[] = {runtime, hed_ptx_helpers, hed_ptx_group_helpers,
+                                                   hed_ptx_warp_helpers};
+    struct hed_ptx_loaded loaded;
+    struct hed_buf object;
+    int err;
+
+    hed_buf_init(&object, 64 << 20);
+    err = hed_ptx_compile(&e->module, find_kernel(e, kernel), &e->options, &object, &e->why);
+    if (err == 0)
+        err = hed_ptx_load(object.data, object.size, tables, 4, &loaded, &e->why);
+    hed_buf_fini(&object);
+    if (err != 0)
+        return err;
+    now = e;
+    e->trap = e->trap_line = 0;
+    e->yields = 0;
+    e->info = loaded.info;
+    err = run_loaded(e, &loaded, launch);
+    hed_ptx_unload(&loaded);
+    return err;
+}
+
+void
+exec_code_as(enum hed_ptx_shape shape, const char *before, const char *code, const void *in,
+             void *out)
+{
+    static const char form[] =
+        ".version 9.0\n.target sm_90\n.address_size 64\n%s\n"
+        ".visible .entry kernel(.param .u64 pin, .param .u64 pout) {\n"
+        ".reg .b64 %%in, %%out; .reg .pred %%p<10>; .reg .b16 %%h<20>; .reg .b32 %%r<40>;\n"
+        ".reg .b64 %%d<40>; .reg .b128 %%q<4>; .reg .f32 %%f<20>; .reg .f64 %%g<20>;\n"
+        ".reg .b8 %%c<8>;\n"
+        "ld.param.u64 %%in, [pin]; ld.param.u64 %%out, [pout];\n%s\nret;\n}\n";
+    const void *params[2] = {in, out};
+    const struct exec_launch launch = {.params = params, .size = sizeof(params)};
+    char *text = NULL;
+    struct exec e;
+
+    if (asprintf(&text, form, before ? before : "", code) < 0)
+        fail();
+    exec_open(&e, text, shape);
+    if (exec_run(&e, "kernel", &launch) != 0)
+        fail_msg("%s: %s, trap %u at line %u", code, e.why.text, e.trap, e.trap_line);
+    exec_close(&e);
+    free(text);
+}
+
+void
+exec_code(const char *before, const char *code, const void *in, void *out)
+{
+    exec_code_as(HED_PTX_SCALAR, before, code, in, out);
+    exec_code_as(HED_PTX_WARP, before, code, in, out);
+}

@@ -1,0 +1,67 @@
+/* Runs kernels in the test's own process: text in, compiled, loaded, run thread after thread.
+ *
+ *     struct exec e;
+ *
+ *     exec_open(&e, text, HED_PTX_SCALAR);
+ *     const struct exec_launch launch = {.blocks = 4, .threads = 64, .params = &p};
+ *     assert_int_equal(exec_run(&e, "kernel", &launch), 0);
+ *     exec_close(&e);
+ *
+ * The runtime behind the kernels is a stand-in: strands run one after the other to their end, on
+ * one stack. So it is for kernels in which no thread waits for another: hed_rt_barrier and the warp
+ * operations act as if the thread were alone in its warp or block (with a strand of 32 lanes, as if
+ * the warp were alone).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "ptx/abi.h"
+#include "ptx/compile.h"
+#include "ptx/ptx.h"
+
+struct exec {
+    struct hed_ptx_module module;
+    struct hed_ptx_options options; /* exec_open sets them; change them before exec_run */
+    uint64_t *vars;                 /* addresses of the module's variables */
+    void *memory;                   /* behind them */
+    struct hed_ptx_info info;       /* of the kernel that ran last */
+    struct hed_why why;             /* of the last failure */
+    uint32_t trap;                  /* enum hed_ptx_trap of the last run, or 0 */
+    uint32_t trap_line;
+    unsigned yields;  /* how often hed_rt_yield was called in the last run */
+    char printed[64]; /* the format of the last vprintf */
+    uint64_t printed_args;
+};
+
+struct exec_launch {
+    unsigned blocks, threads; /* in x; 0 means 1 */
+    const void *params;       /* the block of parameters */
+    size_t size;              /* of it */
+    unsigned dynamic_shared;  /* bytes */
+};
+
+/* Fails the test, with the reason, if the text does not parse. */
+void exec_open(struct exec *e, const char *text, enum hed_ptx_shape shape);
+
+/* Compiles, loads and runs. 0, or the error of the compiler or loader with the reason in e->why;
+ * HED_ESTATE when the kernel trapped. */
+int exec_run(struct exec *e, const char *kernel, const struct exec_launch *launch);
+
+/* The address of a variable of the module. Fails the test if there is none. */
+void *exec_var(struct exec *e, const char *name);
+
+void exec_close(struct exec *e);
+
+/* One thread runs `code` between declarations and end of a kernel; %in and %out (.b64) point to the
+ * memory given. Registers there: %p<10> .pred, %h<20> .b16, %r<40> .b32, %d<40> .b64, %q<4> .b128,
+ * %f<20> .f32, %g<20> .f64, %c<8> .b8. Fails the test when that does not work. `before` is put in
+ * front of the kernel (variables, functions); it may be NULL. */
+void exec_code(const char *before, const char *code, const void *in, void *out);
+
+/* The same in one shape only; exec_code runs both, one after the other. */
+void exec_code_as(enum hed_ptx_shape shape, const char *before, const char *code, const void *in,
+                  void *out);

@@ -1,0 +1,116 @@
+/* Compiles every kernel of the PTX files given, and says which cannot be compiled.
+ *
+ *   ptx_compile [-v] [-w] [-O LEVEL] [-d FOLDER] FILE...
+ *
+ * -v: also how long each took; -w: as warps; -d: LLVM's text of each into the folder.
+ *
+ * Exits with 1 if a kernel fails for another reason than an instruction that is not supported, or
+ * if LLVM's code for it is wrong.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "ptx/compile.h"
+#include "ptx/parse.h"
+#include "ptx/ptx.h"
+
+struct totals {
+    unsigned good, refused, bad;
+    double ms;
+};
+
+static double
+now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+static void
+compile(const struct hed_ptx_module *m, const struct hed_ptx_func *f,
+        const struct hed_ptx_options *o, bool verbose, struct totals *t)
+{
+    struct hed_buf object;
+    struct hed_why why;
+    const double start = now_ms();
+
+    hed_buf_init(&object, 256 << 20);
+
+    const int err = hed_ptx_compile(m, f, o, &object, &why);
+    const double ms = now_ms() - start;
+
+    t->ms += ms;
+    if (err == 0)
+        t->good++;
+    else if (err == HED_ENOTSUP && !strstr(why.text, "wrong"))
+        t->refused++;
+    else
+        t->bad++;
+    if (verbose && err == 0)
+        printf("%8.1f ms %8zu bytes %6u instructions  %s\n", ms, object.size, f->ninsts, f->name);
+    if (err != 0)
+        printf("%s\n", why.text);
+    hed_buf_fini(&object);
+}
+
+static int
+compile_file(const char *path, const struct hed_ptx_options *o, bool verbose, struct totals *t)
+{
+    FILE *file = fopen(path, "r");
+    struct hed_ptx_module m;
+    struct hed_buf text;
+    char chunk[65536];
+    size_t n;
+
+    if (!file) {
+        perror(path);
+        return 1;
+    }
+    hed_buf_init(&text, (size_t)1 << 30);
+    while ((n = fread(chunk, 1, sizeof(chunk), file)) > 0)
+        hed_buf_add(&text, chunk, n);
+    fclose(file);
+    hed_ptx_module_init(&m, HED_PTX_CEILING);
+    if (hed_ptx_parse(&m, hed_buf_cstr(&text), text.size) != 0) {
+        printf("%s: does not parse\n", path);
+        t->bad++;
+    } else {
+        for (const struct hed_ptx_func *f = m.funcs; f; f = f->next) {
+            if (f->is_entry && f->has_body)
+                compile(&m, f, o, verbose, t);
+        }
+    }
+    hed_buf_fini(&text);
+    hed_ptx_module_fini(&m);
+    return 0;
+}
+
+int
+main(int argc, char **argv)
+{
+    struct hed_ptx_options o = {.shape = HED_PTX_SCALAR, .level = 2, .check_alignment = true};
+    struct totals t = {0};
+    bool verbose = false;
+    int c, err = 0;
+
+    while ((c = getopt(argc, argv, "vwO:d:")) != -1) {
+        verbose = verbose || c == 'v';
+        if (c == 'w')
+            o.shape = HED_PTX_WARP;
+        if (c == 'O')
+            o.level = (int)strtol(optarg, NULL, 10);
+        if (c == 'd')
+            o.dump = optarg;
+    }
+    for (int i = optind; i < argc; i++)
+        err |= compile_file(argv[i], &o, verbose, &t);
+    printf("%u compiled, %u refused, %u failed, %.0f ms\n", t.good, t.refused, t.bad, t.ms);
+    return err || t.bad ? 1 : 0;
+}

@@ -1,0 +1,19 @@
+# Single instructions, run and compared with what an H200 gave (exec/golden.txt, made there by
+# rows_cuda --hash) or, for approximations, with libm.
+if(HEDDLE_LLVM AND HEDDLE_CMOCKA)
+    set(rows ${CMAKE_CURRENT_SOURCE_DIR}/exec)
+    add_executable(rows_exec ${rows}/rows_exec.c ${rows}/rows.c ${rows}/harness.c)
+    target_link_libraries(rows_exec PRIVATE
+        heddle_ptx_llvm heddle_ptx heddle_base ${HEDDLE_CMOCKA_LIBRARY} m)
+    target_include_directories(rows_exec PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+    target_include_directories(rows_exec SYSTEM PRIVATE ${HEDDLE_CMOCKA_INCLUDE})
+    foreach(shape scalar warp)
+        foreach(set i16 i32 i64 f16 bf16 f16x2 bf16x2 f32 trig f64 new)
+            heddle_program_test(ptx.rows.${shape}.${set} LABELS ptx TIMEOUT 600
+                COMMAND rows_exec ${shape} ${rows}/golden.txt ${set})
+        endforeach()
+    endforeach()
+endif()
+add_executable(rows_cuda ${CMAKE_CURRENT_SOURCE_DIR}/exec/rows_cuda.c
+                         ${CMAKE_CURRENT_SOURCE_DIR}/exec/rows.c)
+target_link_libraries(rows_cuda PRIVATE m ${CMAKE_DL_LIBS})

@@ -1,0 +1,204 @@
+/* Tests of ptx/helpers: what kernels call beside their own code, found by name as they find it. The
+ * instructions behind hed_ptx_* are tested by the rows (tests/ptx/exec). */
+#include "harness/unit.h"
+
+#include <fenv.h>
+#include <math.h>
+#include <string.h>
+
+#include "ptx/abi.h"
+#include "ptx/words.h"
+
+typedef unsigned __int128 u128;
+typedef __int128 i128;
+
+static const void *
+find(const char *name)
+{
+    for (const struct hed_ptx_symbol *s = hed_ptx_helpers; s->name; s++) {
+        if (strcmp(s->name, name) == 0)
+            return s->address;
+    }
+    fail_msg("no helper %s", name);
+    return NULL;
+}
+
+/* A function pointer out of the table: ISO C has no cast for it. */
+#define FIND(type, variable, name)                \
+    __typeof__(type) *variable;                   \
+    {                                             \
+        const void *found = find(name);           \
+        memcpy(&variable, &found, sizeof(found)); \
+    }
+
+static uint64_t
+random_bits(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+static uint64_t
+bits_of(double d)
+{
+    uint64_t v;
+
+    memcpy(&v, &d, sizeof(v));
+    return v;
+}
+
+static double
+double_of(uint64_t v)
+{
+    double d;
+
+    memcpy(&d, &v, sizeof(d));
+    return d;
+}
+
+static void
+names_are_there_once(void **state)
+{
+    (void)state;
+    for (const struct hed_ptx_symbol *s = hed_ptx_helpers; s->name; s++) {
+        assert_non_null(s->address);
+        for (const struct hed_ptx_symbol *t = s + 1; t->name; t++)
+            assert_string_not_equal(s->name, t->name);
+    }
+}
+
+static void
+every_half_survives_a_float(void **state)
+{
+    FIND(float(uint16_t), widen, "__gnu_h2f_ieee")
+    FIND(uint16_t(float), narrow, "__gnu_f2h_ieee")
+
+    (void)state;
+    for (uint32_t h = 0; h < 0x10000; h++) {
+        const bool is_nan = (h & 0x7fff) > 0x7c00;
+        const float f = widen((uint16_t)h);
+
+        assert_int_equal(isnan(f) != 0, is_nan);
+        if (!is_nan)
+            assert_int_equal(narrow(f), h);
+    }
+    assert_true(widen(0x0001) == 0x1p-24f);
+    assert_true(widen(0x3c00) == 1.0f);
+    assert_true(widen(0x7bff) == 65504.0f);
+}
+
+static void
+halves_are_rounded_to_nearest_even(void **state)
+{
+    FIND(float(uint16_t), widen, "__gnu_h2f_ieee")
+    FIND(uint16_t(double), narrow, "__gnu_d2h_ieee")
+
+    (void)state;
+    /* Between two neighbours: half way goes to the even one, a hair more or less does not. */
+    for (uint32_t h = 0; h < 0x7bff; h++) {
+        const double low = (double)widen((uint16_t)h);
+        const double high = (double)widen((uint16_t)(h + 1));
+        const double middle = (low + high) / 2;
+
+        assert_int_equal(narrow(middle), h + (h & 1));
+        assert_int_equal(narrow(nextafter(middle, 0)), h);
+        assert_int_equal(narrow(-nextafter(middle, 1e9)), 0x8000 | (h + 1));
+    }
+    assert_int_equal(narrow(65519.99), 0x7bff);
+    assert_int_equal(narrow(65520), 0x7c00);
+    assert_int_equal(narrow(0x1p-25), 0);
+}
+
+static void
+long_division_never_traps(void **state)
+{
+    FIND(i128(i128, i128), divide, "__divti3")
+    FIND(i128(i128, i128), rest, "__modti3")
+    const i128 least = (i128)((u128)1 << 127);
+
+    (void)state;
+    assert_true(divide(-7, 2) == -3);
+    assert_true(rest(-7, 2) == -1);
+    assert_true(rest(7, -2) == 1);
+    assert_true(divide(least, -1) == least);
+    divide(1, 0);
+    rest(1, 0);
+}
+
+static void
+round_even_takes_halves_to_even(void **state)
+{
+    FIND(double(double), round_even, "roundeven")
+
+    (void)state;
+    assert_true(round_even(0.5) == 0 && !signbit(round_even(0.5)));
+    assert_true(round_even(1.5) == 2);
+    assert_true(round_even(-2.5) == -2);
+    assert_true(round_even(-0.2) == 0 && signbit(round_even(-0.2)));
+    assert_true(round_even(0x1.fffffffffffffp51) == 0x1p52);
+    assert_true(isnan(round_even(NAN)));
+    assert_true(isinf(round_even(INFINITY)));
+}
+
+/* The machine itself can round in all directions, when told to: that is the reference. */
+static void
+doubles_are_rounded_as_the_machine_does(void **state)
+{
+    static const struct {
+        int machine;
+        uint32_t mode;
+    } modes[] = {{FE_TONEAREST, HED_PTX_ROUND_RN},
+                 {FE_TOWARDZERO, HED_PTX_ROUND_RZ},
+                 {FE_DOWNWARD, HED_PTX_ROUND_RM},
+                 {FE_UPWARD, HED_PTX_ROUND_RP}};
+    FIND(uint64_t(uint64_t, uint64_t, uint32_t), add, "hed_ptx_add_f64")
+    FIND(uint64_t(uint64_t, uint64_t, uint32_t), mul, "hed_ptx_mul_f64")
+    FIND(uint64_t(uint64_t, uint64_t, uint32_t), divide, "hed_ptx_div_f64")
+    FIND(uint64_t(uint64_t, uint32_t), root, "hed_ptx_sqrt_f64")
+    FIND(uint64_t(uint64_t, uint64_t, uint64_t, uint32_t), fused, "hed_ptx_fma_f64")
+    uint64_t seed = 42;
+
+    (void)state;
+    for (unsigned i = 0; i < 200000; i++) {
+        const uint64_t near = UINT64_C(0x3f) << 56 | random_bits(&seed) >> 10;
+        const uint64_t bits[3] = {i & 1 ? near : random_bits(&seed), random_bits(&seed),
+                                  i & 2 ? near ^ random_bits(&seed) << 40 : random_bits(&seed)};
+        const volatile double a = double_of(bits[0]);
+        const volatile double b = double_of(i & 4 ? near + (random_bits(&seed) & 7) : bits[1]);
+        const volatile double c = double_of(bits[2]);
+
+        for (unsigned k = 0; k < 4; k++) {
+            const uint32_t m = modes[k].mode;
+
+            fesetround(modes[k].machine);
+
+            const volatile double results[] = {a + b, a * b, a / b, sqrt(a), fma(a, b, c)};
+
+            fesetround(FE_TONEAREST);
+
+            const uint64_t ours[] = {add(bits_of(a), bits_of(b), m), mul(bits_of(a), bits_of(b), m),
+                                     divide(bits_of(a), bits_of(b), m), root(bits_of(a), m),
+                                     fused(bits_of(a), bits_of(b), bits_of(c), m)};
+
+            for (unsigned n = 0; n < 5; n++) {
+                if (isnan(results[n]))
+                    assert_true(isnan(double_of(ours[n])));
+                else
+                    assert_int_equal(ours[n], bits_of(results[n]));
+            }
+        }
+    }
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(names_are_there_once),
+    cmocka_unit_test(every_half_survives_a_float),
+    cmocka_unit_test(halves_are_rounded_to_nearest_even),
+    cmocka_unit_test(long_division_never_traps),
+    cmocka_unit_test(round_even_takes_halves_to_even),
+    cmocka_unit_test(doubles_are_rounded_as_the_machine_does),
+};
+
+HED_UNIT_MAIN(tests)
