@@ -1,0 +1,136 @@
+/* The sixteen barriers of a block.
+ *
+ * A barrier counts threads. One for all threads of the block counts those that have ended as well;
+ * how many lanes of a running warp have ended, only the warp knows, so when nobody in a block can
+ * run and all who are left wait at one such barrier, it is complete.
+ */
+#include "backends/cpu/engine.h"
+
+static void
+release(struct hed_barrier *r)
+{
+    struct hed_strand *list = r->waiting, *ordered = NULL;
+
+    /* They came last first: let them go on in the order they came. */
+    while (list) {
+        struct hed_strand *s = list;
+
+        list = s->next;
+        s->next = ordered;
+        ordered = s;
+    }
+    while (ordered) {
+        struct hed_strand *s = ordered;
+
+        ordered = s->next;
+        s->barrier = 0;
+        s->barrier_trues = r->trues;
+        s->barrier_count = r->arrived;
+        hed_strand_ready(s);
+    }
+    *r = (struct hed_barrier){0};
+}
+
+static bool
+complete(const struct hed_block *b, const struct hed_barrier *r)
+{
+    if (r->expected == 0)
+        return r->arrived + b->ended_threads >= b->grid->threads;
+    return r->arrived >= r->expected;
+}
+
+void
+hed_barrier_ended(struct hed_block *b)
+{
+    for (uint32_t id = 0; id < HED_BARRIERS; id++) {
+        struct hed_barrier *r = &b->barriers[id];
+
+        if (r->arrived && r->expected == 0 && complete(b, r))
+            release(r);
+    }
+}
+
+bool
+hed_barrier_stuck(struct hed_block *b)
+{
+    for (uint32_t id = 0; id < HED_BARRIERS; id++) {
+        struct hed_barrier *r = &b->barriers[id];
+        uint32_t waiting = 0;
+
+        if (r->expected != 0 || !r->waiting)
+            continue;
+        for (const struct hed_strand *s = r->waiting; s; s = s->next)
+            waiting++;
+        if (waiting == b->live) {
+            release(r);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Counts the arrival. True: the barrier is complete, and those who waited can go on. */
+static bool
+arrive(struct hed_strand *s, uint32_t id, uint32_t threads, uint32_t arriving, uint32_t trues)
+{
+    struct hed_block *b = s->block;
+
+    if (id >= HED_BARRIERS)
+        hed_rt_trap(&s->abi, HED_PTX_TRAP_INSTRUCTION, s->abi.line);
+
+    struct hed_barrier *r = &b->barriers[id];
+
+    b->moved++;
+    r->expected = threads >= b->grid->threads ? 0 : threads;
+    r->arrived += arriving;
+    r->trues += trues;
+    if (!complete(b, r))
+        return false;
+    s->barrier_trues = r->trues;
+    s->barrier_count = r->arrived;
+    release(r);
+    return true;
+}
+
+static void
+meet_at(struct hed_strand *s, uint32_t id, uint32_t threads, uint32_t arriving, uint32_t trues)
+{
+    if (arrive(s, id, threads, arriving, trues))
+        return;
+
+    struct hed_barrier *r = &s->block->barriers[id];
+
+    s->barrier = id + 1;
+    s->next = r->waiting;
+    r->waiting = s;
+    hed_strand_wait(s);
+}
+
+void
+hed_rt_barrier(struct hed_ptx_strand *a, uint32_t id, uint32_t threads, uint32_t arriving)
+{
+    meet_at(hed_strand_of(a), id, threads, arriving, 0);
+}
+
+void
+hed_rt_barrier_arrive(struct hed_ptx_strand *a, uint32_t id, uint32_t threads, uint32_t arriving)
+{
+    (void)arrive(hed_strand_of(a), id, threads, arriving, 0);
+}
+
+uint32_t
+hed_rt_barrier_reduce(struct hed_ptx_strand *a, uint32_t id, uint32_t threads, uint32_t arriving,
+                      uint32_t trues, uint32_t op)
+{
+    struct hed_strand *s = hed_strand_of(a);
+
+    meet_at(s, id, threads, arriving, trues);
+    switch (op) {
+    case HED_RT_AND:
+        return s->barrier_trues == s->barrier_count;
+    case HED_RT_OR:
+        return s->barrier_trues != 0;
+    default:
+        return s->barrier_trues;
+    }
+}

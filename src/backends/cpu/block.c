@@ -1,0 +1,294 @@
+/* Open blocks: their strands, stacks and shared memory, which are used again and again. */
+#include "backends/cpu/engine.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define OUT_MAX ((size_t)256 << 20) /* bytes that one block may print */
+/* Stacks do not all begin at the same place of a page: they would share few lines of the cache. */
+#define SHIFT 1088
+#define SHIFTS 15
+#define SHARED_ALIGN 1024 /* ptx/abi.h */
+#define GUARDS_MAX 20000  /* stacks with guards: the system allows some 65000 mappings */
+
+static size_t
+page_size(void)
+{
+    const long n = sysconf(_SC_PAGESIZE);
+
+    return n > 0 ? (size_t)n : HED_REGION_LEAST;
+}
+
+static void
+strand_main(void *arg)
+{
+    struct hed_strand *s = arg;
+
+    hed_side_first(&s->block->worker->side);
+    s->block->grid->job->entry(&s->abi);
+    hed_strand_end(s);
+}
+
+static bool
+take_guards(struct hed_engine *e, uint32_t count)
+{
+    hed_lock(&e->lock);
+
+    const bool may = e->guards + count <= GUARDS_MAX;
+
+    if (may)
+        e->guards += count;
+    hed_unlock(&e->lock);
+    return may;
+}
+
+static void
+give_guards(struct hed_engine *e, uint32_t count)
+{
+    hed_lock(&e->lock);
+    e->guards -= count;
+    hed_unlock(&e->lock);
+}
+
+/* The lowest part of each stack cannot be touched, so that what grows too large does not run into
+ * its neighbour. */
+static void
+protect_stacks(struct hed_block *b)
+{
+    struct hed_engine *e = b->worker->engine;
+
+    if (b->guard == 0)
+        return;
+    if (!take_guards(e, b->stack_room)) {
+        b->guard = 0;
+        return;
+    }
+    for (uint32_t i = 0; i < b->stack_room; i++)
+        (void)mprotect(b->stacks.at + i * b->stack_size, b->guard, PROT_NONE);
+}
+
+/* Shared memory ends where its last page does, and the next cannot be touched: what runs over its
+ * end is found out, as on a GPU. */
+static int
+take_shared(struct hed_block *b, size_t size)
+{
+    struct hed_regions *from = &b->worker->engine->shared;
+    const size_t page = page_size();
+
+    if (hed_region_take(from, size + page, &b->shared) != 0)
+        return HED_ENOMEM;
+    (void)mprotect(b->shared.at + b->shared.size - page, page, PROT_NONE);
+    return 0;
+}
+
+static void
+give_shared(struct hed_block *b)
+{
+    if (!b->shared.at)
+        return;
+    (void)mprotect(b->shared.at, b->shared.size, PROT_READ | PROT_WRITE);
+    hed_region_give(&b->worker->engine->shared, &b->shared);
+}
+
+static size_t
+shared_room(const struct hed_block *b)
+{
+    return b->shared.size - page_size();
+}
+
+static size_t
+shared_size(const struct hed_grid *g)
+{
+    return (g->abi.total_shared + SHARED_ALIGN - 1) & ~(size_t)(SHARED_ALIGN - 1);
+}
+
+static void
+block_free(struct hed_block *b)
+{
+    struct hed_engine *e = b->worker->engine;
+
+    if (b->stacks.at) {
+        if (b->guard) {
+            (void)mprotect(b->stacks.at, b->stacks.size, PROT_READ | PROT_WRITE);
+            give_guards(e, b->stack_room);
+        }
+        hed_region_give(&e->stacks, &b->stacks);
+    }
+    give_shared(b);
+    hed_buf_fini(&b->out);
+    free(b->strands);
+    free(b);
+}
+
+static struct hed_block *
+block_create(struct hed_worker *w, const struct hed_grid *g)
+{
+    struct hed_block *b = calloc(1, sizeof *b);
+
+    if (!b)
+        return NULL;
+    b->worker = w;
+    b->stack_size = g->stack_size;
+    b->stack_room = g->stacks;
+    b->guard = g->guard;
+    hed_buf_init(&b->out, OUT_MAX);
+    b->strands = calloc(g->rooms, sizeof *b->strands);
+    if (b->strands)
+        b->strand_room = g->rooms;
+    if (!b->strands ||
+        hed_region_take(&w->engine->stacks, g->stacks * g->stack_size, &b->stacks) != 0 ||
+        take_shared(b, shared_size(g)) != 0) {
+        b->guard = 0;
+        block_free(b);
+        return NULL;
+    }
+    protect_stacks(b);
+    return b;
+}
+
+/* Can a block of another grid be used for this one? */
+static bool
+fits(const struct hed_block *b, const struct hed_grid *g)
+{
+    return b->stack_size >= g->stack_size && (b->guard == g->guard || b->guard == 0) &&
+           b->stack_room >= g->stacks && b->strand_room >= g->rooms &&
+           shared_room(b) >= shared_size(g);
+}
+
+void
+hed_strand_place(struct hed_strand *s, const struct hed_grid *g, uint32_t strand)
+{
+    const uint32_t width = g->job->info.lanes;
+    const uint32_t first = strand * width;
+    const uint32_t *ntid = g->abi.ntid;
+    struct hed_ptx_strand *a = &s->abi;
+    uint32_t tid[3] = {first % ntid[0], first / ntid[0] % ntid[1], first / ntid[0] / ntid[1]};
+
+    a->warp = first / HED_PTX_LANES;
+    a->lane = first % HED_PTX_LANES;
+    s->threads = g->threads - first < width ? g->threads - first : width;
+    a->lanes = width == 1 ? UINT32_C(1) << a->lane : UINT32_MAX >> (HED_PTX_LANES - s->threads);
+    for (uint32_t lane = 0; lane < width; lane++) {
+        for (int d = 0; d < 3; d++)
+            a->tid[d][lane] = tid[d];
+        if (++tid[0] == ntid[0]) {
+            tid[0] = 0;
+            if (++tid[1] == ntid[1]) {
+                tid[1] = 0;
+                tid[2]++;
+            }
+        }
+    }
+}
+
+struct hed_block *
+hed_block_open(struct hed_worker *w, struct hed_grid *g)
+{
+    struct hed_block *b;
+
+    for (struct hed_block **at = &w->spare; (b = *at) != NULL; at = &b->next) {
+        if (fits(b, g)) {
+            *at = b->next;
+            w->spare_count--;
+            break;
+        }
+    }
+    if (!b)
+        b = block_create(w, g);
+    if (!b)
+        return NULL;
+    b->next = NULL;
+    b->grid = g;
+    b->abi.grid = &g->abi;
+    b->abi.shared = b->shared.at + shared_room(b) - shared_size(g);
+    b->abi.smid = w->index % g->abi.nsm;
+    b->turns = 0;
+    for (uint32_t i = 0; i < g->rooms; i++) {
+        struct hed_strand *s = &b->strands[i];
+
+        s->abi.grid = &g->abi;
+        s->abi.block = &b->abi;
+        s->block = b;
+        s->stack = b->stacks.at + (g->direct ? 0 : i * b->stack_size);
+        s->barrier = 0;
+        hed_strand_place(s, g, i);
+        hed_side_init(&s->side, s->stack + b->guard, b->stack_size - b->guard);
+    }
+    return b;
+}
+
+void
+hed_block_place(struct hed_block *b, uint64_t index)
+{
+    const uint32_t *n = b->grid->abi.nctaid;
+
+    b->index = index;
+    b->abi.ctaid[0] = (uint32_t)(index % n[0]);
+    b->abi.ctaid[1] = (uint32_t)(index / n[0] % n[1]);
+    b->abi.ctaid[2] = (uint32_t)(index / n[0] / n[1]);
+}
+
+void
+hed_block_begin(struct hed_block *b, uint64_t index)
+{
+    struct hed_grid *g = b->grid;
+    const bool scalar = g->job->info.lanes == 1;
+
+    hed_block_place(b, index);
+    b->live = g->strands;
+    b->ended_threads = 0;
+    b->first = b->last = NULL;
+    b->queued = 0;
+    b->turns = 0;
+    memset(b->barriers, 0, sizeof b->barriers);
+    memset(b->warps, 0, g->warps * sizeof *b->warps);
+    for (uint32_t i = 0; i < g->strands; i++) {
+        struct hed_strand *s = &b->strands[i];
+
+        s->abi.fuel = HED_FUEL;
+        s->spun = 0;
+        s->abi.line = 0;
+        if (!scalar) {
+            s->abi.lane = 0;
+            s->abi.lanes = UINT32_MAX >> (HED_PTX_LANES - s->threads);
+        } else {
+            b->warps[s->abi.warp].live |= s->abi.lanes;
+        }
+        s->barrier = 0;
+        hed_side_init(&s->side, s->stack + b->guard, b->stack_size - b->guard);
+        s->side.sp = hed_fiber_make(s->stack + b->stack_size - i % SHIFTS * SHIFT, strand_main, s);
+        s->state = HED_STRAND_WAITING;
+        hed_strand_ready(s);
+    }
+}
+
+void
+hed_block_close(struct hed_block *b)
+{
+    struct hed_worker *w = b->worker;
+
+    if (b->out.size)
+        hed_output_add(b->grid, b->index, &b->out);
+    b->next = w->spare;
+    w->spare = b;
+    w->spare_count++;
+}
+
+void
+hed_block_trim(struct hed_worker *w, uint32_t keep)
+{
+    struct hed_block **at = &w->spare;
+
+    /* The latest are in front: those at the end have not fitted for longest. */
+    for (uint32_t n = 0; n < keep && *at; n++)
+        at = &(*at)->next;
+    while (*at) {
+        struct hed_block *b = *at;
+
+        *at = b->next;
+        w->spare_count--;
+        block_free(b);
+    }
+}

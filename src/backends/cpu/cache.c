@@ -1,0 +1,355 @@
+/* See cache.h. */
+#include "backends/cpu/cache.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/crc.h"
+#include "base/log.h"
+#include "base/str.h"
+
+#define SUFFIX ".kernel"
+#define OBJECT_MAX ((uint64_t)512 << 20) /* bytes of one object */
+#define FRESH_S 3600                     /* a time younger than this is not freshened */
+#define ABANDONED_S 3600  /* a file that was not renamed in this time never will be */
+#define TRIM_EVERY 64     /* stores between looks at the whole folder */
+#define FILES_MAX 1000000 /* in the folder; more are not looked at */
+
+struct header {
+    char magic[8];
+    uint64_t key[2];
+    uint64_t size;
+    uint32_t crc; /* of the object */
+    uint32_t zero;
+};
+
+static const char magic[8] = "HEDKRN1";
+
+struct hed_cache {
+    char folder[PATH_MAX];
+    uint64_t limit;
+    _Atomic unsigned stores;
+};
+
+void
+hed_hash_init(struct hed_hash *h)
+{
+    *h = (struct hed_hash){UINT64_C(0x6c62272e07bb0142), UINT64_C(0x62b821756295c58d)};
+}
+
+static void
+hash_word(struct hed_hash *h, uint64_t word)
+{
+    /* The prime of FNV-1a for 128 bits: 2^88 + 0x13b. */
+    const unsigned __int128 prime = ((unsigned __int128)1 << 88) + 0x13b;
+    unsigned __int128 v = (unsigned __int128)h->high << 64 | (h->low ^ word);
+
+    v *= prime;
+    /* Words are wide: without this, their high bits would reach few others. */
+    v ^= v >> 67;
+    h->high = (uint64_t)(v >> 64);
+    h->low = (uint64_t)v;
+}
+
+void
+hed_hash_add(struct hed_hash *h, const void *p, size_t size)
+{
+    const unsigned char *bytes = p;
+    uint64_t word;
+
+    hash_word(h, size);
+    for (; size >= sizeof word; size -= sizeof word, bytes += sizeof word) {
+        memcpy(&word, bytes, sizeof word);
+        hash_word(h, word);
+    }
+    word = 0;
+    if (size)
+        memcpy(&word, bytes, size);
+    hash_word(h, word);
+}
+
+void
+hed_hash_add_text(struct hed_hash *h, const char *text)
+{
+    hed_hash_add(h, text, strlen(text));
+}
+
+/* The user's own folder; false: there is no home. */
+static bool
+default_folder(char *out, size_t size)
+{
+    const char *cache = getenv("XDG_CACHE_HOME");
+    const char *home = getenv("HOME");
+    int n = -1;
+
+    if (cache && cache[0] == '/')
+        n = snprintf(out, size, "%s/heddle/kernels", cache);
+    else if (home && home[0] == '/')
+        n = snprintf(out, size, "%s/.cache/heddle/kernels", home);
+    return n > 0 && (size_t)n < size;
+}
+
+struct hed_cache *
+hed_cache_create(const char *folder, uint64_t limit)
+{
+    if (limit == 0)
+        return NULL;
+
+    struct hed_cache *c = calloc(1, sizeof *c);
+
+    if (!c)
+        return NULL;
+    c->limit = limit;
+    if (*folder ? !hed_str_copy(c->folder, sizeof c->folder, folder)
+                : !default_folder(c->folder, sizeof c->folder)) {
+        free(c);
+        return NULL;
+    }
+    return c;
+}
+
+void
+hed_cache_free(struct hed_cache *c)
+{
+    free(c);
+}
+
+/* With room for what mkstemp-like names add. */
+#define PATH_ROOM (PATH_MAX + 96)
+
+static void
+path_of(const struct hed_cache *c, struct hed_hash key, char *out)
+{
+    snprintf(out, PATH_ROOM, "%s/%016llx%016llx" SUFFIX, c->folder, (unsigned long long)key.high,
+             (unsigned long long)key.low);
+}
+
+static bool
+read_all(int fd, void *p, size_t size)
+{
+    unsigned char *at = p;
+
+    while (size > 0) {
+        const ssize_t n = read(fd, at, size);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        at += n;
+        size -= (size_t)n;
+    }
+    return true;
+}
+
+static bool
+write_all(int fd, const void *p, size_t size)
+{
+    const unsigned char *at = p;
+
+    while (size > 0) {
+        const ssize_t n = write(fd, at, size);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        at += n;
+        size -= (size_t)n;
+    }
+    return true;
+}
+
+static void
+freshen(int fd, const struct stat *st)
+{
+    if (time(NULL) - st->st_mtime > FRESH_S)
+        (void)futimens(fd, NULL);
+}
+
+/* What is executed must be ours: nobody else may have put it there. */
+static bool
+is_ours(const struct stat *st)
+{
+    return S_ISREG(st->st_mode) && st->st_uid == geteuid() && (st->st_mode & 022) == 0;
+}
+
+static bool
+read_entry(int fd, struct hed_hash key, struct hed_buf *out)
+{
+    struct header h;
+    struct stat st;
+
+    if (fstat(fd, &st) != 0 || !is_ours(&st) || !read_all(fd, &h, sizeof h))
+        return false;
+    if (memcmp(h.magic, magic, sizeof magic) != 0 || h.key[0] != key.high || h.key[1] != key.low ||
+        h.size > OBJECT_MAX || (uint64_t)st.st_size != sizeof h + h.size)
+        return false;
+
+    void *object = malloc(h.size ? h.size : 1);
+    const bool right =
+        object && read_all(fd, object, h.size) && hed_crc32(0, object, h.size) == h.crc;
+
+    if (right) {
+        hed_buf_add(out, object, h.size);
+        freshen(fd, &st);
+    }
+    free(object);
+    return right && !out->err;
+}
+
+bool
+hed_cache_get(struct hed_cache *c, struct hed_hash key, struct hed_buf *out)
+{
+    char path[PATH_ROOM];
+
+    if (!c)
+        return false;
+    path_of(c, key, path);
+
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+    if (fd < 0)
+        return false;
+
+    const bool found = read_entry(fd, key, out);
+
+    close(fd);
+    return found;
+}
+
+/* ---- storing --------------------------------------------------------------------------------- */
+
+/* The folder and those above it. */
+static bool
+make_folder(const char *folder)
+{
+    char path[PATH_MAX];
+
+    if (!hed_str_copy(path, sizeof path, folder))
+        return false;
+    for (char *p = path + 1; *p; p++) {
+        if (*p != '/')
+            continue;
+        *p = 0;
+        if (mkdir(path, 0700) != 0 && errno != EEXIST)
+            return false;
+        *p = '/';
+    }
+    return mkdir(path, 0700) == 0 || errno == EEXIST;
+}
+
+struct file {
+    char name[64];
+    uint64_t size;
+    struct timespec time;
+};
+
+static int
+older(const void *x, const void *y)
+{
+    const struct file *a = x, *b = y;
+
+    if (a->time.tv_sec != b->time.tv_sec)
+        return a->time.tv_sec < b->time.tv_sec ? -1 : 1;
+    return a->time.tv_nsec < b->time.tv_nsec ? -1 : a->time.tv_nsec > b->time.tv_nsec;
+}
+
+/* Files that writers left behind end in something else than our suffix, and are removed in time. */
+static bool
+is_entry(DIR *d, const struct dirent *e, struct file *out)
+{
+    const size_t n = strlen(e->d_name), suffix = sizeof SUFFIX - 1;
+    struct stat st;
+
+    if (n < suffix || n >= sizeof out->name || !strstr(e->d_name, SUFFIX) ||
+        fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode))
+        return false;
+    if (strcmp(e->d_name + n - suffix, SUFFIX) != 0) {
+        if (time(NULL) - st.st_mtime > ABANDONED_S)
+            (void)unlinkat(dirfd(d), e->d_name, 0);
+        return false;
+    }
+    memcpy(out->name, e->d_name, n + 1);
+    out->size = (uint64_t)st.st_size;
+    out->time = st.st_mtim;
+    return true;
+}
+
+/* Removes the oldest files until nine tenths of the limit are left. Other processes may do the same
+ * at the same time: a file that is gone already is as good. */
+static void
+trim(const struct hed_cache *c)
+{
+    DIR *d = opendir(c->folder);
+    struct file *files = NULL;
+    size_t count = 0, room = 0;
+    uint64_t total = 0;
+    const struct dirent *e;
+
+    if (!d)
+        return;
+    while (count < FILES_MAX && (e = readdir(d)) != NULL) {
+        if (count == room) {
+            const size_t more = room ? room * 2 : 256;
+            struct file *grown = realloc(files, more * sizeof *files);
+
+            if (!grown)
+                break;
+            files = grown;
+            room = more;
+        }
+        if (is_entry(d, e, &files[count]))
+            total += files[count++].size;
+    }
+    if (total > c->limit) {
+        qsort(files, count, sizeof *files, older);
+        for (size_t i = 0; i < count && total > c->limit / 10 * 9; i++) {
+            (void)unlinkat(dirfd(d), files[i].name, 0);
+            total -= files[i].size;
+        }
+    }
+    free(files);
+    closedir(d);
+}
+
+void
+hed_cache_put(struct hed_cache *c, struct hed_hash key, const void *object, size_t size)
+{
+    char path[PATH_ROOM], temporary[PATH_ROOM + 16];
+    struct header h = {.key = {key.high, key.low}, .size = size};
+
+    if (!c || size > OBJECT_MAX || size > c->limit || !make_folder(c->folder))
+        return;
+    memcpy(h.magic, magic, sizeof magic);
+    h.crc = hed_crc32(0, object, size);
+    path_of(c, key, path);
+    snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
+
+    const int fd = mkostemp(temporary, O_CLOEXEC);
+
+    if (fd < 0) {
+        hed_info(CPU, "compiled kernels cannot be kept in %s", c->folder);
+        return;
+    }
+
+    const bool written = write_all(fd, &h, sizeof h) && write_all(fd, object, size);
+
+    if (close(fd) != 0 || !written || rename(temporary, path) != 0) {
+        (void)unlink(temporary);
+        return;
+    }
+    /* Relaxed: only says when it is time to look. */
+    if (atomic_fetch_add_explicit(&c->stores, 1, memory_order_relaxed) % TRIM_EVERY == 0)
+        trim(c);
+}

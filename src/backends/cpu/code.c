@@ -1,0 +1,188 @@
+/* Images into code: describes what is in them, fills variables, compiles kernels when asked.
+ *
+ *   kernel: NONE --first who asks--> BUSY --> READY | FAILED      others wait, under code->lock
+ */
+#include "backends/cpu/code.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/cpu/cpu.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "ptx/abi.h"
+#include "ptx/layout.h"
+#include "ptx/parse.h"
+
+/* What kernel->refused says, in one line. */
+static void
+explain_refusal(const struct hed_ptx_refusal *r, struct hed_why *why)
+{
+    hed_why_set(why, "function %.120s, line %u: %.160s: %.160s", r->func->name, r->line, r->text,
+                r->why);
+}
+
+static CUresult
+result_of(int err)
+{
+    switch (err) {
+    case 0:
+        return CUDA_SUCCESS;
+    case HED_ENOMEM:
+    case HED_ELIMIT:
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    case HED_ENOTFOUND:
+        return CUDA_ERROR_JIT_COMPILER_NOT_FOUND;
+    case HED_ENOTSUP:
+        return CUDA_ERROR_NOT_SUPPORTED;
+    default:
+        return CUDA_ERROR_INVALID_PTX;
+    }
+}
+
+/* Without a lock: it may take long. */
+static CUresult
+compile_kernel(struct hed_cpu *c, struct hed_cpu_code *code, struct hed_cpu_kernel *k,
+               struct hed_why *why)
+{
+    struct hed_why reason = {""};
+    int err = HED_ENOTSUP;
+
+    if (k->func->refused)
+        explain_refusal(k->func->refused, &reason);
+    else
+        err = hed_cpu_compile(c, &code->module, k->func, code->text, &k->loaded, &reason);
+    if (err)
+        hed_why_set(why, "kernel %.120s cannot be run here: %s", k->func->name, reason.text);
+    return result_of(err);
+}
+
+CUresult
+hed_cpu_prepare(void *m, struct hed_code *pub, uint32_t kernel, struct hed_why *why)
+{
+    struct hed_cpu_code *code = (struct hed_cpu_code *)pub;
+
+    if (kernel >= pub->kernel_count)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!code->is_ptx) {
+        hed_why_set(why,
+                    "kernel %.120s: the program has it only as machine code for sm_%u; build it "
+                    "with PTX (-gencode arch=compute_XX,code=compute_XX)",
+                    pub->kernels[kernel].name, pub->kernels[kernel].binary_version);
+        return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    }
+
+    struct hed_cpu_kernel *k = &code->states[kernel];
+
+    /* Acquire: pairs with the release below, so that what was loaded is seen. */
+    if (atomic_load_explicit(&k->state, memory_order_acquire) == HED_CPU_READY)
+        return CUDA_SUCCESS;
+    hed_lock(&code->lock);
+    while (k->state == HED_CPU_BUSY)
+        (void)hed_lock_wait(&code->lock, &code->done, NULL);
+    if (k->state == HED_CPU_NONE) {
+        k->state = HED_CPU_BUSY;
+        hed_unlock(&code->lock);
+        k->result = compile_kernel(m, code, k, &k->why);
+        hed_lock(&code->lock);
+        /* Release: pairs with the acquire above. */
+        atomic_store_explicit(&k->state, k->result == CUDA_SUCCESS ? HED_CPU_READY : HED_CPU_FAILED,
+                              memory_order_release);
+        pthread_cond_broadcast(&code->done);
+    }
+
+    const CUresult r = k->result;
+
+    hed_unlock(&code->lock);
+    if (r != CUDA_SUCCESS)
+        hed_why_set(why, "%s", k->why.text);
+    return r;
+}
+
+const struct hed_ptx_loaded *
+hed_cpu_loaded(const struct hed_code *pub, uint32_t kernel)
+{
+    return &((const struct hed_cpu_code *)pub)->states[kernel].loaded;
+}
+
+/* ---- variables ------------------------------------------------------------------------------- */
+
+static uint64_t
+address_of(const struct hed_cpu_code *code, const struct hed_ptx_reloc *r,
+           const uint64_t *addresses)
+{
+    if (r->func)
+        return hed_ptx_func_address(&code->module, r->func);
+
+    const uint32_t index = r->var ? hed_ptx_var_index(&code->module, r->var) : UINT32_MAX;
+
+    return index < code->pub.var_count ? addresses[index] : 0;
+}
+
+void
+hed_cpu_fill_vars(void *m, struct hed_code *pub, const uint64_t *addresses)
+{
+    struct hed_cpu_code *code = (struct hed_cpu_code *)pub;
+
+    for (uint32_t i = 0; i < pub->var_count; i++) {
+        const struct hed_code_var *v = &pub->vars[i];
+        unsigned char *at = (unsigned char *)(uintptr_t)addresses[i];
+
+        if (!at || v->texture)
+            continue;
+        if (v->init_size)
+            memcpy(at, v->init, v->init_size);
+        memset(at + v->init_size, 0, v->size - v->init_size);
+        for (const struct hed_ptx_reloc *r = code->vars[i]->relocs; r; r = r->next) {
+            uint64_t value = address_of(code, r, addresses) + (uint64_t)r->addend;
+
+            if (r->mask)
+                value = (value & r->mask) >> __builtin_ctzll(r->mask);
+            if (r->at <= v->size && r->bytes <= v->size - r->at && r->bytes <= sizeof value)
+                memcpy(at + r->at, &value, r->bytes);
+        }
+    }
+}
+
+/* ---- open and close -------------------------------------------------------------------------- */
+
+int
+hed_cpu_open(void *m, const struct hed_code_source *source, struct hed_code **out,
+             struct hed_buf *log, struct hed_why *why)
+{
+    struct hed_cpu_code *code = calloc(1, sizeof *code);
+
+    if (!code) {
+        hed_why_set(why, "no memory for a module");
+        return HED_ENOMEM;
+    }
+    hed_lock_init(&code->lock, HED_RANK_CODE);
+    pthread_cond_init(&code->done, NULL);
+    hed_arena_init(&code->arena, HED_CPU_DESCRIPTION_MAX);
+
+    const int err = source->kind == HED_CODE_PTX ? hed_code_read_ptx(code, source, log, why)
+                                                 : hed_code_read_cubin(code, source, why);
+
+    if (err) {
+        hed_cpu_close(m, &code->pub);
+        return err;
+    }
+    *out = &code->pub;
+    return 0;
+}
+
+void
+hed_cpu_close(void *m, struct hed_code *pub)
+{
+    struct hed_cpu_code *code = (struct hed_cpu_code *)pub;
+
+    for (uint32_t i = 0; code->states && i < pub->kernel_count; i++)
+        hed_ptx_unload(&code->states[i].loaded);
+    free(code->states);
+    if (code->is_ptx)
+        hed_ptx_module_fini(&code->module);
+    hed_arena_fini(&code->arena);
+    pthread_cond_destroy(&code->done);
+    hed_lock_fini(&code->lock);
+    free(code);
+}

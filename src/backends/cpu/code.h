@@ -1,0 +1,44 @@
+/* Code as the CPU GPU keeps it: a hed_code with what is behind it. */
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "backends/cpu/cache.h"
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/lock.h"
+#include "driver/machine.h"
+#include "ptx/load.h"
+#include "ptx/ptx.h"
+
+#define HED_CPU_DESCRIPTION_MAX ((size_t)1 << 30) /* bytes: kernels' and variables' descriptions */
+
+enum hed_cpu_kernel_state { HED_CPU_NONE, HED_CPU_BUSY, HED_CPU_READY, HED_CPU_FAILED };
+
+struct hed_cpu_kernel {
+    const struct hed_ptx_func *func;
+    _Atomic int state; /* enum hed_cpu_kernel_state; changed under the code's lock */
+    CUresult result;   /* of READY and FAILED, as what follows */
+    struct hed_ptx_loaded loaded;
+    struct hed_why why;
+};
+
+struct hed_cpu_code {
+    struct hed_code pub;    /* first */
+    struct hed_arena arena; /* what pub points to */
+    bool is_ptx;
+    struct hed_ptx_module module;
+    struct hed_hash text;            /* of the PTX */
+    const struct hed_ptx_var **vars; /* behind pub.vars */
+    struct hed_cpu_kernel *states;   /* behind pub.kernels; NULL for a cubin */
+    struct hed_lock lock;
+    pthread_cond_t done; /* a kernel is not BUSY any more */
+};
+
+/* describe.c: what is in an image. */
+int hed_code_read_ptx(struct hed_cpu_code *code, const struct hed_code_source *source,
+                      struct hed_buf *log, struct hed_why *why);
+int hed_code_read_cubin(struct hed_cpu_code *code, const struct hed_code_source *source,
+                        struct hed_why *why);

@@ -1,0 +1,286 @@
+/* One kernel, from the cache or by the compiler. See cpu.h. */
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "backends/cpu/cpu.h"
+#include "backends/cpu/engine.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "ptx/ptx.h"
+#include "ptx/warp.h"
+
+#if defined(__aarch64__)
+#include <sys/auxv.h>
+#elif defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#define OBJECT_MAX ((size_t)512 << 20)    /* bytes */
+#define COMPILER_STACK ((size_t)64 << 20) /* bytes */
+#define LEVEL 2                           /* of optimisation */
+
+/* ---- the processor --------------------------------------------------------------------------- */
+
+static void
+add_feature(struct hed_cpu *c, bool there, const char *name)
+{
+    const size_t n = strlen(c->features);
+
+    if (there)
+        snprintf(c->features + n, sizeof c->features - n, "%s+%s", n ? "," : "", name);
+}
+
+/* What the processor says it can do, by LLVM's names. Never by the processor's own name: a virtual
+ * machine may hide what the name promises. */
+#if defined(__aarch64__)
+
+static void
+find_features(struct hed_cpu *c)
+{
+    const unsigned long caps = getauxval(AT_HWCAP);
+
+    add_feature(c, caps & (1ul << 8), "lse");
+    add_feature(c, caps & (1ul << 7), "crc");
+    add_feature(c, (caps & (1ul << 9)) && (caps & (1ul << 10)), "fullfp16");
+    add_feature(c, caps & (1ul << 12), "rdm");
+    add_feature(c, caps & (1ul << 15), "rcpc");
+    add_feature(c, caps & (1ul << 20), "dotprod");
+}
+
+#elif defined(__x86_64__)
+
+static void
+find_features(struct hed_cpu *c)
+{
+    unsigned a = 0, b = 0, cx = 0, d = 0;
+
+    if (__get_cpuid(1, &a, &b, &cx, &d)) {
+        add_feature(c, cx & (1u << 0), "sse3");
+        add_feature(c, cx & (1u << 9), "ssse3");
+        add_feature(c, cx & (1u << 19), "sse4.1");
+        add_feature(c, cx & (1u << 20), "sse4.2");
+        add_feature(c, cx & (1u << 23), "popcnt");
+        add_feature(c, cx & (1u << 13), "cx16");
+    }
+    /* The rest also needs the system to save the registers, which these ask for. */
+    add_feature(c, __builtin_cpu_supports("avx"), "avx");
+    add_feature(c, __builtin_cpu_supports("avx") && (cx & (1u << 29)), "f16c");
+    add_feature(c, __builtin_cpu_supports("fma"), "fma");
+    add_feature(c, __builtin_cpu_supports("avx2"), "avx2");
+    add_feature(c, __builtin_cpu_supports("bmi"), "bmi");
+    add_feature(c, __builtin_cpu_supports("bmi2"), "bmi2");
+    if (__get_cpuid(0x80000001, &a, &b, &cx, &d))
+        add_feature(c, cx & (1u << 5), "lzcnt");
+    add_feature(c, __builtin_cpu_supports("avx512f"), "avx512f");
+    add_feature(c, __builtin_cpu_supports("avx512bw"), "avx512bw");
+    add_feature(c, __builtin_cpu_supports("avx512dq"), "avx512dq");
+    add_feature(c, __builtin_cpu_supports("avx512vl"), "avx512vl");
+    add_feature(c, __builtin_cpu_supports("avx512cd"), "avx512cd");
+}
+
+#endif
+
+/* ---- the compiler ---------------------------------------------------------------------------- */
+
+/* The plug-in lies beside the library this is in. */
+static void
+find_compiler(struct hed_cpu *c)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    Dl_info info;
+
+    if (!dladdr((const void *)&hed_cpu_compile_init, &info) || !info.dli_fname ||
+        !realpath(info.dli_fname, path))
+        return;
+
+    char *slash = strrchr(path, '/');
+
+    if (!slash)
+        return;
+    slash[1] = 0;
+
+    const int n = snprintf(c->compiler_path, sizeof c->compiler_path, "%scompiler-llvm.so", path);
+
+    if (n < 0 || (size_t)n >= sizeof c->compiler_path || stat(c->compiler_path, &st) != 0)
+        return;
+    c->compiler_identity = (uint64_t)st.st_mtim.tv_sec * HED_NS_PER_S +
+                           (uint64_t)st.st_mtim.tv_nsec + (uint64_t)st.st_size * 31;
+}
+
+void
+hed_cpu_compile_init(struct hed_cpu *c)
+{
+    hed_lock_init(&c->compiler_lock, HED_RANK_CODE);
+    find_features(c);
+    find_compiler(c);
+}
+
+static const struct hed_ptx_compiler *
+load_compiler_locked(struct hed_cpu *c, struct hed_why *why)
+{
+    void *library = dlopen(c->compiler_path, RTLD_NOW | RTLD_LOCAL);
+    const struct hed_ptx_compiler *compiler =
+        library ? dlsym(library, "hed_ptx_compiler_llvm") : NULL;
+
+    if (!compiler) {
+        const char *text = dlerror();
+
+        hed_why_set(why, "the PTX compiler cannot be loaded: %s", text ? text : "no reason given");
+        return NULL;
+    }
+    if (compiler->abi != HED_PTX_ABI) {
+        hed_why_set(why, "%s is of another version of heddle", c->compiler_path);
+        return NULL;
+    }
+    hed_debug(CPU, "loaded %s: %s", c->compiler_path, compiler->version);
+    return compiler;
+}
+
+static const struct hed_ptx_compiler *
+get_compiler(struct hed_cpu *c, struct hed_why *why)
+{
+    hed_lock(&c->compiler_lock);
+    if (!c->compiler)
+        c->compiler = load_compiler_locked(c, why);
+
+    const struct hed_ptx_compiler *compiler = c->compiler;
+
+    hed_unlock(&c->compiler_lock);
+    return compiler;
+}
+
+/* ---- a kernel -------------------------------------------------------------------------------- */
+
+static struct hed_hash
+key_of(const struct hed_cpu *c, struct hed_hash text, const char *kernel,
+       const struct hed_ptx_options *o)
+{
+    const uint64_t numbers[] = {HED_PTX_ABI, (uint64_t)o->shape, (uint64_t)o->level,
+                                o->check_alignment, c->compiler_identity};
+    struct hed_hash key;
+
+    hed_hash_init(&key);
+    hed_hash_add(&key, &text, sizeof text);
+    hed_hash_add_text(&key, kernel);
+    hed_hash_add_text(&key, HED_VERSION);
+    hed_hash_add_text(&key, c->features);
+    hed_hash_add(&key, numbers, sizeof numbers);
+    return key;
+}
+
+static int
+load(const struct hed_buf *object, struct hed_ptx_loaded *out, struct hed_why *why)
+{
+    static const struct hed_ptx_symbol *const tables[] = {
+        hed_cpu_runtime,       hed_ptx_helpers, hed_ptx_warp_helpers,
+        hed_ptx_group_helpers, hed_rt_textures,
+    };
+
+    return hed_ptx_load(object->data, object->size, tables, sizeof tables / sizeof *tables, out,
+                        why);
+}
+
+/* What a compilation needs and answers, for the thread that does it. */
+struct compilation {
+    const struct hed_ptx_compiler *compiler;
+    const struct hed_ptx_module *module;
+    const struct hed_ptx_func *kernel;
+    struct hed_ptx_options *options;
+    struct hed_buf *object;
+    struct hed_why *why;
+    int err;
+};
+
+/* The shape that was asked for; what it cannot do, thread by thread. */
+static void *
+compile_main(void *arg)
+{
+    struct compilation *n = arg;
+    const uint64_t begin = hed_now_ns();
+
+    n->err = n->compiler->compile(n->module, n->kernel, n->options, n->object, n->why);
+    if (n->err == HED_ENOTSUP && n->options->shape != HED_PTX_SCALAR) {
+        hed_info(CPU, "kernel %s is compiled thread by thread: %s", n->kernel->name, n->why->text);
+        hed_buf_reset(n->object);
+        n->options->shape = HED_PTX_SCALAR;
+        n->err = n->compiler->compile(n->module, n->kernel, n->options, n->object, n->why);
+    }
+    if (!n->err)
+        n->err = n->object->err;
+    hed_debug(CPU, "kernel %s compiled in %llu us", n->kernel->name,
+              (unsigned long long)((hed_now_ns() - begin) / 1000));
+    return NULL;
+}
+
+/* On a thread with a large stack: LLVM goes deep into large functions, and the program's threads
+ * may have small ones. */
+static int
+compile(struct compilation *n)
+{
+    pthread_attr_t attr;
+    pthread_t thread;
+    sigset_t all, old;
+
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, COMPILER_STACK);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+
+    const int err = pthread_create(&thread, &attr, compile_main, n);
+
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_attr_destroy(&attr);
+    if (err)
+        compile_main(n);
+    else
+        pthread_join(thread, NULL);
+    return n->err;
+}
+
+int
+hed_cpu_compile(struct hed_cpu *c, const struct hed_ptx_module *module,
+                const struct hed_ptx_func *kernel, struct hed_hash text, struct hed_ptx_loaded *out,
+                struct hed_why *why)
+{
+    struct hed_ptx_options o = {
+        .shape = c->shape,
+        .level = LEVEL,
+        .check_alignment = true,
+        .features = c->features,
+    };
+    const struct hed_hash key = key_of(c, text, kernel->name, &o);
+    struct hed_buf object;
+    int err;
+
+    hed_buf_init(&object, OBJECT_MAX);
+    if (hed_cache_get(c->cache, key, &object) && load(&object, out, why) == 0) {
+        hed_debug(CPU, "kernel %s found in the cache", kernel->name);
+        hed_buf_fini(&object);
+        return 0;
+    }
+    hed_buf_reset(&object);
+
+    struct compilation n = {
+        .compiler = get_compiler(c, why),
+        .module = module,
+        .kernel = kernel,
+        .options = &o,
+        .object = &object,
+        .why = why,
+    };
+
+    err = n.compiler ? compile(&n) : HED_ENOTFOUND;
+    if (!err)
+        err = load(&object, out, why);
+    if (!err)
+        hed_cache_put(c->cache, key, object.data, object.size);
+    hed_buf_fini(&object);
+    return err;
+}

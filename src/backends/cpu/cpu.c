@@ -1,0 +1,165 @@
+/* The backend `cpu`: the soft driver on the machine that is this computer. See cpu.h.
+ *
+ * It is a plug-in (core/plugin.h) with a copy of heddle's lower rooms of its own; the session, the
+ * counters and the names of errors are libheddle's.
+ */
+#include "backends/cpu/cpu.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/cpu/engine.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "core/config.h"
+#include "core/layer.h"
+#include "core/plugin.h"
+#include "driver/driver.h"
+#include "driver/shared.h"
+
+static void
+machine_forked(void *m)
+{
+    hed_engine_forked(((struct hed_cpu *)m)->engine);
+}
+
+const struct hed_machine hed_cpu_machine = {
+    .reserve = hed_cpu_reserve,
+    .map = hed_cpu_map,
+    .unmap = hed_cpu_unmap,
+    .physical_create = hed_cpu_physical_create,
+    .physical_free = hed_cpu_physical_free,
+    .physical_map = hed_cpu_physical_map,
+    .protect = hed_cpu_protect,
+    .open = hed_cpu_open,
+    .close = hed_cpu_close,
+    .fill_vars = hed_cpu_fill_vars,
+    .prepare = hed_cpu_prepare,
+    .launch = hed_cpu_launch,
+    .copy = hed_cpu_copy,
+    .fill = hed_cpu_fill,
+    .forked = machine_forked,
+    /* The process ends: its threads sleep, or run a kernel that nobody waits for. Calls may still
+     * come, so nothing is taken down. */
+    .fini = NULL,
+};
+
+static void
+cpu_free(struct hed_cpu *c)
+{
+    if (!c)
+        return;
+    hed_engine_free(c->engine);
+    hed_cache_free(c->cache);
+    free(c);
+}
+
+static int
+cpu_create(const struct hed_config *config, struct hed_cpu **out, struct hed_why *why)
+{
+    struct hed_cpu *c = calloc(1, sizeof *c);
+
+    if (!c) {
+        hed_why_set(why, "no memory for the CPU GPU");
+        return HED_ENOMEM;
+    }
+    for (int i = 0; i < HED_PROFILE_DEVICES_MAX; i++)
+        hed_heap_init(&c->heaps[i]);
+    c->shape = strcmp(config->cpu_codegen, "scalar") == 0 ? HED_PTX_SCALAR : HED_PTX_WARP;
+    c->cache = hed_cache_create(config->cache, config->cache_size);
+    hed_cpu_compile_init(c);
+
+    const unsigned threads = config->cpu_threads < HED_ENGINE_THREADS_MAX
+                                 ? (unsigned)config->cpu_threads
+                                 : HED_ENGINE_THREADS_MAX;
+    const int err = hed_engine_create(threads, &c->engine, why);
+
+    if (err) {
+        cpu_free(c);
+        return err;
+    }
+    *out = c;
+    return 0;
+}
+
+static int
+cpu_init(struct hed_layer *self, const struct hed_config *config, struct hed_why *why)
+{
+    /* Room for all devices, and for those that CUDA_VISIBLE_DEVICES leaves. */
+    struct hed_profile_device *devices = calloc(2 * HED_PROFILE_DEVICES_MAX, sizeof *devices);
+    struct hed_profile_device *visible = devices ? devices + HED_PROFILE_DEVICES_MAX : NULL;
+    struct hed_driver *driver = NULL;
+    struct hed_cpu *c = NULL;
+    size_t count = 0;
+    int err = devices ? 0 : HED_ENOMEM;
+
+    if (err)
+        hed_why_set(why, "no memory for the CPU GPU");
+    /* This library's own copy of the log has not been set up yet. */
+    if (!err)
+        err = hed_log_setup(config->log, why);
+    if (!err)
+        err = hed_profile_devices(config->gpu, devices, HED_PROFILE_DEVICES_MAX, &count, why);
+    if (!err)
+        err = cpu_create(config, &c, why);
+    if (!err) {
+        memcpy(visible, devices, count * sizeof *devices);
+
+        const size_t left = hed_profile_visible(visible, count, getenv("CUDA_VISIBLE_DEVICES"));
+
+        err = hed_driver_create(&hed_cpu_machine, c, visible, left, &driver, why);
+    }
+    /* NVML shows all of them. Without memory for that it shows the visible ones. */
+    if (!err)
+        (void)hed_shared_attach(driver, devices, count);
+    free(devices);
+    if (err) {
+        cpu_free(c);
+        return err;
+    }
+    self->state = driver;
+    return 0;
+}
+
+static void
+cpu_fini(struct hed_layer *self)
+{
+    hed_driver_fini(self->state);
+}
+
+static void
+cpu_forked(struct hed_layer *self)
+{
+    hed_driver_forked(self->state);
+}
+
+static struct hed_layer_type type = {
+    .name = "cpu",
+    .cuda_any = hed_driver_unsupported,
+    .nvml_any = hed_driver_nvml_unsupported,
+    .init = cpu_init,
+    .fini = cpu_fini,
+    .forked = cpu_forked,
+    .soft = true,
+};
+
+static void
+complete_type(void)
+{
+    type.cuda = hed_driver_calls();
+    type.nvml = hed_driver_nvml_calls();
+}
+
+HED_EXPORT extern const char hed_backend_version[];
+const char hed_backend_version[] = HED_VERSION;
+
+HED_EXPORT const struct hed_layer_type *hed_backend_plugin(void);
+
+const struct hed_layer_type *
+hed_backend_plugin(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    (void)pthread_once(&once, complete_type);
+    return &type;
+}

@@ -1,0 +1,78 @@
+/* The CPU GPU: the machine (driver/machine.h) that is this computer.
+ *
+ *   cpu.c      the backend's type: settings, devices, the soft driver
+ *   memory.c   addresses and what is behind them
+ *   code.c     images into code: what is in them, and kernels when they are first launched
+ *   compile.c  one kernel: from the cache, else by the compiler, a plug-in that is loaded then
+ *   cache.c    compiled kernels on disk
+ *   launch.c   a launch as the engine wants it
+ *   engine.h   everything that runs
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "backends/cpu/cache.h"
+#include "backends/cpu/heap.h"
+#include "base/lock.h"
+#include "driver/machine.h"
+#include "ptx/compile.h"
+#include "ptx/load.h"
+
+struct hed_engine;
+struct hed_ptx_func;
+struct hed_ptx_module;
+
+struct hed_cpu {
+    struct hed_engine *engine;
+    struct hed_cache *cache; /* NULL: none */
+    enum hed_ptx_shape shape;
+    char features[512];                             /* of this processor, for LLVM */
+    struct hed_heap heaps[HED_PROFILE_DEVICES_MAX]; /* by device */
+    struct hed_lock compiler_lock;                  /* guards the next */
+    const struct hed_ptx_compiler *compiler;
+    char compiler_path[4096];   /* constant */
+    uint64_t compiler_identity; /* of the file: changes when it does; constant */
+};
+
+extern const struct hed_machine hed_cpu_machine;
+
+/* ---- memory.c -------------------------------------------------------------------------------- */
+
+int hed_cpu_reserve(void *m, uint64_t want, uint64_t size, uint64_t *base);
+int hed_cpu_map(void *m, uint64_t at, uint64_t size);
+void hed_cpu_unmap(void *m, uint64_t at, uint64_t size);
+int hed_cpu_physical_create(void *m, uint64_t size, struct hed_physical_memory **out);
+void hed_cpu_physical_free(void *m, struct hed_physical_memory *p);
+int hed_cpu_physical_map(void *m, struct hed_physical_memory *p, uint64_t offset, uint64_t at,
+                         uint64_t size);
+int hed_cpu_protect(void *m, uint64_t at, uint64_t size, bool readable, bool writable);
+void hed_cpu_copy(void *m, uint64_t to, uint64_t from, size_t size);
+void hed_cpu_fill(void *m, uint64_t to, uint32_t value, unsigned width, size_t count);
+
+/* ---- code.c ---------------------------------------------------------------------------------- */
+
+int hed_cpu_open(void *m, const struct hed_code_source *source, struct hed_code **out,
+                 struct hed_buf *log, struct hed_why *why);
+void hed_cpu_close(void *m, struct hed_code *code);
+void hed_cpu_fill_vars(void *m, struct hed_code *code, const uint64_t *addresses);
+CUresult hed_cpu_prepare(void *m, struct hed_code *code, uint32_t kernel, struct hed_why *why);
+
+/* A kernel that is prepared. */
+const struct hed_ptx_loaded *hed_cpu_loaded(const struct hed_code *code, uint32_t kernel);
+
+/* ---- compile.c ------------------------------------------------------------------------------- */
+
+/* Notes the processor's features and the compiler's file. */
+void hed_cpu_compile_init(struct hed_cpu *c);
+
+/* A kernel of a module whose text has the hash `text`, loaded. HED_ENOTSUP: it uses what cannot be
+ * compiled; HED_ENOTFOUND: there is no compiler. */
+int hed_cpu_compile(struct hed_cpu *c, const struct hed_ptx_module *module,
+                    const struct hed_ptx_func *kernel, struct hed_hash text,
+                    struct hed_ptx_loaded *out, struct hed_why *why);
+
+/* ---- launch.c -------------------------------------------------------------------------------- */
+
+CUresult hed_cpu_launch(void *m, const struct hed_launch *l, struct hed_why *why);

@@ -1,0 +1,272 @@
+/* What is in an image: kernels and variables as the driver wants them described. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/cpu/code.h"
+#include "base/buf.h"
+#include "fatbin/cubin.h"
+#include "ptx/layout.h"
+#include "ptx/parse.h"
+
+/* A register file of 65536: with 64 registers a thread, a block of 1024 threads still fits. There
+ * are no registers here; programs want to see a number that makes sense. */
+#define FILE_REGISTERS 65536
+#define REGISTERS_LEAST 16
+#define REGISTERS_MOST 255
+#define BLOCK_THREADS 1024
+
+static void *
+alloc(struct hed_cpu_code *code, size_t count, size_t size)
+{
+    const size_t bytes = count * size; /* counts are of things that are in memory already */
+    void *p = hed_arena_alloc(&code->arena, bytes, 16);
+
+    if (p && bytes)
+        memset(p, 0, bytes);
+    return p;
+}
+
+static uint32_t
+product(const uint32_t v[3])
+{
+    const uint64_t n = (uint64_t)(v[0] ? v[0] : 1) * (v[1] ? v[1] : 1);
+
+    if (!v[0] || n > UINT32_MAX)
+        return 0;
+    return n * (v[2] ? v[2] : 1) > UINT32_MAX ? 0 : (uint32_t)(n * (v[2] ? v[2] : 1));
+}
+
+static uint32_t
+estimate_registers(const struct hed_ptx_func *f, uint32_t max_threads)
+{
+    const uint32_t threads =
+        max_threads && max_threads < BLOCK_THREADS ? max_threads : BLOCK_THREADS;
+    uint32_t most = FILE_REGISTERS / threads;
+    /* PTX names a register for nearly every value: most are short-lived. */
+    uint32_t n = REGISTERS_LEAST + f->nregs / 8;
+
+    if (most > REGISTERS_MOST)
+        most = REGISTERS_MOST;
+    if (f->directives.maxnreg && f->directives.maxnreg < most)
+        most = f->directives.maxnreg;
+    if (n > most)
+        n = most;
+    return n < REGISTERS_LEAST ? REGISTERS_LEAST : n;
+}
+
+static int
+describe_params(struct hed_cpu_code *code, const struct hed_ptx_func *f, struct hed_code_kernel *k)
+{
+    struct hed_code_param *params = alloc(code, f->sig.nparams, sizeof *params);
+    uint32_t n = 0;
+
+    if (!params)
+        return HED_ENOMEM;
+    for (const struct hed_ptx_var *v = f->sig.params; v && n < f->sig.nparams; v = v->next, n++)
+        params[n] = (struct hed_code_param){(uint32_t)v->offset, (uint32_t)v->size};
+    k->params = params;
+    k->param_count = n;
+    k->param_bytes = (uint32_t)f->sig.params_size;
+    return 0;
+}
+
+static int
+describe_kernel(struct hed_cpu_code *code, const struct hed_ptx_func *f, struct hed_code_kernel *k)
+{
+    const struct hed_ptx_directives *d = &f->directives;
+    struct hed_ptx_unit unit;
+    int err = hed_ptx_unit_init(&unit, &code->module, f);
+
+    if (err)
+        return err;
+    k->name = f->name;
+    k->shared = unit.shared_size;
+    for (uint32_t i = 0; i < unit.nfuncs; i++) {
+        for (const struct hed_ptx_var *v = unit.funcs[i]->vars; v; v = v->next)
+            k->local += v->space == HED_PTX_SPACE_LOCAL ? (uint32_t)v->size : 0;
+    }
+    hed_ptx_unit_fini(&unit);
+    k->max_threads = product(d->reqntid) ? product(d->reqntid) : product(d->maxntid);
+    k->registers = estimate_registers(f, k->max_threads);
+    for (int i = 0; i < 3; i++) {
+        k->required[i] = d->reqntid[i] ? d->reqntid[i] : d->reqntid[0] ? 1 : 0;
+        k->cluster[i] = d->reqnctapercluster[i]   ? d->reqnctapercluster[i]
+                        : d->reqnctapercluster[0] ? 1
+                                                  : 0;
+    }
+    k->must_have_cluster = d->explicitcluster;
+    k->has_code = true;
+    return describe_params(code, f, k);
+}
+
+struct vars {
+    struct hed_cpu_code *code;
+    struct hed_code_var *vars;
+    uint64_t constant; /* bytes */
+};
+
+static bool
+is_texture(const struct hed_ptx_var *v)
+{
+    return v->type == HED_PTX_TYPE_TEXREF || v->type == HED_PTX_TYPE_SURFREF ||
+           v->type == HED_PTX_TYPE_SAMPLERREF;
+}
+
+static void
+describe_var(void *arg, uint32_t index, const struct hed_ptx_var *v)
+{
+    struct vars *a = arg;
+    struct hed_code_var *o = &a->vars[index];
+
+    a->code->vars[index] = v;
+    *o = (struct hed_code_var){
+        .name = v->name,
+        .size = v->size,
+        .align = v->align,
+        .constant = v->space == HED_PTX_SPACE_CONST,
+        .managed = v->managed,
+        .visible = !v->owner,
+        .init = v->init,
+        .init_size = v->init_size < v->size ? v->init_size : v->size,
+        .texture = is_texture(v),
+    };
+    if (o->constant)
+        a->constant += v->size;
+}
+
+static bool
+is_kernel(const struct hed_ptx_func *f)
+{
+    return f->is_entry && f->has_body;
+}
+
+static int
+describe_module(struct hed_cpu_code *code, uint32_t device)
+{
+    const struct hed_ptx_module *m = &code->module;
+    const uint32_t nvars = hed_ptx_var_count(m);
+    struct vars v = {.code = code, .vars = alloc(code, nvars, sizeof *v.vars)};
+    uint32_t count = 0, n = 0;
+
+    code->vars = alloc(code, nvars, sizeof *code->vars);
+    for (const struct hed_ptx_func *f = m->funcs; f; f = f->next)
+        count += is_kernel(f);
+
+    struct hed_code_kernel *kernels = alloc(code, count, sizeof *kernels);
+
+    code->states = calloc(count ? count : 1, sizeof *code->states);
+    if (!v.vars || !code->vars || !kernels || !code->states)
+        return HED_ENOMEM;
+    hed_ptx_each_var(m, describe_var, &v);
+    for (const struct hed_ptx_func *f = m->funcs; f; f = f->next) {
+        if (!is_kernel(f))
+            continue;
+
+        const int err = describe_kernel(code, f, &kernels[n]);
+
+        if (err)
+            return err;
+        kernels[n].constant = (uint32_t)v.constant;
+        kernels[n].ptx_version = m->sm;
+        kernels[n].binary_version = device;
+        code->states[n++].func = f;
+    }
+    code->pub = (struct hed_code){
+        .kernels = kernels,
+        .kernel_count = n,
+        .vars = v.vars,
+        .var_count = nvars,
+    };
+    return 0;
+}
+
+int
+hed_code_read_ptx(struct hed_cpu_code *code, const struct hed_code_source *source,
+                  struct hed_buf *log, struct hed_why *why)
+{
+    hed_ptx_module_init(&code->module, HED_PTX_CEILING);
+    code->is_ptx = true;
+
+    int err = hed_ptx_parse(&code->module, source->data, source->size);
+
+    if (err) {
+        const struct hed_ptx_error *e = code->module.errors;
+
+        if (log)
+            hed_ptx_log(&code->module, log);
+        if (e)
+            hed_why_set(why, "PTX line %u, column %u: %.300s", e->line, e->column, e->text);
+        else
+            hed_why_set(why, "PTX cannot be read: %s", hed_err_text(err));
+        return err == HED_ELIMIT ? HED_ENOMEM : err;
+    }
+    hed_hash_init(&code->text);
+    hed_hash_add(&code->text, source->data, source->size);
+    err = describe_module(code, source->device);
+    if (err)
+        hed_why_set(why, "a module cannot be described: %s", hed_err_text(err));
+    return err;
+}
+
+/* ---- machine code for real GPUs -------------------------------------------------------------- */
+
+static int
+describe_cubin_kernel(struct hed_cpu_code *code, const struct hed_cubin_kernel *from,
+                      uint32_t version, struct hed_code_kernel *k)
+{
+    struct hed_code_param *params = alloc(code, from->param_count, sizeof *params);
+    char *name = alloc(code, from->name.size + 1, 1);
+
+    if (!params || !name)
+        return HED_ENOMEM;
+    memcpy(name, from->name.data, from->name.size);
+    for (uint32_t i = 0; i < from->param_count; i++)
+        params[i] = (struct hed_code_param){from->params[i].offset, from->params[i].size};
+    *k = (struct hed_code_kernel){
+        .name = name,
+        .params = params,
+        .param_count = from->param_count,
+        .param_bytes = from->param_bytes,
+        .registers = from->registers ? from->registers : REGISTERS_LEAST,
+        .shared = (uint32_t)from->shared,
+        .local = (uint32_t)from->local + from->stack,
+        .max_threads = product(from->max_threads),
+        .ptx_version = version,
+        .binary_version = version,
+    };
+    memcpy(k->required, from->required_threads, sizeof k->required);
+    memcpy(k->cluster, from->cluster, sizeof k->cluster);
+    return 0;
+}
+
+int
+hed_code_read_cubin(struct hed_cpu_code *code, const struct hed_code_source *source,
+                    struct hed_why *why)
+{
+    struct hed_arena arena;
+    struct hed_cubin cubin;
+
+    hed_arena_init(&arena, HED_CPU_DESCRIPTION_MAX);
+
+    int err = hed_cubin_read((struct hed_bytes){source->data, source->size}, &arena, &cubin, why);
+
+    if (err) {
+        hed_arena_fini(&arena);
+        return err;
+    }
+
+    struct hed_code_kernel *kernels = alloc(code, cubin.kernel_count, sizeof *kernels);
+
+    if (!kernels)
+        err = HED_ENOMEM;
+    for (uint32_t i = 0; !err && i < cubin.kernel_count; i++)
+        err = describe_cubin_kernel(code, &cubin.kernels[i], source->arch, &kernels[i]);
+    if (!err) {
+        code->pub.kernels = kernels;
+        code->pub.kernel_count = cubin.kernel_count;
+    } else {
+        hed_why_set(why, "no memory to describe a cubin");
+    }
+    hed_arena_fini(&arena);
+    return err;
+}

@@ -1,0 +1,88 @@
+/* A worker's part of a grid whose strands never wait: they run one after the other, all on one
+ * stack.
+ *
+ * What is to be done next is in the worker, never on the stack, so that after a thread has ended
+ * inside a called function a new stack goes on with the next.
+ */
+#include "backends/cpu/engine.h"
+
+/* The block is over, or there was none yet: finds the next. False: there is none. */
+static bool
+next_block(struct hed_worker *w, struct hed_grid *g)
+{
+    struct hed_block *b = w->direct.room;
+
+    if (hed_grid_failed(g))
+        return false;
+    if (b->out.size)
+        hed_output_add(g, b->index, &b->out);
+    if (w->direct.block == w->direct.end) {
+        /* Relaxed: as in grid.c. */
+        const uint64_t from = atomic_fetch_add_explicit(&g->next, g->chunk, memory_order_relaxed);
+
+        if (from >= g->blocks)
+            return false;
+        w->direct.block = from;
+        w->direct.end = g->blocks - from < g->chunk ? g->blocks : from + g->chunk;
+    }
+    hed_block_place(b, w->direct.block++);
+    w->direct.strand = 0;
+    return true;
+}
+
+static void
+run_strands(struct hed_worker *w, struct hed_grid *g)
+{
+    struct hed_block *b = w->direct.room;
+    const bool one = g->rooms == 1;
+
+    while (w->direct.strand < g->strands) {
+        struct hed_strand *s = &b->strands[one ? 0 : w->direct.strand];
+
+        if (one)
+            hed_strand_place(s, g, w->direct.strand);
+        s->abi.fuel = HED_FUEL;
+        s->abi.line = 0;
+        w->direct.strand++;
+        w->running = s;
+        g->job->entry(&s->abi);
+    }
+}
+
+static void
+direct_main(void *arg)
+{
+    struct hed_worker *w = arg;
+    struct hed_grid *g = w->grid;
+
+    hed_side_first(&w->side);
+    do
+        run_strands(w, g);
+    while (next_block(w, g));
+    w->direct.done = true;
+    hed_strand_abandon(&w->direct.room->strands[0]);
+}
+
+void
+hed_direct_work(struct hed_worker *w, struct hed_grid *g)
+{
+    struct hed_block *b = hed_block_open(w, g);
+
+    if (!b) {
+        hed_grid_fail(g, CUDA_ERROR_OUT_OF_MEMORY, NULL, "no memory for a block");
+        return;
+    }
+    w->direct.room = b;
+    w->direct.block = w->direct.end = 0;
+    w->direct.strand = g->strands;
+    w->direct.done = false;
+    b->live = 0;
+    while (!w->direct.done && !hed_grid_failed(g)) {
+        struct hed_strand *s = &b->strands[0];
+
+        hed_side_init(&s->side, b->stacks.at + b->guard, b->stack_size - b->guard);
+        s->side.sp = hed_fiber_make(b->stacks.at + b->stack_size, direct_main, w);
+        hed_strand_run(w, s);
+    }
+    hed_block_close(b);
+}

@@ -1,0 +1,241 @@
+/* The engine itself: made, freed, and a grid from launch to result. */
+#include "backends/cpu/engine.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define STACKS_RANGE ((size_t)256 << 30) /* bytes of addresses */
+#define SHARED_RANGE ((size_t)64 << 30)
+#define STACK_WARP ((size_t)1 << 20)     /* what a warp takes besides its variables, at most */
+#define STACK_THREAD ((size_t)128 << 10) /* and a thread */
+#define STACK_LEAST ((size_t)64 << 10) /* sizes are powers of two, so that stacks are used again */
+#define STACK_MOST ((size_t)256 << 20) /* a strand */
+#define GUARD ((size_t)64 << 10)       /* bytes under a stack; large frames may skip a page */
+#define GUARDED_MOST 64                /* strands of a block that have guards */
+#define RECURSION_FACTOR 16            /* our frames are not a GPU's */
+#define CHUNKS 16                      /* a worker, about */
+#define CHUNK_MOST 64
+#define OPEN_LEAST 2
+
+static unsigned
+cores(void)
+{
+    cpu_set_t set;
+
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        return (unsigned)CPU_COUNT(&set);
+
+    const long n = sysconf(_SC_NPROCESSORS_ONLN);
+
+    return n > 0 ? (unsigned)n : 1;
+}
+
+int
+hed_engine_create(unsigned threads, struct hed_engine **out, struct hed_why *why)
+{
+    struct hed_engine *e = calloc(1, sizeof *e);
+
+    if (!e) {
+        hed_why_set(why, "no memory for the CPU GPU");
+        return HED_ENOMEM;
+    }
+    e->threads = threads ? threads : cores();
+    if (e->threads > HED_ENGINE_THREADS_MAX)
+        e->threads = HED_ENGINE_THREADS_MAX;
+    hed_lock_init(&e->lock, HED_RANK_WORKERS);
+    pthread_cond_init(&e->work, NULL);
+    e->workers = calloc(e->threads, sizeof *e->workers);
+    if (!e->workers || hed_regions_init(&e->stacks, STACKS_RANGE) != 0) {
+        hed_why_set(why, "no addresses for the stacks of kernels");
+        free(e->workers);
+        free(e);
+        return HED_ENOMEM;
+    }
+    if (hed_regions_init(&e->shared, SHARED_RANGE) != 0) {
+        hed_why_set(why, "no addresses for shared memory");
+        hed_regions_fini(&e->stacks);
+        free(e->workers);
+        free(e);
+        return HED_ENOMEM;
+    }
+    *out = e;
+    return 0;
+}
+
+void
+hed_engine_free(struct hed_engine *e)
+{
+    if (!e)
+        return;
+    hed_workers_stop(e);
+    hed_regions_fini(&e->stacks);
+    hed_regions_fini(&e->shared);
+    pthread_cond_destroy(&e->work);
+    hed_lock_fini(&e->lock);
+    free(e->workers);
+    free(e);
+}
+
+void
+hed_engine_forked(struct hed_engine *e)
+{
+    /* Whoever held the lock is not there any more, and neither are those who waited. */
+    hed_lock_init(&e->lock, HED_RANK_WORKERS);
+    pthread_cond_init(&e->work, NULL);
+    e->started = 0;
+    e->grids = NULL;
+    e->idle = NULL;
+}
+
+/* How large a stack is and whether it has a guard. The compiler knows what a kernel's variables
+ * take, not what values that fit no register take; addresses are cheap, and memory is what is
+ * touched. */
+static void
+choose_stack(struct hed_grid *g)
+{
+    const struct hed_job *job = g->job;
+    size_t size = (size_t)job->info.stack + (job->info.lanes == 1 ? STACK_THREAD : STACK_WARP);
+
+    if (job->info.flags & HED_PTX_RECURSES)
+        size += job->stack_limit * RECURSION_FACTOR * job->info.lanes;
+    if (size > STACK_MOST)
+        size = STACK_MOST;
+    g->guard = g->stacks <= GUARDED_MOST || (job->info.flags & HED_PTX_RECURSES) ? GUARD : 0;
+    g->stack_size = STACK_LEAST;
+    while (g->stack_size < size + g->guard)
+        g->stack_size *= 2;
+}
+
+/* How blocks are handed out. */
+static void
+choose_blocks(struct hed_grid *g)
+{
+    const struct hed_job *job = g->job;
+    const uint32_t workers = g->engine->threads;
+    const uint64_t chunk = g->blocks / ((uint64_t)workers * CHUNKS);
+
+    g->chunk = !g->direct || chunk < 1 ? 1 : chunk < CHUNK_MOST ? chunk : CHUNK_MOST;
+    if (job->cooperative) {
+        g->open_most = UINT32_MAX;
+        g->open_share = (uint32_t)((g->blocks + workers - 1) / workers);
+    } else {
+        g->open_most = job->resident ? job->resident : OPEN_LEAST * workers;
+        if (g->open_most < OPEN_LEAST)
+            g->open_most = OPEN_LEAST;
+        g->open_share = job->info.flags & HED_PTX_GRID ? (g->open_most + workers - 1) / workers : 1;
+        if (g->open_share < OPEN_LEAST && (job->info.flags & HED_PTX_GRID))
+            g->open_share = OPEN_LEAST;
+    }
+}
+
+static CUresult
+check(const struct hed_job *job, struct hed_why *why)
+{
+    uint64_t threads = 1;
+
+    for (int d = 0; d < 3; d++) {
+        if (job->grid[d] == 0 || job->block[d] == 0 || job->block[d] > HED_BLOCK_THREADS_MAX)
+            threads = HED_BLOCK_THREADS_MAX + 1;
+        else
+            threads *= job->block[d];
+    }
+    if (threads > HED_BLOCK_THREADS_MAX) {
+        hed_why_set(why, "kernel %.120s: blocks of %u x %u x %u threads", job->name, job->block[0],
+                    job->block[1], job->block[2]);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if ((uint64_t)job->info.shared + job->info.shared_align + job->dynamic_shared >
+        HED_SHARED_MAX) {
+        hed_why_set(why, "kernel %.120s: %u + %u bytes of shared memory", job->name,
+                    job->info.shared, job->dynamic_shared);
+        return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+    }
+    return CUDA_SUCCESS;
+}
+
+static void
+grid_init(struct hed_grid *g, struct hed_engine *e, const struct hed_job *job)
+{
+    const uint32_t align = job->info.shared_align ? job->info.shared_align : 1;
+    const uint32_t fixed = (job->info.shared + align - 1) / align * align;
+    struct hed_ptx_grid *a = &g->abi;
+
+    g->job = job;
+    g->engine = e;
+    g->threads = 1;
+    g->blocks = 1;
+    for (int d = 0; d < 3; d++) {
+        a->ntid[d] = job->block[d];
+        a->nctaid[d] = job->grid[d];
+        a->ncluster[d] = job->cluster[d] ? job->cluster[d] : 1;
+        g->threads *= job->block[d];
+        g->blocks *= job->grid[d];
+    }
+    a->dynamic_shared = job->dynamic_shared;
+    a->total_shared = fixed + job->dynamic_shared;
+    a->nsm = job->sm_count ? job->sm_count : 1;
+    a->id = job->id;
+    a->params = job->params;
+    a->vars = job->vars;
+    a->shared_first = (uint64_t)(uintptr_t)e->shared.base;
+    a->shared_last = a->shared_first + e->shared.size;
+    a->local_first = (uint64_t)(uintptr_t)e->stacks.base;
+    a->local_last = a->local_first + e->stacks.size;
+    if (job->cooperative) {
+        /* What cooperative groups expect there: the size, then the barrier's word. */
+        g->workspace[0] = sizeof g->workspace;
+        a->workspace = (uint64_t)(uintptr_t)g->workspace;
+    }
+    g->warps = (g->threads + HED_PTX_LANES - 1) / HED_PTX_LANES;
+    g->strands = job->info.lanes == 1 ? g->threads : g->warps;
+    g->direct = !(job->info.flags & HED_PTX_WAITS);
+    g->stacks = g->direct ? 1 : g->strands;
+    g->rooms = g->direct && job->info.lanes == 1 ? 1 : g->strands;
+    choose_stack(g);
+    choose_blocks(g);
+    hed_lock_init(&g->out_lock, HED_RANK_OUTPUT);
+    pthread_cond_init(&g->left_cond, NULL);
+}
+
+CUresult
+hed_engine_run(struct hed_engine *e, const struct hed_job *job, struct hed_why *why)
+{
+    CUresult r = check(job, why);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+
+    struct hed_grid *g = aligned_alloc(64, (sizeof *g + 63) & ~(size_t)63);
+    struct hed_worker *w = hed_worker_take(e);
+
+    if (!g || !w) {
+        if (w)
+            hed_worker_give(w);
+        free(g);
+        hed_why_set(why, "kernel %.120s: no memory for a launch", job->name);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    memset(g, 0, sizeof *g);
+    grid_init(g, e, job);
+
+    const bool many = g->blocks > g->chunk && e->threads > 1;
+
+    if (many)
+        hed_workers_join(e, g);
+    hed_worker_run(w, g);
+    if (many)
+        hed_workers_leave(e, g);
+    hed_worker_give(w);
+    hed_output_write(g);
+    r = (CUresult)atomic_load_explicit(&g->failed, memory_order_relaxed);
+    if (r != CUDA_SUCCESS)
+        hed_why_set(why, "%s", g->why.text);
+    pthread_cond_destroy(&g->left_cond);
+    hed_lock_fini(&g->out_lock);
+    free(g);
+    return r;
+}

@@ -1,0 +1,337 @@
+/* The engine: runs grids of compiled kernels on this machine's cores.
+ *
+ *   hed_engine_run(job)          the caller works too, and waits until the grid is done
+ *     struct hed_grid            one launch: blocks are handed out in order of their index
+ *       struct hed_worker        a thread at work on it: the engine's, or the caller
+ *         struct hed_block       an open block: shared memory, stacks, barriers
+ *           struct hed_strand    a thread or a warp of it (ptx/abi.h)
+ *
+ * Two ways to run a block. A kernel that never waits is run strand after strand on one stack
+ * (direct.c). Else each strand has a stack of its own and strands of a block take turns (grid.c); a
+ * worker whose blocks all wait opens further ones, so that blocks can wait for each other.
+ *
+ * Kernels always run on stacks from the engine's arena, never on the thread's own: so a fault ends
+ * the launch by going back to the thread's stack, wherever the kernel was (fault.c).
+ *
+ * Invariants:
+ * 1. A block and its strands belong to one worker from begin to end; nothing in them is locked.
+ * 2. A worker leaves a grid when no block is left to be handed out and its own have ended; when all
+ *    have left, the grid is done.
+ * 3. A failed grid (failed != 0) hands out no more blocks, and no strand of it goes on once it has
+ *    given up its turn.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "backends/cpu/fiber.h"
+#include "backends/cpu/region.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/lock.h"
+#include "gen/cuda_abi.h"
+#include "ptx/abi.h"
+
+struct hed_block;
+struct hed_engine;
+struct hed_grid;
+struct hed_heap;
+struct hed_worker;
+
+#define HED_ENGINE_THREADS_MAX 1024
+#define HED_BARRIERS 16
+#define HED_SHARED_MAX ((size_t)256 << 10) /* bytes of shared memory a block can have */
+#define HED_BLOCK_THREADS_MAX 1024
+
+/* What to run. Everything it points to lives until hed_engine_run returns. */
+struct hed_job {
+    hed_ptx_entry entry;
+    struct hed_ptx_info info;
+    const char *name; /* of the kernel, for messages */
+    uint32_t grid[3], block[3], cluster[3];
+    uint32_t dynamic_shared; /* bytes */
+    const void *params;
+    size_t param_bytes;
+    const uint64_t *vars;
+    bool cooperative;
+    uint64_t id;
+    uint32_t sm_count;     /* of the device */
+    uint32_t resident;     /* blocks that a GPU would run at once; 0: not known */
+    uint32_t clock_khz;    /* of %clock */
+    size_t stack_limit;    /* bytes a thread, for kernels that recurse */
+    size_t printf_limit;   /* bytes */
+    size_t heap_limit;     /* bytes */
+    struct hed_heap *heap; /* of the device; NULL: kernels get no memory */
+};
+
+/* threads: how many take part in a grid, the caller among them; 0: one a core. HED_ENOMEM, ... */
+int hed_engine_create(unsigned threads, struct hed_engine **out, struct hed_why *why);
+
+/* No grid may run. Stops the threads. */
+void hed_engine_free(struct hed_engine *e);
+
+/* In the child of a fork: the threads are not there. */
+void hed_engine_forked(struct hed_engine *e);
+
+/* Runs a grid to its end. Any thread, several at once. CUDA_SUCCESS or why the grid failed. */
+CUresult hed_engine_run(struct hed_engine *e, const struct hed_job *job, struct hed_why *why);
+
+/* ---- inside --------------------------------------------------------------------------------- */
+
+enum hed_strand_state {
+    HED_STRAND_READY,   /* in the block's queue, or running */
+    HED_STRAND_WAITING, /* at a barrier, or for other lanes */
+    HED_STRAND_ENDED,
+};
+
+struct hed_strand {
+    struct hed_ptx_strand abi; /* first */
+    struct hed_block *block;
+    struct hed_side side;
+    struct hed_strand *next; /* in the queue, or among those that wait at the same barrier */
+    enum hed_strand_state state;
+    unsigned char *stack; /* lowest byte, the guard included; NULL: shared with others */
+    uint32_t threads;     /* it began with */
+    uint32_t spun;        /* times it has yielded in a row */
+
+    /* While it waits at a barrier. */
+    uint32_t barrier;       /* 1 + id; 0: at none */
+    uint32_t barrier_trues; /* the answer */
+    uint32_t barrier_count;
+
+    /* While it waits for lanes of its warp (lanes.c). */
+    hed_rt_together fn;
+    void *data;
+    uint64_t arg;
+    uint32_t mask;
+    const void *site; /* of activemask: the caller */
+};
+
+struct hed_barrier {
+    uint32_t expected; /* threads; 0: all of the block */
+    uint32_t arrived;  /* threads */
+    uint32_t trues;
+    struct hed_strand *waiting; /* latest first */
+};
+
+/* Lanes of the scalar shape that wait for each other. */
+struct hed_lanes {
+    uint32_t live;    /* lanes that have not ended */
+    uint32_t waiting; /* lanes in a collective operation */
+    uint32_t active;  /* lanes in activemask */
+    uint32_t ready;   /* how many lanes are in the queue, or run */
+    uint32_t yields;  /* since something else happened */
+};
+
+struct hed_block {
+    struct hed_ptx_block abi; /* first */
+    struct hed_worker *worker;
+    struct hed_grid *grid;
+    struct hed_block *next; /* of the worker's open or spare ones */
+    uint64_t index;         /* in the grid */
+    uint32_t live;          /* strands that have not ended */
+    uint32_t ended_threads;
+    uint32_t moved; /* something other than yielding has happened: for the scheduler */
+    struct hed_strand *first, *last; /* that are ready */
+    uint32_t queued;
+    struct hed_barrier barriers[HED_BARRIERS];
+    struct hed_buf out; /* what it printed */
+
+    /* Kept from block to block. */
+    struct hed_region shared;
+    struct hed_region stacks;
+    size_t stack_size;                /* a strand, guard included */
+    size_t guard;                     /* bytes of it that cannot be touched; 0: none */
+    uint32_t stack_room, strand_room; /* how many of them */
+    uint32_t turns;                   /* since it had to let others go first */
+    struct hed_strand *strands;
+    struct hed_lanes warps[HED_BLOCK_THREADS_MAX / HED_PTX_LANES]; /* of the scalar shape */
+};
+
+/* Where a kernel failed; filled in by the signal handler, so plain values only. */
+struct hed_fault {
+    int signo, code;
+    uint64_t address;
+    uint64_t pc;
+};
+
+struct hed_worker {
+    struct hed_engine *engine;
+    struct hed_worker *next_idle; /* of those without a thread; guarded by the engine's lock */
+    unsigned index;
+    pthread_t thread;
+    struct hed_grid *grid;      /* it works on; NULL: none */
+    struct hed_side side;       /* its own stack, while a kernel runs */
+    struct hed_strand *running; /* NULL while no kernel runs. Read by the signal handler. */
+    bool gone;                  /* the kernel left by a fault, a trap or an exit: say what below */
+    struct hed_fault fault;     /* signo is 0 if there was none */
+    struct hed_block *open;     /* ring: the next to have its turn */
+    uint32_t open_count;
+    struct hed_block *spare; /* of earlier blocks */
+    uint32_t spare_count;
+    struct hed_region alternate; /* stack for signals */
+
+    /* direct.c */
+    struct {
+        uint64_t block, end; /* blocks to run */
+        uint32_t strand;     /* the next of the block */
+        struct hed_block *room;
+        bool done;
+    } direct;
+};
+
+struct hed_grid {
+    struct hed_ptx_grid abi; /* first */
+    const struct hed_job *job;
+    struct hed_engine *engine;
+    uint32_t threads, strands, warps; /* of a block */
+    uint32_t stacks;                  /* a block: strands, or 1 if strands share it */
+    uint32_t rooms;                   /* structs a block: strands, or 1 */
+    bool direct;                      /* strands run one after the other */
+    uint64_t blocks;
+    uint64_t chunk;      /* blocks handed out at once (direct) */
+    uint32_t open_most;  /* blocks that a worker may have open */
+    uint32_t open_share; /* and may open without having waited first */
+    size_t stack_size, guard;
+    _Atomic uint64_t next;               /* block to be handed out */
+    _Atomic uint32_t failed;             /* CUresult */
+    struct hed_why why;                  /* of the failure; written by who set failed */
+    _Alignas(64) uint32_t workspace[16]; /* of grid-wide barriers */
+    struct hed_lock out_lock;
+    struct hed_output *out; /* what blocks printed, until the end; guarded by out_lock */
+    size_t out_bytes;
+    uint64_t out_count;
+    /* Guarded by the engine's lock. */
+    struct hed_grid *next_grid, *previous_grid;
+    unsigned users; /* workers in it, the caller not counted */
+    pthread_cond_t left_cond;
+};
+
+struct hed_engine {
+    unsigned threads;
+    struct hed_regions stacks, shared;
+    struct hed_lock lock; /* what follows */
+    pthread_cond_t work;
+    struct hed_grid *grids;     /* that have blocks to hand out */
+    struct hed_worker *workers; /* threads - 1; started with the first launch */
+    unsigned started;
+    struct hed_worker *idle; /* for callers */
+    unsigned worker_count;   /* all, for their index */
+    bool stopping;
+    unsigned guards; /* stacks with a guard, as each costs the system a mapping or two */
+};
+
+static inline struct hed_strand *
+hed_strand_of(struct hed_ptx_strand *s)
+{
+    return (struct hed_strand *)s;
+}
+
+/* ---- block.c: open blocks and what they keep ------------------------------------------------- */
+
+/* A block for the worker's grid; NULL: no memory. */
+struct hed_block *hed_block_open(struct hed_worker *w, struct hed_grid *g);
+/* Makes it block `index`, with all strands at their beginning. */
+void hed_block_begin(struct hed_block *b, uint64_t index);
+/* The place of a block in the grid, and nothing else of hed_block_begin. */
+void hed_block_place(struct hed_block *b, uint64_t index);
+/* It ran to its end, or never will: hands on what it printed, keeps the room. */
+void hed_block_close(struct hed_block *b);
+/* Gives the room back; at most `keep` spare ones stay. */
+void hed_block_trim(struct hed_worker *w, uint32_t keep);
+
+/* Initial values of a strand: thread or warp number `strand` of a block. */
+void hed_strand_place(struct hed_strand *s, const struct hed_grid *g, uint32_t strand);
+
+/* ---- worker.c -------------------------------------------------------------------------------- */
+
+/* Calls for help with a grid; takes it out again and waits until nobody is in it. */
+void hed_workers_join(struct hed_engine *e, struct hed_grid *g);
+void hed_workers_leave(struct hed_engine *e, struct hed_grid *g);
+/* A worker for the calling thread; NULL: no memory. */
+struct hed_worker *hed_worker_take(struct hed_engine *e);
+void hed_worker_give(struct hed_worker *w);
+/* The calling thread works on a grid as w. */
+void hed_worker_run(struct hed_worker *w, struct hed_grid *g);
+void hed_workers_stop(struct hed_engine *e);
+
+/* ---- grid.c, direct.c: a worker's part of a grid --------------------------------------------- */
+
+void hed_grid_work(struct hed_worker *w, struct hed_grid *g);
+void hed_direct_work(struct hed_worker *w, struct hed_grid *g);
+
+static inline bool
+hed_grid_failed(struct hed_grid *g)
+{
+    /* Relaxed: a worker that sees it late only works in vain. */
+    return atomic_load_explicit(&g->failed, memory_order_relaxed) != 0;
+}
+
+/* The first failure counts. The text gets kernel, block and thread put behind it if s is given. */
+void hed_grid_fail(struct hed_grid *g, CUresult r, const struct hed_strand *s, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* Leaves it until hed_strand_ready. */
+void hed_strand_wait(struct hed_strand *s);
+/* It has run to its end. */
+_Noreturn void hed_strand_end(struct hed_strand *s);
+/* Lets the worker's scheduler go on; returns when the strand has its turn again. */
+void hed_strand_leave(struct hed_strand *s);
+/* The same for good. */
+_Noreturn void hed_strand_abandon(struct hed_strand *s);
+/* A strand that waited can go on. */
+void hed_strand_ready(struct hed_strand *s);
+/* Runs it until it leaves. w->gone says whether it will never come back. */
+void hed_strand_run(struct hed_worker *w, struct hed_strand *s);
+
+/* ---- barrier.c, lanes.c: when something changed ---------------------------------------------- */
+
+/* Threads of the block have ended: barriers may be complete. */
+void hed_barrier_ended(struct hed_block *b);
+/* Nobody in the block can run: true if somebody can now. */
+bool hed_barrier_stuck(struct hed_block *b);
+
+/* A lane of the scalar shape waits, yields or has ended: others may go on. */
+void hed_lanes_changed(struct hed_block *b, struct hed_lanes *w);
+void hed_lanes_ended(struct hed_strand *s);
+static inline struct hed_lanes *
+hed_lanes_of(const struct hed_strand *s)
+{
+    return s->block->grid->job->info.lanes == 1 ? &s->block->warps[s->abi.warp] : NULL;
+}
+
+/* ---- fault.c --------------------------------------------------------------------------------- */
+
+/* A stack for the worker's signals. HED_ENOMEM. */
+#define HED_FAULT_STACK HED_REGION_LEAST
+int hed_fault_init(struct hed_worker *w);
+void hed_fault_fini(struct hed_worker *w);
+
+/* The calling thread is the worker, until it leaves. */
+void hed_fault_enter(struct hed_worker *w, stack_t *before);
+void hed_fault_leave(struct hed_worker *w, const stack_t *before);
+/* Turns what the handler noted into the grid's failure. */
+void hed_fault_report(struct hed_worker *w, const struct hed_strand *s);
+
+/* ---- printf.c -------------------------------------------------------------------------------- */
+
+/* What a block printed becomes the grid's; all of it is written to stdout, in order of the blocks.
+ */
+void hed_output_add(struct hed_grid *g, uint64_t block, struct hed_buf *out);
+void hed_output_write(struct hed_grid *g);
+
+/* ---- rt.c ------------------------------------------------------------------------------------ */
+
+/* Backward branches that may wait, between turns: at first, and of a strand that does nothing else.
+ */
+#define HED_FUEL 512
+#define HED_FUEL_SPINNING 64
+#define HED_SPINS 4 /* turns until it is taken to do nothing else */
+
+/* Every function of ptx/abi.h that the runner defines, by name. */
+extern const struct hed_ptx_symbol hed_cpu_runtime[];

@@ -1,0 +1,363 @@
+/* Lanes of a warp that do something together, in the scalar shape, where each lane is a strand.
+ *
+ * Lanes that wait with the same operation and the same mask are a group. A group goes on when every
+ * lane of the mask is in it or has ended; the last to come does the work for all.
+ *
+ * activemask has no mask to wait for. Lanes that ask from the same place are together when no other
+ * lane of the warp can run: those that could have come have come. A lane that only yields is
+ * waiting for something else and does not count.
+ */
+#include "backends/cpu/engine.h"
+
+#include "ptx/warp.h"
+
+#define YIELDS_MOST 4 /* of each lane that can run, before activemask goes on without them */
+
+static uint32_t
+bit_of(const struct hed_strand *s)
+{
+    return UINT32_C(1) << s->abi.lane;
+}
+
+/* The strand of a lane. Warps of the scalar shape are 32 strands in a row. */
+static struct hed_strand *
+lane_of(struct hed_block *b, const struct hed_lanes *w, uint32_t lane)
+{
+    return &b->strands[(uint32_t)(w - b->warps) * HED_PTX_LANES + lane];
+}
+
+/* The lanes that wait with s's operation and mask. */
+static uint32_t
+group_of(struct hed_block *b, const struct hed_lanes *w, const struct hed_strand *s)
+{
+    uint32_t group = 0;
+
+    for (uint32_t rest = w->waiting & s->mask; rest; rest &= rest - 1) {
+        const uint32_t lane = (uint32_t)__builtin_ctz(rest);
+        const struct hed_strand *other = lane_of(b, w, lane);
+
+        if (other->fn == s->fn && other->mask == s->mask && other->arg == s->arg)
+            group |= UINT32_C(1) << lane;
+    }
+    return group;
+}
+
+/* All of the group are there: does their work and lets them go on, all but `me`. */
+static void
+finish(struct hed_block *b, struct hed_lanes *w, uint32_t group, const struct hed_strand *me)
+{
+    void *data[HED_PTX_LANES] = {0};
+    const struct hed_strand *first = lane_of(b, w, (uint32_t)__builtin_ctz(group));
+
+    for (uint32_t rest = group; rest; rest &= rest - 1) {
+        const uint32_t lane = (uint32_t)__builtin_ctz(rest);
+
+        data[lane] = lane_of(b, w, lane)->data;
+    }
+    if (first->fn)
+        first->fn(data, group, first->arg);
+    w->waiting &= ~group;
+    b->moved++;
+    for (uint32_t rest = group; rest; rest &= rest - 1) {
+        struct hed_strand *s = lane_of(b, w, (uint32_t)__builtin_ctz(rest));
+
+        if (s != me)
+            hed_strand_ready(s);
+    }
+}
+
+/* Lets the lanes at activemask go on that asked from the same place as the first of them. */
+static void
+finish_active(struct hed_block *b, struct hed_lanes *w)
+{
+    const void *site = lane_of(b, w, (uint32_t)__builtin_ctz(w->active))->site;
+    uint32_t mask = 0;
+
+    for (uint32_t rest = w->active; rest; rest &= rest - 1) {
+        const uint32_t lane = (uint32_t)__builtin_ctz(rest);
+
+        if (lane_of(b, w, lane)->site == site)
+            mask |= UINT32_C(1) << lane;
+    }
+    w->active &= ~mask;
+    w->yields = 0;
+    for (uint32_t rest = mask; rest; rest &= rest - 1) {
+        struct hed_strand *s = lane_of(b, w, (uint32_t)__builtin_ctz(rest));
+
+        s->mask = mask;
+        hed_strand_ready(s);
+    }
+}
+
+void
+hed_lanes_changed(struct hed_block *b, struct hed_lanes *w)
+{
+    if (w->active && w->yields >= YIELDS_MOST * w->ready)
+        finish_active(b, w);
+}
+
+void
+hed_lanes_ended(struct hed_strand *s)
+{
+    struct hed_block *b = s->block;
+    struct hed_lanes *w = hed_lanes_of(s);
+
+    if (!w)
+        return;
+    w->live &= ~bit_of(s);
+    w->ready--;
+    w->yields = 0;
+    for (uint32_t rest = w->waiting; rest; rest &= w->waiting & (rest - 1)) {
+        const struct hed_strand *other = lane_of(b, w, (uint32_t)__builtin_ctz(rest));
+        const uint32_t group = group_of(b, w, other);
+
+        if (group == (other->mask & w->live))
+            finish(b, w, group, NULL);
+    }
+    hed_lanes_changed(b, w);
+}
+
+void
+hed_rt_collect(struct hed_ptx_strand *a, uint32_t mask, hed_rt_together fn, void *data,
+               uint64_t arg)
+{
+    struct hed_strand *s = hed_strand_of(a);
+    struct hed_lanes *w = hed_lanes_of(s);
+
+    /* A mask without the lane itself is an error of the program; it stands for itself then. */
+    s->mask = mask | bit_of(s);
+    s->fn = fn;
+    s->data = data;
+    s->arg = arg;
+    if (!w || s->block->grid->direct)
+        hed_rt_trap(a, HED_PTX_TRAP_INSTRUCTION, a->line);
+    w->waiting |= bit_of(s);
+
+    const uint32_t group = group_of(s->block, w, s);
+
+    if (group == (s->mask & w->live))
+        finish(s->block, w, group, s);
+    else
+        hed_strand_wait(s);
+}
+
+uint32_t
+hed_rt_activemask(struct hed_ptx_strand *a)
+{
+    struct hed_strand *s = hed_strand_of(a);
+    struct hed_lanes *w = hed_lanes_of(s);
+
+    if (!w || s->block->grid->direct)
+        return a->lanes;
+    s->site = __builtin_return_address(0);
+    w->active |= bit_of(s);
+    hed_strand_wait(s);
+    return s->mask;
+}
+
+/* ---- what lanes do together ------------------------------------------------------------------ */
+
+struct shfl {
+    uint32_t value, b, c;
+    uint32_t result, inside;
+};
+
+/* PTX: "segment mask" in bits 8-12 of c, the clamp value in bits 0-4. */
+static void
+shfl(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t mode)
+{
+    for (uint32_t rest = mask; rest; rest &= rest - 1) {
+        const uint32_t lane = (uint32_t)__builtin_ctz(rest);
+        struct shfl *d = data[lane];
+        const uint32_t segment = (d->c >> 8) & 31, clamp = d->c & 31, b = d->b & 31;
+        const uint32_t most = (lane & segment) | (clamp & ~segment);
+        const uint32_t least = lane & segment;
+        uint32_t from = 0;
+
+        switch (mode) {
+        case HED_RT_SHFL_UP:
+            from = lane - b;
+            d->inside = (int32_t)from >= (int32_t)most;
+            break;
+        case HED_RT_SHFL_DOWN:
+            from = lane + b;
+            d->inside = from <= most;
+            break;
+        case HED_RT_SHFL_BFLY:
+            from = lane ^ b;
+            d->inside = from <= most;
+            break;
+        default:
+            from = least | (b & ~segment);
+            d->inside = from <= most;
+            break;
+        }
+        if (!d->inside)
+            from = lane;
+
+        /* From a lane that is not there PTX promises nothing. */
+        const struct shfl *source = data[from & 31];
+
+        d->result = source ? source->value : d->value;
+    }
+}
+
+uint32_t
+hed_rt_shfl(struct hed_ptx_strand *s, uint32_t mode, uint32_t value, uint32_t b, uint32_t c,
+            uint32_t mask, uint32_t *inside)
+{
+    struct shfl d = {.value = value, .b = b, .c = c};
+
+    hed_rt_collect(s, mask, shfl, &d, mode);
+    if (inside)
+        *inside = d.inside;
+    return d.result;
+}
+
+struct vote {
+    uint32_t predicate, result;
+};
+
+static void
+vote(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t mode)
+{
+    uint32_t ballot = 0, result;
+
+    for (uint32_t rest = mask; rest; rest &= rest - 1) {
+        const uint32_t lane = (uint32_t)__builtin_ctz(rest);
+        const struct vote *d = data[lane];
+
+        if (d->predicate)
+            ballot |= UINT32_C(1) << lane;
+    }
+    switch (mode) {
+    case HED_RT_VOTE_ALL:
+        result = ballot == mask;
+        break;
+    case HED_RT_VOTE_ANY:
+        result = ballot != 0;
+        break;
+    case HED_RT_VOTE_UNI:
+        result = ballot == mask || ballot == 0;
+        break;
+    default:
+        result = ballot;
+        break;
+    }
+    for (uint32_t rest = mask; rest; rest &= rest - 1)
+        ((struct vote *)data[__builtin_ctz(rest)])->result = result;
+}
+
+uint32_t
+hed_rt_vote(struct hed_ptx_strand *s, uint32_t mode, uint32_t predicate, uint32_t mask)
+{
+    struct vote d = {.predicate = predicate};
+
+    hed_rt_collect(s, mask, vote, &d, mode);
+    return d.result;
+}
+
+struct match {
+    uint64_t value;
+    uint32_t result, same;
+};
+
+static void
+match(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t all)
+{
+    for (uint32_t rest = mask; rest; rest &= rest - 1) {
+        struct match *d = data[__builtin_ctz(rest)];
+
+        d->result = 0;
+        for (uint32_t others = mask; others; others &= others - 1) {
+            const uint32_t lane = (uint32_t)__builtin_ctz(others);
+
+            if (((const struct match *)data[lane])->value == d->value)
+                d->result |= UINT32_C(1) << lane;
+        }
+        d->same = d->result == mask;
+        if (all && !d->same)
+            d->result = 0;
+    }
+}
+
+uint32_t
+hed_rt_match_any(struct hed_ptx_strand *s, uint64_t value, uint32_t mask)
+{
+    struct match d = {.value = value};
+
+    hed_rt_collect(s, mask, match, &d, 0);
+    return d.result;
+}
+
+uint32_t
+hed_rt_match_all(struct hed_ptx_strand *s, uint64_t value, uint32_t mask, uint32_t *same)
+{
+    struct match d = {.value = value};
+
+    hed_rt_collect(s, mask, match, &d, 1);
+    if (same)
+        *same = d.same;
+    return d.result;
+}
+
+struct redux {
+    uint32_t value, result;
+};
+
+static void
+redux(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t arg)
+{
+    const uint32_t op = (uint32_t)arg;
+    uint32_t result = ((const struct redux *)data[__builtin_ctz(mask)])->value;
+
+    /* A lane alone goes through the operation too, where that changes a value. */
+    if (op >= HED_RT_REDUX_MIN_F)
+        result = hed_warp_combine(op, result, result);
+    for (uint32_t rest = mask & (mask - 1); rest; rest &= rest - 1) {
+        const struct redux *d = data[__builtin_ctz(rest)];
+
+        result = hed_warp_combine(op, result, d->value);
+    }
+    for (uint32_t rest = mask; rest; rest &= rest - 1)
+        ((struct redux *)data[__builtin_ctz(rest)])->result = result;
+}
+
+uint32_t
+hed_rt_redux(struct hed_ptx_strand *s, uint32_t op, uint32_t value, uint32_t mask)
+{
+    struct redux d = {.value = value};
+
+    hed_rt_collect(s, mask, redux, &d, op);
+    return d.result;
+}
+
+static void
+elect(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t arg)
+{
+    for (uint32_t rest = mask; rest; rest &= rest - 1)
+        *(uint32_t *)data[__builtin_ctz(rest)] = (uint32_t)__builtin_ctz(mask);
+}
+
+uint32_t
+hed_rt_elect(struct hed_ptx_strand *s, uint32_t mask, uint32_t *elected)
+{
+    uint32_t leader = 0;
+
+    hed_rt_collect(s, mask, elect, &leader, 0);
+    if (elected)
+        *elected = leader == s->lane;
+    return leader;
+}
+
+/* Nothing to do but to come together; a function of its own, so that it is told from others. */
+static void
+meet(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t arg)
+{
+}
+
+void
+hed_rt_warp_sync(struct hed_ptx_strand *s, uint32_t mask)
+{
+    hed_rt_collect(s, mask, meet, NULL, 0);
+}

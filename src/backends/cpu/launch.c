@@ -1,0 +1,69 @@
+/* A launch as the engine wants it. */
+#include "backends/cpu/cpu.h"
+#include "backends/cpu/engine.h"
+
+static uint32_t
+attribute(const struct hed_profile *p, int which, uint32_t otherwise)
+{
+    return p && p->attributes[which] > 0 ? (uint32_t)p->attributes[which] : otherwise;
+}
+
+/* How many blocks the device would run at once. */
+static uint32_t
+resident_blocks(const struct hed_profile *p, const struct hed_job *job)
+{
+    const uint64_t threads = (uint64_t)job->block[0] * job->block[1] * job->block[2];
+    const uint32_t shared = job->info.shared + job->dynamic_shared;
+    uint64_t blocks = attribute(p, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, 2048) /
+                      (threads ? threads : 1);
+    const uint32_t most = attribute(p, CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR, 16);
+
+    if (blocks > most)
+        blocks = most;
+    if (shared) {
+        const uint32_t fit =
+            attribute(p, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, 65536) / shared;
+
+        if (blocks > fit)
+            blocks = fit;
+    }
+    return (uint32_t)(blocks ? blocks : 1) * job->sm_count;
+}
+
+CUresult
+hed_cpu_launch(void *m, const struct hed_launch *l, struct hed_why *why)
+{
+    struct hed_cpu *c = m;
+    const CUresult r = hed_cpu_prepare(m, l->code, l->kernel, why);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+
+    const struct hed_ptx_loaded *loaded = hed_cpu_loaded(l->code, l->kernel);
+    struct hed_job job = {
+        .entry = loaded->entry,
+        .info = loaded->info,
+        .name = l->code->kernels[l->kernel].name,
+        .dynamic_shared = l->dynamic_shared,
+        .params = l->params,
+        .param_bytes = l->param_bytes,
+        .vars = l->variables,
+        .cooperative = l->cooperative,
+        .id = l->grid_id,
+        .sm_count = attribute(l->profile, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 1),
+        .clock_khz = attribute(l->profile, CU_DEVICE_ATTRIBUTE_CLOCK_RATE, 1000000),
+        .stack_limit = l->stack_limit,
+        .heap_limit = l->heap_limit,
+        .printf_limit = l->printf_limit,
+    };
+
+    for (int d = 0; d < 3; d++) {
+        job.grid[d] = l->grid[d];
+        job.block[d] = l->block[d];
+        job.cluster[d] = l->cluster[d];
+    }
+    job.resident = resident_blocks(l->profile, &job);
+    if (l->device >= 0 && l->device < HED_PROFILE_DEVICES_MAX)
+        job.heap = &c->heaps[l->device];
+    return hed_engine_run(c->engine, &job, why);
+}

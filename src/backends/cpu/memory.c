@@ -1,0 +1,146 @@
+/* Memory of the CPU GPU: the device's addresses are this process's. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "backends/cpu/cpu.h"
+#include "base/err.h"
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+
+#define HUGE_LEAST ((uint64_t)8 << 20) /* bytes */
+
+struct hed_physical_memory {
+    int fd;
+    uint64_t size;
+};
+
+static void *
+at_address(uint64_t at)
+{
+    return (void *)(uintptr_t)at;
+}
+
+int
+hed_cpu_reserve(void *m, uint64_t want, uint64_t size, uint64_t *base)
+{
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    void *p = mmap(at_address(want), size, PROT_NONE, flags | MAP_FIXED_NOREPLACE, -1, 0);
+
+    /* Systems that do not know the flag take the address for a hint. */
+    if (p != MAP_FAILED && p != at_address(want)) {
+        munmap(p, size);
+        p = MAP_FAILED;
+    }
+    if (p == MAP_FAILED) {
+        /* A little more, so that the range begins at a page of ours. */
+        p = mmap(NULL, size + HED_MACHINE_PAGE, PROT_NONE, flags, -1, 0);
+        if (p == MAP_FAILED)
+            return HED_ENOMEM;
+    }
+    *base = ((uint64_t)(uintptr_t)p + HED_MACHINE_PAGE - 1) & ~(uint64_t)(HED_MACHINE_PAGE - 1);
+    return 0;
+}
+
+int
+hed_cpu_map(void *m, uint64_t at, uint64_t size)
+{
+    void *p = mmap(at_address(at), size, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+
+    if (p == MAP_FAILED)
+        return HED_ENOMEM;
+    /* Large arrays are mostly used whole: fewer, larger pages are faster to get. */
+    if (size >= HUGE_LEAST)
+        (void)madvise(p, size, MADV_HUGEPAGE);
+    return 0;
+}
+
+void
+hed_cpu_unmap(void *m, uint64_t at, uint64_t size)
+{
+    void *p = mmap(at_address(at), size, PROT_NONE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+
+    /* Out of mappings: what cannot be taken away is at least emptied and closed. */
+    if (p == MAP_FAILED) {
+        (void)madvise(at_address(at), size, MADV_DONTNEED);
+        (void)mprotect(at_address(at), size, PROT_NONE);
+    }
+}
+
+int
+hed_cpu_physical_create(void *m, uint64_t size, struct hed_physical_memory **out)
+{
+    struct hed_physical_memory *p = malloc(sizeof *p);
+
+    if (!p)
+        return HED_ENOMEM;
+    p->size = size;
+    p->fd = memfd_create("heddle-memory", MFD_CLOEXEC);
+    if (p->fd < 0 || ftruncate(p->fd, (off_t)size) != 0) {
+        if (p->fd >= 0)
+            close(p->fd);
+        free(p);
+        return HED_ENOMEM;
+    }
+    *out = p;
+    return 0;
+}
+
+void
+hed_cpu_physical_free(void *m, struct hed_physical_memory *p)
+{
+    close(p->fd);
+    free(p);
+}
+
+int
+hed_cpu_physical_map(void *m, struct hed_physical_memory *p, uint64_t offset, uint64_t at,
+                     uint64_t size)
+{
+    if (offset > p->size || size > p->size - offset)
+        return HED_ERANGE;
+
+    void *a = mmap(at_address(at), size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, p->fd,
+                   (off_t)offset);
+
+    return a == MAP_FAILED ? HED_ENOMEM : 0;
+}
+
+int
+hed_cpu_protect(void *m, uint64_t at, uint64_t size, bool readable, bool writable)
+{
+    const int prot = (readable ? PROT_READ : 0) | (writable ? PROT_READ | PROT_WRITE : 0);
+
+    return mprotect(at_address(at), size, prot) == 0 ? 0 : HED_ENOMEM;
+}
+
+void
+hed_cpu_copy(void *m, uint64_t to, uint64_t from, size_t size)
+{
+    memmove(at_address(to), at_address(from), size);
+}
+
+void
+hed_cpu_fill(void *m, uint64_t to, uint32_t value, unsigned width, size_t count)
+{
+    const uint16_t half = (uint16_t)value;
+
+    switch (width) {
+    case 1:
+        memset(at_address(to), (int)(value & 0xff), count);
+        break;
+    case 2:
+        for (size_t i = 0; i < count; i++)
+            memcpy(at_address(to + i * sizeof half), &half, sizeof half);
+        break;
+    default:
+        for (size_t i = 0; i < count; i++)
+            memcpy(at_address(to + i * sizeof value), &value, sizeof value);
+        break;
+    }
+}

@@ -1,0 +1,38 @@
+/* Address space for stacks and shared memory: one reserved range, handed out in pieces whose sizes
+ * are powers of two. So one comparison says whether an address is in it (isspacep).
+ *
+ * Memory costs nothing until it is touched, and what is given back is not touched any more.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/lock.h"
+
+#define HED_REGION_LEAST ((size_t)64 << 10) /* bytes of the smallest piece */
+#define HED_REGION_CLASSES 26
+
+struct hed_region {
+    unsigned char *at;
+    size_t size; /* what it has, a power of two */
+};
+
+struct hed_regions {
+    struct hed_lock lock;
+    unsigned char *base;
+    size_t size;
+    size_t used;                                      /* guarded by lock, as is the next */
+    struct hed_region_free *free[HED_REGION_CLASSES]; /* by size */
+};
+
+/* Reserves `want` bytes, or less where there is no more. HED_ENOMEM. */
+int hed_regions_init(struct hed_regions *a, size_t want);
+void hed_regions_fini(struct hed_regions *a);
+
+/* At least `size` bytes that can be read and written, holding anything. HED_ENOMEM. */
+int hed_region_take(struct hed_regions *a, size_t size, struct hed_region *out);
+
+/* All of it must be readable and writable again. */
+void hed_region_give(struct hed_regions *a, struct hed_region *r);

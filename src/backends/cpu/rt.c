@@ -1,0 +1,154 @@
+/* What compiled kernels call that is neither a barrier, a warp operation, output nor memory. */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "backends/cpu/engine.h"
+#include "base/clock.h"
+
+#define SLEEP_MOST_NS 1000000 /* PTX: "the maximum sleep duration is 1 millisecond" */
+#define ASSERT_TEXT_MOST 1024 /* bytes of a line about a failed assertion */
+
+void
+hed_rt_yield(struct hed_ptx_strand *a)
+{
+    struct hed_strand *s = hed_strand_of(a);
+    struct hed_lanes *w = hed_lanes_of(s);
+
+    a->fuel = s->spun < HED_SPINS ? HED_FUEL : HED_FUEL_SPINNING;
+    s->spun++;
+    if (s->block->grid->direct) {
+        if (hed_grid_failed(s->block->grid))
+            hed_strand_abandon(s);
+        return;
+    }
+    if (w) {
+        w->yields++;
+        hed_lanes_changed(s->block, w);
+    }
+    hed_strand_ready(s);
+    hed_strand_leave(s);
+}
+
+void
+hed_rt_trap(struct hed_ptx_strand *a, uint32_t trap, uint32_t line)
+{
+    static const struct {
+        CUresult result;
+        const char *text;
+    } traps[] = {
+        [0] = {CUDA_ERROR_LAUNCH_FAILED, "unspecified failure"},
+        [HED_PTX_TRAP] = {CUDA_ERROR_LAUNCH_FAILED, "trap"},
+        [HED_PTX_TRAP_ALIGN] = {CUDA_ERROR_MISALIGNED_ADDRESS, "misaligned address"},
+        [HED_PTX_TRAP_ADDRESS] = {CUDA_ERROR_ILLEGAL_ADDRESS, "illegal address"},
+        [HED_PTX_TRAP_CALL] = {CUDA_ERROR_INVALID_PC, "call through a pointer to no function"},
+        [HED_PTX_TRAP_INSTRUCTION] = {CUDA_ERROR_ILLEGAL_INSTRUCTION, "illegal instruction"},
+    };
+    struct hed_strand *s = hed_strand_of(a);
+
+    if (trap >= sizeof traps / sizeof *traps)
+        trap = 0;
+    if (line)
+        a->line = line;
+    hed_grid_fail(s->block->grid, traps[trap].result, s, "%s", traps[trap].text);
+    hed_strand_abandon(s);
+}
+
+void
+hed_rt_exit(struct hed_ptx_strand *a)
+{
+    struct hed_strand *s = hed_strand_of(a);
+
+    if (s->block->grid->direct)
+        hed_strand_abandon(s);
+    hed_strand_end(s);
+}
+
+void
+hed_rt_nanosleep(struct hed_ptx_strand *a, uint32_t ns)
+{
+    struct hed_strand *s = hed_strand_of(a);
+    const uint64_t most = ns < SLEEP_MOST_NS ? ns : SLEEP_MOST_NS;
+
+    if (s->block->grid->direct) {
+        hed_sleep_ns(most);
+        return;
+    }
+
+    const uint64_t end = hed_now_ns() + most;
+
+    do
+        hed_rt_yield(a);
+    while (hed_now_ns() < end);
+}
+
+uint64_t
+hed_rt_clock(struct hed_ptx_strand *a)
+{
+    const struct hed_grid *g = hed_strand_of(a)->block->grid;
+    const uint64_t ns = hed_now_ns();
+
+    return ns / 1000000 * g->job->clock_khz + ns % 1000000 * g->job->clock_khz / 1000000;
+}
+
+uint64_t
+hed_rt_globaltimer(struct hed_ptx_strand *a)
+{
+    return hed_wall_ns();
+}
+
+/* The line CUDA writes, to stderr as CUDA does. */
+void
+hed_rt_assertfail(struct hed_ptx_strand *a, uint64_t message, uint64_t file, uint32_t line,
+                  uint64_t function, uint64_t char_size)
+{
+    struct hed_strand *s = hed_strand_of(a);
+    struct hed_grid *g = s->block->grid;
+    const uint32_t lane = g->job->info.lanes == 1 ? 0 : a->lane % HED_PTX_LANES;
+    const uint32_t *c = s->block->abi.ctaid;
+    char text[ASSERT_TEXT_MOST];
+    const int n = snprintf(
+        text, sizeof text,
+        "%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.\n",
+        (const char *)(uintptr_t)file, line, (const char *)(uintptr_t)function, c[0], c[1], c[2],
+        a->tid[0][lane], a->tid[1][lane], a->tid[2][lane], (const char *)(uintptr_t)message);
+
+    if (n > 0) {
+        const size_t size = (size_t)n < sizeof text ? (size_t)n : sizeof text - 1;
+
+        if (write(STDERR_FILENO, text, size) < 0)
+            text[0] = 0; /* There is nobody to tell. */
+    }
+    hed_grid_fail(g, CUDA_ERROR_ASSERT, s, "assertion failed");
+    hed_strand_abandon(s);
+}
+
+#define SYMBOL(name)               \
+    {                              \
+#name, (const void *)&name \
+    }
+
+const struct hed_ptx_symbol hed_cpu_runtime[] = {
+    SYMBOL(hed_rt_yield),
+    SYMBOL(hed_rt_trap),
+    SYMBOL(hed_rt_exit),
+    SYMBOL(hed_rt_nanosleep),
+    SYMBOL(hed_rt_clock),
+    SYMBOL(hed_rt_globaltimer),
+    SYMBOL(hed_rt_barrier),
+    SYMBOL(hed_rt_barrier_arrive),
+    SYMBOL(hed_rt_barrier_reduce),
+    SYMBOL(hed_rt_shfl),
+    SYMBOL(hed_rt_vote),
+    SYMBOL(hed_rt_match_any),
+    SYMBOL(hed_rt_match_all),
+    SYMBOL(hed_rt_redux),
+    SYMBOL(hed_rt_activemask),
+    SYMBOL(hed_rt_elect),
+    SYMBOL(hed_rt_warp_sync),
+    SYMBOL(hed_rt_collect),
+    SYMBOL(hed_rt_vprintf),
+    SYMBOL(hed_rt_assertfail),
+    SYMBOL(hed_rt_malloc),
+    SYMBOL(hed_rt_free),
+    {NULL, NULL},
+};

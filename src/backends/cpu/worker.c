@@ -1,0 +1,226 @@
+/* The engine's threads, and the workers that callers become while their grid runs.
+ *
+ * A thread sleeps until a grid has blocks to hand out, works on it until there are none, and looks
+ * for the next. Threads start with the first grid that has more than one block.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "backends/cpu/engine.h"
+#include "base/log.h"
+
+#define THREAD_STACK ((size_t)512 << 10)
+#define SPARE_BLOCKS 8 /* open blocks that a worker keeps from grid to grid */
+
+static bool
+has_blocks(struct hed_grid *g)
+{
+    /* Relaxed: a stale answer costs one look more. */
+    return atomic_load_explicit(&g->next, memory_order_relaxed) < g->blocks && !hed_grid_failed(g);
+}
+
+/* A grid that can use a worker: the one with the fewest. */
+static struct hed_grid *
+choose_locked(struct hed_engine *e)
+{
+    struct hed_grid *best = NULL;
+
+    for (struct hed_grid *g = e->grids; g; g = g->next_grid) {
+        if (has_blocks(g) && (!best || g->users < best->users))
+            best = g;
+    }
+    return best;
+}
+
+static void
+work(struct hed_worker *w, struct hed_grid *g)
+{
+    w->grid = g;
+    if (g->direct)
+        hed_direct_work(w, g);
+    else
+        hed_grid_work(w, g);
+    w->grid = NULL;
+    hed_block_trim(w, SPARE_BLOCKS);
+}
+
+static void *
+thread_main(void *arg)
+{
+    struct hed_worker *w = arg;
+    struct hed_engine *e = w->engine;
+    stack_t before;
+
+    hed_fault_enter(w, &before);
+    hed_lock(&e->lock);
+    while (!e->stopping) {
+        struct hed_grid *g = choose_locked(e);
+
+        if (!g) {
+            (void)hed_lock_wait(&e->lock, &e->work, NULL);
+            continue;
+        }
+        g->users++;
+        hed_unlock(&e->lock);
+        work(w, g);
+        hed_lock(&e->lock);
+        if (--g->users == 0)
+            pthread_cond_broadcast(&g->left_cond);
+    }
+    hed_unlock(&e->lock);
+    hed_fault_leave(w, &before);
+    return NULL;
+}
+
+/* Its own thread gets no signal that is meant for the program. */
+static int
+start_thread(struct hed_worker *w)
+{
+    pthread_attr_t attr;
+    sigset_t all, old;
+    char name[16];
+
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, THREAD_STACK);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+
+    const int err = pthread_create(&w->thread, &attr, thread_main, w);
+
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_attr_destroy(&attr);
+    if (err)
+        return hed_err_from_errno(err);
+    snprintf(name, sizeof name, "heddle-cpu-%u", w->index % 10000);
+    pthread_setname_np(w->thread, name);
+    return 0;
+}
+
+static int
+worker_init(struct hed_engine *e, struct hed_worker *w, unsigned index)
+{
+    w->engine = e;
+    w->index = index;
+    return hed_fault_init(w);
+}
+
+static void
+worker_fini(struct hed_worker *w)
+{
+    hed_block_trim(w, 0);
+    hed_fault_fini(w);
+}
+
+static void
+start_threads_locked(struct hed_engine *e)
+{
+    while (e->started + 1 < e->threads) {
+        struct hed_worker *w = &e->workers[e->started];
+
+        if (worker_init(e, w, e->started + 1) != 0 || start_thread(w) != 0) {
+            hed_warn(CPU, "only %u of %u threads could be started", e->started + 1, e->threads);
+            hed_fault_fini(w);
+            e->threads = e->started + 1;
+            break;
+        }
+        e->started++;
+    }
+}
+
+void
+hed_workers_join(struct hed_engine *e, struct hed_grid *g)
+{
+    hed_lock(&e->lock);
+    start_threads_locked(e);
+    g->previous_grid = NULL;
+    g->next_grid = e->grids;
+    if (e->grids)
+        e->grids->previous_grid = g;
+    e->grids = g;
+    if (g->blocks > 2 * g->chunk)
+        pthread_cond_broadcast(&e->work);
+    else
+        pthread_cond_signal(&e->work);
+    hed_unlock(&e->lock);
+}
+
+void
+hed_workers_leave(struct hed_engine *e, struct hed_grid *g)
+{
+    hed_lock(&e->lock);
+    if (g->previous_grid)
+        g->previous_grid->next_grid = g->next_grid;
+    else
+        e->grids = g->next_grid;
+    if (g->next_grid)
+        g->next_grid->previous_grid = g->previous_grid;
+    while (g->users > 0)
+        (void)hed_lock_wait(&e->lock, &g->left_cond, NULL);
+    hed_unlock(&e->lock);
+}
+
+struct hed_worker *
+hed_worker_take(struct hed_engine *e)
+{
+    struct hed_worker *w;
+
+    hed_lock(&e->lock);
+    w = e->idle;
+    if (w)
+        e->idle = w->next_idle;
+
+    const unsigned index = w ? w->index : e->worker_count++;
+
+    hed_unlock(&e->lock);
+    if (w)
+        return w;
+    w = calloc(1, sizeof *w);
+    /* Callers share the numbers of the threads: a number is an SM's, not a name. */
+    if (w && worker_init(e, w, index) != 0) {
+        free(w);
+        w = NULL;
+    }
+    return w;
+}
+
+void
+hed_worker_give(struct hed_worker *w)
+{
+    struct hed_engine *e = w->engine;
+
+    hed_lock(&e->lock);
+    w->next_idle = e->idle;
+    e->idle = w;
+    hed_unlock(&e->lock);
+}
+
+void
+hed_worker_run(struct hed_worker *w, struct hed_grid *g)
+{
+    stack_t before;
+
+    hed_fault_enter(w, &before);
+    work(w, g);
+    hed_fault_leave(w, &before);
+}
+
+void
+hed_workers_stop(struct hed_engine *e)
+{
+    hed_lock(&e->lock);
+    e->stopping = true;
+    pthread_cond_broadcast(&e->work);
+    hed_unlock(&e->lock);
+    for (unsigned i = 0; i < e->started; i++) {
+        pthread_join(e->workers[i].thread, NULL);
+        worker_fini(&e->workers[i]);
+    }
+    e->started = 0;
+    while (e->idle) {
+        struct hed_worker *w = e->idle;
+
+        e->idle = w->next_idle;
+        worker_fini(w);
+        free(w);
+    }
+}

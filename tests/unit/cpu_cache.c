@@ -1,0 +1,209 @@
+/* Compiled kernels on disk: found again, bounded, never wrong. */
+#include "backends/cpu/cache.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "harness/unit.h"
+
+static char folder[1024];
+static struct hed_cache *cache;
+
+static int
+setup(void **state)
+{
+    const char *scratch = getenv("HED_SCRATCH");
+    static int number;
+
+    snprintf(folder, sizeof folder, "%s/a/b%d.%d", scratch ? scratch : "/tmp", (int)getpid(),
+             number++);
+    cache = hed_cache_create(folder, 100000);
+    return cache ? 0 : -1;
+}
+
+static int
+teardown(void **state)
+{
+    hed_cache_free(cache);
+    return 0;
+}
+
+static struct hed_hash
+key(uint64_t n)
+{
+    struct hed_hash h;
+
+    hed_hash_init(&h);
+    hed_hash_add(&h, &n, sizeof n);
+    return h;
+}
+
+/* What is stored under a number: as many bytes of its value. */
+static void
+put(uint64_t n, size_t size)
+{
+    unsigned char *bytes = malloc(size);
+
+    memset(bytes, (int)n, size);
+    hed_cache_put(cache, key(n), bytes, size);
+    free(bytes);
+}
+
+static bool
+get(uint64_t n, size_t size)
+{
+    struct hed_buf out;
+    bool right;
+
+    hed_buf_init(&out, 1 << 20);
+    right = hed_cache_get(cache, key(n), &out);
+    if (right) {
+        assert_int_equal(out.size, size);
+        for (size_t i = 0; i < size; i++)
+            assert_int_equal(out.data[i], n & 0xff);
+    }
+    hed_buf_fini(&out);
+    return right;
+}
+
+static uint64_t
+bytes_in_folder(void)
+{
+    DIR *d = opendir(folder);
+    const struct dirent *e;
+    uint64_t total = 0;
+
+    assert_non_null(d);
+    while ((e = readdir(d)) != NULL) {
+        struct stat st;
+
+        if (e->d_name[0] != '.' && fstatat(dirfd(d), e->d_name, &st, 0) == 0)
+            total += (uint64_t)st.st_size;
+    }
+    closedir(d);
+    return total;
+}
+
+static void
+what_was_stored_is_found(void **state)
+{
+    assert_false(get(1, 100));
+    put(1, 100);
+    put(2, 0);
+    assert_true(get(1, 100));
+    assert_true(get(2, 0));
+    assert_false(get(3, 100));
+    put(1, 200);
+    assert_true(get(1, 200));
+}
+
+static void
+hashes_tell_pieces_apart(void **state)
+{
+    struct hed_hash a, b;
+
+    hed_hash_init(&a);
+    hed_hash_init(&b);
+    hed_hash_add_text(&a, "ab");
+    hed_hash_add_text(&a, "c");
+    hed_hash_add_text(&b, "a");
+    hed_hash_add_text(&b, "bc");
+    assert_true(a.low != b.low && a.high != b.high);
+}
+
+static void
+the_folder_stays_under_its_limit(void **state)
+{
+    for (uint64_t n = 0; n < 200; n++)
+        put(n, 2000);
+    /* Looked at now and then: between looks it may grow by as many files. */
+    assert_true(bytes_in_folder() < 100000 + 64 * 2100);
+    assert_true(get(199, 2000));
+    assert_false(get(0, 2000));
+}
+
+static void
+files_of_others_are_not_used(void **state)
+{
+    char path[2048];
+    const struct hed_hash k = key(7);
+
+    put(7, 100);
+    snprintf(path, sizeof path, "%s/%016llx%016llx.kernel", folder, (unsigned long long)k.high,
+             (unsigned long long)k.low);
+    assert_int_equal(chmod(path, 0666), 0);
+    assert_false(get(7, 100));
+    put(7, 100);
+    assert_true(get(7, 100));
+}
+
+static void
+cut_files_are_passed_over(void **state)
+{
+    char path[2048];
+    const struct hed_hash k = key(8);
+
+    put(8, 1000);
+    snprintf(path, sizeof path, "%s/%016llx%016llx.kernel", folder, (unsigned long long)k.high,
+             (unsigned long long)k.low);
+    for (int size = 0; size < 1040; size += 13) {
+        assert_int_equal(truncate(path, size), 0);
+        assert_false(get(8, 1000));
+    }
+}
+
+static void
+processes_may_store_at_once(void **state)
+{
+    for (int child = 0; child < 4; child++) {
+        if (fork() == 0) {
+            for (uint64_t n = 0; n < 300; n++) {
+                put(n % 20, 500 + n % 20);
+                (void)get((n * 7) % 20, 500 + (n * 7) % 20);
+            }
+            _exit(0);
+        }
+    }
+    for (int child = 0; child < 4; child++) {
+        int status = -1;
+
+        wait(&status);
+        assert_int_equal(status, 0);
+    }
+    for (uint64_t n = 0; n < 20; n++)
+        assert_true(get(n, 500 + n));
+}
+
+static void
+a_cache_that_cannot_be_is_none(void **state)
+{
+    assert_null(hed_cache_create(folder, 0));
+
+    struct hed_cache *c = hed_cache_create("/proc/nowhere", 1000);
+    struct hed_buf out;
+
+    hed_buf_init(&out, 100);
+    hed_cache_put(c, key(1), "x", 1);
+    assert_false(hed_cache_get(c, key(1), &out));
+    assert_false(hed_cache_get(NULL, key(1), &out));
+    hed_cache_put(NULL, key(1), "x", 1);
+    hed_cache_free(c);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(what_was_stored_is_found, setup, teardown),
+    cmocka_unit_test_setup_teardown(hashes_tell_pieces_apart, setup, teardown),
+    cmocka_unit_test_setup_teardown(the_folder_stays_under_its_limit, setup, teardown),
+    cmocka_unit_test_setup_teardown(files_of_others_are_not_used, setup, teardown),
+    cmocka_unit_test_setup_teardown(cut_files_are_passed_over, setup, teardown),
+    cmocka_unit_test_setup_teardown(processes_may_store_at_once, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_cache_that_cannot_be_is_none, setup, teardown),
+};
+
+HED_UNIT_MAIN(tests)

@@ -1,0 +1,278 @@
+/* PTX through the whole machine: read, described, compiled, cached, run. Needs the compiler, which
+ * is looked for where the build puts it (HED_COMPILER). */
+#include <dirent.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "backends/cpu/cpu.h"
+#include "backends/cpu/engine.h"
+#include "base/buf.h"
+#include "base/str.h"
+#include "harness/unit.h"
+
+#define HEAD ".version 7.0\n.target sm_75\n.address_size 64\n"
+
+static const char add_ptx[] =
+    HEAD ".visible .global .align 4 .u32 bias = 7;\n"
+         ".visible .const .align 8 .u64 where = generic(bias);\n"
+         ".visible .entry add(.param .u64 a, .param .u64 b, .param .u64 c, .param .u32 n)\n"
+         "{\n"
+         "  .reg .pred %p<2>; .reg .b32 %r<10>; .reg .b64 %rd<12>;\n"
+         "  ld.param.u64 %rd1, [a]; ld.param.u64 %rd2, [b]; ld.param.u64 %rd3, [c];\n"
+         "  ld.param.u32 %r1, [n];\n"
+         "  mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x; mov.u32 %r4, %tid.x;\n"
+         "  mad.lo.s32 %r5, %r2, %r3, %r4;\n"
+         "  setp.ge.s32 %p1, %r5, %r1;\n"
+         "  @%p1 bra DONE;\n"
+         "  cvta.to.global.u64 %rd4, %rd1; cvta.to.global.u64 %rd5, %rd2;\n"
+         "  cvta.to.global.u64 %rd6, %rd3;\n"
+         "  mul.wide.s32 %rd7, %r5, 4;\n"
+         "  add.s64 %rd8, %rd4, %rd7; add.s64 %rd9, %rd5, %rd7; add.s64 %rd10, %rd6, %rd7;\n"
+         "  ld.global.u32 %r6, [%rd8]; ld.global.u32 %r7, [%rd9];\n"
+         "  ld.global.u32 %r8, [bias];\n"
+         "  add.s32 %r9, %r6, %r7; add.s32 %r9, %r9, %r8;\n"
+         "  st.global.u32 [%rd10], %r9;\n"
+         "DONE:\n"
+         "  ret;\n"
+         "}\n"
+         ".visible .entry odd(.param .u32 x)\n"
+         "{\n"
+         "  .reg .b32 %r<2>;\n"
+         "  frobnicate.b32 %r1, %r1;\n"
+         "  ret;\n"
+         "}\n";
+
+static struct hed_cpu cpu;
+
+static int
+setup(void **state)
+{
+    struct hed_why why;
+    const char *scratch = getenv("HED_SCRATCH");
+    char folder[1024];
+
+    memset(&cpu, 0, sizeof cpu);
+    snprintf(folder, sizeof folder, "%s/kernels", scratch ? scratch : "/tmp");
+    cpu.cache = hed_cache_create(folder, 1 << 30);
+    cpu.shape = HED_PTX_WARP;
+    hed_cpu_compile_init(&cpu);
+    (void)hed_str_copy(cpu.compiler_path, sizeof cpu.compiler_path, HED_COMPILER);
+    return hed_engine_create(2, &cpu.engine, &why);
+}
+
+static int
+teardown(void **state)
+{
+    hed_engine_free(cpu.engine);
+    hed_cache_free(cpu.cache);
+    return 0;
+}
+
+static struct hed_code *
+open_text(const char *text)
+{
+    const struct hed_code_source source = {
+        .kind = HED_CODE_PTX, .data = text, .size = strlen(text), .device = 86, .arch = 75};
+    struct hed_code *code = NULL;
+    struct hed_why why = {""};
+
+    if (hed_cpu_open(&cpu, &source, &code, NULL, &why) != 0)
+        print_error("%s\n", why.text);
+    assert_non_null(code);
+    return code;
+}
+
+struct add_params {
+    uint32_t *a, *b, *c;
+    uint32_t n;
+};
+
+static void
+run_add(struct hed_code *code)
+{
+    enum { N = 1000 };
+    static uint32_t a[N], b[N], c[N];
+    uint32_t bias = 0;
+    uint64_t where = 0;
+    const uint64_t addresses[] = {(uintptr_t)&bias, (uintptr_t)&where};
+    const struct add_params params = {a, b, c, N};
+    struct hed_why why = {""};
+    const struct hed_launch l = {
+        .code = code,
+        .variables = addresses,
+        .grid = {8, 1, 1},
+        .block = {128, 1, 1},
+        .param_bytes = sizeof params,
+        .params = (const unsigned char *)&params,
+    };
+
+    for (uint32_t i = 0; i < N; i++) {
+        a[i] = i;
+        b[i] = 2 * i;
+        c[i] = 0;
+    }
+    hed_cpu_fill_vars(&cpu, code, addresses);
+    assert_int_equal(bias, 7);
+    assert_int_equal(where, addresses[0]);
+
+    const CUresult r = hed_cpu_launch(&cpu, &l, &why);
+
+    if (r != CUDA_SUCCESS)
+        print_error("%s\n", why.text);
+    assert_int_equal(r, CUDA_SUCCESS);
+    for (uint32_t i = 0; i < N; i++)
+        assert_int_equal(c[i], 3 * i + 7);
+}
+
+static void
+modules_are_described(void **state)
+{
+    struct hed_code *code = open_text(add_ptx);
+
+    assert_int_equal(code->kernel_count, 2);
+    assert_string_equal(code->kernels[0].name, "add");
+    assert_int_equal(code->kernels[0].param_count, 4);
+    assert_int_equal(code->kernels[0].params[3].offset, 24);
+    assert_int_equal(code->kernels[0].param_bytes, 28);
+    assert_int_equal(code->kernels[0].ptx_version, 75);
+    assert_int_equal(code->kernels[0].binary_version, 86);
+    assert_true(code->kernels[0].registers >= 16);
+    assert_int_equal(code->var_count, 2);
+    assert_string_equal(code->vars[0].name, "bias");
+    assert_true(code->vars[1].constant);
+    hed_cpu_close(&cpu, code);
+}
+
+static void
+bad_ptx_is_refused_with_a_log(void **state)
+{
+    const struct hed_code_source source = {
+        .kind = HED_CODE_PTX, .data = HEAD ".entry f() { add.s32 ; }", .size = 68, .device = 86};
+    struct hed_code *code = NULL;
+    struct hed_buf log;
+    struct hed_why why;
+
+    hed_buf_init(&log, 4096);
+    assert_int_equal(hed_cpu_open(&cpu, &source, &code, &log, &why), HED_EFORMAT);
+    assert_non_null(strstr(hed_buf_cstr(&log), "line 4"));
+    hed_buf_fini(&log);
+}
+
+static void
+a_kernel_is_compiled_and_run(void **state)
+{
+    for (int shape = 0; shape < 2; shape++) {
+        cpu.shape = shape ? HED_PTX_WARP : HED_PTX_SCALAR;
+
+        struct hed_code *code = open_text(add_ptx);
+
+        run_add(code);
+        run_add(code);
+        hed_cpu_close(&cpu, code);
+    }
+}
+
+static void
+the_second_time_needs_no_compiler(void **state)
+{
+    struct hed_code *code = open_text(add_ptx);
+
+    run_add(code);
+    hed_cpu_close(&cpu, code);
+    cpu.compiler = NULL;
+    (void)hed_str_copy(cpu.compiler_path, sizeof cpu.compiler_path, "/nowhere.so");
+    code = open_text(add_ptx);
+    run_add(code);
+    hed_cpu_close(&cpu, code);
+}
+
+static void
+damaged_cache_files_are_replaced(void **state)
+{
+    const char *scratch = getenv("HED_SCRATCH");
+    char path[2048];
+    struct hed_code *code = open_text(add_ptx);
+
+    run_add(code);
+    hed_cpu_close(&cpu, code);
+    snprintf(path, sizeof path, "%s/kernels", scratch ? scratch : "/tmp");
+
+    DIR *d = opendir(path);
+    const struct dirent *e;
+    int damaged = 0;
+
+    assert_non_null(d);
+    while ((e = readdir(d)) != NULL) {
+        char file[4096];
+
+        if (!strstr(e->d_name, ".kernel"))
+            continue;
+        snprintf(file, sizeof file, "%s/%s", path, e->d_name);
+
+        FILE *f = fopen(file, "r+");
+
+        assert_non_null(f);
+        fseek(f, 200, SEEK_SET);
+        fputs("damage", f);
+        fclose(f);
+        damaged++;
+    }
+    closedir(d);
+    assert_true(damaged > 0);
+    code = open_text(add_ptx);
+    run_add(code);
+    hed_cpu_close(&cpu, code);
+}
+
+static void
+what_cannot_be_compiled_is_named(void **state)
+{
+    struct hed_code *code = open_text(add_ptx);
+    struct hed_why why = {""};
+
+    assert_int_equal(hed_cpu_prepare(&cpu, code, 1, &why), CUDA_ERROR_NOT_SUPPORTED);
+    assert_non_null(strstr(why.text, "odd"));
+    assert_non_null(strstr(why.text, "frobnicate"));
+    hed_cpu_close(&cpu, code);
+}
+
+static void *
+prepare_it(void *arg)
+{
+    struct hed_why why;
+
+    return hed_cpu_prepare(&cpu, arg, 0, &why) == CUDA_SUCCESS ? NULL : arg;
+}
+
+static void
+a_kernel_is_compiled_once(void **state)
+{
+    struct hed_code *code = open_text(add_ptx);
+    pthread_t threads[4];
+
+    for (int i = 0; i < 4; i++)
+        pthread_create(&threads[i], NULL, prepare_it, code);
+    for (int i = 0; i < 4; i++) {
+        void *failed;
+
+        pthread_join(threads[i], &failed);
+        assert_null(failed);
+    }
+    run_add(code);
+    hed_cpu_close(&cpu, code);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(modules_are_described, setup, teardown),
+    cmocka_unit_test_setup_teardown(bad_ptx_is_refused_with_a_log, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_kernel_is_compiled_and_run, setup, teardown),
+    cmocka_unit_test_setup_teardown(the_second_time_needs_no_compiler, setup, teardown),
+    cmocka_unit_test_setup_teardown(damaged_cache_files_are_replaced, setup, teardown),
+    cmocka_unit_test_setup_teardown(what_cannot_be_compiled_is_named, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_kernel_is_compiled_once, setup, teardown),
+};
+
+HED_UNIT_MAIN(tests)
