@@ -20,7 +20,8 @@ static const char usage[] =
     "\n"
     "Lists the CUDA devices as programs under `heddle run` would see them.\n"
     "\n"
-    "  --gpu WHERE   where work would run: gpu (NVIDIA's driver), null (nowhere)\n"
+    "  --gpu WHERE   where work would run: gpu (NVIDIA's driver), cpu or cpu:h100x8\n"
+    "                (the CPU GPU, looking like such devices), auto, null (nowhere)\n"
     "  --json        for programs to read\n"
     "  -h, --help    this text\n"
     "\n"
@@ -160,17 +161,10 @@ print_failure(const struct hed_probe *p, const char *missing)
 }
 
 static int
-list(const char *gpu, char *const *env, bool json, const char *missing)
+list(const struct hed_place *place, const char *gpu, char *const *env, bool json,
+     const char *missing)
 {
-    struct hed_place place;
-    struct hed_why why = {""};
-
-    if (hed_place_find(&place, &why) != 0) {
-        hed_cli_say("%s", why.text);
-        return HED_EXIT_FAILED;
-    }
-
-    struct hed_probe *p = hed_probe_create(place.lib[HED_PLACE_CUDA], env);
+    struct hed_probe *p = hed_probe_create(place->lib[HED_PLACE_CUDA], env);
     int code = HED_EXIT_OK;
 
     if (!p) {
@@ -190,11 +184,11 @@ list(const char *gpu, char *const *env, bool json, const char *missing)
 
 /* Says in *missing if there is no NVIDIA driver where one is needed. */
 static void
-find_driver(const struct hed_config *c, struct hed_why *missing)
+find_driver(const struct hed_config *c, const char *gpu, struct hed_why *missing)
 {
     char path[PATH_MAX];
 
-    if (strcmp(c->gpu, "gpu") == 0)
+    if (strcmp(gpu, "gpu") == 0)
         hed_locate_find("libcuda.so.1", c->driver, path, sizeof path, missing);
 }
 
@@ -203,6 +197,7 @@ hed_cli_devices(int argc, char **argv)
 {
     struct hed_cli_opts o = hed_cli_opts_over(options, argc, argv);
     struct hed_config config;
+    struct hed_place place;
     struct hed_env env;
     struct hed_why why = {""};
     struct hed_why missing = {""};
@@ -230,11 +225,22 @@ hed_cli_devices(int argc, char **argv)
         hed_cli_say("%s", why.text);
         goto out;
     }
-    find_driver(&config, &missing);
+    if (hed_place_find(&place, &why) != 0) {
+        hed_cli_say("%s", why.text);
+        code = HED_EXIT_FAILED;
+        goto out;
+    }
+
+    const char *gpu = hed_place_gpu(&place, &config);
+
+    find_driver(&config, gpu, &missing);
     /* The library knows best why it cannot go on, unless we know it, too. */
     if (!missing.text[0] && config.log[0] == '\0' && !hed_env_get(&env, "HEDDLE_LOG"))
         hed_env_set_setting(&env, "log", "warn");
-    code = list(config.gpu, env.vars, json, missing.text);
+    /* Its results mean something else where there is no driver of NVIDIA's. */
+    if (hed_config_gpu_is(gpu, "cpu"))
+        hed_why_set(&missing, "The CPU GPU cannot be used as asked; what it logged says why.");
+    code = list(&place, gpu, env.vars, json, missing.text);
 out:
     hed_env_fini(&env);
     return code;

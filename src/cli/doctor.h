@@ -22,6 +22,7 @@ struct hed_doctor {
     size_t count;
 
     struct hed_config config; /* the settings in force; the defaults if they are not valid */
+    bool has_cpu;             /* the CPU GPU can be used */
 };
 
 /* Adds a finding without a hint. One too many is left out. */
@@ -35,5 +36,6 @@ void hed_doctor_hint(struct hed_doctor *d, const char *fmt, ...)
 /* The checks, in the order they are shown. */
 void hed_doctor_heddle(struct hed_doctor *d); /* our libraries, settings; fills in config */
 void hed_doctor_loader(struct hed_doctor *d); /* LD_LIBRARY_PATH, LD_PRELOAD */
+void hed_doctor_cpu(struct hed_doctor *d);    /* the CPU GPU; fills in has_cpu */
 void hed_doctor_driver(struct hed_doctor *d); /* NVIDIA's driver and the devices */
 void hed_doctor_system(struct hed_doctor *d); /* kernel, libc, shared memory, folders */

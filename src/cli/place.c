@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "core/config.h"
+#include "locate/driver.h"
 #include "locate/elf.h"
 
 /* From the command's folder, the build tree's and the usual one first. HED_CLI_LIBDIR is what
@@ -108,4 +110,24 @@ hed_place_find(struct hed_place *out, struct hed_why *why)
             err = check_library(out->lib[i], why);
     }
     return err;
+}
+
+bool
+hed_place_plugin(const struct hed_place *p, const char *name, char *out, size_t size)
+{
+    const int n = snprintf(out, size, "%s/%s.so", p->dir, name);
+
+    return n > 0 && (size_t)n < size && access(out, F_OK) == 0;
+}
+
+const char *
+hed_place_gpu(const struct hed_place *p, const struct hed_config *c)
+{
+    char path[PATH_MAX];
+
+    if (strcmp(c->gpu, "auto") != 0)
+        return c->gpu;
+    return !hed_locate_gpu(c->driver) && hed_place_plugin(p, "backend-cpu", path, sizeof path)
+               ? "cpu"
+               : "gpu";
 }

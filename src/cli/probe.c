@@ -2,6 +2,7 @@
 #include "cli/probe.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -65,6 +66,26 @@ static void
 load(void *arg)
 {
     open_library(arg);
+}
+
+static int
+note_library(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    struct hed_probe *p = arg;
+    const char *slash = strrchr(info->dlpi_name, '/');
+    const char *name = slash ? slash + 1 : info->dlpi_name;
+
+    if (strncmp(name, p->wanted, strlen(p->wanted)) != 0)
+        return 0;
+    snprintf(p->release, sizeof p->release, "%s", name);
+    return 1;
+}
+
+static void
+load_and_look(void *arg)
+{
+    if (open_library(arg))
+        (void)dl_iterate_phdr(note_library, arg);
 }
 
 /* The function, or NULL with p->error saying that it is missing. Begins the step of that name. */
@@ -165,6 +186,13 @@ void
 hed_probe_load(struct hed_probe *p)
 {
     ask(p, load);
+}
+
+void
+hed_probe_needs(struct hed_probe *p, const char *wanted)
+{
+    p->wanted = wanted;
+    ask(p, load_and_look);
 }
 
 void

@@ -24,7 +24,8 @@ struct hed_probe_device {
 struct hed_probe {
     /* Asked. */
     char path[PATH_MAX];
-    char *const *env; /* the child's environment, or NULL for ours */
+    char *const *env;   /* the child's environment, or NULL for ours */
+    const char *wanted; /* hed_probe_needs */
 
     /* Answered. */
     char step[64];    /* what was begun last: "cuInit", or "dlopen" */
@@ -51,6 +52,10 @@ void hed_probe_load(struct hed_probe *p);
 /* All the questions. */
 void hed_probe_cuda(struct hed_probe *p);
 void hed_probe_nvml(struct hed_probe *p);
+
+/* Loads the library and says in `release` which library whose name begins with `wanted` came with
+ * it; "" if none did. */
+void hed_probe_needs(struct hed_probe *p, const char *wanted);
 
 /* Did everything go well? */
 bool hed_probe_ok(const struct hed_probe *p);

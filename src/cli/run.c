@@ -29,7 +29,9 @@ static const char usage[] =
     "\n"
     "Runs a program on heddle's CUDA driver.\n"
     "\n"
-    "  --gpu WHERE        where work runs: gpu (NVIDIA's driver), null (nowhere)\n"
+    "  --gpu WHERE        where work runs: gpu (NVIDIA's driver), cpu or cpu:h100x8\n"
+    "                     (the CPU GPU, looking like such devices; heddle.conf(5)),\n"
+    "                     auto (gpu where there is one, else cpu), null (nowhere)\n"
     "  --trace FILE       record the CUDA and NVML calls in FILE\n"
     "  --trace-data SIZE  keep up to so many bytes of each copy in the trace\n"
     "  --trace-full WORD  when the disk cannot follow: block the program, or drop\n"
@@ -297,9 +299,16 @@ prepare_loader(struct request *r)
 {
     struct hed_place place;
     struct hed_why why = {""};
+    char path[PATH_MAX];
 
     if (hed_place_find(&place, &why) != 0) {
         hed_cli_say("run: %s", why.text);
+        return HED_EXIT_BROKEN;
+    }
+    if (hed_config_gpu_is(r->config.gpu, "cpu") &&
+        !hed_place_plugin(&place, "backend-cpu", path, sizeof path)) {
+        hed_cli_say("run: --gpu %s: there is no %s: heddle was built without LLVM", r->config.gpu,
+                    path);
         return HED_EXIT_BROKEN;
     }
     /* The loader has no way to quote them. */

@@ -48,6 +48,39 @@ complete(struct hed_env *env, const char *key, char *value, struct hed_why *why)
     return 0;
 }
 
+/* The profiles among the devices of "cpu:..." that are named by a path: ./mine.json. */
+static int
+complete_gpu(struct hed_env *env, char *value, struct hed_why *why)
+{
+    char out[HED_CONFIG_TEXT_MAX];
+    char item[HED_CONFIG_TEXT_MAX];
+    char path[HED_CONFIG_TEXT_MAX];
+    int n = snprintf(out, sizeof out, "cpu:");
+
+    if (strncmp(value, "cpu:", 4) != 0 || !strchr(value, '/'))
+        return 0;
+    for (const char *at = value + 4; at;) {
+        const size_t length = strcspn(at, ",");
+        int err = 0;
+
+        snprintf(item, sizeof item, "%.*s", (int)length, at);
+        snprintf(path, sizeof path, "%s", item);
+        if (strchr(item, '/'))
+            err = hed_cli_absolute(item, path, sizeof path, why);
+        if (err)
+            return err;
+        n += snprintf(out + n, sizeof out - (size_t)n, "%s%s", n > 4 ? "," : "", path);
+        if ((size_t)n >= sizeof out) {
+            hed_why_set(why, "gpu: longer than %zu characters", sizeof out - 1);
+            return HED_ELIMIT;
+        }
+        at = at[length] ? at + length + 1 : NULL;
+    }
+    snprintf(value, HED_CONFIG_TEXT_MAX, "%s", out);
+    hed_env_set_setting(env, "gpu", out);
+    return 0;
+}
+
 int
 hed_cli_settings(struct hed_config *c, struct hed_env *env, struct hed_why *why)
 {
@@ -65,5 +98,9 @@ hed_cli_settings(struct hed_config *c, struct hed_env *env, struct hed_why *why)
         err = complete(env, "nvml", c->nvml, why);
     if (!err)
         err = complete(env, "trace", c->trace, why);
+    if (!err)
+        err = complete(env, "cache", c->cache, why);
+    if (!err)
+        err = complete_gpu(env, c->gpu, why);
     return err;
 }

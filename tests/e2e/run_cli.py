@@ -534,7 +534,7 @@ class Doctor(Case):
         if os.path.exists("/proc/driver/nvidia/version") or os.path.exists("/dev/dxg"):
             self.skipTest("there is a GPU here")
         r = self.expect(0, "doctor")
-        self.assertIn("warn  GPU          no GPU here", r.stdout)
+        self.assertRegex(r.stdout, "(warn|ok  )  GPU          no GPU here")
         self.assertNotIn("FAIL", r.stdout)
         self.assertLessEqual(max(map(len, r.stdout.split("\n"))), 80, r.stdout)
 
@@ -645,7 +645,7 @@ class Devices(Case):
         self.assertIn("not found", report["error"]["hint"])
 
     def test_no_driver_anywhere_is_told_once(self):
-        r = self.heddle("devices")
+        r = self.heddle("devices", "--gpu", "gpu")
         if "was not found" not in " ".join(r.stderr.split()):
             self.skipTest("there is a driver here")
         self.assertEqual(r.returncode, 1)
@@ -694,7 +694,8 @@ class Completion(Case):
             self.assertEqual(listed, set(self.complete("heddle", *words, "--")), words)
 
     def test_values(self):
-        self.assertEqual(self.complete("heddle", "run", "--gpu", ""), ["gpu", "null"])
+        self.assertEqual(self.complete("heddle", "run", "--gpu", ""),
+                         ["auto", "gpu", "cpu", "null"])
         self.assertEqual(self.complete("heddle", "run", "--gpu", "=", "n"), ["null"])
         self.assertEqual(self.complete("heddle", "devices", "--gpu", "n"), ["null"])
         self.assertEqual(self.complete("heddle", "trace", "summary", "--sort", "c"), ["count"])
