@@ -35,6 +35,10 @@ CUresult hed_capture_broken(struct hed_stream *s);
 /* A context dies: captures of its streams end. */
 void hed_capture_stream_gone(struct hed_stream *s);
 
+/* The program destroys a stream: if it is a capture's origin the capture ends, if it joined a
+ * capture the capture goes on without it. */
+void hed_capture_stream_destroyed(struct hed_stream *s);
+
 /* May a call that is unsafe during captures be made by this thread now? Called by cuMemAlloc and
  * its like: STREAM_CAPTURE_UNSUPPORTED where a capture in this thread's mode forbids it (and the
  * capture is invalidated). Cheap when nothing captures. */

@@ -141,6 +141,10 @@ check_cluster(const struct hed_function *f, const struct hed_launch *l)
     for (int i = 0; i < 3; i++)
         if (l->grid[i] % l->cluster[i] != 0)
             return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    if (!f->module->driver->machine->clusters) {
+        hed_stats_unsupported(HED_API_CUDA, HED_cuLaunchKernelEx, "a launch with clusters");
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
     return CUDA_SUCCESS;
 }
 

@@ -79,6 +79,8 @@ struct hed_code_source {
 
 /* Where a launch failed, for the log. */
 struct hed_machine {
+    bool clusters; /* blocks of a cluster reach each other; if not, such launches are refused */
+
     /* Address space. Once, before anything else: reserves `size` bytes of addresses, at `want` if
      * that is free, else elsewhere. Nothing is usable yet. */
     int (*reserve)(void *m, uint64_t want, uint64_t size, uint64_t *base);

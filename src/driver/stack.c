@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "driver/context.h"
+#include "driver/work.h"
 
 #define BORROWED 8          /* contexts that one call may look up */
 #define DEPTH_MAX (1 << 20) /* contexts on one stack: a program that pushes without end */
@@ -152,6 +153,10 @@ hed_current_even_failed(struct hed_layer *self, struct hed_context **out)
 
     if (r != CUDA_SUCCESS)
         return r;
+    /* "Callbacks must not make any CUDA API calls. Attempting to use a CUDA API will result in
+     * CUDA_ERROR_NOT_PERMITTED." (CUDA Driver API, cuStreamAddCallback) */
+    if (hed_in_callback())
+        return CUDA_ERROR_NOT_PERMITTED;
 
     struct hed_context *c = hed_thread_context(d);
 

@@ -154,8 +154,9 @@ void hed_rt_collect(struct hed_ptx_strand *s, uint32_t mask, hed_rt_together fn,
 /* What CUDA's device code expects to find. Scalar: once a thread. The warp generator calls them for
  * each lane, with s->lane set to it. */
 uint32_t hed_rt_vprintf(struct hed_ptx_strand *s, uint64_t format, uint64_t args);
-_Noreturn void hed_rt_assertfail(struct hed_ptx_strand *s, uint64_t message, uint64_t file,
-                                 uint32_t line, uint64_t function, uint64_t char_size);
+/* Comes back, so that each lane that fails is told of; code that called it traps after that. */
+void hed_rt_assertfail(struct hed_ptx_strand *s, uint64_t message, uint64_t file, uint32_t line,
+                       uint64_t function, uint64_t char_size);
 uint64_t hed_rt_malloc(struct hed_ptx_strand *s, uint64_t size);
 void hed_rt_free(struct hed_ptx_strand *s, uint64_t p);
 

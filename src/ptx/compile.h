@@ -24,7 +24,8 @@ struct hed_ptx_options {
 };
 
 /* Appends the ELF object file (see ptx/abi.h for what is in it). HED_ENOTSUP, with the instruction,
- * function and line, for what cannot be compiled. May be called from several threads at once. */
+ * function and line, for what cannot be compiled. What the warp shape cannot do is done as scalar:
+ * then `why` says why although the result is 0. May be called from several threads at once. */
 int hed_ptx_compile(const struct hed_ptx_module *m, const struct hed_ptx_func *kernel,
                     const struct hed_ptx_options *o, struct hed_buf *object, struct hed_why *why);
 

@@ -28,13 +28,14 @@ struct known {
     const char *runtime;
     const char *args; /* a letter each: w 32 bits, l 64 bits */
     char result;      /* the same, or 0 */
+    bool traps;       /* threads that called it do not go on */
 };
 
 static const struct known knowns[] = {
-    {"vprintf", "hed_rt_vprintf", "ll", 'w'},
-    {"malloc", "hed_rt_malloc", "l", 'l'},
-    {"free", "hed_rt_free", "l", 0},
-    {"__assertfail", "hed_rt_assertfail", "llwll", 0},
+    {"vprintf", "hed_rt_vprintf", "ll", 'w', false},
+    {"malloc", "hed_rt_malloc", "l", 'l', false},
+    {"free", "hed_rt_free", "l", 0, false},
+    {"__assertfail", "hed_rt_assertfail", "llwll", 0, true},
 };
 
 static const struct known *
@@ -79,6 +80,8 @@ call_known(struct hed_lower *l, const struct known *k)
     for (unsigned i = 0; i < n; i++)
         values[i] = hed_lower_argument(l, &args->elems[i], k->args[i] == 'w' ? l->i32 : l->i64);
     l->shape->each(l, call_known_one, (void *)k, values, n, &type, &result, k->result ? 1 : 0);
+    if (k->traps)
+        l->shape->trap(l, NULL, HED_PTX_TRAP);
     if (rets->count == 0)
         return;
     if (rets->elems[0].kind == HED_PTX_OPERAND_VAR) {

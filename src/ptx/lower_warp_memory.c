@@ -100,6 +100,7 @@ struct mover {
     LLVMValueRef addresses, bits, data, strand, line;
     const struct hed_lower_access *how;
     bool is_store;
+    bool checked; /* the addresses are known to be aligned */
 };
 
 static LLVMValueRef
@@ -119,7 +120,7 @@ check(struct hed_lower *l, const struct mover *m, LLVMValueRef address, LLVMValu
     LLVMBasicBlockRef bad, good;
     LLVMValueRef low;
 
-    if (m->how->align < 2 || !l->options->check_alignment)
+    if (m->how->align < 2 || m->checked || !l->options->check_alignment)
         return;
     bad = hed_lower_block(l, "");
     good = hed_lower_block(l, "");
@@ -132,27 +133,61 @@ check(struct hed_lower *l, const struct mover *m, LLVMValueRef address, LLVMValu
     LLVMPositionBuilderAtEnd(l->b, good);
 }
 
+/* One lane's part. lane is i32. */
 static void
-move_lane_by_lane(struct hed_lower *l, const struct mover *m)
+move_lane(struct hed_lower *l, const struct mover *m, LLVMValueRef lane)
 {
-    struct warp_loop loop;
-
-    hed_lower_warp_loop_begin(l, m->bits, &loop);
-
-    LLVMValueRef where = LLVMBuildGEP2(l->b, l->i64, m->addresses, &loop.lane, 1, "");
+    LLVMValueRef where = LLVMBuildGEP2(l->b, l->i64, m->addresses, &lane, 1, "");
     LLVMValueRef address = LLVMBuildLoad2(l->b, l->i64, where, "");
     LLVMValueRef at = LLVMBuildIntToPtr(l->b, address, l->ptr, "");
 
-    check(l, m, address, loop.lane);
+    check(l, m, address, lane);
     for (unsigned i = 0; i < m->how->count; i++) {
-        LLVMValueRef mine = data_at(l, m, i, loop.lane);
+        LLVMValueRef mine = data_at(l, m, i, lane);
 
         if (m->is_store)
             store_one(l, at, m->how, i, LLVMBuildLoad2(l->b, m->how->type, mine, ""));
         else
             LLVMBuildStore(l->b, load_one(l, at, m->how, i), mine);
     }
+}
+
+static void
+move_lane_by_lane(struct hed_lower *l, const struct mover *m)
+{
+    struct warp_loop loop;
+
+    hed_lower_warp_loop_begin(l, m->bits, &loop);
+    move_lane(l, m, loop.lane);
     hed_lower_warp_loop_end(l, &loop);
+}
+
+/* All lanes, at addresses that are not in a row: no need to look for the next one. */
+static void
+move_all_lanes(struct hed_lower *l, const struct mover *m)
+{
+    LLVMTypeRef vector = LLVMVectorType(l->i64, HED_PTX_LANES);
+    struct mover unchecked = *m;
+    const unsigned align = m->how->align;
+
+    if (align > 1 && l->options->check_alignment) {
+        LLVMValueRef a = LLVMBuildLoad2(l->b, vector, m->addresses, "");
+        LLVMValueRef any;
+        LLVMBasicBlockRef bad = hed_lower_block(l, "");
+        LLVMBasicBlockRef good = hed_lower_block(l, "");
+
+        LLVMSetAlignment(a, 8);
+        any = hed_lower_intrinsic(l, "llvm.vector.reduce.or", vector, &a, 1);
+        any = LLVMBuildAnd(l->b, any, LLVMConstInt(l->i64, align - 1, false), "");
+        LLVMBuildCondBr(l->b, LLVMBuildIsNull(l->b, any, ""), good, bad);
+        LLVMPositionBuilderAtEnd(l->b, bad);
+        move_lane_by_lane(l, m); /* which finds the lane, and traps */
+        LLVMBuildRetVoid(l->b);
+        LLVMPositionBuilderAtEnd(l->b, good);
+    }
+    unchecked.checked = true;
+    for (unsigned i = 0; i < HED_PTX_LANES; i++)
+        move_lane(l, &unchecked, word(l, i));
 }
 
 /* Addresses in a row: one vector, which for several elements a lane is taken apart. */
@@ -194,6 +229,7 @@ make_mover(struct hed_lower *l, const struct mover *m)
 {
     LLVMBasicBlockRef full = hed_lower_block(l, "");
     LLVMBasicBlockRef row = hed_lower_block(l, "");
+    LLVMBasicBlockRef scattered = hed_lower_block(l, "");
     LLVMBasicBlockRef slow = hed_lower_block(l, "");
     LLVMTypeRef vector = LLVMVectorType(l->i64, HED_PTX_LANES);
     const uint64_t step = (uint64_t)m->how->count * bytes_of(m->how->type);
@@ -215,7 +251,10 @@ make_mover(struct hed_lower *l, const struct mover *m)
         LLVMValueRef off = LLVMBuildXor(l->b, a, want, "");
         LLVMValueRef any = hed_lower_intrinsic(l, "llvm.vector.reduce.or", vector, &off, 1);
 
-        LLVMBuildCondBr(l->b, LLVMBuildIsNull(l->b, any, ""), row, slow);
+        LLVMBuildCondBr(l->b, LLVMBuildIsNull(l->b, any, ""), row, scattered);
+        LLVMPositionBuilderAtEnd(l->b, scattered);
+        move_all_lanes(l, m);
+        LLVMBuildRetVoid(l->b);
         LLVMPositionBuilderAtEnd(l->b, row);
         check(l, m, first, word(l, 0));
         move_in_a_row(l, m, first);
@@ -224,6 +263,7 @@ make_mover(struct hed_lower *l, const struct mover *m)
         LLVMBuildBr(l->b, slow);
         LLVMDeleteBasicBlock(full);
         LLVMDeleteBasicBlock(row);
+        LLVMDeleteBasicBlock(scattered);
     }
     LLVMPositionBuilderAtEnd(l->b, slow);
     move_lane_by_lane(l, m);
@@ -257,13 +297,13 @@ mover_of(struct hed_lower *l, const struct hed_lower_access *how, bool is_store,
                             LLVMCreateEnumAttribute(l->context, nounwind_kind, 0));
 
     struct hed_lower_function own = {.value = f};
-    const struct mover m = {LLVMGetParam(f, 0),
-                            LLVMGetParam(f, 1),
-                            LLVMGetParam(f, 2),
-                            LLVMGetParam(f, 3),
-                            LLVMGetParam(f, 4),
-                            how,
-                            is_store};
+    const struct mover m = {.addresses = LLVMGetParam(f, 0),
+                            .bits = LLVMGetParam(f, 1),
+                            .data = LLVMGetParam(f, 2),
+                            .strand = LLVMGetParam(f, 3),
+                            .line = LLVMGetParam(f, 4),
+                            .how = how,
+                            .is_store = is_store};
 
     own.entry = LLVMAppendBasicBlockInContext(l->context, f, "entry");
     l->function = &own;

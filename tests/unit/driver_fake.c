@@ -309,6 +309,7 @@ const struct hed_machine fake_machine = {
     .reserve = fake_reserve,
     .map = fake_map,
     .unmap = fake_unmap,
+    .clusters = true,
     .physical_create = fake_physical_create,
     .physical_free = fake_physical_free,
     .physical_map = fake_physical_map,

@@ -198,7 +198,6 @@ struct compilation {
     int err;
 };
 
-/* The shape that was asked for; what it cannot do, thread by thread. */
 static void *
 compile_main(void *arg)
 {
@@ -206,12 +205,8 @@ compile_main(void *arg)
     const uint64_t begin = hed_now_ns();
 
     n->err = n->compiler->compile(n->module, n->kernel, n->options, n->object, n->why);
-    if (n->err == HED_ENOTSUP && n->options->shape != HED_PTX_SCALAR) {
+    if (!n->err && *n->why->text)
         hed_info(CPU, "kernel %s is compiled thread by thread: %s", n->kernel->name, n->why->text);
-        hed_buf_reset(n->object);
-        n->options->shape = HED_PTX_SCALAR;
-        n->err = n->compiler->compile(n->module, n->kernel, n->options, n->object, n->why);
-    }
     if (!n->err)
         n->err = n->object->err;
     hed_debug(CPU, "kernel %s compiled in %llu us", n->kernel->name,

@@ -50,6 +50,8 @@ cpu_free(struct hed_cpu *c)
     if (!c)
         return;
     hed_engine_free(c->engine);
+    for (int i = 0; i < HED_PROFILE_DEVICES_MAX; i++)
+        hed_heap_fini(&c->heaps[i]);
     hed_cache_free(c->cache);
     free(c);
 }

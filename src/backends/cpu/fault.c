@@ -6,6 +6,7 @@
  * The handlers are installed with the first launch, and again when the program has replaced one: a
  * kernel's fault must not reach a handler that knows nothing of it.
  */
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -16,7 +17,12 @@ static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
 #define SIGNALS (sizeof signals / sizeof *signals)
 
 static struct hed_lock install_lock = HED_LOCK_INIT(HED_RANK_WORKERS);
-static struct sigaction before[SIGNALS]; /* guarded by install_lock; read by the handler */
+/* What was there before. Replaced as a whole, and never freed: a handler may be reading it. */
+struct earlier {
+    struct sigaction action;
+    struct earlier *older;
+};
+static _Atomic(struct earlier *) before[SIGNALS];
 
 /* Handlers run on stacks out of one range; which one says whose it is. Thread-local variables would
  * not do: a thread's first use of one takes memory, and the handler must not. */
@@ -107,14 +113,18 @@ pc_of(const ucontext_t *uc)
 static void
 chain(int signo, siginfo_t *info, void *context)
 {
-    const struct sigaction *old = &before[index_of(signo)];
+    /* Acquire: pairs with the release in install_locked. */
+    const struct earlier *earlier =
+        atomic_load_explicit(&before[index_of(signo)], memory_order_acquire);
+    const struct sigaction *old = earlier ? &earlier->action : NULL;
 
     const pid_t me = (pid_t)syscall(SYS_gettid);
     /* Relaxed: only this thread's own value matters. */
     const bool again = atomic_load_explicit(&chaining, memory_order_relaxed) == me;
 
-    if (again || (!(old->sa_flags & SA_SIGINFO) &&
-                  (old->sa_handler == SIG_DFL || old->sa_handler == SIG_IGN))) {
+    if (again || !old ||
+        (!(old->sa_flags & SA_SIGINFO) &&
+         (old->sa_handler == SIG_DFL || old->sa_handler == SIG_IGN))) {
         /* The instruction runs again, and this time the system does what it does by default. */
         struct sigaction plain = {.sa_handler = SIG_DFL};
 
@@ -159,16 +169,20 @@ static void
 install_locked(void)
 {
     for (size_t i = 0; i < SIGNALS; i++) {
-        struct sigaction now;
-
-        if (is_ours(signals[i]) || sigaction(signals[i], NULL, &now) != 0)
-            continue;
-
+        struct earlier *now = is_ours(signals[i]) ? NULL : malloc(sizeof *now);
         struct sigaction ours = {.sa_sigaction = on_fault};
 
+        if (!now)
+            continue;
+        if (sigaction(signals[i], NULL, &now->action) != 0) {
+            free(now);
+            continue;
+        }
+        now->older = atomic_load_explicit(&before[i], memory_order_relaxed);
+        /* Release: pairs with the acquire in chain. */
+        atomic_store_explicit(&before[i], now, memory_order_release);
         ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
         sigemptyset(&ours.sa_mask);
-        before[i] = now;
         sigaction(signals[i], &ours, NULL);
     }
 }

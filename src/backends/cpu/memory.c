@@ -11,6 +11,15 @@
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
+/* ThreadSanitizer turns a place that it does not like into 0, which a privileged process gets. */
+#if defined(__SANITIZE_THREAD__)
+#define PLACES_CAN_BE_CHOSEN false
+#elif defined(__has_feature)
+#define PLACES_CAN_BE_CHOSEN !__has_feature(thread_sanitizer)
+#else
+#define PLACES_CAN_BE_CHOSEN true
+#endif
+
 #define HUGE_LEAST ((uint64_t)8 << 20) /* bytes */
 
 struct hed_physical_memory {
@@ -28,8 +37,10 @@ int
 hed_cpu_reserve(void *m, uint64_t want, uint64_t size, uint64_t *base)
 {
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-    void *p = mmap(at_address(want), size, PROT_NONE, flags | MAP_FIXED_NOREPLACE, -1, 0);
+    void *p = MAP_FAILED;
 
+    if (PLACES_CAN_BE_CHOSEN)
+        p = mmap(at_address(want), size, PROT_NONE, flags | MAP_FIXED_NOREPLACE, -1, 0);
     /* Systems that do not know the flag take the address for a hint. */
     if (p != MAP_FAILED && p != at_address(want)) {
         munmap(p, size);

@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 
+#define SHARE 4                         /* of a range that is not as large as wanted */
 #define LEAST_RANGE ((size_t)256 << 20) /* bytes: with less there is no use in starting */
 
 struct hed_region_free {
@@ -19,17 +20,23 @@ int
 hed_regions_init(struct hed_regions *a, size_t want)
 {
     void *p = MAP_FAILED;
+    size_t size = want;
 
     hed_lock_init(&a->lock, HED_RANK_REGION);
-    for (; p == MAP_FAILED && want >= LEAST_RANGE; want /= 2) {
-        p = mmap(NULL, want, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    for (; size >= LEAST_RANGE; size /= 2) {
+        p = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (p != MAP_FAILED)
             break;
     }
     if (p == MAP_FAILED)
         return HED_ENOMEM;
+    /* Where addresses are few (ulimit -v, sanitizers), others need some too. */
+    if (size < want && size / SHARE >= LEAST_RANGE) {
+        munmap((unsigned char *)p + size / SHARE, size - size / SHARE);
+        size /= SHARE;
+    }
     a->base = p;
-    a->size = want;
+    a->size = size;
     a->used = 0;
     for (int i = 0; i < HED_REGION_CLASSES; i++)
         a->free[i] = NULL;

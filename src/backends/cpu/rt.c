@@ -119,7 +119,6 @@ hed_rt_assertfail(struct hed_ptx_strand *a, uint64_t message, uint64_t file, uin
             text[0] = 0; /* There is nobody to tell. */
     }
     hed_grid_fail(g, CUDA_ERROR_ASSERT, s, "assertion failed");
-    hed_strand_abandon(s);
 }
 
 #define SYMBOL(name)               \
