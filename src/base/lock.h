@@ -25,7 +25,6 @@ enum hed_rank {
     HED_RANK_CONTEXT,    /* what is in one context */
     HED_RANK_EVENT,      /* an event's last record */
     HED_RANK_STREAM,     /* a stream's queue */
-    HED_RANK_POOL,       /* a memory pool */
     HED_RANK_MEMORY,     /* a soft driver's addresses and allocations */
     HED_RANK_HANDLES,    /* a soft driver's table of handles */
     HED_RANK_CODE,       /* a machine's code being compiled */

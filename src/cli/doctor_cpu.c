@@ -106,8 +106,9 @@ cache_folder(const struct hed_config *c, char *out, size_t size)
     if (c->cache[0])
         return (size_t)snprintf(out, size, "%s", c->cache) < size;
     if (xdg && xdg[0] == '/')
-        return (size_t)snprintf(out, size, "%s/heddle", xdg) < size;
-    return home && home[0] == '/' && (size_t)snprintf(out, size, "%s/.cache/heddle", home) < size;
+        return (size_t)snprintf(out, size, "%s/heddle/kernels", xdg) < size;
+    return home && home[0] == '/' &&
+           (size_t)snprintf(out, size, "%s/.cache/heddle/kernels", home) < size;
 }
 
 static void

@@ -49,7 +49,7 @@ static const struct {
     {"trace_buffer", 64u << 10, 16u << 20},
     {"trace_data", 0, 1u << 20},
     {"trace_owner", 0, INT32_MAX},
-    {"cpu_threads", 0, 4096},
+    {"cpu_threads", 0, 1024},
 };
 
 static const struct {

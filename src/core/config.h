@@ -32,7 +32,7 @@ struct hed_why;
     X(WORD, export_tables, "pass", "NVIDIA's private tables: pass them on, or count their calls") \
     X(NUMBER, cpu_threads, "0", "threads that run kernels on the CPU GPU; 0 for all cores")       \
     X(WORD, cpu_codegen, "warp", "how the CPU GPU compiles kernels: warp or scalar (reference)")  \
-    X(TEXT, cache, "", "folder of compiled kernels, instead of ~/.cache/heddle")                  \
+    X(TEXT, cache, "", "folder of compiled kernels, instead of ~/.cache/heddle/kernels")          \
     X(SIZE, cache_size, "1G", "bytes of compiled kernels kept; 0 for no cache")
 
 struct hed_config {

@@ -55,7 +55,7 @@ hed_blocks_round(uint64_t size)
 }
 
 static void
-list_locked(struct hed_block **list, struct hed_block *k)
+list_locked(struct hed_memory_block **list, struct hed_memory_block *k)
 {
     k->next = *list;
     k->link = list;
@@ -65,7 +65,7 @@ list_locked(struct hed_block **list, struct hed_block *k)
 }
 
 static void
-unlist_locked(struct hed_block *k)
+unlist_locked(struct hed_memory_block *k)
 {
     if (!k->link)
         return;
@@ -76,12 +76,12 @@ unlist_locked(struct hed_block *k)
 }
 
 /* A piece of a block that is there already. */
-static struct hed_block *
+static struct hed_memory_block *
 cut_locked(struct hed_blocks *b, uint64_t size, uint64_t align, uint64_t *at)
 {
-    struct hed_block *next;
+    struct hed_memory_block *next;
 
-    for (struct hed_block *k = b->open; k; k = next) {
+    for (struct hed_memory_block *k = b->open; k; k = next) {
         next = k->next;
         if (k->room < size)
             continue;
@@ -100,7 +100,7 @@ cut_locked(struct hed_blocks *b, uint64_t size, uint64_t align, uint64_t *at)
 
 /* Reserves addresses and charges for a new block. */
 static CUresult
-begin_locked(struct hed_blocks *b, struct hed_block *k, uint64_t align)
+begin_locked(struct hed_blocks *b, struct hed_memory_block *k, uint64_t align)
 {
     if (b->limit && (b->reserved > b->limit || k->size > b->limit - b->reserved))
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -117,7 +117,7 @@ begin_locked(struct hed_blocks *b, struct hed_block *k, uint64_t align)
 }
 
 static void
-end_locked(struct hed_blocks *b, struct hed_block *k)
+end_locked(struct hed_blocks *b, struct hed_memory_block *k)
 {
     (void)hed_space_give(b->space, k->at);
     hed_device_discharge(b->payer, k->size);
@@ -125,7 +125,7 @@ end_locked(struct hed_blocks *b, struct hed_block *k)
 }
 
 static void
-free_block(struct hed_block *k)
+free_block(struct hed_memory_block *k)
 {
     hed_space_free(k->pieces);
     free(k);
@@ -133,14 +133,15 @@ free_block(struct hed_block *k)
 
 /* A new block, mapped, in no list. */
 static CUresult
-add_block(struct hed_blocks *b, uint64_t size, uint64_t align, bool alone, struct hed_block **out)
+add_block(struct hed_blocks *b, uint64_t size, uint64_t align, bool alone,
+          struct hed_memory_block **out)
 {
     struct hed_driver *d = b->driver;
-    struct hed_block *k = calloc(1, sizeof *k);
+    struct hed_memory_block *k = calloc(1, sizeof *k);
 
     if (!k)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    *k = (struct hed_block){.owner = b, .size = size, .room = size};
+    *k = (struct hed_memory_block){.owner = b, .size = size, .room = size};
     hed_lock(&d->memory_lock);
 
     CUresult r = begin_locked(b, k, align);
@@ -164,7 +165,7 @@ add_block(struct hed_blocks *b, uint64_t size, uint64_t align, bool alone, struc
 
 /* A block that is in no list and has nothing in it goes away. */
 static void
-drop_block(struct hed_block *k)
+drop_block(struct hed_memory_block *k)
 {
     struct hed_blocks *b = k->owner;
     struct hed_driver *d = b->driver;
@@ -178,9 +179,9 @@ drop_block(struct hed_block *k)
 
 static CUresult
 take_alone(struct hed_blocks *b, uint64_t size, uint64_t align, uint64_t *at, uint64_t *taken,
-           struct hed_block **block)
+           struct hed_memory_block **block)
 {
-    struct hed_block *k;
+    struct hed_memory_block *k;
     const uint64_t whole = round_up(size, HED_MACHINE_PAGE);
     const CUresult r = add_block(b, whole, align > BLOCK ? align : BLOCK, true, &k);
 
@@ -195,7 +196,7 @@ take_alone(struct hed_blocks *b, uint64_t size, uint64_t align, uint64_t *at, ui
 
 CUresult
 hed_blocks_take(struct hed_blocks *b, uint64_t size, uint64_t align, uint64_t *at, uint64_t *taken,
-                struct hed_block **block)
+                struct hed_memory_block **block)
 {
     if (align < HED_SPACE_ALIGN)
         align = HED_SPACE_ALIGN;
@@ -206,7 +207,7 @@ hed_blocks_take(struct hed_blocks *b, uint64_t size, uint64_t align, uint64_t *a
     size = round_up(size, HED_SPACE_ALIGN);
     hed_lock(&b->driver->memory_lock);
 
-    struct hed_block *k = cut_locked(b, size, align, at);
+    struct hed_memory_block *k = cut_locked(b, size, align, at);
 
     hed_unlock(&b->driver->memory_lock);
     if (!k) {
@@ -230,7 +231,7 @@ hed_blocks_take(struct hed_blocks *b, uint64_t size, uint64_t align, uint64_t *a
 }
 
 void
-hed_blocks_give(struct hed_block *k, uint64_t at, uint64_t taken)
+hed_blocks_give(struct hed_memory_block *k, uint64_t at, uint64_t taken)
 {
     struct hed_blocks *b = k->owner;
     struct hed_driver *d = b->driver;
@@ -256,14 +257,14 @@ hed_blocks_give(struct hed_block *k, uint64_t at, uint64_t taken)
 void
 hed_blocks_trim(struct hed_blocks *b, uint64_t keep)
 {
-    struct hed_block *empty = NULL;
-    struct hed_block *next;
+    struct hed_memory_block *empty = NULL;
+    struct hed_memory_block *next;
 
     hed_lock(&b->driver->memory_lock);
 
     uint64_t left = b->reserved;
 
-    for (struct hed_block *k = b->open; k && left > keep; k = next) {
+    for (struct hed_memory_block *k = b->open; k && left > keep; k = next) {
         next = k->next;
         if (k->used)
             continue;
@@ -283,10 +284,10 @@ void
 hed_blocks_fini(struct hed_blocks *b)
 {
     for (int i = 0; i < 2; i++) {
-        struct hed_block **list = i ? &b->full : &b->open;
+        struct hed_memory_block **list = i ? &b->full : &b->open;
 
         while (*list) {
-            struct hed_block *k = *list;
+            struct hed_memory_block *k = *list;
 
             unlist_locked(k);
             free_block(k);

@@ -1,7 +1,7 @@
 /* Memory in blocks: large pieces of mapped address space that smaller allocations are cut from.
  *
  *   device->space, driver->host_space          addresses
- *     struct hed_block   2 MiB or more, mapped  memory
+ *     struct hed_memory_block   2 MiB or more, mapped  memory
  *       pieces of 512 bytes and up              allocations
  *
  * Blocks of a keeper (a pool) stay mapped while no more than `keep` bytes are; all others go as
@@ -19,10 +19,10 @@
 
 #include "driver/driver.h"
 
-struct hed_block {
+struct hed_memory_block {
     struct hed_blocks *owner;
-    struct hed_block *next, **link; /* in a list of the owner; link is NULL in none */
-    struct hed_space *pieces;       /* NULL: one allocation has it alone */
+    struct hed_memory_block *next, **link; /* in a list of the owner; link is NULL in none */
+    struct hed_space *pieces;              /* NULL: one allocation has it alone */
     uint64_t at, size;
     uint64_t used; /* bytes of pieces that are taken */
     uint64_t room; /* a piece of more bytes than this is not to be had: a bound, not the truth */
@@ -36,8 +36,8 @@ struct hed_blocks {
     uint64_t keep;            /* bytes that may stay reserved */
     uint64_t limit;           /* bytes that may be reserved; 0: as many as there are */
     uint64_t reserved, reserved_high;
-    struct hed_block *open; /* have room */
-    struct hed_block *full;
+    struct hed_memory_block *open; /* have room */
+    struct hed_memory_block *full;
 };
 
 void hed_blocks_init(struct hed_blocks *b, struct hed_driver *d, struct hed_space *space,
@@ -45,10 +45,10 @@ void hed_blocks_init(struct hed_blocks *b, struct hed_driver *d, struct hed_spac
 
 /* Memory for an allocation: OUT_OF_MEMORY. The lock is not held. */
 CUresult hed_blocks_take(struct hed_blocks *b, uint64_t size, uint64_t align, uint64_t *at,
-                         uint64_t *taken, struct hed_block **block);
+                         uint64_t *taken, struct hed_memory_block **block);
 
 /* Gives a piece back that is in no index any more. The lock is not held. */
-void hed_blocks_give(struct hed_block *block, uint64_t at, uint64_t taken);
+void hed_blocks_give(struct hed_memory_block *block, uint64_t at, uint64_t taken);
 
 /* Unmaps empty blocks until no more than `keep` bytes are reserved. The lock is not held. */
 void hed_blocks_trim(struct hed_blocks *b, uint64_t keep);

@@ -105,21 +105,21 @@ extern const struct hed_cuda_ops hed_calls_event;   /* event.c */
 extern const struct hed_cuda_ops hed_calls_memop;   /* memop.c: values in memory, in stream order */
 extern const struct hed_cuda_ops hed_calls_memory;  /* memory_calls.c: plain, host, managed */
 extern const struct hed_cuda_ops hed_calls_copy;    /* copy.c: copies and fills */
-extern const struct hed_cuda_ops hed_calls_pool;    /* pool.c */
+extern const struct hed_cuda_ops hed_calls_pool;    /* pool_calls.c */
 extern const struct hed_cuda_ops hed_calls_virtual; /* virtual.c: address ranges, physical memory */
 extern const struct hed_cuda_ops hed_calls_array; /* array.c: arrays, mipmaps, textures, surfaces */
-extern const struct hed_cuda_ops hed_calls_module;         /* module_calls.c */
-extern const struct hed_cuda_ops hed_calls_library;        /* library.c: libraries and kernels */
-extern const struct hed_cuda_ops hed_calls_function;       /* function.c: attributes, occupancy */
-extern const struct hed_cuda_ops hed_calls_launch;         /* launch.c */
-extern const struct hed_cuda_ops hed_calls_link;           /* link.c */
-extern const struct hed_cuda_ops hed_calls_graph;          /* graph_calls.c: graphs, not nodes */
-extern const struct hed_cuda_ops hed_calls_node;           /* node_calls.c: nodes */
-extern const struct hed_cuda_ops hed_calls_exec;           /* graph_exec.c: executable graphs */
-extern const struct hed_cuda_ops hed_calls_capture;        /* capture.c */
-extern const struct hed_cuda_ops hed_calls_table;          /* tables.c: export tables */
-extern const struct hed_cuda_ops hed_calls_user_object;    /* user_object.c */
-extern const struct hed_cuda_ops hed_calls_graph_dot;      /* graph_dot.c */
+extern const struct hed_cuda_ops hed_calls_module;      /* module_calls.c */
+extern const struct hed_cuda_ops hed_calls_library;     /* library_calls.c: libraries and kernels */
+extern const struct hed_cuda_ops hed_calls_function;    /* function.c: attributes, occupancy */
+extern const struct hed_cuda_ops hed_calls_launch;      /* launch.c */
+extern const struct hed_cuda_ops hed_calls_link;        /* link.c */
+extern const struct hed_cuda_ops hed_calls_graph;       /* graph_calls.c: graphs, not nodes */
+extern const struct hed_cuda_ops hed_calls_node;        /* node_calls.c: nodes */
+extern const struct hed_cuda_ops hed_calls_exec;        /* graph_exec.c: executable graphs */
+extern const struct hed_cuda_ops hed_calls_capture;     /* capture_calls.c */
+extern const struct hed_cuda_ops hed_calls_table;       /* tables.c: export tables */
+extern const struct hed_cuda_ops hed_calls_user_object; /* user_object.c */
+extern const struct hed_cuda_ops hed_calls_graph_dot;   /* graph_dot.c */
 extern const struct hed_cuda_ops hed_calls_graph_update;   /* graph_update.c */
 extern const struct hed_cuda_ops hed_calls_node_attribute; /* node_attribute.c */
 

@@ -181,11 +181,8 @@ ptx_result(int err)
 static CUresult
 open_ptx(struct opening *o, struct hed_bytes text, uint32_t arch)
 {
-    const struct hed_code_source source = {.kind = HED_CODE_PTX,
-                                           .data = text.data,
-                                           .size = text.size,
-                                           .device = o->device,
-                                           .arch = arch};
+    const struct hed_code_source source = {
+        .data = text.data, .size = text.size, .device = o->device, .arch = arch};
     const struct hed_driver *d = o->p->driver;
 
     return ptx_result(d->machine->open(d->machine_state, &source, &o->p->code, o->log, &o->why));

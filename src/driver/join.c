@@ -1,16 +1,13 @@
-/* Several PTX modules as one text, which is what linking device code comes to
- * here.
+/* Several PTX modules as one text, which is what linking device code comes to here.
  *
- *   pass 1, all texts : which names belong to more than their own module, and
- * the newest header pass 2, each text : its items are copied, but for the
- * header and line tables of later texts, declarations of what is declared or
- * defined already, definitions of what an earlier text has defined (weak and
- * common ones, mostly), and names that only this module sees are changed where
- * another text has the same name.
+ *   pass 1, all texts  : which names belong to more than their own module, and the newest header
+ *   pass 2, each text  : its items are copied, but for the header and line tables of later texts,
+ *                        declarations of what is declared or defined already, and definitions of
+ *                        what an earlier text has defined (weak and common ones, mostly); names
+ *                        that only this module sees are changed where another text has them too
  *
- * An item is a declaration at the outermost level. This is no parser: what
- * makes no sense is copied and left to who reads the result. Of two strong
- * definitions the first stays, with a warning.
+ * An item is a declaration at the outermost level. This is no parser: what makes no sense is copied
+ * and left to who reads the result. Of two strong definitions the first stays, with a warning.
  */
 #include <ctype.h>
 #include <stdio.h>

@@ -68,16 +68,14 @@ struct hed_code {
     uint32_t var_count;
 };
 
-/* One image to be loaded. */
+/* PTX to be loaded; machine code for real GPUs never gets here, the driver describes it itself. */
 struct hed_code_source {
-    enum { HED_CODE_PTX, HED_CODE_CUBIN } kind;
-    const void *data; /* PTX need not be terminated */
+    const void *data; /* need not be terminated */
     size_t size;
     uint32_t device; /* 10 * major + minor of the device's compute capability */
     uint32_t arch;   /* of the image: 75 of compute_75 */
 };
 
-/* Where a launch failed, for the log. */
 struct hed_machine {
     bool clusters; /* blocks of a cluster reach each other; if not, such launches are refused */
 
@@ -97,7 +95,7 @@ struct hed_machine {
                         uint64_t size);
     int (*protect)(void *m, uint64_t at, uint64_t size, bool readable, bool writable);
 
-    /* Reads an image. 0, or HED_EFORMAT (bad PTX: INVALID_PTX; cubin: INVALID_IMAGE), HED_EVERSION,
+    /* Reads PTX. 0, or HED_EFORMAT (INVALID_PTX), HED_EVERSION,
      * HED_ENOMEM, HED_ENOTSUP. `log` (may be NULL) takes what the JIT's error log would say. */
     int (*open)(void *m, const struct hed_code_source *source, struct hed_code **out,
                 struct hed_buf *log, struct hed_why *why);

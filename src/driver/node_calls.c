@@ -82,6 +82,19 @@ give_memory(struct hed_layer *self, struct hed_node *n, CUDA_MEM_ALLOC_NODE_PARA
     return CUDA_SUCCESS;
 }
 
+/* Freeing memory of an allocation node, here or in a graph that ran before: it stays with that
+ * node's graph, and only what it holds is gone. Other memory is not a graph's to free. */
+static CUresult
+give_up_memory(struct hed_driver *d, struct hed_node *n, CUdeviceptr at)
+{
+    struct hed_allocation a;
+
+    if (!hed_memory_find(d, at, &a) || a.at != at || !a.graph)
+        return CUDA_ERROR_INVALID_VALUE;
+    n->freed = at;
+    return CUDA_SUCCESS;
+}
+
 static CUresult
 give_rest(struct hed_layer *self, struct hed_node *n, CUgraphNodeParams *p)
 {
@@ -91,8 +104,7 @@ give_rest(struct hed_layer *self, struct hed_node *n, CUgraphNodeParams *p)
     case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
         return give_memory(self, n, &p->alloc);
     case CU_GRAPH_NODE_TYPE_MEM_FREE:
-        n->freed = p->free.dptr;
-        return n->freed ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+        return give_up_memory(hed_driver_of(self), n, p->free.dptr);
     default:
         return CUDA_SUCCESS;
     }

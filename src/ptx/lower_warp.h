@@ -1,5 +1,6 @@
-/* What the files of the warp shape share: lower_warp.c (control), lower_warp_memory.c (memory and
- * calls), lower_warp_sync.c (what lanes do together).
+/* What the files of the warp shape share: lower_warp.c (functions, guards, values), _branch (ways
+ * through the code), _lanes (bits, vectors, loops), _local (registers of one place), _memory,
+ * and _sync (what lanes do together, calls).
  */
 #pragma once
 

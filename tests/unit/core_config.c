@@ -201,7 +201,7 @@ bad_lines_are_refused_by_number(void **state)
          "f.conf:1: gpu: there is no 'null:h100' (there are: auto, gpu, cpu, null)"},
         {"gpu = cpu:", HED_EINVAL,
          "f.conf:1: gpu: which device is 'cpu:' to look like? See heddle.conf(5)"},
-        {"cpu_threads = 4097", HED_ERANGE, "f.conf:1: cpu_threads: 4097 is not between 0 and 4096"},
+        {"cpu_threads = 1025", HED_ERANGE, "f.conf:1: cpu_threads: 1025 is not between 0 and 1024"},
         {"cpu_codegen = fast", HED_EINVAL,
          "f.conf:1: cpu_codegen: 'fast' is neither warp nor scalar"},
         {"gpu = gpu,null", HED_EINVAL, "f.conf:1: gpu: 'gpu,null' is not one place"},

@@ -75,7 +75,7 @@ static struct hed_code *
 open_text(const char *text)
 {
     const struct hed_code_source source = {
-        .kind = HED_CODE_PTX, .data = text, .size = strlen(text), .device = 86, .arch = 75};
+        .data = text, .size = strlen(text), .device = 86, .arch = 75};
     struct hed_code *code = NULL;
     struct hed_why why = {""};
 
@@ -150,7 +150,7 @@ static void
 bad_ptx_is_refused_with_a_log(void **state)
 {
     const struct hed_code_source source = {
-        .kind = HED_CODE_PTX, .data = HEAD ".entry f() { add.s32 ; }", .size = 68, .device = 86};
+        .data = HEAD ".entry f() { add.s32 ; }", .size = 68, .device = 86};
     struct hed_code *code = NULL;
     struct hed_buf log;
     struct hed_why why;

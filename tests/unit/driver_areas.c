@@ -12,11 +12,12 @@ static const struct {
     const char *name;
     const struct hed_cuda_ops *calls;
 } cuda[] = {
-    AREA(device),  AREA(device_info), AREA(context),   AREA(primary),        AREA(stream),
-    AREA(event),   AREA(memop),       AREA(memory),    AREA(copy),           AREA(pool),
-    AREA(virtual), AREA(array),       AREA(module),    AREA(library),        AREA(function),
-    AREA(launch),  AREA(link),        AREA(graph),     AREA(node),           AREA(exec),
-    AREA(capture), AREA(table),       AREA(graph_dot), AREA(node_attribute), AREA(user_object),
+    AREA(device),       AREA(device_info), AREA(context),   AREA(primary),        AREA(stream),
+    AREA(event),        AREA(memop),       AREA(memory),    AREA(copy),           AREA(pool),
+    AREA(virtual),      AREA(array),       AREA(module),    AREA(library),        AREA(function),
+    AREA(launch),       AREA(link),        AREA(graph),     AREA(node),           AREA(exec),
+    AREA(capture),      AREA(table),       AREA(graph_dot), AREA(node_attribute), AREA(user_object),
+    AREA(graph_update),
 };
 
 static const struct {

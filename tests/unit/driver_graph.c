@@ -280,6 +280,59 @@ a_stream_that_does_not_come_back_spoils_the_capture(void **state)
     busy_fake_free(f);
 }
 
+/* A helper stream that lives only inside the capture is common: its work stays in the graph. */
+static void
+a_capture_outlives_the_streams_that_joined_it(void **state)
+{
+    CUstream s, t;
+    struct fake *f = begin(&s);
+    CUevent fork, join;
+    CUgraph g = NULL;
+
+    OK(fake_call(f, cuEventCreate, &fork, 0));
+    OK(fake_call(f, cuEventCreate, &join, 0));
+    for (int back = 1; back >= 0; back--) {
+        OK(fake_call(f, cuStreamCreate, &t, CU_STREAM_NON_BLOCKING));
+        forget();
+        OK(fake_call(f, cuStreamBeginCapture_v2, s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+        OK(fake_call(f, cuEventRecord, fork, s));
+        OK(fake_call(f, cuStreamWaitEvent, t, fork, 0));
+        OK(fake_call(f, cuLaunchHostFunc, t, note, (void *)(uintptr_t) "b"));
+        OK(fake_call(f, cuEventRecord, join, t));
+        if (back)
+            OK(fake_call(f, cuStreamWaitEvent, s, join, 0));
+        OK(fake_call(f, cuStreamDestroy_v2, t));
+        assert_int_equal(fake_call(f, cuStreamEndCapture, s, &g),
+                         back ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
+        if (back) {
+            run(f, g, s);
+            assert_string_equal(order, "b");
+        }
+    }
+    busy_fake_free(f);
+}
+
+static void
+a_capture_into_a_given_graph_need_not_hand_it_out(void **state)
+{
+    CUstream s;
+    struct fake *f = begin(&s);
+    CUgraph g;
+
+    OK(fake_call(f, cuGraphCreate, &g, 0));
+    OK(fake_call(f, cuStreamBeginCaptureToGraph, s, g, NULL, NULL, 0,
+                 CU_STREAM_CAPTURE_MODE_GLOBAL));
+    forget();
+    OK(fake_call(f, cuLaunchHostFunc, s, note, (void *)(uintptr_t) "a"));
+    OK(fake_call(f, cuStreamEndCapture, s, NULL));
+    run(f, g, s);
+    assert_string_equal(order, "a");
+    OK(fake_call(f, cuStreamBeginCapture_v2, s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    assert_int_equal(fake_call(f, cuStreamEndCapture, s, NULL), CUDA_ERROR_INVALID_VALUE);
+    OK(fake_call(f, cuStreamEndCapture, s, &g));
+    busy_fake_free(f);
+}
+
 static void
 what_a_capture_does_not_survive(void **state)
 {
@@ -491,6 +544,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(an_update_takes_the_same_shape_only),
     cmocka_unit_test(captured_streams_fork_and_join),
     cmocka_unit_test(a_stream_that_does_not_come_back_spoils_the_capture),
+    cmocka_unit_test(a_capture_outlives_the_streams_that_joined_it),
+    cmocka_unit_test(a_capture_into_a_given_graph_need_not_hand_it_out),
     cmocka_unit_test(what_a_capture_does_not_survive),
     cmocka_unit_test(copies_and_fills_are_captured),
     cmocka_unit_test(memory_of_a_captured_allocation_outlives_the_runs),

@@ -64,14 +64,6 @@ hed_cpu_prepare(void *m, struct hed_code *pub, uint32_t kernel, struct hed_why *
 
     if (kernel >= pub->kernel_count)
         return CUDA_ERROR_INVALID_VALUE;
-    if (!code->is_ptx) {
-        hed_why_set(why,
-                    "kernel %.120s: the program has it only as machine code for sm_%u; build it "
-                    "with PTX (-gencode arch=compute_XX,code=compute_XX)",
-                    pub->kernels[kernel].name, pub->kernels[kernel].binary_version);
-        return CUDA_ERROR_NO_BINARY_FOR_GPU;
-    }
-
     struct hed_cpu_kernel *k = &code->states[kernel];
 
     /* Acquire: pairs with the release below, so that what was loaded is seen. */
@@ -160,8 +152,7 @@ hed_cpu_open(void *m, const struct hed_code_source *source, struct hed_code **ou
     pthread_cond_init(&code->done, NULL);
     hed_arena_init(&code->arena, HED_CPU_DESCRIPTION_MAX);
 
-    const int err = source->kind == HED_CODE_PTX ? hed_code_read_ptx(code, source, log, why)
-                                                 : hed_code_read_cubin(code, source, why);
+    const int err = hed_code_read_ptx(code, source, log, why);
 
     if (err) {
         hed_cpu_close(m, &code->pub);
@@ -179,8 +170,7 @@ hed_cpu_close(void *m, struct hed_code *pub)
     for (uint32_t i = 0; code->states && i < pub->kernel_count; i++)
         hed_ptx_unload(&code->states[i].loaded);
     free(code->states);
-    if (code->is_ptx)
-        hed_ptx_module_fini(&code->module);
+    hed_ptx_module_fini(&code->module);
     hed_arena_fini(&code->arena);
     pthread_cond_destroy(&code->done);
     hed_lock_fini(&code->lock);

@@ -28,17 +28,14 @@ struct hed_cpu_kernel {
 struct hed_cpu_code {
     struct hed_code pub;    /* first */
     struct hed_arena arena; /* what pub points to */
-    bool is_ptx;
     struct hed_ptx_module module;
     struct hed_hash text;            /* of the PTX */
     const struct hed_ptx_var **vars; /* behind pub.vars */
-    struct hed_cpu_kernel *states;   /* behind pub.kernels; NULL for a cubin */
+    struct hed_cpu_kernel *states;   /* behind pub.kernels */
     struct hed_lock lock;
     pthread_cond_t done; /* a kernel is not BUSY any more */
 };
 
-/* describe.c: what is in an image. */
+/* describe.c: what is in a module. */
 int hed_code_read_ptx(struct hed_cpu_code *code, const struct hed_code_source *source,
                       struct hed_buf *log, struct hed_why *why);
-int hed_code_read_cubin(struct hed_cpu_code *code, const struct hed_code_source *source,
-                        struct hed_why *why);

@@ -4,7 +4,6 @@
 
 #include "backends/cpu/code.h"
 #include "base/buf.h"
-#include "fatbin/cubin.h"
 #include "ptx/layout.h"
 #include "ptx/parse.h"
 
@@ -86,8 +85,11 @@ describe_kernel(struct hed_cpu_code *code, const struct hed_ptx_func *f, struct 
             k->local += v->space == HED_PTX_SPACE_LOCAL ? (uint32_t)v->size : 0;
     }
     hed_ptx_unit_fini(&unit);
-    k->max_threads = product(d->reqntid) ? product(d->reqntid) : product(d->maxntid);
-    k->registers = estimate_registers(f, k->max_threads);
+    /* .reqntid is no bound of its own: what NVIDIA's driver says of such a kernel is the device's
+     * number, and a launch is compared with `required`. */
+    k->max_threads = product(d->maxntid);
+    k->registers =
+        estimate_registers(f, product(d->reqntid) ? product(d->reqntid) : k->max_threads);
     for (int i = 0; i < 3; i++) {
         k->required[i] = d->reqntid[i] ? d->reqntid[i] : d->reqntid[0] ? 1 : 0;
         k->cluster[i] = d->reqnctapercluster[i]   ? d->reqnctapercluster[i]
@@ -185,7 +187,6 @@ hed_code_read_ptx(struct hed_cpu_code *code, const struct hed_code_source *sourc
                   struct hed_buf *log, struct hed_why *why)
 {
     hed_ptx_module_init(&code->module, HED_PTX_CEILING);
-    code->is_ptx = true;
 
     int err = hed_ptx_parse(&code->module, source->data, source->size);
 
@@ -205,68 +206,5 @@ hed_code_read_ptx(struct hed_cpu_code *code, const struct hed_code_source *sourc
     err = describe_module(code, source->device);
     if (err)
         hed_why_set(why, "a module cannot be described: %s", hed_err_text(err));
-    return err;
-}
-
-/* ---- machine code for real GPUs -------------------------------------------------------------- */
-
-static int
-describe_cubin_kernel(struct hed_cpu_code *code, const struct hed_cubin_kernel *from,
-                      uint32_t version, struct hed_code_kernel *k)
-{
-    struct hed_code_param *params = alloc(code, from->param_count, sizeof *params);
-    char *name = alloc(code, from->name.size + 1, 1);
-
-    if (!params || !name)
-        return HED_ENOMEM;
-    memcpy(name, from->name.data, from->name.size);
-    for (uint32_t i = 0; i < from->param_count; i++)
-        params[i] = (struct hed_code_param){from->params[i].offset, from->params[i].size};
-    *k = (struct hed_code_kernel){
-        .name = name,
-        .params = params,
-        .param_count = from->param_count,
-        .param_bytes = from->param_bytes,
-        .registers = from->registers ? from->registers : REGISTERS_LEAST,
-        .shared = (uint32_t)from->shared,
-        .local = (uint32_t)from->local + from->stack,
-        .max_threads = product(from->max_threads),
-        .ptx_version = version,
-        .binary_version = version,
-    };
-    memcpy(k->required, from->required_threads, sizeof k->required);
-    memcpy(k->cluster, from->cluster, sizeof k->cluster);
-    return 0;
-}
-
-int
-hed_code_read_cubin(struct hed_cpu_code *code, const struct hed_code_source *source,
-                    struct hed_why *why)
-{
-    struct hed_arena arena;
-    struct hed_cubin cubin;
-
-    hed_arena_init(&arena, HED_CPU_DESCRIPTION_MAX);
-
-    int err = hed_cubin_read((struct hed_bytes){source->data, source->size}, &arena, &cubin, why);
-
-    if (err) {
-        hed_arena_fini(&arena);
-        return err;
-    }
-
-    struct hed_code_kernel *kernels = alloc(code, cubin.kernel_count, sizeof *kernels);
-
-    if (!kernels)
-        err = HED_ENOMEM;
-    for (uint32_t i = 0; !err && i < cubin.kernel_count; i++)
-        err = describe_cubin_kernel(code, &cubin.kernels[i], source->arch, &kernels[i]);
-    if (!err) {
-        code->pub.kernels = kernels;
-        code->pub.kernel_count = cubin.kernel_count;
-    } else {
-        hed_why_set(why, "no memory to describe a cubin");
-    }
-    hed_arena_fini(&arena);
     return err;
 }

@@ -44,7 +44,7 @@ struct hed_heap;
 struct hed_worker;
 
 #define HED_ENGINE_THREADS_MAX 1024
-#define HED_BARRIERS 16
+#define HED_BARRIERS 17 /* the sixteen of PTX, and one for a cluster of one block */
 #define HED_SHARED_MAX ((size_t)256 << 10) /* bytes of shared memory a block can have */
 #define HED_BLOCK_THREADS_MAX 1024
 

@@ -1,9 +1,9 @@
-/* Textures and surfaces as kernels see them: descriptors (driver/array.h) sampled in plain C.
+/* Textures as kernels see them: descriptors (driver/array.h) sampled in plain C.
  *
- *   coordinates -> level(s) -> texel position(s) by address mode -> texel -> filter -> result
+ *   coordinates -> face -> level(s) -> texel position(s) by address mode -> texel -> filter -> result
  *
- * Filtering has weights of 8 bits behind the point, as the hardware has. An object that is no
- * descriptor, and an access outside of a surface that asks for it, end the kernel.
+ * Filtering has weights of 8 bits behind the point, as the hardware has; sums are rounded once. An
+ * object that is no descriptor ends the kernel, be it by a check or by the fault that reading it is.
  */
 #include <math.h>
 #include <string.h>
@@ -12,6 +12,8 @@
 #include "ptx/abi.h"
 #include "ptx/small_float.h"
 #include "ptx/words.h"
+
+#define FACES 6
 
 /* Four channels: floats, or integers for textures that return them. */
 union texel {
@@ -22,10 +24,13 @@ union texel {
 struct lookup {
     const struct hed_texture *t;
     struct hed_rt_access how;
-    unsigned dimensions; /* coordinates without the layer */
-    uint32_t layer;
-    float at[3];     /* x y z */
+    unsigned dimensions; /* coordinates on a plane, or 3 */
+    uint32_t plane;      /* layer or face; 0 where there are 3 dimensions */
+    bool is_cube;
+    float at[3];     /* x y z; of a cube, x and y on the face from 0 to 1 */
     int32_t cell[3]; /* the same where coordinates are integers */
+    int32_t offset[3];
+    float major; /* of a cube: the largest part of the direction */
 };
 
 /* ---- texels ---------------------------------------------------------------------------------- */
@@ -43,6 +48,12 @@ linear_of_srgb(float v)
     return v <= 0.04045f ? v / 12.92f : powf((v + 0.055f) / 1.055f, 2.4f);
 }
 
+static int32_t
+extend(uint32_t bits, unsigned width)
+{
+    return (int32_t)(bits << (32 - width)) >> (32 - width);
+}
+
 /* One channel of so many bits, as a float. */
 static float
 channel_value(const struct hed_format *f, uint32_t bits)
@@ -53,11 +64,8 @@ channel_value(const struct hed_format *f, uint32_t bits)
     case HED_TEXEL_FLOAT:
         return f->bits == 16 ? hed_from_f16((uint16_t)bits) : hed_from_bits32(bits);
     case HED_TEXEL_SINT:
-    case HED_TEXEL_SNORM: {
-        const int32_t v = (int32_t)(bits << (32 - f->bits)) >> (32 - f->bits);
-
-        return fmaxf((float)v / floorf(top / 2), -1);
-    }
+    case HED_TEXEL_SNORM:
+        return fmaxf((float)extend(bits, f->bits) / floorf(top / 2), -1);
     default:
         return (float)bits / top;
     }
@@ -66,25 +74,22 @@ channel_value(const struct hed_format *f, uint32_t bits)
 static union texel
 read_texel(const struct hed_texture *t, const unsigned char *p)
 {
-    union texel v = {.u = {0}};
+    const unsigned bytes = t->format.bits / 8;
+    const bool whole = is_whole(t);
+    const bool srgb = t->srgb && !whole && bytes == 1 && t->format.texel != HED_TEXEL_SINT;
+    union texel v = {.u = {0, 0, 0, whole ? 1 : hed_to_bits32(1)}};
 
-    if (!is_whole(t))
-        v.f[3] = 1;
-    else
-        v.u[3] = 1;
     for (unsigned c = 0; c < t->format.channels; c++) {
-        const unsigned bytes = t->format.bits / 8;
         uint32_t bits = 0;
 
         memcpy(&bits, p + (size_t)c * bytes, bytes);
-        if (is_whole(t))
-            v.u[c] =
-                t->format.texel == HED_TEXEL_SINT
-                    ? (uint32_t)((int32_t)(bits << (32 - t->format.bits)) >> (32 - t->format.bits))
-                    : bits;
+        if (whole && t->format.texel == HED_TEXEL_SINT)
+            v.u[c] = (uint32_t)extend(bits, t->format.bits);
+        else if (whole)
+            v.u[c] = bits;
         else
             v.f[c] = channel_value(&t->format, bits);
-        if (t->srgb && c < 3 && !is_whole(t))
+        if (srgb && c < 3)
             v.f[c] = linear_of_srgb(v.f[c]);
     }
     return v;
@@ -99,18 +104,76 @@ border(const struct hed_texture *t)
     return v;
 }
 
+/* ---- cubes ----------------------------------------------------------------------------------- */
+
+/* The face a direction points to, and where on it, from -1 to 1, before the division by major. */
+static unsigned
+find_face(const float *at, float *s, float *t, float *major)
+{
+    const float x = at[0];
+    const float y = at[1];
+    const float z = at[2];
+
+    if (fabsf(x) >= fabsf(y) && fabsf(x) >= fabsf(z)) {
+        *major = fabsf(x);
+        *s = x >= 0 ? -z : z;
+        *t = -y;
+        return x >= 0 ? 0 : 1;
+    }
+    if (fabsf(y) >= fabsf(z)) {
+        *major = fabsf(y);
+        *s = x;
+        *t = y >= 0 ? z : -z;
+        return y >= 0 ? 2 : 3;
+    }
+    *major = fabsf(z);
+    *s = z >= 0 ? x : -x;
+    *t = -y;
+    return z >= 0 ? 4 : 5;
+}
+
+static void
+project(struct lookup *k)
+{
+    float s, t;
+    const unsigned face = find_face(k->at, &s, &t, &k->major);
+
+    k->at[0] = (s / k->major + 1) / 2;
+    k->at[1] = (t / k->major + 1) / 2;
+    k->plane = k->plane / FACES * FACES + face;
+    k->is_cube = true;
+    k->dimensions = 2;
+}
+
+/* A cell beside an edge of a face is one of the next face: the direction to its middle says which.
+ */
+static void
+cross_edge(uint32_t size, uint32_t *plane, int64_t *cell)
+{
+    const float s = (2 * (float)cell[0] + 1) / (float)size - 1;
+    const float t = (2 * (float)cell[1] + 1) / (float)size - 1;
+    const float to[FACES][3] = {{1, -t, -s}, {-1, -t, s}, {s, 1, t},
+                                {s, -1, -t}, {s, -t, 1},  {-s, -t, -1}};
+    float at[2], major;
+    const unsigned face = find_face(to[*plane % FACES], &at[0], &at[1], &major);
+
+    *plane = *plane / FACES * FACES + face;
+    for (unsigned d = 0; d < 2; d++)
+        cell[d] = (int64_t)floorf((at[d] / major + 1) / 2 * (float)size);
+}
+
 /* ---- positions ------------------------------------------------------------------------------- */
 
 /* Brings a texel position into the image by the address mode; false: the border. Wrapping and
  * mirroring are for normalised coordinates only; the others clamp then. */
 static bool
-settle(const struct hed_texture *t, unsigned d, uint32_t size, int64_t *i)
+settle(const struct lookup *k, unsigned d, uint32_t size, int64_t *i)
 {
     const int64_t n = size;
-    const unsigned mode = t->normalized || t->address[d] == CU_TR_ADDRESS_MODE_BORDER
-                              ? t->address[d]
-                              : CU_TR_ADDRESS_MODE_CLAMP;
+    unsigned mode = k->is_cube ? CU_TR_ADDRESS_MODE_CLAMP : k->t->address[d];
 
+    if (!k->t->normalized && mode != CU_TR_ADDRESS_MODE_BORDER)
+        mode = CU_TR_ADDRESS_MODE_CLAMP;
     switch (mode) {
     case CU_TR_ADDRESS_MODE_BORDER:
         return *i >= 0 && *i < n;
@@ -139,20 +202,22 @@ static union texel
 fetch(const struct lookup *k, const struct hed_image *g, const int64_t *cell)
 {
     const struct hed_texture *t = k->t;
+    uint32_t plane = k->plane;
     int64_t i[3] = {0, 0, 0};
 
-    for (unsigned d = 0; d < k->dimensions; d++) {
-        i[d] = cell[d];
-        if (!settle(t, d, size_of(g, d), &i[d]))
+    for (unsigned d = 0; d < k->dimensions; d++)
+        i[d] = cell[d] + k->offset[d];
+    /* Memory: what is outside reads as 0. */
+    if (t->shape == HED_SHAPE_LINEAR && (i[0] < 0 || i[0] >= g->width))
+        return (union texel){.u = {0}};
+    if (k->is_cube && t->seamless &&
+        (i[0] < 0 || i[0] >= g->width || i[1] < 0 || i[1] >= g->height))
+        cross_edge(g->width, &plane, i);
+    for (unsigned d = 0; d < k->dimensions; d++)
+        if (!settle(k, d, size_of(g, d), &i[d]))
             return border(t);
-    }
-    if (k->dimensions < 3) {
-        const uint32_t layers = t->layers ? t->layers : 1;
-
-        i[2] = t->first_layer + (int64_t)(k->layer < layers ? k->layer : layers - 1);
-        if (i[2] >= g->depth)
-            i[2] = g->depth - 1;
-    }
+    if (k->dimensions < 3)
+        i[2] = plane < g->depth ? plane : g->depth - 1;
     return read_texel(t, (const unsigned char *)(uintptr_t)(g->at + (uint64_t)i[2] * g->slice +
                                                             (uint64_t)i[1] * g->pitch +
                                                             (uint64_t)i[0] * t->format.bytes));
@@ -162,7 +227,8 @@ fetch(const struct lookup *k, const struct hed_image *g, const int64_t *cell)
 static float
 scaled(const struct lookup *k, const struct hed_image *g, unsigned d)
 {
-    const float v = k->t->normalized ? k->at[d] * (float)size_of(g, d) : k->at[d];
+    const bool is_share = k->t->normalized || k->is_cube;
+    const float v = is_share ? k->at[d] * (float)size_of(g, d) : k->at[d];
 
     return isnan(v) ? 0 : fminf(fmaxf(v, -0x1p40f), 0x1p40f);
 }
@@ -181,28 +247,54 @@ sample_nearest(const struct lookup *k, const struct hed_image *g)
 
 /* The cell to the lower left and the weights of its neighbours, to 8 bits. */
 static void
-split(const struct lookup *k, const struct hed_image *g, int64_t *cell, float *weight)
+split(const struct lookup *k, const struct hed_image *g, int64_t *cell, double *weight)
 {
     for (unsigned d = 0; d < k->dimensions; d++) {
-        const float v = scaled(k, g, d) - 0.5f;
-        const float low = floorf(v);
+        const double v = (double)scaled(k, g, d) - 0.5;
+        const double low = floor(v);
 
         cell[d] = (int64_t)low;
-        weight[d] = floorf((v - low) * 256 + 0.5f) / 256;
+        weight[d] = floor((v - low) * 256 + 0.5) / 256;
     }
+}
+
+/* At a corner of a cube three faces meet: the fourth texel is the mean of the three there are. */
+static union texel
+fetch_corner(const struct lookup *k, const struct hed_image *g, const int64_t *cell)
+{
+    const int64_t x = cell[0] < 0 ? 0 : g->width - 1;
+    const int64_t y = cell[1] < 0 ? 0 : g->height - 1;
+    const int64_t at[3][3] = {{x, y, 0}, {cell[0], y, 0}, {x, cell[1], 0}};
+    union texel mean = {.f = {0}};
+
+    for (unsigned i = 0; i < 3; i++) {
+        const union texel v = fetch(k, g, at[i]);
+
+        for (unsigned c = 0; c < 4; c++)
+            mean.f[c] += v.f[c] / 3;
+    }
+    return mean;
+}
+
+static bool
+is_corner(const struct lookup *k, const struct hed_image *g, const int64_t *cell)
+{
+    return k->is_cube && k->t->seamless && (cell[0] < 0 || cell[0] >= g->width) &&
+           (cell[1] < 0 || cell[1] >= g->height);
 }
 
 static union texel
 sample_linear(const struct lookup *k, const struct hed_image *g)
 {
     int64_t low[3] = {0, 0, 0};
-    float weight[3] = {0, 0, 0};
-    union texel sum = {.f = {0}};
+    double weight[3] = {0, 0, 0};
+    double sum[4] = {0, 0, 0, 0};
+    union texel out;
 
     split(k, g, low, weight);
     for (unsigned corner = 0; corner < 1u << k->dimensions; corner++) {
         int64_t cell[3];
-        float w = 1;
+        double w = 1;
 
         for (unsigned d = 0; d < 3; d++) {
             const bool is_high = corner >> d & 1;
@@ -213,12 +305,14 @@ sample_linear(const struct lookup *k, const struct hed_image *g)
         if (w == 0)
             continue;
 
-        const union texel v = fetch(k, g, cell);
+        const union texel v = is_corner(k, g, cell) ? fetch_corner(k, g, cell) : fetch(k, g, cell);
 
         for (unsigned c = 0; c < 4; c++)
-            sum.f[c] += w * v.f[c];
+            sum[c] += w * (double)v.f[c];
     }
-    return sum;
+    for (unsigned c = 0; c < 4; c++)
+        out.f[c] = (float)sum[c];
+    return out;
 }
 
 /* tld4: one channel of the four texels around, in the order the manual says. */
@@ -227,14 +321,14 @@ gather(const struct lookup *k, const struct hed_image *g)
 {
     static const uint8_t order[4][2] = {{0, 1}, {1, 1}, {1, 0}, {0, 0}};
     int64_t low[3] = {0, 0, 0};
-    float weight[3];
+    double weight[3];
     union texel all;
 
     split(k, g, low, weight);
     for (unsigned i = 0; i < 4; i++) {
         const int64_t cell[3] = {low[0] + order[i][0], low[1] + order[i][1], 0};
 
-        all.u[i] = fetch(k, g, cell).u[k->how.channel - HED_PTX_CHANNEL_R];
+        all.u[i] = fetch(k, g, cell).u[(k->how.channel - HED_PTX_CHANNEL_R) & 3];
     }
     return all;
 }
@@ -248,9 +342,6 @@ sample_level(const struct lookup *k, unsigned level)
     if (k->how.is_integer) {
         const int64_t cell[3] = {k->cell[0], k->cell[1], k->cell[2]};
 
-        /* Memory: what is outside reads as 0. */
-        if (t->shape == HED_SHAPE_LINEAR && (cell[0] < 0 || cell[0] >= g->width))
-            return (union texel){.u = {0}};
         return fetch(k, g, cell);
     }
     if (k->how.channel)
@@ -262,25 +353,30 @@ sample_level(const struct lookup *k, unsigned level)
 
 /* ---- levels ---------------------------------------------------------------------------------- */
 
-/* The level a pair of gradients asks for: the logarithm of the longer one, in texels. */
+/* The level a pair of gradients asks for: the logarithm of the longer one, in texels. On a cube
+ * they are of the direction; the face is twice as wide as the direction's largest part. */
 static float
 level_of(const struct lookup *k, const uint32_t *gradients)
 {
+    const struct hed_image *g = &k->t->level[0];
+    const unsigned count = k->is_cube ? 3 : k->dimensions;
     float longest = 0;
 
     for (unsigned i = 0; i < 2; i++) {
         float sum = 0;
 
-        for (unsigned d = 0; d < k->dimensions; d++) {
+        for (unsigned d = 0; d < count; d++) {
             float v = hed_from_bits32(gradients[3 * i + d]);
 
-            if (k->t->normalized)
-                v *= (float)size_of(&k->t->level[0], d);
+            if (k->is_cube)
+                v *= (float)g->width / (2 * k->major);
+            else if (k->t->normalized)
+                v *= (float)size_of(g, d);
             sum += v * v;
         }
         longest = fmaxf(longest, sum);
     }
-    return longest > 0 ? 0.5f * log2f(longest) : 0;
+    return 0.5f * log2f(longest);
 }
 
 static union texel
@@ -290,12 +386,12 @@ sample(const struct lookup *k, const uint32_t *in)
     const unsigned last = t->levels ? t->levels - 1u : 0;
     float level = 0;
 
+    if (last == 0)
+        return sample_level(k, 0);
     if (k->how.fetch == HED_PTX_FETCH_LEVEL)
         level = k->how.is_integer ? (float)(int32_t)in[4] : hed_from_bits32(in[4]);
     else if (k->how.fetch == HED_PTX_FETCH_GRAD)
         level = level_of(k, in + 5);
-    if (last == 0)
-        return sample_level(k, 0);
     level = fmaxf(t->level_min, fminf(level + t->bias, t->level_max));
     level = isnan(level) ? 0 : fmaxf(0, fminf(level, (float)last));
     if (t->mipmap_filter != CU_TR_FILTER_MODE_LINEAR || is_whole(t))
@@ -314,39 +410,18 @@ sample(const struct lookup *k, const uint32_t *in)
     return v;
 }
 
-/* Cube maps: the face, and where on it. */
-static void
-project(struct lookup *k)
-{
-    const float x = k->at[0];
-    const float y = k->at[1];
-    const float z = k->at[2];
-    const float ax = fabsf(x);
-    const float ay = fabsf(y);
-    const float az = fabsf(z);
-    float s, t, m;
-    unsigned face;
+/* ---- the instruction ------------------------------------------------------------------------- */
 
-    if (ax >= ay && ax >= az) {
-        face = x >= 0 ? 0 : 1;
-        m = ax;
-        s = x >= 0 ? -z : z;
-        t = -y;
-    } else if (ay >= az) {
-        face = y >= 0 ? 2 : 3;
-        m = ay;
-        s = x;
-        t = y >= 0 ? z : -z;
-    } else {
-        face = z >= 0 ? 4 : 5;
-        m = az;
-        s = z >= 0 ? x : -x;
-        t = -y;
-    }
-    k->at[0] = (s / m + 1) / 2;
-    k->at[1] = (t / m + 1) / 2;
-    k->layer = 6 * k->layer + face;
-    k->dimensions = 2;
+/* The plane that a layer is; layers beyond the last are the last. */
+static uint32_t
+plane_of(const struct hed_texture *t, unsigned geom, uint32_t layer)
+{
+    const uint32_t each = geom == HED_PTX_GEOM_ACUBE ? FACES : 1;
+    const uint32_t count = t->layers / each;
+
+    if (geom != HED_PTX_GEOM_A1D && geom != HED_PTX_GEOM_A2D && geom != HED_PTX_GEOM_ACUBE)
+        return t->first_layer;
+    return t->first_layer + (layer < count ? layer : count ? count - 1 : 0) * each;
 }
 
 static unsigned
@@ -364,136 +439,54 @@ dimensions_of(unsigned geom)
     }
 }
 
+/* Halves come as 16 bits in a word, or in pairs. */
+static void
+put_result(const union texel *v, unsigned type, uint32_t out[4])
+{
+    uint32_t half[4];
+
+    memcpy(out, v->u, sizeof(v->u));
+    if (type != HED_PTX_TYPE_F16 && type != HED_PTX_TYPE_F16X2)
+        return;
+    for (unsigned c = 0; c < 4; c++)
+        half[c] = hed_to_f16(v->f[c]);
+    if (type == HED_PTX_TYPE_F16) {
+        memcpy(out, half, sizeof(half));
+    } else {
+        out[0] = half[0] | half[1] << 16;
+        out[1] = half[2] | half[3] << 16;
+    }
+}
+
 void
 hed_rt_texture(struct hed_ptx_strand *s, uint64_t object, uint64_t access, const uint32_t *in,
                uint32_t out[4], uint32_t line)
 {
-    struct lookup k = {.t = (const struct hed_texture *)(uintptr_t)object, .layer = in[0]};
+    struct lookup k = {.t = (const struct hed_texture *)(uintptr_t)object};
     union texel v;
 
+    s->line = line; /* for whoever finds the fault that a bad object makes */
     memcpy(&k.how, &access, sizeof(k.how));
     if (object == 0 || object % _Alignof(struct hed_texture) || k.t->magic != HED_TEXTURE_MAGIC)
         hed_rt_trap(s, HED_PTX_TRAP_ADDRESS, line);
     k.dimensions = dimensions_of(k.how.geom);
+    k.plane = plane_of(k.t, k.how.geom, in[0]);
     for (unsigned d = 0; d < k.dimensions; d++) {
         k.at[d] = hed_from_bits32(in[1 + d]);
         k.cell[d] = (int32_t)in[1 + d];
+        k.offset[d] = (int32_t)in[11 + d];
     }
     if (k.how.geom == HED_PTX_GEOM_CUBE || k.how.geom == HED_PTX_GEOM_ACUBE)
         project(&k);
     v = sample(&k, in);
-    memcpy(out, v.u, sizeof(v.u));
-}
-
-/* ---- surfaces -------------------------------------------------------------------------------- */
-
-/* Element x (in bytes), row and plane within a surface; false: outside, and nothing is to be done.
- */
-static bool
-place(struct hed_ptx_strand *s, const struct hed_image *g, const struct hed_rt_access *how,
-      uint64_t row_bytes, uint64_t bytes, int64_t *at, uint32_t line)
-{
-    const int64_t last[3] = {(int64_t)(row_bytes - bytes), (int64_t)g->height - 1,
-                             (int64_t)g->depth - 1};
-    bool is_out = row_bytes < bytes;
-
-    for (unsigned d = 0; d < 3; d++)
-        is_out = is_out || at[d] < 0 || at[d] > last[d];
-    if (!is_out)
-        return true;
-    if (how->clamp == HED_PTX_CLAMP_ZERO || row_bytes < bytes)
-        return false;
-    if (how->clamp != HED_PTX_CLAMP_CLAMP)
-        hed_rt_trap(s, HED_PTX_TRAP_ADDRESS, line);
-    for (unsigned d = 0; d < 3; d++)
-        at[d] = at[d] < 0 ? 0 : at[d] > last[d] ? last[d] : at[d];
-    return true;
-}
-
-void
-hed_rt_surface(struct hed_ptx_strand *s, uint64_t object, uint64_t access, const uint32_t *in,
-               void *data, uint32_t line)
-{
-    const struct hed_surface *f = (const struct hed_surface *)(uintptr_t)object;
-    struct hed_rt_access how;
-
-    memcpy(&how, &access, sizeof(how));
-    if (object == 0 || object % _Alignof(struct hed_surface) || f->magic != HED_SURFACE_MAGIC)
-        hed_rt_trap(s, HED_PTX_TRAP_ADDRESS, line);
-
-    const uint64_t bytes = (uint64_t)how.count * hed_ptx_types[how.type].bits / 8;
-    const unsigned dimensions = dimensions_of(how.geom);
-    int64_t at[3] = {(int32_t)in[1], dimensions > 1 ? (int32_t)in[2] : 0,
-                     dimensions > 2 ? (int32_t)in[3] : (int32_t)in[0]};
-
-    if (how.fetch == HED_PTX_FETCH_P)
-        at[0] *= f->format.bytes;
-    if (!place(s, &f->image, &how, (uint64_t)f->image.width * f->format.bytes, bytes, at, line)) {
-        if (!how.is_store)
-            memset(data, 0, bytes);
-        return;
-    }
-
-    unsigned char *p =
-        (unsigned char *)(uintptr_t)(f->image.at + (uint64_t)at[2] * f->image.slice +
-                                     (uint64_t)at[1] * f->image.pitch + (uint64_t)at[0]);
-
-    if (how.is_store)
-        memcpy(p, data, bytes);
-    else
-        memcpy(data, p, bytes);
-}
-
-/* ---- questions ------------------------------------------------------------------------------- */
-
-static uint32_t
-size_asked(const struct hed_image *g, uint32_t query)
-{
-    switch (query) {
-    case HED_PTX_QUERY_WIDTH:
-        return g->width;
-    case HED_PTX_QUERY_HEIGHT:
-        return g->height;
-    case HED_PTX_QUERY_DEPTH:
-    case HED_PTX_QUERY_ARRAY_SIZE:
-        return g->depth;
-    default:
-        return 0;
-    }
-}
-
-uint32_t
-hed_rt_texture_query(struct hed_ptx_strand *s, uint64_t object, uint32_t query, uint32_t line)
-{
-    const struct hed_texture *t = (const struct hed_texture *)(uintptr_t)object;
-
-    if (object == 0 || object % _Alignof(struct hed_texture))
-        hed_rt_trap(s, HED_PTX_TRAP_ADDRESS, line);
-    if (t->magic == HED_SURFACE_MAGIC)
-        return size_asked(&((const struct hed_surface *)(const void *)t)->image, query);
-    if (t->magic != HED_TEXTURE_MAGIC)
-        hed_rt_trap(s, HED_PTX_TRAP_ADDRESS, line);
-    switch (query) {
-    case HED_PTX_QUERY_NORMALIZED_COORDS:
-        return t->normalized;
-    case HED_PTX_QUERY_FILTER_MODE:
-        return t->filter;
-    case HED_PTX_QUERY_ADDR_MODE_0:
-    case HED_PTX_QUERY_ADDR_MODE_1:
-    case HED_PTX_QUERY_ADDR_MODE_2:
-        return t->address[query - HED_PTX_QUERY_ADDR_MODE_0];
-    case HED_PTX_QUERY_NUM_MIPMAP_LEVELS:
-        return t->levels;
-    case HED_PTX_QUERY_NUM_SAMPLES:
-        return 1;
-    default:
-        return size_asked(&t->level[0], query);
-    }
+    put_result(&v, k.how.type, out);
+    s->line = 0;
 }
 
 const struct hed_ptx_symbol hed_rt_textures[] = {
     {"hed_rt_texture", (const void *)hed_rt_texture},
     {"hed_rt_surface", (const void *)hed_rt_surface},
+    {"hed_rt_surface_reduce", (const void *)hed_rt_surface_reduce},
     {"hed_rt_texture_query", (const void *)hed_rt_texture_query},
     {NULL, NULL},
 };
