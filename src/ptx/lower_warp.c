@@ -21,7 +21,8 @@
 #include "ptx/layout.h"
 #include "ptx/lower_warp.h"
 
-#define INSTRUCTIONS_MAX 600 /* of a kernel with its functions; more takes LLVM too long */
+#define INSTRUCTIONS_MAX 600   /* of a kernel with its functions; more takes LLVM too long */
+#define INSTRUCTIONS_MOST 1500 /* worth the time where thread by thread would be wrong */
 
 static struct warp *
 state(struct hed_lower *l)
@@ -45,6 +46,31 @@ hed_lower_warp_type(struct hed_lower *l, bool is_entry)
     return LLVMFunctionType(l->nothing, types, is_entry ? 1 : 4, false);
 }
 
+/* Does a thread read shared memory after a store to it, with no place between where threads meet?
+ * Such code may count on the lanes of a warp going together, as they do on a GPU, and thread by
+ * thread it would read before the others have written. Looked at in the order of the text. */
+static bool
+counts_on_lockstep(const struct hed_ptx_func *f)
+{
+    bool stored = false;
+
+    for (const struct hed_ptx_stmt *s = f->body; s; s = s->next) {
+        const struct hed_ptx_inst *i = (const struct hed_ptx_inst *)s;
+
+        if (s->kind != HED_PTX_STMT_INST || i->is_refused)
+            continue;
+        if (hed_lower_warp_guard(i) == WARP_GUARD_SPLIT)
+            stored = false;
+        else if (i->form->nspaces == 0 || i->form->spaces[0] != HED_PTX_SPACE_SHARED)
+            continue;
+        else if (i->form->op == HED_PTX_OP_ST)
+            stored = true;
+        else if (stored && i->form->op == HED_PTX_OP_LD)
+            return true;
+    }
+    return false;
+}
+
 /* What the warp shape leaves to the other one. */
 static void
 refuse_what_is_not_done(struct hed_lower *l, const struct hed_ptx_func *f)
@@ -56,7 +82,7 @@ refuse_what_is_not_done(struct hed_lower *l, const struct hed_ptx_func *f)
             count += l->unit->funcs[i]->ninsts;
         if (l->unit->recurses)
             hed_lower_refuse(l, "warp shape: recursion or a call through a pointer");
-        if (count > INSTRUCTIONS_MAX)
+        if (count > (counts_on_lockstep(f) ? INSTRUCTIONS_MOST : INSTRUCTIONS_MAX))
             hed_lower_refuse(l, "warp shape: too many instructions");
         return;
     }

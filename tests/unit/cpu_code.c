@@ -239,6 +239,96 @@ what_cannot_be_compiled_is_named(void **state)
     hed_cpu_close(&cpu, code);
 }
 
+/* Each lane writes its slot and reads another's at once. */
+static const char neighbours_head[] =
+    HEAD ".visible .entry swap(.param .u64 out)\n"
+         "{\n"
+         "  .reg .b32 %r<8>; .reg .b64 %rd<3>;\n"
+         "  .shared .align 4 .b8 slots[128];\n"
+         "  ld.param.u64 %rd1, [out]; mov.u32 %r1, %tid.x; mov.u32 %r2, slots;\n"
+         "  mad.lo.u32 %r3, %r1, 4, %r2; mov.u32 %r4, %r1;\n";
+static const char neighbours_tail[] =
+    "  st.shared.u32 [%r3], %r4;\n"
+    "  sub.u32 %r5, 31, %r1; mad.lo.u32 %r6, %r5, 4, %r2; ld.shared.u32 %r7, [%r6];\n"
+    "  mad.wide.u32 %rd2, %r1, 4, %rd1; st.global.u32 [%rd2], %r7;\n"
+    "  ret;\n"
+    "}\n";
+
+static void
+long_kernels_that_count_on_lockstep_get_it(void **state)
+{
+    uint32_t out[32] = {0};
+    const void *params = out;
+    struct hed_why why = {""};
+    struct hed_buf text;
+
+    hed_buf_init(&text, 1 << 20);
+    hed_buf_addf(&text, "%s", neighbours_head);
+    for (int i = 0; i < 700; i++)
+        hed_buf_addf(&text, "  add.u32 %%r4, %%r4, 1;\n");
+    hed_buf_addf(&text, "%s", neighbours_tail);
+
+    struct hed_code *code = open_text(hed_buf_cstr(&text));
+    const struct hed_launch l = {
+        .code = code,
+        .grid = {1, 1, 1},
+        .block = {32, 1, 1},
+        .param_bytes = sizeof params,
+        .params = (const unsigned char *)&params,
+    };
+
+    assert_int_equal(hed_cpu_launch(&cpu, &l, &why), CUDA_SUCCESS);
+    for (uint32_t i = 0; i < 32; i++)
+        assert_int_equal(out[i], 31 - i + 700);
+    hed_cpu_close(&cpu, code);
+    hed_buf_fini(&text);
+}
+
+static const char assert_ptx[] =
+    HEAD ".extern .func __assertfail(.param .b64 a, .param .b64 b, .param .b32 c, .param .b64 d,\n"
+         "  .param .b64 e);\n"
+         ".visible .global .align 8 .b8 text[8] = {120, 62, 48, 0};\n"
+         ".visible .entry check()\n"
+         "{\n"
+         "  .reg .pred %p<2>; .reg .b32 %r<3>; .reg .b64 %rd<3>;\n"
+         "  mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 28; @%p1 bra DONE;\n"
+         "  mov.u64 %rd1, text; cvta.global.u64 %rd1, %rd1; mov.u64 %rd2, 1; mov.u32 %r2, 12;\n"
+         "  call __assertfail, (%rd1, %rd1, %r2, %rd1, %rd2);\n"
+         "DONE:\n"
+         "  ret;\n"
+         "}\n";
+
+static void
+each_thread_that_fails_an_assertion_is_named(void **state)
+{
+    struct hed_code *code = open_text(assert_ptx);
+    unsigned char storage[8];
+    const uint64_t addresses[] = {(uintptr_t)storage};
+    const struct hed_launch l = {
+        .code = code, .variables = addresses, .grid = {1, 1, 1}, .block = {32, 1, 1}};
+    struct hed_why why = {""};
+    FILE *kept = tmpfile();
+    const int before = dup(STDERR_FILENO);
+    char line[200];
+    int told = 0;
+
+    assert_non_null(kept);
+    hed_cpu_fill_vars(&cpu, code, addresses);
+    dup2(fileno(kept), STDERR_FILENO);
+
+    const CUresult r = hed_cpu_launch(&cpu, &l, &why);
+
+    dup2(before, STDERR_FILENO);
+    close(before);
+    assert_int_equal(r, CUDA_ERROR_ASSERT);
+    rewind(kept);
+    while (fgets(line, sizeof line, kept))
+        told += strstr(line, "Assertion `x>0` failed") != NULL;
+    fclose(kept);
+    assert_int_equal(told, 4);
+    hed_cpu_close(&cpu, code);
+}
+
 static void *
 prepare_it(void *arg)
 {
@@ -272,6 +362,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(the_second_time_needs_no_compiler, setup, teardown),
     cmocka_unit_test_setup_teardown(damaged_cache_files_are_replaced, setup, teardown),
     cmocka_unit_test_setup_teardown(what_cannot_be_compiled_is_named, setup, teardown),
+    cmocka_unit_test_setup_teardown(long_kernels_that_count_on_lockstep_get_it, setup, teardown),
+    cmocka_unit_test_setup_teardown(each_thread_that_fails_an_assertion_is_named, setup, teardown),
     cmocka_unit_test_setup_teardown(a_kernel_is_compiled_once, setup, teardown),
 };
 
