@@ -63,9 +63,9 @@ void hed_lock_fini(struct hed_lock *lock);
 void hed_lock(struct hed_lock *lock);
 void hed_unlock(struct hed_lock *lock);
 
-/* pthread_cond_wait() for the holder of the lock, which counts as held all the while: the note of its
- * cancellation state, which others who take the lock meanwhile overwrite, is kept. Where an end is
- * given (by the condition's clock), ETIMEDOUT when that has come. Else 0.
+/* pthread_cond_wait() for the holder of the lock, which counts as held all the while: the note of
+ * its cancellation state, which others who take the lock meanwhile overwrite, is kept. Where an end
+ * is given (by the condition's clock), ETIMEDOUT when that has come. Else 0.
  */
 int hed_lock_wait(struct hed_lock *lock, pthread_cond_t *cond, const struct timespec *end);
 

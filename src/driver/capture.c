@@ -93,6 +93,7 @@ hed_capture_unref_locked(struct hed_capture *c)
         return;
     if (c->graph)
         hed_object_put(&c->graph->object);
+    hed_tips_free(&c->left);
     free(c);
 }
 
@@ -145,6 +146,7 @@ hed_capture_leave_locked(struct hed_capture *c)
         c->refs--;
     }
     c->streams = NULL;
+    hed_tips_free(&c->left);
     while (*at && *at != c)
         at = &(*at)->next;
     if (*at) {
@@ -413,6 +415,46 @@ hed_capture_implicit(struct hed_context *ctx)
             }
     hed_unlock(&hed_captures_lock);
     return forbidden ? CUDA_ERROR_STREAM_CAPTURE_IMPLICIT : CUDA_SUCCESS;
+}
+
+void
+hed_capture_stream_destroyed(struct hed_stream *s)
+{
+    struct hed_joined *gone = NULL;
+
+    hed_lock(&hed_captures_lock);
+
+    struct hed_capture *c = hed_capture_of(s);
+    struct hed_joined **at = c ? &c->streams : NULL;
+
+    while (at && *at && (*at)->stream != s)
+        at = &(*at)->next;
+    if (at && *at && c->origin != s) {
+        gone = *at;
+        *at = gone->next;
+        gone->next = NULL;
+        if (!tips_merge(&c->left, &gone->tips))
+            c->invalidated = true;
+        atomic_store_explicit(&s->capture, NULL, memory_order_release);
+        hed_capture_unref_locked(c);
+    }
+    hed_unlock(&hed_captures_lock);
+    if (gone)
+        hed_capture_put_streams(gone);
+    else
+        hed_capture_stream_gone(s);
+}
+
+void
+hed_capture_event_asked(struct hed_event *e)
+{
+    hed_lock(&hed_captures_lock);
+
+    struct hed_capture *c = atomic_load_explicit(&e->capture, memory_order_relaxed);
+
+    if (c)
+        c->invalidated = true;
+    hed_unlock(&hed_captures_lock);
 }
 
 void

@@ -34,6 +34,7 @@ struct hed_capture {
     pthread_t thread;
     struct hed_stream *origin;
     struct hed_joined *streams; /* the origin's is last */
+    struct hed_tips left;       /* where streams were that have since been destroyed */
     struct hed_capture *next;
 };
 

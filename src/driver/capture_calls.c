@@ -141,6 +141,20 @@ soft_cuStreamBeginCaptureToGraph(struct hed_layer *self, struct hed_cuStreamBegi
                  &(struct begin){a->mode, a->hGraph, a->dependencies, a->numDependencies});
 }
 
+static bool
+came_back(const struct hed_tips *t, const struct hed_tips *end)
+{
+    for (size_t i = 0; i < t->count; i++) {
+        bool back = !t->at[i]->graph || t->at[i]->out.count > 0;
+
+        for (size_t k = 0; !back && k < end->count; k++)
+            back = end->at[k] == t->at[i];
+        if (!back)
+            return false;
+    }
+    return true;
+}
+
 /* Has everything that other streams did become something the origin's last nodes come after? A node
  * that nothing comes after must be one of them. */
 static bool
@@ -149,26 +163,25 @@ all_came_back_locked(struct hed_capture *c)
     const struct hed_tips *end = &hed_capture_joined_locked(c, c->origin)->tips;
 
     for (struct hed_joined *j = c->streams; j; j = j->next)
-        for (size_t i = 0; j->stream != c->origin && i < j->tips.count; i++) {
-            bool back = !j->tips.at[i]->graph || j->tips.at[i]->out.count > 0;
-
-            for (size_t k = 0; !back && k < end->count; k++)
-                back = end->at[k] == j->tips.at[i];
-            if (!back)
-                return false;
-        }
-    return true;
+        if (j->stream != c->origin && !came_back(&j->tips, end))
+            return false;
+    return came_back(&c->left, end);
 }
 
+/* Who captures into a graph of their own has it already, and need not be told. */
 static CUresult
-end_locked(struct hed_stream *s, struct hed_capture **out)
+end_locked(struct hed_stream *s, bool untold, struct hed_capture **out)
 {
     struct hed_capture *c = hed_capture_of(s);
 
     if (!c)
         return CUDA_ERROR_ILLEGAL_STATE;
-    if (c->origin != s)
+    if (c->origin != s) {
+        c->invalidated = true;
         return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
+    }
+    if (untold && c->owns_graph)
+        return CUDA_ERROR_INVALID_VALUE;
     if (c->mode != CU_STREAM_CAPTURE_MODE_RELAXED && !pthread_equal(c->thread, pthread_self()))
         return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
     *out = c;
@@ -185,16 +198,12 @@ soft_cuStreamEndCapture(struct hed_layer *self, struct hed_cuStreamEndCapture *a
     struct hed_joined *all = NULL;
     struct hed_graph *g = NULL;
     bool owns = false;
-
-    if (!a->phGraph)
-        return CUDA_ERROR_INVALID_VALUE;
-
     CUresult r = hed_stream_find(self, a->hStream, a->ptds, &s);
 
     if (r != CUDA_SUCCESS)
         return r;
     hed_lock(&hed_captures_lock);
-    r = end_locked(s, &c);
+    r = end_locked(s, !a->phGraph, &c);
     if (c) {
         g = c->graph;
         owns = c->owns_graph;
@@ -207,10 +216,8 @@ soft_cuStreamEndCapture(struct hed_layer *self, struct hed_cuStreamEndCapture *a
     hed_unlock(&hed_captures_lock);
     hed_capture_put_streams(all);
     hed_stream_put(s);
-    if (r == CUDA_SUCCESS)
-        *a->phGraph = (CUgraph)(uintptr_t)g->object.handle;
-    else if (c)
-        *a->phGraph = NULL;
+    if (a->phGraph && c)
+        *a->phGraph = r == CUDA_SUCCESS ? (CUgraph)(uintptr_t)g->object.handle : NULL;
     if (g) {
         if (r != CUDA_SUCCESS && owns)
             hed_graph_destroy(g);

@@ -110,6 +110,9 @@ void hed_context_default_limits(struct hed_context *c);
  * all work of a context, per-thread streams included; everything goes, nothing runs any more. */
 CUresult hed_stream_context_made(struct hed_context *c);
 CUresult hed_stream_context_wait(struct hed_context *c);
+/* A program may not wait for a context that a stream is captured in: the capture is invalid then,
+ * and this the error. What only frees memory or code waits all the same. */
+CUresult hed_stream_context_uncaptured(struct hed_context *c);
 void hed_stream_context_gone(struct hed_context *c);
 
 /* ---- the calling thread's stack: stack.c ----------------------------------------------------- */

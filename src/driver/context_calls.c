@@ -2,6 +2,7 @@
 #include "driver/context.h"
 
 #include "core/stats.h"
+#include "driver/work.h"
 
 #define PRIORITY_LEAST 0
 #define PRIORITY_GREATEST (-5) /* the range of every device since Volta */
@@ -305,6 +306,8 @@ soft_cuCtxGetCurrent(struct hed_layer *self, struct hed_cuCtxGetCurrent *a)
 
     if (r != CUDA_SUCCESS)
         return r;
+    if (hed_in_callback())
+        return CUDA_ERROR_NOT_PERMITTED;
 
     const struct hed_context *c = hed_thread_context(hed_driver_of(self));
 
@@ -439,8 +442,10 @@ static CUresult
 synchronize(struct hed_layer *self, CUcontext handle)
 {
     struct hed_context *c;
-    const CUresult r = usable_context(self, handle, &c);
+    CUresult r = usable_context(self, handle, &c);
 
+    if (r == CUDA_SUCCESS)
+        r = hed_stream_context_uncaptured(c);
     return r == CUDA_SUCCESS ? hed_context_synchronize(c) : r;
 }
 

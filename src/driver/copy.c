@@ -43,16 +43,10 @@ span(const struct hed_copy *c, const struct hed_copy_side *s, uint64_t *out)
            !__builtin_add_overflow(rows, c->width, out);
 }
 
-static bool
-is_host_memory(const struct hed_allocation *a)
-{
-    return a->kind == HED_MEMORY_HOST || a->kind == HED_MEMORY_REGISTERED ||
-           a->kind == HED_MEMORY_MANAGED || !a->device;
-}
-
+/* A host pointer may as well be a device's, as NVIDIA's driver has it. */
 static CUresult
 resolve_memory(struct hed_driver *d, const struct side *s, const struct hed_copy *c, bool write,
-               bool any_memory, struct hed_copy_side *out, bool *pageable)
+               struct hed_copy_side *out, bool *pageable)
 {
     uint64_t row, rows, offset, up, bytes;
     struct hed_allocation a;
@@ -73,8 +67,6 @@ resolve_memory(struct hed_driver *d, const struct side *s, const struct hed_copy
     if (!hed_memory_usable(d, out->at, bytes, write, &known, &a))
         return CUDA_ERROR_INVALID_VALUE;
     if (s->type == CU_MEMORYTYPE_DEVICE && !known)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (s->type == CU_MEMORYTYPE_HOST && known && !any_memory && !is_host_memory(&a))
         return CUDA_ERROR_INVALID_VALUE;
     *pageable = !known;
     return CUDA_SUCCESS;
@@ -106,14 +98,14 @@ resolve_array(struct hed_driver *d, const struct side *s, const struct hed_copy 
 
 static CUresult
 resolve_side(struct hed_driver *d, const struct side *s, const struct hed_copy *c, bool write,
-             bool any_memory, struct hed_copy_side *out, bool *pageable)
+             struct hed_copy_side *out, bool *pageable)
 {
     *pageable = false;
     switch (s->type) {
     case CU_MEMORYTYPE_HOST:
     case CU_MEMORYTYPE_DEVICE:
     case CU_MEMORYTYPE_UNIFIED:
-        return resolve_memory(d, s, c, write, any_memory, out, pageable);
+        return resolve_memory(d, s, c, write, out, pageable);
     case CU_MEMORYTYPE_ARRAY:
         return resolve_array(d, s, c, out);
     default:
@@ -128,7 +120,7 @@ address(CUmemorytype type, const void *host, CUdeviceptr device)
 }
 
 static CUresult
-resolve(struct hed_context *c, const CUDA_MEMCPY3D_v2 *p, bool any_memory, struct resolved *out)
+resolve(struct hed_context *c, const CUDA_MEMCPY3D_v2 *p, struct resolved *out)
 {
     const struct side from = {.type = p->srcMemoryType,
                               .at = address(p->srcMemoryType, p->srcHost, p->srcDevice),
@@ -156,10 +148,10 @@ resolve(struct hed_context *c, const CUDA_MEMCPY3D_v2 *p, bool any_memory, struc
         return CUDA_SUCCESS;
     }
 
-    CUresult r = resolve_side(d, &from, copy, false, any_memory, &copy->from, &out->from_pageable);
+    CUresult r = resolve_side(d, &from, copy, false, &copy->from, &out->from_pageable);
 
     if (r == CUDA_SUCCESS)
-        r = resolve_side(d, &to, copy, true, any_memory, &copy->to, &out->to_pageable);
+        r = resolve_side(d, &to, copy, true, &copy->to, &out->to_pageable);
     return r;
 }
 
@@ -167,7 +159,7 @@ CUresult
 hed_copy_resolve(struct hed_context *c, const CUDA_MEMCPY3D_v2 *given, struct hed_copy *out)
 {
     struct resolved d;
-    const CUresult r = resolve(c, given, true, &d);
+    const CUresult r = resolve(c, given, &d);
 
     if (r == CUDA_SUCCESS)
         *out = d.copy;
@@ -231,7 +223,7 @@ hed_copy_put(struct hed_layer *self, const struct hed_copy_order *o)
         r = hed_stream_find(self, o->stream, o->ptds, &s);
     if (r != CUDA_SUCCESS)
         return r;
-    r = resolve(c, &o->given, o->any_memory, &d);
+    r = resolve(c, &o->given, &d);
     if (r == CUDA_SUCCESS && d.copy.width)
         r = submit(s, s->ctx, &d, o->waits);
     hed_stream_put(s);
@@ -263,16 +255,15 @@ hed_copy_row(CUmemorytype to_type, uint64_t to, CUmemorytype from_type, uint64_t
 static CUresult
 copy_row(struct hed_layer *self, CUDA_MEMCPY3D_v2 given, bool ptds)
 {
-    return hed_copy_put(self, &(struct hed_copy_order){
-                                  .given = given, .ptds = ptds, .waits = true, .any_memory = true});
+    return hed_copy_put(self,
+                        &(struct hed_copy_order){.given = given, .ptds = ptds, .waits = true});
 }
 
 static CUresult
 copy_row_async(struct hed_layer *self, CUDA_MEMCPY3D_v2 given, CUstream stream, bool ptds)
 {
     return hed_copy_put(self,
-                        &(struct hed_copy_order){
-                            .given = given, .stream = stream, .ptds = ptds, .any_memory = true});
+                        &(struct hed_copy_order){.given = given, .stream = stream, .ptds = ptds});
 }
 
 #define ADDRESS(p) ((uint64_t)(uintptr_t)(p))

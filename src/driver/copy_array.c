@@ -10,16 +10,15 @@
 static CUresult
 put(struct hed_layer *self, CUDA_MEMCPY3D_v2 given, bool ptds)
 {
-    return hed_copy_put(self, &(struct hed_copy_order){
-                                  .given = given, .ptds = ptds, .waits = true, .any_memory = true});
+    return hed_copy_put(self,
+                        &(struct hed_copy_order){.given = given, .ptds = ptds, .waits = true});
 }
 
 static CUresult
 put_async(struct hed_layer *self, CUDA_MEMCPY3D_v2 given, CUstream stream, bool ptds)
 {
     return hed_copy_put(self,
-                        &(struct hed_copy_order){
-                            .given = given, .stream = stream, .ptds = ptds, .any_memory = true});
+                        &(struct hed_copy_order){.given = given, .stream = stream, .ptds = ptds});
 }
 
 /* ---- a row of an array ----------------------------------------------------------------------- */

@@ -37,12 +37,11 @@ static CUresult
 put(struct hed_layer *self, const CUDA_MEMCPY3D_v2 *given, CUmemcpySrcAccessOrder order,
     CUstream stream, bool ptds)
 {
-    return hed_copy_put(
-        self, &(struct hed_copy_order){.given = *given,
-                                       .stream = stream,
-                                       .ptds = ptds,
-                                       .waits = order == CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL,
-                                       .any_memory = true});
+    return hed_copy_put(self, &(struct hed_copy_order){
+                                  .given = *given,
+                                  .stream = stream,
+                                  .ptds = ptds,
+                                  .waits = order == CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL});
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */

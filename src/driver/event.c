@@ -294,6 +294,7 @@ find_asked(struct hed_layer *self, CUevent handle, struct hed_event **out)
     const CUresult r = find(self, handle, out);
 
     if (r == CUDA_SUCCESS && (*out)->capture) {
+        hed_capture_event_asked(*out);
         hed_object_put(&(*out)->object);
         return CUDA_ERROR_CAPTURED_EVENT;
     }

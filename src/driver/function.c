@@ -400,10 +400,15 @@ soft_cuOccupancyAvailableDynamicSMemPerBlock(struct hed_layer *self,
     const struct hed_need need = need_of(f, (uint32_t)a->blockSize, 0);
     const struct hed_profile *p = hed_function_profile(f);
 
-    if ((uint32_t)a->numBlocks > hed_occupancy_blocks(p, &need))
+    if ((uint32_t)a->numBlocks > hed_occupancy_blocks(p, &need)) {
         r = CUDA_ERROR_INVALID_VALUE;
-    else
-        *a->dynamicSmemSize = hed_occupancy_shared(p, &need, (uint32_t)a->numBlocks);
+    } else {
+        /* No more than a launch would allow, as NVIDIA's driver has it. */
+        const size_t room = hed_occupancy_shared(p, &need, (uint32_t)a->numBlocks);
+        const size_t most = hed_dynamic_shared_max(hed_function_kernel(f), p, f->settings);
+
+        *a->dynamicSmemSize = room < most ? room : most;
+    }
     hed_object_put(&f->object);
     return r;
 }

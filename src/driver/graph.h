@@ -32,6 +32,9 @@ void hed_capture_forget(struct hed_event *e);
  * answer for the call, after the stream's capture has been made invalid. */
 CUresult hed_capture_broken(struct hed_stream *s);
 
+/* An event recorded inside a capture was asked about: the capture is invalid after that. */
+void hed_capture_event_asked(struct hed_event *e);
+
 /* A context dies: captures of its streams end. */
 void hed_capture_stream_gone(struct hed_stream *s);
 

@@ -39,8 +39,8 @@ take(struct hed_jit *j, CUjit_option option, void **value)
         j->error_room = number(value);
         j->error_size = value;
         break;
-    case CU_JIT_OPTIMIZATION_LEVEL:
-        return number(value) <= 4 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    case CU_JIT_OPTIMIZATION_LEVEL: /* NVIDIA's driver takes any number. */
+        break;
     case CU_JIT_FALLBACK_STRATEGY:
         return number(value) <= CU_PREFER_BINARY ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     case CU_JIT_CACHE_MODE:

@@ -17,7 +17,7 @@
 
 #include "driver/driver.h"
 
-struct hed_block;
+struct hed_memory_block;
 struct hed_copy;
 struct hed_fill;
 struct hed_pool;
@@ -48,8 +48,8 @@ struct hed_allocation {
     uint64_t ctx_id;
     uint64_t id; /* CU_POINTER_ATTRIBUTE_BUFFER_ID */
     struct hed_pool *pool;
-    struct hed_block *block; /* where its memory was cut from; NULL: not ours, or of its own kind */
-    void *extra;             /* of the kind's own file */
+    struct hed_memory_block *block; /* it was cut from; NULL: not ours, or of its own kind */
+    void *extra;                    /* of the kind's own file */
     bool sync_memops;
 
     /* Pool memory. */

@@ -48,15 +48,16 @@ soft_cuMemGetInfo_v2(struct hed_layer *self, struct hed_cuMemGetInfo_v2 *a)
 
     if (r != CUDA_SUCCESS)
         return r;
-    if (!a->free || !a->total)
-        return CUDA_ERROR_INVALID_VALUE;
 
     struct hed_device *dev = c->device;
 
+    /* NVIDIA's driver lets either be left out. */
     hed_lock(&dev->driver->memory_lock);
-    *a->free = dev->info.profile.memory - dev->used;
+    if (a->free)
+        *a->free = dev->info.profile.memory - dev->used;
     hed_unlock(&dev->driver->memory_lock);
-    *a->total = dev->info.profile.memory;
+    if (a->total)
+        *a->total = dev->info.profile.memory;
     return CUDA_SUCCESS;
 }
 

@@ -111,8 +111,7 @@ struct hed_copy_order {
     CUDA_MEMCPY3D_v2 given;
     CUstream stream;
     bool ptds;
-    bool waits;      /* the call returns when it is done */
-    bool any_memory; /* a host pointer may as well be a device's: copies of one row allow that */
+    bool waits; /* the call returns when it is done */
 };
 
 /* Checks and does it. */

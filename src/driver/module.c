@@ -223,6 +223,13 @@ hed_function_get(struct hed_layer *self, CUfunction handle, struct hed_function 
 
     if (!f)
         return CUDA_ERROR_INVALID_HANDLE;
+
+    const CUresult sticky = hed_context_error(f->module->ctx);
+
+    if (sticky != CUDA_SUCCESS) {
+        hed_object_put(&f->object);
+        return sticky;
+    }
     *out = f;
     return CUDA_SUCCESS;
 }

@@ -150,8 +150,20 @@ find(struct hed_layer *self, CUmodule handle, struct hed_module **out)
 
     if (r != CUDA_SUCCESS)
         return r;
-    *out = hed_module_find(hed_driver_of(self), handle);
-    return *out ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+
+    struct hed_module *m = hed_module_find(hed_driver_of(self), handle);
+
+    if (!m)
+        return CUDA_ERROR_INVALID_HANDLE;
+
+    const CUresult sticky = hed_context_error(m->ctx);
+
+    if (sticky != CUDA_SUCCESS) {
+        hed_object_put(&m->object);
+        return sticky;
+    }
+    *out = m;
+    return CUDA_SUCCESS;
 }
 
 /* cuda.h speaks of the current context; NVIDIA's driver unloads from any. Work that uses the module
@@ -177,6 +189,10 @@ soft_cuModuleUnload(struct hed_layer *self, struct hed_cuModuleUnload *a)
 static CUresult
 soft_cuModuleGetLoadingMode(struct hed_layer *self, struct hed_cuModuleGetLoadingMode *a)
 {
+    const CUresult r = hed_driver_ready(hed_driver_of(self));
+
+    if (r != CUDA_SUCCESS)
+        return r;
     if (!a->mode)
         return CUDA_ERROR_INVALID_VALUE;
     *a->mode = mode();

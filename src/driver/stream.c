@@ -443,18 +443,23 @@ capturing_stream(struct hed_context *c)
 }
 
 CUresult
+hed_stream_context_uncaptured(struct hed_context *c)
+{
+    struct hed_stream *s = capturing_stream(c);
+
+    if (!s)
+        return CUDA_SUCCESS;
+
+    const CUresult r = hed_capture_broken(s);
+
+    hed_stream_put(s);
+    return r;
+}
+
+CUresult
 hed_stream_context_wait(struct hed_context *c)
 {
     struct hed_points p = {0};
-    struct hed_stream *s = capturing_stream(c);
-
-    if (s) {
-        const CUresult r = hed_capture_broken(s);
-
-        hed_stream_put(s);
-        return r;
-    }
-
     const bool good = hed_points_add_all(&p, c, false);
 
     wait_all(&p);

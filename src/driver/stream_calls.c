@@ -48,7 +48,7 @@ destroy(struct hed_layer *self, CUstream handle)
     struct hed_stream *s = (struct hed_stream *)o;
     const CUresult r = hed_context_error(s->ctx);
 
-    hed_capture_stream_gone(s);
+    hed_capture_stream_destroyed(s);
     hed_stream_end(s);
     hed_stream_put(s);
     return r;

@@ -1,6 +1,7 @@
 /* Tests of base/lock: exclusion, and the order check of debug builds. */
 #include "harness/unit.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -145,7 +146,68 @@ wrong_order_is_a_bug_in_debug_builds(void **state)
 #endif
 }
 
+struct meeting {
+    struct hed_lock lock;
+    pthread_cond_t cond;
+    bool waits, may_go; /* guarded by the lock */
+};
+
+/* Waits with cancellation switched off, and says whether it still is. */
+static void *
+wait_uncancellable(void *arg)
+{
+    struct meeting *m = arg;
+    int before;
+
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+    hed_lock(&m->lock);
+    m->waits = true;
+    while (!m->may_go)
+        (void)hed_lock_wait(&m->lock, &m->cond, NULL);
+    hed_unlock(&m->lock);
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+    return before == PTHREAD_CANCEL_DISABLE ? m : NULL;
+}
+
+/* Others, whose state is another, take the lock in the meantime. */
+static void
+waiting_keeps_the_cancellation_state(void **state)
+{
+    struct meeting m = {.lock = HED_LOCK_INIT(HED_RANK_TRACE), .cond = PTHREAD_COND_INITIALIZER};
+    pthread_t thread;
+    void *result = NULL;
+    int before;
+
+    assert_int_equal(pthread_create(&thread, NULL, wait_uncancellable, &m), 0);
+    for (bool waits = false; !waits;) {
+        hed_lock(&m.lock);
+        waits = m.waits;
+        m.may_go = waits;
+        if (waits)
+            (void)pthread_cond_broadcast(&m.cond);
+        hed_unlock(&m.lock);
+    }
+    assert_int_equal(pthread_join(thread, &result), 0);
+    assert_ptr_equal(result, &m);
+    assert_int_equal(pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &before), 0);
+    assert_int_equal(before, PTHREAD_CANCEL_ENABLE);
+}
+
+static void
+waiting_ends_at_the_time_given(void **state)
+{
+    struct meeting m = {.lock = HED_LOCK_INIT(HED_RANK_TRACE), .cond = PTHREAD_COND_INITIALIZER};
+    const struct timespec past = {.tv_sec = 1};
+
+    hed_lock(&m.lock);
+    assert_int_equal(hed_lock_wait(&m.lock, &m.cond, &past), ETIMEDOUT);
+    assert_true(hed_lock_held(&m.lock));
+    hed_unlock(&m.lock);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(waiting_keeps_the_cancellation_state),
+    cmocka_unit_test(waiting_ends_at_the_time_given),
     cmocka_unit_test(only_one_thread_at_a_time),
     cmocka_unit_test(locks_nest_in_the_order_of_their_ranks),
     cmocka_unit_test(held_is_exact_in_debug_builds_and_true_in_release_builds),

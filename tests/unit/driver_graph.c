@@ -362,6 +362,27 @@ what_a_capture_does_not_survive(void **state)
     busy_fake_free(f);
 }
 
+/* Giving memory back waits for all work, but is no waiting that the program asks for. */
+static void
+memory_can_be_freed_beside_a_relaxed_capture(void **state)
+{
+    CUstream s;
+    struct fake *f = begin(&s);
+    CUgraph g;
+    CUdeviceptr p;
+
+    OK(fake_call(f, cuMemAlloc_v2, &p, 64));
+    OK(fake_call(f, cuStreamBeginCapture_v2, s, CU_STREAM_CAPTURE_MODE_RELAXED));
+    OK(fake_call(f, cuMemFree_v2, p));
+    OK(fake_call(f, cuStreamEndCapture, s, &g));
+
+    OK(fake_call(f, cuStreamBeginCapture_v2, s, CU_STREAM_CAPTURE_MODE_RELAXED));
+    assert_int_equal(fake_call(f, cuCtxSynchronize), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    assert_int_equal(fake_call(f, cuStreamEndCapture, s, &g),
+                     CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    busy_fake_free(f);
+}
+
 static void
 copies_and_fills_are_captured(void **state)
 {
@@ -547,6 +568,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_capture_outlives_the_streams_that_joined_it),
     cmocka_unit_test(a_capture_into_a_given_graph_need_not_hand_it_out),
     cmocka_unit_test(what_a_capture_does_not_survive),
+    cmocka_unit_test(memory_can_be_freed_beside_a_relaxed_capture),
     cmocka_unit_test(copies_and_fills_are_captured),
     cmocka_unit_test(memory_of_a_captured_allocation_outlives_the_runs),
     cmocka_unit_test(an_event_waited_for_in_a_graph_is_the_one_of_the_launch),

@@ -370,6 +370,13 @@ shared_memory_that_is_left_is_told(void **state)
     struct loaded l = loaded();
     size_t left = 0;
 
+    /* No more than a launch may have. */
+    ok(fake_call(l.f, cuOccupancyAvailableDynamicSMemPerBlock, &left, l.k[STATIC], 1, 128));
+    assert_int_equal(left, 45056);
+    ok(fake_call(l.f, cuFuncSetAttribute, l.k[NONE],
+                 CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 232448));
+    ok(fake_call(l.f, cuFuncSetAttribute, l.k[STATIC],
+                 CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 228352));
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         ok(fake_call(l.f, cuOccupancyAvailableDynamicSMemPerBlock, &left, l.k[rows[i].kernel],
                      rows[i].blocks, 128));

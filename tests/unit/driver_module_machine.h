@@ -56,7 +56,6 @@ static int
 text_open(void *m, const struct hed_code_source *source, struct hed_code **out, struct hed_buf *log,
           struct hed_why *why)
 {
-    assert_int_equal(source->kind, HED_CODE_PTX);
     if (memmem(source->data, source->size, "BAD", 3)) {
         if (log)
             hed_buf_addf(log, "line 4: BAD is no instruction\n");
