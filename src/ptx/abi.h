@@ -161,26 +161,29 @@ uint64_t hed_rt_malloc(struct hed_ptx_strand *s, uint64_t size);
 void hed_rt_free(struct hed_ptx_strand *s, uint64_t p);
 
 /* Textures and surfaces. `object` is what the program passed. Coordinates are words, floats or
- * integers as said: layer, x, y, z, level, then the gradients in x and in y, three words each. */
+ * integers as said: layer, x, y, z, level, then the gradients in x and in y, three words each, then
+ * three integers that are added to x, y and z in texels. */
 struct hed_rt_access {
     uint8_t geom;    /* enum hed_ptx_geom */
     uint8_t fetch;   /* enum hed_ptx_fetch */
     uint8_t type;    /* enum hed_ptx_type: of textures, what comes out; of surfaces, an element */
     uint8_t count;   /* of surfaces: elements */
     uint8_t clamp;   /* of surfaces: enum hed_ptx_clamp */
-    uint8_t channel; /* of tld4: enum hed_ptx_channel, else 0 */
+    uint8_t channel; /* of tld4: enum hed_ptx_channel; of sured: enum hed_ptx_oper; else 0 */
     uint8_t is_integer; /* coordinates of textures */
-    uint8_t is_store;   /* of surfaces */
+    uint8_t is_store;   /* of surfaces: sust and sured */
 };
-#define HED_RT_COORDINATES 11
+#define HED_RT_COORDINATES 14
 void hed_rt_texture(struct hed_ptx_strand *s, uint64_t object, uint64_t access, const uint32_t *in,
                     uint32_t out[4], uint32_t line);
-/* x is in bytes, or in elements for formatted stores; data is count elements. */
+/* x is in bytes, or in elements for .p; data is count elements. */
 void hed_rt_surface(struct hed_ptx_strand *s, uint64_t object, uint64_t access, const uint32_t *in,
                     void *data, uint32_t line);
-/* query: enum hed_ptx_query */
+void hed_rt_surface_reduce(struct hed_ptx_strand *s, uint64_t object, uint64_t access,
+                           const uint32_t *in, const void *data, uint32_t line);
+/* query: enum hed_ptx_query; level is of textures, an integer. */
 uint32_t hed_rt_texture_query(struct hed_ptx_strand *s, uint64_t object, uint32_t query,
-                              uint32_t line);
+                              uint32_t level, uint32_t line);
 
 /* A symbol that an object file may leave undefined. */
 struct hed_ptx_symbol {

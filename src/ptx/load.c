@@ -419,8 +419,10 @@ protect(const struct object *o)
 
     for (int part = CODE; part < PARTS; part++) {
         const uint64_t from = o->begin[part];
+        const uint64_t bytes = o->begin[part + 1] - from;
 
-        if (mprotect(o->image + from, o->begin[part + 1] - from, prot[part]) != 0) {
+        /* Emulators refuse an empty range. */
+        if (bytes > 0 && mprotect(o->image + from, bytes, prot[part]) != 0) {
             hed_why_set(o->why, "the program's memory cannot be made executable");
             return HED_EACCESS;
         }

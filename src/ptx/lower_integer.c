@@ -157,8 +157,7 @@ compute(struct hed_lower *l, bool is_signed, LLVMValueRef a, LLVMValueRef b, LLV
     case HED_PTX_OP_MUL:
         return product(l, a, b, f->part, is_signed);
     case HED_PTX_OP_MAD:
-        /* .sat changes nothing on a GPU, whatever the manual says. */
-        return LLVMBuildAdd(l->b, product(l, a, b, f->part, is_signed), c, "");
+        return sum_of(l, product(l, a, b, f->part, is_signed), c, is_signed, false);
     case HED_PTX_OP_MUL24:
         return product24(l, a, b, f->part, is_signed);
     case HED_PTX_OP_MAD24:

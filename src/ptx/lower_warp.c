@@ -22,6 +22,7 @@
 #include "ptx/lower_warp.h"
 
 #define INSTRUCTIONS_MAX 600   /* of a kernel with its functions; more takes LLVM too long */
+#define MATRIX_WEIGHT 30       /* instructions that one on matrices counts for */
 #define INSTRUCTIONS_MOST 1500 /* worth the time where thread by thread would be wrong */
 
 static struct warp *
@@ -71,6 +72,25 @@ counts_on_lockstep(const struct hed_ptx_func *f)
     return false;
 }
 
+/* Instructions, as LLVM's work on them goes: those on matrices write a dozen vectors each. */
+static uint64_t
+weight_of(const struct hed_ptx_func *f)
+{
+    uint64_t weight = 0;
+
+    for (const struct hed_ptx_stmt *s = f->body; s; s = s->next) {
+        const struct hed_ptx_inst *i = (const struct hed_ptx_inst *)s;
+
+        if (s->kind == HED_PTX_STMT_INST && !i->is_refused)
+            weight += i->form->op == HED_PTX_OP_MMA || i->form->op == HED_PTX_OP_WMMA_LOAD ||
+                              i->form->op == HED_PTX_OP_WMMA_STORE ||
+                              i->form->op == HED_PTX_OP_WMMA_MMA
+                          ? MATRIX_WEIGHT
+                          : 1;
+    }
+    return weight;
+}
+
 /* What the warp shape leaves to the other one. */
 static void
 refuse_what_is_not_done(struct hed_lower *l, const struct hed_ptx_func *f)
@@ -79,7 +99,7 @@ refuse_what_is_not_done(struct hed_lower *l, const struct hed_ptx_func *f)
         uint64_t count = 0;
 
         for (uint32_t i = 0; i < l->unit->nfuncs; i++)
-            count += l->unit->funcs[i]->ninsts;
+            count += weight_of(l->unit->funcs[i]);
         if (l->unit->recurses)
             hed_lower_refuse(l, "warp shape: recursion or a call through a pointer");
         if (count > (counts_on_lockstep(f) ? INSTRUCTIONS_MOST : INSTRUCTIONS_MAX))

@@ -207,10 +207,12 @@ move_in_a_row(struct hed_lower *l, const struct mover *m, LLVMValueRef first)
         for (unsigned i = 0; i < n; i++) {
             for (unsigned k = 0; k < HED_PTX_LANES; k++)
                 picks[k] = word(l, k * n + i);
-            LLVMBuildStore(l->b,
-                           LLVMBuildShuffleVector(l->b, v, LLVMGetPoison(all),
-                                                  LLVMConstVector(picks, HED_PTX_LANES), ""),
-                           data_at(l, m, i, NULL));
+
+            LLVMValueRef one = LLVMBuildShuffleVector(l->b, v, LLVMGetPoison(all),
+                                                      LLVMConstVector(picks, HED_PTX_LANES), "");
+
+            LLVMSetAlignment(LLVMBuildStore(l->b, one, data_at(l, m, i, NULL)),
+                             bytes_of(m->how->type));
         }
         return;
     }

@@ -133,6 +133,16 @@ shuffle_fixed(struct hed_lower *l, enum hed_rt_shfl mode, LLVMValueRef value, ui
                                   LLVMConstVector(picks, HED_PTX_LANES), "");
 }
 
+/* What a function left in an array. */
+static LLVMValueRef
+words_of(struct hed_lower *l, LLVMValueRef array)
+{
+    LLVMValueRef v = LLVMBuildLoad2(l->b, LLVMVectorType(l->i32, HED_PTX_LANES), array, "");
+
+    LLVMSetAlignment(v, 16); /* as hed_lower_warp_array makes it; a vector's own would be 128 */
+    return v;
+}
+
 LLVMValueRef
 hed_lower_warp_shfl(struct hed_lower *l, enum hed_rt_shfl mode, LLVMValueRef value, LLVMValueRef b,
                     LLVMValueRef c, LLVMValueRef mask, LLVMValueRef *inside)
@@ -154,7 +164,7 @@ hed_lower_warp_shfl(struct hed_lower *l, enum hed_rt_shfl mode, LLVMValueRef val
 
     bits = hed_lower_warp_call(l, "hed_warp_shfl", l->i32, args, 5);
     *inside = hed_lower_warp_unpack(l, bits);
-    return LLVMBuildLoad2(l->b, LLVMVectorType(l->i32, HED_PTX_LANES), out, "");
+    return words_of(l, out);
 }
 
 /* ---- votes and their kind ------------------------------------------------------------------ */
@@ -206,7 +216,7 @@ hed_lower_warp_match(struct hed_lower *l, LLVMValueRef value64, LLVMValueRef mas
             hed_lower_warp_unpack(l, hed_lower_warp_call(l, "hed_warp_match_all", l->i32, args, 4));
     else
         hed_lower_warp_call(l, "hed_warp_match_any", l->nothing, args, 4);
-    return LLVMBuildLoad2(l->b, LLVMVectorType(l->i32, HED_PTX_LANES), out, "");
+    return words_of(l, out);
 }
 
 LLVMValueRef
@@ -221,7 +231,7 @@ hed_lower_warp_redux(struct hed_lower *l, enum hed_rt_redux op, LLVMValueRef val
         hed_lower_warp_array(l, l->i32, members), hed_lower_warp_running(l), out};
 
     hed_lower_warp_call(l, "hed_warp_redux", l->nothing, args, 5);
-    return LLVMBuildLoad2(l->b, LLVMVectorType(l->i32, HED_PTX_LANES), out, "");
+    return words_of(l, out);
 }
 
 LLVMValueRef

@@ -83,8 +83,8 @@ find(struct hed_ptx_strand *s, const struct hed_surface *f, const struct hed_rt_
 
 /* ---- loads and stores ------------------------------------------------------------------------ */
 
-/* A word becomes a channel: floats where the format holds floats or shares of 1, else integers. What
- * does not fit becomes the nearest that does. */
+/* A word becomes a channel: floats where the format holds floats or shares of 1, else integers.
+ * What does not fit becomes the nearest that does. */
 static uint32_t
 channel_bits(const struct hed_format *f, uint32_t word)
 {

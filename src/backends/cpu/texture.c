@@ -1,9 +1,10 @@
 /* Textures as kernels see them: descriptors (driver/array.h) sampled in plain C.
  *
- *   coordinates -> face -> level(s) -> texel position(s) by address mode -> texel -> filter -> result
+ *   coordinates -> face -> level(s) -> texel position(s) by address mode -> texel -> filter
  *
- * Filtering has weights of 8 bits behind the point, as the hardware has; sums are rounded once. An
- * object that is no descriptor ends the kernel, be it by a check or by the fault that reading it is.
+ * Filtering has weights of 8 bits behind the point, as the hardware has; sums are rounded once.
+ * The object 0 reads as 0: an H200 has no complaint about it. Another one that is no descriptor
+ * ends the kernel, be it by a check or by the fault that reading it is.
  */
 #include <math.h>
 #include <string.h>
@@ -392,8 +393,8 @@ sample(const struct lookup *k, const uint32_t *in)
         level = k->how.is_integer ? (float)(int32_t)in[4] : hed_from_bits32(in[4]);
     else if (k->how.fetch == HED_PTX_FETCH_GRAD)
         level = level_of(k, in + 5);
-    level = fmaxf(t->level_min, fminf(level + t->bias, t->level_max));
-    level = isnan(level) ? 0 : fmaxf(0, fminf(level, (float)last));
+    level = isnan(level) ? 0 : fmaxf(t->level_min, fminf(level + t->bias, t->level_max));
+    level = fmaxf(0, fminf(level, (float)last));
     if (t->mipmap_filter != CU_TR_FILTER_MODE_LINEAR || is_whole(t))
         return sample_level(k, (unsigned)floorf(level + 0.5f));
 
@@ -465,9 +466,13 @@ hed_rt_texture(struct hed_ptx_strand *s, uint64_t object, uint64_t access, const
     struct lookup k = {.t = (const struct hed_texture *)(uintptr_t)object};
     union texel v;
 
-    s->line = line; /* for whoever finds the fault that a bad object makes */
     memcpy(&k.how, &access, sizeof(k.how));
-    if (object == 0 || object % _Alignof(struct hed_texture) || k.t->magic != HED_TEXTURE_MAGIC)
+    if (object == 0) {
+        memset(out, 0, 4 * sizeof(*out));
+        return;
+    }
+    s->line = line; /* for whoever finds the fault that a bad object makes */
+    if (object % _Alignof(struct hed_texture) || k.t->magic != HED_TEXTURE_MAGIC)
         hed_rt_trap(s, HED_PTX_TRAP_ADDRESS, line);
     k.dimensions = dimensions_of(k.how.geom);
     k.plane = plane_of(k.t, k.how.geom, in[0]);
