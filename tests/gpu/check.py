@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Shows, on a machine with an NVIDIA GPU, that programs behave under heddle as without it.
 
-    tests/gpu/check.py [--build DIR] [--out DIR] [--part programs,tools,time] [--runs N]
+    tests/gpu/check.py [--build DIR] [--out DIR] [--part programs,conformance,tools,time] [--runs N]
 
 `programs`: real programs print the same, natively, under heddle, and under heddle with a trace.
+`conformance`: those of tests/conformance/answers and tests/cu print their golden data, both ways.
 `tools`: compute-sanitizer, ncu, torch.profiler and nvidia-smi still work. `time`: the PyTorch
 training step's time, alternating native, heddle, and heddle with a trace. Builds what it needs with
 cmake and nvcc. Ends with `N passed, N failed, N skipped`; exit status 0 if nothing failed.
@@ -17,6 +18,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
@@ -93,6 +95,38 @@ def programs():
         same_everywhere(name, ["python3", PROGRAMS / f"{name}.py"])
 
 
+def agree(name, golden, command, way):
+    """What the program prints is the golden data, to the letter."""
+    out, err, status = run([sys.executable, "-B", TOP / "tests" / "conformance" / "agree.py",
+                            "--same", golden, *command])
+    report(f"{name}/{way}", "FAIL" if status else "ok", (out + err)[-1500:] if status else "")
+
+
+def conformance():
+    """The GPU is the judge: it agrees with what it said before, and so does heddle before it."""
+    answers = TOP / "tests" / "conformance"
+    for golden in sorted((answers / "golden").glob("*.txt")):
+        program = options.build / "tests" / "conformance" / f"conf_answers_{golden.stem}"
+        for way, prefix in (("native", []), ("heddle", heddle())):
+            agree(f"answers {golden.stem}", golden, [*prefix, program], way)
+    nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
+    names = sorted(g.stem for g in (TOP / "tests" / "cu" / "golden").glob("*.txt"))
+
+    def build_one(name):
+        return run([nvcc, "-std=c++17", "-O2", "-arch=compute_90", "-code=compute_90",
+                    TOP / "tests" / "cu" / f"{name}.cu", "-o", work / f"cu_{name}"])
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        built = list(pool.map(build_one, names))
+    for name, (out, err, status) in zip(names, built):
+        if status:
+            report(f"cu {name}", "FAIL", f"nvcc: {out}{err}")
+            continue
+        for way, prefix in (("native", []), ("heddle", heddle())):
+            agree(f"cu {name}", TOP / "tests" / "cu" / "golden" / f"{name}.txt",
+                  [*prefix, work / f"cu_{name}"], way)
+
+
 def expect(name, command, test, env=None):
     out, err, status = run(command, env)
     if test(out, err, status):
@@ -163,13 +197,14 @@ def main():
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     p.add_argument("--build", type=Path, default=TOP / "build" / "gpu")
     p.add_argument("--out", type=Path, help="folder for the results (default: nowhere)")
-    p.add_argument("--part", default="programs,tools,time")
+    p.add_argument("--part", default="programs,conformance,tools,time")
     p.add_argument("--runs", type=int, default=5)
     options = p.parse_args()
     work = Path(tempfile.mkdtemp(prefix="heddle-gpu-"))
     build()
     for part in options.part.split(","):
-        {"programs": programs, "tools": tools, "time": time_steps}[part]()
+        {"programs": programs, "conformance": conformance, "tools": tools,
+         "time": time_steps}[part]()
     count = {v: sum(r[1] == v for r in results) for v in ("ok", "FAIL", "skip")}
     if options.out:
         (options.out / "results.json").write_text(json.dumps(results, indent=1))
