@@ -36,7 +36,9 @@ if("undefined" IN_LIST HEDDLE_SANITIZE)
     list(APPEND heddle_test_env UBSAN_OPTIONS=print_stacktrace=1)
 endif()
 if("thread" IN_LIST HEDDLE_SANITIZE)
-    list(APPEND heddle_test_env TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1)
+    set(heddle_tsan_suppressions suppressions=${heddle_harness}/tsan.supp)
+    list(APPEND heddle_test_env
+        TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:${heddle_tsan_suppressions})
     # TSan maps its shadow at fixed places. Kernels that randomise more address bits than the
     # runtime knows of (vm.mmap_rnd_bits over 28 on x86-64) make it die at start, now and then.
     # Without randomisation it always starts. Containers may forbid it, hence the trial.

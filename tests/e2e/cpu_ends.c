@@ -1,0 +1,437 @@
+/* How processes end, fork and let go of the library while the CPU GPU is at work.
+ *
+ * Every case runs in a process of its own, which must end by itself, in time, with the status that
+ * the case says. `cpu_ends NAME` is one case.
+ */
+#include "conformance/conf.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdatomic.h>
+
+#define SECONDS_MOST 60
+#define STATUS 7 /* what a case that goes well ends with: not what a crash or a check ends with */
+
+extern char **environ;
+
+static const char ptx[] =
+    ".version 7.0\n.target sm_70\n.address_size 64\n"
+    ".visible .entry fill(.param .u64 p, .param .u32 v)\n{\n"
+    ".reg .b32 %r<6>; .reg .b64 %d<4>;\n"
+    "ld.param.u64 %d1, [p];\nld.param.u32 %r1, [v];\n"
+    "mov.u32 %r2, %ctaid.x;\nmov.u32 %r3, %ntid.x;\nmov.u32 %r4, %tid.x;\n"
+    "mad.lo.u32 %r5, %r2, %r3, %r4;\nmul.wide.u32 %d2, %r5, 4;\nadd.u64 %d3, %d1, %d2;\n"
+    "st.global.u32 [%d3], %r1;\nret;\n}\n"
+    /* Runs until somebody writes to p. */
+    ".visible .entry forever(.param .u64 p)\n{\n"
+    ".reg .b32 %r<3>; .reg .b64 %d<2>; .reg .pred %q;\n"
+    "ld.param.u64 %d1, [p];\n"
+    "AGAIN: ld.volatile.global.u32 %r1, [%d1];\nsetp.eq.u32 %q, %r1, 0;\n@%q bra AGAIN;\n"
+    "ret;\n}\n";
+
+static CUcontext context;
+static CUmodule module;
+static CUdeviceptr memory;
+
+static void
+start(void)
+{
+    CHECK_IS(CU(cuInit)(0), CUDA_SUCCESS);
+    CHECK_IS(CU(cuDevicePrimaryCtxRetain)(&context, 0), CUDA_SUCCESS);
+    CHECK_IS(CU(cuCtxSetCurrent)(context), CUDA_SUCCESS);
+    CHECK_IS(CU(cuModuleLoadData)(&module, ptx), CUDA_SUCCESS);
+    CHECK_IS(CU(cuMemAlloc_v2)(&memory, 4096), CUDA_SUCCESS);
+    CHECK_IS(CU(cuMemsetD8_v2)(memory, 0, 4096), CUDA_SUCCESS);
+}
+
+static void
+launch(const char *name, CUstream s)
+{
+    uint32_t value = 5;
+    CUfunction f;
+    void *params[] = {&memory, &value};
+
+    CHECK_IS(CU(cuModuleGetFunction)(&f, module, name), CUDA_SUCCESS);
+    CHECK_IS(CU(cuLaunchKernel)(f, 8, 1, 1, 64, 1, 1, 0, s, params, NULL), CUDA_SUCCESS);
+}
+
+/* A kernel runs, and will not end. */
+static void
+start_forever(void)
+{
+    CUstream s;
+
+    start();
+    CHECK_IS(CU(cuStreamCreate)(&s, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+    launch("forever", s);
+    usleep(20000);
+}
+
+static void
+works(void)
+{
+    uint32_t words[512];
+
+    launch("fill", NULL);
+    CHECK_IS(CU(cuMemcpyDtoH_v2)(words, memory, sizeof words), CUDA_SUCCESS);
+    for (int i = 0; i < 512; i++)
+        CHECK_IS(words[i], 5);
+}
+
+/* ---- ends ------------------------------------------------------------------------------------ */
+
+static void
+exit_while_a_kernel_runs(void)
+{
+    start_forever();
+    exit(STATUS);
+}
+
+static void
+immediate_exit_while_a_kernel_runs(void)
+{
+    start_forever();
+    _exit(STATUS);
+}
+
+static void
+quick_exit_while_a_kernel_runs(void)
+{
+    start_forever();
+    quick_exit(STATUS);
+}
+
+static void *
+waits_forever(void *arg)
+{
+    (void)arg;
+    (void)CU(cuCtxSetCurrent)(context);
+    (void)CU(cuCtxSynchronize)();
+    return NULL;
+}
+
+static void *
+exits(void *arg)
+{
+    (void)arg;
+    exit(STATUS);
+}
+
+static void
+thread_exits_while_others_wait(void)
+{
+    pthread_t thread;
+
+    start_forever();
+    for (int i = 0; i < 3; i++)
+        CHECK_IS(pthread_create(&thread, NULL, waits_forever, NULL), 0);
+    usleep(20000);
+    CHECK_IS(pthread_create(&thread, NULL, exits, NULL), 0);
+    (void)CU(cuCtxSynchronize)();
+    exit(1); /* the kernel has no end */
+}
+
+static void *
+works_until_the_end(void *arg)
+{
+    CUdeviceptr p;
+
+    (void)arg;
+    (void)CU(cuCtxSetCurrent)(context);
+    for (CUresult r = CUDA_SUCCESS; r == CUDA_SUCCESS;) {
+        r = CU(cuMemAlloc_v2)(&p, 1 << 16);
+        if (r == CUDA_SUCCESS)
+            r = CU(cuMemsetD32_v2)(p, 1, 1 << 14);
+        if (r == CUDA_SUCCESS)
+            r = CU(cuMemFree_v2)(p);
+    }
+    pause();
+    return NULL;
+}
+
+static void
+exit_while_threads_work(void)
+{
+    pthread_t thread;
+
+    start();
+    for (int i = 0; i < 4; i++)
+        CHECK_IS(pthread_create(&thread, NULL, works_until_the_end, NULL), 0);
+    for (int i = 0; i < 200; i++)
+        launch("fill", NULL);
+    exit(STATUS);
+}
+
+static void *
+outlives_main(void *arg)
+{
+    (void)arg;
+    usleep(20000);
+    CHECK_IS(CU(cuCtxSetCurrent)(context), CUDA_SUCCESS);
+    works();
+    exit(STATUS);
+}
+
+static void
+main_thread_ends_first(void)
+{
+    pthread_t thread;
+
+    start();
+    CHECK_IS(pthread_create(&thread, NULL, outlives_main, NULL), 0);
+    pthread_exit(NULL);
+}
+
+static void
+calls_at_exit(void)
+{
+    static int before;
+    CUdeviceptr p;
+    const CUresult r = CU(cuMemAlloc_v2)(&p, 16);
+
+    /* The second time the context is gone, or all of heddle. */
+    if (before++ == 0 ? r != CUDA_SUCCESS : r == CUDA_SUCCESS)
+        _exit(1);
+    (void)CU(cuCtxSynchronize)();
+    (void)CU(cuMemFree_v2)(memory);
+    (void)CU(cuModuleUnload)(module);
+    (void)CU(cuDevicePrimaryCtxRelease_v2)(0);
+}
+
+static void
+calls_are_answered_at_exit(void)
+{
+    CHECK_IS(atexit(calls_at_exit), 0); /* runs after what is registered later */
+    start();
+    CHECK_IS(atexit(calls_at_exit), 0);
+    launch("fill", NULL);
+    exit(STATUS);
+}
+
+/* ---- fork ------------------------------------------------------------------------------------ */
+
+static int
+status_of(pid_t child)
+{
+    int status;
+
+    CHECK(waitpid(child, &status, 0) == child, "the child is gone");
+    CHECK(WIFEXITED(status), "the child died of %d", WTERMSIG(status));
+    return WEXITSTATUS(status);
+}
+
+static int
+is_refused(void)
+{
+    CUdeviceptr p;
+    CUcontext c;
+    int n;
+
+    return CU(cuInit)(0) == CUDA_ERROR_NOT_INITIALIZED &&
+           CU(cuMemAlloc_v2)(&p, 16) == CUDA_ERROR_NOT_INITIALIZED &&
+           CU(cuCtxGetCurrent)(&c) == CUDA_ERROR_NOT_INITIALIZED &&
+           CU(cuDeviceGetCount)(&n) == CUDA_ERROR_NOT_INITIALIZED &&
+           CU(cuCtxSynchronize)() == CUDA_ERROR_NOT_INITIALIZED;
+}
+
+static void
+children_are_refused(void)
+{
+    start();
+    works();
+    for (int i = 0; i < 20; i++) {
+        const pid_t child = fork();
+
+        CHECK(child >= 0, "no child");
+        if (child == 0 && i % 2)
+            exit(is_refused() ? 0 : 1);
+        if (child == 0)
+            _exit(is_refused() ? 0 : 1);
+        launch("fill", NULL);
+        CHECK_IS(status_of(child), 0);
+        works();
+    }
+    exit(STATUS);
+}
+
+static void
+children_of_a_busy_process_are_refused(void)
+{
+    pthread_t thread;
+
+    start();
+    for (int i = 0; i < 3; i++)
+        CHECK_IS(pthread_create(&thread, NULL, works_until_the_end, NULL), 0);
+    for (int i = 0; i < 50; i++) {
+        for (int k = 0; k < 5; k++)
+            launch("fill", NULL);
+
+        const pid_t child = fork();
+
+        CHECK(child >= 0, "no child");
+        if (child == 0)
+            exit(is_refused() ? 0 : 1);
+        CHECK_IS(status_of(child), 0);
+    }
+    works();
+    exit(STATUS);
+}
+
+static void
+both_work_when_forked_before(void)
+{
+    const pid_t child = fork();
+
+    CHECK(child >= 0, "no child");
+    start();
+    works();
+    if (child == 0)
+        exit(0);
+    CHECK_IS(status_of(child), 0);
+    works();
+    exit(STATUS);
+}
+
+static void
+new_programs_work(void)
+{
+    char name[] = "cpu_ends", argument[] = "program";
+    char *argv[] = {name, argument, NULL};
+    pid_t child;
+
+    start_forever();
+    CHECK_IS(posix_spawn(&child, "/proc/self/exe", NULL, NULL, argv, environ), 0);
+    CHECK_IS(status_of(child), STATUS);
+    child = fork();
+    CHECK(child >= 0, "no child");
+    if (child == 0) {
+        execv("/proc/self/exe", argv);
+        _exit(126);
+    }
+    CHECK_IS(status_of(child), STATUS);
+    exit(STATUS);
+}
+
+static void
+program(void)
+{
+    start();
+    works();
+    exit(STATUS);
+}
+
+/* ---- threads and the library ----------------------------------------------------------------- */
+
+static void *
+is_cancelled(void *arg)
+{
+    (void)CU(cuCtxSetCurrent)(context);
+    (void)CU(cuStreamSynchronize)(arg);
+    for (int i = 0; i < 10000; i++)
+        usleep(1000);
+    return NULL;
+}
+
+/* A thread may be cancelled while it waits for a stream: nobody else notices. */
+static void
+cancelled_threads_leave_no_lock(void)
+{
+    CUstream s;
+    uint32_t one = 1;
+
+    start();
+    CHECK_IS(CU(cuStreamCreate)(&s, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+    launch("forever", s);
+
+    pthread_t threads[4];
+
+    for (int i = 0; i < 4; i++)
+        CHECK_IS(pthread_create(&threads[i], NULL, is_cancelled, s), 0);
+    usleep(20000);
+    for (int i = 0; i < 4; i++)
+        CHECK_IS(pthread_cancel(threads[i]), 0);
+    memcpy((void *)(uintptr_t)memory, &one, sizeof one); /* the kernel ends */
+    for (int i = 0; i < 4; i++) {
+        void *result;
+
+        CHECK_IS(pthread_join(threads[i], &result), 0);
+        CHECK(result == PTHREAD_CANCELED, "thread %d was not cancelled", i);
+    }
+    CHECK_IS(CU(cuStreamSynchronize)(s), CUDA_SUCCESS);
+    works();
+    exit(STATUS);
+}
+
+static void
+closing_the_library_changes_nothing(void)
+{
+    start();
+    for (int i = 0; i < 10; i++) {
+        void *library = conf_open();
+
+        CHECK_IS(dlclose(library), 0);
+        CHECK_IS(dlclose(conf_open()), 0);
+        works();
+    }
+    exit(STATUS);
+}
+
+/* ---- cases ----------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} cases[] = {
+/* clang-format off */
+#define CASE(name) {#name, name}
+    /* clang-format on */
+    CASE(exit_while_a_kernel_runs),
+    CASE(immediate_exit_while_a_kernel_runs),
+    CASE(quick_exit_while_a_kernel_runs),
+    CASE(thread_exits_while_others_wait),
+    CASE(exit_while_threads_work),
+    CASE(main_thread_ends_first),
+    CASE(calls_are_answered_at_exit),
+    CASE(children_are_refused),
+    CASE(children_of_a_busy_process_are_refused),
+    CASE(both_work_when_forked_before),
+    CASE(new_programs_work),
+    CASE(program),
+    CASE(cancelled_threads_leave_no_lock),
+    CASE(closing_the_library_changes_nothing),
+};
+
+static int
+run_case(const char *name)
+{
+    const pid_t child = fork();
+    int status;
+
+    CHECK(child >= 0, "no child");
+    if (child == 0) {
+        alarm(SECONDS_MOST);
+        execl("/proc/self/exe", "cpu_ends", name, (char *)NULL);
+        _exit(126);
+    }
+    CHECK(waitpid(child, &status, 0) == child, "the child is gone");
+    if (WIFEXITED(status) && WEXITSTATUS(status) == STATUS)
+        return 0;
+    fprintf(stderr, "%s: %s %d\n", name, WIFEXITED(status) ? "status" : "signal",
+            WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
+    return 1;
+}
+
+int
+main(int argc, char **argv)
+{
+    int failures = 0;
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        if (argc > 1 && strcmp(argv[1], cases[i].name) == 0)
+            cases[i].run();
+        if (argc == 1)
+            failures += run_case(cases[i].name);
+    }
+    return argc > 1 ? 1 : failures > 0;
+}
