@@ -45,7 +45,7 @@ PUBLIC = "heddle.h"
 
 # <header>: the files that may include it.
 SYSTEM = {
-    "llvm-c/*": "src/ptx/lower*.[ch] src/ptx/compile.c",
+    "llvm-c/*": "src/ptx/lower/*.[ch]",
     "jansson.h": "src/driver/profile*.c",
     "openssl/*": "src/wire/tls.c",
     # heddle builds without a CUDA toolkit: the generated headers have the types.

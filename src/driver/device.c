@@ -8,7 +8,7 @@
 #include "core/errors.h"
 #include "core/session.h"
 #include "core/stats.h"
-#include "driver/context.h"
+#include "driver/context/context.h"
 
 #define PCI_ID_LEAST 13 /* "0000:00:00.0" and its end */
 

@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "core/stats.h"
-#include "driver/memory.h"
+#include "driver/memory/memory.h"
 #include "driver/shared.h"
 
 #define SHARE_MOST (1ull << 40)  /* bytes of addresses a device gets, and the host */

@@ -3,7 +3,7 @@
  *   struct hed_driver           one a process: handles, visible devices, the machine
  *     struct hed_device         a profile, a range of addresses, what is in use of its memory
  *       struct hed_context      primary or made; streams, modules, limits, sticky error
- *         struct hed_stream ... driver/stream.h
+ *         struct hed_stream ... driver/stream/stream.h
  *
  * A backend makes one with hed_driver_create() and gives its layer type the table
  * hed_driver_calls() and, as self->state, the driver. Each file that answers calls has a table of

@@ -125,7 +125,7 @@ struct hed_machine {
 
 #define HED_MACHINE_PAGE 65536 /* bytes; a multiple of any host's page */
 
-/* Everything a grid needs to run. Owned by the work it is part of (driver/work.h). */
+/* Everything a grid needs to run. Owned by the work it is part of (driver/stream/work.h). */
 struct hed_launch {
     struct hed_code *code;
     uint32_t kernel;           /* index in code->kernels */

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "driver/array.h"
+#include "driver/memory/array.h"
 #include "ptx/words.h"
 
 static struct hed_ptx_strand strand; /* what cannot fail wants nothing of it */

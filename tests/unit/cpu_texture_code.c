@@ -6,7 +6,7 @@
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/engine.h"
 #include "base/str.h"
-#include "driver/array.h"
+#include "driver/memory/array.h"
 #include "harness/unit.h"
 
 #define LANES 40

@@ -1,7 +1,7 @@
 /* Arrays, mipmapped arrays, texture and surface objects of the soft driver. What is expected of bad
  * calls is what NVIDIA's driver 580 answered on an H200, but for handles that are dead: there it
  * crashes. */
-#include "driver/array.h"
+#include "driver/memory/array.h"
 #include "driver_memory_make.h"
 
 static CUarray

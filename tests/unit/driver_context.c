@@ -3,7 +3,7 @@
 #include <pthread.h>
 
 #include "base/err.h"
-#include "driver/context.h"
+#include "driver/context/context.h"
 #include "driver_fake.h"
 #include "harness/unit.h"
 

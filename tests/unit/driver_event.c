@@ -1,11 +1,11 @@
 /* Events, callbacks, failures, and work itself. */
-#include "driver/stream.h"
+#include "driver/stream/stream.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 
 #include "base/err.h"
-#include "driver/context.h"
+#include "driver/context/context.h"
 #include "driver_busy.h"
 
 FAKE_NEEDS(hed_calls_device);

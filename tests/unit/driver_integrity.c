@@ -1,6 +1,6 @@
 /* The answer to NVIDIA's runtime: MD2 by its own vectors, the whole by what must and must not
  * change it. NVIDIA's runtime itself is the other test, once a backend serves the tables. */
-#include "driver/integrity.h"
+#include "driver/table/integrity.h"
 
 #include "harness/unit.h"
 

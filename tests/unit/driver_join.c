@@ -1,7 +1,7 @@
 /* Several PTX modules as one text. */
 #include "base/buf.h"
 #include "base/err.h"
-#include "driver/image.h"
+#include "driver/module/image.h"
 #include "harness/unit.h"
 
 #define HEAD ".version 7.0\n.target sm_70\n.address_size 64\n"

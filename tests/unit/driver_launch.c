@@ -1,8 +1,8 @@
 /* Launches, attributes and occupancy of the soft driver. The numbers and answers expected here are
  * those of NVIDIA's driver 580 on an H200 for kernels like these. */
-#include "driver/module.h"
-#include "driver/occupancy.h"
-#include "driver/work.h"
+#include "driver/module/module.h"
+#include "driver/module/occupancy.h"
+#include "driver/stream/work.h"
 #include "driver_module_machine.h"
 
 FAKE_NEEDS(hed_calls_device);

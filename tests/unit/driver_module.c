@@ -1,11 +1,11 @@
 /* Modules and libraries of the soft driver. What is expected here is what NVIDIA's driver 580
  * answered to the same calls on an H200, where it makes sense on a machine without one. */
-#include "driver/module.h"
+#include "driver/module/module.h"
 
 #include <pthread.h>
 #include <unistd.h>
 
-#include "driver/memory.h"
+#include "driver/memory/memory.h"
 #include "driver_module_machine.h"
 #include "fatbin_make.h"
 

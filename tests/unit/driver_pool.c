@@ -1,7 +1,7 @@
 /* Memory pools and virtual memory management of the soft driver. What is expected of bad calls is
  * what NVIDIA's driver 580 answered on an H200. */
-#include "driver/graph.h"
-#include "driver/memory.h"
+#include "driver/graph/graph.h"
+#include "driver/memory/memory.h"
 #include "driver_memory_make.h"
 
 static uint64_t

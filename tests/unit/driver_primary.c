@@ -1,7 +1,7 @@
 /* Primary contexts of the soft driver, limits, and errors that stay. What is expected here is what
  * NVIDIA's driver 580 answered to the same calls on an H200, but where a sticky error ends: there
  * it takes the process with it. */
-#include "driver/context.h"
+#include "driver/context/context.h"
 #include "driver_fake.h"
 #include "harness/unit.h"
 

@@ -1,12 +1,12 @@
 /* Streams of the soft driver: order in them and between them, the default ones, their ends. */
-#include "driver/stream.h"
+#include "driver/stream/stream.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "driver/context.h"
+#include "driver/context/context.h"
 #include "driver_busy.h"
 
 FAKE_NEEDS(hed_calls_device);

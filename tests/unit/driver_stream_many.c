@@ -2,7 +2,7 @@
  * the tests say than what the sanitizers do. */
 #include <pthread.h>
 
-#include "driver/stream.h"
+#include "driver/stream/stream.h"
 #include "driver_busy.h"
 
 FAKE_NEEDS(hed_calls_device);

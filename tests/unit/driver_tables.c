@@ -3,9 +3,9 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "driver/context.h"
-#include "driver/integrity.h"
-#include "driver/tables.h"
+#include "driver/context/context.h"
+#include "driver/table/integrity.h"
+#include "driver/table/tables.h"
 #include "driver_fake.h"
 #include "harness/unit.h"
 

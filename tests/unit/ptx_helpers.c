@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "ptx/abi.h"
+#include "ptx/run/abi.h"
 #include "ptx/words.h"
 
 typedef unsigned __int128 u128;

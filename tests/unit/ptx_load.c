@@ -1,5 +1,5 @@
 /* Object files are loaded, connected and protected; what is wrong with one is an error. */
-#include "ptx/load.h"
+#include "ptx/run/load.h"
 
 #include <elf.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 #include "harness/unit.h"
-#include "ptx/reloc.h"
+#include "ptx/run/reloc.h"
 
 static uint32_t
 outside(uint32_t x)

@@ -2,7 +2,7 @@
  * that the loader must connect. Never linked into anything. */
 #include <stdint.h>
 
-#include "ptx/abi.h"
+#include "ptx/run/abi.h"
 
 extern uint32_t load_outside(uint32_t x);
 extern uint32_t load_other(uint32_t x);

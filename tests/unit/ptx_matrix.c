@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "ptx/exec/harness.h"
-#include "ptx/group.h"
-#include "ptx/small_float.h"
+#include "ptx/run/group.h"
+#include "ptx/run/small_float.h"
 #include "ptx/words.h"
 
 #define LANES 32

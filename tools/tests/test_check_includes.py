@@ -42,7 +42,7 @@ class IncludeTable(unittest.TestCase):
                                     '#include "../base/err.h"'), [1, 2])
 
     def test_fenced_libraries(self):
-        self.assertEqual(complaints("src/ptx/lower_mem.c", "#include <llvm-c/Core.h>"), [])
+        self.assertEqual(complaints("src/ptx/lower/memory.c", "#include <llvm-c/Core.h>"), [])
         self.assertEqual(complaints("src/ptx/parse.c", "#include <llvm-c/Core.h>"), [1])
         self.assertEqual(complaints("src/abi/cuda_abi.h", "#include <cuda.h>"), [1])
 

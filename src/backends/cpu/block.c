@@ -10,7 +10,7 @@
 /* Stacks do not all begin at the same place of a page: they would share few lines of the cache. */
 #define SHIFT 1088
 #define SHIFTS 15
-#define SHARED_ALIGN 1024 /* ptx/abi.h */
+#define SHARED_ALIGN 1024 /* ptx/run/abi.h */
 #define GUARDS_MAX 20000  /* stacks with guards: the system allows some 65000 mappings */
 
 static size_t

@@ -10,8 +10,8 @@
 #include "base/err.h"
 #include "base/lock.h"
 #include "driver/machine.h"
-#include "ptx/load.h"
 #include "ptx/ptx.h"
+#include "ptx/run/load.h"
 
 #define HED_CPU_DESCRIPTION_MAX ((size_t)1 << 30) /* bytes: kernels' and variables' descriptions */
 

@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "ptx/ptx.h"
-#include "ptx/warp.h"
+#include "ptx/run/warp.h"
 
 #if defined(__aarch64__)
 #include <sys/auxv.h>

@@ -17,8 +17,8 @@
 #include "backends/cpu/heap.h"
 #include "base/lock.h"
 #include "driver/machine.h"
-#include "ptx/compile.h"
-#include "ptx/load.h"
+#include "ptx/lower/compile.h"
+#include "ptx/run/load.h"
 
 struct hed_engine;
 struct hed_ptx_func;

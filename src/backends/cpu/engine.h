@@ -4,7 +4,7 @@
  *     struct hed_grid            one launch: blocks are handed out in order of their index
  *       struct hed_worker        a thread at work on it: the engine's, or the caller
  *         struct hed_block       an open block: shared memory, stacks, barriers
- *           struct hed_strand    a thread or a warp of it (ptx/abi.h)
+ *           struct hed_strand    a thread or a warp of it (ptx/run/abi.h)
  *
  * Two ways to run a block. A kernel that never waits is run strand after strand on one stack
  * (direct.c). Else each strand has a stack of its own and strands of a block take turns (grid.c); a
@@ -35,7 +35,7 @@
 #include "base/err.h"
 #include "base/lock.h"
 #include "gen/cuda_abi.h"
-#include "ptx/abi.h"
+#include "ptx/run/abi.h"
 
 struct hed_block;
 struct hed_engine;
@@ -333,5 +333,5 @@ void hed_output_write(struct hed_grid *g);
 #define HED_FUEL_SPINNING 64
 #define HED_SPINS 4 /* turns until it is taken to do nothing else */
 
-/* Every function of ptx/abi.h that the runner defines, by name. */
+/* Every function of ptx/run/abi.h that the runner defines, by name. */
 extern const struct hed_ptx_symbol hed_cpu_runtime[];

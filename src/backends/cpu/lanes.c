@@ -9,7 +9,7 @@
  */
 #include "backends/cpu/engine.h"
 
-#include "ptx/warp.h"
+#include "ptx/run/warp.h"
 
 #define YIELDS_MOST 4 /* of each lane that can run, before activemask goes on without them */
 

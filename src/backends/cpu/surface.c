@@ -1,5 +1,5 @@
 /* Surfaces as kernels see them, and what kernels may ask of textures and surfaces: descriptors
- * (driver/array.h) of plain memory.
+ * (driver/memory/array.h) of plain memory.
  *
  * An object that is no descriptor, and an access outside of a surface that asks for it, end the
  * kernel.
@@ -7,9 +7,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "driver/array.h"
-#include "ptx/abi.h"
-#include "ptx/small_float.h"
+#include "driver/memory/array.h"
+#include "ptx/run/abi.h"
+#include "ptx/run/small_float.h"
 #include "ptx/words.h"
 
 /* ---- places ---------------------------------------------------------------------------------- */

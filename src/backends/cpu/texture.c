@@ -1,4 +1,4 @@
-/* Textures as kernels see them: descriptors (driver/array.h) sampled in plain C.
+/* Textures as kernels see them: descriptors (driver/memory/array.h) sampled in plain C.
  *
  *   coordinates -> face -> level(s) -> texel position(s) by address mode -> texel -> filter
  *
@@ -9,9 +9,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "driver/array.h"
-#include "ptx/abi.h"
-#include "ptx/small_float.h"
+#include "driver/memory/array.h"
+#include "ptx/run/abi.h"
+#include "ptx/run/small_float.h"
 #include "ptx/words.h"
 
 #define FACES 6

@@ -19,9 +19,9 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "ptx/abi.h"
-#include "ptx/compile.h"
+#include "ptx/lower/compile.h"
 #include "ptx/ptx.h"
+#include "ptx/run/abi.h"
 
 struct exec {
     struct hed_ptx_module module;

@@ -15,7 +15,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "ptx/compile.h"
+#include "ptx/lower/compile.h"
 #include "ptx/parse.h"
 #include "ptx/ptx.h"
 

@@ -1,0 +1,131 @@
+/* A graph as a picture: cuGraphDebugDotPrint writes a file for graphviz. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "driver/driver.h"
+#include "driver/graph/node.h"
+#include "driver/module/module.h"
+
+#define DOT_MAX ((size_t)256 << 20) /* bytes of a picture */
+#define ALL_FLAGS 0xffffu
+
+static const char *const type_names[] = {
+    [CU_GRAPH_NODE_TYPE_KERNEL] = "KERNEL",
+    [CU_GRAPH_NODE_TYPE_MEMCPY] = "MEMCPY",
+    [CU_GRAPH_NODE_TYPE_MEMSET] = "MEMSET",
+    [CU_GRAPH_NODE_TYPE_HOST] = "HOST",
+    [CU_GRAPH_NODE_TYPE_GRAPH] = "GRAPH",
+    [CU_GRAPH_NODE_TYPE_EMPTY] = "EMPTY",
+    [CU_GRAPH_NODE_TYPE_WAIT_EVENT] = "WAIT_EVENT",
+    [CU_GRAPH_NODE_TYPE_EVENT_RECORD] = "EVENT_RECORD",
+    [CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL] = "EXT_SEMAS_SIGNAL",
+    [CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT] = "EXT_SEMAS_WAIT",
+    [CU_GRAPH_NODE_TYPE_MEM_ALLOC] = "MEM_ALLOC",
+    [CU_GRAPH_NODE_TYPE_MEM_FREE] = "MEM_FREE",
+    [CU_GRAPH_NODE_TYPE_BATCH_MEM_OP] = "BATCH_MEM_OP",
+    [CU_GRAPH_NODE_TYPE_CONDITIONAL] = "CONDITIONAL",
+};
+
+static void
+put_details(struct hed_buf *b, const struct hed_node *n)
+{
+    const struct hed_work *w = n->work;
+
+    if (!w)
+        return;
+    switch (n->type) {
+    case CU_GRAPH_NODE_TYPE_KERNEL: {
+        const struct hed_launch *l = &w->kernel.launch;
+
+        hed_buf_addf(b, "\\n%s\\n<<<(%u,%u,%u),(%u,%u,%u),%u>>>",
+                     hed_function_kernel(w->kernel.function)->name, l->grid[0], l->grid[1],
+                     l->grid[2], l->block[0], l->block[1], l->block[2], l->dynamic_shared);
+        break;
+    }
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+        hed_buf_addf(b, "\\n0x%llx -> 0x%llx\\n%zu x %zu x %zu bytes",
+                     (unsigned long long)w->copy.from.at, (unsigned long long)w->copy.to.at,
+                     w->copy.width, w->copy.height, w->copy.depth);
+        break;
+    case CU_GRAPH_NODE_TYPE_MEMSET:
+        hed_buf_addf(b, "\\n0x%llx = %u\\n%zu x %zu of %u bytes", (unsigned long long)w->fill.to,
+                     w->fill.value, w->fill.width, w->fill.height, w->fill.size);
+        break;
+    default:
+        break;
+    }
+}
+
+/* The nodes and edges of a graph; child graphs are boxes in it. The lock is held. */
+static void
+put_graph_locked(struct hed_buf *b, const struct hed_graph *g, unsigned flags)
+{
+    hed_buf_addf(b, "subgraph cluster_%llx {\nlabel=\"graph_%llx\"\n",
+                 (unsigned long long)g->object.handle, (unsigned long long)g->object.handle);
+    for (const struct hed_node *n = g->first; n; n = n->next) {
+        hed_buf_addf(b, "\"n%llx\" [shape=box label=\"%s", (unsigned long long)n->object.handle,
+                     type_names[n->type]);
+        if (flags & CU_GRAPH_DEBUG_DOT_FLAGS_HANDLES)
+            hed_buf_addf(b, "\\n0x%llx", (unsigned long long)n->object.handle);
+        if (flags)
+            put_details(b, n);
+        hed_buf_addf(b, "\"]\n");
+        if (n->child)
+            put_graph_locked(b, n->child, flags);
+    }
+    hed_buf_addf(b, "}\n");
+    for (const struct hed_node *n = g->first; n; n = n->next)
+        for (size_t i = 0; i < n->out.count; i++)
+            hed_buf_addf(b, "\"n%llx\" -> \"n%llx\"\n", (unsigned long long)n->object.handle,
+                         (unsigned long long)n->out.at[i].node->object.handle);
+}
+
+static CUresult
+write_file(const char *path, const struct hed_buf *b)
+{
+    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    size_t done = 0;
+
+    if (fd < 0)
+        return CUDA_ERROR_OPERATING_SYSTEM;
+    while (done < b->size) {
+        const ssize_t n = write(fd, (const char *)b->data + done, b->size - done);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break;
+        done += (size_t)n;
+    }
+    return close(fd) == 0 && done == b->size ? CUDA_SUCCESS : CUDA_ERROR_OPERATING_SYSTEM;
+}
+
+static CUresult
+soft_cuGraphDebugDotPrint(struct hed_layer *self, struct hed_cuGraphDebugDotPrint *a)
+{
+    struct hed_graph *g = hed_graph_find(hed_driver_of(self), a->hGraph);
+    struct hed_buf b;
+    CUresult r = CUDA_ERROR_INVALID_VALUE;
+
+    if (!g)
+        return r;
+    if (a->path && !(a->flags & ~ALL_FLAGS)) {
+        hed_buf_init(&b, DOT_MAX);
+        hed_buf_addf(&b, "digraph dot {\n");
+        hed_lock(&hed_graphs_lock);
+        put_graph_locked(&b, g, a->flags);
+        hed_unlock(&hed_graphs_lock);
+        hed_buf_addf(&b, "}\n");
+        r = b.err ? CUDA_ERROR_OUT_OF_MEMORY : write_file(a->path, &b);
+        hed_buf_fini(&b);
+    }
+    hed_object_put(&g->object);
+    return r;
+}
+
+const struct hed_cuda_ops hed_calls_graph_dot = {
+    .cuGraphDebugDotPrint = soft_cuGraphDebugDotPrint,
+};

@@ -1,0 +1,520 @@
+/* Executable graphs: made of graphs, changed, launched, run.
+ *
+ *   cuGraphLaunch takes a reference to the body -> work on a stream -> hed_graph_exec_run
+ *   cuGraphExec...SetParams: a body that somebody runs or will run is copied first
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "driver/driver.h"
+#include "driver/graph/node.h"
+#include "driver/stream/stream.h"
+
+/* ---- bodies -------------------------------------------------------------------------------- */
+
+void
+hed_graph_exec_ref(struct hed_graph_exec *g)
+{
+    /* Relaxed: whoever refs has a reference already. */
+    atomic_fetch_add_explicit(&g->refs, 1, memory_order_relaxed);
+}
+
+void
+hed_graph_exec_unref(struct hed_graph_exec *g)
+{
+    /* Acquire and release: the last user sees what the others did before they let go. */
+    if (!g || atomic_fetch_sub_explicit(&g->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    for (size_t i = 0; i < g->count; i++) {
+        struct hed_exec_node *n = &g->nodes[i];
+
+        if (n->work)
+            hed_work_free(n->work);
+        hed_graph_exec_unref(n->child);
+        hed_graph_memory_unref(n->memory);
+        free(n->in);
+    }
+    free(g->nodes);
+    free(g);
+}
+
+static struct hed_graph_exec *
+body_create(size_t count)
+{
+    struct hed_graph_exec *g = calloc(1, sizeof *g);
+
+    if (!g)
+        return NULL;
+    atomic_init(&g->refs, 1);
+    g->nodes = calloc(count + 1, sizeof *g->nodes);
+    if (!g->nodes) {
+        free(g);
+        return NULL;
+    }
+    return g;
+}
+
+static bool
+copy_positions(struct hed_exec_node *to, const size_t *in, size_t count)
+{
+    to->in = malloc((count + 1) * sizeof *in);
+    if (!to->in)
+        return false;
+    if (count > 0)
+        memcpy(to->in, in, count * sizeof *in);
+    to->in_count = count;
+    return true;
+}
+
+static struct hed_graph_exec *
+body_copy(const struct hed_graph_exec *g)
+{
+    struct hed_graph_exec *c = body_create(g->count);
+
+    for (size_t i = 0; c && i < g->count; i++) {
+        const struct hed_exec_node *from = &g->nodes[i];
+        struct hed_exec_node *to = &c->nodes[i];
+
+        *to = *from;
+        to->memory = hed_graph_memory_ref(from->memory);
+        if (from->child)
+            hed_graph_exec_ref(from->child);
+        to->work = from->work ? hed_work_copy(from->work) : NULL;
+        to->in = NULL;
+        c->count = i + 1;
+        if ((from->work && !to->work) || !copy_positions(to, from->in, from->in_count)) {
+            hed_graph_exec_unref(c);
+            return NULL;
+        }
+    }
+    return c;
+}
+
+/* One node of a graph; its place in the order is in the marks of the nodes. */
+static CUresult
+make_node(const struct hed_node *n, struct hed_exec_node *to)
+{
+    to->handle = n->object.handle;
+    to->type = n->type;
+    to->freed = n->freed;
+    to->memory = hed_graph_memory_ref(n->memory);
+    to->in = malloc((n->in.count + 1) * sizeof *to->in);
+    if (!to->in)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    for (size_t i = 0; i < n->in.count; i++)
+        to->in[i] = n->in.at[i].node->mark;
+    to->in_count = n->in.count;
+    if (n->work && !(to->work = hed_work_copy(n->work)))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    return CUDA_SUCCESS;
+}
+
+CUresult
+hed_exec_body(struct hed_graph *g, struct hed_graph_exec **out)
+{
+    struct hed_graph_exec *b = body_create(g->count);
+    CUresult r = CUDA_SUCCESS;
+
+    if (!b)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    hed_lock(&hed_graphs_lock);
+
+    struct hed_node **order = hed_graph_order_locked(g);
+
+    if (!order)
+        r = CUDA_ERROR_OUT_OF_MEMORY;
+    for (size_t i = 0; order && i < g->count; i++)
+        order[i]->mark = i;
+    for (size_t i = 0; order && i < g->count && r == CUDA_SUCCESS; i++) {
+        r = make_node(order[i], &b->nodes[i]);
+        b->count = i + 1;
+    }
+    hed_unlock(&hed_graphs_lock);
+    /* Child graphs take the lock themselves; they go with their nodes, which the program may not
+     * destroy meanwhile. */
+    for (size_t i = 0; i < b->count && r == CUDA_SUCCESS; i++)
+        if (order[i]->child)
+            r = hed_exec_body(order[i]->child, &b->nodes[i].child);
+    free(order);
+    if (r != CUDA_SUCCESS) {
+        hed_graph_exec_unref(b);
+        return r;
+    }
+    *out = b;
+    return CUDA_SUCCESS;
+}
+
+/* ---- running ------------------------------------------------------------------------------- */
+
+CUresult
+hed_graph_exec_run(struct hed_graph_exec *g, struct hed_why *why)
+{
+    for (size_t i = 0; i < g->count; i++) {
+        struct hed_exec_node *n = &g->nodes[i];
+        CUresult r = CUDA_SUCCESS;
+
+        if (n->disabled)
+            continue;
+        if (n->child)
+            r = hed_graph_exec_run(n->child, why);
+        else if (n->work)
+            r = hed_work_run(n->work, why);
+        if (r != CUDA_SUCCESS)
+            return r;
+    }
+    return CUDA_SUCCESS;
+}
+
+/* ---- the object ---------------------------------------------------------------------------- */
+
+static void
+exec_free(struct hed_object *o)
+{
+    struct hed_exec *e = (struct hed_exec *)o;
+
+    hed_graph_exec_unref(e->body);
+    hed_graph_users_free(&e->users);
+    hed_lock_fini(&e->lock);
+    free(e);
+}
+
+#define KNOWN_FLAGS                                                                         \
+    (CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD | \
+     CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY)
+
+static CUresult
+instantiate(struct hed_layer *self, CUgraph handle, unsigned long long flags, CUgraphExec *out)
+{
+    struct hed_driver *d = hed_driver_of(self);
+    struct hed_graph *g = hed_graph_find(d, handle);
+    struct hed_exec *e = NULL;
+    CUresult r = CUDA_ERROR_INVALID_VALUE;
+
+    if (!g)
+        return r;
+    if (!out || (flags & ~(unsigned long long)KNOWN_FLAGS))
+        goto done;
+    r = CUDA_ERROR_NOT_SUPPORTED; /* launches from kernels */
+    if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH)
+        goto done;
+    r = CUDA_ERROR_OUT_OF_MEMORY;
+    e = calloc(1, sizeof *e);
+    if (!e)
+        goto done;
+    e->object.destroy = exec_free;
+    e->driver = d;
+    e->flags = flags;
+    hed_lock_init(&e->lock, HED_RANK_GRAPH);
+    r = hed_exec_body(g, &e->body);
+    if (r == CUDA_SUCCESS)
+        r = hed_graph_users_copy(g->users, &e->users);
+    if (r == CUDA_SUCCESS && hed_handles_add(d->handles, HED_KIND_GRAPH_EXEC, &e->object) != 0)
+        r = CUDA_ERROR_OUT_OF_MEMORY;
+    if (r == CUDA_SUCCESS)
+        *out = (CUgraphExec)(uintptr_t)e->object.handle;
+    else
+        exec_free(&e->object);
+done:
+    hed_object_put(&g->object);
+    return r;
+}
+
+static CUresult
+soft_cuGraphInstantiate(struct hed_layer *self, struct hed_cuGraphInstantiate *a)
+{
+    if (a->phErrorNode)
+        *a->phErrorNode = NULL;
+    return instantiate(self, a->hGraph, 0, a->phGraphExec);
+}
+
+static CUresult
+soft_cuGraphInstantiate_v2(struct hed_layer *self, struct hed_cuGraphInstantiate_v2 *a)
+{
+    if (a->phErrorNode)
+        *a->phErrorNode = NULL;
+    return instantiate(self, a->hGraph, 0, a->phGraphExec);
+}
+
+static CUresult
+soft_cuGraphInstantiateWithFlags(struct hed_layer *self, struct hed_cuGraphInstantiateWithFlags *a)
+{
+    return instantiate(self, a->hGraph, a->flags, a->phGraphExec);
+}
+
+static CUresult
+soft_cuGraphInstantiateWithParams(struct hed_layer *self,
+                                  struct hed_cuGraphInstantiateWithParams *a)
+{
+    if (!a->instantiateParams)
+        return CUDA_ERROR_INVALID_VALUE;
+
+    const CUresult r = instantiate(self, a->hGraph, a->instantiateParams->flags, a->phGraphExec);
+
+    a->instantiateParams->hErrNode_out = NULL;
+    a->instantiateParams->result_out =
+        r == CUDA_SUCCESS ? CUDA_GRAPH_INSTANTIATE_SUCCESS : CUDA_GRAPH_INSTANTIATE_ERROR;
+    return r;
+}
+
+static CUresult
+soft_cuGraphExecDestroy(struct hed_layer *self, struct hed_cuGraphExecDestroy *a)
+{
+    struct hed_object *o = hed_handles_remove(hed_driver_of(self)->handles, HED_KIND_GRAPH_EXEC,
+                                              (uint64_t)(uintptr_t)a->hGraphExec);
+
+    if (!o)
+        return CUDA_ERROR_INVALID_VALUE;
+    hed_object_put(o);
+    return CUDA_SUCCESS;
+}
+
+static CUresult
+soft_cuGraphExecGetFlags(struct hed_layer *self, struct hed_cuGraphExecGetFlags *a)
+{
+    struct hed_exec *e = hed_exec_find(hed_driver_of(self), a->hGraphExec);
+
+    if (!e)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (a->flags)
+        *a->flags = e->flags;
+    hed_object_put(&e->object);
+    return a->flags ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* ---- launching ----------------------------------------------------------------------------- */
+
+/* The events of a graph are the stream's business: it waits for them before the graph runs, at the
+ * points they stand for now, and they are recorded behind it. */
+static CUresult
+submit_events(struct hed_stream *s, const struct hed_graph_exec *g, enum hed_work_kind kind)
+{
+    CUresult r = CUDA_SUCCESS;
+
+    for (size_t i = 0; i < g->count && r == CUDA_SUCCESS; i++) {
+        const struct hed_exec_node *n = &g->nodes[i];
+
+        if (n->child)
+            r = submit_events(s, n->child, kind);
+        else if (n->work && n->work->kind == kind)
+            r = hed_event_submit(s, n->work->event.event, kind, 0);
+    }
+    return r;
+}
+
+static CUresult
+launch(struct hed_stream *s, struct hed_graph_exec *body)
+{
+    /* Relaxed: the program orders its capture and its launches. */
+    const bool captures = atomic_load_explicit(&s->capture, memory_order_relaxed) != NULL;
+    struct hed_work *w = hed_work_create(s->ctx, HED_WORK_GRAPH);
+    CUresult r = CUDA_SUCCESS;
+
+    if (!w)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    hed_graph_exec_ref(body);
+    w->graph = body;
+    if (!captures)
+        r = submit_events(s, body, HED_WORK_EVENT_WAIT);
+    if (r != CUDA_SUCCESS) {
+        hed_work_free(w);
+        return r;
+    }
+    r = hed_submit(s, w);
+    if (r == CUDA_SUCCESS && !captures)
+        r = submit_events(s, body, HED_WORK_EVENT_RECORD);
+    return r;
+}
+
+static CUresult
+soft_cuGraphLaunch(struct hed_layer *self, struct hed_cuGraphLaunch *a)
+{
+    struct hed_exec *e = hed_exec_find(hed_driver_of(self), a->hGraph);
+    struct hed_stream *s = NULL;
+
+    if (!e)
+        return CUDA_ERROR_INVALID_VALUE;
+
+    CUresult r = hed_stream_find(self, a->hStream, a->ptds, &s);
+
+    if (r == CUDA_SUCCESS) {
+        hed_lock(&e->lock);
+
+        struct hed_graph_exec *body = e->body;
+
+        hed_graph_exec_ref(body);
+        hed_unlock(&e->lock);
+        r = launch(s, body);
+        hed_graph_exec_unref(body);
+        hed_stream_put(s);
+    }
+    hed_object_put(&e->object);
+    return r;
+}
+
+/* Everything is where it is to be already. */
+static CUresult
+soft_cuGraphUpload(struct hed_layer *self, struct hed_cuGraphUpload *a)
+{
+    struct hed_exec *e = hed_exec_find(hed_driver_of(self), a->hGraph);
+    struct hed_stream *s;
+
+    if (!e)
+        return CUDA_ERROR_INVALID_VALUE;
+    hed_object_put(&e->object);
+
+    const CUresult r = hed_stream_find(self, a->hStream, a->ptds, &s);
+
+    if (r == CUDA_SUCCESS)
+        hed_stream_put(s);
+    return r;
+}
+
+/* ---- changing ------------------------------------------------------------------------------ */
+
+/* The body for writing: a copy if somebody else has it. The lock is held. */
+static struct hed_graph_exec *
+writable_locked(struct hed_exec *e)
+{
+    /* Acquire: pairs with the release of a run that has let go of the body. */
+    if (atomic_load_explicit(&e->body->refs, memory_order_acquire) == 1)
+        return e->body;
+
+    struct hed_graph_exec *copy = body_copy(e->body);
+
+    if (!copy)
+        return NULL;
+    hed_graph_exec_unref(e->body);
+    e->body = copy;
+    return copy;
+}
+
+static struct hed_exec_node *
+find_node(struct hed_graph_exec *b, uint64_t handle)
+{
+    for (size_t i = 0; i < b->count; i++)
+        if (b->nodes[i].handle == handle)
+            return &b->nodes[i];
+    return NULL;
+}
+
+CUresult
+hed_exec_set_work(struct hed_layer *self, CUgraphExec exec, CUgraphNode node, CUgraphNodeType type,
+                  struct hed_work *w)
+{
+    struct hed_exec *e = hed_exec_find(hed_driver_of(self), exec);
+    CUresult r = CUDA_ERROR_INVALID_VALUE;
+
+    if (e) {
+        hed_lock(&e->lock);
+
+        struct hed_graph_exec *b = writable_locked(e);
+        struct hed_exec_node *n = b ? find_node(b, (uint64_t)(uintptr_t)node) : NULL;
+
+        if (!b)
+            r = CUDA_ERROR_OUT_OF_MEMORY;
+        if (n && n->type == type && n->work) {
+            struct hed_work *old = n->work;
+
+            n->work = w;
+            w = old;
+            r = CUDA_SUCCESS;
+        }
+        hed_unlock(&e->lock);
+        hed_object_put(&e->object);
+    }
+    hed_work_free(w);
+    return r;
+}
+
+CUresult
+hed_exec_set_child(struct hed_layer *self, CUgraphExec exec, CUgraphNode node, CUgraph child)
+{
+    struct hed_driver *d = hed_driver_of(self);
+    struct hed_exec *e = hed_exec_find(d, exec);
+    struct hed_graph *g = hed_graph_find(d, child);
+    struct hed_graph_exec *body = NULL;
+    CUresult r = e && g ? hed_exec_body(g, &body) : CUDA_ERROR_INVALID_VALUE;
+
+    if (r == CUDA_SUCCESS) {
+        hed_lock(&e->lock);
+
+        struct hed_graph_exec *b = writable_locked(e);
+        struct hed_exec_node *n = b ? find_node(b, (uint64_t)(uintptr_t)node) : NULL;
+
+        r = n && n->child ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+        if (r == CUDA_SUCCESS) {
+            struct hed_graph_exec *old = n->child;
+
+            n->child = body;
+            body = old;
+        }
+        hed_unlock(&e->lock);
+    }
+    hed_graph_exec_unref(body);
+    if (g)
+        hed_object_put(&g->object);
+    if (e)
+        hed_object_put(&e->object);
+    return r;
+}
+
+/* "Currently only kernel, memset and memcpy nodes are supported." */
+static bool
+can_be_disabled(CUgraphNodeType t)
+{
+    return t == CU_GRAPH_NODE_TYPE_KERNEL || t == CU_GRAPH_NODE_TYPE_MEMSET ||
+           t == CU_GRAPH_NODE_TYPE_MEMCPY;
+}
+
+static CUresult
+soft_cuGraphNodeSetEnabled(struct hed_layer *self, struct hed_cuGraphNodeSetEnabled *a)
+{
+    struct hed_exec *e = hed_exec_find(hed_driver_of(self), a->hGraphExec);
+
+    if (!e)
+        return CUDA_ERROR_INVALID_VALUE;
+    hed_lock(&e->lock);
+
+    struct hed_graph_exec *b = writable_locked(e);
+    struct hed_exec_node *n = b ? find_node(b, (uint64_t)(uintptr_t)a->hNode) : NULL;
+    const bool fits = n && can_be_disabled(n->type);
+
+    if (fits)
+        n->disabled = !a->isEnabled;
+    hed_unlock(&e->lock);
+    hed_object_put(&e->object);
+    return fits ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult
+soft_cuGraphNodeGetEnabled(struct hed_layer *self, struct hed_cuGraphNodeGetEnabled *a)
+{
+    struct hed_exec *e = hed_exec_find(hed_driver_of(self), a->hGraphExec);
+
+    if (!e)
+        return CUDA_ERROR_INVALID_VALUE;
+    hed_lock(&e->lock);
+
+    const struct hed_exec_node *n = find_node(e->body, (uint64_t)(uintptr_t)a->hNode);
+    const bool fits = n && a->isEnabled && can_be_disabled(n->type);
+
+    if (fits)
+        *a->isEnabled = !n->disabled;
+    hed_unlock(&e->lock);
+    hed_object_put(&e->object);
+    return fits ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+const struct hed_cuda_ops hed_calls_exec = {
+    .cuGraphInstantiate = soft_cuGraphInstantiate,
+    .cuGraphInstantiate_v2 = soft_cuGraphInstantiate_v2,
+    .cuGraphInstantiateWithFlags = soft_cuGraphInstantiateWithFlags,
+    .cuGraphInstantiateWithParams = soft_cuGraphInstantiateWithParams,
+    .cuGraphExecDestroy = soft_cuGraphExecDestroy,
+    .cuGraphExecGetFlags = soft_cuGraphExecGetFlags,
+    .cuGraphLaunch = soft_cuGraphLaunch,
+    .cuGraphUpload = soft_cuGraphUpload,
+    .cuGraphNodeSetEnabled = soft_cuGraphNodeSetEnabled,
+    .cuGraphNodeGetEnabled = soft_cuGraphNodeGetEnabled,
+};

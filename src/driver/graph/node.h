@@ -1,0 +1,173 @@
+/* Graphs from the inside: nodes, edges, and what executable graphs are made of. For the files of
+ * graphs and captures only; others see driver/graph/graph.h.
+ *
+ * One lock (hed_graphs_lock, rank HED_RANK_GRAPH) guards the structure of all graphs. CUDA leaves
+ * it to the program not to change a graph from two threads; the lock makes sure that a program that
+ * does so anyway harms nobody.
+ *
+ * Invariants:
+ * 1. in[] of a node and out[] of another mention each other or neither does; both are nodes of the
+ *    same graph; edges never form a cycle.
+ * 2. A node's work belongs to it; an executable graph has copies, so a graph can be changed or
+ *    destroyed while it runs.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/lock.h"
+#include "driver/graph/graph.h"
+#include "driver/handle.h"
+#include "driver/memory/memory.h"
+#include "driver/stream/work.h"
+
+struct hed_layer;
+struct hed_node;
+struct hed_user_object;
+
+/* Memory that an allocation node gave out: there as long as the node or a copy of it is. */
+struct hed_graph_memory {
+    _Atomic uint32_t refs;
+    struct hed_driver *driver;
+    uint64_t at, size;
+    CUDA_MEM_ALLOC_NODE_PARAMS_v1 given; /* accessDescs is NULL */
+};
+
+struct hed_edge {
+    struct hed_node *node; /* the other end */
+    CUgraphEdgeData data;
+};
+
+struct hed_edges {
+    struct hed_edge *at;
+    size_t count, room;
+};
+
+struct hed_node {
+    struct hed_object object; /* first */
+    struct hed_graph *graph;
+    struct hed_node *next; /* by age */
+    CUgraphNodeType type;
+    struct hed_work *work;           /* NULL: empty, child graph, memory */
+    struct hed_graph *child;         /* of a child graph node; owned */
+    struct hed_graph_memory *memory; /* of an allocation node; counted */
+    uint64_t freed;                  /* of a free node: the address */
+    void **pointers;                 /* to the kernel's parameters, once asked for; owned */
+    struct hed_edges in, out;
+    uint64_t origin; /* handle of the node it was cloned from; 0 */
+    size_t mark;     /* of whoever walks the graph, under the lock */
+};
+
+/* Objects of the program that live as long as a graph uses them. */
+struct hed_graph_user {
+    struct hed_graph_user *next;
+    struct hed_user_object *object;
+    unsigned count;
+};
+
+struct hed_graph {
+    struct hed_object object; /* first */
+    struct hed_driver *driver;
+    struct hed_node *first, **last;
+    size_t count;
+    struct hed_graph_user *users;
+    uint64_t origin;        /* handle of the graph it was cloned from; 0 */
+    bool is_child;          /* belongs to a node: cannot be destroyed by its handle */
+    _Atomic uint32_t execs; /* made of it, for names in dot files */
+};
+
+struct hed_exec_node {
+    uint64_t handle; /* of the graph's node */
+    CUgraphNodeType type;
+    struct hed_work *work;           /* owned */
+    struct hed_graph_exec *child;    /* a reference */
+    struct hed_graph_memory *memory; /* a reference */
+    uint64_t freed;
+    size_t *in; /* positions of the nodes it comes after */
+    size_t in_count;
+    bool disabled;
+};
+
+/* What runs: constant once somebody else has a reference, so that a launch that waits in a queue is
+ * not changed by what the program sets for the next one. */
+struct hed_graph_exec {
+    _Atomic uint32_t refs;
+    struct hed_exec_node *nodes; /* in an order that their edges allow */
+    size_t count;
+};
+
+/* What a CUgraphExec is the name of. */
+struct hed_exec {
+    struct hed_object object; /* first */
+    struct hed_driver *driver;
+    struct hed_lock lock;        /* guards body; rank HED_RANK_GRAPH */
+    struct hed_graph_exec *body; /* a reference */
+    unsigned long long flags;
+    struct hed_graph_user *users;
+};
+
+extern struct hed_lock hed_graphs_lock;
+
+/* ---- graph.c ------------------------------------------------------------------------------- */
+
+/* A new graph with a handle; child ones have a handle too. NULL: no memory. */
+struct hed_graph *hed_graph_create(struct hed_driver *d);
+
+/* The graph of a handle, to be put back; NULL if there is none. */
+struct hed_graph *hed_graph_find(struct hed_driver *d, CUgraph handle);
+struct hed_node *hed_node_find(struct hed_driver *d, CUgraphNode handle);
+struct hed_exec *hed_exec_find(struct hed_driver *d, CUgraphExec handle);
+
+/* Takes the handles of a graph and its nodes away and frees it when nobody uses it any more. */
+void hed_graph_destroy(struct hed_graph *g);
+
+/* Adds a node behind others. `work` is taken, also on failure. deps are handles: INVALID_VALUE for
+ * those that are not of this graph, or named twice. edges may be NULL. */
+CUresult hed_graph_add(struct hed_graph *g, CUgraphNodeType type, struct hed_work *work,
+                       const CUgraphNode *deps, const CUgraphEdgeData *edges, size_t count,
+                       struct hed_node **out);
+
+CUresult hed_graph_connect_locked(struct hed_node *from, struct hed_node *to,
+                                  const CUgraphEdgeData *data);
+bool hed_graph_disconnect_locked(struct hed_node *from, struct hed_node *to,
+                                 const CUgraphEdgeData *data);
+void hed_graph_remove_node_locked(struct hed_node *n);
+
+/* A deep copy, with handles of its own. */
+CUresult hed_graph_clone(struct hed_graph *g, struct hed_graph **out);
+
+/* The nodes in an order their edges allow, oldest first among equals: g->count of them, to be
+ * freed. NULL: no memory. */
+struct hed_node **hed_graph_order_locked(struct hed_graph *g);
+
+struct hed_graph_memory *hed_graph_memory_ref(struct hed_graph_memory *m);
+void hed_graph_memory_unref(struct hed_graph_memory *m);
+
+/* ---- user_object.c ------------------------------------------------------------------------- */
+
+CUresult hed_graph_users_add(struct hed_graph_user **list, struct hed_user_object *o,
+                             unsigned count);
+CUresult hed_graph_users_copy(struct hed_graph_user *from, struct hed_graph_user **to);
+void hed_graph_users_free(struct hed_graph_user **list);
+
+/* ---- node_params.c: work out of what a program says about a node, and back ----------------- */
+
+/* Work of a node of `type` from its parameters, checked; NULL work for empty and child nodes. */
+CUresult hed_node_work(struct hed_layer *self, const CUgraphNodeParams *p, struct hed_work **out);
+
+/* What a node was given; pointers in it live as long as the node is not changed. */
+CUresult hed_node_params(struct hed_node *n, CUgraphNodeParams *out);
+
+/* ---- graph_exec.c -------------------------------------------------------------------------- */
+
+/* The body that a graph makes; child graphs included. */
+CUresult hed_exec_body(struct hed_graph *g, struct hed_graph_exec **out);
+
+/* Gives a node of an executable graph other work, which is taken. INVALID_VALUE: there is no such
+ * node, or it is of another type. */
+CUresult hed_exec_set_work(struct hed_layer *self, CUgraphExec exec, CUgraphNode node,
+                           CUgraphNodeType type, struct hed_work *w);
+CUresult hed_exec_set_child(struct hed_layer *self, CUgraphExec exec, CUgraphNode node,
+                            CUgraph child);

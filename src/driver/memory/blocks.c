@@ -1,0 +1,296 @@
+/* The bookkeeping of driver/memory/blocks.h.
+ *
+ *   take: charge, take addresses (locked) --> map (not locked) --> into the list (locked)
+ *   give: out of the list (locked) --> unmap (not locked) --> addresses, discharge (locked)
+ */
+#include "driver/memory/blocks.h"
+
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "driver/shared.h"
+
+#define BLOCK (2u << 20)       /* bytes; of a block that small allocations share */
+#define KEPT_BLOCK (32u << 20) /* bytes; a pool grows by multiples of that */
+#define SMALL (BLOCK / 2)      /* bytes; what is larger gets a block alone where nothing is kept */
+
+static uint64_t
+round_up(uint64_t n, uint64_t unit)
+{
+    return (n + unit - 1) & ~(unit - 1);
+}
+
+bool
+hed_device_charge(struct hed_device *dev, uint64_t bytes)
+{
+    if (!dev)
+        return true;
+    if (bytes > dev->info.profile.memory - dev->used)
+        return false;
+    dev->used += bytes;
+    hed_shared_memory(dev->driver, dev->ordinal, dev->used);
+    return true;
+}
+
+void
+hed_device_discharge(struct hed_device *dev, uint64_t bytes)
+{
+    if (!dev)
+        return;
+    dev->used -= bytes;
+    hed_shared_memory(dev->driver, dev->ordinal, dev->used);
+}
+
+void
+hed_blocks_init(struct hed_blocks *b, struct hed_driver *d, struct hed_space *space,
+                struct hed_device *payer, bool keeps)
+{
+    *b = (struct hed_blocks){.driver = d, .space = space, .payer = payer, .keeps = keeps};
+}
+
+uint64_t
+hed_blocks_round(uint64_t size)
+{
+    return size > UINT64_MAX / 2 ? UINT64_MAX / 2 : round_up(size, KEPT_BLOCK);
+}
+
+static void
+list_locked(struct hed_memory_block **list, struct hed_memory_block *k)
+{
+    k->next = *list;
+    k->link = list;
+    if (k->next)
+        k->next->link = &k->next;
+    *list = k;
+}
+
+static void
+unlist_locked(struct hed_memory_block *k)
+{
+    if (!k->link)
+        return;
+    *k->link = k->next;
+    if (k->next)
+        k->next->link = k->link;
+    k->link = NULL;
+}
+
+/* A piece of a block that is there already. */
+static struct hed_memory_block *
+cut_locked(struct hed_blocks *b, uint64_t size, uint64_t align, uint64_t *at)
+{
+    struct hed_memory_block *next;
+
+    for (struct hed_memory_block *k = b->open; k; k = next) {
+        next = k->next;
+        if (k->room < size)
+            continue;
+        if (hed_space_take(k->pieces, size, align, at) == 0) {
+            k->used += size;
+            if (k->used == k->size) {
+                unlist_locked(k);
+                list_locked(&b->full, k);
+            }
+            return k;
+        }
+        k->room = size - HED_SPACE_ALIGN;
+    }
+    return NULL;
+}
+
+/* Reserves addresses and charges for a new block. */
+static CUresult
+begin_locked(struct hed_blocks *b, struct hed_memory_block *k, uint64_t align)
+{
+    if (b->limit && (b->reserved > b->limit || k->size > b->limit - b->reserved))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (!hed_device_charge(b->payer, k->size))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (hed_space_take(b->space, k->size, align, &k->at) != 0) {
+        hed_device_discharge(b->payer, k->size);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    b->reserved += k->size;
+    if (b->reserved > b->reserved_high)
+        b->reserved_high = b->reserved;
+    return CUDA_SUCCESS;
+}
+
+static void
+end_locked(struct hed_blocks *b, struct hed_memory_block *k)
+{
+    (void)hed_space_give(b->space, k->at);
+    hed_device_discharge(b->payer, k->size);
+    b->reserved -= k->size;
+}
+
+static void
+free_block(struct hed_memory_block *k)
+{
+    hed_space_free(k->pieces);
+    free(k);
+}
+
+/* A new block, mapped, in no list. */
+static CUresult
+add_block(struct hed_blocks *b, uint64_t size, uint64_t align, bool alone,
+          struct hed_memory_block **out)
+{
+    struct hed_driver *d = b->driver;
+    struct hed_memory_block *k = calloc(1, sizeof *k);
+
+    if (!k)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    *k = (struct hed_memory_block){.owner = b, .size = size, .room = size};
+    hed_lock(&d->memory_lock);
+
+    CUresult r = begin_locked(b, k, align);
+
+    hed_unlock(&d->memory_lock);
+    if (r != CUDA_SUCCESS) {
+        free(k);
+        return r;
+    }
+    k->pieces = alone ? NULL : hed_space_create(k->at, k->size);
+    if ((!alone && !k->pieces) || d->machine->map(d->machine_state, k->at, k->size) != 0) {
+        hed_lock(&d->memory_lock);
+        end_locked(b, k);
+        hed_unlock(&d->memory_lock);
+        free_block(k);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *out = k;
+    return CUDA_SUCCESS;
+}
+
+/* A block that is in no list and has nothing in it goes away. */
+static void
+drop_block(struct hed_memory_block *k)
+{
+    struct hed_blocks *b = k->owner;
+    struct hed_driver *d = b->driver;
+
+    d->machine->unmap(d->machine_state, k->at, k->size);
+    hed_lock(&d->memory_lock);
+    end_locked(b, k);
+    hed_unlock(&d->memory_lock);
+    free_block(k);
+}
+
+static CUresult
+take_alone(struct hed_blocks *b, uint64_t size, uint64_t align, uint64_t *at, uint64_t *taken,
+           struct hed_memory_block **block)
+{
+    struct hed_memory_block *k;
+    const uint64_t whole = round_up(size, HED_MACHINE_PAGE);
+    const CUresult r = add_block(b, whole, align > BLOCK ? align : BLOCK, true, &k);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    k->used = whole;
+    *at = k->at;
+    *taken = whole;
+    *block = k;
+    return CUDA_SUCCESS;
+}
+
+CUresult
+hed_blocks_take(struct hed_blocks *b, uint64_t size, uint64_t align, uint64_t *at, uint64_t *taken,
+                struct hed_memory_block **block)
+{
+    if (align < HED_SPACE_ALIGN)
+        align = HED_SPACE_ALIGN;
+    if (size == 0 || size > UINT64_MAX / 2 || align > UINT32_MAX || (align & (align - 1)))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!b->keeps && (size > SMALL || align > SMALL))
+        return take_alone(b, size, align, at, taken, block);
+    size = round_up(size, HED_SPACE_ALIGN);
+    hed_lock(&b->driver->memory_lock);
+
+    struct hed_memory_block *k = cut_locked(b, size, align, at);
+
+    hed_unlock(&b->driver->memory_lock);
+    if (!k) {
+        const CUresult r = add_block(b, round_up(size, b->keeps ? KEPT_BLOCK : BLOCK),
+                                     align > BLOCK ? align : BLOCK, false, &k);
+
+        if (r != CUDA_SUCCESS)
+            return r;
+        hed_lock(&b->driver->memory_lock);
+        list_locked(&b->open, k);
+        k = cut_locked(b, size, align, at); /* the new block comes first, and fits */
+        hed_unlock(&b->driver->memory_lock);
+        if (!k) {
+            hed_bug("a new block of memory has no room");
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        }
+    }
+    *taken = size;
+    *block = k;
+    return CUDA_SUCCESS;
+}
+
+void
+hed_blocks_give(struct hed_memory_block *k, uint64_t at, uint64_t taken)
+{
+    struct hed_blocks *b = k->owner;
+    struct hed_driver *d = b->driver;
+
+    hed_lock(&d->memory_lock);
+    if (k->pieces) {
+        (void)hed_space_give(k->pieces, at);
+        unlist_locked(k);
+        list_locked(&b->open, k);
+    }
+    k->used -= taken;
+    k->room = k->size - k->used;
+
+    const bool drop = k->used == 0 && (!k->pieces || !b->keeps || b->reserved > b->keep);
+
+    if (drop)
+        unlist_locked(k);
+    hed_unlock(&d->memory_lock);
+    if (drop)
+        drop_block(k);
+}
+
+void
+hed_blocks_trim(struct hed_blocks *b, uint64_t keep)
+{
+    struct hed_memory_block *empty = NULL;
+    struct hed_memory_block *next;
+
+    hed_lock(&b->driver->memory_lock);
+
+    uint64_t left = b->reserved;
+
+    for (struct hed_memory_block *k = b->open; k && left > keep; k = next) {
+        next = k->next;
+        if (k->used)
+            continue;
+        left -= k->size;
+        unlist_locked(k);
+        k->next = empty;
+        empty = k;
+    }
+    hed_unlock(&b->driver->memory_lock);
+    for (; empty; empty = next) {
+        next = empty->next;
+        drop_block(empty);
+    }
+}
+
+void
+hed_blocks_fini(struct hed_blocks *b)
+{
+    for (int i = 0; i < 2; i++) {
+        struct hed_memory_block **list = i ? &b->full : &b->open;
+
+        while (*list) {
+            struct hed_memory_block *k = *list;
+
+            unlist_locked(k);
+            free_block(k);
+        }
+    }
+}

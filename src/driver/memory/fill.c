@@ -1,0 +1,213 @@
+/* Fills: memory set to one value, of 1, 2 or 4 bytes, in rows. */
+#include "driver/memory/memory_calls.h"
+#include "driver/memory/memory_index.h"
+#include "driver/stream/stream.h"
+#include "driver/stream/work.h"
+
+CUresult
+hed_fill_resolve(struct hed_context *c, uint64_t to, uint64_t pitch, uint32_t value,
+                 unsigned element, size_t width, size_t height, struct hed_fill *out)
+{
+    uint64_t row, bytes;
+    bool known;
+
+    *out = (struct hed_fill){.to = to,
+                             .pitch = pitch,
+                             .value = value,
+                             .size = element,
+                             .width = width,
+                             .height = height};
+    if (element != 1 && element != 2 && element != 4)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (width == 0 || height == 0) {
+        out->width = 0;
+        return CUDA_SUCCESS;
+    }
+    /* The pitch of a single row does not matter. */
+    if (to % element || __builtin_mul_overflow(width, element, &row) ||
+        (height > 1 && (pitch < row || pitch % element)) ||
+        __builtin_mul_overflow(height > 1 ? pitch : 0, height - 1, &bytes) ||
+        __builtin_add_overflow(bytes, row, &bytes))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!hed_memory_usable(c->device->driver, to, bytes, true, &known, NULL) || !known)
+        return CUDA_ERROR_INVALID_VALUE;
+    return CUDA_SUCCESS;
+}
+
+struct order {
+    uint64_t to, pitch;
+    uint32_t value;
+    unsigned element;
+    size_t width, height;
+    CUstream stream;
+    bool ptds;
+};
+
+/* CUDA's fills of device memory return before they are done, whatever their name says. */
+static CUresult
+fill(struct hed_layer *self, const struct order *o)
+{
+    struct hed_fill f;
+    struct hed_context *c;
+    struct hed_stream *s;
+    CUresult r = hed_current(self, &c);
+
+    if (r == CUDA_SUCCESS)
+        r = hed_stream_find(self, o->stream, o->ptds, &s);
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = hed_fill_resolve(c, o->to, o->pitch, o->value, o->element, o->width, o->height, &f);
+    if (r == CUDA_SUCCESS && f.width) {
+        struct hed_work *w = hed_work_create(s->ctx, HED_WORK_FILL);
+
+        if (w)
+            w->fill = f;
+        r = w ? hed_submit(s, w) : CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    hed_stream_put(s);
+    return r;
+}
+
+CUresult
+hed_soft_cuMemsetD8_v2(struct hed_layer *self, struct hed_cuMemsetD8_v2 *a)
+{
+    return fill(self, &(struct order){.to = a->dstDevice,
+                                      .value = a->uc,
+                                      .element = 1,
+                                      .width = a->N,
+                                      .height = 1,
+                                      .ptds = a->ptds});
+}
+
+CUresult
+hed_soft_cuMemsetD16_v2(struct hed_layer *self, struct hed_cuMemsetD16_v2 *a)
+{
+    return fill(self, &(struct order){.to = a->dstDevice,
+                                      .value = a->us,
+                                      .element = 2,
+                                      .width = a->N,
+                                      .height = 1,
+                                      .ptds = a->ptds});
+}
+
+CUresult
+hed_soft_cuMemsetD32_v2(struct hed_layer *self, struct hed_cuMemsetD32_v2 *a)
+{
+    return fill(self, &(struct order){.to = a->dstDevice,
+                                      .value = a->ui,
+                                      .element = 4,
+                                      .width = a->N,
+                                      .height = 1,
+                                      .ptds = a->ptds});
+}
+
+CUresult
+hed_soft_cuMemsetD8Async(struct hed_layer *self, struct hed_cuMemsetD8Async *a)
+{
+    return fill(self, &(struct order){.to = a->dstDevice,
+                                      .value = a->uc,
+                                      .element = 1,
+                                      .width = a->N,
+                                      .height = 1,
+                                      .stream = a->hStream,
+                                      .ptds = a->ptds});
+}
+
+CUresult
+hed_soft_cuMemsetD16Async(struct hed_layer *self, struct hed_cuMemsetD16Async *a)
+{
+    return fill(self, &(struct order){.to = a->dstDevice,
+                                      .value = a->us,
+                                      .element = 2,
+                                      .width = a->N,
+                                      .height = 1,
+                                      .stream = a->hStream,
+                                      .ptds = a->ptds});
+}
+
+CUresult
+hed_soft_cuMemsetD32Async(struct hed_layer *self, struct hed_cuMemsetD32Async *a)
+{
+    return fill(self, &(struct order){.to = a->dstDevice,
+                                      .value = a->ui,
+                                      .element = 4,
+                                      .width = a->N,
+                                      .height = 1,
+                                      .stream = a->hStream,
+                                      .ptds = a->ptds});
+}
+
+CUresult
+hed_soft_cuMemsetD2D8_v2(struct hed_layer *self, struct hed_cuMemsetD2D8_v2 *a)
+{
+    return fill(self, &(struct order){.to = a->dstDevice,
+                                      .value = a->uc,
+                                      .element = 1,
+                                      .pitch = a->dstPitch,
+                                      .width = a->Width,
+                                      .height = a->Height,
+                                      .ptds = a->ptds});
+}
+
+CUresult
+hed_soft_cuMemsetD2D16_v2(struct hed_layer *self, struct hed_cuMemsetD2D16_v2 *a)
+{
+    return fill(self, &(struct order){.to = a->dstDevice,
+                                      .value = a->us,
+                                      .element = 2,
+                                      .pitch = a->dstPitch,
+                                      .width = a->Width,
+                                      .height = a->Height,
+                                      .ptds = a->ptds});
+}
+
+CUresult
+hed_soft_cuMemsetD2D32_v2(struct hed_layer *self, struct hed_cuMemsetD2D32_v2 *a)
+{
+    return fill(self, &(struct order){.to = a->dstDevice,
+                                      .value = a->ui,
+                                      .element = 4,
+                                      .pitch = a->dstPitch,
+                                      .width = a->Width,
+                                      .height = a->Height,
+                                      .ptds = a->ptds});
+}
+
+CUresult
+hed_soft_cuMemsetD2D8Async(struct hed_layer *self, struct hed_cuMemsetD2D8Async *a)
+{
+    return fill(self, &(struct order){.to = a->dstDevice,
+                                      .value = a->uc,
+                                      .element = 1,
+                                      .pitch = a->dstPitch,
+                                      .width = a->Width,
+                                      .height = a->Height,
+                                      .stream = a->hStream,
+                                      .ptds = a->ptds});
+}
+
+CUresult
+hed_soft_cuMemsetD2D16Async(struct hed_layer *self, struct hed_cuMemsetD2D16Async *a)
+{
+    return fill(self, &(struct order){.to = a->dstDevice,
+                                      .value = a->us,
+                                      .element = 2,
+                                      .pitch = a->dstPitch,
+                                      .width = a->Width,
+                                      .height = a->Height,
+                                      .stream = a->hStream,
+                                      .ptds = a->ptds});
+}
+
+CUresult
+hed_soft_cuMemsetD2D32Async(struct hed_layer *self, struct hed_cuMemsetD2D32Async *a)
+{
+    return fill(self, &(struct order){.to = a->dstDevice,
+                                      .value = a->ui,
+                                      .element = 4,
+                                      .pitch = a->dstPitch,
+                                      .width = a->Width,
+                                      .height = a->Height,
+                                      .stream = a->hStream,
+                                      .ptds = a->ptds});
+}

@@ -1,0 +1,295 @@
+/* The index of allocations, and taking and giving back of all memory that is cut from blocks. */
+#include "driver/memory/memory.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "driver/context/context.h"
+#include "driver/memory/memory_index.h"
+
+/* Bytes of the host: pinned memory, unlike a device's, cannot be more than there is. 0: unknown. */
+static uint64_t
+physical_memory(void)
+{
+    const long pages = sysconf(_SC_PHYS_PAGES);
+    const long page = sysconf(_SC_PAGESIZE);
+
+    return pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0;
+}
+
+int
+hed_memory_driver_init(struct hed_driver *d)
+{
+    struct hed_memory *m = calloc(1, sizeof *m);
+
+    if (!m)
+        return HED_ENOMEM;
+    m->random = 0x9e3779b97f4a7c15ull;
+    hed_blocks_init(&m->host, d, d->host_space, NULL, false);
+    m->host.limit = physical_memory();
+    for (int i = 0; i < d->device_count; i++) {
+        struct hed_device *dev = &d->devices[i];
+
+        hed_blocks_init(&m->plain[i], d, dev->space, dev, false);
+        hed_blocks_init(&m->managed[i], d, d->host_space, dev, false);
+    }
+    d->memory = m;
+    return 0;
+}
+
+void
+hed_memory_driver_fini(struct hed_driver *d)
+{
+    struct hed_memory *m = d->memory;
+
+    if (!m)
+        return;
+    /* The table of handles has been freed, and with it every object that had only its name. */
+    d->handles = NULL;
+    for (int t = 0; t < HED_TREE_COUNT; t++) {
+        struct hed_allocation *a;
+
+        while ((a = hed_memory_ceiling_locked(m, (enum hed_memory_tree)t, 0))) {
+            const struct hed_allocation gone = *a;
+
+            hed_memory_node_free(hed_memory_remove_locked(m, a));
+            hed_memory_release(d, &gone);
+        }
+    }
+    for (int i = 0; i < d->device_count; i++) {
+        hed_blocks_fini(&m->plain[i]);
+        hed_blocks_fini(&m->managed[i]);
+    }
+    hed_blocks_fini(&m->host);
+    free(m);
+    d->memory = NULL;
+}
+
+void
+hed_memory_mark(struct hed_allocation *a, struct hed_context *c)
+{
+    a->device = c->device;
+    a->ctx = c;
+    a->ctx_handle = c->object.handle;
+    a->ctx_id = c->id;
+}
+
+static struct hed_blocks *
+blocks_of(struct hed_context *c, enum hed_memory_kind kind)
+{
+    struct hed_memory *m = c->device->driver->memory;
+
+    switch (kind) {
+    case HED_MEMORY_DEVICE:
+    case HED_MEMORY_ARRAY:
+    case HED_MEMORY_MODULE:
+        return &m->plain[c->device->ordinal];
+    case HED_MEMORY_MANAGED:
+        return &m->managed[c->device->ordinal];
+    case HED_MEMORY_HOST:
+    case HED_MEMORY_DESCRIPTOR:
+        return &m->host;
+    default:
+        return NULL;
+    }
+}
+
+CUresult
+hed_memory_take_flags(struct hed_context *c, enum hed_memory_kind kind, uint64_t size,
+                      uint64_t align, unsigned flags, uint64_t *at)
+{
+    struct hed_blocks *b = blocks_of(c, kind);
+    struct hed_allocation a = {.size = size, .kind = kind, .flags = flags};
+
+    if (!b) {
+        hed_bug("memory of kind %d is not cut from blocks", (int)kind);
+        return CUDA_ERROR_UNKNOWN;
+    }
+    hed_memory_mark(&a, c);
+
+    CUresult r = hed_blocks_take(b, size, align, &a.at, &a.taken, &a.block);
+
+    if (r == CUDA_ERROR_OUT_OF_MEMORY && b->payer) {
+        hed_pool_trim_device(b->payer);
+        r = hed_blocks_take(b, size, align, &a.at, &a.taken, &a.block);
+    }
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = hed_memory_add(c->device->driver, &a);
+    if (r != CUDA_SUCCESS)
+        hed_blocks_give(a.block, a.at, a.taken);
+    else
+        *at = a.at;
+    return r;
+}
+
+CUresult
+hed_memory_take(struct hed_context *c, enum hed_memory_kind kind, uint64_t size, uint64_t align,
+                uint64_t *at)
+{
+    return hed_memory_take_flags(c, kind, size, align, 0, at);
+}
+
+void
+hed_memory_release(struct hed_driver *d, const struct hed_allocation *a)
+{
+    switch (a->kind) {
+    case HED_MEMORY_POOL:
+        hed_pool_release(a);
+        return;
+    case HED_MEMORY_VIRTUAL:
+        hed_virtual_release(a);
+        return;
+    case HED_MEMORY_ARRAY:
+        hed_array_release(d, a);
+        break;
+    case HED_MEMORY_MANAGED:
+    case HED_MEMORY_DESCRIPTOR:
+        free(a->extra);
+        break;
+    default:
+        break;
+    }
+    if (a->block)
+        hed_blocks_give(a->block, a->at, a->taken);
+}
+
+CUresult
+hed_memory_give(struct hed_driver *d, enum hed_memory_kind kind, uint64_t at)
+{
+    struct hed_allocation a;
+
+    if (!hed_memory_remove(d, kind, at, &a))
+        return CUDA_ERROR_INVALID_VALUE;
+    hed_memory_release(d, &a);
+    return CUDA_SUCCESS;
+}
+
+bool
+hed_memory_find(struct hed_driver *d, uint64_t address, struct hed_allocation *out)
+{
+    hed_lock(&d->memory_lock);
+
+    const struct hed_allocation *a = hed_memory_in_locked(d->memory, HED_TREE_ALLOCATIONS, address);
+
+    if (!a)
+        a = hed_memory_in_locked(d->memory, HED_TREE_RESERVED, address);
+    if (a)
+        *out = *a;
+    hed_unlock(&d->memory_lock);
+    return a != NULL;
+}
+
+/* May a copy touch the bytes of this allocation? */
+static bool
+open_to_copies(const struct hed_allocation *a, bool write)
+{
+    if (a->freeing)
+        return false;
+    switch (a->kind) {
+    case HED_MEMORY_VIRTUAL:
+        return write ? a->flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE : a->flags != 0;
+    case HED_MEMORY_ARRAY:
+    case HED_MEMORY_RESERVED:
+    case HED_MEMORY_DESCRIPTOR:
+        return false;
+    default:
+        return true;
+    }
+}
+
+/* Is a range outside of all allocations the program's own memory? */
+static bool
+is_foreign(const struct hed_driver *d, uint64_t at, uint64_t size)
+{
+    return (at >= d->space_base && at - d->space_base >= d->space_size) ||
+           (at < d->space_base && size <= d->space_base - at);
+}
+
+static bool
+usable_locked(struct hed_driver *d, uint64_t at, uint64_t size, bool write)
+{
+    struct hed_memory *m = d->memory;
+    const struct hed_allocation *a = hed_memory_in_locked(m, HED_TREE_ALLOCATIONS, at);
+
+    if (!a)
+        return is_foreign(d, at, size);
+    for (;;) {
+        const uint64_t rest = a->size - (at - a->at);
+
+        if (!open_to_copies(a, write))
+            return false;
+        if (size <= rest)
+            return true;
+        at += rest;
+        size -= rest;
+        /* Only mappings in a reserved range are one object to the program when side by side. */
+        if (a->kind != HED_MEMORY_VIRTUAL)
+            return false;
+        a = hed_memory_in_locked(m, HED_TREE_ALLOCATIONS, at);
+        if (!a || a->kind != HED_MEMORY_VIRTUAL)
+            return false;
+    }
+}
+
+bool
+hed_memory_usable(struct hed_driver *d, uint64_t at, uint64_t size, bool write, bool *known,
+                  struct hed_allocation *first)
+{
+    if (size > UINT64_MAX - at)
+        return false;
+    hed_lock(&d->memory_lock);
+
+    const struct hed_allocation *a = hed_memory_in_locked(d->memory, HED_TREE_ALLOCATIONS, at);
+    const bool usable = usable_locked(d, at, size, write);
+
+    *known = a != NULL;
+    if (a && first)
+        *first = *a;
+    hed_unlock(&d->memory_lock);
+    return usable;
+}
+
+bool
+hed_memory_covers(struct hed_driver *d, uint64_t at, uint64_t size, bool *known)
+{
+    return hed_memory_usable(d, at, size, false, known, NULL);
+}
+
+/* Takes one allocation of the context out, the first at or after *from. */
+static bool
+remove_next(struct hed_driver *d, enum hed_memory_tree t, const struct hed_context *c,
+            uint64_t *from, struct hed_allocation *out)
+{
+    struct hed_memory_node *n = NULL;
+
+    hed_lock(&d->memory_lock);
+
+    struct hed_allocation *a = hed_memory_ceiling_locked(d->memory, t, *from);
+
+    while (a && a->ctx != c)
+        a = hed_memory_ceiling_locked(d->memory, t, a->at + 1);
+    if (a) {
+        *out = *a;
+        *from = a->at + 1;
+        n = hed_memory_remove_locked(d->memory, a);
+    }
+    hed_unlock(&d->memory_lock);
+    hed_memory_node_free(n);
+    return a != NULL;
+}
+
+void
+hed_memory_context_gone(struct hed_context *c)
+{
+    struct hed_driver *d = c->device->driver;
+
+    for (int t = 0; d->memory && t < HED_TREE_COUNT; t++) {
+        struct hed_allocation a;
+        uint64_t from = 0;
+
+        while (remove_next(d, (enum hed_memory_tree)t, c, &from, &a))
+            hed_memory_release(d, &a);
+    }
+}

@@ -1,0 +1,198 @@
+/* Mipmapped arrays: levels, each half the size of the one before, that are arrays in one piece of
+ * memory. */
+#include <stdlib.h>
+
+#include "driver/memory/array.h"
+#include "driver/memory/memory_calls.h"
+#include "driver/memory/memory_index.h"
+
+#define LEVEL_ALIGN 512 /* bytes; levels begin at multiples */
+
+static size_t
+half(size_t size)
+{
+    return size > 1 ? size / 2 : size; /* 0 stays 0: a dimension that is not there */
+}
+
+/* The level after one. Layers and faces are not halved. */
+static CUDA_ARRAY3D_DESCRIPTOR_v2
+next_level(const CUDA_ARRAY3D_DESCRIPTOR_v2 *g)
+{
+    CUDA_ARRAY3D_DESCRIPTOR_v2 next = *g;
+
+    next.Width = half(g->Width);
+    next.Height = half(g->Height);
+    if (!(g->Flags & (HED_ARRAY_LAYERED | HED_ARRAY_CUBEMAP)))
+        next.Depth = half(g->Depth);
+    return next;
+}
+
+/* cuda.h: "This value is clamped to the range [1, 1 + floor(log2(max(width, height, depth)))]" */
+static unsigned
+clamp_levels(const CUDA_ARRAY3D_DESCRIPTOR_v2 *g, unsigned asked)
+{
+    CUDA_ARRAY3D_DESCRIPTOR_v2 level = *g;
+    const bool has_depth = !(g->Flags & (HED_ARRAY_LAYERED | HED_ARRAY_CUBEMAP));
+    unsigned most = 1;
+
+    while (most < HED_MIPMAP_LEVELS &&
+           (level.Width > 1 || level.Height > 1 || (has_depth && level.Depth > 1))) {
+        level = next_level(&level);
+        most++;
+    }
+    if (asked == 0)
+        return 1;
+    return asked < most ? asked : most;
+}
+
+static uint64_t
+level_bytes(const CUDA_ARRAY3D_DESCRIPTOR_v2 *g, const struct hed_format *f)
+{
+    struct hed_image image;
+
+    return (hed_array_lay_out(g, f, 0, &image) + LEVEL_ALIGN - 1) & ~(uint64_t)(LEVEL_ALIGN - 1);
+}
+
+static void
+destroy(struct hed_object *o)
+{
+    free(o);
+}
+
+/* A mipmap with a name over memory that is there; its levels have names as far as m->levels. */
+static struct hed_mipmap *
+add(struct hed_context *c, const CUDA_ARRAY3D_DESCRIPTOR_v2 *g, const struct hed_format *f,
+    unsigned levels, uint64_t at)
+{
+    struct hed_mipmap *m = calloc(1, sizeof *m);
+    CUDA_ARRAY3D_DESCRIPTOR_v2 level = *g;
+
+    if (!m)
+        return NULL;
+    m->object.destroy = destroy;
+    m->driver = c->device->driver;
+    m->device = c->device;
+    m->given = *g;
+    m->at = at;
+    if (hed_handles_add(m->driver->handles, HED_KIND_MIPMAP, &m->object)) {
+        free(m);
+        return NULL;
+    }
+    for (; m->levels < levels; m->levels++) {
+        const struct hed_array *a = hed_array_add(c, &level, f, at, true);
+
+        if (!a)
+            break;
+        m->level[m->levels] = a->object.handle;
+        at += level_bytes(&level, f);
+        level = next_level(&level);
+    }
+    return m;
+}
+
+CUresult
+hed_soft_cuMipmappedArrayCreate(struct hed_layer *self, struct hed_cuMipmappedArrayCreate *a)
+{
+    struct hed_format format;
+    struct hed_context *c;
+    uint64_t at, bytes = 0;
+    CUresult r = hed_memory_begin(self, &c);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (!a->pHandle || !a->pMipmappedArrayDesc)
+        return CUDA_ERROR_INVALID_VALUE;
+    r = hed_array_check(c->device, a->pMipmappedArrayDesc, HED_cuMipmappedArrayCreate, &format);
+    if (r != CUDA_SUCCESS)
+        return r;
+
+    const unsigned levels = clamp_levels(a->pMipmappedArrayDesc, a->numMipmapLevels);
+    CUDA_ARRAY3D_DESCRIPTOR_v2 level = *a->pMipmappedArrayDesc;
+
+    for (unsigned i = 0; i < levels; i++, level = next_level(&level))
+        bytes += level_bytes(&level, &format);
+    r = hed_memory_take(c, HED_MEMORY_ARRAY, bytes, 0, &at);
+    if (r != CUDA_SUCCESS)
+        return r;
+
+    const struct hed_mipmap *m = add(c, a->pMipmappedArrayDesc, &format, levels, at);
+
+    if (m)
+        hed_array_own(c->device->driver, at, m->object.handle);
+    if (!m || m->levels < levels) {
+        (void)hed_memory_give(c->device->driver, HED_MEMORY_ARRAY, at);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *a->pHandle = (CUmipmappedArray)(uintptr_t)m->object.handle;
+    return CUDA_SUCCESS;
+}
+
+CUresult
+hed_soft_cuMipmappedArrayGetLevel(struct hed_layer *self, struct hed_cuMipmappedArrayGetLevel *a)
+{
+    struct hed_context *c;
+    CUresult r = hed_current(self, &c);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+
+    struct hed_mipmap *m = hed_mipmap_find(c->device->driver, a->hMipmappedArray);
+
+    if (!m)
+        return CUDA_ERROR_INVALID_HANDLE;
+    r = a->pLevelArray && a->level < m->levels ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    if (r == CUDA_SUCCESS)
+        *a->pLevelArray = (CUarray)(uintptr_t)m->level[a->level];
+    hed_object_put(&m->object);
+    return r;
+}
+
+CUresult
+hed_soft_cuMipmappedArrayDestroy(struct hed_layer *self, struct hed_cuMipmappedArrayDestroy *a)
+{
+    struct hed_context *c;
+    CUresult r = hed_memory_begin(self, &c);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+
+    struct hed_mipmap *m = hed_mipmap_find(c->device->driver, a->hMipmappedArray);
+
+    if (!m)
+        return CUDA_ERROR_INVALID_HANDLE;
+    r = hed_array_give(c, m->at);
+    hed_object_put(&m->object);
+    return r;
+}
+
+/* For sparse and unmapped arrays, of which there are none: every mipmap is the wrong kind. */
+static CUresult
+not_that_kind(struct hed_layer *self, CUmipmappedArray handle)
+{
+    struct hed_context *c;
+    const CUresult r = hed_current(self, &c);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+
+    struct hed_mipmap *m = hed_mipmap_find(c->device->driver, handle);
+
+    if (!m)
+        return CUDA_ERROR_INVALID_HANDLE;
+    hed_object_put(&m->object);
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult
+hed_soft_cuMipmappedArrayGetMemoryRequirements(struct hed_layer *self,
+                                               struct hed_cuMipmappedArrayGetMemoryRequirements *a)
+{
+    return not_that_kind(self, a->mipmap);
+}
+
+CUresult
+hed_soft_cuMipmappedArrayGetSparseProperties(struct hed_layer *self,
+                                             struct hed_cuMipmappedArrayGetSparseProperties *a)
+{
+    return not_that_kind(self, a->mipmap);
+}

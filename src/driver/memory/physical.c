@@ -1,0 +1,195 @@
+/* Physical memory: see driver/memory/physical.h. Where it is mapped is virtual.c's. */
+#include "driver/memory/physical.h"
+
+#include <stdlib.h>
+
+#include "core/stats.h"
+#include "driver/memory/memory_calls.h"
+#include "driver/memory/memory_index.h"
+
+static void
+destroy(struct hed_object *o)
+{
+    struct hed_physical *p = (struct hed_physical *)o;
+    struct hed_driver *d = p->driver;
+
+    d->machine->physical_free(d->machine_state, p->memory);
+    hed_lock(&d->memory_lock);
+    hed_device_discharge(p->device, p->size);
+    hed_unlock(&d->memory_lock);
+    free(p);
+}
+
+struct hed_physical *
+hed_physical_find(struct hed_driver *d, CUmemGenericAllocationHandle handle)
+{
+    struct hed_physical *p =
+        (struct hed_physical *)hed_handles_get(d->handles, HED_KIND_PHYSICAL, handle);
+
+    if (!p)
+        return NULL;
+    hed_lock(&d->memory_lock);
+
+    const bool named = p->names > 0;
+
+    hed_unlock(&d->memory_lock);
+    if (named)
+        return p;
+    hed_object_put(&p->object);
+    return NULL;
+}
+
+void
+hed_physical_lose(struct hed_physical *p, uint32_t *count)
+{
+    struct hed_driver *d = p->driver;
+
+    hed_lock(&d->memory_lock);
+    if (*count > 0)
+        --*count;
+
+    const bool last = p->names == 0 && p->mappings == 0;
+
+    hed_unlock(&d->memory_lock);
+    /* At the end of the driver the table of handles is gone already. */
+    if (last && d->handles) {
+        struct hed_object *name =
+            hed_handles_remove(d->handles, HED_KIND_PHYSICAL, p->object.handle);
+
+        if (name)
+            hed_object_put(name);
+    }
+}
+
+static CUresult
+check_prop(struct hed_driver *d, const CUmemAllocationProp_v1 *p, enum hed_cuda_call id,
+           struct hed_device **dev)
+{
+    *dev = NULL;
+    if (!p)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (p->type == CU_MEM_ALLOCATION_TYPE_MANAGED ||
+        p->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE) {
+        hed_stats_unsupported(HED_API_CUDA, id, "managed or shared physical memory");
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    if (p->type != CU_MEM_ALLOCATION_TYPE_PINNED)
+        return CUDA_ERROR_INVALID_VALUE;
+    switch (p->location.type) {
+    case CU_MEM_LOCATION_TYPE_DEVICE:
+        if (p->location.id < 0 || p->location.id >= d->device_count)
+            return CUDA_ERROR_INVALID_DEVICE;
+        *dev = &d->devices[p->location.id];
+        return CUDA_SUCCESS;
+    case CU_MEM_LOCATION_TYPE_HOST:
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA:
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT:
+        return CUDA_SUCCESS;
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+}
+
+/* Memory that is paid for, with its first name. */
+static CUresult
+create(struct hed_driver *d, struct hed_device *dev, uint64_t size,
+       const CUmemAllocationProp_v1 *prop, struct hed_physical **out)
+{
+    struct hed_physical *p = calloc(1, sizeof *p);
+
+    if (!p)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    p->object.destroy = destroy;
+    p->driver = d;
+    p->device = dev;
+    p->size = size;
+    p->prop = *prop;
+    p->names = 1;
+    hed_lock(&d->memory_lock);
+
+    const bool paid = hed_device_charge(dev, size);
+
+    hed_unlock(&d->memory_lock);
+    if (paid && d->machine->physical_create(d->machine_state, size, &p->memory) == 0) {
+        if (hed_handles_add(d->handles, HED_KIND_PHYSICAL, &p->object) == 0) {
+            *out = p;
+            return CUDA_SUCCESS;
+        }
+        d->machine->physical_free(d->machine_state, p->memory);
+    }
+    hed_lock(&d->memory_lock);
+    hed_device_discharge(paid ? dev : NULL, size);
+    hed_unlock(&d->memory_lock);
+    free(p);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult
+hed_soft_cuMemCreate(struct hed_layer *self, struct hed_cuMemCreate *a)
+{
+    struct hed_driver *d = hed_driver_of(self);
+    struct hed_physical *p;
+    struct hed_device *dev;
+    CUresult r = hed_memory_initialized(self);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (!a->handle || (a->size == 0 || a->size % HED_PHYSICAL_UNIT) || a->flags != 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    r = check_prop(d, a->prop, HED_cuMemCreate, &dev);
+    if (r == CUDA_SUCCESS)
+        r = create(d, dev, a->size, a->prop, &p);
+    if (r == CUDA_SUCCESS)
+        *a->handle = p->object.handle;
+    return r;
+}
+
+CUresult
+hed_soft_cuMemRelease(struct hed_layer *self, struct hed_cuMemRelease *a)
+{
+    struct hed_driver *d = hed_driver_of(self);
+    struct hed_physical *p = hed_physical_find(d, a->handle);
+
+    if (!p)
+        return CUDA_ERROR_INVALID_VALUE;
+    hed_physical_lose(p, &p->names);
+    hed_object_put(&p->object);
+    return CUDA_SUCCESS;
+}
+
+CUresult
+hed_soft_cuMemGetAllocationGranularity(struct hed_layer *self,
+                                       struct hed_cuMemGetAllocationGranularity *a)
+{
+    struct hed_device *dev;
+    CUresult r = hed_memory_initialized(self);
+
+    if (r == CUDA_SUCCESS && (!a->granularity || !a->prop ||
+                              (a->option != CU_MEM_ALLOC_GRANULARITY_MINIMUM &&
+                               a->option != CU_MEM_ALLOC_GRANULARITY_RECOMMENDED)))
+        r = CUDA_ERROR_INVALID_VALUE;
+    if (r == CUDA_SUCCESS) {
+        /* Asking is allowed for memory that cannot be made. */
+        CUmemAllocationProp_v1 prop = *a->prop;
+
+        prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_NONE;
+        r = check_prop(hed_driver_of(self), &prop, HED_cuMemGetAllocationGranularity, &dev);
+    }
+    if (r == CUDA_SUCCESS)
+        *a->granularity = HED_PHYSICAL_UNIT;
+    return r;
+}
+
+CUresult
+hed_soft_cuMemGetAllocationPropertiesFromHandle(
+    struct hed_layer *self, struct hed_cuMemGetAllocationPropertiesFromHandle *a)
+{
+    struct hed_physical *p = hed_physical_find(hed_driver_of(self), a->handle);
+    const CUresult r = p && a->prop ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+
+    if (r == CUDA_SUCCESS)
+        *a->prop = p->prop;
+    if (p)
+        hed_object_put(&p->object);
+    return r;
+}

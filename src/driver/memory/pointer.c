@@ -1,0 +1,247 @@
+/* Pointer attributes: what can be asked about an address. */
+#include <string.h>
+
+#include "driver/memory/memory_calls.h"
+#include "driver/memory/memory_index.h"
+
+#define NO_DEVICE (-2)     /* CU_DEVICE_INVALID */
+#define ATTRIBUTES_MAX 256 /* asked for at once; there are 21 */
+
+/* What an address is, with the range and the mapping it is in. */
+struct pointer {
+    uint64_t at;
+    struct hed_allocation m;
+    uint64_t range_at, range_size; /* the reserved range's, for mappings */
+    uint64_t mapping_at, mapping_size;
+    uint64_t pool;  /* its handle */
+    uint64_t block; /* an id that all allocations of one mapping share */
+};
+
+static bool
+look_up(struct hed_driver *d, uint64_t at, struct pointer *out)
+{
+    *out = (struct pointer){.at = at};
+    if (!hed_memory_find(d, at, &out->m))
+        return false;
+    out->range_at = out->m.at;
+    out->range_size = out->m.size;
+    out->mapping_at = out->m.at;
+    out->mapping_size = out->m.size;
+    out->block = out->m.id;
+    hed_lock(&d->memory_lock);
+
+    const struct hed_allocation *m = hed_memory_in_locked(d->memory, HED_TREE_ALLOCATIONS, at);
+    const struct hed_allocation *r = hed_memory_in_locked(d->memory, HED_TREE_RESERVED, at);
+
+    if (out->m.kind == HED_MEMORY_VIRTUAL && r) {
+        out->range_at = r->at;
+        out->range_size = r->size;
+    }
+    if (m)
+        out->pool = hed_pool_handle(m->pool);
+    if (m && m->block) {
+        out->mapping_at = m->block->at;
+        out->mapping_size = m->block->size;
+        out->block = m->block->at / HED_MACHINE_PAGE;
+    }
+    hed_unlock(&d->memory_lock);
+    return true;
+}
+
+static bool
+is_host(const struct hed_allocation *m)
+{
+    return m->kind == HED_MEMORY_HOST || m->kind == HED_MEMORY_REGISTERED || !m->device;
+}
+
+static unsigned
+access_of(const struct hed_allocation *m)
+{
+    return m->kind == HED_MEMORY_VIRTUAL ? m->flags : CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE;
+}
+
+/* Answers are of three sizes; data need not be aligned. */
+static CUresult
+put64(void *data, uint64_t v)
+{
+    memcpy(data, &v, sizeof v);
+    return CUDA_SUCCESS;
+}
+
+static CUresult
+put32(void *data, int v)
+{
+    memcpy(data, &v, sizeof v);
+    return CUDA_SUCCESS;
+}
+
+static CUresult
+put_tokens(void *data, const struct hed_allocation *m)
+{
+    const CUDA_POINTER_ATTRIBUTE_P2P_TOKENS_v1 none = {0};
+
+    if (is_host(m))
+        return CUDA_ERROR_INVALID_VALUE;
+    memcpy(data, &none, sizeof none);
+    return CUDA_SUCCESS;
+}
+
+static CUresult
+answer(const struct pointer *p, CUpointer_attribute attribute, void *data)
+{
+    const struct hed_allocation *m = &p->m;
+
+    switch (attribute) {
+    case CU_POINTER_ATTRIBUTE_CONTEXT:
+        return put64(data, m->kind == HED_MEMORY_POOL ? 0 : m->ctx_handle);
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+        return put32(data, is_host(m) ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE);
+    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+        if (access_of(m) == 0)
+            return CUDA_ERROR_INVALID_VALUE;
+        return put64(data, p->at);
+    case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+        if (!is_host(m) && m->kind != HED_MEMORY_MANAGED)
+            return CUDA_ERROR_INVALID_VALUE;
+        return put64(data, p->at);
+    case CU_POINTER_ATTRIBUTE_P2P_TOKENS:
+        return put_tokens(data, m);
+    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+        /* NVIDIA's driver has it on for device memory from the start. */
+        return put32(data, m->sync_memops || !is_host(m));
+    case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+        return put64(data, m->id);
+    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+        return put32(data, m->kind == HED_MEMORY_MANAGED);
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+        return put32(data, m->device ? m->device->ordinal : NO_DEVICE);
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+        return put64(data, p->range_at);
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+        return put64(data, p->range_size);
+    case CU_POINTER_ATTRIBUTE_MAPPED:
+        return put32(data, 1);
+    case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
+        return put64(data, 0);
+    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+    case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
+    case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:
+        return put32(data, 0);
+    case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
+        return put32(data, (int)access_of(m));
+    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+        return put64(data, p->pool);
+    case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
+        return put64(data, p->mapping_size);
+    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
+        return put64(data, p->mapping_at);
+    case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
+        return put64(data, p->block);
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+}
+
+/* What cuPointerGetAttributes says where there is no answer: of an address that CUDA does not know,
+ * of a reserved one with nothing mapped there, or of the one attribute. */
+static void
+put_nothing(const struct pointer *p, bool reserved, bool known, CUpointer_attribute attribute,
+            void *data)
+{
+    switch (attribute) {
+    case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+        (void)put64(data, known ? 0 : p->at);
+        break;
+    case CU_POINTER_ATTRIBUTE_CONTEXT:
+    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+    case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
+    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+    case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+        (void)put64(data, 0);
+        break;
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+        (void)put32(data, NO_DEVICE);
+        break;
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+    case CU_POINTER_ATTRIBUTE_MAPPED:
+    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+    case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
+    case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:
+    case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
+        (void)put32(data, 0);
+        break;
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+        if (reserved)
+            (void)answer(p, attribute, data);
+        break;
+    default:
+        break;
+    }
+}
+
+static bool
+is_attribute(CUpointer_attribute attribute)
+{
+    return attribute >= CU_POINTER_ATTRIBUTE_CONTEXT &&
+           attribute <= CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE;
+}
+
+CUresult
+hed_soft_cuPointerGetAttribute(struct hed_layer *self, struct hed_cuPointerGetAttribute *a)
+{
+    struct pointer p;
+
+    if (hed_memory_initialized(self) != CUDA_SUCCESS)
+        return CUDA_ERROR_NOT_INITIALIZED;
+    if (!a->data || !is_attribute(a->attribute) || !look_up(hed_driver_of(self), a->ptr, &p) ||
+        p.m.kind == HED_MEMORY_RESERVED)
+        return CUDA_ERROR_INVALID_VALUE;
+    return answer(&p, a->attribute, a->data);
+}
+
+CUresult
+hed_soft_cuPointerGetAttributes(struct hed_layer *self, struct hed_cuPointerGetAttributes *a)
+{
+    struct pointer p;
+
+    if (hed_memory_initialized(self) != CUDA_SUCCESS)
+        return CUDA_ERROR_NOT_INITIALIZED;
+    if (!a->attributes || !a->data || a->numAttributes == 0 || a->numAttributes > ATTRIBUTES_MAX)
+        return CUDA_ERROR_INVALID_VALUE;
+    for (unsigned i = 0; i < a->numAttributes; i++)
+        if (!a->data[i] || !is_attribute(a->attributes[i]))
+            return CUDA_ERROR_INVALID_VALUE;
+
+    const bool found = look_up(hed_driver_of(self), a->ptr, &p);
+    const bool reserved = found && p.m.kind == HED_MEMORY_RESERVED;
+    const bool known = found && !reserved;
+
+    for (unsigned i = 0; i < a->numAttributes; i++)
+        if (!known || answer(&p, a->attributes[i], a->data[i]) != CUDA_SUCCESS)
+            put_nothing(&p, reserved, known, a->attributes[i], a->data[i]);
+    return CUDA_SUCCESS;
+}
+
+CUresult
+hed_soft_cuPointerSetAttribute(struct hed_layer *self, struct hed_cuPointerSetAttribute *a)
+{
+    struct hed_driver *d = hed_driver_of(self);
+    int value;
+
+    if (hed_memory_initialized(self) != CUDA_SUCCESS)
+        return CUDA_ERROR_NOT_INITIALIZED;
+    if (!a->value || a->attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS)
+        return CUDA_ERROR_INVALID_VALUE;
+    memcpy(&value, a->value, sizeof value);
+    hed_lock(&d->memory_lock);
+
+    struct hed_allocation *m = hed_memory_in_locked(d->memory, HED_TREE_ALLOCATIONS, a->ptr);
+
+    if (m)
+        m->sync_memops = value != 0;
+    hed_unlock(&d->memory_lock);
+    return m ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}

@@ -1,0 +1,438 @@
+/* Texture and surface objects: descriptors in memory that kernels can read. See memory/array.h.
+ *
+ * What the program gets is the descriptor's address. What it said when it made the object is kept
+ * beside the descriptor's entry in the index, for when it asks.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/stats.h"
+#include "driver/memory/array.h"
+#include "driver/memory/memory_calls.h"
+#include "driver/memory/memory_index.h"
+
+#define FLAG_AS_INTEGER 0x01u /* CU_TRSF_..., macros in NVIDIA's header */
+#define FLAG_NORMALIZED 0x02u
+#define FLAG_SRGB 0x10u
+#define FLAG_SEAMLESS 0x40u
+#define KNOWN_FLAGS 0x73u /* the above, and 0x20, which is about speed */
+
+/* An attribute's value where the profile has none. */
+#define TEXTURE_ALIGN 512
+#define TEXTURE_PITCH_ALIGN 32
+#define LINEAR_WIDTH (1 << 28)
+
+struct object { /* hed_allocation.extra */
+    bool is_surface;
+    CUDA_RESOURCE_DESC_v1 resource;
+    CUDA_TEXTURE_DESC_v1 texture;
+    CUDA_RESOURCE_VIEW_DESC_v1 view; /* zeros: none was given */
+};
+
+static uint64_t
+attribute(const struct hed_device *dev, int number, int otherwise)
+{
+    const struct hed_profile *p = &dev->info.profile;
+
+    if (!(p->has_attribute[number / 64] >> number % 64 & 1) || p->attributes[number] <= 0)
+        return (uint64_t)otherwise;
+    return (uint64_t)p->attributes[number];
+}
+
+/* ---- what is sampled ------------------------------------------------------------------------- */
+
+static CUresult
+from_array(struct hed_driver *d, CUarray handle, struct hed_texture *t)
+{
+    struct hed_array *a = hed_array_find(d, handle);
+
+    if (!a)
+        return CUDA_ERROR_INVALID_VALUE;
+    t->shape = (uint8_t)hed_array_shape(&a->given);
+    t->format = a->format;
+    t->levels = 1;
+    t->level[0] = a->image;
+    hed_object_put(&a->object);
+    return CUDA_SUCCESS;
+}
+
+static CUresult
+from_mipmap(struct hed_driver *d, CUmipmappedArray handle, struct hed_texture *t)
+{
+    struct hed_mipmap *m = hed_mipmap_find(d, handle);
+    CUresult r = m ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+
+    for (unsigned i = 0; r == CUDA_SUCCESS && i < m->levels; i++) {
+        struct hed_array *a = hed_array_find(d, (CUarray)(uintptr_t)m->level[i]);
+
+        if (a) {
+            t->format = a->format;
+            t->level[i] = a->image;
+            hed_object_put(&a->object);
+        } else {
+            r = CUDA_ERROR_INVALID_VALUE; /* it is being destroyed */
+        }
+    }
+    if (r == CUDA_SUCCESS) {
+        t->shape = (uint8_t)hed_array_shape(&m->given);
+        t->levels = (uint8_t)m->levels;
+    }
+    if (m)
+        hed_object_put(&m->object);
+    return r;
+}
+
+/* Format and address of linear memory. NVIDIA's driver does not look at how much is behind it. */
+static bool
+is_linear(const struct hed_device *dev, uint64_t at, CUarray_format format, unsigned channels,
+          struct hed_format *out)
+{
+    bool known;
+
+    return hed_format_of(format, channels, out, &known) &&
+           at % attribute(dev, CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT, TEXTURE_ALIGN) == 0 &&
+           hed_memory_usable(dev->driver, at, 1, false, &known, NULL) && known;
+}
+
+static CUresult
+from_linear(const struct hed_device *dev, const CUDA_RESOURCE_DESC_v1 *d, struct hed_texture *t)
+{
+    if (!is_linear(dev, d->res.linear.devPtr, d->res.linear.format, d->res.linear.numChannels,
+                   &t->format))
+        return CUDA_ERROR_INVALID_VALUE;
+
+    const uint64_t width = d->res.linear.sizeInBytes / t->format.bytes;
+
+    if (width > attribute(dev, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH, LINEAR_WIDTH))
+        return CUDA_ERROR_INVALID_VALUE;
+    t->shape = HED_SHAPE_LINEAR;
+    t->levels = 1;
+    t->level[0] = (struct hed_image){.at = d->res.linear.devPtr,
+                                     .pitch = d->res.linear.sizeInBytes,
+                                     .slice = d->res.linear.sizeInBytes,
+                                     .width = (uint32_t)width,
+                                     .height = 1,
+                                     .depth = 1};
+    return CUDA_SUCCESS;
+}
+
+static CUresult
+from_pitch2d(const struct hed_device *dev, const CUDA_RESOURCE_DESC_v1 *d, struct hed_texture *t)
+{
+    const size_t width = d->res.pitch2D.width;
+    const size_t height = d->res.pitch2D.height;
+    const size_t pitch = d->res.pitch2D.pitchInBytes;
+
+    if (!is_linear(dev, d->res.pitch2D.devPtr, d->res.pitch2D.format, d->res.pitch2D.numChannels,
+                   &t->format) ||
+        width == 0 || height == 0 || pitch == 0 ||
+        pitch % attribute(dev, CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT, TEXTURE_PITCH_ALIGN) ||
+        width > attribute(dev, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_WIDTH, 131072) ||
+        height > attribute(dev, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_HEIGHT, 65536) ||
+        pitch > attribute(dev, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_PITCH, 1 << 21))
+        return CUDA_ERROR_INVALID_VALUE;
+    t->shape = HED_SHAPE_2D;
+    t->levels = 1;
+    t->level[0] = (struct hed_image){.at = d->res.pitch2D.devPtr,
+                                     .pitch = pitch,
+                                     .slice = pitch * height,
+                                     .width = (uint32_t)width,
+                                     .height = (uint32_t)height,
+                                     .depth = 1};
+    return CUDA_SUCCESS;
+}
+
+static CUresult
+set_resource(struct hed_context *c, const CUDA_RESOURCE_DESC_v1 *d, struct hed_texture *t)
+{
+    if (d->flags != 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    switch (d->resType) {
+    case CU_RESOURCE_TYPE_ARRAY:
+        return from_array(c->device->driver, d->res.array.hArray, t);
+    case CU_RESOURCE_TYPE_MIPMAPPED_ARRAY:
+        return from_mipmap(c->device->driver, d->res.mipmap.hMipmappedArray, t);
+    case CU_RESOURCE_TYPE_LINEAR:
+        return from_linear(c->device, d, t);
+    case CU_RESOURCE_TYPE_PITCH2D:
+        return from_pitch2d(c->device, d, t);
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+}
+
+/* ---- how it is sampled ----------------------------------------------------------------------- */
+
+static CUresult
+set_sampler(const CUDA_TEXTURE_DESC_v1 *d, struct hed_texture *t)
+{
+    if ((d->flags & ~KNOWN_FLAGS) || (unsigned)d->filterMode > CU_TR_FILTER_MODE_LINEAR ||
+        (unsigned)d->mipmapFilterMode > CU_TR_FILTER_MODE_LINEAR)
+        return CUDA_ERROR_INVALID_VALUE;
+    t->normalized = d->flags & FLAG_NORMALIZED;
+    for (int i = 0; i < 3; i++) {
+        if ((unsigned)d->addressMode[i] > CU_TR_ADDRESS_MODE_BORDER)
+            return CUDA_ERROR_INVALID_VALUE;
+        t->address[i] = (uint8_t)d->addressMode[i];
+        /* Only coordinates from 0 to 1 can wrap or be mirrored: others are clamped. */
+        if (!t->normalized && d->addressMode[i] != CU_TR_ADDRESS_MODE_BORDER)
+            t->address[i] = CU_TR_ADDRESS_MODE_CLAMP;
+    }
+    t->filter = (uint8_t)d->filterMode;
+    t->mipmap_filter = (uint8_t)d->mipmapFilterMode;
+    /* cuda.h: "a texture with 32-bit integer format will not be promoted, regardless of whether or
+     * not this flag is specified." */
+    t->as_integer = (d->flags & FLAG_AS_INTEGER) || t->format.bits == 32;
+    t->srgb = d->flags & FLAG_SRGB;
+    t->seamless = d->flags & FLAG_SEAMLESS;
+    t->anisotropy = d->maxAnisotropy > 16 ? 16 : d->maxAnisotropy;
+    t->bias = d->mipmapLevelBias;
+    t->level_min = d->minMipmapLevelClamp;
+    t->level_max = d->maxMipmapLevelClamp;
+    memcpy(t->border, d->borderColor, sizeof t->border);
+    return CUDA_SUCCESS;
+}
+
+/* Formats of views are 1, 2 and 4 channels of each of these, in this order. */
+static bool
+view_format(CUresourceViewFormat format, struct hed_format *out)
+{
+    static const struct {
+        uint8_t texel, bits;
+    } groups[] = {
+        {HED_TEXEL_UINT, 8},  {HED_TEXEL_SINT, 8},  {HED_TEXEL_UINT, 16},  {HED_TEXEL_SINT, 16},
+        {HED_TEXEL_UINT, 32}, {HED_TEXEL_SINT, 32}, {HED_TEXEL_FLOAT, 16}, {HED_TEXEL_FLOAT, 32},
+    };
+    const unsigned i = (unsigned)format - CU_RES_VIEW_FORMAT_UINT_1X8;
+
+    if (format < CU_RES_VIEW_FORMAT_UINT_1X8 || format > CU_RES_VIEW_FORMAT_FLOAT_4X32)
+        return false;
+    out->texel = groups[i / 3].texel;
+    out->bits = groups[i / 3].bits;
+    out->channels = (uint8_t)(1u << i % 3);
+    out->bytes = (uint8_t)(out->channels * out->bits / 8);
+    return true;
+}
+
+static CUresult
+set_view(const CUDA_RESOURCE_VIEW_DESC_v1 *v, struct hed_texture *t)
+{
+    struct hed_format format = t->format;
+
+    /* Linear memory has one view of it. */
+    if (t->shape == HED_SHAPE_LINEAR)
+        return CUDA_SUCCESS;
+    if (v->format >= CU_RES_VIEW_FORMAT_UNSIGNED_BC1 &&
+        v->format <= CU_RES_VIEW_FORMAT_UNSIGNED_BC7) {
+        hed_stats_unsupported(HED_API_CUDA, HED_cuTexObjectCreate, "a compressed format");
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    if (v->format != CU_RES_VIEW_FORMAT_NONE && !view_format(v->format, &format))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (format.bytes != t->format.bytes || v->firstMipmapLevel > v->lastMipmapLevel ||
+        v->lastMipmapLevel >= t->levels || v->firstLayer > v->lastLayer ||
+        v->lastLayer >= t->level[0].depth || v->width > t->level[0].width ||
+        v->height > t->level[0].height || v->depth > t->level[0].depth)
+        return CUDA_ERROR_INVALID_VALUE;
+    t->format = format;
+    t->first_level = (uint8_t)v->firstMipmapLevel;
+    t->levels = (uint8_t)(v->lastMipmapLevel - v->firstMipmapLevel + 1);
+    memmove(t->level, t->level + t->first_level, t->levels * sizeof t->level[0]);
+    if (t->shape >= HED_SHAPE_1D_LAYERED) {
+        t->first_layer = v->firstLayer;
+        if (v->lastLayer > 0)
+            t->layers = v->lastLayer - v->firstLayer + 1;
+    }
+    return CUDA_SUCCESS;
+}
+
+/* ---- objects --------------------------------------------------------------------------------- */
+
+/* Puts a descriptor where kernels can read it. */
+static CUresult
+publish(struct hed_context *c, const void *descriptor, size_t size, const struct object *o,
+        unsigned long long *out)
+{
+    struct hed_driver *d = c->device->driver;
+    struct object *kept = malloc(sizeof *kept);
+    uint64_t at = 0;
+    const CUresult r =
+        kept ? hed_memory_take(c, HED_MEMORY_DESCRIPTOR, size, 0, &at) : CUDA_ERROR_OUT_OF_MEMORY;
+
+    if (r != CUDA_SUCCESS) {
+        free(kept);
+        return r;
+    }
+    *kept = *o;
+    d->machine->copy(d->machine_state, at, (uint64_t)(uintptr_t)descriptor, size);
+    hed_lock(&d->memory_lock);
+
+    struct hed_allocation *a = hed_memory_in_locked(d->memory, HED_TREE_DESCRIPTORS, at);
+
+    if (a)
+        a->extra = kept;
+    hed_unlock(&d->memory_lock);
+    *out = at;
+    return CUDA_SUCCESS;
+}
+
+/* A copy of what an object was made from; false: there is none. */
+static bool
+look_up(struct hed_driver *d, unsigned long long handle, bool surface, struct object *out,
+        struct hed_allocation *entry)
+{
+    bool found = false;
+
+    hed_lock(&d->memory_lock);
+
+    const struct hed_allocation *a = hed_memory_in_locked(d->memory, HED_TREE_DESCRIPTORS, handle);
+    const struct object *o = a && a->at == handle ? a->extra : NULL;
+
+    if (o && o->is_surface == surface) {
+        *out = *o;
+        *entry = *a;
+        found = true;
+    }
+    hed_unlock(&d->memory_lock);
+    return found;
+}
+
+CUresult
+hed_soft_cuTexObjectCreate(struct hed_layer *self, struct hed_cuTexObjectCreate *a)
+{
+    struct hed_texture t = {.magic = HED_TEXTURE_MAGIC};
+    struct hed_context *c;
+    CUresult r = hed_current(self, &c);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (!a->pTexObject || !a->pResDesc || !a->pTexDesc)
+        return CUDA_ERROR_INVALID_VALUE;
+    r = set_resource(c, a->pResDesc, &t);
+    t.layers = t.shape >= HED_SHAPE_1D_LAYERED ? t.level[0].depth : 1;
+    if (r == CUDA_SUCCESS && a->pResViewDesc)
+        r = set_view(a->pResViewDesc, &t);
+    if (r == CUDA_SUCCESS)
+        r = set_sampler(a->pTexDesc, &t);
+    if (r != CUDA_SUCCESS)
+        return r;
+
+    struct object o = {.resource = *a->pResDesc, .texture = *a->pTexDesc};
+
+    if (a->pResViewDesc)
+        o.view = *a->pResViewDesc;
+    return publish(c, &t, sizeof t, &o, a->pTexObject);
+}
+
+CUresult
+hed_soft_cuSurfObjectCreate(struct hed_layer *self, struct hed_cuSurfObjectCreate *a)
+{
+    struct hed_texture t = {0};
+    struct hed_context *c;
+    CUresult r = hed_current(self, &c);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (!a->pSurfObject || !a->pResDesc || a->pResDesc->resType != CU_RESOURCE_TYPE_ARRAY)
+        return CUDA_ERROR_INVALID_VALUE;
+    r = set_resource(c, a->pResDesc, &t);
+    if (r != CUDA_SUCCESS)
+        return r;
+
+    const struct hed_surface s = {
+        .magic = HED_SURFACE_MAGIC, .shape = t.shape, .format = t.format, .image = t.level[0]};
+    const struct object o = {.is_surface = true, .resource = *a->pResDesc};
+
+    return publish(c, &s, sizeof s, &o, a->pSurfObject);
+}
+
+/* NVIDIA's driver has no complaint about an object that does not exist. */
+static CUresult
+destroy(struct hed_layer *self, unsigned long long handle, bool surface)
+{
+    struct hed_allocation entry;
+    struct hed_context *c;
+    struct object o;
+    CUresult r = hed_current(self, &c);
+
+    if (r != CUDA_SUCCESS || !look_up(c->device->driver, handle, surface, &o, &entry))
+        return r;
+    r = hed_memory_quiesce(c, &entry);
+    (void)hed_memory_give(c->device->driver, HED_MEMORY_DESCRIPTOR, handle);
+    return r;
+}
+
+CUresult
+hed_soft_cuTexObjectDestroy(struct hed_layer *self, struct hed_cuTexObjectDestroy *a)
+{
+    return destroy(self, a->texObject, false);
+}
+
+CUresult
+hed_soft_cuSurfObjectDestroy(struct hed_layer *self, struct hed_cuSurfObjectDestroy *a)
+{
+    return destroy(self, a->surfObject, true);
+}
+
+/* What the program said when it made the object. */
+static CUresult
+ask(struct hed_layer *self, unsigned long long handle, bool surface, const void *answer,
+    struct object *out)
+{
+    struct hed_allocation entry;
+    struct hed_context *c;
+    const CUresult r = hed_current(self, &c);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    return answer && look_up(c->device->driver, handle, surface, out, &entry)
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult
+hed_soft_cuTexObjectGetResourceDesc(struct hed_layer *self,
+                                    struct hed_cuTexObjectGetResourceDesc *a)
+{
+    struct object o;
+    const CUresult r = ask(self, a->texObject, false, a->pResDesc, &o);
+
+    if (r == CUDA_SUCCESS)
+        *a->pResDesc = o.resource;
+    return r;
+}
+
+CUresult
+hed_soft_cuTexObjectGetTextureDesc(struct hed_layer *self, struct hed_cuTexObjectGetTextureDesc *a)
+{
+    struct object o;
+    const CUresult r = ask(self, a->texObject, false, a->pTexDesc, &o);
+
+    if (r == CUDA_SUCCESS)
+        *a->pTexDesc = o.texture;
+    return r;
+}
+
+CUresult
+hed_soft_cuTexObjectGetResourceViewDesc(struct hed_layer *self,
+                                        struct hed_cuTexObjectGetResourceViewDesc *a)
+{
+    struct object o;
+    const CUresult r = ask(self, a->texObject, false, a->pResViewDesc, &o);
+
+    if (r == CUDA_SUCCESS)
+        *a->pResViewDesc = o.view;
+    return r;
+}
+
+CUresult
+hed_soft_cuSurfObjectGetResourceDesc(struct hed_layer *self,
+                                     struct hed_cuSurfObjectGetResourceDesc *a)
+{
+    struct object o;
+    const CUresult r = ask(self, a->surfObject, true, a->pResDesc, &o);
+
+    if (r == CUDA_SUCCESS)
+        *a->pResDesc = o.resource;
+    return r;
+}

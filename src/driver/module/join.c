@@ -1,0 +1,423 @@
+/* Several PTX modules as one text, which is what linking device code comes to here.
+ *
+ *   pass 1, all texts  : which names belong to more than their own module, and the newest header
+ *   pass 2, each text  : its items are copied, but for the header and line tables of later texts,
+ *                        declarations of what is declared or defined already, and definitions of
+ *                        what an earlier text has defined (weak and common ones, mostly); names
+ *                        that only this module sees are changed where another text has them too
+ *
+ * An item is a declaration at the outermost level. This is no parser: what makes no sense is copied
+ * and left to who reads the result. Of two strong definitions the first stays, with a warning.
+ */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "driver/module/image.h"
+#include "fatbin/ptx_text.h"
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+struct words {
+    const char *at, *end;
+};
+
+static bool
+is_name_char(char c)
+{
+    return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '%';
+}
+
+/* Past blanks and comments. */
+static void
+skip_blank(struct words *w)
+{
+    while (w->at < w->end) {
+        if (isspace((unsigned char)*w->at)) {
+            w->at++;
+        } else if (w->end - w->at >= 2 && w->at[0] == '/' && w->at[1] == '/') {
+            const char *line = memchr(w->at, '\n', (size_t)(w->end - w->at));
+
+            w->at = line ? line : w->end;
+        } else if (w->end - w->at >= 2 && w->at[0] == '/' && w->at[1] == '*') {
+            const char *close = memmem(w->at + 2, (size_t)(w->end - w->at - 2), "*/", 2);
+
+            w->at = close ? close + 2 : w->end;
+        } else {
+            return;
+        }
+    }
+}
+
+/* The next word: a name, a number, a directive with its dot, a string, or one
+ * other character. */
+static bool
+next_word(struct words *w, struct hed_bytes *out)
+{
+    skip_blank(w);
+    if (w->at == w->end)
+        return false;
+
+    const char *start = w->at++;
+
+    if (*start == '"') {
+        while (w->at < w->end && *w->at != '"')
+            w->at += *w->at == '\\' && w->end - w->at > 1 ? 2 : 1;
+        w->at += w->at < w->end;
+    } else if (*start == '.' || is_name_char(*start)) {
+        while (w->at < w->end && is_name_char(*w->at))
+            w->at++;
+    }
+    *out = (struct hed_bytes){(const uint8_t *)start, (size_t)(w->at - start)};
+    return true;
+}
+
+static bool
+is(struct hed_bytes b, const char *word)
+{
+    return b.size == strlen(word) && memcmp(b.data, word, b.size) == 0;
+}
+
+static bool
+is_name(struct hed_bytes b)
+{
+    return is_name_char((char)b.data[0]) && !isdigit(b.data[0]);
+}
+
+/* ---- items ----------------------------------------------------------------------------------- */
+
+enum linkage { LINK_NONE, LINK_EXTERN, LINK_VISIBLE, LINK_WEAK, LINK_COMMON };
+
+struct item {
+    struct hed_bytes text;
+    struct hed_bytes name; /* the first it declares; empty if there is none */
+    enum linkage linkage;
+    bool header;  /* .version, .target, .address_size */
+    bool lines;   /* .file, .loc, .section: about the source */
+    bool code;    /* .func, .entry */
+    bool entry;   /* .entry */
+    bool defines; /* code with a body, or a variable that is not extern */
+};
+
+static void
+to_line_end(struct words *w)
+{
+    const char *line = memchr(w->at, '\n', (size_t)(w->end - w->at));
+
+    w->at = line ? line + 1 : w->end;
+}
+
+/* A word before the name of an item. */
+static void
+note_directive(struct item *i, struct hed_bytes w)
+{
+    static const struct {
+        const char *word;
+        enum linkage linkage;
+    } linkages[] = {{".extern", LINK_EXTERN},
+                    {".visible", LINK_VISIBLE},
+                    {".weak", LINK_WEAK},
+                    {".common", LINK_COMMON}};
+
+    for (size_t k = 0; k < sizeof linkages / sizeof linkages[0]; k++)
+        if (is(w, linkages[k].word))
+            i->linkage = linkages[k].linkage;
+    i->entry |= is(w, ".entry");
+    i->code |= is(w, ".func") || is(w, ".entry");
+}
+
+/* Directives that end with their line. */
+static bool
+line_item(struct words *w, struct hed_bytes first, struct item *out)
+{
+    out->header = is(first, ".version") || is(first, ".target") || is(first, ".address_size");
+    out->lines = is(first, ".file") || is(first, ".loc") || is(first, "@");
+    if (!out->header && !out->lines)
+        return false;
+    to_line_end(w);
+    return true;
+}
+
+static bool
+next_item(struct words *w, struct item *out)
+{
+    struct hed_bytes word;
+    unsigned depth = 0;
+    bool body = false;
+
+    *out = (struct item){.linkage = LINK_NONE};
+    if (!next_word(w, &word))
+        return false;
+
+    const char *start = (const char *)word.data;
+
+    if (!line_item(w, word, out)) {
+        out->lines = is(word, ".section");
+        do {
+            const char c = (char)word.data[0];
+
+            depth += c == '{' || c == '(' || c == '[';
+            depth -= depth > 0 && (c == '}' || c == ')' || c == ']');
+            if (depth == 0 && c == '.' && !out->name.size)
+                note_directive(out, word);
+            else if (depth == 0 && is_name(word) && !out->name.size)
+                out->name = word;
+            body |= depth == 1 && c == '{';
+            if (depth == 0 && (c == ';' || (c == '}' && (out->code || out->lines))))
+                break;
+        } while (next_word(w, &word));
+        out->defines = out->code ? body : out->linkage != LINK_EXTERN;
+    }
+    out->text = (struct hed_bytes){(const uint8_t *)start, (size_t)(w->at - start)};
+    return true;
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+struct name {
+    struct hed_bytes text; /* points into one of the texts; empty: free */
+    bool shared;           /* some text declares it with a linkage */
+    enum linkage linkage;  /* of its first definition, if it is shared; LINK_NONE: there is none */
+    bool declared, defined;
+    size_t changed_in; /* 1 + the text in which it is changed now; 0: none */
+};
+
+struct names {
+    struct name *slots;
+    size_t size, used; /* size is a power of two */
+};
+
+static struct name *
+slot_of(struct name *slots, size_t size, struct hed_bytes b)
+{
+    uint32_t h = 2166136261u; /* FNV-1a */
+
+    for (size_t i = 0; i < b.size; i++)
+        h = (h ^ b.data[i]) * 16777619u;
+    for (size_t at = h & (size - 1);; at = (at + 1) & (size - 1)) {
+        struct name *n = &slots[at];
+
+        if (!n->text.size || (n->text.size == b.size && memcmp(n->text.data, b.data, b.size) == 0))
+            return n;
+    }
+}
+
+/* The entry of a name, made if need be; NULL: no memory. */
+static struct name *
+name_of(struct names *t, struct hed_bytes b)
+{
+    if (2 * t->used >= t->size) {
+        const size_t size = t->size ? 2 * t->size : 256;
+        struct name *slots = calloc(size, sizeof *slots);
+
+        if (!slots)
+            return NULL;
+        for (size_t i = 0; i < t->size; i++)
+            if (t->slots[i].text.size)
+                *slot_of(slots, size, t->slots[i].text) = t->slots[i];
+        free(t->slots);
+        t->slots = slots;
+        t->size = size;
+    }
+
+    struct name *n = slot_of(t->slots, t->size, b);
+
+    if (!n->text.size) {
+        n->text = b;
+        t->used++;
+    }
+    return n;
+}
+
+/* ---- joining --------------------------------------------------------------------------------- */
+
+static struct words
+words_of(struct hed_bytes text)
+{
+    const char *at = (const char *)text.data;
+
+    return (struct words){at, at + text.size};
+}
+
+static int
+find_shared(struct names *t, struct hed_bytes text)
+{
+    struct words w = words_of(text);
+    struct item i;
+
+    while (next_item(&w, &i)) {
+        if (!i.name.size || (i.linkage == LINK_NONE && !i.entry))
+            continue;
+
+        struct name *n = name_of(t, i.name);
+
+        if (!n)
+            return HED_ENOMEM;
+        n->shared = true;
+        if (i.defines && n->linkage == LINK_NONE)
+            n->linkage = i.linkage;
+    }
+    return 0;
+}
+
+/* Names without linkage that mean something else elsewhere are changed in this
+ * text. */
+static int
+find_changed(struct names *t, struct hed_bytes text, size_t number, bool *any)
+{
+    struct words w = words_of(text);
+    struct item i;
+
+    *any = false;
+    while (next_item(&w, &i)) {
+        if (!i.name.size || i.linkage != LINK_NONE || i.entry)
+            continue;
+
+        struct name *n = name_of(t, i.name);
+
+        if (!n)
+            return HED_ENOMEM;
+        if (n->changed_in != number + 1 && (n->shared || n->declared || n->defined)) {
+            n->changed_in = number + 1;
+            *any = true;
+        }
+    }
+    return 0;
+}
+
+/* The item's text with changed names. */
+static void
+copy_changed(struct names *t, struct hed_bytes text, size_t number, struct hed_buf *out)
+{
+    struct words w = words_of(text);
+    const char *done = w.at;
+    struct hed_bytes word;
+
+    while (next_word(&w, &word)) {
+        if (!is_name(word) || slot_of(t->slots, t->size, word)->changed_in != number + 1)
+            continue;
+        hed_buf_add(out, done, (size_t)(w.at - done));
+        hed_buf_addf(out, "$%zu", number);
+        done = w.at;
+    }
+    hed_buf_add(out, done, (size_t)(w.end - done));
+}
+
+/* A function that another of the texts defines is no longer external: its declaration must have the
+ * linkage of the definition. Returns where the rest of the item begins. */
+static const char *
+copy_linkage(const struct name *n, const struct item *i, struct hed_buf *out)
+{
+    const char *start = (const char *)i->text.data;
+    const char *word = memmem(start, i->text.size, ".extern", 7);
+
+    if (!i->code || i->linkage != LINK_EXTERN || n->linkage == LINK_NONE || !word)
+        return start;
+    hed_buf_add(out, start, (size_t)(word - start));
+    hed_buf_addf(out, "%s", n->linkage == LINK_WEAK ? ".weak" : ".visible");
+    return word + 7;
+}
+
+/* Is the item to be left out, because what it says has been said? */
+static bool
+said(struct name *n, const struct item *i, size_t number)
+{
+    if (n->changed_in == number + 1)
+        return false;
+
+    const bool drop = i->defines ? n->defined : n->declared || n->defined;
+
+    if (drop && i->defines && i->linkage != LINK_WEAK && i->linkage != LINK_COMMON)
+        hed_warn(DRIVER, "%.*s is defined in two PTX modules that are linked: the first stays",
+                 (int)n->text.size, (const char *)n->text.data);
+    n->declared = true;
+    n->defined |= i->defines;
+    return drop;
+}
+
+static void
+copy_item(struct names *t, const struct item *i, bool changed, size_t number, struct hed_buf *out)
+{
+    const char *end = (const char *)i->text.data + i->text.size;
+    const char *start = (const char *)i->text.data;
+
+    if (i->name.size && !i->lines)
+        start = copy_linkage(slot_of(t->slots, t->size, i->name), i, out);
+
+    const struct hed_bytes rest = {(const uint8_t *)start, (size_t)(end - start)};
+
+    if (changed)
+        copy_changed(t, rest, number, out);
+    else
+        hed_buf_add(out, rest.data, rest.size);
+    hed_buf_add(out, "\n", 1);
+}
+
+static int
+copy_text(struct names *t, struct hed_bytes text, size_t number, struct hed_buf *out)
+{
+    struct words w = words_of(text);
+    struct item i;
+    bool any;
+    const int err = find_changed(t, text, number, &any);
+
+    if (err != 0)
+        return err;
+    while (next_item(&w, &i)) {
+        if (i.header || (i.lines && number > 0))
+            continue;
+        if (i.name.size && !i.lines && said(slot_of(t->slots, t->size, i.name), &i, number))
+            continue;
+        copy_item(t, &i, any, number, out);
+    }
+    return out->err;
+}
+
+/* Of several headers the newest of each line. */
+static int
+put_header(const struct hed_bytes *texts, size_t count, struct hed_buf *out, struct hed_why *why)
+{
+    struct hed_ptx_head newest = {0};
+
+    for (size_t i = 0; i < count; i++) {
+        struct hed_ptx_head h;
+
+        if (!hed_ptx_begins(texts[i], &h)) {
+            hed_why_set(why, "input %zu is no PTX", i);
+            return HED_EFORMAT;
+        }
+        if (h.major > newest.major || (h.major == newest.major && h.minor > newest.minor)) {
+            newest.major = h.major;
+            newest.minor = h.minor;
+        }
+        if (h.arch.number > newest.arch.number ||
+            (h.arch.number == newest.arch.number && h.arch.suffix > newest.arch.suffix))
+            newest.arch = h.arch;
+    }
+    hed_buf_addf(out, ".version %u.%u\n.target sm_%u%.*s\n.address_size 64\n", newest.major,
+                 newest.minor, newest.arch.number, newest.arch.suffix ? 1 : 0, &newest.arch.suffix);
+    return 0;
+}
+
+int
+hed_ptx_join(const struct hed_bytes *texts, size_t count, struct hed_buf *out, struct hed_why *why)
+{
+    struct names names = {0};
+    int err = 0;
+
+    if (count == 1) {
+        hed_buf_add(out, texts[0].data, texts[0].size);
+        return out->err;
+    }
+    err = put_header(texts, count, out, why);
+    for (size_t i = 0; i < count && err == 0; i++)
+        err = find_shared(&names, texts[i]);
+    for (size_t i = 0; i < count && err == 0; i++)
+        err = copy_text(&names, texts[i], i, out);
+    free(names.slots);
+    return err;
+}

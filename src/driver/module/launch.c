@@ -1,0 +1,347 @@
+/* Launching: every check that CUDA makes at once, parameters copied, and off to the stream. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "core/stats.h"
+#include "driver/module/launch.h"
+#include "driver/module/module.h"
+#include "driver/module/occupancy.h"
+#include "driver/module/old_launch.h"
+#include "driver/stream/stream.h"
+#include "driver/stream/work.h"
+
+/* cuda.h's names for what stands in `extra`. */
+#define PARAM_END ((void *)0)
+#define PARAM_BUFFER_POINTER ((void *)1)
+#define PARAM_BUFFER_SIZE ((void *)2)
+
+#define EXTRA_MAX 64 /* entries of `extra` that are looked at */
+
+/* ---- sizes ----------------------------------------------------------------------------------- */
+
+static uint32_t
+number(const struct hed_function *f, CUdevice_attribute a, uint32_t otherwise)
+{
+    return hed_profile_number(hed_function_profile(f), a, otherwise);
+}
+
+static CUresult
+check_grid(const struct hed_function *f, const uint32_t grid[3])
+{
+    if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0 ||
+        grid[0] > number(f, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, INT32_MAX) ||
+        grid[1] > number(f, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, 65535) ||
+        grid[2] > number(f, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, 65535))
+        return CUDA_ERROR_INVALID_VALUE;
+    return CUDA_SUCCESS;
+}
+
+static CUresult
+check_block(const struct hed_function *f, const uint32_t block[3])
+{
+    const struct hed_code_kernel *k = hed_function_kernel(f);
+    const uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
+
+    if (threads == 0 || block[0] > number(f, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, 1024) ||
+        block[1] > number(f, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, 1024) ||
+        block[2] > number(f, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, 64) ||
+        threads > number(f, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1024))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (k->max_threads && threads > k->max_threads)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (k->required[0] &&
+        (block[0] != k->required[0] || block[1] != (k->required[1] ? k->required[1] : 1) ||
+         block[2] != (k->required[2] ? k->required[2] : 1)))
+        return CUDA_ERROR_INVALID_VALUE;
+    return CUDA_SUCCESS;
+}
+
+/* A cooperative grid must be on the device as a whole. */
+static CUresult
+check_cooperative(const struct hed_function *f, const struct hed_launch *l)
+{
+    const struct hed_code_kernel *k = hed_function_kernel(f);
+    const struct hed_need need = {l->block[0] * l->block[1] * l->block[2], k->registers, k->shared,
+                                  l->dynamic_shared};
+    const uint64_t room = (uint64_t)hed_occupancy_blocks(hed_function_profile(f), &need) *
+                          number(f, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 1);
+
+    if (!number(f, CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, 1))
+        return CUDA_ERROR_NOT_SUPPORTED;
+    return (uint64_t)l->grid[0] * l->grid[1] * l->grid[2] <= room
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+}
+
+/* ---- parameters ------------------------------------------------------------------------------ */
+
+/* From an array of pointers, one a parameter. */
+static CUresult
+copy_each(const struct hed_code_kernel *k, void *const *params, unsigned char *to)
+{
+    for (uint32_t i = 0; i < k->param_count; i++) {
+        if (!params[i])
+            return CUDA_ERROR_INVALID_VALUE;
+        memcpy(to + k->params[i].offset, params[i], k->params[i].size);
+    }
+    return CUDA_SUCCESS;
+}
+
+/* From a buffer with all of them. */
+static CUresult
+copy_buffer(const struct hed_code_kernel *k, void *const *extra, unsigned char *to)
+{
+    const void *buffer = NULL;
+    const size_t *size = NULL;
+
+    for (unsigned i = 0; extra[i] != PARAM_END; i += 2) {
+        if (extra[i] == PARAM_BUFFER_POINTER)
+            buffer = extra[i + 1];
+        else if (extra[i] == PARAM_BUFFER_SIZE)
+            size = extra[i + 1];
+        else
+            return CUDA_ERROR_INVALID_VALUE;
+        if (i >= EXTRA_MAX)
+            return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (k->param_bytes == 0)
+        return CUDA_SUCCESS;
+    if (!buffer || !size || *size == 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    /* NVIDIA's drivers take a buffer that is too short, and refuse one that is too long with just
+     * this answer (measured on 580). */
+    if (*size > k->param_bytes)
+        return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+    memcpy(to, buffer, *size);
+    return CUDA_SUCCESS;
+}
+
+static CUresult
+take_params(const struct hed_code_kernel *k, void **params, void **extra, struct hed_launch *l)
+{
+    if (params && extra)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (k->param_bytes == 0)
+        return extra ? copy_buffer(k, extra, NULL) : CUDA_SUCCESS;
+    if (!params && !extra)
+        return CUDA_ERROR_INVALID_VALUE;
+
+    /* Cleared: bytes between parameters must not carry anything. */
+    unsigned char *to = calloc(1, k->param_bytes);
+
+    if (!to)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    l->params = to;
+    l->param_bytes = k->param_bytes;
+    return params ? copy_each(k, params, to) : copy_buffer(k, extra, to);
+}
+
+/* ---- work ------------------------------------------------------------------------------------ */
+
+static void
+fill_launch(struct hed_launch *l, struct hed_function *f, const CUlaunchConfig *config)
+{
+    struct hed_context *c = f->module->ctx;
+
+    *l = (struct hed_launch){
+        .code = f->module->code,
+        .kernel = f->kernel,
+        .variables = f->module->variables,
+        .grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
+        .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
+        .dynamic_shared = config->sharedMemBytes,
+        .device = c->device->ordinal,
+        .profile = &c->device->info.profile,
+        .stack_limit = c->limits[CU_LIMIT_STACK_SIZE],
+        .heap_limit = c->limits[CU_LIMIT_MALLOC_HEAP_SIZE],
+        .printf_limit = c->limits[CU_LIMIT_PRINTF_FIFO_SIZE],
+    };
+}
+
+/* The work has its function: all that is left is to be checked and taken in. */
+static CUresult
+complete(struct hed_work *w, const CUlaunchConfig *config, void **params, void **extra)
+{
+    struct hed_function *f = w->kernel.function;
+    struct hed_launch *l = &w->kernel.launch;
+    const struct hed_code_kernel *k = hed_function_kernel(f);
+    CUresult r;
+
+    fill_launch(l, f, config);
+    r = check_grid(f, l->grid);
+    if (r == CUDA_SUCCESS)
+        r = check_block(f, l->block);
+    if (r == CUDA_SUCCESS &&
+        l->dynamic_shared > hed_dynamic_shared_max(k, hed_function_profile(f), f->settings))
+        r = CUDA_ERROR_INVALID_VALUE;
+    if (r == CUDA_SUCCESS)
+        r = hed_launch_attributes(&w->kernel, config->attrs, config->numAttrs);
+    if (r == CUDA_SUCCESS && l->cooperative)
+        r = check_cooperative(f, l);
+    if (r == CUDA_SUCCESS)
+        r = take_params(k, params, extra, l);
+    if (r == CUDA_SUCCESS)
+        r = hed_function_prepare(f);
+    return r;
+}
+
+CUresult
+hed_kernel_work_create(struct hed_context *c, CUfunction handle, const CUlaunchConfig *config,
+                       void **params, void **extra, struct hed_work **out)
+{
+    struct hed_function *f;
+    CUresult r = hed_function_find(c, handle, &f);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+
+    struct hed_work *w = hed_work_create(c, HED_WORK_KERNEL);
+
+    if (!w) {
+        hed_object_put(&f->object);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    w->kernel.function = f;
+    w->kernel.given = handle;
+    r = complete(w, config, params, extra);
+    if (r != CUDA_SUCCESS) {
+        hed_work_free(w);
+        return r;
+    }
+    /* Relaxed: only that no two are the same counts. */
+    w->kernel.launch.grid_id =
+        1 + atomic_fetch_add_explicit(&c->device->driver->grid_ids, 1, memory_order_relaxed);
+    *out = w;
+    return CUDA_SUCCESS;
+}
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+static bool
+event_of(const CUlaunchAttribute *a, CUevent *out)
+{
+    if (a->id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT)
+        *out = a->value.programmaticEvent.event;
+    else if (a->id == CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT)
+        *out = a->value.launchCompletionEvent.event;
+    else
+        return false;
+    return true;
+}
+
+/* Events of a launch are recorded behind it: as late as is allowed. */
+static CUresult
+record_events(struct hed_layer *self, const CUlaunchConfig *config, bool ptds)
+{
+    CUresult r = CUDA_SUCCESS;
+
+    for (unsigned i = 0; i < config->numAttrs && r == CUDA_SUCCESS; i++) {
+        CUevent event;
+
+        if (event_of(&config->attrs[i], &event))
+            r = self->cuda->cuEventRecord(
+                self, &(struct hed_cuEventRecord){
+                          .hEvent = event, .hStream = config->hStream, .ptds = ptds});
+    }
+    return r;
+}
+
+static CUresult
+check_events(struct hed_layer *self, const CUlaunchConfig *config)
+{
+    for (unsigned i = 0; i < config->numAttrs; i++) {
+        const CUlaunchAttribute *a = &config->attrs[i];
+        CUevent event;
+
+        if (!event_of(a, &event))
+            continue;
+
+        struct hed_event *e = hed_event_find(hed_driver_of(self), event);
+
+        if (!e)
+            return CUDA_ERROR_INVALID_HANDLE;
+        hed_object_put(&e->object);
+    }
+    return CUDA_SUCCESS;
+}
+
+/* The stream says in which context: of a stream of another context than the current one, that one.
+ */
+static CUresult
+launch(struct hed_layer *self, const CUlaunchConfig *config, CUfunction f, void **params,
+       void **extra, bool ptds)
+{
+    struct hed_stream *s;
+    struct hed_work *w;
+    CUresult r = hed_stream_find(self, config->hStream, ptds, &s);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = check_events(self, config);
+    if (r == CUDA_SUCCESS)
+        r = hed_kernel_work_create(s->ctx, f, config, params, extra, &w);
+    if (r == CUDA_SUCCESS)
+        r = hed_submit(s, w);
+    hed_stream_put(s);
+    if (r == CUDA_SUCCESS && config->numAttrs)
+        r = record_events(self, config, ptds);
+    return r;
+}
+
+static CUresult
+soft_cuLaunchKernel(struct hed_layer *self, struct hed_cuLaunchKernel *a)
+{
+    const CUlaunchConfig config = {.gridDimX = a->gridDimX,
+                                   .gridDimY = a->gridDimY,
+                                   .gridDimZ = a->gridDimZ,
+                                   .blockDimX = a->blockDimX,
+                                   .blockDimY = a->blockDimY,
+                                   .blockDimZ = a->blockDimZ,
+                                   .sharedMemBytes = a->sharedMemBytes,
+                                   .hStream = a->hStream};
+
+    return launch(self, &config, a->f, a->kernelParams, a->extra, a->ptds);
+}
+
+static CUresult
+soft_cuLaunchKernelEx(struct hed_layer *self, struct hed_cuLaunchKernelEx *a)
+{
+    if (!a->config || (a->config->numAttrs && !a->config->attrs))
+        return CUDA_ERROR_INVALID_VALUE;
+    return launch(self, a->config, a->f, a->kernelParams, a->extra, a->ptds);
+}
+
+static CUresult
+soft_cuLaunchCooperativeKernel(struct hed_layer *self, struct hed_cuLaunchCooperativeKernel *a)
+{
+    CUlaunchAttribute cooperative = {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1};
+    const CUlaunchConfig config = {.gridDimX = a->gridDimX,
+                                   .gridDimY = a->gridDimY,
+                                   .gridDimZ = a->gridDimZ,
+                                   .blockDimX = a->blockDimX,
+                                   .blockDimY = a->blockDimY,
+                                   .blockDimZ = a->blockDimZ,
+                                   .sharedMemBytes = a->sharedMemBytes,
+                                   .hStream = a->hStream,
+                                   .attrs = &cooperative,
+                                   .numAttrs = 1};
+
+    return launch(self, &config, a->f, a->kernelParams, NULL, a->ptds);
+}
+
+const struct hed_cuda_ops hed_calls_launch = {
+    .cuLaunchKernel = soft_cuLaunchKernel,
+    .cuLaunchKernelEx = soft_cuLaunchKernelEx,
+    .cuLaunchCooperativeKernel = soft_cuLaunchCooperativeKernel,
+    .cuFuncSetBlockShape = hed_old_cuFuncSetBlockShape,
+    .cuFuncSetSharedSize = hed_old_cuFuncSetSharedSize,
+    .cuParamSetSize = hed_old_cuParamSetSize,
+    .cuParamSeti = hed_old_cuParamSeti,
+    .cuParamSetf = hed_old_cuParamSetf,
+    .cuParamSetv = hed_old_cuParamSetv,
+    .cuLaunch = hed_old_cuLaunch,
+    .cuLaunchGrid = hed_old_cuLaunchGrid,
+    .cuLaunchGridAsync = hed_old_cuLaunchGridAsync,
+};

@@ -1,0 +1,584 @@
+/* Libraries and kernels. See library.h. */
+#include "driver/module/library.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "driver/memory/memory.h"
+#include "driver/module/image.h"
+#include "fatbin/file.h"
+
+#define BUCKETS_MAX (1u << 16)
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static void
+library_destroy(struct hed_object *o)
+{
+    struct hed_library *l = (struct hed_library *)o;
+
+    for (uint32_t i = 0; l->kernels && i <= l->bucket_mask; i++) {
+        while (l->kernels[i]) {
+            struct hed_kernel *k = l->kernels[i];
+
+            l->kernels[i] = k->next;
+            free(k->name);
+            free(k->settings);
+            free(k);
+        }
+    }
+    while (l->managed) {
+        struct hed_managed *v = l->managed;
+
+        l->managed = v->next;
+        (void)hed_memory_give(l->driver, HED_MEMORY_MANAGED, v->at);
+        free(v);
+    }
+    for (int i = 0; i < HED_PROFILE_DEVICES_MAX; i++)
+        hed_program_unref(l->programs[i]);
+    free(l->kernels);
+    free(l->copy);
+    if (l->file.data)
+        hed_fatbin_unmap(l->file);
+    (void)pthread_cond_destroy(&l->changed);
+    hed_lock_fini(&l->lock);
+    free(l);
+}
+
+CUresult
+hed_library_create(struct hed_driver *d, const struct hed_image *image, void *copy,
+                   struct hed_bytes file, struct hed_library **out)
+{
+    struct hed_library *l = calloc(1, sizeof *l);
+
+    if (!l) {
+        free(copy);
+        if (file.data)
+            hed_fatbin_unmap(file);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    l->object.destroy = library_destroy;
+    l->driver = d;
+    l->image = *image;
+    l->copy = copy;
+    l->file = file;
+    l->owner.device = &d->devices[0];
+    hed_lock_init(&l->lock, HED_RANK_LIBRARY);
+    (void)pthread_cond_init(&l->changed, NULL);
+    if (hed_handles_add(d->handles, HED_KIND_LIBRARY, &l->object) != 0) {
+        library_destroy(&l->object);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *out = l;
+    return CUDA_SUCCESS;
+}
+
+struct hed_library *
+hed_library_find(struct hed_driver *d, CUlibrary handle)
+{
+    return (struct hed_library *)hed_handles_get(d->handles, HED_KIND_LIBRARY,
+                                                 (uint64_t)(uintptr_t)handle);
+}
+
+struct hed_kernel *
+hed_kernel_find(struct hed_driver *d, CUkernel handle)
+{
+    return (struct hed_kernel *)hed_handles_get(d->handles, HED_KIND_KERNEL,
+                                                (uint64_t)(uintptr_t)handle);
+}
+
+/* Whoever is busy opens or loads without the lock; others wait. False: the library is gone. */
+static bool
+get_busy_locked(struct hed_library *l)
+{
+    while (l->busy)
+        (void)hed_lock_wait(&l->lock, &l->changed, NULL);
+    l->busy = !l->unloaded;
+    return l->busy;
+}
+
+static void
+end_busy_locked(struct hed_library *l)
+{
+    l->busy = false;
+    (void)pthread_cond_broadcast(&l->changed);
+}
+
+/* ---- programs -------------------------------------------------------------------------------- */
+
+/* Devices of one compute capability share a program. */
+static struct hed_program *
+program_like_locked(struct hed_library *l, const struct hed_device *dev)
+{
+    const struct hed_profile *p = &dev->info.profile;
+
+    for (int i = 0; i < l->driver->device_count; i++) {
+        const struct hed_profile *other = &l->driver->devices[i].info.profile;
+
+        if (l->programs[i] && other->major == p->major && other->minor == p->minor &&
+            other->accepts_newer_ptx == p->accepts_newer_ptx)
+            return l->programs[i];
+    }
+    return NULL;
+}
+
+/* Room for the names of a first program's kernels. */
+static int
+make_buckets_locked(struct hed_library *l, uint32_t kernels)
+{
+    uint32_t size = 8;
+
+    if (l->kernels)
+        return 0;
+    while (size < kernels && size < BUCKETS_MAX)
+        size *= 2;
+    l->kernels = calloc(size, sizeof(struct hed_kernel *));
+    l->bucket_mask = size - 1;
+    return l->kernels ? 0 : HED_ENOMEM;
+}
+
+CUresult
+hed_library_program(struct hed_library *l, struct hed_device *dev, struct hed_buf *log,
+                    struct hed_program **out)
+{
+    CUresult r = CUDA_SUCCESS;
+
+    hed_lock(&l->lock);
+
+    struct hed_program *p = l->programs[dev->ordinal];
+
+    if (!p && !get_busy_locked(l)) {
+        hed_unlock(&l->lock);
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    if (!p) {
+        p = program_like_locked(l, dev);
+        if (p) {
+            hed_program_ref(p);
+        } else {
+            hed_unlock(&l->lock);
+            r = hed_program_open(dev, &l->image, log, &p);
+            hed_lock(&l->lock);
+        }
+        if (r == CUDA_SUCCESS && make_buckets_locked(l, p->code->kernel_count) != 0) {
+            hed_program_unref(p);
+            r = CUDA_ERROR_OUT_OF_MEMORY;
+        }
+        if (r == CUDA_SUCCESS && l->programs[dev->ordinal])
+            hed_program_unref(p); /* Somebody was faster while this thread waited. */
+        else if (r == CUDA_SUCCESS)
+            l->programs[dev->ordinal] = p;
+        p = l->programs[dev->ordinal];
+        end_busy_locked(l);
+    }
+    hed_unlock(&l->lock);
+    if (r == CUDA_SUCCESS)
+        *out = p;
+    return r;
+}
+
+/* ---- managed variables ----------------------------------------------------------------------- */
+
+static struct hed_managed *
+managed_by_name(struct hed_library *l, const char *name)
+{
+    struct hed_managed *v = l->managed;
+
+    while (v && strcmp(v->var->name, name) != 0)
+        v = v->next;
+    return v;
+}
+
+/* Memory for a managed variable, with its first value. Addresses in that value are put in when the
+ * library is first loaded: before, there are none. */
+static CUresult
+make_managed(struct hed_library *l, const struct hed_code_var *var, struct hed_managed **out)
+{
+    const struct hed_machine *m = l->driver->machine;
+    struct hed_managed *v = calloc(1, sizeof *v);
+
+    if (!v)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    v->var = var;
+
+    const CUresult r =
+        hed_memory_take_flags(&l->owner, HED_MEMORY_MANAGED, var->size ? var->size : 1, var->align,
+                              CU_MEM_ATTACH_GLOBAL, &v->at);
+
+    if (r != CUDA_SUCCESS) {
+        free(v);
+        return r;
+    }
+    m->fill(l->driver->machine_state, v->at, 0, 1, var->size);
+    if (var->init_size)
+        m->copy(l->driver->machine_state, v->at, (uint64_t)(uintptr_t)var->init, var->init_size);
+    hed_lock(&l->lock);
+    v->next = l->managed;
+    l->managed = v;
+    hed_unlock(&l->lock);
+    *out = v;
+    return CUDA_SUCCESS;
+}
+
+/* All managed variables of a program have memory. `addresses` has room for one of each variable.
+ * Whoever is busy calls this, so the list does not change under it. */
+static CUresult
+have_managed(struct hed_library *l, struct hed_program *p, uint64_t *addresses)
+{
+    for (uint32_t i = 0; i < p->code->var_count; i++) {
+        const struct hed_code_var *var = &p->code->vars[i];
+        struct hed_managed *v;
+        CUresult r = CUDA_SUCCESS;
+
+        if (!var->managed)
+            continue;
+        v = managed_by_name(l, var->name);
+        if (!v)
+            r = make_managed(l, var, &v);
+        if (r != CUDA_SUCCESS)
+            return r;
+        addresses[i] = v->at;
+    }
+    return CUDA_SUCCESS;
+}
+
+static bool
+has_managed(const struct hed_program *p)
+{
+    for (uint32_t i = 0; i < p->code->var_count; i++)
+        if (p->code->vars[i].managed)
+            return true;
+    return false;
+}
+
+CUresult
+hed_library_managed(struct hed_library *l, struct hed_device *dev, const char *name, uint64_t *at,
+                    uint64_t *size)
+{
+    struct hed_program *p;
+    CUresult r = hed_library_program(l, dev, NULL, &p);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+
+    const uint32_t i = hed_program_var(p, name);
+
+    if (i == HED_PROGRAM_NONE || !p->code->vars[i].managed)
+        return CUDA_ERROR_NOT_FOUND;
+
+    uint64_t *addresses = calloc(p->code->var_count, sizeof *addresses);
+
+    if (!addresses)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    hed_lock(&l->lock);
+
+    const bool busy = get_busy_locked(l);
+
+    hed_unlock(&l->lock);
+    r = busy ? have_managed(l, p, addresses) : CUDA_ERROR_INVALID_HANDLE;
+    if (busy) {
+        hed_lock(&l->lock);
+        end_busy_locked(l);
+        hed_unlock(&l->lock);
+    }
+    if (r == CUDA_SUCCESS) {
+        *at = addresses[i];
+        *size = p->code->vars[i].size;
+    }
+    free(addresses);
+    return r;
+}
+
+/* ---- modules --------------------------------------------------------------------------------- */
+
+static struct hed_module *
+module_in_locked(struct hed_library *l, const struct hed_context *c)
+{
+    for (struct hed_place *at = l->places; at; at = at->next)
+        if (at->ctx == c)
+            return at->module;
+    return NULL;
+}
+
+/* Filling a module's variables would also put back managed ones, which the program may have written
+ * to: what has been written is kept over it. */
+static unsigned char *
+save_managed(struct hed_library *l)
+{
+    size_t size = 1, at = 0;
+
+    for (struct hed_managed *v = l->managed; v; v = v->next)
+        size += v->var->size;
+
+    unsigned char *saved = malloc(size);
+
+    for (struct hed_managed *v = l->managed; v && saved; v = v->next) {
+        l->driver->machine->copy(l->driver->machine_state, (uint64_t)(uintptr_t)(saved + at), v->at,
+                                 v->var->size);
+        at += v->var->size;
+    }
+    return saved;
+}
+
+/* Is that the variable's first value, as it was before addresses were put in? */
+static bool
+is_first_value(const struct hed_code_var *var, const unsigned char *value)
+{
+    if (var->init_size && memcmp(value, var->init, var->init_size) != 0)
+        return false;
+    for (uint64_t i = var->init_size; i < var->size; i++)
+        if (value[i] != 0)
+            return false;
+    return true;
+}
+
+static void
+restore_managed(struct hed_library *l, const unsigned char *saved)
+{
+    size_t at = 0;
+
+    for (struct hed_managed *v = l->managed; v; v = v->next) {
+        if (!is_first_value(v->var, saved + at))
+            l->driver->machine->copy(l->driver->machine_state, v->at,
+                                     (uint64_t)(uintptr_t)(saved + at), v->var->size);
+        at += v->var->size;
+    }
+}
+
+/* Loads it; the caller is busy and has no lock. */
+static CUresult
+load(struct hed_library *l, struct hed_context *c, struct hed_program *p, struct hed_module **out)
+{
+    uint64_t *addresses = calloc(p->code->var_count + (size_t)1, sizeof *addresses);
+    unsigned char *saved = NULL;
+    CUresult r = addresses ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+
+    if (r == CUDA_SUCCESS && has_managed(p)) {
+        r = have_managed(l, p, addresses);
+        if (r == CUDA_SUCCESS && !(saved = save_managed(l)))
+            r = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    if (r == CUDA_SUCCESS)
+        r = hed_module_create(c, p, l, addresses, out);
+    if (saved)
+        restore_managed(l, saved);
+    free(saved);
+    free(addresses);
+    return r;
+}
+
+static CUresult
+load_and_keep(struct hed_library *l, struct hed_context *c, struct hed_program *p)
+{
+    struct hed_place *place = calloc(1, sizeof *place);
+    struct hed_module *m;
+    const CUresult r = place ? load(l, c, p, &m) : CUDA_ERROR_OUT_OF_MEMORY;
+
+    if (r != CUDA_SUCCESS) {
+        free(place);
+        return r;
+    }
+    hed_lock(&l->lock);
+    *place = (struct hed_place){l->places, c, m};
+    l->places = place;
+    hed_unlock(&l->lock);
+    return CUDA_SUCCESS;
+}
+
+CUresult
+hed_library_module(struct hed_library *l, struct hed_context *c, struct hed_module **out)
+{
+    struct hed_program *p;
+    CUresult r = CUDA_SUCCESS;
+
+    hed_lock(&l->lock);
+
+    struct hed_module *m = module_in_locked(l, c);
+
+    if (m)
+        hed_object_ref(&m->object);
+    hed_unlock(&l->lock);
+    if (!m) {
+        r = hed_library_program(l, c->device, NULL, &p);
+        if (r != CUDA_SUCCESS)
+            return r;
+        hed_lock(&l->lock);
+        if (!get_busy_locked(l)) {
+            hed_unlock(&l->lock);
+            return CUDA_ERROR_INVALID_HANDLE;
+        }
+        /* Another thread may have loaded it while this one waited. */
+        if (!module_in_locked(l, c)) {
+            hed_unlock(&l->lock);
+            r = load_and_keep(l, c, p);
+            hed_lock(&l->lock);
+        }
+        m = module_in_locked(l, c);
+        if (m)
+            hed_object_ref(&m->object);
+        else if (r == CUDA_SUCCESS)
+            r = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+        end_busy_locked(l);
+        hed_unlock(&l->lock);
+    }
+    if (m)
+        *out = m;
+    return m ? CUDA_SUCCESS : r;
+}
+
+void
+hed_library_context_gone(struct hed_library *l, struct hed_context *c)
+{
+    struct hed_place *gone = NULL;
+
+    hed_lock(&l->lock);
+    for (struct hed_place **at = &l->places; *at; at = &(*at)->next) {
+        if ((*at)->ctx == c) {
+            gone = *at;
+            *at = gone->next;
+            break;
+        }
+    }
+    hed_unlock(&l->lock);
+    if (gone)
+        hed_object_put(&gone->module->object);
+    free(gone);
+}
+
+/* ---- kernels --------------------------------------------------------------------------------- */
+
+static void
+kernel_destroy(struct hed_object *o)
+{
+    /* Its memory is the library's. */
+    hed_object_put(&((struct hed_kernel *)o)->library->object);
+}
+
+static struct hed_kernel *
+kernel_create_locked(struct hed_library *l, const char *name, struct hed_program *p, uint32_t index)
+{
+    struct hed_kernel *k = calloc(1, sizeof *k);
+    const int devices = l->driver->device_count;
+
+    if (!k)
+        return NULL;
+    k->object.destroy = kernel_destroy;
+    k->library = l;
+    k->program = p;
+    k->index = index;
+    k->name = strdup(name);
+    k->settings = calloc((size_t)devices, sizeof *k->settings);
+    if (!k->name || !k->settings ||
+        hed_handles_add(l->driver->handles, HED_KIND_KERNEL, &k->object) != 0) {
+        free(k->name);
+        free(k->settings);
+        free(k);
+        return NULL;
+    }
+    for (int i = 0; i < devices; i++)
+        hed_settings_init(&k->settings[i]);
+    hed_object_ref(&l->object);
+    return k;
+}
+
+static uint32_t
+bucket(const struct hed_library *l, const char *name)
+{
+    uint32_t h = 2166136261u; /* FNV-1a */
+
+    for (; *name; name++)
+        h = (h ^ (unsigned char)*name) * 16777619u;
+    return h & l->bucket_mask;
+}
+
+CUresult
+hed_library_kernel(struct hed_library *l, struct hed_device *dev, const char *name, CUkernel *out)
+{
+    struct hed_program *p;
+    CUresult r = hed_library_program(l, dev, NULL, &p);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+
+    const uint32_t index = hed_program_kernel(p, name);
+
+    if (index == HED_PROGRAM_NONE)
+        return CUDA_ERROR_NOT_FOUND;
+    hed_lock(&l->lock);
+
+    struct hed_kernel **head = &l->kernels[bucket(l, name)];
+    struct hed_kernel *k = *head;
+
+    while (k && strcmp(k->name, name) != 0)
+        k = k->next;
+    if (l->unloaded) {
+        r = CUDA_ERROR_INVALID_HANDLE;
+    } else if (!k && (k = kernel_create_locked(l, name, p, index))) {
+        k->next = *head;
+        *head = k;
+    } else if (!k) {
+        r = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    if (r == CUDA_SUCCESS)
+        *out = (CUkernel)(uintptr_t)k->object.handle;
+    hed_unlock(&l->lock);
+    return r;
+}
+
+CUresult
+hed_kernel_function(struct hed_kernel *k, struct hed_context *c, struct hed_function **out)
+{
+    struct hed_module *m;
+    CUresult r = hed_library_module(k->library, c, &m);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+
+    /* Names may be thousands of bytes long: they are not looked at in every launch. */
+    const uint32_t i =
+        m->program == k->program ? k->index : hed_program_kernel(m->program, k->name);
+
+    r = i == HED_PROGRAM_NONE ? CUDA_ERROR_NOT_FOUND
+                              : hed_module_function(m, i, &k->settings[c->device->ordinal], out);
+    hed_object_put(&m->object);
+    return r;
+}
+
+/* ---- unloading ------------------------------------------------------------------------------- */
+
+CUresult
+hed_library_unload(struct hed_driver *d, CUlibrary handle)
+{
+    struct hed_library *l = (struct hed_library *)hed_handles_remove(d->handles, HED_KIND_LIBRARY,
+                                                                     (uint64_t)(uintptr_t)handle);
+
+    if (!l)
+        return CUDA_ERROR_INVALID_HANDLE;
+    hed_lock(&l->lock);
+    while (l->busy)
+        (void)hed_lock_wait(&l->lock, &l->changed, NULL);
+    l->unloaded = true;
+
+    struct hed_place *places = l->places;
+
+    l->places = NULL;
+    hed_unlock(&l->lock);
+    while (places) {
+        struct hed_place *at = places;
+
+        places = at->next;
+        (void)hed_context_synchronize(at->module->ctx);
+        hed_module_unload(at->module);
+        hed_object_put(&at->module->object);
+        free(at);
+    }
+    /* Kernels are no longer added. */
+    for (uint32_t i = 0; l->kernels && i <= l->bucket_mask; i++)
+        for (struct hed_kernel *k = l->kernels[i]; k; k = k->next)
+            if (hed_handles_remove(d->handles, HED_KIND_KERNEL, k->object.handle))
+                hed_object_put(&k->object);
+    hed_object_put(&l->object);
+    return CUDA_SUCCESS;
+}

@@ -1,0 +1,428 @@
+/* Modules in contexts, and functions in modules. See module.h. */
+#include "driver/module/module.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "driver/memory/memory.h"
+#include "driver/module/image.h"
+#include "driver/module/library.h"
+#include "driver/module/old_launch.h"
+
+#define VARIABLE_ALIGN 256 /* bytes; what programs may expect of a variable's address */
+
+void
+hed_settings_init(struct hed_settings *s)
+{
+    atomic_init(&s->max_dynamic_shared, -1);
+    atomic_init(&s->carveout, -1);
+    for (int i = 0; i < 3; i++)
+        atomic_init(&s->cluster[i], 0);
+    atomic_init(&s->nonportable_cluster, 0);
+    atomic_init(&s->cluster_policy, 0);
+    atomic_init(&s->cache_config, CU_FUNC_CACHE_PREFER_NONE);
+}
+
+/* ---- variables ------------------------------------------------------------------------------- */
+
+/* Lays variables out one behind the other: managed ones or the others, from `base` on. Returns the
+ * bytes they take. With variables NULL it only counts. */
+static uint64_t
+lay_out(const struct hed_code *code, bool managed, uint64_t base, uint64_t *variables)
+{
+    uint64_t at = 0;
+
+    for (uint32_t i = 0; i < code->var_count; i++) {
+        const struct hed_code_var *v = &code->vars[i];
+        const uint64_t align = v->align > VARIABLE_ALIGN ? v->align : VARIABLE_ALIGN;
+
+        if (v->texture || v->managed != managed)
+            continue;
+        at = (at + align - 1) / align * align;
+        if (variables)
+            variables[i] = base + at;
+        at += v->size ? v->size : 1;
+    }
+    return at;
+}
+
+static uint64_t
+largest_align(const struct hed_code *code)
+{
+    uint64_t align = VARIABLE_ALIGN;
+
+    for (uint32_t i = 0; i < code->var_count; i++)
+        align = code->vars[i].align > align ? code->vars[i].align : align;
+    return align;
+}
+
+/* Memory for the module's variables, in one block for each kind. */
+static CUresult
+take_memory(struct hed_module *m, const uint64_t *managed)
+{
+    const uint64_t plain = lay_out(m->code, false, 0, NULL);
+    const uint64_t own = managed ? 0 : lay_out(m->code, true, 0, NULL);
+    CUresult r = CUDA_SUCCESS;
+
+    if (plain)
+        r = hed_memory_take(m->ctx, HED_MEMORY_MODULE, plain, largest_align(m->code), &m->block);
+    if (r == CUDA_SUCCESS && own)
+        r = hed_memory_take_flags(m->ctx, HED_MEMORY_MANAGED, own, largest_align(m->code),
+                                  CU_MEM_ATTACH_GLOBAL, &m->managed);
+    if (r != CUDA_SUCCESS)
+        return r;
+    (void)lay_out(m->code, false, m->block, m->variables);
+    if (!managed)
+        (void)lay_out(m->code, true, m->managed, m->variables);
+    for (uint32_t i = 0; managed && i < m->code->var_count; i++)
+        if (m->code->vars[i].managed)
+            m->variables[i] = managed[i];
+    return CUDA_SUCCESS;
+}
+
+/* Gives memory back if it is still this module's: the context may have died first. */
+static void
+give_memory(struct hed_module *m)
+{
+    const struct {
+        uint64_t at;
+        enum hed_memory_kind kind;
+    } blocks[] = {{m->block, HED_MEMORY_MODULE}, {m->managed, HED_MEMORY_MANAGED}};
+
+    for (int i = 0; i < 2; i++) {
+        struct hed_allocation a;
+
+        if (blocks[i].at && hed_memory_find(m->driver, blocks[i].at, &a) && a.at == blocks[i].at &&
+            a.kind == blocks[i].kind && a.ctx == m->ctx)
+            (void)hed_memory_give(m->driver, blocks[i].kind, blocks[i].at);
+    }
+    m->block = m->managed = 0;
+}
+
+CUresult
+hed_module_variable(struct hed_module *m, const char *name, CUdeviceptr *at, size_t *bytes)
+{
+    const uint32_t i = hed_program_var(m->program, name);
+
+    if (i == HED_PROGRAM_NONE || !m->variables[i])
+        return CUDA_ERROR_NOT_FOUND;
+    if (at)
+        *at = m->variables[i];
+    if (bytes)
+        *bytes = m->code->vars[i].size;
+    return CUDA_SUCCESS;
+}
+
+/* ---- functions ------------------------------------------------------------------------------- */
+
+static void
+function_destroy(struct hed_object *o)
+{
+    struct hed_function *f = (struct hed_function *)o;
+    struct hed_module *m = f->module;
+
+    free(f->old);
+    free(f);
+    hed_object_put(&m->object);
+}
+
+static CUresult
+function_create_locked(struct hed_module *m, uint32_t kernel, struct hed_settings *settings)
+{
+    struct hed_function *f = calloc(1, sizeof *f);
+
+    if (!f)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    f->object.destroy = function_destroy;
+    f->module = m;
+    f->kernel = kernel;
+    hed_settings_init(&f->own);
+    f->settings = settings ? settings : &f->own;
+    if (hed_handles_add(m->driver->handles, HED_KIND_FUNCTION, &f->object) != 0) {
+        free(f);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    hed_object_ref(&m->object);
+    f->handle = (CUfunction)(uintptr_t)f->object.handle;
+    m->functions[kernel] = f;
+    return CUDA_SUCCESS;
+}
+
+CUresult
+hed_module_function(struct hed_module *m, uint32_t kernel, struct hed_settings *settings,
+                    struct hed_function **out)
+{
+    CUresult r = CUDA_SUCCESS;
+
+    hed_lock(&m->lock);
+    if (m->unloaded)
+        r = CUDA_ERROR_INVALID_HANDLE;
+    else if (!m->functions[kernel])
+        r = function_create_locked(m, kernel, settings);
+    if (r == CUDA_SUCCESS) {
+        *out = m->functions[kernel];
+        /* The name keeps the function alive, and the lock the name. */
+        hed_object_ref(&(*out)->object);
+    }
+    hed_unlock(&m->lock);
+    return r;
+}
+
+/* A function by its own handle; NULL: it is none. */
+static struct hed_function *
+by_handle(struct hed_driver *d, CUfunction handle)
+{
+    return (struct hed_function *)hed_handles_get(d->handles, HED_KIND_FUNCTION,
+                                                  (uint64_t)(uintptr_t)handle);
+}
+
+static CUresult
+from_kernel(struct hed_context *c, CUfunction handle, struct hed_function **out)
+{
+    struct hed_kernel *k = hed_kernel_find(c->device->driver, (CUkernel)handle);
+
+    if (!k)
+        return CUDA_ERROR_INVALID_HANDLE;
+
+    const CUresult r = hed_kernel_function(k, c, out);
+
+    hed_object_put(&k->object);
+    return r;
+}
+
+CUresult
+hed_function_find(struct hed_context *c, CUfunction handle, struct hed_function **out)
+{
+    if (hed_handle_kind((uint64_t)(uintptr_t)handle) == HED_KIND_KERNEL)
+        return from_kernel(c, handle, out);
+
+    struct hed_function *f = by_handle(c->device->driver, handle);
+
+    if (!f)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (f->module->ctx != c) {
+        hed_object_put(&f->object);
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    *out = f;
+    return CUDA_SUCCESS;
+}
+
+CUresult
+hed_function_get(struct hed_layer *self, CUfunction handle, struct hed_function **out)
+{
+    struct hed_device *any;
+    const CUresult r = hed_device_get(self, 0, &any);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+
+    struct hed_function *f = by_handle(hed_driver_of(self), handle);
+
+    if (!f)
+        return CUDA_ERROR_INVALID_HANDLE;
+
+    const CUresult sticky = hed_context_error(f->module->ctx);
+
+    if (sticky != CUDA_SUCCESS) {
+        hed_object_put(&f->object);
+        return sticky;
+    }
+    *out = f;
+    return CUDA_SUCCESS;
+}
+
+CUresult
+hed_function_or_kernel(struct hed_layer *self, CUfunction handle, struct hed_function **out)
+{
+    struct hed_context *c;
+
+    if (hed_handle_kind((uint64_t)(uintptr_t)handle) != HED_KIND_KERNEL)
+        return hed_function_get(self, handle, out);
+
+    const CUresult r = hed_current(self, &c);
+
+    return r == CUDA_SUCCESS ? from_kernel(c, handle, out) : r;
+}
+
+/* Says what could not run, and why. */
+static void
+complain(const struct hed_function *f, const char *why)
+{
+    const struct hed_program *p = f->module->program;
+
+    hed_error(DRIVER, "kernel %s has no code that runs here: %s%s%s", hed_function_kernel(f)->name,
+              why, p->archs[0] ? "; its module has " : "", p->archs);
+}
+
+CUresult
+hed_function_prepare(struct hed_function *f)
+{
+    const struct hed_driver *d = f->module->driver;
+    struct hed_why why = {""};
+
+    /* Relaxed: the machine orders its own data. */
+    if (atomic_load_explicit(&f->loaded, memory_order_relaxed))
+        return CUDA_SUCCESS;
+    if (!hed_function_kernel(f)->has_code) {
+        complain(f, "there is machine code for real GPUs only, and no PTX");
+        return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    }
+
+    const CUresult r = d->machine->prepare(d->machine_state, f->module->code, f->kernel, &why);
+
+    if (r == CUDA_SUCCESS)
+        atomic_store_explicit(&f->loaded, true, memory_order_relaxed);
+    else
+        complain(f, why.text);
+    return r;
+}
+
+/* ---- modules --------------------------------------------------------------------------------- */
+
+static void
+module_destroy(struct hed_object *o)
+{
+    struct hed_module *m = (struct hed_module *)o;
+
+    give_memory(m);
+    hed_program_unref(m->program);
+    if (m->library)
+        hed_object_put(&m->library->object);
+    hed_context_unref(m->ctx);
+    hed_lock_fini(&m->lock);
+    free(m->variables);
+    free(m->functions);
+    free(m);
+}
+
+/* Into the context's list, unless it has died meanwhile. */
+static CUresult
+enter_context(struct hed_module *m)
+{
+    struct hed_context *c = m->ctx;
+
+    hed_lock(&c->lock);
+
+    /* Acquire: the other side is whoever ends the context, which then takes the list. */
+    const bool alive = atomic_load_explicit(&c->alive, memory_order_acquire);
+
+    if (alive) {
+        m->next = c->modules;
+        c->modules = m;
+    }
+    hed_unlock(&c->lock);
+    return alive ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+}
+
+static void
+leave_context(struct hed_module *m)
+{
+    struct hed_context *c = m->ctx;
+
+    hed_lock(&c->lock);
+    for (struct hed_module **at = &c->modules; *at; at = &(*at)->next) {
+        if (*at == m) {
+            *at = m->next;
+            break;
+        }
+    }
+    hed_unlock(&c->lock);
+}
+
+CUresult
+hed_module_create(struct hed_context *c, struct hed_program *p, struct hed_library *library,
+                  const uint64_t *managed, struct hed_module **out)
+{
+    struct hed_module *m = calloc(1, sizeof *m);
+
+    if (!m)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    m->object.destroy = module_destroy;
+    m->driver = c->device->driver;
+    m->ctx = c;
+    hed_context_ref(c);
+    m->program = p;
+    hed_program_ref(p);
+    m->code = p->code;
+    m->library = library;
+    if (library)
+        hed_object_ref(&library->object);
+    hed_lock_init(&m->lock, HED_RANK_LIBRARY);
+    m->variables = calloc(p->code->var_count + (size_t)1, sizeof *m->variables);
+    m->functions = calloc(p->code->kernel_count + (size_t)1, sizeof(struct hed_function *));
+
+    CUresult r = m->variables && m->functions ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+
+    if (r == CUDA_SUCCESS)
+        r = take_memory(m, managed);
+    if (r == CUDA_SUCCESS && hed_handles_add(m->driver->handles, HED_KIND_MODULE, &m->object) != 0)
+        r = CUDA_ERROR_OUT_OF_MEMORY;
+    if (r != CUDA_SUCCESS) {
+        module_destroy(&m->object);
+        return r;
+    }
+    hed_object_ref(&m->object);
+    hed_program_fill(p, m->variables);
+    r = enter_context(m);
+    if (r != CUDA_SUCCESS) {
+        hed_module_unload(m);
+        hed_object_put(&m->object);
+        return r;
+    }
+    *out = m;
+    return CUDA_SUCCESS;
+}
+
+void
+hed_module_unload(struct hed_module *m)
+{
+    struct hed_handles *t = m->driver->handles;
+    struct hed_object *named = hed_handles_remove(t, HED_KIND_MODULE, m->object.handle);
+
+    hed_lock(&m->lock);
+    m->unloaded = true;
+    hed_unlock(&m->lock);
+    leave_context(m);
+    /* Nothing is added to the functions any more. */
+    for (uint32_t i = 0; i < m->code->kernel_count; i++) {
+        struct hed_function *f = m->functions[i];
+
+        if (f && hed_handles_remove(t, HED_KIND_FUNCTION, f->object.handle))
+            hed_object_put(&f->object);
+        m->functions[i] = NULL;
+    }
+    if (named)
+        hed_object_put(named);
+}
+
+struct hed_module *
+hed_module_find(struct hed_driver *d, CUmodule handle)
+{
+    return (struct hed_module *)hed_handles_get(d->handles, HED_KIND_MODULE,
+                                                (uint64_t)(uintptr_t)handle);
+}
+
+void
+hed_module_context_gone(struct hed_context *c)
+{
+    for (;;) {
+        hed_lock(&c->lock);
+
+        struct hed_module *m = c->modules;
+
+        /* It is in the list, so it has its name, and with it a reference, until it has left. */
+        if (m)
+            hed_object_ref(&m->object);
+        hed_unlock(&c->lock);
+        if (!m)
+            return;
+        if (m->library)
+            hed_library_context_gone(m->library, c);
+        hed_module_unload(m);
+        give_memory(m);
+        hed_object_put(&m->object);
+    }
+}

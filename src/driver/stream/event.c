@@ -1,0 +1,416 @@
+/* Events: points in streams with a name and a time. See stream.h. */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "core/stats.h"
+#include "driver/driver.h"
+#include "driver/graph/graph.h"
+#include "driver/stream/stream.h"
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static void
+event_free(struct hed_object *o)
+{
+    struct hed_event *e = (struct hed_event *)o;
+
+    if (e->capture)
+        hed_capture_forget(e);
+    if (e->point.stream)
+        hed_stream_put(e->point.stream);
+    hed_lock_fini(&e->lock);
+    hed_context_unref(e->ctx);
+    free(e);
+}
+
+static CUresult
+soft_cuEventCreate(struct hed_layer *self, struct hed_cuEventCreate *a)
+{
+    const unsigned known = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
+    struct hed_context *c;
+    const CUresult r = hed_current(self, &c);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (!a->phEvent || (a->Flags & ~known))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (a->Flags & CU_EVENT_INTERPROCESS) {
+        if (!(a->Flags & CU_EVENT_DISABLE_TIMING))
+            return CUDA_ERROR_INVALID_VALUE;
+        hed_stats_unsupported(HED_API_CUDA, HED_cuEventCreate, "events between processes");
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+
+    struct hed_event *e = calloc(1, sizeof *e);
+
+    if (!e)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    e->object.destroy = event_free;
+    e->ctx = c;
+    hed_context_ref(c);
+    e->generation = atomic_load_explicit(&c->generation, memory_order_relaxed);
+    e->flags = a->Flags;
+    hed_lock_init(&e->lock, HED_RANK_EVENT);
+    if (hed_handles_add(hed_driver_of(self)->handles, HED_KIND_EVENT, &e->object) != 0) {
+        event_free(&e->object);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *a->phEvent = (CUevent)(uintptr_t)e->object.handle;
+    return CUDA_SUCCESS;
+}
+
+/* Its context's contents have gone: CONTEXT_IS_DESTROYED. It has failed: that. */
+static CUresult
+event_state(const struct hed_event *e)
+{
+    /* Acquire: pairs with the end of the context's contents. */
+    if (e->generation != atomic_load_explicit(&e->ctx->generation, memory_order_acquire))
+        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    return hed_context_error(e->ctx);
+}
+
+struct hed_event *
+hed_event_find(struct hed_driver *d, CUevent handle)
+{
+    return (struct hed_event *)hed_handles_get(d->handles, HED_KIND_EVENT, (uintptr_t)handle);
+}
+
+/* The same for calls: an event that can be used. */
+static CUresult
+find(struct hed_layer *self, CUevent handle, struct hed_event **out)
+{
+    struct hed_event *e = hed_event_find(hed_driver_of(self), handle);
+
+    if (!e)
+        return CUDA_ERROR_INVALID_HANDLE;
+
+    const CUresult r = event_state(e);
+
+    if (r != CUDA_SUCCESS)
+        hed_object_put(&e->object);
+    else
+        *out = e;
+    return r;
+}
+
+/* The handle dies at once, the event when no stream has it in its queue any more; also if its
+ * context has failed or gone, which is the answer then. */
+static CUresult
+destroy(struct hed_layer *self, CUevent handle)
+{
+    struct hed_object *o =
+        hed_handles_remove(hed_driver_of(self)->handles, HED_KIND_EVENT, (uintptr_t)handle);
+
+    if (!o)
+        return CUDA_ERROR_INVALID_HANDLE;
+
+    struct hed_event *e = (struct hed_event *)o;
+    const CUresult r = event_state(e);
+
+    if (e->capture)
+        hed_capture_forget(e);
+    hed_object_put(o);
+    return r;
+}
+
+static CUresult
+soft_cuEventDestroy(struct hed_layer *self, struct hed_cuEventDestroy *a)
+{
+    return destroy(self, a->hEvent);
+}
+
+static CUresult
+soft_cuEventDestroy_v2(struct hed_layer *self, struct hed_cuEventDestroy_v2 *a)
+{
+    return destroy(self, a->hEvent);
+}
+
+/* ---- recording and waiting on streams -------------------------------------------------------- */
+
+CUresult
+hed_event_submit(struct hed_stream *s, struct hed_event *e, enum hed_work_kind kind, unsigned flags)
+{
+    struct hed_work *w = hed_work_create(s->ctx, kind);
+
+    if (!w)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    hed_object_ref(&e->object);
+    w->event.event = e;
+    w->event.flags = flags;
+    if (kind == HED_WORK_EVENT_WAIT && !hed_points_add_event(&w->after, e)) {
+        hed_work_free(w);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    return hed_submit(s, w);
+}
+
+/* Acquire: pairs with the capture's beginning. */
+static bool
+captures(struct hed_stream *s)
+{
+    return atomic_load_explicit(&s->capture, memory_order_acquire) != NULL;
+}
+
+static CUresult
+record_on(struct hed_stream *s, struct hed_event *e, unsigned flags)
+{
+    if (e->ctx != s->ctx)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (captures(s) && !(flags & CU_EVENT_RECORD_EXTERNAL))
+        return hed_capture_record(s, e);
+    if (!captures(s)) {
+        if (flags & CU_EVENT_RECORD_EXTERNAL)
+            return CUDA_ERROR_ILLEGAL_STATE;
+        if (e->capture)
+            hed_capture_forget(e);
+    }
+    return hed_event_submit(s, e, HED_WORK_EVENT_RECORD, flags);
+}
+
+static CUresult
+record(struct hed_layer *self, CUevent event, CUstream stream, unsigned flags, bool ptds)
+{
+    struct hed_event *e;
+    struct hed_stream *s;
+    CUresult r;
+
+    if (flags & ~(unsigned)CU_EVENT_RECORD_EXTERNAL)
+        return CUDA_ERROR_INVALID_VALUE;
+    r = hed_stream_find(self, stream, ptds, &s);
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = find(self, event, &e);
+    if (r == CUDA_SUCCESS) {
+        r = record_on(s, e, flags);
+        hed_object_put(&e->object);
+    }
+    hed_stream_put(s);
+    return r;
+}
+
+static CUresult
+soft_cuEventRecord(struct hed_layer *self, struct hed_cuEventRecord *a)
+{
+    return record(self, a->hEvent, a->hStream, 0, a->ptds);
+}
+
+static CUresult
+soft_cuEventRecordWithFlags(struct hed_layer *self, struct hed_cuEventRecordWithFlags *a)
+{
+    return record(self, a->hEvent, a->hStream, a->flags, a->ptds);
+}
+
+/* The event may be of another context, whose failure is not the stream's. */
+static CUresult
+wait_on(struct hed_stream *s, struct hed_event *e, unsigned flags)
+{
+    const bool external = flags & CU_EVENT_WAIT_EXTERNAL;
+
+    if (external && !captures(s))
+        return CUDA_ERROR_ILLEGAL_STATE;
+    if (!external && (captures(s) || e->capture))
+        return hed_capture_wait(s, e);
+    return hed_event_submit(s, e, HED_WORK_EVENT_WAIT, flags);
+}
+
+static CUresult
+soft_cuStreamWaitEvent(struct hed_layer *self, struct hed_cuStreamWaitEvent *a)
+{
+    struct hed_event *e;
+    struct hed_stream *s;
+    CUresult r;
+
+    if (a->Flags & ~(unsigned)CU_EVENT_WAIT_EXTERNAL)
+        return CUDA_ERROR_INVALID_VALUE;
+    r = hed_stream_find(self, a->hStream, a->ptds, &s);
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = find(self, a->hEvent, &e);
+    if (r == CUDA_SUCCESS) {
+        r = wait_on(s, e, a->Flags);
+        hed_object_put(&e->object);
+    }
+    hed_stream_put(s);
+    return r;
+}
+
+void
+hed_event_reached(struct hed_event *e, uint64_t record)
+{
+    const uint64_t now = hed_now_ns();
+
+    hed_lock(&e->lock);
+    /* A node's time is better than that of the record behind its graph. */
+    if (record == 0 || (record == e->records && e->time == 0))
+        e->time = now;
+    hed_unlock(&e->lock);
+}
+
+/* ---- asking ---------------------------------------------------------------------------------- */
+
+/* The point of the last record, with a reference to its stream. */
+static struct hed_point
+last_record(struct hed_event *e)
+{
+    hed_lock(&e->lock);
+
+    const struct hed_point p = e->point;
+
+    if (p.stream)
+        hed_object_ref(&p.stream->object);
+    hed_unlock(&e->lock);
+    return p;
+}
+
+bool
+hed_points_add_event(struct hed_points *p, struct hed_event *e)
+{
+    const struct hed_point point = last_record(e);
+    bool good = true;
+
+    if (point.stream) {
+        good = hed_points_add_point(p, point);
+        hed_stream_put(point.stream);
+    }
+    return good;
+}
+
+static bool
+is_reached(struct hed_event *e)
+{
+    const struct hed_point p = last_record(e);
+    const bool reached = hed_point_reached(p);
+
+    if (p.stream)
+        hed_stream_put(p.stream);
+    return reached;
+}
+
+/* "Operation is not permitted on an event which was last recorded in a capturing stream" (cuda.h,
+ * CUDA_ERROR_CAPTURED_EVENT). */
+static CUresult
+find_asked(struct hed_layer *self, CUevent handle, struct hed_event **out)
+{
+    const CUresult r = find(self, handle, out);
+
+    if (r == CUDA_SUCCESS && (*out)->capture) {
+        hed_capture_event_asked(*out);
+        hed_object_put(&(*out)->object);
+        return CUDA_ERROR_CAPTURED_EVENT;
+    }
+    return r;
+}
+
+static CUresult
+soft_cuEventQuery(struct hed_layer *self, struct hed_cuEventQuery *a)
+{
+    struct hed_event *e;
+    CUresult r = find_asked(self, a->hEvent, &e);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = is_reached(e) ? event_state(e) : CUDA_ERROR_NOT_READY;
+    hed_object_put(&e->object);
+    return r;
+}
+
+static CUresult
+soft_cuEventSynchronize(struct hed_layer *self, struct hed_cuEventSynchronize *a)
+{
+    struct hed_event *e;
+    CUresult r = find_asked(self, a->hEvent, &e);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+
+    const struct hed_point p = last_record(e);
+
+    hed_point_wait(p);
+    if (p.stream)
+        hed_stream_put(p.stream);
+    r = event_state(e);
+    hed_object_put(&e->object);
+    return r;
+}
+
+/* When the last record was reached. INVALID_HANDLE: it has none, or no times. */
+static CUresult
+event_time(struct hed_event *e, uint64_t *time)
+{
+    if (e->flags & CU_EVENT_DISABLE_TIMING)
+        return CUDA_ERROR_INVALID_HANDLE;
+
+    /* The time is written before the point is reached. */
+    const bool reached = is_reached(e);
+
+    hed_lock(&e->lock);
+
+    const bool recorded = e->recorded;
+
+    *time = e->time;
+    hed_unlock(&e->lock);
+    if (!recorded)
+        return CUDA_ERROR_INVALID_HANDLE;
+    return reached && *time ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+
+static CUresult
+elapsed(struct hed_layer *self, float *out, CUevent first, CUevent second)
+{
+    struct hed_event *from = NULL;
+    struct hed_event *to = NULL;
+    uint64_t begin;
+    uint64_t end = 0;
+    CUresult r = find_asked(self, first, &from);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = find_asked(self, second, &to);
+    if (r != CUDA_SUCCESS) {
+        hed_object_put(&from->object);
+        return r;
+    }
+
+    /* An event that can never have a time is reported before one that has none yet. */
+    const CUresult a = event_time(from, &begin);
+    const CUresult b = event_time(to, &end);
+
+    if (!out || from->ctx != to->ctx)
+        r = CUDA_ERROR_INVALID_HANDLE;
+    else if (a == CUDA_ERROR_INVALID_HANDLE || b == CUDA_ERROR_INVALID_HANDLE)
+        r = CUDA_ERROR_INVALID_HANDLE;
+    else if (a != CUDA_SUCCESS || b != CUDA_SUCCESS)
+        r = CUDA_ERROR_NOT_READY;
+    else
+        *out = (float)((double)(int64_t)(end - begin) / 1e6);
+    hed_object_put(&from->object);
+    hed_object_put(&to->object);
+    return r;
+}
+
+static CUresult
+soft_cuEventElapsedTime(struct hed_layer *self, struct hed_cuEventElapsedTime *a)
+{
+    return elapsed(self, a->pMilliseconds, a->hStart, a->hEnd);
+}
+
+static CUresult
+soft_cuEventElapsedTime_v2(struct hed_layer *self, struct hed_cuEventElapsedTime_v2 *a)
+{
+    return elapsed(self, a->pMilliseconds, a->hStart, a->hEnd);
+}
+
+/* Events between processes (cuIpcGetEventHandle, cuIpcOpenEventHandle) are not here: they are
+ * answered NOT_SUPPORTED like everything that no area has. */
+const struct hed_cuda_ops hed_calls_event = {
+    .cuEventCreate = soft_cuEventCreate,
+    .cuEventDestroy = soft_cuEventDestroy,
+    .cuEventDestroy_v2 = soft_cuEventDestroy_v2,
+    .cuEventElapsedTime = soft_cuEventElapsedTime,
+    .cuEventElapsedTime_v2 = soft_cuEventElapsedTime_v2,
+    .cuEventQuery = soft_cuEventQuery,
+    .cuEventRecord = soft_cuEventRecord,
+    .cuEventRecordWithFlags = soft_cuEventRecordWithFlags,
+    .cuEventSynchronize = soft_cuEventSynchronize,
+    .cuStreamWaitEvent = soft_cuStreamWaitEvent,
+};

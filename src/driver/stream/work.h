@@ -1,0 +1,145 @@
+/* Work: what is put on a stream, held by a graph's node, and run in order.
+ *
+ *   API call --checks, copies what it must--> struct hed_work
+ *       --hed_submit()--> stream's queue --the stream's runner--> hed_work_run()
+ *                    \--> captured: a node of the graph being built
+ *
+ * Invariants:
+ * 1. Work owns what it points to (kernel parameters, references to objects), so it can outlive the
+ *    call, be copied into a graph and run many times.
+ * 2. Running work never blocks on other work: waiting is the queue's.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "driver/machine.h"
+#include "gen/cuda_abi.h"
+
+struct hed_context;
+struct hed_event;
+struct hed_function;
+struct hed_graph;
+struct hed_graph_exec;
+struct hed_stream;
+
+enum hed_work_kind {
+    HED_WORK_NONE, /* does nothing: an empty node, a marker in a queue */
+    HED_WORK_KERNEL,
+    HED_WORK_COPY,
+    HED_WORK_FILL,
+    HED_WORK_HOST,     /* cuLaunchHostFunc: not run after a sticky error */
+    HED_WORK_CALLBACK, /* cuStreamAddCallback: always run, told the stream's state */
+    HED_WORK_EVENT_RECORD,
+    HED_WORK_EVENT_WAIT,
+    HED_WORK_ALLOC, /* cuMemAllocAsync: the address is chosen at the call; memory comes here */
+    HED_WORK_FREE,
+    HED_WORK_MEMOP, /* cuStreamWaitValue, cuStreamWriteValue, batches */
+    HED_WORK_GRAPH, /* a whole executable graph */
+    HED_WORK_COUNT
+};
+
+/* One side of a copy, resolved: memory, or an array's memory with its own pitch. */
+struct hed_copy_side {
+    uint64_t at;    /* address of the first byte to copy */
+    uint64_t pitch; /* bytes from row to row */
+    uint64_t slice; /* bytes from plane to plane */
+};
+
+struct hed_copy {
+    struct hed_copy_side from, to;
+    size_t width, height, depth; /* bytes, rows, planes; none is 0 */
+    CUDA_MEMCPY3D_v2 given;      /* as the program gave it, for graph nodes to be asked */
+    void *staged; /* owned: bytes read at the call already, where from.at points; NULL: none */
+    size_t staged_size;
+};
+
+struct hed_fill {
+    uint64_t to, pitch;
+    uint32_t value;
+    unsigned size;        /* 1, 2 or 4 bytes an element */
+    size_t width, height; /* elements, rows */
+};
+
+struct hed_kernel_work {
+    struct hed_launch launch;      /* params points to memory of this work */
+    struct hed_function *function; /* a reference */
+    CUfunction given;              /* the handle the program used: CUfunction or CUkernel */
+    CUlaunchAttribute *attributes; /* owned copy */
+    unsigned attribute_count;
+    CUevent completion_event; /* reserved */
+};
+
+/* One of cuStreamBatchMemOp's operations, or a single one. */
+struct hed_memops {
+    unsigned count;
+    CUstreamBatchMemOpParams_v1 *ops; /* owned */
+};
+
+/* Points in streams (driver/stream/stream.h), each with a reference to its stream. */
+struct hed_points {
+    struct hed_point *at;
+    unsigned count, room;
+};
+
+struct hed_work {
+    /* While it is on a stream: */
+    struct hed_work *next;
+    uint64_t number;         /* of this work in its stream */
+    struct hed_points after; /* it runs when all of them have been reached */
+    CUresult *result;        /* of the caller that waits, told before the number is; may be NULL */
+
+    enum hed_work_kind kind;
+    struct hed_context *ctx; /* a reference */
+    union {
+        struct hed_kernel_work kernel;
+        struct hed_copy copy;
+        struct hed_fill fill;
+        struct {
+            CUhostFn fn;
+            void *data;
+        } host;
+        struct {
+            CUstreamCallback fn;
+            void *data;
+            CUstream stream; /* as the program named it */
+        } callback;
+        struct {
+            struct hed_event *event; /* a reference */
+            uint64_t record;         /* which of its records: driver/stream/stream.h */
+            unsigned flags;
+        } event;
+        struct {
+            uint64_t at, size;
+            struct hed_pool *pool; /* a reference; NULL for plain memory */
+        } memory;
+        struct hed_memops memops;
+        struct hed_graph_exec *graph; /* a reference */
+    };
+};
+
+/* New work of a kind for a context, zeroed but for these; NULL: no memory. */
+struct hed_work *hed_work_create(struct hed_context *ctx, enum hed_work_kind kind);
+
+/* A deep copy. */
+struct hed_work *hed_work_copy(const struct hed_work *w);
+void hed_work_free(struct hed_work *w);
+
+/* Does it now, on this thread. Waiting for events is the stream's, and so is what becomes of a
+ * failure: not here. */
+CUresult hed_work_run(struct hed_work *w, struct hed_why *why);
+
+/* Is this thread in a function of the program that work called? CUDA calls that need a current
+ * context answer CUDA_ERROR_NOT_PERMITTED there; those that name a stream or an event work. */
+bool hed_in_callback(void);
+
+/* Puts work on a stream, or into the graph that the stream is capturing into. Takes the work in any
+ * case. With the context's sticky error set, answers that. What the stream is not allowed to do now
+ * (capture modes, an invalidated capture) is CUDA_ERROR_STREAM_CAPTURE_...  */
+CUresult hed_submit(struct hed_stream *s, struct hed_work *w);
+
+/* The same, and waits until it is done; not allowed while the stream captures. The result is the
+ * work's own if it failed. */
+CUresult hed_submit_wait(struct hed_stream *s, struct hed_work *w);

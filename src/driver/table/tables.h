@@ -1,0 +1,59 @@
+/* The export tables' functions that do something: table_slots.c. They are called by NVIDIA's own
+ * libraries, without a layer; all have C's calling convention and return a CUresult unless said. */
+#pragma once
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "driver/context/context.h"
+
+/* What a table holds: functions of any type. */
+typedef void (*hed_slot)(void);
+
+/* Sizes of the words that say which runtime functions a tool wants to hear of. The runtime of CUDA
+ * 13.0 wants more than 522 and 13; both grow with each release. */
+#define HED_HOOK_CALLS 4096
+#define HED_HOOK_EVENTS 64
+
+/* CUDART_INTERFACE */
+CUresult hed_slot_load_wrapper(CUmodule *out, const void *wrapper);
+CUresult hed_slot_load_wrapper_with(CUmodule *out, const void *wrapper, void *a, void *b,
+                                    unsigned c);
+CUresult hed_slot_load_header_with(const void *header, CUmodule *out, void *a, void *b, unsigned c);
+CUresult hed_slot_primary(CUcontext *out, CUdevice ordinal);
+CUresult hed_slot_graphics_device(CUdevice ordinal, void *data);
+void hed_slot_module_gone(size_t n);
+CUresult hed_slot_load_compilers(void);
+
+/* TOOLS_RUNTIME_CALLBACK_HOOKS */
+void hed_slot_hook_calls(const uint32_t **flags, size_t *count);
+void hed_slot_hook_events(const uint32_t **flags, size_t *count);
+
+/* TOOLS_TLS */
+CUresult hed_slot_current(CUcontext *out);
+
+/* CONTEXT_LOCAL_STORAGE */
+CUresult hed_slot_storage_put(CUcontext handle, void *key, void *value, hed_storage_dtor dtor);
+CUresult hed_slot_storage_remove(CUcontext handle, void *key);
+CUresult hed_slot_storage_get(void **value, CUcontext handle, void *key);
+
+/* CONTEXT_CHECKS */
+CUresult hed_slot_check_context(CUcontext handle, uint32_t *kind, const void **more);
+uint32_t hed_slot_check_nothing(void);
+
+/* INTEGRITY_CHECK; the addresses are part of the answer: tables.c knows them. */
+CUresult hed_slot_integrity(uint32_t version, uint64_t seconds, uint8_t out[16]);
+extern const hed_slot hed_table_interface[];
+extern const hed_slot hed_table_integrity[];
+
+/* ERROR_LOG */
+void hed_slot_log(const char *component, int level, const char *format, va_list ap);
+
+/* 21318C60, 6E163FBE, 0CA50B8C */
+CUresult hed_slot_context_id(CUcontext handle, uint32_t *id);
+CUresult hed_slot_watch_module(CUcontext handle, CUmodule module, hed_slot function, void *data);
+CUresult hed_slot_create_context(CUcontext *out, unsigned flags, CUdevice ordinal);
+
+/* cuGetExportTable. */
+extern const struct hed_cuda_ops hed_calls_table;

@@ -1,0 +1,328 @@
+/* A kernel into an object file: sets LLVM up, has the code made (lower.c), optimises, emits.
+ *
+ *   model -> hed_lower_unit -> LLVM module -> passes -> object file in memory
+ *
+ * Every compilation has its own LLVM context, so that threads do not meet. The object is loaded
+ * anywhere: position independent, undefined symbols hidden (near), no tables for unwinding.
+ */
+#include "ptx/lower/compile.h"
+
+#include <llvm-c/Analysis.h>
+#include <llvm-c/Core.h>
+#include <llvm-c/ErrorHandling.h>
+#include <llvm-c/Target.h>
+#include <llvm-c/TargetMachine.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "ptx/lower/lower.h"
+#include "ptx/run/layout.h"
+
+#define STRING_(x) #x
+#define STRING(x) STRING_(x)
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static bool is_target_ready; /* written under once, constant afterwards */
+
+/* Where to go when LLVM gives up ("cannot select"), which would otherwise end the process. Only set
+ * while this thread compiles. What LLVM had in hand then is lost; the kernel is refused. */
+static _Thread_local sigjmp_buf *gives_up;
+static _Thread_local char gave_up[256];
+
+static void
+on_fatal(const char *reason)
+{
+    if (!gives_up)
+        return;
+    snprintf(gave_up, sizeof(gave_up), "%s", reason);
+    siglongjmp(*gives_up, 1);
+}
+
+static void
+init_target(void)
+{
+    LLVMInstallFatalErrorHandler(on_fatal);
+    is_target_ready = LLVMInitializeNativeTarget() == 0 && LLVMInitializeNativeAsmPrinter() == 0;
+}
+
+static int
+fail(struct hed_why *why, const char *what, char *message)
+{
+    hed_why_set(why, "%s: %s", what, message ? message : "no reason given");
+    LLVMDisposeMessage(message);
+    return HED_ENOTSUP;
+}
+
+/* LLVM reports what a back end cannot do here, and would end the process otherwise. */
+static void
+note(LLVMDiagnosticInfoRef info, void *arg)
+{
+    struct hed_lower *l = arg;
+
+    if (LLVMGetDiagInfoSeverity(info) != LLVMDSError || l->err)
+        return;
+    l->err = fail(l->why, "LLVM", LLVMGetDiagInfoDescription(info));
+}
+
+/* ---- the target ------------------------------------------------------------------------------ */
+
+static int
+make_machine(const struct hed_ptx_options *o, LLVMTargetMachineRef *machine, struct hed_why *why)
+{
+    char *triple = LLVMGetDefaultTargetTriple();
+    char *message = NULL;
+    LLVMTargetRef target;
+    int err = 0;
+
+    if (LLVMGetTargetFromTriple(triple, &target, &message)) {
+        err = fail(why, "target", message);
+    } else {
+        *machine = LLVMCreateTargetMachine(target, triple, o->cpu && o->cpu[0] ? o->cpu : "generic",
+                                           o->features ? o->features : "",
+                                           o->level >= 2   ? LLVMCodeGenLevelDefault
+                                           : o->level == 1 ? LLVMCodeGenLevelLess
+                                                           : LLVMCodeGenLevelNone,
+                                           LLVMRelocPIC, LLVMCodeModelSmall);
+        if (!*machine) {
+            hed_why_set(why, "LLVM makes no code for %s", triple);
+            err = HED_ENOTSUP;
+        }
+    }
+    LLVMDisposeMessage(triple);
+    return err;
+}
+
+/* ---- passes ---------------------------------------------------------------------------------- */
+
+static int
+optimise(struct hed_lower *l, LLVMTargetMachineRef machine)
+{
+    static const char *const passes[] = {"function(sroa)", "default<O1>", "default<O2>",
+                                         "default<O3>"};
+    const int level = l->options->level < 0 ? 0 : l->options->level > 3 ? 3 : l->options->level;
+    LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+    LLVMErrorRef err;
+
+    LLVMPassBuilderOptionsSetLoopVectorization(options, level > 2);
+    LLVMPassBuilderOptionsSetSLPVectorization(options, level > 2);
+    err = LLVMRunPasses(l->module, passes[level], machine, options);
+    LLVMDisposePassBuilderOptions(options);
+    if (err) {
+        char *message = LLVMGetErrorMessage(err);
+
+        hed_why_set(l->why, "LLVM's passes: %s", message);
+        LLVMDisposeErrorMessage(message);
+        return HED_ENOTSUP;
+    }
+    return l->err;
+}
+
+/* Our own mistakes are found here; LLVM would crash on them later. */
+static int
+verify(struct hed_lower *l)
+{
+    char *message = NULL;
+    int err = 0;
+
+    if (LLVMVerifyModule(l->module, LLVMReturnStatusAction, &message)) {
+        hed_why_set(l->why, "kernel %s: the code made for it is wrong: %s", l->kernel->name,
+                    message);
+        err = HED_ESTATE;
+    }
+    LLVMDisposeMessage(message);
+    return err;
+}
+
+static void
+dump(struct hed_lower *l, const char *when)
+{
+    char path[512];
+    char *message = NULL;
+
+    if (!l->options->dump)
+        return;
+    snprintf(path, sizeof(path), "%s/%.200s.%u.%s.ll", l->options->dump, l->kernel->name, l->lanes,
+             when);
+    if (LLVMPrintModuleToFile(l->module, path, &message))
+        LLVMDisposeMessage(message);
+}
+
+static int
+emit(struct hed_lower *l, LLVMTargetMachineRef machine, struct hed_buf *object)
+{
+    LLVMMemoryBufferRef memory = NULL;
+    char *message = NULL;
+
+    if (LLVMTargetMachineEmitToMemoryBuffer(machine, l->module, LLVMObjectFile, &message, &memory))
+        return fail(l->why, "LLVM's code generator", message);
+    hed_buf_add(object, LLVMGetBufferStart(memory), LLVMGetBufferSize(memory));
+    LLVMDisposeMemoryBuffer(memory);
+    return l->err ? l->err : object->err;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static void
+make_types(struct hed_lower *l)
+{
+    l->i1 = LLVMInt1TypeInContext(l->context);
+    l->i8 = LLVMInt8TypeInContext(l->context);
+    l->i16 = LLVMInt16TypeInContext(l->context);
+    l->i32 = LLVMInt32TypeInContext(l->context);
+    l->i64 = LLVMInt64TypeInContext(l->context);
+    l->i128 = LLVMInt128TypeInContext(l->context);
+    l->f16 = LLVMHalfTypeInContext(l->context);
+    l->f32 = LLVMFloatTypeInContext(l->context);
+    l->f64 = LLVMDoubleTypeInContext(l->context);
+    l->ptr = LLVMPointerTypeInContext(l->context, 0);
+    l->nothing = LLVMVoidTypeInContext(l->context);
+}
+
+static int
+run(struct hed_lower *l, LLVMTargetMachineRef machine, struct hed_buf *object)
+{
+    LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(machine);
+    char *triple = LLVMGetTargetMachineTriple(machine);
+    int err;
+
+    LLVMSetModuleDataLayout(l->module, layout);
+    LLVMSetTarget(l->module, triple);
+    LLVMDisposeTargetData(layout);
+    LLVMDisposeMessage(triple);
+    hed_lower_unit(l);
+    dump(l, "made");
+    err = l->err;
+    if (err == 0)
+        err = verify(l);
+    if (err == 0)
+        err = optimise(l, machine);
+    dump(l, "optimised");
+    return err ? err : emit(l, machine, object);
+}
+
+/* run, or the error that LLVM gave up. */
+static int
+run_guarded(struct hed_lower *l, LLVMTargetMachineRef machine, struct hed_buf *object)
+{
+    sigjmp_buf back;
+    int err;
+
+    if (sigsetjmp(back, 0) != 0) {
+        gives_up = NULL;
+        hed_why_set(l->why, "kernel %s: LLVM gave up: %s", l->kernel->name, gave_up);
+        return HED_ENOTSUP;
+    }
+    gives_up = &back;
+    err = run(l, machine, object);
+    gives_up = NULL;
+    return err;
+}
+
+static int
+compile_as(const struct hed_lower_shape *shape, const struct hed_ptx_unit *unit,
+           const struct hed_ptx_module *m, const struct hed_ptx_func *kernel,
+           const struct hed_ptx_options *o, struct hed_buf *object, struct hed_why *why)
+{
+    struct hed_lower l = {
+        .ptx = m, .kernel = kernel, .options = o, .shape = shape, .unit = unit, .why = why};
+    LLVMTargetMachineRef machine = NULL;
+    int err = make_machine(o, &machine, why);
+
+    if (err != 0)
+        return err;
+    l.lanes = l.shape->lanes;
+    l.context = LLVMContextCreate();
+    LLVMContextSetDiagnosticHandler(l.context, note, &l);
+    l.module = LLVMModuleCreateWithNameInContext(kernel->name, l.context);
+    l.b = LLVMCreateBuilderInContext(l.context);
+    make_types(&l);
+    gave_up[0] = 0;
+    err = run_guarded(&l, machine, object);
+    if (gave_up[0])
+        return err; /* nothing of LLVM's can be trusted to be whole */
+    LLVMDisposeBuilder(l.b);
+    LLVMDisposeModule(l.module);
+    LLVMContextDispose(l.context);
+    LLVMDisposeTargetMachine(machine);
+    return err;
+}
+
+/* What cannot be done as warps can be done thread by thread. Code that is wrong shall be seen while
+ * we are at work on it. */
+static bool
+is_for_scalar(int err)
+{
+#ifdef HED_DEBUG
+    return err == HED_ENOTSUP;
+#else
+    return err == HED_ENOTSUP || err == HED_ESTATE;
+#endif
+}
+
+static int
+compile_unit(const struct hed_ptx_unit *unit, const struct hed_ptx_module *m,
+             const struct hed_ptx_func *kernel, const struct hed_ptx_options *o,
+             struct hed_buf *object, struct hed_why *why)
+{
+    if (o->shape == HED_PTX_WARP) {
+        const int err = compile_as(&hed_lower_warp, unit, m, kernel, o, object, why);
+
+        if (!is_for_scalar(err))
+            return err;
+    }
+    return compile_as(&hed_lower_scalar, unit, m, kernel, o, object, why);
+}
+
+int
+hed_ptx_compile(const struct hed_ptx_module *m, const struct hed_ptx_func *kernel,
+                const struct hed_ptx_options *o, struct hed_buf *object, struct hed_why *why)
+{
+    struct hed_ptx_unit unit;
+    int err;
+
+    hed_why_set(why, "%s", "");
+    pthread_once(&once, init_target);
+    if (!is_target_ready) {
+        hed_why_set(why, "LLVM makes no code for this machine");
+        return HED_ENOTSUP;
+    }
+    if (!kernel->is_entry || !kernel->has_body) {
+        hed_why_set(why, "%s is no kernel", kernel->name);
+        return HED_EINVAL;
+    }
+    if (kernel->refused) {
+        const struct hed_ptx_refusal *r = kernel->refused;
+
+        hed_why_set(why, "kernel %s: '%s' (function %s, line %u): %s", kernel->name, r->text,
+                    r->func->name, r->line, r->why);
+        return HED_ENOTSUP;
+    }
+    err = hed_ptx_unit_init(&unit, m, kernel);
+    if (err != 0) {
+        hed_why_set(why, "kernel %s: %s", kernel->name, hed_err_text(err));
+        return err;
+    }
+    err = compile_unit(&unit, m, kernel, o, object, why);
+    hed_ptx_unit_fini(&unit);
+    return err;
+}
+
+static const char version[] = "LLVM " HED_LLVM_VERSION ", heddle code 1, abi " STRING(HED_PTX_ABI);
+
+const char *
+hed_ptx_compiler(void)
+{
+    return version;
+}
+
+__attribute__((visibility("default"))) const struct hed_ptx_compiler hed_ptx_compiler_llvm = {
+    .abi = HED_PTX_ABI,
+    .compile = hed_ptx_compile,
+    .version = version,
+};

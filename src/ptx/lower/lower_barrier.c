@@ -1,0 +1,352 @@
+/* Copies behind the program's back, which are done at once here, and their barriers; what is about
+ * clusters, of which every block is one of its own, and dependent grids. */
+#include <string.h>
+
+#include "ptx/lower/lower.h"
+
+/* ---- copies ---------------------------------------------------------------------------------- */
+
+/* args: to, from, and bytes to take from there, the rest being zero. */
+static void
+copy_one(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *results)
+{
+    LLVMValueRef to = LLVMBuildIntToPtr(l->b, args[0], l->ptr, "");
+    LLVMValueRef from = LLVMBuildIntToPtr(l->b, args[1], l->ptr, "");
+    const unsigned bytes = *(const unsigned *)arg;
+    LLVMTypeRef type = LLVMIntTypeInContext(l->context, 8 * bytes);
+    LLVMValueRef size = LLVMConstInt(l->i32, bytes, false);
+    LLVMValueRef buffer, v;
+
+    (void)results;
+    if (!args[2]) {
+        v = LLVMBuildLoad2(l->b, type, from, "");
+        LLVMSetAlignment(v, 1);
+        LLVMSetAlignment(LLVMBuildStore(l->b, v, to), 1);
+        return;
+    }
+    buffer = hed_lower_alloca(l, type, 1, 16);
+    LLVMBuildStore(l->b, LLVMConstNull(type), buffer);
+    size = LLVMBuildSelect(l->b, LLVMBuildICmp(l->b, LLVMIntULT, args[2], size, ""), args[2], size,
+                           "");
+    LLVMBuildMemCpy(l->b, buffer, 1, from, 1, LLVMBuildZExt(l->b, size, l->i64, ""));
+    LLVMSetAlignment(LLVMBuildStore(l->b, LLVMBuildLoad2(l->b, type, buffer, ""), to), 1);
+}
+
+static LLVMValueRef
+address(struct hed_lower *l, const struct hed_ptx_operand *o, enum hed_ptx_space space,
+        unsigned align)
+{
+    const struct hed_lower_place at = hed_lower_place(l, o, space, align);
+
+    return l->err ? hed_lower_int(l, l->i64, 0) : l->shape->address(l, &at);
+}
+
+/* cp.async [to], [from], bytes {, bytes to take | ignore-the-source} */
+static void
+copy(struct hed_lower *l)
+{
+    const struct hed_ptx_inst *i = l->inst;
+    const struct hed_ptx_operand *o = i->operands;
+    const bool hint = (i->form->flags & HED_PTX_FLAG(CACHE_HINT)) != 0;
+    const bool has_more = i->noperands > (hint ? 4 : 3);
+    unsigned bytes = o[2].kind == HED_PTX_OPERAND_INT ? (unsigned)o[2].bits : 0;
+    LLVMValueRef args[3] = {NULL, NULL, NULL};
+
+    if (bytes != 4 && bytes != 8 && bytes != 16) {
+        hed_lower_refuse(l, "a copy of %u bytes", bytes);
+        return;
+    }
+    args[0] = address(l, &o[0], HED_PTX_SPACE_SHARED, bytes);
+    args[1] = address(l, &o[1], HED_PTX_SPACE_GLOBAL, bytes);
+    if (has_more && o[3].kind == HED_PTX_OPERAND_REG && o[3].reg->type == HED_PTX_TYPE_PRED)
+        args[2] = hed_lower_select(l, hed_lower_get(l, &o[3], HED_PTX_TYPE_PRED),
+                                   hed_lower_int(l, l->i32, 0), hed_lower_int(l, l->i32, bytes));
+    else if (has_more && !(o[3].kind == HED_PTX_OPERAND_INT && o[3].bits == bytes))
+        args[2] = hed_lower_get(l, &o[3], HED_PTX_TYPE_U32);
+    if (!l->err)
+        l->shape->each(l, copy_one, &bytes, args, args[2] ? 3 : 2, NULL, NULL, 0);
+}
+
+/* args: to, from, bytes */
+static void
+copy_bulk_one(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *results)
+{
+    LLVMValueRef to = LLVMBuildIntToPtr(l->b, args[0], l->ptr, "");
+    LLVMValueRef from = LLVMBuildIntToPtr(l->b, args[1], l->ptr, "");
+
+    (void)arg;
+    (void)results;
+    LLVMBuildMemCpy(l->b, to, 16, from, 16, LLVMBuildZExt(l->b, args[2], l->i64, ""));
+}
+
+/* args: to, bytes */
+static void
+clear_one(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *results)
+{
+    LLVMValueRef to = LLVMBuildIntToPtr(l->b, args[0], l->ptr, "");
+
+    (void)arg;
+    (void)results;
+    LLVMBuildMemSet(l->b, to, LLVMConstInt(l->i8, 0, false), args[1], 8);
+}
+
+static void
+clear(struct hed_lower *l)
+{
+    const struct hed_ptx_form *f = l->inst->form;
+    LLVMValueRef args[2];
+
+    args[0] = address(l, &l->inst->operands[0], f->nspaces ? f->spaces[0] : HED_PTX_SPACE_NONE, 8);
+    args[1] = hed_lower_get(l, &l->inst->operands[1], HED_PTX_TYPE_U64);
+    if (!l->err)
+        l->shape->each(l, clear_one, NULL, args, 2, NULL, NULL, 0);
+}
+
+/* ---- barrier objects ------------------------------------------------------------------------- */
+
+/* What is counted on a barrier; constants or values with lanes. */
+struct arrival {
+    LLVMValueRef count, tx, drop;
+};
+
+/* args: the barrier, count, tx, drop */
+static void
+arrive_one(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *results)
+{
+    LLVMValueRef all[] = {LLVMBuildIntToPtr(l->b, args[0], l->ptr, ""), args[1], args[2], args[3]};
+
+    (void)arg;
+    results[0] = hed_lower_runtime(l, "hed_ptx_mbarrier_arrive", l->i64, all, 4);
+}
+
+static LLVMValueRef
+arrive(struct hed_lower *l, LLVMValueRef barrier, const struct arrival *a)
+{
+    LLVMValueRef zero = hed_lower_int(l, l->i32, 0);
+    LLVMValueRef args[] = {barrier, a->count ? a->count : zero, a->tx ? a->tx : zero,
+                           a->drop ? a->drop : zero};
+    LLVMValueRef old = hed_lower_int(l, l->i64, 0);
+
+    if (!l->err)
+        l->shape->each(l, arrive_one, NULL, args, 4, &l->i64, &old, 1);
+    return old;
+}
+
+static LLVMValueRef
+barrier_at(struct hed_lower *l, const struct hed_ptx_operand *o)
+{
+    const struct hed_ptx_form *f = l->inst->form;
+
+    return address(l, o, f->nspaces ? f->spaces[0] : HED_PTX_SPACE_NONE, 8);
+}
+
+/* mbarrier.arrive and .arrive_drop: {state,} [barrier] {, count}; with .expect_tx bytes instead */
+static void
+lower_arrive(struct hed_lower *l)
+{
+    const struct hed_ptx_inst *i = l->inst;
+    const struct hed_ptx_operand *o = i->operands;
+    const unsigned at = i->pattern == 0 ? 1 : 0; /* of the barrier */
+    LLVMValueRef given =
+        i->noperands > at + 1 ? hed_lower_get(l, &o[at + 1], HED_PTX_TYPE_B32) : NULL;
+    LLVMValueRef one = hed_lower_int(l, l->i32, 1);
+    struct arrival a = {.count = given ? given : one};
+    LLVMValueRef old;
+
+    if (i->form->flags & HED_PTX_FLAG(EXPECT_TX)) {
+        a.count = one;
+        a.tx = given;
+    }
+    if (i->form->op == HED_PTX_OP_MBARRIER_ARRIVE_DROP)
+        a.drop = a.count;
+    old = arrive(l, barrier_at(l, &o[at]), &a);
+    if (at == 1 && !l->err)
+        hed_lower_set(l, &o[0], HED_PTX_TYPE_B64, old);
+}
+
+/* mbarrier.expect_tx and .complete_tx */
+static void
+expect(struct hed_lower *l, bool is_done)
+{
+    LLVMValueRef bytes = hed_lower_get(l, &l->inst->operands[1], HED_PTX_TYPE_B32);
+    const struct arrival a = {.tx = is_done ? LLVMBuildNeg(l->b, bytes, "") : bytes};
+
+    arrive(l, barrier_at(l, &l->inst->operands[0]), &a);
+}
+
+static void
+init_one(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *results)
+{
+    LLVMValueRef all[] = {LLVMBuildIntToPtr(l->b, args[0], l->ptr, ""), args[1]};
+
+    (void)arg;
+    (void)results;
+    hed_lower_runtime(l, "hed_ptx_mbarrier_init", l->nothing, all, 2);
+}
+
+static void
+init(struct hed_lower *l)
+{
+    LLVMValueRef args[2];
+
+    args[0] = barrier_at(l, &l->inst->operands[0]);
+    args[1] = hed_lower_get(l, &l->inst->operands[1], HED_PTX_TYPE_B32);
+    if (!l->err)
+        l->shape->each(l, init_one, NULL, args, 2, NULL, NULL, 0);
+}
+
+static void
+test_one(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *results)
+{
+    LLVMValueRef all[] = {LLVMBuildIntToPtr(l->b, args[0], l->ptr, ""), args[1]};
+
+    (void)arg;
+    results[0] = hed_lower_runtime(l, "hed_ptx_mbarrier_test", l->i32, all, 2);
+}
+
+static void
+test(struct hed_lower *l)
+{
+    const struct hed_ptx_operand *o = l->inst->operands;
+    LLVMValueRef args[2], done;
+
+    args[0] = barrier_at(l, &o[1]);
+    if (l->inst->form->flags & HED_PTX_FLAG(PARITY)) {
+        args[1] = hed_lower_resize(l, hed_lower_get(l, &o[2], HED_PTX_TYPE_B32), l->i64, false);
+        args[1] = LLVMBuildShl(l->b, args[1], hed_lower_int(l, l->i64, 63), "");
+    } else {
+        args[1] = hed_lower_get(l, &o[2], HED_PTX_TYPE_B64);
+    }
+    if (l->err)
+        return;
+    l->shape->each(l, test_one, NULL, args, 2, &l->i32, &done, 1);
+    done = LLVMBuildICmp(l->b, LLVMIntNE, done, hed_lower_int(l, l->i32, 0), "");
+    hed_lower_set(l, &o[0], HED_PTX_TYPE_PRED, done);
+}
+
+/* Copies are done when they are made, so that the arrival that follows them comes at once. One that
+ * also raises the count by one changes nothing. */
+static void
+arrive_behind_copies(struct hed_lower *l)
+{
+    const struct arrival a = {.count = hed_lower_int(l, l->i32, 1)};
+
+    if (l->inst->form->flags & HED_PTX_FLAG(NOINC))
+        arrive(l, barrier_at(l, &l->inst->operands[0]), &a);
+}
+
+/* cp.async.bulk [to], [from], bytes {, [barrier]} ... */
+static void
+copy_bulk(struct hed_lower *l)
+{
+    const struct hed_ptx_inst *i = l->inst;
+    const struct hed_ptx_operand *o = i->operands;
+    LLVMValueRef args[3];
+
+    if (i->form->nspaces < 2 || strstr(i->form->text, "cp_mask")) {
+        hed_lower_refuse(l, "this kind of copy is not supported");
+        return;
+    }
+    args[0] = address(l, &o[0], i->form->spaces[0], 16);
+    args[1] = address(l, &o[1], i->form->spaces[1], 16);
+    args[2] = hed_lower_get(l, &o[2], HED_PTX_TYPE_U32);
+    if (l->err)
+        return;
+    l->shape->each(l, copy_bulk_one, NULL, args, 3, NULL, NULL, 0);
+    if (strstr(i->form->text, "mbarrier::complete_tx") && i->noperands > 3) {
+        const struct arrival a = {.tx = LLVMBuildNeg(l->b, args[2], "")};
+
+        arrive(l, address(l, &o[3], HED_PTX_SPACE_SHARED, 8), &a);
+    }
+}
+
+/* ---- clusters -------------------------------------------------------------------------------- */
+
+static void
+map_address(struct hed_lower *l)
+{
+    const enum hed_ptx_type t = l->inst->form->types[0];
+
+    /* Every block is a cluster of its own, and its memory is its own. */
+    hed_lower_set(l, &l->inst->operands[0], t, hed_lower_get(l, &l->inst->operands[1], t));
+}
+
+static void
+wait_for_cluster(struct hed_lower *l)
+{
+    l->shape->barrier(l, hed_lower_int(l, l->i32, HED_PTX_CLUSTER_BARRIER),
+                      hed_lower_int(l, l->i32, 0));
+}
+
+static bool
+lower_mbarrier(struct hed_lower *l)
+{
+    switch (l->inst->form->op) {
+    case HED_PTX_OP_MBARRIER_INIT:
+        init(l);
+        return true;
+    case HED_PTX_OP_MBARRIER_INVAL:
+        return true;
+    case HED_PTX_OP_MBARRIER_EXPECT_TX:
+    case HED_PTX_OP_MBARRIER_COMPLETE_TX:
+        expect(l, l->inst->form->op == HED_PTX_OP_MBARRIER_COMPLETE_TX);
+        return true;
+    case HED_PTX_OP_MBARRIER_ARRIVE:
+    case HED_PTX_OP_MBARRIER_ARRIVE_DROP:
+        lower_arrive(l);
+        return true;
+    case HED_PTX_OP_MBARRIER_TEST_WAIT:
+    case HED_PTX_OP_MBARRIER_TRY_WAIT:
+        test(l);
+        return true;
+    case HED_PTX_OP_MBARRIER_PENDING: {
+        LLVMValueRef state = hed_lower_get(l, &l->inst->operands[1], HED_PTX_TYPE_B64);
+
+        hed_lower_set(l, &l->inst->operands[0], HED_PTX_TYPE_B32,
+                      hed_lower_helper(l, "hed_ptx_mbarrier_pending", l->i32, &state, 1));
+        return true;
+    }
+    case HED_PTX_OP_CP_ASYNC_MBARRIER_ARRIVE:
+        arrive_behind_copies(l);
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool
+hed_lower_barrier(struct hed_lower *l)
+{
+    switch (l->inst->form->op) {
+    case HED_PTX_OP_CP_ASYNC:
+        copy(l);
+        return true;
+    case HED_PTX_OP_CP_ASYNC_BULK:
+        copy_bulk(l);
+        return true;
+    case HED_PTX_OP_ST_BULK:
+        clear(l);
+        return true;
+    case HED_PTX_OP_CP_ASYNC_COMMIT:
+    case HED_PTX_OP_CP_ASYNC_WAIT:
+    case HED_PTX_OP_CP_ASYNC_WAIT_ALL:
+    case HED_PTX_OP_CP_ASYNC_BULK_COMMIT:
+    case HED_PTX_OP_CP_ASYNC_BULK_WAIT:
+    case HED_PTX_OP_CP_ASYNC_BULK_PREFETCH:
+    case HED_PTX_OP_GRID_WAIT:
+    case HED_PTX_OP_GRID_LAUNCH:
+    case HED_PTX_OP_CLUSTER_ARRIVE:
+        return true;
+    case HED_PTX_OP_CLUSTER_WAIT:
+        wait_for_cluster(l);
+        return true;
+    case HED_PTX_OP_MAPA:
+        map_address(l);
+        return true;
+    case HED_PTX_OP_GETCTARANK:
+        hed_lower_set(l, &l->inst->operands[0], HED_PTX_TYPE_B32, hed_lower_int(l, l->i32, 0));
+        return true;
+    default:
+        return lower_mbarrier(l);
+    }
+}

@@ -1,0 +1,272 @@
+/* Matrix instructions: the words of the fragments go to a function of matrix.c that has those of
+ * all lanes, and come back from it.
+ */
+#include "ptx/lower/lower.h"
+#include "ptx/run/group.h"
+
+#define WORDS_MAX 96
+
+/* Words on their way. */
+struct words {
+    LLVMValueRef all[WORDS_MAX];
+    unsigned count;
+};
+
+static const struct hed_ptx_operand *
+element(const struct hed_ptx_operand *o, unsigned i)
+{
+    return o->kind == HED_PTX_OPERAND_VEC ? &o->elems[i] : o;
+}
+
+static unsigned
+elements(const struct hed_ptx_operand *o)
+{
+    return o->kind == HED_PTX_OPERAND_VEC ? o->count : 1;
+}
+
+static void
+add_word(struct hed_lower *l, struct words *w, LLVMValueRef v)
+{
+    if (w->count == WORDS_MAX)
+        hed_lower_refuse(l, "too many registers");
+    else
+        w->all[w->count++] = v;
+}
+
+static void
+add_wide(struct hed_lower *l, struct words *w, LLVMValueRef v)
+{
+    add_word(l, w, hed_lower_resize(l, v, l->i32, false));
+    v = LLVMBuildLShr(l->b, v, hed_lower_int(l, l->i64, 32), "");
+    add_word(l, w, hed_lower_resize(l, v, l->i32, false));
+}
+
+/* Registers that hold elements of type t. */
+static void
+add_fragment(struct hed_lower *l, struct words *w, const struct hed_ptx_operand *o,
+             enum hed_ptx_type t)
+{
+    for (unsigned i = 0; i < elements(o); i++) {
+        if (hed_ptx_types[t].bits == 64)
+            add_wide(l, w, hed_lower_get(l, element(o, i), HED_PTX_TYPE_B64));
+        else
+            add_word(l, w, hed_lower_get(l, element(o, i), HED_PTX_TYPE_B32));
+    }
+}
+
+static unsigned
+words_of(const struct hed_ptx_operand *o, enum hed_ptx_type t)
+{
+    return elements(o) * (hed_ptx_types[t].bits == 64 ? 2 : 1);
+}
+
+static void
+set_fragment(struct hed_lower *l, LLVMValueRef *words, const struct hed_ptx_operand *o,
+             enum hed_ptx_type t)
+{
+    for (unsigned i = 0; i < elements(o); i++) {
+        if (hed_ptx_types[t].bits == 64) {
+            LLVMValueRef low = hed_lower_resize(l, words[2 * i], l->i64, false);
+            LLVMValueRef high = hed_lower_resize(l, words[2 * i + 1], l->i64, false);
+
+            high = LLVMBuildShl(l->b, high, hed_lower_int(l, l->i64, 32), "");
+            hed_lower_set(l, element(o, i), HED_PTX_TYPE_B64, LLVMBuildOr(l->b, low, high, ""));
+        } else {
+            hed_lower_set(l, element(o, i), HED_PTX_TYPE_B32, words[i]);
+        }
+    }
+}
+
+/* All 32 threads take part in a matrix instruction. */
+static void
+together(struct hed_lower *l, const char *helper, uint64_t arg, struct words *in, LLVMValueRef *out,
+         unsigned nout)
+{
+    if (nout > WORDS_MAX)
+        hed_lower_refuse(l, "too many registers");
+    if (!l->err)
+        l->shape->together(l, helper, hed_lower_int(l, l->i32, UINT32_MAX), arg, in->all, in->count,
+                           out, nout);
+}
+
+/* ---- products -------------------------------------------------------------------------------- */
+
+static bool
+is_known(enum hed_ptx_type t)
+{
+    switch (t) {
+    case HED_PTX_TYPE_F16:
+    case HED_PTX_TYPE_BF16:
+    case HED_PTX_TYPE_TF32:
+    case HED_PTX_TYPE_F32:
+    case HED_PTX_TYPE_F64:
+    case HED_PTX_TYPE_S8:
+    case HED_PTX_TYPE_U8:
+    case HED_PTX_TYPE_S4:
+    case HED_PTX_TYPE_U4:
+    case HED_PTX_TYPE_B1:
+    case HED_PTX_TYPE_S32:
+    case HED_PTX_TYPE_E4M3:
+    case HED_PTX_TYPE_E5M2:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool
+is_refused(struct hed_lower *l, const struct hed_ptx_mma *m)
+{
+    const struct hed_ptx_form *f = l->inst->form;
+    const uint64_t others = HED_PTX_FLAG(SP) | HED_PTX_FLAG(SP_ORDERED) |
+                            HED_PTX_FLAG(KIND_MXF8F6F4) | HED_PTX_FLAG(KIND_MXF4) |
+                            HED_PTX_FLAG(KIND_MXF4NVF4) | HED_PTX_FLAG(BLOCK_SCALE);
+
+    if (f->flags & others)
+        hed_lower_refuse(l, "sparse and scaled matrices are not supported");
+    else if (!is_known(m->d) || !is_known(m->a) || !is_known(m->b) || !is_known(m->c))
+        hed_lower_refuse(l, "matrices of this type are not supported");
+    else if (f->op == HED_PTX_OP_MMA && f->m == 8 && m->a == HED_PTX_TYPE_F16)
+        hed_lower_refuse(l, "m8n8k4 of halves is not supported");
+    else if (f->m > 32 || f->n > 32 || f->k > 256)
+        hed_lower_refuse(l, "this shape is not supported");
+    return l->err != 0;
+}
+
+static void
+multiply(struct hed_lower *l)
+{
+    const struct hed_ptx_form *f = l->inst->form;
+    const struct hed_ptx_operand *o = l->inst->operands;
+    const bool is_wmma = f->op == HED_PTX_OP_WMMA_MMA;
+    const bool is_short = is_wmma && f->ntypes < 4; /* names d and c only: halves go in */
+    struct hed_ptx_mma m = {
+        .m = (uint8_t)f->m,
+        .n = (uint8_t)f->n,
+        .k = f->k,
+        .d = f->types[0],
+        .a = is_short ? HED_PTX_TYPE_F16 : f->types[1],
+        .b = is_short ? HED_PTX_TYPE_F16 : f->types[2],
+        .c = f->types[is_short ? f->ntypes - 1 : 3],
+    };
+    struct words in = {.count = 0};
+    LLVMValueRef out[WORDS_MAX];
+
+    if (is_refused(l, &m))
+        return;
+    m.k |= is_wmma ? HED_PTX_MMA_WMMA : 0;
+    m.k |= f->flags & HED_PTX_FLAG(SATFINITE) ? HED_PTX_MMA_SATURATE : 0;
+    m.k |= f->oper == HED_PTX_OPER_AND ? HED_PTX_MMA_AND : 0;
+    add_fragment(l, &in, &o[1], m.a);
+    add_fragment(l, &in, &o[2], m.b);
+    add_fragment(l, &in, &o[3], m.c);
+    together(l, "hed_ptx_mma", hed_ptx_mma_pack(&m), &in, out, words_of(&o[0], m.d));
+    if (!l->err)
+        set_fragment(l, out, &o[0], m.d);
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+static void
+add_address(struct hed_lower *l, struct words *w, const struct hed_ptx_operand *o, unsigned align)
+{
+    const struct hed_ptx_form *f = l->inst->form;
+    const struct hed_lower_place at =
+        hed_lower_place(l, o, f->nspaces ? f->spaces[0] : HED_PTX_SPACE_NONE, align);
+
+    if (!l->err)
+        add_wide(l, w, l->shape->address(l, &at));
+}
+
+static void
+move_8x8(struct hed_lower *l)
+{
+    const struct hed_ptx_form *f = l->inst->form;
+    const struct hed_ptx_operand *o = l->inst->operands;
+    const bool is_load = f->op == HED_PTX_OP_LDMATRIX;
+    const uint64_t arg = f->count + (f->flags & HED_PTX_FLAG(TRANS) ? 256u : 0u);
+    struct words in = {.count = 0};
+    LLVMValueRef out[WORDS_MAX];
+
+    if (f->m != 8 || f->n != 8 || f->types[0] != HED_PTX_TYPE_B16) {
+        hed_lower_refuse(l, "only 8 by 8 matrices of 16 bits are supported");
+        return;
+    }
+    add_address(l, &in, &o[is_load ? 1 : 0], 1);
+    if (!is_load)
+        add_fragment(l, &in, &o[1], HED_PTX_TYPE_B32);
+    together(l, is_load ? "hed_ptx_ldmatrix" : "hed_ptx_stmatrix", arg, &in, out,
+             is_load ? f->count : 0);
+    if (is_load && !l->err)
+        set_fragment(l, out, &o[0], HED_PTX_TYPE_B32);
+}
+
+static void
+transpose(struct hed_lower *l)
+{
+    struct words in = {.count = 0};
+    LLVMValueRef out;
+
+    add_fragment(l, &in, &l->inst->operands[1], HED_PTX_TYPE_B32);
+    together(l, "hed_ptx_movmatrix", 0, &in, &out, 1);
+    if (!l->err)
+        set_fragment(l, &out, &l->inst->operands[0], HED_PTX_TYPE_B32);
+}
+
+static void
+move_wmma(struct hed_lower *l)
+{
+    const struct hed_ptx_form *f = l->inst->form;
+    const struct hed_ptx_operand *o = l->inst->operands;
+    const bool is_load = f->op == HED_PTX_OP_WMMA_LOAD;
+    const struct hed_ptx_operand *fragment = &o[is_load ? 0 : 1];
+    const enum hed_ptx_type t = f->types[0];
+    struct hed_ptx_wmma w = {
+        .rows = (uint8_t)(f->matrix == HED_PTX_MATRIX_B ? f->k : f->m),
+        .columns = (uint8_t)(f->matrix == HED_PTX_MATRIX_A ? f->k : f->n),
+        .type = t,
+        .words = (uint8_t)words_of(fragment, t),
+        .is_column = f->layouts[0] == HED_PTX_LAYOUT_COL,
+    };
+    struct words in = {.count = 0};
+    LLVMValueRef out[WORDS_MAX];
+
+    if (!is_known(t) || f->m > 32 || f->n > 32 || f->k > 128) {
+        hed_lower_refuse(l, "fragments of this type or shape are not supported");
+        return;
+    }
+    add_address(l, &in, &o[is_load ? 1 : 0], 1);
+    add_word(l, &in,
+             l->inst->noperands > 2 ? hed_lower_get(l, &o[2], HED_PTX_TYPE_U32)
+                                    : hed_lower_int(l, l->i32, w.is_column ? w.rows : w.columns));
+    if (!is_load)
+        add_fragment(l, &in, fragment, t);
+    together(l, is_load ? "hed_ptx_wmma_load" : "hed_ptx_wmma_store", hed_ptx_wmma_pack(&w), &in,
+             out, is_load ? w.words : 0);
+    if (is_load && !l->err)
+        set_fragment(l, out, fragment, t);
+}
+
+bool
+hed_lower_matrix(struct hed_lower *l)
+{
+    switch (l->inst->form->op) {
+    case HED_PTX_OP_LDMATRIX:
+    case HED_PTX_OP_STMATRIX:
+        move_8x8(l);
+        return true;
+    case HED_PTX_OP_MOVMATRIX:
+        transpose(l);
+        return true;
+    case HED_PTX_OP_MMA:
+    case HED_PTX_OP_WMMA_MMA:
+        multiply(l);
+        return true;
+    case HED_PTX_OP_WMMA_LOAD:
+    case HED_PTX_OP_WMMA_STORE:
+        move_wmma(l);
+        return true;
+    default:
+        return false;
+    }
+}

@@ -1,0 +1,203 @@
+/* The special registers. */
+#include <stddef.h>
+
+#include "ptx/lower/lower.h"
+
+#define FIELD(record, type, field) \
+    hed_lower_field(l, type, l->function->record, offsetof(struct hed_ptx_##record, field))
+
+/* Reported as the most warps an SM holds. */
+#define WARPS_OF_SM 64
+
+static LLVMValueRef
+word(struct hed_lower *l, LLVMValueRef record, size_t offset, unsigned dimension)
+{
+    return hed_lower_field(l, l->i32, record, offset + dimension * sizeof(uint32_t));
+}
+
+static LLVMValueRef
+ctaid(struct hed_lower *l, unsigned d)
+{
+    return word(l, l->function->block, offsetof(struct hed_ptx_block, ctaid), d);
+}
+
+static LLVMValueRef
+nctaid(struct hed_lower *l, unsigned d)
+{
+    return word(l, l->function->grid, offsetof(struct hed_ptx_grid, nctaid), d);
+}
+
+static LLVMValueRef
+ncluster(struct hed_lower *l, unsigned d)
+{
+    return word(l, l->function->grid, offsetof(struct hed_ptx_grid, ncluster), d);
+}
+
+/* The position of the block in its cluster. */
+static LLVMValueRef
+in_cluster(struct hed_lower *l, unsigned d)
+{
+    return LLVMBuildURem(l->b, ctaid(l, d), ncluster(l, d), "");
+}
+
+static LLVMValueRef
+cluster_rank(struct hed_lower *l)
+{
+    LLVMValueRef rank = LLVMBuildMul(l->b, in_cluster(l, 2), ncluster(l, 1), "");
+
+    rank = LLVMBuildAdd(l->b, rank, in_cluster(l, 1), "");
+    rank = LLVMBuildMul(l->b, rank, ncluster(l, 0), "");
+    return LLVMBuildAdd(l->b, rank, in_cluster(l, 0), "");
+}
+
+static LLVMValueRef
+cluster_size(struct hed_lower *l)
+{
+    LLVMValueRef size = LLVMBuildMul(l->b, ncluster(l, 0), ncluster(l, 1), "");
+
+    return LLVMBuildMul(l->b, size, ncluster(l, 2), "");
+}
+
+static LLVMValueRef
+runtime64(struct hed_lower *l, const char *name)
+{
+    return hed_lower_runtime(l, name, l->i64, &l->function->strand, 1);
+}
+
+static LLVMValueRef
+half(struct hed_lower *l, LLVMValueRef v, bool is_high)
+{
+    if (is_high)
+        v = LLVMBuildLShr(l->b, v, LLVMConstInt(l->i64, 32, false), "");
+    return LLVMBuildTrunc(l->b, v, l->i32, "");
+}
+
+/* Masks of the lanes around one's own; these have lanes. */
+static LLVMValueRef
+lanemask(struct hed_lower *l, unsigned sreg)
+{
+    LLVMValueRef lane = l->shape->lane(l);
+    LLVMValueRef own = LLVMBuildShl(l->b, hed_lower_int(l, l->i32, 1), lane, "");
+    LLVMValueRef below = LLVMBuildSub(l->b, own, hed_lower_int(l, l->i32, 1), "");
+
+    switch (sreg) {
+    case HED_PTX_SREG_LANEMASK_EQ:
+        return own;
+    case HED_PTX_SREG_LANEMASK_LT:
+        return below;
+    case HED_PTX_SREG_LANEMASK_LE:
+        return LLVMBuildOr(l->b, own, below, "");
+    case HED_PTX_SREG_LANEMASK_GE:
+        return LLVMBuildNot(l->b, below, "");
+    default:
+        return LLVMBuildNot(l->b, LLVMBuildOr(l->b, own, below, ""), "");
+    }
+}
+
+/* Those with .x .y .z, the same in all lanes. NULL: none of them. */
+static LLVMValueRef
+vector(struct hed_lower *l, unsigned sreg, unsigned d)
+{
+    switch (sreg) {
+    case HED_PTX_SREG_NTID:
+        return word(l, l->function->grid, offsetof(struct hed_ptx_grid, ntid), d);
+    case HED_PTX_SREG_CTAID:
+        return ctaid(l, d);
+    case HED_PTX_SREG_NCTAID:
+        return nctaid(l, d);
+    case HED_PTX_SREG_CLUSTERID:
+        return LLVMBuildUDiv(l->b, ctaid(l, d), ncluster(l, d), "");
+    case HED_PTX_SREG_NCLUSTERID:
+        return LLVMBuildUDiv(l->b, nctaid(l, d), ncluster(l, d), "");
+    case HED_PTX_SREG_CLUSTER_CTAID:
+        return in_cluster(l, d);
+    case HED_PTX_SREG_CLUSTER_NCTAID:
+        return ncluster(l, d);
+    default:
+        return NULL;
+    }
+}
+
+/* Clocks; each reading is a new one. NULL: none of them. */
+static LLVMValueRef
+time_of(struct hed_lower *l, unsigned sreg)
+{
+    switch (sreg) {
+    case HED_PTX_SREG_CLOCK:
+        return half(l, runtime64(l, "hed_rt_clock"), false);
+    case HED_PTX_SREG_CLOCK_HI:
+        return half(l, runtime64(l, "hed_rt_clock"), true);
+    case HED_PTX_SREG_CLOCK64:
+        return runtime64(l, "hed_rt_clock");
+    case HED_PTX_SREG_GLOBALTIMER:
+        return runtime64(l, "hed_rt_globaltimer");
+    case HED_PTX_SREG_GLOBALTIMER_LO:
+        return half(l, runtime64(l, "hed_rt_globaltimer"), false);
+    case HED_PTX_SREG_GLOBALTIMER_HI:
+        return half(l, runtime64(l, "hed_rt_globaltimer"), true);
+    default:
+        return NULL;
+    }
+}
+
+/* The others, the same in all lanes. */
+static LLVMValueRef
+plain(struct hed_lower *l, unsigned sreg)
+{
+    switch (sreg) {
+    case HED_PTX_SREG_WARPID:
+        return FIELD(strand, l->i32, warp);
+    case HED_PTX_SREG_NWARPID:
+        return LLVMConstInt(l->i32, WARPS_OF_SM, false);
+    case HED_PTX_SREG_SMID:
+        return FIELD(block, l->i32, smid);
+    case HED_PTX_SREG_NSMID:
+        return FIELD(grid, l->i32, nsm);
+    case HED_PTX_SREG_GRIDID:
+        return FIELD(grid, l->i64, id);
+    case HED_PTX_SREG_CLUSTER_CTARANK:
+        return cluster_rank(l);
+    case HED_PTX_SREG_CLUSTER_NCTARANK:
+        return cluster_size(l);
+    case HED_PTX_SREG_IS_EXPLICIT_CLUSTER:
+        return LLVMBuildICmp(l->b, LLVMIntUGT, cluster_size(l), LLVMConstInt(l->i32, 1, false), "");
+    case HED_PTX_SREG_TOTAL_SMEM_SIZE:
+    case HED_PTX_SREG_AGGR_SMEM_SIZE:
+        return FIELD(grid, l->i32, total_shared);
+    case HED_PTX_SREG_DYNAMIC_SMEM_SIZE:
+        return FIELD(grid, l->i32, dynamic_shared);
+    case HED_PTX_SREG_ENVREG1:
+        return half(l, FIELD(grid, l->i64, workspace), true);
+    case HED_PTX_SREG_ENVREG2:
+        return half(l, FIELD(grid, l->i64, workspace), false);
+    default:
+        /* Counters of events and what the system keeps to itself: nothing counted, nothing kept. */
+        return LLVMConstNull(hed_lower_int_type(l, hed_ptx_sregs[sreg].type));
+    }
+}
+
+LLVMValueRef
+hed_lower_sreg(struct hed_lower *l, const struct hed_ptx_operand *o)
+{
+    const unsigned d = o->sel ? o->sel - 1u : 0;
+    LLVMValueRef v;
+
+    if (hed_ptx_sregs[o->sreg].dims && d > 2)
+        return hed_lower_int(l, l->i32, 0);
+    switch (o->sreg) {
+    case HED_PTX_SREG_TID:
+        return l->shape->tid(l, d);
+    case HED_PTX_SREG_LANEID:
+        return l->shape->lane(l);
+    case HED_PTX_SREG_LANEMASK_EQ:
+    case HED_PTX_SREG_LANEMASK_LE:
+    case HED_PTX_SREG_LANEMASK_LT:
+    case HED_PTX_SREG_LANEMASK_GE:
+    case HED_PTX_SREG_LANEMASK_GT:
+        return lanemask(l, o->sreg);
+    default:
+        v = vector(l, o->sreg, d);
+        v = v ? v : time_of(l, o->sreg);
+        return hed_lower_splat(l, v ? v : plain(l, o->sreg));
+    }
+}

@@ -1,0 +1,442 @@
+/* Types, constants, operands, and the small pieces of code every family builds with. */
+#include <string.h>
+
+#include "ptx/lower/lower.h"
+#include "ptx/run/layout.h"
+
+/* ---- types and constants --------------------------------------------------------------------- */
+
+LLVMTypeRef
+hed_lower_lanes(struct hed_lower *l, LLVMTypeRef t)
+{
+    return l->lanes == 1 ? t : LLVMVectorType(t, l->lanes);
+}
+
+LLVMTypeRef
+hed_lower_int_type(struct hed_lower *l, enum hed_ptx_type t)
+{
+    return LLVMIntTypeInContext(l->context, hed_ptx_types[t].bits);
+}
+
+LLVMTypeRef
+hed_lower_float_type(struct hed_lower *l, enum hed_ptx_type t)
+{
+    switch (t) {
+    case HED_PTX_TYPE_F16:
+        return l->f16;
+    case HED_PTX_TYPE_F32:
+        return l->f32;
+    case HED_PTX_TYPE_F64:
+        return l->f64;
+    default:
+        return NULL;
+    }
+}
+
+static LLVMValueRef
+constant_lanes(struct hed_lower *l, LLVMValueRef c)
+{
+    LLVMValueRef all[HED_PTX_LANES];
+
+    if (l->lanes == 1)
+        return c;
+    for (unsigned i = 0; i < l->lanes; i++)
+        all[i] = c;
+    return LLVMConstVector(all, l->lanes);
+}
+
+LLVMValueRef
+hed_lower_int(struct hed_lower *l, LLVMTypeRef t, uint64_t value)
+{
+    const unsigned bits = LLVMGetIntTypeWidth(t);
+
+    if (bits < 64)
+        value &= (UINT64_C(1) << bits) - 1;
+    return constant_lanes(l, LLVMConstInt(t, value, false));
+}
+
+LLVMValueRef
+hed_lower_float(struct hed_lower *l, LLVMTypeRef t, double value)
+{
+    return constant_lanes(l, LLVMConstReal(t, value));
+}
+
+LLVMValueRef
+hed_lower_splat(struct hed_lower *l, LLVMValueRef v)
+{
+    if (l->lanes == 1)
+        return v;
+    if (LLVMIsConstant(v))
+        return constant_lanes(l, v);
+
+    LLVMTypeRef t = LLVMVectorType(LLVMTypeOf(v), l->lanes);
+    LLVMValueRef one =
+        LLVMBuildInsertElement(l->b, LLVMGetPoison(t), v, LLVMConstInt(l->i32, 0, false), "");
+
+    return LLVMBuildShuffleVector(l->b, one, LLVMGetPoison(t),
+                                  LLVMConstNull(LLVMVectorType(l->i32, l->lanes)), "");
+}
+
+/* ---- building -------------------------------------------------------------------------------- */
+
+LLVMBasicBlockRef
+hed_lower_block(struct hed_lower *l, const char *name)
+{
+    return LLVMAppendBasicBlockInContext(l->context, l->function->value, name);
+}
+
+LLVMValueRef
+hed_lower_alloca(struct hed_lower *l, LLVMTypeRef t, uint64_t count, unsigned align)
+{
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(l->b);
+    LLVMValueRef first = LLVMGetFirstInstruction(l->function->entry);
+    LLVMValueRef a;
+
+    if (first)
+        LLVMPositionBuilderBefore(l->b, first);
+    else
+        LLVMPositionBuilderAtEnd(l->b, l->function->entry);
+    a = count == 1 ? LLVMBuildAlloca(l->b, t, "")
+                   : LLVMBuildAlloca(l->b, LLVMArrayType(t, (unsigned)count), "");
+    if (align)
+        LLVMSetAlignment(a, align);
+    LLVMPositionBuilderAtEnd(l->b, here);
+    return a;
+}
+
+LLVMValueRef
+hed_lower_at(struct hed_lower *l, LLVMValueRef ptr, int64_t bytes)
+{
+    LLVMValueRef index = LLVMConstInt(l->i64, (uint64_t)bytes, true);
+
+    return bytes == 0 ? ptr : LLVMBuildGEP2(l->b, l->i8, ptr, &index, 1, "");
+}
+
+LLVMValueRef
+hed_lower_field(struct hed_lower *l, LLVMTypeRef t, LLVMValueRef ptr, size_t offset)
+{
+    LLVMValueRef v = LLVMBuildLoad2(l->b, t, hed_lower_at(l, ptr, (int64_t)offset), "");
+    const unsigned kind = LLVMGetMDKindIDInContext(l->context, "invariant.load", 14);
+
+    LLVMSetMetadata(v, kind,
+                    LLVMMetadataAsValue(l->context, LLVMMDNodeInContext2(l->context, NULL, 0)));
+    return v;
+}
+
+LLVMValueRef
+hed_lower_resize(struct hed_lower *l, LLVMValueRef v, LLVMTypeRef t, bool is_signed)
+{
+    LLVMTypeRef from = LLVMTypeOf(v);
+    const bool has_lanes = LLVMGetTypeKind(from) == LLVMVectorTypeKind;
+    const unsigned old = LLVMGetIntTypeWidth(has_lanes ? LLVMGetElementType(from) : from);
+    const unsigned now = LLVMGetIntTypeWidth(t);
+    LLVMTypeRef to = has_lanes ? LLVMVectorType(t, LLVMGetVectorSize(from)) : t;
+
+    if (old == now)
+        return v;
+    if (old > now)
+        return LLVMBuildTrunc(l->b, v, to, "");
+    return is_signed ? LLVMBuildSExt(l->b, v, to, "") : LLVMBuildZExt(l->b, v, to, "");
+}
+
+LLVMValueRef
+hed_lower_select(struct hed_lower *l, LLVMValueRef c, LLVMValueRef yes, LLVMValueRef no)
+{
+    return LLVMBuildSelect(l->b, c, yes, no, "");
+}
+
+LLVMValueRef
+hed_lower_intrinsic(struct hed_lower *l, const char *name, LLVMTypeRef t, LLVMValueRef *args,
+                    unsigned n)
+{
+    const unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+
+    if (id == 0) {
+        hed_lower_refuse(l, "LLVM has no %s", name);
+        return LLVMGetPoison(t);
+    }
+
+    LLVMValueRef f = LLVMGetIntrinsicDeclaration(l->module, id, &t, 1);
+
+    return LLVMBuildCall2(l->b, LLVMIntrinsicGetType(l->context, id, &t, 1), f, args, n, "");
+}
+
+static void
+add_attribute(struct hed_lower *l, LLVMValueRef f, const char *name, uint64_t value)
+{
+    const unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
+
+    if (kind)
+        LLVMAddAttributeAtIndex(f, LLVMAttributeFunctionIndex,
+                                LLVMCreateEnumAttribute(l->context, kind, value));
+}
+
+LLVMValueRef
+hed_lower_external(struct hed_lower *l, const char *name, LLVMTypeRef type)
+{
+    LLVMValueRef f = LLVMGetNamedFunction(l->module, name);
+
+    if (f)
+        return f;
+    f = LLVMAddFunction(l->module, name, type);
+    /* Hidden means near, so that no table of addresses comes between: the loader makes a stub. */
+    LLVMSetVisibility(f, LLVMHiddenVisibility);
+    add_attribute(l, f, "nounwind", 0);
+    return f;
+}
+
+static LLVMTypeRef
+type_of_call(LLVMTypeRef result, LLVMValueRef *args, unsigned n)
+{
+    LLVMTypeRef types[16];
+
+    for (unsigned i = 0; i < n && i < 16; i++)
+        types[i] = LLVMTypeOf(args[i]);
+    return LLVMFunctionType(result, types, n, false);
+}
+
+LLVMValueRef
+hed_lower_runtime(struct hed_lower *l, const char *name, LLVMTypeRef result, LLVMValueRef *args,
+                  unsigned n)
+{
+    LLVMTypeRef type = type_of_call(result, args, n);
+
+    return LLVMBuildCall2(l->b, type, hed_lower_external(l, name, type), args, n, "");
+}
+
+static LLVMValueRef
+call_helper(struct hed_lower *l, const char *name, LLVMTypeRef result, LLVMValueRef *args,
+            unsigned n)
+{
+    LLVMTypeRef type = type_of_call(result, args, n);
+    const bool is_new = LLVMGetNamedFunction(l->module, name) == NULL;
+    LLVMValueRef f = hed_lower_external(l, name, type);
+
+    if (is_new) {
+        add_attribute(l, f, "memory", 0);
+        add_attribute(l, f, "willreturn", 0);
+    }
+    return LLVMBuildCall2(l->b, type, f, args, n, "");
+}
+
+LLVMValueRef
+hed_lower_helper(struct hed_lower *l, const char *name, LLVMTypeRef result, LLVMValueRef *args,
+                 unsigned n)
+{
+    LLVMValueRef all;
+
+    if (l->lanes == 1)
+        return call_helper(l, name, result, args, n);
+    all = LLVMGetPoison(LLVMVectorType(result, l->lanes));
+    for (unsigned i = 0; i < l->lanes; i++) {
+        LLVMValueRef at = LLVMConstInt(l->i32, i, false);
+        LLVMValueRef one[16];
+
+        for (unsigned k = 0; k < n && k < 16; k++)
+            one[k] = LLVMBuildExtractElement(l->b, args[k], at, "");
+        all = LLVMBuildInsertElement(l->b, all, call_helper(l, name, result, one, n), at, "");
+    }
+    return all;
+}
+
+/* ---- operands -------------------------------------------------------------------------------- */
+
+static bool
+is_signed(enum hed_ptx_type t)
+{
+    return hed_ptx_types[t].kind == HED_PTX_KIND_S;
+}
+
+static double
+double_of(const struct hed_ptx_operand *o)
+{
+    const uint32_t low = (uint32_t)o->bits;
+    double d;
+    float f;
+
+    if (o->is_f32) {
+        memcpy(&f, &low, sizeof(f));
+        return (double)f;
+    }
+    memcpy(&d, &o->bits, sizeof(d));
+    return d;
+}
+
+static uint64_t
+bits_of_f32(const struct hed_ptx_operand *o)
+{
+    const float f = (float)double_of(o);
+    uint32_t bits;
+
+    if (o->is_f32)
+        return (uint32_t)o->bits;
+    memcpy(&bits, &f, sizeof(bits));
+    return bits;
+}
+
+static uint64_t
+bits_of_f64(const struct hed_ptx_operand *o)
+{
+    const double d = double_of(o);
+    uint64_t bits;
+
+    memcpy(&bits, &d, sizeof(bits));
+    return bits;
+}
+
+/* bf16 of a constant: to nearest even, out of its float. */
+static uint64_t
+bits_of_bf16(const struct hed_ptx_operand *o)
+{
+    const uint32_t bits = (uint32_t)bits_of_f32(o);
+
+    if ((bits & 0x7fffffff) > 0x7f800000)
+        return 0x7fff;
+    return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+}
+
+static LLVMValueRef
+float_constant(struct hed_lower *l, const struct hed_ptx_operand *o, enum hed_ptx_type t)
+{
+    LLVMTypeRef type = hed_lower_int_type(l, t);
+
+    switch (t) {
+    case HED_PTX_TYPE_F16:
+        return constant_lanes(l, LLVMConstBitCast(LLVMConstReal(l->f16, double_of(o)),
+                                                  LLVMInt16TypeInContext(l->context)));
+    case HED_PTX_TYPE_BF16:
+        return hed_lower_int(l, type, bits_of_bf16(o));
+    default:
+        if (hed_ptx_types[t].bits == 32)
+            return hed_lower_int(l, type, bits_of_f32(o));
+        if (hed_ptx_types[t].bits == 64)
+            return hed_lower_int(l, type, t == HED_PTX_TYPE_F64 ? bits_of_f64(o) : o->bits);
+        hed_lower_refuse(l, "constant of a type that has none");
+        return hed_lower_int(l, type, 0);
+    }
+}
+
+static LLVMValueRef
+int_constant(struct hed_lower *l, const struct hed_ptx_operand *o, enum hed_ptx_type t)
+{
+    LLVMTypeRef type = hed_lower_int_type(l, t);
+
+    if (t == HED_PTX_TYPE_PRED)
+        return hed_lower_int(l, type, o->bits != 0);
+    if (hed_ptx_types[t].bits > 64)
+        return constant_lanes(l, LLVMConstInt(type, o->bits, true));
+    return hed_lower_int(l, type, o->bits);
+}
+
+LLVMValueRef
+hed_lower_slot(struct hed_lower *l, const struct hed_ptx_reg *r, unsigned n)
+{
+    return l->function->regs[r->id][n];
+}
+
+static LLVMValueRef
+get_reg(struct hed_lower *l, const struct hed_ptx_reg *r, unsigned n)
+{
+    LLVMTypeRef t = hed_lower_lanes(l, hed_lower_int_type(l, r->type));
+
+    return LLVMBuildLoad2(l->b, t, hed_lower_slot(l, r, n), "");
+}
+
+/* The element of a vector register an operand names; 0 for a plain register. Selectors of the video
+ * instructions are their family's business. */
+static unsigned
+element_of(const struct hed_ptx_operand *o)
+{
+    return o->sel && !(o->sel & HED_PTX_SEL_VIDEO) && o->sel <= o->reg->vec ? o->sel - 1u : 0;
+}
+
+LLVMValueRef
+hed_lower_get(struct hed_lower *l, const struct hed_ptx_operand *o, enum hed_ptx_type t)
+{
+    LLVMTypeRef type = hed_lower_int_type(l, t);
+    LLVMValueRef v;
+
+    switch (o->kind) {
+    case HED_PTX_OPERAND_REG:
+        v = get_reg(l, o->reg, element_of(o));
+        break;
+    case HED_PTX_OPERAND_SREG:
+        v = hed_lower_sreg(l, o);
+        break;
+    case HED_PTX_OPERAND_INT:
+        v = int_constant(l, o, t);
+        break;
+    case HED_PTX_OPERAND_FLOAT:
+        v = float_constant(l, o, t);
+        break;
+    case HED_PTX_OPERAND_VAR:
+    case HED_PTX_OPERAND_FUNC:
+        v = hed_lower_address_of(l, o);
+        break;
+    case HED_PTX_OPERAND_SINK:
+        return hed_lower_int(l, type, 0);
+    default:
+        hed_lower_refuse(l, "an operand of this kind has no value");
+        return hed_lower_int(l, type, 0);
+    }
+    v = hed_lower_resize(l, v, type, is_signed(t));
+    return o->negated && t == HED_PTX_TYPE_PRED ? LLVMBuildNot(l->b, v, "") : v;
+}
+
+void
+hed_lower_set(struct hed_lower *l, const struct hed_ptx_operand *o, enum hed_ptx_type t,
+              LLVMValueRef v)
+{
+    if (o->kind == HED_PTX_OPERAND_SINK)
+        return;
+    if (o->kind != HED_PTX_OPERAND_REG) {
+        hed_lower_refuse(l, "a destination that is no register");
+        return;
+    }
+    v = hed_lower_resize(l, v, hed_lower_int_type(l, o->reg->type), is_signed(t));
+    l->shape->assign(l, hed_lower_slot(l, o->reg, element_of(o)), v);
+}
+
+LLVMValueRef
+hed_lower_get_float(struct hed_lower *l, const struct hed_ptx_operand *o, enum hed_ptx_type t)
+{
+    return LLVMBuildBitCast(l->b, hed_lower_get(l, o, t),
+                            hed_lower_lanes(l, hed_lower_float_type(l, t)), "");
+}
+
+void
+hed_lower_set_float(struct hed_lower *l, const struct hed_ptx_operand *o, enum hed_ptx_type t,
+                    LLVMValueRef v)
+{
+    hed_lower_set(l, o, t,
+                  LLVMBuildBitCast(l->b, v, hed_lower_lanes(l, hed_lower_int_type(l, t)), ""));
+}
+
+static LLVMValueRef
+carry_slot(struct hed_lower *l)
+{
+    struct hed_lower_function *f = l->function;
+
+    if (!f->carry) {
+        f->carry = hed_lower_alloca(l, hed_lower_lanes(l, l->i1), 1, 0);
+        /* It starts as 0; a use before any .cc instruction has no meaning in PTX. */
+        LLVMBasicBlockRef here = LLVMGetInsertBlock(l->b);
+
+        LLVMPositionBuilderBefore(l->b, LLVMGetBasicBlockTerminator(f->entry));
+        LLVMBuildStore(l->b, LLVMConstNull(hed_lower_lanes(l, l->i1)), f->carry);
+        LLVMPositionBuilderAtEnd(l->b, here);
+    }
+    return f->carry;
+}
+
+LLVMValueRef
+hed_lower_get_carry(struct hed_lower *l)
+{
+    return LLVMBuildLoad2(l->b, hed_lower_lanes(l, l->i1), carry_slot(l), "");
+}
+
+void
+hed_lower_set_carry(struct hed_lower *l, LLVMValueRef v)
+{
+    l->shape->assign(l, carry_slot(l), v);
+}

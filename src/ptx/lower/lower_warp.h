@@ -1,0 +1,142 @@
+/* What the files of the warp shape share: lower_warp.c (functions, guards, values), _branch (ways
+ * through the code), _lanes (bits, vectors, loops), _local (registers of one place), _memory,
+ * and _sync (what lanes do together, calls).
+ */
+#pragma once
+
+#include "ptx/lower/lower.h"
+#include "ptx/run/warp.h"
+
+/* How the guard of an instruction is made to hold. */
+enum warp_guard {
+    WARP_GUARD_NONE,
+    WARP_GUARD_SELECT, /* results are kept only where it holds: no branch */
+    WARP_GUARD_SKIP,   /* branch around it when it holds nowhere */
+    WARP_GUARD_SPLIT,  /* lanes where it does not hold go and wait behind it: it may park lanes */
+    WARP_GUARD_LEAVE,  /* bra, ret, exit deal with it themselves */
+};
+
+/* hed_lower_function.state */
+struct warp {
+    LLVMValueRef machine;          /* alloca: struct hed_warp */
+    LLVMValueRef bits;             /* slot, i32: the lanes that run */
+    LLVMValueRef where;            /* slot, i32: the pc to go to */
+    LLVMBasicBlockRef next, go;    /* asks hed_warp_next; jumps to `where` */
+    LLVMBasicBlockRef end;         /* no lane is left */
+    LLVMValueRef jump;             /* the switch at the end of `go` */
+    LLVMBasicBlockRef *blocks;     /* by label id */
+    bool *seen;                    /* by label id: its place is behind us */
+    struct hed_lower_map *index;   /* statement -> its number, from 1 */
+    struct hed_lower_map *locals;  /* slot of a register -> something, if nobody looks at the
+                                    * values that other lanes had in it */
+    struct hed_lower_map *strides; /* variable -> bytes from lane to lane */
+
+    LLVMValueRef addresses, data; /* allocas: what accesses of memory hand over; or NULL */
+
+    enum warp_guard guard;
+    LLVMValueRef holds;      /* i1, lanes: of the guard; NULL: none */
+    LLVMValueRef outer;      /* i32: the lanes that ran before the guard */
+    LLVMBasicBlockRef after; /* behind the guarded instruction */
+};
+
+/* The lanes that run, guard included: i32; as <32 x i1>. */
+LLVMValueRef hed_lower_warp_bits(struct hed_lower *l);
+LLVMValueRef hed_lower_warp_mask(struct hed_lower *l);
+/* <32 x i1> to i32 and back. */
+LLVMValueRef hed_lower_warp_pack(struct hed_lower *l, LLVMValueRef lanes);
+LLVMValueRef hed_lower_warp_unpack(struct hed_lower *l, LLVMValueRef bits);
+/* The lanes that run, without the guard: i32. */
+LLVMValueRef hed_lower_warp_running(struct hed_lower *l);
+/* The lowest lane of some bits: i32; 0 if there is none. */
+LLVMValueRef hed_lower_warp_lowest(struct hed_lower *l, LLVMValueRef bits);
+/* The value of the lowest lane that runs. */
+LLVMValueRef hed_lower_warp_first(struct hed_lower *l, LLVMValueRef v);
+/* An alloca that holds a vector of 32; with v stored in it, unless that is NULL. */
+LLVMValueRef hed_lower_warp_array(struct hed_lower *l, LLVMTypeRef element, LLVMValueRef v);
+LLVMValueRef hed_lower_warp_call(struct hed_lower *l, const char *name, LLVMTypeRef result,
+                                 LLVMValueRef *args, unsigned n);
+/* What outlives a place in the code stays in memory: lanes come to a place from everywhere, so LLVM
+ * would have to bring vectors of eight machine registers and more along on every way. */
+void hed_lower_warp_pin(struct hed_lower *l, LLVMValueRef slot);
+
+/* Lanes may be parked where they meet, and come back later: a value made before that is kept here
+ * and fetched behind it. */
+struct warp_kept {
+    LLVMTypeRef type;
+    LLVMValueRef slot, constant;
+};
+struct warp_kept hed_lower_warp_keep(struct hed_lower *l, LLVMValueRef v);
+LLVMValueRef hed_lower_warp_kept(struct hed_lower *l, const struct warp_kept *k);
+
+/* Waits here until the lanes of the mask (i32, lanes; NULL: all) have come. */
+void hed_lower_warp_meet(struct hed_lower *l, const struct warp_kept *mask);
+
+/* The place of a statement as the machine knows it; the two numbers behind it are free. */
+uint32_t hed_lower_warp_number(struct hed_lower *l, const void *stmt);
+void hed_lower_warp_may_resume(struct hed_lower *l, uint32_t pc, LLVMBasicBlockRef at);
+void hed_lower_warp_wait_at(struct hed_lower *l, LLVMValueRef bits, uint32_t pc);
+/* All lanes that run go to a place: at once, or, if others wait there or before it, by way of the
+ * machine. Ends the block. */
+void hed_lower_warp_proceed(struct hed_lower *l, uint32_t pc, LLVMBasicBlockRef to);
+/* Code that nobody reaches still needs a block. */
+void hed_lower_warp_go_on(struct hed_lower *l);
+bool hed_lower_warp_is_closed(struct hed_lower *l);
+/* A word of the machine. */
+LLVMValueRef hed_lower_warp_field(struct hed_lower *l, size_t offset);
+void hed_lower_warp_branch(struct hed_lower *l, const struct hed_ptx_label *to);
+void hed_lower_warp_branch_table(struct hed_lower *l, LLVMValueRef index,
+                                 const struct hed_ptx_table *to);
+
+/* 0, step, 2 * step, ... */
+LLVMValueRef hed_lower_warp_iota(struct hed_lower *l, LLVMTypeRef t, uint64_t step);
+
+/* A loop over lanes: begin gives the lane (i32) of this round; end closes it. */
+struct warp_loop {
+    LLVMBasicBlockRef head, after;
+    LLVMValueRef left; /* phi */
+    LLVMValueRef lane;
+};
+void hed_lower_warp_loop_begin(struct hed_lower *l, LLVMValueRef bits, struct warp_loop *loop);
+void hed_lower_warp_loop_end(struct hed_lower *l, struct warp_loop *loop);
+LLVMValueRef hed_lower_warp_element(struct hed_lower *l, LLVMTypeRef t, LLVMValueRef array,
+                                    LLVMValueRef lane);
+
+/* Sets warp->locals: lower_warp_local.c */
+void hed_lower_warp_find_locals(struct hed_lower *l);
+/* How the guard of an instruction is made to hold, and whether lanes may come to rest at it. */
+enum warp_guard hed_lower_warp_guard(const struct hed_ptx_inst *i);
+
+/* See struct hed_lower_shape. */
+LLVMValueRef hed_lower_warp_address(struct hed_lower *l, const struct hed_lower_place *at);
+void hed_lower_warp_load(struct hed_lower *l, const struct hed_lower_place *at,
+                         const struct hed_lower_access *how, LLVMValueRef *out);
+void hed_lower_warp_store(struct hed_lower *l, const struct hed_lower_place *at,
+                          const struct hed_lower_access *how, LLVMValueRef *in);
+void hed_lower_warp_each(struct hed_lower *l, hed_lower_each fn, void *arg, LLVMValueRef *args,
+                         unsigned nargs, const LLVMTypeRef *types, LLVMValueRef *results,
+                         unsigned nresults);
+void hed_lower_warp_do_call(struct hed_lower *l, const struct hed_ptx_func *callee,
+                            LLVMValueRef pointer, const struct hed_ptx_sig *sig,
+                            const struct hed_ptx_operand *rets, const struct hed_ptx_operand *args);
+LLVMTypeRef hed_lower_warp_type(struct hed_lower *l, bool is_entry);
+void hed_lower_warp_barrier(struct hed_lower *l, LLVMValueRef id, LLVMValueRef threads);
+void hed_lower_warp_barrier_arrive(struct hed_lower *l, LLVMValueRef id, LLVMValueRef threads);
+LLVMValueRef hed_lower_warp_barrier_reduce(struct hed_lower *l, LLVMValueRef id,
+                                           LLVMValueRef threads, LLVMValueRef predicate,
+                                           enum hed_rt_reduce op);
+LLVMValueRef hed_lower_warp_shfl(struct hed_lower *l, enum hed_rt_shfl mode, LLVMValueRef value,
+                                 LLVMValueRef b, LLVMValueRef c, LLVMValueRef mask,
+                                 LLVMValueRef *inside);
+LLVMValueRef hed_lower_warp_vote(struct hed_lower *l, enum hed_rt_vote mode, LLVMValueRef predicate,
+                                 LLVMValueRef mask);
+LLVMValueRef hed_lower_warp_match(struct hed_lower *l, LLVMValueRef value64, LLVMValueRef mask,
+                                  LLVMValueRef *same);
+LLVMValueRef hed_lower_warp_redux(struct hed_lower *l, enum hed_rt_redux op, LLVMValueRef value,
+                                  LLVMValueRef mask);
+LLVMValueRef hed_lower_warp_activemask(struct hed_lower *l);
+LLVMValueRef hed_lower_warp_elect(struct hed_lower *l, LLVMValueRef mask, LLVMValueRef *elected);
+void hed_lower_warp_sync(struct hed_lower *l, LLVMValueRef mask);
+void hed_lower_warp_together(struct hed_lower *l, const char *helper, LLVMValueRef mask,
+                             uint64_t arg, LLVMValueRef *in, unsigned nin, LLVMValueRef *out,
+                             unsigned nout);
+void hed_lower_warp_nanosleep(struct hed_lower *l, LLVMValueRef ns);

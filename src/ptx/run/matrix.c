@@ -1,0 +1,488 @@
+/* Matrix instructions: what a warp's lanes do with the fragments they hold.
+ *
+ * Of mma, a fragment lies as the PTX manual says. With group = lane / 4 and place = lane % 4, and e
+ * elements in a register (one of 64 bits counts as one):
+ *
+ *   a   register r, element j   row group + 8 (r odd), column e * place + j + 4 e (r / 2)
+ *   b   register r, element j   row e * place + j + 4 e r, column group
+ *   c   element i               row group + 8 (i / 2), column 2 * place + i % 2
+ *
+ * and a matrix of 8 rows has no odd registers in a, no second half in c. Of wmma the layout is left
+ * open: the elements, row by row, are dealt out to the lanes in equal runs; halves are held twice.
+ *
+ * Products are added by fma, in the order of k, in single precision (double for f64); integers are
+ * exact. Results in halves are rounded once, at the end.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "ptx/run/group.h"
+#include "ptx/run/small_float.h"
+#include "ptx/words.h"
+
+#define A_MAX (16 * 256) /* elements: of mma.m16n8k256, on bits */
+#define B_MAX (256 * 8)
+#define C_MAX (16 * 16)
+
+uint64_t
+hed_ptx_mma_pack(const struct hed_ptx_mma *m)
+{
+    uint64_t arg = 0;
+
+    memcpy(&arg, m, sizeof(*m));
+    return arg;
+}
+
+uint64_t
+hed_ptx_wmma_pack(const struct hed_ptx_wmma *w)
+{
+    uint64_t arg = 0;
+
+    memcpy(&arg, w, sizeof(*w));
+    return arg;
+}
+
+/* ---- elements -------------------------------------------------------------------------------- */
+
+/* A number of whatever type. */
+union number {
+    double f;
+    int64_t i;
+};
+
+static bool
+is_whole(enum hed_ptx_type t)
+{
+    switch (t) {
+    case HED_PTX_TYPE_S8:
+    case HED_PTX_TYPE_U8:
+    case HED_PTX_TYPE_S4:
+    case HED_PTX_TYPE_U4:
+    case HED_PTX_TYPE_B1:
+    case HED_PTX_TYPE_S32:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static int64_t
+sign_extend(uint64_t v, unsigned bits)
+{
+    return (int64_t)(v << (64 - bits)) >> (64 - bits);
+}
+
+static double
+from_bits(uint64_t bits)
+{
+    double d;
+
+    memcpy(&d, &bits, sizeof(d));
+    return d;
+}
+
+static union number
+decode(enum hed_ptx_type t, uint64_t v)
+{
+    switch (t) {
+    case HED_PTX_TYPE_S8:
+        return (union number){.i = sign_extend(v, 8)};
+    case HED_PTX_TYPE_S4:
+        return (union number){.i = sign_extend(v, 4)};
+    case HED_PTX_TYPE_S32:
+        return (union number){.i = sign_extend(v, 32)};
+    case HED_PTX_TYPE_U8:
+    case HED_PTX_TYPE_U4:
+    case HED_PTX_TYPE_B1:
+        return (union number){.i = (int64_t)v};
+    case HED_PTX_TYPE_F16:
+        return (union number){.f = (double)hed_from_f16((uint16_t)v)};
+    case HED_PTX_TYPE_BF16:
+        return (union number){.f = (double)hed_from_bits32((uint32_t)v << 16)};
+    case HED_PTX_TYPE_TF32:
+        return (union number){.f = (double)hed_from_bits32((uint32_t)v & 0xffffe000u)};
+    case HED_PTX_TYPE_E4M3:
+        return (union number){.f = (double)hed_from_e4m3((uint8_t)v)};
+    case HED_PTX_TYPE_E5M2:
+        return (union number){.f = (double)hed_from_f16((uint16_t)(v << 8))};
+    case HED_PTX_TYPE_F64:
+        return (union number){.f = from_bits(v)};
+    default:
+        return (union number){.f = (double)hed_from_bits32((uint32_t)v)};
+    }
+}
+
+static uint64_t
+encode(enum hed_ptx_type t, union number v)
+{
+    uint64_t bits;
+
+    switch (t) {
+    case HED_PTX_TYPE_S32:
+        return (uint32_t)v.i;
+    case HED_PTX_TYPE_F16:
+        return hed_to_f16((float)v.f);
+    case HED_PTX_TYPE_F64:
+        memcpy(&bits, &v.f, sizeof(bits));
+        return bits;
+    default:
+        return hed_to_bits32((float)v.f);
+    }
+}
+
+/* A lane's words. */
+struct words {
+    uint32_t *first; /* NULL: the lane takes no part */
+    unsigned step;   /* from one to the next */
+};
+
+static struct words
+words_of(void *const *data, unsigned lane, unsigned skip, uint64_t arg)
+{
+    const struct words w = {data[lane], arg & HED_RT_STRIDED ? HED_PTX_LANES : 1};
+
+    return (struct words){w.first ? w.first + (size_t)skip * w.step : NULL, w.step};
+}
+
+static uint32_t *
+word(struct words w, unsigned n)
+{
+    return w.first + (size_t)n * w.step;
+}
+
+/* Element n of words that hold elements of so many bits. */
+static uint64_t
+get(struct words w, unsigned n, unsigned bits)
+{
+    if (bits == 64)
+        return *word(w, 2 * n) | (uint64_t)*word(w, 2 * n + 1) << 32;
+    if (bits == 32)
+        return *word(w, n);
+    return *word(w, n * bits / 32) >> n * bits % 32 & ((1u << bits) - 1);
+}
+
+static void
+put(struct words w, unsigned n, unsigned bits, uint64_t v)
+{
+    if (bits == 64) {
+        *word(w, 2 * n) = (uint32_t)v;
+        *word(w, 2 * n + 1) = (uint32_t)(v >> 32);
+    } else if (bits == 32) {
+        *word(w, n) = (uint32_t)v;
+    } else {
+        const unsigned at = n * bits % 32;
+        const uint32_t mask = ((1u << bits) - 1) << at;
+        uint32_t *p = word(w, n * bits / 32);
+
+        *p = (*p & ~mask) | ((uint32_t)v << at & mask);
+    }
+}
+
+/* ---- where elements lie ---------------------------------------------------------------------- */
+
+enum part { PART_A, PART_B, PART_C };
+
+struct fragment {
+    enum part part;
+    unsigned rows, columns;
+    unsigned bits;
+    unsigned count; /* elements in a lane */
+    unsigned words; /* in a lane */
+    bool is_wmma;
+};
+
+struct cell {
+    unsigned row, column;
+};
+
+static struct cell
+locate(const struct fragment *f, unsigned lane, unsigned n)
+{
+    const unsigned group = lane / 4;
+    const unsigned place = lane % 4;
+    const unsigned each = f->bits >= 32 ? 1 : 32 / f->bits;
+    const unsigned r = n / each;
+    const unsigned j = n % each;
+
+    if (f->is_wmma) {
+        const unsigned share = f->rows * f->columns / HED_PTX_LANES;
+        const unsigned at = lane * share + n % share;
+
+        return (struct cell){at / f->columns, at % f->columns};
+    }
+    switch (f->part) {
+    case PART_A:
+        if (f->rows == 8)
+            return (struct cell){group, each * place + j + 4 * each * r};
+        return (struct cell){group + 8 * (r & 1), each * place + j + 4 * each * (r >> 1)};
+    case PART_B:
+        return (struct cell){each * place + j + 4 * each * r, group};
+    default:
+        return (struct cell){group + 8 * (n >> 1), 2 * place + (n & 1)};
+    }
+}
+
+static struct fragment
+fragment_of(enum part part, const struct hed_ptx_mma *m, enum hed_ptx_type t)
+{
+    const unsigned k = m->k & HED_PTX_MMA_K;
+    struct fragment f = {
+        .part = part,
+        .rows = part == PART_B ? k : m->m,
+        .columns = part == PART_A ? k : m->n,
+        .bits = hed_ptx_types[t].bits,
+        .is_wmma = (m->k & HED_PTX_MMA_WMMA) != 0,
+    };
+
+    f.count = f.rows * f.columns / HED_PTX_LANES;
+    /* Halves of wmma are there twice, in eight registers. */
+    if (f.is_wmma && part != PART_C && t == HED_PTX_TYPE_F16)
+        f.count = 16;
+    f.words = (f.count * f.bits + 31) / 32;
+    return f;
+}
+
+/* ---- mma ------------------------------------------------------------------------------------- */
+
+/* It lies on the stack of a strand, so each is only as large as the largest of its kind. */
+struct matrices {
+    unsigned columns, depth; /* n and k */
+    union number a[A_MAX];   /* by row */
+    union number b[B_MAX];   /* by column */
+    union number c[C_MAX];   /* by row */
+};
+
+static bool
+fits(const struct hed_ptx_mma *m)
+{
+    const unsigned k = m->k & HED_PTX_MMA_K;
+
+    return (unsigned)m->m * k <= A_MAX && (unsigned)m->n * k <= B_MAX &&
+           (unsigned)m->m * m->n <= C_MAX;
+}
+
+static void
+gather(struct matrices *x, const struct fragment *f, enum hed_ptx_type t, void *const *data,
+       unsigned skip, uint64_t arg)
+{
+    for (unsigned lane = 0; lane < HED_PTX_LANES; lane++) {
+        const struct words w = words_of(data, lane, skip, arg);
+
+        for (unsigned n = 0; w.first && n < f->count; n++) {
+            const struct cell at = locate(f, lane, n);
+            const union number v = decode(t, get(w, n, f->bits));
+
+            if (f->part == PART_A)
+                x->a[at.row * x->depth + at.column] = v;
+            else if (f->part == PART_B)
+                x->b[at.column * x->depth + at.row] = v;
+            else
+                x->c[at.row * x->columns + at.column] = v;
+        }
+    }
+}
+
+static int64_t
+saturate(int64_t v)
+{
+    return v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : v;
+}
+
+static union number
+dot(const struct hed_ptx_mma *m, const union number *a, const union number *b, union number c)
+{
+    const unsigned k = m->k & HED_PTX_MMA_K;
+    float sum;
+
+    if (m->a == HED_PTX_TYPE_B1) {
+        for (unsigned i = 0; i < k; i++)
+            c.i += m->k & HED_PTX_MMA_AND ? a[i].i & b[i].i : a[i].i ^ b[i].i;
+        return c;
+    }
+    if (is_whole(m->a)) {
+        for (unsigned i = 0; i < k; i++)
+            c.i += a[i].i * b[i].i;
+        if (m->k & HED_PTX_MMA_SATURATE)
+            c.i = saturate(c.i);
+        return c;
+    }
+    if (m->a == HED_PTX_TYPE_F64) {
+        for (unsigned i = 0; i < k; i++)
+            c.f = fma(a[i].f, b[i].f, c.f);
+        return c;
+    }
+    sum = (float)c.f;
+    for (unsigned i = 0; i < k; i++)
+        sum = fmaf((float)a[i].f, (float)b[i].f, sum);
+    return (union number){.f = (double)sum};
+}
+
+void
+hed_ptx_mma(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t arg)
+{
+    struct matrices x;
+    struct hed_ptx_mma m;
+
+    (void)mask;
+    memcpy(&m, &arg, sizeof(m));
+    m.c &= 0x7f; /* HED_RT_STRIDED is above it */
+    if (!fits(&m))
+        return; /* The checker lets no such shape through. */
+    x.columns = m.n;
+    x.depth = m.k & HED_PTX_MMA_K;
+
+    const struct fragment a = fragment_of(PART_A, &m, m.a);
+    const struct fragment b = fragment_of(PART_B, &m, m.b);
+    const struct fragment c = fragment_of(PART_C, &m, m.c);
+    const struct fragment d = fragment_of(PART_C, &m, m.d);
+
+    gather(&x, &a, m.a, data, 0, arg);
+    gather(&x, &b, m.b, data, a.words, arg);
+    gather(&x, &c, m.c, data, a.words + b.words, arg);
+    for (unsigned row = 0; row < m.m; row++) {
+        for (unsigned column = 0; column < m.n; column++)
+            x.c[row * m.n + column] =
+                dot(&m, x.a + row * x.depth, x.b + column * x.depth, x.c[row * m.n + column]);
+    }
+    for (unsigned lane = 0; lane < HED_PTX_LANES; lane++) {
+        const struct words w = words_of(data, lane, a.words + b.words + c.words, arg);
+
+        for (unsigned n = 0; w.first && n < d.count; n++) {
+            const struct cell at = locate(&d, lane, n);
+
+            put(w, n, d.bits, encode(m.d, x.c[at.row * m.n + at.column]));
+        }
+    }
+}
+
+/* ---- 8 by 8 matrices of 16 bits -------------------------------------------------------------- */
+
+/* The row of matrix n that a lane pointed to. */
+static uint16_t *
+row_of(void *const *data, unsigned n, unsigned row, uint64_t arg)
+{
+    const struct words w = words_of(data, 8 * n + row, 0, arg);
+
+    return w.first ? (uint16_t *)(uintptr_t)get(w, 0, 64) : NULL;
+}
+
+#define TRANSPOSED 256u
+
+static struct cell
+locate16(unsigned lane, unsigned j, bool transposed)
+{
+    const struct cell at = {lane / 4, 2 * (lane % 4) + j};
+
+    return transposed ? (struct cell){at.column, at.row} : at;
+}
+
+void
+hed_ptx_ldmatrix(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t arg)
+{
+    const unsigned count = arg & 7;
+
+    (void)mask;
+    for (unsigned lane = 0; lane < HED_PTX_LANES; lane++) {
+        const struct words w = words_of(data, lane, 2, arg);
+
+        for (unsigned n = 0; w.first && n < count; n++) {
+            uint32_t v = 0;
+
+            for (unsigned j = 0; j < 2; j++) {
+                const struct cell at = locate16(lane, j, (arg & TRANSPOSED) != 0);
+                const uint16_t *row = row_of(data, n, at.row, arg);
+
+                v |= (row ? (uint32_t)row[at.column] : 0) << 16 * j;
+            }
+            *word(w, n) = v;
+        }
+    }
+}
+
+void
+hed_ptx_stmatrix(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t arg)
+{
+    const unsigned count = arg & 7;
+
+    (void)mask;
+    for (unsigned lane = 0; lane < HED_PTX_LANES; lane++) {
+        const struct words w = words_of(data, lane, 2, arg);
+
+        for (unsigned n = 0; w.first && n < 2 * count; n++) {
+            const struct cell at = locate16(lane, n % 2, (arg & TRANSPOSED) != 0);
+            uint16_t *row = row_of(data, n / 2, at.row, arg);
+
+            if (row)
+                row[at.column] = (uint16_t)get(w, n, 16);
+        }
+    }
+}
+
+void
+hed_ptx_movmatrix(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t arg)
+{
+    (void)mask;
+    for (unsigned lane = 0; lane < HED_PTX_LANES; lane++) {
+        const struct words w = words_of(data, lane, 1, arg);
+
+        for (unsigned j = 0; w.first && j < 2; j++) {
+            const struct cell at = locate16(lane, j, true);
+            const struct words from = words_of(data, 4 * at.row + at.column / 2, 0, arg);
+
+            put(w, j, 16, from.first ? get(from, at.column % 2, 16) : 0);
+        }
+    }
+}
+
+/* ---- wmma and memory ------------------------------------------------------------------------- */
+
+/* Moves one lane's fragment from or to memory. */
+static void
+move(void *const *data, unsigned lane, uint64_t arg, bool is_load)
+{
+    const struct words head = words_of(data, lane, 0, arg);
+    const struct words body = words_of(data, lane, 3, arg);
+    struct hed_ptx_wmma w;
+
+    memcpy(&w, &arg, sizeof(w));
+    if (!head.first)
+        return;
+
+    const unsigned bits = hed_ptx_types[w.type].bits;
+    const struct fragment f = {.rows = w.rows, .columns = w.columns, .bits = bits, .is_wmma = true};
+    const uint64_t distance = *word(head, 2);
+
+    for (unsigned n = 0; n < w.words * 32u / bits; n++) {
+        const struct cell at = locate(&f, lane, n);
+        const uint64_t bit =
+            bits * (w.is_column ? at.column * distance + at.row : at.row * distance + at.column);
+        unsigned char *p = (unsigned char *)(uintptr_t)(get(head, 0, 64) + bit / 8);
+        uint64_t v = 0;
+
+        if (bits < 8 && is_load) {
+            put(body, n, bits, *p >> bit % 8 & ((1u << bits) - 1));
+        } else if (is_load) {
+            memcpy(&v, p, bits / 8);
+            put(body, n, bits, v);
+        } else {
+            v = get(body, n, bits);
+            memcpy(p, &v, bits / 8);
+        }
+    }
+}
+
+void
+hed_ptx_wmma_load(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t arg)
+{
+    (void)mask;
+    for (unsigned lane = 0; lane < HED_PTX_LANES; lane++)
+        move(data, lane, arg, true);
+}
+
+void
+hed_ptx_wmma_store(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t arg)
+{
+    (void)mask;
+    for (unsigned lane = 0; lane < HED_PTX_LANES; lane++)
+        move(data, lane, arg, false);
+}

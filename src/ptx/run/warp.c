@@ -1,0 +1,248 @@
+/* Lanes and what they do together: see ptx/run/warp.h. */
+#include "ptx/run/warp.h"
+
+#include <stddef.h>
+#include <string.h>
+
+static uint32_t
+lowest(const struct hed_warp *w)
+{
+    uint32_t low = HED_WARP_NONE;
+
+    for (unsigned i = 0; i < HED_PTX_LANES; i++)
+        low = w->pc[i] < low ? w->pc[i] : low;
+    return low;
+}
+
+/* The lanes at a pc become the active ones. */
+static uint32_t
+take(struct hed_warp *w, uint32_t pc)
+{
+    uint32_t lanes = 0;
+
+    for (unsigned i = 0; i < HED_PTX_LANES; i++)
+        if (w->pc[i] == pc) {
+            w->pc[i] = HED_WARP_NONE;
+            lanes |= UINT32_C(1) << i;
+        }
+    return lanes;
+}
+
+static void
+put(struct hed_warp *w, uint32_t lanes, uint32_t pc)
+{
+    for (; lanes; lanes &= lanes - 1)
+        w->pc[__builtin_ctz(lanes)] = pc;
+}
+
+void
+hed_warp_init(struct hed_warp *w)
+{
+    memset(w->pc, 0xff, sizeof w->pc);
+    w->next = HED_WARP_NONE;
+    w->active = 0;
+    w->forced = 0;
+}
+
+void
+hed_warp_wait(struct hed_warp *w, uint32_t lanes, uint32_t pc)
+{
+    put(w, lanes, pc);
+    if (pc < w->next)
+        w->next = pc;
+}
+
+uint32_t
+hed_warp_next(struct hed_warp *w)
+{
+    const uint32_t pc = lowest(w);
+
+    if (pc == HED_WARP_NONE) {
+        w->active = 0;
+        return 0;
+    }
+    w->active = take(w, pc);
+    w->next = lowest(w);
+    w->forced = pc >= HED_WARP_PARKED;
+    return pc & ~HED_WARP_PARKED;
+}
+
+uint32_t
+hed_warp_rotate(struct hed_warp *w, uint32_t lanes, uint32_t pc)
+{
+    uint32_t behind = HED_WARP_NONE;
+
+    put(w, lanes, pc);
+    for (unsigned i = 0; i < HED_PTX_LANES; i++)
+        if (w->pc[i] > pc && w->pc[i] < behind)
+            behind = w->pc[i];
+    if (behind >= HED_WARP_PARKED)
+        return hed_warp_next(w);
+    w->active = take(w, behind);
+    /* They run on without a look at those before them, until they come to rest. */
+    w->next = HED_WARP_FAR;
+    w->forced = 0;
+    return behind;
+}
+
+uint32_t
+hed_warp_meet(struct hed_warp *w, uint32_t lanes, uint32_t pc, uint32_t required)
+{
+    uint32_t elsewhere = 0;
+
+    lanes |= take(w, pc | HED_WARP_PARKED);
+    for (unsigned i = 0; i < HED_PTX_LANES; i++)
+        elsewhere |= (uint32_t)(w->pc[i] != HED_WARP_NONE) << i;
+    if ((required & elsewhere) && !w->forced) {
+        put(w, lanes, pc | HED_WARP_PARKED);
+        return 0;
+    }
+    w->forced = 0;
+    w->next = lowest(w);
+    return lanes;
+}
+
+/* "maxLane = (lane[4:0] & segmask[4:0]) | (cval[4:0] & ~segmask[4:0]); minLane = (lane[4:0] &
+ * segmask[4:0])" (PTX ISA, shfl.sync) */
+uint32_t
+hed_warp_shfl(uint32_t mode, const uint32_t *values, const uint32_t *b, const uint32_t *c,
+              uint32_t *out)
+{
+    uint32_t inside = 0;
+
+    for (int lane = 0; lane < HED_PTX_LANES; lane++) {
+        const int by = (int)(b[lane] & 31);
+        const int clamp = (int)(c[lane] & 31);
+        const int segment = (int)(c[lane] >> 8 & 31);
+        const int low = lane & segment;
+        const int high = low | (clamp & ~segment);
+        const int from = mode == HED_RT_SHFL_UP     ? lane - by
+                         : mode == HED_RT_SHFL_DOWN ? lane + by
+                         : mode == HED_RT_SHFL_BFLY ? lane ^ by
+                                                    : low | (by & ~segment);
+        const int in = mode == HED_RT_SHFL_UP ? from >= high : from <= high;
+
+        inside |= (uint32_t)in << lane;
+        out[lane] = values[in ? from & 31 : lane];
+    }
+    return inside;
+}
+
+void
+hed_warp_match_any(const uint64_t *values, const uint32_t *masks, uint32_t lanes, uint32_t *out)
+{
+    for (unsigned i = 0; i < HED_PTX_LANES; i++) {
+        uint32_t same = 0;
+
+        for (uint32_t m = lanes & masks[i]; m; m &= m - 1)
+            same |= (uint32_t)(values[__builtin_ctz(m)] == values[i]) << __builtin_ctz(m);
+        out[i] = same;
+    }
+}
+
+uint32_t
+hed_warp_match_all(const uint64_t *values, const uint32_t *masks, uint32_t lanes, uint32_t *out)
+{
+    uint32_t all = 0;
+
+    hed_warp_match_any(values, masks, lanes, out);
+    for (unsigned i = 0; i < HED_PTX_LANES; i++) {
+        const uint32_t group = lanes & masks[i];
+        const uint32_t is = out[i] == group;
+
+        all |= is << i;
+        out[i] = is ? group : 0;
+    }
+    return all;
+}
+
+static float
+as_float(uint32_t bits)
+{
+    float f;
+
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+/* min and max of floats: numbers win over NaN unless NaN is asked for; -0 is below +0. */
+static uint32_t
+combine_floats(uint32_t op, uint32_t x, uint32_t y)
+{
+    const uint32_t kind = op - HED_RT_REDUX_MIN_F;
+    const int is_max = kind & 1;
+    const int nan = kind >> 1 & 1;
+
+    if (kind >> 2 & 1) {
+        x &= 0x7fffffff;
+        y &= 0x7fffffff;
+    }
+
+    const int x_nan = (x & 0x7fffffff) > 0x7f800000;
+    const int y_nan = (y & 0x7fffffff) > 0x7f800000;
+
+    if (x_nan || y_nan)
+        return nan || (x_nan && y_nan) ? 0x7fffffff : x_nan ? y : x;
+
+    const int less = as_float(x) < as_float(y) || (as_float(x) == as_float(y) && x > y);
+
+    return less != is_max ? x : y;
+}
+
+uint32_t
+hed_warp_combine(uint32_t op, uint32_t x, uint32_t y)
+{
+    switch (op) {
+    case HED_RT_REDUX_ADD:
+        return x + y;
+    case HED_RT_REDUX_MIN_S:
+        return (int32_t)x < (int32_t)y ? x : y;
+    case HED_RT_REDUX_MAX_S:
+        return (int32_t)x > (int32_t)y ? x : y;
+    case HED_RT_REDUX_MIN_U:
+        return x < y ? x : y;
+    case HED_RT_REDUX_MAX_U:
+        return x > y ? x : y;
+    case HED_RT_REDUX_AND:
+        return x & y;
+    case HED_RT_REDUX_OR:
+        return x | y;
+    case HED_RT_REDUX_XOR:
+        return x ^ y;
+    default:
+        return combine_floats(op, x, y);
+    }
+}
+
+void
+hed_warp_redux(uint32_t op, const uint32_t *values, const uint32_t *masks, uint32_t lanes,
+               uint32_t *out)
+{
+    for (uint32_t left = lanes; left;) {
+        const uint32_t mask = masks[__builtin_ctz(left)];
+        const uint32_t group = (lanes & mask) | (left & -left);
+        uint32_t m = group;
+        uint32_t sum = values[__builtin_ctz(m)];
+
+        /* A single value goes through the operation too: .abs changes it. */
+        sum = op >= HED_RT_REDUX_MIN_F ? combine_floats(op, sum, sum) : sum;
+        for (m &= m - 1; m; m &= m - 1)
+            sum = hed_warp_combine(op, sum, values[__builtin_ctz(m)]);
+        for (m = group; m; m &= m - 1)
+            out[__builtin_ctz(m)] = sum;
+        left &= ~group;
+    }
+}
+
+#define HELPER(name)                \
+    {                               \
+#name, (const void *)(name) \
+    }
+
+const struct hed_ptx_symbol hed_ptx_warp_helpers[] = {
+    HELPER(hed_warp_init),      HELPER(hed_warp_wait),
+    HELPER(hed_warp_next),      HELPER(hed_warp_rotate),
+    HELPER(hed_warp_meet),      HELPER(hed_warp_shfl),
+    HELPER(hed_warp_match_any), HELPER(hed_warp_match_all),
+    HELPER(hed_warp_redux),     {NULL, NULL},
+};
