@@ -122,14 +122,14 @@ check_cache(struct hed_doctor *d)
         hed_doctor_say(d, HED_FINDING_WARN, "cache", "no folder for compiled kernels");
         hed_doctor_hint(d, "Set `cache`, XDG_CACHE_HOME or HOME.");
     } else if (access(folder, F_OK) != 0 && errno == ENOENT) {
-        hed_doctor_say(d, HED_FINDING_OK, "cache", "%s, made when it is needed; up to %llu MiB",
-                       folder, (unsigned long long)(d->config.cache_size >> 20));
+        hed_doctor_say(d, HED_FINDING_OK, "cache", "up to %llu MiB, made when it is needed, in %s",
+                       (unsigned long long)(d->config.cache_size >> 20), folder);
     } else if (access(folder, R_OK | W_OK | X_OK) != 0) {
         hed_doctor_say(d, HED_FINDING_WARN, "cache", "%s: %s", folder, strerror(errno));
         hed_doctor_hint(d, "Kernels are compiled anew in each program until it can be used.");
     } else {
-        hed_doctor_say(d, HED_FINDING_OK, "cache", "%s, up to %llu MiB of compiled kernels", folder,
-                       (unsigned long long)(d->config.cache_size >> 20));
+        hed_doctor_say(d, HED_FINDING_OK, "cache", "up to %llu MiB of compiled kernels in %s",
+                       (unsigned long long)(d->config.cache_size >> 20), folder);
     }
 }
 

@@ -133,21 +133,22 @@ expect(const char *code, uint32_t a, uint32_t b, uint32_t c, uint32_t d)
 static void
 textures_are_sampled(void **state)
 {
-    const uint32_t x = bits(35), one = bits(1), minus = bits(-1);
+    const uint32_t x = bits(35), missing = 0, minus = bits(-1);
 
-    expect("tex.2d.v4.f32.f32 {%r0,%r1,%r2,%r3}, [%t, {%x,%g}];", x, minus, 0, one);
-    expect("tex.2d.v4.u32.s32 {%r0,%r1,%r2,%r3}, [%t, {%lane,1}];", bits(135), bits(-2), 0, one);
-    expect("tex.base.2d.v4.f32.f32 {_,%r1,_,%r3}, [%t, {%x,%g}];", 0, minus, 0, one);
-    expect("tex.level.2d.v4.f32.f32 {%r0,%r1,%r2,%r3}, [%t, {%x,%g}], %g;", x, minus, 0, one);
+    expect("tex.2d.v4.f32.f32 {%r0,%r1,%r2,%r3}, [%t, {%x,%g}];", x, minus, 0, missing);
+    expect("tex.2d.v4.u32.s32 {%r0,%r1,%r2,%r3}, [%t, {%lane,1}];", bits(135), bits(-2), 0,
+           missing);
+    expect("tex.base.2d.v4.f32.f32 {_,%r1,_,%r3}, [%t, {%x,%g}];", 0, minus, 0, missing);
+    expect("tex.level.2d.v4.f32.f32 {%r0,%r1,%r2,%r3}, [%t, {%x,%g}], %g;", x, minus, 0, missing);
     expect("tex.grad.2d.v4.f32.f32 {%r0,%r1,%r2,%r3}, [%t, {%x,%g}], {%g,%g}, {%g,%g};", x, minus,
-           0, one);
+           0, missing);
     expect("tex.2d.v4.f32.f32 {%r0,%r1,%r2,%r3}, [%t, {%x,%g}], {-3, 1};", bits(132), bits(-2), 0,
-           one);
+           missing);
     expect("tex.2d.v4.f32.f32 {%r0,%r1,%r2,%r3}|%p, [%t, {%x,%g}]; selp.b32 %r2, 7, 8, %p;", x,
-           minus, 7, one);
+           minus, 7, missing);
     expect("setp.eq.u32 %p, %lane, 35;\n"
            "@%p tex.2d.v4.f32.f32 {%r0,%r1,%r2,%r3}, [%t, {%x,%g}];",
-           x, minus, 0, one);
+           x, minus, 0, missing);
     expect("tex.2d.v4.f32.f32 %q, [%t, {%x,%g}]; mov.b32 %r0, %q.x; mov.b32 %r1, %q.y;", x, minus,
            0, 0);
 }
@@ -155,10 +156,10 @@ textures_are_sampled(void **state)
 static void
 halves_and_gathers_arrive(void **state)
 {
-    expect("tex.2d.v2.f16x2.f32 {%r0,%r1}, [%t, {%x,%g}];", 0xbc005060, 0x3c000000, 0, 0);
+    expect("tex.2d.v2.f16x2.f32 {%r0,%r1}, [%t, {%x,%g}];", 0xbc005060, 0, 0, 0);
     expect("tex.2d.v4.f16.f32 {%h0,%h1,%h2,%h3}, [%t, {%x,%g}]; cvt.u32.u16 %r0, %h0;\n"
            "cvt.u32.u16 %r3, %h3;",
-           0x5060, 0, 0, 0x3c00);
+           0x5060, 0, 0, 0);
     expect("add.f32 %x, %x, %g; mov.f32 %g, 0f3f800000;\n"
            "tld4.r.2d.v4.f32.f32 {%r0,%r1,%r2,%r3}, [%t, {%x,%g}];",
            bits(135), bits(136), bits(36), bits(35));

@@ -194,6 +194,30 @@ a_launched_graph_keeps_what_it_was_launched_with(void **state)
 }
 
 static void
+launches_of_one_graph_come_one_behind_the_other(void **state)
+{
+    CUstream s, t;
+    struct fake *f = begin(&s);
+    CUgraph g = new_graph(f);
+    CUgraphExec e;
+    struct busy b;
+
+    OK(fake_call(f, cuStreamCreate, &t, CU_STREAM_NON_BLOCKING));
+    (void)host_node(f, g, "a", NULL, 0);
+    OK(fake_call(f, cuGraphInstantiateWithFlags, &e, g, 0));
+    forget();
+    busy_begin(f, &b, s);
+    OK(fake_call(f, cuGraphLaunch, e, s));
+    OK(fake_call(f, cuGraphLaunch, e, t)); /* nothing else orders the two streams */
+    hed_sleep_ns(SHORT_NS);
+    assert_int_equal(atomic_load(&ran), 0);
+    busy_end(&b);
+    OK(fake_call(f, cuStreamSynchronize, t));
+    assert_string_equal(order, "aa");
+    busy_fake_free(f);
+}
+
+static void
 an_update_takes_the_same_shape_only(void **state)
 {
     CUstream s;
@@ -562,6 +586,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_dead_graph_and_its_nodes_are_recognised),
     cmocka_unit_test(a_clone_has_nodes_of_its_own),
     cmocka_unit_test(a_launched_graph_keeps_what_it_was_launched_with),
+    cmocka_unit_test(launches_of_one_graph_come_one_behind_the_other),
     cmocka_unit_test(an_update_takes_the_same_shape_only),
     cmocka_unit_test(captured_streams_fork_and_join),
     cmocka_unit_test(a_stream_that_does_not_come_back_spoils_the_capture),

@@ -238,6 +238,8 @@ hed_fault_report(struct hed_worker *w, const struct hed_strand *s)
                           address);
         else if (in_guard(s, address))
             hed_grid_fail(w->grid, CUDA_ERROR_ILLEGAL_ADDRESS, s, "stack overflow");
+        else if (f->code == SI_KERNEL) /* x86-64 does not say which, of those no page can have */
+            hed_grid_fail(w->grid, CUDA_ERROR_ILLEGAL_ADDRESS, s, "illegal address");
         else
             hed_grid_fail(w->grid, CUDA_ERROR_ILLEGAL_ADDRESS, s, "illegal address 0x%llx",
                           address);

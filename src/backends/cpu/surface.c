@@ -71,7 +71,7 @@ find(struct hed_ptx_strand *s, const struct hed_surface *f, const struct hed_rt_
 {
     const unsigned dimensions = dimensions_of(how->geom);
     int64_t at[3] = {(int32_t)in[1], dimensions > 1 ? (int32_t)in[2] : 0,
-                     (int32_t)in[dimensions > 2 ? 3 : 0]};
+                     dimensions > 2 ? (int32_t)in[3] : (int64_t)in[0]}; /* layers: unsigned */
 
     if (how->fetch == HED_PTX_FETCH_P)
         at[0] *= f->format.bytes;

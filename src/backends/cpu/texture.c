@@ -78,7 +78,7 @@ read_texel(const struct hed_texture *t, const unsigned char *p)
     const unsigned bytes = t->format.bits / 8;
     const bool whole = is_whole(t);
     const bool srgb = t->srgb && !whole && bytes == 1 && t->format.texel != HED_TEXEL_SINT;
-    union texel v = {.u = {0, 0, 0, whole ? 1 : hed_to_bits32(1)}};
+    union texel v = {.u = {0, 0, 0, 0}}; /* channels that are not there, as on an H200 */
 
     for (unsigned c = 0; c < t->format.channels; c++) {
         uint32_t bits = 0;

@@ -174,6 +174,7 @@ exec_free(struct hed_object *o)
     struct hed_exec *e = (struct hed_exec *)o;
 
     hed_graph_exec_unref(e->body);
+    hed_points_clear(&e->last);
     hed_graph_users_free(&e->users);
     hed_lock_fini(&e->lock);
     free(e);
@@ -302,8 +303,35 @@ submit_events(struct hed_stream *s, const struct hed_graph_exec *g, enum hed_wor
     return r;
 }
 
+/* "Each launch is ordered behind both any previous work in this stream and any previous launches of
+ * this graph." (CUDA Driver API, cuGraphLaunch) */
+static bool
+come_behind_last(struct hed_exec *e, struct hed_points *after)
+{
+    bool done = true;
+
+    hed_lock(&e->lock);
+    hed_points_prune(&e->last);
+    for (unsigned i = 0; i < e->last.count && done; i++)
+        done = hed_points_add_point(after, e->last.at[i]);
+    hed_unlock(&e->lock);
+    return done;
+}
+
 static CUresult
-launch(struct hed_stream *s, struct hed_graph_exec *body)
+remember_last(struct hed_exec *e, struct hed_stream *s)
+{
+    hed_lock(&e->lock);
+    hed_points_clear(&e->last);
+
+    const bool done = hed_points_add(&e->last, s);
+
+    hed_unlock(&e->lock);
+    return done ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static CUresult
+launch(struct hed_exec *e, struct hed_stream *s, struct hed_graph_exec *body)
 {
     /* Relaxed: the program orders its capture and its launches. */
     const bool captures = atomic_load_explicit(&s->capture, memory_order_relaxed) != NULL;
@@ -314,13 +342,17 @@ launch(struct hed_stream *s, struct hed_graph_exec *body)
         return CUDA_ERROR_OUT_OF_MEMORY;
     hed_graph_exec_ref(body);
     w->graph = body;
-    if (!captures)
+    if (!captures && !come_behind_last(e, &w->after))
+        r = CUDA_ERROR_OUT_OF_MEMORY;
+    if (r == CUDA_SUCCESS && !captures)
         r = submit_events(s, body, HED_WORK_EVENT_WAIT);
     if (r != CUDA_SUCCESS) {
         hed_work_free(w);
         return r;
     }
     r = hed_submit(s, w);
+    if (r == CUDA_SUCCESS && !captures)
+        r = remember_last(e, s);
     if (r == CUDA_SUCCESS && !captures)
         r = submit_events(s, body, HED_WORK_EVENT_RECORD);
     return r;
@@ -344,7 +376,7 @@ soft_cuGraphLaunch(struct hed_layer *self, struct hed_cuGraphLaunch *a)
 
         hed_graph_exec_ref(body);
         hed_unlock(&e->lock);
-        r = launch(s, body);
+        r = launch(e, s, body);
         hed_graph_exec_unref(body);
         hed_stream_put(s);
     }

@@ -104,6 +104,7 @@ struct hed_exec {
     struct hed_driver *driver;
     struct hed_lock lock;        /* guards body; rank HED_RANK_GRAPH */
     struct hed_graph_exec *body; /* a reference */
+    struct hed_points last;      /* of the last launch: the next one comes behind it; under lock */
     unsigned long long flags;
     struct hed_graph_user *users;
 };

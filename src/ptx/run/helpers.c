@@ -139,51 +139,50 @@ half_to_double(uint16_t h)
     return (double)half_to_float(h);
 }
 
-/* LLVM calls these with the half where the target's convention puts halves, in a vector register: a
- * compiler that knows the type does the same. */
-#if defined(__FLT16_MAX__)
-static _Float16
-as_half(uint16_t bits)
+/* LLVM calls these with the half where both machines' conventions put halves, in the low bits of a
+ * vector register. Floats travel there too, and unlike halves every compiler knows them. */
+static float
+carry(uint16_t bits)
 {
-    _Float16 h;
+    const uint32_t wide = bits;
+    float f;
 
-    memcpy(&h, &bits, sizeof(h));
-    return h;
+    memcpy(&f, &wide, sizeof(f));
+    return f;
 }
 
 static uint16_t
-half_bits(_Float16 h)
+carried(float f)
 {
-    uint16_t bits;
+    uint32_t wide;
 
-    memcpy(&bits, &h, sizeof(bits));
-    return bits;
+    memcpy(&wide, &f, sizeof(wide));
+    return (uint16_t)wide;
 }
 
 static float
-extendhfsf2(_Float16 h)
+extendhfsf2(float h)
 {
-    return half_to_float(half_bits(h));
+    return half_to_float(carried(h));
 }
 
 static double
-extendhfdf2(_Float16 h)
+extendhfdf2(float h)
 {
-    return half_to_double(half_bits(h));
+    return half_to_double(carried(h));
 }
 
-static _Float16
+static float
 truncsfhf2(float f)
 {
-    return as_half(float_to_half(f));
+    return carry(float_to_half(f));
 }
 
-static _Float16
+static float
 truncdfhf2(double d)
 {
-    return as_half(double_to_half(d));
+    return carry(double_to_half(d));
 }
-#endif
 
 /* ---- integers of 128 bits -------------------------------------------------------------------- */
 
@@ -317,12 +316,10 @@ const struct hed_ptx_symbol hed_ptx_helpers[] = {
     SAME(ldexpf),
     AS("roundeven", round_even),
     AS("roundevenf", round_evenf),
-#if defined(__FLT16_MAX__)
     AS("__extendhfsf2", extendhfsf2),
     AS("__extendhfdf2", extendhfdf2),
     AS("__truncsfhf2", truncsfhf2),
     AS("__truncdfhf2", truncdfhf2),
-#endif
     AS("__gnu_h2f_ieee", half_to_float),
     AS("__gnu_f2h_ieee", float_to_half),
     AS("__gnu_d2h_ieee", double_to_half),
