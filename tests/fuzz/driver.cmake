@@ -4,3 +4,13 @@ get_target_property(driver_definitions heddle_driver COMPILE_DEFINITIONS)
 if("HED_HAVE_JANSSON" IN_LIST driver_definitions)
     heddle_fuzz_target(profile SOURCES profile.c LIBS heddle_driver CORPUS corpus/profile)
 endif()
+
+# What programs hand over: images and launches, on a machine made of plain memory.
+if(HEDDLE_CMOCKA)
+    foreach(name module_load launch)
+        heddle_fuzz_target(${name} SOURCES ${name}.c ../unit/driver_fake.c
+            LIBS heddle_driver heddle_core ${HEDDLE_CMOCKA_LIBRARY} CORPUS corpus/${name})
+        target_include_directories(fuzz_${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/unit)
+        target_include_directories(fuzz_${name} SYSTEM PRIVATE ${HEDDLE_CMOCKA_INCLUDE})
+    endforeach()
+endif()
