@@ -195,7 +195,8 @@ keep(struct opening *o, struct hed_bytes *text)
 
     if (!copy)
         return HED_ENOMEM;
-    memcpy(copy, text->data, text->size);
+    if (text->size) /* an entry of a fat binary may hold nothing */
+        memcpy(copy, text->data, text->size);
     copy[text->size] = 0;
     text->data = copy;
     return 0;

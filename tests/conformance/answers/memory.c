@@ -3,6 +3,7 @@
  */
 #include "answers.h"
 
+#include <string.h>
 #include <sys/mman.h>
 
 static char *
@@ -206,17 +207,20 @@ static void
 say_attributes(const char *what, CUdeviceptr p, CUcontext context)
 {
     static const int small[] = {2, 6, 8, 9, 10, 13, 15, 16, 21};
+    unsigned long long room[2]; /* the tokens of attribute 5 take both */
     unsigned long long v;
     CUresult r;
 
     for (size_t i = 0; i < sizeof small / sizeof small[0]; i++) {
-        v = 0;
-        r = CU(cuPointerGetAttribute)(&v, (CUpointer_attribute)small[i], p);
+        memset(room, 0, sizeof room);
+        r = CU(cuPointerGetAttribute)(room, (CUpointer_attribute)small[i], p);
+        v = room[0];
         printf("%s, attribute %d: %s %llu\n", what, small[i], ask_result(r), v);
     }
     for (int i = 1; i <= 12; i++) {
-        v = 0;
-        r = CU(cuPointerGetAttribute)(&v, (CUpointer_attribute)i, p);
+        memset(room, 0, sizeof room);
+        r = CU(cuPointerGetAttribute)(room, (CUpointer_attribute)i, p);
+        v = room[0];
         if (i == 1)
             printf("%s, context: %s %d\n", what, ask_result(r), (CUcontext)v == context);
         if (i == 3 || i == 4)
