@@ -7,10 +7,6 @@
 #include "driver_fake.h"
 #include "harness/unit.h"
 
-FAKE_NEEDS(hed_calls_device);
-FAKE_NEEDS(hed_calls_context);
-FAKE_NEEDS(hed_calls_primary);
-
 #define ok(call) assert_int_equal((call), CUDA_SUCCESS)
 
 static struct fake *

@@ -28,11 +28,6 @@
 #include "driver/driver.h"
 #include "driver/machine.h"
 
-/* At file level: says which area a test is about. The driver brings all of them with it. */
-#define FAKE_NEEDS(area)                        \
-    extern const void *const fake_needs_##area; \
-    const void *const fake_needs_##area = &(area)
-
 #define FAKE_MEMORY (8ull << 30) /* bytes of a device */
 #define FAKE_ARCH 90             /* compute capability 9.0 */
 

@@ -4,11 +4,6 @@
 
 #include "driver_busy.h"
 
-FAKE_NEEDS(hed_calls_graph);
-FAKE_NEEDS(hed_calls_node);
-FAKE_NEEDS(hed_calls_exec);
-FAKE_NEEDS(hed_calls_capture);
-
 static struct fake *
 begin(CUstream *s)
 {

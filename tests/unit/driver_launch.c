@@ -5,16 +5,6 @@
 #include "driver/stream/work.h"
 #include "driver_module_machine.h"
 
-FAKE_NEEDS(hed_calls_device);
-FAKE_NEEDS(hed_calls_context);
-FAKE_NEEDS(hed_calls_primary);
-FAKE_NEEDS(hed_calls_module);
-FAKE_NEEDS(hed_calls_library);
-FAKE_NEEDS(hed_calls_function);
-FAKE_NEEDS(hed_calls_launch);
-FAKE_NEEDS(hed_calls_stream);
-FAKE_NEEDS(hed_calls_event);
-
 static const char *const names[] = {"k_plain", "k_none", "k_static", "k_max", "k_req"};
 
 /* A driver with the kernels loaded. */

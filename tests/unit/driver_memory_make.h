@@ -11,20 +11,6 @@
 /* A call that does not say `ptds` is made by its plain name. */
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
-FAKE_NEEDS(hed_calls_device);
-FAKE_NEEDS(hed_calls_context);
-FAKE_NEEDS(hed_calls_primary);
-FAKE_NEEDS(hed_calls_stream);
-FAKE_NEEDS(hed_calls_event);
-FAKE_NEEDS(hed_calls_memory);
-FAKE_NEEDS(hed_calls_copy);
-FAKE_NEEDS(hed_calls_pool);
-FAKE_NEEDS(hed_calls_virtual);
-FAKE_NEEDS(hed_calls_array);
-FAKE_NEEDS(hed_calls_capture);
-FAKE_NEEDS(hed_calls_graph);
-FAKE_NEEDS(hed_calls_exec);
-
 #define ok(call) assert_int_equal((call), CUDA_SUCCESS)
 #define bad(call) assert_int_equal((call), CUDA_ERROR_INVALID_VALUE)
 #define MIB (1ull << 20)

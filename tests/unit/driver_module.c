@@ -9,16 +9,6 @@
 #include "driver_module_machine.h"
 #include "fatbin_make.h"
 
-FAKE_NEEDS(hed_calls_device);
-FAKE_NEEDS(hed_calls_context);
-FAKE_NEEDS(hed_calls_primary);
-FAKE_NEEDS(hed_calls_module);
-FAKE_NEEDS(hed_calls_library);
-FAKE_NEEDS(hed_calls_function);
-FAKE_NEEDS(hed_calls_launch);
-FAKE_NEEDS(hed_calls_stream);
-FAKE_NEEDS(hed_calls_link);
-
 #define LAUNCH(f, k) fake_call(f, cuLaunchKernel, k, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL, false)
 
 static void

@@ -10,12 +10,6 @@
 #include "driver/shared.h"
 #include "unit/driver_fake.h"
 
-FAKE_NEEDS(hed_calls_device);
-FAKE_NEEDS(hed_calls_nvml_device);
-FAKE_NEEDS(hed_calls_nvml_system);
-FAKE_NEEDS(hed_calls_nvml_sensor);
-FAKE_NEEDS(hed_calls_nvml_process);
-
 #define nvml(f, call, ...) ((f)->layer->nvml->call((f)->layer, &(struct hed_##call){__VA_ARGS__}))
 
 #define DEVICES 3

@@ -9,13 +9,6 @@
 #include "driver/context/context.h"
 #include "driver_busy.h"
 
-FAKE_NEEDS(hed_calls_device);
-FAKE_NEEDS(hed_calls_context);
-FAKE_NEEDS(hed_calls_primary);
-FAKE_NEEDS(hed_calls_stream);
-FAKE_NEEDS(hed_calls_event);
-FAKE_NEEDS(hed_calls_memory);
-
 static struct fake *
 begin(void)
 {

@@ -5,12 +5,6 @@
 #include "driver/stream/stream.h"
 #include "driver_busy.h"
 
-FAKE_NEEDS(hed_calls_device);
-FAKE_NEEDS(hed_calls_context);
-FAKE_NEEDS(hed_calls_primary);
-FAKE_NEEDS(hed_calls_stream);
-FAKE_NEEDS(hed_calls_event);
-
 static struct fake *
 begin(void)
 {

@@ -9,12 +9,6 @@
 #include "driver_fake.h"
 #include "harness/unit.h"
 
-FAKE_NEEDS(hed_calls_device);
-FAKE_NEEDS(hed_calls_device_info);
-FAKE_NEEDS(hed_calls_context);
-FAKE_NEEDS(hed_calls_primary);
-FAKE_NEEDS(hed_calls_table);
-
 #define ok(call) assert_int_equal((call), CUDA_SUCCESS)
 
 static const CUuuid storage_id = {{(char)0xc6, (char)0x93, 0x33, 0x6e, 0x11, 0x21, (char)0xdf, 0x11,
