@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HED_PTX_ABI 1
+#define HED_PTX_ABI 2
 #define HED_PTX_LANES 32
 #define HED_PTX_FUNC_STRIDE 16
 
