@@ -244,6 +244,11 @@ memory_of_all_processes_counts_while_they_live(void **state)
     unsigned n = 0;
     int keep;
 
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+    skip(); /* a second driver in the child finds no addresses beside ThreadSanitizer's own */
+#endif
+#endif
     make_devices(all);
     assert_true(used(f, h[2]) == 0);
     assert_int_equal(nvml(f, nvmlDeviceGetComputeRunningProcesses_v3, h[2], &n, NULL),

@@ -49,7 +49,7 @@ kernel_adds_vectors(void **state)
 static void
 loads_extend_and_stores_cut(void **state)
 {
-    static const uint8_t in[] = {0xfe, 0xff, 0x80, 0x01, 1, 2, 3, 4};
+    static const _Alignas(8) uint8_t in[] = {0xfe, 0xff, 0x80, 0x01, 1, 2, 3, 4};
     uint32_t out[8] = {0};
 
     (void)state;
