@@ -326,3 +326,22 @@ hed_ptx_add_fixup(struct hed_ptx_parser *p, struct hed_ptx_operand *o)
     f->next = p->scopes[p->depth].fixups;
     p->scopes[p->depth].fixups = f;
 }
+
+unsigned
+hed_ptx_geom_coordinates(unsigned geom)
+{
+    switch (geom) {
+    case HED_PTX_GEOM_1D:
+    case HED_PTX_GEOM_A1D:
+        return 1;
+    case HED_PTX_GEOM_2D:
+    case HED_PTX_GEOM_A2D:
+        return 2;
+    case HED_PTX_GEOM_3D:
+    case HED_PTX_GEOM_CUBE:
+    case HED_PTX_GEOM_ACUBE:
+        return 3;
+    default:
+        return 0;
+    }
+}

@@ -46,6 +46,9 @@ enum hed_ptx_space {
 #include "ptx/words.def"
 };
 
+/* Coordinates of a texture's or surface's geometry, its layer not counted; 0: we have no such. */
+unsigned hed_ptx_geom_coordinates(unsigned geom);
+
 enum hed_ptx_round {
     HED_PTX_ROUND_NONE,
 #define ROUND(name, text) HED_PTX_ROUND_##name,

@@ -162,41 +162,18 @@ struct shfl {
     uint32_t result, inside;
 };
 
-/* PTX: "segment mask" in bits 8-12 of c, the clamp value in bits 0-4. */
 static void
 shfl(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t mode)
 {
     for (uint32_t rest = mask; rest; rest &= rest - 1) {
-        const uint32_t lane = (uint32_t)__builtin_ctz(rest);
+        const unsigned lane = (unsigned)__builtin_ctz(rest);
         struct shfl *d = data[lane];
-        const uint32_t segment = (d->c >> 8) & 31, clamp = d->c & 31, b = d->b & 31;
-        const uint32_t most = (lane & segment) | (clamp & ~segment);
-        const uint32_t least = lane & segment;
-        uint32_t from = 0;
+        unsigned from;
 
-        switch (mode) {
-        case HED_RT_SHFL_UP:
-            from = lane - b;
-            d->inside = (int32_t)from >= (int32_t)most;
-            break;
-        case HED_RT_SHFL_DOWN:
-            from = lane + b;
-            d->inside = from <= most;
-            break;
-        case HED_RT_SHFL_BFLY:
-            from = lane ^ b;
-            d->inside = from <= most;
-            break;
-        default:
-            from = least | (b & ~segment);
-            d->inside = from <= most;
-            break;
-        }
-        if (!d->inside)
-            from = lane;
+        d->inside = hed_warp_source((uint32_t)mode, lane, d->b, d->c, &from);
 
         /* From a lane that is not there PTX promises nothing. */
-        const struct shfl *source = data[from & 31];
+        const struct shfl *source = data[from];
 
         d->result = source ? source->value : d->value;
     }
@@ -265,19 +242,25 @@ struct match {
 static void
 match(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t all)
 {
+    uint64_t values[HED_PTX_LANES] = {0};
+    uint32_t masks[HED_PTX_LANES], out[HED_PTX_LANES];
+    uint32_t same = 0;
+
+    for (unsigned i = 0; i < HED_PTX_LANES; i++) {
+        masks[i] = mask;
+        if (mask >> i & 1)
+            values[i] = ((const struct match *)data[i])->value;
+    }
+    if (all)
+        same = hed_warp_match_all(values, masks, mask, out);
+    else
+        hed_warp_match_any(values, masks, mask, out);
     for (uint32_t rest = mask; rest; rest &= rest - 1) {
-        struct match *d = data[__builtin_ctz(rest)];
+        const unsigned lane = (unsigned)__builtin_ctz(rest);
+        struct match *d = data[lane];
 
-        d->result = 0;
-        for (uint32_t others = mask; others; others &= others - 1) {
-            const uint32_t lane = (uint32_t)__builtin_ctz(others);
-
-            if (((const struct match *)data[lane])->value == d->value)
-                d->result |= UINT32_C(1) << lane;
-        }
-        d->same = d->result == mask;
-        if (all && !d->same)
-            d->result = 0;
+        d->result = out[lane];
+        d->same = same >> lane & 1;
     }
 }
 
@@ -306,21 +289,18 @@ struct redux {
 };
 
 static void
-redux(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t arg)
+redux(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t op)
 {
-    const uint32_t op = (uint32_t)arg;
-    uint32_t result = ((const struct redux *)data[__builtin_ctz(mask)])->value;
+    uint32_t values[HED_PTX_LANES] = {0}, masks[HED_PTX_LANES], out[HED_PTX_LANES];
 
-    /* A lane alone goes through the operation too, where that changes a value. */
-    if (op >= HED_RT_REDUX_MIN_F)
-        result = hed_warp_combine(op, result, result);
-    for (uint32_t rest = mask & (mask - 1); rest; rest &= rest - 1) {
-        const struct redux *d = data[__builtin_ctz(rest)];
-
-        result = hed_warp_combine(op, result, d->value);
+    for (unsigned i = 0; i < HED_PTX_LANES; i++) {
+        masks[i] = mask;
+        if (mask >> i & 1)
+            values[i] = ((const struct redux *)data[i])->value;
     }
+    hed_warp_redux((uint32_t)op, values, masks, mask, out);
     for (uint32_t rest = mask; rest; rest &= rest - 1)
-        ((struct redux *)data[__builtin_ctz(rest)])->result = result;
+        ((struct redux *)data[__builtin_ctz(rest)])->result = out[__builtin_ctz(rest)];
 }
 
 uint32_t

@@ -14,21 +14,6 @@
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
-static unsigned
-dimensions_of(unsigned geom)
-{
-    switch (geom) {
-    case HED_PTX_GEOM_1D:
-    case HED_PTX_GEOM_A1D:
-        return 1;
-    case HED_PTX_GEOM_2D:
-    case HED_PTX_GEOM_A2D:
-        return 2;
-    default:
-        return 3;
-    }
-}
-
 static const struct hed_surface *
 surface_of(struct hed_ptx_strand *s, uint64_t object, uint32_t line)
 {
@@ -69,7 +54,7 @@ static unsigned char *
 find(struct hed_ptx_strand *s, const struct hed_surface *f, const struct hed_rt_access *how,
      const uint32_t *in, uint64_t bytes, uint32_t line)
 {
-    const unsigned dimensions = dimensions_of(how->geom);
+    const unsigned dimensions = hed_ptx_geom_coordinates(how->geom);
     int64_t at[3] = {(int32_t)in[1], dimensions > 1 ? (int32_t)in[2] : 0,
                      dimensions > 2 ? (int32_t)in[3] : (int64_t)in[0]}; /* layers: unsigned */
 

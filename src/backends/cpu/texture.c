@@ -425,21 +425,6 @@ plane_of(const struct hed_texture *t, unsigned geom, uint32_t layer)
     return t->first_layer + (layer < count ? layer : count ? count - 1 : 0) * each;
 }
 
-static unsigned
-dimensions_of(unsigned geom)
-{
-    switch (geom) {
-    case HED_PTX_GEOM_1D:
-    case HED_PTX_GEOM_A1D:
-        return 1;
-    case HED_PTX_GEOM_2D:
-    case HED_PTX_GEOM_A2D:
-        return 2;
-    default:
-        return 3;
-    }
-}
-
 /* Halves come as 16 bits in a word, or in pairs. */
 static void
 put_result(const union texel *v, unsigned type, uint32_t out[4])
@@ -474,7 +459,7 @@ hed_rt_texture(struct hed_ptx_strand *s, uint64_t object, uint64_t access, const
     s->line = line; /* for whoever finds the fault that a bad object makes */
     if (object % _Alignof(struct hed_texture) || k.t->magic != HED_TEXTURE_MAGIC)
         hed_rt_trap(s, HED_PTX_TRAP_ADDRESS, line);
-    k.dimensions = dimensions_of(k.how.geom);
+    k.dimensions = hed_ptx_geom_coordinates(k.how.geom);
     k.plane = plane_of(k.t, k.how.geom, in[0]);
     for (unsigned d = 0; d < k.dimensions; d++) {
         k.at[d] = hed_from_bits32(in[1 + d]);

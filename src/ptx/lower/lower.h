@@ -235,6 +235,8 @@ LLVMValueRef hed_lower_helper(struct hed_lower *l, const char *name, LLVMTypeRef
 LLVMValueRef hed_lower_select(struct hed_lower *l, LLVMValueRef c, LLVMValueRef yes,
                               LLVMValueRef no);
 
+/* A number of 32 bits, no lanes. */
+LLVMValueRef hed_lower_word(struct hed_lower *l, uint64_t value);
 /* One value for all lanes. */
 LLVMValueRef hed_lower_splat(struct hed_lower *l, LLVMValueRef v);
 /* A basic block at the end of the function. */
@@ -249,6 +251,10 @@ LLVMValueRef hed_lower_field(struct hed_lower *l, LLVMTypeRef t, LLVMValueRef pt
  * accord. */
 LLVMValueRef hed_lower_runtime(struct hed_lower *l, const char *name, LLVMTypeRef result,
                                LLVMValueRef *args, unsigned n);
+/* Gives a function one of LLVM's attributes by name; one that LLVM does not know is left out. */
+void hed_lower_attribute(struct hed_lower *l, LLVMValueRef f, const char *name, uint64_t value);
+/* A function of the PTX, declared in the module with the shape's type. */
+LLVMValueRef hed_lower_declare(struct hed_lower *l, const struct hed_ptx_func *f, LLVMTypeRef type);
 /* A function or helper as it is declared in the module, made on first use. */
 LLVMValueRef hed_lower_external(struct hed_lower *l, const char *name, LLVMTypeRef type);
 /* Widens or cuts integers, lanes or not, to the type of one lane t. */

@@ -14,8 +14,6 @@
 #include "ptx/lower/lower_scalar.h"
 #include "ptx/run/layout.h"
 
-static const char *const attributes[] = {"nounwind"};
-
 LLVMTypeRef
 hed_lower_scalar_type(struct hed_lower *l, bool is_entry)
 {
@@ -27,24 +25,7 @@ hed_lower_scalar_type(struct hed_lower *l, bool is_entry)
 static LLVMValueRef
 declare(struct hed_lower *l, const struct hed_ptx_func *f)
 {
-    char name[256];
-    LLVMValueRef v;
-
-    /* A prefix, so that no name means something to LLVM ("memcpy"). */
-    snprintf(name, sizeof(name), "f.%s", f->name);
-    v = LLVMAddFunction(l->module, f == l->kernel ? "hed_kernel" : name,
-                        hed_lower_scalar_type(l, f == l->kernel));
-    if (f != l->kernel)
-        LLVMSetLinkage(v, LLVMInternalLinkage);
-    for (size_t i = 0; i < sizeof(attributes) / sizeof(attributes[0]); i++) {
-        const unsigned kind = LLVMGetEnumAttributeKindForName(attributes[i], strlen(attributes[i]));
-
-        LLVMAddAttributeAtIndex(v, LLVMAttributeFunctionIndex,
-                                LLVMCreateEnumAttribute(l->context, kind, 0));
-    }
-    LLVMAddAttributeAtIndex(v, LLVMAttributeFunctionIndex,
-                            LLVMCreateStringAttribute(l->context, "frame-pointer", 13, "all", 3));
-    return v;
+    return hed_lower_declare(l, f, hed_lower_scalar_type(l, f == l->kernel));
 }
 
 /* ---- the body -------------------------------------------------------------------------------- */

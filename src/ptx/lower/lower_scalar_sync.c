@@ -176,16 +176,10 @@ hed_lower_scalar_call(struct hed_lower *l, const struct hed_ptx_func *callee, LL
 
 /* ---- barriers -------------------------------------------------------------------------------- */
 
-static LLVMValueRef
-one(struct hed_lower *l, uint64_t value)
-{
-    return LLVMConstInt(l->i32, value, false);
-}
-
 void
 hed_lower_scalar_barrier(struct hed_lower *l, LLVMValueRef id, LLVMValueRef threads)
 {
-    LLVMValueRef args[] = {l->function->strand, id, threads, one(l, 1)};
+    LLVMValueRef args[] = {l->function->strand, id, threads, hed_lower_word(l, 1)};
 
     l->info.flags |= HED_PTX_WAITS;
     hed_lower_runtime(l, "hed_rt_barrier", l->nothing, args, 4);
@@ -194,7 +188,7 @@ hed_lower_scalar_barrier(struct hed_lower *l, LLVMValueRef id, LLVMValueRef thre
 void
 hed_lower_scalar_barrier_arrive(struct hed_lower *l, LLVMValueRef id, LLVMValueRef threads)
 {
-    LLVMValueRef args[] = {l->function->strand, id, threads, one(l, 1)};
+    LLVMValueRef args[] = {l->function->strand, id, threads, hed_lower_word(l, 1)};
 
     l->info.flags |= HED_PTX_WAITS;
     hed_lower_runtime(l, "hed_rt_barrier_arrive", l->nothing, args, 4);
@@ -204,9 +198,12 @@ LLVMValueRef
 hed_lower_scalar_barrier_reduce(struct hed_lower *l, LLVMValueRef id, LLVMValueRef threads,
                                 LLVMValueRef predicate, enum hed_rt_reduce op)
 {
-    LLVMValueRef args[] = {
-        l->function->strand, id, threads, one(l, 1), hed_lower_resize(l, predicate, l->i32, false),
-        one(l, op)};
+    LLVMValueRef args[] = {l->function->strand,
+                           id,
+                           threads,
+                           hed_lower_word(l, 1),
+                           hed_lower_resize(l, predicate, l->i32, false),
+                           hed_lower_word(l, op)};
 
     l->info.flags |= HED_PTX_WAITS;
     return hed_lower_runtime(l, "hed_rt_barrier_reduce", l->i32, args, 6);
@@ -219,14 +216,15 @@ static LLVMValueRef
 whole(struct hed_lower *l, LLVMValueRef mask)
 {
     l->info.flags |= HED_PTX_WAITS;
-    return mask ? mask : one(l, UINT32_MAX);
+    return mask ? mask : hed_lower_word(l, UINT32_MAX);
 }
 
 /* What a function of the runtime wrote behind a pointer, as a predicate. */
 static LLVMValueRef
 flag(struct hed_lower *l, LLVMValueRef slot)
 {
-    return LLVMBuildICmp(l->b, LLVMIntNE, LLVMBuildLoad2(l->b, l->i32, slot, ""), one(l, 0), "");
+    return LLVMBuildICmp(l->b, LLVMIntNE, LLVMBuildLoad2(l->b, l->i32, slot, ""),
+                         hed_lower_word(l, 0), "");
 }
 
 LLVMValueRef
@@ -234,7 +232,8 @@ hed_lower_scalar_shfl(struct hed_lower *l, enum hed_rt_shfl mode, LLVMValueRef v
                       LLVMValueRef b, LLVMValueRef c, LLVMValueRef mask, LLVMValueRef *inside)
 {
     LLVMValueRef slot = hed_lower_alloca(l, l->i32, 1, 0);
-    LLVMValueRef args[] = {l->function->strand, one(l, mode), value, b, c, whole(l, mask), slot};
+    LLVMValueRef args[] = {
+        l->function->strand, hed_lower_word(l, mode), value, b, c, whole(l, mask), slot};
     LLVMValueRef v = hed_lower_runtime(l, "hed_rt_shfl", l->i32, args, 7);
 
     *inside = flag(l, slot);
@@ -245,7 +244,7 @@ LLVMValueRef
 hed_lower_scalar_vote(struct hed_lower *l, enum hed_rt_vote mode, LLVMValueRef predicate,
                       LLVMValueRef mask)
 {
-    LLVMValueRef args[] = {l->function->strand, one(l, mode),
+    LLVMValueRef args[] = {l->function->strand, hed_lower_word(l, mode),
                            hed_lower_resize(l, predicate, l->i32, false), whole(l, mask)};
 
     return hed_lower_runtime(l, "hed_rt_vote", l->i32, args, 4);
@@ -270,7 +269,7 @@ LLVMValueRef
 hed_lower_scalar_redux(struct hed_lower *l, enum hed_rt_redux op, LLVMValueRef value,
                        LLVMValueRef mask)
 {
-    LLVMValueRef args[] = {l->function->strand, one(l, op), value, whole(l, mask)};
+    LLVMValueRef args[] = {l->function->strand, hed_lower_word(l, op), value, whole(l, mask)};
 
     return hed_lower_runtime(l, "hed_rt_redux", l->i32, args, 4);
 }

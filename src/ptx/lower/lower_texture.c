@@ -93,25 +93,6 @@ is_layered(unsigned geom)
     return geom == HED_PTX_GEOM_A1D || geom == HED_PTX_GEOM_A2D || geom == HED_PTX_GEOM_ACUBE;
 }
 
-static unsigned
-coordinates_of(unsigned geom)
-{
-    switch (geom) {
-    case HED_PTX_GEOM_1D:
-    case HED_PTX_GEOM_A1D:
-        return 1;
-    case HED_PTX_GEOM_2D:
-    case HED_PTX_GEOM_A2D:
-        return 2;
-    case HED_PTX_GEOM_3D:
-    case HED_PTX_GEOM_CUBE:
-    case HED_PTX_GEOM_ACUBE:
-        return 3;
-    default:
-        return 0;
-    }
-}
-
 static void
 add_coordinates(struct hed_lower *l, const struct hed_ptx_operand *from, LLVMValueRef *args,
                 unsigned skip, unsigned count)
@@ -132,7 +113,7 @@ add_place(struct hed_lower *l, const struct hed_ptx_operand *tuple, LLVMValueRef
 {
     const struct hed_ptx_form *f = l->inst->form;
     const unsigned layered = is_layered(f->geom);
-    const unsigned count = coordinates_of(f->geom);
+    const unsigned count = hed_ptx_geom_coordinates(f->geom);
 
     for (unsigned i = 0; i < HED_RT_COORDINATES; i++)
         args[1 + i] = hed_lower_int(l, l->i32, 0);
@@ -174,7 +155,7 @@ static void
 add_offset(struct hed_lower *l, unsigned first, LLVMValueRef *args)
 {
     const struct hed_ptx_operand *o = &l->inst->operands[first];
-    const unsigned dimensions = coordinates_of(l->inst->form->geom);
+    const unsigned dimensions = hed_ptx_geom_coordinates(l->inst->form->geom);
     const bool is_float = o->kind == HED_PTX_OPERAND_REG && !o->reg->vec &&
                           hed_ptx_types[o->reg->type].kind == HED_PTX_KIND_F;
 
@@ -226,7 +207,7 @@ sample(struct hed_lower *l)
     if (f->fetch == HED_PTX_FETCH_LEVEL)
         add_coordinates(l, &o[2], &args[5], 0, 1);
     for (unsigned i = 0; f->fetch == HED_PTX_FETCH_GRAD && i < 2; i++)
-        add_coordinates(l, &o[2 + i], &args[6 + 3 * i], 0, coordinates_of(f->geom));
+        add_coordinates(l, &o[2 + i], &args[6 + 3 * i], 0, hed_ptx_geom_coordinates(f->geom));
     add_offset(l, 2 + extra, &args[12]);
     if (l->err)
         return;

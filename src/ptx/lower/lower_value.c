@@ -1,4 +1,5 @@
 /* Types, constants, operands, and the small pieces of code every family builds with. */
+#include <stdio.h>
 #include <string.h>
 
 #include "ptx/lower/lower.h"
@@ -59,6 +60,12 @@ LLVMValueRef
 hed_lower_float(struct hed_lower *l, LLVMTypeRef t, double value)
 {
     return constant_lanes(l, LLVMConstReal(t, value));
+}
+
+LLVMValueRef
+hed_lower_word(struct hed_lower *l, uint64_t value)
+{
+    return LLVMConstInt(l->i32, value, false);
 }
 
 LLVMValueRef
@@ -161,14 +168,31 @@ hed_lower_intrinsic(struct hed_lower *l, const char *name, LLVMTypeRef t, LLVMVa
     return LLVMBuildCall2(l->b, LLVMIntrinsicGetType(l->context, id, &t, 1), f, args, n, "");
 }
 
-static void
-add_attribute(struct hed_lower *l, LLVMValueRef f, const char *name, uint64_t value)
+void
+hed_lower_attribute(struct hed_lower *l, LLVMValueRef f, const char *name, uint64_t value)
 {
     const unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
 
     if (kind)
         LLVMAddAttributeAtIndex(f, LLVMAttributeFunctionIndex,
                                 LLVMCreateEnumAttribute(l->context, kind, value));
+}
+
+LLVMValueRef
+hed_lower_declare(struct hed_lower *l, const struct hed_ptx_func *f, LLVMTypeRef type)
+{
+    char name[256];
+    LLVMValueRef v;
+
+    /* A prefix, so that no name means something to LLVM ("memcpy"). */
+    snprintf(name, sizeof(name), "f.%s", f->name);
+    v = LLVMAddFunction(l->module, f == l->kernel ? "hed_kernel" : name, type);
+    if (f != l->kernel)
+        LLVMSetLinkage(v, LLVMInternalLinkage);
+    hed_lower_attribute(l, v, "nounwind", 0);
+    LLVMAddAttributeAtIndex(v, LLVMAttributeFunctionIndex,
+                            LLVMCreateStringAttribute(l->context, "frame-pointer", 13, "all", 3));
+    return v;
 }
 
 LLVMValueRef
@@ -181,7 +205,7 @@ hed_lower_external(struct hed_lower *l, const char *name, LLVMTypeRef type)
     f = LLVMAddFunction(l->module, name, type);
     /* Hidden means near, so that no table of addresses comes between: the loader makes a stub. */
     LLVMSetVisibility(f, LLVMHiddenVisibility);
-    add_attribute(l, f, "nounwind", 0);
+    hed_lower_attribute(l, f, "nounwind", 0);
     return f;
 }
 
@@ -213,8 +237,8 @@ call_helper(struct hed_lower *l, const char *name, LLVMTypeRef result, LLVMValue
     LLVMValueRef f = hed_lower_external(l, name, type);
 
     if (is_new) {
-        add_attribute(l, f, "memory", 0);
-        add_attribute(l, f, "willreturn", 0);
+        hed_lower_attribute(l, f, "memory", 0);
+        hed_lower_attribute(l, f, "willreturn", 0);
     }
     return LLVMBuildCall2(l->b, type, f, args, n, "");
 }

@@ -25,18 +25,6 @@
 #define MATRIX_WEIGHT 30       /* instructions that one on matrices counts for */
 #define INSTRUCTIONS_MOST 1500 /* worth the time where thread by thread would be wrong */
 
-static struct warp *
-state(struct hed_lower *l)
-{
-    return l->function->state;
-}
-
-static LLVMValueRef
-word(struct hed_lower *l, uint64_t value)
-{
-    return LLVMConstInt(l->i32, value, false);
-}
-
 /* ---- functions ----------------------------------------------------------------------------- */
 
 LLVMTypeRef
@@ -118,21 +106,8 @@ refuse_what_is_not_done(struct hed_lower *l, const struct hed_ptx_func *f)
 static LLVMValueRef
 declare(struct hed_lower *l, const struct hed_ptx_func *f)
 {
-    const unsigned nounwind = LLVMGetEnumAttributeKindForName("nounwind", 8);
-    char name[256];
-    LLVMValueRef v;
-
     refuse_what_is_not_done(l, f);
-    snprintf(name, sizeof(name), "f.%s", f->name);
-    v = LLVMAddFunction(l->module, f == l->kernel ? "hed_kernel" : name,
-                        hed_lower_warp_type(l, f == l->kernel));
-    if (f != l->kernel)
-        LLVMSetLinkage(v, LLVMInternalLinkage);
-    LLVMAddAttributeAtIndex(v, LLVMAttributeFunctionIndex,
-                            LLVMCreateEnumAttribute(l->context, nounwind, 0));
-    LLVMAddAttributeAtIndex(v, LLVMAttributeFunctionIndex,
-                            LLVMCreateStringAttribute(l->context, "frame-pointer", 13, "all", 3));
-    return v;
+    return hed_lower_declare(l, f, hed_lower_warp_type(l, f == l->kernel));
 }
 
 static void
@@ -145,7 +120,7 @@ place_params(struct hed_lower *l, const struct hed_ptx_var *first, LLVMValueRef 
     size = (size + 15) & ~UINT64_C(15);
     for (const struct hed_ptx_var *v = first; v; v = v->next) {
         hed_lower_map_add(l, l->function->vars, v, hed_lower_at(l, base, (int64_t)v->offset));
-        hed_lower_map_add(l, state(l)->strides, v, (void *)(uintptr_t)size);
+        hed_lower_map_add(l, hed_lower_warp_state(l)->strides, v, (void *)(uintptr_t)size);
     }
 }
 
@@ -163,7 +138,7 @@ place_variables(struct hed_lower *l)
         hed_lower_map_add(
             l, f->vars, v,
             hed_lower_alloca(l, l->i8, stride * HED_PTX_LANES, v->align > 16 ? v->align : 16));
-        hed_lower_map_add(l, state(l)->strides, v, (void *)(uintptr_t)stride);
+        hed_lower_map_add(l, hed_lower_warp_state(l)->strides, v, (void *)(uintptr_t)stride);
     }
 }
 
@@ -226,7 +201,7 @@ move_registers(struct hed_lower *l, const struct hed_ptx_var *v, bool is_in)
 static void
 make_dispatcher(struct hed_lower *l)
 {
-    struct warp *w = state(l);
+    struct warp *w = hed_lower_warp_state(l);
     LLVMBasicBlockRef here = LLVMGetInsertBlock(l->b);
     LLVMBasicBlockRef nowhere = hed_lower_block(l, "nowhere");
     LLVMBasicBlockRef chosen = hed_lower_block(l, "chosen");
@@ -236,7 +211,7 @@ make_dispatcher(struct hed_lower *l)
     w->go = hed_lower_block(l, "go");
     w->end = hed_lower_block(l, "end");
     LLVMPositionBuilderAtEnd(l->b, w->next);
-    LLVMBuildStore(l->b, hed_lower_warp_call(l, "hed_warp_next", l->i32, &w->machine, 1), w->where);
+    LLVMBuildStore(l->b, hed_lower_runtime(l, "hed_warp_next", l->i32, &w->machine, 1), w->where);
     LLVMBuildBr(l->b, w->go);
     LLVMPositionBuilderAtEnd(l->b, w->go);
     active = hed_lower_warp_field(l, offsetof(struct hed_warp, active));
@@ -262,7 +237,7 @@ start(struct hed_lower *l)
     w->machine = hed_lower_alloca(l, l->i8, sizeof(struct hed_warp), 16);
     w->bits = hed_lower_alloca(l, l->i32, 1, 0);
     w->where = hed_lower_alloca(l, l->i32, 1, 0);
-    hed_lower_warp_call(l, "hed_warp_init", l->nothing, &w->machine, 1);
+    hed_lower_runtime(l, "hed_warp_init", l->nothing, &w->machine, 1);
     LLVMBuildStore(
         l->b,
         is_kernel ? hed_lower_field(l, l->i32, f->strand, offsetof(struct hed_ptx_strand, lanes))
@@ -286,7 +261,7 @@ start(struct hed_lower *l)
 static void
 ret(struct hed_lower *l)
 {
-    struct warp *w = state(l);
+    struct warp *w = hed_lower_warp_state(l);
     LLVMValueRef gone = hed_lower_warp_bits(l);
 
     if (l->function->ptx != l->kernel)
@@ -309,7 +284,7 @@ ret(struct hed_lower *l)
 static void
 leave(struct hed_lower *l)
 {
-    struct warp *w = l->function->state;
+    struct warp *w = hed_lower_warp_state(l);
 
     if (!l->err) {
         w->holds = NULL;
@@ -329,7 +304,7 @@ leave(struct hed_lower *l)
 static void
 label(struct hed_lower *l, const struct hed_ptx_label *label)
 {
-    struct warp *w = state(l);
+    struct warp *w = hed_lower_warp_state(l);
     LLVMBasicBlockRef block = w->blocks[label->id];
 
     if (!hed_lower_warp_is_closed(l))
@@ -344,7 +319,7 @@ label(struct hed_lower *l, const struct hed_ptx_label *label)
 static void
 guard_begin(struct hed_lower *l, LLVMValueRef holds)
 {
-    struct warp *w = state(l);
+    struct warp *w = hed_lower_warp_state(l);
     LLVMBasicBlockRef inside;
     LLVMValueRef bits;
 
@@ -376,7 +351,7 @@ guard_begin(struct hed_lower *l, LLVMValueRef holds)
 static void
 guard_end(struct hed_lower *l)
 {
-    struct warp *w = state(l);
+    struct warp *w = hed_lower_warp_state(l);
     const uint32_t pc = hed_lower_warp_number(l, l->inst) + 2;
 
     w->holds = NULL;
@@ -398,7 +373,7 @@ static void
 trap(struct hed_lower *l, LLVMValueRef condition, enum hed_ptx_trap trap)
 {
     LLVMValueRef strand = l->function->strand;
-    LLVMValueRef args[3] = {strand, word(l, trap), word(l, l->inst->stmt.line)};
+    LLVMValueRef args[3] = {strand, hed_lower_word(l, trap), hed_lower_word(l, l->inst->stmt.line)};
     LLVMValueRef bits = hed_lower_warp_bits(l);
     LLVMBasicBlockRef hit = hed_lower_block(l, "");
     LLVMBasicBlockRef after = hed_lower_block(l, "");
@@ -419,7 +394,7 @@ trap(struct hed_lower *l, LLVMValueRef condition, enum hed_ptx_trap trap)
 static void
 assign(struct hed_lower *l, LLVMValueRef slot, LLVMValueRef v)
 {
-    if (!hed_lower_map_get(state(l)->locals, slot))
+    if (!hed_lower_map_get(hed_lower_warp_state(l)->locals, slot))
         v = LLVMBuildSelect(l->b, hed_lower_warp_mask(l), v,
                             LLVMBuildLoad2(l->b, LLVMTypeOf(v), slot, ""), "");
     LLVMBuildStore(l->b, v, slot);

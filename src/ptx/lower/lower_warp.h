@@ -39,6 +39,12 @@ struct warp {
     LLVMBasicBlockRef after; /* behind the guarded instruction */
 };
 
+static inline struct warp *
+hed_lower_warp_state(const struct hed_lower *l)
+{
+    return l->function->state;
+}
+
 /* The lanes that run, guard included: i32; as <32 x i1>. */
 LLVMValueRef hed_lower_warp_bits(struct hed_lower *l);
 LLVMValueRef hed_lower_warp_mask(struct hed_lower *l);
@@ -53,8 +59,6 @@ LLVMValueRef hed_lower_warp_lowest(struct hed_lower *l, LLVMValueRef bits);
 LLVMValueRef hed_lower_warp_first(struct hed_lower *l, LLVMValueRef v);
 /* An alloca that holds a vector of 32; with v stored in it, unless that is NULL. */
 LLVMValueRef hed_lower_warp_array(struct hed_lower *l, LLVMTypeRef element, LLVMValueRef v);
-LLVMValueRef hed_lower_warp_call(struct hed_lower *l, const char *name, LLVMTypeRef result,
-                                 LLVMValueRef *args, unsigned n);
 /* What outlives a place in the code stays in memory: lanes come to a place from everywhere, so LLVM
  * would have to bring vectors of eight machine registers and more along on every way. */
 void hed_lower_warp_pin(struct hed_lower *l, LLVMValueRef slot);

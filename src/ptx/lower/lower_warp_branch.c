@@ -5,30 +5,18 @@
 
 #define FUEL_APART 64 /* what a round of a waiting loop costs while other lanes wait */
 
-static struct warp *
-state(struct hed_lower *l)
-{
-    return l->function->state;
-}
-
-static LLVMValueRef
-word(struct hed_lower *l, uint64_t value)
-{
-    return LLVMConstInt(l->i32, value, false);
-}
-
 /* ---- going places -------------------------------------------------------------------------- */
 
 uint32_t
 hed_lower_warp_number(struct hed_lower *l, const void *stmt)
 {
-    return 4 * (uint32_t)(uintptr_t)hed_lower_map_get(state(l)->index, stmt);
+    return 4 * (uint32_t)(uintptr_t)hed_lower_map_get(hed_lower_warp_state(l)->index, stmt);
 }
 
 void
 hed_lower_warp_may_resume(struct hed_lower *l, uint32_t pc, LLVMBasicBlockRef at)
 {
-    LLVMAddCase(state(l)->jump, word(l, pc), at);
+    LLVMAddCase(hed_lower_warp_state(l)->jump, hed_lower_word(l, pc), at);
 }
 
 bool
@@ -40,15 +28,16 @@ hed_lower_warp_is_closed(struct hed_lower *l)
 LLVMValueRef
 hed_lower_warp_field(struct hed_lower *l, size_t offset)
 {
-    return LLVMBuildLoad2(l->b, l->i32, hed_lower_at(l, state(l)->machine, (int64_t)offset), "");
+    return LLVMBuildLoad2(l->b, l->i32,
+                          hed_lower_at(l, hed_lower_warp_state(l)->machine, (int64_t)offset), "");
 }
 
 void
 hed_lower_warp_wait_at(struct hed_lower *l, LLVMValueRef bits, uint32_t pc)
 {
-    LLVMValueRef args[] = {state(l)->machine, bits, word(l, pc)};
+    LLVMValueRef args[] = {hed_lower_warp_state(l)->machine, bits, hed_lower_word(l, pc)};
 
-    hed_lower_warp_call(l, "hed_warp_wait", l->nothing, args, 3);
+    hed_lower_runtime(l, "hed_warp_wait", l->nothing, args, 3);
 }
 
 void
@@ -57,10 +46,11 @@ hed_lower_warp_proceed(struct hed_lower *l, uint32_t pc, LLVMBasicBlockRef to)
     LLVMBasicBlockRef meet = hed_lower_block(l, "");
     LLVMValueRef next = hed_lower_warp_field(l, offsetof(struct hed_warp, next));
 
-    LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntULT, word(l, pc), next, ""), to, meet);
+    LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntULT, hed_lower_word(l, pc), next, ""), to,
+                    meet);
     LLVMPositionBuilderAtEnd(l->b, meet);
     hed_lower_warp_wait_at(l, hed_lower_warp_running(l), pc);
-    LLVMBuildBr(l->b, state(l)->next);
+    LLVMBuildBr(l->b, hed_lower_warp_state(l)->next);
 }
 
 void
@@ -77,7 +67,7 @@ wanted(struct hed_lower *l, const struct warp_kept *mask)
     LLVMValueRef v;
 
     if (!mask)
-        return word(l, UINT32_MAX);
+        return hed_lower_word(l, UINT32_MAX);
     v = LLVMBuildSelect(l->b, hed_lower_warp_unpack(l, hed_lower_warp_running(l)),
                         hed_lower_warp_kept(l, mask), LLVMConstNull(lanes), "");
     return hed_lower_intrinsic(l, "llvm.vector.reduce.or", lanes, &v, 1);
@@ -86,7 +76,7 @@ wanted(struct hed_lower *l, const struct warp_kept *mask)
 void
 hed_lower_warp_meet(struct hed_lower *l, const struct warp_kept *mask)
 {
-    struct warp *w = state(l);
+    struct warp *w = hed_lower_warp_state(l);
     const uint32_t pc = hed_lower_warp_number(l, l->inst);
     LLVMBasicBlockRef here = hed_lower_block(l, "");
     LLVMBasicBlockRef slow = hed_lower_block(l, "");
@@ -97,13 +87,15 @@ hed_lower_warp_meet(struct hed_lower *l, const struct warp_kept *mask)
     LLVMPositionBuilderAtEnd(l->b, here);
     hed_lower_warp_may_resume(l, pc, here);
     next = hed_lower_warp_field(l, offsetof(struct hed_warp, next));
-    LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntEQ, next, word(l, HED_WARP_NONE), ""), all,
+    LLVMBuildCondBr(l->b,
+                    LLVMBuildICmp(l->b, LLVMIntEQ, next, hed_lower_word(l, HED_WARP_NONE), ""), all,
                     slow);
     LLVMPositionBuilderAtEnd(l->b, slow);
 
-    LLVMValueRef args[] = {w->machine, hed_lower_warp_running(l), word(l, pc), wanted(l, mask)};
+    LLVMValueRef args[] = {w->machine, hed_lower_warp_running(l), hed_lower_word(l, pc),
+                           wanted(l, mask)};
 
-    got = hed_lower_warp_call(l, "hed_warp_meet", l->i32, args, 4);
+    got = hed_lower_runtime(l, "hed_warp_meet", l->i32, args, 4);
     LLVMBuildStore(l->b, got, w->bits);
     LLVMBuildCondBr(l->b, LLVMBuildIsNull(l->b, got, ""), w->next, all);
     LLVMPositionBuilderAtEnd(l->b, all);
@@ -115,24 +107,26 @@ hed_lower_warp_meet(struct hed_lower *l, const struct warp_kept *mask)
 static void
 burn_fuel(struct hed_lower *l, uint32_t pc)
 {
-    struct warp *w = state(l);
+    struct warp *w = hed_lower_warp_state(l);
     LLVMValueRef strand = l->function->strand;
     LLVMValueRef at = hed_lower_at(l, strand, offsetof(struct hed_ptx_strand, fuel));
     LLVMValueRef next = hed_lower_warp_field(l, offsetof(struct hed_warp, next));
-    LLVMValueRef apart = LLVMBuildICmp(l->b, LLVMIntULT, next, word(l, HED_WARP_FAR), "");
-    LLVMValueRef price = LLVMBuildSelect(l->b, apart, word(l, FUEL_APART), word(l, 1), "");
+    LLVMValueRef apart = LLVMBuildICmp(l->b, LLVMIntULT, next, hed_lower_word(l, HED_WARP_FAR), "");
+    LLVMValueRef price =
+        LLVMBuildSelect(l->b, apart, hed_lower_word(l, FUEL_APART), hed_lower_word(l, 1), "");
     LLVMValueRef fuel = LLVMBuildSub(l->b, LLVMBuildLoad2(l->b, l->i32, at, ""), price, "");
     LLVMBasicBlockRef empty = hed_lower_block(l, "");
     LLVMBasicBlockRef on = hed_lower_block(l, "");
 
     LLVMBuildStore(l->b, fuel, at);
-    LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntSLE, fuel, word(l, 0), ""), empty, on);
+    LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntSLE, fuel, hed_lower_word(l, 0), ""), empty,
+                    on);
     LLVMPositionBuilderAtEnd(l->b, empty);
     hed_lower_runtime(l, "hed_rt_yield", l->nothing, &strand, 1);
 
-    LLVMValueRef args[] = {w->machine, hed_lower_warp_running(l), word(l, pc)};
+    LLVMValueRef args[] = {w->machine, hed_lower_warp_running(l), hed_lower_word(l, pc)};
 
-    LLVMBuildStore(l->b, hed_lower_warp_call(l, "hed_warp_rotate", l->i32, args, 3), w->where);
+    LLVMBuildStore(l->b, hed_lower_runtime(l, "hed_warp_rotate", l->i32, args, 3), w->where);
     LLVMBuildBr(l->b, w->go);
     LLVMPositionBuilderAtEnd(l->b, on);
 }
@@ -140,7 +134,7 @@ burn_fuel(struct hed_lower *l, uint32_t pc)
 static void
 jump(struct hed_lower *l, const struct hed_ptx_label *to)
 {
-    struct warp *w = state(l);
+    struct warp *w = hed_lower_warp_state(l);
     const uint32_t pc = hed_lower_warp_number(l, to->at);
 
     if (w->seen[to->id] && l->function->waits[to->id])
@@ -153,7 +147,7 @@ static void
 split(struct hed_lower *l, const struct hed_ptx_label *to, LLVMValueRef taken, LLVMValueRef staying,
       LLVMBasicBlockRef after)
 {
-    struct warp *w = state(l);
+    struct warp *w = hed_lower_warp_state(l);
 
     if (!w->seen[to->id]) {
         hed_lower_warp_wait_at(l, taken, hed_lower_warp_number(l, to->at));
@@ -173,7 +167,7 @@ split(struct hed_lower *l, const struct hed_ptx_label *to, LLVMValueRef taken, L
 void
 hed_lower_warp_branch(struct hed_lower *l, const struct hed_ptx_label *to)
 {
-    struct warp *w = state(l);
+    struct warp *w = hed_lower_warp_state(l);
     LLVMValueRef holds = w->holds;
     LLVMValueRef all, taken, staying;
 
@@ -206,7 +200,7 @@ hed_lower_warp_branch(struct hed_lower *l, const struct hed_ptx_label *to)
 void
 hed_lower_warp_branch_table(struct hed_lower *l, LLVMValueRef index, const struct hed_ptx_table *to)
 {
-    struct warp *w = state(l);
+    struct warp *w = hed_lower_warp_state(l);
     LLVMValueRef all = hed_lower_warp_bits(l);
     LLVMValueRef outer = hed_lower_warp_running(l);
     LLVMBasicBlockRef rest = hed_lower_block(l, "");

@@ -1,18 +1,6 @@
 /* Lanes as bits and as vectors, and loops over lanes: what the warp shape builds with. */
 #include "ptx/lower/lower_warp.h"
 
-static struct warp *
-state(struct hed_lower *l)
-{
-    return l->function->state;
-}
-
-static LLVMValueRef
-word(struct hed_lower *l, uint64_t value)
-{
-    return LLVMConstInt(l->i32, value, false);
-}
-
 /* ---- lanes as bits ------------------------------------------------------------------------- */
 
 LLVMValueRef
@@ -27,7 +15,7 @@ hed_lower_warp_unpack(struct hed_lower *l, LLVMValueRef bits)
     LLVMValueRef each[HED_PTX_LANES];
 
     for (unsigned i = 0; i < HED_PTX_LANES; i++)
-        each[i] = word(l, UINT64_C(1) << i);
+        each[i] = hed_lower_word(l, UINT64_C(1) << i);
 
     LLVMValueRef own =
         LLVMBuildAnd(l->b, hed_lower_splat(l, bits), LLVMConstVector(each, HED_PTX_LANES), "");
@@ -38,13 +26,13 @@ hed_lower_warp_unpack(struct hed_lower *l, LLVMValueRef bits)
 LLVMValueRef
 hed_lower_warp_running(struct hed_lower *l)
 {
-    return LLVMBuildLoad2(l->b, l->i32, state(l)->bits, "");
+    return LLVMBuildLoad2(l->b, l->i32, hed_lower_warp_state(l)->bits, "");
 }
 
 LLVMValueRef
 hed_lower_warp_bits(struct hed_lower *l)
 {
-    const struct warp *w = state(l);
+    const struct warp *w = hed_lower_warp_state(l);
     LLVMValueRef bits = hed_lower_warp_running(l);
 
     return w->holds ? LLVMBuildAnd(l->b, bits, hed_lower_warp_pack(l, w->holds), "") : bits;
@@ -53,7 +41,7 @@ hed_lower_warp_bits(struct hed_lower *l)
 LLVMValueRef
 hed_lower_warp_mask(struct hed_lower *l)
 {
-    const struct warp *w = state(l);
+    const struct warp *w = hed_lower_warp_state(l);
     LLVMValueRef mask = hed_lower_warp_unpack(l, hed_lower_warp_running(l));
 
     return w->holds ? LLVMBuildAnd(l->b, mask, w->holds, "") : mask;
@@ -75,8 +63,8 @@ hed_lower_warp_lowest(struct hed_lower *l, LLVMValueRef bits)
     LLVMValueRef args[] = {bits, LLVMConstInt(l->i1, 0, false)};
 
     /* With no lane at all the answer is 32: taken modulo 32, it is still a lane. */
-    return LLVMBuildAnd(l->b, hed_lower_intrinsic(l, "llvm.cttz", l->i32, args, 2), word(l, 31),
-                        "");
+    return LLVMBuildAnd(l->b, hed_lower_intrinsic(l, "llvm.cttz", l->i32, args, 2),
+                        hed_lower_word(l, 31), "");
 }
 
 LLVMValueRef
@@ -96,13 +84,6 @@ hed_lower_warp_array(struct hed_lower *l, LLVMTypeRef element, LLVMValueRef v)
     if (v)
         LLVMSetAlignment(LLVMBuildStore(l->b, v, a), 16);
     return a;
-}
-
-LLVMValueRef
-hed_lower_warp_call(struct hed_lower *l, const char *name, LLVMTypeRef result, LLVMValueRef *args,
-                    unsigned n)
-{
-    return hed_lower_runtime(l, name, result, args, n);
 }
 
 /* ---- values that outlive a wait ------------------------------------------------------------ */
@@ -161,7 +142,7 @@ void
 hed_lower_warp_loop_end(struct hed_lower *l, struct warp_loop *loop)
 {
     LLVMBasicBlockRef here = LLVMGetInsertBlock(l->b);
-    LLVMValueRef less = LLVMBuildSub(l->b, loop->left, word(l, 1), "");
+    LLVMValueRef less = LLVMBuildSub(l->b, loop->left, hed_lower_word(l, 1), "");
     LLVMValueRef left = LLVMBuildAnd(l->b, loop->left, less, "");
 
     LLVMAddIncoming(loop->left, &left, &here, 1);

@@ -110,7 +110,7 @@ void
 hed_lower_warp_find_locals(struct hed_lower *l)
 {
     const struct hed_lower_function *f = l->function;
-    const struct warp *w = f->state;
+    const struct warp *w = hed_lower_warp_state(l);
     struct places p = {.at = calloc((size_t)f->ptx->nregs + 1, sizeof(uint32_t)),
                        .many = calloc((size_t)f->ptx->nregs + 1, sizeof(bool)),
                        .now = 1};

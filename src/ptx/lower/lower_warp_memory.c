@@ -9,12 +9,6 @@
 
 #include "ptx/lower/lower_warp.h"
 
-static LLVMValueRef
-word(struct hed_lower *l, uint64_t value)
-{
-    return LLVMConstInt(l->i32, value, false);
-}
-
 static unsigned
 bytes_of(LLVMTypeRef t)
 {
@@ -38,7 +32,7 @@ variable(struct hed_lower *l, const struct hed_lower_place *at)
 static uint64_t
 stride_of(struct hed_lower *l, const struct hed_ptx_var *v)
 {
-    const struct warp *w = l->function->state;
+    const struct warp *w = hed_lower_warp_state(l);
 
     return (uintptr_t)hed_lower_map_get(w->strides, v);
 }
@@ -116,7 +110,7 @@ data_at(struct hed_lower *l, const struct mover *m, unsigned element, LLVMValueR
 static void
 check(struct hed_lower *l, const struct mover *m, LLVMValueRef address, LLVMValueRef lane)
 {
-    LLVMValueRef args[] = {m->strand, word(l, HED_PTX_TRAP_ALIGN), m->line};
+    LLVMValueRef args[] = {m->strand, hed_lower_word(l, HED_PTX_TRAP_ALIGN), m->line};
     LLVMBasicBlockRef bad, good;
     LLVMValueRef low;
 
@@ -187,7 +181,7 @@ move_all_lanes(struct hed_lower *l, const struct mover *m)
     }
     unchecked.checked = true;
     for (unsigned i = 0; i < HED_PTX_LANES; i++)
-        move_lane(l, &unchecked, word(l, i));
+        move_lane(l, &unchecked, hed_lower_word(l, i));
 }
 
 /* Addresses in a row: one vector, which for several elements a lane is taken apart. */
@@ -206,7 +200,7 @@ move_in_a_row(struct hed_lower *l, const struct mover *m, LLVMValueRef first)
         LLVMSetAlignment(v, m->how->align ? m->how->align : 1);
         for (unsigned i = 0; i < n; i++) {
             for (unsigned k = 0; k < HED_PTX_LANES; k++)
-                picks[k] = word(l, k * n + i);
+                picks[k] = hed_lower_word(l, k * n + i);
 
             LLVMValueRef one = LLVMBuildShuffleVector(l->b, v, LLVMGetPoison(all),
                                                       LLVMConstVector(picks, HED_PTX_LANES), "");
@@ -220,7 +214,7 @@ move_in_a_row(struct hed_lower *l, const struct mover *m, LLVMValueRef first)
     v = LLVMBuildLoad2(l->b, all, m->data, "");
     LLVMSetAlignment(v, bytes_of(m->how->type));
     for (unsigned k = 0; k < total; k++)
-        picks[k] = word(l, k % n * HED_PTX_LANES + k / n);
+        picks[k] = hed_lower_word(l, k % n * HED_PTX_LANES + k / n);
     if (n > 1)
         v = LLVMBuildShuffleVector(l->b, v, LLVMGetPoison(all), LLVMConstVector(picks, total), "");
     LLVMSetAlignment(LLVMBuildStore(l->b, v, at), m->how->align ? m->how->align : 1);
@@ -239,7 +233,8 @@ make_mover(struct hed_lower *l, const struct mover *m)
         m->how->order == LLVMAtomicOrderingNotAtomic && !m->how->is_volatile && m->how->count <= 4;
 
     if (plain) {
-        LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntEQ, m->bits, word(l, UINT32_MAX), ""),
+        LLVMBuildCondBr(l->b,
+                        LLVMBuildICmp(l->b, LLVMIntEQ, m->bits, hed_lower_word(l, UINT32_MAX), ""),
                         full, slow);
         LLVMPositionBuilderAtEnd(l->b, full);
 
@@ -247,7 +242,7 @@ make_mover(struct hed_lower *l, const struct mover *m)
 
         LLVMSetAlignment(a, 8);
 
-        LLVMValueRef first = LLVMBuildExtractElement(l->b, a, word(l, 0), "");
+        LLVMValueRef first = LLVMBuildExtractElement(l->b, a, hed_lower_word(l, 0), "");
         LLVMValueRef want =
             LLVMBuildAdd(l->b, hed_lower_splat(l, first), hed_lower_warp_iota(l, l->i64, step), "");
         LLVMValueRef off = LLVMBuildXor(l->b, a, want, "");
@@ -258,7 +253,7 @@ make_mover(struct hed_lower *l, const struct mover *m)
         move_all_lanes(l, m);
         LLVMBuildRetVoid(l->b);
         LLVMPositionBuilderAtEnd(l->b, row);
-        check(l, m, first, word(l, 0));
+        check(l, m, first, hed_lower_word(l, 0));
         move_in_a_row(l, m, first);
         LLVMBuildRetVoid(l->b);
     } else {
@@ -277,8 +272,6 @@ static LLVMValueRef
 mover_of(struct hed_lower *l, const struct hed_lower_access *how, bool is_store, LLVMTypeRef *type)
 {
     LLVMTypeRef types[] = {l->ptr, l->i32, l->ptr, l->ptr, l->i32};
-    const unsigned noinline_kind = LLVMGetEnumAttributeKindForName("noinline", 8);
-    const unsigned nounwind_kind = LLVMGetEnumAttributeKindForName("nounwind", 8);
     struct hed_lower_function *caller = l->function;
     LLVMBasicBlockRef here = LLVMGetInsertBlock(l->b);
     char name[64];
@@ -293,10 +286,8 @@ mover_of(struct hed_lower *l, const struct hed_lower_access *how, bool is_store,
         return f;
     f = LLVMAddFunction(l->module, name, *type);
     LLVMSetLinkage(f, LLVMInternalLinkage);
-    LLVMAddAttributeAtIndex(f, LLVMAttributeFunctionIndex,
-                            LLVMCreateEnumAttribute(l->context, noinline_kind, 0));
-    LLVMAddAttributeAtIndex(f, LLVMAttributeFunctionIndex,
-                            LLVMCreateEnumAttribute(l->context, nounwind_kind, 0));
+    hed_lower_attribute(l, f, "noinline", 0);
+    hed_lower_attribute(l, f, "nounwind", 0);
 
     struct hed_lower_function own = {.value = f};
     const struct mover m = {.addresses = LLVMGetParam(f, 0),
@@ -330,11 +321,12 @@ static void
 call_mover(struct hed_lower *l, const struct hed_lower_place *at,
            const struct hed_lower_access *how, bool is_store, LLVMValueRef data)
 {
-    struct warp *w = l->function->state;
+    struct warp *w = hed_lower_warp_state(l);
     LLVMTypeRef type;
     LLVMValueRef f = mover_of(l, how, is_store, &type);
     LLVMValueRef args[] = {scratch(l, &w->addresses), hed_lower_warp_bits(l), data,
-                           l->function->strand, word(l, l->inst ? l->inst->stmt.line : 0)};
+                           l->function->strand,
+                           hed_lower_word(l, l->inst ? l->inst->stmt.line : 0)};
 
     LLVMSetAlignment(LLVMBuildStore(l->b, hed_lower_warp_address(l, at), args[0]), 16);
     LLVMBuildCall2(l->b, type, f, args, 5, "");
@@ -367,7 +359,7 @@ hed_lower_warp_load(struct hed_lower *l, const struct hed_lower_place *at,
         return;
     }
 
-    struct warp *w = l->function->state;
+    struct warp *w = hed_lower_warp_state(l);
     LLVMValueRef data = scratch(l, &w->data);
 
     call_mover(l, at, how, false, data);
@@ -392,8 +384,8 @@ store_last(struct hed_lower *l, const struct hed_lower_place *at,
 
     LLVMBuildCondBr(l->b, LLVMBuildIsNull(l->b, bits, ""), after, some);
     LLVMPositionBuilderAtEnd(l->b, some);
-    last =
-        LLVMBuildSub(l->b, word(l, 31), hed_lower_intrinsic(l, "llvm.ctlz", l->i32, count, 2), "");
+    last = LLVMBuildSub(l->b, hed_lower_word(l, 31),
+                        hed_lower_intrinsic(l, "llvm.ctlz", l->i32, count, 2), "");
     for (unsigned i = 0; i < how->count; i++)
         store_one(l, hed_lower_at(l, at->base, at->offset), how, i,
                   LLVMBuildExtractElement(l->b, in[i], last, ""));
@@ -421,7 +413,7 @@ hed_lower_warp_store(struct hed_lower *l, const struct hed_lower_place *at,
         return;
     }
 
-    struct warp *w = l->function->state;
+    struct warp *w = hed_lower_warp_state(l);
     LLVMValueRef data = scratch(l, &w->data);
 
     for (unsigned i = 0; i < how->count; i++)

@@ -6,18 +6,6 @@
 #include "ptx/lower/lower_warp.h"
 
 static LLVMValueRef
-word(struct hed_lower *l, uint64_t value)
-{
-    return LLVMConstInt(l->i32, value, false);
-}
-
-static struct warp *
-state(struct hed_lower *l)
-{
-    return l->function->state;
-}
-
-static LLVMValueRef
 count_bits(struct hed_lower *l, LLVMValueRef bits)
 {
     return hed_lower_intrinsic(l, "llvm.ctpop", l->i32, &bits, 1);
@@ -84,8 +72,9 @@ hed_lower_warp_barrier_reduce(struct hed_lower *l, LLVMValueRef id, LLVMValueRef
     running = hed_lower_warp_running(l);
     trues = LLVMBuildAnd(l->b, running, hed_lower_warp_pack(l, hed_lower_warp_kept(l, &kept)), "");
 
-    LLVMValueRef args[] = {l->function->strand,  id,         threads, count_bits(l, running),
-                           count_bits(l, trues), word(l, op)};
+    LLVMValueRef args[] = {
+        l->function->strand,  id, threads, count_bits(l, running), count_bits(l, trues),
+        hed_lower_word(l, op)};
 
     return hed_lower_splat(l, hed_lower_runtime(l, "hed_rt_barrier_reduce", l->i32, args, 6));
 }
@@ -125,7 +114,7 @@ shuffle_fixed(struct hed_lower *l, enum hed_rt_shfl mode, LLVMValueRef value, ui
     }
     bits = hed_warp_shfl(mode, iota, bs, cs, from);
     for (unsigned i = 0; i < HED_PTX_LANES; i++) {
-        picks[i] = word(l, from[i]);
+        picks[i] = hed_lower_word(l, from[i]);
         flags[i] = LLVMConstInt(l->i1, bits >> i & 1, false);
     }
     *inside = LLVMConstVector(flags, HED_PTX_LANES);
@@ -158,11 +147,11 @@ hed_lower_warp_shfl(struct hed_lower *l, enum hed_rt_shfl mode, LLVMValueRef val
         return shuffle_fixed(l, mode, value, by, within, inside);
     out = hed_lower_warp_array(l, l->i32, NULL);
 
-    LLVMValueRef args[] = {word(l, mode), hed_lower_warp_array(l, l->i32, value),
+    LLVMValueRef args[] = {hed_lower_word(l, mode), hed_lower_warp_array(l, l->i32, value),
                            hed_lower_warp_array(l, l->i32, hed_lower_warp_kept(l, &kept[1])),
                            hed_lower_warp_array(l, l->i32, hed_lower_warp_kept(l, &kept[2])), out};
 
-    bits = hed_lower_warp_call(l, "hed_warp_shfl", l->i32, args, 5);
+    bits = hed_lower_runtime(l, "hed_warp_shfl", l->i32, args, 5);
     *inside = hed_lower_warp_unpack(l, bits);
     return words_of(l, out);
 }
@@ -213,9 +202,9 @@ hed_lower_warp_match(struct hed_lower *l, LLVMValueRef value64, LLVMValueRef mas
 
     if (same)
         *same =
-            hed_lower_warp_unpack(l, hed_lower_warp_call(l, "hed_warp_match_all", l->i32, args, 4));
+            hed_lower_warp_unpack(l, hed_lower_runtime(l, "hed_warp_match_all", l->i32, args, 4));
     else
-        hed_lower_warp_call(l, "hed_warp_match_any", l->nothing, args, 4);
+        hed_lower_runtime(l, "hed_warp_match_any", l->nothing, args, 4);
     return words_of(l, out);
 }
 
@@ -227,10 +216,10 @@ hed_lower_warp_redux(struct hed_lower *l, enum hed_rt_redux op, LLVMValueRef val
     LLVMValueRef members = meet(l, mask);
     LLVMValueRef out = hed_lower_warp_array(l, l->i32, NULL);
     LLVMValueRef args[] = {
-        word(l, op), hed_lower_warp_array(l, l->i32, hed_lower_warp_kept(l, &kept)),
+        hed_lower_word(l, op), hed_lower_warp_array(l, l->i32, hed_lower_warp_kept(l, &kept)),
         hed_lower_warp_array(l, l->i32, members), hed_lower_warp_running(l), out};
 
-    hed_lower_warp_call(l, "hed_warp_redux", l->nothing, args, 5);
+    hed_lower_runtime(l, "hed_warp_redux", l->nothing, args, 5);
     return words_of(l, out);
 }
 
@@ -348,7 +337,7 @@ static void
 copy_variable(struct hed_lower *l, const struct hed_ptx_operand *o, uint64_t size,
               LLVMValueRef block, uint64_t stride, bool is_in)
 {
-    const uint64_t own = (uintptr_t)hed_lower_map_get(state(l)->strides, o->var);
+    const uint64_t own = (uintptr_t)hed_lower_map_get(hed_lower_warp_state(l)->strides, o->var);
     LLVMValueRef base = hed_lower_map_get(l->function->vars, o->var);
     LLVMValueRef bytes = LLVMConstInt(l->i64, size, false);
     struct warp_loop loop;
@@ -359,8 +348,8 @@ copy_variable(struct hed_lower *l, const struct hed_ptx_operand *o, uint64_t siz
     }
     hed_lower_warp_loop_begin(l, hed_lower_warp_bits(l), &loop);
 
-    LLVMValueRef there = LLVMBuildMul(l->b, loop.lane, word(l, stride), "");
-    LLVMValueRef here = LLVMBuildMul(l->b, loop.lane, word(l, own), "");
+    LLVMValueRef there = LLVMBuildMul(l->b, loop.lane, hed_lower_word(l, stride), "");
+    LLVMValueRef here = LLVMBuildMul(l->b, loop.lane, hed_lower_word(l, own), "");
     LLVMValueRef to = LLVMBuildGEP2(l->b, l->i8, block, &there, 1, "");
     LLVMValueRef from = LLVMBuildGEP2(l->b, l->i8, hed_lower_at(l, base, o->offset), &here, 1, "");
 

@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "ptx/run/small_float.h"
+
 static uint32_t
 lowest(const struct hed_warp *w)
 {
@@ -104,26 +106,36 @@ hed_warp_meet(struct hed_warp *w, uint32_t lanes, uint32_t pc, uint32_t required
 
 /* "maxLane = (lane[4:0] & segmask[4:0]) | (cval[4:0] & ~segmask[4:0]); minLane = (lane[4:0] &
  * segmask[4:0])" (PTX ISA, shfl.sync) */
+bool
+hed_warp_source(uint32_t mode, unsigned lane, uint32_t b, uint32_t c, unsigned *from)
+{
+    const int by = (int)(b & 31);
+    const int clamp = (int)(c & 31);
+    const int segment = (int)(c >> 8 & 31);
+    const int own = (int)lane;
+    const int low = own & segment;
+    const int high = low | (clamp & ~segment);
+    const int there = mode == HED_RT_SHFL_UP     ? own - by
+                      : mode == HED_RT_SHFL_DOWN ? own + by
+                      : mode == HED_RT_SHFL_BFLY ? own ^ by
+                                                 : low | (by & ~segment);
+    const bool inside = mode == HED_RT_SHFL_UP ? there >= high : there <= high;
+
+    *from = inside ? (unsigned)there & 31 : lane;
+    return inside;
+}
+
 uint32_t
 hed_warp_shfl(uint32_t mode, const uint32_t *values, const uint32_t *b, const uint32_t *c,
               uint32_t *out)
 {
     uint32_t inside = 0;
 
-    for (int lane = 0; lane < HED_PTX_LANES; lane++) {
-        const int by = (int)(b[lane] & 31);
-        const int clamp = (int)(c[lane] & 31);
-        const int segment = (int)(c[lane] >> 8 & 31);
-        const int low = lane & segment;
-        const int high = low | (clamp & ~segment);
-        const int from = mode == HED_RT_SHFL_UP     ? lane - by
-                         : mode == HED_RT_SHFL_DOWN ? lane + by
-                         : mode == HED_RT_SHFL_BFLY ? lane ^ by
-                                                    : low | (by & ~segment);
-        const int in = mode == HED_RT_SHFL_UP ? from >= high : from <= high;
+    for (unsigned lane = 0; lane < HED_PTX_LANES; lane++) {
+        unsigned from;
 
-        inside |= (uint32_t)in << lane;
-        out[lane] = values[in ? from & 31 : lane];
+        inside |= (uint32_t)hed_warp_source(mode, lane, b[lane], c[lane], &from) << lane;
+        out[lane] = values[from];
     }
     return inside;
 }
@@ -156,15 +168,6 @@ hed_warp_match_all(const uint64_t *values, const uint32_t *masks, uint32_t lanes
     return all;
 }
 
-static float
-as_float(uint32_t bits)
-{
-    float f;
-
-    memcpy(&f, &bits, sizeof f);
-    return f;
-}
-
 /* min and max of floats: numbers win over NaN unless NaN is asked for; -0 is below +0. */
 static uint32_t
 combine_floats(uint32_t op, uint32_t x, uint32_t y)
@@ -184,13 +187,14 @@ combine_floats(uint32_t op, uint32_t x, uint32_t y)
     if (x_nan || y_nan)
         return nan || (x_nan && y_nan) ? 0x7fffffff : x_nan ? y : x;
 
-    const int less = as_float(x) < as_float(y) || (as_float(x) == as_float(y) && x > y);
+    const int less = hed_from_bits32(x) < hed_from_bits32(y) ||
+                     (hed_from_bits32(x) == hed_from_bits32(y) && x > y);
 
     return less != is_max ? x : y;
 }
 
-uint32_t
-hed_warp_combine(uint32_t op, uint32_t x, uint32_t y)
+static uint32_t
+combine(uint32_t op, uint32_t x, uint32_t y)
 {
     switch (op) {
     case HED_RT_REDUX_ADD:
@@ -227,7 +231,7 @@ hed_warp_redux(uint32_t op, const uint32_t *values, const uint32_t *masks, uint3
         /* A single value goes through the operation too: .abs changes it. */
         sum = op >= HED_RT_REDUX_MIN_F ? combine_floats(op, sum, sum) : sum;
         for (m &= m - 1; m; m &= m - 1)
-            sum = hed_warp_combine(op, sum, values[__builtin_ctz(m)]);
+            sum = combine(op, sum, values[__builtin_ctz(m)]);
         for (m = group; m; m &= m - 1)
             out[__builtin_ctz(m)] = sum;
         left &= ~group;

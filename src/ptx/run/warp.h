@@ -18,6 +18,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "ptx/run/abi.h"
@@ -48,6 +49,9 @@ uint32_t hed_warp_meet(struct hed_warp *w, uint32_t lanes, uint32_t pc, uint32_t
 
 /* ---- what lanes do together; arrays have 32 entries, one a lane ---------------------------- */
 
+/* The lane that a lane's shuffle reads; its own, and false, if that is outside the segment. */
+bool hed_warp_source(uint32_t mode, unsigned lane, uint32_t b, uint32_t c, unsigned *from);
+
 /* out[i] for all lanes; the answer has the bits of those whose source was inside the segment. */
 uint32_t hed_warp_shfl(uint32_t mode, const uint32_t *values, const uint32_t *b, const uint32_t *c,
                        uint32_t *out);
@@ -57,9 +61,6 @@ uint32_t hed_warp_match_all(const uint64_t *values, const uint32_t *masks, uint3
                             uint32_t *out); /* bits of lanes whose group is all the same */
 void hed_warp_redux(uint32_t op, const uint32_t *values, const uint32_t *masks, uint32_t lanes,
                     uint32_t *out);
-
-/* One step of a reduction; for whoever runs the scalar shape as well. */
-uint32_t hed_warp_combine(uint32_t op, uint32_t x, uint32_t y);
 
 /* These functions by name. A NULL name ends it. */
 extern const struct hed_ptx_symbol hed_ptx_warp_helpers[];
