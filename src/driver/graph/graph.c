@@ -437,7 +437,6 @@ hed_graph_clone(struct hed_graph *g, struct hed_graph **out)
             hed_graph_destroy(c);
         return r;
     }
-    c->origin = g->object.handle;
     *out = c;
     return CUDA_SUCCESS;
 }

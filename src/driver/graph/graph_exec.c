@@ -97,7 +97,6 @@ make_node(const struct hed_node *n, struct hed_exec_node *to)
 {
     to->handle = n->object.handle;
     to->type = n->type;
-    to->freed = n->freed;
     to->memory = hed_graph_memory_ref(n->memory);
     to->in = malloc((n->in.count + 1) * sizeof *to->in);
     if (!to->in)

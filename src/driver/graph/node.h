@@ -73,9 +73,7 @@ struct hed_graph {
     struct hed_node *first, **last;
     size_t count;
     struct hed_graph_user *users;
-    uint64_t origin;        /* handle of the graph it was cloned from; 0 */
-    bool is_child;          /* belongs to a node: cannot be destroyed by its handle */
-    _Atomic uint32_t execs; /* made of it, for names in dot files */
+    bool is_child; /* belongs to a node: cannot be destroyed by its handle */
 };
 
 struct hed_exec_node {
@@ -84,8 +82,7 @@ struct hed_exec_node {
     struct hed_work *work;           /* owned */
     struct hed_graph_exec *child;    /* a reference */
     struct hed_graph_memory *memory; /* a reference */
-    uint64_t freed;
-    size_t *in; /* positions of the nodes it comes after */
+    size_t *in;                      /* positions of the nodes it comes after */
     size_t in_count;
     bool disabled;
 };

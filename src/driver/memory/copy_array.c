@@ -5,193 +5,40 @@
 #include "driver/memory/memory_calls.h"
 #include "driver/memory/memory_index.h"
 
-#define ROW .Height = 1, .Depth = 1
-
-static CUresult
-put(struct hed_layer *self, CUDA_MEMCPY3D_v2 given, bool ptds)
-{
-    return hed_copy_put(self,
-                        &(struct hed_copy_order){.given = given, .ptds = ptds, .waits = true});
-}
-
-static CUresult
-put_async(struct hed_layer *self, CUDA_MEMCPY3D_v2 given, CUstream stream, bool ptds)
-{
-    return hed_copy_put(self,
-                        &(struct hed_copy_order){.given = given, .stream = stream, .ptds = ptds});
-}
-
 /* ---- a row of an array ----------------------------------------------------------------------- */
 
-CUresult
-hed_soft_cuMemcpyDtoA_v2(struct hed_layer *self, struct hed_cuMemcpyDtoA_v2 *a)
-{
-    return put(self,
-               (CUDA_MEMCPY3D_v2){.srcMemoryType = CU_MEMORYTYPE_DEVICE,
-                                  .srcDevice = a->srcDevice,
-                                  .dstMemoryType = CU_MEMORYTYPE_ARRAY,
-                                  .dstArray = a->dstArray,
-                                  .dstXInBytes = a->dstOffset,
-                                  .WidthInBytes = a->ByteCount,
-                                  ROW},
-               a->ptds);
-}
+/* The two sides of a row; all calls name their arguments alike. */
+#define FROM_HOST .srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = a->srcHost
+#define FROM_DEVICE .srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = a->srcDevice
+#define FROM_ARRAY \
+    .srcMemoryType = CU_MEMORYTYPE_ARRAY, .srcArray = a->srcArray, .srcXInBytes = a->srcOffset
+#define TO_HOST .dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = a->dstHost
+#define TO_DEVICE .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = a->dstDevice
+#define TO_ARRAY \
+    .dstMemoryType = CU_MEMORYTYPE_ARRAY, .dstArray = a->dstArray, .dstXInBytes = a->dstOffset
 
-CUresult
-hed_soft_cuMemcpyAtoD_v2(struct hed_layer *self, struct hed_cuMemcpyAtoD_v2 *a)
-{
-    return put(self,
-               (CUDA_MEMCPY3D_v2){.srcMemoryType = CU_MEMORYTYPE_ARRAY,
-                                  .srcArray = a->srcArray,
-                                  .srcXInBytes = a->srcOffset,
-                                  .dstMemoryType = CU_MEMORYTYPE_DEVICE,
-                                  .dstDevice = a->dstDevice,
-                                  .WidthInBytes = a->ByteCount,
-                                  ROW},
-               a->ptds);
-}
+/* A copy of one row: the rest says when and where it is done. */
+#define COPY_ROW(call, from, to, ...)                                                             \
+    HED_SOFT(call)                                                                                \
+    {                                                                                             \
+        return hed_copy_put(                                                                      \
+            self, &(struct hed_copy_order){                                                       \
+                      .given = {from, to, .WidthInBytes = a->ByteCount, .Height = 1, .Depth = 1}, \
+                      __VA_ARGS__});                                                              \
+    }
 
-CUresult
-hed_soft_cuMemcpyHtoA_v2(struct hed_layer *self, struct hed_cuMemcpyHtoA_v2 *a)
-{
-    return put(self,
-               (CUDA_MEMCPY3D_v2){.srcMemoryType = CU_MEMORYTYPE_HOST,
-                                  .srcHost = a->srcHost,
-                                  .dstMemoryType = CU_MEMORYTYPE_ARRAY,
-                                  .dstArray = a->dstArray,
-                                  .dstXInBytes = a->dstOffset,
-                                  .WidthInBytes = a->ByteCount,
-                                  ROW},
-               a->ptds);
-}
-
-CUresult
-hed_soft_cuMemcpyHtoA(struct hed_layer *self, struct hed_cuMemcpyHtoA *a)
-{
-    return put(self,
-               (CUDA_MEMCPY3D_v2){.srcMemoryType = CU_MEMORYTYPE_HOST,
-                                  .srcHost = a->srcHost,
-                                  .dstMemoryType = CU_MEMORYTYPE_ARRAY,
-                                  .dstArray = a->dstArray,
-                                  .dstXInBytes = a->dstOffset,
-                                  .WidthInBytes = a->ByteCount,
-                                  ROW},
-               false);
-}
-
-CUresult
-hed_soft_cuMemcpyAtoH_v2(struct hed_layer *self, struct hed_cuMemcpyAtoH_v2 *a)
-{
-    return put(self,
-               (CUDA_MEMCPY3D_v2){.srcMemoryType = CU_MEMORYTYPE_ARRAY,
-                                  .srcArray = a->srcArray,
-                                  .srcXInBytes = a->srcOffset,
-                                  .dstMemoryType = CU_MEMORYTYPE_HOST,
-                                  .dstHost = a->dstHost,
-                                  .WidthInBytes = a->ByteCount,
-                                  ROW},
-               a->ptds);
-}
-
-CUresult
-hed_soft_cuMemcpyAtoH(struct hed_layer *self, struct hed_cuMemcpyAtoH *a)
-{
-    return put(self,
-               (CUDA_MEMCPY3D_v2){.srcMemoryType = CU_MEMORYTYPE_ARRAY,
-                                  .srcArray = a->srcArray,
-                                  .srcXInBytes = a->srcOffset,
-                                  .dstMemoryType = CU_MEMORYTYPE_HOST,
-                                  .dstHost = a->dstHost,
-                                  .WidthInBytes = a->ByteCount,
-                                  ROW},
-               false);
-}
-
-CUresult
-hed_soft_cuMemcpyAtoA_v2(struct hed_layer *self, struct hed_cuMemcpyAtoA_v2 *a)
-{
-    return put(self,
-               (CUDA_MEMCPY3D_v2){.srcMemoryType = CU_MEMORYTYPE_ARRAY,
-                                  .srcArray = a->srcArray,
-                                  .srcXInBytes = a->srcOffset,
-                                  .dstMemoryType = CU_MEMORYTYPE_ARRAY,
-                                  .dstArray = a->dstArray,
-                                  .dstXInBytes = a->dstOffset,
-                                  .WidthInBytes = a->ByteCount,
-                                  ROW},
-               a->ptds);
-}
-
-CUresult
-hed_soft_cuMemcpyAtoA(struct hed_layer *self, struct hed_cuMemcpyAtoA *a)
-{
-    return put(self,
-               (CUDA_MEMCPY3D_v2){.srcMemoryType = CU_MEMORYTYPE_ARRAY,
-                                  .srcArray = a->srcArray,
-                                  .srcXInBytes = a->srcOffset,
-                                  .dstMemoryType = CU_MEMORYTYPE_ARRAY,
-                                  .dstArray = a->dstArray,
-                                  .dstXInBytes = a->dstOffset,
-                                  .WidthInBytes = a->ByteCount,
-                                  ROW},
-               false);
-}
-
-CUresult
-hed_soft_cuMemcpyHtoAAsync_v2(struct hed_layer *self, struct hed_cuMemcpyHtoAAsync_v2 *a)
-{
-    return put_async(self,
-                     (CUDA_MEMCPY3D_v2){.srcMemoryType = CU_MEMORYTYPE_HOST,
-                                        .srcHost = a->srcHost,
-                                        .dstMemoryType = CU_MEMORYTYPE_ARRAY,
-                                        .dstArray = a->dstArray,
-                                        .dstXInBytes = a->dstOffset,
-                                        .WidthInBytes = a->ByteCount,
-                                        ROW},
-                     a->hStream, a->ptds);
-}
-
-CUresult
-hed_soft_cuMemcpyHtoAAsync(struct hed_layer *self, struct hed_cuMemcpyHtoAAsync *a)
-{
-    return put_async(self,
-                     (CUDA_MEMCPY3D_v2){.srcMemoryType = CU_MEMORYTYPE_HOST,
-                                        .srcHost = a->srcHost,
-                                        .dstMemoryType = CU_MEMORYTYPE_ARRAY,
-                                        .dstArray = a->dstArray,
-                                        .dstXInBytes = a->dstOffset,
-                                        .WidthInBytes = a->ByteCount,
-                                        ROW},
-                     a->hStream, false);
-}
-
-CUresult
-hed_soft_cuMemcpyAtoHAsync_v2(struct hed_layer *self, struct hed_cuMemcpyAtoHAsync_v2 *a)
-{
-    return put_async(self,
-                     (CUDA_MEMCPY3D_v2){.srcMemoryType = CU_MEMORYTYPE_ARRAY,
-                                        .srcArray = a->srcArray,
-                                        .srcXInBytes = a->srcOffset,
-                                        .dstMemoryType = CU_MEMORYTYPE_HOST,
-                                        .dstHost = a->dstHost,
-                                        .WidthInBytes = a->ByteCount,
-                                        ROW},
-                     a->hStream, a->ptds);
-}
-
-CUresult
-hed_soft_cuMemcpyAtoHAsync(struct hed_layer *self, struct hed_cuMemcpyAtoHAsync *a)
-{
-    return put_async(self,
-                     (CUDA_MEMCPY3D_v2){.srcMemoryType = CU_MEMORYTYPE_ARRAY,
-                                        .srcArray = a->srcArray,
-                                        .srcXInBytes = a->srcOffset,
-                                        .dstMemoryType = CU_MEMORYTYPE_HOST,
-                                        .dstHost = a->dstHost,
-                                        .WidthInBytes = a->ByteCount,
-                                        ROW},
-                     a->hStream, false);
-}
+COPY_ROW(cuMemcpyDtoA_v2, FROM_DEVICE, TO_ARRAY, .ptds = a->ptds, .waits = true)
+COPY_ROW(cuMemcpyAtoD_v2, FROM_ARRAY, TO_DEVICE, .ptds = a->ptds, .waits = true)
+COPY_ROW(cuMemcpyHtoA_v2, FROM_HOST, TO_ARRAY, .ptds = a->ptds, .waits = true)
+COPY_ROW(cuMemcpyHtoA, FROM_HOST, TO_ARRAY, .waits = true)
+COPY_ROW(cuMemcpyAtoH_v2, FROM_ARRAY, TO_HOST, .ptds = a->ptds, .waits = true)
+COPY_ROW(cuMemcpyAtoH, FROM_ARRAY, TO_HOST, .waits = true)
+COPY_ROW(cuMemcpyAtoA_v2, FROM_ARRAY, TO_ARRAY, .ptds = a->ptds, .waits = true)
+COPY_ROW(cuMemcpyAtoA, FROM_ARRAY, TO_ARRAY, .waits = true)
+COPY_ROW(cuMemcpyHtoAAsync_v2, FROM_HOST, TO_ARRAY, .ptds = a->ptds, .stream = a->hStream)
+COPY_ROW(cuMemcpyHtoAAsync, FROM_HOST, TO_ARRAY, .stream = a->hStream)
+COPY_ROW(cuMemcpyAtoHAsync_v2, FROM_ARRAY, TO_HOST, .ptds = a->ptds, .stream = a->hStream)
+COPY_ROW(cuMemcpyAtoHAsync, FROM_ARRAY, TO_HOST, .stream = a->hStream)
 
 /* ---- planes and boxes ------------------------------------------------------------------------ */
 
@@ -240,95 +87,26 @@ hed_soft_cuMemcpyAtoHAsync(struct hed_layer *self, struct hed_cuMemcpyAtoHAsync 
                         .Height = (p)->Height,               \
                         .Depth = (p)->Depth})
 
-CUresult
-hed_soft_cuMemcpy2D_v2(struct hed_layer *self, struct hed_cuMemcpy2D_v2 *a)
-{
-    if (!a->pCopy)
-        return CUDA_ERROR_INVALID_VALUE;
-    return hed_copy_put(
-        self, &(struct hed_copy_order){.given = PLANE(a->pCopy), .ptds = a->ptds, .waits = true});
-}
+/* A copy that is described by a struct: the rest says when and where it is done. */
+#define COPY(call, shape, ...)                                                                \
+    HED_SOFT(call)                                                                            \
+    {                                                                                         \
+        if (!a->pCopy)                                                                        \
+            return CUDA_ERROR_INVALID_VALUE;                                                  \
+        return hed_copy_put(self,                                                             \
+                            &(struct hed_copy_order){.given = shape(a->pCopy), __VA_ARGS__}); \
+    }
 
-CUresult
-hed_soft_cuMemcpy2D(struct hed_layer *self, struct hed_cuMemcpy2D *a)
-{
-    if (!a->pCopy)
-        return CUDA_ERROR_INVALID_VALUE;
-    return hed_copy_put(
-        self, &(struct hed_copy_order){.given = PLANE(a->pCopy), .ptds = false, .waits = true});
-}
-
-CUresult
-hed_soft_cuMemcpy2DUnaligned_v2(struct hed_layer *self, struct hed_cuMemcpy2DUnaligned_v2 *a)
-{
-    if (!a->pCopy)
-        return CUDA_ERROR_INVALID_VALUE;
-    return hed_copy_put(
-        self, &(struct hed_copy_order){.given = PLANE(a->pCopy), .ptds = a->ptds, .waits = true});
-}
-
-CUresult
-hed_soft_cuMemcpy2DUnaligned(struct hed_layer *self, struct hed_cuMemcpy2DUnaligned *a)
-{
-    if (!a->pCopy)
-        return CUDA_ERROR_INVALID_VALUE;
-    return hed_copy_put(
-        self, &(struct hed_copy_order){.given = PLANE(a->pCopy), .ptds = false, .waits = true});
-}
-
-CUresult
-hed_soft_cuMemcpy2DAsync_v2(struct hed_layer *self, struct hed_cuMemcpy2DAsync_v2 *a)
-{
-    if (!a->pCopy)
-        return CUDA_ERROR_INVALID_VALUE;
-    return hed_copy_put(self, &(struct hed_copy_order){
-                                  .given = PLANE(a->pCopy), .ptds = a->ptds, .stream = a->hStream});
-}
-
-CUresult
-hed_soft_cuMemcpy2DAsync(struct hed_layer *self, struct hed_cuMemcpy2DAsync *a)
-{
-    if (!a->pCopy)
-        return CUDA_ERROR_INVALID_VALUE;
-    return hed_copy_put(self, &(struct hed_copy_order){
-                                  .given = PLANE(a->pCopy), .ptds = false, .stream = a->hStream});
-}
-
-CUresult
-hed_soft_cuMemcpy3D_v2(struct hed_layer *self, struct hed_cuMemcpy3D_v2 *a)
-{
-    if (!a->pCopy)
-        return CUDA_ERROR_INVALID_VALUE;
-    return hed_copy_put(
-        self, &(struct hed_copy_order){.given = BOX(a->pCopy), .ptds = a->ptds, .waits = true});
-}
-
-CUresult
-hed_soft_cuMemcpy3D(struct hed_layer *self, struct hed_cuMemcpy3D *a)
-{
-    if (!a->pCopy)
-        return CUDA_ERROR_INVALID_VALUE;
-    return hed_copy_put(
-        self, &(struct hed_copy_order){.given = BOX(a->pCopy), .ptds = false, .waits = true});
-}
-
-CUresult
-hed_soft_cuMemcpy3DAsync_v2(struct hed_layer *self, struct hed_cuMemcpy3DAsync_v2 *a)
-{
-    if (!a->pCopy)
-        return CUDA_ERROR_INVALID_VALUE;
-    return hed_copy_put(self, &(struct hed_copy_order){
-                                  .given = BOX(a->pCopy), .ptds = a->ptds, .stream = a->hStream});
-}
-
-CUresult
-hed_soft_cuMemcpy3DAsync(struct hed_layer *self, struct hed_cuMemcpy3DAsync *a)
-{
-    if (!a->pCopy)
-        return CUDA_ERROR_INVALID_VALUE;
-    return hed_copy_put(self, &(struct hed_copy_order){
-                                  .given = BOX(a->pCopy), .ptds = false, .stream = a->hStream});
-}
+COPY(cuMemcpy2D_v2, PLANE, .ptds = a->ptds, .waits = true)
+COPY(cuMemcpy2D, PLANE, .waits = true)
+COPY(cuMemcpy2DUnaligned_v2, PLANE, .ptds = a->ptds, .waits = true)
+COPY(cuMemcpy2DUnaligned, PLANE, .waits = true)
+COPY(cuMemcpy2DAsync_v2, PLANE, .ptds = a->ptds, .stream = a->hStream)
+COPY(cuMemcpy2DAsync, PLANE, .stream = a->hStream)
+COPY(cuMemcpy3D_v2, BOX, .ptds = a->ptds, .waits = true)
+COPY(cuMemcpy3D, BOX, .waits = true)
+COPY(cuMemcpy3DAsync_v2, BOX, .ptds = a->ptds, .stream = a->hStream)
+COPY(cuMemcpy3DAsync, BOX, .stream = a->hStream)
 
 static bool
 are_contexts(struct hed_layer *self, const CUDA_MEMCPY3D_PEER_v1 *p)

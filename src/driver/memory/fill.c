@@ -68,146 +68,46 @@ fill(struct hed_layer *self, const struct order *o)
     return r;
 }
 
-CUresult
-hed_soft_cuMemsetD8_v2(struct hed_layer *self, struct hed_cuMemsetD8_v2 *a)
-{
-    return fill(self, &(struct order){.to = a->dstDevice,
-                                      .value = a->uc,
-                                      .element = 1,
-                                      .width = a->N,
-                                      .height = 1,
-                                      .ptds = a->ptds});
-}
+/* The calls differ in what they call their value and in its size; the stream is NULL for those that
+ * name none. */
+#define FILL_ROW(call, member, bytes, on)         \
+    HED_SOFT(call)                                \
+    {                                             \
+        return fill(self, &(struct order){        \
+                              .to = a->dstDevice, \
+                              .value = a->member, \
+                              .element = (bytes), \
+                              .width = a->N,      \
+                              .height = 1,        \
+                              .stream = (on),     \
+                              .ptds = a->ptds,    \
+                          });                     \
+    }
 
-CUresult
-hed_soft_cuMemsetD16_v2(struct hed_layer *self, struct hed_cuMemsetD16_v2 *a)
-{
-    return fill(self, &(struct order){.to = a->dstDevice,
-                                      .value = a->us,
-                                      .element = 2,
-                                      .width = a->N,
-                                      .height = 1,
-                                      .ptds = a->ptds});
-}
+#define FILL_PLANE(call, member, bytes, on)         \
+    HED_SOFT(call)                                  \
+    {                                               \
+        return fill(self, &(struct order){          \
+                              .to = a->dstDevice,   \
+                              .value = a->member,   \
+                              .element = (bytes),   \
+                              .pitch = a->dstPitch, \
+                              .width = a->Width,    \
+                              .height = a->Height,  \
+                              .stream = (on),       \
+                              .ptds = a->ptds,      \
+                          });                       \
+    }
 
-CUresult
-hed_soft_cuMemsetD32_v2(struct hed_layer *self, struct hed_cuMemsetD32_v2 *a)
-{
-    return fill(self, &(struct order){.to = a->dstDevice,
-                                      .value = a->ui,
-                                      .element = 4,
-                                      .width = a->N,
-                                      .height = 1,
-                                      .ptds = a->ptds});
-}
-
-CUresult
-hed_soft_cuMemsetD8Async(struct hed_layer *self, struct hed_cuMemsetD8Async *a)
-{
-    return fill(self, &(struct order){.to = a->dstDevice,
-                                      .value = a->uc,
-                                      .element = 1,
-                                      .width = a->N,
-                                      .height = 1,
-                                      .stream = a->hStream,
-                                      .ptds = a->ptds});
-}
-
-CUresult
-hed_soft_cuMemsetD16Async(struct hed_layer *self, struct hed_cuMemsetD16Async *a)
-{
-    return fill(self, &(struct order){.to = a->dstDevice,
-                                      .value = a->us,
-                                      .element = 2,
-                                      .width = a->N,
-                                      .height = 1,
-                                      .stream = a->hStream,
-                                      .ptds = a->ptds});
-}
-
-CUresult
-hed_soft_cuMemsetD32Async(struct hed_layer *self, struct hed_cuMemsetD32Async *a)
-{
-    return fill(self, &(struct order){.to = a->dstDevice,
-                                      .value = a->ui,
-                                      .element = 4,
-                                      .width = a->N,
-                                      .height = 1,
-                                      .stream = a->hStream,
-                                      .ptds = a->ptds});
-}
-
-CUresult
-hed_soft_cuMemsetD2D8_v2(struct hed_layer *self, struct hed_cuMemsetD2D8_v2 *a)
-{
-    return fill(self, &(struct order){.to = a->dstDevice,
-                                      .value = a->uc,
-                                      .element = 1,
-                                      .pitch = a->dstPitch,
-                                      .width = a->Width,
-                                      .height = a->Height,
-                                      .ptds = a->ptds});
-}
-
-CUresult
-hed_soft_cuMemsetD2D16_v2(struct hed_layer *self, struct hed_cuMemsetD2D16_v2 *a)
-{
-    return fill(self, &(struct order){.to = a->dstDevice,
-                                      .value = a->us,
-                                      .element = 2,
-                                      .pitch = a->dstPitch,
-                                      .width = a->Width,
-                                      .height = a->Height,
-                                      .ptds = a->ptds});
-}
-
-CUresult
-hed_soft_cuMemsetD2D32_v2(struct hed_layer *self, struct hed_cuMemsetD2D32_v2 *a)
-{
-    return fill(self, &(struct order){.to = a->dstDevice,
-                                      .value = a->ui,
-                                      .element = 4,
-                                      .pitch = a->dstPitch,
-                                      .width = a->Width,
-                                      .height = a->Height,
-                                      .ptds = a->ptds});
-}
-
-CUresult
-hed_soft_cuMemsetD2D8Async(struct hed_layer *self, struct hed_cuMemsetD2D8Async *a)
-{
-    return fill(self, &(struct order){.to = a->dstDevice,
-                                      .value = a->uc,
-                                      .element = 1,
-                                      .pitch = a->dstPitch,
-                                      .width = a->Width,
-                                      .height = a->Height,
-                                      .stream = a->hStream,
-                                      .ptds = a->ptds});
-}
-
-CUresult
-hed_soft_cuMemsetD2D16Async(struct hed_layer *self, struct hed_cuMemsetD2D16Async *a)
-{
-    return fill(self, &(struct order){.to = a->dstDevice,
-                                      .value = a->us,
-                                      .element = 2,
-                                      .pitch = a->dstPitch,
-                                      .width = a->Width,
-                                      .height = a->Height,
-                                      .stream = a->hStream,
-                                      .ptds = a->ptds});
-}
-
-CUresult
-hed_soft_cuMemsetD2D32Async(struct hed_layer *self, struct hed_cuMemsetD2D32Async *a)
-{
-    return fill(self, &(struct order){.to = a->dstDevice,
-                                      .value = a->ui,
-                                      .element = 4,
-                                      .pitch = a->dstPitch,
-                                      .width = a->Width,
-                                      .height = a->Height,
-                                      .stream = a->hStream,
-                                      .ptds = a->ptds});
-}
+FILL_ROW(cuMemsetD8_v2, uc, 1, NULL)
+FILL_ROW(cuMemsetD16_v2, us, 2, NULL)
+FILL_ROW(cuMemsetD32_v2, ui, 4, NULL)
+FILL_ROW(cuMemsetD8Async, uc, 1, a->hStream)
+FILL_ROW(cuMemsetD16Async, us, 2, a->hStream)
+FILL_ROW(cuMemsetD32Async, ui, 4, a->hStream)
+FILL_PLANE(cuMemsetD2D8_v2, uc, 1, NULL)
+FILL_PLANE(cuMemsetD2D16_v2, us, 2, NULL)
+FILL_PLANE(cuMemsetD2D32_v2, ui, 4, NULL)
+FILL_PLANE(cuMemsetD2D8Async, uc, 1, a->hStream)
+FILL_PLANE(cuMemsetD2D16Async, us, 2, a->hStream)
+FILL_PLANE(cuMemsetD2D32Async, ui, 4, a->hStream)

@@ -53,10 +53,9 @@ struct hed_allocation {
     bool sync_memops;
 
     /* Pool memory. */
-    struct hed_stream *free_stream; /* identity of the stream it was freed on */
-    uint32_t frees;                 /* frees that are on their way */
-    bool freeing;                   /* freed by the program; waits for the stream to get there */
-    bool graph;                     /* belongs to a graph: its address stays until the graph dies */
+    uint32_t frees; /* frees that are on their way */
+    bool freeing;   /* freed by the program; waits for the stream to get there */
+    bool graph;     /* belongs to a graph: its address stays until the graph dies */
 };
 
 /* The index and the blocks that memory is cut from: when the spaces of d and of its devices are

@@ -69,7 +69,6 @@ struct hed_kernel_work {
     CUfunction given;              /* the handle the program used: CUfunction or CUkernel */
     CUlaunchAttribute *attributes; /* owned copy */
     unsigned attribute_count;
-    CUevent completion_event; /* reserved */
 };
 
 /* One of cuStreamBatchMemOp's operations, or a single one. */
