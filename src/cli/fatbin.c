@@ -163,10 +163,10 @@ hed_cli_fatbin_visit(const char *path, const struct hed_cli_select *select, hed_
     return v.v;
 }
 
-/* ---- values of options ----------------------------------------------------------------------- */
+/* ---- words ----------------------------------------------------------------------- */
 
-bool
-hed_cli_fatbin_kind(const struct hed_cli_opts *o, struct hed_cli_select *select)
+static bool
+read_kind(const struct hed_cli_opts *o, struct hed_cli_select *select)
 {
     static const struct {
         const char *name;
@@ -191,8 +191,8 @@ hed_cli_fatbin_kind(const struct hed_cli_opts *o, struct hed_cli_select *select)
     return false;
 }
 
-bool
-hed_cli_fatbin_arch(const struct hed_cli_opts *o, struct hed_cli_select *select)
+static bool
+read_arch(const struct hed_cli_opts *o, struct hed_cli_select *select)
 {
     if (hed_arch_parse(o->value, &select->arch, &select->arch_prefix) == 0)
         return true;
@@ -201,13 +201,61 @@ hed_cli_fatbin_arch(const struct hed_cli_opts *o, struct hed_cli_select *select)
     return false;
 }
 
-bool
-hed_cli_fatbin_number(const struct hed_cli_opts *o, struct hed_cli_select *select)
+static bool
+read_number(const struct hed_cli_opts *o, struct hed_cli_select *select)
 {
     if (hed_parse_u64(o->value, &select->number) == 0 && select->number > 0)
         return true;
     hed_cli_say("%s: \"%s\" is no entry's number; they count from 1", o->command, o->value);
     return false;
+}
+
+/* One option, by its name. False: something is wrong, and was said. */
+static bool
+take_option(const struct hed_cli_opts *o, const char *name, struct hed_cli_asked *asked)
+{
+    if (strcmp(name, "kind") == 0)
+        return read_kind(o, &asked->select);
+    if (strcmp(name, "arch") == 0)
+        return read_arch(o, &asked->select);
+    if (strcmp(name, "entry") == 0)
+        return read_number(o, &asked->select);
+    if (strcmp(name, "output") == 0)
+        asked->dir = o->value;
+    else if (strcmp(name, "sections") == 0)
+        asked->select.find |= HED_FIND_SECTIONS;
+    else if (strcmp(name, "kernels") == 0)
+        asked->kernels = true;
+    else if (strcmp(name, "json") == 0)
+        asked->json = true;
+    else
+        hed_bug("fatbin: nobody reads --%s", name);
+    return true;
+}
+
+int
+hed_cli_fatbin_words(struct hed_cli_opts *o, const char *usage, struct hed_cli_asked *asked,
+                     char **files)
+{
+    bool plain = false;
+    int count = 0;
+    int word;
+
+    while ((word = hed_cli_words_next(o, &plain)) != HED_CLI_OPT_END) {
+        if (word == HED_CLI_OPERAND) {
+            files[count++] = (char *)(uintptr_t)o->value;
+            continue;
+        }
+        if (word == HED_CLI_OPT_BAD)
+            return -1 - HED_EXIT_USAGE;
+        if (strcmp(o->table[word].name, "help") == 0) {
+            fputs(usage, stdout);
+            return -1 - HED_EXIT_OK;
+        }
+        if (!take_option(o, o->table[word].name, asked))
+            return -1 - HED_EXIT_USAGE;
+    }
+    return count;
 }
 
 /* ---- text ------------------------------------------------------------------------------------ */

@@ -55,10 +55,17 @@ typedef bool (*hed_cli_image_fn)(void *arg, const struct hed_cli_image *image);
 struct hed_cli_visit hed_cli_fatbin_visit(const char *path, const struct hed_cli_select *select,
                                           hed_cli_image_fn fn, void *arg);
 
-/* Values of options; they say what is wrong and return false. */
-bool hed_cli_fatbin_kind(const struct hed_cli_opts *o, struct hed_cli_select *select);
-bool hed_cli_fatbin_arch(const struct hed_cli_opts *o, struct hed_cli_select *select);
-bool hed_cli_fatbin_number(const struct hed_cli_opts *o, struct hed_cli_select *select);
+/* What the words of a subcommand ask for; each takes those options that its table has. */
+struct hed_cli_asked {
+    struct hed_cli_select select; /* --kind, --arch, --entry, --sections */
+    const char *dir;              /* --output */
+    bool kernels, json;
+};
+
+/* Reads all words. Returns how many operands there are, which are in files (argv has the room), or
+ * -1 - the exit code: after --help, which prints usage, and after what was wrong and said. */
+int hed_cli_fatbin_words(struct hed_cli_opts *o, const char *usage, struct hed_cli_asked *asked,
+                         char **files);
 
 /* "ptx", "cubin", "lto" or "kind 64", into out[16], which is returned. */
 const char *hed_cli_fatbin_kind_text(uint16_t kind, char *out);

@@ -29,21 +29,14 @@ static const char usage[] =
     "\n"
     "Exit codes: 0 all were written, 1 some were not, or there are none, 2 wrong option.\n";
 
-enum { OPT_KIND, OPT_ARCH, OPT_ENTRY, OPT_OUTPUT, OPT_SECTIONS, OPT_JSON, OPT_HELP };
-
 static const struct hed_cli_opt options[] = {
-    [OPT_KIND] = {"kind", true},          [OPT_ARCH] = {"arch", true},
-    [OPT_ENTRY] = {"entry", true},        [OPT_OUTPUT] = {"output", true},
-    [OPT_SECTIONS] = {"sections", false}, [OPT_JSON] = {"json", false},
-    [OPT_HELP] = {"help", false},         {NULL, false},
+    {"kind", true},      {"arch", true},  {"entry", true}, {"output", true},
+    {"sections", false}, {"json", false}, {"help", false}, {NULL, false},
 };
 
 struct extract {
-    struct hed_cli_select select;
-    const char *dir;
-    bool json;
+    struct hed_cli_asked asked;
     bool to_stdout;
-    bool all_kinds; /* --kind or --entry: what is asked for is tried, whatever it is */
     uint64_t left_out;
     int code;
     struct hed_arena arena;
@@ -91,7 +84,7 @@ write_file(const char *path, struct hed_bytes b)
 static void
 report(struct extract *x, const struct hed_cli_image *m, const char *path, size_t size)
 {
-    if (!x->json) {
+    if (!x->asked.json) {
         puts(path);
         return;
     }
@@ -118,7 +111,7 @@ write_image(struct extract *x, const struct hed_cli_image *m, struct hed_bytes i
         return err == 0;
     }
     snprintf(number, sizeof number, "kind%u", m->entry.kind);
-    n = snprintf(path, sizeof path, "%s/%s.%" PRIu64 ".%s.%s", x->dir, base_name(m->path),
+    n = snprintf(path, sizeof path, "%s/%s.%" PRIu64 ".%s.%s", x->asked.dir, base_name(m->path),
                  m->number, hed_fatbin_arch_text(&m->entry, arch), kind ? kind : number);
     err = n < 0 || (size_t)n >= sizeof path ? ENAMETOOLONG : write_file(path, image);
     if (err) {
@@ -135,8 +128,10 @@ extract_image(void *arg, const struct hed_cli_image *m)
     struct extract *x = arg;
     struct hed_bytes image;
     struct hed_why why;
+    /* What is asked for by --kind or --entry is tried, whatever it is. */
+    const bool is_asked_for = x->asked.select.kind || x->asked.select.number;
 
-    if (!x->all_kinds && m->entry.kind != HED_FATBIN_PTX && m->entry.kind != HED_FATBIN_CUBIN) {
+    if (!is_asked_for && m->entry.kind != HED_FATBIN_PTX && m->entry.kind != HED_FATBIN_CUBIN) {
         x->left_out++;
         return true;
     }
@@ -161,7 +156,7 @@ extract_file(struct extract *x, const char *path)
 {
     x->left_out = 0;
 
-    const struct hed_cli_visit v = hed_cli_fatbin_visit(path, &x->select, extract_image, x);
+    const struct hed_cli_visit v = hed_cli_fatbin_visit(path, &x->asked.select, extract_image, x);
 
     if (v.code != HED_EXIT_OK) {
         x->code = v.code;
@@ -191,65 +186,23 @@ fits(const struct extract *x, char *const *files, int count)
     }
     if (!x->to_stdout)
         return true;
-    if (count > 1 || hed_cli_fatbin_visit(files[0], &x->select, count_only, NULL).selected > 1) {
+    if (count > 1 ||
+        hed_cli_fatbin_visit(files[0], &x->asked.select, count_only, NULL).selected > 1) {
         hed_cli_say("fatbin extract: more than one image for standard output; add --entry N");
         return false;
     }
     return true;
 }
 
-static int
-read_words(struct extract *x, struct hed_cli_opts *o, char **files)
-{
-    bool plain = false;
-    bool good = true;
-    int count = 0;
-    int word;
-
-    while (good && (word = hed_cli_words_next(o, &plain)) != HED_CLI_OPT_END) {
-        switch (word) {
-        case HED_CLI_OPERAND:
-            files[count++] = (char *)(uintptr_t)o->value;
-            break;
-        case OPT_KIND:
-            good = hed_cli_fatbin_kind(o, &x->select);
-            x->all_kinds = true;
-            break;
-        case OPT_ARCH:
-            good = hed_cli_fatbin_arch(o, &x->select);
-            break;
-        case OPT_ENTRY:
-            good = hed_cli_fatbin_number(o, &x->select);
-            x->all_kinds = true;
-            break;
-        case OPT_OUTPUT:
-            x->dir = o->value;
-            break;
-        case OPT_SECTIONS:
-            x->select.find |= HED_FIND_SECTIONS;
-            break;
-        case OPT_JSON:
-            x->json = true;
-            break;
-        case OPT_HELP:
-            fputs(usage, stdout);
-            return -1 - HED_EXIT_OK;
-        default:
-            good = false;
-        }
-    }
-    return good ? count : -1 - HED_EXIT_USAGE;
-}
-
 int
 hed_cli_fatbin_extract(int argc, char **argv)
 {
     struct hed_cli_opts o = hed_cli_opts_over(options, argc, argv);
-    struct extract x = {.code = HED_EXIT_OK, .dir = "."};
+    struct extract x = {.code = HED_EXIT_OK, .asked = {.dir = "."}};
 
     o.command = "fatbin extract";
 
-    const int count = read_words(&x, &o, argv);
+    const int count = hed_cli_fatbin_words(&o, usage, &x.asked, argv);
 
     if (count < 0)
         return -1 - count;
@@ -257,11 +210,11 @@ hed_cli_fatbin_extract(int argc, char **argv)
         hed_cli_say("fatbin extract: which file? See heddle fatbin extract --help");
         return HED_EXIT_USAGE;
     }
-    x.to_stdout = strcmp(x.dir, "-") == 0;
+    x.to_stdout = strcmp(x.asked.dir, "-") == 0;
     if (!fits(&x, argv, count))
         return HED_EXIT_USAGE;
-    if (!x.to_stdout && mkdir(x.dir, 0777) != 0 && errno != EEXIST) {
-        hed_cli_say("%s: %s", x.dir, strerror(errno));
+    if (!x.to_stdout && mkdir(x.asked.dir, 0777) != 0 && errno != EEXIST) {
+        hed_cli_say("%s: %s", x.asked.dir, strerror(errno));
         return HED_EXIT_FAILED;
     }
     hed_arena_init(&x.arena, HED_CLI_IMAGE_MAX);

@@ -28,14 +28,8 @@ static const char usage[] =
     "Exit codes: 0 there is an answer, also \"no GPU code\", 1 a damaged file, 2 wrong\n"
     "option.\n";
 
-enum { OPT_KERNELS, OPT_SECTIONS, OPT_JSON, OPT_HELP };
-
 static const struct hed_cli_opt options[] = {
-    [OPT_KERNELS] = {"kernels", false},
-    [OPT_SECTIONS] = {"sections", false},
-    [OPT_JSON] = {"json", false},
-    [OPT_HELP] = {"help", false},
-    {NULL, false},
+    {"kernels", false}, {"sections", false}, {"json", false}, {"help", false}, {NULL, false},
 };
 
 struct row {
@@ -48,9 +42,7 @@ struct row {
 };
 
 struct info {
-    struct hed_cli_select select;
-    bool kernels;
-    bool json;
+    struct hed_cli_asked asked;
     int code;
     struct row rows[ROWS_MAX];
     size_t count;
@@ -285,7 +277,7 @@ show_file(struct info *x, const char *path)
     x->not_counted = x->relocatable = x->unreadable = 0;
     memset(x->packed, 0, sizeof x->packed);
 
-    const struct hed_cli_visit v = hed_cli_fatbin_visit(path, &x->select, add_image, x);
+    const struct hed_cli_visit v = hed_cli_fatbin_visit(path, &x->asked.select, add_image, x);
 
     if (v.code != HED_EXIT_OK)
         x->code = v.code;
@@ -296,46 +288,15 @@ show_file(struct info *x, const char *path)
     for (size_t i = 0; i < x->count; i++)
         code += x->rows[i].size;
 
-    const bool counted = x->kernels || code <= COUNT_UNASKED;
+    const bool counted = x->asked.kernels || code <= COUNT_UNASKED;
 
     /* What is damaged was said once. */
     if (counted && v.code == HED_EXIT_OK)
-        hed_cli_fatbin_visit(path, &x->select, count_kernels, x);
-    if (x->json)
+        hed_cli_fatbin_visit(path, &x->asked.select, count_kernels, x);
+    if (x->asked.json)
         print_json(x, path, &v, counted && v.code == HED_EXIT_OK);
     else
         print_text(x, path, &v, counted && v.code == HED_EXIT_OK);
-}
-
-static int
-read_words(struct info *x, struct hed_cli_opts *o, char **files)
-{
-    bool plain = false;
-    int count = 0;
-    int word;
-
-    while ((word = hed_cli_words_next(o, &plain)) != HED_CLI_OPT_END) {
-        switch (word) {
-        case HED_CLI_OPERAND:
-            files[count++] = (char *)(uintptr_t)o->value;
-            break;
-        case OPT_KERNELS:
-            x->kernels = true;
-            break;
-        case OPT_SECTIONS:
-            x->select.find |= HED_FIND_SECTIONS;
-            break;
-        case OPT_JSON:
-            x->json = true;
-            break;
-        case OPT_HELP:
-            fputs(usage, stdout);
-            return -1 - HED_EXIT_OK;
-        default:
-            return -1 - HED_EXIT_USAGE;
-        }
-    }
-    return count;
 }
 
 int
@@ -346,7 +307,7 @@ hed_cli_fatbin_info(int argc, char **argv)
 
     o.command = "fatbin info";
 
-    const int count = read_words(&x, &o, argv);
+    const int count = hed_cli_fatbin_words(&o, usage, &x.asked, argv);
 
     if (count < 0)
         return -1 - count;

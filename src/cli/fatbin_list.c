@@ -28,19 +28,13 @@ static const char usage[] =
     "\n"
     "Exit codes: 0 there is a list, 1 no GPU code or a damaged file, 2 wrong option.\n";
 
-enum { OPT_KIND, OPT_ARCH, OPT_ENTRY, OPT_KERNELS, OPT_SECTIONS, OPT_JSON, OPT_HELP };
-
 static const struct hed_cli_opt options[] = {
-    [OPT_KIND] = {"kind", true},          [OPT_ARCH] = {"arch", true},
-    [OPT_ENTRY] = {"entry", true},        [OPT_KERNELS] = {"kernels", false},
-    [OPT_SECTIONS] = {"sections", false}, [OPT_JSON] = {"json", false},
-    [OPT_HELP] = {"help", false},         {NULL, false},
+    {"kind", true},      {"arch", true},  {"entry", true}, {"kernels", false},
+    {"sections", false}, {"json", false}, {"help", false}, {NULL, false},
 };
 
 struct list {
-    struct hed_cli_select select;
-    bool kernels;
-    bool json;
+    struct hed_cli_asked asked;
     bool begun; /* the head of the current file's table is printed */
     bool several;
     int code;
@@ -128,7 +122,7 @@ show_ptx(struct list *l, struct hed_bytes text)
     const char *between = "";
 
     for (size_t at = 0; (name = hed_ptx_next_entry(text, &at)).size; between = ",") {
-        if (l->json) {
+        if (l->asked.json) {
             hed_buf_addf(&l->buf, "%s{", between);
             hed_cli_fatbin_json(&l->buf, "name", name);
             hed_buf_addf(&l->buf, "}");
@@ -155,9 +149,9 @@ show_kernels(struct list *l, const struct hed_fatbin_entry *e, struct hed_why *w
     if (err == 0 && e->kind == HED_FATBIN_CUBIN) {
         err = hed_cubin_read(image, &l->arena, &c, why);
         for (uint32_t i = 0; err == 0 && i < c.kernel_count; i++) {
-            if (l->json && i)
+            if (l->asked.json && i)
                 hed_buf_addf(&l->buf, ",");
-            if (l->json)
+            if (l->asked.json)
                 json_kernel(&l->buf, &c.kernels[i]);
             else
                 text_kernel(&c.kernels[i]);
@@ -251,24 +245,24 @@ show_image(void *arg, const struct hed_cli_image *m)
     struct hed_why why;
     int err = 0;
 
-    if (!l->json)
+    if (!l->asked.json)
         text_image(l, m);
-    if (l->json) {
+    if (l->asked.json) {
         hed_buf_reset(&l->buf);
         json_image(&l->buf, m);
     }
-    if (l->kernels && has_kernels(m->entry.kind)) {
-        if (l->json)
+    if (l->asked.kernels && has_kernels(m->entry.kind)) {
+        if (l->asked.json)
             hed_buf_addf(&l->buf, ",\"kernels\":[");
         err = show_kernels(l, &m->entry, &why);
-        if (l->json)
+        if (l->asked.json)
             hed_buf_addf(&l->buf, "]");
         if (err != 0) {
             hed_cli_say("%s: entry %" PRIu64 " %s", m->path, m->number, why.text);
             l->code = HED_EXIT_FAILED;
         }
     }
-    if (l->json) {
+    if (l->asked.json) {
         hed_buf_addf(&l->buf, "}");
         if (l->buf.err) {
             hed_cli_say("%s: entry %" PRIu64 ": %s", m->path, m->number, hed_err_text(l->buf.err));
@@ -284,7 +278,7 @@ list_file(struct list *l, const char *path)
 {
     l->begun = false;
 
-    const struct hed_cli_visit v = hed_cli_fatbin_visit(path, &l->select, show_image, l);
+    const struct hed_cli_visit v = hed_cli_fatbin_visit(path, &l->asked.select, show_image, l);
 
     if (v.code != HED_EXIT_OK) {
         l->code = v.code;
@@ -297,47 +291,6 @@ list_file(struct list *l, const char *path)
 }
 
 /* Takes the options; the operands are moved to the front of argv. How many, or -1 - exit code. */
-static int
-read_words(struct list *l, struct hed_cli_opts *o, char **files)
-{
-    bool plain = false;
-    bool good = true;
-    int count = 0;
-    int word;
-
-    while (good && (word = hed_cli_words_next(o, &plain)) != HED_CLI_OPT_END) {
-        switch (word) {
-        case HED_CLI_OPERAND:
-            files[count++] = (char *)(uintptr_t)o->value;
-            break;
-        case OPT_KIND:
-            good = hed_cli_fatbin_kind(o, &l->select);
-            break;
-        case OPT_ARCH:
-            good = hed_cli_fatbin_arch(o, &l->select);
-            break;
-        case OPT_ENTRY:
-            good = hed_cli_fatbin_number(o, &l->select);
-            break;
-        case OPT_KERNELS:
-            l->kernels = true;
-            break;
-        case OPT_SECTIONS:
-            l->select.find |= HED_FIND_SECTIONS;
-            break;
-        case OPT_JSON:
-            l->json = true;
-            break;
-        case OPT_HELP:
-            fputs(usage, stdout);
-            return -1 - HED_EXIT_OK;
-        default:
-            good = false;
-        }
-    }
-    return good ? count : -1 - HED_EXIT_USAGE;
-}
-
 int
 hed_cli_fatbin_list(int argc, char **argv)
 {
@@ -347,7 +300,7 @@ hed_cli_fatbin_list(int argc, char **argv)
     o.command = "fatbin list";
 
     /* Operands are never more than the words before them: argv has the room. */
-    const int count = read_words(&l, &o, argv);
+    const int count = hed_cli_fatbin_words(&o, usage, &l.asked, argv);
 
     if (count < 0)
         return -1 - count;
