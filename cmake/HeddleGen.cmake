@@ -3,6 +3,7 @@
 #   heddle_gen_headers   interface: whoever includes "gen/..." links it
 #   heddle_names         names of enum values, schemas
 #   heddle_put           calls into bytes      heddle_get   bytes into calls
+#   heddle_handles       the handles in a call's arguments, what can travel
 #   HEDDLE_GEN_DIR       where the files are; they are included as "gen/cuda_calls.h"
 
 set(HEDDLE_GEN_DIR ${PROJECT_BINARY_DIR}/gen/gen)
@@ -14,10 +15,11 @@ foreach(api cuda nvml)
     set(outputs)
     foreach(file ${api}_abi.h ${api}_calls.h ${api}_calls.md
                  ${api}_check_nvidia.c ${api}_check_ours.c
-                 ${api}_forward.c ${api}_front.c ${api}_front.h ${api}_get.c ${api}_info.c
+                 ${api}_forward.c ${api}_front.c ${api}_front.h ${api}_get.c ${api}_handles.c
+                 ${api}_handles.h ${api}_hash.h ${api}_info.c
                  ${api}_names.c ${api}_names.h ${api}_null.c ${api}_procs.c ${api}_put.c
-                 ${api}_real.c ${api}_real.h ${api}_wire.h ${api}.exports
-                 ${api}.map)
+                 ${api}_real.c ${api}_real.h ${api}_travel.c ${api}_travel.h ${api}_wire.h
+                 ${api}.exports ${api}.map wire_${api}.md)
         list(APPEND outputs ${HEDDLE_GEN_DIR}/${file})
     endforeach()
     # The generator leaves unchanged files alone; the stamp tells ninja that it has run.
@@ -49,6 +51,7 @@ endfunction()
 heddle_gen_library(names cuda_names.c nvml_names.c)
 heddle_gen_library(put cuda_put.c nvml_put.c LIBS heddle_base)
 heddle_gen_library(get cuda_get.c nvml_get.c LIBS heddle_base)
+heddle_gen_library(handles cuda_handles.c cuda_travel.c nvml_handles.c nvml_travel.c)
 
 # The proof that the spec says what NVIDIA's headers say, wherever they are.
 add_library(heddle_check OBJECT

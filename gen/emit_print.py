@@ -71,6 +71,9 @@ def schema(spec):
         if c.ptds is not None:
             words.append(f"i:{c.suffix}:u8")
         lines.append(" ".join(words))
+        for result, args in c.fails.items():
+            number = "*" if result is None else spec.result.values[result]
+            lines.append(" ".join([f"fails {c.id} {number}", *[a.name for a in args]]))
     return lines
 
 

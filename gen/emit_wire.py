@@ -1,8 +1,8 @@
 """emit_wire: a call's arguments as bytes and back (`<api>_put.c`, `<api>_get.c`, `<api>_wire.h`).
 
-The encoding is docs/wire.md. A request holds what goes in; a reply what comes out, and only after
-success. What does not travel is marked `skip` in the generated code. The trace stores the same
-bytes.
+The encoding is docs/wire.md. A request holds what goes in; a reply what comes out: all of it after
+success, after a failure only what `on=` says. What does not travel is marked `skip` in the
+generated code. The trace stores the same bytes.
 """
 
 from gen.model import (Array, Bytes, Func, Handle, Pointer, Record, Ref, Shape, Text, TextBuf,
@@ -27,15 +27,17 @@ def _header(spec):
     w("struct hed_enc;")
     w("struct hed_dec;")
     w()
-    w("/* Append what goes in, or, after success, what came out. Errors stick to e. */")
-    for part in ("request", "reply"):
-        w(f"void hed_{api}_put_{part}(struct hed_enc *e, enum hed_{api}_call id,")
-        w("    const void *args);")
+    w("/* Append what goes in, or what came out of a call with this result: after success all,")
+    w(" * after a failure what the spec says is set then, mostly nothing. Errors stick to e. */")
+    w(f"void hed_{api}_put_request(struct hed_enc *e, enum hed_{api}_call id, const void *args);")
+    w(f"void hed_{api}_put_reply(struct hed_enc *e, enum hed_{api}_call id, const void *args,")
+    w("    int result);")
     w()
     w("/* Read them back. get_request allocates from d's arena and makes room for outputs;")
     w(" * get_reply fills the outputs that args points at. Errors stick to d. */")
-    for part in ("request", "reply"):
-        w(f"void hed_{api}_get_{part}(struct hed_dec *d, enum hed_{api}_call id, void *args);")
+    w(f"void hed_{api}_get_request(struct hed_dec *d, enum hed_{api}_call id, void *args);")
+    w(f"void hed_{api}_get_reply(struct hed_dec *d, enum hed_{api}_call id, void *args,")
+    w("    int result);")
     w()
     w("/* Bytes an argument struct takes. */")
     w(f"#define HED_{api.upper()}_MAX_ARGS sizeof(union hed_{api}_args)")
@@ -77,9 +79,12 @@ def needs_tag(r):
 def _dispatch(w, spec, verb, part, const):
     api = spec.name
     who = "struct hed_enc *e" if verb == "put" else "struct hed_dec *d"
+    more = ", int result" if part == "reply" else ""
     w("void")
-    w(f"hed_{api}_{verb}_{part}({who}, enum hed_{api}_call id, {const}void *args)")
+    w(f"hed_{api}_{verb}_{part}({who}, enum hed_{api}_call id, {const}void *args{more})")
     with w.block(""):
+        if part == "reply":
+            _dispatch_failed(w, spec, verb, who[-1])
         w("switch (id) {")
         for c in spec.calls:
             w(f"case HED_{c.name}:")
@@ -91,6 +96,32 @@ def _dispatch(w, spec, verb, part, const):
         w("}")
         w("e->err = HED_EFORMAT;" if verb == "put" else "hed_get_bad(d);")
     w()
+
+
+def _dispatch_failed(w, spec, verb, who):
+    with w.block("if (result != 0)"):
+        w("switch ((uint32_t)id) {")
+        for c in spec.calls:
+            if c.fails:
+                w(f"case HED_{c.name}:")
+                w(f"    {verb}_failed_{c.name}({who}, args, result);")
+                w("    return;")
+        w("default:")
+        w("    return;")
+        w("}")
+
+
+def failed(w, c, results, one):
+    """The outputs that a failure sets, in the order of the arguments."""
+    for a in c.outs:
+        if a.on is None:
+            continue
+        when = f"a->{a.name}"
+        if a.on != "failure":
+            tests = [f"result == {results[r]}" for r in a.on]
+            when += " && " + (tests[0] if len(tests) == 1 else f"({' || '.join(tests)})")
+        with w.block(f"if ({when})"):
+            one(a)
 
 
 # ---- put --------------------------------------------------------------------------------------
@@ -145,6 +176,8 @@ def _put_file(spec):
         _put_call(w, c, "request")
         if c.outs:
             _put_call(w, c, "reply")
+        if c.fails:
+            _put_failed(w, c, spec.result.values)
     for part in ("request", "reply"):
         _dispatch(w, spec, "put", part, "const ")
     return w.text()
@@ -256,6 +289,15 @@ def _put_call(w, c, part):
     w()
 
 
+def _put_failed(w, c, results):
+    w("static void")
+    w(f"put_failed_{c.name}(struct hed_enc *e, const struct hed_{c.name} *a, int result)")
+    with w.block(""):
+        failed(w, c, results, lambda a: _put_out(w, a, f"a->{a.name}", {b.name for b in c.args},
+                                                 f"(uint32_t)a->{a.tag}" if a.tag else None))
+    w()
+
+
 def _put_in(w, c, a, x, names, tag):
     if a.dir == "out":
         w.word("u8", f"{x} != NULL /* skip {a.name}: out */")
@@ -300,6 +342,8 @@ def _get_file(spec):
         _get_request(w, c)
         if c.outs:
             _get_reply(w, c)
+        if c.fails:
+            _get_failed(w, c, spec.result.values)
     for part in ("request", "reply"):
         _dispatch(w, spec, "get", part, "")
     return w.text()
@@ -521,4 +565,18 @@ def _get_reply(w, c):
         for a in c.outs:
             if isinstance(a.shape, (Array, Bytes)):
                 _same_count(w, a, "a->", names)
+    w()
+
+
+def _get_failed(w, c, results):
+    def one(a):
+        if isinstance(a.shape, Text):
+            w(f"*a->{a.name} = hed_get_text(d);")
+        else:
+            _get_value(w, a.type, f"(*a->{a.name})", f"(uint32_t)a->{a.tag}" if a.tag else None)
+
+    w("static void")
+    w(f"get_failed_{c.name}(struct hed_dec *d, struct hed_{c.name} *a, int result)")
+    with w.block(""):
+        failed(w, c, results, one)
     w()

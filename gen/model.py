@@ -8,6 +8,7 @@ by its own name from the line after it was described. Nothing here writes C: the
 Every mistake is reported as `file:line: call: argument: reason` by raising SpecError.
 """
 
+import fnmatch
 import re
 import sys
 import traceback
@@ -73,10 +74,12 @@ class Handle(Type):
 
 
 class Pointer(Type):
-    """An address that is passed on as a number: nobody between the ends looks behind it."""
+    """An address that is passed on as a number: nobody between the ends looks behind it.
+    device: it is one of device memory, although C says `void *`."""
 
-    def __init__(self, c="void *"):
+    def __init__(self, c="void *", device=False):
         super().__init__(c, PTR_SIZE, PTR_SIZE, "p")
+        self.device = device
 
 
 class Func(Type):
@@ -94,10 +97,11 @@ class Enum(Type):
 
 
 class Field:
-    """A member. n: it is an array of n; tag: the sibling that says which union member is live."""
+    """A member. n: it is an array of n; tag: the sibling that says which union member is live;
+    when: (sibling, value, ...): nobody looks at it unless the sibling has one of the values."""
 
-    def __init__(self, type_, name, n=None, tag=None):
-        self.type, self.name, self.n, self.tag = type_, name, n, tag
+    def __init__(self, type_, name, n=None, tag=None, when=None):
+        self.type, self.name, self.n, self.tag, self.when = type_, name, n, tag, when
         self.where = _where()
 
 
@@ -192,6 +196,8 @@ SCALARS = _scalars()
 globals().update(SCALARS)
 PTR = Pointer()
 CPTR = Pointer("const void *")
+DPTR = Pointer("void *", device=True)
+CDPTR = Pointer("const void *", device=True)
 STR = Text()
 
 
@@ -207,11 +213,13 @@ class Arg:
     by_hand why the generic code passes this pointer on as a number
     tag     the argument that says which member of this union is live
     fills   the call writes behind this by_hand pointer
+    on      set by calls that fail too: "failure" for any failure, or a list of results
     """
 
     def __init__(self, dir_, type_, name, opt=False, new=None, free=None, c=None, by_hand=None,
-                 tag=None, fills=False):
+                 tag=None, fills=False, on=None):
         self.dir, self.type, self.name = dir_, type_, name
+        self.on = on
         self.opt, self.new, self.free, self.by_hand = opt, new, free, by_hand
         self.tag, self.fills = tag, fills
         self._c = c
@@ -269,6 +277,7 @@ class Call:
     predict its outputs can be known without asking the device's side
     after   what queued work it may not overtake: stream, all, none
     header  NVIDIA's header, where it is not one of the API's main ones
+    local   why nobody makes it for another process
     """
 
     def __init__(self, name, args, since, base, ptds, blocks, predict, after, by_hand, where):
@@ -279,6 +288,7 @@ class Call:
                             and a.type.kind == "stream"), None)
         self.after = after
         self.header = None
+        self.local = None
         self.id = None  # wire number, from the .ids file
 
     @property
@@ -300,6 +310,15 @@ class Call:
     def outs(self):
         return [a for a in self.args if a.dir != "in"]
 
+    @property
+    def fails(self):
+        """Outputs that failures set, by result; None stands for any failure."""
+        found = {}
+        for a in self.outs:
+            for result in [None] if a.on == "failure" else a.on or []:
+                found.setdefault(result, []).append(a)
+        return found
+
 
 class Spec:
     """Everything one API description said, in order."""
@@ -310,6 +329,7 @@ class Spec:
         self.result = None  # Enum of results
         self.headers = []  # NVIDIA's, for the build's proof
         self.after = None
+        self.short = None  # the result that says a caller's array is too short
         self.types = []  # in order of description; consts too
         self.calls = []
         self.kinds = set()
@@ -352,22 +372,31 @@ class Vocabulary:
     def words(self):
         words = {n: getattr(self, n) for n in dir(self) if not n.startswith("_") and n != "words"}
         words.update(SCALARS)
-        words.update(PTR=PTR, CPTR=CPTR, STR=STR, Ref=Ref, Array=Array, Bytes=Bytes,
-                     TextBuf=TextBuf, F=Field, Ptr=Pointer)
+        words.update(PTR=PTR, CPTR=CPTR, DPTR=DPTR, CDPTR=CDPTR, STR=STR, Ref=Ref, Array=Array,
+                     Bytes=Bytes, TextBuf=TextBuf, F=Field, Ptr=Pointer)
         words["In"] = lambda t, n, **kw: Arg("in", t, n, **kw)
         words["Out"] = lambda t, n, **kw: Arg("out", t, n, **kw)
         words["InOut"] = lambda t, n, **kw: Arg("inout", t, n, **kw)
         return words
 
-    def api(self, prefix, result, headers, after=None):
-        """First line of a spec: symbol prefix, result enum's name, NVIDIA's headers, and what its
-        calls may not overtake where they do not say so themselves."""
+    def api(self, prefix, result, headers, after=None, short=None):
+        """First line of a spec: symbol prefix, result enum's name, NVIDIA's headers, what calls may
+        not overtake by default, and the result that sets the counts of arrays too short."""
         self._spec.prefix, self._spec.result_name, self._spec.headers = prefix, result, headers
-        self._spec.after = after
+        self._spec.after, self._spec.short = after, short
 
     def export(self, *names):
         """Functions that the front exports besides the calls; written by hand."""
         self._spec.exports += names
+
+    def local(self, why, *patterns):
+        """Calls (`cuGL*`) that are made in the program's own process only."""
+        for p in patterns:
+            calls = [c for c in self._spec.calls if fnmatch.fnmatchcase(c.name, p)]
+            if not calls:
+                fail(_where(), p, "matches no call")
+            for c in calls:
+                c.local = why
 
     def const(self, name, c):
         self._spec.add(Const(name, str(c)), name)
@@ -429,6 +458,11 @@ class Vocabulary:
             seen.add(a.name)
         for a in c.args:
             self._check_arg(c, a)
+            if spec.short and a.dir == "inout" and a.on is None and any(
+                    re.search(rf"\*{a.name}\b", str(getattr(b.shape, "count", ""))) for b in args):
+                a.on = [spec.short]
+        for a in c.args:
+            self._check_on(c, a)
         spec.calls.append(c)
 
     def _check_stream(self, c, path):
@@ -440,6 +474,16 @@ class Vocabulary:
             fail(c.where, c.name, f"stream='{path}': '{name}' is no pointer argument")
         if field and not (isinstance(target, Record) and field in {f.name for f in target.fields}):
             fail(c.where, c.name, f"stream='{path}': no field '{field}'")
+
+    def _check_on(self, c, a):
+        if a.on is None:
+            return
+        if a.dir == "in" or isinstance(a.shape, (Array, Bytes, TextBuf)):
+            fail(a.where, c.name, a.name, "on= is for single values that come out")
+        results = self._spec.result.values if self._spec.result else {}
+        for result in [] if a.on == "failure" else a.on:
+            if not results.get(result):
+                fail(a.where, c.name, a.name, f"on='{result}' is no failure")
 
     def _check_arg(self, c, a):
         s = a.shape
@@ -489,6 +533,8 @@ class Vocabulary:
         for f in fields:
             if f.tag and f.tag not in names:
                 fail(f.where, name, f.name, f"tag '{f.tag}' is no field")
+            if f.when and f.when[0] not in names:
+                fail(f.where, name, f.name, f"when= uses '{f.when[0]}', which is no field")
         for member in r.cases.values():
             if member not in names:
                 fail(where, name, f"case '{member}' is no field")

@@ -2,4 +2,4 @@
 (gen/model.py)."""
 
 FILES = ["core", "device", "context", "module", "memory", "copy", "array",
-         "stream", "launch", "graph", "external", "interop", "flags"]
+         "stream", "launch", "graph", "external", "interop", "flags", "local"]

@@ -206,10 +206,10 @@ struct("CUcheckpointUnlockArgs",
 enum("CUoutput_mode",
      CU_OUT_KEY_VALUE_PAIR=0x0, CU_OUT_CSV=0x1)
 
-call("cuGetErrorString", In(CUresult, "error"), Out(STR, "pStr"), since=6000, predict=True,
-     after="none")
-call("cuGetErrorName", In(CUresult, "error"), Out(STR, "pStr"), since=6000, predict=True,
-     after="none")
+call("cuGetErrorString", In(CUresult, "error"), Out(STR, "pStr", on=["CUDA_ERROR_INVALID_VALUE"]),
+     since=6000, predict=True, after="none")
+call("cuGetErrorName", In(CUresult, "error"), Out(STR, "pStr", on=["CUDA_ERROR_INVALID_VALUE"]),
+     since=6000, predict=True, after="none")
 call("cuInit", In(U32, "Flags"), since=2000, after="none")
 call("cuDriverGetVersion", Out(I32, "driverVersion"), since=2020, predict=True, after="none")
 call("cuFlushGPUDirectRDMAWrites", In(CUflushGPUDirectRDMAWritesTarget, "target"),
@@ -218,8 +218,8 @@ call("cuGetProcAddress", In(STR, "symbol"), Out(PTR, "pfn"), In(I32, "cudaVersio
      In(cuuint64_t, "flags"), since=11030,
      by_hand="it hands out our own functions", predict=True, after="none")
 call("cuGetProcAddress_v2", In(STR, "symbol"), Out(PTR, "pfn"), In(I32, "cudaVersion"),
-     In(cuuint64_t, "flags"), Out(CUdriverProcAddressQueryResult, "symbolStatus", opt=True),
-     since=12000,
+     In(cuuint64_t, "flags"), Out(CUdriverProcAddressQueryResult, "symbolStatus", opt=True,
+                                  on=["CUDA_ERROR_NOT_FOUND"]), since=12000,
      by_hand="it hands out our own functions", predict=True, after="none")
 call("cuCoredumpGetAttribute", In(CUcoredumpSettings, "attrib"),
      Out(Bytes("*size"), "value", opt=True), InOut(SIZE, "size"), since=12010, after="none")

@@ -426,10 +426,13 @@ call("cuGraphNodeGetEnabled", In(CUgraphExec, "hGraphExec"), In(CUgraphNode, "hN
 call("cuGraphExecDestroy", In(CUgraphExec, "hGraphExec", free="graphExec"), since=10000)
 call("cuGraphDestroy", In(CUgraph, "hGraph", free="graph"), since=10000)
 call("cuGraphExecUpdate", In(CUgraphExec, "hGraphExec"), In(CUgraph, "hGraph"),
-     Out(CUgraphNode, "hErrorNode_out", opt=True),
-     Out(CUgraphExecUpdateResult, "updateResult_out"), since=10020)
+     Out(CUgraphNode, "hErrorNode_out", opt=True,
+         on=["CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE"]),
+     Out(CUgraphExecUpdateResult, "updateResult_out",
+         on=["CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE"]), since=10020)
 call("cuGraphExecUpdate_v2", In(CUgraphExec, "hGraphExec"), In(CUgraph, "hGraph"),
-     Out(CUgraphExecUpdateResultInfo_v1, "resultInfo"), since=12000)
+     Out(CUgraphExecUpdateResultInfo_v1, "resultInfo",
+         on=["CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE"]), since=12000)
 call("cuGraphKernelNodeCopyAttributes", In(CUgraphNode, "dst"), In(CUgraphNode, "src"), since=11000)
 call("cuGraphKernelNodeGetAttribute", In(CUgraphNode, "hNode"), In(CUlaunchAttributeID, "attr"),
      Out(CUlaunchAttributeValue, "value_out", tag="attr"), since=11000)
@@ -462,7 +465,7 @@ call("cuGraphConditionalHandleCreate",
      Out(CUgraphConditionalHandle, "pHandle_out", new="conditional"), In(CUgraph, "hGraph"),
      In(CUcontext, "ctx"), In(U32, "defaultLaunchValue"), In(U32, "flags"), since=12030)
 call("cuGraphInstantiateWithParams", Out(CUgraphExec, "phGraphExec", new="graphExec"),
-     In(CUgraph, "hGraph"), InOut(CUDA_GRAPH_INSTANTIATE_PARAMS, "instantiateParams"),
+     In(CUgraph, "hGraph"), InOut(CUDA_GRAPH_INSTANTIATE_PARAMS, "instantiateParams", on="failure"),
      since=12000, ptds=True, stream="instantiateParams.hUploadStream")
 call("cuGraphUpload", In(CUgraphExec, "hGraph"), In(CUstream, "hStream"), since=11010, ptds=True)
 call("cuGraphLaunch", In(CUgraphExec, "hGraph"), In(CUstream, "hStream"), since=10000, ptds=True)

@@ -189,7 +189,7 @@ call("cuMemGetAllocationGranularity", Out(SIZE, "granularity"),
 call("cuMemGetAllocationPropertiesFromHandle", Out(CUmemAllocationProp_v1, "prop"),
      In(CUmemGenericAllocationHandle, "handle"), since=10020)
 call("cuMemRetainAllocationHandle", Out(CUmemGenericAllocationHandle, "handle", new="physical"),
-     In(PTR, "addr"), since=11000)
+     In(DPTR, "addr"), since=11000)
 call("cuMemPoolTrimTo", In(CUmemoryPool, "pool"), In(SIZE, "minBytesToKeep"), since=11020,
      blocks=True)
 call("cuMemPoolSetAttribute", In(CUmemoryPool, "pool"), In(CUmemPool_attribute, "attr"),

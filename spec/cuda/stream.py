@@ -72,7 +72,7 @@ enum("CUaccessProperty",
      CU_ACCESS_PROPERTY_PERSISTING=2)
 
 struct("CUaccessPolicyWindow_v1",
-       F(PTR, "base_ptr"),
+       F(DPTR, "base_ptr"),
        F(SIZE, "num_bytes"),
        F(F32, "hitRatio"),
        F(CUaccessProperty, "hitProp"),
@@ -203,7 +203,8 @@ call("cuStreamBeginCaptureToGraph", In(CUstream, "hStream"), In(CUgraph, "hGraph
      In(Array(CUgraphNode, "numDependencies"), "dependencies"),
      In(Array(CUgraphEdgeData, "numDependencies"), "dependencyData"),
      In(SIZE, "numDependencies"), In(CUstreamCaptureMode, "mode"), since=12030, ptds=True)
-call("cuStreamEndCapture", In(CUstream, "hStream"), Out(CUgraph, "phGraph", new="graph"),
+call("cuStreamEndCapture", In(CUstream, "hStream"),
+     Out(CUgraph, "phGraph", new="graph", on=["CUDA_ERROR_STREAM_CAPTURE_INVALIDATED"]),
      since=10000, ptds=True)
 call("cuStreamIsCapturing", In(CUstream, "hStream"), Out(CUstreamCaptureStatus, "captureStatus"),
      since=10000, ptds=True, predict=True)

@@ -1,46 +1,46 @@
 """NVML: the library, the system, units, events."""
 
-api(prefix="nvml", result="nvmlReturn_t", headers=["nvml.h"], after="none")
+api(prefix="nvml", result="nvmlReturn_t", headers=["nvml.h"], after="none",
+    short="NVML_ERROR_INSUFFICIENT_SIZE")
 
 # It returns a text, not a result: no layer sees it.
 export("nvmlErrorString")
 
+# The texts are those of NVIDIA's library (580).
 enum("nvmlReturn_t",
-     NVML_SUCCESS=(0, "The operation was successful"),
-     NVML_ERROR_UNINITIALIZED=(1, "NVML was not first initialized with nvmlInit()"),
-     NVML_ERROR_INVALID_ARGUMENT=(2, "A supplied argument is invalid"),
-     NVML_ERROR_NOT_SUPPORTED=(3, "The requested operation is not available on target device"),
-     NVML_ERROR_NO_PERMISSION=(4, "The current user does not have permission for operation"),
-     NVML_ERROR_ALREADY_INITIALIZED=(
-         5, "Deprecated: multiple initializations are now allowed through ref counting"),
-     NVML_ERROR_NOT_FOUND=(6, "A query to find an object was unsuccessful"),
-     NVML_ERROR_INSUFFICIENT_SIZE=(7, "An input argument is not large enough"),
-     NVML_ERROR_INSUFFICIENT_POWER=(
-         8, "A device's external power cables are not properly attached"),
-     NVML_ERROR_DRIVER_NOT_LOADED=(9, "NVIDIA driver is not loaded"),
-     NVML_ERROR_TIMEOUT=(10, "User provided timeout passed"),
-     NVML_ERROR_IRQ_ISSUE=(11, "NVIDIA Kernel detected an interrupt issue with a GPU"),
-     NVML_ERROR_LIBRARY_NOT_FOUND=(12, "NVML Shared Library couldn't be found or loaded"),
-     NVML_ERROR_FUNCTION_NOT_FOUND=(13, "Local version of NVML doesn't implement this function"),
-     NVML_ERROR_CORRUPTED_INFOROM=14,
-     NVML_ERROR_GPU_IS_LOST=(
-         15, "The GPU has fallen off the bus or has otherwise become inaccessible"),
-     NVML_ERROR_RESET_REQUIRED=16,
-     NVML_ERROR_OPERATING_SYSTEM=17,
-     NVML_ERROR_LIB_RM_VERSION_MISMATCH=18,
-     NVML_ERROR_IN_USE=19,
-     NVML_ERROR_MEMORY=(20, "Insufficient memory"),
+     NVML_SUCCESS=(0, "Success"),
+     NVML_ERROR_UNINITIALIZED=(1, "Uninitialized"),
+     NVML_ERROR_INVALID_ARGUMENT=(2, "Invalid Argument"),
+     NVML_ERROR_NOT_SUPPORTED=(3, "Not Supported"),
+     NVML_ERROR_NO_PERMISSION=(4, "Insufficient Permissions"),
+     NVML_ERROR_ALREADY_INITIALIZED=(5, "Already Initialized"),
+     NVML_ERROR_NOT_FOUND=(6, "Not Found"),
+     NVML_ERROR_INSUFFICIENT_SIZE=(7, "Insufficient Size"),
+     NVML_ERROR_INSUFFICIENT_POWER=(8, "Insufficient External Power"),
+     NVML_ERROR_DRIVER_NOT_LOADED=(9, "Driver Not Loaded"),
+     NVML_ERROR_TIMEOUT=(10, "Timeout"),
+     NVML_ERROR_IRQ_ISSUE=(11, "Interrupt Request Issue"),
+     NVML_ERROR_LIBRARY_NOT_FOUND=(12, "NVML Shared Library Not Found"),
+     NVML_ERROR_FUNCTION_NOT_FOUND=(13, "Function Not Found"),
+     NVML_ERROR_CORRUPTED_INFOROM=(14, "Corrupted infoROM"),
+     NVML_ERROR_GPU_IS_LOST=(15, "GPU is lost"),
+     NVML_ERROR_RESET_REQUIRED=(16, "GPU requires reset"),
+     NVML_ERROR_OPERATING_SYSTEM=(17, "GPU access blocked by the operating system"),
+     NVML_ERROR_LIB_RM_VERSION_MISMATCH=(18, "Driver/library version mismatch"),
+     NVML_ERROR_IN_USE=(19, "In use by another client"),
+     NVML_ERROR_MEMORY=(20, "Insufficient Memory"),
      NVML_ERROR_NO_DATA=(21, "No data"),
-     NVML_ERROR_VGPU_ECC_NOT_SUPPORTED=22,
-     NVML_ERROR_INSUFFICIENT_RESOURCES=(23, "Ran out of critical resources, other than memory"),
-     NVML_ERROR_FREQ_NOT_SUPPORTED=24,
-     NVML_ERROR_ARGUMENT_VERSION_MISMATCH=25,
-     NVML_ERROR_DEPRECATED=26,
-     NVML_ERROR_NOT_READY=27,
-     NVML_ERROR_GPU_NOT_FOUND=28,
-     NVML_ERROR_INVALID_STATE=29,
-     NVML_ERROR_RESET_TYPE_NOT_SUPPORTED=30,
-     NVML_ERROR_UNKNOWN=(999, "An internal driver error occurred"))
+     NVML_ERROR_VGPU_ECC_NOT_SUPPORTED=(22, "vGPU ECC not supported"),
+     NVML_ERROR_INSUFFICIENT_RESOURCES=(23, "Insufficient Resources"),
+     NVML_ERROR_FREQ_NOT_SUPPORTED=(24, "Invalid Frequency"),
+     NVML_ERROR_ARGUMENT_VERSION_MISMATCH=(25, "Argument version mismatch"),
+     NVML_ERROR_DEPRECATED=(26, "Requested functionality has been deprecated"),
+     NVML_ERROR_NOT_READY=(27, "System is not in ready state"),
+     NVML_ERROR_GPU_NOT_FOUND=(28, "No supported GPUs were found"),
+     NVML_ERROR_INVALID_STATE=(
+         29, "Resource not in correct state to perform requested operation"),
+     NVML_ERROR_RESET_TYPE_NOT_SUPPORTED=(30, "Reset type is not supported for given device"),
+     NVML_ERROR_UNKNOWN=(999, "Unknown Error"))
 
 struct("nvmlHwbcEntry_t",
        F(U32, "hwbcId"),

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #define HED_NS_PER_S UINT64_C(1000000000)
+#define HED_NS_PER_MS UINT64_C(1000000)
 
 static inline uint64_t
 hed_clock_ns(clockid_t clock)

@@ -8,20 +8,21 @@
 /* X(name, value, text). Values are negative, never reused and never renumbered: they appear in
  * logs and reports.
  */
-#define HED_ERR_MAP(X)                         \
-    X(HED_ENOMEM, -1, "out of memory")         \
-    X(HED_EINVAL, -2, "invalid value")         \
-    X(HED_ERANGE, -3, "value out of range")    \
-    X(HED_EFORMAT, -4, "malformed data")       \
-    X(HED_ETRUNC, -5, "data ends too early")   \
-    X(HED_EVERSION, -6, "unsupported version") \
-    X(HED_ELIMIT, -7, "over a limit")          \
-    X(HED_ENOTFOUND, -8, "not found")          \
-    X(HED_EEXIST, -9, "already exists")        \
-    X(HED_EACCESS, -10, "permission denied")   \
-    X(HED_EIO, -11, "input/output error")      \
-    X(HED_ENOTSUP, -12, "not supported")       \
-    X(HED_ESTATE, -13, "not possible in this state")
+#define HED_ERR_MAP(X)                               \
+    X(HED_ENOMEM, -1, "out of memory")               \
+    X(HED_EINVAL, -2, "invalid value")               \
+    X(HED_ERANGE, -3, "value out of range")          \
+    X(HED_EFORMAT, -4, "malformed data")             \
+    X(HED_ETRUNC, -5, "data ends too early")         \
+    X(HED_EVERSION, -6, "unsupported version")       \
+    X(HED_ELIMIT, -7, "over a limit")                \
+    X(HED_ENOTFOUND, -8, "not found")                \
+    X(HED_EEXIST, -9, "already exists")              \
+    X(HED_EACCESS, -10, "permission denied")         \
+    X(HED_EIO, -11, "input/output error")            \
+    X(HED_ENOTSUP, -12, "not supported")             \
+    X(HED_ESTATE, -13, "not possible in this state") \
+    X(HED_ETIME, -14, "time ran out")
 
 enum hed_err {
 #define HED_ERR_ENUM(name, value, text) name = (value),

@@ -106,6 +106,21 @@ hed_unlock(struct hed_lock *lock)
     pthread_setcancelstate(cancel, NULL);
 }
 
+void
+hed_lock_brief(struct hed_lock *lock)
+{
+    check_order(lock);
+    pthread_mutex_lock(&lock->mutex);
+    note_taken(lock);
+}
+
+void
+hed_unlock_brief(struct hed_lock *lock)
+{
+    note_released(lock);
+    pthread_mutex_unlock(&lock->mutex);
+}
+
 int
 hed_lock_wait(struct hed_lock *lock, pthread_cond_t *cond, const struct timespec *end)
 {

@@ -28,6 +28,13 @@ enum hed_rank {
     HED_RANK_MEMORY,     /* a soft driver's addresses and allocations */
     HED_RANK_HANDLES,    /* a soft driver's table of handles */
     HED_RANK_CODE,       /* a machine's code being compiled */
+    HED_RANK_IMAGES,     /* what a remote machine knows of its code */
+    HED_RANK_HOST,       /* functions that a remote machine is to run */
+    HED_RANK_LEASE,      /* memory and copies of a remote machine */
+    HED_RANK_WORKER,     /* a server's worker: its lanes, its failure */
+    HED_RANK_LANES,      /* a remote machine's lanes */
+    HED_RANK_LANE,       /* what one lane has buffered */
+    HED_RANK_CONN,       /* a secured connection: TLS is not for two threads at once */
     HED_RANK_WORKERS,    /* a machine's workers */
     HED_RANK_SHARED,     /* joining what processes share about devices */
     HED_RANK_REGION,     /* a machine's stacks and shared memory */
@@ -62,6 +69,11 @@ void hed_lock_fini(struct hed_lock *lock);
  */
 void hed_lock(struct hed_lock *lock);
 void hed_unlock(struct hed_lock *lock);
+
+/* The same for a few loads and stores, with nothing in between at which a thread can be cancelled:
+ * its cancellation state need not be touched, which is most of a lock's price. */
+void hed_lock_brief(struct hed_lock *lock);
+void hed_unlock_brief(struct hed_lock *lock);
 
 /* pthread_cond_wait() for the holder of the lock, which counts as held all the while: the note of
  * its cancellation state, which others who take the lock meanwhile overwrite, is kept. Where an end

@@ -25,6 +25,11 @@ hed_put_items(struct hed_enc *e, const void *p, uint64_t count)
 
     hed_put_u32(e, (uint32_t)count);
     hed_put_u32(e, stored);
+    /* An item is a byte at least: millions that cannot fit are not tried one by one. */
+    if (stored > (size_t)(e->end - e->at)) {
+        e->err = HED_ELIMIT;
+        e->end = e->at;
+    }
     return e->err ? 0 : stored;
 }
 

@@ -39,17 +39,18 @@ struct hed_dec {
     int err;                 /* 0, HED_ETRUNC, HED_EFORMAT, HED_ELIMIT, HED_ENOMEM */
 };
 
-/* An encoder over memory that keeps everything whole. */
+/* An encoder over memory that keeps everything whole. p may be NULL if n is 0, here and below. */
 static inline struct hed_enc
 hed_enc_over(void *p, size_t n)
 {
-    return (struct hed_enc){p, (uint8_t *)p + n, UINT32_MAX - 1, UINT32_MAX - 1, UINT32_MAX - 1, 0};
+    return (struct hed_enc){
+        p, p ? (uint8_t *)p + n : NULL, UINT32_MAX - 1, UINT32_MAX - 1, UINT32_MAX - 1, 0};
 }
 
 static inline struct hed_dec
 hed_dec_over(const void *p, size_t n, struct hed_arena *arena)
 {
-    return (struct hed_dec){p, (const uint8_t *)p + n, arena, 0};
+    return (struct hed_dec){p, p ? (const uint8_t *)p + n : NULL, arena, 0};
 }
 
 /* ---- put ------------------------------------------------------------------------------------- */

@@ -9,7 +9,7 @@
 
 #define HED_TRACE_MAGIC "HEDTRACE"
 #define HED_TRACE_MAJOR 1
-#define HED_TRACE_MINOR 0
+#define HED_TRACE_MINOR 1
 #define HED_TRACE_FILE_HEADER 16 /* bytes */
 
 #define HED_TRACE_BLOCK_MAGIC "HBLK"

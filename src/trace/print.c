@@ -21,12 +21,6 @@ find_call(const struct hed_trace *t, const struct hed_trace_record *r)
     return r->kind == HED_TRACE_CALL && c && c->arg_count <= ARGS_MAX ? c : NULL;
 }
 
-static bool
-has_reply(const struct hed_trace_record *r)
-{
-    return r->result == 0;
-}
-
 /* ---- request and reply ----------------------------------------------------------------------- */
 
 /* One argument of the request. Is it an output, or both, and did the caller give a place for it? */
@@ -155,12 +149,12 @@ hed_trace_print_args(const struct hed_trace *t, const struct hed_trace_record *r
     }
     hed_value_raw(&o, "(");
 
-    const uint64_t wanted = put_request(&o, c);
+    const uint64_t set = put_request(&o, c) & hed_schema_set(c, r->result);
 
     hed_value_raw(&o, ")");
-    if (wanted && has_reply(r) && !o.dec.err) {
+    if (set && !o.dec.err) {
         hed_value_raw(&o, " -> ");
-        put_reply(&o, c, wanted);
+        put_reply(&o, c, set);
     }
     settle(b, start, "(<too long>)");
 }
@@ -178,12 +172,12 @@ hed_trace_json_args(const struct hed_trace *t, const struct hed_trace_record *r,
     }
     hed_value_raw(&o, "{\"in\":{");
 
-    const uint64_t wanted = put_request(&o, c);
+    const uint64_t set = put_request(&o, c) & hed_schema_set(c, r->result);
 
     hed_value_raw(&o, "}");
-    if (wanted && has_reply(r) && !o.dec.err) {
+    if (set && !o.dec.err) {
         hed_value_raw(&o, ",\"out\":{");
-        put_reply(&o, c, wanted);
+        put_reply(&o, c, set);
         hed_value_raw(&o, "}");
     }
     hed_value_raw(&o, o.dec.err ? ",\"cut\":true}" : "}");

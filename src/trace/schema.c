@@ -341,6 +341,36 @@ parse_call(struct parser *p, struct span line)
     p->schema->calls[n] = c;
 }
 
+/* `fails NUMBER RESULT argument...`: RESULT is * for any. After all calls are known. */
+static void
+parse_fails(struct parser *p, struct span line)
+{
+    const struct hed_schema *s = p->schema;
+    uint32_t n;
+    struct hed_schema_call *c =
+        number(cut(&line, ' '), &n) && n < s->call_count ? s->calls[n] : NULL;
+    struct hed_schema_fails *f = c ? room(p, 1, sizeof(*f)) : NULL;
+
+    if (!f)
+        return;
+
+    const struct span result = cut(&line, ' ');
+
+    f->any = is(result, "*");
+    if (!f->any && !number(result, &f->result))
+        return;
+    while (line.n) {
+        const struct span word = cut(&line, ' ');
+
+        for (uint32_t i = 0; i < c->arg_count && i < 64; i++) {
+            if (is(word, c->args[i].name) && c->args[i].dir != 'i')
+                f->args |= UINT64_C(1) << i;
+        }
+    }
+    f->next = c->fails;
+    c->fails = f;
+}
+
 static int
 parse_api(struct parser *p, struct span line)
 {
@@ -360,6 +390,18 @@ parse_api(struct parser *p, struct span line)
     }
     s->result = hed_enums_find(s->enums, s->enum_count, copy(p, line));
     return p->err;
+}
+
+static void
+parse_lines(struct parser *p, struct span text, const char *keyword,
+            void (*parse)(struct parser *p, struct span line))
+{
+    while (!p->err && text.n) {
+        struct span line = cut(&text, '\n');
+
+        if (is(cut(&line, ' '), keyword))
+            parse(p, line);
+    }
 }
 
 int
@@ -382,18 +424,26 @@ hed_schema_parse(const char *text, size_t size, struct hed_arena *arena,
         name_records(&p, all);
     for (size_t i = 0; !p.err && i < p.schema->record_count; i++)
         fill_record(&p, all, &p.schema->records[i]);
-    while (!p.err && all.n) {
-        struct span line = cut(&all, '\n');
-
-        if (is(cut(&line, ' '), "call"))
-            parse_call(&p, line);
-    }
+    parse_lines(&p, all, "call", parse_call);
+    parse_lines(&p, all, "fails", parse_fails);
     if (p.err) {
         hed_why_set(why, "the schema is too large");
         return p.err;
     }
     *out = p.schema;
     return 0;
+}
+
+uint64_t
+hed_schema_set(const struct hed_schema_call *c, int32_t result)
+{
+    uint64_t args = result == 0 ? UINT64_MAX : 0;
+
+    for (const struct hed_schema_fails *f = c->fails; f && result != 0; f = f->next) {
+        if (f->any || f->result == (uint32_t)result)
+            args |= f->args;
+    }
+    return args;
 }
 
 const struct hed_schema_call *

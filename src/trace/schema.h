@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -71,11 +72,20 @@ struct hed_schema_record {
     char keyword;  /* 's' struct, 'u' union */
 };
 
+/* Outputs that a failure sets. */
+struct hed_schema_fails {
+    const struct hed_schema_fails *next;
+    bool any; /* failure; else only the one with this result */
+    uint32_t result;
+    uint64_t args; /* bit i: argument i */
+};
+
 struct hed_schema_call {
     const char *name;
     const struct hed_schema_field *args;
     uint32_t arg_count;
     const char *suffix; /* "_ptsz", "_ptds": the name of its last argument; NULL if it has none */
+    const struct hed_schema_fails *fails; /* NULL: no failure sets anything */
 };
 
 struct hed_schema {
@@ -85,8 +95,8 @@ struct hed_schema {
     size_t enum_count;
     struct hed_schema_record *records; /* sorted by name */
     size_t record_count;
-    const struct hed_schema_call **calls; /* by number; NULL where there is none */
-    size_t call_count;                    /* one over the highest number */
+    struct hed_schema_call **calls; /* by number; NULL where there is none */
+    size_t call_count;              /* one over the highest number */
 };
 
 /* Parses the payload of a SCHEMA block. HED_EFORMAT: it does not begin with an api line;
@@ -95,6 +105,9 @@ struct hed_schema {
  */
 int hed_schema_parse(const char *text, size_t size, struct hed_arena *arena,
                      const struct hed_schema **out, struct hed_why *why);
+
+/* Which of the outputs a call with this result sets: bit i for argument i. */
+uint64_t hed_schema_set(const struct hed_schema_call *c, int32_t result);
 
 /* The call of a number, or NULL. s may be NULL. */
 const struct hed_schema_call *hed_schema_call(const struct hed_schema *s, unsigned number);

@@ -55,7 +55,7 @@ class Output(unittest.TestCase):
     def test_one_emitter_makes_its_own_files_only(self):
         some = Path(self.tmp.name) / "some"
         self.assertEqual(emit(HERE / "tiny.py", some, "--only", "abi,doc").returncode, 0)
-        self.assertEqual(names(some), ["tiny_abi.h", "tiny_calls.md"])
+        self.assertEqual(names(some), ["tiny_abi.h", "tiny_calls.md", "wire_tiny.md"])
         done = emit(HERE / "tiny.py", some, "--only", "poetry")
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("poetry", done.stderr)
@@ -200,6 +200,15 @@ BAD = {
     "stream_of_no_field": ('struct("tS", F(U32, "x"))\n'
                            'call("tA", In(Ref(tS), "s"), stream="s.y")',
                            ["bad.py:5", "tA", "no field 'y'"]),
+    "failure_of_no_kind": ('call("tA", Out(U32, "n", on=["T_OK"]))',
+                           ["bad.py:4", "tA", "n", "'T_OK' is no failure"]),
+    "failure_that_goes_in": ('call("tA", In(U32, "n", on="failure"))',
+                             ["bad.py:4", "tA", "n", "single values that come out"]),
+    "failure_with_an_array": ('call("tA", Out(Array(U32, "n"), "p", on="failure"), In(U32, "n"))',
+                              ["bad.py:4", "tA", "p", "single values that come out"]),
+    "local_of_nothing": ('local("no", "tB*")', ["bad.py:4", "tB*", "matches no call"]),
+    "when_of_nothing": ('struct("tS", F(U32, "a", when=("b", 1)))',
+                        ["bad.py:4", "tS", "a", "'b', which is no field"]),
     "arithmetic": ('const("tC", 1 // 0)', ["bad.py:4"]),
     "wrong_option": ('call("tA", colour=1)', ["bad.py:4", "colour"]),
     "pointers_in_a_union_before_its_tag": (
@@ -266,6 +275,36 @@ def pairs(text):
     return {int(words[0]): words[1] for words in lines if words}
 
 
+class Hash(unittest.TestCase):
+    """A changed encoding changes the hash; a changed name of an argument does not."""
+
+    def of(self, text, ids="1 tA\n"):
+        with tempfile.TemporaryDirectory() as tmp:
+            spec = Path(tmp) / "good.py"
+            spec.write_text(GOOD + text + "\n")
+            spec.with_suffix(".ids").write_text(ids)
+            done = emit(spec, tmp, "--only", "hash")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return (Path(tmp) / "good_hash.h").read_text()
+
+    def test_shapes_count_and_names_do_not(self):
+        old = self.of('call("tA", In(U32, "n"), In(Array(U32, "n"), "p"))')
+        self.assertEqual(old, self.of('call("tA", In(U32, "m"), In(Array(U32, "m"), "q"))'))
+        for other in ('call("tA", In(U64, "n"), In(Array(U32, "n"), "p"))',
+                      'call("tA", In(U32, "n"), In(Array(U32, "n + 1"), "p"))',
+                      'call("tA", In(U32, "n"), In(Array(U32, "n"), "p"), ptds=True)',
+                      'call("tA", In(U32, "n"), InOut(Array(U32, "n"), "p"))',
+                      'call("tA", In(U32, "n"), In(Array(tThing, "n"), "p"))'):
+            self.assertNotEqual(old, self.of(other), other)
+        self.assertNotEqual(old, self.of(
+            'call("tB", In(U32, "n"), In(Array(U32, "n"), "p"))', "1 tB\n"))
+        one = self.of('struct("tS", F(U32, "a"), F(U8, "b"))\ncall("tA", In(Ref(tS), "s"))')
+        self.assertNotEqual(one, self.of(
+            'struct("tS", F(U32, "a"), F(U16, "b"))\ncall("tA", In(Ref(tS), "s"))'))
+        self.assertEqual(one, self.of(
+            'struct("tS", F(U32, "c"), F(U8, "b"))\ncall("tA", In(Ref(tS), "s"))'))
+
+
 class Numbers(unittest.TestCase):
     """spec/*.ids is append-only: whatever was ever committed is still there."""
 
@@ -292,6 +331,31 @@ class Numbers(unittest.TestCase):
         for path in sorted((ROOT / "spec").glob("*.ids")):
             numbers = sorted(pairs(path.read_text()))
             self.assertEqual(numbers, list(range(1, len(numbers) + 1)), path.name)
+
+
+class Wire(unittest.TestCase):
+    def test_kinds_are_those_of_the_page(self):
+        """The table of docs/wire.md and enum hed_msg_kind: same names, same numbers."""
+        header = (ROOT / "src/wire/wire.h").read_text()
+        body = re.search(r"enum hed_msg_kind \{(.*?)\};", header, re.S).group(1)
+        body = re.sub(r"/\*.*?\*/", "", body, flags=re.S)
+        kinds = [w.strip().removeprefix("HED_MSG_") for w in body.split(",") if w.strip()]
+        self.assertEqual(kinds.pop(), "KINDS")
+        page = (ROOT / "docs/wire.md").read_text()
+        table = page[page.index("| no. | kind |"):].split("\n\n")[0]
+        rows = [r.split("|")[1:3] for r in table.splitlines()[2:]]
+        self.assertEqual([(int(n), k.strip()) for n, k in rows], list(enumerate(kinds)))
+        for name in set(re.findall(r"`(hed_\w+)`", table)):
+            self.assertTrue(any(f"struct {name} {{" in p.read_text()
+                                for p in (ROOT / "src/wire").glob("*.h")), name)
+
+    def test_limits_are_those_of_the_page(self):
+        header = (ROOT / "src/wire/wire.h").read_text()
+        page = (ROOT / "docs/wire.md").read_text()
+        self.assertIn(re.search(r"HED_MSG_MAX (\d+)u", header).group(1) + " bytes", page)
+        self.assertIn("HED_BULK_CHUNK (UINT32_C(1) << 20)", header)
+        self.assertIn("a head of 64 bytes", page)
+        self.assertIn("sizeof(struct hed_msg) == 64", header)
 
 
 class Tree(unittest.TestCase):

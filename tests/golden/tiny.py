@@ -1,7 +1,8 @@
 """A made-up API with one of everything that a spec can say. The emitters' output for it is in
 expected/; run.py compares."""
 
-api(prefix="tiny", result="tinyResult", headers=["tiny.h"], after=None)
+api(prefix="tiny", result="tinyResult", headers=["tiny.h"], after=None,
+    short="TINY_BAD_VALUE")
 export("tinyHello")
 kind("memory")
 
@@ -51,6 +52,16 @@ struct("tinyConfig",
 
 struct("tinyLaunch", F(U32, "grid", 3), F(tinyStream, "stream"))
 
+struct("tinyMove",
+       F(U32, "version"),
+       F(tinyShape, "shape"),
+       F(tinyThing, "from", when=("shape", 1, 2)),
+       F(tinyThing, "to"),
+       F(DPTR, "window"),
+       F(CPTR, "host", when=("shape", 2)),
+       F(Array(tinyStream, "streams"), "waits"),
+       F(U32, "streams"))
+
 call("tinyInit", since=1000, after="none")
 call("tinyOpen", Out(tinyThing, "thing", new="thing"), In(STR, "name"), In(Ref(tinyConfig), "config"),
      since=1000)
@@ -77,5 +88,10 @@ call("tinyWait", In(Ref(tinyStream, mut=True), "stream"), since=1000, ptds=True,
      blocks=True, header="only another header has it")
 call("tinyList", Out(Array(tinyThing, "*count"), "things"), InOut(tinyCount, "count"),
      In(Array(tinyShape, "2 * shapes", mut=True), "filter"), In(U32, "shapes"), since=1000)
+call("tinyMoveAll", In(Array(tinyMove, "count"), "moves"), In(U32, "count"),
+     Out(SIZE, "failed", opt=True, on="failure"),
+     Out(tinyThing, "culprit", opt=True, on=["TINY_BROKEN", "TINY_BAD_VALUE"]), since=1000)
+call("tinyMoveOne", InOut(tinyMove, "move"), since=1000)
 call("tinyLookUp", In(STR, "name"), Out(PTR, "function"), since=1000,
      by_hand="it hands out our own functions")
+local("it ends others", "tinyCl*")

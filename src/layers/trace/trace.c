@@ -56,8 +56,8 @@ struct early {
             hed_put_raw(e, early.p, early.size);                                                  \
         else                                                                                      \
             hed_##api##_put_request(e, id, args);                                                 \
-        if (r == 0 && !early.cut)                                                                 \
-            hed_##api##_put_reply(e, id, args);                                                   \
+        if (!early.cut)                                                                           \
+            hed_##api##_put_reply(e, id, args, (int)r);                                           \
         hed_trace_end(w, &head);                                                                  \
     }                                                                                             \
                                                                                                   \

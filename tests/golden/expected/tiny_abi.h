@@ -81,3 +81,14 @@ typedef struct tinyLaunch_rec {
     tinyStream stream;
 } tinyLaunch;
 
+typedef struct tinyMove_rec {
+    unsigned int version;
+    tinyShape shape;
+    tinyThing from;
+    tinyThing to;
+    void *window;
+    const void *host;
+    const tinyStream *waits;
+    unsigned int streams;
+} tinyMove;
+

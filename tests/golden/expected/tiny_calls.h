@@ -25,7 +25,9 @@ enum hed_tiny_call {
     HED_tinyOpen_v2 = 13,
     HED_tinyRunEx = 14,
     HED_tinyWait = 15,
-    HED_TINY_CALLS = 16, /* one more than the largest */
+    HED_tinyMoveAll = 16,
+    HED_tinyMoveOne = 17,
+    HED_TINY_CALLS = 18, /* one more than the largest */
 };
 
 struct hed_tinyInit {
@@ -114,6 +116,17 @@ struct hed_tinyList {
     unsigned int shapes;
 };
 
+struct hed_tinyMoveAll {
+    const tinyMove *moves;
+    unsigned int count;
+    size_t *failed;
+    tinyThing *culprit;
+};
+
+struct hed_tinyMoveOne {
+    tinyMove *move;
+};
+
 struct hed_tinyLookUp {
     const char *name;
     void * *function;
@@ -136,4 +149,6 @@ struct hed_tiny_ops {
     tinyResult (*tinyOpen_v2)(struct hed_layer *self, struct hed_tinyOpen_v2 *a);
     tinyResult (*tinyRunEx)(struct hed_layer *self, struct hed_tinyRunEx *a);
     tinyResult (*tinyWait)(struct hed_layer *self, struct hed_tinyWait *a);
+    tinyResult (*tinyMoveAll)(struct hed_layer *self, struct hed_tinyMoveAll *a);
+    tinyResult (*tinyMoveOne)(struct hed_layer *self, struct hed_tinyMoveOne *a);
 };

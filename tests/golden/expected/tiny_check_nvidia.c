@@ -42,6 +42,10 @@ _Static_assert(__builtin_types_compatible_p(__typeof__(tinyRunEx_ptsz),
 /* tinyWait: only another header has it */
 _Static_assert(__builtin_types_compatible_p(__typeof__(tinyList),
     tinyResult(tinyThing *things, tinyCount *count, tinyShape *filter, unsigned int shapes)), "tinyList");
+_Static_assert(__builtin_types_compatible_p(__typeof__(tinyMoveAll),
+    tinyResult(const tinyMove *moves, unsigned int count, size_t *failed, tinyThing *culprit)), "tinyMoveAll");
+_Static_assert(__builtin_types_compatible_p(__typeof__(tinyMoveOne),
+    tinyResult(tinyMove *move)), "tinyMoveOne");
 _Static_assert(__builtin_types_compatible_p(__typeof__(tinyLookUp),
     tinyResult(const char *name, void * *function)), "tinyLookUp");
 
@@ -99,3 +103,13 @@ _Static_assert(sizeof(tinyLaunch) == 24, "size of tinyLaunch");
 _Static_assert(_Alignof(tinyLaunch) == 8, "alignment of tinyLaunch");
 _Static_assert(offsetof(tinyLaunch, grid) == 0, "tinyLaunch.grid");
 _Static_assert(offsetof(tinyLaunch, stream) == 16, "tinyLaunch.stream");
+_Static_assert(sizeof(tinyMove) == 56, "size of tinyMove");
+_Static_assert(_Alignof(tinyMove) == 8, "alignment of tinyMove");
+_Static_assert(offsetof(tinyMove, version) == 0, "tinyMove.version");
+_Static_assert(offsetof(tinyMove, shape) == 4, "tinyMove.shape");
+_Static_assert(offsetof(tinyMove, from) == 8, "tinyMove.from");
+_Static_assert(offsetof(tinyMove, to) == 16, "tinyMove.to");
+_Static_assert(offsetof(tinyMove, window) == 24, "tinyMove.window");
+_Static_assert(offsetof(tinyMove, host) == 32, "tinyMove.host");
+_Static_assert(offsetof(tinyMove, waits) == 40, "tinyMove.waits");
+_Static_assert(offsetof(tinyMove, streams) == 48, "tinyMove.streams");

@@ -182,6 +182,30 @@ any_tinyWait(struct hed_layer *self, struct hed_tinyWait *a)
     return self->type->tiny_any(self, HED_tinyWait, a);
 }
 
+static tinyResult
+forward_tinyMoveAll(struct hed_layer *self, struct hed_tinyMoveAll *a)
+{
+    return self->next->tiny->tinyMoveAll(self->next, a);
+}
+
+static tinyResult
+any_tinyMoveAll(struct hed_layer *self, struct hed_tinyMoveAll *a)
+{
+    return self->type->tiny_any(self, HED_tinyMoveAll, a);
+}
+
+static tinyResult
+forward_tinyMoveOne(struct hed_layer *self, struct hed_tinyMoveOne *a)
+{
+    return self->next->tiny->tinyMoveOne(self->next, a);
+}
+
+static tinyResult
+any_tinyMoveOne(struct hed_layer *self, struct hed_tinyMoveOne *a)
+{
+    return self->type->tiny_any(self, HED_tinyMoveOne, a);
+}
+
 const struct hed_tiny_ops hed_tiny_forward = {
     .tinyInit = forward_tinyInit,
     .tinyOpen = forward_tinyOpen,
@@ -198,6 +222,8 @@ const struct hed_tiny_ops hed_tiny_forward = {
     .tinyOpen_v2 = forward_tinyOpen_v2,
     .tinyRunEx = forward_tinyRunEx,
     .tinyWait = forward_tinyWait,
+    .tinyMoveAll = forward_tinyMoveAll,
+    .tinyMoveOne = forward_tinyMoveOne,
 };
 
 const struct hed_tiny_ops hed_tiny_any = {
@@ -216,6 +242,8 @@ const struct hed_tiny_ops hed_tiny_any = {
     .tinyOpen_v2 = any_tinyOpen_v2,
     .tinyRunEx = any_tinyRunEx,
     .tinyWait = any_tinyWait,
+    .tinyMoveAll = any_tinyMoveAll,
+    .tinyMoveOne = any_tinyMoveOne,
 };
 
 tinyResult
@@ -252,6 +280,10 @@ hed_tiny_invoke(struct hed_layer *layer, enum hed_tiny_call id, void *args)
         return layer->tiny->tinyRunEx(layer, args);
     case HED_tinyWait:
         return layer->tiny->tinyWait(layer, args);
+    case HED_tinyMoveAll:
+        return layer->tiny->tinyMoveAll(layer, args);
+    case HED_tinyMoveOne:
+        return layer->tiny->tinyMoveOne(layer, args);
     case HED_TINY_CALLS:
         break;
     }

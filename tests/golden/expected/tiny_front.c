@@ -184,5 +184,23 @@ tinyList(tinyThing *things, tinyCount *count, tinyShape *filter, unsigned int sh
     return top->tiny->tinyList(top, &a);
 }
 
+HED_EXPORT tinyResult
+tinyMoveAll(const tinyMove *moves, unsigned int count, size_t *failed, tinyThing *culprit)
+{
+    struct hed_tinyMoveAll a = {.moves = moves, .count = count, .failed = failed, .culprit = culprit};
+    struct hed_layer *top = hed_top();
+
+    return top->tiny->tinyMoveAll(top, &a);
+}
+
+HED_EXPORT tinyResult
+tinyMoveOne(tinyMove *move)
+{
+    struct hed_tinyMoveOne a = {.move = move};
+    struct hed_layer *top = hed_top();
+
+    return top->tiny->tinyMoveOne(top, &a);
+}
+
 /* tinyLookUp: by hand: it hands out our own functions */
 

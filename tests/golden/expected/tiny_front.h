@@ -24,4 +24,6 @@ tinyResult tinyRunEx_ptsz(const tinyLaunch *launch, tinyThing thing, void *answe
 tinyResult tinyWait(tinyStream *stream);
 tinyResult tinyWait_ptsz(tinyStream *stream);
 tinyResult tinyList(tinyThing *things, tinyCount *count, tinyShape *filter, unsigned int shapes);
+tinyResult tinyMoveAll(const tinyMove *moves, unsigned int count, size_t *failed, tinyThing *culprit);
+tinyResult tinyMoveOne(tinyMove *move);
 tinyResult tinyLookUp(const char *name, void * *function);

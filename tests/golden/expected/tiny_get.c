@@ -120,6 +120,29 @@ get_tinyLaunch(struct hed_dec *d, tinyLaunch *v)
 }
 
 static void
+get_tinyMove(struct hed_dec *d, tinyMove *v)
+{
+    uint32_t n_waits = 0;
+
+    v->version = (unsigned int)hed_get_u32(d);
+    v->shape = (tinyShape)hed_get_u32(d);
+    v->from = (tinyThing)(uintptr_t)hed_get_u64(d);
+    v->to = (tinyThing)(uintptr_t)hed_get_u64(d);
+    v->window = (void *)(uintptr_t)hed_get_u64(d);
+    v->host = (const void *)(uintptr_t)hed_get_u64(d);
+    {
+        tinyStream *p = hed_get_items(d, sizeof *p, &n_waits);
+
+        for (uint32_t i = 0; i < n_waits; i++) {
+            p[i] = (tinyStream)(uintptr_t)hed_get_u64(d);
+        }
+        v->waits = p;
+    }
+    v->streams = (unsigned int)hed_get_u32(d);
+    hed_get_same(d, v->waits, n_waits, v->streams);
+}
+
+static void
 get_request_tinyInit(struct hed_dec *d, struct hed_tinyInit *a)
 {
 }
@@ -237,6 +260,14 @@ get_reply_tinyRead(struct hed_dec *d, struct hed_tinyRead *a)
     }
     /* skip stream: in */
     hed_get_same(d, a->buffer, n_buffer, (a->size ? *a->size : 0));
+}
+
+static void
+get_failed_tinyRead(struct hed_dec *d, struct hed_tinyRead *a, int result)
+{
+    if (a->size && result == 1) {
+        (*a->size) = (size_t)hed_get_u64(d);
+    }
 }
 
 static void
@@ -387,6 +418,76 @@ get_reply_tinyList(struct hed_dec *d, struct hed_tinyList *a)
 }
 
 static void
+get_failed_tinyList(struct hed_dec *d, struct hed_tinyList *a, int result)
+{
+    if (a->count && result == 1) {
+        (*a->count) = (tinyCount)hed_get_u32(d);
+    }
+}
+
+static void
+get_request_tinyMoveAll(struct hed_dec *d, struct hed_tinyMoveAll *a)
+{
+    uint32_t n_moves = 0;
+
+    {
+        tinyMove *p = hed_get_items(d, sizeof *p, &n_moves);
+
+        for (uint32_t i = 0; i < n_moves; i++) {
+            get_tinyMove(d, &p[i]);
+        }
+        a->moves = p;
+    }
+    a->count = (unsigned int)hed_get_u32(d);
+    const bool has_failed = hed_get_u8(d); /* skip failed: out */
+    const bool has_culprit = hed_get_u8(d); /* skip culprit: out */
+    hed_get_same(d, a->moves, n_moves, a->count);
+    a->failed = has_failed ? hed_get_room(d, 1, sizeof *a->failed) : NULL;
+    a->culprit = has_culprit ? hed_get_room(d, 1, sizeof *a->culprit) : NULL;
+}
+
+static void
+get_reply_tinyMoveAll(struct hed_dec *d, struct hed_tinyMoveAll *a)
+{
+    /* skip moves: in */
+    /* skip count: in */
+    if (a->failed) {
+        (*a->failed) = (size_t)hed_get_u64(d);
+    }
+    if (a->culprit) {
+        (*a->culprit) = (tinyThing)(uintptr_t)hed_get_u64(d);
+    }
+}
+
+static void
+get_failed_tinyMoveAll(struct hed_dec *d, struct hed_tinyMoveAll *a, int result)
+{
+    if (a->failed) {
+        (*a->failed) = (size_t)hed_get_u64(d);
+    }
+    if (a->culprit && (result == -7 || result == 1)) {
+        (*a->culprit) = (tinyThing)(uintptr_t)hed_get_u64(d);
+    }
+}
+
+static void
+get_request_tinyMoveOne(struct hed_dec *d, struct hed_tinyMoveOne *a)
+{
+    a->move = hed_get_u8(d) ? hed_get_room(d, 1, sizeof *a->move) : NULL;
+    if (a->move) {
+        get_tinyMove(d, &(*a->move));
+    }
+}
+
+static void
+get_reply_tinyMoveOne(struct hed_dec *d, struct hed_tinyMoveOne *a)
+{
+    if (a->move) {
+        get_tinyMove(d, &(*a->move));
+    }
+}
+
+static void
 get_request_tinyLookUp(struct hed_dec *d, struct hed_tinyLookUp *a)
 {
     a->name = hed_get_text(d);
@@ -449,6 +550,12 @@ hed_tiny_get_request(struct hed_dec *d, enum hed_tiny_call id, void *args)
     case HED_tinyList:
         get_request_tinyList(d, args);
         return;
+    case HED_tinyMoveAll:
+        get_request_tinyMoveAll(d, args);
+        return;
+    case HED_tinyMoveOne:
+        get_request_tinyMoveOne(d, args);
+        return;
     case HED_tinyLookUp:
         get_request_tinyLookUp(d, args);
         return;
@@ -459,8 +566,23 @@ hed_tiny_get_request(struct hed_dec *d, enum hed_tiny_call id, void *args)
 }
 
 void
-hed_tiny_get_reply(struct hed_dec *d, enum hed_tiny_call id, void *args)
+hed_tiny_get_reply(struct hed_dec *d, enum hed_tiny_call id, void *args, int result)
 {
+    if (result != 0) {
+        switch ((uint32_t)id) {
+        case HED_tinyRead:
+            get_failed_tinyRead(d, args, result);
+            return;
+        case HED_tinyList:
+            get_failed_tinyList(d, args, result);
+            return;
+        case HED_tinyMoveAll:
+            get_failed_tinyMoveAll(d, args, result);
+            return;
+        default:
+            return;
+        }
+    }
     switch (id) {
     case HED_tinyInit:
         return;
@@ -497,6 +619,12 @@ hed_tiny_get_reply(struct hed_dec *d, enum hed_tiny_call id, void *args)
         return;
     case HED_tinyList:
         get_reply_tinyList(d, args);
+        return;
+    case HED_tinyMoveAll:
+        get_reply_tinyMoveAll(d, args);
+        return;
+    case HED_tinyMoveOne:
+        get_reply_tinyMoveOne(d, args);
         return;
     case HED_tinyLookUp:
         get_reply_tinyLookUp(d, args);

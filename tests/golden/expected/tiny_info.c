@@ -52,4 +52,10 @@ const struct hed_call_info hed_tiny_info[HED_TINY_CALLS] = {
     [HED_tinyWait] = {"tinyWait", "_ptsz", HED_CALL_BLOCKS,
         HED_AFTER_STREAM, offsetof(struct hed_tinyWait, stream), 0,
         offsetof(struct hed_tinyWait, ptds), sizeof(struct hed_tinyWait)},
+    [HED_tinyMoveAll] = {"tinyMoveAll", "", HED_CALL_BY_HAND,
+        HED_AFTER_ALL, -1, -1,
+        -1, sizeof(struct hed_tinyMoveAll)},
+    [HED_tinyMoveOne] = {"tinyMoveOne", "", HED_CALL_BY_HAND | HED_CALL_INOUT,
+        HED_AFTER_ALL, -1, -1,
+        -1, sizeof(struct hed_tinyMoveOne)},
 };

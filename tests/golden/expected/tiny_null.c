@@ -120,6 +120,24 @@ null_tinyList(struct hed_layer *self, struct hed_tinyList *a)
 }
 
 static tinyResult
+null_tinyMoveAll(struct hed_layer *self, struct hed_tinyMoveAll *a)
+{
+    if (a->failed)
+        memset(a->failed, 0, sizeof *a->failed);
+    if (a->culprit)
+        *a->culprit = (tinyThing)HED_NULL_OBJECT;
+    return HED_TINY_OK;
+}
+
+static tinyResult
+null_tinyMoveOne(struct hed_layer *self, struct hed_tinyMoveOne *a)
+{
+    if (!a->move)
+        return HED_TINY_BAD_VALUE;
+    return HED_TINY_OK;
+}
+
+static tinyResult
 null_tinyLookUp(struct hed_layer *self, struct hed_tinyLookUp *a)
 {
     if (!a->function)
@@ -143,5 +161,7 @@ const struct hed_tiny_ops hed_tiny_null = {
     .tinyRunEx = null_tinyRunEx,
     .tinyWait = null_tinyWait,
     .tinyList = null_tinyList,
+    .tinyMoveAll = null_tinyMoveAll,
+    .tinyMoveOne = null_tinyMoveOne,
     .tinyLookUp = null_tinyLookUp,
 };

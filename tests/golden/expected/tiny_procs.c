@@ -12,6 +12,8 @@ const struct hed_proc hed_tiny_procs[] = {
     {"tinyInit", "tinyInit", 1000, false, (void *)tinyInit},
     {"tinyList", "tinyList", 1000, false, (void *)tinyList},
     {"tinyLookUp", "tinyLookUp", 1000, false, (void *)tinyLookUp},
+    {"tinyMoveAll", "tinyMoveAll", 1000, false, (void *)tinyMoveAll},
+    {"tinyMoveOne", "tinyMoveOne", 1000, false, (void *)tinyMoveOne},
     {"tinyName", "tinyName", 1000, false, (void *)tinyName},
     {"tinyOpen", "tinyOpen", 1000, false, (void *)tinyOpen},
     {"tinyOpen", "tinyOpen_v2", 2000, false, (void *)tinyOpen_v2},
@@ -28,4 +30,4 @@ const struct hed_proc hed_tiny_procs[] = {
     {"tinyWait", "tinyWait_ptsz", 1000, true, (void *)tinyWait_ptsz},
 };
 
-const size_t hed_tiny_proc_count = 21;
+const size_t hed_tiny_proc_count = 23;

@@ -130,6 +130,27 @@ put_tinyLaunch(struct hed_enc *e, const tinyLaunch *v)
 }
 
 static void
+put_tinyMove(struct hed_enc *e, const tinyMove *v)
+{
+    {
+        uint8_t *p = hed_put_space(e, 40);
+
+        if (p) {
+            hed_store_u32(p + 0, (uint32_t)v->version);
+            hed_store_u32(p + 4, (uint32_t)v->shape);
+            hed_store_u64(p + 8, (uint64_t)(uintptr_t)v->from);
+            hed_store_u64(p + 16, (uint64_t)(uintptr_t)v->to);
+            hed_store_u64(p + 24, (uint64_t)(uintptr_t)v->window);
+            hed_store_u64(p + 32, (uint64_t)(uintptr_t)v->host);
+        }
+    }
+    for (uint32_t i = 0, n = hed_put_items(e, v->waits, v->streams); i < n; i++) {
+        hed_put_u64(e, (uint64_t)(uintptr_t)v->waits[i]);
+    }
+    hed_put_u32(e, (uint32_t)v->streams);
+}
+
+static void
 put_request_tinyInit(struct hed_enc *e, const struct hed_tinyInit *a)
 {
 }
@@ -251,6 +272,14 @@ put_reply_tinyRead(struct hed_enc *e, const struct hed_tinyRead *a)
         hed_put_u64(e, (uint64_t)(*a->size));
     }
     /* skip stream: in */
+}
+
+static void
+put_failed_tinyRead(struct hed_enc *e, const struct hed_tinyRead *a, int result)
+{
+    if (a->size && result == 1) {
+        hed_put_u64(e, (uint64_t)(*a->size));
+    }
 }
 
 static void
@@ -402,6 +431,72 @@ put_reply_tinyList(struct hed_enc *e, const struct hed_tinyList *a)
 }
 
 static void
+put_failed_tinyList(struct hed_enc *e, const struct hed_tinyList *a, int result)
+{
+    if (a->count && result == 1) {
+        hed_put_u32(e, (uint32_t)(*a->count));
+    }
+}
+
+static void
+put_request_tinyMoveAll(struct hed_enc *e, const struct hed_tinyMoveAll *a)
+{
+    for (uint32_t i = 0, n = hed_put_items(e, a->moves, a->count); i < n; i++) {
+        put_tinyMove(e, &a->moves[i]);
+    }
+    {
+        uint8_t *p = hed_put_space(e, 6);
+
+        if (p) {
+            hed_store_u32(p + 0, (uint32_t)a->count);
+            hed_store_u8(p + 4, a->failed != NULL /* skip failed: out */);
+            hed_store_u8(p + 5, a->culprit != NULL /* skip culprit: out */);
+        }
+    }
+}
+
+static void
+put_reply_tinyMoveAll(struct hed_enc *e, const struct hed_tinyMoveAll *a)
+{
+    /* skip moves: in */
+    /* skip count: in */
+    if (a->failed) {
+        hed_put_u64(e, (uint64_t)(*a->failed));
+    }
+    if (a->culprit) {
+        hed_put_u64(e, (uint64_t)(uintptr_t)(*a->culprit));
+    }
+}
+
+static void
+put_failed_tinyMoveAll(struct hed_enc *e, const struct hed_tinyMoveAll *a, int result)
+{
+    if (a->failed) {
+        hed_put_u64(e, (uint64_t)(*a->failed));
+    }
+    if (a->culprit && (result == -7 || result == 1)) {
+        hed_put_u64(e, (uint64_t)(uintptr_t)(*a->culprit));
+    }
+}
+
+static void
+put_request_tinyMoveOne(struct hed_enc *e, const struct hed_tinyMoveOne *a)
+{
+    hed_put_u8(e, a->move != NULL);
+    if (a->move) {
+        put_tinyMove(e, &(*a->move));
+    }
+}
+
+static void
+put_reply_tinyMoveOne(struct hed_enc *e, const struct hed_tinyMoveOne *a)
+{
+    if (a->move) {
+        put_tinyMove(e, &(*a->move));
+    }
+}
+
+static void
 put_request_tinyLookUp(struct hed_enc *e, const struct hed_tinyLookUp *a)
 {
     hed_put_text(e, a->name);
@@ -463,6 +558,12 @@ hed_tiny_put_request(struct hed_enc *e, enum hed_tiny_call id, const void *args)
     case HED_tinyList:
         put_request_tinyList(e, args);
         return;
+    case HED_tinyMoveAll:
+        put_request_tinyMoveAll(e, args);
+        return;
+    case HED_tinyMoveOne:
+        put_request_tinyMoveOne(e, args);
+        return;
     case HED_tinyLookUp:
         put_request_tinyLookUp(e, args);
         return;
@@ -473,8 +574,23 @@ hed_tiny_put_request(struct hed_enc *e, enum hed_tiny_call id, const void *args)
 }
 
 void
-hed_tiny_put_reply(struct hed_enc *e, enum hed_tiny_call id, const void *args)
+hed_tiny_put_reply(struct hed_enc *e, enum hed_tiny_call id, const void *args, int result)
 {
+    if (result != 0) {
+        switch ((uint32_t)id) {
+        case HED_tinyRead:
+            put_failed_tinyRead(e, args, result);
+            return;
+        case HED_tinyList:
+            put_failed_tinyList(e, args, result);
+            return;
+        case HED_tinyMoveAll:
+            put_failed_tinyMoveAll(e, args, result);
+            return;
+        default:
+            return;
+        }
+    }
     switch (id) {
     case HED_tinyInit:
         return;
@@ -511,6 +627,12 @@ hed_tiny_put_reply(struct hed_enc *e, enum hed_tiny_call id, const void *args)
         return;
     case HED_tinyList:
         put_reply_tinyList(e, args);
+        return;
+    case HED_tinyMoveAll:
+        put_reply_tinyMoveAll(e, args);
+        return;
+    case HED_tinyMoveOne:
+        put_reply_tinyMoveOne(e, args);
         return;
     case HED_tinyLookUp:
         put_reply_tinyLookUp(e, args);

@@ -27,10 +27,12 @@ const char *const hed_tiny_real_names[] = {
     "tinyWait",
     "tinyWait_ptsz",
     "tinyList",
+    "tinyMoveAll",
+    "tinyMoveOne",
     "tinyLookUp",
 };
 
-const size_t hed_tiny_real_count = 21;
+const size_t hed_tiny_real_count = 23;
 
 static tinyResult
 real_tinyInit(struct hed_layer *self, struct hed_tinyInit *a)
@@ -173,6 +175,26 @@ real_tinyList(struct hed_layer *self, struct hed_tinyList *a)
 }
 
 static tinyResult
+real_tinyMoveAll(struct hed_layer *self, struct hed_tinyMoveAll *a)
+{
+    __typeof__(hed_tiny_real.tinyMoveAll) f = hed_tiny_real.tinyMoveAll;
+
+    if (__builtin_expect(f == NULL, 0))
+        return hed_tiny_not_in_driver(self, HED_tinyMoveAll);
+    return f(a->moves, a->count, a->failed, a->culprit);
+}
+
+static tinyResult
+real_tinyMoveOne(struct hed_layer *self, struct hed_tinyMoveOne *a)
+{
+    __typeof__(hed_tiny_real.tinyMoveOne) f = hed_tiny_real.tinyMoveOne;
+
+    if (__builtin_expect(f == NULL, 0))
+        return hed_tiny_not_in_driver(self, HED_tinyMoveOne);
+    return f(a->move);
+}
+
+static tinyResult
 real_tinyLookUp(struct hed_layer *self, struct hed_tinyLookUp *a)
 {
     __typeof__(hed_tiny_real.tinyLookUp) f = hed_tiny_real.tinyLookUp;
@@ -197,5 +219,7 @@ const struct hed_tiny_ops hed_tiny_real_ops = {
     .tinyRunEx = real_tinyRunEx,
     .tinyWait = real_tinyWait,
     .tinyList = real_tinyList,
+    .tinyMoveAll = real_tinyMoveAll,
+    .tinyMoveOne = real_tinyMoveOne,
     .tinyLookUp = real_tinyLookUp,
 };

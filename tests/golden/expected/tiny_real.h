@@ -27,6 +27,8 @@ struct hed_tiny_real {
     tinyResult (*tinyWait)(tinyStream *stream);
     tinyResult (*tinyWait_ptsz)(tinyStream *stream);
     tinyResult (*tinyList)(tinyThing *things, tinyCount *count, tinyShape *filter, unsigned int shapes);
+    tinyResult (*tinyMoveAll)(const tinyMove *moves, unsigned int count, size_t *failed, tinyThing *culprit);
+    tinyResult (*tinyMoveOne)(tinyMove *move);
     tinyResult (*tinyLookUp)(const char *name, void * *function);
 };
 

@@ -7,16 +7,17 @@
 struct hed_enc;
 struct hed_dec;
 
-/* Append what goes in, or, after success, what came out. Errors stick to e. */
-void hed_tiny_put_request(struct hed_enc *e, enum hed_tiny_call id,
-    const void *args);
-void hed_tiny_put_reply(struct hed_enc *e, enum hed_tiny_call id,
-    const void *args);
+/* Append what goes in, or what came out of a call with this result: after success all,
+ * after a failure what the spec says is set then, mostly nothing. Errors stick to e. */
+void hed_tiny_put_request(struct hed_enc *e, enum hed_tiny_call id, const void *args);
+void hed_tiny_put_reply(struct hed_enc *e, enum hed_tiny_call id, const void *args,
+    int result);
 
 /* Read them back. get_request allocates from d's arena and makes room for outputs;
  * get_reply fills the outputs that args points at. Errors stick to d. */
 void hed_tiny_get_request(struct hed_dec *d, enum hed_tiny_call id, void *args);
-void hed_tiny_get_reply(struct hed_dec *d, enum hed_tiny_call id, void *args);
+void hed_tiny_get_reply(struct hed_dec *d, enum hed_tiny_call id, void *args,
+    int result);
 
 /* Bytes an argument struct takes. */
 #define HED_TINY_MAX_ARGS sizeof(union hed_tiny_args)
@@ -35,5 +36,7 @@ union hed_tiny_args {
     struct hed_tinyRunEx tinyRunEx;
     struct hed_tinyWait tinyWait;
     struct hed_tinyList tinyList;
+    struct hed_tinyMoveAll tinyMoveAll;
+    struct hed_tinyMoveOne tinyMoveOne;
     struct hed_tinyLookUp tinyLookUp;
 };

@@ -1,0 +1,28 @@
+/* BLAKE2b with 256 bits (RFC 7693): names content, also among those who do not trust each other.
+ *
+ *   struct hed_hash h;
+ *   hed_hash_init(&h);
+ *   hed_hash_add(&h, p, n);  ...as often as need be
+ *   hed_hash_end(&h, name);  the state is used up
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define HED_HASH_SIZE 32 /* bytes */
+
+struct hed_hash {
+    uint64_t state[8];
+    uint64_t bytes; /* compressed so far; nobody hashes 2^64 */
+    size_t held;    /* bytes in block */
+    uint8_t block[128];
+};
+
+void hed_hash_init(struct hed_hash *h);
+void hed_hash_add(struct hed_hash *h, const void *p, size_t n);
+void hed_hash_end(struct hed_hash *h, uint8_t out[HED_HASH_SIZE]);
+
+/* As hexadecimal digits with a NUL. */
+#define HED_HASH_TEXT (2 * HED_HASH_SIZE + 1)
+const char *hed_hash_text(const uint8_t hash[HED_HASH_SIZE], char out[HED_HASH_TEXT]);
