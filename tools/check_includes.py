@@ -28,11 +28,11 @@ TABLE = {
     "locate": "base",
     "backends/*": "core base gen",
     "backends/gpu": "core base gen locate",
-    "backends/remote": "core base gen wire driver",
+    "backends/remote": "core base gen wire driver fatbin",
     "backends/cpu": "core base gen ptx driver fatbin",
     "front": "core base gen",
     "cudart": "base gen",
-    "server": "core wire base dash",
+    "server": "core wire base gen fatbin dash",
     "dash": "base core",
     "cli": "base core fatbin gen locate wire trace",
 }
@@ -47,7 +47,7 @@ PUBLIC = "heddle.h"
 SYSTEM = {
     "llvm-c/*": "src/ptx/lower/*.[ch]",
     "jansson.h": "src/driver/profile*.c",
-    "openssl/*": "src/wire/tls.c",
+    "openssl/*": "src/wire/tls*.c",
     # heddle builds without a CUDA toolkit: the generated headers have the types.
     "cuda.h": "",
     "cuda_runtime*.h": "",

@@ -46,10 +46,9 @@ static const struct {
     const char *key;
     uint64_t low, high;
 } ranges[] = {
-    {"trace_buffer", 64u << 10, 16u << 20},
-    {"trace_data", 0, 1u << 20},
-    {"trace_owner", 0, INT32_MAX},
-    {"cpu_threads", 0, 1024},
+    {"trace_buffer", 64u << 10, 16u << 20}, {"trace_data", 0, 1u << 20},
+    {"trace_owner", 0, INT32_MAX},          {"cpu_threads", 0, 1024},
+    {"connect_timeout", 1, 600000},
 };
 
 static const struct {
@@ -59,6 +58,7 @@ static const struct {
     {"trace_full", {"block", "drop"}},
     {"export_tables", {"pass", "count"}},
     {"cpu_codegen", {"warp", "scalar"}},
+    {"insecure", {"no", "yes"}},
 };
 
 const char *const hed_config_gpus[] = {"auto", "gpu", "cpu", "null", NULL};
@@ -151,10 +151,35 @@ hed_config_gpu_is(const char *gpu, const char *name)
     return strncmp(gpu, name, n) == 0 && (gpu[n] == '\0' || gpu[n] == ':');
 }
 
+/* What goes into a hello, where it has 128 bytes. */
+#define TOKEN_MAX 127
+
+static int
+check_token(const char *value, struct hed_why *why)
+{
+    if (strlen(value) <= TOKEN_MAX)
+        return 0;
+    hed_why_set(why, "tls_token: longer than %d characters", TOKEN_MAX);
+    return HED_ELIMIT;
+}
+
 /* One place. What stands behind "cpu:" is for the soft driver to understand (driver/profile.h). */
+bool
+hed_config_gpu_is_address(const char *gpu)
+{
+    static const char *const begins[] = {"unix:", "shm:", "tcp://"};
+
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+        if (strncmp(gpu, begins[i], strlen(begins[i])) == 0)
+            return true;
+    return false;
+}
+
 static int
 check_gpu(const char *value, struct hed_why *why)
 {
+    if (hed_config_gpu_is_address(value)) /* what it says is looked at by who connects */
+        return 0;
     if (hed_config_gpu_is(value, "cpu")) {
         if (value[3] == '\0' || value[4] != '\0')
             return 0;
@@ -181,7 +206,8 @@ set_text(struct hed_config *c, const struct setting *s, const char *value, struc
         err = check_gpu(value, why);
     else if (strcmp(s->key, "layers") == 0 && *value)
         err = check_names(s->key, value, hed_config_layers, why);
-
+    else if (strcmp(s->key, "tls_token") == 0)
+        err = check_token(value, why);
     if (err)
         return err;
     for (size_t i = 0; s->kind == KIND_WORD && i < sizeof choices / sizeof *choices; i++) {

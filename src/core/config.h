@@ -18,7 +18,7 @@ struct hed_why;
 
 /* X(kind, key, default, help). Kinds: TEXT; SIZE (bytes: 64k, 1M); NUMBER; WORD (one of a few). */
 #define HED_SETTINGS(X)                                                                           \
-    X(TEXT, gpu, "auto", "where work runs: auto, gpu, cpu[:PROFILE[xN],...] or null")             \
+    X(TEXT, gpu, "auto", "where work runs: auto, gpu, cpu[:PROFILE...], null or ADDRESS")         \
     X(TEXT, layers, "", "layers, top first, instead of those the other settings ask for")         \
     X(TEXT, driver, "", "full path of NVIDIA's libcuda.so.1")                                     \
     X(TEXT, nvml, "", "full path of NVIDIA's libnvidia-ml.so.1")                                  \
@@ -33,7 +33,13 @@ struct hed_why;
     X(NUMBER, cpu_threads, "0", "threads that run kernels on the CPU GPU; 0 for all cores")       \
     X(WORD, cpu_codegen, "warp", "how the CPU GPU compiles kernels: warp or scalar (reference)")  \
     X(TEXT, cache, "", "folder of compiled kernels, instead of ~/.cache/heddle/kernels")          \
-    X(SIZE, cache_size, "1G", "bytes of compiled kernels kept; 0 for no cache")
+    X(SIZE, cache_size, "1G", "bytes of compiled kernels kept; 0 for no cache")                   \
+    X(TEXT, tls_ca, "", "tcp: file of the CA that vouches for the server")                        \
+    X(TEXT, tls_cert, "", "tcp: file of the certificate that is shown to the server")             \
+    X(TEXT, tls_key, "", "tcp: file of that certificate's key")                                   \
+    X(TEXT, tls_token, "", "tcp: what is shown to a server that takes tokens, under TLS")         \
+    X(WORD, insecure, "no", "tcp without TLS, which anybody can read and change: yes or no")      \
+    X(NUMBER, connect_timeout, "5000", "milliseconds to reach a server in, 1 to 600000")
 
 struct hed_config {
 #define HED_CONFIG_TEXT(key) char key[HED_CONFIG_TEXT_MAX];
@@ -57,6 +63,9 @@ extern const char *const hed_config_layers[];
 
 /* Is that the place `name`, with or without something behind it? "cpu:h100" is "cpu". */
 bool hed_config_gpu_is(const char *gpu, const char *name);
+
+/* Is it the address of a server? "unix:PATH", "shm:PATH", "tcp://HOST:PORT". */
+bool hed_config_gpu_is_address(const char *gpu);
 
 /* The defaults. */
 void hed_config_init(struct hed_config *c);

@@ -42,7 +42,7 @@ hed_top(void)
 HED_EXPORT struct hed_layer *hed_session_backend(void);
 
 /* "trace>gpu" */
-const char *hed_session_chain(void);
+HED_EXPORT const char *hed_session_chain(void);
 
 /* Tells every layer that wants to know. text may be NULL. */
 void hed_session_note(enum hed_note note, const char *text);

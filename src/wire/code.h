@@ -1,0 +1,90 @@
+/* Code on the wire: images, what is in them, functions. See wire.h.
+ *
+ *   OPEN   LOAD    -> what is in it: struct hed_open_answer and the beginning of the records; or
+ *                  CUDA_ERROR_FILE_NOT_FOUND, and the client sends the image and asks again
+ *          MORE    -> more records          CLOSE: no answer
+ *          GLOBAL, MANAGED -> address and size of a variable
+ *   IMAGE  a piece of an image, with its bulk; no answer
+ *   KERNEL a kernel becomes a function in a context, under the client's name for it (no answer);
+ *          or is described (one record); or a function is forgotten
+ *
+ * An image is named by what is in it (base/hash.h), so that it travels once, whoever sends it. A
+ * library is known by a small number that the client chooses, and a kernel by its position in it.
+ *
+ * Records follow each other without a gap, each a struct hed_wire_kernel, its parameters and its
+ * name. They are bulk of the answer.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/hash.h"
+#include "wire/wire.h"
+
+#define HED_IMAGE_MAX (UINT64_C(1) << 30)   /* bytes */
+#define HED_CODES_MAX 65536u                /* libraries that are open at a time */
+#define HED_KERNELS_MAX (1u << 20)          /* in one library */
+#define HED_RECORDS_MAX (UINT64_C(1) << 28) /* bytes of one library's records */
+#define HED_PARAMS_MAX 32764u               /* bytes of a kernel's parameters */
+#define HED_CODE_LOG_MAX 65536u             /* bytes of a compiler's log */
+#define HED_CODE_NAME_MAX 32768u            /* of a variable, when it is asked for */
+
+struct hed_image_body {
+    struct hed_msg head; /* bulk: a piece */
+    uint8_t hash[HED_HASH_SIZE];
+    uint64_t size;   /* of the image */
+    uint64_t offset; /* of the piece: they come in order */
+};
+
+enum hed_open_op {
+    HED_OPEN_LOAD,
+    HED_OPEN_MORE,
+    HED_OPEN_CLOSE,
+    HED_OPEN_GLOBAL, /* the name follows, with its NUL */
+    HED_OPEN_MANAGED
+};
+
+struct hed_open_body {
+    struct hed_msg head;
+    uint32_t op;                 /* enum hed_open_op */
+    uint32_t code;               /* the library's number */
+    int32_t device;              /* ordinal on the server; whose attributes are told */
+    uint32_t log;                /* bytes of a log that are wanted */
+    uint8_t hash[HED_HASH_SIZE]; /* of LOAD */
+    uint64_t size;
+    uint64_t offset; /* of MORE: in the records */
+};
+
+struct hed_open_answer { /* bulk: the first of the records; at a failure: the log */
+    struct hed_answer head;
+    uint32_t kernels;
+    uint32_t log;     /* bytes of the log, which comes first in the bulk */
+    uint64_t records; /* bytes of all */
+};
+
+struct hed_variable_answer {
+    struct hed_answer head;
+    uint64_t at, size;
+};
+
+struct hed_kernel_body {
+    struct hed_msg head; /* WANTS_ANSWER: a record is the answer's bulk */
+    uint64_t function;   /* the client's name for it in this context; 0: only describe */
+    uint32_t code, index;
+    int32_t device;
+    uint32_t forget; /* the function is no more */
+};
+
+#define HED_WIRE_FUNCTION_ATTRIBUTES 16 /* by CUfunction_attribute */
+struct hed_wire_kernel {
+    uint32_t size;      /* bytes of the record; a multiple of 8 */
+    uint32_t name;      /* bytes of the name and its NUL, behind the parameters; 0: not told */
+    uint32_t params;    /* so many struct hed_wire_param follow */
+    uint32_t described; /* attributes and params are there */
+    int32_t attributes[HED_WIRE_FUNCTION_ATTRIBUTES];
+    uint32_t required[3]; /* threads of a block: .reqntid; 0 for not said */
+    uint32_t reserved;
+};
+struct hed_wire_param {
+    uint32_t offset, size;
+};

@@ -1,0 +1,358 @@
+/* Connections: reading, writing, descriptors, closing. They begin in open.c. See conn.h.
+ *
+ * Invariants:
+ * 1. The descriptor blocks; where a time-out is given, calls are made with MSG_DONTWAIT and poll
+ *    does the waiting. So reading without one costs a system call a piece.
+ * 2. A TCP socket's blocking calls return with EAGAIN once a second (hed_socket_tune), which is
+ *    when a look is taken whether the peer is silent.
+ */
+#include "wire/conn.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "wire/socket.h"
+
+#define FDS_MARK 'F'       /* the byte that carries descriptors */
+#define FDS_ROOM 253       /* the most that the kernel lets a message carry */
+#define GATHER 16384       /* bytes of a TLS record */
+#define LAST_WORDS 1048576 /* bytes that are still taken from a peer when it is left */
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+/* At least one byte, at most n. */
+static ssize_t
+take(struct hed_conn *c, void *p, size_t n, uint64_t end)
+{
+    const bool timed = end != UINT64_MAX;
+
+    if (c->tls)
+        return hed_tls_read(c->tls, p, n, end);
+    for (;;) {
+        const ssize_t got = hed_socket_recv(c->fd, p, n, timed ? MSG_DONTWAIT : 0);
+
+        if (got > 0)
+            return got;
+        if (got == 0)
+            return HED_EIO;
+        if (errno == EINTR)
+            continue;
+        if (errno != EAGAIN)
+            return HED_EIO;
+        if (!timed && c->tcp && hed_socket_silent(c->fd))
+            return HED_EIO;
+
+        const int err = timed ? hed_socket_wait(c->fd, POLLIN, end, c->tcp) : 0;
+
+        if (err)
+            return err;
+    }
+}
+
+ssize_t
+hed_conn_read_some(struct hed_conn *c, void *p, size_t least, size_t n, int timeout_ms)
+{
+    const uint64_t end = hed_socket_end(timeout_ms);
+    size_t got = 0;
+
+    if (least > n || n > SSIZE_MAX)
+        return HED_EINVAL;
+    while (got < least) {
+        const ssize_t more = take(c, (char *)p + got, n - got, end);
+
+        if (more < 0)
+            return more;
+        got += (size_t)more;
+    }
+    return (ssize_t)got;
+}
+
+int
+hed_conn_read(struct hed_conn *c, void *p, size_t n, int timeout_ms)
+{
+    const ssize_t got = hed_conn_read_some(c, p, n, n, timeout_ms);
+
+    return got < 0 ? (int)got : 0;
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+/* Takes n bytes off the front of the parts. */
+static void
+advance(struct iovec **parts, size_t *count, size_t n)
+{
+    while (*count > 0 && n >= (*parts)->iov_len) {
+        n -= (*parts)->iov_len;
+        (*parts)++;
+        (*count)--;
+    }
+    if (*count > 0) {
+        (*parts)->iov_base = (char *)(*parts)->iov_base + n;
+        (*parts)->iov_len -= n;
+    }
+}
+
+/* Small parts become one TLS record. */
+static int
+write_secured(struct hed_conn *c, const struct iovec *parts, size_t count)
+{
+    char gathered[GATHER];
+    size_t n = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct iovec *p = &parts[i];
+
+        if (p->iov_len <= sizeof gathered - n) {
+            if (p->iov_len)
+                memcpy(gathered + n, p->iov_base, p->iov_len);
+            n += p->iov_len;
+            continue;
+        }
+
+        int err = n ? hed_tls_write(c->tls, gathered, n) : 0;
+
+        n = 0;
+        if (!err)
+            err = hed_tls_write(c->tls, p->iov_base, p->iov_len);
+        if (err)
+            return err;
+    }
+    return n ? hed_tls_write(c->tls, gathered, n) : 0;
+}
+
+int
+hed_conn_writev(struct hed_conn *c, struct iovec *parts, int count)
+{
+    size_t left = count > 0 ? (size_t)count : 0;
+
+    if (c->tls)
+        return write_secured(c, parts, left);
+    advance(&parts, &left, 0); /* empty ones in front */
+    while (left > 0) {
+        const struct msghdr m = {.msg_iov = parts, .msg_iovlen = left < IOV_MAX ? left : IOV_MAX};
+        const ssize_t sent = hed_socket_sendmsg(c->fd, &m, 0);
+
+        if (sent >= 0)
+            advance(&parts, &left, (size_t)sent);
+        else if (errno == EAGAIN ? c->tcp && hed_socket_silent(c->fd) : errno != EINTR)
+            return HED_EIO;
+    }
+    return 0;
+}
+
+int
+hed_conn_write(struct hed_conn *c, const void *p, size_t n)
+{
+    struct iovec part = {.iov_base = (void *)p, .iov_len = n};
+
+    return hed_conn_writev(c, &part, 1);
+}
+
+/* ---- descriptors ----------------------------------------------------------------------------- */
+
+union fds_room {
+    char bytes[CMSG_SPACE(FDS_ROOM * sizeof(int))];
+    struct cmsghdr align;
+};
+
+int
+hed_conn_send_fds(struct hed_conn *c, const int *fds, int count)
+{
+    union fds_room room;
+    char mark = FDS_MARK;
+    struct iovec part = {.iov_base = &mark, .iov_len = 1};
+    struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1};
+    ssize_t sent;
+
+    if (c->tcp)
+        return HED_ENOTSUP;
+    if (count < 1 || count > HED_CONN_FDS)
+        return HED_EINVAL;
+
+    const size_t bytes = (size_t)count * sizeof(int);
+
+    memset(&room, 0, sizeof room);
+    m.msg_control = room.bytes;
+    m.msg_controllen = CMSG_SPACE(bytes);
+
+    struct cmsghdr *h = CMSG_FIRSTHDR(&m);
+
+    h->cmsg_level = SOL_SOCKET;
+    h->cmsg_type = SCM_RIGHTS;
+    h->cmsg_len = CMSG_LEN(bytes);
+    memcpy(CMSG_DATA(h), fds, bytes);
+    do
+        sent = hed_socket_sendmsg(c->fd, &m, 0);
+    while (sent < 0 && (errno == EINTR || errno == EAGAIN));
+    return sent == 1 ? 0 : HED_EIO;
+}
+
+/* The descriptors that a message brought; the first `most` of them are kept, all are counted. */
+static int
+collect(struct msghdr *m, int *fds, int most)
+{
+    int n = 0;
+
+    for (struct cmsghdr *h = CMSG_FIRSTHDR(m); h; h = CMSG_NXTHDR(m, h)) {
+        if (h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS)
+            continue;
+
+        const size_t count = (h->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+        for (size_t i = 0; i < count; i++) {
+            int fd;
+
+            memcpy(&fd, CMSG_DATA(h) + i * sizeof fd, sizeof fd);
+            if (n < most)
+                fds[n] = fd;
+            else
+                close(fd);
+            n++;
+        }
+    }
+    return n;
+}
+
+int
+hed_conn_take_fds(struct hed_conn *c, int *fds, int count, int timeout_ms)
+{
+    const uint64_t end = hed_socket_end(timeout_ms);
+    union fds_room room;
+    int kept[HED_CONN_FDS];
+    char mark = 0;
+    struct iovec part = {.iov_base = &mark, .iov_len = 1};
+
+    if (c->tcp)
+        return HED_ENOTSUP;
+    if (count < 1 || count > HED_CONN_FDS)
+        return HED_EINVAL;
+    for (;;) {
+        struct msghdr m = {.msg_iov = &part,
+                           .msg_iovlen = 1,
+                           .msg_control = room.bytes,
+                           .msg_controllen = sizeof room.bytes};
+        const ssize_t got = hed_socket_recvmsg(c->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+        if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN))
+            return HED_EIO;
+        if (got < 0) {
+            const int err = errno == EAGAIN ? hed_socket_wait(c->fd, POLLIN, end, false) : 0;
+
+            if (err)
+                return err;
+            continue;
+        }
+
+        const int n = collect(&m, kept, count);
+
+        if (n == count && mark == FDS_MARK && !(m.msg_flags & MSG_CTRUNC)) {
+            memcpy(fds, kept, (size_t)count * sizeof *fds);
+            return 0;
+        }
+        for (int i = 0; i < n && i < count; i++)
+            close(kept[i]);
+        return HED_EFORMAT;
+    }
+}
+
+/* ---- the connection itself ------------------------------------------------------------------- */
+
+/* A TCP socket that is closed while something is unread tells the peer so at once, and the peer
+ * throws away what we said last, such as why it was refused. So what has come is read first. */
+static void
+hear_out(int fd)
+{
+    char rest[4096];
+    size_t n = 0;
+    ssize_t got;
+
+    (void)shutdown(fd, SHUT_WR);
+    do {
+        got = recv(fd, rest, sizeof rest, MSG_DONTWAIT);
+        n += got > 0 ? (size_t)got : 0;
+    } while ((got > 0 && n < LAST_WORDS) || (got < 0 && errno == EINTR));
+}
+
+void
+hed_conn_close(struct hed_conn *c)
+{
+    if (!c)
+        return;
+    if (c->tls)
+        hed_tls_close(c->tls, true);
+    if (c->tcp)
+        hear_out(c->fd);
+    close(c->fd);
+    free(c);
+}
+
+void
+hed_conn_forget(struct hed_conn *c)
+{
+    if (!c)
+        return;
+    if (c->tls)
+        hed_tls_close(c->tls, false);
+    close(c->fd);
+    free(c);
+}
+
+int
+hed_conn_fd(const struct hed_conn *c)
+{
+    return c->fd;
+}
+
+bool
+hed_conn_secure(const struct hed_conn *c)
+{
+    return c->tls != NULL;
+}
+
+bool
+hed_conn_certified(const struct hed_conn *c)
+{
+    return c->tls && hed_tls_certified(c->tls);
+}
+
+const char *
+hed_conn_name(const struct hed_conn *c)
+{
+    return c->tls ? hed_tls_name(c->tls) : "";
+}
+
+int
+hed_conn_peer(const struct hed_conn *c, uid_t *uid, gid_t *gid, pid_t *pid)
+{
+    struct ucred who;
+    socklen_t size = sizeof who;
+
+    if (c->tcp)
+        return HED_ENOTSUP;
+    if (getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0)
+        return hed_err_from_errno(errno);
+    *uid = who.uid;
+    *gid = who.gid;
+    *pid = who.pid;
+    return 0;
+}
+
+bool
+hed_conn_gone(struct hed_conn *c)
+{
+    struct pollfd p = {.fd = c->fd, .events = POLLRDHUP};
+    int n;
+
+    do
+        n = poll(&p, 1, 0);
+    while (n < 0 && errno == EINTR);
+    if (n > 0 && p.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL))
+        return true;
+    return c->tcp && hed_socket_silent(c->fd);
+}

@@ -1,0 +1,64 @@
+/* What the files of connections share: the connection itself, and the kernel's calls.
+ *
+ * Every byte of a connection passes the two calls of struct hed_conn_kernel, which tests replace to
+ * see short reads and writes, signals, delays and cut lines. Not for other rooms.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+struct hed_tls;
+struct hed_tls_end;
+struct hed_why;
+
+struct hed_conn {
+    int fd;
+    bool tcp;
+    struct hed_tls_end *tls; /* NULL: bytes go as they are */
+};
+
+/* For tests: instead of recvmsg(2) and sendmsg(2), with what they return and set. NULL: the
+ * kernel's own again. Set while no connection is in use. */
+struct hed_conn_kernel {
+    ssize_t (*recvmsg)(int fd, struct msghdr *m, int flags);
+    ssize_t (*sendmsg)(int fd, const struct msghdr *m, int flags);
+};
+void hed_conn_kernel(const struct hed_conn_kernel *k);
+
+/* One call each, never SIGPIPE. -1 and errno; EINTR is the caller's to see. */
+ssize_t hed_socket_recv(int fd, void *p, size_t n, int flags);
+ssize_t hed_socket_recvmsg(int fd, struct msghdr *m, int flags);
+ssize_t hed_socket_sendmsg(int fd, const struct msghdr *m, int flags);
+
+/* When a time-out ends, by hed_now_ns(); UINT64_MAX: never. */
+uint64_t hed_socket_end(int timeout_ms);
+
+/* Waits for POLLIN or POLLOUT until then: 0, HED_ETIME, or HED_EIO for a peer that is silent. What
+ * else poll has to say is left to the next read or write. */
+int hed_socket_wait(int fd, short events, uint64_t end, bool tcp);
+
+/* Has the machine at the other end of TCP stopped to acknowledge what it is sent? */
+bool hed_socket_silent(int fd);
+
+/* What connections want of a TCP socket: small messages at once, and a silent peer noticed. */
+int hed_socket_tune(int fd);
+
+/* ---- TLS over a connected socket: tls.c, or tls_none.c where OpenSSL was not there ----------- */
+
+/* The handshake. host: the client's side, whom it expects; NULL: the server's side. */
+int hed_tls_begin(int fd, const struct hed_tls *tls, const char *host, uint64_t end,
+                  struct hed_tls_end **out, struct hed_why *why);
+/* The client's side: the server's first byte, or why it refuses us. */
+int hed_tls_ready(struct hed_tls_end *t, char *byte, uint64_t end, struct hed_why *why);
+/* At least one byte, or HED_EIO, HED_ETIME. */
+ssize_t hed_tls_read(struct hed_tls_end *t, void *p, size_t n, uint64_t end);
+int hed_tls_write(struct hed_tls_end *t, const void *p, size_t n);
+bool hed_tls_certified(const struct hed_tls_end *t);
+const char *hed_tls_name(const struct hed_tls_end *t);
+/* bye: tells the peer; else not a word, and in the child of a fork nothing is freed. */
+void hed_tls_close(struct hed_tls_end *t, bool bye);

@@ -1,0 +1,525 @@
+/* TLS 1.3 over a connected socket, with OpenSSL. See socket.h.
+ *
+ * The program that heddle is loaded into may use OpenSSL too. So everything here lives in a library
+ * context of its own, the queue of errors, which is the thread's, is left as it was found, and
+ * nothing is ever cleaned up for the process as a whole.
+ *
+ * Invariants:
+ * 1. OpenSSL never waits and never touches the socket but through our BIO, which asks the kernel
+ *    with MSG_DONTWAIT and notes in `blocked` what it would have had to wait for. The waiting is
+ *    done outside of the lock, so a reader that waits does not hold up a writer.
+ * 2. Whether to try again is decided by `blocked` and not by SSL_get_error(), which also looks at
+ *    errors that the program left in the queue.
+ * 3. What a peer's certificate is worth is decided in the handshake, by OpenSSL, against the CA
+ *    file alone; no file of the system's is a trust anchor.
+ */
+#ifdef HED_HAVE_OPENSSL
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/lock.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "wire/conn.h"
+#include "wire/socket.h"
+
+#define CIPHERS "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
+
+struct hed_tls_end {
+    int fd;               /* the connection's */
+    bool client;          /* constant */
+    bool certified;       /* constant after the handshake, as is name */
+    char name[64];        /* CN of the peer's certificate */
+    struct hed_lock lock; /* guards what follows */
+    OSSL_LIB_CTX *library;
+    SSL_CTX *context;
+    SSL *ssl;
+    short blocked;        /* POLLIN, POLLOUT: what the last call would have waited for */
+    bool broken;          /* nothing more can be said */
+    unsigned long reason; /* of OpenSSL, for what broke it; 0: the peer hung up */
+};
+
+/* ---- the socket, as OpenSSL sees it ---------------------------------------------------------- */
+
+static int
+bio_read(BIO *b, char *p, int n)
+{
+    struct hed_tls_end *t = BIO_get_data(b);
+    const ssize_t got = n > 0 ? hed_socket_recv(t->fd, p, (size_t)n, MSG_DONTWAIT) : 0;
+
+    BIO_clear_retry_flags(b);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+        BIO_set_retry_read(b);
+        t->blocked = POLLIN;
+    }
+    return (int)got;
+}
+
+static int
+bio_write(BIO *b, const char *p, int n)
+{
+    struct hed_tls_end *t = BIO_get_data(b);
+    struct iovec part = {.iov_base = (void *)p, .iov_len = n > 0 ? (size_t)n : 0};
+    const struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1};
+    const ssize_t sent = hed_socket_sendmsg(t->fd, &m, MSG_DONTWAIT);
+
+    BIO_clear_retry_flags(b);
+    if (sent < 0 && (errno == EAGAIN || errno == EINTR)) {
+        BIO_set_retry_write(b);
+        t->blocked = POLLOUT;
+    }
+    return (int)sent;
+}
+
+static long
+bio_ctrl(BIO *b, int what, long n, void *p)
+{
+    (void)b, (void)n, (void)p;
+    return what == BIO_CTRL_FLUSH; /* nothing is kept back */
+}
+
+static BIO_METHOD *method;
+static pthread_once_t method_once = PTHREAD_ONCE_INIT;
+
+static void
+make_method(void)
+{
+    BIO_METHOD *m = BIO_meth_new(BIO_TYPE_SOURCE_SINK, "heddle");
+
+    if (m && BIO_meth_set_read(m, bio_read) && BIO_meth_set_write(m, bio_write) &&
+        BIO_meth_set_ctrl(m, bio_ctrl))
+        method = m;
+}
+
+/* ---- the thread's queue of errors ------------------------------------------------------------ */
+
+#define ERRORS 16 /* that OpenSSL keeps */
+
+struct errors {
+    size_t count;
+    struct {
+        unsigned long code;
+        int line;
+        char file[64], function[64], text[128];
+    } all[ERRORS];
+};
+
+/* The handshake clears the queue; reading and writing add to it, for which marks do. */
+static void
+errors_save(struct errors *e)
+{
+    const char *file, *function, *text;
+    int flags = 0;
+
+    for (e->count = 0; e->count < ERRORS; e->count++) {
+        e->all[e->count].code =
+            ERR_get_error_all(&file, &e->all[e->count].line, &function, &text, &flags);
+        if (!e->all[e->count].code)
+            break;
+        (void)hed_str_copy(e->all[e->count].file, sizeof e->all->file, file);
+        (void)hed_str_copy(e->all[e->count].function, sizeof e->all->function, function);
+        (void)hed_str_copy(e->all[e->count].text, sizeof e->all->text,
+                           flags & ERR_TXT_STRING ? text : "");
+    }
+}
+
+static void
+errors_restore(const struct errors *e)
+{
+    ERR_clear_error();
+    for (size_t i = 0; i < e->count; i++) {
+        const unsigned long code = e->all[i].code;
+
+        ERR_new();
+        ERR_set_debug(e->all[i].file, e->all[i].line, e->all[i].function);
+        if (e->all[i].text[0])
+            ERR_set_error(ERR_GET_LIB(code), ERR_GET_REASON(code), "%s", e->all[i].text);
+        else
+            ERR_set_error(ERR_GET_LIB(code), ERR_GET_REASON(code), NULL);
+    }
+}
+
+/* ---- one step, and waiting between steps ----------------------------------------------------- */
+
+enum step { STEP_HANDSHAKE, STEP_READ, STEP_WRITE };
+
+/* True: done, *did bytes. False: blocked says what to wait for; if nothing, it is broken. */
+static bool
+step_locked(struct hed_tls_end *t, enum step what, void *p, size_t n, size_t *did)
+{
+    const unsigned long before = ERR_peek_last_error();
+    int r = 0;
+
+    t->blocked = 0;
+    if (t->broken)
+        return false;
+    ERR_set_mark();
+    switch (what) {
+    case STEP_HANDSHAKE:
+        r = t->client ? SSL_connect(t->ssl) : SSL_accept(t->ssl);
+        break;
+    case STEP_READ:
+        r = SSL_read_ex(t->ssl, p, n, did);
+        break;
+    case STEP_WRITE:
+        r = SSL_write_ex(t->ssl, p, n, did);
+        break;
+    }
+    if (r <= 0 && !t->reason && ERR_peek_last_error() != before)
+        t->reason = ERR_peek_last_error();
+    if (r <= 0 && !t->blocked)
+        t->broken = true;
+    ERR_pop_to_mark();
+    return r > 0;
+}
+
+static int
+step(struct hed_tls_end *t, enum step what, void *p, size_t n, size_t *did, uint64_t end)
+{
+    for (;;) {
+        hed_lock(&t->lock);
+
+        const bool done = step_locked(t, what, p, n, did);
+        const short blocked = t->blocked;
+
+        hed_unlock(&t->lock);
+        if (done)
+            return 0;
+        if (!blocked)
+            return HED_EIO;
+
+        const int err = hed_socket_wait(t->fd, blocked, end, true);
+
+        if (err)
+            return err;
+    }
+}
+
+/* ---- files, and whom to trust ---------------------------------------------------------------- */
+
+/* A key that needs a password is not asked about on the terminal of the program. */
+static int
+no_password(char *p, int n, int writing, void *arg)
+{
+    (void)p, (void)n, (void)writing, (void)arg;
+    return -1;
+}
+
+static int
+check_file(const char *what, const char *path, bool secret, struct hed_why *why)
+{
+    struct stat st;
+
+    if (access(path, R_OK) != 0 || stat(path, &st) != 0) {
+        hed_why_set(why, "%s %s: %s", what, path, strerror(errno));
+        return hed_err_from_errno(errno);
+    }
+    if (!S_ISREG(st.st_mode)) {
+        hed_why_set(why, "%s %s: not a regular file", what, path);
+        return HED_EINVAL;
+    }
+    if (secret && st.st_mode & (S_IROTH | S_IWOTH))
+        hed_warn(WIRE, "%s: everybody can read this key; chmod 600 it", path);
+    return 0;
+}
+
+static int
+load_own(struct hed_tls_end *t, const struct hed_tls *tls, struct hed_why *why)
+{
+    int err = check_file("certificate", tls->cert, false, why);
+
+    if (!err)
+        err = check_file("key", tls->key, true, why);
+    if (err)
+        return err;
+    if (SSL_CTX_use_certificate_chain_file(t->context, tls->cert) != 1) {
+        hed_why_set(why, "%s: not a certificate in PEM", tls->cert);
+        return HED_EFORMAT;
+    }
+    if (SSL_CTX_use_PrivateKey_file(t->context, tls->key, SSL_FILETYPE_PEM) != 1) {
+        hed_why_set(why, "%s: not a key in PEM without a password, or not the key of %s", tls->key,
+                    tls->cert);
+        return HED_EFORMAT;
+    }
+    return 0;
+}
+
+static int
+load_files(struct hed_tls_end *t, const struct hed_tls *tls, struct hed_why *why)
+{
+    int err = 0;
+
+    if (!tls->cert[0] != !tls->key[0]) {
+        hed_why_set(why, "a certificate and its key go together: one of them is not set");
+        return HED_EINVAL;
+    }
+    if (!t->client && (!tls->cert[0] || (!tls->ca[0] && !tls->token))) {
+        hed_why_set(why, "a server needs a certificate, and a CA file or a token for its clients");
+        return HED_EINVAL;
+    }
+    if (tls->ca[0]) {
+        err = check_file("CA", tls->ca, false, why);
+        if (!err && SSL_CTX_load_verify_locations(t->context, tls->ca, NULL) != 1) {
+            hed_why_set(why, "%s: no certificate in PEM", tls->ca);
+            err = HED_EFORMAT;
+        }
+    }
+    return err || !tls->cert[0] ? err : load_own(t, tls, why);
+}
+
+static int
+make_context(struct hed_tls_end *t, const struct hed_tls *tls, struct hed_why *why)
+{
+    int verify = SSL_VERIFY_PEER;
+
+    pthread_once(&method_once, make_method);
+    t->library = method ? OSSL_LIB_CTX_new() : NULL;
+    t->context = t->library ? SSL_CTX_new_ex(t->library, NULL, TLS_method()) : NULL;
+    if (!t->context || !SSL_CTX_set_min_proto_version(t->context, TLS1_3_VERSION) ||
+        !SSL_CTX_set_max_proto_version(t->context, TLS1_3_VERSION) ||
+        !SSL_CTX_set_ciphersuites(t->context, CIPHERS)) {
+        hed_why_set(why, "OpenSSL cannot do TLS 1.3 here");
+        return HED_ENOTSUP;
+    }
+    if (!t->client && !tls->ca[0])
+        verify = SSL_VERIFY_NONE; /* the token is what counts; load_files() has seen to it */
+    else if (!t->client && !tls->token)
+        verify |= SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
+    SSL_CTX_set_verify(t->context, verify, NULL);
+    SSL_CTX_set_security_level(t->context, 2);
+    SSL_CTX_set_default_passwd_cb(t->context, no_password);
+    SSL_CTX_set_session_cache_mode(t->context, SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_num_tickets(t->context, 0); /* nothing is resumed */
+    SSL_CTX_set_mode(t->context, SSL_MODE_ENABLE_PARTIAL_WRITE |
+                                     SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_AUTO_RETRY);
+    SSL_CTX_set_read_ahead(t->context, 1); /* a record in one call to the kernel, not two */
+    return load_files(t, tls, why);
+}
+
+/* The certificate must be for this host: by its address if it is one, else by its name. */
+static bool
+expect_host(SSL *ssl, const char *host)
+{
+    X509_VERIFY_PARAM *param = SSL_get0_param(ssl);
+    char number[INET6_ADDRSTRLEN];
+    unsigned char at[16];
+    const size_t n = strcspn(host, "%");
+
+    if (n < sizeof number) {
+        memcpy(number, host, n);
+        number[n] = '\0';
+        if (inet_pton(AF_INET, number, at) == 1 || inet_pton(AF_INET6, number, at) == 1)
+            return X509_VERIFY_PARAM_set1_ip_asc(param, number) == 1;
+    }
+    X509_VERIFY_PARAM_set_hostflags(param, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS |
+                                               X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
+    return X509_VERIFY_PARAM_set1_host(param, host, 0) == 1 &&
+           SSL_set_tlsext_host_name(ssl, host) == 1;
+}
+
+static int
+make_session(struct hed_tls_end *t, const char *host)
+{
+    BIO *b = BIO_new_ex(t->library, method);
+
+    t->ssl = SSL_new(t->context);
+    if (!b || !t->ssl || (host && !expect_host(t->ssl, host))) {
+        BIO_free(b);
+        return HED_ENOMEM;
+    }
+    BIO_set_data(b, t);
+    BIO_set_init(b, 1);
+    SSL_set_bio(t->ssl, b, b); /* takes it */
+    return 0;
+}
+
+/* ---- why it did not work --------------------------------------------------------------------- */
+
+static int
+explain_certificate(const struct hed_tls_end *t, const char *host, struct hed_why *why)
+{
+    const long verify = SSL_get_verify_result(t->ssl);
+
+    if (verify == X509_V_ERR_HOSTNAME_MISMATCH || verify == X509_V_ERR_IP_ADDRESS_MISMATCH)
+        hed_why_set(why, "the server's certificate is not for %s", host);
+    else
+        hed_why_set(why, "the %s's certificate is not accepted: %s",
+                    t->client ? "server" : "client", X509_verify_cert_error_string(verify));
+    return HED_EACCESS;
+}
+
+/* What a broken session means to people. */
+static int
+explain(const struct hed_tls_end *t, int err, const char *host, struct hed_why *why)
+{
+    const char *peer = t->client ? "server" : "client";
+    const char *text = ERR_reason_error_string(t->reason);
+
+    if (err == HED_ETIME) {
+        hed_why_set(why, "the %s did not finish the TLS handshake in time", peer);
+        return err;
+    }
+    switch (t->reason && !ERR_SYSTEM_ERROR(t->reason) ? ERR_GET_REASON(t->reason) : 0) {
+    case 0:
+        hed_why_set(why, "the %s hung up during the TLS handshake (does it use TLS?)", peer);
+        return HED_EIO;
+    case SSL_R_CERTIFICATE_VERIFY_FAILED:
+        return explain_certificate(t, host, why);
+    case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
+        hed_why_set(why, "the client showed no certificate");
+        return HED_EACCESS;
+    case SSL_R_UNSUPPORTED_PROTOCOL:
+    case SSL_R_TLSV1_ALERT_PROTOCOL_VERSION:
+    case SSL_R_NO_PROTOCOLS_AVAILABLE:
+        hed_why_set(why, "the %s does not speak TLS 1.3", peer);
+        return HED_EVERSION;
+    case SSL_R_WRONG_VERSION_NUMBER:
+    case SSL_R_HTTP_REQUEST:
+    case SSL_R_HTTPS_PROXY_REQUEST:
+    case SSL_R_UNEXPECTED_MESSAGE:
+    case SSL_R_BAD_RECORD_TYPE:
+    case SSL_R_PACKET_LENGTH_TOO_LONG:
+    case SSL_R_RECORD_LENGTH_MISMATCH:
+        hed_why_set(why, "the %s does not speak TLS", peer);
+        return HED_EFORMAT;
+    default:
+        break;
+    }
+    /* Reasons from SSL_AD_REASON_OFFSET on are alerts: words of the peer. */
+    const bool alert = ERR_GET_REASON(t->reason) >= SSL_AD_REASON_OFFSET;
+
+    hed_why_set(why, "%s%s: %s", alert ? "refused by the " : "no TLS with the ", peer,
+                text ? text : "unknown reason");
+    return alert ? HED_EACCESS : HED_EIO;
+}
+
+/* ---- for socket.h ---------------------------------------------------------------------------- */
+
+bool
+hed_tls_built(void)
+{
+    return true;
+}
+
+static void
+note_peer(struct hed_tls_end *t)
+{
+    X509 *peer = SSL_get0_peer_certificate(t->ssl);
+
+    t->certified = peer && SSL_get_verify_mode(t->ssl) & SSL_VERIFY_PEER &&
+                   SSL_get_verify_result(t->ssl) == X509_V_OK;
+    if (t->certified)
+        (void)X509_NAME_get_text_by_NID(X509_get_subject_name(peer), NID_commonName, t->name,
+                                        sizeof t->name);
+    for (char *p = t->name; *p; p++)
+        if ((unsigned char)*p < ' ' || (unsigned char)*p >= 0x7f)
+            *p = '?';
+}
+
+int
+hed_tls_begin(int fd, const struct hed_tls *tls, const char *host, uint64_t end,
+              struct hed_tls_end **out, struct hed_why *why)
+{
+    struct hed_tls_end *t = calloc(1, sizeof *t);
+    struct errors errors;
+
+    if (!t)
+        return HED_ENOMEM;
+    errors_save(&errors);
+    hed_lock_init(&t->lock, HED_RANK_CONN);
+    t->fd = fd;
+    t->client = host != NULL;
+
+    int err = make_context(t, tls, why);
+
+    if (!err && (err = make_session(t, host)))
+        hed_why_set(why, "OpenSSL could not begin");
+    if (!err && (err = step(t, STEP_HANDSHAKE, NULL, 0, NULL, end)))
+        err = explain(t, err, host, why);
+    if (err) {
+        t->broken = true;
+        hed_tls_close(t, true);
+    } else {
+        note_peer(t);
+        *out = t;
+    }
+    errors_restore(&errors);
+    return err;
+}
+
+int
+hed_tls_ready(struct hed_tls_end *t, char *byte, uint64_t end, struct hed_why *why)
+{
+    const ssize_t got = hed_tls_read(t, byte, 1, end);
+
+    return got < 0 ? explain(t, (int)got, "", why) : 0;
+}
+
+ssize_t
+hed_tls_read(struct hed_tls_end *t, void *p, size_t n, uint64_t end)
+{
+    size_t got = 0;
+    const int err = step(t, STEP_READ, p, n, &got, end);
+
+    return err ? err : (ssize_t)got;
+}
+
+int
+hed_tls_write(struct hed_tls_end *t, const void *p, size_t n)
+{
+    while (n > 0) {
+        size_t sent = 0;
+        const int err = step(t, STEP_WRITE, (void *)p, n, &sent, UINT64_MAX);
+
+        if (err)
+            return err;
+        p = (const char *)p + sent;
+        n -= sent;
+    }
+    return 0;
+}
+
+bool
+hed_tls_certified(const struct hed_tls_end *t)
+{
+    return t->certified;
+}
+
+const char *
+hed_tls_name(const struct hed_tls_end *t)
+{
+    return t->name;
+}
+
+void
+hed_tls_close(struct hed_tls_end *t, bool bye)
+{
+    /* Another thread may have been inside OpenSSL when the process was forked: hands off. */
+    if (!bye)
+        return;
+    ERR_set_mark();
+    if (t->ssl && !t->broken)
+        (void)SSL_shutdown(t->ssl);
+    SSL_free(t->ssl);
+    SSL_CTX_free(t->context);
+    OSSL_LIB_CTX_free(t->library);
+    ERR_pop_to_mark();
+    hed_lock_fini(&t->lock);
+    free(t);
+}
+
+#else
+typedef int hed_tls_is_empty; /* a file has something in it */
+#endif

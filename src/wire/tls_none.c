@@ -1,0 +1,66 @@
+/* TLS where OpenSSL was not there when heddle was built: it says so. */
+#ifndef HED_HAVE_OPENSSL
+
+#include "base/err.h"
+#include "wire/conn.h"
+#include "wire/socket.h"
+
+bool
+hed_tls_built(void)
+{
+    return false;
+}
+
+int
+hed_tls_begin(int fd, const struct hed_tls *tls, const char *host, uint64_t end,
+              struct hed_tls_end **out, struct hed_why *why)
+{
+    (void)fd, (void)tls, (void)host, (void)end, (void)out;
+    hed_why_set(why, "this heddle was built without OpenSSL, so it has no TLS");
+    return HED_ENOTSUP;
+}
+
+int
+hed_tls_ready(struct hed_tls_end *t, char *byte, uint64_t end, struct hed_why *why)
+{
+    (void)t, (void)byte, (void)end, (void)why;
+    return HED_ENOTSUP;
+}
+
+ssize_t
+hed_tls_read(struct hed_tls_end *t, void *p, size_t n, uint64_t end)
+{
+    (void)t, (void)p, (void)n, (void)end;
+    return HED_ENOTSUP;
+}
+
+int
+hed_tls_write(struct hed_tls_end *t, const void *p, size_t n)
+{
+    (void)t, (void)p, (void)n;
+    return HED_ENOTSUP;
+}
+
+bool
+hed_tls_certified(const struct hed_tls_end *t)
+{
+    (void)t;
+    return false;
+}
+
+const char *
+hed_tls_name(const struct hed_tls_end *t)
+{
+    (void)t;
+    return "";
+}
+
+void
+hed_tls_close(struct hed_tls_end *t, bool bye)
+{
+    (void)t, (void)bye;
+}
+
+#else
+typedef int hed_tls_none_is_empty; /* a file has something in it */
+#endif

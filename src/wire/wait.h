@@ -1,0 +1,61 @@
+/* Waiting for a number in shared memory to change: a bounded spin, then sleep.
+ *
+ *   waiter                                    waker
+ *   spin while *position == seen              *position = new     (sequentially consistent)
+ *   *parked = 1                (seq. cst.)    if (*parked)        (sequentially consistent)
+ *   if *position == seen       (seq. cst.)        *parked = 0, wake
+ *       sleep while *parked == 1
+ *
+ * Who leaves for good writes HED_WAIT_LEFT into the word instead: a waiter that finds it there asks
+ * whether the peer is gone before it sleeps.
+ *
+ * Invariants:
+ * 1. Either the waiter sees the new position or the waker sees that it is parked: each stores
+ *    first and loads after it, and all four are sequentially consistent.
+ * 2. Neither side trusts the words: whatever is in them, a wait ends when the connection is gone,
+ *    and costs the other side nothing but time.
+ * 3. How long is spun follows what paid off before, and never exceeds HED_WAIT_SPIN_MOST.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+struct hed_conn;
+
+#define HED_WAIT_SPIN_MOST 50000       /* ns; where there are more than two cores */
+#define HED_WAIT_SPIN_LEAST 10000      /* ns; a kernel and the wait for it take about that */
+#define HED_WAIT_SPIN_MOST_OF_TWO 3000 /* ns; of two cores, others want one. The least is none. */
+
+struct hed_waiter {        /* of one side of one direction; used by one thread at a time */
+    struct hed_conn *conn; /* who might be gone; NULL: nobody */
+    uint32_t spin;         /* ns; what is spun next time */
+    uint32_t spin_least;   /* ns */
+    uint32_t spin_most;    /* ns; 0: there is one core */
+    uint32_t waits;        /* that were longer than a few looks */
+    uint32_t missed;       /* sleeps that only the clock ended, though there was a change: tests */
+};
+
+void hed_waiter_init(struct hed_waiter *w, struct hed_conn *conn);
+
+/* Waits until *position is no longer `seen`, which it was when looked at last; timeout_ms < 0: as
+ * long as the peer lives. 0, HED_ETIME, HED_EIO when the peer is gone. */
+int hed_wait_change(struct hed_waiter *w, const _Atomic uint64_t *position, uint64_t seen,
+                    _Atomic uint32_t *parked, int timeout_ms);
+
+/* What a parked word can be; a hostile peer may write anything. */
+enum hed_wait_parked { HED_WAIT_AWAKE, HED_WAIT_PARKED, HED_WAIT_LEFT };
+
+void hed_wait_unpark(_Atomic uint32_t *parked); /* for hed_wait_tell() */
+void hed_wait_leave(_Atomic uint32_t *parked);  /* after the connection was closed */
+
+/* Moves the position that the other side may be waiting for, and wakes it if it is parked. */
+static inline void
+hed_wait_tell(_Atomic uint64_t *position, uint64_t value, _Atomic uint32_t *parked)
+{
+    /* The store releases what was written before it to hed_wait_change()'s caller. Store and load
+     * are sequentially consistent: the other side is park() in wait.c. */
+    atomic_store_explicit(position, value, memory_order_seq_cst);
+    if (__builtin_expect(atomic_load_explicit(parked, memory_order_seq_cst) != HED_WAIT_AWAKE, 0))
+        hed_wait_unpark(parked);
+}
