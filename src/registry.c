@@ -49,6 +49,8 @@ hed_backend_find(const struct hed_config *c, const struct hed_layer_type **out, 
     }
     if (hed_config_gpu_is(c->gpu, "cpu"))
         return hed_plugin_open("cpu", out, why);
+    if (hed_config_gpu_is_address(c->gpu))
+        return hed_plugin_open("remote", out, why);
     for (const struct hed_layer_type *const *t = hed_backend_types; *t; t++) {
         if (strcmp((*t)->name, c->gpu) == 0) {
             *out = *t;

@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "core/stats.h"
+#include "driver/far.h"
 #include "driver/memory/memory.h"
 #include "driver/shared.h"
 
@@ -89,11 +90,25 @@ hed_driver_nvml_calls(void)
     return &nvml_calls;
 }
 
+/* A far side may have what is not here. */
 CUresult
 hed_driver_unsupported(struct hed_layer *self, enum hed_cuda_call id, void *args)
 {
-    (void)self;
-    (void)args;
+    const struct hed_driver *d = hed_driver_of(self);
+    struct hed_context *c = NULL;
+
+    if (d && d->machine->far) {
+        CUresult r = hed_current(self, &c);
+
+        if (r == CUDA_ERROR_INVALID_CONTEXT) {
+            c = NULL; /* some calls need none */
+            r = CUDA_SUCCESS;
+        }
+        if (r == CUDA_SUCCESS)
+            r = d->machine->far->call(d->machine_state, c, id, args);
+        if (r != CUDA_ERROR_NOT_SUPPORTED)
+            return r;
+    }
     hed_stats_unsupported(HED_API_CUDA, id, "the soft driver");
     return CUDA_ERROR_NOT_SUPPORTED;
 }
@@ -132,6 +147,7 @@ reserve(struct hed_driver *d, uint64_t *share, struct hed_why *why)
 static int
 make_devices(struct hed_driver *d, const struct hed_profile_device *devices, uint64_t share)
 {
+    const uint64_t usable = d->machine->usable ? d->machine->usable(d->machine_state) : share;
     uint64_t at = d->space_base;
 
     for (int i = 0; i < d->device_count; i++, at += share) {
@@ -140,11 +156,11 @@ make_devices(struct hed_driver *d, const struct hed_profile_device *devices, uin
         dev->driver = d;
         dev->ordinal = i;
         dev->info = devices[i];
-        dev->space = hed_space_create(at, share);
+        dev->space = hed_space_create(at, usable);
         if (!dev->space)
             return HED_ENOMEM;
     }
-    d->host_space = hed_space_create(at, share);
+    d->host_space = hed_space_create(at, usable);
     return d->host_space ? 0 : HED_ENOMEM;
 }
 

@@ -122,7 +122,7 @@ find_locked(struct hed_handles *t, enum hed_kind kind, uint64_t handle)
 struct hed_object *
 hed_handles_get(struct hed_handles *t, enum hed_kind kind, uint64_t handle)
 {
-    hed_lock(&t->lock);
+    hed_lock_brief(&t->lock);
 
     const struct slot *s = find_locked(t, kind, handle);
     struct hed_object *o = s ? s->object : NULL;
@@ -130,7 +130,7 @@ hed_handles_get(struct hed_handles *t, enum hed_kind kind, uint64_t handle)
     /* Relaxed: the lock orders it against removal, and the name's own reference keeps it alive. */
     if (o)
         atomic_fetch_add_explicit(&o->refs, 1, memory_order_relaxed);
-    hed_unlock(&t->lock);
+    hed_unlock_brief(&t->lock);
     return o;
 }
 

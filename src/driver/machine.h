@@ -17,6 +17,7 @@
 
 struct hed_buf;
 struct hed_code;
+struct hed_far;
 struct hed_launch;
 struct hed_why;
 
@@ -79,17 +80,33 @@ struct hed_code_source {
 struct hed_machine {
     bool clusters; /* blocks of a cluster reach each other; if not, such launches are refused */
 
+    /* Work, code and objects are elsewhere: driver/far.h. NULL: they are here. A machine that has
+     * one needs only reserve, map, unmap, copy, fill, forked and fini of what follows. */
+    const struct hed_far *far;
+
     /* Address space. Once, before anything else: reserves `size` bytes of addresses, at `want` if
      * that is free, else elsewhere. Nothing is usable yet. */
     int (*reserve)(void *m, uint64_t want, uint64_t size, uint64_t *base);
+
+    /* Bytes of each share of the range (a device's, the host's) that may be used, from its
+     * beginning. NULL: all. */
+    uint64_t (*usable)(void *m);
+
+    /* Bytes that map and unmap take multiples of; 0 for HED_MACHINE_PAGE. */
+    uint64_t map_unit;
+
+    /* Blocks of device memory that are empty stay mapped up to so many bytes: where mapping is
+     * dear, and a kernel that uses freed memory may go unnoticed. */
+    uint64_t keep;
 
     /* Makes [at, at + size), a part of the reserved range, usable zeroed memory; gives it back, so
      * that a kernel that touches it fails. Both are multiples of HED_MACHINE_PAGE. */
     int (*map)(void *m, uint64_t at, uint64_t size);
     void (*unmap)(void *m, uint64_t at, uint64_t size);
 
-    /* cuMemCreate and its kind. `readable`, `writable` are for kernels and copies alike. */
-    int (*physical_create)(void *m, uint64_t size, struct hed_physical_memory **out);
+    /* cuMemCreate and its kind. device: an ordinal; -1: of the host. `readable`, `writable` are for
+     * kernels and copies alike. */
+    int (*physical_create)(void *m, int device, uint64_t size, struct hed_physical_memory **out);
     void (*physical_free)(void *m, struct hed_physical_memory *p);
     int (*physical_map)(void *m, struct hed_physical_memory *p, uint64_t offset, uint64_t at,
                         uint64_t size);

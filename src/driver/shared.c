@@ -169,9 +169,13 @@ find_visible(const struct hed_driver *d, const struct hed_shared_state *s, int o
 void
 hed_shared_memory(struct hed_driver *d, int ordinal, uint64_t used)
 {
-    struct hed_shared_state *s = state(d);
+    struct hed_shared_state *s;
     size_t i;
 
+    /* Devices that are elsewhere are not this machine's; there, the worker tells. */
+    if (d->machine->far)
+        return;
+    s = state(d);
     if (!find_visible(d, s, ordinal, &i) || !join(s) || !s->part.slot)
         return;
     /* Somebody who could not see us alive may have taken it; then it is not ours to write. */
@@ -256,9 +260,35 @@ find_device(struct hed_driver *d, size_t index)
 /* Calls fn with every living process's use of a device that is not 0. */
 typedef void (*use_fn)(void *arg, pid_t pid, uint64_t used);
 
+/* Of a device that is elsewhere a process knows its own use only. */
+static void
+own_use(struct hed_driver *d, size_t index, use_fn fn, void *arg)
+{
+    const struct hed_shared_state *s = state(d);
+
+    for (int i = 0; i < d->device_count; i++) {
+        size_t k;
+
+        if (!find_visible(d, s, i, &k) || k != index)
+            continue;
+        hed_lock(&d->memory_lock);
+
+        const uint64_t used = d->devices[i].used;
+
+        hed_unlock(&d->memory_lock);
+        if (used)
+            fn(arg, getpid(), used);
+    }
+}
+
 static void
 each_use(struct hed_driver *d, size_t index, use_fn fn, void *arg)
 {
+    if (d->machine->far) {
+        own_use(d, index, fn, arg);
+        return;
+    }
+
     struct hed_shared_state *s = state(d);
     struct hed_shared_file *f = s && index < s->count ? join(s) : NULL;
 

@@ -26,10 +26,11 @@ ours_for(void *theirs, const char *symbol, const struct hed_proc *own)
     return hed_foreign_wrap(theirs, symbol);
 }
 
-/* What both forms do after the chain has answered. */
+/* What both forms do after the chain has answered. What is missing is an error of the older form
+ * only (measured on 580). */
 static CUresult
 answer(CUresult r, const char *symbol, void **pfn, int version, cuuint64_t flags,
-       CUdriverProcAddressQueryResult *status)
+       CUdriverProcAddressQueryResult *status, CUresult missing)
 {
     CUdriverProcAddressQueryResult found;
 
@@ -47,7 +48,7 @@ answer(CUresult r, const char *symbol, void **pfn, int version, cuuint64_t flags
             *status = found;
         *pfn = NULL;
         if (found != CU_GET_PROC_ADDRESS_SUCCESS)
-            return CUDA_ERROR_NOT_FOUND;
+            return missing;
     } else if (!*pfn) {
         return r;
     }
@@ -61,7 +62,8 @@ cuGetProcAddress(const char *symbol, void **pfn, int cudaVersion, cuuint64_t fla
     struct hed_cuGetProcAddress a = {symbol, pfn, cudaVersion, flags};
     struct hed_layer *top = hed_top();
 
-    return answer(top->cuda->cuGetProcAddress(top, &a), symbol, pfn, cudaVersion, flags, NULL);
+    return answer(top->cuda->cuGetProcAddress(top, &a), symbol, pfn, cudaVersion, flags, NULL,
+                  CUDA_ERROR_NOT_FOUND);
 }
 
 HED_EXPORT CUresult
@@ -72,5 +74,5 @@ cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion, cuuint64_t 
     struct hed_layer *top = hed_top();
 
     return answer(top->cuda->cuGetProcAddress_v2(top, &a), symbol, pfn, cudaVersion, flags,
-                  symbolStatus);
+                  symbolStatus, CUDA_SUCCESS);
 }

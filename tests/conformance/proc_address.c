@@ -44,7 +44,7 @@ refuses(const char *base, int version, cuuint64_t flags, int expected)
     CUdriverProcAddressQueryResult status = 77;
     void *p = (void *)1;
 
-    CHECK(ask(base, version, flags, &p, &status) == CUDA_ERROR_NOT_FOUND, "%s %d", base, version);
+    CHECK(ask(base, version, flags, &p, &status) == CUDA_SUCCESS, "%s %d", base, version);
     CHECK(!p, "%s %d: an address", base, version);
     CHECK_IS(status, expected);
     p = (void *)1;

@@ -43,7 +43,7 @@ extern const struct hed_machine hed_cpu_machine;
 int hed_cpu_reserve(void *m, uint64_t want, uint64_t size, uint64_t *base);
 int hed_cpu_map(void *m, uint64_t at, uint64_t size);
 void hed_cpu_unmap(void *m, uint64_t at, uint64_t size);
-int hed_cpu_physical_create(void *m, uint64_t size, struct hed_physical_memory **out);
+int hed_cpu_physical_create(void *m, int device, uint64_t size, struct hed_physical_memory **out);
 void hed_cpu_physical_free(void *m, struct hed_physical_memory *p);
 int hed_cpu_physical_map(void *m, struct hed_physical_memory *p, uint64_t offset, uint64_t at,
                          uint64_t size);

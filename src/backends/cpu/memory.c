@@ -84,7 +84,7 @@ hed_cpu_unmap(void *m, uint64_t at, uint64_t size)
 }
 
 int
-hed_cpu_physical_create(void *m, uint64_t size, struct hed_physical_memory **out)
+hed_cpu_physical_create(void *m, int device, uint64_t size, struct hed_physical_memory **out)
 {
     struct hed_physical_memory *p = malloc(sizeof *p);
 

@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "driver/far.h"
 #include "driver/memory/memory.h"
 #include "driver/module/module.h"
 
@@ -102,8 +103,14 @@ open_contents(struct hed_context *c)
     c->id = next_id();
     hed_context_default_limits(c);
 
-    const CUresult r = hed_stream_context_made(c);
+    const struct hed_far *far = c->device->driver->machine->far;
+    CUresult r = far ? far->context_made(c->device->driver->machine_state, c) : CUDA_SUCCESS;
 
+    if (r == CUDA_SUCCESS) {
+        r = hed_stream_context_made(c);
+        if (r != CUDA_SUCCESS && far)
+            far->context_gone(c->device->driver->machine_state, c);
+    }
     /* Release: pairs with the acquire in hed_context_alive. */
     if (r == CUDA_SUCCESS)
         atomic_store_explicit(&c->alive, true, memory_order_release);
@@ -116,6 +123,8 @@ open_contents(struct hed_context *c)
 static void
 close_contents(struct hed_context *c)
 {
+    const struct hed_far *far = c->device->driver->machine->far;
+
     (void)hed_context_synchronize(c);
     /* Release: whoever still sees it alive sees its contents; both go together for the rest. */
     atomic_store_explicit(&c->alive, false, memory_order_release);
@@ -124,6 +133,8 @@ close_contents(struct hed_context *c)
     hed_stream_context_gone(c);
     hed_module_context_gone(c);
     hed_memory_context_gone(c);
+    if (far)
+        far->context_gone(c->device->driver->machine_state, c);
 }
 
 /* ---- made contexts --------------------------------------------------------------------------- */
@@ -235,8 +246,15 @@ hed_primary_retain(struct hed_device *dev, struct hed_context **out)
     hed_lock(&d->contexts_lock);
     while (c->closing)
         (void)hed_lock_wait(&d->contexts_lock, &d->contexts_changed, NULL);
-    if (!hed_context_alive(c))
+    if (!hed_context_alive(c)) {
+        /* No lock is held while a machine that is elsewhere is told; others wait meanwhile. */
+        c->closing = true;
+        hed_unlock(&d->contexts_lock);
         r = open_contents(c);
+        hed_lock(&d->contexts_lock);
+        c->closing = false;
+        (void)pthread_cond_broadcast(&d->contexts_changed);
+    }
     if (r == CUDA_SUCCESS) {
         c->retains++;
         *out = c;

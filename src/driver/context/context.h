@@ -34,7 +34,7 @@ struct hed_context {
     struct hed_context *next; /* driver->contexts */
     bool primary;
     _Atomic bool alive;   /* made and not destroyed, or primary and active */
-    bool closing;         /* contents are going; guarded by driver->contexts_lock */
+    bool closing;         /* contents are going, or coming; guarded by driver->contexts_lock */
     uint32_t retains;     /* primary; guarded by driver->contexts_lock */
     uint32_t attaches;    /* made: cuCtxAttach; guarded by driver->contexts_lock */
     unsigned flags;       /* CU_CTX_...; guarded by driver->contexts_lock */
@@ -53,6 +53,13 @@ struct hed_context {
     _Atomic int cache_config;     /* CUfunc_cache */
     CUsharedconfig shared_config; /* constant while it is alive */
     _Atomic uint64_t peers;       /* bit per device ordinal: cuCtxEnablePeerAccess */
+
+    /* Where work is done elsewhere (driver/stream/far_queue.c). */
+    _Atomic uint64_t far_begun;  /* waits for the whole context that have begun */
+    _Atomic uint64_t far_synced; /* the last of them that has succeeded */
+    _Atomic uint64_t far_left;   /* far_begun when a stream was last destroyed with work in it */
+    bool far_made, far_reset;    /* the far side has it; must have it anew: the machine's own */
+    _Atomic uint32_t far_resets; /* so many times it was reset there, and all in it was gone */
 };
 
 /* Longer than the call: keeps the memory of the context object, not its contents. */

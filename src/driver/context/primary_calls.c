@@ -3,6 +3,8 @@
  * (H200). */
 #include "driver/context/context.h"
 
+#include "driver/far.h"
+
 #define STACK_STEP 16ull
 #define STACK_FIRST 1024ull
 #define STACK_MOST (512ull << 10)
@@ -251,12 +253,19 @@ set_limit(struct hed_context *c, CUlimit limit, uint64_t value)
 static CUresult
 soft_cuCtxSetLimit(struct hed_layer *self, struct hed_cuCtxSetLimit *a)
 {
+    const struct hed_driver *d = hed_driver_of(self);
     struct hed_context *c;
     CUresult r = hed_current(self, &c);
 
     if (r == CUDA_SUCCESS)
         r = check_limit(c, a->limit);
-    return r == CUDA_SUCCESS ? set_limit(c, a->limit, a->value) : r;
+    if (r == CUDA_SUCCESS)
+        r = set_limit(c, a->limit, a->value);
+    if (r == CUDA_SUCCESS && d->machine->far)
+        r = d->machine->far->context_limit(
+            d->machine_state, c, a->limit,
+            atomic_load_explicit(&c->limits[a->limit], memory_order_relaxed));
+    return r;
 }
 
 static CUresult

@@ -1,6 +1,7 @@
 /* Executable graphs: made of graphs, changed, launched, run.
  *
- *   cuGraphLaunch takes a reference to the body -> work on a stream -> hed_graph_exec_run
+ *   cuGraphLaunch (graph_launch.c): a reference to the body -> work on a stream
+ *       -> hed_graph_exec_run
  *   cuGraphExec...SetParams: a body that somebody runs or will run is copied first
  */
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 
 #include "base/err.h"
 #include "driver/driver.h"
+#include "driver/far.h"
 #include "driver/graph/node.h"
 #include "driver/stream/stream.h"
 
@@ -172,6 +174,8 @@ exec_free(struct hed_object *o)
 {
     struct hed_exec *e = (struct hed_exec *)o;
 
+    if (e->twin != HED_TWIN_NONE)
+        e->driver->machine->far->exec_gone(e->driver->machine_state, e->object.handle);
     hed_graph_exec_unref(e->body);
     hed_points_clear(&e->last);
     hed_graph_users_free(&e->users);
@@ -282,131 +286,13 @@ soft_cuGraphExecGetFlags(struct hed_layer *self, struct hed_cuGraphExecGetFlags 
     return a->flags ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* ---- launching ----------------------------------------------------------------------------- */
-
-/* The events of a graph are the stream's business: it waits for them before the graph runs, at the
- * points they stand for now, and they are recorded behind it. */
-static CUresult
-submit_events(struct hed_stream *s, const struct hed_graph_exec *g, enum hed_work_kind kind)
-{
-    CUresult r = CUDA_SUCCESS;
-
-    for (size_t i = 0; i < g->count && r == CUDA_SUCCESS; i++) {
-        const struct hed_exec_node *n = &g->nodes[i];
-
-        if (n->child)
-            r = submit_events(s, n->child, kind);
-        else if (n->work && n->work->kind == kind)
-            r = hed_event_submit(s, n->work->event.event, kind, 0);
-    }
-    return r;
-}
-
-/* "Each launch is ordered behind both any previous work in this stream and any previous launches of
- * this graph." (CUDA Driver API, cuGraphLaunch) */
-static bool
-come_behind_last(struct hed_exec *e, struct hed_points *after)
-{
-    bool done = true;
-
-    hed_lock(&e->lock);
-    hed_points_prune(&e->last);
-    for (unsigned i = 0; i < e->last.count && done; i++)
-        done = hed_points_add_point(after, e->last.at[i]);
-    hed_unlock(&e->lock);
-    return done;
-}
-
-static CUresult
-remember_last(struct hed_exec *e, struct hed_stream *s)
-{
-    hed_lock(&e->lock);
-    hed_points_clear(&e->last);
-
-    const bool done = hed_points_add(&e->last, s);
-
-    hed_unlock(&e->lock);
-    return done ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
-}
-
-static CUresult
-launch(struct hed_exec *e, struct hed_stream *s, struct hed_graph_exec *body)
-{
-    /* Relaxed: the program orders its capture and its launches. */
-    const bool captures = atomic_load_explicit(&s->capture, memory_order_relaxed) != NULL;
-    struct hed_work *w = hed_work_create(s->ctx, HED_WORK_GRAPH);
-    CUresult r = CUDA_SUCCESS;
-
-    if (!w)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    hed_graph_exec_ref(body);
-    w->graph = body;
-    if (!captures && !come_behind_last(e, &w->after))
-        r = CUDA_ERROR_OUT_OF_MEMORY;
-    if (r == CUDA_SUCCESS && !captures)
-        r = submit_events(s, body, HED_WORK_EVENT_WAIT);
-    if (r != CUDA_SUCCESS) {
-        hed_work_free(w);
-        return r;
-    }
-    r = hed_submit(s, w);
-    if (r == CUDA_SUCCESS && !captures)
-        r = remember_last(e, s);
-    if (r == CUDA_SUCCESS && !captures)
-        r = submit_events(s, body, HED_WORK_EVENT_RECORD);
-    return r;
-}
-
-static CUresult
-soft_cuGraphLaunch(struct hed_layer *self, struct hed_cuGraphLaunch *a)
-{
-    struct hed_exec *e = hed_exec_find(hed_driver_of(self), a->hGraph);
-    struct hed_stream *s = NULL;
-
-    if (!e)
-        return CUDA_ERROR_INVALID_VALUE;
-
-    CUresult r = hed_stream_find(self, a->hStream, a->ptds, &s);
-
-    if (r == CUDA_SUCCESS) {
-        hed_lock(&e->lock);
-
-        struct hed_graph_exec *body = e->body;
-
-        hed_graph_exec_ref(body);
-        hed_unlock(&e->lock);
-        r = launch(e, s, body);
-        hed_graph_exec_unref(body);
-        hed_stream_put(s);
-    }
-    hed_object_put(&e->object);
-    return r;
-}
-
-/* Everything is where it is to be already. */
-static CUresult
-soft_cuGraphUpload(struct hed_layer *self, struct hed_cuGraphUpload *a)
-{
-    struct hed_exec *e = hed_exec_find(hed_driver_of(self), a->hGraph);
-    struct hed_stream *s;
-
-    if (!e)
-        return CUDA_ERROR_INVALID_VALUE;
-    hed_object_put(&e->object);
-
-    const CUresult r = hed_stream_find(self, a->hStream, a->ptds, &s);
-
-    if (r == CUDA_SUCCESS)
-        hed_stream_put(s);
-    return r;
-}
-
 /* ---- changing ------------------------------------------------------------------------------ */
 
 /* The body for writing: a copy if somebody else has it. The lock is held. */
 static struct hed_graph_exec *
 writable_locked(struct hed_exec *e)
 {
+    hed_exec_changed_locked(e);
     /* Acquire: pairs with the release of a run that has let go of the body. */
     if (atomic_load_explicit(&e->body->refs, memory_order_acquire) == 1)
         return e->body;
@@ -544,8 +430,8 @@ const struct hed_cuda_ops hed_calls_exec = {
     .cuGraphInstantiateWithParams = soft_cuGraphInstantiateWithParams,
     .cuGraphExecDestroy = soft_cuGraphExecDestroy,
     .cuGraphExecGetFlags = soft_cuGraphExecGetFlags,
-    .cuGraphLaunch = soft_cuGraphLaunch,
-    .cuGraphUpload = soft_cuGraphUpload,
+    .cuGraphLaunch = hed_soft_cuGraphLaunch,
+    .cuGraphUpload = hed_soft_cuGraphUpload,
     .cuGraphNodeSetEnabled = soft_cuGraphNodeSetEnabled,
     .cuGraphNodeGetEnabled = soft_cuGraphNodeGetEnabled,
 };

@@ -65,6 +65,7 @@ update(struct hed_layer *self, CUgraphExec exec, CUgraph graph,
             struct hed_graph_exec *old = e->body;
 
             keep_names(old, body);
+            hed_exec_changed_locked(e);
             e->body = body;
             body = old;
             r = CUDA_SUCCESS;

@@ -95,6 +95,13 @@ struct hed_graph_exec {
     size_t count;
 };
 
+/* What a far side (driver/far.h) has of an executable graph. */
+enum hed_twin {
+    HED_TWIN_NONE,
+    HED_TWIN_STALE,  /* one that is to be changed before the next launch */
+    HED_TWIN_CURRENT /* the same as the body */
+};
+
 /* What a CUgraphExec is the name of. */
 struct hed_exec {
     struct hed_object object; /* first */
@@ -104,7 +111,18 @@ struct hed_exec {
     struct hed_points last;      /* of the last launch: the next one comes behind it; under lock */
     unsigned long long flags;
     struct hed_graph_user *users;
+    enum hed_twin twin; /* under lock */
+    bool by_node;       /* there cannot be a twin of this body: its nodes go one by one; likewise */
 };
+
+/* The body is about to be changed. */
+static inline void
+hed_exec_changed_locked(struct hed_exec *e)
+{
+    if (e->twin == HED_TWIN_CURRENT)
+        e->twin = HED_TWIN_STALE;
+    e->by_node = false;
+}
 
 extern struct hed_lock hed_graphs_lock;
 
@@ -169,3 +187,12 @@ CUresult hed_exec_set_work(struct hed_layer *self, CUgraphExec exec, CUgraphNode
                            CUgraphNodeType type, struct hed_work *w);
 CUresult hed_exec_set_child(struct hed_layer *self, CUgraphExec exec, CUgraphNode node,
                             CUgraph child);
+
+/* ---- graph_launch.c, the calls for the table of graph_exec.c --------------------------------- */
+
+/* Is one side of a node's copy memory that only this process has? For machines with a far side. */
+bool hed_graph_is_private(struct hed_driver *d, const struct hed_copy_side *side,
+                          const struct hed_copy *c);
+
+CUresult hed_soft_cuGraphLaunch(struct hed_layer *self, struct hed_cuGraphLaunch *a);
+CUresult hed_soft_cuGraphUpload(struct hed_layer *self, struct hed_cuGraphUpload *a);

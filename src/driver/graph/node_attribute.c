@@ -58,8 +58,10 @@ change_attributes(struct hed_kernel_work *k, const CUlaunchAttribute *more, unsi
         all[n++] = more[j];
 
     CUlaunchAttribute *old = k->attributes;
-    const CUresult r = hed_launch_attributes(k, all, n);
+    CUresult r = hed_launch_attributes(k->function, &k->launch, all, n);
 
+    if (r == CUDA_SUCCESS)
+        r = hed_launch_keep(k, all, n);
     if (r == CUDA_SUCCESS && k->attributes != old)
         free(old);
     free(all);

@@ -1,9 +1,14 @@
-/* Arrays and mipmapped arrays: plain memory with rows at a pitch. See driver/memory/array.h. */
+/* Arrays and mipmapped arrays: plain memory with rows at a pitch. See driver/memory/array.h.
+ *
+ * Where a machine has a far side (driver/far.h), an array is there, and has no address here: it is
+ * in the index of allocations under its handle, which is no address of any memory.
+ */
 #include "driver/memory/array.h"
 
 #include <stdlib.h>
 
 #include "core/stats.h"
+#include "driver/far.h"
 #include "driver/memory/memory_calls.h"
 #include "driver/memory/memory_index.h"
 
@@ -214,8 +219,56 @@ forget(struct hed_driver *d, uint64_t handle)
 void
 hed_array_release(struct hed_driver *d, const struct hed_allocation *a)
 {
-    if (d->handles && a->extra)
-        forget(d, (uint64_t)(uintptr_t)a->extra);
+    const struct hed_far *far = d->machine->far;
+    const uint64_t handle = (uint64_t)(uintptr_t)a->extra;
+
+    if (far && handle)
+        far->array_gone(d->machine_state, a->ctx_handle, handle);
+    if (d->handles && handle)
+        forget(d, handle);
+    if (far) {
+        hed_lock(&d->memory_lock);
+        hed_device_discharge(a->device, a->taken);
+        hed_unlock(&d->memory_lock);
+    }
+}
+
+CUresult
+hed_array_enter(struct hed_context *c, uint64_t handle, uint64_t bytes)
+{
+    struct hed_driver *d = c->device->driver;
+    struct hed_allocation a = {.at = handle, .size = 1, .taken = bytes, .kind = HED_MEMORY_ARRAY};
+
+    hed_memory_mark(&a, c);
+    hed_lock(&d->memory_lock);
+
+    const bool paid = hed_device_charge(c->device, bytes);
+
+    hed_unlock(&d->memory_lock);
+
+    const CUresult r = paid ? hed_memory_add(d, &a) : CUDA_ERROR_OUT_OF_MEMORY;
+
+    if (paid && r != CUDA_SUCCESS) {
+        hed_lock(&d->memory_lock);
+        hed_device_discharge(c->device, bytes);
+        hed_unlock(&d->memory_lock);
+    }
+    return r;
+}
+
+CUresult
+hed_array_made(struct hed_context *c, uint64_t handle, CUresult made)
+{
+    struct hed_driver *d = c->device->driver;
+
+    if (made == CUDA_SUCCESS) {
+        hed_array_own(d, handle, handle);
+        return made;
+    }
+    /* It is in the index, if at all, without an owner: there is nothing to destroy there. */
+    (void)hed_memory_give(d, HED_MEMORY_ARRAY, handle);
+    forget(d, handle);
+    return made;
 }
 
 void
@@ -266,6 +319,27 @@ hed_array_add(struct hed_context *c, const CUDA_ARRAY3D_DESCRIPTOR_v2 *g,
 }
 
 static CUresult
+create_far(struct hed_context *c, const CUDA_ARRAY3D_DESCRIPTOR_v2 *g, const struct hed_format *f,
+           CUarray *out)
+{
+    struct hed_driver *d = c->device->driver;
+    struct hed_array *a = hed_array_add(c, g, f, 0, false);
+
+    if (!a)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+
+    const uint64_t handle = a->object.handle;
+    CUresult r = hed_array_enter(c, handle, a->image.slice * a->image.depth);
+
+    if (r == CUDA_SUCCESS)
+        r = d->machine->far->array_made(d->machine_state, c, a);
+    r = hed_array_made(c, handle, r);
+    if (r == CUDA_SUCCESS)
+        *out = (CUarray)(uintptr_t)handle;
+    return r;
+}
+
+static CUresult
 create(struct hed_layer *self, enum hed_cuda_call id, const CUDA_ARRAY3D_DESCRIPTOR_v2 *g,
        CUarray *out)
 {
@@ -279,6 +353,8 @@ create(struct hed_layer *self, enum hed_cuda_call id, const CUDA_ARRAY3D_DESCRIP
         r = CUDA_ERROR_INVALID_VALUE;
     if (r == CUDA_SUCCESS)
         r = hed_array_check(c->device, g, id, &format);
+    if (r == CUDA_SUCCESS && c->device->driver->machine->far)
+        return create_far(c, g, &format, out);
     if (r == CUDA_SUCCESS)
         r = hed_memory_take(c, HED_MEMORY_ARRAY, hed_array_lay_out(g, &format, 0, &image), 0, &at);
     if (r != CUDA_SUCCESS)
@@ -347,7 +423,8 @@ hed_array_give(struct hed_context *c, uint64_t at)
     if (!hed_memory_find(c->device->driver, at, &m))
         return CUDA_ERROR_INVALID_HANDLE;
 
-    const CUresult r = hed_memory_quiesce(c, &m);
+    /* The far side does it in the order of calls, and knows itself what uses the array. */
+    const CUresult r = c->device->driver->machine->far ? CUDA_SUCCESS : hed_memory_quiesce(c, &m);
     const CUresult given = hed_memory_give(c->device->driver, HED_MEMORY_ARRAY, at);
 
     return r != CUDA_SUCCESS ? r : given;
@@ -368,7 +445,8 @@ soft_cuArrayDestroy(struct hed_layer *self, struct hed_cuArrayDestroy *a)
         return CUDA_ERROR_INVALID_HANDLE;
     /* A level belongs to its mipmap; NVIDIA's driver accepts the call. */
     if (!array->is_level)
-        r = hed_array_give(c, array->image.at);
+        r = hed_array_give(c, c->device->driver->machine->far ? array->object.handle
+                                                              : array->image.at);
     hed_object_put(&array->object);
     return r;
 }

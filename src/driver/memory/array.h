@@ -105,7 +105,7 @@ struct hed_mipmap {
     struct hed_driver *driver;
     struct hed_device *device;
     CUDA_ARRAY3D_DESCRIPTOR_v2 given;
-    uint64_t at; /* the memory of all levels */
+    uint64_t at; /* the memory of all levels; where that is elsewhere, the handle */
     unsigned levels;
     uint64_t level[HED_MIPMAP_LEVELS]; /* handles of arrays */
 };
@@ -138,6 +138,12 @@ struct hed_array *hed_array_add(struct hed_context *c, const CUDA_ARRAY3D_DESCRI
 
 /* Says whose memory it is, for when its context dies. */
 void hed_array_own(struct hed_driver *d, uint64_t at, uint64_t handle);
+
+/* For a far side: charges an array or mipmap to the context's device and puts it into the index
+ * under its handle, without an owner yet; then, when the far side was asked (or that failed): it is
+ * made and owned, or it goes with its names. The result is `made`. */
+CUresult hed_array_enter(struct hed_context *c, uint64_t handle, uint64_t bytes);
+CUresult hed_array_made(struct hed_context *c, uint64_t handle, CUresult made);
 
 /* Waits for what uses the memory at an address, and gives it back with all names. */
 CUresult hed_array_give(struct hed_context *c, uint64_t at);

@@ -45,7 +45,14 @@ void
 hed_blocks_init(struct hed_blocks *b, struct hed_driver *d, struct hed_space *space,
                 struct hed_device *payer, bool keeps)
 {
-    *b = (struct hed_blocks){.driver = d, .space = space, .payer = payer, .keeps = keeps};
+    const uint64_t unit = payer && space == payer->space ? d->machine->map_unit : 0;
+
+    *b = (struct hed_blocks){.driver = d,
+                             .space = space,
+                             .payer = payer,
+                             .keeps = keeps,
+                             .spare_most = d->machine->keep,
+                             .unit = unit > HED_MACHINE_PAGE ? unit : HED_MACHINE_PAGE};
 }
 
 uint64_t
@@ -98,30 +105,76 @@ cut_locked(struct hed_blocks *b, uint64_t size, uint64_t align, uint64_t *at)
     return NULL;
 }
 
+/* Counts a block as one that is used; false: that would be too much. */
+static bool
+pay_locked(struct hed_blocks *b, uint64_t size)
+{
+    if (b->limit && (b->reserved > b->limit || size > b->limit - b->reserved))
+        return false;
+    if (!hed_device_charge(b->payer, size))
+        return false;
+    b->reserved += size;
+    if (b->reserved > b->reserved_high)
+        b->reserved_high = b->reserved;
+    return true;
+}
+
+static void
+unpay_locked(struct hed_blocks *b, uint64_t size)
+{
+    hed_device_discharge(b->payer, size);
+    b->reserved -= size;
+}
+
 /* Reserves addresses and charges for a new block. */
 static CUresult
 begin_locked(struct hed_blocks *b, struct hed_memory_block *k, uint64_t align)
 {
-    if (b->limit && (b->reserved > b->limit || k->size > b->limit - b->reserved))
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    if (!hed_device_charge(b->payer, k->size))
+    if (!pay_locked(b, k->size))
         return CUDA_ERROR_OUT_OF_MEMORY;
     if (hed_space_take(b->space, k->size, align, &k->at) != 0) {
-        hed_device_discharge(b->payer, k->size);
+        unpay_locked(b, k->size);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    b->reserved += k->size;
-    if (b->reserved > b->reserved_high)
-        b->reserved_high = b->reserved;
     return CUDA_SUCCESS;
 }
 
 static void
-end_locked(struct hed_blocks *b, struct hed_memory_block *k)
+end_locked(struct hed_blocks *b, struct hed_memory_block *k, bool paid)
 {
     (void)hed_space_give(b->space, k->at);
-    hed_device_discharge(b->payer, k->size);
-    b->reserved -= k->size;
+    if (paid)
+        unpay_locked(b, k->size);
+}
+
+/* ---- spare blocks ---------------------------------------------------------------------------- */
+
+/* An empty block that is in no list and paid for becomes a spare one, if there may be more. */
+static bool
+spare_locked(struct hed_blocks *b, struct hed_memory_block *k)
+{
+    if (k->size > b->spare_most - b->spare_bytes)
+        return false;
+    unpay_locked(b, k->size);
+    b->spare_bytes += k->size;
+    list_locked(&b->spare, k);
+    return true;
+}
+
+/* A spare block that is just what is needed, in no list and paid for; NULL: there is none. */
+static struct hed_memory_block *
+unspare_locked(struct hed_blocks *b, uint64_t size, uint64_t align, bool alone)
+{
+    for (struct hed_memory_block *k = b->spare; k; k = k->next) {
+        if (k->size != size || k->at % align || alone != (k->pieces == NULL))
+            continue;
+        if (!pay_locked(b, size))
+            return NULL;
+        unlist_locked(k);
+        b->spare_bytes -= size;
+        return k;
+    }
+    return NULL;
 }
 
 static void
@@ -144,7 +197,7 @@ add_block(struct hed_blocks *b, uint64_t size, uint64_t align, bool alone,
     *k = (struct hed_memory_block){.owner = b, .size = size, .room = size};
     hed_lock(&d->memory_lock);
 
-    CUresult r = begin_locked(b, k, align);
+    const CUresult r = begin_locked(b, k, align);
 
     hed_unlock(&d->memory_lock);
     if (r != CUDA_SUCCESS) {
@@ -154,7 +207,7 @@ add_block(struct hed_blocks *b, uint64_t size, uint64_t align, bool alone,
     k->pieces = alone ? NULL : hed_space_create(k->at, k->size);
     if ((!alone && !k->pieces) || d->machine->map(d->machine_state, k->at, k->size) != 0) {
         hed_lock(&d->memory_lock);
-        end_locked(b, k);
+        end_locked(b, k, true);
         hed_unlock(&d->memory_lock);
         free_block(k);
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -165,14 +218,14 @@ add_block(struct hed_blocks *b, uint64_t size, uint64_t align, bool alone,
 
 /* A block that is in no list and has nothing in it goes away. */
 static void
-drop_block(struct hed_memory_block *k)
+drop_block(struct hed_memory_block *k, bool paid)
 {
     struct hed_blocks *b = k->owner;
     struct hed_driver *d = b->driver;
 
     d->machine->unmap(d->machine_state, k->at, k->size);
     hed_lock(&d->memory_lock);
-    end_locked(b, k);
+    end_locked(b, k, paid);
     hed_unlock(&d->memory_lock);
     free_block(k);
 }
@@ -182,8 +235,14 @@ take_alone(struct hed_blocks *b, uint64_t size, uint64_t align, uint64_t *at, ui
            struct hed_memory_block **block)
 {
     struct hed_memory_block *k;
-    const uint64_t whole = round_up(size, HED_MACHINE_PAGE);
-    const CUresult r = add_block(b, whole, align > BLOCK ? align : BLOCK, true, &k);
+    const uint64_t whole = round_up(size, b->unit);
+    const uint64_t at_least = align > BLOCK ? align : BLOCK;
+
+    hed_lock(&b->driver->memory_lock);
+    k = b->spare ? unspare_locked(b, whole, at_least, true) : NULL;
+    hed_unlock(&b->driver->memory_lock);
+
+    const CUresult r = k ? CUDA_SUCCESS : add_block(b, whole, at_least, true, &k);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -205,14 +264,24 @@ hed_blocks_take(struct hed_blocks *b, uint64_t size, uint64_t align, uint64_t *a
     if (!b->keeps && (size > SMALL || align > SMALL))
         return take_alone(b, size, align, at, taken, block);
     size = round_up(size, HED_SPACE_ALIGN);
+
+    const uint64_t step = b->keeps ? KEPT_BLOCK : b->unit > BLOCK ? b->unit : BLOCK;
+    const uint64_t at_least = align > BLOCK ? align : BLOCK;
+
     hed_lock(&b->driver->memory_lock);
 
     struct hed_memory_block *k = cut_locked(b, size, align, at);
 
+    if (!k && b->spare) {
+        k = unspare_locked(b, round_up(size, step), at_least, false);
+        if (k) {
+            list_locked(&b->open, k);
+            k = cut_locked(b, size, align, at);
+        }
+    }
     hed_unlock(&b->driver->memory_lock);
     if (!k) {
-        const CUresult r = add_block(b, round_up(size, b->keeps ? KEPT_BLOCK : BLOCK),
-                                     align > BLOCK ? align : BLOCK, false, &k);
+        const CUresult r = add_block(b, round_up(size, step), at_least, false, &k);
 
         if (r != CUDA_SUCCESS)
             return r;
@@ -245,19 +314,33 @@ hed_blocks_give(struct hed_memory_block *k, uint64_t at, uint64_t taken)
     k->used -= taken;
     k->room = k->size - k->used;
 
-    const bool drop = k->used == 0 && (!k->pieces || !b->keeps || b->reserved > b->keep);
+    bool drop = k->used == 0 && (!k->pieces || !b->keeps || b->reserved > b->keep);
 
     if (drop)
         unlist_locked(k);
+    if (drop && spare_locked(b, k))
+        drop = false;
     hed_unlock(&d->memory_lock);
     if (drop)
-        drop_block(k);
+        drop_block(k, true);
+}
+
+static void
+drop_all(struct hed_memory_block *k, bool paid)
+{
+    struct hed_memory_block *next;
+
+    for (; k; k = next) {
+        next = k->next;
+        drop_block(k, paid);
+    }
 }
 
 void
 hed_blocks_trim(struct hed_blocks *b, uint64_t keep)
 {
     struct hed_memory_block *empty = NULL;
+    struct hed_memory_block *spare;
     struct hed_memory_block *next;
 
     hed_lock(&b->driver->memory_lock);
@@ -273,21 +356,22 @@ hed_blocks_trim(struct hed_blocks *b, uint64_t keep)
         k->next = empty;
         empty = k;
     }
+    spare = b->spare;
+    b->spare = NULL;
+    b->spare_bytes = 0;
     hed_unlock(&b->driver->memory_lock);
-    for (; empty; empty = next) {
-        next = empty->next;
-        drop_block(empty);
-    }
+    drop_all(empty, true);
+    drop_all(spare, false);
 }
 
 void
 hed_blocks_fini(struct hed_blocks *b)
 {
-    for (int i = 0; i < 2; i++) {
-        struct hed_memory_block **list = i ? &b->full : &b->open;
+    struct hed_memory_block **lists[] = {&b->open, &b->full, &b->spare};
 
-        while (*list) {
-            struct hed_memory_block *k = *list;
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        while (*lists[i]) {
+            struct hed_memory_block *k = *lists[i];
 
             unlist_locked(k);
             free_block(k);

@@ -5,12 +5,14 @@
  *       pieces of 512 bytes and up              allocations
  *
  * Blocks of a keeper (a pool) stay mapped while no more than `keep` bytes are; all others go as
- * soon as they are empty, so that a kernel that uses freed memory fails.
+ * soon as they are empty, so that a kernel that uses freed memory fails. Where mapping is dear
+ * (machine->keep) some of those stay as spare ones: mapped, but nobody's.
  *
  * Invariants, when driver->memory_lock is free:
- * 1. Every block is mapped, and in exactly one of the two lists unless it is alone.
- * 2. reserved is the sum of the sizes of all blocks, alone ones included; the payer's `used` has
- *    that much in it.
+ * 1. Every block is mapped, and in exactly one of the lists unless it is alone.
+ * 2. reserved is the sum of the sizes of all blocks but the spare ones, alone ones included; the
+ *    payer's `used` has that much in it. spare_bytes is that of the spare ones, at most spare_most.
+ * 3. A spare block has nothing in it. It comes back as what it was: alone, or to be cut.
  */
 #pragma once
 
@@ -38,6 +40,9 @@ struct hed_blocks {
     uint64_t reserved, reserved_high;
     struct hed_memory_block *open; /* have room */
     struct hed_memory_block *full;
+    struct hed_memory_block *spare;
+    uint64_t spare_bytes, spare_most;
+    uint64_t unit; /* sizes of blocks are multiples */
 };
 
 void hed_blocks_init(struct hed_blocks *b, struct hed_driver *d, struct hed_space *space,
@@ -50,7 +55,8 @@ CUresult hed_blocks_take(struct hed_blocks *b, uint64_t size, uint64_t align, ui
 /* Gives a piece back that is in no index any more. The lock is not held. */
 void hed_blocks_give(struct hed_memory_block *block, uint64_t at, uint64_t taken);
 
-/* Unmaps empty blocks until no more than `keep` bytes are reserved. The lock is not held. */
+/* Unmaps empty blocks until no more than `keep` bytes are reserved, and all spare ones. The lock is
+ * not held. */
 void hed_blocks_trim(struct hed_blocks *b, uint64_t keep);
 
 /* The bytes that blocks of a keeper have when they are to hold so many. */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "driver/far.h"
 #include "driver/memory/array.h"
 #include "driver/memory/memory_calls.h"
 #include "driver/memory/memory_index.h"
@@ -26,9 +27,15 @@ struct side {
     size_t pitch, height; /* of memory; 0: as the copied region has */
 };
 
+/* What kind of memory a side is. Where work is done elsewhere, it is `here` if the far side does
+ * not have it: pageable and registered memory, and pinned memory that is not shared. */
+struct nature {
+    bool pageable, host, here;
+};
+
 struct resolved {
     struct hed_copy copy;
-    bool from_pageable, to_pageable;
+    struct nature from, to;
 };
 
 /* Bytes from the first to the last of a region; false: more than there are. */
@@ -46,8 +53,9 @@ span(const struct hed_copy *c, const struct hed_copy_side *s, uint64_t *out)
 /* A host pointer may as well be a device's, as NVIDIA's driver has it. */
 static CUresult
 resolve_memory(struct hed_driver *d, const struct side *s, const struct hed_copy *c, bool write,
-               struct hed_copy_side *out, bool *pageable)
+               struct hed_copy_side *out, struct nature *nature)
 {
+    const struct hed_far *far = d->machine->far;
     uint64_t row, rows, offset, up, bytes;
     struct hed_allocation a;
     bool known;
@@ -68,7 +76,10 @@ resolve_memory(struct hed_driver *d, const struct side *s, const struct hed_copy
         return CUDA_ERROR_INVALID_VALUE;
     if (s->type == CU_MEMORYTYPE_DEVICE && !known)
         return CUDA_ERROR_INVALID_VALUE;
-    *pageable = !known;
+    nature->pageable = !known;
+    nature->host = !known || a.kind == HED_MEMORY_HOST || a.kind == HED_MEMORY_REGISTERED ||
+                   a.kind == HED_MEMORY_MANAGED || !a.device;
+    nature->here = far && nature->host && !far->shares(d->machine_state, out->at, bytes);
     return CUDA_SUCCESS;
 }
 
@@ -87,9 +98,13 @@ resolve_array(struct hed_driver *d, const struct side *s, const struct hed_copy 
 
     if (s->x <= row && c->width <= row - s->x && s->y <= m->height &&
         c->height <= m->height - s->y && s->z <= m->depth && c->depth <= m->depth - s->z) {
-        out->at = m->at + s->z * m->slice + s->y * m->pitch + s->x;
-        out->pitch = m->pitch;
-        out->slice = m->slice;
+        if (d->machine->far)
+            *out =
+                (struct hed_copy_side){.array = a->object.handle, .x = s->x, .y = s->y, .z = s->z};
+        else
+            *out = (struct hed_copy_side){.at = m->at + s->z * m->slice + s->y * m->pitch + s->x,
+                                          .pitch = m->pitch,
+                                          .slice = m->slice};
         r = CUDA_SUCCESS;
     }
     hed_object_put(&a->object);
@@ -98,14 +113,14 @@ resolve_array(struct hed_driver *d, const struct side *s, const struct hed_copy 
 
 static CUresult
 resolve_side(struct hed_driver *d, const struct side *s, const struct hed_copy *c, bool write,
-             struct hed_copy_side *out, bool *pageable)
+             struct hed_copy_side *out, struct nature *nature)
 {
-    *pageable = false;
+    *nature = (struct nature){0};
     switch (s->type) {
     case CU_MEMORYTYPE_HOST:
     case CU_MEMORYTYPE_DEVICE:
     case CU_MEMORYTYPE_UNIFIED:
-        return resolve_memory(d, s, c, write, out, pageable);
+        return resolve_memory(d, s, c, write, out, nature);
     case CU_MEMORYTYPE_ARRAY:
         return resolve_array(d, s, c, out);
     default:
@@ -148,10 +163,10 @@ resolve(struct hed_context *c, const CUDA_MEMCPY3D_v2 *p, struct resolved *out)
         return CUDA_SUCCESS;
     }
 
-    CUresult r = resolve_side(d, &from, copy, false, &copy->from, &out->from_pageable);
+    CUresult r = resolve_side(d, &from, copy, false, &copy->from, &out->from);
 
     if (r == CUDA_SUCCESS)
-        r = resolve_side(d, &to, copy, true, &copy->to, &out->to_pageable);
+        r = resolve_side(d, &to, copy, true, &copy->to, &out->to);
     return r;
 }
 
@@ -188,8 +203,9 @@ stage(struct hed_copy *c)
             memcpy(at,
                    (const void *)(uintptr_t)(c->from.at + z * c->from.slice + y * c->from.pitch),
                    c->width);
-    c->from = (struct hed_copy_side){(uint64_t)(uintptr_t)c->staged, c->width,
-                                     (uint64_t)c->width * c->height};
+    c->from = (struct hed_copy_side){.at = (uint64_t)(uintptr_t)c->staged,
+                                     .pitch = c->width,
+                                     .slice = (uint64_t)c->width * c->height};
     return true;
 }
 
@@ -206,9 +222,50 @@ submit(struct hed_stream *s, struct hed_context *c, const struct resolved *d, bo
     /* Relaxed: the program orders its capture and its copies. A node reads when the graph runs. */
     if (atomic_load_explicit(&s->capture, memory_order_relaxed))
         return hed_submit(s, w);
-    if (d->to_pageable || (d->from_pageable && !stage(&w->copy)))
+    if (d->to.pageable || (d->from.pageable && !stage(&w->copy)))
         return hed_submit_wait(s, w);
     return hed_submit(s, w);
+}
+
+/* Both sides are memory of this process only: done here, when the stream has come so far. */
+static CUresult
+copy_here(struct hed_stream *s, const struct hed_copy *c)
+{
+    const CUresult r = hed_stream_synchronize(s);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    for (size_t z = 0; z < c->depth; z++)
+        for (size_t y = 0; y < c->height; y++)
+            memmove((void *)(uintptr_t)(c->to.at + z * c->to.slice + y * c->to.pitch),
+                    (const void *)(uintptr_t)(c->from.at + z * c->from.slice + y * c->from.pitch),
+                    c->width);
+    return CUDA_SUCCESS;
+}
+
+/* The stream is elsewhere. Bytes from pageable memory are taken at the call, so nobody waits for
+ * those; neither for a copy from device to device: cuda.h, "API synchronization behavior". */
+static CUresult
+submit_far(struct hed_stream *s, struct hed_context *c, const struct resolved *d, bool waits)
+{
+    void *m;
+    const struct hed_far *far = hed_far_of(c, &m);
+
+    /* Relaxed: as in submit. */
+    if (atomic_load_explicit(&s->capture, memory_order_relaxed) || (!d->from.here && !d->to.here))
+        return submit(s, c, d,
+                      waits && (d->from.host || d->to.host ||
+                                atomic_load_explicit(&s->capture, memory_order_relaxed)));
+
+    const CUresult r = hed_submit_allowed(s);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (d->from.here && d->to.here)
+        return copy_here(s, &d->copy);
+    if (d->to.here)
+        return far->copy_host(m, s, &d->copy, true, waits || d->to.pageable);
+    return far->copy_host(m, s, &d->copy, false, waits && !d->from.pageable);
 }
 
 CUresult
@@ -225,9 +282,22 @@ hed_copy_put(struct hed_layer *self, const struct hed_copy_order *o)
         return r;
     r = resolve(c, &o->given, &d);
     if (r == CUDA_SUCCESS && d.copy.width)
-        r = submit(s, s->ctx, &d, o->waits);
+        r = c->device->driver->machine->far ? submit_far(s, s->ctx, &d, o->waits)
+                                            : submit(s, s->ctx, &d, o->waits);
     hed_stream_put(s);
     return r;
+}
+
+CUresult
+hed_copy_submit(struct hed_stream *s, const CUDA_MEMCPY3D_v2 *given)
+{
+    struct hed_context *c = s->ctx;
+    struct resolved d;
+    const CUresult r = resolve(c, given, &d);
+
+    if (r != CUDA_SUCCESS || d.copy.width == 0)
+        return r;
+    return c->device->driver->machine->far ? submit_far(s, c, &d, false) : submit(s, c, &d, false);
 }
 
 /* ---- one row --------------------------------------------------------------------------------- */

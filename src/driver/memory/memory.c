@@ -26,6 +26,7 @@ hed_memory_driver_init(struct hed_driver *d)
     if (!m)
         return HED_ENOMEM;
     m->random = 0x9e3779b97f4a7c15ull;
+    m->far_last = &m->far_frees;
     hed_blocks_init(&m->host, d, d->host_space, NULL, false);
     m->host.limit = physical_memory();
     for (int i = 0; i < d->device_count; i++) {
@@ -95,6 +96,32 @@ blocks_of(struct hed_context *c, enum hed_memory_kind kind)
     }
 }
 
+void
+hed_memory_trim(struct hed_driver *d, struct hed_device *dev)
+{
+    if (dev) {
+        hed_pool_settle(d);
+        hed_pool_trim_device(dev);
+        hed_blocks_trim(&d->memory->plain[dev->ordinal], 0);
+        hed_blocks_trim(&d->memory->managed[dev->ordinal], 0);
+    } else {
+        hed_blocks_trim(&d->memory->host, 0);
+    }
+}
+
+uint64_t
+hed_memory_spare(struct hed_device *dev)
+{
+    struct hed_driver *d = dev->driver;
+
+    hed_lock(&d->memory_lock);
+
+    const uint64_t bytes = d->memory->plain[dev->ordinal].spare_bytes + hed_pool_spare_locked(dev);
+
+    hed_unlock(&d->memory_lock);
+    return bytes;
+}
+
 CUresult
 hed_memory_take_flags(struct hed_context *c, enum hed_memory_kind kind, uint64_t size,
                       uint64_t align, unsigned flags, uint64_t *at)
@@ -110,8 +137,8 @@ hed_memory_take_flags(struct hed_context *c, enum hed_memory_kind kind, uint64_t
 
     CUresult r = hed_blocks_take(b, size, align, &a.at, &a.taken, &a.block);
 
-    if (r == CUDA_ERROR_OUT_OF_MEMORY && b->payer) {
-        hed_pool_trim_device(b->payer);
+    if (r == CUDA_ERROR_OUT_OF_MEMORY) {
+        hed_memory_trim(c->device->driver, b->payer);
         r = hed_blocks_take(b, size, align, &a.at, &a.taken, &a.block);
     }
     if (r != CUDA_SUCCESS)
@@ -177,6 +204,31 @@ hed_memory_find(struct hed_driver *d, uint64_t address, struct hed_allocation *o
         a = hed_memory_in_locked(d->memory, HED_TREE_RESERVED, address);
     if (a)
         *out = *a;
+    hed_unlock(&d->memory_lock);
+    return a != NULL;
+}
+
+bool
+hed_memory_has_mapped(struct hed_driver *d)
+{
+    /* Relaxed: see hed_memory_insert_locked. */
+    return d->memory && atomic_load_explicit(&d->memory->mapped, memory_order_relaxed) > 0;
+}
+
+bool
+hed_memory_next_mapped(struct hed_driver *d, uint64_t *at, uint64_t *size)
+{
+    hed_lock(&d->memory_lock);
+
+    const struct hed_allocation *a =
+        hed_memory_ceiling_locked(d->memory, HED_TREE_ALLOCATIONS, *at);
+
+    while (a && !hed_memory_is_mapped(a))
+        a = hed_memory_ceiling_locked(d->memory, HED_TREE_ALLOCATIONS, a->at + 1);
+    if (a) {
+        *at = a->at;
+        *size = a->size;
+    }
     hed_unlock(&d->memory_lock);
     return a != NULL;
 }
@@ -285,6 +337,8 @@ hed_memory_context_gone(struct hed_context *c)
 {
     struct hed_driver *d = c->device->driver;
 
+    if (d->memory)
+        hed_pool_context_gone(c);
     for (int t = 0; d->memory && t < HED_TREE_COUNT; t++) {
         struct hed_allocation a;
         uint64_t from = 0;

@@ -80,6 +80,14 @@ bool hed_memory_find(struct hed_driver *d, uint64_t address, struct hed_allocati
  * host address that is in none is the program's own memory and fine: *known is false. */
 bool hed_memory_covers(struct hed_driver *d, uint64_t at, uint64_t size, bool *known);
 
+/* Bytes of a device that are mapped and nobody's: they are to be had, and not in `used`. */
+uint64_t hed_memory_spare(struct hed_device *dev);
+
+/* Host memory that kernels can reach: managed, and pinned memory that was asked to be mapped. Is
+ * there any? The first at or after *at; false: there is none. */
+bool hed_memory_has_mapped(struct hed_driver *d);
+bool hed_memory_next_mapped(struct hed_driver *d, uint64_t *at, uint64_t *size);
+
 /* A context dies: everything that was allocated in it is given back. */
 void hed_memory_context_gone(struct hed_context *c);
 
@@ -89,6 +97,8 @@ void hed_memory_context_gone(struct hed_context *c);
  * copy or fill of nothing succeeds with width 0 in *out, and must not be put on a stream. */
 CUresult hed_copy_resolve(struct hed_context *c, const CUDA_MEMCPY3D_v2 *given,
                           struct hed_copy *out);
+/* The same, and puts it on a stream, as cuMemcpy3DAsync does. */
+CUresult hed_copy_submit(struct hed_stream *s, const CUDA_MEMCPY3D_v2 *given);
 CUresult hed_fill_resolve(struct hed_context *c, uint64_t to, uint64_t pitch, uint32_t value,
                           unsigned element, size_t width, size_t height, struct hed_fill *out);
 

@@ -6,8 +6,10 @@
 #include <sys/mman.h>
 
 #include "core/stats.h"
+#include "driver/far.h"
 #include "driver/graph/graph.h"
 #include "driver/memory/memory_index.h"
+#include "driver/stream/stream.h"
 
 #define PITCH 512 /* bytes; rows of pitched memory begin at multiples */
 
@@ -50,11 +52,21 @@ soft_cuMemGetInfo_v2(struct hed_layer *self, struct hed_cuMemGetInfo_v2 *a)
         return r;
 
     struct hed_device *dev = c->device;
+    size_t there = SIZE_MAX;
+    size_t total = 0;
+    void *m;
+    const struct hed_far *far = hed_far_of(c, &m);
 
+    /* Others use the device, too: what it has left may be less than what we have not used. */
+    if (far && far->memory_info(m, c, &there, &total) != CUDA_SUCCESS)
+        there = SIZE_MAX;
     /* NVIDIA's driver lets either be left out. */
     hed_lock(&dev->driver->memory_lock);
-    if (a->free)
-        *a->free = dev->info.profile.memory - dev->used;
+    if (a->free) {
+        const uint64_t unused = dev->info.profile.memory - dev->used;
+
+        *a->free = unused < there ? unused : there;
+    }
     hed_unlock(&dev->driver->memory_lock);
     if (a->total)
         *a->total = dev->info.profile.memory;
@@ -140,6 +152,8 @@ soft_cuMemFree_v2(struct hed_layer *self, struct hed_cuMemFree_v2 *a)
         (m.kind != HED_MEMORY_DEVICE && m.kind != HED_MEMORY_MANAGED && m.kind != HED_MEMORY_POOL))
         return CUDA_ERROR_INVALID_VALUE;
     r = hed_memory_quiesce(c, &m);
+    if (m.kind == HED_MEMORY_POOL)
+        hed_pool_settle(d);
     /* Memory of a graph stays: the graph may run again and give out the same address. */
     if (m.graph)
         return r;
@@ -227,6 +241,22 @@ soft_cuMemFreeHost(struct hed_layer *self, struct hed_cuMemFreeHost *a)
     return r != CUDA_SUCCESS ? r : given;
 }
 
+/* A kernel is to be told of it: where host memory is not shared with devices, it has to be kept
+ * alike from now on. */
+static void
+map_host(struct hed_driver *d, uint64_t at)
+{
+    hed_lock(&d->memory_lock);
+
+    struct hed_allocation *a = hed_memory_in_locked(d->memory, HED_TREE_ALLOCATIONS, at);
+
+    if (a && a->kind == HED_MEMORY_HOST && !hed_memory_is_mapped(a)) {
+        a->flags |= HED_MEMORY_DEVICEMAP;
+        atomic_fetch_add_explicit(&d->memory->mapped, 1, memory_order_relaxed);
+    }
+    hed_unlock(&d->memory_lock);
+}
+
 static CUresult
 soft_cuMemHostGetDevicePointer_v2(struct hed_layer *self,
                                   struct hed_cuMemHostGetDevicePointer_v2 *a)
@@ -241,6 +271,7 @@ soft_cuMemHostGetDevicePointer_v2(struct hed_layer *self,
     if (!a->pdptr || a->Flags != 0 || !hed_memory_find(c->device->driver, at, &m) ||
         (m.kind != HED_MEMORY_HOST && m.kind != HED_MEMORY_REGISTERED))
         return CUDA_ERROR_INVALID_VALUE;
+    map_host(c->device->driver, m.at);
     *a->pdptr = at; /* one address space: the host's address is the device's */
     return CUDA_SUCCESS;
 }

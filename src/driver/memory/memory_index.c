@@ -44,6 +44,9 @@ hed_memory_insert_locked(struct hed_memory *m, struct hed_memory_node *n)
     n->priority = (uint32_t)m->random;
     n->a.id = ++m->ids;
     insert(&m->root[hed_memory_tree_of(n->a.kind)], n);
+    /* Relaxed: who looks for it without the lock has made the allocation, or does not mind. */
+    if (hed_memory_is_mapped(&n->a))
+        atomic_fetch_add_explicit(&m->mapped, 1, memory_order_relaxed);
     return &n->a;
 }
 
@@ -65,6 +68,8 @@ hed_memory_remove_locked(struct hed_memory *m, const struct hed_allocation *a)
         link = &(*link)->kid[!up];
     }
     *link = NULL;
+    if (n && hed_memory_is_mapped(&n->a)) /* relaxed: as above */
+        atomic_fetch_sub_explicit(&m->mapped, 1, memory_order_relaxed);
     return n;
 }
 

@@ -25,14 +25,25 @@ struct hed_memory_node;
 
 struct hed_memory {
     struct hed_memory_node *root[HED_TREE_COUNT];
-    uint64_t random; /* state of the priorities' generator */
-    uint64_t ids;    /* the last BUFFER_ID given out */
+    uint64_t random;         /* state of the priorities' generator */
+    uint64_t ids;            /* the last BUFFER_ID given out */
+    _Atomic uint32_t mapped; /* allocations that hed_memory_is_mapped */
     struct hed_blocks host;
     struct hed_blocks plain[HED_PROFILE_DEVICES_MAX];
     struct hed_blocks managed[HED_PROFILE_DEVICES_MAX];
+    struct hed_far_free *far_frees, **far_last; /* oldest first: pool.c */
     struct hed_pool *host_pool,
         *host_current; /* of the host: default and current; current is guarded */
 };
+
+#define HED_MEMORY_DEVICEMAP 2u /* in flags of HED_MEMORY_HOST: CU_MEMHOSTALLOC_DEVICEMAP */
+
+static inline bool
+hed_memory_is_mapped(const struct hed_allocation *a)
+{
+    return a->kind == HED_MEMORY_MANAGED ||
+           (a->kind == HED_MEMORY_HOST && (a->flags & HED_MEMORY_DEVICEMAP));
+}
 
 static inline enum hed_memory_tree
 hed_memory_tree_of(enum hed_memory_kind kind)
@@ -91,6 +102,16 @@ void hed_virtual_release(const struct hed_allocation *a); /* virtual.c */
 
 /* Memory is short: what the device's pools keep without using it goes. pool.c */
 void hed_pool_trim_device(struct hed_device *dev);
+
+/* Frees that far streams have come to are done; a context's are forgotten when it dies. pool.c */
+void hed_pool_settle(struct hed_driver *d);
+void hed_pool_context_gone(struct hed_context *c);
+
+/* Spare bytes of the device's default and current pools. pool.c */
+uint64_t hed_pool_spare_locked(const struct hed_device *dev);
+
+/* Memory is short: pools' and spare blocks of a device go; NULL: the host's. memory.c */
+void hed_memory_trim(struct hed_driver *d, struct hed_device *dev);
 
 /* The handle of a pool; 0 for NULL. pool.c */
 uint64_t hed_pool_handle(const struct hed_pool *pool);

@@ -2,6 +2,7 @@
  * memory. */
 #include <stdlib.h>
 
+#include "driver/far.h"
 #include "driver/memory/array.h"
 #include "driver/memory/memory_calls.h"
 #include "driver/memory/memory_index.h"
@@ -90,6 +91,28 @@ add(struct hed_context *c, const CUDA_ARRAY3D_DESCRIPTOR_v2 *g, const struct hed
     return m;
 }
 
+static CUresult
+create_far(struct hed_context *c, const CUDA_ARRAY3D_DESCRIPTOR_v2 *g, const struct hed_format *f,
+           unsigned levels, uint64_t bytes, CUmipmappedArray *out)
+{
+    struct hed_driver *d = c->device->driver;
+    struct hed_mipmap *m = add(c, g, f, levels, 0);
+
+    if (!m)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+
+    const uint64_t handle = m->object.handle;
+    CUresult r = m->levels < levels ? CUDA_ERROR_OUT_OF_MEMORY : hed_array_enter(c, handle, bytes);
+
+    m->at = handle;
+    if (r == CUDA_SUCCESS)
+        r = d->machine->far->mipmap_made(d->machine_state, c, m);
+    r = hed_array_made(c, handle, r);
+    if (r == CUDA_SUCCESS)
+        *out = (CUmipmappedArray)(uintptr_t)handle;
+    return r;
+}
+
 CUresult
 hed_soft_cuMipmappedArrayCreate(struct hed_layer *self, struct hed_cuMipmappedArrayCreate *a)
 {
@@ -111,6 +134,8 @@ hed_soft_cuMipmappedArrayCreate(struct hed_layer *self, struct hed_cuMipmappedAr
 
     for (unsigned i = 0; i < levels; i++, level = next_level(&level))
         bytes += level_bytes(&level, &format);
+    if (c->device->driver->machine->far)
+        return create_far(c, a->pMipmappedArrayDesc, &format, levels, bytes, a->pHandle);
     r = hed_memory_take(c, HED_MEMORY_ARRAY, bytes, 0, &at);
     if (r != CUDA_SUCCESS)
         return r;

@@ -110,7 +110,8 @@ create(struct hed_driver *d, struct hed_device *dev, uint64_t size,
     const bool paid = hed_device_charge(dev, size);
 
     hed_unlock(&d->memory_lock);
-    if (paid && d->machine->physical_create(d->machine_state, size, &p->memory) == 0) {
+    if (paid && d->machine->physical_create(d->machine_state, dev ? dev->ordinal : -1, size,
+                                            &p->memory) == 0) {
         if (hed_handles_add(d->handles, HED_KIND_PHYSICAL, &p->object) == 0) {
             *out = p;
             return CUDA_SUCCESS;

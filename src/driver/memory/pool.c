@@ -8,6 +8,7 @@
 #include "driver/stream/stream.h"
 #include "driver/stream/work.h"
 
+#define FAR_LOOKS 8             /* frees in far streams that were not reached when looked at */
 #define PENDING_LOOKS 64        /* frees on their way that are looked at for one to take over */
 #define WASTE_SMALL (64u << 10) /* bytes; larger pieces are taken over only if half is used */
 
@@ -112,6 +113,7 @@ hed_pool_take(struct hed_pool *p, struct hed_context *c, struct hed_stream *s, u
     struct hed_pending *unlinked = NULL;
     bool pending;
 
+    hed_pool_settle(p->driver);
     hed_lock(&p->driver->memory_lock);
 
     const bool taken = s && !graph && take_over_locked(p, c, s, size, at, &unlinked);
@@ -124,9 +126,14 @@ hed_pool_take(struct hed_pool *p, struct hed_context *c, struct hed_stream *s, u
 
     CUresult r = take_new(p, c, size, graph, at);
 
+    if (r == CUDA_ERROR_OUT_OF_MEMORY && p->device && p->driver->machine->keep) {
+        hed_memory_trim(p->driver, p->device);
+        r = take_new(p, c, size, graph, at);
+    }
     /* What other streams have yet to free may be enough; a capture may not wait for it. */
     if (r == CUDA_ERROR_OUT_OF_MEMORY && pending && s && !graph) {
         r = hed_context_synchronize(c);
+        hed_pool_settle(p->driver);
         if (r == CUDA_SUCCESS)
             r = take_new(p, c, size, graph, at);
     }
@@ -207,6 +214,15 @@ hed_pool_trim_device(struct hed_device *dev)
     }
 }
 
+uint64_t
+hed_pool_spare_locked(const struct hed_device *dev)
+{
+    const struct hed_pool *p = dev->default_pool;
+    const struct hed_pool *q = dev->current_pool;
+
+    return (p ? p->blocks.spare_bytes : 0) + (q && q != p ? q->blocks.spare_bytes : 0);
+}
+
 void
 hed_pool_graph_give(struct hed_driver *d, uint64_t at)
 {
@@ -219,18 +235,18 @@ hed_pool_work_alloc(struct hed_work *w)
     return CUDA_SUCCESS; /* memory has been there since the address was */
 }
 
-CUresult
-hed_pool_work_free(struct hed_work *w)
+/* The stream has come to a free of this address. */
+static void
+freed(struct hed_driver *d, uint64_t at)
 {
-    struct hed_driver *d = w->ctx->device->driver;
     struct hed_memory_node *n = NULL;
     struct hed_allocation gone;
 
     hed_lock(&d->memory_lock);
 
-    struct hed_allocation *a = hed_memory_in_locked(d->memory, HED_TREE_ALLOCATIONS, w->memory.at);
+    struct hed_allocation *a = hed_memory_in_locked(d->memory, HED_TREE_ALLOCATIONS, at);
 
-    if (a && a->at == w->memory.at && !a->graph) {
+    if (a && a->at == at && !a->graph) {
         /* None on its way: this one was captured, and frees memory from outside of its graph. */
         const bool captured = a->frees == 0;
 
@@ -246,7 +262,123 @@ hed_pool_work_free(struct hed_work *w)
         hed_memory_node_free(n);
         hed_memory_release(d, &gone);
     }
+}
+
+CUresult
+hed_pool_work_free(struct hed_work *w)
+{
+    freed(w->ctx->device->driver, w->memory.at);
     return CUDA_SUCCESS;
+}
+
+/* ---- frees in far streams -------------------------------------------------------------------- */
+
+static void
+append_locked(struct hed_memory *m, struct hed_far_free *f)
+{
+    f->next = NULL;
+    *m->far_last = f;
+    m->far_last = &f->next;
+}
+
+/* Takes the whole list. */
+static struct hed_far_free *
+detach_locked(struct hed_memory *m)
+{
+    struct hed_far_free *all = m->far_frees;
+
+    m->far_frees = NULL;
+    m->far_last = &m->far_frees;
+    return all;
+}
+
+/* Puts a list back, before what was added meanwhile. */
+static void
+reattach(struct hed_driver *d, struct hed_far_free *list, struct hed_far_free **last)
+{
+    struct hed_memory *m = d->memory;
+
+    if (!list)
+        return;
+    hed_lock(&d->memory_lock);
+    *last = m->far_frees;
+    if (!m->far_frees)
+        m->far_last = last;
+    m->far_frees = list;
+    hed_unlock(&d->memory_lock);
+}
+
+void
+hed_pool_settle(struct hed_driver *d)
+{
+    struct hed_far_free *left = NULL;
+    struct hed_far_free **last = &left;
+    int unreached = 0;
+
+    if (!d->machine->far)
+        return;
+    hed_lock(&d->memory_lock);
+
+    struct hed_far_free *f = detach_locked(d->memory);
+
+    hed_unlock(&d->memory_lock);
+    while (f) {
+        struct hed_far_free *next = f->next;
+
+        if (unreached < FAR_LOOKS && hed_point_reached((struct hed_point){f->stream, f->number})) {
+            freed(d, f->at);
+            hed_stream_put(f->stream);
+            free(f);
+        } else {
+            unreached++;
+            *last = f;
+            last = &f->next;
+            *last = NULL;
+        }
+        f = next;
+    }
+    reattach(d, left, last);
+}
+
+void
+hed_pool_context_gone(struct hed_context *c)
+{
+    struct hed_driver *d = c->device->driver;
+    struct hed_far_free *left = NULL;
+    struct hed_far_free **last = &left;
+
+    hed_lock(&d->memory_lock);
+
+    struct hed_far_free *f = detach_locked(d->memory);
+
+    hed_unlock(&d->memory_lock);
+    while (f) {
+        struct hed_far_free *next = f->next;
+
+        if (f->stream->ctx == c) {
+            freed(d, f->at);
+            hed_stream_put(f->stream);
+            free(f);
+        } else {
+            *last = f;
+            last = &f->next;
+            *last = NULL;
+        }
+        f = next;
+    }
+    reattach(d, left, last);
+}
+
+/* A free on a far stream: the point that the stream is to come to. The caller has told the
+ * allocation. */
+static void
+free_later(struct hed_driver *d, struct hed_stream *s, uint64_t at, struct hed_far_free *f)
+{
+    *f = (struct hed_far_free){.stream = s, .number = hed_far_now(s), .at = at};
+    hed_object_ref(&s->object);
+    hed_lock(&d->memory_lock);
+    append_locked(d->memory, f);
+    hed_unlock(&d->memory_lock);
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */
@@ -390,6 +522,25 @@ take_back(struct hed_driver *d, uint64_t at)
     free(e);
 }
 
+/* Puts the free on the stream, or where far streams' frees are kept. Takes the work. */
+static CUresult
+submit_free(struct hed_driver *d, struct hed_stream *s, struct hed_work *w)
+{
+    struct hed_far_free *f;
+    CUresult r;
+
+    if (!d->machine->far || captures(s))
+        return hed_submit(s, w);
+    r = hed_submit_allowed(s);
+    f = r == CUDA_SUCCESS ? malloc(sizeof *f) : NULL;
+    if (f)
+        free_later(d, s, w->memory.at, f);
+    else if (r == CUDA_SUCCESS)
+        r = CUDA_ERROR_OUT_OF_MEMORY;
+    hed_work_free(w);
+    return r;
+}
+
 CUresult
 hed_soft_cuMemFreeAsync(struct hed_layer *self, struct hed_cuMemFreeAsync *a)
 {
@@ -414,7 +565,7 @@ hed_soft_cuMemFreeAsync(struct hed_layer *self, struct hed_cuMemFreeAsync *a)
         hed_work_free(w);
         r = CUDA_ERROR_INVALID_VALUE;
     } else {
-        r = hed_submit(s, w);
+        r = submit_free(hed_driver_of(self), s, w);
         if (r != CUDA_SUCCESS)
             take_back(hed_driver_of(self), a->dptr);
     }

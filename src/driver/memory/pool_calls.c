@@ -387,6 +387,7 @@ soft_cuMemPoolGetAttribute(struct hed_layer *self, struct hed_cuMemPoolGetAttrib
     CUresult r = CUDA_ERROR_INVALID_VALUE;
 
     if (p && a->value) {
+        hed_pool_settle(d);
         hed_lock(&d->memory_lock);
         r = get_attribute_locked(p, a->attr, a->value);
         hed_unlock(&d->memory_lock);
@@ -460,6 +461,7 @@ soft_cuMemPoolTrimTo(struct hed_layer *self, struct hed_cuMemPoolTrimTo *a)
 
     if (!p)
         return CUDA_ERROR_INVALID_VALUE;
+    hed_pool_settle(p->driver);
     hed_blocks_trim(&p->blocks, a->minBytesToKeep);
     hed_pool_unref(p);
     return CUDA_SUCCESS;

@@ -2,11 +2,16 @@
  *
  * What the program gets is the descriptor's address. What it said when it made the object is kept
  * beside the descriptor's entry in the index, for when it asks.
+ *
+ * Where a machine has a far side (driver/far.h), objects are made there and the program gets the
+ * value that they have there, which may be any number and the same in two contexts: they are in the
+ * index under key_of().
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/stats.h"
+#include "driver/far.h"
 #include "driver/memory/array.h"
 #include "driver/memory/memory_calls.h"
 #include "driver/memory/memory_index.h"
@@ -248,6 +253,41 @@ set_view(const CUDA_RESOURCE_VIEW_DESC_v1 *v, struct hed_texture *t)
 
 /* ---- objects --------------------------------------------------------------------------------- */
 
+/* Where an object is in the index. On a far side values are the context's own: on a GPU small
+ * numbers, never more than 48 bits. */
+static uint64_t
+key_of(const struct hed_context *c, unsigned long long value, bool surface)
+{
+    return c->device->driver->machine->far ? value + ((c->id * 2 + surface) << 48) : value;
+}
+
+/* Keeps what the program said about an object that the far side has made. */
+static CUresult
+keep(struct hed_context *c, unsigned long long value, const struct object *o,
+     unsigned long long *out)
+{
+    struct hed_driver *d = c->device->driver;
+    struct object *kept = malloc(sizeof *kept);
+    struct hed_allocation a = {.at = key_of(c, value, o->is_surface),
+                               .size = 1,
+                               .kind = HED_MEMORY_DESCRIPTOR,
+                               .extra = kept};
+    CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
+
+    if (kept) {
+        *kept = *o;
+        hed_memory_mark(&a, c);
+        r = hed_memory_add(d, &a);
+    }
+    if (r != CUDA_SUCCESS) {
+        free(kept);
+        d->machine->far->object_gone(d->machine_state, c, o->is_surface, value);
+        return r;
+    }
+    *out = value;
+    return CUDA_SUCCESS;
+}
+
 /* Puts a descriptor where kernels can read it. */
 static CUresult
 publish(struct hed_context *c, const void *descriptor, size_t size, const struct object *o,
@@ -278,15 +318,17 @@ publish(struct hed_context *c, const void *descriptor, size_t size, const struct
 
 /* A copy of what an object was made from; false: there is none. */
 static bool
-look_up(struct hed_driver *d, unsigned long long handle, bool surface, struct object *out,
+look_up(const struct hed_context *c, unsigned long long handle, bool surface, struct object *out,
         struct hed_allocation *entry)
 {
+    struct hed_driver *d = c->device->driver;
+    const uint64_t key = key_of(c, handle, surface);
     bool found = false;
 
     hed_lock(&d->memory_lock);
 
-    const struct hed_allocation *a = hed_memory_in_locked(d->memory, HED_TREE_DESCRIPTORS, handle);
-    const struct object *o = a && a->at == handle ? a->extra : NULL;
+    const struct hed_allocation *a = hed_memory_in_locked(d->memory, HED_TREE_DESCRIPTORS, key);
+    const struct object *o = a && a->at == key ? a->extra : NULL;
 
     if (o && o->is_surface == surface) {
         *out = *o;
@@ -321,7 +363,15 @@ hed_soft_cuTexObjectCreate(struct hed_layer *self, struct hed_cuTexObjectCreate 
 
     if (a->pResViewDesc)
         o.view = *a->pResViewDesc;
-    return publish(c, &t, sizeof t, &o, a->pTexObject);
+
+    const struct hed_driver *d = c->device->driver;
+    uint64_t value = 0;
+
+    if (!d->machine->far)
+        return publish(c, &t, sizeof t, &o, a->pTexObject);
+    r = d->machine->far->texture_made(d->machine_state, c, a->pResDesc, a->pTexDesc,
+                                      a->pResViewDesc, &value);
+    return r == CUDA_SUCCESS ? keep(c, value, &o, a->pTexObject) : r;
 }
 
 CUresult
@@ -342,8 +392,13 @@ hed_soft_cuSurfObjectCreate(struct hed_layer *self, struct hed_cuSurfObjectCreat
     const struct hed_surface s = {
         .magic = HED_SURFACE_MAGIC, .shape = t.shape, .format = t.format, .image = t.level[0]};
     const struct object o = {.is_surface = true, .resource = *a->pResDesc};
+    const struct hed_driver *d = c->device->driver;
+    uint64_t value = 0;
 
-    return publish(c, &s, sizeof s, &o, a->pSurfObject);
+    if (!d->machine->far)
+        return publish(c, &s, sizeof s, &o, a->pSurfObject);
+    r = d->machine->far->surface_made(d->machine_state, c, a->pResDesc, &value);
+    return r == CUDA_SUCCESS ? keep(c, value, &o, a->pSurfObject) : r;
 }
 
 /* NVIDIA's driver has no complaint about an object that does not exist. */
@@ -355,10 +410,16 @@ destroy(struct hed_layer *self, unsigned long long handle, bool surface)
     struct object o;
     CUresult r = hed_current(self, &c);
 
-    if (r != CUDA_SUCCESS || !look_up(c->device->driver, handle, surface, &o, &entry))
+    if (r != CUDA_SUCCESS || !look_up(c, handle, surface, &o, &entry))
         return r;
-    r = hed_memory_quiesce(c, &entry);
-    (void)hed_memory_give(c->device->driver, HED_MEMORY_DESCRIPTOR, handle);
+
+    struct hed_driver *d = c->device->driver;
+
+    if (d->machine->far)
+        d->machine->far->object_gone(d->machine_state, c, surface, handle);
+    else
+        r = hed_memory_quiesce(c, &entry);
+    (void)hed_memory_give(d, HED_MEMORY_DESCRIPTOR, entry.at);
     return r;
 }
 
@@ -385,9 +446,8 @@ ask(struct hed_layer *self, unsigned long long handle, bool surface, const void 
 
     if (r != CUDA_SUCCESS)
         return r;
-    return answer && look_up(c->device->driver, handle, surface, out, &entry)
-               ? CUDA_SUCCESS
-               : CUDA_ERROR_INVALID_VALUE;
+    return answer && look_up(c, handle, surface, out, &entry) ? CUDA_SUCCESS
+                                                              : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult

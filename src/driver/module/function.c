@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "core/stats.h"
+#include "driver/far.h"
 #include "driver/module/image.h"
 #include "driver/module/module.h"
 #include "driver/module/occupancy.h"
@@ -143,8 +144,17 @@ soft_cuFuncSetAttribute(struct hed_layer *self, struct hed_cuFuncSetAttribute *a
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = hed_attribute_set(hed_function_kernel(f), hed_function_profile(f), f->settings, a->attrib,
-                          a->value);
+
+    const struct hed_code_kernel *k = hed_function_kernel(f);
+    const struct hed_profile *p = hed_function_profile(f);
+    int before = 0, after = 0;
+
+    (void)hed_attribute_get(k, p, f->settings, a->attrib, &before);
+    r = hed_attribute_set(k, p, f->settings, a->attrib, a->value);
+    (void)hed_attribute_get(k, p, f->settings, a->attrib, &after);
+    /* Programs set the same again and again, before every launch. */
+    if (r == CUDA_SUCCESS && before != after)
+        r = hed_function_far_set(f, a->attrib, a->value);
     hed_object_put(&f->object);
     return r;
 }
@@ -447,6 +457,18 @@ largest_cluster(const struct hed_function *f)
     return setting(&f->settings->nonportable_cluster) ? LARGEST_CLUSTER : PORTABLE_CLUSTER;
 }
 
+/* How clusters fit, only the device itself knows. False: it cannot be asked. */
+static bool
+ask_far(struct hed_function *f, enum hed_cuda_call id, void *args, CUresult *r)
+{
+    const struct hed_driver *d = f->module->driver;
+
+    if (!d->machine->far)
+        return false;
+    *r = d->machine->far->call(d->machine_state, f->module->ctx, id, args);
+    return *r != CUDA_ERROR_NOT_SUPPORTED;
+}
+
 static CUresult
 soft_cuOccupancyMaxPotentialClusterSize(struct hed_layer *self,
                                         struct hed_cuOccupancyMaxPotentialClusterSize *a)
@@ -456,10 +478,15 @@ soft_cuOccupancyMaxPotentialClusterSize(struct hed_layer *self,
     if (!a->clusterSize || !a->config)
         return CUDA_ERROR_INVALID_VALUE;
 
-    const CUresult r = hed_function_or_kernel(self, a->func, &f);
+    CUresult r = hed_function_or_kernel(self, a->func, &f);
 
     if (r != CUDA_SUCCESS)
         return r;
+    a->func = f->handle;
+    if (ask_far(f, HED_cuOccupancyMaxPotentialClusterSize, a, &r)) {
+        hed_object_put(&f->object);
+        return r;
+    }
 
     const uint32_t blocks = blocks_at_once(f, a->config);
     uint32_t size = largest_cluster(f);
@@ -485,6 +512,12 @@ soft_cuOccupancyMaxActiveClusters(struct hed_layer *self,
 
     if (r != CUDA_SUCCESS)
         return r;
+
+    a->func = f->handle;
+    if (ask_far(f, HED_cuOccupancyMaxActiveClusters, a, &r)) {
+        hed_object_put(&f->object);
+        return r;
+    }
 
     const uint32_t size = cluster_blocks(f, a->config);
 

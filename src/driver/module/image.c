@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "driver/far.h"
 #include "driver/module/describe.h"
 #include "fatbin/cubin.h"
 #include "fatbin/fatbin.h"
@@ -235,11 +236,13 @@ open_cubin(struct opening *o, struct hed_bytes bytes)
 
 /* ---- fat binaries ---------------------------------------------------------------------------- */
 
+#define PARTS_MAX 4096 /* fat binaries a program is linked of */
+
 static unsigned
-ptx_flags(const struct opening *o)
+ptx_only(const struct hed_profile *p)
 {
     return HED_CHOOSE_PTX_ONLY | HED_CHOOSE_64BIT_ONLY |
-           (o->profile->accepts_newer_ptx ? HED_CHOOSE_NEWER_PTX : 0);
+           (p->accepts_newer_ptx ? HED_CHOOSE_NEWER_PTX : 0);
 }
 
 /* May another PTX of the same fat binary do better? */
@@ -255,7 +258,7 @@ worth_another(CUresult r)
 static CUresult
 open_fatbin_ptx(struct opening *o, struct hed_bytes fatbin)
 {
-    struct hed_choose how = {.device = o->device, .flags = ptx_flags(o)};
+    struct hed_choose how = {.device = o->device, .flags = ptx_only(o->profile)};
     struct hed_fatbin_entry e;
     CUresult first = CUDA_ERROR_NOT_FOUND;
     struct hed_why why;
@@ -283,16 +286,13 @@ open_fatbin_ptx(struct opening *o, struct hed_bytes fatbin)
     return first;
 }
 
-#define PARTS_MAX 4096 /* fat binaries a program is linked of */
-
-/* The PTX that a linked program (-rdc=true) was made of, joined to one text. */
-static CUresult
-open_parts(struct opening *o, const void *const *parts)
+CUresult
+hed_image_join(const struct hed_profile *profile, const void *const *parts, struct hed_arena *arena,
+               struct hed_buf *joined, uint32_t *arch, struct hed_why *why)
 {
-    const struct hed_choose how = {.device = o->device, .flags = ptx_flags(o)};
-    struct hed_buf joined;
+    const struct hed_choose how = {.device = (uint32_t)(10 * profile->major + profile->minor),
+                                   .flags = ptx_only(profile)};
     size_t count = 0, n = 0;
-    uint32_t arch = 0;
     CUresult r = CUDA_ERROR_NOT_FOUND;
 
     while (parts[count] && count < PARTS_MAX)
@@ -302,30 +302,43 @@ open_parts(struct opening *o, const void *const *parts)
 
     if (!texts)
         return count ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_NOT_FOUND;
-    hed_buf_init(&joined, HED_PROGRAM_MAX);
+    *arch = 0;
     for (size_t i = 0; i < count; i++) {
         struct hed_image image;
         struct hed_fatbin_entry e;
 
-        if (hed_image_at(parts[i], &image, &o->why) != 0 || image.kind != HED_IMAGE_FATBIN ||
-            hed_fatbin_choose(image.bytes, &how, &e, &o->why) != 0 ||
-            hed_fatbin_image(&e, &o->p->arena, &texts[n], &o->why) != 0) {
-            hed_warn(DRIVER, "part %zu of a linked program has no PTX to use: %s", i, o->why.text);
+        if (hed_image_at(parts[i], &image, why) != 0 || image.kind != HED_IMAGE_FATBIN ||
+            hed_fatbin_choose(image.bytes, &how, &e, why) != 0 ||
+            hed_fatbin_image(&e, arena, &texts[n], why) != 0) {
+            hed_warn(DRIVER, "part %zu of a linked program has no PTX to use: %s", i, why->text);
             continue;
         }
-        arch = e.arch.number > arch ? e.arch.number : arch;
+        *arch = e.arch.number > *arch ? e.arch.number : *arch;
         n++;
     }
-    if (n > 0) {
-        const int err = hed_ptx_join(texts, n, &joined, &o->why);
+    if (n > 0)
+        r = ptx_result(hed_ptx_join(texts, n, joined, why));
+    free(texts);
+    return r;
+}
+
+/* The PTX that a linked program (-rdc=true) was made of, joined to one text. */
+static CUresult
+open_parts(struct opening *o, const void *const *parts)
+{
+    struct hed_buf joined;
+    uint32_t arch;
+
+    hed_buf_init(&joined, HED_PROGRAM_MAX);
+
+    CUresult r = hed_image_join(o->profile, parts, &o->p->arena, &joined, &arch, &o->why);
+
+    if (r == CUDA_SUCCESS) {
         struct hed_bytes text = {joined.data, joined.size};
 
-        r = err != 0              ? ptx_result(err)
-            : keep(o, &text) != 0 ? CUDA_ERROR_OUT_OF_MEMORY
-                                  : open_ptx(o, text, arch);
+        r = keep(o, &text) != 0 ? CUDA_ERROR_OUT_OF_MEMORY : open_ptx(o, text, arch);
     }
     hed_buf_fini(&joined);
-    free(texts);
     return r;
 }
 
@@ -391,6 +404,15 @@ open_bare_cubin(struct opening *o, struct hed_bytes cubin)
     return open_cubin(o, cubin);
 }
 
+/* What of it a machine that is elsewhere needs, its own side chooses. */
+static CUresult
+open_far(struct opening *o, struct hed_device *dev, const struct hed_image *image)
+{
+    const struct hed_driver *d = o->p->driver;
+
+    return d->machine->far->open(d->machine_state, dev, image, &o->p->code, o->log, &o->why);
+}
+
 static CUresult
 open_image(struct opening *o, const struct hed_image *image)
 {
@@ -421,7 +443,7 @@ hed_program_open(struct hed_device *dev, const struct hed_image *image, struct h
     p->driver = dev->driver;
     hed_arena_init(&p->arena, HED_PROGRAM_MAX);
 
-    CUresult r = open_image(&o, image);
+    CUresult r = p->driver->machine->far ? open_far(&o, dev, image) : open_image(&o, image);
 
     if (r == CUDA_SUCCESS && make_indices(p) != 0)
         r = CUDA_ERROR_OUT_OF_MEMORY;
@@ -450,10 +472,12 @@ hed_program_unref(struct hed_program *p)
    * other side. */
     if (!p || atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) != 1)
         return;
+    const struct hed_machine *m = p->driver->machine;
+
     if (p->code && p->described)
         hed_cubin_forget(p->code);
     else if (p->code)
-        p->driver->machine->close(p->driver->machine_state, p->code);
+        (m->far ? m->far->close : m->close)(p->driver->machine_state, p->code);
     free(p->kernels.slots);
     free(p->vars.slots);
     hed_arena_fini(&p->arena);
@@ -465,6 +489,8 @@ hed_program_fill(struct hed_program *p, const uint64_t *addresses)
 {
     const struct hed_machine *m = p->driver->machine;
 
+    if (m->far)
+        return; /* filled where they are */
     if (!p->described) {
         m->fill_vars(p->driver->machine_state, p->code, addresses);
         return;

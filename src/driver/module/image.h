@@ -2,6 +2,7 @@
  *
  *   bytes --hed_image_at--> image --choose, unpack, join parts--> PTX text --machine->open--> code
  *                                \--no PTX------------------------> cubin: described, cannot run
+ *                                \--machine->far-----------------> what the far side made of it
  *
  * A program is counted and shared by everything that is loaded from it; it is constant after open.
  */
@@ -61,6 +62,12 @@ int hed_image_in(struct hed_bytes b, struct hed_image *out, struct hed_why *why)
 /* The image that a file is; mapped, to be given back with hed_fatbin_unmap when the image is no
  * longer used. FILE_NOT_FOUND, INVALID_IMAGE. */
 CUresult hed_image_file(const char *path, struct hed_image *out, struct hed_bytes *file);
+
+/* The PTX that a linked program (-rdc=true) was made of as one text: the parts of an image, for a
+ * device. NOT_FOUND: there is none. What is unpacked goes into the arena. */
+CUresult hed_image_join(const struct hed_profile *profile, const void *const *parts,
+                        struct hed_arena *arena, struct hed_buf *joined, uint32_t *arch,
+                        struct hed_why *why);
 
 /* ---- join.c: several PTX modules as one ------------------------------------------------------ */
 

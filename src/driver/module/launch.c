@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "core/stats.h"
+#include "driver/far.h"
 #include "driver/module/launch.h"
 #include "driver/module/module.h"
 #include "driver/module/occupancy.h"
@@ -118,8 +119,10 @@ copy_buffer(const struct hed_code_kernel *k, void *const *extra, unsigned char *
     return CUDA_SUCCESS;
 }
 
+/* Into memory of their own, or into `room`, where that has k->param_bytes. */
 static CUresult
-take_params(const struct hed_code_kernel *k, void **params, void **extra, struct hed_launch *l)
+take_params(const struct hed_code_kernel *k, void **params, void **extra, unsigned char *room,
+            struct hed_launch *l)
 {
     if (params && extra)
         return CUDA_ERROR_INVALID_VALUE;
@@ -129,7 +132,7 @@ take_params(const struct hed_code_kernel *k, void **params, void **extra, struct
         return CUDA_ERROR_INVALID_VALUE;
 
     /* Cleared: bytes between parameters must not carry anything. */
-    unsigned char *to = calloc(1, k->param_bytes);
+    unsigned char *to = room ? memset(room, 0, k->param_bytes) : calloc(1, k->param_bytes);
 
     if (!to)
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -160,12 +163,10 @@ fill_launch(struct hed_launch *l, struct hed_function *f, const CUlaunchConfig *
     };
 }
 
-/* The work has its function: all that is left is to be checked and taken in. */
+/* A launch but for its parameters: everything that CUDA checks at once. */
 static CUresult
-complete(struct hed_work *w, const CUlaunchConfig *config, void **params, void **extra)
+check(struct hed_function *f, const CUlaunchConfig *config, struct hed_launch *l)
 {
-    struct hed_function *f = w->kernel.function;
-    struct hed_launch *l = &w->kernel.launch;
     const struct hed_code_kernel *k = hed_function_kernel(f);
     CUresult r;
 
@@ -177,11 +178,24 @@ complete(struct hed_work *w, const CUlaunchConfig *config, void **params, void *
         l->dynamic_shared > hed_dynamic_shared_max(k, hed_function_profile(f), f->settings))
         r = CUDA_ERROR_INVALID_VALUE;
     if (r == CUDA_SUCCESS)
-        r = hed_launch_attributes(&w->kernel, config->attrs, config->numAttrs);
+        r = hed_launch_attributes(f, l, config->attrs, config->numAttrs);
     if (r == CUDA_SUCCESS && l->cooperative)
         r = check_cooperative(f, l);
+    return r;
+}
+
+/* The work has its function: all that is left is to be checked and taken in. */
+static CUresult
+complete(struct hed_work *w, const CUlaunchConfig *config, void **params, void **extra)
+{
+    struct hed_function *f = w->kernel.function;
+    struct hed_launch *l = &w->kernel.launch;
+    CUresult r = check(f, config, l);
+
     if (r == CUDA_SUCCESS)
-        r = take_params(k, params, extra, l);
+        r = hed_launch_keep(&w->kernel, config->attrs, config->numAttrs);
+    if (r == CUDA_SUCCESS)
+        r = take_params(hed_function_kernel(f), params, extra, NULL, l);
     if (r == CUDA_SUCCESS)
         r = hed_function_prepare(f);
     return r;
@@ -267,6 +281,54 @@ check_events(struct hed_layer *self, const CUlaunchConfig *config)
     return CUDA_SUCCESS;
 }
 
+#define PARAMS_ON_STACK 4096 /* bytes; most devices allow no more */
+
+static CUresult
+send(struct hed_stream *s, struct hed_function *f, const struct hed_launch *l,
+     const CUlaunchConfig *config)
+{
+    const struct hed_driver *d = f->module->driver;
+    uint64_t number;
+    CUresult r = hed_far_begin(s, &number);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = d->machine->far->launch(d->machine_state, s, f, l, config->attrs, config->numAttrs);
+    hed_far_end(s);
+    return r;
+}
+
+/* Where work is done elsewhere, a launch is a message and nothing else. */
+static CUresult
+launch_far(struct hed_stream *s, CUfunction handle, const CUlaunchConfig *config, void **params,
+           void **extra)
+{
+    unsigned char on_stack[PARAMS_ON_STACK];
+    struct hed_function *f;
+    struct hed_launch l;
+    CUresult r = hed_submit_allowed(s);
+
+    if (r == CUDA_SUCCESS)
+        r = hed_function_find(s->ctx, handle, &f);
+    if (r != CUDA_SUCCESS)
+        return r;
+
+    const struct hed_code_kernel *k = hed_function_kernel(f);
+    const bool large = k->param_bytes > PARAMS_ON_STACK;
+
+    r = check(f, config, &l);
+    if (r == CUDA_SUCCESS)
+        r = take_params(k, params, extra, large ? NULL : on_stack, &l);
+    if (r == CUDA_SUCCESS)
+        r = hed_function_prepare(f);
+    if (r == CUDA_SUCCESS)
+        r = send(s, f, &l, config);
+    if (large)
+        free((void *)(uintptr_t)l.params);
+    hed_object_put(&f->object);
+    return r;
+}
+
 /* The stream says in which context: of a stream of another context than the current one, that one.
  */
 static CUresult
@@ -280,10 +342,15 @@ launch(struct hed_layer *self, const CUlaunchConfig *config, CUfunction f, void 
     if (r != CUDA_SUCCESS)
         return r;
     r = check_events(self, config);
-    if (r == CUDA_SUCCESS)
+    /* Acquire: pairs with the capture's beginning. */
+    if (r == CUDA_SUCCESS && hed_driver_of(self)->machine->far &&
+        !atomic_load_explicit(&s->capture, memory_order_acquire)) {
+        r = launch_far(s, f, config, params, extra);
+    } else if (r == CUDA_SUCCESS) {
         r = hed_kernel_work_create(s->ctx, f, config, params, extra, &w);
-    if (r == CUDA_SUCCESS)
-        r = hed_submit(s, w);
+        if (r == CUDA_SUCCESS)
+            r = hed_submit(s, w);
+    }
     hed_stream_put(s);
     if (r == CUDA_SUCCESS && config->numAttrs)
         r = record_events(self, config, ptds);

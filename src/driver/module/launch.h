@@ -3,9 +3,15 @@
 
 #include "gen/cuda_abi.h"
 
+struct hed_function;
 struct hed_kernel_work;
+struct hed_launch;
 
-/* Checks them, keeps a copy, and puts what concerns the machine (clusters, cooperation) into the
- * launch, whose grid and function are set. INVALID_VALUE, INVALID_CLUSTER_SIZE, NOT_SUPPORTED. */
-CUresult hed_launch_attributes(struct hed_kernel_work *k, const CUlaunchAttribute *attributes,
-                               unsigned count);
+/* Checks them, and puts what concerns the machine (clusters, cooperation) into the launch, whose
+ * grid is set. INVALID_VALUE, INVALID_CLUSTER_SIZE, NOT_SUPPORTED. */
+CUresult hed_launch_attributes(const struct hed_function *f, struct hed_launch *l,
+                               const CUlaunchAttribute *attributes, unsigned count);
+
+/* Keeps a copy of them with the work. */
+CUresult hed_launch_keep(struct hed_kernel_work *k, const CUlaunchAttribute *attributes,
+                         unsigned count);

@@ -149,21 +149,27 @@ check_cluster(const struct hed_function *f, const struct hed_launch *l)
 }
 
 CUresult
-hed_launch_attributes(struct hed_kernel_work *k, const CUlaunchAttribute *attributes,
-                      unsigned count)
+hed_launch_attributes(const struct hed_function *f, struct hed_launch *l,
+                      const CUlaunchAttribute *attributes, unsigned count)
 {
     CUresult r = CUDA_SUCCESS;
 
     if (count > ATTRIBUTES_MAX)
         return CUDA_ERROR_INVALID_VALUE;
     for (unsigned i = 0; i < count && r == CUDA_SUCCESS; i++)
-        r = check(&attributes[i], &k->launch);
+        r = check(&attributes[i], l);
     if (r == CUDA_SUCCESS)
-        r = default_cluster(k->function, &k->launch);
+        r = default_cluster(f, l);
     if (r == CUDA_SUCCESS)
-        r = check_cluster(k->function, &k->launch);
-    if (r != CUDA_SUCCESS || count == 0)
-        return r;
+        r = check_cluster(f, l);
+    return r;
+}
+
+CUresult
+hed_launch_keep(struct hed_kernel_work *k, const CUlaunchAttribute *attributes, unsigned count)
+{
+    if (count == 0)
+        return CUDA_SUCCESS;
     k->attributes = malloc(count * sizeof *attributes);
     if (!k->attributes)
         return CUDA_ERROR_OUT_OF_MEMORY;

@@ -75,20 +75,6 @@ hed_library_create(struct hed_driver *d, const struct hed_image *image, void *co
     return CUDA_SUCCESS;
 }
 
-struct hed_library *
-hed_library_find(struct hed_driver *d, CUlibrary handle)
-{
-    return (struct hed_library *)hed_handles_get(d->handles, HED_KIND_LIBRARY,
-                                                 (uint64_t)(uintptr_t)handle);
-}
-
-struct hed_kernel *
-hed_kernel_find(struct hed_driver *d, CUkernel handle)
-{
-    return (struct hed_kernel *)hed_handles_get(d->handles, HED_KIND_KERNEL,
-                                                (uint64_t)(uintptr_t)handle);
-}
-
 /* Whoever is busy opens or loads without the lock; others wait. False: the library is gone. */
 static bool
 get_busy_locked(struct hed_library *l)
@@ -262,6 +248,8 @@ hed_library_managed(struct hed_library *l, struct hed_device *dev, const char *n
 
     if (r != CUDA_SUCCESS)
         return r;
+    if (l->driver->machine->far)
+        return hed_library_far_managed(l, p->code, name);
 
     const uint32_t i = hed_program_var(p, name);
 
@@ -527,10 +515,35 @@ hed_library_kernel(struct hed_library *l, struct hed_device *dev, const char *na
     return r;
 }
 
+/* What every launch but the first finds; a reference. NULL: it must be made, or looked for. */
+static struct hed_function *
+made_already(struct hed_kernel *k, struct hed_context *c)
+{
+    struct hed_library *l = k->library;
+    struct hed_function *f = NULL;
+
+    hed_lock_brief(&l->lock);
+
+    struct hed_module *m = module_in_locked(l, c);
+
+    /* In the list, so not being unloaded. Acquire: pairs with the release where it is made. */
+    if (m && m->program == k->program)
+        f = atomic_load_explicit(&m->functions[k->index], memory_order_acquire);
+    if (f)
+        hed_object_ref(&f->object);
+    hed_unlock_brief(&l->lock);
+    return f;
+}
+
 CUresult
 hed_kernel_function(struct hed_kernel *k, struct hed_context *c, struct hed_function **out)
 {
     struct hed_module *m;
+
+    *out = made_already(k, c);
+    if (*out)
+        return CUDA_SUCCESS;
+
     CUresult r = hed_library_module(k->library, c, &m);
 
     if (r != CUDA_SUCCESS)

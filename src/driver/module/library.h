@@ -67,8 +67,19 @@ CUresult hed_library_create(struct hed_driver *d, const struct hed_image *image,
                             struct hed_bytes file, struct hed_library **out);
 
 /* The library of a handle, to be put back with hed_object_put(&l->object); NULL: there is none. */
-struct hed_library *hed_library_find(struct hed_driver *d, CUlibrary handle);
-struct hed_kernel *hed_kernel_find(struct hed_driver *d, CUkernel handle);
+static inline struct hed_library *
+hed_library_find(struct hed_driver *d, CUlibrary handle)
+{
+    return (struct hed_library *)hed_handles_get(d->handles, HED_KIND_LIBRARY,
+                                                 (uint64_t)(uintptr_t)handle);
+}
+
+static inline struct hed_kernel *
+hed_kernel_find(struct hed_driver *d, CUkernel handle)
+{
+    return (struct hed_kernel *)hed_handles_get(d->handles, HED_KIND_KERNEL,
+                                                (uint64_t)(uintptr_t)handle);
+}
 
 /* The image opened for a device; no reference: it lives as long as the library. */
 CUresult hed_library_program(struct hed_library *l, struct hed_device *dev, struct hed_buf *log,
@@ -84,6 +95,13 @@ CUresult hed_library_kernel(struct hed_library *l, struct hed_device *dev, const
 /* A kernel as a function in a context; a reference. */
 CUresult hed_kernel_function(struct hed_kernel *k, struct hed_context *c,
                              struct hed_function **out);
+
+/* NOT_FOUND, or NOT_SUPPORTED: a far side's managed memory is its own only. */
+CUresult hed_library_far_managed(struct hed_library *l, struct hed_code *code, const char *name);
+
+/* Tells the far side of a setting, for all functions that the kernel is on a device. */
+CUresult hed_kernel_far_set(struct hed_kernel *k, struct hed_device *dev, CUfunction_attribute a,
+                            int value);
 
 /* A managed variable's place: NOT_FOUND. */
 CUresult hed_library_managed(struct hed_library *l, struct hed_device *dev, const char *name,

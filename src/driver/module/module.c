@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "driver/far.h"
 #include "driver/memory/memory.h"
 #include "driver/module/image.h"
 #include "driver/module/library.h"
@@ -104,6 +105,9 @@ give_memory(struct hed_module *m)
 CUresult
 hed_module_variable(struct hed_module *m, const char *name, CUdeviceptr *at, size_t *bytes)
 {
+    if (m->driver->machine->far)
+        return hed_module_far_variable(m, name, at, bytes);
+
     const uint32_t i = hed_program_var(m->program, name);
 
     if (i == HED_PROGRAM_NONE || !m->variables[i])
@@ -146,16 +150,31 @@ function_create_locked(struct hed_module *m, uint32_t kernel, struct hed_setting
     }
     hed_object_ref(&m->object);
     f->handle = (CUfunction)(uintptr_t)f->object.handle;
-    m->functions[kernel] = f;
+    if (m->driver->machine->far)
+        m->driver->machine->far->function_made(m->driver->machine_state, f);
+    /* Release: pairs with the acquire in hed_kernel_function, which has no lock. */
+    atomic_store_explicit(&m->functions[kernel], f, memory_order_release);
     return CUDA_SUCCESS;
+}
+
+/* Code that is elsewhere may know only its kernels' names so far. */
+static CUresult
+describe(struct hed_module *m, uint32_t kernel)
+{
+    const struct hed_far *far = m->driver->machine->far;
+
+    return far ? far->describe(m->driver->machine_state, m->ctx->device, m->code, kernel)
+               : CUDA_SUCCESS;
 }
 
 CUresult
 hed_module_function(struct hed_module *m, uint32_t kernel, struct hed_settings *settings,
                     struct hed_function **out)
 {
-    CUresult r = CUDA_SUCCESS;
+    CUresult r = describe(m, kernel);
 
+    if (r != CUDA_SUCCESS)
+        return r;
     hed_lock(&m->lock);
     if (m->unloaded)
         r = CUDA_ERROR_INVALID_HANDLE;
@@ -271,7 +290,9 @@ hed_function_prepare(struct hed_function *f)
         return CUDA_ERROR_NO_BINARY_FOR_GPU;
     }
 
-    const CUresult r = d->machine->prepare(d->machine_state, f->module->code, f->kernel, &why);
+    const CUresult r =
+        d->machine->far ? d->machine->far->function_load(d->machine_state, f)
+                        : d->machine->prepare(d->machine_state, f->module->code, f->kernel, &why);
 
     if (r == CUDA_SUCCESS)
         atomic_store_explicit(&f->loaded, true, memory_order_relaxed);
@@ -288,6 +309,7 @@ module_destroy(struct hed_object *o)
     struct hed_module *m = (struct hed_module *)o;
 
     give_memory(m);
+    hed_module_far_forget(m);
     hed_program_unref(m->program);
     if (m->library)
         hed_object_put(&m->library->object);
@@ -352,7 +374,7 @@ hed_module_create(struct hed_context *c, struct hed_program *p, struct hed_libra
         hed_object_ref(&library->object);
     hed_lock_init(&m->lock, HED_RANK_LIBRARY);
     m->variables = calloc(p->code->var_count + (size_t)1, sizeof *m->variables);
-    m->functions = calloc(p->code->kernel_count + (size_t)1, sizeof(struct hed_function *));
+    m->functions = calloc(p->code->kernel_count + (size_t)1, sizeof *m->functions);
 
     CUresult r = m->variables && m->functions ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 
@@ -390,8 +412,11 @@ hed_module_unload(struct hed_module *m)
     for (uint32_t i = 0; i < m->code->kernel_count; i++) {
         struct hed_function *f = m->functions[i];
 
-        if (f && hed_handles_remove(t, HED_KIND_FUNCTION, f->object.handle))
+        if (f && hed_handles_remove(t, HED_KIND_FUNCTION, f->object.handle)) {
+            if (m->driver->machine->far)
+                m->driver->machine->far->function_gone(m->driver->machine_state, f);
             hed_object_put(&f->object);
+        }
         m->functions[i] = NULL;
     }
     if (named)
@@ -423,6 +448,7 @@ hed_module_context_gone(struct hed_context *c)
             hed_library_context_gone(m->library, c);
         hed_module_unload(m);
         give_memory(m);
+        hed_module_far_forget(m);
         hed_object_put(&m->object);
     }
 }

@@ -21,6 +21,7 @@
 #include "driver/handle.h"
 #include "driver/machine.h"
 
+struct hed_far_variable;
 struct hed_library;
 struct hed_old_launch;
 struct hed_program;
@@ -61,9 +62,12 @@ struct hed_module {
     uint64_t block, managed;     /* memory that is given back with the module; 0: none */
     struct hed_library *library; /* a reference to the library it is the module of; or NULL */
 
-    struct hed_lock lock;            /* rank HED_RANK_LIBRARY; guards what follows */
-    struct hed_function **functions; /* code->kernel_count; made when first asked for */
-    bool unloaded;                   /* no more functions are made */
+    struct hed_lock lock; /* rank HED_RANK_LIBRARY; guards what follows */
+    /* code->kernel_count; made when first asked for. Written under lock; whoever keeps the module
+     * from being unloaded may read them without. */
+    _Atomic(struct hed_function *) *functions;
+    bool unloaded;                  /* no more functions are made */
+    struct hed_far_variable *found; /* far_module.c: those that were asked for */
 };
 
 /* Loads a program into a context. `library` may be NULL; then managed variables get memory of their
@@ -112,6 +116,16 @@ hed_function_profile(const struct hed_function *f)
 {
     return &f->module->ctx->device->info.profile;
 }
+
+/* ---- far_module.c: code that is elsewhere ---------------------------------------------------- */
+
+/* As hed_module_variable. Forgetting: the module goes. */
+CUresult hed_module_far_variable(struct hed_module *m, const char *name, CUdeviceptr *at,
+                                 size_t *bytes);
+void hed_module_far_forget(struct hed_module *m);
+
+/* Tells the far side, if there is one, what has been checked here. */
+CUresult hed_function_far_set(struct hed_function *f, CUfunction_attribute a, int value);
 
 /* ---- function.c ------------------------------------------------------------------------------ */
 

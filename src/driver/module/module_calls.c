@@ -39,6 +39,8 @@ mode(void)
 static void
 prepare_all(struct hed_module *m)
 {
+    if (m->driver->machine->far)
+        return; /* the far side has settings of its own */
     for (uint32_t i = 0; i < m->code->kernel_count; i++) {
         struct hed_why why;
 

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "core/stats.h"
 #include "driver/driver.h"
+#include "driver/far.h"
 #include "driver/graph/graph.h"
 #include "driver/stream/stream.h"
 
@@ -55,6 +56,12 @@ soft_cuEventCreate(struct hed_layer *self, struct hed_cuEventCreate *a)
         event_free(&e->object);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
+
+    void *m;
+    const struct hed_far *far = hed_far_of(c, &m);
+
+    if (far)
+        far->event_made(m, e);
     *a->phEvent = (CUevent)(uintptr_t)e->object.handle;
     return CUDA_SUCCESS;
 }
@@ -93,23 +100,40 @@ find(struct hed_layer *self, CUevent handle, struct hed_event **out)
     return r;
 }
 
+/* A far side is told once, before the handle can be given to another. */
+static void
+tell_gone(struct hed_event *e)
+{
+    void *m;
+    const struct hed_far *far = hed_far_of(e->ctx, &m);
+
+    /* Relaxed: only who is first. */
+    if (far && !atomic_exchange_explicit(&e->gone, true, memory_order_relaxed))
+        far->event_gone(m, e);
+}
+
 /* The handle dies at once, the event when no stream has it in its queue any more; also if its
  * context has failed or gone, which is the answer then. */
 static CUresult
 destroy(struct hed_layer *self, CUevent handle)
 {
-    struct hed_object *o =
-        hed_handles_remove(hed_driver_of(self)->handles, HED_KIND_EVENT, (uintptr_t)handle);
+    struct hed_driver *d = hed_driver_of(self);
+    struct hed_event *e = hed_event_find(d, handle);
 
-    if (!o)
+    if (!e)
         return CUDA_ERROR_INVALID_HANDLE;
+    tell_gone(e);
 
-    struct hed_event *e = (struct hed_event *)o;
-    const CUresult r = event_state(e);
+    struct hed_object *o = hed_handles_remove(d->handles, HED_KIND_EVENT, (uintptr_t)handle);
+    /* Somebody else may have destroyed it meanwhile. */
+    const CUresult r = o ? event_state(e) : CUDA_ERROR_INVALID_HANDLE;
 
-    if (e->capture)
-        hed_capture_forget(e);
-    hed_object_put(o);
+    if (o) {
+        if (e->capture)
+            hed_capture_forget(e);
+        hed_object_put(o);
+    }
+    hed_object_put(&e->object);
     return r;
 }
 
@@ -248,9 +272,8 @@ hed_event_reached(struct hed_event *e, uint64_t record)
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-/* The point of the last record, with a reference to its stream. */
-static struct hed_point
-last_record(struct hed_event *e)
+struct hed_point
+hed_event_point(struct hed_event *e)
 {
     hed_lock(&e->lock);
 
@@ -265,7 +288,7 @@ last_record(struct hed_event *e)
 bool
 hed_points_add_event(struct hed_points *p, struct hed_event *e)
 {
-    const struct hed_point point = last_record(e);
+    const struct hed_point point = hed_event_point(e);
     bool good = true;
 
     if (point.stream) {
@@ -276,9 +299,28 @@ hed_points_add_event(struct hed_points *p, struct hed_event *e)
 }
 
 static bool
+is_far(const struct hed_event *e)
+{
+    void *m;
+
+    return hed_far_of(e->ctx, &m) != NULL;
+}
+
+static bool
+has_record(struct hed_event *e)
+{
+    hed_lock(&e->lock);
+
+    const bool recorded = e->recorded;
+
+    hed_unlock(&e->lock);
+    return recorded;
+}
+
+static bool
 is_reached(struct hed_event *e)
 {
-    const struct hed_point p = last_record(e);
+    const struct hed_point p = hed_event_point(e);
     const bool reached = hed_point_reached(p);
 
     if (p.stream)
@@ -309,7 +351,10 @@ soft_cuEventQuery(struct hed_layer *self, struct hed_cuEventQuery *a)
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = is_reached(e) ? event_state(e) : CUDA_ERROR_NOT_READY;
+    if (is_far(e))
+        r = hed_far_event_query(e);
+    else
+        r = is_reached(e) ? event_state(e) : CUDA_ERROR_NOT_READY;
     hed_object_put(&e->object);
     return r;
 }
@@ -323,14 +368,31 @@ soft_cuEventSynchronize(struct hed_layer *self, struct hed_cuEventSynchronize *a
     if (r != CUDA_SUCCESS)
         return r;
 
-    const struct hed_point p = last_record(e);
+    if (is_far(e)) {
+        r = hed_far_event_synchronize(e);
+    } else {
+        const struct hed_point p = hed_event_point(e);
 
-    hed_point_wait(p);
-    if (p.stream)
-        hed_stream_put(p.stream);
-    r = event_state(e);
+        hed_point_wait(p);
+        if (p.stream)
+            hed_stream_put(p.stream);
+        r = event_state(e);
+    }
     hed_object_put(&e->object);
     return r;
+}
+
+/* The far side has the times. */
+static CUresult
+far_elapsed(struct hed_event *from, struct hed_event *to, float *out)
+{
+    void *m;
+    const struct hed_far *far = hed_far_of(from->ctx, &m);
+
+    if (((from->flags | to->flags) & CU_EVENT_DISABLE_TIMING) || !has_record(from) ||
+        !has_record(to))
+        return CUDA_ERROR_INVALID_HANDLE;
+    return far->event_time(m, from, to, out);
 }
 
 /* When the last record was reached. INVALID_HANDLE: it has none, or no times. */
@@ -371,18 +433,22 @@ elapsed(struct hed_layer *self, float *out, CUevent first, CUevent second)
         return r;
     }
 
+    if (!out || from->ctx != to->ctx || is_far(from)) {
+        r = out && from->ctx == to->ctx ? far_elapsed(from, to, out) : CUDA_ERROR_INVALID_HANDLE;
+        goto done;
+    }
+
     /* An event that can never have a time is reported before one that has none yet. */
     const CUresult a = event_time(from, &begin);
     const CUresult b = event_time(to, &end);
 
-    if (!out || from->ctx != to->ctx)
-        r = CUDA_ERROR_INVALID_HANDLE;
-    else if (a == CUDA_ERROR_INVALID_HANDLE || b == CUDA_ERROR_INVALID_HANDLE)
+    if (a == CUDA_ERROR_INVALID_HANDLE || b == CUDA_ERROR_INVALID_HANDLE)
         r = CUDA_ERROR_INVALID_HANDLE;
     else if (a != CUDA_SUCCESS || b != CUDA_SUCCESS)
         r = CUDA_ERROR_NOT_READY;
     else
         *out = (float)((double)(int64_t)(end - begin) / 1e6);
+done:
     hed_object_put(&from->object);
     hed_object_put(&to->object);
     return r;

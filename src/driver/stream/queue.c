@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "driver/driver.h"
 #include "driver/graph/graph.h"
 #include "driver/stream/stream.h"
 
@@ -28,6 +29,13 @@
 
 /* ---- points ---------------------------------------------------------------------------------- */
 
+/* Is its work done elsewhere (far_queue.c)? Nothing of this file but the calls is used then. */
+static bool
+is_far(const struct hed_stream *s)
+{
+    return s->ctx->device->driver->machine->far != NULL;
+}
+
 void
 hed_point_wait(struct hed_point p)
 {
@@ -35,6 +43,10 @@ hed_point_wait(struct hed_point p)
 
     if (!s)
         return;
+    if (is_far(s)) {
+        (void)hed_far_wait(p);
+        return;
+    }
     hed_lock(&s->lock);
     while (s->done < p.number) {
         if (s->wanted > p.number)
@@ -49,6 +61,8 @@ hed_point_reached(struct hed_point p)
 {
     if (!p.stream)
         return true;
+    if (is_far(p.stream))
+        return hed_far_reached(p);
     hed_lock(&p.stream->lock);
 
     const bool reached = p.stream->done >= p.number;
@@ -285,7 +299,8 @@ place_record(struct hed_stream *s, struct hed_work *w, bool here, uint64_t *numb
         e->point = (struct hed_point){s, *number};
         e->records++;
         e->recorded = true;
-        e->time = 0;
+        if (!(w->event.flags & HED_EVENT_OF_GRAPH))
+            e->time = 0;
     }
     hed_unlock(&e->lock);
     if (before)
@@ -388,8 +403,8 @@ put_in(struct hed_stream *s, struct hed_work *w, bool wait)
 
 /* What CUDA answers before it takes anything: the context's failure, or that blocking streams are
  * capturing. */
-static CUresult
-admit(struct hed_stream *s)
+CUresult
+hed_submit_allowed(struct hed_stream *s)
 {
     const CUresult r = hed_context_error(s->ctx);
 
@@ -401,7 +416,7 @@ admit(struct hed_stream *s)
 CUresult
 hed_submit(struct hed_stream *s, struct hed_work *w)
 {
-    const CUresult r = admit(s);
+    const CUresult r = hed_submit_allowed(s);
 
     if (r != CUDA_SUCCESS) {
         hed_work_free(w);
@@ -410,14 +425,14 @@ hed_submit(struct hed_stream *s, struct hed_work *w)
     /* Acquire: pairs with the capture's beginning. */
     if (atomic_load_explicit(&s->capture, memory_order_acquire))
         return hed_capture_add(s, w);
-    return put_in(s, w, false);
+    return is_far(s) ? hed_far_submit(s, w, false) : put_in(s, w, false);
 }
 
 CUresult
 hed_submit_wait(struct hed_stream *s, struct hed_work *w)
 {
     CUresult result = CUDA_SUCCESS;
-    CUresult r = admit(s);
+    CUresult r = hed_submit_allowed(s);
 
     /* Acquire: as above. */
     if (r == CUDA_SUCCESS && atomic_load_explicit(&s->capture, memory_order_acquire))
@@ -426,6 +441,8 @@ hed_submit_wait(struct hed_stream *s, struct hed_work *w)
         hed_work_free(w);
         return r;
     }
+    if (is_far(s))
+        return hed_far_submit(s, w, true);
     /* Written by whoever does the work, before the number is done: read after waiting for that. */
     w->result = &result;
     r = put_in(s, w, true);

@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "driver/driver.h"
+#include "driver/far.h"
 #include "driver/graph/graph.h"
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -91,6 +92,37 @@ unlink_stream(struct hed_stream *s)
         hed_stream_put(s);
 }
 
+/* The far side, if there is one, gets to know a stream that has its handle. */
+static void
+tell_made(struct hed_stream *s)
+{
+    void *m;
+    const struct hed_far *far = hed_far_of(s->ctx, &m);
+
+    if (far)
+        far->stream_made(m, s);
+}
+
+/* The same at the end: the name goes there, too. What it has not done is only waited for with the
+ * whole context from now on. True: there is a far side. */
+static bool
+tell_gone_locked(struct hed_stream *s)
+{
+    void *m;
+    const struct hed_far *far = hed_far_of(s->ctx, &m);
+
+    if (!far)
+        return false;
+    if (!s->is_legacy)
+        far->stream_gone(m, s);
+    /* Relaxed: the list's lock, which comes next, orders it before looks at the list. */
+    if (s->far.answered < s->submitted)
+        atomic_store_explicit(&s->ctx->far_left,
+                              atomic_load_explicit(&s->ctx->far_begun, memory_order_relaxed),
+                              memory_order_relaxed);
+    return true;
+}
+
 CUresult
 hed_stream_create(struct hed_context *c, unsigned flags, int priority, CUstream *out)
 {
@@ -105,6 +137,7 @@ hed_stream_create(struct hed_context *c, unsigned flags, int priority, CUstream 
         stream_free(&s->object);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
+    tell_made(s);
     link_stream(s);
     *out = (CUstream)(uintptr_t)s->object.handle;
     return CUDA_SUCCESS;
@@ -114,9 +147,13 @@ void
 hed_stream_end(struct hed_stream *s)
 {
     hed_lock(&s->lock);
+
+    /* Once: afterwards the driver may be gone, and the stream be only a thread's memory of it. */
+    const bool far = !s->destroyed && tell_gone_locked(s);
+
     s->destroyed = true;
 
-    const bool over = !s->first && !s->running;
+    const bool over = far || (!s->first && !s->running);
 
     /* The runner, if it sleeps, goes home. */
     (void)pthread_cond_broadcast(&s->filled);
@@ -150,6 +187,40 @@ struct owns {
     struct own *first;
 };
 
+/* Is it of the context's present life? */
+static bool
+is_current(const struct hed_stream *s)
+{
+    /* Acquire: pairs with the end of the context's contents. */
+    return s->generation == atomic_load_explicit(&s->ctx->generation, memory_order_acquire);
+}
+
+/* Where work is done elsewhere they have names, by which the far side knows them. */
+static bool
+give_name(struct hed_stream *s)
+{
+    void *m;
+
+    if (!hed_far_of(s->ctx, &m))
+        return true;
+    if (hed_handles_add(s->ctx->device->driver->handles, HED_KIND_STREAM, &s->object) != 0)
+        return false;
+    hed_object_ref(&s->object); /* the thread's; the first has become the name's */
+    tell_made(s);
+    return true;
+}
+
+static void
+drop_name(struct hed_stream *s)
+{
+    struct hed_object *o = s->object.handle ? hed_handles_remove(s->ctx->device->driver->handles,
+                                                                 HED_KIND_STREAM, s->object.handle)
+                                            : NULL;
+
+    if (o)
+        hed_object_put(o);
+}
+
 static pthread_key_t owns_key;
 static bool owns_key_made;
 
@@ -164,6 +235,8 @@ owns_free(void *arg)
 
         all->first = o->next;
         hed_stream_end(o->stream);
+        if (is_current(o->stream))
+            drop_name(o->stream);
         hed_stream_put(o->stream);
         free(o);
     }
@@ -200,14 +273,6 @@ this_threads(void)
     return all;
 }
 
-/* Is it of the context's present life? */
-static bool
-is_current(const struct hed_stream *s)
-{
-    /* Acquire: pairs with the end of the context's contents. */
-    return s->generation == atomic_load_explicit(&s->ctx->generation, memory_order_acquire);
-}
-
 /* The thread's own stream of a context, with a reference; NULL: no memory. */
 static struct hed_stream *
 own_stream(struct hed_context *c)
@@ -233,7 +298,9 @@ own_stream(struct hed_context *c)
     if (!o)
         return NULL;
     o->stream = stream_alloc(c);
-    if (!o->stream) {
+    if (!o->stream || !give_name(o->stream)) {
+        if (o->stream)
+            stream_free(&o->stream->object);
         free(o);
         return NULL;
     }
@@ -261,11 +328,11 @@ find_default(struct hed_layer *self, bool own, struct hed_stream **out)
         if (!s)
             return CUDA_ERROR_OUT_OF_MEMORY;
     } else {
-        hed_lock(&c->lock);
+        hed_lock_brief(&c->lock);
         s = c->legacy;
         if (s)
             hed_object_ref(&s->object);
-        hed_unlock(&c->lock);
+        hed_unlock_brief(&c->lock);
         if (!s)
             return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     }
@@ -392,6 +459,12 @@ bool
 hed_stream_idle(struct hed_stream *s)
 {
     struct hed_points p = {0};
+    void *m;
+
+    /* What has failed does no more. */
+    if (hed_far_of(s->ctx, &m))
+        return hed_far_stream_query(s) != CUDA_ERROR_NOT_READY;
+
     const bool idle = pending(s, &p) && p.count == 0;
 
     hed_points_clear(&p);
@@ -402,6 +475,11 @@ CUresult
 hed_stream_synchronize(struct hed_stream *s)
 {
     struct hed_points p = {0};
+    void *m;
+
+    if (hed_far_of(s->ctx, &m))
+        return hed_far_stream_synchronize(s);
+
     const bool good = pending(s, &p);
 
     wait_all(&p);
@@ -460,6 +538,11 @@ CUresult
 hed_stream_context_wait(struct hed_context *c)
 {
     struct hed_points p = {0};
+    void *m;
+
+    if (hed_far_of(c, &m))
+        return hed_far_context_wait(c);
+
     const bool good = hed_points_add_all(&p, c, false);
 
     wait_all(&p);
@@ -481,16 +564,11 @@ wait_all_of(struct hed_stream *s)
 static void
 close_stream(struct hed_stream *s)
 {
-    struct hed_handles *handles = s->ctx->device->driver->handles;
-    struct hed_object *o =
-        s->object.handle ? hed_handles_remove(handles, HED_KIND_STREAM, s->object.handle) : NULL;
-
     hed_capture_stream_gone(s);
     hed_stream_end(s);
+    drop_name(s);
     wait_all_of(s);
     hed_stream_retire(s);
-    if (o)
-        hed_object_put(o);
 }
 
 void

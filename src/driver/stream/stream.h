@@ -76,6 +76,16 @@ struct hed_stream {
 
     _Atomic(struct hed_capture *) capture; /* into which it captures; NULL: it does not */
     CUlaunchAttributeValue attributes[16]; /* by CUstreamAttrID; guarded by lock */
+
+    /* Where work is done elsewhere (driver/far.h, far_queue.c); guarded by lock. */
+    struct {
+        uint64_t answered; /* done, and an answer said so: what comes with answers is here, too */
+        uint64_t late;     /* the last work whose results come with an answer only */
+        uint64_t begun;    /* ctx->far_begun after the last work was handed over */
+        uint64_t marked;   /* the far side tells unasked when this number is reached */
+        uint64_t asked;    /* ns: when somebody who does not wait last asked */
+        uint32_t slot;     /* where it tells; 0: nowhere yet */
+    } far;
 };
 
 /* A point in a stream: the stream may be gone, then the point has been reached. */
@@ -89,6 +99,7 @@ struct hed_event {
     struct hed_context *ctx;               /* a reference */
     uint32_t generation;                   /* the context's, when it was made */
     unsigned flags;                        /* CU_EVENT_... */
+    _Atomic bool gone;                     /* a far side has been told that it is destroyed */
     struct hed_lock lock;                  /* guards what follows; rank HED_RANK_EVENT */
     struct hed_point point;                /* of the last record */
     bool recorded;                         /* ever */
@@ -147,6 +158,10 @@ void hed_points_clear(struct hed_points *p);
  * has a time but no point, which is that of a record that was put on the stream after the graph. */
 void hed_event_reached(struct hed_event *e, uint64_t record);
 
+/* A flag of a record that is put behind a graph whose node sets the time: the time stays, since the
+ * node may have been there already. */
+#define HED_EVENT_OF_GRAPH 0x80000000u
+
 /* event.c. Puts HED_WORK_EVENT_RECORD or _WAIT on a stream, or into its capture. Launching a graph
  * is: this for the events its nodes wait for, the graph, this for those they record. */
 CUresult hed_event_submit(struct hed_stream *s, struct hed_event *e, enum hed_work_kind kind,
@@ -155,6 +170,59 @@ CUresult hed_event_submit(struct hed_stream *s, struct hed_event *e, enum hed_wo
 /* event.c. Adds the event's last record, if it has one that has not been reached. False: no
  * memory. */
 bool hed_points_add_event(struct hed_points *p, struct hed_event *e);
+
+/* event.c. The point of the last record, with a reference to its stream, which may be NULL. */
+struct hed_point hed_event_point(struct hed_event *e);
+
+/* ---- far_queue.c: work that is done elsewhere ------------------------------------------------ */
+
+/* The far side of a context's machine; NULL: work is done here. */
+const struct hed_far *hed_far_of(const struct hed_context *c, void **m);
+
+/* What a far side calls a stream: 1 is the legacy one of its context. */
+static inline uint64_t
+hed_stream_name(const struct hed_stream *s)
+{
+    return s->is_legacy ? 1 : s->object.handle;
+}
+
+/* May work be put on the stream now? As hed_submit() asks first: the sticky error, captures that a
+ * call on the legacy stream would break. Not whether the stream itself captures. */
+CUresult hed_submit_allowed(struct hed_stream *s);
+
+/* Hands work over, and takes it. */
+CUresult hed_far_submit(struct hed_stream *s, struct hed_work *w, bool wait);
+
+/* For work without a struct hed_work that is one message: on success s->lock is held and the number
+ * given; then it is sent, and ended with the second. INVALID_HANDLE: the stream is destroyed. */
+CUresult hed_far_begin(struct hed_stream *s, uint64_t *number);
+void hed_far_end(struct hed_stream *s);
+
+/* For work that is many messages, sent without the lock: its number, when the last one is out.
+ * late: its results come with a later answer. */
+uint64_t hed_far_sent(struct hed_stream *s, bool late);
+
+/* The number of the last work that has been handed over; an answer that was asked for after that
+ * said that it is done. */
+uint64_t hed_far_now(struct hed_stream *s);
+void hed_far_answered(struct hed_stream *s, uint64_t number);
+
+/* The far side tells unasked that this number has been reached; s->lock is held. What comes late is
+ * not here yet. */
+void hed_far_told_locked(struct hed_stream *s, uint64_t number);
+
+/* Points: without waiting, and without an answer most of the time; waiting. */
+bool hed_far_reached(struct hed_point p);
+CUresult hed_far_wait(struct hed_point p);
+
+/* Is everything done that was put on it, in blocking streams too if it is the legacy one? SUCCESS,
+ * NOT_READY, the failure. */
+CUresult hed_far_stream_query(struct hed_stream *s);
+CUresult hed_far_stream_synchronize(struct hed_stream *s);
+CUresult hed_far_context_wait(struct hed_context *c);
+
+CUresult hed_far_event_query(struct hed_event *e);
+CUresult hed_far_event_synchronize(struct hed_event *e);
 
 /* memop.c. Are these operations on values that can be done? INVALID_VALUE, NOT_SUPPORTED. */
 CUresult hed_memops_check(struct hed_driver *d, const CUstreamBatchMemOpParams_v1 *ops,

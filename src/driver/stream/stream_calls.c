@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "driver/driver.h"
+#include "driver/far.h"
 #include "driver/graph/graph.h"
 #include "driver/memory/memory.h"
 #include "driver/stream/stream.h"
@@ -35,21 +36,26 @@ soft_cuStreamCreateWithPriority(struct hed_layer *self, struct hed_cuStreamCreat
 }
 
 /* The handle dies now, what is in the queue is done later. A failed context does not keep its
- * streams, but is the answer. */
+ * streams, but is the answer. A far side is told before the handle can be given to another. */
 static CUresult
 destroy(struct hed_layer *self, CUstream handle)
 {
-    struct hed_object *o =
-        hed_handles_remove(hed_driver_of(self)->handles, HED_KIND_STREAM, (uintptr_t)handle);
+    struct hed_handles *handles = hed_driver_of(self)->handles;
+    struct hed_object *o = hed_handles_get(handles, HED_KIND_STREAM, (uintptr_t)handle);
 
     if (!o)
         return CUDA_ERROR_INVALID_HANDLE;
 
     struct hed_stream *s = (struct hed_stream *)o;
-    const CUresult r = hed_context_error(s->ctx);
+    CUresult r = hed_context_error(s->ctx);
 
     hed_capture_stream_destroyed(s);
     hed_stream_end(s);
+    o = hed_handles_remove(handles, HED_KIND_STREAM, (uintptr_t)handle);
+    if (o)
+        hed_object_put(o);
+    else
+        r = CUDA_ERROR_INVALID_HANDLE; /* somebody else has destroyed it meanwhile */
     hed_stream_put(s);
     return r;
 }
@@ -351,9 +357,14 @@ is_good_value(const struct hed_stream *s, CUlaunchAttributeID id, const CUlaunch
 static void
 set_locked(struct hed_stream *s, CUlaunchAttributeID id, const CUlaunchAttributeValue *v)
 {
+    void *m;
+    const struct hed_far *far = hed_far_of(s->ctx, &m);
+
     s->attributes[id] = *v;
     if (id == CU_LAUNCH_ATTRIBUTE_PRIORITY)
         s->priority = hed_stream_priority(v->priority);
+    if (far)
+        far->stream_set(m, s, id, v);
 }
 
 static CUresult
@@ -409,8 +420,9 @@ copy_attributes(struct hed_stream *to, struct hed_stream *from)
     values[CU_LAUNCH_ATTRIBUTE_PRIORITY].priority = from->priority;
     hed_unlock(&from->lock);
     hed_lock(&to->lock);
-    memcpy(to->attributes, values, sizeof values);
-    to->priority = values[CU_LAUNCH_ATTRIBUTE_PRIORITY].priority;
+    for (int i = 0; i < (int)(sizeof values / sizeof values[0]); i++)
+        if (is_stream_attribute((CUlaunchAttributeID)i))
+            set_locked(to, (CUlaunchAttributeID)i, &values[i]);
     hed_unlock(&to->lock);
     return CUDA_SUCCESS;
 }

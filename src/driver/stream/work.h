@@ -43,9 +43,11 @@ enum hed_work_kind {
 
 /* One side of a copy, resolved: memory, or an array's memory with its own pitch. */
 struct hed_copy_side {
-    uint64_t at;    /* address of the first byte to copy */
-    uint64_t pitch; /* bytes from row to row */
-    uint64_t slice; /* bytes from plane to plane */
+    uint64_t at;      /* address of the first byte to copy; of an array that is elsewhere: 0 */
+    uint64_t pitch;   /* bytes from row to row */
+    uint64_t slice;   /* bytes from plane to plane */
+    uint64_t array;   /* handle, where the machine has a far side (driver/far.h); 0: memory */
+    uint64_t x, y, z; /* in that array: bytes, rows, planes */
 };
 
 struct hed_copy {
@@ -115,7 +117,10 @@ struct hed_work {
             struct hed_pool *pool; /* a reference; NULL for plain memory */
         } memory;
         struct hed_memops memops;
-        struct hed_graph_exec *graph; /* a reference */
+        struct {
+            struct hed_graph_exec *graph; /* a reference */
+            uint64_t exec;                /* handle that it was launched by, for a far side */
+        };
     };
 };
 

@@ -7,6 +7,7 @@
  */
 #include "driver/table/tables.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -191,7 +192,13 @@ soft_cuGetExportTable(struct hed_layer *self, struct hed_cuGetExportTable *a)
             *a->ppExportTable = tables[i].table;
             return CUDA_SUCCESS;
         }
-    hed_info(DRIVER, "a library asks for an export table that is not known");
+
+    const unsigned char *id = (const unsigned char *)a->pExportTableId;
+    char text[33] = "";
+
+    for (int i = 0; i < 16; i++)
+        (void)snprintf(text + (ptrdiff_t)2 * i, 3, "%02x", id[i]);
+    hed_info(DRIVER, "a library asks for an export table that is not known: %s", text);
     return CUDA_ERROR_INVALID_VALUE;
 }
 
