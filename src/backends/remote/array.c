@@ -1,0 +1,104 @@
+/* Arrays, mipmapped arrays, texture and surface objects of the far side. They are made with an
+ * answer, since they may fail (memory) or have a value (objects); they go without. */
+#include <string.h>
+
+#include "backends/remote/remote.h"
+#include "driver/context/context.h"
+#include "driver/memory/array.h"
+
+static CUresult
+make(struct hed_remote *r, const struct hed_context *c, uint64_t name,
+     const CUDA_ARRAY3D_DESCRIPTOR_v2 *g, const uint64_t *levels, uint32_t count)
+{
+    const uint32_t size = (uint32_t)(sizeof(struct hed_array_body) + count * sizeof *levels);
+    struct hed_remote_lane *lane;
+    struct hed_array_body *b =
+        hed_remote_begin(r, HED_MSG_ARRAY, size, c->object.handle, 0, 0, &lane);
+
+    if (!b)
+        return CUDA_ERROR_DEVICE_UNAVAILABLE;
+    b->head.flags |= HED_MSG_WANTS_ANSWER;
+    b->op = HED_ARRAY_CREATE;
+    b->name = name;
+    b->levels = count;
+    b->width = g->Width;
+    b->height = g->Height;
+    b->depth = g->Depth;
+    b->format = (uint32_t)g->Format;
+    b->channels = g->NumChannels;
+    b->flags = g->Flags;
+    if (count)
+        memcpy(b + 1, levels, count * sizeof *levels);
+    if (hed_remote_end(lane, &b->head, size) != 0)
+        return CUDA_ERROR_DEVICE_UNAVAILABLE;
+
+    const struct hed_answer *a = hed_remote_answer(lane);
+
+    return a ? (CUresult)a->result : CUDA_ERROR_DEVICE_UNAVAILABLE;
+}
+
+CUresult
+hed_remote_array_made(void *m, struct hed_context *c, struct hed_array *a)
+{
+    return make(hed_remote_of(m), c, a->object.handle, &a->given, NULL, 0);
+}
+
+CUresult
+hed_remote_mipmap_made(void *m, struct hed_context *c, struct hed_mipmap *mm)
+{
+    return make(hed_remote_of(m), c, mm->object.handle, &mm->given, mm->level, mm->levels);
+}
+
+void
+hed_remote_array_gone(void *m, uint64_t context, uint64_t handle)
+{
+    struct hed_remote_lane *lane;
+    struct hed_array_body *b =
+        hed_remote_begin(hed_remote_of(m), HED_MSG_ARRAY, sizeof *b, context, 0, 0, &lane);
+
+    if (!b)
+        return;
+    b->op = HED_ARRAY_DESTROY;
+    b->name = handle;
+    (void)hed_remote_end(lane, &b->head, sizeof *b);
+}
+
+CUresult
+hed_remote_texture_made(void *m, struct hed_context *c, const CUDA_RESOURCE_DESC_v1 *res,
+                        const CUDA_TEXTURE_DESC_v1 *tex, const CUDA_RESOURCE_VIEW_DESC_v1 *view,
+                        uint64_t *value)
+{
+    CUtexObject object = 0;
+    struct hed_cuTexObjectCreate args = {
+        .pTexObject = &object, .pResDesc = res, .pTexDesc = tex, .pResViewDesc = view};
+    const CUresult r =
+        hed_remote_ask(hed_remote_of(m), c->object.handle, 0, HED_cuTexObjectCreate, &args, false);
+
+    *value = object;
+    return r;
+}
+
+CUresult
+hed_remote_surface_made(void *m, struct hed_context *c, const CUDA_RESOURCE_DESC_v1 *res,
+                        uint64_t *value)
+{
+    CUsurfObject object = 0;
+    struct hed_cuSurfObjectCreate args = {.pSurfObject = &object, .pResDesc = res};
+    const CUresult r =
+        hed_remote_ask(hed_remote_of(m), c->object.handle, 0, HED_cuSurfObjectCreate, &args, false);
+
+    *value = object;
+    return r;
+}
+
+void
+hed_remote_object_gone(void *m, struct hed_context *c, bool surface, uint64_t value)
+{
+    struct hed_cuTexObjectDestroy texture = {.texObject = value};
+    struct hed_cuSurfObjectDestroy gone = {.surfObject = value};
+
+    if (surface)
+        hed_remote_send(hed_remote_of(m), c->object.handle, 0, 0, HED_cuSurfObjectDestroy, &gone);
+    else
+        hed_remote_send(hed_remote_of(m), c->object.handle, 0, 0, HED_cuTexObjectDestroy, &texture);
+}

@@ -1,0 +1,402 @@
+/* Libraries on the worker: an image becomes one, and what is in it is known here. wire/code.h has
+ * what is said.
+ *
+ *   image -> what the worker needs of it (image.c) -> is it there? else send -> records of kernels
+ */
+#include "backends/remote/code.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/remote/memory.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "driver/context/context.h"
+#include "driver/module/describe.h"
+
+#define LOST CUDA_ERROR_DEVICE_UNAVAILABLE
+
+int
+hed_remote_code_init(struct hed_remote *r)
+{
+    r->code = calloc(1, sizeof *r->code);
+    if (!r->code)
+        return HED_ENOMEM;
+    hed_lock_init(&r->code->lock, HED_RANK_IMAGES);
+    return 0;
+}
+
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+static bool
+take_number(struct hed_remote *r, uint32_t *out)
+{
+    struct hed_remote_code *c = r->code;
+    bool found = false;
+
+    hed_lock(&c->lock);
+    for (uint32_t i = 0; i < HED_CODES_MAX / 64 && !found; i++) {
+        if (c->numbers[i] == UINT64_MAX)
+            continue;
+        *out = 64 * i + (uint32_t)__builtin_ctzll(~c->numbers[i]);
+        c->numbers[i] |= UINT64_C(1) << *out % 64;
+        found = true;
+    }
+    hed_unlock(&c->lock);
+    return found;
+}
+
+static void
+give_number(struct hed_remote *r, uint32_t number)
+{
+    hed_lock(&r->code->lock);
+    r->code->numbers[number / 64] &= ~(UINT64_C(1) << number % 64);
+    hed_unlock(&r->code->lock);
+}
+
+/* ---- records --------------------------------------------------------------------------------- */
+
+static const struct hed_wire_param *
+params_of(const struct hed_wire_kernel *w)
+{
+    return (const struct hed_wire_param *)(w + 1);
+}
+
+/* The worker's numbers are made sense of before they are used. */
+int
+hed_remote_read_record(struct hed_arena *arena, const struct hed_wire_kernel *w,
+                       struct hed_code_kernel *k)
+{
+    const struct hed_wire_param *params = params_of(w);
+    const int32_t *a = w->attributes;
+    struct hed_code_param *to =
+        w->params ? hed_arena_alloc(arena, w->params * sizeof *to, 8) : NULL;
+
+    if (w->params && !to)
+        return HED_ENOMEM;
+    for (uint32_t i = 0; i < w->params; i++) {
+        if (params[i].offset > HED_PARAMS_MAX || params[i].size > HED_PARAMS_MAX - params[i].offset)
+            return HED_EFORMAT;
+        to[i] = (struct hed_code_param){params[i].offset, params[i].size};
+        if (to[i].offset + to[i].size > k->param_bytes)
+            k->param_bytes = to[i].offset + to[i].size;
+    }
+    k->params = to;
+    k->param_count = w->params;
+    k->max_threads = (uint32_t)a[CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK];
+    k->shared = (uint32_t)a[CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES];
+    k->constant = (uint32_t)a[CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES];
+    k->local = (uint32_t)a[CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES];
+    k->registers = a[CU_FUNC_ATTRIBUTE_NUM_REGS] > 0 ? (uint32_t)a[CU_FUNC_ATTRIBUTE_NUM_REGS] : 1;
+    k->ptx_version = (uint32_t)a[CU_FUNC_ATTRIBUTE_PTX_VERSION];
+    k->binary_version = (uint32_t)a[CU_FUNC_ATTRIBUTE_BINARY_VERSION];
+    k->must_have_cluster = a[CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET] != 0;
+    for (int i = 0; i < 3; i++)
+        k->cluster[i] = (uint32_t)a[CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH + i];
+    memcpy(k->required, w->required, sizeof k->required);
+    k->has_code = true;
+    return 0;
+}
+
+const struct hed_wire_kernel *
+hed_remote_record(const unsigned char *p, size_t n)
+{
+    const struct hed_wire_kernel *w = (const struct hed_wire_kernel *)(const void *)p;
+
+    if (n < sizeof *w || w->size > n || w->size % 8 != 0 || w->params > HED_PARAMS_MAX ||
+        w->name > w->size ||
+        w->size < sizeof *w + (size_t)w->params * sizeof(struct hed_wire_param) + w->name)
+        return NULL;
+    return w;
+}
+
+/* All kernels out of a library's records. */
+static int
+read_records(struct hed_remote_library *c, const struct hed_buf *records, uint32_t count)
+{
+    size_t at = 0;
+    int err = 0;
+
+    c->kernels = hed_arena_alloc(&c->arena, (count + (size_t)1) * sizeof *c->kernels, 8);
+    c->described = hed_arena_alloc(&c->arena, (count + (size_t)1) * sizeof *c->described, 8);
+    if (!c->kernels || !c->described)
+        return HED_ENOMEM;
+    memset(c->kernels, 0, count * sizeof *c->kernels);
+    for (uint32_t i = 0; i < count && !err; i++) {
+        const struct hed_wire_kernel *w = hed_remote_record(records->data + at, records->size - at);
+        const char *name = w ? (const char *)(params_of(w) + w->params) : NULL;
+        char *copy = w && w->name ? hed_arena_alloc(&c->arena, w->name, 1) : NULL;
+
+        if (!w || w->name == 0 || memchr(name, 0, w->name) != name + w->name - 1)
+            return HED_EFORMAT;
+        if (!copy)
+            return HED_ENOMEM;
+        memcpy(copy, name, w->name);
+        c->kernels[i].name = copy;
+        atomic_init(&c->described[i], w->described != 0);
+        if (w->described)
+            err = hed_remote_read_record(&c->arena, w, &c->kernels[i]);
+        at += w->size;
+    }
+    c->code.kernels = c->kernels;
+    c->code.kernel_count = count;
+    return err;
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+struct opening {
+    struct hed_remote *remote;
+    struct hed_remote_library *code;
+    struct hed_device *device;
+    struct hed_bytes bytes;
+    uint8_t hash[HED_HASH_SIZE];
+    struct hed_buf records;
+    struct hed_buf *log;
+    uint32_t kernels;
+};
+
+struct hed_open_body *
+hed_remote_begin_open(struct hed_remote_library *c, enum hed_open_op op, uint64_t context,
+                      uint32_t extra, struct hed_remote_lane **lane)
+{
+    struct hed_open_body *b =
+        hed_remote_begin(c->remote, HED_MSG_OPEN, (uint32_t)sizeof *b + extra, context, 0, 0, lane);
+
+    if (b) {
+        b->op = op;
+        b->code = c->number;
+        b->head.flags = op == HED_OPEN_CLOSE ? 0 : HED_MSG_WANTS_ANSWER;
+    }
+    return b;
+}
+
+int
+hed_remote_take_bulk(struct hed_remote_lane *lane, struct hed_buf *to, uint64_t n)
+{
+    unsigned char piece[16384];
+    int err = 0;
+
+    for (size_t some; n > 0 && !err; n -= some) {
+        some = n < sizeof piece ? (size_t)n : sizeof piece;
+        err = hed_lane_bulk_read(lane->lane, piece, some);
+        if (to)
+            hed_buf_add(to, piece, some);
+    }
+    return err ? err : to && to->err != HED_ELIMIT ? to->err : 0;
+}
+
+/* The answer's head is copied: reading bulk may use its memory. */
+static CUresult
+take_answer(struct opening *o, struct hed_remote_lane *lane, struct hed_open_answer *a)
+{
+    const struct hed_open_answer *got = (struct hed_open_answer *)hed_remote_answer(lane);
+
+    if (!got)
+        return LOST;
+    if (got->head.head.size < sizeof *got)
+        goto nonsense;
+    *a = *got;
+    if (a->log > HED_CODE_LOG_MAX || a->log > a->head.head.bulk || a->kernels > HED_KERNELS_MAX ||
+        a->records > HED_RECORDS_MAX || a->head.head.bulk - a->log > a->records)
+        goto nonsense;
+    if (hed_remote_take_bulk(lane, o->log, a->log) == 0 &&
+        hed_remote_take_bulk(lane, &o->records, a->head.head.bulk - a->log) == 0)
+        return (CUresult)a->head.result;
+nonsense:
+    hed_remote_lose(o->remote, "what the worker tells of a library makes no sense");
+    return LOST;
+}
+
+static CUresult
+try_open(struct opening *o)
+{
+    struct hed_remote_lane *lane;
+    struct hed_open_answer a;
+    struct hed_open_body *b =
+        hed_remote_begin_open(o->code, HED_OPEN_LOAD, hed_remote_current(o->remote), 0, &lane);
+
+    if (!b)
+        return LOST;
+    b->device = hed_remote_ordinal(o->remote, o->device);
+    b->log = o->log ? HED_CODE_LOG_MAX : 0;
+    b->size = o->bytes.size;
+    memcpy(b->hash, o->hash, sizeof b->hash);
+    if (hed_remote_end(lane, &b->head, sizeof *b) != 0)
+        return LOST;
+
+    CUresult r = take_answer(o, lane, &a);
+
+    o->kernels = a.kernels;
+    while (r == CUDA_SUCCESS && o->records.size < a.records) {
+        const uint64_t before = o->records.size;
+
+        b = hed_remote_begin_open(o->code, HED_OPEN_MORE, 0, 0, &lane);
+        if (!b)
+            return LOST;
+        b->offset = before;
+        r = hed_remote_end(lane, &b->head, sizeof *b) == 0 ? take_answer(o, lane, &a) : LOST;
+        if (r == CUDA_SUCCESS && o->records.size == before)
+            r = LOST;
+    }
+    return r;
+}
+
+static CUresult
+send_image(struct opening *o)
+{
+    for (size_t at = 0, n; at < o->bytes.size; at += n) {
+        struct hed_remote_lane *lane;
+        struct hed_image_body *b =
+            hed_remote_begin(o->remote, HED_MSG_IMAGE, sizeof *b, 0, 0, 0, &lane);
+
+        n = o->bytes.size - at < HED_BULK_CHUNK ? o->bytes.size - at : HED_BULK_CHUNK;
+        if (!b)
+            return LOST;
+        b->head.bulk = n;
+        b->size = o->bytes.size;
+        b->offset = at;
+        memcpy(b->hash, o->hash, sizeof b->hash);
+        if (hed_remote_end(lane, &b->head, sizeof *b) != 0 ||
+            hed_lane_bulk_write(lane->lane, o->bytes.data + at, n) != 0) {
+            hed_remote_lose(o->remote, "an image could not be sent");
+            return LOST;
+        }
+    }
+    return CUDA_SUCCESS;
+}
+
+static CUresult
+open_there(struct opening *o)
+{
+    struct hed_hash h;
+
+    hed_hash_init(&h);
+    hed_hash_add(&h, o->bytes.data, o->bytes.size);
+    hed_hash_end(&h, o->hash);
+
+    CUresult r = try_open(o);
+
+    if (r == CUDA_ERROR_FILE_NOT_FOUND) {
+        r = send_image(o);
+        if (r == CUDA_SUCCESS)
+            r = try_open(o);
+    }
+    return r == CUDA_ERROR_FILE_NOT_FOUND ? CUDA_ERROR_OUT_OF_MEMORY : r;
+}
+
+static void
+code_free(struct hed_remote_library *c)
+{
+    if (c->local)
+        hed_cubin_forget(c->local);
+    hed_arena_fini(&c->arena);
+    free(c);
+}
+
+static void
+close_there(struct hed_remote_library *c)
+{
+    struct hed_remote_lane *lane;
+    struct hed_open_body *b = hed_remote_begin_open(c, HED_OPEN_CLOSE, 0, 0, &lane);
+
+    if (b)
+        (void)hed_remote_end(lane, &b->head, sizeof *b);
+}
+
+/* What a worker without a device knows nothing of is read here, out of machine code. */
+static int
+describe_here(struct hed_remote_library *c, const struct hed_image *image, struct hed_why *why)
+{
+    struct hed_bytes cubin = image->bytes;
+    int err = image->kind == HED_IMAGE_FATBIN
+                  ? hed_remote_any_cubin(image->bytes, &c->arena, &cubin)
+              : image->kind == HED_IMAGE_CUBIN ? 0
+                                               : HED_ENOTFOUND;
+
+    if (err == 0)
+        err = hed_cubin_describe(cubin, &c->local, why);
+    if (err != 0)
+        return 0; /* a library without kernels, then */
+
+    const uint32_t n = c->local->kernel_count;
+
+    c->kernels = hed_arena_alloc(&c->arena, (n + (size_t)1) * sizeof *c->kernels, 8);
+    c->described = hed_arena_alloc(&c->arena, (n + (size_t)1) * sizeof *c->described, 8);
+    if (!c->kernels || !c->described)
+        return HED_ENOMEM;
+    for (uint32_t i = 0; i < n; i++) {
+        c->kernels[i] = c->local->kernels[i];
+        c->kernels[i].has_code = true;
+        atomic_init(&c->described[i], true);
+    }
+    c->code.kernels = c->kernels;
+    c->code.kernel_count = n;
+    return 0;
+}
+
+static CUresult
+complete(struct opening *o, const struct hed_image *image, struct hed_why *why)
+{
+    CUresult r = open_there(o);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+
+    const int err = o->remote->backend == HED_BACKEND_NULL
+                        ? describe_here(o->code, image, why)
+                        : read_records(o->code, &o->records, o->kernels);
+
+    if (err == 0)
+        return CUDA_SUCCESS;
+    close_there(o->code);
+    if (err == HED_EFORMAT)
+        hed_remote_lose(o->remote, "what the worker tells of a library makes no sense");
+    return err == HED_EFORMAT ? LOST : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult
+hed_remote_open(void *m, struct hed_device *dev, const struct hed_image *image,
+                struct hed_code **out, struct hed_buf *log, struct hed_why *why)
+{
+    struct hed_remote *r = hed_remote_of(m);
+    struct opening o = {.remote = r, .device = dev, .log = log};
+    struct hed_remote_library *c = calloc(1, sizeof *c);
+    struct hed_buf made;
+    CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
+
+    hed_buf_init(&made, HED_IMAGE_MAX);
+    hed_buf_init(&o.records, HED_RECORDS_MAX);
+    if (c && take_number(r, &c->number)) {
+        c->remote = r;
+        o.code = c;
+        hed_arena_init(&c->arena, HED_RECORDS_MAX);
+        if (hed_remote_pack(image, &dev->info.profile, r->devices[dev->ordinal].real, &made,
+                            &o.bytes) == 0)
+            result =
+                o.bytes.size <= HED_IMAGE_MAX ? complete(&o, image, why) : CUDA_ERROR_INVALID_IMAGE;
+        if (result != CUDA_SUCCESS) {
+            hed_why_set(why, "the worker could not load it");
+            give_number(r, c->number);
+        }
+    }
+    hed_buf_fini(&made);
+    hed_buf_fini(&o.records);
+    if (result == CUDA_SUCCESS) {
+        *out = &c->code;
+    } else if (c) {
+        code_free(c);
+    }
+    return result;
+}
+
+void
+hed_remote_close(void *m, struct hed_code *code)
+{
+    struct hed_remote_library *c = hed_remote_library(code);
+
+    /* The number is free when the message has its place in the order. */
+    close_there(c);
+    give_number(hed_remote_of(m), c->number);
+    code_free(c);
+}

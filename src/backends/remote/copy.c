@@ -1,0 +1,568 @@
+/* Copies and fills. What the far side has on both sides is a call; memory that only this process
+ * has travels as bulk, in pieces of up to HED_BULK_CHUNK bytes.
+ *
+ *   to the device    COPY_IN and its bytes, no answer: the program may change them at once
+ *   from the device  COPY_OUT, several on their way before the first answer is read;
+ *                    COPY_LATER (later.c) where nobody waits
+ *
+ * Over shared memory bytes are written before their message is, so that others' messages need not
+ * wait for them; over a socket they are behind it, as they must be.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/remote/memory.h"
+#include "base/err.h"
+#include "driver/context/context.h"
+#include "driver/memory/memory.h"
+#include "driver/stream/stream.h"
+#include "driver/stream/work.h"
+
+#define LARGE ((uint64_t)8 << 20) /* bytes: worth more than one thread */
+#define ON_THE_WAY 4              /* requests before the first answer is read */
+#define LOST CUDA_ERROR_DEVICE_UNAVAILABLE
+
+/* Memory of this process, and what of it a piece is. */
+struct box {
+    uint64_t at, pitch, slice;
+    uint64_t width, height, depth; /* bytes, rows, planes; none is 0 */
+};
+
+struct transfer {
+    struct hed_remote *r;
+    struct hed_stream *s;
+    uint64_t context, stream;
+    struct hed_copy_side far;
+    struct box here;
+    bool large;
+};
+
+static void *
+pointer(uint64_t at)
+{
+    return (void *)(uintptr_t)at;
+}
+
+static uint64_t
+bytes_of(const struct box *b)
+{
+    return b->width * b->height * b->depth;
+}
+
+static uint64_t
+least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Rows side by side on both sides are one long row, planes side by side one tall plane. */
+static void
+flatten(struct transfer *t)
+{
+    struct box *h = &t->here;
+    struct hed_copy_side *f = &t->far;
+
+    if (f->array || (h->height > 1 && (h->pitch != h->width || f->pitch != h->width)))
+        return;
+
+    const uint64_t plane = h->width * h->height;
+
+    if (h->depth == 1 || (h->slice == plane && f->slice == plane)) {
+        h->width = plane * h->depth;
+        h->height = h->depth = 1;
+    } else {
+        h->width = plane;
+        h->height = h->depth;
+        h->depth = 1;
+        h->pitch = h->slice;
+        f->pitch = f->slice;
+    }
+}
+
+/* The piece that begins at (x, y, z): as much as a message may have. */
+static struct box
+piece_at(const struct transfer *t, uint64_t x, uint64_t y, uint64_t z)
+{
+    const struct box *h = &t->here;
+    struct box p = {.at = h->at + z * h->slice + y * h->pitch + x,
+                    .pitch = h->pitch,
+                    .slice = h->slice,
+                    .width = least(h->width - x, HED_BULK_CHUNK),
+                    .height = 1,
+                    .depth = 1};
+
+    if (p.width == h->width)
+        p.height = least(h->height - y, HED_BULK_CHUNK / h->width);
+    if (p.width == h->width && p.height == h->height)
+        p.depth = least(h->depth - z, HED_BULK_CHUNK / (h->width * h->height));
+    return p;
+}
+
+/* Where the piece after that begins; false: it was the last. */
+static bool
+next_piece(const struct transfer *t, const struct box *p, uint64_t *x, uint64_t *y, uint64_t *z)
+{
+    *x += p->width;
+    if (*x < t->here.width)
+        return true;
+    *x = 0;
+    *y += p->height;
+    if (*y < t->here.height)
+        return true;
+    *y = 0;
+    *z += p->depth;
+    return *z < t->here.depth;
+}
+
+/* ---- bytes of a box, as one row -------------------------------------------------------------- */
+
+/* Copies n of them from or to p, the first being number `from`. */
+static void
+move_bytes(const struct transfer *t, const struct box *b, uint64_t from, void *p, uint64_t n,
+           bool out)
+{
+    char *row = p;
+
+    if (b->height == 1 && b->depth == 1) {
+        if (out)
+            hed_remote_memcpy(t->r, p, pointer(b->at + from), n, t->large);
+        else
+            hed_remote_memcpy(t->r, pointer(b->at + from), p, n, t->large);
+        return;
+    }
+    while (n > 0) {
+        const uint64_t y = from / b->width;
+        const uint64_t x = from % b->width;
+        const uint64_t part = least(b->width - x, n);
+        char *here = pointer(b->at + y / b->height * b->slice + y % b->height * b->pitch + x);
+
+        memcpy(out ? row : here, out ? here : row, part);
+        row += part;
+        from += part;
+        n -= part;
+    }
+}
+
+static int
+write_bulk(const struct transfer *t, struct hed_lane *lane, const struct box *b)
+{
+    const uint64_t all = bytes_of(b);
+    int err = 0;
+
+    if (!t->r->slots && b->height == 1 && b->depth == 1)
+        return hed_lane_bulk_write(lane, pointer(b->at), all);
+    for (uint64_t done = 0; !err && done < all;) {
+        void *p;
+        size_t n;
+
+        err = hed_lane_bulk_space(lane, all - done, &p, &n);
+        if (err)
+            break;
+        move_bytes(t, b, done, p, n, true);
+        err = hed_lane_bulk_put(lane, n);
+        done += n;
+    }
+    return err;
+}
+
+static int
+read_bulk(const struct transfer *t, struct hed_lane *lane, const struct box *b)
+{
+    const uint64_t all = bytes_of(b);
+    int err = 0;
+
+    if (!t->r->slots && b->height == 1 && b->depth == 1)
+        return hed_lane_bulk_read(lane, pointer(b->at), all);
+    for (uint64_t done = 0; !err && done < all;) {
+        void *p;
+        size_t n;
+
+        err = hed_lane_bulk_peek(lane, all - done, &p, &n);
+        if (err)
+            break;
+        move_bytes(t, b, done, p, n, false);
+        hed_lane_bulk_done(lane, n);
+        done += n;
+    }
+    return err;
+}
+
+/* Bytes of a copy that failed. */
+static int
+skip_bulk(struct hed_lane *lane, uint64_t n)
+{
+    int err = 0;
+
+    while (!err && n > 0) {
+        void *p;
+        size_t some;
+
+        err = hed_lane_bulk_peek(lane, n, &p, &some);
+        if (err)
+            break;
+        hed_lane_bulk_done(lane, some);
+        n -= some;
+    }
+    return err;
+}
+
+/* ---- messages -------------------------------------------------------------------------------- */
+
+static struct hed_copy_body *
+begin(const struct transfer *t, enum hed_msg_kind kind, const struct box *p, uint64_t x, uint64_t y,
+      uint64_t z, uint32_t inside, struct hed_remote_lane **lane)
+{
+    struct hed_copy_body *m =
+        hed_remote_begin(t->r, kind, (uint32_t)sizeof *m + inside, t->context, t->stream, 0, lane);
+    const struct hed_copy_side *f = &t->far;
+
+    if (!m)
+        return NULL;
+    if (f->array) {
+        m->array = f->array;
+        m->x = f->x + x;
+        m->y = f->y + y;
+        m->z = f->z + z;
+    } else {
+        m->at = f->at + z * f->slice + y * f->pitch + x;
+        m->pitch = f->pitch;
+        m->slice = f->slice;
+    }
+    m->width = p->width;
+    m->height = p->height;
+    m->depth = p->depth;
+    m->client = p->at;
+    m->client_pitch = p->pitch;
+    m->client_slice = p->slice;
+    return m;
+}
+
+/* Few bytes ride in the message. */
+static int
+send_inside(const struct transfer *t, const struct box *p, uint64_t x, uint64_t y, uint64_t z)
+{
+    const uint32_t n = (uint32_t)bytes_of(p);
+    struct hed_remote_lane *lane;
+    struct hed_copy_body *m = begin(t, HED_MSG_COPY_IN, p, x, y, z, n, &lane);
+
+    if (!m)
+        return HED_EIO;
+    move_bytes(t, p, 0, m + 1, n, true);
+    return hed_remote_end(lane, &m->head, (uint32_t)sizeof *m + n);
+}
+
+static int
+send_piece(const struct transfer *t, const struct box *p, uint64_t x, uint64_t y, uint64_t z)
+{
+    struct hed_remote_lane *lane = hed_remote_lane(t->r);
+    const bool first = t->r->slots != NULL;
+    struct hed_copy_body *m;
+    int err = lane ? 0 : HED_EIO;
+
+    if (bytes_of(p) <= HED_COPY_INSIDE)
+        return send_inside(t, p, x, y, z);
+    if (!err && first)
+        err = write_bulk(t, lane->lane, p);
+    m = err ? NULL : begin(t, HED_MSG_COPY_IN, p, x, y, z, 0, &lane);
+    if (!m)
+        return err ? err : HED_EIO;
+    m->head.bulk = bytes_of(p);
+    err = hed_remote_end(lane, &m->head, sizeof *m);
+    if (!err && !first)
+        err = write_bulk(t, lane->lane, p);
+    return err;
+}
+
+static CUresult
+send_all(const struct transfer *t)
+{
+    uint64_t x = 0, y = 0, z = 0;
+    struct box p;
+    int err;
+
+    do {
+        p = piece_at(t, x, y, z);
+        err = send_piece(t, &p, x, y, z);
+    } while (!err && next_piece(t, &p, &x, &y, &z));
+    if (err) {
+        hed_remote_lose(t->r, hed_err_text(err));
+        return LOST;
+    }
+    (void)hed_far_sent(t->s, false);
+    return CUDA_SUCCESS;
+}
+
+/* Asks for a piece: nobody waits for its answer yet. */
+static int
+request(const struct transfer *t, const struct box *p, uint64_t x, uint64_t y, uint64_t z,
+        struct hed_remote_lane **lane)
+{
+    struct hed_copy_body *m = begin(t, HED_MSG_COPY_OUT, p, x, y, z, 0, lane);
+
+    if (!m)
+        return HED_EIO;
+    m->head.flags = HED_MSG_WANTS_ANSWER | HED_MSG_BLOCKS;
+    return hed_remote_end(*lane, &m->head, sizeof *m);
+}
+
+/* The answer to the oldest request, and the bytes. */
+static int
+receive(const struct transfer *t, struct hed_remote_lane *lane, const struct box *p, CUresult *r)
+{
+    const struct hed_answer *a = hed_remote_answer(lane);
+    const uint64_t n = bytes_of(p);
+
+    if (!a)
+        return HED_EIO;
+    if (a->result != CUDA_SUCCESS) {
+        const uint64_t bulk = a->head.bulk;
+
+        *r = (CUresult)a->result;
+        return bulk == 0 ? 0 : bulk == n ? skip_bulk(lane->lane, n) : HED_EFORMAT;
+    }
+    if (a->head.bulk == 0 && n <= HED_COPY_INSIDE && a->head.size == sizeof *a + n) {
+        move_bytes(t, p, 0, (void *)(uintptr_t)(a + 1), n, false);
+        return 0;
+    }
+    return a->head.bulk == n ? read_bulk(t, lane->lane, p) : HED_EFORMAT;
+}
+
+static CUresult
+receive_all(const struct transfer *t)
+{
+    const uint64_t before = hed_far_now(t->s);
+    struct box asked[ON_THE_WAY];
+    struct hed_remote_lane *lane = NULL;
+    uint64_t x = 0, y = 0, z = 0;
+    unsigned first = 0, count = 0;
+    CUresult r = CUDA_SUCCESS;
+    bool more = true;
+    int err = 0;
+
+    while (!err && (more || count > 0)) {
+        if (more && count < ON_THE_WAY) {
+            struct box *p = &asked[(first + count++) % ON_THE_WAY];
+
+            *p = piece_at(t, x, y, z);
+            err = request(t, p, x, y, z, &lane);
+            more = next_piece(t, p, &x, &y, &z);
+            continue;
+        }
+        err = receive(t, lane, &asked[first], &r);
+        first = (first + 1) % ON_THE_WAY;
+        count--;
+        more = more && r == CUDA_SUCCESS;
+    }
+    if (err) {
+        hed_remote_lose(t->r, hed_err_text(err));
+        return LOST;
+    }
+    if (r == CUDA_SUCCESS)
+        hed_far_answered(t->s, before);
+    return r;
+}
+
+/* ---- what comes later ------------------------------------------------------------------------ */
+
+/* Asks for all of it to come later. False: too much is on its way already; nothing was asked. */
+static bool
+ask_later(const struct transfer *t, CUresult *r)
+{
+    struct hed_remote_later piece;
+    struct hed_remote_lane *lane;
+    uint64_t x = 0, y = 0, z = 0;
+    struct box p;
+
+    if (!hed_remote_later_room(t->r, bytes_of(&t->here)))
+        return false;
+    *r = CUDA_SUCCESS;
+    do {
+        struct hed_copy_body *m = NULL;
+
+        p = piece_at(t, x, y, z);
+        piece = (struct hed_remote_later){.at = p.at,
+                                          .pitch = p.pitch,
+                                          .slice = p.slice,
+                                          .width = p.width,
+                                          .height = p.height,
+                                          .depth = p.depth};
+
+        if (hed_remote_later_add(t->r, &piece))
+            m = begin(t, HED_MSG_COPY_LATER, &p, x, y, z, 0, &lane);
+        if (!m || hed_remote_end(lane, &m->head, sizeof *m) != 0) {
+            hed_remote_lose(t->r, "a copy cannot be asked for");
+            *r = LOST;
+        }
+    } while (*r == CUDA_SUCCESS && next_piece(t, &p, &x, &y, &z));
+    (void)hed_far_sent(t->s, true);
+    return true;
+}
+
+/* Bytes from first to last of a box, for what overlaps it. */
+static uint64_t
+span_of(const struct box *b)
+{
+    return (b->depth - 1) * b->slice + (b->height - 1) * b->pitch + b->width;
+}
+
+CUresult
+hed_remote_copy_host(void *m, struct hed_stream *s, const struct hed_copy *c, bool to_host,
+                     bool wait)
+{
+    const struct hed_copy_side *here = to_host ? &c->to : &c->from;
+    struct transfer t = {
+        .r = hed_remote_of(m),
+        .s = s,
+        .context = s->ctx->object.handle,
+        .stream = hed_stream_name(s),
+        .far = to_host ? c->from : c->to,
+        .here = {here->at, here->pitch, here->slice, c->width, c->height, c->depth}};
+    CUresult r = CUDA_SUCCESS;
+
+    flatten(&t);
+    t.large = bytes_of(&t.here) >= LARGE;
+    if (to_host) {
+        if (wait || !ask_later(&t, &r))
+            r = receive_all(&t);
+        return r;
+    }
+    if (hed_remote_later_touches(t.r, t.here.at, span_of(&t.here))) {
+        r = hed_stream_synchronize(s);
+        if (r != CUDA_SUCCESS)
+            return r;
+    }
+    r = send_all(&t);
+    return r == CUDA_SUCCESS && wait ? hed_stream_synchronize(s) : r;
+}
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+static CUDA_MEMCPY3D_v2
+describe(const struct hed_copy *c)
+{
+    CUDA_MEMCPY3D_v2 p = {.srcMemoryType = CU_MEMORYTYPE_UNIFIED,
+                          .dstMemoryType = CU_MEMORYTYPE_UNIFIED,
+                          .WidthInBytes = c->width,
+                          .Height = c->height,
+                          .Depth = c->depth};
+
+    if (c->from.array) {
+        p.srcMemoryType = CU_MEMORYTYPE_ARRAY;
+        p.srcArray = (CUarray)(uintptr_t)c->from.array;
+        p.srcXInBytes = c->from.x;
+        p.srcY = c->from.y;
+        p.srcZ = c->from.z;
+    } else {
+        p.srcDevice = c->from.at;
+        p.srcPitch = c->from.pitch;
+        p.srcHeight = c->depth > 1 && c->from.pitch ? c->from.slice / c->from.pitch : c->height;
+    }
+    if (c->to.array) {
+        p.dstMemoryType = CU_MEMORYTYPE_ARRAY;
+        p.dstArray = (CUarray)(uintptr_t)c->to.array;
+        p.dstXInBytes = c->to.x;
+        p.dstY = c->to.y;
+        p.dstZ = c->to.z;
+    } else {
+        p.dstDevice = c->to.at;
+        p.dstPitch = c->to.pitch;
+        p.dstHeight = c->depth > 1 && c->to.pitch ? c->to.slice / c->to.pitch : c->height;
+    }
+    return p;
+}
+
+CUresult
+hed_remote_put_copy(struct hed_remote *r, struct hed_stream *s, struct hed_work *w)
+{
+    const struct hed_copy *c = &w->copy;
+    const uint64_t context = s->ctx->object.handle;
+    const uint64_t stream = hed_stream_name(s);
+    const CUstream named = (CUstream)(uintptr_t)stream;
+
+    if (!c->from.array && !c->to.array && c->height == 1 && c->depth == 1) {
+        hed_remote_send(
+            r, context, stream, w->number, HED_cuMemcpyAsync,
+            &(struct hed_cuMemcpyAsync){
+                .dst = c->to.at, .src = c->from.at, .ByteCount = c->width, .hStream = named});
+        return CUDA_SUCCESS;
+    }
+
+    const CUDA_MEMCPY3D_v2 p = describe(c);
+
+    hed_remote_send(r, context, stream, w->number, HED_cuMemcpy3DAsync_v2,
+                    &(struct hed_cuMemcpy3DAsync_v2){.pCopy = &p, .hStream = named});
+    return CUDA_SUCCESS;
+}
+
+CUresult
+hed_remote_put_fill(struct hed_remote *r, struct hed_stream *s, struct hed_work *w)
+{
+    const struct hed_fill *f = &w->fill;
+    const uint64_t context = s->ctx->object.handle;
+    const uint64_t stream = hed_stream_name(s);
+    const CUstream on = (CUstream)(uintptr_t)stream;
+
+#define SEND(call, ...) \
+    hed_remote_send(r, context, stream, w->number, HED_##call, &(struct hed_##call){__VA_ARGS__})
+#define ROW .dstDevice = f->to, .N = f->width, .hStream = on
+#define PLANE \
+    .dstDevice = f->to, .dstPitch = f->pitch, .Width = f->width, .Height = f->height, .hStream = on
+    if (f->height == 1 && f->size == 1)
+        SEND(cuMemsetD8Async, ROW, .uc = (unsigned char)f->value);
+    else if (f->height == 1 && f->size == 2)
+        SEND(cuMemsetD16Async, ROW, .us = (unsigned short)f->value);
+    else if (f->height == 1)
+        SEND(cuMemsetD32Async, ROW, .ui = f->value);
+    else if (f->size == 1)
+        SEND(cuMemsetD2D8Async, PLANE, .uc = (unsigned char)f->value);
+    else if (f->size == 2)
+        SEND(cuMemsetD2D16Async, PLANE, .us = (unsigned short)f->value);
+    else
+        SEND(cuMemsetD2D32Async, PLANE, .ui = f->value);
+    return CUDA_SUCCESS;
+}
+
+/* ---- the machine's copy and fill: small things of the driver's own --------------------------- */
+
+static struct hed_stream *
+legacy(struct hed_remote *r)
+{
+    const struct hed_context *c = r->driver ? hed_thread_context(r->driver) : NULL;
+
+    return c && hed_context_alive(c) ? c->legacy : NULL;
+}
+
+void
+hed_remote_copy(void *m, uint64_t to, uint64_t from, size_t size)
+{
+    struct hed_remote *r = hed_remote_of(m);
+    struct hed_stream *s = legacy(r);
+    const bool reads = hed_remote_shares(m, from, size);
+    const struct hed_copy c = {.from = {.at = from, .pitch = size, .slice = size},
+                               .to = {.at = to, .pitch = size, .slice = size},
+                               .width = size,
+                               .height = 1,
+                               .depth = 1};
+
+    if (size == 0)
+        return;
+    if (!reads && !hed_remote_shares(m, to, size))
+        memmove(pointer(to), pointer(from), size);
+    else if (s)
+        (void)hed_remote_copy_host(m, s, &c, reads, true);
+}
+
+void
+hed_remote_fill(void *m, uint64_t to, uint32_t value, unsigned width, size_t count)
+{
+    struct hed_remote *r = hed_remote_of(m);
+    struct hed_stream *s = legacy(r);
+    struct hed_work w = {
+        .kind = HED_WORK_FILL,
+        .fill = {.to = to, .value = value, .size = width, .width = count, .height = 1}};
+
+    if (!s || count == 0)
+        return;
+    (void)hed_remote_put_fill(r, s, &w);
+    (void)hed_far_sent(s, false);
+}

@@ -1,0 +1,120 @@
+/* Events of a worker. See remote.h and driver/far.h.
+ *
+ * Behind a record goes a mark (stream.c), so that over shared memory asking is reading a word.
+ */
+#include "backends/remote/remote.h"
+#include "driver/context/context.h"
+#include "driver/stream/stream.h"
+
+static CUevent
+name_of(const struct hed_event *e)
+{
+    return (CUevent)(uintptr_t)e->object.handle;
+}
+
+void
+hed_remote_event_made(void *m, struct hed_event *e)
+{
+    CUevent name = name_of(e);
+
+    hed_remote_send(hed_remote_of(m), e->ctx->object.handle, 0, 0, HED_cuEventCreate,
+                    &(struct hed_cuEventCreate){&name, e->flags});
+}
+
+void
+hed_remote_event_gone(void *m, struct hed_event *e)
+{
+    const struct hed_context *c = e->ctx;
+
+    /* Acquire: pairs with the end of the context's contents. Those of a made context have gone with
+     * it; a primary one stays there, but for a reset. */
+    if (e->generation == atomic_load_explicit(&c->generation, memory_order_acquire) ||
+        (c->primary && atomic_load_explicit(&c->far_resets, memory_order_relaxed) == 0))
+        hed_remote_send(hed_remote_of(m), e->ctx->object.handle, 0, 0, HED_cuEventDestroy_v2,
+                        &(struct hed_cuEventDestroy_v2){name_of(e)});
+}
+
+CUresult
+hed_remote_put_event(struct hed_remote *r, struct hed_stream *s, struct hed_work *w)
+{
+    const uint64_t stream = hed_stream_name(s);
+    const CUevent event = name_of(w->event.event);
+
+    if (w->kind == HED_WORK_EVENT_WAIT) {
+        hed_remote_send(
+            r, s->ctx->object.handle, stream, w->number, HED_cuStreamWaitEvent,
+            &(struct hed_cuStreamWaitEvent){(CUstream)(uintptr_t)stream, event, 0, false});
+        return CUDA_SUCCESS;
+    }
+    hed_remote_send(r, s->ctx->object.handle, stream, w->number, HED_cuEventRecord,
+                    &(struct hed_cuEventRecord){event, (CUstream)(uintptr_t)stream, false});
+    (void)hed_remote_mark_locked(r, s, w->number);
+    return CUDA_SUCCESS;
+}
+
+CUresult
+hed_remote_event_wait(void *m, struct hed_event *e)
+{
+    struct hed_remote *r = hed_remote_of(m);
+    const CUresult result = hed_remote_ask(r, e->ctx->object.handle, 0, HED_cuEventSynchronize,
+                                           &(struct hed_cuEventSynchronize){name_of(e)}, true);
+
+    hed_remote_host_drain(r);
+    hed_remote_sync_in(r);
+    return hed_remote_waited(e->ctx, result);
+}
+
+/* What the slot says; *ask: nothing that would be an answer. */
+static bool
+is_reached(struct hed_remote *r, struct hed_point p, bool *ask)
+{
+    struct hed_stream *s = p.stream;
+
+    hed_lock(&s->lock);
+    hed_remote_read_locked(r, s);
+
+    const bool reached = s->done >= p.number;
+    /* Something that comes only with an answer keeps `done` back. */
+    const bool told = s->far.slot && s->far.marked >= p.number &&
+                      (s->far.late <= s->far.answered || s->far.late > p.number);
+
+    *ask = !reached && (!told || hed_remote_is_late_locked(s));
+    hed_unlock(&s->lock);
+    return reached;
+}
+
+CUresult
+hed_remote_event_query(void *m, struct hed_event *e)
+{
+    struct hed_remote *r = hed_remote_of(m);
+    const struct hed_point p = hed_event_point(e);
+    bool ask = false;
+    CUresult result = CUDA_SUCCESS;
+
+    if (!p.stream)
+        return CUDA_SUCCESS;
+    if (!is_reached(r, p, &ask))
+        result = CUDA_ERROR_NOT_READY;
+    else if (!hed_remote_healthy(r))
+        hed_remote_look(r);
+    if (ask) {
+        result =
+            hed_remote_waited(e->ctx, hed_remote_ask(r, e->ctx->object.handle, 0, HED_cuEventQuery,
+                                                     &(struct hed_cuEventQuery){name_of(e)}, true));
+        if (result == CUDA_SUCCESS && hed_remote_host_busy(r))
+            result = CUDA_ERROR_NOT_READY;
+        if (result == CUDA_SUCCESS)
+            hed_far_answered(p.stream, p.number);
+    }
+    hed_stream_put(p.stream);
+    return result;
+}
+
+CUresult
+hed_remote_event_time(void *m, struct hed_event *begin, struct hed_event *end, float *ms)
+{
+    struct hed_cuEventElapsedTime a = {ms, name_of(begin), name_of(end)};
+
+    return hed_remote_ask(hed_remote_of(m), begin->ctx->object.handle, 0, HED_cuEventElapsedTime,
+                          &a, false);
+}

@@ -1,0 +1,62 @@
+/* Sockets: what is buffered in a lane goes out soon, even if the program does nothing more.
+ *
+ * A thread that sleeps until something is buffered, gives more of it a moment to come, and sends
+ * what has come. It exists from the first buffered message on. Shared memory needs none.
+ */
+#include <pthread.h>
+#include <signal.h>
+
+#include "backends/remote/remote.h"
+#include "base/clock.h"
+#include "base/futex.h"
+
+#define MOMENT_NS 100000
+
+static void *
+flush_lanes(void *arg)
+{
+    struct hed_remote *r = arg;
+
+    /* Relaxed: the end is looked for now and then. */
+    while (!atomic_load_explicit(&r->lost, memory_order_relaxed)) {
+        /* Acquire: pairs with the release in hed_remote_flush_soon. */
+        if (atomic_load_explicit(&r->flush_wanted, memory_order_acquire) == 0) {
+            (void)hed_futex_wait_private(&r->flush_wanted, 0, -1);
+            continue;
+        }
+        hed_sleep_ns(MOMENT_NS);
+        /* Before flushing: what is buffered from here on asks again. */
+        atomic_store_explicit(&r->flush_wanted, 0, memory_order_seq_cst);
+        hed_remote_flush_others(r, NULL);
+    }
+    return NULL;
+}
+
+static void
+start(struct hed_remote *r)
+{
+    sigset_t all, old;
+    pthread_t thread;
+
+    /* Signals are the program's. */
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &old);
+    if (pthread_create(&thread, NULL, flush_lanes, r) == 0)
+        (void)pthread_detach(thread);
+    (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+void
+hed_remote_flush_soon(struct hed_remote_lane *lane)
+{
+    struct hed_remote *r = lane->remote;
+
+    if (r->address.transport == HED_TRANSPORT_SHM ||
+        atomic_load_explicit(&r->flush_wanted, memory_order_seq_cst) != 0)
+        return;
+    if (!atomic_exchange_explicit(&r->flusher, true, memory_order_relaxed)) /* one starts it */
+        start(r);
+    /* Release: pairs with the acquire of the thread. */
+    atomic_store_explicit(&r->flush_wanted, 1, memory_order_release);
+    (void)hed_futex_wake_private(&r->flush_wanted, 1);
+}

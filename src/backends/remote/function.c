@@ -1,0 +1,277 @@
+/* Kernels, functions and variables on the worker. See code.h.
+ *
+ * Addresses of variables are the worker's own; they are reserved here, for good, before the program
+ * gets them, so that nothing of this process comes to lie there.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "backends/remote/code.h"
+#include "backends/remote/memory.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "driver/context/context.h"
+#include "driver/module/module.h"
+
+#define LOST CUDA_ERROR_DEVICE_UNAVAILABLE
+
+/* ---- kernels and functions ------------------------------------------------------------------- */
+
+static struct hed_kernel_body *
+begin_kernel(struct hed_remote_library *c, const struct hed_device *dev, uint32_t index,
+             uint64_t context, struct hed_remote_lane **lane)
+{
+    struct hed_kernel_body *b =
+        hed_remote_begin(c->remote, HED_MSG_KERNEL, sizeof *b, context, 0, 0, lane);
+
+    if (b) {
+        b->code = c->number;
+        b->index = index;
+        b->device = hed_remote_ordinal(c->remote, dev);
+    }
+    return b;
+}
+
+/* A record has come. Another thread may have been faster. */
+static int
+learn(struct hed_remote_library *c, uint32_t index, const struct hed_buf *record)
+{
+    const struct hed_wire_kernel *w = hed_remote_record(record->data, record->size);
+    struct hed_code_kernel k = c->kernels[index];
+    int err = w && w->described ? 0 : HED_EFORMAT;
+
+    if (err)
+        return err;
+    hed_lock(&c->remote->code->lock);
+    if (!atomic_load_explicit(&c->described[index], memory_order_relaxed)) {
+        k = (struct hed_code_kernel){.name = c->kernels[index].name};
+        err = hed_remote_read_record(&c->arena, w, &k);
+        if (!err) {
+            c->kernels[index] = k;
+            /* Release: pairs with the acquire in hed_remote_describe. */
+            atomic_store_explicit(&c->described[index], true, memory_order_release);
+        }
+    }
+    hed_unlock(&c->remote->code->lock);
+    return err;
+}
+
+CUresult
+hed_remote_describe(void *m, struct hed_device *dev, struct hed_code *code, uint32_t kernel)
+{
+    struct hed_remote_library *c = hed_remote_library(code);
+    struct hed_remote_lane *lane;
+    struct hed_kernel_body *b;
+    struct hed_buf record;
+
+    /* Acquire: pairs with the release in learn(). */
+    if (atomic_load_explicit(&c->described[kernel], memory_order_acquire))
+        return CUDA_SUCCESS;
+    b = begin_kernel(c, dev, kernel, hed_remote_current(c->remote), &lane);
+    if (!b)
+        return LOST;
+    b->head.flags = HED_MSG_WANTS_ANSWER;
+    if (hed_remote_end(lane, &b->head, sizeof *b) != 0)
+        return LOST;
+
+    const struct hed_answer *a = hed_remote_answer(lane);
+
+    if (!a)
+        return LOST;
+
+    const CUresult r = (CUresult)a->result;
+    const uint64_t bulk = a->head.bulk;
+
+    hed_buf_init(&record, HED_BULK_CHUNK);
+
+    int err = bulk <= HED_BULK_CHUNK ? hed_remote_take_bulk(lane, &record, bulk) : HED_EFORMAT;
+
+    if (!err && r == CUDA_SUCCESS)
+        err = learn(c, kernel, &record);
+    hed_buf_fini(&record);
+    if (err == HED_ENOMEM)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (err) {
+        hed_remote_lose(hed_remote_of(m), "what the worker tells of a kernel makes no sense");
+        return LOST;
+    }
+    return r;
+}
+
+/* What a program has set of a kernel before it became this function. */
+static void
+apply_settings(struct hed_remote *r, struct hed_function *f)
+{
+    const struct hed_settings *s = f->settings;
+    const struct {
+        CUfunction_attribute attribute;
+        const _Atomic int *value;
+        int unset;
+    } all[] = {
+        {CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, &s->max_dynamic_shared, -1},
+        {CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, &s->carveout, -1},
+        {CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, &s->cluster[0], 0},
+        {CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT, &s->cluster[1], 0},
+        {CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH, &s->cluster[2], 0},
+        {CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, &s->nonportable_cluster, 0},
+        {CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE, &s->cluster_policy, 0},
+    };
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        /* Relaxed: see struct hed_settings. */
+        const int value = atomic_load_explicit(all[i].value, memory_order_relaxed);
+        struct hed_cuFuncSetAttribute a = {
+            .hfunc = f->handle, .attrib = all[i].attribute, .value = value};
+
+        if (value != all[i].unset)
+            hed_remote_send(r, f->module->ctx->object.handle, 0, 0, HED_cuFuncSetAttribute, &a);
+    }
+}
+
+void
+hed_remote_function_made(void *m, struct hed_function *f)
+{
+    const struct hed_context *ctx = f->module->ctx;
+    struct hed_remote_lane *lane;
+    struct hed_kernel_body *b = begin_kernel(hed_remote_library(f->module->code), ctx->device,
+                                             f->kernel, ctx->object.handle, &lane);
+
+    if (!b)
+        return;
+    b->function = f->object.handle;
+    if (hed_remote_end(lane, &b->head, sizeof *b) == 0)
+        apply_settings(hed_remote_of(m), f);
+}
+
+void
+hed_remote_function_gone(void *m, struct hed_function *f)
+{
+    struct hed_remote_lane *lane;
+    struct hed_kernel_body *b =
+        hed_remote_begin(hed_remote_of(m), HED_MSG_KERNEL, sizeof *b, 0, 0, 0, &lane);
+
+    if (!b)
+        return;
+    b->function = f->object.handle;
+    b->forget = 1;
+    (void)hed_remote_end(lane, &b->head, sizeof *b);
+}
+
+CUresult
+hed_remote_function_set(void *m, struct hed_function *f, CUfunction_attribute attribute, int value)
+{
+    struct hed_cuFuncSetAttribute a = {.hfunc = f->handle, .attrib = attribute, .value = value};
+
+    return hed_remote_ask(hed_remote_of(m), f->module->ctx->object.handle, 0,
+                          HED_cuFuncSetAttribute, &a, false);
+}
+
+CUresult
+hed_remote_function_load(void *m, struct hed_function *f)
+{
+    struct hed_remote *r = hed_remote_of(m);
+    struct hed_cuFuncLoad a = {.function = f->handle};
+
+    /* Loading a library was enough where there is machine code, and where nothing runs. */
+    if (r->devices[f->module->ctx->device->ordinal].real || r->backend == HED_BACKEND_NULL)
+        return CUDA_SUCCESS;
+    return hed_remote_ask(r, f->module->ctx->object.handle, 0, HED_cuFuncLoad, &a, true);
+}
+
+/* ---- variables ------------------------------------------------------------------------------- */
+
+/* Reserves what of [at, end) is not yet; NOREPLACE says whether it was free. */
+static bool
+reserve_locked(struct hed_remote_code *c, uint64_t at, uint64_t end)
+{
+    for (const struct hed_remote_range *x = c->ranges; x; x = x->next) {
+        if (at >= x->at && at < x->end)
+            at = x->end < end ? x->end : end;
+        if (end > x->at && end <= x->end)
+            end = x->at > at ? x->at : at;
+    }
+    if (at == end)
+        return true;
+
+    struct hed_remote_range *new = malloc(sizeof *new);
+    void *p = new ? mmap((void *)(uintptr_t)at, end - at, PROT_NONE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0)
+                  : MAP_FAILED;
+
+    if (p != (void *)(uintptr_t)at) {
+        if (p != MAP_FAILED) /* a kernel that does not know the flag */
+            (void)munmap(p, end - at);
+        free(new);
+        return false;
+    }
+    *new = (struct hed_remote_range){c->ranges, at, end};
+    c->ranges = new;
+    return true;
+}
+
+/* Parts of the arena that the worker keeps for itself: nothing of this process is there. */
+static bool
+is_workers(const struct hed_remote *r, uint64_t at, uint64_t size)
+{
+    const uint64_t offset = (at - r->base) % r->stride;
+
+    return at >= r->base && at - r->base < r->size && offset >= r->usable &&
+           size <= r->stride - offset;
+}
+
+static bool
+reserve(struct hed_remote *r, uint64_t at, uint64_t size)
+{
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    bool good;
+
+    if (size > UINT64_MAX - page || at > UINT64_MAX - page - size)
+        return false;
+    if (is_workers(r, at, size))
+        return true;
+    if (at + size > r->base && at < r->base + r->size)
+        return false;
+    hed_lock(&r->code->lock);
+    good = reserve_locked(r->code, at / page * page, (at + size + page - 1) / page * page);
+    hed_unlock(&r->code->lock);
+    return good;
+}
+
+CUresult
+hed_remote_variable(void *m, struct hed_context *ctx, struct hed_code *code, bool managed,
+                    const char *name, uint64_t *at, uint64_t *size)
+{
+    struct hed_remote *r = hed_remote_of(m);
+    const size_t n = strlen(name) + 1;
+    struct hed_remote_lane *lane;
+    struct hed_open_body *b;
+
+    if (n > HED_CODE_NAME_MAX)
+        return CUDA_ERROR_NOT_FOUND;
+    b = hed_remote_begin_open(hed_remote_library(code),
+                              managed ? HED_OPEN_MANAGED : HED_OPEN_GLOBAL,
+                              ctx ? ctx->object.handle : hed_remote_current(r), (uint32_t)n, &lane);
+    if (!b)
+        return LOST;
+    memcpy(b + 1, name, n);
+    if (hed_remote_end(lane, &b->head, (uint32_t)(sizeof *b + n)) != 0)
+        return LOST;
+
+    const struct hed_variable_answer *a = (struct hed_variable_answer *)hed_remote_answer(lane);
+
+    if (!a || a->head.result != CUDA_SUCCESS)
+        return a ? (CUresult)a->head.result : LOST;
+    if (a->head.head.size < sizeof *a) {
+        hed_remote_lose(r, "what the worker tells of a variable makes no sense");
+        return LOST;
+    }
+    *at = a->at;
+    *size = a->size;
+    if (!managed && !reserve(r, *at, *size ? *size : 1)) {
+        hed_error(REMOTE, "the address of %s is taken in this process", name);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    return CUDA_SUCCESS;
+}

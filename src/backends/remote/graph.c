@@ -1,0 +1,369 @@
+/* Executable graphs of the far side: told node by node, and launched by name. See wire.h.
+ *
+ * A body is looked at first: what cannot be told (memory that only this process has, functions of
+ * the program) is NOT_SUPPORTED before anything is sent, and the driver puts the nodes on the
+ * stream one by one instead.
+ */
+#include <string.h>
+
+#include "backends/remote/remote.h"
+#include "driver/context/context.h"
+#include "driver/graph/node.h"
+#include "driver/module/module.h"
+#include "driver/stream/stream.h"
+
+#define DEPTH_MAX 16               /* graphs inside of graphs; the worker's own limit */
+#define LARGEST (HED_MSG_MAX - 64) /* bytes of a message of ours */
+
+_Static_assert(sizeof(CUlaunchAttribute) == 72, "as wire.h has it");
+
+/* The graph that a node stands for; NULL: it stands for work. */
+static const struct hed_graph_exec *
+inner(const struct hed_exec_node *n)
+{
+    if (n->child)
+        return n->child;
+    return n->work && n->work->kind == HED_WORK_GRAPH ? n->work->graph : NULL;
+}
+
+/* Nodes that only order others: also those whose memory is the client's business. */
+static bool
+is_empty(const struct hed_exec_node *n)
+{
+    return n->disabled || !n->work || n->work->kind == HED_WORK_NONE ||
+           (n->work->kind == HED_WORK_COPY && n->work->copy.width == 0) ||
+           (n->work->kind == HED_WORK_FILL &&
+            (n->work->fill.width == 0 || n->work->fill.height == 0));
+}
+
+/* ---- can it be told? ------------------------------------------------------------------------- */
+
+/* Of attributes, those that a node has; the others allow overlap, which edges do not. */
+static bool
+is_told(const CUlaunchAttribute *a)
+{
+    return a->id != CU_LAUNCH_ATTRIBUTE_IGNORE &&
+           a->id != CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY &&
+           a->id != CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION &&
+           a->id != CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING;
+}
+
+static bool
+can_tell_kernel(const struct hed_kernel_work *k)
+{
+    for (unsigned i = 0; i < k->attribute_count; i++)
+        if (k->attributes[i].id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT ||
+            k->attributes[i].id == CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT ||
+            k->attributes[i].id == CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE)
+            return false;
+    return k->function != NULL;
+}
+
+static bool
+can_tell_copy(struct hed_driver *d, const struct hed_copy *c)
+{
+    return !c->staged && !hed_graph_is_private(d, &c->from, c) &&
+           !hed_graph_is_private(d, &c->to, c);
+}
+
+static bool
+is_known(const struct hed_remote *r, uint64_t at)
+{
+    return at >= r->base && at - r->base < r->size;
+}
+
+static bool
+can_tell_fill(struct hed_driver *d, const struct hed_fill *f)
+{
+    const struct hed_copy_side side = {.at = f->to, .pitch = f->pitch};
+    const struct hed_copy c = {.width = f->width * f->size, .height = f->height, .depth = 1};
+
+    return !hed_graph_is_private(d, &side, &c);
+}
+
+static bool
+can_tell_values(const struct hed_remote *r, const struct hed_memops *m)
+{
+    for (unsigned i = 0; i < m->count; i++)
+        if ((m->ops[i].operation != CU_STREAM_MEM_OP_WAIT_VALUE_32 &&
+             m->ops[i].operation != CU_STREAM_MEM_OP_WAIT_VALUE_64 &&
+             m->ops[i].operation != CU_STREAM_MEM_OP_WRITE_VALUE_32 &&
+             m->ops[i].operation != CU_STREAM_MEM_OP_WRITE_VALUE_64) ||
+            !is_known(r, m->ops[i].waitValue.address) ||
+            !is_known(r, m->ops[i].waitValue.address + 7))
+            return false;
+    return true;
+}
+
+static bool
+can_tell_work(struct hed_remote *r, const struct hed_work *w)
+{
+    struct hed_driver *d = w->ctx->device->driver;
+
+    switch (w->kind) {
+    case HED_WORK_KERNEL:
+        return can_tell_kernel(&w->kernel);
+    case HED_WORK_COPY:
+        return can_tell_copy(d, &w->copy);
+    case HED_WORK_FILL:
+        return can_tell_fill(d, &w->fill);
+    case HED_WORK_MEMOP:
+        return can_tell_values(r, &w->memops);
+    case HED_WORK_EVENT_RECORD:
+    case HED_WORK_EVENT_WAIT:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Bytes of what a node is. */
+static size_t
+own_size(const struct hed_work *w)
+{
+    switch (w->kind) {
+    case HED_WORK_KERNEL:
+        return sizeof(struct hed_graph_kernel) +
+               (w->kernel.attribute_count + 1) * sizeof(CUlaunchAttribute) +
+               w->kernel.launch.param_bytes;
+    case HED_WORK_MEMOP:
+        return w->memops.count * sizeof(struct hed_graph_value);
+    default:
+        return sizeof(struct hed_graph_copy); /* the largest of the others */
+    }
+}
+
+static bool
+can_tell(struct hed_remote *r, const struct hed_graph_exec *g, unsigned depth)
+{
+    if (depth == DEPTH_MAX)
+        return false;
+    for (size_t i = 0; i < g->count; i++) {
+        const struct hed_exec_node *n = &g->nodes[i];
+        size_t size = sizeof(struct hed_graph_body) + n->in_count * sizeof(uint32_t) + 8;
+
+        if (!n->disabled && inner(n)) {
+            if (!can_tell(r, inner(n), depth + 1))
+                return false;
+        } else if (!is_empty(n)) {
+            if (!can_tell_work(r, n->work))
+                return false;
+            size += own_size(n->work);
+        }
+        if (size > LARGEST)
+            return false;
+    }
+    return true;
+}
+
+/* ---- telling --------------------------------------------------------------------------------- */
+
+static void
+fill_side(const struct hed_copy_side *s, const struct hed_copy *c, struct hed_graph_side *out)
+{
+    out->array = s->array;
+    if (s->array) {
+        out->x = s->x;
+        out->y = s->y;
+        out->z = s->z;
+        return;
+    }
+    out->at = s->at;
+    out->pitch = s->pitch;
+    out->height = c->depth > 1 && s->pitch ? s->slice / s->pitch : c->height;
+}
+
+/* What a node is, at `to`, which has own_size() zero bytes; the bytes it has become. */
+static uint32_t
+put_kernel(const struct hed_kernel_work *k, struct hed_graph_kernel *to)
+{
+    CUlaunchAttribute *a = (CUlaunchAttribute *)(void *)(to + 1);
+    bool cooperative = false;
+
+    to->function = k->function->object.handle;
+    memcpy(to->grid, k->launch.grid, sizeof to->grid);
+    memcpy(to->block, k->launch.block, sizeof to->block);
+    to->dynamic_shared = k->launch.dynamic_shared;
+    to->params = k->launch.param_bytes;
+    for (unsigned i = 0; i < k->attribute_count; i++) {
+        if (!is_told(&k->attributes[i]))
+            continue;
+        cooperative |= k->attributes[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+        a[to->attributes++] = k->attributes[i];
+    }
+    if (k->launch.cooperative && !cooperative)
+        a[to->attributes++] =
+            (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1};
+    if (to->params)
+        memcpy(a + to->attributes, k->launch.params, to->params);
+    return (uint32_t)(sizeof *to + to->attributes * sizeof *a + to->params);
+}
+
+static uint32_t
+put_values(const struct hed_memops *m, struct hed_graph_value *to)
+{
+    for (unsigned i = 0; i < m->count; i++) {
+        const CUstreamBatchMemOpParams_v1 *op = &m->ops[i];
+        const bool wide = op->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64 ||
+                          op->operation == CU_STREAM_MEM_OP_WRITE_VALUE_64;
+
+        /* Waits and writes have the same fields. */
+        to[i] =
+            (struct hed_graph_value){.operation = (uint32_t)op->operation,
+                                     .flags = op->waitValue.flags,
+                                     .at = op->waitValue.address,
+                                     .value = wide ? op->waitValue.value64 : op->waitValue.value};
+    }
+    return (uint32_t)(m->count * sizeof *to);
+}
+
+static uint32_t
+put_own(const struct hed_work *w, void *to, uint32_t *type)
+{
+    switch (w->kind) {
+    case HED_WORK_KERNEL:
+        *type = CU_GRAPH_NODE_TYPE_KERNEL;
+        return put_kernel(&w->kernel, to);
+    case HED_WORK_COPY: {
+        struct hed_graph_copy *c = to;
+
+        *type = CU_GRAPH_NODE_TYPE_MEMCPY;
+        fill_side(&w->copy.from, &w->copy, &c->from);
+        fill_side(&w->copy.to, &w->copy, &c->to);
+        c->width = w->copy.width;
+        c->height = w->copy.height;
+        c->depth = w->copy.depth;
+        return sizeof *c;
+    }
+    case HED_WORK_FILL:
+        *type = CU_GRAPH_NODE_TYPE_MEMSET;
+        *(struct hed_graph_fill *)to = (struct hed_graph_fill){.to = w->fill.to,
+                                                               .pitch = w->fill.pitch,
+                                                               .width = w->fill.width,
+                                                               .height = w->fill.height,
+                                                               .value = w->fill.value,
+                                                               .element = w->fill.size};
+        return sizeof(struct hed_graph_fill);
+    case HED_WORK_MEMOP:
+        *type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP;
+        return put_values(&w->memops, to);
+    default:
+        *type = w->kind == HED_WORK_EVENT_RECORD ? CU_GRAPH_NODE_TYPE_EVENT_RECORD
+                                                 : CU_GRAPH_NODE_TYPE_WAIT_EVENT;
+        ((struct hed_graph_event *)to)->event = w->event.event->object.handle;
+        return sizeof(struct hed_graph_event);
+    }
+}
+
+/* A step that is no node of its own; NULL: lost. */
+static struct hed_graph_body *
+step(struct hed_remote *r, uint64_t context, enum hed_graph_op op, size_t more,
+     struct hed_remote_lane **lane)
+{
+    struct hed_graph_body *b =
+        hed_remote_begin(r, HED_MSG_GRAPH, (uint32_t)(sizeof *b + more), context, 0, 0, lane);
+
+    if (b)
+        b->op = (uint32_t)op;
+    return b;
+}
+
+static bool
+begin(struct hed_remote *r, uint64_t context)
+{
+    struct hed_remote_lane *lane;
+    struct hed_graph_body *b = step(r, context, HED_GRAPH_BEGIN, 0, &lane);
+
+    return b && hed_remote_end(lane, &b->head, sizeof *b) == 0;
+}
+
+static bool
+tell_node(struct hed_remote *r, uint64_t context, const struct hed_exec_node *n, bool child)
+{
+    const size_t in = (n->in_count * sizeof(uint32_t) + 7) / 8 * 8;
+    const bool empty = child || is_empty(n);
+    const uint64_t where = empty ? context : n->work->ctx->object.handle;
+    struct hed_remote_lane *lane;
+    struct hed_graph_body *b = step(r, where, child ? HED_GRAPH_CHILD : HED_GRAPH_NODE,
+                                    in + (empty ? 0 : own_size(n->work)), &lane);
+
+    if (!b)
+        return false;
+    b->type = CU_GRAPH_NODE_TYPE_EMPTY;
+    b->after = (uint32_t)n->in_count;
+    for (size_t i = 0; i < n->in_count; i++)
+        ((uint32_t *)(void *)(b + 1))[i] = (uint32_t)n->in[i];
+    if (!empty)
+        b->size = put_own(n->work, (char *)(b + 1) + in, &b->type);
+    return hed_remote_end(lane, &b->head, (uint32_t)(sizeof *b + in + b->size)) == 0;
+}
+
+static bool
+tell(struct hed_remote *r, uint64_t context, const struct hed_graph_exec *g)
+{
+    bool good = begin(r, context);
+
+    for (size_t i = 0; i < g->count && good; i++) {
+        const struct hed_exec_node *n = &g->nodes[i];
+        const bool child = !n->disabled && inner(n);
+
+        if (child)
+            good = tell(r, context, inner(n));
+        good = good && tell_node(r, context, n, child);
+    }
+    return good;
+}
+
+/* The first time the far side may refuse, for reasons of its own; a change of what it has already
+ * is not waited for. */
+CUresult
+hed_remote_exec_made(void *m, struct hed_context *c, struct hed_exec *e,
+                     struct hed_graph_exec *body)
+{
+    struct hed_remote *r = hed_remote_of(m);
+    const bool first = e->twin == HED_TWIN_NONE;
+    struct hed_remote_lane *lane;
+    struct hed_graph_body *b;
+
+    if (!can_tell(r, body, 0))
+        return CUDA_ERROR_NOT_SUPPORTED;
+    if (!tell(r, c->object.handle, body) ||
+        !(b = step(r, c->object.handle, HED_GRAPH_MAKE, 0, &lane)))
+        return CUDA_ERROR_DEVICE_UNAVAILABLE;
+    b->exec = e->object.handle;
+    b->flags = e->flags & CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
+    if (first)
+        b->head.flags |= HED_MSG_WANTS_ANSWER;
+    if (hed_remote_end(lane, &b->head, sizeof *b) != 0)
+        return CUDA_ERROR_DEVICE_UNAVAILABLE;
+    if (!first)
+        return CUDA_SUCCESS;
+
+    const struct hed_answer *a = hed_remote_answer(lane);
+
+    return a ? (CUresult)a->result : CUDA_ERROR_DEVICE_UNAVAILABLE;
+}
+
+void
+hed_remote_exec_gone(void *m, uint64_t handle)
+{
+    struct hed_remote_lane *lane;
+    struct hed_graph_body *b = step(hed_remote_of(m), 0, HED_GRAPH_DROP, 0, &lane);
+
+    if (!b)
+        return;
+    b->exec = handle;
+    (void)hed_remote_end(lane, &b->head, sizeof *b);
+}
+
+CUresult
+hed_remote_put_graph(struct hed_remote *r, struct hed_stream *s, struct hed_work *w)
+{
+    const uint64_t stream = hed_stream_name(s);
+    struct hed_cuGraphLaunch args = {.hGraph = (CUgraphExec)(uintptr_t)w->exec,
+                                     .hStream = (CUstream)(uintptr_t)stream};
+
+    hed_remote_sync_out(r);
+    hed_remote_send(r, s->ctx->object.handle, stream, w->number, HED_cuGraphLaunch, &args);
+    return CUDA_SUCCESS;
+}

@@ -1,0 +1,528 @@
+/* Functions of the program that streams of a worker call (cuLaunchHostFunc, cuStreamAddCallback,
+ * host nodes of graphs), and the slots of streams that have been destroyed.
+ *
+ *   put_host: work kept under an id ──HED_MSG_HOST──> worker, in the stream's order
+ *   thread <──HED_MSG_RUN, on a lane of its own── its turn has come; the stream waits
+ *          ──the same message back──> it has been run
+ *
+ * The thread and its lane are made for the first function. One thread runs them all, in the order
+ * in which they come: CUDA promises no more. A worker that does nothing (backend null) is not told;
+ * the thread runs them as they come then.
+ *
+ * Invariants:
+ * 1. A function is called without a lock, at most once for each time it was put on a stream.
+ * 2. When the session is lost, those of cuStreamAddCallback that have not run are called with the
+ *    error, the others never.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/remote/memory.h"
+#include "backends/remote/remote.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "driver/context/context.h"
+#include "driver/stream/stream.h"
+
+#define LOOK_MS 500 /* the thread looks so often whether the session is lost */
+
+/* One function. Its id: generation in the upper half, 1 + its place in the lower. */
+struct entry {
+    struct hed_work *work; /* NULL: free */
+    uint32_t generation;
+    uint32_t next_free; /* 1 + place; 0: none */
+    bool keep;          /* run any number of times */
+};
+
+struct left { /* a slot that is still to be written */
+    uint32_t slot;
+    uint64_t number;
+};
+
+struct ready { /* backend null: to be run */
+    struct ready *next;
+    uint64_t id;
+};
+
+struct hed_remote_host {
+    struct hed_lock lock; /* rank HED_RANK_HOST; guards all of this */
+    pthread_cond_t changed;
+    struct entry *entries;
+    uint32_t count, room, first_free; /* 1 + place */
+    bool started;                     /* the thread is there */
+    struct hed_lane *lane;            /* NULL: backend null */
+    struct ready *first, **last;
+    _Atomic unsigned running; /* of those, with the one that is being run; changed under lock */
+    struct left *left;
+    size_t left_count, left_room;
+};
+
+/* ---- slots ----------------------------------------------------------------------------------- */
+
+/* Gives back what has been written meanwhile. Acquire: as in stream.c; nothing is written later. */
+static void
+sweep_locked(struct hed_remote *r, struct hed_remote_host *h)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < h->left_count; i++) {
+        const struct left l = h->left[i];
+
+        if (atomic_load_explicit(&r->slots[l.slot], memory_order_acquire) >= l.number)
+            hed_remote_slot_give(r, l.slot);
+        else
+            h->left[kept++] = l;
+    }
+    h->left_count = kept;
+}
+
+uint32_t
+hed_remote_slot_enter(struct hed_remote *r)
+{
+    struct hed_remote_host *h = r->host;
+
+    hed_lock(&h->lock);
+    sweep_locked(r, h);
+    hed_unlock(&h->lock);
+
+    const uint32_t slot = hed_remote_slot_take(r);
+
+    if (slot) /* relaxed: the message that asks for it to be written comes later */
+        atomic_store_explicit(&r->slots[slot], 0, memory_order_relaxed);
+    return slot;
+}
+
+void
+hed_remote_slot_leave(struct hed_remote *r, uint32_t slot, uint64_t number)
+{
+    struct hed_remote_host *h = r->host;
+
+    hed_lock(&h->lock);
+    if (h->left_count == h->left_room) {
+        const size_t room = h->left_room ? 2 * h->left_room : 16;
+        struct left *more = realloc(h->left, room * sizeof *more);
+
+        if (more) {
+            h->left = more;
+            h->left_room = room;
+        }
+    }
+    /* Without memory for a note the slot is never used again. */
+    if (h->left_count < h->left_room)
+        h->left[h->left_count++] = (struct left){slot, number};
+    sweep_locked(r, h);
+    hed_unlock(&h->lock);
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+static struct entry *
+find_locked(struct hed_remote_host *h, uint64_t id)
+{
+    const uint32_t place = (uint32_t)id;
+    struct entry *e = place >= 1 && place <= h->count ? &h->entries[place - 1] : NULL;
+
+    return e && e->work && e->generation == id >> 32 ? e : NULL;
+}
+
+/* Takes the work; 0: no memory, and it is the caller's still. */
+static uint64_t
+add_locked(struct hed_remote_host *h, struct hed_work *w, bool keep)
+{
+    uint32_t place = h->first_free;
+
+    if (!place) {
+        if (h->count == h->room) {
+            const uint32_t room = h->room ? 2 * h->room : 64;
+            struct entry *more = realloc(h->entries, room * sizeof *more);
+
+            if (!more)
+                return 0;
+            h->entries = more;
+            h->room = room;
+        }
+        place = ++h->count;
+        h->entries[place - 1] = (struct entry){0};
+    } else {
+        h->first_free = h->entries[place - 1].next_free;
+    }
+
+    struct entry *e = &h->entries[place - 1];
+
+    e->work = w;
+    e->keep = keep;
+    return (uint64_t)e->generation << 32 | place;
+}
+
+static struct hed_work *
+remove_locked(struct hed_remote_host *h, struct entry *e)
+{
+    struct hed_work *w = e->work;
+
+    e->work = NULL;
+    e->generation++;
+    e->next_free = h->first_free;
+    h->first_free = (uint32_t)(e - h->entries) + 1;
+    return w;
+}
+
+static uint64_t
+add(struct hed_remote_host *h, const struct hed_work *w, bool keep)
+{
+    struct hed_work *copy = hed_work_copy(w);
+    uint64_t id = 0;
+
+    if (!copy)
+        return 0;
+    hed_lock(&h->lock);
+    id = add_locked(h, copy, keep);
+    hed_unlock(&h->lock);
+    if (!id)
+        hed_work_free(copy);
+    return id;
+}
+
+void
+hed_remote_host_remove(struct hed_remote *r, uint64_t id)
+{
+    struct hed_remote_host *h = r->host;
+
+    hed_lock(&h->lock);
+
+    struct entry *e = find_locked(h, id);
+    struct hed_work *w = e ? remove_locked(h, e) : NULL;
+
+    hed_unlock(&h->lock);
+    hed_work_free(w);
+}
+
+/* ---- running --------------------------------------------------------------------------------- */
+
+/* The work of an id, to be freed by the caller; NULL: there is none (any more). */
+static struct hed_work *
+take(struct hed_remote_host *h, uint64_t id)
+{
+    struct hed_work *w = NULL;
+
+    hed_lock(&h->lock);
+
+    struct entry *e = find_locked(h, id);
+
+    if (e)
+        w = e->keep ? hed_work_copy(e->work) : remove_locked(h, e);
+    hed_unlock(&h->lock);
+    return w;
+}
+
+/* Bytes that were copied before the function's turn came, but come here with an answer only: asks
+ * for one, out of the order, since whoever has the turn at the worker may wait for the function. */
+static void
+fetch(struct hed_remote *r)
+{
+    struct hed_remote_lane *lane;
+    struct hed_msg *m;
+
+    /* Relaxed: copies before this function were counted before it was sent. */
+    if (!r->copies || atomic_load_explicit(&r->copies->count, memory_order_relaxed) == 0)
+        return;
+    lane = hed_remote_lane(r);
+    m = lane ? hed_lane_begin(lane->lane, sizeof *m) : NULL;
+    if (!m)
+        return;
+    *m = (struct hed_msg){.size = sizeof *m,
+                          .kind = HED_MSG_FETCH,
+                          .flags = HED_MSG_WANTS_ANSWER,
+                          .thread = lane->thread};
+    if (hed_remote_end(lane, m, sizeof *m) == 0)
+        (void)hed_remote_answer(lane);
+}
+
+static void
+run(struct hed_remote *r, uint64_t id, CUresult status)
+{
+    struct hed_work *w = take(r->host, id);
+    struct hed_why why;
+
+    if (!w)
+        return;
+    fetch(r);
+    hed_context_fail(w->ctx, status);
+    if (w->kind == HED_WORK_CALLBACK || hed_context_error(w->ctx) == CUDA_SUCCESS)
+        (void)hed_work_run(w, &why);
+    hed_work_free(w);
+}
+
+/* What has not run when the session is lost. */
+static void
+abandon(struct hed_remote_host *h)
+{
+    for (uint32_t place = 0;; place++) {
+        struct hed_work *w = NULL;
+        struct hed_why why;
+
+        hed_lock(&h->lock);
+
+        const bool over = place >= h->count;
+
+        if (!over && h->entries[place].work && !h->entries[place].keep)
+            w = remove_locked(h, &h->entries[place]);
+        hed_unlock(&h->lock);
+        if (over)
+            return;
+        if (!w)
+            continue;
+        hed_context_fail(w->ctx, CUDA_ERROR_DEVICE_UNAVAILABLE);
+        if (w->kind == HED_WORK_CALLBACK)
+            (void)hed_work_run(w, &why);
+        hed_work_free(w);
+    }
+}
+
+/* ---- the thread ------------------------------------------------------------------------------ */
+
+static bool
+is_over(const struct hed_remote *r)
+{
+    /* Relaxed, both: seen a little later is fine. */
+    return atomic_load_explicit(&r->lost, memory_order_relaxed) ||
+           atomic_load_explicit(&r->ended, memory_order_relaxed);
+}
+
+/* One that came: run, and the worker told. */
+static int
+answer_run(struct hed_remote *r, const struct hed_msg *m)
+{
+    struct hed_remote_host *h = r->host;
+    struct hed_run come;
+    struct hed_run *back;
+
+    if (m->kind != HED_MSG_RUN || m->size < sizeof come)
+        return HED_EFORMAT;
+    memcpy(&come, m, sizeof come);
+    run(r, come.id, (CUresult)come.status);
+    back = hed_lane_begin(h->lane, sizeof *back);
+    if (!back)
+        return HED_EIO;
+    *back = come;
+    back->head.size = sizeof *back;
+    return hed_lane_end(h->lane, sizeof *back, true);
+}
+
+static void *
+serve(void *arg)
+{
+    struct hed_remote *r = arg;
+    struct hed_remote_host *h = r->host;
+    struct hed_msg *m;
+    int err = 0;
+
+    (void)pthread_setname_np(pthread_self(), "heddle-host");
+    while (!err && !is_over(r)) {
+        err = hed_lane_next(h->lane, LOOK_MS, &m);
+        if (!err)
+            err = answer_run(r, m);
+        else if (err == HED_ETIME)
+            err = 0;
+    }
+    if (err)
+        hed_remote_lose(r, err == HED_EIO ? "the worker is gone" : hed_err_text(err));
+    abandon(h);
+    return NULL;
+}
+
+/* The same without a worker to wait for. */
+static void *
+serve_alone(void *arg)
+{
+    struct hed_remote *r = arg;
+    struct hed_remote_host *h = r->host;
+
+    (void)pthread_setname_np(pthread_self(), "heddle-host");
+    hed_lock(&h->lock);
+    for (;;) {
+        struct ready *one = h->first;
+
+        if (!one) {
+            (void)hed_lock_wait(&h->lock, &h->changed, NULL);
+            continue;
+        }
+        h->first = one->next;
+        if (!h->first)
+            h->last = &h->first;
+        hed_unlock(&h->lock);
+        run(r, one->id, CUDA_SUCCESS);
+        free(one);
+        hed_lock(&h->lock);
+        /* Release: pairs with hed_remote_host_busy; what the function did is seen. */
+        atomic_fetch_sub_explicit(&h->running, 1, memory_order_release);
+        (void)pthread_cond_broadcast(&h->changed);
+    }
+    return NULL; /* never */
+}
+
+/* The program's signals are for the program's threads, but for what a function itself causes. */
+static int
+start_thread(void *(*fn)(void *), struct hed_remote *r)
+{
+    static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
+    sigset_t blocked;
+    sigset_t before;
+    pthread_t thread;
+
+    (void)sigfillset(&blocked);
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+        (void)sigdelset(&blocked, own[i]);
+    (void)pthread_sigmask(SIG_SETMASK, &blocked, &before);
+
+    const int err = pthread_create(&thread, NULL, fn, r);
+
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!err)
+        (void)pthread_detach(thread);
+    return err ? HED_ENOMEM : 0;
+}
+
+static int
+start_locked(struct hed_remote *r, struct hed_remote_host *h)
+{
+    const bool alone = r->backend == HED_BACKEND_NULL;
+    struct hed_why why = {""};
+    int err = 0;
+
+    if (h->started)
+        return 0;
+    if (!alone && !h->lane)
+        err = hed_remote_lane_open(r, 0, HED_LANE_CALLBACKS, &h->lane, &why);
+    if (!err)
+        err = start_thread(alone ? serve_alone : serve, r);
+    h->started = err == 0;
+    if (err)
+        hed_warn(REMOTE, "no way for functions of the program: %s",
+                 why.text[0] ? why.text : hed_err_text(err));
+    return err;
+}
+
+static int
+start(struct hed_remote *r)
+{
+    hed_lock(&r->host->lock);
+
+    const int err = start_locked(r, r->host);
+
+    hed_unlock(&r->host->lock);
+    return err;
+}
+
+/* ---- putting on streams ---------------------------------------------------------------------- */
+
+/* Backend null: everything before it is done. */
+static bool
+run_soon(struct hed_remote_host *h, uint64_t id)
+{
+    struct ready *one = malloc(sizeof *one);
+
+    if (!one)
+        return false;
+    *one = (struct ready){NULL, id};
+    hed_lock(&h->lock);
+    *h->last = one;
+    h->last = &one->next;
+    /* Relaxed: who asks about it later is the thread that put it, or has been told by it. */
+    atomic_fetch_add_explicit(&h->running, 1, memory_order_relaxed);
+    (void)pthread_cond_broadcast(&h->changed);
+    hed_unlock(&h->lock);
+    return true;
+}
+
+static bool
+send_host(struct hed_remote *r, struct hed_stream *s, const struct hed_work *w, uint64_t id)
+{
+    struct hed_remote_lane *lane;
+    struct hed_host_body *b = hed_remote_begin(r, HED_MSG_HOST, sizeof *b, s->ctx->object.handle,
+                                               hed_stream_name(s), w->number, &lane);
+
+    if (!b)
+        return false;
+    b->id = id;
+    b->always = w->kind == HED_WORK_CALLBACK;
+    b->holds = 1;
+    return hed_remote_end(lane, &b->head, sizeof *b) == 0;
+}
+
+CUresult
+hed_remote_put_host(struct hed_remote *r, struct hed_stream *s, struct hed_work *w)
+{
+    struct hed_remote_host *h = r->host;
+
+    if (start(r) != 0)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+
+    const uint64_t id = add(h, w, false);
+
+    if (!id)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (r->backend == HED_BACKEND_NULL ? run_soon(h, id) : send_host(r, s, w, id))
+        return CUDA_SUCCESS;
+    hed_remote_host_remove(r, id);
+    return is_over(r) ? CUDA_ERROR_DEVICE_UNAVAILABLE : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+uint64_t
+hed_remote_host_add(struct hed_remote *r, const struct hed_work *w)
+{
+    return start(r) == 0 ? add(r->host, w, true) : 0;
+}
+
+bool
+hed_remote_host_busy(const struct hed_remote *r)
+{
+    /* Acquire: pairs with the release in serve_alone. */
+    return r->backend == HED_BACKEND_NULL &&
+           atomic_load_explicit(&r->host->running, memory_order_acquire) > 0;
+}
+
+void
+hed_remote_host_drain(struct hed_remote *r)
+{
+    struct hed_remote_host *h = r->host;
+
+    if (!hed_remote_host_busy(r) || hed_in_callback())
+        return;
+    hed_lock(&h->lock);
+    while (hed_remote_host_busy(r))
+        (void)hed_lock_wait(&h->lock, &h->changed, NULL);
+    hed_unlock(&h->lock);
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+int
+hed_remote_host_init(struct hed_remote *r)
+{
+    struct hed_remote_host *h = calloc(1, sizeof *h);
+
+    if (!h)
+        return HED_ENOMEM;
+    hed_lock_init(&h->lock, HED_RANK_HOST);
+    (void)pthread_cond_init(&h->changed, NULL);
+    h->last = &h->first;
+    r->host = h;
+    return 0;
+}
+
+/* The thread notices by itself, within LOOK_MS; this may be called with locks held, and functions
+ * of the program are not. */
+void
+hed_remote_host_lost(struct hed_remote *r)
+{
+    (void)r;
+}
+
+void
+hed_remote_host_forked(struct hed_remote *r)
+{
+    if (r->host && r->host->lane)
+        hed_lane_forked(r->host->lane);
+}

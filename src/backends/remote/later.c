@@ -1,0 +1,166 @@
+/* Copies to memory of this process that nobody waits for: their bytes come before the answer of
+ * some later message, on the lane of whoever asked that.
+ *
+ * Invariants:
+ * 1. What is written is exactly what was asked for: a piece is in the list from before it is asked
+ *    for until its bytes have been written, and bytes that fit no piece end the session.
+ * 2. An answer says how many pieces the worker has sent before it on all lanes. Who reads it goes
+ *    on when so many have been written; so whoever waited for a stream finds its bytes, also those
+ *    that came on another thread's lane. That thread is reading just then: the wait is short.
+ */
+#include <stdlib.h>
+#include <time.h>
+
+#include "backends/remote/memory.h"
+#include "base/clock.h"
+#include "base/err.h"
+
+#define LOOK_NS (50 * HED_NS_PER_MS) /* how often a lost session is looked for */
+
+static uint64_t
+bytes_of(const struct hed_remote_later *p)
+{
+    return p->width * p->height * p->depth;
+}
+
+bool
+hed_remote_later_room(struct hed_remote *r, uint64_t bytes)
+{
+    struct hed_remote_copies *c = r->copies;
+
+    hed_lock(&c->lock);
+
+    const bool room = bytes <= HED_LATER_MAX && c->bytes <= HED_LATER_MAX - bytes;
+
+    if (room)
+        c->bytes += bytes;
+    hed_unlock(&c->lock);
+    return room;
+}
+
+bool
+hed_remote_later_add(struct hed_remote *r, const struct hed_remote_later *piece)
+{
+    struct hed_remote_copies *c = r->copies;
+    struct hed_remote_later *p = malloc(sizeof *p);
+
+    if (!p)
+        return false;
+    *p = *piece;
+    p->next = NULL;
+    hed_lock(&c->lock);
+    *c->last = p;
+    c->last = &p->next;
+    hed_unlock(&c->lock);
+    /* Relaxed: who looks at it has asked for the piece itself, or does not mind. */
+    atomic_fetch_add_explicit(&c->count, 1, memory_order_relaxed);
+    return true;
+}
+
+/* The piece that data belong to, taken out of the list; NULL: nobody asked for them. */
+static struct hed_remote_later *
+take_piece(struct hed_remote_copies *c, const struct hed_data *d)
+{
+    struct hed_remote_later *p;
+
+    hed_lock(&c->lock);
+    for (struct hed_remote_later **link = &c->first; (p = *link); link = &p->next) {
+        if (p->at != d->client || p->pitch != d->client_pitch || p->slice != d->client_slice ||
+            p->width != d->width || p->height != d->height || p->depth != d->depth)
+            continue;
+        *link = p->next;
+        if (!*link)
+            c->last = link;
+        break;
+    }
+    hed_unlock(&c->lock);
+    return p;
+}
+
+static int
+read_rows(struct hed_lane *lane, const struct hed_remote_later *p)
+{
+    int err = 0;
+
+    if (p->height == 1 && p->depth == 1)
+        return hed_lane_bulk_read(lane, (void *)(uintptr_t)p->at, p->width);
+    for (uint64_t z = 0; z < p->depth; z++)
+        for (uint64_t y = 0; y < p->height && !err; y++)
+            err = hed_lane_bulk_read(lane, (void *)(uintptr_t)(p->at + z * p->slice + y * p->pitch),
+                                     p->width);
+    return err;
+}
+
+/* It has come. The count is last: who waits for that sees the bytes. */
+static void
+finish(struct hed_remote_copies *c, struct hed_remote_later *p)
+{
+    hed_lock(&c->lock);
+    c->bytes -= bytes_of(p);
+    /* Relaxed: as where it was added. Release: pairs with hed_remote_received(). */
+    atomic_fetch_sub_explicit(&c->count, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&c->received, 1, memory_order_release);
+    (void)pthread_cond_broadcast(&c->came);
+    hed_unlock(&c->lock);
+    free(p);
+}
+
+int
+hed_remote_data(struct hed_remote_lane *lane, const struct hed_data *d)
+{
+    struct hed_remote_copies *c = lane->remote->copies;
+    struct hed_remote_later *p;
+    int err = 0;
+
+    if (d->client_pitch == 0)
+        return hed_remote_twin_data(lane, d);
+    p = take_piece(c, d);
+    if (!p || (d->head.bulk != 0 && d->head.bulk != bytes_of(p))) {
+        free(p);
+        return HED_EFORMAT;
+    }
+    if (d->head.bulk)
+        err = read_rows(lane->lane, p);
+    finish(c, p);
+    return err;
+}
+
+void
+hed_remote_received(struct hed_remote *r, uint64_t pieces)
+{
+    struct hed_remote_copies *c = r->copies;
+
+    /* Acquire: pairs with finish(). */
+    if (atomic_load_explicit(&c->received, memory_order_acquire) >= pieces)
+        return;
+    hed_lock(&c->lock);
+    while (atomic_load_explicit(&c->received, memory_order_acquire) < pieces &&
+           !atomic_load_explicit(&r->lost, memory_order_relaxed) &&
+           !atomic_load_explicit(&r->ended, memory_order_relaxed)) {
+        /* By the clock of the condition, which is the wall's. */
+        const uint64_t until = hed_wall_ns() + LOOK_NS;
+        const struct timespec end = {(time_t)(until / HED_NS_PER_S), (long)(until % HED_NS_PER_S)};
+
+        (void)hed_lock_wait(&c->lock, &c->came, &end);
+    }
+    hed_unlock(&c->lock);
+}
+
+bool
+hed_remote_later_touches(struct hed_remote *r, uint64_t at, uint64_t size)
+{
+    struct hed_remote_copies *c = r->copies;
+    bool touches = false;
+
+    /* Relaxed: see hed_remote_later_add. */
+    if (atomic_load_explicit(&c->count, memory_order_relaxed) == 0)
+        return false;
+    hed_lock(&c->lock);
+    for (const struct hed_remote_later *p = c->first; p && !touches; p = p->next) {
+        const uint64_t n = (p->depth - 1) * p->slice + (p->height - 1) * p->pitch + p->width;
+
+        touches = at < p->at + n && p->at < at + size;
+    }
+    hed_unlock(&c->lock);
+    return touches;
+}

@@ -1,0 +1,449 @@
+/* Memory behind the arena's addresses: mapping, the lease, the shared heap.
+ *
+ *   device's share   memory of the worker's device: a message, under the lease, without an answer
+ *   host's share     shm: the heap, the same pages in both processes
+ *                    sockets: memory of this process, and other memory at the same place there
+ *
+ * Invariants:
+ * 1. devices[i].lease plus what is mapped and made (HED_MAP_DEVICE, HED_MAP_PHYSICAL) of it is
+ *    what the worker has granted and not been given back. So mapping under the lease cannot fail
+ *    for want of memory that the server has promised to somebody else.
+ * 2. At most one thread asks for more of a device: nobody is refused what another is just getting.
+ */
+#include "backends/remote/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "driver/context/context.h"
+#include "driver/memory/memory.h"
+
+#define LEASE_STEP (UINT64_C(256) << 20) /* bytes, or a part of the device if that is more */
+#define LEASE_PART 16
+
+struct hed_physical_memory {
+    uint64_t name;
+    uint64_t size;
+    int device; /* -1: the host */
+};
+
+/* A mapping of physical memory: what is unmapped there is not given back to the lease. */
+struct view {
+    struct view *next;
+    uint64_t at;
+};
+
+int
+hed_remote_memory_init(struct hed_remote *r, struct hed_why *why)
+{
+    struct hed_remote_memory *m = calloc(1, sizeof *m);
+    struct hed_remote_copies *c = calloc(1, sizeof *c);
+
+    if (!m || !c) {
+        hed_why_set(why, "no memory for a remote GPU's memory");
+        free(m);
+        free(c);
+        return HED_ENOMEM;
+    }
+    hed_lock_init(&m->lock, HED_RANK_LEASE);
+    (void)pthread_cond_init(&m->answered, NULL);
+    hed_lock_init(&c->lock, HED_RANK_LEASE);
+    (void)pthread_cond_init(&c->came, NULL);
+    c->last = &c->first;
+    r->memory = m;
+    r->copies = c;
+    return 0;
+}
+
+/* Which device's share an address is in; -1: the host's. */
+static int
+device_of(const struct hed_remote *r, uint64_t at)
+{
+    const uint64_t i = (at - r->base) / r->stride;
+
+    return i < (uint64_t)r->device_count ? (int)i : -1;
+}
+
+uint64_t
+hed_remote_host_base(const struct hed_remote *r)
+{
+    return r->base + (uint64_t)r->device_count * r->stride;
+}
+
+uint64_t
+hed_remote_current(struct hed_remote *r)
+{
+    const struct hed_context *c = r->driver ? hed_thread_context(r->driver) : NULL;
+
+    return c && hed_context_alive(c) ? c->object.handle : 0;
+}
+
+/* ---- the lease ------------------------------------------------------------------------------- */
+
+static bool
+take_lease(struct hed_remote *r, int device, uint64_t size)
+{
+    _Atomic uint64_t *lease = &r->devices[device].lease;
+    uint64_t had = atomic_load_explicit(lease, memory_order_relaxed);
+
+    /* Relaxed: a number; the messages that follow from it have an order of their own. */
+    while (had >= size)
+        if (atomic_compare_exchange_weak_explicit(lease, &had, had - size, memory_order_relaxed,
+                                                  memory_order_relaxed))
+            return true;
+    return false;
+}
+
+static uint64_t
+lease_step(const struct hed_remote *r, int device)
+{
+    const uint64_t part =
+        r->driver ? r->driver->devices[device].info.profile.memory / LEASE_PART : 0;
+
+    return part > LEASE_STEP ? part : LEASE_STEP;
+}
+
+/* What was granted; 0: there is no more. */
+static uint64_t
+ask_lease(struct hed_remote *r, int device, uint64_t want, uint64_t least)
+{
+    struct hed_remote_lane *lane;
+    struct hed_lease *l = hed_remote_begin(r, HED_MSG_LEASE, sizeof *l, 0, 0, 0, &lane);
+
+    if (!l)
+        return 0;
+    l->head.flags = HED_MSG_WANTS_ANSWER;
+    l->device = r->devices[device].ordinal;
+    l->want = want;
+    l->least = least;
+    if (hed_remote_end(lane, &l->head, sizeof *l) != 0)
+        return 0;
+
+    const struct hed_lease_answer *a = (const struct hed_lease_answer *)hed_remote_answer(lane);
+
+    if (!a)
+        return 0;
+    if (a->head.head.size < sizeof *a || (a->head.result == CUDA_SUCCESS && a->granted < least)) {
+        hed_remote_lose(r, "a lease that makes no sense");
+        return 0;
+    }
+    return a->head.result == CUDA_SUCCESS ? a->granted : 0;
+}
+
+/* Takes so much of the lease, and asks for more if need be; false: the server has no more. */
+static bool
+lease(struct hed_remote *r, int device, uint64_t size)
+{
+    struct hed_remote_memory *m = r->memory;
+    bool taken = take_lease(r, device, size);
+
+    if (taken)
+        return true;
+    hed_lock(&m->lock);
+    while (m->asking[device])
+        (void)hed_lock_wait(&m->lock, &m->answered, NULL);
+    m->asking[device] = true;
+    hed_unlock(&m->lock);
+    /* Others may take from the lease meanwhile: fine, as long as the server has more. */
+    while (!(taken = take_lease(r, device, size))) {
+        const uint64_t step = lease_step(r, device);
+        const uint64_t has = atomic_load_explicit(&r->devices[device].lease, memory_order_relaxed);
+        const uint64_t least = has < size ? size - has : 1;
+        const uint64_t granted = ask_lease(r, device, least > step ? least : step, least);
+
+        if (granted == 0)
+            break;
+        /* Relaxed, here and below: numbers; nothing else depends on them. */
+        atomic_fetch_add_explicit(&m->granted[device], granted, memory_order_relaxed);
+        atomic_fetch_add_explicit(&r->devices[device].lease, granted, memory_order_relaxed);
+    }
+    hed_lock(&m->lock);
+    m->asking[device] = false;
+    (void)pthread_cond_broadcast(&m->answered);
+    hed_unlock(&m->lock);
+    return taken;
+}
+
+/* What is not mapped any more may be again; more than will be needed soon goes back. */
+static void
+unlease(struct hed_remote *r, int device, uint64_t size)
+{
+    _Atomic uint64_t *lease = &r->devices[device].lease;
+    const uint64_t step = lease_step(r, device);
+    uint64_t has = atomic_fetch_add_explicit(lease, size, memory_order_relaxed) + size;
+    struct hed_remote_lane *lane;
+    struct hed_lease *l;
+
+    if (has < 4 * step || !take_lease(r, device, has - step))
+        return;
+    l = hed_remote_begin(r, HED_MSG_LEASE, sizeof *l, 0, 0, 0, &lane);
+    if (!l)
+        return;
+    l->device = r->devices[device].ordinal;
+    l->give = has - step;
+    atomic_fetch_sub_explicit(&r->memory->granted[device], has - step, memory_order_relaxed);
+    (void)hed_remote_end(lane, &l->head, sizeof *l);
+}
+
+/* ---- messages -------------------------------------------------------------------------------- */
+
+static int
+send_map(struct hed_remote *r, enum hed_msg_kind kind, const struct hed_map *what, bool asks)
+{
+    struct hed_remote_lane *lane;
+    struct hed_map *m = hed_remote_begin(r, kind, sizeof *m, hed_remote_current(r), 0, 0, &lane);
+
+    if (!m)
+        return HED_EIO;
+    m->kind = what->kind;
+    m->device = what->device;
+    m->at = what->at;
+    m->size = what->size;
+    m->physical = what->physical;
+    m->access = what->access;
+    m->head.flags = asks ? HED_MSG_WANTS_ANSWER : 0;
+
+    const int err = hed_remote_end(lane, &m->head, sizeof *m);
+
+    if (err || !asks)
+        return err;
+
+    const struct hed_answer *a = hed_remote_answer(lane);
+
+    return !a ? HED_EIO : a->result == CUDA_SUCCESS ? 0 : HED_ENOMEM;
+}
+
+/* ---- host memory ----------------------------------------------------------------------------- */
+
+static int
+map_here(const struct hed_remote *r, uint64_t at, uint64_t size)
+{
+    const int shared = r->heap >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
+    const off_t offset = r->heap >= 0 ? (off_t)(at - hed_remote_host_base(r)) : 0;
+    void *p = mmap((void *)(uintptr_t)at, size, PROT_READ | PROT_WRITE,
+                   shared | MAP_NORESERVE | MAP_FIXED, r->heap, offset);
+
+    return p == MAP_FAILED ? HED_ENOMEM : 0;
+}
+
+static void
+unmap_here(uint64_t at, uint64_t size)
+{
+    void *p = mmap((void *)(uintptr_t)at, size, PROT_NONE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+
+    if (p == MAP_FAILED) /* out of mappings: at least nobody can use it */
+        (void)mprotect((void *)(uintptr_t)at, size, PROT_NONE);
+}
+
+/* Pinning may fail, and the worker may have a limit: this one is asked. */
+static int
+map_host(struct hed_remote *r, uint64_t at, uint64_t size)
+{
+    int err = map_here(r, at, size);
+
+    if (err)
+        return err;
+    err = send_map(r, HED_MSG_MAP,
+                   &(struct hed_map){.kind = HED_MAP_HOST, .device = -1, .at = at, .size = size},
+                   true);
+    if (err)
+        unmap_here(at, size);
+    else
+        hed_remote_twin_made(r, at, size);
+    return err;
+}
+
+bool
+hed_remote_shares(void *m, uint64_t at, uint64_t size)
+{
+    const struct hed_remote *r = hed_remote_of(m);
+    const uint64_t end =
+        at >= hed_remote_host_base(r) && r->heap < 0 ? hed_remote_host_base(r) : r->base + r->size;
+
+    return at >= r->base && at < end && size <= end - at;
+}
+
+/* ---- the machine's map and unmap ------------------------------------------------------------- */
+
+int
+hed_remote_map(void *machine, uint64_t at, uint64_t size)
+{
+    struct hed_remote *r = hed_remote_of(machine);
+    const int device = device_of(r, at);
+
+    if (device < 0)
+        return map_host(r, at, size);
+    if (!lease(r, device, size))
+        return HED_ENOMEM;
+    return send_map(
+        r, HED_MSG_MAP,
+        &(struct hed_map){
+            .kind = HED_MAP_DEVICE, .device = r->devices[device].ordinal, .at = at, .size = size},
+        false);
+}
+
+static bool
+forget_view(struct hed_remote_memory *m, uint64_t at)
+{
+    struct view *found = NULL;
+
+    hed_lock(&m->lock);
+    for (struct view **link = &m->views; *link; link = &(*link)->next)
+        if ((*link)->at == at) {
+            found = *link;
+            *link = found->next;
+            break;
+        }
+    hed_unlock(&m->lock);
+    free(found);
+    return found != NULL;
+}
+
+void
+hed_remote_unmap(void *machine, uint64_t at, uint64_t size)
+{
+    struct hed_remote *r = hed_remote_of(machine);
+    const int device = device_of(r, at);
+    struct hed_map what = {.kind = HED_MAP_DEVICE, .device = -1, .at = at, .size = size};
+
+    if (forget_view(r->memory, at)) {
+        what.kind = HED_MAP_VIEW;
+        (void)send_map(r, HED_MSG_UNMAP, &what, false);
+        return;
+    }
+    if (device < 0) {
+        what.kind = HED_MAP_HOST;
+        hed_remote_twin_gone(r, at);
+        unmap_here(at, size);
+        (void)send_map(r, HED_MSG_UNMAP, &what, false);
+        return;
+    }
+    what.device = r->devices[device].ordinal;
+    /* The message first: whoever uses the lease again comes behind it. */
+    if (send_map(r, HED_MSG_UNMAP, &what, false) == 0)
+        unlease(r, device, size);
+}
+
+/* ---- physical memory of the program's own ---------------------------------------------------- */
+
+int
+hed_remote_physical_create(void *machine, int device, uint64_t size,
+                           struct hed_physical_memory **out)
+{
+    struct hed_remote *r = hed_remote_of(machine);
+    struct hed_physical_memory *p = malloc(sizeof *p);
+
+    if (!p)
+        return HED_ENOMEM;
+    *p = (struct hed_physical_memory){
+        /* Relaxed: only that no two are alike. */
+        .name = 1 + atomic_fetch_add_explicit(&r->memory->names, 1, memory_order_relaxed),
+        .size = size,
+        .device = device};
+
+    int err = device < 0 || lease(r, device, size) ? 0 : HED_ENOMEM;
+
+    /* The host's is under no lease: whether there is any must be asked. */
+    if (!err)
+        err = send_map(r, HED_MSG_MAP,
+                       &(struct hed_map){.kind = HED_MAP_PHYSICAL,
+                                         .device = device < 0 ? -1 : r->devices[device].ordinal,
+                                         .size = size,
+                                         .physical = p->name},
+                       device < 0);
+    if (err)
+        free(p);
+    else
+        *out = p;
+    return err;
+}
+
+void
+hed_remote_physical_free(void *machine, struct hed_physical_memory *p)
+{
+    struct hed_remote *r = hed_remote_of(machine);
+    const struct hed_map what = {.kind = HED_MAP_PHYSICAL,
+                                 .device = p->device < 0 ? -1 : r->devices[p->device].ordinal,
+                                 .size = p->size,
+                                 .physical = p->name};
+
+    if (send_map(r, HED_MSG_UNMAP, &what, false) == 0 && p->device >= 0)
+        unlease(r, p->device, p->size);
+    free(p);
+}
+
+int
+hed_remote_physical_map(void *machine, struct hed_physical_memory *p, uint64_t offset, uint64_t at,
+                        uint64_t size)
+{
+    struct hed_remote *r = hed_remote_of(machine);
+    struct view *v = malloc(sizeof *v);
+
+    if (!v)
+        return HED_ENOMEM;
+    if (offset != 0 || size != p->size) {
+        free(v);
+        return HED_ERANGE;
+    }
+    v->at = at;
+    hed_lock(&r->memory->lock);
+    v->next = r->memory->views;
+    r->memory->views = v;
+    hed_unlock(&r->memory->lock);
+    return send_map(
+        r, HED_MSG_MAP,
+        &(struct hed_map){
+            .kind = HED_MAP_VIEW, .device = -1, .at = at, .size = size, .physical = p->name},
+        false);
+}
+
+int
+hed_remote_protect(void *machine, uint64_t at, uint64_t size, bool readable, bool writable)
+{
+    const unsigned access = writable   ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+                            : readable ? CU_MEM_ACCESS_FLAGS_PROT_READ
+                                       : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+
+    return send_map(
+        hed_remote_of(machine), HED_MSG_MAP,
+        &(struct hed_map){
+            .kind = HED_MAP_ACCESS, .device = -1, .at = at, .size = size, .access = access},
+        false);
+}
+
+/* ---- how much there is ----------------------------------------------------------------------- */
+
+CUresult
+hed_remote_memory_info(void *machine, struct hed_context *c, size_t *free, size_t *total)
+{
+    struct hed_remote *r = hed_remote_of(machine);
+    const int device = c->device->ordinal;
+    struct hed_remote_lane *lane;
+    struct hed_lease *l = hed_remote_begin(r, HED_MSG_LEASE, sizeof *l, 0, 0, 0, &lane);
+
+    /* Wanting nothing asks what is to be had, with what is had already. */
+    if (!l)
+        return CUDA_ERROR_DEVICE_UNAVAILABLE;
+    l->head.flags = HED_MSG_WANTS_ANSWER;
+    l->device = r->devices[device].ordinal;
+    if (hed_remote_end(lane, &l->head, sizeof *l) != 0)
+        return CUDA_ERROR_DEVICE_UNAVAILABLE;
+
+    const struct hed_lease_answer *a = (const struct hed_lease_answer *)hed_remote_answer(lane);
+
+    if (!a || a->head.head.size < sizeof *a)
+        return CUDA_ERROR_DEVICE_UNAVAILABLE;
+
+    const uint64_t has = atomic_load_explicit(&r->memory->granted[device], memory_order_relaxed);
+    const uint64_t unused = hed_memory_spare(c->device) +
+                            atomic_load_explicit(&r->devices[device].lease, memory_order_relaxed);
+    const uint64_t used = has > unused ? has - unused : 0;
+
+    *free = a->granted > used ? a->granted - used : 0;
+    *total = c->device->info.profile.memory;
+    return (CUresult)a->head.result;
+}

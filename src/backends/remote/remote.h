@@ -1,0 +1,292 @@
+/* The backend `remote`: the soft driver on a machine that is a worker of a heddle server.
+ *
+ *   soft driver ──struct hed_far──> remote ──lane of the calling thread──> worker (server/worker.h)
+ *
+ *   remote.c    the layer type, the machine, connecting        session.c  hello, arena, lost peers
+ *   lanes.c     a lane for each thread                         send.c     messages, calls, answers
+ *   memory.c    mapping, the lease, the shared heap            copy.c     bytes of this process
+ *   stream.c    streams, contexts      event.c  events         host.c     the program's functions
+ *   code.c      images, kernels        launch.c launches       array.c    arrays, textures
+ *   graph.c     executable graphs      rest.c   what else can travel      nvml.c  flush.c
+ *
+ * Invariants:
+ * 1. A thread sends on its own lane only. The ticket is taken when there is room for the message,
+ *    and the message is out right after: nobody waits in between.
+ * 2. When the session is lost, every lane ends, every context has failed with
+ *    CUDA_ERROR_DEVICE_UNAVAILABLE, and nothing is sent any more. It never comes back.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/lock.h"
+#include "driver/driver.h"
+#include "driver/far.h"
+#include "driver/machine.h"
+#include "wire/lane.h"
+#include "wire/wire.h"
+
+struct hed_config;
+struct hed_remote;
+
+#define HED_SLOTS_MAX 8192
+
+/* The calling thread's way to the worker. */
+struct hed_remote_lane {
+    struct hed_remote *remote;
+    struct hed_remote_lane *next; /* remote->lanes; guarded by lanes_lock */
+    struct hed_lane *lane;
+    uint32_t thread;
+    bool taken; /* by a living thread; guarded by lanes_lock */
+};
+
+struct hed_remote_device {
+    int ordinal;            /* the server's: before CUDA_VISIBLE_DEVICES */
+    _Atomic uint64_t lease; /* bytes that may be mapped unasked, not used yet */
+    bool real;              /* runs machine code */
+};
+
+struct hed_remote {
+    struct hed_driver *driver; /* set when it has been made */
+    struct hed_address address;
+    struct hed_tls tls;
+    int timeout_ms; /* of connecting, and of answers that do not wait for a device */
+    uint8_t session[16], secret[16];
+    uint64_t capabilities; /* enum hed_capabilities of both sides */
+    enum hed_wire_backend backend;
+
+    _Atomic uint64_t tickets; /* the last one that was taken */
+    _Atomic bool lost;
+    _Atomic bool ended; /* the process ends, or this is the child of a fork */
+
+    struct hed_lock lanes_lock; /* rank HED_RANK_LANES */
+    struct hed_remote_lane *lanes;
+    uint32_t threads; /* lanes made so far */
+
+    uint64_t base, size;     /* of the arena as this client has it; host's share last */
+    uint64_t stride, usable; /* bytes: from share to share, and of each that may be used */
+    uint32_t map_unit;
+    struct hed_remote_device devices[HED_PROFILE_DEVICES_MAX];
+    int device_count;
+
+    /* Shared memory only, else NULL: words that the worker writes when work has come so far. */
+    _Atomic uint64_t *slots;
+    uint32_t slot_count;
+    int heap; /* descriptor of the shared heap; -1: pinned memory is this process's own */
+
+    _Atomic uint64_t failures_seen;         /* of slots[HED_SLOT_FAILURES] */
+    uint64_t slot_used[HED_SLOTS_MAX / 64]; /* bits; guarded by lanes_lock */
+    uint32_t slot_next;
+
+    _Atomic bool flusher;          /* there is a thread that flushes (flush.c) */
+    _Atomic uint32_t flush_wanted; /* something is buffered */
+
+    /* Each file's own state; made by its init, NULL before. */
+    struct hed_remote_memory *memory;
+    struct hed_remote_host *host;
+    struct hed_remote_code *code;
+    struct hed_remote_copies *copies;
+};
+
+#define HED_SLOT_FAILURES 0 /* how many contexts have failed: look for it in an answer */
+#define HED_SLOT_FIRST 16   /* streams' and functions' from here on */
+
+extern const struct hed_far hed_remote_far;
+extern const struct hed_machine hed_remote_machine;
+
+/* ---- session.c ------------------------------------------------------------------------------- */
+
+/* Connects and says hello: fills in what is known then, and the devices. */
+int hed_remote_connect(struct hed_remote *r, const struct hed_config *config,
+                       struct hed_profile_device *devices, size_t room, size_t *count,
+                       struct hed_why *why);
+
+/* The worker or the way to it is gone: once, whoever notices. */
+void hed_remote_lose(struct hed_remote *r, const char *why);
+
+/* What an answer tells about a failed context. */
+void hed_remote_failed(struct hed_remote *r, uint64_t context, CUresult error);
+
+/* The machine's reserve. */
+int hed_remote_reserve(void *m, uint64_t want, uint64_t size, uint64_t *base);
+
+/* A slot in the shared page for a stream or function; 0: there is none (left). */
+uint32_t hed_remote_slot_take(struct hed_remote *r);
+void hed_remote_slot_give(struct hed_remote *r, uint32_t slot);
+
+/* ---- lanes.c --------------------------------------------------------------------------------- */
+
+/* The calling thread's lane, made if need be; NULL: lost. */
+struct hed_remote_lane *hed_remote_lane(struct hed_remote *r);
+
+/* Another connection of the session; a lane that this thread is to have from now on. */
+int hed_remote_lane_open(struct hed_remote *r, uint32_t thread, enum hed_lane_purpose purpose,
+                         struct hed_lane **out, struct hed_why *why);
+struct hed_remote_lane *hed_remote_lane_add(struct hed_remote *r, struct hed_lane *lane,
+                                            uint32_t thread);
+
+/* Sockets: what is buffered goes out a little later even if nothing else happens. */
+void hed_remote_flush_soon(struct hed_remote_lane *lane);
+
+/* What other threads have buffered goes out: before waiting for an answer. */
+void hed_remote_flush_others(struct hed_remote *r, const struct hed_remote_lane *mine);
+void hed_remote_lanes_forked(struct hed_remote *r);
+
+/* ---- send.c ---------------------------------------------------------------------------------- */
+
+/* A message on the calling thread's lane: room for `size` bytes, the head filled in (ticket,
+ * thread, kind, context) and the rest zero, and its lane in *lane. NULL: lost. Must be ended soon,
+ * with nothing in between that may wait. stream and number may be 0. */
+void *hed_remote_begin(struct hed_remote *r, enum hed_msg_kind kind, uint32_t size,
+                       uint64_t context, uint64_t stream, uint64_t number,
+                       struct hed_remote_lane **lane);
+/* Out it goes. size: what it has become. With HED_MSG_WANTS_ANSWER in its flags the caller must
+ * take the answer next. Bulk, if head.bulk is not 0, is written by the caller right after. */
+int hed_remote_end(struct hed_remote_lane *lane, struct hed_msg *msg, uint32_t size);
+
+/* The answer to the message that was just ended; data and prints that come first are dealt with.
+ * The memory is good until the lane is used again. NULL: lost. Failures it tells are noted. */
+struct hed_answer *hed_remote_answer(struct hed_remote_lane *lane);
+
+/* A call without an answer. Objects that it makes are named by what its outputs hold already. */
+void hed_remote_send(struct hed_remote *r, uint64_t context, uint64_t stream, uint64_t number,
+                     enum hed_cuda_call id, void *args);
+
+/* A call with an answer: its outputs are filled in after success. `waits`: for the device, so for
+ * any length of time. DEVICE_UNAVAILABLE when the session is lost. */
+CUresult hed_remote_ask(struct hed_remote *r, uint64_t context, uint64_t stream,
+                        enum hed_cuda_call id, void *args, bool waits);
+nvmlReturn_t hed_remote_ask_nvml(struct hed_remote *r, enum hed_nvml_call id, void *args);
+
+/* The slot word of failures has changed: finds out. Cheap when it has not. */
+static inline bool
+hed_remote_healthy(struct hed_remote *r)
+{
+    /* Relaxed: only whether there is something to be asked; the answer brings the rest. */
+    return !r->slots || atomic_load_explicit(&r->slots[HED_SLOT_FAILURES], memory_order_relaxed) ==
+                            atomic_load_explicit(&r->failures_seen, memory_order_relaxed);
+}
+void hed_remote_look(struct hed_remote *r); /* asks (HED_MSG_PING) */
+
+static inline struct hed_remote *
+hed_remote_of(void *m)
+{
+    return m;
+}
+
+/* ---- the areas: parts of hed_remote_far, each in the file of its name ------------------------ */
+
+CUresult hed_remote_context_made(void *m, struct hed_context *c); /* stream.c */
+void hed_remote_context_gone(void *m, struct hed_context *c);
+CUresult hed_remote_context_limit(void *m, struct hed_context *c, CUlimit limit, size_t value);
+CUresult hed_remote_context_wait(void *m, struct hed_context *c);
+void hed_remote_stream_made(void *m, struct hed_stream *s);
+void hed_remote_stream_gone(void *m, struct hed_stream *s);
+CUresult hed_remote_stream_wait(void *m, struct hed_stream *s);
+CUresult hed_remote_stream_query(void *m, struct hed_stream *s);
+void hed_remote_stream_look(void *m, struct hed_stream *s);
+void hed_remote_stream_set(void *m, struct hed_stream *s, CUlaunchAttributeID id,
+                           const CUlaunchAttributeValue *value);
+CUresult hed_remote_put(void *m, struct hed_stream *s, struct hed_work *w);
+
+/* stream.c, for event.c too. What a question or a wait answered: a failure is the context's. */
+CUresult hed_remote_waited(struct hed_context *c, CUresult r);
+/* With s->lock held: the number is written into the stream's slot when it is reached (false: there
+ * is no slot); what the slot says is noted; has looking been in vain for so long that the worker is
+ * to be asked? */
+bool hed_remote_mark_locked(struct hed_remote *r, struct hed_stream *s, uint64_t number);
+void hed_remote_read_locked(struct hed_remote *r, struct hed_stream *s);
+bool hed_remote_is_late_locked(struct hed_stream *s);
+
+void hed_remote_event_made(void *m, struct hed_event *e); /* event.c */
+void hed_remote_event_gone(void *m, struct hed_event *e);
+CUresult hed_remote_event_wait(void *m, struct hed_event *e);
+CUresult hed_remote_event_query(void *m, struct hed_event *e);
+CUresult hed_remote_event_time(void *m, struct hed_event *begin, struct hed_event *end, float *ms);
+CUresult hed_remote_put_event(struct hed_remote *r, struct hed_stream *s, struct hed_work *w);
+
+CUresult hed_remote_put_host(struct hed_remote *r, struct hed_stream *s, struct hed_work *w);
+int hed_remote_host_init(struct hed_remote *r); /* host.c */
+void hed_remote_host_forked(struct hed_remote *r);
+/* A function that the worker may have run any number of times (a host node of an executable graph):
+ * its id, for hed_worker_host_pair() there; 0: no memory. The work is copied. */
+uint64_t hed_remote_host_add(struct hed_remote *r, const struct hed_work *w);
+void hed_remote_host_remove(struct hed_remote *r, uint64_t id);
+/* A worker that does nothing waits for no function: whoever waited for it does so here, and nothing
+ * is done while one is to be run. */
+void hed_remote_host_drain(struct hed_remote *r);
+bool hed_remote_host_busy(const struct hed_remote *r);
+/* A slot for a stream, its word 0 (0: none); one that is given back when `number` is in it. */
+uint32_t hed_remote_slot_enter(struct hed_remote *r);
+void hed_remote_slot_leave(struct hed_remote *r, uint32_t slot, uint64_t number);
+/* The session is lost: functions that are run in any case (cuStreamAddCallback) are told. */
+void hed_remote_host_lost(struct hed_remote *r);
+
+int hed_remote_memory_init(struct hed_remote *r, struct hed_why *why); /* memory.c */
+int hed_remote_map(void *m, uint64_t at, uint64_t size);
+void hed_remote_unmap(void *m, uint64_t at, uint64_t size);
+int hed_remote_physical_create(void *m, int device, uint64_t size,
+                               struct hed_physical_memory **out);
+void hed_remote_physical_free(void *m, struct hed_physical_memory *p);
+int hed_remote_physical_map(void *m, struct hed_physical_memory *p, uint64_t offset, uint64_t at,
+                            uint64_t size);
+void hed_remote_copy(void *m, uint64_t to, uint64_t from, size_t size); /* copy.c; waits */
+void hed_remote_fill(void *m, uint64_t to, uint32_t value, unsigned width, size_t count);
+int hed_remote_protect(void *m, uint64_t at, uint64_t size, bool readable, bool writable);
+bool hed_remote_shares(void *m, uint64_t at, uint64_t size);
+CUresult hed_remote_memory_info(void *m, struct hed_context *c, size_t *free, size_t *total);
+
+CUresult hed_remote_copy_host(void *m, struct hed_stream *s, const struct hed_copy *c, bool to_host,
+                              bool wait); /* copy.c */
+CUresult hed_remote_put_copy(struct hed_remote *r, struct hed_stream *s, struct hed_work *w);
+CUresult hed_remote_put_fill(struct hed_remote *r, struct hed_stream *s, struct hed_work *w);
+/* Waits until other threads have received what the worker had sent them before an answer. */
+void hed_remote_received(struct hed_remote *r, uint64_t pieces);
+/* A HED_MSG_DATA that came before an answer; its bulk must be taken. */
+int hed_remote_data(struct hed_remote_lane *lane, const struct hed_data *d);
+/* Sockets: memory that both sides have is made alike: before work, and after waiting. */
+void hed_remote_sync_out(struct hed_remote *r);
+void hed_remote_sync_in(struct hed_remote *r);
+
+int hed_remote_code_init(struct hed_remote *r); /* code.c */
+CUresult hed_remote_open(void *m, struct hed_device *dev, const struct hed_image *image,
+                         struct hed_code **out, struct hed_buf *log, struct hed_why *why);
+void hed_remote_close(void *m, struct hed_code *code);
+CUresult hed_remote_describe(void *m, struct hed_device *dev, struct hed_code *code,
+                             uint32_t kernel);
+CUresult hed_remote_variable(void *m, struct hed_context *c, struct hed_code *code, bool managed,
+                             const char *name, uint64_t *at, uint64_t *size);
+void hed_remote_function_made(void *m, struct hed_function *f);
+void hed_remote_function_gone(void *m, struct hed_function *f);
+CUresult hed_remote_function_set(void *m, struct hed_function *f, CUfunction_attribute a,
+                                 int value);
+
+CUresult hed_remote_function_load(void *m, struct hed_function *f);
+
+CUresult hed_remote_launch(void *m, struct hed_stream *s, struct hed_function *f,
+                           const struct hed_launch *l, const CUlaunchAttribute *attributes,
+                           unsigned count); /* launch.c */
+CUresult hed_remote_put_kernel(struct hed_remote *r, struct hed_stream *s, struct hed_work *w);
+
+CUresult hed_remote_array_made(void *m, struct hed_context *c, struct hed_array *a); /* array.c */
+CUresult hed_remote_mipmap_made(void *m, struct hed_context *c, struct hed_mipmap *mm);
+void hed_remote_array_gone(void *m, uint64_t context, uint64_t handle);
+CUresult hed_remote_texture_made(void *m, struct hed_context *c, const CUDA_RESOURCE_DESC_v1 *res,
+                                 const CUDA_TEXTURE_DESC_v1 *tex,
+                                 const CUDA_RESOURCE_VIEW_DESC_v1 *view, uint64_t *value);
+CUresult hed_remote_surface_made(void *m, struct hed_context *c, const CUDA_RESOURCE_DESC_v1 *res,
+                                 uint64_t *value);
+void hed_remote_object_gone(void *m, struct hed_context *c, bool surface, uint64_t value);
+
+CUresult hed_remote_exec_made(void *m, struct hed_context *c, struct hed_exec *e,
+                              struct hed_graph_exec *body); /* graph.c */
+void hed_remote_exec_gone(void *m, uint64_t handle);
+CUresult hed_remote_put_graph(struct hed_remote *r, struct hed_stream *s, struct hed_work *w);
+
+CUresult hed_remote_call(void *m, struct hed_context *c, enum hed_cuda_call id,
+                         void *args); /* rest.c */
+extern const struct hed_nvml_ops
+    hed_remote_nvml; /* nvml.c: overrides of the soft driver's answers */

@@ -1,0 +1,306 @@
+/* Messages to the worker, and its answers. See remote.h.
+ *
+ *   begin: room in the lane -> ticket -> head       end: out       answer: what comes back
+ *
+ * The ticket is taken when there is room, so that nobody who has one waits for anything.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backends/remote/remote.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/pack.h"
+#include "gen/cuda_handles.h"
+#include "gen/cuda_wire.h"
+#include "gen/nvml_wire.h"
+
+#define NAMES_MAX 64
+#define LOST CUDA_ERROR_DEVICE_UNAVAILABLE
+
+void *
+hed_remote_begin(struct hed_remote *r, enum hed_msg_kind kind, uint32_t size, uint64_t context,
+                 uint64_t stream, uint64_t number, struct hed_remote_lane **lane)
+{
+    struct hed_remote_lane *l = hed_remote_lane(r);
+    struct hed_msg *m = l ? hed_lane_begin(l->lane, size) : NULL;
+
+    if (!m) {
+        if (l)
+            hed_remote_lose(r, "the way to the worker is closed");
+        return NULL;
+    }
+    memset(m, 0, size);
+    m->size = size;
+    m->kind = (uint16_t)kind;
+    m->thread = l->thread;
+    m->context = context;
+    m->stream = stream;
+    m->number = number;
+    /* Relaxed: what orders the messages is the number itself. */
+    m->ticket = 1 + atomic_fetch_add_explicit(&r->tickets, 1, memory_order_relaxed);
+    *lane = l;
+    return m;
+}
+
+int
+hed_remote_end(struct hed_remote_lane *lane, struct hed_msg *msg, uint32_t size)
+{
+    const bool wants = msg->flags & HED_MSG_WANTS_ANSWER;
+
+    msg->size = size;
+    if (wants)
+        hed_remote_flush_others(lane->remote, lane);
+
+    /* Bulk that follows makes it go out as well. */
+    const int err = hed_lane_end(lane->lane, size, wants && msg->bulk == 0);
+
+    if (err)
+        hed_remote_lose(lane->remote, hed_err_text(err));
+    else if (!wants)
+        hed_remote_flush_soon(lane);
+    return err;
+}
+
+/* ---- what comes back ------------------------------------------------------------------------- */
+
+/* What kernels printed comes out here, behind what the program has printed so far. */
+static void
+print(const struct hed_msg *m)
+{
+    const char *text = (const char *)(m + 1);
+    size_t n = m->size - sizeof *m;
+
+    (void)fflush(stdout);
+    while (n > 0) {
+        const ssize_t done = write(STDOUT_FILENO, text, n);
+
+        if (done <= 0)
+            return;
+        text += done;
+        n -= (size_t)done;
+    }
+}
+
+static int
+deal_with(struct hed_remote_lane *lane, const struct hed_msg *m)
+{
+    switch (m->kind) {
+    case HED_MSG_PRINT:
+        print(m);
+        return 0;
+    case HED_MSG_DATA:
+        return m->size < sizeof(struct hed_data)
+                   ? HED_EFORMAT
+                   : hed_remote_data(lane, (const struct hed_data *)m);
+    default:
+        return HED_EFORMAT;
+    }
+}
+
+struct hed_answer *
+hed_remote_answer(struct hed_remote_lane *lane)
+{
+    struct hed_remote *r = lane->remote;
+    struct hed_msg *m = NULL;
+    int err;
+
+    do {
+        err = hed_lane_next(lane->lane, -1, &m);
+        if (!err && m->kind != HED_MSG_ANSWER)
+            err = deal_with(lane, m);
+        else if (!err && m->size < sizeof(struct hed_answer))
+            err = HED_EFORMAT;
+    } while (!err && m->kind != HED_MSG_ANSWER);
+    if (err) {
+        hed_remote_lose(r, err == HED_EIO ? "the worker is gone" : hed_err_text(err));
+        return NULL;
+    }
+
+    struct hed_answer *a = (struct hed_answer *)m;
+
+    if (a->failed)
+        hed_remote_failed(r, a->failed_context, (CUresult)a->failed);
+    if (a->head.number)
+        hed_remote_received(r, a->head.number);
+    return a;
+}
+
+void
+hed_remote_look(struct hed_remote *r)
+{
+    struct hed_remote_lane *lane;
+    struct hed_msg *m = hed_remote_begin(r, HED_MSG_PING, sizeof *m, 0, 0, 0, &lane);
+
+    if (!m)
+        return;
+    m->flags = HED_MSG_WANTS_ANSWER;
+    /* Relaxed: the word that is looked at in hed_remote_healthy. */
+    if (r->slots)
+        atomic_store_explicit(
+            &r->failures_seen,
+            atomic_load_explicit(&r->slots[HED_SLOT_FAILURES], memory_order_relaxed),
+            memory_order_relaxed);
+    if (hed_remote_end(lane, m, sizeof *m) == 0)
+        (void)hed_remote_answer(lane);
+}
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+struct naming {
+    uint64_t names[NAMES_MAX];
+    uint32_t count;
+};
+
+static int
+note_name(void *arg, const char *kind, uint64_t *handle)
+{
+    struct naming *n = arg;
+
+    (void)kind;
+    if (n->count == NAMES_MAX)
+        return HED_ELIMIT;
+    n->names[n->count++] = *handle;
+    return 0;
+}
+
+typedef void (*put_fn)(struct hed_enc *e, uint32_t id, const void *args);
+
+static void
+put_cuda(struct hed_enc *e, uint32_t id, const void *args)
+{
+    hed_cuda_put_request(e, (enum hed_cuda_call)id, args);
+}
+
+static void
+put_nvml(struct hed_enc *e, uint32_t id, const void *args)
+{
+    hed_nvml_put_request(e, (enum hed_nvml_call)id, args);
+}
+
+#define SMALL 512u /* bytes of most calls */
+
+/* A call as a message: encoded aside, since how long it gets is known afterwards. */
+static struct hed_msg *
+begin_call(struct hed_remote *r, const struct hed_msg *head, put_fn put, const void *args,
+           const struct naming *names, struct hed_remote_lane **lane)
+{
+    uint8_t small[SMALL], large[HED_MSG_MAX];
+    struct hed_enc e = hed_enc_over(small, sizeof small);
+    const uint8_t *from = small;
+
+    put(&e, head->call, args);
+    if (e.err) {
+        e = hed_enc_over(large, sizeof large - 1024);
+        from = large;
+        put(&e, head->call, args);
+    }
+    if (e.err) {
+        hed_warn(REMOTE, "call %u is too long for a message", head->call);
+        return NULL;
+    }
+
+    const size_t request = (size_t)(e.at - from);
+    const size_t at = (sizeof(struct hed_msg) + sizeof(struct hed_call_body) + request + 7) / 8 * 8;
+    const size_t size = at + names->count * sizeof names->names[0];
+    struct hed_msg *m = hed_remote_begin(r, (enum hed_msg_kind)head->kind, (uint32_t)size,
+                                         head->context, head->stream, head->number, lane);
+
+    if (!m)
+        return NULL;
+
+    struct hed_call_body *b = (struct hed_call_body *)(m + 1);
+
+    m->call = head->call;
+    m->flags = head->flags;
+    b->request = (uint32_t)request;
+    b->names = names->count;
+    memcpy(b + 1, from, request);
+    memcpy((char *)m + at, names->names, names->count * sizeof names->names[0]);
+    return m;
+}
+
+void
+hed_remote_send(struct hed_remote *r, uint64_t context, uint64_t stream, uint64_t number,
+                enum hed_cuda_call id, void *args)
+{
+    const struct hed_msg head = {.kind = HED_MSG_CALL,
+                                 .call = (uint16_t)id,
+                                 .context = context,
+                                 .stream = stream,
+                                 .number = number};
+    struct hed_remote_lane *lane;
+    struct naming names = {.count = 0};
+    struct hed_msg *m = NULL;
+
+    if (hed_cuda_each_new(id, args, note_name, &names) == 0)
+        m = begin_call(r, &head, put_cuda, args, &names, &lane);
+    if (m)
+        (void)hed_remote_end(lane, m, m->size);
+    else /* it was to happen, and does not: that must be told */
+        hed_remote_failed(r, context, LOST);
+}
+
+CUresult
+hed_remote_ask(struct hed_remote *r, uint64_t context, uint64_t stream, enum hed_cuda_call id,
+               void *args, bool waits)
+{
+    const struct hed_msg head = {.kind = HED_MSG_CALL,
+                                 .call = (uint16_t)id,
+                                 .context = context,
+                                 .stream = stream,
+                                 .flags = HED_MSG_WANTS_ANSWER | (waits ? HED_MSG_BLOCKS : 0)};
+    struct hed_remote_lane *lane;
+    struct naming names = {.count = 0};
+    struct hed_msg *m = NULL;
+
+    if (hed_cuda_each_new(id, args, note_name, &names) == 0)
+        m = begin_call(r, &head, put_cuda, args, &names, &lane);
+    if (!m || hed_remote_end(lane, m, m->size) != 0)
+        return LOST;
+
+    const struct hed_answer *a = hed_remote_answer(lane);
+
+    if (!a)
+        return LOST;
+    /* Few calls set an output when they fail; of the others there is nothing then. */
+    if (a->result == CUDA_SUCCESS || a->head.size > sizeof *a) {
+        struct hed_dec d = hed_dec_over(a + 1, a->head.size - sizeof *a, NULL);
+
+        hed_cuda_get_reply(&d, id, args, a->result);
+        if (d.err) {
+            hed_remote_lose(r, "the worker's reply makes no sense");
+            return LOST;
+        }
+    }
+    return (CUresult)a->result;
+}
+
+nvmlReturn_t
+hed_remote_ask_nvml(struct hed_remote *r, enum hed_nvml_call id, void *args)
+{
+    const struct hed_msg head = {
+        .kind = HED_MSG_NVML, .call = (uint16_t)id, .flags = HED_MSG_WANTS_ANSWER};
+    const struct naming names = {.count = 0};
+    struct hed_remote_lane *lane;
+    struct hed_msg *m = begin_call(r, &head, put_nvml, args, &names, &lane);
+
+    if (!m || hed_remote_end(lane, m, m->size) != 0)
+        return NVML_ERROR_GPU_IS_LOST;
+
+    const struct hed_answer *a = hed_remote_answer(lane);
+
+    if (!a)
+        return NVML_ERROR_GPU_IS_LOST;
+    if (a->result == NVML_SUCCESS || a->head.size > sizeof *a) {
+        struct hed_dec d = hed_dec_over(a + 1, a->head.size - sizeof *a, NULL);
+
+        hed_nvml_get_reply(&d, id, args, a->result);
+        if (d.err) {
+            hed_remote_lose(r, "the worker's reply makes no sense");
+            return NVML_ERROR_GPU_IS_LOST;
+        }
+    }
+    return (nvmlReturn_t)a->result;
+}

@@ -1,0 +1,424 @@
+/* The session with a worker: hello, devices, the arena, and its end. See remote.h. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "backends/remote/remote.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "core/config.h"
+#include "driver/context/context.h"
+#include "gen/cuda_hash.h"
+#include "gen/nvml_hash.h"
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+
+#define OFFERS_MAX 16 /* of places for the arena */
+
+/* ---- hello ----------------------------------------------------------------------------------- */
+
+static void
+fill_hello(const struct hed_remote *r, const struct hed_config *config, bool secure,
+           struct hed_hello *h)
+{
+    memset(h, 0, sizeof *h);
+    h->head.size = sizeof *h;
+    h->head.kind = HED_MSG_HELLO;
+    h->major = HED_WIRE_MAJOR;
+    h->minor = HED_WIRE_MINOR;
+    h->transport = r->address.transport;
+    h->cuda_ids = HED_CUDA_HASH;
+    h->nvml_ids = HED_NVML_HASH;
+    h->capabilities = HED_CAN_SLOTS | HED_CAN_SHARED_HEAP;
+    h->pid = (uint32_t)getpid();
+    h->page = (uint32_t)sysconf(_SC_PAGESIZE);
+    (void)hed_str_copy(h->version, sizeof h->version, HED_VERSION);
+    (void)hed_str_copy(h->name, sizeof h->name, program_invocation_short_name);
+    if (secure) /* it is a secret */
+        (void)hed_str_copy(h->token, sizeof h->token, config->tls_token);
+}
+
+static int
+take_welcome(struct hed_remote *r, struct hed_conn *conn, uint32_t *devices, struct hed_why *why)
+{
+    struct hed_welcome a;
+    int err = hed_conn_read(conn, &a, sizeof a, -1); /* a driver may take seconds to start */
+
+    if (err || a.head.head.size != sizeof a || a.head.head.kind != HED_MSG_ANSWER) {
+        hed_why_set(why, "the server does not answer as one of heddle's");
+        return err ? err : HED_EFORMAT;
+    }
+    a.text[sizeof a.text - 1] = 0;
+    if (a.head.result != CUDA_SUCCESS) {
+        hed_why_set(why, "the server refuses: %s", a.text);
+        return HED_EACCESS;
+    }
+    if (a.major != HED_WIRE_MAJOR || a.device_count > HED_PROFILE_DEVICES_MAX || a.stride == 0 ||
+        (a.stride & (a.stride - 1)) || a.usable > a.stride || a.stride > UINT64_C(1) << 40 ||
+        a.map_unit == 0 || a.slots > HED_SLOTS_MAX) {
+        hed_why_set(why, "the server's welcome makes no sense");
+        return HED_EFORMAT;
+    }
+    memcpy(r->session, a.session, sizeof r->session);
+    memcpy(r->secret, a.secret, sizeof r->secret);
+    r->capabilities = a.capabilities;
+    r->backend = (enum hed_wire_backend)a.backend;
+    r->stride = a.stride;
+    r->usable = a.usable;
+    r->map_unit = a.map_unit;
+    r->slot_count = a.slots;
+    *devices = a.device_count;
+    return 0;
+}
+
+/* ---- devices --------------------------------------------------------------------------------- */
+
+static void
+to_profile(const struct hed_wire_device *d, struct hed_profile_device *out)
+{
+    struct hed_profile *p = &out->profile;
+
+    memset(out, 0, sizeof *out);
+    (void)snprintf(p->name, sizeof p->name, "%.*s", (int)sizeof d->name, d->name);
+    (void)snprintf(p->short_name, sizeof p->short_name, "%.*s", (int)sizeof d->short_name,
+                   d->short_name);
+    (void)snprintf(p->brand, sizeof p->brand, "%.*s", (int)sizeof d->brand, d->brand);
+    (void)snprintf(p->architecture, sizeof p->architecture, "%.*s", (int)sizeof d->architecture,
+                   d->architecture);
+    (void)snprintf(p->vbios, sizeof p->vbios, "%.*s", (int)sizeof d->vbios, d->vbios);
+    p->major = d->major;
+    p->minor = d->minor;
+    p->memory = d->memory;
+    memcpy(p->attributes, d->attributes, sizeof p->attributes);
+    memcpy(p->has_attribute, d->has_attribute, sizeof p->has_attribute);
+    p->accepts_newer_ptx = d->accepts_newer_ptx;
+    p->pci_device_id = d->pci_device_id;
+    p->pci_subsystem_id = d->pci_subsystem_id;
+    p->clock_graphics = d->clock_graphics;
+    p->clock_sm = d->clock_sm;
+    p->clock_memory = d->clock_memory;
+    p->clock_video = d->clock_video;
+    p->power_limit = d->power_limit;
+    p->power_idle = d->power_idle;
+    p->temperature_idle = d->temperature_idle;
+    p->temperature_slowdown = d->temperature_slowdown;
+    p->temperature_shutdown = d->temperature_shutdown;
+    p->pcie_generation = d->pcie_generation;
+    p->pcie_width = d->pcie_width;
+    p->fans = d->fans;
+    memcpy(out->uuid, d->uuid, sizeof out->uuid);
+    out->pci_domain = d->pci_domain;
+    out->pci_bus = d->pci_bus;
+    out->pci_slot = d->pci_slot;
+    out->index = (uint32_t)d->index;
+}
+
+_Static_assert(HED_WIRE_ATTRIBUTES == HED_PROFILE_ATTRIBUTES, "a device's attributes travel whole");
+
+static int
+take_devices(struct hed_remote *r, struct hed_lane *lane, uint32_t count, bool *real,
+             struct hed_profile_device *out)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        struct hed_msg *m;
+        const int err = hed_lane_next(lane, r->timeout_ms, &m);
+
+        if (err)
+            return err;
+
+        const struct hed_wire_device *d = (const struct hed_wire_device *)m;
+
+        if (m->kind != HED_MSG_ANSWER || m->size != sizeof *d || d->index != (int32_t)i)
+            return HED_EFORMAT;
+        to_profile(d, &out[i]);
+        real[i] = d->real;
+    }
+    return 0;
+}
+
+/* Those that CUDA_VISIBLE_DEVICES leaves; the server knows them by their index. */
+static size_t
+choose_visible(struct hed_remote *r, struct hed_profile_device *devices, size_t count,
+               const bool *real)
+{
+    const size_t left = hed_profile_visible(devices, count, getenv("CUDA_VISIBLE_DEVICES"));
+
+    for (size_t i = 0; i < left; i++) {
+        r->devices[i].ordinal = (int)devices[i].index;
+        r->devices[i].real = real[devices[i].index];
+    }
+    return left;
+}
+
+/* ---- the arena ------------------------------------------------------------------------------- */
+
+/* Sets addresses of this process aside, so that nothing of the program lands there. */
+static bool
+set_aside(uint64_t at, uint64_t size)
+{
+    void *p = mmap((void *)(uintptr_t)at, size, PROT_NONE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+
+    if (p == (void *)(uintptr_t)at)
+        return true;
+    if (p != MAP_FAILED)
+        (void)munmap(p, size);
+    return false;
+}
+
+static int
+ask_arena(struct hed_lane *lane, uint64_t base, uint64_t refused, uint64_t *offered)
+{
+    struct hed_arena_offer *o = hed_lane_begin(lane, sizeof *o);
+    struct hed_msg *m;
+    int err;
+
+    if (!o)
+        return HED_EIO;
+    memset(o, 0, sizeof *o);
+    o->head.size = sizeof *o;
+    o->head.kind = HED_MSG_ARENA;
+    o->head.flags = HED_MSG_WANTS_ANSWER;
+    o->base = base;
+    o->refused = refused;
+    err = hed_lane_end(lane, sizeof *o, true);
+    if (!err)
+        err = hed_lane_next(lane, -1, &m);
+    if (!err && (m->kind != HED_MSG_ANSWER || m->size != sizeof(struct hed_arena_answer)))
+        err = HED_EFORMAT;
+    if (!err)
+        *offered = ((const struct hed_arena_answer *)m)->base;
+    return err;
+}
+
+/* Takes the first base that is free here, too. All shares of the server's devices are set aside;
+ * this client uses those at the end, which the host's follows. */
+static int
+agree_on_arena(struct hed_remote *r, struct hed_lane *lane, uint64_t parts, struct hed_why *why)
+{
+    uint64_t offered = 0, refused = 0;
+    int err = 0;
+
+    for (int i = 0; i < OFFERS_MAX && !err; i++) {
+        err = ask_arena(lane, 0, refused, &offered);
+        if (err || !offered)
+            break;
+        if (set_aside(offered, parts * r->stride)) {
+            err = ask_arena(lane, offered, 0, &refused);
+            if (!err && refused != offered)
+                err = HED_EFORMAT;
+            r->base = offered;
+            break;
+        }
+        refused = offered;
+    }
+    if (!err && !r->base)
+        err = HED_ENOMEM;
+    if (err)
+        hed_why_set(why, "no addresses that are free here and at the server: %s",
+                    hed_err_text(err));
+    return err;
+}
+
+int
+hed_remote_reserve(void *m, uint64_t want, uint64_t size, uint64_t *base)
+{
+    const struct hed_remote *r = m;
+
+    (void)want;
+    if (size != r->size)
+        return HED_ERANGE; /* the driver asks for less then, until it fits */
+    *base = r->base;
+    return 0;
+}
+
+/* The page of slots and the heap, which the worker sends when the arena stands. */
+static int
+take_shared(struct hed_remote *r, struct hed_conn *conn, struct hed_why *why)
+{
+    const size_t size = r->slot_count * sizeof *r->slots;
+    int fds[2];
+    int err = hed_conn_take_fds(conn, fds, 2, r->timeout_ms);
+
+    if (err) {
+        hed_why_set(why, "the server's shared memory did not come: %s", hed_err_text(err));
+        return err;
+    }
+    r->slots = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fds[0], 0);
+    (void)close(fds[0]);
+    r->heap = fds[1];
+    if (r->slots == MAP_FAILED) {
+        r->slots = NULL;
+        hed_why_set(why, "the server's shared memory cannot be mapped");
+        return HED_ENOMEM;
+    }
+    return 0;
+}
+
+/* ---- connecting ------------------------------------------------------------------------------ */
+
+static int
+settings(struct hed_remote *r, const struct hed_config *c, struct hed_why *why)
+{
+    r->timeout_ms = (int)c->connect_timeout;
+    (void)hed_str_copy(r->tls.ca, sizeof r->tls.ca, c->tls_ca);
+    (void)hed_str_copy(r->tls.cert, sizeof r->tls.cert, c->tls_cert);
+    (void)hed_str_copy(r->tls.key, sizeof r->tls.key, c->tls_key);
+    r->tls.insecure = strcmp(c->insecure, "yes") == 0;
+    return hed_address_parse(c->gpu, &r->address, why);
+}
+
+static int
+greet(struct hed_remote *r, const struct hed_config *config, struct hed_conn **conn,
+      uint32_t *count, struct hed_why *why)
+{
+    struct hed_preface p = {.kind = HED_PREFACE_NEW};
+    struct hed_hello hello;
+    int err;
+
+    memcpy(p.magic, HED_PREFACE_MAGIC, sizeof p.magic);
+    err = hed_conn_open(&r->address, &r->tls, &p, r->timeout_ms, conn, why);
+    if (err)
+        return err;
+    fill_hello(r, config, hed_conn_secure(*conn), &hello);
+    err = hed_conn_write(*conn, &hello, sizeof hello);
+    if (!err)
+        err = take_welcome(r, *conn, count, why);
+    if (err)
+        hed_conn_close(*conn);
+    return err;
+}
+
+int
+hed_remote_connect(struct hed_remote *r, const struct hed_config *config,
+                   struct hed_profile_device *devices, size_t room, size_t *count,
+                   struct hed_why *why)
+{
+    const bool shared = hed_address_is(config->gpu) && strncmp(config->gpu, "shm:", 4) == 0;
+    bool real[HED_PROFILE_DEVICES_MAX] = {false};
+    struct hed_lane *lane = NULL;
+    struct hed_conn *conn;
+    uint32_t there = 0;
+    int err = settings(r, config, why);
+
+    if (!err)
+        err = greet(r, config, &conn, &there, why);
+    if (!err)
+        err = hed_lane_create(conn, shared, &lane, why);
+    if (!err && there > room)
+        err = HED_ELIMIT;
+    if (!err && (err = take_devices(r, lane, there, real, devices)) != 0)
+        hed_why_set(why, "the server's devices: %s", hed_err_text(err));
+    if (!err)
+        err = agree_on_arena(r, lane, (uint64_t)there + 1, why);
+    if (!err && shared)
+        err = take_shared(r, hed_lane_conn(lane), why);
+    if (err) {
+        hed_lane_free(lane);
+        return err;
+    }
+    *count = choose_visible(r, devices, there, real);
+    r->base += (there - *count) * r->stride;
+    r->size = (*count + 1) * r->stride;
+    if (!hed_remote_lane_add(r, lane, 0))
+        return HED_ENOMEM;
+    err = hed_remote_memory_init(r, why);
+    return err ? err : hed_remote_host_init(r);
+}
+
+/* ---- slots ----------------------------------------------------------------------------------- */
+
+/* Taken in a ring, so that one is not used again while its last owner may still be written to. */
+uint32_t
+hed_remote_slot_take(struct hed_remote *r)
+{
+    uint32_t slot = 0;
+
+    if (!r->slots || r->slot_count <= HED_SLOT_FIRST)
+        return 0;
+    hed_lock(&r->lanes_lock);
+    for (uint32_t i = 0; i < r->slot_count - HED_SLOT_FIRST && !slot; i++) {
+        const uint32_t at = HED_SLOT_FIRST + (r->slot_next + i) % (r->slot_count - HED_SLOT_FIRST);
+
+        if (r->slot_used[at / 64] >> at % 64 & 1)
+            continue;
+        r->slot_used[at / 64] |= UINT64_C(1) << at % 64;
+        r->slot_next = at - HED_SLOT_FIRST + 1;
+        slot = at;
+    }
+    hed_unlock(&r->lanes_lock);
+    if (slot) /* relaxed: nobody else knows of it yet */
+        atomic_store_explicit(&r->slots[slot], 0, memory_order_relaxed);
+    return slot;
+}
+
+void
+hed_remote_slot_give(struct hed_remote *r, uint32_t slot)
+{
+    if (!slot)
+        return;
+    hed_lock(&r->lanes_lock);
+    r->slot_used[slot / 64] &= ~(UINT64_C(1) << slot % 64);
+    hed_unlock(&r->lanes_lock);
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
+static void *
+fail_all(void *arg)
+{
+    struct hed_driver *d = arg;
+
+    hed_lock(&d->contexts_lock);
+    for (struct hed_context *c = d->contexts; c; c = c->next)
+        hed_context_fail(c, CUDA_ERROR_DEVICE_UNAVAILABLE);
+    hed_unlock(&d->contexts_lock);
+    return NULL;
+}
+
+/* Whoever notices may hold a stream's lock, which comes after that of the contexts: so a thread
+ * does it. The context of the call that noticed fails with its answer (hed_remote_failed). */
+static void
+fail_all_soon(struct hed_driver *d)
+{
+    pthread_t thread;
+
+    if (pthread_create(&thread, NULL, fail_all, d) == 0)
+        (void)pthread_detach(thread);
+    else
+        hed_warn(REMOTE, "no thread to tell all contexts that their GPU is lost");
+}
+
+void
+hed_remote_lose(struct hed_remote *r, const char *why)
+{
+    /* Relaxed: the first who comes says so, everybody else finds out. */
+    if (atomic_load_explicit(&r->ended, memory_order_relaxed) ||
+        atomic_exchange_explicit(&r->lost, true, memory_order_relaxed))
+        return;
+    hed_error(REMOTE, "the GPU's server is lost: %s", why);
+    if (r->driver)
+        fail_all_soon(r->driver);
+    hed_remote_host_lost(r);
+}
+
+void
+hed_remote_failed(struct hed_remote *r, uint64_t context, CUresult error)
+{
+    struct hed_context *c = NULL;
+
+    if (r->driver && context)
+        c = hed_context_find_inactive(r->driver, (CUcontext)(uintptr_t)context);
+    /* One that has been destroyed is nobody's any more. */
+    if (c)
+        hed_context_fail(c, error);
+    else if (r->driver && !context)
+        fail_all_soon(r->driver);
+}

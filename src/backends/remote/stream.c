@@ -1,0 +1,293 @@
+/* Contexts and streams of a worker, and what is put on them. See remote.h and driver/far.h.
+ *
+ * How far a stream has come is asked, or, over shared memory, read: a mark on the stream makes the
+ * worker, or the device itself, write the number into the stream's slot when it gets there.
+ *
+ * Invariants:
+ * 1. A stream has at most one slot, which it takes with its first mark. The slot is given back
+ *    when the last mark has arrived: nobody writes into a slot that another stream has.
+ * 2. A slot may never be written again (a failed device). So somebody who only looks at it asks now
+ *    and then, LOOK_NS apart.
+ */
+#include "driver/stream/stream.h"
+#include "backends/remote/remote.h"
+#include "base/clock.h"
+#include "driver/context/context.h"
+
+#define LOOK_NS (2 * HED_NS_PER_MS)
+
+/* ---- results --------------------------------------------------------------------------------- */
+
+CUresult
+hed_remote_waited(struct hed_context *c, CUresult r)
+{
+    /* Another thread may have destroyed what was asked about. */
+    if (r != CUDA_SUCCESS && r != CUDA_ERROR_NOT_READY && r != CUDA_ERROR_INVALID_HANDLE)
+        hed_context_fail(c, r);
+    return r;
+}
+
+/* ---- contexts -------------------------------------------------------------------------------- */
+
+/* The worker keeps primary contexts once it has them: what is in them goes piece by piece. Only one
+ * that has failed is reset. */
+CUresult
+hed_remote_context_made(void *m, struct hed_context *c)
+{
+    struct hed_remote *r = hed_remote_of(m);
+    CUcontext name = hed_context_handle(c);
+    const CUdevice device = r->devices[c->device->ordinal].ordinal;
+    CUresult result = CUDA_SUCCESS;
+
+    if (!c->primary) {
+        result = hed_remote_ask(r, 0, 0, HED_cuCtxCreate_v2,
+                                &(struct hed_cuCtxCreate_v2){&name, c->flags, device}, false);
+    } else if (!c->far_made || c->far_reset) {
+        /* The name stays what it was through a reset. */
+        if (c->far_made)
+            name = NULL;
+        result = hed_remote_ask(r, 0, 0, HED_cuDevicePrimaryCtxRetain,
+                                &(struct hed_cuDevicePrimaryCtxRetain){&name, device}, false);
+    }
+    if (result == CUDA_SUCCESS) {
+        c->far_made = true;
+        c->far_reset = false;
+    }
+    return result;
+}
+
+void
+hed_remote_context_gone(void *m, struct hed_context *c)
+{
+    struct hed_remote *r = hed_remote_of(m);
+
+    if (!c->primary) {
+        (void)hed_remote_ask(r, c->object.handle, 0, HED_cuCtxDestroy_v2,
+                             &(struct hed_cuCtxDestroy_v2){hed_context_handle(c)}, true);
+    } else if (hed_context_error(c) != CUDA_SUCCESS) {
+        (void)hed_remote_ask(
+            r, c->object.handle, 0, HED_cuDevicePrimaryCtxReset_v2,
+            &(struct hed_cuDevicePrimaryCtxReset_v2){r->devices[c->device->ordinal].ordinal}, true);
+        c->far_reset = true;
+        atomic_fetch_add_explicit(&c->far_resets, 1, memory_order_relaxed); /* event.c */
+    }
+}
+
+CUresult
+hed_remote_context_limit(void *m, struct hed_context *c, CUlimit limit, size_t value)
+{
+    return hed_remote_ask(hed_remote_of(m), c->object.handle, 0, HED_cuCtxSetLimit,
+                          &(struct hed_cuCtxSetLimit){limit, value}, false);
+}
+
+CUresult
+hed_remote_context_wait(void *m, struct hed_context *c)
+{
+    struct hed_remote *r = hed_remote_of(m);
+    char none; /* the call has no arguments */
+    const CUresult result =
+        hed_remote_ask(r, c->object.handle, 0, HED_cuCtxSynchronize, &none, true);
+
+    hed_remote_host_drain(r);
+    hed_remote_sync_in(r);
+    return hed_remote_waited(c, result);
+}
+
+/* ---- streams --------------------------------------------------------------------------------- */
+
+void
+hed_remote_stream_made(void *m, struct hed_stream *s)
+{
+    CUstream name = (CUstream)(uintptr_t)s->object.handle;
+
+    hed_remote_send(
+        hed_remote_of(m), s->ctx->object.handle, 0, 0, HED_cuStreamCreateWithPriority,
+        &(struct hed_cuStreamCreateWithPriority){
+            &name, s->blocking ? CU_STREAM_DEFAULT : CU_STREAM_NON_BLOCKING, s->priority});
+}
+
+void
+hed_remote_stream_gone(void *m, struct hed_stream *s)
+{
+    struct hed_remote *r = hed_remote_of(m);
+
+    hed_remote_send(r, s->ctx->object.handle, 0, 0, HED_cuStreamDestroy_v2,
+                    &(struct hed_cuStreamDestroy_v2){(CUstream)(uintptr_t)s->object.handle});
+    if (s->far.slot)
+        hed_remote_slot_leave(r, s->far.slot, s->far.marked);
+    s->far.slot = 0;
+}
+
+void
+hed_remote_stream_set(void *m, struct hed_stream *s, CUlaunchAttributeID id,
+                      const CUlaunchAttributeValue *value)
+{
+    struct hed_cuStreamSetAttribute a = {(CUstream)(uintptr_t)hed_stream_name(s), id, value, false};
+
+    /* How a thread waits is this side's. The others are hints: a device that does not take one is
+     * no failure. */
+    if (id != CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY)
+        (void)hed_remote_ask(hed_remote_of(m), s->ctx->object.handle, hed_stream_name(s),
+                             HED_cuStreamSetAttribute, &a, false);
+}
+
+CUresult
+hed_remote_stream_wait(void *m, struct hed_stream *s)
+{
+    struct hed_remote *r = hed_remote_of(m);
+    struct hed_cuStreamSynchronize a = {(CUstream)(uintptr_t)hed_stream_name(s), false};
+    const CUresult result = hed_remote_ask(r, s->ctx->object.handle, hed_stream_name(s),
+                                           HED_cuStreamSynchronize, &a, true);
+
+    hed_remote_host_drain(r);
+    hed_remote_sync_in(r);
+    return hed_remote_waited(s->ctx, result);
+}
+
+/* ---- marks ----------------------------------------------------------------------------------- */
+
+bool
+hed_remote_mark_locked(struct hed_remote *r, struct hed_stream *s, uint64_t number)
+{
+    struct hed_remote_lane *lane;
+    struct hed_msg *m;
+
+    if (!r->slots)
+        return false;
+    if (!s->far.slot)
+        s->far.slot = hed_remote_slot_enter(r);
+    if (!s->far.slot)
+        return false;
+    m = hed_remote_begin(r, HED_MSG_MARK, sizeof *m, s->ctx->object.handle, hed_stream_name(s),
+                         number, &lane);
+    if (!m)
+        return false;
+    m->reserved = s->far.slot;
+    s->far.marked = number;
+    return hed_remote_end(lane, m, sizeof *m) == 0;
+}
+
+void
+hed_remote_read_locked(struct hed_remote *r, struct hed_stream *s)
+{
+    /* Acquire: pairs with the write into the slot, by the worker (server/host.c) or a device; what
+     * was done before that is seen. */
+    if (s->far.slot && !hed_remote_host_busy(r))
+        hed_far_told_locked(s, atomic_load_explicit(&r->slots[s->far.slot], memory_order_acquire));
+}
+
+bool
+hed_remote_is_late_locked(struct hed_stream *s)
+{
+    const uint64_t now = hed_now_ns();
+
+    /* The first look in vain begins the time. */
+    if (!s->far.asked)
+        s->far.asked = now;
+    if (now - s->far.asked < LOOK_NS)
+        return false;
+    s->far.asked = now;
+    return true;
+}
+
+/* Asks for real. */
+static CUresult
+query(struct hed_remote *r, struct hed_stream *s, uint64_t number)
+{
+    struct hed_cuStreamQuery a = {(CUstream)(uintptr_t)hed_stream_name(s), false};
+    /* As if it waited: what comes with an answer is to come. */
+    const CUresult result =
+        hed_remote_ask(r, s->ctx->object.handle, hed_stream_name(s), HED_cuStreamQuery, &a, true);
+
+    if (result == CUDA_SUCCESS && hed_remote_host_busy(r))
+        return CUDA_ERROR_NOT_READY;
+    if (result == CUDA_SUCCESS)
+        hed_far_answered(s, number);
+    return hed_remote_waited(s->ctx, result);
+}
+
+/* Reads the slot; must the worker be asked? eager: whenever that would tell more. */
+static bool
+look(struct hed_remote *r, struct hed_stream *s, bool eager, uint64_t *number, bool *done)
+{
+    bool ask = false;
+
+    hed_lock(&s->lock);
+    hed_remote_read_locked(r, s);
+    *number = s->submitted;
+    *done = s->done >= s->submitted;
+    if (!*done && !s->destroyed) {
+        const bool fresh = s->far.marked < s->submitted;
+        const bool has_mark = !fresh || hed_remote_mark_locked(r, s, s->submitted);
+
+        ask = (eager && (fresh || !has_mark)) || hed_remote_is_late_locked(s);
+    }
+    hed_unlock(&s->lock);
+    if (*done && !hed_remote_healthy(r))
+        hed_remote_look(r);
+    return ask;
+}
+
+void
+hed_remote_stream_look(void *m, struct hed_stream *s)
+{
+    struct hed_remote *r = hed_remote_of(m);
+    uint64_t number;
+    bool done;
+
+    if (look(r, s, false, &number, &done))
+        (void)query(r, s, number);
+}
+
+CUresult
+hed_remote_stream_query(void *m, struct hed_stream *s)
+{
+    struct hed_remote *r = hed_remote_of(m);
+    uint64_t number;
+    bool done;
+
+    if (look(r, s, true, &number, &done))
+        return query(r, s, number);
+    return done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+
+/* ---- work ------------------------------------------------------------------------------------ */
+
+static CUresult
+put_memops(struct hed_remote *r, struct hed_stream *s, struct hed_work *w)
+{
+    struct hed_cuStreamBatchMemOp_v2 a = {(CUstream)(uintptr_t)hed_stream_name(s), w->memops.count,
+                                          w->memops.ops, 0, false};
+
+    hed_remote_sync_out(r);
+    hed_remote_send(r, s->ctx->object.handle, hed_stream_name(s), w->number,
+                    HED_cuStreamBatchMemOp_v2, &a);
+    return CUDA_SUCCESS;
+}
+
+CUresult
+hed_remote_put(void *m, struct hed_stream *s, struct hed_work *w)
+{
+    struct hed_remote *r = hed_remote_of(m);
+
+    switch (w->kind) {
+    case HED_WORK_KERNEL:
+        return hed_remote_put_kernel(r, s, w);
+    case HED_WORK_COPY:
+        return hed_remote_put_copy(r, s, w);
+    case HED_WORK_FILL:
+        return hed_remote_put_fill(r, s, w);
+    case HED_WORK_GRAPH:
+        return hed_remote_put_graph(r, s, w);
+    case HED_WORK_HOST:
+    case HED_WORK_CALLBACK:
+        return hed_remote_put_host(r, s, w);
+    case HED_WORK_EVENT_RECORD:
+    case HED_WORK_EVENT_WAIT:
+        return hed_remote_put_event(r, s, w);
+    case HED_WORK_MEMOP:
+        return put_memops(r, s, w);
+    default:
+        return CUDA_SUCCESS; /* nothing, or memory, which is this side's business */
+    }
+}

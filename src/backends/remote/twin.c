@@ -1,0 +1,187 @@
+/* Host memory that this process and the worker have each their own of, at the same addresses: over
+ * sockets, pinned memory that kernels can reach (mapped, managed) is made alike where the program
+ * may expect it: before work, and after waiting. See docs/internals/remote.md.
+ *
+ *   before work     what the program has changed goes to the worker
+ *   after waiting   what devices have changed comes back
+ *
+ * A shadow has what both sides are known to have had. A byte that differs from it was changed on
+ * that side, and wins; so two sides that change different bytes do not hurt each other.
+ *
+ * Invariant: twins are in a list, oldest last, from when their memory is mapped; one leaves it when
+ * it is unmapped. Only memory of the list is written, and only while this thread asks for it.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "backends/remote/memory.h"
+#include "base/err.h"
+#include "driver/memory/memory.h"
+
+#define GRANULE 65536u /* bytes that are compared, and sent, at once */
+
+/* What this thread has asked the worker about. */
+static _Thread_local struct {
+    uint64_t at, size;
+} asked;
+
+void
+hed_remote_twin_made(struct hed_remote *r, uint64_t at, uint64_t size)
+{
+    struct hed_remote_twin *t = r->heap < 0 ? calloc(1, sizeof *t) : NULL;
+    void *shadow;
+
+    if (!t)
+        return;
+    /* Both sides' memory begins as zeros, and so does this. */
+    shadow = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                  -1, 0);
+    if (shadow == MAP_FAILED) {
+        free(t);
+        return;
+    }
+    *t = (struct hed_remote_twin){.at = at, .size = size, .shadow = shadow};
+    hed_lock(&r->memory->lock);
+    t->next = r->memory->twins;
+    r->memory->twins = t;
+    hed_unlock(&r->memory->lock);
+}
+
+void
+hed_remote_twin_gone(struct hed_remote *r, uint64_t at)
+{
+    struct hed_remote_twin *t = NULL;
+
+    hed_lock(&r->memory->lock);
+    for (struct hed_remote_twin **link = &r->memory->twins; *link; link = &(*link)->next)
+        if ((*link)->at == at) {
+            t = *link;
+            *link = t->next;
+            break;
+        }
+    hed_unlock(&r->memory->lock);
+    if (t)
+        (void)munmap(t->shadow, t->size);
+    free(t);
+}
+
+/* The shadow of a range; NULL: it has none. It stays while the program's allocation there does. */
+static uint8_t *
+shadow_of(struct hed_remote *r, uint64_t at, uint64_t size)
+{
+    uint8_t *shadow = NULL;
+
+    hed_lock(&r->memory->lock);
+    for (const struct hed_remote_twin *t = r->memory->twins; t && !shadow; t = t->next)
+        if (at >= t->at && at - t->at < t->size && size <= t->size - (at - t->at))
+            shadow = t->shadow + (at - t->at);
+    hed_unlock(&r->memory->lock);
+    return shadow;
+}
+
+static void
+send_granule(struct hed_remote *r, uint64_t at, uint8_t *shadow, uint64_t n)
+{
+    struct hed_remote_lane *lane;
+    struct hed_data *d =
+        hed_remote_begin(r, HED_MSG_SYNC_HOST, sizeof *d, hed_remote_current(r), 0, 0, &lane);
+    int err;
+
+    if (!d)
+        return;
+    memcpy(shadow, (const void *)(uintptr_t)at, n); /* once: the program may go on changing it */
+    d->client = at;
+    d->width = n;
+    d->height = d->depth = 1;
+    d->head.bulk = n;
+    err = hed_remote_end(lane, &d->head, sizeof *d);
+    if (!err)
+        err = hed_lane_bulk_write(lane->lane, shadow, n);
+    if (err)
+        hed_remote_lose(r, hed_err_text(err));
+}
+
+static void
+send_changes(struct hed_remote *r, uint64_t at, uint64_t size)
+{
+    uint8_t *shadow = shadow_of(r, at, size);
+
+    for (uint64_t done = 0; shadow && done < size;) {
+        const uint64_t next = ((at + done) / GRANULE + 1) * GRANULE - at;
+        const uint64_t n = (next < size ? next : size) - done;
+
+        if (memcmp((const void *)(uintptr_t)(at + done), shadow + done, n) != 0)
+            send_granule(r, at + done, shadow + done, n);
+        done += n;
+    }
+}
+
+static void
+ask_changes(struct hed_remote *r, uint64_t at, uint64_t size)
+{
+    struct hed_remote_lane *lane;
+    struct hed_data *d;
+
+    if (!shadow_of(r, at, size))
+        return;
+    d = hed_remote_begin(r, HED_MSG_SYNC_HOST, sizeof *d, hed_remote_current(r), 0, 0, &lane);
+    if (!d)
+        return;
+    d->head.flags = HED_MSG_WANTS_ANSWER;
+    d->client = at;
+    d->width = size;
+    d->height = d->depth = 1;
+    asked.at = at;
+    asked.size = size;
+    if (hed_remote_end(lane, &d->head, sizeof *d) == 0)
+        (void)hed_remote_answer(lane);
+    asked.size = 0;
+}
+
+int
+hed_remote_twin_data(struct hed_remote_lane *lane, const struct hed_data *d)
+{
+    const uint64_t n = d->head.bulk;
+    uint8_t *here = (uint8_t *)(uintptr_t)d->client;
+    uint8_t *shadow = NULL;
+    uint8_t *from;
+    int err;
+
+    if (n > 0 && n <= GRANULE && n == d->width && d->client >= asked.at &&
+        d->client - asked.at < asked.size && n <= asked.size - (d->client - asked.at))
+        shadow = shadow_of(lane->remote, d->client, n);
+    if (!shadow)
+        return HED_EFORMAT;
+    from = malloc(n);
+    err = from ? hed_lane_bulk_read(lane->lane, from, n) : HED_ENOMEM;
+    for (uint64_t i = 0; !err && i < n; i++)
+        if (from[i] != shadow[i])
+            here[i] = shadow[i] = from[i];
+    free(from);
+    return err;
+}
+
+/* For all memory that kernels can reach. */
+static void
+each(struct hed_remote *r, void (*fn)(struct hed_remote *r, uint64_t at, uint64_t size))
+{
+    uint64_t at = 0, size;
+
+    if (r->heap >= 0 || !r->driver || !hed_memory_has_mapped(r->driver))
+        return;
+    for (; hed_memory_next_mapped(r->driver, &at, &size); at++)
+        fn(r, at, size);
+}
+
+void
+hed_remote_sync_out(struct hed_remote *r)
+{
+    each(r, send_changes);
+}
+
+void
+hed_remote_sync_in(struct hed_remote *r)
+{
+    each(r, ask_changes);
+}
