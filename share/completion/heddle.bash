@@ -80,7 +80,7 @@ _heddle_run() {
 
 _heddle() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
-    local commands="run trace fatbin devices doctor version help"
+    local commands="run serve trace fatbin cert devices doctor version help"
     COMPREPLY=()
     if [[ $cur == = ]]; then
         cur=
@@ -97,8 +97,56 @@ _heddle() {
     doctor) _heddle_words "--json --help" "$cur" ;;
     version) _heddle_words "--help" "$cur" ;;
     help) _heddle_words "$commands settings" "$cur" ;;
+    serve) _heddle_serve "$cur" "$prev" ;;
     trace) _heddle_trace "$cur" "$prev" ;;
     fatbin) _heddle_fatbin "$cur" "$prev" ;;
+    cert) _heddle_cert "$cur" "$prev" ;;
+    esac
+}
+
+_heddle_cert() {
+    local cur=$1 prev=$2 options="--days --force --help"
+    if ((COMP_CWORD == 2)); then
+        _heddle_words "ca server client show --help" "$cur"
+        return
+    fi
+    case $prev in
+    --name | --host | --days) COMPREPLY=() ;;
+    *)
+        case ${COMP_WORDS[2]} in
+        ca | client) options+=" --name" ;;
+        server) options+=" --host" ;;
+        show) options="--help" ;;
+        esac
+        if [[ $cur == -* ]]; then
+            _heddle_words "$options" "$cur"
+        else
+            _heddle_files "$cur"
+        fi
+        ;;
+    esac
+}
+
+_heddle_serve() {
+    local cur=$1 prev=$2
+    case $prev in
+    --listen)
+        compopt -o nospace 2>/dev/null
+        _heddle_words "shm: unix: tcp://" "$cur"
+        ;;
+    --images)
+        compopt -o filenames 2>/dev/null
+        mapfile -t COMPREPLY < <(compgen -d -- "$cur")
+        ;;
+    --tls-ca | --tls-cert | --tls-key | --token-file) _heddle_files "$cur" ;;
+    --allow-uid) mapfile -t COMPREPLY < <(compgen -u -W all -- "$cur") ;;
+    --allow-gid) mapfile -t COMPREPLY < <(compgen -g -- "$cur") ;;
+    --mode | --memory | --host-memory | --clients | --lanes | --rate | --idle) COMPREPLY=() ;;
+    *)
+        _heddle_value "$prev" "$cur" || _heddle_words "--listen --gpu --mode --allow-uid
+            --allow-gid --memory --host-memory --clients --lanes --rate --idle --tls-ca --tls-cert
+            --tls-key --token-file --insecure --images --log --status --help" "$cur"
+        ;;
     esac
 }
 

@@ -15,10 +15,12 @@ static const struct command {
     const char *summary;
 } commands[] = {
     {"run", hed_cli_run, "run a program on heddle's CUDA driver"},
+    {"serve", hed_cli_serve, "serve this machine's GPUs to programs elsewhere"},
     {"trace", hed_cli_trace, "look at what a program asked of CUDA"},
 #ifdef HED_CLI_FATBIN
     {"fatbin", hed_cli_fatbin, "find, list and extract GPU code in any file"},
 #endif
+    {"cert", hed_cli_cert, "make certificates for servers and clients"},
     {"devices", hed_cli_devices, "list the devices programs would see"},
     {"doctor", hed_cli_doctor, "check this machine, and say what to do"},
     {"version", hed_cli_version, "say what this build is"},
@@ -84,9 +86,9 @@ print_settings(void)
     puts("Settings: `key = value` in ~/.config/heddle/heddle.conf, HEDDLE_KEY in the\n"
          "environment, or `heddle run --set key=value`.\n");
     for (size_t i = 0; hed_config_describe(i, &key, &value, &text); i++) {
-        printf("  %-14s %s\n", key, text);
+        printf("  %-15s %s\n", key, text);
         if (value[0])
-            printf("  %-14s default: %s\n", "", value);
+            printf("  %-15s default: %s\n", "", value);
     }
     return HED_EXIT_OK;
 }

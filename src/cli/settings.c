@@ -48,6 +48,26 @@ complete(struct hed_env *env, const char *key, char *value, struct hed_why *why)
     return 0;
 }
 
+/* The socket of a server on this machine: shm:./sock. */
+static int
+complete_socket(struct hed_env *env, char *value, struct hed_why *why)
+{
+    const size_t scheme = strcspn(value, ":") + 1;
+    char path[HED_CONFIG_TEXT_MAX];
+    char out[HED_CONFIG_TEXT_MAX];
+    const int err = hed_cli_absolute(value + scheme, path, sizeof path, why);
+
+    if (err)
+        return err;
+    if ((size_t)snprintf(out, sizeof out, "%.*s%s", (int)scheme, value, path) >= sizeof out) {
+        hed_why_set(why, "gpu: longer than %zu characters", sizeof out - 1);
+        return HED_ELIMIT;
+    }
+    snprintf(value, HED_CONFIG_TEXT_MAX, "%s", out);
+    hed_env_set_setting(env, "gpu", out);
+    return 0;
+}
+
 /* The profiles among the devices of "cpu:..." that are named by a path: ./mine.json. */
 static int
 complete_gpu(struct hed_env *env, char *value, struct hed_why *why)
@@ -57,6 +77,8 @@ complete_gpu(struct hed_env *env, char *value, struct hed_why *why)
     char path[HED_CONFIG_TEXT_MAX];
     int n = snprintf(out, sizeof out, "cpu:");
 
+    if (strncmp(value, "shm:", 4) == 0 || strncmp(value, "unix:", 5) == 0)
+        return complete_socket(env, value, why);
     if (strncmp(value, "cpu:", 4) != 0 || !strchr(value, '/'))
         return 0;
     for (const char *at = value + 4; at;) {
@@ -100,6 +122,12 @@ hed_cli_settings(struct hed_config *c, struct hed_env *env, struct hed_why *why)
         err = complete(env, "trace", c->trace, why);
     if (!err)
         err = complete(env, "cache", c->cache, why);
+    if (!err)
+        err = complete(env, "tls_ca", c->tls_ca, why);
+    if (!err)
+        err = complete(env, "tls_cert", c->tls_cert, why);
+    if (!err)
+        err = complete(env, "tls_key", c->tls_key, why);
     if (!err)
         err = complete_gpu(env, c->gpu, why);
     return err;

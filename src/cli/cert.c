@@ -1,0 +1,267 @@
+/* heddle cert SUBCOMMAND: a small authority of one's own, for servers and clients that meet over
+ * TCP. What a certificate is made of is wire/cert.h's business.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "cli/cli.h"
+#include "cli/group.h"
+#include "wire/cert.h"
+
+#define CA_DAYS 3650
+#define DAYS 365
+
+static int make_ca(int argc, char **argv);
+static int make_server(int argc, char **argv);
+static int make_client(int argc, char **argv);
+static int show(int argc, char **argv);
+
+static const struct hed_cli_group group = {
+    .name = "cert",
+    .head = "usage: heddle cert COMMAND DIR [OPTION...]\n\n"
+            "Makes the certificates by which servers and clients that meet over TCP know each\n"
+            "other. DIR holds the authority (CA) and all that it made.\n\n",
+    .tail = "\n"
+            "  heddle cert ca certs\n"
+            "  heddle cert server certs --host gpu1,10.0.0.5\n"
+            "  heddle cert client certs --name alice\n"
+            "\n"
+            "heddle cert COMMAND --help says more about each.\n",
+    .commands =
+        {
+            {"ca", make_ca, "make an authority, in a new folder"},
+            {"server", make_server, "make a certificate for a server"},
+            {"client", make_client, "make a certificate for a client"},
+            {"show", show, "say what certificates are, and until when"},
+        },
+};
+
+int
+hed_cli_cert(int argc, char **argv)
+{
+    return hed_cli_group(&group, argc, argv, NULL);
+}
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+/* The name or host is last, as not all of the tables have it under the same word. */
+enum { OPT_HELP, OPT_DAYS, OPT_FORCE, OPT_WHO };
+
+static const struct hed_cli_opt named[] = {
+    {"help", false}, {"days", true}, {"force", false}, {"name", true}, {NULL, false}};
+static const struct hed_cli_opt hosted[] = {
+    {"help", false}, {"days", true}, {"force", false}, {"host", true}, {NULL, false}};
+
+static int
+read_days(const char *command, const char *text, int *out)
+{
+    uint64_t n = 0;
+
+    if (hed_parse_u64(text, &n) != 0 || n < 1 || n > HED_CERT_DAYS) {
+        hed_cli_say("cert %s: --days: '%s' is not a number from 1 to %d", command, text,
+                    HED_CERT_DAYS);
+        return HED_EXIT_USAGE;
+    }
+    *out = (int)n;
+    return HED_EXIT_OK;
+}
+
+/* HED_EXIT_OK: r is filled in, or help was given, and then r->folder is NULL. */
+static int
+read_words(int argc, char **argv, const struct hed_cli_opt *table, const char *usage,
+           struct hed_cert_request *r)
+{
+    struct hed_cli_opts o = hed_cli_opts_over(table, argc, argv);
+    const char **who = r->kind == HED_CERT_SERVER ? &r->hosts : &r->name;
+    bool plain = false;
+    int code = HED_EXIT_OK;
+
+    for (int option; (option = hed_cli_words_next(&o, &plain)) != HED_CLI_OPT_END;) {
+        switch (option) {
+        case OPT_HELP:
+            fputs(usage, stdout);
+            r->folder = NULL;
+            return HED_EXIT_OK;
+        case OPT_DAYS:
+            code = read_days(argv[0], o.value, &r->days);
+            break;
+        case OPT_FORCE:
+            r->force = true;
+            break;
+        case OPT_WHO:
+            *who = o.value;
+            break;
+        case HED_CLI_OPERAND:
+            if (r->folder) {
+                hed_cli_say("cert %s: one folder, not also \"%s\"", argv[0], o.value);
+                code = HED_EXIT_USAGE;
+            }
+            r->folder = o.value;
+            break;
+        default:
+            code = HED_EXIT_USAGE;
+            break;
+        }
+        if (code != HED_EXIT_OK)
+            return code;
+    }
+    if (r->folder && *who)
+        return HED_EXIT_OK;
+    hed_cli_say("cert %s: %s is missing; see heddle cert %s --help", argv[0],
+                !r->folder ? "the folder" : table[OPT_WHO].name, argv[0]);
+    return HED_EXIT_USAGE;
+}
+
+/* False: *code is what to exit with. */
+static bool
+make(int argc, char **argv, const struct hed_cli_opt *table, const char *usage,
+     struct hed_cert_request *r, struct hed_cert_files *files, int *code)
+{
+    struct hed_why why = {""};
+
+    *code = read_words(argc, argv, table, usage, r);
+    if (*code != HED_EXIT_OK || !r->folder)
+        return false;
+
+    const int err = hed_cert_make(r, files, &why);
+
+    if (err) {
+        hed_cli_say("cert %s: %s", argv[0], why.text);
+        *code = err == HED_EINVAL || err == HED_ERANGE || err == HED_ELIMIT ? HED_EXIT_USAGE
+                                                                            : HED_EXIT_FAILED;
+        return false;
+    }
+    printf("wrote ");
+    hed_cli_put(stdout, files->cert);
+    printf("\nwrote ");
+    hed_cli_put(stdout, files->key);
+    puts(" (secret)");
+    return true;
+}
+
+/* ---- the commands ---------------------------------------------------------------------------- */
+
+static int
+make_ca(int argc, char **argv)
+{
+    static const char usage[] =
+        "usage: heddle cert ca DIR [OPTION...]\n\n"
+        "Makes an authority: DIR/ca.pem and DIR/ca.key. Who has the key can make\n"
+        "certificates that all servers and clients of this authority take: keep it on one\n"
+        "machine, and copy it to none.\n\n"
+        "  --name NAME   what it is called (default: heddle CA)\n"
+        "  --days N      how long it is good for (default: 3650)\n"
+        "  --force       replace one that is there; all that it made is worthless then\n";
+    struct hed_cert_request r = {.kind = HED_CERT_CA, .name = "heddle CA", .days = CA_DAYS};
+    struct hed_cert_files files;
+    int code;
+
+    if (!make(argc, argv, named, usage, &r, &files, &code))
+        return code;
+    puts("\nNext: heddle cert server, heddle cert client. ca.pem goes to all of them; ca.key\n"
+         "stays here.");
+    return HED_EXIT_OK;
+}
+
+static int
+make_server(int argc, char **argv)
+{
+    static const char usage[] =
+        "usage: heddle cert server DIR --host HOST[,HOST...] [OPTION...]\n\n"
+        "Makes a certificate and key for a server, signed by the authority in DIR:\n"
+        "DIR/server-HOST.pem and DIR/server-HOST.key.\n\n"
+        "  --host HOST,...  names and addresses by which clients reach it, as they write\n"
+        "                   them in tcp://HOST:PORT\n"
+        "  --days N         how long it is good for (default: 365)\n"
+        "  --force          replace one that is there\n";
+    struct hed_cert_request r = {.kind = HED_CERT_SERVER, .days = DAYS};
+    struct hed_cert_files files;
+    int code;
+
+    if (!make(argc, argv, hosted, usage, &r, &files, &code))
+        return code;
+    printf("\nCopy both and ");
+    hed_cli_put(stdout, files.ca);
+    puts(" to the server, and start it there with\n"
+         "  heddle serve --listen tcp://HOST --tls-ca ca.pem --tls-cert ... --tls-key ...");
+    return HED_EXIT_OK;
+}
+
+static int
+make_client(int argc, char **argv)
+{
+    static const char usage[] =
+        "usage: heddle cert client DIR --name NAME [OPTION...]\n\n"
+        "Makes a certificate and key for a client, signed by the authority in DIR:\n"
+        "DIR/client-NAME.pem and DIR/client-NAME.key.\n\n"
+        "  --name NAME   who that is, for the server's log\n"
+        "  --days N      how long it is good for (default: 365)\n"
+        "  --force       replace one that is there\n";
+    struct hed_cert_request r = {.kind = HED_CERT_CLIENT, .days = DAYS};
+    struct hed_cert_files files;
+    int code;
+
+    if (!make(argc, argv, named, usage, &r, &files, &code))
+        return code;
+    printf("\nCopy both and ");
+    hed_cli_put(stdout, files.ca);
+    puts(" to the client, and name them in its\n"
+         "~/.config/heddle/heddle.conf, with their full paths:\n"
+         "  tls_ca = .../ca.pem\n"
+         "  tls_cert = .../client-NAME.pem\n"
+         "  tls_key = .../client-NAME.key");
+    return HED_EXIT_OK;
+}
+
+static int
+show_one(const char *path)
+{
+    struct hed_cert_facts f;
+    struct hed_why why = {""};
+
+    if (hed_cert_read(path, &f, &why)) {
+        hed_cli_say("cert show: %s", why.text);
+        return HED_EXIT_FAILED;
+    }
+    hed_cli_put(stdout, path);
+    printf("\n  subject      %s\n  issuer       %s\n  use          %s\n", f.subject, f.issuer,
+           f.use);
+    if (f.hosts[0])
+        printf("  hosts        %s\n", f.hosts);
+    printf("  good from    %s\n  good until   %s (", f.from, f.until);
+    if (f.days_left < 0)
+        puts("expired)");
+    else
+        printf("%ld days left)\n", f.days_left);
+    printf("  fingerprint  %s\n", f.fingerprint);
+    return HED_EXIT_OK;
+}
+
+static int
+show(int argc, char **argv)
+{
+    static const char usage[] =
+        "usage: heddle cert show FILE...\n\n"
+        "Says what certificates are: whose, by whom, for what, until when.\n";
+    static const struct hed_cli_opt table[] = {{"help", false}, {NULL, false}};
+    struct hed_cli_opts o = hed_cli_opts_over(table, argc, argv);
+    const int option = hed_cli_opts_next(&o);
+    int code = HED_EXIT_OK;
+
+    if (option == OPT_HELP) {
+        fputs(usage, stdout);
+        return HED_EXIT_OK;
+    }
+    if (option == HED_CLI_OPT_BAD)
+        return HED_EXIT_USAGE;
+    if (o.at >= argc) {
+        hed_cli_say("cert show: the file is missing; see heddle cert show --help");
+        return HED_EXIT_USAGE;
+    }
+    for (int i = o.at; i < argc; i++)
+        if (show_one(argv[i]) != HED_EXIT_OK)
+            code = HED_EXIT_FAILED;
+    return code;
+}
