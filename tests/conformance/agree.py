@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Runs a program and compares what it prints with what it printed on an H200.
 
-    agree.py [--same] GOLDEN PROGRAM [ARGUMENT...]
+    agree.py [--same | --either] GOLDEN PROGRAM [ARGUMENT...]
 
 GOLDEN is what NVIDIA's driver made of the program (tests/gpu/record.py). Where the CPU GPU answers
 otherwise, on purpose or because it is not right yet, DIFFERENT below says so and why; a difference
 that is listed but does not occur is a failure too. `--same`: no difference is allowed (on a real
-GPU). Status 0, or 1 with every difference printed.
+GPU). `--either`: a listed difference may occur (a real GPU behind the soft driver). Status 0,
+or 1 with every difference printed.
 """
 
 import re
@@ -93,24 +94,26 @@ def answers(text):
     return found
 
 
-def compare(name, got, want, on_purpose):
+def compare(name, got, want, on_purpose, either):
     """Lines that say how the answers differ."""
     allowed = {k[1:]: v for k, v in on_purpose.items() if k[0] == name}
     for key in [*want, *(k for k in got if k not in want)]:
         g, w = got.get(key), want.get(key)
         where = f"[{key[0]}] {key[1]}" + (f" (time {key[2]})" if key[2] > 1 else "")
         expected, reason = allowed.pop(key, (w, ""))
+        if either and g in (w, expected):
+            continue
         if g != expected:
             yield f"{where}: {g}, not {expected}" + (f" (an H200: {w}; {reason})" if reason else "")
         elif reason and g == w:
             yield f"{where}: listed as different, but both say {g}"
-    for key in allowed:
+    for key in allowed if not either else ():
         yield f"{key}: listed as different, but not asked"
 
 
 def main():
-    same = sys.argv[1] == "--same"
-    golden, *command = sys.argv[2 if same else 1:]
+    same, either = sys.argv[1] == "--same", sys.argv[1] == "--either"
+    golden, *command = sys.argv[2 if same or either else 1:]
     golden = Path(golden).resolve()
     run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, timeout=110)
     if run.returncode:
@@ -118,7 +121,8 @@ def main():
         return 1
     on_purpose = {} if same else DIFFERENT
     name = golden.stem if golden.parts[-3] == "conformance" else f"cu/{golden.stem}"
-    bad = list(compare(name, answers(run.stdout), answers(golden.read_text()), on_purpose))
+    bad = list(compare(name, answers(run.stdout), answers(golden.read_text()), on_purpose,
+                       either))
     print(*bad, sep="\n")
     return 1 if bad else 0
 

@@ -28,7 +28,7 @@ SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file_
 HEDDLE = os.path.join(BUILD, "bin", "heddle")
 LIBDIR = os.path.join(os.path.realpath(BUILD), "lib", "heddle")
 LIBRARIES = ["libheddle.so", "libcuda.so.1", "libnvidia-ml.so.1"]
-COMMANDS = ["run", "trace", "devices", "doctor", "version", "help"]
+COMMANDS = ["run", "serve", "trace", "cert", "devices", "doctor", "version", "help"]
 TRACE_COMMANDS = ["show", "summary", "export"]
 
 # Libraries with a sanitizer inside cannot be preloaded into programs without it.
@@ -119,7 +119,7 @@ class Words(Case):
         self.expect(2, "frobnicate", says="see heddle --help")
 
     def test_unknown_options_are_refused_by_every_command(self):
-        for command in ("run", "devices", "doctor", "version"):
+        for command in ("run", "serve", "devices", "doctor", "version"):
             self.expect(2, command, "--frobnicate", says="--frobnicate")
         self.expect(2, "--frobnicate", says="--frobnicate")
         self.expect(2, "run", "-x", says="no option -x")
@@ -691,7 +691,8 @@ class Completion(Case):
         self.assertIn("run", self.complete("heddle", ""))
 
     def test_every_option_is_known(self):
-        for words in (["run"], ["devices"], ["doctor"], *(["trace", c] for c in TRACE_COMMANDS)):
+        for words in (["run"], ["serve"], ["devices"], ["doctor"],
+                      *(["trace", c] for c in TRACE_COMMANDS)):
             listed = options_in(self.expect(0, *words, "--help").stdout) | {"--help"}
             self.assertEqual(listed, set(self.complete("heddle", *words, "--")), words)
 
@@ -762,7 +763,8 @@ class Manual(Case):
 
     def test_every_option_is_described(self):
         pages = self.pages()
-        for words in (["run"], ["devices"], ["doctor"], *(["trace", c] for c in TRACE_COMMANDS)):
+        for words in (["run"], ["serve"], ["devices"], ["doctor"],
+                      *(["trace", c] for c in TRACE_COMMANDS)):
             page = pages[f"heddle-{words[0]}.1"].replace("\\-", "-")
             for option in options_in(self.expect(0, *words, "--help").stdout):
                 self.assertIn(option, page, words)

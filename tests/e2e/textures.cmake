@@ -5,4 +5,13 @@ if(HEDDLE_NVCC AND NOT HEDDLE_SANITIZE AND TARGET backend_cpu AND TARGET compile
         COMMAND ${PROJECT_SOURCE_DIR}/tests/cu/build_and_agree ${HEDDLE_NVCC}
                 ${CMAKE_CURRENT_SOURCE_DIR}/textures.cu env
         ENV HEDDLE_GPU=cpu:h200 HEDDLE_CONFIG= LD_LIBRARY_PATH=$<TARGET_FILE_DIR:libcuda>)
+    # The same with the CPU GPU in another process.
+    if(TARGET backend_remote)
+        heddle_program_test(e2e.textures.shm LABELS e2e slow remote TIMEOUT 300
+            COMMAND ${PROJECT_SOURCE_DIR}/tests/harness/serve shm $<TARGET_FILE_DIR:libcuda>
+                    $<TARGET_FILE:heddle> cpu:h200
+                    ${PROJECT_SOURCE_DIR}/tests/cu/build_and_agree ${HEDDLE_NVCC}
+                    ${CMAKE_CURRENT_SOURCE_DIR}/textures.cu env
+            ENV HEDDLE_CONFIG= LD_LIBRARY_PATH=$<TARGET_FILE_DIR:libcuda>)
+    endif()
 endif()

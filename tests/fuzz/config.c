@@ -37,7 +37,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     must(config.trace_buffer >= 65536 && config.trace_buffer <= 16 << 20);
     must(strcmp(config.trace_full, "block") == 0 || strcmp(config.trace_full, "drop") == 0);
     must(strcmp(config.gpu, "gpu") == 0 || strcmp(config.gpu, "null") == 0 ||
-         strcmp(config.gpu, "auto") == 0 || hed_config_gpu_is(config.gpu, "cpu"));
+         strcmp(config.gpu, "auto") == 0 || hed_config_gpu_is(config.gpu, "cpu") ||
+         hed_config_gpu_is_address(config.gpu));
 
     hed_config_init(&again);
     must(hed_config_set(&again, "trace", config.trace, NULL) == 0);

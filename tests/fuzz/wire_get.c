@@ -1,5 +1,5 @@
-/* Fuzz target: calls out of bytes. The first byte chooses API and part, the next two the call. What
- * is got can be put, what was put can be got, and then nothing changes any more.
+/* Fuzz target: calls out of bytes. The first byte chooses API, part and result, the next two the
+ * call. What is got can be put, what was put can be got, and then nothing changes any more.
  */
 #include "harness/fuzz.h"
 
@@ -18,6 +18,7 @@ static union {
     union hed_nvml_args nvml;
 } args;
 
+static int result; /* of the call whose reply it is */
 static uint8_t first[1 << 20];
 static uint8_t second[1 << 20];
 
@@ -31,10 +32,14 @@ must(bool holds)
 static void
 get(struct hed_dec *d, bool nvml, uint32_t id, bool reply)
 {
-    if (nvml)
-        (reply ? hed_nvml_get_reply : hed_nvml_get_request)(d, (enum hed_nvml_call)id, &args);
+    if (nvml && reply)
+        hed_nvml_get_reply(d, (enum hed_nvml_call)id, &args, result);
+    else if (nvml)
+        hed_nvml_get_request(d, (enum hed_nvml_call)id, &args);
+    else if (reply)
+        hed_cuda_get_reply(d, (enum hed_cuda_call)id, &args, result);
     else
-        (reply ? hed_cuda_get_reply : hed_cuda_get_request)(d, (enum hed_cuda_call)id, &args);
+        hed_cuda_get_request(d, (enum hed_cuda_call)id, &args);
 }
 
 static size_t
@@ -42,10 +47,14 @@ put(uint8_t *to, bool nvml, uint32_t id, bool reply)
 {
     struct hed_enc e = hed_enc_over(to, sizeof first);
 
-    if (nvml)
-        (reply ? hed_nvml_put_reply : hed_nvml_put_request)(&e, (enum hed_nvml_call)id, &args);
+    if (nvml && reply)
+        hed_nvml_put_reply(&e, (enum hed_nvml_call)id, &args, result);
+    else if (nvml)
+        hed_nvml_put_request(&e, (enum hed_nvml_call)id, &args);
+    else if (reply)
+        hed_cuda_put_reply(&e, (enum hed_cuda_call)id, &args, result);
     else
-        (reply ? hed_cuda_put_reply : hed_cuda_put_request)(&e, (enum hed_cuda_call)id, &args);
+        hed_cuda_put_request(&e, (enum hed_cuda_call)id, &args);
     return e.err ? 0 : (size_t)(e.at - to);
 }
 
@@ -88,6 +97,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     const bool nvml = data[0] & 1;
 
+    /* Some of those with which calls set outputs although they fail. */
+    result = (const int[]){0, 0, 1, 7, 500, 901, 910, 999}[data[0] >> 2 & 7];
     id = (uint16_t)(id % ((nvml ? HED_NVML_CALLS : HED_CUDA_CALLS) + 1));
     check(data + HEAD, size - HEAD, nvml, id, data[0] & 2);
     for (int i = 0; i < 2; i++)

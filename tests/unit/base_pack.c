@@ -429,6 +429,23 @@ cases_and_counts_must_agree(void **state)
     assert_int_equal(d.err, HED_ETRUNC); /* the first one */
 }
 
+/* So many cannot fit, and nobody tries. */
+static void
+items_beyond_the_end(void **state)
+{
+    uint8_t room[16] = {0};
+    struct hed_enc e = hed_enc_over(room, sizeof room);
+
+    assert_int_equal(hed_put_items(&e, room, 9), 0);
+    assert_int_equal(e.err, HED_ELIMIT);
+    e = hed_enc_over(room, sizeof room);
+    assert_int_equal(hed_put_items(&e, room, 8), 8);
+    assert_int_equal(e.err, 0);
+    e = hed_enc_over(NULL, 0);
+    assert_int_equal(hed_put_items(&e, room, 1), 0);
+    assert_int_equal(e.err, HED_ELIMIT);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_is_put_is_got),           cmocka_unit_test(bytes_are_little_endian),
     cmocka_unit_test(numbers_keep_their_bits),      cmocka_unit_test(space_is_filled_by_stores),
@@ -437,6 +454,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(decoder_refuses_what_was_cut), cmocka_unit_test(huge_counts_are_not_believed),
     cmocka_unit_test(room_is_bounded_and_clear),    cmocka_unit_test(into_takes_what_fits),
     cmocka_unit_test(textbuf_ends_at_its_count),    cmocka_unit_test(cases_and_counts_must_agree),
+    cmocka_unit_test(items_beyond_the_end),
 };
 
 HED_UNIT_MAIN(tests)

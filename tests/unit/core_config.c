@@ -82,6 +82,9 @@ defaults_are_as_described(void **state)
     assert_string_equal(config.cpu_codegen, "warp");
     assert_string_equal(config.cache, "");
     assert_true(config.cache_size == 1 << 30);
+    assert_string_equal(config.tls_ca, "");
+    assert_string_equal(config.insecure, "no");
+    assert_true(config.connect_timeout == 5000);
     for (; hed_config_describe(n, &key, &value, &help); n++) {
         assert_true(strlen(help) > 5);
         assert_int_equal(hed_config_set(&config, key, value, &why), 0);
@@ -202,6 +205,9 @@ bad_lines_are_refused_by_number(void **state)
         {"gpu = cpu:", HED_EINVAL,
          "f.conf:1: gpu: which device is 'cpu:' to look like? See heddle.conf(5)"},
         {"cpu_threads = 1025", HED_ERANGE, "f.conf:1: cpu_threads: 1025 is not between 0 and 1024"},
+        {"insecure = maybe", HED_EINVAL, "f.conf:1: insecure: 'maybe' is neither no nor yes"},
+        {"connect_timeout = 0", HED_ERANGE,
+         "f.conf:1: connect_timeout: 0 is not between 1 and 600000"},
         {"cpu_codegen = fast", HED_EINVAL,
          "f.conf:1: cpu_codegen: 'fast' is neither warp nor scalar"},
         {"gpu = gpu,null", HED_EINVAL, "f.conf:1: gpu: 'gpu,null' is not one place"},

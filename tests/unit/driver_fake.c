@@ -117,7 +117,7 @@ fake_unmap(void *m, uint64_t at, uint64_t size)
 }
 
 static int
-fake_physical_create(void *m, uint64_t size, struct hed_physical_memory **out)
+fake_physical_create(void *m, int device, uint64_t size, struct hed_physical_memory **out)
 {
     struct fake *f = m;
 
@@ -393,8 +393,8 @@ fake_profile(struct hed_profile_device *out, int index)
     out->index = (uint32_t)index;
 }
 
-struct fake *
-fake_create_with(const struct hed_profile_device *devices, size_t n)
+static struct fake *
+create(const struct hed_profile_device *devices, size_t n, const struct hed_far *far, void *data)
 {
     static struct hed_layer_type type = {
         .name = "fake",
@@ -410,21 +410,36 @@ fake_create_with(const struct hed_profile_device *devices, size_t n)
     type.nvml = hed_driver_nvml_calls();
     hed_layer_place(&f->room, &type, NULL);
     f->layer = &f->room.layer;
-    if (hed_driver_create(&fake_machine, f, devices, n, &f->driver, &why) != 0)
+    f->machine = fake_machine;
+    f->machine.far = far;
+    f->data = data;
+    if (hed_driver_create(&f->machine, f, devices, n, &f->driver, &why) != 0)
         fail_msg("no driver: %s", why.text);
     f->layer->state = f->driver;
     return f;
 }
 
 struct fake *
-fake_create(int devices)
+fake_create_with(const struct hed_profile_device *devices, size_t n)
+{
+    return create(devices, n, NULL, NULL);
+}
+
+struct fake *
+fake_create_far(int devices, const struct hed_far *far, void *data)
 {
     struct hed_profile_device profiles[HED_PROFILE_DEVICES_MAX];
 
     assert_in_range(devices, 0, HED_PROFILE_DEVICES_MAX);
     for (int i = 0; i < devices; i++)
         fake_profile(&profiles[i], i);
-    return fake_create_with(profiles, (size_t)devices);
+    return create(profiles, (size_t)devices, far, data);
+}
+
+struct fake *
+fake_create(int devices)
+{
+    return fake_create_far(devices, NULL, NULL);
 }
 
 void

@@ -49,7 +49,8 @@ struct fake {
     struct hed_layer_room room;
     struct hed_layer *layer; /* state is the driver */
     struct hed_driver *driver;
-    uint64_t base, size; /* the reserved range */
+    struct hed_machine machine; /* fake_machine, with the test's far side if there is one */
+    uint64_t base, size;        /* the reserved range */
 
     /* What a launch does; NULL: fake_copy copies, fake_none does nothing. Set it while nothing
      * runs. */
@@ -70,6 +71,10 @@ struct fake *fake_create(int devices);
 /* The same; the profile is the caller's to change. */
 void fake_profile(struct hed_profile_device *out, int index);
 struct fake *fake_create_with(const struct hed_profile_device *devices, size_t count);
+
+/* A driver whose work is done elsewhere: driver/far.h. Its functions are given the struct fake, and
+ * `data` is theirs. */
+struct fake *fake_create_far(int devices, const struct hed_far *far, void *data);
 
 /* Takes everything down. */
 void fake_free(struct fake *f);

@@ -23,7 +23,9 @@ static const char schema[] = "api cuda CUresult\n"
                              "call 5 deep i:d:*s.deep\n"
                              "call 6 lists i:a:@u32 i:b:[3]i16 i:c:[6]i8 i:d:s.uuid\n"
                              "call 7 both b:m:u32 o:n:u32\n"
-                             "call 8 launch i:c:*s.config i:_ptsz:u8\n";
+                             "call 8 launch i:c:*s.config i:_ptsz:u8\n"
+                             "call 9 find i:name:z o:where:x64 o:status:u32\n"
+                             "fails 9 500 status\n";
 
 /* The one record made so far, printed both ways. */
 static void
@@ -93,6 +95,27 @@ failed_calls_have_no_outputs(void **state)
     put(&m, 64, 8);
     print(1, 2, 0, NULL);
     check("alloc(bytesize=64)", "{\"in\":{\"bytesize\":64}}");
+}
+
+static void
+failed_calls_have_the_outputs_that_failures_set(void **state)
+{
+    static const int32_t results[] = {500, 1};
+
+    for (int i = 0; i < 2; i++) {
+        put(&m, 1, 4);
+        put(&m, 1, 4);
+        put(&m, 'x', 1);
+        put(&m, 1, 1);
+        put(&m, 1, 1);
+        put(&m, 2, 4);
+        print(9, results[i], 0, NULL);
+        if (i == 0)
+            check("find(name=\"x\") -> status=2",
+                  "{\"in\":{\"name\":\"x\"},\"out\":{\"status\":2}}");
+        else
+            check("find(name=\"x\")", "{\"in\":{\"name\":\"x\"}}");
+    }
 }
 
 static void
@@ -342,6 +365,8 @@ other_kinds(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(outputs_follow_an_arrow, setup, teardown),
     cmocka_unit_test_setup_teardown(failed_calls_have_no_outputs, setup, teardown),
+    cmocka_unit_test_setup_teardown(failed_calls_have_the_outputs_that_failures_set, setup,
+                                    teardown),
     cmocka_unit_test_setup_teardown(unknown_flags_change_nothing, setup, teardown),
     cmocka_unit_test_setup_teardown(absent_outputs_are_null, setup, teardown),
     cmocka_unit_test_setup_teardown(in_and_out, setup, teardown),

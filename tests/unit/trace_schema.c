@@ -56,6 +56,28 @@ calls_and_arguments(void **state)
     assert_null(hed_schema_call(NULL, 7));
 }
 
+/* In any order, before the call too; what makes no sense sets nothing. */
+static void
+outputs_that_failures_set(void **state)
+{
+    const struct hed_schema *s = parse("api cuda CUresult\n"
+                                       "fails 7 500 status\n"
+                                       "call 7 cuX o:dptr:x64 i:n:u64 o:status:u32 b:m:u32\n"
+                                       "fails 7 * m n nothing\n"
+                                       "fails 7 no dptr\n"
+                                       "fails 9 1 dptr\n"
+                                       "fails\n"
+                                       "call 8 cuY o:dptr:x64\n");
+    const struct hed_schema_call *c = hed_schema_call(s, 7);
+
+    assert_int_equal(hed_schema_set(c, 0), UINT64_MAX);
+    assert_int_equal(hed_schema_set(c, 500), 1 << 2 | 1 << 3);
+    assert_int_equal(hed_schema_set(c, 1), 1 << 3);
+    assert_int_equal(hed_schema_set(c, -1), 1 << 3);
+    /* As in every file of version 1.0. */
+    assert_int_equal(hed_schema_set(hed_schema_call(s, 8), 500), 0);
+}
+
 static void
 types_may_come_in_any_order(void **state)
 {
@@ -172,6 +194,7 @@ real_schemas_are_understood(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(calls_and_arguments, setup, teardown),
+    cmocka_unit_test_setup_teardown(outputs_that_failures_set, setup, teardown),
     cmocka_unit_test_setup_teardown(types_may_come_in_any_order, setup, teardown),
     cmocka_unit_test_setup_teardown(unknown_codes_are_bad_and_alone, setup, teardown),
     cmocka_unit_test_setup_teardown(first_line_must_be_the_api, setup, teardown),

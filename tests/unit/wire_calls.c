@@ -26,22 +26,23 @@ teardown(void **state)
     return 0;
 }
 
-#define SEND(api, part, call, from, to)                            \
-    do {                                                           \
-        struct hed_enc e_ = hed_enc_over(bytes, sizeof bytes);     \
-        struct hed_dec d_;                                         \
-                                                                   \
-        hed_##api##_put_##part(&e_, HED_##call, (from));           \
-        assert_int_equal(e_.err, 0);                               \
-        d_ = hed_dec_over(bytes, (size_t)(e_.at - bytes), &arena); \
-        hed_##api##_get_##part(&d_, HED_##call, (to));             \
-        assert_int_equal(d_.err, 0);                               \
-        assert_ptr_equal(d_.at, d_.end);                           \
+#define SEND(api, part, call, from, to, ...)                            \
+    do {                                                                \
+        struct hed_enc e_ = hed_enc_over(bytes, sizeof bytes);          \
+        struct hed_dec d_;                                              \
+                                                                        \
+        hed_##api##_put_##part(&e_, HED_##call, (from), ##__VA_ARGS__); \
+        assert_int_equal(e_.err, 0);                                    \
+        d_ = hed_dec_over(bytes, (size_t)(e_.at - bytes), &arena);      \
+        hed_##api##_get_##part(&d_, HED_##call, (to), ##__VA_ARGS__);   \
+        assert_int_equal(d_.err, 0);                                    \
+        assert_ptr_equal(d_.at, d_.end);                                \
     } while (0)
 
 /* The request of a call, as the other side sees it. */
 #define REQUEST(call, from, to) SEND(cuda, request, call, from, to)
-#define REPLY(call, from, to) SEND(cuda, reply, call, from, to)
+#define REPLY(call, from, to) SEND(cuda, reply, call, from, to, 0)
+#define FAILURE(call, from, to, result) SEND(cuda, reply, call, from, to, result)
 
 #define HANDLE(type, n) ((type)(uintptr_t)(n))
 
@@ -254,13 +255,13 @@ data_comes_back_into_the_callers_memory(void **state)
     struct hed_enc e = hed_enc_over(bytes, sizeof bytes);
 
     b.ByteCount = 8;
-    hed_cuda_put_reply(&e, HED_cuMemcpyDtoH_v2, &b);
+    hed_cuda_put_reply(&e, HED_cuMemcpyDtoH_v2, &b, 0);
     a.ByteCount = 7;
 
     struct hed_dec d = hed_dec_over(bytes, (size_t)(e.at - bytes), &arena);
 
     memset(host, '-', 15);
-    hed_cuda_get_reply(&d, HED_cuMemcpyDtoH_v2, &a);
+    hed_cuda_get_reply(&d, HED_cuMemcpyDtoH_v2, &a, 0);
     assert_int_equal(d.err, HED_EFORMAT);
     assert_string_equal(host, "---------------");
 }
@@ -277,7 +278,7 @@ counts_that_change_on_the_way_back(void **state)
     assert_int_equal(*b.infoCount, 4);
     *b.infoCount = 2;
     b.infos[1].pid = 321;
-    SEND(nvml, reply, nvmlDeviceGetComputeRunningProcesses_v3, &b, &a);
+    SEND(nvml, reply, nvmlDeviceGetComputeRunningProcesses_v3, &b, &a, 0);
     assert_int_equal(count, 2);
     assert_int_equal(infos[1].pid, 321);
 
@@ -288,7 +289,7 @@ counts_that_change_on_the_way_back(void **state)
     SEND(nvml, request, nvmlDeviceGetComputeRunningProcesses_v3, &a, &b);
     assert_null(b.infos);
     *b.infoCount = 77;
-    SEND(nvml, reply, nvmlDeviceGetComputeRunningProcesses_v3, &b, &a);
+    SEND(nvml, reply, nvmlDeviceGetComputeRunningProcesses_v3, &b, &a, 0);
     assert_int_equal(count, 77);
 }
 
@@ -308,7 +309,7 @@ replies_that_promise_more_are_refused(void **state)
 
     struct hed_dec d = hed_dec_over(bytes, (size_t)(e.at - bytes), &arena);
 
-    hed_cuda_get_reply(&d, HED_cuGraphGetNodes, &a);
+    hed_cuda_get_reply(&d, HED_cuGraphGetNodes, &a, 0);
     assert_int_equal(d.err, HED_EFORMAT);
 }
 
@@ -348,6 +349,53 @@ room_for_outputs_is_bounded(void **state)
     assert_null(b.dstHost);
 }
 
+/* What a failure sets comes back, and nothing else. */
+static void
+failures_that_set_outputs(void **state)
+{
+    void *pfn = NULL;
+    CUdriverProcAddressQueryResult status = CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT;
+    CUdriverProcAddressQueryResult status_back = CU_GET_PROC_ADDRESS_SUCCESS;
+    void *pfn_back = HANDLE(void *, 0x55);
+    const struct hed_cuGetProcAddress_v2 from = {
+        .symbol = "cuX", .pfn = &pfn, .symbolStatus = &status};
+    struct hed_cuGetProcAddress_v2 to = {
+        .symbol = "cuX", .pfn = &pfn_back, .symbolStatus = &status_back};
+
+    FAILURE(cuGetProcAddress_v2, &from, &to, CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(status_back, CU_GET_PROC_ADDRESS_SUCCESS);
+    FAILURE(cuGetProcAddress_v2, &from, &to, CUDA_ERROR_NOT_FOUND);
+    assert_int_equal(status_back, CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
+    assert_ptr_equal(pfn_back, HANDLE(void *, 0x55));
+
+    size_t at = 7;
+    size_t at_back = 0;
+    const struct hed_cuMemcpyBatchAsync batch = {.failIdx = &at};
+    struct hed_cuMemcpyBatchAsync batch_back = {.failIdx = &at_back};
+
+    FAILURE(cuMemcpyBatchAsync, &batch, &batch_back, CUDA_ERROR_ILLEGAL_ADDRESS);
+    assert_int_equal(at_back, 7);
+    batch_back.failIdx = NULL;
+    FAILURE(cuMemcpyBatchAsync, &(struct hed_cuMemcpyBatchAsync){0}, &batch_back,
+            CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+/* A count that says how much room was missing does not bring the array with it. */
+static void
+counts_of_arrays_that_are_too_short(void **state)
+{
+    unsigned int clocks[1] = {9};
+    unsigned int count = 40;
+    unsigned int back = 1;
+    const struct hed_nvmlDeviceGetSupportedMemoryClocks from = {.count = &count,
+                                                                .clocksMHz = clocks};
+    struct hed_nvmlDeviceGetSupportedMemoryClocks to = {.count = &back, .clocksMHz = clocks};
+
+    SEND(nvml, reply, nvmlDeviceGetSupportedMemoryClocks, &from, &to, NVML_ERROR_INSUFFICIENT_SIZE);
+    assert_int_equal(back, 40);
+    assert_int_equal(clocks[0], 9);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(launch_with_attributes, setup, teardown),
     cmocka_unit_test_setup_teardown(launch_without_configuration, setup, teardown),
@@ -363,6 +411,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(replies_that_promise_more_are_refused, setup, teardown),
     cmocka_unit_test_setup_teardown(texts_in_and_out, setup, teardown),
     cmocka_unit_test_setup_teardown(room_for_outputs_is_bounded, setup, teardown),
+    cmocka_unit_test_setup_teardown(failures_that_set_outputs, setup, teardown),
+    cmocka_unit_test_setup_teardown(counts_of_arrays_that_are_too_short, setup, teardown),
 };
 
 HED_UNIT_MAIN(tests)

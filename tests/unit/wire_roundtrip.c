@@ -28,27 +28,31 @@ struct api {
     const size_t *word_count;
 };
 
-#define API(api_, API_)                                                                        \
-    static void api_##_fill_args(struct fill *f, uint32_t id, void *args)                      \
-    {                                                                                          \
-        fill_##api_##_args(f, (enum hed_##api_##_call)id, args);                               \
-    }                                                                                          \
-    static void api_##_fill_outs(struct fill *f, uint32_t id, void *args)                      \
-    {                                                                                          \
-        fill_##api_##_outs(f, (enum hed_##api_##_call)id, args);                               \
-    }                                                                                          \
-    static void api_##_put(struct hed_enc *e, uint32_t id, const void *args, bool r)           \
-    {                                                                                          \
-        (r ? hed_##api_##_put_reply : hed_##api_##_put_request)(e, (enum hed_##api_##_call)id, \
-                                                                args);                         \
-    }                                                                                          \
-    static void api_##_get(struct hed_dec *d, uint32_t id, void *args, bool r)                 \
-    {                                                                                          \
-        (r ? hed_##api_##_get_reply : hed_##api_##_get_request)(d, (enum hed_##api_##_call)id, \
-                                                                args);                         \
-    }                                                                                          \
-    static const struct api api_ = {                                                           \
-        HED_API_##API_, HED_##API_##_CALLS, api_##_fill_args,    api_##_fill_outs,             \
+#define API(api_, API_)                                                              \
+    static void api_##_fill_args(struct fill *f, uint32_t id, void *args)            \
+    {                                                                                \
+        fill_##api_##_args(f, (enum hed_##api_##_call)id, args);                     \
+    }                                                                                \
+    static void api_##_fill_outs(struct fill *f, uint32_t id, void *args)            \
+    {                                                                                \
+        fill_##api_##_outs(f, (enum hed_##api_##_call)id, args);                     \
+    }                                                                                \
+    static void api_##_put(struct hed_enc *e, uint32_t id, const void *args, bool r) \
+    {                                                                                \
+        if (r)                                                                       \
+            hed_##api_##_put_reply(e, (enum hed_##api_##_call)id, args, 0);          \
+        else                                                                         \
+            hed_##api_##_put_request(e, (enum hed_##api_##_call)id, args);           \
+    }                                                                                \
+    static void api_##_get(struct hed_dec *d, uint32_t id, void *args, bool r)       \
+    {                                                                                \
+        if (r)                                                                       \
+            hed_##api_##_get_reply(d, (enum hed_##api_##_call)id, args, 0);          \
+        else                                                                         \
+            hed_##api_##_get_request(d, (enum hed_##api_##_call)id, args);           \
+    }                                                                                \
+    static const struct api api_ = {                                                 \
+        HED_API_##API_, HED_##API_##_CALLS, api_##_fill_args,    api_##_fill_outs,   \
         api_##_put,     api_##_get,         fill_##api_##_words, &fill_##api_##_word_count};
 
 API(cuda, CUDA)

@@ -43,10 +43,10 @@ put_call(struct hed_trace_writer *w, enum hed_api api, uint32_t id, uint64_t see
     assert_non_null(e);
     if (api == HED_API_CUDA) {
         hed_cuda_put_request(e, (enum hed_cuda_call)id, &args);
-        hed_cuda_put_reply(e, (enum hed_cuda_call)id, &args);
+        hed_cuda_put_reply(e, (enum hed_cuda_call)id, &args, 0);
     } else {
         hed_nvml_put_request(e, (enum hed_nvml_call)id, &args);
-        hed_nvml_put_reply(e, (enum hed_nvml_call)id, &args);
+        hed_nvml_put_reply(e, (enum hed_nvml_call)id, &args, 0);
     }
     hed_trace_end(w, &head);
     hed_arena_fini(&arena);

@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""Runs remote_code.cu, with the static and the shared runtime, on a server's CPU GPU, over shared
+memory and a socket; what it prints comes in order; images are kept by the server, and once."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+BUILD = pathlib.Path(os.environ["HED_BUILD"])
+SCRATCH = pathlib.Path(os.environ["HED_SCRATCH"])
+NVCC = pathlib.Path(os.environ["HED_NVCC"])
+HERE = pathlib.Path(__file__).resolve().parent
+LIBRARIES = BUILD / "lib/heddle"
+
+PRINTED = "program 1\nkernel 2\nprogram 3\nkernel 4\nprogram 5\n"
+
+
+def build(runtime):
+    program = SCRATCH / runtime
+    toolkit = NVCC.parent.parent
+    subprocess.run([NVCC, "-O1", "-cudart", runtime, "-gencode", "arch=compute_80,code=sm_80",
+                    "-gencode", "arch=compute_80,code=compute_80", "-o", program,
+                    HERE / "remote_code.cu", f"-L{toolkit}/lib64/stubs", "-lcuda"], check=True)
+    return program
+
+
+def run(transport, program, images):
+    env = {**os.environ, "HED_SERVE": f"--images {images}",
+           "LD_LIBRARY_PATH": f"{LIBRARIES}:{NVCC.parent.parent}/lib64"}
+    return subprocess.run([HERE.parent / "harness/serve", transport, LIBRARIES,
+                           BUILD / "bin/heddle", "cpu:h200", program],
+                          env=env, stdout=subprocess.PIPE, text=True, check=False)
+
+
+def check(what, good):
+    if not good:
+        sys.exit(f"remote_code: {what}")
+
+
+def main():
+    images = SCRATCH / "images"
+    images.mkdir(mode=0o700)
+    programs = [build("static"), build("shared")]
+    for transport in ("shm", "unix"):
+        for program in programs:
+            done = run(transport, program, images)
+            check(f"{program.name} over {transport} ends with {done.returncode}",
+                  done.returncode == 0)
+            check(f"{program.name} over {transport} prints {done.stdout!r}",
+                  done.stdout == PRINTED)
+    kept = {p.name: p.stat() for p in images.iterdir()}
+    check(f"there are images {list(kept)}", len(kept) >= 2 and
+          all(len(name) == 64 for name in kept))
+    # Once more: nothing is sent that is there.
+    done = run("shm", programs[0], images)
+    after = {p.name: p.stat() for p in images.iterdir()}
+    check("it runs again", done.returncode == 0)
+    check("images were sent again", {n: s.st_ino for n, s in kept.items()} ==
+          {n: s.st_ino for n, s in after.items()})
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,231 @@
+#!/usr/bin/env python3
+"""Whole clients of a server: what the status says of them, limits, and both ends' deaths.
+
+    HED_BUILD=build/dev serve_clients.py [Case.test...]
+
+The server's devices are the CPU GPU's; no kernel is run. A client is a Python that calls
+libcuda.so.1 as any program would.
+"""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from serve_life import HEDDLE, Case, Server, clean_environment, until  # noqa: E402
+
+PROGRAM = """
+import ctypes, sys, threading
+cuda = ctypes.CDLL("libcuda.so.1")
+def say(*words):
+    print(*words, flush=True)
+def start():
+    r = cuda.cuInit(0)
+    if r == 0:
+        r = cuda.cuDevicePrimaryCtxRetain(ctypes.byref(ctx), 0) or cuda.cuCtxSetCurrent(ctx)
+    return r
+def alloc(n):
+    p = ctypes.c_uint64()
+    return cuda.cuMemAlloc_v2(ctypes.byref(p), ctypes.c_size_t(n)), p
+def copy(p, n):
+    return cuda.cuMemcpyHtoD_v2(p, bytes(n), ctypes.c_size_t(n))
+ctx = ctypes.c_void_p()
+for line in sys.stdin:
+    exec(line)
+"""
+
+UNAVAILABLE = "46"
+
+
+class Client:
+    """A program under heddle run that does what it is told, a line at a time."""
+
+    def __init__(self, case, address):
+        self.process = subprocess.Popen(
+            [HEDDLE, "run", "--gpu", address, "--", sys.executable, "-c", PROGRAM],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+            bufsize=1, env=clean_environment())
+        case.clients.append(self)
+
+    def do(self, line):
+        """What the line says."""
+        self.tell(line)
+        return self.hear()
+
+    def tell(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
+    def hear(self):
+        """The next line; a client that hangs is a failure and not the end of the test."""
+        if not select.select([self.process.stdout], [], [], 60)[0]:
+            return "nothing for a minute"
+        return self.process.stdout.readline().strip()
+
+
+@unittest.skipIf(os.environ.get("HED_SANITIZE"), "what is preloaded has no sanitizer")
+class Clients(Case):
+    def setUp(self):
+        super().setUp()
+        self.clients = []
+
+    def tearDown(self):
+        for c in self.clients:
+            c.process.kill()
+            c.process.wait()
+            c.process.stdin.close()
+            c.process.stdout.close()
+        super().tearDown()
+
+    def serve(self, *options):
+        return Server(self, *options, gpu="cpu")
+
+    def client(self, server, transport="shm"):
+        c = Client(self, f"{transport}:{server.path}")
+        self.assertEqual(c.do("say(start())"), "0", server.log())
+        return c
+
+    def test_the_status_of_a_client(self):
+        server = self.serve()
+        for transport in ("shm", "unix"):
+            c = self.client(server, transport)
+            self.assertEqual(c.do("r, p = alloc(64 << 20); say(r, copy(p, 1 << 20), "
+                                  "cuda.cuCtxSynchronize())"), "0 0 0")
+            status = server.status()
+            told = status["clients"][0]
+            self.assertEqual(len(status["clients"]), 1)
+            self.assertEqual((told["pid"], told["uid"], told["failure"]),
+                             (c.process.pid, os.geteuid(), 0))
+            self.assertTrue(told["program"].startswith("python"), told)
+            self.assertGreaterEqual(told["leased_total_bytes"], 64 << 20)
+            self.assertGreaterEqual(status["devices"][0]["leased_bytes"], 64 << 20)
+            self.assertGreaterEqual(told["bytes_in"], 1 << 20)
+            self.assertGreaterEqual(told["lanes"], 1)
+            self.assertGreater(told["messages"], 2)
+            c.process.stdin.close()
+            self.assertEqual(c.process.wait(20), 0)
+            self.assertTrue(until(lambda: not server.status()["clients"]))
+            self.assertEqual(server.status()["devices"][0]["leased_bytes"], 0)
+
+    def test_threads_have_lanes(self):
+        server = self.serve()
+        c = self.client(server)
+        said = c.do("t = [threading.Thread(target=lambda: cuda.cuCtxSetCurrent(ctx) or copy("
+                    "alloc(4096)[1], 4096)) for _ in range(8)]; [x.start() for x in t]; "
+                    "[x.join() for x in t]; say(cuda.cuCtxSynchronize())")
+        self.assertEqual(said, "0")
+        self.assertGreater(server.status()["clients"][0]["lanes"], 1)
+
+    def test_memory_is_limited(self):
+        server = self.serve("--memory", "256M")
+        a, b = self.client(server), self.client(server)
+        self.assertEqual(a.do("say(alloc(200 << 20)[0], alloc(200 << 20)[0])"), "0 2")
+        self.assertEqual(b.do("say(alloc(200 << 20)[0])"), "0")
+        self.assertLessEqual(server.status()["clients"][0]["leased_total_bytes"], 256 << 20)
+
+    def test_a_killed_client_frees_everything(self):
+        server = self.serve()
+        c = self.client(server)
+        self.assertEqual(c.do("say(alloc(1 << 30)[0])"), "0")
+        worker = server.workers()[0]
+        c.process.kill()
+        self.assertTrue(until(lambda: not server.workers(), 5))
+        self.assertFalse(os.path.exists(f"/proc/{worker}"))
+        self.assertEqual(server.status()["devices"][0]["leased_bytes"], 0)
+
+    def lost(self, c):
+        """Does every call fail, soon, and as the loss of the device?"""
+        begin = time.monotonic()
+        # Nobody waits for a small copy's end, so the first may not know it yet.
+        c.do("say(copy(p, 4096))")
+        self.assertEqual(c.do("say(cuda.cuCtxSynchronize())"), UNAVAILABLE)
+        self.assertEqual(c.do("say(copy(p, 4096))"), UNAVAILABLE)
+        self.assertLess(time.monotonic() - begin, 5)
+        c.process.stdin.close()
+        self.assertEqual(c.process.wait(20), 0)
+
+    def test_a_killed_worker_is_one_clients_loss(self):
+        server = self.serve()
+        for transport in ("shm", "unix"):
+            a, b = self.client(server, transport), self.client(server, transport)
+            for c in (a, b):
+                self.assertEqual(c.do("r, p = alloc(1 << 20); say(r)"), "0")
+            worker = {c["pid"]: c["worker"] for c in server.status()["clients"]}[a.process.pid]
+            os.kill(worker, signal.SIGKILL)
+            self.assertTrue(until(lambda: worker not in server.workers()))
+            self.lost(a)
+            self.assertEqual(b.do("say(copy(p, 4096), cuda.cuCtxSynchronize())"), "0 0")
+            b.process.stdin.close()
+            b.process.wait(20)
+
+    def test_a_killed_listener_is_everybodys_loss(self):
+        server = self.serve()
+        clients = [self.client(server, t) for t in ("shm", "unix")]
+        for c in clients:
+            self.assertEqual(c.do("r, p = alloc(1 << 20); say(r)"), "0")
+        server.process.kill()
+        server.process.wait()
+        time.sleep(0.2)
+        for c in clients:
+            self.lost(c)
+
+    def test_a_restarted_server_is_not_the_old_one(self):
+        server = self.serve()
+        old = self.client(server)
+        self.assertEqual(old.do("r, p = alloc(1 << 20); say(r)"), "0")
+        server.process.kill()
+        server.process.wait()
+        again = self.serve()
+        new = self.client(again)
+        # A new thread of the old client asks for a lane: of a session that nobody knows.
+        self.assertEqual(old.do("t = threading.Thread(target=lambda: cuda.cuCtxSetCurrent(ctx) or "
+                                "say(cuda.cuCtxSynchronize())); t.start(); t.join()"), UNAVAILABLE)
+        self.lost(old)
+        self.assertEqual(new.do("say(alloc(4096)[0])"), "0")
+
+    def test_a_full_server_says_so(self):
+        server = self.serve("--clients", "1")
+        self.client(server)
+        c = Client(self, f"shm:{server.path}")
+        self.assertNotEqual(c.do("say(start())"), "0")
+
+    def test_idle_clients_are_ended(self):
+        server = self.serve("--idle", "1")
+        c = self.client(server)
+        self.assertEqual(c.do("r, p = alloc(1 << 20); say(r)"), "0")
+        self.assertTrue(until(lambda: not server.workers()))
+        self.assertIn("the session ends", server.log())
+        self.lost(c)
+
+    def test_it_stops_when_its_clients_have(self):
+        server = self.serve()
+        c = self.client(server)
+        server.process.send_signal(signal.SIGTERM)
+        self.assertTrue(until(lambda: "stopping" in server.log()))
+        self.assertEqual(c.do("r, p = alloc(1 << 20); say(r, copy(p, 4096))"), "0 0")
+        c.process.stdin.close()
+        self.assertEqual(c.process.wait(20), 0)
+        self.assertEqual(server.process.wait(4), 0)
+
+    def test_64_clients(self):
+        server = self.serve("--memory", "64M")
+        clients = [Client(self, f"shm:{server.path}") for _ in range(64)]
+        for c in clients:
+            c.tell("say(start())")
+        for c in clients:
+            self.assertEqual(c.hear(), "0")
+        self.assertEqual(len(server.workers()), 64)
+        for c in clients:
+            self.assertEqual(c.do("r, p = alloc(1 << 20); say(r, copy(p, 1 << 20))"), "0 0")
+        for c in clients:
+            c.process.stdin.close()
+        self.assertTrue(until(lambda: not server.workers(), 30))
+
+
+if __name__ == "__main__":
+    # Only those that are here, not the ones that came with the names above.
+    unittest.main(argv=[sys.argv[0], *(sys.argv[1:] or ["Clients"])])

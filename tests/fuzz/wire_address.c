@@ -1,0 +1,61 @@
+/* Fuzz target: addresses. What is taken prints as an address that is the same; nothing else is
+ * promised, but that it comes back.
+ */
+#include "harness/fuzz.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "wire/conn.h"
+#include "wire/wire.h"
+
+static void
+must(bool holds)
+{
+    if (!holds)
+        __builtin_trap();
+}
+
+static void
+check(const char *text)
+{
+    struct hed_address a, again;
+    struct hed_why why = {""};
+    char printed[512];
+    char cut[7];
+
+    if (hed_address_parse(text, &a, &why)) {
+        must(why.text[0] != '\0');
+        return;
+    }
+    must(hed_address_is(text));
+    must(a.transport >= HED_TRANSPORT_SHM && a.transport <= HED_TRANSPORT_TCP);
+    must(memchr(a.path, 0, sizeof a.path) && memchr(a.host, 0, sizeof a.host));
+    must((a.transport == HED_TRANSPORT_TCP) == (a.host[0] != '\0'));
+    must((a.transport != HED_TRANSPORT_TCP) == (a.path[0] != '\0'));
+    hed_address_text(&a, printed, sizeof printed);
+    must(hed_address_parse(printed, &again, &why) == 0);
+    must(memcmp(&a, &again, sizeof a) == 0);
+    hed_address_text(&a, cut, sizeof cut);
+    must(strlen(cut) < sizeof cut && strncmp(cut, printed, strlen(cut)) == 0);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char *s = malloc(size + 7);
+
+    if (!s)
+        return 0;
+    if (size)
+        memcpy(s, data, size);
+    s[size] = '\0';
+    check(s);
+    /* Most inputs do not begin like one: these do. */
+    memmove(s + 6, s, size + 1);
+    memcpy(s, "tcp://", 6);
+    check(s);
+    free(s);
+    return 0;
+}

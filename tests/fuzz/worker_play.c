@@ -1,0 +1,246 @@
+/* The lane that is memory, and the worker behind it. See worker_play.h. */
+#include "worker_play.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backends/null/null.h"
+#include "base/arena.h"
+#include "base/err.h"
+#include "server/ledger.h"
+
+#define STAGED (1u << 16)
+#define NAMES_FOR 1000 /* inputs; making the tables anew takes long */
+
+static _Alignas(16) uint8_t message[HED_MSG_MAX];
+static uint8_t staged[2][STAGED];
+static volatile uint8_t sink;
+static struct hed_lane callbacks;
+
+/* ---- the lane -------------------------------------------------------------------------------- */
+
+/* Every byte that leaves is looked at, so that a sanitizer does too. */
+static void
+look(const void *p, size_t n)
+{
+    uint8_t sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum ^= ((const uint8_t *)p)[i];
+    sink = sum;
+}
+
+void *
+hed_lane_begin(struct hed_lane *l, uint32_t size)
+{
+    must(size >= sizeof(struct hed_msg) && size <= HED_MSG_MAX && !l->begun && !l->owed);
+    l->begun = size;
+    memset(message, 0xa5, sizeof message);
+    return message;
+}
+
+int
+hed_lane_end(struct hed_lane *l, uint32_t size, bool urgent)
+{
+    const struct hed_msg *m = (const struct hed_msg *)message;
+
+    must(l->begun && size <= l->begun && m->size == size && m->bulk <= HED_BULK_CHUNK);
+    must(m->kind >= HED_MSG_ANSWER && m->kind < HED_MSG_KINDS);
+    look(message, size);
+    l->begun = 0;
+    l->owed = m->bulk;
+    return 0;
+}
+
+int
+hed_lane_flush(struct hed_lane *l)
+{
+    return 0;
+}
+
+bool
+hed_lane_dirty(struct hed_lane *l)
+{
+    return false;
+}
+
+/* Who waits here is the thread of the callback lane, whose client never says anything. */
+int
+hed_lane_next(struct hed_lane *l, int timeout_ms, struct hed_msg **out)
+{
+    while (l == &callbacks)
+        (void)pause();
+    return HED_EIO;
+}
+
+int
+hed_lane_bulk_write(struct hed_lane *l, const void *p, size_t n)
+{
+    must(n <= l->owed);
+    look(p, n);
+    l->owed -= n;
+    return 0;
+}
+
+int
+hed_lane_bulk_space(struct hed_lane *l, size_t want, void **p, size_t *n)
+{
+    *p = staged[1];
+    *n = want < STAGED ? want : STAGED;
+    return 0;
+}
+
+int
+hed_lane_bulk_put(struct hed_lane *l, size_t n)
+{
+    must(n <= l->owed && n <= STAGED);
+    l->owed -= n;
+    return 0;
+}
+
+int
+hed_lane_bulk_read(struct hed_lane *l, void *p, size_t n)
+{
+    if (n > l->bulk_size)
+        return HED_EIO;
+    memcpy(p, l->bulk, n);
+    l->bulk += n;
+    l->bulk_size -= n;
+    return 0;
+}
+
+int
+hed_lane_bulk_peek(struct hed_lane *l, size_t most, void **p, size_t *n)
+{
+    *n = most < STAGED ? most : STAGED;
+    *n = *n < l->bulk_size ? *n : l->bulk_size;
+    *p = staged[0];
+    return *n == 0 ? HED_EIO : hed_lane_bulk_read(l, staged[0], *n);
+}
+
+void
+hed_lane_bulk_done(struct hed_lane *l, size_t n)
+{
+    must(n <= STAGED);
+}
+
+bool
+hed_lane_bulk_area(struct hed_lane *l, int direction, void **p, size_t *n)
+{
+    *p = staged[direction];
+    *n = STAGED;
+    return true;
+}
+
+struct hed_conn *
+hed_lane_conn(struct hed_lane *l)
+{
+    return NULL;
+}
+
+int
+hed_lane_create(struct hed_conn *conn, bool shared, struct hed_lane **out, struct hed_why *why)
+{
+    return HED_ESTATE;
+}
+
+int
+hed_lane_accept(struct hed_conn *conn, bool shared, struct hed_lane **out, struct hed_why *why)
+{
+    return HED_ESTATE;
+}
+
+void
+hed_lane_free(struct hed_lane *l)
+{
+}
+
+void
+hed_lane_forked(struct hed_lane *l)
+{
+}
+
+/* ---- the worker ------------------------------------------------------------------------------ */
+
+static void *
+serve_callbacks(void *worker)
+{
+    (void)hed_worker_callback_lane(worker, &callbacks);
+    return NULL;
+}
+
+static struct hed_worker *
+make_worker(void)
+{
+    static struct hed_ledger ledger;
+    static const struct hed_worker_start start = {.conn = -1,
+                                                  .porter = -1,
+                                                  .lane_limit = 4,
+                                                  .images = "",
+                                                  .ledger = &ledger,
+                                                  .status = &ledger.workers[0]};
+    struct hed_worker *w = calloc(1, sizeof *w);
+    struct hed_why why = {""};
+    pthread_t thread;
+
+    must(w != NULL);
+    w->start = &start;
+    w->heap = -1;
+    w->hollow = true;
+    w->backend = HED_BACKEND_NULL;
+    w->device_count = 1;
+    hed_lock_init(&w->lock, HED_RANK_WORKER);
+    must(hed_layer_create(&hed_null_backend, NULL, NULL, &w->top, &why) == 0);
+    hed_arena_init_sizes(w);
+    must(hed_worker_print_init(w, &why) == 0 && hed_worker_memory_init(w, &why) == 0 &&
+         hed_worker_code_init(w, &why) == 0 && hed_worker_host_init(w, &why) == 0);
+    must(pthread_create(&thread, NULL, serve_callbacks, w) == 0 && pthread_detach(thread) == 0);
+    return w;
+}
+
+struct hed_worker_lane *
+play_begin(const uint8_t *bulk, size_t size)
+{
+    static struct hed_worker *w;
+    static struct hed_worker_lane *l;
+    static struct hed_lane lane;
+    static unsigned inputs;
+
+    if (!w) {
+        w = make_worker();
+        l = hed_worker_lane_add(w, &lane, 0);
+        must(l != NULL);
+    }
+    lane = (struct hed_lane){bulk, size, 0, 0};
+    l->ticket = l->context = 0;
+    atomic_store(&w->turn, 1);
+    atomic_store(&w->failed, 0);
+    if (inputs++ % NAMES_FOR == 0) {
+        hed_names_free(w->names);
+        w->names = hed_names_create();
+        must(w->names != NULL);
+    }
+    for (unsigned kind = 1; kind <= PLAY_KINDS; kind++) {
+        (void)hed_name_unbind(w->names, play_name(kind), NULL);
+        must(hed_name_bind(w->names, play_name(kind), HED_NULL_OBJECT + kind) == 0);
+    }
+    return l;
+}
+
+int
+play_message(struct hed_worker_lane *l, struct hed_msg *m)
+{
+    if (m->ticket)
+        m->ticket = atomic_load(&l->worker->turn);
+
+    const int err = hed_worker_handle(l, m);
+
+    /* A handler that is content has filled what it began and sent what it promised. */
+    must(err != 0 || (!l->lane->begun && !l->lane->owed));
+    must(l->ticket == 0);
+    l->lane->begun = 0;
+    l->lane->owed = 0;
+    return err;
+}

@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+"""Shows, on a machine with an NVIDIA GPU, that programs behave on a heddle server's GPU as on their
+own: `heddled --gpu gpu` in one process, the program in another.
+
+    tests/gpu/remote.py [--build DIR] [--part programs,conformance,time] [--transport shm]
+                        [--runs N]
+
+`programs`: real programs print the same natively and remotely. `conformance`: those of
+tests/conformance/answers and tests/cu print their golden data, or differ as the soft driver does on
+purpose (agree.py). `time`: bench/remote_calls and the PyTorch step, native beside remote. Ends with
+`N passed, N failed, N skipped`; exit status 0 if nothing failed.
+"""
+
+import argparse
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parents[2]
+PROGRAMS = Path(__file__).resolve().parent / "programs"
+NVCC = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
+results = []
+
+
+def report(name, verdict, detail=""):
+    results.append(verdict)
+    print(f"{verdict:4} {name}{': ' + detail if detail else ''}", flush=True)
+
+
+def run(command, env=None, timeout=180):
+    try:
+        p = subprocess.run([str(c) for c in command], capture_output=True, text=True, cwd=work,
+                           timeout=timeout, env={**os.environ, **(env or {})})
+        return p.stdout, p.stderr, p.returncode
+    except subprocess.TimeoutExpired as e:
+        return (e.stdout or b"").decode(errors="replace"), f"no end after {timeout} s", "time-out"
+
+
+def build():
+    args = ["cmake", "-S", TOP, "-B", options.build, "-DCMAKE_BUILD_TYPE=Release"]
+    if shutil.which("ninja"):
+        args += ["-G", "Ninja"]
+    for command in (args, ["cmake", "--build", options.build, "-j", str(os.cpu_count())]):
+        out, err, status = run(command, timeout=540)
+        if status:
+            sys.exit(f"the build failed:\n{out[-4000:]}{err[-2000:]}")
+
+    def compile_one(row):
+        name, source, flags = row
+        return name, run([NVCC, "-O1", PROGRAMS / source, "-o", work / name, *flags])
+
+    rows = (("array_static", "array.cu", []), ("array_shared", "array.cu", ["-cudart", "shared"]),
+            ("streams", "streams.cu", []),
+            ("streams_ptds", "streams.cu", ["-default-stream", "per-thread"]),
+            ("driver", "driver.c", ["-lcuda"]))
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for name, (out, err, status) in pool.map(compile_one, rows):
+            if status:
+                sys.exit(f"nvcc {name}:\n{out}{err}")
+
+
+def remote():
+    return [options.build / "bin" / "heddle", "run", "--gpu", address, "--"]
+
+
+def programs():
+    commands = {n: [work / n] for n in ("array_static", "array_shared", "streams", "streams_ptds",
+                                        "driver")}
+    commands |= {n: ["python3", PROGRAMS / f"{n}.py"]
+                 for n in ("torch_train", "cupy_hello", "triton_hello", "jax_hello", "nvml_hello")}
+    for name, command in commands.items():
+        want = run(command)
+        if want[2] != 0:
+            report(name, "skip", "does not run here without heddle")
+            continue
+        got = run(remote() + command)
+        if (got[0], got[2]) == (want[0], 0):
+            report(name, "ok")
+        else:
+            report(name, "FAIL", f"status {got[2]}: {got[0][-600:]!r} for {want[0][-300:]!r} "
+                   f"{got[1][-1500:]!r}")
+
+
+def agree(name, golden, command):
+    out, err, status = run([sys.executable, "-B", TOP / "tests" / "conformance" / "agree.py",
+                            "--either", golden, *remote(), *command])
+    report(name, "FAIL" if status else "ok", (out + err)[-2500:] if status else "")
+
+
+def conformance():
+    answers = TOP / "tests" / "conformance"
+    for golden in sorted((answers / "golden").glob("*.txt")):
+        agree(f"answers {golden.stem}", golden,
+              [options.build / "tests" / "conformance" / f"conf_answers_{golden.stem}"])
+    names = sorted(g.stem for g in (TOP / "tests" / "cu" / "golden").glob("*.txt"))
+
+    def build_one(name):
+        return run([NVCC, "-std=c++17", "-O2", "-arch=compute_90", "-code=compute_90",
+                    TOP / "tests" / "cu" / f"{name}.cu", "-o", work / f"cu_{name}"])
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        built = list(pool.map(build_one, names))
+    for name, (out, err, status) in zip(names, built):
+        if status:
+            report(f"cu {name}", "FAIL", f"nvcc: {out}{err}")
+        else:
+            agree(f"cu {name}", TOP / "tests" / "cu" / "golden" / f"{name}.txt",
+                  [work / f"cu_{name}"])
+
+
+def time_calls():
+    """The same program natively and remotely; figures, not verdicts."""
+    bench = options.build / "bench" / "bench_remote_calls"
+    rows = {}
+    for _ in range(options.runs):
+        for way, prefix, library in (
+                ("native", [], "libcuda.so.1"),
+                ("remote", remote(), options.build / "lib" / "heddle" / "libcuda.so.1")):
+            out, err, status = run([*prefix, bench, library, "", "0.5"])
+            if status:
+                report(f"time/{way}", "FAIL", err[-1000:])
+                return
+            for line in out.splitlines():
+                words = line.split()
+                if len(words) == 3:
+                    rows.setdefault((words[0], words[2]), {}).setdefault(way, []).append(
+                        float(words[1]))
+    for (name, unit), ways in rows.items():
+        n, r = (statistics.median(ways[w]) for w in ("native", "remote"))
+        print(f"{name:24} native {n:10.3f} remote {r:10.3f} {unit:5} {r / n:7.3f}x", flush=True)
+
+
+def time_torch():
+    times = {}
+    for _ in range(options.runs):
+        for way, prefix in (("native", []), ("remote", remote())):
+            out, err, status = run([*prefix, "python3", PROGRAMS / "torch_time.py"])
+            if status:
+                report(f"torch/{way}", "FAIL", (out + err)[-1500:])
+                return
+            for line in out.splitlines():
+                if line.startswith("time "):
+                    _, kind, us = line.split()
+                    times.setdefault(kind, {}).setdefault(way, []).append(float(us))
+    for kind, ways in times.items():
+        n, r = (statistics.median(ways[w]) for w in ("native", "remote"))
+        print(f"torch_step_{kind:8} native {n:10.1f} remote {r:10.1f} us {n / r:7.3f} of native",
+              flush=True)
+
+
+def main():
+    global options, work, address
+    p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    p.add_argument("--build", type=Path, default=TOP / "build" / "gpu")
+    p.add_argument("--part", default="programs,conformance,time")
+    p.add_argument("--transport", default="shm", choices=("shm", "unix", "tcp"))
+    p.add_argument("--runs", type=int, default=3)
+    options = p.parse_args()
+    options.build = options.build.resolve()
+    work = Path(tempfile.mkdtemp(prefix="heddle-gpu-"))
+    build()
+    address = f"{options.transport}:{work}/s"
+    if options.transport == "tcp":
+        address = "tcp://127.0.0.1:7717"
+        os.environ["HEDDLE_INSECURE"] = "yes"
+    server = subprocess.Popen([options.build / "lib" / "heddle" / "heddled", "--listen", address,
+                               "--gpu", "gpu", "--log", "warn",
+                               *(["--insecure"] if options.transport == "tcp" else [])])
+    time.sleep(1)
+    try:
+        for part in options.part.split(","):
+            for f in {"programs": [programs], "conformance": [conformance],
+                      "time": [time_calls, time_torch]}[part]:
+                f()
+    finally:
+        server.terminate()
+        server.wait()
+        shutil.rmtree(work, ignore_errors=True)
+    count = {v: results.count(v) for v in ("ok", "FAIL", "skip")}
+    print(f"{count['ok']} passed, {count['FAIL']} failed, {count['skip']} skipped")
+    return 1 if count["FAIL"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
