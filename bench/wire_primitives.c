@@ -1,0 +1,560 @@
+/* What does a lane cost beyond what it is made of? The bare primitives between two processes of
+ * this machine (a word that is spun on, a futex, sockets, memcpy), and beside each the same over a
+ * lane.
+ *
+ * Prints `name value unit` lines; `x` rows are ratios of a lane to its primitive. The best of many
+ * short batches is kept, because these machines are noisy: it is the cost, not the weather. */
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/futex.h"
+#include "wire/lane.h"
+#include "wire/lane_parts.h"
+
+#define BATCHES 200
+#define TRIPS 200      /* round trips a batch */
+#define MESSAGES 20000 /* one way, a batch */
+#define ONE_WAY_BATCHES 40
+#define BULK (UINT64_C(128) << 20)
+#define BULK_ROUNDS 5
+#define MANY 8 /* lanes at once */
+#define MANY_TRIPS 4000
+
+enum over { OVER_SHM, OVER_UNIX, OVER_TCP };
+static const char *const over_names[] = {"shm", "unix", "tcp"};
+
+static void
+must(bool holds, const char *what)
+{
+    if (holds)
+        return;
+    perror(what);
+    _exit(1);
+}
+
+static double
+smaller(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+/* ---- the bare ones --------------------------------------------------------------------------- */
+
+struct words {
+    _Alignas(128) _Atomic uint32_t there;
+    _Alignas(128) _Atomic uint32_t back;
+};
+
+static struct words *words;
+
+static void
+await(_Atomic uint32_t *word, uint32_t value, bool sleeps)
+{
+    uint32_t now;
+
+    /* Acquire: pairs with the store in tell(). */
+    while ((now = atomic_load_explicit(word, memory_order_acquire)) != value)
+        if (sleeps)
+            hed_futex_wait(word, now, -1);
+}
+
+static void
+tell(_Atomic uint32_t *word, uint32_t value, bool sleeps)
+{
+    atomic_store_explicit(word, value, memory_order_release); /* pairs with await() */
+    if (sleeps)
+        hed_futex_wake(word, 1);
+}
+
+/* Batches of round trips of whatever the two functions do; microseconds of the best. */
+static double
+best_trip(void (*trip)(void *), void *arg)
+{
+    double best = 1e9;
+
+    for (int b = 0; b < BATCHES; b++) {
+        const uint64_t start = hed_now_ns();
+
+        for (int i = 0; i < TRIPS; i++)
+            trip(arg);
+        best = smaller(best, (double)(hed_now_ns() - start) / TRIPS / 1000);
+    }
+    return best;
+}
+
+struct bare {
+    uint32_t number;
+    bool sleeps;
+    int fd;
+};
+
+static void
+word_trip(void *arg)
+{
+    struct bare *b = arg;
+
+    tell(&words->there, ++b->number, b->sleeps);
+    await(&words->back, b->number, b->sleeps);
+}
+
+static double
+bare_words(bool sleeps)
+{
+    words = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    must(words != MAP_FAILED, "mmap");
+
+    const pid_t child = fork();
+
+    if (child == 0) {
+        for (uint32_t i = 1; i <= BATCHES * TRIPS; i++) {
+            await(&words->there, i, sleeps);
+            tell(&words->back, i, sleeps);
+        }
+        _exit(0);
+    }
+
+    struct bare b = {.sleeps = sleeps};
+    const double us = best_trip(word_trip, &b);
+
+    waitpid(child, NULL, 0);
+    munmap(words, 4096);
+    return us;
+}
+
+static void
+make_sockets(enum over over, int *fds)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof a;
+    const int one = 1;
+
+    if (over != OVER_TCP) {
+        must(socketpair(AF_UNIX, SOCK_STREAM, 0, fds) == 0, "socketpair");
+        return;
+    }
+
+    const int l = socket(AF_INET, SOCK_STREAM, 0);
+
+    must(bind(l, (struct sockaddr *)&a, sizeof a) == 0 && listen(l, 1) == 0 &&
+             getsockname(l, (struct sockaddr *)&a, &size) == 0,
+         "listen");
+    fds[0] = socket(AF_INET, SOCK_STREAM, 0);
+    must(connect(fds[0], (struct sockaddr *)&a, sizeof a) == 0, "connect");
+    fds[1] = accept(l, NULL, NULL);
+    close(l);
+    for (int i = 0; i < 2; i++)
+        setsockopt(fds[i], IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+}
+
+static void
+read_all(int fd, void *p, size_t n)
+{
+    for (size_t at = 0; at < n;) {
+        const ssize_t got = read(fd, (char *)p + at, n - at);
+
+        must(got > 0, "read");
+        at += (size_t)got;
+    }
+}
+
+static void
+write_all(int fd, const void *p, size_t n)
+{
+    for (size_t at = 0; at < n;) {
+        const ssize_t put = write(fd, (const char *)p + at, n - at);
+
+        must(put > 0, "write");
+        at += (size_t)put;
+    }
+}
+
+static void
+socket_trip(void *arg)
+{
+    char message[64] = "";
+    const struct bare *b = arg;
+
+    write_all(b->fd, message, sizeof message);
+    read_all(b->fd, message, sizeof message);
+}
+
+static double
+bare_socket(enum over over)
+{
+    char message[64];
+    int fds[2];
+
+    make_sockets(over, fds);
+
+    const pid_t child = fork();
+
+    if (child == 0) {
+        for (int i = 0; i < BATCHES * TRIPS; i++) {
+            read_all(fds[1], message, sizeof message);
+            write_all(fds[1], message, sizeof message);
+        }
+        _exit(0);
+    }
+
+    struct bare b = {.fd = fds[0]};
+    const double us = best_trip(socket_trip, &b);
+
+    waitpid(child, NULL, 0);
+    close(fds[0]);
+    close(fds[1]);
+    return us;
+}
+
+static char *memory[2]; /* BULK bytes each, there already */
+
+static double
+gigabytes(uint64_t start)
+{
+    return (double)BULK / (double)(hed_now_ns() - start);
+}
+
+static double
+bare_copy(void)
+{
+    double best = 0;
+
+    for (int i = 0; i < BULK_ROUNDS; i++) {
+        const uint64_t start = hed_now_ns();
+        double speed;
+
+        memcpy(memory[0], memory[1], BULK);
+        speed = gigabytes(start);
+        best = speed > best ? speed : best;
+    }
+    return best;
+}
+
+static double
+bare_stream(enum over over)
+{
+    double best = 0;
+    char byte = 0;
+    int fds[2];
+
+    make_sockets(over, fds);
+
+    const pid_t child = fork();
+
+    if (child == 0) {
+        memset(memory[0], 1, BULK); /* its own */
+        write_all(fds[1], &byte, 1);
+        for (int i = 0; i < BULK_ROUNDS; i++) {
+            read_all(fds[1], memory[0], BULK);
+            write_all(fds[1], &byte, 1);
+        }
+        _exit(0);
+    }
+    read_all(fds[0], &byte, 1);
+    for (int i = 0; i < BULK_ROUNDS; i++) {
+        const uint64_t start = hed_now_ns();
+        double speed;
+
+        write_all(fds[0], memory[1], BULK);
+        read_all(fds[0], &byte, 1);
+        speed = gigabytes(start);
+        best = speed > best ? speed : best;
+    }
+    waitpid(child, NULL, 0);
+    close(fds[0]);
+    close(fds[1]);
+    return best;
+}
+
+/* ---- lanes ----------------------------------------------------------------------------------- */
+
+static struct hed_conn *
+connection(int fd)
+{
+    static const struct hed_tls none = {.insecure = true};
+    struct hed_conn *c;
+    struct hed_why why;
+
+    must(hed_conn_accept(fd, &none, 1000, &c, &why) == 0, "a connection");
+    return c;
+}
+
+static void
+never_spin(struct hed_lane *l)
+{
+    l->in.waiter.spin = l->in.waiter.spin_least = l->in.waiter.spin_most = 0;
+}
+
+/* The worker's side in a child; returns the client's. */
+static struct hed_lane *
+start(enum over over, bool sleeps, void (*serve)(struct hed_lane *), pid_t *child)
+{
+    struct hed_lane *l = NULL;
+    struct hed_why why;
+    int fds[2];
+
+    make_sockets(over, fds);
+    *child = fork();
+    if (*child == 0) {
+        close(fds[0]);
+        must(hed_lane_accept(connection(fds[1]), over == OVER_SHM, &l, &why) == 0, "a lane");
+        if (sleeps)
+            never_spin(l);
+        serve(l);
+        hed_lane_free(l);
+        _exit(0);
+    }
+    close(fds[1]);
+    must(hed_lane_create(connection(fds[0]), over == OVER_SHM, &l, &why) == 0, "a lane");
+    if (sleeps)
+        never_spin(l);
+    return l;
+}
+
+static void
+stop(struct hed_lane *l, pid_t child)
+{
+    hed_lane_free(l);
+    waitpid(child, NULL, 0);
+}
+
+static void
+say(struct hed_lane *l, uint32_t size, uint64_t number, uint64_t bulk, bool urgent)
+{
+    struct hed_msg *m = hed_lane_begin(l, size);
+
+    must(m != NULL, "begin");
+    *m = (struct hed_msg){.size = size, .number = number, .bulk = bulk};
+    must(hed_lane_end(l, size, urgent) == 0, "end");
+}
+
+static uint64_t
+hear(struct hed_lane *l)
+{
+    struct hed_msg *m;
+
+    must(hed_lane_next(l, -1, &m) == 0, "next");
+    return m->number;
+}
+
+static void
+echo(struct hed_lane *l)
+{
+    struct hed_msg *m;
+
+    while (hed_lane_next(l, -1, &m) == 0)
+        say(l, sizeof *m, m->number, 0, true);
+}
+
+static void
+lane_trip(void *arg)
+{
+    say(arg, sizeof(struct hed_msg), 1, 0, true);
+    hear(arg);
+}
+
+static double
+lane_trips(enum over over, bool sleeps)
+{
+    pid_t child;
+    struct hed_lane *l = start(over, sleeps, echo, &child);
+    const double us = best_trip(lane_trip, l);
+
+    stop(l, child);
+    return us;
+}
+
+/* Answers a number that is not 0. */
+static void
+swallow(struct hed_lane *l)
+{
+    struct hed_msg *m;
+
+    while (hed_lane_next(l, -1, &m) == 0)
+        if (m->number)
+            say(l, sizeof *m, m->number, 0, true);
+}
+
+/* Millions of messages a second. */
+static double
+lane_one_way(enum over over, uint32_t size)
+{
+    pid_t child;
+    struct hed_lane *l = start(over, false, swallow, &child);
+    double best = 0;
+
+    for (int b = 0; b < ONE_WAY_BATCHES; b++) {
+        const uint64_t start = hed_now_ns();
+        double speed;
+
+        for (int i = 0; i < MESSAGES; i++)
+            say(l, size, i == MESSAGES - 1, 0, i == MESSAGES - 1);
+        hear(l);
+        speed = MESSAGES * 1e3 / (double)(hed_now_ns() - start);
+        best = speed > best ? speed : best;
+    }
+    stop(l, child);
+    return best;
+}
+
+static void
+send_bulk(struct hed_lane *l, const char *from)
+{
+    for (uint64_t at = 0; at < BULK; at += HED_BULK_CHUNK) {
+        say(l, sizeof(struct hed_msg), 0, HED_BULK_CHUNK, false);
+        must(hed_lane_bulk_write(l, from + at, HED_BULK_CHUNK) == 0, "bulk");
+    }
+}
+
+static bool
+take_bulk(struct hed_lane *l, char *to)
+{
+    for (uint64_t at = 0; at < BULK; at += HED_BULK_CHUNK) {
+        struct hed_msg *m;
+
+        if (hed_lane_next(l, -1, &m) || hed_lane_bulk_read(l, to + at, HED_BULK_CHUNK))
+            return false;
+    }
+    return true;
+}
+
+/* Takes it, and sends it back when asked. */
+static void
+bulk_server(struct hed_lane *l)
+{
+    memset(memory[0], 1, BULK); /* its own */
+    say(l, sizeof(struct hed_msg), 1, 0, true);
+    while (take_bulk(l, memory[0])) {
+        say(l, sizeof(struct hed_msg), 1, 0, true);
+        hear(l);
+        send_bulk(l, memory[0]);
+    }
+}
+
+static void
+lane_bulk(enum over over, double *in, double *out)
+{
+    pid_t child;
+    struct hed_lane *l = start(over, false, bulk_server, &child);
+
+    hear(l);
+    *in = *out = 0;
+    for (int i = 0; i < BULK_ROUNDS; i++) {
+        uint64_t begin = hed_now_ns();
+        double speed;
+
+        send_bulk(l, memory[1]);
+        hear(l);
+        speed = gigabytes(begin);
+        *in = speed > *in ? speed : *in;
+        begin = hed_now_ns();
+        say(l, sizeof(struct hed_msg), 1, 0, true);
+        must(take_bulk(l, memory[0]), "bulk");
+        speed = gigabytes(begin);
+        *out = speed > *out ? speed : *out;
+    }
+    stop(l, child);
+}
+
+static void *
+many_trips(void *arg)
+{
+    for (int i = 0; i < MANY_TRIPS; i++)
+        lane_trip(arg);
+    return NULL;
+}
+
+/* Several lanes at once, more than there are cores: thousands of round trips a second in all. */
+static double
+lane_many(enum over over, int lanes)
+{
+    struct hed_lane *l[MANY];
+    pthread_t threads[MANY];
+    pid_t children[MANY];
+    uint64_t begin;
+
+    for (int i = 0; i < lanes; i++)
+        l[i] = start(over, false, echo, &children[i]);
+    begin = hed_now_ns();
+    for (int i = 0; i < lanes; i++)
+        must(pthread_create(&threads[i], NULL, many_trips, l[i]) == 0, "a thread");
+    for (int i = 0; i < lanes; i++)
+        pthread_join(threads[i], NULL);
+
+    const double speed = (double)lanes * MANY_TRIPS * 1e6 / (double)(hed_now_ns() - begin);
+
+    /* Later children have the connections of earlier lanes: all go before any is waited for. */
+    for (int i = 0; i < lanes; i++)
+        hed_lane_free(l[i]);
+    for (int i = 0; i < lanes; i++)
+        waitpid(children[i], NULL, 0);
+    return speed;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static void
+row(const char *over, const char *what, double value, const char *unit)
+{
+    printf("%s/%s %.3f %s\n", over, what, value, unit);
+}
+
+static void
+trip_rows(const char *over, const char *what, double bare, double lane)
+{
+    char name[64];
+
+    snprintf(name, sizeof name, "%s_bare", what);
+    row(over, name, bare, "us");
+    snprintf(name, sizeof name, "%s_lane", what);
+    row(over, name, lane, "us");
+    snprintf(name, sizeof name, "%s_lane_x", what);
+    row(over, name, lane / bare, "ratio");
+}
+
+int
+main(void)
+{
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    for (int i = 0; i < 2; i++) {
+        memory[i] = malloc(BULK);
+        must(memory[i] != NULL, "malloc");
+        memset(memory[i], i + 1, BULK);
+    }
+    trip_rows("shm", "spin", bare_words(false), lane_trips(OVER_SHM, false));
+    trip_rows("shm", "park", bare_words(true), lane_trips(OVER_SHM, true));
+    for (enum over over = OVER_UNIX; over <= OVER_TCP; over++)
+        trip_rows(over_names[over], "trip", bare_socket(over), lane_trips(over, false));
+
+    const double copy = bare_copy();
+
+    for (enum over over = OVER_SHM; over <= OVER_TCP; over++) {
+        const char *name = over_names[over];
+        double in, out;
+
+        row(name, "one_way_64", lane_one_way(over, 64), "million/s");
+        row(name, "one_way_128", lane_one_way(over, 128), "million/s");
+        row(name, "bulk_bare", over == OVER_SHM ? copy : bare_stream(over), "GB/s");
+        lane_bulk(over, &in, &out);
+        row(name, "bulk_to_worker", in, "GB/s");
+        row(name, "bulk_to_client", out, "GB/s");
+        for (int lanes = 1; lanes <= MANY; lanes *= 2) {
+            char what[32];
+
+            snprintf(what, sizeof what, "trips_of_%d_lanes", lanes);
+            row(name, what, lane_many(over, lanes), "thousand/s");
+        }
+    }
+    return 0;
+}
