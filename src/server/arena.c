@@ -178,6 +178,9 @@ settle(struct hed_worker_lane *l, const struct hed_msg *m, struct hed_arena_answ
         err = HED_ENOMEM;
     if (err)
         hed_error(SERVER, "a session cannot begin: %s", why.text[0] ? why.text : hed_err_text(err));
+    /* Release: pairs with the acquire in attach(); a lane that is let in finds all of it. */
+    if (!err)
+        atomic_store_explicit(&w->settled, true, memory_order_release);
     if (!err)
         err = hed_worker_answer_with(l, m, CUDA_SUCCESS, a, sizeof *a, 0);
     if (!err && w->shared)

@@ -65,18 +65,29 @@ element_bytes(uint32_t format, uint32_t channels)
     }
 }
 
-/* About: what a device puts between rows is its own. False: no device has so much. */
+/* About: devices keep arrays in blocks of at least ROW bytes by ROWS rows, and every level of a
+ * mipmap in pages of its own; a million arrays of one element are not a million bytes. False: no
+ * device has so much. */
+#define ROW 64u
+#define ROWS 8u
+#define PAGE 4096u
 static bool
 bytes_of(const struct hed_array_body *b, uint64_t *out)
 {
+    const uint64_t height = b->height ? b->height : 1;
     uint64_t n;
 
     if (b->channels > 4 ||
         __builtin_mul_overflow(b->width, element_bytes(b->format, b->channels), &n) ||
-        __builtin_mul_overflow(n, b->height ? b->height : 1, &n) ||
-        __builtin_mul_overflow(n, b->depth ? b->depth : 1, &n) || n > UINT64_MAX / 2)
+        n > UINT64_MAX / 4 || height > UINT64_MAX / 4)
         return false;
-    *out = b->levels > 1 ? n + n / 2 : n;
+    n = (n + ROW - 1) / ROW * ROW;
+    if (__builtin_mul_overflow(n, height > 1 ? (height + ROWS - 1) / ROWS * ROWS : 1, &n) ||
+        __builtin_mul_overflow(n, b->depth ? b->depth : 1, &n) || n > UINT64_MAX / 4)
+        return false;
+    if (b->levels > 1)
+        n += n / 2 + b->levels * (uint64_t)PAGE;
+    *out = (n + PAGE - 1) / PAGE * PAGE;
     return true;
 }
 

@@ -14,18 +14,27 @@
 #include "gen/cuda_handles.h"
 #include "gen/cuda_travel.h"
 #include "gen/cuda_wire.h"
+#include "server/code.h"
 #include "server/worker.h"
 
-#define NAMES_MAX 64 /* objects that one call makes, or frees */
+#define NAMES_MAX 64     /* objects that one call makes, or frees */
+#define CONTEXTS_MAX 256 /* of one client: each takes memory of the device that no lease counts */
+
+struct freed {
+    const char *kind;
+    uint64_t name, real;
+};
 
 struct doing {
     struct hed_worker *worker;
+    enum hed_cuda_call id;
     const uint64_t *names; /* that the client gives to new objects */
     uint32_t name_count;
-    uint32_t made;             /* new objects so far */
-    uint64_t freed[NAMES_MAX]; /* names that the call frees */
+    uint32_t made;                 /* new objects so far */
+    struct freed freed[NAMES_MAX]; /* what the call frees */
     uint32_t freed_count;
-    bool done; /* the call was made: its result is the backend's */
+    bool done;     /* the call was made: its result is the backend's */
+    bool nonsense; /* the session is to end */
 };
 
 /* Kinds whose values are the backend's own on both sides: kernels are given them. */
@@ -35,16 +44,20 @@ is_value(const char *kind)
     return strcmp(kind, "texture") == 0 || strcmp(kind, "surface") == 0;
 }
 
+static bool
+is_surface(const char *kind)
+{
+    return strcmp(kind, "surface") == 0;
+}
+
 static int
 note_freed(void *arg, const char *kind, uint64_t *handle)
 {
     struct doing *d = arg;
 
-    if (is_value(kind))
-        return 0;
     if (d->freed_count == NAMES_MAX)
         return HED_ELIMIT;
-    d->freed[d->freed_count++] = *handle;
+    d->freed[d->freed_count++] = (struct freed){.kind = kind, .name = *handle};
     return 0;
 }
 
@@ -54,25 +67,61 @@ translate(void *arg, const char *kind, uint64_t *handle)
     const struct doing *d = arg;
 
     if (is_value(kind))
-        return 0;
+        return hed_value_has(d->worker->values, is_surface(kind), *handle) ? 0 : HED_ENOTFOUND;
     return hed_name_fits(*handle, kind) ? hed_name_real(d->worker->names, *handle, handle)
                                         : HED_ENOTFOUND;
 }
 
-/* A new object gets the client's name; one that the client has no name for is given as it is. */
+/* What the call frees has no name from now on: another lane, which may have the turn before the
+ * call is made, neither finds nor frees it again. False: it had none. */
+static bool
+take_freed(struct doing *d)
+{
+    for (uint32_t i = 0; i < d->freed_count; i++) {
+        struct freed *f = &d->freed[i];
+        const bool had = is_value(f->kind)
+                             ? hed_value_remove(d->worker->values, is_surface(f->kind), f->name)
+                             : hed_name_unbind(d->worker->names, f->name, &f->real) == 0;
+
+        if (!had) {
+            d->freed_count = i;
+            return false;
+        }
+    }
+    return true;
+}
+
+static void
+give_freed_back(struct doing *d)
+{
+    for (uint32_t i = 0; i < d->freed_count; i++) {
+        const struct freed *f = &d->freed[i];
+
+        if (is_value(f->kind))
+            (void)hed_value_add(d->worker->values, is_surface(f->kind), f->name);
+        else
+            (void)hed_name_bind(d->worker->names, f->name, f->real);
+    }
+}
+
+/* A new object gets the client's name. One without would be nobody's to free. A primary context has
+ * the name that it had before it was reset. */
 static int
 name_new(void *arg, const char *kind, uint64_t *handle)
 {
     struct doing *d = arg;
+    struct hed_names *names = d->worker->names;
     const uint64_t name = d->made < d->name_count ? d->names[d->made] : 0;
+    int err = HED_EFORMAT;
 
     d->made++;
-    if (!name)
-        return 0;
-
-    const int err =
-        hed_name_fits(name, kind) ? hed_name_bind(d->worker->names, name, *handle) : HED_EFORMAT;
-
+    if (is_value(kind))
+        return hed_value_add(d->worker->values, is_surface(kind), *handle);
+    if (name && hed_name_fits(name, kind)) {
+        if (d->id == HED_cuDevicePrimaryCtxRetain)
+            (void)hed_name_unbind(names, name, NULL);
+        err = hed_name_bind(names, name, *handle);
+    }
     *handle = name;
     return err;
 }
@@ -91,17 +140,43 @@ static int
 answer_reply(struct hed_worker_lane *l, const struct hed_msg *m, CUresult r, void *args)
 {
     static const size_t room = HED_MSG_MAX - sizeof(struct hed_answer);
-    uint8_t *body = hed_arena_alloc(&l->arena, room, 16);
-    struct hed_enc e = hed_enc_over(body, body ? room : 0);
+    uint8_t small[512]; /* most are */
+    uint8_t *body = small;
+    struct hed_enc e = hed_enc_over(small, sizeof small);
 
-    if (!body)
-        return HED_ENOMEM;
     hed_cuda_put_reply(&e, (enum hed_cuda_call)m->call, args, (int)r);
+    if (e.err) {
+        body = hed_arena_alloc(&l->arena, room, 16);
+        if (!body)
+            return HED_ENOMEM;
+        e = hed_enc_over(body, room);
+        hed_cuda_put_reply(&e, (enum hed_cuda_call)m->call, args, (int)r);
+    }
     if (e.err) {
         hed_warn(SERVER, "the reply of %s is too long", hed_cuda_info[m->call].name);
         return hed_worker_answer(l, m, CUDA_ERROR_NOT_SUPPORTED, NULL, 0);
     }
     return hed_worker_answer(l, m, r, body, (size_t)(e.at - body));
+}
+
+int
+hed_do_wait(struct hed_worker_lane *l, struct hed_msg *m)
+{
+    struct hed_worker *w = l->worker;
+    CUresult r = CUDA_ERROR_INVALID_HANDLE;
+    CUstream stream = NULL;
+    char none; /* a call without arguments */
+    int err;
+
+    if (!(m->flags & HED_MSG_WANTS_ANSWER))
+        return HED_EFORMAT;
+    if (m->stream == 0 || hed_worker_stream(l, m, &stream) == 0) {
+        hed_turn_pass(l);
+        r = m->stream ? hed_worker_do(w, cuStreamSynchronize, .hStream = stream)
+                      : hed_cuda_invoke(w->top, HED_cuCtxSynchronize, &none);
+    }
+    err = hed_worker_before_answer(l);
+    return err ? err : hed_worker_answer(l, m, (int)r, NULL, 0);
 }
 
 /* What the answer is, or that nobody wants one. */
@@ -131,39 +206,71 @@ refuse_own(void *arg, const char *kind, uint64_t address)
     return address == 0 || strcmp(kind, "device") == 0 ? 0 : HED_EFORMAT;
 }
 
+/* May it be made? The names of what it frees are gone then. */
+static CUresult
+prepare(struct hed_worker *w, enum hed_cuda_call id, uint64_t context, void *args, struct doing *d)
+{
+    if (!w->values && !(w->values = hed_values_create()))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (hed_cuda_each_freed(id, args, note_freed, d) != 0 ||
+        hed_cuda_each_in(id, args, translate, d) != 0)
+        return CUDA_ERROR_INVALID_HANDLE;
+
+    const CUresult refused = hed_memory_guard(w, id, args);
+
+    if (refused != CUDA_SUCCESS)
+        return refused;
+    /* Relaxed, here and below: a limit, no order. */
+    if (id == HED_cuCtxCreate_v2 &&
+        atomic_load_explicit(&w->contexts, memory_order_relaxed) >= CONTEXTS_MAX)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (!take_freed(d)) {
+        give_freed_back(d);
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    if (id == HED_cuCtxDestroy_v2 && d->freed_count)
+        hed_worker_functions_forget(w, d->freed[0].name, NULL);
+    if (id == HED_cuDevicePrimaryCtxReset_v2)
+        hed_worker_functions_forget(w, context, NULL);
+    return CUDA_SUCCESS;
+}
+
+static void
+note_contexts(struct hed_worker *w, enum hed_cuda_call id, uint64_t context)
+{
+    if (id == HED_cuCtxCreate_v2)
+        atomic_fetch_add_explicit(&w->contexts, 1, memory_order_relaxed);
+    if (id == HED_cuCtxDestroy_v2)
+        atomic_fetch_sub_explicit(&w->contexts, 1, memory_order_relaxed);
+    if (id == HED_cuCtxDestroy_v2 || id == HED_cuDevicePrimaryCtxReset_v2)
+        hed_worker_recovered(w, context);
+}
+
 /* Makes the call; handles are the backend's then. */
 static CUresult
 perform(struct hed_worker_lane *l, const struct hed_msg *m, void *args, struct doing *d)
 {
     const enum hed_cuda_call id = (enum hed_cuda_call)m->call;
-
-    if (hed_cuda_each_freed(id, args, note_freed, d) != 0 ||
-        hed_cuda_each_in(id, args, translate, d) != 0)
-        return CUDA_ERROR_INVALID_HANDLE;
-
-    const CUresult refused = hed_memory_guard(l->worker, id, args);
+    const CUresult refused = prepare(l->worker, id, m->context, args, d);
+    uint64_t rooms[HED_CUDA_ROOMS];
 
     if (refused != CUDA_SUCCESS)
         return refused;
     if (m->flags & HED_MSG_BLOCKS)
         hed_turn_pass(l);
-
-    uint64_t rooms[HED_CUDA_ROOMS];
-
     hed_cuda_rooms(id, args, rooms);
 
     const CUresult r = hed_cuda_invoke(l->worker->top, id, args);
 
     d->done = true;
     /* Freed is freed, whatever the answer was: CUDA says so of objects of failed contexts. */
-    for (uint32_t i = 0; i < d->freed_count && r != CUDA_ERROR_INVALID_VALUE; i++)
-        (void)hed_name_unbind(d->worker->names, d->freed[i], NULL);
+    if (r == CUDA_ERROR_INVALID_VALUE)
+        give_freed_back(d);
     if (r != CUDA_SUCCESS) {
         (void)hed_cuda_each_failed(id, args, hide, d);
         return r;
     }
-    if (id == HED_cuCtxDestroy_v2 || id == HED_cuDevicePrimaryCtxReset_v2)
-        hed_worker_recovered(d->worker, m->context);
+    note_contexts(l->worker, id, m->context);
     if (!hed_cuda_rooms_fit(id, args, rooms)) {
         hed_warn(SERVER, "%s gave more than there was room for", hed_cuda_info[id].name);
         d->done = false;
@@ -172,7 +279,7 @@ perform(struct hed_worker_lane *l, const struct hed_msg *m, void *args, struct d
     if (hed_cuda_each_new(id, args, name_new, d) != 0) {
         hed_warn(SERVER, "%s: the client gives a name twice, or a wrong one",
                  hed_cuda_info[id].name);
-        d->done = false;
+        d->nonsense = true; /* what was made has no name: it must not be made again and again */
         return CUDA_ERROR_INVALID_HANDLE;
     }
     (void)hed_cuda_each_out(id, args, hide, d);
@@ -197,7 +304,7 @@ hed_do_call(struct hed_worker_lane *l, struct hed_msg *m)
 {
     const struct hed_call_body *b = (const struct hed_call_body *)(m + 1);
     const enum hed_cuda_call id = (enum hed_cuda_call)m->call;
-    struct doing d = {.worker = l->worker};
+    struct doing d = {.worker = l->worker, .id = id};
 
     if (id == 0 || id >= HED_CUDA_CALLS || !take_names(m, b, &d))
         return HED_EFORMAT;
@@ -225,5 +332,5 @@ hed_do_call(struct hed_worker_lane *l, struct hed_msg *m)
 
     const CUresult r = perform(l, m, args, &d);
 
-    return finish(l, m, r, args, d.done);
+    return d.nonsense ? HED_EFORMAT : finish(l, m, r, args, d.done);
 }

@@ -113,10 +113,10 @@ static void
 tell_start(const struct hed_child *c, const struct hed_peer *p)
 {
     if (p->tcp)
-        hed_info(SERVER, "worker %d for %s", (int)c->pid, p->name);
+        hed_debug(SERVER, "worker %d for %s", (int)c->pid, p->name);
     else
-        hed_info(SERVER, "worker %d for process %d of user %u", (int)c->pid, (int)p->user.pid,
-                 p->user.uid);
+        hed_debug(SERVER, "worker %d for process %d of user %u", (int)c->pid, (int)p->user.pid,
+                  p->user.uid);
 }
 
 int
@@ -213,19 +213,30 @@ tell_end(struct hed_server *s, const struct hed_child *c, int how)
     const unsigned long long messages = atomic_load(&line->messages);
     const unsigned long long launches = atomic_load(&line->launches);
     const uint32_t failed = atomic_load(&line->failed);
+    const char *program = line->program[0] ? line->program : "?";
     char end[64];
+    char error[40] = "";
 
     if (WIFSIGNALED(how))
         (void)snprintf(end, sizeof end, "was killed by signal %d (%s)", WTERMSIG(how),
                        strsignal(WTERMSIG(how)));
+    else if (how == 0)
+        (void)snprintf(end, sizeof end, "ended");
     else
         (void)snprintf(end, sizeof end, "ended with status %d", WEXITSTATUS(how));
-    if (how == 0 || s->stopping)
-        hed_info(SERVER, "worker %d (%.63s) %s: %llu messages, %llu launches%s", (int)c->pid,
-                 line->program, end, messages, launches, failed ? ", after a CUDA error" : "");
+    if (failed)
+        (void)snprintf(error, sizeof error, ", after CUDA error %u", failed);
+    /* Of a client that was never welcome, its worker has said why. */
+    if (WIFEXITED(how) && !line->program[0])
+        hed_debug(SERVER, "worker %d %s", (int)c->pid, end);
+    else if (how == 0 || s->stopping)
+        hed_info(SERVER, "worker %d (%.63s) %s: %llu message%s, %llu launch%s%s", (int)c->pid,
+                 program, end, messages, messages == 1 ? "" : "s", launches,
+                 launches == 1 ? "" : "es", error);
     else
-        hed_warn(SERVER, "worker %d (%.63s) %s: %llu messages, %llu launches, CUDA error %u",
-                 (int)c->pid, line->program, end, messages, launches, failed);
+        hed_warn(SERVER, "worker %d (%.63s) %s: %llu message%s, %llu launch%s%s", (int)c->pid,
+                 program, end, messages, messages == 1 ? "" : "s", launches,
+                 launches == 1 ? "" : "es", error);
 }
 
 void

@@ -18,6 +18,8 @@ struct hed_worker_function {
     uint64_t name; /* 0: free */
     CUfunction real;
     uint32_t param_bytes;
+    uint64_t context;    /* by the client's name: the function goes with it */
+    const void *library; /* and with this */
 };
 
 /* NULL: there is none of that name. */
@@ -26,6 +28,10 @@ struct hed_worker_function *hed_worker_function(struct hed_worker_code *c, uint6
 /* HED_EFORMAT: the name is taken, or none. */
 int hed_worker_function_add(struct hed_worker *w, uint64_t name, CUfunction real,
                             uint32_t param_bytes);
+
+/* Those of a context, by the client's name, or of a library (0, NULL: of none) are there no more.
+ * */
+void hed_worker_functions_forget(struct hed_worker *w, uint64_t context, const void *library);
 
 /* Is all of it in a variable that the client has been told of, and that is still there? */
 bool hed_worker_variable_covers(struct hed_worker *w, uint64_t at, uint64_t size);

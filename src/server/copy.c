@@ -414,24 +414,24 @@ deliver_first(struct hed_worker_lane *l, const struct hed_msg *m, int *err)
     return r;
 }
 
-/* The answer has them inside. */
+/* The answer has them inside. The box was opened in this message's turn: what it names and where it
+ * lies is not looked at again, since others may change that by now. */
 static int
-answer_inside(struct hed_worker_lane *l, const struct hed_copy_body *b, uint64_t n)
+answer_inside(struct hed_worker_lane *l, const struct hed_box *box, CUresult r)
 {
+    const struct hed_copy_body *b = box->body;
+    const uint64_t n = hed_box_bytes(b);
     void *p = hed_arena_alloc(&l->arena, n, 16);
-    struct hed_box box;
-    CUresult r;
     int err;
 
     if (!p)
         return HED_ENOMEM;
     memset(p, 0, n);
-    r = hed_box_open(l, b, &box);
     hed_turn_pass(l);
     if (r == CUDA_SUCCESS && !l->worker->hollow) {
-        r = hed_box_copy(l->worker, &box, 0, p, n, false);
-        if (r == CUDA_SUCCESS && (box.array || b->height * b->depth > 1))
-            r = hed_worker_do(l->worker, cuStreamSynchronize, .hStream = box.stream);
+        r = hed_box_copy(l->worker, box, 0, p, n, false);
+        if (r == CUDA_SUCCESS && (box->array || b->height * b->depth > 1))
+            r = hed_worker_do(l->worker, cuStreamSynchronize, .hStream = box->stream);
     }
     err = hed_print_deliver(l);
     return err ? err : hed_worker_answer(l, &b->head, (int)r, p, r == CUDA_SUCCESS ? n : 0);
@@ -439,13 +439,11 @@ answer_inside(struct hed_worker_lane *l, const struct hed_copy_body *b, uint64_t
 
 /* Puts the copy on its stream, and waits for it. The turn is passed on. */
 static CUresult
-fill_spans(struct hed_worker_lane *l, struct hed_copies *c, const struct hed_copy_body *b,
+fill_spans(struct hed_worker_lane *l, struct hed_copies *c, const struct hed_box *box, CUresult r,
            const struct span *spans, unsigned count)
 {
     struct hed_worker *w = l->worker;
-    struct hed_box box;
     uint64_t from = 0;
-    CUresult r = hed_box_open(l, b, &box);
 
     if (!w->hollow && r == CUDA_SUCCESS) {
         register_area(l, c, 1);
@@ -454,26 +452,28 @@ fill_spans(struct hed_worker_lane *l, struct hed_copies *c, const struct hed_cop
     if (!w->hollow && !c->registered[1])
         hed_turn_pass(l); /* each of them waits */
     for (unsigned i = 0; i < count && r == CUDA_SUCCESS && !w->hollow; i++) {
-        r = hed_box_copy(w, &box, from, spans[i].p, spans[i].n, false);
+        r = hed_box_copy(w, box, from, spans[i].p, spans[i].n, false);
         from += spans[i].n;
     }
     if (!w->hollow && r == CUDA_SUCCESS)
-        r = hed_worker_do(w, cuEventRecord, .hEvent = c->out, .hStream = box.stream);
+        r = hed_worker_do(w, cuEventRecord, .hEvent = c->out, .hStream = box->stream);
     hed_turn_pass(l);
     if (!w->hollow && r == CUDA_SUCCESS)
         r = hed_worker_do(w, cuEventSynchronize, .hEvent = c->out);
     return r;
 }
 
+/* opened: the box was, in this message's turn, with that result. */
 static int
-answer_bulk(struct hed_worker_lane *l, struct hed_copies *c, const struct hed_copy_body *b,
-            uint64_t all, bool has_turn)
+answer_bulk(struct hed_worker_lane *l, struct hed_copies *c, struct hed_box *box, bool opened,
+            CUresult r)
 {
+    const struct hed_copy_body *b = box->body;
+    const uint64_t all = hed_box_bytes(b);
     struct hed_answer a;
     struct span spans[SPANS];
     unsigned count = 0;
     uint64_t got = 0;
-    CUresult r;
     int err = 0;
 
     while (!err && got < all && count < SPANS) {
@@ -483,11 +483,13 @@ answer_bulk(struct hed_worker_lane *l, struct hed_copies *c, const struct hed_co
     }
     if (!err && got < all)
         return HED_ELIMIT;
-    if (!err && !has_turn)
+    if (!err && !opened)
         err = take_turn(l, &b->head);
     if (err)
         return err;
-    r = fill_spans(l, c, b, spans, count);
+    if (!opened)
+        r = hed_box_open(l, b, box);
+    r = fill_spans(l, c, box, r, spans, count);
     err = hed_print_deliver(l);
     memset(&a, 0, sizeof a);
     /* The place has been taken: bytes come also if it failed, and mean nothing then. */
@@ -505,20 +507,24 @@ hed_do_copy_out(struct hed_worker_lane *l, struct hed_msg *m)
     struct hed_copies *c = copies_of(l);
     const uint64_t n = hed_box_bytes(b);
     const bool first = l->worker->memory && hed_copies_are_later(l->worker);
-    CUresult r = CUDA_SUCCESS;
+    const bool opened = first || n <= HED_COPY_INSIDE;
+    struct hed_box box = {.body = b};
+    CUresult r = CUDA_SUCCESS, delivered = CUDA_SUCCESS;
     int err = 0;
 
     if (!c)
         return HED_ENOMEM;
     if (n == 0 || !l->worker->memory || !(m->flags & HED_MSG_WANTS_ANSWER) || m->bulk)
         return HED_EFORMAT;
-    if (first || n <= HED_COPY_INSIDE)
+    if (opened)
         err = take_turn(l, m);
+    if (!err && opened)
+        r = hed_box_open(l, b, &box);
     if (!err && first)
-        r = deliver_first(l, m, &err);
+        delivered = deliver_first(l, m, &err);
     if (err)
         return err;
-    if (r != CUDA_SUCCESS)
-        return hed_worker_answer(l, m, (int)r, NULL, 0);
-    return n <= HED_COPY_INSIDE ? answer_inside(l, b, n) : answer_bulk(l, c, b, n, first);
+    if (delivered != CUDA_SUCCESS)
+        return hed_worker_answer(l, m, (int)delivered, NULL, 0);
+    return n <= HED_COPY_INSIDE ? answer_inside(l, &box, r) : answer_bulk(l, c, &box, opened, r);
 }

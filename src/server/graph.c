@@ -80,10 +80,13 @@ begin(struct hed_worker_lane *l)
     return 0;
 }
 
-/* Is memory the client's, every byte of it? Between the shares there is memory of ours. */
+/* Is memory the client's, every byte of it? Between the shares there is memory of ours; variables
+ * of modules lie elsewhere. */
 static bool
-inside(const struct hed_worker *w, uint64_t at, uint64_t size)
+inside(struct hed_worker *w, uint64_t at, uint64_t size)
 {
+    if (hed_worker_variable_covers(w, at, size))
+        return true;
     if (!w->stride || at < w->base || (at - w->base) / w->stride > (uint64_t)w->device_count)
         return false;
 
@@ -171,12 +174,15 @@ add_kernel(struct hed_worker *w, const struct place *p, CUgraphNode *out, CUresu
     return 0;
 }
 
-/* Bytes from the first to the last of one side's memory; false: more than there are. */
+/* Bytes from the first to the last of one side's memory; false: more than there are, or rows that
+ * overlap, of which a driver may think otherwise. */
 static bool
 span(const struct hed_graph_copy *c, const struct hed_graph_side *s, uint64_t *out)
 {
     uint64_t slice, rows, planes;
 
+    if ((c->height > 1 && s->pitch < c->width) || (c->depth > 1 && s->height < c->height))
+        return false;
     return c->width && c->height && c->depth &&
            !__builtin_mul_overflow(s->pitch, s->height, &slice) &&
            !__builtin_mul_overflow(slice, c->depth - 1, &planes) &&
@@ -265,7 +271,9 @@ add_fill(struct hed_worker *w, const struct place *p, CUgraphNode *out, CUresult
     uint64_t row, bytes;
 
     if (p->size < sizeof *f || f->height == 0 || f->width == 0 ||
+        (f->element != 1 && f->element != 2 && f->element != 4) ||
         __builtin_mul_overflow(f->width, (uint64_t)f->element, &row) ||
+        (f->height > 1 && f->pitch < row) ||
         __builtin_mul_overflow(f->pitch, f->height - 1, &bytes) ||
         __builtin_add_overflow(bytes, row, &bytes) || !inside(w, f->to, bytes))
         return HED_EFORMAT;
@@ -306,8 +314,7 @@ add_event(struct hed_worker *w, const struct place *p, bool record, CUgraphNode 
 }
 
 static bool
-value_op(const struct hed_worker *w, const struct hed_graph_value *v,
-         CUstreamBatchMemOpParams_v1 *out)
+value_op(struct hed_worker *w, const struct hed_graph_value *v, CUstreamBatchMemOpParams_v1 *out)
 {
     *out = (CUstreamBatchMemOpParams_v1){0};
     switch (v->operation) {

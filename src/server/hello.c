@@ -51,8 +51,10 @@ hed_worker_check_hello(const struct hed_worker *w, const struct hed_hello *h, bo
         return HED_EFORMAT;
     }
     if (h->major != HED_WIRE_MAJOR) {
-        hed_why_set(why, "the client speaks version %u of the wire, this server %u", h->major,
-                    HED_WIRE_MAJOR);
+        hed_why_set(why,
+                    "the client speaks version %u of the wire, this server (heddle %s) %u: "
+                    "use the same heddle on both sides",
+                    h->major, HED_VERSION, HED_WIRE_MAJOR);
         return HED_EVERSION;
     }
     if (h->cuda_ids != HED_CUDA_HASH || h->nvml_ids != HED_NVML_HASH) {
@@ -68,7 +70,9 @@ hed_worker_check_hello(const struct hed_worker *w, const struct hed_hello *h, bo
         return HED_EFORMAT;
     }
     if (w->start->token && !certified && !same_token(w->start->token, h->token, sizeof h->token)) {
-        hed_why_set(why, "the token is not the server's");
+        hed_why_set(why, h->token[0] ? "the token (tls_token) is not the server's"
+                                     : "the client has neither a certificate (tls_cert, tls_key) "
+                                       "nor a token (tls_token)");
         return HED_EACCESS;
     }
     return 0;
@@ -100,8 +104,9 @@ start_backend(struct hed_worker *w, struct hed_why *why)
     if (r == CUDA_SUCCESS)
         r = hed_worker_do(w, cuDeviceGetCount, .count = &n);
     if (r != CUDA_SUCCESS || n < 0 || n > HED_LEDGER_DEVICES) {
-        hed_why_set(why, "the server's driver does not start (%s): error %d", hed_session_chain(),
-                    (int)r);
+        hed_why_set(why,
+                    "the server's driver does not start (%s): CUDA error %d; its log says more",
+                    hed_session_chain(), (int)r);
         return HED_ESTATE;
     }
     w->device_count = n;
@@ -184,8 +189,13 @@ tell_attributes(struct hed_worker *w, int i, struct hed_wire_device *d)
 static void
 make_up(struct hed_wire_device *d)
 {
-    d->major = 9;
-    d->minor = 0;
+    const int major = CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR;
+    const int minor = CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR;
+
+    d->major = d->attributes[major] = 9;
+    d->minor = d->attributes[minor] = 0;
+    d->has_attribute[major / 64] |= UINT64_C(1) << major % 64;
+    d->has_attribute[minor / 64] |= UINT64_C(1) << minor % 64;
     d->memory = d->memory ? d->memory : UINT64_C(80) << 30;
     (void)hed_str_copy(d->name, sizeof d->name, "heddle null device");
 }
@@ -246,13 +256,19 @@ hed_worker_tell_devices(struct hed_worker_lane *l)
 /* ---- welcome --------------------------------------------------------------------------------- */
 
 static void
-note_client(struct hed_worker *w, const struct hed_hello *h)
+note_client(struct hed_worker *w, struct hed_conn *conn, const struct hed_hello *h)
 {
     struct hed_worker_status *s = w->start->status;
+    const char *name = hed_conn_certified(conn) ? hed_conn_name(conn) : "";
 
     if (s)
-        (void)hed_str_copy(s->program, sizeof s->program, h->name);
-    hed_info(SERVER, "%s (process %u, heddle %s) is welcome", h->name, h->pid, h->version);
+        (void)hed_str_copy(s->program, sizeof s->program, h->name[0] ? h->name : "?");
+    if (s && w->start->tcp)
+        hed_info(SERVER, "%s (process %u at %s%s%s, heddle %s) begins", h->name, h->pid, s->peer,
+                 name[0] ? ", certificate " : "", name, h->version);
+    else if (s)
+        hed_info(SERVER, "%s (process %u of user %u, %s, heddle %s) begins", h->name, s->client_pid,
+                 s->client_uid, w->shared ? "shm" : "unix", h->version);
 }
 
 int
@@ -287,7 +303,7 @@ hed_worker_welcome(struct hed_worker *w, struct hed_conn *conn, const struct hed
         a.slots = w->slot_count = w->shared ? SLOTS : 0;
         a.driver_version = 13000;
         a.backend = w->backend;
-        note_client(w, h);
+        note_client(w, conn, h);
     }
 
     const int sent = hed_conn_write(conn, &a, sizeof a);

@@ -16,6 +16,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -23,6 +24,7 @@
 #include "server/worker.h"
 
 #define SLOT_FIRST 16      /* before that the page has other words */
+#define LANE_MS 5000       /* for the callback lane, which was opened before, to be here */
 #define REGISTER_FLAGS 0x3 /* cuda.h: CU_MEMHOSTREGISTER_PORTABLE, _DEVICEMAP */
 
 struct hed_host_call {
@@ -83,9 +85,6 @@ tell(const struct hed_host_call *call, CUresult status, bool wait)
     struct hed_host_call note = *call;
 
     hed_lock(&h->lock);
-    /* The client opens its lane before it sends the first function. */
-    while (!h->lane && !h->ended)
-        (void)hed_lock_wait(&h->lock, &h->changed, NULL);
     note.token = ++h->tokens;
     if (wait) {
         note.next = h->waiting;
@@ -204,15 +203,39 @@ make_call(struct hed_worker *w, uint64_t id, uint64_t stream, uint64_t number, b
     return c;
 }
 
+/* The client opens its callback lane before it sends the first function, but that may be let in a
+ * little later. A client that never opened one would wait for ever, and its streams with it. */
+static bool
+has_lane(struct hed_worker_host *h)
+{
+    struct timespec end = {0};
+    bool has;
+    int err = 0;
+
+    hed_lock(&h->lock);
+    if (!h->lane && !h->ended) {
+        (void)clock_gettime(CLOCK_REALTIME, &end); /* the condition's clock */
+        end.tv_sec += LANE_MS / 1000;
+    }
+    while (!h->lane && !h->ended && err == 0)
+        err = hed_lock_wait(&h->lock, &h->changed, &end);
+    has = h->lane || h->ended;
+    hed_unlock(&h->lock);
+    return has;
+}
+
 int
 hed_do_host(struct hed_worker_lane *l, struct hed_msg *m)
 {
     const struct hed_host_body *b = (const struct hed_host_body *)m;
     struct hed_worker *w = l->worker;
-    struct hed_host_call *c = make_call(w, b->id, m->stream, m->number, false);
+    struct hed_host_call *c;
     CUresult r = CUDA_ERROR_INVALID_HANDLE; /* a stream that could not be made, or nonsense */
     CUstream stream;
 
+    if (!w->host || !has_lane(w->host))
+        return HED_EFORMAT;
+    c = make_call(w, b->id, m->stream, m->number, false);
     if (!c)
         return HED_ENOMEM;
     if (hed_worker_stream(l, m, &stream) == 0)

@@ -20,8 +20,12 @@
 
 #define FOLDER_MAX (UINT64_C(16) << 30) /* bytes of all files; the oldest go first */
 #define MEMORY_MAX (UINT64_C(2) << 30)  /* bytes of images without a folder */
+#define MEMORY_COUNT 128                /* and their number: each has a descriptor */
 #define ARRIVING_MAX (UINT64_C(2) << 30)
-#define STALE_S 3600 /* a file that has been arriving for so long has been left by somebody */
+#define CHARGE_LEAST \
+    (UINT64_C(1) << 20) /* bytes that a file counts as at least: a folder of so
+                                          * many is looked through for every image */
+#define STALE_S 3600    /* a file that has been arriving for so long has been left by somebody */
 #define ARRIVING_PREFIX "arriving-"
 
 /* An image that is coming in. */
@@ -50,6 +54,7 @@ struct hed_images {
     struct arriving *arriving;
     struct kept *kept; /* newest first */
     uint64_t kept_bytes;
+    uint32_t kept_count;
 };
 
 /* ---- the folder ------------------------------------------------------------------------------ */
@@ -90,6 +95,12 @@ path_of(const struct hed_images *i, const uint8_t *hash, char out[PATH_MAX])
     (void)snprintf(out, PATH_MAX, "%s/%s", i->folder, hed_hash_text(hash, text));
 }
 
+static uint64_t
+charge(uint64_t size)
+{
+    return size < CHARGE_LEAST ? CHARGE_LEAST : size;
+}
+
 /* Bytes in the folder; *oldest is the file to go first. Files that never arrived go at once. */
 static uint64_t
 look_around(const struct hed_images *i, char oldest[PATH_MAX], uint64_t *oldest_size)
@@ -113,7 +124,7 @@ look_around(const struct hed_images *i, char oldest[PATH_MAX], uint64_t *oldest_
         }
         if (strlen(e->d_name) != HED_HASH_TEXT - 1)
             continue; /* none of ours */
-        bytes += (uint64_t)s.st_size;
+        bytes += charge((uint64_t)s.st_size);
         if (!oldest[0] || s.st_mtime < first) {
             first = s.st_mtime;
             *oldest_size = (uint64_t)s.st_size;
@@ -131,7 +142,7 @@ make_room(const struct hed_images *i, uint64_t size)
     char oldest[PATH_MAX];
     uint64_t gone;
 
-    while (look_around(i, oldest, &gone) + size > FOLDER_MAX && oldest[0])
+    while (look_around(i, oldest, &gone) + charge(size) > FOLDER_MAX && oldest[0])
         if (unlink(oldest) != 0 && errno != ENOENT)
             return;
 }
@@ -239,6 +250,43 @@ all_arriving(struct hed_images *i)
     return bytes;
 }
 
+/* A file in the folder. Where the system can, one without a name: it goes with this process,
+ * however that ends, so that clients who come and go fill no disk. */
+static int
+make_file(const struct hed_images *i, struct arriving *a)
+{
+    const int fd = open(i->folder, O_TMPFILE | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR);
+
+    if (fd >= 0)
+        return fd;
+    (void)snprintf(a->temporary, sizeof a->temporary, "%s/%sXXXXXX", i->folder, ARRIVING_PREFIX);
+
+    const int named = mkostemp(a->temporary, O_CLOEXEC);
+
+    if (named < 0)
+        a->temporary[0] = '\0';
+    return named;
+}
+
+/* Gives a file that has none a name, for a moment. */
+static bool
+name_file(const struct hed_images *i, struct arriving *a)
+{
+    char self[64];
+
+    if (a->temporary[0])
+        return true;
+    (void)snprintf(self, sizeof self, "/proc/self/fd/%d", a->fd);
+    (void)snprintf(a->temporary, sizeof a->temporary, "%s/%s%d-%d", i->folder, ARRIVING_PREFIX,
+                   (int)getpid(), a->fd);
+    (void)unlink(a->temporary); /* of a process that had this number before */
+    if (linkat(AT_FDCWD, self, AT_FDCWD, a->temporary, AT_SYMLINK_FOLLOW) == 0 ||
+        linkat(a->fd, "", AT_FDCWD, a->temporary, AT_EMPTY_PATH) == 0)
+        return true;
+    a->temporary[0] = '\0';
+    return false;
+}
+
 static struct arriving *
 begin(struct hed_images *i, const void *lane, const uint8_t *hash, uint64_t size)
 {
@@ -252,11 +300,7 @@ begin(struct hed_images *i, const void *lane, const uint8_t *hash, uint64_t size
     hed_hash_init(&a->state);
     if (i->folder[0]) {
         make_room(i, size);
-        (void)snprintf(a->temporary, sizeof a->temporary, "%s/%sXXXXXX", i->folder,
-                       ARRIVING_PREFIX);
-        a->fd = mkostemp(a->temporary, O_CLOEXEC);
-        if (a->fd < 0)
-            a->temporary[0] = '\0';
+        a->fd = make_file(i, a);
     } else {
         a->fd = memfd_create("heddle-image", MFD_CLOEXEC);
     }
@@ -301,12 +345,14 @@ keep_in_memory(struct hed_images *i, struct arriving *a)
     k->next = i->kept;
     i->kept = k;
     i->kept_bytes += k->size;
-    while (i->kept_bytes > MEMORY_MAX && i->kept->next) {
+    i->kept_count++;
+    while ((i->kept_bytes > MEMORY_MAX || i->kept_count > MEMORY_COUNT) && i->kept->next) {
         struct kept **last = &i->kept;
 
         while ((*last)->next)
             last = &(*last)->next;
         i->kept_bytes -= (*last)->size;
+        i->kept_count--;
         (void)close((*last)->fd);
         free(*last);
         *last = NULL;
@@ -330,7 +376,8 @@ finish(struct hed_images *i, struct arriving *a)
     if (!i->folder[0])
         return keep_in_memory(i, a);
     path_of(i, hash, path);
-    if (fchmod(a->fd, S_IRUSR | S_IWUSR) != 0 || rename(a->temporary, path) != 0)
+    if (fchmod(a->fd, S_IRUSR | S_IWUSR) != 0 || !name_file(i, a) ||
+        rename(a->temporary, path) != 0)
         return HED_EIO;
     a->temporary[0] = '\0';
     return 0;

@@ -31,6 +31,7 @@ struct piece {
     struct piece *next;
     struct hed_data data; /* as it is sent */
     uint64_t bytes;
+    uint64_t number; /* the client waits for all up to one that an answer names */
     void *p;
     unsigned class;
     CUevent event; /* NULL: nothing to wait for */
@@ -234,8 +235,11 @@ begin_look(struct hed_copies_later *t)
 
 /* What has not come goes back, before what was added meanwhile; the rest is counted as sent. */
 static void
-end_look(struct hed_copies_later *t, struct piece *left, struct piece **last, uint32_t sent)
+end_look(struct hed_copies_later *t, struct piece *left, struct piece **last, struct piece *go,
+         uint32_t sent)
 {
+    uint64_t number;
+
     hed_lock(&t->lock);
     if (left) {
         *last = t->first;
@@ -244,7 +248,9 @@ end_look(struct hed_copies_later *t, struct piece *left, struct piece **last, ui
         t->first = left;
     }
     t->looking = false;
-    atomic_fetch_add_explicit(&t->delivered, sent, memory_order_relaxed);
+    number = atomic_fetch_add_explicit(&t->delivered, sent, memory_order_relaxed);
+    for (; go; go = go->next)
+        go->number = ++number;
     atomic_fetch_sub_explicit(&t->waiting, sent, memory_order_relaxed);
     (void)pthread_cond_broadcast(&t->looked);
     hed_unlock(&t->lock);
@@ -262,6 +268,7 @@ send_piece(struct hed_worker_lane *l, struct piece *q)
     d->head = (struct hed_msg){.size = sizeof *d,
                                .kind = HED_MSG_DATA,
                                .thread = l->thread,
+                               .number = q->number,
                                .bulk = q->failed ? 0 : q->bytes};
     err = hed_lane_end(l->lane, sizeof *d, false);
     return err || q->failed ? err : hed_lane_bulk_write(l->lane, q->p, q->bytes);
@@ -310,7 +317,7 @@ hed_copies_deliver(struct hed_worker_lane *l)
     *end = NULL;
     *last = NULL;
     if (sent || left)
-        end_look(t, left, last, sent);
+        end_look(t, left, last, go, sent);
     for (struct piece *q = go; q; q = next) {
         next = q->next;
         if (!err)

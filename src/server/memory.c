@@ -24,15 +24,21 @@
 #define HOST_UNIT 65536u   /* bytes; HED_MACHINE_PAGE of the client's driver */
 #define PORTABLE_MAPPED 3u /* CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP */
 
-/* Is a range a part of the arena, in the devices' or in the host's share? */
+/* Is a range a part of the arena, in the devices' or in the host's share? Behind what is usable of
+ * a device's share there may be the backend's own memory. */
 static bool
 in_arena(const struct hed_worker *w, const struct hed_map *m, bool host, uint64_t unit)
 {
     const uint64_t from = host ? hed_worker_host_base(w) : w->base;
     const uint64_t all = host ? w->usable : (uint64_t)w->device_count * w->stride;
 
-    return w->base && m->size > 0 && m->at >= from && m->at - from < all &&
-           m->size <= all - (m->at - from) && m->at % unit == 0 && m->size % unit == 0;
+    if (!w->base || m->size == 0 || m->at < from || m->at - from >= all || m->at % unit ||
+        m->size % unit)
+        return false;
+
+    const uint64_t offset = host ? m->at - from : (m->at - from) % w->stride;
+
+    return offset <= w->usable && m->size <= w->usable - offset;
 }
 
 /* ---- the lease ------------------------------------------------------------------------------- */
@@ -44,10 +50,14 @@ is_device(const struct hed_worker *w, int device)
 }
 
 /* What the client could have in all: what it has, and what the ledger leaves. */
-static uint64_t
-obtainable(struct hed_worker *w, int device)
+uint64_t
+hed_memory_obtainable(struct hed_worker *w, int device)
 {
     const struct hed_worker_start *s = w->start;
+
+    if (!is_device(w, device) || !s->ledger || !s->status)
+        return UINT64_MAX;
+
     const uint64_t total = atomic_load(&s->ledger->total[device]);
     const uint64_t leased = hed_ledger_leased(s->ledger, device);
     const uint64_t mine = atomic_load(&s->status->leased[device]);
@@ -83,7 +93,7 @@ hed_do_lease(struct hed_worker_lane *l, struct hed_msg *m)
         *left += a.granted;
         r = a.granted ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
     } else {
-        a.granted = obtainable(w, q->device);
+        a.granted = hed_memory_obtainable(w, q->device);
     }
     return m->flags & HED_MSG_WANTS_ANSWER ? hed_worker_answer_with(l, m, (int)r, &a, sizeof a, 0)
                                            : 0;

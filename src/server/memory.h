@@ -55,6 +55,9 @@ bool hed_mapping_covers(struct hed_worker_memory *m, uint64_t at, uint64_t size)
 /* guard.c. Is that memory of the client's: mapped, or of a variable? */
 bool hed_memory_reaches(struct hed_worker *w, uint64_t at, uint64_t size);
 
+/* memory.c. Bytes of a device that the client could have in all, those included that it has. */
+uint64_t hed_memory_obtainable(struct hed_worker *w, int device);
+
 /* later.c. */
 struct hed_copies_later;
 struct hed_copies_later *hed_copies_later_create(void);

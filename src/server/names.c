@@ -9,8 +9,9 @@
  * A client's thread may name a new object before another's message about the old one of the same
  * index has come: such names wait in a list of their own until there is room.
  *
- * Names are bound, found and forgotten by whoever has the turn (turn.c), which orders them. Other
- * threads (functions that run for streams) find only names that were bound before.
+ * Names are bound and forgotten under a lock: calls that block do so after their turn. Finding one
+ * takes no lock: an entry's name is looked at before and after what it stands for, so what is found
+ * is what the name stood for at that time.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,10 +24,11 @@
 #define CHUNK 1024u                    /* names a chunk */
 #define CHUNKS 8192u                   /* chunks a kind: 2^23 names */
 #define INDEX(name) ((uint32_t)(name)) /* low half */
+#define OTHERS_MAX 4096u               /* a client that reuses places has a few of them at most */
 
 struct entry {
     _Atomic uint64_t name; /* 0: free */
-    uint64_t real;
+    _Atomic uint64_t real;
 };
 
 struct table {
@@ -40,7 +42,7 @@ struct other {
 
 struct hed_names {
     _Atomic(struct table *) kinds[KINDS];
-    struct hed_lock lock;          /* rank HED_RANK_LANE; guards others */
+    struct hed_lock lock;          /* rank HED_RANK_LANE; guards changes, and others */
     struct other *others;          /* whose place is taken by an older name */
     _Atomic uint32_t others_count; /* so that it need not be looked through */
 };
@@ -108,30 +110,26 @@ hed_names_free(struct hed_names *n)
 /* ---- names whose place is taken -------------------------------------------------------------- */
 
 static int
-bind_other(struct hed_names *n, uint64_t name, uint64_t real)
+bind_other_locked(struct hed_names *n, uint64_t name, uint64_t real)
 {
-    struct other *o = malloc(sizeof *o);
+    /* Relaxed: under the lock. */
+    const bool full = atomic_load_explicit(&n->others_count, memory_order_relaxed) >= OTHERS_MAX;
+    struct other *o = full ? NULL : malloc(sizeof *o);
 
     if (!o)
-        return HED_ENOMEM;
-    hed_lock(&n->lock);
+        return full ? HED_ELIMIT : HED_ENOMEM;
     *o = (struct other){n->others, name, real};
     n->others = o;
     atomic_fetch_add_explicit(&n->others_count, 1, memory_order_relaxed); /* under the lock */
-    hed_unlock(&n->lock);
     return 0;
 }
 
 static int
-find_other(struct hed_names *n, uint64_t name, uint64_t *real, bool forget)
+find_other_locked(struct hed_names *n, uint64_t name, uint64_t *real, bool forget)
 {
     struct other **at = &n->others;
     struct other *o;
 
-    /* Relaxed: who may ask for a name does so in a later turn than it was bound in. */
-    if (atomic_load_explicit(&n->others_count, memory_order_relaxed) == 0)
-        return HED_ENOTFOUND;
-    hed_lock(&n->lock);
     while ((o = *at) && o->name != name)
         at = &o->next;
     if (o && real)
@@ -141,13 +139,26 @@ find_other(struct hed_names *n, uint64_t name, uint64_t *real, bool forget)
         free(o);
         atomic_fetch_sub_explicit(&n->others_count, 1, memory_order_relaxed); /* as above */
     }
-    hed_unlock(&n->lock);
     return o ? 0 : HED_ENOTFOUND;
+}
+
+static int
+find_other(struct hed_names *n, uint64_t name, uint64_t *real)
+{
+    int err;
+
+    /* Relaxed: who may ask for a name does so in a later turn than it was bound in. */
+    if (atomic_load_explicit(&n->others_count, memory_order_relaxed) == 0)
+        return HED_ENOTFOUND;
+    hed_lock(&n->lock);
+    err = find_other_locked(n, name, real, false);
+    hed_unlock(&n->lock);
+    return err;
 }
 
 /* ---- all names ------------------------------------------------------------------------------- */
 
-/* The place of a name; NULL: there is none, or no memory to make it. */
+/* The place of a name; NULL: there is none, or no memory to make it. make: under the lock. */
 static struct entry *
 find(struct hed_names *n, uint64_t name, bool make)
 {
@@ -171,27 +182,39 @@ find(struct hed_names *n, uint64_t name, bool make)
     return c ? &c[INDEX(name) % CHUNK] : NULL;
 }
 
-int
-hed_name_bind(struct hed_names *n, uint64_t name, uint64_t real)
+static int
+bind_locked(struct hed_names *n, uint64_t name, uint64_t real)
 {
-    struct entry *e;
+    struct entry *e = find(n, name, true);
 
-    if (is_plain(name) || INDEX(name) / CHUNK >= CHUNKS)
-        return HED_ELIMIT;
-    e = find(n, name, true);
     if (!e)
         return HED_ENOMEM;
 
+    /* Relaxed: only changed under the lock. */
     const uint64_t old = atomic_load_explicit(&e->name, memory_order_relaxed);
 
-    if (old == name || find_other(n, name, NULL, false) == 0)
+    if (old == name || find_other_locked(n, name, NULL, false) == 0)
         return HED_EEXIST;
     if (old != 0)
-        return bind_other(n, name, real);
-    e->real = real;
-    /* Release: who sees the name sees what it stands for (hed_name_real). */
+        return bind_other_locked(n, name, real);
+    /* Release, both: a finder that sees this, from before or after, sees that the name has changed
+     * (hed_name_real). */
+    atomic_store_explicit(&e->real, real, memory_order_release);
     atomic_store_explicit(&e->name, name, memory_order_release);
     return 0;
+}
+
+int
+hed_name_bind(struct hed_names *n, uint64_t name, uint64_t real)
+{
+    int err;
+
+    if (is_plain(name) || INDEX(name) / CHUNK >= CHUNKS)
+        return HED_ELIMIT;
+    hed_lock(&n->lock);
+    err = bind_locked(n, name, real);
+    hed_unlock(&n->lock);
+    return err;
 }
 
 int
@@ -204,23 +227,39 @@ hed_name_real(struct hed_names *n, uint64_t name, uint64_t *real)
 
     const struct entry *e = find(n, name, false);
 
-    /* Acquire: pairs with the release in hed_name_bind. */
+    /* Acquire, all: pairs with the releases in bind_locked. A name that is still there afterwards
+     * was there when what it stands for was read. */
     if (!e || atomic_load_explicit(&e->name, memory_order_acquire) != name)
-        return find_other(n, name, real, false);
-    *real = e->real;
+        return find_other(n, name, real);
+
+    const uint64_t found = atomic_load_explicit(&e->real, memory_order_acquire);
+
+    if (atomic_load_explicit(&e->name, memory_order_acquire) != name)
+        return find_other(n, name, real);
+    *real = found;
     return 0;
 }
 
 int
 hed_name_unbind(struct hed_names *n, uint64_t name, uint64_t *real)
 {
-    struct entry *e = is_plain(name) ? NULL : find(n, name, false);
+    int err = 0;
 
-    if (!e || atomic_load_explicit(&e->name, memory_order_relaxed) != name)
-        return find_other(n, name, real, true);
-    if (real)
-        *real = e->real;
-    /* Release: as in hed_name_bind. */
-    atomic_store_explicit(&e->name, 0, memory_order_release);
-    return 0;
+    if (is_plain(name))
+        return HED_ENOTFOUND;
+    hed_lock(&n->lock);
+
+    struct entry *e = find(n, name, false);
+
+    /* Relaxed: only changed under the lock. */
+    if (!e || atomic_load_explicit(&e->name, memory_order_relaxed) != name) {
+        err = find_other_locked(n, name, real, true);
+    } else {
+        if (real)
+            *real = atomic_load_explicit(&e->real, memory_order_relaxed);
+        /* Release: as in bind_locked. */
+        atomic_store_explicit(&e->name, 0, memory_order_release);
+    }
+    hed_unlock(&n->lock);
+    return err;
 }

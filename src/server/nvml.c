@@ -69,9 +69,19 @@ refuse(void *arg, const char *kind, uint64_t address)
     return address ? HED_ENOTSUP : 0;
 }
 
+/* Who else is on the machine, and what they do there, is not the client's business. */
+static bool
+is_of_others(const char *name)
+{
+    return strstr(name, "Process") || strstr(name, "Accounting") || strstr(name, "Sessions") ||
+           strstr(name, "Vgpu");
+}
+
 static bool
 is_question(enum hed_nvml_call id)
 {
+    if (is_of_others(hed_nvml_info[id].name))
+        return false;
     return strncmp(hed_nvml_info[id].name, ASKS, sizeof ASKS - 1) == 0 && hed_nvml_can_travel(id) &&
            hed_nvml_can_answer(id);
 }

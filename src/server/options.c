@@ -364,7 +364,8 @@ default_listen(struct hed_server_options *o, struct hed_why *why)
     char text[256];
 
     if (!folder || folder[0] != '/') {
-        hed_why_set(why, "--listen: where? XDG_RUNTIME_DIR is not set");
+        hed_why_set(why, "where? XDG_RUNTIME_DIR, the default's folder, is not set: give an "
+                         "address, such as --listen shm:/tmp/gpu.sock");
         return HED_EINVAL;
     }
     if (geteuid() == 0)

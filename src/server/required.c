@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "fatbin/cubin.h"
 #include "fatbin/fatbin.h"
+#include "fatbin/ptx_text.h"
 
 #define UNPACKED_MAX ((size_t)1 << 30) /* bytes of one entry, and of what is read of it */
 
@@ -36,64 +37,15 @@ add(struct hed_required *r, const char *name, size_t n, const uint32_t threads[3
 
 /* ---- PTX ------------------------------------------------------------------------------------- */
 
-static bool
-is_name(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '$' || c == '%';
-}
-
-/* Where a word begins, before an end; NULL: nowhere. */
-static const char *
-find(const char *p, const char *end, const char *word)
-{
-    return p < end ? memmem(p, (size_t)(end - p), word, strlen(word)) : NULL;
-}
-
-/* Up to three numbers with commas between them. */
-static void
-read_numbers(const char *p, const char *end, uint32_t out[3])
-{
-    for (int i = 0; i < 3; i++) {
-        while (p < end && (*p == ' ' || *p == '\t' || *p == '\n'))
-            p++;
-        for (; p < end && *p >= '0' && *p <= '9'; p++)
-            out[i] = out[i] * 10 + (uint32_t)(*p - '0');
-        while (p < end && (*p == ' ' || *p == '\t' || *p == '\n'))
-            p++;
-        if (p == end || *p != ',')
-            return;
-        p++;
-    }
-}
-
 static void
 read_ptx(struct hed_required *r, struct hed_bytes text)
 {
-    static const char entry[] = ".entry", word[] = ".reqntid";
-    const char *p = (const char *)text.data, *end = p + text.size;
+    struct hed_ptx_glance k;
+    size_t at = 0;
 
-    while ((p = find(p, end, entry))) {
-        p += sizeof entry - 1;
-        while (p < end && (*p == ' ' || *p == '\t' || *p == '\n'))
-            p++;
-
-        const char *name = p, *body;
-
-        while (p < end && is_name(*p))
-            p++;
-        body = find(p, end, "{");
-
-        const size_t n = (size_t)(p - name);
-        const char *at = body ? find(p, body, word) : NULL;
-
-        if (at && n > 0) {
-            uint32_t threads[3] = {0};
-
-            read_numbers(at + sizeof word - 1, body, threads);
-            add(r, name, n, threads);
-        }
-    }
+    while (hed_ptx_next_kernel(text, &at, &k, NULL, 0))
+        if (k.required[0])
+            add(r, (const char *)k.name.data, k.name.size, k.required);
 }
 
 /* ---- the rest -------------------------------------------------------------------------------- */

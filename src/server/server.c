@@ -52,8 +52,11 @@ stop(struct hed_server *s, const char *why)
     if (!s->stopping) {
         s->stopping = true;
         s->stop_ns = hed_now_ns() + HED_STOP_MS * MS;
-        hed_info(SERVER, "%s: stopping; %u clients have %d s to finish", why, s->child_count,
-                 HED_STOP_MS / 1000);
+        if (s->child_count)
+            hed_info(SERVER, "%s: stopping; %u client%s %d s to finish", why, s->child_count,
+                     s->child_count == 1 ? " has" : "s have", HED_STOP_MS / 1000);
+        else
+            hed_info(SERVER, "%s: stopping", why);
         hed_listen_close(s);
         hed_peers_close(s);
         return;
@@ -216,7 +219,8 @@ hed_server_run(const struct hed_server_options *o, struct hed_why *why)
         hed_info(SERVER, "heddle " HED_VERSION " serves --gpu %s", o->gpu);
         notify_ready();
         serve(s);
-        hed_info(SERVER, "stopped after %llu clients", (unsigned long long)s->served);
+        hed_info(SERVER, "stopped after %llu client%s", (unsigned long long)s->served,
+                 s->served == 1 ? "" : "s");
     }
     hed_listen_close(s);
     hed_peers_close(s);

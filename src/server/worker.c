@@ -13,8 +13,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -26,6 +28,8 @@
 #define ARENA_MAX ((size_t)64 << 20) /* bytes that one message may take to be decoded */
 #define HELLO_MS 10000               /* a client that says nothing for so long is not one */
 #define IDLE_LOOK_MS 1000
+#define HEAP_SLACK (UINT64_C(64) << 20) /* bytes over --host-memory that are borne */
+#define BEATS_IDLE 100                  /* signs of life on a lane where nothing comes */
 
 static const struct hed_handling handlings[HED_MSG_KINDS] = {
     [HED_MSG_CALL] = {hed_do_call, sizeof(struct hed_msg) + sizeof(struct hed_call_body), 0, 0},
@@ -48,6 +52,7 @@ static const struct hed_handling handlings[HED_MSG_KINDS] = {
     [HED_MSG_ARRAY] = {hed_do_array, sizeof(struct hed_array_body), 0, 0},
     [HED_MSG_GRAPH] = {hed_do_graph, sizeof(struct hed_graph_body), 0, 0},
     [HED_MSG_FETCH] = {hed_do_fetch, sizeof(struct hed_msg), 0, 1},
+    [HED_MSG_WAIT] = {hed_do_wait, sizeof(struct hed_msg), 0, 0},
 };
 
 /* ---- answers --------------------------------------------------------------------------------- */
@@ -183,19 +188,12 @@ hed_worker_context(struct hed_worker_lane *l, uint64_t name)
 
 /* ---- one message ----------------------------------------------------------------------------- */
 
-static void
-count(struct hed_worker *w, const struct hed_msg *m)
+/* Before the arena is there, a client can ask for it, and little else. */
+static bool
+comes_too_soon(const struct hed_worker *w, const struct hed_msg *m)
 {
-    struct hed_worker_status *s = w->start->status;
-
-    if (!s)
-        return;
-    /* Relaxed: numbers for people. */
-    atomic_fetch_add_explicit(&s->messages, 1, memory_order_relaxed);
-    if (m->bulk)
-        atomic_fetch_add_explicit(&s->bytes_in, m->bulk, memory_order_relaxed);
-    if (m->kind == HED_MSG_LAUNCH)
-        atomic_fetch_add_explicit(&s->launches, 1, memory_order_relaxed);
+    return (!w->memory || !w->code || !w->host) && m->kind != HED_MSG_ARENA &&
+           m->kind != HED_MSG_NVML && m->kind != HED_MSG_PING && m->kind != HED_MSG_FETCH;
 }
 
 int
@@ -205,9 +203,9 @@ hed_worker_handle(struct hed_worker_lane *l, struct hed_msg *m)
     int err = 0;
 
     if (!h || !h->handler || m->size < h->least || m->bulk > HED_BULK_CHUNK ||
-        (m->ticket == 0) != h->no_ticket)
+        (m->ticket == 0) != h->no_ticket || comes_too_soon(l->worker, m))
         return HED_EFORMAT;
-    count(l->worker, m);
+    hed_worker_count(l, m);
     hed_arena_reset(&l->arena);
     if (m->bulk && m->kind != HED_MSG_COPY_IN)
         hed_copies_settle(l);
@@ -230,6 +228,11 @@ end(struct hed_worker *w, int err)
 {
     /* Relaxed: waiters look now and then. */
     atomic_store_explicit(&w->ending, true, memory_order_relaxed);
+    /* Lanes are put in front, and never go. */
+    hed_lock(&w->lock);
+    for (struct hed_worker_lane *l = w->lanes; l; l = l->next)
+        hed_worker_tell_counts(l);
+    hed_unlock(&w->lock);
     if (err == HED_EFORMAT)
         hed_error(SERVER, "a client sent nonsense; its session ends");
     _exit(err == HED_EIO || err == 0 ? 0 : 1);
@@ -241,14 +244,19 @@ serve_lane(void *arg)
     struct hed_worker_lane *l = arg;
     struct hed_msg none = {0};
     struct hed_msg *m = &none;
+    uint64_t taken = 0;
     int err;
 
+    (void)prctl(PR_SET_TIMERSLACK, 1000); /* ns: naps are short (wire/wait.h) */
     do {
         err = hed_lane_next(l->lane, -1, &m);
         if (!err && m->kind == HED_MSG_BYE)
             err = HED_EIO;
+        /* Relaxed, both: for the porter's look now and then. Nobody else writes it. */
+        atomic_store_explicit(&l->taken, ++taken, memory_order_relaxed);
         if (!err)
             err = hed_worker_handle(l, m);
+        atomic_store_explicit(&l->taken, ++taken, memory_order_relaxed);
     } while (!err);
     if (err != HED_EIO)
         hed_error(SERVER, "lane %u ends at message %u of kind %u (call %u): %s", l->thread,
@@ -307,6 +315,10 @@ attach(struct hed_worker *w, int fd)
     if (a && (m->kind != HED_MSG_ATTACH || m->size < sizeof *a ||
               !same_secret(a->secret, w->secret) || a->purpose > HED_LANE_CALLBACKS))
         err = HED_EACCESS;
+    /* Acquire: pairs with the release in arena.c. Until then there is the first lane, alone. */
+    if (!err && !atomic_load_explicit(&w->settled, memory_order_acquire))
+        err = HED_EACCESS;
+    atomic_fetch_sub_explicit(&w->doors, 1, memory_order_relaxed); /* a number */
     if (!err && a->purpose == HED_LANE_CALLBACKS)
         return hed_worker_callback_lane(w, lane);
 
@@ -323,10 +335,11 @@ attach(struct hed_worker *w, int fd)
     return err;
 }
 
+/* Lanes that are still to say whose they are count, too: each has a thread. */
 static bool
 is_full(struct hed_worker *w)
 {
-    uint32_t n = 0;
+    uint32_t n = atomic_load_explicit(&w->doors, memory_order_relaxed);
 
     hed_lock(&w->lock);
     for (const struct hed_worker_lane *l = w->lanes; l; l = l->next)
@@ -379,13 +392,17 @@ let_in(struct hed_worker *w, int fd)
 
     if (d) {
         *d = (struct hed_worker_door){w, fd};
+        /* Relaxed: a number, of which only the porter wants to know. */
+        atomic_fetch_add_explicit(&w->doors, 1, memory_order_relaxed);
         if (pthread_create(&thread, NULL, attach_thread, d) == 0) {
             (void)pthread_detach(thread);
             return;
         }
+        atomic_fetch_sub_explicit(&w->doors, 1, memory_order_relaxed);
         free(d);
     }
-    hed_warn(SERVER, "a client has no more lanes to take");
+    hed_warn(SERVER, "a connection is closed: its client may have %u (--lanes)",
+             w->start->lane_limit);
     (void)close(fd);
 }
 
@@ -413,19 +430,63 @@ wait_for_any(struct hed_worker *w, bool *from_listener)
 }
 
 static bool
-is_idle(const struct hed_worker *w, uint64_t *messages, uint64_t *since)
+is_idle(struct hed_worker *w, uint64_t *messages, uint64_t *since)
 {
-    const struct hed_worker_status *s = w->start->status;
-    /* Relaxed: a number for this very purpose. */
-    const uint64_t now = s ? atomic_load_explicit(&s->messages, memory_order_relaxed) : 0;
+    uint64_t now = 0;
 
+    hed_lock(&w->lock);
+    for (const struct hed_worker_lane *l = w->lanes; l; l = l->next) /* relaxed: seldom looked at */
+        now += atomic_load_explicit(&l->taken, memory_order_relaxed);
+    hed_unlock(&w->lock);
     if (now != *messages || !w->start->idle_ms) {
-        if (now != *messages)
+        if (now != *messages && w->start->status)
             atomic_store_explicit(&w->start->status->last_ns, hed_now_ns(), memory_order_relaxed);
         *messages = now;
         *since = hed_now_ns();
     }
     return w->start->idle_ms && hed_now_ns() - *since > (uint64_t)w->start->idle_ms * HED_NS_PER_MS;
+}
+
+/* Pages of the shared heap are there as soon as the client touches them, also where it has mapped
+ * nothing: what is there counts, not what was asked for. */
+static bool
+takes_too_much(const struct hed_worker *w)
+{
+    const uint64_t limit = w->start->host_limit;
+    struct stat s;
+
+    /* Acquire: pairs with the release in arena.c; the heap is there. */
+    if (!limit || !atomic_load_explicit(&w->settled, memory_order_acquire) || w->heap < 0 ||
+        fstat(w->heap, &s) != 0)
+        return false;
+    return (uint64_t)s.st_blocks * 512 > limit + HEAP_SLACK;
+}
+
+/* Signs of life, over sockets: to a client that waits, and for some time to one that may have said
+ * something which is still on its way. Not for ever: an idle client reads nothing. */
+static void
+give_signs(struct hed_worker *w, uint64_t *last)
+{
+    const uint64_t now = hed_now_ns();
+
+    if (w->shared || now - *last < HED_LANE_BEAT_MS * HED_NS_PER_MS)
+        return;
+    *last = now;
+    hed_lock(&w->lock);
+
+    struct hed_worker_lane *l = w->lanes;
+
+    hed_unlock(&w->lock);
+    for (; l; l = l->next) { /* lanes are put in front, and never go */
+        const uint64_t taken = atomic_load_explicit(&l->taken, memory_order_relaxed);
+
+        if (taken != l->heard)
+            l->beats = 0;
+        l->heard = taken;
+        if (taken % 2 == 1 || l->beats < BEATS_IDLE)
+            hed_lane_beat(l->lane);
+        l->beats++;
+    }
 }
 
 /* Waits for lanes to let in. While a kernel runs, all lanes' threads may be in a call: that the
@@ -434,7 +495,7 @@ static void *
 be_porter(void *arg)
 {
     struct hed_worker *w = arg;
-    uint64_t messages = 0, since = hed_now_ns();
+    uint64_t messages = 0, since = hed_now_ns(), sign = since;
     bool gone = false;
 
     while (!gone) {
@@ -447,6 +508,11 @@ be_porter(void *arg)
 
         if (fd >= 0)
             let_in(w, fd);
+        give_signs(w, &sign);
+        if (takes_too_much(w)) {
+            hed_error(SERVER, "a client uses more host memory than it may; its session ends");
+            end(w, HED_ELIMIT);
+        }
         if (is_idle(w, &messages, &since)) {
             hed_info(SERVER, "no message for %u ms: the session ends", w->start->idle_ms);
             end(w, 0);
@@ -471,7 +537,10 @@ first_lane(struct hed_worker *w, struct hed_worker_lane **out, struct hed_why *w
         return err;
     /* What kind of lane it is to be, the hello says; so that comes before the lane. */
     err = hed_conn_read(conn, &hello, sizeof hello, HELLO_MS);
-    if (!err)
+    if (err)
+        hed_why_set(why, "it hung up, or was silent, before it had said who it is%s",
+                    s->tcp && s->tls && s->tls->insecure ? " (does it use TLS?)" : "");
+    else
         err = hed_worker_welcome(w, conn, &hello, why);
     if (!err)
         err = hed_lane_accept(conn, w->shared, &lane, why);
@@ -507,7 +576,9 @@ hed_worker_run(const struct hed_worker_start *start)
     if (!err && pthread_create(&porter, NULL, be_porter, w) != 0)
         err = HED_ENOMEM;
     if (err) {
-        hed_warn(SERVER, "a client was not served: %s", why.text[0] ? why.text : hed_err_text(err));
+        hed_warn(SERVER, "a client (%s) was not served: %s",
+                 start->status ? start->status->peer : "unknown",
+                 why.text[0] ? why.text : hed_err_text(err));
         _exit(1);
     }
     (void)serve_lane(l);

@@ -60,11 +60,16 @@ struct hed_worker_lane {
     struct hed_worker_lane *next; /* worker->lanes; guarded by lock */
     struct hed_lane *lane;
     uint32_t thread;
-    uint64_t ticket;           /* of the message in hand; 0: none, or its turn has been passed on */
-    uint64_t context;          /* the client's name of the current one */
-    struct hed_arena arena;    /* for decoding; emptied before each message */
+    uint64_t ticket;        /* of the message in hand; 0: none, or its turn has been passed on */
+    uint64_t context;       /* the client's name of the current one */
+    struct hed_arena arena; /* for decoding; emptied before each message */
+    /* Since the status was told of them (worker.c); written by the lane's thread. */
+    _Atomic uint64_t messages, launches, bytes_in;
     struct hed_copies *copies; /* copy.c's: bulk that a device still reads or writes; NULL: none */
     struct hed_drafts *drafts; /* graph.c's: graphs that are being made; NULL: none */
+    _Atomic uint64_t taken;    /* messages: odd while one is being done */
+    uint64_t heard;            /* the porter's: `taken` at its last beat */
+    uint32_t beats;            /* the porter's: signs of life since that changed */
 };
 
 struct hed_worker {
@@ -77,6 +82,7 @@ struct hed_worker {
     uint8_t secret[16];
     uint64_t offered;        /* base of the arena that the client thinks about; 0: none yet */
     uint64_t base;           /* of the arena: 0 until the client has taken an offer */
+    _Atomic bool settled;    /* and all that stands on it is up: now other lanes may come */
     uint64_t stride, usable; /* bytes: from share to share, and of each that is the client's */
     uint32_t map_unit;
     int device_count;
@@ -91,10 +97,13 @@ struct hed_worker {
 
     struct hed_lock lock; /* rank HED_RANK_WORKER: lanes, failure */
     struct hed_worker_lane *lanes;
-    _Atomic int failed; /* CUresult of the first failure */
+    _Atomic uint32_t doors; /* lanes that have not said yet whose they are */
+    _Atomic int failed;     /* CUresult of the first failure */
     uint64_t failed_context;
 
     struct hed_names *names;
+    struct hed_values *values; /* NULL: none yet */
+    _Atomic uint32_t contexts; /* that the client has made */
     struct hed_worker_memory *memory;
     struct hed_worker_code *code;
     struct hed_worker_host *host;
@@ -117,6 +126,7 @@ int hed_do_hello(struct hed_worker_lane *l, struct hed_msg *m); /* hello.c */
 int hed_do_arena(struct hed_worker_lane *l, struct hed_msg *m);
 int hed_do_ping(struct hed_worker_lane *l, struct hed_msg *m);
 int hed_do_call(struct hed_worker_lane *l, struct hed_msg *m); /* call.c */
+int hed_do_wait(struct hed_worker_lane *l, struct hed_msg *m);
 int hed_do_nvml(struct hed_worker_lane *l, struct hed_msg *m);
 int hed_do_lease(struct hed_worker_lane *l, struct hed_msg *m); /* memory.c */
 int hed_do_map(struct hed_worker_lane *l, struct hed_msg *m);
@@ -164,6 +174,14 @@ void hed_names_free(struct hed_names *n);
  * driver that is given a stream for an event may do anything. */
 bool hed_name_fits(uint64_t name, const char *kind);
 
+/* ---- values.c: texture and surface objects, by the backend's values -------------------------- */
+
+struct hed_values *hed_values_create(void);
+/* HED_ELIMIT, HED_ENOMEM. */
+int hed_value_add(struct hed_values *v, bool surface, uint64_t value);
+bool hed_value_has(struct hed_values *v, bool surface, uint64_t value);
+bool hed_value_remove(struct hed_values *v, bool surface, uint64_t value); /* false: not there */
+
 #define HED_WORKER_FAILURES 0 /* slot: how many contexts have failed */
 
 /* arena.c: stride, usable, map_unit. */
@@ -182,6 +200,10 @@ int hed_worker_check_hello(const struct hed_worker *w, const struct hed_hello *h
 int hed_worker_tell_devices(struct hed_worker_lane *l);
 
 /* ---- worker.c -------------------------------------------------------------------------------- */
+
+/* count.c: a message has come; what has been counted is told. */
+void hed_worker_count(struct hed_worker_lane *l, const struct hed_msg *m);
+void hed_worker_tell_counts(struct hed_worker_lane *l);
 
 /* One message, checked and done; for the lanes' loops, and for tests. */
 int hed_worker_handle(struct hed_worker_lane *l, struct hed_msg *m);

@@ -4,6 +4,8 @@
  *                  CUDA_ERROR_FILE_NOT_FOUND, and the client sends the image and asks again
  *          MORE    -> more records          CLOSE: no answer
  *          GLOBAL, MANAGED -> address and size of a variable
+ *          LINK    the first of a number makes a linker; images are added to it; LAST: records are
+ *                  what it made of them
  *   IMAGE  a piece of an image, with its bulk; no answer
  *   KERNEL a kernel becomes a function in a context, under the client's name for it (no answer);
  *          or is described (one record); or a function is forgotten
@@ -41,7 +43,20 @@ enum hed_open_op {
     HED_OPEN_MORE,
     HED_OPEN_CLOSE,
     HED_OPEN_GLOBAL, /* the name follows, with its NUL */
-    HED_OPEN_MANAGED
+    HED_OPEN_MANAGED,
+    HED_OPEN_LINK
+};
+
+enum hed_open_flag {
+    HED_OPEN_NOW = 1, /* of LOAD: a module; it is compiled at once, in the message's context */
+    HED_OPEN_LAST = 2 /* of LINK: there is no more to add */
+};
+
+#define HED_JIT_OPTIONS_MAX 32u
+struct hed_wire_jit { /* an option that is a number and goes in */
+    uint32_t option;  /* CUjit_option */
+    uint32_t reserved;
+    uint64_t value;
 };
 
 struct hed_open_body {
@@ -50,9 +65,13 @@ struct hed_open_body {
     uint32_t code;               /* the library's number */
     int32_t device;              /* ordinal on the server; whose attributes are told */
     uint32_t log;                /* bytes of a log that are wanted */
-    uint8_t hash[HED_HASH_SIZE]; /* of LOAD */
+    uint8_t hash[HED_HASH_SIZE]; /* of LOAD and LINK; size 0: no image */
     uint64_t size;
-    uint64_t offset; /* of MORE: in the records */
+    uint64_t offset;  /* of MORE: in the records */
+    uint32_t flags;   /* enum hed_open_flag */
+    uint32_t options; /* of LOAD and LINK: so many struct hed_wire_jit follow */
+    uint32_t type;    /* of LINK: CUjitInputType; the image's name is behind the options */
+    uint32_t reserved;
 };
 
 struct hed_open_answer { /* bulk: the first of the records; at a failure: the log */

@@ -13,6 +13,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -22,6 +23,8 @@
 #define FDS_MARK 'F'       /* the byte that carries descriptors */
 #define FDS_ROOM 253       /* the most that the kernel lets a message carry */
 #define GATHER 16384       /* bytes of a TLS record */
+#define TAKEN_AT_ONCE 4096 /* bytes that a socket with room takes without blocking */
+#define ENOUGH_SAID 32768  /* bytes that wait to be read: no more may come */
 #define LAST_WORDS 1048576 /* bytes that are still taken from a peer when it is left */
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -32,20 +35,28 @@ take(struct hed_conn *c, void *p, size_t n, uint64_t end)
 {
     const bool timed = end != UINT64_MAX;
 
+    if (c->tls && !timed && c->patience) {
+        const ssize_t got =
+            hed_tls_read(c->tls, p, n, hed_socket_end(c->patience * HED_SOCKET_LOOK_MS));
+
+        return got == HED_ETIME ? HED_EIO : got;
+    }
     if (c->tls)
         return hed_tls_read(c->tls, p, n, end);
-    for (;;) {
+    for (int looks = 1;; looks++) {
         const ssize_t got = hed_socket_recv(c->fd, p, n, timed ? MSG_DONTWAIT : 0);
 
         if (got > 0)
             return got;
         if (got == 0)
             return HED_EIO;
-        if (errno == EINTR)
+        if (errno == EINTR) {
+            looks--;
             continue;
+        }
         if (errno != EAGAIN)
             return HED_EIO;
-        if (!timed && c->tcp && hed_socket_silent(c->fd))
+        if (!timed && ((c->tcp && hed_socket_silent(c->fd)) || looks == c->patience))
             return HED_EIO;
 
         const int err = timed ? hed_socket_wait(c->fd, POLLIN, end, c->tcp) : 0;
@@ -126,10 +137,27 @@ write_secured(struct hed_conn *c, const struct iovec *parts, size_t count)
     return n ? hed_tls_write(c->tls, gathered, n) : 0;
 }
 
+/* A write was blocked for a second. Is the peer silent, in one way or another? What it says waits
+ * to be read, so its amount grows; where much waits it was not silent. */
+static bool
+is_silent(const struct hed_conn *c, int *looks, int *waiting)
+{
+    int now = 0;
+
+    if (c->tcp && hed_socket_silent(c->fd))
+        return true;
+    if (!c->patience || ioctl(c->fd, FIONREAD, &now) != 0)
+        return false;
+    *looks = now == *waiting ? *looks + 1 : 0;
+    *waiting = now;
+    return *looks >= c->patience && now < ENOUGH_SAID;
+}
+
 int
 hed_conn_writev(struct hed_conn *c, struct iovec *parts, int count)
 {
     size_t left = count > 0 ? (size_t)count : 0;
+    int looks = 0, waiting = -1;
 
     if (c->tls)
         return write_secured(c, parts, left);
@@ -140,7 +168,7 @@ hed_conn_writev(struct hed_conn *c, struct iovec *parts, int count)
 
         if (sent >= 0)
             advance(&parts, &left, (size_t)sent);
-        else if (errno == EAGAIN ? c->tcp && hed_socket_silent(c->fd) : errno != EINTR)
+        else if (errno == EAGAIN ? is_silent(c, &looks, &waiting) : errno != EINTR)
             return HED_EIO;
     }
     return 0;
@@ -152,6 +180,43 @@ hed_conn_write(struct hed_conn *c, const void *p, size_t n)
     struct iovec part = {.iov_base = (void *)p, .iov_len = n};
 
     return hed_conn_writev(c, &part, 1);
+}
+
+ssize_t
+hed_conn_write_now(struct hed_conn *c, const void *p, size_t n)
+{
+    struct iovec part = {.iov_base = (void *)p, .iov_len = n};
+    const struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1};
+    struct pollfd room = {.fd = c->fd, .events = POLLOUT};
+    ssize_t sent;
+
+    if (c->tls) {
+        /* A socket that takes anything takes a few kilobytes. */
+        if (poll(&room, 1, 0) <= 0)
+            return 0;
+        n = n < TAKEN_AT_ONCE ? n : TAKEN_AT_ONCE;
+
+        const int err = hed_tls_write(c->tls, p, n);
+
+        return err ? err : (ssize_t)n;
+    }
+    do
+        sent = hed_socket_sendmsg(c->fd, &m, MSG_DONTWAIT);
+    while (sent < 0 && errno == EINTR);
+    return sent >= 0 ? sent : errno == EAGAIN ? 0 : HED_EIO;
+}
+
+int
+hed_conn_patience(struct hed_conn *c, int ms)
+{
+    c->patience = ms / HED_SOCKET_LOOK_MS;
+    return hed_socket_looks(c->fd);
+}
+
+void
+hed_conn_break(struct hed_conn *c)
+{
+    (void)shutdown(c->fd, SHUT_RDWR);
 }
 
 /* ---- descriptors ----------------------------------------------------------------------------- */

@@ -78,6 +78,14 @@ int hed_conn_peer(const struct hed_conn *c, uid_t *uid, gid_t *gid, pid_t *pid);
 int hed_conn_read(struct hed_conn *c, void *p, size_t n, int timeout_ms);
 int hed_conn_write(struct hed_conn *c, const void *p, size_t n);
 int hed_conn_writev(struct hed_conn *c, struct iovec *parts, int count); /* parts is used up */
+/* What goes out without waiting, of n bytes: how many, 0 too, or an error. */
+ssize_t hed_conn_write_now(struct hed_conn *c, const void *p, size_t n);
+/* A peer that is there and says nothing: from now on reads without a time-out, and writes that it
+ * takes nothing of, end with HED_EIO when not a byte has come from it for so long. Whole seconds.
+ * For a peer that says something now and then (hed_lane_beat). */
+int hed_conn_patience(struct hed_conn *c, int ms);
+/* Ends both directions: whoever waits, here or there, finds out. Any thread. */
+void hed_conn_break(struct hed_conn *c);
 /* At least `least` bytes, at most n: how many, or an error. */
 ssize_t hed_conn_read_some(struct hed_conn *c, void *p, size_t least, size_t n, int timeout_ms);
 

@@ -6,10 +6,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -38,15 +40,17 @@ make_memory(int *out, struct hed_why *why)
     return e;
 }
 
-/* Is it memory that stays as it is? */
+/* Is it memory that stays as it is? Huge pages may turn out not to be there when they are touched:
+ * it must be of the ordinary kind. */
 static int
 check_memory(int fd, struct hed_why *why)
 {
     const int seals = fcntl(fd, F_GET_SEALS);
+    struct statfs f;
     struct stat s;
 
     if (seals < 0 || (seals & SEALS) != SEALS || fstat(fd, &s) || !S_ISREG(s.st_mode) ||
-        s.st_size != HED_LANE_SHARED) {
+        s.st_size != HED_LANE_SHARED || fstatfs(fd, &f) || f.f_type != TMPFS_MAGIC) {
         hed_why_set(why, "what the client sent is not the memory of a lane");
         return HED_EFORMAT;
     }
@@ -151,7 +155,12 @@ hed_lane_create(struct hed_conn *conn, bool shared, struct hed_lane **out, struc
 int
 hed_lane_accept(struct hed_conn *conn, bool shared, struct hed_lane **out, struct hed_why *why)
 {
-    return make(conn, shared, false, out, why);
+    const int err = make(conn, shared, false, out, why);
+
+    /* A client sends much that can wait; a worker's answers never can. */
+    if (!err && shared)
+        (*out)->in.waiter.naps = (*out)->in.waiter.few;
+    return err;
 }
 
 /* The peer may sleep: it shall find out now that nobody is there any more. */
@@ -211,7 +220,7 @@ hed_lane_begin(struct hed_lane *l, uint32_t size)
 int
 hed_lane_end(struct hed_lane *l, uint32_t size, bool urgent)
 {
-    return l->shared ? hed_ring_end(&l->out, size) : hed_lane_socket_end(l, size, urgent);
+    return l->shared ? hed_ring_end(&l->out, size, urgent) : hed_lane_socket_end(l, size, urgent);
 }
 
 int
@@ -220,11 +229,24 @@ hed_lane_flush(struct hed_lane *l)
     return l->shared ? 0 : hed_lane_socket_flush(l);
 }
 
+void
+hed_lane_beat(struct hed_lane *l)
+{
+    if (!l->shared)
+        hed_lane_socket_beat(l);
+}
+
 bool
 hed_lane_dirty(struct hed_lane *l)
 {
+    return hed_lane_first(l) != 0;
+}
+
+uint64_t
+hed_lane_first(struct hed_lane *l)
+{
     /* Relaxed: a hint; who needs to be sure flushes. */
-    return !l->shared && atomic_load_explicit(&l->outgoing.dirty, memory_order_relaxed);
+    return l->shared ? 0 : atomic_load_explicit(&l->outgoing.first, memory_order_relaxed);
 }
 
 int

@@ -28,6 +28,12 @@
 
 #define HED_LANE_LOST_MS 1000
 
+/* Over sockets the worker gives a sign of life (hed_lane_beat) so often on every lane where the
+ * client may wait for it; a client that hears nothing for much longer takes it for lost, though
+ * the connection be there: its process may be stopped, or a proxy in between. */
+#define HED_LANE_BEAT_MS 2500
+#define HED_LANE_SILENT_MS 10000
+
 struct hed_lane;
 
 /* Takes the connection. shared: over shared memory (the connection is a unix socket). The client's
@@ -51,6 +57,13 @@ int hed_lane_end(struct hed_lane *l, uint32_t size, bool urgent);
 /* What is buffered goes out. Any thread, at any time. */
 int hed_lane_flush(struct hed_lane *l);
 bool hed_lane_dirty(struct hed_lane *l); /* is anything buffered? Any thread. */
+
+/* A sign of life (HED_MSG_PING) between two messages, if it can be sent now; over sockets. Any
+ * thread. */
+void hed_lane_beat(struct hed_lane *l);
+/* Which ticket has the first message that is buffered and that nobody writes just now? 0: none. Any
+ * thread. */
+uint64_t hed_lane_first(struct hed_lane *l);
 
 /* The next message, in a buffer that stays until the next call. Waits up to timeout_ms (< 0: until
  * the peer is gone): HED_ETIME when there is none by then. HED_EIO, HED_EFORMAT. */

@@ -44,8 +44,11 @@ struct hed_outgoing {
     struct hed_lock lock;  /* guards what follows and the connection's writing side */
     uint8_t *bytes;        /* HED_LANE_BUFFER */
     uint32_t sent, filled; /* filled is changed by the lane's writer only */
+    uint64_t owed;         /* bulk that messages have announced and that was not written yet */
     uint32_t room;         /* of the message that is being filled, at `filled`; 0: none */
-    _Atomic bool dirty;    /* sent != filled */
+    /* The ticket of the first message that is buffered; 0: none is, or somebody is just writing
+     * them all. */
+    _Atomic uint64_t first;
     struct hed_staging bulk;
 };
 
@@ -71,6 +74,7 @@ void hed_lane_socket_fini(struct hed_lane *l);
 void *hed_lane_socket_begin(struct hed_lane *l, uint32_t size);
 int hed_lane_socket_end(struct hed_lane *l, uint32_t size, bool urgent);
 int hed_lane_socket_flush(struct hed_lane *l);
+void hed_lane_socket_beat(struct hed_lane *l);
 int hed_lane_socket_next(struct hed_lane *l, int timeout_ms);
 int hed_lane_socket_write(struct hed_lane *l, const void *p, size_t n);
 int hed_lane_socket_space(struct hed_lane *l, size_t want, void **p, size_t *n);

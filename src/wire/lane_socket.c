@@ -87,13 +87,15 @@ write_locked(struct hed_lane *l, const void *bulk, size_t n)
     };
     int e = error_of(l);
 
+    /* Relaxed: a hint for hed_lane_first(). Before writing, which may take long: whoever flushes
+     * other lanes is not to wait for this one, which is being flushed already. */
+    atomic_store_explicit(&o->first, 0, memory_order_relaxed);
     if (!e && parts[0].iov_len + n > 0)
         e = hed_conn_writev(l->conn, parts, n ? 2 : 1);
     if (e)
         return hed_lane_socket_failed(l, e);
     o->sent = o->filled;
-    /* Relaxed: a hint for hed_lane_dirty(). */
-    atomic_store_explicit(&o->dirty, false, memory_order_relaxed);
+    o->owed -= smaller(o->owed, n);
     return 0;
 }
 
@@ -132,6 +134,7 @@ int
 hed_lane_socket_end(struct hed_lane *l, uint32_t size, bool urgent)
 {
     struct hed_outgoing *o = &l->outgoing;
+    uint64_t ticket;
     int e = error_of(l);
 
     if (e)
@@ -139,14 +142,16 @@ hed_lane_socket_end(struct hed_lane *l, uint32_t size, bool urgent)
     if (size < sizeof(struct hed_msg) || rounded(size) > o->room)
         return o->room ? HED_EINVAL : HED_ESTATE;
     hed_lock(&o->lock);
+    ticket = ((const struct hed_msg *)(const void *)(o->bytes + o->filled))->ticket;
     memcpy(o->bytes + o->filled, &size, sizeof size);
     memset(o->bytes + o->filled + size, 0, rounded(size) - size);
+    o->owed += ((const struct hed_msg *)(const void *)(o->bytes + o->filled))->bulk;
     o->filled += rounded(size);
     o->room = 0;
     if (urgent || o->filled - o->sent >= FULL)
         e = write_locked(l, NULL, 0);
-    else
-        atomic_store_explicit(&o->dirty, true, memory_order_relaxed); /* a hint */
+    else if (atomic_load_explicit(&o->first, memory_order_relaxed) == 0)
+        atomic_store_explicit(&o->first, ticket ? ticket : 1, memory_order_relaxed); /* a hint */
     hed_unlock(&o->lock);
     return e;
 }
@@ -155,6 +160,26 @@ int
 hed_lane_socket_flush(struct hed_lane *l)
 {
     return write_out(l, NULL, 0);
+}
+
+/* Straight to the connection, since a message may be being filled in the buffer. */
+void
+hed_lane_socket_beat(struct hed_lane *l)
+{
+    static const struct hed_msg beat = {.size = sizeof beat, .kind = HED_MSG_PING};
+    struct hed_outgoing *o = &l->outgoing;
+
+    if (error_of(l) || !hed_lock_try(&o->lock))
+        return;
+    if (o->sent == o->filled && o->owed == 0) {
+        const ssize_t n = hed_conn_write_now(l->conn, &beat, sizeof beat);
+
+        /* It has begun, so it must end. */
+        if (n > 0 && (size_t)n < sizeof beat &&
+            hed_conn_write(l->conn, (const char *)&beat + n, sizeof beat - (size_t)n) != 0)
+            hed_lane_socket_failed(l, HED_EIO);
+    }
+    hed_unlock(&o->lock);
 }
 
 int

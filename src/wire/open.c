@@ -148,6 +148,23 @@ look_up(const struct hed_address *a, bool listening, struct addrinfo **out, stru
     return r == EAI_MEMORY ? HED_ENOMEM : HED_ENOTFOUND;
 }
 
+/* What a failure to connect means most of the time. */
+static const char *
+what_to_do(int e, bool tcp)
+{
+    switch (e) {
+    case ENOENT:
+    case ECONNREFUSED:
+        return " (is heddled running there? `heddle serve` starts it)";
+    case EACCES:
+        return tcp ? "" : " (the socket is not for this user: heddle serve --mode, --allow-uid)";
+    case ETIMEDOUT:
+        return tcp ? " (is the host up, and no firewall between?)" : " (is heddled stopped?)";
+    default:
+        return "";
+    }
+}
+
 /* Each address of the host in turn, with its share of the time that is left. */
 static int
 connect_tcp(const struct hed_address *a, uint64_t end, int *fd, struct hed_why *why)
@@ -169,7 +186,7 @@ connect_tcp(const struct hed_address *a, uint64_t end, int *fd, struct hed_why *
     freeaddrinfo(all);
     if (!e)
         return 0;
-    hed_why_set(why, "%s", strerror(e));
+    hed_why_set(why, "%s%s", strerror(e), what_to_do(e, true));
     return e == ETIMEDOUT ? HED_ETIME : hed_err_from_errno(e);
 }
 
@@ -178,7 +195,7 @@ static int
 check_client(const struct hed_address *a, const struct hed_tls *tls, struct hed_why *why)
 {
     if (a->port == 0) {
-        hed_why_set(why, "nobody can be reached at port 0");
+        hed_why_set(why, "nobody can be reached at port 0: give the server's");
         return HED_EINVAL;
     }
     if (tls && tls->insecure && (tls->ca[0] || tls->cert[0] || tls->key[0])) {
@@ -206,8 +223,7 @@ connect_any(const struct hed_address *a, const struct hed_tls *tls, uint64_t end
 
     if (!e)
         return 0;
-    hed_why_set(why, "%s%s", strerror(e),
-                e == ECONNREFUSED || e == ENOENT ? " (is heddled running there?)" : "");
+    hed_why_set(why, "%s%s", strerror(e), what_to_do(e, false));
     return e == ETIMEDOUT ? HED_ETIME : hed_err_from_errno(e);
 }
 

@@ -91,17 +91,17 @@ look_at_head(struct hed_ring *r)
 }
 
 static inline void
-show_tail(struct hed_ring *r, uint64_t tail)
+show_tail(struct hed_ring *r, uint64_t tail, bool can_wait)
 {
     r->shown = tail;
-    hed_wait_tell(&r->words->tail, tail, &r->words->reader_parked);
+    hed_wait_tell(&r->words->tail, tail, &r->words->reader_parked, can_wait);
 }
 
 static inline void
 show_head(struct hed_ring *r, uint64_t head)
 {
     r->shown = head;
-    hed_wait_tell(&r->words->head, head, &r->words->writer_parked);
+    hed_wait_tell(&r->words->head, head, &r->words->writer_parked, false);
 }
 
 /* Waits until the peer's position is another than the one heard last. A time that ran out is no
@@ -153,8 +153,17 @@ hed_ring_begin(struct hed_ring *r, uint32_t size)
     return r->bytes + (begin & (r->size - 1));
 }
 
+/* The lines that the next message goes to were last read by the peer: they take longer to get than
+ * to fill, and there is time until then. */
+static inline void
+want_next(const struct hed_ring *r)
+{
+    for (unsigned line = 0; line < 4; line++)
+        __builtin_prefetch(r->bytes + ((r->mine + line * 64) & (r->size - 1)), 1);
+}
+
 int
-hed_ring_end(struct hed_ring *r, uint32_t size)
+hed_ring_end(struct hed_ring *r, uint32_t size, bool urgent)
 {
     if (r->error)
         return r->error;
@@ -163,7 +172,9 @@ hed_ring_end(struct hed_ring *r, uint32_t size)
     memcpy(r->bytes + (r->begun & (r->size - 1)), &size, sizeof size);
     r->mine = r->begun + rounded(size);
     r->room = 0;
-    show_tail(r, r->mine);
+    /* A reader that naps is left alone while there is room. The head heard last will do. */
+    show_tail(r, r->mine, !urgent && r->mine - r->peer < r->size / 2);
+    want_next(r);
     return 0;
 }
 
@@ -190,6 +201,15 @@ pass_pad(struct hed_ring *r)
     return 0;
 }
 
+/* The message behind, which is there already: its lines are the writer's still, and come while the
+ * one in hand is done. One that is still being written is left to the writer. */
+static inline void
+want_waiting(const struct hed_ring *r)
+{
+    for (unsigned line = 0; line < 3; line++)
+        __builtin_prefetch(r->bytes + ((r->mine + line * 64) & (r->size - 1)), 0);
+}
+
 static int
 take_message(struct hed_ring *r, uint32_t size, void *into)
 {
@@ -203,6 +223,8 @@ take_message(struct hed_ring *r, uint32_t size, void *into)
     memcpy(into, r->bytes + offset, size);
     memcpy(into, &size, sizeof size); /* it may have been changed meanwhile */
     r->mine += whole;
+    if (r->mine != r->peer)
+        want_waiting(r);
     /* The writer is told seldom, since it costs a fence: once a quarter, and before waiting. */
     if (r->mine - r->shown >= r->size / 4)
         show_head(r, r->mine);
@@ -277,7 +299,7 @@ hed_ring_put(struct hed_ring *r, size_t n)
         return e;
     if (r->spans.count == 0)
         r->mine = r->shown + n;
-    show_tail(r, r->shown + n);
+    show_tail(r, r->shown + n, false);
     return 0;
 }
 

@@ -77,7 +77,7 @@ void hed_ring_init(struct hed_ring *r, struct hed_ring_words *words, void *bytes
 
 /* Messages, as in lane.h. next: `into` has HED_MSG_MAX bytes. */
 void *hed_ring_begin(struct hed_ring *r, uint32_t size);
-int hed_ring_end(struct hed_ring *r, uint32_t size);
+int hed_ring_end(struct hed_ring *r, uint32_t size, bool urgent);
 int hed_ring_next(struct hed_ring *r, int timeout_ms, void *into);
 
 /* Bulk, as in lane.h. HED_ESTATE: all of the ring is in the caller's hands, or what is written

@@ -21,7 +21,6 @@
 #include "wire/conn.h"
 
 #define NS_PER_MS UINT64_C(1000000)
-#define LOOK_MS 1000 /* between two looks at a silent peer */
 
 /* Keep-alive: IDLE + PROBES * INTERVAL is HED_CONN_LOST_MS. */
 #define IDLE_S 4
@@ -93,7 +92,7 @@ hed_socket_wait(int fd, short events, uint64_t end, bool tcp)
         const uint64_t now = hed_now_ns();
         /* Rounded up: to wake a moment early would be to wake twice. */
         const uint64_t left = end > now ? (end - now + NS_PER_MS - 1) / NS_PER_MS : 0;
-        const int slice = left > LOOK_MS ? LOOK_MS : (int)left;
+        const int slice = left > HED_SOCKET_LOOK_MS ? HED_SOCKET_LOOK_MS : (int)left;
         struct pollfd p = {.fd = fd, .events = events};
         const int n = poll(&p, 1, slice);
 
@@ -115,17 +114,23 @@ set_int(int fd, int level, int option, int value)
 }
 
 int
-hed_socket_tune(int fd)
+hed_socket_looks(int fd)
 {
-    /* Blocking calls come back once a second, for a look. */
-    const struct timeval look = {.tv_sec = LOOK_MS / 1000};
+    const struct timeval look = {.tv_sec = HED_SOCKET_LOOK_MS / 1000};
 
-    if (set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1) || set_int(fd, SOL_SOCKET, SO_KEEPALIVE, 1) ||
-        set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, IDLE_S) ||
-        set_int(fd, IPPROTO_TCP, TCP_KEEPINTVL, INTERVAL_S) ||
-        set_int(fd, IPPROTO_TCP, TCP_KEEPCNT, PROBES) ||
-        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &look, sizeof look) != 0 ||
+    if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &look, sizeof look) != 0 ||
         setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &look, sizeof look) != 0)
         return hed_err_from_errno(errno);
     return 0;
+}
+
+int
+hed_socket_tune(int fd)
+{
+    if (set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1) || set_int(fd, SOL_SOCKET, SO_KEEPALIVE, 1) ||
+        set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, IDLE_S) ||
+        set_int(fd, IPPROTO_TCP, TCP_KEEPINTVL, INTERVAL_S) ||
+        set_int(fd, IPPROTO_TCP, TCP_KEEPCNT, PROBES))
+        return hed_err_from_errno(errno);
+    return hed_socket_looks(fd);
 }

@@ -19,6 +19,7 @@ struct hed_why;
 struct hed_conn {
     int fd;
     bool tcp;
+    int patience;            /* looks, one a second, in which nothing may come; 0: any number */
     struct hed_tls_end *tls; /* NULL: bytes go as they are */
 };
 
@@ -44,6 +45,10 @@ int hed_socket_wait(int fd, short events, uint64_t end, bool tcp);
 
 /* Has the machine at the other end of TCP stopped to acknowledge what it is sent? */
 bool hed_socket_silent(int fd);
+
+/* Blocking calls return with EAGAIN once a second (HED_SOCKET_LOOK_MS), for a look. */
+#define HED_SOCKET_LOOK_MS 1000
+int hed_socket_looks(int fd);
 
 /* What connections want of a TCP socket: small messages at once, and a silent peer noticed. */
 int hed_socket_tune(int fd);

@@ -347,16 +347,32 @@ make_session(struct hed_tls_end *t, const char *host)
 
 /* ---- why it did not work --------------------------------------------------------------------- */
 
+/* Was it made by a CA that we do not know? */
+static bool
+is_stranger(long verify)
+{
+    return verify == X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN ||
+           verify == X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT ||
+           verify == X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY ||
+           verify == X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT;
+}
+
 static int
 explain_certificate(const struct hed_tls_end *t, const char *host, struct hed_why *why)
 {
     const long verify = SSL_get_verify_result(t->ssl);
 
     if (verify == X509_V_ERR_HOSTNAME_MISMATCH || verify == X509_V_ERR_IP_ADDRESS_MISMATCH)
-        hed_why_set(why, "the server's certificate is not for %s", host);
+        hed_why_set(why,
+                    "the server's certificate is not for %s (`heddle cert show` says for which "
+                    "hosts it is)",
+                    host);
     else
-        hed_why_set(why, "the %s's certificate is not accepted: %s",
-                    t->client ? "server" : "client", X509_verify_cert_error_string(verify));
+        hed_why_set(why, "the %s's certificate is not accepted: %s%s",
+                    t->client ? "server" : "client", X509_verify_cert_error_string(verify),
+                    !is_stranger(verify) ? ""
+                    : t->client          ? " (is tls_ca the CA that made it?)"
+                                         : " (is --tls-ca the CA that made it?)");
     return HED_EACCESS;
 }
 
@@ -368,12 +384,14 @@ explain(const struct hed_tls_end *t, int err, const char *host, struct hed_why *
     const char *text = ERR_reason_error_string(t->reason);
 
     if (err == HED_ETIME) {
-        hed_why_set(why, "the %s did not finish the TLS handshake in time", peer);
+        hed_why_set(why, "the %s did not finish the TLS handshake in time (does it use TLS?)",
+                    peer);
         return err;
     }
     switch (t->reason && !ERR_SYSTEM_ERROR(t->reason) ? ERR_GET_REASON(t->reason) : 0) {
     case 0:
-        hed_why_set(why, "the %s hung up during the TLS handshake (does it use TLS?)", peer);
+        hed_why_set(why, "the %s hung up during the TLS handshake (does it use TLS?%s)", peer,
+                    t->client ? " Its log may say why" : "");
         return HED_EIO;
     case SSL_R_CERTIFICATE_VERIFY_FAILED:
         return explain_certificate(t, host, why);
@@ -394,6 +412,16 @@ explain(const struct hed_tls_end *t, int err, const char *host, struct hed_why *
     case SSL_R_RECORD_LENGTH_MISMATCH:
         hed_why_set(why, "the %s does not speak TLS", peer);
         return HED_EFORMAT;
+    case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
+        hed_why_set(why, "refused by the %s: our certificate is not of a CA that it knows", peer);
+        return HED_EACCESS;
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
+        hed_why_set(why, "refused by the %s: our certificate is out of date (`heddle cert show`)",
+                    peer);
+        return HED_EACCESS;
+    case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
+        hed_why_set(why, "refused by the %s: it wants a certificate (tls_cert, tls_key)", peer);
+        return HED_EACCESS;
     default:
         break;
     }

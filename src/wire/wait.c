@@ -42,6 +42,7 @@ hed_waiter_init(struct hed_waiter *w, struct hed_conn *conn)
     if (sched_getaffinity(0, sizeof set, &set) == 0)
         cpus = CPU_COUNT(&set);
     *w = (struct hed_waiter){.conn = conn};
+    w->few = cpus <= 2;
     if (cpus == 2) {
         w->spin_most = HED_WAIT_SPIN_MOST_OF_TWO;
     } else if (cpus > 2) {
@@ -105,14 +106,17 @@ spin(struct hed_waiter *w, const _Atomic uint64_t *position, uint64_t seen, uint
 /* Sleeps once, at most so long. True: the change is there. */
 static bool
 park(struct hed_waiter *w, const _Atomic uint64_t *position, uint64_t seen,
-     _Atomic uint32_t *parked, int64_t ns)
+     _Atomic uint32_t *parked, enum hed_wait_parked how, int64_t ns)
 {
-    uint32_t was = HED_WAIT_PARKED;
+    uint32_t was = how;
     bool woken = true;
 
     /* Sequentially consistent, store before load: the other side is hed_wait_tell(). */
-    if (atomic_exchange_explicit(parked, was, memory_order_seq_cst) != HED_WAIT_LEFT &&
-        atomic_load_explicit(position, memory_order_seq_cst) == seen)
+    const bool left = atomic_exchange_explicit(parked, was, memory_order_seq_cst) == HED_WAIT_LEFT;
+
+    if (left) /* relaxed: nobody but this thread will look; the next sleep is to know it, too */
+        atomic_store_explicit(parked, HED_WAIT_LEFT, memory_order_relaxed);
+    else if (atomic_load_explicit(position, memory_order_seq_cst) == seen)
         woken = hed_futex_wait(parked, was, ns);
     /* Relaxed: a waker that reads the old value wakes nobody, which is harmless. That somebody left
      * stays there. */
@@ -121,8 +125,19 @@ park(struct hed_waiter *w, const _Atomic uint64_t *position, uint64_t seen,
 
     const bool there = changed(position, seen);
 
-    w->missed += there && !woken;
+    w->missed += how == HED_WAIT_PARKED && there && !woken;
     return there;
+}
+
+/* Where cores are few, being woken for every message would cost the writer more than the message:
+ * after a busy time the reader looks by itself for a while. */
+static bool
+nap(struct hed_waiter *w, const _Atomic uint64_t *position, uint64_t seen, _Atomic uint32_t *parked)
+{
+    for (int i = 0; i < HED_WAIT_NAPS; i++)
+        if (park(w, position, seen, parked, HED_WAIT_NAPPING, HED_WAIT_NAP))
+            return true;
+    return false;
 }
 
 static int
@@ -137,7 +152,7 @@ sleep_until_changed(struct hed_waiter *w, const _Atomic uint64_t *position, uint
             return HED_ETIME;
         if (end && end - now < (uint64_t)ns)
             ns = (int64_t)(end - now);
-        if (park(w, position, seen, parked, ns))
+        if (park(w, position, seen, parked, HED_WAIT_PARKED, ns))
             return 0;
         /* Woken for nothing, or not at all: the peer may be gone. What it said before is heard. */
         if (w->conn && hed_conn_gone(w->conn))
@@ -162,6 +177,11 @@ hed_wait_change(struct hed_waiter *w, const _Atomic uint64_t *position, uint64_t
 
     if (spin(w, position, seen, start)) {
         adapt(w, true);
+        return 0;
+    }
+
+    if (w->naps && timeout_ms < 0 && nap(w, position, seen, parked)) {
+        adapt(w, false);
         return 0;
     }
 

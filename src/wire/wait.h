@@ -19,6 +19,7 @@
 #pragma once
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct hed_conn;
@@ -26,6 +27,8 @@ struct hed_conn;
 #define HED_WAIT_SPIN_MOST 50000       /* ns; where there are more than two cores */
 #define HED_WAIT_SPIN_LEAST 10000      /* ns; a kernel and the wait for it take about that */
 #define HED_WAIT_SPIN_MOST_OF_TWO 3000 /* ns; of two cores, others want one. The least is none. */
+#define HED_WAIT_NAP 40000             /* ns */
+#define HED_WAIT_NAPS 50               /* before the sleep is a deep one */
 
 struct hed_waiter {        /* of one side of one direction; used by one thread at a time */
     struct hed_conn *conn; /* who might be gone; NULL: nobody */
@@ -33,6 +36,8 @@ struct hed_waiter {        /* of one side of one direction; used by one thread a
     uint32_t spin_least;   /* ns */
     uint32_t spin_most;    /* ns; 0: there is one core */
     uint32_t waits;        /* that were longer than a few looks */
+    bool few;              /* cores, that is */
+    bool naps;             /* sleeps shortly at first, and is not woken for what can wait */
     uint32_t missed;       /* sleeps that only the clock ended, though there was a change: tests */
 };
 
@@ -44,18 +49,22 @@ int hed_wait_change(struct hed_waiter *w, const _Atomic uint64_t *position, uint
                     _Atomic uint32_t *parked, int timeout_ms);
 
 /* What a parked word can be; a hostile peer may write anything. */
-enum hed_wait_parked { HED_WAIT_AWAKE, HED_WAIT_PARKED, HED_WAIT_LEFT };
+enum hed_wait_parked { HED_WAIT_AWAKE, HED_WAIT_PARKED, HED_WAIT_LEFT, HED_WAIT_NAPPING };
 
 void hed_wait_unpark(_Atomic uint32_t *parked); /* for hed_wait_tell() */
 void hed_wait_leave(_Atomic uint32_t *parked);  /* after the connection was closed */
 
-/* Moves the position that the other side may be waiting for, and wakes it if it is parked. */
+/* Moves the position that the other side may be waiting for, and wakes it if it is parked.
+ * can_wait: not from a nap, which it wakes from soon. */
 static inline void
-hed_wait_tell(_Atomic uint64_t *position, uint64_t value, _Atomic uint32_t *parked)
+hed_wait_tell(_Atomic uint64_t *position, uint64_t value, _Atomic uint32_t *parked, bool can_wait)
 {
     /* The store releases what was written before it to hed_wait_change()'s caller. Store and load
      * are sequentially consistent: the other side is park() in wait.c. */
     atomic_store_explicit(position, value, memory_order_seq_cst);
-    if (__builtin_expect(atomic_load_explicit(parked, memory_order_seq_cst) != HED_WAIT_AWAKE, 0))
+
+    const uint32_t state = atomic_load_explicit(parked, memory_order_seq_cst);
+
+    if (__builtin_expect(state != HED_WAIT_AWAKE, 0) && !(can_wait && state == HED_WAIT_NAPPING))
         hed_wait_unpark(parked);
 }

@@ -46,7 +46,7 @@ enum hed_msg_kind {
     HED_MSG_KERNEL,     /* a kernel by name: its layout and attributes */
     HED_MSG_HOST,       /* a function of the program's, in stream order: struct hed_host_body */
     HED_MSG_MARK,       /* write the number into the stream's slot when it is reached */
-    HED_MSG_PING,       /* nothing; for its answer */
+    HED_MSG_PING,       /* nothing; for its answer. From the worker: a sign of life, over sockets */
     HED_MSG_BYE,        /* the client ends: nothing is waited for */
     HED_MSG_SYNC_HOST,  /* sockets: pages of mapped and managed memory that changed */
 
@@ -60,6 +60,7 @@ enum hed_msg_kind {
     HED_MSG_ARRAY, /* an array or mipmapped array comes or goes: struct hed_array_body */
     HED_MSG_GRAPH, /* a step of making an executable graph: struct hed_graph_body */
     HED_MSG_FETCH, /* not in the order: what is to come before answers, and that has come by now */
+    HED_MSG_WAIT,  /* for the stream of the head, or, where that is 0, for its context */
     HED_MSG_KINDS
 };
 
@@ -253,7 +254,7 @@ struct hed_copy_body {
 /* Bytes of a HED_MSG_COPY_LATER; no bulk: they will not come, the copy failed. Or, without a pitch,
  * bytes of memory that both sides have (HED_MSG_SYNC_HOST). */
 struct hed_data {
-    struct hed_msg head; /* bulk: width * height * depth bytes */
+    struct hed_msg head; /* bulk: width * height * depth bytes; number: which piece, from 1 */
     uint64_t client, client_pitch, client_slice;
     uint64_t width, height, depth;
 };

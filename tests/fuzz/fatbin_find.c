@@ -5,6 +5,8 @@
 #include "fatbin/find.h"
 #include "fatbin/ptx_text.h"
 
+#define PLACES 4
+
 static void
 must(bool holds)
 {
@@ -19,6 +21,8 @@ search(struct hed_bytes b, unsigned flags)
     struct hed_found found;
     struct hed_why why = {""};
     struct hed_ptx_head head;
+    struct hed_ptx_glance kernel;
+    struct hed_ptx_place places[PLACES];
     size_t n = 0;
     int r;
 
@@ -34,6 +38,9 @@ search(struct hed_bytes b, unsigned flags)
             must(hed_ptx_begins(found.bytes, &head));
             while (hed_ptx_next_entry(found.bytes, &at).size)
                 must(at <= found.bytes.size);
+            at = 0;
+            while (hed_ptx_next_kernel(found.bytes, &at, &kernel, places, PLACES))
+                must(at <= found.bytes.size && kernel.param_bytes <= 32764);
         }
     }
     must(r == 0 || why.text[0] != '\0');

@@ -18,6 +18,7 @@ static _Alignas(16) uint8_t message[HED_MSG_MAX];
 static uint8_t staged[2][STAGED];
 static volatile uint8_t sink;
 static struct hed_lane callbacks;
+int play_result;
 
 /* ---- the lane -------------------------------------------------------------------------------- */
 
@@ -49,6 +50,8 @@ hed_lane_end(struct hed_lane *l, uint32_t size, bool urgent)
     must(l->begun && size <= l->begun && m->size == size && m->bulk <= HED_BULK_CHUNK);
     must(m->kind >= HED_MSG_ANSWER && m->kind < HED_MSG_KINDS);
     look(message, size);
+    if (m->kind == HED_MSG_ANSWER && size >= sizeof(struct hed_answer))
+        play_result = ((const struct hed_answer *)m)->result;
     l->begun = 0;
     l->owed = m->bulk;
     return 0;
@@ -159,6 +162,17 @@ hed_lane_free(struct hed_lane *l)
 
 void
 hed_lane_forked(struct hed_lane *l)
+{
+}
+
+uint64_t
+hed_lane_first(struct hed_lane *l)
+{
+    return 0;
+}
+
+void
+hed_lane_beat(struct hed_lane *l)
 {
 }
 

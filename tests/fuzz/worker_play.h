@@ -31,6 +31,8 @@ play_name(unsigned kind)
 /* Ready for an input. The message in it may be up to HED_MSG_MAX bytes. */
 struct hed_worker_lane *play_begin(const uint8_t *bulk, size_t size);
 
+extern int play_result; /* of the last answer */
+
 /* A message of the client: its ticket is made the next one, if it has one. */
 int play_message(struct hed_worker_lane *l, struct hed_msg *m);
 

@@ -318,7 +318,32 @@ call_given(void *arg)
     return NULL;
 }
 
+static void *
+open_late(void *arg)
+{
+    hed_sleep_ns(SHORT_NS);
+    open_lane(arg);
+    return NULL;
+}
+
 /* ---- functions ------------------------------------------------------------------------------- */
+
+/* Nobody waits for ever for a lane that never comes, and nothing comes before the arena. */
+static void
+a_function_without_a_lane_ends_the_session(void **state)
+{
+    struct scene *s = begin(false, true);
+    struct hed_worker_host *host_part = s->worker.host;
+
+    (void)state;
+    given.fn = NULL;
+    assert_int_equal(host(s, 77, false), HED_EFORMAT);
+    s->worker.host = NULL;
+    assert_int_equal(host(s, 77, false), HED_EFORMAT);
+    s->worker.host = host_part;
+    assert_null(given.fn);
+    finish(s);
+}
 
 static void
 a_stream_waits_until_the_client_has_run_it(void **state)
@@ -327,12 +352,13 @@ a_stream_waits_until_the_client_has_run_it(void **state)
     pthread_t thread;
 
     (void)state;
+    /* The lane may come after the function. */
+    assert_int_equal(pthread_create(&thread, NULL, open_late, s), 0);
     assert_int_equal(host(s, 77, false), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
     assert_non_null(given.fn);
     assert_int_equal(passed, 0);
-    /* The lane may come after the function. */
     assert_int_equal(pthread_create(&thread, NULL, call_given, NULL), 0);
-    open_lane(s);
 
     const struct hed_run run = heard(&s->lane);
 
@@ -568,6 +594,7 @@ marks_stay_in_the_page(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_stream_waits_until_the_client_has_run_it),
+    cmocka_unit_test(a_function_without_a_lane_ends_the_session),
     cmocka_unit_test(callbacks_are_told_the_streams_state),
     cmocka_unit_test(what_cannot_be_put_on_a_stream_is_told_at_once),
     cmocka_unit_test(a_backend_that_does_nothing_calls_nothing),

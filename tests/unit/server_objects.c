@@ -13,6 +13,7 @@
 
 #define BASE UINT64_C(0x200000000000)
 #define SHARE UINT64_C(0x10000000)
+#define VARIABLE UINT64_C(0x7f0000000000) /* of a module, 256 bytes */
 #define NAME(kind, n) ((uint64_t)(kind) << 56 | UINT64_C(1) << 32 | (n))
 #define EXEC NAME(10, 1)
 #define ARRAY NAME(13, 1)
@@ -73,6 +74,13 @@ hed_worker_function(struct hed_worker_code *c, uint64_t name)
 {
     (void)c;
     return name == function.name ? &function : NULL;
+}
+
+bool
+hed_worker_variable_covers(struct hed_worker *w, uint64_t at, uint64_t size)
+{
+    (void)w;
+    return at >= VARIABLE && at - VARIABLE < 256 && size <= 256 - (at - VARIABLE);
 }
 
 /* ---- a backend ------------------------------------------------------------------------------- */
@@ -401,8 +409,16 @@ graphs_that_make_no_sense_end_the_session(void **state)
     assert_int_equal(NODE(KERNEL, &k, sizeof k), HED_EFORMAT);
     assert_int_equal(NODE(MEMSET, &f, sizeof f), HED_EFORMAT); /* over the share's end */
     f.to = BASE;
+    f.height = 3; /* rows that overlap */
+    assert_int_equal(NODE(MEMSET, &f, sizeof f), HED_EFORMAT);
+    f.pitch = 16;
+    f.element = 3;
+    assert_int_equal(NODE(MEMSET, &f, sizeof f), HED_EFORMAT);
+    f.element = 1;
+    f.to = VARIABLE + 256 - 40; /* over the variable's end */
+    assert_int_equal(NODE(MEMSET, &f, sizeof f), HED_EFORMAT);
+    f.to = BASE;
     f.pitch = UINT64_MAX;
-    f.height = 3;
     assert_int_equal(NODE(MEMSET, &f, sizeof f), HED_EFORMAT);
     assert_int_equal(NODE(MEMCPY, &c, sizeof c), HED_EFORMAT); /* memory of the worker */
     c.to.at = BASE + SHARE + 4096;                             /* between two shares */
@@ -484,7 +500,7 @@ arrays_are_named_and_paid_for(void **state)
 
     assert_int_equal(array(s, HED_ARRAY_CREATE, ARRAY, 16, 0, NULL, 0), 0);
     assert_int_equal(answered, CUDA_SUCCESS);
-    assert_int_equal(hed_ledger_leased(s->start.ledger, 0), 16 * 16 * 4);
+    assert_int_equal(hed_ledger_leased(s->start.ledger, 0), 4096); /* no less */
     assert_int_equal(array(s, HED_ARRAY_CREATE, MIPMAP, 16, 2, levels, 2), 0);
     assert_int_equal(hed_name_real(s->worker.names, levels[1], &real), 0);
     assert_int_equal(array(s, HED_ARRAY_DESTROY, MIPMAP, 0, 0, NULL, 0), 0);

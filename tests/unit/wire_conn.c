@@ -447,7 +447,7 @@ nobody_there_is_told(void **state)
     assert_int_equal(hed_conn_open(&port, &insecure, &preface, 1000, &c, &why), HED_EIO);
     assert_non_null(strstr(why.text, "Connection refused"));
     assert_int_equal(hed_conn_open(&path, NULL, &preface, 1000, &c, &why), HED_ENOTFOUND);
-    assert_non_null(strstr(why.text, "is heddled running there?"));
+    assert_non_null(strstr(why.text, "is heddled running there? `heddle serve` starts it"));
     assert_int_equal(hed_conn_open(&name, &insecure, &preface, 1000, &c, &why), HED_ENOTFOUND);
     assert_non_null(strstr(why.text, "tcp://no-such-host.invalid:1: "));
     assert_null(c);

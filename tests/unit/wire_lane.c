@@ -105,6 +105,74 @@ time_runs_out_and_nothing_is_lost(void **state)
     }
 }
 
+/* Signs of life come between messages: not before what is buffered, not into bulk, and also while a
+ * message is being filled. */
+static void
+beats_disturb_nothing(void **state)
+{
+    for (enum over over = 0; over < OVERS; over++) {
+        struct pair p = make_pair(over);
+        char two[2];
+        struct hed_msg *m;
+
+        hed_lane_beat(p.worker);
+        if (over == OVER_SHM) {
+            assert_int_equal(hed_lane_next(p.client, 5, &m), HED_ETIME);
+            free_pair(&p);
+            continue;
+        }
+        assert_int_equal(hed_lane_next(p.client, 1000, &m), 0);
+        assert_true(m->kind == HED_MSG_PING && m->size == sizeof *m);
+
+        assert_int_equal(send_one(p.worker, 1, 64, 0, false), 0);
+        hed_lane_beat(p.worker); /* something is buffered: not now */
+        assert_int_equal(send_one(p.worker, 2, 64, 2, true), 0);
+        hed_lane_beat(p.worker); /* bulk is to come */
+        assert_int_equal(hed_lane_bulk_write(p.worker, "a", 1), 0);
+        hed_lane_beat(p.worker);
+        assert_int_equal(hed_lane_bulk_write(p.worker, "b", 1), 0);
+        for (uint64_t i = 1; i <= 2; i++) {
+            assert_int_equal(hed_lane_next(p.client, 1000, &m), 0);
+            assert_true(is_right(m, i, 64));
+        }
+        assert_int_equal(hed_lane_bulk_read(p.client, two, 2), 0);
+        assert_memory_equal(two, "ab", 2);
+
+        m = hed_lane_begin(p.worker, 64);
+        *m = (struct hed_msg){.number = 3};
+        hed_lane_beat(p.worker);
+        assert_int_equal(hed_lane_end(p.worker, 64, true), 0);
+        assert_int_equal(hed_lane_next(p.client, 1000, &m), 0);
+        assert_int_equal(m->kind, HED_MSG_PING);
+        assert_int_equal(hed_lane_next(p.client, 1000, &m), 0);
+        assert_int_equal(m->number, 3);
+        free_pair(&p);
+    }
+}
+
+/* A peer that is there and silent ends a wait without a time-out, one that beats does not; a write
+ * that it does not take ends, too. */
+static void
+patience_has_an_end(void **state)
+{
+    static const char much[1 << 20];
+
+    for (enum over over = OVER_UNIX; over < OVERS; over++) {
+        struct pair p = make_pair(over);
+        struct hed_msg *m;
+        int err = 0;
+
+        assert_int_equal(hed_conn_patience(hed_lane_conn(p.client), 1000), 0);
+        hed_lane_beat(p.worker);
+        assert_int_equal(hed_lane_next(p.client, -1, &m), 0);
+        for (int i = 0; i < 32 && !err; i++)
+            err = hed_conn_write(hed_lane_conn(p.client), much, sizeof much);
+        assert_int_equal(err, HED_EIO);
+        assert_int_equal(hed_lane_next(p.client, -1, &m), HED_EIO);
+        free_pair(&p);
+    }
+}
+
 static void
 what_is_not_urgent_waits_for_a_flush(void **state)
 {
@@ -298,6 +366,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(messages_wrap_in_order),
     cmocka_unit_test(less_may_be_sent_than_was_begun),
     cmocka_unit_test(time_runs_out_and_nothing_is_lost),
+    cmocka_unit_test(beats_disturb_nothing),
+    cmocka_unit_test(patience_has_an_end),
     cmocka_unit_test(what_is_not_urgent_waits_for_a_flush),
     cmocka_unit_test(spans_out_are_filled_while_others_are_out),
     cmocka_unit_test(all_of_the_ring_can_be_out_and_no_more),
