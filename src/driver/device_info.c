@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "driver/driver.h"
+#include "driver/far.h"
 
 /* ---- what they are like ---------------------------------------------------------------------- */
 
@@ -195,6 +196,17 @@ soft_cuDeviceGetNvSciSyncAttributes(struct hed_layer *self,
 
 /* ---- peers: all devices are the same machine's memory ---------------------------------------- */
 
+/* Of two devices that are elsewhere, that machine knows. */
+static bool
+far_knows(struct hed_layer *self, enum hed_cuda_call id, void *args, CUresult *r)
+{
+    struct hed_driver *d = hed_driver_of(self);
+
+    *r = d->machine->far ? d->machine->far->call(d->machine_state, NULL, id, args)
+                         : CUDA_ERROR_NOT_SUPPORTED;
+    return *r != CUDA_ERROR_NOT_SUPPORTED;
+}
+
 static CUresult
 soft_cuDeviceCanAccessPeer(struct hed_layer *self, struct hed_cuDeviceCanAccessPeer *a)
 {
@@ -203,9 +215,12 @@ soft_cuDeviceCanAccessPeer(struct hed_layer *self, struct hed_cuDeviceCanAccessP
 
     if (r == CUDA_SUCCESS)
         r = hed_device_get(self, a->peerDev, &dev);
-    if (r == CUDA_SUCCESS)
+    if (r == CUDA_SUCCESS && a->dev != a->peerDev &&
+        far_knows(self, HED_cuDeviceCanAccessPeer, a, &r))
+        return r;
+    if (r == CUDA_SUCCESS || r == CUDA_ERROR_NOT_SUPPORTED)
         *a->canAccessPeer = a->dev != a->peerDev;
-    return r;
+    return r == CUDA_ERROR_NOT_SUPPORTED ? CUDA_SUCCESS : r;
 }
 
 static CUresult
@@ -222,9 +237,9 @@ check_pair(struct hed_layer *self, const void *answer, CUdevice from, CUdevice t
 static CUresult
 soft_cuDeviceGetP2PAttribute(struct hed_layer *self, struct hed_cuDeviceGetP2PAttribute *a)
 {
-    const CUresult r = check_pair(self, a->value, a->srcDevice, a->dstDevice);
+    CUresult r = check_pair(self, a->value, a->srcDevice, a->dstDevice);
 
-    if (r != CUDA_SUCCESS)
+    if (r != CUDA_SUCCESS || far_knows(self, HED_cuDeviceGetP2PAttribute, a, &r))
         return r;
     switch (a->attrib) {
     case CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK:

@@ -57,6 +57,7 @@ struct hed_driver {
     struct hed_layer self;           /* for calls that the driver makes to itself: state is this */
     _Atomic bool initialized;        /* cuInit has succeeded */
     _Atomic bool ended;              /* the process ends: everything is DEINITIALIZED */
+    _Atomic int lost;                /* CUresult: the machine is gone, and so every context fails */
     uint64_t space_base;             /* of the one range that was reserved */
     uint64_t space_size;             /* devices' spaces first, in order, then host_space */
     struct hed_lock memory_lock;     /* the address spaces and the allocation index (memory.h) */

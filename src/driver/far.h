@@ -36,10 +36,19 @@ struct hed_exec;
 struct hed_function;
 struct hed_graph_exec;
 struct hed_image;
+struct hed_jit_how;
 struct hed_kernel_work;
 struct hed_mipmap;
 struct hed_stream;
 struct hed_work;
+
+struct hed_far_link;
+struct hed_far_input { /* of a linker */
+    CUjitInputType type;
+    const void *data;
+    size_t size;
+    const char *name; /* for its log; NULL: none */
+};
 
 struct hed_far {
     /* ---- contexts (context.c, primary_calls.c) ---- */
@@ -92,18 +101,29 @@ struct hed_far {
     /* Is this host memory that the far side has at the same address? */
     bool (*shares)(void *m, uint64_t at, uint64_t size);
 
+    /* Are functions of the program still to be run? They may write what a copy is to read. */
+    bool (*functions_wait)(void *m);
+
     /* ---- code (image.c, module.c, function.c) ---- */
 
     /* Loads an image: the code's kernels have names, positions and, once described, the rest.
-     * Variables are found by name only (var_count is 0). `log` as in hed_machine.open. */
+     * Variables are found by name only (var_count is 0). */
     CUresult (*open)(void *m, struct hed_device *dev, const struct hed_image *image,
-                     struct hed_code **out, struct hed_buf *log, struct hed_why *why);
+                     struct hed_code **out, const struct hed_jit_how *how, struct hed_why *why);
+    /* A linker, as cuLinkCreate makes it; an input for it; its result into `out`; it is no longer
+     * needed. `log` may be NULL. NOT_SUPPORTED by the first: PTX must do, which is linked here. */
+    CUresult (*link_made)(void *m, struct hed_device *dev, const struct hed_jit_how *how,
+                          struct hed_far_link **out);
+    CUresult (*link_add)(void *m, struct hed_far_link *l, const struct hed_far_input *input,
+                         struct hed_buf *log);
+    CUresult (*link_end)(void *m, struct hed_far_link *l, struct hed_buf *out, struct hed_buf *log);
+    void (*link_gone)(void *m, struct hed_far_link *l);
     void (*close)(void *m, struct hed_code *code);
     /* Fills in code->kernels[kernel] if that has not been done; before anything of it but its name
      * is looked at. Threads may do it at once. */
     CUresult (*describe)(void *m, struct hed_device *dev, struct hed_code *code, uint32_t kernel);
-    /* A variable's address and size in a context: NOT_FOUND. Of a managed one only whether there
-     * is such: its memory is the far side's; then c may be NULL. */
+    /* A variable's address and size in a context: NOT_FOUND. Of a managed one in none: c is NULL.
+     * The memory is the far side's; here its address is only reserved. */
     CUresult (*variable)(void *m, struct hed_context *c, struct hed_code *code, bool managed,
                          const char *name, uint64_t *at, uint64_t *size);
     /* A function has got its name (f->object.handle) in its context; a setting of it changed. */

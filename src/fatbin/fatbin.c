@@ -85,7 +85,10 @@ read_extras(struct hed_bytes header, struct hed_fatbin_entry *e)
     }
     if (p) {
         const struct hed_bytes text = hed_bytes_cut(header, hed_load_u32(p), hed_load_u32(p + 4));
+        const struct hed_bytes rest = hed_bytes_from(header, hed_load_u32(p));
 
+        e->has_options = rest.size > 0 && hed_load_u32(p + 4) <= rest.size &&
+                         memchr(rest.data, 0, rest.size) != NULL;
         e->options = hed_bytes_text(text);
         if (e->flags & HED_FATBIN_COMPAT)
             e->compat = hed_bytes_from(text, e->options.size + 1);

@@ -63,6 +63,7 @@ struct hed_fatbin_entry {
     struct hed_bytes stored;  /* the image as it lies there, packed or not */
     uint64_t size;            /* bytes once unpacked, as far as the entry says: a claim */
     struct hed_bytes options; /* ptxas' command line; empty if there is none */
+    bool has_options;         /* they are there, if empty, with a NUL inside of the header */
     struct hed_bytes name;    /* the source file's name; empty if there is none */
     struct hed_bytes compat;  /* records as in a cubin's .nv.compat; empty if there are none */
     size_t offset;            /* of the entry, from the start of the fat binary */

@@ -107,3 +107,162 @@ hed_ptx_next_entry(struct hed_bytes text, size_t *at)
         w = token(text, at);
     return w.size ? token(text, at) : w;
 }
+
+/* ---- kernels --------------------------------------------------------------------------------- */
+
+#define PARAMS_MAX 32764u /* bytes; more than that no kernel takes */
+
+static bool
+number(struct hed_bytes w, uint32_t *out)
+{
+    uint64_t n = 0;
+
+    if (w.size == 0 || w.size > 9)
+        return false;
+    for (size_t i = 0; i < w.size; i++) {
+        if (w.data[i] < '0' || w.data[i] > '9')
+            return false;
+        n = n * 10 + (uint64_t)(w.data[i] - '0');
+    }
+    *out = (uint32_t)n;
+    return true;
+}
+
+/* Bytes of a type: .u32, .b8, .f64, ...; 0: it is none. */
+static uint32_t
+type_size(struct hed_bytes w)
+{
+    uint32_t bits;
+
+    if (is(w, ".texref") || is(w, ".samplerref") || is(w, ".surfref"))
+        return 8;
+    if (w.size < 3 || w.data[0] != '.' || !strchr("busf", w.data[1]) ||
+        !number(hed_bytes_from(w, 2), &bits) || bits % 8 != 0 || bits > 128)
+        return 0;
+    return bits / 8;
+}
+
+/* "[4][3]" behind a name: times that many. False: too many. */
+static bool
+dimensions(struct hed_bytes t, size_t *at, uint64_t *size)
+{
+    size_t next = *at;
+
+    while (is(token(t, &next), "[")) {
+        uint32_t n;
+
+        if (!number(token(t, &next), &n) || !is(token(t, &next), "]"))
+            return false;
+        *size *= n;
+        if (*size > PARAMS_MAX)
+            return false;
+        *at = next;
+    }
+    return true;
+}
+
+/* One parameter, behind ".param": its type, its name, and what says how it lies. */
+static bool
+parameter(struct hed_bytes t, size_t *at, uint32_t *align, uint64_t *size)
+{
+    bool is_pointer = false, is_aligned = false;
+    uint32_t type = 0, n;
+    struct hed_bytes w = token(t, at);
+
+    *align = 1;
+    for (; w.size && w.data[0] == '.'; w = token(t, at)) {
+        if (is(w, ".ptr")) {
+            is_pointer = true; /* an .align behind it is of what it points to */
+        } else if (is(w, ".align")) {
+            if (!number(token(t, at), &n) || n == 0 || n > 4096)
+                return false;
+            *align = is_pointer ? *align : n;
+            is_aligned = is_aligned || !is_pointer;
+        } else if (type_size(w)) {
+            type = type_size(w);
+        }
+    }
+    *size = type;
+    if (!is_aligned)
+        *align = type;
+    return type && w.size && is_word(w.data[0]) && dimensions(t, at, size);
+}
+
+/* "(.param ..., .param ...)", or nothing. */
+static bool
+parameters(struct hed_bytes t, size_t *at, struct hed_ptx_glance *k, struct hed_ptx_place *params,
+           uint32_t room)
+{
+    size_t next = *at;
+    struct hed_bytes w = token(t, &next);
+    uint64_t bytes = 0;
+
+    if (!is(w, "("))
+        return true;
+    for (w = token(t, &next); is(w, ".param"); w = token(t, &next)) {
+        uint32_t align;
+        uint64_t size;
+
+        if (!parameter(t, &next, &align, &size))
+            return false;
+        bytes = (bytes + align - 1) / align * align;
+        if (bytes + size > PARAMS_MAX)
+            return false;
+        if (params && k->param_count < room)
+            params[k->param_count] = (struct hed_ptx_place){(uint32_t)bytes, (uint32_t)size};
+        k->param_count++;
+        bytes += size;
+        w = token(t, &next);
+        if (!is(w, ","))
+            break;
+    }
+    k->param_bytes = (uint32_t)bytes;
+    *at = next;
+    return is(w, ")");
+}
+
+/* Up to three numbers with commas between them. */
+static void
+three(struct hed_bytes t, size_t *at, uint32_t out[3])
+{
+    for (int i = 0; i < 3; i++) {
+        size_t next = *at;
+
+        if (!number(token(t, &next), &out[i]))
+            return;
+        *at = next;
+        if (!is(token(t, &next), ","))
+            return;
+        *at = next;
+    }
+}
+
+bool
+hed_ptx_next_kernel(struct hed_bytes text, size_t *at, struct hed_ptx_glance *out,
+                    struct hed_ptx_place *params, uint32_t room)
+{
+    for (;;) {
+        struct hed_ptx_glance k = {.name = hed_ptx_next_entry(text, at)};
+        uint32_t most[3] = {0};
+        struct hed_bytes w;
+
+        if (k.name.size == 0)
+            return false;
+        if (!is_word(k.name.data[0]) || !parameters(text, at, &k, params, room))
+            continue;
+        for (w = token(text, at); w.size && !is(w, "{") && !is(w, ";"); w = token(text, at)) {
+            if (is(w, ".maxntid"))
+                three(text, at, most);
+            else if (is(w, ".reqntid"))
+                three(text, at, k.required);
+        }
+        if (!is(w, "{"))
+            continue; /* cut off */
+        for (int i = 1; i < 3; i++)
+            most[i] = most[i] ? most[i] : 1;
+        if (most[0] <= 1024 && most[1] <= 1024 && most[2] <= 1024)
+            k.max_threads = most[0] * most[1] * most[2];
+        *out = k;
+        return true;
+    }
+}

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Runs remote_code.cu, with the static and the shared runtime, on a server's CPU GPU, over shared
-memory and a socket; what it prints comes in order; images are kept by the server, and once."""
+memory and a socket; what it prints comes in order; images are kept by the server, and once. The
+two parts of remote_parts.cu (-rdc=true) find each other."""
 
 import os
 import pathlib
@@ -22,6 +23,18 @@ def build(runtime):
     subprocess.run([NVCC, "-O1", "-cudart", runtime, "-gencode", "arch=compute_80,code=sm_80",
                     "-gencode", "arch=compute_80,code=compute_80", "-o", program,
                     HERE / "remote_code.cu", f"-L{toolkit}/lib64/stubs", "-lcuda"], check=True)
+    return program
+
+
+def build_parts():
+    program = SCRATCH / "parts"
+    common = [NVCC, "-O1", "-rdc=true", "-gencode", "arch=compute_80,code=[sm_80,compute_80]"]
+    objects = []
+    for part in "12":
+        objects.append(SCRATCH / f"part{part}.o")
+        subprocess.run([*common, f"-DPART={part}", "-c", "-o", objects[-1],
+                        HERE / "remote_parts.cu"], check=True)
+    subprocess.run([*common, "-o", program, *objects], check=True)
     return program
 
 
@@ -49,6 +62,11 @@ def main():
                   done.returncode == 0)
             check(f"{program.name} over {transport} prints {done.stdout!r}",
                   done.stdout == PRINTED)
+    parts = build_parts()
+    for transport in ("shm", "tcp"):
+        done = run(transport, parts, images)
+        check(f"{parts.name} over {transport} ends with {done.returncode}: {done.stdout}",
+              done.returncode == 0)
     kept = {p.name: p.stat() for p in images.iterdir()}
     check(f"there are images {list(kept)}", len(kept) >= 2 and
           all(len(name) == 64 for name in kept))

@@ -106,6 +106,12 @@ memory_info(void *m, struct hed_context *c, size_t *free, size_t *total)
     return CUDA_SUCCESS;
 }
 
+static bool
+no_functions_wait(void *m)
+{
+    return false;
+}
+
 static const struct hed_far far_side = {
     .context_made = context_made,
     .context_gone = context_gone,
@@ -117,6 +123,7 @@ static const struct hed_far far_side = {
     .stream_look = stream_look,
     .put = put,
     .copy_host = copy_host,
+    .functions_wait = no_functions_wait,
     .shares = shares,
     .memory_info = memory_info,
 };

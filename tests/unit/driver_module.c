@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "driver/memory/memory.h"
+#include "driver/table/tables.h"
 #include "driver_module_machine.h"
 #include "fatbin_make.h"
 
@@ -63,6 +64,39 @@ functions_have_one_handle_each(void **state)
     assert_string_equal(name, "k_none");
     ok(fake_call(f, cuFuncGetModule, &of, a));
     assert_ptr_equal(of, m);
+    fake_free(f);
+}
+
+static CUfunction told[8];
+static unsigned times;
+
+static uintptr_t
+note_function(void *data, CUfunction function, const char *name)
+{
+    assert_ptr_equal(data, &times);
+    assert_non_null(name);
+    told[times++ % 8] = function;
+    return 0;
+}
+
+/* What cuFFT asks through a private table. */
+static void
+functions_are_told_one_by_one(void **state)
+{
+    struct fake *f = text_started(1);
+    CUfunction all[5];
+
+    (void)fake_use_primary(f, 0);
+
+    const CUmodule m = text_module(f);
+
+    times = 0;
+    ok(fake_call(f, cuModuleEnumerateFunctions, all, 5, m));
+    assert_int_equal(hed_slot_each_function(NULL, m, note_function, &times), 5);
+    assert_int_equal(times, 5);
+    assert_memory_equal(told, all, sizeof all);
+    assert_int_equal(hed_slot_each_function(NULL, NULL, note_function, &times), 0);
+    assert_int_equal(hed_slot_each_function(NULL, m, NULL, &times), 0);
     fake_free(f);
 }
 
@@ -514,6 +548,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(an_image_that_is_not_preserved_is_copied),
     cmocka_unit_test(thousands_of_kernels_are_found),
     cmocka_unit_test(threads_open_and_load_a_library_once),
+    cmocka_unit_test(functions_are_told_one_by_one),
     cmocka_unit_test(what_is_linked_can_be_loaded),
     cmocka_unit_test(bad_input_of_a_link_is_told_at_once),
 };

@@ -86,3 +86,30 @@ make_entry(struct make *m, uint16_t kind, uint32_t arch, uint64_t flags)
 
     memcpy(m->data + 8, &body, sizeof body);
 }
+
+/* An entry of PTX as compilers make it: with room for options, of which there are none. */
+static inline void
+make_ptx(struct make *m, uint32_t arch, const char *text)
+{
+    uint8_t *p = m->data + m->size;
+    const uint32_t header = HED_FATBIN_ENTRY_SIZE + 16;
+    const uint64_t stored = (strlen(text) + 1 + 7) / 8 * 8, flags = HED_FATBIN_64BIT;
+    const uint16_t kind = HED_FATBIN_PTX;
+    const uint32_t options = HED_FATBIN_ENTRY_SIZE, option_text = options + 8;
+
+    assert_true(m->size + header + stored <= MAKE_MAX);
+    memset(p, 0, header + stored);
+    memcpy(p, &kind, sizeof kind);
+    memcpy(p + 4, &header, sizeof header);
+    memcpy(p + 8, &stored, sizeof stored);
+    memcpy(p + 0x14, &options, sizeof options);
+    memcpy(p + options, &option_text, sizeof option_text);
+    memcpy(p + 0x1c, &arch, sizeof arch);
+    memcpy(p + 0x28, &flags, sizeof flags);
+    memcpy(p + header, text, strlen(text));
+    m->size += header + stored;
+
+    const uint64_t body = m->size - HED_FATBIN_HEADER_SIZE;
+
+    memcpy(m->data + 8, &body, sizeof body);
+}

@@ -7,3 +7,6 @@ heddle_unit_test(remote_image
     SOURCES remote_image.c ${PROJECT_SOURCE_DIR}/src/backends/remote/image.c
     LIBS heddle_driver heddle_core heddle_wire)
 heddle_unit_test(server_required SOURCES server_required.c LIBS heddle_server libheddle)
+heddle_unit_test(server_library SOURCES server_library.c LIBS heddle_server libheddle)
+heddle_unit_test(server_whole SOURCES server_whole.c LIBS heddle_server libheddle
+    ENV HED_CORPUS=${PROJECT_SOURCE_DIR}/tests/fuzz/corpus)

@@ -57,11 +57,32 @@ else_it_gets_the_best_ptx(void **state)
     struct make m;
 
     make_begin(&m);
-    make_entry(&m, HED_FATBIN_PTX, 75, BIT);
+    make_ptx(&m, 75, "old");
     make_entry(&m, HED_FATBIN_CUBIN, 80, BIT);
-    make_entry(&m, HED_FATBIN_PTX, 80, BIT);
-    make_entry(&m, HED_FATBIN_PTX, 100, BIT);
+    make_ptx(&m, 80, "text");
+    make_ptx(&m, 100, "new");
     check(&m, 90, true, "compute_80");
+}
+
+/* NVIDIA's driver looks for options without asking whether there are any. */
+static void
+an_entry_without_options_goes_as_text(void **state)
+{
+    const struct hed_profile p = profile(9, 0);
+    struct hed_image image = {.kind = HED_IMAGE_FATBIN};
+    struct hed_buf buf;
+    struct hed_bytes out;
+    struct make m;
+
+    make_begin(&m);
+    make_entry(&m, HED_FATBIN_PTX, 80, BIT);
+    memcpy(m.data + m.size - 8, "ptx", 3);
+    image.bytes = made(&m);
+    hed_buf_init(&buf, 1 << 20);
+    assert_int_equal(hed_remote_pack(&image, &p, true, &buf, &out), 0);
+    assert_int_equal(out.size, 3);
+    assert_memory_equal(out.data, "ptx", 3);
+    hed_buf_fini(&buf);
 }
 
 static void
@@ -141,6 +162,7 @@ damage_is_the_workers(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_gpu_gets_its_machine_code),
     cmocka_unit_test(else_it_gets_the_best_ptx),
+    cmocka_unit_test(an_entry_without_options_goes_as_text),
     cmocka_unit_test(what_fits_nothing_goes_as_a_whole),
     cmocka_unit_test(a_cpu_gets_all_ptx),
     cmocka_unit_test(a_cpu_without_ptx_gets_machine_code),

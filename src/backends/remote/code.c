@@ -28,8 +28,8 @@ hed_remote_code_init(struct hed_remote *r)
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-static bool
-take_number(struct hed_remote *r, uint32_t *out)
+bool
+hed_remote_take_number(struct hed_remote *r, uint32_t *out)
 {
     struct hed_remote_code *c = r->code;
     bool found = false;
@@ -46,8 +46,8 @@ take_number(struct hed_remote *r, uint32_t *out)
     return found;
 }
 
-static void
-give_number(struct hed_remote *r, uint32_t number)
+void
+hed_remote_give_number(struct hed_remote *r, uint32_t number)
 {
     hed_lock(&r->code->lock);
     r->code->numbers[number / 64] &= ~(UINT64_C(1) << number % 64);
@@ -145,17 +145,6 @@ read_records(struct hed_remote_library *c, const struct hed_buf *records, uint32
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-struct opening {
-    struct hed_remote *remote;
-    struct hed_remote_library *code;
-    struct hed_device *device;
-    struct hed_bytes bytes;
-    uint8_t hash[HED_HASH_SIZE];
-    struct hed_buf records;
-    struct hed_buf *log;
-    uint32_t kernels;
-};
-
 struct hed_open_body *
 hed_remote_begin_open(struct hed_remote_library *c, enum hed_open_op op, uint64_t context,
                       uint32_t extra, struct hed_remote_lane **lane)
@@ -187,8 +176,9 @@ hed_remote_take_bulk(struct hed_remote_lane *lane, struct hed_buf *to, uint64_t 
 }
 
 /* The answer's head is copied: reading bulk may use its memory. */
-static CUresult
-take_answer(struct opening *o, struct hed_remote_lane *lane, struct hed_open_answer *a)
+CUresult
+hed_remote_open_answer(struct hed_remote_opening *o, struct hed_remote_lane *lane,
+                       struct hed_open_answer *a)
 {
     const struct hed_open_answer *got = (struct hed_open_answer *)hed_remote_answer(lane);
 
@@ -200,7 +190,7 @@ take_answer(struct opening *o, struct hed_remote_lane *lane, struct hed_open_ans
     if (a->log > HED_CODE_LOG_MAX || a->log > a->head.head.bulk || a->kernels > HED_KERNELS_MAX ||
         a->records > HED_RECORDS_MAX || a->head.head.bulk - a->log > a->records)
         goto nonsense;
-    if (hed_remote_take_bulk(lane, o->log, a->log) == 0 &&
+    if (hed_remote_take_bulk(lane, o->how->log, a->log) == 0 &&
         hed_remote_take_bulk(lane, &o->records, a->head.head.bulk - a->log) == 0)
         return (CUresult)a->head.result;
 nonsense:
@@ -208,42 +198,68 @@ nonsense:
     return LOST;
 }
 
-static CUresult
-try_open(struct opening *o)
+CUresult
+hed_remote_open_more(struct hed_remote_opening *o, uint64_t all)
 {
-    struct hed_remote_lane *lane;
-    struct hed_open_answer a;
-    struct hed_open_body *b =
-        hed_remote_begin_open(o->code, HED_OPEN_LOAD, hed_remote_current(o->remote), 0, &lane);
+    CUresult r = CUDA_SUCCESS;
 
-    if (!b)
-        return LOST;
-    b->device = hed_remote_ordinal(o->remote, o->device);
-    b->log = o->log ? HED_CODE_LOG_MAX : 0;
-    b->size = o->bytes.size;
-    memcpy(b->hash, o->hash, sizeof b->hash);
-    if (hed_remote_end(lane, &b->head, sizeof *b) != 0)
-        return LOST;
-
-    CUresult r = take_answer(o, lane, &a);
-
-    o->kernels = a.kernels;
-    while (r == CUDA_SUCCESS && o->records.size < a.records) {
+    while (r == CUDA_SUCCESS && o->records.size < all) {
         const uint64_t before = o->records.size;
+        struct hed_remote_lane *lane;
+        struct hed_open_answer a = {.kernels = 0};
+        struct hed_open_body *b = hed_remote_begin_open(o->code, HED_OPEN_MORE, 0, 0, &lane);
 
-        b = hed_remote_begin_open(o->code, HED_OPEN_MORE, 0, 0, &lane);
         if (!b)
             return LOST;
         b->offset = before;
-        r = hed_remote_end(lane, &b->head, sizeof *b) == 0 ? take_answer(o, lane, &a) : LOST;
+        r = hed_remote_end(lane, &b->head, sizeof *b) == 0 ? hed_remote_open_answer(o, lane, &a)
+                                                           : LOST;
         if (r == CUDA_SUCCESS && o->records.size == before)
             r = LOST;
     }
     return r;
 }
 
+/* The options, behind the body. */
+uint32_t
+hed_remote_put_options(struct hed_open_body *b, const struct hed_jit_how *how)
+{
+    struct hed_wire_jit *to = (struct hed_wire_jit *)(b + 1);
+
+    b->log = how->log ? HED_CODE_LOG_MAX : 0;
+    b->options = how->count;
+    for (unsigned i = 0; i < how->count; i++)
+        to[i] = (struct hed_wire_jit){.option = (uint32_t)how->choices[i].option,
+                                      .value = how->choices[i].value};
+    return (uint32_t)(sizeof *b + how->count * sizeof *to);
+}
+
 static CUresult
-send_image(struct opening *o)
+try_open(struct hed_remote_opening *o)
+{
+    struct hed_remote_lane *lane;
+    struct hed_open_answer a = {.kernels = 0};
+    struct hed_open_body *b =
+        hed_remote_begin_open(o->code, HED_OPEN_LOAD, hed_remote_current(o->remote),
+                              o->how->count * (uint32_t)sizeof(struct hed_wire_jit), &lane);
+
+    if (!b)
+        return LOST;
+    b->device = hed_remote_ordinal(o->remote, o->device);
+    b->flags = o->how->now ? HED_OPEN_NOW : 0;
+    b->size = o->bytes.size;
+    memcpy(b->hash, o->hash, sizeof b->hash);
+    if (hed_remote_end(lane, &b->head, hed_remote_put_options(b, o->how)) != 0)
+        return LOST;
+
+    CUresult r = hed_remote_open_answer(o, lane, &a);
+
+    o->kernels = a.kernels;
+    return r == CUDA_SUCCESS ? hed_remote_open_more(o, a.records) : r;
+}
+
+static CUresult
+send_image(struct hed_remote_opening *o)
 {
     for (size_t at = 0, n; at < o->bytes.size; at += n) {
         struct hed_remote_lane *lane;
@@ -266,8 +282,8 @@ send_image(struct opening *o)
     return CUDA_SUCCESS;
 }
 
-static CUresult
-open_there(struct opening *o)
+CUresult
+hed_remote_with_image(struct hed_remote_opening *o, CUresult (*fn)(struct hed_remote_opening *o))
 {
     struct hed_hash h;
 
@@ -275,12 +291,12 @@ open_there(struct opening *o)
     hed_hash_add(&h, o->bytes.data, o->bytes.size);
     hed_hash_end(&h, o->hash);
 
-    CUresult r = try_open(o);
+    CUresult r = fn(o);
 
     if (r == CUDA_ERROR_FILE_NOT_FOUND) {
         r = send_image(o);
         if (r == CUDA_SUCCESS)
-            r = try_open(o);
+            r = fn(o);
     }
     return r == CUDA_ERROR_FILE_NOT_FOUND ? CUDA_ERROR_OUT_OF_MEMORY : r;
 }
@@ -294,8 +310,8 @@ code_free(struct hed_remote_library *c)
     free(c);
 }
 
-static void
-close_there(struct hed_remote_library *c)
+void
+hed_remote_close_there(struct hed_remote_library *c)
 {
     struct hed_remote_lane *lane;
     struct hed_open_body *b = hed_remote_begin_open(c, HED_OPEN_CLOSE, 0, 0, &lane);
@@ -304,52 +320,21 @@ close_there(struct hed_remote_library *c)
         (void)hed_remote_end(lane, &b->head, sizeof *b);
 }
 
-/* What a worker without a device knows nothing of is read here, out of machine code. */
-static int
-describe_here(struct hed_remote_library *c, const struct hed_image *image, struct hed_why *why)
-{
-    struct hed_bytes cubin = image->bytes;
-    int err = image->kind == HED_IMAGE_FATBIN
-                  ? hed_remote_any_cubin(image->bytes, &c->arena, &cubin)
-              : image->kind == HED_IMAGE_CUBIN ? 0
-                                               : HED_ENOTFOUND;
-
-    if (err == 0)
-        err = hed_cubin_describe(cubin, &c->local, why);
-    if (err != 0)
-        return 0; /* a library without kernels, then */
-
-    const uint32_t n = c->local->kernel_count;
-
-    c->kernels = hed_arena_alloc(&c->arena, (n + (size_t)1) * sizeof *c->kernels, 8);
-    c->described = hed_arena_alloc(&c->arena, (n + (size_t)1) * sizeof *c->described, 8);
-    if (!c->kernels || !c->described)
-        return HED_ENOMEM;
-    for (uint32_t i = 0; i < n; i++) {
-        c->kernels[i] = c->local->kernels[i];
-        c->kernels[i].has_code = true;
-        atomic_init(&c->described[i], true);
-    }
-    c->code.kernels = c->kernels;
-    c->code.kernel_count = n;
-    return 0;
-}
-
 static CUresult
-complete(struct opening *o, const struct hed_image *image, struct hed_why *why)
+complete(struct hed_remote_opening *o, const struct hed_image *image, struct hed_why *why)
 {
-    CUresult r = open_there(o);
+    CUresult r = hed_remote_with_image(o, try_open);
 
     if (r != CUDA_SUCCESS)
         return r;
 
     const int err = o->remote->backend == HED_BACKEND_NULL
-                        ? describe_here(o->code, image, why)
+                        ? hed_remote_describe_here(o->code, image, o->bytes)
                         : read_records(o->code, &o->records, o->kernels);
 
     if (err == 0)
         return CUDA_SUCCESS;
-    close_there(o->code);
+    hed_remote_close_there(o->code);
     if (err == HED_EFORMAT)
         hed_remote_lose(o->remote, "what the worker tells of a library makes no sense");
     return err == HED_EFORMAT ? LOST : CUDA_ERROR_OUT_OF_MEMORY;
@@ -357,17 +342,17 @@ complete(struct opening *o, const struct hed_image *image, struct hed_why *why)
 
 CUresult
 hed_remote_open(void *m, struct hed_device *dev, const struct hed_image *image,
-                struct hed_code **out, struct hed_buf *log, struct hed_why *why)
+                struct hed_code **out, const struct hed_jit_how *how, struct hed_why *why)
 {
     struct hed_remote *r = hed_remote_of(m);
-    struct opening o = {.remote = r, .device = dev, .log = log};
+    struct hed_remote_opening o = {.remote = r, .device = dev, .how = how};
     struct hed_remote_library *c = calloc(1, sizeof *c);
     struct hed_buf made;
     CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
 
     hed_buf_init(&made, HED_IMAGE_MAX);
     hed_buf_init(&o.records, HED_RECORDS_MAX);
-    if (c && take_number(r, &c->number)) {
+    if (c && hed_remote_take_number(r, &c->number)) {
         c->remote = r;
         o.code = c;
         hed_arena_init(&c->arena, HED_RECORDS_MAX);
@@ -377,7 +362,7 @@ hed_remote_open(void *m, struct hed_device *dev, const struct hed_image *image,
                 o.bytes.size <= HED_IMAGE_MAX ? complete(&o, image, why) : CUDA_ERROR_INVALID_IMAGE;
         if (result != CUDA_SUCCESS) {
             hed_why_set(why, "the worker could not load it");
-            give_number(r, c->number);
+            hed_remote_give_number(r, c->number);
         }
     }
     hed_buf_fini(&made);
@@ -396,7 +381,7 @@ hed_remote_close(void *m, struct hed_code *code)
     struct hed_remote_library *c = hed_remote_library(code);
 
     /* The number is free when the message has its place in the order. */
-    close_there(c);
-    give_number(hed_remote_of(m), c->number);
+    hed_remote_close_there(c);
+    hed_remote_give_number(hed_remote_of(m), c->number);
     code_free(c);
 }

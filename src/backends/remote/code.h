@@ -7,6 +7,8 @@
 #include "backends/remote/remote.h"
 #include "base/arena.h"
 #include "base/buf.h"
+#include "driver/module/jit.h"
+#include "fatbin/fatbin.h"
 #include "fatbin/image.h"
 #include "wire/code.h"
 
@@ -48,7 +50,36 @@ hed_remote_ordinal(const struct hed_remote *r, const struct hed_device *dev)
     return r->devices[dev->ordinal].ordinal;
 }
 
+/* A library, or a linker, that is being opened. */
+struct hed_remote_opening {
+    struct hed_remote *remote;
+    struct hed_remote_library *code;
+    struct hed_device *device;
+    struct hed_bytes bytes;
+    uint8_t hash[HED_HASH_SIZE];
+    struct hed_buf records;
+    const struct hed_jit_how *how;
+    uint32_t kernels;
+    const struct hed_far_input *input; /* of a linker */
+    bool last;
+};
+
 /* ---- code.c ---------------------------------------------------------------------------------- */
+
+bool hed_remote_take_number(struct hed_remote *r, uint32_t *out);
+void hed_remote_give_number(struct hed_remote *r, uint32_t number);
+
+/* Puts the options and the wish for a log into a body that has room for them: its size. */
+uint32_t hed_remote_put_options(struct hed_open_body *b, const struct hed_jit_how *how);
+/* The answer to LOAD, MORE and LINK: the log to how->log, records to o->records. */
+CUresult hed_remote_open_answer(struct hed_remote_opening *o, struct hed_remote_lane *lane,
+                                struct hed_open_answer *a);
+/* The records up to `all` bytes. */
+CUresult hed_remote_open_more(struct hed_remote_opening *o, uint64_t all);
+/* Does something for which the worker needs o->bytes: sends them if it has not got them. */
+CUresult hed_remote_with_image(struct hed_remote_opening *o,
+                               CUresult (*fn)(struct hed_remote_opening *o));
+void hed_remote_close_there(struct hed_remote_library *c);
 
 /* A message about a library, with `extra` bytes behind it. NULL: lost. */
 struct hed_open_body *hed_remote_begin_open(struct hed_remote_library *c, enum hed_open_op op,
@@ -63,10 +94,19 @@ const struct hed_wire_kernel *hed_remote_record(const unsigned char *p, size_t n
 int hed_remote_read_record(struct hed_arena *arena, const struct hed_wire_kernel *w,
                            struct hed_code_kernel *k);
 
+/* ---- describe.c ------------------------------------------------------------------------------ */
+
+/* What a worker without a device knows nothing of is read here, out of machine code or PTX. `sent`:
+ * what the worker was given of the image. What cannot be read is a library without kernels. 0 or
+ * HED_ENOMEM. */
+int hed_remote_describe_here(struct hed_remote_library *c, const struct hed_image *image,
+                             struct hed_bytes sent);
+
 /* ---- image.c --------------------------------------------------------------------------------- */
 
-/* Any machine code of a fat binary, unpacked. HED_ENOTFOUND, HED_E... */
-int hed_remote_any_cubin(struct hed_bytes fatbin, struct hed_arena *arena, struct hed_bytes *out);
+/* Any machine code of a fat binary, or any PTX, unpacked. HED_ENOTFOUND, HED_E... */
+int hed_remote_any(struct hed_bytes fatbin, enum hed_fatbin_kind kind, struct hed_arena *arena,
+                   struct hed_bytes *out);
 
 /* What of an image a device needs, as bytes to be sent.
  *

@@ -357,8 +357,10 @@ receive_all(const struct transfer *t)
         hed_remote_lose(t->r, hed_err_text(err));
         return LOST;
     }
-    if (r == CUDA_SUCCESS)
+    if (r == CUDA_SUCCESS) {
+        hed_remote_sync_in(t->r); /* a wait may be left out now */
         hed_far_answered(t->s, before);
+    }
     return r;
 }
 

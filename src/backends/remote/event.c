@@ -103,8 +103,11 @@ hed_remote_event_query(void *m, struct hed_event *e)
                                                      &(struct hed_cuEventQuery){name_of(e)}, true));
         if (result == CUDA_SUCCESS && hed_remote_host_busy(r))
             result = CUDA_ERROR_NOT_READY;
-        if (result == CUDA_SUCCESS)
-            hed_far_answered(p.stream, p.number);
+        if (result == CUDA_SUCCESS) {
+            hed_remote_sync_in(r); /* as in stream.c */
+            if (hed_far_is_last(e, p))
+                hed_far_answered(p.stream, p.number);
+        }
     }
     hed_stream_put(p.stream);
     return result;

@@ -27,7 +27,10 @@ flush_lanes(void *arg)
         hed_sleep_ns(MOMENT_NS);
         /* Before flushing: what is buffered from here on asks again. */
         atomic_store_explicit(&r->flush_wanted, 0, memory_order_seq_cst);
-        hed_remote_flush_others(r, NULL);
+        atomic_thread_fence(memory_order_seq_cst);
+        /* Relaxed: what gets a ticket later asks again. */
+        hed_remote_flush_others(r, NULL,
+                                atomic_load_explicit(&r->tickets, memory_order_relaxed) + 1);
     }
     return NULL;
 }
@@ -51,8 +54,11 @@ hed_remote_flush_soon(struct hed_remote_lane *lane)
 {
     struct hed_remote *r = lane->remote;
 
-    if (r->address.transport == HED_TRANSPORT_SHM ||
-        atomic_load_explicit(&r->flush_wanted, memory_order_seq_cst) != 0)
+    if (r->address.transport == HED_TRANSPORT_SHM)
+        return;
+    /* Against the thread's: it sees what was buffered, or this sees that it has begun to look. */
+    atomic_thread_fence(memory_order_seq_cst);
+    if (atomic_load_explicit(&r->flush_wanted, memory_order_seq_cst) != 0)
         return;
     if (!atomic_exchange_explicit(&r->flusher, true, memory_order_relaxed)) /* one starts it */
         start(r);

@@ -128,6 +128,13 @@ apply_settings(struct hed_remote *r, struct hed_function *f)
         if (value != all[i].unset)
             hed_remote_send(r, f->module->ctx->object.handle, 0, 0, HED_cuFuncSetAttribute, &a);
     }
+
+    struct hed_cuFuncSetCacheConfig cache = {
+        .hfunc = f->handle,
+        .config = (CUfunc_cache)atomic_load_explicit(&s->cache_config, memory_order_relaxed)};
+
+    if (cache.config != CU_FUNC_CACHE_PREFER_NONE)
+        hed_remote_send(r, f->module->ctx->object.handle, 0, 0, HED_cuFuncSetCacheConfig, &cache);
 }
 
 void
@@ -211,13 +218,14 @@ reserve_locked(struct hed_remote_code *c, uint64_t at, uint64_t end)
     return true;
 }
 
-/* Parts of the arena that the worker keeps for itself: nothing of this process is there. */
+/* Parts of the arena that the worker keeps for itself, also of devices that this program does not
+ * see: nothing of this process is there. */
 static bool
 is_workers(const struct hed_remote *r, uint64_t at, uint64_t size)
 {
-    const uint64_t offset = (at - r->base) % r->stride;
+    const uint64_t offset = (at - r->whole) % r->stride;
 
-    return at >= r->base && at - r->base < r->size && offset >= r->usable &&
+    return at >= r->whole && at < r->base + r->size && offset >= r->usable &&
            size <= r->stride - offset;
 }
 
@@ -231,7 +239,7 @@ reserve(struct hed_remote *r, uint64_t at, uint64_t size)
         return false;
     if (is_workers(r, at, size))
         return true;
-    if (at + size > r->base && at < r->base + r->size)
+    if (at + size > r->whole && at < r->base + r->size)
         return false;
     hed_lock(&r->code->lock);
     good = reserve_locked(r->code, at / page * page, (at + size + page - 1) / page * page);
@@ -269,7 +277,7 @@ hed_remote_variable(void *m, struct hed_context *ctx, struct hed_code *code, boo
     }
     *at = a->at;
     *size = a->size;
-    if (!managed && !reserve(r, *at, *size ? *size : 1)) {
+    if (!reserve(r, *at, *size ? *size : 1)) {
         hed_error(REMOTE, "the address of %s is taken in this process", name);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }

@@ -54,6 +54,7 @@ struct hed_remote_host {
     bool started;                     /* the thread is there */
     struct hed_lane *lane;            /* NULL: backend null */
     struct ready *first, **last;
+    _Atomic uint32_t unrun;   /* functions that were put on streams and have not been run */
     _Atomic unsigned running; /* of those, with the one that is being run; changed under lock */
     struct left *left;
     size_t left_count, left_room;
@@ -153,6 +154,9 @@ add_locked(struct hed_remote_host *h, struct hed_work *w, bool keep)
 
     e->work = w;
     e->keep = keep;
+    /* Relaxed: who asks about it later is the thread that put it, or has been told by it. */
+    if (!keep)
+        atomic_fetch_add_explicit(&h->unrun, 1, memory_order_relaxed);
     return (uint64_t)e->generation << 32 | place;
 }
 
@@ -184,6 +188,13 @@ add(struct hed_remote_host *h, const struct hed_work *w, bool keep)
     return id;
 }
 
+/* Release: pairs with hed_remote_functions_wait; what the function wrote is seen. */
+static void
+ran(struct hed_remote_host *h)
+{
+    atomic_fetch_sub_explicit(&h->unrun, 1, memory_order_release);
+}
+
 void
 hed_remote_host_remove(struct hed_remote *r, uint64_t id)
 {
@@ -192,17 +203,21 @@ hed_remote_host_remove(struct hed_remote *r, uint64_t id)
     hed_lock(&h->lock);
 
     struct entry *e = find_locked(h, id);
+    const bool counted = e && !e->keep;
     struct hed_work *w = e ? remove_locked(h, e) : NULL;
 
     hed_unlock(&h->lock);
     hed_work_free(w);
+    if (counted)
+        ran(h);
 }
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-/* The work of an id, to be freed by the caller; NULL: there is none (any more). */
+/* The work of an id, to be freed by the caller; NULL: there is none (any more). *once: it is the
+ * last time. */
 static struct hed_work *
-take(struct hed_remote_host *h, uint64_t id)
+take(struct hed_remote_host *h, uint64_t id, bool *once)
 {
     struct hed_work *w = NULL;
 
@@ -210,6 +225,7 @@ take(struct hed_remote_host *h, uint64_t id)
 
     struct entry *e = find_locked(h, id);
 
+    *once = e && !e->keep;
     if (e)
         w = e->keep ? hed_work_copy(e->work) : remove_locked(h, e);
     hed_unlock(&h->lock);
@@ -242,7 +258,8 @@ fetch(struct hed_remote *r)
 static void
 run(struct hed_remote *r, uint64_t id, CUresult status)
 {
-    struct hed_work *w = take(r->host, id);
+    bool once;
+    struct hed_work *w = take(r->host, id, &once);
     struct hed_why why;
 
     if (!w)
@@ -252,6 +269,8 @@ run(struct hed_remote *r, uint64_t id, CUresult status)
     if (w->kind == HED_WORK_CALLBACK || hed_context_error(w->ctx) == CUDA_SUCCESS)
         (void)hed_work_run(w, &why);
     hed_work_free(w);
+    if (once)
+        ran(r->host);
 }
 
 /* What has not run when the session is lost. */
@@ -277,6 +296,7 @@ abandon(struct hed_remote_host *h)
         if (w->kind == HED_WORK_CALLBACK)
             (void)hed_work_run(w, &why);
         hed_work_free(w);
+        ran(h);
     }
 }
 
@@ -393,8 +413,11 @@ start_locked(struct hed_remote *r, struct hed_remote_host *h)
 
     if (h->started)
         return 0;
-    if (!alone && !h->lane)
+    if (!alone && !h->lane) {
         err = hed_remote_lane_open(r, 0, HED_LANE_CALLBACKS, &h->lane, &why);
+        if (err)
+            hed_remote_lose(r, why.text[0] ? why.text : hed_err_text(err));
+    }
     if (!err)
         err = start_thread(alone ? serve_alone : serve, r);
     h->started = err == 0;
@@ -457,7 +480,7 @@ hed_remote_put_host(struct hed_remote *r, struct hed_stream *s, struct hed_work 
     struct hed_remote_host *h = r->host;
 
     if (start(r) != 0)
-        return CUDA_ERROR_OUT_OF_MEMORY;
+        return is_over(r) ? CUDA_ERROR_DEVICE_UNAVAILABLE : CUDA_ERROR_OUT_OF_MEMORY;
 
     const uint64_t id = add(h, w, false);
 
@@ -481,6 +504,13 @@ hed_remote_host_busy(const struct hed_remote *r)
     /* Acquire: pairs with the release in serve_alone. */
     return r->backend == HED_BACKEND_NULL &&
            atomic_load_explicit(&r->host->running, memory_order_acquire) > 0;
+}
+
+bool
+hed_remote_functions_wait(void *m)
+{
+    /* Acquire: pairs with the release in ran(). */
+    return atomic_load_explicit(&hed_remote_of(m)->host->unrun, memory_order_acquire) > 0;
 }
 
 void

@@ -47,6 +47,26 @@ copy_entries(struct hed_bytes fatbin, const struct pick *p, struct hed_buf *made
     return body ? 0 : HED_ENOTFOUND;
 }
 
+/* The text alone, of an entry that a driver could stumble over (server/whole.h). */
+static int
+copy_text(const struct hed_fatbin_entry *e, struct hed_buf *made)
+{
+    struct hed_arena arena;
+    struct hed_bytes text;
+    int err;
+
+    hed_arena_init(&arena, HED_PROGRAM_MAX);
+    hed_buf_reset(made);
+    err = hed_fatbin_image(e, &arena, &text, NULL);
+    if (err == 0) {
+        text = hed_bytes_text(text);
+        hed_buf_add(made, text.data, text.size);
+        err = made->err;
+    }
+    hed_arena_fini(&arena);
+    return err == HED_ENOMEM || err == 0 ? err : HED_ENOTFOUND;
+}
+
 static int
 copy_chosen(struct hed_bytes fatbin, uint32_t device, unsigned flags, struct hed_buf *made)
 {
@@ -55,6 +75,8 @@ copy_chosen(struct hed_bytes fatbin, uint32_t device, unsigned flags, struct hed
 
     if (hed_fatbin_choose(fatbin, &how, &e, NULL) != 0)
         return HED_ENOTFOUND;
+    if (e.kind == HED_FATBIN_PTX && !e.has_options)
+        return copy_text(&e, made);
     return copy_entries(fatbin, &(struct pick){.offset = e.offset}, made);
 }
 
@@ -103,7 +125,8 @@ hed_remote_pack(const struct hed_image *image, const struct hed_profile *profile
 }
 
 int
-hed_remote_any_cubin(struct hed_bytes fatbin, struct hed_arena *arena, struct hed_bytes *out)
+hed_remote_any(struct hed_bytes fatbin, enum hed_fatbin_kind kind, struct hed_arena *arena,
+               struct hed_bytes *out)
 {
     struct hed_fatbin_walk w;
     struct hed_fatbin_entry e;
@@ -111,7 +134,7 @@ hed_remote_any_cubin(struct hed_bytes fatbin, struct hed_arena *arena, struct he
     if (hed_fatbin_walk(fatbin, &w, NULL) != 0)
         return HED_ENOTFOUND;
     while (hed_fatbin_next(&w, &e, NULL) > 0)
-        if (e.kind == HED_FATBIN_CUBIN && e.flags & HED_FATBIN_64BIT)
+        if (e.kind == kind && e.flags & HED_FATBIN_64BIT)
             return hed_fatbin_image(&e, arena, out, NULL);
     return HED_ENOTFOUND;
 }

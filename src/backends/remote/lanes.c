@@ -67,8 +67,14 @@ hed_remote_lane_open(struct hed_remote *r, uint32_t thread, enum hed_lane_purpos
     err = hed_conn_open(&r->address, &r->tls, &p, r->timeout_ms, &conn, why);
     if (!err)
         err = hed_lane_create(conn, r->address.transport == HED_TRANSPORT_SHM, out, why);
+    if (!err && r->address.transport != HED_TRANSPORT_SHM && purpose == HED_LANE_CALLS)
+        err = hed_conn_patience(conn, HED_LANE_SILENT_MS);
     if (!err)
         err = say_attach(r, *out, thread, purpose);
+    if (err && *out) {
+        hed_lane_free(*out);
+        *out = NULL;
+    }
     return err;
 }
 
@@ -115,6 +121,7 @@ get_lane(struct hed_remote *r)
 {
     struct hed_why why = {""};
     struct hed_lane *lane = NULL;
+    struct hed_why lost;
     uint32_t thread = 0;
     struct hed_remote_lane *l = take_left(r, &thread);
 
@@ -125,8 +132,11 @@ get_lane(struct hed_remote *r)
     }
     if (hed_remote_lane_open(r, thread, HED_LANE_CALLS, &lane, &why) == 0)
         l = hed_remote_lane_add(r, lane, thread);
-    if (!l)
-        hed_remote_lose(r, why.text[0] ? why.text : "no lane for another thread");
+    if (!l) {
+        hed_why_set(&lost, "no connection for thread %u (is the server's --lanes reached?): %s",
+                    thread + 1, why.text[0] ? why.text : hed_err_text(HED_ENOMEM));
+        hed_remote_lose(r, lost.text);
+    }
     return l;
 }
 
@@ -142,16 +152,41 @@ hed_remote_lane(struct hed_remote *r)
     return l && l->remote == r ? l : get_lane(r);
 }
 
-void
-hed_remote_flush_others(struct hed_remote *r, const struct hed_remote_lane *but)
+/* The lane that has the lowest ticket in its buffer; NULL: none but `but` has one below `below`. */
+static struct hed_remote_lane *
+lowest(struct hed_remote *r, const struct hed_remote_lane *but, uint64_t below, uint64_t *ticket)
 {
+    struct hed_remote_lane *found = NULL;
+
+    hed_lock(&r->lanes_lock);
+    for (struct hed_remote_lane *l = r->lanes; l; l = l->next) {
+        const uint64_t first = l == but ? 0 : hed_lane_first(l->lane);
+
+        if (first && first < below) {
+            below = *ticket = first;
+            found = l;
+        }
+    }
+    hed_unlock(&r->lanes_lock);
+    return found;
+}
+
+/* Lowest tickets first: the worker takes what is in a connection only when everything with lower
+ * tickets has come, so to write other messages first may be to wait for ever. For the same reason
+ * no lock is held: another thread may have to write what this one waits for. Lanes never go. */
+void
+hed_remote_flush_others(struct hed_remote *r, struct hed_remote_lane *own, uint64_t below)
+{
+    struct hed_remote_lane *l;
+    uint64_t ticket = 0;
+
     if (r->address.transport == HED_TRANSPORT_SHM)
         return;
-    hed_lock(&r->lanes_lock);
-    for (struct hed_remote_lane *l = r->lanes; l; l = l->next)
-        if (l != but && hed_lane_dirty(l->lane))
-            (void)hed_lane_flush(l->lane);
-    hed_unlock(&r->lanes_lock);
+    while ((l = lowest(r, own, below, &ticket))) {
+        if (own && hed_lane_first(own->lane) - 1 < ticket - 1) /* 0, none, becomes the highest */
+            (void)hed_lane_flush(own->lane);
+        (void)hed_lane_flush(l->lane);
+    }
 }
 
 void

@@ -4,9 +4,11 @@
  * Invariants:
  * 1. What is written is exactly what was asked for: a piece is in the list from before it is asked
  *    for until its bytes have been written, and bytes that fit no piece end the session.
- * 2. An answer says how many pieces the worker has sent before it on all lanes. Who reads it goes
- *    on when so many have been written; so whoever waited for a stream finds its bytes, also those
- *    that came on another thread's lane. That thread is reading just then: the wait is short.
+ * 2. Pieces are numbered as the worker sends them, and an answer says how many it has sent before
+ *    it on all lanes. Who reads it goes on when all of those have been written; so whoever waited
+ *    for a stream finds its bytes, also those that came on another thread's lane. That thread is
+ *    reading just then: the wait is short. To count them is not enough: later ones may overtake,
+ *    on lanes of their own.
  */
 #include <stdlib.h>
 #include <time.h>
@@ -91,18 +93,46 @@ read_rows(struct hed_lane *lane, const struct hed_remote_later *p)
     return err;
 }
 
-/* It has come. The count is last: who waits for that sees the bytes. */
-static void
-finish(struct hed_remote_copies *c, struct hed_remote_later *p)
+static bool
+has_come(const struct hed_remote_copies *c, uint64_t number)
+{
+    return c->come[number % HED_LATER_AHEAD / 64] >> number % 64 & 1;
+}
+
+/* Notes a number, and how far there is no gap. */
+static int
+note_locked(struct hed_remote_copies *c, uint64_t number)
+{
+    /* Relaxed: changed under the lock only. */
+    uint64_t all = atomic_load_explicit(&c->received, memory_order_relaxed);
+
+    if (number <= all || number - all >= HED_LATER_AHEAD || has_come(c, number))
+        return HED_EFORMAT;
+    c->come[number % HED_LATER_AHEAD / 64] |= UINT64_C(1) << number % 64;
+    while (has_come(c, all + 1)) {
+        all++;
+        c->come[all % HED_LATER_AHEAD / 64] &= ~(UINT64_C(1) << all % 64);
+    }
+    /* Release: pairs with hed_remote_received(). */
+    atomic_store_explicit(&c->received, all, memory_order_release);
+    return 0;
+}
+
+/* It has come. The number is last: who waits for that sees the bytes. */
+static int
+finish(struct hed_remote_copies *c, struct hed_remote_later *p, uint64_t number)
 {
     hed_lock(&c->lock);
     c->bytes -= bytes_of(p);
-    /* Relaxed: as where it was added. Release: pairs with hed_remote_received(). */
+    /* Relaxed: as where it was added. */
     atomic_fetch_sub_explicit(&c->count, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&c->received, 1, memory_order_release);
+
+    const int err = note_locked(c, number);
+
     (void)pthread_cond_broadcast(&c->came);
     hed_unlock(&c->lock);
     free(p);
+    return err;
 }
 
 int
@@ -119,10 +149,17 @@ hed_remote_data(struct hed_remote_lane *lane, const struct hed_data *d)
         free(p);
         return HED_EFORMAT;
     }
+    const uint64_t number = d->head.number; /* the message is gone when its bytes are read */
+
     if (d->head.bulk)
         err = read_rows(lane->lane, p);
-    finish(c, p);
-    return err;
+    /* Before others, who wait for these bytes, are told that they need not wait any more. */
+    if (err)
+        hed_remote_lose(lane->remote, err == HED_EIO ? "the worker is gone" : hed_err_text(err));
+
+    const int noted = finish(c, p, number);
+
+    return err ? err : noted;
 }
 
 void
@@ -130,7 +167,7 @@ hed_remote_received(struct hed_remote *r, uint64_t pieces)
 {
     struct hed_remote_copies *c = r->copies;
 
-    /* Acquire: pairs with finish(). */
+    /* Acquire: pairs with note_locked(). */
     if (atomic_load_explicit(&c->received, memory_order_acquire) >= pieces)
         return;
     hed_lock(&c->lock);

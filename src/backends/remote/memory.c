@@ -49,6 +49,7 @@ hed_remote_memory_init(struct hed_remote *r, struct hed_why *why)
         return HED_ENOMEM;
     }
     hed_lock_init(&m->lock, HED_RANK_LEASE);
+    hed_lock_init(&m->alike, HED_RANK_TWINS);
     (void)pthread_cond_init(&m->answered, NULL);
     hed_lock_init(&c->lock, HED_RANK_LEASE);
     (void)pthread_cond_init(&c->came, NULL);
@@ -188,6 +189,13 @@ unlease(struct hed_remote *r, int device, uint64_t size)
     (void)hed_remote_end(lane, &l->head, sizeof *l);
 }
 
+/* Why there was none. Relaxed: the calling thread noticed the loss itself, if there was one. */
+static int
+no_lease(const struct hed_remote *r)
+{
+    return atomic_load_explicit(&r->lost, memory_order_relaxed) ? HED_EIO : HED_ENOMEM;
+}
+
 /* ---- messages -------------------------------------------------------------------------------- */
 
 static int
@@ -278,7 +286,7 @@ hed_remote_map(void *machine, uint64_t at, uint64_t size)
     if (device < 0)
         return map_host(r, at, size);
     if (!lease(r, device, size))
-        return HED_ENOMEM;
+        return no_lease(r);
     return send_map(
         r, HED_MSG_MAP,
         &(struct hed_map){
@@ -345,7 +353,7 @@ hed_remote_physical_create(void *machine, int device, uint64_t size,
         .size = size,
         .device = device};
 
-    int err = device < 0 || lease(r, device, size) ? 0 : HED_ENOMEM;
+    int err = device < 0 || lease(r, device, size) ? 0 : no_lease(r);
 
     /* The host's is under no lease: whether there is any must be asked. */
     if (!err)

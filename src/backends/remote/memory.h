@@ -19,6 +19,7 @@ struct hed_remote_memory {
     bool asking[HED_PROFILE_DEVICES_MAX];
     struct view *views; /* mappings of physical memory */
     struct hed_remote_twin *twins;
+    struct hed_lock alike; /* rank HED_RANK_TWINS; held while a range is made alike: twin.c */
     /* Bytes of each device that the worker has granted and not been given back. */
     _Atomic uint64_t granted[HED_PROFILE_DEVICES_MAX];
     _Atomic uint64_t names; /* of physical memory; the last that was given */
@@ -31,15 +32,19 @@ struct hed_remote_later {
     uint64_t width, height, depth;
 };
 
+/* Pieces come on many lanes: so many numbers may one be ahead of another that is on its way. */
+#define HED_LATER_AHEAD (UINT64_C(1) << 17)
+
 struct hed_remote_copies {
     struct hed_lock lock; /* rank HED_RANK_LEASE; nothing is sent under it */
     pthread_cond_t came;  /* received has changed */
     struct hed_remote_later *first, **last;
-    uint64_t bytes;                     /* of all of them; at most HED_LATER_MAX */
-    _Atomic uint32_t count;             /* of them */
-    _Atomic uint64_t received;          /* pieces that have come, in all */
-    struct hed_remote_helpers *helpers; /* threads that help with large copies; NULL: none yet */
-    bool alone;                         /* there are no cores for them */
+    uint64_t bytes;                      /* of all of them; at most HED_LATER_MAX */
+    _Atomic uint32_t count;              /* of them */
+    _Atomic uint64_t received;           /* the number up to which all pieces have come */
+    uint64_t come[HED_LATER_AHEAD / 64]; /* bits, by number: of those above it, which have */
+    struct hed_remote_helpers *helpers;  /* threads that help with large copies; NULL: none yet */
+    bool alone;                          /* there are no cores for them */
 };
 
 #define HED_LATER_MAX (UINT64_C(64) << 20) /* bytes; the worker takes a little more */

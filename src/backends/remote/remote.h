@@ -66,6 +66,7 @@ struct hed_remote {
     struct hed_remote_lane *lanes;
     uint32_t threads; /* lanes made so far */
 
+    uint64_t whole;          /* where the arena begins: shares of devices that are not visible */
     uint64_t base, size;     /* of the arena as this client has it; host's share last */
     uint64_t stride, usable; /* bytes: from share to share, and of each that may be used */
     uint32_t map_unit;
@@ -131,8 +132,8 @@ struct hed_remote_lane *hed_remote_lane_add(struct hed_remote *r, struct hed_lan
 /* Sockets: what is buffered goes out a little later even if nothing else happens. */
 void hed_remote_flush_soon(struct hed_remote_lane *lane);
 
-/* What other threads have buffered goes out: before waiting for an answer. */
-void hed_remote_flush_others(struct hed_remote *r, const struct hed_remote_lane *mine);
+/* What other threads have buffered of lower tickets goes out: before waiting for an answer. */
+void hed_remote_flush_others(struct hed_remote *r, struct hed_remote_lane *own, uint64_t below);
 void hed_remote_lanes_forked(struct hed_remote *r);
 
 /* ---- send.c ---------------------------------------------------------------------------------- */
@@ -159,6 +160,9 @@ void hed_remote_send(struct hed_remote *r, uint64_t context, uint64_t stream, ui
  * any length of time. DEVICE_UNAVAILABLE when the session is lost. */
 CUresult hed_remote_ask(struct hed_remote *r, uint64_t context, uint64_t stream,
                         enum hed_cuda_call id, void *args, bool waits);
+/* Waits for a stream, or, where that is 0, for all of a context: the call that programs make most
+ * often, and so without the cost of one. */
+CUresult hed_remote_wait(struct hed_remote *r, uint64_t context, uint64_t stream);
 nvmlReturn_t hed_remote_ask_nvml(struct hed_remote *r, enum hed_nvml_call id, void *args);
 
 /* The slot word of failures has changed: finds out. Cheap when it has not. */
@@ -219,6 +223,7 @@ void hed_remote_host_remove(struct hed_remote *r, uint64_t id);
  * is done while one is to be run. */
 void hed_remote_host_drain(struct hed_remote *r);
 bool hed_remote_host_busy(const struct hed_remote *r);
+bool hed_remote_functions_wait(void *m);
 /* A slot for a stream, its word 0 (0: none); one that is given back when `number` is in it. */
 uint32_t hed_remote_slot_enter(struct hed_remote *r);
 void hed_remote_slot_leave(struct hed_remote *r, uint32_t slot, uint64_t number);
@@ -253,7 +258,14 @@ void hed_remote_sync_in(struct hed_remote *r);
 
 int hed_remote_code_init(struct hed_remote *r); /* code.c */
 CUresult hed_remote_open(void *m, struct hed_device *dev, const struct hed_image *image,
-                         struct hed_code **out, struct hed_buf *log, struct hed_why *why);
+                         struct hed_code **out, const struct hed_jit_how *how, struct hed_why *why);
+CUresult hed_remote_link_made(void *m, struct hed_device *dev, const struct hed_jit_how *how,
+                              struct hed_far_link **out);
+CUresult hed_remote_link_add(void *m, struct hed_far_link *l, const struct hed_far_input *input,
+                             struct hed_buf *log);
+CUresult hed_remote_link_end(void *m, struct hed_far_link *l, struct hed_buf *out,
+                             struct hed_buf *log);
+void hed_remote_link_gone(void *m, struct hed_far_link *l);
 void hed_remote_close(void *m, struct hed_code *code);
 CUresult hed_remote_describe(void *m, struct hed_device *dev, struct hed_code *code,
                              uint32_t kernel);

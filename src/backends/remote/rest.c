@@ -34,6 +34,45 @@ ask_clusters(struct hed_remote *r, uint64_t context, enum hed_cuda_call id, void
     return result;
 }
 
+/* ---- devices that reach each other's memory -------------------------------------------------- */
+
+/* A program's device as the server counts them. */
+static CUdevice
+there(const struct hed_remote *r, CUdevice device)
+{
+    return r->devices[device].ordinal;
+}
+
+static CUresult
+ask_peers(struct hed_remote *r, enum hed_cuda_call id, void *args)
+{
+    if (id == HED_cuDeviceCanAccessPeer) {
+        struct hed_cuDeviceCanAccessPeer a = *(struct hed_cuDeviceCanAccessPeer *)args;
+
+        a.dev = there(r, a.dev);
+        a.peerDev = there(r, a.peerDev);
+        return hed_remote_ask(r, 0, 0, id, &a, false);
+    }
+
+    struct hed_cuDeviceGetP2PAttribute a = *(struct hed_cuDeviceGetP2PAttribute *)args;
+
+    a.srcDevice = there(r, a.srcDevice);
+    a.dstDevice = there(r, a.dstDevice);
+    return hed_remote_ask(r, 0, 0, id, &a, false);
+}
+
+/* The worker keeps primary contexts longer than the program does, and what was enabled in them. */
+static CUresult
+change_peers(struct hed_remote *r, uint64_t context, enum hed_cuda_call id, void *args)
+{
+    const CUresult result = hed_remote_ask(r, context, 0, id, args, false);
+
+    return result == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED ||
+                   result == CUDA_ERROR_PEER_ACCESS_NOT_ENABLED
+               ? CUDA_SUCCESS
+               : result;
+}
+
 CUresult
 hed_remote_call(void *m, struct hed_context *c, enum hed_cuda_call id, void *args)
 {
@@ -41,10 +80,18 @@ hed_remote_call(void *m, struct hed_context *c, enum hed_cuda_call id, void *arg
     const uint64_t context = c ? c->object.handle : 0;
 
     switch (id) {
+    case HED_cuDeviceCanAccessPeer:
+    case HED_cuDeviceGetP2PAttribute:
+        return r->backend == HED_BACKEND_NULL ? CUDA_ERROR_NOT_SUPPORTED : ask_peers(r, id, args);
+    case HED_cuCtxEnablePeerAccess:
+    case HED_cuCtxDisablePeerAccess:
+        return change_peers(r, context, id, args);
     case HED_cuTensorMapEncodeTiled:
     case HED_cuTensorMapEncodeIm2col:
     case HED_cuTensorMapEncodeIm2colWide:
     case HED_cuTensorMapReplaceAddress:
+    case HED_cuFuncSetCacheConfig:
+    case HED_cuFuncSetSharedMemConfig:
         return hed_remote_ask(r, context, 0, id, args, false);
     case HED_cuOccupancyMaxActiveClusters:
         return ask_clusters(r, context, id, args,

@@ -4,6 +4,7 @@
  *
  * The ticket is taken when there is room, so that nobody who has one waits for anything.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,6 +16,7 @@
 #include "gen/cuda_handles.h"
 #include "gen/cuda_wire.h"
 #include "gen/nvml_wire.h"
+#include "wire/dies.h"
 
 #define NAMES_MAX 64
 #define LOST CUDA_ERROR_DEVICE_UNAVAILABLE
@@ -31,15 +33,19 @@ hed_remote_begin(struct hed_remote *r, enum hed_msg_kind kind, uint32_t size, ui
             hed_remote_lose(r, "the way to the worker is closed");
         return NULL;
     }
-    memset(m, 0, size);
-    m->size = size;
-    m->kind = (uint16_t)kind;
-    m->thread = l->thread;
-    m->context = context;
-    m->stream = stream;
-    m->number = number;
-    /* Relaxed: what orders the messages is the number itself. */
-    m->ticket = 1 + atomic_fetch_add_explicit(&r->tickets, 1, memory_order_relaxed);
+
+    /* Relaxed: what orders the messages is the number itself. It is taken before the message is
+     * written: those stores wait for memory that the worker has read last. */
+    const uint64_t ticket = 1 + atomic_fetch_add_explicit(&r->tickets, 1, memory_order_relaxed);
+
+    *m = (struct hed_msg){.size = size,
+                          .kind = (uint16_t)kind,
+                          .thread = l->thread,
+                          .ticket = ticket,
+                          .context = context,
+                          .stream = stream,
+                          .number = number};
+    memset(m + 1, 0, size - sizeof *m);
     *lane = l;
     return m;
 }
@@ -50,8 +56,9 @@ hed_remote_end(struct hed_remote_lane *lane, struct hed_msg *msg, uint32_t size)
     const bool wants = msg->flags & HED_MSG_WANTS_ANSWER;
 
     msg->size = size;
+    hed_dies_count("HED_TEST_CLIENT_DIES");
     if (wants)
-        hed_remote_flush_others(lane->remote, lane);
+        hed_remote_flush_others(lane->remote, lane, msg->ticket);
 
     /* Bulk that follows makes it go out as well. */
     const int err = hed_lane_end(lane->lane, size, wants && msg->bulk == 0);
@@ -76,6 +83,8 @@ print(const struct hed_msg *m)
     while (n > 0) {
         const ssize_t done = write(STDOUT_FILENO, text, n);
 
+        if (done < 0 && errno == EINTR)
+            continue;
         if (done <= 0)
             return;
         text += done;
@@ -87,6 +96,8 @@ static int
 deal_with(struct hed_remote_lane *lane, const struct hed_msg *m)
 {
     switch (m->kind) {
+    case HED_MSG_PING: /* it lives */
+        return 0;
     case HED_MSG_PRINT:
         print(m);
         return 0;
@@ -124,7 +135,8 @@ hed_remote_answer(struct hed_remote_lane *lane)
         hed_remote_failed(r, a->failed_context, (CUresult)a->failed);
     if (a->head.number)
         hed_remote_received(r, a->head.number);
-    return a;
+    /* Relaxed: hed_remote_received() has ordered it. What was to come may not have come. */
+    return a->head.number && atomic_load_explicit(&r->lost, memory_order_relaxed) ? NULL : a;
 }
 
 void
@@ -275,6 +287,21 @@ hed_remote_ask(struct hed_remote *r, uint64_t context, uint64_t stream, enum hed
         }
     }
     return (CUresult)a->result;
+}
+
+CUresult
+hed_remote_wait(struct hed_remote *r, uint64_t context, uint64_t stream)
+{
+    struct hed_remote_lane *lane;
+    struct hed_msg *m = hed_remote_begin(r, HED_MSG_WAIT, sizeof *m, context, stream, 0, &lane);
+    const struct hed_answer *a = NULL;
+
+    if (m) {
+        m->flags = HED_MSG_WANTS_ANSWER | HED_MSG_BLOCKS;
+        if (hed_remote_end(lane, m, sizeof *m) == 0)
+            a = hed_remote_answer(lane);
+    }
+    return a ? (CUresult)a->result : LOST;
 }
 
 nvmlReturn_t

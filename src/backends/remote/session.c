@@ -1,10 +1,13 @@
 /* The session with a worker: hello, devices, the arena, and its end. See remote.h. */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "backends/remote/remote.h"
@@ -20,7 +23,8 @@
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
-#define OFFERS_MAX 16 /* of places for the arena */
+#define OFFERS_MAX 16  /* of places for the arena */
+#define BEGIN_TIMES 12 /* the time to connect in: so long may a driver take to start */
 
 /* ---- hello ----------------------------------------------------------------------------------- */
 
@@ -45,17 +49,36 @@ fill_hello(const struct hed_remote *r, const struct hed_config *config, bool sec
         (void)hed_str_copy(h->token, sizeof h->token, config->tls_token);
 }
 
+/* It is shown to people, and whoever answered may not mean well. */
+static void
+take_text(char *text, size_t size)
+{
+    text[size - 1] = '\0';
+    for (char *p = text; *p; p++)
+        if ((unsigned char)*p < ' ' || (unsigned char)*p == 0x7f)
+            *p = '?';
+}
+
 static int
 take_welcome(struct hed_remote *r, struct hed_conn *conn, uint32_t *devices, struct hed_why *why)
 {
     struct hed_welcome a;
-    int err = hed_conn_read(conn, &a, sizeof a, -1); /* a driver may take seconds to start */
+    int err = hed_conn_read(conn, &a, sizeof a, BEGIN_TIMES * r->timeout_ms);
 
+    if (err == HED_ETIME) {
+        hed_why_set(why, "whoever is there does not answer: is heddled stopped, or is its driver?");
+        return err;
+    }
     if (err || a.head.head.size != sizeof a || a.head.head.kind != HED_MSG_ANSWER) {
-        hed_why_set(why, "the server does not answer as one of heddle's");
+        hed_why_set(why, "%s%s",
+                    err ? "the server hung up instead of answering; its log says why"
+                        : "whoever is there does not answer as heddled does",
+                    r->address.transport == HED_TRANSPORT_TCP && r->tls.insecure
+                        ? " (does it use TLS? Then set tls_ca, not insecure)"
+                        : "");
         return err ? err : HED_EFORMAT;
     }
-    a.text[sizeof a.text - 1] = 0;
+    take_text(a.text, sizeof a.text);
     if (a.head.result != CUDA_SUCCESS) {
         hed_why_set(why, "the server refuses: %s", a.text);
         return HED_EACCESS;
@@ -80,6 +103,27 @@ take_welcome(struct hed_remote *r, struct hed_conn *conn, uint32_t *devices, str
 
 /* ---- devices --------------------------------------------------------------------------------- */
 
+/* What a device can do with memory and processes of its own machine it cannot do with ours. */
+static void
+forget_attributes(int *attributes)
+{
+    static const CUdevice_attribute none[] = {
+        CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS,
+        CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES,
+        CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM,
+        CU_DEVICE_ATTRIBUTE_DIRECT_MANAGED_MEM_ACCESS_FROM_HOST,
+        CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED,
+        CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED,
+        CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED,
+        CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED,
+        CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED,
+        CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED,
+    };
+
+    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++)
+        attributes[none[i]] = 0;
+}
+
 static void
 to_profile(const struct hed_wire_device *d, struct hed_profile_device *out)
 {
@@ -97,6 +141,7 @@ to_profile(const struct hed_wire_device *d, struct hed_profile_device *out)
     p->minor = d->minor;
     p->memory = d->memory;
     memcpy(p->attributes, d->attributes, sizeof p->attributes);
+    forget_attributes(p->attributes);
     memcpy(p->has_attribute, d->has_attribute, sizeof p->has_attribute);
     p->accepts_newer_ptx = d->accepts_newer_ptx;
     p->pci_device_id = d->pci_device_id;
@@ -239,6 +284,17 @@ hed_remote_reserve(void *m, uint64_t want, uint64_t size, uint64_t *base)
     return 0;
 }
 
+/* Is it memory of at least that size, for good? */
+static bool
+stays(int fd, uint64_t size)
+{
+    const int seals = fcntl(fd, F_GET_SEALS);
+    struct stat s;
+
+    return seals >= 0 && seals & F_SEAL_SHRINK && fstat(fd, &s) == 0 && S_ISREG(s.st_mode) &&
+           (uint64_t)s.st_size >= size;
+}
+
 /* The page of slots and the heap, which the worker sends when the arena stands. */
 static int
 take_shared(struct hed_remote *r, struct hed_conn *conn, struct hed_why *why)
@@ -250,6 +306,13 @@ take_shared(struct hed_remote *r, struct hed_conn *conn, struct hed_why *why)
     if (err) {
         hed_why_set(why, "the server's shared memory did not come: %s", hed_err_text(err));
         return err;
+    }
+    /* Nobody may take them away under us: touching what is not there would end the program. */
+    if (!stays(fds[0], size) || !stays(fds[1], r->usable)) {
+        (void)close(fds[0]);
+        (void)close(fds[1]);
+        hed_why_set(why, "the server's shared memory is not what it should be");
+        return HED_EFORMAT;
     }
     r->slots = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fds[0], 0);
     (void)close(fds[0]);
@@ -280,6 +343,8 @@ greet(struct hed_remote *r, const struct hed_config *config, struct hed_conn **c
       uint32_t *count, struct hed_why *why)
 {
     struct hed_preface p = {.kind = HED_PREFACE_NEW};
+    struct hed_why reason = {""};
+    char text[HED_ADDRESS_HOST + 32];
     struct hed_hello hello;
     int err;
 
@@ -288,11 +353,14 @@ greet(struct hed_remote *r, const struct hed_config *config, struct hed_conn **c
     if (err)
         return err;
     fill_hello(r, config, hed_conn_secure(*conn), &hello);
-    err = hed_conn_write(*conn, &hello, sizeof hello);
-    if (!err)
-        err = take_welcome(r, *conn, count, why);
-    if (err)
+    /* A server that refuses may have hung up already: its answer is there all the same. */
+    (void)hed_conn_write(*conn, &hello, sizeof hello);
+    err = take_welcome(r, *conn, count, &reason);
+    if (err) {
         hed_conn_close(*conn);
+        hed_address_text(&r->address, text, sizeof text);
+        hed_why_set(why, "%s: %s", text, reason.text);
+    }
     return err;
 }
 
@@ -312,10 +380,14 @@ hed_remote_connect(struct hed_remote *r, const struct hed_config *config,
         err = greet(r, config, &conn, &there, why);
     if (!err)
         err = hed_lane_create(conn, shared, &lane, why);
+    if (!err && !shared)
+        err = hed_conn_patience(conn, HED_LANE_SILENT_MS);
     if (!err && there > room)
         err = HED_ELIMIT;
     if (!err && (err = take_devices(r, lane, there, real, devices)) != 0)
-        hed_why_set(why, "the server's devices: %s", hed_err_text(err));
+        hed_why_set(why, "%s: the server's devices did not come: %s%s", config->gpu,
+                    hed_err_text(err),
+                    shared ? " (is it on this machine? Over a forwarded socket use unix:)" : "");
     if (!err)
         err = agree_on_arena(r, lane, (uint64_t)there + 1, why);
     if (!err && shared)
@@ -325,6 +397,7 @@ hed_remote_connect(struct hed_remote *r, const struct hed_config *config,
         return err;
     }
     *count = choose_visible(r, devices, there, real);
+    r->whole = r->base;
     r->base += (there - *count) * r->stride;
     r->size = (*count + 1) * r->stride;
     if (!hed_remote_lane_add(r, lane, 0))
@@ -383,17 +456,35 @@ fail_all(void *arg)
     return NULL;
 }
 
-/* Whoever notices may hold a stream's lock, which comes after that of the contexts: so a thread
- * does it. The context of the call that noticed fails with its answer (hed_remote_failed). */
-static void
-fail_all_soon(struct hed_driver *d)
+/* Other threads may wait on their lanes, and the worker, if it is there, goes on: so all end. */
+static void *
+end_all(void *arg)
 {
+    struct hed_remote *r = arg;
+
+    hed_lock(&r->lanes_lock);
+    for (const struct hed_remote_lane *l = r->lanes; l; l = l->next)
+        hed_conn_break(hed_lane_conn(l->lane));
+    hed_unlock(&r->lanes_lock);
+    return NULL;
+}
+
+/* Whoever notices may hold a stream's lock, which comes after that of the contexts, or a lane's: so
+ * a thread does it. */
+static void
+do_soon(void *(*what)(void *), void *arg)
+{
+    sigset_t all, old;
     pthread_t thread;
 
-    if (pthread_create(&thread, NULL, fail_all, d) == 0)
+    /* Signals are the program's. */
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &old);
+    if (pthread_create(&thread, NULL, what, arg) == 0)
         (void)pthread_detach(thread);
     else
-        hed_warn(REMOTE, "no thread to tell all contexts that their GPU is lost");
+        hed_warn(REMOTE, "no thread to tell others that their GPU is lost");
+    (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
 void
@@ -404,21 +495,26 @@ hed_remote_lose(struct hed_remote *r, const char *why)
         atomic_exchange_explicit(&r->lost, true, memory_order_relaxed))
         return;
     hed_error(REMOTE, "the GPU's server is lost: %s", why);
+    /* Relaxed: as in hed_context_error. */
     if (r->driver)
-        fail_all_soon(r->driver);
+        atomic_store_explicit(&r->driver->lost, CUDA_ERROR_DEVICE_UNAVAILABLE,
+                              memory_order_relaxed);
+    do_soon(end_all, r);
     hed_remote_host_lost(r);
 }
 
 void
 hed_remote_failed(struct hed_remote *r, uint64_t context, CUresult error)
 {
-    struct hed_context *c = NULL;
+    struct hed_object *c = NULL;
 
+    /* Not by way of what the thread has borrowed: it may be in the middle of using that. */
     if (r->driver && context)
-        c = hed_context_find_inactive(r->driver, (CUcontext)(uintptr_t)context);
+        c = hed_handles_get(r->driver->handles, HED_KIND_CONTEXT, context);
     /* One that has been destroyed is nobody's any more. */
-    if (c)
-        hed_context_fail(c, error);
-    else if (r->driver && !context)
-        fail_all_soon(r->driver);
+    if (c) {
+        hed_context_fail((struct hed_context *)c, error);
+        hed_object_put(c);
+    } else if (r->driver && !context)
+        do_soon(fail_all, r->driver);
 }

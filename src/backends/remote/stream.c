@@ -43,9 +43,13 @@ hed_remote_context_made(void *m, struct hed_context *c)
         result = hed_remote_ask(r, 0, 0, HED_cuCtxCreate_v2,
                                 &(struct hed_cuCtxCreate_v2){&name, c->flags, device}, false);
     } else if (!c->far_made || c->far_reset) {
-        /* The name stays what it was through a reset. */
-        if (c->far_made)
-            name = NULL;
+        /* Through a reset the name stays what it was. */
+        if (c->flags)
+            result = hed_remote_ask(r, 0, 0, HED_cuDevicePrimaryCtxSetFlags_v2,
+                                    &(struct hed_cuDevicePrimaryCtxSetFlags_v2){device, c->flags},
+                                    false);
+        if (result != CUDA_SUCCESS)
+            return result;
         result = hed_remote_ask(r, 0, 0, HED_cuDevicePrimaryCtxRetain,
                                 &(struct hed_cuDevicePrimaryCtxRetain){&name, device}, false);
     }
@@ -84,9 +88,7 @@ CUresult
 hed_remote_context_wait(void *m, struct hed_context *c)
 {
     struct hed_remote *r = hed_remote_of(m);
-    char none; /* the call has no arguments */
-    const CUresult result =
-        hed_remote_ask(r, c->object.handle, 0, HED_cuCtxSynchronize, &none, true);
+    const CUresult result = hed_remote_wait(r, c->object.handle, 0);
 
     hed_remote_host_drain(r);
     hed_remote_sync_in(r);
@@ -135,9 +137,7 @@ CUresult
 hed_remote_stream_wait(void *m, struct hed_stream *s)
 {
     struct hed_remote *r = hed_remote_of(m);
-    struct hed_cuStreamSynchronize a = {(CUstream)(uintptr_t)hed_stream_name(s), false};
-    const CUresult result = hed_remote_ask(r, s->ctx->object.handle, hed_stream_name(s),
-                                           HED_cuStreamSynchronize, &a, true);
+    const CUresult result = hed_remote_wait(r, s->ctx->object.handle, hed_stream_name(s));
 
     hed_remote_host_drain(r);
     hed_remote_sync_in(r);
@@ -201,8 +201,10 @@ query(struct hed_remote *r, struct hed_stream *s, uint64_t number)
 
     if (result == CUDA_SUCCESS && hed_remote_host_busy(r))
         return CUDA_ERROR_NOT_READY;
-    if (result == CUDA_SUCCESS)
+    if (result == CUDA_SUCCESS) {
+        hed_remote_sync_in(r); /* a wait may be left out now */
         hed_far_answered(s, number);
+    }
     return hed_remote_waited(s->ctx, result);
 }
 

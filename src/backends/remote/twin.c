@@ -8,6 +8,9 @@
  * A shadow has what both sides are known to have had. A byte that differs from it was changed on
  * that side, and wins; so two sides that change different bytes do not hurt each other.
  *
+ * One thread at a time does this: what it is told by the worker is as old as its question, and to
+ * compare that with a shadow that another thread has changed since would undo the other's change.
+ *
  * Invariant: twins are in a list, oldest last, from when their memory is mapped; one leaves it when
  * it is unmapped. Only memory of the list is written, and only while this thread asks for it.
  */
@@ -170,8 +173,11 @@ each(struct hed_remote *r, void (*fn)(struct hed_remote *r, uint64_t at, uint64_
 
     if (r->heap >= 0 || !r->driver || !hed_memory_has_mapped(r->driver))
         return;
-    for (; hed_memory_next_mapped(r->driver, &at, &size); at++)
+    for (; hed_memory_next_mapped(r->driver, &at, &size); at++) {
+        hed_lock(&r->memory->alike);
         fn(r, at, size);
+        hed_unlock(&r->memory->alike);
+    }
 }
 
 void

@@ -57,6 +57,7 @@ struct hed_context {
     /* Where work is done elsewhere (driver/stream/far_queue.c). */
     _Atomic uint64_t far_begun;  /* waits for the whole context that have begun */
     _Atomic uint64_t far_synced; /* the last of them that has succeeded */
+    _Atomic uint64_t far_copies; /* hed_far_copied() calls */
     _Atomic uint64_t far_left;   /* far_begun when a stream was last destroyed with work in it */
     bool far_made, far_reset;    /* the far side has it; must have it anew: the machine's own */
     _Atomic uint32_t far_resets; /* so many times it was reset there, and all in it was gone */
@@ -90,7 +91,11 @@ void hed_context_fail(struct hed_context *c, CUresult error);
 static inline CUresult
 hed_context_error(const struct hed_context *c)
 {
-    return (CUresult)atomic_load_explicit(&c->error, memory_order_acquire);
+    const int error = atomic_load_explicit(&c->error, memory_order_acquire);
+
+    /* Relaxed: whoever sees it a little later finds the machine gone. */
+    return (CUresult)(error ? error
+                            : atomic_load_explicit(&c->device->driver->lost, memory_order_relaxed));
 }
 
 /* ---- life: context.c ------------------------------------------------------------------------- */

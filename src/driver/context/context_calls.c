@@ -2,6 +2,8 @@
 #include "driver/context/context.h"
 
 #include "core/stats.h"
+#include "driver/far.h"
+#include "driver/stream/stream.h"
 #include "driver/stream/work.h"
 
 #define PRIORITY_LEAST 0
@@ -478,12 +480,22 @@ peer_contexts(struct hed_layer *self, CUcontext handle, struct hed_context **min
     return r;
 }
 
+/* Where work is done elsewhere, kernels there are to reach the memory. */
+static CUresult
+tell_peers(struct hed_context *mine, enum hed_cuda_call id, void *args)
+{
+    void *m;
+    const struct hed_far *far = hed_far_of(mine, &m);
+
+    return far ? far->call(m, mine, id, args) : CUDA_SUCCESS;
+}
+
 static CUresult
 soft_cuCtxEnablePeerAccess(struct hed_layer *self, struct hed_cuCtxEnablePeerAccess *a)
 {
     struct hed_context *mine;
     struct hed_context *peer;
-    const CUresult r = peer_contexts(self, a->peerContext, &mine, &peer);
+    CUresult r = peer_contexts(self, a->peerContext, &mine, &peer);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -497,7 +509,10 @@ soft_cuCtxEnablePeerAccess(struct hed_layer *self, struct hed_cuCtxEnablePeerAcc
     /* Relaxed: who may use memory is between this call and later ones of the program. */
     if (atomic_fetch_or_explicit(&mine->peers, bit, memory_order_relaxed) & bit)
         return CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
-    return CUDA_SUCCESS;
+    r = tell_peers(mine, HED_cuCtxEnablePeerAccess, a);
+    if (r != CUDA_SUCCESS)
+        atomic_fetch_and_explicit(&mine->peers, ~bit, memory_order_relaxed);
+    return r;
 }
 
 static CUresult
@@ -514,7 +529,7 @@ soft_cuCtxDisablePeerAccess(struct hed_layer *self, struct hed_cuCtxDisablePeerA
 
     if (!(atomic_fetch_and_explicit(&mine->peers, ~bit, memory_order_relaxed) & bit))
         return CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
-    return CUDA_SUCCESS;
+    return tell_peers(mine, HED_cuCtxDisablePeerAccess, a);
 }
 
 const struct hed_cuda_ops hed_calls_context = {

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "driver/memory/memory.h"
 #include "driver/shared.h"
 
 #define BLOCK (2u << 20)       /* bytes; of a block that small allocations share */
@@ -205,12 +206,16 @@ add_block(struct hed_blocks *b, uint64_t size, uint64_t align, bool alone,
         return r;
     }
     k->pieces = alone ? NULL : hed_space_create(k->at, k->size);
-    if ((!alone && !k->pieces) || d->machine->map(d->machine_state, k->at, k->size) != 0) {
+
+    const int err =
+        !alone && !k->pieces ? HED_ENOMEM : d->machine->map(d->machine_state, k->at, k->size);
+
+    if (err) {
         hed_lock(&d->memory_lock);
         end_locked(b, k, true);
         hed_unlock(&d->memory_lock);
         free_block(k);
-        return CUDA_ERROR_OUT_OF_MEMORY;
+        return hed_memory_refused(err);
     }
     *out = k;
     return CUDA_SUCCESS;

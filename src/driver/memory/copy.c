@@ -31,6 +31,7 @@ struct side {
  * not have it: pageable and registered memory, and pinned memory that is not shared. */
 struct nature {
     bool pageable, host, here;
+    bool mapped; /* kernels may be told of it */
 };
 
 struct resolved {
@@ -79,6 +80,7 @@ resolve_memory(struct hed_driver *d, const struct side *s, const struct hed_copy
     nature->pageable = !known;
     nature->host = !known || a.kind == HED_MEMORY_HOST || a.kind == HED_MEMORY_REGISTERED ||
                    a.kind == HED_MEMORY_MANAGED || !a.device;
+    nature->mapped = known && hed_memory_is_mapped(&a);
     nature->here = far && nature->host && !far->shares(d->machine_state, out->at, bytes);
     return CUDA_SUCCESS;
 }
@@ -257,15 +259,25 @@ submit_far(struct hed_stream *s, struct hed_context *c, const struct resolved *d
                       waits && (d->from.host || d->to.host ||
                                 atomic_load_explicit(&s->capture, memory_order_relaxed)));
 
-    const CUresult r = hed_submit_allowed(s);
+    CUresult r = hed_submit_allowed(s);
 
     if (r != CUDA_SUCCESS)
         return r;
     if (d->from.here && d->to.here)
         return copy_here(s, &d->copy);
+    hed_far_settle(s);
+    /* A kernel behind this one may read it: it is to have it when that is launched. */
     if (d->to.here)
-        return far->copy_host(m, s, &d->copy, true, waits || d->to.pageable);
-    return far->copy_host(m, s, &d->copy, false, waits && !d->from.pageable);
+        return far->copy_host(m, s, &d->copy, true, waits || d->to.pageable || d->to.mapped);
+    /* What is before it on the stream may still write what is read here. */
+    if (d->from.mapped || (!d->from.pageable && far->functions_wait(m)))
+        r = hed_stream_synchronize(s);
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = far->copy_host(m, s, &d->copy, false, waits && !d->from.pageable);
+    if (r == CUDA_SUCCESS && waits && d->from.pageable)
+        hed_far_copied(s);
+    return r;
 }
 
 CUresult

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/err.h"
 #include "driver/driver.h"
 
 struct hed_memory_block;
@@ -22,6 +23,13 @@ struct hed_copy;
 struct hed_fill;
 struct hed_pool;
 struct hed_work;
+
+/* What it means to the program that the machine has no memory: a far one may be lost. */
+static inline CUresult
+hed_memory_refused(int err)
+{
+    return err == HED_EIO ? CUDA_ERROR_DEVICE_UNAVAILABLE : CUDA_ERROR_OUT_OF_MEMORY;
+}
 
 enum hed_memory_kind {
     HED_MEMORY_DEVICE,     /* cuMemAlloc, cuMemAllocPitch */
@@ -101,6 +109,10 @@ CUresult hed_copy_resolve(struct hed_context *c, const CUDA_MEMCPY3D_v2 *given,
 CUresult hed_copy_submit(struct hed_stream *s, const CUDA_MEMCPY3D_v2 *given);
 CUresult hed_fill_resolve(struct hed_context *c, uint64_t to, uint64_t pitch, uint32_t value,
                           unsigned element, size_t width, size_t height, struct hed_fill *out);
+/* Where work is done elsewhere: is it memory that the far side does not have? Then it is filled
+ * here, when the stream has come so far. */
+bool hed_fill_is_here(struct hed_driver *d, const struct hed_fill *f);
+CUresult hed_fill_here(struct hed_stream *s, const struct hed_fill *f);
 
 /* ---- pools: pool.c --------------------------------------------------------------------------- */
 

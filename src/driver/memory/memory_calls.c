@@ -271,6 +271,12 @@ soft_cuMemHostGetDevicePointer_v2(struct hed_layer *self,
     if (!a->pdptr || a->Flags != 0 || !hed_memory_find(c->device->driver, at, &m) ||
         (m.kind != HED_MEMORY_HOST && m.kind != HED_MEMORY_REGISTERED))
         return CUDA_ERROR_INVALID_VALUE;
+    /* A kernel would fault there. */
+    if (m.kind == HED_MEMORY_REGISTERED && c->device->driver->machine->far) {
+        hed_stats_unsupported(HED_API_CUDA, HED_cuMemHostGetDevicePointer_v2,
+                              "memory of the program's own (cuMemHostRegister) on a remote GPU");
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
     map_host(c->device->driver, m.at);
     *a->pdptr = at; /* one address space: the host's address is the device's */
     return CUDA_SUCCESS;

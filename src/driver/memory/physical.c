@@ -110,8 +110,12 @@ create(struct hed_driver *d, struct hed_device *dev, uint64_t size,
     const bool paid = hed_device_charge(dev, size);
 
     hed_unlock(&d->memory_lock);
-    if (paid && d->machine->physical_create(d->machine_state, dev ? dev->ordinal : -1, size,
-                                            &p->memory) == 0) {
+
+    const int err = !paid ? HED_ENOMEM
+                          : d->machine->physical_create(d->machine_state, dev ? dev->ordinal : -1,
+                                                        size, &p->memory);
+
+    if (!err) {
         if (hed_handles_add(d->handles, HED_KIND_PHYSICAL, &p->object) == 0) {
             *out = p;
             return CUDA_SUCCESS;
@@ -122,7 +126,7 @@ create(struct hed_driver *d, struct hed_device *dev, uint64_t size,
     hed_device_discharge(paid ? dev : NULL, size);
     hed_unlock(&d->memory_lock);
     free(p);
-    return CUDA_ERROR_OUT_OF_MEMORY;
+    return hed_memory_refused(err);
 }
 
 CUresult

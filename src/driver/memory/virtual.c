@@ -176,10 +176,13 @@ map(struct hed_driver *d, struct hed_physical *p, uint64_t at, uint64_t size)
         free(extra);
         return r;
     }
-    if (d->machine->physical_map(d->machine_state, p->memory, 0, at, size) != 0)
-        r = CUDA_ERROR_OUT_OF_MEMORY;
-    else if (d->machine->protect(d->machine_state, at, size, false, false) != 0)
-        r = CUDA_ERROR_OUT_OF_MEMORY;
+
+    int err = d->machine->physical_map(d->machine_state, p->memory, 0, at, size);
+
+    if (!err)
+        err = d->machine->protect(d->machine_state, at, size, false, false);
+    if (err)
+        r = hed_memory_refused(err);
     if (r != CUDA_SUCCESS)
         (void)hed_memory_give(d, HED_MEMORY_VIRTUAL, at);
     return r;
@@ -346,8 +349,12 @@ soft_cuMemSetAccess(struct hed_layer *self, struct hed_cuMemSetAccess *a)
             flags = m->flags;
         }
         hed_unlock(&d->memory_lock);
-        if (size == 0 || d->machine->protect(d->machine_state, at, size, flags & 1, flags & 2) != 0)
-            return CUDA_ERROR_INVALID_VALUE;
+
+        const int err = size ? d->machine->protect(d->machine_state, at, size, flags & 1, flags & 2)
+                             : HED_EINVAL;
+
+        if (err)
+            return err == HED_EIO ? CUDA_ERROR_DEVICE_UNAVAILABLE : CUDA_ERROR_INVALID_VALUE;
         at += size;
     }
     return CUDA_SUCCESS;

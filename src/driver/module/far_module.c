@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "core/stats.h"
 #include "driver/far.h"
 #include "driver/memory/memory.h"
@@ -27,31 +28,38 @@ far_of(const struct hed_module *m)
 }
 
 static struct hed_far_variable *
-find_locked(struct hed_module *m, const char *name)
+find(struct hed_far_variable *v, const char *name)
 {
-    struct hed_far_variable *v = m->found;
-
     while (v && strcmp(v->name, name) != 0)
         v = v->next;
+    return v;
+}
+
+static struct hed_far_variable *
+make(const char *name, uint64_t at, uint64_t size)
+{
+    const size_t n = strlen(name) + 1;
+    struct hed_far_variable *v = malloc(sizeof *v + n);
+
+    if (v) {
+        *v = (struct hed_far_variable){.at = at, .size = size};
+        memcpy(v->name, name, n);
+    }
     return v;
 }
 
 static CUresult
 keep(struct hed_module *m, const char *name, uint64_t at, uint64_t size)
 {
-    const size_t n = strlen(name) + 1;
-    struct hed_far_variable *v = malloc(sizeof *v + n);
+    struct hed_far_variable *v = make(name, at, size);
     struct hed_allocation a = {
         .at = at, .size = size ? size : 1, .taken = size, .kind = HED_MEMORY_MODULE};
 
     if (!v)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    v->at = at;
-    v->size = size;
-    memcpy(v->name, name, n);
     hed_memory_mark(&a, m->ctx);
     hed_lock(&m->lock);
-    if (m->unloaded || find_locked(m, name)) {
+    if (m->unloaded || find(m->found, name)) {
         hed_unlock(&m->lock); /* another thread was faster */
         free(v);
         return CUDA_SUCCESS;
@@ -70,7 +78,7 @@ hed_module_far_variable(struct hed_module *m, const char *name, CUdeviceptr *at,
 
     hed_lock(&m->lock);
 
-    const struct hed_far_variable *v = find_locked(m, name);
+    const struct hed_far_variable *v = find(m->found, name);
 
     if (v) {
         where = v->at;
@@ -112,19 +120,75 @@ hed_module_far_forget(struct hed_module *m)
     }
 }
 
+/* ---- managed variables ----------------------------------------------------------------------- */
+
+static CUresult
+keep_managed(struct hed_library *l, const char *name, uint64_t at, uint64_t size)
+{
+    struct hed_far_variable *v = make(name, at, size);
+    struct hed_allocation a = {
+        .at = at, .size = size ? size : 1, .taken = size, .kind = HED_MEMORY_MODULE};
+
+    if (!v)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    hed_memory_mark(&a, &l->owner);
+    hed_lock(&l->lock);
+    if (find(l->found, name)) {
+        hed_unlock(&l->lock); /* another thread was faster */
+        free(v);
+        return CUDA_SUCCESS;
+    }
+    v->next = l->found;
+    l->found = v;
+    hed_unlock(&l->lock);
+    return hed_memory_add(l->driver, &a);
+}
+
+/* Kernels use it and copies reach it, there. That the program cannot read it is counted and named:
+ * the address is reserved, so that whoever tries is stopped. */
 CUresult
-hed_library_far_managed(struct hed_library *l, struct hed_code *code, const char *name)
+hed_library_far_managed(struct hed_library *l, struct hed_code *code, const char *name,
+                        uint64_t *at, uint64_t *size)
 {
     const struct hed_driver *d = l->driver;
-    uint64_t at, size;
-    const CUresult r =
-        d->machine->far->variable(d->machine_state, NULL, code, true, name, &at, &size);
+    CUresult r;
 
+    hed_lock(&l->lock);
+
+    const struct hed_far_variable *v = find(l->found, name);
+
+    if (v) {
+        *at = v->at;
+        *size = v->size;
+    }
+    hed_unlock(&l->lock);
+    if (v)
+        return CUDA_SUCCESS;
+    r = d->machine->far->variable(d->machine_state, NULL, code, true, name, at, size);
     if (r != CUDA_SUCCESS)
         return r;
-    hed_stats_unsupported(HED_API_CUDA, HED_cuLibraryGetManaged, "a remote GPU");
-    return CUDA_ERROR_NOT_SUPPORTED;
+    hed_warn(DRIVER,
+             "the managed variable %s is on a remote GPU: kernels and copies reach it, the "
+             "program itself does not",
+             name);
+    hed_stats_unsupported(HED_API_CUDA, HED_cuLibraryGetManaged,
+                          "a remote GPU (only kernels and copies reach the variable)");
+    return keep_managed(l, name, *at, *size);
 }
+
+void
+hed_library_far_forget(struct hed_library *l)
+{
+    while (l->found) {
+        struct hed_far_variable *v = l->found;
+
+        l->found = v->next;
+        (void)hed_memory_give(l->driver, HED_MEMORY_MODULE, v->at);
+        free(v);
+    }
+}
+
+/* ---- settings -------------------------------------------------------------------------------- */
 
 /* The far side's word counts: it knows its device. */
 CUresult
@@ -133,6 +197,12 @@ hed_function_far_set(struct hed_function *f, CUfunction_attribute a, int value)
     const struct hed_far *far = far_of(f->module);
 
     return far ? far->function_set(f->module->driver->machine_state, f, a, value) : CUDA_SUCCESS;
+}
+
+CUresult
+hed_function_far_call(struct hed_function *f, enum hed_cuda_call id, void *args)
+{
+    return far_of(f->module)->call(f->module->driver->machine_state, f->module->ctx, id, args);
 }
 
 /* The kernel's function in a context, if it has been made; a reference. */

@@ -169,6 +169,9 @@ soft_cuFuncSetCacheConfig(struct hed_layer *self, struct hed_cuFuncSetCacheConfi
         return r;
     r = put(&f->settings->cache_config, (int)a->config, CU_FUNC_CACHE_PREFER_NONE,
             CU_FUNC_CACHE_PREFER_EQUAL);
+    if (r == CUDA_SUCCESS && f->module->driver->machine->far)
+        r = hed_function_far_call(f, HED_cuFuncSetCacheConfig,
+                                  &(struct hed_cuFuncSetCacheConfig){f->handle, a->config});
     hed_object_put(&f->object);
     return r;
 }
@@ -178,14 +181,17 @@ static CUresult
 soft_cuFuncSetSharedMemConfig(struct hed_layer *self, struct hed_cuFuncSetSharedMemConfig *a)
 {
     struct hed_function *f;
-    const CUresult r = hed_function_get(self, a->hfunc, &f);
+    CUresult r = hed_function_get(self, a->hfunc, &f);
 
     if (r != CUDA_SUCCESS)
         return r;
+    if ((unsigned)a->config > CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE)
+        r = CUDA_ERROR_INVALID_VALUE;
+    if (r == CUDA_SUCCESS && f->module->driver->machine->far)
+        r = hed_function_far_call(f, HED_cuFuncSetSharedMemConfig,
+                                  &(struct hed_cuFuncSetSharedMemConfig){f->handle, a->config});
     hed_object_put(&f->object);
-    return (unsigned)a->config <= CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE
-               ? CUDA_SUCCESS
-               : CUDA_ERROR_INVALID_VALUE;
+    return r;
 }
 
 /* ---- what it is ------------------------------------------------------------------------------ */

@@ -16,6 +16,7 @@
 #include "base/str.h"
 #include "driver/far.h"
 #include "driver/module/describe.h"
+#include "driver/module/jit.h"
 #include "fatbin/cubin.h"
 #include "fatbin/fatbin.h"
 #include "fatbin/file.h"
@@ -154,7 +155,8 @@ struct opening {
     struct hed_program *p;
     const struct hed_profile *profile;
     uint32_t device; /* 10 * major + minor */
-    struct hed_buf *log;
+    const struct hed_jit_how *how;
+    struct hed_buf *log; /* how->log */
     struct hed_why why;
 };
 
@@ -410,7 +412,7 @@ open_far(struct opening *o, struct hed_device *dev, const struct hed_image *imag
 {
     const struct hed_driver *d = o->p->driver;
 
-    return d->machine->far->open(d->machine_state, dev, image, &o->p->code, o->log, &o->why);
+    return d->machine->far->open(d->machine_state, dev, image, &o->p->code, o->how, &o->why);
 }
 
 static CUresult
@@ -427,14 +429,17 @@ open_image(struct opening *o, const struct hed_image *image)
 }
 
 CUresult
-hed_program_open(struct hed_device *dev, const struct hed_image *image, struct hed_buf *log,
-                 struct hed_program **out)
+hed_program_open(struct hed_device *dev, const struct hed_image *image,
+                 const struct hed_jit_how *how, struct hed_program **out)
 {
+    static const struct hed_jit_how any = {.now = false};
+    struct hed_buf *log = how ? how->log : NULL;
     struct hed_program *p = calloc(1, sizeof *p);
     struct opening o = {.p = p,
                         .profile = &dev->info.profile,
                         .device =
                             (uint32_t)(10 * dev->info.profile.major + dev->info.profile.minor),
+                        .how = how ? how : &any,
                         .log = log};
 
     if (!p)

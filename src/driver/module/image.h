@@ -18,6 +18,7 @@
 struct hed_buf;
 struct hed_code;
 struct hed_image;
+struct hed_jit_how;
 
 #define HED_PROGRAM_NONE UINT32_MAX
 #define HED_PROGRAM_MAX ((size_t)1 << 30) /* bytes of PTX, unpacked */
@@ -38,11 +39,11 @@ struct hed_program {
     char archs[256]; /* what the image has, if nothing in it runs here: for the log */
 };
 
-/* Opens an image for a device. `log` (may be NULL) takes what a JIT's error log would say. What
- * fails is logged. INVALID_IMAGE, NO_BINARY_FOR_GPU, INVALID_PTX, UNSUPPORTED_PTX_VERSION,
- * JIT_COMPILER_NOT_FOUND, NOT_SUPPORTED, OUT_OF_MEMORY. */
+/* Opens an image for a device, in any way (NULL) or in a certain one. What fails is logged.
+ * INVALID_IMAGE, NO_BINARY_FOR_GPU, INVALID_PTX, UNSUPPORTED_PTX_VERSION, JIT_COMPILER_NOT_FOUND,
+ * NOT_SUPPORTED, OUT_OF_MEMORY. */
 CUresult hed_program_open(struct hed_device *dev, const struct hed_image *image,
-                          struct hed_buf *log, struct hed_program **out);
+                          const struct hed_jit_how *how, struct hed_program **out);
 void hed_program_ref(struct hed_program *p);
 void hed_program_unref(struct hed_program *p);
 

@@ -18,6 +18,52 @@ number(void *const *value)
     return n;
 }
 
+/* Is it a number that tells a compiler something? Of the others some are addresses. */
+static bool
+is_choice(CUjit_option option)
+{
+    switch (option) {
+    case CU_JIT_MAX_REGISTERS:
+    case CU_JIT_THREADS_PER_BLOCK:
+    case CU_JIT_OPTIMIZATION_LEVEL:
+    case CU_JIT_TARGET_FROM_CUCONTEXT:
+    case CU_JIT_TARGET:
+    case CU_JIT_FALLBACK_STRATEGY:
+    case CU_JIT_GENERATE_DEBUG_INFO:
+    case CU_JIT_LOG_VERBOSE:
+    case CU_JIT_GENERATE_LINE_INFO:
+    case CU_JIT_CACHE_MODE:
+    case CU_JIT_LTO:
+    case CU_JIT_FTZ:
+    case CU_JIT_PREC_DIV:
+    case CU_JIT_PREC_SQRT:
+    case CU_JIT_FMA:
+    case CU_JIT_OPTIMIZE_UNUSED_DEVICE_VARIABLES:
+    case CU_JIT_POSITION_INDEPENDENT_CODE:
+    case CU_JIT_MIN_CTA_PER_SM:
+    case CU_JIT_MAX_THREADS_PER_BLOCK:
+    case CU_JIT_OVERRIDE_DIRECTIVE_VALUES:
+    case CU_JIT_SPLIT_COMPILE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* The last word on an option counts; there is room for each of them. */
+static void
+choose(struct hed_jit_how *how, CUjit_option option, unsigned value)
+{
+    unsigned i = 0;
+
+    while (i < how->count && how->choices[i].option != option)
+        i++;
+    if (i == HED_JIT_CHOICES_MAX)
+        return;
+    how->choices[i] = (struct hed_jit_choice){option, value};
+    how->count += i == how->count;
+}
+
 static CUresult
 take(struct hed_jit *j, CUjit_option option, void **value)
 {
@@ -70,7 +116,11 @@ hed_jit_begin(struct hed_jit *j, unsigned count, const CUjit_option *options, vo
 
         if (r != CUDA_SUCCESS)
             return r;
+        if (is_choice(options[i]))
+            choose(&j->how, options[i], number(&values[i]));
     }
+    if (j->info || j->error)
+        j->how.log = &j->log;
     return CUDA_SUCCESS;
 }
 

@@ -1,7 +1,8 @@
 /* Options of the calls that compile: cuModuleLoadDataEx, cuLibraryLoadData, cuLinkCreate.
  *
- * What tells a compiler how to optimise is checked and has no effect: code is compiled when a
- * kernel first runs, in one way. The logs and the time are real.
+ * What tells a compiler how to optimise is checked and has no effect here: code is compiled when a
+ * kernel first runs, in one way. The logs and the time are real. A far side (driver/far.h) is told
+ * all of it.
  */
 #pragma once
 
@@ -11,6 +12,19 @@
 #include "base/buf.h"
 #include "gen/cuda_abi.h"
 
+#define HED_JIT_CHOICES_MAX 32
+
+/* How an image is to be opened. */
+struct hed_jit_how {
+    struct hed_buf *log; /* what a JIT's log would say; NULL: nobody reads it */
+    bool now;            /* a module: what is wrong with it is told at once */
+    unsigned count;
+    struct hed_jit_choice { /* options that are numbers and go in */
+        CUjit_option option;
+        unsigned value;
+    } choices[HED_JIT_CHOICES_MAX];
+};
+
 struct hed_jit {
     char *info, *error;                          /* the program's buffers, or NULL */
     unsigned info_room, error_room;              /* bytes */
@@ -18,6 +32,7 @@ struct hed_jit {
     bool verbose;
     uint64_t start; /* ns */
     struct hed_buf log;
+    struct hed_jit_how how; /* log: if the program has a buffer for it */
 };
 
 /* Reads the options: INVALID_VALUE for unknown ones, NOT_SUPPORTED for symbols of the host. Finish

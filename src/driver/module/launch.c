@@ -289,6 +289,9 @@ send(struct hed_stream *s, struct hed_function *f, const struct hed_launch *l,
 {
     const struct hed_driver *d = f->module->driver;
     uint64_t number;
+
+    hed_far_settle(s);
+
     CUresult r = hed_far_begin(s, &number);
 
     if (r != CUDA_SUCCESS)

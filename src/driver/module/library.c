@@ -36,6 +36,7 @@ library_destroy(struct hed_object *o)
         (void)hed_memory_give(l->driver, HED_MEMORY_MANAGED, v->at);
         free(v);
     }
+    hed_library_far_forget(l);
     for (int i = 0; i < HED_PROFILE_DEVICES_MAX; i++)
         hed_program_unref(l->programs[i]);
     free(l->kernels);
@@ -129,6 +130,7 @@ CUresult
 hed_library_program(struct hed_library *l, struct hed_device *dev, struct hed_buf *log,
                     struct hed_program **out)
 {
+    struct hed_jit_how how = l->how; /* it never changes */
     CUresult r = CUDA_SUCCESS;
 
     hed_lock(&l->lock);
@@ -145,7 +147,8 @@ hed_library_program(struct hed_library *l, struct hed_device *dev, struct hed_bu
             hed_program_ref(p);
         } else {
             hed_unlock(&l->lock);
-            r = hed_program_open(dev, &l->image, log, &p);
+            how.log = log;
+            r = hed_program_open(dev, &l->image, &how, &p);
             hed_lock(&l->lock);
         }
         if (r == CUDA_SUCCESS && make_buckets_locked(l, p->code->kernel_count) != 0) {
@@ -249,7 +252,7 @@ hed_library_managed(struct hed_library *l, struct hed_device *dev, const char *n
     if (r != CUDA_SUCCESS)
         return r;
     if (l->driver->machine->far)
-        return hed_library_far_managed(l, p->code, name);
+        return hed_library_far_managed(l, p->code, name, at, size);
 
     const uint32_t i = hed_program_var(p, name);
 

@@ -13,6 +13,7 @@
 
 #include <pthread.h>
 
+#include "driver/module/jit.h"
 #include "driver/module/module.h"
 #include "fatbin/image.h"
 
@@ -45,8 +46,9 @@ struct hed_library {
     struct hed_object object; /* first */
     struct hed_driver *driver;
     struct hed_image image;
-    void *copy;            /* of the image, owned; or NULL */
-    struct hed_bytes file; /* the image, if it was mapped from a file */
+    void *copy;             /* of the image, owned; or NULL */
+    struct hed_bytes file;  /* the image, if it was mapped from a file */
+    struct hed_jit_how how; /* it is to be opened; log: NULL */
 
     struct hed_lock lock; /* rank HED_RANK_LIBRARY; guards what follows */
     pthread_cond_t changed;
@@ -56,6 +58,7 @@ struct hed_library {
     uint32_t bucket_mask;
     struct hed_place *places;
     struct hed_managed *managed;
+    struct hed_far_variable *found; /* far_module.c: managed variables that were asked for */
 
     /* What managed variables are allocated in: no context of the program's, so that none takes them
      * with it. Only its device counts. */
@@ -96,8 +99,11 @@ CUresult hed_library_kernel(struct hed_library *l, struct hed_device *dev, const
 CUresult hed_kernel_function(struct hed_kernel *k, struct hed_context *c,
                              struct hed_function **out);
 
-/* NOT_FOUND, or NOT_SUPPORTED: a far side's managed memory is its own only. */
-CUresult hed_library_far_managed(struct hed_library *l, struct hed_code *code, const char *name);
+/* As hed_library_managed, but the memory is the far side's own: for kernels and copies, not for the
+ * program itself. Forgetting: the library goes. */
+CUresult hed_library_far_managed(struct hed_library *l, struct hed_code *code, const char *name,
+                                 uint64_t *at, uint64_t *size);
+void hed_library_far_forget(struct hed_library *l);
 
 /* Tells the far side of a setting, for all functions that the kernel is on a device. */
 CUresult hed_kernel_far_set(struct hed_kernel *k, struct hed_device *dev, CUfunction_attribute a,

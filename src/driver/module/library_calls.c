@@ -73,6 +73,8 @@ create(struct hed_layer *self, const struct hed_image *image, void *copy, struct
 
     const CUlibrary handle = (CUlibrary)(uintptr_t)l->object.handle;
 
+    l->how = j->how; /* nobody knows the handle yet */
+    l->how.log = NULL;
     if (j->error || j->info) {
         r = device_for(self, &dev);
         if (r == CUDA_SUCCESS)

@@ -3,6 +3,8 @@
  * Inputs with PTX become one PTX text (join.c), which is handed out as a fat binary of our own that
  * cuModuleLoadData takes, copies included: the "cubin" of cuLinkComplete. Machine code cannot be
  * linked here; a lone input that has nothing else is handed out as it is.
+ *
+ * A far side with a linker of its own (driver/far.h) is given every input as it comes.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +12,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "core/stats.h"
+#include "driver/far.h"
 #include "driver/module/image.h"
 #include "driver/module/jit.h"
 #include "driver/module/link_find.h"
@@ -32,6 +35,7 @@ struct link {
     struct hed_bytes texts[INPUTS_MAX]; /* PTX, in the arena */
     size_t count;
     struct hed_bytes machine; /* an input without PTX, in the arena */
+    struct hed_far_link *far; /* NULL: it is linked here */
     bool done;
     struct hed_buf out;
 };
@@ -41,6 +45,8 @@ link_destroy(struct hed_object *o)
 {
     struct link *l = (struct link *)o;
 
+    if (l->far)
+        l->driver->machine->far->link_gone(l->driver->machine_state, l->far);
     hed_buf_fini(&l->jit.log);
     hed_buf_fini(&l->out);
     hed_arena_fini(&l->arena);
@@ -52,6 +58,18 @@ find(struct hed_layer *self, CUlinkState handle)
 {
     return (struct link *)hed_handles_get(hed_driver_of(self)->handles, HED_KIND_LINK,
                                           (uint64_t)(uintptr_t)handle);
+}
+
+/* Is there one elsewhere? */
+static CUresult
+find_linker(struct link *l)
+{
+    const struct hed_machine *m = l->driver->machine;
+    const CUresult r =
+        m->far ? m->far->link_made(l->driver->machine_state, l->device, &l->jit.how, &l->far)
+               : CUDA_ERROR_NOT_SUPPORTED;
+
+    return r == CUDA_ERROR_NOT_SUPPORTED ? CUDA_SUCCESS : r;
 }
 
 static CUresult
@@ -78,6 +96,8 @@ create(struct hed_layer *self, unsigned count, CUjit_option *options, void **val
     r = hed_jit_begin(&l->jit, count, options, values);
     if (r == CUDA_ERROR_NOT_SUPPORTED)
         hed_stats_unsupported(HED_API_CUDA, HED_cuLinkCreate_v2, "an option of the soft driver");
+    if (r == CUDA_SUCCESS)
+        r = find_linker(l);
     if (r == CUDA_SUCCESS && hed_handles_add(l->driver->handles, HED_KIND_LINK, &l->object) != 0)
         r = CUDA_ERROR_OUT_OF_MEMORY;
     if (r != CUDA_SUCCESS) {
@@ -115,7 +135,12 @@ add_text(struct link *l, struct hed_bytes text)
     if (l->count == INPUTS_MAX)
         return CUDA_ERROR_OUT_OF_MEMORY;
 
-    CUresult r = hed_program_open(l->device, &image, &l->jit.log, &p);
+    struct hed_jit_how how = l->jit.how;
+
+    how.log = &l->jit.log;
+    how.now = true;
+
+    CUresult r = hed_program_open(l->device, &image, &how, &p);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -172,9 +197,22 @@ add_found(void *arg, struct hed_bytes fatbin)
     return r == CUDA_ERROR_NOT_FOUND ? CUDA_SUCCESS : r;
 }
 
+/* The whole log comes every time. */
+static CUresult
+add_far(struct link *l, CUjitInputType type, struct hed_bytes b, const char *name)
+{
+    const struct hed_far_input input = {type, b.data, b.size, name};
+
+    hed_buf_reset(&l->jit.log);
+    return l->driver->machine->far->link_add(l->driver->machine_state, l->far, &input,
+                                             l->jit.how.log);
+}
+
 static CUresult
 add(struct link *l, CUjitInputType type, struct hed_bytes b, const char *name)
 {
+    if (l->far && (unsigned)type < CU_JIT_NUM_INPUT_TYPES)
+        return add_far(l, type, b, name);
     switch (type) {
     case CU_JIT_INPUT_PTX:
         return add_text(l, b);
@@ -255,6 +293,8 @@ add_file(struct hed_layer *self, const struct hed_cuLinkAddFile_v2 *a)
 
 /* ---- the result ------------------------------------------------------------------------------ */
 
+#define OPTIONS_SIZE 16 /* where they are, how long, and a NUL: drivers look for them unasked */
+
 /* A fat binary with one PTX entry: docs/internals/fatbin.md has the layout. */
 static void
 put_fatbin(struct hed_buf *out, const struct hed_buf *text, const struct hed_ptx_head *head)
@@ -262,7 +302,8 @@ put_fatbin(struct hed_buf *out, const struct hed_buf *text, const struct hed_ptx
     static const unsigned char zeros[8];
     const uint64_t stored = (text->size + 1 + 7) / 8 * 8;
     unsigned char header[HED_FATBIN_HEADER_SIZE] = {0};
-    unsigned char entry[HED_FATBIN_ENTRY_SIZE] = {0};
+    unsigned char entry[HED_FATBIN_ENTRY_SIZE + OPTIONS_SIZE] = {0};
+    const uint32_t options = HED_FATBIN_ENTRY_SIZE, option_text = options + 8;
     const uint32_t magic = HED_FATBIN_MAGIC;
     const uint16_t version = 1, header_size = sizeof header;
     const uint64_t rest = sizeof entry + stored;
@@ -281,6 +322,8 @@ put_fatbin(struct hed_buf *out, const struct hed_buf *text, const struct hed_ptx
     memcpy(entry + 2, &entry_version, 2);
     memcpy(entry + 4, &entry_size, 4);
     memcpy(entry + 8, &stored, 8);
+    memcpy(entry + 0x14, &options, 4);
+    memcpy(entry + options, &option_text, 4);
     memcpy(entry + 0x18, &head->minor, 2);
     memcpy(entry + 0x1A, &head->major, 2);
     memcpy(entry + 0x1C, &head->arch.number, 4);
@@ -325,6 +368,11 @@ join(struct link *l)
 static CUresult
 complete(struct link *l)
 {
+    if (l->far) {
+        hed_buf_reset(&l->jit.log);
+        return l->driver->machine->far->link_end(l->driver->machine_state, l->far, &l->out,
+                                                 l->jit.how.log);
+    }
     if (l->machine.data && l->count) {
         hed_buf_addf(&l->jit.log, "machine code without PTX cannot be linked here\n");
         hed_stats_unsupported(HED_API_CUDA, HED_cuLinkComplete, "the soft driver (machine code)");

@@ -412,11 +412,11 @@ hed_module_unload(struct hed_module *m)
     for (uint32_t i = 0; i < m->code->kernel_count; i++) {
         struct hed_function *f = m->functions[i];
 
-        if (f && hed_handles_remove(t, HED_KIND_FUNCTION, f->object.handle)) {
-            if (m->driver->machine->far)
-                m->driver->machine->far->function_gone(m->driver->machine_state, f);
+        /* A far side is told before the handle can be given to another. */
+        if (f && m->driver->machine->far)
+            m->driver->machine->far->function_gone(m->driver->machine_state, f);
+        if (f && hed_handles_remove(t, HED_KIND_FUNCTION, f->object.handle))
             hed_object_put(&f->object);
-        }
         m->functions[i] = NULL;
     }
     if (named)

@@ -126,6 +126,7 @@ void hed_module_far_forget(struct hed_module *m);
 
 /* Tells the far side, if there is one, what has been checked here. */
 CUresult hed_function_far_set(struct hed_function *f, CUfunction_attribute a, int value);
+CUresult hed_function_far_call(struct hed_function *f, enum hed_cuda_call id, void *args);
 
 /* ---- function.c ------------------------------------------------------------------------------ */
 

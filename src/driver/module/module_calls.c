@@ -14,6 +14,7 @@
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
+static const struct hed_jit_how plain = {.now = true}; /* without options */
 static CUmoduleLoadingMode loading_mode;
 
 static void
@@ -52,7 +53,8 @@ prepare_all(struct hed_module *m)
 
 /* An image in memory as a module of the current context. */
 static CUresult
-load(struct hed_layer *self, const struct hed_image *image, struct hed_buf *log, CUmodule *out)
+load(struct hed_layer *self, const struct hed_image *image, const struct hed_jit_how *how,
+     CUmodule *out)
 {
     struct hed_context *c;
     struct hed_program *p;
@@ -61,7 +63,7 @@ load(struct hed_layer *self, const struct hed_image *image, struct hed_buf *log,
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = hed_program_open(c->device, image, log, &p);
+    r = hed_program_open(c->device, image, how, &p);
     if (r != CUDA_SUCCESS)
         return r;
     r = hed_module_create(c, p, NULL, NULL, &m);
@@ -76,7 +78,7 @@ load(struct hed_layer *self, const struct hed_image *image, struct hed_buf *log,
 }
 
 static CUresult
-load_at(struct hed_layer *self, const void *at, struct hed_buf *log, CUmodule *out)
+load_at(struct hed_layer *self, const void *at, const struct hed_jit_how *how, CUmodule *out)
 {
     struct hed_context *c;
     struct hed_image image;
@@ -94,7 +96,7 @@ load_at(struct hed_layer *self, const void *at, struct hed_buf *log, CUmodule *o
         hed_warn(DRIVER, "an image cannot be loaded: %s", why.text);
         return hed_image_result(err);
     }
-    return load(self, &image, log, out);
+    return load(self, &image, how, out);
 }
 
 static CUresult
@@ -112,7 +114,7 @@ soft_cuModuleLoad(struct hed_layer *self, struct hed_cuModuleLoad *a)
     r = hed_image_file(a->fname, &image, &file);
     if (r != CUDA_SUCCESS)
         return r;
-    r = load(self, &image, NULL, a->module);
+    r = load(self, &image, &plain, a->module);
     hed_fatbin_unmap(file);
     return r;
 }
@@ -120,7 +122,7 @@ soft_cuModuleLoad(struct hed_layer *self, struct hed_cuModuleLoad *a)
 static CUresult
 soft_cuModuleLoadData(struct hed_layer *self, struct hed_cuModuleLoadData *a)
 {
-    return load_at(self, a->image, NULL, a->module);
+    return load_at(self, a->image, &plain, a->module);
 }
 
 static CUresult
@@ -129,10 +131,11 @@ soft_cuModuleLoadDataEx(struct hed_layer *self, struct hed_cuModuleLoadDataEx *a
     struct hed_jit j;
     CUresult r = hed_jit_begin(&j, a->numOptions, a->options, a->optionValues);
 
+    j.how.now = true;
     if (r == CUDA_ERROR_NOT_SUPPORTED)
         hed_stats_unsupported(HED_API_CUDA, HED_cuModuleLoadDataEx, "an option of the soft driver");
     if (r == CUDA_SUCCESS)
-        r = load_at(self, a->image, &j.log, a->module);
+        r = load_at(self, a->image, &j.how, a->module);
     hed_jit_finish(&j, r);
     return r;
 }
@@ -140,7 +143,7 @@ soft_cuModuleLoadDataEx(struct hed_layer *self, struct hed_cuModuleLoadDataEx *a
 static CUresult
 soft_cuModuleLoadFatBinary(struct hed_layer *self, struct hed_cuModuleLoadFatBinary *a)
 {
-    return load_at(self, a->fatCubin, NULL, a->module);
+    return load_at(self, a->fatCubin, &plain, a->module);
 }
 
 /* The module of a handle; put it back. */

@@ -18,6 +18,7 @@
  */
 #include "driver/driver.h"
 #include "driver/far.h"
+#include "driver/memory/memory.h"
 #include "driver/stream/stream.h"
 
 const struct hed_far *
@@ -211,9 +212,17 @@ is_needless(const struct hed_work *w)
 CUresult
 hed_far_submit(struct hed_stream *s, struct hed_work *w, bool wait)
 {
+    hed_far_settle(s);
     if (is_needless(w)) {
         hed_work_free(w);
         return CUDA_SUCCESS;
+    }
+
+    if (w->kind == HED_WORK_FILL && hed_fill_is_here(s->ctx->device->driver, &w->fill)) {
+        const CUresult filled = hed_fill_here(s, &w->fill);
+
+        hed_work_free(w);
+        return filled;
     }
 
     CUresult r = w->kind == HED_WORK_EVENT_RECORD ? put_record(s, w) : put(s, w);
@@ -276,6 +285,59 @@ hed_far_wait(struct hed_point p)
     return wait_stream(p.stream);
 }
 
+/* ---- copies that the program takes to be done ------------------------------------------------ */
+
+void
+hed_far_copied(struct hed_stream *s)
+{
+    hed_lock(&s->lock);
+    s->far.copied = s->submitted;
+    hed_unlock(&s->lock);
+    /* Release: pairs with hed_far_settle. */
+    atomic_fetch_add_explicit(&s->ctx->far_copies, 1, memory_order_release);
+}
+
+/* Adds the last such copy of another stream, unless it is done or the default streams' rules put
+ * work on s behind it anyway. */
+static bool
+add_copied(struct hed_points *p, const struct hed_stream *s, struct hed_stream *other)
+{
+    if (other == s || (other->is_legacy && s->blocking) || (s->is_legacy && other->blocking))
+        return true;
+    hed_lock(&other->lock);
+    refresh_locked(other);
+
+    const uint64_t number = other->far.copied;
+    const bool done = other->done >= number;
+
+    hed_unlock(&other->lock);
+    return done || hed_points_add_point(p, (struct hed_point){other, number});
+}
+
+void
+hed_far_settle_now(struct hed_stream *s)
+{
+    struct hed_context *c = s->ctx;
+    /* Acquire: as in hed_far_settle. */
+    const uint64_t seen = atomic_load_explicit(&c->far_copies, memory_order_acquire);
+    struct hed_points p = {0};
+    bool good = true;
+
+    hed_lock(&c->lock);
+    for (struct hed_stream *other = c->streams; other && good; other = other->next)
+        good = add_copied(&p, s, other);
+    if (good && c->legacy)
+        good = add_copied(&p, s, c->legacy);
+    hed_unlock(&c->lock);
+    for (unsigned i = 0; i < p.count; i++)
+        (void)hed_far_wait(p.at[i]);
+    hed_points_clear(&p);
+    if (good)
+        atomic_store_explicit(&s->far.settled, seen, memory_order_relaxed);
+}
+
+/* ---- questions ------------------------------------------------------------------------------- */
+
 /* The legacy stream's questions are about blocking streams, too: each is asked on its own. */
 static CUresult
 query_all(struct hed_stream *legacy)
@@ -313,6 +375,20 @@ hed_far_stream_synchronize(struct hed_stream *s)
 
     hed_points_clear(&p);
     return idle ? hed_context_error(s->ctx) : wait_stream(s);
+}
+
+/* Relaxed: the list's lock, which comes next, orders it before looks at the list. Never less than
+ * another thread has noted meanwhile. */
+void
+hed_far_left(struct hed_context *c)
+{
+    const uint64_t begun = atomic_load_explicit(&c->far_begun, memory_order_relaxed);
+    uint64_t left = atomic_load_explicit(&c->far_left, memory_order_relaxed);
+
+    while (left < begun &&
+           !atomic_compare_exchange_weak_explicit(&c->far_left, &left, begun, memory_order_relaxed,
+                                                  memory_order_relaxed))
+        ;
 }
 
 /* Has an answer told of everything that was put on the context's streams? */
@@ -361,6 +437,17 @@ hed_far_context_wait(struct hed_context *c)
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
+bool
+hed_far_is_last(struct hed_event *e, struct hed_point p)
+{
+    hed_lock(&e->lock);
+
+    const bool same = e->point.stream == p.stream && e->point.number == p.number;
+
+    hed_unlock(&e->lock);
+    return same;
+}
+
 CUresult
 hed_far_event_query(struct hed_event *e)
 {
@@ -392,8 +479,10 @@ hed_far_event_synchronize(struct hed_event *e)
         return CUDA_SUCCESS;
     if (!is_known(p.stream, p.number, true)) {
         r = far->event_wait(m, e);
-        if (r == CUDA_SUCCESS)
+        if (r == CUDA_SUCCESS && hed_far_is_last(e, p))
             hed_far_answered(p.stream, p.number);
+        else if (r == CUDA_SUCCESS)
+            r = hed_far_wait(p);
     }
     hed_stream_put(p.stream);
     return result(e->ctx, r);

@@ -115,11 +115,8 @@ tell_gone_locked(struct hed_stream *s)
         return false;
     if (!s->is_legacy)
         far->stream_gone(m, s);
-    /* Relaxed: the list's lock, which comes next, orders it before looks at the list. */
     if (s->far.answered < s->submitted)
-        atomic_store_explicit(&s->ctx->far_left,
-                              atomic_load_explicit(&s->ctx->far_begun, memory_order_relaxed),
-                              memory_order_relaxed);
+        hed_far_left(s->ctx);
     return true;
 }
 

@@ -85,6 +85,8 @@ struct hed_stream {
         uint64_t marked;   /* the far side tells unasked when this number is reached */
         uint64_t asked;    /* ns: when somebody who does not wait last asked */
         uint32_t slot;     /* where it tells; 0: nowhere yet */
+        uint64_t copied;   /* the last copy that the program takes to be done */
+        _Atomic uint64_t settled; /* ctx->far_copies when those of others were last waited for */
     } far;
 };
 
@@ -202,6 +204,21 @@ void hed_far_end(struct hed_stream *s);
  * late: its results come with a later answer. */
 uint64_t hed_far_sent(struct hed_stream *s, bool late);
 
+/* The last work that was handed over is a copy which the program takes to be done, as its call has
+ * returned: what is put on streams that have no order with this one comes behind it. */
+void hed_far_copied(struct hed_stream *s);
+void hed_far_settle_now(struct hed_stream *s);
+
+/* Before something is put on a stream: waits for such copies on other streams. No lock is held. */
+static inline void
+hed_far_settle(struct hed_stream *s)
+{
+    /* Acquire: pairs with hed_far_copied. Relaxed: this stream's own note. */
+    if (atomic_load_explicit(&s->ctx->far_copies, memory_order_acquire) !=
+        atomic_load_explicit(&s->far.settled, memory_order_relaxed))
+        hed_far_settle_now(s);
+}
+
 /* The number of the last work that has been handed over; an answer that was asked for after that
  * said that it is done. */
 uint64_t hed_far_now(struct hed_stream *s);
@@ -210,6 +227,9 @@ void hed_far_answered(struct hed_stream *s, uint64_t number);
 /* The far side tells unasked that this number has been reached; s->lock is held. What comes late is
  * not here yet. */
 void hed_far_told_locked(struct hed_stream *s, uint64_t number);
+
+/* A stream has left its context's list with work that is not known to be done. */
+void hed_far_left(struct hed_context *c);
 
 /* Points: without waiting, and without an answer most of the time; waiting. */
 bool hed_far_reached(struct hed_point p);
@@ -221,6 +241,9 @@ CUresult hed_far_stream_query(struct hed_stream *s);
 CUresult hed_far_stream_synchronize(struct hed_stream *s);
 CUresult hed_far_context_wait(struct hed_context *c);
 
+/* Is the point still that of the event's last record? If not, what the far side said of the event
+ * may be about a record that another thread has made meanwhile. */
+bool hed_far_is_last(struct hed_event *e, struct hed_point p);
 CUresult hed_far_event_query(struct hed_event *e);
 CUresult hed_far_event_synchronize(struct hed_event *e);
 

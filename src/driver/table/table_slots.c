@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "core/stats.h"
+#include "driver/module/module.h"
 #include "driver/table/integrity.h"
 #include "driver/table/tables.h"
 
@@ -279,15 +280,32 @@ hed_slot_context_id(CUcontext handle, uint32_t *id)
     return CUDA_SUCCESS;
 }
 
-/* cuFFT asks this after each module; NVIDIA's driver answers so, and cuFFT goes on. */
-CUresult
-hed_slot_watch_module(CUcontext handle, CUmodule module, hed_slot function, void *data)
+/* The functions of a module, each told with its name; how many there were. cuFFT finds its kernels
+ * so. Seen on NVIDIA's driver 580: what the function returns does not matter. */
+uint32_t
+hed_slot_each_function(CUcontext handle, CUmodule module, hed_slot_function_fn tell, void *data)
 {
+    struct hed_driver *d;
+    uint32_t count = 0;
+
     (void)handle;
-    (void)module;
-    (void)function;
-    (void)data;
-    return CUDA_ERROR_INVALID_VALUE;
+    if (ready(&d) != CUDA_SUCCESS || !tell)
+        return 0;
+
+    struct hed_module *m = hed_module_find(d, module);
+
+    for (uint32_t i = 0; m && i < m->code->kernel_count; i++) {
+        struct hed_function *f;
+
+        if (hed_module_function(m, i, NULL, &f) != CUDA_SUCCESS)
+            continue;
+        (void)tell(data, f->handle, m->code->kernels[i].name);
+        hed_object_put(&f->object);
+        count++;
+    }
+    if (m)
+        hed_object_put(&m->object);
+    return count;
 }
 
 /* Without telling tools about it; there are none. */

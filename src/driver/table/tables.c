@@ -138,7 +138,7 @@ static const hed_slot tools[95] = {SIZE(95),
                                    TOOLS_LAST(SLOT)};
 
 static const hed_slot modules[100] = {
-    SIZE(100), MODULES_FIRST(SLOT)(hed_slot) hed_slot_watch_module, MODULES_LAST(SLOT)};
+    SIZE(100), MODULES_FIRST(SLOT)(hed_slot) hed_slot_each_function, MODULES_LAST(SLOT)};
 
 static const hed_slot creation[2] = {SIZE(2), (hed_slot)hed_slot_create_context};
 

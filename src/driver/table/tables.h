@@ -52,7 +52,9 @@ void hed_slot_log(const char *component, int level, const char *format, va_list 
 
 /* 21318C60, 6E163FBE, 0CA50B8C */
 CUresult hed_slot_context_id(CUcontext handle, uint32_t *id);
-CUresult hed_slot_watch_module(CUcontext handle, CUmodule module, hed_slot function, void *data);
+typedef uintptr_t (*hed_slot_function_fn)(void *data, CUfunction function, const char *name);
+uint32_t hed_slot_each_function(CUcontext handle, CUmodule module, hed_slot_function_fn tell,
+                                void *data);
 CUresult hed_slot_create_context(CUcontext *out, unsigned flags, CUdevice ordinal);
 
 /* cuGetExportTable. */

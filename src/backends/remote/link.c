@@ -1,0 +1,142 @@
+/* Linking on the worker, where there is a real device: cuLink* of its driver, step by step. A
+ * linker has a number as a library has. Elsewhere PTX is linked here (driver/module/link.c).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/remote/code.h"
+#include "backends/remote/memory.h"
+#include "driver/far.h"
+
+#define LOST CUDA_ERROR_DEVICE_UNAVAILABLE
+#define NAME_MAX_BYTES 256u
+
+struct hed_far_link {
+    struct hed_remote_library code; /* its number and remote are all that is used */
+    struct hed_device *device;
+    struct hed_jit_how how;
+};
+
+/* One message. The first makes the linker. */
+static CUresult
+step(struct hed_remote_opening *o)
+{
+    const char *name = o->input && o->input->name ? o->input->name : "";
+    const uint32_t n = (uint32_t)strnlen(name, NAME_MAX_BYTES - 1);
+    const uint32_t extra = o->how->count * (uint32_t)sizeof(struct hed_wire_jit) + n + 1;
+    struct hed_remote_lane *lane;
+    struct hed_open_answer a;
+    struct hed_open_body *b =
+        hed_remote_begin_open(o->code, HED_OPEN_LINK, hed_remote_current(o->remote), extra, &lane);
+
+    if (!b)
+        return LOST;
+    b->device = hed_remote_ordinal(o->remote, o->device);
+    b->flags = o->last ? HED_OPEN_LAST : 0;
+    if (o->input) {
+        b->type = o->input->type;
+        b->size = o->bytes.size;
+        memcpy(b->hash, o->hash, sizeof b->hash);
+    }
+
+    const uint32_t at = hed_remote_put_options(b, o->how);
+
+    memcpy((char *)b + at, name, n); /* and a 0, which is there */
+    if (hed_remote_end(lane, &b->head, at + n + 1) != 0)
+        return LOST;
+
+    const CUresult r = hed_remote_open_answer(o, lane, &a);
+
+    return r == CUDA_SUCCESS && o->last ? hed_remote_open_more(o, a.records) : r;
+}
+
+CUresult
+hed_remote_link_made(void *m, struct hed_device *dev, const struct hed_jit_how *how,
+                     struct hed_far_link **out)
+{
+    struct hed_remote *r = hed_remote_of(m);
+    struct hed_remote_opening o = {.remote = r, .device = dev, .how = how};
+    struct hed_far_link *l;
+    CUresult result;
+
+    if (!r->devices[dev->ordinal].real)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    l = calloc(1, sizeof *l);
+    if (!l || !hed_remote_take_number(r, &l->code.number)) {
+        free(l);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    l->code.remote = r;
+    l->device = dev;
+    l->how = *how;
+    l->how.log = NULL;
+    o.code = &l->code;
+    hed_buf_init(&o.records, HED_RECORDS_MAX);
+    result = step(&o);
+    hed_buf_fini(&o.records);
+    if (result != CUDA_SUCCESS) {
+        hed_remote_give_number(r, l->code.number);
+        free(l);
+        return result;
+    }
+    *out = l;
+    return CUDA_SUCCESS;
+}
+
+/* The options were told when it was made; only whether the log is wanted counts from then on. */
+static struct hed_remote_opening
+opening(struct hed_far_link *l, struct hed_jit_how *how, struct hed_buf *log)
+{
+    *how = (struct hed_jit_how){.log = log};
+    return (struct hed_remote_opening){
+        .remote = l->code.remote, .code = &l->code, .device = l->device, .how = how};
+}
+
+CUresult
+hed_remote_link_add(void *m, struct hed_far_link *l, const struct hed_far_input *input,
+                    struct hed_buf *log)
+{
+    struct hed_jit_how how;
+    struct hed_remote_opening o = opening(l, &how, log);
+    struct hed_bytes bytes = {input->data, input->size};
+    CUresult r;
+
+    (void)m;
+    if (input->type == CU_JIT_INPUT_PTX)
+        bytes = hed_bytes_text(bytes); /* the worker has a 0 behind it */
+    if (bytes.size == 0 || bytes.size > HED_IMAGE_MAX)
+        return CUDA_ERROR_INVALID_IMAGE;
+    o.bytes = bytes;
+    o.input = input;
+    hed_buf_init(&o.records, HED_RECORDS_MAX);
+    r = hed_remote_with_image(&o, step);
+    hed_buf_fini(&o.records);
+    return r;
+}
+
+CUresult
+hed_remote_link_end(void *m, struct hed_far_link *l, struct hed_buf *out, struct hed_buf *log)
+{
+    struct hed_jit_how how;
+    struct hed_remote_opening o = opening(l, &how, log);
+    CUresult r;
+
+    (void)m;
+    o.last = true;
+    hed_buf_init(&o.records, HED_RECORDS_MAX);
+    r = step(&o);
+    if (r == CUDA_SUCCESS) {
+        hed_buf_add(out, o.records.data, o.records.size);
+        r = out->err || o.records.size == 0 ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+    }
+    hed_buf_fini(&o.records);
+    return r;
+}
+
+void
+hed_remote_link_gone(void *m, struct hed_far_link *l)
+{
+    hed_remote_close_there(&l->code);
+    hed_remote_give_number(hed_remote_of(m), l->code.number);
+    free(l);
+}
