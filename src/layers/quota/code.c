@@ -1,0 +1,181 @@
+/* Code and its global variables (layers/quota/quota.h).
+ *
+ * Nothing tells how much memory an image takes: it may be compressed, compiled, or have variables
+ * that are in no file. So it is measured: what the device has less of after the call, without what
+ * this process was charged for meanwhile. Other processes that allocate in that moment are measured
+ * too; where that would refuse the call, the module is unloaded again to see what it really had.
+ *
+ * What is loaded later, at the first use of a function, is not measured.
+ */
+#include "base/log.h"
+#include "layers/quota/quota.h"
+
+static bool
+free_memory(struct hed_layer *self, uint64_t *out)
+{
+    size_t free = 0;
+    size_t total = 0;
+    const int mode = quota_relax(self);
+    struct hed_cuMemGetInfo_v2 get = {&free, &total};
+    const CUresult r = hed_next(self, cuMemGetInfo_v2, &get);
+
+    quota_relaxed(self, mode);
+    *out = free;
+    return r == CUDA_SUCCESS;
+}
+
+/* The device to measure; NULL: there is none, as without a context. */
+static struct quota_device *
+begin(struct hed_layer *self)
+{
+    struct quota_device *d = quota_current(self);
+    uint64_t free;
+
+    if (!d || !free_memory(self, &free))
+        return NULL;
+    hed_lock_brief(&d->code_lock);
+    if (d->loads++ == 0) {
+        d->free_mark = free;
+        d->own_mark = atomic_load_explicit(&d->own, memory_order_relaxed);
+    }
+    hed_unlock_brief(&d->code_lock);
+    return d;
+}
+
+/* What this call took: since the last look, as several may be under way. */
+static uint64_t
+end(struct hed_layer *self, struct quota_device *d)
+{
+    uint64_t free = 0;
+    int64_t took = 0;
+    const bool known = free_memory(self, &free);
+
+    hed_lock_brief(&d->code_lock);
+
+    const uint64_t own = atomic_load_explicit(&d->own, memory_order_relaxed);
+
+    if (known) {
+        took = (int64_t)(d->free_mark - free) - (int64_t)(own - d->own_mark);
+        d->free_mark = free;
+        d->own_mark = own;
+    }
+    d->loads--;
+    hed_unlock_brief(&d->code_lock);
+    return took > 0 ? (uint64_t)took : 0;
+}
+
+static void
+enter(struct hed_layer *self, enum quota_kind kind, uint64_t key, struct quota_device *d,
+      uint64_t bytes)
+{
+    const struct quota_record r = {
+        .key = key, .bytes = bytes, .device = d, .context = quota_context(self), .kind = kind};
+
+    if (quota_put(self->state, &r) != 0)
+        quota_give(d, bytes); /* better than never: this is an estimate anyway */
+}
+
+static void
+unload(struct hed_layer *self, enum quota_kind kind, uint64_t key)
+{
+    if (kind == QUOTA_MODULE)
+        (void)hed_next(self, cuModuleUnload, &(struct hed_cuModuleUnload){(CUmodule)key});
+    else
+        (void)hed_next(self, cuLibraryUnload, &(struct hed_cuLibraryUnload){(CUlibrary)key});
+}
+
+/* After a load that does not fit by what was measured: was that really the load's? The module is
+ * not loaded any more then; the caller loads it again if *took says less. */
+static bool
+weigh_again(struct hed_layer *self, enum quota_kind kind, uint64_t key, uint64_t *took)
+{
+    uint64_t before = 0;
+    uint64_t after = 0;
+    bool known = free_memory(self, &before);
+
+    unload(self, kind, key);
+    known = free_memory(self, &after) && known;
+
+    const uint64_t had = after > before ? after - before : 0;
+    const bool ours = !known || had >= *took / 2;
+
+    *took = had;
+    return ours;
+}
+
+#define LOAD(call, kind_, out)                                                    \
+    CUresult quota_##call(struct hed_layer *self, struct hed_##call *a)           \
+    {                                                                             \
+        struct quota_device *d = (out) ? begin(self) : NULL;                      \
+        CUresult r = hed_next(self, call, a);                                     \
+        uint64_t took = d ? end(self, d) : 0;                                     \
+                                                                                  \
+        if (r != CUDA_SUCCESS || took == 0)                                       \
+            return r;                                                             \
+        if (!quota_claim(self, d, took)) {                                        \
+            if (weigh_again(self, kind_, (uint64_t)(uintptr_t) * (out), &took) || \
+                !quota_claim(self, d, took)) {                                    \
+                hed_info(QUOTA, "%s: code of %llu bytes does not fit", #call,     \
+                         (unsigned long long)took);                               \
+                return CUDA_ERROR_OUT_OF_MEMORY;                                  \
+            }                                                                     \
+            r = hed_next(self, call, a);                                          \
+            if (r != CUDA_SUCCESS) {                                              \
+                quota_give(d, took);                                              \
+                return r;                                                         \
+            }                                                                     \
+        }                                                                         \
+        enter(self, kind_, (uint64_t)(uintptr_t) * (out), d, took);               \
+        return r;                                                                 \
+    }
+
+LOAD(cuModuleLoad, QUOTA_MODULE, a->module)
+LOAD(cuModuleLoadData, QUOTA_MODULE, a->module)
+LOAD(cuModuleLoadDataEx, QUOTA_MODULE, a->module)
+LOAD(cuModuleLoadFatBinary, QUOTA_MODULE, a->module)
+LOAD(cuLibraryLoadData, QUOTA_LIBRARY, a->library)
+LOAD(cuLibraryLoadFromFile, QUOTA_LIBRARY, a->library)
+
+#define UNLOAD(call, kind_, handle)                                                             \
+    CUresult quota_##call(struct hed_layer *self, struct hed_##call *a)                         \
+    {                                                                                           \
+        struct quota_record old;                                                                \
+        const bool found = quota_take(self->state, kind_, (uint64_t)(uintptr_t)(handle), &old); \
+        const CUresult r = hed_next(self, call, a);                                             \
+                                                                                                \
+        if (found && r != CUDA_SUCCESS)                                                         \
+            (void)quota_put(self->state, &old);                                                 \
+        else if (found)                                                                         \
+            quota_give(old.device, old.bytes);                                                  \
+        return r;                                                                               \
+    }
+
+UNLOAD(cuModuleUnload, QUOTA_MODULE, a->hmod)
+UNLOAD(cuLibraryUnload, QUOTA_LIBRARY, a->library)
+
+/* A library comes into a context when something of it is asked for there. Measured once, in the
+ * first of them: asking is something that programs do often. */
+#define USE(call)                                                       \
+    CUresult quota_##call(struct hed_layer *self, struct hed_##call *a) \
+    {                                                                   \
+        struct quota_record old;                                        \
+        const uint64_t key = (uint64_t)(uintptr_t)a->library;           \
+                                                                        \
+        if (quota_peek(self->state, QUOTA_LIBRARY, key, &old))          \
+            return hed_next(self, call, a);                             \
+                                                                        \
+        struct quota_device *d = begin(self);                           \
+        const CUresult r = hed_next(self, call, a);                     \
+        const uint64_t took = d ? end(self, d) : 0;                     \
+                                                                        \
+        if (d && r == CUDA_SUCCESS) {                                   \
+            if (took != 0 && !quota_claim(self, d, took))               \
+                quota_force(d, took); /* it cannot be undone */         \
+            enter(self, QUOTA_LIBRARY, key, d, took);                   \
+        }                                                               \
+        return r;                                                       \
+    }
+
+USE(cuLibraryGetModule)
+USE(cuLibraryGetGlobal)
+USE(cuLibraryGetManaged)

@@ -1,0 +1,276 @@
+/* Memory by handles: charged to the device it is on from cuMemCreate until its last handle is
+ * released and its last mapping is undone, whichever is later (layers/quota/quota.h).
+ *
+ * What was imported from another process is charged there. Memory of the host is not charged.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "layers/quota/quota.h"
+
+struct quota_physical {
+    struct quota_device *device;
+    uint64_t bytes;
+    uint64_t handle;
+    uint32_t refs; /* handles; guarded by quota.lock, as is the rest */
+    uint32_t maps; /* addresses and arrays */
+};
+
+/* Under the lock. What is to be given back, if that was the last; the record goes. */
+static void
+let_go(struct quota_physical *p)
+{
+    if (p->refs || p->maps)
+        return;
+    quota_give(p->device, p->bytes);
+    free(p);
+}
+
+static int
+remember(struct quota *q, struct quota_physical *p)
+{
+    const struct quota_record r = {.key = p->handle,
+                                   .bytes = p->bytes,
+                                   .device = p->device,
+                                   .thing = p,
+                                   .kind = QUOTA_PHYSICAL};
+
+    return quota_put(q, &r);
+}
+
+CUresult
+quota_cuMemCreate(struct hed_layer *self, struct hed_cuMemCreate *a)
+{
+    const bool counts =
+        a->handle && a->prop && a->size && a->prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+    struct quota_device *d = counts ? quota_device(self, a->prop->location.id) : NULL;
+
+    if (!d)
+        return hed_next(self, cuMemCreate, a);
+
+    struct quota_physical *p = calloc(1, sizeof *p);
+
+    if (!p || !quota_claim(self, d, a->size)) {
+        free(p);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+
+    CUresult r = hed_next(self, cuMemCreate, a);
+
+    if (r == CUDA_SUCCESS) {
+        *p = (struct quota_physical){d, a->size, *a->handle, 1, 0};
+        if (remember(self->state, p) == 0)
+            return r;
+        (void)hed_next(self, cuMemRelease, &(struct hed_cuMemRelease){*a->handle});
+        r = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    quota_give(d, a->size);
+    free(p);
+    return r;
+}
+
+/* One handle less before the call, because its value may be another's right after. */
+static struct quota_physical *
+drop_handle(struct quota *q, uint64_t handle)
+{
+    struct quota_physical *p = NULL;
+    struct quota_record r;
+
+    hed_lock(&q->lock);
+    if (quota_peek(q, QUOTA_PHYSICAL, handle, &r)) {
+        p = r.thing;
+        p->maps++; /* so that it stays for us */
+        if (--p->refs == 0)
+            (void)quota_take(q, QUOTA_PHYSICAL, handle, &r);
+    }
+    hed_unlock(&q->lock);
+    return p;
+}
+
+CUresult
+quota_cuMemRelease(struct hed_layer *self, struct hed_cuMemRelease *a)
+{
+    struct quota *q = self->state;
+    struct quota_physical *p = drop_handle(q, a->handle);
+    const CUresult r = hed_next(self, cuMemRelease, a);
+
+    if (p) {
+        hed_lock(&q->lock);
+        p->maps--;
+        if (r != CUDA_SUCCESS && p->refs++ == 0)
+            (void)remember(q, p);
+        let_go(p);
+        hed_unlock(&q->lock);
+    }
+    return r;
+}
+
+/* ---- mappings -------------------------------------------------------------------------------- */
+
+/* The first mapping at or behind an address. */
+static size_t
+lower(const struct quota *q, uint64_t at)
+{
+    size_t low = 0;
+    size_t high = q->mapping_count;
+
+    while (low < high) {
+        const size_t mid = low + (high - low) / 2;
+
+        if (q->mappings[mid].at < at)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+static bool
+add_mapping(struct quota *q, uint64_t at, uint64_t size, struct quota_physical *p)
+{
+    if (q->mapping_count == q->mapping_size) {
+        const size_t n = q->mapping_size ? q->mapping_size * 2 : 64;
+        struct quota_mapping *m = realloc(q->mappings, n * sizeof *m);
+
+        if (!m)
+            return false;
+        q->mappings = m;
+        q->mapping_size = n;
+    }
+
+    const size_t i = lower(q, at);
+
+    memmove(&q->mappings[i + 1], &q->mappings[i], (q->mapping_count - i) * sizeof *q->mappings);
+    q->mappings[i] = (struct quota_mapping){at, size, p};
+    q->mapping_count++;
+    p->maps++;
+    return true;
+}
+
+/* Drops the mappings in [at, at + size), or those of an array (size 0). */
+static void
+drop_mappings(struct quota *q, uint64_t at, uint64_t size)
+{
+    size_t to;
+
+    hed_lock(&q->lock);
+    to = lower(q, at);
+    for (size_t i = to; i < q->mapping_count; i++) {
+        const struct quota_mapping m = q->mappings[i];
+        const bool array = m.size == 0;
+
+        if (array == (size == 0) && (array ? m.at == at : m.at - at < size)) {
+            m.physical->maps--;
+            let_go(m.physical);
+        } else {
+            q->mappings[to++] = m;
+        }
+    }
+    q->mapping_count = to;
+    hed_unlock(&q->lock);
+}
+
+/* Holds physical memory during a call, and remembers the mapping that came of it. */
+static struct quota_physical *
+hold(struct quota *q, uint64_t handle)
+{
+    struct quota_physical *p = NULL;
+    struct quota_record r;
+
+    hed_lock(&q->lock);
+    if (quota_peek(q, QUOTA_PHYSICAL, handle, &r)) {
+        p = r.thing;
+        p->maps++;
+    }
+    hed_unlock(&q->lock);
+    return p;
+}
+
+/* Without memory for the mapping it stays held: charged for too long, never too short. */
+static void
+mapped(struct quota *q, struct quota_physical *p, uint64_t at, uint64_t size, bool done)
+{
+    if (!p)
+        return;
+    hed_lock(&q->lock);
+    if (!done || add_mapping(q, at, size, p))
+        p->maps--;
+    let_go(p);
+    hed_unlock(&q->lock);
+}
+
+CUresult
+quota_cuMemMap(struct hed_layer *self, struct hed_cuMemMap *a)
+{
+    struct quota_physical *p = hold(self->state, a->handle);
+    const CUresult r = hed_next(self, cuMemMap, a);
+
+    mapped(self->state, p, a->ptr, a->size, r == CUDA_SUCCESS && a->size != 0);
+    return r;
+}
+
+CUresult
+quota_cuMemUnmap(struct hed_layer *self, struct hed_cuMemUnmap *a)
+{
+    const CUresult r = hed_next(self, cuMemUnmap, a);
+
+    if (r == CUDA_SUCCESS && a->size != 0)
+        drop_mappings(self->state, a->ptr, a->size);
+    return r;
+}
+
+/* What was mapped to an array is held until the array goes: which of its tiles are still mapped is
+ * not followed. */
+CUresult
+quota_cuMemMapArrayAsync(struct hed_layer *self, struct hed_cuMemMapArrayAsync *a)
+{
+    const CUresult r = hed_next(self, cuMemMapArrayAsync, a);
+
+    for (unsigned i = 0; r == CUDA_SUCCESS && a->mapInfoList && i < a->count; i++) {
+        const CUarrayMapInfo_v1 *m = &a->mapInfoList[i];
+
+        if (m->memOperationType == CU_MEM_OPERATION_TYPE_MAP)
+            mapped(self->state, hold(self->state, m->memHandle.memHandle),
+                   (uint64_t)(uintptr_t)m->resource.array, 0, true);
+    }
+    return r;
+}
+
+void
+quota_physical_array_gone(struct quota *q, uint64_t array)
+{
+    hed_lock_brief(&q->lock);
+
+    const bool any = q->mapping_count != 0;
+
+    hed_unlock_brief(&q->lock);
+    if (any)
+        drop_mappings(q, array, 0);
+}
+
+/* A handle of mapped memory: one more to be released. Its first one may have been, long ago. */
+CUresult
+quota_cuMemRetainAllocationHandle(struct hed_layer *self, struct hed_cuMemRetainAllocationHandle *a)
+{
+    struct quota *q = self->state;
+    const CUresult r = hed_next(self, cuMemRetainAllocationHandle, a);
+    const uint64_t at = (uint64_t)(uintptr_t)a->addr;
+
+    if (r != CUDA_SUCCESS || !a->handle)
+        return r;
+    hed_lock(&q->lock);
+    for (size_t i = lower(q, at + 1); i-- > 0;) {
+        const struct quota_mapping *m = &q->mappings[i];
+
+        if (m->size == 0)
+            continue;
+        if (at - m->at < m->size) {
+            m->physical->handle = *a->handle;
+            if (m->physical->refs++ == 0)
+                (void)remember(q, m->physical);
+        }
+        break;
+    }
+    hed_unlock(&q->lock);
+    return r;
+}

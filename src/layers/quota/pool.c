@@ -1,0 +1,396 @@
+/* Pools and stream-ordered allocations (layers/quota/quota.h).
+ *
+ * A pool is charged with what it keeps, which is at least what the program has of it:
+ *
+ *     charged = max(reserved, as the layer below reports it; live)
+ *
+ * An allocation makes `live` larger and is charged for what that is above `charged`; afterwards the
+ * report settles it. A pool grows in steps of the driver's: a step that does not fit is undone by
+ * freeing what was just allocated and trimming. A stream-ordered free makes `live` smaller at the
+ * call; the memory is the pool's until the pool gives it up, by itself or because it is trimmed,
+ * which is done before anybody is refused.
+ *
+ * A report may be older than what another thread has done since: it makes a charge smaller only
+ * where nothing has begun meanwhile (`turn`).
+ */
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "layers/quota/quota.h"
+
+/* A pool's record; made if need be. NULL: no memory. Pools are few, and never freed: a record of a
+ * pool that has gone is used again. */
+struct quota_pool *
+quota_pool_learn(struct quota *q, CUmemoryPool handle, struct quota_device *d)
+{
+    struct quota_pool *p;
+    struct quota_pool *spare = NULL;
+
+    hed_lock_brief(&q->lock);
+    for (p = q->pools; p && (p->gone || p->handle != handle); p = p->next)
+        if (p->gone && p->live == 0 && p->charged == 0)
+            spare = p;
+    if (!p && (p = spare) != NULL) {
+        p->handle = handle;
+        p->device = d;
+        p->gone = false;
+        atomic_store_explicit(&p->mute, false, memory_order_relaxed);
+    } else if (!p && (p = calloc(1, sizeof *p)) != NULL) {
+        p->handle = handle;
+        p->device = d;
+        p->next = q->pools;
+        q->pools = p;
+    }
+    hed_unlock_brief(&q->lock);
+    return p;
+}
+
+static struct quota_pool *
+find(struct quota *q, CUmemoryPool handle)
+{
+    struct quota_pool *p;
+
+    hed_lock_brief(&q->lock);
+    for (p = q->pools; p && (p->gone || p->handle != handle); p = p->next)
+        ;
+    hed_unlock_brief(&q->lock);
+    return p;
+}
+
+static uint64_t
+begin(struct quota *q, struct quota_pool *p, bool *gone)
+{
+    hed_lock_brief(&q->lock);
+
+    const uint64_t turn = ++p->turn;
+
+    *gone = p->gone;
+    hed_unlock_brief(&q->lock);
+    return turn;
+}
+
+/* What the layer below says the pool has; 0 where it does not. */
+static uint64_t
+reported(struct hed_layer *self, struct quota_pool *p)
+{
+    cuuint64_t n = 0;
+    struct hed_cuMemPoolGetAttribute a = {p->handle, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &n};
+
+    if (atomic_load_explicit(&p->mute, memory_order_relaxed))
+        return 0;
+
+    const CUresult r = hed_next(self, cuMemPoolGetAttribute, &a);
+
+    if (r == CUDA_ERROR_NOT_SUPPORTED)
+        atomic_store_explicit(&p->mute, true, memory_order_relaxed);
+    return r == CUDA_SUCCESS ? n : 0;
+}
+
+static void
+trim_pool(struct hed_layer *self, struct quota_pool *p)
+{
+    struct hed_cuMemPoolTrimTo a = {p->handle, 0};
+
+    (void)hed_next(self, cuMemPoolTrimTo, &a);
+}
+
+/* Makes the charge what it should be. False: the pool is larger than the limit lets it be; it is
+ * charged all the same. */
+static bool
+settle(struct hed_layer *self, struct quota_pool *p)
+{
+    struct quota *q = self->state;
+    bool gone;
+    const uint64_t turn = begin(q, p, &gone);
+    const uint64_t n = gone ? 0 : reported(self, p);
+    bool fits = true;
+
+    hed_lock(&q->lock);
+
+    const uint64_t want = n > p->live ? n : p->live;
+
+    if (want > p->charged) {
+        fits = quota_reserve(p->device, want - p->charged);
+        if (!fits)
+            quota_force(p->device, want - p->charged);
+        p->charged = want;
+    } else if (want < p->charged && turn == p->turn) {
+        quota_give(p->device, p->charged - want);
+        p->charged = want;
+    }
+    hed_unlock(&q->lock);
+    return fits;
+}
+
+/* Charges what an allocation may take. */
+static bool
+charge_live(struct quota *q, struct quota_pool *p, uint64_t n)
+{
+    bool good = true;
+
+    hed_lock(&q->lock);
+    p->turn++;
+    if (n > UINT64_MAX / 2 - p->live)
+        good = false;
+    else if (p->live + n > p->charged) {
+        good = quota_reserve(p->device, p->live + n - p->charged);
+        if (good)
+            p->charged = p->live + n;
+    }
+    if (good)
+        p->live += n;
+    hed_unlock(&q->lock);
+    return good;
+}
+
+void
+quota_pool_freed(struct hed_layer *self, struct quota_pool *p, uint64_t n)
+{
+    struct quota *q = self->state;
+
+    hed_lock_brief(&q->lock);
+    p->live -= n;
+    p->turn++;
+    hed_unlock_brief(&q->lock);
+    (void)settle(self, p);
+}
+
+/* All pools of a device; those that keep more than the program has are trimmed first. */
+void
+quota_pools_settle(struct hed_layer *self, struct quota_device *d, bool trim)
+{
+    struct quota *q = self->state;
+    struct quota_pool *p;
+
+    hed_lock_brief(&q->lock);
+    p = q->pools;
+    hed_unlock_brief(&q->lock);
+    /* Only ever added to, in front. */
+    for (; p; p = p->next) {
+        hed_lock_brief(&q->lock);
+
+        const bool keeps = p->device == d && p->charged > p->live;
+        const bool gone = p->gone;
+
+        hed_unlock_brief(&q->lock);
+        if (!keeps)
+            continue;
+        if (trim && !gone)
+            trim_pool(self, p);
+        (void)settle(self, p);
+    }
+}
+
+/* Around destroying a pool: it is found no more. NULL: it was not known. */
+struct quota_pool *
+quota_pool_end(struct hed_layer *self, CUmemoryPool handle)
+{
+    struct quota *q = self->state;
+    struct quota_pool *p = find(q, handle);
+
+    hed_lock_brief(&q->lock);
+    if (p)
+        p->gone = true;
+    hed_unlock_brief(&q->lock);
+    return p;
+}
+
+void
+quota_pool_ended(struct hed_layer *self, struct quota_pool *p, bool done)
+{
+    struct quota *q = self->state;
+
+    if (!p)
+        return;
+    if (!done) {
+        hed_lock_brief(&q->lock);
+        p->gone = false;
+        hed_unlock_brief(&q->lock);
+    }
+    if (p->device)
+        (void)settle(self, p);
+}
+
+void
+quota_pool_changed(struct hed_layer *self, CUmemoryPool handle)
+{
+    struct quota_pool *p = find(self->state, handle);
+
+    if (p && p->device)
+        (void)settle(self, p);
+}
+
+/* ---- allocating ------------------------------------------------------------------------------ */
+
+bool
+quota_capturing(struct hed_layer *self, CUstream stream, bool ptds)
+{
+    const struct quota *q = self->state;
+    CUstreamCaptureStatus status = 0;
+    struct hed_cuStreamIsCapturing a = {stream, &status, ptds};
+
+    return atomic_load_explicit(&q->captures, memory_order_relaxed) &&
+           hed_next(self, cuStreamIsCapturing, &a) == CUDA_SUCCESS && status != 0;
+}
+
+/* The device that a stream works on; the current one for streams that are everybody's. */
+static struct quota_device *
+device_of(struct hed_layer *self, CUstream stream)
+{
+    CUdevice dev = 0;
+    CUcontext context = NULL;
+    struct hed_cuStreamGetDevice get = {stream, &dev, false};
+    struct hed_cuStreamGetCtx owner = {stream, &context, false};
+
+    if ((uintptr_t)stream <= 2)
+        return quota_current(self);
+    if (hed_next(self, cuStreamGetDevice, &get) == CUDA_SUCCESS)
+        return quota_device(self, dev);
+    /* A driver that is older than the call. */
+    if (hed_next(self, cuStreamGetCtx, &owner) != CUDA_SUCCESS || context == quota_context(self) ||
+        hed_next(self, cuCtxPushCurrent_v2, &(struct hed_cuCtxPushCurrent_v2){context}) !=
+            CUDA_SUCCESS)
+        return quota_current(self);
+
+    struct quota_device *d = quota_current(self);
+
+    (void)hed_next(self, cuCtxPopCurrent_v2, &(struct hed_cuCtxPopCurrent_v2){&context});
+    return d;
+}
+
+static struct quota_pool *
+current_pool(struct hed_layer *self, struct quota_device *d)
+{
+    struct quota_pool *p = atomic_load_explicit(&d->pool, memory_order_acquire);
+    CUmemoryPool handle = NULL;
+
+    if (p)
+        return p;
+    for (CUdevice i = 0; i < QUOTA_DEVICES; i++) {
+        struct quota *q = self->state;
+        struct hed_cuDeviceGetMemPool get = {&handle, i};
+
+        if (atomic_load_explicit(&q->ordinals[i], memory_order_acquire) != d)
+            continue;
+        if (hed_next(self, cuDeviceGetMemPool, &get) != CUDA_SUCCESS)
+            break;
+        p = quota_pool_learn(q, handle, d);
+        atomic_store_explicit(&d->pool, p, memory_order_release);
+        break;
+    }
+    return p;
+}
+
+/* Undoes an allocation that made its pool too large. */
+static CUresult
+undo(struct hed_layer *self, struct quota_pool *p, CUdeviceptr at, CUstream stream, bool ptds,
+     uint64_t n)
+{
+    struct hed_cuMemFreeAsync a = {at, stream, ptds};
+
+    (void)hed_next(self, cuMemFreeAsync, &a);
+    trim_pool(self, p);
+    quota_pool_freed(self, p, n);
+    hed_info(QUOTA, "a pool's step does not fit");
+    return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static CUresult
+after(struct hed_layer *self, struct quota_pool *p, uint64_t n, CUresult r, CUdeviceptr *at,
+      CUstream stream, bool ptds)
+{
+    if (r != CUDA_SUCCESS) {
+        quota_pool_freed(self, p, n);
+        return r;
+    }
+
+    const struct quota_record record = {.key = *at,
+                                        .bytes = n,
+                                        .device = p->device,
+                                        .context = quota_context(self),
+                                        .thing = p,
+                                        .kind = QUOTA_MEMORY};
+
+    if (!settle(self, p)) {
+        trim_pool(self, p);
+        (void)settle(self, p);
+        if (quota_used(p->device) > p->device->limit)
+            return undo(self, p, *at, stream, ptds, n);
+    }
+    return quota_put(self->state, &record) == 0 ? r : undo(self, p, *at, stream, ptds, n);
+}
+
+/* Charges for n bytes of a pool, after having made room if need be. */
+static bool
+prepare(struct hed_layer *self, struct quota_pool *p, uint64_t n)
+{
+    if (charge_live(self->state, p, n))
+        return true;
+    quota_relieve(self, p->device);
+    return charge_live(self->state, p, n);
+}
+
+static uint64_t
+size_of(uint64_t n)
+{
+    return n > UINT64_MAX - 511 ? UINT64_MAX : (n + 511) & ~511ull;
+}
+
+CUresult
+quota_cuMemAllocAsync(struct hed_layer *self, struct hed_cuMemAllocAsync *a)
+{
+    const bool capturing = quota_capturing(self, a->hStream, a->ptds);
+    struct quota_device *d = a->dptr && a->bytesize ? device_of(self, a->hStream) : NULL;
+    struct quota_pool *p;
+
+    if (d && capturing) {
+        atomic_store_explicit(&((struct quota *)self->state)->memory_nodes, true,
+                              memory_order_relaxed);
+        if (!quota_graph_begin(self, d, a->bytesize))
+            return CUDA_ERROR_OUT_OF_MEMORY;
+
+        const CUresult r = hed_next(self, cuMemAllocAsync, a);
+
+        quota_graph_added(self, d, a->bytesize);
+        return r;
+    }
+    p = d ? current_pool(self, d) : NULL;
+    if (!p || !p->device)
+        return hed_next(self, cuMemAllocAsync, a);
+    if (!prepare(self, p, size_of(a->bytesize)))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+
+    const CUresult r = hed_next(self, cuMemAllocAsync, a);
+
+    return after(self, p, size_of(a->bytesize), r, a->dptr, a->hStream, a->ptds);
+}
+
+CUresult
+quota_cuMemAllocFromPoolAsync(struct hed_layer *self, struct hed_cuMemAllocFromPoolAsync *a)
+{
+    struct quota *q = self->state;
+    const bool capturing = quota_capturing(self, a->hStream, a->ptds);
+    struct quota_device *d = a->dptr && a->bytesize ? device_of(self, a->hStream) : NULL;
+    struct quota_pool *p = d ? find(q, a->pool) : NULL;
+
+    if (d && !p && a->pool) /* from somewhere we did not see */
+        p = quota_pool_learn(q, a->pool, d);
+    if (!p || !p->device)
+        return hed_next(self, cuMemAllocFromPoolAsync, a);
+    if (capturing) {
+        atomic_store_explicit(&q->memory_nodes, true, memory_order_relaxed);
+        if (!quota_graph_begin(self, p->device, a->bytesize))
+            return CUDA_ERROR_OUT_OF_MEMORY;
+
+        const CUresult r = hed_next(self, cuMemAllocFromPoolAsync, a);
+
+        quota_graph_added(self, p->device, a->bytesize);
+        return r;
+    }
+    if (!prepare(self, p, size_of(a->bytesize)))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+
+    const CUresult r = hed_next(self, cuMemAllocFromPoolAsync, a);
+
+    return after(self, p, size_of(a->bytesize), r, a->dptr, a->hStream, a->ptds);
+}

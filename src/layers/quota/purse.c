@@ -1,0 +1,161 @@
+/* What a device is charged with (layers/quota/quota.h).
+ *
+ * Alone, the total is a word of this process. In a group it is a word of the meeting file, beside
+ * the places where each process says what it has. A process writes in an order that keeps the total
+ * at or above what the living have, wherever it dies:
+ *
+ *   reserve: its place first, then the total        give back: the total first, then its place
+ *
+ * So the total can only be too large, by what the dead had. That is noticed when somebody is about
+ * to be refused: under the file's lock the places of the living are added up, and the total becomes
+ * the sum if it has not changed meanwhile - hence the count of changes in its upper bits.
+ */
+#include <sched.h>
+#include <string.h>
+
+#include "layers/quota/quota.h"
+
+#define BYTES ((UINT64_C(1) << 48) - 1)
+#define CHANGE (UINT64_C(1) << 48)
+#define RECOUNTS 4 /* before a refusal, while others change the total */
+
+static uint64_t
+with(uint64_t word, uint64_t bytes)
+{
+    return ((word + CHANGE) & ~BYTES) | (bytes < BYTES ? bytes : BYTES);
+}
+
+static bool
+fits(const struct quota_device *d, uint64_t word, uint64_t n)
+{
+    const uint64_t have = word & BYTES;
+
+    return have <= d->limit && n <= d->limit - have;
+}
+
+/* Release: who sees the new total sees our place as it was before. Acquire: the other way round. */
+static bool
+add(struct quota_device *d, uint64_t n, bool force)
+{
+    uint64_t word = atomic_load_explicit(d->total, memory_order_relaxed);
+
+    do {
+        if (!force && !fits(d, word, n))
+            return false;
+    } while (!atomic_compare_exchange_weak_explicit(d->total, &word, with(word, (word & BYTES) + n),
+                                                    memory_order_acq_rel, memory_order_relaxed));
+    return true;
+}
+
+static void
+note(struct quota_device *d, uint64_t n)
+{
+    if (d->used)
+        atomic_fetch_add_explicit(d->used, n, memory_order_acq_rel);
+}
+
+static void
+unnote(struct quota_device *d, uint64_t n)
+{
+    if (d->used)
+        atomic_fetch_sub_explicit(d->used, n, memory_order_acq_rel);
+}
+
+static bool
+try(struct quota_device *d, uint64_t n)
+{
+    /* A look first: a note that is taken back again disturbs others' sums. */
+    if (!fits(d, atomic_load_explicit(d->total, memory_order_relaxed), n))
+        return false;
+    note(d, n);
+    if (add(d, n, false))
+        return true;
+    unnote(d, n);
+    return false;
+}
+
+/* The sum of what the living have; saturating, as the file may hold anything. */
+static uint64_t
+living(struct quota_device *d)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < QUOTA_PLACES; i++) {
+        struct quota_place *p = hed_meet_place(d->meet, i);
+        /* Acquire: pairs with the owner's release in unnote. */
+        const uint64_t n = atomic_load_explicit(&p->used[d->slot], memory_order_acquire);
+
+        if (n != 0 && hed_meet_taken(d->meet, i, NULL))
+            sum = n > BYTES - sum ? BYTES : sum + n;
+    }
+    return sum;
+}
+
+/* Under the file's lock: nobody is given a place that still has its last owner's words. */
+static void
+recount(struct quota_device *d)
+{
+    uint64_t word = atomic_load_explicit(d->total, memory_order_acquire);
+    const uint64_t sum = living(d);
+
+    if ((word & BYTES) != sum)
+        (void)atomic_compare_exchange_strong_explicit(d->total, &word, with(word, sum),
+                                                      memory_order_acq_rel, memory_order_relaxed);
+}
+
+static bool
+try_recounted(struct quota_device *d, uint64_t n)
+{
+    bool done = false;
+
+    if (hed_meet_lock(d->meet) != 0)
+        return false;
+    for (int i = 0; !done && i < RECOUNTS; i++) {
+        if (i > 0)
+            (void)sched_yield();
+        recount(d);
+        done = try(d, n);
+    }
+    hed_meet_unlock(d->meet);
+    return done;
+}
+
+bool
+quota_reserve(struct quota_device *d, uint64_t n)
+{
+    if (n > d->limit)
+        return false;
+    if (!try(d, n) && (!d->meet || !try_recounted(d, n)))
+        return false;
+    atomic_fetch_add_explicit(&d->own, n, memory_order_relaxed);
+    return true;
+}
+
+void
+quota_force(struct quota_device *d, uint64_t n)
+{
+    note(d, n);
+    (void)add(d, n, true);
+    atomic_fetch_add_explicit(&d->own, n, memory_order_relaxed);
+}
+
+void
+quota_give(struct quota_device *d, uint64_t n)
+{
+    uint64_t word = atomic_load_explicit(d->total, memory_order_relaxed);
+    uint64_t have;
+
+    atomic_fetch_sub_explicit(&d->own, n, memory_order_relaxed);
+    do
+        have = word & BYTES;
+    while (!atomic_compare_exchange_weak_explicit(d->total, &word,
+                                                  with(word, have > n ? have - n : 0),
+                                                  memory_order_acq_rel, memory_order_relaxed));
+    unnote(d, n);
+}
+
+uint64_t
+quota_used(struct quota_device *d)
+{
+    return d->meet ? living(d) : atomic_load_explicit(&d->own, memory_order_relaxed);
+}

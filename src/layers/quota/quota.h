@@ -1,0 +1,281 @@
+/* The quota layer's parts: how much of each device's memory a process, or a group of them, has.
+ *
+ *   quota.c    the layer: settings, the table of calls
+ *   purse.c    the amount a device is charged with, in this process and in the group
+ *   table.c    what was charged for what: by address and by handle
+ *   alloc.c    plain, pitched and managed memory, arrays, freeing
+ *   pool.c     pools and stream-ordered allocations
+ *   physical.c memory by handles (cuMemCreate) and its mappings
+ *   graph.c    memory nodes
+ *   code.c     modules and libraries
+ *   context.c  what goes with a context
+ *   view.c     what the program is told: cuMemGetInfo, NVML
+ *
+ * Invariants:
+ * 1. Memory is charged before the call that takes it, and given back after the call that frees it
+ *    has succeeded: a charge is never less than what the program holds. The exceptions, where only
+ *    the driver knows how much it takes, are pools' steps and code: what does not fit is undone.
+ * 2. A record is taken out of the table before its memory is freed, because the address can be
+ *    somebody else's right after.
+ * 3. No lock is held across a call of the next layer.
+ * 4. What a process of a group has is in its own place of the meeting file: it goes with it.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/lock.h"
+#include "core/layer.h"
+#include "meet/meet.h"
+
+#define QUOTA_DEVICES 64
+#define QUOTA_PLACES 256
+#define QUOTA_SHARDS 64
+
+/* ---- purse ----------------------------------------------------------------------------------- */
+
+/* The group's part that all share. A total has a count of changes in its upper 16 bits. */
+struct quota_common {
+    _Atomic uint64_t total[QUOTA_DEVICES];
+    _Atomic uint64_t key[QUOTA_DEVICES][2]; /* the device's UUID */
+    _Atomic uint32_t count;
+};
+
+struct quota_place {
+    _Atomic uint64_t used[QUOTA_DEVICES];
+};
+
+struct quota_pool;
+
+struct quota_device {
+    uint64_t key[2];
+    uint64_t limit;          /* bytes */
+    uint32_t slot;           /* in the group's arrays */
+    struct hed_meet *meet;   /* NULL: the limit is this process's alone */
+    _Atomic uint64_t *total; /* what is compared with the limit */
+    _Atomic uint64_t *used;  /* of this process, in its place; NULL without a group */
+    _Atomic uint64_t own;    /* of this process */
+    _Atomic uint64_t alone;  /* total without a group */
+
+    _Atomic(struct quota_pool *) pool; /* the current one; NULL: ask */
+    _Atomic(CUcontext) primary;
+    _Atomic uint32_t primary_refs;
+
+    /* Graphs' memory; see graph.c. */
+    struct hed_lock graph_lock;
+    uint64_t graph_charged, graph_model, graph_turn;
+    _Atomic bool graph_mute;      /* the layer below does not say */
+    bool graph_eager;             /* it takes memory when a node is added */
+    bool graph_reports;           /* the layer below says what graphs have */
+    _Atomic uint32_t graph_epoch; /* counts trims */
+
+    /* Loads under way: free memory and own charge at the last look; see code.c. */
+    struct hed_lock code_lock;
+    uint32_t loads;
+    uint64_t free_mark, own_mark;
+};
+
+bool quota_reserve(struct quota_device *d, uint64_t n); /* false: it would be over the limit */
+void quota_force(struct quota_device *d, uint64_t n);   /* the memory is there already */
+void quota_give(struct quota_device *d, uint64_t n);
+uint64_t quota_used(struct quota_device *d); /* of all who share the limit and live */
+
+/* ---- table ----------------------------------------------------------------------------------- */
+
+enum quota_kind {
+    QUOTA_MEMORY = 1,
+    QUOTA_ARRAY,
+    QUOTA_MIPMAP,
+    QUOTA_PHYSICAL,
+    QUOTA_MODULE,
+    QUOTA_LIBRARY,
+    QUOTA_EXEC
+};
+
+struct quota_record {
+    uint64_t key;
+    uint64_t bytes;
+    struct quota_device *device;
+    CUcontext context; /* it goes with; NULL: with none */
+    void *thing;       /* struct quota_pool, quota_physical or quota_exec, by kind */
+    enum quota_kind kind;
+};
+
+struct quota_shard {
+    struct hed_lock lock;
+    struct quota_record *slots; /* kind 0: free */
+    size_t size, count;         /* size: a power of two, or 0 */
+} __attribute__((aligned(64)));
+
+struct quota_records {
+    struct quota_record *at;
+    size_t count, size;
+};
+
+/* ---- the layer ------------------------------------------------------------------------------- */
+
+struct quota_pool {
+    CUmemoryPool handle;
+    struct quota_device *device; /* NULL: of the host, not charged */
+    bool gone;                   /* destroyed; the last of it goes with its last allocation */
+    _Atomic bool mute;           /* the layer below does not say what it has */
+    uint64_t live, charged;      /* guarded by quota.lock, as is the rest */
+    uint64_t turn;
+    struct quota_pool *next;
+};
+
+struct quota_mapping {
+    uint64_t at, size;
+    struct quota_physical *physical;
+};
+
+struct quota {
+    uint64_t limit;
+    struct hed_meet *meet;
+    struct hed_lock lock; /* devices, pools, physical memory */
+    _Atomic(struct quota_device *) ordinals[QUOTA_DEVICES];
+    struct quota_device *devices[QUOTA_DEVICES];
+    uint32_t device_count;
+    struct quota_pool *pools;
+    struct quota_mapping *mappings; /* sorted by address */
+    size_t mapping_count, mapping_size;
+    struct quota_shard shards[QUOTA_SHARDS];
+    _Atomic bool captures;     /* a capture was begun, once */
+    _Atomic bool memory_nodes; /* a graph had memory nodes, once */
+};
+
+/* The device of that ordinal or UUID; NULL: the layer below does not answer, as before cuInit. */
+struct quota_device *quota_device(struct hed_layer *self, CUdevice ordinal);
+struct quota_device *quota_device_by_key(struct quota *q, const uint64_t key[2]);
+void quota_key_of_ordinal(unsigned ordinal, uint64_t key[2]); /* where there is no UUID */
+struct quota_device *quota_current(struct hed_layer *self);
+CUcontext quota_context(struct hed_layer *self);
+
+/* Gives up what pools and graphs keep without need. */
+void quota_relieve(struct hed_layer *self, struct quota_device *d);
+
+/* Reserves; if need be after having given up what pools and graphs keep without need. */
+bool quota_claim(struct hed_layer *self, struct quota_device *d, uint64_t n);
+
+/* What a device loses by an allocation of n bytes. */
+uint64_t quota_round(uint64_t n);
+
+int quota_put(struct quota *q, const struct quota_record *r);
+bool quota_take(struct quota *q, enum quota_kind kind, uint64_t key, struct quota_record *out);
+bool quota_peek(struct quota *q, enum quota_kind kind, uint64_t key, struct quota_record *out);
+/* Takes what goes with a context. */
+void quota_take_all(struct quota *q, CUcontext context, struct quota_records *out);
+void quota_put_all(struct quota *q, struct quota_records *r);
+void quota_drop_all(struct hed_layer *self, struct quota_records *r); /* gives all back */
+
+/* Pools. */
+struct quota_pool *quota_pool_learn(struct quota *q, CUmemoryPool handle, struct quota_device *d);
+void quota_pool_freed(struct hed_layer *self, struct quota_pool *p, uint64_t n);
+void quota_pools_settle(struct hed_layer *self, struct quota_device *d, bool trim);
+struct quota_pool *quota_pool_end(struct hed_layer *self, CUmemoryPool handle);
+void quota_pool_ended(struct hed_layer *self, struct quota_pool *p, bool done);
+void quota_pool_changed(struct hed_layer *self, CUmemoryPool handle);
+/* Calls of ours must not end a capture of the program's. Returns what to put back. */
+int quota_relax(struct hed_layer *self);
+void quota_relaxed(struct hed_layer *self, int before);
+bool quota_capturing(struct hed_layer *self, CUstream stream, bool ptds);
+
+/* Graphs. */
+bool quota_graph_begin(struct hed_layer *self, struct quota_device *d, uint64_t n);
+void quota_graph_end(struct hed_layer *self, struct quota_device *d, uint64_t n);
+void quota_graph_added(struct hed_layer *self, struct quota_device *d, uint64_t n);
+void quota_graph_trim(struct hed_layer *self, struct quota_device *d);
+
+/* Arrays that physical memory was mapped to. */
+void quota_physical_array_gone(struct quota *q, uint64_t array);
+
+/* ---- the calls, by part ---------------------------------------------------------------------- */
+
+#define QUOTA_CALLS(X)              \
+    X(cuMemAlloc)                   \
+    X(cuMemAlloc_v2)                \
+    X(cuMemAllocPitch)              \
+    X(cuMemAllocPitch_v2)           \
+    X(cuMemAllocManaged)            \
+    X(cuMemFree)                    \
+    X(cuMemFree_v2)                 \
+    X(cuArrayCreate)                \
+    X(cuArrayCreate_v2)             \
+    X(cuArray3DCreate)              \
+    X(cuArray3DCreate_v2)           \
+    X(cuMipmappedArrayCreate)       \
+    X(cuArrayDestroy)               \
+    X(cuMipmappedArrayDestroy)      \
+    X(cuMemAllocAsync)              \
+    X(cuMemAllocFromPoolAsync)      \
+    X(cuMemFreeAsync)               \
+    X(cuMemPoolCreate)              \
+    X(cuMemPoolDestroy)             \
+    X(cuMemPoolTrimTo)              \
+    X(cuDeviceGetDefaultMemPool)    \
+    X(cuDeviceGetMemPool)           \
+    X(cuMemGetDefaultMemPool)       \
+    X(cuMemGetMemPool)              \
+    X(cuDeviceSetMemPool)           \
+    X(cuMemSetMemPool)              \
+    X(cuStreamBeginCapture)         \
+    X(cuStreamBeginCapture_v2)      \
+    X(cuStreamBeginCaptureToGraph)  \
+    X(cuMemCreate)                  \
+    X(cuMemRelease)                 \
+    X(cuMemRetainAllocationHandle)  \
+    X(cuMemMap)                     \
+    X(cuMemUnmap)                   \
+    X(cuMemMapArrayAsync)           \
+    X(cuGraphAddMemAllocNode)       \
+    X(cuGraphAddNode)               \
+    X(cuGraphAddNode_v2)            \
+    X(cuGraphInstantiate)           \
+    X(cuGraphInstantiate_v2)        \
+    X(cuGraphInstantiateWithFlags)  \
+    X(cuGraphInstantiateWithParams) \
+    X(cuGraphUpload)                \
+    X(cuGraphLaunch)                \
+    X(cuGraphExecDestroy)           \
+    X(cuGraphDestroy)               \
+    X(cuDeviceGraphMemTrim)         \
+    X(cuModuleLoad)                 \
+    X(cuModuleLoadData)             \
+    X(cuModuleLoadDataEx)           \
+    X(cuModuleLoadFatBinary)        \
+    X(cuModuleUnload)               \
+    X(cuLibraryLoadData)            \
+    X(cuLibraryLoadFromFile)        \
+    X(cuLibraryUnload)              \
+    X(cuLibraryGetModule)           \
+    X(cuLibraryGetGlobal)           \
+    X(cuLibraryGetManaged)          \
+    X(cuCtxDestroy)                 \
+    X(cuCtxDestroy_v2)              \
+    X(cuCtxDetach)                  \
+    X(cuDevicePrimaryCtxRetain)     \
+    X(cuDevicePrimaryCtxRelease)    \
+    X(cuDevicePrimaryCtxRelease_v2) \
+    X(cuDevicePrimaryCtxReset)      \
+    X(cuDevicePrimaryCtxReset_v2)   \
+    X(cuMemGetInfo)                 \
+    X(cuMemGetInfo_v2)              \
+    X(cuDeviceTotalMem)             \
+    X(cuDeviceTotalMem_v2)
+
+#define QUOTA_NVML_CALLS(X)                    \
+    X(nvmlDeviceGetMemoryInfo)                 \
+    X(nvmlDeviceGetMemoryInfo_v2)              \
+    X(nvmlDeviceGetComputeRunningProcesses)    \
+    X(nvmlDeviceGetComputeRunningProcesses_v2) \
+    X(nvmlDeviceGetComputeRunningProcesses_v3) \
+    X(nvmlDeviceGetRunningProcessDetailList)
+
+#define QUOTA_DECLARE(call) CUresult quota_##call(struct hed_layer *self, struct hed_##call *a);
+QUOTA_CALLS(QUOTA_DECLARE)
+#undef QUOTA_DECLARE
+#define QUOTA_DECLARE(call) nvmlReturn_t quota_##call(struct hed_layer *self, struct hed_##call *a);
+QUOTA_NVML_CALLS(QUOTA_DECLARE)
+#undef QUOTA_DECLARE

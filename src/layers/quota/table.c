@@ -1,0 +1,187 @@
+/* Records by kind and key: open addressing, in shards so that threads seldom meet
+ * (layers/quota/quota.h). Deleting moves later records forward, so there are no tombstones. */
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "layers/quota/quota.h"
+
+#define FIRST_SIZE 16
+
+static uint64_t
+mix(enum quota_kind kind, uint64_t key)
+{
+    uint64_t h = (key ^ (uint64_t)kind << 56) * UINT64_C(0x9e3779b97f4a7c15);
+
+    return h ^ h >> 32;
+}
+
+static struct quota_shard *
+shard_of(struct quota *q, uint64_t hash)
+{
+    return &q->shards[hash % QUOTA_SHARDS];
+}
+
+/* Where the record is or would be. There is a free slot, always. */
+static size_t
+find(const struct quota_shard *s, enum quota_kind kind, uint64_t key, uint64_t hash)
+{
+    size_t i = (hash / QUOTA_SHARDS) & (s->size - 1);
+
+    while (s->slots[i].kind != 0 && (s->slots[i].kind != kind || s->slots[i].key != key))
+        i = (i + 1) & (s->size - 1);
+    return i;
+}
+
+static bool
+grow(struct quota_shard *s)
+{
+    struct quota_shard to = {.size = s->size ? s->size * 2 : FIRST_SIZE};
+
+    to.slots = calloc(to.size, sizeof *to.slots);
+    if (!to.slots)
+        return false;
+    for (size_t i = 0; i < s->size; i++) {
+        const struct quota_record *r = &s->slots[i];
+
+        if (r->kind != 0)
+            to.slots[find(&to, r->kind, r->key, mix(r->kind, r->key))] = *r;
+    }
+    free(s->slots);
+    s->slots = to.slots;
+    s->size = to.size;
+    return true;
+}
+
+/* A record of that key that is there already is one whose end nobody told us of: it goes. */
+int
+quota_put(struct quota *q, const struct quota_record *r)
+{
+    const uint64_t hash = mix(r->kind, r->key);
+    struct quota_shard *s = shard_of(q, hash);
+    struct quota_record old = {0};
+    bool good = true;
+
+    hed_lock_brief(&s->lock);
+    if ((s->count + 1) * 4 > s->size * 3)
+        good = grow(s);
+    if (good) {
+        struct quota_record *at = &s->slots[find(s, r->kind, r->key, hash)];
+
+        old = *at;
+        *at = *r;
+        s->count += old.kind == 0;
+    }
+    hed_unlock_brief(&s->lock);
+    if (good && old.kind != 0 && old.bytes && !old.thing)
+        quota_give(old.device, old.bytes);
+    return good ? 0 : HED_ENOMEM;
+}
+
+static void
+erase(struct quota_shard *s, size_t hole)
+{
+    const size_t mask = s->size - 1;
+
+    for (size_t i = (hole + 1) & mask; s->slots[i].kind != 0; i = (i + 1) & mask) {
+        const struct quota_record *r = &s->slots[i];
+        const size_t home = (mix(r->kind, r->key) / QUOTA_SHARDS) & mask;
+
+        /* It may move if its home is not between the hole and itself. */
+        if (((i - home) & mask) >= ((i - hole) & mask)) {
+            s->slots[hole] = *r;
+            hole = i;
+        }
+    }
+    s->slots[hole].kind = 0;
+    s->count--;
+}
+
+static bool
+get(struct quota *q, enum quota_kind kind, uint64_t key, struct quota_record *out, bool remove)
+{
+    const uint64_t hash = mix(kind, key);
+    struct quota_shard *s = shard_of(q, hash);
+    bool found = false;
+
+    hed_lock_brief(&s->lock);
+    if (s->size != 0) {
+        const size_t i = find(s, kind, key, hash);
+
+        found = s->slots[i].kind != 0;
+        if (found)
+            *out = s->slots[i];
+        if (found && remove)
+            erase(s, i);
+    }
+    hed_unlock_brief(&s->lock);
+    return found;
+}
+
+bool
+quota_take(struct quota *q, enum quota_kind kind, uint64_t key, struct quota_record *out)
+{
+    return get(q, kind, key, out, true);
+}
+
+bool
+quota_peek(struct quota *q, enum quota_kind kind, uint64_t key, struct quota_record *out)
+{
+    return get(q, kind, key, out, false);
+}
+
+/* Without memory for the list, the rest stays charged: too much, never too little. */
+static bool
+append(struct quota_records *list, const struct quota_record *r)
+{
+    if (list->count == list->size) {
+        const size_t size = list->size ? list->size * 2 : 64;
+        struct quota_record *at = realloc(list->at, size * sizeof *at);
+
+        if (!at)
+            return false;
+        list->at = at;
+        list->size = size;
+    }
+    list->at[list->count++] = *r;
+    return true;
+}
+
+void
+quota_take_all(struct quota *q, CUcontext context, struct quota_records *out)
+{
+    *out = (struct quota_records){0};
+    for (size_t n = 0; context && n < QUOTA_SHARDS; n++) {
+        struct quota_shard *s = &q->shards[n];
+
+        hed_lock_brief(&s->lock);
+        for (size_t i = 0; i < s->size;) {
+            /* Erasing may move another one here. */
+            if (s->slots[i].kind != 0 && s->slots[i].context == context &&
+                append(out, &s->slots[i]))
+                erase(s, i);
+            else
+                i++;
+        }
+        hed_unlock_brief(&s->lock);
+    }
+}
+
+void
+quota_put_all(struct quota *q, struct quota_records *r)
+{
+    for (size_t i = 0; i < r->count; i++)
+        (void)quota_put(q, &r->at[i]);
+    free(r->at);
+}
+
+void
+quota_drop_all(struct hed_layer *self, struct quota_records *r)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        if (r->at[i].kind == QUOTA_MEMORY && r->at[i].thing)
+            quota_pool_freed(self, r->at[i].thing, r->at[i].bytes);
+        else
+            quota_give(r->at[i].device, r->at[i].bytes);
+    }
+    free(r->at);
+}

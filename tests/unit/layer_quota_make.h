@@ -1,0 +1,51 @@
+/* A device for tests of the quota layer: it counts what is taken of it, gives addresses out again
+ * at once, has a pool that grows in steps, code that takes memory, and fails when told to.
+ */
+#pragma once
+
+#include "harness/unit.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "backends/null/null.h"
+#include "base/err.h"
+#include "core/config.h"
+#include "core/layer.h"
+#include "layers/layers.h"
+#include "layers/quota/quota.h"
+
+#define MIB ((uint64_t)1 << 20)
+#define SLOTS 4096
+#define FAKE_TOTAL (1024 * MIB)
+
+struct fake {
+    _Atomic int64_t taken, high; /* bytes: now, and the most there were */
+    _Atomic uint64_t calls;      /* that allocate */
+    _Atomic CUresult fail;       /* what the next call that allocates answers */
+    pthread_mutex_t lock;
+    uint64_t size[SLOTS]; /* of the allocation at that place; 0: free */
+    uint64_t pool[SLOTS]; /* the same, of the pool */
+    uint64_t pool_reserved, pool_step, pool_used;
+    uint64_t code;                       /* bytes that the next module takes */
+    uint64_t others;                     /* bytes that somebody else takes while it is loaded */
+    uint64_t module;                     /* bytes of the module there is */
+    uint64_t graph_node, graph_reserved; /* bytes: of a graph's node; of what graphs have */
+    int primary_refs;
+    unsigned char uuid;
+};
+
+extern struct fake fake;
+extern const struct hed_layer_type fake_backend;
+extern _Thread_local uintptr_t fake_context; /* 1 when a thread begins */
+
+/* quota above the fake device, with a limit, in a group ("": none). */
+struct hed_layer *quota_over(uint64_t limit, const char *group);
+void quota_discard(struct hed_layer *l);
+
+#define CALL(l, call, ...) (l)->cuda->call((l), &(struct hed_##call){__VA_ARGS__})
+
+CUdeviceptr take(struct hed_layer *l, uint64_t n, CUresult expect);
+void give(struct hed_layer *l, CUdeviceptr p);
+uint64_t charged(struct hed_layer *l);

@@ -1,0 +1,562 @@
+/* Tests of meet/meet: who is there, who has gone however it went, and what is not believed. */
+#include "harness/unit.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "meet/meet.h"
+
+static const struct hed_meet_shape shape = {0x51544d31, 256, 128, 80};
+
+static char name[64];
+static char path[128];
+
+static int
+setup(void **state)
+{
+    (void)snprintf(name, sizeof name, "test-meet-%ld", (long)getpid());
+    (void)snprintf(path, sizeof path, "/dev/shm/heddle-%u-%s", (unsigned)geteuid(), name);
+    (void)unlink(path);
+    return 0;
+}
+
+static int
+teardown(void **state)
+{
+    (void)unlink(path);
+    return 0;
+}
+
+static struct hed_meet *
+join(void)
+{
+    struct hed_meet *m = NULL;
+    struct hed_why why = {""};
+
+    if (hed_meet_join(name, &shape, &m, &why) != 0)
+        fail_msg("%s", why.text);
+    return m;
+}
+
+static uint32_t
+people(struct hed_meet *m)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < shape.places; i++)
+        n += hed_meet_taken(m, i, NULL);
+    return n;
+}
+
+/* A child that joins, writes to its place, tells through the pipe and waits to be killed. */
+static pid_t
+start_holder(int fd)
+{
+    const pid_t pid = fork();
+
+    if (pid != 0)
+        return pid;
+
+    struct hed_meet *m = NULL;
+    char c = hed_meet_join(name, &shape, &m, NULL) == 0 ? 'y' : 'n';
+
+    if (m)
+        memset(hed_meet_mine(m), 0xee, shape.place);
+    if (write(fd, &c, 1) != 1)
+        _exit(1);
+    for (;;)
+        pause();
+}
+
+static void
+wait_for(int fd, int n)
+{
+    char c;
+
+    for (int i = 0; i < n; i++) {
+        assert_int_equal(read(fd, &c, 1), 1);
+        assert_int_equal(c, 'y');
+    }
+}
+
+static void
+end(pid_t pid)
+{
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void
+two_have_a_place_each_and_one_common_part(void **state)
+{
+    struct hed_meet *a = join();
+    struct hed_meet *b = join();
+    struct hed_meet *look = NULL;
+    pid_t pid = 0;
+
+    assert_int_equal(hed_meet_index(a), 0);
+    assert_int_equal(hed_meet_index(b), 1);
+    memcpy(hed_meet_common(a), "hello", 6);
+    assert_string_equal(hed_meet_common(b), "hello");
+    memcpy(hed_meet_mine(a), "mine", 5);
+    assert_string_equal(hed_meet_place(b, 0), "mine");
+    assert_null(hed_meet_place(b, shape.places));
+    assert_true(hed_meet_taken(a, 0, &pid));
+    assert_int_equal(pid, getpid());
+    assert_true(hed_meet_taken(a, 1, NULL));
+    assert_false(hed_meet_taken(a, 2, NULL));
+    assert_false(hed_meet_taken(a, shape.places, NULL));
+    assert_int_equal(hed_meet_look(name, &shape, &look, NULL), 0);
+    assert_null(hed_meet_mine(look));
+    assert_int_equal(hed_meet_index(look), -1);
+    assert_int_equal(people(look), 2);
+    hed_meet_leave(a);
+    assert_int_equal(people(look), 1);
+    hed_meet_leave(look);
+    hed_meet_leave(b);
+    hed_meet_leave(NULL);
+
+    struct stat st;
+
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+}
+
+static void
+looking_makes_nothing(void **state)
+{
+    struct hed_meet *m = NULL;
+
+    assert_int_equal(hed_meet_look(name, &shape, &m, NULL), HED_ENOTFOUND);
+    assert_null(m);
+    assert_int_equal(access(path, F_OK), -1);
+}
+
+static void
+a_killed_holder_is_gone_and_its_place_is_zero(void **state)
+{
+    int fds[2];
+    struct hed_meet *m = join();
+
+    assert_int_equal(pipe(fds), 0);
+
+    const pid_t pid = start_holder(fds[1]);
+    pid_t says = 0;
+
+    wait_for(fds[0], 1);
+    assert_true(hed_meet_taken(m, 1, &says));
+    assert_int_equal(says, pid);
+    assert_int_equal(((unsigned char *)hed_meet_place(m, 1))[0], 0xee);
+    end(pid);
+    assert_false(hed_meet_taken(m, 1, NULL));
+
+    struct hed_meet *next = join();
+    const unsigned char *mine = hed_meet_mine(next);
+
+    assert_int_equal(hed_meet_index(next), 1);
+    for (uint32_t i = 0; i < shape.place; i++)
+        assert_int_equal(mine[i], 0);
+    hed_meet_leave(next);
+    hed_meet_leave(m);
+    close(fds[0]);
+    close(fds[1]);
+}
+
+static void
+a_killed_holder_of_the_lock_lets_go(void **state)
+{
+    int fds[2];
+    struct hed_meet *m = join();
+
+    assert_int_equal(pipe(fds), 0);
+
+    const pid_t pid = fork();
+
+    if (pid == 0) {
+        struct hed_meet *mine = NULL;
+        const bool good = hed_meet_join(name, &shape, &mine, NULL) == 0 && hed_meet_lock(mine) == 0;
+
+        if (write(fds[1], good ? "y" : "n", 1) != 1)
+            _exit(1);
+        for (;;)
+            pause();
+    }
+    wait_for(fds[0], 1);
+    end(pid);
+
+    const uint64_t before = hed_now_ns();
+
+    assert_int_equal(hed_meet_lock(m), 0);
+    assert_true(hed_now_ns() - before < HED_NS_PER_S);
+    hed_meet_unlock(m);
+    hed_meet_leave(m);
+    close(fds[0]);
+    close(fds[1]);
+}
+
+static void
+a_lock_that_nobody_lets_go_of_is_a_wait_that_ends(void **state)
+{
+    struct hed_meet *a = join();
+    struct hed_meet *b = NULL;
+    const int fd = open(path, O_RDWR);
+    struct flock f = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
+
+    assert_int_equal(fcntl(fd, F_OFD_SETLK, &f), 0);
+    assert_int_equal(hed_meet_lock(a), HED_ETIME);
+    assert_int_equal(hed_meet_join(name, &shape, &b, NULL), HED_ETIME);
+    close(fd);
+    assert_int_equal(hed_meet_lock(a), 0);
+    hed_meet_unlock(a);
+    hed_meet_leave(a);
+}
+
+static void
+sixty_four_join_at_once_in_under_a_second(void **state)
+{
+    int ready[2];
+    int go[2];
+    pid_t pids[64];
+    char c;
+
+    assert_int_equal(pipe(ready), 0);
+    assert_int_equal(pipe(go), 0);
+    for (int i = 0; i < 64; i++) {
+        pids[i] = fork();
+        if (pids[i] == 0) {
+            close(go[1]);
+            if (read(go[0], &c, 1) != 0)
+                _exit(1);
+            struct hed_meet *m = NULL;
+
+            if (hed_meet_join(name, &shape, &m, NULL) != 0 ||
+                write(ready[1], &(char){(char)(hed_meet_index(m) + 1)}, 1) != 1)
+                _exit(1);
+            for (;;)
+                pause();
+        }
+    }
+
+    const uint64_t before = hed_now_ns();
+    bool seen[65] = {false};
+
+    close(go[0]);
+    close(go[1]);
+    for (int i = 0; i < 64; i++) {
+        assert_int_equal(read(ready[0], &c, 1), 1);
+        assert_in_range(c, 1, 64);
+        assert_false(seen[(int)c]);
+        seen[(int)c] = true;
+    }
+    assert_true(hed_now_ns() - before < HED_NS_PER_S);
+
+    struct hed_meet *m = join();
+
+    assert_int_equal(people(m), 65);
+    for (int i = 0; i < 64; i++)
+        end(pids[i]);
+    assert_int_equal(people(m), 1);
+    hed_meet_leave(m);
+    close(ready[0]);
+    close(ready[1]);
+}
+
+static void
+a_forked_child_leaves_the_parents_place_alone(void **state)
+{
+    int fds[2];
+    struct hed_meet *m = join();
+    struct hed_meet *look = NULL;
+
+    assert_int_equal(pipe(fds), 0);
+    assert_int_equal(hed_meet_look(name, &shape, &look, NULL), 0);
+    memcpy(hed_meet_mine(m), "parent", 7);
+
+    char *mine = hed_meet_mine(m);
+    const pid_t pid = fork();
+
+    if (pid == 0) {
+        struct hed_meet *own = NULL;
+
+        hed_meet_forked(m);
+        memcpy(mine, "child!", 7); /* an old address is harmless */
+
+        const bool good = hed_meet_mine(m) == NULL && hed_meet_index(m) == -1 &&
+                          !hed_meet_taken(m, 0, NULL) && hed_meet_lock(m) == HED_ESTATE &&
+                          hed_meet_join(name, &shape, &own, NULL) == 0 && hed_meet_index(own) == 1;
+
+        if (write(fds[1], good ? "y" : "n", 1) != 1)
+            _exit(1);
+        for (;;)
+            pause();
+    }
+    wait_for(fds[0], 1);
+    assert_string_equal(mine, "parent");
+    assert_int_equal(people(look), 2);
+    /* The parent's place goes with the parent, although the child was made with its descriptor. */
+    hed_meet_leave(m);
+    assert_false(hed_meet_taken(look, 0, NULL));
+    assert_true(hed_meet_taken(look, 1, NULL));
+    end(pid);
+    assert_int_equal(people(look), 0);
+    hed_meet_leave(look);
+    close(fds[0]);
+    close(fds[1]);
+}
+
+static void
+all_places_taken_is_a_limit(void **state)
+{
+    struct hed_meet *all[80];
+    struct hed_meet *more = NULL;
+    struct hed_why why = {""};
+
+    for (uint32_t i = 0; i < shape.places; i++)
+        all[i] = join();
+    assert_int_equal(hed_meet_join(name, &shape, &more, &why), HED_ELIMIT);
+    assert_non_null(strstr(why.text, "places are taken"));
+    hed_meet_leave(all[7]);
+    more = join();
+    assert_int_equal(hed_meet_index(more), 7);
+    all[7] = more;
+    for (uint32_t i = 0; i < shape.places; i++)
+        hed_meet_leave(all[i]);
+}
+
+static void
+another_kind_is_not_joined_while_somebody_is_there(void **state)
+{
+    struct hed_meet_shape other = shape;
+    struct hed_meet *m = join();
+    struct hed_meet *b = NULL;
+
+    other.magic++;
+    assert_int_equal(hed_meet_join(name, &other, &b, NULL), HED_EVERSION);
+    other = shape;
+    other.places *= 2;
+    assert_int_equal(hed_meet_join(name, &other, &b, NULL), HED_EVERSION);
+    assert_int_equal(hed_meet_look(name, &other, &b, NULL), HED_EVERSION);
+    memcpy(hed_meet_common(m), "old", 4);
+    hed_meet_leave(m);
+    /* What an older version has left behind is in nobody's way. */
+    assert_int_equal(hed_meet_look(name, &other, &b, NULL), HED_EVERSION);
+    assert_int_equal(hed_meet_join(name, &other, &b, NULL), 0);
+    assert_string_equal(hed_meet_common(b), "");
+    hed_meet_leave(b);
+    m = join(); /* the file does not become smaller */
+    hed_meet_leave(m);
+}
+
+static void
+write_file(const void *p, size_t n)
+{
+    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+    assert_int_equal(write(fd, p, n), (ssize_t)n);
+    close(fd);
+}
+
+static void
+wrong_magic_is_left_as_it_is(void **state)
+{
+    struct hed_meet *m = NULL;
+    char back[16] = "";
+
+    write_file("precious", 8);
+    assert_int_equal(hed_meet_join(name, &shape, &m, NULL), HED_EVERSION);
+    assert_int_equal(hed_meet_look(name, &shape, &m, NULL), HED_EVERSION);
+
+    const int fd = open(path, O_RDONLY);
+
+    assert_int_equal(read(fd, back, sizeof back), 8);
+    assert_string_equal(back, "precious");
+    close(fd);
+
+    /* Who made it died before there was anything in it. */
+    write_file("\0\0\0\0\0\0\0\0\0", 9);
+    assert_int_equal(hed_meet_join(name, &shape, &m, NULL), 0);
+    hed_meet_leave(m);
+    /* The right head, but cut short. */
+    assert_int_equal(truncate(path, 100), 0);
+    assert_int_equal(hed_meet_look(name, &shape, &m, NULL), HED_EVERSION);
+    assert_int_equal(hed_meet_join(name, &shape, &m, NULL), 0);
+    memset(hed_meet_mine(m), 1, shape.place);
+    hed_meet_leave(m);
+}
+
+static void
+hostile_contents_are_only_wrong_numbers(void **state)
+{
+    struct hed_meet *m = join();
+    struct stat st;
+    uint32_t seed = 1;
+
+    assert_int_equal(stat(path, &st), 0);
+
+    const int fd = open(path, O_RDWR);
+    unsigned char *p = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+    assert_ptr_not_equal(p, MAP_FAILED);
+    for (int round = 0; round < 50; round++) {
+        /* The head's magic is left: else nobody would join. The shape is not believed. */
+        for (off_t i = round % 2 ? 8 : 64; i < st.st_size; i++)
+            p[i] = (unsigned char)((seed = seed * 1664525u + 1013904223u) >> 24);
+        assert_int_equal(people(m), 1);
+        assert_int_equal(hed_meet_lock(m), 0);
+        hed_meet_unlock(m);
+
+        struct hed_meet *b = NULL;
+        const int err = hed_meet_join(name, &shape, &b, NULL);
+
+        assert_int_equal(err, round % 2 ? HED_EVERSION : 0);
+        if (b) {
+            assert_int_equal(((unsigned char *)hed_meet_mine(b))[5], 0);
+            hed_meet_leave(b);
+        }
+        memcpy(p + 8, &shape, sizeof shape);
+    }
+    munmap(p, (size_t)st.st_size);
+    close(fd);
+    hed_meet_leave(m);
+}
+
+static void
+only_a_file_of_this_user_alone_will_do(void **state)
+{
+    struct hed_meet *m = NULL;
+
+    write_file("", 0);
+    assert_int_equal(chmod(path, 0666), 0);
+    assert_int_equal(hed_meet_join(name, &shape, &m, NULL), HED_EACCESS);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(symlink("/dev/null", path), 0);
+    assert_true(hed_meet_join(name, &shape, &m, NULL) < 0);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mkdir(path, 0700), 0);
+    assert_true(hed_meet_join(name, &shape, &m, NULL) < 0);
+    assert_int_equal(rmdir(path), 0);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(hed_meet_join(name, &shape, &m, NULL), HED_EACCESS);
+    assert_null(m);
+}
+
+static void
+names_and_shapes_are_checked(void **state)
+{
+    static const char *const bad[] = {"", "a/b", "a b", "../x", "a\nb", "ä"};
+    struct hed_meet *m = NULL;
+    char many[200];
+
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_int_equal(hed_meet_join(bad[i], &shape, &m, NULL), HED_EINVAL);
+    memset(many, 'a', sizeof many);
+    many[sizeof many - 1] = '\0';
+    assert_int_equal(hed_meet_join(many, &shape, &m, NULL), HED_EINVAL);
+    assert_int_equal(hed_meet_join(name, &(struct hed_meet_shape){0, 1, 1, 1}, &m, NULL),
+                     HED_EINVAL);
+    assert_int_equal(hed_meet_join(name, &(struct hed_meet_shape){1, 1, 1, 0}, &m, NULL),
+                     HED_EINVAL);
+    assert_int_equal(hed_meet_join(name, &(struct hed_meet_shape){1, UINT32_MAX, 1, 1}, &m, NULL),
+                     HED_EINVAL);
+}
+
+static void
+a_file_removed_underneath_goes_on_working(void **state)
+{
+    struct hed_meet *a = join();
+    struct hed_meet *b = join();
+
+    assert_int_equal(unlink(path), 0);
+    memcpy(hed_meet_mine(a), "still", 6);
+    assert_string_equal(hed_meet_place(b, 0), "still");
+    assert_int_equal(people(a), 2);
+    assert_int_equal(hed_meet_lock(b), 0);
+    hed_meet_unlock(b);
+
+    struct hed_meet *c = join(); /* a new one, with nobody else in it */
+
+    assert_int_equal(people(c), 1);
+    hed_meet_leave(a);
+    hed_meet_leave(b);
+    hed_meet_leave(c);
+}
+
+struct add {
+    struct hed_meet *m;
+    int times;
+};
+
+static void *
+add_many(void *arg)
+{
+    const struct add *a = arg;
+
+    for (int i = 0; i < a->times; i++) {
+        assert_int_equal(hed_meet_lock(a->m), 0);
+        /* Not atomic on purpose: the lock is what is tested. */
+        *(volatile uint64_t *)hed_meet_common(a->m) += 1;
+        hed_meet_unlock(a->m);
+    }
+    return NULL;
+}
+
+static void
+the_lock_keeps_threads_and_processes_apart(void **state)
+{
+    struct hed_meet *m = join();
+    pthread_t threads[3];
+    const pid_t pid = fork();
+    struct add a = {m, 300};
+
+    if (pid == 0) {
+        struct hed_meet *own = NULL;
+
+        hed_meet_forked(m);
+        if (hed_meet_join(name, &shape, &own, NULL) != 0)
+            _exit(1);
+        add_many(&(struct add){own, 300});
+        _exit(0);
+    }
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, add_many, &a), 0);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+
+    int status = -1;
+
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_int_equal(*(uint64_t *)hed_meet_common(m), 1200);
+    hed_meet_leave(m);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(two_have_a_place_each_and_one_common_part, setup, teardown),
+    cmocka_unit_test_setup_teardown(looking_makes_nothing, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_killed_holder_is_gone_and_its_place_is_zero, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_killed_holder_of_the_lock_lets_go, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_lock_that_nobody_lets_go_of_is_a_wait_that_ends, setup,
+                                    teardown),
+    cmocka_unit_test_setup_teardown(sixty_four_join_at_once_in_under_a_second, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_forked_child_leaves_the_parents_place_alone, setup, teardown),
+    cmocka_unit_test_setup_teardown(all_places_taken_is_a_limit, setup, teardown),
+    cmocka_unit_test_setup_teardown(another_kind_is_not_joined_while_somebody_is_there, setup,
+                                    teardown),
+    cmocka_unit_test_setup_teardown(wrong_magic_is_left_as_it_is, setup, teardown),
+    cmocka_unit_test_setup_teardown(hostile_contents_are_only_wrong_numbers, setup, teardown),
+    cmocka_unit_test_setup_teardown(only_a_file_of_this_user_alone_will_do, setup, teardown),
+    cmocka_unit_test_setup_teardown(names_and_shapes_are_checked, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_file_removed_underneath_goes_on_working, setup, teardown),
+    cmocka_unit_test_setup_teardown(the_lock_keeps_threads_and_processes_apart, setup, teardown),
+};
+
+HED_UNIT_MAIN(tests)
