@@ -1,0 +1,229 @@
+/* The gate: what a call goes through when its gate word is not 0. */
+#include <pthread.h>
+
+#include "base/clock.h"
+#include "base/futex.h"
+#include "base/log.h"
+#include "layers/sched/sched.h"
+
+#define NAP_NS (10 * HED_NS_PER_MS) /* after which a waiter looks around itself */
+#define DEPUTY_NS (2 * HED_NS_PER_MS)
+#define STUCK_NS (20 * HED_NS_PER_MS) /* beyond the clock's word: it is not to be trusted */
+
+/* Relaxed: single numbers, each right by itself; what must be seen together is read under the
+ * meeting's lock. */
+#define SET(word, value) atomic_store_explicit(&(word), (value), memory_order_relaxed)
+#define GET(word) atomic_load_explicit(&(word), memory_order_relaxed)
+
+bool
+hed_sched_all_open(struct hed_sched *s, uint32_t count)
+{
+    if (count == 0)
+        return false;
+    for (uint32_t i = 0; i < count; i++)
+        if (GET(s->gpus[i]->place->gate) != 0)
+            return false;
+    hed_sched_count(s->gpus[0]->place);
+    return true;
+}
+
+struct hed_sched_gpu *
+hed_sched_here(struct hed_layer *self)
+{
+    struct hed_sched *s = self->state;
+    CUdevice device = -1;
+    struct hed_cuCtxGetDevice a = {&device};
+
+    if (hed_next(self, cuCtxGetDevice, &a) != CUDA_SUCCESS)
+        return NULL;
+
+    /* Acquire: as in hed_sched_open. */
+    const uint32_t count = atomic_load_explicit(&s->count, memory_order_acquire);
+
+    for (uint32_t i = 0; i < count; i++)
+        if (s->gpus[i]->device == device)
+            return s->gpus[i]->meet ? s->gpus[i] : NULL;
+
+    struct hed_sched_gpu *g = hed_sched_join_gpu(self, device);
+
+    return g && g->meet ? g : NULL;
+}
+
+/* Decides if it is time to. False: nobody can, because somebody who is stopped has the lock. */
+static bool
+look(struct hed_sched_gpu *g, uint64_t now)
+{
+    return now < GET(g->common->next_look) || hed_sched_look(g->meet, now) == 0;
+}
+
+/* One of those who wait looks when it is time, the others a little later: in case that one is dead
+ * or stopped. */
+static int64_t
+nap(struct hed_sched_gpu *g, uint64_t ns)
+{
+    if (GET(g->common->watchman) != (uint32_t)hed_meet_index(g->meet) + 1)
+        ns += DEPUTY_NS;
+    return (int64_t)(ns < NAP_NS ? ns : NAP_NS);
+}
+
+/* Waits until the gate is not closed. False: go on, whatever it says now: this call was released,
+ * or nobody can decide. */
+static bool
+wait_open(struct hed_sched_gpu *g)
+{
+    struct hed_sched_place *p = g->place;
+    const uint64_t start = hed_now_ns();
+    uint32_t gate;
+
+    /* Sequentially consistent: with the wait below, against tell() in sched/decide.c. */
+    if (atomic_fetch_add_explicit(&p->waiting, 1, memory_order_seq_cst) == 0)
+        SET(p->waits_since, start);
+
+    bool able = hed_sched_decide(g->meet, start) == 0; /* one more waits: that may be news */
+
+    /* Acquire: pairs with the store in tell(). */
+    while (able &&
+           (gate = atomic_load_explicit(&p->gate, memory_order_acquire)) & HED_GATE_CLOSED) {
+        const uint64_t now = hed_now_ns();
+        const uint64_t next = GET(g->common->next_look);
+
+        if (now >= next)
+            able = hed_sched_look(g->meet, now) == 0;
+        else
+            (void)hed_futex_wait(&p->gate, gate, nap(g, next - now));
+    }
+
+    const uint64_t end = hed_now_ns();
+
+    if (!able)
+        hed_warn(SCHED, "a process that is stopped holds the lock: going on without it");
+    atomic_fetch_add_explicit(&p->waited, end - start, memory_order_relaxed);
+    SET(p->last_call, end);
+
+    const bool released = GET(p->release);
+
+    if (atomic_fetch_sub_explicit(&p->waiting, 1, memory_order_seq_cst) == 1 && released)
+        (void)hed_sched_decide(g->meet, end);
+    return able && !released;
+}
+
+/* Waits until little enough is in flight. True: the gate has closed meanwhile. */
+static bool
+wait_below_cap(struct hed_layer *self, struct hed_sched_gpu *g)
+{
+    struct hed_sched *s = self->state;
+    struct hed_sched_place *p = g->place;
+    const uint64_t start = hed_now_ns();
+    uint64_t now = start;
+    uint64_t latest = 0;
+    uint32_t gate;
+
+    while ((gate = GET(p->gate)) & HED_GATE_LIMIT) {
+        hed_pace_poll(self, g, now);
+
+        const uint64_t ends = GET(p->ends);
+        const uint64_t cap = GET(g->common->cap);
+
+        latest = latest ? latest : ends + STUCK_NS;
+        if (ends <= now + cap)
+            break;
+        /* Work that waits for something that only this thread may be about to do would hold it
+         * for ever. */
+        if (now > latest) {
+            hed_lock(&s->lock);
+            hed_pace_quiet_locked(s, g, now);
+            hed_unlock(&s->lock);
+            break;
+        }
+
+        const uint64_t rest = ends - now - cap;
+
+        (void)hed_futex_wait(&p->gate, gate,
+                             (int64_t)(rest < HED_NS_PER_MS ? rest : HED_NS_PER_MS));
+        now = hed_now_ns();
+        (void)look(g, now);
+    }
+    if (now != start)
+        atomic_fetch_add_explicit(&p->waited, now - start, memory_order_relaxed);
+    return gate & HED_GATE_CLOSED;
+}
+
+static void
+pass(struct hed_layer *self, struct hed_turn *t)
+{
+    struct hed_sched_gpu *g = t->gpu;
+    struct hed_sched_place *p = g->place;
+    const uint64_t now = hed_now_ns();
+    uint32_t gate = GET(p->gate);
+
+    if ((gate & HED_GATE_IDLE) && hed_sched_announce(g->meet, now) != 0)
+        return;
+    SET(p->last_call, now);
+    if (!look(g, now))
+        return;
+    do
+        if ((GET(p->gate) & HED_GATE_CLOSED) && !wait_open(g))
+            break;
+    while (wait_below_cap(self, g));
+    t->watch = GET(p->gate) & HED_GATE_WATCH;
+}
+
+void
+hed_sched_enter(struct hed_layer *self, struct hed_turn *t, enum hed_cuda_call id, const void *args)
+{
+    struct hed_sched *s = self->state;
+    const struct hed_call_info *info = &hed_cuda_info[id];
+    uint64_t stream = 0;
+    const bool on_stream = hed_call_stream(info, args, &stream);
+
+    *t = (struct hed_turn){
+        .id = id,
+        .stream = (CUstream)(uintptr_t)stream,
+        .ptds = info->ptds >= 0 && *((const bool *)((const char *)args + info->ptds)),
+        .blocks = info->flags & HED_CALL_BLOCKS,
+    };
+    if (GET(s->keep_off) && on_stream && hed_sched_captures(self, t->stream, t->ptds))
+        return;
+    t->gpu = hed_sched_here(self);
+    if (!t->gpu)
+        return;
+    hed_sched_count(t->gpu->place);
+    pass(self, t);
+    if (t->blocks)
+        atomic_fetch_add_explicit(&t->gpu->place->syncing, 1, memory_order_relaxed);
+    if (t->watch) {
+        hed_sched_describe(t, id, args);
+        if (!t->blocks)
+            hed_pace_begin(self, t);
+    }
+}
+
+void
+hed_sched_leave(struct hed_layer *self, struct hed_turn *t, CUresult result)
+{
+    struct hed_sched *s = self->state;
+    struct hed_sched_gpu *g = t->gpu;
+
+    if (!g)
+        return;
+
+    const uint64_t now = hed_now_ns();
+
+    SET(g->place->last_call, now);
+    if (t->watch && result == CUDA_SUCCESS)
+        hed_pace_end(self, t, now);
+    else
+        hed_pace_cancel(s, t);
+    if (!t->blocks)
+        return;
+    atomic_fetch_sub_explicit(&g->place->syncing, 1, memory_order_relaxed);
+    if (t->watch && result == CUDA_SUCCESS) {
+        hed_lock(&s->lock);
+
+        const uint64_t one = g->pace.stream;
+
+        hed_unlock(&s->lock);
+        if (one == hed_stream_key(t->stream, t->ptds, (uint64_t)pthread_self()))
+            hed_sched_quiet(s, g, now);
+    }
+}

@@ -1,0 +1,110 @@
+/* The sched layer: programs that share a GPU take turns on it, by a policy (src/sched). Nobody is
+ * in charge: the processes decide themselves, in shared memory, and a call that may go on goes on
+ * in its own thread. */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "core/config.h"
+#include "layers/sched/sched.h"
+
+/* The place of a GPU whose users cannot be met: its gate is always open. */
+static struct hed_sched_place nowhere;
+static struct hed_sched_common nothing;
+
+static void
+meet(struct hed_sched *s, struct hed_sched_gpu *g, const CUuuid *uuid)
+{
+    char name[HED_SCHED_MEET_MAX];
+    struct hed_why why;
+
+    hed_sched_meet_name(s->wish.room, (const unsigned char *)uuid, name);
+    if (hed_sched_join(name, &s->wish, &g->meet, &why) == 0) {
+        g->place = hed_meet_mine(g->meet);
+        g->common = hed_meet_common(g->meet);
+        hed_info(SCHED, "device %d: place %d at %s", g->device, hed_meet_index(g->meet), name);
+        return;
+    }
+    g->meet = NULL;
+    g->place = &nowhere;
+    g->common = &nothing;
+    hed_warn(SCHED, "device %d is not shared with others: %s", g->device, why.text);
+}
+
+struct hed_sched_gpu *
+hed_sched_join_gpu(struct hed_layer *self, CUdevice device)
+{
+    struct hed_sched *s = self->state;
+    CUuuid uuid = {{0}};
+    struct hed_cuDeviceGetUuid_v2 a = {&uuid, device};
+    struct hed_sched_gpu *g = NULL;
+
+    if (hed_next(self, cuDeviceGetUuid_v2, &a) != CUDA_SUCCESS)
+        return NULL;
+    hed_lock(&s->lock);
+
+    const uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
+
+    for (uint32_t i = 0; !g && i < count; i++)
+        if (s->gpus[i]->device == device)
+            g = s->gpus[i];
+    if (!g && count < HED_SCHED_GPUS && (g = calloc(1, sizeof *g)) != NULL) {
+        g->device = device;
+        meet(s, g, &uuid);
+        s->gpus[count] = g;
+        /* Release: pairs with the acquire in hed_sched_open. */
+        atomic_store_explicit(&s->count, count + 1, memory_order_release);
+    }
+    hed_unlock(&s->lock);
+    return g;
+}
+
+static int
+sched_init(struct hed_layer *self, const struct hed_config *config, struct hed_why *why)
+{
+    struct hed_sched *s = calloc(1, sizeof *s);
+    int err = s ? 0 : HED_ENOMEM;
+
+    if (err)
+        hed_why_set(why, "sched: %s", hed_err_text(err));
+    else
+        err = hed_sched_parse(*config->sched ? config->sched : "on", &s->wish, why);
+    if (err) {
+        free(s);
+        return err;
+    }
+    hed_lock_init(&s->lock, HED_RANK_SCHED);
+    self->state = s;
+    return 0;
+}
+
+/* Calls may come afterwards: they find gates that are open. */
+static void
+sched_fini(struct hed_layer *self)
+{
+    struct hed_sched *s = self->state;
+    const uint32_t count = atomic_load_explicit(&s->count, memory_order_acquire);
+
+    for (uint32_t i = 0; i < count; i++)
+        if (s->gpus[i]->meet)
+            hed_sched_go(s->gpus[i]->meet, hed_now_ns());
+}
+
+static void
+sched_forked(struct hed_layer *self)
+{
+    struct hed_sched *s = self->state;
+    const uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
+
+    for (uint32_t i = 0; i < count; i++)
+        hed_meet_forked(s->gpus[i]->meet);
+}
+
+const struct hed_layer_type hed_sched_layer = {
+    .name = "sched",
+    .cuda = &hed_sched_cuda,
+    .init = sched_init,
+    .fini = sched_fini,
+    .forked = sched_forked,
+};

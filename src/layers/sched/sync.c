@@ -1,0 +1,189 @@
+/* Calls that wait for the GPU: when they return, its process may have no work any more, and
+ * somebody else's turn comes. And captures, which the layer leaves alone. */
+#include <pthread.h>
+
+#include "base/clock.h"
+#include "layers/sched/sched.h"
+
+#define SET(word, value) atomic_store_explicit(&(word), (value), memory_order_relaxed)
+#define GET(word) atomic_load_explicit(&(word), memory_order_relaxed)
+
+/* ---- waiting for the GPU --------------------------------------------------------------------- */
+
+void
+hed_sched_quiet(struct hed_sched *s, struct hed_sched_gpu *g, uint64_t now)
+{
+    hed_lock(&s->lock);
+    hed_pace_quiet_locked(s, g, now);
+    hed_unlock(&s->lock);
+    /* Only if somebody waits for it: others find out by the clock when they come. */
+    if (GET(g->common->held) && GET(g->place->syncing) == 0)
+        hed_sched_rest(g->meet, now);
+}
+
+/* Counted also while the gate is open: who comes now must see that there is work. NULL: there is no
+ * GPU to speak of. */
+static struct hed_sched_gpu *
+sync_begins(struct hed_layer *self)
+{
+    struct hed_sched *s = self->state;
+    /* Acquire: as in hed_sched_open. */
+    const uint32_t count = atomic_load_explicit(&s->count, memory_order_acquire);
+    struct hed_sched_gpu *g = count == 1 ? s->gpus[0] : count ? hed_sched_here(self) : NULL;
+
+    if (!g || !g->meet)
+        return NULL;
+    atomic_fetch_add_explicit(&g->place->syncing, 1, memory_order_relaxed);
+
+    const uint32_t policy = GET(g->common->policy);
+
+    if (policy < HED_POLICY_COUNT && hed_policies[policy]->on_sync)
+        (void)hed_sched_decide(g->meet, hed_now_ns());
+    return g;
+}
+
+/* `stream`: the one that has no work any more; 0: none has, UINT64_MAX: nobody knows. */
+static void
+sync_ends(struct hed_layer *self, struct hed_sched_gpu *g, CUresult r, uint64_t stream)
+{
+    struct hed_sched *s = self->state;
+
+    if (!g)
+        return;
+
+    atomic_fetch_sub_explicit(&g->place->syncing, 1, memory_order_relaxed);
+    if (!(GET(g->place->gate) & HED_GATE_WATCH))
+        return;
+
+    const uint64_t now = hed_now_ns();
+
+    SET(g->place->last_call, now);
+    if (r != CUDA_SUCCESS)
+        return;
+    hed_lock(&s->lock);
+
+    const uint64_t one = g->pace.stream;
+
+    hed_unlock(&s->lock);
+    if (stream == 0 || one == stream)
+        hed_sched_quiet(s, g, now);
+    else
+        hed_pace_poll(self, g, now);
+}
+
+CUresult
+hed_sched_cuCtxSynchronize(struct hed_layer *self, struct hed_cuCtxSynchronize *a)
+{
+    struct hed_sched_gpu *g = sync_begins(self);
+    const CUresult r = hed_next(self, cuCtxSynchronize, a);
+
+    sync_ends(self, g, r, 0);
+    return r;
+}
+
+CUresult
+hed_sched_cuCtxSynchronize_v2(struct hed_layer *self, struct hed_cuCtxSynchronize_v2 *a)
+{
+    struct hed_sched_gpu *g = sync_begins(self);
+    const CUresult r = hed_next(self, cuCtxSynchronize_v2, a);
+
+    sync_ends(self, g, r, UINT64_MAX); /* that context need not be the current one */
+    return r;
+}
+
+CUresult
+hed_sched_cuStreamSynchronize(struct hed_layer *self, struct hed_cuStreamSynchronize *a)
+{
+    struct hed_sched_gpu *g = sync_begins(self);
+    const CUresult r = hed_next(self, cuStreamSynchronize, a);
+
+    sync_ends(self, g, r, hed_stream_key(a->hStream, a->ptds, (uint64_t)pthread_self()));
+    return r;
+}
+
+CUresult
+hed_sched_cuEventSynchronize(struct hed_layer *self, struct hed_cuEventSynchronize *a)
+{
+    struct hed_sched_gpu *g = sync_begins(self);
+    const CUresult r = hed_next(self, cuEventSynchronize, a);
+
+    sync_ends(self, g, r, UINT64_MAX);
+    return r;
+}
+
+/* ---- captures -------------------------------------------------------------------------------- */
+
+void
+hed_sched_keep_off(struct hed_sched *s)
+{
+    /* Sequentially consistent, with hed_sched_own_begin: of this count and its look at busy, and
+     * of the other's, one sees the other. */
+    atomic_fetch_add_explicit(&s->keep_off, 1, memory_order_seq_cst);
+    while (atomic_load_explicit(&s->busy, memory_order_seq_cst) != 0)
+        hed_sleep_ns(1000);
+}
+
+void
+hed_sched_come_back(struct hed_sched *s)
+{
+    atomic_fetch_sub_explicit(&s->keep_off, 1, memory_order_seq_cst);
+}
+
+bool
+hed_sched_own_begin(struct hed_sched *s)
+{
+    /* As in hed_sched_keep_off. */
+    atomic_fetch_add_explicit(&s->busy, 1, memory_order_seq_cst);
+    if (atomic_load_explicit(&s->keep_off, memory_order_seq_cst) == 0)
+        return true;
+    hed_sched_own_end(s);
+    return false;
+}
+
+void
+hed_sched_own_end(struct hed_sched *s)
+{
+    atomic_fetch_sub_explicit(&s->busy, 1, memory_order_seq_cst);
+}
+
+/* Everybody keeps off from before the capture begins until it has ended. Captures for which there
+ * is no room are never known to have ended. */
+void
+hed_sched_capture_began(struct hed_sched *s, uint64_t stream)
+{
+    hed_lock(&s->lock);
+    for (int i = 0; i < HED_SCHED_CAPTURES; i++) {
+        if (s->capturing[i] != 0)
+            continue;
+        s->capturing[i] = stream;
+        break;
+    }
+    hed_unlock(&s->lock);
+}
+
+void
+hed_sched_capture_ended(struct hed_sched *s, uint64_t stream)
+{
+    bool found = false;
+
+    hed_lock(&s->lock);
+    for (int i = 0; !found && i < HED_SCHED_CAPTURES; i++) {
+        found = s->capturing[i] == stream;
+        if (found)
+            s->capturing[i] = 0;
+    }
+    hed_unlock(&s->lock);
+    if (found)
+        hed_sched_come_back(s);
+}
+
+/* Asks the driver: streams join captures by events, which nobody can follow from outside. */
+bool
+hed_sched_captures(struct hed_layer *self, CUstream stream, bool ptds)
+{
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    struct hed_cuStreamIsCapturing a = {stream, &status, ptds};
+
+    return hed_next(self, cuStreamIsCapturing, &a) != CUDA_SUCCESS ||
+           status != CU_STREAM_CAPTURE_STATUS_NONE;
+}

@@ -1,0 +1,281 @@
+/* Deciding who may run: from shared memory to a scene, through the policy, and into gate words.
+ *
+ *     lock -> who is there, who works -> policy -> gate words, wakes -> unlock
+ *
+ * It runs in whichever process noticed something, and in any that waits when the time has come
+ * (next_look). So nothing depends on a process that is stopped or dead: those who are dead are
+ * found by the kernel's locks, those who are stopped by the kernel's word, at every census.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/futex.h"
+#include "sched/share.h"
+
+#define CENSUS_NS (10 * HED_NS_PER_MS)
+#define PATIENCE_NS \
+    (10 * HED_NS_PER_S) /* who waits longer goes on: what it waits for may wait
+                                           for it, by ways that we do not see */
+
+/* Relaxed: see share.c. */
+#define SET(word, value) atomic_store_explicit(&(word), (value), memory_order_relaxed)
+#define GET(word) atomic_load_explicit(&(word), memory_order_relaxed)
+
+struct view {
+    struct hed_sched_place *place[HED_SCHED_PLACES];
+    struct hed_sched_client clients[HED_SCHED_PLACES];
+    struct hed_sched_place *paused[HED_SCHED_PLACES];
+    size_t count;
+    size_t paused_count;
+    bool census;
+};
+
+/* Is the process stopped, by a signal or a debugger? What cannot be told counts as no. */
+static bool
+is_stopped(int32_t pid)
+{
+    char path[32];
+    char text[256];
+
+    (void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+
+    if (fd >= 0)
+        close(fd);
+    if (n <= 0)
+        return false;
+    text[n] = '\0';
+
+    const char *state = strrchr(text, ')'); /* the program's name may hold anything */
+
+    return state && state[1] == ' ' && strchr("TtZX", state[2]) && state[2] != '\0';
+}
+
+/* Brings up to date whether a client works. */
+static void
+refresh(struct hed_sched_place *p, struct hed_scene *s, bool census)
+{
+    const uint64_t last = GET(p->last_call);
+    const uint64_t ends = GET(p->ends);
+    uint64_t end = last > ends ? last : ends;
+
+    if (!GET(p->working))
+        return;
+    if (!(GET(p->gate) & HED_GATE_WATCH) && !GET(p->fresh)) {
+        /* Nobody has looked at it so far: it has until now plus the margin to show itself. */
+        SET(p->last_call, s->now);
+        hed_scene_look(s, s->now + HED_SCHED_MARGIN_NS);
+        return;
+    }
+    if (GET(p->waiting) || GET(p->syncing)) {
+        if (!census || !is_stopped(GET(p->pid)))
+            return;
+        end = s->now;
+    } else if (s->now < end + HED_SCHED_MARGIN_NS) {
+        hed_scene_look(s, end + HED_SCHED_MARGIN_NS);
+        return;
+    }
+    SET(p->working, 0);
+    SET(p->fresh, 0);
+    SET(p->since, end);
+    SET(p->rested, end);
+}
+
+static void
+gather(struct hed_meet *m, struct view *v, struct hed_scene *s)
+{
+    struct hed_sched_common *c = hed_meet_common(m);
+    uint32_t high = GET(c->high);
+
+    high = high > HED_SCHED_PLACES ? HED_SCHED_PLACES : high;
+    v->census = s->now >= GET(c->census) + CENSUS_NS || GET(c->census) > s->now;
+    if (v->census)
+        SET(c->census, s->now);
+    for (uint32_t i = 0; i < high; i++) {
+        struct hed_sched_place *p = hed_meet_place(m, i);
+
+        if (!GET(p->present))
+            continue;
+        if (v->census && !hed_meet_taken(m, i, NULL)) {
+            SET(p->present, 0);
+            continue;
+        }
+        refresh(p, s, v->census);
+        if (!GET(p->waiting))
+            SET(p->release, 0);
+        if ((GET(c->paused) || GET(p->paused)) && !GET(p->release)) {
+            v->paused[v->paused_count++] = p;
+            continue;
+        }
+        v->place[v->count] = p;
+
+        struct hed_sched_client *k = &v->clients[v->count++];
+
+        *k = (struct hed_sched_client){
+            .place = i,
+            .working = GET(p->working),
+            .fresh = GET(p->fresh),
+            .waiting = GET(p->waiting),
+            .syncing = GET(p->syncing),
+            .priority = GET(p->priority),
+            .weight = GET(p->weight),
+            .deadline = GET(p->deadline),
+            .since = GET(p->since),
+            .rested = GET(p->rested),
+            .waits_since = GET(p->waits_since),
+            .used = GET(p->used),
+        };
+        for (int j = 0; j < HED_POLICY_KEPT; j++)
+            k->kept[j] = GET(p->kept[j]);
+        s->working += k->working;
+    }
+}
+
+/* A group has one share: its working members have equal parts of it. */
+static void
+split_groups(struct view *v)
+{
+    for (size_t i = 0; i < v->count; i++) {
+        uint32_t members = 1;
+
+        for (size_t k = 0; k < v->count && v->place[i]->group[0]; k++)
+            members += k != i && v->clients[k].working &&
+                       strncmp(v->place[i]->group, v->place[k]->group, HED_SCHED_NAME) == 0;
+        /* Thousandths, so that nothing is lost in parts. */
+        v->clients[i].weight = v->clients[i].weight * 1000 / members;
+        if (v->clients[i].weight == 0)
+            v->clients[i].weight = 1;
+    }
+}
+
+/* Writes a gate word; true if its owner is closed out. */
+static bool
+tell(struct hed_sched_place *p, uint32_t gate)
+{
+    const uint32_t old = GET(p->gate);
+
+    if (old != gate) {
+        /* Sequentially consistent, both: of this store and load, and of a waiter's count and look
+         * at the word, one sees the other; else it would sleep and not be woken. */
+        atomic_store_explicit(&p->gate, gate, memory_order_seq_cst);
+        if (atomic_load_explicit(&p->waiting, memory_order_seq_cst))
+            (void)hed_futex_wake(&p->gate, INT_MAX);
+    }
+    return gate & HED_GATE_CLOSED;
+}
+
+static uint32_t
+gate_of(const struct hed_sched_place *p, const struct hed_sched_client *k,
+        const struct hed_scene *s, const struct hed_policy *policy)
+{
+    enum hed_verdict verdict = k->verdict;
+    uint32_t gate = 0;
+
+    if (GET(p->release))
+        verdict = HED_VERDICT_OPEN;
+    else if (verdict == HED_VERDICT_CLOSED && k->waiting && s->now >= k->waits_since + PATIENCE_NS)
+        verdict = HED_VERDICT_LIMIT;
+    if (!k->working)
+        return HED_GATE_IDLE | HED_GATE_WATCH;
+    if (verdict == HED_VERDICT_CLOSED)
+        gate |= HED_GATE_CLOSED | HED_GATE_WATCH;
+    if (verdict == HED_VERDICT_LIMIT)
+        gate |= HED_GATE_LIMIT | HED_GATE_WATCH;
+    if (s->working > 1 || policy->on_sync || GET(p->release))
+        gate |= HED_GATE_WATCH;
+    return gate;
+}
+
+static void
+apply(struct hed_meet *m, struct view *v, struct hed_scene *s, const struct hed_policy *policy)
+{
+    struct hed_sched_common *c = hed_meet_common(m);
+    uint32_t held = 0;
+    uint32_t watchman = 0;
+
+    for (size_t i = 0; i < v->count; i++) {
+        struct hed_sched_place *p = v->place[i];
+
+        for (int j = 0; j < HED_POLICY_KEPT; j++)
+            SET(p->kept[j], v->clients[i].kept[j]);
+        SET(p->fresh, 0);
+        if (tell(p, gate_of(p, &v->clients[i], s, policy))) {
+            held++;
+            if (!watchman && GET(p->waiting))
+                watchman = v->clients[i].place + 1;
+        }
+        if (GET(p->release))
+            hed_scene_look(s, s->now + HED_SCHED_MARGIN_NS);
+    }
+    for (size_t i = 0; i < v->paused_count; i++)
+        (void)tell(v->paused[i], HED_GATE_CLOSED | HED_GATE_WATCH |
+                                     (GET(v->paused[i]->working) ? 0 : HED_GATE_IDLE));
+    for (int j = 0; j < HED_POLICY_MEMORY; j++)
+        SET(c->memory[j], s->memory[j]);
+    SET(c->held, held);
+    SET(c->watchman, watchman);
+    SET(c->next_look, s->next_look);
+}
+
+void
+hed_sched_decide_locked(struct hed_meet *m, uint64_t now)
+{
+    struct hed_sched_common *c = hed_meet_common(m);
+    const uint32_t index = GET(c->policy);
+    const struct hed_policy *policy = hed_policies[index < HED_POLICY_COUNT ? index : 0];
+    struct view v;
+    struct hed_scene s = {
+        .now = now,
+        .params = {.hold = GET(c->hold),
+                   .cap = GET(c->cap),
+                   .slice = GET(c->slice),
+                   .batch_wait = GET(c->batch_wait),
+                   .batch = GET(c->batch)},
+        .clients = v.clients,
+        .next_look = now + CENSUS_NS,
+    };
+
+    v.count = v.paused_count = 0;
+    for (int j = 0; j < HED_POLICY_MEMORY; j++)
+        s.memory[j] = GET(c->memory[j]);
+    gather(m, &v, &s);
+    s.count = v.count;
+    split_groups(&v);
+    if (s.working > 1 || policy->alone)
+        policy->decide(&s);
+    apply(m, &v, &s, policy);
+}
+
+int
+hed_sched_decide(struct hed_meet *m, uint64_t now)
+{
+    const int err = hed_meet_lock(m);
+
+    if (err)
+        return err;
+    hed_sched_decide_locked(m, now);
+    hed_meet_unlock(m);
+    return 0;
+}
+
+int
+hed_sched_look(struct hed_meet *m, uint64_t now)
+{
+    struct hed_sched_common *c = hed_meet_common(m);
+    const int err = hed_meet_lock(m);
+
+    if (err)
+        return err;
+    if (GET(c->next_look) <= now)
+        hed_sched_decide_locked(m, now);
+    hed_meet_unlock(m);
+    return 0;
+}

@@ -1,0 +1,221 @@
+/* Joining and changing what sched/share.h describes. */
+#include "sched/share.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/futex.h"
+
+const struct hed_meet_shape hed_sched_shape = {
+    .magic = HED_SCHED_MAGIC,
+    .common = sizeof(struct hed_sched_common),
+    .place = sizeof(struct hed_sched_place),
+    .places = HED_SCHED_PLACES,
+};
+
+/* Relaxed everywhere in this file: what is written is written under the meeting's lock, which
+ * orders it for all who take it; others read single numbers. */
+#define SET(word, value) atomic_store_explicit(&(word), (value), memory_order_relaxed)
+#define GET(word) atomic_load_explicit(&(word), memory_order_relaxed)
+
+static void
+set_params_locked(struct hed_sched_common *c, const struct hed_sched_wish *w, uint32_t given)
+{
+    if (given & HED_SCHED_GIVEN_HOLD)
+        SET(c->hold, w->params.hold);
+    if (given & HED_SCHED_GIVEN_CAP)
+        SET(c->cap, w->params.cap);
+    if (given & HED_SCHED_GIVEN_SLICE)
+        SET(c->slice, w->params.slice);
+    if (given & HED_SCHED_GIVEN_BATCH)
+        SET(c->batch, w->params.batch);
+    if (given & HED_SCHED_GIVEN_BATCH_WAIT)
+        SET(c->batch_wait, w->params.batch_wait);
+}
+
+/* What a policy remembers means nothing to another one. */
+static void
+set_policy_locked(struct hed_meet *m, uint32_t policy)
+{
+    struct hed_sched_common *c = hed_meet_common(m);
+
+    SET(c->policy, policy);
+    for (int i = 0; i < HED_POLICY_MEMORY; i++)
+        SET(c->memory[i], 0);
+    for (uint32_t i = 0; i < HED_SCHED_PLACES; i++) {
+        struct hed_sched_place *p = hed_meet_place(m, i);
+
+        for (int k = 0; k < HED_POLICY_KEPT; k++)
+            SET(p->kept[k], 0);
+    }
+}
+
+static void
+set_common_locked(struct hed_meet *m, const struct hed_sched_wish *w)
+{
+    struct hed_sched_common *c = hed_meet_common(m);
+    const uint32_t common = HED_SCHED_GIVEN_POLICY | HED_SCHED_GIVEN_HOLD | HED_SCHED_GIVEN_CAP |
+                            HED_SCHED_GIVEN_SLICE | HED_SCHED_GIVEN_BATCH |
+                            HED_SCHED_GIVEN_BATCH_WAIT;
+
+    if (!GET(c->made)) {
+        set_params_locked(c, w, common);
+        set_policy_locked(m, w->policy);
+        SET(c->made, 1);
+    } else if (w->given & common) {
+        set_params_locked(c, w, w->given);
+        if ((w->given & HED_SCHED_GIVEN_POLICY) && w->policy != GET(c->policy))
+            set_policy_locked(m, w->policy);
+    }
+    if (w->given & common)
+        SET(c->generation, GET(c->generation) + 1);
+}
+
+int
+hed_sched_set_common(struct hed_meet *m, const struct hed_sched_wish *wish, uint64_t now)
+{
+    const int err = hed_meet_lock(m);
+
+    if (err)
+        return err;
+    set_common_locked(m, wish);
+    hed_sched_decide_locked(m, now);
+    hed_meet_unlock(m);
+    return 0;
+}
+
+void
+hed_sched_change_locked(struct hed_sched_place *p, const struct hed_sched_change *c)
+{
+    if (c->wish.given & HED_SCHED_GIVEN_PRIORITY)
+        SET(p->priority, c->wish.priority);
+    if (c->wish.given & HED_SCHED_GIVEN_WEIGHT)
+        SET(p->weight, c->wish.weight);
+    if (c->wish.given & HED_SCHED_GIVEN_DEADLINE)
+        SET(p->deadline, c->wish.deadline);
+    if (c->paused >= 0)
+        SET(p->paused, (uint32_t)c->paused);
+    if (c->release >= 0)
+        SET(p->release, (uint32_t)c->release);
+}
+
+/* Nobody is left who chose what is set there: the next one begins with the defaults. */
+static void
+forget_settings_locked(struct hed_meet *m)
+{
+    struct hed_sched_common *c = hed_meet_common(m);
+
+    for (uint32_t i = 0; i < HED_SCHED_PLACES; i++)
+        if ((int)i != hed_meet_index(m) && hed_meet_taken(m, i, NULL))
+            return;
+    SET(c->made, 0);
+    SET(c->paused, 0);
+    SET(c->high, 0);
+}
+
+int
+hed_sched_join(const char *meet_name, const struct hed_sched_wish *wish, struct hed_meet **out,
+               struct hed_why *why)
+{
+    struct hed_meet *m;
+    int err = hed_meet_join(meet_name, &hed_sched_shape, &m, why);
+
+    if (err)
+        return err;
+    err = hed_meet_lock(m);
+    if (err) {
+        hed_why_set(why, "%s: cannot be locked: %s", meet_name, hed_err_text(err));
+        hed_meet_leave(m);
+        return err;
+    }
+
+    struct hed_sched_place *p = hed_meet_mine(m);
+    struct hed_sched_common *c = hed_meet_common(m);
+    const uint32_t index = (uint32_t)hed_meet_index(m);
+
+    forget_settings_locked(m);
+    SET(p->gate, HED_GATE_IDLE);
+    SET(p->priority, wish->priority);
+    SET(p->weight, wish->weight);
+    SET(p->deadline, wish->deadline);
+    SET(p->pid, (int32_t)getpid());
+    SET(p->since, hed_now_ns());
+    (void)snprintf(p->name, sizeof p->name, "%s", program_invocation_short_name);
+    memcpy(p->group, wish->group, sizeof p->group);
+    set_common_locked(m, wish);
+    if (GET(c->high) <= index)
+        SET(c->high, index + 1);
+    SET(p->present, 1);
+    hed_sched_decide_locked(m, hed_now_ns());
+    hed_meet_unlock(m);
+    *out = m;
+    return 0;
+}
+
+int
+hed_sched_announce(struct hed_meet *m, uint64_t now)
+{
+    struct hed_sched_place *p = hed_meet_mine(m);
+    const int err = p ? hed_meet_lock(m) : HED_ESTATE;
+
+    if (err)
+        return err;
+    SET(p->last_call, now);
+    if (!GET(p->working)) {
+        SET(p->working, 1);
+        SET(p->fresh, 1);
+        SET(p->since, now);
+    }
+    hed_sched_decide_locked(m, now);
+    hed_meet_unlock(m);
+    return 0;
+}
+
+void
+hed_sched_rest(struct hed_meet *m, uint64_t now)
+{
+    struct hed_sched_common *c = hed_meet_common(m);
+    const uint64_t look = now + HED_SCHED_MARGIN_NS;
+
+    if (!GET(c->held) || GET(c->next_look) <= look || hed_meet_lock(m) != 0)
+        return;
+    if (GET(c->next_look) > look)
+        SET(c->next_look, look);
+
+    const uint32_t first = GET(c->watchman);
+    struct hed_sched_place *p = first ? hed_meet_place(m, first - 1) : NULL;
+
+    /* It has gone to sleep with a later hour in mind. */
+    if (p)
+        (void)hed_futex_wake(&p->gate, INT_MAX);
+    hed_meet_unlock(m);
+}
+
+void
+hed_sched_go(struct hed_meet *m, uint64_t now)
+{
+    struct hed_sched_place *p = hed_meet_mine(m);
+
+    if (!p || hed_meet_lock(m) != 0)
+        return;
+    SET(p->present, 0);
+    SET(p->gate, 0);
+    (void)hed_futex_wake(&p->gate, INT_MAX);
+    hed_sched_decide_locked(m, now);
+    hed_meet_unlock(m);
+}
+
+uint64_t
+hed_sched_calls(const struct hed_sched_place *p)
+{
+    uint64_t n = 0;
+
+    for (int i = 0; i < HED_SCHED_STRIPES; i++)
+        n += GET(p->calls[i].n);
+    return n;
+}
