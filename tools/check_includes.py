@@ -23,7 +23,10 @@ TABLE = {
     "wire": "base gen",
     "trace": "base gen",
     "ptx": "base",
-    "layers/*": "core base gen",
+    "meet": "base",
+    "sched": "base meet",
+    "layers/*": "core base gen meet",
+    "layers/sched": "core base gen meet sched",
     "layers/trace": "core base gen trace",
     "locate": "base",
     "backends/*": "core base gen",
@@ -34,7 +37,7 @@ TABLE = {
     "cudart": "base gen",
     "server": "core wire base gen fatbin dash",
     "dash": "base core",
-    "cli": "base core fatbin gen locate wire trace",
+    "cli": "base core fatbin gen locate wire trace sched meet",
 }
 
 # The only file outside of the rooms; it may include everything.

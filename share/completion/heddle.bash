@@ -18,7 +18,8 @@ _heddle_value() {
     case $option in
     --gpu) _heddle_words "auto gpu cpu null" "$cur" ;;
     --trace-full) _heddle_words "block drop" "$cur" ;;
-    --layers) _heddle_words "trace fault" "$cur" ;;
+    --layers) _heddle_words "trace fault quota sched" "$cur" ;;
+    --sched) _heddle_words "on prio=high prio=normal prio=low policy=fair" "$cur" ;;
     --log) _heddle_words "off error warn info debug" "$cur" ;;
     --trace | --driver | --config) _heddle_files "$cur" ;;
     --set)
@@ -26,13 +27,13 @@ _heddle_value() {
         _heddle_words "$(heddle help settings 2>/dev/null |
             sed -n 's/^  \([a-z_][a-z_]*\) .*/\1=/p')" "$cur"
         ;;
-    --trace-data | --fault) COMPREPLY=() ;;
+    --trace-data | --fault | --mem) COMPREPLY=() ;;
     *) return 1 ;;
     esac
 }
 
-_heddle_run_options="--gpu --trace --trace-data --trace-full --fault --layers --driver --log
-    --config --set --print-env --no-preload --help"
+_heddle_run_options="--gpu --trace --trace-data --trace-full --fault --mem --sched --layers --driver
+    --log --config --set --print-env --no-preload --help"
 
 # The index of the program's name among the words of `heddle run`, or nothing while there is none.
 _heddle_program_at() {
@@ -44,8 +45,8 @@ _heddle_program_at() {
             return
             ;;
         # bash makes words of its own of the = in --gpu=null.
-        --gpu | --trace | --trace-data | --trace-full | --fault | --layers | --driver | --log | \
-            --config | --set)
+        --gpu | --trace | --trace-data | --trace-full | --fault | --mem | --sched | --layers | \
+            --driver | --log | --config | --set)
             ((i++))
             [[ ${COMP_WORDS[i]} == = ]] && ((i++))
             # --set key=value is three words.
@@ -80,7 +81,7 @@ _heddle_run() {
 
 _heddle() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
-    local commands="run serve trace fatbin cert devices doctor version help"
+    local commands="run serve sched trace fatbin cert devices doctor version help"
     COMPREPLY=()
     if [[ $cur == = ]]; then
         cur=
@@ -98,9 +99,23 @@ _heddle() {
     version) _heddle_words "--help" "$cur" ;;
     help) _heddle_words "$commands settings" "$cur" ;;
     serve) _heddle_serve "$cur" "$prev" ;;
+    sched) _heddle_sched "$cur" "$prev" ;;
     trace) _heddle_trace "$cur" "$prev" ;;
     fatbin) _heddle_fatbin "$cur" "$prev" ;;
     cert) _heddle_cert "$cur" "$prev" ;;
+    esac
+}
+
+_heddle_sched() {
+    local cur=$1 prev=$2
+    if ((COMP_CWORD == 2)); then
+        _heddle_words "list set pause resume release --help" "$cur"
+        return
+    fi
+    case $prev in
+    --gpu | --pid | --room) COMPREPLY=() ;;
+    set) _heddle_words "policy= prio= share= cap_us= hold_us= slice_us=" "$cur" ;;
+    *) _heddle_words "--gpu --pid --room --json --help" "$cur" ;;
     esac
 }
 

@@ -96,6 +96,22 @@ hed_lock(struct hed_lock *lock)
     note_taken(lock);
 }
 
+bool
+hed_lock_try(struct hed_lock *lock)
+{
+    int cancel;
+
+    check_order(lock);
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    if (pthread_mutex_trylock(&lock->mutex) != 0) {
+        pthread_setcancelstate(cancel, NULL);
+        return false;
+    }
+    lock->cancel = cancel;
+    note_taken(lock);
+    return true;
+}
+
 void
 hed_unlock(struct hed_lock *lock)
 {

@@ -26,6 +26,7 @@ enum hed_rank {
     HED_RANK_EVENT,      /* an event's last record */
     HED_RANK_STREAM,     /* a stream's queue */
     HED_RANK_MEMORY,     /* a soft driver's addresses and allocations */
+    HED_RANK_TWINS,      /* memory that a remote machine has, too, being made alike */
     HED_RANK_HANDLES,    /* a soft driver's table of handles */
     HED_RANK_CODE,       /* a machine's code being compiled */
     HED_RANK_IMAGES,     /* what a remote machine knows of its code */
@@ -40,6 +41,10 @@ enum hed_rank {
     HED_RANK_REGION,     /* a machine's stacks and shared memory */
     HED_RANK_OUTPUT,     /* what kernels print */
     HED_RANK_HEAP,       /* memory that kernels allocate */
+    HED_RANK_QUOTA,      /* what a process has of a device's memory */
+    HED_RANK_SCHED,      /* a process's estimates of its GPU time */
+    HED_RANK_RECORDS,    /* which memory that is */
+    HED_RANK_MEET,       /* the file where processes meet */
     HED_RANK_STUBS,      /* counting stubs being given out */
     HED_RANK_TRACE_FILE, /* the trace file itself */
     HED_RANK_TRACE,      /* a trace's bookkeeping */
@@ -69,6 +74,7 @@ void hed_lock_fini(struct hed_lock *lock);
  */
 void hed_lock(struct hed_lock *lock);
 void hed_unlock(struct hed_lock *lock);
+bool hed_lock_try(struct hed_lock *lock); /* false: somebody has it; the order is the same */
 
 /* The same for a few loads and stores, with nothing in between at which a thread can be cancelled:
  * its cancellation state need not be touched, which is most of a lock's price. */

@@ -21,7 +21,8 @@ static const char usage[] =
     "Lists the CUDA devices as programs under `heddle run` would see them.\n"
     "\n"
     "  --gpu WHERE   where work would run: gpu (NVIDIA's driver), cpu or cpu:h100x8\n"
-    "                (the CPU GPU, looking like such devices), auto, null (nowhere)\n"
+    "                (the CPU GPU, looking like such devices), auto, null (nowhere),\n"
+    "                or a server's: shm:PATH, unix:PATH, tcp://HOST:PORT\n"
     "  --json        for programs to read\n"
     "  -h, --help    this text\n"
     "\n"
@@ -156,7 +157,8 @@ print_failure(const struct hed_probe *p, const char *missing)
     hed_cli_say("%s", text);
     if (hint[0])
         hed_cli_fold(stderr, hint, 0);
-    fputs("`heddle doctor` looks closer.\n", stderr);
+    if (!p->said[0])
+        fputs("`heddle doctor` looks closer.\n", stderr);
     return HED_EXIT_FAILED;
 }
 
@@ -171,6 +173,7 @@ list(const struct hed_place *place, const char *gpu, char *const *env, bool json
         hed_cli_say("%s", hed_err_text(HED_ENOMEM));
         return HED_EXIT_FAILED;
     }
+    p->listen = hed_config_gpu_is_address(gpu);
     hed_probe_cuda(p);
     if (json)
         code = print_json(p, gpu, missing);

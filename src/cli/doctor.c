@@ -156,6 +156,7 @@ hed_cli_doctor(int argc, char **argv)
     hed_doctor_heddle(d);
     hed_doctor_loader(d);
     hed_doctor_cpu(d);
+    hed_doctor_server(d);
     hed_doctor_driver(d);
     hed_doctor_system(d);
     for (size_t i = 0; i < d->count; i++)

@@ -37,5 +37,6 @@ void hed_doctor_hint(struct hed_doctor *d, const char *fmt, ...)
 void hed_doctor_heddle(struct hed_doctor *d); /* our libraries, settings; fills in config */
 void hed_doctor_loader(struct hed_doctor *d); /* LD_LIBRARY_PATH, LD_PRELOAD */
 void hed_doctor_cpu(struct hed_doctor *d);    /* the CPU GPU; fills in has_cpu */
+void hed_doctor_server(struct hed_doctor *d); /* where the setting `gpu` is an address */
 void hed_doctor_driver(struct hed_doctor *d); /* NVIDIA's driver and the devices */
 void hed_doctor_system(struct hed_doctor *d); /* kernel, libc, shared memory, folders */

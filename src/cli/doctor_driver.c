@@ -126,6 +126,8 @@ check_module(struct hed_doctor *d, const struct hardware *h)
                        "%u NVIDIA GPU%s on the bus, and the kernel module is not loaded", h->cards,
                        h->cards == 1 ? "" : "s");
         hed_doctor_hint(d, "Install NVIDIA's driver, or load it: modprobe nvidia");
+    } else if (hed_config_gpu_is_address(d->config.gpu)) {
+        hed_doctor_say(d, HED_FINDING_OK, "GPU", "no GPU here: programs use the server's");
     } else if (d->has_cpu) {
         hed_doctor_say(d, HED_FINDING_OK, "GPU", "no GPU here: programs run on the CPU GPU");
     } else {
@@ -206,9 +208,10 @@ locate(struct hed_doctor *d, const struct hardware *h, const char *name, const c
        const char *key, const char *given, struct search *s)
 {
     /* No library where there is no GPU is how things should be. */
-    const enum hed_finding_level level = has_gpu(h)   ? HED_FINDING_FAIL
-                                         : d->has_cpu ? HED_FINDING_OK
-                                                      : HED_FINDING_WARN;
+    const enum hed_finding_level level = has_gpu(h) ? HED_FINDING_FAIL
+                                         : d->has_cpu || hed_config_gpu_is_address(d->config.gpu)
+                                             ? HED_FINDING_OK
+                                             : HED_FINDING_WARN;
 
     if (given[0]) {
         const char *reason = access(given, F_OK) != 0 ? "is not there" : hed_locate_reject(given);

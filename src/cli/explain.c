@@ -114,6 +114,8 @@ hed_probe_explain(const struct hed_probe *p, char *text, size_t size, const char
     }
     if (p->error[0])
         snprintf(text, size, "%s", p->error);
+    else if (p->said[0])
+        snprintf(text, size, "%s", p->said);
     else
         explain_result(p, text, size, hint);
 }

@@ -16,6 +16,7 @@ static const struct command {
 } commands[] = {
     {"run", hed_cli_run, "run a program on heddle's CUDA driver"},
     {"serve", hed_cli_serve, "serve this machine's GPUs to programs elsewhere"},
+    {"sched", hed_cli_sched, "see and steer programs that share a GPU"},
     {"trace", hed_cli_trace, "look at what a program asked of CUDA"},
 #ifdef HED_CLI_FATBIN
     {"fatbin", hed_cli_fatbin, "find, list and extract GPU code in any file"},

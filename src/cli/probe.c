@@ -5,6 +5,7 @@
 #include <link.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "gen/cuda_abi.h"
@@ -42,6 +43,8 @@ open_library(struct hed_probe *p)
 {
     if (p->env)
         environ = (char **)p->env;
+    if (p->log >= 0)
+        (void)dup2(p->log, STDERR_FILENO);
     step(p, "dlopen");
 
     void *library = dlopen(p->path, RTLD_NOW | RTLD_LOCAL);
@@ -164,10 +167,35 @@ ask_nvml(void *arg)
 
 /* ---- in the parent --------------------------------------------------------------------------- */
 
+/* The last line of the file, from "heddle[1] error core: " on. */
+static void
+take_words(struct hed_probe *p, int fd)
+{
+    char text[4096];
+    const off_t size = lseek(fd, 0, SEEK_END);
+    const off_t from = size > (off_t)sizeof text - 1 ? size - (off_t)sizeof text + 1 : 0;
+    const ssize_t n = size > 0 ? pread(fd, text, sizeof text - 1, from) : 0;
+
+    text[n > 0 ? n : 0] = '\0';
+    for (char *end = text + strlen(text); end > text && end[-1] == '\n'; end--)
+        end[-1] = '\0';
+
+    const char *newline = strrchr(text, '\n');
+    const char *line = newline ? newline + 1 : text;
+    const char *words = strncmp(line, "heddle[", 7) == 0 ? strstr(line, ": ") : NULL;
+
+    snprintf(p->said, sizeof p->said, "%s", words ? words + 2 : line);
+}
+
 static void
 ask(struct hed_probe *p, void (*questions)(void *arg))
 {
+    p->log = p->listen ? memfd_create("heddle-probe", MFD_CLOEXEC) : -1;
     p->end = hed_child_run(questions, p, HED_PROBE_SECONDS, &p->signal_number);
+    if (p->log >= 0) {
+        take_words(p, p->log);
+        (void)close(p->log);
+    }
 
     /* The child's memory is a library's memory: it may hold anything now. */
     p->step[sizeof p->step - 1] = '\0';

@@ -26,10 +26,13 @@ struct hed_probe {
     char path[PATH_MAX];
     char *const *env;   /* the child's environment, or NULL for ours */
     const char *wanted; /* hed_probe_needs */
+    bool listen;        /* keep what the library writes to standard error in `said` */
+    int log;            /* that file; -1: none */
 
     /* Answered. */
     char step[64];    /* what was begun last: "cuInit", or "dlopen" */
     char error[512];  /* the loader's words when the library could not be opened, else "" */
+    char said[1024];  /* the last line of it, without the log's own words; "" if there is none */
     int result;       /* of the first call that failed; 0 when all went well */
     int version;      /* cuDriverGetVersion: 13000 is 13.0; 0 if unknown */
     char release[96]; /* nvmlSystemGetDriverVersion: "580.65.06"; "" if unknown */

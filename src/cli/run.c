@@ -20,6 +20,7 @@
 #include "cli/place.h"
 #include "cli/target.h"
 #include "core/config.h"
+#include "sched/share.h"
 #include "trace/format.h"
 
 #define TRIAL_SIZE (64u * 1024) /* bytes there must be room for where a trace is to be */
@@ -37,6 +38,9 @@ static const char usage[] =
     "  --trace-data SIZE  keep up to so many bytes of each copy in the trace\n"
     "  --trace-full WORD  when the disk cannot follow: block the program, or drop\n"
     "  --fault SPEC       make calls fail: NAME:N:ERROR[,...]\n"
+    "  --sched WISHES     share the GPU by turns: prio=high|normal|low,share=N,\n"
+    "                     policy=NAME,group=NAME,...; or on (heddle-sched(1))\n"
+    "  --mem SIZE         have no more than so much of each device's memory\n"
     "  --layers LIST      layers, top first, instead of those asked for above\n"
     "  --driver PATH      NVIDIA's libcuda.so.1\n"
     "  --log SPEC         log to standard error: level[,component=level...]\n"
@@ -56,6 +60,8 @@ enum {
     OPT_TRACE_DATA,
     OPT_TRACE_FULL,
     OPT_FAULT,
+    OPT_MEM,
+    OPT_SCHED,
     OPT_LAYERS,
     OPT_DRIVER,
     OPT_LOG,
@@ -72,6 +78,8 @@ static const struct hed_cli_opt options[] = {
     [OPT_TRACE_DATA] = {"trace-data", true},
     [OPT_TRACE_FULL] = {"trace-full", true},
     [OPT_FAULT] = {"fault", true},
+    [OPT_MEM] = {"mem", true},
+    [OPT_SCHED] = {"sched", true},
     [OPT_LAYERS] = {"layers", true},
     [OPT_DRIVER] = {"driver", true},
     [OPT_LOG] = {"log", true},
@@ -89,6 +97,8 @@ static const char *const settings[OPT_CONFIG] = {
     [OPT_TRACE_DATA] = "trace_data",
     [OPT_TRACE_FULL] = "trace_full",
     [OPT_FAULT] = "fault",
+    [OPT_MEM] = "mem",
+    [OPT_SCHED] = "sched",
     [OPT_LAYERS] = "layers",
     [OPT_DRIVER] = "driver",
     [OPT_LOG] = "log",
@@ -152,6 +162,19 @@ take_config(struct request *r, const char *value)
     return HED_EXIT_OK;
 }
 
+/* The layer reads it, but nobody sees what it says. */
+static int
+check_sched(const char *value)
+{
+    struct hed_sched_wish wish;
+    struct hed_why why = {""};
+
+    if (*value == '\0' || hed_sched_parse(value, &wish, &why) == 0)
+        return HED_EXIT_OK;
+    hed_cli_say("run: --%s", why.text);
+    return HED_EXIT_USAGE;
+}
+
 static int
 take_option(struct request *r, int option, const char *value)
 {
@@ -169,6 +192,10 @@ take_option(struct request *r, int option, const char *value)
     case OPT_HELP:
         r->help = true;
         return HED_EXIT_OK;
+    case OPT_SCHED:
+        if (check_sched(value) != 0)
+            return HED_EXIT_USAGE;
+        return set(r, "sched", "sched", value);
     default:
         return set(r, options[option].name, settings[option], value);
     }

@@ -233,7 +233,8 @@ find_address(const struct request *r, struct hed_address *out, struct hed_why *w
     if (r->listen)
         return hed_address_parse(r->listen, out, why);
     if (!folder || folder[0] != '/') {
-        hed_why_set(why, "--listen: where is it? XDG_RUNTIME_DIR is not set");
+        hed_why_set(why, "where is it? XDG_RUNTIME_DIR, the default's folder, is not set: give its "
+                         "address, such as --listen shm:/tmp/gpu.sock");
         return HED_EINVAL;
     }
     (void)snprintf(text, sizeof text, "shm:%s/heddle.sock", folder);
@@ -288,7 +289,8 @@ ask_status(const struct request *r)
         return HED_EXIT_USAGE;
     }
     if (address.transport == HED_TRANSPORT_TCP) {
-        hed_cli_say("serve: --status: a server tells it over its unix socket only");
+        hed_cli_say("serve: --status: a server tells it over its socket in the file system only: "
+                    "--listen shm:PATH");
         return HED_EXIT_USAGE;
     }
     hed_buf_init(&text, STATUS_MAX);

@@ -10,6 +10,7 @@
 #include "cli/cli.h"
 #include "cli/env.h"
 #include "core/config.h"
+#include "wire/conn.h"
 
 int
 hed_cli_absolute(const char *path, char *out, size_t size, struct hed_why *why)
@@ -55,7 +56,11 @@ complete_socket(struct hed_env *env, char *value, struct hed_why *why)
     const size_t scheme = strcspn(value, ":") + 1;
     char path[HED_CONFIG_TEXT_MAX];
     char out[HED_CONFIG_TEXT_MAX];
-    const int err = hed_cli_absolute(value + scheme, path, sizeof path, why);
+    const int err =
+        value[scheme] ? hed_cli_absolute(value + scheme, path, sizeof path, why) : HED_EINVAL;
+
+    if (!value[scheme])
+        hed_why_set(why, "gpu: '%s' has no path: where is the server's socket?", value);
 
     if (err)
         return err;
@@ -103,6 +108,19 @@ complete_gpu(struct hed_env *env, char *value, struct hed_why *why)
     return 0;
 }
 
+/* Can it be one? That somebody is there is seen later. */
+static int
+check_address(const char *text, struct hed_why *why)
+{
+    struct hed_address address;
+    struct hed_why reason = {""};
+    const int err = hed_address_parse(text, &address, &reason);
+
+    if (err)
+        hed_why_set(why, "gpu: %s", reason.text);
+    return err;
+}
+
 int
 hed_cli_settings(struct hed_config *c, struct hed_env *env, struct hed_why *why)
 {
@@ -130,5 +148,7 @@ hed_cli_settings(struct hed_config *c, struct hed_env *env, struct hed_why *why)
         err = complete(env, "tls_key", c->tls_key, why);
     if (!err)
         err = complete_gpu(env, c->gpu, why);
+    if (!err && hed_address_is(c->gpu))
+        err = check_address(c->gpu, why);
     return err;
 }

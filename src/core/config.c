@@ -62,7 +62,7 @@ static const struct {
 };
 
 const char *const hed_config_gpus[] = {"auto", "gpu", "cpu", "null", NULL};
-const char *const hed_config_layers[] = {"trace", "fault", NULL};
+const char *const hed_config_layers[] = {"trace", "fault", "quota", "sched", NULL};
 
 static const struct setting *
 find(const char *key)
@@ -190,7 +190,14 @@ check_gpu(const char *value, struct hed_why *why)
         hed_why_set(why, "gpu: '%.64s' is not one place", value);
         return HED_EINVAL;
     }
-    return check_names("gpu", value, hed_config_gpus, why);
+    for (const char *const *name = hed_config_gpus; *name; name++)
+        if (strcmp(value, *name) == 0)
+            return 0;
+    hed_why_set(why,
+                "gpu: there is no '%.64s' (there are: auto, gpu, cpu, null, and servers' "
+                "addresses: shm:PATH, unix:PATH, tcp://HOST:PORT)",
+                value);
+    return HED_EINVAL;
 }
 
 static int

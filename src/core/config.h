@@ -29,6 +29,9 @@ struct hed_why;
     X(SIZE, trace_data, "0", "bytes of copied data kept in a trace record")                       \
     X(NUMBER, trace_owner, "0", "process that gets the trace's plain name (set by heddle run)")   \
     X(TEXT, fault, "", "calls to fail: NAME:N:ERROR[,...]; turns the fault layer on")             \
+    X(TEXT, sched, "", "share GPUs by turns: on, or prio=...,share=...; turns sched on")          \
+    X(SIZE, mem, "0", "bytes of each device's memory to have at most; 0: no limit")               \
+    X(TEXT, mem_group, "", "programs of that name share one limit, mem")                          \
     X(WORD, export_tables, "pass", "NVIDIA's private tables: pass them on, or count their calls") \
     X(NUMBER, cpu_threads, "0", "threads that run kernels on the CPU GPU; 0 for all cores")       \
     X(WORD, cpu_codegen, "warp", "how the CPU GPU compiles kernels: warp or scalar (reference)")  \

@@ -59,6 +59,10 @@ choose_layers(const struct hed_config *c, const struct hed_layer_type **out, siz
             out[(*count)++] = find_type(hed_layer_types, "trace");
         if (*c->fault)
             out[(*count)++] = find_type(hed_layer_types, "fault");
+        if (c->mem || *c->mem_group)
+            out[(*count)++] = find_type(hed_layer_types, "quota");
+        if (*c->sched)
+            out[(*count)++] = find_type(hed_layer_types, "sched");
         return 0;
     }
     while ((name = strsep(&rest, ",")) != NULL) {

@@ -185,6 +185,10 @@ too_large_a_file_is_refused(void **state)
     free(text);
 }
 
+#define PLACES                                                             \
+    "(there are: auto, gpu, cpu, null, and servers' addresses: shm:PATH, " \
+    "unix:PATH, tcp://HOST:PORT)"
+
 static void
 bad_lines_are_refused_by_number(void **state)
 {
@@ -196,12 +200,9 @@ bad_lines_are_refused_by_number(void **state)
         {"\n\nnonsense\n", HED_EFORMAT, "f.conf:3: expected 'key = value', found 'nonsense'"},
         {"gpu=null\ncolour = red", HED_ENOTFOUND, "f.conf:2: there is no setting 'colour'"},
         {"= red", HED_ENOTFOUND, "f.conf:1: there is no setting ''"},
-        {"gpu = tpu", HED_EINVAL,
-         "f.conf:1: gpu: there is no 'tpu' (there are: auto, gpu, cpu, null)"},
-        {"gpu = cpux", HED_EINVAL,
-         "f.conf:1: gpu: there is no 'cpux' (there are: auto, gpu, cpu, null)"},
-        {"gpu = null:h100", HED_EINVAL,
-         "f.conf:1: gpu: there is no 'null:h100' (there are: auto, gpu, cpu, null)"},
+        {"gpu = tpu", HED_EINVAL, "f.conf:1: gpu: there is no 'tpu' " PLACES},
+        {"gpu = cpux", HED_EINVAL, "f.conf:1: gpu: there is no 'cpux' " PLACES},
+        {"gpu = null:h100", HED_EINVAL, "f.conf:1: gpu: there is no 'null:h100' " PLACES},
         {"gpu = cpu:", HED_EINVAL,
          "f.conf:1: gpu: which device is 'cpu:' to look like? See heddle.conf(5)"},
         {"cpu_threads = 1025", HED_ERANGE, "f.conf:1: cpu_threads: 1025 is not between 0 and 1024"},
@@ -211,12 +212,12 @@ bad_lines_are_refused_by_number(void **state)
         {"cpu_codegen = fast", HED_EINVAL,
          "f.conf:1: cpu_codegen: 'fast' is neither warp nor scalar"},
         {"gpu = gpu,null", HED_EINVAL, "f.conf:1: gpu: 'gpu,null' is not one place"},
-        {"layers = trace,quota", HED_EINVAL,
-         "f.conf:1: layers: there is no 'quota' (there are: trace, fault)"},
+        {"layers = trace,echo", HED_EINVAL,
+         "f.conf:1: layers: there is no 'echo' (there are: trace, fault, quota, sched)"},
         {"layers = trace,,fault", HED_EINVAL,
-         "f.conf:1: layers: there is no '' (there are: trace, fault)"},
+         "f.conf:1: layers: there is no '' (there are: trace, fault, quota, sched)"},
         {"layers = trace,", HED_EINVAL,
-         "f.conf:1: layers: there is no '' (there are: trace, fault)"},
+         "f.conf:1: layers: there is no '' (there are: trace, fault, quota, sched)"},
         {"layers = trace,trace", HED_EINVAL, "f.conf:1: layers: 'trace' stands there twice"},
         {"GPU = null", HED_ENOTFOUND, "f.conf:1: there is no setting 'GPU'"},
         {"trace_full = maybe", HED_EINVAL,
