@@ -17,7 +17,7 @@
 #include "gen/cuda_abi.h"
 #include "remote_kernel.h"
 
-#define BATCHES 30
+#define BATCHES 200 /* as bench_wire_primitives has them */
 #define LARGE ((size_t)128 << 20)
 
 static const char ptx[] = ".version 7.0\n.target sm_50\n.address_size 64\n"
@@ -279,15 +279,15 @@ main(int argc, char **argv)
     if (argc > 4 && strcmp(argv[4], "launches") == 0)
         return only_launches(seconds);
     start();
-    time_row("query", row_query, 2000);
+    time_row("query", row_query, 200);
     time_issue();
     time_sustained(seconds);
-    time_row("launch_sync", row_launch_sync, 1000);
-    time_row("10_launches_sync", row_ten_launches_sync, 200);
-    time_row("alloc_free", row_alloc_free, 2000);
-    time_row("event_create_destroy", row_event, 2000);
-    time_row("copy_8B_in", row_small_in, 1000);
-    time_row("copy_8B_out", row_small_out, 1000);
+    time_row("launch_sync", row_launch_sync, 200);
+    time_row("10_launches_sync", row_ten_launches_sync, 50);
+    time_row("alloc_free", row_alloc_free, 200);
+    time_row("event_create_destroy", row_event, 200);
+    time_row("copy_8B_in", row_small_in, 200);
+    time_row("copy_8B_out", row_small_out, 200);
     time_copies("copy_pageable", pageable);
     DO(cuMemAllocHost_v2(&pinned, LARGE));
     time_copies("copy_pinned", pinned);

@@ -28,13 +28,21 @@ number(const struct hed_function *f, CUdevice_attribute a, uint32_t otherwise)
     return hed_profile_number(hed_function_profile(f), a, otherwise);
 }
 
+/* Is n more than the device takes? Every device there has been takes `any`, which saves asking. */
+static inline bool
+is_over(const struct hed_function *f, uint64_t n, uint32_t any, CUdevice_attribute a,
+        uint32_t otherwise)
+{
+    return n > any && n > number(f, a, otherwise);
+}
+
 static CUresult
 check_grid(const struct hed_function *f, const uint32_t grid[3])
 {
     if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0 ||
-        grid[0] > number(f, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, INT32_MAX) ||
-        grid[1] > number(f, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, 65535) ||
-        grid[2] > number(f, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, 65535))
+        is_over(f, grid[0], 65535, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, INT32_MAX) ||
+        is_over(f, grid[1], 65535, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, 65535) ||
+        is_over(f, grid[2], 65535, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, 65535))
         return CUDA_ERROR_INVALID_VALUE;
     return CUDA_SUCCESS;
 }
@@ -45,10 +53,10 @@ check_block(const struct hed_function *f, const uint32_t block[3])
     const struct hed_code_kernel *k = hed_function_kernel(f);
     const uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
 
-    if (threads == 0 || block[0] > number(f, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, 1024) ||
-        block[1] > number(f, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, 1024) ||
-        block[2] > number(f, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, 64) ||
-        threads > number(f, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1024))
+    if (threads == 0 || is_over(f, block[0], 512, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, 1024) ||
+        is_over(f, block[1], 512, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, 1024) ||
+        is_over(f, block[2], 64, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, 64) ||
+        is_over(f, threads, 512, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1024))
         return CUDA_ERROR_INVALID_VALUE;
     if (k->max_threads && threads > k->max_threads)
         return CUDA_ERROR_INVALID_VALUE;

@@ -3,6 +3,8 @@
 import os
 
 os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
+# Algorithms are chosen by their times otherwise, and the last bit with them.
+os.environ["XLA_FLAGS"] = "--xla_gpu_autotune_level=0"
 
 import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
