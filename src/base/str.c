@@ -273,3 +273,22 @@ hed_str_escape(struct hed_buf *b, const char *s, size_t n)
         n -= length ? length : 1;
     }
 }
+
+void
+hed_str_field(struct hed_buf *b, const char *key, const char *s, size_t n)
+{
+    hed_buf_addf(b, "\"%s\":\"", key);
+    hed_str_escape(b, s, n);
+    hed_buf_addf(b, "\"");
+}
+
+bool
+hed_same_secret(const void *a, const void *b, size_t n)
+{
+    const unsigned char *x = a, *y = b;
+    unsigned difference = 0;
+
+    for (size_t i = 0; i < n; i++)
+        difference |= (unsigned)(x[i] ^ y[i]);
+    return difference == 0;
+}

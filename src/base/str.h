@@ -28,7 +28,13 @@ bool hed_str_copy(char *dst, size_t size, const char *src);
 /* Cuts blanks off the end of s, in place, and returns where the first other character is. */
 char *hed_str_trim(char *s);
 
+/* Are n bytes the same? All are looked at, so that the time it takes tells nothing: for secrets. */
+bool hed_same_secret(const void *a, const void *b, size_t n);
+
 /* Appends n bytes as the inside of a JSON string: quotes, backslashes and control characters
  * escaped, valid UTF-8 as it is, and U+FFFD for each byte that is no part of any.
  */
 void hed_str_escape(struct hed_buf *b, const char *s, size_t n);
+
+/* Appends "key":"n bytes, escaped", for JSON objects. */
+void hed_str_field(struct hed_buf *b, const char *key, const char *s, size_t n);

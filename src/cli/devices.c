@@ -74,9 +74,7 @@ print_text(const struct hed_probe *p, const char *gpu)
 static void
 add_text(struct hed_buf *b, const char *key, const char *value)
 {
-    hed_buf_addf(b, "\"%s\":\"", key);
-    hed_str_escape(b, value, strlen(value));
-    hed_buf_addf(b, "\"");
+    hed_str_field(b, key, value, strlen(value));
 }
 
 static void

@@ -100,9 +100,8 @@ print_text(const struct hed_doctor *d)
 static void
 add_text(struct hed_buf *b, const char *key, const char *value, const char *after)
 {
-    hed_buf_addf(b, "\"%s\":\"", key);
-    hed_str_escape(b, value, strlen(value));
-    hed_buf_addf(b, "\"%s", after);
+    hed_str_field(b, key, value, strlen(value));
+    hed_buf_addf(b, "%s", after);
 }
 
 static void

@@ -285,9 +285,7 @@ hed_cli_fatbin_print(FILE *out, struct hed_bytes text)
 void
 hed_cli_fatbin_json(struct hed_buf *b, const char *key, struct hed_bytes value)
 {
-    hed_buf_addf(b, "\"%s\":\"", key);
-    hed_str_escape(b, (const char *)value.data, value.size);
-    hed_buf_addf(b, "\"");
+    hed_str_field(b, key, (const char *)value.data, value.size);
 }
 
 void

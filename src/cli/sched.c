@@ -193,9 +193,7 @@ policy_name(const struct hed_sched_common *c)
 static void
 add_text(struct hed_buf *b, const char *key, const char *value, size_t max)
 {
-    hed_buf_addf(b, "\"%s\":\"", key);
-    hed_str_escape(b, value, strnlen(value, max));
-    hed_buf_addf(b, "\"");
+    hed_str_field(b, key, value, strnlen(value, max));
 }
 
 static void

@@ -67,9 +67,8 @@ add_us(struct hed_chrome *c, const char *key, uint64_t ns)
 static void
 add_text(struct hed_chrome *c, const char *key, const char *text, size_t n)
 {
-    hed_buf_addf(&c->event, ",\"%s\":\"", key);
-    hed_str_escape(&c->event, text, n);
-    hed_buf_addf(&c->event, "\"");
+    hed_buf_addf(&c->event, ",");
+    hed_str_field(&c->event, key, text, n);
 }
 
 /* Names a process or track: process_name, thread_name. */

@@ -281,3 +281,15 @@ hed_driver_forked(struct hed_driver *d)
     if (d->machine->forked)
         d->machine->forked(d->machine_state);
 }
+
+void
+hed_driver_layer_fini(struct hed_layer *self)
+{
+    hed_driver_fini(self->state);
+}
+
+void
+hed_driver_layer_forked(struct hed_layer *self)
+{
+    hed_driver_forked(self->state);
+}

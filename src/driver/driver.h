@@ -77,6 +77,10 @@ int hed_driver_create(const struct hed_machine *machine, void *machine_state,
 void hed_driver_fini(struct hed_driver *d);   /* the process ends: waits for nothing */
 void hed_driver_forked(struct hed_driver *d); /* in the child */
 
+/* The same for a backend's layer, whose state is the driver. */
+void hed_driver_layer_fini(struct hed_layer *self);
+void hed_driver_layer_forked(struct hed_layer *self);
+
 /* Takes it all down, contexts included; nobody may use it any more. For a backend that cannot start
  * after all, and for tests: at the end of a process fini is enough. NULL is fine. */
 void hed_driver_free(struct hed_driver *d);

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/process.h"
 
 #define FILE_MAGIC 0x0000000145444548ull /* changes with the layout */
 #define LOCK_TRIES 50                    /* a millisecond each */
@@ -21,26 +22,13 @@
 /* ---- processes ------------------------------------------------------------------------------- */
 
 /* The owner's word of a living process; 0 if there is none. Field 22 of /proc/PID/stat is the time
- * it started; the name before it may have blanks and brackets in it. */
+ * it started. */
 static uint64_t
 owner_of(pid_t pid)
 {
-    char path[64];
     char text[1024];
     unsigned long long start = 0;
-
-    (void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    const ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-
-    if (fd >= 0)
-        close(fd);
-    if (n <= 0)
-        return 0;
-    text[n] = '\0';
-
-    const char *at = strrchr(text, ')');
+    const char *at = hed_process_stat(pid, text, sizeof text);
 
     for (int field = 2; at && field < 22; field++)
         at = strchr(at + 1, ' ');

@@ -7,7 +7,6 @@
  * found by the kernel's locks, those who are stopped by the kernel's word, at every census.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/futex.h"
+#include "base/process.h"
 #include "sched/share.h"
 
 #define CENSUS_NS (10 * HED_NS_PER_MS)
@@ -40,21 +40,8 @@ struct view {
 static bool
 is_stopped(int32_t pid)
 {
-    char path[32];
     char text[256];
-
-    (void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    const ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-
-    if (fd >= 0)
-        close(fd);
-    if (n <= 0)
-        return false;
-    text[n] = '\0';
-
-    const char *state = strrchr(text, ')'); /* the program's name may hold anything */
+    const char *state = hed_process_stat(pid, text, sizeof text);
 
     return state && state[1] == ' ' && strchr("TtZX", state[2]) && state[2] != '\0';
 }

@@ -12,13 +12,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/aside.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "server/worker.h"
-
-#ifndef MAP_FIXED_NOREPLACE
-#define MAP_FIXED_NOREPLACE 0x100000
-#endif
 
 #define GPU_STRIDE (UINT64_C(1) << 39)
 #define CPU_STRIDE (UINT64_C(1) << 40) /* the soft driver's own, of which the client gets half */
@@ -38,20 +35,6 @@ hed_arena_init_sizes(struct hed_worker *w)
     w->stride = is_cpu(w) ? CPU_STRIDE : GPU_STRIDE;
     w->usable = is_cpu(w) ? CPU_STRIDE / 2 : GPU_STRIDE;
     w->map_unit = 2u << 20;
-}
-
-/* Addresses of this process; no memory. */
-static bool
-set_aside(uint64_t at, uint64_t size)
-{
-    void *p = mmap((void *)(uintptr_t)at, size, PROT_NONE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-
-    if (p == (void *)(uintptr_t)at)
-        return true;
-    if (p != MAP_FAILED)
-        (void)munmap(p, size);
-    return false;
 }
 
 static bool
@@ -83,7 +66,7 @@ try_gpu(struct hed_worker *w, uint64_t base)
 
     if (!w->hollow && !reserve_at(w, base, devices, &got))
         return false;
-    if (set_aside(base + (w->hollow ? 0 : devices), w->stride + (w->hollow ? devices : 0)))
+    if (hed_set_aside(base + (w->hollow ? 0 : devices), w->stride + (w->hollow ? devices : 0)))
         return true;
     if (!w->hollow)
         free_at(w, base, devices);

@@ -162,33 +162,6 @@ hed_child_start(struct hed_server *s, const struct hed_peer *p, struct hed_why *
     return 0;
 }
 
-/* One byte, and the descriptor with it: what the worker's porter takes. */
-static int
-send_fd(int porter, int fd)
-{
-    char byte = 'L';
-    struct iovec part = {&byte, 1};
-    union {
-        struct cmsghdr align;
-        char room[CMSG_SPACE(sizeof(int))];
-    } control = {.room = {0}};
-    struct msghdr m = {.msg_iov = &part,
-                       .msg_iovlen = 1,
-                       .msg_control = &control,
-                       .msg_controllen = sizeof control.room};
-    struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-    ssize_t n;
-
-    c->cmsg_level = SOL_SOCKET;
-    c->cmsg_type = SCM_RIGHTS;
-    c->cmsg_len = CMSG_LEN(sizeof fd);
-    memcpy(CMSG_DATA(c), &fd, sizeof fd);
-    do
-        n = sendmsg(porter, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
-    while (n < 0 && errno == EINTR);
-    return n == 1 ? 0 : HED_EIO;
-}
-
 /* The number of a session is no secret, but without the right user it is of no use either; over TCP
  * the worker asks for the secret. */
 int
@@ -201,7 +174,7 @@ hed_child_pass(struct hed_server *s, const struct hed_peer *p)
             continue;
         if (c->tcp != p->tcp || (!p->tcp && c->uid != p->user.uid))
             return HED_EACCESS;
-        return send_fd(c->porter, p->fd);
+        return hed_fd_send(c->porter, p->fd);
     }
     return HED_ENOTFOUND;
 }

@@ -27,17 +27,14 @@ is_text(const char *s, size_t room)
     return memchr(s, 0, room) != NULL;
 }
 
-/* All bytes are looked at, whatever they are. */
+/* What is shown has zeros behind it, to the end; so has what it is compared with. */
 static bool
-same_token(const char *a, const char *b, size_t room)
+same_token(const char *token, const struct hed_hello *h)
 {
-    unsigned difference = 0;
-    const size_t length = strlen(a);
+    char padded[sizeof h->token] = {0};
 
-    for (size_t i = 0; i < room; i++)
-        difference |=
-            (unsigned)(unsigned char)b[i] ^ (unsigned)(i < length ? (unsigned char)a[i] : 0u);
-    return difference == 0 && length < room;
+    return hed_str_copy(padded, sizeof padded, token) &&
+           hed_same_secret(padded, h->token, sizeof padded);
 }
 
 int
@@ -69,7 +66,7 @@ hed_worker_check_hello(const struct hed_worker *w, const struct hed_hello *h, bo
         hed_why_set(why, "the client wants a transport that this connection is not");
         return HED_EFORMAT;
     }
-    if (w->start->token && !certified && !same_token(w->start->token, h->token, sizeof h->token)) {
+    if (w->start->token && !certified && !same_token(w->start->token, h)) {
         hed_why_set(why, h->token[0] ? "the token (tls_token) is not the server's"
                                      : "the client has neither a certificate (tls_cert, tls_key) "
                                        "nor a token (tls_token)");

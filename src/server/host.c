@@ -32,7 +32,6 @@ struct hed_host_call {
     struct hed_worker *worker;
     uint64_t id, stream, number; /* the client's */
     uint64_t token;              /* of the message that waits to be answered */
-    bool keep;                   /* in a graph: any number of times */
 };
 
 struct hed_worker_host {
@@ -109,8 +108,7 @@ on_host(void *data)
     struct hed_host_call *c = data;
 
     tell(c, CUDA_SUCCESS, true);
-    if (!c->keep)
-        free(c);
+    free(c);
 }
 
 static void
@@ -189,7 +187,7 @@ hed_worker_callback_lane(struct hed_worker *w, struct hed_lane *lane)
 /* ---- functions ------------------------------------------------------------------------------- */
 
 static struct hed_host_call *
-make_call(struct hed_worker *w, uint64_t id, uint64_t stream, uint64_t number, bool keep)
+make_call(struct hed_worker *w, uint64_t id, uint64_t stream, uint64_t number)
 {
     struct hed_host_call *c = calloc(1, sizeof *c);
 
@@ -198,7 +196,6 @@ make_call(struct hed_worker *w, uint64_t id, uint64_t stream, uint64_t number, b
         c->id = id;
         c->stream = stream;
         c->number = number;
-        c->keep = keep;
     }
     return c;
 }
@@ -235,7 +232,7 @@ hed_do_host(struct hed_worker_lane *l, struct hed_msg *m)
 
     if (!w->host || !has_lane(w->host))
         return HED_EFORMAT;
-    c = make_call(w, b->id, m->stream, m->number, false);
+    c = make_call(w, b->id, m->stream, m->number);
     if (!c)
         return HED_ENOMEM;
     if (hed_worker_stream(l, m, &stream) == 0)
@@ -262,24 +259,6 @@ hed_do_fetch(struct hed_worker_lane *l, struct hed_msg *m)
     const int err = hed_worker_before_answer(l);
 
     return err ? err : hed_worker_answer(l, m, CUDA_SUCCESS, NULL, 0);
-}
-
-int
-hed_worker_host_pair(struct hed_worker *w, uint64_t id, uint64_t stream, CUhostFn *fn, void **data)
-{
-    struct hed_host_call *c = make_call(w, id, stream, 0, true);
-
-    if (!c)
-        return HED_ENOMEM;
-    *fn = on_host;
-    *data = c;
-    return 0;
-}
-
-void
-hed_worker_host_unpair(void *data)
-{
-    free(data);
 }
 
 /* ---- marks ----------------------------------------------------------------------------------- */

@@ -62,14 +62,9 @@ group_may(const struct hed_server_options *o, int fd, gid_t gid)
 bool
 hed_user_may(const struct hed_server_options *o, int fd, struct hed_peer_user *out)
 {
-    struct ucred c;
-    socklen_t size = sizeof c;
-
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &c, &size) != 0) {
-        *out = (struct hed_peer_user){.uid = (uid_t)-1, .gid = (gid_t)-1};
+    *out = (struct hed_peer_user){.uid = (uid_t)-1, .gid = (gid_t)-1};
+    if (hed_fd_peer(fd, &out->uid, &out->gid, &out->pid) != 0)
         return false;
-    }
-    *out = (struct hed_peer_user){.uid = c.uid, .gid = c.gid, .pid = c.pid};
-    return c.uid == 0 || c.uid == geteuid() || o->allow_all ||
-           is_among(o->uids, o->uid_count, c.uid) || group_may(o, fd, c.gid);
+    return out->uid == 0 || out->uid == geteuid() || o->allow_all ||
+           is_among(o->uids, o->uid_count, out->uid) || group_may(o, fd, out->gid);
 }

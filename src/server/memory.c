@@ -437,26 +437,29 @@ done(struct hed_worker_lane *l, const struct hed_msg *m, CUresult r)
     return 0;
 }
 
-int
-hed_do_map(struct hed_worker_lane *l, struct hed_msg *msg)
+/* By enum hed_map_kind. */
+typedef int (*map_fn)(struct hed_worker *w, const struct hed_map *m, CUresult *r);
+static const map_fn makers[] = {[HED_MAP_DEVICE] = map_device,
+                                [HED_MAP_HOST] = map_host,
+                                [HED_MAP_PHYSICAL] = make_physical,
+                                [HED_MAP_VIEW] = map_view,
+                                [HED_MAP_ACCESS] = change_access};
+static const map_fn takers[] = {[HED_MAP_DEVICE] = unmap_device,
+                                [HED_MAP_HOST] = unmap_host,
+                                [HED_MAP_PHYSICAL] = release_physical,
+                                [HED_MAP_VIEW] = unmap_view};
+
+static int
+change(struct hed_worker_lane *l, const struct hed_msg *msg, const map_fn *by_kind, size_t kinds)
 {
     const struct hed_map *m = (const struct hed_map *)msg;
-    struct hed_worker *w = l->worker;
     CUresult r = CUDA_SUCCESS;
-    int err = HED_EFORMAT;
 
-    if (!w->memory)
+    if (!l->worker->memory || m->kind >= kinds)
         return HED_EFORMAT;
-    if (m->kind == HED_MAP_DEVICE)
-        err = map_device(w, m, &r);
-    else if (m->kind == HED_MAP_HOST)
-        err = map_host(w, m, &r);
-    else if (m->kind == HED_MAP_PHYSICAL)
-        err = make_physical(w, m, &r);
-    else if (m->kind == HED_MAP_VIEW)
-        err = map_view(w, m, &r);
-    else if (m->kind == HED_MAP_ACCESS)
-        err = change_access(w, m, &r);
+
+    const int err = by_kind[m->kind](l->worker, m, &r);
+
     if (r != CUDA_SUCCESS)
         hed_warn(SERVER, "memory of kind %u, %llu bytes: error %d", m->kind,
                  (unsigned long long)m->size, (int)r);
@@ -464,24 +467,15 @@ hed_do_map(struct hed_worker_lane *l, struct hed_msg *msg)
 }
 
 int
-hed_do_unmap(struct hed_worker_lane *l, struct hed_msg *msg)
+hed_do_map(struct hed_worker_lane *l, struct hed_msg *m)
 {
-    const struct hed_map *m = (const struct hed_map *)msg;
-    struct hed_worker *w = l->worker;
-    CUresult r = CUDA_SUCCESS;
-    int err = HED_EFORMAT;
+    return change(l, m, makers, sizeof makers / sizeof makers[0]);
+}
 
-    if (!w->memory)
-        return HED_EFORMAT;
-    if (m->kind == HED_MAP_DEVICE)
-        err = unmap_device(w, m, &r);
-    else if (m->kind == HED_MAP_HOST)
-        err = unmap_host(w, m, &r);
-    else if (m->kind == HED_MAP_PHYSICAL)
-        err = release_physical(w, m, &r);
-    else if (m->kind == HED_MAP_VIEW)
-        err = unmap_view(w, m, &r);
-    return err ? err : done(l, msg, r);
+int
+hed_do_unmap(struct hed_worker_lane *l, struct hed_msg *m)
+{
+    return change(l, m, takers, sizeof takers / sizeof takers[0]);
 }
 
 /* ---- the heap -------------------------------------------------------------------------------- */

@@ -14,9 +14,7 @@
 static void
 put_text(struct hed_buf *b, const char *key, const char *value, size_t size)
 {
-    hed_buf_addf(b, "\"%s\":\"", key);
-    hed_str_escape(b, value, strnlen(value, size));
-    hed_buf_addf(b, "\"");
+    hed_str_field(b, key, value, strnlen(value, size));
 }
 
 static void

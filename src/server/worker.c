@@ -22,6 +22,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/str.h"
 #include "server/ledger.h"
 #include "server/worker.h"
 
@@ -284,16 +285,6 @@ hed_worker_lane_add(struct hed_worker *w, struct hed_lane *lane, uint32_t thread
     return l;
 }
 
-static bool
-same_secret(const uint8_t a[16], const uint8_t b[16])
-{
-    unsigned difference = 0; /* all bytes are looked at: nothing to be learnt from the time */
-
-    for (int i = 0; i < 16; i++)
-        difference |= (unsigned)(a[i] ^ b[i]);
-    return difference == 0;
-}
-
 /* A lane that says whose it is; anything else is shut out, and the session goes on. */
 static int
 attach(struct hed_worker *w, int fd)
@@ -313,7 +304,8 @@ attach(struct hed_worker *w, int fd)
     const struct hed_attach *a = err ? NULL : (const struct hed_attach *)m;
 
     if (a && (m->kind != HED_MSG_ATTACH || m->size < sizeof *a ||
-              !same_secret(a->secret, w->secret) || a->purpose > HED_LANE_CALLBACKS))
+              !hed_same_secret(a->secret, w->secret, sizeof a->secret) ||
+              a->purpose > HED_LANE_CALLBACKS))
         err = HED_EACCESS;
     /* Acquire: pairs with the release in arena.c. Until then there is the first lane, alone. */
     if (!err && !atomic_load_explicit(&w->settled, memory_order_acquire))
@@ -346,31 +338,6 @@ is_full(struct hed_worker *w)
         n++;
     hed_unlock(&w->lock);
     return w->start->lane_limit && n >= w->start->lane_limit;
-}
-
-/* A descriptor from the listener; -1: none this time, and *gone if there never will be. */
-static int
-take_fd(int porter, bool *gone)
-{
-    char byte;
-    struct iovec part = {&byte, 1};
-    union {
-        struct cmsghdr align;
-        char room[CMSG_SPACE(sizeof(int))];
-    } control;
-    struct msghdr msg = {.msg_iov = &part,
-                         .msg_iovlen = 1,
-                         .msg_control = &control,
-                         .msg_controllen = sizeof control.room};
-    const ssize_t n = recvmsg(porter, &msg, MSG_CMSG_CLOEXEC);
-    const struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&msg) : NULL;
-    int fd = -1;
-
-    *gone = n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN);
-    if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-        c->cmsg_len == CMSG_LEN(sizeof fd))
-        memcpy(&fd, CMSG_DATA(c), sizeof fd);
-    return fd;
 }
 
 static void *
@@ -504,9 +471,11 @@ be_porter(void *arg)
         if (wait_for_any(w, &from_listener))
             end(w, 0);
 
-        const int fd = from_listener ? take_fd(w->start->porter, &gone) : -1;
+        int fd;
+        const int err = from_listener ? hed_fd_take(w->start->porter, &fd) : HED_ETIME;
 
-        if (fd >= 0)
+        gone = err == HED_EIO;
+        if (!err)
             let_in(w, fd);
         give_signs(w, &sign);
         if (takes_too_much(w)) {

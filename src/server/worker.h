@@ -122,7 +122,6 @@ struct hed_handling {
     bool no_ticket;      /* is not in the order */
 };
 
-int hed_do_hello(struct hed_worker_lane *l, struct hed_msg *m); /* hello.c */
 int hed_do_arena(struct hed_worker_lane *l, struct hed_msg *m);
 int hed_do_ping(struct hed_worker_lane *l, struct hed_msg *m);
 int hed_do_call(struct hed_worker_lane *l, struct hed_msg *m); /* call.c */
@@ -215,11 +214,6 @@ struct hed_worker_door { /* a lane that has knocked */
 };
 /* host.c: the client's callback lane is there; it is taken. 0 or HED_E... */
 int hed_worker_callback_lane(struct hed_worker *w, struct hed_lane *lane);
-/* host.c: what a host node of a graph calls so that the client's function `id` is run; the data is
- * given back when no graph has it any more. HED_ENOMEM. */
-int hed_worker_host_pair(struct hed_worker *w, uint64_t id, uint64_t stream, CUhostFn *fn,
-                         void **data);
-void hed_worker_host_unpair(void *data);
 
 /* The answer to a message that wanted one: result, then n bytes of body. */
 int hed_worker_answer(struct hed_worker_lane *l, const struct hed_msg *m, int result,

@@ -226,25 +226,20 @@ union fds_room {
     struct cmsghdr align;
 };
 
-int
-hed_conn_send_fds(struct hed_conn *c, const int *fds, int count)
+/* Of one call: -1 and errno, or 1. */
+static ssize_t
+send_fds(int socket, const int *fds, int count, int flags)
 {
+    const size_t bytes = (size_t)count * sizeof(int);
     union fds_room room;
     char mark = FDS_MARK;
     struct iovec part = {.iov_base = &mark, .iov_len = 1};
-    struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1};
-    ssize_t sent;
-
-    if (c->tcp)
-        return HED_ENOTSUP;
-    if (count < 1 || count > HED_CONN_FDS)
-        return HED_EINVAL;
-
-    const size_t bytes = (size_t)count * sizeof(int);
+    struct msghdr m = {.msg_iov = &part,
+                       .msg_iovlen = 1,
+                       .msg_control = room.bytes,
+                       .msg_controllen = CMSG_SPACE(bytes)};
 
     memset(&room, 0, sizeof room);
-    m.msg_control = room.bytes;
-    m.msg_controllen = CMSG_SPACE(bytes);
 
     struct cmsghdr *h = CMSG_FIRSTHDR(&m);
 
@@ -252,9 +247,32 @@ hed_conn_send_fds(struct hed_conn *c, const int *fds, int count)
     h->cmsg_type = SCM_RIGHTS;
     h->cmsg_len = CMSG_LEN(bytes);
     memcpy(CMSG_DATA(h), fds, bytes);
+    return hed_socket_sendmsg(socket, &m, flags);
+}
+
+int
+hed_conn_send_fds(struct hed_conn *c, const int *fds, int count)
+{
+    ssize_t sent;
+
+    if (c->tcp)
+        return HED_ENOTSUP;
+    if (count < 1 || count > HED_CONN_FDS)
+        return HED_EINVAL;
     do
-        sent = hed_socket_sendmsg(c->fd, &m, 0);
+        sent = send_fds(c->fd, fds, count, 0);
     while (sent < 0 && (errno == EINTR || errno == EAGAIN));
+    return sent == 1 ? 0 : HED_EIO;
+}
+
+int
+hed_fd_send(int socket, int fd)
+{
+    ssize_t sent;
+
+    do
+        sent = send_fds(socket, &fd, 1, MSG_DONTWAIT);
+    while (sent < 0 && errno == EINTR);
     return sent == 1 ? 0 : HED_EIO;
 }
 
@@ -284,46 +302,59 @@ collect(struct msghdr *m, int *fds, int most)
     return n;
 }
 
-int
-hed_conn_take_fds(struct hed_conn *c, int *fds, int count, int timeout_ms)
+/* What is there now: 0, HED_ETIME where nothing is, HED_EIO, HED_EFORMAT. */
+static int
+take_fds(int socket, int *fds, int count)
 {
-    const uint64_t end = hed_socket_end(timeout_ms);
     union fds_room room;
     int kept[HED_CONN_FDS];
     char mark = 0;
     struct iovec part = {.iov_base = &mark, .iov_len = 1};
+    struct msghdr m = {.msg_iov = &part,
+                       .msg_iovlen = 1,
+                       .msg_control = room.bytes,
+                       .msg_controllen = sizeof room.bytes};
+    ssize_t got;
+
+    do
+        got = hed_socket_recvmsg(socket, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    while (got < 0 && errno == EINTR);
+    if (got <= 0)
+        return got < 0 && errno == EAGAIN ? HED_ETIME : HED_EIO;
+
+    const int n = collect(&m, kept, count);
+
+    if (n == count && mark == FDS_MARK && !(m.msg_flags & MSG_CTRUNC)) {
+        memcpy(fds, kept, (size_t)count * sizeof *fds);
+        return 0;
+    }
+    for (int i = 0; i < n && i < count; i++)
+        close(kept[i]);
+    return HED_EFORMAT;
+}
+
+int
+hed_conn_take_fds(struct hed_conn *c, int *fds, int count, int timeout_ms)
+{
+    const uint64_t end = hed_socket_end(timeout_ms);
+    int err;
 
     if (c->tcp)
         return HED_ENOTSUP;
     if (count < 1 || count > HED_CONN_FDS)
         return HED_EINVAL;
-    for (;;) {
-        struct msghdr m = {.msg_iov = &part,
-                           .msg_iovlen = 1,
-                           .msg_control = room.bytes,
-                           .msg_controllen = sizeof room.bytes};
-        const ssize_t got = hed_socket_recvmsg(c->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-
-        if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN))
-            return HED_EIO;
-        if (got < 0) {
-            const int err = errno == EAGAIN ? hed_socket_wait(c->fd, POLLIN, end, false) : 0;
-
-            if (err)
-                return err;
-            continue;
-        }
-
-        const int n = collect(&m, kept, count);
-
-        if (n == count && mark == FDS_MARK && !(m.msg_flags & MSG_CTRUNC)) {
-            memcpy(fds, kept, (size_t)count * sizeof *fds);
-            return 0;
-        }
-        for (int i = 0; i < n && i < count; i++)
-            close(kept[i]);
-        return HED_EFORMAT;
+    while ((err = take_fds(c->fd, fds, count)) == HED_ETIME) {
+        err = hed_socket_wait(c->fd, POLLIN, end, false);
+        if (err)
+            break;
     }
+    return err;
+}
+
+int
+hed_fd_take(int socket, int *fd)
+{
+    return take_fds(socket, fd, 1);
 }
 
 /* ---- the connection itself ------------------------------------------------------------------- */
@@ -395,12 +426,16 @@ hed_conn_name(const struct hed_conn *c)
 int
 hed_conn_peer(const struct hed_conn *c, uid_t *uid, gid_t *gid, pid_t *pid)
 {
+    return c->tcp ? HED_ENOTSUP : hed_fd_peer(c->fd, uid, gid, pid);
+}
+
+int
+hed_fd_peer(int socket, uid_t *uid, gid_t *gid, pid_t *pid)
+{
     struct ucred who;
     socklen_t size = sizeof who;
 
-    if (c->tcp)
-        return HED_ENOTSUP;
-    if (getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0)
+    if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0)
         return hed_err_from_errno(errno);
     *uid = who.uid;
     *gid = who.gid;

@@ -95,5 +95,14 @@ ssize_t hed_conn_read_some(struct hed_conn *c, void *p, size_t least, size_t n, 
 int hed_conn_send_fds(struct hed_conn *c, const int *fds, int count);
 int hed_conn_take_fds(struct hed_conn *c, int *fds, int count, int timeout_ms);
 
+/* One over a bare unix socket, without waiting: HED_EIO where nobody takes it, or gives one any
+ * more; HED_ETIME for none to be had now; HED_EFORMAT for anything else than one, which is
+ * closed. */
+int hed_fd_send(int socket, int fd);
+int hed_fd_take(int socket, int *fd);
+
+/* Who is on the other end of a bare unix socket. */
+int hed_fd_peer(int socket, uid_t *uid, gid_t *gid, pid_t *pid);
+
 /* Has the peer gone? Does not wait. What it said before may still be there to read. */
 bool hed_conn_gone(struct hed_conn *c);

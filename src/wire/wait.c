@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/futex.h"
+#include "base/relax.h"
 #include "wire/conn.h"
 #include "wire/lane.h"
 
@@ -21,17 +22,6 @@
 #define TRY_EVERY 16   /* waits; how often the longest spin is tried */
 #define GROWS_FROM 500 /* ns */
 #define PARK_MS (HED_LANE_LOST_MS / 2)
-
-static inline void
-relax(void)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    /* yield does nothing on most cores; this makes a short pause on all. */
-    __asm__ __volatile__("isb" ::: "memory");
-#endif
-}
 
 void
 hed_waiter_init(struct hed_waiter *w, struct hed_conn *conn)
@@ -97,7 +87,7 @@ spin(struct hed_waiter *w, const _Atomic uint64_t *position, uint64_t seen, uint
         for (int i = 0; i < LOOKS; i++) {
             if (changed(position, seen))
                 return true;
-            relax();
+            hed_relax();
         }
     }
     return false;
@@ -169,7 +159,7 @@ hed_wait_change(struct hed_waiter *w, const _Atomic uint64_t *position, uint64_t
     for (int i = 0; w->spin_most && i < FIRST_LOOKS; i++) {
         if (changed(position, seen))
             return 0;
-        relax();
+        hed_relax();
     }
 
     const uint64_t start = hed_now_ns();

@@ -177,7 +177,31 @@ escape_makes_valid_json_of_any_bytes(void **state)
     hed_buf_fini(&b);
 }
 
+static void
+fields_are_quoted_and_escaped(void **state)
+{
+    struct hed_buf b;
+
+    hed_buf_init(&b, 1000);
+    hed_str_field(&b, "name", "a\"b", 3);
+    assert_int_equal(b.size, strlen("\"name\":\"a\\\"b\""));
+    assert_memory_equal(b.data, "\"name\":\"a\\\"b\"", b.size);
+    hed_buf_fini(&b);
+}
+
+static void
+secrets_are_the_same_or_not(void **state)
+{
+    assert_true(hed_same_secret("0123", "0123", 4));
+    assert_true(hed_same_secret("0123", "9999", 0));
+    assert_false(hed_same_secret("0123", "0124", 4));
+    assert_false(hed_same_secret("0123", "1123", 4));
+    assert_true(hed_same_secret("0123", "0124", 3));
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(fields_are_quoted_and_escaped),
+    cmocka_unit_test(secrets_are_the_same_or_not),
     cmocka_unit_test(u64_reads_decimal_and_hexadecimal),
     cmocka_unit_test(size_reads_units_and_fractions),
     cmocka_unit_test(bool_reads_eight_words),

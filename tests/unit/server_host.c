@@ -446,34 +446,6 @@ what_was_copied_can_be_fetched(void **state)
 }
 
 static void
-a_node_may_run_many_times(void **state)
-{
-    struct scene *s = begin(false, true);
-    pthread_t threads[2];
-    void *data;
-
-    (void)state;
-    open_lane(s);
-    assert_int_equal(hed_worker_host_pair(&s->worker, 31, STREAM, &given.fn, &data), 0);
-    given.data = data;
-    for (int i = 0; i < 2; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, call_given, NULL), 0);
-
-    const struct hed_run first = heard(&s->lane);
-    const struct hed_run second = heard(&s->lane);
-
-    assert_int_equal(first.id, 31);
-    assert_int_equal(second.id, 31);
-    say(&s->lane, &second);
-    say(&s->lane, &first);
-    for (int i = 0; i < 2; i++)
-        assert_int_equal(pthread_join(threads[i], NULL), 0);
-    hed_worker_host_unpair(data);
-    close_lane(s);
-    finish(s);
-}
-
-static void
 a_client_that_is_gone_holds_up_nobody(void **state)
 {
     struct scene *s = begin(false, true);
@@ -599,7 +571,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_cannot_be_put_on_a_stream_is_told_at_once),
     cmocka_unit_test(a_backend_that_does_nothing_calls_nothing),
     cmocka_unit_test(what_was_copied_can_be_fetched),
-    cmocka_unit_test(a_node_may_run_many_times),
     cmocka_unit_test(a_client_that_is_gone_holds_up_nobody),
     cmocka_unit_test(nonsense_ends_the_session),
     cmocka_unit_test(devices_write_marks_where_they_can),

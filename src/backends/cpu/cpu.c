@@ -123,25 +123,13 @@ cpu_init(struct hed_layer *self, const struct hed_config *config, struct hed_why
     return 0;
 }
 
-static void
-cpu_fini(struct hed_layer *self)
-{
-    hed_driver_fini(self->state);
-}
-
-static void
-cpu_forked(struct hed_layer *self)
-{
-    hed_driver_forked(self->state);
-}
-
 static struct hed_layer_type type = {
     .name = "cpu",
     .cuda_any = hed_driver_unsupported,
     .nvml_any = hed_driver_nvml_unsupported,
     .init = cpu_init,
-    .fini = cpu_fini,
-    .forked = cpu_forked,
+    .fini = hed_driver_layer_fini,
+    .forked = hed_driver_layer_forked,
     .soft = true,
 };
 

@@ -5,11 +5,8 @@
 #include <unistd.h>
 
 #include "backends/cpu/cpu.h"
+#include "base/aside.h"
 #include "base/err.h"
-
-#ifndef MAP_FIXED_NOREPLACE
-#define MAP_FIXED_NOREPLACE 0x100000
-#endif
 
 /* ThreadSanitizer turns a place that it does not like into 0, which a privileged process gets. */
 #if defined(__SANITIZE_THREAD__)
@@ -39,13 +36,8 @@ hed_cpu_reserve(void *m, uint64_t want, uint64_t size, uint64_t *base)
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
     void *p = MAP_FAILED;
 
-    if (PLACES_CAN_BE_CHOSEN)
-        p = mmap(at_address(want), size, PROT_NONE, flags | MAP_FIXED_NOREPLACE, -1, 0);
-    /* Systems that do not know the flag take the address for a hint. */
-    if (p != MAP_FAILED && p != at_address(want)) {
-        munmap(p, size);
-        p = MAP_FAILED;
-    }
+    if (PLACES_CAN_BE_CHOSEN && hed_set_aside(want, size))
+        p = at_address(want);
     if (p == MAP_FAILED) {
         /* A little more, so that the range begins at a page of ours. */
         p = mmap(NULL, size + HED_MACHINE_PAGE, PROT_NONE, flags, -1, 0);

@@ -5,11 +5,11 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "backends/remote/code.h"
 #include "backends/remote/memory.h"
+#include "base/aside.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "driver/context/context.h"
@@ -203,13 +203,8 @@ reserve_locked(struct hed_remote_code *c, uint64_t at, uint64_t end)
         return true;
 
     struct hed_remote_range *new = malloc(sizeof *new);
-    void *p = new ? mmap((void *)(uintptr_t)at, end - at, PROT_NONE,
-                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0)
-                  : MAP_FAILED;
 
-    if (p != (void *)(uintptr_t)at) {
-        if (p != MAP_FAILED) /* a kernel that does not know the flag */
-            (void)munmap(p, end - at);
+    if (!new || !hed_set_aside(at, end - at)) {
         free(new);
         return false;
     }

@@ -1,5 +1,5 @@
-/* Functions of the program that streams of a worker call (cuLaunchHostFunc, cuStreamAddCallback,
- * host nodes of graphs), and the slots of streams that have been destroyed.
+/* Functions of the program that streams of a worker call (cuLaunchHostFunc, cuStreamAddCallback),
+ * and the slots of streams that have been destroyed.
  *
  *   put_host: work kept under an id ──HED_MSG_HOST──> worker, in the stream's order
  *   thread <──HED_MSG_RUN, on a lane of its own── its turn has come; the stream waits
@@ -33,7 +33,6 @@ struct entry {
     struct hed_work *work; /* NULL: free */
     uint32_t generation;
     uint32_t next_free; /* 1 + place; 0: none */
-    bool keep;          /* run any number of times */
 };
 
 struct left { /* a slot that is still to be written */
@@ -130,7 +129,7 @@ find_locked(struct hed_remote_host *h, uint64_t id)
 
 /* Takes the work; 0: no memory, and it is the caller's still. */
 static uint64_t
-add_locked(struct hed_remote_host *h, struct hed_work *w, bool keep)
+add_locked(struct hed_remote_host *h, struct hed_work *w)
 {
     uint32_t place = h->first_free;
 
@@ -153,10 +152,8 @@ add_locked(struct hed_remote_host *h, struct hed_work *w, bool keep)
     struct entry *e = &h->entries[place - 1];
 
     e->work = w;
-    e->keep = keep;
     /* Relaxed: who asks about it later is the thread that put it, or has been told by it. */
-    if (!keep)
-        atomic_fetch_add_explicit(&h->unrun, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&h->unrun, 1, memory_order_relaxed);
     return (uint64_t)e->generation << 32 | place;
 }
 
@@ -173,7 +170,7 @@ remove_locked(struct hed_remote_host *h, struct entry *e)
 }
 
 static uint64_t
-add(struct hed_remote_host *h, const struct hed_work *w, bool keep)
+add(struct hed_remote_host *h, const struct hed_work *w)
 {
     struct hed_work *copy = hed_work_copy(w);
     uint64_t id = 0;
@@ -181,7 +178,7 @@ add(struct hed_remote_host *h, const struct hed_work *w, bool keep)
     if (!copy)
         return 0;
     hed_lock(&h->lock);
-    id = add_locked(h, copy, keep);
+    id = add_locked(h, copy);
     hed_unlock(&h->lock);
     if (!id)
         hed_work_free(copy);
@@ -195,42 +192,30 @@ ran(struct hed_remote_host *h)
     atomic_fetch_sub_explicit(&h->unrun, 1, memory_order_release);
 }
 
-void
-hed_remote_host_remove(struct hed_remote *r, uint64_t id)
+/* The work of an id, to be freed by the caller; NULL: there is none (any more). */
+static struct hed_work *
+take(struct hed_remote_host *h, uint64_t id)
 {
-    struct hed_remote_host *h = r->host;
-
     hed_lock(&h->lock);
 
     struct entry *e = find_locked(h, id);
-    const bool counted = e && !e->keep;
     struct hed_work *w = e ? remove_locked(h, e) : NULL;
 
     hed_unlock(&h->lock);
-    hed_work_free(w);
-    if (counted)
+    return w;
+}
+
+static void
+forget(struct hed_remote_host *h, uint64_t id)
+{
+    struct hed_work *w = take(h, id);
+
+    if (w)
         ran(h);
+    hed_work_free(w);
 }
 
 /* ---- running --------------------------------------------------------------------------------- */
-
-/* The work of an id, to be freed by the caller; NULL: there is none (any more). *once: it is the
- * last time. */
-static struct hed_work *
-take(struct hed_remote_host *h, uint64_t id, bool *once)
-{
-    struct hed_work *w = NULL;
-
-    hed_lock(&h->lock);
-
-    struct entry *e = find_locked(h, id);
-
-    *once = e && !e->keep;
-    if (e)
-        w = e->keep ? hed_work_copy(e->work) : remove_locked(h, e);
-    hed_unlock(&h->lock);
-    return w;
-}
 
 /* Bytes that were copied before the function's turn came, but come here with an answer only: asks
  * for one, out of the order, since whoever has the turn at the worker may wait for the function. */
@@ -258,8 +243,7 @@ fetch(struct hed_remote *r)
 static void
 run(struct hed_remote *r, uint64_t id, CUresult status)
 {
-    bool once;
-    struct hed_work *w = take(r->host, id, &once);
+    struct hed_work *w = take(r->host, id);
     struct hed_why why;
 
     if (!w)
@@ -269,8 +253,7 @@ run(struct hed_remote *r, uint64_t id, CUresult status)
     if (w->kind == HED_WORK_CALLBACK || hed_context_error(w->ctx) == CUDA_SUCCESS)
         (void)hed_work_run(w, &why);
     hed_work_free(w);
-    if (once)
-        ran(r->host);
+    ran(r->host);
 }
 
 /* What has not run when the session is lost. */
@@ -285,7 +268,7 @@ abandon(struct hed_remote_host *h)
 
         const bool over = place >= h->count;
 
-        if (!over && h->entries[place].work && !h->entries[place].keep)
+        if (!over && h->entries[place].work)
             w = remove_locked(h, &h->entries[place]);
         hed_unlock(&h->lock);
         if (over)
@@ -482,20 +465,14 @@ hed_remote_put_host(struct hed_remote *r, struct hed_stream *s, struct hed_work 
     if (start(r) != 0)
         return is_over(r) ? CUDA_ERROR_DEVICE_UNAVAILABLE : CUDA_ERROR_OUT_OF_MEMORY;
 
-    const uint64_t id = add(h, w, false);
+    const uint64_t id = add(h, w);
 
     if (!id)
         return CUDA_ERROR_OUT_OF_MEMORY;
     if (r->backend == HED_BACKEND_NULL ? run_soon(h, id) : send_host(r, s, w, id))
         return CUDA_SUCCESS;
-    hed_remote_host_remove(r, id);
+    forget(h, id);
     return is_over(r) ? CUDA_ERROR_DEVICE_UNAVAILABLE : CUDA_ERROR_OUT_OF_MEMORY;
-}
-
-uint64_t
-hed_remote_host_add(struct hed_remote *r, const struct hed_work *w)
-{
-    return start(r) == 0 ? add(r->host, w, true) : 0;
 }
 
 bool

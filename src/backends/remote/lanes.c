@@ -58,13 +58,9 @@ int
 hed_remote_lane_open(struct hed_remote *r, uint32_t thread, enum hed_lane_purpose purpose,
                      struct hed_lane **out, struct hed_why *why)
 {
-    struct hed_preface p = {.magic = HED_PREFACE_MAGIC, .kind = HED_PREFACE_LANE};
     struct hed_conn *conn;
-    int err;
+    int err = hed_remote_call_on(r, HED_PREFACE_LANE, &conn, why);
 
-    memcpy(p.magic, HED_PREFACE_MAGIC, sizeof p.magic);
-    memcpy(p.session, r->session, sizeof p.session);
-    err = hed_conn_open(&r->address, &r->tls, &p, r->timeout_ms, &conn, why);
     if (!err)
         err = hed_lane_create(conn, r->address.transport == HED_TRANSPORT_SHM, out, why);
     if (!err && r->address.transport != HED_TRANSPORT_SHM && purpose == HED_LANE_CALLS)

@@ -145,25 +145,13 @@ remote_init(struct hed_layer *self, const struct hed_config *config, struct hed_
     return 0;
 }
 
-static void
-remote_fini(struct hed_layer *self)
-{
-    hed_driver_fini(self->state);
-}
-
-static void
-remote_forked(struct hed_layer *self)
-{
-    hed_driver_forked(self->state);
-}
-
 static struct hed_layer_type type = {
     .name = "remote",
     .cuda_any = hed_driver_unsupported,
     .nvml_any = hed_driver_nvml_unsupported,
     .init = remote_init,
-    .fini = remote_fini,
-    .forked = remote_forked,
+    .fini = hed_driver_layer_fini,
+    .forked = hed_driver_layer_forked,
     .soft = true,
 };
 

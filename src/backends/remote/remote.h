@@ -105,6 +105,10 @@ int hed_remote_connect(struct hed_remote *r, const struct hed_config *config,
                        struct hed_profile_device *devices, size_t room, size_t *count,
                        struct hed_why *why);
 
+/* A connection to the server that begins so; of the session, where there is one. */
+int hed_remote_call_on(const struct hed_remote *r, enum hed_preface_kind kind,
+                       struct hed_conn **out, struct hed_why *why);
+
 /* The worker or the way to it is gone: once, whoever notices. */
 void hed_remote_lose(struct hed_remote *r, const char *why);
 
@@ -215,10 +219,6 @@ CUresult hed_remote_put_event(struct hed_remote *r, struct hed_stream *s, struct
 CUresult hed_remote_put_host(struct hed_remote *r, struct hed_stream *s, struct hed_work *w);
 int hed_remote_host_init(struct hed_remote *r); /* host.c */
 void hed_remote_host_forked(struct hed_remote *r);
-/* A function that the worker may have run any number of times (a host node of an executable graph):
- * its id, for hed_worker_host_pair() there; 0: no memory. The work is copied. */
-uint64_t hed_remote_host_add(struct hed_remote *r, const struct hed_work *w);
-void hed_remote_host_remove(struct hed_remote *r, uint64_t id);
 /* A worker that does nothing waits for no function: whoever waited for it does so here, and nothing
  * is done while one is to be run. */
 void hed_remote_host_drain(struct hed_remote *r);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "backends/remote/remote.h"
+#include "base/aside.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -18,10 +19,6 @@
 #include "driver/context/context.h"
 #include "gen/cuda_hash.h"
 #include "gen/nvml_hash.h"
-
-#ifndef MAP_FIXED_NOREPLACE
-#define MAP_FIXED_NOREPLACE 0x100000
-#endif
 
 #define OFFERS_MAX 16  /* of places for the arena */
 #define BEGIN_TIMES 12 /* the time to connect in: so long may a driver take to start */
@@ -204,20 +201,6 @@ choose_visible(struct hed_remote *r, struct hed_profile_device *devices, size_t 
 
 /* ---- the arena ------------------------------------------------------------------------------- */
 
-/* Sets addresses of this process aside, so that nothing of the program lands there. */
-static bool
-set_aside(uint64_t at, uint64_t size)
-{
-    void *p = mmap((void *)(uintptr_t)at, size, PROT_NONE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-
-    if (p == (void *)(uintptr_t)at)
-        return true;
-    if (p != MAP_FAILED)
-        (void)munmap(p, size);
-    return false;
-}
-
 static int
 ask_arena(struct hed_lane *lane, uint64_t base, uint64_t refused, uint64_t *offered)
 {
@@ -255,7 +238,7 @@ agree_on_arena(struct hed_remote *r, struct hed_lane *lane, uint64_t parts, stru
         err = ask_arena(lane, 0, refused, &offered);
         if (err || !offered)
             break;
-        if (set_aside(offered, parts * r->stride)) {
+        if (hed_set_aside(offered, parts * r->stride)) {
             err = ask_arena(lane, offered, 0, &refused);
             if (!err && refused != offered)
                 err = HED_EFORMAT;
@@ -338,18 +321,26 @@ settings(struct hed_remote *r, const struct hed_config *c, struct hed_why *why)
     return hed_address_parse(c->gpu, &r->address, why);
 }
 
+int
+hed_remote_call_on(const struct hed_remote *r, enum hed_preface_kind kind, struct hed_conn **out,
+                   struct hed_why *why)
+{
+    struct hed_preface p = {.kind = kind};
+
+    memcpy(p.magic, HED_PREFACE_MAGIC, sizeof p.magic);
+    memcpy(p.session, r->session, sizeof p.session);
+    return hed_conn_open(&r->address, &r->tls, &p, r->timeout_ms, out, why);
+}
+
 static int
 greet(struct hed_remote *r, const struct hed_config *config, struct hed_conn **conn,
       uint32_t *count, struct hed_why *why)
 {
-    struct hed_preface p = {.kind = HED_PREFACE_NEW};
     struct hed_why reason = {""};
     char text[HED_ADDRESS_HOST + 32];
     struct hed_hello hello;
-    int err;
+    int err = hed_remote_call_on(r, HED_PREFACE_NEW, conn, why);
 
-    memcpy(p.magic, HED_PREFACE_MAGIC, sizeof p.magic);
-    err = hed_conn_open(&r->address, &r->tls, &p, r->timeout_ms, conn, why);
     if (err)
         return err;
     fill_hello(r, config, hed_conn_secure(*conn), &hello);

@@ -1,0 +1,25 @@
+/* See process.h. */
+#include "base/process.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+const char *
+hed_process_stat(pid_t pid, char *room, size_t size)
+{
+    char path[64];
+
+    (void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const ssize_t n = fd < 0 ? -1 : read(fd, room, size - 1);
+
+    if (fd >= 0)
+        close(fd);
+    if (n <= 0)
+        return NULL;
+    room[n] = '\0';
+    return strrchr(room, ')');
+}
