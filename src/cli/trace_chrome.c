@@ -6,125 +6,32 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/str.h"
+#include "cli/trace_chrome_event.h"
+#include "cli/trace_chrome_gpu.h"
 #include "cli/trace_util.h"
 #include "trace/print.h"
 #include "trace/read.h"
 
 #define EVENT_MAX (4u << 20)           /* bytes of one record's events */
-#define SPARE_LANES 8                  /* tracks a stream may need */
 #define STREAMS_PID UINT64_C(10000000) /* added to the process's own, which is below 2^22 */
+#define GPUS_PID UINT64_C(20000000)    /* the same, for GPU 0 */
 
 struct thread {
     uint64_t id;
     uint64_t open; /* ranges begun and not ended */
 };
 
-struct lane {
-    uint64_t end[SPARE_LANES]; /* ns: when the last slice of the track ends */
-    uint64_t tid[SPARE_LANES];
-    unsigned count;
-};
-
 struct hed_chrome {
-    FILE *file;
+    struct hed_chrome_out out;
     const struct hed_trace *trace;
     uint64_t pid;
-    bool any;    /* an event was written */
-    bool failed; /* sticky */
-    struct hed_buf event;
     struct hed_cli_map thread_map; /* id -> index + 1 */
     struct thread *threads;        /* owned */
-    struct hed_cli_map lane_map;   /* stream -> index + 1 */
-    struct lane *lanes;            /* owned */
-    uint64_t next_tid;             /* of a stream's track */
-    uint64_t next_flow;
+    struct hed_chrome_lanes streams;
+    struct hed_chrome_gpu gpu;
 };
 
-/* ---- events ---------------------------------------------------------------------------------- */
-
-/* Begins an event: everything that all have. */
-static void
-begin(struct hed_chrome *c, char phase, uint64_t pid, uint64_t tid)
-{
-    hed_buf_addf(&c->event, "%s\n{\"ph\":\"%c\",\"pid\":%" PRIu64 ",\"tid\":%" PRIu64,
-                 c->any ? "," : "", phase, pid, tid);
-    c->any = true;
-}
-
-static void
-end(struct hed_chrome *c)
-{
-    hed_buf_addf(&c->event, "}");
-}
-
-static void
-add_us(struct hed_chrome *c, const char *key, uint64_t ns)
-{
-    hed_buf_addf(&c->event, ",\"%s\":%" PRIu64 ".%03u", key, ns / 1000, (unsigned)(ns % 1000));
-}
-
-static void
-add_text(struct hed_chrome *c, const char *key, const char *text, size_t n)
-{
-    hed_buf_addf(&c->event, ",");
-    hed_str_field(&c->event, key, text, n);
-}
-
-/* Names a process or track: process_name, thread_name. */
-static void
-name_it(struct hed_chrome *c, const char *what, uint64_t pid, uint64_t tid, const char *name)
-{
-    begin(c, 'M', pid, tid);
-    hed_buf_addf(&c->event, ",\"name\":\"%s\",\"args\":{\"name\":", what);
-    hed_cli_json_text(&c->event, name);
-    hed_buf_addf(&c->event, "}");
-    end(c);
-}
-
-static void
-order_it(struct hed_chrome *c, uint64_t pid, unsigned index)
-{
-    begin(c, 'M', pid, 0);
-    hed_buf_addf(&c->event, ",\"name\":\"process_sort_index\",\"args\":{\"sort_index\":%u}", index);
-    end(c);
-}
-
-static bool
-flush(struct hed_chrome *c)
-{
-    const size_t n = c->event.size;
-
-    if (c->event.err || fwrite(hed_buf_cstr(&c->event), 1, n, c->file) != n)
-        c->failed = true;
-    hed_buf_reset(&c->event);
-    return !c->failed;
-}
-
 /* ---- tracks ---------------------------------------------------------------------------------- */
-
-/* The index of a key in an array that grows with its map; SIZE_MAX without memory. *fresh: it is
- * new and cleared.
- */
-static size_t
-find(struct hed_cli_map *map, uint64_t key, void **array, size_t size, bool *fresh)
-{
-    const uint32_t known = hed_cli_map_get(map, key);
-    const size_t n = map->count;
-
-    *fresh = !known;
-    if (known)
-        return known - 1;
-    if ((n & (n - 1)) == 0) {
-        void *wide = reallocarray(*array, n ? n * 2 : 1, size);
-
-        if (!wide)
-            return SIZE_MAX;
-        *array = wide;
-    }
-    memset((char *)*array + n * size, 0, size);
-    return hed_cli_map_put(map, key, (uint32_t)n + 1) ? n : SIZE_MAX;
-}
 
 static struct thread *
 find_thread(struct hed_chrome *c, uint64_t id)
@@ -132,11 +39,11 @@ find_thread(struct hed_chrome *c, uint64_t id)
     void *array = c->threads;
     bool fresh;
     char label[80];
-    const size_t i = find(&c->thread_map, id, &array, sizeof(*c->threads), &fresh);
+    const size_t i = hed_chrome_place(&c->thread_map, id, &array, sizeof(*c->threads), &fresh);
 
     c->threads = array;
     if (i == SIZE_MAX) {
-        c->failed = true;
+        c->out.failed = true;
         return NULL;
     }
     if (fresh) {
@@ -144,7 +51,7 @@ find_thread(struct hed_chrome *c, uint64_t id)
 
         c->threads[i].id = id;
         snprintf(label, sizeof(label), "%s %" PRIu64, name && *name ? name : "thread", id);
-        name_it(c, "thread_name", c->pid, id, label);
+        hed_chrome_name(&c->out, "thread_name", c->pid, id, label);
     }
     return &c->threads[i];
 }
@@ -166,42 +73,6 @@ stream_key(const struct hed_trace_facts *f, uint64_t thread, char *label, size_t
                                   : "");
     /* No handle is that high: user space ends below. */
     return per_thread ? thread | UINT64_C(1) << 63 : f->stream;
-}
-
-/* A track of the stream that is free from `start` on. */
-static uint64_t
-find_track(struct hed_chrome *c, const struct hed_trace_facts *f, uint64_t thread, uint64_t start,
-           uint64_t until)
-{
-    void *array = c->lanes;
-    bool fresh;
-    char label[96];
-    const uint64_t key = stream_key(f, thread, label, sizeof(label));
-    const size_t i = find(&c->lane_map, key, &array, sizeof(*c->lanes), &fresh);
-    unsigned n = 0;
-
-    c->lanes = array;
-    if (i == SIZE_MAX) {
-        c->failed = true;
-        return 0;
-    }
-
-    struct lane *l = &c->lanes[i];
-
-    while (n < l->count && l->end[n] > start)
-        n++;
-    if (n == SPARE_LANES)
-        n--; /* crowded: better a slice too wide than none */
-    if (n == l->count) {
-        const size_t used = strlen(label);
-
-        l->tid[l->count++] = ++c->next_tid;
-        if (n)
-            snprintf(label + used, sizeof(label) - used, " #%u", n + 1);
-        name_it(c, "thread_name", c->pid + STREAMS_PID, l->tid[n], label);
-    }
-    l->end[n] = until;
-    return l->tid[n];
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */
@@ -254,21 +125,21 @@ static void
 add_slice(struct hed_chrome *c, const struct hed_trace_record *r, const struct hed_trace_facts *f,
           uint64_t duration)
 {
-    add_us(c, "ts", hed_cli_trace_time(c->trace, r->start));
-    add_us(c, "dur", duration);
-    hed_buf_addf(&c->event, ",\"cat\":\"%s\",\"name\":\"", area_of(f->name));
-    hed_trace_print_name(c->trace, r, &c->event);
-    hed_buf_addf(&c->event, "\"");
+    hed_chrome_us(&c->out, "ts", hed_cli_trace_time(c->trace, r->start));
+    hed_chrome_us(&c->out, "dur", duration);
+    hed_buf_addf(&c->out.event, ",\"cat\":\"%s\",\"name\":\"", area_of(f->name));
+    hed_trace_print_name(c->trace, r, &c->out.event);
+    hed_buf_addf(&c->out.event, "\"");
     if (hed_trace_is_error(c->trace, r))
-        hed_buf_addf(&c->event, ",\"cname\":\"terrible\"");
+        hed_buf_addf(&c->out.event, ",\"cname\":\"terrible\"");
 }
 
 static void
 add_result(struct hed_chrome *c, const struct hed_trace_record *r)
 {
-    hed_buf_addf(&c->event, "\"%s\":\"", hed_trace_is_error(c->trace, r) ? "error" : "result");
-    hed_trace_print_result(c->trace, r, &c->event);
-    hed_buf_addf(&c->event, "\"");
+    hed_buf_addf(&c->out.event, "\"%s\":\"", hed_trace_is_error(c->trace, r) ? "error" : "result");
+    hed_trace_print_result(c->trace, r, &c->out.event);
+    hed_buf_addf(&c->out.event, "\"");
 }
 
 /* The slice on the stream's track, and the arrow to it. */
@@ -277,23 +148,20 @@ put_stream(struct hed_chrome *c, const struct hed_trace_record *r, const struct 
            uint64_t duration)
 {
     const uint64_t pid = c->pid + STREAMS_PID;
-    const uint64_t tid = find_track(c, f, r->thread, r->start, r->start + duration);
     const uint64_t time = hed_cli_trace_time(c->trace, r->start);
+    char label[96];
+    const uint64_t key = stream_key(f, r->thread, label, sizeof(label));
+    const uint64_t tid =
+        hed_chrome_track(&c->out, &c->streams, pid, key, label, r->start, r->start + duration);
 
-    begin(c, 'X', pid, tid);
+    hed_chrome_begin(&c->out, 'X', pid, tid);
     add_slice(c, r, f, duration);
-    hed_buf_addf(&c->event, ",\"args\":{\"thread\":%" PRIu64 ",", r->thread);
+    hed_buf_addf(&c->out.event, ",\"args\":{\"thread\":%" PRIu64 ",", r->thread);
     add_result(c, r);
-    hed_buf_addf(&c->event, "}");
-    end(c);
-    c->next_flow++;
-    for (int side = 0; side < 2; side++) {
-        begin(c, side ? 'f' : 's', side ? pid : c->pid, side ? tid : r->thread);
-        add_us(c, "ts", time);
-        hed_buf_addf(&c->event, ",\"id\":%" PRIu64 ",\"cat\":\"issue\",\"name\":\"issue\"%s",
-                     c->next_flow, side ? ",\"bp\":\"e\"" : "");
-        end(c);
-    }
+    hed_buf_addf(&c->out.event, "}");
+    hed_chrome_end(&c->out);
+    hed_chrome_arrow(&c->out, "issue", (struct hed_chrome_point){c->pid, r->thread, time},
+                     (struct hed_chrome_point){pid, tid, time});
 }
 
 static void
@@ -307,20 +175,21 @@ put_call(struct hed_chrome *c, const struct hed_trace_record *r)
     if (duration > last)
         duration = last > r->start ? last - r->start : 0;
     hed_trace_facts(c->trace, r, &f);
-    begin(c, 'X', c->pid, r->thread);
+    hed_chrome_begin(&c->out, 'X', c->pid, r->thread);
     add_slice(c, r, &f, duration);
-    hed_buf_addf(&c->event, ",\"args\":{");
+    hed_buf_addf(&c->out.event, ",\"args\":{");
     add_result(c, r);
-    hed_buf_addf(&c->event, ",");
+    hed_buf_addf(&c->out.event, ",");
 
     /* Its members become ours: the brace before them goes, the one after them closes "args". */
-    const size_t at = c->event.size;
+    const size_t at = c->out.event.size;
 
-    hed_trace_json_args(c->trace, r, &c->event);
-    if (!c->event.err)
-        c->event.data[at] = ' ';
-    end(c);
-    if (f.has_stream)
+    hed_trace_json_args(c->trace, r, &c->out.event);
+    if (!c->out.event.err)
+        c->out.event.data[at] = ' ';
+    hed_chrome_end(&c->out);
+    /* Where it is known what the GPU did and when, that is what is shown. */
+    if (f.has_stream && !hed_chrome_gpu_caused(&c->gpu, r))
         put_stream(c, r, &f, duration);
 }
 
@@ -331,17 +200,17 @@ put_instant(struct hed_chrome *c, const struct hed_trace_record *r)
 {
     char text[64];
 
-    begin(c, 'i', c->pid, r->thread);
-    add_us(c, "ts", hed_cli_trace_time(c->trace, r->start));
-    hed_buf_addf(&c->event, ",\"s\":\"%c\",\"cat\":\"%s\"",
+    hed_chrome_begin(&c->out, 'i', c->pid, r->thread);
+    hed_chrome_us(&c->out, "ts", hed_cli_trace_time(c->trace, r->start));
+    hed_buf_addf(&c->out.event, ",\"s\":\"%c\",\"cat\":\"%s\"",
                  r->kind == HED_TRACE_DROPPED ? 'p' : 't', hed_trace_kind_name(r->kind));
     if (r->kind == HED_TRACE_DROPPED) {
         snprintf(text, sizeof(text), "%" PRIu64 " records dropped", hed_trace_dropped(r));
-        add_text(c, "name", text, strlen(text));
+        hed_chrome_text(&c->out, "name", text, strlen(text));
     } else {
-        add_text(c, "name", (const char *)r->body, r->body_size);
+        hed_chrome_text(&c->out, "name", (const char *)r->body, r->body_size);
     }
-    end(c);
+    hed_chrome_end(&c->out);
 }
 
 static void
@@ -352,18 +221,23 @@ put_range(struct hed_chrome *c, const struct hed_trace_record *r, struct thread 
     if (!begins && t->open == 0)
         return; /* its begin was dropped or lost */
     t->open += begins ? 1 : UINT64_MAX;
-    begin(c, begins ? 'B' : 'E', c->pid, r->thread);
-    add_us(c, "ts", hed_cli_trace_time(c->trace, r->start));
+    hed_chrome_begin(&c->out, begins ? 'B' : 'E', c->pid, r->thread);
+    hed_chrome_us(&c->out, "ts", hed_cli_trace_time(c->trace, r->start));
     if (begins) {
-        hed_buf_addf(&c->event, ",\"cat\":\"range\"");
-        add_text(c, "name", (const char *)r->body, r->body_size);
+        hed_buf_addf(&c->out.event, ",\"cat\":\"range\"");
+        hed_chrome_text(&c->out, "name", (const char *)r->body, r->body_size);
     }
-    end(c);
+    hed_chrome_end(&c->out);
 }
 
 bool
 hed_chrome_put(struct hed_chrome *c, const struct hed_trace_record *r)
 {
+    if (r->kind == HED_TRACE_ACTIVITY) {
+        hed_chrome_gpu_put(&c->gpu, &c->out, r);
+        return hed_chrome_flush(&c->out);
+    }
+
     struct thread *t = find_thread(c, r->thread);
 
     if (!t)
@@ -375,7 +249,7 @@ hed_chrome_put(struct hed_chrome *c, const struct hed_trace_record *r)
     else if (r->kind == HED_TRACE_MARK || r->kind == HED_TRACE_CLIENT ||
              r->kind == HED_TRACE_DROPPED)
         put_instant(c, r);
-    return flush(c);
+    return hed_chrome_flush(&c->out);
 }
 
 struct hed_chrome *
@@ -386,28 +260,32 @@ hed_chrome_create(FILE *file, const struct hed_trace *t)
 
     if (!c)
         return NULL;
-    c->file = file;
+    c->out.file = file;
     c->trace = t;
     c->pid = hed_trace_info_u64(t, "pid") % STREAMS_PID;
     c->pid = c->pid ? c->pid : 1;
-    hed_buf_init(&c->event, EVENT_MAX);
+    hed_buf_init(&c->out.event, EVENT_MAX);
+    if (!hed_chrome_gpu_init(&c->gpu, t, c->pid, c->pid + GPUS_PID)) {
+        hed_chrome_free(c);
+        return NULL;
+    }
 
-    const char *program = hed_cli_trace_program(t, &c->event);
+    const char *program = hed_cli_trace_program(t, &c->out.event);
     char *name = strdup(program);
 
-    hed_buf_reset(&c->event);
-    hed_buf_addf(&c->event, "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"program\":");
-    hed_cli_json_text(&c->event, name);
+    hed_buf_reset(&c->out.event);
+    hed_buf_addf(&c->out.event, "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"program\":");
+    hed_cli_json_text(&c->out.event, name);
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-        hed_buf_addf(&c->event, ",\"%s\":", keys[i]);
-        hed_cli_json_text(&c->event, hed_trace_info(t, keys[i]));
+        hed_buf_addf(&c->out.event, ",\"%s\":", keys[i]);
+        hed_cli_json_text(&c->out.event, hed_trace_info(t, keys[i]));
     }
-    hed_buf_addf(&c->event, "},\n\"traceEvents\":[");
-    name_it(c, "process_name", c->pid, 0, name);
-    order_it(c, c->pid, 0);
-    name_it(c, "process_name", c->pid + STREAMS_PID, 0, "Streams (host issue time)");
-    order_it(c, c->pid + STREAMS_PID, 1);
-    flush(c);
+    hed_buf_addf(&c->out.event, "},\n\"traceEvents\":[");
+    hed_chrome_name(&c->out, "process_name", c->pid, 0, name);
+    hed_chrome_order(&c->out, c->pid, 0);
+    hed_chrome_name(&c->out, "process_name", c->pid + STREAMS_PID, 0, "Streams (host issue time)");
+    hed_chrome_order(&c->out, c->pid + STREAMS_PID, 1);
+    hed_chrome_flush(&c->out);
     free(name);
     return c;
 }
@@ -418,15 +296,15 @@ hed_chrome_finish(struct hed_chrome *c)
     const uint64_t last = hed_trace_state(c->trace)->last;
 
     for (size_t i = 0; i < c->thread_map.count; i++) {
-        for (; c->threads[i].open > 0 && !c->failed; c->threads[i].open--) {
-            begin(c, 'E', c->pid, c->threads[i].id);
-            add_us(c, "ts", hed_cli_trace_time(c->trace, last));
-            end(c);
-            flush(c);
+        for (; c->threads[i].open > 0 && !c->out.failed; c->threads[i].open--) {
+            hed_chrome_begin(&c->out, 'E', c->pid, c->threads[i].id);
+            hed_chrome_us(&c->out, "ts", hed_cli_trace_time(c->trace, last));
+            hed_chrome_end(&c->out);
+            hed_chrome_flush(&c->out);
         }
     }
-    hed_buf_addf(&c->event, "\n]}\n");
-    return flush(c);
+    hed_buf_addf(&c->out.event, "\n]}\n");
+    return hed_chrome_flush(&c->out);
 }
 
 void
@@ -434,10 +312,10 @@ hed_chrome_free(struct hed_chrome *c)
 {
     if (!c)
         return;
-    hed_buf_fini(&c->event);
+    hed_buf_fini(&c->out.event);
     hed_cli_map_fini(&c->thread_map);
-    hed_cli_map_fini(&c->lane_map);
+    hed_chrome_lanes_fini(&c->streams);
+    hed_chrome_gpu_fini(&c->gpu);
     free(c->threads);
-    free(c->lanes);
     free(c);
 }

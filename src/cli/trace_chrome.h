@@ -3,9 +3,12 @@
  *     process "PROGRAM"                      a track a thread: calls (X), ranges (B, E), marks (i)
  *     process "Streams (host issue time)"    a track a stream: the calls that name it (X)
  *                                            each tied to the thread's slice by an arrow (s, f)
+ *     process "GPU 0", "GPU 1", ...          a track a stream: what ran there (X)
+ *                                            each tied by an arrow to the call that caused it,
+ *                                            which then has no slice among the issued ones
  *
- * Streams that are used by two threads at once get a second track, since slices of a track must not
- * overlap. Times are microseconds since the trace began.
+ * Streams that are used by two threads at once, or on which two kernels run at once, get a second
+ * track, since slices of a track must not overlap. Times are microseconds since the trace began.
  */
 #pragma once
 

@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "cli/trace_util.h"
+#include "trace/activity.h"
 #include "trace/print.h"
 #include "trace/read.h"
 #include "trace/schema.h"
@@ -18,9 +19,11 @@
 static const char usage[] =
     "usage: heddle trace show FILE [OPTION...]\n\n"
     "Lists what the program asked, in order of time: seconds since the trace began,\n"
-    "thread, how long the call took, the call, its result.\n\n"
-    "  --call GLOB    only calls whose name matches, e.g. 'cuMem*'\n"
+    "thread, how long the call took, the call, its result. What a GPU did stands\n"
+    "where it began there; [N] ties it to its call.\n\n"
+    "  --call GLOB    only calls, and kernels, whose name matches, e.g. 'cuMem*'\n"
     "  --errors       only calls that failed\n"
+    "  --activity     only what the GPU did\n"
     "  --thread TID   only this thread; its id or its name\n"
     "  --from SEC     only what began at SEC or later\n"
     "  --to SEC       only what began before SEC\n"
@@ -34,6 +37,7 @@ struct show {
     const char *thread;
     const char *glob;
     bool errors;
+    bool activity;
     bool json;
     bool file_order;
     bool no_args;
@@ -62,11 +66,20 @@ matches_thread(const struct show *s, uint64_t thread)
     return strcmp(s->thread, id) == 0 || (name && strcmp(s->thread, name) == 0);
 }
 
+/* By the name of a call or kernel. */
 static bool
-matches_call(struct show *s, const struct hed_trace_record *r)
+matches_name(struct show *s, const struct hed_trace_record *r)
 {
+    struct hed_trace_activity a;
     struct hed_trace_facts facts;
 
+    if (hed_trace_get_activity(r, &a)) {
+        hed_buf_reset(&s->name);
+        hed_buf_add(&s->name, a.name, a.name_size);
+        return a.name_size && fnmatch(s->glob, hed_buf_cstr(&s->name), 0) == 0;
+    }
+    if (r->kind != HED_TRACE_CALL)
+        return false;
     hed_trace_facts(s->trace, r, &facts);
     hed_buf_reset(&s->name);
     hed_trace_print_name(s->trace, r, &s->name);
@@ -85,9 +98,9 @@ wanted(struct show *s, const struct hed_trace_record *r)
         return false;
     if (s->errors && !hed_trace_is_error(s->trace, r))
         return false;
-    if (s->glob && (r->kind != HED_TRACE_CALL || !matches_call(s, r)))
+    if (s->activity && r->kind != HED_TRACE_ACTIVITY)
         return false;
-    return true;
+    return !s->glob || matches_name(s, r);
 }
 
 /* Follows the ranges of the record's thread. To be told of every record, shown or not. */
@@ -116,6 +129,48 @@ paint(struct show *s, const char *code)
         hed_buf_addf(&s->line, "\033[%sm", code);
 }
 
+/* Who did it: a thread, or a stream of a GPU. */
+static void
+label_of(const struct show *s, const struct hed_trace_record *r, char *label, size_t size)
+{
+    struct hed_trace_activity a;
+
+    if (hed_trace_get_activity(r, &a))
+        snprintf(label, size, "GPU %" PRIu32 " stream %" PRIu32, a.device, a.stream);
+    else
+        hed_cli_trace_thread(s->trace, r->thread, label, size);
+}
+
+/* What the line says besides times and who it was. */
+static void
+text_call(struct show *s, const struct hed_trace_record *r)
+{
+    if (s->no_args)
+        hed_trace_print_name(s->trace, r, &s->line);
+    else
+        hed_trace_print_args(s->trace, r, &s->line);
+    hed_buf_addf(&s->line, " = ");
+    paint(s, hed_trace_is_error(s->trace, r) ? "1;31" : "32");
+    hed_trace_print_result(s->trace, r, &s->line);
+    paint(s, "0");
+    if (r->correlation)
+        hed_buf_addf(&s->line, " [%" PRIu64 "]", r->correlation);
+}
+
+static void
+text_other(struct show *s, const struct hed_trace_record *r)
+{
+    struct hed_trace_activity a;
+
+    paint(s, r->kind == HED_TRACE_ACTIVITY ? "35" : "36");
+    hed_trace_print_other(r, &s->line);
+    if (s->unbegun)
+        hed_buf_addf(&s->line, " without a beginning");
+    paint(s, "0");
+    if (hed_trace_get_activity(r, &a) && a.correlation)
+        hed_buf_addf(&s->line, " [%" PRIu64 "]", a.correlation);
+}
+
 static void
 text_line(struct show *s, const struct hed_trace_record *r)
 {
@@ -124,30 +179,18 @@ text_line(struct show *s, const struct hed_trace_record *r)
     char label[LABEL_MAX];
     char took[24] = "";
 
-    if (call)
+    if (call || r->kind == HED_TRACE_ACTIVITY)
         hed_cli_duration(r->duration, took, sizeof(took));
-    hed_cli_trace_thread(s->trace, r->thread, label, sizeof(label));
+    label_of(s, r, label, sizeof(label));
     paint(s, "2");
     hed_buf_addf(&s->line, "%5" PRIu64 ".%06" PRIu64 "  %-*s", us / 1000000, us % 1000000,
                  s->label_width, label);
     paint(s, "0");
     hed_buf_addf(&s->line, " %8s  ", took);
-    if (!call) {
-        paint(s, "36");
-        hed_trace_print_other(r, &s->line);
-        if (s->unbegun)
-            hed_buf_addf(&s->line, " without a beginning");
-        paint(s, "0");
-    } else {
-        if (s->no_args)
-            hed_trace_print_name(s->trace, r, &s->line);
-        else
-            hed_trace_print_args(s->trace, r, &s->line);
-        hed_buf_addf(&s->line, " = ");
-        paint(s, hed_trace_is_error(s->trace, r) ? "1;31" : "32");
-        hed_trace_print_result(s->trace, r, &s->line);
-        paint(s, "0");
-    }
+    if (call)
+        text_call(s, r);
+    else
+        text_other(s, r);
     hed_buf_addf(&s->line, "\n");
 }
 
@@ -191,6 +234,27 @@ json_call(struct show *s, const struct hed_trace_record *r)
     hed_buf_addf(b, ",\"result\":%" PRId32 ",\"result_name\":\"", r->result);
     hed_trace_print_result(s->trace, r, b);
     hed_buf_addf(b, "\"");
+    if (r->correlation)
+        hed_buf_addf(b, ",\"correlation\":%" PRIu64, r->correlation);
+}
+
+static void
+json_activity(struct show *s, const struct hed_trace_record *r)
+{
+    struct hed_trace_activity a;
+    struct hed_buf *b = &s->line;
+
+    hed_buf_addf(b, ",\"duration_ns\":%" PRIu64 ",\"activity\":\"%s\",", r->duration,
+                 hed_trace_activity_name(r->call));
+    if (!hed_trace_get_activity(r, &a)) {
+        hed_buf_addf(b, "\"cut\":true");
+        return;
+    }
+    if (a.name) {
+        hed_str_field(b, "name", a.name, a.name_size);
+        hed_buf_addf(b, ",");
+    }
+    hed_trace_json_activity(r, b);
 }
 
 static void
@@ -208,6 +272,8 @@ json_line(struct show *s, const struct hed_trace_record *r)
     }
     if (r->kind == HED_TRACE_CALL) {
         json_call(s, r);
+    } else if (r->kind == HED_TRACE_ACTIVITY) {
+        json_activity(s, r);
     } else if (r->kind == HED_TRACE_DROPPED) {
         hed_buf_addf(b, ",\"count\":%" PRIu64, hed_trace_dropped(r));
     } else if (r->kind == HED_TRACE_RANGE_END) {
@@ -297,6 +363,8 @@ look_at_threads(struct show *s)
     s->open = calloc(hed_trace_state(s->trace)->threads + 1, sizeof(*s->open));
     if (!s->open)
         return false;
+    if (hed_trace_state(s->trace)->activities)
+        s->label_width = (int)strlen("GPU 0 stream 13");
     for (size_t i = 0; hed_trace_thread(s->trace, i, &thread); i++) {
         const int n = (int)strlen(hed_cli_trace_thread(s->trace, thread, label, sizeof(label)));
 
@@ -343,11 +411,11 @@ show_file(struct show *s)
 int
 hed_cli_trace_show(int argc, char **argv)
 {
-    enum { HELP, CALL, ERRORS, THREAD, FROM, TO, LIMIT, NO_ARGS, FILE_ORDER, JSON };
+    enum { HELP, CALL, ERRORS, ACTIVITY, THREAD, FROM, TO, LIMIT, NO_ARGS, FILE_ORDER, JSON };
     static const struct hed_cli_opt options[] = {
-        {"help", false},       {"call", true},  {"errors", false}, {"thread", true},
-        {"from", true},        {"to", true},    {"limit", true},   {"no-args", false},
-        {"file-order", false}, {"json", false}, {NULL, false},
+        {"help", false},    {"call", true},        {"errors", false}, {"activity", false},
+        {"thread", true},   {"from", true},        {"to", true},      {"limit", true},
+        {"no-args", false}, {"file-order", false}, {"json", false},   {NULL, false},
     };
     struct show s = {.to = UINT64_MAX, .limit = UINT64_MAX};
     struct hed_cli_opts o = hed_cli_opts_over(options, argc, argv);
@@ -376,6 +444,7 @@ hed_cli_trace_show(int argc, char **argv)
         else if (which == LIMIT)
             ok = hed_cli_number(&o, &s.limit);
         s.errors |= which == ERRORS;
+        s.activity |= which == ACTIVITY;
         s.no_args |= which == NO_ARGS;
         s.file_order |= which == FILE_ORDER;
         s.json |= which == JSON;

@@ -102,6 +102,7 @@ hed_stats_add(struct hed_stats *s, size_t line, uint64_t duration, bool error)
         l->buckets[bucket_of(duration)]++;
     else
         l->samples[l->count] = duration;
+    l->min = l->count == 0 || duration < l->min ? duration : l->min;
     l->count++;
     l->errors += error;
     l->max = duration > l->max ? duration : l->max;

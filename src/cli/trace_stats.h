@@ -21,7 +21,9 @@ struct hed_stats_line {
     uint64_t count;
     uint64_t errors;
     uint64_t total; /* ns */
+    uint64_t min;   /* ns */
     uint64_t max;   /* ns */
+    uint64_t bytes; /* what they moved; the caller's to count */
     uint64_t p50;   /* ns; set by hed_stats_finish */
     uint64_t p99;
     uint64_t *samples; /* owned; NULL once there are buckets */

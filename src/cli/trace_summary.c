@@ -1,18 +1,22 @@
-/* heddle trace summary: how often each function was called, and how long it took. */
+/* heddle trace summary: how often each function was called, how long it took, and what the GPU did.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
-#include "cli/trace_stats.h"
+#include "cli/trace_gpu.h"
+#include "cli/trace_table.h"
 #include "cli/trace_util.h"
 #include "trace/print.h"
 #include "trace/read.h"
 
 static const char usage[] =
     "usage: heddle trace summary FILE... [OPTION...]\n\n"
-    "Counts and times the calls of one or several traces, a line a function.\n\n"
+    "Counts and times the calls of one or several traces, a line a function. Where\n"
+    "a trace has GPU activity: also kernels and copies by their time on the GPU, how\n"
+    "busy each GPU was, and how long it took from a call to what it caused.\n\n"
     "  --sort KEY     total (default), count, mean, p99, errors or name\n"
     "  --by thread    a line a function and thread\n"
     "  --json         one JSON object\n\n"
@@ -20,16 +24,12 @@ static const char usage[] =
     "half, and 99 of 100 calls, took no longer; \"~\" marks those that are rounded,\n"
     "by less than 1 %.\n";
 
-enum sort { BY_TOTAL, BY_COUNT, BY_MEAN, BY_P99, BY_ERRORS, BY_NAME };
-
-static const char *const sort_names[] = {"total", "count", "mean", "p99", "errors", "name"};
-
 struct summary {
-    struct hed_stats stats;
-    struct hed_cli_map lines; /* hash of name and thread -> line + 1 */
-    struct hed_buf text;      /* scratch */
-    struct hed_buf json;      /* "files" */
-    enum sort sort;
+    struct hed_table table;
+    struct hed_gpu gpu;
+    struct hed_buf text; /* scratch */
+    struct hed_buf json; /* "files" */
+    enum hed_table_sort sort;
     bool by_thread;
     bool as_json;
     bool full; /* more lines than we keep */
@@ -39,36 +39,8 @@ struct summary {
 
 /* ---- counting -------------------------------------------------------------------------------- */
 
-static uint64_t
-hash(const char *a, const char *b)
-{
-    uint64_t h = UINT64_C(0xcbf29ce484222325);
-
-    for (; *a; a++)
-        h = (h ^ (unsigned char)*a) * UINT64_C(0x100000001b3);
-    for (h *= UINT64_C(0x100000001b3); b && *b; b++)
-        h = (h ^ (unsigned char)*b) * UINT64_C(0x100000001b3);
-    return h;
-}
-
-/* The line of a name and thread + 1, made if need be; 0 if that is not possible. */
-static uint32_t
-find_line(struct summary *s, const char *name, const char *thread)
-{
-    const uint64_t key = hash(name, thread);
-    uint32_t line = hed_cli_map_get(&s->lines, key);
-
-    if (!line) {
-        const size_t n = hed_stats_line(&s->stats, name, thread);
-
-        if (n == SIZE_MAX || !hed_cli_map_put(&s->lines, key, (uint32_t)n + 1))
-            return 0;
-        line = (uint32_t)n + 1;
-    }
-    return line;
-}
-
-/* The same by the numbers in the record, which are this file's own: no text is made twice. */
+/* The line of a call + 1, or 0 if there is no memory. Found by the numbers in the record, which are
+ * this file's own: no text is made twice. */
 static uint32_t
 line_of(struct summary *s, struct hed_cli_map *known, const struct hed_trace *t,
         const struct hed_trace_record *r, uint64_t thread_number)
@@ -91,13 +63,14 @@ line_of(struct summary *s, struct hed_cli_map *known, const struct hed_trace *t,
                  r->thread);
     else
         hed_cli_trace_thread(t, r->thread, label, sizeof(label));
-    line = find_line(s, hed_buf_cstr(&s->text), s->by_thread ? label : NULL);
+    line = hed_table_line(&s->table, hed_buf_cstr(&s->text), s->by_thread ? label : NULL);
     return line && hed_cli_map_put(known, key, line) ? line : 0;
 }
 
 struct totals {
     uint64_t calls;
     uint64_t errors;
+    struct hed_gpu_devices gpus;
 };
 
 static void
@@ -124,7 +97,7 @@ count_records(struct summary *s, const struct hed_trace *t, struct totals *total
 
         totals->calls++;
         totals->errors += error;
-        if (!line || !hed_stats_add(&s->stats, line - 1, r.duration, error))
+        if (!line || !hed_stats_add(&s->table.stats, line - 1, r.duration, error))
             s->full = true;
     }
     hed_cli_map_fini(&known);
@@ -158,6 +131,7 @@ text_head(struct summary *s, const char *path, const struct hed_trace *t, const 
     if (state->dropped)
         printf("; %" PRIu64 " more were dropped", state->dropped);
     printf("\n");
+    hed_gpu_print_devices(&n->gpus, hed_cli_trace_time(t, state->last));
     if (state->blocks_bad)
         printf("damage    %" PRIu64 " block%s lost, %" PRIu64 " bytes\n", state->blocks_bad,
                state->blocks_bad == 1 ? "" : "s", state->bytes_lost);
@@ -186,9 +160,11 @@ json_head(struct summary *s, const char *path, const struct hed_trace *t, const 
                  n->errors, state->dropped);
     hed_buf_addf(b,
                  ",\"blocks_lost\":%" PRIu64 ",\"bytes_lost\":%" PRIu64 ",\"bytes_cut\":%" PRIu64
-                 ",\"closed\":%s}",
+                 ",\"closed\":%s,",
                  state->blocks_bad, state->bytes_lost, state->bytes_cut,
                  state->ended ? "true" : "false");
+    hed_gpu_json_devices(&n->gpus, b);
+    hed_buf_addf(b, "}");
 }
 
 static void
@@ -202,50 +178,18 @@ add_file(struct summary *s, const char *path)
         return;
     }
     count_records(s, t, &totals);
+    hed_gpu_add(&s->gpu, t, &totals.gpus);
     if (s->as_json)
         json_head(s, path, t, &totals);
     else
         text_head(s, path, t, &totals);
     if (hed_cli_trace_verdict(path, t) != HED_EXIT_OK)
         s->code = HED_EXIT_FAILED;
+    hed_gpu_devices_fini(&totals.gpus);
     hed_trace_close(t);
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */
-
-static int
-compare(const void *a, const void *b, void *context)
-{
-    const struct hed_stats_line *x = a;
-    const struct hed_stats_line *y = b;
-    double order = 0; /* the larger first */
-
-    switch (*(const enum sort *)context) {
-    case BY_TOTAL:
-        order = (double)y->total - (double)x->total;
-        break;
-    case BY_COUNT:
-        order = (double)y->count - (double)x->count;
-        break;
-    case BY_MEAN:
-        order = hed_stats_mean(y) - hed_stats_mean(x);
-        break;
-    case BY_P99:
-        order = (double)y->p99 - (double)x->p99;
-        break;
-    case BY_ERRORS:
-        order = (double)y->errors - (double)x->errors;
-        break;
-    case BY_NAME:
-        break;
-    }
-    if (order != 0)
-        return order < 0 ? -1 : 1;
-
-    const int names = strcmp(x->name, y->name);
-
-    return names || !x->thread ? names : strcmp(x->thread, y->thread);
-}
 
 enum column { CALLS, TOTAL, PERCENT, MEAN, P50, P99, MAX, ERRORS, COLUMNS };
 
@@ -342,15 +286,15 @@ print_table(const struct summary *s)
     struct table t = {.total = 0};
     char text[40];
 
-    fit(&t, &s->stats);
+    fit(&t, &s->table.stats);
     for (int c = 0; c < COLUMNS; c++) {
         if (t.shown[c])
             printf("%*s ", columns[c].width, columns[c].title);
     }
     printf("%s%-*s%s\n", t.thread_width ? " " : "", t.thread_width ? t.thread_width - 1 : 0,
            t.thread_width ? "thread" : "", t.thread_width ? "call" : " call");
-    for (size_t i = 0; i < s->stats.count; i++) {
-        const struct hed_stats_line *l = &s->stats.lines[i];
+    for (size_t i = 0; i < s->table.stats.count; i++) {
+        const struct hed_stats_line *l = &s->table.stats.lines[i];
 
         for (int c = 0; c < COLUMNS; c++) {
             if (t.shown[c])
@@ -368,8 +312,8 @@ print_json(const struct summary *s)
 
     hed_buf_init(&b, HED_CLI_LINE_MAX);
     printf("{\"files\":[%s],\"calls\":[", hed_buf_cstr(&s->json));
-    for (size_t i = 0; i < s->stats.count; i++) {
-        const struct hed_stats_line *l = &s->stats.lines[i];
+    for (size_t i = 0; i < s->table.stats.count; i++) {
+        const struct hed_stats_line *l = &s->table.stats.lines[i];
 
         hed_buf_reset(&b);
         hed_buf_addf(&b, "%s\n{\"name\":", i ? "," : "");
@@ -386,7 +330,9 @@ print_json(const struct summary *s)
                      l->buckets ? "true" : "false");
         fputs(hed_buf_cstr(&b), stdout);
     }
-    printf("]}\n");
+    printf("],");
+    hed_gpu_print_json(&s->gpu);
+    printf("}\n");
     hed_buf_fini(&b);
 }
 
@@ -398,33 +344,30 @@ summarise(struct summary *s, char **files, int count)
     s->many = count > 1;
     for (int i = 0; i < count; i++)
         add_file(s, files[i]);
-    hed_stats_finish(&s->stats);
-    if (s->stats.count)
-        qsort_r(s->stats.lines, s->stats.count, sizeof(s->stats.lines[0]), compare, &s->sort);
-    if (s->full) {
+    hed_table_finish(&s->table, s->sort);
+    hed_gpu_finish(&s->gpu, s->sort);
+    if (s->full || s->gpu.full) {
         hed_cli_say("trace summary: not enough memory to count every call");
         s->code = HED_EXIT_FAILED;
     }
     if (s->as_json)
         print_json(s);
-    else if (s->stats.count)
+    else if (s->table.stats.count)
         print_table(s);
-    hed_stats_fini(&s->stats);
-    hed_cli_map_fini(&s->lines);
+    if (!s->as_json)
+        hed_gpu_print(&s->gpu);
+    hed_table_fini(&s->table);
+    hed_gpu_fini(&s->gpu);
     hed_buf_fini(&s->text);
     hed_buf_fini(&s->json);
     return s->code;
 }
 
 static bool
-parse_sort(const char *word, enum sort *sort)
+parse_sort(const char *word, enum hed_table_sort *sort)
 {
-    for (size_t i = 0; i < sizeof(sort_names) / sizeof(sort_names[0]); i++) {
-        if (strcmp(word, sort_names[i]) == 0) {
-            *sort = (enum sort)i;
-            return true;
-        }
-    }
+    if (hed_table_sort_word(word, sort))
+        return true;
     hed_cli_say("trace summary: cannot sort by \"%s\": total, count, mean, p99, errors or name",
                 word);
     return false;

@@ -9,7 +9,7 @@
 
 #define HED_TRACE_MAGIC "HEDTRACE"
 #define HED_TRACE_MAJOR 1
-#define HED_TRACE_MINOR 1
+#define HED_TRACE_MINOR 2
 #define HED_TRACE_FILE_HEADER 16 /* bytes */
 
 #define HED_TRACE_BLOCK_MAGIC "HBLK"
@@ -38,6 +38,7 @@ enum hed_trace_block_type {
 };
 
 #define HED_TRACE_RECORD_HEADER 32
+#define HED_TRACE_LINK 8 /* bytes of a correlation id at a record's end */
 
 enum hed_trace_record_kind {
     HED_TRACE_CALL = 1,
@@ -46,8 +47,10 @@ enum hed_trace_record_kind {
     HED_TRACE_RANGE_END = 4,
     HED_TRACE_CLIENT = 5,
     HED_TRACE_DROPPED = 6,
+    HED_TRACE_ACTIVITY = 7,
 };
 
 enum hed_trace_record_flags {
-    HED_TRACE_CUT = 1, /* the body is not whole */
+    HED_TRACE_CUT = 1,    /* the body is not whole */
+    HED_TRACE_LINKED = 4, /* the record's last HED_TRACE_LINK bytes are its correlation id */
 };

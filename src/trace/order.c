@@ -75,7 +75,7 @@ hed_trace_sort(const struct hed_trace *t, struct hed_trace_index **out, struct h
 
         e->start = r.start;
         e->at = r.body - HED_TRACE_RECORD_HEADER;
-        e->size = r.body_size + HED_TRACE_RECORD_HEADER;
+        e->size = r.size;
         e->thread = index->count && r.thread == before ? e[-1].thread : place(t, r.thread);
         sorted = sorted && (index->count == 0 || e[-1].start <= e->start);
         before = r.thread;

@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/names.h"
 #include "base/str.h"
+#include "trace/activity.h"
 #include "trace/read.h"
 #include "trace/schema.h"
 #include "trace/value.h"
@@ -233,6 +234,8 @@ hed_trace_kind_name(unsigned kind)
         return "client";
     case HED_TRACE_DROPPED:
         return "dropped";
+    case HED_TRACE_ACTIVITY:
+        return "activity";
     default:
         return "unknown";
     }
@@ -269,6 +272,9 @@ hed_trace_print_other(const struct hed_trace_record *r, struct hed_buf *b)
         break;
     case HED_TRACE_DROPPED:
         hed_buf_addf(b, "%" PRIu64 " records were dropped here", hed_trace_dropped(r));
+        break;
+    case HED_TRACE_ACTIVITY:
+        hed_trace_print_activity(r, b);
         break;
     default:
         hed_buf_addf(b, "record of unknown kind %u", r->kind);

@@ -49,7 +49,7 @@ bool hed_trace_is_error(const struct hed_trace *t, const struct hed_trace_record
 /* A record that is no call: `range "text"` and the like. */
 void hed_trace_print_other(const struct hed_trace_record *r, struct hed_buf *b);
 
-/* "call", "mark", "begin", "end", "client", "dropped", "unknown". */
+/* "call", "mark", "begin", "end", "client", "dropped", "activity", "unknown". */
 const char *hed_trace_kind_name(unsigned kind);
 
 /* How many records a record of kind DROPPED stands for. */

@@ -171,6 +171,7 @@ count_records(struct hed_trace *t, const struct hed_block *b, uint64_t *dropped)
         if (end > s->last && end >= r.start)
             s->last = end;
         s->records++;
+        s->activities += r.kind == HED_TRACE_ACTIVITY;
         at += (uint32_t)n;
     }
     return at;

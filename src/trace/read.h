@@ -35,6 +35,7 @@ struct hed_trace_state {
     uint64_t bytes_lost;  /* skipped because of damage, the cut tail not counted */
     uint64_t bytes_cut;   /* of a last block that is not whole */
     uint64_t records;     /* readable */
+    uint64_t activities;  /* those among them that say what a GPU did */
     uint64_t dropped;     /* records the writer says it dropped: the larger of both places */
     uint64_t first;       /* ns: least start; 0 without records */
     uint64_t last;        /* ns: greatest end */
@@ -54,8 +55,10 @@ struct hed_trace_record {
     uint16_t call;
     uint8_t kind; /* enum hed_trace_record_kind, or one that is newer than we are */
     uint8_t api;
-    uint32_t body_size;
-    const uint8_t *body; /* in the mapping */
+    uint32_t size;        /* bytes of the whole record */
+    uint32_t body_size;   /* bytes, the correlation id not counted */
+    const uint8_t *body;  /* in the mapping */
+    uint64_t correlation; /* what GPU activity names a call by; 0: nothing does */
 };
 
 /* Opens a file. HED_EFORMAT: not a trace; HED_EVERSION: too new for us; else what the system said.

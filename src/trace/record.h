@@ -41,8 +41,13 @@ hed_trace_get_record(const uint8_t *p, size_t n, uint64_t thread, struct hed_tra
         .call = h.call,
         .kind = h.kind,
         .api = h.api,
+        .size = h.size,
         .body_size = h.size - (uint32_t)sizeof(h),
         .body = p + sizeof(h),
     };
+    if ((h.flags & HED_TRACE_LINKED) && r->body_size >= HED_TRACE_LINK) {
+        r->body_size -= HED_TRACE_LINK;
+        memcpy(&r->correlation, r->body + r->body_size, sizeof(r->correlation));
+    }
     return h.size;
 }

@@ -343,7 +343,7 @@ reserve_record(struct hed_trace_writer *w)
     mine.record = p;
     mine.enc = (struct hed_enc){
         .at = p + HED_TRACE_RECORD_HEADER,
-        .end = p + w->slack,
+        .end = p + w->slack - HED_TRACE_LINK,
         .max_items = 64,
         .max_bytes = w->data_bytes,
         .max_text = 1024,
@@ -373,15 +373,17 @@ void
 hed_trace_end(struct hed_trace_writer *w, const struct hed_trace_head *head)
 {
     struct hed_trace_ring *r = mine.ring;
-    const size_t size = (size_t)(mine.enc.at - mine.record);
+    size_t size = (size_t)(mine.enc.at - mine.record);
+    const uint32_t flags = head->flags | (mine.enc.err ? HED_TRACE_CUT : 0) |
+                           (head->correlation ? HED_TRACE_LINKED : 0);
 
-    put_head(mine.record, size, head);
-    if (mine.enc.err) {
-        /* The head's last word. */
-        const uint32_t flags = head->flags | HED_TRACE_CUT;
-
-        memcpy(mine.record + HED_TRACE_RECORD_HEADER - sizeof flags, &flags, sizeof flags);
+    if (head->correlation) {
+        /* The encoder was given less room than there is, so this always fits. */
+        hed_store_u64(mine.record + size, head->correlation);
+        size += HED_TRACE_LINK;
     }
+    put_head(mine.record, size, head);
+    hed_store_u32(mine.record + HED_TRACE_RECORD_HEADER - sizeof flags, flags);
     hed_trace_ring_commit(r, size);
     if (__builtin_expect(hed_trace_ring_used(r) > r->size / 2, 0)) {
         r->known_tail = atomic_load_explicit(&r->tail, memory_order_acquire);
@@ -424,7 +426,7 @@ hed_trace_writer_open(const struct hed_trace_options *o, struct hed_trace_writer
         return HED_ENOMEM;
     }
     w->data_bytes = o->data_bytes < HED_TRACE_DATA_MAX ? o->data_bytes : HED_TRACE_DATA_MAX;
-    w->slack = HED_TRACE_RECORD_HEADER + HED_TRACE_BODY_MAX + w->data_bytes;
+    w->slack = HED_TRACE_RECORD_HEADER + HED_TRACE_BODY_MAX + w->data_bytes + HED_TRACE_LINK;
     w->ring_size = o->ring_size > 4 * w->slack ? o->ring_size : 4 * w->slack;
     w->drop = o->drop;
     w->process = getpid();

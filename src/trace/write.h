@@ -46,6 +46,7 @@ struct hed_trace_head {
     uint64_t duration; /* ns */
     int32_t result;
     uint32_t flags;
+    uint64_t correlation; /* what GPU activity names this call by; 0: nothing does */
 };
 
 /* Makes the file and starts the writer thread. An existing file is never overwritten: `t.hed` is

@@ -8,6 +8,9 @@ if(TARGET heddle)
     list(JOIN HEDDLE_SANITIZE "+" sanitizers)
     heddle_program_test(e2e.cli LABELS e2e TIMEOUT 300
         COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/run_cli.py
+        ENV HED_BUILD=${PROJECT_BINARY_DIR} HED_SANITIZE=${sanitizers})
+    heddle_program_test(e2e.look_cli LABELS e2e TIMEOUT 300
+        COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/look_cli.py
         ENV HED_BUILD=${PROJECT_BINARY_DIR} HED_SANITIZE=${sanitizers}
             HED_FAKE_DRIVER=$<TARGET_FILE:e2e_fake_driver>)
 endif()

@@ -16,7 +16,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from serve_life import Case, Server, clean_environment, until  # noqa: E402
+from serve_case import Case, Server, clean_environment, until  # noqa: E402
 from wire_proxy import Plan, Proxy  # noqa: E402
 
 CLIENT = os.environ.get("HED_CLIENT", "")

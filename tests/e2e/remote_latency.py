@@ -16,7 +16,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import remote_faults  # noqa: E402
-from serve_life import clean_environment  # noqa: E402
+from serve_case import clean_environment  # noqa: E402
 from wire_proxy import Plan, Proxy  # noqa: E402
 
 PROGRAM = os.environ.get("HED_LATENCY", "")

@@ -15,7 +15,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import remote_faults  # noqa: E402
-from serve_life import until  # noqa: E402
+from serve_case import until  # noqa: E402
 
 LIVES = os.environ.get("HED_LIVES", "")
 TRANSPORTS = ("shm", "unix", "tcp")

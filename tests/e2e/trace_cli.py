@@ -11,7 +11,6 @@ import pty
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 from pathlib import Path
@@ -21,35 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from harness.trace_file import (  # noqa: E402
     BEGIN, FINISH, INFO, MARK, SCHEMA, TraceFile, begin, bulk, call, info, launch, record, sample,
     u8, u32, u64)
-
-HEDDLE = os.path.join(os.environ.get("HED_BUILD", ""), "bin", "heddle")
-
-
-class Case(unittest.TestCase):
-    maxDiff = None
-
-    def setUp(self):
-        self.dir = tempfile.mkdtemp(dir=os.environ.get("HED_SCRATCH"))
-
-    def path(self, name):
-        return os.path.join(self.dir, name)
-
-    def write(self, data, name="a.trace"):
-        Path(self.path(name)).write_bytes(data)
-        return self.path(name)
-
-    def run_it(self, *words, code=0, **env):
-        """(stdout, stderr) of heddle trace; the exit code is checked."""
-        environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "NO_COLOR")}
-        environment.update(TZ="UTC", **env)
-        p = subprocess.run([HEDDLE, "trace", *words], capture_output=True, text=True,
-                           env=environment, timeout=120)
-        self.assertEqual(p.returncode, code, f"{words}\n{p.stdout}\n{p.stderr}")
-        return p.stdout, p.stderr
-
-    def lines(self, *words, **more):
-        """The lines of show without the head."""
-        return self.run_it("show", *words, **more)[0].splitlines()[1:]
+from trace_case import HEDDLE, Case, ExportCase  # noqa: E402
 
 
 class Show(Case):
@@ -301,52 +272,7 @@ class Summary(Case):
         self.assertIn("missing", err)
 
 
-class Export(Case):
-    def export(self, data):
-        path = self.write(data)
-        self.run_it("export", "--chrome", path)
-        return json.loads(Path(path + ".json").read_text())["traceEvents"]
-
-    def check(self, events):
-        """What must hold of any export."""
-        names, flows, depth = {}, {}, {}
-        for e in events:
-            self.assertIn("pid", e)
-            self.assertIn("tid", e)
-            track = (e["pid"], e["tid"])
-            if e["ph"] == "M":
-                names[(e["name"], *track)] = e["args"]
-                continue
-            self.assertGreaterEqual(e["ts"], 0)
-            self.assertIn(("thread_name", *track), names, "a track is named before it is used")
-            if e["ph"] == "X":
-                self.assertGreaterEqual(e["dur"], 0)
-                self.assertTrue(e["name"] and e["cat"])
-            elif e["ph"] in "sf":
-                flows.setdefault(e["id"], []).append(e["ph"])
-            elif e["ph"] in "BE":
-                depth[track] = depth.get(track, 0) + (1 if e["ph"] == "B" else -1)
-                self.assertGreaterEqual(depth[track], 0)
-        self.assertTrue(all(pair == ["s", "f"] for pair in flows.values()))
-        self.assertTrue(all(d == 0 for d in depth.values()))
-        self.check_nesting(events)
-        return names
-
-    def check_nesting(self, events):
-        """Slices of a track lie beside or inside each other."""
-        tracks = {}
-        for e in events:
-            if e["ph"] == "X":
-                tracks.setdefault((e["pid"], e["tid"]), []).append(
-                    (round(e["ts"] * 1000), round((e["ts"] + e["dur"]) * 1000)))
-        for slices in tracks.values():
-            stack = []
-            for start, end in sorted(slices, key=lambda s: (s[0], -s[1])):
-                while stack and stack[-1] <= start:
-                    stack.pop()
-                self.assertTrue(not stack or end <= stack[-1])
-                stack.append(end)
-
+class Export(ExportCase):
     def test_sample(self):
         events = self.export(sample().data)
         names = self.check(events)

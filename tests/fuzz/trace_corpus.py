@@ -58,6 +58,16 @@ def files():
                   call(42, 8, 1, u8(1) + u32(0) + u32(1))])
     yield "values", f.data
 
+    yield "gpu", gpu_sample().data
+    f = tiny()
+    f.records(9, [linked(call(1, 10, 1, u32(1) + u8(0) + u8(0) + u8(1)), 5),
+                  linked(call(1, 11, 1, b"", flags=CUT), 6), record(CALL, 12, 1, b"1234567", 0, 4),
+                  kernel("k", 20, 1, 5), copy(21, 1, 64, HOST, 99), fill(22, 1, 1 << 63, 6),
+                  record(ACTIVITY, 23, 1, b"short", number=KERNEL),
+                  activity(KERNEL, 24, 1, 5, "no grid"), activity(77, 1 << 63, 1 << 63, 5, None),
+                  record(ACTIVITY, 25, 1, bytes(20) + u32(4) + u32(0xFFFFFFFF), number=OTHER)])
+    yield "activity", f.data
+
     f = TraceFile()
     f.block(SCHEMA, b"api cuda CUresult\nstruct a b:s.b c:s.b\nstruct b b:s.c c:s.c\n"
                     b"struct c b:s.d c:s.d\nstruct d b:s.e c:s.e\nstruct e reserved:s.a pad:s.a\n"

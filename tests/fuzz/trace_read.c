@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "trace/activity.h"
 #include "trace/print.h"
 #include "trace/read.h"
 
@@ -41,6 +42,21 @@ check_json(const struct hed_buf *b)
     must(!quoted && depth == 0);
 }
 
+/* What is read lies in the record, and its times do not run backwards. */
+static void
+check_activity(const struct hed_trace_record *r)
+{
+    struct hed_trace_activity a;
+
+    must(r->body_size <= r->size - HED_TRACE_RECORD_HEADER);
+    if (!hed_trace_get_activity(r, &a))
+        return;
+    must(a.end >= a.start && a.name_size <= r->body_size);
+    for (size_t i = 0; i < a.name_size; i++)
+        must((const uint8_t *)&a.name[i] < r->body + r->body_size);
+    must(hed_trace_activity_name(a.kind)[0] && hed_trace_memory_name(a.from)[0]);
+}
+
 static void
 print(const struct hed_trace *t, const struct hed_trace_record *r, struct hed_buf *b)
 {
@@ -56,6 +72,13 @@ print(const struct hed_trace *t, const struct hed_trace_record *r, struct hed_bu
     hed_trace_json_args(t, r, b);
     must(b->err == 0);
     check_json(b);
+    hed_buf_reset(b);
+    hed_buf_addf(b, "{");
+    hed_trace_json_activity(r, b);
+    hed_buf_addf(b, "}");
+    must(b->err == 0);
+    check_json(b);
+    check_activity(r);
     hed_trace_is_error(t, r);
     hed_trace_dropped(r);
     hed_trace_thread_name(t, r->thread);

@@ -12,8 +12,10 @@ import struct
 import zlib
 
 INFO, SCHEMA, RECORDS, THREAD, END = 1, 2, 3, 4, 5
-CALL, MARK, BEGIN, FINISH, CLIENT, DROPPED = 1, 2, 3, 4, 5, 6
-CUT = 1
+CALL, MARK, BEGIN, FINISH, CLIENT, DROPPED, ACTIVITY = 1, 2, 3, 4, 5, 6, 7
+CUT, LINKED = 1, 4
+KERNEL, COPY, FILL, OTHER = 1, 2, 3, 4
+ANYWHERE, HOST, PINNED, DEVICE, ARRAY, MANAGED, PEER = range(7)
 
 # A few of CUDA's calls, as heddle describes them, and some of our own for the corners.
 SCHEMA_TEXT = b"""\
@@ -87,6 +89,36 @@ def call(number, start, duration, body=b"", result=0, flags=0, api=0):
     return record(CALL, start, duration, body, result, flags, api, number)
 
 
+def linked(record_bytes, correlation):
+    """A call's record with a correlation id at its end."""
+    head = list(struct.unpack("<IBBHQQiI", record_bytes[:32]))
+    head[0] += 8
+    head[7] |= LINKED
+    return struct.pack("<IBBHQQiI", *head) + record_bytes[32:] + u64(correlation)
+
+
+def activity(kind, start, duration, correlation=0, name=None, rest=b"", device=0, context=1,
+             stream=7):
+    body = u64(correlation) + u32(device) + u32(context) + u32(stream) + text(name) + rest
+    return record(ACTIVITY, start, duration, body, number=kind)
+
+
+def kernel(name, start, duration, correlation=0, grid=(256, 1, 1), block=(128, 1, 1), shared=(0, 0),
+           registers=16, **where):
+    rest = b"".join(map(u32, (*grid, *block, *shared, registers)))
+    return activity(KERNEL, start, duration, correlation, name, rest, **where)
+
+
+def copy(start, duration, size, source, target, correlation=0, **where):
+    return activity(COPY, start, duration, correlation, None, u64(size) + u8(source) + u8(target),
+                    **where)
+
+
+def fill(start, duration, size, correlation=0, **where):
+    return activity(FILL, start, duration, correlation, None, u64(size) + u8(0) + u8(DEVICE),
+                    **where)
+
+
 def info(**pairs):
     return "".join(f"{k}={v}\n" for k, v in pairs.items()).encode()
 
@@ -111,9 +143,9 @@ class TraceFile:
         self.block(END, u64(self.count) + u64(dropped))
 
 
-def begin(pid=4242, start=1_000_000_000):
+def begin(pid=4242, start=1_000_000_000, minor=0):
     """A file with its head: INFO and SCHEMA."""
-    f = TraceFile()
+    f = TraceFile(minor=minor)
     f.block(INFO, info(heddle="0.1.0", pid=pid, ppid=1, exe="/opt/app/saxpy",
                        cmdline="./saxpy\x1f1024", host="box", arch="aarch64", clock_mono=start,
                        clock_wall=1_700_000_000_000_000_000, chain="trace>null"))
@@ -154,4 +186,40 @@ def sample():
         call(41, t + 214_000, 0, u64(0) + u8(0)),
     ])
     f.end(dropped=3)
+    return f
+
+
+def gpu_sample():
+    """Two GPUs, streams, a graph, calls and what they caused; one call that caused nothing and one
+    kernel that nobody called."""
+    t = 1_000_000_000
+    f = begin(minor=2)
+    f.block(THREAD, b"main", 4242)
+    f.block(THREAD, b"cupti", 4250)
+    f.records(4242, [
+        call(3, t + 1_000, 500, u32(0)),
+        linked(call(31, t + 10_000, 40_000,
+                    u64(0x302000000) + bulk(1 << 20) + u64(1 << 20) + u8(0)), 17),
+        record(BEGIN, t + 60_000, body=b"step"),
+        linked(launch(t + 61_000, 4_000, 0x5500), 18),
+        linked(launch(t + 66_000, 4_000, 0x5500), 19),
+        linked(launch(t + 71_000, 4_000, 0x5600), 20),
+        record(FINISH, t + 76_000),
+        linked(call(41, t + 80_000, 700, u64(0x5500) + u8(0), result=600), 21),
+        linked(launch(t + 81_000, 4_000, 0x5500, result=1), 22),
+    ])
+    f.records(4250, [
+        copy(t + 20_000, 25_000, 1 << 20, HOST, DEVICE, 17),
+        kernel("_Z5saxpyifPfS_", t + 70_000, 30_000, 18, stream=13),
+        kernel("_Z5saxpyifPfS_", t + 100_000, 20_000, 19, stream=13),
+        # A graph's: three of one call, two of them at once.
+        kernel('odd "name"\n', t + 90_000, 20_000, 20, stream=14, grid=(1, 2, 3), block=(4, 5, 6),
+               shared=(64, 1024)),
+        kernel("reduce", t + 95_000, 25_000, 20, stream=14),
+        fill(t + 121_000, 1_000, 4096, 20, stream=14),
+        copy(t + 130_000, 1_000, 64, DEVICE, PEER, 0, device=1, context=2, stream=7),
+        activity(OTHER, t + 132_000, 1_000, 0, "barrier", device=1, context=3),
+        activity(99, t + 134_000, 1_000, 0, "something newer", b"more", device=1, context=3),
+    ])
+    f.end()
     return f

@@ -124,9 +124,26 @@ unknown_flags_change_nothing(void **state)
     put(&m, 1, 1);
     put(&m, 64, 8);
     put(&m, 0x302000000, 8);
-    print(1, 0, ~(uint32_t)HED_TRACE_CUT, NULL);
+    print(1, 0, ~(uint32_t)(HED_TRACE_CUT | HED_TRACE_LINKED), NULL);
     check("alloc(bytesize=64) -> dptr=0x302000000",
           "{\"in\":{\"bytesize\":64},\"out\":{\"dptr\":\"0x302000000\"}}");
+}
+
+/* The id at the end is no part of the call, not even of one that is cut. */
+static void
+ids_are_not_printed(void **state)
+{
+    put(&m, 1, 1);
+    put(&m, 64, 8);
+    put(&m, 0x302000000, 8);
+    put(&m, 17, 8);
+    print(1, 0, HED_TRACE_LINKED, NULL);
+    check("alloc(bytesize=64) -> dptr=0x302000000",
+          "{\"in\":{\"bytesize\":64},\"out\":{\"dptr\":\"0x302000000\"}}");
+    put(&m, 1, 1);
+    put(&m, 17, 8);
+    print(1, 0, HED_TRACE_LINKED | HED_TRACE_CUT, NULL);
+    check("alloc(bytesize=<cut>)", "{\"in\":{\"bytesize\":\"<cut>\"},\"cut\":true}");
 }
 
 static void
@@ -368,6 +385,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(failed_calls_have_the_outputs_that_failures_set, setup,
                                     teardown),
     cmocka_unit_test_setup_teardown(unknown_flags_change_nothing, setup, teardown),
+    cmocka_unit_test_setup_teardown(ids_are_not_printed, setup, teardown),
     cmocka_unit_test_setup_teardown(absent_outputs_are_null, setup, teardown),
     cmocka_unit_test_setup_teardown(in_and_out, setup, teardown),
     cmocka_unit_test_setup_teardown(bulk_streams_and_suffixes, setup, teardown),

@@ -28,7 +28,7 @@ static union {
 static void
 put_call(struct hed_trace_writer *w, enum hed_api api, uint32_t id, uint64_t seed)
 {
-    const struct hed_trace_head head = {HED_TRACE_CALL, (uint8_t)api, (uint16_t)id, 1, 1, 0, 0};
+    const struct hed_trace_head head = {HED_TRACE_CALL, (uint8_t)api, (uint16_t)id, 1, 1, 0, 0, 0};
     struct hed_arena arena;
     struct fill f = {seed * 977 + id, &arena, seed % 2};
     struct hed_enc *e;

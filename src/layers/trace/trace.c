@@ -14,90 +14,54 @@
 #include "core/session.h"
 #include "core/stats.h"
 #include "gen/cuda_names.h"
-#include "gen/cuda_wire.h"
 #include "gen/nvml_names.h"
-#include "gen/nvml_wire.h"
+#include "trace/call.h"
 #include "trace/format.h"
 #include "trace/write.h"
 
-#define REQUEST_MAX 4096 /* bytes of a request that has to be encoded before its call */
-
-/* A request that was encoded before its call. */
-struct early {
-    const void *p; /* NULL: it was not */
-    size_t size;
-    bool cut; /* it did not fit */
-};
-
-/* Calls that overwrite what they were given (inout) are encoded before they are made; their counts
- * are not accepted yet, so arrays that go in are left out.
- *
- * The two APIs differ only in types. TRACE_ANY(cuda, CUDA, CUresult) makes trace_cuda_any and what
- * it needs. */
-#define TRACE_ANY(api, API, result_t)                                                             \
-    static void put_##api(struct hed_trace_writer *w, enum hed_##api##_call id, const void *args, \
-                          result_t r, uint64_t start, uint64_t duration, struct early early)      \
-    {                                                                                             \
-        struct hed_enc *e = hed_trace_begin(w);                                                   \
-        const struct hed_trace_head head = {HED_TRACE_CALL,                                       \
-                                            HED_API_##API,                                        \
-                                            (uint16_t)id,                                         \
-                                            start,                                                \
-                                            duration,                                             \
-                                            (int32_t)r,                                           \
-                                            early.cut ? HED_TRACE_CUT : 0};                       \
-                                                                                                  \
-        if (!e)                                                                                   \
-            return;                                                                               \
-        /* A call that failed did not accept its counts: nobody may read by them. */              \
-        if (r != 0)                                                                               \
-            e->max_items = e->max_bytes = 0;                                                      \
-        if (early.p)                                                                              \
-            hed_put_raw(e, early.p, early.size);                                                  \
-        else                                                                                      \
-            hed_##api##_put_request(e, id, args);                                                 \
-        if (!early.cut)                                                                           \
-            hed_##api##_put_reply(e, id, args, (int)r);                                           \
-        hed_trace_end(w, &head);                                                                  \
-    }                                                                                             \
-                                                                                                  \
-    static __attribute__((noinline))                                                              \
-    result_t trace_##api##_inout(struct hed_layer *self, enum hed_##api##_call id, void *args)    \
-    {                                                                                             \
-        uint8_t request[REQUEST_MAX];                                                             \
-        struct hed_enc e = hed_enc_over(request, sizeof request);                                 \
-                                                                                                  \
-        e.max_items = e.max_bytes = 0;                                                            \
-        e.max_text = 1024;                                                                        \
-        hed_##api##_put_request(&e, id, args);                                                    \
-                                                                                                  \
-        const uint64_t start = hed_now_ns();                                                      \
-        const result_t r = hed_##api##_invoke(self->next, id, args);                              \
-        const uint64_t duration = hed_now_ns() - start;                                           \
-                                                                                                  \
-        put_##api(self->state, id, args, r, start, duration,                                      \
-                  (struct early){request, (size_t)(e.at - request), e.err != 0});                 \
-        return r;                                                                                 \
-    }                                                                                             \
-                                                                                                  \
-    static result_t trace_##api##_any(struct hed_layer *self, enum hed_##api##_call id,           \
-                                      void *args)                                                 \
-    {                                                                                             \
-        if (__builtin_expect(!hed_session_recording(), 0))                                        \
-            return hed_##api##_invoke(self->next, id, args);                                      \
-        if (hed_##api##_info[id].flags & HED_CALL_INOUT)                                          \
-            return trace_##api##_inout(self, id, args);                                           \
-                                                                                                  \
-        const uint64_t start = hed_now_ns();                                                      \
-        const result_t r = hed_##api##_invoke(self->next, id, args);                              \
-        const uint64_t duration = hed_now_ns() - start;                                           \
-                                                                                                  \
-        put_##api(self->state, id, args, r, start, duration, (struct early){0});                  \
-        return r;                                                                                 \
+/* The two APIs differ only in types. TRACE_ANY(cuda, CUresult) makes trace_cuda_any and what it
+ * needs. */
+#define TRACE_ANY(api, result_t)                                                               \
+    static void put_##api(struct hed_layer *self, enum hed_##api##_call id, const void *args,  \
+                          result_t r, uint64_t start, const struct hed_trace_early *early)     \
+    {                                                                                          \
+        const uint64_t duration = hed_now_ns() - start;                                        \
+                                                                                               \
+        hed_trace_put_##api(self->state, &(struct hed_trace_call){id, (int32_t)r, args, start, \
+                                                                  duration, 0, early});        \
+    }                                                                                          \
+                                                                                               \
+    static __attribute__((noinline))                                                           \
+    result_t trace_##api##_inout(struct hed_layer *self, enum hed_##api##_call id, void *args) \
+    {                                                                                          \
+        struct hed_trace_early early;                                                          \
+                                                                                               \
+        hed_trace_early_##api(&early, id, args);                                               \
+                                                                                               \
+        const uint64_t start = hed_now_ns();                                                   \
+        const result_t r = hed_##api##_invoke(self->next, id, args);                           \
+                                                                                               \
+        put_##api(self, id, args, r, start, &early);                                           \
+        return r;                                                                              \
+    }                                                                                          \
+                                                                                               \
+    static result_t trace_##api##_any(struct hed_layer *self, enum hed_##api##_call id,        \
+                                      void *args)                                              \
+    {                                                                                          \
+        if (__builtin_expect(!hed_session_recording(), 0))                                     \
+            return hed_##api##_invoke(self->next, id, args);                                   \
+        if (hed_##api##_info[id].flags & HED_CALL_INOUT)                                       \
+            return trace_##api##_inout(self, id, args);                                        \
+                                                                                               \
+        const uint64_t start = hed_now_ns();                                                   \
+        const result_t r = hed_##api##_invoke(self->next, id, args);                           \
+                                                                                               \
+        put_##api(self, id, args, r, start, NULL);                                             \
+        return r;                                                                              \
     }
 
-TRACE_ANY(cuda, CUDA, CUresult)
-TRACE_ANY(nvml, NVML, nvmlReturn_t)
+TRACE_ANY(cuda, CUresult)
+TRACE_ANY(nvml, nvmlReturn_t)
 
 static void
 trace_note(struct hed_layer *self, enum hed_note note, const char *text)
@@ -108,14 +72,9 @@ trace_note(struct hed_layer *self, enum hed_note note, const char *text)
         [HED_NOTE_RANGE_END] = HED_TRACE_RANGE_END,
         [HED_NOTE_CLIENT] = HED_TRACE_CLIENT,
     };
-    struct hed_enc *e = hed_session_recording() ? hed_trace_begin(self->state) : NULL;
 
-    if (!e)
-        return;
-    if (text)
-        hed_put_raw(e, text, strnlen(text, 1024));
-    hed_trace_end(self->state,
-                  &(struct hed_trace_head){.kind = kinds[note], .start = hed_now_ns()});
+    if (hed_session_recording())
+        hed_trace_put_note(self->state, kinds[note], text);
 }
 
 static int

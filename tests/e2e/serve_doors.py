@@ -1,0 +1,241 @@
+#!/usr/bin/env python3
+"""Who a server lets in, from the outside: users, first words, limits.
+
+    HED_BUILD=build/dev serve_doors.py [Case.test...]
+
+Clients here are bare sockets that say a preface and no more: what a worker does with a client that
+goes on is for other tests. Over a unix socket a worker waits ten seconds for a hello, which is the
+time in which it counts as a client.
+"""
+
+import os
+import socket
+import struct
+import subprocess
+import time
+import unittest
+
+from serve_case import (
+    HEDDLE, LANE, MAGIC, NEW, NOBODY, ROOT, STATUS, Case, Server, preface, until)
+
+
+class Doors(Case):
+    """Who gets in."""
+
+    def as_nobody(self, do):
+        """What do() returns, or the name of what it raises, in a process of another user."""
+        os.chmod(self.dir, 0o755)
+        reader, writer = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            try:
+                os.setgroups([])
+                os.setresgid(NOBODY, NOBODY, NOBODY)
+                os.setresuid(NOBODY, NOBODY, NOBODY)
+                said = do()
+            except BaseException as e:
+                said = type(e).__name__
+            os.write(writer, said.encode())
+            os._exit(0)
+        os.close(writer)
+        with os.fdopen(reader) as f:
+            said = f.read()
+        os.waitpid(pid, 0)
+        return said
+
+    def ask(self, server):
+        def do():
+            with server.connect(preface(STATUS)) as s:
+                data = b""
+                while piece := s.recv(65536):
+                    data += piece
+            return data.decode(errors="replace")
+        return self.as_nobody(do)
+
+    @unittest.skipUnless(ROOT, "needs root")
+    def test_the_mode_keeps_others_out(self):
+        server = Server(self)
+        self.assertEqual(self.ask(server), "PermissionError")
+
+    @unittest.skipUnless(ROOT, "needs root")
+    def test_credentials_keep_others_out(self):
+        server = Server(self, "--mode", "0666")
+        said = self.ask(server)
+        self.assertIn("this user may not", said)
+        self.assertNotIn("version", said)
+        self.assertTrue(until(lambda: f"of user {NOBODY}: this user may not" in server.log()))
+
+    @unittest.skipUnless(ROOT, "needs root")
+    def test_users_and_groups_that_are_named_get_in(self):
+        for options in (("--allow-uid", f"7,{NOBODY}"), ("--allow-uid", "all"),
+                        ("--allow-gid", str(NOBODY))):
+            server = Server(self, "--mode", "0666", *options)
+            self.assertIn("version", self.ask(server), options)
+            server.stop()
+        server = Server(self, "--mode", "0666", "--allow-uid", "7", "--allow-gid", "7")
+        self.assertIn("this user may not", self.ask(server))
+
+    @unittest.skipUnless(ROOT, "needs root")
+    def test_heddle_says_that_it_was_refused(self):
+        server = Server(self, "--mode", "0666", "--allow-uid", "7")
+
+        def do():
+            r = subprocess.run([HEDDLE, "serve", "--status", "--listen", f"shm:{server.path}"],
+                               capture_output=True, text=True, env={}, cwd="/")
+            return f"{r.returncode} {r.stderr}"
+        said = self.as_nobody(do)
+        if said == "PermissionError":
+            self.skipTest("others cannot run what was built here")
+        self.assertIn("1 heddle: serve: the server refuses: this user may not", said)
+
+    def test_a_mode_that_contradicts_is_warned_about(self):
+        server = Server(self, "--allow-uid", "7")
+        self.assertIn("keeps out", server.log())
+
+
+class Prefaces(Case):
+    """What comes in is not trusted."""
+
+    def ends(self, s):
+        """Does the server end the connection without a word?"""
+        try:
+            return s.recv(10) == b""
+        except ConnectionResetError:
+            return True
+
+    def test_garbage_is_refused_at_once(self):
+        server = Server(self)
+        for data in (b"GET / HTTP/1.1\r\n\r\n", b"\0" * 32, b"\xff", os.urandom(4096),
+                     MAGIC[:7] + b"\r", preface(0), preface(4), preface(2**32 - 1),
+                     MAGIC + struct.pack("<II", NEW, 1) + bytes(16)):
+            with server.connect(data) as s:
+                self.assertTrue(self.ends(s), data[:32])
+        self.assertEqual(server.status()["clients"], [])
+        self.assertTrue(until(lambda: "does not speak heddle's protocol" in server.log()))
+
+    def test_many_random_first_words(self):
+        server = Server(self)
+        for _ in range(300):
+            with server.connect() as s:
+                try:
+                    s.sendall(os.urandom(40))
+                except OSError:
+                    pass
+        self.assertTrue(until(lambda: server.status()["refused"] == 300), server.status())
+
+    def test_half_a_preface_times_out(self):
+        server = Server(self)
+        begin = time.monotonic()
+        halves = [server.connect(preface(NEW)[:n]) for n in (0, 1, 8, 31)]
+        self.assertEqual(server.status()["clients"], [])
+        for s in halves:
+            self.assertTrue(self.ends(s))
+            s.close()
+        self.assertTrue(4 < time.monotonic() - begin < 12)
+        self.assertIn("did not say in time", server.log())
+
+    def test_a_preface_in_pieces_is_fine(self):
+        server = Server(self)
+        with server.connect() as s:
+            for byte in preface(STATUS):
+                s.sendall(bytes([byte]))
+                time.sleep(0.002)
+            self.assertTrue(s.recv(10).startswith(b"{"))
+
+    def test_silent_connections_do_not_keep_others_out(self):
+        server = Server(self)
+        silent = [server.connect() for _ in range(400)]
+        self.sockets += silent
+        self.assertEqual(server.status()["pid"], server.process.pid)
+        self.client(server)
+        self.assertTrue(until(lambda: len(server.workers()) == 1))
+        self.assertIn("say nothing", server.log())
+
+    def test_a_lane_of_an_unknown_session_is_refused(self):
+        server = Server(self)
+        with server.connect(preface(LANE, os.urandom(16))) as s:
+            self.assertTrue(self.ends(s))
+        with server.connect(preface(LANE)) as s:
+            self.assertTrue(self.ends(s))
+        self.assertTrue(until(lambda: "session that is not here" in server.log()))
+
+    def test_log_lines_cannot_be_forged_and_are_limited(self):
+        server = Server(self)
+        for _ in range(200):
+            server.connect(b"x\nheddle[1] info server: forged\n").close()
+        self.assertTrue(until(lambda: server.status()["refused"] == 200))
+        self.assertLess(server.log().count("refused process"), 100)
+        self.assertNotIn("forged", server.log())
+
+
+class Limits(Case):
+    def test_200_clients_over_the_limit(self):
+        server = Server(self, "--clients", "20", "--rate", "0")
+        begin = time.monotonic()
+        clients = [self.client(server) for _ in range(200)]
+        said = [self.refusal(s) for s in clients[20:]]
+        self.assertLess(time.monotonic() - begin, 8)
+        self.assertTrue(all(t and "--clients" in t for t in said), said[:3])
+        status = server.status()
+        self.assertEqual(len(status["clients"]), 20)
+        self.assertEqual((status["refused"], status["clients_ever"]), (180, 20))
+
+    def test_64_clients_at_once(self):
+        server = Server(self)
+        folder = f"/proc/{server.process.pid}/fd"
+        descriptors = len(os.listdir(folder))
+        begin = time.monotonic()
+        for _ in range(64):
+            self.client(server)
+        self.assertTrue(until(lambda: len(server.workers()) == 64))
+        self.assertLess(time.monotonic() - begin, 5)
+        for s in self.sockets:
+            s.close()
+        self.assertTrue(until(lambda: not server.workers()))
+        self.assertTrue(until(lambda: len(os.listdir(folder)) == descriptors))
+
+    def test_over_tcp_too(self):
+        server = Server(self, "--clients", "1", "--insecure",
+                        listen=[f"unix:{self.dir}/s", "tcp://127.0.0.1:0"])
+        for _ in range(2):
+            s = socket.create_connection(("127.0.0.1", server.port()), timeout=20)
+            self.sockets.append(s)
+            s.sendall(preface(NEW))
+            self.assertTrue(until(lambda: server.workers()))
+        # The hello, which is thrown away, and then the reason is still there to be read.
+        s.sendall(bytes(700))
+        self.assertIn("--clients", self.refusal(s))
+        client = server.status()["clients"][0]
+        self.assertRegex(client["peer"], r"^127\.0\.0\.1:\d+$")
+        self.assertEqual((client["pid"], client["uid"]), (None, None))
+        self.assertRegex(server.log(), r"refused 127\.0\.0\.1:\d+: ")
+
+    def test_the_rate_of_new_clients(self):
+        server = Server(self, "--rate", "5")
+        clients = [self.client(server) for _ in range(30)]
+        self.assertTrue(until(lambda: server.status()["refused"] >= 20))
+        status = server.status()
+        self.assertLessEqual(5, status["clients_ever"])
+        self.assertEqual(status["clients_ever"] + status["refused"], 30)
+        self.assertIn("--rate", self.refusal(clients[-1]))
+        time.sleep(1.2)
+        self.client(server)
+        self.assertTrue(until(lambda: server.status()["clients_ever"] >
+                              status["clients_ever"]))
+
+    def test_out_of_descriptors_is_survived(self):
+        server = Server(self)
+        try:
+            subprocess.run(["prlimit", f"--pid={server.process.pid}", "--nofile=24:24"],
+                           check=True)
+        except (OSError, subprocess.CalledProcessError) as e:
+            self.skipTest(f"no prlimit: {e}")
+        many = [server.connect() for _ in range(60)]
+        self.assertTrue(until(lambda: "cannot take a connection" in server.log()))
+        for s in many:
+            s.close()
+        self.assertEqual(server.status()["pid"], server.process.pid)
+
+
+if __name__ == "__main__":
+    unittest.main()
