@@ -1,10 +1,15 @@
 /* The quota layer under a program: every way to have memory of a device counts, the limit holds,
  * and what a killed process had is there again.
  *
- *     quota [hollow|far]  HEDDLE_MEM is set to 256M and HEDDLE_MEM_GROUP to a name of its own
+ *     quota [hollow|far|whole [SECTION]]
  *
  * `hollow`: nothing is below, so only what the layer itself counts can be looked at. `far`: code is
- * elsewhere, and does not show.
+ * elsewhere, and does not show. Each section is a process of its own, and goes on after a number
+ * that is not right, so that one run tells all that is wrong on a machine.
+ *
+ * What is asserted is what the layer promises: memory over the limit is not to be had, whatever was
+ * had before, and all of it is back when it was given back. When a driver takes and gives up memory
+ * that it keeps without need is its own affair.
  */
 #include "conformance/conf.h"
 
@@ -22,6 +27,26 @@
 static bool hollow, far;
 static CUcontext primary;
 static CUstream stream;
+static _Atomic int wrong; /* what was not as it should be */
+
+/* CHECK and CHECK_IS end the section: what follows needs what failed. These do not. */
+#define EXPECT(holds, ...)                                  \
+    do {                                                    \
+        if (!(holds)) {                                     \
+            fprintf(stderr, "%s:%d: ", __FILE__, __LINE__); \
+            fprintf(stderr, __VA_ARGS__);                   \
+            fprintf(stderr, " (%s)\n", #holds);             \
+            wrong++;                                        \
+        }                                                   \
+    } while (0)
+
+#define EXPECT_IS(got, expected)                                                  \
+    do {                                                                          \
+        const long long got_ = (long long)(got);                                  \
+        const long long expected_ = (long long)(expected);                        \
+                                                                                  \
+        EXPECT(got_ == expected_, "%s is %lld, not %lld", #got, got_, expected_); \
+    } while (0)
 
 static size_t
 free_bytes(void)
@@ -29,9 +54,38 @@ free_bytes(void)
     size_t free = 0, total = 0;
 
     OK(CU(cuMemGetInfo_v2)(&free, &total));
-    CHECK_IS(total, LIMIT);
-    CHECK(free <= total, "%zu of %zu", free, total);
+    EXPECT_IS(total, LIMIT);
+    EXPECT(free <= total, "%zu of %zu", free, total);
     return free;
+}
+
+/* Something that is not to be had. If it is, it goes back: the rest is to be looked at, too. */
+static void
+refuse(const char *what, size_t n)
+{
+    CUdeviceptr p = 0;
+    CUresult r = CU(cuMemAlloc_v2)(&p, n);
+
+    EXPECT(r == CUDA_ERROR_OUT_OF_MEMORY, "%s: %d for %zu bytes", what, (int)r, n);
+    if (r == CUDA_SUCCESS)
+        OK(CU(cuMemFree_v2)(p));
+    r = CU(cuMemAllocAsync)(&p, n, stream);
+    EXPECT(r == CUDA_ERROR_OUT_OF_MEMORY, "%s, async: %d for %zu bytes", what, (int)r, n);
+    if (r == CUDA_SUCCESS)
+        OK(CU(cuMemFreeAsync)(p, stream));
+}
+
+static void
+try_all(const char *what, size_t n)
+{
+    CUdeviceptr p;
+    const CUresult r = CU(cuMemAlloc_v2)(&p, n);
+
+    EXPECT(r == CUDA_SUCCESS, "%s: %d for %zu bytes", what, (int)r, n);
+    if (r != CUDA_SUCCESS)
+        return;
+    EXPECT(free_bytes() < 2 * MIB, "%s: %zu are left", what, free_bytes());
+    OK(CU(cuMemFree_v2)(p));
 }
 
 /* While PART is taken: the rest can be had, and not more. */
@@ -39,25 +93,23 @@ static void
 the_rest_is_there(const char *what, size_t base)
 {
     const size_t left = free_bytes();
-    CUdeviceptr p = 0;
 
-    CHECK(left <= base - PART, "%s: %zu of %zu are left", what, left, base);
-    CHECK(left >= base - PART - 8 * MIB, "%s: only %zu of %zu are left", what, left, base);
-    CHECK_IS(CU(cuMemAlloc_v2)(&p, left + 1), CUDA_ERROR_OUT_OF_MEMORY);
-    CHECK_IS(CU(cuMemAllocAsync)(&p, base, stream), CUDA_ERROR_OUT_OF_MEMORY);
-    OK(CU(cuMemAlloc_v2)(&p, left));
-    CHECK_IS(free_bytes(), 0);
-    OK(CU(cuMemFree_v2)(p));
+    printf("    %s: %zu of %zu are left\n", what, left, base);
+    EXPECT(left <= base - PART, "%s: %zu of %zu are left", what, left, base);
+    EXPECT(left >= base - PART - 8 * MIB, "%s: only %zu of %zu are left", what, left, base);
+    refuse(what, base - PART + 1);
+    refuse(what, base);
+    refuse(what, SIZE_MAX);
+    try_all(what, left / (2 * MIB) * (2 * MIB));
 }
 
 static void
 all_is_back(const char *what, size_t base)
 {
-    CUdeviceptr p;
+    const size_t left = free_bytes();
 
-    CHECK(free_bytes() == base, "%s: %zu of %zu are back", what, free_bytes(), base);
-    OK(CU(cuMemAlloc_v2)(&p, base));
-    OK(CU(cuMemFree_v2)(p));
+    EXPECT(left == base, "%s: %zu of %zu are back", what, left, base);
+    try_all(what, base);
 }
 
 static void
@@ -106,8 +158,7 @@ pools_count(void)
     OK(CU(cuMemFreeAsync)(p, stream));
     OK(CU(cuStreamSynchronize)(stream));
     /* The pool keeps it; somebody who needs it gets it. */
-    OK(CU(cuMemAlloc_v2)(&p, base));
-    OK(CU(cuMemFree_v2)(p));
+    try_all("a pool that keeps memory", base);
     OK(CU(cuMemAllocFromPoolAsync)(&p, PART, pool, stream));
     OK(CU(cuMemFreeAsync)(p, stream));
     OK(CU(cuStreamSynchronize)(stream));
@@ -136,7 +187,8 @@ physical_memory_counts(void)
 
     OK(CU(cuMemCreate)(&h, PART, &prop, 0));
     the_rest_is_there("cuMemCreate", base);
-    CHECK_IS(CU(cuMemCreate)(&more, base, &prop, 0), CUDA_ERROR_OUT_OF_MEMORY);
+    EXPECT_IS(CU(cuMemCreate)(&more, base, &prop, 0), CUDA_ERROR_OUT_OF_MEMORY);
+    EXPECT_IS(CU(cuMemCreate)(&more, SIZE_MAX - 2 * MIB + 1, &prop, 0), CUDA_ERROR_OUT_OF_MEMORY);
     OK(CU(cuMemRelease)(h));
     all_is_back("cuMemRelease", base);
     OK(CU(cuMemCreate)(&h, PART, &prop, 0));
@@ -172,6 +224,25 @@ arrays_count(void)
     all_is_back("cuMipmappedArrayDestroy", base);
 }
 
+/* All of the limit, while a graph has run that needs PART of it. Its memory is not in use now: a
+ * driver may keep it, then all is not to be had; or give it up, then the graph cannot run
+ * meanwhile. Never both. */
+static void
+all_or_the_graph(CUgraphExec exec, size_t base)
+{
+    CUdeviceptr p = 0;
+    const CUresult r = CU(cuMemAlloc_v2)(&p, base);
+
+    printf("    a graph that is not running: %s\n", r == CUDA_SUCCESS ? "gives up" : "keeps");
+    EXPECT(r == CUDA_SUCCESS || r == CUDA_ERROR_OUT_OF_MEMORY, "%d", (int)r);
+    if (r != CUDA_SUCCESS)
+        return;
+    EXPECT_IS(free_bytes(), 0);
+    EXPECT_IS(CU(cuGraphLaunch)(exec, stream), CUDA_ERROR_OUT_OF_MEMORY);
+    OK(CU(cuStreamSynchronize)(stream));
+    OK(CU(cuMemFree_v2)(p));
+}
+
 /* What is charged while a graph is built is the driver's affair; that it is, and goes, is not. */
 static void
 graphs_count(bool captured)
@@ -201,8 +272,9 @@ graphs_count(bool captured)
     if (!hollow) {
         const size_t left = free_bytes();
 
-        CHECK(left <= base - PART, "%zu of %zu are left", left, base);
-        CHECK_IS(CU(cuMemAlloc_v2)(&at, base), CUDA_ERROR_OUT_OF_MEMORY);
+        printf("    a graph: %zu of %zu are left\n", left, base);
+        EXPECT(left <= base - PART, "%zu of %zu are left", left, base);
+        all_or_the_graph(exec, base);
     }
     OK(CU(cuGraphLaunch)(exec, stream));
     OK(CU(cuStreamSynchronize)(stream));
@@ -223,7 +295,7 @@ contexts_take_theirs_along(void)
     OK(CU(cuMemAlloc_v2)(&p, PART));
     OK(CU(cuMemAlloc_v2)(&p, PART / 2));
     OK(CU(cuCtxSetCurrent)(primary));
-    CHECK_IS(free_bytes(), base - PART - PART / 2);
+    EXPECT_IS(free_bytes(), base - PART - PART / 2);
     OK(CU(cuCtxDestroy_v2)(c));
     OK(CU(cuCtxSetCurrent)(primary));
     all_is_back("cuCtxDestroy", base);
@@ -244,30 +316,192 @@ globals_count(void)
     OK(CU(cuModuleUnload)(module));
     all_is_back("cuModuleUnload", base);
     OK(CU(cuMemAlloc_v2)(&p, base - PART + 2 * MIB));
-    CHECK_IS(CU(cuModuleLoadData)(&module, ptx), CUDA_ERROR_OUT_OF_MEMORY);
+    EXPECT_IS(CU(cuModuleLoadData)(&module, ptx), CUDA_ERROR_OUT_OF_MEMORY);
     OK(CU(cuMemFree_v2)(p));
     all_is_back("a module that does not fit", base);
+}
+
+/* ---- what is told of it ---------------------------------------------------------------------- */
+
+static void *nvml;
+#define NV(name) ((__typeof__(&(name)))dlsym(nvml, #name))
+
+static void
+open_nvml(void)
+{
+    const char *path = getenv("HED_LIBNVML");
+
+    nvml = dlopen(path ? path : "libnvidia-ml.so.1", RTLD_NOW);
+    CHECK(nvml, "%s", dlerror());
+    CHECK_IS(NV(nvmlInit_v2)(), NVML_SUCCESS);
+}
+
+/* The list of processes: nobody has more than the limit, and this one what it is charged with. */
+static void
+processes_agree(nvmlDevice_t device, size_t held)
+{
+    nvmlProcessInfo_t infos[64];
+    nvmlProcessInfo_v1_t old[64];
+    unsigned n = 64;
+    nvmlReturn_t r = NV(nvmlDeviceGetComputeRunningProcesses_v3)(device, &n, infos);
+
+    EXPECT(r == NVML_SUCCESS || r == NVML_ERROR_NOT_SUPPORTED, "%d", (int)r);
+    for (unsigned i = 0; r == NVML_SUCCESS && i < n; i++) {
+        const unsigned long long used = infos[i].usedGpuMemory;
+
+        printf("    process %u has %llu\n", infos[i].pid, used);
+        if (used == UINT64_MAX) /* not told */
+            continue;
+        EXPECT(used <= LIMIT, "process %u has %llu", infos[i].pid, used);
+        if (infos[i].pid == (unsigned)getpid())
+            EXPECT_IS(used, held);
+    }
+    n = 64;
+    r = NV(nvmlDeviceGetComputeRunningProcesses)(device, &n, old);
+    for (unsigned i = 0; r == NVML_SUCCESS && i < n; i++)
+        if (old[i].usedGpuMemory != UINT64_MAX)
+            EXPECT(old[i].usedGpuMemory <= LIMIT, "process %u", old[i].pid);
+}
+
+/* While `held` is charged to this process, and nobody else has anything. */
+static void
+nvml_says(nvmlDevice_t device, size_t held)
+{
+    nvmlMemory_t m = {0};
+    nvmlMemory_v2_t m2 = {.version = (unsigned)(sizeof m2 | 2u << 24)};
+    const nvmlReturn_t r = NV(nvmlDeviceGetMemoryInfo_v2)(device, &m2);
+
+    CHECK_IS(NV(nvmlDeviceGetMemoryInfo)(device, &m), NVML_SUCCESS);
+    EXPECT_IS(m.total, LIMIT);
+    EXPECT_IS(m.used, held);
+    EXPECT_IS(m.free, LIMIT - held);
+    EXPECT(r == NVML_SUCCESS || r == NVML_ERROR_NOT_SUPPORTED, "%d", (int)r);
+    if (r == NVML_SUCCESS) {
+        EXPECT_IS(m2.total, LIMIT);
+        EXPECT_IS(m2.free, LIMIT - held);
+        EXPECT_IS(m2.used + m2.free + m2.reserved, m2.total);
+    }
+    processes_agree(device, held);
 }
 
 static void
 nvml_agrees(void)
 {
-    const char *path = getenv("HED_LIBNVML");
-    void *library = dlopen(path ? path : "libnvidia-ml.so.1", RTLD_NOW);
     nvmlDevice_t device;
-    nvmlMemory_t m = {0};
     CUdeviceptr p;
 
-    CHECK(library, "%s", dlerror());
-#define NV(name) ((__typeof__(&(name)))dlsym(library, #name))
-    CHECK_IS(NV(nvmlInit_v2)(), NVML_SUCCESS);
+    open_nvml();
     CHECK_IS(NV(nvmlDeviceGetHandleByIndex_v2)(0, &device), NVML_SUCCESS);
+    nvml_says(device, 0);
     OK(CU(cuMemAlloc_v2)(&p, PART));
-    CHECK_IS(NV(nvmlDeviceGetMemoryInfo)(device, &m), NVML_SUCCESS);
-    CHECK_IS(m.total, LIMIT);
-    CHECK_IS(m.free, free_bytes());
-    CHECK_IS(m.used, LIMIT - m.free);
+    nvml_says(device, PART);
     OK(CU(cuMemFree_v2)(p));
+    nvml_says(device, 0);
+}
+
+/* ---- several devices ------------------------------------------------------------------------- */
+
+/* Everything on the second device, by every way that names it, while the first is current. */
+static void
+other_device_counts(CUcontext second)
+{
+    const CUmemAllocationProp_v1 prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                         .location = {CU_MEM_LOCATION_TYPE_DEVICE, 1}};
+    const CUmemPoolProps_v1 pool_props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                          .location = {CU_MEM_LOCATION_TYPE_DEVICE, 1}};
+    CUmemGenericAllocationHandle h;
+    CUmemoryPool pool;
+    CUstream there;
+    CUdeviceptr p;
+
+    OK(CU(cuCtxSetCurrent)(second));
+    OK(CU(cuStreamCreate)(&there, CU_STREAM_NON_BLOCKING));
+    OK(CU(cuMemAlloc_v2)(&p, PART));
+    OK(CU(cuCtxSetCurrent)(primary));
+    EXPECT_IS(CU(cuMemCreate)(&h, PART + 2 * MIB, &prop, 0), CUDA_ERROR_OUT_OF_MEMORY);
+    OK(CU(cuMemCreate)(&h, PART, &prop, 0));
+    EXPECT_IS(free_bytes(), LIMIT);
+    OK(CU(cuMemRelease)(h));
+    OK(CU(cuMemPoolCreate)(&pool, &pool_props));
+    EXPECT_IS(CU(cuMemAllocAsync)(&(CUdeviceptr){0}, PART + 2 * MIB, there),
+              CUDA_ERROR_OUT_OF_MEMORY);
+    EXPECT_IS(CU(cuMemAllocFromPoolAsync)(&(CUdeviceptr){0}, PART + 2 * MIB, pool, there),
+              CUDA_ERROR_OUT_OF_MEMORY);
+    EXPECT_IS(free_bytes(), LIMIT);
+    OK(CU(cuMemPoolDestroy)(pool));
+    OK(CU(cuMemFree_v2)(p)); /* of the other context */
+    OK(CU(cuCtxSetCurrent)(second));
+    EXPECT_IS(free_bytes(), LIMIT);
+    OK(CU(cuStreamDestroy_v2)(there));
+    OK(CU(cuCtxSetCurrent)(primary));
+}
+
+static void
+each_device_has_its_limit(void)
+{
+    CUcontext contexts[2] = {primary, NULL};
+    CUdeviceptr p[2];
+    nvmlDevice_t device;
+    size_t total = 0;
+    int count = 0;
+
+    OK(CU(cuDeviceGetCount)(&count));
+    printf("    %d devices\n", count);
+    if (count < 2)
+        return;
+    open_nvml();
+    OK(CU(cuDevicePrimaryCtxRetain)(&contexts[1], 1));
+    for (int i = 0; i < 2; i++) {
+        OK(CU(cuDeviceTotalMem_v2)(&total, i));
+        EXPECT_IS(total, LIMIT);
+        OK(CU(cuCtxSetCurrent)(contexts[i]));
+        EXPECT_IS(free_bytes(), LIMIT);
+        OK(CU(cuMemAlloc_v2)(&p[i], LIMIT - (size_t)i * PART));
+        EXPECT_IS(CU(cuMemAlloc_v2)(&(CUdeviceptr){0}, (size_t)i * PART + 1),
+                  CUDA_ERROR_OUT_OF_MEMORY);
+    }
+    for (int i = 0; i < 2; i++) {
+        OK(CU(cuCtxSetCurrent)(contexts[i]));
+        EXPECT_IS(free_bytes(), (size_t)i * PART);
+        CHECK_IS(NV(nvmlDeviceGetHandleByIndex_v2)((unsigned)i, &device), NVML_SUCCESS);
+        nvml_says(device, LIMIT - (size_t)i * PART);
+    }
+    for (int i = 0; i < 2; i++) {
+        OK(CU(cuCtxSetCurrent)(contexts[i]));
+        OK(CU(cuMemFree_v2)(p[i]));
+        EXPECT_IS(free_bytes(), LIMIT);
+    }
+    OK(CU(cuCtxSetCurrent)(primary));
+    other_device_counts(contexts[1]);
+    OK(CU(cuDevicePrimaryCtxRelease_v2)(1));
+}
+
+/* ---- what kernels are given ------------------------------------------------------------------ */
+
+/* A heap above what every context has counts from when it is asked for until its context ends. */
+static void
+heaps_count(void)
+{
+    const size_t base = free_bytes();
+    size_t heap = 0;
+    CUcontext c;
+
+    OK(CU(cuCtxCreate_v2)(&c, 0, 0));
+    EXPECT_IS(CU(cuCtxSetLimit)(CU_LIMIT_MALLOC_HEAP_SIZE, LIMIT + 16 * MIB),
+              CUDA_ERROR_OUT_OF_MEMORY);
+    EXPECT_IS(CU(cuCtxSetLimit)(CU_LIMIT_STACK_SIZE, SIZE_MAX), CUDA_ERROR_OUT_OF_MEMORY);
+    OK(CU(cuCtxSetLimit)(CU_LIMIT_MALLOC_HEAP_SIZE, PART));
+    OK(CU(cuCtxGetLimit)(&heap, CU_LIMIT_MALLOC_HEAP_SIZE));
+    EXPECT(heap >= PART, "%zu", heap);
+    EXPECT_IS(free_bytes(), base - (heap - 8 * MIB));
+    EXPECT_IS(CU(cuMemAlloc_v2)(&(CUdeviceptr){0}, base - PART + 10 * MIB),
+              CUDA_ERROR_OUT_OF_MEMORY);
+    OK(CU(cuCtxSetLimit)(CU_LIMIT_MALLOC_HEAP_SIZE, PART / 2));
+    OK(CU(cuCtxGetLimit)(&heap, CU_LIMIT_MALLOC_HEAP_SIZE));
+    EXPECT_IS(free_bytes(), base - (heap - 8 * MIB));
+    OK(CU(cuCtxDestroy_v2)(c));
+    OK(CU(cuCtxSetCurrent)(primary));
+    all_is_back("a context with a heap", base);
 }
 
 /* ---- threads --------------------------------------------------------------------------------- */
@@ -324,15 +558,15 @@ threads_hold_the_limit(void)
         CHECK_IS(pthread_create(&threads[i], NULL, churn, (void *)(i + 1)), 0);
     for (int i = 0; i < 8; i++)
         CHECK_IS(pthread_join(threads[i], NULL), 0);
-    CHECK(most <= LIMIT, "%zu were had together", (size_t)most);
+    EXPECT(most <= LIMIT, "%zu were had together", (size_t)most);
     all_is_back("threads", base);
 }
 
 /* ---- the group ------------------------------------------------------------------------------- */
 
-/* The program again, holding PART and a half until it is killed. */
+/* The program again, as one of the group. It says 'y' when it has what it wants. */
 static pid_t
-start_holder(void)
+start(const char *section)
 {
     int ends[2];
     char c = 0;
@@ -342,10 +576,10 @@ start_holder(void)
     const pid_t pid = fork();
 
     if (pid == 0) {
-        char fd[16];
-
-        snprintf(fd, sizeof fd, "%d", ends[1]);
-        execl("/proc/self/exe", "quota", hollow ? "hollow" : "whole", fd, (char *)NULL);
+        dup2(ends[1], STDOUT_FILENO);
+        close(ends[0]);
+        close(ends[1]);
+        execl("/proc/self/exe", "quota", hollow ? "hollow" : "whole", section, (char *)NULL);
         _exit(126);
     }
     close(ends[1]);
@@ -355,16 +589,44 @@ start_holder(void)
     return pid;
 }
 
-static int
-hold(int fd)
+static void
+hold(void)
 {
     CUdeviceptr p;
 
     OK(CU(cuMemAlloc_v2)(&p, PART + PART / 2));
     CHECK_IS(CU(cuMemAlloc_v2)(&p, PART), CUDA_ERROR_OUT_OF_MEMORY);
-    CHECK_IS(write(fd, "y", 1), 1);
+    CHECK_IS(write(STDOUT_FILENO, "y", 1), 1);
     for (;;)
         pause();
+}
+
+/* Takes what it can get, in all ways, until it is killed. */
+static void
+struggle(void)
+{
+    CUdeviceptr p[4] = {0};
+    uint32_t seed = (uint32_t)getpid();
+
+    CHECK_IS(write(STDOUT_FILENO, "y", 1), 1);
+    for (;;) {
+        const unsigned k = (seed = seed * 1664525u + 1013904223u) >> 30;
+
+        if (p[k] && k < 2)
+            OK(CU(cuMemFree_v2)(p[k]));
+        else if (p[k])
+            OK(CU(cuMemFreeAsync)(p[k], stream));
+        if (p[k] || (k < 2 ? CU(cuMemAlloc_v2)(&p[k], 24 * MIB)
+                           : CU(cuMemAllocAsync)(&p[k], 10 * MIB, stream)) != CUDA_SUCCESS)
+            p[k] = 0;
+    }
+}
+
+static void
+end(pid_t pid)
+{
+    kill(pid, SIGKILL);
+    CHECK_IS(waitpid(pid, NULL, 0), pid);
 }
 
 static void
@@ -374,53 +636,143 @@ a_group_shares_and_loses_nothing(void)
     CUdeviceptr p;
 
     for (int round = 0; round < 3; round++) {
-        const pid_t pid = start_holder();
+        const pid_t pid = start("hold");
 
-        CHECK_IS(free_bytes(), base - PART - PART / 2);
-        CHECK_IS(CU(cuMemAlloc_v2)(&p, PART), CUDA_ERROR_OUT_OF_MEMORY);
+        EXPECT_IS(free_bytes(), base - PART - PART / 2);
+        EXPECT_IS(CU(cuMemAlloc_v2)(&p, PART), CUDA_ERROR_OUT_OF_MEMORY);
         OK(CU(cuMemAlloc_v2)(&p, base - PART - PART / 2));
         OK(CU(cuMemFree_v2)(p));
-        kill(pid, SIGKILL);
-        CHECK_IS(waitpid(pid, NULL, 0), pid);
+        end(pid);
         all_is_back("a killed process", base);
     }
+}
+
+static void
+killed_in_the_middle_nothing_is_lost(void)
+{
+    const size_t base = free_bytes();
+    uint32_t seed = 5;
+
+    for (int round = 0; round < 3; round++) {
+        pid_t pids[8];
+
+        for (int i = 0; i < 8; i++)
+            pids[i] = start("struggle");
+        for (int i = 0; i < 8; i++) {
+            usleep((seed = seed * 1664525u + 1013904223u) >> 18);
+            end(pids[i]);
+        }
+        all_is_back("eight killed processes", base);
+    }
+}
+
+/* ---- sections -------------------------------------------------------------------------------- */
+
+static void
+graphs_made(void)
+{
+    graphs_count(false);
+}
+
+static void
+graphs_captured(void)
+{
+    graphs_count(true);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+    bool not_hollow, not_far;
+} sections[] = {
+    {"plain", plain_memory_counts, false, false},
+    {"pools", pools_count, false, false},
+    {"physical", physical_memory_counts, false, false},
+    {"arrays", arrays_count, false, false},
+    {"threads", threads_hold_the_limit, false, false},
+    {"group", a_group_shares_and_loses_nothing, false, false},
+    {"killed", killed_in_the_middle_nothing_is_lost, false, false},
+    /* The null backend has one context, and it is NULL. */
+    {"contexts", contexts_take_theirs_along, true, false},
+    {"heaps", heaps_count, true, false},
+    {"globals", globals_count, true, true},
+    {"nvml", nvml_agrees, true, false},
+    {"devices", each_device_has_its_limit, true, false},
+    {"graphs", graphs_made, false, false},
+    {"captured", graphs_captured, true, false},
+    {"hold", hold, true, true}, /* for `group` and `killed` alone: in no list */
+    {"struggle", struggle, true, true},
+};
+
+#define LISTED (sizeof sections / sizeof *sections - 2)
+
+static int
+run_section(const char *name)
+{
+    OK(CU(cuInit)(0));
+    OK(CU(cuDevicePrimaryCtxRetain)(&primary, 0));
+    OK(CU(cuCtxSetCurrent)(primary));
+    OK(CU(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING));
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
+        if (strcmp(sections[i].name, name) != 0)
+            continue;
+        if (i < LISTED)
+            EXPECT_IS(free_bytes(), LIMIT);
+        sections[i].run();
+        return wrong != 0;
+    }
+    CHECK(false, "there is no section %s", name);
+    return 1;
+}
+
+/* All that hold here, each in a process of its own: its status. */
+static int
+run_all(const char *mode)
+{
+    int bad = 0;
+
+    for (size_t i = 0; i < LISTED; i++) {
+        int status = -1;
+
+        if ((hollow && sections[i].not_hollow) || (far && sections[i].not_far))
+            continue;
+        printf("%s\n", sections[i].name);
+        (void)fflush(stdout);
+
+        const pid_t pid = fork();
+
+        if (pid == 0) {
+            execl("/proc/self/exe", "quota", mode, sections[i].name, (char *)NULL);
+            _exit(126);
+        }
+        CHECK_IS(waitpid(pid, &status, 0), pid);
+        if (status != 0)
+            fprintf(stderr, "FAILED: %s (%d)\n", sections[i].name, status);
+        bad += status != 0;
+    }
+    printf("%d of %zu sections failed\n", bad, LISTED);
+    return bad != 0;
 }
 
 int
 main(int argc, char **argv)
 {
+    const char *mode = argc > 1 ? argv[1] : "whole";
     char group[64];
     char path[128];
 
-    hollow = argc > 1 && strcmp(argv[1], "hollow") == 0;
-    far = argc > 1 && strcmp(argv[1], "far") == 0;
+    hollow = strcmp(mode, "hollow") == 0;
+    far = strcmp(mode, "far") == 0;
+    (void)setvbuf(stdout, NULL, _IOLBF, 0); /* in order with standard error */
     setenv("HEDDLE_MEM", "256M", 1);
+    if (argc > 2 && getenv("HEDDLE_MEM_GROUP"))
+        return run_section(argv[2]);
     snprintf(group, sizeof group, "e2e-%ld", (long)getpid());
-    if (argc < 3)
-        setenv("HEDDLE_MEM_GROUP", group, 1);
-    OK(CU(cuInit)(0));
-    OK(CU(cuDevicePrimaryCtxRetain)(&primary, 0));
-    OK(CU(cuCtxSetCurrent)(primary));
-    if (argc == 3)
-        return hold((int)strtol(argv[2], NULL, 10));
-    OK(CU(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING));
-    CHECK_IS(free_bytes(), LIMIT);
-    plain_memory_counts();
-    pools_count();
-    physical_memory_counts();
-    arrays_count();
-    threads_hold_the_limit();
-    a_group_shares_and_loses_nothing();
-    if (!hollow) { /* the null backend has one context, and it is NULL */
-        contexts_take_theirs_along();
-        if (!far)
-            globals_count();
-        nvml_agrees();
-    }
-    graphs_count(false);
-    if (!hollow)
-        graphs_count(true);
+    setenv("HEDDLE_MEM_GROUP", group, 1);
+
+    const int r = argc > 2 ? run_section(argv[2]) : run_all(mode);
+
     snprintf(path, sizeof path, "/dev/shm/heddle-%u-quota-%s", (unsigned)geteuid(), group);
-    CHECK_IS(unlink(path), 0);
-    return 0;
+    EXPECT_IS(unlink(path), 0);
+    return r || wrong;
 }

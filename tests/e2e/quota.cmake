@@ -13,6 +13,8 @@ if(TARGET libcuda AND TARGET libnvidia_ml)
         add_dependencies(e2e_quota backend_cpu)
         heddle_program_test(e2e.quota_cpu LABELS e2e TIMEOUT 300 COMMAND e2e_quota
             ENV HEDDLE_GPU=cpu ${quota_env})
+        heddle_program_test(e2e.quota_devices LABELS e2e TIMEOUT 120
+            COMMAND e2e_quota whole devices ENV HEDDLE_GPU=cpu:h100x2 ${quota_env})
     endif()
     if(TARGET backend_remote AND TARGET heddled AND TARGET heddle AND TARGET backend_cpu)
         add_dependencies(e2e_quota backend_remote heddled heddle)

@@ -9,6 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
 static char group[64];
 static char path[128];
 
@@ -136,25 +138,99 @@ killed_in_the_middle_leaks_nothing(void **state)
 
     assert_int_equal(pipe(fds), 0);
     for (int round = 0; round < 12; round++) {
-        pid_t pids[7];
+        pid_t pids[8];
 
-        for (int i = 0; i < 7; i++)
+        for (int i = 0; i < 8; i++)
             pids[i] = start_child(fds[1], true);
-        for (int i = 0; i < 7; i++)
+        for (int i = 0; i < 8; i++)
             assert_int_equal(read(fds[0], &c, 1), 1);
-        for (int i = 0; i < 7; i++) {
+        for (int i = 0; i < 8; i++) {
             seed = seed * 1664525u + 1013904223u;
             usleep(seed >> 22);
             kill(pids[i], SIGKILL);
         }
-        for (int i = 0; i < 7; i++)
+        for (int i = 0; i < 8; i++)
             waitpid(pids[i], NULL, 0);
+        assert_int_equal(quota_used(quota_device(l, 0)), 0);
 
         const CUdeviceptr p = take(l, 100 * MIB, CUDA_SUCCESS);
 
         (void)take(l, 1, CUDA_ERROR_OUT_OF_MEMORY);
         give(l, p);
     }
+    quota_discard(l);
+    close(fds[0]);
+    close(fds[1]);
+}
+
+/* Also while others live on, so that the total is never counted anew from nothing. */
+static void
+who_lives_on_keeps_what_it_has(void **state)
+{
+    struct hed_layer *l = quota_over(100 * MIB, group);
+    const CUdeviceptr mine = take(l, 40 * MIB, CUDA_SUCCESS);
+    int fds[2];
+    char c;
+
+    assert_int_equal(pipe(fds), 0);
+    for (int round = 0; round < 6; round++) {
+        pid_t pids[8];
+
+        for (int i = 0; i < 8; i++)
+            pids[i] = start_child(fds[1], true);
+        for (int i = 0; i < 8; i++)
+            assert_int_equal(read(fds[0], &c, 1), 1);
+        for (int i = 0; i < 8; i++) {
+            kill(pids[i], SIGKILL);
+            waitpid(pids[i], NULL, 0);
+            (void)take(l, 62 * MIB, CUDA_ERROR_OUT_OF_MEMORY);
+        }
+        assert_int_equal(quota_used(quota_device(l, 0)), 40 * MIB);
+        give(l, take(l, 60 * MIB, CUDA_SUCCESS));
+    }
+    give(l, mine);
+    quota_discard(l);
+    close(fds[0]);
+    close(fds[1]);
+}
+
+#define MANY 64
+
+static void
+many_join_at_once(void **state)
+{
+    struct hed_layer *l = quota_over(MANY * 2 * MIB, group);
+    const uint64_t begin = hed_now_ns();
+    pid_t pids[MANY];
+    int fds[2];
+    char c;
+
+    assert_int_equal(pipe(fds), 0);
+    for (int i = 0; i < MANY; i++) {
+        pids[i] = fork();
+        if (pids[i] == 0) {
+            struct hed_layer *own = quota_over(MANY * 2 * MIB, group);
+            CUdeviceptr p = 0;
+            const bool got = CALL(own, cuMemAlloc_v2, &p, 2 * MIB) == CUDA_SUCCESS;
+
+            if (write(fds[1], got ? "y" : "n", 1) != 1)
+                _exit(1);
+            for (;;)
+                pause();
+        }
+    }
+    for (int i = 0; i < MANY; i++) {
+        assert_int_equal(read(fds[0], &c, 1), 1);
+        assert_int_equal(c, 'y');
+    }
+    print_message("%d processes have joined after %.1f ms\n", MANY,
+                  (double)(hed_now_ns() - begin) / 1e6);
+    (void)take(l, 1, CUDA_ERROR_OUT_OF_MEMORY);
+    for (int i = 0; i < MANY; i++) {
+        kill(pids[i], SIGKILL);
+        waitpid(pids[i], NULL, 0);
+    }
+    give(l, take(l, MANY * 2 * MIB, CUDA_SUCCESS));
     quota_discard(l);
     close(fds[0]);
     close(fds[1]);
@@ -245,6 +321,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(who_leaves_takes_its_use_along, setup, teardown),
     cmocka_unit_test_setup_teardown(a_killed_process_leaks_nothing, setup, teardown),
     cmocka_unit_test_setup_teardown(killed_in_the_middle_leaks_nothing, setup, teardown),
+    cmocka_unit_test_setup_teardown(who_lives_on_keeps_what_it_has, setup, teardown),
+    cmocka_unit_test_setup_teardown(many_join_at_once, setup, teardown),
     cmocka_unit_test_setup_teardown(a_forked_child_starts_clean, setup, teardown),
     cmocka_unit_test_setup_teardown(nonsense_in_the_file_is_a_wrong_number, setup, teardown),
     cmocka_unit_test_setup_teardown(a_group_needs_a_limit_and_a_name, setup, teardown),

@@ -1,6 +1,8 @@
 /* The device of layer_quota_make.h. */
 #include "layer_quota_make.h"
 
+#include <unistd.h>
+
 #define BASE 0x200000000000ull
 #define STRIDE (1ull << 32)
 #define POOL_BASE 0x300000000000ull
@@ -8,6 +10,7 @@
 
 struct fake fake = {.lock = PTHREAD_MUTEX_INITIALIZER, .pool_step = 512};
 _Thread_local uintptr_t fake_context = 1;
+_Thread_local CUdevice fake_device;
 
 static void
 took(int64_t n)
@@ -193,10 +196,21 @@ fake_cuDeviceGetMemPool(struct hed_layer *self, struct hed_cuDeviceGetMemPool *a
 
 /* ---- graphs: memory comes with a launch and stays until a trim, as with NVIDIA's driver ----- */
 
+static void
+graph_fit(void)
+{
+    if (fake.graph_reserved < fake.graph_node) {
+        took((int64_t)(fake.graph_node - fake.graph_reserved));
+        fake.graph_reserved = fake.graph_node;
+    }
+}
+
 static CUresult
 fake_cuGraphAddMemAllocNode(struct hed_layer *self, struct hed_cuGraphAddMemAllocNode *a)
 {
     fake.graph_node = a->nodeParams->bytesize;
+    if (fake.graph_early)
+        graph_fit();
     return CUDA_SUCCESS;
 }
 
@@ -228,10 +242,7 @@ fake_cuGraphMemAllocNodeGetParams(struct hed_layer *self,
 static CUresult
 fake_cuGraphLaunch(struct hed_layer *self, struct hed_cuGraphLaunch *a)
 {
-    if (fake.graph_reserved < fake.graph_node) {
-        took((int64_t)(fake.graph_node - fake.graph_reserved));
-        fake.graph_reserved = fake.graph_node;
-    }
+    graph_fit();
     return CUDA_SUCCESS;
 }
 
@@ -296,7 +307,7 @@ fake_cuCtxGetCurrent(struct hed_layer *self, struct hed_cuCtxGetCurrent *a)
 static CUresult
 fake_cuCtxGetDevice(struct hed_layer *self, struct hed_cuCtxGetDevice *a)
 {
-    *a->device = 0;
+    *a->device = fake_device;
     return fake_context ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
 
@@ -332,7 +343,7 @@ fake_cuDevicePrimaryCtxGetState(struct hed_layer *self, struct hed_cuDevicePrima
 static CUresult
 fake_cuDeviceGetUuid_v2(struct hed_layer *self, struct hed_cuDeviceGetUuid_v2 *a)
 {
-    memset(a->uuid, fake.uuid, sizeof *a->uuid);
+    memset(a->uuid, fake.uuid + a->dev, sizeof *a->uuid);
     return CUDA_SUCCESS;
 }
 
@@ -348,8 +359,116 @@ fake_nvmlDeviceGetMemoryInfo(struct hed_layer *self, struct hed_nvmlDeviceGetMem
 static nvmlReturn_t
 fake_nvmlDeviceGetUUID(struct hed_layer *self, struct hed_nvmlDeviceGetUUID *a)
 {
-    (void)snprintf(a->uuid, a->length, "GPU-07070707-0707-0707-0707-070707070707");
+    const unsigned b = fake.uuid + (unsigned)(uintptr_t)a->device - 1;
+
+    (void)snprintf(a->uuid, a->length,
+                   "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b, b,
+                   b, b, b, b, b, b, b, b, b, b, b, b, b, b);
     return NVML_SUCCESS;
+}
+
+/* NVML's handles are ordinals and 1 more. */
+static nvmlReturn_t
+fake_nvmlDeviceGetMemoryInfo_v2(struct hed_layer *self, struct hed_nvmlDeviceGetMemoryInfo_v2 *a)
+{
+    a->memory->total = FAKE_TOTAL;
+    a->memory->reserved = 24 * MIB;
+    a->memory->used = (uint64_t)atomic_load(&fake.taken);
+    a->memory->free = FAKE_TOTAL - a->memory->used - a->memory->reserved;
+    return NVML_SUCCESS;
+}
+
+static nvmlReturn_t
+fake_nvmlDeviceGetComputeRunningProcesses_v3(struct hed_layer *self,
+                                             struct hed_nvmlDeviceGetComputeRunningProcesses_v3 *a)
+{
+    const unsigned room = *a->infoCount;
+
+    *a->infoCount = 3;
+    if (room < 3)
+        return NVML_ERROR_INSUFFICIENT_SIZE;
+    for (unsigned i = 0; i < 3; i++)
+        a->infos[i] = (nvmlProcessInfo_t){.pid = fake.stranger + i,
+                                          .usedGpuMemory = i ? UINT64_MAX : fake.strangers};
+    a->infos[2].pid = (unsigned)getpid();
+    a->infos[2].usedGpuMemory = (uint64_t)atomic_load(&fake.taken) + 500 * MIB; /* its context */
+    return NVML_SUCCESS;
+}
+
+static nvmlReturn_t
+fake_nvmlDeviceGetGraphicsRunningProcesses(struct hed_layer *self,
+                                           struct hed_nvmlDeviceGetGraphicsRunningProcesses *a)
+{
+    *a->infoCount = 1;
+    a->infos[0].pid = fake.stranger;
+    a->infos[0].usedGpuMemory = fake.strangers;
+    return NVML_SUCCESS;
+}
+
+/* ---- contexts' limits, libraries, pools ------------------------------------------------------ */
+
+static CUresult
+fake_cuCtxSetLimit(struct hed_layer *self, struct hed_cuCtxSetLimit *a)
+{
+    const CUresult r = verdict();
+
+    if (r == CUDA_SUCCESS && a->limit < 3)
+        fake.limits[a->limit] = (a->value + 511) / 512 * 512;
+    return r;
+}
+
+static CUresult
+fake_cuCtxGetLimit(struct hed_layer *self, struct hed_cuCtxGetLimit *a)
+{
+    *a->pvalue = a->limit < 3 ? fake.limits[a->limit] : 0;
+    return CUDA_SUCCESS;
+}
+
+static CUresult
+fake_cuDeviceGetAttribute(struct hed_layer *self, struct hed_cuDeviceGetAttribute *a)
+{
+    *a->pi = a->attrib == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT ? 10 : 1024;
+    return CUDA_SUCCESS;
+}
+
+static CUresult
+fake_cuLibraryGetModule(struct hed_layer *self, struct hed_cuLibraryGetModule *a)
+{
+    if (fake.library == 0) {
+        fake.library = fake.code;
+        took((int64_t)fake.code);
+    }
+    *a->pMod = (CUmodule)(uintptr_t)0x4002;
+    return CUDA_SUCCESS;
+}
+
+static CUresult
+fake_cuLibraryUnload(struct hed_layer *self, struct hed_cuLibraryUnload *a)
+{
+    took(-(int64_t)fake.library);
+    fake.library = 0;
+    return CUDA_SUCCESS;
+}
+
+static CUresult
+fake_cuMemPoolCreate(struct hed_layer *self, struct hed_cuMemPoolCreate *a)
+{
+    *a->pool = fake.made;
+    return CUDA_SUCCESS;
+}
+
+static CUresult
+fake_cuMemPoolImportFromShareableHandle(struct hed_layer *self,
+                                        struct hed_cuMemPoolImportFromShareableHandle *a)
+{
+    *a->pool_out = fake.made;
+    return CUDA_SUCCESS;
+}
+
+static CUresult
+fake_cuMemAllocFromPoolAsync(struct hed_layer *self, struct hed_cuMemAllocFromPoolAsync *a)
+{
+    return pool_alloc(a->bytesize, a->dptr);
 }
 
 #define E(call) .call = fake_##call
@@ -383,8 +502,18 @@ static const struct hed_cuda_ops cuda = {E(cuMemAlloc_v2),
                                          E(cuDevicePrimaryCtxRetain),
                                          E(cuDevicePrimaryCtxRelease_v2),
                                          E(cuDevicePrimaryCtxGetState),
+                                         E(cuCtxSetLimit),
+                                         E(cuCtxGetLimit),
+                                         E(cuDeviceGetAttribute),
+                                         E(cuLibraryGetModule),
+                                         E(cuLibraryUnload),
+                                         E(cuMemPoolCreate),
+                                         E(cuMemPoolImportFromShareableHandle),
+                                         E(cuMemAllocFromPoolAsync),
                                          E(cuDeviceGetUuid_v2)};
-static const struct hed_nvml_ops nvml = {E(nvmlDeviceGetMemoryInfo), E(nvmlDeviceGetUUID)};
+static const struct hed_nvml_ops nvml = {
+    E(nvmlDeviceGetMemoryInfo), E(nvmlDeviceGetMemoryInfo_v2), E(nvmlDeviceGetUUID),
+    E(nvmlDeviceGetComputeRunningProcesses_v3), E(nvmlDeviceGetGraphicsRunningProcesses)};
 
 const struct hed_layer_type fake_backend = {.name = "fake",
                                             .cuda = &cuda,

@@ -32,6 +32,12 @@ struct fake {
     uint64_t others;                     /* bytes that somebody else takes while it is loaded */
     uint64_t module;                     /* bytes of the module there is */
     uint64_t graph_node, graph_reserved; /* bytes: of a graph's node; of what graphs have */
+    bool graph_early;                    /* graphs have their memory when a node is added */
+    uint64_t library;                    /* bytes of the library in a context */
+    size_t limits[3];                    /* of contexts, by enum CUlimit_enum */
+    unsigned stranger;                   /* another process that NVML shows, beside this one */
+    uint64_t strangers;                  /* bytes of it */
+    CUmemoryPool made;                   /* what the next pool is */
     int primary_refs;
     unsigned char uuid;
 };
@@ -39,6 +45,7 @@ struct fake {
 extern struct fake fake;
 extern const struct hed_layer_type fake_backend;
 extern _Thread_local uintptr_t fake_context; /* 1 when a thread begins */
+extern _Thread_local CUdevice fake_device;   /* of that context; 0 */
 
 /* quota above the fake device, with a limit, in a group ("": none). */
 struct hed_layer *quota_over(uint64_t limit, const char *group);

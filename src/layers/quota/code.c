@@ -64,13 +64,24 @@ end(struct hed_layer *self, struct quota_device *d)
     return took > 0 ? (uint64_t)took : 0;
 }
 
+/* A library is in each context by itself. */
+static uint64_t
+library_key(uint64_t library, CUcontext context)
+{
+    return library ^ (uint64_t)(uintptr_t)context * 0x9e3779b97f4a7c15u;
+}
+
 static void
 enter(struct hed_layer *self, enum quota_kind kind, uint64_t key, struct quota_device *d,
       uint64_t bytes)
 {
-    const struct quota_record r = {
+    struct quota_record r = {
         .key = key, .bytes = bytes, .device = d, .context = quota_context(self), .kind = kind};
 
+    if (kind == QUOTA_LIBRARY) {
+        r.thing = (void *)(uintptr_t)key;
+        r.key = library_key(key, r.context);
+    }
     if (quota_put(self->state, &r) != 0)
         quota_give(d, bytes); /* better than never: this is an estimate anyway */
 }
@@ -108,7 +119,7 @@ weigh_again(struct hed_layer *self, enum quota_kind kind, uint64_t key, uint64_t
     {                                                                             \
         struct quota_device *d = (out) ? begin(self) : NULL;                      \
         CUresult r = hed_next(self, call, a);                                     \
-        uint64_t took = d ? end(self, d) : 0;                                     \
+        uint64_t took = d ? quota_without_heap(self, end(self, d)) : 0;           \
                                                                                   \
         if (r != CUDA_SUCCESS || took == 0)                                       \
             return r;                                                             \
@@ -151,29 +162,56 @@ LOAD(cuLibraryLoadFromFile, QUOTA_LIBRARY, a->library)
     }
 
 UNLOAD(cuModuleUnload, QUOTA_MODULE, a->hmod)
-UNLOAD(cuLibraryUnload, QUOTA_LIBRARY, a->library)
 
-/* A library comes into a context when something of it is asked for there. Measured once, in the
- * first of them: asking is something that programs do often. */
-#define USE(call)                                                       \
-    CUresult quota_##call(struct hed_layer *self, struct hed_##call *a) \
-    {                                                                   \
-        struct quota_record old;                                        \
-        const uint64_t key = (uint64_t)(uintptr_t)a->library;           \
-                                                                        \
-        if (quota_peek(self->state, QUOTA_LIBRARY, key, &old))          \
-            return hed_next(self, call, a);                             \
-                                                                        \
-        struct quota_device *d = begin(self);                           \
-        const CUresult r = hed_next(self, call, a);                     \
-        const uint64_t took = d ? end(self, d) : 0;                     \
-                                                                        \
-        if (d && r == CUDA_SUCCESS) {                                   \
-            if (took != 0 && !quota_claim(self, d, took))               \
-                quota_force(d, took); /* it cannot be undone */         \
-            enter(self, QUOTA_LIBRARY, key, d, took);                   \
-        }                                                               \
-        return r;                                                       \
+CUresult
+quota_cuLibraryUnload(struct hed_layer *self, struct hed_cuLibraryUnload *a)
+{
+    struct quota_records all;
+
+    quota_take_library(self->state, a->library, &all);
+
+    const CUresult r = hed_next(self, cuLibraryUnload, a);
+
+    if (r == CUDA_SUCCESS)
+        quota_drop_all(self, &all);
+    else
+        quota_put_all(self->state, &all);
+    return r;
+}
+
+/* A library comes into a context when something of it is asked for there. Measured once in each:
+ * asking is something that programs do often. What does not fit cannot be undone, because the
+ * library is the program's to unload: it is charged, and the program does not get what it asked for
+ * until there is room. */
+static CUresult
+used(struct hed_layer *self, struct quota_device *d, uint64_t key, uint64_t took)
+{
+    const bool fits = took == 0 || quota_claim(self, d, took);
+
+    if (!fits) {
+        quota_force(d, took);
+        hed_info(QUOTA, "a library's %llu bytes do not fit; they are there until it is unloaded",
+                 (unsigned long long)took);
+    }
+    enter(self, QUOTA_LIBRARY, key, d, took);
+    return fits ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+#define USE(call)                                                                                \
+    CUresult quota_##call(struct hed_layer *self, struct hed_##call *a)                          \
+    {                                                                                            \
+        struct quota_record old;                                                                 \
+        const uint64_t key = (uint64_t)(uintptr_t)a->library;                                    \
+                                                                                                 \
+        if (quota_peek(self->state, QUOTA_LIBRARY, library_key(key, quota_context(self)), &old)) \
+            return old.bytes && quota_is_over(old.device) ? CUDA_ERROR_OUT_OF_MEMORY             \
+                                                          : hed_next(self, call, a);             \
+                                                                                                 \
+        struct quota_device *d = begin(self);                                                    \
+        const CUresult r = hed_next(self, call, a);                                              \
+        const uint64_t took = d ? quota_without_heap(self, end(self, d)) : 0;                    \
+                                                                                                 \
+        return d && r == CUDA_SUCCESS ? used(self, d, key, took) : r;                            \
     }
 
 USE(cuLibraryGetModule)

@@ -51,10 +51,12 @@ settle(struct hed_layer *self, struct quota_device *d, uint64_t n, bool added)
     struct hed_cuDeviceGetGraphMemAttribute get = {ordinal, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT,
                                                    &value};
 
+    const int mode = quota_relax(self);
     const CUresult r = atomic_load_explicit(&d->graph_mute, memory_order_relaxed)
                            ? CUDA_ERROR_NOT_SUPPORTED
                            : hed_next(self, cuDeviceGetGraphMemAttribute, &get);
 
+    quota_relaxed(self, mode);
     if (r == CUDA_ERROR_NOT_SUPPORTED)
         atomic_store_explicit(&d->graph_mute, true, memory_order_relaxed);
     if (r != CUDA_SUCCESS)
@@ -110,6 +112,23 @@ covered(struct quota_device *d, const struct quota_exec *e, CUdevice i, bool lau
                           1 + atomic_load_explicit(&d->graph_epoch, memory_order_relaxed));
 }
 
+/* After a trim: what executable graphs need may be gone, and comes back with their next launch. */
+static void
+trimmed(struct hed_layer *self, struct quota_device *d)
+{
+    hed_lock_brief(&d->graph_lock);
+
+    const uint64_t before = d->graph_charged;
+
+    hed_unlock_brief(&d->graph_lock);
+    atomic_fetch_add_explicit(&d->graph_epoch, 1, memory_order_relaxed);
+    quota_graph_end(self, d, 0);
+    hed_lock_brief(&d->graph_lock);
+    if (d->graph_charged < before && d->graph_charged < d->graph_model)
+        d->graph_eager = false;
+    hed_unlock_brief(&d->graph_lock);
+}
+
 void
 quota_graph_trim(struct hed_layer *self, struct quota_device *d)
 {
@@ -120,8 +139,7 @@ quota_graph_trim(struct hed_layer *self, struct quota_device *d)
     for (CUdevice i = 0; i < QUOTA_DEVICES; i++)
         if (atomic_load_explicit(&q->ordinals[i], memory_order_acquire) == d)
             (void)hed_next(self, cuDeviceGraphMemTrim, &(struct hed_cuDeviceGraphMemTrim){i});
-    atomic_fetch_add_explicit(&d->graph_epoch, 1, memory_order_relaxed);
-    quota_graph_end(self, d, 0);
+    trimmed(self, d);
 }
 
 CUresult
@@ -130,10 +148,8 @@ quota_cuDeviceGraphMemTrim(struct hed_layer *self, struct hed_cuDeviceGraphMemTr
     const CUresult r = hed_next(self, cuDeviceGraphMemTrim, a);
     struct quota_device *d = r == CUDA_SUCCESS ? quota_device(self, a->device) : NULL;
 
-    if (d) {
-        atomic_fetch_add_explicit(&d->graph_epoch, 1, memory_order_relaxed);
-        quota_graph_end(self, d, 0);
-    }
+    if (d)
+        trimmed(self, d);
     return r;
 }
 
@@ -224,7 +240,12 @@ add_node(struct hed_layer *self, CUgraphNode node, struct quota_exec *e, int dep
 
     if (id < 0 || id >= QUOTA_DEVICES)
         return false;
-    e->bytes[id] += p.bytesize < UINT64_MAX / 4 - e->bytes[id] ? quota_round(p.bytesize) : 0;
+
+    /* Saturating: what no device has is refused, whatever is added to it. */
+    const uint64_t most = UINT64_MAX / 4;
+    const uint64_t n = p.bytesize < most ? quota_round(p.bytesize) : most;
+
+    e->bytes[id] = n < most - e->bytes[id] ? e->bytes[id] + n : most;
     return true;
 }
 

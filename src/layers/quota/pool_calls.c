@@ -11,6 +11,18 @@ learn(struct hed_layer *self, CUmemoryPool pool, const CUmemLocation_v1 *where)
     (void)quota_pool_learn(self->state, pool, d);
 }
 
+/* Managed memory counts wherever it is: with no device of its own, on the current one. */
+static void
+learn_typed(struct hed_layer *self, CUmemoryPool pool, const CUmemLocation_v1 *where,
+            CUmemAllocationType type)
+{
+    if (type == CU_MEM_ALLOCATION_TYPE_MANAGED &&
+        (!where || where->type != CU_MEM_LOCATION_TYPE_DEVICE))
+        (void)quota_pool_learn(self->state, pool, quota_current(self));
+    else
+        learn(self, pool, where);
+}
+
 static void
 forget_current(struct quota *q)
 {
@@ -28,7 +40,19 @@ quota_cuMemPoolCreate(struct hed_layer *self, struct hed_cuMemPoolCreate *a)
     const CUresult r = hed_next(self, cuMemPoolCreate, a);
 
     if (r == CUDA_SUCCESS && a->pool && a->poolProps)
-        learn(self, *a->pool, &a->poolProps->location);
+        learn_typed(self, *a->pool, &a->poolProps->location, a->poolProps->allocType);
+    return r;
+}
+
+/* It and its memory are another process's, which is charged. */
+CUresult
+quota_cuMemPoolImportFromShareableHandle(struct hed_layer *self,
+                                         struct hed_cuMemPoolImportFromShareableHandle *a)
+{
+    const CUresult r = hed_next(self, cuMemPoolImportFromShareableHandle, a);
+
+    if (r == CUDA_SUCCESS && a->pool_out)
+        learn(self, *a->pool_out, NULL);
     return r;
 }
 
@@ -80,7 +104,7 @@ quota_cuMemGetDefaultMemPool(struct hed_layer *self, struct hed_cuMemGetDefaultM
     const CUresult r = hed_next(self, cuMemGetDefaultMemPool, a);
 
     if (r == CUDA_SUCCESS && a->pool_out)
-        learn(self, *a->pool_out, a->location);
+        learn_typed(self, *a->pool_out, a->location, a->type);
     return r;
 }
 
@@ -90,7 +114,7 @@ quota_cuMemGetMemPool(struct hed_layer *self, struct hed_cuMemGetMemPool *a)
     const CUresult r = hed_next(self, cuMemGetMemPool, a);
 
     if (r == CUDA_SUCCESS && a->pool)
-        learn(self, *a->pool, a->location);
+        learn_typed(self, *a->pool, a->location, a->type);
     return r;
 }
 

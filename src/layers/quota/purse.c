@@ -159,3 +159,11 @@ quota_used(struct quota_device *d)
 {
     return d->meet ? living(d) : atomic_load_explicit(&d->own, memory_order_relaxed);
 }
+
+bool
+quota_is_over(struct quota_device *d)
+{
+    /* The total may have what the dead had: they are asked for only if it matters. */
+    return (atomic_load_explicit(d->total, memory_order_relaxed) & BYTES) > d->limit &&
+           quota_used(d) > d->limit;
+}

@@ -8,6 +8,7 @@
  *   physical.c memory by handles (cuMemCreate) and its mappings
  *   graph.c    memory nodes
  *   code.c     modules and libraries
+ *   limits.c   heap, stacks and print buffer of a context
  *   context.c  what goes with a context
  *   view.c     what the program is told: cuMemGetInfo, NVML
  *
@@ -81,6 +82,7 @@ bool quota_reserve(struct quota_device *d, uint64_t n); /* false: it would be ov
 void quota_force(struct quota_device *d, uint64_t n);   /* the memory is there already */
 void quota_give(struct quota_device *d, uint64_t n);
 uint64_t quota_used(struct quota_device *d); /* of all who share the limit and live */
+bool quota_is_over(struct quota_device *d);  /* by what was forced */
 
 /* ---- table ----------------------------------------------------------------------------------- */
 
@@ -91,7 +93,8 @@ enum quota_kind {
     QUOTA_PHYSICAL,
     QUOTA_MODULE,
     QUOTA_LIBRARY,
-    QUOTA_EXEC
+    QUOTA_EXEC,
+    QUOTA_LIMIT
 };
 
 struct quota_record {
@@ -99,7 +102,7 @@ struct quota_record {
     uint64_t bytes;
     struct quota_device *device;
     CUcontext context; /* it goes with; NULL: with none */
-    void *thing;       /* struct quota_pool, quota_physical or quota_exec, by kind */
+    void *thing;       /* struct quota_pool, quota_physical, quota_exec or CUlibrary, by kind */
     enum quota_kind kind;
 };
 
@@ -167,6 +170,7 @@ bool quota_take(struct quota *q, enum quota_kind kind, uint64_t key, struct quot
 bool quota_peek(struct quota *q, enum quota_kind kind, uint64_t key, struct quota_record *out);
 /* Takes what goes with a context. */
 void quota_take_all(struct quota *q, CUcontext context, struct quota_records *out);
+void quota_take_library(struct quota *q, CUlibrary library, struct quota_records *out);
 void quota_put_all(struct quota *q, struct quota_records *r);
 void quota_drop_all(struct hed_layer *self, struct quota_records *r); /* gives all back */
 
@@ -188,89 +192,100 @@ void quota_graph_end(struct hed_layer *self, struct quota_device *d, uint64_t n)
 void quota_graph_added(struct hed_layer *self, struct quota_device *d, uint64_t n);
 void quota_graph_trim(struct hed_layer *self, struct quota_device *d);
 
+/* What a load took, without the heap that came with it and was charged when it was asked for. */
+uint64_t quota_without_heap(struct hed_layer *self, uint64_t took);
+
 /* Arrays that physical memory was mapped to. */
 void quota_physical_array_gone(struct quota *q, uint64_t array);
 
 /* ---- the calls, by part ---------------------------------------------------------------------- */
 
-#define QUOTA_CALLS(X)              \
-    X(cuMemAlloc)                   \
-    X(cuMemAlloc_v2)                \
-    X(cuMemAllocPitch)              \
-    X(cuMemAllocPitch_v2)           \
-    X(cuMemAllocManaged)            \
-    X(cuMemFree)                    \
-    X(cuMemFree_v2)                 \
-    X(cuArrayCreate)                \
-    X(cuArrayCreate_v2)             \
-    X(cuArray3DCreate)              \
-    X(cuArray3DCreate_v2)           \
-    X(cuMipmappedArrayCreate)       \
-    X(cuArrayDestroy)               \
-    X(cuMipmappedArrayDestroy)      \
-    X(cuMemAllocAsync)              \
-    X(cuMemAllocFromPoolAsync)      \
-    X(cuMemFreeAsync)               \
-    X(cuMemPoolCreate)              \
-    X(cuMemPoolDestroy)             \
-    X(cuMemPoolTrimTo)              \
-    X(cuDeviceGetDefaultMemPool)    \
-    X(cuDeviceGetMemPool)           \
-    X(cuMemGetDefaultMemPool)       \
-    X(cuMemGetMemPool)              \
-    X(cuDeviceSetMemPool)           \
-    X(cuMemSetMemPool)              \
-    X(cuStreamBeginCapture)         \
-    X(cuStreamBeginCapture_v2)      \
-    X(cuStreamBeginCaptureToGraph)  \
-    X(cuMemCreate)                  \
-    X(cuMemRelease)                 \
-    X(cuMemRetainAllocationHandle)  \
-    X(cuMemMap)                     \
-    X(cuMemUnmap)                   \
-    X(cuMemMapArrayAsync)           \
-    X(cuGraphAddMemAllocNode)       \
-    X(cuGraphAddNode)               \
-    X(cuGraphAddNode_v2)            \
-    X(cuGraphInstantiate)           \
-    X(cuGraphInstantiate_v2)        \
-    X(cuGraphInstantiateWithFlags)  \
-    X(cuGraphInstantiateWithParams) \
-    X(cuGraphUpload)                \
-    X(cuGraphLaunch)                \
-    X(cuGraphExecDestroy)           \
-    X(cuGraphDestroy)               \
-    X(cuDeviceGraphMemTrim)         \
-    X(cuModuleLoad)                 \
-    X(cuModuleLoadData)             \
-    X(cuModuleLoadDataEx)           \
-    X(cuModuleLoadFatBinary)        \
-    X(cuModuleUnload)               \
-    X(cuLibraryLoadData)            \
-    X(cuLibraryLoadFromFile)        \
-    X(cuLibraryUnload)              \
-    X(cuLibraryGetModule)           \
-    X(cuLibraryGetGlobal)           \
-    X(cuLibraryGetManaged)          \
-    X(cuCtxDestroy)                 \
-    X(cuCtxDestroy_v2)              \
-    X(cuCtxDetach)                  \
-    X(cuDevicePrimaryCtxRetain)     \
-    X(cuDevicePrimaryCtxRelease)    \
-    X(cuDevicePrimaryCtxRelease_v2) \
-    X(cuDevicePrimaryCtxReset)      \
-    X(cuDevicePrimaryCtxReset_v2)   \
-    X(cuMemGetInfo)                 \
-    X(cuMemGetInfo_v2)              \
-    X(cuDeviceTotalMem)             \
+#define QUOTA_CALLS(X)                    \
+    X(cuMemAlloc)                         \
+    X(cuMemAlloc_v2)                      \
+    X(cuMemAllocPitch)                    \
+    X(cuMemAllocPitch_v2)                 \
+    X(cuMemAllocManaged)                  \
+    X(cuMemFree)                          \
+    X(cuMemFree_v2)                       \
+    X(cuArrayCreate)                      \
+    X(cuArrayCreate_v2)                   \
+    X(cuArray3DCreate)                    \
+    X(cuArray3DCreate_v2)                 \
+    X(cuMipmappedArrayCreate)             \
+    X(cuArrayDestroy)                     \
+    X(cuMipmappedArrayDestroy)            \
+    X(cuMemAllocAsync)                    \
+    X(cuMemAllocFromPoolAsync)            \
+    X(cuMemFreeAsync)                     \
+    X(cuMemPoolCreate)                    \
+    X(cuMemPoolDestroy)                   \
+    X(cuMemPoolTrimTo)                    \
+    X(cuMemPoolImportFromShareableHandle) \
+    X(cuDeviceGetDefaultMemPool)          \
+    X(cuDeviceGetMemPool)                 \
+    X(cuMemGetDefaultMemPool)             \
+    X(cuMemGetMemPool)                    \
+    X(cuDeviceSetMemPool)                 \
+    X(cuMemSetMemPool)                    \
+    X(cuStreamBeginCapture)               \
+    X(cuStreamBeginCapture_v2)            \
+    X(cuStreamBeginCaptureToGraph)        \
+    X(cuMemCreate)                        \
+    X(cuMemRelease)                       \
+    X(cuMemRetainAllocationHandle)        \
+    X(cuMemMap)                           \
+    X(cuMemUnmap)                         \
+    X(cuMemMapArrayAsync)                 \
+    X(cuGraphAddMemAllocNode)             \
+    X(cuGraphAddNode)                     \
+    X(cuGraphAddNode_v2)                  \
+    X(cuGraphInstantiate)                 \
+    X(cuGraphInstantiate_v2)              \
+    X(cuGraphInstantiateWithFlags)        \
+    X(cuGraphInstantiateWithParams)       \
+    X(cuGraphUpload)                      \
+    X(cuGraphLaunch)                      \
+    X(cuGraphExecDestroy)                 \
+    X(cuGraphDestroy)                     \
+    X(cuDeviceGraphMemTrim)               \
+    X(cuModuleLoad)                       \
+    X(cuModuleLoadData)                   \
+    X(cuModuleLoadDataEx)                 \
+    X(cuModuleLoadFatBinary)              \
+    X(cuModuleUnload)                     \
+    X(cuLibraryLoadData)                  \
+    X(cuLibraryLoadFromFile)              \
+    X(cuLibraryUnload)                    \
+    X(cuLibraryGetModule)                 \
+    X(cuLibraryGetGlobal)                 \
+    X(cuLibraryGetManaged)                \
+    X(cuCtxSetLimit)                      \
+    X(cuCtxDestroy)                       \
+    X(cuCtxDestroy_v2)                    \
+    X(cuCtxDetach)                        \
+    X(cuDevicePrimaryCtxRetain)           \
+    X(cuDevicePrimaryCtxRelease)          \
+    X(cuDevicePrimaryCtxRelease_v2)       \
+    X(cuDevicePrimaryCtxReset)            \
+    X(cuDevicePrimaryCtxReset_v2)         \
+    X(cuMemGetInfo)                       \
+    X(cuMemGetInfo_v2)                    \
+    X(cuDeviceTotalMem)                   \
     X(cuDeviceTotalMem_v2)
 
-#define QUOTA_NVML_CALLS(X)                    \
-    X(nvmlDeviceGetMemoryInfo)                 \
-    X(nvmlDeviceGetMemoryInfo_v2)              \
-    X(nvmlDeviceGetComputeRunningProcesses)    \
-    X(nvmlDeviceGetComputeRunningProcesses_v2) \
-    X(nvmlDeviceGetComputeRunningProcesses_v3) \
+#define QUOTA_NVML_CALLS(X)                       \
+    X(nvmlDeviceGetMemoryInfo)                    \
+    X(nvmlDeviceGetMemoryInfo_v2)                 \
+    X(nvmlDeviceGetComputeRunningProcesses)       \
+    X(nvmlDeviceGetComputeRunningProcesses_v2)    \
+    X(nvmlDeviceGetComputeRunningProcesses_v3)    \
+    X(nvmlDeviceGetGraphicsRunningProcesses)      \
+    X(nvmlDeviceGetGraphicsRunningProcesses_v2)   \
+    X(nvmlDeviceGetGraphicsRunningProcesses_v3)   \
+    X(nvmlDeviceGetMPSComputeRunningProcesses)    \
+    X(nvmlDeviceGetMPSComputeRunningProcesses_v2) \
+    X(nvmlDeviceGetMPSComputeRunningProcesses_v3) \
     X(nvmlDeviceGetRunningProcessDetailList)
 
 #define QUOTA_DECLARE(call) CUresult quota_##call(struct hed_layer *self, struct hed_##call *a);

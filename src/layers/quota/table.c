@@ -72,7 +72,7 @@ quota_put(struct quota *q, const struct quota_record *r)
         s->count += old.kind == 0;
     }
     hed_unlock_brief(&s->lock);
-    if (good && old.kind != 0 && old.bytes && !old.thing)
+    if (good && old.kind != 0 && old.bytes && (!old.thing || old.kind == QUOTA_LIBRARY))
         quota_give(old.device, old.bytes);
     return good ? 0 : HED_ENOMEM;
 }
@@ -146,24 +146,44 @@ append(struct quota_records *list, const struct quota_record *r)
     return true;
 }
 
-void
-quota_take_all(struct quota *q, CUcontext context, struct quota_records *out)
+/* Takes what has that context, or is that library's. */
+static void
+take_those(struct quota *q, CUcontext context, const void *library, struct quota_records *out)
 {
     *out = (struct quota_records){0};
-    for (size_t n = 0; context && n < QUOTA_SHARDS; n++) {
+    for (size_t n = 0; n < QUOTA_SHARDS; n++) {
         struct quota_shard *s = &q->shards[n];
 
         hed_lock_brief(&s->lock);
         for (size_t i = 0; i < s->size;) {
+            const struct quota_record *r = &s->slots[i];
+            const bool meant = library ? r->kind == QUOTA_LIBRARY && r->thing == library
+                                       : r->kind != 0 && r->context == context;
+
             /* Erasing may move another one here. */
-            if (s->slots[i].kind != 0 && s->slots[i].context == context &&
-                append(out, &s->slots[i]))
+            if (meant && append(out, r))
                 erase(s, i);
             else
                 i++;
         }
         hed_unlock_brief(&s->lock);
     }
+}
+
+void
+quota_take_all(struct quota *q, CUcontext context, struct quota_records *out)
+{
+    *out = (struct quota_records){0};
+    if (context)
+        take_those(q, context, NULL, out);
+}
+
+void
+quota_take_library(struct quota *q, CUlibrary library, struct quota_records *out)
+{
+    *out = (struct quota_records){0};
+    if (library)
+        take_those(q, NULL, library, out);
 }
 
 void

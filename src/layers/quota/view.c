@@ -189,6 +189,12 @@ limit_process(struct quota_device *d, unsigned pid, unsigned long long *used)
 PROCESSES(nvmlDeviceGetComputeRunningProcesses)
 PROCESSES(nvmlDeviceGetComputeRunningProcesses_v2)
 PROCESSES(nvmlDeviceGetComputeRunningProcesses_v3)
+PROCESSES(nvmlDeviceGetGraphicsRunningProcesses)
+PROCESSES(nvmlDeviceGetGraphicsRunningProcesses_v2)
+PROCESSES(nvmlDeviceGetGraphicsRunningProcesses_v3)
+PROCESSES(nvmlDeviceGetMPSComputeRunningProcesses)
+PROCESSES(nvmlDeviceGetMPSComputeRunningProcesses_v2)
+PROCESSES(nvmlDeviceGetMPSComputeRunningProcesses_v3)
 
 nvmlReturn_t
 quota_nvmlDeviceGetRunningProcessDetailList(struct hed_layer *self,

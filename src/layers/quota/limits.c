@@ -1,0 +1,132 @@
+/* What a context is told to have for its kernels (layers/quota/quota.h): heap, stacks, print
+ * buffer.
+ *
+ * What every context has of them is not charged, as the rest of a context is not. What the program
+ * asks for above that is charged when it asks, whenever the driver takes it, and until the context
+ * ends: stacks are for all threads that the device can have at once.
+ */
+#include "layers/quota/quota.h"
+
+#define STACK_FIRST 1024ull
+#define PRINT_FIRST (1ull << 20)
+#define HEAP_FIRST (8ull << 20)
+
+/* Beside a context's limits: its heap has been seen among what a module took. */
+#define HEAP_SEEN 4
+
+/* Contexts are far enough apart for a few numbers behind each. */
+static uint64_t
+key_of(CUcontext context, unsigned limit)
+{
+    return (uint64_t)(uintptr_t)context + limit;
+}
+
+/* Threads that the current device can have at once. */
+static uint64_t
+threads(struct hed_layer *self)
+{
+    CUdevice dev = 0;
+    int units = 0;
+    int each = 0;
+    struct hed_cuDeviceGetAttribute count = {&units, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0};
+    struct hed_cuDeviceGetAttribute most = {&each,
+                                            CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, 0};
+
+    if (hed_next(self, cuCtxGetDevice, &(struct hed_cuCtxGetDevice){&dev}) != CUDA_SUCCESS)
+        return 0;
+    count.dev = dev;
+    most.dev = dev;
+    if (hed_next(self, cuDeviceGetAttribute, &count) != CUDA_SUCCESS ||
+        hed_next(self, cuDeviceGetAttribute, &most) != CUDA_SUCCESS || units <= 0 || each <= 0)
+        return 0;
+    return (uint64_t)units * (uint64_t)each;
+}
+
+/* Bytes that a limit of n means, above what every context has; UINT64_MAX for too many. */
+static uint64_t
+bytes_of(struct hed_layer *self, CUlimit limit, uint64_t n)
+{
+    const uint64_t first = limit == CU_LIMIT_STACK_SIZE         ? STACK_FIRST
+                           : limit == CU_LIMIT_PRINTF_FIFO_SIZE ? PRINT_FIRST
+                                                                : HEAP_FIRST;
+    const uint64_t more = n > first ? n - first : 0;
+    const uint64_t times = limit == CU_LIMIT_STACK_SIZE && more ? threads(self) : 1;
+
+    return times != 0 && more > UINT64_MAX / times ? UINT64_MAX : more * times;
+}
+
+/* The driver may have made more or less of it, which it has done already. */
+static uint64_t
+settle(struct hed_layer *self, struct quota_device *d, CUlimit limit, uint64_t charged)
+{
+    size_t now = 0;
+    struct hed_cuCtxGetLimit get = {&now, limit};
+
+    if (hed_next(self, cuCtxGetLimit, &get) != CUDA_SUCCESS || now == 0)
+        return charged;
+
+    const uint64_t is = bytes_of(self, limit, now);
+
+    if (is > charged)
+        quota_force(d, is - charged);
+    else if (is < charged)
+        quota_give(d, charged - is);
+    return is;
+}
+
+CUresult
+quota_cuCtxSetLimit(struct hed_layer *self, struct hed_cuCtxSetLimit *a)
+{
+    const bool counts = a->limit == CU_LIMIT_STACK_SIZE || a->limit == CU_LIMIT_PRINTF_FIFO_SIZE ||
+                        a->limit == CU_LIMIT_MALLOC_HEAP_SIZE;
+    struct quota_device *d = counts ? quota_current(self) : NULL;
+
+    if (!d)
+        return hed_next(self, cuCtxSetLimit, a);
+
+    const CUcontext context = quota_context(self);
+    const uint64_t key = key_of(context, (unsigned)a->limit);
+    struct quota_record record = {.key = key, .device = d, .context = context, .kind = QUOTA_LIMIT};
+    struct quota_record old = {0};
+    const uint64_t want = bytes_of(self, a->limit, a->value);
+    const bool found = quota_take(self->state, QUOTA_LIMIT, key, &old);
+    const uint64_t more = want > old.bytes ? want - old.bytes : 0;
+    CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
+
+    if (more == 0 || quota_claim(self, d, more)) {
+        r = hed_next(self, cuCtxSetLimit, a);
+        if (r != CUDA_SUCCESS && more != 0)
+            quota_give(d, more);
+    }
+    if (r != CUDA_SUCCESS) {
+        if (found)
+            (void)quota_put(self->state, &old);
+        return r;
+    }
+    if (want < old.bytes)
+        quota_give(d, old.bytes - want);
+    record.bytes = settle(self, d, a->limit, want);
+    /* Without memory for the record it stays charged: too much, never too little. */
+    (void)quota_put(self->state, &record);
+    return r;
+}
+
+uint64_t
+quota_without_heap(struct hed_layer *self, uint64_t took)
+{
+    struct quota *q = self->state;
+    const CUcontext context = took ? quota_context(self) : NULL;
+    struct quota_record heap;
+    struct quota_record seen;
+
+    if (took == 0 ||
+        !quota_peek(q, QUOTA_LIMIT, key_of(context, CU_LIMIT_MALLOC_HEAP_SIZE), &heap) ||
+        heap.bytes == 0 || took < heap.bytes ||
+        quota_peek(q, QUOTA_LIMIT, key_of(context, HEAP_SEEN), &seen))
+        return took;
+    seen = (struct quota_record){.key = key_of(context, HEAP_SEEN),
+                                 .device = heap.device,
+                                 .context = context,
+                                 .kind = QUOTA_LIMIT};
+    return quota_put(q, &seen) == 0 ? took - heap.bytes : took;
+}
