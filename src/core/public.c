@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/foreign.h"
+#include "core/nvtx.h"
 #include "core/session.h"
 #include "core/stats.h"
 
@@ -41,6 +42,7 @@ heddle_range_push(const char *text)
     if (!text)
         return -1;
     hed_session_note(HED_NOTE_RANGE_BEGIN, text);
+    hed_nvtx_push(text);
     return 0;
 }
 
@@ -48,6 +50,7 @@ HED_EXPORT int
 heddle_range_pop(void)
 {
     hed_session_note(HED_NOTE_RANGE_END, NULL);
+    hed_nvtx_pop();
     return 0;
 }
 

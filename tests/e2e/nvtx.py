@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""NVTX ranges of programs that wait for each other, seen by a library such as a profiler's.
+
+    HED_BUILD=build/dev HED_WORK=.../e2e_sched_work HED_NVTX_TOOL=... nvtx.py [Case.test...]
+"""
+
+import glob
+import os
+import re
+import subprocess
+import sys
+import time
+import unittest
+
+BUILD = os.environ.get("HED_BUILD", "")
+HEDDLE = os.path.join(BUILD, "bin", "heddle")
+WORK = os.environ.get("HED_WORK", "")
+TOOL = os.environ.get("HED_NVTX_TOOL", "")
+CPU = os.environ.get("HED_NVTX_CPU", "")
+FACTS = os.environ.get("HED_NVTX_FACTS", "")
+SCRATCH = os.environ.get("HED_SCRATCH", "/tmp")
+LINE = re.compile(r"^(\d+) (\d+) ([+\-!]) ([a-z]+)(?:: (.*))?$")
+
+PAUSED = "heddle: wait for turn: paused"
+
+RANGES = """
+import ctypes
+heddle = ctypes.CDLL({library!r})
+heddle.heddle_range_push(b"outer")
+heddle.heddle_range_push(b"inner")
+heddle.heddle_range_pop()
+heddle.heddle_range_pop()
+heddle.heddle_range_pop()
+"""
+
+
+class Ranges(unittest.TestCase):
+    def setUp(self):
+        self.room = f"nvtx{os.getpid()}.{self._testMethodName[-12:].replace('_', '-')}"
+        self.log = os.path.join(SCRATCH, self._testMethodName + ".nvtx")
+        self.programs = []
+        self.env = {k: v for k, v in os.environ.items() if not k.startswith("HEDDLE_")}
+        self.env.update(HEDDLE_CONFIG="", HEDDLE_CACHE_SIZE="0", HEDDLE_CPU_THREADS="1",
+                        NVTX_INJECTION64_PATH=TOOL, HED_NVTX_LOG=self.log)
+
+    def tearDown(self):
+        for p in self.programs:
+            if p.poll() is None:
+                p.kill()
+            p.communicate(timeout=20)
+        for path in glob.glob(f"/dev/shm/heddle-{os.geteuid()}-sched-{self.room}-*"):
+            os.unlink(path)
+
+    def start(self, wishes, *words, gpu="null"):
+        p = subprocess.Popen([HEDDLE, "run", "--gpu", gpu, "--sched",
+                              f"room={self.room}{wishes}", "--log", "warn", "--", WORK, *words],
+                             env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             text=True)
+        self.programs.append(p)
+        self.assertEqual(p.stdout.readline(), "ready\n")
+        return p
+
+    def end(self, p):
+        _, err = p.communicate(timeout=60)
+        self.assertEqual(p.returncode, 0, err)
+        self.assertNotIn("NVTX", err)
+
+    def sched(self, *words):
+        r = subprocess.run([HEDDLE, "sched", *words, "--room", self.room], env=self.env,
+                           capture_output=True, text=True, timeout=60)
+        self.assertEqual(r.returncode, 0, r.stderr)
+        return r.stdout
+
+    def paused(self, p):
+        """Does the log have it that the program is in a range because of a pause?"""
+        return any(int(line[0]) == p.pid and line[4] == PAUSED for line in self.read())
+
+    def until(self, what, seconds=20):
+        end = time.monotonic() + seconds
+        while not what():
+            self.assertLess(time.monotonic(), end, "it does not come")
+            time.sleep(0.02)
+
+    def read(self):
+        if not os.path.exists(self.log):
+            return []
+        with open(self.log, encoding="utf-8") as f:
+            return [LINE.match(line.rstrip("\n")).groups() for line in f]
+
+    def check_balance(self, domain="heddle"):
+        """Each thread's ranges nest and end. The texts of each process."""
+        depth = {}
+        texts = {}
+        for pid, tid, what, where, text in self.read():
+            if where != domain:
+                continue
+            depth.setdefault(tid, 0)
+            depth[tid] += 1 if what == "+" else -1
+            self.assertGreaterEqual(depth[tid], 0)
+            if what == "+":
+                texts.setdefault(int(pid), []).append(text)
+        self.assertEqual(set(depth.values()) - {0}, set())
+        return texts
+
+    def test_a_pause_is_a_range(self):
+        a = self.start("", "2", "0", "4")
+        b = self.start("", "2", "0", "4")
+        self.sched("pause")
+        self.until(lambda: self.paused(a) and self.paused(b))
+        self.sched("resume")
+        self.end(a)
+        self.end(b)
+        self.check_balance()
+
+    def test_who_waits_for_whom(self):
+        low = self.start(",prio=low", "3", "0", "4")
+        high = self.start(",prio=high", "1", "0", "4")
+        self.end(high)
+        self.end(low)
+        texts = self.check_balance()
+        self.assertTrue(any(re.fullmatch(rf"heddle: wait for turn: .* \({high.pid}\) runs", t)
+                            for t in texts[low.pid]), texts)
+
+    @unittest.skipIf(not CPU, "without the CPU GPU: where kernels are made up, none is recorded")
+    def test_recorded_work_is_submitted(self):
+        a = self.start(",mode=record", "1", "0", "4", gpu="cpu")
+        self.sched("pause")
+        self.until(lambda: self.paused(a))
+        self.sched("resume")
+        self.end(a)
+        texts = self.check_balance()[a.pid]
+        for text in ("heddle: submit", "heddle: wait for queued work", PAUSED):
+            self.assertTrue(text in texts, text)
+
+    def test_alone_nobody_waits(self):
+        self.end(self.start("", "0.2", "0", "4"))
+        self.assertEqual(self.read(), [])
+
+    def run_python(self, mode):
+        env = dict(self.env, HED_NVTX_MODE=mode)
+        library = os.path.join(BUILD, "lib", "heddle", "libheddle.so")
+        r = subprocess.run([HEDDLE, "run", "--gpu", "null", "--log", "warn", "--", sys.executable,
+                            "-c", RANGES.format(library=library)],
+                           env=env, capture_output=True, text=True, timeout=60)
+        self.assertEqual(r.returncode, 0, r.stderr)
+        self.assertNotIn("NVTX", r.stderr)
+
+    def test_the_programs_own_ranges(self):
+        self.run_python("")
+        self.assertEqual(list(self.check_balance().values()), [["outer", "inner"]])
+
+    def test_a_tool_that_calls_back_while_it_starts(self):
+        self.env["LD_PRELOAD"] = os.path.join(BUILD, "lib", "heddle", "libheddle.so")
+        self.run_python("ask")
+        self.assertIn("asked", [line[3] for line in self.read()])
+        self.assertEqual(list(self.check_balance().values()), [["outer", "inner"]])
+
+    @unittest.skipIf(not FACTS, "without NVIDIA's headers")
+    def test_nvidias_own_side_says_the_same(self):
+        subprocess.run([FACTS], env=self.env, check=True, timeout=60)
+        self.assertEqual([line[2:] for line in self.read()],
+                         [("+", "default", "outer"), ("+", "theirs", "inner"),
+                          ("-", "theirs", None), ("-", "default", None)])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
