@@ -34,6 +34,7 @@ TABLE = {
     "backends/remote": "core base gen wire driver fatbin",
     "backends/cpu": "core base gen ptx driver fatbin",
     "front": "core base gen",
+    "inject": "core base gen trace sched meet layers/sched",
     "cudart": "base gen",
     "server": "core wire base gen fatbin dash",
     "dash": "base core",

@@ -33,7 +33,7 @@ _heddle_value() {
 }
 
 _heddle_run_options="--gpu --trace --trace-data --trace-full --fault --mem --sched --layers --driver
-    --log --config --set --print-env --no-preload --help"
+    --log --config --set --print-env --no-preload --inject --help"
 
 # The index of the program's name among the words of `heddle run`, or nothing while there is none.
 _heddle_program_at() {
@@ -178,7 +178,8 @@ _heddle_trace() {
     *)
         case ${COMP_WORDS[2]} in
         show)
-            options+=" --call --errors --thread --from --to --limit --no-args --file-order --json"
+            options+=" --call --errors --activity --thread --from --to --limit --no-args --file-order"
+            options+=" --json"
             ;;
         summary) options+=" --sort --by --json" ;;
         export) options+=" --chrome --output" ;;

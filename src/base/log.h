@@ -35,7 +35,8 @@ enum hed_log_level {
     X(CLI, "cli")           \
     X(PTX, "ptx")           \
     X(FATBIN, "fatbin")     \
-    X(DRIVER, "driver")
+    X(DRIVER, "driver")     \
+    X(INJECT, "inject")
 
 enum hed_log_comp {
 #define HED_LOG_ENUM(token, name) HED_LOG_##token,

@@ -110,30 +110,75 @@ hed_env_set_setting(struct hed_env *e, const char *key, const char *value)
     hed_env_set(e, name, value);
 }
 
-void
-hed_env_prepend(struct hed_env *e, const char *name, const char *item, const char *separators)
+/* The list without an item, behind what `list` has or, `first`, has not. An empty entry of
+ * LD_LIBRARY_PATH is the current folder, so empty ones are kept; an empty list has none. */
+static void
+add_others(struct hed_buf *list, const char *old, const char *item, const char *separators,
+           bool first)
 {
-    const char *old = hed_env_get(e, name);
-    struct hed_buf list;
-
-    hed_buf_init(&list, VALUE_MAX);
-    hed_buf_add(&list, item, strlen(item));
-    /* An empty entry of LD_LIBRARY_PATH is the current folder, so empty ones are kept; an empty
-     * list has none. */
     for (const char *p = old; p && old[0];) {
         const size_t n = strcspn(p, separators);
 
         if (n != strlen(item) || memcmp(p, item, n) != 0) {
-            hed_buf_add(&list, separators, 1);
-            hed_buf_add(&list, p, n);
+            if (!first)
+                hed_buf_add(list, separators, 1);
+            hed_buf_add(list, p, n);
+            first = false;
         }
         p = p[n] ? p + n + 1 : NULL;
     }
+}
+
+void
+hed_env_prepend(struct hed_env *e, const char *name, const char *item, const char *separators)
+{
+    struct hed_buf list;
+
+    hed_buf_init(&list, VALUE_MAX);
+    hed_buf_add(&list, item, strlen(item));
+    add_others(&list, hed_env_get(e, name), item, separators, false);
     if (list.err)
         e->failed = true;
     else
         hed_env_set(e, name, hed_buf_cstr(&list));
     hed_buf_fini(&list);
+}
+
+void
+hed_env_drop(struct hed_env *e, const char *name, const char *item, const char *separators)
+{
+    const char *old = hed_env_get(e, name);
+    struct hed_buf list;
+
+    if (!old || !strstr(old, item))
+        return;
+    hed_buf_init(&list, VALUE_MAX);
+    add_others(&list, old, item, separators, true);
+    if (list.err)
+        e->failed = true;
+    else if (list.size == 0)
+        hed_env_unset(e, name);
+    else
+        hed_env_set(e, name, hed_buf_cstr(&list));
+    hed_buf_fini(&list);
+}
+
+void
+hed_env_unset(struct hed_env *e, const char *name)
+{
+    char *var = e->vars ? find(e->vars, name) : NULL;
+
+    if (!var)
+        return;
+    for (size_t i = 0; i < e->count; i++) {
+        if (e->vars[i] == var) {
+            /* With the NULL at the end. */
+            memmove(e->vars + i, e->vars + i + 1, (e->count - i) * sizeof *e->vars);
+            e->count--;
+            break;
+        }
+    }
+    free(var);
 }
 
 /* In single quotes nothing is special but the single quote. */
@@ -169,5 +214,13 @@ hed_env_print_changes(const struct hed_env *e, char *const *old, FILE *out)
         fprintf(out, "export %s=", name);
         print_quoted(var + n + 1, out);
         fputc('\n', out);
+    }
+    for (; *old; old++) {
+        char name[128];
+
+        if ((size_t)snprintf(name, sizeof name, "%.*s", (int)strcspn(*old, "="), *old) <
+                sizeof name &&
+            !find(e->vars, name))
+            fprintf(out, "unset %s\n", name);
     }
 }

@@ -1,5 +1,6 @@
-/* heddle run: sets the environment up so that a program finds heddle's CUDA driver, and becomes
- * that program: same process, so signals and the exit code are the program's own.
+/* heddle run: sets the environment up so that a program finds heddle's CUDA driver, or so that the
+ * program's own driver finds heddle (--inject), and becomes that program: same process, so signals
+ * and the exit code are the program's own.
  *
  *     options -> settings checked -> libraries checked -> program found -> trace place checked
  *             -> environment -> exec
@@ -39,7 +40,8 @@ static const char usage[] =
     "  --trace-full WORD  when the disk cannot follow: block the program, or drop\n"
     "  --fault SPEC       make calls fail: NAME:N:ERROR[,...]\n"
     "  --sched WISHES     share the GPU by turns: prio=high|normal|low,share=N,\n"
-    "                     policy=NAME,group=NAME,...; or on (heddle-sched(1))\n"
+    "                     policy=NAME,group=NAME,mode=record,...; or on\n"
+    "                     (heddle-sched(1))\n"
     "  --mem SIZE         have no more than so much of each device's memory\n"
     "  --layers LIST      layers, top first, instead of those asked for above\n"
     "  --driver PATH      NVIDIA's libcuda.so.1\n"
@@ -48,6 +50,8 @@ static const char usage[] =
     "  --set KEY=VALUE    any setting; `heddle help settings` lists them\n"
     "  --print-env        print what would be set, for a shell, and run nothing\n"
     "  --no-preload       set LD_LIBRARY_PATH only, not LD_PRELOAD\n"
+    "  --inject           leave the program its own driver, which loads heddle and\n"
+    "                     tells it of every call: for --trace and --sched\n"
     "  -h, --help         this text\n"
     "\n"
     "The exit code is the program's; or 2 wrong option or setting, 125 heddle is not\n"
@@ -69,6 +73,7 @@ enum {
     OPT_SET,
     OPT_PRINT_ENV,
     OPT_NO_PRELOAD,
+    OPT_INJECT,
     OPT_HELP
 };
 
@@ -87,6 +92,7 @@ static const struct hed_cli_opt options[] = {
     [OPT_SET] = {"set", true},
     [OPT_PRINT_ENV] = {"print-env", false},
     [OPT_NO_PRELOAD] = {"no-preload", false},
+    [OPT_INJECT] = {"inject", false},
     [OPT_HELP] = {"help", false},
     {NULL, false},
 };
@@ -109,6 +115,7 @@ struct request {
     struct hed_config config; /* the options alone, then everything */
     bool print;
     bool preload;
+    bool inject;
     bool help;
     char **program; /* NULL at the end */
 };
@@ -189,6 +196,9 @@ take_option(struct request *r, int option, const char *value)
     case OPT_NO_PRELOAD:
         r->preload = false;
         return HED_EXIT_OK;
+    case OPT_INJECT:
+        r->inject = true;
+        return HED_EXIT_OK;
     case OPT_HELP:
         r->help = true;
         return HED_EXIT_OK;
@@ -199,6 +209,29 @@ take_option(struct request *r, int option, const char *value)
     default:
         return set(r, options[option].name, settings[option], value);
     }
+}
+
+/* An injected library is told of calls: it can hold them and write them down, no more. */
+static int
+check_inject(const struct request *r)
+{
+    const struct hed_config *c = &r->config;
+    const char *wrong = NULL;
+
+    if (strcmp(c->gpu, "auto") != 0 && strcmp(c->gpu, "gpu") != 0)
+        wrong = "works on the program's own GPU only; leave out --gpu";
+    else if (c->mem || *c->mem_group)
+        wrong = "cannot limit memory: calls are seen, not made; leave out --mem or --inject";
+    else if (*c->fault)
+        wrong = "cannot make calls fail; leave out --fault or --inject";
+    else if (*c->layers)
+        wrong = "has no chain of layers; leave out --layers or --inject";
+    else if (!*c->trace && !*c->sched)
+        wrong = "needs something to do: --trace FILE or --sched WISHES";
+    if (!wrong)
+        return HED_EXIT_OK;
+    hed_cli_say("run: --inject %s", wrong);
+    return HED_EXIT_USAGE;
 }
 
 /* Fills in the request; all settings are known to be sound afterwards. */
@@ -227,7 +260,7 @@ parse(struct request *r, int argc, char **argv)
         hed_cli_say("run: %s", why.text);
         return HED_EXIT_USAGE;
     }
-    return HED_EXIT_OK;
+    return r->inject ? check_inject(r) : HED_EXIT_OK;
 }
 
 /* ---- the trace file -------------------------------------------------------------------------- */
@@ -322,34 +355,78 @@ prepare_trace(struct request *r)
 
 /* ---- the environment ------------------------------------------------------------------------- */
 
+#define INJECTION "CUDA_INJECTION64_PATH" /* the library that NVIDIA's driver loads */
+
+/* The program finds NVIDIA's driver as if heddle were not there, and that finds heddle. */
 static int
-prepare_loader(struct request *r)
+prepare_injection(struct request *r, const struct hed_place *place)
 {
-    struct hed_place place;
-    struct hed_why why = {""};
+    const char *other = hed_env_get(&r->env, INJECTION);
     char path[PATH_MAX];
 
-    if (hed_place_find(&place, &why) != 0) {
-        hed_cli_say("run: %s", why.text);
+    if (!hed_place_plugin(place, "libheddle-inject", path, sizeof path)) {
+        hed_cli_say("run: --inject: there is no %s: install heddle again", path);
         return HED_EXIT_BROKEN;
     }
+    if (other && *other && strcmp(other, path) != 0) {
+        hed_cli_say("run: --inject: %s is %s already, and the driver loads only one: a profiler?",
+                    INJECTION, other);
+        return HED_EXIT_USAGE;
+    }
+    hed_env_set(&r->env, INJECTION, path);
+    /* Where heddle runs heddle. */
+    hed_env_drop(&r->env, "LD_LIBRARY_PATH", place->dir, ":;");
+    hed_env_drop(&r->env, "LD_PRELOAD", place->lib[HED_PLACE_NVML], ": ");
+    hed_env_drop(&r->env, "LD_PRELOAD", place->lib[HED_PLACE_CUDA], ": ");
+    return HED_EXIT_OK;
+}
+
+/* The program finds heddle's libraries before NVIDIA's. */
+static int
+prepare_libraries(struct request *r, const struct hed_place *place)
+{
+    const char *injected = hed_env_get(&r->env, INJECTION);
+    char path[PATH_MAX];
+
     if (hed_config_gpu_is(r->config.gpu, "cpu") &&
-        !hed_place_plugin(&place, "backend-cpu", path, sizeof path)) {
+        !hed_place_plugin(place, "backend-cpu", path, sizeof path)) {
         hed_cli_say("run: --gpu %s: there is no %s: heddle was built without LLVM", r->config.gpu,
                     path);
         return HED_EXIT_BROKEN;
     }
     /* The loader has no way to quote them. */
-    if (strpbrk(place.dir, r->preload ? ":; " : ":;")) {
+    if (strpbrk(place->dir, r->preload ? ":; " : ":;")) {
         hed_cli_say("run: heddle cannot work from %s: the loader splits paths at blanks and colons",
-                    place.dir);
+                    place->dir);
         return HED_EXIT_BROKEN;
     }
-    hed_env_prepend(&r->env, "LD_LIBRARY_PATH", place.dir, ":;");
+    hed_env_prepend(&r->env, "LD_LIBRARY_PATH", place->dir, ":;");
     if (r->preload) {
-        hed_env_prepend(&r->env, "LD_PRELOAD", place.lib[HED_PLACE_NVML], ": ");
-        hed_env_prepend(&r->env, "LD_PRELOAD", place.lib[HED_PLACE_CUDA], ": ");
+        hed_env_prepend(&r->env, "LD_PRELOAD", place->lib[HED_PLACE_NVML], ": ");
+        hed_env_prepend(&r->env, "LD_PRELOAD", place->lib[HED_PLACE_CUDA], ": ");
     }
+    /* Where heddle runs heddle: one of us is enough. */
+    if (hed_place_plugin(place, "libheddle-inject", path, sizeof path) && injected &&
+        strcmp(injected, path) == 0)
+        hed_env_unset(&r->env, INJECTION);
+    return HED_EXIT_OK;
+}
+
+static int
+prepare_loader(struct request *r)
+{
+    struct hed_place place;
+    struct hed_why why = {""};
+
+    if (hed_place_find(&place, &why) != 0) {
+        hed_cli_say("run: %s", why.text);
+        return HED_EXIT_BROKEN;
+    }
+
+    const int code = r->inject ? prepare_injection(r, &place) : prepare_libraries(r, &place);
+
+    if (code != 0)
+        return code;
     /* What goes wrong inside the program is told, unless somebody has decided otherwise. */
     if (r->config.log[0] == '\0' && !hed_env_get(&r->env, "HEDDLE_LOG"))
         hed_env_set_setting(&r->env, "log", "warn");
@@ -363,7 +440,7 @@ execute(struct request *r, const struct hed_target *t)
 
     if (strcmp(r->config.gpu, "null") == 0)
         hed_cli_say("warning: --gpu null answers CUDA calls and executes nothing");
-    hed_target_warn(t);
+    hed_target_warn(t, r->inject);
     /* So that a reader never takes the last run's trace for this one's. */
     if (trace[0] && unlink(trace) != 0 && errno != ENOENT) {
         hed_cli_say("run: --trace: cannot replace %s: %s", trace, strerror(errno));

@@ -169,7 +169,7 @@ state_of(const struct hed_sched_place *p, bool everybody_paused, uint64_t calls_
 
     if (everybody_paused || GET(p->paused))
         return "paused";
-    if (GET(p->waiting))
+    if (GET(p->waiting) || GET(p->queued))
         return "waiting";
     if (!GET(p->working) || (gate == 0 && hed_sched_calls(p) == calls_before))
         return "idle";
@@ -211,9 +211,10 @@ add_client(struct hed_buf *b, bool json, const struct hed_sched_place *p, const 
         for (char *c = name; *c; c++)
             *c = *c < ' ' || *c == 0x7f ? '?' : *c;
         hed_buf_addf(b,
-                     "  %8d  %-16s %-7s %6" PRIu64 " %-8s %7u %9.2f %12" PRIu64 " %11.3f %10.3f\n",
+                     "  %8d  %-16s %-7s %6" PRIu64 " %-8s %7u %6u %9.2f %12" PRIu64
+                     " %11.3f %10.3f\n",
                      GET(p->pid), name, priority_name(GET(p->priority)), share, state,
-                     GET(p->waiting), in_flight, hed_sched_calls(p),
+                     GET(p->waiting), GET(p->queued), in_flight, hed_sched_calls(p),
                      (double)GET(p->used) / HED_NS_PER_S, (double)GET(p->waited) / HED_NS_PER_S);
         return;
     }
@@ -223,10 +224,11 @@ add_client(struct hed_buf *b, bool json, const struct hed_sched_place *p, const 
     add_text(b, "group", p->group, HED_SCHED_NAME);
     hed_buf_addf(b,
                  ",\"priority\":\"%s\",\"share\":%" PRIu64 ",\"deadline_us\":%" PRIu64
-                 ",\"state\":\"%s\",\"waiting\":%u,\"in_flight_ms\":%.3f,\"calls\":%" PRIu64
-                 ",\"gpu_ns\":%" PRIu64 ",\"waited_ns\":%" PRIu64 "}",
+                 ",\"state\":\"%s\",\"waiting\":%u,\"queued\":%u,\"in_flight_ms\":%.3f,"
+                 "\"calls\":%" PRIu64 ",\"gpu_ns\":%" PRIu64 ",\"waited_ns\":%" PRIu64 "}",
                  priority_name(GET(p->priority)), share, GET(p->deadline) / 1000, state,
-                 GET(p->waiting), in_flight, hed_sched_calls(p), GET(p->used), GET(p->waited));
+                 GET(p->waiting), GET(p->queued), in_flight, hed_sched_calls(p), GET(p->used),
+                 GET(p->waited));
 }
 
 static void
@@ -246,11 +248,11 @@ add_gpu(struct hed_buf *b, bool json, struct gpu *g, size_t index, const uint64_
                      GET(c->batch_wait) / 1000);
     else
         hed_buf_addf(b,
-                     "%zu  GPU-%s%s%s  policy %s%s\n  %8s  %-16s %-7s %6s %-8s %7s %9s %12s %11s "
-                     "%10s\n",
+                     "%zu  GPU-%s%s%s  policy %s%s\n  %8s  %-16s %-7s %6s %-8s %7s %6s %9s %12s "
+                     "%11s %10s\n",
                      index, g->uuid, *g->room ? "  room " : "", g->room, policy_name(c),
                      GET(c->paused) ? ", paused" : "", "PID", "PROGRAM", "PRIO", "SHARE", "STATE",
-                     "WAITING", "IN FLIGHT", "CALLS", "GPU s", "WAITED s");
+                     "WAITING", "QUEUED", "IN FLIGHT", "CALLS", "GPU s", "WAITED s");
     for (uint32_t i = 0; i < HED_SCHED_PLACES; i++) {
         const struct hed_sched_place *p = hed_meet_place(g->meet, i);
 
@@ -355,6 +357,11 @@ read_change(const struct request *r, struct hed_sched_change *change)
     }
     if (change->wish.given & (HED_SCHED_GIVEN_GROUP | HED_SCHED_GIVEN_ROOM)) {
         hed_cli_say("sched: a program keeps its group and its room");
+        return false;
+    }
+    if (change->wish.given &
+        (HED_SCHED_GIVEN_MODE | HED_SCHED_GIVEN_STREAM | HED_SCHED_GIVEN_QUEUE)) {
+        hed_cli_say("sched: a program keeps the mode it was started with, and its queue");
         return false;
     }
     if (!r->pid && (change->wish.given & OF_CLIENT)) {

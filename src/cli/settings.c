@@ -137,6 +137,8 @@ hed_cli_settings(struct hed_config *c, struct hed_env *env, struct hed_why *why)
     if (!err)
         err = complete(env, "nvml", c->nvml, why);
     if (!err)
+        err = complete(env, "cupti", c->cupti, why);
+    if (!err)
         err = complete(env, "trace", c->trace, why);
     if (!err)
         err = complete(env, "cache", c->cache, why);

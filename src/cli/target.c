@@ -98,7 +98,7 @@ gains_rights(const char *path)
 }
 
 void
-hed_target_warn(const struct hed_target *t)
+hed_target_warn(const struct hed_target *t, bool inject)
 {
     struct hed_elf elf;
 
@@ -114,6 +114,6 @@ hed_target_warn(const struct hed_target *t)
         hed_cli_say("warning: %s is for %s: heddle's libraries cannot be loaded into it", t->path,
                     elf.is_64 ? hed_elf_machine_name(elf.machine) : "a 32-bit machine");
     /* The loader itself, run by hand, has no interpreter either. */
-    else if (!elf.has_interp && strncmp(elf.soname, "ld", 2) != 0)
+    else if (!inject && !elf.has_interp && strncmp(elf.soname, "ld", 2) != 0)
         hed_cli_say("warning: %s is statically linked: heddle has no effect on it", t->path);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <limits.h>
+#include <stdbool.h>
 
 struct hed_target {
     char path[PATH_MAX]; /* has a slash in it, so that exec does not search again */
@@ -12,5 +13,6 @@ struct hed_target {
  */
 int hed_target_find(struct hed_target *t, const char *name, const char *search);
 
-/* Says so, in one line, if the dynamic loader will not load our libraries into that program. */
-void hed_target_warn(const struct hed_target *t);
+/* Says so, in one line, if the dynamic loader will not load our libraries into that program. If the
+ * driver loads us (`inject`), it need not have one. */
+void hed_target_warn(const struct hed_target *t, bool inject);

@@ -62,7 +62,7 @@ static const struct {
 };
 
 const char *const hed_config_gpus[] = {"auto", "gpu", "cpu", "null", NULL};
-const char *const hed_config_layers[] = {"trace", "fault", "quota", "sched", NULL};
+const char *const hed_config_layers[] = {"trace", "fault", "quota", "record", "sched", NULL};
 
 static const struct setting *
 find(const char *key)

@@ -22,6 +22,7 @@ struct hed_why;
     X(TEXT, layers, "", "layers, top first, instead of those the other settings ask for")         \
     X(TEXT, driver, "", "full path of NVIDIA's libcuda.so.1")                                     \
     X(TEXT, nvml, "", "full path of NVIDIA's libnvidia-ml.so.1")                                  \
+    X(TEXT, cupti, "", "full path of libcupti.so, for programs run with --inject")                \
     X(TEXT, log, "", "what to log on standard error: level[,component=level...]")                 \
     X(TEXT, trace, "", "file the trace is written to; turns the trace layer on")                  \
     X(SIZE, trace_buffer, "1M", "trace memory a thread, 64k to 16M")                              \

@@ -26,6 +26,14 @@ static pid_t session_pid;      /* process that built the chain */
 static bool no_driver;         /* the backend found nothing to stand on */
 static bool forked_after_init; /* this is a child whose parent had initialised a soft backend */
 
+static const struct hed_config *given; /* settings that were given; NULL: the environment's */
+
+void
+hed_session_settings(const struct hed_config *config)
+{
+    given = config;
+}
+
 static const struct hed_layer_type *
 find_type(const struct hed_layer_type *const *types, const char *name)
 {
@@ -41,6 +49,24 @@ not_in_registry(const char *name, struct hed_why *why)
 {
     hed_why_set(why, "'%.64s' is a setting's value, but not in the registry", name);
     return HED_ESTATE;
+}
+
+/* Does the setting `sched` wish for mode=record? What else is wrong with it is for the layer. */
+static bool
+wants_record(const struct hed_config *c)
+{
+    char list[HED_CONFIG_TEXT_MAX];
+    char *rest = list;
+    char *wish;
+    bool record = false;
+
+    (void)hed_str_copy(list, sizeof list, c->sched);
+    while ((wish = strsep(&rest, ",")) != NULL) {
+        wish = hed_str_trim(wish);
+        if (strncmp(wish, "mode=", 5) == 0)
+            record = strcmp(wish + 5, "record") == 0;
+    }
+    return record;
 }
 
 /* The layers that the settings ask for, top first. */
@@ -61,6 +87,8 @@ choose_layers(const struct hed_config *c, const struct hed_layer_type **out, siz
             out[(*count)++] = find_type(hed_layer_types, "fault");
         if (c->mem || *c->mem_group)
             out[(*count)++] = find_type(hed_layer_types, "quota");
+        if (wants_record(c))
+            out[(*count)++] = find_type(hed_layer_types, "record");
         if (*c->sched)
             out[(*count)++] = find_type(hed_layer_types, "sched");
         return 0;
@@ -135,7 +163,13 @@ start_locked(void)
     static struct hed_config config; /* large; built under the lock, once */
     struct hed_layer *top = NULL;
     struct hed_why why = {""};
-    int err = hed_config_load(&config, environ, &why);
+    int err = 0;
+
+    if (given)
+        config = *given;
+    else
+        err = hed_config_load(&config, environ, &why);
+
     /* Also when the settings were refused: the reason goes to the log. */
     const int log_err = hed_log_setup(config.log, err ? NULL : &why);
 

@@ -25,6 +25,10 @@ struct hed_session {
 
 HED_EXPORT extern struct hed_session hed_session;
 
+/* Settings to build the chain with, instead of those of the environment. They must stay, and come
+ * before the first call. */
+void hed_session_settings(const struct hed_config *config);
+
 /* Builds the chain, once; every thread gets the same. */
 HED_EXPORT struct hed_layer *hed_session_start(void);
 

@@ -62,7 +62,7 @@ refresh(struct hed_sched_place *p, struct hed_scene *s, bool census)
         hed_scene_look(s, s->now + HED_SCHED_MARGIN_NS);
         return;
     }
-    if (GET(p->waiting) || GET(p->syncing)) {
+    if (GET(p->waiting) || GET(p->queued) || GET(p->syncing)) {
         if (!census || !is_stopped(GET(p->pid)))
             return;
         end = s->now;
@@ -72,8 +72,19 @@ refresh(struct hed_sched_place *p, struct hed_scene *s, bool census)
     }
     SET(p->working, 0);
     SET(p->fresh, 0);
+    SET(p->tickets, 0); /* of calls that went another way */
     SET(p->since, end);
     SET(p->rested, end);
+}
+
+/* Calls that wait and have not been released yet. */
+static uint32_t
+count_waiting(const struct hed_sched_place *p)
+{
+    const uint32_t n = GET(p->waiting) + GET(p->queued);
+    const uint32_t released = GET(p->tickets);
+
+    return n > released ? n - released : 0;
 }
 
 static void
@@ -110,15 +121,16 @@ gather(struct hed_meet *m, struct view *v, struct hed_scene *s)
             .place = i,
             .working = GET(p->working),
             .fresh = GET(p->fresh),
-            .waiting = GET(p->waiting),
+            .waiting = count_waiting(p),
             .syncing = GET(p->syncing),
             .priority = GET(p->priority),
             .weight = GET(p->weight),
             .deadline = GET(p->deadline),
             .since = GET(p->since),
             .rested = GET(p->rested),
-            .waits_since = GET(p->waits_since),
+            .waits_since = GET(p->waiting) ? GET(p->waits_since) : s->now,
             .used = GET(p->used),
+            .ends = GET(p->ends),
         };
         for (int j = 0; j < HED_POLICY_KEPT; j++)
             k->kept[j] = GET(p->kept[j]);
@@ -159,19 +171,37 @@ tell(struct hed_sched_place *p, uint32_t gate)
     return gate & HED_GATE_CLOSED;
 }
 
+/* Those that wait now are let through by their number; the bit tells them. */
 static uint32_t
-gate_of(const struct hed_sched_place *p, const struct hed_sched_client *k,
-        const struct hed_scene *s, const struct hed_policy *policy)
+release_by_count(struct hed_sched_place *p, const struct hed_sched_client *k)
+{
+    const uint32_t news = GET(p->gate) & HED_GATE_NEWS;
+
+    if (k->verdict != HED_VERDICT_OPEN || !k->waiting)
+        return news;
+    /* Release: pairs with the acquire of who takes one. */
+    atomic_fetch_add_explicit(&p->tickets, k->waiting, memory_order_release);
+    return news ^ HED_GATE_NEWS;
+}
+
+static uint32_t
+gate_of(struct hed_sched_place *p, const struct hed_sched_client *k, const struct hed_scene *s,
+        const struct hed_policy *policy)
 {
     enum hed_verdict verdict = k->verdict;
     uint32_t gate = 0;
 
-    if (GET(p->release))
-        verdict = HED_VERDICT_OPEN;
-    else if (verdict == HED_VERDICT_CLOSED && k->waiting && s->now >= k->waits_since + PATIENCE_NS)
-        verdict = HED_VERDICT_LIMIT;
     if (!k->working)
         return HED_GATE_IDLE | HED_GATE_WATCH;
+    if (GET(p->release)) {
+        verdict = HED_VERDICT_OPEN;
+    } else if (verdict == HED_VERDICT_CLOSED && k->waiting &&
+               s->now >= k->waits_since + PATIENCE_NS) {
+        verdict = HED_VERDICT_LIMIT;
+    } else if (policy->by_count) {
+        gate = release_by_count(p, k);
+        verdict = HED_VERDICT_CLOSED;
+    }
     if (verdict == HED_VERDICT_CLOSED)
         gate |= HED_GATE_CLOSED | HED_GATE_WATCH;
     if (verdict == HED_VERDICT_LIMIT)
@@ -194,6 +224,8 @@ apply(struct hed_meet *m, struct view *v, struct hed_scene *s, const struct hed_
         for (int j = 0; j < HED_POLICY_KEPT; j++)
             SET(p->kept[j], v->clients[i].kept[j]);
         SET(p->fresh, 0);
+        SET(p->until, v->clients[i].until);
+        SET(p->spare, v->clients[i].spare);
         if (tell(p, gate_of(p, &v->clients[i], s, policy))) {
             held++;
             if (!watchman && GET(p->waiting))

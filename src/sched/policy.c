@@ -13,8 +13,8 @@ const struct hed_policy *const hed_policies[HED_POLICY_COUNT + 1] = {
 
 const struct hed_sched_params hed_sched_defaults = {
     .hold = HED_NS_PER_MS / 2,
-    .cap = HED_NS_PER_MS,
-    .slice = 5 * HED_NS_PER_MS,
+    .cap = HED_NS_PER_MS / 2,
+    .slice = 10 * HED_NS_PER_MS,
     .batch_wait = 2 * HED_NS_PER_MS,
     .batch = 8,
 };

@@ -34,7 +34,7 @@ struct hed_sched_client {
     uint32_t place;
     bool working;
     bool fresh; /* it was not at the last decision */
-    uint32_t waiting;
+    uint32_t waiting; /* calls at its gate, and those queued behind them */
     uint32_t syncing;
     uint32_t priority;
     uint32_t weight;      /* > 0; what it has of its group's */
@@ -43,8 +43,11 @@ struct hed_sched_client {
     uint64_t rested;      /* ns: end of its last work; 0: none yet */
     uint64_t waits_since; /* ns; only while waiting > 0 */
     uint64_t used;        /* ns of GPU time */
+    uint64_t ends;        /* ns: when its work in flight ends, as far as can be told */
     uint64_t kept[HED_POLICY_KEPT];
     enum hed_verdict verdict; /* out; OPEN at first */
+    uint64_t until; /* out; ns: where LIMIT, its work is to have ended by then; 0: never */
+    uint64_t spare; /* out; ns: pieces of work that take longer need not */
 };
 
 struct hed_scene {
@@ -61,8 +64,9 @@ struct hed_policy {
     const char *name;
     const char *help;
     void (*decide)(struct hed_scene *scene);
-    bool alone;   /* it has something to say also where only one client works */
-    bool on_sync; /* it wants to know when somebody begins to wait for the GPU */
+    bool alone;    /* it has something to say also where only one client works */
+    bool on_sync;  /* it wants to know when somebody begins to wait for the GPU */
+    bool by_count; /* OPEN is for the calls that wait now, not for those that come later */
 };
 
 extern const struct hed_policy *const hed_policies[]; /* NULL at the end */

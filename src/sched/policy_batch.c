@@ -1,12 +1,10 @@
 /* batch: launches wait until there are enough of them, or the first has waited long enough, or
- * somebody waits for the GPU; then all are released together, and the gates close behind them.
+ * somebody waits for the GPU; then those are released together, and none that comes later.
  *
- * A thread at a gate is one launch: what counts is threads, of all clients together.
- * memory[0]: 1 while the gates are open; memory[1]: since when.
+ * A thread at a gate is one launch, and so is one in a queue behind it (record mode); those of all
+ * clients count together.
  */
 #include "sched/policy.h"
-
-#define BURST 50000 /* ns that gates are open at least, for those who are being woken */
 
 static bool
 due(struct hed_scene *s)
@@ -34,16 +32,8 @@ decide(struct hed_scene *s)
 {
     const bool release = due(s);
 
-    if (release) {
-        s->memory[0] = 1;
-        s->memory[1] = s->now;
-    } else if (s->memory[0] && s->now >= s->memory[1] + BURST) {
-        s->memory[0] = 0;
-    }
     for (size_t i = 0; i < s->count; i++)
-        s->clients[i].verdict = s->memory[0] ? HED_VERDICT_OPEN : HED_VERDICT_CLOSED;
-    if (s->memory[0])
-        s->next_look = s->memory[1] + BURST;
+        s->clients[i].verdict = release ? HED_VERDICT_OPEN : HED_VERDICT_CLOSED;
 }
 
 const struct hed_policy hed_policy_batch = {
@@ -52,4 +42,5 @@ const struct hed_policy hed_policy_batch = {
     .decide = decide,
     .alone = true,
     .on_sync = true,
+    .by_count = true,
 };

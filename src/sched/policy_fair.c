@@ -1,10 +1,13 @@
 /* fair: GPU time in proportion to shares, by virtual time: a client's time divided by its weight.
  *
  * Clients take turns, because the times of kernels that run beside those of another process mean
- * nothing. Whoever has the turn keeps it until it is a slice ahead of the one that is furthest
- * behind. Who begins to work begins where the others are: idle time is not saved up.
+ * nothing. Time is measured as it passes: it is that of the one whose turn it is, while it has
+ * work, and what it leaves on the GPU when its turn ends is still its own. Whoever has the turn
+ * keeps it until it is a slice ahead of the one that is furthest behind. Who begins to work begins
+ * where the others are: idle time is not saved up.
  *
- * kept[0]: virtual time; kept[1]: the GPU time of which it has been made.
+ * memory[0]: whose turn; memory[1]: until when the GPU's time has been given to somebody.
+ * kept[0]: virtual time.
  */
 #include "sched/policy.h"
 
@@ -15,22 +18,37 @@ static uint64_t virtual(uint64_t ns, const struct hed_sched_client *c)
     return ns * UNIT / c->weight;
 }
 
-/* Brings everybody's virtual time up to date; returns who is furthest behind. */
+/* The time since the last decision goes to the one whose turn it was. */
 static struct hed_sched_client *
-advance(struct hed_scene *s)
+charge(struct hed_scene *s)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        struct hed_sched_client *c = &s->clients[i];
+
+        if (c->place + UINT64_C(1) != s->memory[0])
+            continue;
+
+        const uint64_t until = c->working || c->rested > s->now ? s->now : c->rested;
+
+        if (until > s->memory[1]) {
+            c->kept[0] += virtual(until - s->memory[1], c);
+            s->memory[1] = until;
+        }
+        return c;
+    }
+    return NULL;
+}
+
+/* Who is furthest behind. */
+static struct hed_sched_client *
+find_first(struct hed_scene *s)
 {
     struct hed_sched_client *first = NULL;
     uint64_t least = UINT64_MAX; /* of those that have been working */
 
-    for (size_t i = 0; i < s->count; i++) {
-        struct hed_sched_client *c = &s->clients[i];
-
-        if (c->used > c->kept[1])
-            c->kept[0] += virtual(c->used - c->kept[1], c);
-        c->kept[1] = c->used;
-        if (c->working && !c->fresh && c->kept[0] < least)
-            least = c->kept[0];
-    }
+    for (size_t i = 0; i < s->count; i++)
+        if (s->clients[i].working && !s->clients[i].fresh && s->clients[i].kept[0] < least)
+            least = s->clients[i].kept[0];
     for (size_t i = 0; i < s->count; i++) {
         struct hed_sched_client *c = &s->clients[i];
 
@@ -45,17 +63,29 @@ advance(struct hed_scene *s)
 static void
 decide(struct hed_scene *s)
 {
-    struct hed_sched_client *first = advance(s);
-    struct hed_sched_client *turn = hed_scene_turn(s, s->memory[0]);
+    struct hed_sched_client *last = charge(s);
+    struct hed_sched_client *first = find_first(s);
+    struct hed_sched_client *turn = last && last->working ? last : NULL;
 
     if (!turn || turn->kept[0] >= first->kept[0] + virtual(s->params.slice, turn))
         turn = first;
+    if (s->memory[1] < s->now)
+        s->memory[1] = s->now;
+    if (last && last != turn && last->ends > s->memory[1]) {
+        const uint64_t rest = last->ends - s->memory[1];
+        /* An estimate: what cannot be is not believed. */
+        const uint64_t tail = rest < s->params.slice ? rest : s->params.slice;
+
+        last->kept[0] += virtual(tail, last);
+        s->memory[1] += tail;
+    }
     s->memory[0] = turn ? turn->place + UINT64_C(1) : 0;
     hed_scene_give(s, turn);
     if (turn && s->working > 1) {
-        const uint64_t ahead = first->kept[0] + virtual(s->params.slice, turn) - turn->kept[0];
+        const uint64_t end = first->kept[0] + virtual(s->params.slice, turn);
+        const uint64_t left = end > turn->kept[0] ? end - turn->kept[0] : 0;
 
-        hed_scene_look(s, s->now + ahead * turn->weight / UNIT);
+        hed_scene_look(s, s->memory[1] + left * turn->weight / UNIT);
     }
 }
 

@@ -20,7 +20,7 @@
 #include "meet/meet.h"
 #include "sched/policy.h"
 
-#define HED_SCHED_MAGIC 0x53434831u
+#define HED_SCHED_MAGIC 0x53434832u
 #define HED_SCHED_PLACES 128
 #define HED_SCHED_STRIPES 4 /* of a counter that all threads of a process count in */
 #define HED_SCHED_NAME 32   /* bytes of a program's or a group's name, the 0 included */
@@ -31,6 +31,7 @@ enum hed_gate {
     HED_GATE_LIMIT = 2,  /* keep the work in flight below the cap */
     HED_GATE_WATCH = 4,  /* somebody cares: count GPU time, look at the clock */
     HED_GATE_IDLE = 8,   /* announce yourself */
+    HED_GATE_NEWS = 16,  /* changes with every release: nobody may sleep through one */
 };
 
 struct hed_sched_common {
@@ -59,7 +60,8 @@ struct hed_sched_place {
     _Atomic uint64_t waits_since; /* ns: since when the first of those waits */
     _Atomic uint32_t waiting;     /* threads at the gate */
     _Atomic uint32_t syncing;     /* threads that wait for the GPU */
-    _Atomic uint32_t present;     /* the rest is filled in */
+    _Atomic uint32_t queued;  /* calls that are recorded (record mode) and not at the gate yet */
+    _Atomic uint32_t present; /* the rest is filled in */
     _Atomic int32_t pid;
     char name[HED_SCHED_NAME];
     char group[HED_SCHED_NAME];
@@ -70,10 +72,14 @@ struct hed_sched_place {
     _Atomic uint32_t priority;
     _Atomic uint32_t weight;
     _Atomic uint32_t paused;
-    _Atomic uint32_t release;  /* what waits is let through, whatever the policy says */
+    _Atomic uint32_t release; /* what waits is let through, whatever the policy says */
+    _Atomic uint32_t
+        tickets; /* calls that may pass though the gate is closed; taken by the owner */
     _Atomic uint64_t deadline; /* ns from when it begins to work */
     _Atomic uint64_t since;    /* ns: works since, or has been idle since */
     _Atomic uint64_t rested;   /* ns: end of its last work; 0: it has done none */
+    _Atomic uint64_t until;    /* struct hed_sched_client */
+    _Atomic uint64_t spare;
     _Atomic uint64_t kept[HED_POLICY_KEPT]; /* the policy's, of this client */
 
     /* Calls that put work on a GPU, in the whole process. */
@@ -92,7 +98,12 @@ struct hed_sched_wish {
     uint32_t given;            /* HED_SCHED_GIVEN_*: what changes the settings of all */
     uint32_t policy;
     struct hed_sched_params params;
+    bool record;     /* calls are recorded and issued later (mode=record), else they wait */
+    bool own_stream; /* recorded work runs on a stream of ours (stream=own) */
+    uint32_t queue;  /* records that a client may have waiting */
 };
+
+#define HED_SCHED_QUEUE 4096 /* unless wished otherwise */
 
 enum {
     HED_SCHED_GIVEN_POLICY = 1,
@@ -106,10 +117,18 @@ enum {
     HED_SCHED_GIVEN_DEADLINE = 256,
     HED_SCHED_GIVEN_GROUP = 512,
     HED_SCHED_GIVEN_ROOM = 1024,
+    HED_SCHED_GIVEN_MODE = 2048,
+    HED_SCHED_GIVEN_STREAM = 4096,
+    HED_SCHED_GIVEN_QUEUE = 8192,
 };
 
 /* Reads "prio=high,share=3,policy=fair,group=a,...". The defaults are filled in first. */
 int hed_sched_parse(const char *text, struct hed_sched_wish *out, struct hed_why *why);
+
+/* Reads "name" or "name:prio=high,share=3": a client in a process whose wishes `wish` has already.
+ * Only what is a client's own can be wished: prio, share, deadline_us, group. */
+int hed_sched_parse_client(const char *text, char name[HED_SCHED_NAME], struct hed_sched_wish *wish,
+                           struct hed_why *why);
 
 #define HED_SCHED_MEET_MAX 101 /* bytes of the name of a meeting place, the 0 included */
 #define HED_SCHED_BEGIN "sched-"

@@ -62,6 +62,24 @@ set_name(char *out, const char *key, const char *value, struct hed_why *why)
     return 0;
 }
 
+/* One of two words. */
+static int
+set_choice(struct hed_sched_wish *w, const char *key, const char *value, struct hed_why *why)
+{
+    const bool mode = strcmp(key, "mode") == 0;
+    const char *const no = mode ? "gate" : "client";
+    const char *const yes = mode ? "record" : "own";
+    const bool is = strcmp(value, yes) == 0;
+
+    if (!is && strcmp(value, no) != 0) {
+        hed_why_set(why, "sched: %s=%.32s: is neither %s nor %s", key, value, no, yes);
+        return HED_EINVAL;
+    }
+    *(mode ? &w->record : &w->own_stream) = is;
+    w->given |= mode ? HED_SCHED_GIVEN_MODE : HED_SCHED_GIVEN_STREAM;
+    return 0;
+}
+
 /* Numbers: a unit of so many ns (0: it is a count), and what they are held to. */
 static const struct number {
     const char *key;
@@ -78,6 +96,7 @@ static const struct number {
     {"slice_us", HED_SCHED_GIVEN_SLICE, AT(params.slice), true, 1000, 10, 10000000},
     {"batch", HED_SCHED_GIVEN_BATCH, AT(params.batch), false, 1, 1, 100000},
     {"batch_wait_us", HED_SCHED_GIVEN_BATCH_WAIT, AT(params.batch_wait), true, 1000, 1, 10000000},
+    {"queue", HED_SCHED_GIVEN_QUEUE, AT(queue), false, 1, 1, 65536},
 #undef AT
 };
 
@@ -106,7 +125,8 @@ set_number(struct hed_sched_wish *w, const char *key, const char *value, struct 
     }
     hed_why_set(why,
                 "sched: there is no '%.32s' (there are: prio, share, policy, group, room, "
-                "deadline_us, hold_us, cap_us, slice_us, batch, batch_wait_us)",
+                "deadline_us, hold_us, cap_us, slice_us, batch, batch_wait_us, mode, stream, "
+                "queue)",
                 key);
     return HED_EINVAL;
 }
@@ -126,6 +146,8 @@ set_pair(struct hed_sched_wish *w, char *pair, struct hed_why *why)
         return set_priority(w, value, why);
     if (strcmp(pair, "policy") == 0)
         return set_policy(w, value, why);
+    if (strcmp(pair, "mode") == 0 || strcmp(pair, "stream") == 0)
+        return set_choice(w, pair, value, why);
     if (strcmp(pair, "group") == 0 || strcmp(pair, "room") == 0) {
         const bool group = *pair == 'g';
 
@@ -136,15 +158,10 @@ set_pair(struct hed_sched_wish *w, char *pair, struct hed_why *why)
     return set_number(w, pair, value, why);
 }
 
-int
-hed_sched_parse(const char *text, struct hed_sched_wish *out, struct hed_why *why)
+/* All of a list, into what is there already. */
+static int
+set_all(struct hed_sched_wish *w, const char *text, struct hed_why *why)
 {
-    struct hed_sched_wish w = {
-        .priority = HED_PRIORITY_NORMAL,
-        .weight = 100,
-        .policy = HED_POLICY_DEFAULT,
-        .params = hed_sched_defaults,
-    };
     char list[TEXT_MAX];
     char *rest = list;
     char *pair;
@@ -153,14 +170,66 @@ hed_sched_parse(const char *text, struct hed_sched_wish *out, struct hed_why *wh
         hed_why_set(why, "sched: longer than %d characters", TEXT_MAX - 1);
         return HED_ELIMIT;
     }
-    /* "on" alone: with the defaults. */
-    while (strcmp(text, "on") != 0 && (pair = strsep(&rest, ",")) != NULL) {
-        const int err = set_pair(&w, hed_str_trim(pair), why);
+    while ((pair = strsep(&rest, ",")) != NULL) {
+        const int err = set_pair(w, hed_str_trim(pair), why);
 
         if (err)
             return err;
     }
+    return 0;
+}
+
+int
+hed_sched_parse(const char *text, struct hed_sched_wish *out, struct hed_why *why)
+{
+    struct hed_sched_wish w = {
+        .priority = HED_PRIORITY_NORMAL,
+        .weight = 100,
+        .policy = HED_POLICY_DEFAULT,
+        .params = hed_sched_defaults,
+        .queue = HED_SCHED_QUEUE,
+    };
+    /* "on" alone: with the defaults. */
+    const int err = strcmp(text, "on") == 0 ? 0 : set_all(&w, text, why);
+
+    if (err)
+        return err;
+    if (!w.record && (w.given & (HED_SCHED_GIVEN_STREAM | HED_SCHED_GIVEN_QUEUE))) {
+        hed_why_set(why, "sched: stream and queue are for mode=record");
+        return HED_EINVAL;
+    }
     *out = w;
+    return 0;
+}
+
+int
+hed_sched_parse_client(const char *text, char name[HED_SCHED_NAME], struct hed_sched_wish *wish,
+                       struct hed_why *why)
+{
+    const uint32_t own = HED_SCHED_GIVEN_PRIORITY | HED_SCHED_GIVEN_WEIGHT |
+                         HED_SCHED_GIVEN_DEADLINE | HED_SCHED_GIVEN_GROUP;
+    const size_t n = strcspn(text, ":");
+    struct hed_sched_wish w = *wish;
+    char begin[HED_SCHED_NAME] = "";
+    char checked[HED_SCHED_NAME] = "";
+    int err;
+
+    /* What is too long is refused as such below. */
+    memcpy(begin, text, n < sizeof begin ? n : 0);
+    err = set_name(checked, "client", begin, why);
+    if (err)
+        return err;
+    w.given = 0;
+    if (text[n] && (err = set_all(&w, text + n + 1, why)) != 0)
+        return err;
+    if (w.given & ~own) {
+        hed_why_set(why, "sched: a client of a process has prio, share, deadline_us and group of "
+                         "its own, nothing else");
+        return HED_EINVAL;
+    }
+    w.given |= wish->given;
+    memcpy(name, checked, HED_SCHED_NAME);
+    *wish = w;
     return 0;
 }
 

@@ -59,6 +59,8 @@ the_low_is_held_while_the_high_has_work(void **state)
     struct held sync;
 
     start_held(&sync, high, SYNC); /* 50 ms: the layer cannot know that, but that somebody waits */
+    while (!atomic_load(&gpu(high)->place->syncing) && !atomic_load(&sync.done))
+        hed_sleep_ns(1000);
     start_held(&h, low, 0);
     assert_true(waits(low));
     assert_true(gate(low) & HED_GATE_CLOSED);
@@ -92,6 +94,67 @@ the_limited_keep_below_the_cap(void **state)
 
     assert_true(used > 60 * HED_NS_PER_MS && used < 120 * HED_NS_PER_MS);
     assert_int_equal(low->fake.bad, 0);
+    discard(low);
+    discard(high);
+}
+
+/* As at a start beside many others: what was timed then must not count for long. */
+static void
+times_taken_beside_others_are_soon_forgotten(void **state)
+{
+    struct client *low = client("prio=low");
+    struct client *high = client("prio=high");
+    const struct hed_sched *s = low->top->state;
+    uint32_t ns = 0;
+
+    for (int round = 0; round < 2; round++) {
+        low->fake.kernel_ns = round ? 20000 : HED_NS_PER_MS;
+        for (int i = 0; i < 40; i++) {
+            launch(low);
+            sync_all(low);
+            hed_sleep_ns(HED_NS_PER_MS / 4);
+        }
+        for (int i = 0; i < HED_PACE_KINDS; i++)
+            ns = s->kinds[i].key ? s->kinds[i].ns : ns;
+        assert_true(round ? ns < 40000 : ns > 500000);
+    }
+    discard(low);
+    discard(high);
+}
+
+/* Who is kept off the GPU because somebody is expected has work, though it has none in flight. */
+static void
+who_waits_for_somebody_expected_still_works(void **state)
+{
+    struct client *low = client("prio=low,hold_us=0");
+    struct client *high = client("prio=high");
+    struct hed_sched_place *p = gpu(high)->place;
+    struct held h;
+
+    low->fake.kernel_ns = 60 * HED_NS_PER_MS;
+    for (int i = 0; i < 3; i++)
+        launch(low); /* learning */
+    sync_all(low);
+    launch(low);
+    sync_all(low);
+    /* The high one came every 2 s, and is due before a kernel's end. */
+    atomic_store(&p->kept[0], hed_now_ns());
+    atomic_store(&p->kept[1], 2 * HED_NS_PER_S);
+    atomic_store(&p->kept[3], 9);
+    atomic_fetch_sub(&p->kept[0], 2 * HED_NS_PER_S - 50 * HED_NS_PER_MS);
+    assert_int_equal(hed_sched_decide(gpu(high)->meet, hed_now_ns()), 0);
+    assert_true(atomic_load(&gpu(low)->place->until) != 0);
+    start_held(&h, low, 0);
+    assert_true(waits(low));
+    for (int i = 0; i < 5; i++) {
+        if (atomic_load(&h.done))
+            break;
+        assert_true(atomic_load(&gpu(low)->place->working));
+        hed_sleep_ns(HED_SCHED_MARGIN_NS / 2);
+        assert_int_equal(hed_sched_decide(gpu(high)->meet, hed_now_ns()), 0);
+    }
+    pthread_join(h.thread, NULL); /* it did not come: nobody waits for it for long */
+    assert_int_equal(atomic_load(&gpu(low)->place->waiting), 0);
     discard(low);
     discard(high);
 }
@@ -494,6 +557,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(an_idle_neighbour_costs_nothing, setup, teardown),
     cmocka_unit_test_setup_teardown(the_low_is_held_while_the_high_has_work, setup, teardown),
     cmocka_unit_test_setup_teardown(the_limited_keep_below_the_cap, setup, teardown),
+    cmocka_unit_test_setup_teardown(times_taken_beside_others_are_soon_forgotten, setup, teardown),
+    cmocka_unit_test_setup_teardown(who_waits_for_somebody_expected_still_works, setup, teardown),
     cmocka_unit_test_setup_teardown(captures_are_left_alone, setup, teardown),
     cmocka_unit_test_setup_teardown(pause_holds_release_lets_go_resume_ends_it, setup, teardown),
     cmocka_unit_test_setup_teardown(events_do_not_outlive_their_context, setup, teardown),

@@ -1,152 +1,5 @@
-/* Tests of the policies on a simulated clock: who may run when, and what becomes of shares.
- *
- * The simulated GPU runs one piece of work after the other, in the order in which they are put
- * there, as the clients may. */
-#include "harness/unit.h"
-
-#include <stdbool.h>
-
-#include "sched/policy.h"
-
-#define US UINT64_C(1000)
-#define MS (1000 * US)
-#define S (1000 * MS)
-#define STEP (10 * US)
-#define CLIENTS_MAX 8
-#define BEGIN S /* the clock is never 0 */
-
-struct actor {
-    uint64_t piece;  /* ns of a piece of work */
-    uint64_t period; /* ns between bursts; 0: work without end */
-    uint64_t burst;  /* pieces of a burst */
-
-    uint64_t left;    /* pieces of this burst that are not yet on the GPU */
-    uint64_t next;    /* when the next burst begins */
-    uint64_t ends;    /* of its work on the GPU */
-    uint64_t done;    /* pieces */
-    uint64_t served;  /* when one was last put on the GPU */
-    uint64_t longest; /* it has waited for that, at most */
-};
-
-struct world {
-    const struct hed_policy *policy;
-    struct hed_scene scene;
-    struct hed_sched_client clients[CLIENTS_MAX];
-    struct actor actors[CLIENTS_MAX];
-    uint64_t gpu_free;
-    uint64_t next_decision;
-    uint64_t decisions;
-};
-
-static void
-make(struct world *w, const char *policy, size_t count)
-{
-    const int i = hed_policy_find(policy);
-
-    assert_true(i >= 0);
-    memset(w, 0, sizeof *w);
-    w->policy = hed_policies[i];
-    w->scene.params = hed_sched_defaults;
-    w->scene.clients = w->clients;
-    w->scene.count = count;
-    w->scene.now = BEGIN;
-    w->gpu_free = BEGIN;
-    for (size_t k = 0; k < count; k++) {
-        w->clients[k] = (struct hed_sched_client){
-            .place = (uint32_t)k, .priority = HED_PRIORITY_NORMAL, .weight = 100};
-        w->actors[k] = (struct actor){.piece = 100 * US, .served = BEGIN, .next = BEGIN};
-    }
-}
-
-/* As sched/decide.c asks a policy. */
-static void
-decide(struct world *w)
-{
-    struct hed_scene *s = &w->scene;
-
-    s->working = 0;
-    s->next_look = s->now + 10 * MS;
-    for (size_t i = 0; i < s->count; i++) {
-        s->working += w->clients[i].working;
-        w->clients[i].verdict = HED_VERDICT_OPEN;
-    }
-    if (s->working > 1 || w->policy->alone)
-        w->policy->decide(s);
-    for (size_t i = 0; i < s->count; i++)
-        w->clients[i].fresh = false;
-    w->next_decision = s->next_look;
-    w->decisions++;
-}
-
-static void
-work(struct world *w, size_t i)
-{
-    struct hed_sched_client *c = &w->clients[i];
-    struct actor *a = &w->actors[i];
-    const uint64_t now = w->scene.now;
-
-    while (c->working && c->verdict != HED_VERDICT_CLOSED && (a->left || !a->period) &&
-           (a->ends < now + w->scene.params.cap)) {
-        w->gpu_free = (w->gpu_free > now ? w->gpu_free : now) + a->piece;
-        a->ends = w->gpu_free;
-        a->left -= a->left ? 1 : 0;
-        a->done++;
-        a->longest = now - a->served > a->longest ? now - a->served : a->longest;
-        a->served = now;
-        c->used += a->piece;
-    }
-    c->waiting = c->working && c->verdict == HED_VERDICT_CLOSED && (a->left || !a->period);
-    if (!c->waiting)
-        c->waits_since = now;
-}
-
-/* Begins and ends of work; true if there was one. */
-static bool
-change(struct world *w, size_t i)
-{
-    struct hed_sched_client *c = &w->clients[i];
-    struct actor *a = &w->actors[i];
-    const uint64_t now = w->scene.now;
-
-    if (!c->working && a->next <= now && (!a->period || a->burst)) {
-        c->working = c->fresh = true;
-        c->since = now;
-        c->waits_since = now;
-        a->left = a->burst;
-        a->next += a->period;
-        if (a->period)
-            a->served = now;
-        return true;
-    }
-    if (c->working && a->period && a->left == 0 && a->ends <= now) {
-        c->working = false;
-        c->rested = now;
-        return true;
-    }
-    return false;
-}
-
-static void
-step(struct world *w)
-{
-    struct hed_scene *s = &w->scene;
-    bool news = s->now >= w->next_decision;
-
-    for (size_t i = 0; i < s->count; i++)
-        news = change(w, i) || news;
-    if (news)
-        decide(w);
-    for (size_t i = 0; i < s->count; i++)
-        work(w, i);
-    s->now += STEP;
-}
-
-static void
-run_for(struct world *w, uint64_t ns)
-{
-    for (const uint64_t end = w->scene.now + ns; w->scene.now < end;)
-        step(w);
-}
+/* Tests of the policies on a simulated clock: who may run when, and what becomes of shares. */
+#include "sched_world.h"
 
 /* ---- priority -------------------------------------------------------------------------------- */
 
@@ -222,6 +75,89 @@ priority_bounds_the_wait_of_the_high(void **state)
         /* And the low one has what is left. */
         assert_true(w.actors[0].done * pieces[i] > 200000 * STEP / 2);
     }
+}
+
+/* Two clients: one of low priority with work without end, one of high that comes every 20 ms and
+ * `jitter` later, for 2 ms. Runs `ns` and returns the longest that the high one found the GPU busy
+ * when it came. */
+static uint64_t
+come_and_go(struct world *w, uint64_t ns, uint64_t jitter)
+{
+    uint64_t random = 1;
+    uint64_t worst = 0;
+
+    for (const uint64_t end = w->scene.now + ns; w->scene.now < end; step(w)) {
+        if (w->clients[1].working || w->actors[1].next > w->scene.now)
+            continue;
+        if (w->gpu_free > w->scene.now && w->gpu_free - w->scene.now > worst)
+            worst = w->gpu_free - w->scene.now;
+        random = random * UINT64_C(6364136223846793005) + 1;
+        if (jitter)
+            w->actors[1].next += random % jitter; /* what follows comes later */
+    }
+    return worst;
+}
+
+static void
+make_low_and_high(struct world *w, uint64_t piece)
+{
+    make(w, "priority", 2);
+    w->clients[0].priority = HED_PRIORITY_LOW;
+    w->clients[1].priority = HED_PRIORITY_HIGH;
+    w->actors[0].piece = piece;
+    w->actors[1].period = 20 * MS;
+    w->actors[1].burst = 20;
+}
+
+static void
+who_comes_at_regular_times_finds_the_gpu_free(void **state)
+{
+    static const uint64_t pieces[] = {50 * US, 500 * US, 1700 * US, 2500 * US};
+
+    for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
+        struct world w;
+
+        make_low_and_high(&w, pieces[i]);
+        (void)come_and_go(&w, 200 * MS, 0); /* to learn it */
+
+        const uint64_t before = w.actors[0].done;
+
+        assert_int_equal(come_and_go(&w, 2 * S, 0), 0);
+        /* 2.5 of 20 ms are the other's; a piece and a moment are left unused. */
+        assert_true((w.actors[0].done - before) * pieces[i] + 100 * (pieces[i] + 200 * US) >
+                    2 * S * 17 / 20);
+    }
+}
+
+static void
+who_comes_at_any_time_or_not_at_all_is_not_waited_for(void **state)
+{
+    struct world w;
+
+    make_low_and_high(&w, 500 * US);
+    assert_true(come_and_go(&w, 2 * S, 15 * MS) > 0);
+    assert_int_equal(w.clients[0].until, 0);
+
+    make_low_and_high(&w, 500 * US);
+    (void)come_and_go(&w, 200 * MS, 0);
+    w.actors[1].next = UINT64_MAX; /* it does not come any more */
+    run_for(&w, 25 * MS);
+
+    const uint64_t before = w.actors[0].done;
+
+    run_for(&w, S);
+    assert_true((w.actors[0].done - before) * 500 * US >= S - MS);
+}
+
+/* A kernel that takes longer than may be left unused is not kept off. */
+static void
+long_work_runs_beside_who_comes_often(void **state)
+{
+    struct world w;
+
+    make_low_and_high(&w, 8 * MS);
+    run_for(&w, 4 * S);
+    assert_true(w.actors[0].done * 8 * MS > 2 * S);
 }
 
 /* ---- fair ------------------------------------------------------------------------------------ */
@@ -311,11 +247,11 @@ slice_rotates(void **state)
 
     make(&w, "slice", 3);
     for (size_t i = 0; i < sizeof turns / sizeof *turns; i++) {
-        run_for(&w, 2 * MS);
+        run_for(&w, w.scene.params.slice / 2);
         for (int k = 0; k < 3; k++)
             assert_int_equal(w.clients[k].verdict,
                              k == turns[i] ? HED_VERDICT_LIMIT : HED_VERDICT_CLOSED);
-        run_for(&w, 3 * MS);
+        run_for(&w, w.scene.params.slice / 2);
     }
     run_for(&w, 3 * S);
     for (int k = 1; k < 3; k++) {
@@ -436,12 +372,14 @@ batch_releases_by_number_time_or_sync(void **state)
 static void
 nobody_starves(void **state)
 {
-    static const struct {
+    const uint64_t slice = hed_sched_defaults.slice;
+    const struct {
         const char *policy;
         uint64_t longest;
     } rows[] = {
-        {"priority", 100 * MS}, {"fair", 100 * MS},  {"fifo", 8 * S},
-        {"deadline", 2 * S},    {"slice", 100 * MS}, {"batch", 100 * MS},
+        /* fair: two slices a turn, since the first to be behind is one behind already */
+        {"priority", 100 * MS}, {"fair", 2 * CLIENTS_MAX * slice},    {"fifo", 1600 * slice},
+        {"deadline", 2 * S},    {"slice", (CLIENTS_MAX + 1) * slice}, {"batch", 100 * MS},
     };
 
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
@@ -503,6 +441,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(priority_holds_the_low_while_the_high_works_and_a_moment_longer),
     cmocka_unit_test(priority_leaves_equals_alone),
     cmocka_unit_test(priority_bounds_the_wait_of_the_high),
+    cmocka_unit_test(who_comes_at_regular_times_finds_the_gpu_free),
+    cmocka_unit_test(who_comes_at_any_time_or_not_at_all_is_not_waited_for),
+    cmocka_unit_test(long_work_runs_beside_who_comes_often),
     cmocka_unit_test(fair_gives_the_shares_that_were_asked_for),
     cmocka_unit_test(fair_does_not_save_up_idle_time),
     cmocka_unit_test(fair_leaves_the_gpu_to_who_has_work),

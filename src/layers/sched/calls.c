@@ -310,6 +310,61 @@ sched_cuStreamDestroy_v2(struct hed_layer *self, struct hed_cuStreamDestroy_v2 *
     return r;
 }
 
+/* ---- by number, for calls in two halves ------------------------------------------------------ */
+
+#define IS(call) case HED_##call:
+
+enum hed_sched_sort
+hed_sched_sort(enum hed_cuda_call id)
+{
+    switch ((int)id) {
+        LAUNCHES(IS) COPIES(IS) OTHERS(IS) return HED_SORT_WORK;
+        CONTEXT_BEGINS(IS)
+        return HED_SORT_CONTEXT_BEGINS;
+        CONTEXT_ENDS(IS)
+        return HED_SORT_CONTEXT_ENDS;
+        CAPTURE_BEGINS(IS)
+        return HED_SORT_CAPTURE_BEGINS;
+        IS(cuStreamEndCapture)
+        return HED_SORT_CAPTURE_ENDS;
+        IS(cuStreamDestroy)
+        IS(cuStreamDestroy_v2)
+        return HED_SORT_STREAM_ENDS;
+        IS(cuCtxSynchronize)
+        IS(cuCtxSynchronize_v2)
+        IS(cuStreamSynchronize)
+        IS(cuEventSynchronize)
+        return HED_SORT_WAITS;
+    default:
+        return HED_SORT_OTHER;
+    }
+}
+
+bool
+hed_sched_is_launch(enum hed_cuda_call id)
+{
+    switch ((int)id) {
+        LAUNCHES(IS)
+        return true;
+    default:
+        return false;
+    }
+}
+
+#define DEVICE_OF(call) \
+    case HED_##call:    \
+        return ((const struct hed_##call *)args)->dev;
+
+CUdevice
+hed_sched_device_of(enum hed_cuda_call id, const void *args)
+{
+    switch ((int)id) {
+        CONTEXT_BEGINS(DEVICE_OF)
+    default:
+        return -1;
+    }
+}
+
 #define ENTRY(call) .call = sched_##call,
 
 const struct hed_cuda_ops hed_sched_cuda = {

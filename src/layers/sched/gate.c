@@ -4,50 +4,18 @@
 #include "base/clock.h"
 #include "base/futex.h"
 #include "base/log.h"
+#include "core/nvtx.h"
 #include "layers/sched/sched.h"
 
 #define NAP_NS (10 * HED_NS_PER_MS) /* after which a waiter looks around itself */
 #define DEPUTY_NS (2 * HED_NS_PER_MS)
+#define FAR_AHEAD 8                   /* caps in flight, where nobody is to come soon */
 #define STUCK_NS (20 * HED_NS_PER_MS) /* beyond the clock's word: it is not to be trusted */
 
 /* Relaxed: single numbers, each right by itself; what must be seen together is read under the
  * meeting's lock. */
 #define SET(word, value) atomic_store_explicit(&(word), (value), memory_order_relaxed)
 #define GET(word) atomic_load_explicit(&(word), memory_order_relaxed)
-
-bool
-hed_sched_all_open(struct hed_sched *s, uint32_t count)
-{
-    if (count == 0)
-        return false;
-    for (uint32_t i = 0; i < count; i++)
-        if (GET(s->gpus[i]->place->gate) != 0)
-            return false;
-    hed_sched_count(s->gpus[0]->place);
-    return true;
-}
-
-struct hed_sched_gpu *
-hed_sched_here(struct hed_layer *self)
-{
-    struct hed_sched *s = self->state;
-    CUdevice device = -1;
-    struct hed_cuCtxGetDevice a = {&device};
-
-    if (hed_next(self, cuCtxGetDevice, &a) != CUDA_SUCCESS)
-        return NULL;
-
-    /* Acquire: as in hed_sched_open. */
-    const uint32_t count = atomic_load_explicit(&s->count, memory_order_acquire);
-
-    for (uint32_t i = 0; i < count; i++)
-        if (s->gpus[i]->device == device)
-            return s->gpus[i]->meet ? s->gpus[i] : NULL;
-
-    struct hed_sched_gpu *g = hed_sched_join_gpu(self, device);
-
-    return g && g->meet ? g : NULL;
-}
 
 /* Decides if it is time to. False: nobody can, because somebody who is stopped has the lock. */
 static bool
@@ -66,6 +34,37 @@ nap(struct hed_sched_gpu *g, uint64_t ns)
     return (int64_t)(ns < NAP_NS ? ns : NAP_NS);
 }
 
+/* One of those that were released by their number? */
+static bool
+take_ticket(struct hed_sched_place *p)
+{
+    /* Acquire: pairs with the release in sched/decide.c. */
+    uint32_t n = atomic_load_explicit(&p->tickets, memory_order_acquire);
+
+    while (n && !atomic_compare_exchange_weak_explicit(&p->tickets, &n, n - 1, memory_order_acquire,
+                                                       memory_order_acquire))
+        ;
+    return n;
+}
+
+/* A thread that waits at the gate has work, and is to be woken when the gate changes. */
+static void
+begin_wait(struct hed_sched_place *p, uint64_t now)
+{
+    /* Sequentially consistent: with the wait that follows, against tell() in sched/decide.c. */
+    if (atomic_fetch_add_explicit(&p->waiting, 1, memory_order_seq_cst) == 0)
+        SET(p->waits_since, now);
+}
+
+/* True: it was the last one. */
+static bool
+end_wait(struct hed_sched_place *p, uint64_t start, uint64_t now)
+{
+    atomic_fetch_add_explicit(&p->waited, now - start, memory_order_relaxed);
+    SET(p->last_call, now);
+    return atomic_fetch_sub_explicit(&p->waiting, 1, memory_order_seq_cst) == 1;
+}
+
 /* Waits until the gate is not closed. False: go on, whatever it says now: this call was released,
  * or nobody can decide. */
 static bool
@@ -74,16 +73,20 @@ wait_open(struct hed_sched_gpu *g)
     struct hed_sched_place *p = g->place;
     const uint64_t start = hed_now_ns();
     uint32_t gate;
+    bool ticket = take_ticket(p);
 
-    /* Sequentially consistent: with the wait below, against tell() in sched/decide.c. */
-    if (atomic_fetch_add_explicit(&p->waiting, 1, memory_order_seq_cst) == 0)
-        SET(p->waits_since, start);
+    if (ticket)
+        return false;
+    begin_wait(p, start);
 
     bool able = hed_sched_decide(g->meet, start) == 0; /* one more waits: that may be news */
 
+    hed_sched_range_turn(g);
+
     /* Acquire: pairs with the store in tell(). */
     while (able &&
-           (gate = atomic_load_explicit(&p->gate, memory_order_acquire)) & HED_GATE_CLOSED) {
+           (gate = atomic_load_explicit(&p->gate, memory_order_acquire)) & HED_GATE_CLOSED &&
+           !(ticket = take_ticket(p))) {
         const uint64_t now = hed_now_ns();
         const uint64_t next = GET(g->common->next_look);
 
@@ -93,27 +96,48 @@ wait_open(struct hed_sched_gpu *g)
             (void)hed_futex_wait(&p->gate, gate, nap(g, next - now));
     }
 
+    hed_nvtx_pop();
+
     const uint64_t end = hed_now_ns();
 
     if (!able)
         hed_warn(SCHED, "a process that is stopped holds the lock: going on without it");
-    atomic_fetch_add_explicit(&p->waited, end - start, memory_order_relaxed);
-    SET(p->last_call, end);
 
     const bool released = GET(p->release);
 
-    if (atomic_fetch_sub_explicit(&p->waiting, 1, memory_order_seq_cst) == 1 && released)
+    if (end_wait(p, start, end) && released)
         (void)hed_sched_decide(g->meet, end);
-    return able && !released;
+    return able && !released && !ticket;
+}
+
+/* How long a call has to wait because of what is in flight, before it asks again; 0: it goes on.
+ * `waits`: it has been waiting. Who has reached the cap waits until half of it is left, so that it
+ * sleeps once for several calls. */
+static uint64_t
+too_early(const struct hed_sched_gpu *g, uint64_t takes, uint64_t now, bool waits)
+{
+    const uint64_t ends = GET(g->place->ends);
+    const uint64_t until = GET(g->place->until);
+    uint64_t cap = GET(g->common->cap);
+
+    /* Somebody is expected, and until then the GPU is ours. */
+    if (until && takes <= GET(g->place->spare)) {
+        if ((ends > now ? ends : now) + takes > until)
+            return HED_NS_PER_MS;
+        cap *= FAR_AHEAD;
+    }
+    return ends > now + (waits ? cap / 2 : cap) ? ends - now - cap / 2 : 0;
 }
 
 /* Waits until little enough is in flight. True: the gate has closed meanwhile. */
 static bool
-wait_below_cap(struct hed_layer *self, struct hed_sched_gpu *g)
+wait_below_cap(struct hed_layer *self, struct hed_turn *t)
 {
     struct hed_sched *s = self->state;
+    struct hed_sched_gpu *g = t->gpu;
     struct hed_sched_place *p = g->place;
     const uint64_t start = hed_now_ns();
+    const uint64_t takes = GET(p->until) ? hed_pace_takes(s, t) : 0;
     uint64_t now = start;
     uint64_t latest = 0;
     uint32_t gate;
@@ -121,12 +145,15 @@ wait_below_cap(struct hed_layer *self, struct hed_sched_gpu *g)
     while ((gate = GET(p->gate)) & HED_GATE_LIMIT) {
         hed_pace_poll(self, g, now);
 
-        const uint64_t ends = GET(p->ends);
-        const uint64_t cap = GET(g->common->cap);
+        const uint64_t rest = too_early(g, takes, now, latest != 0);
 
-        latest = latest ? latest : ends + STUCK_NS;
-        if (ends <= now + cap)
+        if (rest == 0)
             break;
+        if (!latest) {
+            latest = (GET(p->ends) > now ? GET(p->ends) : now) + STUCK_NS;
+            begin_wait(p, now);
+            hed_sched_range_cap();
+        }
         /* Work that waits for something that only this thread may be about to do would hold it
          * for ever. */
         if (now > latest) {
@@ -135,16 +162,15 @@ wait_below_cap(struct hed_layer *self, struct hed_sched_gpu *g)
             hed_unlock(&s->lock);
             break;
         }
-
-        const uint64_t rest = ends - now - cap;
-
         (void)hed_futex_wait(&p->gate, gate,
                              (int64_t)(rest < HED_NS_PER_MS ? rest : HED_NS_PER_MS));
         now = hed_now_ns();
         (void)look(g, now);
     }
-    if (now != start)
-        atomic_fetch_add_explicit(&p->waited, now - start, memory_order_relaxed);
+    if (latest) {
+        hed_nvtx_pop();
+        (void)end_wait(p, start, now);
+    }
     return gate & HED_GATE_CLOSED;
 }
 
@@ -164,7 +190,7 @@ pass(struct hed_layer *self, struct hed_turn *t)
     do
         if ((GET(p->gate) & HED_GATE_CLOSED) && !wait_open(g))
             break;
-    while (wait_below_cap(self, g));
+    while (wait_below_cap(self, t));
     t->watch = GET(p->gate) & HED_GATE_WATCH;
 }
 
@@ -188,14 +214,12 @@ hed_sched_enter(struct hed_layer *self, struct hed_turn *t, enum hed_cuda_call i
     if (!t->gpu)
         return;
     hed_sched_count(t->gpu->place);
+    hed_sched_describe(t, id, args);
     pass(self, t);
     if (t->blocks)
         atomic_fetch_add_explicit(&t->gpu->place->syncing, 1, memory_order_relaxed);
-    if (t->watch) {
-        hed_sched_describe(t, id, args);
-        if (!t->blocks)
-            hed_pace_begin(self, t);
-    }
+    if (t->watch && !t->blocks)
+        hed_pace_begin(self, t);
 }
 
 void

@@ -6,19 +6,21 @@
  * has not passed after its time sets it forward. So neither a thread nor a wait is needed: the next
  * call that comes by asks.
  *
- * Times of work beside which another process's ran are too long, never too short: an average goes
- * down at once and up slowly.
+ * Times of work beside which another process's ran are too long, sometimes by far: an average goes
+ * up by a part of itself at most.
  */
 #include <pthread.h>
 
 #include "layers/sched/sched.h"
 
-#define SAMPLE_FIRST 3
-#define SAMPLE_EVERY 64
+#define SAMPLE_FIRST 2 /* one call in so many is timed, until three in a row took the same */
+#define SAMPLE_EVERY 32
+#define STEADY 3
 #define SHORTEST_NS 500 /* no work takes less */
 #define LONGEST_NS UINT32_MAX
-#define POLL_NS 50000 /* between two questions to the driver */
-#define PROBES 8      /* of the table of kinds */
+#define POLL_NS 100000  /* between two questions to the driver */
+#define STEP_NS 1000000 /* between marks of work that nobody is waiting to interrupt */
+#define PROBES 8        /* of the table of kinds */
 
 #define SET(word, value) atomic_store_explicit(&(word), (value), memory_order_relaxed)
 #define GET(word) atomic_load_explicit(&(word), memory_order_relaxed)
@@ -42,6 +44,7 @@ find_kind_locked(struct hed_sched *s, uint64_t key)
     return worst;
 }
 
+/* What is far too long was taken beside another process's work; what was, is forgotten at once. */
 static void
 learn_locked(struct hed_sched *s, uint64_t key, double ms)
 {
@@ -49,12 +52,16 @@ learn_locked(struct hed_sched *s, uint64_t key, double ms)
     uint64_t ns = ms <= 0 ? 0 : ms >= 4000 ? LONGEST_NS : (uint64_t)(ms * 1e6);
 
     ns = ns < SHORTEST_NS ? SHORTEST_NS : ns;
-    if (k->samples == 0)
+
+    const uint64_t off = ns > k->ns ? ns - k->ns : k->ns - ns;
+
+    k->steady = off <= k->ns / 4 ? k->steady + (k->steady < STEADY) : 0;
+    if (k->samples == 0 || ns < k->ns / 2)
         k->ns = (uint32_t)ns;
     else if (ns < k->ns)
-        k->ns = (uint32_t)((k->ns + ns) / 2);
+        k->ns -= (uint32_t)(off / 4);
     else
-        k->ns += (uint32_t)((ns - k->ns) / 8);
+        k->ns += (uint32_t)((off < k->ns / 2 ? off : k->ns / 2) / 4);
     if (k->samples < UINT32_MAX)
         k->samples++;
 }
@@ -110,6 +117,18 @@ record(struct hed_layer *self, CUevent e, const struct hed_turn *t)
     return e && hed_next(self, cuEventRecord, &a) == CUDA_SUCCESS;
 }
 
+uint64_t
+hed_pace_takes(struct hed_sched *s, const struct hed_turn *t)
+{
+    hed_lock_brief(&s->lock);
+
+    const struct hed_kind *k = find_kind_locked(s, t->kind);
+    const uint64_t ns = k->samples ? k->ns : t->guess;
+
+    hed_unlock_brief(&s->lock);
+    return ns;
+}
+
 void
 hed_pace_begin(struct hed_layer *self, struct hed_turn *t)
 {
@@ -119,9 +138,8 @@ hed_pace_begin(struct hed_layer *self, struct hed_turn *t)
     hed_lock_brief(&s->lock);
 
     struct hed_kind *k = find_kind_locked(s, t->kind);
-    const bool sample =
-        (k->samples < SAMPLE_FIRST ? k->calls % 2 == 0 : k->calls % SAMPLE_EVERY == 0) &&
-        p->count + 2 < HED_PACE_MARKS;
+    const bool sample = k->calls % (k->steady < STEADY ? SAMPLE_FIRST : SAMPLE_EVERY) == 0 &&
+                        p->count + 2 < HED_PACE_MARKS;
 
     k->calls++;
     hed_unlock_brief(&s->lock);
@@ -167,8 +185,8 @@ charge(struct hed_sched *s, struct hed_turn *t, uint64_t now)
     SET(g->place->ends, p->ends);
     atomic_fetch_add_explicit(&g->place->used, ns, memory_order_relaxed);
 
-    const bool mark =
-        t->mark.start || (p->ends >= p->marked + cap / 4 && p->count < HED_PACE_MARKS);
+    const uint64_t step = GET(g->place->gate) & HED_GATE_LIMIT ? cap / 4 : STEP_NS;
+    const bool mark = t->mark.start || (p->ends >= p->marked + step && p->count < HED_PACE_MARKS);
 
     if (mark)
         p->marked = p->ends;

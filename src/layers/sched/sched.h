@@ -20,7 +20,8 @@
 #include "core/layer.h"
 #include "sched/share.h"
 
-#define HED_SCHED_GPUS 64
+#define HED_SCHED_GPUS 256    /* a client's on one GPU: pairs */
+#define HED_SCHED_CLIENTS 64  /* named ones, a process */
 #define HED_SCHED_CAPTURES 64 /* streams of which it is known that they capture */
 #define HED_PACE_MARKS 32     /* events under way, a GPU */
 #define HED_PACE_SPARE 64     /* events kept, a process */
@@ -46,8 +47,16 @@ struct hed_pace {
     unsigned first, count;
 };
 
+/* A client that threads belong to by its name (heddle_set_client). Never freed. */
+struct hed_sched_named {
+    char name[HED_SCHED_NAME];
+    struct hed_sched_wish wish;
+};
+
+/* What a client is on a GPU. */
 struct hed_sched_gpu {
     CUdevice device;
+    const struct hed_sched_named *client; /* NULL: the process's own */
     struct hed_meet *meet; /* NULL: it could not be joined, and the gate is always open */
     struct hed_sched_place *place;
     struct hed_sched_common *common;
@@ -61,14 +70,19 @@ struct hed_kind {
     uint32_t ns;
     uint32_t samples;
     uint32_t calls;
+    uint32_t steady; /* samples in a row that were alike */
 };
 
 struct hed_sched {
+    /* The one place there is, of the one client on the one GPU; NULL: there are several or none. */
+    _Atomic(struct hed_sched_place *) only;
     _Atomic uint32_t count; /* of gpus; grows only */
     struct hed_sched_gpu *gpus[HED_SCHED_GPUS];
     struct hed_sched_wish wish;
 
-    struct hed_lock lock;      /* guards what is below, gpus being joined, and each pace */
+    struct hed_lock lock; /* guards what is below, gpus being joined, and each pace */
+    struct hed_sched_named *named[HED_SCHED_CLIENTS];
+    uint32_t named_count;
     _Atomic uint32_t keep_off; /* captures under way, contexts being ended: no calls of ours */
     _Atomic uint32_t busy;     /* threads that make calls of ours */
     uint64_t capturing[HED_SCHED_CAPTURES]; /* streams, hed_stream_key */
@@ -96,23 +110,74 @@ extern const struct hed_cuda_ops hed_sched_cuda;
 /* What sort of work a call is: its kind, and a guess of its time. */
 void hed_sched_describe(struct hed_turn *t, enum hed_cuda_call id, const void *args);
 
+/* What the layer does about a call. */
+enum hed_sched_sort {
+    HED_SORT_OTHER, /* nothing */
+    HED_SORT_WORK,  /* it passes the gate */
+    HED_SORT_CONTEXT_BEGINS,
+    HED_SORT_CONTEXT_ENDS,
+    HED_SORT_CAPTURE_BEGINS,
+    HED_SORT_CAPTURE_ENDS,
+    HED_SORT_STREAM_ENDS,
+    HED_SORT_WAITS, /* for the GPU */
+};
+
+enum hed_sched_sort hed_sched_sort(enum hed_cuda_call id);
+bool hed_sched_is_launch(enum hed_cuda_call id);
+CUdevice hed_sched_device_of(enum hed_cuda_call id, const void *args); /* CONTEXT_BEGINS; or -1 */
+
+/* halves.c: the same for who is told before and after a call that somebody else makes. `t` belongs
+ * to the call; the second must follow, in the same thread. */
+void hed_sched_before(struct hed_layer *self, struct hed_turn *t, enum hed_cuda_call id,
+                      const void *args);
+void hed_sched_after(struct hed_layer *self, struct hed_turn *t, enum hed_cuda_call id,
+                     const void *args, CUresult result);
+
 /* gate.c */
 void hed_sched_enter(struct hed_layer *self, struct hed_turn *t, enum hed_cuda_call id,
                      const void *args);
 void hed_sched_leave(struct hed_layer *self, struct hed_turn *t, CUresult result);
-bool hed_sched_all_open(struct hed_sched *s, uint32_t count);
 
-/* The GPU of the calling thread's context, joined; NULL. */
+/* client.c: the calling thread's client; NULL: the process's own. */
+const struct hed_sched_named *hed_sched_mine(const struct hed_sched *s);
+void hed_sched_set_client(struct hed_layer *self, const char *text);
+bool hed_sched_all_open(struct hed_sched *s);
+
+/* The GPU of the calling thread's context as its client has it, joined; NULL. */
 struct hed_sched_gpu *hed_sched_here(struct hed_layer *self);
 
+/* Calls of a client that are recorded and not at the gate yet: counts one, takes it back, and looks
+ * whether that one is reason enough to decide. */
+void hed_sched_queue(struct hed_sched_gpu *g);
+void hed_sched_unqueue(struct hed_sched_gpu *g);
+void hed_sched_queued(struct hed_sched_gpu *g);
+
+/* From the first to the second, a thread waits for the client's work. */
+void hed_sched_hurry(struct hed_sched_gpu *g);
+void hed_sched_hurried(struct hed_sched_gpu *g);
+
 /* sched.c */
+extern const struct hed_layer_type hed_sched_layer;
 struct hed_sched_gpu *hed_sched_join_gpu(struct hed_layer *self, CUdevice device);
+void hed_sched_let_go(struct hed_layer *self); /* all gates are open from now on */
+
+/* ranges.c: for profilers, the time that a thread waits, and for whom. Off: a load. */
+void hed_sched_range_turn(struct hed_sched_gpu *g);
+void hed_sched_range_cap(void);
 
 /* sync.c: calls that wait for the GPU, captures, contexts that end. */
 CUresult hed_sched_cuCtxSynchronize(struct hed_layer *self, struct hed_cuCtxSynchronize *a);
 CUresult hed_sched_cuCtxSynchronize_v2(struct hed_layer *self, struct hed_cuCtxSynchronize_v2 *a);
 CUresult hed_sched_cuStreamSynchronize(struct hed_layer *self, struct hed_cuStreamSynchronize *a);
 CUresult hed_sched_cuEventSynchronize(struct hed_layer *self, struct hed_cuEventSynchronize *a);
+
+/* Around a call that waits for the GPU. Counted also while the gate is open: who comes now must see
+ * that there is work. NULL: there is no GPU to speak of. `stream`: the one that has no work any
+ * more; 0: none has, UINT64_MAX: nobody knows. */
+struct hed_sched_gpu *hed_sched_wait_begins(struct hed_layer *self);
+void hed_sched_wait_ends(struct hed_layer *self, struct hed_sched_gpu *g, CUresult r,
+                         uint64_t stream);
+uint64_t hed_sched_of_context(struct hed_layer *self, CUcontext context); /* `stream` for a context */
 void hed_sched_capture_began(struct hed_sched *s, uint64_t stream);
 void hed_sched_capture_ended(struct hed_sched *s, uint64_t stream);
 bool hed_sched_captures(struct hed_layer *self, CUstream stream, bool ptds);
@@ -129,6 +194,7 @@ void hed_sched_own_end(struct hed_sched *s);
 void hed_sched_quiet(struct hed_sched *s, struct hed_sched_gpu *g, uint64_t now);
 
 /* pace.c */
+uint64_t hed_pace_takes(struct hed_sched *s, const struct hed_turn *t); /* ns, as far as known */
 void hed_pace_begin(struct hed_layer *self, struct hed_turn *t);
 void hed_pace_end(struct hed_layer *self, struct hed_turn *t, uint64_t now);
 void hed_pace_cancel(struct hed_sched *s, struct hed_turn *t);
@@ -160,14 +226,11 @@ hed_sched_count(struct hed_sched_place *p)
 static inline bool
 hed_sched_open(struct hed_sched *s)
 {
-    /* Acquire: pairs with the release in hed_sched_join_gpu, so that the GPU is seen complete. */
-    const uint32_t count = atomic_load_explicit(&s->count, memory_order_acquire);
+    /* Acquire: pairs with the release in hed_sched_join_gpu, so that the place is seen complete. */
+    struct hed_sched_place *p = atomic_load_explicit(&s->only, memory_order_acquire);
 
-    if (__builtin_expect(count != 1, 0))
-        return hed_sched_all_open(s, count);
-
-    struct hed_sched_place *p = s->gpus[0]->place;
-
+    if (__builtin_expect(p == NULL, 0))
+        return hed_sched_all_open(s);
     /* Relaxed: a gate that closes just now is seen by the next call. */
     if (__builtin_expect(atomic_load_explicit(&p->gate, memory_order_relaxed) != 0, 0))
         return false;

@@ -21,37 +21,30 @@ hed_sched_quiet(struct hed_sched *s, struct hed_sched_gpu *g, uint64_t now)
         hed_sched_rest(g->meet, now);
 }
 
-/* Counted also while the gate is open: who comes now must see that there is work. NULL: there is no
- * GPU to speak of. */
-static struct hed_sched_gpu *
-sync_begins(struct hed_layer *self)
+struct hed_sched_gpu *
+hed_sched_wait_begins(struct hed_layer *self)
 {
     struct hed_sched *s = self->state;
     /* Acquire: as in hed_sched_open. */
-    const uint32_t count = atomic_load_explicit(&s->count, memory_order_acquire);
-    struct hed_sched_gpu *g = count == 1 ? s->gpus[0] : count ? hed_sched_here(self) : NULL;
+    struct hed_sched_gpu *g = atomic_load_explicit(&s->only, memory_order_acquire) ? s->gpus[0]
+                              : GET(s->count) ? hed_sched_here(self)
+                                              : NULL;
 
     if (!g || !g->meet)
         return NULL;
-    atomic_fetch_add_explicit(&g->place->syncing, 1, memory_order_relaxed);
-
-    const uint32_t policy = GET(g->common->policy);
-
-    if (policy < HED_POLICY_COUNT && hed_policies[policy]->on_sync)
-        (void)hed_sched_decide(g->meet, hed_now_ns());
+    hed_sched_hurry(g);
     return g;
 }
 
-/* `stream`: the one that has no work any more; 0: none has, UINT64_MAX: nobody knows. */
-static void
-sync_ends(struct hed_layer *self, struct hed_sched_gpu *g, CUresult r, uint64_t stream)
+void
+hed_sched_wait_ends(struct hed_layer *self, struct hed_sched_gpu *g, CUresult r, uint64_t stream)
 {
     struct hed_sched *s = self->state;
 
     if (!g)
         return;
 
-    atomic_fetch_sub_explicit(&g->place->syncing, 1, memory_order_relaxed);
+    hed_sched_hurried(g);
     if (!(GET(g->place->gate) & HED_GATE_WATCH))
         return;
 
@@ -74,40 +67,52 @@ sync_ends(struct hed_layer *self, struct hed_sched_gpu *g, CUresult r, uint64_t 
 CUresult
 hed_sched_cuCtxSynchronize(struct hed_layer *self, struct hed_cuCtxSynchronize *a)
 {
-    struct hed_sched_gpu *g = sync_begins(self);
+    struct hed_sched_gpu *g = hed_sched_wait_begins(self);
     const CUresult r = hed_next(self, cuCtxSynchronize, a);
 
-    sync_ends(self, g, r, 0);
+    hed_sched_wait_ends(self, g, r, 0);
     return r;
+}
+
+uint64_t
+hed_sched_of_context(struct hed_layer *self, CUcontext context)
+{
+    CUcontext here = NULL;
+    struct hed_cuCtxGetCurrent current = {&here};
+
+    if (hed_next(self, cuCtxGetCurrent, &current) != CUDA_SUCCESS)
+        here = NULL;
+    return context && context == here ? 0 : UINT64_MAX;
 }
 
 CUresult
 hed_sched_cuCtxSynchronize_v2(struct hed_layer *self, struct hed_cuCtxSynchronize_v2 *a)
 {
-    struct hed_sched_gpu *g = sync_begins(self);
+    struct hed_sched_gpu *g = hed_sched_wait_begins(self);
     const CUresult r = hed_next(self, cuCtxSynchronize_v2, a);
 
-    sync_ends(self, g, r, UINT64_MAX); /* that context need not be the current one */
+    /* NVIDIA's runtime waits so, for the current context; another one may be of another GPU. */
+    hed_sched_wait_ends(self, g, r, hed_sched_of_context(self, a->ctx));
     return r;
 }
 
 CUresult
 hed_sched_cuStreamSynchronize(struct hed_layer *self, struct hed_cuStreamSynchronize *a)
 {
-    struct hed_sched_gpu *g = sync_begins(self);
+    struct hed_sched_gpu *g = hed_sched_wait_begins(self);
     const CUresult r = hed_next(self, cuStreamSynchronize, a);
 
-    sync_ends(self, g, r, hed_stream_key(a->hStream, a->ptds, (uint64_t)pthread_self()));
+    hed_sched_wait_ends(self, g, r, hed_stream_key(a->hStream, a->ptds, (uint64_t)pthread_self()));
     return r;
 }
 
 CUresult
 hed_sched_cuEventSynchronize(struct hed_layer *self, struct hed_cuEventSynchronize *a)
 {
-    struct hed_sched_gpu *g = sync_begins(self);
+    struct hed_sched_gpu *g = hed_sched_wait_begins(self);
     const CUresult r = hed_next(self, cuEventSynchronize, a);
 
-    sync_ends(self, g, r, UINT64_MAX);
+    hed_sched_wait_ends(self, g, r, UINT64_MAX);
     return r;
 }
 

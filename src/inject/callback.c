@@ -1,0 +1,253 @@
+/* The two halves of every call that is looked at. ENTER and EXIT come in the program's thread; what
+ * the first leaves for the second is in a frame of that thread. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "core/session.h"
+#include "inject/inject.h"
+#include "inject/launch.h"
+#include "layers/sched/record.h"
+#include "layers/sched/sched.h"
+#include "trace/call.h"
+
+#define FRAMES 4 /* calls inside of calls; deeper ones are left alone */
+
+/* What becomes of a call that is recorded. */
+enum fate {
+    FATE_NONE,  /* nobody was asked */
+    FATE_MADE,  /* hed_record_after is due */
+    FATE_TRIED, /* the same, but it was voided, to see whether that works, and must be made yet */
+    FATE_TAKEN, /* it is made later: this one was voided */
+    FATE_ERROR, /* the program gets the error of earlier work */
+};
+
+struct frame {
+    uint32_t correlation;
+    enum hed_cuda_call id;
+    enum fate fate;
+    bool gated;
+    bool traced;
+    bool voided;
+    CUresult answer;
+    uint64_t start;
+    void *params; /* the driver's */
+    struct hed_turn turn;
+    struct hed_sched_gpu *hurried; /* the thread counts there as waiting for the GPU; NULL */
+    struct hed_record_call recorded;
+    struct hed_inject_void empty;
+    struct hed_trace_early early;
+    _Alignas(16) unsigned char args[HED_INJECT_ARGS]; /* a copy, as heddle's layers want them */
+};
+
+static __thread struct {
+    bool inside;      /* a callback of ours is under way: what it calls is not looked at */
+    uint32_t instead; /* that makes this call of the program's; 0: none */
+    unsigned depth;
+    struct frame frames[FRAMES];
+} mine;
+
+/* CUPTI's words, then the word that says which variant it is. */
+static void
+copy_args(struct frame *f, const struct hed_inject_call *call)
+{
+    const struct hed_call_info *info = &hed_cuda_info[call->id];
+    const size_t n = info->ptds >= 0 ? (size_t)info->ptds : info->size;
+
+    if (f->params)
+        memcpy(f->args, f->params, n);
+    else
+        memset(f->args, 0, n);
+    if (info->ptds >= 0)
+        memcpy(f->args + info->ptds, &call->ptds, sizeof call->ptds);
+}
+
+/* What is held goes first, and the call is not held with the next ones. */
+static void
+drain(struct frame *f)
+{
+    hed_record_drain_all(hed_inject.record);
+    f->hurried = hed_sched_here(hed_inject.sched);
+    if (f->hurried)
+        hed_sched_hurry(f->hurried);
+}
+
+static void
+ask_record(struct frame *f)
+{
+    CUresult result = CUDA_SUCCESS;
+
+    /* Calls without parameters have none; a launch that has none could not be voided. */
+    if (!f->params && hed_inject_voids(f->id))
+        return;
+    if (hed_inject_voids(f->id) && hed_inject_proof(f->id) == HED_INJECT_FAILS) {
+        drain(f);
+        return;
+    }
+    hed_record_set_tag(f->traced ? f->correlation : 0);
+    switch (hed_record_before(hed_inject.record, f->id, f->args, &f->recorded, &result)) {
+    case HED_RECORD_MAKE:
+        f->fate = FATE_MADE;
+        if (!f->recorded.client || !f->recorded.tried || !hed_inject_voids(f->id) ||
+            hed_inject_proof(f->id) == HED_INJECT_WORKS)
+            return;
+        f->fate = FATE_TRIED;
+        break;
+    case HED_RECORD_TAKEN:
+        f->fate = FATE_TAKEN;
+        break;
+    case HED_RECORD_ANSWER:
+        f->fate = FATE_ERROR;
+        break;
+    }
+    f->answer = result;
+    /* Only launches can be kept from running; others happen, and the program gets the error. */
+    f->voided = hed_inject_voids(f->id);
+    if (f->voided)
+        hed_inject_void(&f->empty, f->id, f->params);
+}
+
+static void
+enter(const struct hed_cupti_call *c, const struct hed_inject_call *call)
+{
+    if (mine.depth == FRAMES)
+        return;
+
+    struct frame *f = &mine.frames[mine.depth++];
+
+    f->correlation = c->correlation;
+    f->id = call->id;
+    f->params = c->params;
+    f->fate = FATE_NONE;
+    f->gated = f->voided = false;
+    f->hurried = NULL;
+    f->traced = (call->wants & HED_INJECT_TRACE) && hed_session_recording();
+    copy_args(f, call);
+    if (f->traced && hed_cuda_info[f->id].flags & HED_CALL_INOUT)
+        hed_trace_early_cuda(&f->early, f->id, f->args);
+    f->start = f->traced ? hed_now_ns() : 0;
+    if (call->wants & HED_INJECT_DRAIN)
+        drain(f);
+    else if (call->wants & HED_INJECT_RECORD)
+        ask_record(f);
+    f->gated = (call->wants & HED_INJECT_GATE) && !f->voided;
+    if (f->gated)
+        hed_sched_before(hed_inject.sched, &f->turn, f->id, f->args);
+}
+
+/* Makes the call that was voided for a trial. If it was made nevertheless, arguments are not taken
+ * again after ENTER, and nothing can be held: the engine must not learn of it, so that it never
+ * takes the like. */
+static CUresult
+make(struct frame *f, CUresult made)
+{
+    if (made == CUDA_SUCCESS) {
+        f->recorded.tried = false;
+        hed_inject_prove(f->id, HED_INJECT_FAILS);
+    }
+    if (!hed_inject_is_refusal(made))
+        return made;
+    mine.instead = f->correlation;
+    made = hed_cuda_invoke(hed_inject.sched, f->id, f->args);
+    mine.instead = 0;
+    /* It may have been refused for another reason. */
+    if (made == CUDA_SUCCESS)
+        hed_inject_prove(f->id, HED_INJECT_WORKS);
+    return made;
+}
+
+/* What the program is told. The driver's own word counts where it is about something else than the
+ * empty grid: an error that sticks, code that cannot be loaded. */
+static CUresult
+answer(struct frame *f, CUresult made)
+{
+    switch (f->fate) {
+    case FATE_MADE:
+        return hed_record_after(hed_inject.record, f->id, f->args, &f->recorded, made);
+    case FATE_TRIED:
+        return hed_record_after(hed_inject.record, f->id, f->args, &f->recorded, make(f, made));
+    case FATE_TAKEN:
+        return made == CUDA_SUCCESS || hed_inject_is_refusal(made) ? f->answer : made;
+    case FATE_ERROR:
+        return f->answer;
+    default:
+        return made;
+    }
+}
+
+static void
+leave(const struct hed_cupti_call *c, struct frame *f)
+{
+    const CUresult made = *(const CUresult *)c->returns;
+
+    if (f->voided)
+        hed_inject_put_back(&f->empty, f->id, f->params);
+    if (f->gated)
+        hed_sched_after(hed_inject.sched, &f->turn, f->id, f->args, made);
+    if (f->hurried)
+        hed_sched_hurried(f->hurried);
+
+    const CUresult result = answer(f, made);
+
+    if (result != made)
+        *(CUresult *)c->returns = result;
+    if (!f->traced)
+        return;
+
+    const bool early = hed_cuda_info[f->id].flags & HED_CALL_INOUT;
+
+    hed_trace_put_cuda(hed_inject.writer, &(struct hed_trace_call){
+                                              .id = f->id,
+                                              .result = (int32_t)result,
+                                              .args = f->args,
+                                              .start = f->start,
+                                              .duration = hed_now_ns() - f->start,
+                                              .correlation = f->correlation,
+                                              .early = early ? &f->early : NULL,
+                                          });
+}
+
+/* The frame of a call that returns; NULL if its beginning was not seen. Frames above it belong to
+ * calls that never returned. */
+static struct frame *
+find_frame(uint32_t correlation)
+{
+    for (unsigned i = mine.depth; i-- > 0;) {
+        if (mine.frames[i].correlation == correlation) {
+            mine.depth = i;
+            return &mine.frames[i];
+        }
+    }
+    return NULL;
+}
+
+void
+hed_inject_callback(void *user, int domain, uint32_t id, const void *data)
+{
+    const struct hed_cupti_call *c = data;
+
+    if (domain != HED_CUPTI_DRIVER_API || id >= HED_CUPTI_CALLS_MAX || !c)
+        return;
+
+    const struct hed_inject_call *call = &hed_inject.calls[id];
+
+    /* Relaxed: it is set where there is one thread. */
+    if (!call->wants || atomic_load_explicit(&hed_inject.off, memory_order_relaxed))
+        return;
+    if (mine.inside || hed_record_inside()) {
+        const uint64_t tag = hed_record_tag() ? hed_record_tag() : mine.instead;
+
+        if (tag && c->site == HED_CUPTI_ENTER)
+            hed_inject_link(c->correlation, tag);
+        return;
+    }
+    mine.inside = true;
+    if (c->site == HED_CUPTI_ENTER) {
+        enter(c, call);
+    } else if (c->site == HED_CUPTI_EXIT) {
+        struct frame *f = find_frame(c->correlation);
+
+        if (f && c->returns)
+            leave(c, f);
+    }
+    mine.inside = false;
+}

@@ -1,0 +1,106 @@
+/* Opening libcupti. See cupti.h. */
+#include "inject/cupti.h"
+
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/log.h"
+
+struct hed_cupti hed_cupti;
+
+/* The newest first: CUPTI works with drivers that are newer than itself. */
+static const char *const sonames[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8"};
+
+static const char *const folders[] = {
+    "/usr/local/cuda/extras/CUPTI/lib64",
+    "/usr/local/cuda/lib64",
+    "/usr/local/cuda/lib",
+    "/opt/cuda/extras/CUPTI/lib64",
+};
+
+/* The functions of one library. False: one that must be there is not. */
+static bool
+fill_in(void *library, const char **missing)
+{
+    struct hed_cupti table = {0};
+
+    *missing = NULL;
+#define FIND(name, arguments)                        \
+    {                                                \
+        void *found_ = dlsym(library, #name);        \
+                                                     \
+        memcpy(&table.name, &found_, sizeof found_); \
+    }
+    HED_CUPTI_NEEDED(FIND)
+    HED_CUPTI_WANTED(FIND)
+#define NEED(name, arguments) \
+    if (!table.name)          \
+        *missing = #name;
+    HED_CUPTI_NEEDED(NEED)
+    if (*missing)
+        return false;
+    hed_cupti = table;
+    return true;
+}
+
+static void *
+open_any(void)
+{
+    const size_t count = sizeof sonames / sizeof *sonames;
+    void *library = NULL;
+    char path[256];
+
+    /* Two of them in one process get in each other's way: torch's profiler brings one, too. */
+    for (size_t i = 0; !library && i < count; i++)
+        library = dlopen(sonames[i], RTLD_NOW | RTLD_NOLOAD);
+    for (size_t i = 0; !library && i < count; i++)
+        library = dlopen(sonames[i], RTLD_NOW | RTLD_LOCAL);
+    for (size_t f = 0; f < sizeof folders / sizeof *folders; f++) {
+        for (size_t i = 0; !library && i < count; i++) {
+            (void)snprintf(path, sizeof path, "%s/%s", folders[f], sonames[i]);
+            library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        }
+    }
+    return library;
+}
+
+int
+hed_cupti_open(const char *given, struct hed_why *why)
+{
+    void *library = *given ? dlopen(given, RTLD_NOW | RTLD_LOCAL) : open_any();
+    const char *missing;
+    uint32_t version = 0;
+
+    if (!library && *given) {
+        hed_why_set(why, "cannot load CUPTI: %s", dlerror());
+        return HED_EINVAL;
+    }
+    if (!library) {
+        hed_why_set(why, "no libcupti.so.13 or .12 was found: it comes with the CUDA toolkit; name "
+                         "it with the setting 'cupti'");
+        return HED_ENOTFOUND;
+    }
+    if (!fill_in(library, &missing)) {
+        hed_why_set(why, "libcupti has no %s", missing);
+        (void)dlclose(library);
+        return HED_EVERSION;
+    }
+    (void)hed_cupti.cuptiGetVersion(&version);
+    hed_info(INJECT, "CUPTI's version is %u", version);
+    return 0;
+}
+
+const char *
+hed_cupti_text(int result)
+{
+    const char *text = NULL;
+
+    if (result == HED_CUPTI_FULL || result == HED_CUPTI_OTHER_PROFILER)
+        return "another profiler uses CUPTI in this process";
+    if (hed_cupti.cuptiGetResultString(result, &text) != 0 || !text)
+        return "an error without a name";
+    return text;
+}

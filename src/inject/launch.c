@@ -1,0 +1,101 @@
+/* See launch.h. */
+#include "inject/launch.h"
+
+#include <stdatomic.h>
+
+#include "base/log.h"
+
+/* The launches that can be voided. */
+static const enum hed_cuda_call launches[] = {
+    HED_cuLaunchKernel,
+    HED_cuLaunchKernelEx,
+    HED_cuLaunchCooperativeKernel,
+};
+
+#define LAUNCHES (sizeof launches / sizeof *launches)
+
+static _Atomic enum hed_inject_proof proofs[LAUNCHES];
+
+/* LAUNCHES: it is none of them. */
+static size_t
+index_of(enum hed_cuda_call id)
+{
+    size_t i = 0;
+
+    while (i < LAUNCHES && launches[i] != id)
+        i++;
+    return i;
+}
+
+bool
+hed_inject_voids(enum hed_cuda_call id)
+{
+    return index_of(id) < LAUNCHES;
+}
+
+enum hed_inject_proof
+hed_inject_proof(enum hed_cuda_call id)
+{
+    const size_t i = index_of(id);
+
+    /* Relaxed: what is taken on the strength of it was known as good after it. */
+    return i < LAUNCHES ? atomic_load_explicit(&proofs[i], memory_order_relaxed) : HED_INJECT_FAILS;
+}
+
+void
+hed_inject_prove(enum hed_cuda_call id, enum hed_inject_proof proof)
+{
+    const size_t i = index_of(id);
+
+    if (i == LAUNCHES)
+        return;
+    if (atomic_exchange_explicit(&proofs[i], proof, memory_order_relaxed) != proof &&
+        proof == HED_INJECT_FAILS)
+        hed_warn(INJECT, "%s cannot be held with this driver", hed_cuda_info[id].name);
+}
+
+bool
+hed_inject_is_refusal(CUresult result)
+{
+    return result == CUDA_ERROR_INVALID_VALUE || result == CUDA_ERROR_INVALID_CLUSTER_SIZE ||
+           result == CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+}
+
+/* Where its grid's width is; NULL: it is in cuLaunchKernelEx's config, which is the program's. */
+static unsigned *
+width(enum hed_cuda_call id, void *params)
+{
+    if (id == HED_cuLaunchKernel)
+        return &((struct hed_cuLaunchKernel *)params)->gridDimX;
+    if (id == HED_cuLaunchCooperativeKernel)
+        return &((struct hed_cuLaunchCooperativeKernel *)params)->gridDimX;
+    return NULL;
+}
+
+void
+hed_inject_void(struct hed_inject_void *v, enum hed_cuda_call id, void *params)
+{
+    unsigned *grid = width(id, params);
+    struct hed_cuLaunchKernelEx *x = params;
+
+    if (grid) {
+        v->grid = *grid;
+        *grid = 0;
+        return;
+    }
+    v->config = x->config;
+    v->empty = *x->config;
+    v->empty.gridDimX = 0;
+    x->config = &v->empty;
+}
+
+void
+hed_inject_put_back(const struct hed_inject_void *v, enum hed_cuda_call id, void *params)
+{
+    unsigned *grid = width(id, params);
+
+    if (grid)
+        *grid = v->grid;
+    else
+        ((struct hed_cuLaunchKernelEx *)params)->config = v->config;
+}

@@ -1,0 +1,541 @@
+/* The record engine: what is done about a call before and after it. */
+#include "layers/sched/record.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "core/session.h"
+#include "layers/sched/record_inner.h"
+
+#define EXIT_NS (5 * HED_NS_PER_S) /* for what is queued when the process ends */
+
+static _Thread_local struct hed_record_thread thread;
+
+struct hed_record_thread *
+hed_record_thread(void)
+{
+    return &thread;
+}
+
+bool
+hed_record_inside(void)
+{
+    return thread.inside;
+}
+
+void
+hed_record_set_tag(uint64_t tag)
+{
+    thread.tag = tag;
+}
+
+uint64_t
+hed_record_tag(void)
+{
+    return thread.issuing;
+}
+
+/* ---- clients --------------------------------------------------------------------------------- */
+
+static struct hed_record_client *
+add_client_locked(struct hed_record *r, const char *name, const char *text)
+{
+    const uint32_t count = atomic_load_explicit(&r->count, memory_order_relaxed);
+    struct hed_record_client *c = count < HED_RECORD_CLIENTS ? calloc(1, sizeof *c) : NULL;
+
+    if (!c)
+        return NULL;
+    c->engine = r;
+    (void)strncpy(c->name, name, sizeof c->name - 1);
+    (void)strncpy(c->text, text, sizeof c->text - 1);
+    hed_lock_init(&c->lock, HED_RANK_SCHED);
+    atomic_init(&c->wake_at, UINT64_MAX);
+    r->clients[count] = c;
+    /* Release: pairs with the acquires of all who go through the clients. */
+    atomic_store_explicit(&r->count, count + 1, memory_order_release);
+    return c;
+}
+
+static struct hed_record_client *
+find_client(struct hed_record *r, const char *name, const char *text)
+{
+    struct hed_record_client *c = NULL;
+
+    hed_lock(&r->lock);
+    for (uint32_t i = 0; !c && i < r->count; i++)
+        if (strcmp(r->clients[i]->name, name) == 0)
+            c = r->clients[i];
+    if (!c)
+        c = add_client_locked(r, name, text);
+    hed_unlock(&r->lock);
+    return c;
+}
+
+void
+hed_record_set_client(struct hed_record *r, const char *text, bool below)
+{
+    char name[HED_SCHED_NAME] = "";
+    struct hed_sched_wish wish = {0};
+    struct hed_record_client *c = NULL;
+
+    /* What is wrong with it goes to the log once: by the layer sched, where that is there. */
+    if (text && *text && hed_sched_parse_client(text, name, &wish, NULL) == 0)
+        c = find_client(r, name, text);
+    thread.engine = r;
+    thread.client = c ? c : r->clients[0];
+    if (below && r->sched)
+        hed_sched_set_client(r->next, text);
+}
+
+static struct hed_record_client *
+my_client(struct hed_record *r)
+{
+    return thread.engine == r ? thread.client : r->clients[0];
+}
+
+static bool
+several(const struct hed_record *r)
+{
+    return atomic_load_explicit(&r->count, memory_order_relaxed) > 1;
+}
+
+/* ---- deferring ------------------------------------------------------------------------------- */
+
+static CUcontext
+current(const struct hed_record *r)
+{
+    CUcontext context = NULL;
+    struct hed_cuCtxGetCurrent a = {&context};
+
+    return r->next->cuda->cuCtxGetCurrent(r->next, &a) == CUDA_SUCCESS ? context : NULL;
+}
+
+/* Where the client's work in this context counts as queued. */
+static struct hed_sched_gpu *
+gpu_of(struct hed_record *r, struct hed_record_client *c, CUcontext context)
+{
+    const uint32_t epoch = atomic_load_explicit(&r->epoch, memory_order_relaxed);
+
+    if (thread.gpu_client == c && thread.gpu_context == context && thread.gpu_epoch == epoch)
+        return thread.gpu;
+    thread.gpu_client = c;
+    thread.gpu_context = context;
+    thread.gpu_epoch = epoch;
+    thread.gpu = hed_sched_here(r->next);
+    return thread.gpu;
+}
+
+/* Looks at a call: where it runs, what it needs. False: it cannot be deferred. */
+static bool
+look(struct hed_record *r, struct hed_record_try *t)
+{
+    bool ptds;
+
+    t->info = &hed_cuda_info[t->id];
+    ptds = t->info->ptds >= 0 && *((const bool *)((const char *)t->args + t->info->ptds));
+    t->context = current(r);
+    if (!t->context || !hed_call_stream(t->info, t->args, &t->stream))
+        return false;
+    if (r->own) {
+        t->swapped = true;
+        t->stream = hed_record_own_stream(r, t->context);
+        if (!t->stream)
+            return false;
+    } else if (t->stream == 2 || (t->stream == 0 && ptds)) {
+        return false; /* this thread's own stream: in another thread it would be another */
+    }
+    return hed_record_examine(r, t);
+}
+
+static bool
+take_error(struct hed_record_client *c, CUresult *result)
+{
+    /* Relaxed: one word, and whoever waited for the record has seen its end. */
+    if (!atomic_load_explicit(&c->error, memory_order_relaxed))
+        return false;
+    *result = (CUresult)atomic_exchange_explicit(&c->error, 0, memory_order_relaxed);
+    return *result != CUDA_SUCCESS;
+}
+
+/* Has any client queued something that touches that handle? */
+static bool
+is_queued(struct hed_record *r, uint64_t handle, bool everything)
+{
+    /* Acquire: as in hed_record_wait_others. */
+    const uint32_t clients = atomic_load_explicit(&r->count, memory_order_acquire);
+    bool queued = false;
+
+    for (uint32_t i = 0; !queued && i < clients; i++)
+        queued = hed_record_has(r->clients[i], handle, everything);
+    return queued;
+}
+
+/* Into the queue with it, if it can be. */
+static enum hed_record_verdict
+defer(struct hed_record *r, struct hed_record_client *c, struct hed_record_try *t, unsigned sort,
+      struct hed_record_call *call, CUresult *result)
+{
+    if (!look(r, t) || (t->frees && is_queued(r, t->frees, false)))
+        return HED_RECORD_MAKE; /* what is given back twice is refused the second time */
+    if (take_error(c, result))
+        return HED_RECORD_ANSWER;
+    if (several(r)) {
+        const uint64_t touched[] = {t->stream, t->touches};
+
+        hed_record_wait_others(r, c, touched, t->touches ? 2 : 1, false);
+    }
+    if (r->sched && sort != HED_RECORD_ORDER)
+        t->gpu = gpu_of(r, c, t->context);
+
+    const enum hed_record_push pushed = hed_record_push(c, t);
+
+    call->tried = pushed == HED_PUSH_UNKNOWN;
+    return pushed == HED_PUSH_TAKEN ? HED_RECORD_TAKEN : HED_RECORD_MAKE;
+}
+
+/* ---- before ---------------------------------------------------------------------------------- */
+
+/* A question whether work is done: it is not if it is queued. */
+static bool
+is_not_ready(struct hed_record *r, enum hed_cuda_call id, const void *args)
+{
+    const struct hed_cuEventQuery *event = args;
+    const struct hed_cuStreamQuery *stream = args;
+
+    if (id == HED_cuEventQuery)
+        return is_queued(r, (uint64_t)(uintptr_t)event->hEvent, false);
+    return id == HED_cuStreamQuery && is_queued(r, (uint64_t)(uintptr_t)stream->hStream, r->own);
+}
+
+/* Calls that tell the program of errors: those that put work on the GPU or wait for it. Others
+ * would leave something behind if they were not made. */
+static bool
+tells_errors(enum hed_cuda_call id)
+{
+    const enum hed_sched_sort sort = hed_sched_sort(id);
+
+    return sort == HED_SORT_WORK || sort == HED_SORT_WAITS || id == HED_cuStreamQuery ||
+           id == HED_cuEventQuery;
+}
+
+static bool
+begins_capture(enum hed_cuda_call id)
+{
+    return hed_sched_sort(id) == HED_SORT_CAPTURE_BEGINS;
+}
+
+/* What a call that is about to be made takes away. */
+static void
+forget(struct hed_record *r, enum hed_cuda_call id, const void *args)
+{
+    switch ((int)id) {
+    case HED_cuStreamDestroy:
+    case HED_cuStreamDestroy_v2:
+    case HED_cuEventDestroy:
+    case HED_cuEventDestroy_v2:
+    case HED_cuGraphExecDestroy: {
+        uint64_t handle;
+
+        /* It is the only argument of them all. */
+        memcpy(&handle, args, sizeof handle);
+        hed_record_forget_handle(r, handle);
+        break;
+    }
+    case HED_cuModuleUnload:
+    case HED_cuLibraryUnload:
+        atomic_fetch_add_explicit(&r->epoch, 1, memory_order_release);
+        break;
+    default:
+        if (hed_sched_sort(id) != HED_SORT_CONTEXT_ENDS)
+            break;
+        atomic_fetch_add_explicit(&r->epoch, 1, memory_order_release);
+        hed_record_forget_streams(r);
+    }
+}
+
+/* Everything that the call may not overtake is issued. */
+static void
+settle(struct hed_record *r, struct hed_record_client *c, enum hed_cuda_call id, const void *args)
+{
+    const struct hed_call_info *info = &hed_cuda_info[id];
+    uint64_t handles[2] = {0};
+    unsigned count = 1;
+
+    if (several(r)) {
+        const bool on_stream =
+            info->after == HED_AFTER_STREAM && hed_call_stream(info, args, &handles[0]);
+
+        if (id == HED_cuEventRecord || id == HED_cuEventRecordWithFlags) {
+            handles[1] = (uint64_t)(uintptr_t)((const struct hed_cuEventRecord *)args)->hEvent;
+            count = 2;
+        }
+        hed_record_wait_others(r, c, handles, count, !on_stream || r->own);
+    }
+    hed_record_drain(c, atomic_load_explicit(&c->in, memory_order_relaxed), true);
+}
+
+/* Is that work that has no stream to be named? */
+static bool
+is_streamless_work(enum hed_cuda_call id)
+{
+    return hed_cuda_info[id].stream < 0 && hed_sched_sort(id) == HED_SORT_WORK;
+}
+
+/* stream=own, before a call that is made: it goes to our stream, or waits for it. */
+static CUresult
+prepare_own(struct hed_record *r, enum hed_cuda_call id, void *args, struct hed_record_call *call)
+{
+    const struct hed_call_info *info = &hed_cuda_info[id];
+    const CUcontext context = current(r);
+    struct hed_cuCtxSynchronize all = {0};
+
+    if (!context || info->after == HED_AFTER_NONE)
+        return CUDA_SUCCESS;
+    /* What went by other streams while recording was off comes before what goes by ours. */
+    if (atomic_exchange_explicit(&r->passed, false, memory_order_acq_rel))
+        (void)r->next->cuda->cuCtxSynchronize(r->next, &all);
+    hed_record_swap(r, id, args, context, call);
+    if (is_streamless_work(id) || (info->stream < 0 && (info->flags & HED_CALL_BLOCKS)))
+        return hed_record_wait_own(r, context);
+    return CUDA_SUCCESS;
+}
+
+/* Recording is off: what is queued goes first. */
+static void
+pass(struct hed_record *r)
+{
+    if (atomic_load_explicit(&r->passed, memory_order_relaxed))
+        return;
+    hed_record_drain_all(r);
+    if (r->own) {
+        (void)hed_record_wait_own(r, NULL);
+        atomic_store_explicit(&r->passed, true, memory_order_relaxed);
+    }
+}
+
+enum hed_record_verdict
+hed_record_before(struct hed_record *r, enum hed_cuda_call id, void *args,
+                  struct hed_record_call *call, CUresult *result)
+{
+    struct hed_record_try t = {.id = id, .args = args};
+    const unsigned sort = hed_record_sort(id) & r->defer;
+    struct hed_record_client *c;
+
+    call->client = NULL;
+    *result = CUDA_SUCCESS;
+    /* Relaxed: switches, not barriers. */
+    if (thread.inside || atomic_load_explicit(&r->off, memory_order_relaxed))
+        return HED_RECORD_MAKE;
+    if (!hed_session_recording()) {
+        pass(r);
+        return HED_RECORD_MAKE;
+    }
+    call->client = c = my_client(r);
+    call->tried = call->begins_capture = call->swapped = false;
+    call->hurried = NULL;
+    /* Acquire: pairs with the count of who begins a capture, before it drains. */
+    if (sort && !atomic_load_explicit(&r->capturing, memory_order_acquire)) {
+        const enum hed_record_verdict verdict = defer(r, c, &t, sort, call, result);
+
+        if (verdict != HED_RECORD_MAKE)
+            return verdict;
+    }
+    if (hed_cuda_info[id].after == HED_AFTER_NONE)
+        return HED_RECORD_MAKE;
+    if (is_not_ready(r, id, args)) {
+        *result = CUDA_ERROR_NOT_READY;
+        return HED_RECORD_ANSWER;
+    }
+    call->begins_capture = begins_capture(id);
+    if (call->begins_capture)
+        atomic_fetch_add_explicit(&r->capturing, 1, memory_order_seq_cst);
+    settle(r, c, id, args);
+    if (tells_errors(id) && take_error(c, result))
+        return HED_RECORD_ANSWER;
+    forget(r, id, args);
+    if (r->own && (*result = prepare_own(r, id, args, call)) != CUDA_SUCCESS)
+        return HED_RECORD_ANSWER;
+    /* A thread of the program that is held at the gate holds all that it would queue: nothing is to
+     * be waited for then. */
+    if (r->sched && hed_sched_sort(id) == HED_SORT_WORK &&
+        (call->hurried = hed_sched_here(r->next)) != NULL)
+        hed_sched_hurry(call->hurried);
+    return HED_RECORD_MAKE;
+}
+
+/* ---- after ----------------------------------------------------------------------------------- */
+
+static uint64_t
+stream_key(enum hed_cuda_call id, const void *args)
+{
+    const struct hed_call_info *info = &hed_cuda_info[id];
+    uint64_t stream = 0;
+    const bool ptds = info->ptds >= 0 && *((const bool *)((const char *)args + info->ptds));
+
+    (void)hed_call_stream(info, args, &stream);
+    return hed_stream_key((CUstream)(uintptr_t)stream, ptds, (uint64_t)pthread_self());
+}
+
+/* Captures for which there is no room are never known to have ended: nothing is deferred then. */
+static void
+note_capture(struct hed_record *r, uint64_t from, uint64_t to)
+{
+    bool found = false;
+
+    hed_lock(&r->lock);
+    for (unsigned i = 0; !found && i < HED_RECORD_CAPTURES; i++) {
+        found = r->captures[i] == from;
+        if (found)
+            r->captures[i] = to;
+    }
+    hed_unlock(&r->lock);
+    if (found && !to)
+        atomic_fetch_sub_explicit(&r->capturing, 1, memory_order_seq_cst);
+}
+
+static void
+after_capture(struct hed_record *r, enum hed_cuda_call id, const void *args, CUresult made)
+{
+    switch (hed_sched_sort(id)) {
+    case HED_SORT_CAPTURE_BEGINS:
+        if (made == CUDA_SUCCESS)
+            note_capture(r, 0, stream_key(id, args));
+        else
+            atomic_fetch_sub_explicit(&r->capturing, 1, memory_order_seq_cst);
+        break;
+    case HED_SORT_CAPTURE_ENDS:
+        /* "Capture must be ended on the same thread": another's attempt does not end it. */
+        if (made != CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD)
+            note_capture(r, stream_key(id, args), 0);
+        break;
+    case HED_SORT_STREAM_ENDS:
+        if (made == CUDA_SUCCESS && atomic_load_explicit(&r->capturing, memory_order_relaxed))
+            note_capture(r, stream_key(id, args), 0);
+        break;
+    default:
+        break;
+    }
+}
+
+static void
+after_attribute(struct hed_record *r, enum hed_cuda_call id, const void *args)
+{
+    const struct hed_cuFuncSetAttribute *f = args;
+    const struct hed_cuKernelSetAttribute *k = args;
+
+    if (id == HED_cuFuncSetAttribute &&
+        f->attrib == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)
+        hed_record_forget_shared(r, f->hfunc, (uint32_t)f->value);
+    if (id == HED_cuKernelSetAttribute &&
+        k->attrib == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)
+        hed_record_forget_shared(r, (CUfunction)(void *)k->kernel, (uint32_t)k->val);
+}
+
+CUresult
+hed_record_after(struct hed_record *r, enum hed_cuda_call id, void *args,
+                 struct hed_record_call *call, CUresult made)
+{
+    struct hed_record_try t = {.id = id, .args = args};
+    struct hed_cuCtxSynchronize all = {0};
+
+    if (!call->client)
+        return made;
+    if (call->hurried)
+        hed_sched_hurried(call->hurried);
+    hed_record_put_back(id, args, call);
+    after_capture(r, id, args, made);
+    if (made != CUDA_SUCCESS) {
+        /* The context has failed: nothing succeeds there any more, and that is to be said. */
+        if (hed_sched_sort(id) == HED_SORT_WAITS)
+            atomic_fetch_add_explicit(&r->epoch, 1, memory_order_release);
+        return made;
+    }
+    after_attribute(r, id, args);
+    /* What comes next goes by our stream, which does not wait for others. */
+    if (r->own && is_streamless_work(id))
+        return r->next->cuda->cuCtxSynchronize(r->next, &all);
+    if (call->tried && !atomic_load_explicit(&r->capturing, memory_order_acquire) && look(r, &t))
+        hed_record_learn(call->client, &t);
+    return made;
+}
+
+/* ---- the engine's life ----------------------------------------------------------------------- */
+
+int
+hed_record_create(struct hed_layer *next, const struct hed_sched_wish *wish, unsigned defer,
+                  struct hed_record **out, struct hed_why *why)
+{
+    struct hed_record *r = calloc(1, sizeof *r);
+
+    if (r) {
+        r->next = next;
+        r->sched = next->type == &hed_sched_layer;
+        r->own = wish->own_stream;
+        r->defer = defer;
+        r->queue = wish->queue ? wish->queue : HED_SCHED_QUEUE;
+        hed_lock_init(&r->lock, HED_RANK_SCHED);
+    }
+    if (!r || !add_client_locked(r, "", "")) {
+        free(r);
+        hed_why_set(why, "record: %s", hed_err_text(HED_ENOMEM));
+        return HED_ENOMEM;
+    }
+    *out = r;
+    return 0;
+}
+
+void
+hed_record_drain_all(struct hed_record *r)
+{
+    /* Acquire: as in hed_record_wait_others. */
+    const uint32_t clients = atomic_load_explicit(&r->count, memory_order_acquire);
+
+    for (uint32_t i = 0; i < clients; i++) {
+        struct hed_record_client *c = r->clients[i];
+
+        hed_record_drain(c, atomic_load_explicit(&c->in, memory_order_relaxed), c == my_client(r));
+    }
+}
+
+void
+hed_record_fini(struct hed_record *r)
+{
+    const uint64_t end = hed_now_ns() + EXIT_NS;
+    /* Acquire: as in hed_record_wait_others. */
+    const uint32_t clients = atomic_load_explicit(&r->count, memory_order_acquire);
+
+    atomic_store_explicit(&r->off, true, memory_order_relaxed);
+    if (r->sched)
+        hed_sched_let_go(r->next);
+    for (uint32_t i = 0; i < clients && !thread.inside; i++)
+        if (!hed_record_settle(r->clients[i], end))
+            hed_warn(SCHED, "what is left in a queue cannot be issued: the process ends without");
+}
+
+void
+hed_record_forked(struct hed_record *r)
+{
+    atomic_store_explicit(&r->off, true, memory_order_relaxed);
+}
+
+void
+hed_record_free(struct hed_record *r)
+{
+    if (!r)
+        return;
+    atomic_store_explicit(&r->stop, true, memory_order_seq_cst);
+    for (uint32_t i = 0; i < r->count; i++) {
+        struct hed_record_client *c = r->clients[i];
+
+        hed_record_stop(c);
+        hed_record_forget_all_locked(c);
+        free(c->ring);
+        hed_lock_fini(&c->lock);
+        free(c);
+    }
+    hed_lock_fini(&r->lock);
+    free(r);
+}

@@ -1,0 +1,276 @@
+/* Copies, fills and prefetches that may be deferred: those whose memory is known to the driver, and
+ * small ones from memory that is not, which is copied. Copies into such memory are not deferred:
+ * when the call returns, the program may look there. */
+#include <stddef.h>
+
+#include "layers/sched/record_inner.h"
+
+/* ---- questions about memory ------------------------------------------------------------------ */
+
+static bool
+range_of(struct hed_record *r, CUdeviceptr p, CUdeviceptr *base, size_t *size)
+{
+    struct hed_cuMemGetAddressRange_v2 a = {base, size, p};
+
+    *base = 0;
+    *size = 0;
+    return r->next->cuda->cuMemGetAddressRange_v2(r->next, &a) == CUDA_SUCCESS;
+}
+
+bool
+hed_record_is_device(struct hed_record *r, CUdeviceptr p, size_t size)
+{
+    CUdeviceptr base;
+    size_t whole;
+
+    return p && size && range_of(r, p, &base, &whole) && p >= base && size <= whole &&
+           p - base <= whole - size;
+}
+
+bool
+hed_record_is_allocation(struct hed_record *r, CUdeviceptr p)
+{
+    CUdeviceptr base;
+    size_t whole;
+
+    return p && range_of(r, p, &base, &whole) && base == p && whole;
+}
+
+/* 0: the driver does not know it. */
+static unsigned
+memory_type(struct hed_record *r, CUdeviceptr p)
+{
+    unsigned type = 0;
+    struct hed_cuPointerGetAttribute a = {&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p};
+
+    return r->next->cuda->cuPointerGetAttribute(r->next, &a) == CUDA_SUCCESS ? type : 0;
+}
+
+bool
+hed_record_is_pinned(struct hed_record *r, CUdeviceptr p, size_t size)
+{
+    return p && size && memory_type(r, p) == CU_MEMORYTYPE_HOST &&
+           memory_type(r, p + size - 1) == CU_MEMORYTYPE_HOST;
+}
+
+/* ---- in one line ----------------------------------------------------------------------------- */
+
+/* From memory of the host; the pointer to it is at that offset of the arguments. */
+static bool
+from_host(struct hed_record *r, struct hed_record_try *t, const void *p, size_t size, size_t at)
+{
+    const CUdeviceptr address = (CUdeviceptr)(uintptr_t)p;
+
+    if (hed_record_is_pinned(r, address, size))
+        return true;
+    if (!p || size > HED_RECORD_INLINE || memory_type(r, address) != 0)
+        return false;
+    t->data = p;
+    t->size = size;
+    t->data_at = at;
+    return true;
+}
+
+static bool
+is_any(struct hed_record *r, CUdeviceptr p, size_t size)
+{
+    return hed_record_is_device(r, p, size) || hed_record_is_pinned(r, p, size);
+}
+
+static bool
+copy_any(struct hed_record *r, struct hed_record_try *t, const struct hed_cuMemcpyAsync *a)
+{
+    if (is_any(r, a->src, a->ByteCount))
+        return is_any(r, a->dst, a->ByteCount);
+    return hed_record_is_device(r, a->dst, a->ByteCount) &&
+           from_host(r, t, (const void *)(uintptr_t)a->src, a->ByteCount,
+                     offsetof(struct hed_cuMemcpyAsync, src));
+}
+
+/* ---- in several lines ------------------------------------------------------------------------ */
+
+/* `lines` of `width` bytes, `pitch` apart. False: too much for any memory, or nothing. */
+static bool
+extent(size_t width, size_t lines, size_t pitch, size_t *out)
+{
+    size_t before;
+
+    if (!width || !lines || (lines > 1 && pitch < width) ||
+        __builtin_mul_overflow(lines - 1, pitch, &before))
+        return false;
+    return !__builtin_add_overflow(before, width, out);
+}
+
+/* One side of a copy. Arrays and pageable memory are not deferred. */
+static bool
+side(struct hed_record *r, CUmemorytype type, const void *host, CUdeviceptr device, size_t skip,
+     size_t size)
+{
+    const CUdeviceptr p = type == CU_MEMORYTYPE_HOST ? (CUdeviceptr)(uintptr_t)host : device;
+    CUdeviceptr at;
+
+    if (!p || __builtin_add_overflow(p, skip, &at))
+        return false;
+    if (type == CU_MEMORYTYPE_HOST)
+        return hed_record_is_pinned(r, at, size);
+    if (type == CU_MEMORYTYPE_DEVICE)
+        return hed_record_is_device(r, at, size);
+    return type == CU_MEMORYTYPE_UNIFIED && is_any(r, at, size);
+}
+
+static bool
+skip_to(size_t x, size_t y, size_t pitch, size_t *out)
+{
+    size_t lines;
+
+    return !__builtin_mul_overflow(y, pitch, &lines) && !__builtin_add_overflow(lines, x, out);
+}
+
+static bool
+copy_2d(struct hed_record *r, struct hed_record_try *t)
+{
+    const CUDA_MEMCPY2D_v2 *c = ((const struct hed_cuMemcpy2DAsync_v2 *)t->args)->pCopy;
+    size_t from;
+    size_t to;
+    size_t src_skip;
+    size_t dst_skip;
+
+    if (!c || !extent(c->WidthInBytes, c->Height, c->srcPitch, &from) ||
+        !extent(c->WidthInBytes, c->Height, c->dstPitch, &to) ||
+        !skip_to(c->srcXInBytes, c->srcY, c->srcPitch, &src_skip) ||
+        !skip_to(c->dstXInBytes, c->dstY, c->dstPitch, &dst_skip))
+        return false;
+    t->data = c;
+    t->size = sizeof *c;
+    t->data_at = offsetof(struct hed_cuMemcpy2DAsync_v2, pCopy);
+    /* Pitches have limits that are the device's. */
+    t->kind = hed_record_mix(hed_record_mix(t->id, c->srcPitch), c->dstPitch);
+    return side(r, c->srcMemoryType, c->srcHost, c->srcDevice, src_skip, from) &&
+           side(r, c->dstMemoryType, c->dstHost, c->dstDevice, dst_skip, to);
+}
+
+/* Planes of lines: without offsets, and only from device to device. */
+static bool
+copy_3d(struct hed_record *r, struct hed_record_try *t)
+{
+    const CUDA_MEMCPY3D_v2 *c = ((const struct hed_cuMemcpy3DAsync_v2 *)t->args)->pCopy;
+    size_t planes[2];
+    size_t from;
+    size_t to;
+
+    if (!c || c->srcMemoryType != CU_MEMORYTYPE_DEVICE || c->dstMemoryType != CU_MEMORYTYPE_DEVICE)
+        return false;
+    if (c->srcXInBytes || c->srcY || c->srcZ || c->dstXInBytes || c->dstY || c->dstZ || c->srcLOD ||
+        c->dstLOD || c->reserved0 || c->reserved1 || c->srcHeight < c->Height ||
+        c->dstHeight < c->Height || !c->Height || !c->Depth || c->srcPitch < c->WidthInBytes ||
+        c->dstPitch < c->WidthInBytes)
+        return false;
+    if (__builtin_mul_overflow(c->srcHeight, c->Depth, &planes[0]) ||
+        __builtin_mul_overflow(c->dstHeight, c->Depth, &planes[1]) ||
+        !extent(c->WidthInBytes, planes[0], c->srcPitch, &from) ||
+        !extent(c->WidthInBytes, planes[1], c->dstPitch, &to))
+        return false;
+    t->data = c;
+    t->size = sizeof *c;
+    t->data_at = offsetof(struct hed_cuMemcpy3DAsync_v2, pCopy);
+    t->kind = hed_record_mix(hed_record_mix(t->id, c->srcPitch), c->dstPitch);
+    return hed_record_is_device(r, c->srcDevice, from) && hed_record_is_device(r, c->dstDevice, to);
+}
+
+/* ---- fills ----------------------------------------------------------------------------------- */
+
+static bool
+fill(struct hed_record *r, CUdeviceptr p, size_t n, size_t element)
+{
+    size_t size;
+
+    return !__builtin_mul_overflow(n, element, &size) && p % element == 0 &&
+           hed_record_is_device(r, p, size);
+}
+
+static bool
+fill_2d(struct hed_record *r, struct hed_record_try *t, CUdeviceptr p, size_t pitch, size_t width,
+        size_t height, size_t element)
+{
+    size_t size;
+
+    if (__builtin_mul_overflow(width, element, &width) || p % element || pitch % element ||
+        !extent(width, height, pitch, &size))
+        return false;
+    t->kind = hed_record_mix(t->id, pitch);
+    return hed_record_is_device(r, p, size);
+}
+
+#define FILL(call, element)                                          \
+    case HED_##call:                                                 \
+        return fill(r, ((const struct hed_##call *)args)->dstDevice, \
+                    ((const struct hed_##call *)args)->N, element);
+
+#define FILL_2D(call, element)                                             \
+    case HED_##call:                                                       \
+        return fill_2d(r, t, ((const struct hed_##call *)args)->dstDevice, \
+                       ((const struct hed_##call *)args)->dstPitch,        \
+                       ((const struct hed_##call *)args)->Width,           \
+                       ((const struct hed_##call *)args)->Height, element);
+
+static bool
+is_managed(struct hed_record *r, CUdeviceptr p, size_t size)
+{
+    unsigned managed = 0;
+    struct hed_cuPointerGetAttribute a = {&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, p};
+
+    return hed_record_is_device(r, p, size) &&
+           r->next->cuda->cuPointerGetAttribute(r->next, &a) == CUDA_SUCCESS && managed;
+}
+
+/* Whether a place can be prefetched to, and how, was found out by one that succeeded. */
+static bool
+prefetch(struct hed_record *r, struct hed_record_try *t)
+{
+    const struct hed_cuMemPrefetchAsync *one = t->args;
+    const struct hed_cuMemPrefetchAsync_v2 *two = t->args;
+
+    if (t->id == HED_cuMemPrefetchAsync) {
+        t->kind = hed_record_mix(t->id, (uint32_t)one->dstDevice);
+        return is_managed(r, one->devPtr, one->count);
+    }
+    t->kind = hed_record_mix(t->id, (uint64_t)two->location.type << 32 | two->flags);
+    t->kind = hed_record_mix(t->kind, (uint32_t)two->location.id);
+    return is_managed(r, two->devPtr, two->count);
+}
+
+bool
+hed_record_examine_copy(struct hed_record *r, struct hed_record_try *t)
+{
+    const void *args = t->args;
+    const struct hed_cuMemcpyHtoDAsync_v2 *in = args;
+    const struct hed_cuMemcpyDtoHAsync_v2 *out = args;
+    const struct hed_cuMemcpyDtoDAsync_v2 *inside = args;
+
+    switch ((int)t->id) {
+    case HED_cuMemcpyHtoDAsync_v2:
+        return hed_record_is_device(r, in->dstDevice, in->ByteCount) &&
+               from_host(r, t, in->srcHost, in->ByteCount,
+                         offsetof(struct hed_cuMemcpyHtoDAsync_v2, srcHost));
+    case HED_cuMemcpyDtoHAsync_v2:
+        return hed_record_is_device(r, out->srcDevice, out->ByteCount) &&
+               hed_record_is_pinned(r, (CUdeviceptr)(uintptr_t)out->dstHost, out->ByteCount);
+    case HED_cuMemcpyDtoDAsync_v2:
+        return hed_record_is_device(r, inside->dstDevice, inside->ByteCount) &&
+               hed_record_is_device(r, inside->srcDevice, inside->ByteCount);
+    case HED_cuMemcpyAsync:
+        return copy_any(r, t, args);
+    case HED_cuMemcpy2DAsync_v2:
+        return copy_2d(r, t);
+    case HED_cuMemcpy3DAsync_v2:
+        return copy_3d(r, t);
+        FILL(cuMemsetD8Async, 1)
+        FILL(cuMemsetD16Async, 2)
+        FILL(cuMemsetD32Async, 4)
+        FILL_2D(cuMemsetD2D8Async, 1)
+        FILL_2D(cuMemsetD2D16Async, 2)
+        FILL_2D(cuMemsetD2D32Async, 4)
+    default:
+        return prefetch(r, t);
+    }
+}

@@ -1,0 +1,179 @@
+/* stream=own: a client's work runs on a stream of ours, one in each context, instead of the
+ * program's. That keeps the order of everything; work that ran side by side does not any more. */
+#include <string.h>
+
+#include "base/log.h"
+#include "layers/sched/record_inner.h"
+
+static uint64_t
+find(struct hed_record *r, CUcontext context)
+{
+    uint64_t stream = 0;
+
+    hed_lock(&r->lock);
+    for (unsigned i = 0; !stream && i < HED_RECORD_CONTEXTS; i++)
+        if (r->streams[i].context == context)
+            stream = (uint64_t)(uintptr_t)r->streams[i].stream;
+    hed_unlock(&r->lock);
+    return stream;
+}
+
+/* False: another thread has made one meanwhile, or there is no room. */
+static bool
+keep(struct hed_record *r, CUcontext context, CUstream stream)
+{
+    bool kept = false;
+
+    hed_lock(&r->lock);
+    for (unsigned i = 0; !kept && i < HED_RECORD_CONTEXTS; i++) {
+        if (r->streams[i].context == context)
+            break;
+        if (r->streams[i].context)
+            continue;
+        r->streams[i].context = context;
+        r->streams[i].stream = stream;
+        kept = true;
+    }
+    hed_unlock(&r->lock);
+    return kept;
+}
+
+uint64_t
+hed_record_own_stream(struct hed_record *r, CUcontext context)
+{
+    uint64_t stream = context ? find(r, context) : 0;
+    CUstream made = NULL;
+    struct hed_cuStreamCreate create = {&made, CU_STREAM_NON_BLOCKING};
+
+    /* None is made while anything captures. */
+    if (stream || !context || atomic_load_explicit(&r->capturing, memory_order_acquire))
+        return stream;
+
+    const CUresult result = r->next->cuda->cuStreamCreate(r->next, &create);
+
+    if (result != CUDA_SUCCESS) {
+        hed_warn(SCHED, "there is no stream of our own: error %d", (int)result);
+        return 0;
+    }
+    if (keep(r, context, made))
+        return (uint64_t)(uintptr_t)made;
+
+    struct hed_cuStreamDestroy_v2 destroy = {made};
+
+    (void)r->next->cuda->cuStreamDestroy_v2(r->next, &destroy);
+    return find(r, context);
+}
+
+/* Waits for the work on our streams, in this context or in all. */
+CUresult
+hed_record_wait_own(struct hed_record *r, CUcontext context)
+{
+    struct hed_cuStreamSynchronize waits[HED_RECORD_CONTEXTS] = {0};
+    unsigned count = 0;
+    CUresult result = CUDA_SUCCESS;
+
+    hed_lock(&r->lock);
+    for (unsigned i = 0; i < HED_RECORD_CONTEXTS; i++)
+        if (r->streams[i].context && (!context || r->streams[i].context == context))
+            waits[count++].hStream = r->streams[i].stream;
+    hed_unlock(&r->lock);
+    for (unsigned i = 0; i < count && result == CUDA_SUCCESS; i++)
+        result = r->next->cuda->cuStreamSynchronize(r->next, &waits[i]);
+    return result;
+}
+
+/* Does that stream capture? Then it is left alone. */
+static bool
+captures(struct hed_record *r, uint64_t stream, bool ptds)
+{
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    struct hed_cuStreamIsCapturing a = {(CUstream)(uintptr_t)stream, &status, ptds};
+
+    return atomic_load_explicit(&r->capturing, memory_order_acquire) &&
+           (r->next->cuda->cuStreamIsCapturing(r->next, &a) != CUDA_SUCCESS ||
+            status != CU_STREAM_CAPTURE_STATUS_NONE);
+}
+
+/* Is its stream a place for work, not a thing? */
+static bool
+swaps(enum hed_cuda_call id)
+{
+    switch ((int)id) {
+    case HED_cuStreamDestroy:
+    case HED_cuStreamDestroy_v2:
+    case HED_cuStreamGetPriority:
+    case HED_cuStreamGetFlags:
+    case HED_cuStreamGetId:
+    case HED_cuStreamGetDevice:
+    case HED_cuStreamGetCtx:
+    case HED_cuStreamGetCtx_v2:
+    case HED_cuStreamGetGreenCtx:
+    case HED_cuStreamGetAttribute:
+    case HED_cuStreamSetAttribute:
+    case HED_cuStreamCopyAttributes:
+    case HED_cuStreamBeginCapture:
+    case HED_cuStreamBeginCapture_v2:
+    case HED_cuStreamBeginCaptureToGraph:
+    case HED_cuStreamEndCapture:
+    case HED_cuStreamIsCapturing:
+    case HED_cuStreamGetCaptureInfo:
+    case HED_cuStreamGetCaptureInfo_v2:
+    case HED_cuStreamGetCaptureInfo_v3:
+    case HED_cuStreamUpdateCaptureDependencies:
+    case HED_cuStreamUpdateCaptureDependencies_v2:
+        return false;
+    default:
+        return hed_cuda_info[id].stream >= 0 &&
+               (hed_cuda_info[id].stream_in < 0 || id == HED_cuLaunchKernelEx);
+    }
+}
+
+void
+hed_record_swap(struct hed_record *r, enum hed_cuda_call id, void *args, CUcontext context,
+                struct hed_record_call *c)
+{
+    const struct hed_call_info *info = &hed_cuda_info[id];
+    bool *ptds = info->ptds >= 0 ? (bool *)((char *)args + info->ptds) : NULL;
+    struct hed_cuLaunchKernelEx *ex = args;
+    uint64_t own;
+
+    if (!swaps(id) || !hed_call_stream(info, args, &c->stream) ||
+        captures(r, c->stream, ptds && *ptds) || !(own = hed_record_own_stream(r, context)))
+        return;
+    c->swapped = true;
+    c->ptds = ptds && *ptds;
+    if (ptds)
+        *ptds = false;
+    if (id == HED_cuLaunchKernelEx) {
+        c->given = ex->config;
+        c->config = *ex->config;
+        c->config.hStream = (CUstream)(uintptr_t)own;
+        ex->config = &c->config;
+    } else {
+        memcpy((char *)args + info->stream, &own, sizeof own);
+    }
+}
+
+void
+hed_record_put_back(enum hed_cuda_call id, void *args, const struct hed_record_call *c)
+{
+    const struct hed_call_info *info = &hed_cuda_info[id];
+
+    if (!c->swapped)
+        return;
+    if (info->ptds >= 0)
+        *(bool *)((char *)args + info->ptds) = c->ptds;
+    if (id == HED_cuLaunchKernelEx)
+        ((struct hed_cuLaunchKernelEx *)args)->config = c->given;
+    else
+        memcpy((char *)args + info->stream, &c->stream, sizeof c->stream);
+}
+
+/* A context may end: its stream goes with it. */
+void
+hed_record_forget_streams(struct hed_record *r)
+{
+    hed_lock(&r->lock);
+    memset(r->streams, 0, sizeof r->streams);
+    hed_unlock(&r->lock);
+}

@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""Record mode (`heddle run --sched mode=record`), as a person meets it.
+
+    HED_BUILD=build/dev HED_WORK=.../e2e_sched_work HED_CLIENTS=.../e2e_record_clients
+        [HED_SCHED_GPU=cpu] record_cli.py [Case.test...]
+"""
+
+import glob
+import json
+import os
+import subprocess
+import time
+import unittest
+
+BUILD = os.environ.get("HED_BUILD", "")
+HEDDLE = os.path.join(BUILD, "bin", "heddle")
+WORK = os.environ.get("HED_WORK", "")
+CLIENTS = os.environ.get("HED_CLIENTS", "")
+GPU = os.environ.get("HED_SCHED_GPU", "null")
+LAUNCHES = {"null": "64", "cpu": "8"}[GPU.split(":")[0]]
+
+
+def environment():
+    env = {k: v for k, v in os.environ.items() if not k.startswith("HEDDLE_")}
+    env.update(HEDDLE_CONFIG="", HEDDLE_CACHE_SIZE="0", HEDDLE_CPU_THREADS="1")
+    return env
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.room = f"rec{os.getpid()}.{self._testMethodName[-12:].replace('_', '-')}"
+        self.programs = []
+
+    def tearDown(self):
+        for p in self.programs:
+            if p.poll() is None:
+                p.kill()
+            p.wait(20)
+            p.stdout.close()
+            p.stderr.close()
+        for path in glob.glob(f"/dev/shm/heddle-{os.geteuid()}-sched-{self.room}-*"):
+            os.unlink(path)
+
+    def start(self, wishes, *command):
+        spec = f"room={self.room},mode=record" + ("," + wishes if wishes else "")
+        p = subprocess.Popen([HEDDLE, "run", "--gpu", GPU, "--sched", spec, "--log", "warn", "--",
+                              *command], env=environment(), stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True)
+        self.programs.append(p)
+        self.assertEqual(p.stdout.readline(), "ready\n", "" if p.poll() is None
+                         else p.stderr.read())
+        return p
+
+    def end(self, p):
+        out, err = p.communicate(timeout=120)
+        self.assertEqual(p.returncode, 0, err)
+        self.assertNotIn("sched:", err)  # nothing that was queued has failed
+        return int(out.split()[-1])
+
+    def sched(self, *words):
+        return subprocess.run([HEDDLE, "sched", *words, "--room", self.room], env=environment(),
+                              capture_output=True, text=True, timeout=60)
+
+    def clients(self):
+        r = self.sched("list", "--json")
+        self.assertEqual(r.returncode, 0, r.stderr)
+        return [c for g in json.loads(r.stdout)["gpus"] for c in g["clients"]]
+
+    def until(self, what, seconds=20):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if what():
+                return
+            time.sleep(0.02)
+        self.fail("that does not come about")
+
+
+class Alone(Case):
+    """What a program computes is what it computes without."""
+
+    def test_work_is_done(self):
+        self.assertGreater(self.end(self.start("", WORK, "1", "0", LAUNCHES)), 0)
+
+    def test_on_a_stream_of_our_own(self):
+        self.assertGreater(self.end(self.start("stream=own", WORK, "1", "0", LAUNCHES)), 0)
+
+    def test_a_short_queue(self):
+        self.assertGreater(self.end(self.start("queue=2", WORK, "1", "0", LAUNCHES)), 0)
+
+    def test_a_wait_after_each(self):
+        self.assertGreater(self.end(self.start("", WORK, "1", "0", "1")), 0)
+
+    def test_in_batches(self):
+        self.assertGreater(self.end(self.start("policy=batch,batch=4", WORK, "1", "0", LAUNCHES)),
+                           0)
+
+
+class Together(Case):
+    def test_programs_take_turns(self):
+        programs = [self.start(w, WORK, "2", "0", LAUNCHES)
+                    for w in ("policy=fair,share=300", "share=100", "share=100,stream=own")]
+        for p in programs:
+            self.assertGreater(self.end(p), 0)
+
+    def test_what_is_held_is_seen(self):
+        p = self.start("", WORK, "3", "0", "1000000" if GPU == "null" else "200")
+        self.assertEqual(self.sched("pause").returncode, 0)
+        self.until(lambda: any(c["queued"] > 0 for c in self.clients()))
+        self.assertIn("QUEUED", self.sched("list").stdout)
+        self.assertEqual(self.sched("resume").returncode, 0)
+        self.assertGreater(self.end(p), 0)
+
+    def test_threads_are_clients(self):
+        p = self.start("", CLIENTS, "2", "web:prio=high", "bulk:share=50",
+                       "bulk:share=50")
+        self.until(lambda: {c["name"].split("/")[-1] for c in self.clients()} >= {"web", "bulk"})
+        found = {c["name"].split("/")[-1]: c for c in self.clients()}
+        self.assertEqual(found["web"]["priority"], "high")
+        self.assertEqual(found["bulk"]["share"], 50)
+        self.assertGreater(self.end(p), 0)
+
+    def test_threads_are_clients_on_one_stream(self):
+        p = self.start("stream=own", CLIENTS, "1", "web:prio=high", "bulk", "rest")
+        self.assertGreater(self.end(p), 0)
+
+
+class Words(Case):
+    def run_with(self, wishes):
+        return subprocess.run([HEDDLE, "run", "--gpu", GPU, "--sched", wishes, "--", "true"],
+                              env=environment(), capture_output=True, text=True, timeout=60)
+
+    def test_wrong_wishes_are_refused(self):
+        for wishes, said in (("mode=later", "neither gate nor record"),
+                             ("mode=record,stream=mine", "neither client nor own"),
+                             ("mode=record,queue=0", "not a number"),
+                             ("queue=8", "mode=record"), ("stream=own", "mode=record")):
+            r = self.run_with(wishes)
+            self.assertEqual(r.returncode, 2, wishes)
+            self.assertIn(said, r.stderr)
+
+    def test_a_program_keeps_its_mode(self):
+        for wishes in ("mode=record", "mode=record,queue=3"):
+            r = self.sched("set", wishes)
+            self.assertEqual(r.returncode, 2)
+            self.assertIn("keeps the mode", r.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,164 @@
+/* A simulated GPU with clients under a policy, for the tests of the policies.
+ *
+ * It runs one piece of work after the other, in the order in which they are put there, as the
+ * clients may. */
+#pragma once
+
+#include "harness/unit.h"
+
+#include <stdbool.h>
+
+#include "sched/policy.h"
+
+#define US UINT64_C(1000)
+#define MS (1000 * US)
+#define S (1000 * MS)
+#define STEP (10 * US)
+#define CLIENTS_MAX 8
+#define BEGIN S /* the clock is never 0 */
+
+struct actor {
+    uint64_t piece;  /* ns of a piece of work */
+    uint64_t period; /* ns between bursts; 0: work without end */
+    uint64_t burst;  /* pieces of a burst */
+
+    uint64_t left;    /* pieces of this burst that are not yet on the GPU */
+    uint64_t next;    /* when the next burst begins */
+    uint64_t ends;    /* of its work on the GPU */
+    uint64_t done;    /* pieces */
+    uint64_t served;  /* when one was last put on the GPU */
+    uint64_t longest; /* it has waited for that, at most */
+};
+
+struct world {
+    const struct hed_policy *policy;
+    struct hed_scene scene;
+    struct hed_sched_client clients[CLIENTS_MAX];
+    struct actor actors[CLIENTS_MAX];
+    uint64_t gpu_free;
+    uint64_t next_decision;
+    uint64_t decisions;
+};
+
+static void
+make(struct world *w, const char *policy, size_t count)
+{
+    const int i = hed_policy_find(policy);
+
+    assert_true(i >= 0);
+    memset(w, 0, sizeof *w);
+    w->policy = hed_policies[i];
+    w->scene.params = hed_sched_defaults;
+    w->scene.clients = w->clients;
+    w->scene.count = count;
+    w->scene.now = BEGIN;
+    w->gpu_free = BEGIN;
+    for (size_t k = 0; k < count; k++) {
+        w->clients[k] = (struct hed_sched_client){
+            .place = (uint32_t)k, .priority = HED_PRIORITY_NORMAL, .weight = 100};
+        w->actors[k] = (struct actor){.piece = 100 * US, .served = BEGIN, .next = BEGIN};
+    }
+}
+
+/* As sched/decide.c asks a policy. */
+static void
+decide(struct world *w)
+{
+    struct hed_scene *s = &w->scene;
+
+    s->working = 0;
+    s->next_look = s->now + 10 * MS;
+    for (size_t i = 0; i < s->count; i++) {
+        s->working += w->clients[i].working;
+        w->clients[i].verdict = HED_VERDICT_OPEN;
+        w->clients[i].until = w->clients[i].spare = 0;
+    }
+    if (s->working > 1 || w->policy->alone)
+        w->policy->decide(s);
+    for (size_t i = 0; i < s->count; i++)
+        w->clients[i].fresh = false;
+    w->next_decision = s->next_look;
+    w->decisions++;
+}
+
+/* As the gate of layers/sched lets it. */
+static bool
+may(const struct world *w, const struct hed_sched_client *c, const struct actor *a)
+{
+    const uint64_t now = w->scene.now;
+
+    if (!c->working || c->verdict == HED_VERDICT_CLOSED)
+        return false;
+    if (c->until && a->piece <= c->spare)
+        return (a->ends > now ? a->ends : now) + a->piece <= c->until;
+    return a->ends < now + w->scene.params.cap;
+}
+
+static void
+work(struct world *w, size_t i)
+{
+    struct hed_sched_client *c = &w->clients[i];
+    struct actor *a = &w->actors[i];
+    const uint64_t now = w->scene.now;
+
+    while (may(w, c, a) && (a->left || !a->period)) {
+        w->gpu_free = (w->gpu_free > now ? w->gpu_free : now) + a->piece;
+        a->ends = c->ends = w->gpu_free;
+        a->left -= a->left ? 1 : 0;
+        a->done++;
+        a->longest = now - a->served > a->longest ? now - a->served : a->longest;
+        a->served = now;
+        c->used += a->piece;
+    }
+    c->waiting = c->working && c->verdict == HED_VERDICT_CLOSED && (a->left || !a->period);
+    if (!c->waiting)
+        c->waits_since = now;
+}
+
+/* Begins and ends of work; true if there was one. */
+static bool
+change(struct world *w, size_t i)
+{
+    struct hed_sched_client *c = &w->clients[i];
+    struct actor *a = &w->actors[i];
+    const uint64_t now = w->scene.now;
+
+    if (!c->working && a->next <= now && (!a->period || a->burst)) {
+        c->working = c->fresh = true;
+        c->since = now;
+        c->waits_since = now;
+        a->left = a->burst;
+        a->next += a->period;
+        if (a->period)
+            a->served = now;
+        return true;
+    }
+    if (c->working && a->period && a->left == 0 && a->ends <= now) {
+        c->working = false;
+        c->rested = now;
+        return true;
+    }
+    return false;
+}
+
+static void
+step(struct world *w)
+{
+    struct hed_scene *s = &w->scene;
+    bool news = s->now >= w->next_decision;
+
+    for (size_t i = 0; i < s->count; i++)
+        news = change(w, i) || news;
+    if (news)
+        decide(w);
+    for (size_t i = 0; i < s->count; i++)
+        work(w, i);
+    s->now += STEP;
+}
+
+static inline void
+run_for(struct world *w, uint64_t ns)
+{
+    for (const uint64_t end = w->scene.now + ns; w->scene.now < end;)
+        step(w);
+}
