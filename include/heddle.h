@@ -63,9 +63,9 @@ HEDDLE_FUNCTION int heddle_record(int on);
  * different clients: under `heddle run --sched`, each has turns of its own. name is copied; NULL or
  * "" goes back to the process's own.
  *
- * Up to 31 letters, digits, '-' and '.'; with wishes behind a colon where it is to be something else
- * than the process (heddle-sched(1): prio, share, deadline_us, group), which count when the name is
- * used first: "web:prio=high,share=3". */
+ * Up to 31 letters, digits, '-' and '.'; with wishes behind a colon where it is to be something
+ * else than the process (heddle-sched(1): prio, share, deadline_us, group), which count when the
+ * name is used first: "web:prio=high,share=3". */
 HEDDLE_FUNCTION int heddle_set_client(const char *name);
 
 /* Puts a mark, or the begin and end of a range, into the trace. Ranges of a thread nest. text is

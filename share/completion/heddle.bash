@@ -18,8 +18,17 @@ _heddle_value() {
     case $option in
     --gpu) _heddle_words "auto gpu cpu null" "$cur" ;;
     --trace-full) _heddle_words "block drop" "$cur" ;;
-    --layers) _heddle_words "trace fault quota sched" "$cur" ;;
-    --sched) _heddle_words "on prio=high prio=normal prio=low policy=fair" "$cur" ;;
+    --layers) _heddle_words "trace fault quota record sched" "$cur" ;;
+    --sched)
+        compopt -o nospace 2>/dev/null
+        _heddle_words "on prio= share= policy= group= room= deadline_us= hold_us= cap_us= slice_us=
+            batch= batch_wait_us= mode= stream= queue=" "$cur"
+        ;;
+    # The = of a wish, too, is a word of its own.
+    prio) _heddle_words "high normal low" "$cur" ;;
+    policy) _heddle_words "priority fair fifo deadline slice batch" "$cur" ;;
+    mode) _heddle_words "gate record" "$cur" ;;
+    stream) _heddle_words "client own" "$cur" ;;
     --log) _heddle_words "off error warn info debug" "$cur" ;;
     --trace | --driver | --config) _heddle_files "$cur" ;;
     --set)
@@ -114,8 +123,15 @@ _heddle_sched() {
     fi
     case $prev in
     --gpu | --pid | --room) COMPREPLY=() ;;
-    set) _heddle_words "policy= prio= share= cap_us= hold_us= slice_us=" "$cur" ;;
-    *) _heddle_words "--gpu --pid --room --json --help" "$cur" ;;
+    set)
+        compopt -o nospace 2>/dev/null
+        _heddle_words "policy= prio= share= deadline_us= cap_us= hold_us= slice_us= batch=
+            batch_wait_us=" "$cur"
+        ;;
+    *)
+        [[ $prev != --* ]] && _heddle_value "$prev" "$cur" ||
+            _heddle_words "--gpu --pid --room --json --help" "$cur"
+        ;;
     esac
 }
 

@@ -210,12 +210,11 @@ add_client(struct hed_buf *b, bool json, const struct hed_sched_place *p, const 
         snprintf(name, sizeof name, "%.*s", HED_SCHED_NAME - 1, p->name);
         for (char *c = name; *c; c++)
             *c = *c < ' ' || *c == 0x7f ? '?' : *c;
-        hed_buf_addf(b,
-                     "  %8d  %-16s %-7s %6" PRIu64 " %-8s %7u %6u %9.2f %12" PRIu64
-                     " %11.3f %10.3f\n",
-                     GET(p->pid), name, priority_name(GET(p->priority)), share, state,
-                     GET(p->waiting), GET(p->queued), in_flight, hed_sched_calls(p),
-                     (double)GET(p->used) / HED_NS_PER_S, (double)GET(p->waited) / HED_NS_PER_S);
+        hed_buf_addf(
+            b, "  %8d  %-16s %-7s %6" PRIu64 " %-8s %7u %6u %9.2f %12" PRIu64 " %11.3f %10.3f\n",
+            GET(p->pid), name, priority_name(GET(p->priority)), share, state, GET(p->waiting),
+            GET(p->queued), in_flight, hed_sched_calls(p), (double)GET(p->used) / HED_NS_PER_S,
+            (double)GET(p->waited) / HED_NS_PER_S);
         return;
     }
     hed_buf_addf(b, "{\"pid\":%d,", GET(p->pid));

@@ -85,7 +85,9 @@ start_record(struct hed_inject *i, const struct hed_config *c, struct hed_why *w
     if (wish.own_stream)
         hed_warn(INJECT, "stream=own has no effect here: launches stay on their streams");
     wish.own_stream = false;
-    return hed_record_create(i->sched, &wish, HED_RECORD_LAUNCHES, &i->record, why);
+    /* A call that is made inside a callback has a correlation id that no record names. */
+    return hed_record_create(i->sched, &wish, HED_RECORD_LAUNCHES | HED_RECORD_ASIDE, &i->record,
+                             why);
 }
 
 static void

@@ -33,7 +33,7 @@ struct hed_sched_params {
 struct hed_sched_client {
     uint32_t place;
     bool working;
-    bool fresh; /* it was not at the last decision */
+    bool fresh;       /* it was not at the last decision */
     uint32_t waiting; /* calls at its gate, and those queued behind them */
     uint32_t syncing;
     uint32_t priority;

@@ -3,8 +3,8 @@
  * all, the others keep little in flight: that is what he would wait for when he begins.
  *
  * Who comes at regular times is expected: the others are told when, put on the GPU what ends before
- * (and, as long as he is not near, as much as they like), and leave it free for him then. If he does
- * not come, nobody waits for him for long.
+ * (and, as long as he is not near, as much as they like), and leave it free for him then. If he
+ * does not come, nobody waits for him for long.
  *
  * kept[0]: when the client last began to work; kept[1]: the time between two beginnings, averaged;
  * kept[2]: how far beginnings are from that, averaged; kept[3]: how many times in a row it was

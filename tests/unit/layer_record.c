@@ -447,6 +447,26 @@ contexts_are_those_of_the_call(void **state)
     discard(c);
 }
 
+/* The next one may have the address of the last, and is not current in any thread. */
+static void
+contexts_end(void **state)
+{
+    struct chain *c = chain("", false);
+
+    for (unsigned round = 0; round < 5; round++) {
+        hold(c, STREAM(0)); /* the second one is issued by the thread for that */
+        atomic_store(&c->fake.hold, false);
+        assert_int_equal(CALL(c, cuStreamSynchronize, .hStream = STREAM(0)), CUDA_SUCCESS);
+        assert_int_equal(c->fake.log[c->fake.count - 2].id, HED_cuLaunchKernel);
+        assert_int_equal(c->fake.log[c->fake.count - 2].args.b, 2);
+        assert_int_equal(c->fake.log[c->fake.count - 2].since, round);
+        assert_int_equal(CALL(c, cuCtxDestroy_v2, CONTEXT), CUDA_SUCCESS);
+        assert_int_equal(CALL(c, cuCtxSetCurrent, CONTEXT), CUDA_SUCCESS);
+    }
+    current_since = 0;
+    discard(c);
+}
+
 static void
 the_threads_own_stream_stays_with_its_thread(void **state)
 {
@@ -457,6 +477,37 @@ the_threads_own_stream_stays_with_its_thread(void **state)
         assert_true(pthread_equal(c->fake.log[c->fake.count - 1].thread, pthread_self()));
     }
     discard(c);
+}
+
+static void
+note_stream(CUstream stream, CUresult status, void *data)
+{
+    *(CUstream *)data = stream;
+}
+
+static void
+a_callback_is_told_the_programs_stream(void **state)
+{
+    static const char *const wishes[] = {"", "stream=own"};
+
+    for (int i = 0; i < 2; i++) {
+        struct chain *c = chain(wishes[i], false);
+        CUstream told = NULL;
+        struct hed_cuStreamAddCallback a = {STREAM(1), note_stream, &told, 0, false};
+
+        for (int k = 0; k < 3; k++) {
+            told = NULL;
+            assert_int_equal(c->top->cuda->cuStreamAddCallback(c->top, &a), CUDA_SUCCESS);
+            assert_int_equal(CALL(c, cuStreamSynchronize, .hStream = STREAM(1)), CUDA_SUCCESS);
+            assert_ptr_equal(told, STREAM(1));
+        }
+        c->fake.fails = HED_cuStreamAddCallback;
+        c->fake.answer = CUDA_ERROR_NOT_SUPPORTED;
+        a.hStream = STREAM(2);
+        assert_int_equal(c->top->cuda->cuStreamAddCallback(c->top, &a), CUDA_ERROR_NOT_SUPPORTED);
+        assert_true(a.callback == note_stream && a.userData == &told && a.hStream == STREAM(2));
+        discard(c);
+    }
 }
 
 static void
@@ -500,7 +551,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_function_of_the_program_may_call),
     cmocka_unit_test(what_is_gone_is_not_known_any_more),
     cmocka_unit_test(contexts_are_those_of_the_call),
+    cmocka_unit_test(contexts_end),
     cmocka_unit_test(the_threads_own_stream_stays_with_its_thread),
+    cmocka_unit_test(a_callback_is_told_the_programs_stream),
     cmocka_unit_test(on_a_stream_of_our_own),
 };
 

@@ -27,6 +27,7 @@
 #define EVENT(i) ((CUevent)(uintptr_t)(0x9000 + 0x10 * (uintptr_t)(i)))
 
 static _Thread_local CUcontext current_context;
+static _Thread_local unsigned current_since; /* fake.ended when it was set */
 static char pinned[4096];
 
 /* What a kernel is launched with. */
@@ -45,6 +46,7 @@ struct entry {
     struct arguments args; /* of a launch */
     char data[64];         /* of a copy from the host, or of packed arguments */
     uint64_t handle;
+    unsigned since; /* current_since of its thread */
 };
 
 struct fake {
@@ -55,6 +57,7 @@ struct fake {
     enum hed_cuda_call fails; /* that call answers with `answer`; 0: all launches do */
     _Atomic bool hold;        /* launches wait for its end */
     _Atomic unsigned held;
+    _Atomic unsigned ended; /* contexts */
     void (*hook)(struct fake *, const struct entry *);
     void *user;
 };
@@ -90,12 +93,11 @@ fake_param(CUfunction function, CUfunction known, size_t i, size_t *offset, size
 
 /* Questions, which are not written down. */
 static bool
-fake_question(enum hed_cuda_call id, void *args, CUresult *r)
+fake_question(struct fake *f, enum hed_cuda_call id, void *args, CUresult *r)
 {
     const struct hed_cuFuncGetParamInfo *param = args;
     const struct hed_cuMemGetAddressRange_v2 *range = args;
     const struct hed_cuPointerGetAttribute *attribute = args;
-    const uintptr_t host = (uintptr_t)attribute->ptr - (uintptr_t)pinned;
 
     *r = CUDA_SUCCESS;
     switch ((int)id) {
@@ -104,6 +106,7 @@ fake_question(enum hed_cuda_call id, void *args, CUresult *r)
         return true;
     case HED_cuCtxSetCurrent:
         current_context = ((struct hed_cuCtxSetCurrent *)args)->ctx;
+        current_since = atomic_load(&f->ended);
         return true;
     case HED_cuCtxGetDevice:
         *((struct hed_cuCtxGetDevice *)args)->device = 0;
@@ -125,7 +128,8 @@ fake_question(enum hed_cuda_call id, void *args, CUresult *r)
         *range->psize = DEVICE_SIZE;
         return true;
     case HED_cuPointerGetAttribute:
-        *r = host < sizeof pinned ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+        *r = attribute->ptr - (uintptr_t)pinned < sizeof pinned ? CUDA_SUCCESS
+                                                                : CUDA_ERROR_INVALID_VALUE;
         *(unsigned *)attribute->data = CU_MEMORYTYPE_HOST;
         return true;
     default:
@@ -175,11 +179,12 @@ static CUresult
 fake_any(struct hed_layer *self, enum hed_cuda_call id, void *args)
 {
     struct fake *f = self->state;
-    struct entry e = {.id = id, .context = current_context, .thread = pthread_self()};
+    struct entry e = {
+        .id = id, .context = current_context, .thread = pthread_self(), .since = current_since};
     const bool launch = hed_sched_is_launch(id);
     CUresult r;
 
-    if (fake_question(id, args, &r))
+    if (fake_question(f, id, args, &r))
         return r;
     if (launch && atomic_load(&f->hold)) {
         atomic_fetch_add(&f->held, 1);
@@ -190,6 +195,13 @@ fake_any(struct hed_layer *self, enum hed_cuda_call id, void *args)
     describe(&e, args);
     if (id == HED_cuLaunchHostFunc)
         ((struct hed_cuLaunchHostFunc *)args)->fn(((struct hed_cuLaunchHostFunc *)args)->userData);
+    if (id == HED_cuStreamAddCallback && f->fails != id) {
+        const struct hed_cuStreamAddCallback *a = args;
+
+        a->callback(a->hStream, CUDA_SUCCESS, a->userData);
+    }
+    if (id == HED_cuCtxDestroy_v2)
+        atomic_fetch_add(&f->ended, 1);
     if (id == HED_cuStreamCreate)
         *((struct hed_cuStreamCreate *)args)->phStream = (CUstream)0x7700;
     pthread_mutex_lock(&f->lock);

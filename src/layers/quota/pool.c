@@ -340,7 +340,10 @@ CUresult
 quota_cuMemAllocAsync(struct hed_layer *self, struct hed_cuMemAllocAsync *a)
 {
     const bool capturing = quota_capturing(self, a->hStream, a->ptds);
-    struct quota_device *d = a->dptr && a->bytesize ? device_of(self, a->hStream) : NULL;
+    /* A question about a stream that captures may end the capture: the current device it is. */
+    struct quota_device *d = !a->dptr || !a->bytesize ? NULL
+                             : capturing              ? quota_current(self)
+                                                      : device_of(self, a->hStream);
     struct quota_pool *p;
 
     if (d && capturing) {

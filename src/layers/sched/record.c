@@ -256,24 +256,47 @@ forget(struct hed_record *r, enum hed_cuda_call id, const void *args)
     }
 }
 
+/* What other clients have queued and the call may not overtake: what touches its stream or event,
+ * nothing if it only makes something, and else everything. */
+static void
+settle_others(struct hed_record *r, const struct hed_record_client *c, enum hed_cuda_call id,
+              const void *args)
+{
+    const struct hed_call_info *info = &hed_cuda_info[id];
+    uint64_t handles[2] = {0};
+    unsigned count = 0;
+
+    switch ((int)id) {
+    case HED_cuMemAlloc_v2:
+    case HED_cuMemAllocPitch_v2:
+    case HED_cuMemAllocManaged:
+    case HED_cuMemAllocHost_v2:
+    case HED_cuMemHostAlloc:
+    case HED_cuStreamCreate:
+    case HED_cuStreamCreateWithPriority:
+    case HED_cuEventCreate:
+        return;
+    case HED_cuEventRecord:
+    case HED_cuEventRecordWithFlags:
+    case HED_cuEventSynchronize:
+    case HED_cuEventQuery:
+        /* Their first argument. */
+        handles[count++] = (uint64_t)(uintptr_t)((const struct hed_cuEventQuery *)args)->hEvent;
+        break;
+    default:
+        break;
+    }
+    if (info->after == HED_AFTER_STREAM && hed_call_stream(info, args, &handles[count]))
+        count++;
+    hed_record_wait_others(r, c, handles, count, count == 0 || r->own);
+}
+
 /* Everything that the call may not overtake is issued. */
 static void
 settle(struct hed_record *r, struct hed_record_client *c, enum hed_cuda_call id, const void *args)
 {
-    const struct hed_call_info *info = &hed_cuda_info[id];
-    uint64_t handles[2] = {0};
-    unsigned count = 1;
-
-    if (several(r)) {
-        const bool on_stream =
-            info->after == HED_AFTER_STREAM && hed_call_stream(info, args, &handles[0]);
-
-        if (id == HED_cuEventRecord || id == HED_cuEventRecordWithFlags) {
-            handles[1] = (uint64_t)(uintptr_t)((const struct hed_cuEventRecord *)args)->hEvent;
-            count = 2;
-        }
-        hed_record_wait_others(r, c, handles, count, !on_stream || r->own);
-    }
+    if (several(r))
+        settle_others(r, c, id, args);
     hed_record_drain(c, atomic_load_explicit(&c->in, memory_order_relaxed), true);
 }
 
@@ -445,7 +468,7 @@ hed_record_after(struct hed_record *r, enum hed_cuda_call id, void *args,
         return made;
     if (call->hurried)
         hed_sched_hurried(call->hurried);
-    hed_record_put_back(id, args, call);
+    hed_record_put_back(id, args, call, made);
     after_capture(r, id, args, made);
     if (made != CUDA_SUCCESS) {
         /* The context has failed: nothing succeeds there any more, and that is to be said. */

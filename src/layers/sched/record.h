@@ -37,6 +37,7 @@ enum hed_record_defer {
     HED_RECORD_COPIES = 2,   /* copies, fills and prefetches, where their memory allows it */
     HED_RECORD_ORDER = 4,    /* events, waits, host functions, frees in stream order */
     HED_RECORD_ALL = 7,
+    HED_RECORD_ASIDE = 8, /* besides: only threads of ours issue, never one that drains */
 };
 
 enum hed_record_verdict {
@@ -56,6 +57,9 @@ struct hed_record_call {
     uint64_t stream;
     CUlaunchConfig config;       /* what the arguments point at meanwhile, */
     const CUlaunchConfig *given; /* instead of this */
+    CUstreamCallback callback;   /* the program's, if ours is in its place */
+    void *user;
+    void *told; /* what ours is given; NULL: the program's is there */
 };
 
 /* An engine over `next`: calls are issued by calling that layer. If it is the layer `sched`, queued

@@ -207,7 +207,8 @@ CUresult hed_record_wait_own(struct hed_record *r, CUcontext context); /* NULL: 
 /* Puts our stream into a call that is made, where that is work; and the program's back. */
 void hed_record_swap(struct hed_record *r, enum hed_cuda_call id, void *args, CUcontext context,
                      struct hed_record_call *c);
-void hed_record_put_back(enum hed_cuda_call id, void *args, const struct hed_record_call *c);
+void hed_record_put_back(enum hed_cuda_call id, void *args, const struct hed_record_call *c,
+                         CUresult made);
 
 static inline uint64_t
 hed_record_mix(uint64_t hash, uint64_t word)

@@ -58,9 +58,27 @@ keep_error(struct hed_record_client *c, uint32_t id, CUresult result)
              name ? name : "an error without a name");
 }
 
+/* What is current in a thread that issues. A context that has ended may come back under the same
+ * address, and is not current then. */
+struct place {
+    CUcontext context;
+    uint32_t epoch;
+};
+
+static void
+go_to(const struct hed_record *r, struct place *p, CUcontext context)
+{
+    const uint32_t epoch = atomic_load_explicit(&r->epoch, memory_order_acquire);
+
+    if (p->context == context && p->epoch == epoch)
+        return;
+    set_current(r, context);
+    *p = (struct place){context, epoch};
+}
+
 /* Issues the oldest record. The role is ours. */
 static void
-issue_one(struct hed_record_client *c, CUcontext *context)
+issue_one(struct hed_record_client *c, struct place *place)
 {
     const struct hed_record *r = c->engine;
     uint64_t head = atomic_load_explicit(&c->head, memory_order_relaxed);
@@ -70,10 +88,7 @@ issue_one(struct hed_record_client *c, CUcontext *context)
         head += s->size;
         s = (struct hed_record_slot *)(c->ring + head % HED_RECORD_RING);
     }
-    if (s->context != *context) {
-        set_current(r, s->context);
-        *context = s->context;
-    }
+    go_to(r, place, s->context);
     if (s->gpu)
         hed_sched_unqueue(s->gpu);
 
@@ -138,7 +153,7 @@ give_role(struct hed_record_client *c)
 
 /* Issues as long as there is something, up to that number. The role is ours. */
 static void
-issue_until(struct hed_record_client *c, uint64_t number, CUcontext *context)
+issue_until(struct hed_record_client *c, uint64_t number, struct place *place)
 {
     struct hed_record_thread *me = hed_record_thread();
 
@@ -148,7 +163,7 @@ issue_until(struct hed_record_client *c, uint64_t number, CUcontext *context)
            /* Acquire: pairs with the store in push, so that the record is seen complete. */
            atomic_load_explicit(&c->in, memory_order_acquire) >
                atomic_load_explicit(&c->out, memory_order_relaxed))
-        issue_one(c, context);
+        issue_one(c, place);
     hed_nvtx_pop();
     me->inside--;
 }
@@ -182,7 +197,7 @@ static void *
 issuer_main(void *arg)
 {
     struct hed_record_client *c = arg;
-    CUcontext context = NULL;
+    struct place place = {0};
 
     hed_record_thread()->inside = 1;
     if (c->engine->sched)
@@ -192,7 +207,7 @@ issuer_main(void *arg)
             sleep_until_woken(c);
             continue;
         }
-        issue_until(c, UINT64_MAX, &context);
+        issue_until(c, UINT64_MAX, &place);
         give_role(c);
     }
     return NULL;
@@ -253,13 +268,14 @@ static bool
 issue_here(struct hed_record_client *c, uint64_t number)
 {
     CUcontext before;
-    CUcontext context;
+    struct place place;
 
     if (!take_role(c))
         return false;
-    context = before = current(c->engine);
-    issue_until(c, number, &context);
-    if (context != before)
+    before = current(c->engine);
+    place = (struct place){before, atomic_load_explicit(&c->engine->epoch, memory_order_acquire)};
+    issue_until(c, number, &place);
+    if (place.context != before)
         set_current(c->engine, before);
     give_role(c);
     return true;
@@ -268,6 +284,7 @@ issue_here(struct hed_record_client *c, uint64_t number)
 void
 hed_record_drain(struct hed_record_client *c, uint64_t number, bool mine)
 {
+    const bool helps = mine && !(c->engine->defer & HED_RECORD_ASIDE);
     struct hed_sched_gpu *g;
 
     if (is_out(c, number))
@@ -277,7 +294,7 @@ hed_record_drain(struct hed_record_client *c, uint64_t number, bool mine)
         hed_sched_hurry(g);
     hed_nvtx_push("heddle: wait for queued work");
     while (!is_out(c, number))
-        if (!mine || !issue_here(c, number))
+        if (!helps || !issue_here(c, number))
             wait_for(c, number, -1);
     hed_nvtx_pop();
     if (g)

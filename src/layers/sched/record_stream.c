@@ -1,5 +1,6 @@
 /* stream=own: a client's work runs on a stream of ours, one in each context, instead of the
  * program's. That keeps the order of everything; work that ran side by side does not any more. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -128,6 +129,48 @@ swaps(enum hed_cuda_call id)
     }
 }
 
+/* A callback is told its stream: the program's, not ours. */
+struct told {
+    CUstreamCallback callback;
+    void *user;
+    CUstream stream;
+};
+
+static void
+call_back(CUstream ours, CUresult status, void *data)
+{
+    const struct told t = *(struct told *)data;
+
+    free(data);
+    t.callback(t.stream, status, t.user);
+}
+
+static void
+swap_callback(struct hed_cuStreamAddCallback *a, struct hed_record_call *c)
+{
+    struct told *t = a->callback ? malloc(sizeof *t) : NULL;
+
+    c->told = t;
+    if (!t)
+        return;
+    *t = (struct told){a->callback, a->userData, (CUstream)(uintptr_t)c->stream};
+    c->callback = a->callback;
+    c->user = a->userData;
+    a->callback = call_back;
+    a->userData = t;
+}
+
+static void
+put_back_callback(struct hed_cuStreamAddCallback *a, const struct hed_record_call *c, CUresult made)
+{
+    if (!c->told)
+        return;
+    a->callback = c->callback;
+    a->userData = c->user;
+    if (made != CUDA_SUCCESS) /* it is not called, then */
+        free(c->told);
+}
+
 void
 hed_record_swap(struct hed_record *r, enum hed_cuda_call id, void *args, CUcontext context,
                 struct hed_record_call *c)
@@ -152,10 +195,13 @@ hed_record_swap(struct hed_record *r, enum hed_cuda_call id, void *args, CUconte
     } else {
         memcpy((char *)args + info->stream, &own, sizeof own);
     }
+    if (id == HED_cuStreamAddCallback)
+        swap_callback(args, c);
 }
 
 void
-hed_record_put_back(enum hed_cuda_call id, void *args, const struct hed_record_call *c)
+hed_record_put_back(enum hed_cuda_call id, void *args, const struct hed_record_call *c,
+                    CUresult made)
 {
     const struct hed_call_info *info = &hed_cuda_info[id];
 
@@ -167,6 +213,8 @@ hed_record_put_back(enum hed_cuda_call id, void *args, const struct hed_record_c
         ((struct hed_cuLaunchKernelEx *)args)->config = c->given;
     else
         memcpy((char *)args + info->stream, &c->stream, sizeof c->stream);
+    if (id == HED_cuStreamAddCallback)
+        put_back_callback(args, c, made);
 }
 
 /* A context may end: its stream goes with it. */

@@ -207,7 +207,8 @@ order(struct hed_record *r, struct hed_record_try *t)
     case HED_cuLaunchHostFunc:
         return ((const struct hed_cuLaunchHostFunc *)args)->fn;
     case HED_cuStreamAddCallback:
-        return callback->callback && callback->flags == 0;
+        /* One that is told its stream is to be told the program's. */
+        return callback->callback && callback->flags == 0 && !r->own;
     case HED_cuMemFreeAsync:
         t->frees = ((const struct hed_cuMemFreeAsync *)args)->dptr;
         return hed_record_is_allocation(r, t->frees);

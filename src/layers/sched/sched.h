@@ -177,7 +177,8 @@ CUresult hed_sched_cuEventSynchronize(struct hed_layer *self, struct hed_cuEvent
 struct hed_sched_gpu *hed_sched_wait_begins(struct hed_layer *self);
 void hed_sched_wait_ends(struct hed_layer *self, struct hed_sched_gpu *g, CUresult r,
                          uint64_t stream);
-uint64_t hed_sched_of_context(struct hed_layer *self, CUcontext context); /* `stream` for a context */
+/* `stream` for a context. */
+uint64_t hed_sched_of_context(struct hed_layer *self, CUcontext context);
 void hed_sched_capture_began(struct hed_sched *s, uint64_t stream);
 void hed_sched_capture_ended(struct hed_sched *s, uint64_t stream);
 bool hed_sched_captures(struct hed_layer *self, CUstream stream, bool ptds);
