@@ -140,13 +140,35 @@ who_comes_at_any_time_or_not_at_all_is_not_waited_for(void **state)
 
     make_low_and_high(&w, 500 * US);
     (void)come_and_go(&w, 200 * MS, 0);
-    w.actors[1].next = UINT64_MAX; /* it does not come any more */
-    run_for(&w, 25 * MS);
+    w.actors[1].next = UINT64_MAX; /* it does not come any more, which is seen after three times */
+    run_for(&w, 65 * MS);
 
     const uint64_t before = w.actors[0].done;
 
     run_for(&w, S);
     assert_true((w.actors[0].done - before) * 500 * US >= S - MS);
+}
+
+/* One that is late, or does not come, is expected again at its old time. */
+static void
+a_rhythm_outlasts_who_is_late(void **state)
+{
+    struct world w;
+    uint64_t worst = 0;
+
+    make_low_and_high(&w, 500 * US);
+    for (uint64_t n = 1; n < 100; n++) {
+        const uint64_t late = n > 10 && n % 5 == 0 ? 4 * MS : 0;
+        const uint64_t skipped = n > 10 && n % 7 == 0 ? 20 * MS : 0;
+
+        w.actors[1].next = BEGIN + 20 * n * MS + late + skipped;
+        run_for(&w, w.actors[1].next - w.scene.now);
+        if (n > 10 && !late && w.gpu_free > w.scene.now && w.gpu_free - w.scene.now > worst)
+            worst = w.gpu_free - w.scene.now;
+        run_for(&w, 5 * MS);
+        n += skipped != 0;
+    }
+    assert_int_equal(worst, 0);
 }
 
 /* A kernel that takes longer than may be left unused is not kept off. */
@@ -443,6 +465,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(priority_bounds_the_wait_of_the_high),
     cmocka_unit_test(who_comes_at_regular_times_finds_the_gpu_free),
     cmocka_unit_test(who_comes_at_any_time_or_not_at_all_is_not_waited_for),
+    cmocka_unit_test(a_rhythm_outlasts_who_is_late),
     cmocka_unit_test(long_work_runs_beside_who_comes_often),
     cmocka_unit_test(fair_gives_the_shares_that_were_asked_for),
     cmocka_unit_test(fair_does_not_save_up_idle_time),

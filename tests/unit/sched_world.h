@@ -90,7 +90,8 @@ may(const struct world *w, const struct hed_sched_client *c, const struct actor 
     if (!c->working || c->verdict == HED_VERDICT_CLOSED)
         return false;
     if (c->until && a->piece <= c->spare)
-        return (a->ends > now ? a->ends : now) + a->piece <= c->until;
+        return (a->ends > now ? a->ends : now) + a->piece <= c->until &&
+               a->ends < now + 4 * w->scene.params.cap;
     return a->ends < now + w->scene.params.cap;
 }
 

@@ -9,7 +9,8 @@
 
 #define NAP_NS (10 * HED_NS_PER_MS) /* after which a waiter looks around itself */
 #define DEPUTY_NS (2 * HED_NS_PER_MS)
-#define FAR_AHEAD 8                   /* caps in flight, where nobody is to come soon */
+#define FAR_AHEAD 4 /* caps in flight, where nobody is to come soon */
+#define DOUBT 8     /* part of the work in flight that it may take longer than is known */
 #define STUCK_NS (20 * HED_NS_PER_MS) /* beyond the clock's word: it is not to be trusted */
 
 /* Relaxed: single numbers, each right by itself; what must be seen together is read under the
@@ -56,13 +57,12 @@ begin_wait(struct hed_sched_place *p, uint64_t now)
         SET(p->waits_since, now);
 }
 
-/* True: it was the last one. */
-static bool
+static void
 end_wait(struct hed_sched_place *p, uint64_t start, uint64_t now)
 {
     atomic_fetch_add_explicit(&p->waited, now - start, memory_order_relaxed);
     SET(p->last_call, now);
-    return atomic_fetch_sub_explicit(&p->waiting, 1, memory_order_seq_cst) == 1;
+    atomic_fetch_sub_explicit(&p->waiting, 1, memory_order_seq_cst);
 }
 
 /* Waits until the gate is not closed. False: go on, whatever it says now: this call was released,
@@ -73,10 +73,8 @@ wait_open(struct hed_sched_gpu *g)
     struct hed_sched_place *p = g->place;
     const uint64_t start = hed_now_ns();
     uint32_t gate;
-    bool ticket = take_ticket(p);
+    bool ticket = false;
 
-    if (ticket)
-        return false;
     begin_wait(p, start);
 
     bool able = hed_sched_decide(g->meet, start) == 0; /* one more waits: that may be news */
@@ -103,11 +101,8 @@ wait_open(struct hed_sched_gpu *g)
     if (!able)
         hed_warn(SCHED, "a process that is stopped holds the lock: going on without it");
 
-    const bool released = GET(p->release);
-
-    if (end_wait(p, start, end) && released)
-        (void)hed_sched_decide(g->meet, end);
-    return able && !released && !ticket;
+    end_wait(p, start, end);
+    return able && !ticket;
 }
 
 /* How long a call has to wait because of what is in flight, before it asks again; 0: it goes on.
@@ -122,7 +117,9 @@ too_early(const struct hed_sched_gpu *g, uint64_t takes, uint64_t now, bool wait
 
     /* Somebody is expected, and until then the GPU is ours. */
     if (until && takes <= GET(g->place->spare)) {
-        if ((ends > now ? ends : now) + takes > until)
+        const uint64_t load = (ends > now ? ends - now : 0) + takes;
+
+        if (now + load + load / DOUBT > until)
             return HED_NS_PER_MS;
         cap *= FAR_AHEAD;
     }
@@ -147,7 +144,7 @@ wait_below_cap(struct hed_layer *self, struct hed_turn *t)
 
         const uint64_t rest = too_early(g, takes, now, latest != 0);
 
-        if (rest == 0)
+        if (rest == 0 || take_ticket(p))
             break;
         if (!latest) {
             latest = (GET(p->ends) > now ? GET(p->ends) : now) + STUCK_NS;
@@ -169,7 +166,7 @@ wait_below_cap(struct hed_layer *self, struct hed_turn *t)
     }
     if (latest) {
         hed_nvtx_pop();
-        (void)end_wait(p, start, now);
+        end_wait(p, start, now);
     }
     return gate & HED_GATE_CLOSED;
 }
@@ -187,10 +184,12 @@ pass(struct hed_layer *self, struct hed_turn *t)
     SET(p->last_call, now);
     if (!look(g, now))
         return;
-    do
-        if ((GET(p->gate) & HED_GATE_CLOSED) && !wait_open(g))
-            break;
-    while (wait_below_cap(self, t));
+    /* Who does not have to wait takes one as well: it may have been counted. */
+    if (!take_ticket(p))
+        do
+            if ((GET(p->gate) & HED_GATE_CLOSED) && !wait_open(g))
+                break;
+        while (wait_below_cap(self, t));
     t->watch = GET(p->gate) & HED_GATE_WATCH;
 }
 

@@ -44,7 +44,8 @@ find_kind_locked(struct hed_sched *s, uint64_t key)
     return worst;
 }
 
-/* What is far too long was taken beside another process's work; what was, is forgotten at once. */
+/* What is far too long was taken beside another process's work, and is soon forgotten. But one kind
+ * may as well be short and long by turns: the average is to lie between. */
 static void
 learn_locked(struct hed_sched *s, uint64_t key, double ms)
 {
@@ -56,10 +57,10 @@ learn_locked(struct hed_sched *s, uint64_t key, double ms)
     const uint64_t off = ns > k->ns ? ns - k->ns : k->ns - ns;
 
     k->steady = off <= k->ns / 4 ? k->steady + (k->steady < STEADY) : 0;
-    if (k->samples == 0 || ns < k->ns / 2)
+    if (k->samples == 0)
         k->ns = (uint32_t)ns;
     else if (ns < k->ns)
-        k->ns -= (uint32_t)(off / 4);
+        k->ns -= (uint32_t)(off / (ns < k->ns / 2 ? 2 : 4));
     else
         k->ns += (uint32_t)((off < k->ns / 2 ? off : k->ns / 2) / 4);
     if (k->samples < UINT32_MAX)
