@@ -65,7 +65,10 @@ HEDDLE_FUNCTION int heddle_record(int on);
  *
  * Up to 31 letters, digits, '-' and '.'; with wishes behind a colon where it is to be something
  * else than the process (heddle-sched(1): prio, share, deadline_us, group), which count when the
- * name is used first: "web:prio=high,share=3". */
+ * name is used first: "web:prio=high,share=3".
+ *
+ * A negative number: it was refused, the log says why, and the thread works for the process. Where
+ * nobody takes turns, nobody looks at the name, and nothing is refused. */
 HEDDLE_FUNCTION int heddle_set_client(const char *name);
 
 /* Puts a mark, or the begin and end of a range, into the trace. Ranges of a thread nest. text is

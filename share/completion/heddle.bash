@@ -115,6 +115,8 @@ _heddle() {
     esac
 }
 
+_heddle_sched_options="--gpu --pid --room --json --help"
+
 _heddle_sched() {
     local cur=$1 prev=$2
     if ((COMP_CWORD == 2)); then
@@ -123,15 +125,27 @@ _heddle_sched() {
     fi
     case $prev in
     --gpu | --pid | --room) COMPREPLY=() ;;
+    *)
+        if [[ $cur == -* ]]; then
+            _heddle_words "$_heddle_sched_options" "$cur"
+        else
+            _heddle_wish "$cur" "$prev"
+        fi
+        ;;
+    esac
+}
+
+# What can be changed while programs run, or the value of one of them.
+_heddle_wish() {
+    local cur=$1 prev=$2
+    case $prev in
     set)
         compopt -o nospace 2>/dev/null
         _heddle_words "policy= prio= share= deadline_us= cap_us= hold_us= slice_us= batch=
             batch_wait_us=" "$cur"
         ;;
-    *)
-        [[ $prev != --* ]] && _heddle_value "$prev" "$cur" ||
-            _heddle_words "--gpu --pid --room --json --help" "$cur"
-        ;;
+    prio | policy) _heddle_value "$prev" "$cur" ;;
+    *) _heddle_words "$_heddle_sched_options" "$cur" ;;
     esac
 }
 

@@ -92,11 +92,15 @@ struct hed_config;
 struct hed_env;
 struct hed_why;
 
-/* hed_config_load, and a look at the values that it takes as plain text. Paths are full ones
+/* hed_config_load, and a look at the values that it takes as plain text: those that layers read are
+ * refused here, because nobody sees what a layer says. Paths are full ones
  * afterwards, in the settings and in the environment: the program may change its folder before
  * heddle looks at them, and the library takes no others.
  */
 int hed_cli_settings(struct hed_config *c, struct hed_env *env, struct hed_why *why);
+
+/* The setting `sched`, as the layer of that name would read it. */
+int hed_cli_check_sched(const char *value, struct hed_why *why);
 
 /* The full path of what a path means here. */
 int hed_cli_absolute(const char *path, char *out, size_t size, struct hed_why *why);

@@ -40,3 +40,4 @@ void hed_doctor_cpu(struct hed_doctor *d);    /* the CPU GPU; fills in has_cpu *
 void hed_doctor_server(struct hed_doctor *d); /* where the setting `gpu` is an address */
 void hed_doctor_driver(struct hed_doctor *d); /* NVIDIA's driver and the devices */
 void hed_doctor_system(struct hed_doctor *d); /* kernel, libc, shared memory, folders */
+void hed_doctor_share(struct hed_doctor *d);  /* can programs meet, and --inject work? */

@@ -56,6 +56,11 @@ open_library(struct hed_probe *p)
         return NULL;
     }
 
+    struct link_map *map = NULL;
+
+    if (dlinfo(library, RTLD_DI_LINKMAP, &map) == 0)
+        snprintf(p->found, sizeof p->found, "%s", map->l_name);
+
     /* ISO C has no conversion between objects and functions; POSIX has. */
     const char *(*version)(void);
 
@@ -200,6 +205,7 @@ ask(struct hed_probe *p, void (*questions)(void *arg))
     /* The child's memory is a library's memory: it may hold anything now. */
     p->step[sizeof p->step - 1] = '\0';
     p->error[sizeof p->error - 1] = '\0';
+    p->found[sizeof p->found - 1] = '\0';
     p->release[sizeof p->release - 1] = '\0';
     p->heddle[sizeof p->heddle - 1] = '\0';
     if (p->count < 0)

@@ -30,8 +30,9 @@ struct hed_probe {
     int log;            /* that file; -1: none */
 
     /* Answered. */
-    char step[64];    /* what was begun last: "cuInit", or "dlopen" */
-    char error[512];  /* the loader's words when the library could not be opened, else "" */
+    char step[64];        /* what was begun last: "cuInit", or "dlopen" */
+    char error[512];      /* the loader's words when the library could not be opened, else "" */
+    char found[PATH_MAX]; /* the file that was loaded; "" if that is not known */
     char said[1024];  /* the last line of it, without the log's own words; "" if there is none */
     int result;       /* of the first call that failed; 0 when all went well */
     int version;      /* cuDriverGetVersion: 13000 is 13.0; 0 if unknown */

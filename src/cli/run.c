@@ -21,7 +21,6 @@
 #include "cli/place.h"
 #include "cli/target.h"
 #include "core/config.h"
-#include "sched/share.h"
 #include "trace/format.h"
 
 #define TRIAL_SIZE (64u * 1024) /* bytes there must be room for where a trace is to be */
@@ -125,7 +124,8 @@ set(struct request *r, const char *option, const char *key, const char *value)
 {
     struct hed_why why = {""};
 
-    if (hed_config_set(&r->config, key, value, &why) != 0) {
+    if (hed_config_set(&r->config, key, value, &why) != 0 ||
+        (strcmp(key, "sched") == 0 && hed_cli_check_sched(value, &why) != 0)) {
         const char *text = why.text;
 
         /* The reason names the setting, and most options are called like theirs. */
@@ -169,19 +169,6 @@ take_config(struct request *r, const char *value)
     return HED_EXIT_OK;
 }
 
-/* The layer reads it, but nobody sees what it says. */
-static int
-check_sched(const char *value)
-{
-    struct hed_sched_wish wish;
-    struct hed_why why = {""};
-
-    if (*value == '\0' || hed_sched_parse(value, &wish, &why) == 0)
-        return HED_EXIT_OK;
-    hed_cli_say("run: --%s", why.text);
-    return HED_EXIT_USAGE;
-}
-
 static int
 take_option(struct request *r, int option, const char *value)
 {
@@ -202,10 +189,6 @@ take_option(struct request *r, int option, const char *value)
     case OPT_HELP:
         r->help = true;
         return HED_EXIT_OK;
-    case OPT_SCHED:
-        if (check_sched(value) != 0)
-            return HED_EXIT_USAGE;
-        return set(r, "sched", "sched", value);
     default:
         return set(r, options[option].name, settings[option], value);
     }

@@ -3,39 +3,38 @@
  * There is no daemon to ask: the command looks at the shared memory where the programs meet
  * (sched/share.h), changes it under its lock, and decides anew, as any of them would.
  */
+#include "cli/sched.h"
+
+#include <ctype.h>
 #include <dirent.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "cli/cli.h"
-#include "sched/share.h"
 
-#define GPUS_MAX 64
-#define UUID_DIGITS 32
-#define OUTPUT_MAX (4u * 1024 * 1024)
-#define GLANCE_NS (20 * HED_NS_PER_MS) /* between two looks at a program that nobody watches */
+#define NAMED_MAX 2 /* GPUs that are named in one line */
 
 static const char usage[] =
     "usage: heddle sched list|set|pause|resume|release [OPTION...] [KEY=VALUE,...]\n"
     "\n"
     "Programs that run under `heddle run --sched` and share a GPU.\n"
     "\n"
-    "  list           every program: priority, share, state, GPU time, time waited\n"
-    "  set WISHES     change policy=NAME, hold_us, cap_us, slice_us, batch, batch_wait_us\n"
-    "                 of a GPU; with --pid prio=, share=, deadline_us= of a program\n"
-    "  pause          hold all launches, or those of a program (--pid)\n"
+    "  list           every program: priority, share, state, calls that are held,\n"
+    "                 calls made, GPU time, time waited\n"
+    "  set WISHES     change policy=NAME, hold_us, cap_us, slice_us, batch,\n"
+    "                 batch_wait_us of a GPU; with --pid prio=, share=, deadline_us=\n"
+    "                 of a program\n"
+    "  pause          hold all launches of all programs, or of those below\n"
     "  resume         the opposite\n"
     "  release        let go what is held just now, once\n"
     "\n"
-    "  --gpu WHICH    a GPU by the beginning of its UUID, or by its number in the list\n"
-    "  --pid PID      only that program\n"
+    "  --gpu WHICH    a GPU, by the beginning of its UUID or its number in the list\n"
+    "  --pid PID      only that program, all its clients\n"
     "  --room NAME    programs of that room (--sched room=NAME)\n"
     "  --json         list: for programs to read\n"
     "  -h, --help     this text\n"
@@ -49,40 +48,24 @@ static const struct hed_cli_opt options[] = {
     [OPT_JSON] = {"json", false}, [OPT_HELP] = {"help", false}, {NULL, false},
 };
 
-struct request {
-    const char *verb;
-    const char *wishes;
-    const char *gpu;
-    const char *room;
-    uint64_t pid; /* 0: all */
-    bool json;
-    bool help;
-};
-
-struct gpu {
-    struct hed_meet *meet;
-    char uuid[UUID_DIGITS + 1];
-    char room[HED_SCHED_NAME];
-};
-
-#define GET(word) atomic_load_explicit(&(word), memory_order_relaxed)
+#define GET HED_CLI_GET
 
 /* ---- what there is --------------------------------------------------------------------------- */
 
 /* NAME of heddle-UID-NAME is sched-[ROOM-]UUID. */
 static bool
-read_name(const char *name, struct gpu *g)
+read_name(const char *name, struct hed_cli_gpu *g)
 {
     const size_t begin = strlen(HED_SCHED_BEGIN);
     const size_t n = strlen(name);
 
-    if (strncmp(name, HED_SCHED_BEGIN, begin) != 0 || n < begin + UUID_DIGITS)
+    if (strncmp(name, HED_SCHED_BEGIN, begin) != 0 || n < begin + HED_CLI_UUID_DIGITS)
         return false;
-    memcpy(g->uuid, name + n - UUID_DIGITS, UUID_DIGITS + 1);
-    if (strspn(g->uuid, "0123456789abcdef") != UUID_DIGITS)
+    memcpy(g->uuid, name + n - HED_CLI_UUID_DIGITS, HED_CLI_UUID_DIGITS + 1);
+    if (strspn(g->uuid, "0123456789abcdef") != HED_CLI_UUID_DIGITS)
         return false;
 
-    const size_t room = n - begin - UUID_DIGITS;
+    const size_t room = n - begin - HED_CLI_UUID_DIGITS;
 
     if (room > sizeof g->room || (room && name[begin + room - 1] != '-'))
         return false;
@@ -90,56 +73,29 @@ read_name(const char *name, struct gpu *g)
     return true;
 }
 
+bool
+hed_cli_sched_meant(const struct hed_cli_sched *r, const struct hed_cli_gpu *g, uint32_t place)
+{
+    const struct hed_sched_place *p = hed_meet_place(g->meet, place);
+
+    return GET(p->present) && (r->pid == 0 || (uint64_t)GET(p->pid) == r->pid) &&
+           hed_meet_taken(g->meet, place, NULL);
+}
+
 static bool
-anybody(const struct gpu *g)
+anybody(const struct hed_cli_gpu *g)
 {
-    for (uint32_t i = 0; i < HED_SCHED_PLACES; i++) {
-        const struct hed_sched_place *p = hed_meet_place(g->meet, i);
+    const struct hed_cli_sched all = {0};
+    bool is = false;
 
-        if (GET(p->present) && hed_meet_taken(g->meet, i, NULL))
-            return true;
-    }
-    return false;
-}
-
-static int
-by_uuid(const void *a, const void *b)
-{
-    return strcmp(((const struct gpu *)a)->uuid, ((const struct gpu *)b)->uuid);
-}
-
-/* The GPUs that somebody shares, in the order of their UUIDs. */
-static size_t
-find_gpus(const struct request *r, struct gpu *gpus)
-{
-    char begin[32];
-    DIR *d = opendir("/dev/shm");
-    const struct dirent *e;
-    size_t count = 0;
-
-    snprintf(begin, sizeof begin, "heddle-%u-", (unsigned)geteuid());
-    while (d && count < GPUS_MAX && (e = readdir(d)) != NULL) {
-        struct gpu g = {0};
-
-        if (strncmp(e->d_name, begin, strlen(begin)) != 0 ||
-            !read_name(e->d_name + strlen(begin), &g) || (r->room && strcmp(r->room, g.room) != 0))
-            continue;
-        if (hed_meet_look(e->d_name + strlen(begin), &hed_sched_shape, &g.meet, NULL) != 0)
-            continue;
-        if (anybody(&g))
-            gpus[count++] = g;
-        else
-            hed_meet_leave(g.meet);
-    }
-    if (d)
-        closedir(d);
-    qsort(gpus, count, sizeof *gpus, by_uuid);
-    return count;
+    for (uint32_t i = 0; !is && i < HED_SCHED_PLACES; i++)
+        is = hed_cli_sched_meant(&all, g, i);
+    return is;
 }
 
 /* By number or by the beginning of its UUID, with or without GPU- and dashes. */
 static bool
-is_meant(const struct request *r, const struct gpu *g, size_t index)
+is_meant(const struct hed_cli_sched *r, const struct hed_cli_gpu *g, size_t index)
 {
     const char *want = r->gpu;
     uint64_t number;
@@ -154,183 +110,142 @@ is_meant(const struct request *r, const struct gpu *g, size_t index)
     for (; *want; want++) {
         if (*want == '-')
             continue;
-        if (k >= UUID_DIGITS || *want != g->uuid[k++])
+        if (k >= HED_CLI_UUID_DIGITS || tolower((unsigned char)*want) != g->uuid[k++])
             return false;
     }
-    return true;
-}
-
-/* ---- list ------------------------------------------------------------------------------------ */
-
-static const char *
-state_of(const struct hed_sched_place *p, bool everybody_paused, uint64_t calls_before)
-{
-    const uint32_t gate = GET(p->gate);
-
-    if (everybody_paused || GET(p->paused))
-        return "paused";
-    if (GET(p->waiting) || GET(p->queued))
-        return "waiting";
-    if (!GET(p->working) || (gate == 0 && hed_sched_calls(p) == calls_before))
-        return "idle";
-    return "running";
-}
-
-static const char *
-priority_name(uint32_t priority)
-{
-    return priority == HED_PRIORITY_HIGH ? "high" : priority == HED_PRIORITY_LOW ? "low" : "normal";
-}
-
-static const char *
-policy_name(const struct hed_sched_common *c)
-{
-    const uint32_t i = GET(c->policy);
-
-    return i < HED_POLICY_COUNT ? hed_policies[i]->name : "?";
-}
-
-static void
-add_text(struct hed_buf *b, const char *key, const char *value, size_t max)
-{
-    hed_str_field(b, key, value, strnlen(value, max));
-}
-
-static void
-add_client(struct hed_buf *b, bool json, const struct hed_sched_place *p, const char *state,
-           uint64_t share)
-{
-    const double in_flight =
-        GET(p->ends) > hed_now_ns() ? (double)(GET(p->ends) - hed_now_ns()) / HED_NS_PER_MS : 0;
-
-    if (!json) {
-        char name[HED_SCHED_NAME];
-
-        /* Whatever is in shared memory, it reaches the terminal as plain letters. */
-        snprintf(name, sizeof name, "%.*s", HED_SCHED_NAME - 1, p->name);
-        for (char *c = name; *c; c++)
-            *c = *c < ' ' || *c == 0x7f ? '?' : *c;
-        hed_buf_addf(
-            b, "  %8d  %-16s %-7s %6" PRIu64 " %-8s %7u %6u %9.2f %12" PRIu64 " %11.3f %10.3f\n",
-            GET(p->pid), name, priority_name(GET(p->priority)), share, state, GET(p->waiting),
-            GET(p->queued), in_flight, hed_sched_calls(p), (double)GET(p->used) / HED_NS_PER_S,
-            (double)GET(p->waited) / HED_NS_PER_S);
-        return;
-    }
-    hed_buf_addf(b, "{\"pid\":%d,", GET(p->pid));
-    add_text(b, "name", p->name, HED_SCHED_NAME);
-    hed_buf_addf(b, ",");
-    add_text(b, "group", p->group, HED_SCHED_NAME);
-    hed_buf_addf(b,
-                 ",\"priority\":\"%s\",\"share\":%" PRIu64 ",\"deadline_us\":%" PRIu64
-                 ",\"state\":\"%s\",\"waiting\":%u,\"queued\":%u,\"in_flight_ms\":%.3f,"
-                 "\"calls\":%" PRIu64 ",\"gpu_ns\":%" PRIu64 ",\"waited_ns\":%" PRIu64 "}",
-                 priority_name(GET(p->priority)), share, GET(p->deadline) / 1000, state,
-                 GET(p->waiting), GET(p->queued), in_flight, hed_sched_calls(p), GET(p->used),
-                 GET(p->waited));
-}
-
-static void
-add_gpu(struct hed_buf *b, bool json, struct gpu *g, size_t index, const uint64_t *calls)
-{
-    const struct hed_sched_common *c = hed_meet_common(g->meet);
-    bool first = true;
-
-    if (json)
-        hed_buf_addf(b,
-                     "{\"index\":%zu,\"uuid\":\"%s\",\"room\":\"%s\",\"policy\":\"%s\","
-                     "\"paused\":%s,\"hold_us\":%" PRIu64 ",\"cap_us\":%" PRIu64
-                     ",\"slice_us\":%" PRIu64 ",\"batch\":%u,\"batch_wait_us\":%" PRIu64
-                     ",\"clients\":[",
-                     index, g->uuid, g->room, policy_name(c), GET(c->paused) ? "true" : "false",
-                     GET(c->hold) / 1000, GET(c->cap) / 1000, GET(c->slice) / 1000, GET(c->batch),
-                     GET(c->batch_wait) / 1000);
-    else
-        hed_buf_addf(b,
-                     "%zu  GPU-%s%s%s  policy %s%s\n  %8s  %-16s %-7s %6s %-8s %7s %6s %9s %12s "
-                     "%11s %10s\n",
-                     index, g->uuid, *g->room ? "  room " : "", g->room, policy_name(c),
-                     GET(c->paused) ? ", paused" : "", "PID", "PROGRAM", "PRIO", "SHARE", "STATE",
-                     "WAITING", "QUEUED", "IN FLIGHT", "CALLS", "GPU s", "WAITED s");
-    for (uint32_t i = 0; i < HED_SCHED_PLACES; i++) {
-        const struct hed_sched_place *p = hed_meet_place(g->meet, i);
-
-        if (!GET(p->present) || !hed_meet_taken(g->meet, i, NULL))
-            continue;
-        if (json && !first)
-            hed_buf_addf(b, ",");
-        first = false;
-        add_client(b, json, p, state_of(p, GET(c->paused), calls[i]), GET(p->weight));
-    }
-    if (json)
-        hed_buf_addf(b, "]}");
+    return k > 0;
 }
 
 static int
-list(const struct request *r, struct gpu *gpus, size_t count)
+by_uuid(const void *a, const void *b)
 {
-    struct hed_buf b;
-    static uint64_t calls[GPUS_MAX][HED_SCHED_PLACES];
-    bool first = true;
+    const struct hed_cli_gpu *x = a;
+    const struct hed_cli_gpu *y = b;
+    const int order = strcmp(x->uuid, y->uuid);
 
-    hed_buf_init(&b, OUTPUT_MAX);
-    for (size_t i = 0; i < count; i++)
-        for (uint32_t k = 0; k < HED_SCHED_PLACES; k++)
-            calls[i][k] = hed_sched_calls(hed_meet_place(gpus[i].meet, k));
-    if (count)
-        hed_sleep_ns(GLANCE_NS);
-    if (r->json)
-        hed_buf_addf(&b, "{\"gpus\":[");
-    for (size_t i = 0; i < count; i++) {
-        if (!is_meant(r, &gpus[i], i))
+    return order ? order : strcmp(x->room, y->room);
+}
+
+/* The GPUs that somebody shares, in the order of their UUIDs and rooms. */
+static size_t
+find_gpus(const struct hed_cli_sched *r, struct hed_cli_gpu *gpus)
+{
+    char begin[32];
+    DIR *d = opendir("/dev/shm");
+    const struct dirent *e;
+    struct hed_why why = {""};
+    size_t count = 0;
+
+    snprintf(begin, sizeof begin, "heddle-%u-", (unsigned)geteuid());
+    while (d && count < HED_CLI_GPUS && (e = readdir(d)) != NULL) {
+        struct hed_cli_gpu g = {0};
+
+        if (strncmp(e->d_name, begin, strlen(begin)) != 0 ||
+            !read_name(e->d_name + strlen(begin), &g) || (r->room && strcmp(r->room, g.room) != 0))
             continue;
-        if (r->json && !first)
-            hed_buf_addf(&b, ",");
-        first = false;
-        add_gpu(&b, r->json, &gpus[i], i, calls[i]);
+
+        const int err = hed_meet_look(e->d_name + strlen(begin), &hed_sched_shape, &g.meet, &why);
+
+        /* Whoever is there cannot be shown. */
+        if (err && err != HED_ENOTFOUND)
+            hed_cli_say("sched: %s", why.text);
+        if (err)
+            continue;
+        if (anybody(&g))
+            gpus[count++] = g;
+        else
+            hed_meet_leave(g.meet);
     }
-    if (r->json)
-        hed_buf_addf(&b, "]}\n");
-    else if (first)
-        hed_buf_addf(&b, "No program shares a GPU (heddle run --sched).\n");
-    fputs(hed_buf_cstr(&b), stdout);
-    hed_buf_fini(&b);
-    return HED_EXIT_OK;
+    if (d)
+        closedir(d);
+    qsort(gpus, count, sizeof *gpus, by_uuid);
+    for (size_t i = 0; i < count; i++)
+        gpus[i].meant = is_meant(r, &gpus[i], i);
+    return count;
 }
 
 /* ---- changes --------------------------------------------------------------------------------- */
 
-/* Changes the clients of a GPU that are meant, or all of it; returns how many that were. */
-static size_t
-change_gpu(const struct request *r, struct gpu *g, const struct hed_sched_change *change)
+#define OF_CLIENT (HED_SCHED_GIVEN_PRIORITY | HED_SCHED_GIVEN_WEIGHT | HED_SCHED_GIVEN_DEADLINE)
+
+/* Programs and places that a change has met. */
+struct met {
+    size_t gpus;
+    size_t programs; /* clients of one process are one */
+    int32_t pids[HED_CLI_GPUS * HED_SCHED_PLACES];
+    char text[256]; /* "GPU-21e7fea3, GPU-21e7fea3 (room x)" */
+};
+
+static void
+met_program(struct met *m, int32_t pid)
+{
+    for (size_t i = 0; i < m->programs; i++)
+        if (m->pids[i] == pid)
+            return;
+    m->pids[m->programs++] = pid;
+}
+
+static void
+met_gpu(struct met *m, const struct hed_cli_gpu *g)
+{
+    const size_t n = strlen(m->text);
+
+    if (m->gpus++ < NAMED_MAX)
+        snprintf(m->text + n, sizeof m->text - n, "%sGPU-%.8s%s%s%s", n ? ", " : "", g->uuid,
+                 *g->room ? " (room " : "", g->room, *g->room ? ")" : "");
+}
+
+/* Who changes what others are doing is told what that was: without --gpu, --pid and --room it is
+ * everything of this user's. */
+static void
+say_what(const struct hed_cli_sched *r, const struct met *m)
+{
+    const char *did = strcmp(r->verb, "pause") == 0    ? "paused"
+                      : strcmp(r->verb, "resume") == 0 ? "resumed"
+                                                       : "released the calls of";
+    char more[32] = "";
+
+    if (m->gpus > NAMED_MAX)
+        snprintf(more, sizeof more, " and %zu more", m->gpus - NAMED_MAX);
+    hed_cli_say("sched: %s %zu program%s on %s%s", did, m->programs, m->programs == 1 ? "" : "s",
+                m->text, more);
+}
+
+/* Changes the clients of a GPU that are meant, or all of it. */
+static int
+change_gpu(const struct hed_cli_sched *r, struct hed_cli_gpu *g,
+           const struct hed_sched_change *change, struct met *met)
 {
     struct hed_sched_common *c = hed_meet_common(g->meet);
-    size_t n = 0;
+    const int err = hed_meet_lock(g->meet);
+    bool any = false;
 
-    if (hed_meet_lock(g->meet) != 0)
-        return 0;
+    if (err)
+        return err;
     for (uint32_t i = 0; i < HED_SCHED_PLACES; i++) {
         struct hed_sched_place *p = hed_meet_place(g->meet, i);
 
-        if (!GET(p->present) || (r->pid && (uint64_t)GET(p->pid) != r->pid) ||
-            !hed_meet_taken(g->meet, i, NULL))
+        if (!hed_cli_sched_meant(r, g, i))
             continue;
-        n++;
+        any = true;
+        met_program(met, GET(p->pid));
         if (r->pid || change->release >= 0 || change->paused == 0)
             hed_sched_change_locked(p, change);
     }
-    if (!r->pid && change->paused >= 0)
+    if (any)
+        met_gpu(met, g);
+    if (any && !r->pid && change->paused >= 0)
         atomic_store_explicit(&c->paused, (uint32_t)change->paused, memory_order_relaxed);
     hed_sched_decide_locked(g->meet, hed_now_ns());
     hed_meet_unlock(g->meet);
-    return n;
+    return any && (change->wish.given & ~(uint32_t)OF_CLIENT)
+               ? hed_sched_set_common(g->meet, &change->wish, hed_now_ns())
+               : 0;
 }
-
-#define OF_CLIENT (HED_SCHED_GIVEN_PRIORITY | HED_SCHED_GIVEN_WEIGHT | HED_SCHED_GIVEN_DEADLINE)
 
 /* What the words ask for; false: said why not. */
 static bool
-read_change(const struct request *r, struct hed_sched_change *change)
+read_change(const struct hed_cli_sched *r, struct hed_sched_change *change)
 {
     struct hed_why why = {""};
 
@@ -350,17 +265,8 @@ read_change(const struct request *r, struct hed_sched_change *change)
         hed_cli_say("sched: set what? See heddle sched --help");
         return false;
     }
-    if (hed_sched_parse(r->wishes, &change->wish, &why) != 0) {
+    if (hed_sched_parse_change(r->wishes, &change->wish, &why) != 0) {
         hed_cli_say("%s", why.text);
-        return false;
-    }
-    if (change->wish.given & (HED_SCHED_GIVEN_GROUP | HED_SCHED_GIVEN_ROOM)) {
-        hed_cli_say("sched: a program keeps its group and its room");
-        return false;
-    }
-    if (change->wish.given &
-        (HED_SCHED_GIVEN_MODE | HED_SCHED_GIVEN_STREAM | HED_SCHED_GIVEN_QUEUE)) {
-        hed_cli_say("sched: a program keeps the mode it was started with, and its queue");
         return false;
     }
     if (!r->pid && (change->wish.given & OF_CLIENT)) {
@@ -371,34 +277,35 @@ read_change(const struct request *r, struct hed_sched_change *change)
 }
 
 static int
-change_all(const struct request *r, struct gpu *gpus, size_t count)
+change_all(const struct hed_cli_sched *r, struct hed_cli_gpu *gpus, size_t count)
 {
+    static struct met met;
     struct hed_sched_change change;
-    size_t n = 0;
+    int code = HED_EXIT_OK;
 
     if (!read_change(r, &change))
         return HED_EXIT_USAGE;
     for (size_t i = 0; i < count; i++) {
-        if (!is_meant(r, &gpus[i], i))
+        const int err = gpus[i].meant ? change_gpu(r, &gpus[i], &change, &met) : 0;
+
+        if (!err)
             continue;
-
-        const size_t here = change_gpu(r, &gpus[i], &change);
-
-        n += here;
-        if (here && (change.wish.given & ~(uint32_t)OF_CLIENT))
-            (void)hed_sched_set_common(gpus[i].meet, &change.wish, hed_now_ns());
+        hed_cli_say("sched: GPU-%.8s: cannot be locked: %s", gpus[i].uuid, hed_err_text(err));
+        code = HED_EXIT_FAILED;
     }
-    if (n == 0) {
+    if (met.programs == 0 && code == HED_EXIT_OK) {
         hed_cli_say("sched: there is no such program (heddle sched list)");
         return HED_EXIT_FAILED;
     }
-    return HED_EXIT_OK;
+    if (met.programs && strcmp(r->verb, "set") != 0)
+        say_what(r, &met);
+    return code;
 }
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
 static bool
-take_word(struct request *r, const char *word)
+take_word(struct hed_cli_sched *r, const char *word)
 {
     static const char *const verbs[] = {"list", "set", "pause", "resume", "release"};
 
@@ -415,7 +322,7 @@ take_word(struct request *r, const char *word)
 }
 
 static int
-parse(struct request *r, int argc, char **argv)
+parse(struct hed_cli_sched *r, int argc, char **argv)
 {
     struct hed_cli_opts o = hed_cli_opts_over(options, argc, argv);
     bool plain = false;
@@ -447,8 +354,8 @@ parse(struct request *r, int argc, char **argv)
 int
 hed_cli_sched(int argc, char **argv)
 {
-    struct request r = {0};
-    static struct gpu gpus[GPUS_MAX];
+    struct hed_cli_sched r = {0};
+    static struct hed_cli_gpu gpus[HED_CLI_GPUS];
     int code = parse(&r, argc, argv);
 
     if (code != HED_EXIT_OK)
@@ -460,7 +367,8 @@ hed_cli_sched(int argc, char **argv)
 
     const size_t count = find_gpus(&r, gpus);
 
-    code = strcmp(r.verb, "list") == 0 ? list(&r, gpus, count) : change_all(&r, gpus, count);
+    code = strcmp(r.verb, "list") == 0 ? hed_cli_sched_list(&r, gpus, count)
+                                       : change_all(&r, gpus, count);
     for (size_t i = 0; i < count; i++)
         hed_meet_leave(gpus[i].meet);
     return code;

@@ -10,6 +10,7 @@
 #include "cli/cli.h"
 #include "cli/env.h"
 #include "core/config.h"
+#include "sched/share.h"
 #include "wire/conn.h"
 
 int
@@ -122,6 +123,48 @@ check_address(const char *text, struct hed_why *why)
 }
 
 int
+hed_cli_check_sched(const char *value, struct hed_why *why)
+{
+    struct hed_sched_wish wish;
+
+    return *value ? hed_sched_parse(value, &wish, why) : 0;
+}
+
+/* One that came by an option has been looked at already. */
+static int
+check_sched(const struct hed_config *c, const struct hed_env *env, struct hed_why *why)
+{
+    struct hed_why reason = {""};
+    const int err = hed_cli_check_sched(c->sched, &reason);
+
+    if (err)
+        hed_why_set(why, "%s: %s",
+                    hed_env_get(env, "HEDDLE_SCHED") ? "HEDDLE_SCHED" : "the settings file",
+                    reason.text);
+    return err;
+}
+
+#define GROUP_MAX 94 /* characters: it is part of a file's name */
+
+static int
+check_group(const struct hed_config *c, struct hed_why *why)
+{
+    const char *name = c->mem_group;
+    const size_t n =
+        strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.");
+
+    if (name[n] != '\0' || n > GROUP_MAX) {
+        hed_why_set(why, "mem_group: a name is up to %d letters, digits, '-' and '.'", GROUP_MAX);
+        return HED_EINVAL;
+    }
+    if (n && !c->mem) {
+        hed_why_set(why, "mem_group: a group needs a limit, mem");
+        return HED_EINVAL;
+    }
+    return 0;
+}
+
+int
 hed_cli_settings(struct hed_config *c, struct hed_env *env, struct hed_why *why)
 {
     int err = env->failed ? HED_ENOMEM : 0;
@@ -152,5 +195,9 @@ hed_cli_settings(struct hed_config *c, struct hed_env *env, struct hed_why *why)
         err = complete_gpu(env, c->gpu, why);
     if (!err && hed_address_is(c->gpu))
         err = check_address(c->gpu, why);
+    if (!err)
+        err = check_sched(c, env, why);
+    if (!err)
+        err = check_group(c, why);
     return err;
 }

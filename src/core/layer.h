@@ -69,8 +69,9 @@ struct hed_layer_type {
      * call. NULL: there is nothing to do. */
     void (*forked)(struct hed_layer *self);
 
-    /* Something the program said through the public API. NULL: it does not care. */
-    void (*note)(struct hed_layer *self, enum hed_note note, const char *text);
+    /* Something the program said through the public API. 0, or HED_E... for what it refuses; who
+     * refuses says why in the log. NULL: it does not care. */
+    int (*note)(struct hed_layer *self, enum hed_note note, const char *text);
 
     /* Adds what it has counted. NULL: nothing. */
     void (*count)(struct hed_layer *self, struct hed_counts *out);

@@ -23,8 +23,7 @@ heddle_record(int on)
 HED_EXPORT int
 heddle_set_client(const char *name)
 {
-    hed_session_note(HED_NOTE_CLIENT, name ? name : "");
-    return 0;
+    return hed_session_note(HED_NOTE_CLIENT, name ? name : "");
 }
 
 HED_EXPORT int
@@ -32,8 +31,7 @@ heddle_mark(const char *text)
 {
     if (!text)
         return -1;
-    hed_session_note(HED_NOTE_MARK, text);
-    return 0;
+    return hed_session_note(HED_NOTE_MARK, text);
 }
 
 HED_EXPORT int
@@ -41,17 +39,20 @@ heddle_range_push(const char *text)
 {
     if (!text)
         return -1;
-    hed_session_note(HED_NOTE_RANGE_BEGIN, text);
+
+    const int err = hed_session_note(HED_NOTE_RANGE_BEGIN, text);
+
     hed_nvtx_push(text);
-    return 0;
+    return err;
 }
 
 HED_EXPORT int
 heddle_range_pop(void)
 {
-    hed_session_note(HED_NOTE_RANGE_END, NULL);
+    const int err = hed_session_note(HED_NOTE_RANGE_END, NULL);
+
     hed_nvtx_pop();
-    return 0;
+    return err;
 }
 
 static uint64_t

@@ -260,10 +260,15 @@ hed_session_chain(void)
     return chain_text;
 }
 
-void
+int
 hed_session_note(enum hed_note note, const char *text)
 {
-    for (struct hed_layer *l = hed_top(); l; l = l->next)
-        if (l->type->note)
-            l->type->note(l, note, text);
+    int err = 0;
+
+    for (struct hed_layer *l = hed_top(); l; l = l->next) {
+        const int refused = l->type->note ? l->type->note(l, note, text) : 0;
+
+        err = err ? err : refused;
+    }
+    return err;
 }

@@ -48,8 +48,9 @@ HED_EXPORT struct hed_layer *hed_session_backend(void);
 /* "trace>gpu" */
 HED_EXPORT const char *hed_session_chain(void);
 
-/* Tells every layer that wants to know. text may be NULL. */
-void hed_session_note(enum hed_note note, const char *text);
+/* Tells every layer that wants to know. text may be NULL. 0, or what the first that refuses it says
+ * (HED_E...); the others have been told, too. */
+int hed_session_note(enum hed_note note, const char *text);
 
 /* Is the program's recording on? */
 static inline bool

@@ -179,16 +179,22 @@ set_all(struct hed_sched_wish *w, const char *text, struct hed_why *why)
     return 0;
 }
 
-int
-hed_sched_parse(const char *text, struct hed_sched_wish *out, struct hed_why *why)
+static struct hed_sched_wish
+no_wishes(void)
 {
-    struct hed_sched_wish w = {
+    return (struct hed_sched_wish){
         .priority = HED_PRIORITY_NORMAL,
         .weight = 100,
         .policy = HED_POLICY_DEFAULT,
         .params = hed_sched_defaults,
         .queue = HED_SCHED_QUEUE,
     };
+}
+
+int
+hed_sched_parse(const char *text, struct hed_sched_wish *out, struct hed_why *why)
+{
+    struct hed_sched_wish w = no_wishes();
     /* "on" alone: with the defaults. */
     const int err = strcmp(text, "on") == 0 ? 0 : set_all(&w, text, why);
 
@@ -196,6 +202,32 @@ hed_sched_parse(const char *text, struct hed_sched_wish *out, struct hed_why *wh
         return err;
     if (!w.record && (w.given & (HED_SCHED_GIVEN_STREAM | HED_SCHED_GIVEN_QUEUE))) {
         hed_why_set(why, "sched: stream and queue are for mode=record");
+        return HED_EINVAL;
+    }
+    *out = w;
+    return 0;
+}
+
+int
+hed_sched_parse_change(const char *text, struct hed_sched_wish *out, struct hed_why *why)
+{
+    static const struct {
+        uint32_t given;
+        const char *what;
+    } kept[] = {
+        {HED_SCHED_GIVEN_GROUP, "group"}, {HED_SCHED_GIVEN_ROOM, "room"},
+        {HED_SCHED_GIVEN_MODE, "mode"},   {HED_SCHED_GIVEN_STREAM, "stream"},
+        {HED_SCHED_GIVEN_QUEUE, "queue"},
+    };
+    struct hed_sched_wish w = no_wishes();
+    const int err = set_all(&w, text, why);
+
+    if (err)
+        return err;
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
+        if (!(w.given & kept[i].given))
+            continue;
+        hed_why_set(why, "sched: a program keeps its %s for its life", kept[i].what);
         return HED_EINVAL;
     }
     *out = w;

@@ -13,8 +13,11 @@ SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file_
 HEDDLE = os.path.join(BUILD, "bin", "heddle")
 LIBDIR = os.path.join(os.path.realpath(BUILD), "lib", "heddle")
 LIBRARIES = ["libheddle.so", "libcuda.so.1", "libnvidia-ml.so.1"]
-COMMANDS = ["run", "serve", "trace", "cert", "devices", "doctor", "version", "help"]
+COMMANDS = ["run", "serve", "sched", "trace", "cert", "devices", "doctor", "version", "help"]
 TRACE_COMMANDS = ["show", "summary", "export"]
+PARTS = {"trace": TRACE_COMMANDS, "cert": ["ca", "server", "client", "show"],
+         "sched": ["list", "set", "pause", "resume", "release"],
+         "fatbin": ["list", "extract", "info"]}
 
 # Libraries with a sanitizer inside cannot be preloaded into programs without it.
 SANITIZED = bool(os.environ.get("HED_SANITIZE"))
@@ -41,8 +44,8 @@ def clean_environment(**more):
 
 
 def options_in(text):
-    """The long options that a help text names."""
-    return set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", text))
+    """The long options that a help text lists; it may name others, of other commands."""
+    return set(re.findall(r"^ +(?:-\w, )?(--[a-z][a-z-]*)", text, re.MULTILINE))
 
 
 class Case(unittest.TestCase):
@@ -58,6 +61,15 @@ class Case(unittest.TestCase):
             f.write(text if isinstance(text, bytes) else text.encode())
         os.chmod(path, mode)
         return path
+
+    def subcommands(self):
+        """All that have options, as words."""
+        have_fatbin = self.heddle("fatbin", "--help").returncode == 0  # comes with its libraries
+        for command in COMMANDS + (["fatbin"] if have_fatbin else []):
+            if command in PARTS:
+                yield from ([command, part] for part in PARTS[command])
+            elif command != "help":
+                yield [command]
 
     def heddle(self, *args, env=None, cwd=None, **options):
         return subprocess.run([HEDDLE, *args], env=env or clean_environment(),

@@ -5,6 +5,7 @@ tells people about the command itself: completion and manual.
     HED_BUILD=build/dev look_cli.py [Case.test...]
 """
 
+import glob
 import json
 import os
 import pty
@@ -17,7 +18,7 @@ import time
 import unittest
 
 from cli_case import (
-    BUILD, FAKE_DRIVER, LIBDIR, SOURCE, TRACE_COMMANDS, Case, clean_environment, needs_libraries,
+    BUILD, COMMANDS, FAKE_DRIVER, LIBDIR, PARTS, SOURCE, Case, clean_environment, needs_libraries,
     options_in)
 
 
@@ -93,6 +94,40 @@ class Doctor(Case):
 
     def test_a_driver_that_hangs_is_given_up(self):
         self.assertIn("cuInit did not return within", self.fake("hang"))
+
+    def finding(self, name, **env):
+        """Level and text of a finding."""
+        r = self.heddle("doctor", "--json", env=clean_environment(**env))
+        found = [f for f in json.loads(r.stdout)["findings"] if f["name"] == name]
+        self.assertEqual(len(found), 1, r.stdout)
+        return found[0]["level"], found[0]["text"]
+
+    def test_sharing_is_tried(self):
+        level, text = self.finding("sharing")
+        if level == "ok":  # another test may have left a file in the way just now
+            self.assertIn("programs can take turns", text)
+        self.assertEqual(glob.glob(f"/dev/shm/heddle-{os.geteuid()}-doctor-*"), [])
+
+    @needs_libraries
+    def test_injection_is_tried(self):
+        level, text = self.finding("--inject")
+        self.assertNotEqual(level, "FAIL", text)
+        self.assertRegex(text, r"CUPTI is /|no libcupti")
+        self.assertEqual(self.finding("--inject", HEDDLE_CUPTI="/no/libcupti.so.13")[0], "FAIL")
+        self.write("libcupti.so.13", "not a library")
+        level, text = self.finding("--inject", HEDDLE_CUPTI=self.path("libcupti.so.13"))
+        self.assertEqual(level, "FAIL")
+        self.assertIn("the setting `cupti` is " + self.path("libcupti.so.13"), text)
+
+    @needs_libraries
+    def test_cupti_is_found_as_the_loader_does(self):
+        for name in ("libcupti.so.13", "libcupti.so.12"):
+            if not os.path.exists(FAKE_DRIVER):
+                self.skipTest("no fake driver: set HED_FAKE_DRIVER")
+            shutil.copy(FAKE_DRIVER, self.path(name))
+        level, text = self.finding("--inject", LD_LIBRARY_PATH=self.dir)
+        self.assertEqual(level, "ok")
+        self.assertIn("CUPTI is " + self.path("libcupti.so.13"), text)
 
     def test_odd_loader_variables_are_noted(self):
         env = clean_environment(LD_LIBRARY_PATH="/usr/lib:")
@@ -186,8 +221,7 @@ class Completion(Case):
         self.assertIn("run", self.complete("heddle", ""))
 
     def test_every_option_is_known(self):
-        for words in (["run"], ["serve"], ["devices"], ["doctor"],
-                      *(["trace", c] for c in TRACE_COMMANDS)):
+        for words in self.subcommands():
             listed = options_in(self.expect(0, *words, "--help").stdout) | {"--help"}
             self.assertEqual(listed, set(self.complete("heddle", *words, "--")), words)
 
@@ -198,6 +232,10 @@ class Completion(Case):
         self.assertEqual(self.complete("heddle", "devices", "--gpu", "n"), ["null"])
         self.assertEqual(self.complete("heddle", "trace", "summary", "--sort", "c"), ["count"])
         self.assertEqual(self.complete("heddle", "run", "--trace-full", "d"), ["drop"])
+        self.assertEqual(self.complete("heddle", "sched", "r"), ["resume", "release"])
+        self.assertEqual(self.complete("heddle", "sched", "set", "po"), ["policy="])
+        self.assertEqual(self.complete("heddle", "sched", "set", "policy", "=", "f"),
+                         ["fair", "fifo"])
         self.assertIn("trace_buffer=", self.complete("heddle", "run", "--set", "trace_b"))
 
     def test_files_for_traces(self):
@@ -258,9 +296,8 @@ class Manual(Case):
 
     def test_every_option_is_described(self):
         pages = self.pages()
-        for words in (["run"], ["serve"], ["devices"], ["doctor"],
-                      *(["trace", c] for c in TRACE_COMMANDS)):
-            page = pages[f"heddle-{words[0]}.1"].replace("\\-", "-")
+        for words in self.subcommands():
+            page = pages.get(f"heddle-{words[0]}.1", pages["heddle.1"]).replace("\\-", "-")
             for option in options_in(self.expect(0, *words, "--help").stdout):
                 self.assertIn(option, page, words)
 

@@ -52,7 +52,7 @@ class Words(Case):
         self.expect(2, "frobnicate", says="see heddle --help")
 
     def test_unknown_options_are_refused_by_every_command(self):
-        for command in ("run", "serve", "devices", "doctor", "version"):
+        for command in ("run", "serve", "sched", "devices", "doctor", "version"):
             self.expect(2, command, "--frobnicate", says="--frobnicate")
         self.expect(2, "--frobnicate", says="--frobnicate")
         self.expect(2, "run", "-x", says="no option -x")
@@ -97,6 +97,12 @@ class Settings(Case):
                 (("--layers", "trace,magic"), "magic"),
                 (("--log", "shout"), "shout"),
                 (("--set", "trace_buffer=1"), "trace_buffer"),
+                (("--sched", "prio=top"), "--sched: prio=top: is none of high, normal, low"),
+                (("--set", "sched=prio=top"), "--set: sched: prio=top: is none of"),
+                (("--set", "sched=queue=4"), "stream and queue are for mode=record"),
+                (("--set", "mem_group=a"), "run: mem_group: a group needs a limit, mem"),
+                (("--mem", "1G", "--set", "mem_group=a/b"), "mem_group: a name is"),
+                (("--mem", "1G", "--set", "mem_group=" + "a" * 95), "mem_group: a name is"),
                 (("--set", "nonsense=1"), "nonsense"),
                 (("--set", "nonsense"), "KEY=VALUE"),
                 (("--set", "=1"), "KEY=VALUE")):
@@ -114,10 +120,33 @@ class Settings(Case):
         self.expect(2, "run", "true", env=clean_environment(HEDDLE_TRACE_FULL="maybe"),
                     says="HEDDLE_TRACE_FULL")
 
+    def test_what_layers_read_is_refused_before(self):
+        self.write("bad.conf", "sched = policy=magic\n")
+        self.write("group.conf", "mem_group = a\n")
+        for command in (("run", "true"), ("devices",)):
+            self.expect(2, *command, env=clean_environment(HEDDLE_SCHED="prio=top"),
+                        says="HEDDLE_SCHED: sched: prio=top: is none of high, normal, low")
+            self.expect(2, *command, env=clean_environment(HEDDLE_CONFIG=self.path("bad.conf")),
+                        says="the settings file: sched: there is no policy 'magic'")
+            for env in ({"HEDDLE_MEM_GROUP": "a"}, {"HEDDLE_CONFIG": self.path("group.conf")}):
+                self.expect(2, *command, env=clean_environment(**env),
+                            says="mem_group: a group needs a limit, mem")
+        r = self.expect(1, "doctor", env=clean_environment(HEDDLE_SCHED="prio=top"))
+        self.assertIn("HEDDLE_SCHED", r.stdout)
+
+    @needs_libraries
+    def test_what_layers_take_is_taken(self):
+        for words in (("--set", "sched=on"), ("--sched", ""),
+                      ("--mem", "1G", "--set", "mem_group=a.b-9")):
+            self.expect(0, "run", *words, "--print-env")
+
     def test_an_option_replaces_a_bad_variable(self):
         env = clean_environment(HEDDLE_TRACE_FULL="maybe")
         r = self.heddle("run", "--trace-full", "drop", "--print-env", env=env)
         self.assertNotIn("HEDDLE_TRACE_FULL:", r.stderr)
+        env = clean_environment(HEDDLE_SCHED="prio=top")
+        r = self.heddle("run", "--sched", "prio=low", "--print-env", env=env)
+        self.assertNotIn("HEDDLE_SCHED:", r.stderr)
 
     def test_a_settings_file_that_was_named_must_be_there_and_valid(self):
         self.expect(2, "run", "--config", "missing.conf", "true", says="missing.conf")

@@ -6,6 +6,9 @@ if(TARGET heddle AND TARGET libcuda AND NOT HEDDLE_SANITIZE)
     heddle_needs_gen(e2e_sched_work)
     add_dependencies(e2e_sched_work libcuda heddle)
     set(env HED_BUILD=${PROJECT_BINARY_DIR} HED_WORK=$<TARGET_FILE:e2e_sched_work>)
+    heddle_program_test(e2e.sched_null.Files LABELS e2e TIMEOUT 200
+        COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/sched_cli.py Files
+        ENV HED_SCHED_GPU=null ${env})
     foreach(class Together Deaths Words)
         heddle_program_test(e2e.sched_null.${class} LABELS e2e TIMEOUT 200
             COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/sched_cli.py ${class}

@@ -4,11 +4,17 @@
     HED_BUILD=build/dev HED_WORK=.../e2e_sched_work [HED_SCHED_GPU=cpu] sched_cli.py [Case.test...]
 """
 
+import fcntl
 import glob
 import json
 import os
+import random
+import re
 import signal
+import struct
 import subprocess
+import sys
+import tempfile
 import time
 import unittest
 
@@ -42,10 +48,10 @@ class Case(unittest.TestCase):
         for path in glob.glob(f"/dev/shm/heddle-{os.geteuid()}-sched-{self.room}-*"):
             os.unlink(path)
 
-    def start(self, wishes, *words, ready=True):
+    def start(self, wishes, *words, ready=True, program=WORK):
         spec = f"room={self.room}" + ("," + wishes if wishes else "")
         p = subprocess.Popen([HEDDLE, "run", "--gpu", GPU, "--sched", spec, "--log", "warn", "--",
-                              WORK, *words], env=environment(), stdout=subprocess.PIPE,
+                              program, *words], env=environment(), stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE, text=True)
         self.programs.append(p)
         if ready:
@@ -58,9 +64,9 @@ class Case(unittest.TestCase):
         self.assertEqual(p.returncode, 0, err)
         return int(out.split()[-1])
 
-    def heddle(self, *words):
-        return subprocess.run([HEDDLE, "sched", *words], env=environment(), capture_output=True,
-                              text=True, timeout=60)
+    def heddle(self, *words, **more):
+        return subprocess.run([HEDDLE, "sched", *words], env={**environment(), **more},
+                              capture_output=True, text=True, timeout=60)
 
     def sched(self, *words):
         r = self.heddle(*words, "--room", self.room)
@@ -209,10 +215,92 @@ class Words(Case):
         self.assertEqual((client["priority"], client["share"], client["deadline_us"]),
                          ("low", 9, 5000))
         self.assertEqual(json.loads(self.sched("list", "--json", "--gpu", "5")), {"gpus": []})
-        uuid = gpu["uuid"]
-        dashed = "-".join((uuid[:8], uuid[8:12], uuid[12:16], uuid[16:20], uuid[20:]))
-        self.assertEqual(len(json.loads(
-            self.sched("list", "--json", "--gpu", "GPU-" + dashed))["gpus"]), 1)
+
+    def test_uuids(self):
+        self.start("", "60", "1000", "4")
+        uuid = json.loads(self.sched("list", "--json"))["gpus"][0]["uuid"]
+        self.assertRegex(uuid, r"^GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
+        self.assertIn(f"0  {uuid}  policy", self.sched("list"))
+        plain = uuid[4:].replace("-", "")
+        for name in (uuid, uuid[4:], plain, "GPU-" + plain, uuid[:14], uuid.upper()):
+            gpus = json.loads(self.sched("list", "--json", "--gpu", name))["gpus"]
+            self.assertEqual(len(gpus), 1, name)
+        for name in ("", "GPU-", "-", uuid + "0", "GPU-fffffff"):
+            gpus = json.loads(self.sched("list", "--json", "--gpu", name))["gpus"]
+            self.assertEqual(gpus, [], name)
+
+    def test_list_of_one_program(self):
+        a, b = (self.start("", "60", "1000", "4") for _ in range(2))
+        text = self.sched("list", "--pid", str(b.pid))
+        self.assertIn(f" {b.pid} ", text)
+        self.assertNotIn(f" {a.pid} ", text)
+        gpus = json.loads(self.sched("list", "--json", "--pid", str(a.pid)))["gpus"]
+        self.assertEqual([c["pid"] for g in gpus for c in g["clients"]], [a.pid])
+        self.assertIn("Process 1 shares no GPU", self.sched("list", "--pid", "1"))
+        self.assertEqual(json.loads(self.sched("list", "--json", "--pid", "1")), {"gpus": []})
+
+    def test_the_list_fits_a_terminal(self):
+        with tempfile.TemporaryDirectory() as folder:
+            long = os.path.join(folder, "a-program-whose-name-is-very-long-indeed")
+            os.symlink(WORK, long)
+            self.start("", "60", "1000", "4", program=long)
+            short = self.start("prio=low,share=10000", "60", "1000", "4")
+        for columns, width, name in (("80", 80, "a-progra+very-lo"), ("40", 80, "+"),
+                                     ("100", 100, "a-program-whose-name-is-very-lo"),
+                                     ("200", 100, "a-program-whose-name-is-very-lo"),
+                                     ("", 100, "a-program-whose-name-is-very-lo")):
+            lines = self.sched_wide("list", columns).split("\n")
+            self.assertLessEqual(max(map(len, lines)), width, lines)
+            table = [line for line in lines if re.match(r" +(PID|\d+) ", line)]
+            self.assertEqual(len(table), 3, lines)
+            self.assertTrue(any(name in line for line in table), lines)
+            state = table[0].index("STATE")
+            for row in table[1:]:
+                self.assertRegex(row[state:], r"^(idle|running|waiting) ")
+                self.assertEqual(len(row), len(table[0]))
+        # Names that are short: 80 columns are enough.
+        text = self.sched("list", "--pid", str(short.pid))
+        self.assertLessEqual(max(map(len, text.split("\n"))), 80, text)
+
+    def sched_wide(self, verb, columns):
+        r = self.heddle(verb, "--room", self.room, COLUMNS=columns)
+        self.assertEqual(r.returncode, 0, r.stderr)
+        return r.stdout
+
+    def test_says_what_was_paused(self):
+        both = [self.start("", "60", "1000", "4") for _ in range(2)]
+        for verb, did in (("pause", "paused"), ("resume", "resumed"),
+                          ("release", "released the calls of")):
+            r = self.heddle(verb, "--room", self.room)
+            self.assertRegex(r.stderr, rf"^heddle: sched: {did} 2 programs on GPU-[0-9a-f]{{8}} "
+                                       rf"\(room {re.escape(self.room)}\)\n$")
+            r = self.heddle(verb, "--room", self.room, "--pid", str(both[0].pid))
+            self.assertIn(f"{did} 1 program on", r.stderr)
+
+    def test_a_program_keeps_some_things(self):
+        for word in ("group=x", "room=x", "mode=record", "stream=own", "queue=4"):
+            r = self.heddle("set", word)
+            self.assertEqual(r.returncode, 2, word)
+            self.assertIn(f"a program keeps its {word.split('=')[0]} for its life", r.stderr)
+        self.assertEqual(self.heddle("set", "on").returncode, 2)
+
+    def test_set_client_refuses(self):
+        good = [b"web", b"web:prio=high", b"", None]
+        bad = [b"a b", b"x" * 32, b":share=3", b"web:prio=top", b"web:mode=record", b"web:share"]
+        many = [b"c%d" % i for i in range(70)]
+        code = ("import ctypes; f = ctypes.CDLL('libcuda.so.1').heddle_set_client; "
+                f"print([f(x) for x in {good + bad + many}])")
+        for mode in ("gate", "record"):
+            r = subprocess.run(
+                [HEDDLE, "run", "--gpu", GPU, "--sched", f"room={self.room},mode={mode}", "--",
+                 sys.executable, "-c", code],
+                env=environment(), capture_output=True, text=True, timeout=60)
+            self.assertEqual(r.returncode, 0, r.stderr)
+            answers = json.loads(r.stdout)
+            self.assertEqual(answers[:len(good)], [0] * len(good))
+            self.assertTrue(all(a < 0 for a in answers[len(good):len(good) + len(bad)]), answers)
+            self.assertEqual(answers[len(good) + len(bad):][:63], [0] * 63)  # "web" is one, too
+            self.assertTrue(all(a < 0 for a in answers[-7:]), answers)
 
     def test_policies_change_while_programs_run(self):
         both = [self.start("", "60", "0", LAUNCHES) for _ in range(2)]
@@ -225,7 +313,7 @@ class Words(Case):
     def test_wrong_words(self):
         for words in ((), ("listen",), ("set",), ("set", "policy=none"), ("set", "prio=low"),
                       ("pause", "x"), ("list", "--pid", "x"), ("set", "share=1", "more"),
-                      ("set", "--pid", "1", "group=x"), ("list", "--none")):
+                      ("set", "--pid", "1", "group=x"), ("list", "--none"), ("set", "queue=4")):
             r = self.heddle(*words)
             self.assertEqual(r.returncode, 2, words)
             self.assertTrue(r.stderr.startswith("heddle: "), r.stderr)
@@ -236,6 +324,107 @@ class Words(Case):
                            env=environment(), capture_output=True, text=True, timeout=60)
         self.assertEqual(r.returncode, 2)
         self.assertIn("is none of high, normal, low", r.stderr)
+
+
+class Files(Case):
+    """What may lie in /dev/shm under a name that we look for."""
+
+    HEAD = 64
+
+    def left_behind(self):
+        """The file of a program that was killed."""
+        p = self.start("", "60", "1000", "4")
+        path = glob.glob(f"/dev/shm/heddle-{os.geteuid()}-sched-{self.room}-*")[0]
+        p.kill()
+        p.wait(20)
+        return path
+
+    @staticmethod
+    def lock(fd, first, count, how=fcntl.F_WRLCK):
+        fcntl.fcntl(fd, fcntl.F_OFD_SETLK,
+                    struct.pack("hhxxxxqqixxxx", how, os.SEEK_SET, first, count, 0))
+
+    def all_verbs(self):
+        said = ""
+        for words in (("list",), ("list", "--json"), ("pause",), ("resume",), ("release",),
+                      ("set", "policy=fair"), ("list", "--json")):
+            r = self.heddle(*words, "--room", self.room)
+            self.assertIn(r.returncode, (0, 1), (words, r.stderr))
+            if "--json" in words:
+                json.loads(r.stdout)
+            said += r.stderr
+        self.assertRegex(said, r"\A(heddle: sched: .*\n)*\Z")
+        return said
+
+    def doctor(self):
+        r = subprocess.run([HEDDLE, "doctor", "--json"], env=environment(), capture_output=True,
+                           text=True, timeout=90)
+        return [f["text"] for f in json.loads(r.stdout)["findings"]
+                if f["name"] == "sharing" and f["level"] != "ok"]
+
+    def test_files_that_are_not_ours(self):
+        path = self.left_behind()
+        with open(path, "rb") as f:
+            good = f.read()
+        other = good[:8] + b"\x01\x02\x03\x04" + good[12:]
+        for name, data, complaint in (
+                ("empty", b"", ""), ("truncated", good[:1000], ""), ("only a head", good[:64], ""),
+                ("half a head", good[:20], ""), ("of another version", other, ""),
+                ("garbage", random.Random(1).randbytes(len(good)), "is another kind of file"),
+                ("text", b"precious", "is another kind of file")):
+            with self.subTest(name):
+                with open(path, "wb") as f:
+                    f.write(data)
+                self.assertIn(complaint, self.all_verbs())
+                with open(path, "rb") as f:
+                    self.assertEqual(f.read(), data)  # nobody has touched it
+                if complaint:
+                    self.assertIn(f"{path}: {complaint}", self.doctor())
+        with open(path, "wb") as f:
+            f.write(other)
+            f.flush()
+            self.lock(f.fileno(), 1, 1)  # somebody uses it
+            self.assertIn("is used by another version of heddle", self.all_verbs())
+
+    def test_things_that_are_no_files(self):
+        path = self.left_behind()
+        for make, remove in ((os.mkdir, os.rmdir), (os.mkfifo, os.unlink),
+                             (lambda p: os.symlink("/dev/zero", p), os.unlink),
+                             (lambda p: os.symlink("/no/where", p), os.unlink)):
+            os.unlink(path)
+            make(path)
+            try:
+                self.all_verbs()
+            finally:
+                remove(path)
+                open(path, "w").close()
+        os.chmod(path, 0o644)
+        self.assertIn("not a file that is this user's alone", self.all_verbs())
+
+    def test_nonsense_in_our_own_file(self):
+        path = self.left_behind()
+        size = os.path.getsize(path) - self.HEAD
+        for data in (b"\xff" * size, b"\x01" * size, random.Random(2).randbytes(size)):
+            with open(path, "r+b") as f:
+                f.seek(self.HEAD)
+                f.write(data)
+                f.flush()
+                self.lock(f.fileno(), 1, 128)  # 128 are there
+                self.all_verbs()
+
+    def test_who_is_gone_leaves_no_empty_gpu(self):
+        path = self.left_behind()
+        seen = set()
+        for i in range(40):
+            with open(path, "r+b") as f:
+                self.lock(f.fileno(), 1, 1)
+                p = subprocess.Popen([HEDDLE, "sched", "list", "--json", "--room", self.room],
+                                     env=environment(), stdout=subprocess.PIPE)
+                time.sleep(i * 0.001)
+            gpus = json.loads(p.communicate(timeout=20)[0])["gpus"]
+            self.assertTrue(all(g["clients"] for g in gpus), gpus)
+            seen.add(len(gpus))
+        self.assertIn(0, seen)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,11 @@
  * that a device never has to give more than the limit. */
 #include "layer_quota_make.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
 static int
 setup(void **state)
 {
@@ -40,6 +45,45 @@ the_limit_is_met_exactly(void **state)
     give(l, take(l, 98 * MIB + 1, CUDA_SUCCESS));
     assert_int_equal(CALL(l, cuMemFree_v2, 0x1234), CUDA_ERROR_INVALID_VALUE);
     (void)take(l, 101 * MIB, CUDA_ERROR_OUT_OF_MEMORY);
+}
+
+/* What a refusal puts into the log. */
+static void
+refuse(struct hed_layer *l, uint64_t n, char *text, size_t size)
+{
+    const int before = dup(STDERR_FILENO);
+    int fds[2];
+
+    assert_int_equal(pipe2(fds, O_NONBLOCK), 0);
+    assert_int_equal(hed_log_setup("quota=info", NULL), 0);
+    (void)dup2(fds[1], STDERR_FILENO);
+    (void)take(l, n, CUDA_ERROR_OUT_OF_MEMORY);
+    (void)dup2(before, STDERR_FILENO);
+    assert_int_equal(hed_log_setup(NULL, NULL), 0);
+
+    const ssize_t got = read(fds[0], text, size - 1);
+
+    text[got > 0 ? got : 0] = '\0';
+    close(fds[0]);
+    close(fds[1]);
+    close(before);
+}
+
+static void
+every_refusal_is_logged(void **state)
+{
+    struct hed_layer *l = *state;
+    const CUdeviceptr a = take(l, 60 * MIB, CUDA_SUCCESS);
+    char text[512];
+
+    refuse(l, 50 * MIB, text, sizeof text);
+    assert_non_null(
+        strstr(text, "52428800 bytes are over the limit of 104857600, of which 62914560 are used"));
+    /* Larger than the limit itself. */
+    refuse(l, 200 * MIB, text, sizeof text);
+    assert_non_null(strstr(
+        text, "209715200 bytes are over the limit of 104857600, of which 62914560 are used"));
+    give(l, a);
 }
 
 static void
@@ -424,6 +468,7 @@ random_sequences_are_as_a_model_says(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(the_limit_is_met_exactly, setup, teardown),
+    cmocka_unit_test_setup_teardown(every_refusal_is_logged, setup, teardown),
     cmocka_unit_test_setup_teardown(what_fails_below_is_given_back, setup, teardown),
     cmocka_unit_test_setup_teardown(without_a_context_the_call_goes_down, setup, teardown),
     cmocka_unit_test_setup_teardown(sizes_are_what_a_device_loses, setup, teardown),

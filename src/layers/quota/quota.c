@@ -182,11 +182,12 @@ quota_claim(struct hed_layer *self, struct quota_device *d, uint64_t n)
 {
     if (quota_reserve(d, n))
         return true;
-    if (n > d->limit)
-        return false;
-    quota_relieve(self, d);
-    if (quota_reserve(d, n))
-        return true;
+    /* What is over the limit by itself would not fit if all else were gone. */
+    if (n <= d->limit) {
+        quota_relieve(self, d);
+        if (quota_reserve(d, n))
+            return true;
+    }
     hed_info(QUOTA, "%llu bytes are over the limit of %llu, of which %llu are used",
              (unsigned long long)n, (unsigned long long)d->limit,
              (unsigned long long)quota_used(d));

@@ -63,7 +63,7 @@
 TRACE_ANY(cuda, CUresult)
 TRACE_ANY(nvml, nvmlReturn_t)
 
-static void
+static int
 trace_note(struct hed_layer *self, enum hed_note note, const char *text)
 {
     static const uint8_t kinds[] = {
@@ -75,6 +75,7 @@ trace_note(struct hed_layer *self, enum hed_note note, const char *text)
 
     if (hed_session_recording())
         hed_trace_put_note(self->state, kinds[note], text);
+    return 0;
 }
 
 static int

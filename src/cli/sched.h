@@ -1,0 +1,41 @@
+/* heddle sched: what its parts share. sched.c reads the words and makes changes, sched_list.c shows
+ * what there is. */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sched/share.h"
+
+#define HED_CLI_GPUS 64
+#define HED_CLI_UUID_DIGITS 32
+
+struct hed_cli_sched {
+    const char *verb;
+    const char *wishes;
+    const char *gpu;
+    const char *room;
+    uint64_t pid; /* 0: all */
+    bool json;
+    bool help;
+};
+
+/* A place where programs meet: of a GPU and a room. */
+struct hed_cli_gpu {
+    struct hed_meet *meet;
+    char uuid[HED_CLI_UUID_DIGITS + 1];
+    char room[HED_SCHED_NAME];
+    bool meant; /* by --gpu; --room has been looked at */
+};
+
+/* All who read what others write: single numbers, each right, no two of the same instant. */
+#define HED_CLI_GET(word) atomic_load_explicit(&(word), memory_order_relaxed)
+
+/* Is somebody in that place, whom the words mean? */
+bool hed_cli_sched_meant(const struct hed_cli_sched *r, const struct hed_cli_gpu *g,
+                         uint32_t place);
+
+/* heddle sched list; returns the exit code. */
+int hed_cli_sched_list(const struct hed_cli_sched *r, const struct hed_cli_gpu *gpus, size_t count);

@@ -1,0 +1,11 @@
+/* Where CUPTI is looked for: by who loads it (inject), and by who says whether it is there
+ * (heddle doctor). */
+#pragma once
+
+/* The newest first: CUPTI works with drivers that are newer than itself. */
+#define HED_CUPTI_SONAMES "libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8"
+
+/* Folders of the toolkit that the loader may not know. */
+#define HED_CUPTI_FOLDERS                                                                 \
+    "/usr/local/cuda/extras/CUPTI/lib64", "/usr/local/cuda/lib64", "/usr/local/cuda/lib", \
+        "/opt/cuda/extras/CUPTI/lib64"
