@@ -36,16 +36,16 @@ class Case(unittest.TestCase):
             if p.poll() is None:
                 p.kill()
             p.wait(20)
-            p.stdout.close()
-            p.stderr.close()
+            for stream in (p.stdin, p.stdout, p.stderr):
+                stream.close()
         for path in glob.glob(f"/dev/shm/heddle-{os.geteuid()}-sched-{self.room}-*"):
             os.unlink(path)
 
     def start(self, wishes, *command):
         spec = f"room={self.room},mode=record" + ("," + wishes if wishes else "")
         p = subprocess.Popen([HEDDLE, "run", "--gpu", GPU, "--sched", spec, "--log", "warn", "--",
-                              *command], env=environment(), stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE, text=True)
+                              *command], env=environment(), stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.programs.append(p)
         self.assertEqual(p.stdout.readline(), "ready\n", "" if p.poll() is None
                          else p.stderr.read())
@@ -73,6 +73,17 @@ class Case(unittest.TestCase):
                 return
             time.sleep(0.02)
         self.fail("that does not come about")
+
+    def held(self):
+        """Calls of the first client that are held; 0 while that changes."""
+        first, _, second = self.clients()[0], time.sleep(0.1), self.clients()[0]
+        same = all(first[k] == second[k] for k in ("calls", "queued", "waiting"))
+        return first["queued"] + 1 if same and first["waiting"] == 1 else 0
+
+    def pause_at_work(self):
+        """The first calls of a kind are not queued: they would be held in the program's thread."""
+        self.until(lambda: any(c["calls"] > 10 for c in self.clients()))
+        self.assertEqual(self.sched("pause").returncode, 0)
 
 
 class Alone(Case):
@@ -103,12 +114,33 @@ class Together(Case):
             self.assertGreater(self.end(p), 0)
 
     def test_what_is_held_is_seen(self):
-        p = self.start("", WORK, "3", "0", "1000000" if GPU == "null" else "200")
-        self.assertEqual(self.sched("pause").returncode, 0)
+        p = self.start("", WORK, "5", "0", "1000000" if GPU == "null" else "200")
+        self.pause_at_work()
         self.until(lambda: any(c["queued"] > 0 for c in self.clients()))
-        self.assertIn("QUEUED", self.sched("list").stdout)
+        self.assertIn("HELD", self.sched("list").stdout)
         self.assertEqual(self.sched("resume").returncode, 0)
         self.assertGreater(self.end(p), 0)
+
+    def test_what_is_queued_is_released_together(self):
+        p = self.start("queue=100", WORK, "60", "0", "1000000")
+        self.pause_at_work()
+        for _ in range(3):
+            # The queue is full, or nearly so, and the program waits for room.
+            self.until(lambda: self.held() > 50)
+            held, before = self.held(), self.clients()[0]["calls"]
+            self.assertEqual(self.sched("release").returncode, 0)
+            # Those go, and the next one comes to the gate; none of those that come passes.
+            self.until(lambda: self.clients()[0]["calls"] == before + held)
+            time.sleep(0.2)
+            self.assertEqual(self.clients()[0]["calls"], before + held)
+        p.kill()
+
+    def test_a_program_that_is_held_ends(self):
+        p = self.start("", CLIENTS, "leave")
+        self.assertEqual(self.sched("pause").returncode, 0)
+        p.stdin.write("go\n")
+        p.stdin.flush()
+        self.assertEqual(self.end(p), 100)
 
     def test_threads_are_clients(self):
         p = self.start("", CLIENTS, "2", "web:prio=high", "bulk:share=50",
@@ -142,7 +174,7 @@ class Words(Case):
         for wishes in ("mode=record", "mode=record,queue=3"):
             r = self.sched("set", wishes)
             self.assertEqual(r.returncode, 2)
-            self.assertIn("keeps the mode", r.stderr)
+            self.assertIn("keeps its mode", r.stderr)
 
 
 if __name__ == "__main__":

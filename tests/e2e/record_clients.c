@@ -1,6 +1,7 @@
 /* A program whose threads are clients of their own (heddle_set_client), for the tests of sharing.
  *
  *     record_clients SECONDS NAME...
+ *     record_clients leave      waits for a line, launches, and ends without waiting for the GPU
  *
  * A thread for each name launches on a stream of its own, and all on a stream that they share: each
  * adds 1 to a word of its own and to a common one. On a GPU that runs kernels, the words must be
@@ -104,6 +105,22 @@ load(void)
     return l && p_cuInit;
 }
 
+/* Launches that nobody has waited for when the process ends. */
+static int
+leave(void)
+{
+    for (int i = 0; i < 3; i++)
+        launch(words, common);
+    MUST(p_cuStreamSynchronize(common));
+    printf("ready\n");
+    fflush(stdout);
+    (void)getchar();
+    for (int i = 0; i < 100; i++)
+        launch(words, common);
+    printf("100\n");
+    return 0;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -112,9 +129,10 @@ main(int argc, char **argv)
     unsigned total = 0;
     CUmodule module;
     pthread_t threads[THREADS_MAX];
+    const bool leaves = argc == 2 && strcmp(argv[1], "leave") == 0;
     const int count = argc - 2;
 
-    if (count < 1 || count > THREADS_MAX || !load())
+    if ((!leaves && count < 1) || count > THREADS_MAX || !load())
         return 2;
     seconds = strtod(argv[1], NULL);
     MUST(p_cuInit(0));
@@ -126,6 +144,8 @@ main(int argc, char **argv)
     MUST(p_cuMemAlloc_v2(&words, 4ull * (THREADS_MAX + 1)));
     MUST(p_cuMemsetD32_v2(words, 0, THREADS_MAX + 1));
     MUST(p_cuStreamCreate(&common, CU_STREAM_NON_BLOCKING));
+    if (leaves)
+        return leave();
     for (int i = 0; i < count; i++) {
         names[i] = argv[2 + i];
         pthread_create(&threads[i], NULL, work, (void *)(uintptr_t)i);

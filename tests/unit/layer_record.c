@@ -216,6 +216,23 @@ what_is_queued_is_not_ready(void **state)
 }
 
 static void
+questions_do_not_wait(void **state)
+{
+    struct chain *c = chain("", false);
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    unsigned type = 0;
+
+    hold(c, STREAM(0));
+    assert_int_equal(CALL(c, cuStreamIsCapturing, STREAM(0), &status, false), CUDA_SUCCESS);
+    assert_int_equal(CALL(c, cuPointerGetAttribute, &type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+                          (CUdeviceptr)(uintptr_t)pinned),
+                     CUDA_SUCCESS);
+    assert_int_equal(CALL(c, cuEventCreate, .Flags = 0), CUDA_SUCCESS);
+    assert_int_equal(queued(c), 1);
+    discard(c);
+}
+
+static void
 while_anything_captures_nothing_is_queued(void **state)
 {
     struct chain *c = chain("", false);
@@ -520,7 +537,7 @@ on_a_stream_of_our_own(void **state)
         assert_int_equal(launch(c, STREAM(i % 3), i), CUDA_SUCCESS);
     assert_int_equal(CALL(c, cuEventRecord, EVENT(0), STREAM(1), false), CUDA_SUCCESS);
     assert_int_equal(CALL(c, cuStreamSynchronize, .hStream = STREAM(2)), CUDA_SUCCESS);
-    for (unsigned i = 1; i < c->fake.count; i++)
+    for (unsigned i = 2; i < c->fake.count; i++) /* it was made, and all waited for */
         assert_int_equal(c->fake.log[i].stream, own);
     assert_int_equal(CALL(c, cuMemcpyDtoH_v2, pinned, DEVICE_BEGIN, 4, false), CUDA_SUCCESS);
     /* Our stream before it, all after it. */
@@ -542,6 +559,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(an_error_of_queued_work_is_told_once),
     cmocka_unit_test(copies_are_deferred_where_their_memory_allows_it),
     cmocka_unit_test(what_is_queued_is_not_ready),
+    cmocka_unit_test(questions_do_not_wait),
     cmocka_unit_test(while_anything_captures_nothing_is_queued),
     cmocka_unit_test(a_full_queue_makes_the_program_wait),
     cmocka_unit_test(a_queue_of_one),

@@ -18,6 +18,7 @@
 
 #define LOG_MAX 20000
 #define CONTEXT ((CUcontext)0xc0)
+#define OTHER_CONTEXT ((CUcontext)0xd0) /* of STREAM(8) and those above */
 #define FUNCTION ((CUfunction)0x1000)
 #define KERNEL ((CUfunction)0x2000) /* whose parameters are known to cuKernelGetParamInfo only */
 #define SECRET ((CUfunction)0x3000) /* whose parameters nobody tells */
@@ -25,6 +26,7 @@
 #define DEVICE_SIZE 0x100000u
 #define STREAM(i) ((CUstream)(uintptr_t)(0x100 + 0x100 * (uintptr_t)(i)))
 #define EVENT(i) ((CUevent)(uintptr_t)(0x9000 + 0x10 * (uintptr_t)(i)))
+#define OWN(i) (0x7700 + 0x100 * (uint64_t)(i)) /* those that are created */
 
 static _Thread_local CUcontext current_context;
 static _Thread_local unsigned current_since; /* fake.ended when it was set */
@@ -57,7 +59,11 @@ struct fake {
     enum hed_cuda_call fails; /* that call answers with `answer`; 0: all launches do */
     _Atomic bool hold;        /* launches wait for its end */
     _Atomic unsigned held;
-    _Atomic unsigned ended; /* contexts */
+    _Atomic unsigned ended;             /* contexts */
+    _Atomic unsigned created;           /* streams */
+    _Atomic uint64_t capturing_streams; /* a bit for each; those of OWN have one together */
+    _Atomic uint64_t captured_events;
+    _Atomic unsigned broken; /* captures, by calls that may not be made then */
     void (*hook)(struct fake *, const struct entry *);
     void *user;
 };
@@ -91,6 +97,18 @@ fake_param(CUfunction function, CUfunction known, size_t i, size_t *offset, size
     return CUDA_SUCCESS;
 }
 
+static uint64_t
+stream_bit(uint64_t stream)
+{
+    return UINT64_C(1) << (stream >= OWN(0) ? 63 : stream / 0x100);
+}
+
+static uint64_t
+event_bit(uint64_t event)
+{
+    return UINT64_C(1) << ((event - 0x9000) / 0x10 & 63);
+}
+
 /* Questions, which are not written down. */
 static bool
 fake_question(struct fake *f, enum hed_cuda_call id, void *args, CUresult *r)
@@ -98,6 +116,8 @@ fake_question(struct fake *f, enum hed_cuda_call id, void *args, CUresult *r)
     const struct hed_cuFuncGetParamInfo *param = args;
     const struct hed_cuMemGetAddressRange_v2 *range = args;
     const struct hed_cuPointerGetAttribute *attribute = args;
+    const struct hed_cuStreamGetCtx *context = args;
+    const struct hed_cuStreamIsCapturing *capture = args;
 
     *r = CUDA_SUCCESS;
     switch ((int)id) {
@@ -112,6 +132,13 @@ fake_question(struct fake *f, enum hed_cuda_call id, void *args, CUresult *r)
         *((struct hed_cuCtxGetDevice *)args)->device = 0;
         return true;
     case HED_cuDeviceGetUuid_v2:
+        return true;
+    case HED_cuStreamGetCtx:
+        *context->pctx = context->hStream < STREAM(8) ? CONTEXT : OTHER_CONTEXT;
+        return true;
+    case HED_cuStreamIsCapturing:
+        if (atomic_load(&f->capturing_streams) & stream_bit((uintptr_t)capture->hStream))
+            *capture->captureStatus = CU_STREAM_CAPTURE_STATUS_ACTIVE;
         return true;
     case HED_cuFuncGetParamInfo:
         *r = fake_param(param->func, FUNCTION, param->paramIndex, param->paramOffset,
@@ -134,6 +161,39 @@ fake_question(struct fake *f, enum hed_cuda_call id, void *args, CUresult *r)
         return true;
     default:
         return false;
+    }
+}
+
+/* Streams join captures by events, and all of them leave when one ends. */
+static void
+note_capture(struct fake *f, const struct entry *e)
+{
+    const uint64_t stream = stream_bit(e->stream);
+    const uint64_t event = event_bit(e->handle);
+
+    switch ((int)e->id) {
+    case HED_cuStreamBeginCapture_v2:
+        atomic_fetch_or(&f->capturing_streams, stream);
+        break;
+    case HED_cuStreamEndCapture:
+        atomic_store(&f->capturing_streams, 0);
+        break;
+    case HED_cuEventRecord:
+        if (atomic_load(&f->capturing_streams) & stream)
+            atomic_fetch_or(&f->captured_events, event);
+        else
+            atomic_fetch_and(&f->captured_events, ~event);
+        break;
+    case HED_cuStreamWaitEvent:
+        if (atomic_load(&f->captured_events) & event)
+            atomic_fetch_or(&f->capturing_streams, stream);
+        break;
+    case HED_cuCtxSynchronize:
+        if (atomic_load(&f->capturing_streams))
+            atomic_fetch_add(&f->broken, 1);
+        break;
+    default:
+        break;
     }
 }
 
@@ -203,10 +263,12 @@ fake_any(struct hed_layer *self, enum hed_cuda_call id, void *args)
     if (id == HED_cuCtxDestroy_v2)
         atomic_fetch_add(&f->ended, 1);
     if (id == HED_cuStreamCreate)
-        *((struct hed_cuStreamCreate *)args)->phStream = (CUstream)0x7700;
+        *((struct hed_cuStreamCreate *)args)->phStream =
+            (CUstream)(uintptr_t)OWN(atomic_fetch_add(&f->created, 1));
     pthread_mutex_lock(&f->lock);
     if (f->count < LOG_MAX)
         f->log[f->count++] = e;
+    note_capture(f, &e);
     r = (f->fails ? id == f->fails : launch) ? f->answer : CUDA_SUCCESS;
     if (f->hook)
         f->hook(f, &e);

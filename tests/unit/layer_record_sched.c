@@ -129,11 +129,12 @@ time_releases_what_is_held(void **state)
     discard(c);
 }
 
+/* What `heddle sched` does. */
 static void
-set_paused(struct chain *c, int paused)
+change(struct chain *c, int paused, int release)
 {
     struct hed_sched_gpu *g = gpu(c, "");
-    const struct hed_sched_change what = {.paused = paused, .release = -1};
+    const struct hed_sched_change what = {.paused = paused, .release = release};
 
     assert_int_equal(hed_meet_lock(g->meet), 0);
     hed_sched_change_locked(g->place, &what);
@@ -147,16 +148,63 @@ who_is_held_holds_no_thread(void **state)
     struct chain *c = chain("", true);
 
     assert_int_equal(launch(c, STREAM(0), 0), CUDA_SUCCESS);
-    set_paused(c, 1);
+    change(c, 1, -1);
     for (unsigned i = 1; i < 1000; i++)
         assert_int_equal(launch(c, STREAM(0), i), CUDA_SUCCESS);
     assert_true(stays(c, 1));
     assert_true(has_queued(c, 998));
-    set_paused(c, 0);
+    change(c, 0, -1);
     assert_int_equal(CALL(c, cuCtxSynchronize, 0), CUDA_SUCCESS);
     assert_int_equal(made(c, HED_cuLaunchKernel), 1000);
     assert_int_equal(atomic_load(&gpu(c, "")->place->queued), 0);
     discard(c);
+}
+
+/* A release by hand: exactly what is queued at that moment, together, and once. */
+static void
+release_by_hand(const char *wishes, bool paused)
+{
+    struct chain *c = chain(wishes, true);
+    unsigned n = 1;
+
+    assert_int_equal(launch(c, STREAM(0), 0), CUDA_SUCCESS);
+    if (paused)
+        change(c, 1, -1);
+    for (unsigned round = 0; round < 4; round++) {
+        for (unsigned i = 0; i < 10; i++)
+            assert_int_equal(launch(c, STREAM(0), i), CUDA_SUCCESS);
+        assert_true(stays(c, n));
+        assert_true(has_queued(c, 9)); /* and one at the gate */
+        change(c, -1, 1);
+        n += 10;
+        assert_true(reaches(c, n));
+        assert_int_equal(launch(c, STREAM(0), 7), CUDA_SUCCESS); /* comes later: is held */
+        assert_true(stays(c, n));
+        change(c, -1, 1);
+        assert_true(stays(c, ++n));
+        change(c, -1, 1); /* nothing is held: nothing is kept for who comes */
+    }
+    if (paused) {
+        change(c, 0, -1);
+        assert_int_equal(launch(c, STREAM(0), 7), CUDA_SUCCESS);
+        assert_int_equal(CALL(c, cuStreamSynchronize, .hStream = STREAM(0)), CUDA_SUCCESS);
+        assert_true(reaches(c, n + 1));
+        /* None is left over from the time when nobody needed one. */
+        change(c, -1, 1);
+        change(c, 1, -1);
+        assert_int_equal(launch(c, STREAM(0), 7), CUDA_SUCCESS);
+        assert_true(stays(c, n + 1));
+    }
+    discard(c);
+}
+
+static void
+a_release_is_of_what_is_queued(void **state)
+{
+    release_by_hand("", true);
+    release_by_hand("policy=fair", true);
+    release_by_hand(LONG_WAIT ",batch=1000", true);
+    release_by_hand(LONG_WAIT ",batch=1000", false);
 }
 
 /* At the end of the process, what is held goes: nobody is left to let it go. */
@@ -166,7 +214,7 @@ the_end_waits_for_nobody(void **state)
     struct chain *c = chain("", true);
 
     assert_int_equal(launch(c, STREAM(0), 0), CUDA_SUCCESS);
-    set_paused(c, 1);
+    change(c, 1, -1);
     for (unsigned i = 1; i < 10; i++)
         assert_int_equal(launch(c, STREAM(0), i), CUDA_SUCCESS);
     hed_record_layer.fini(c->top);
@@ -211,6 +259,36 @@ clients_of_a_process_have_places_of_their_own(void **state)
     assert_int_equal(atomic_load(&gpu(c, "web")->place->weight), 300);
     assert_int_equal(atomic_load(&gpu(c, "bulk")->place->weight), 100);
     assert_non_null(strstr(gpu(c, "web")->place->name, "/web"));
+    discard(c);
+}
+
+static void *
+held_main(void *arg)
+{
+    struct named *n = arg;
+
+    current_context = CONTEXT;
+    hed_record_set_client(n->c->engine, n->name, true);
+    for (uint64_t i = 0; i < 8; i++)
+        assert_int_equal(launch(n->c, n->stream, i), CUDA_SUCCESS);
+    return NULL;
+}
+
+/* Who waits for another client's work lets that go on: it may be held for who waits. */
+static void
+clients_that_wait_for_each_other(void **state)
+{
+    struct chain *c = chain(LONG_WAIT ",batch=100", true);
+    struct named other = {c, "other", STREAM(1)};
+    pthread_t thread;
+
+    for (unsigned round = 1; round <= 50; round++) { /* nobody has patience for so many */
+        assert_int_equal(pthread_create(&thread, NULL, held_main, &other), 0);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        assert_int_equal(CALL(c, cuStreamSynchronize, .hStream = STREAM(1)), CUDA_SUCCESS);
+        assert_int_equal(made(c, HED_cuLaunchKernel), 8 * round);
+        assert_int_equal(hed_sched_calls(gpu(c, "other")->place), 8 * round);
+    }
     discard(c);
 }
 
@@ -277,8 +355,10 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(a_wait_for_the_gpu_releases_what_is_held, setup, teardown),
     cmocka_unit_test_setup_teardown(time_releases_what_is_held, setup, teardown),
     cmocka_unit_test_setup_teardown(who_is_held_holds_no_thread, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_release_is_of_what_is_queued, setup, teardown),
     cmocka_unit_test_setup_teardown(the_end_waits_for_nobody, setup, teardown),
     cmocka_unit_test_setup_teardown(clients_of_a_process_have_places_of_their_own, setup, teardown),
+    cmocka_unit_test_setup_teardown(clients_that_wait_for_each_other, setup, teardown),
     cmocka_unit_test_setup_teardown(clients_in_gate_mode, setup, teardown),
     cmocka_unit_test(wishes_of_record_mode),
 };

@@ -141,7 +141,7 @@ look(struct hed_record *r, struct hed_record_try *t)
         return false;
     if (r->own) {
         t->swapped = true;
-        t->stream = hed_record_own_stream(r, t->context);
+        t->stream = hed_record_own_stream_of(r, t->context, t->stream);
         if (!t->stream)
             return false;
     } else if (t->stream == 2 || (t->stream == 0 && ptds)) {
@@ -221,12 +221,6 @@ tells_errors(enum hed_cuda_call id)
            id == HED_cuEventQuery;
 }
 
-static bool
-begins_capture(enum hed_cuda_call id)
-{
-    return hed_sched_sort(id) == HED_SORT_CAPTURE_BEGINS;
-}
-
 /* What a call that is about to be made takes away. */
 static void
 forget(struct hed_record *r, enum hed_cuda_call id, const void *args)
@@ -244,6 +238,13 @@ forget(struct hed_record *r, enum hed_cuda_call id, const void *args)
         hed_record_forget_handle(r, handle);
         break;
     }
+    case HED_cuEventRecord:
+    case HED_cuEventRecordWithFlags:
+        /* One of a capture cannot be waited for when that has ended; which is said at once. */
+        if (atomic_load_explicit(&r->capturing, memory_order_acquire))
+            hed_record_forget_handle(
+                r, (uint64_t)(uintptr_t)((const struct hed_cuEventRecord *)args)->hEvent);
+        break;
     case HED_cuModuleUnload:
     case HED_cuLibraryUnload:
         atomic_fetch_add_explicit(&r->epoch, 1, memory_order_release);
@@ -272,9 +273,6 @@ settle_others(struct hed_record *r, const struct hed_record_client *c, enum hed_
     case HED_cuMemAllocManaged:
     case HED_cuMemAllocHost_v2:
     case HED_cuMemHostAlloc:
-    case HED_cuStreamCreate:
-    case HED_cuStreamCreateWithPriority:
-    case HED_cuEventCreate:
         return;
     case HED_cuEventRecord:
     case HED_cuEventRecordWithFlags:
@@ -291,10 +289,32 @@ settle_others(struct hed_record *r, const struct hed_record_client *c, enum hed_
     hed_record_wait_others(r, c, handles, count, count == 0 || r->own);
 }
 
+/* Questions and makings that no queued call has a bearing on, and that programs do all the time. */
+static bool
+is_independent(enum hed_cuda_call id)
+{
+    switch ((int)id) {
+    case HED_cuStreamIsCapturing:
+    case HED_cuStreamGetCaptureInfo:
+    case HED_cuStreamGetCaptureInfo_v2:
+    case HED_cuStreamGetCaptureInfo_v3:
+    case HED_cuPointerGetAttribute:
+    case HED_cuPointerGetAttributes:
+    case HED_cuStreamCreate:
+    case HED_cuStreamCreateWithPriority:
+    case HED_cuEventCreate:
+        return true;
+    default:
+        return false;
+    }
+}
+
 /* Everything that the call may not overtake is issued. */
 static void
 settle(struct hed_record *r, struct hed_record_client *c, enum hed_cuda_call id, const void *args)
 {
+    if (is_independent(id))
+        return;
     if (several(r))
         settle_others(r, c, id, args);
     hed_record_drain(c, atomic_load_explicit(&c->in, memory_order_relaxed), true);
@@ -307,36 +327,57 @@ is_streamless_work(enum hed_cuda_call id)
     return hed_cuda_info[id].stream < 0 && hed_sched_sort(id) == HED_SORT_WORK;
 }
 
-/* stream=own, before a call that is made: it goes to our stream, or waits for it. */
+/* stream=own, before a call that is made: it goes to our stream, or waits for it. What waits for
+ * all work, to free or to end something, waits for ours, too. */
 static CUresult
 prepare_own(struct hed_record *r, enum hed_cuda_call id, void *args, struct hed_record_call *call)
 {
-    const struct hed_call_info *info = &hed_cuda_info[id];
     const CUcontext context = current(r);
-    struct hed_cuCtxSynchronize all = {0};
 
-    if (!context || info->after == HED_AFTER_NONE)
-        return CUDA_SUCCESS;
-    /* What went by other streams while recording was off comes before what goes by ours. */
-    if (atomic_exchange_explicit(&r->passed, false, memory_order_acq_rel))
-        (void)r->next->cuda->cuCtxSynchronize(r->next, &all);
     hed_record_swap(r, id, args, context, call);
-    if (is_streamless_work(id) || (info->stream < 0 && (info->flags & HED_CALL_BLOCKS)))
-        return hed_record_wait_own(r, context);
-    return CUDA_SUCCESS;
+    if (!context || !is_streamless_work(id))
+        return CUDA_SUCCESS;
+    /* Those two come after the work of other contexts as well. */
+    if (id == HED_cuMemcpyPeer || id == HED_cuMemcpy3DPeer)
+        return hed_record_wait_own(r, NULL);
+    return hed_record_wait_own(r, context);
 }
 
 /* Recording is off: what is queued goes first. */
 static void
 pass(struct hed_record *r)
 {
-    if (atomic_load_explicit(&r->passed, memory_order_relaxed))
-        return;
     hed_record_drain_all(r);
-    if (r->own) {
-        (void)hed_record_wait_own(r, NULL);
-        atomic_store_explicit(&r->passed, true, memory_order_relaxed);
+    if (!r->own || atomic_load_explicit(&r->passing, memory_order_relaxed) ||
+        atomic_load_explicit(&r->capturing, memory_order_acquire))
+        return;
+    (void)hed_record_wait_own(r, NULL);
+    atomic_store_explicit(&r->passing, true, memory_order_relaxed);
+}
+
+/* A call that is made in this thread, in its turn. */
+static enum hed_record_verdict
+make(struct hed_record *r, enum hed_cuda_call id, void *args, struct hed_record_call *call,
+     CUresult *result)
+{
+    struct hed_record_client *c = call->client;
+
+    if (is_not_ready(r, id, args)) {
+        *result = CUDA_ERROR_NOT_READY;
+        return HED_RECORD_ANSWER;
     }
+    settle(r, c, id, args);
+    if (tells_errors(id) && take_error(c, result))
+        return HED_RECORD_ANSWER;
+    forget(r, id, args);
+    if (r->own && (*result = prepare_own(r, id, args, call)) != CUDA_SUCCESS)
+        return HED_RECORD_ANSWER;
+    /* A thread of the program that is held at the gate holds all that it would queue: nothing is to
+     * be waited for then. */
+    if (r->sched && hed_sched_sort(id) == HED_SORT_WORK &&
+        (call->hurried = hed_sched_here(r->next)) != NULL)
+        hed_sched_hurry(call->hurried);
+    return HED_RECORD_MAKE;
 }
 
 enum hed_record_verdict
@@ -352,13 +393,18 @@ hed_record_before(struct hed_record *r, enum hed_cuda_call id, void *args,
     /* Relaxed: switches, not barriers. */
     if (thread.inside || atomic_load_explicit(&r->off, memory_order_relaxed))
         return HED_RECORD_MAKE;
-    if (!hed_session_recording()) {
+    call->client = c = my_client(r);
+    call->tried = call->swapped = call->joins = false;
+    call->hurried = NULL;
+    call->passed = !hed_session_recording();
+    /* Captures count also while recording is off: it may be on again before they end. */
+    if (hed_sched_sort(id) == HED_SORT_CAPTURE_BEGINS)
+        atomic_fetch_add_explicit(&r->capturing, 1, memory_order_seq_cst);
+    if (call->passed) {
         pass(r);
+        forget(r, id, args);
         return HED_RECORD_MAKE;
     }
-    call->client = c = my_client(r);
-    call->tried = call->begins_capture = call->swapped = false;
-    call->hurried = NULL;
     /* Acquire: pairs with the count of who begins a capture, before it drains. */
     if (sort && !atomic_load_explicit(&r->capturing, memory_order_acquire)) {
         const enum hed_record_verdict verdict = defer(r, c, &t, sort, call, result);
@@ -368,25 +414,7 @@ hed_record_before(struct hed_record *r, enum hed_cuda_call id, void *args,
     }
     if (hed_cuda_info[id].after == HED_AFTER_NONE)
         return HED_RECORD_MAKE;
-    if (is_not_ready(r, id, args)) {
-        *result = CUDA_ERROR_NOT_READY;
-        return HED_RECORD_ANSWER;
-    }
-    call->begins_capture = begins_capture(id);
-    if (call->begins_capture)
-        atomic_fetch_add_explicit(&r->capturing, 1, memory_order_seq_cst);
-    settle(r, c, id, args);
-    if (tells_errors(id) && take_error(c, result))
-        return HED_RECORD_ANSWER;
-    forget(r, id, args);
-    if (r->own && (*result = prepare_own(r, id, args, call)) != CUDA_SUCCESS)
-        return HED_RECORD_ANSWER;
-    /* A thread of the program that is held at the gate holds all that it would queue: nothing is to
-     * be waited for then. */
-    if (r->sched && hed_sched_sort(id) == HED_SORT_WORK &&
-        (call->hurried = hed_sched_here(r->next)) != NULL)
-        hed_sched_hurry(call->hurried);
-    return HED_RECORD_MAKE;
+    return make(r, id, args, call, result);
 }
 
 /* ---- after ----------------------------------------------------------------------------------- */
@@ -462,10 +490,12 @@ hed_record_after(struct hed_record *r, enum hed_cuda_call id, void *args,
                  struct hed_record_call *call, CUresult made)
 {
     struct hed_record_try t = {.id = id, .args = args};
-    struct hed_cuCtxSynchronize all = {0};
 
     if (!call->client)
         return made;
+    /* Release: pairs with the acquire in hed_record_own_stream, which waits for what was made. */
+    if (call->passed && r->own)
+        atomic_fetch_add_explicit(&r->passed, 1, memory_order_release);
     if (call->hurried)
         hed_sched_hurried(call->hurried);
     hed_record_put_back(id, args, call, made);
@@ -477,9 +507,8 @@ hed_record_after(struct hed_record *r, enum hed_cuda_call id, void *args,
         return made;
     }
     after_attribute(r, id, args);
-    /* What comes next goes by our stream, which does not wait for others. */
-    if (r->own && is_streamless_work(id))
-        return r->next->cuda->cuCtxSynchronize(r->next, &all);
+    if (r->own && !call->passed && (made = hed_record_catch_up(r, id, args, call)) != CUDA_SUCCESS)
+        return made;
     if (call->tried && !atomic_load_explicit(&r->capturing, memory_order_acquire) && look(r, &t))
         hed_record_learn(call->client, &t);
     return made;
@@ -530,7 +559,9 @@ hed_record_fini(struct hed_record *r)
     /* Acquire: as in hed_record_wait_others. */
     const uint32_t clients = atomic_load_explicit(&r->count, memory_order_acquire);
 
-    atomic_store_explicit(&r->off, true, memory_order_relaxed);
+    /* In the child of a fork, what is queued is the parent's. */
+    if (atomic_exchange_explicit(&r->off, true, memory_order_relaxed))
+        return;
     if (r->sched)
         hed_sched_let_go(r->next);
     for (uint32_t i = 0; i < clients && !thread.inside; i++)

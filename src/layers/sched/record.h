@@ -51,7 +51,8 @@ struct hed_record_call {
     struct hed_record_client *client; /* NULL: `after` has nothing to do */
     struct hed_sched_gpu *hurried;    /* its thread counts there as waiting for the GPU */
     bool tried;                       /* what it uses becomes known as good if it succeeds */
-    bool begins_capture;
+    bool passed;                      /* recording is off: it goes straight down */
+    bool joins;   /* it goes to the program's stream, which may join a capture by it */
     bool swapped; /* a stream of ours is in the place of the program's: */
     bool ptds;
     uint64_t stream;

@@ -84,6 +84,7 @@ struct hed_record_client {
     struct hed_record_kind kinds[HED_RECORD_KINDS];
     struct hed_record_handle handles[HED_RECORD_HANDLES];
 
+    _Atomic(struct hed_sched_gpu *) gpu;       /* where the last one counts as queued; NULL */
     _Atomic uint64_t last[HED_RECORD_TOUCHED]; /* number of the last record that touches it */
     _Atomic uint64_t last_default;             /* the same of the default stream */
     _Alignas(64) _Atomic uint64_t in;          /* records ever taken */
@@ -104,7 +105,8 @@ struct hed_record {
     unsigned defer;
     uint32_t queue;
     _Atomic bool off;           /* nothing is taken any more */
-    _Atomic bool passed;        /* calls went straight down, by other streams than ours */
+    _Atomic bool passing;       /* recording is off, and our streams have been waited for */
+    _Atomic uint32_t passed;    /* calls ever that went straight down, by the program's streams */
     _Atomic bool stop;          /* issuing threads end when they have nothing to do */
     _Atomic uint32_t epoch;     /* changes when functions may have gone */
     _Atomic uint32_t capturing; /* captures under way, or about to be */
@@ -116,6 +118,7 @@ struct hed_record {
     struct {
         CUcontext context;
         CUstream stream;
+        uint32_t after; /* it comes after so many of `passed` */
     } streams[HED_RECORD_CONTEXTS];
 };
 
@@ -199,8 +202,10 @@ void hed_record_forget_handle(struct hed_record *r, uint64_t handle);
 void hed_record_forget_shared(struct hed_record *r, CUfunction f, uint32_t shared);
 void hed_record_forget_all_locked(struct hed_record_client *c);
 
-/* record_stream.c: the stream that work in this context runs on; 0: there is none. */
+/* record_stream.c: the stream that work in the current context runs on; 0: there is none. */
 uint64_t hed_record_own_stream(struct hed_record *r, CUcontext context);
+/* The same for what is to go to a stream of the program, which may be of another context. */
+uint64_t hed_record_own_stream_of(struct hed_record *r, CUcontext context, uint64_t stream);
 void hed_record_forget_streams(struct hed_record *r);
 CUresult hed_record_wait_own(struct hed_record *r, CUcontext context); /* NULL: all */
 
@@ -209,6 +214,9 @@ void hed_record_swap(struct hed_record *r, enum hed_cuda_call id, void *args, CU
                      struct hed_record_call *c);
 void hed_record_put_back(enum hed_cuda_call id, void *args, const struct hed_record_call *c,
                          CUresult made);
+/* After a call that was made, and succeeded: what comes next on our stream comes after it. */
+CUresult hed_record_catch_up(struct hed_record *r, enum hed_cuda_call id, void *args,
+                             const struct hed_record_call *c);
 
 static inline uint64_t
 hed_record_mix(uint64_t hash, uint64_t word)

@@ -41,11 +41,12 @@ record_forked(struct hed_layer *self)
     hed_record_forked(self->state);
 }
 
-static void
+static int
 record_note(struct hed_layer *self, enum hed_note note, const char *text)
 {
     if (note == HED_NOTE_CLIENT) /* the layers below are told by the session */
         hed_record_set_client(self->state, text, false);
+    return 0;
 }
 
 const struct hed_layer_type hed_record_layer = {

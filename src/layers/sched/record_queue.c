@@ -269,16 +269,32 @@ issue_here(struct hed_record_client *c, uint64_t number)
 {
     CUcontext before;
     struct place place;
+    int cancel;
 
     if (!take_role(c))
         return false;
+    /* A thread that ended here would take the role with it. */
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     before = current(c->engine);
     place = (struct place){before, atomic_load_explicit(&c->engine->epoch, memory_order_acquire)};
     issue_until(c, number, &place);
     if (place.context != before)
         set_current(c->engine, before);
     give_role(c);
+    (void)pthread_setcancelstate(cancel, NULL);
     return true;
+}
+
+/* Another client's work. What it is held for may be this very client's turn: it goes on, then. */
+static void
+wait_for_other(struct hed_record_client *c, uint64_t number)
+{
+    struct hed_sched_gpu *g = atomic_load_explicit(&c->gpu, memory_order_relaxed);
+
+    if (g)
+        hed_sched_release(g);
+    /* One that was on its way to the gate was not counted: once more, then. */
+    wait_for(c, number, g ? (int64_t)HED_NS_PER_MS : -1);
 }
 
 void
@@ -294,7 +310,9 @@ hed_record_drain(struct hed_record_client *c, uint64_t number, bool mine)
         hed_sched_hurry(g);
     hed_nvtx_push("heddle: wait for queued work");
     while (!is_out(c, number))
-        if (!helps || !issue_here(c, number))
+        if (!mine)
+            wait_for_other(c, number);
+        else if (!helps || !issue_here(c, number))
             wait_for(c, number, -1);
     hed_nvtx_pop();
     if (g)
@@ -499,8 +517,10 @@ push_locked(struct hed_record_client *c, const struct hed_record_try *t, uint64_
     s->tag = hed_record_thread()->tag;
     fill(s, t, k);
     c->tail += size;
-    if (t->gpu)
+    if (t->gpu) {
         hed_sched_queue(t->gpu);
+        atomic_store_explicit(&c->gpu, t->gpu, memory_order_relaxed);
+    }
     hed_record_touch_locked(c, t->stream, number);
     if (t->touches)
         hed_record_touch_locked(c, t->touches, number);
@@ -525,13 +545,15 @@ hed_record_push(struct hed_record_client *c, const struct hed_record_try *t)
             break;
         /* The queue's ceiling: the program waits, as it does where a GPU's queue is full. A batch
          * that is larger than the queue would never be full. */
+        struct hed_sched_gpu *g = c->engine->sched ? hed_sched_here(c->engine->next) : NULL;
+
         hed_nvtx_push("heddle: wait for room in the queue");
-        if (t->gpu)
-            hed_sched_hurry(t->gpu);
+        if (g)
+            hed_sched_hurry(g);
         while (!is_out(c, full))
             wait_for(c, full, -1);
-        if (t->gpu)
-            hed_sched_hurried(t->gpu);
+        if (g)
+            hed_sched_hurried(g);
         hed_nvtx_pop();
     }
     if (done != HED_PUSH_TAKEN)

@@ -6,15 +6,19 @@
 #include "base/log.h"
 #include "layers/sched/record_inner.h"
 
+/* The stream of that context, 0 if there is none; and what it comes after. */
 static uint64_t
-find(struct hed_record *r, CUcontext context)
+find(struct hed_record *r, CUcontext context, uint32_t *after)
 {
     uint64_t stream = 0;
 
     hed_lock(&r->lock);
-    for (unsigned i = 0; !stream && i < HED_RECORD_CONTEXTS; i++)
-        if (r->streams[i].context == context)
-            stream = (uint64_t)(uintptr_t)r->streams[i].stream;
+    for (unsigned i = 0; !stream && i < HED_RECORD_CONTEXTS; i++) {
+        if (r->streams[i].context != context)
+            continue;
+        stream = (uint64_t)(uintptr_t)r->streams[i].stream;
+        *after = r->streams[i].after;
+    }
     hed_unlock(&r->lock);
     return stream;
 }
@@ -33,23 +37,29 @@ keep(struct hed_record *r, CUcontext context, CUstream stream)
             continue;
         r->streams[i].context = context;
         r->streams[i].stream = stream;
+        r->streams[i].after = 0;
         kept = true;
     }
     hed_unlock(&r->lock);
     return kept;
 }
 
-uint64_t
-hed_record_own_stream(struct hed_record *r, CUcontext context)
+static void
+set_after(struct hed_record *r, uint64_t stream, uint32_t after)
 {
-    uint64_t stream = context ? find(r, context) : 0;
+    hed_lock(&r->lock);
+    for (unsigned i = 0; i < HED_RECORD_CONTEXTS; i++)
+        if ((uint64_t)(uintptr_t)r->streams[i].stream == stream)
+            r->streams[i].after = after;
+    hed_unlock(&r->lock);
+}
+
+static uint64_t
+make(struct hed_record *r, CUcontext context)
+{
     CUstream made = NULL;
     struct hed_cuStreamCreate create = {&made, CU_STREAM_NON_BLOCKING};
-
-    /* None is made while anything captures. */
-    if (stream || !context || atomic_load_explicit(&r->capturing, memory_order_acquire))
-        return stream;
-
+    uint32_t after;
     const CUresult result = r->next->cuda->cuStreamCreate(r->next, &create);
 
     if (result != CUDA_SUCCESS) {
@@ -62,7 +72,46 @@ hed_record_own_stream(struct hed_record *r, CUcontext context)
     struct hed_cuStreamDestroy_v2 destroy = {made};
 
     (void)r->next->cuda->cuStreamDestroy_v2(r->next, &destroy);
-    return find(r, context);
+    return find(r, context, &after);
+}
+
+uint64_t
+hed_record_own_stream(struct hed_record *r, CUcontext context)
+{
+    /* Acquire: pairs with the count of calls that have been made. */
+    const uint32_t passed = atomic_load_explicit(&r->passed, memory_order_acquire);
+    uint32_t after = passed;
+    uint64_t stream = context ? find(r, context, &after) : 0;
+    struct hed_cuCtxSynchronize all = {0};
+
+    if (atomic_load_explicit(&r->passing, memory_order_relaxed))
+        atomic_store_explicit(&r->passing, false, memory_order_relaxed);
+    /* None is made while anything captures, nor is anything waited for. */
+    if (!context || (stream && after == passed) ||
+        atomic_load_explicit(&r->capturing, memory_order_acquire))
+        return stream;
+    if (!stream)
+        stream = make(r, context);
+    /* What went by the program's streams, while recording was off or while there was none of ours,
+     * comes before what goes by ours. */
+    if (stream && r->next->cuda->cuCtxSynchronize(r->next, &all) == CUDA_SUCCESS)
+        set_after(r, stream, passed);
+    return stream;
+}
+
+uint64_t
+hed_record_own_stream_of(struct hed_record *r, CUcontext context, uint64_t stream)
+{
+    CUcontext its = context;
+    struct hed_cuStreamGetCtx a = {(CUstream)(uintptr_t)stream, &its, false};
+    uint32_t after;
+
+    /* 2: the thread's own, as good as a default one here. */
+    if (hed_record_is_default(stream) || stream == 2 ||
+        r->next->cuda->cuStreamGetCtx(r->next, &a) != CUDA_SUCCESS || its == context)
+        return hed_record_own_stream(r, context);
+    /* One that is not there is made when that context is current. */
+    return find(r, its, &after);
 }
 
 /* Waits for the work on our streams, in this context or in all. */
@@ -181,7 +230,16 @@ hed_record_swap(struct hed_record *r, enum hed_cuda_call id, void *args, CUconte
     uint64_t own;
 
     if (!swaps(id) || !hed_call_stream(info, args, &c->stream) ||
-        captures(r, c->stream, ptds && *ptds) || !(own = hed_record_own_stream(r, context)))
+        captures(r, c->stream, ptds && *ptds))
+        return;
+    /* Nobody can be asked whether an event is of a capture, and a stream that waits for one joins
+     * that. See hed_record_catch_up. */
+    if (id == HED_cuStreamWaitEvent && atomic_load_explicit(&r->capturing, memory_order_acquire)) {
+        c->joins = true;
+        return;
+    }
+    own = hed_record_own_stream_of(r, context, c->stream);
+    if (!own)
         return;
     c->swapped = true;
     c->ptds = ptds && *ptds;
@@ -215,6 +273,44 @@ hed_record_put_back(enum hed_cuda_call id, void *args, const struct hed_record_c
         memcpy((char *)args + info->stream, &c->stream, sizeof c->stream);
     if (id == HED_cuStreamAddCallback)
         put_back_callback(args, c, made);
+}
+
+/* The program's stream has not joined a capture: then the event was one of work, for which ours is
+ * to wait. */
+static CUresult
+wait_for_event(struct hed_record *r, const struct hed_cuStreamWaitEvent *a)
+{
+    CUcontext context = NULL;
+    struct hed_cuCtxGetCurrent current = {&context};
+    struct hed_cuStreamWaitEvent wait = *a;
+
+    if (captures(r, (uint64_t)(uintptr_t)a->hStream, a->ptds) ||
+        r->next->cuda->cuCtxGetCurrent(r->next, &current) != CUDA_SUCCESS)
+        return CUDA_SUCCESS;
+    wait.ptds = false;
+    wait.hStream =
+        (CUstream)(uintptr_t)hed_record_own_stream_of(r, context, (uint64_t)(uintptr_t)a->hStream);
+    return wait.hStream ? r->next->cuda->cuStreamWaitEvent(r->next, &wait) : CUDA_SUCCESS;
+}
+
+CUresult
+hed_record_catch_up(struct hed_record *r, enum hed_cuda_call id, void *args,
+                    const struct hed_record_call *c)
+{
+    const struct hed_call_info *info = &hed_cuda_info[id];
+    struct hed_cuCtxSynchronize all = {0};
+    struct hed_cuStreamSynchronize one = {0};
+
+    if (c->joins)
+        return wait_for_event(r, args);
+    if (info->stream >= 0 || hed_sched_sort(id) != HED_SORT_WORK)
+        return CUDA_SUCCESS;
+    /* It ran on the default stream, and ours does not wait for that. Where anything captures, a
+     * wait for the whole context would end that. */
+    if (!atomic_load_explicit(&r->capturing, memory_order_acquire))
+        return r->next->cuda->cuCtxSynchronize(r->next, &all);
+    one.ptds = info->ptds >= 0 && *(const bool *)((const char *)args + info->ptds);
+    return r->next->cuda->cuStreamSynchronize(r->next, &one);
 }
 
 /* A context may end: its stream goes with it. */
