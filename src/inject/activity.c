@@ -99,6 +99,8 @@ put_copy(const struct hed_cupti_copy *c)
     const bool from_here = !peer || c->peer.from_device == c->device;
     const bool to_here = !peer || c->peer.to_device == c->device;
 
+    if (!c->end)
+        return;
     hed_trace_put_activity(
         hed_inject.writer,
         &(struct hed_trace_activity){
@@ -118,6 +120,8 @@ put_copy(const struct hed_cupti_copy *c)
 static void
 put_fill(const struct hed_cupti_fill *f)
 {
+    if (!f->end)
+        return;
     hed_trace_put_activity(hed_inject.writer, &(struct hed_trace_activity){
                                                   .kind = HED_TRACE_FILL,
                                                   .start = f->start + skew,

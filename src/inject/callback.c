@@ -10,7 +10,7 @@
 #include "layers/sched/sched.h"
 #include "trace/call.h"
 
-#define FRAMES 4 /* calls inside of calls; deeper ones are left alone */
+#define FRAMES 4 /* calls inside of calls; of deeper ones the outermost is given up */
 
 /* What becomes of a call that is recorded. */
 enum fate {
@@ -23,6 +23,7 @@ enum fate {
 
 struct frame {
     uint32_t correlation;
+    uintptr_t stack; /* of the callback at ENTER: a call inside of this one is at a lower address */
     enum hed_cuda_call id;
     enum fate fate;
     bool gated;
@@ -41,6 +42,7 @@ struct frame {
 
 static __thread struct {
     bool inside;      /* a callback of ours is under way: what it calls is not looked at */
+    uintptr_t stack;  /* that callback's */
     uint32_t instead; /* that makes this call of the program's; 0: none */
     unsigned depth;
     struct frame frames[FRAMES];
@@ -106,15 +108,41 @@ ask_record(struct frame *f)
         hed_inject_void(&f->empty, f->id, f->params);
 }
 
+/* A call that never returns: the program has jumped out of it (longjmp, an exception). What it
+ * counts in must not stay; what it was given is gone. */
+static void
+abandon(struct frame *f)
+{
+    if (f->gated)
+        hed_sched_after(hed_inject.sched, &f->turn, f->id, f->args, CUDA_ERROR_UNKNOWN);
+    if (f->hurried)
+        hed_sched_hurried(f->hurried);
+    if (f->fate == FATE_MADE || f->fate == FATE_TRIED)
+        (void)hed_record_after(hed_inject.record, f->id, f->args, &f->recorded, CUDA_ERROR_UNKNOWN);
+}
+
+/* A frame for a call. Those that are not above it on the stack are left over; where that cannot be
+ * told, as with several stacks, the oldest is, when there are too many. */
+static struct frame *
+new_frame(void)
+{
+    while (mine.depth && mine.frames[mine.depth - 1].stack <= mine.stack)
+        abandon(&mine.frames[--mine.depth]);
+    if (mine.depth == FRAMES) {
+        abandon(&mine.frames[0]);
+        memmove(&mine.frames[0], &mine.frames[1], (FRAMES - 1) * sizeof mine.frames[0]);
+        mine.depth--;
+    }
+    return &mine.frames[mine.depth++];
+}
+
 static void
 enter(const struct hed_cupti_call *c, const struct hed_inject_call *call)
 {
-    if (mine.depth == FRAMES)
-        return;
-
-    struct frame *f = &mine.frames[mine.depth++];
+    struct frame *f = new_frame();
 
     f->correlation = c->correlation;
+    f->stack = mine.stack;
     f->id = call->id;
     f->params = c->params;
     f->fate = FATE_NONE;
@@ -206,18 +234,29 @@ leave(const struct hed_cupti_call *c, struct frame *f)
                                           });
 }
 
-/* The frame of a call that returns; NULL if its beginning was not seen. Frames above it belong to
+/* The frame of a call that returns; NULL if its beginning was not seen. Those behind it belong to
  * calls that never returned. */
 static struct frame *
 find_frame(uint32_t correlation)
 {
-    for (unsigned i = mine.depth; i-- > 0;) {
-        if (mine.frames[i].correlation == correlation) {
-            mine.depth = i;
-            return &mine.frames[i];
-        }
-    }
-    return NULL;
+    unsigned i = mine.depth;
+
+    while (i > 0 && mine.frames[i - 1].correlation != correlation)
+        i--;
+    if (i == 0)
+        return NULL;
+    while (mine.depth > i)
+        abandon(&mine.frames[--mine.depth]);
+    mine.depth--;
+    return &mine.frames[i - 1];
+}
+
+/* Is this callback caused by a call of ours? One that is not deeper on the stack than the one that
+ * makes calls is not: the program has jumped out of that one. */
+static bool
+is_ours(uintptr_t stack)
+{
+    return hed_record_inside() || (mine.inside && stack < mine.stack);
 }
 
 void
@@ -233,7 +272,10 @@ hed_inject_callback(void *user, int domain, uint32_t id, const void *data)
     /* Relaxed: it is set where there is one thread. */
     if (!call->wants || atomic_load_explicit(&hed_inject.off, memory_order_relaxed))
         return;
-    if (mine.inside || hed_record_inside()) {
+
+    const uintptr_t stack = (uintptr_t)__builtin_frame_address(0);
+
+    if (is_ours(stack)) {
         const uint64_t tag = hed_record_tag() ? hed_record_tag() : mine.instead;
 
         if (tag && c->site == HED_CUPTI_ENTER)
@@ -241,6 +283,7 @@ hed_inject_callback(void *user, int domain, uint32_t id, const void *data)
         return;
     }
     mine.inside = true;
+    mine.stack = stack;
     if (c->site == HED_CUPTI_ENTER) {
         enter(c, call);
     } else if (c->site == HED_CUPTI_EXIT) {
@@ -248,6 +291,8 @@ hed_inject_callback(void *user, int domain, uint32_t id, const void *data)
 
         if (f && c->returns)
             leave(c, f);
+        else if (f)
+            abandon(f);
     }
     mine.inside = false;
 }

@@ -8,18 +8,12 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "core/cupti_places.h"
 
 struct hed_cupti hed_cupti;
 
-/* The newest first: CUPTI works with drivers that are newer than itself. */
-static const char *const sonames[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8"};
-
-static const char *const folders[] = {
-    "/usr/local/cuda/extras/CUPTI/lib64",
-    "/usr/local/cuda/lib64",
-    "/usr/local/cuda/lib",
-    "/opt/cuda/extras/CUPTI/lib64",
-};
+static const char *const sonames[] = {HED_CUPTI_SONAMES};
+static const char *const folders[] = {HED_CUPTI_FOLDERS};
 
 /* The functions of one library. False: one that must be there is not. */
 static bool

@@ -40,6 +40,7 @@
 #define PLACES_MAX 4096u
 #define OPEN_TRIES 100                  /* the file was removed between opening and locking */
 #define LOCK_WAIT_NS (2 * HED_NS_PER_S) /* nobody holds it for more than microseconds */
+#define LOCK_AGAIN_NS HED_NS_PER_MS     /* after it was not to be had: its holder is stopped */
 #define LOCK_NAP_MAX_NS 500000
 
 struct head {
@@ -60,6 +61,7 @@ struct hed_meet {
     struct hed_lock lock; /* lock 0 keeps processes apart, not threads */
     int fd;               /* -1 in the child of a fork */
     int index;            /* of the own place; -1 */
+    bool stuck;           /* lock 0 was not to be had the last time */
     unsigned char *map;
     size_t size;
 };
@@ -108,9 +110,9 @@ byte_locked(int fd, off_t at, off_t n)
 
 /* Lock 0. By trying: somebody who is stopped while he has it must not stop us for good. */
 static int
-lock_file(int fd)
+lock_file(int fd, uint64_t wait)
 {
-    const uint64_t end = hed_now_ns() + LOCK_WAIT_NS;
+    const uint64_t end = hed_now_ns() + wait;
     uint64_t nap = 5000;
     int e;
 
@@ -131,8 +133,11 @@ hed_meet_lock(struct hed_meet *m)
 {
     hed_lock(&m->lock);
 
-    const int err = m->fd < 0 ? HED_ESTATE : lock_file(m->fd);
+    const int err =
+        m->fd < 0 ? HED_ESTATE : lock_file(m->fd, m->stuck ? LOCK_AGAIN_NS : LOCK_WAIT_NS);
 
+    /* One thread has waited for it; the others, and every later call, need not do the same. */
+    m->stuck = err == HED_ETIME;
     if (err)
         hed_unlock(&m->lock);
     return err;
@@ -189,7 +194,7 @@ open_locked(const char *path, int flags, int *out, struct hed_why *why)
         } else if (!S_ISREG(mine.st_mode) || mine.st_uid != geteuid() || (mine.st_mode & 077)) {
             hed_why_set(why, "%s: not a file that is this user's alone", path);
             err = HED_EACCESS;
-        } else if ((err = lock_file(fd)) != 0) {
+        } else if ((err = lock_file(fd, LOCK_WAIT_NS)) != 0) {
             hed_why_set(why, "%s: cannot be locked: %s", path, hed_err_text(err));
         } else if (stat(path, &now) == 0 && now.st_ino == mine.st_ino &&
                    now.st_dev == mine.st_dev) {
@@ -227,9 +232,13 @@ judge(struct hed_meet *m, const char *path, bool make, struct hed_why *why)
         return complain(why, path, errno);
     if (same && st.st_size >= (off_t)m->size)
         return 0;
-    if (!make || byte_locked(m->fd, 1, 0)) {
+    if (byte_locked(m->fd, 1, 0)) {
         hed_why_set(why, "%s: is used by another version of heddle", path);
         return HED_EVERSION;
+    }
+    if (!make) {
+        hed_why_set(why, "%s: nobody is there", path);
+        return HED_ENOTFOUND;
     }
     return 1;
 }

@@ -37,7 +37,7 @@ int hed_meet_join(const char *name, const struct hed_meet_shape *shape, struct h
                   struct hed_why *why);
 
 /* Joins without a place of its own: to look, or to tell others something (heddle sched ...).
- * HED_ENOTFOUND: nobody has made it. */
+ * HED_ENOTFOUND: nobody has made it, or whoever comes next makes it anew. */
 int hed_meet_look(const char *name, const struct hed_meet_shape *shape, struct hed_meet **out,
                   struct hed_why *why);
 

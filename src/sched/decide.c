@@ -19,13 +19,13 @@
 #include "sched/share.h"
 
 #define CENSUS_NS (10 * HED_NS_PER_MS)
-#define PATIENCE_NS \
-    (10 * HED_NS_PER_S) /* who waits longer goes on: what it waits for may wait
-                                           for it, by ways that we do not see */
+#define SOONEST_NS 20000        /* between two looks: who waits must not spin */
+#define FAR_NS (10 * CENSUS_NS) /* a next look that is so far away was set by nobody */
 
 /* Relaxed: see share.c. */
 #define SET(word, value) atomic_store_explicit(&(word), (value), memory_order_relaxed)
 #define GET(word) atomic_load_explicit(&(word), memory_order_relaxed)
+#define AT_MOST(word, limit) (GET(word) > (limit) ? SET(word, (limit)) : (void)0)
 
 struct view {
     struct hed_sched_place *place[HED_SCHED_PLACES];
@@ -44,6 +44,21 @@ is_stopped(int32_t pid)
     const char *state = hed_process_stat(pid, text, sizeof text);
 
     return state && state[1] == ' ' && strchr("TtZX", state[2]) && state[2] != '\0';
+}
+
+/* What cannot be was written by somebody who writes nonsense: others must not wait for it for ever.
+ * Some of these times are never in the future, but `now` may be of before others were written. */
+static void
+put_right(struct hed_sched_place *p, uint64_t now)
+{
+    const uint64_t latest = now + HED_SCHED_PATIENCE_NS;
+
+    AT_MOST(p->last_call, latest);
+    AT_MOST(p->ends, latest);
+    AT_MOST(p->waits_since, latest);
+    AT_MOST(p->since, latest);
+    AT_MOST(p->rested, latest);
+    AT_MOST(p->priority, HED_PRIORITY_HIGH);
 }
 
 /* Brings up to date whether a client works. */
@@ -106,10 +121,9 @@ gather(struct hed_meet *m, struct view *v, struct hed_scene *s)
             SET(p->present, 0);
             continue;
         }
+        put_right(p, s->now);
         refresh(p, s, v->census);
-        if (!GET(p->waiting))
-            SET(p->release, 0);
-        if ((GET(c->paused) || GET(p->paused)) && !GET(p->release)) {
+        if (GET(c->paused) || GET(p->paused)) {
             v->paused[v->paused_count++] = p;
             continue;
         }
@@ -128,7 +142,10 @@ gather(struct hed_meet *m, struct view *v, struct hed_scene *s)
             .deadline = GET(p->deadline),
             .since = GET(p->since),
             .rested = GET(p->rested),
-            .waits_since = GET(p->waiting) ? GET(p->waits_since) : s->now,
+            /* Acquire: as it counts, it has said since when. */
+            .waits_since = atomic_load_explicit(&p->waiting, memory_order_acquire)
+                               ? GET(p->waits_since)
+                               : s->now,
             .used = GET(p->used),
             .ends = GET(p->ends),
         };
@@ -171,16 +188,26 @@ tell(struct hed_sched_place *p, uint32_t gate)
     return gate & HED_GATE_CLOSED;
 }
 
-/* Those that wait now are let through by their number; the bit tells them. */
+/* Has somebody asked by hand that what is held now goes on? Once. */
+static bool
+is_asked_for(struct hed_sched_place *p)
+{
+    const bool asked = GET(p->release);
+
+    SET(p->release, 0);
+    return asked;
+}
+
+/* So many calls are let through a gate that is not open; the bit tells those that sleep there. */
 static uint32_t
-release_by_count(struct hed_sched_place *p, const struct hed_sched_client *k)
+release_by_count(struct hed_sched_place *p, uint32_t count)
 {
     const uint32_t news = GET(p->gate) & HED_GATE_NEWS;
 
-    if (k->verdict != HED_VERDICT_OPEN || !k->waiting)
+    if (!count)
         return news;
     /* Release: pairs with the acquire of who takes one. */
-    atomic_fetch_add_explicit(&p->tickets, k->waiting, memory_order_release);
+    atomic_fetch_add_explicit(&p->tickets, count, memory_order_release);
     return news ^ HED_GATE_NEWS;
 }
 
@@ -189,24 +216,27 @@ gate_of(struct hed_sched_place *p, const struct hed_sched_client *k, const struc
         const struct hed_policy *policy)
 {
     enum hed_verdict verdict = k->verdict;
+    bool released = is_asked_for(p);
     uint32_t gate = 0;
 
     if (!k->working)
         return HED_GATE_IDLE | HED_GATE_WATCH;
-    if (GET(p->release)) {
-        verdict = HED_VERDICT_OPEN;
-    } else if (verdict == HED_VERDICT_CLOSED && k->waiting &&
-               s->now >= k->waits_since + PATIENCE_NS) {
+    if (verdict == HED_VERDICT_CLOSED && k->waiting &&
+        s->now >= k->waits_since + HED_SCHED_PATIENCE_NS) {
         verdict = HED_VERDICT_LIMIT;
     } else if (policy->by_count) {
-        gate = release_by_count(p, k);
+        released = released || verdict == HED_VERDICT_OPEN;
         verdict = HED_VERDICT_CLOSED;
     }
     if (verdict == HED_VERDICT_CLOSED)
         gate |= HED_GATE_CLOSED | HED_GATE_WATCH;
     if (verdict == HED_VERDICT_LIMIT)
         gate |= HED_GATE_LIMIT | HED_GATE_WATCH;
-    if (s->working > 1 || policy->on_sync || GET(p->release))
+    if (verdict == HED_VERDICT_OPEN)
+        SET(p->tickets, 0); /* nobody needs them: they are not for whoever is held next */
+    else
+        gate |= release_by_count(p, released ? k->waiting : 0);
+    if (s->working > 1 || policy->on_sync)
         gate |= HED_GATE_WATCH;
     return gate;
 }
@@ -231,17 +261,19 @@ apply(struct hed_meet *m, struct view *v, struct hed_scene *s, const struct hed_
             if (!watchman && GET(p->waiting))
                 watchman = v->clients[i].place + 1;
         }
-        if (GET(p->release))
-            hed_scene_look(s, s->now + HED_SCHED_MARGIN_NS);
     }
-    for (size_t i = 0; i < v->paused_count; i++)
-        (void)tell(v->paused[i], HED_GATE_CLOSED | HED_GATE_WATCH |
-                                     (GET(v->paused[i]->working) ? 0 : HED_GATE_IDLE));
+    for (size_t i = 0; i < v->paused_count; i++) {
+        struct hed_sched_place *p = v->paused[i];
+        const uint32_t count = is_asked_for(p) ? count_waiting(p) : 0;
+
+        (void)tell(p, HED_GATE_CLOSED | HED_GATE_WATCH | release_by_count(p, count) |
+                          (GET(p->working) ? 0 : HED_GATE_IDLE));
+    }
     for (int j = 0; j < HED_POLICY_MEMORY; j++)
         SET(c->memory[j], s->memory[j]);
     SET(c->held, held);
     SET(c->watchman, watchman);
-    SET(c->next_look, s->next_look);
+    SET(c->next_look, s->next_look > s->now + SOONEST_NS ? s->next_look : s->now + SOONEST_NS);
 }
 
 void
@@ -285,6 +317,14 @@ hed_sched_decide(struct hed_meet *m, uint64_t now)
     return 0;
 }
 
+bool
+hed_sched_due(const struct hed_sched_common *c, uint64_t now)
+{
+    const uint64_t next = GET(c->next_look);
+
+    return next <= now || next - now > FAR_NS;
+}
+
 int
 hed_sched_look(struct hed_meet *m, uint64_t now)
 {
@@ -293,7 +333,7 @@ hed_sched_look(struct hed_meet *m, uint64_t now)
 
     if (err)
         return err;
-    if (GET(c->next_look) <= now)
+    if (hed_sched_due(c, now))
         hed_sched_decide_locked(m, now);
     hed_meet_unlock(m);
     return 0;

@@ -11,6 +11,7 @@
  */
 #include "sched/policy.h"
 
+#define FAR 64    /* slices that somebody may be ahead */
 #define UNIT 1024 /* of weights, so that small times do not vanish */
 
 static uint64_t virtual(uint64_t ns, const struct hed_sched_client *c)
@@ -51,7 +52,11 @@ find_first(struct hed_scene *s)
             least = s->clients[i].kept[0];
     for (size_t i = 0; i < s->count; i++) {
         struct hed_sched_client *c = &s->clients[i];
+        const uint64_t most = least + virtual(FAR * s->params.slice, c);
 
+        /* Nobody gets so far ahead by turns: it was scribbled there, and would wait for ever. */
+        if (least != UINT64_MAX && c->kept[0] > most && most > least)
+            c->kept[0] = most;
         if (c->working && c->fresh && least != UINT64_MAX && c->kept[0] < least)
             c->kept[0] = least;
         if (c->working && (!first || c->kept[0] < first->kept[0]))
@@ -63,6 +68,9 @@ find_first(struct hed_scene *s)
 static void
 decide(struct hed_scene *s)
 {
+    if (s->memory[1] > s->now + s->params.slice) /* that was not us */
+        s->memory[1] = s->now;
+
     struct hed_sched_client *last = charge(s);
     struct hed_sched_client *first = find_first(s);
     struct hed_sched_client *turn = last && last->working ? last : NULL;

@@ -24,11 +24,14 @@ oldest(struct hed_scene *s)
 static void
 decide(struct hed_scene *s)
 {
+    if (s->memory[1] > s->now) /* that was not us */
+        s->memory[1] = s->now;
+
     struct hed_sched_client *turn = hed_scene_turn(s, s->memory[0]);
     const uint64_t longest = s->params.slice * LONG_TURN;
 
     for (size_t i = 0; i < s->count; i++)
-        if (s->clients[i].fresh || s->clients[i].kept[0] == 0)
+        if (s->clients[i].fresh || s->clients[i].kept[0] == 0 || s->clients[i].kept[0] > s->now)
             s->clients[i].kept[0] = s->clients[i].since;
     if (turn && s->now >= s->memory[1] + longest) {
         turn->kept[0] = s->now;

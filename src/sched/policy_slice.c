@@ -26,6 +26,9 @@ next(struct hed_scene *s, uint64_t after)
 static void
 decide(struct hed_scene *s)
 {
+    if (s->memory[1] > s->now) /* that was not us */
+        s->memory[1] = s->now;
+
     struct hed_sched_client *turn = hed_scene_turn(s, s->memory[0]);
 
     if (!turn || s->now >= s->memory[1] + s->params.slice) {

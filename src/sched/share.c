@@ -118,6 +118,18 @@ forget_settings_locked(struct hed_meet *m)
     SET(c->high, 0);
 }
 
+/* The own place is one that is decided about. */
+static void
+stand_locked(struct hed_meet *m, struct hed_sched_place *p)
+{
+    struct hed_sched_common *c = hed_meet_common(m);
+    const uint32_t index = (uint32_t)hed_meet_index(m);
+
+    if (GET(c->high) <= index)
+        SET(c->high, index + 1);
+    SET(p->present, 1);
+}
+
 int
 hed_sched_join(const char *meet_name, const struct hed_sched_wish *wish, struct hed_meet **out,
                struct hed_why *why)
@@ -135,8 +147,6 @@ hed_sched_join(const char *meet_name, const struct hed_sched_wish *wish, struct 
     }
 
     struct hed_sched_place *p = hed_meet_mine(m);
-    struct hed_sched_common *c = hed_meet_common(m);
-    const uint32_t index = (uint32_t)hed_meet_index(m);
 
     forget_settings_locked(m);
     SET(p->gate, HED_GATE_IDLE);
@@ -148,9 +158,7 @@ hed_sched_join(const char *meet_name, const struct hed_sched_wish *wish, struct 
     (void)snprintf(p->name, sizeof p->name, "%s", program_invocation_short_name);
     memcpy(p->group, wish->group, sizeof p->group);
     set_common_locked(m, wish);
-    if (GET(c->high) <= index)
-        SET(c->high, index + 1);
-    SET(p->present, 1);
+    stand_locked(m, p);
     hed_sched_decide_locked(m, hed_now_ns());
     hed_meet_unlock(m);
     *out = m;
@@ -165,6 +173,7 @@ hed_sched_announce(struct hed_meet *m, uint64_t now)
 
     if (err)
         return err;
+    stand_locked(m, p);
     SET(p->last_call, now);
     if (!GET(p->working)) {
         SET(p->working, 1);
@@ -190,9 +199,12 @@ hed_sched_rest(struct hed_meet *m, uint64_t now)
     const uint32_t first = GET(c->watchman);
     struct hed_sched_place *p = first ? hed_meet_place(m, first - 1) : NULL;
 
-    /* It has gone to sleep with a later hour in mind. */
-    if (p)
+    /* It has gone to sleep with a later hour in mind, or is about to: then the word must not be the
+     * one that it has seen. Release: who sees the bit sees the hour. */
+    if (p && GET(p->gate) & HED_GATE_CLOSED) {
+        atomic_fetch_xor_explicit(&p->gate, HED_GATE_NEWS, memory_order_release);
         (void)hed_futex_wake(&p->gate, INT_MAX);
+    }
     hed_meet_unlock(m);
 }
 

@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/clock.h"
 #include "meet/meet.h"
 #include "sched/policy.h"
 
@@ -31,7 +32,7 @@ enum hed_gate {
     HED_GATE_LIMIT = 2,  /* keep the work in flight below the cap */
     HED_GATE_WATCH = 4,  /* somebody cares: count GPU time, look at the clock */
     HED_GATE_IDLE = 8,   /* announce yourself */
-    HED_GATE_NEWS = 16,  /* changes with every release: nobody may sleep through one */
+    HED_GATE_NEWS = 16,  /* changes with every release or new hour: nobody may sleep through one */
 };
 
 struct hed_sched_common {
@@ -72,9 +73,9 @@ struct hed_sched_place {
     _Atomic uint32_t priority;
     _Atomic uint32_t weight;
     _Atomic uint32_t paused;
-    _Atomic uint32_t release; /* what waits is let through, whatever the policy says */
+    _Atomic uint32_t release; /* what is held at the next decision gets tickets, whatever for */
     _Atomic uint32_t
-        tickets; /* calls that may pass though the gate is closed; taken by the owner */
+        tickets; /* calls that may pass though the gate is not open; taken by the owner */
     _Atomic uint64_t deadline; /* ns from when it begins to work */
     _Atomic uint64_t since;    /* ns: works since, or has been idle since */
     _Atomic uint64_t rested;   /* ns: end of its last work; 0: it has done none */
@@ -125,6 +126,10 @@ enum {
 /* Reads "prio=high,share=3,policy=fair,group=a,...". The defaults are filled in first. */
 int hed_sched_parse(const char *text, struct hed_sched_wish *out, struct hed_why *why);
 
+/* The same for what is to be changed while programs run: not group, room, mode, stream and queue,
+ * which a program keeps. */
+int hed_sched_parse_change(const char *text, struct hed_sched_wish *out, struct hed_why *why);
+
 /* Reads "name" or "name:prio=high,share=3": a client in a process whose wishes `wish` has already.
  * Only what is a client's own can be wished: prio, share, deadline_us, group. */
 int hed_sched_parse_client(const char *text, char name[HED_SCHED_NAME], struct hed_sched_wish *wish,
@@ -155,10 +160,16 @@ struct hed_sched_change {
 
 void hed_sched_change_locked(struct hed_sched_place *p, const struct hed_sched_change *c);
 
+/* Who waits longer goes on: what it waits for may wait for it, by ways that we do not see. */
+#define HED_SCHED_PATIENCE_NS (10 * HED_NS_PER_S)
+
 /* Decides who may run, now, and tells them. HED_ETIME and others: somebody who is stopped has the
  * lock; whoever waits goes on by itself then. */
 int hed_sched_decide(struct hed_meet *m, uint64_t now);
 int hed_sched_look(struct hed_meet *m, uint64_t now); /* only if nobody has meanwhile */
+
+/* Is it time to? Also where the time is further away than anybody sets it. */
+bool hed_sched_due(const struct hed_sched_common *c, uint64_t now);
 void hed_sched_decide_locked(struct hed_meet *m, uint64_t now);
 
 /* The owner of a place begins to work: decides. Has no work any more: whoever waits for that is

@@ -144,6 +144,9 @@ class Hold(Case):
     def test_threads(self):
         self.hold("threads", "batch=3,batch_wait_us=1000")
 
+    def test_jumps_out_of_calls(self):
+        self.hold("jumps", f"batch=1000,{LONG}")
+
     def test_fork(self):
         self.hold("forks", f"batch=1000,{LONG}")
 

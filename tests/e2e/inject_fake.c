@@ -37,6 +37,16 @@ CUresult cuTomorrow(int *out);
 static __thread uint32_t correlation;
 static __thread const char *function;
 
+/* It may jump out of the call, as a handler of a signal may. */
+static void
+take_signal(void)
+{
+    void (*handler)(void) = fake_seen.signal;
+
+    fake_seen.signal = NULL;
+    handler();
+}
+
 /* `body` is given what `params` hold when the callback has returned. */
 static CUresult
 call(int id, void *params, size_t size, CUresult (*body)(void *params))
@@ -56,6 +66,8 @@ call(int id, void *params, size_t size, CUresult (*body)(void *params))
     }
     correlation = c.correlation;
     function = fake_names[id];
+    if (fake_seen.signal)
+        take_signal();
     result = body(params && fake_is("deaf") ? before : params);
     correlation = outer;
     function = outer_function;
@@ -406,15 +418,20 @@ cuMemAlloc_v2(CUdeviceptr *out, size_t bytes)
 static void
 copied(size_t bytes, uint8_t from, uint8_t to)
 {
-    if (fake_kinds[HED_CUPTI_COPY])
-        fake_happened(&(struct hed_cupti_copy){.kind = HED_CUPTI_COPY,
-                                               .from = from,
-                                               .to = to,
-                                               .bytes = bytes,
-                                               .start = fake_now(),
-                                               .end = fake_now() + 1,
-                                               .correlation = correlation},
-                      sizeof(struct hed_cupti_copy), FAKE_COPY_SIZE);
+    struct hed_cupti_copy c = {.kind = HED_CUPTI_COPY,
+                               .from = from,
+                               .to = to,
+                               .bytes = bytes,
+                               .start = fake_now(),
+                               .end = fake_now() + 1,
+                               .correlation = correlation};
+
+    if (!fake_kinds[HED_CUPTI_COPY])
+        return;
+    fake_happened(&c, sizeof c, FAKE_COPY_SIZE);
+    /* And one whose times could not be taken: CUPTI says so with zeros. */
+    c.start = c.end = 0;
+    fake_happened(&c, sizeof c, FAKE_COPY_SIZE);
 }
 
 static CUresult

@@ -30,5 +30,6 @@ struct fake_seen {
     _Atomic unsigned count;
     _Atomic unsigned refused; /* launches with an empty grid */
     _Atomic unsigned broken;  /* calls whose arguments were not put back */
+    void (*signal)(void);     /* called once, inside of the next call */
     struct fake_launch launches[FAKE_LAUNCHES];
 };

@@ -5,6 +5,7 @@
  * Each case says what it expects of the settings that it is run with (inject_cli.py). */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -350,6 +351,40 @@ forks(void)
     finish();
 }
 
+static jmp_buf way_out;
+
+static void
+jump(void)
+{
+    longjmp(way_out, 1);
+}
+
+/* Needs a large batch and a long wait: calls that never return leave nothing behind. While one
+ * seems to wait for the GPU, nothing is held; and more than a few could not be remembered. */
+static void
+jumps(void)
+{
+    for (volatile int i = 0; i < 20; i++) {
+        if (setjmp(way_out) == 0) {
+            seen->signal = jump;
+            (void)CU(cuStreamSynchronize)(streams[0]);
+        }
+    }
+    GOOD(CU(cuStreamSynchronize)(streams[0]));
+    GOOD(mix(5, streams[0], 2)); /* after an error, what works has to show itself again */
+    GOOD(CU(cuStreamSynchronize)(streams[0]));
+
+    const unsigned before = count();
+
+    GOOD(mix(6, streams[0], 2));
+    GOOD(mix(7, streams[0], 2));
+    hed_sleep_ns(20 * HED_NS_PER_MS);
+    CHECK(count() == before, "%u were not held", count() - before);
+    GOOD(CU(cuStreamSynchronize)(streams[0]));
+    CHECK(count() == before + 2, "%u launches", count() - before);
+    finish();
+}
+
 /* Launches until it is killed, or for so long; says how many. */
 static void
 work(double seconds)
@@ -379,6 +414,7 @@ main(int argc, char **argv)
         {"full_queue", full_queue}, {"other_calls", other_calls},
         {"capture", capture},       {"per_thread", per_thread},
         {"threads", threads},       {"forks", forks},
+        {"jumps", jumps},
     };
 
     start();

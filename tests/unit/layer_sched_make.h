@@ -313,7 +313,7 @@ waits(struct client *c)
     return false;
 }
 
-static void
+static inline void
 change(struct client *c, int paused, int release)
 {
     struct hed_meet *m = gpu(c)->meet;

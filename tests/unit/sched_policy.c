@@ -421,6 +421,31 @@ nobody_starves(void **state)
     }
 }
 
+/* What a policy remembers lies where others can write. */
+static void
+nonsense_heals(void **state)
+{
+    static const char *const names[] = {"fair", "slice", "fifo", "priority"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct world w;
+
+        make(&w, names[i], 3);
+        run_for(&w, 100 * MS);
+        w.scene.memory[0] = 77;
+        w.scene.memory[1] = UINT64_MAX / 2;
+        for (int k = 0; k < HED_POLICY_KEPT; k++)
+            w.clients[0].kept[k] = UINT64_MAX / 3;
+        for (int k = 0; k < 3; k++)
+            w.actors[k].done = 0;
+        run_for(&w, 20 * S);
+        for (int k = 0; k < 3; k++)
+            if (w.actors[k].done * w.actors[k].piece < 4 * S)
+                fail_msg("%s: client %d has had %.1f of 20 s", names[i], k,
+                         (double)(w.actors[k].done * w.actors[k].piece) / S);
+    }
+}
+
 static void
 the_same_scene_gives_the_same_verdicts(void **state)
 {
@@ -476,6 +501,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(deadlines_are_met_where_there_is_time),
     cmocka_unit_test(batch_releases_by_number_time_or_sync),
     cmocka_unit_test(nobody_starves),
+    cmocka_unit_test(nonsense_heals),
     cmocka_unit_test(the_same_scene_gives_the_same_verdicts),
     cmocka_unit_test(nothing_to_decide_is_decided),
 };

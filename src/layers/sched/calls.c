@@ -226,16 +226,18 @@ OTHERS(GATED)
 
 CONTEXT_BEGINS(JOINS)
 
-#define FORGETS(call)                                                          \
-    static CUresult sched_##call(struct hed_layer *self, struct hed_##call *a) \
-    {                                                                          \
-        hed_sched_keep_off(self->state);                                       \
-        hed_pace_forget(self);                                                 \
-                                                                               \
-        const CUresult r = hed_next(self, call, a);                            \
-                                                                               \
-        hed_sched_come_back(self->state);                                      \
-        return r;                                                              \
+#define FORGETS(call)                                                                  \
+    static CUresult sched_##call(struct hed_layer *self, struct hed_##call *a)         \
+    {                                                                                  \
+        hed_sched_keep_off(self->state);                                               \
+        hed_pace_forget(self);                                                         \
+                                                                                       \
+        const CUresult r = hed_next(self, call, a);                                    \
+                                                                                       \
+        if (r == CUDA_SUCCESS)                                                         \
+            hed_sched_context_ended(self->state, hed_sched_context_of(HED_##call, a)); \
+        hed_sched_come_back(self->state);                                              \
+        return r;                                                                      \
     }
 
 #define CONTEXT_ENDS(X)             \
@@ -266,7 +268,7 @@ key(CUstream stream, bool ptds)
         const CUresult r = hed_next(self, call, a);                            \
                                                                                \
         if (r == CUDA_SUCCESS)                                                 \
-            hed_sched_capture_began(self->state, key(a->hStream, a->ptds));    \
+            hed_sched_capture_began(self, key(a->hStream, a->ptds));           \
         else                                                                   \
             hed_sched_come_back(self->state);                                  \
         return r;                                                              \
@@ -363,6 +365,14 @@ hed_sched_device_of(enum hed_cuda_call id, const void *args)
     default:
         return -1;
     }
+}
+
+CUcontext
+hed_sched_context_of(enum hed_cuda_call id, const void *args)
+{
+    if (id == HED_cuCtxDestroy)
+        return ((const struct hed_cuCtxDestroy *)args)->ctx;
+    return id == HED_cuCtxDestroy_v2 ? ((const struct hed_cuCtxDestroy_v2 *)args)->ctx : NULL;
 }
 
 #define ENTRY(call) .call = sched_##call,

@@ -41,29 +41,33 @@ find_locked(struct hed_sched *s, const struct hed_sched_named *what)
     return c;
 }
 
-void
+int
 hed_sched_set_client(struct hed_layer *self, const char *text)
 {
     struct hed_sched *s = self->state;
     struct hed_sched_named what = {.wish = s->wish};
     struct hed_why why = {""};
+    int err;
 
     mine.s = s;
     mine.client = NULL;
     if (!text || !*text)
-        return;
+        return 0;
     /* What is common to all was the process's to say. */
     what.wish.given = 0;
-    if (hed_sched_parse_client(text, what.name, &what.wish, &why) != 0) {
+    err = hed_sched_parse_client(text, what.name, &what.wish, &why);
+    if (err) {
         hed_warn(SCHED, "heddle_set_client: %s", why.text);
-        return;
+        return err;
     }
     hed_lock(&s->lock);
     mine.client = find_locked(s, &what);
     hed_unlock(&s->lock);
-    if (!mine.client)
-        hed_warn(SCHED, "heddle_set_client: more than %d clients: '%s' is the process's own",
-                 HED_SCHED_CLIENTS, what.name);
+    if (mine.client)
+        return 0;
+    hed_warn(SCHED, "heddle_set_client: more than %d clients: '%s' is the process's own",
+             HED_SCHED_CLIENTS, what.name);
+    return HED_ELIMIT;
 }
 
 bool
@@ -159,4 +163,18 @@ void
 hed_sched_hurried(struct hed_sched_gpu *g)
 {
     atomic_fetch_sub_explicit(&g->place->syncing, 1, memory_order_relaxed);
+}
+
+void
+hed_sched_release(struct hed_sched_gpu *g)
+{
+    struct hed_sched_place *p = g->place;
+    const struct hed_sched_change what = {.paused = -1, .release = 1};
+
+    if (!(GET(p->gate) & (HED_GATE_CLOSED | HED_GATE_LIMIT)) || GET(p->paused) ||
+        GET(g->common->paused) || hed_meet_lock(g->meet) != 0)
+        return;
+    hed_sched_change_locked(p, &what);
+    hed_sched_decide_locked(g->meet, hed_now_ns());
+    hed_meet_unlock(g->meet);
 }

@@ -11,6 +11,7 @@
 #define DEPUTY_NS (2 * HED_NS_PER_MS)
 #define FAR_AHEAD 4 /* caps in flight, where nobody is to come soon */
 #define DOUBT 8     /* part of the work in flight that it may take longer than is known */
+#define GIVE_UP_NS (HED_SCHED_PATIENCE_NS + 2 * HED_NS_PER_S) /* others had time to let it go on */
 #define STUCK_NS (20 * HED_NS_PER_MS) /* beyond the clock's word: it is not to be trusted */
 
 /* Relaxed: single numbers, each right by itself; what must be seen together is read under the
@@ -22,7 +23,7 @@
 static bool
 look(struct hed_sched_gpu *g, uint64_t now)
 {
-    return now < GET(g->common->next_look) || hed_sched_look(g->meet, now) == 0;
+    return !hed_sched_due(g->common, now) || hed_sched_look(g->meet, now) == 0;
 }
 
 /* One of those who wait looks when it is time, the others a little later: in case that one is dead
@@ -52,9 +53,11 @@ take_ticket(struct hed_sched_place *p)
 static void
 begin_wait(struct hed_sched_place *p, uint64_t now)
 {
-    /* Sequentially consistent: with the wait that follows, against tell() in sched/decide.c. */
-    if (atomic_fetch_add_explicit(&p->waiting, 1, memory_order_seq_cst) == 0)
+    /* Before the count: who sees that must not see when somebody waited long ago. */
+    if (GET(p->waiting) == 0)
         SET(p->waits_since, now);
+    /* Sequentially consistent: with the wait that follows, against tell() in sched/decide.c. */
+    atomic_fetch_add_explicit(&p->waiting, 1, memory_order_seq_cst);
 }
 
 static void
@@ -62,13 +65,26 @@ end_wait(struct hed_sched_place *p, uint64_t start, uint64_t now)
 {
     atomic_fetch_add_explicit(&p->waited, now - start, memory_order_relaxed);
     SET(p->last_call, now);
+    /* Others may wait yet, and somebody may all the time: patience is with those of whom none goes
+     * on. */
+    SET(p->waits_since, now);
     atomic_fetch_sub_explicit(&p->waiting, 1, memory_order_seq_cst);
 }
 
-/* Waits until the gate is not closed. False: go on, whatever it says now: this call was released,
- * or nobody can decide. */
+/* Has a call that waits since then waited for so long that something is wrong, whatever those who
+ * decide think of it? What was paused by hand does not count. */
 static bool
-wait_open(struct hed_sched_gpu *g)
+gives_up(const struct hed_sched_gpu *g, uint64_t *since, uint64_t now)
+{
+    if (GET(g->common->paused) || GET(g->place->paused))
+        *since = now;
+    return now > *since + GIVE_UP_NS;
+}
+
+/* Waits until the gate is not closed. False: go on, whatever it says now: this call was released,
+ * it has waited since `since` for too long, or nobody can decide. */
+static bool
+wait_open(struct hed_sched_gpu *g, uint64_t *since)
 {
     struct hed_sched_place *p = g->place;
     const uint64_t start = hed_now_ns();
@@ -77,18 +93,20 @@ wait_open(struct hed_sched_gpu *g)
 
     begin_wait(p, start);
 
-    bool able = hed_sched_decide(g->meet, start) == 0; /* one more waits: that may be news */
+    bool able = hed_sched_announce(g->meet, start) == 0; /* one more waits: that may be news */
+    bool late = false;
 
     hed_sched_range_turn(g);
 
     /* Acquire: pairs with the store in tell(). */
-    while (able &&
+    while (able && !late &&
            (gate = atomic_load_explicit(&p->gate, memory_order_acquire)) & HED_GATE_CLOSED &&
            !(ticket = take_ticket(p))) {
         const uint64_t now = hed_now_ns();
         const uint64_t next = GET(g->common->next_look);
 
-        if (now >= next)
+        late = gives_up(g, since, now);
+        if (hed_sched_due(g->common, now))
             able = hed_sched_look(g->meet, now) == 0;
         else
             (void)hed_futex_wait(&p->gate, gate, nap(g, next - now));
@@ -96,13 +114,10 @@ wait_open(struct hed_sched_gpu *g)
 
     hed_nvtx_pop();
 
-    const uint64_t end = hed_now_ns();
-
-    if (!able)
+    end_wait(p, start, hed_now_ns());
+    if (!able && !atomic_exchange_explicit(&g->warned, true, memory_order_relaxed))
         hed_warn(SCHED, "a process that is stopped holds the lock: going on without it");
-
-    end_wait(p, start, end);
-    return able && !ticket;
+    return able && !late && !ticket;
 }
 
 /* How long a call has to wait because of what is in flight, before it asks again; 0: it goes on.
@@ -113,7 +128,7 @@ too_early(const struct hed_sched_gpu *g, uint64_t takes, uint64_t now, bool wait
 {
     const uint64_t ends = GET(g->place->ends);
     const uint64_t until = GET(g->place->until);
-    uint64_t cap = GET(g->common->cap);
+    uint64_t cap = hed_sched_cap(g);
 
     /* Somebody is expected, and until then the GPU is ours. */
     if (until && takes <= GET(g->place->spare)) {
@@ -128,7 +143,7 @@ too_early(const struct hed_sched_gpu *g, uint64_t takes, uint64_t now, bool wait
 
 /* Waits until little enough is in flight. True: the gate has closed meanwhile. */
 static bool
-wait_below_cap(struct hed_layer *self, struct hed_turn *t)
+wait_below_cap(struct hed_layer *self, struct hed_turn *t, uint64_t *since)
 {
     struct hed_sched *s = self->state;
     struct hed_sched_gpu *g = t->gpu;
@@ -147,13 +162,13 @@ wait_below_cap(struct hed_layer *self, struct hed_turn *t)
         if (rest == 0 || take_ticket(p))
             break;
         if (!latest) {
-            latest = (GET(p->ends) > now ? GET(p->ends) : now) + STUCK_NS;
+            latest = hed_pace_ends(s, g, now) + STUCK_NS;
             begin_wait(p, now);
             hed_sched_range_cap();
         }
         /* Work that waits for something that only this thread may be about to do would hold it
          * for ever. */
-        if (now > latest) {
+        if (now > latest || gives_up(g, since, now)) {
             hed_lock(&s->lock);
             hed_pace_quiet_locked(s, g, now);
             hed_unlock(&s->lock);
@@ -177,6 +192,7 @@ pass(struct hed_layer *self, struct hed_turn *t)
     struct hed_sched_gpu *g = t->gpu;
     struct hed_sched_place *p = g->place;
     const uint64_t now = hed_now_ns();
+    uint64_t since = now;
     uint32_t gate = GET(p->gate);
 
     if ((gate & HED_GATE_IDLE) && hed_sched_announce(g->meet, now) != 0)
@@ -187,9 +203,9 @@ pass(struct hed_layer *self, struct hed_turn *t)
     /* Who does not have to wait takes one as well: it may have been counted. */
     if (!take_ticket(p))
         do
-            if ((GET(p->gate) & HED_GATE_CLOSED) && !wait_open(g))
+            if ((GET(p->gate) & HED_GATE_CLOSED) && !wait_open(g, &since))
                 break;
-        while (wait_below_cap(self, t));
+        while (wait_below_cap(self, t, &since));
     t->watch = GET(p->gate) & HED_GATE_WATCH;
 }
 

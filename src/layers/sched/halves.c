@@ -67,11 +67,13 @@ hed_sched_after(struct hed_layer *self, struct hed_turn *t, enum hed_cuda_call i
             (void)hed_sched_join_gpu(self, hed_sched_device_of(id, args));
         break;
     case HED_SORT_CONTEXT_ENDS:
+        if (done)
+            hed_sched_context_ended(self->state, hed_sched_context_of(id, args));
         hed_sched_come_back(self->state);
         break;
     case HED_SORT_CAPTURE_BEGINS:
         if (done)
-            hed_sched_capture_began(self->state, stream_key(id, args));
+            hed_sched_capture_began(self, stream_key(id, args));
         else
             hed_sched_come_back(self->state);
         break;

@@ -50,7 +50,7 @@ static void
 learn_locked(struct hed_sched *s, uint64_t key, double ms)
 {
     struct hed_kind *k = find_kind_locked(s, key);
-    uint64_t ns = ms <= 0 ? 0 : ms >= 4000 ? LONGEST_NS : (uint64_t)(ms * 1e6);
+    uint64_t ns = !(ms > 0) ? 0 : ms >= 4000 ? LONGEST_NS : (uint64_t)(ms * 1e6);
 
     ns = ns < SHORTEST_NS ? SHORTEST_NS : ns;
 
@@ -80,12 +80,13 @@ current(struct hed_layer *self)
 
 /* An event of that context, which is current; NULL. */
 static CUevent
-take_event(struct hed_layer *self, CUcontext context)
+take_event(struct hed_layer *self, CUcontext context, uint32_t *era)
 {
     struct hed_sched *s = self->state;
     CUevent e = NULL;
 
     hed_lock_brief(&s->lock);
+    *era = s->era;
     for (unsigned i = s->spares; !e && i-- > 0;) {
         if (s->spare[i].context != context)
             continue;
@@ -102,12 +103,37 @@ take_event(struct hed_layer *self, CUcontext context)
     return e;
 }
 
-/* Keeps it for the next time; where there are too many, it is lost until its context ends. */
+/* Keeps it for the next time. */
 static void
 give_event_locked(struct hed_sched *s, CUevent e, CUcontext context)
 {
     if (e && s->spares < HED_PACE_SPARE)
         s->spare[s->spares++] = (struct hed_mark){.end = e, .context = context};
+}
+
+/* Events above what is worth keeping: the oldest, which may be of contexts that are not used any
+ * more. Returns how many. */
+static unsigned
+take_surplus_locked(struct hed_sched *s, unsigned keep, CUevent events[HED_PACE_SPARE])
+{
+    const unsigned n = s->spares > keep ? s->spares - keep : 0;
+
+    for (unsigned i = 0; i < n; i++)
+        events[i] = s->spare[i].end;
+    for (unsigned i = n; n && i < s->spares; i++)
+        s->spare[i - n] = s->spare[i];
+    s->spares -= n;
+    return n;
+}
+
+static void
+destroy(struct hed_layer *self, const CUevent *events, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        struct hed_cuEventDestroy_v2 a = {events[i]};
+
+        (void)hed_next(self, cuEventDestroy_v2, &a);
+    }
 }
 
 static bool
@@ -130,6 +156,18 @@ hed_pace_takes(struct hed_sched *s, const struct hed_turn *t)
     return ns;
 }
 
+/* Not from the place, where others may write. */
+uint64_t
+hed_pace_ends(struct hed_sched *s, struct hed_sched_gpu *g, uint64_t now)
+{
+    hed_lock_brief(&s->lock);
+
+    const uint64_t ends = g->pace.ends > now ? g->pace.ends : now;
+
+    hed_unlock_brief(&s->lock);
+    return ends;
+}
+
 void
 hed_pace_begin(struct hed_layer *self, struct hed_turn *t)
 {
@@ -147,7 +185,7 @@ hed_pace_begin(struct hed_layer *self, struct hed_turn *t)
     if (!sample || !hed_sched_own_begin(s))
         return;
     t->mark.context = current(self);
-    t->mark.start = take_event(self, t->mark.context);
+    t->mark.start = take_event(self, t->mark.context, &t->era);
     if (!record(self, t->mark.start, t))
         hed_pace_cancel(s, t);
     hed_sched_own_end(s);
@@ -159,7 +197,8 @@ hed_pace_cancel(struct hed_sched *s, struct hed_turn *t)
     if (!t->mark.start)
         return;
     hed_lock_brief(&s->lock);
-    give_event_locked(s, t->mark.start, t->mark.context);
+    if (t->era == s->era) /* else its context may have ended during the call */
+        give_event_locked(s, t->mark.start, t->mark.context);
     hed_unlock_brief(&s->lock);
     t->mark.start = NULL;
 }
@@ -176,7 +215,7 @@ charge(struct hed_sched *s, struct hed_turn *t, uint64_t now)
 
     const struct hed_kind *k = find_kind_locked(s, t->kind);
     const uint64_t ns = k->samples ? k->ns : t->guess;
-    const uint64_t cap = GET(g->common->cap);
+    const uint64_t cap = hed_sched_cap(g);
     /* What is not known yet may be long: two of it are enough, where somebody may come. */
     const bool careful = !k->samples && (GET(g->place->gate) & HED_GATE_LIMIT) && ns < cap / 2;
 
@@ -205,11 +244,15 @@ hed_pace_end(struct hed_layer *self, struct hed_turn *t, uint64_t now)
         hed_pace_cancel(s, t);
         return;
     }
+
+    const CUcontext here = current(self);
+    uint32_t era;
+
+    t->mark.end = take_event(self, here, &era);
     /* Contexts may have ended during the call, this one and with it the event, too. */
-    if (t->mark.start && t->mark.context != current(self))
+    if (t->mark.context != here || t->era != era)
         t->mark.start = NULL;
-    t->mark.context = current(self);
-    t->mark.end = take_event(self, t->mark.context);
+    t->mark.context = here;
     t->mark.kind = t->kind;
 
     const bool good = record(self, t->mark.end, t);
@@ -274,6 +317,7 @@ hed_pace_poll(struct hed_layer *self, struct hed_sched_gpu *g, uint64_t now)
 {
     struct hed_sched *s = self->state;
     struct hed_pace *p = &g->pace;
+    CUevent surplus[HED_PACE_SPARE];
     bool more;
 
     if (!hed_sched_own_begin(s))
@@ -302,7 +346,11 @@ hed_pace_poll(struct hed_layer *self, struct hed_sched_gpu *g, uint64_t now)
         if (!more)
             p->polling = false;
     }
+
+    const unsigned count = take_surplus_locked(s, HED_PACE_KEPT, surplus);
+
     hed_unlock_brief(&s->lock);
+    destroy(self, surplus, count);
     hed_sched_own_end(s);
 }
 
@@ -320,35 +368,42 @@ hed_pace_quiet_locked(struct hed_sched *s, struct hed_sched_gpu *g, uint64_t now
     SET(g->place->ends, now);
 }
 
+/* Takes marks away until there is no room for their events; true if there are more. */
+static bool
+forget_marks_locked(struct hed_sched *s, CUevent events[HED_PACE_SPARE], unsigned *n)
+{
+    for (uint32_t i = 0; i < GET(s->count); i++) {
+        struct hed_pace *p = &s->gpus[i]->pace;
+
+        for (; p->count > 0; p->count--) {
+            const struct hed_mark *m = &p->marks[p->first];
+
+            if (*n + 2 > HED_PACE_SPARE)
+                return true;
+            if (m->start)
+                events[(*n)++] = m->start;
+            events[(*n)++] = m->end;
+            p->first = (p->first + 1) % HED_PACE_MARKS;
+        }
+    }
+    return false;
+}
+
 void
 hed_pace_forget(struct hed_layer *self)
 {
     struct hed_sched *s = self->state;
     CUevent events[HED_PACE_SPARE];
-    unsigned n = 0;
+    bool more;
 
-    hed_lock_brief(&s->lock);
-    for (unsigned i = 0; i < s->spares; i++)
-        events[n++] = s->spare[i].end;
-    s->spares = 0;
-    for (uint32_t i = 0; i < GET(s->count); i++) {
-        struct hed_pace *p = &s->gpus[i]->pace;
+    do {
+        hed_lock_brief(&s->lock);
+        s->era++;
 
-        /* As many as there is room for; the others go with their contexts. */
-        for (unsigned k = 0; k < p->count; k++) {
-            const struct hed_mark *m = &p->marks[(p->first + k) % HED_PACE_MARKS];
+        unsigned n = take_surplus_locked(s, 0, events);
 
-            if (m->start && n < HED_PACE_SPARE)
-                events[n++] = m->start;
-            if (n < HED_PACE_SPARE)
-                events[n++] = m->end;
-        }
-        p->count = 0;
-    }
-    hed_unlock_brief(&s->lock);
-    for (unsigned i = 0; i < n; i++) {
-        struct hed_cuEventDestroy_v2 a = {events[i]};
-
-        (void)hed_next(self, cuEventDestroy_v2, &a);
-    }
+        more = forget_marks_locked(s, events, &n);
+        hed_unlock_brief(&s->lock);
+        destroy(self, events, n);
+    } while (more);
 }

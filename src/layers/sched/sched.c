@@ -119,15 +119,19 @@ sched_forked(struct hed_layer *self)
     struct hed_sched *s = self->state;
     const uint32_t count = atomic_load_explicit(&s->count, memory_order_relaxed);
 
-    for (uint32_t i = 0; i < count; i++)
+    /* What other threads were about to do stays with the parent. Relaxed: there is one thread. */
+    hed_lock_init(&s->lock, HED_RANK_SCHED);
+    atomic_store_explicit(&s->busy, 0, memory_order_relaxed);
+    for (uint32_t i = 0; i < count; i++) {
+        s->gpus[i]->pace.polling = false;
         hed_meet_forked(s->gpus[i]->meet);
+    }
 }
 
-static void
+static int
 sched_note(struct hed_layer *self, enum hed_note note, const char *text)
 {
-    if (note == HED_NOTE_CLIENT)
-        hed_sched_set_client(self, text);
+    return note == HED_NOTE_CLIENT ? hed_sched_set_client(self, text) : 0;
 }
 
 const struct hed_layer_type hed_sched_layer = {

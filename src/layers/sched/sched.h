@@ -24,7 +24,8 @@
 #define HED_SCHED_CLIENTS 64  /* named ones, a process */
 #define HED_SCHED_CAPTURES 64 /* streams of which it is known that they capture */
 #define HED_PACE_MARKS 32     /* events under way, a GPU */
-#define HED_PACE_SPARE 64     /* events kept, a process */
+#define HED_PACE_KEPT 64      /* events kept for later, a process */
+#define HED_PACE_SPARE 256    /* room for them: a poll may give back many at once */
 #define HED_PACE_KINDS 1024   /* kinds of work whose time is known; a power of two */
 
 /* An event behind some work, and one in front of it where its time is to be taken. */
@@ -60,6 +61,7 @@ struct hed_sched_gpu {
     struct hed_meet *meet; /* NULL: it could not be joined, and the gate is always open */
     struct hed_sched_place *place;
     struct hed_sched_common *common;
+    _Atomic bool warned; /* the log knows that the lock was not to be had */
     struct hed_pace pace;
 };
 
@@ -85,10 +87,14 @@ struct hed_sched {
     uint32_t named_count;
     _Atomic uint32_t keep_off; /* captures under way, contexts being ended: no calls of ours */
     _Atomic uint32_t busy;     /* threads that make calls of ours */
-    uint64_t capturing[HED_SCHED_CAPTURES]; /* streams, hed_stream_key */
+    struct {
+        uint64_t stream; /* hed_stream_key; 0: none */
+        CUcontext context;
+    } capturing[HED_SCHED_CAPTURES];
     struct hed_kind kinds[HED_PACE_KINDS];
     struct hed_mark spare[HED_PACE_SPARE]; /* `end` and context alone */
     unsigned spares;
+    uint32_t era; /* all events of before have been destroyed */
 };
 
 /* A call's way through the gate. */
@@ -102,6 +108,7 @@ struct hed_turn {
     uint64_t kind;
     uint64_t guess; /* ns, where nothing is known of its kind */
     struct hed_mark mark;
+    uint32_t era; /* of the mark's start */
 };
 
 /* calls.c: all calls that pass the gate. */
@@ -124,7 +131,8 @@ enum hed_sched_sort {
 
 enum hed_sched_sort hed_sched_sort(enum hed_cuda_call id);
 bool hed_sched_is_launch(enum hed_cuda_call id);
-CUdevice hed_sched_device_of(enum hed_cuda_call id, const void *args); /* CONTEXT_BEGINS; or -1 */
+CUdevice hed_sched_device_of(enum hed_cuda_call id, const void *args);   /* CONTEXT_BEGINS; or -1 */
+CUcontext hed_sched_context_of(enum hed_cuda_call id, const void *args); /* _ENDS; NULL: unknown */
 
 /* halves.c: the same for who is told before and after a call that somebody else makes. `t` belongs
  * to the call; the second must follow, in the same thread. */
@@ -138,9 +146,10 @@ void hed_sched_enter(struct hed_layer *self, struct hed_turn *t, enum hed_cuda_c
                      const void *args);
 void hed_sched_leave(struct hed_layer *self, struct hed_turn *t, CUresult result);
 
-/* client.c: the calling thread's client; NULL: the process's own. */
+/* client.c: the calling thread's client; NULL: the process's own, as after a name that was refused
+ * (HED_E..., said in the log). */
 const struct hed_sched_named *hed_sched_mine(const struct hed_sched *s);
-void hed_sched_set_client(struct hed_layer *self, const char *text);
+int hed_sched_set_client(struct hed_layer *self, const char *text);
 bool hed_sched_all_open(struct hed_sched *s);
 
 /* The GPU of the calling thread's context as its client has it, joined; NULL. */
@@ -155,6 +164,10 @@ void hed_sched_queued(struct hed_sched_gpu *g);
 /* From the first to the second, a thread waits for the client's work. */
 void hed_sched_hurry(struct hed_sched_gpu *g);
 void hed_sched_hurried(struct hed_sched_gpu *g);
+
+/* What the client has queued so far goes on: another one waits for it, in its own turn perhaps.
+ * Nothing happens where somebody has paused it. */
+void hed_sched_release(struct hed_sched_gpu *g);
 
 /* sched.c */
 extern const struct hed_layer_type hed_sched_layer;
@@ -179,8 +192,9 @@ void hed_sched_wait_ends(struct hed_layer *self, struct hed_sched_gpu *g, CUresu
                          uint64_t stream);
 /* `stream` for a context. */
 uint64_t hed_sched_of_context(struct hed_layer *self, CUcontext context);
-void hed_sched_capture_began(struct hed_sched *s, uint64_t stream);
+void hed_sched_capture_began(struct hed_layer *self, uint64_t stream);
 void hed_sched_capture_ended(struct hed_sched *s, uint64_t stream);
+void hed_sched_context_ended(struct hed_sched *s, CUcontext context); /* with its captures */
 bool hed_sched_captures(struct hed_layer *self, CUstream stream, bool ptds);
 
 /* From the first to the second, no thread makes a call of ours (but to ask about a capture). */
@@ -196,6 +210,7 @@ void hed_sched_quiet(struct hed_sched *s, struct hed_sched_gpu *g, uint64_t now)
 
 /* pace.c */
 uint64_t hed_pace_takes(struct hed_sched *s, const struct hed_turn *t); /* ns, as far as known */
+uint64_t hed_pace_ends(struct hed_sched *s, struct hed_sched_gpu *g, uint64_t now); /* >= now */
 void hed_pace_begin(struct hed_layer *self, struct hed_turn *t);
 void hed_pace_end(struct hed_layer *self, struct hed_turn *t, uint64_t now);
 void hed_pace_cancel(struct hed_sched *s, struct hed_turn *t);
@@ -211,6 +226,15 @@ hed_stream_key(CUstream stream, bool ptds, uint64_t thread)
     if (s == 2 || (s == 0 && ptds)) /* the thread's own: CU_STREAM_PER_THREAD */
         return thread | 3;
     return s == 0 ? 1 : s; /* CU_STREAM_LEGACY */
+}
+
+/* What may be in flight of who is limited; never more than can be wished. */
+static inline uint64_t
+hed_sched_cap(const struct hed_sched_gpu *g)
+{
+    const uint64_t cap = atomic_load_explicit(&g->common->cap, memory_order_relaxed);
+
+    return cap < HED_SCHED_PATIENCE_NS ? cap : HED_SCHED_PATIENCE_NS;
 }
 
 /* Counts a call. Threads use counters of their own where their stacks differ enough. */

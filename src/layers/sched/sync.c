@@ -154,13 +154,20 @@ hed_sched_own_end(struct hed_sched *s)
 /* Everybody keeps off from before the capture begins until it has ended. Captures for which there
  * is no room are never known to have ended. */
 void
-hed_sched_capture_began(struct hed_sched *s, uint64_t stream)
+hed_sched_capture_began(struct hed_layer *self, uint64_t stream)
 {
+    struct hed_sched *s = self->state;
+    CUcontext here = NULL;
+    struct hed_cuCtxGetCurrent current = {&here};
+
+    if (hed_next(self, cuCtxGetCurrent, &current) != CUDA_SUCCESS)
+        here = NULL;
     hed_lock(&s->lock);
     for (int i = 0; i < HED_SCHED_CAPTURES; i++) {
-        if (s->capturing[i] != 0)
+        if (s->capturing[i].stream != 0)
             continue;
-        s->capturing[i] = stream;
+        s->capturing[i].stream = stream;
+        s->capturing[i].context = here;
         break;
     }
     hed_unlock(&s->lock);
@@ -173,12 +180,29 @@ hed_sched_capture_ended(struct hed_sched *s, uint64_t stream)
 
     hed_lock(&s->lock);
     for (int i = 0; !found && i < HED_SCHED_CAPTURES; i++) {
-        found = s->capturing[i] == stream;
+        found = s->capturing[i].stream == stream;
         if (found)
-            s->capturing[i] = 0;
+            s->capturing[i].stream = 0;
     }
     hed_unlock(&s->lock);
     if (found)
+        hed_sched_come_back(s);
+}
+
+void
+hed_sched_context_ended(struct hed_sched *s, CUcontext context)
+{
+    unsigned ended = 0;
+
+    hed_lock(&s->lock);
+    for (int i = 0; context && i < HED_SCHED_CAPTURES; i++) {
+        if (s->capturing[i].stream == 0 || s->capturing[i].context != context)
+            continue;
+        s->capturing[i].stream = 0;
+        ended++;
+    }
+    hed_unlock(&s->lock);
+    for (; ended; ended--)
         hed_sched_come_back(s);
 }
 
