@@ -56,6 +56,13 @@ hed_call_stream(const struct hed_call_info *info, const void *args, uint64_t *st
     return true;
 }
 
+/* Whether its per-thread-default-stream variant was called. */
+static inline bool
+hed_call_ptds(const struct hed_call_info *info, const void *args)
+{
+    return info->ptds >= 0 && *(const bool *)((const char *)args + info->ptds);
+}
+
 /* By call number; entry 0 is empty. */
 HED_EXPORT extern const struct hed_call_info hed_cuda_info[];
 HED_EXPORT extern const struct hed_call_info hed_nvml_info[];

@@ -220,10 +220,10 @@ hed_sched_enter(struct hed_layer *self, struct hed_turn *t, enum hed_cuda_call i
     *t = (struct hed_turn){
         .id = id,
         .stream = (CUstream)(uintptr_t)stream,
-        .ptds = info->ptds >= 0 && *((const bool *)((const char *)args + info->ptds)),
+        .ptds = hed_call_ptds(info, args),
         .blocks = info->flags & HED_CALL_BLOCKS,
     };
-    if (GET(s->keep_off) && on_stream && hed_sched_captures(self, t->stream, t->ptds))
+    if (GET(s->keep_off) && on_stream && hed_sched_captures(self->next, t->stream, t->ptds))
         return;
     t->gpu = hed_sched_here(self);
     if (!t->gpu)

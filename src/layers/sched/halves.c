@@ -10,7 +10,7 @@ stream_key(enum hed_cuda_call id, const void *args)
 {
     const struct hed_call_info *info = &hed_cuda_info[id];
     uint64_t stream = 0;
-    const bool ptds = info->ptds >= 0 && *((const bool *)((const char *)args + info->ptds));
+    const bool ptds = hed_call_ptds(info, args);
 
     (void)hed_call_stream(info, args, &stream);
     return hed_stream_key((CUstream)(uintptr_t)stream, ptds, (uint64_t)pthread_self());

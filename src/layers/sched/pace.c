@@ -69,15 +69,6 @@ learn_locked(struct hed_sched *s, uint64_t key, double ms)
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-static CUcontext
-current(struct hed_layer *self)
-{
-    CUcontext c = NULL;
-    struct hed_cuCtxGetCurrent a = {&c};
-
-    return hed_next(self, cuCtxGetCurrent, &a) == CUDA_SUCCESS ? c : NULL;
-}
-
 /* An event of that context, which is current; NULL. */
 static CUevent
 take_event(struct hed_layer *self, CUcontext context, uint32_t *era)
@@ -184,7 +175,7 @@ hed_pace_begin(struct hed_layer *self, struct hed_turn *t)
     hed_unlock_brief(&s->lock);
     if (!sample || !hed_sched_own_begin(s))
         return;
-    t->mark.context = current(self);
+    t->mark.context = hed_sched_context(self->next);
     t->mark.start = take_event(self, t->mark.context, &t->era);
     if (!record(self, t->mark.start, t))
         hed_pace_cancel(s, t);
@@ -245,7 +236,7 @@ hed_pace_end(struct hed_layer *self, struct hed_turn *t, uint64_t now)
         return;
     }
 
-    const CUcontext here = current(self);
+    const CUcontext here = hed_sched_context(self->next);
     uint32_t era;
 
     t->mark.end = take_event(self, here, &era);

@@ -104,15 +104,6 @@ several(const struct hed_record *r)
 
 /* ---- deferring ------------------------------------------------------------------------------- */
 
-static CUcontext
-current(const struct hed_record *r)
-{
-    CUcontext context = NULL;
-    struct hed_cuCtxGetCurrent a = {&context};
-
-    return r->next->cuda->cuCtxGetCurrent(r->next, &a) == CUDA_SUCCESS ? context : NULL;
-}
-
 /* Where the client's work in this context counts as queued. */
 static struct hed_sched_gpu *
 gpu_of(struct hed_record *r, struct hed_record_client *c, CUcontext context)
@@ -135,8 +126,8 @@ look(struct hed_record *r, struct hed_record_try *t)
     bool ptds;
 
     t->info = &hed_cuda_info[t->id];
-    ptds = t->info->ptds >= 0 && *((const bool *)((const char *)t->args + t->info->ptds));
-    t->context = current(r);
+    ptds = hed_call_ptds(t->info, t->args);
+    t->context = hed_sched_context(r->next);
     if (!t->context || !hed_call_stream(t->info, t->args, &t->stream))
         return false;
     if (r->own) {
@@ -332,7 +323,7 @@ is_streamless_work(enum hed_cuda_call id)
 static CUresult
 prepare_own(struct hed_record *r, enum hed_cuda_call id, void *args, struct hed_record_call *call)
 {
-    const CUcontext context = current(r);
+    const CUcontext context = hed_sched_context(r->next);
 
     hed_record_swap(r, id, args, context, call);
     if (!context || !is_streamless_work(id))
@@ -424,7 +415,7 @@ stream_key(enum hed_cuda_call id, const void *args)
 {
     const struct hed_call_info *info = &hed_cuda_info[id];
     uint64_t stream = 0;
-    const bool ptds = info->ptds >= 0 && *((const bool *)((const char *)args + info->ptds));
+    const bool ptds = hed_call_ptds(info, args);
 
     (void)hed_call_stream(info, args, &stream);
     return hed_stream_key((CUstream)(uintptr_t)stream, ptds, (uint64_t)pthread_self());

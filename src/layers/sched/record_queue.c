@@ -8,11 +8,12 @@
 #include "base/clock.h"
 #include "base/futex.h"
 #include "base/log.h"
+#include "base/relax.h"
 #include "core/errors.h"
 #include "core/nvtx.h"
 #include "layers/sched/record_inner.h"
 
-#define SPINS 400 /* looks for more before the issuing thread sleeps: about a microsecond */
+#define SPINS 400           /* looks for more before the issuing thread sleeps: some microseconds */
 #define RESTART (64u << 10) /* an empty ring begins anew from there on: it stays in the cache */
 #define ALIGN 32u
 
@@ -27,16 +28,6 @@ round_up(size_t n, size_t to)
  * (QEMU on x86-64), and a wake-up would be lost. It costs the same. */
 
 /* ---- issuing --------------------------------------------------------------------------------- */
-
-static CUcontext
-current(const struct hed_record *r)
-{
-    CUcontext context = NULL;
-    struct hed_cuCtxGetCurrent a = {&context};
-
-    (void)r->next->cuda->cuCtxGetCurrent(r->next, &a);
-    return context;
-}
 
 static void
 set_current(const struct hed_record *r, CUcontext context)
@@ -182,11 +173,7 @@ sleep_until_woken(struct hed_record_client *c)
     for (int i = 0; i < SPINS; i++) {
         if (has_records(c) && atomic_load_explicit(&c->role, memory_order_relaxed) == 0)
             return;
-#if defined(__x86_64__)
-        __builtin_ia32_pause();
-#elif defined(__aarch64__)
-        __asm__ volatile("yield");
-#endif
+        hed_relax();
     }
     /* Sequentially consistent: of this and the look, and of push and wake_issuer, one sees the
      * other. */
@@ -279,7 +266,7 @@ issue_here(struct hed_record_client *c, uint64_t number)
         return false;
     /* A thread that ended here would take the role with it. */
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-    before = current(c->engine);
+    before = hed_sched_context(c->engine->next);
     place = (struct place){before, atomic_load_explicit(&c->engine->epoch, memory_order_acquire)};
     issue_until(c, number, &place);
     if (place.context != before)

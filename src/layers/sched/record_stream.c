@@ -136,12 +136,8 @@ hed_record_wait_own(struct hed_record *r, CUcontext context)
 static bool
 captures(struct hed_record *r, uint64_t stream, bool ptds)
 {
-    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-    struct hed_cuStreamIsCapturing a = {(CUstream)(uintptr_t)stream, &status, ptds};
-
     return atomic_load_explicit(&r->capturing, memory_order_acquire) &&
-           (r->next->cuda->cuStreamIsCapturing(r->next, &a) != CUDA_SUCCESS ||
-            status != CU_STREAM_CAPTURE_STATUS_NONE);
+           hed_sched_captures(r->next, (CUstream)(uintptr_t)stream, ptds);
 }
 
 /* Is its stream a place for work, not a thing? */
@@ -309,7 +305,7 @@ hed_record_catch_up(struct hed_record *r, enum hed_cuda_call id, void *args,
      * wait for the whole context would end that. */
     if (!atomic_load_explicit(&r->capturing, memory_order_acquire))
         return r->next->cuda->cuCtxSynchronize(r->next, &all);
-    one.ptds = info->ptds >= 0 && *(const bool *)((const char *)args + info->ptds);
+    one.ptds = hed_call_ptds(info, args);
     return r->next->cuda->cuStreamSynchronize(r->next, &one);
 }
 

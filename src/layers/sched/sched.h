@@ -195,7 +195,10 @@ uint64_t hed_sched_of_context(struct hed_layer *self, CUcontext context);
 void hed_sched_capture_began(struct hed_layer *self, uint64_t stream);
 void hed_sched_capture_ended(struct hed_sched *s, uint64_t stream);
 void hed_sched_context_ended(struct hed_sched *s, CUcontext context); /* with its captures */
-bool hed_sched_captures(struct hed_layer *self, CUstream stream, bool ptds);
+
+/* Questions to a layer: the current context, NULL if there is none; does that stream capture? */
+CUcontext hed_sched_context(struct hed_layer *at);
+bool hed_sched_captures(struct hed_layer *at, CUstream stream, bool ptds);
 
 /* From the first to the second, no thread makes a call of ours (but to ask about a capture). */
 void hed_sched_keep_off(struct hed_sched *s);

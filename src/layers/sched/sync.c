@@ -74,15 +74,19 @@ hed_sched_cuCtxSynchronize(struct hed_layer *self, struct hed_cuCtxSynchronize *
     return r;
 }
 
+CUcontext
+hed_sched_context(struct hed_layer *at)
+{
+    CUcontext context = NULL;
+    struct hed_cuCtxGetCurrent a = {&context};
+
+    return at->cuda->cuCtxGetCurrent(at, &a) == CUDA_SUCCESS ? context : NULL;
+}
+
 uint64_t
 hed_sched_of_context(struct hed_layer *self, CUcontext context)
 {
-    CUcontext here = NULL;
-    struct hed_cuCtxGetCurrent current = {&here};
-
-    if (hed_next(self, cuCtxGetCurrent, &current) != CUDA_SUCCESS)
-        here = NULL;
-    return context && context == here ? 0 : UINT64_MAX;
+    return context && context == hed_sched_context(self->next) ? 0 : UINT64_MAX;
 }
 
 CUresult
@@ -208,11 +212,11 @@ hed_sched_context_ended(struct hed_sched *s, CUcontext context)
 
 /* Asks the driver: streams join captures by events, which nobody can follow from outside. */
 bool
-hed_sched_captures(struct hed_layer *self, CUstream stream, bool ptds)
+hed_sched_captures(struct hed_layer *at, CUstream stream, bool ptds)
 {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     struct hed_cuStreamIsCapturing a = {stream, &status, ptds};
 
-    return hed_next(self, cuStreamIsCapturing, &a) != CUDA_SUCCESS ||
+    return at->cuda->cuStreamIsCapturing(at, &a) != CUDA_SUCCESS ||
            status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
