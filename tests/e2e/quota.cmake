@@ -1,7 +1,7 @@
 # Memory limits: over nothing, the CPU GPU, and a GPU that is elsewhere.
 
 if(TARGET libcuda AND TARGET libnvidia_ml)
-    add_executable(e2e_quota quota.c)
+    add_executable(e2e_quota quota.c quota_many.c)
     target_link_libraries(e2e_quota PRIVATE heddle_harness ${CMAKE_DL_LIBS} Threads::Threads)
     heddle_needs_gen(e2e_quota)
     add_dependencies(e2e_quota libcuda libnvidia_ml)
