@@ -5,51 +5,23 @@
         [HED_SCHED_GPU=cpu] record_cli.py [Case.test...]
 """
 
-import glob
 import json
 import os
 import subprocess
 import time
 import unittest
 
-BUILD = os.environ.get("HED_BUILD", "")
-HEDDLE = os.path.join(BUILD, "bin", "heddle")
-WORK = os.environ.get("HED_WORK", "")
+from sched_case import GPU, HEDDLE, LAUNCHES, WORK, SchedCase, environment
+
 CLIENTS = os.environ.get("HED_CLIENTS", "")
-GPU = os.environ.get("HED_SCHED_GPU", "null")
-LAUNCHES = {"null": "64", "cpu": "8"}[GPU.split(":")[0]]
 
 
-def environment():
-    env = {k: v for k, v in os.environ.items() if not k.startswith("HEDDLE_")}
-    env.update(HEDDLE_CONFIG="", HEDDLE_CACHE_SIZE="0", HEDDLE_CPU_THREADS="1")
-    return env
-
-
-class Case(unittest.TestCase):
-    def setUp(self):
-        self.room = f"rec{os.getpid()}.{self._testMethodName[-12:].replace('_', '-')}"
-        self.programs = []
-
-    def tearDown(self):
-        for p in self.programs:
-            if p.poll() is None:
-                p.kill()
-            p.wait(20)
-            for stream in (p.stdin, p.stdout, p.stderr):
-                stream.close()
-        for path in glob.glob(f"/dev/shm/heddle-{os.geteuid()}-sched-{self.room}-*"):
-            os.unlink(path)
+class Case(SchedCase):
+    room_begins = "rec"
 
     def start(self, wishes, *command):
-        spec = f"room={self.room},mode=record" + ("," + wishes if wishes else "")
-        p = subprocess.Popen([HEDDLE, "run", "--gpu", GPU, "--sched", spec, "--log", "warn", "--",
-                              *command], env=environment(), stdin=subprocess.PIPE,
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        self.programs.append(p)
-        self.assertEqual(p.stdout.readline(), "ready\n", "" if p.poll() is None
-                         else p.stderr.read())
-        return p
+        return self.launch("mode=record" + ("," + wishes if wishes else ""), command,
+                           stdin=subprocess.PIPE)
 
     def end(self, p):
         out, err = p.communicate(timeout=120)
@@ -58,21 +30,12 @@ class Case(unittest.TestCase):
         return int(out.split()[-1])
 
     def sched(self, *words):
-        return subprocess.run([HEDDLE, "sched", *words, "--room", self.room], env=environment(),
-                              capture_output=True, text=True, timeout=60)
+        return self.heddle(*words, "--room", self.room)
 
     def clients(self):
         r = self.sched("list", "--json")
         self.assertEqual(r.returncode, 0, r.stderr)
         return [c for g in json.loads(r.stdout)["gpus"] for c in g["clients"]]
-
-    def until(self, what, seconds=20):
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            if what():
-                return
-            time.sleep(0.02)
-        self.fail("that does not come about")
 
     def held(self):
         """Calls of the first client that are held; 0 while that changes."""

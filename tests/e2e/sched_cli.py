@@ -18,55 +18,17 @@ import tempfile
 import time
 import unittest
 
-BUILD = os.environ.get("HED_BUILD", "")
-HEDDLE = os.path.join(BUILD, "bin", "heddle")
-WORK = os.environ.get("HED_WORK", "")
-GPU = os.environ.get("HED_SCHED_GPU", "null")
-LAUNCHES = {"null": "64", "cpu": "8"}[GPU.split(":")[0]]
+from sched_case import GPU, HEDDLE, LAUNCHES, WORK, SchedCase, environment
 
 
-def environment():
-    env = {k: v for k, v in os.environ.items() if not k.startswith("HEDDLE_")}
-    env["HEDDLE_CONFIG"] = ""
-    env["HEDDLE_CACHE_SIZE"] = "0"
-    env["HEDDLE_CPU_THREADS"] = "1"
-    return env
-
-
-class Case(unittest.TestCase):
-    def setUp(self):
-        self.room = f"e2e{os.getpid()}.{self._testMethodName[-12:].replace('_', '-')}"
-        self.programs = []
-
-    def tearDown(self):
-        for p in self.programs:
-            if p.poll() is None:
-                p.kill()
-            p.wait(20)
-            p.stdout.close()
-            p.stderr.close()
-        for path in glob.glob(f"/dev/shm/heddle-{os.geteuid()}-sched-{self.room}-*"):
-            os.unlink(path)
-
+class Case(SchedCase):
     def start(self, wishes, *words, ready=True, program=WORK):
-        spec = f"room={self.room}" + ("," + wishes if wishes else "")
-        p = subprocess.Popen([HEDDLE, "run", "--gpu", GPU, "--sched", spec, "--log", "warn", "--",
-                              program, *words], env=environment(), stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE, text=True)
-        self.programs.append(p)
-        if ready:
-            self.assertEqual(p.stdout.readline(), "ready\n", "" if p.poll() is None
-                             else p.stderr.read())
-        return p
+        return self.launch(wishes, [program, *words], ready)
 
     def end(self, p):
         out, err = p.communicate(timeout=120)
         self.assertEqual(p.returncode, 0, err)
         return int(out.split()[-1])
-
-    def heddle(self, *words, **more):
-        return subprocess.run([HEDDLE, "sched", *words], env={**environment(), **more},
-                              capture_output=True, text=True, timeout=60)
 
     def sched(self, *words):
         r = self.heddle(*words, "--room", self.room)
@@ -79,12 +41,6 @@ class Case(unittest.TestCase):
 
     def calls(self, p):
         return self.clients()[p.pid]["calls"]
-
-    def until(self, what, seconds=20):
-        end = time.monotonic() + seconds
-        while not what():
-            self.assertLess(time.monotonic(), end, "it does not come")
-            time.sleep(0.02)
 
 
 class Together(Case):

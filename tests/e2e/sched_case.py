@@ -1,0 +1,61 @@
+"""What the tests of sharing have in common: programs in a room of their own, and `heddle sched`."""
+
+import glob
+import os
+import subprocess
+import time
+import unittest
+
+BUILD = os.environ.get("HED_BUILD", "")
+HEDDLE = os.path.join(BUILD, "bin", "heddle")
+WORK = os.environ.get("HED_WORK", "")
+GPU = os.environ.get("HED_SCHED_GPU", "null")
+LAUNCHES = {"null": "64", "cpu": "8"}[GPU.split(":")[0]]
+
+
+def environment():
+    env = {k: v for k, v in os.environ.items() if not k.startswith("HEDDLE_")}
+    env.update(HEDDLE_CONFIG="", HEDDLE_CACHE_SIZE="0", HEDDLE_CPU_THREADS="1")
+    return env
+
+
+class SchedCase(unittest.TestCase):
+    room_begins = "e2e"
+
+    def setUp(self):
+        self.room = (f"{self.room_begins}{os.getpid()}."
+                     f"{self._testMethodName[-12:].replace('_', '-')}")
+        self.programs = []
+
+    def tearDown(self):
+        for p in self.programs:
+            if p.poll() is None:
+                p.kill()
+            p.wait(20)
+            for stream in (p.stdin, p.stdout, p.stderr):
+                if stream:
+                    stream.close()
+        for path in glob.glob(f"/dev/shm/heddle-{os.geteuid()}-sched-{self.room}-*"):
+            os.unlink(path)
+
+    def launch(self, wishes, command, ready=True, stdin=None):
+        """A program in this test's room; `ready`: it has said that it is."""
+        spec = ",".join([f"room={self.room}", *([wishes] if wishes else [])])
+        p = subprocess.Popen([HEDDLE, "run", "--gpu", GPU, "--sched", spec, "--log", "warn", "--",
+                              *command], env=environment(), stdin=stdin, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True)
+        self.programs.append(p)
+        if ready:
+            self.assertEqual(p.stdout.readline(), "ready\n", "" if p.poll() is None
+                             else p.stderr.read())
+        return p
+
+    def heddle(self, *words, **more):
+        return subprocess.run([HEDDLE, "sched", *words], env={**environment(), **more},
+                              capture_output=True, text=True, timeout=60)
+
+    def until(self, what, seconds=20):
+        end = time.monotonic() + seconds
+        while not what():
+            self.assertLess(time.monotonic(), end, "it does not come")
+            time.sleep(0.02)
