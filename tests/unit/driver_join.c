@@ -6,20 +6,27 @@
 
 #define HEAD ".version 7.0\n.target sm_70\n.address_size 64\n"
 
-/* Joins two texts; the result is valid until the next. */
+/* Joins texts. The result is valid until the next call. */
+static const char *
+join_texts(const char *const *list, size_t count)
+{
+    static struct hed_buf out;
+    struct hed_bytes texts[8];
+    struct hed_why why = {""};
+
+    for (size_t i = 0; i < count; i++)
+        texts[i] = (struct hed_bytes){(const uint8_t *)list[i], strlen(list[i])};
+    hed_buf_fini(&out);
+    hed_buf_init(&out, 1 << 20);
+    if (hed_ptx_join(texts, count, &out, &why) != 0)
+        fail_msg("%s", why.text);
+    return hed_buf_cstr(&out);
+}
+
 static const char *
 joined(const char *a, const char *b)
 {
-    static struct hed_buf out;
-    const struct hed_bytes texts[] = {{(const uint8_t *)a, strlen(a)},
-                                      {(const uint8_t *)b, strlen(b)}};
-    struct hed_why why = {""};
-
-    hed_buf_fini(&out);
-    hed_buf_init(&out, 1 << 20);
-    if (hed_ptx_join(texts, 2, &out, &why) != 0)
-        fail_msg("%s", why.text);
-    return hed_buf_cstr(&out);
+    return join_texts((const char *[]){a, b}, 2);
 }
 
 static int
@@ -79,10 +86,42 @@ names_of_one_module_are_kept_apart(void **state)
                                   ".func help(){mov a, $str; mov b, $strange;}\n"
                                   ".visible .entry l(){call help;}\n");
 
-    assert_non_null(strstr(out, "$str$1[2] = {66, 0}"));
-    assert_non_null(strstr(out, ".func help$1(){mov a, $str$1; mov b, $strange;}"));
-    assert_non_null(strstr(out, ".visible .entry l(){call help$1;}"));
+    assert_non_null(strstr(out, "$str$link1[2] = {66, 0}"));
+    assert_non_null(strstr(out, ".func help$link1(){mov a, $str$link1; mov b, $strange;}"));
+    assert_non_null(strstr(out, ".visible .entry l(){call help$link1;}"));
     assert_non_null(strstr(out, ".visible .entry k(){call help;}"));
+}
+
+/* nvcc calls the second and third string of a file $str$1 and $str$2. */
+#define THREE_STRINGS                                                       \
+    HEAD ".global .align 1 .b8 $str[1];\n.global .align 1 .b8 $str$1[1];\n" \
+         ".global .align 1 .b8 $str$2[1];\n"
+
+static void
+a_new_name_is_nobody_elses(void **state)
+{
+    const char *const texts[] = {THREE_STRINGS, THREE_STRINGS, THREE_STRINGS};
+    const char *out = join_texts(texts, 3);
+    static const char *const names[] = {" $str[",       " $str$1[",       " $str$2[",
+                                        " $str$link1[", " $str$1$link1[", " $str$2$link1[",
+                                        " $str$link2[", " $str$1$link2[", " $str$2$link2["};
+
+    assert_int_equal(occurrences(out, ".global"), 9);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        assert_int_equal(occurrences(out, names[i]), 1);
+}
+
+static void
+a_text_that_was_joined_before_can_be_joined_again(void **state)
+{
+    const char *out = joined(HEAD ".func f(){}\n.func f$link7(){}\n.func g$link99999999999(){}\n",
+                             HEAD ".func f(){}\n.func f$link1(){}\n.func f$link9(){}\n");
+
+    assert_int_equal(occurrences(out, ".func f("), 1);
+    assert_non_null(strstr(out, ".func f$link11(){}"));
+    assert_int_equal(occurrences(out, ".func f$link1("), 1);
+    assert_int_equal(occurrences(out, ".func f$link7("), 1);
+    assert_int_equal(occurrences(out, ".func f$link9("), 1);
 }
 
 static void
@@ -91,8 +130,8 @@ a_static_name_gives_way_to_one_that_all_see(void **state)
     const char *out = joined(HEAD ".func f(){ one; }\n.visible .entry k(){call f;}\n",
                              HEAD ".visible .func f(){ two; }\n");
 
-    assert_non_null(strstr(out, ".func f$0(){ one; }"));
-    assert_non_null(strstr(out, "{call f$0;}"));
+    assert_non_null(strstr(out, ".func f$link0(){ one; }"));
+    assert_non_null(strstr(out, "{call f$link0;}"));
     assert_non_null(strstr(out, ".visible .func f(){ two; }"));
 }
 
@@ -125,6 +164,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(declarations_before_their_definition_stay),
     cmocka_unit_test(of_weak_definitions_the_first_stays),
     cmocka_unit_test(names_of_one_module_are_kept_apart),
+    cmocka_unit_test(a_new_name_is_nobody_elses),
+    cmocka_unit_test(a_text_that_was_joined_before_can_be_joined_again),
     cmocka_unit_test(a_static_name_gives_way_to_one_that_all_see),
     cmocka_unit_test(strings_and_comments_are_not_looked_into),
     cmocka_unit_test(what_is_no_ptx_is_refused),

@@ -1,16 +1,22 @@
-/* Several PTX modules as one text, which is what linking device code comes to here.
+/* Joins several PTX modules into one text. This is how device code is linked here.
  *
- *   pass 1, all texts  : which names belong to more than their own module, and the newest header
- *   pass 2, each text  : its items are copied, but for the header and line tables of later texts,
- *                        declarations of what is declared or defined already, and definitions of
- *                        what an earlier text has defined (weak and common ones, mostly); names
- *                        that only this module sees are changed where another text has them too
+ *   pass 1, all texts  : find the names that more than their own module sees, the newest header and
+ *                        a suffix that no name has
+ *   pass 2, each text  : copy its items. Left out are the header, the line tables of later texts,
+ *                        declarations of what is already declared or defined, and definitions of
+ *                        what an earlier text defines (mostly weak and common ones). A name that
+ *                        only this module sees is renamed if another text has it too.
  *
- * An item is a declaration at the outermost level. This is no parser: what makes no sense is copied
- * and left to who reads the result. Of two strong definitions the first stays, with a warning.
+ * An item is a declaration at the outermost level. This file is no parser: it copies what it does
+ * not understand and leaves the complaint to the reader of the result. Of two strong definitions
+ * the first stays, with a warning.
+ *
+ * Invariant: a renamed name equals no other name of the result. It is NAME$link<n>, where n differs
+ * from text to text and is greater than the number after every "$link" in any of the texts. nvcc
+ * itself writes names such as $str$2, so a plain number would not do.
  */
 #include <ctype.h>
-#include <stdio.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,7 +38,7 @@ is_name_char(char c)
     return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '%';
 }
 
-/* Past blanks and comments. */
+/* Skips blanks and comments. */
 static void
 skip_blank(struct words *w)
 {
@@ -77,13 +83,13 @@ next_word(struct words *w, struct hed_bytes *out)
 }
 
 static bool
-is(struct hed_bytes b, const char *word)
+word_is(struct hed_bytes b, const char *word)
 {
     return b.size == strlen(word) && memcmp(b.data, word, b.size) == 0;
 }
 
 static bool
-is_name(struct hed_bytes b)
+word_is_name(struct hed_bytes b)
 {
     return is_name_char((char)b.data[0]) && !isdigit(b.data[0]);
 }
@@ -104,14 +110,14 @@ struct item {
 };
 
 static void
-to_line_end(struct words *w)
+skip_line(struct words *w)
 {
     const char *line = memchr(w->at, '\n', (size_t)(w->end - w->at));
 
     w->at = line ? line + 1 : w->end;
 }
 
-/* A word before the name of an item. */
+/* Notes what a directive before the name of an item says about it. */
 static void
 note_directive(struct item *i, struct hed_bytes w)
 {
@@ -124,21 +130,22 @@ note_directive(struct item *i, struct hed_bytes w)
                     {".common", LINK_COMMON}};
 
     for (size_t k = 0; k < sizeof linkages / sizeof linkages[0]; k++)
-        if (is(w, linkages[k].word))
+        if (word_is(w, linkages[k].word))
             i->linkage = linkages[k].linkage;
-    i->entry |= is(w, ".entry");
-    i->code |= is(w, ".func") || is(w, ".entry");
+    i->entry |= word_is(w, ".entry");
+    i->code |= word_is(w, ".func") || word_is(w, ".entry");
 }
 
-/* Directives that end with their line. */
+/* Takes a directive that ends with its line; false if this is none. */
 static bool
-line_item(struct words *w, struct hed_bytes first, struct item *out)
+take_line_item(struct words *w, struct hed_bytes first, struct item *out)
 {
-    out->header = is(first, ".version") || is(first, ".target") || is(first, ".address_size");
-    out->lines = is(first, ".file") || is(first, ".loc") || is(first, "@");
+    out->header =
+        word_is(first, ".version") || word_is(first, ".target") || word_is(first, ".address_size");
+    out->lines = word_is(first, ".file") || word_is(first, ".loc") || word_is(first, "@");
     if (!out->header && !out->lines)
         return false;
-    to_line_end(w);
+    skip_line(w);
     return true;
 }
 
@@ -155,8 +162,8 @@ next_item(struct words *w, struct item *out)
 
     const char *start = (const char *)word.data;
 
-    if (!line_item(w, word, out)) {
-        out->lines = is(word, ".section");
+    if (!take_line_item(w, word, out)) {
+        out->lines = word_is(word, ".section");
         do {
             const char c = (char)word.data[0];
 
@@ -164,7 +171,7 @@ next_item(struct words *w, struct item *out)
             depth -= depth > 0 && (c == '}' || c == ')' || c == ']');
             if (depth == 0 && c == '.' && !out->name.size)
                 note_directive(out, word);
-            else if (depth == 0 && is_name(word) && !out->name.size)
+            else if (depth == 0 && word_is_name(word) && !out->name.size)
                 out->name = word;
             body |= depth == 1 && c == '{';
             if (depth == 0 && (c == ';' || (c == '}' && (out->code || out->lines))))
@@ -183,12 +190,13 @@ struct name {
     bool shared;           /* some text declares it with a linkage */
     enum linkage linkage;  /* of its first definition, if it is shared; LINK_NONE: there is none */
     bool declared, defined;
-    size_t changed_in; /* 1 + the text in which it is changed now; 0: none */
+    size_t renamed_in; /* 1 + the last text in which it is renamed; 0: none */
 };
 
 struct names {
     struct name *slots;
-    size_t size, used; /* size is a power of two */
+    size_t size, used;   /* size is a power of two */
+    uint64_t first_link; /* text i renames to NAME$link<first_link + i> */
 };
 
 static struct name *
@@ -206,7 +214,7 @@ slot_of(struct name *slots, size_t size, struct hed_bytes b)
     }
 }
 
-/* The entry of a name, made if need be; NULL: no memory. */
+/* The entry of a name, added if it is new. NULL: no memory. */
 static struct name *
 name_of(struct names *t, struct hed_bytes b)
 {
@@ -243,6 +251,32 @@ words_of(struct hed_bytes text)
     return (struct words){at, at + text.size};
 }
 
+#define LINK_SUFFIX "$link"
+
+/* The first number after LINK_SUFFIX that no text uses. Numbers that do not fit into 32 bits are
+ * ignored, because no renamed name gets one. */
+static uint64_t
+find_first_link(const struct hed_bytes *texts, size_t count)
+{
+    const size_t suffix = sizeof LINK_SUFFIX - 1;
+    uint64_t first = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const uint8_t *at = texts[i].data, *end = at + texts[i].size;
+
+        while ((at = memmem(at, (size_t)(end - at), LINK_SUFFIX, suffix))) {
+            uint64_t n = 0;
+
+            for (at += suffix; at < end && isdigit(*at); at++)
+                n = n > UINT32_MAX ? n : n * 10 + (*at - '0');
+            if (n <= UINT32_MAX && n >= first)
+                first = n + 1;
+        }
+    }
+    return first;
+}
+
+/* Notes the names that a text declares for other texts too. */
 static int
 find_shared(struct names *t, struct hed_bytes text)
 {
@@ -264,10 +298,10 @@ find_shared(struct names *t, struct hed_bytes text)
     return 0;
 }
 
-/* Names without linkage that mean something else elsewhere are changed in this
- * text. */
+/* Finds the names without linkage that mean something else in another text: this text renames
+ * them. */
 static int
-find_changed(struct names *t, struct hed_bytes text, size_t number, bool *any)
+find_renamed(struct names *t, struct hed_bytes text, size_t number, bool *any)
 {
     struct words w = words_of(text);
     struct item i;
@@ -281,34 +315,35 @@ find_changed(struct names *t, struct hed_bytes text, size_t number, bool *any)
 
         if (!n)
             return HED_ENOMEM;
-        if (n->changed_in != number + 1 && (n->shared || n->declared || n->defined)) {
-            n->changed_in = number + 1;
+        if (n->renamed_in != number + 1 && (n->shared || n->declared || n->defined)) {
+            n->renamed_in = number + 1;
             *any = true;
         }
     }
     return 0;
 }
 
-/* The item's text with changed names. */
+/* Copies the item's text, renaming names. */
 static void
-copy_changed(struct names *t, struct hed_bytes text, size_t number, struct hed_buf *out)
+copy_renamed(struct names *t, struct hed_bytes text, size_t number, struct hed_buf *out)
 {
     struct words w = words_of(text);
     const char *done = w.at;
     struct hed_bytes word;
 
     while (next_word(&w, &word)) {
-        if (!is_name(word) || slot_of(t->slots, t->size, word)->changed_in != number + 1)
+        if (!word_is_name(word) || slot_of(t->slots, t->size, word)->renamed_in != number + 1)
             continue;
         hed_buf_add(out, done, (size_t)(w.at - done));
-        hed_buf_addf(out, "$%zu", number);
+        hed_buf_addf(out, LINK_SUFFIX "%" PRIu64, t->first_link + number);
         done = w.at;
     }
     hed_buf_add(out, done, (size_t)(w.end - done));
 }
 
-/* A function that another of the texts defines is no longer external: its declaration must have the
- * linkage of the definition. Returns where the rest of the item begins. */
+/* Copies the linkage of a declaration. A function that another text defines is no longer external,
+ * so its declaration gets the linkage of the definition. Returns where the rest of the item
+ * begins. */
 static const char *
 copy_linkage(const struct name *n, const struct item *i, struct hed_buf *out)
 {
@@ -322,11 +357,11 @@ copy_linkage(const struct name *n, const struct item *i, struct hed_buf *out)
     return word + 7;
 }
 
-/* Is the item to be left out, because what it says has been said? */
+/* Has an earlier item said what this one says? Then it is left out. */
 static bool
-said(struct name *n, const struct item *i, size_t number)
+item_is_repeated(struct name *n, const struct item *i, size_t number)
 {
-    if (n->changed_in == number + 1)
+    if (n->renamed_in == number + 1)
         return false;
 
     const bool drop = i->defines ? n->defined : n->declared || n->defined;
@@ -340,7 +375,7 @@ said(struct name *n, const struct item *i, size_t number)
 }
 
 static void
-copy_item(struct names *t, const struct item *i, bool changed, size_t number, struct hed_buf *out)
+copy_item(struct names *t, const struct item *i, bool renamed, size_t number, struct hed_buf *out)
 {
     const char *end = (const char *)i->text.data + i->text.size;
     const char *start = (const char *)i->text.data;
@@ -350,8 +385,8 @@ copy_item(struct names *t, const struct item *i, bool changed, size_t number, st
 
     const struct hed_bytes rest = {(const uint8_t *)start, (size_t)(end - start)};
 
-    if (changed)
-        copy_changed(t, rest, number, out);
+    if (renamed)
+        copy_renamed(t, rest, number, out);
     else
         hed_buf_add(out, rest.data, rest.size);
     hed_buf_add(out, "\n", 1);
@@ -363,21 +398,22 @@ copy_text(struct names *t, struct hed_bytes text, size_t number, struct hed_buf 
     struct words w = words_of(text);
     struct item i;
     bool any;
-    const int err = find_changed(t, text, number, &any);
+    const int err = find_renamed(t, text, number, &any);
 
     if (err != 0)
         return err;
     while (next_item(&w, &i)) {
         if (i.header || (i.lines && number > 0))
             continue;
-        if (i.name.size && !i.lines && said(slot_of(t->slots, t->size, i.name), &i, number))
+        if (i.name.size && !i.lines &&
+            item_is_repeated(slot_of(t->slots, t->size, i.name), &i, number))
             continue;
         copy_item(t, &i, any, number, out);
     }
     return out->err;
 }
 
-/* Of several headers the newest of each line. */
+/* Writes a header with the newest version and target of all texts. */
 static int
 put_header(const struct hed_bytes *texts, size_t count, struct hed_buf *out, struct hed_why *why)
 {
@@ -413,6 +449,7 @@ hed_ptx_join(const struct hed_bytes *texts, size_t count, struct hed_buf *out, s
         hed_buf_add(out, texts[0].data, texts[0].size);
         return out->err;
     }
+    names.first_link = find_first_link(texts, count);
     err = put_header(texts, count, out, why);
     for (size_t i = 0; i < count && err == 0; i++)
         err = find_shared(&names, texts[i]);
