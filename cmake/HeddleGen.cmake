@@ -5,6 +5,8 @@
 #   heddle_put           calls into bytes      heddle_get   bytes into calls
 #   heddle_handles       the handles in a call's arguments, what can travel
 #   HEDDLE_GEN_DIR       where the files are; they are included as "gen/cuda_calls.h"
+#   HEDDLE_GEN_CUDA      the DEPENDS of a custom command that reads the files of the CUDA API
+#   HEDDLE_GEN_NVML      the same for NVML
 
 set(HEDDLE_GEN_DIR ${PROJECT_BINARY_DIR}/gen/gen)
 file(GLOB heddle_gen_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/gen/*.py)
@@ -32,6 +34,10 @@ foreach(api cuda nvml)
         DEPENDS ${heddle_gen_sources} ${spec_files} ${PROJECT_SOURCE_DIR}/spec/${api}.ids
         COMMENT "Generating ${api} code")
     list(APPEND heddle_gen_outputs ${HEDDLE_GEN_DIR}/${api}.stamp)
+    # Only this folder's makefile has the rule for the stamp. A custom command of another folder
+    # also needs the target: it makes sure that the stamp exists before its time is compared.
+    string(TOUPPER ${api} API)
+    set(HEDDLE_GEN_${API} heddle_gen ${HEDDLE_GEN_DIR}/${api}.stamp)
     set_source_files_properties(${outputs} PROPERTIES GENERATED TRUE)
 endforeach()
 

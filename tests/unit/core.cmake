@@ -25,11 +25,12 @@ heddle_unit_test(trace_write SOURCES trace_write.c LIBS heddle_trace ${env})
 set(fillers)
 foreach(api cuda nvml)
     set(filler ${CMAKE_CURRENT_BINARY_DIR}/${api}_fill.c)
+    string(TOUPPER ${api} API)
     add_custom_command(
         OUTPUT ${filler}
         COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tests/harness/emit_fill.py
                 ${PROJECT_SOURCE_DIR}/spec/${api} ${filler}
-        DEPENDS ${HEDDLE_GEN_DIR}/${api}.stamp ${PROJECT_SOURCE_DIR}/tests/harness/emit_fill.py
+        DEPENDS ${HEDDLE_GEN_${API}} ${PROJECT_SOURCE_DIR}/tests/harness/emit_fill.py
         COMMENT "Generating fillers of ${api} calls")
     list(APPEND fillers ${filler})
     # Long and dull: an optimiser would be busy with it for minutes.
