@@ -13,4 +13,9 @@ if(TARGET heddle)
         COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/look_cli.py
         ENV HED_BUILD=${PROJECT_BINARY_DIR} HED_SANITIZE=${sanitizers}
             HED_FAKE_DRIVER=$<TARGET_FILE:e2e_fake_driver>)
+    if(TARGET example_array AND TARGET heddled AND NOT HEDDLE_SANITIZE)
+        heddle_program_test(e2e.demo LABELS e2e TIMEOUT 300
+            COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/demo.py
+            ENV HED_BUILD=${PROJECT_BINARY_DIR})
+    endif()
 endif()
