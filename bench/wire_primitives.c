@@ -20,8 +20,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/futex.h"
-#include "wire/lane.h"
-#include "wire/lane_parts.h"
+#include "wire/channel/channel.h"
+#include "wire/channel/parts.h"
 
 #define BATCHES 200
 #define TRIPS 200      /* round trips a batch */

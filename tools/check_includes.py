@@ -35,9 +35,7 @@ TABLE = {
     "backends/cpu": "core base gen ptx driver fatbin",
     "front": "core base gen",
     "inject": "core base gen trace sched meet layers/sched",
-    "cudart": "base gen",
-    "server": "core wire base gen fatbin dash",
-    "dash": "base core",
+    "server": "core wire base gen fatbin",
     "cli": "base core fatbin gen locate wire trace sched meet",
 }
 
@@ -51,7 +49,7 @@ PUBLIC = "heddle.h"
 SYSTEM = {
     "llvm-c/*": "src/ptx/lower/*.[ch]",
     "jansson.h": "src/driver/profile*.c",
-    "openssl/*": "src/wire/tls*.c",
+    "openssl/*": "src/wire/tls/*.c",
     # heddle builds without a CUDA toolkit: the generated headers have the types.
     "cuda.h": "",
     "cuda_runtime*.h": "",

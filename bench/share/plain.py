@@ -179,7 +179,7 @@ def b7(world):
                             HED_LIBCUDA=str(world.build / "lib/heddle/libcuda.so.1"),
                             HED_LIBNVML=str(world.build / "lib/heddle/libnvidia-ml.so.1"),
                             LD_LIBRARY_PATH=str(world.build / "lib/heddle")) is not None
-        world.target("B7 tests/e2e/quota.c", "passes", "passes" if passed else "fails", passed)
+        world.target("B7 e2e/sched/quota.c", "passes", "passes" if passed else "fails", passed)
     world.results["b7"] = {"limit": limit, "given": rows, "leaked": leaked, "e2e": passed}
 
 

@@ -1,5 +1,5 @@
 /* heddle cert SUBCOMMAND: a small authority of one's own, for servers and clients that meet over
- * TCP. What a certificate is made of is wire/cert.h's business.
+ * TCP. What a certificate is made of is wire/tls/cert.h's business.
  */
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "cli/cli.h"
 #include "cli/group.h"
-#include "wire/cert.h"
+#include "wire/tls/cert.h"
 
 #define CA_DAYS 3650
 #define DAYS 365

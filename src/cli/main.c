@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/fatbin.h"
+#include "cli/fatbin/fatbin.h"
 #include "core/config.h"
 
 static int help(int argc, char **argv);
@@ -18,9 +18,7 @@ static const struct command {
     {"serve", hed_cli_serve, "serve this machine's GPUs to programs elsewhere"},
     {"sched", hed_cli_sched, "see and steer programs that share a GPU"},
     {"trace", hed_cli_trace, "look at what a program asked of CUDA"},
-#ifdef HED_CLI_FATBIN
     {"fatbin", hed_cli_fatbin, "find, list and extract GPU code in any file"},
-#endif
     {"cert", hed_cli_cert, "make certificates for servers and clients"},
     {"devices", hed_cli_devices, "list the devices programs would see"},
     {"doctor", hed_cli_doctor, "check this machine, and say what to do"},

@@ -1,6 +1,6 @@
 /* heddle serve: becomes heddled, the server, which lies beside heddle's libraries; or asks one that
  * runs what it is doing. The words are looked at here as in every command; what their values mean,
- * heddled knows (src/server/options.c), except for the settings, which the command checks.
+ * heddled knows (src/server/listener/options.c), except for the settings, which the command checks.
  */
 #include <errno.h>
 #include <limits.h>

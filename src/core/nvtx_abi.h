@@ -1,6 +1,6 @@
 /* What a program that emits NVTX ranges and a profiler's injection library say to each other, as
- * far as heddle needs it. tests/e2e/nvtx_facts.c holds the numbers against NVIDIA's headers, where
- * they are found.
+ * far as heddle needs it. tests/e2e/sched/nvtx_facts.c compares the numbers with NVIDIA's headers
+ * where those are installed.
  *
  *     program                                    library ($NVTX_INJECTION64_PATH)
  *       InitializeInjectionNvtx2(get_table) ------>

@@ -1,6 +1,6 @@
 /* The part of CUPTI that heddle uses, declared by us: heddle builds without a CUDA toolkit, and the
  * library is opened when the driver has loaded us. What is here has been so since CUDA 10; fields
- * that came later stand behind those. tests/e2e/inject_layout.c holds it against NVIDIA's headers.
+ * that came later stand behind those. tests/e2e/inject/layout.c holds it against NVIDIA's headers.
  */
 #pragma once
 

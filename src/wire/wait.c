@@ -14,8 +14,8 @@
 #include "base/err.h"
 #include "base/futex.h"
 #include "base/relax.h"
+#include "wire/channel/channel.h"
 #include "wire/conn.h"
-#include "wire/lane.h"
 
 #define LOOKS 16       /* between looks at the clock */
 #define FIRST_LOOKS 32 /* before the clock is looked at at all */

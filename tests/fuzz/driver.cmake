@@ -8,9 +8,8 @@ endif()
 # What programs hand over: images and launches, on a machine made of plain memory.
 if(HEDDLE_CMOCKA)
     foreach(name module_load launch)
-        heddle_fuzz_target(${name} SOURCES ${name}.c ../unit/driver_fake.c
+        heddle_fuzz_target(${name} SOURCES ${name}.c ../unit/driver/fake.c
             LIBS heddle_driver heddle_core ${HEDDLE_CMOCKA_LIBRARY} CORPUS corpus/${name})
-        target_include_directories(fuzz_${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/unit)
         target_include_directories(fuzz_${name} SYSTEM PRIVATE ${HEDDLE_CMOCKA_INCLUDE})
     endforeach()
 endif()

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "driver_fake.h"
+#include "unit/driver/fake.h"
 
 #define ATTRIBUTES 6
 

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver_fake.h"
 #include "fatbin/fatbin.h"
+#include "unit/driver/fake.h"
 
 static struct fake *fake;
 

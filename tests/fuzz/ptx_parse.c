@@ -6,9 +6,9 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "ptx/parse.h"
-#include "ptx/print.h"
 #include "ptx/ptx.h"
+#include "ptx/text/parse.h"
+#include "ptx/text/print.h"
 
 #define CEILING ((size_t)64 << 20)
 

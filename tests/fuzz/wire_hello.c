@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "gen/cuda_hash.h"
 #include "gen/nvml_hash.h"
-#include "server/worker.h"
+#include "server/worker/worker.h"
 
 #define TOKEN "between us"
 

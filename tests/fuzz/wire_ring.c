@@ -9,8 +9,8 @@
 #include <sys/socket.h>
 
 #include "base/err.h"
-#include "wire/lane.h"
-#include "wire/lane_parts.h"
+#include "wire/channel/channel.h"
+#include "wire/channel/parts.h"
 
 static void
 must(bool holds)

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "server/worker.h"
+#include "server/worker/worker.h"
 
 struct hed_lane {
     const uint8_t *bulk; /* left of the input for bulk */

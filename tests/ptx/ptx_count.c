@@ -14,9 +14,9 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "ptx/parse.h"
-#include "ptx/print.h"
 #include "ptx/ptx.h"
+#include "ptx/text/parse.h"
+#include "ptx/text/print.h"
 
 #define ALLOWED_MAX 32
 

@@ -10,9 +10,9 @@
 #include "backends/cpu/cpu.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "ptx/parse.h"
 #include "ptx/run/abi.h"
 #include "ptx/run/layout.h"
+#include "ptx/text/parse.h"
 
 /* What kernel->refused says, in one line. */
 static void

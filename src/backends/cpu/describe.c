@@ -4,8 +4,8 @@
 
 #include "backends/cpu/code.h"
 #include "base/buf.h"
-#include "ptx/parse.h"
 #include "ptx/run/layout.h"
+#include "ptx/text/parse.h"
 
 /* A register file of 65536: with 64 registers a thread, a block of 1024 threads still fits. There
  * are no registers here; programs want to see a number that makes sense. */

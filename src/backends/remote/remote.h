@@ -1,6 +1,6 @@
 /* The backend `remote`: the soft driver on a machine that is a worker of a heddle server.
  *
- *   soft driver ──struct hed_far──> remote ──lane of the calling thread──> worker (server/worker.h)
+ *   soft driver ──struct hed_far──> remote ──the calling thread's lane──> server/worker/worker.h
  *
  *   remote.c    the layer type, the machine, connecting        session.c  hello, arena, lost peers
  *   lanes.c     a lane for each thread                         send.c     messages, calls, answers
@@ -26,7 +26,7 @@
 #include "driver/driver.h"
 #include "driver/far.h"
 #include "driver/machine.h"
-#include "wire/lane.h"
+#include "wire/channel/channel.h"
 #include "wire/wire.h"
 
 struct hed_config;

@@ -170,8 +170,8 @@ hed_remote_mark_locked(struct hed_remote *r, struct hed_stream *s, uint64_t numb
 void
 hed_remote_read_locked(struct hed_remote *r, struct hed_stream *s)
 {
-    /* Acquire: pairs with the write into the slot, by the worker (server/host.c) or a device; what
-     * was done before that is seen. */
+    /* Acquire: pairs with the write into the slot, by the worker (server/worker/host.c) or a
+     * device; what was done before that is seen. */
     if (s->far.slot && !hed_remote_host_busy(r))
         hed_far_told_locked(s, atomic_load_explicit(&r->slots[s->far.slot], memory_order_acquire));
 }

@@ -12,8 +12,8 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "ptx/print.h"
 #include "ptx/run/layout.h"
+#include "ptx/text/print.h"
 
 #define TEXT_MAX 200
 

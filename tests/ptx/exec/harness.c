@@ -10,10 +10,10 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
-#include "ptx/parse.h"
 #include "ptx/run/layout.h"
 #include "ptx/run/load.h"
 #include "ptx/run/warp.h"
+#include "ptx/text/parse.h"
 
 #define SHARED_BYTES (1u << 20)
 #define ALIGN 256u

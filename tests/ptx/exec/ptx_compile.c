@@ -16,8 +16,8 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "ptx/lower/compile.h"
-#include "ptx/parse.h"
 #include "ptx/ptx.h"
+#include "ptx/text/parse.h"
 
 struct totals {
     unsigned good, refused, bad;

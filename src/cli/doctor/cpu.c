@@ -1,0 +1,154 @@
+/* The doctor on the CPU GPU: its plug-in, the compiler, the device profiles, the folder of compiled
+ * kernels.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "cli/doctor/doctor.h"
+#include "cli/place.h"
+#include "cli/probe.h"
+
+#define NAME "CPU GPU"
+
+/* Loads a plug-in in a child, and says so if that fails. `release` takes the name of the library it
+ * stands on that begins with `wanted`. */
+static bool
+check_plugin(struct hed_doctor *d, const struct hed_place *place, const char *name,
+             const char *wanted, char *release, size_t size)
+{
+    char path[PATH_MAX];
+    char text[640];
+    const char *hint;
+
+    if (!hed_place_plugin(place, name, path, sizeof path)) {
+        hed_doctor_say(d, HED_FINDING_WARN, NAME, "there is no %s: programs cannot run on the CPU",
+                       path);
+        hed_doctor_hint(d, "Build heddle where LLVM is (llvm-19-dev) to have it.");
+        return false;
+    }
+
+    struct hed_probe *p = hed_probe_create(path, NULL);
+
+    if (!p)
+        return false;
+    hed_probe_needs(p, wanted);
+
+    const bool good = hed_probe_ok(p);
+
+    if (good) {
+        snprintf(release, size, "%s", p->release);
+    } else {
+        hed_probe_explain(p, text, sizeof text, &hint);
+        hed_doctor_say(d, HED_FINDING_WARN, NAME, "%s cannot be loaded: %s", path, text);
+        hed_doctor_hint(d, "Install what it needs, or heddle again.");
+    }
+    hed_probe_free(p);
+    return good;
+}
+
+/* How many profiles there are; -1: no folder of them. */
+static int
+count_profiles(const struct hed_place *place, char *folder)
+{
+    static const char *const places[] = {"../../share", "../../../share"};
+    DIR *dir = NULL;
+    int count = 0;
+
+    for (size_t i = 0; !dir && i < sizeof places / sizeof *places; i++) {
+        char path[PATH_MAX + 64];
+
+        snprintf(path, sizeof path, "%s/%s/heddle/devices", place->dir, places[i]);
+        if (realpath(path, folder))
+            dir = opendir(folder);
+    }
+    if (!dir)
+        return -1;
+    for (const struct dirent *e; (e = readdir(dir));) {
+        const char *dot = strrchr(e->d_name, '.');
+
+        /* The base is no device. */
+        count += dot && strcmp(dot, ".json") == 0 && strcmp(e->d_name, "base.json") != 0;
+    }
+    closedir(dir);
+    return count;
+}
+
+static void
+check_profiles(struct hed_doctor *d, const struct hed_place *place)
+{
+    char folder[PATH_MAX];
+    const int count = count_profiles(place, folder);
+
+    if (count > 0) {
+        hed_doctor_say(d, HED_FINDING_OK, "profiles", "%d devices to look like, in %s", count,
+                       folder);
+        return;
+    }
+    hed_doctor_say(d, HED_FINDING_FAIL, "profiles", "the device profiles are not there");
+    hed_doctor_hint(d, "Install heddle again.");
+    d->has_cpu = false;
+}
+
+/* The folder of compiled kernels; false if there is no place for one. */
+static bool
+cache_folder(const struct hed_config *c, char *out, size_t size)
+{
+    const char *xdg = getenv("XDG_CACHE_HOME");
+    const char *home = getenv("HOME");
+
+    if (c->cache[0])
+        return (size_t)snprintf(out, size, "%s", c->cache) < size;
+    if (xdg && xdg[0] == '/')
+        return (size_t)snprintf(out, size, "%s/heddle/kernels", xdg) < size;
+    return home && home[0] == '/' &&
+           (size_t)snprintf(out, size, "%s/.cache/heddle/kernels", home) < size;
+}
+
+static void
+check_cache(struct hed_doctor *d)
+{
+    char folder[HED_CONFIG_TEXT_MAX + 32];
+
+    if (d->config.cache_size == 0) {
+        hed_doctor_say(d, HED_FINDING_OK, "cache", "off: kernels are compiled each time");
+    } else if (!cache_folder(&d->config, folder, sizeof folder)) {
+        hed_doctor_say(d, HED_FINDING_WARN, "cache", "no folder for compiled kernels");
+        hed_doctor_hint(d, "Set `cache`, XDG_CACHE_HOME or HOME.");
+    } else if (access(folder, F_OK) != 0 && errno == ENOENT) {
+        hed_doctor_say(d, HED_FINDING_OK, "cache", "up to %llu MiB, made when it is needed, in %s",
+                       (unsigned long long)(d->config.cache_size >> 20), folder);
+    } else if (access(folder, R_OK | W_OK | X_OK) != 0) {
+        hed_doctor_say(d, HED_FINDING_WARN, "cache", "%s: %s", folder, strerror(errno));
+        hed_doctor_hint(d, "Kernels are compiled anew in each program until it can be used.");
+    } else {
+        hed_doctor_say(d, HED_FINDING_OK, "cache", "up to %llu MiB of compiled kernels in %s",
+                       (unsigned long long)(d->config.cache_size >> 20), folder);
+    }
+}
+
+void
+hed_doctor_cpu(struct hed_doctor *d)
+{
+    struct hed_place place;
+    char needs[96];
+    char llvm[96] = "";
+
+    /* What is wrong with the libraries was said before. */
+    if (hed_place_find(&place, NULL) != 0)
+        return;
+    d->has_cpu = check_plugin(d, &place, "backend-cpu", "libheddle", needs, sizeof needs) &&
+                 check_plugin(d, &place, "compiler-llvm", "libLLVM", llvm, sizeof llvm);
+    if (!d->has_cpu)
+        return;
+    hed_doctor_say(d, HED_FINDING_OK, NAME, "can be used (--gpu cpu); compiles with %s",
+                   llvm[0] ? llvm : "LLVM");
+    check_profiles(d, &place);
+    check_cache(d);
+}

@@ -1,0 +1,375 @@
+/* heddle sched: who shares a GPU with whom, and changing that while they run.
+ *
+ * There is no daemon to ask: the command looks at the shared memory where the programs meet
+ * (sched/share.h), changes it under its lock, and decides anew, as any of them would.
+ */
+#include "cli/sched/sched.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "cli/cli.h"
+
+#define NAMED_MAX 2 /* GPUs that are named in one line */
+
+static const char usage[] =
+    "usage: heddle sched list|set|pause|resume|release [OPTION...] [KEY=VALUE,...]\n"
+    "\n"
+    "Programs that run under `heddle run --sched` and share a GPU.\n"
+    "\n"
+    "  list           every program: priority, share, state, calls that are held,\n"
+    "                 calls made, GPU time, time waited\n"
+    "  set WISHES     change policy=NAME, hold_us, cap_us, slice_us, batch,\n"
+    "                 batch_wait_us of a GPU; with --pid prio=, share=, deadline_us=\n"
+    "                 of a program\n"
+    "  pause          hold all launches of all programs, or of those below\n"
+    "  resume         the opposite\n"
+    "  release        let go what is held just now, once\n"
+    "\n"
+    "  --gpu WHICH    a GPU, by the beginning of its UUID or its number in the list\n"
+    "  --pid PID      only that program, all its clients\n"
+    "  --room NAME    programs of that room (--sched room=NAME)\n"
+    "  --json         list: for programs to read\n"
+    "  -h, --help     this text\n"
+    "\n"
+    "Exit codes: 0 done, 1 there is no such GPU or program, 2 wrong words.\n";
+
+enum { OPT_GPU, OPT_PID, OPT_ROOM, OPT_JSON, OPT_HELP };
+
+static const struct hed_cli_opt options[] = {
+    [OPT_GPU] = {"gpu", true},    [OPT_PID] = {"pid", true},    [OPT_ROOM] = {"room", true},
+    [OPT_JSON] = {"json", false}, [OPT_HELP] = {"help", false}, {NULL, false},
+};
+
+#define GET HED_CLI_GET
+
+/* ---- what there is --------------------------------------------------------------------------- */
+
+/* NAME of heddle-UID-NAME is sched-[ROOM-]UUID. */
+static bool
+read_name(const char *name, struct hed_cli_gpu *g)
+{
+    const size_t begin = strlen(HED_SCHED_BEGIN);
+    const size_t n = strlen(name);
+
+    if (strncmp(name, HED_SCHED_BEGIN, begin) != 0 || n < begin + HED_CLI_UUID_DIGITS)
+        return false;
+    memcpy(g->uuid, name + n - HED_CLI_UUID_DIGITS, HED_CLI_UUID_DIGITS + 1);
+    if (strspn(g->uuid, "0123456789abcdef") != HED_CLI_UUID_DIGITS)
+        return false;
+
+    const size_t room = n - begin - HED_CLI_UUID_DIGITS;
+
+    if (room > sizeof g->room || (room && name[begin + room - 1] != '-'))
+        return false;
+    snprintf(g->room, sizeof g->room, "%.*s", room ? (int)room - 1 : 0, name + begin);
+    return true;
+}
+
+bool
+hed_cli_sched_meant(const struct hed_cli_sched *r, const struct hed_cli_gpu *g, uint32_t place)
+{
+    const struct hed_sched_place *p = hed_meet_place(g->meet, place);
+
+    return GET(p->present) && (r->pid == 0 || (uint64_t)GET(p->pid) == r->pid) &&
+           hed_meet_taken(g->meet, place, NULL);
+}
+
+static bool
+anybody(const struct hed_cli_gpu *g)
+{
+    const struct hed_cli_sched all = {0};
+    bool is = false;
+
+    for (uint32_t i = 0; !is && i < HED_SCHED_PLACES; i++)
+        is = hed_cli_sched_meant(&all, g, i);
+    return is;
+}
+
+/* By number or by the beginning of its UUID, with or without GPU- and dashes. */
+static bool
+is_meant(const struct hed_cli_sched *r, const struct hed_cli_gpu *g, size_t index)
+{
+    const char *want = r->gpu;
+    uint64_t number;
+    size_t k = 0;
+
+    if (!want)
+        return true;
+    if (strlen(want) < 4 && hed_parse_u64(want, &number) == 0)
+        return number == index;
+    if (strncmp(want, "GPU-", 4) == 0)
+        want += 4;
+    for (; *want; want++) {
+        if (*want == '-')
+            continue;
+        if (k >= HED_CLI_UUID_DIGITS || tolower((unsigned char)*want) != g->uuid[k++])
+            return false;
+    }
+    return k > 0;
+}
+
+static int
+by_uuid(const void *a, const void *b)
+{
+    const struct hed_cli_gpu *x = a;
+    const struct hed_cli_gpu *y = b;
+    const int order = strcmp(x->uuid, y->uuid);
+
+    return order ? order : strcmp(x->room, y->room);
+}
+
+/* The GPUs that somebody shares, in the order of their UUIDs and rooms. */
+static size_t
+find_gpus(const struct hed_cli_sched *r, struct hed_cli_gpu *gpus)
+{
+    char begin[32];
+    DIR *d = opendir("/dev/shm");
+    const struct dirent *e;
+    struct hed_why why = {""};
+    size_t count = 0;
+
+    snprintf(begin, sizeof begin, "heddle-%u-", (unsigned)geteuid());
+    while (d && count < HED_CLI_GPUS && (e = readdir(d)) != NULL) {
+        struct hed_cli_gpu g = {0};
+
+        if (strncmp(e->d_name, begin, strlen(begin)) != 0 ||
+            !read_name(e->d_name + strlen(begin), &g) || (r->room && strcmp(r->room, g.room) != 0))
+            continue;
+
+        const int err = hed_meet_look(e->d_name + strlen(begin), &hed_sched_shape, &g.meet, &why);
+
+        /* Whoever is there cannot be shown. */
+        if (err && err != HED_ENOTFOUND)
+            hed_cli_say("sched: %s", why.text);
+        if (err)
+            continue;
+        if (anybody(&g))
+            gpus[count++] = g;
+        else
+            hed_meet_leave(g.meet);
+    }
+    if (d)
+        closedir(d);
+    qsort(gpus, count, sizeof *gpus, by_uuid);
+    for (size_t i = 0; i < count; i++)
+        gpus[i].meant = is_meant(r, &gpus[i], i);
+    return count;
+}
+
+/* ---- changes --------------------------------------------------------------------------------- */
+
+#define OF_CLIENT (HED_SCHED_GIVEN_PRIORITY | HED_SCHED_GIVEN_WEIGHT | HED_SCHED_GIVEN_DEADLINE)
+
+/* Programs and places that a change has met. */
+struct met {
+    size_t gpus;
+    size_t programs; /* clients of one process are one */
+    int32_t pids[HED_CLI_GPUS * HED_SCHED_PLACES];
+    char text[256]; /* "GPU-21e7fea3, GPU-21e7fea3 (room x)" */
+};
+
+static void
+met_program(struct met *m, int32_t pid)
+{
+    for (size_t i = 0; i < m->programs; i++)
+        if (m->pids[i] == pid)
+            return;
+    m->pids[m->programs++] = pid;
+}
+
+static void
+met_gpu(struct met *m, const struct hed_cli_gpu *g)
+{
+    const size_t n = strlen(m->text);
+
+    if (m->gpus++ < NAMED_MAX)
+        snprintf(m->text + n, sizeof m->text - n, "%sGPU-%.8s%s%s%s", n ? ", " : "", g->uuid,
+                 *g->room ? " (room " : "", g->room, *g->room ? ")" : "");
+}
+
+/* Who changes what others are doing is told what that was: without --gpu, --pid and --room it is
+ * everything of this user's. */
+static void
+say_what(const struct hed_cli_sched *r, const struct met *m)
+{
+    const char *did = strcmp(r->verb, "pause") == 0    ? "paused"
+                      : strcmp(r->verb, "resume") == 0 ? "resumed"
+                                                       : "released the calls of";
+    char more[32] = "";
+
+    if (m->gpus > NAMED_MAX)
+        snprintf(more, sizeof more, " and %zu more", m->gpus - NAMED_MAX);
+    hed_cli_say("sched: %s %zu program%s on %s%s", did, m->programs, m->programs == 1 ? "" : "s",
+                m->text, more);
+}
+
+/* Changes the clients of a GPU that are meant, or all of it. */
+static int
+change_gpu(const struct hed_cli_sched *r, struct hed_cli_gpu *g,
+           const struct hed_sched_change *change, struct met *met)
+{
+    struct hed_sched_common *c = hed_meet_common(g->meet);
+    const int err = hed_meet_lock(g->meet);
+    bool any = false;
+
+    if (err)
+        return err;
+    for (uint32_t i = 0; i < HED_SCHED_PLACES; i++) {
+        struct hed_sched_place *p = hed_meet_place(g->meet, i);
+
+        if (!hed_cli_sched_meant(r, g, i))
+            continue;
+        any = true;
+        met_program(met, GET(p->pid));
+        if (r->pid || change->release >= 0 || change->paused == 0)
+            hed_sched_change_locked(p, change);
+    }
+    if (any)
+        met_gpu(met, g);
+    if (any && !r->pid && change->paused >= 0)
+        atomic_store_explicit(&c->paused, (uint32_t)change->paused, memory_order_relaxed);
+    hed_sched_decide_locked(g->meet, hed_now_ns());
+    hed_meet_unlock(g->meet);
+    return any && (change->wish.given & ~(uint32_t)OF_CLIENT)
+               ? hed_sched_set_common(g->meet, &change->wish, hed_now_ns())
+               : 0;
+}
+
+/* What the words ask for; false: said why not. */
+static bool
+read_change(const struct hed_cli_sched *r, struct hed_sched_change *change)
+{
+    struct hed_why why = {""};
+
+    *change = (struct hed_sched_change){.paused = -1, .release = -1};
+    if (strcmp(r->verb, "pause") == 0)
+        change->paused = 1;
+    else if (strcmp(r->verb, "resume") == 0)
+        change->paused = 0;
+    else if (strcmp(r->verb, "release") == 0)
+        change->release = 1;
+    if (strcmp(r->verb, "set") != 0) {
+        if (r->wishes)
+            hed_cli_say("sched: %s takes no %s", r->verb, r->wishes);
+        return !r->wishes;
+    }
+    if (!r->wishes) {
+        hed_cli_say("sched: set what? See heddle sched --help");
+        return false;
+    }
+    if (hed_sched_parse_change(r->wishes, &change->wish, &why) != 0) {
+        hed_cli_say("%s", why.text);
+        return false;
+    }
+    if (!r->pid && (change->wish.given & OF_CLIENT)) {
+        hed_cli_say("sched: prio, share and deadline_us are a program's: which? (--pid)");
+        return false;
+    }
+    return true;
+}
+
+static int
+change_all(const struct hed_cli_sched *r, struct hed_cli_gpu *gpus, size_t count)
+{
+    static struct met met;
+    struct hed_sched_change change;
+    int code = HED_EXIT_OK;
+
+    if (!read_change(r, &change))
+        return HED_EXIT_USAGE;
+    for (size_t i = 0; i < count; i++) {
+        const int err = gpus[i].meant ? change_gpu(r, &gpus[i], &change, &met) : 0;
+
+        if (!err)
+            continue;
+        hed_cli_say("sched: GPU-%.8s: cannot be locked: %s", gpus[i].uuid, hed_err_text(err));
+        code = HED_EXIT_FAILED;
+    }
+    if (met.programs == 0 && code == HED_EXIT_OK) {
+        hed_cli_say("sched: there is no such program (heddle sched list)");
+        return HED_EXIT_FAILED;
+    }
+    if (met.programs && strcmp(r->verb, "set") != 0)
+        say_what(r, &met);
+    return code;
+}
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+static bool
+take_word(struct hed_cli_sched *r, const char *word)
+{
+    static const char *const verbs[] = {"list", "set", "pause", "resume", "release"};
+
+    if (r->verb && !r->wishes) {
+        r->wishes = word;
+        return true;
+    }
+    for (size_t i = 0; !r->verb && i < sizeof verbs / sizeof *verbs; i++)
+        if (strcmp(word, verbs[i]) == 0)
+            r->verb = verbs[i];
+    if (!r->verb || r->wishes)
+        hed_cli_say("sched: what is \"%s\"? See heddle sched --help", word);
+    return r->verb && !r->wishes;
+}
+
+static int
+parse(struct hed_cli_sched *r, int argc, char **argv)
+{
+    struct hed_cli_opts o = hed_cli_opts_over(options, argc, argv);
+    bool plain = false;
+    int option;
+
+    while ((option = hed_cli_words_next(&o, &plain)) != HED_CLI_OPT_END) {
+        if (option == HED_CLI_OPT_BAD)
+            return HED_EXIT_USAGE;
+        if (option == HED_CLI_OPERAND && !take_word(r, o.value))
+            return HED_EXIT_USAGE;
+        if (option == OPT_GPU)
+            r->gpu = o.value;
+        if (option == OPT_ROOM)
+            r->room = o.value;
+        r->json = r->json || option == OPT_JSON;
+        r->help = r->help || option == OPT_HELP;
+        if (option == OPT_PID && (hed_parse_u64(o.value, &r->pid) != 0 || r->pid == 0)) {
+            hed_cli_say("sched: --pid: \"%s\" is no process", o.value);
+            return HED_EXIT_USAGE;
+        }
+    }
+    if (!r->verb && !r->help) {
+        hed_cli_say("sched: list, set, pause, resume or release? See heddle sched --help");
+        return HED_EXIT_USAGE;
+    }
+    return HED_EXIT_OK;
+}
+
+int
+hed_cli_sched(int argc, char **argv)
+{
+    struct hed_cli_sched r = {0};
+    static struct hed_cli_gpu gpus[HED_CLI_GPUS];
+    int code = parse(&r, argc, argv);
+
+    if (code != HED_EXIT_OK)
+        return code;
+    if (r.help) {
+        fputs(usage, stdout);
+        return HED_EXIT_OK;
+    }
+
+    const size_t count = find_gpus(&r, gpus);
+
+    code = strcmp(r.verb, "list") == 0 ? hed_cli_sched_list(&r, gpus, count)
+                                       : change_all(&r, gpus, count);
+    for (size_t i = 0; i < count; i++)
+        hed_meet_leave(gpus[i].meet);
+    return code;
+}

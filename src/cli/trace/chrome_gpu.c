@@ -1,0 +1,149 @@
+/* GPU activity as Chrome trace events. */
+#include "cli/trace/chrome_gpu.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "trace/activity.h"
+#include "trace/read.h"
+
+#define DEVICES_MAX 1000000u /* numbers of processes that are ours; only a broken file has more */
+
+/* The place of a key in a map that numbers its keys from 1; 0 without memory. */
+static uint32_t
+number(struct hed_cli_map *map, uint64_t key)
+{
+    const uint32_t known = hed_cli_map_get(map, key);
+    const uint32_t next = (uint32_t)map->count + 1;
+
+    return known ? known : hed_cli_map_put(map, key, next) ? next : 0;
+}
+
+static uint64_t
+pid_of(const struct hed_chrome_gpu *g, uint32_t device)
+{
+    return g->base + device % DEVICES_MAX;
+}
+
+/* A new GPU gets a process. False without memory. */
+static bool
+name_device(struct hed_chrome_gpu *g, struct hed_chrome_out *o, uint32_t device, uint32_t context)
+{
+    char name[32];
+
+    if (hed_cli_map_get(&g->devices, device))
+        return true;
+    snprintf(name, sizeof(name), "GPU %" PRIu32, device);
+    hed_chrome_name(o, "process_name", pid_of(g, device), 0, name);
+    hed_chrome_order(o, pid_of(g, device), 2 + device % DEVICES_MAX);
+    return hed_cli_map_put(&g->devices, device, context);
+}
+
+static uint64_t
+find_track(struct hed_chrome_gpu *g, struct hed_chrome_out *o, const struct hed_trace_activity *a)
+{
+    const uint32_t context = number(&g->contexts, (uint64_t)a->device << 32 | a->context);
+    char label[64];
+
+    if (!context || !name_device(g, o, a->device, context)) {
+        o->failed = true;
+        return 0;
+    }
+    /* Most programs have one context a GPU, and need not be told. */
+    if (hed_cli_map_get(&g->devices, a->device) == context)
+        snprintf(label, sizeof(label), "stream %" PRIu32, a->stream);
+    else
+        snprintf(label, sizeof(label), "stream %" PRIu32 " of context %" PRIu32, a->stream,
+                 a->context);
+    return hed_chrome_track(o, &g->lanes, pid_of(g, a->device), (uint64_t)context << 32 | a->stream,
+                            label, a->start, a->end);
+}
+
+static void
+put_slice(const struct hed_chrome_gpu *g, struct hed_chrome_out *o, uint64_t tid,
+          const struct hed_trace_record *r, const struct hed_trace_activity *a)
+{
+    const char *kind = hed_trace_activity_name(a->kind);
+    char name[64];
+
+    snprintf(name, sizeof(name), "%s", kind);
+    if (a->kind == HED_TRACE_COPY)
+        snprintf(name, sizeof(name), "copy %s to %s", hed_trace_memory_name(a->from),
+                 hed_trace_memory_name(a->to));
+    hed_chrome_begin(o, 'X', pid_of(g, a->device), tid);
+    hed_chrome_us(o, "ts", hed_cli_trace_time(g->trace, a->start));
+    hed_chrome_us(o, "dur", a->end - a->start);
+    hed_buf_addf(&o->event, ",\"cat\":\"%s\"", kind);
+    if (a->name_size)
+        hed_chrome_text(o, "name", a->name, a->name_size);
+    else
+        hed_chrome_text(o, "name", name, strlen(name));
+    hed_buf_addf(&o->event, ",\"args\":{");
+    hed_trace_json_activity(r, &o->event);
+    hed_buf_addf(&o->event, "}");
+    hed_chrome_end(o);
+}
+
+/* The arrow begins just inside the call, where no other slice of the thread is, and does not go
+ * back in time: clocks of a GPU and of its host may differ by a little. */
+static void
+put_arrow(const struct hed_chrome_gpu *g, struct hed_chrome_out *o, uint64_t tid,
+          const struct hed_trace_activity *a)
+{
+    const struct hed_cli_caller *c = hed_cli_links_find(&g->links, a->correlation);
+
+    if (!c)
+        return;
+
+    const uint64_t from = c->start + (c->duration > 1);
+    const uint64_t to = a->start > from ? a->start : from;
+
+    if (to > a->end)
+        return;
+    hed_chrome_arrow(
+        o, "gpu", (struct hed_chrome_point){g->host, c->thread, hed_cli_trace_time(g->trace, from)},
+        (struct hed_chrome_point){pid_of(g, a->device), tid, hed_cli_trace_time(g->trace, to)});
+}
+
+bool
+hed_chrome_gpu_init(struct hed_chrome_gpu *g, const struct hed_trace *t, uint64_t host,
+                    uint64_t base)
+{
+    g->trace = t;
+    g->host = host;
+    g->base = base;
+    return hed_cli_links_make(&g->links, t);
+}
+
+void
+hed_chrome_gpu_put(struct hed_chrome_gpu *g, struct hed_chrome_out *o,
+                   const struct hed_trace_record *r)
+{
+    struct hed_trace_activity a;
+
+    if (!hed_trace_get_activity(r, &a))
+        return;
+
+    const uint64_t tid = find_track(g, o, &a);
+
+    if (o->failed)
+        return;
+    put_slice(g, o, tid, r, &a);
+    put_arrow(g, o, tid, &a);
+}
+
+bool
+hed_chrome_gpu_caused(const struct hed_chrome_gpu *g, const struct hed_trace_record *call)
+{
+    return hed_cli_links_find(&g->links, call->correlation);
+}
+
+void
+hed_chrome_gpu_fini(struct hed_chrome_gpu *g)
+{
+    hed_cli_links_fini(&g->links);
+    hed_cli_map_fini(&g->contexts);
+    hed_cli_map_fini(&g->devices);
+    hed_chrome_lanes_fini(&g->lanes);
+}

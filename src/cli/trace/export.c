@@ -1,0 +1,246 @@
+/* heddle trace export: a trace in somebody else's format. Which file, how far we are, and that a
+ * half-written one never stands where a whole one should; the format itself is in trace_chrome.c.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "cli/trace/chrome.h"
+#include "cli/trace/guard.h"
+#include "cli/trace/util.h"
+#include "trace/read.h"
+
+#define PROGRESS_FIRST_NS 500000000 /* shorter exports are done before anybody wonders */
+#define PROGRESS_NS 200000000
+
+static const char usage[] =
+    "usage: heddle trace export --chrome FILE [-o OUT]\n\n"
+    "Makes a JSON file of Chrome trace events, which https://ui.perfetto.dev and\n"
+    "chrome://tracing open: a track a thread, a track a CUDA stream.\n\n"
+    "  --chrome       the format (the only one so far)\n"
+    "  -o, --output OUT   where to; \"-\" is standard output; FILE.json if not given\n";
+
+/* ---- the file that is made ------------------------------------------------------------------- */
+
+struct output {
+    const char *path; /* what the user wants to have in the end */
+    char *temporary;  /* owned; NULL: written in place */
+    FILE *file;
+};
+
+static bool
+same_file(const char *a, const char *b)
+{
+    struct stat x;
+    struct stat y;
+
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* A file beside the one that is wanted, with the rights that one would get. */
+static FILE *
+open_temporary(struct output *out)
+{
+    const mode_t mask = umask(0);
+    int fd;
+
+    umask(mask);
+    if (asprintf(&out->temporary, "%s.XXXXXX", out->path) < 0) {
+        out->temporary = NULL;
+        errno = ENOMEM;
+        return NULL;
+    }
+    fd = hed_guard_mkstemp(out->temporary);
+    if (fd < 0) {
+        free(out->temporary);
+        out->temporary = NULL;
+        return NULL;
+    }
+    fchmod(fd, 0666 & ~mask);
+    return fdopen(fd, "w");
+}
+
+static bool
+open_output(struct output *out, const char *input)
+{
+    struct stat st;
+
+    if (strcmp(out->path, "-") == 0) {
+        out->file = stdout;
+        return true;
+    }
+    if (same_file(input, out->path)) {
+        hed_cli_say("trace export: %s is the trace itself", out->path);
+        return false;
+    }
+    /* A device or a pipe cannot be replaced by a file. */
+    if (stat(out->path, &st) == 0 && !S_ISREG(st.st_mode))
+        out->file = fopen(out->path, "w");
+    else
+        out->file = open_temporary(out);
+    if (!out->file)
+        hed_cli_say("trace export: %s: %s", out->path, strerror(errno));
+    return out->file;
+}
+
+/* Puts the file where it belongs, or takes it away. */
+static bool
+close_output(struct output *out, bool good)
+{
+    const char *failed = NULL;
+
+    if (out->file == stdout) {
+        if (fflush(stdout) != 0)
+            failed = strerror(errno);
+    } else if (out->file) {
+        if (fclose(out->file) != 0 ||
+            (good && out->temporary && rename(out->temporary, out->path) != 0))
+            failed = strerror(errno);
+    }
+    if (out->temporary && (!good || failed))
+        unlink(out->temporary);
+    hed_guard_settled();
+    if (good && failed)
+        hed_cli_say("trace export: %s: %s", out->path, failed);
+    free(out->temporary);
+    return good && !failed;
+}
+
+/* ---- how far we are -------------------------------------------------------------------------- */
+
+struct progress {
+    bool on; /* standard error is a terminal */
+    bool shown;
+    uint64_t begun; /* ns */
+    uint64_t next;  /* ns: when to say something again */
+    uint64_t total;
+};
+
+static void
+tell(struct progress *p, uint64_t done)
+{
+    const uint64_t now = hed_now_ns();
+
+    if (now < p->next)
+        return;
+    p->next = now + PROGRESS_NS;
+    p->shown = true;
+    fprintf(stderr, "\r%3u%%  %.1f million records/s\033[K",
+            (unsigned)(p->total ? done * 100 / p->total : 100),
+            (double)done * 1e3 / (double)(now - p->begun + 1));
+}
+
+/* ---- the work -------------------------------------------------------------------------------- */
+
+static bool
+write_events(const struct hed_trace *t, const struct hed_trace_index *index, FILE *file)
+{
+    const uint64_t now = hed_now_ns();
+    struct progress p = {
+        .on = isatty(STDERR_FILENO),
+        .begun = now,
+        .next = now + PROGRESS_FIRST_NS,
+        .total = hed_trace_state(t)->records,
+    };
+    struct hed_chrome *c = hed_chrome_create(file, t);
+    struct hed_trace_record r;
+    bool good = c;
+
+    errno = 0;
+    for (size_t i = 0; good && hed_trace_at(index, i, &r); i++) {
+        good = hed_chrome_put(c, &r);
+        if (p.on && i % 1024 == 0)
+            tell(&p, i);
+    }
+    if (p.shown)
+        fputs("\r\033[K", stderr);
+    good = good && hed_chrome_finish(c);
+    if (!good)
+        hed_cli_say("trace export: %s", errno ? strerror(errno) : hed_err_text(HED_ENOMEM));
+    hed_chrome_free(c);
+    return good;
+}
+
+static int
+export_file(const char *input, const char *output)
+{
+    struct hed_trace *t = hed_cli_trace_open(input);
+    struct hed_trace_index *index = NULL;
+    struct output out = {.path = output};
+    struct hed_why why = {""};
+    int code = HED_EXIT_FAILED;
+
+    if (!t)
+        return HED_EXIT_FAILED;
+    if (hed_trace_sort(t, &index, &why) != 0) {
+        hed_cli_say("%s: %s", input, why.text);
+        goto done;
+    }
+    if (!open_output(&out, input))
+        goto done;
+    if (close_output(&out, write_events(t, index, out.file))) {
+        code = hed_cli_trace_verdict(input, t);
+        if (out.file != stdout) {
+            fputs("wrote ", stderr);
+            hed_cli_put(stderr, output);
+            fputs(": open it in https://ui.perfetto.dev or chrome://tracing\n", stderr);
+        }
+    }
+done:
+    hed_trace_index_free(index);
+    hed_trace_close(t);
+    return code;
+}
+
+int
+hed_cli_trace_export(int argc, char **argv)
+{
+    enum { HELP, CHROME, OUTPUT };
+    static const struct hed_cli_opt options[] = {
+        {"help", false}, {"chrome", false}, {"output", true}, {NULL, false}};
+    struct hed_cli_opts o = hed_cli_opts_over(options, argc, argv);
+    const char *input = NULL;
+    const char *output = NULL;
+    char *made = NULL;
+    bool chrome = false;
+    bool plain = false;
+    int which;
+
+    o.command = "trace export";
+    while ((which = hed_cli_words_next(&o, &plain)) != HED_CLI_OPT_END) {
+        if (which == HELP) {
+            fputs(usage, stdout);
+            return HED_EXIT_OK;
+        }
+        if (which == HED_CLI_OPT_BAD)
+            return HED_EXIT_USAGE;
+        if (which == HED_CLI_OPERAND && input) {
+            hed_cli_say("trace export: one file at a time");
+            return HED_EXIT_USAGE;
+        }
+        if (which == HED_CLI_OPERAND)
+            input = o.value;
+        else if (which == OUTPUT)
+            output = o.value;
+        else
+            chrome = true;
+    }
+    if (!input || !chrome) {
+        hed_cli_say("trace export: %s See heddle trace export --help",
+                    chrome ? "which file?" : "which format? --chrome is the one there is.");
+        return HED_EXIT_USAGE;
+    }
+    if (!output && asprintf(&made, "%s.json", input) < 0)
+        return HED_EXIT_FAILED;
+
+    const int code = export_file(input, output ? output : made);
+
+    free(made);
+    return code;
+}

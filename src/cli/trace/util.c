@@ -1,0 +1,311 @@
+/* Shared parts of `heddle trace`. */
+#include "cli/trace/util.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "cli/trace/guard.h"
+#include "trace/read.h"
+
+#define OTHERS_MAX 5 /* files that are named where the one asked for is missing */
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+static bool
+refuse(const struct hed_cli_opts *o, const char *what)
+{
+    hed_cli_say("%s: \"%s\" is not %s", o->command, o->value, what);
+    return false;
+}
+
+bool
+hed_cli_seconds(const struct hed_cli_opts *o, uint64_t *ns)
+{
+    char *end;
+    const double v = strtod(o->value, &end);
+
+    if (end == o->value || *end || !isfinite(v) || v < 0 || v > 1e9)
+        return refuse(o, "a number of seconds");
+    *ns = (uint64_t)(v * 1e9 + 0.5);
+    return true;
+}
+
+bool
+hed_cli_number(const struct hed_cli_opts *o, uint64_t *n)
+{
+    return hed_parse_u64(o->value, n) == 0 || refuse(o, "a number");
+}
+
+/* ---- the file -------------------------------------------------------------------------------- */
+
+/* Is it `stem.PID.ending`, or `stem.PID-N.ending`? */
+static bool
+is_of_process(const char *name, const char *stem, size_t n, const char *ending)
+{
+    if (strncmp(name, stem, n) != 0 || name[n] != '.' || !isdigit((unsigned char)name[n + 1]))
+        return false;
+
+    const char *rest = name + n + 1 + strspn(name + n + 1, "0123456789");
+
+    if (*rest == '-' && isdigit((unsigned char)rest[1]))
+        rest += 1 + strspn(rest + 1, "0123456789");
+    return strcmp(rest, ending) == 0;
+}
+
+/* A program that makes no CUDA call itself leaves no trace; the processes it starts leave theirs
+ * beside where its own would be. Their names, with `; ` and the like in front; "" for none.
+ */
+static void
+find_others(const char *path, struct hed_buf *b)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    const char *dot = strrchr(name, '.');
+    const size_t stem = dot && dot > name ? (size_t)(dot - name) : strlen(name);
+    const size_t folder = (size_t)(name - path);
+    char *where = folder ? strndup(path, folder) : strdup(".");
+    DIR *dir = where ? opendir(where) : NULL;
+    unsigned found = 0;
+
+    for (const struct dirent *e; dir && (e = readdir(dir));) {
+        if (!is_of_process(e->d_name, name, stem, name + stem))
+            continue;
+        if (found < OTHERS_MAX)
+            hed_buf_addf(b, "%s%.*s%s", found ? ", " : "; processes that it started left ",
+                         (int)folder, path, e->d_name);
+        found++;
+    }
+    if (found > OTHERS_MAX)
+        hed_buf_addf(b, " and %u more", found - OTHERS_MAX);
+    if (dir)
+        closedir(dir);
+    free(where);
+}
+
+struct hed_trace *
+hed_cli_trace_open(const char *path)
+{
+    struct hed_trace *t = NULL;
+    struct hed_why why = {""};
+
+    hed_guard_reading(path);
+
+    const int err = hed_trace_open(path, &t, &why);
+
+    if (err) {
+        struct hed_buf others;
+
+        hed_buf_init(&others, HED_CLI_LINE_MAX);
+        if (err == HED_ENOTFOUND)
+            find_others(path, &others);
+        hed_cli_say("%s: %s%s", path, why.text, hed_buf_cstr(&others));
+        hed_buf_fini(&others);
+        return NULL;
+    }
+    return t;
+}
+
+int
+hed_cli_trace_verdict(const char *path, const struct hed_trace *t)
+{
+    const struct hed_trace_state *s = hed_trace_state(t);
+
+    if (s->blocks_bad)
+        hed_cli_say("%s: damaged: %" PRIu64 " block%s (%" PRIu64 " bytes) lost%s", path,
+                    s->blocks_bad, s->blocks_bad == 1 ? "" : "s", s->bytes_lost,
+                    s->bytes_cut ? ", and the last one is not whole" : "");
+    else if (s->bytes_cut)
+        hed_cli_say("%s: the last block is not whole (%" PRIu64
+                    " bytes): the process was killed or is still running, or the disk was full",
+                    path, s->bytes_cut);
+    else if (!s->ended)
+        hed_cli_say(
+            "%s: was not closed: the process was killed or is still running, or the disk was "
+            "full; its last calls may be missing",
+            path);
+    return s->blocks_bad || s->blocks == 0 ? HED_EXIT_FAILED : HED_EXIT_OK;
+}
+
+const char *
+hed_cli_trace_program(const struct hed_trace *t, struct hed_buf *b)
+{
+    const char *cmdline = hed_trace_info(t, "cmdline");
+    const char *exe = hed_trace_info(t, "exe");
+    const char *from = cmdline && *cmdline ? cmdline : exe && *exe ? exe : "unknown program";
+
+    hed_buf_reset(b);
+    for (const char *p = from; *p; p++) {
+        /* Arguments are apart by U+001F; nothing else below a blank may reach a terminal. */
+        hed_buf_add(b, (unsigned char)*p < 0x20 || *p == 0x7f ? (*p == 0x1f ? " " : "?") : p, 1);
+    }
+    return hed_buf_cstr(b);
+}
+
+const char *
+hed_cli_trace_began(const struct hed_trace *t, char *out, size_t size)
+{
+    const uint64_t wall = hed_trace_info_u64(t, "clock_wall");
+    const time_t seconds = (time_t)(wall / HED_NS_PER_S);
+    struct tm tm;
+
+    if (size)
+        out[0] = '\0';
+    if (wall && localtime_r(&seconds, &tm))
+        strftime(out, size, "%Y-%m-%d %H:%M:%S %z", &tm);
+    return out;
+}
+
+const char *
+hed_cli_trace_thread(const struct hed_trace *t, uint64_t thread, char *out, size_t size)
+{
+    const char *name = hed_trace_thread_name(t, thread);
+
+    snprintf(out, size, name && *name ? "%" PRIu64 " %s" : "%" PRIu64, thread, name);
+    for (char *p = out; *p; p++) {
+        if ((unsigned char)*p < 0x20 || *p == 0x7f)
+            *p = '?';
+    }
+    return out;
+}
+
+uint64_t
+hed_cli_trace_time(const struct hed_trace *t, uint64_t ns)
+{
+    const uint64_t zero = hed_trace_state(t)->zero;
+
+    return ns > zero ? ns - zero : 0;
+}
+
+/* ---- output ---------------------------------------------------------------------------------- */
+
+const char *
+hed_cli_duration(uint64_t ns, char *out, size_t size)
+{
+    static const struct {
+        double ns;
+        const char *unit;
+    } units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}};
+
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+        const double v = (double)ns / units[i].ns;
+
+        /* A little under, so that 999.96 us is not printed as 1000 us. */
+        if (v >= 0.99995) {
+            snprintf(out, size, "%.*f %s", v < 9.995 ? 2 : v < 99.95 ? 1 : 0, v, units[i].unit);
+            return out;
+        }
+    }
+    snprintf(out, size, "%u ns", (unsigned)ns);
+    return out;
+}
+
+void
+hed_cli_json_text(struct hed_buf *b, const char *s)
+{
+    if (!s) {
+        hed_buf_addf(b, "null");
+        return;
+    }
+    hed_buf_addf(b, "\"");
+    hed_str_escape(b, s, strlen(s));
+    hed_buf_addf(b, "\"");
+}
+
+bool
+hed_cli_colour(void)
+{
+    const char *no = getenv("NO_COLOR");
+    const char *term = getenv("TERM");
+
+    return !(no && *no) && !(term && strcmp(term, "dumb") == 0) && isatty(STDOUT_FILENO);
+}
+
+size_t
+hed_cli_columns(void)
+{
+    const char *columns = getenv("COLUMNS");
+    struct winsize w;
+    uint64_t n;
+
+    if (columns && hed_parse_u64(columns, &n) == 0 && n > 0 && n < 10000)
+        return (size_t)n;
+    if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0)
+        return w.ws_col;
+    return 0;
+}
+
+/* ---- map ------------------------------------------------------------------------------------- */
+
+static size_t
+place(const struct hed_cli_map *m, uint64_t key)
+{
+    size_t i = (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 20) & (m->room - 1);
+
+    while (m->values[i] && m->keys[i] != key)
+        i = (i + 1) & (m->room - 1);
+    return i;
+}
+
+uint32_t
+hed_cli_map_get(const struct hed_cli_map *m, uint64_t key)
+{
+    return m->room ? m->values[place(m, key)] : 0;
+}
+
+static bool
+widen(struct hed_cli_map *m)
+{
+    struct hed_cli_map wide = {.room = m->room ? m->room * 2 : 64};
+
+    wide.keys = calloc(wide.room, sizeof(*wide.keys));
+    wide.values = calloc(wide.room, sizeof(*wide.values));
+    if (!wide.keys || !wide.values) {
+        hed_cli_map_fini(&wide);
+        return false;
+    }
+    for (size_t i = 0; i < m->room; i++) {
+        if (m->values[i]) {
+            const size_t to = place(&wide, m->keys[i]);
+
+            wide.keys[to] = m->keys[i];
+            wide.values[to] = m->values[i];
+        }
+    }
+    wide.count = m->count;
+    hed_cli_map_fini(m);
+    *m = wide;
+    return true;
+}
+
+bool
+hed_cli_map_put(struct hed_cli_map *m, uint64_t key, uint32_t value)
+{
+    if (m->count * 2 >= m->room && !widen(m))
+        return false;
+
+    const size_t i = place(m, key);
+
+    m->keys[i] = key;
+    m->values[i] = value;
+    m->count++;
+    return true;
+}
+
+void
+hed_cli_map_fini(struct hed_cli_map *m)
+{
+    free(m->keys);
+    free(m->values);
+    *m = (struct hed_cli_map){0};
+}

@@ -1,0 +1,200 @@
+/* ex2, lg2, sin, cos and tanh of f32, without branches, for any number of lanes.
+ *
+ * Short polynomials in f64: the results are off by hardly more than the last rounding to f32, so
+ * they are better than PTX asks, and they are the same on every machine, since each operation is
+ * rounded as IEEE says. sin and cos begin as a GPU does: they multiply with 1 / 2 pi in f32, and so
+ * are off for large inputs in the way they are off there.
+ */
+#include "ptx/lower/math.h"
+
+#define WHOLE 0x1.8p52 /* a double plus this has no bits behind the point, and its number below */
+
+static LLVMValueRef
+number(struct hed_lower *l, double v)
+{
+    return hed_lower_float(l, l->f64, v);
+}
+
+static LLVMValueRef
+add(struct hed_lower *l, LLVMValueRef a, LLVMValueRef b)
+{
+    return LLVMBuildFAdd(l->b, a, b, "");
+}
+
+static LLVMValueRef
+sub(struct hed_lower *l, LLVMValueRef a, LLVMValueRef b)
+{
+    return LLVMBuildFSub(l->b, a, b, "");
+}
+
+static LLVMValueRef
+mul(struct hed_lower *l, LLVMValueRef a, LLVMValueRef b)
+{
+    return LLVMBuildFMul(l->b, a, b, "");
+}
+
+static LLVMValueRef
+is(struct hed_lower *l, LLVMRealPredicate p, LLVMValueRef a, double b)
+{
+    return LLVMBuildFCmp(l->b, p, a, number(l, b), "");
+}
+
+/* c[0] + x (c[1] + x (c[2] ...)) */
+static LLVMValueRef
+polynomial(struct hed_lower *l, LLVMValueRef x, const double *c, unsigned n)
+{
+    LLVMValueRef r = number(l, c[n - 1]);
+
+    for (unsigned i = n - 1; i-- > 0;)
+        r = add(l, mul(l, r, x), number(l, c[i]));
+    return r;
+}
+
+/* 2^x; x within 1000. What a NaN gives is not said. */
+static LLVMValueRef
+power_of_two(struct hed_lower *l, LLVMValueRef x)
+{
+    /* ln(2)^k / k! */
+    static const double c[] = {
+        1.0,
+        0x1.62e42fefa39efp-1,
+        0x1.ebfbdff82c58fp-3,
+        0x1.c6b08d704a0c0p-5,
+        0x1.3b2ab6fba4e77p-7,
+        0x1.5d87fe78a6731p-10,
+        0x1.430912f86c787p-13,
+        0x1.ffcbfc588b0c7p-17,
+        0x1.62c0223a5c824p-20,
+        0x1.b5253d395e7c4p-24,
+        0x1.e4cf5158b8ecap-28,
+    };
+    LLVMValueRef whole = add(l, x, number(l, WHOLE));
+    LLVMValueRef p = polynomial(l, sub(l, x, sub(l, whole, number(l, WHOLE))), c, 11);
+    LLVMValueRef bits = hed_cast(l, whole, l->i64);
+
+    bits = LLVMBuildShl(l->b, bits, hed_like(l, bits, 52), "");
+    bits = LLVMBuildAdd(l->b, bits, hed_cast(l, p, l->i64), "");
+    return hed_cast(l, bits, l->f64);
+}
+
+static LLVMValueRef
+clamped(struct hed_lower *l, LLVMValueRef x, double most)
+{
+    x = hed_lower_select(l, is(l, LLVMRealOGT, x, most), number(l, most), x);
+    return hed_lower_select(l, is(l, LLVMRealOLT, x, -most), number(l, -most), x);
+}
+
+static LLVMValueRef
+ex2(struct hed_lower *l, LLVMValueRef x)
+{
+    /* Beyond 160 it is infinite or zero in f32. */
+    return power_of_two(l, clamped(l, x, 160));
+}
+
+/* The exponent, and z (c0 + c1 z^2 + ...) = log2(m) of the rest m, with z = (m - 1) / (m + 1). */
+static LLVMValueRef
+lg2(struct hed_lower *l, LLVMValueRef x)
+{
+    /* 2 / ln(2) / (2 k + 1) */
+    static const double c[] = {
+        0x1.71547652b82fep+1, 0x1.ec709dc3a03fdp-1, 0x1.2776c50ef9bfep-1, 0x1.a61762a7aded9p-2,
+        0x1.484b13d7c02a9p-2, 0x1.0c9a84994022dp-2, 0x1.c68f568d31760p-3, 0x1.89f3b1694cffep-3,
+    };
+    LLVMValueRef bits = hed_cast(l, x, l->i64);
+    LLVMValueRef root = hed_like(l, bits, 0x3fe6a09e00000000); /* sqrt(1/2), about */
+    LLVMValueRef e =
+        LLVMBuildAShr(l->b, LLVMBuildSub(l->b, bits, root, ""), hed_like(l, bits, 52), "");
+    LLVMValueRef m = LLVMBuildSub(l->b, bits, LLVMBuildShl(l->b, e, hed_like(l, e, 52), ""), "");
+    LLVMValueRef whole = LLVMBuildAdd(l->b, e, hed_like(l, e, 0x4338000000000000), "");
+    LLVMValueRef z, r;
+
+    m = hed_cast(l, m, l->f64);
+    z = LLVMBuildFDiv(l->b, sub(l, m, number(l, 1)), add(l, m, number(l, 1)), "");
+    r = mul(l, z, polynomial(l, mul(l, z, z), c, 8));
+    r = add(l, r, sub(l, hed_cast(l, whole, l->f64), number(l, WHOLE)));
+
+    /* 0 gives -infinity, infinity itself, less than 0 a NaN. */
+    r = hed_lower_select(l, is(l, LLVMRealOEQ, x, 0), number(l, -__builtin_inf()), r);
+    r = hed_lower_select(l, is(l, LLVMRealOEQ, x, __builtin_inf()), x, r);
+    return hed_lower_select(l, is(l, LLVMRealOLT, x, 0), number(l, __builtin_nan("")), r);
+}
+
+/* sin or cos of 2 pi turns: to the nearest quarter, and a series on either side of it. */
+static LLVMValueRef
+wave(struct hed_lower *l, LLVMValueRef turns, bool is_cos)
+{
+    /* (2 pi)^k / k! with changing signs */
+    static const double sines[] = {
+        0x1.921fb54442d18p+2,  -0x1.4abbce625be53p+5, 0x1.466bc6775aae2p+6,
+        -0x1.32d2cce62bd86p+6, 0x1.50783487ee782p+5,  -0x1.e3074fde8871fp+3,
+    };
+    static const double cosines[] = {
+        1.0,
+        -0x1.3bd3cc9be45dep+4,
+        0x1.03c1f081b5ac4p+6,
+        -0x1.55d3c7e3cbffap+6,
+        0x1.e1f506891babbp+5,
+        -0x1.a6d1f2a204a8cp+4,
+        0x1.f9d38a3763cc3p+2,
+    };
+    LLVMValueRef quarters = add(l, mul(l, turns, number(l, 4)), number(l, WHOLE));
+    LLVMValueRef n = hed_cast(l, quarters, l->i64);
+    LLVMValueRef near = mul(l, sub(l, quarters, number(l, WHOLE)), number(l, 0.25));
+    LLVMValueRef x = sub(l, turns, near);
+    LLVMValueRef x2 = mul(l, x, x);
+    LLVMValueRef s = mul(l, x, polynomial(l, x2, sines, 6));
+    LLVMValueRef c = polynomial(l, x2, cosines, 7);
+    LLVMValueRef one = hed_like(l, n, 1);
+    LLVMValueRef odd, r, sign;
+
+    if (is_cos)
+        n = LLVMBuildAdd(l->b, n, one, "");
+    odd = hed_trunc(l, LLVMBuildAnd(l->b, n, one, ""), l->i1);
+    r = hed_lower_select(l, odd, c, s);
+    sign = LLVMBuildAnd(l->b, n, hed_like(l, n, 2), "");
+    sign = LLVMBuildShl(l->b, sign, hed_like(l, n, 62), "");
+    return hed_cast(l, LLVMBuildXor(l->b, hed_cast(l, r, l->i64), sign, ""), l->f64);
+}
+
+/* 1 - 2 / (e^2x + 1), which is x near 0. */
+static LLVMValueRef
+tanh_of(struct hed_lower *l, LLVMValueRef x)
+{
+    LLVMValueRef e = mul(l, clamped(l, x, 32), number(l, 0x1.71547652b82fep+1));
+    LLVMValueRef small = is(l, LLVMRealOLT, hed_one(l, "llvm.fabs", x), 0x1p-12);
+    LLVMValueRef r;
+
+    e = add(l, power_of_two(l, e), number(l, 1));
+    r = sub(l, number(l, 1), LLVMBuildFDiv(l->b, number(l, 2), e, ""));
+    return hed_lower_select(l, small, x, r);
+}
+
+LLVMValueRef
+hed_lower_approx(struct hed_lower *l, enum hed_ptx_op op, LLVMValueRef v)
+{
+    const bool is_wave = op == HED_PTX_OP_SIN || op == HED_PTX_OP_COS;
+    LLVMTypeRef wide = hed_lower_lanes(l, l->f64);
+    LLVMValueRef x, r;
+
+    if (is_wave)
+        v = LLVMBuildFMul(l->b, v, hed_lower_float(l, l->f32, 0x1.45f306p-3), "");
+    x = LLVMBuildFPExt(l->b, v, wide, "");
+    switch (op) {
+    case HED_PTX_OP_EX2:
+        r = ex2(l, x);
+        break;
+    case HED_PTX_OP_LG2:
+        r = lg2(l, x);
+        break;
+    case HED_PTX_OP_TANH:
+        r = tanh_of(l, x);
+        break;
+    default:
+        r = wave(l, x, op == HED_PTX_OP_COS);
+        break;
+    }
+    /* The series make nonsense of what is no number. */
+    x = is_wave ? sub(l, x, x) : x;
+    r = hed_lower_select(l, LLVMBuildFCmp(l->b, LLVMRealUNO, x, x, ""), x, r);
+    return LLVMBuildFPTrunc(l->b, r, LLVMTypeOf(v), "");
+}

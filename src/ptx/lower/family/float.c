@@ -1,0 +1,466 @@
+/* Arithmetic of f32 and f64.
+ *
+ * To nearest, LLVM's operations are what PTX wants. In the other directions, f32 is computed in
+ * f64, rounded to odd with the help of the exact error, and rounded again to f32, which gives what
+ * one rounding would; f64 goes to helpers that compute with integers.
+ *
+ * NaNs are those of a GPU: f32 has one, 0x7fffffff; f64 keeps an operand's, made quiet, and makes
+ * 0xfff8000000000000.
+ */
+#include "ptx/lower/math.h"
+
+#include <stdio.h>
+
+struct sources {
+    LLVMValueRef v[3]; /* floats, tiny ones made zero if the instruction says so */
+    unsigned n;
+};
+
+static enum hed_ptx_round
+mode_of(const struct hed_ptx_form *f)
+{
+    return f->round ? f->round : HED_PTX_ROUND_RN;
+}
+
+static LLVMValueRef
+fma_of(struct hed_lower *l, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+{
+    return hed_lower_intrinsic(l, "llvm.fma", LLVMTypeOf(a), (LLVMValueRef[]){a, b, c}, 3);
+}
+
+static LLVMValueRef
+negate(struct hed_lower *l, LLVMValueRef v)
+{
+    return LLVMBuildFNeg(l->b, v, "");
+}
+
+static LLVMValueRef
+is_nan(struct hed_lower *l, LLVMValueRef v)
+{
+    return LLVMBuildFCmp(l->b, LLVMRealUNO, v, v, "");
+}
+
+/* ---- results --------------------------------------------------------------------------------- */
+
+/* The NaN an f64 operation gives: an operand's. Of several a GPU takes the second, then the third;
+ * of a division, the first. */
+static LLVMValueRef
+nan_of_f64(struct hed_lower *l, const struct sources *s)
+{
+    LLVMValueRef r = hed_lower_int(l, l->i64, hed_real_f64.nan);
+    LLVMValueRef quiet = hed_lower_int(l, l->i64, UINT64_C(1) << 51);
+    const bool is_div = l->inst->form->op == HED_PTX_OP_DIV;
+    const unsigned rising[] = {0, 2, 1};
+
+    for (unsigned k = 0; k < 3; k++) {
+        const unsigned i = is_div ? 2 - k : rising[k];
+
+        if (i >= s->n)
+            continue;
+        r = hed_lower_select(l, is_nan(l, s->v[i]),
+                             LLVMBuildOr(l->b, hed_cast(l, s->v[i], l->i64), quiet, ""), r);
+    }
+    return r;
+}
+
+/* Bits of a result that is rounded already: NaN, ftz, sat. */
+static void
+set_result(struct hed_lower *l, enum hed_ptx_type t, LLVMValueRef r, const struct sources *s,
+           bool flushed)
+{
+    const struct hed_real *f = hed_real_of(t);
+    LLVMValueRef bits = hed_cast(l, r, t == HED_PTX_TYPE_F64 ? l->i64 : l->i32);
+
+    if (HED_SAID(l, FTZ) && !flushed)
+        bits = hed_real_flush(l, bits, f);
+    if (HED_SAID(l, SAT))
+        bits = hed_real_saturate(l, bits, f);
+    else if (t == HED_PTX_TYPE_F64)
+        bits = hed_lower_select(l, is_nan(l, r), nan_of_f64(l, s), bits);
+    else
+        bits = hed_lower_select(l, is_nan(l, r), hed_like(l, bits, f->nan), bits);
+    hed_lower_set(l, &l->inst->operands[0], t, bits);
+}
+
+static LLVMValueRef
+source(struct hed_lower *l, unsigned n, enum hed_ptx_type t)
+{
+    LLVMValueRef bits = hed_operand(l, n, t);
+
+    if (HED_SAID(l, FTZ))
+        bits = hed_real_flush(l, bits, hed_real_of(t));
+    return hed_cast(l, bits, hed_lower_float_type(l, t));
+}
+
+/* ---- to nearest ------------------------------------------------------------------------------ */
+
+static LLVMValueRef
+nearest(struct hed_lower *l, const struct sources *s)
+{
+    LLVMValueRef a = s->v[0];
+
+    switch (l->inst->form->op) {
+    case HED_PTX_OP_ADD:
+        return LLVMBuildFAdd(l->b, a, s->v[1], "");
+    case HED_PTX_OP_SUB:
+        return LLVMBuildFSub(l->b, a, s->v[1], "");
+    case HED_PTX_OP_MUL:
+        return LLVMBuildFMul(l->b, a, s->v[1], "");
+    case HED_PTX_OP_DIV:
+        return LLVMBuildFDiv(l->b, a, s->v[1], "");
+    case HED_PTX_OP_RCP:
+        return LLVMBuildFDiv(l->b, hed_lower_float(l, hed_lane_type(a), 1), a, "");
+    case HED_PTX_OP_SQRT:
+        return hed_one(l, "llvm.sqrt", a);
+    default:
+        return fma_of(l, a, s->v[1], s->v[2]);
+    }
+}
+
+/* The f32 result with zeros for what is tiny after rounding: that shows in a result that is scaled
+ * up far enough to be no subnormal. Sums are never inexact down there. */
+static LLVMValueRef
+flush_nearest(struct hed_lower *l, const struct sources *s, LLVMValueRef r)
+{
+    LLVMValueRef up = hed_lower_float(l, l->f32, 0x1p64);
+    LLVMValueRef least = hed_lower_float(l, l->f32, 0x1p-62);
+    LLVMValueRef scaled, tiny, bits;
+    struct sources big = *s;
+
+    switch (l->inst->form->op) {
+    case HED_PTX_OP_MUL:
+    case HED_PTX_OP_DIV:
+        big.v[0] = LLVMBuildFMul(l->b, s->v[0], up, "");
+        break;
+    case HED_PTX_OP_FMA:
+    case HED_PTX_OP_MAD:
+        big.v[0] = LLVMBuildFMul(l->b, s->v[0], up, "");
+        big.v[2] = LLVMBuildFMul(l->b, s->v[2], up, "");
+        break;
+    default:
+        return hed_cast(l, hed_real_flush(l, hed_cast(l, r, l->i32), &hed_real_f32), l->f32);
+    }
+    scaled = hed_one(l, "llvm.fabs", nearest(l, &big));
+    tiny = LLVMBuildFCmp(l->b, LLVMRealOLT, scaled, least, "");
+    bits = hed_cast(l, r, l->i32);
+    bits = hed_lower_select(
+        l, tiny, LLVMBuildAnd(l->b, bits, hed_like(l, bits, UINT64_C(1) << 31), ""), bits);
+    return hed_cast(l, bits, l->f32);
+}
+
+/* ---- in a direction -------------------------------------------------------------------------- */
+
+/* A sum that is zero is -0 when rounding down, unless both parts are +0. */
+static LLVMValueRef
+zero_sum(struct hed_lower *l, LLVMValueRef sum, LLVMValueRef a, LLVMValueRef b)
+{
+    LLVMValueRef both = LLVMBuildOr(l->b, hed_cast(l, a, l->i64), hed_cast(l, b, l->i64), "");
+    LLVMValueRef sign = LLVMBuildAnd(l->b, both, hed_like(l, both, UINT64_C(1) << 63), "");
+    LLVMValueRef zero = LLVMBuildFCmp(l->b, LLVMRealOEQ, sum, LLVMConstNull(LLVMTypeOf(sum)), "");
+
+    return hed_lower_select(l, zero, hed_cast(l, sign, l->f64), sum);
+}
+
+/* The result of f32 sources as a double that rounds to the right f32 in every direction. */
+static LLVMValueRef
+in_double(struct hed_lower *l, const struct sources *s)
+{
+    const enum hed_ptx_op op = l->inst->form->op;
+    LLVMTypeRef t = hed_lower_lanes(l, l->f64);
+    LLVMValueRef a = LLVMBuildFPExt(l->b, s->v[0], t, "");
+    LLVMValueRef b = s->n > 1 ? LLVMBuildFPExt(l->b, s->v[1], t, "") : NULL;
+    LLVMValueRef r, err;
+
+    switch (op) {
+    case HED_PTX_OP_MUL:
+        return LLVMBuildFMul(l->b, a, b, "");
+    case HED_PTX_OP_RCP:
+        b = a;
+        a = hed_lower_float(l, l->f64, 1);
+        __attribute__((fallthrough));
+    case HED_PTX_OP_DIV:
+        /* The rest has b's sign or not: the quotient is off by rest / b. */
+        r = LLVMBuildFDiv(l->b, a, b, "");
+        err = hed_two(l, "llvm.copysign", hed_lower_float(l, l->f64, 1), b);
+        err = LLVMBuildFMul(l->b, fma_of(l, negate(l, r), b, a), err, "");
+        return hed_real_odd(l, r, err);
+    case HED_PTX_OP_SQRT:
+        r = hed_one(l, "llvm.sqrt", a);
+        return hed_real_odd(l, r, fma_of(l, negate(l, r), r, a));
+    case HED_PTX_OP_SUB:
+        b = negate(l, b);
+        break;
+    case HED_PTX_OP_ADD:
+        break;
+    default:
+        a = LLVMBuildFMul(l->b, a, b, "");
+        b = LLVMBuildFPExt(l->b, s->v[2], t, "");
+        break;
+    }
+    r = hed_real_two_sum(l, a, b, &err);
+    if (mode_of(l->inst->form) == HED_PTX_ROUND_RM)
+        r = zero_sum(l, r, a, b);
+    return hed_real_odd(l, r, err);
+}
+
+static LLVMValueRef
+directed_f32(struct hed_lower *l, const struct sources *s)
+{
+    const struct hed_rounding how = {.mode = mode_of(l->inst->form), .ftz = HED_SAID(l, FTZ)};
+    LLVMValueRef wide = hed_cast(l, in_double(l, s), l->i64);
+    LLVMValueRef bits = hed_real_narrow(l, wide, &hed_real_f64, &hed_real_f32, how);
+
+    return hed_cast(l, hed_trunc(l, bits, l->i32), l->f32);
+}
+
+static LLVMValueRef
+directed_f64(struct hed_lower *l, const struct sources *s)
+{
+    LLVMValueRef args[4];
+    const char *name;
+
+    switch (l->inst->form->op) {
+    case HED_PTX_OP_ADD:
+        name = "hed_ptx_add_f64";
+        break;
+    case HED_PTX_OP_SUB:
+        name = "hed_ptx_sub_f64";
+        break;
+    case HED_PTX_OP_MUL:
+        name = "hed_ptx_mul_f64";
+        break;
+    case HED_PTX_OP_DIV:
+        name = "hed_ptx_div_f64";
+        break;
+    case HED_PTX_OP_RCP:
+        name = "hed_ptx_rcp_f64";
+        break;
+    case HED_PTX_OP_SQRT:
+        name = "hed_ptx_sqrt_f64";
+        break;
+    default:
+        name = "hed_ptx_fma_f64";
+        break;
+    }
+    for (unsigned i = 0; i < s->n; i++)
+        args[i] = hed_cast(l, s->v[i], l->i64);
+    args[s->n] = hed_lower_int(l, l->i32, mode_of(l->inst->form));
+    return hed_cast(l, hed_lower_helper(l, name, l->i64, args, s->n + 1), l->f64);
+}
+
+/* ---- approximations -------------------------------------------------------------------------- */
+
+static LLVMValueRef
+approx_div(struct hed_lower *l, const struct sources *s)
+{
+    LLVMValueRef r = LLVMBuildFDiv(l->b, s->v[0], s->v[1], "");
+    LLVMValueRef b = hed_one(l, "llvm.fabs", s->v[1]);
+    LLVMValueRef big, zero;
+
+    if (HED_SAID(l, FULL))
+        return r;
+    /* "For 2^126 < |b| < 2^128, if a is infinity, div.approx.f32 returns NaN, otherwise it returns
+     * 0": it multiplies with the reciprocal, and that is tiny. PTX ISA, div. */
+    big = LLVMBuildFCmp(l->b, LLVMRealOGT, b, hed_lower_float(l, l->f32, 0x1p126), "");
+    zero = hed_lower_intrinsic(l, "llvm.copysign", LLVMTypeOf(b),
+                               (LLVMValueRef[]){LLVMConstNull(LLVMTypeOf(b)), s->v[1]}, 2);
+    return hed_lower_select(l, big, LLVMBuildFMul(l->b, s->v[0], zero, ""), r);
+}
+
+static LLVMValueRef
+approx_rsqrt(struct hed_lower *l, LLVMValueRef a)
+{
+    LLVMTypeRef t = hed_lower_lanes(l, l->f64);
+    LLVMValueRef root = hed_one(l, "llvm.sqrt", LLVMBuildFPExt(l->b, a, t, ""));
+
+    root = LLVMBuildFDiv(l->b, hed_lower_float(l, l->f64, 1), root, "");
+    return LLVMBuildFPTrunc(l->b, root, LLVMTypeOf(a), "");
+}
+
+static LLVMValueRef
+approx(struct hed_lower *l, const struct sources *s)
+{
+    LLVMValueRef a = s->v[0];
+
+    switch (l->inst->form->op) {
+    case HED_PTX_OP_DIV:
+        return approx_div(l, s);
+    case HED_PTX_OP_RSQRT:
+        return approx_rsqrt(l, a);
+    case HED_PTX_OP_SIN:
+    case HED_PTX_OP_COS:
+    case HED_PTX_OP_LG2:
+    case HED_PTX_OP_EX2:
+    case HED_PTX_OP_TANH:
+        return hed_lower_approx(l, l->inst->form->op, a);
+    default:
+        return nearest(l, s);
+    }
+}
+
+/* rcp and rsqrt .approx.ftz.f64: the upper half of the number, the rest of the result is zero. */
+static void
+lower_high(struct hed_lower *l)
+{
+    const bool is_rcp = l->inst->form->op == HED_PTX_OP_RCP;
+    LLVMValueRef a = hed_operand(l, 1, HED_PTX_TYPE_F64);
+    LLVMValueRef r =
+        hed_lower_helper(l, is_rcp ? "hed_ptx_rcp_high" : "hed_ptx_rsqrt_high", l->i64, &a, 1);
+
+    hed_lower_set(l, &l->inst->operands[0], HED_PTX_TYPE_F64, r);
+}
+
+/* ---- signs ----------------------------------------------------------------------------------- */
+
+static void
+lower_sign(struct hed_lower *l, enum hed_ptx_type t, const struct hed_real *f)
+{
+    const uint64_t sign = UINT64_C(1) << (f->bits - 1);
+    const bool is_abs = l->inst->form->op == HED_PTX_OP_ABS;
+    LLVMValueRef in = hed_operand(l, 1, t);
+    LLVMValueRef r, nan;
+
+    if (HED_SAID(l, FTZ))
+        in = hed_real_flush(l, in, f);
+    r = is_abs ? LLVMBuildAnd(l->b, in, hed_like(l, in, ~sign), "")
+               : LLVMBuildXor(l->b, in, hed_like(l, in, sign), "");
+    /* A GPU adds 0 to do this: NaNs keep their sign. */
+    nan = t == HED_PTX_TYPE_F32 ? hed_like(l, in, f->nan)
+                                : LLVMBuildOr(l->b, in, hed_like(l, in, UINT64_C(1) << 51), "");
+    r = hed_lower_select(l, hed_real_is_nan(l, in, f), nan, r);
+    hed_lower_set(l, &l->inst->operands[0], t, r);
+}
+
+/* ---- pairs of f32, and sums of mixed types --------------------------------------------------- */
+
+/* f32x2: each half alone, by way of an f32 instruction of the same words. */
+static LLVMValueRef
+half_of_pair(struct hed_lower *l, const struct sources *s)
+{
+    const bool rn = mode_of(l->inst->form) == HED_PTX_ROUND_RN;
+    LLVMValueRef r = rn ? nearest(l, s) : directed_f32(l, s);
+    LLVMValueRef bits;
+
+    if (rn && HED_SAID(l, FTZ))
+        r = flush_nearest(l, s, r);
+    bits = hed_cast(l, r, l->i32);
+    return hed_lower_select(l, is_nan(l, r), hed_like(l, bits, hed_real_f32.nan), bits);
+}
+
+static void
+lower_f32x2(struct hed_lower *l)
+{
+    const struct hed_ptx_inst *i = l->inst;
+    LLVMValueRef upper = hed_lower_int(l, l->i64, 32);
+    LLVMValueRef r[2];
+
+    for (unsigned h = 0; h < 2; h++) {
+        struct sources s = {.n = i->noperands - 1u};
+
+        for (unsigned k = 0; k < s.n && k < 3; k++) {
+            LLVMValueRef v = hed_operand(l, k + 1, HED_PTX_TYPE_F32X2);
+
+            v = hed_trunc(l, h ? LLVMBuildLShr(l->b, v, upper, "") : v, l->i32);
+            if (HED_SAID(l, FTZ))
+                v = hed_real_flush(l, v, &hed_real_f32);
+            s.v[k] = hed_cast(l, v, l->f32);
+        }
+        r[h] = hed_zext(l, half_of_pair(l, &s), l->i64);
+    }
+    r[1] = LLVMBuildShl(l->b, r[1], upper, "");
+    hed_lower_set(l, &i->operands[0], HED_PTX_TYPE_F32X2, LLVMBuildOr(l->b, r[0], r[1], ""));
+}
+
+/* add.f32.f16 and the like: the addend (of fma: the factors) has the second type. */
+static LLVMValueRef
+mixed_source(struct hed_lower *l, unsigned n)
+{
+    const struct hed_ptx_form *f = l->inst->form;
+    const unsigned last = l->inst->noperands - 1u;
+    const enum hed_ptx_type t = n == last ? f->types[0] : f->types[f->ntypes - 1];
+
+    if (t == f->types[0])
+        return source(l, n, t);
+    return hed_real_widen16(l, hed_operand(l, n, t), hed_real_of(t));
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+static void
+lower_arithmetic(struct hed_lower *l, enum hed_ptx_type t)
+{
+    const struct hed_ptx_form *f = l->inst->form;
+    struct sources s = {.n = l->inst->noperands - 1u};
+    bool flushed = false;
+    LLVMValueRef r;
+
+    for (unsigned i = 0; i < s.n && i < 3; i++)
+        s.v[i] = f->ntypes > 1 ? mixed_source(l, i + 1) : source(l, i + 1, t);
+    if (HED_SAID(l, APPROX) || HED_SAID(l, FULL)) {
+        r = approx(l, &s);
+    } else if (mode_of(f) != HED_PTX_ROUND_RN) {
+        r = t == HED_PTX_TYPE_F64 ? directed_f64(l, &s) : directed_f32(l, &s);
+        flushed = true;
+    } else {
+        r = nearest(l, &s);
+        if (t == HED_PTX_TYPE_F32 && HED_SAID(l, FTZ)) {
+            r = flush_nearest(l, &s, r);
+            flushed = true;
+        }
+    }
+    set_result(l, t, r, &s, flushed);
+}
+
+static bool
+is_arithmetic(enum hed_ptx_op op)
+{
+    switch (op) {
+    case HED_PTX_OP_ADD:
+    case HED_PTX_OP_SUB:
+    case HED_PTX_OP_MUL:
+    case HED_PTX_OP_MAD:
+    case HED_PTX_OP_FMA:
+    case HED_PTX_OP_DIV:
+    case HED_PTX_OP_RCP:
+    case HED_PTX_OP_SQRT:
+    case HED_PTX_OP_RSQRT:
+    case HED_PTX_OP_SIN:
+    case HED_PTX_OP_COS:
+    case HED_PTX_OP_LG2:
+    case HED_PTX_OP_EX2:
+    case HED_PTX_OP_TANH:
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool
+hed_lower_real(struct hed_lower *l)
+{
+    const struct hed_ptx_form *f = l->inst->form;
+    const enum hed_ptx_type t = f->types[0];
+
+    if (t == HED_PTX_TYPE_F16 || t == HED_PTX_TYPE_BF16 || t == HED_PTX_TYPE_F16X2 ||
+        t == HED_PTX_TYPE_BF16X2)
+        return hed_lower_half(l);
+    if (t != HED_PTX_TYPE_F32 && t != HED_PTX_TYPE_F64 && t != HED_PTX_TYPE_F32X2)
+        return false;
+    if (f->op == HED_PTX_OP_ABS || f->op == HED_PTX_OP_NEG) {
+        lower_sign(l, t, hed_real_of(t));
+        return true;
+    }
+    if (f->op == HED_PTX_OP_MIN || f->op == HED_PTX_OP_MAX) {
+        hed_lower_least(l, hed_real_of(t));
+        return true;
+    }
+    if (!is_arithmetic(f->op))
+        return false;
+    if (t == HED_PTX_TYPE_F32X2)
+        lower_f32x2(l);
+    else if (t == HED_PTX_TYPE_F64 && HED_SAID(l, APPROX))
+        lower_high(l);
+    else
+        lower_arithmetic(l, t);
+    return true;
+}

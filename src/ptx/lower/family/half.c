@@ -1,0 +1,221 @@
+/* f16, bf16, and pairs of them; min and max of all floats.
+ *
+ * Sums and products are made in f32 and rounded once more: f32 has more than twice the bits, so
+ * this is what one rounding would give. fma takes the exact product and rounds the sum to odd
+ * first.
+ */
+#include "ptx/lower/math.h"
+
+/* ---- min and max ----------------------------------------------------------------------------- */
+
+/* Floats as integers that compare like them: -0 is less than +0. */
+static LLVMValueRef
+ordered(struct hed_lower *l, LLVMValueRef bits, const struct hed_real *f)
+{
+    LLVMValueRef sign = LLVMBuildAShr(l->b, bits, hed_like(l, bits, f->bits - 1u), "");
+    LLVMValueRef low = LLVMBuildLShr(l->b, sign, hed_like(l, bits, 1), "");
+
+    return LLVMBuildXor(l->b, bits, low, "");
+}
+
+static LLVMValueRef
+least_of(struct hed_lower *l, const struct hed_real *f, LLVMValueRef a, LLVMValueRef b)
+{
+    const bool max = l->inst->form->op == HED_PTX_OP_MAX;
+    const uint64_t sign = UINT64_C(1) << (f->bits - 1);
+    LLVMValueRef nan = hed_like(l, a, f->nan);
+    LLVMValueRef a_nan, b_nan, less, r, flip = NULL;
+
+    if (HED_SAID(l, FTZ)) {
+        a = hed_real_flush(l, a, f);
+        b = hed_real_flush(l, b, f);
+    }
+    if (f == &hed_real_f64)
+        nan = LLVMBuildOr(l->b, b, hed_like(l, b, UINT64_C(1) << 51), "");
+    a_nan = hed_real_is_nan(l, a, f);
+    b_nan = hed_real_is_nan(l, b, f);
+    if (HED_SAID(l, XORSIGN)) {
+        flip = LLVMBuildXor(l->b, a, b, "");
+        flip = LLVMBuildAnd(l->b, flip, hed_like(l, a, sign), "");
+    }
+    if (HED_SAID(l, ABS)) {
+        a = LLVMBuildAnd(l->b, a, hed_like(l, a, ~sign), "");
+        b = LLVMBuildAnd(l->b, b, hed_like(l, a, ~sign), "");
+    }
+    less = hed_icmp(l, max ? LLVMIntSGT : LLVMIntSLT, ordered(l, a, f), ordered(l, b, f));
+    r = hed_lower_select(l, less, a, b);
+    r = hed_lower_select(l, a_nan, b, hed_lower_select(l, b_nan, a, r));
+    if (flip)
+        r = LLVMBuildOr(l->b, r, flip, "");
+    a_nan = HED_SAID(l, NAN) ? LLVMBuildOr(l->b, a_nan, b_nan, "")
+                             : LLVMBuildAnd(l->b, a_nan, b_nan, "");
+    return hed_lower_select(l, a_nan, nan, r);
+}
+
+static LLVMValueRef
+least_of_all(struct hed_lower *l, const struct hed_real *f, const LLVMValueRef *in, unsigned n)
+{
+    LLVMValueRef r = least_of(l, f, in[0], in[1]);
+
+    if (n > 2)
+        r = least_of(l, f, r, in[2]);
+    return HED_SAID(l, RELU) ? hed_real_relu(l, r, f) : r;
+}
+
+void
+hed_lower_least(struct hed_lower *l, const struct hed_real *f)
+{
+    const enum hed_ptx_type t = l->inst->form->types[0];
+    const unsigned n = l->inst->noperands - 1u;
+    LLVMValueRef in[3] = {NULL, NULL, NULL};
+
+    for (unsigned i = 0; i < n && i < 3; i++)
+        in[i] = hed_operand(l, i + 1, t);
+    hed_lower_set(l, &l->inst->operands[0], t, least_of_all(l, f, in, n));
+}
+
+/* ---- arithmetic ------------------------------------------------------------------------------ */
+
+/* The f32 that rounds to the right f16: f32 holds every product of two f16. */
+static LLVMValueRef
+fma_f16(struct hed_lower *l, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+{
+    LLVMValueRef err;
+    LLVMValueRef sum = hed_real_two_sum(l, LLVMBuildFMul(l->b, a, b, ""), c, &err);
+
+    return hed_real_odd(l, sum, err);
+}
+
+/* bf16 has the range of f32: its products need f64. */
+static LLVMValueRef
+fma_bf16(struct hed_lower *l, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+{
+    LLVMTypeRef t = hed_lower_lanes(l, l->f64);
+    LLVMValueRef err, sum;
+
+    a = LLVMBuildFPExt(l->b, a, t, "");
+    b = LLVMBuildFPExt(l->b, b, t, "");
+    c = LLVMBuildFPExt(l->b, c, t, "");
+    sum = hed_real_two_sum(l, LLVMBuildFMul(l->b, a, b, ""), c, &err);
+    return hed_real_odd_f32(l, hed_real_odd(l, sum, err));
+}
+
+static LLVMValueRef
+in_float(struct hed_lower *l, const struct hed_real *f, const LLVMValueRef *v)
+{
+    switch (l->inst->form->op) {
+    case HED_PTX_OP_ADD:
+        return LLVMBuildFAdd(l->b, v[0], v[1], "");
+    case HED_PTX_OP_SUB:
+        return LLVMBuildFSub(l->b, v[0], v[1], "");
+    case HED_PTX_OP_MUL:
+        return LLVMBuildFMul(l->b, v[0], v[1], "");
+    case HED_PTX_OP_EX2:
+    case HED_PTX_OP_TANH:
+        return hed_lower_approx(l, l->inst->form->op, v[0]);
+    default:
+        return f == &hed_real_f16 ? fma_f16(l, v[0], v[1], v[2]) : fma_bf16(l, v[0], v[1], v[2]);
+    }
+}
+
+/* Rounded, with zero for what is tiny then: the exact result in f32 is needed to tell. */
+static LLVMValueRef
+narrow_flush(struct hed_lower *l, LLVMValueRef wide, const struct hed_real *f)
+{
+    const struct hed_rounding how = {.mode = HED_PTX_ROUND_RN, .ftz = true};
+
+    return hed_trunc(l, hed_real_narrow(l, hed_cast(l, wide, l->i32), &hed_real_f32, f, how),
+                     l->i16);
+}
+
+/* fma.oob: a factor that is the NaN 0xffff stands for what lies out of bounds, and makes 0. */
+static LLVMValueRef
+is_out_of_bounds(struct hed_lower *l, const LLVMValueRef *in)
+{
+    LLVMValueRef mark = hed_like(l, in[0], 0xffff);
+
+    return LLVMBuildOr(l->b, hed_icmp(l, LLVMIntEQ, in[0], mark),
+                       hed_icmp(l, LLVMIntEQ, in[1], mark), "");
+}
+
+/* One half: integers of 16 bits in and out. */
+static LLVMValueRef
+compute(struct hed_lower *l, const struct hed_real *f, LLVMValueRef *in, unsigned n)
+{
+    const enum hed_ptx_op op = l->inst->form->op;
+    const bool ftz = HED_SAID(l, FTZ);
+    LLVMValueRef v[3] = {NULL, NULL, NULL};
+    LLVMValueRef wide, r, out;
+
+    if (op == HED_PTX_OP_MIN || op == HED_PTX_OP_MAX)
+        return least_of_all(l, f, in, n);
+    out = HED_SAID(l, OOB) ? is_out_of_bounds(l, in) : NULL;
+    for (unsigned i = 0; i < n; i++) {
+        if (ftz)
+            in[i] = hed_real_flush(l, in[i], f);
+        v[i] = hed_real_widen16(l, in[i], f);
+    }
+    if (op == HED_PTX_OP_ABS || op == HED_PTX_OP_NEG) {
+        r = op == HED_PTX_OP_ABS ? LLVMBuildAnd(l->b, in[0], hed_like(l, in[0], 0x7fff), "")
+                                 : LLVMBuildXor(l->b, in[0], hed_like(l, in[0], 0x8000), "");
+        return hed_lower_select(l, hed_real_is_nan(l, in[0], f), hed_like(l, r, f->nan), r);
+    }
+    wide = in_float(l, f, v);
+    r = ftz ? narrow_flush(l, wide, f) : hed_real_narrow16(l, wide, f);
+    if (HED_SAID(l, SAT))
+        r = hed_real_saturate(l, r, f);
+    if (HED_SAID(l, RELU))
+        r = hed_real_relu(l, r, f);
+    return out ? hed_lower_select(l, out, hed_like(l, r, 0), r) : r;
+}
+
+static bool
+is_ours(enum hed_ptx_op op)
+{
+    switch (op) {
+    case HED_PTX_OP_ADD:
+    case HED_PTX_OP_SUB:
+    case HED_PTX_OP_MUL:
+    case HED_PTX_OP_FMA:
+    case HED_PTX_OP_ABS:
+    case HED_PTX_OP_NEG:
+    case HED_PTX_OP_MIN:
+    case HED_PTX_OP_MAX:
+    case HED_PTX_OP_EX2:
+    case HED_PTX_OP_TANH:
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool
+hed_lower_half(struct hed_lower *l)
+{
+    const struct hed_ptx_inst *i = l->inst;
+    const enum hed_ptx_type t = i->form->types[0];
+    const bool is_pair = hed_ptx_types[t].bits == 32;
+    const unsigned n = i->noperands - 1u;
+    LLVMValueRef r = NULL;
+
+    if (!is_ours(i->form->op))
+        return false;
+    for (unsigned h = 0; h <= is_pair; h++) {
+        LLVMValueRef in[3] = {NULL, NULL, NULL};
+        LLVMValueRef one;
+
+        for (unsigned k = 0; k < n && k < 3; k++) {
+            in[k] = hed_operand(l, k + 1, t);
+            if (h)
+                in[k] = LLVMBuildLShr(l->b, in[k], hed_like(l, in[k], 16), "");
+            if (is_pair)
+                in[k] = hed_trunc(l, in[k], l->i16);
+        }
+        one = compute(l, hed_real_of(t), in, n);
+        if (is_pair)
+            one = hed_zext(l, one, l->i32);
+        r = h ? LLVMBuildOr(l->b, r, LLVMBuildShl(l->b, one, hed_like(l, one, 16), ""), "") : one;
+    }
+    hed_lower_set(l, &i->operands[0], t, r);
+    return true;
+}

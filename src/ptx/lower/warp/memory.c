@@ -1,0 +1,493 @@
+/* Memory and calls of the warp shape.
+ *
+ * Addresses differ from lane to lane, but mostly follow each other. So loads and stores go through
+ * functions of the module, one for each kind of access, made when first wanted: they look whether
+ * all lanes run and the addresses are in a row, and then move one long vector; else they go lane by
+ * lane. (LLVM's own gathers are a branch for each lane, at every use.)
+ */
+#include <stdio.h>
+
+#include "ptx/lower/warp/warp.h"
+
+static unsigned
+bytes_of(LLVMTypeRef t)
+{
+    return LLVMGetIntTypeWidth(t) / 8;
+}
+
+/* ---- addresses ----------------------------------------------------------------------------- */
+
+static LLVMValueRef
+variable(struct hed_lower *l, const struct hed_lower_place *at)
+{
+    LLVMValueRef base = hed_lower_map_get(l->function->vars, at->var);
+
+    if (!base) {
+        hed_lower_refuse(l, "variable %s is not there", at->var->name);
+        return LLVMGetPoison(l->ptr);
+    }
+    return hed_lower_at(l, base, at->offset);
+}
+
+static uint64_t
+stride_of(struct hed_lower *l, const struct hed_ptx_var *v)
+{
+    const struct warp *w = hed_lower_warp_state(l);
+
+    return (uintptr_t)hed_lower_map_get(w->strides, v);
+}
+
+LLVMValueRef
+hed_lower_warp_address(struct hed_lower *l, const struct hed_lower_place *at)
+{
+    LLVMValueRef base;
+
+    if (at->address)
+        return at->address;
+    base = at->base ? hed_lower_at(l, at->base, at->offset) : variable(l, at);
+    base = hed_lower_splat(l, LLVMBuildPtrToInt(l->b, base, l->i64, ""));
+    if (at->base)
+        return base;
+    return LLVMBuildAdd(l->b, base, hed_lower_warp_iota(l, l->i64, stride_of(l, at->var)), "");
+}
+
+/* ---- one access of one lane ---------------------------------------------------------------- */
+
+static void
+qualify(LLVMValueRef v, const struct hed_lower_access *how)
+{
+    LLVMSetAlignment(v, how->align ? how->align : 1);
+    LLVMSetVolatile(v, how->is_volatile);
+    if (how->order != LLVMAtomicOrderingNotAtomic)
+        LLVMSetOrdering(v, how->order);
+}
+
+static LLVMValueRef
+load_one(struct hed_lower *l, LLVMValueRef at, const struct hed_lower_access *how, unsigned i)
+{
+    LLVMValueRef v =
+        LLVMBuildLoad2(l->b, how->type, hed_lower_at(l, at, (int64_t)i * bytes_of(how->type)), "");
+
+    qualify(v, how);
+    if (how->order == LLVMAtomicOrderingNotAtomic && i > 0)
+        LLVMSetAlignment(v, 1);
+    return v;
+}
+
+static void
+store_one(struct hed_lower *l, LLVMValueRef at, const struct hed_lower_access *how, unsigned i,
+          LLVMValueRef v)
+{
+    LLVMValueRef s = LLVMBuildStore(l->b, v, hed_lower_at(l, at, (int64_t)i * bytes_of(how->type)));
+
+    qualify(s, how);
+    if (how->order == LLVMAtomicOrderingNotAtomic && i > 0)
+        LLVMSetAlignment(s, 1);
+}
+
+/* ---- the functions that go through the lanes ----------------------------------------------- */
+
+#define ELEMENTS_MAX 8
+
+/* void f(addresses, bits, data, strand, line): data has count arrays of 32 elements. */
+struct mover {
+    LLVMValueRef addresses, bits, data, strand, line;
+    const struct hed_lower_access *how;
+    bool is_store;
+    bool checked; /* the addresses are known to be aligned */
+};
+
+static LLVMValueRef
+data_at(struct hed_lower *l, const struct mover *m, unsigned element, LLVMValueRef lane)
+{
+    LLVMValueRef array =
+        hed_lower_at(l, m->data, (int64_t)element * HED_PTX_LANES * bytes_of(m->how->type));
+
+    return lane ? LLVMBuildGEP2(l->b, m->how->type, array, &lane, 1, "") : array;
+}
+
+/* hed_rt_trap if an address is not aligned. lane is i32. */
+static void
+check(struct hed_lower *l, const struct mover *m, LLVMValueRef address, LLVMValueRef lane)
+{
+    LLVMValueRef args[] = {m->strand, hed_lower_word(l, HED_PTX_TRAP_ALIGN), m->line};
+    LLVMBasicBlockRef bad, good;
+    LLVMValueRef low;
+
+    if (m->how->align < 2 || m->checked || !l->options->check_alignment)
+        return;
+    bad = hed_lower_block(l, "");
+    good = hed_lower_block(l, "");
+    low = LLVMBuildAnd(l->b, address, LLVMConstInt(l->i64, m->how->align - 1, false), "");
+    LLVMBuildCondBr(l->b, LLVMBuildIsNull(l->b, low, ""), good, bad);
+    LLVMPositionBuilderAtEnd(l->b, bad);
+    LLVMBuildStore(l->b, lane, hed_lower_at(l, m->strand, offsetof(struct hed_ptx_strand, lane)));
+    hed_lower_runtime(l, "hed_rt_trap", l->nothing, args, 3);
+    LLVMBuildUnreachable(l->b);
+    LLVMPositionBuilderAtEnd(l->b, good);
+}
+
+/* One lane's part. lane is i32. */
+static void
+move_lane(struct hed_lower *l, const struct mover *m, LLVMValueRef lane)
+{
+    LLVMValueRef where = LLVMBuildGEP2(l->b, l->i64, m->addresses, &lane, 1, "");
+    LLVMValueRef address = LLVMBuildLoad2(l->b, l->i64, where, "");
+    LLVMValueRef at = LLVMBuildIntToPtr(l->b, address, l->ptr, "");
+
+    check(l, m, address, lane);
+    for (unsigned i = 0; i < m->how->count; i++) {
+        LLVMValueRef mine = data_at(l, m, i, lane);
+
+        if (m->is_store)
+            store_one(l, at, m->how, i, LLVMBuildLoad2(l->b, m->how->type, mine, ""));
+        else
+            LLVMBuildStore(l->b, load_one(l, at, m->how, i), mine);
+    }
+}
+
+static void
+move_lane_by_lane(struct hed_lower *l, const struct mover *m)
+{
+    struct warp_loop loop;
+
+    hed_lower_warp_loop_begin(l, m->bits, &loop);
+    move_lane(l, m, loop.lane);
+    hed_lower_warp_loop_end(l, &loop);
+}
+
+/* All lanes, at addresses that are not in a row: no need to look for the next one. */
+static void
+move_all_lanes(struct hed_lower *l, const struct mover *m)
+{
+    LLVMTypeRef vector = LLVMVectorType(l->i64, HED_PTX_LANES);
+    struct mover unchecked = *m;
+    const unsigned align = m->how->align;
+
+    if (align > 1 && l->options->check_alignment) {
+        LLVMValueRef a = LLVMBuildLoad2(l->b, vector, m->addresses, "");
+        LLVMValueRef any;
+        LLVMBasicBlockRef bad = hed_lower_block(l, "");
+        LLVMBasicBlockRef good = hed_lower_block(l, "");
+
+        LLVMSetAlignment(a, 8);
+        any = hed_lower_intrinsic(l, "llvm.vector.reduce.or", vector, &a, 1);
+        any = LLVMBuildAnd(l->b, any, LLVMConstInt(l->i64, align - 1, false), "");
+        LLVMBuildCondBr(l->b, LLVMBuildIsNull(l->b, any, ""), good, bad);
+        LLVMPositionBuilderAtEnd(l->b, bad);
+        move_lane_by_lane(l, m); /* which finds the lane, and traps */
+        LLVMBuildRetVoid(l->b);
+        LLVMPositionBuilderAtEnd(l->b, good);
+    }
+    unchecked.checked = true;
+    for (unsigned i = 0; i < HED_PTX_LANES; i++)
+        move_lane(l, &unchecked, hed_lower_word(l, i));
+}
+
+/* Addresses in a row: one vector, which for several elements a lane is taken apart. */
+static void
+move_in_a_row(struct hed_lower *l, const struct mover *m, LLVMValueRef first)
+{
+    const unsigned n = m->how->count;
+    const unsigned total = n * HED_PTX_LANES;
+    LLVMTypeRef all = LLVMVectorType(m->how->type, total);
+    LLVMValueRef at = LLVMBuildIntToPtr(l->b, first, l->ptr, "");
+    LLVMValueRef picks[HED_PTX_LANES * ELEMENTS_MAX];
+    LLVMValueRef v;
+
+    if (!m->is_store) {
+        v = LLVMBuildLoad2(l->b, all, at, "");
+        LLVMSetAlignment(v, m->how->align ? m->how->align : 1);
+        for (unsigned i = 0; i < n; i++) {
+            for (unsigned k = 0; k < HED_PTX_LANES; k++)
+                picks[k] = hed_lower_word(l, k * n + i);
+
+            LLVMValueRef one = LLVMBuildShuffleVector(l->b, v, LLVMGetPoison(all),
+                                                      LLVMConstVector(picks, HED_PTX_LANES), "");
+
+            LLVMSetAlignment(LLVMBuildStore(l->b, one, data_at(l, m, i, NULL)),
+                             bytes_of(m->how->type));
+        }
+        return;
+    }
+    /* Element after element lies in data: one load takes them all, one shuffle mixes them. */
+    v = LLVMBuildLoad2(l->b, all, m->data, "");
+    LLVMSetAlignment(v, bytes_of(m->how->type));
+    for (unsigned k = 0; k < total; k++)
+        picks[k] = hed_lower_word(l, k % n * HED_PTX_LANES + k / n);
+    if (n > 1)
+        v = LLVMBuildShuffleVector(l->b, v, LLVMGetPoison(all), LLVMConstVector(picks, total), "");
+    LLVMSetAlignment(LLVMBuildStore(l->b, v, at), m->how->align ? m->how->align : 1);
+}
+
+static void
+make_mover(struct hed_lower *l, const struct mover *m)
+{
+    LLVMBasicBlockRef full = hed_lower_block(l, "");
+    LLVMBasicBlockRef row = hed_lower_block(l, "");
+    LLVMBasicBlockRef scattered = hed_lower_block(l, "");
+    LLVMBasicBlockRef slow = hed_lower_block(l, "");
+    LLVMTypeRef vector = LLVMVectorType(l->i64, HED_PTX_LANES);
+    const uint64_t step = (uint64_t)m->how->count * bytes_of(m->how->type);
+    const bool plain =
+        m->how->order == LLVMAtomicOrderingNotAtomic && !m->how->is_volatile && m->how->count <= 4;
+
+    if (plain) {
+        LLVMBuildCondBr(l->b,
+                        LLVMBuildICmp(l->b, LLVMIntEQ, m->bits, hed_lower_word(l, UINT32_MAX), ""),
+                        full, slow);
+        LLVMPositionBuilderAtEnd(l->b, full);
+
+        LLVMValueRef a = LLVMBuildLoad2(l->b, vector, m->addresses, "");
+
+        LLVMSetAlignment(a, 8);
+
+        LLVMValueRef first = LLVMBuildExtractElement(l->b, a, hed_lower_word(l, 0), "");
+        LLVMValueRef want =
+            LLVMBuildAdd(l->b, hed_lower_splat(l, first), hed_lower_warp_iota(l, l->i64, step), "");
+        LLVMValueRef off = LLVMBuildXor(l->b, a, want, "");
+        LLVMValueRef any = hed_lower_intrinsic(l, "llvm.vector.reduce.or", vector, &off, 1);
+
+        LLVMBuildCondBr(l->b, LLVMBuildIsNull(l->b, any, ""), row, scattered);
+        LLVMPositionBuilderAtEnd(l->b, scattered);
+        move_all_lanes(l, m);
+        LLVMBuildRetVoid(l->b);
+        LLVMPositionBuilderAtEnd(l->b, row);
+        check(l, m, first, hed_lower_word(l, 0));
+        move_in_a_row(l, m, first);
+        LLVMBuildRetVoid(l->b);
+    } else {
+        LLVMBuildBr(l->b, slow);
+        LLVMDeleteBasicBlock(full);
+        LLVMDeleteBasicBlock(row);
+        LLVMDeleteBasicBlock(scattered);
+    }
+    LLVMPositionBuilderAtEnd(l->b, slow);
+    move_lane_by_lane(l, m);
+    LLVMBuildRetVoid(l->b);
+}
+
+/* The function for a kind of access; made at its first use. */
+static LLVMValueRef
+mover_of(struct hed_lower *l, const struct hed_lower_access *how, bool is_store, LLVMTypeRef *type)
+{
+    LLVMTypeRef types[] = {l->ptr, l->i32, l->ptr, l->ptr, l->i32};
+    struct hed_lower_function *caller = l->function;
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(l->b);
+    char name[64];
+    LLVMValueRef f;
+
+    *type = LLVMFunctionType(l->nothing, types, 5, false);
+    snprintf(name, sizeof(name), "%s.%ux%u.%u.%u.%u", is_store ? "scatter" : "gather", how->count,
+             LLVMGetIntTypeWidth(how->type), how->align, (unsigned)how->order,
+             (unsigned)how->is_volatile);
+    f = LLVMGetNamedFunction(l->module, name);
+    if (f)
+        return f;
+    f = LLVMAddFunction(l->module, name, *type);
+    LLVMSetLinkage(f, LLVMInternalLinkage);
+    hed_lower_attribute(l, f, "noinline", 0);
+    hed_lower_attribute(l, f, "nounwind", 0);
+
+    struct hed_lower_function own = {.value = f};
+    const struct mover m = {.addresses = LLVMGetParam(f, 0),
+                            .bits = LLVMGetParam(f, 1),
+                            .data = LLVMGetParam(f, 2),
+                            .strand = LLVMGetParam(f, 3),
+                            .line = LLVMGetParam(f, 4),
+                            .how = how,
+                            .is_store = is_store};
+
+    own.entry = LLVMAppendBasicBlockInContext(l->context, f, "entry");
+    l->function = &own;
+    LLVMPositionBuilderAtEnd(l->b, own.entry);
+    make_mover(l, &m);
+    l->function = caller;
+    LLVMPositionBuilderAtEnd(l->b, here);
+    return f;
+}
+
+/* One piece of memory for all accesses of the function: it is written right before a call and read
+ * right behind it. */
+static LLVMValueRef
+scratch(struct hed_lower *l, LLVMValueRef *slot)
+{
+    if (!*slot)
+        *slot = hed_lower_alloca(l, l->i64, HED_PTX_LANES * ELEMENTS_MAX, 16);
+    return *slot;
+}
+
+static void
+call_mover(struct hed_lower *l, const struct hed_lower_place *at,
+           const struct hed_lower_access *how, bool is_store, LLVMValueRef data)
+{
+    struct warp *w = hed_lower_warp_state(l);
+    LLVMTypeRef type;
+    LLVMValueRef f = mover_of(l, how, is_store, &type);
+    LLVMValueRef args[] = {scratch(l, &w->addresses), hed_lower_warp_bits(l), data,
+                           l->function->strand,
+                           hed_lower_word(l, l->inst ? l->inst->stmt.line : 0)};
+
+    LLVMSetAlignment(LLVMBuildStore(l->b, hed_lower_warp_address(l, at), args[0]), 16);
+    LLVMBuildCall2(l->b, type, f, args, 5, "");
+}
+
+/* ---- loads and stores ---------------------------------------------------------------------- */
+
+/* A variable of the function whose lanes lie in a row: memory that LLVM can make a value of. */
+static bool
+is_row(struct hed_lower *l, const struct hed_lower_place *at, const struct hed_lower_access *how)
+{
+    return at->var && at->offset == 0 && how->count == 1 &&
+           stride_of(l, at->var) == bytes_of(how->type);
+}
+
+void
+hed_lower_warp_load(struct hed_lower *l, const struct hed_lower_place *at,
+                    const struct hed_lower_access *how, LLVMValueRef *out)
+{
+    LLVMTypeRef lanes = LLVMVectorType(how->type, HED_PTX_LANES);
+
+    if (at->base) {
+        for (unsigned i = 0; i < how->count; i++)
+            out[i] = hed_lower_splat(l, load_one(l, hed_lower_at(l, at->base, at->offset), how, i));
+        return;
+    }
+    if (is_row(l, at, how)) {
+        *out = LLVMBuildLoad2(l->b, lanes, variable(l, at), "");
+        LLVMSetAlignment(*out, bytes_of(how->type) < 16 ? bytes_of(how->type) : 16);
+        return;
+    }
+
+    struct warp *w = hed_lower_warp_state(l);
+    LLVMValueRef data = scratch(l, &w->data);
+
+    call_mover(l, at, how, false, data);
+    for (unsigned i = 0; i < how->count; i++) {
+        out[i] = LLVMBuildLoad2(
+            l->b, lanes, hed_lower_at(l, data, (int64_t)i * HED_PTX_LANES * bytes_of(how->type)),
+            "");
+        LLVMSetAlignment(out[i], 16);
+    }
+}
+
+/* All lanes write to one place; the last of them stays. */
+static void
+store_last(struct hed_lower *l, const struct hed_lower_place *at,
+           const struct hed_lower_access *how, LLVMValueRef *in)
+{
+    LLVMValueRef bits = hed_lower_warp_bits(l);
+    LLVMValueRef count[] = {bits, LLVMConstInt(l->i1, 0, false)};
+    LLVMBasicBlockRef some = hed_lower_block(l, "");
+    LLVMBasicBlockRef after = hed_lower_block(l, "");
+    LLVMValueRef last;
+
+    LLVMBuildCondBr(l->b, LLVMBuildIsNull(l->b, bits, ""), after, some);
+    LLVMPositionBuilderAtEnd(l->b, some);
+    last = LLVMBuildSub(l->b, hed_lower_word(l, 31),
+                        hed_lower_intrinsic(l, "llvm.ctlz", l->i32, count, 2), "");
+    for (unsigned i = 0; i < how->count; i++)
+        store_one(l, hed_lower_at(l, at->base, at->offset), how, i,
+                  LLVMBuildExtractElement(l->b, in[i], last, ""));
+    LLVMBuildBr(l->b, after);
+    LLVMPositionBuilderAtEnd(l->b, after);
+}
+
+void
+hed_lower_warp_store(struct hed_lower *l, const struct hed_lower_place *at,
+                     const struct hed_lower_access *how, LLVMValueRef *in)
+{
+    if (at->base) {
+        store_last(l, at, how, in);
+        return;
+    }
+    if (is_row(l, at, how)) {
+        LLVMValueRef p = variable(l, at);
+        LLVMValueRef old = LLVMBuildLoad2(l->b, LLVMTypeOf(in[0]), p, "");
+        const unsigned align = bytes_of(how->type) < 16 ? bytes_of(how->type) : 16;
+
+        LLVMSetAlignment(old, align);
+        LLVMSetAlignment(
+            LLVMBuildStore(l->b, LLVMBuildSelect(l->b, hed_lower_warp_mask(l), in[0], old, ""), p),
+            align);
+        return;
+    }
+
+    struct warp *w = hed_lower_warp_state(l);
+    LLVMValueRef data = scratch(l, &w->data);
+
+    for (unsigned i = 0; i < how->count; i++)
+        LLVMSetAlignment(
+            LLVMBuildStore(l->b, in[i],
+                           hed_lower_at(l, data, (int64_t)i * HED_PTX_LANES * bytes_of(how->type))),
+            16);
+    call_mover(l, at, how, true, data);
+}
+
+/* ---- lane by lane -------------------------------------------------------------------------- */
+
+#define EACH_MAX 16
+
+/* A vector of predicates lies in memory as bits; an array of them must be one of bytes. */
+static LLVMTypeRef
+in_memory(struct hed_lower *l, LLVMTypeRef t)
+{
+    return t == l->i1 ? l->i8 : t;
+}
+
+static LLVMTypeRef
+lane_type(LLVMValueRef v)
+{
+    return LLVMGetElementType(LLVMTypeOf(v));
+}
+
+static LLVMValueRef
+resize(struct hed_lower *l, LLVMValueRef v, LLVMTypeRef t)
+{
+    return t == l->i1 || t == l->i8 ? hed_lower_resize(l, v, t, false) : v;
+}
+
+void
+hed_lower_warp_each(struct hed_lower *l, hed_lower_each fn, void *arg, LLVMValueRef *args,
+                    unsigned nargs, const LLVMTypeRef *types, LLVMValueRef *results,
+                    unsigned nresults)
+{
+    LLVMValueRef in[EACH_MAX], out[EACH_MAX], got[EACH_MAX];
+    LLVMValueRef one[EACH_MAX] = {NULL};
+    struct warp_loop loop;
+
+    if (nargs > EACH_MAX || nresults > EACH_MAX) {
+        hed_lower_refuse(l, "warp shape: too many operands");
+        return;
+    }
+    for (unsigned i = 0; i < nargs; i++) {
+        LLVMTypeRef t = in_memory(l, lane_type(args[i]));
+
+        in[i] = hed_lower_warp_array(l, t, resize(l, args[i], t));
+    }
+    for (unsigned i = 0; i < nresults; i++)
+        out[i] = hed_lower_warp_array(l, in_memory(l, types[i]), NULL);
+    hed_lower_warp_loop_begin(l, hed_lower_warp_bits(l), &loop);
+    LLVMBuildStore(l->b, loop.lane,
+                   hed_lower_at(l, l->function->strand, offsetof(struct hed_ptx_strand, lane)));
+    for (unsigned i = 0; i < nargs; i++) {
+        LLVMTypeRef t = in_memory(l, lane_type(args[i]));
+        LLVMValueRef at = hed_lower_warp_element(l, t, in[i], loop.lane);
+
+        one[i] = resize(l, LLVMBuildLoad2(l->b, t, at, ""), lane_type(args[i]));
+    }
+    fn(l, arg, one, got);
+    for (unsigned i = 0; i < nresults; i++) {
+        LLVMTypeRef t = in_memory(l, types[i]);
+
+        LLVMBuildStore(l->b, resize(l, got[i], t), hed_lower_warp_element(l, t, out[i], loop.lane));
+    }
+    hed_lower_warp_loop_end(l, &loop);
+    for (unsigned i = 0; i < nresults; i++) {
+        LLVMTypeRef t = in_memory(l, types[i]);
+
+        results[i] = LLVMBuildLoad2(l->b, hed_lower_lanes(l, t), out[i], "");
+        LLVMSetAlignment(results[i], 16);
+        results[i] = resize(l, results[i], types[i]);
+    }
+}

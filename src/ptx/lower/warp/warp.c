@@ -1,0 +1,455 @@
+/* The warp shape: a strand is 32 lanes, a register is a vector, and control flow is a machine that
+ * runs the lanes which are at the same place together (ptx/run/warp.h).
+ *
+ *   kernel     void hed_kernel(strand)
+ *   function   void f(strand, lanes, rets, args): each lane's parameters lie behind args, one block
+ *              of parameters after the other; results likewise
+ *
+ * The lanes that run are a number of 32 bits. A branch tests whether they all go the same way; if
+ * so, it is a branch of LLVM's. Before every place where lanes may wait for each other, one
+ * comparison with machine.next says whether somebody does.
+ *
+ * Not done here, and so left to the scalar shape: calls through pointers, recursion, functions in
+ * which lanes meet or wait or end, kernels that are too long.
+ */
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "ptx/lower/warp/warp.h"
+#include "ptx/run/layout.h"
+
+#define INSTRUCTIONS_MAX 600   /* of a kernel with its functions; more takes LLVM too long */
+#define MATRIX_WEIGHT 30       /* instructions that one on matrices counts for */
+#define INSTRUCTIONS_MOST 1500 /* worth the time where thread by thread would be wrong */
+
+/* ---- functions ----------------------------------------------------------------------------- */
+
+LLVMTypeRef
+hed_lower_warp_type(struct hed_lower *l, bool is_entry)
+{
+    LLVMTypeRef types[] = {l->ptr, l->i32, l->ptr, l->ptr};
+
+    return LLVMFunctionType(l->nothing, types, is_entry ? 1 : 4, false);
+}
+
+/* Does a thread read shared memory after a store to it, with no place between where threads meet?
+ * Such code may count on the lanes of a warp going together, as they do on a GPU, and thread by
+ * thread it would read before the others have written. Looked at in the order of the text. */
+static bool
+counts_on_lockstep(const struct hed_ptx_func *f)
+{
+    bool stored = false;
+
+    for (const struct hed_ptx_stmt *s = f->body; s; s = s->next) {
+        const struct hed_ptx_inst *i = (const struct hed_ptx_inst *)s;
+
+        if (s->kind != HED_PTX_STMT_INST || i->is_refused)
+            continue;
+        if (hed_lower_warp_guard(i) == WARP_GUARD_SPLIT)
+            stored = false;
+        else if (i->form->nspaces == 0 || i->form->spaces[0] != HED_PTX_SPACE_SHARED)
+            continue;
+        else if (i->form->op == HED_PTX_OP_ST)
+            stored = true;
+        else if (stored && i->form->op == HED_PTX_OP_LD)
+            return true;
+    }
+    return false;
+}
+
+/* Instructions, as LLVM's work on them goes: those on matrices write a dozen vectors each. */
+static uint64_t
+weight_of(const struct hed_ptx_func *f)
+{
+    uint64_t weight = 0;
+
+    for (const struct hed_ptx_stmt *s = f->body; s; s = s->next) {
+        const struct hed_ptx_inst *i = (const struct hed_ptx_inst *)s;
+
+        if (s->kind == HED_PTX_STMT_INST && !i->is_refused)
+            weight += i->form->op == HED_PTX_OP_MMA || i->form->op == HED_PTX_OP_WMMA_LOAD ||
+                              i->form->op == HED_PTX_OP_WMMA_STORE ||
+                              i->form->op == HED_PTX_OP_WMMA_MMA
+                          ? MATRIX_WEIGHT
+                          : 1;
+    }
+    return weight;
+}
+
+/* What the warp shape leaves to the other one. */
+static void
+refuse_what_is_not_done(struct hed_lower *l, const struct hed_ptx_func *f)
+{
+    if (f == l->kernel) {
+        uint64_t count = 0;
+
+        for (uint32_t i = 0; i < l->unit->nfuncs; i++)
+            count += weight_of(l->unit->funcs[i]);
+        if (l->unit->recurses)
+            hed_lower_refuse(l, "warp shape: recursion or a call through a pointer");
+        if (count > (counts_on_lockstep(f) ? INSTRUCTIONS_MOST : INSTRUCTIONS_MAX))
+            hed_lower_refuse(l, "warp shape: too many instructions");
+        return;
+    }
+    for (const struct hed_ptx_stmt *s = f->body; s; s = s->next) {
+        const struct hed_ptx_inst *i = (const struct hed_ptx_inst *)s;
+
+        if (s->kind == HED_PTX_STMT_INST && !i->is_refused &&
+            (hed_lower_warp_guard(i) == WARP_GUARD_SPLIT || i->form->op == HED_PTX_OP_EXIT))
+            hed_lower_refuse(l, "warp shape: %s in function %s", i->form->text, f->name);
+    }
+}
+
+static LLVMValueRef
+declare(struct hed_lower *l, const struct hed_ptx_func *f)
+{
+    refuse_what_is_not_done(l, f);
+    return hed_lower_declare(l, f, hed_lower_warp_type(l, f == l->kernel));
+}
+
+static void
+place_params(struct hed_lower *l, const struct hed_ptx_var *first, LLVMValueRef base)
+{
+    uint64_t size = 0;
+
+    for (const struct hed_ptx_var *v = first; v; v = v->next)
+        size = v->offset + v->size;
+    size = (size + 15) & ~UINT64_C(15);
+    for (const struct hed_ptx_var *v = first; v; v = v->next) {
+        hed_lower_map_add(l, l->function->vars, v, hed_lower_at(l, base, (int64_t)v->offset));
+        hed_lower_map_add(l, hed_lower_warp_state(l)->strides, v, (void *)(uintptr_t)size);
+    }
+}
+
+static void
+place_variables(struct hed_lower *l)
+{
+    struct hed_lower_function *f = l->function;
+
+    for (const struct hed_ptx_var *v = f->ptx->vars; v; v = v->next) {
+        const uint64_t size = v->size ? v->size : 1;
+        const uint64_t stride = (size + v->align - 1) / v->align * v->align;
+
+        if (v->space != HED_PTX_SPACE_LOCAL && v->space != HED_PTX_SPACE_PARAM)
+            continue;
+        hed_lower_map_add(
+            l, f->vars, v,
+            hed_lower_alloca(l, l->i8, stride * HED_PTX_LANES, v->align > 16 ? v->align : 16));
+        hed_lower_map_add(l, hed_lower_warp_state(l)->strides, v, (void *)(uintptr_t)stride);
+    }
+}
+
+static void
+enter(struct hed_lower *l)
+{
+    struct hed_lower_function *f = l->function;
+    struct warp *w = calloc(1, sizeof(*w));
+    uintptr_t number = 0;
+
+    f->state = w;
+    if (w) {
+        w->blocks = calloc((size_t)f->ptx->nlabels + 1, sizeof(LLVMBasicBlockRef));
+        w->seen = calloc((size_t)f->ptx->nlabels + 1, sizeof(bool));
+        w->index = hed_lower_map_new();
+        w->locals = hed_lower_map_new();
+        w->strides = hed_lower_map_new();
+    }
+    if (!w || !w->blocks || !w->seen || !w->index || !w->locals || !w->strides) {
+        l->err = HED_ENOMEM;
+        return;
+    }
+    for (const struct hed_ptx_stmt *s = f->ptx->body; s; s = s->next)
+        hed_lower_map_add(l, w->index, s, (void *)++number);
+    f->strand = LLVMGetParam(f->value, 0);
+    if (f->ptx != l->kernel) {
+        f->rets = LLVMGetParam(f->value, 2);
+        f->params = LLVMGetParam(f->value, 3);
+        place_params(l, f->ptx->sig.rets, f->rets);
+        place_params(l, f->ptx->sig.params, f->params);
+    }
+    place_variables(l);
+}
+
+/* Registers among the results or parameters, out of or into memory. */
+static void
+move_registers(struct hed_lower *l, const struct hed_ptx_var *v, bool is_in)
+{
+    for (; v; v = v->next) {
+        const struct hed_lower_place at = {.var = v};
+        LLVMTypeRef t = hed_lower_int_type(l, v->type);
+        const struct hed_lower_access how = {
+            .type = t == l->i1 ? l->i8 : t, .count = 1, .align = 1};
+        LLVMValueRef value;
+
+        if (v->space != HED_PTX_SPACE_REG || !v->reg)
+            continue;
+        if (is_in) {
+            hed_lower_warp_load(l, &at, &how, &value);
+            LLVMBuildStore(l->b, hed_lower_resize(l, value, t, false),
+                           hed_lower_slot(l, v->reg, 0));
+        } else {
+            value = LLVMBuildLoad2(l->b, hed_lower_lanes(l, t), hed_lower_slot(l, v->reg, 0), "");
+            value = hed_lower_resize(l, value, how.type, false);
+            hed_lower_warp_store(l, &at, &how, &value);
+        }
+    }
+}
+
+static void
+make_dispatcher(struct hed_lower *l)
+{
+    struct warp *w = hed_lower_warp_state(l);
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(l->b);
+    LLVMBasicBlockRef nowhere = hed_lower_block(l, "nowhere");
+    LLVMBasicBlockRef chosen = hed_lower_block(l, "chosen");
+    LLVMValueRef active;
+
+    w->next = hed_lower_block(l, "next");
+    w->go = hed_lower_block(l, "go");
+    w->end = hed_lower_block(l, "end");
+    LLVMPositionBuilderAtEnd(l->b, w->next);
+    LLVMBuildStore(l->b, hed_lower_runtime(l, "hed_warp_next", l->i32, &w->machine, 1), w->where);
+    LLVMBuildBr(l->b, w->go);
+    LLVMPositionBuilderAtEnd(l->b, w->go);
+    active = hed_lower_warp_field(l, offsetof(struct hed_warp, active));
+    LLVMBuildStore(l->b, active, w->bits);
+    LLVMBuildCondBr(l->b, LLVMBuildIsNull(l->b, active, ""), w->end, chosen);
+    LLVMPositionBuilderAtEnd(l->b, chosen);
+    w->jump = LLVMBuildSwitch(l->b, LLVMBuildLoad2(l->b, l->i32, w->where, ""), nowhere, 16);
+    LLVMPositionBuilderAtEnd(l->b, nowhere);
+    LLVMBuildUnreachable(l->b);
+    LLVMPositionBuilderAtEnd(l->b, w->end);
+    LLVMBuildRetVoid(l->b);
+    LLVMPositionBuilderAtEnd(l->b, here);
+}
+
+static void
+start(struct hed_lower *l)
+{
+    struct hed_lower_function *f = l->function;
+    struct warp *w = f->state;
+    LLVMBasicBlockRef body = hed_lower_block(l, "body");
+    const bool is_kernel = f->ptx == l->kernel;
+
+    w->machine = hed_lower_alloca(l, l->i8, sizeof(struct hed_warp), 16);
+    w->bits = hed_lower_alloca(l, l->i32, 1, 0);
+    w->where = hed_lower_alloca(l, l->i32, 1, 0);
+    hed_lower_runtime(l, "hed_warp_init", l->nothing, &w->machine, 1);
+    LLVMBuildStore(
+        l->b,
+        is_kernel ? hed_lower_field(l, l->i32, f->strand, offsetof(struct hed_ptx_strand, lanes))
+                  : LLVMGetParam(f->value, 1),
+        w->bits);
+    hed_lower_warp_find_locals(l);
+    make_dispatcher(l);
+    for (uint32_t i = 0; i < f->ptx->nlabels; i++) {
+        if (!f->labels[i])
+            continue;
+        w->blocks[i] = hed_lower_block(l, "");
+        hed_lower_warp_may_resume(l, hed_lower_warp_number(l, f->labels[i]->at), w->blocks[i]);
+    }
+    if (!is_kernel)
+        move_registers(l, f->ptx->sig.params, true);
+    LLVMBuildBr(l->b, body);
+    LLVMPositionBuilderAtEnd(l->b, body);
+}
+
+/* Lanes end: those that run, or those of them where the guard holds. */
+static void
+ret(struct hed_lower *l)
+{
+    struct warp *w = hed_lower_warp_state(l);
+    LLVMValueRef gone = hed_lower_warp_bits(l);
+
+    if (l->function->ptx != l->kernel)
+        move_registers(l, l->function->ptx->sig.rets, false);
+    if (!w->holds) {
+        LLVMBuildBr(l->b, w->next);
+        hed_lower_warp_go_on(l);
+        return;
+    }
+
+    LLVMBasicBlockRef rest = hed_lower_block(l, "");
+    LLVMValueRef left =
+        LLVMBuildAnd(l->b, hed_lower_warp_running(l), LLVMBuildNot(l->b, gone, ""), "");
+
+    LLVMBuildStore(l->b, left, w->bits);
+    LLVMBuildCondBr(l->b, LLVMBuildIsNull(l->b, left, ""), w->next, rest);
+    LLVMPositionBuilderAtEnd(l->b, rest);
+}
+
+static void
+leave(struct hed_lower *l)
+{
+    struct warp *w = hed_lower_warp_state(l);
+
+    if (!l->err) {
+        w->holds = NULL;
+        ret(l);
+        LLVMBuildUnreachable(l->b);
+    }
+    if (w) {
+        free(w->blocks);
+        free(w->seen);
+        hed_lower_map_free(w->index);
+        hed_lower_map_free(w->locals);
+        hed_lower_map_free(w->strides);
+    }
+    free(w);
+}
+
+static void
+label(struct hed_lower *l, const struct hed_ptx_label *label)
+{
+    struct warp *w = hed_lower_warp_state(l);
+    LLVMBasicBlockRef block = w->blocks[label->id];
+
+    if (!hed_lower_warp_is_closed(l))
+        hed_lower_warp_proceed(l, hed_lower_warp_number(l, label->at), block);
+    LLVMMoveBasicBlockAfter(block, LLVMGetInsertBlock(l->b));
+    LLVMPositionBuilderAtEnd(l->b, block);
+    w->seen[label->id] = true;
+}
+
+/* ---- guards -------------------------------------------------------------------------------- */
+
+static void
+guard_begin(struct hed_lower *l, LLVMValueRef holds)
+{
+    struct warp *w = hed_lower_warp_state(l);
+    LLVMBasicBlockRef inside;
+    LLVMValueRef bits;
+
+    w->guard = hed_lower_warp_guard(l->inst);
+    if (w->guard == WARP_GUARD_SELECT || w->guard == WARP_GUARD_LEAVE) {
+        w->holds = holds;
+        return;
+    }
+    w->outer = hed_lower_warp_running(l);
+    bits = LLVMBuildAnd(l->b, w->outer, hed_lower_warp_pack(l, holds), "");
+    inside = hed_lower_block(l, "");
+    w->after = hed_lower_block(l, "");
+    LLVMBuildCondBr(l->b, LLVMBuildIsNull(l->b, bits, ""), w->after, inside);
+    LLVMPositionBuilderAtEnd(l->b, inside);
+    if (w->guard == WARP_GUARD_SPLIT) {
+        LLVMBasicBlockRef split = hed_lower_block(l, "");
+        LLVMBasicBlockRef in = hed_lower_block(l, "");
+        LLVMValueRef rest = LLVMBuildXor(l->b, w->outer, bits, "");
+
+        LLVMBuildCondBr(l->b, LLVMBuildIsNull(l->b, rest, ""), in, split);
+        LLVMPositionBuilderAtEnd(l->b, split);
+        hed_lower_warp_wait_at(l, rest, hed_lower_warp_number(l, l->inst) + 2);
+        LLVMBuildBr(l->b, in);
+        LLVMPositionBuilderAtEnd(l->b, in);
+    }
+    LLVMBuildStore(l->b, bits, w->bits);
+}
+
+static void
+guard_end(struct hed_lower *l)
+{
+    struct warp *w = hed_lower_warp_state(l);
+    const uint32_t pc = hed_lower_warp_number(l, l->inst) + 2;
+
+    w->holds = NULL;
+    if (w->guard == WARP_GUARD_SKIP) {
+        if (!hed_lower_warp_is_closed(l)) {
+            LLVMBuildStore(l->b, w->outer, w->bits);
+            LLVMBuildBr(l->b, w->after);
+        }
+        LLVMPositionBuilderAtEnd(l->b, w->after);
+    } else if (w->guard == WARP_GUARD_SPLIT) {
+        hed_lower_warp_proceed(l, pc, w->after);
+        hed_lower_warp_may_resume(l, pc, w->after);
+        LLVMPositionBuilderAtEnd(l->b, w->after);
+    }
+    w->guard = WARP_GUARD_NONE;
+}
+
+static void
+trap(struct hed_lower *l, LLVMValueRef condition, enum hed_ptx_trap trap)
+{
+    LLVMValueRef strand = l->function->strand;
+    LLVMValueRef args[3] = {strand, hed_lower_word(l, trap), hed_lower_word(l, l->inst->stmt.line)};
+    LLVMValueRef bits = hed_lower_warp_bits(l);
+    LLVMBasicBlockRef hit = hed_lower_block(l, "");
+    LLVMBasicBlockRef after = hed_lower_block(l, "");
+
+    if (condition)
+        bits = LLVMBuildAnd(l->b, bits, hed_lower_warp_pack(l, condition), "");
+    LLVMBuildCondBr(l->b, LLVMBuildIsNull(l->b, bits, ""), after, hit);
+    LLVMPositionBuilderAtEnd(l->b, hit);
+    LLVMBuildStore(l->b, hed_lower_warp_lowest(l, bits),
+                   hed_lower_at(l, strand, offsetof(struct hed_ptx_strand, lane)));
+    hed_lower_runtime(l, "hed_rt_trap", l->nothing, args, 3);
+    LLVMBuildUnreachable(l->b);
+    LLVMPositionBuilderAtEnd(l->b, after);
+}
+
+/* ---- values -------------------------------------------------------------------------------- */
+
+static void
+assign(struct hed_lower *l, LLVMValueRef slot, LLVMValueRef v)
+{
+    if (!hed_lower_map_get(hed_lower_warp_state(l)->locals, slot))
+        v = LLVMBuildSelect(l->b, hed_lower_warp_mask(l), v,
+                            LLVMBuildLoad2(l->b, LLVMTypeOf(v), slot, ""), "");
+    LLVMBuildStore(l->b, v, slot);
+}
+
+static LLVMValueRef
+tid(struct hed_lower *l, unsigned dimension)
+{
+    LLVMValueRef v = hed_lower_field(l, LLVMVectorType(l->i32, HED_PTX_LANES), l->function->strand,
+                                     offsetof(struct hed_ptx_strand, tid) +
+                                         dimension * sizeof(uint32_t[HED_PTX_LANES]));
+
+    LLVMSetAlignment(v, 4);
+    return v;
+}
+
+static LLVMValueRef
+lane(struct hed_lower *l)
+{
+    return hed_lower_warp_iota(l, l->i32, 1);
+}
+
+const struct hed_lower_shape hed_lower_warp = {
+    .lanes = HED_PTX_LANES,
+    .checks_moves = true,
+    .declare = declare,
+    .enter = enter,
+    .start = start,
+    .leave = leave,
+    .label = label,
+    .guard_begin = guard_begin,
+    .guard_end = guard_end,
+    .branch = hed_lower_warp_branch,
+    .branch_table = hed_lower_warp_branch_table,
+    .ret = ret,
+    .exit = ret,
+    .call = hed_lower_warp_do_call,
+    .trap = trap,
+    .assign = assign,
+    .tid = tid,
+    .lane = lane,
+    .address = hed_lower_warp_address,
+    .load = hed_lower_warp_load,
+    .store = hed_lower_warp_store,
+    .each = hed_lower_warp_each,
+    .barrier = hed_lower_warp_barrier,
+    .barrier_arrive = hed_lower_warp_barrier_arrive,
+    .barrier_reduce = hed_lower_warp_barrier_reduce,
+    .shfl = hed_lower_warp_shfl,
+    .vote = hed_lower_warp_vote,
+    .match = hed_lower_warp_match,
+    .redux = hed_lower_warp_redux,
+    .activemask = hed_lower_warp_activemask,
+    .elect = hed_lower_warp_elect,
+    .warp_sync = hed_lower_warp_sync,
+    .together = hed_lower_warp_together,
+    .nanosleep = hed_lower_warp_nanosleep,
+};

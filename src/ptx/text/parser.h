@@ -1,0 +1,256 @@
+/* The parser's insides, for the files parse*.c, names.c, form.c and check*.c. Not an interface.
+ *
+ * A parser reads tokens one ahead. Errors are collected; after one, reading goes on behind the next
+ * ';' or '}' (hed_ptx_fail jumps to the nearest recovery point, which owns nothing but arena
+ * memory, so nothing leaks). Out of memory, over the ceiling or over the limit of errors ends the
+ * parse by a jump to the outermost point.
+ */
+#pragma once
+
+#include <setjmp.h>
+
+#include "ptx/ptx.h"
+#include "ptx/text/lex.h"
+
+#define HED_PTX_ERRORS_MAX 64 /* errors reported */
+#define HED_PTX_DEPTH_MAX 256 /* nested scopes, braces of initialisers, parentheses */
+
+enum hed_ptx_sym_kind {
+    HED_PTX_SYM_NONE,
+    HED_PTX_SYM_REG,
+    HED_PTX_SYM_SREG,
+    HED_PTX_SYM_VAR,
+    HED_PTX_SYM_FUNC,
+    HED_PTX_SYM_LABEL,
+    HED_PTX_SYM_TABLE,
+};
+
+/* What a name means somewhere. Declarations of an inner scope hide those outside. */
+struct hed_ptx_sym {
+    uint8_t kind;
+    uint16_t depth; /* of its scope; 0 is the module */
+    union {
+        struct hed_ptx_reg *reg;
+        struct hed_ptx_var *var;
+        struct hed_ptx_func *func;
+        struct hed_ptx_label *label;
+        struct hed_ptx_table *table;
+        uint32_t sreg;
+    };
+    struct hed_ptx_sym *hidden; /* what the name meant outside */
+    struct hed_ptx_name *name;
+    struct hed_ptx_sym *sibling; /* the next of the same scope */
+};
+
+/* A range of registers that is in scope: prefix name -> range. */
+struct hed_ptx_range {
+    struct hed_ptx_regs *regs;
+    struct hed_ptx_range *hidden;
+    struct hed_ptx_range *sibling;
+    struct hed_ptx_name *name;
+    uint16_t depth;
+};
+
+/* An interned name. */
+struct hed_ptx_name {
+    const char *text;
+    uint32_t len, hash;
+    struct hed_ptx_sym *sym;     /* what it means here and now, or NULL */
+    struct hed_ptx_range *range; /* the range of which it is the prefix, or NULL */
+};
+
+/* What a name that is not declared yet must turn out to be. */
+enum hed_ptx_want {
+    HED_PTX_WANT_LABEL,
+    HED_PTX_WANT_BRANCHES, /* .branchtargets */
+    HED_PTX_WANT_CALLS,    /* .calltargets, .callprototype */
+};
+
+/* A use of a name before its declaration: labels, tables. */
+struct hed_ptx_fixup {
+    struct hed_ptx_fixup *next;
+    struct hed_ptx_name *name;
+    struct hed_ptx_operand *operand;
+    uint32_t line, column;
+    uint8_t want; /* enum hed_ptx_want */
+};
+
+/* One of the nested scopes; [0] is the module. */
+struct hed_ptx_block {
+    struct hed_ptx_sym *syms;
+    struct hed_ptx_range *ranges;
+    struct hed_ptx_fixup *fixups;
+};
+
+/* A spelling of an opcode, for the table of forms. */
+struct hed_ptx_form_slot {
+    uint32_t hash, len;
+    struct hed_ptx_form *form;
+};
+
+struct hed_ptx_parser {
+    struct hed_ptx_module *m;
+    struct hed_ptx_lexer lex;
+    struct hed_ptx_token tok; /* the one not yet taken */
+    jmp_buf *recover;         /* where hed_ptx_fail goes */
+    jmp_buf *give_up;         /* where the end of memory goes */
+    int err;                  /* why we gave up */
+
+    struct hed_ptx_name **names; /* open addressing; a power of two */
+    uint32_t nnames, names_size;
+    struct hed_ptx_form_slot *forms;
+    uint32_t nforms, forms_size;
+
+    struct hed_ptx_block scopes[HED_PTX_DEPTH_MAX + 1];
+    uint16_t depth;
+    uint16_t inner_ranges; /* ranges declared in scopes of a body: names may be hidden by them */
+
+    struct hed_ptx_item **items_end;
+    struct hed_ptx_func **funcs_end;
+    struct hed_ptx_error **errors_end;
+
+    /* The function being read. */
+    struct hed_ptx_func *func;
+    struct hed_ptx_stmt **body_end;
+    struct hed_ptx_reg **regs_end;
+    struct hed_ptx_var **vars_end;
+    const struct hed_ptx_loc *loc;
+    uint32_t line, column;           /* of the statement */
+    uint8_t want;                    /* enum hed_ptx_want, of the operands being read */
+    uint8_t nesting;                 /* braces open in an operand */
+    uint32_t name_line, name_column; /* of the name taken last */
+};
+
+/* Memory from the module's arena, zeroed; does not return when there is none. */
+void *hed_ptx_alloc(struct hed_ptx_parser *p, size_t count, size_t size);
+
+/* A copy of text, terminated. */
+const char *hed_ptx_copy(struct hed_ptx_parser *p, const char *text, size_t len);
+
+/* Records an error at a place; goes on. */
+void hed_ptx_error_at(struct hed_ptx_parser *p, uint32_t line, uint32_t column, const char *fmt,
+                      ...) __attribute__((cold, format(printf, 4, 5)));
+
+/* Records an error at the token and jumps to the recovery point. */
+_Noreturn void hed_ptx_fail(struct hed_ptx_parser *p, const char *fmt, ...)
+    __attribute__((cold, format(printf, 2, 3)));
+
+/* Records an error at the name taken last and jumps to the recovery point. */
+_Noreturn void hed_ptx_fail_name(struct hed_ptx_parser *p, const char *fmt, const char *name)
+    __attribute__((cold));
+
+/* "Parsing error near 'x': syntax error", at the token. */
+_Noreturn void hed_ptx_syntax(struct hed_ptx_parser *p) __attribute__((cold));
+
+_Noreturn void hed_ptx_give_up(struct hed_ptx_parser *p, int err) __attribute__((cold));
+
+/* Tokens. */
+
+static inline void
+hed_ptx_next(struct hed_ptx_parser *p)
+{
+    hed_ptx_lex(&p->lex, &p->tok);
+}
+
+static inline bool
+hed_ptx_at(const struct hed_ptx_parser *p, unsigned punct)
+{
+    return p->tok.kind == HED_PTX_TOKEN_PUNCT && p->tok.punct == punct;
+}
+
+static inline bool
+hed_ptx_take(struct hed_ptx_parser *p, unsigned punct)
+{
+    if (!hed_ptx_at(p, punct))
+        return false;
+    hed_ptx_next(p);
+    return true;
+}
+
+static inline void
+hed_ptx_expect(struct hed_ptx_parser *p, unsigned punct)
+{
+    if (!hed_ptx_take(p, punct))
+        hed_ptx_syntax(p);
+}
+
+bool hed_ptx_at_dot(const struct hed_ptx_parser *p, const char *word);
+bool hed_ptx_take_dot(struct hed_ptx_parser *p, const char *word);
+
+/* names.c */
+
+uint32_t hed_ptx_hash(const char *text, size_t len);
+struct hed_ptx_name *hed_ptx_intern(struct hed_ptx_parser *p, const char *text, size_t len);
+
+/* Takes an identifier; anything else is a syntax error. */
+struct hed_ptx_name *hed_ptx_take_name(struct hed_ptx_parser *p);
+
+/* Makes the name mean something in the scope. NULL, with an error, for a duplicate there. */
+struct hed_ptx_sym *hed_ptx_declare(struct hed_ptx_parser *p, struct hed_ptx_name *name, int kind);
+void hed_ptx_declare_range(struct hed_ptx_parser *p, struct hed_ptx_name *name,
+                           struct hed_ptx_regs *regs);
+
+/* What the name means here, or NULL. A register of a range comes into being by this. */
+struct hed_ptx_sym *hed_ptx_lookup(struct hed_ptx_parser *p, struct hed_ptx_name *name);
+
+/* A new register of the function. */
+struct hed_ptx_reg *hed_ptx_new_reg(struct hed_ptx_parser *p, const char *name,
+                                    const struct hed_ptx_regs *decl);
+
+void hed_ptx_open_scope(struct hed_ptx_parser *p);
+void hed_ptx_close_scope(struct hed_ptx_parser *p);
+void hed_ptx_add_fixup(struct hed_ptx_parser *p, struct hed_ptx_operand *o);
+
+/* form.c: the form of that spelling, made on first sight. */
+const struct hed_ptx_form *hed_ptx_form(struct hed_ptx_parser *p, const char *text, size_t len);
+
+/* expr.c: constant expressions. */
+
+struct hed_ptx_value {
+    enum { HED_PTX_VALUE_INT, HED_PTX_VALUE_F32, HED_PTX_VALUE_F64 } kind;
+    bool is_unsigned;
+    uint64_t bits;
+};
+
+struct hed_ptx_value hed_ptx_take_value(struct hed_ptx_parser *p);
+uint64_t hed_ptx_take_u32(struct hed_ptx_parser *p); /* an integer of 0 .. 2^32-1 */
+
+/* <n>: how many registers or variables; a literal, for '>' closes. */
+uint32_t hed_ptx_take_range(struct hed_ptx_parser *p);
+
+double hed_ptx_value_double(const struct hed_ptx_value *v);
+
+/* parse_var.c */
+
+/* enum hed_ptx_type or _space of a dot token, or 0; nothing is taken. */
+int hed_ptx_type_at(const struct hed_ptx_parser *p);
+int hed_ptx_space_at(const struct hed_ptx_parser *p);
+
+/* Behind the state space: alignment, type, names, initialisers. A list by next. */
+struct hed_ptx_var *hed_ptx_take_vars(struct hed_ptx_parser *p, int space, int linkage);
+
+/* "(.param .b32 a, ...)": a list by next, how many they are, and the bytes they take. */
+struct hed_ptx_var *hed_ptx_take_params(struct hed_ptx_parser *p, uint32_t *count, uint64_t *size);
+
+/* Makes the parameters' names known in the scope. */
+void hed_ptx_declare_params(struct hed_ptx_parser *p, struct hed_ptx_var *params);
+void hed_ptx_take_init(struct hed_ptx_parser *p, struct hed_ptx_var *v);
+void hed_ptx_set_size(struct hed_ptx_parser *p, struct hed_ptx_var *v);
+
+/* parse_body.c: behind the '{', up to and with the '}'. */
+void hed_ptx_take_body(struct hed_ptx_parser *p, struct hed_ptx_func *f);
+void *hed_ptx_add_stmt(struct hed_ptx_parser *p, size_t size, int kind);
+
+/* parse_inst.c: an instruction; its name is the token. */
+void hed_ptx_take_inst(struct hed_ptx_parser *p);
+void hed_ptx_take_operand(struct hed_ptx_parser *p, struct hed_ptx_operand *o);
+struct hed_ptx_operand *hed_ptx_take_operands(struct hed_ptx_parser *p, unsigned close,
+                                              uint32_t *count);
+
+/* check.c */
+
+/* May an operand that names a label or table, or nothing yet, stand where that is wanted? */
+bool hed_ptx_is_wanted(const struct hed_ptx_operand *o, uint8_t want);
+void hed_ptx_check_inst(struct hed_ptx_parser *p, struct hed_ptx_inst *i);
+bool hed_ptx_check_matrix(const struct hed_ptx_inst *i);
+void hed_ptx_spread_refusals(struct hed_ptx_parser *p);

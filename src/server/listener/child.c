@@ -1,0 +1,244 @@
+/* Workers as the listener sees them: making them, handing them lanes, burying them. See listener.h.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "server/listener/listener.h"
+#include "server/worker/worker.h"
+
+/* ---- in the new process ---------------------------------------------------------------------- */
+
+static void
+close_between(int first, int last)
+{
+    if (first > last || close_range((unsigned)first, (unsigned)last, 0) == 0)
+        return;
+
+    const long most = sysconf(_SC_OPEN_MAX);
+
+    for (int fd = first; fd <= last && fd < most; fd++)
+        (void)close(fd);
+}
+
+/* The listener's descriptors are of no use to a client's code, and other clients' least of all. */
+static void
+close_others(int a, int b)
+{
+    const int low = a < b ? a : b;
+    const int high = a < b ? b : a;
+
+    close_between(STDERR_FILENO + 1, low - 1);
+    close_between(low + 1, high - 1);
+    close_between(high + 1, INT32_MAX);
+}
+
+/* Signals as any process has them, but for those of a terminal, which are for the listener. */
+static void
+reset_signals(void)
+{
+    const struct sigaction plain = {.sa_handler = SIG_DFL};
+    const struct sigaction ignored = {.sa_handler = SIG_IGN};
+    sigset_t none;
+
+    for (int i = 1; i < NSIG; i++)
+        (void)sigaction(i, &plain, NULL);
+    (void)sigaction(SIGINT, &ignored, NULL);
+    (void)sigaction(SIGHUP, &ignored, NULL);
+    (void)sigaction(SIGPIPE, &ignored, NULL);
+    (void)sigemptyset(&none);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static _Noreturn void
+be_worker(const struct hed_server *s, const struct hed_peer *p, const struct hed_child *c,
+          struct hed_worker_status *line, int porter, pid_t listener)
+{
+    const struct hed_server_options *o = s->options;
+    struct hed_worker_start start = {
+        .conn = p->fd,
+        .porter = porter,
+        .tcp = p->tcp,
+        .tls = p->tcp ? &o->tls : NULL,
+        .memory_limit = o->memory,
+        .host_limit = o->host_memory,
+        .lane_limit = o->lanes,
+        .idle_ms = o->idle_ms,
+        .token = p->tcp && o->token[0] ? o->token : NULL,
+        .images = s->images,
+        .ledger = s->ledger,
+        .status = line,
+    };
+
+    memcpy(start.session, c->session, sizeof start.session);
+    /* KILL, not TERM: a driver may be in the middle of anything. */
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != listener)
+        _exit(1);
+    (void)prctl(PR_SET_NAME, "heddled-worker");
+    close_others(p->fd, porter);
+    reset_signals();
+    atomic_store(&line->pid, (uint32_t)getpid());
+    _exit(hed_worker_run(&start) == 0 ? 0 : 1);
+}
+
+/* ---- in the listener ------------------------------------------------------------------------- */
+
+static struct hed_worker_status *
+line_of(struct hed_server *s, const struct hed_child *c)
+{
+    return &s->ledger->workers[c - s->children];
+}
+
+static void
+fill_line(struct hed_worker_status *line, const struct hed_peer *p)
+{
+    line->client_pid = p->tcp ? 0 : (uint32_t)p->user.pid;
+    line->client_uid = (uint32_t)p->user.uid;
+    (void)hed_str_copy(line->peer, sizeof line->peer, p->name);
+    atomic_store(&line->started_ns, hed_now_ns());
+    atomic_store(&line->last_ns, hed_now_ns());
+}
+
+static void
+tell_start(const struct hed_child *c, const struct hed_peer *p)
+{
+    if (p->tcp)
+        hed_debug(SERVER, "worker %d for %s", (int)c->pid, p->name);
+    else
+        hed_debug(SERVER, "worker %d for process %d of user %u", (int)c->pid, (int)p->user.pid,
+                  p->user.uid);
+}
+
+int
+hed_child_start(struct hed_server *s, const struct hed_peer *p, struct hed_why *why)
+{
+    struct hed_worker_status *line = hed_ledger_enter(s->ledger);
+    const pid_t listener = getpid();
+    int pair[2] = {-1, -1};
+
+    if (!line) {
+        hed_why_set(why, "the server has as many clients as it can have");
+        return HED_ELIMIT;
+    }
+
+    struct hed_child *c = &s->children[line - s->ledger->workers];
+
+    fill_line(line, p);
+    *c = (struct hed_child){
+        .tcp = p->tcp, .uid = p->user.uid, .started_wall_ns = hed_wall_ns(), .porter = -1};
+    if (getrandom(c->session, sizeof c->session, 0) == (ssize_t)sizeof c->session &&
+        socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0)
+        c->pid = fork();
+    else
+        c->pid = -1;
+    if (c->pid == 0)
+        be_worker(s, p, c, line, pair[1], listener);
+    if (c->pid < 0) {
+        /* The reason is the server's business; the client learns that it is not its own fault. */
+        hed_error(SERVER, "no worker for a new client: %m");
+        hed_why_set(why, "the server has no means left for one more client");
+        if (pair[0] >= 0)
+            (void)close(pair[0]), (void)close(pair[1]);
+        c->pid = 0;
+        hed_ledger_clear(s->ledger, line);
+        return HED_ENOMEM;
+    }
+    (void)close(pair[1]);
+    c->porter = pair[0];
+    atomic_store(&line->pid, (uint32_t)c->pid);
+    s->child_count++;
+    s->served++;
+    tell_start(c, p);
+    return 0;
+}
+
+/* The number of a session is no secret, but without the right user it is of no use either; over TCP
+ * the worker asks for the secret. */
+int
+hed_child_pass(struct hed_server *s, const struct hed_peer *p)
+{
+    for (int i = 0; i < HED_LEDGER_WORKERS; i++) {
+        const struct hed_child *c = &s->children[i];
+
+        if (c->pid == 0 || memcmp(c->session, p->preface.session, sizeof c->session) != 0)
+            continue;
+        if (c->tcp != p->tcp || (!p->tcp && c->uid != p->user.uid))
+            return HED_EACCESS;
+        return hed_fd_send(c->porter, p->fd);
+    }
+    return HED_ENOTFOUND;
+}
+
+static void
+tell_end(struct hed_server *s, const struct hed_child *c, int how)
+{
+    const struct hed_worker_status *line = line_of(s, c);
+    const unsigned long long messages = atomic_load(&line->messages);
+    const unsigned long long launches = atomic_load(&line->launches);
+    const uint32_t failed = atomic_load(&line->failed);
+    const char *program = line->program[0] ? line->program : "?";
+    char end[64];
+    char error[40] = "";
+
+    if (WIFSIGNALED(how))
+        (void)snprintf(end, sizeof end, "was killed by signal %d (%s)", WTERMSIG(how),
+                       strsignal(WTERMSIG(how)));
+    else if (how == 0)
+        (void)snprintf(end, sizeof end, "ended");
+    else
+        (void)snprintf(end, sizeof end, "ended with status %d", WEXITSTATUS(how));
+    if (failed)
+        (void)snprintf(error, sizeof error, ", after CUDA error %u", failed);
+    /* Of a client that was never welcome, its worker has said why. */
+    if (WIFEXITED(how) && !line->program[0])
+        hed_debug(SERVER, "worker %d %s", (int)c->pid, end);
+    else if (how == 0 || s->stopping)
+        hed_info(SERVER, "worker %d (%.63s) %s: %llu message%s, %llu launch%s%s", (int)c->pid,
+                 program, end, messages, messages == 1 ? "" : "s", launches,
+                 launches == 1 ? "" : "es", error);
+    else
+        hed_warn(SERVER, "worker %d (%.63s) %s: %llu message%s, %llu launch%s%s", (int)c->pid,
+                 program, end, messages, messages == 1 ? "" : "s", launches,
+                 launches == 1 ? "" : "es", error);
+}
+
+void
+hed_child_reap(struct hed_server *s)
+{
+    pid_t pid;
+    int how;
+
+    while ((pid = waitpid(-1, &how, WNOHANG)) > 0) {
+        for (int i = 0; i < HED_LEDGER_WORKERS; i++) {
+            struct hed_child *c = &s->children[i];
+
+            if (c->pid != pid)
+                continue;
+            tell_end(s, c, how);
+            (void)close(c->porter);
+            c->pid = 0;
+            hed_ledger_clear(s->ledger, line_of(s, c));
+            s->child_count--;
+            break;
+        }
+    }
+}
+
+void
+hed_child_signal(struct hed_server *s, int signal)
+{
+    for (int i = 0; i < HED_LEDGER_WORKERS; i++) {
+        if (s->children[i].pid > 0)
+            (void)kill(s->children[i].pid, signal);
+    }
+}

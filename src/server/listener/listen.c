@@ -1,0 +1,185 @@
+/* The sockets that the server listens at. See listener.h. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "server/listener/listener.h"
+
+#define ACCEPT_MAX 64 /* connections taken in one go, so that signals and peers get their turn */
+#define DEAF_NS (HED_NS_PER_S / 10)
+#define ADDRESS_TEXT (HED_ADDRESS_HOST + 32)
+
+/* The port that the kernel chose, where the address left it open. */
+static void
+note_port(struct hed_listener *l)
+{
+    struct sockaddr_storage at;
+    socklen_t size = sizeof at;
+
+    if (!l->tcp || getsockname(l->fd, (struct sockaddr *)&at, &size) != 0)
+        return;
+    l->address.port = ntohs(at.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&at)->sin6_port
+                                                     : ((struct sockaddr_in *)&at)->sin_port);
+}
+
+static bool
+is_loopback(const struct hed_listener *l)
+{
+    struct sockaddr_storage at;
+    socklen_t size = sizeof at;
+
+    if (getsockname(l->fd, (struct sockaddr *)&at, &size) != 0)
+        return false;
+    if (at.ss_family == AF_INET6)
+        return IN6_IS_ADDR_LOOPBACK(&((struct sockaddr_in6 *)&at)->sin6_addr);
+    return ntohl(((struct sockaddr_in *)&at)->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+}
+
+static void
+tell(const struct hed_server *s, const struct hed_listener *l)
+{
+    char text[ADDRESS_TEXT];
+
+    hed_address_text(&l->address, text, sizeof text);
+    hed_info(SERVER, "listening on %s%s", text,
+             !l->tcp                     ? ""
+             : !s->options->tls.insecure ? " (TLS)"
+                                         : " (no TLS)");
+    if (l->tcp && s->options->tls.insecure)
+        hed_warn(SERVER,
+                 "INSECURE: %s takes anybody who can reach it, unencrypted, and lets them run code "
+                 "on the GPU%s",
+                 text, is_loopback(l) ? " (this machine only)" : "; it is open to the network");
+}
+
+static int
+open_one(struct hed_server *s, const struct hed_address *a, struct hed_why *why)
+{
+    struct hed_listener *l = &s->listeners[s->listener_count];
+    struct epoll_event e = {.events = EPOLLIN, .data.ptr = l};
+    struct stat st;
+    int fd = -1;
+    const int err = hed_conn_listen(a, (int)s->options->mode, &fd, why);
+
+    if (err)
+        return err;
+    *l = (struct hed_listener){
+        .source.kind = HED_SOURCE_LISTENER,
+        .fd = fd,
+        .tcp = a->transport == HED_TRANSPORT_TCP,
+        .address = *a,
+    };
+    s->listener_count++;
+    if (!l->tcp && stat(a->path, &st) == 0) {
+        l->dev = st.st_dev;
+        l->ino = st.st_ino;
+    }
+    note_port(l);
+    /* Not blocking: a connection may be gone again by the time it is taken. */
+    if (fcntl(fd, F_SETFL, O_NONBLOCK) != 0 || epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &e) != 0) {
+        hed_why_set(why, "epoll: %m");
+        return hed_err_from_errno(errno);
+    }
+    tell(s, l);
+    return 0;
+}
+
+int
+hed_listen_open(struct hed_server *s, struct hed_why *why)
+{
+    int err = 0;
+
+    for (uint32_t i = 0; !err && i < s->options->listen_count; i++)
+        err = open_one(s, &s->options->listen[i], why);
+    if (!err && (s->options->mode & 0077) == 0 &&
+        (s->options->allow_all || s->options->uid_count || s->options->gid_count))
+        hed_warn(SERVER, "--mode %04o keeps out whom --allow-uid and --allow-gid let in",
+                 s->options->mode);
+    return err;
+}
+
+void
+hed_listen_close(struct hed_server *s)
+{
+    struct stat st;
+
+    for (uint32_t i = 0; i < s->listener_count; i++) {
+        struct hed_listener *l = &s->listeners[i];
+
+        /* While it still listens, nobody else takes the path for stale. */
+        if (!l->tcp && stat(l->address.path, &st) == 0 && st.st_dev == l->dev &&
+            st.st_ino == l->ino)
+            (void)unlink(l->address.path);
+        /* A child that has just been forked may still have it open. */
+        (void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, l->fd, NULL);
+        (void)shutdown(l->fd, SHUT_RDWR);
+        (void)close(l->fd);
+    }
+    s->listener_count = 0;
+}
+
+void
+hed_listen_pause(struct hed_server *s, bool pause)
+{
+    for (uint32_t i = 0; i < s->listener_count; i++) {
+        struct hed_listener *l = &s->listeners[i];
+        struct epoll_event e = {.events = pause ? 0 : EPOLLIN, .data.ptr = l};
+
+        (void)epoll_ctl(s->epoll, EPOLL_CTL_MOD, l->fd, &e);
+    }
+    s->deaf = pause;
+    s->deaf_until_ns = pause ? hed_now_ns() + DEAF_NS : 0;
+}
+
+static void
+name_peer(const struct sockaddr_storage *at, char *out, size_t size)
+{
+    char host[INET6_ADDRSTRLEN] = "?";
+
+    if (at->ss_family == AF_INET6) {
+        const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)at;
+
+        (void)inet_ntop(AF_INET6, &v6->sin6_addr, host, sizeof host);
+        (void)snprintf(out, size, "[%s]:%u", host, ntohs(v6->sin6_port));
+    } else {
+        const struct sockaddr_in *v4 = (const struct sockaddr_in *)at;
+
+        (void)inet_ntop(AF_INET, &v4->sin_addr, host, sizeof host);
+        (void)snprintf(out, size, "%s:%u", host, ntohs(v4->sin_port));
+    }
+}
+
+void
+hed_listen_accept(struct hed_server *s, struct hed_listener *l)
+{
+    for (int i = 0; i < ACCEPT_MAX; i++) {
+        struct sockaddr_storage at = {0};
+        socklen_t size = sizeof at;
+        char name[64] = "local";
+        const int fd = accept4(l->fd, (struct sockaddr *)&at, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+        if (fd < 0) {
+            if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+                /* It would be reported again and again. */
+                hed_warn(SERVER, "cannot take a connection: %m");
+                hed_listen_pause(s, true);
+            }
+            if (errno != EINTR && errno != ECONNABORTED)
+                return;
+            continue;
+        }
+        if (l->tcp)
+            name_peer(&at, name, sizeof name);
+        s->accepted++;
+        hed_peer_add(s, fd, l->tcp, name);
+    }
+}

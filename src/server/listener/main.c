@@ -1,0 +1,46 @@
+/* heddled: the server's program. `heddle serve` becomes it; so does a unit of systemd.
+ *
+ *     main ── options ── listener (listener.h) ──fork──> workers (worker.h)
+ *
+ * The settings that workers are to have go into the environment, where libheddle.so looks for them
+ * when a worker makes its first call.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "server/listener/listener.h"
+
+enum { EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+static const char help[] =
+    "usage: heddled [OPTION...]\n"
+    "\n"
+    "heddle's server. Its options are those of `heddle serve`: see heddle serve --help\n"
+    "and heddle-serve(1).\n";
+
+static int
+fail(const char *text, int code)
+{
+    fprintf(stderr, "heddled: %s\n", text);
+    return code;
+}
+
+int
+main(int argc, char **argv)
+{
+    static struct hed_server_options options;
+    struct hed_why why = {""};
+
+    if (hed_server_options_read(&options, argc - 1, argv + 1, &why) != 0)
+        return fail(why.text, EXIT_USAGE);
+    if (options.help)
+        return fputs(help, stdout) < 0 || fflush(stdout) != 0 ? EXIT_FAILED : 0;
+    if (hed_log_setup(options.log, &why) != 0)
+        return fail(why.text, EXIT_USAGE);
+    if (setenv("HEDDLE_GPU", options.gpu, 1) != 0 || setenv("HEDDLE_LOG", options.log, 1) != 0)
+        return fail(hed_err_text(HED_ENOMEM), EXIT_FAILED);
+    return hed_server_run(&options, &why) == 0 ? 0 : fail(why.text, EXIT_FAILED);
+}

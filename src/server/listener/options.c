@@ -1,0 +1,453 @@
+/* heddled's options. Nothing is opened here but the file of the token. */
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "server/listener/listener.h"
+
+#define CLIENTS_DEFAULT 256
+#define LANES_DEFAULT 1024
+#define LANES_MAX 65536
+#define RATE_DEFAULT 256
+#define RATE_MAX 1000000
+#define IDLE_MAX_S 4000000 /* fits milliseconds in 32 bits */
+
+typedef int (*take_fn)(struct hed_server_options *o, const char *value, struct hed_why *why);
+
+static int
+take_number(const char *value, uint64_t least, uint64_t most, uint32_t *out, struct hed_why *why)
+{
+    uint64_t n = 0;
+
+    if (hed_parse_u64(value, &n) != 0 || n < least || n > most) {
+        hed_why_set(why, "'%.64s' is not a number from %llu to %llu", value,
+                    (unsigned long long)least, (unsigned long long)most);
+        return HED_EINVAL;
+    }
+    *out = (uint32_t)n;
+    return 0;
+}
+
+static int
+take_size(const char *value, uint64_t *out, struct hed_why *why)
+{
+    if (hed_parse_size(value, out) == 0)
+        return 0;
+    hed_why_set(why, "'%.64s' is not a size like 512M or 20G", value);
+    return HED_EINVAL;
+}
+
+static int
+take_text(const char *value, char *out, size_t size, struct hed_why *why)
+{
+    if (value[0] && hed_str_copy(out, size, value))
+        return 0;
+    hed_why_set(why, value[0] ? "longer than %zu characters" : "must not be empty", size - 1);
+    return HED_EINVAL;
+}
+
+/* "tcp://" and "tcp://:PORT" are this machine's own: nobody else gets in by a slip. */
+static int
+take_listen(struct hed_server_options *o, const char *value, struct hed_why *why)
+{
+    char text[512];
+    const bool no_host = strcmp(value, "tcp://") == 0 || strncmp(value, "tcp://:", 7) == 0;
+
+    if (o->listen_count == HED_LISTENERS_MAX) {
+        hed_why_set(why, "more than %d addresses", HED_LISTENERS_MAX);
+        return HED_ELIMIT;
+    }
+    (void)snprintf(text, sizeof text, "%s%s", no_host ? "tcp://127.0.0.1" : "",
+                   no_host ? value + 6 : value);
+
+    const int err = hed_address_parse(text, &o->listen[o->listen_count], why);
+
+    o->listen_count += err == 0;
+    return err;
+}
+
+/* A server of a server would be one more hop, or its own client. */
+static int
+take_gpu(struct hed_server_options *o, const char *value, struct hed_why *why)
+{
+    if (hed_address_is(value)) {
+        hed_why_set(why, "%.200s is a server; this one needs a place where work runs", value);
+        return HED_EINVAL;
+    }
+    return take_text(value, o->gpu, sizeof o->gpu, why);
+}
+
+static int
+take_mode(struct hed_server_options *o, const char *value, struct hed_why *why)
+{
+    char *end;
+    const unsigned long mode = strtoul(value, &end, 8);
+
+    if (value[0] < '0' || value[0] > '7' || *end || mode > 0777) {
+        hed_why_set(why, "'%.64s' is not a mode like 0600 or 0660", value);
+        return HED_EINVAL;
+    }
+    o->mode = (uint32_t)mode;
+    return 0;
+}
+
+static int
+full(struct hed_why *why)
+{
+    hed_why_set(why, "more than %d", HED_ALLOW_MAX);
+    return HED_ELIMIT;
+}
+
+/* One user or group, by number or name. */
+static int
+take_id(const char *item, bool group, uint32_t *out, struct hed_why *why)
+{
+    uint64_t n = 0;
+
+    if (hed_parse_u64(item, &n) == 0 && n < UINT32_MAX) {
+        *out = (uint32_t)n;
+        return 0;
+    }
+
+    const struct passwd *p = group ? NULL : getpwnam(item);
+    const struct group *g = group ? getgrnam(item) : NULL;
+
+    if (!p && !g) {
+        hed_why_set(why, "no %s '%.64s' on this machine", group ? "group" : "user", item);
+        return HED_ENOTFOUND;
+    }
+    *out = p ? p->pw_uid : g->gr_gid;
+    return 0;
+}
+
+/* "1000,alice": adds to the list. */
+static int
+take_ids(const char *value, bool group, uint32_t *list, uint32_t *count, struct hed_why *why)
+{
+    char item[128];
+
+    for (const char *at = value; at;) {
+        const size_t n = strcspn(at, ",");
+
+        if (*count == HED_ALLOW_MAX)
+            return full(why);
+        (void)snprintf(item, sizeof item, "%.*s", (int)n, at);
+
+        const int err = take_id(item, group, &list[*count], why);
+
+        if (err)
+            return err;
+        (*count)++;
+        at = at[n] ? at + n + 1 : NULL;
+    }
+    return 0;
+}
+
+static int
+take_allow_uid(struct hed_server_options *o, const char *value, struct hed_why *why)
+{
+    if (strcmp(value, "all") == 0) {
+        o->allow_all = true;
+        return 0;
+    }
+    return take_ids(value, false, o->uids, &o->uid_count, why);
+}
+
+static int
+take_allow_gid(struct hed_server_options *o, const char *value, struct hed_why *why)
+{
+    return take_ids(value, true, o->gids, &o->gid_count, why);
+}
+
+static int
+take_memory(struct hed_server_options *o, const char *value, struct hed_why *why)
+{
+    return take_size(value, &o->memory, why);
+}
+
+static int
+take_host_memory(struct hed_server_options *o, const char *value, struct hed_why *why)
+{
+    return take_size(value, &o->host_memory, why);
+}
+
+static int
+take_clients(struct hed_server_options *o, const char *value, struct hed_why *why)
+{
+    return take_number(value, 1, HED_LEDGER_WORKERS, &o->clients, why);
+}
+
+static int
+take_lanes(struct hed_server_options *o, const char *value, struct hed_why *why)
+{
+    return take_number(value, 1, LANES_MAX, &o->lanes, why);
+}
+
+static int
+take_rate(struct hed_server_options *o, const char *value, struct hed_why *why)
+{
+    return take_number(value, 0, RATE_MAX, &o->rate, why);
+}
+
+static int
+take_idle(struct hed_server_options *o, const char *value, struct hed_why *why)
+{
+    uint32_t seconds = 0;
+    const int err = take_number(value, 0, IDLE_MAX_S, &seconds, why);
+
+    if (!err)
+        o->idle_ms = seconds * 1000;
+    return err;
+}
+
+static int
+take_tls_ca(struct hed_server_options *o, const char *value, struct hed_why *why)
+{
+    return take_text(value, o->tls.ca, sizeof o->tls.ca, why);
+}
+
+static int
+take_tls_cert(struct hed_server_options *o, const char *value, struct hed_why *why)
+{
+    return take_text(value, o->tls.cert, sizeof o->tls.cert, why);
+}
+
+static int
+take_tls_key(struct hed_server_options *o, const char *value, struct hed_why *why)
+{
+    return take_text(value, o->tls.key, sizeof o->tls.key, why);
+}
+
+/* The first line of the file. Others must not be able to read it: it is all that a client needs. */
+static int
+take_token_file(struct hed_server_options *o, const char *value, struct hed_why *why)
+{
+    char text[sizeof o->token + 1];
+    struct stat st;
+    const int fd = open(value, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const ssize_t n = fd >= 0 && fstat(fd, &st) == 0 ? read(fd, text, sizeof text - 1) : -1;
+
+    if (fd >= 0)
+        (void)close(fd);
+    if (n < 0) {
+        hed_why_set(why, "%.300s: %m", value);
+        return HED_EIO;
+    }
+    text[n] = '\0';
+
+    const size_t length = strcspn(text, "\r\n");
+    const bool whole = text[length] != '\0' || (size_t)n < sizeof text - 1;
+
+    text[length] = '\0';
+    if (st.st_mode & (S_IRWXG | S_IRWXO))
+        hed_why_set(why, "%.300s: others may read it; its mode must be 0600", value);
+    else if (length < 16 || !whole || !hed_str_copy(o->token, sizeof o->token, text))
+        hed_why_set(why, "%.300s: its first line must have 16 to %zu characters", value,
+                    sizeof o->token - 1);
+    else
+        return 0;
+    return HED_EINVAL;
+}
+
+static int
+take_insecure(struct hed_server_options *o, const char *value, struct hed_why *why)
+{
+    o->tls.insecure = true;
+    return 0;
+}
+
+/* "none": images are sent anew by each client. */
+static int
+take_images(struct hed_server_options *o, const char *value, struct hed_why *why)
+{
+    if (strcmp(value, "none") == 0) {
+        o->images[0] = '\0';
+        return 0;
+    }
+    return take_text(value, o->images, sizeof o->images, why);
+}
+
+static int
+take_log(struct hed_server_options *o, const char *value, struct hed_why *why)
+{
+    return take_text(value, o->log, sizeof o->log, why);
+}
+
+static int
+take_help(struct hed_server_options *o, const char *value, struct hed_why *why)
+{
+    o->help = true;
+    return 0;
+}
+
+static const struct option {
+    const char *name;
+    bool takes_value;
+    take_fn take;
+} table[] = {
+    {"listen", true, take_listen},
+    {"gpu", true, take_gpu},
+    {"mode", true, take_mode},
+    {"allow-uid", true, take_allow_uid},
+    {"allow-gid", true, take_allow_gid},
+    {"memory", true, take_memory},
+    {"host-memory", true, take_host_memory},
+    {"clients", true, take_clients},
+    {"lanes", true, take_lanes},
+    {"rate", true, take_rate},
+    {"idle", true, take_idle},
+    {"tls-ca", true, take_tls_ca},
+    {"tls-cert", true, take_tls_cert},
+    {"tls-key", true, take_tls_key},
+    {"token-file", true, take_token_file},
+    {"insecure", false, take_insecure},
+    {"images", true, take_images},
+    {"log", true, take_log},
+    {"help", false, take_help},
+};
+
+static const struct option *
+find(const char *name, size_t n)
+{
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        if (strlen(table[i].name) == n && memcmp(table[i].name, name, n) == 0)
+            return &table[i];
+    }
+    return NULL;
+}
+
+/* --name value, --name=value. *used: how many words it was. */
+static int
+take_word(struct hed_server_options *o, int count, char **words, int *used, struct hed_why *why)
+{
+    const char *word = strcmp(words[0], "-h") == 0 ? "--help" : words[0];
+    const size_t n = strncmp(word, "--", 2) == 0 ? strcspn(word + 2, "=") : 0;
+    const struct option *t = find(word + 2, n);
+    const char *value = t && word[2 + n] == '=' ? word + 2 + n + 1 : NULL;
+    struct hed_why reason = {""};
+
+    *used = 1;
+    if (n == 0 || !t) {
+        hed_why_set(why, "no option %.100s; see heddle serve --help", word);
+        return HED_ENOTFOUND;
+    }
+    if (t->takes_value && !value && count > 1) {
+        value = words[1];
+        *used = 2;
+    }
+    if (t->takes_value != (value != NULL)) {
+        hed_why_set(why, "--%s %s", t->name, value ? "takes no value" : "needs a value");
+        return HED_EINVAL;
+    }
+
+    const int err = t->take(o, value, &reason);
+
+    if (err)
+        hed_why_set(why, "--%s: %s", t->name, reason.text);
+    return err;
+}
+
+/* ---- defaults, and what goes together -------------------------------------------------------- */
+
+static int
+default_listen(struct hed_server_options *o, struct hed_why *why)
+{
+    const char *folder = geteuid() == 0 ? "/run/heddle" : getenv("XDG_RUNTIME_DIR");
+    char text[256];
+
+    if (!folder || folder[0] != '/') {
+        hed_why_set(why, "where? XDG_RUNTIME_DIR, the default's folder, is not set: give an "
+                         "address, such as --listen shm:/tmp/gpu.sock");
+        return HED_EINVAL;
+    }
+    if (geteuid() == 0)
+        (void)mkdir(folder, 0755); /* by systemd, most of the time; if not here, listening fails */
+    (void)snprintf(text, sizeof text, "shm:%s/heddle.sock", folder);
+    return hed_address_parse(text, &o->listen[o->listen_count++], why);
+}
+
+static void
+default_images(char *out, size_t size)
+{
+    const char *cache = getenv("XDG_CACHE_HOME");
+    const char *home = getenv("HOME");
+    int n = -1;
+
+    if (geteuid() == 0)
+        n = snprintf(out, size, "/var/cache/heddle/images");
+    else if (cache && cache[0] == '/')
+        n = snprintf(out, size, "%s/heddle/images", cache);
+    else if (home && home[0] == '/')
+        n = snprintf(out, size, "%s/.cache/heddle/images", home);
+    if (n < 0 || (size_t)n >= size)
+        out[0] = '\0';
+}
+
+static int
+check_tcp(const struct hed_server_options *o, struct hed_why *why)
+{
+    const struct hed_tls *t = &o->tls;
+    const char *const files[] = {t->ca, t->cert, t->key};
+
+    if (t->insecure && (t->ca[0] || t->cert[0] || t->key[0]))
+        hed_why_set(why, "--insecure means no TLS, and there are certificates: which is it?");
+    else if (t->insecure)
+        return 0;
+    else if (!hed_tls_built())
+        hed_why_set(why, "TCP needs TLS, and this build of heddle has none; or --insecure");
+    else if (!t->cert[0] || !t->key[0])
+        hed_why_set(why, "TCP needs --tls-cert and --tls-key (`heddle cert` makes them), or "
+                         "--insecure");
+    else if (!t->ca[0] && !o->token[0])
+        hed_why_set(why, "TCP needs --tls-ca, by which clients are known, or --token-file: "
+                         "anybody could come in");
+    else {
+        for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+            if (files[i][0] && access(files[i], R_OK) != 0) {
+                hed_why_set(why, "%.300s: %m", files[i]);
+                return HED_ENOTFOUND;
+            }
+        }
+        return 0;
+    }
+    return HED_EINVAL;
+}
+
+static int
+check(struct hed_server_options *o, struct hed_why *why)
+{
+    bool tcp = false;
+
+    for (uint32_t i = 0; i < o->listen_count; i++)
+        tcp = tcp || o->listen[i].transport == HED_TRANSPORT_TCP;
+    o->tls.token = o->token[0] != '\0';
+    return tcp ? check_tcp(o, why) : 0;
+}
+
+int
+hed_server_options_read(struct hed_server_options *o, int count, char **words, struct hed_why *why)
+{
+    int err = 0;
+
+    memset(o, 0, sizeof *o);
+    (void)hed_str_copy(o->gpu, sizeof o->gpu, "auto");
+    (void)hed_str_copy(o->log, sizeof o->log, "warn,server=info");
+    o->mode = 0600;
+    o->clients = CLIENTS_DEFAULT;
+    o->lanes = LANES_DEFAULT;
+    o->rate = RATE_DEFAULT;
+    default_images(o->images, sizeof o->images);
+    for (int i = 0, used; !err && i < count; i += used)
+        err = take_word(o, count - i, words + i, &used, why);
+    if (!err && !o->help && o->listen_count == 0)
+        err = default_listen(o, why);
+    return err || o->help ? err : check(o, why);
+}

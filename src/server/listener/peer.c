@@ -1,0 +1,336 @@
+/* Peers: connections that have no owner yet. See listener.h.
+ *
+ *   PREFACE ──┬─ NEW, LANE ──> DEAD (a worker has it now)
+ *      │      ├─ STATUS ─────> WRITING ──> DRAINING ──> DEAD
+ *      │      └─ refused ────> WRITING ──> DRAINING ──> DEAD
+ *      └─ nonsense, gone, late ──> DEAD
+ *
+ * A client that is refused has sent, or is about to send, its hello, and waits for a welcome: it
+ * gets one that says why, and what it sends meanwhile is thrown away, since closing the socket on
+ * it would cost it the answer. Over TLS there is nobody yet to encrypt the answer: it is closed.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "gen/cuda_abi.h"
+#include "server/listener/listener.h"
+
+#define DRAIN_MAX 64 /* reads in one go */
+
+void
+hed_server_refused(struct hed_server *s, const struct hed_peer *p, const char *text)
+{
+    s->refused++;
+    if (!hed_bucket_take(&s->quiet, hed_now_ns())) {
+        s->unsaid++;
+        return;
+    }
+    if (s->unsaid)
+        hed_warn(SERVER, "%llu more were refused", (unsigned long long)s->unsaid);
+    s->unsaid = 0;
+    if (p->tcp)
+        hed_warn(SERVER, "refused %s: %s", p->name, text);
+    else
+        hed_warn(SERVER, "refused process %d of user %u: %s", (int)p->user.pid, p->user.uid, text);
+}
+
+static void
+finish(struct hed_server *s, struct hed_peer *p)
+{
+    if (p->state == HED_PEER_DEAD)
+        return;
+    /* Closing does not do it: a worker may have the same connection, and epoll would go on telling
+     * us about it. */
+    (void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, p->fd, NULL);
+    (void)close(p->fd);
+    p->fd = -1;
+    p->state = HED_PEER_DEAD; /* freed by the sweep: this turn's events may still name it */
+    s->peer_count--;
+}
+
+static void
+watch(struct hed_server *s, struct hed_peer *p, uint32_t events)
+{
+    struct epoll_event e = {.events = events, .data.ptr = p};
+
+    if (epoll_ctl(s->epoll, EPOLL_CTL_MOD, p->fd, &e) != 0)
+        finish(s, p);
+}
+
+static void
+write_on(struct hed_server *s, struct hed_peer *p)
+{
+    while (p->out_done < p->out_size) {
+        const ssize_t n = send(p->fd, p->out + p->out_done, p->out_size - p->out_done,
+                               MSG_DONTWAIT | MSG_NOSIGNAL);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno != EAGAIN) {
+            finish(s, p);
+            return;
+        }
+        if (n < 0)
+            return;
+        p->out_done += (size_t)n;
+    }
+    p->state = HED_PEER_DRAINING;
+    (void)shutdown(p->fd, SHUT_WR);
+    watch(s, p, EPOLLIN);
+}
+
+/* Takes the bytes. */
+static void
+begin_writing(struct hed_server *s, struct hed_peer *p, unsigned char *out, size_t size)
+{
+    p->state = HED_PEER_WRITING;
+    p->deadline_ns = hed_now_ns() + HED_PEER_MS * UINT64_C(1000000);
+    p->out = out;
+    p->out_size = size;
+    watch(s, p, EPOLLOUT);
+    if (p->state == HED_PEER_WRITING)
+        write_on(s, p);
+}
+
+static void
+refuse(struct hed_server *s, struct hed_peer *p, const char *text)
+{
+    struct hed_welcome *w;
+
+    hed_server_refused(s, p, text);
+    w = p->tcp && !s->options->tls.insecure ? NULL : calloc(1, sizeof *w);
+    if (!w) {
+        finish(s, p);
+        return;
+    }
+    w->head.head.size = sizeof *w;
+    w->head.head.kind = HED_MSG_ANSWER;
+    w->head.result = CUDA_ERROR_DEVICE_UNAVAILABLE;
+    w->major = HED_WIRE_MAJOR;
+    w->minor = HED_WIRE_MINOR;
+    (void)hed_str_copy(w->text, sizeof w->text, text);
+    begin_writing(s, p, (unsigned char *)w, sizeof *w);
+}
+
+static void
+drain(struct hed_server *s, struct hed_peer *p)
+{
+    char waste[4096];
+
+    for (int i = 0; i < DRAIN_MAX; i++) {
+        const ssize_t n = recv(p->fd, waste, sizeof waste, MSG_DONTWAIT);
+
+        if (n > 0 || (n < 0 && errno == EINTR))
+            continue;
+        if (n == 0 || errno != EAGAIN)
+            finish(s, p);
+        return;
+    }
+}
+
+/* ---- what the preface says ------------------------------------------------------------------- */
+
+static void
+begin_client(struct hed_server *s, struct hed_peer *p)
+{
+    struct hed_why why = {""};
+
+    if (s->stopping)
+        refuse(s, p, "the server is about to stop");
+    else if (s->child_count >= s->options->clients)
+        refuse(s, p, "the server has as many clients as it takes (--clients)");
+    else if (!hed_bucket_take(&s->rate, hed_now_ns()))
+        refuse(s, p, "too many new clients in a second (--rate)");
+    else if (hed_child_start(s, p, &why) != 0)
+        refuse(s, p, why.text);
+    else
+        finish(s, p);
+}
+
+static void
+begin_lane(struct hed_server *s, struct hed_peer *p)
+{
+    const int err = hed_child_pass(s, p);
+
+    if (err == HED_ENOTFOUND)
+        hed_server_refused(s, p, "a lane of a session that is not here (before a restart?)");
+    else if (err == HED_EACCESS)
+        hed_server_refused(s, p, "a lane of somebody else's session");
+    else if (err)
+        hed_server_refused(s, p, "a lane whose worker takes no more");
+    finish(s, p);
+}
+
+static void
+begin_status(struct hed_server *s, struct hed_peer *p)
+{
+    struct hed_buf text;
+
+    if (p->tcp) {
+        hed_server_refused(s, p, "the status is told over unix sockets only");
+        finish(s, p);
+        return;
+    }
+    hed_buf_init(&text, HED_STATUS_MAX);
+    hed_status_write(s, &text);
+    if (text.err) {
+        hed_error(SERVER, "the status cannot be written: %s", hed_err_text(text.err));
+        hed_buf_fini(&text);
+        finish(s, p);
+        return;
+    }
+    begin_writing(s, p, text.data, text.size);
+}
+
+static void
+decide(struct hed_server *s, struct hed_peer *p)
+{
+    if (memcmp(p->preface.magic, HED_PREFACE_MAGIC, sizeof p->preface.magic) != 0 ||
+        p->preface.reserved != 0) {
+        hed_server_refused(s, p, "it does not speak heddle's protocol");
+        finish(s, p);
+        return;
+    }
+    switch (p->preface.kind) {
+    case HED_PREFACE_NEW:
+        begin_client(s, p);
+        break;
+    case HED_PREFACE_LANE:
+        begin_lane(s, p);
+        break;
+    case HED_PREFACE_STATUS:
+        begin_status(s, p);
+        break;
+    default:
+        hed_server_refused(s, p, "it asks for something that this version does not know");
+        finish(s, p);
+    }
+}
+
+static void
+read_preface(struct hed_server *s, struct hed_peer *p)
+{
+    /* Not a byte more: what follows is for the worker. */
+    const ssize_t n = recv(p->fd, p->in + p->got, sizeof p->in - p->got, MSG_DONTWAIT);
+
+    if (n < 0 && (errno == EINTR || errno == EAGAIN))
+        return;
+    if (n <= 0) {
+        if (p->got)
+            hed_server_refused(s, p, "it went away in the middle of its first words");
+        finish(s, p);
+        return;
+    }
+    p->got += (size_t)n;
+    /* Nonsense is known by its first bytes; no need to wait for the rest. */
+    if (p->got == sizeof p->in || memcmp(p->in, HED_PREFACE_MAGIC, p->got < 8 ? p->got : 8) != 0)
+        decide(s, p);
+}
+
+void
+hed_peer_ready(struct hed_server *s, struct hed_peer *p)
+{
+    switch (p->state) {
+    case HED_PEER_PREFACE:
+        read_preface(s, p);
+        break;
+    case HED_PEER_WRITING:
+        write_on(s, p);
+        break;
+    case HED_PEER_DRAINING:
+        drain(s, p);
+        break;
+    case HED_PEER_DEAD:
+        break;
+    }
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+/* Those that are waited for longest go first; who is honest says who he is at once. */
+static void
+make_room(struct hed_server *s)
+{
+    struct hed_peer *p = s->peers;
+
+    while (p && p->state == HED_PEER_DEAD)
+        p = p->next;
+    if (s->peer_count < HED_PEERS_MAX || !p)
+        return;
+    if (p->state == HED_PEER_PREFACE)
+        hed_server_refused(s, p, "too many connections that say nothing");
+    finish(s, p);
+}
+
+void
+hed_peer_add(struct hed_server *s, int fd, bool tcp, const char *name)
+{
+    struct hed_peer *p = calloc(1, sizeof *p);
+    struct epoll_event e = {.events = EPOLLIN, .data.ptr = p};
+    struct hed_peer **end;
+
+    if (!p || epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &e) != 0) {
+        hed_warn(SERVER, "a connection was closed: %m");
+        (void)close(fd);
+        free(p);
+        return;
+    }
+    make_room(s);
+    p->source.kind = HED_SOURCE_PEER;
+    p->fd = fd;
+    p->tcp = tcp;
+    p->user = (struct hed_peer_user){.uid = (uid_t)-1, .gid = (gid_t)-1};
+    p->deadline_ns = hed_now_ns() + HED_PEER_MS * UINT64_C(1000000);
+    (void)hed_str_copy(p->name, sizeof p->name, name);
+    for (end = &s->peers; *end; end = &(*end)->next)
+        ;
+    *end = p;
+    s->peer_count++;
+    if (!tcp && !hed_user_may(s->options, fd, &p->user))
+        refuse(s, p, "this user may not (--allow-uid, --allow-gid)");
+    else
+        /* Most have sent it with their connect: no need for another turn. */
+        read_preface(s, p);
+}
+
+uint64_t
+hed_peers_sweep(struct hed_server *s, uint64_t now_ns)
+{
+    uint64_t next = UINT64_MAX;
+
+    for (struct hed_peer **at = &s->peers; *at;) {
+        struct hed_peer *p = *at;
+
+        if (p->state != HED_PEER_DEAD && now_ns >= p->deadline_ns) {
+            if (p->state == HED_PEER_PREFACE)
+                hed_server_refused(s, p, "it did not say in time what it wants");
+            finish(s, p);
+        }
+        if (p->state == HED_PEER_DEAD) {
+            *at = p->next;
+            free(p->out);
+            free(p);
+            continue;
+        }
+        next = p->deadline_ns < next ? p->deadline_ns : next;
+        at = &p->next;
+    }
+    return next;
+}
+
+void
+hed_peers_close(struct hed_server *s)
+{
+    for (struct hed_peer *p = s->peers; p; p = p->next)
+        finish(s, p);
+    (void)hed_peers_sweep(s, 0);
+}

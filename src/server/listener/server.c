@@ -1,0 +1,233 @@
+/* The listener's loop, its signals, its beginning and its end. See listener.h.
+ *
+ *   serving ──TERM, INT──> stopping: no new connections; clients have HED_STOP_MS to finish
+ *                              │ time, or another signal
+ *                              └──> SIGTERM to the workers ── HED_KILL_MS ──> SIGKILL
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "server/listener/listener.h"
+
+#define EVENTS 64
+#define QUIET_RATE 20 /* lines about refusals a second */
+#define MS UINT64_C(1000000)
+
+/* ---- signals --------------------------------------------------------------------------------- */
+
+static int
+open_signals(struct hed_server *s)
+{
+    struct epoll_event e = {.events = EPOLLIN, .data.ptr = &s->signal_source};
+    sigset_t set;
+
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGCHLD);
+    (void)sigaddset(&set, SIGTERM);
+    (void)sigaddset(&set, SIGINT);
+    (void)sigaddset(&set, SIGHUP);
+    s->signal_source.kind = HED_SOURCE_SIGNALS;
+    if (sigprocmask(SIG_BLOCK, &set, NULL) != 0)
+        return -1;
+    s->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+    return s->signals < 0 ? -1 : epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->signals, &e);
+}
+
+static void
+stop(struct hed_server *s, const char *why)
+{
+    if (!s->stopping) {
+        s->stopping = true;
+        s->stop_ns = hed_now_ns() + HED_STOP_MS * MS;
+        if (s->child_count)
+            hed_info(SERVER, "%s: stopping; %u client%s %d s to finish", why, s->child_count,
+                     s->child_count == 1 ? " has" : "s have", HED_STOP_MS / 1000);
+        else
+            hed_info(SERVER, "%s: stopping", why);
+        hed_listen_close(s);
+        hed_peers_close(s);
+        return;
+    }
+    if (s->child_count)
+        hed_warn(SERVER, "%s: %u workers are ended", why, s->child_count);
+    hed_child_signal(s, s->killed ? SIGKILL : SIGTERM);
+    s->killed = true;
+    s->stop_ns = hed_now_ns() + HED_KILL_MS * MS;
+}
+
+static void
+take_signals(struct hed_server *s)
+{
+    struct signalfd_siginfo info;
+
+    while (read(s->signals, &info, sizeof info) == (ssize_t)sizeof info) {
+        if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT)
+            stop(s, info.ssi_signo == SIGTERM ? "SIGTERM" : "SIGINT");
+        /* SIGHUP: there is nothing to read anew, and a closed terminal is no reason to stop. */
+    }
+    /* In any case: one SIGCHLD may stand for many. */
+    hed_child_reap(s);
+}
+
+/* ---- the loop -------------------------------------------------------------------------------- */
+
+static int
+next_timeout(struct hed_server *s)
+{
+    const uint64_t now = hed_now_ns();
+    uint64_t next = hed_peers_sweep(s, now);
+
+    if (s->deaf && s->deaf_until_ns < next)
+        next = s->deaf_until_ns;
+    if (s->stopping && s->stop_ns < next)
+        next = s->stop_ns;
+    if (next == UINT64_MAX)
+        return -1;
+    /* Up, so that it is over when the wait is. */
+    return next <= now ? 0 : (int)((next - now + MS - 1) / MS);
+}
+
+static void
+serve(struct hed_server *s)
+{
+    struct epoll_event events[EVENTS];
+
+    while (!s->stopping || s->child_count) {
+        const int n = epoll_wait(s->epoll, events, EVENTS, next_timeout(s));
+
+        for (int i = 0; i < n; i++) {
+            struct hed_source *source = events[i].data.ptr;
+
+            if (source->kind == HED_SOURCE_SIGNALS)
+                take_signals(s);
+            else if (source->kind == HED_SOURCE_LISTENER && !s->stopping)
+                hed_listen_accept(s, (struct hed_listener *)source);
+            else if (source->kind == HED_SOURCE_PEER)
+                hed_peer_ready(s, (struct hed_peer *)source);
+        }
+        if (s->deaf && hed_now_ns() >= s->deaf_until_ns)
+            hed_listen_pause(s, false);
+        if (s->stopping && hed_now_ns() >= s->stop_ns)
+            stop(s, "time is up");
+    }
+}
+
+/* ---- beginning ------------------------------------------------------------------------------- */
+
+/* A connection, a porter and a lane or two for each of many clients. */
+static void
+raise_limits(void)
+{
+    struct rlimit r;
+
+    if (getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_cur < r.rlim_max) {
+        r.rlim_cur = r.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &r);
+    }
+}
+
+/* The folder of images, with the folders above it. Without it images are sent anew each time. */
+static const char *
+make_images(const char *path)
+{
+    char part[sizeof((struct hed_server_options *)0)->images];
+    int error = 0;
+
+    if (!path[0])
+        return path;
+    for (const char *at = path + 1; !error; at++) {
+        if (*at && *at != '/')
+            continue;
+        (void)snprintf(part, sizeof part, "%.*s", (int)(at - path), path);
+        if (mkdir(part, 0700) != 0 && errno != EEXIST && errno != EISDIR)
+            error = errno;
+        if (!*at)
+            break;
+    }
+    if (!error)
+        return path;
+    hed_warn(SERVER, "%s: %s; images are not kept", path, strerror(error));
+    return "";
+}
+
+/* Tells systemd, where it asked to be told, that connections are taken. */
+static void
+notify_ready(void)
+{
+    static const char text[] = "READY=1\nSTATUS=Serving";
+    const char *path = getenv("NOTIFY_SOCKET");
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    const size_t n = path ? strlen(path) : 0;
+
+    if (n < 2 || n >= sizeof at.sun_path || (path[0] != '/' && path[0] != '@'))
+        return;
+    memcpy(at.sun_path, path, n);
+    if (at.sun_path[0] == '@')
+        at.sun_path[0] = '\0';
+
+    const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+    if (fd < 0)
+        return;
+    if (sendto(fd, text, sizeof text - 1, MSG_NOSIGNAL, (const struct sockaddr *)&at,
+               (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n)) < 0)
+        hed_warn(SERVER, "systemd cannot be told: %m");
+    (void)close(fd);
+}
+
+static int
+begin(struct hed_server *s, struct hed_why *why)
+{
+    raise_limits();
+    s->ledger = hed_ledger_create();
+    s->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (!s->ledger || s->epoll < 0 || open_signals(s) != 0) {
+        hed_why_set(why, "cannot begin: %m");
+        return HED_ENOMEM;
+    }
+    s->started_ns = hed_now_ns();
+    hed_bucket_init(&s->rate, s->options->rate, s->started_ns);
+    hed_bucket_init(&s->quiet, QUIET_RATE, s->started_ns);
+    s->images = make_images(s->options->images);
+    return hed_listen_open(s, why);
+}
+
+int
+hed_server_run(const struct hed_server_options *o, struct hed_why *why)
+{
+    static struct hed_server server; /* large, and there is one */
+    struct hed_server *s = &server;
+
+    *s = (struct hed_server){.options = o, .epoll = -1, .signals = -1};
+
+    const int err = begin(s, why);
+
+    if (!err) {
+        hed_info(SERVER, "heddle " HED_VERSION " serves --gpu %s", o->gpu);
+        notify_ready();
+        serve(s);
+        hed_info(SERVER, "stopped after %llu client%s", (unsigned long long)s->served,
+                 s->served == 1 ? "" : "s");
+    }
+    hed_listen_close(s);
+    hed_peers_close(s);
+    if (s->signals >= 0)
+        (void)close(s->signals);
+    if (s->epoll >= 0)
+        (void)close(s->epoll);
+    hed_ledger_free(s->ledger);
+    return err;
+}

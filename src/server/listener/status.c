@@ -1,0 +1,159 @@
+/* What `heddle serve --status` shows: one JSON object. Keys are only ever added; heddle-serve(1)
+ * names them. What workers have written into their lines is numbers and text, and not trusted.
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "server/listener/listener.h"
+
+#define ADDRESS_TEXT (HED_ADDRESS_HOST + 32)
+
+static void
+put_text(struct hed_buf *b, const char *key, const char *value, size_t size)
+{
+    hed_str_field(b, key, value, strnlen(value, size));
+}
+
+static void
+put_number(struct hed_buf *b, const char *key, uint64_t value)
+{
+    hed_buf_addf(b, ",\"%s\":%llu", key, (unsigned long long)value);
+}
+
+static double
+seconds(uint64_t ns)
+{
+    return (double)ns / (double)HED_NS_PER_S;
+}
+
+static void
+put_addresses(const struct hed_server *s, struct hed_buf *b)
+{
+    char text[ADDRESS_TEXT];
+
+    hed_buf_addf(b, ",\"addresses\":[");
+    for (uint32_t i = 0; i < s->listener_count; i++) {
+        hed_address_text(&s->listeners[i].address, text, sizeof text);
+        hed_buf_addf(b, "%s\"", i ? "," : "");
+        hed_str_escape(b, text, strlen(text));
+        hed_buf_addf(b, "\"");
+    }
+    hed_buf_addf(b, "]");
+}
+
+static void
+put_limits(const struct hed_server *s, struct hed_buf *b)
+{
+    const struct hed_server_options *o = s->options;
+
+    hed_buf_addf(b, ",\"limits\":{\"clients\":%u", o->clients);
+    put_number(b, "lanes", o->lanes);
+    put_number(b, "rate", o->rate);
+    put_number(b, "memory", o->memory);
+    put_number(b, "host_memory", o->host_memory);
+    hed_buf_addf(b, ",\"idle_seconds\":%u}", o->idle_ms / 1000);
+}
+
+/* Devices are known from the first client on. */
+static void
+put_devices(const struct hed_server *s, struct hed_buf *b)
+{
+    bool first = true;
+
+    hed_buf_addf(b, ",\"devices\":[");
+    for (int i = 0; i < HED_LEDGER_DEVICES; i++) {
+        const uint64_t total = atomic_load(&s->ledger->total[i]);
+        const uint64_t leased = hed_ledger_leased(s->ledger, i);
+
+        if (total == 0 && leased == 0)
+            continue;
+        hed_buf_addf(b, "%s{\"index\":%d", first ? "" : ",", i);
+        put_number(b, "total_bytes", total);
+        put_number(b, "leased_bytes", leased);
+        hed_buf_addf(b, "}");
+        first = false;
+    }
+    hed_buf_addf(b, "]");
+}
+
+static void
+put_leases(const struct hed_worker_status *w, struct hed_buf *b)
+{
+    uint64_t sum = 0;
+    int last = -1;
+
+    for (int i = 0; i < HED_LEDGER_DEVICES; i++) {
+        if (atomic_load(&w->leased[i]))
+            last = i;
+    }
+    hed_buf_addf(b, ",\"leased_bytes\":[");
+    for (int i = 0; i <= last; i++) {
+        const uint64_t n = atomic_load(&w->leased[i]);
+
+        hed_buf_addf(b, "%s%llu", i ? "," : "", (unsigned long long)n);
+        sum += n;
+    }
+    hed_buf_addf(b, "]");
+    put_number(b, "leased_total_bytes", sum);
+    put_number(b, "host_bytes", atomic_load(&w->host));
+}
+
+static void
+put_client(const struct hed_server *s, const struct hed_child *c, struct hed_buf *b)
+{
+    const struct hed_worker_status *w = &s->ledger->workers[c - s->children];
+    const uint64_t now = hed_now_ns();
+    const uint64_t last = atomic_load(&w->last_ns);
+
+    hed_buf_addf(b, "{\"worker\":%d", (int)c->pid);
+    if (c->tcp)
+        hed_buf_addf(b, ",\"pid\":null,\"uid\":null,");
+    else
+        hed_buf_addf(b, ",\"pid\":%u,\"uid\":%u,", w->client_pid, w->client_uid);
+    put_text(b, "program", w->program, sizeof w->program);
+    hed_buf_addf(b, ",");
+    put_text(b, "peer", w->peer, sizeof w->peer);
+    hed_buf_addf(b, ",\"since\":%.3f", seconds(c->started_wall_ns));
+    hed_buf_addf(b, ",\"seconds\":%.3f", seconds(now - atomic_load(&w->started_ns)));
+    hed_buf_addf(b, ",\"idle_seconds\":%.3f", now > last ? seconds(now - last) : 0);
+    put_number(b, "lanes", atomic_load(&w->lanes));
+    put_number(b, "messages", atomic_load(&w->messages));
+    put_number(b, "bytes_in", atomic_load(&w->bytes_in));
+    put_number(b, "bytes_out", atomic_load(&w->bytes_out));
+    put_number(b, "launches", atomic_load(&w->launches));
+    put_leases(w, b);
+    put_number(b, "failure", atomic_load(&w->failed));
+    hed_buf_addf(b, "}");
+}
+
+void
+hed_status_write(const struct hed_server *s, struct hed_buf *out)
+{
+    bool first = true;
+
+    hed_buf_addf(out, "{");
+    put_text(out, "version", HED_VERSION, sizeof HED_VERSION);
+    put_number(out, "pid", (uint64_t)getpid());
+    hed_buf_addf(out, ",\"uptime_seconds\":%.3f", seconds(hed_now_ns() - s->started_ns));
+    put_addresses(s, out);
+    hed_buf_addf(out, ",");
+    put_text(out, "gpu", s->options->gpu, sizeof s->options->gpu);
+    put_limits(s, out);
+    put_devices(s, out);
+    put_number(out, "connections", s->accepted);
+    put_number(out, "refused", s->refused);
+    put_number(out, "clients_ever", s->served);
+    hed_buf_addf(out, ",\"stopping\":%s", s->stopping ? "true" : "false");
+    hed_buf_addf(out, ",\"clients\":[");
+    for (int i = 0; i < HED_LEDGER_WORKERS; i++) {
+        if (s->children[i].pid == 0)
+            continue;
+        hed_buf_addf(out, "%s\n", first ? "" : ",");
+        put_client(s, &s->children[i], out);
+        first = false;
+    }
+    hed_buf_addf(out, "]}\n");
+}

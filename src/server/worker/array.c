@@ -1,0 +1,267 @@
+/* HED_MSG_ARRAY: arrays and mipmapped arrays, which are made under the client's names and paid for
+ * out of its share of the device.
+ *
+ * Invariants, for whoever has the turn:
+ * 1. An array is in the list exactly while its names are bound, and so long its bytes are in the
+ *    ledger.
+ * 2. A mipmap's levels have names of their own, which go with it.
+ */
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "server/ledger.h"
+#include "server/worker/worker.h"
+
+#define LEVELS_MAX 32
+#define ARRAYS_MAX (1u << 20) /* of one client */
+#define BUCKETS 256u
+
+struct array {
+    struct array *next;
+    uint64_t name, real;
+    uint64_t bytes;
+    int device;
+    uint32_t levels;  /* 0: no mipmap */
+    uint64_t level[]; /* names */
+};
+
+struct hed_worker_arrays {
+    struct array *buckets[BUCKETS];
+    uint32_t count;
+};
+
+static struct array **
+find(struct hed_worker_arrays *all, uint64_t name)
+{
+    struct array **at = &all->buckets[name % BUCKETS];
+
+    while (*at && (*at)->name != name)
+        at = &(*at)->next;
+    return at;
+}
+
+/* ---- what it takes --------------------------------------------------------------------------- */
+
+static uint64_t
+element_bytes(uint32_t format, uint32_t channels)
+{
+    const uint64_t n = channels ? channels : 1;
+
+    switch (format) {
+    case CU_AD_FORMAT_UNSIGNED_INT16:
+    case CU_AD_FORMAT_SIGNED_INT16:
+    case CU_AD_FORMAT_HALF:
+        return 2 * n;
+    case CU_AD_FORMAT_UNSIGNED_INT32:
+    case CU_AD_FORMAT_SIGNED_INT32:
+    case CU_AD_FORMAT_FLOAT:
+        return 4 * n;
+    case CU_AD_FORMAT_UNSIGNED_INT8:
+    case CU_AD_FORMAT_SIGNED_INT8:
+        return n;
+    default:
+        return 2 * n; /* normalised ones have 8 or 16 bits; compressed ones fewer */
+    }
+}
+
+/* About: devices keep arrays in blocks of at least ROW bytes by ROWS rows, and every level of a
+ * mipmap in pages of its own; a million arrays of one element are not a million bytes. False: no
+ * device has so much. */
+#define ROW 64u
+#define ROWS 8u
+#define PAGE 4096u
+static bool
+bytes_of(const struct hed_array_body *b, uint64_t *out)
+{
+    const uint64_t height = b->height ? b->height : 1;
+    uint64_t n;
+
+    if (b->channels > 4 ||
+        __builtin_mul_overflow(b->width, element_bytes(b->format, b->channels), &n) ||
+        n > UINT64_MAX / 4 || height > UINT64_MAX / 4)
+        return false;
+    n = (n + ROW - 1) / ROW * ROW;
+    if (__builtin_mul_overflow(n, height > 1 ? (height + ROWS - 1) / ROWS * ROWS : 1, &n) ||
+        __builtin_mul_overflow(n, b->depth ? b->depth : 1, &n) || n > UINT64_MAX / 4)
+        return false;
+    if (b->levels > 1)
+        n += n / 2 + b->levels * (uint64_t)PAGE;
+    *out = (n + PAGE - 1) / PAGE * PAGE;
+    return true;
+}
+
+static CUresult
+pay(struct hed_worker *w, struct array *a)
+{
+    CUdevice device = 0;
+    const CUresult r = hed_worker_do(w, cuCtxGetDevice, .device = &device);
+
+    a->device = (int)device;
+    if (r != CUDA_SUCCESS || !w->start->ledger || !w->start->status || a->bytes == 0)
+        return r;
+    return hed_ledger_take(w->start->ledger, w->start->status, a->device, a->bytes, a->bytes,
+                           w->start->memory_limit)
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static void
+pay_back(struct hed_worker *w, const struct array *a)
+{
+    if (w->start->ledger && w->start->status && a->bytes)
+        hed_ledger_give(w->start->ledger, w->start->status, a->device, a->bytes);
+}
+
+/* ---- making ---------------------------------------------------------------------------------- */
+
+static CUresult
+make(struct hed_worker *w, const struct hed_array_body *b, struct array *a)
+{
+    const CUDA_ARRAY3D_DESCRIPTOR_v2 d = {.Width = b->width,
+                                          .Height = b->height,
+                                          .Depth = b->depth,
+                                          .Format = (CUarray_format)b->format,
+                                          .NumChannels = b->channels,
+                                          .Flags = b->flags};
+    CUmipmappedArray mipmap = NULL;
+    CUarray array = NULL;
+    CUresult r;
+
+    if (b->levels)
+        r = hed_worker_do(w, cuMipmappedArrayCreate, .pHandle = &mipmap, .pMipmappedArrayDesc = &d,
+                          .numMipmapLevels = b->levels);
+    else
+        r = hed_worker_do(w, cuArray3DCreate_v2, .pHandle = &array, .pAllocateArray = &d);
+    a->real = b->levels ? (uint64_t)(uintptr_t)mipmap : (uint64_t)(uintptr_t)array;
+    return r;
+}
+
+static void
+unmake(struct hed_worker *w, const struct array *a)
+{
+    CUresult r;
+
+    if (a->levels)
+        r = hed_worker_do(w, cuMipmappedArrayDestroy,
+                          .hMipmappedArray = (CUmipmappedArray)(uintptr_t)a->real);
+    else
+        r = hed_worker_do(w, cuArrayDestroy, .hArray = (CUarray)(uintptr_t)a->real);
+    if (r != CUDA_SUCCESS)
+        hed_debug(SERVER, "destroying an array answered %d", (int)r);
+}
+
+/* Levels that were not named are left out. */
+static void
+unname(struct hed_worker *w, const struct array *a)
+{
+    (void)hed_name_unbind(w->names, a->name, NULL);
+    for (uint32_t i = 0; i < a->levels; i++)
+        (void)hed_name_unbind(w->names, a->level[i], NULL);
+}
+
+/* Gives the array and its levels their names. HED_EEXIST and the like: then none is given. */
+static int
+name(struct hed_worker *w, struct array *a)
+{
+    const uint32_t levels = a->levels;
+    int err = hed_name_fits(a->name, levels ? "mipmap" : "array")
+                  ? hed_name_bind(w->names, a->name, a->real)
+                  : HED_EFORMAT;
+
+    if (err)
+        return err;
+    for (a->levels = 0; a->levels < levels && !err; a->levels += !err) {
+        CUarray level = NULL;
+        const CUresult r = hed_worker_do(w, cuMipmappedArrayGetLevel, .pLevelArray = &level,
+                                         .hMipmappedArray = (CUmipmappedArray)(uintptr_t)a->real,
+                                         .level = a->levels);
+
+        err = r == CUDA_SUCCESS && hed_name_fits(a->level[a->levels], "array")
+                  ? hed_name_bind(w->names, a->level[a->levels], (uint64_t)(uintptr_t)level)
+                  : HED_ENOTFOUND;
+    }
+    if (err)
+        unname(w, a);
+    a->levels = levels;
+    return err;
+}
+
+/* HED_E...: nonsense; *result: what the backend says. */
+static int
+create(struct hed_worker *w, const struct hed_array_body *b, CUresult *result)
+{
+    struct array *a = calloc(1, sizeof *a + b->levels * sizeof a->level[0]);
+    int err = 0;
+
+    *result = CUDA_ERROR_OUT_OF_MEMORY;
+    if (!a || w->arrays->count >= ARRAYS_MAX)
+        goto out;
+    a->name = b->name;
+    a->levels = b->levels;
+    for (uint32_t i = 0; i < b->levels; i++)
+        a->level[i] = ((const uint64_t *)(const void *)(b + 1))[i];
+    if (!bytes_of(b, &a->bytes))
+        goto out;
+    *result = pay(w, a);
+    if (*result != CUDA_SUCCESS)
+        goto out;
+    *result = make(w, b, a);
+    if (*result == CUDA_SUCCESS) {
+        err = name(w, a);
+        if (!err) {
+            struct array **at = find(w->arrays, a->name);
+
+            a->next = *at;
+            *at = a;
+            w->arrays->count++;
+            return 0;
+        }
+        hed_warn(SERVER, "an array's names: %s", hed_err_text(err));
+        *result = CUDA_ERROR_INVALID_HANDLE;
+        unmake(w, a);
+    }
+    pay_back(w, a);
+out:
+    free(a);
+    return err == HED_EEXIST || err == HED_ELIMIT ? HED_EFORMAT : 0;
+}
+
+/* Its names go in the order of messages; waiting for the device is for the others' no business. */
+static int
+destroy(struct hed_worker_lane *l, uint64_t name)
+{
+    struct array **at = find(l->worker->arrays, name);
+    struct array *a = *at;
+
+    if (!a)
+        return HED_EFORMAT;
+    *at = a->next;
+    l->worker->arrays->count--;
+    unname(l->worker, a);
+    hed_turn_pass(l);
+    unmake(l->worker, a);
+    pay_back(l->worker, a);
+    free(a);
+    return 0;
+}
+
+int
+hed_do_array(struct hed_worker_lane *l, struct hed_msg *m)
+{
+    const struct hed_array_body *b = (const struct hed_array_body *)m;
+    struct hed_worker *w = l->worker;
+    CUresult result;
+
+    if (!w->arrays && !(w->arrays = calloc(1, sizeof *w->arrays)))
+        return HED_ENOMEM;
+    if (b->op == HED_ARRAY_DESTROY)
+        return destroy(l, b->name);
+    if (b->op != HED_ARRAY_CREATE || b->levels > LEVELS_MAX ||
+        b->levels * sizeof(uint64_t) > m->size - sizeof *b || *find(w->arrays, b->name))
+        return HED_EFORMAT;
+
+    const int err = create(w, b, &result);
+
+    return err ? err : hed_worker_answer(l, m, (int)result, NULL, 0);
+}

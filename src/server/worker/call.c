@@ -1,0 +1,336 @@
+/* HED_MSG_CALL: a call of the API by its number, made on the chain with the client's arguments.
+ *
+ *   request ──get_request──> arguments, room for outputs ──each_in──> names become handles
+ *       ──> the turn is passed on, if it may block ──> the chain ──> new objects get their names
+ *       ──put_reply──> answer, or, where none is wanted, a failure is the context's
+ *
+ * What cannot travel (addresses of the client's own, functions) is refused: hed_cuda_can_travel().
+ */
+#include <string.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "base/pack.h"
+#include "gen/cuda_handles.h"
+#include "gen/cuda_travel.h"
+#include "gen/cuda_wire.h"
+#include "server/worker/code.h"
+#include "server/worker/worker.h"
+
+#define NAMES_MAX 64     /* objects that one call makes, or frees */
+#define CONTEXTS_MAX 256 /* of one client: each takes memory of the device that no lease counts */
+
+struct freed {
+    const char *kind;
+    uint64_t name, real;
+};
+
+struct doing {
+    struct hed_worker *worker;
+    enum hed_cuda_call id;
+    const uint64_t *names; /* that the client gives to new objects */
+    uint32_t name_count;
+    uint32_t made;                 /* new objects so far */
+    struct freed freed[NAMES_MAX]; /* what the call frees */
+    uint32_t freed_count;
+    bool done;     /* the call was made: its result is the backend's */
+    bool nonsense; /* the session is to end */
+};
+
+/* Kinds whose values are the backend's own on both sides: kernels are given them. */
+static bool
+is_value(const char *kind)
+{
+    return strcmp(kind, "texture") == 0 || strcmp(kind, "surface") == 0;
+}
+
+static bool
+is_surface(const char *kind)
+{
+    return strcmp(kind, "surface") == 0;
+}
+
+static int
+note_freed(void *arg, const char *kind, uint64_t *handle)
+{
+    struct doing *d = arg;
+
+    if (d->freed_count == NAMES_MAX)
+        return HED_ELIMIT;
+    d->freed[d->freed_count++] = (struct freed){.kind = kind, .name = *handle};
+    return 0;
+}
+
+static int
+translate(void *arg, const char *kind, uint64_t *handle)
+{
+    const struct doing *d = arg;
+
+    if (is_value(kind))
+        return hed_value_has(d->worker->values, is_surface(kind), *handle) ? 0 : HED_ENOTFOUND;
+    return hed_name_fits(*handle, kind) ? hed_name_real(d->worker->names, *handle, handle)
+                                        : HED_ENOTFOUND;
+}
+
+/* What the call frees has no name from now on: another lane, which may have the turn before the
+ * call is made, neither finds nor frees it again. False: it had none. */
+static bool
+take_freed(struct doing *d)
+{
+    for (uint32_t i = 0; i < d->freed_count; i++) {
+        struct freed *f = &d->freed[i];
+        const bool had = is_value(f->kind)
+                             ? hed_value_remove(d->worker->values, is_surface(f->kind), f->name)
+                             : hed_name_unbind(d->worker->names, f->name, &f->real) == 0;
+
+        if (!had) {
+            d->freed_count = i;
+            return false;
+        }
+    }
+    return true;
+}
+
+static void
+give_freed_back(struct doing *d)
+{
+    for (uint32_t i = 0; i < d->freed_count; i++) {
+        const struct freed *f = &d->freed[i];
+
+        if (is_value(f->kind))
+            (void)hed_value_add(d->worker->values, is_surface(f->kind), f->name);
+        else
+            (void)hed_name_bind(d->worker->names, f->name, f->real);
+    }
+}
+
+/* A new object gets the client's name. One without would be nobody's to free. A primary context has
+ * the name that it had before it was reset. */
+static int
+name_new(void *arg, const char *kind, uint64_t *handle)
+{
+    struct doing *d = arg;
+    struct hed_names *names = d->worker->names;
+    const uint64_t name = d->made < d->name_count ? d->names[d->made] : 0;
+    int err = HED_EFORMAT;
+
+    d->made++;
+    if (is_value(kind))
+        return hed_value_add(d->worker->values, is_surface(kind), *handle);
+    if (name && hed_name_fits(name, kind)) {
+        if (d->id == HED_cuDevicePrimaryCtxRetain)
+            (void)hed_name_unbind(names, name, NULL);
+        err = hed_name_bind(names, name, *handle);
+    }
+    *handle = name;
+    return err;
+}
+
+/* Handles of the backend's that the client did not name mean nothing to it. */
+static int
+hide(void *arg, const char *kind, uint64_t *handle)
+{
+    (void)arg;
+    if (!is_value(kind))
+        *handle = 0;
+    return 0;
+}
+
+static int
+answer_reply(struct hed_worker_lane *l, const struct hed_msg *m, CUresult r, void *args)
+{
+    static const size_t room = HED_MSG_MAX - sizeof(struct hed_answer);
+    uint8_t small[512]; /* most are */
+    uint8_t *body = small;
+    struct hed_enc e = hed_enc_over(small, sizeof small);
+
+    hed_cuda_put_reply(&e, (enum hed_cuda_call)m->call, args, (int)r);
+    if (e.err) {
+        body = hed_arena_alloc(&l->arena, room, 16);
+        if (!body)
+            return HED_ENOMEM;
+        e = hed_enc_over(body, room);
+        hed_cuda_put_reply(&e, (enum hed_cuda_call)m->call, args, (int)r);
+    }
+    if (e.err) {
+        hed_warn(SERVER, "the reply of %s is too long", hed_cuda_info[m->call].name);
+        return hed_worker_answer(l, m, CUDA_ERROR_NOT_SUPPORTED, NULL, 0);
+    }
+    return hed_worker_answer(l, m, r, body, (size_t)(e.at - body));
+}
+
+int
+hed_do_wait(struct hed_worker_lane *l, struct hed_msg *m)
+{
+    struct hed_worker *w = l->worker;
+    CUresult r = CUDA_ERROR_INVALID_HANDLE;
+    CUstream stream = NULL;
+    char none; /* a call without arguments */
+    int err;
+
+    if (!(m->flags & HED_MSG_WANTS_ANSWER))
+        return HED_EFORMAT;
+    if (m->stream == 0 || hed_worker_stream(l, m, &stream) == 0) {
+        hed_turn_pass(l);
+        r = m->stream ? hed_worker_do(w, cuStreamSynchronize, .hStream = stream)
+                      : hed_cuda_invoke(w->top, HED_cuCtxSynchronize, &none);
+    }
+    err = hed_worker_before_answer(l);
+    return err ? err : hed_worker_answer(l, m, (int)r, NULL, 0);
+}
+
+/* What the answer is, or that nobody wants one. */
+static int
+finish(struct hed_worker_lane *l, const struct hed_msg *m, CUresult r, void *args, bool done)
+{
+    if (!(m->flags & HED_MSG_WANTS_ANSWER)) {
+        if (r != CUDA_SUCCESS)
+            hed_warn(SERVER, "%s, which nobody waits for, answered %d", hed_cuda_info[m->call].name,
+                     (int)r);
+        hed_worker_failed(l->worker, m->context, r);
+        return 0;
+    }
+
+    const int err = m->flags & HED_MSG_BLOCKS ? hed_worker_before_answer(l) : 0;
+
+    if (err)
+        return err;
+    return done ? answer_reply(l, m, r, args) : hed_worker_answer(l, m, r, NULL, 0);
+}
+
+/* Addresses of this process are none of the client's business; those of devices are its own. */
+static int
+refuse_own(void *arg, const char *kind, uint64_t address)
+{
+    (void)arg;
+    return address == 0 || strcmp(kind, "device") == 0 ? 0 : HED_EFORMAT;
+}
+
+/* May it be made? The names of what it frees are gone then. */
+static CUresult
+prepare(struct hed_worker *w, enum hed_cuda_call id, uint64_t context, void *args, struct doing *d)
+{
+    if (!w->values && !(w->values = hed_values_create()))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (hed_cuda_each_freed(id, args, note_freed, d) != 0 ||
+        hed_cuda_each_in(id, args, translate, d) != 0)
+        return CUDA_ERROR_INVALID_HANDLE;
+
+    const CUresult refused = hed_memory_guard(w, id, args);
+
+    if (refused != CUDA_SUCCESS)
+        return refused;
+    /* Relaxed, here and below: a limit, no order. */
+    if (id == HED_cuCtxCreate_v2 &&
+        atomic_load_explicit(&w->contexts, memory_order_relaxed) >= CONTEXTS_MAX)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (!take_freed(d)) {
+        give_freed_back(d);
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    if (id == HED_cuCtxDestroy_v2 && d->freed_count)
+        hed_worker_functions_forget(w, d->freed[0].name, NULL);
+    if (id == HED_cuDevicePrimaryCtxReset_v2)
+        hed_worker_functions_forget(w, context, NULL);
+    return CUDA_SUCCESS;
+}
+
+static void
+note_contexts(struct hed_worker *w, enum hed_cuda_call id, uint64_t context)
+{
+    if (id == HED_cuCtxCreate_v2)
+        atomic_fetch_add_explicit(&w->contexts, 1, memory_order_relaxed);
+    if (id == HED_cuCtxDestroy_v2)
+        atomic_fetch_sub_explicit(&w->contexts, 1, memory_order_relaxed);
+    if (id == HED_cuCtxDestroy_v2 || id == HED_cuDevicePrimaryCtxReset_v2)
+        hed_worker_recovered(w, context);
+}
+
+/* Makes the call; handles are the backend's then. */
+static CUresult
+perform(struct hed_worker_lane *l, const struct hed_msg *m, void *args, struct doing *d)
+{
+    const enum hed_cuda_call id = (enum hed_cuda_call)m->call;
+    const CUresult refused = prepare(l->worker, id, m->context, args, d);
+    uint64_t rooms[HED_CUDA_ROOMS];
+
+    if (refused != CUDA_SUCCESS)
+        return refused;
+    if (m->flags & HED_MSG_BLOCKS)
+        hed_turn_pass(l);
+    hed_cuda_rooms(id, args, rooms);
+
+    const CUresult r = hed_cuda_invoke(l->worker->top, id, args);
+
+    d->done = true;
+    /* Freed is freed, whatever the answer was: CUDA says so of objects of failed contexts. */
+    if (r == CUDA_ERROR_INVALID_VALUE)
+        give_freed_back(d);
+    if (r != CUDA_SUCCESS) {
+        (void)hed_cuda_each_failed(id, args, hide, d);
+        return r;
+    }
+    note_contexts(l->worker, id, m->context);
+    if (!hed_cuda_rooms_fit(id, args, rooms)) {
+        hed_warn(SERVER, "%s gave more than there was room for", hed_cuda_info[id].name);
+        d->done = false;
+        return CUDA_ERROR_UNKNOWN;
+    }
+    if (hed_cuda_each_new(id, args, name_new, d) != 0) {
+        hed_warn(SERVER, "%s: the client gives a name twice, or a wrong one",
+                 hed_cuda_info[id].name);
+        d->nonsense = true; /* what was made has no name: it must not be made again and again */
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    (void)hed_cuda_each_out(id, args, hide, d);
+    return CUDA_SUCCESS;
+}
+
+/* The names behind the request; false: they are not there. */
+static bool
+take_names(const struct hed_msg *m, const struct hed_call_body *b, struct doing *d)
+{
+    const size_t begin = (sizeof *m + sizeof *b + (size_t)b->request + 7) / 8 * 8;
+
+    if (b->request > m->size - sizeof *m - sizeof *b || b->names > NAMES_MAX)
+        return false;
+    d->names = (const uint64_t *)(const void *)((const char *)m + begin);
+    d->name_count = b->names;
+    return b->names == 0 || (begin <= m->size && b->names * sizeof *d->names <= m->size - begin);
+}
+
+int
+hed_do_call(struct hed_worker_lane *l, struct hed_msg *m)
+{
+    const struct hed_call_body *b = (const struct hed_call_body *)(m + 1);
+    const enum hed_cuda_call id = (enum hed_cuda_call)m->call;
+    struct doing d = {.worker = l->worker, .id = id};
+
+    if (id == 0 || id >= HED_CUDA_CALLS || !take_names(m, b, &d))
+        return HED_EFORMAT;
+    if (!hed_cuda_can_travel(id) || (m->flags & HED_MSG_WANTS_ANSWER && !hed_cuda_can_answer(id))) {
+        hed_warn(SERVER, "a client sent %s, which cannot travel", hed_cuda_info[id].name);
+        return finish(l, m, CUDA_ERROR_NOT_SUPPORTED, NULL, false);
+    }
+
+    void *args = hed_arena_alloc(&l->arena, HED_CUDA_MAX_ARGS, 16);
+    struct hed_dec dec = hed_dec_over(b + 1, b->request, &l->arena);
+
+    if (!args)
+        return HED_ENOMEM;
+    memset(args, 0, hed_cuda_info[id].size);
+    hed_cuda_get_request(&dec, id, args);
+    if (dec.err) {
+        hed_warn(SERVER, "%s: %s", hed_cuda_info[id].name, hed_err_text(dec.err));
+        return HED_EFORMAT;
+    }
+    if (hed_cuda_each_address(id, args, refuse_own, NULL) != 0) {
+        hed_warn(SERVER, "%s: an address that only the client could follow",
+                 hed_cuda_info[id].name);
+        return finish(l, m, CUDA_ERROR_NOT_SUPPORTED, NULL, false);
+    }
+
+    const CUresult r = perform(l, m, args, &d);
+
+    return d.nonsense ? HED_EFORMAT : finish(l, m, r, args, d.done);
+}

@@ -1,0 +1,324 @@
+/* Images, libraries, kernels, functions. See wire/code.h for what is said about them.
+ *
+ * Invariants:
+ * 1. A library's number belongs to the client: it opens a free one, and closes it once.
+ * 2. What is passed to the backend as an image is whole: no length in its headers leads out of it.
+ * 3. The bytes of an image stay mapped as long as its library, which points into them.
+ *
+ * Libraries are opened while others have the turn, since that may take long; the client does not
+ * use a library's number before it has the answer. So they are guarded by a lock.
+ */
+#include "server/worker/code.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "server/worker/images.h"
+#include "server/worker/library.h"
+#include "server/worker/whole.h"
+#include "server/worker/worker.h"
+#include "wire/code.h"
+
+#define VARIABLES_MAX 65536
+
+int
+hed_worker_code_init(struct hed_worker *w, struct hed_why *why)
+{
+    struct hed_worker_code *c = calloc(1, sizeof *c);
+
+    if (c)
+        c->images = hed_images_create(w->start->images);
+    if (!c || !c->images) {
+        free(c);
+        hed_why_set(why, "no memory");
+        return HED_ENOMEM;
+    }
+    hed_lock_init(&c->lock, HED_RANK_CODE);
+    w->code = c;
+    return 0;
+}
+
+/* ---- images ---------------------------------------------------------------------------------- */
+
+/* In no order with anything else: the turn is passed on first. Bulk is copied before it is looked
+ * at: the client could change it in between. What cannot be kept is found missing by OPEN. */
+int
+hed_do_image(struct hed_worker_lane *l, struct hed_msg *m)
+{
+    const struct hed_image_body *b = (const struct hed_image_body *)m;
+    bool whole;
+
+    hed_turn_pass(l);
+    if (!l->worker->code || m->size < sizeof *b || m->bulk == 0 || m->bulk > HED_BULK_CHUNK ||
+        m->flags & HED_MSG_WANTS_ANSWER)
+        return HED_EFORMAT;
+
+    void *piece = hed_arena_alloc(&l->arena, m->bulk, 16);
+    int err = piece ? hed_lane_bulk_read(l->lane, piece, m->bulk) : HED_ENOMEM;
+
+    if (err)
+        return err;
+    err = hed_images_add(l->worker->code->images, l, b->hash, b->size, b->offset, piece, m->bulk,
+                         &whole);
+    if (err && err != HED_EFORMAT)
+        hed_warn(SERVER, "an image of %llu bytes cannot be kept: %s", (unsigned long long)b->size,
+                 hed_err_text(err));
+    return err == HED_EFORMAT ? err : 0;
+}
+
+/* ---- libraries ------------------------------------------------------------------------------- */
+
+struct hed_worker_library *
+hed_worker_library(struct hed_worker_code *c, uint32_t number)
+{
+    struct hed_worker_library *lib;
+
+    if (number >= HED_CODES_MAX)
+        return NULL;
+    hed_lock(&c->lock);
+    lib = c->libraries[number];
+    hed_unlock(&c->lock);
+    return lib;
+}
+
+/* The answer, and as much of the records as goes with it: copied, since another lane may close the
+ * library as soon as it has its number. `lib` gets its number if it is new. */
+static int
+answer_open(struct hed_worker_lane *l, const struct hed_open_body *b, CUresult r,
+            struct hed_worker_library *lib, const char *log)
+{
+    struct hed_worker_code *c = l->worker->code;
+    const uint32_t log_size =
+        (uint32_t)strnlen(log, b->log < HED_CODE_LOG_MAX ? b->log : HED_CODE_LOG_MAX);
+    const uint64_t all = lib ? lib->records.size : 0, room = HED_BULK_CHUNK - log_size;
+    const uint64_t some = all < room ? all : room;
+    struct hed_open_answer a = {
+        .log = log_size, .kernels = lib ? lib->kernel_count : 0, .records = all};
+    void *first = hed_arena_alloc(&l->arena, some + 1, 16);
+
+    if (!first)
+        return HED_ENOMEM;
+    if (some)
+        memcpy(first, lib->records.data, some);
+    if (lib) {
+        if (some == all)
+            hed_buf_fini(&lib->records);
+        hed_lock(&c->lock);
+
+        const bool taken = c->libraries[b->code] && c->libraries[b->code] != lib;
+
+        /* Release: pairs with the acquire in hed_do_open. */
+        atomic_store_explicit(&lib->busy, false, memory_order_release);
+        if (!taken)
+            c->libraries[b->code] = lib;
+        hed_unlock(&c->lock);
+        if (taken) { /* another lane has opened one under the same number meanwhile */
+            hed_worker_library_free(l->worker, lib);
+            return HED_EFORMAT;
+        }
+    }
+
+    int err = hed_worker_answer_with(l, &b->head, (int)r, &a, sizeof a, log_size + some);
+
+    if (!err && log_size)
+        err = hed_lane_bulk_write(l->lane, log, log_size);
+    return err || !some ? err : hed_lane_bulk_write(l->lane, first, some);
+}
+
+static CUresult
+load(struct hed_worker *w, struct hed_worker_library *lib, const struct hed_open_body *b)
+{
+    int err;
+
+    lib->image_size = b->size;
+    err = b->size && b->size <= HED_IMAGE_MAX
+              ? hed_images_map(w->code->images, b->hash, b->size, &lib->image)
+              : HED_EFORMAT;
+    if (err == HED_ENOTFOUND) /* it has never been sent, or been put out meanwhile */
+        return CUDA_ERROR_FILE_NOT_FOUND;
+    if (err)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (!hed_image_is_whole(lib->image, b->size, w->backend == HED_BACKEND_GPU))
+        return CUDA_ERROR_INVALID_IMAGE;
+    return hed_worker_library_load(w, lib, b);
+}
+
+/* A new one. Its number is free, and taken when the answer says so. */
+static int
+create(struct hed_worker *w, const struct hed_open_body *b, struct hed_worker_library **out)
+{
+    struct hed_worker_library *lib = NULL;
+    int err;
+
+    if (b->code >= HED_CODES_MAX || b->device < 0 || b->device >= w->device_count)
+        return HED_EFORMAT;
+    lib = calloc(1, sizeof *lib);
+    if (!lib)
+        return HED_ENOMEM;
+    hed_buf_init(&lib->records, HED_RECORDS_MAX);
+    err = hed_jit_room_create(b, &lib->jit);
+    if (err)
+        hed_worker_library_free(w, lib);
+    else
+        *out = lib;
+    return err;
+}
+
+/* Loads, or makes a step of linking: that may take long, so the turn is passed on. */
+static int
+open_library(struct hed_worker_lane *l, struct hed_open_body *b, struct hed_worker_library *lib)
+{
+    char *log = hed_arena_alloc(&l->arena, HED_CODE_LOG_MAX, 16);
+    const bool is_new = !lib;
+    CUresult r;
+    int err = !log ? HED_ENOMEM : is_new ? create(l->worker, b, &lib) : 0;
+
+    if (err)
+        return err;
+    atomic_store_explicit(&lib->busy, true, memory_order_relaxed); /* the turn orders it */
+    hed_turn_pass(l);
+    r = b->op == HED_OPEN_LOAD ? load(l->worker, lib, b) : hed_worker_link(l->worker, lib, b, &err);
+    (void)hed_str_copy(log, HED_CODE_LOG_MAX, hed_jit_room_log(lib->jit));
+    if (r != CUDA_SUCCESS && is_new) {
+        hed_worker_library_free(l->worker, lib);
+        lib = NULL;
+    }
+    return err ? err : answer_open(l, b, r, lib, log);
+}
+
+static int
+tell_more(struct hed_worker_lane *l, const struct hed_open_body *b, struct hed_worker_library *lib)
+{
+    struct hed_open_answer a = {.kernels = lib->kernel_count, .records = lib->records.size};
+
+    if (b->offset >= lib->records.size)
+        return HED_EFORMAT;
+
+    const uint64_t rest = lib->records.size - b->offset;
+    const uint64_t some = rest < HED_BULK_CHUNK ? rest : HED_BULK_CHUNK;
+    int err = hed_worker_answer_with(l, &b->head, CUDA_SUCCESS, &a, sizeof a, some);
+
+    if (!err)
+        err = hed_lane_bulk_write(l->lane, lib->records.data + b->offset, some);
+    if (some == rest)
+        hed_buf_fini(&lib->records);
+    return err;
+}
+
+static bool
+note_variable(struct hed_worker_code *c, const struct hed_worker_variable *v)
+{
+    struct hed_worker_variable *more;
+
+    for (size_t i = 0; i < c->variable_count; i++) {
+        if (c->variables[i].at == v->at) {
+            c->variables[i] = *v;
+            return true;
+        }
+    }
+    if (c->variable_count == VARIABLES_MAX)
+        return false;
+    more = realloc(c->variables, (c->variable_count + 1) * sizeof *more);
+    if (!more)
+        return false;
+    c->variables = more;
+    c->variables[c->variable_count++] = *v;
+    return true;
+}
+
+static void
+forget_variables(struct hed_worker_code *c, const struct hed_worker_library *lib)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < c->variable_count; i++)
+        if (c->variables[i].library != lib)
+            c->variables[n++] = c->variables[i];
+    c->variable_count = n;
+}
+
+bool
+hed_worker_variable_covers(struct hed_worker *w, uint64_t at, uint64_t size)
+{
+    const struct hed_worker_code *c = w->code;
+    uint64_t real;
+
+    for (size_t i = 0; c && i < c->variable_count; i++) {
+        const struct hed_worker_variable *v = &c->variables[i];
+
+        if (at >= v->at && at - v->at < v->size && size <= v->size - (at - v->at))
+            return hed_name_real(w->names, v->context, &real) == 0;
+    }
+    return false;
+}
+
+static int
+tell_variable(struct hed_worker_lane *l, const struct hed_open_body *b,
+              struct hed_worker_library *lib)
+{
+    const char *name = (const char *)(b + 1);
+    const size_t room = b->head.size - sizeof *b;
+    struct hed_variable_answer a = {.at = 0};
+    CUdeviceptr at = 0;
+    size_t size = 0;
+    CUresult r;
+
+    if (room == 0 || room > HED_CODE_NAME_MAX || strnlen(name, room) == room)
+        return HED_EFORMAT;
+    if (b->op == HED_OPEN_GLOBAL)
+        r = hed_worker_do(l->worker, cuLibraryGetGlobal, .dptr = &at, .bytes = &size,
+                          .library = lib->real, .name = name);
+    else
+        r = hed_worker_do(l->worker, cuLibraryGetManaged, .dptr = &at, .bytes = &size,
+                          .library = lib->real, .name = name);
+    a.at = at;
+    a.size = size;
+    /* A managed one is in no context: it goes with its library. */
+    const uint64_t context = b->op == HED_OPEN_GLOBAL ? b->head.context : 0;
+
+    if (r == CUDA_SUCCESS &&
+        !note_variable(l->worker->code, &(struct hed_worker_variable){at, size, context, lib}))
+        r = CUDA_ERROR_OUT_OF_MEMORY;
+    return hed_worker_answer_with(l, &b->head, (int)r, &a, sizeof a, 0);
+}
+
+int
+hed_do_open(struct hed_worker_lane *l, struct hed_msg *m)
+{
+    struct hed_open_body *b = (struct hed_open_body *)m;
+    struct hed_worker_code *c = l->worker->code;
+    const bool answered = m->flags & HED_MSG_WANTS_ANSWER;
+
+    if (!c || m->size < sizeof *b || m->bulk || answered != (b->op != HED_OPEN_CLOSE))
+        return HED_EFORMAT;
+
+    struct hed_worker_library *lib = hed_worker_library(c, b->code);
+
+    if (b->op == HED_OPEN_LOAD || (b->op == HED_OPEN_LINK && !lib))
+        return lib ? HED_EFORMAT : open_library(l, b, NULL);
+    /* Acquire: what whoever was busy has done to it is seen. */
+    if (!lib || atomic_load_explicit(&lib->busy, memory_order_acquire))
+        return HED_EFORMAT;
+    switch (b->op) {
+    case HED_OPEN_LINK:
+        return lib->links ? open_library(l, b, lib) : HED_EFORMAT;
+    case HED_OPEN_MORE:
+        return tell_more(l, b, lib);
+    case HED_OPEN_GLOBAL:
+    case HED_OPEN_MANAGED:
+        return lib->links ? HED_EFORMAT : tell_variable(l, b, lib);
+    case HED_OPEN_CLOSE:
+        hed_lock(&c->lock);
+        c->libraries[b->code] = NULL;
+        hed_unlock(&c->lock);
+        forget_variables(c, lib);
+        hed_worker_functions_forget(l->worker, 0, lib);
+        hed_worker_library_free(l->worker, lib);
+        return 0;
+    default:
+        return HED_EFORMAT;
+    }
+}

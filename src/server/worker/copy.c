@@ -1,0 +1,530 @@
+/* Bytes between the client's memory and devices: HED_MSG_COPY_IN, HED_MSG_COPY_OUT.
+ *
+ *   in    bulk has come ──turn──> put on the stream, straight out of the lane's memory ──> event
+ *         ... later: the event has passed, the lane's memory is given back
+ *   out   place in the lane's memory ──turn──> put on the stream, event ──pass──> event has passed
+ *         ──> answer, bulk
+ *
+ * The turn is held only while work is put on streams: never while the client or a device is waited
+ * for. A copy that the client waits for may be put on its stream a little later than its turn:
+ * whatever comes between was sent while the client was waiting, so nothing orders the two.
+ *
+ * Invariant: `pending` has, oldest first, every span of the lane's memory that was taken and not
+ * given back; a device may still read it until the entry's event has passed.
+ */
+#include "server/worker/copy.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/log.h"
+
+#define PENDING 64   /* messages whose bulk a device may still read */
+#define SPANS 16     /* pieces that the bulk of one message lies in */
+#define PORTABLE 1u  /* CU_MEMHOSTREGISTER_PORTABLE */
+#define NO_TIMING 2u /* CU_EVENT_DISABLE_TIMING */
+
+struct span {
+    void *p;
+    size_t n;
+};
+
+struct pending {
+    size_t bytes;
+    CUevent event;    /* made when first needed */
+    uint64_t context; /* it was made in, by the client's name */
+    bool passed;      /* nothing to wait for */
+};
+
+struct hed_copies {
+    struct pending pending[PENDING];
+    unsigned first, count;
+    size_t bytes;              /* of all of them */
+    bool registered[2];        /* the lane's memory for bulk: incoming, outgoing */
+    bool refused[2];           /* and that failed: not tried again */
+    uint64_t registered_in[2]; /* the context, by the client's name */
+    CUevent out;               /* for copies to the client */
+    uint64_t out_context;
+};
+
+static struct hed_copies *
+copies_of(struct hed_worker_lane *l)
+{
+    if (!l->copies)
+        l->copies = calloc(1, sizeof *l->copies);
+    return l->copies;
+}
+
+/* ---- boxes ----------------------------------------------------------------------------------- */
+
+uint64_t
+hed_box_bytes(const struct hed_copy_body *b)
+{
+    uint64_t n;
+
+    if (b->width == 0 || b->height == 0 || b->depth == 0 ||
+        __builtin_mul_overflow(b->width, b->height, &n) ||
+        __builtin_mul_overflow(n, b->depth, &n) || n > HED_BULK_CHUNK)
+        return 0;
+    /* Planes are so many rows apart: that is how the API has it. */
+    if (!b->array && b->height * b->depth > 1 &&
+        (b->pitch < b->width ||
+         (b->depth > 1 && (b->slice % b->pitch || b->slice / b->pitch < b->height))))
+        return 0;
+    return n;
+}
+
+CUresult
+hed_box_open(struct hed_worker_lane *l, const struct hed_copy_body *b, struct hed_box *out)
+{
+    struct hed_worker *w = l->worker;
+    uint64_t real, rows, planes, span;
+
+    *out = (struct hed_box){.body = b, .bytes = hed_box_bytes(b)};
+    if (out->bytes == 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (hed_worker_stream(l, &b->head, &out->stream) != 0)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (b->array) {
+        if (!hed_name_fits(b->array, "array") || hed_name_real(w->names, b->array, &real) != 0)
+            return CUDA_ERROR_INVALID_HANDLE;
+        out->array = (CUarray)(uintptr_t)real;
+        return CUDA_SUCCESS;
+    }
+    if (__builtin_mul_overflow(b->pitch, b->height - 1, &rows) ||
+        __builtin_mul_overflow(b->slice, b->depth - 1, &planes) ||
+        __builtin_add_overflow(rows, planes, &span) ||
+        __builtin_add_overflow(span, b->width, &span) || !hed_memory_reaches(w, b->at, span))
+        return CUDA_ERROR_INVALID_VALUE;
+    return CUDA_SUCCESS;
+}
+
+/* A part of a box: w bytes of h rows of d planes, beginning at (x, y, z). */
+struct part {
+    uint64_t x, y, z, w, h, d;
+};
+
+static CUresult
+copy_part(struct hed_worker *w, const struct hed_box *box, const struct part *q, void *p, bool in)
+{
+    const struct hed_copy_body *b = box->body;
+    const uint64_t at = b->at + q->z * b->slice + q->y * b->pitch + q->x;
+    CUDA_MEMCPY3D_v2 c = {.WidthInBytes = q->w, .Height = q->h, .Depth = q->d};
+
+    if (!box->array && q->h == 1 && q->d == 1)
+        return in ? hed_worker_do(w, cuMemcpyHtoDAsync_v2, .dstDevice = at, .srcHost = p,
+                                  .ByteCount = q->w, .hStream = box->stream)
+                  : hed_worker_do(w, cuMemcpyDtoHAsync_v2, .dstHost = p, .srcDevice = at,
+                                  .ByteCount = q->w, .hStream = box->stream);
+    if (in) {
+        c.srcMemoryType = CU_MEMORYTYPE_HOST;
+        c.srcHost = p;
+        c.srcPitch = q->w;
+        c.srcHeight = q->h;
+        c.dstMemoryType = box->array ? CU_MEMORYTYPE_ARRAY : CU_MEMORYTYPE_DEVICE;
+        c.dstArray = box->array;
+        c.dstDevice = box->array ? 0 : at;
+        c.dstPitch = b->pitch;
+        c.dstHeight = b->depth > 1 && b->pitch ? b->slice / b->pitch : q->h;
+        c.dstXInBytes = box->array ? b->x + q->x : 0;
+        c.dstY = box->array ? b->y + q->y : 0;
+        c.dstZ = box->array ? b->z + q->z : 0;
+    } else {
+        c.dstMemoryType = CU_MEMORYTYPE_HOST;
+        c.dstHost = p;
+        c.dstPitch = q->w;
+        c.dstHeight = q->h;
+        c.srcMemoryType = box->array ? CU_MEMORYTYPE_ARRAY : CU_MEMORYTYPE_DEVICE;
+        c.srcArray = box->array;
+        c.srcDevice = box->array ? 0 : at;
+        c.srcPitch = b->pitch;
+        c.srcHeight = b->depth > 1 && b->pitch ? b->slice / b->pitch : q->h;
+        c.srcXInBytes = box->array ? b->x + q->x : 0;
+        c.srcY = box->array ? b->y + q->y : 0;
+        c.srcZ = box->array ? b->z + q->z : 0;
+    }
+    return hed_worker_do(w, cuMemcpy3DAsync_v2, .pCopy = &c, .hStream = box->stream);
+}
+
+/* The largest part that begins at byte `from` and has no more than n bytes: whole planes, whole
+ * rows, or a part of a row. */
+static struct part
+part_at(const struct hed_copy_body *b, uint64_t from, uint64_t n)
+{
+    const uint64_t plane = b->width * b->height;
+    struct part q = {.x = from % b->width,
+                     .y = from / b->width % b->height,
+                     .z = from / plane,
+                     .w = b->width,
+                     .h = b->height,
+                     .d = 1};
+
+    if (q.x == 0 && q.y == 0 && n >= plane) {
+        q.d = n / plane;
+    } else if (q.x == 0 && n >= b->width) {
+        q.h = n / b->width < b->height - q.y ? n / b->width : b->height - q.y;
+    } else {
+        q.w = n < b->width - q.x ? n : b->width - q.x;
+        q.h = 1;
+    }
+    return q;
+}
+
+CUresult
+hed_box_copy(struct hed_worker *w, const struct hed_box *b, uint64_t from, void *p, uint64_t n,
+             bool in)
+{
+    CUresult r = CUDA_SUCCESS;
+
+    while (n > 0 && r == CUDA_SUCCESS) {
+        const struct part q = part_at(b->body, from, n);
+        const uint64_t bytes = q.w * q.h * q.d;
+
+        r = copy_part(w, b, &q, p, in);
+        p = (char *)p + bytes;
+        from += bytes;
+        n -= bytes;
+    }
+    return r;
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+/* An event that is of the lane's current context. */
+static CUresult
+fit_event(struct hed_worker_lane *l, CUevent *event, uint64_t *context)
+{
+    if (*event && *context == l->context)
+        return CUDA_SUCCESS;
+    if (*event)
+        (void)hed_worker_do(l->worker, cuEventDestroy_v2, .hEvent = *event);
+    *event = NULL;
+    *context = l->context;
+    return hed_worker_do(l->worker, cuEventCreate, .phEvent = event, .Flags = NO_TIMING);
+}
+
+/* Gives back what devices have read; waits for some of it while more than `most` bytes are out. */
+static void
+give_back(struct hed_worker_lane *l, struct hed_copies *c, size_t most)
+{
+    while (c->count > 0) {
+        struct pending *p = &c->pending[c->first];
+
+        if (!p->passed) {
+            CUresult r = hed_worker_do(l->worker, cuEventQuery, .hEvent = p->event);
+
+            if (r == CUDA_ERROR_NOT_READY && c->bytes <= most && c->count < PENDING)
+                return;
+            if (r == CUDA_ERROR_NOT_READY)
+                (void)hed_worker_do(l->worker, cuEventSynchronize, .hEvent = p->event);
+        }
+        hed_lane_bulk_done(l->lane, p->bytes);
+        c->bytes -= p->bytes;
+        c->first = (c->first + 1) % PENDING;
+        c->count--;
+    }
+}
+
+void
+hed_copies_settle(struct hed_worker_lane *l)
+{
+    if (l->copies)
+        give_back(l, l->copies, 0);
+}
+
+/* ---- the lane's memory ----------------------------------------------------------------------- */
+
+bool
+hed_copy_register(struct hed_worker *w, void *p, size_t n)
+{
+    return hed_worker_do(w, cuMemHostRegister_v2, .p = p, .bytesize = n, .Flags = PORTABLE) ==
+           CUDA_SUCCESS;
+}
+
+/* So that devices read and write it by themselves. It goes with the context it was done in. */
+static void
+register_area(struct hed_worker_lane *l, struct hed_copies *c, int direction)
+{
+    uint64_t real;
+    size_t n;
+    void *p;
+
+    if (c->registered[direction] &&
+        hed_name_real(l->worker->names, c->registered_in[direction], &real) != 0)
+        c->registered[direction] = false;
+    if (c->registered[direction] || c->refused[direction] || l->worker->hollow || !l->context ||
+        !hed_lane_bulk_area(l->lane, direction, &p, &n))
+        return;
+    c->registered[direction] = hed_copy_register(l->worker, p, n);
+    c->refused[direction] = !c->registered[direction];
+    c->registered_in[direction] = l->context;
+    if (c->refused[direction])
+        hed_info(SERVER, "the memory of lane %u cannot be registered: copies are slower",
+                 l->thread);
+}
+
+static size_t
+most_pending(struct hed_worker_lane *l)
+{
+    void *p;
+    size_t n;
+
+    if (!hed_lane_bulk_area(l->lane, 0, &p, &n) || n > HED_LANE_STAGED)
+        n = HED_LANE_STAGED;
+    return n / 2;
+}
+
+/* Adds what the next bytes lie in to the spans. */
+static void
+add_span(struct span *spans, unsigned *count, void *p, size_t n)
+{
+    struct span *last = *count ? &spans[*count - 1] : NULL;
+
+    if (last && (char *)last->p + last->n == (char *)p)
+        last->n += n;
+    else
+        spans[(*count)++] = (struct span){p, n};
+}
+
+/* ---- in -------------------------------------------------------------------------------------- */
+
+static int
+take_turn(struct hed_worker_lane *l, const struct hed_msg *m)
+{
+    const int err = hed_turn_take(l, m->ticket);
+
+    if (!err && hed_worker_context(l, m->context) != 0)
+        hed_debug(SERVER, "a copy names a context that is not there");
+    return err;
+}
+
+/* A few bytes that came in the message: the backend reads them before the call returns. */
+static int
+copy_inside(struct hed_worker_lane *l, const struct hed_copy_body *b, uint64_t n)
+{
+    struct hed_box box;
+    CUresult r;
+    int err;
+
+    if (b->head.size != sizeof *b + n || n > HED_COPY_INSIDE)
+        return HED_EFORMAT;
+    err = take_turn(l, &b->head);
+    if (err || l->worker->hollow)
+        return err;
+    r = hed_box_open(l, b, &box);
+    if (r == CUDA_SUCCESS)
+        r = hed_box_copy(l->worker, &box, 0, (void *)(uintptr_t)(b + 1), n, true);
+    hed_worker_failed(l->worker, b->head.context, r);
+    return 0;
+}
+
+/* Notes that spans are out until the stream has come to here. */
+static void
+note_pending(struct hed_worker_lane *l, struct hed_copies *c, const struct hed_box *box, CUresult r)
+{
+    struct pending *p = &c->pending[(c->first + c->count) % PENDING];
+
+    p->bytes = box->bytes;
+    p->passed = r != CUDA_SUCCESS || !c->registered[0];
+    if (!p->passed && (fit_event(l, &p->event, &p->context) != CUDA_SUCCESS ||
+                       hed_worker_do(l->worker, cuEventRecord, .hEvent = p->event,
+                                     .hStream = box->stream) != CUDA_SUCCESS)) {
+        (void)hed_worker_do(l->worker, cuStreamSynchronize, .hStream = box->stream);
+        p->passed = true;
+    }
+    c->bytes += p->bytes;
+    c->count++;
+}
+
+static int
+copy_bulk(struct hed_worker_lane *l, struct hed_copies *c, const struct hed_copy_body *b,
+          uint64_t all)
+{
+    struct span spans[SPANS];
+    struct hed_box box = {0};
+    unsigned count = 0;
+    uint64_t got = 0;
+    CUresult r = CUDA_SUCCESS;
+    int err = 0;
+
+    while (!err && got < all && count < SPANS) {
+        void *p;
+        size_t n;
+
+        err = hed_lane_bulk_peek(l->lane, all - got, &p, &n);
+        if (!err) {
+            add_span(spans, &count, p, n);
+            got += n;
+        }
+    }
+    if (!err && got < all)
+        return HED_EFORMAT; /* in shreds: no lane of ours does that */
+    if (!err)
+        err = take_turn(l, &b->head);
+    if (err)
+        return err;
+    if (l->worker->hollow) {
+        hed_lane_bulk_done(l->lane, all);
+        return 0;
+    }
+    register_area(l, c, 0);
+    r = hed_box_open(l, b, &box);
+    for (unsigned i = 0, from = 0; i < count && r == CUDA_SUCCESS; i++) {
+        r = hed_box_copy(l->worker, &box, from, spans[i].p, spans[i].n, true);
+        from += (unsigned)spans[i].n;
+    }
+    box.bytes = all;
+    note_pending(l, c, &box, r);
+    hed_worker_failed(l->worker, b->head.context, r);
+    return 0;
+}
+
+int
+hed_do_copy_in(struct hed_worker_lane *l, struct hed_msg *m)
+{
+    const struct hed_copy_body *b = (const struct hed_copy_body *)m;
+    struct hed_copies *c = copies_of(l);
+    const uint64_t n = hed_box_bytes(b);
+
+    if (!c)
+        return HED_ENOMEM;
+    if (n == 0 || !l->worker->memory || (m->bulk != 0 && m->bulk != n))
+        return HED_EFORMAT;
+    if (m->bulk == 0)
+        return copy_inside(l, b, n);
+    give_back(l, c, most_pending(l));
+    return copy_bulk(l, c, b, n);
+}
+
+/* ---- out ------------------------------------------------------------------------------------- */
+
+/* What is to come before this answer comes now: while the lane's memory is not being filled. */
+static CUresult
+deliver_first(struct hed_worker_lane *l, const struct hed_msg *m, int *err)
+{
+    CUstream stream;
+    CUresult r;
+
+    if (hed_worker_stream(l, m, &stream) != 0)
+        return CUDA_ERROR_INVALID_HANDLE;
+    hed_turn_pass(l);
+    r = hed_worker_do(l->worker, cuStreamSynchronize, .hStream = stream);
+    *err = hed_copies_deliver(l);
+    return r;
+}
+
+/* The answer has them inside. The box was opened in this message's turn: what it names and where it
+ * lies is not looked at again, since others may change that by now. */
+static int
+answer_inside(struct hed_worker_lane *l, const struct hed_box *box, CUresult r)
+{
+    const struct hed_copy_body *b = box->body;
+    const uint64_t n = hed_box_bytes(b);
+    void *p = hed_arena_alloc(&l->arena, n, 16);
+    int err;
+
+    if (!p)
+        return HED_ENOMEM;
+    memset(p, 0, n);
+    hed_turn_pass(l);
+    if (r == CUDA_SUCCESS && !l->worker->hollow) {
+        r = hed_box_copy(l->worker, box, 0, p, n, false);
+        if (r == CUDA_SUCCESS && (box->array || b->height * b->depth > 1))
+            r = hed_worker_do(l->worker, cuStreamSynchronize, .hStream = box->stream);
+    }
+    err = hed_print_deliver(l);
+    return err ? err : hed_worker_answer(l, &b->head, (int)r, p, r == CUDA_SUCCESS ? n : 0);
+}
+
+/* Puts the copy on its stream, and waits for it. The turn is passed on. */
+static CUresult
+fill_spans(struct hed_worker_lane *l, struct hed_copies *c, const struct hed_box *box, CUresult r,
+           const struct span *spans, unsigned count)
+{
+    struct hed_worker *w = l->worker;
+    uint64_t from = 0;
+
+    if (!w->hollow && r == CUDA_SUCCESS) {
+        register_area(l, c, 1);
+        r = fit_event(l, &c->out, &c->out_context);
+    }
+    if (!w->hollow && !c->registered[1])
+        hed_turn_pass(l); /* each of them waits */
+    for (unsigned i = 0; i < count && r == CUDA_SUCCESS && !w->hollow; i++) {
+        r = hed_box_copy(w, box, from, spans[i].p, spans[i].n, false);
+        from += spans[i].n;
+    }
+    if (!w->hollow && r == CUDA_SUCCESS)
+        r = hed_worker_do(w, cuEventRecord, .hEvent = c->out, .hStream = box->stream);
+    hed_turn_pass(l);
+    if (!w->hollow && r == CUDA_SUCCESS)
+        r = hed_worker_do(w, cuEventSynchronize, .hEvent = c->out);
+    return r;
+}
+
+/* opened: the box was, in this message's turn, with that result. */
+static int
+answer_bulk(struct hed_worker_lane *l, struct hed_copies *c, struct hed_box *box, bool opened,
+            CUresult r)
+{
+    const struct hed_copy_body *b = box->body;
+    const uint64_t all = hed_box_bytes(b);
+    struct hed_answer a;
+    struct span spans[SPANS];
+    unsigned count = 0;
+    uint64_t got = 0;
+    int err = 0;
+
+    while (!err && got < all && count < SPANS) {
+        err = hed_lane_bulk_space(l->lane, all - got, &spans[count].p, &spans[count].n);
+        if (!err)
+            got += spans[count++].n;
+    }
+    if (!err && got < all)
+        return HED_ELIMIT;
+    if (!err && !opened)
+        err = take_turn(l, &b->head);
+    if (err)
+        return err;
+    if (!opened)
+        r = hed_box_open(l, b, box);
+    r = fill_spans(l, c, box, r, spans, count);
+    err = hed_print_deliver(l);
+    memset(&a, 0, sizeof a);
+    /* The place has been taken: bytes come also if it failed, and mean nothing then. */
+    if (!err)
+        err = hed_worker_answer_with(l, &b->head, (int)r, &a, sizeof a, all);
+    for (unsigned i = 0; i < count && !err; i++)
+        err = hed_lane_bulk_put(l->lane, spans[i].n);
+    return err;
+}
+
+int
+hed_do_copy_out(struct hed_worker_lane *l, struct hed_msg *m)
+{
+    const struct hed_copy_body *b = (const struct hed_copy_body *)m;
+    struct hed_copies *c = copies_of(l);
+    const uint64_t n = hed_box_bytes(b);
+    const bool first = l->worker->memory && hed_copies_are_later(l->worker);
+    const bool opened = first || n <= HED_COPY_INSIDE;
+    struct hed_box box = {.body = b};
+    CUresult r = CUDA_SUCCESS, delivered = CUDA_SUCCESS;
+    int err = 0;
+
+    if (!c)
+        return HED_ENOMEM;
+    if (n == 0 || !l->worker->memory || !(m->flags & HED_MSG_WANTS_ANSWER) || m->bulk)
+        return HED_EFORMAT;
+    if (opened)
+        err = take_turn(l, m);
+    if (!err && opened)
+        r = hed_box_open(l, b, &box);
+    if (!err && first)
+        delivered = deliver_first(l, m, &err);
+    if (err)
+        return err;
+    if (delivered != CUDA_SUCCESS)
+        return hed_worker_answer(l, m, (int)delivered, NULL, 0);
+    return n <= HED_COPY_INSIDE ? answer_inside(l, &box, r) : answer_bulk(l, c, &box, opened, r);
+}

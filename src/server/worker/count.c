@@ -1,0 +1,57 @@
+/* What a worker counts for --status. See worker.h.
+ *
+ * In the lane, whose thread alone writes it, and told to what all lanes share now and then: that
+ * costs a message nothing. Whoever has waited for an answer finds everything told.
+ */
+#include "server/ledger.h"
+#include "server/worker/worker.h"
+#include "wire/dies.h"
+
+#define COUNTED_MOST 256 /* messages of a lane that --status may not know of yet */
+
+/* From a lane's number to that which all lanes share. Relaxed: numbers for people. */
+static void
+move(_Atomic uint64_t *from, _Atomic uint64_t *to)
+{
+    const uint64_t n = atomic_load_explicit(from, memory_order_relaxed);
+
+    if (n == 0)
+        return;
+    atomic_store_explicit(from, 0, memory_order_relaxed);
+    atomic_fetch_add_explicit(to, n, memory_order_relaxed);
+}
+
+void
+hed_worker_tell_counts(struct hed_worker_lane *l)
+{
+    struct hed_worker_status *s = l->worker->start->status;
+
+    if (!s)
+        return;
+    move(&l->messages, &s->messages);
+    move(&l->launches, &s->launches);
+    move(&l->bytes_in, &s->bytes_in);
+}
+
+/* Relaxed, and no addition in one: nobody else writes it. */
+static inline uint64_t
+add_to(_Atomic uint64_t *number, uint64_t n)
+{
+    n += atomic_load_explicit(number, memory_order_relaxed);
+    atomic_store_explicit(number, n, memory_order_relaxed);
+    return n;
+}
+
+void
+hed_worker_count(struct hed_worker_lane *l, const struct hed_msg *m)
+{
+    const uint64_t n = add_to(&l->messages, 1);
+
+    hed_dies_count("HED_TEST_WORKER_DIES");
+    if (m->kind == HED_MSG_LAUNCH)
+        (void)add_to(&l->launches, 1);
+    if (m->bulk)
+        (void)add_to(&l->bytes_in, m->bulk);
+    if (m->flags & HED_MSG_WANTS_ANSWER || n >= COUNTED_MOST)
+        hed_worker_tell_counts(l);
+}

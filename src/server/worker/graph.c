@@ -1,0 +1,557 @@
+/* HED_MSG_GRAPH: executable graphs, told by the client node by node. See wire.h.
+ *
+ *   begin ──> a draft ──node──node──> make: instantiated or updated under the client's name
+ *               └── begin ──> a draft inside ──node──> child: a node of the draft outside
+ *
+ * Each lane has its own drafts. The first failure of the backend is kept in the outermost draft:
+ * what follows is counted and not done, and the end says it.
+ *
+ * Invariant: a draft's nodes are the backend's handles in the order they were told; positions from
+ * the client are less than their number.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "server/worker/code.h"
+#include "server/worker/worker.h"
+
+#define DEPTH_MAX 16
+#define NODES_MAX (1u << 20) /* of one graph */
+#define ATTRIBUTES_MAX 64
+
+struct draft {
+    struct draft *outer;
+    CUgraph graph;
+    CUgraphNode *nodes;
+    uint32_t count, room;
+};
+
+struct hed_drafts {
+    struct draft *top;
+    unsigned depth;
+    CUresult failed; /* the first failure since the outermost was begun */
+};
+
+/* Where a node goes, checked. */
+struct place {
+    struct draft *draft;
+    CUgraphNode *after;
+    uint32_t count;
+    const void *own; /* the node's own struct */
+    uint32_t size;
+};
+
+static void
+drop(struct hed_worker *w, struct hed_drafts *d)
+{
+    struct draft *t = d->top;
+
+    d->top = t->outer;
+    d->depth--;
+    if (t->graph)
+        (void)hed_worker_do(w, cuGraphDestroy, .hGraph = t->graph);
+    free(t->nodes);
+    free(t);
+}
+
+static int
+begin(struct hed_worker_lane *l)
+{
+    struct hed_drafts *d = l->drafts;
+
+    if (!d && !(d = l->drafts = calloc(1, sizeof *d)))
+        return HED_ENOMEM;
+    if (d->depth == DEPTH_MAX)
+        return HED_EFORMAT;
+
+    struct draft *t = calloc(1, sizeof *t);
+
+    if (!t)
+        return HED_ENOMEM;
+    if (!d->top)
+        d->failed = CUDA_SUCCESS;
+    t->outer = d->top;
+    d->top = t;
+    d->depth++;
+    if (d->failed == CUDA_SUCCESS)
+        d->failed = hed_worker_do(l->worker, cuGraphCreate, .phGraph = &t->graph);
+    return 0;
+}
+
+/* Is memory the client's, every byte of it? Between the shares there is memory of ours; variables
+ * of modules lie elsewhere. */
+static bool
+inside(struct hed_worker *w, uint64_t at, uint64_t size)
+{
+    if (hed_worker_variable_covers(w, at, size))
+        return true;
+    if (!w->stride || at < w->base || (at - w->base) / w->stride > (uint64_t)w->device_count)
+        return false;
+
+    const uint64_t offset = (at - w->base) % w->stride;
+
+    return offset <= w->usable && size <= w->usable - offset;
+}
+
+/* ---- the kinds of nodes: 0 and *r, or HED_EFORMAT ------------------------------------------ */
+
+/* Attributes that are numbers and mean something to a node. */
+static bool
+is_for_nodes(CUlaunchAttributeID id)
+{
+    switch (id) {
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static CUresult
+set_attributes(struct hed_worker *w, CUgraphNode node, const void *attributes, uint32_t count)
+{
+    CUresult r = CUDA_SUCCESS;
+
+    for (uint32_t i = 0; i < count && r == CUDA_SUCCESS; i++) {
+        CUlaunchAttribute a;
+
+        memcpy(&a, (const char *)attributes + i * sizeof a, sizeof a);
+        r = is_for_nodes(a.id) ? hed_worker_do(w, cuGraphKernelNodeSetAttribute, .hNode = node,
+                                               .attr = a.id, .value = &a.value)
+                               : CUDA_ERROR_NOT_SUPPORTED;
+    }
+    return r;
+}
+
+static int
+add_kernel(struct hed_worker *w, const struct place *p, CUgraphNode *out, CUresult *r)
+{
+    const struct hed_graph_kernel *k = p->own;
+
+    if (p->size < sizeof *k || k->attributes > ATTRIBUTES_MAX ||
+        p->size - sizeof *k < k->attributes * sizeof(CUlaunchAttribute) ||
+        p->size - sizeof *k - k->attributes * sizeof(CUlaunchAttribute) < k->params)
+        return HED_EFORMAT;
+
+    const struct hed_worker_function *f = hed_worker_function(w->code, k->function);
+    const char *attributes = (const char *)(k + 1);
+    void *params = (void *)(uintptr_t)(attributes + k->attributes * sizeof(CUlaunchAttribute));
+    size_t size = k->params;
+    void *extra[] = {(void *)1, params, (void *)2, &size, NULL}; /* CU_LAUNCH_PARAM_BUFFER_... */
+
+    if (!f) { /* one that could not be made */
+        *r = CUDA_ERROR_INVALID_HANDLE;
+        return 0;
+    }
+    if (f->param_bytes != k->params && f->param_bytes != HED_PARAMS_UNKNOWN)
+        return HED_EFORMAT;
+
+    const CUDA_KERNEL_NODE_PARAMS_v2 params_v2 = {.func = f->real,
+                                                  .gridDimX = k->grid[0],
+                                                  .gridDimY = k->grid[1],
+                                                  .gridDimZ = k->grid[2],
+                                                  .blockDimX = k->block[0],
+                                                  .blockDimY = k->block[1],
+                                                  .blockDimZ = k->block[2],
+                                                  .sharedMemBytes = k->dynamic_shared,
+                                                  .extra = size ? extra : NULL};
+
+    *r = hed_worker_do(w, cuGraphAddKernelNode_v2, .phGraphNode = out, .hGraph = p->draft->graph,
+                       .dependencies = p->after, .numDependencies = p->count,
+                       .nodeParams = &params_v2);
+    if (*r == CUDA_SUCCESS)
+        *r = set_attributes(w, *out, attributes, k->attributes);
+    return 0;
+}
+
+/* Bytes from the first to the last of one side's memory; false: more than there are, or rows that
+ * overlap, of which a driver may think otherwise. */
+static bool
+span(const struct hed_graph_copy *c, const struct hed_graph_side *s, uint64_t *out)
+{
+    uint64_t slice, rows, planes;
+
+    if ((c->height > 1 && s->pitch < c->width) || (c->depth > 1 && s->height < c->height))
+        return false;
+    return c->width && c->height && c->depth &&
+           !__builtin_mul_overflow(s->pitch, s->height, &slice) &&
+           !__builtin_mul_overflow(slice, c->depth - 1, &planes) &&
+           !__builtin_mul_overflow(s->pitch, c->height - 1, &rows) &&
+           !__builtin_add_overflow(rows, planes, &rows) &&
+           !__builtin_add_overflow(rows, c->width, out);
+}
+
+/* 0, HED_EFORMAT; HED_ENOTFOUND: there is no such array. */
+static int
+check_side(struct hed_worker *w, const struct hed_graph_copy *c, const struct hed_graph_side *s,
+           CUarray *array)
+{
+    uint64_t bytes, real = 0;
+
+    *array = NULL;
+    if (!s->array)
+        return span(c, s, &bytes) && inside(w, s->at, bytes) ? 0 : HED_EFORMAT;
+
+    const int err =
+        hed_name_fits(s->array, "array") ? hed_name_real(w->names, s->array, &real) : HED_ENOTFOUND;
+
+    *array = (CUarray)(uintptr_t)real;
+    return err;
+}
+
+static CUcontext
+current(struct hed_worker *w)
+{
+    CUcontext c = NULL;
+
+    (void)hed_worker_do(w, cuCtxGetCurrent, .pctx = &c);
+    return c;
+}
+
+static int
+add_copy(struct hed_worker *w, const struct place *p, CUgraphNode *out, CUresult *r)
+{
+    const struct hed_graph_copy *c = p->own;
+    CUarray from, to;
+    int err;
+
+    if (p->size < sizeof *c)
+        return HED_EFORMAT;
+    err = check_side(w, c, &c->from, &from);
+    if (!err)
+        err = check_side(w, c, &c->to, &to);
+    if (err == HED_EFORMAT)
+        return err;
+    *r = CUDA_ERROR_INVALID_HANDLE;
+    if (err)
+        return 0;
+
+    const CUDA_MEMCPY3D_v2 params = {
+        .srcMemoryType = from ? CU_MEMORYTYPE_ARRAY : CU_MEMORYTYPE_UNIFIED,
+        .srcDevice = c->from.at,
+        .srcArray = from,
+        .srcXInBytes = from ? c->from.x : 0,
+        .srcY = from ? c->from.y : 0,
+        .srcZ = from ? c->from.z : 0,
+        .srcPitch = c->from.pitch,
+        .srcHeight = c->from.height,
+        .dstMemoryType = to ? CU_MEMORYTYPE_ARRAY : CU_MEMORYTYPE_UNIFIED,
+        .dstDevice = c->to.at,
+        .dstArray = to,
+        .dstXInBytes = to ? c->to.x : 0,
+        .dstY = to ? c->to.y : 0,
+        .dstZ = to ? c->to.z : 0,
+        .dstPitch = c->to.pitch,
+        .dstHeight = c->to.height,
+        .WidthInBytes = c->width,
+        .Height = c->height,
+        .Depth = c->depth,
+    };
+
+    *r = hed_worker_do(w, cuGraphAddMemcpyNode, .phGraphNode = out, .hGraph = p->draft->graph,
+                       .dependencies = p->after, .numDependencies = p->count, .copyParams = &params,
+                       .ctx = current(w));
+    return 0;
+}
+
+static int
+add_fill(struct hed_worker *w, const struct place *p, CUgraphNode *out, CUresult *r)
+{
+    const struct hed_graph_fill *f = p->own;
+    uint64_t row, bytes;
+
+    if (p->size < sizeof *f || f->height == 0 || f->width == 0 ||
+        (f->element != 1 && f->element != 2 && f->element != 4) ||
+        __builtin_mul_overflow(f->width, (uint64_t)f->element, &row) ||
+        (f->height > 1 && f->pitch < row) ||
+        __builtin_mul_overflow(f->pitch, f->height - 1, &bytes) ||
+        __builtin_add_overflow(bytes, row, &bytes) || !inside(w, f->to, bytes))
+        return HED_EFORMAT;
+
+    const CUDA_MEMSET_NODE_PARAMS_v1 params = {.dst = f->to,
+                                               .pitch = f->pitch,
+                                               .value = f->value,
+                                               .elementSize = f->element,
+                                               .width = f->width,
+                                               .height = f->height};
+
+    *r = hed_worker_do(w, cuGraphAddMemsetNode, .phGraphNode = out, .hGraph = p->draft->graph,
+                       .dependencies = p->after, .numDependencies = p->count,
+                       .memsetParams = &params, .ctx = current(w));
+    return 0;
+}
+
+static int
+add_event(struct hed_worker *w, const struct place *p, bool record, CUgraphNode *out, CUresult *r)
+{
+    const struct hed_graph_event *e = p->own;
+    uint64_t real;
+
+    if (p->size < sizeof *e)
+        return HED_EFORMAT;
+    *r = CUDA_ERROR_INVALID_HANDLE;
+    if (!hed_name_fits(e->event, "event") || hed_name_real(w->names, e->event, &real) != 0)
+        return 0;
+    if (record)
+        *r = hed_worker_do(w, cuGraphAddEventRecordNode, .phGraphNode = out,
+                           .hGraph = p->draft->graph, .dependencies = p->after,
+                           .numDependencies = p->count, .event = (CUevent)(uintptr_t)real);
+    else
+        *r = hed_worker_do(w, cuGraphAddEventWaitNode, .phGraphNode = out,
+                           .hGraph = p->draft->graph, .dependencies = p->after,
+                           .numDependencies = p->count, .event = (CUevent)(uintptr_t)real);
+    return 0;
+}
+
+static bool
+value_op(struct hed_worker *w, const struct hed_graph_value *v, CUstreamBatchMemOpParams_v1 *out)
+{
+    *out = (CUstreamBatchMemOpParams_v1){0};
+    switch (v->operation) {
+    case CU_STREAM_MEM_OP_WAIT_VALUE_32:
+    case CU_STREAM_MEM_OP_WAIT_VALUE_64:
+        out->waitValue.address = v->at;
+        out->waitValue.value64 = v->value;
+        out->waitValue.flags = v->flags;
+        break;
+    case CU_STREAM_MEM_OP_WRITE_VALUE_32:
+    case CU_STREAM_MEM_OP_WRITE_VALUE_64:
+        out->writeValue.address = v->at;
+        out->writeValue.value64 = v->value;
+        out->writeValue.flags = v->flags;
+        break;
+    default:
+        return false;
+    }
+    out->operation = (CUstreamBatchMemOpType)v->operation;
+    return inside(w, v->at, sizeof(uint64_t));
+}
+
+static int
+add_values(struct hed_worker_lane *l, const struct place *p, CUgraphNode *out, CUresult *r)
+{
+    const struct hed_graph_value *v = p->own;
+    const uint32_t count = p->size / (uint32_t)sizeof *v;
+    CUstreamBatchMemOpParams_v1 *ops = hed_arena_alloc(&l->arena, (count + 1) * sizeof *ops, 16);
+
+    if (!ops)
+        return HED_ENOMEM;
+    for (uint32_t i = 0; i < count; i++)
+        if (!value_op(l->worker, &v[i], &ops[i]))
+            return HED_EFORMAT;
+
+    const CUDA_BATCH_MEM_OP_NODE_PARAMS_v1 params = {
+        .ctx = current(l->worker), .count = count, .paramArray = ops};
+
+    *r = hed_worker_do(l->worker, cuGraphAddBatchMemOpNode, .phGraphNode = out,
+                       .hGraph = p->draft->graph, .dependencies = p->after,
+                       .numDependencies = p->count, .nodeParams = &params);
+    return 0;
+}
+
+static int
+add_node(struct hed_worker_lane *l, uint32_t type, const struct place *p, CUgraphNode *out,
+         CUresult *r)
+{
+    struct hed_worker *w = l->worker;
+
+    switch (type) {
+    case CU_GRAPH_NODE_TYPE_KERNEL:
+        return add_kernel(w, p, out, r);
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+        return add_copy(w, p, out, r);
+    case CU_GRAPH_NODE_TYPE_MEMSET:
+        return add_fill(w, p, out, r);
+    case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+    case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+        return add_event(w, p, type == CU_GRAPH_NODE_TYPE_EVENT_RECORD, out, r);
+    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
+        return add_values(l, p, out, r);
+    case CU_GRAPH_NODE_TYPE_EMPTY:
+        *r = hed_worker_do(w, cuGraphAddEmptyNode, .phGraphNode = out, .hGraph = p->draft->graph,
+                           .dependencies = p->after, .numDependencies = p->count);
+        return 0;
+    default:
+        return HED_EFORMAT;
+    }
+}
+
+/* ---- steps ----------------------------------------------------------------------------------- */
+
+static bool
+has_room(struct draft *t)
+{
+    if (t->count < t->room)
+        return true;
+
+    const uint32_t room = t->room ? 2 * t->room : 64;
+    CUgraphNode *nodes = room <= NODES_MAX ? realloc(t->nodes, room * sizeof(CUgraphNode)) : NULL;
+
+    if (!nodes)
+        return false;
+    t->nodes = nodes;
+    t->room = room;
+    return true;
+}
+
+/* What follows the body: positions of a draft's nodes, and the node's own. */
+static int
+locate(struct hed_worker_lane *l, const struct hed_graph_body *b, struct draft *t, struct place *p)
+{
+    const uint32_t rest = b->head.size - (uint32_t)sizeof *b;
+    const uint32_t *positions = (const uint32_t *)(const void *)(b + 1);
+
+    if (b->after > rest / sizeof *positions)
+        return HED_EFORMAT;
+
+    const uint32_t own = (b->after * (uint32_t)sizeof *positions + 7) / 8 * 8;
+
+    if (own > rest || b->size > rest - own)
+        return HED_EFORMAT;
+    p->draft = t;
+    p->count = b->after;
+    p->own = (const char *)(b + 1) + own;
+    p->size = b->size;
+    p->after = hed_arena_alloc(&l->arena, (b->after + 1) * sizeof *p->after, 16);
+    if (!p->after)
+        return HED_ENOMEM;
+    for (uint32_t i = 0; i < b->after; i++) {
+        if (positions[i] >= t->count)
+            return HED_EFORMAT;
+        p->after[i] = t->nodes[positions[i]];
+    }
+    return has_room(t) ? 0 : HED_ELIMIT;
+}
+
+static int
+node(struct hed_worker_lane *l, const struct hed_graph_body *b)
+{
+    struct hed_drafts *d = l->drafts;
+    CUgraphNode made = NULL;
+    struct place p;
+    int err = d && d->top ? locate(l, b, d->top, &p) : HED_EFORMAT;
+
+    if (!err && d->failed == CUDA_SUCCESS)
+        err = add_node(l, b->type, &p, &made, &d->failed);
+    if (!err)
+        d->top->nodes[d->top->count++] = made;
+    return err;
+}
+
+/* The draft on top becomes a node of the one outside of it. */
+static int
+child(struct hed_worker_lane *l, const struct hed_graph_body *b)
+{
+    struct hed_drafts *d = l->drafts;
+    CUgraphNode made = NULL;
+    struct place p;
+    int err = d && d->depth > 1 ? locate(l, b, d->top->outer, &p) : HED_EFORMAT;
+
+    if (err)
+        return err;
+    if (d->failed == CUDA_SUCCESS)
+        d->failed = hed_worker_do(l->worker, cuGraphAddChildGraphNode, .phGraphNode = &made,
+                                  .hGraph = p.draft->graph, .dependencies = p.after,
+                                  .numDependencies = p.count, .childGraph = d->top->graph);
+    drop(l->worker, d);
+    d->top->nodes[d->top->count++] = made;
+    return 0;
+}
+
+/* An executable graph takes over what the draft does; where it cannot, a new one takes its name. */
+static CUresult
+instantiate(struct hed_worker *w, CUgraph graph, const struct hed_graph_body *b)
+{
+    uint64_t real = 0;
+    CUgraphExec made = NULL;
+    const bool has =
+        hed_name_fits(b->exec, "graphExec") && hed_name_real(w->names, b->exec, &real) == 0 && real;
+    CUgraphExec old = (CUgraphExec)(uintptr_t)real;
+    CUgraphExecUpdateResultInfo_v1 info = {0};
+
+    if (has && hed_worker_do(w, cuGraphExecUpdate_v2, .hGraphExec = old, .hGraph = graph,
+                             .resultInfo = &info) == CUDA_SUCCESS)
+        return CUDA_SUCCESS;
+
+    const CUresult r = hed_worker_do(w, cuGraphInstantiateWithFlags, .phGraphExec = &made,
+                                     .hGraph = graph, .flags = b->flags);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (has) {
+        (void)hed_name_unbind(w->names, b->exec, NULL);
+        (void)hed_worker_do(w, cuGraphExecDestroy, .hGraphExec = old);
+    }
+    if (hed_name_fits(b->exec, "graphExec") &&
+        hed_name_bind(w->names, b->exec, (uint64_t)(uintptr_t)made) == 0)
+        return CUDA_SUCCESS;
+    hed_warn(SERVER, "the client gives an executable graph a name that it cannot have");
+    (void)hed_worker_do(w, cuGraphExecDestroy, .hGraphExec = made);
+    return CUDA_ERROR_INVALID_HANDLE;
+}
+
+static int
+make(struct hed_worker_lane *l, const struct hed_graph_body *b)
+{
+    struct hed_drafts *d = l->drafts;
+
+    if (!d || d->depth != 1)
+        return HED_EFORMAT;
+    if (d->failed == CUDA_SUCCESS)
+        d->failed = instantiate(l->worker, d->top->graph, b);
+    drop(l->worker, d);
+    if (b->head.flags & HED_MSG_WANTS_ANSWER)
+        return hed_worker_answer(l, &b->head, (int)d->failed, NULL, 0);
+    hed_worker_failed(l->worker, b->head.context, d->failed);
+    return 0;
+}
+
+/* "If the executable graph is in-flight, it will not be terminated, but rather freed asynchronously
+ * on completion." (CUDA Driver API, cuGraphExecDestroy) Its context may be gone already. */
+static int
+forget(struct hed_worker_lane *l, const struct hed_graph_body *b)
+{
+    uint64_t real;
+
+    if (!hed_name_fits(b->exec, "graphExec") ||
+        hed_name_unbind(l->worker->names, b->exec, &real) != 0)
+        return 0;
+
+    const CUresult r =
+        hed_worker_do(l->worker, cuGraphExecDestroy, .hGraphExec = (CUgraphExec)(uintptr_t)real);
+
+    if (r != CUDA_SUCCESS)
+        hed_debug(SERVER, "destroying an executable graph answered %d", (int)r);
+    return 0;
+}
+
+int
+hed_do_graph(struct hed_worker_lane *l, struct hed_msg *m)
+{
+    const struct hed_graph_body *b = (const struct hed_graph_body *)m;
+
+    switch (b->op) {
+    case HED_GRAPH_BEGIN:
+        return begin(l);
+    case HED_GRAPH_NODE:
+        return node(l, b);
+    case HED_GRAPH_CHILD:
+        return child(l, b);
+    case HED_GRAPH_MAKE:
+        return make(l, b);
+    case HED_GRAPH_DROP:
+        return forget(l, b);
+    default:
+        return HED_EFORMAT;
+    }
+}

@@ -1,0 +1,315 @@
+/* The beginning of a session: hello, the backend, what there is to know of its devices.
+ *
+ * A hello that does not fit (another version, other calls, no token) is answered with the reason,
+ * before anything runs.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "core/session.h"
+#include "gen/cuda_hash.h"
+#include "gen/nvml_hash.h"
+#include "server/ledger.h"
+#include "server/worker/worker.h"
+
+#define SLOTS 8192                      /* words of the page of slots */
+#define KEPT_BACK (UINT64_C(512) << 20) /* bytes of a GPU that are not leased: contexts, code */
+
+/* ---- checks ---------------------------------------------------------------------------------- */
+
+static bool
+is_text(const char *s, size_t room)
+{
+    return memchr(s, 0, room) != NULL;
+}
+
+/* What is shown has zeros behind it, to the end; so has what it is compared with. */
+static bool
+same_token(const char *token, const struct hed_hello *h)
+{
+    char padded[sizeof h->token] = {0};
+
+    return hed_str_copy(padded, sizeof padded, token) &&
+           hed_same_secret(padded, h->token, sizeof padded);
+}
+
+int
+hed_worker_check_hello(const struct hed_worker *w, const struct hed_hello *h, bool certified,
+                       struct hed_why *why)
+{
+    if (h->head.kind != HED_MSG_HELLO || h->head.size != sizeof *h ||
+        !is_text(h->version, sizeof h->version) || !is_text(h->name, sizeof h->name) ||
+        !is_text(h->visible, sizeof h->visible) || !is_text(h->token, sizeof h->token)) {
+        hed_why_set(why, "this is no hello");
+        return HED_EFORMAT;
+    }
+    if (h->major != HED_WIRE_MAJOR) {
+        hed_why_set(why,
+                    "the client speaks version %u of the wire, this server (heddle %s) %u: "
+                    "use the same heddle on both sides",
+                    h->major, HED_VERSION, HED_WIRE_MAJOR);
+        return HED_EVERSION;
+    }
+    if (h->cuda_ids != HED_CUDA_HASH || h->nvml_ids != HED_NVML_HASH) {
+        hed_why_set(why,
+                    "the client (heddle %s) and this server (heddle %s) know different calls: "
+                    "use the same version on both sides",
+                    h->version, HED_VERSION);
+        return HED_EVERSION;
+    }
+    if (h->transport < HED_TRANSPORT_SHM || h->transport > HED_TRANSPORT_TCP ||
+        (h->transport == HED_TRANSPORT_TCP) != w->start->tcp) {
+        hed_why_set(why, "the client wants a transport that this connection is not");
+        return HED_EFORMAT;
+    }
+    if (w->start->token && !certified && !same_token(w->start->token, h)) {
+        hed_why_set(why, h->token[0] ? "the token (tls_token) is not the server's"
+                                     : "the client has neither a certificate (tls_cert, tls_key) "
+                                       "nor a token (tls_token)");
+        return HED_EACCESS;
+    }
+    return 0;
+}
+
+/* ---- the backend ----------------------------------------------------------------------------- */
+
+static enum hed_wire_backend
+backend_kind(void)
+{
+    const char *name = hed_session_backend()->type->name;
+
+    return strcmp(name, "cpu") == 0    ? HED_BACKEND_CPU
+           : strcmp(name, "null") == 0 ? HED_BACKEND_NULL
+                                       : HED_BACKEND_GPU;
+}
+
+static int
+start_backend(struct hed_worker *w, struct hed_why *why)
+{
+    int n = 0;
+
+    w->top = hed_top();
+    w->backend = backend_kind();
+    w->hollow = w->backend == HED_BACKEND_NULL;
+
+    CUresult r = hed_worker_do(w, cuInit, .Flags = 0);
+
+    if (r == CUDA_SUCCESS)
+        r = hed_worker_do(w, cuDeviceGetCount, .count = &n);
+    if (r != CUDA_SUCCESS || n < 0 || n > HED_LEDGER_DEVICES) {
+        hed_why_set(why,
+                    "the server's driver does not start (%s): CUDA error %d; its log says more",
+                    hed_session_chain(), (int)r);
+        return HED_ESTATE;
+    }
+    w->device_count = n;
+    hed_arena_init_sizes(w);
+    return 0;
+}
+
+/* ---- devices --------------------------------------------------------------------------------- */
+
+static void
+tell_nvml(struct hed_worker *w, int i, struct hed_wire_device *d)
+{
+    static const char *const names[] = {"",       "",       "kepler",   "maxwell",
+                                        "pascal", "volta",  "turing",   "ampere",
+                                        "ada",    "hopper", "blackwell"};
+    const struct hed_nvml_ops *nvml = w->top->nvml;
+    struct hed_layer *top = w->top;
+    nvmlDeviceArchitecture_t arch = 0;
+    nvmlBrandType_t brand = NVML_BRAND_UNKNOWN;
+    nvmlDevice_t dev = NULL;
+    nvmlPciInfo_t pci;
+
+    memset(&pci, 0, sizeof pci);
+    if (nvml->nvmlInit_v2(top, &(struct hed_nvmlInit_v2){0}) != NVML_SUCCESS ||
+        nvml->nvmlDeviceGetHandleByIndex_v2(
+            top, &(struct hed_nvmlDeviceGetHandleByIndex_v2){(unsigned)i, &dev}) != NVML_SUCCESS)
+        return;
+#define ASK(call, ...) ((void)nvml->call(top, &(struct hed_##call){dev, __VA_ARGS__}))
+    ASK(nvmlDeviceGetArchitecture, &arch);
+    ASK(nvmlDeviceGetBrand, &brand);
+    ASK(nvmlDeviceGetPciInfo_v3, &pci);
+    ASK(nvmlDeviceGetVbiosVersion, d->vbios, sizeof d->vbios);
+    ASK(nvmlDeviceGetMaxClockInfo, NVML_CLOCK_GRAPHICS, &d->clock_graphics);
+    ASK(nvmlDeviceGetMaxClockInfo, NVML_CLOCK_SM, &d->clock_sm);
+    ASK(nvmlDeviceGetMaxClockInfo, NVML_CLOCK_MEM, &d->clock_memory);
+    ASK(nvmlDeviceGetMaxClockInfo, NVML_CLOCK_VIDEO, &d->clock_video);
+    ASK(nvmlDeviceGetPowerManagementDefaultLimit, &d->power_limit);
+    ASK(nvmlDeviceGetTemperatureThreshold, NVML_TEMPERATURE_THRESHOLD_SLOWDOWN,
+        &d->temperature_slowdown);
+    ASK(nvmlDeviceGetTemperatureThreshold, NVML_TEMPERATURE_THRESHOLD_SHUTDOWN,
+        &d->temperature_shutdown);
+    ASK(nvmlDeviceGetMaxPcieLinkGeneration, &d->pcie_generation);
+    ASK(nvmlDeviceGetMaxPcieLinkWidth, &d->pcie_width);
+    ASK(nvmlDeviceGetNumFans, &d->fans);
+#undef ASK
+    d->vbios[sizeof d->vbios - 1] = 0;
+    d->pci_device_id = pci.pciDeviceId;
+    d->pci_subsystem_id = pci.pciSubSystemId;
+    if (arch < sizeof names / sizeof names[0])
+        (void)hed_str_copy(d->architecture, sizeof d->architecture, names[arch]);
+    (void)hed_str_copy(d->brand, sizeof d->brand,
+                       brand == NVML_BRAND_GEFORCE || brand == NVML_BRAND_GEFORCE_RTX ? "geforce"
+                       : brand == NVML_BRAND_TESLA                                    ? "tesla"
+                                                                                      : "nvidia");
+}
+
+static void
+tell_attributes(struct hed_worker *w, int i, struct hed_wire_device *d)
+{
+    for (int a = 1; a < HED_WIRE_ATTRIBUTES; a++) {
+        int value = 0;
+
+        if (hed_worker_do(w, cuDeviceGetAttribute, .pi = &value, .attrib = (CUdevice_attribute)a,
+                          .dev = i) != CUDA_SUCCESS)
+            continue;
+        /* A backend that does nothing knows nothing either. */
+        if (w->hollow && value == 0)
+            continue;
+        d->attributes[a] = value;
+        d->has_attribute[a / 64] |= UINT64_C(1) << a % 64;
+    }
+    d->major = d->attributes[CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR];
+    d->minor = d->attributes[CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR];
+    d->pci_domain = d->attributes[CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID];
+    d->pci_bus = d->attributes[CU_DEVICE_ATTRIBUTE_PCI_BUS_ID];
+    d->pci_slot = d->attributes[CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID];
+}
+
+/* Nothing is known of a device of the backend that does nothing: what any program expects. */
+static void
+make_up(struct hed_wire_device *d)
+{
+    const int major = CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR;
+    const int minor = CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR;
+
+    d->major = d->attributes[major] = 9;
+    d->minor = d->attributes[minor] = 0;
+    d->has_attribute[major / 64] |= UINT64_C(1) << major % 64;
+    d->has_attribute[minor / 64] |= UINT64_C(1) << minor % 64;
+    d->memory = d->memory ? d->memory : UINT64_C(80) << 30;
+    (void)hed_str_copy(d->name, sizeof d->name, "heddle null device");
+}
+
+static void
+tell_device(struct hed_worker *w, int i, struct hed_wire_device *d)
+{
+    size_t memory = 0;
+    CUuuid uuid;
+
+    memset(d, 0, sizeof *d);
+    memset(&uuid, 0, sizeof uuid);
+    d->head.kind = HED_MSG_ANSWER;
+    d->head.size = sizeof *d;
+    (void)hed_worker_do(w, cuDeviceGetName, .name = d->name, .len = sizeof d->name, .dev = i);
+    d->name[sizeof d->name - 1] = 0;
+    (void)hed_worker_do(w, cuDeviceGetUuid_v2, .uuid = &uuid, .dev = i);
+    (void)hed_worker_do(w, cuDeviceTotalMem_v2, .bytes = &memory, .dev = i);
+    memcpy(d->uuid, &uuid, sizeof d->uuid);
+    d->memory = d->free = memory;
+    d->index = i;
+    d->real = w->backend == HED_BACKEND_GPU;
+    (void)hed_str_copy(d->short_name, sizeof d->short_name, "remote");
+    tell_attributes(w, i, d);
+    d->clusters = d->real && d->attributes[CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH] != 0;
+    d->accepts_newer_ptx = w->backend == HED_BACKEND_CPU;
+    if (w->hollow)
+        make_up(d);
+    else
+        tell_nvml(w, i, d);
+
+    /* What can be leased in all; the same from every worker. */
+    const uint64_t back = d->real ? KEPT_BACK : 0;
+
+    if (w->start->ledger)
+        atomic_store_explicit(&w->start->ledger->total[i], d->memory > back ? d->memory - back : 0,
+                              memory_order_relaxed); /* one word */
+}
+
+int
+hed_worker_tell_devices(struct hed_worker_lane *l)
+{
+    for (int i = 0; i < l->worker->device_count; i++) {
+        struct hed_wire_device *d = hed_lane_begin(l->lane, sizeof *d);
+
+        if (!d)
+            return HED_EIO;
+        tell_device(l->worker, i, d);
+
+        const int err = hed_lane_end(l->lane, sizeof *d, i + 1 == l->worker->device_count);
+
+        if (err)
+            return err;
+    }
+    return 0;
+}
+
+/* ---- welcome --------------------------------------------------------------------------------- */
+
+static void
+note_client(struct hed_worker *w, struct hed_conn *conn, const struct hed_hello *h)
+{
+    struct hed_worker_status *s = w->start->status;
+    const char *name = hed_conn_certified(conn) ? hed_conn_name(conn) : "";
+
+    if (s)
+        (void)hed_str_copy(s->program, sizeof s->program, h->name[0] ? h->name : "?");
+    if (s && w->start->tcp)
+        hed_info(SERVER, "%s (process %u at %s%s%s, heddle %s) begins", h->name, h->pid, s->peer,
+                 name[0] ? ", certificate " : "", name, h->version);
+    else if (s)
+        hed_info(SERVER, "%s (process %u of user %u, %s, heddle %s) begins", h->name, s->client_pid,
+                 s->client_uid, w->shared ? "shm" : "unix", h->version);
+}
+
+int
+hed_worker_welcome(struct hed_worker *w, struct hed_conn *conn, const struct hed_hello *h,
+                   struct hed_why *why)
+{
+    struct hed_welcome a;
+    int err = hed_worker_check_hello(w, h, hed_conn_certified(conn), why);
+
+    memset(&a, 0, sizeof a);
+    if (!err) {
+        w->shared = h->transport == HED_TRANSPORT_SHM;
+        err = hed_worker_print_init(w, why);
+    }
+    if (!err)
+        err = start_backend(w, why);
+    a.head.head.size = sizeof a;
+    a.head.head.kind = HED_MSG_ANSWER;
+    a.head.result = err ? CUDA_ERROR_SYSTEM_NOT_READY : CUDA_SUCCESS;
+    a.major = HED_WIRE_MAJOR;
+    a.minor = HED_WIRE_MINOR;
+    if (err) {
+        (void)hed_str_copy(a.text, sizeof a.text, why->text);
+    } else {
+        a.device_count = (uint32_t)w->device_count;
+        a.capabilities = w->shared ? h->capabilities & (HED_CAN_SLOTS | HED_CAN_SHARED_HEAP) : 0;
+        memcpy(a.session, w->start->session, sizeof a.session);
+        memcpy(a.secret, w->secret, sizeof a.secret);
+        a.stride = w->stride;
+        a.usable = w->usable;
+        a.map_unit = w->map_unit;
+        a.slots = w->slot_count = w->shared ? SLOTS : 0;
+        a.driver_version = 13000;
+        a.backend = w->backend;
+        note_client(w, conn, h);
+    }
+
+    const int sent = hed_conn_write(conn, &a, sizeof a);
+
+    return err ? err : sent;
+}
+
+int
+hed_do_ping(struct hed_worker_lane *l, struct hed_msg *m)
+{
+    return m->flags & HED_MSG_WANTS_ANSWER ? hed_worker_answer(l, m, CUDA_SUCCESS, NULL, 0) : 0;
+}

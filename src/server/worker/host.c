@@ -1,0 +1,398 @@
+/* Functions that run in the client, in the order of a stream here; and marks. See worker.h.
+ *
+ *   HED_MSG_HOST ──> cuLaunchHostFunc(tell) ... its turn ──> HED_MSG_RUN on the callback lane
+ *                                               tell waits <── the same back: it has been run
+ *
+ * The stream waits because the function that the driver calls waits: as it would if the program's
+ * own function were called there. Only the driver's thread for such functions is held up, no lane.
+ *
+ * A mark makes a stream write a number into the page of slots that the client reads: by the device
+ * itself where it can, else by a function that the driver calls.
+ *
+ * Invariants:
+ * 1. What the client sends on the callback lane is believed only if it answers a call that was
+ *    made; anything else ends the session.
+ * 2. Nobody waits for the client at the end: the process just goes.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "server/worker/worker.h"
+
+#define SLOT_FIRST 16      /* before that the page has other words */
+#define LANE_MS 5000       /* for the callback lane, which was opened before, to be here */
+#define REGISTER_FLAGS 0x3 /* cuda.h: CU_MEMHOSTREGISTER_PORTABLE, _DEVICEMAP */
+
+struct hed_host_call {
+    struct hed_host_call *next; /* h->waiting */
+    struct hed_worker *worker;
+    uint64_t id, stream, number; /* the client's */
+    uint64_t token;              /* of the message that waits to be answered */
+};
+
+struct hed_worker_host {
+    struct hed_lock lock; /* rank HED_RANK_HOST; guards all of this */
+    pthread_cond_t changed;
+    struct hed_lane *lane; /* the callback lane; NULL: not there yet */
+    bool ended;            /* it was, and is no more */
+    uint64_t tokens;
+    struct hed_host_call *waiting;
+    CUdeviceptr slots_at; /* where devices see them; 0: not registered (any more) */
+};
+
+/* ---- telling the client ---------------------------------------------------------------------- */
+
+static int
+send_run_locked(struct hed_worker_host *h, const struct hed_host_call *c, CUresult status,
+                uint64_t token)
+{
+    struct hed_run *run = hed_lane_begin(h->lane, sizeof *run);
+
+    if (!run)
+        return HED_EIO;
+    memset(run, 0, sizeof *run);
+    run->head.size = sizeof *run;
+    run->head.kind = HED_MSG_RUN;
+    run->head.stream = c->stream;
+    run->head.number = c->number;
+    run->head.reserved = token;
+    run->id = c->id;
+    run->status = (int32_t)status;
+    return hed_lane_end(h->lane, sizeof *run, true);
+}
+
+static bool
+is_waiting_locked(const struct hed_worker_host *h, uint64_t token)
+{
+    const struct hed_host_call *c = h->waiting;
+
+    while (c && c->token != token)
+        c = c->next;
+    return c != NULL;
+}
+
+/* wait: until it has been run. A call in a graph may be under way more than once: the note of that
+ * is this function's own. */
+static void
+tell(const struct hed_host_call *call, CUresult status, bool wait)
+{
+    struct hed_worker_host *h = call->worker->host;
+    struct hed_host_call note = *call;
+
+    hed_lock(&h->lock);
+    note.token = ++h->tokens;
+    if (wait) {
+        note.next = h->waiting;
+        h->waiting = &note;
+    }
+    if (h->ended || send_run_locked(h, call, status, note.token) != 0)
+        h->ended = true;
+    while (wait && !h->ended && is_waiting_locked(h, note.token))
+        (void)hed_lock_wait(&h->lock, &h->changed, NULL);
+    for (struct hed_host_call **at = &h->waiting; *at && wait; at = &(*at)->next)
+        if (*at == &note) {
+            *at = note.next;
+            break;
+        }
+    hed_unlock(&h->lock);
+}
+
+/* The driver's thread for such things. */
+static void
+on_host(void *data)
+{
+    struct hed_host_call *c = data;
+
+    tell(c, CUDA_SUCCESS, true);
+    free(c);
+}
+
+static void
+on_callback(CUstream stream, CUresult status, void *data)
+{
+    struct hed_host_call *c = data;
+
+    (void)stream;
+    tell(c, status, true);
+    free(c);
+}
+
+/* ---- the callback lane ----------------------------------------------------------------------- */
+
+/* An answer: whoever waits for it goes on. */
+static int
+take_back(struct hed_worker_host *h, const struct hed_msg *m)
+{
+    struct hed_host_call **at;
+
+    if (m->kind != HED_MSG_RUN || m->size < sizeof(struct hed_run))
+        return HED_EFORMAT;
+    hed_lock(&h->lock);
+    for (at = &h->waiting; *at && (*at)->token != m->reserved; at = &(*at)->next)
+        continue;
+
+    /* Those that nobody waits for are answered, too. */
+    const bool known = *at || (m->reserved >= 1 && m->reserved <= h->tokens);
+
+    if (*at) {
+        *at = (*at)->next;
+        (void)pthread_cond_broadcast(&h->changed);
+    }
+    hed_unlock(&h->lock);
+    return known ? 0 : HED_EFORMAT;
+}
+
+/* On a thread of its own, which reads here from now on. */
+int
+hed_worker_callback_lane(struct hed_worker *w, struct hed_lane *lane)
+{
+    struct hed_worker_host *h = w->host;
+    struct hed_msg *m;
+    int err = h ? 0 : HED_EFORMAT;
+
+    if (!err) {
+        hed_lock(&h->lock);
+        if (h->lane || h->ended)
+            err = HED_EEXIST;
+        else
+            h->lane = lane;
+        (void)pthread_cond_broadcast(&h->changed);
+        hed_unlock(&h->lock);
+    }
+    if (err) {
+        hed_warn(SERVER, "a callback lane was refused: %s", hed_err_text(err));
+        hed_lane_free(lane);
+        return err;
+    }
+    while (!err) {
+        err = hed_lane_next(lane, -1, &m);
+        if (!err)
+            err = take_back(h, m);
+    }
+    if (err != HED_EIO) {
+        hed_error(SERVER, "a client sent nonsense on its callback lane; its session ends");
+        _exit(1);
+    }
+    hed_lock(&h->lock);
+    h->ended = true;
+    (void)pthread_cond_broadcast(&h->changed);
+    hed_unlock(&h->lock);
+    return err;
+}
+
+/* ---- functions ------------------------------------------------------------------------------- */
+
+static struct hed_host_call *
+make_call(struct hed_worker *w, uint64_t id, uint64_t stream, uint64_t number)
+{
+    struct hed_host_call *c = calloc(1, sizeof *c);
+
+    if (c) {
+        c->worker = w;
+        c->id = id;
+        c->stream = stream;
+        c->number = number;
+    }
+    return c;
+}
+
+/* The client opens its callback lane before it sends the first function, but that may be let in a
+ * little later. A client that never opened one would wait for ever, and its streams with it. */
+static bool
+has_lane(struct hed_worker_host *h)
+{
+    struct timespec end = {0};
+    bool has;
+    int err = 0;
+
+    hed_lock(&h->lock);
+    if (!h->lane && !h->ended) {
+        (void)clock_gettime(CLOCK_REALTIME, &end); /* the condition's clock */
+        end.tv_sec += LANE_MS / 1000;
+    }
+    while (!h->lane && !h->ended && err == 0)
+        err = hed_lock_wait(&h->lock, &h->changed, &end);
+    has = h->lane || h->ended;
+    hed_unlock(&h->lock);
+    return has;
+}
+
+int
+hed_do_host(struct hed_worker_lane *l, struct hed_msg *m)
+{
+    const struct hed_host_body *b = (const struct hed_host_body *)m;
+    struct hed_worker *w = l->worker;
+    struct hed_host_call *c;
+    CUresult r = CUDA_ERROR_INVALID_HANDLE; /* a stream that could not be made, or nonsense */
+    CUstream stream;
+
+    if (!w->host || !has_lane(w->host))
+        return HED_EFORMAT;
+    c = make_call(w, b->id, m->stream, m->number);
+    if (!c)
+        return HED_ENOMEM;
+    if (hed_worker_stream(l, m, &stream) == 0)
+        r = b->always ? hed_worker_do(w, cuStreamAddCallback, .hStream = stream,
+                                      .callback = on_callback, .userData = c)
+                      : hed_worker_do(w, cuLaunchHostFunc, .hStream = stream, .fn = on_host,
+                                      .userData = c);
+    if (r != CUDA_SUCCESS)
+        hed_worker_failed(w, m->context, r);
+    /* Where nobody calls it: those that are run in any case are, and the others are forgotten. */
+    if (r != CUDA_SUCCESS || w->hollow) {
+        hed_turn_pass(l);
+        tell(c, r, false);
+        free(c);
+    }
+    return 0;
+}
+
+/* A function is about to run and wants what was copied before its turn. Whoever has the turn may be
+ * waiting for that very function to end, so this is not in the order. */
+int
+hed_do_fetch(struct hed_worker_lane *l, struct hed_msg *m)
+{
+    const int err = hed_worker_before_answer(l);
+
+    return err ? err : hed_worker_answer(l, m, CUDA_SUCCESS, NULL, 0);
+}
+
+/* ---- marks ----------------------------------------------------------------------------------- */
+
+struct mark {
+    _Atomic uint64_t *slot;
+    uint64_t number;
+};
+
+/* Release: what the stream did before is seen by whoever reads the number (remote/stream.c). */
+static void
+write_slot(void *data)
+{
+    struct mark *k = data;
+
+    atomic_store_explicit(k->slot, k->number, memory_order_release);
+    free(k);
+}
+
+static CUresult
+mark_by_host(struct hed_worker *w, CUstream stream, _Atomic uint64_t *slot, uint64_t number)
+{
+    struct mark *k = malloc(sizeof *k);
+
+    if (!k)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    *k = (struct mark){slot, number};
+
+    const CUresult r =
+        hed_worker_do(w, cuLaunchHostFunc, .hStream = stream, .fn = write_slot, .userData = k);
+
+    if (r != CUDA_SUCCESS)
+        free(k);
+    return r;
+}
+
+/* Lets devices write the slots; the registration goes with the context that was current then. */
+static CUdeviceptr
+register_slots(struct hed_worker *w)
+{
+    void *page = (void *)(uintptr_t)w->slots;
+    CUdeviceptr at = 0;
+    const CUresult r =
+        hed_worker_do(w, cuMemHostRegister_v2, .p = page,
+                      .bytesize = w->slot_count * sizeof *w->slots, .Flags = REGISTER_FLAGS);
+
+    if ((r != CUDA_SUCCESS && r != CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED) ||
+        hed_worker_do(w, cuMemHostGetDevicePointer_v2, .pdptr = &at, .p = page) != CUDA_SUCCESS)
+        return 0;
+    return at;
+}
+
+/* By the device. After its context has gone the page is registered anew, once. */
+static CUresult
+mark_by_device(struct hed_worker *w, CUstream stream, uint32_t slot, uint64_t number)
+{
+    struct hed_worker_host *h = w->host;
+    CUresult r = CUDA_ERROR_NOT_SUPPORTED;
+
+    for (int i = 0; i < 2 && r != CUDA_SUCCESS; i++) {
+        if (!h->slots_at || i > 0)
+            h->slots_at = register_slots(w);
+        if (h->slots_at)
+            r = hed_worker_do(w, cuStreamWriteValue64_v2, .stream = stream,
+                              .addr = h->slots_at + slot * sizeof *w->slots, .value = number);
+        if (r != CUDA_ERROR_INVALID_VALUE)
+            break;
+    }
+    return r;
+}
+
+int
+hed_do_mark(struct hed_worker_lane *l, struct hed_msg *m)
+{
+    struct hed_worker *w = l->worker;
+    const uint64_t slot = m->reserved;
+    CUstream stream;
+    CUresult r = CUDA_ERROR_NOT_SUPPORTED;
+
+    if (!w->slots || !w->host || slot < SLOT_FIRST || slot >= w->slot_count)
+        return HED_EFORMAT;
+    if (hed_worker_stream(l, m, &stream) != 0) {
+        hed_worker_failed(w, m->context, CUDA_ERROR_INVALID_HANDLE);
+        return 0;
+    }
+    if (w->hollow) {
+        /* Release: as in write_slot. */
+        atomic_store_explicit(&w->slots[slot], m->number, memory_order_release);
+        return 0;
+    }
+    /* Only whoever has the turn is here. */
+    if (w->memops) {
+        r = mark_by_device(w, stream, (uint32_t)slot, m->number);
+        w->memops = r != CUDA_ERROR_NOT_SUPPORTED && r != CUDA_ERROR_INVALID_VALUE;
+        if (!w->memops)
+            hed_info(SERVER, "devices do not write values (%d): marks are the host's", (int)r);
+    }
+    if (!w->memops)
+        r = mark_by_host(w, stream, &w->slots[slot], m->number);
+    hed_worker_failed(w, m->context, r);
+    return 0;
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+/* Can all devices write 64-bit values in stream order? */
+static bool
+have_memops(struct hed_worker *w)
+{
+    bool all = !w->hollow;
+
+    for (int i = 0; i < w->device_count && all; i++) {
+        int value = 0;
+
+        all = hed_worker_do(w, cuDeviceGetAttribute, .pi = &value,
+                            .attrib = CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS,
+                            .dev = i) == CUDA_SUCCESS &&
+              value;
+    }
+    return all;
+}
+
+int
+hed_worker_host_init(struct hed_worker *w, struct hed_why *why)
+{
+    struct hed_worker_host *h = calloc(1, sizeof *h);
+
+    if (!h) {
+        hed_why_set(why, "no memory for functions of the client");
+        return HED_ENOMEM;
+    }
+    hed_lock_init(&h->lock, HED_RANK_HOST);
+    (void)pthread_cond_init(&h->changed, NULL);
+    w->host = h;
+    w->memops = have_memops(w);
+    return 0;
+}

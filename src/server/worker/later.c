@@ -1,0 +1,328 @@
+/* Copies to the client's memory that nobody waits for: HED_MSG_COPY_LATER.
+ *
+ *   turn: memory of ours ──> put on the stream, event ──> list
+ *   before an answer, on any lane: those whose event has passed are sent as HED_MSG_DATA
+ *
+ * Invariants:
+ * 1. Whether events have passed is looked at by one thread at a time; others wait until it has
+ *    taken out what goes. So when a lane's answer is made, all that had come by then has been
+ *    counted in `delivered`, and the client waits until so many have arrived, on whatever lanes.
+ * 2. A copy that failed is delivered too, without its bytes.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/err.h"
+#include "server/worker/copy.h"
+
+#define BYTES_MAX (UINT64_C(96) << 20) /* the client keeps to less: HED_LATER_MAX there */
+#define PIECES_MAX 65536u
+#define CLASSES 6          /* of memory: 32 KiB, 64 KiB, ... 1 MiB */
+#define CLASS_LEAST 32768u /* bytes */
+#define NO_TIMING 2u       /* CU_EVENT_DISABLE_TIMING */
+
+struct buffer {
+    struct buffer *next;
+    void *p;
+};
+
+struct piece {
+    struct piece *next;
+    struct hed_data data; /* as it is sent */
+    uint64_t bytes;
+    uint64_t number; /* the client waits for all up to one that an answer names */
+    void *p;
+    unsigned class;
+    CUevent event; /* NULL: nothing to wait for */
+    bool failed;
+};
+
+struct hed_copies_later {
+    struct hed_lock lock; /* rank HED_RANK_LEASE; no call is made under it */
+    pthread_cond_t looked;
+    bool looking;
+    struct piece *first, **last;
+    struct buffer *free[CLASSES];
+    uint64_t bytes;
+    uint32_t pieces;
+    _Atomic uint32_t waiting; /* pieces in the list, or being looked at */
+    _Atomic uint64_t delivered;
+};
+
+struct hed_copies_later *
+hed_copies_later_create(void)
+{
+    struct hed_copies_later *t = calloc(1, sizeof *t);
+
+    if (!t)
+        return NULL;
+    hed_lock_init(&t->lock, HED_RANK_LEASE);
+    (void)pthread_cond_init(&t->looked, NULL);
+    t->last = &t->first;
+    return t;
+}
+
+bool
+hed_copies_are_later(struct hed_worker *w)
+{
+    /* Relaxed: what this client's thread has sent before is seen, since turns are ordered. */
+    return atomic_load_explicit(&w->memory->later->waiting, memory_order_relaxed) > 0;
+}
+
+uint64_t
+hed_copies_delivered(struct hed_worker *w)
+{
+    /* Relaxed: this thread has looked itself, or waited for who did. */
+    return w->memory ? atomic_load_explicit(&w->memory->later->delivered, memory_order_relaxed) : 0;
+}
+
+/* ---- memory that devices write by themselves ------------------------------------------------- */
+
+static size_t
+class_size(unsigned class)
+{
+    return (size_t)CLASS_LEAST << class;
+}
+
+/* A page of any host's fits into the least class twice, or is one. */
+static void *
+take_buffer(struct hed_worker *w, unsigned class)
+{
+    struct hed_copies_later *t = w->memory->later;
+    const size_t size = class_size(class) < 65536 ? 65536 : class_size(class);
+    struct buffer *b;
+    void *p = NULL;
+
+    hed_lock(&t->lock);
+    b = t->free[class];
+    if (b)
+        t->free[class] = b->next;
+    hed_unlock(&t->lock);
+    if (b) {
+        p = b->p;
+        free(b);
+        return p;
+    }
+    p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return NULL;
+    if (!w->hollow)
+        (void)hed_copy_register(w, p, size); /* else the copy waits: slow, not wrong */
+    return p;
+}
+
+static void
+give_buffer(struct hed_copies_later *t, unsigned class, void *p)
+{
+    struct buffer *b = malloc(sizeof *b);
+
+    if (!b)
+        return; /* it is lost; the process is about to be, too */
+    b->p = p;
+    hed_lock(&t->lock);
+    b->next = t->free[class];
+    t->free[class] = b;
+    hed_unlock(&t->lock);
+}
+
+/* ---- taking them on -------------------------------------------------------------------------- */
+
+static bool
+enough(struct hed_copies_later *t, uint64_t n)
+{
+    hed_lock(&t->lock);
+
+    const bool too_much = t->pieces >= PIECES_MAX || n > BYTES_MAX - t->bytes;
+
+    if (!too_much) {
+        t->pieces++;
+        t->bytes += n;
+    }
+    hed_unlock(&t->lock);
+    return too_much;
+}
+
+static CUresult
+put_on_stream(struct hed_worker_lane *l, const struct hed_copy_body *b, struct piece *q)
+{
+    struct hed_worker *w = l->worker;
+    struct hed_box box;
+    CUresult r = hed_box_open(l, b, &box);
+
+    if (w->hollow || r != CUDA_SUCCESS)
+        return r;
+    r = hed_box_copy(w, &box, 0, q->p, q->bytes, false);
+    if (r == CUDA_SUCCESS)
+        r = hed_worker_do(w, cuEventCreate, .phEvent = &q->event, .Flags = NO_TIMING);
+    if (r == CUDA_SUCCESS)
+        r = hed_worker_do(w, cuEventRecord, .hEvent = q->event, .hStream = box.stream);
+    return r;
+}
+
+int
+hed_do_copy_later(struct hed_worker_lane *l, struct hed_msg *m)
+{
+    const struct hed_copy_body *b = (const struct hed_copy_body *)m;
+    struct hed_worker *w = l->worker;
+    const uint64_t n = hed_box_bytes(b);
+    struct hed_copies_later *t;
+    struct piece *q;
+    CUresult r;
+
+    if (n == 0 || !w->memory || m->bulk || enough(w->memory->later, n))
+        return HED_EFORMAT;
+    t = w->memory->later;
+    q = calloc(1, sizeof *q);
+    if (!q)
+        return HED_ENOMEM;
+    q->bytes = n;
+    while (class_size(q->class) < n)
+        q->class ++;
+    q->data.client = b->client;
+    q->data.client_pitch = b->client_pitch;
+    q->data.client_slice = b->client_slice;
+    q->data.width = b->width;
+    q->data.height = b->height;
+    q->data.depth = b->depth;
+    q->p = take_buffer(w, q->class);
+    r = q->p ? put_on_stream(l, b, q) : CUDA_ERROR_OUT_OF_MEMORY;
+    q->failed = r != CUDA_SUCCESS;
+    hed_worker_failed(w, m->context, r);
+    hed_lock(&t->lock);
+    *t->last = q;
+    t->last = &q->next;
+    hed_unlock(&t->lock);
+    atomic_fetch_add_explicit(&t->waiting, 1, memory_order_relaxed); /* hed_copies_are_later */
+    return 0;
+}
+
+/* ---- delivering ------------------------------------------------------------------------------ */
+
+/* Has the piece come? Failures are told, too. */
+static bool
+has_come(struct hed_worker *w, struct piece *q)
+{
+    CUresult r;
+
+    if (q->failed || !q->event)
+        return true;
+    r = hed_worker_do(w, cuEventQuery, .hEvent = q->event);
+    if (r == CUDA_ERROR_NOT_READY)
+        return false;
+    q->failed = r != CUDA_SUCCESS;
+    return true;
+}
+
+/* The list, for one thread to look through. NULL: it is empty. */
+static struct piece *
+begin_look(struct hed_copies_later *t)
+{
+    hed_lock(&t->lock);
+    while (t->looking)
+        (void)hed_lock_wait(&t->lock, &t->looked, NULL);
+
+    struct piece *all = t->first;
+
+    if (all) {
+        t->looking = true;
+        t->first = NULL;
+        t->last = &t->first;
+    }
+    hed_unlock(&t->lock);
+    return all;
+}
+
+/* What has not come goes back, before what was added meanwhile; the rest is counted as sent. */
+static void
+end_look(struct hed_copies_later *t, struct piece *left, struct piece **last, struct piece *go,
+         uint32_t sent)
+{
+    uint64_t number;
+
+    hed_lock(&t->lock);
+    if (left) {
+        *last = t->first;
+        if (!t->first)
+            t->last = last;
+        t->first = left;
+    }
+    t->looking = false;
+    number = atomic_fetch_add_explicit(&t->delivered, sent, memory_order_relaxed);
+    for (; go; go = go->next)
+        go->number = ++number;
+    atomic_fetch_sub_explicit(&t->waiting, sent, memory_order_relaxed);
+    (void)pthread_cond_broadcast(&t->looked);
+    hed_unlock(&t->lock);
+}
+
+static int
+send_piece(struct hed_worker_lane *l, struct piece *q)
+{
+    struct hed_data *d = hed_lane_begin(l->lane, sizeof *d);
+    int err = d ? 0 : HED_EIO;
+
+    if (err)
+        return err;
+    *d = q->data;
+    d->head = (struct hed_msg){.size = sizeof *d,
+                               .kind = HED_MSG_DATA,
+                               .thread = l->thread,
+                               .number = q->number,
+                               .bulk = q->failed ? 0 : q->bytes};
+    err = hed_lane_end(l->lane, sizeof *d, false);
+    return err || q->failed ? err : hed_lane_bulk_write(l->lane, q->p, q->bytes);
+}
+
+static void
+forget(struct hed_worker *w, struct piece *q)
+{
+    struct hed_copies_later *t = w->memory->later;
+
+    if (q->event)
+        (void)hed_worker_do(w, cuEventDestroy_v2, .hEvent = q->event);
+    if (q->p)
+        give_buffer(t, q->class, q->p);
+    hed_lock(&t->lock);
+    t->pieces--;
+    t->bytes -= q->bytes;
+    hed_unlock(&t->lock);
+    free(q);
+}
+
+int
+hed_copies_deliver(struct hed_worker_lane *l)
+{
+    struct hed_worker *w = l->worker;
+    struct hed_copies_later *t = w->memory ? w->memory->later : NULL;
+    struct piece *left = NULL, **last = &left;
+    struct piece *go = NULL, **end = &go;
+    struct piece *next;
+    uint32_t sent = 0;
+    int err = 0;
+
+    if (!t || !hed_copies_are_later(w))
+        return 0;
+    for (struct piece *q = begin_look(t); q; q = next) {
+        next = q->next;
+        if (has_come(w, q)) {
+            *end = q;
+            end = &q->next;
+            sent++;
+        } else {
+            *last = q;
+            last = &q->next;
+        }
+    }
+    *end = NULL;
+    *last = NULL;
+    if (sent || left)
+        end_look(t, left, last, go, sent);
+    for (struct piece *q = go; q; q = next) {
+        next = q->next;
+        if (!err)
+            err = send_piece(l, q);
+        forget(w, q);
+    }
+    return err;
+}

@@ -1,0 +1,523 @@
+/* Memory behind the arena's addresses, in the worker: HED_MSG_LEASE, HED_MSG_MAP, HED_MSG_UNMAP.
+ *
+ * The client says where; that it makes sense is checked here: addresses inside the arena, multiples
+ * of the unit, nothing mapped twice, nothing unmapped that is not there, and no more than what was
+ * leased. What is unmapped is not in use: the client has waited for it, and where it has not, only
+ * its own device context suffers.
+ *
+ * Invariant: left[i] plus the sizes of device i's blocks and physical memory is what the ledger has
+ * in this worker's line.
+ */
+#include "server/worker/memory.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "server/ledger.h"
+
+#define PHYSICALS_MAX (1u << 20)
+#define HOST_UNIT 65536u   /* bytes; HED_MACHINE_PAGE of the client's driver */
+#define PORTABLE_MAPPED 3u /* CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP */
+
+/* Is a range a part of the arena, in the devices' or in the host's share? Behind what is usable of
+ * a device's share there may be the backend's own memory. */
+static bool
+in_arena(const struct hed_worker *w, const struct hed_map *m, bool host, uint64_t unit)
+{
+    const uint64_t from = host ? hed_worker_host_base(w) : w->base;
+    const uint64_t all = host ? w->usable : (uint64_t)w->device_count * w->stride;
+
+    if (!w->base || m->size == 0 || m->at < from || m->at - from >= all || m->at % unit ||
+        m->size % unit)
+        return false;
+
+    const uint64_t offset = host ? m->at - from : (m->at - from) % w->stride;
+
+    return offset <= w->usable && m->size <= w->usable - offset;
+}
+
+/* ---- the lease ------------------------------------------------------------------------------- */
+
+static bool
+is_device(const struct hed_worker *w, int device)
+{
+    return device >= 0 && device < w->device_count && device < HED_LEDGER_DEVICES;
+}
+
+/* What the client could have in all: what it has, and what the ledger leaves. */
+uint64_t
+hed_memory_obtainable(struct hed_worker *w, int device)
+{
+    const struct hed_worker_start *s = w->start;
+
+    if (!is_device(w, device) || !s->ledger || !s->status)
+        return UINT64_MAX;
+
+    const uint64_t total = atomic_load(&s->ledger->total[device]);
+    const uint64_t leased = hed_ledger_leased(s->ledger, device);
+    const uint64_t mine = atomic_load(&s->status->leased[device]);
+    const uint64_t left = total == 0 ? UINT64_MAX - mine : total > leased ? total - leased : 0;
+
+    return s->memory_limit && mine + left > s->memory_limit ? s->memory_limit : mine + left;
+}
+
+int
+hed_do_lease(struct hed_worker_lane *l, struct hed_msg *m)
+{
+    const struct hed_lease *q = (const struct hed_lease *)m;
+    struct hed_worker *w = l->worker;
+    const struct hed_worker_start *s = w->start;
+    struct hed_lease_answer a;
+    CUresult r = CUDA_SUCCESS;
+
+    memset(&a, 0, sizeof a);
+    if (!is_device(w, q->device) || !w->memory || q->least > q->want)
+        return HED_EFORMAT;
+
+    uint64_t *left = &w->memory->left[q->device];
+
+    if (q->give > *left)
+        return HED_EFORMAT;
+    if (q->give) {
+        hed_ledger_give(s->ledger, s->status, q->device, q->give);
+        *left -= q->give;
+    }
+    if (q->want) {
+        a.granted = hed_ledger_take(s->ledger, s->status, q->device, q->want,
+                                    q->least ? q->least : 1, s->memory_limit);
+        *left += a.granted;
+        r = a.granted ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    } else {
+        a.granted = hed_memory_obtainable(w, q->device);
+    }
+    return m->flags & HED_MSG_WANTS_ANSWER ? hed_worker_answer_with(l, m, (int)r, &a, sizeof a, 0)
+                                           : 0;
+}
+
+/* ---- device memory --------------------------------------------------------------------------- */
+
+/* What may be done at a range: by all devices that can, at least by its own. */
+static CUresult
+set_access(struct hed_worker *w, uint64_t at, uint64_t size, int device, unsigned flags)
+{
+    CUmemAccessDesc_v1 desc[HED_LEDGER_DEVICES];
+    size_t count = 0;
+
+    for (int i = 0; i < w->device_count && i < HED_LEDGER_DEVICES; i++) {
+        int can = i == device || device < 0;
+
+        if (!can)
+            (void)hed_worker_do(w, cuDeviceCanAccessPeer, .canAccessPeer = &can, .dev = i,
+                                .peerDev = device);
+        if (can)
+            desc[count++] =
+                (CUmemAccessDesc_v1){.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = i},
+                                     .flags = (CUmemAccess_flags)flags};
+    }
+    return hed_worker_do(w, cuMemSetAccess, .ptr = at, .size = size, .desc = desc, .count = count);
+}
+
+static CUresult
+create(struct hed_worker *w, int device, uint64_t size, uint64_t *real)
+{
+    CUmemGenericAllocationHandle handle = 0;
+    const CUmemAllocationProp_v1 prop = {
+        .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+        .location = {.type = device < 0 ? CU_MEM_LOCATION_TYPE_HOST : CU_MEM_LOCATION_TYPE_DEVICE,
+                     .id = device < 0 ? 0 : device}};
+    const CUresult r =
+        hed_worker_do(w, cuMemCreate, .handle = &handle, .size = size, .prop = &prop);
+
+    *real = handle;
+    return r;
+}
+
+static int
+map_device(struct hed_worker *w, const struct hed_map *m, CUresult *r)
+{
+    struct hed_mapping p = {
+        .at = m->at, .size = m->size, .kind = HED_MAPPING_BLOCK, .device = m->device};
+
+    if (!is_device(w, m->device) || !in_arena(w, m, false, w->map_unit) ||
+        m->size > w->memory->left[m->device])
+        return HED_EFORMAT;
+    if (!w->hollow)
+        *r = create(w, m->device, m->size, &p.physical);
+    if (*r != CUDA_SUCCESS)
+        return 0;
+    /* Freed when the mapping is: nobody names it any more. */
+    if (!w->hollow) {
+        *r = hed_worker_do(w, cuMemMap, .ptr = m->at, .size = m->size, .handle = p.physical);
+        (void)hed_worker_do(w, cuMemRelease, .handle = p.physical);
+    }
+    if (*r != CUDA_SUCCESS)
+        return 0;
+
+    const int err = hed_mapping_enter(w->memory, &p);
+
+    if (err)
+        return err;
+    w->memory->left[m->device] -= m->size;
+    if (!w->hollow)
+        *r = set_access(w, m->at, m->size, m->device, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    return 0;
+}
+
+/* Memory that could not be mapped is nobody's, but the client believes it has it: the failure of
+ * its context tells it, and what it unmaps then is passed over. */
+static int
+unmap_device(struct hed_worker *w, const struct hed_map *m, CUresult *r)
+{
+    struct hed_mapping p;
+
+    if (hed_mapping_leave(w->memory, m->at, m->size, HED_MAPPING_BLOCK, &p) != 0)
+        return atomic_load_explicit(&w->failed, memory_order_relaxed) ? 0 : HED_EFORMAT;
+    if (!w->hollow)
+        *r = hed_worker_do(w, cuMemUnmap, .ptr = m->at, .size = m->size);
+    w->memory->left[p.device] += p.size;
+    return 0;
+}
+
+/* ---- physical memory ------------------------------------------------------------------------- */
+
+static size_t
+made_place(const struct hed_worker_memory *m, uint64_t name)
+{
+    size_t low = 0, high = m->made_count;
+
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+
+        if (m->made[middle].name < name)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static struct hed_physical_made *
+find_made(struct hed_worker_memory *m, uint64_t name)
+{
+    const size_t i = made_place(m, name);
+
+    return i < m->made_count && m->made[i].name == name ? &m->made[i] : NULL;
+}
+
+/* It has neither a name nor a mapping any more. */
+static void
+drop_made(struct hed_worker_memory *m, struct hed_physical_made *p)
+{
+    const size_t i = (size_t)(p - m->made);
+
+    if (p->views || !p->released)
+        return;
+    if (p->device >= 0)
+        m->left[p->device] += p->size;
+    else
+        m->host -= p->size;
+    m->made_count--;
+    memmove(&m->made[i], &m->made[i + 1], (m->made_count - i) * sizeof *p);
+}
+
+static bool
+within_host_limit(const struct hed_worker *w, uint64_t size)
+{
+    const uint64_t limit = w->start->host_limit;
+
+    return limit == 0 || (w->memory->host <= limit && size <= limit - w->memory->host);
+}
+
+static int
+make_physical(struct hed_worker *w, const struct hed_map *m, CUresult *r)
+{
+    struct hed_worker_memory *mem = w->memory;
+    struct hed_physical_made p = {.name = m->physical, .size = m->size, .device = m->device};
+    const size_t i = made_place(mem, m->physical);
+
+    if ((m->device != -1 && !is_device(w, m->device)) || m->size == 0 || m->size % w->map_unit ||
+        (m->device >= 0 && m->size > mem->left[m->device]) || find_made(mem, m->physical))
+        return HED_EFORMAT;
+    if (!hed_table_grow((void **)&mem->made, mem->made_count, &mem->made_room, PHYSICALS_MAX,
+                        sizeof p))
+        return HED_ELIMIT;
+    if (m->device < 0 && !within_host_limit(w, m->size))
+        *r = CUDA_ERROR_OUT_OF_MEMORY;
+    else if (!w->hollow)
+        *r = create(w, m->device, m->size, &p.real);
+    if (*r != CUDA_SUCCESS)
+        return 0;
+    if (m->device >= 0)
+        mem->left[m->device] -= m->size;
+    else
+        mem->host += m->size;
+    memmove(&mem->made[i + 1], &mem->made[i], (mem->made_count - i) * sizeof p);
+    mem->made[i] = p;
+    mem->made_count++;
+    return 0;
+}
+
+/* What the client names that is not there is nonsense, unless it could not be made. */
+static int
+missing(const struct hed_worker *w)
+{
+    /* Relaxed: this thread, or one whose turn was before, has written it. */
+    return atomic_load_explicit(&w->failed, memory_order_relaxed) ? 0 : HED_EFORMAT;
+}
+
+static int
+release_physical(struct hed_worker *w, const struct hed_map *m, CUresult *r)
+{
+    struct hed_physical_made *p = find_made(w->memory, m->physical);
+
+    if (!p || p->released)
+        return missing(w);
+    if (!w->hollow)
+        *r = hed_worker_do(w, cuMemRelease, .handle = p->real);
+    p->released = true;
+    drop_made(w->memory, p);
+    return 0;
+}
+
+static int
+map_view(struct hed_worker *w, const struct hed_map *m, CUresult *r)
+{
+    struct hed_physical_made *p = find_made(w->memory, m->physical);
+    const struct hed_mapping new = {.at = m->at,
+                                    .size = m->size,
+                                    .kind = HED_MAPPING_VIEW,
+                                    .device = p ? p->device : -1,
+                                    .physical = m->physical};
+
+    if (!p || p->released)
+        return missing(w);
+    if (m->size != p->size ||
+        (!in_arena(w, m, false, w->map_unit) && !in_arena(w, m, true, w->map_unit)))
+        return HED_EFORMAT;
+
+    const int err = hed_mapping_enter(w->memory, &new);
+
+    if (err)
+        return err;
+    p->views++;
+    if (!w->hollow)
+        *r = hed_worker_do(w, cuMemMap, .ptr = m->at, .size = m->size, .handle = p->real);
+    return 0;
+}
+
+static int
+unmap_view(struct hed_worker *w, const struct hed_map *m, CUresult *r)
+{
+    struct hed_mapping old;
+    struct hed_physical_made *p;
+
+    if (hed_mapping_leave(w->memory, m->at, m->size, HED_MAPPING_VIEW, &old) != 0)
+        return missing(w);
+    if (!w->hollow)
+        *r = hed_worker_do(w, cuMemUnmap, .ptr = m->at, .size = m->size);
+    p = find_made(w->memory, old.physical);
+    if (p) {
+        p->views--;
+        drop_made(w->memory, p);
+    }
+    return 0;
+}
+
+static int
+change_access(struct hed_worker *w, const struct hed_map *m, CUresult *r)
+{
+    const struct hed_mapping *p = hed_mapping_find(w->memory, m->at);
+
+    if (!p || p->kind != HED_MAPPING_VIEW || p->at != m->at || p->size != m->size)
+        return missing(w);
+    if (m->access != CU_MEM_ACCESS_FLAGS_PROT_NONE && m->access != CU_MEM_ACCESS_FLAGS_PROT_READ &&
+        m->access != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
+        return HED_EFORMAT;
+    if (!w->hollow)
+        *r = set_access(w, m->at, m->size, p->device, m->access);
+    return 0;
+}
+
+/* ---- host memory ----------------------------------------------------------------------------- */
+
+static void *
+pointer(uint64_t at)
+{
+    return (void *)(uintptr_t)at;
+}
+
+static void
+close_here(uint64_t at, uint64_t size)
+{
+    (void)mmap(pointer(at), size, PROT_NONE,
+               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
+/* The same pages as the client's, or other memory at the same place. */
+static bool
+open_here(const struct hed_worker *w, uint64_t at, uint64_t size)
+{
+    const bool shared = w->heap >= 0;
+    const void *p =
+        mmap(pointer(at), size, PROT_READ | PROT_WRITE,
+             (shared ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS) | MAP_NORESERVE | MAP_FIXED,
+             w->heap, shared ? (off_t)(at - hed_worker_host_base(w)) : 0);
+
+    return p != MAP_FAILED;
+}
+
+static int
+map_host(struct hed_worker *w, const struct hed_map *m, CUresult *r)
+{
+    const struct hed_mapping p = {
+        .at = m->at, .size = m->size, .kind = HED_MAPPING_HOST, .device = -1};
+
+    if (!in_arena(w, m, true, HOST_UNIT))
+        return HED_EFORMAT;
+    if (!within_host_limit(w, m->size)) {
+        *r = CUDA_ERROR_OUT_OF_MEMORY;
+        return 0;
+    }
+
+    const int err = hed_mapping_enter(w->memory, &p);
+
+    if (err)
+        return err;
+    if (!open_here(w, m->at, m->size))
+        *r = CUDA_ERROR_OUT_OF_MEMORY;
+    else if (!w->hollow)
+        *r = hed_worker_do(w, cuMemHostRegister_v2, .p = pointer(m->at), .bytesize = m->size,
+                           .Flags = PORTABLE_MAPPED);
+    if (*r != CUDA_SUCCESS) {
+        struct hed_mapping out;
+
+        close_here(m->at, m->size);
+        return hed_mapping_leave(w->memory, m->at, m->size, HED_MAPPING_HOST, &out);
+    }
+    w->memory->host += m->size;
+    if (w->start->status) /* relaxed: for people */
+        atomic_store_explicit(&w->start->status->host, w->memory->host, memory_order_relaxed);
+    return 0;
+}
+
+static int
+unmap_host(struct hed_worker *w, const struct hed_map *m, CUresult *r)
+{
+    struct hed_mapping p;
+
+    if (hed_mapping_leave(w->memory, m->at, m->size, HED_MAPPING_HOST, &p) != 0)
+        return missing(w);
+    if (!w->hollow)
+        *r = hed_worker_do(w, cuMemHostUnregister, .p = pointer(m->at));
+    close_here(m->at, m->size);
+    if (w->heap >= 0)
+        (void)fallocate(w->heap, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                        (off_t)(m->at - hed_worker_host_base(w)), (off_t)m->size);
+    free(p.shadow);
+    w->memory->host -= m->size;
+    if (w->start->status) /* relaxed: for people */
+        atomic_store_explicit(&w->start->status->host, w->memory->host, memory_order_relaxed);
+    return 0;
+}
+
+/* ---- messages -------------------------------------------------------------------------------- */
+
+/* The answer, or the failure of the context. */
+static int
+done(struct hed_worker_lane *l, const struct hed_msg *m, CUresult r)
+{
+    if (m->flags & HED_MSG_WANTS_ANSWER)
+        return hed_worker_answer(l, m, (int)r, NULL, 0);
+    hed_worker_failed(l->worker, m->context, r);
+    return 0;
+}
+
+/* By enum hed_map_kind. */
+typedef int (*map_fn)(struct hed_worker *w, const struct hed_map *m, CUresult *r);
+static const map_fn makers[] = {[HED_MAP_DEVICE] = map_device,
+                                [HED_MAP_HOST] = map_host,
+                                [HED_MAP_PHYSICAL] = make_physical,
+                                [HED_MAP_VIEW] = map_view,
+                                [HED_MAP_ACCESS] = change_access};
+static const map_fn takers[] = {[HED_MAP_DEVICE] = unmap_device,
+                                [HED_MAP_HOST] = unmap_host,
+                                [HED_MAP_PHYSICAL] = release_physical,
+                                [HED_MAP_VIEW] = unmap_view};
+
+static int
+change(struct hed_worker_lane *l, const struct hed_msg *msg, const map_fn *by_kind, size_t kinds)
+{
+    const struct hed_map *m = (const struct hed_map *)msg;
+    CUresult r = CUDA_SUCCESS;
+
+    if (!l->worker->memory || m->kind >= kinds)
+        return HED_EFORMAT;
+
+    const int err = by_kind[m->kind](l->worker, m, &r);
+
+    if (r != CUDA_SUCCESS)
+        hed_warn(SERVER, "memory of kind %u, %llu bytes: error %d", m->kind,
+                 (unsigned long long)m->size, (int)r);
+    return err ? err : done(l, msg, r);
+}
+
+int
+hed_do_map(struct hed_worker_lane *l, struct hed_msg *m)
+{
+    return change(l, m, makers, sizeof makers / sizeof makers[0]);
+}
+
+int
+hed_do_unmap(struct hed_worker_lane *l, struct hed_msg *m)
+{
+    return change(l, m, takers, sizeof takers / sizeof takers[0]);
+}
+
+/* ---- the heap -------------------------------------------------------------------------------- */
+
+/* All addresses of the host's share have a place in it; pages come with their first use. Sealed, so
+ * that the client cannot take it away from under us. */
+static int
+make_heap(uint64_t size)
+{
+    const int fd = memfd_create("heddle-heap", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+    if (fd < 0)
+        return -1;
+    if (ftruncate(fd, (off_t)size) == 0 &&
+        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+        return fd;
+    (void)close(fd);
+    return -1;
+}
+
+int
+hed_worker_memory_init(struct hed_worker *w, struct hed_why *why)
+{
+    struct hed_worker_memory *m = calloc(1, sizeof *m);
+
+    if (!m) {
+        hed_why_set(why, "no memory");
+        return HED_ENOMEM;
+    }
+    m->later = hed_copies_later_create();
+    if (!m->later) {
+        free(m);
+        hed_why_set(why, "no memory");
+        return HED_ENOMEM;
+    }
+    if (w->shared && w->heap < 0) {
+        w->heap = make_heap(w->usable);
+        if (w->heap < 0) {
+            hed_why_set(why, "no shared heap of %llu bytes", (unsigned long long)w->usable);
+            return HED_ENOMEM;
+        }
+    }
+    w->memory = m;
+    return 0;
+}

@@ -1,0 +1,265 @@
+/* The client's names, and what the backend calls the same things. See worker.h.
+ *
+ *     63      56 55             32 31                 0
+ *     |  kind   |   generation    |   index           |      a name (the client's handle)
+ *
+ * A table for each kind, in chunks that are made when first needed: finding a name is two array
+ * accesses. A name whose generation is not the one that was bound is not found.
+ *
+ * A client's thread may name a new object before another's message about the old one of the same
+ * index has come: such names wait in a list of their own until there is room.
+ *
+ * Names are bound and forgotten under a lock: calls that block do so after their turn. Finding one
+ * takes no lock: an entry's name is looked at before and after what it stands for, so what is found
+ * is what the name stood for at that time.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/lock.h"
+#include "server/worker/worker.h"
+
+#define KINDS 256
+#define CHUNK 1024u                    /* names a chunk */
+#define CHUNKS 8192u                   /* chunks a kind: 2^23 names */
+#define INDEX(name) ((uint32_t)(name)) /* low half */
+#define OTHERS_MAX 4096u               /* a client that reuses places has a few of them at most */
+
+struct entry {
+    _Atomic uint64_t name; /* 0: free */
+    _Atomic uint64_t real;
+};
+
+struct table {
+    _Atomic(struct entry *) chunks[CHUNKS];
+};
+
+struct other {
+    struct other *next;
+    uint64_t name, real;
+};
+
+struct hed_names {
+    _Atomic(struct table *) kinds[KINDS];
+    struct hed_lock lock;          /* rank HED_RANK_LANE; guards changes, and others */
+    struct other *others;          /* whose place is taken by an older name */
+    _Atomic uint32_t others_count; /* so that it need not be looked through */
+};
+
+/* The numbers of the default streams, and nothing at all: they mean the same everywhere. */
+static bool
+is_plain(uint64_t name)
+{
+    return name <= 2;
+}
+
+/* By the kind's number in a name: enum hed_kind of the client's soft driver. */
+static const char *const kinds[] = {
+    "",       "context", "stream",    "event",     "module",     "library",  "function",
+    "kernel", "graph",   "graphNode", "graphExec", "pool",       "physical", "array",
+    "mipmap", "texture", "surface",   "linkState", "userObject",
+};
+
+bool
+hed_name_fits(uint64_t name, const char *kind)
+{
+    const size_t number = (size_t)(name >> 56);
+
+    if (is_plain(name))
+        return name == 0 || strcmp(kind, "stream") == 0;
+    if (number == 0 || number >= sizeof kinds / sizeof kinds[0])
+        return false;
+    /* Where a function is wanted, a kernel will do. */
+    return strcmp(kinds[number], kind) == 0 ||
+           (strcmp(kind, "function") == 0 && strcmp(kinds[number], "kernel") == 0);
+}
+
+struct hed_names *
+hed_names_create(void)
+{
+    struct hed_names *n = calloc(1, sizeof *n);
+
+    if (n)
+        hed_lock_init(&n->lock, HED_RANK_LANE);
+    return n;
+}
+
+void
+hed_names_free(struct hed_names *n)
+{
+    for (unsigned k = 0; n && k < KINDS; k++) {
+        /* Relaxed: nobody else is left. */
+        struct table *t = atomic_load_explicit(&n->kinds[k], memory_order_relaxed);
+
+        for (unsigned c = 0; t && c < CHUNKS; c++)
+            free(atomic_load_explicit(&t->chunks[c], memory_order_relaxed));
+        free(t);
+    }
+    while (n && n->others) {
+        struct other *o = n->others;
+
+        n->others = o->next;
+        free(o);
+    }
+    if (n)
+        hed_lock_fini(&n->lock);
+    free(n);
+}
+
+/* ---- names whose place is taken -------------------------------------------------------------- */
+
+static int
+bind_other_locked(struct hed_names *n, uint64_t name, uint64_t real)
+{
+    /* Relaxed: under the lock. */
+    const bool full = atomic_load_explicit(&n->others_count, memory_order_relaxed) >= OTHERS_MAX;
+    struct other *o = full ? NULL : malloc(sizeof *o);
+
+    if (!o)
+        return full ? HED_ELIMIT : HED_ENOMEM;
+    *o = (struct other){n->others, name, real};
+    n->others = o;
+    atomic_fetch_add_explicit(&n->others_count, 1, memory_order_relaxed); /* under the lock */
+    return 0;
+}
+
+static int
+find_other_locked(struct hed_names *n, uint64_t name, uint64_t *real, bool forget)
+{
+    struct other **at = &n->others;
+    struct other *o;
+
+    while ((o = *at) && o->name != name)
+        at = &o->next;
+    if (o && real)
+        *real = o->real;
+    if (o && forget) {
+        *at = o->next;
+        free(o);
+        atomic_fetch_sub_explicit(&n->others_count, 1, memory_order_relaxed); /* as above */
+    }
+    return o ? 0 : HED_ENOTFOUND;
+}
+
+static int
+find_other(struct hed_names *n, uint64_t name, uint64_t *real)
+{
+    int err;
+
+    /* Relaxed: who may ask for a name does so in a later turn than it was bound in. */
+    if (atomic_load_explicit(&n->others_count, memory_order_relaxed) == 0)
+        return HED_ENOTFOUND;
+    hed_lock(&n->lock);
+    err = find_other_locked(n, name, real, false);
+    hed_unlock(&n->lock);
+    return err;
+}
+
+/* ---- all names ------------------------------------------------------------------------------- */
+
+/* The place of a name; NULL: there is none, or no memory to make it. make: under the lock. */
+static struct entry *
+find(struct hed_names *n, uint64_t name, bool make)
+{
+    const uint32_t chunk = INDEX(name) / CHUNK;
+
+    if (chunk >= CHUNKS)
+        return NULL;
+
+    /* Acquire here and below: pairs with the release where it was made. */
+    struct table *t = atomic_load_explicit(&n->kinds[name >> 56], memory_order_acquire);
+
+    if (!t && make && (t = calloc(1, sizeof *t)))
+        atomic_store_explicit(&n->kinds[name >> 56], t, memory_order_release);
+    if (!t)
+        return NULL;
+
+    struct entry *c = atomic_load_explicit(&t->chunks[chunk], memory_order_acquire);
+
+    if (!c && make && (c = calloc(CHUNK, sizeof *c)))
+        atomic_store_explicit(&t->chunks[chunk], c, memory_order_release);
+    return c ? &c[INDEX(name) % CHUNK] : NULL;
+}
+
+static int
+bind_locked(struct hed_names *n, uint64_t name, uint64_t real)
+{
+    struct entry *e = find(n, name, true);
+
+    if (!e)
+        return HED_ENOMEM;
+
+    /* Relaxed: only changed under the lock. */
+    const uint64_t old = atomic_load_explicit(&e->name, memory_order_relaxed);
+
+    if (old == name || find_other_locked(n, name, NULL, false) == 0)
+        return HED_EEXIST;
+    if (old != 0)
+        return bind_other_locked(n, name, real);
+    /* Release, both: a finder that sees this, from before or after, sees that the name has changed
+     * (hed_name_real). */
+    atomic_store_explicit(&e->real, real, memory_order_release);
+    atomic_store_explicit(&e->name, name, memory_order_release);
+    return 0;
+}
+
+int
+hed_name_bind(struct hed_names *n, uint64_t name, uint64_t real)
+{
+    int err;
+
+    if (is_plain(name) || INDEX(name) / CHUNK >= CHUNKS)
+        return HED_ELIMIT;
+    hed_lock(&n->lock);
+    err = bind_locked(n, name, real);
+    hed_unlock(&n->lock);
+    return err;
+}
+
+int
+hed_name_real(struct hed_names *n, uint64_t name, uint64_t *real)
+{
+    if (is_plain(name)) {
+        *real = name;
+        return 0;
+    }
+
+    const struct entry *e = find(n, name, false);
+
+    /* Acquire, all: pairs with the releases in bind_locked. A name that is still there afterwards
+     * was there when what it stands for was read. */
+    if (!e || atomic_load_explicit(&e->name, memory_order_acquire) != name)
+        return find_other(n, name, real);
+
+    const uint64_t found = atomic_load_explicit(&e->real, memory_order_acquire);
+
+    if (atomic_load_explicit(&e->name, memory_order_acquire) != name)
+        return find_other(n, name, real);
+    *real = found;
+    return 0;
+}
+
+int
+hed_name_unbind(struct hed_names *n, uint64_t name, uint64_t *real)
+{
+    int err = 0;
+
+    if (is_plain(name))
+        return HED_ENOTFOUND;
+    hed_lock(&n->lock);
+
+    struct entry *e = find(n, name, false);
+
+    /* Relaxed: only changed under the lock. */
+    if (!e || atomic_load_explicit(&e->name, memory_order_relaxed) != name) {
+        err = find_other_locked(n, name, real, true);
+    } else {
+        if (real)
+            *real = atomic_load_explicit(&e->real, memory_order_relaxed);
+        /* Release: as in bind_locked. */
+        atomic_store_explicit(&e->name, 0, memory_order_release);
+    }
+    hed_unlock(&n->lock);
+    return err;
+}

@@ -1,0 +1,175 @@
+/* HED_MSG_NVML: what a client asks about its devices. It may ask, and nothing else: only calls that
+ * get something of a device are made. On the wire a device is called by its number plus one, the
+ * number that CUDA has for it here.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "base/pack.h"
+#include "gen/nvml_handles.h"
+#include "gen/nvml_travel.h"
+#include "gen/nvml_wire.h"
+#include "server/worker/worker.h"
+
+#define UUID_TEXT 48
+#define ASKS "nvmlDeviceGet"
+
+#define nvml_do(w, name, ...) ((w)->top->nvml->name((w)->top, &(struct hed_##name){__VA_ARGS__}))
+
+/* NVML's numbers need not be CUDA's: the UUID is the same. */
+static nvmlReturn_t
+find(struct hed_worker *w, unsigned ordinal, nvmlDevice_t *out)
+{
+    CUuuid id = {{0}};
+    char text[UUID_TEXT];
+    const unsigned char *b = (const unsigned char *)id.bytes;
+
+    if (hed_worker_do(w, cuDeviceGetUuid_v2, .uuid = &id, .dev = (CUdevice)ordinal) ==
+        CUDA_SUCCESS) {
+        (void)snprintf(text, sizeof text,
+                       "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
+                       b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11],
+                       b[12], b[13], b[14], b[15]);
+        if (nvml_do(w, nvmlDeviceGetHandleByUUID, .uuid = text, .device = out) == NVML_SUCCESS)
+            return NVML_SUCCESS;
+    }
+    return nvml_do(w, nvmlDeviceGetHandleByIndex_v2, .index = ordinal, .device = out);
+}
+
+static int
+translate(void *arg, const char *kind, uint64_t *handle)
+{
+    struct hed_worker *w = arg;
+    nvmlDevice_t device = NULL;
+
+    if (strcmp(kind, "device") != 0 || *handle == 0 || *handle > (uint64_t)w->device_count)
+        return HED_ENOTFOUND;
+    if (find(w, (unsigned)(*handle - 1), &device) != NVML_SUCCESS)
+        return HED_ENOTFOUND;
+    *handle = (uint64_t)(uintptr_t)device;
+    return 0;
+}
+
+static int
+hide(void *arg, const char *kind, uint64_t *handle)
+{
+    (void)arg;
+    (void)kind;
+    *handle = 0;
+    return 0;
+}
+
+static int
+refuse(void *arg, const char *kind, uint64_t address)
+{
+    (void)arg;
+    (void)kind;
+    return address ? HED_ENOTSUP : 0;
+}
+
+/* Who else is on the machine, and what they do there, is not the client's business. */
+static bool
+is_of_others(const char *name)
+{
+    return strstr(name, "Process") || strstr(name, "Accounting") || strstr(name, "Sessions") ||
+           strstr(name, "Vgpu");
+}
+
+static bool
+is_question(enum hed_nvml_call id)
+{
+    if (is_of_others(hed_nvml_info[id].name))
+        return false;
+    return strncmp(hed_nvml_info[id].name, ASKS, sizeof ASKS - 1) == 0 && hed_nvml_can_travel(id) &&
+           hed_nvml_can_answer(id);
+}
+
+/* NVML is begun once, for good: the end of the process ends it. */
+static bool
+is_begun(struct hed_worker *w)
+{
+    /* Relaxed: NVML counts itself, twice is fine. */
+    if (atomic_load_explicit(&w->nvml, memory_order_relaxed))
+        return true;
+    if (!w->top->nvml || nvml_do(w, nvmlInit_v2, 0) != NVML_SUCCESS)
+        return false;
+    atomic_store_explicit(&w->nvml, 1, memory_order_relaxed);
+    return true;
+}
+
+static nvmlReturn_t
+perform(struct hed_worker *w, enum hed_nvml_call id, void *args, bool *done)
+{
+    uint64_t rooms[HED_NVML_ROOMS];
+
+    if (!is_begun(w))
+        return NVML_ERROR_DRIVER_NOT_LOADED;
+    if (hed_nvml_each_address(id, args, refuse, NULL) != 0)
+        return NVML_ERROR_NOT_SUPPORTED;
+    if (!hed_nvml_sizes_fit(id, args) || hed_nvml_each_in(id, args, translate, w) != 0)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    hed_nvml_rooms(id, args, rooms);
+
+    const nvmlReturn_t r = hed_nvml_invoke(w->top, id, args);
+
+    if (!hed_nvml_rooms_fit(id, args, rooms) && r == NVML_SUCCESS) {
+        hed_warn(SERVER, "%s gave more than there was room for", hed_nvml_info[id].name);
+        return NVML_ERROR_UNKNOWN;
+    }
+    *done = true;
+    (void)hed_nvml_each_new(id, args, hide, NULL);
+    (void)hed_nvml_each_out(id, args, hide, NULL);
+    (void)hed_nvml_each_failed(id, args, hide, NULL);
+    return r;
+}
+
+static int
+answer(struct hed_worker_lane *l, const struct hed_msg *m, nvmlReturn_t r, const void *args)
+{
+    static const size_t room = HED_MSG_MAX - sizeof(struct hed_answer);
+    uint8_t *body = hed_arena_alloc(&l->arena, room, 16);
+    struct hed_enc e = hed_enc_over(body, body ? room : 0);
+
+    if (!body)
+        return HED_ENOMEM;
+    hed_nvml_put_reply(&e, (enum hed_nvml_call)m->call, args, (int)r);
+    if (e.err)
+        return hed_worker_answer(l, m, NVML_ERROR_NOT_SUPPORTED, NULL, 0);
+    return hed_worker_answer(l, m, (int)r, body, (size_t)(e.at - body));
+}
+
+int
+hed_do_nvml(struct hed_worker_lane *l, struct hed_msg *m)
+{
+    const struct hed_call_body *b = (const struct hed_call_body *)(m + 1);
+    const enum hed_nvml_call id = (enum hed_nvml_call)m->call;
+    bool done = false;
+
+    if (id == 0 || id >= HED_NVML_CALLS || !(m->flags & HED_MSG_WANTS_ANSWER) ||
+        b->request > m->size - sizeof *m - sizeof *b)
+        return HED_EFORMAT;
+    if (!is_question(id)) {
+        hed_warn(SERVER, "a client sent %s, which is not for clients", hed_nvml_info[id].name);
+        return hed_worker_answer(l, m, NVML_ERROR_NOT_SUPPORTED, NULL, 0);
+    }
+
+    void *args = hed_arena_alloc(&l->arena, HED_NVML_MAX_ARGS, 16);
+    struct hed_dec dec = hed_dec_over(b + 1, b->request, &l->arena);
+
+    if (!args)
+        return HED_ENOMEM;
+    memset(args, 0, hed_nvml_info[id].size);
+    hed_nvml_get_request(&dec, id, args);
+    if (dec.err) {
+        hed_warn(SERVER, "%s: %s", hed_nvml_info[id].name, hed_err_text(dec.err));
+        return HED_EFORMAT;
+    }
+    /* Nothing waits for what is asked here. */
+    hed_turn_pass(l);
+
+    const nvmlReturn_t r = perform(l->worker, id, args, &done);
+
+    return done ? answer(l, m, r, args) : hed_worker_answer(l, m, (int)r, NULL, 0);
+}

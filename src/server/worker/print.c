@@ -1,0 +1,121 @@
+/* What kernels print comes out at the client.
+ *
+ * Drivers write it to this process's standard output when a context is waited for. That is a file
+ * in memory here, so that nobody who writes to it ever waits; what has been sent is cut out of it.
+ *
+ * Every wait asks whether there is something, so asking must cost nothing: the file is as large as
+ * it may get from the start, mapped, and written from its beginning on; a byte that is not 0 where
+ * the next text would begin is text. (A kernel that prints a 0 first is heard with what follows.)
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/lock.h"
+#include "base/log.h"
+#include "server/worker/worker.h"
+
+#define PIECE ((size_t)32768)    /* bytes of text a message */
+#define MOST ((uint64_t)1 << 40) /* bytes of text a session; only what is there takes memory */
+#define LOOK_EVERY 64            /* questions between looks at the position itself */
+
+struct hed_worker_print {
+    int fd;
+    const _Atomic char *text; /* all of the file */
+    _Atomic uint32_t looks;
+    struct hed_lock lock;  /* rank HED_RANK_LANE; guards changes of sent */
+    _Atomic uint64_t sent; /* bytes from the file's beginning that have been sent */
+};
+
+int
+hed_worker_print_init(struct hed_worker *w, struct hed_why *why)
+{
+    struct hed_worker_print *p = calloc(1, sizeof *p);
+
+    if (!p) {
+        hed_why_set(why, "no memory");
+        return HED_ENOMEM;
+    }
+    p->fd = memfd_create("heddle-print", MFD_CLOEXEC);
+    if (p->fd >= 0 && ftruncate(p->fd, (off_t)MOST) == 0)
+        p->text = mmap(NULL, MOST, PROT_READ, MAP_SHARED | MAP_NORESERVE, p->fd, 0);
+    if (!p->text || p->text == MAP_FAILED || dup2(p->fd, STDOUT_FILENO) < 0) {
+        hed_why_set(why, "no file for what kernels print");
+        if (p->fd >= 0)
+            (void)close(p->fd);
+        free(p);
+        return HED_EIO;
+    }
+    hed_lock_init(&p->lock, HED_RANK_LANE);
+    w->print = p;
+    return 0;
+}
+
+/* Is there text? Relaxed: a driver has written it before it came back to this thread, and what
+ * other threads' drivers write meanwhile is theirs to be asked for. */
+static bool
+has_text(struct hed_worker_print *p)
+{
+    const uint64_t at = atomic_load_explicit(&p->sent, memory_order_relaxed);
+
+    if (at >= MOST)
+        return false;
+    return atomic_load_explicit(&p->text[at], memory_order_relaxed) != 0 ||
+           atomic_fetch_add_explicit(&p->looks, 1, memory_order_relaxed) % LOOK_EVERY == 0;
+}
+
+/* The next piece of text; 0: there is no more. What was taken is cut out: its memory goes, and
+ * positions stay, so that whoever writes meanwhile loses nothing. */
+static size_t
+take(struct hed_worker_print *p, char *to)
+{
+    ssize_t n = 0;
+
+    hed_lock(&p->lock);
+
+    const uint64_t sent = atomic_load_explicit(&p->sent, memory_order_relaxed); /* under the lock */
+    const off_t end = lseek(p->fd, 0, SEEK_CUR);
+
+    if (end > 0 && (uint64_t)end > sent)
+        n = pread(p->fd, to, (uint64_t)end - sent < PIECE ? (size_t)((uint64_t)end - sent) : PIECE,
+                  (off_t)sent);
+    if (n > 0) {
+        (void)fallocate(p->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)sent, n);
+        atomic_store_explicit(&p->sent, sent + (uint64_t)n, memory_order_relaxed);
+    }
+    hed_unlock(&p->lock);
+    return n > 0 ? (size_t)n : 0;
+}
+
+int
+hed_print_deliver(struct hed_worker_lane *l)
+{
+    struct hed_worker_print *p = l->worker->print;
+    char text[PIECE];
+    size_t n;
+    int err = 0;
+
+    if (!p)
+        return 0;
+    (void)fflush(stdout); /* a driver that writes through it need not have flushed */
+    if (!has_text(p))
+        return 0;
+    while (!err && (n = take(p, text)) > 0) {
+        const uint32_t size = (uint32_t)(sizeof(struct hed_msg) + n);
+        struct hed_msg *m = hed_lane_begin(l->lane, size);
+
+        if (!m)
+            return HED_EIO;
+        memset(m, 0, sizeof *m);
+        m->kind = HED_MSG_PRINT;
+        m->size = size;
+        m->thread = l->thread;
+        memcpy(m + 1, text, n);
+        err = hed_lane_end(l->lane, size, false);
+    }
+    return err;
+}

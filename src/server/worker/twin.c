@@ -1,0 +1,122 @@
+/* Host memory that the client and this worker have each their own of, at the same addresses
+ * (sockets): HED_MSG_SYNC_HOST.
+ *
+ *   with bulk      bytes that the program has changed: written here
+ *   with a wish    for an answer: bytes that devices have changed here go to the client first
+ *
+ * The shadow is what both sides are known to have had. A byte counts as changed here if it differs
+ * from that, so what the other side changes next to it meanwhile stays.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "server/worker/memory.h"
+
+#define GRANULE 65536u /* bytes that are compared, and sent, at once */
+
+static uint8_t *
+shadow_of(struct hed_mapping *p)
+{
+    if (!p->shadow) /* both sides' memory begins as zeros */
+        p->shadow = calloc(1, p->size);
+    return p->shadow;
+}
+
+/* The pinned mapping that a range is in. */
+static struct hed_mapping *
+find(struct hed_worker *w, uint64_t at, uint64_t size)
+{
+    struct hed_mapping *p = hed_mapping_find(w->memory, at);
+
+    return p && p->kind == HED_MAPPING_HOST && size <= p->size - (at - p->at) ? p : NULL;
+}
+
+static int
+take_bytes(struct hed_worker_lane *l, const struct hed_data *d)
+{
+    const uint64_t n = d->head.bulk;
+    uint8_t *from = hed_arena_alloc(&l->arena, n, 16);
+    struct hed_mapping *p;
+    int err = from ? hed_lane_bulk_read(l->lane, from, n) : HED_ENOMEM;
+
+    if (!err)
+        err = hed_turn_take(l, d->head.ticket);
+    if (err)
+        return err;
+    p = find(l->worker, d->client, n);
+    if (!p)
+        return HED_EFORMAT;
+
+    uint8_t *shadow = shadow_of(p);
+    uint8_t *here = (uint8_t *)(uintptr_t)d->client;
+
+    if (!shadow)
+        return HED_ENOMEM;
+    shadow += d->client - p->at;
+    for (uint64_t i = 0; i < n; i++)
+        if (from[i] != shadow[i])
+            here[i] = shadow[i] = from[i];
+    return 0;
+}
+
+static int
+send_granule(struct hed_worker_lane *l, uint64_t at, uint8_t *shadow, uint64_t n)
+{
+    struct hed_data *d = hed_lane_begin(l->lane, sizeof *d);
+
+    if (!d)
+        return HED_EIO;
+    /* Once, and then sent from there: a device may still be writing. */
+    memcpy(shadow, (const void *)(uintptr_t)at, n);
+    memset(d, 0, sizeof *d);
+    d->head =
+        (struct hed_msg){.size = sizeof *d, .kind = HED_MSG_DATA, .thread = l->thread, .bulk = n};
+    d->client = at;
+    d->width = n;
+    d->height = d->depth = 1;
+
+    const int err = hed_lane_end(l->lane, sizeof *d, false);
+
+    return err ? err : hed_lane_bulk_write(l->lane, shadow, n);
+}
+
+/* Sends what has changed here of a range. */
+static int
+give_bytes(struct hed_worker_lane *l, const struct hed_data *d)
+{
+    struct hed_mapping *p = find(l->worker, d->client, d->width);
+    uint8_t *shadow = p ? shadow_of(p) : NULL;
+    int err = 0;
+
+    if (!p)
+        return HED_EFORMAT;
+    if (!shadow)
+        return HED_ENOMEM;
+    for (uint64_t at = d->client, end = at + d->width; at < end && !err;) {
+        const uint64_t next = (at / GRANULE + 1) * GRANULE;
+        const uint64_t n = (next < end ? next : end) - at;
+
+        if (memcmp((const void *)(uintptr_t)at, shadow + (at - p->at), n) != 0)
+            err = send_granule(l, at, shadow + (at - p->at), n);
+        at += n;
+    }
+    return err ? err : hed_worker_answer(l, &d->head, CUDA_SUCCESS, NULL, 0);
+}
+
+int
+hed_do_sync_host(struct hed_worker_lane *l, struct hed_msg *m)
+{
+    const struct hed_data *d = (const struct hed_data *)m;
+    int err;
+
+    if (m->size < sizeof *d || !l->worker->memory || l->worker->heap >= 0)
+        return HED_EFORMAT;
+    if (m->bulk)
+        return m->bulk <= GRANULE && !(m->flags & HED_MSG_WANTS_ANSWER) ? take_bytes(l, d)
+                                                                        : HED_EFORMAT;
+    err = hed_turn_take(l, m->ticket);
+    if (err)
+        return err;
+    return d->width && m->flags & HED_MSG_WANTS_ANSWER ? give_bytes(l, d) : HED_EFORMAT;
+}

@@ -1,0 +1,141 @@
+/* Whole images. See whole.h.
+ *
+ * NVIDIA's driver looks for the compiler's options of an entry with PTX without asking whether
+ * there are any: without, it follows whatever is at the beginning of the entry, out of the image.
+ */
+#include "server/worker/whole.h"
+
+#include <elf.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "fatbin/cubin.h"
+#include "fatbin/fatbin.h"
+#include "fatbin/object.h"
+
+#define TEXT_LOOK 4 /* bytes by which text is known */
+
+/* Segments are not what our own reader looks at, but a loader does. */
+static bool
+segments_are_whole(struct hed_bytes b)
+{
+    const uint8_t *head = hed_bytes_at(b, 0, sizeof(Elf64_Ehdr));
+    Elf64_Ehdr e;
+
+    if (!head)
+        return false;
+    memcpy(&e, head, sizeof e);
+    if (e.e_phnum && e.e_phentsize != sizeof(Elf64_Phdr))
+        return false;
+    for (uint32_t i = 0; i < e.e_phnum; i++) {
+        const uint64_t offset = (uint64_t)i * sizeof(Elf64_Phdr);
+        const uint8_t *at =
+            e.e_phoff <= b.size ? hed_bytes_at(b, e.e_phoff + offset, sizeof(Elf64_Phdr)) : NULL;
+        Elf64_Phdr p;
+
+        if (!at)
+            return false;
+        memcpy(&p, at, sizeof p);
+        if (p.p_filesz && (p.p_offset > b.size || p.p_filesz > b.size - p.p_offset))
+            return false;
+    }
+    return true;
+}
+
+static bool
+symbols_are_whole(const struct hed_object *o, const struct hed_section *table)
+{
+    struct hed_section strings;
+    struct hed_symbol s;
+
+    if (!hed_object_section(o, table->link, &strings) || !strings.bytes.size ||
+        strings.bytes.data[strings.bytes.size - 1] != 0)
+        return false;
+    for (uint32_t i = 0, n = hed_object_symbols(table); i < n; i++)
+        if (!hed_object_symbol(table, &strings, i, &s) ||
+            (s.section != SHN_UNDEF && s.section < SHN_LORESERVE && s.section >= o->count))
+            return false;
+    return true;
+}
+
+/* Sections of NVIDIA's own types may stand for memory that is not in the file, as NOBITS does. */
+static bool
+is_special(const struct hed_object *o, uint32_t i)
+{
+    const uint8_t *at =
+        hed_bytes_at(o->bytes, o->headers + (uint64_t)i * sizeof(Elf64_Shdr), sizeof(Elf64_Shdr));
+
+    return at && hed_load_u32(at + offsetof(Elf64_Shdr, sh_type)) >= SHT_LOPROC;
+}
+
+static bool
+cubin_is_whole(struct hed_bytes b)
+{
+    struct hed_object o;
+    struct hed_section s;
+
+    if (hed_object_read(b, &o, NULL) != 0 || o.machine != HED_OBJECT_CUDA || !segments_are_whole(b))
+        return false;
+    for (uint32_t i = 0; i < o.count; i++) {
+        if (!hed_object_section(&o, i, &s)) {
+            if (is_special(&o, i))
+                continue;
+            return false;
+        }
+        if (s.link >= o.count)
+            return false;
+        if (s.type == SHT_SYMTAB && !symbols_are_whole(&o, &s))
+            return false;
+    }
+    return true;
+}
+
+static bool
+entry_is_whole(const struct hed_fatbin_entry *e, bool strict)
+{
+    if (e->kind == HED_FATBIN_PTX) {
+        if (strict && !e->has_options)
+            return false;
+        return e->packing != HED_PACKING_NONE ||
+               (e->stored.size && memchr(e->stored.data, 0, e->stored.size));
+    }
+    return e->kind != HED_FATBIN_CUBIN || e->packing != HED_PACKING_NONE ||
+           cubin_is_whole(e->stored);
+}
+
+/* The 0 behind it ends it. What else a driver knows begins with other bytes: a wrapper, say, which
+ * holds the address of an image. */
+static bool
+is_text(struct hed_bytes b)
+{
+    for (size_t i = 0; i < b.size && i < TEXT_LOOK; i++) {
+        const uint8_t c = b.data[i];
+
+        if (c == 0)
+            return true;
+        if (c != '\t' && c != '\n' && c != '\r' && (c < ' ' || c > '~'))
+            return false;
+    }
+    return b.size > 0;
+}
+
+bool
+hed_image_is_whole(const void *image, uint64_t size, bool strict)
+{
+    const struct hed_bytes b = {image, (size_t)size};
+    struct hed_fatbin_walk w;
+    struct hed_fatbin_entry e;
+    uint64_t said;
+    int r;
+
+    if (hed_cubin_begins(b))
+        return cubin_is_whole(b);
+    if (!hed_fatbin_begins(b, &said))
+        return is_text(b);
+    if (said > size || hed_fatbin_walk(b, &w, NULL) != 0)
+        return false;
+    while ((r = hed_fatbin_next(&w, &e, NULL)) > 0)
+        if (!entry_is_whole(&e, strict))
+            return false;
+    return r == 0;
+}

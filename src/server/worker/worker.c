@@ -1,0 +1,555 @@
+/* The worker's life: its lanes' threads, and the porter that lets lanes in. See worker.h.
+ *
+ *   hed_worker_run: first lane ── hello ──> backend up ── loop ──┐
+ *        porter: lanes that the listener sends ── attach ── loop ├── the first lane that ends ends
+ *        ...                                                     │   the process
+ *
+ * A client keeps its lanes to its end and never closes one before, so a lane that ends is a client
+ * that is gone. Nothing is waited for then: the process goes, and its memory, threads and device
+ * state with it.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "server/ledger.h"
+#include "server/worker/worker.h"
+
+#define ARENA_MAX ((size_t)64 << 20) /* bytes that one message may take to be decoded */
+#define HELLO_MS 10000               /* a client that says nothing for so long is not one */
+#define IDLE_LOOK_MS 1000
+#define HEAP_SLACK (UINT64_C(64) << 20) /* bytes over --host-memory that are borne */
+#define BEATS_IDLE 100                  /* signs of life on a lane where nothing comes */
+
+static const struct hed_handling handlings[HED_MSG_KINDS] = {
+    [HED_MSG_CALL] = {hed_do_call, sizeof(struct hed_msg) + sizeof(struct hed_call_body), 0, 0},
+    [HED_MSG_NVML] = {hed_do_nvml, sizeof(struct hed_msg) + sizeof(struct hed_call_body), 0, 0},
+    [HED_MSG_ARENA] = {hed_do_arena, sizeof(struct hed_arena_offer), 0, 1},
+    [HED_MSG_LEASE] = {hed_do_lease, sizeof(struct hed_lease), 0, 0},
+    [HED_MSG_MAP] = {hed_do_map, sizeof(struct hed_map), 0, 0},
+    [HED_MSG_UNMAP] = {hed_do_unmap, sizeof(struct hed_map), 0, 0},
+    [HED_MSG_LAUNCH] = {hed_do_launch, sizeof(struct hed_launch_body), 0, 0},
+    [HED_MSG_COPY_IN] = {hed_do_copy_in, sizeof(struct hed_copy_body), 1, 0},
+    [HED_MSG_COPY_OUT] = {hed_do_copy_out, sizeof(struct hed_copy_body), 1, 0},
+    [HED_MSG_COPY_LATER] = {hed_do_copy_later, sizeof(struct hed_copy_body), 0, 0},
+    [HED_MSG_IMAGE] = {hed_do_image, sizeof(struct hed_msg), 0, 0},
+    [HED_MSG_OPEN] = {hed_do_open, sizeof(struct hed_msg), 0, 0},
+    [HED_MSG_KERNEL] = {hed_do_kernel, sizeof(struct hed_msg), 0, 0},
+    [HED_MSG_HOST] = {hed_do_host, sizeof(struct hed_host_body), 0, 0},
+    [HED_MSG_MARK] = {hed_do_mark, sizeof(struct hed_msg), 0, 0},
+    [HED_MSG_PING] = {hed_do_ping, sizeof(struct hed_msg), 0, 0},
+    [HED_MSG_SYNC_HOST] = {hed_do_sync_host, sizeof(struct hed_msg), 1, 0},
+    [HED_MSG_ARRAY] = {hed_do_array, sizeof(struct hed_array_body), 0, 0},
+    [HED_MSG_GRAPH] = {hed_do_graph, sizeof(struct hed_graph_body), 0, 0},
+    [HED_MSG_FETCH] = {hed_do_fetch, sizeof(struct hed_msg), 0, 1},
+    [HED_MSG_WAIT] = {hed_do_wait, sizeof(struct hed_msg), 0, 0},
+};
+
+/* ---- answers --------------------------------------------------------------------------------- */
+
+static void
+fill_answer(struct hed_worker_lane *l, const struct hed_msg *m, int result, struct hed_answer *a)
+{
+    struct hed_worker *w = l->worker;
+
+    a->head.kind = HED_MSG_ANSWER;
+    a->head.call = m->call;
+    a->head.thread = l->thread;
+    a->head.ticket = m->ticket;
+    a->head.number = hed_copies_delivered(w);
+    a->result = result;
+    /* Acquire: failed_context was written before (hed_worker_failed). */
+    a->failed = atomic_load_explicit(&w->failed, memory_order_acquire);
+    a->failed_context = a->failed ? w->failed_context : 0;
+}
+
+int
+hed_worker_answer_with(struct hed_worker_lane *l, const struct hed_msg *m, int result, void *answer,
+                       size_t size, uint64_t bulk)
+{
+    struct hed_answer *a = answer;
+
+    memset(&a->head, 0, sizeof a->head);
+    fill_answer(l, m, result, a);
+    a->head.size = (uint32_t)size;
+    a->head.bulk = bulk;
+
+    void *out = hed_lane_begin(l->lane, (uint32_t)size);
+
+    if (!out)
+        return HED_EIO;
+    memcpy(out, answer, size);
+    if (bulk && l->worker->start->status) /* relaxed: a number for people */
+        atomic_fetch_add_explicit(&l->worker->start->status->bytes_out, bulk, memory_order_relaxed);
+    return hed_lane_end(l->lane, (uint32_t)size, bulk == 0);
+}
+
+int
+hed_worker_answer(struct hed_worker_lane *l, const struct hed_msg *m, int result, const void *body,
+                  size_t n)
+{
+    const uint32_t size = (uint32_t)(sizeof(struct hed_answer) + n);
+    struct hed_answer *out;
+
+    if (n > HED_MSG_MAX - sizeof(struct hed_answer)) {
+        hed_bug("an answer of %zu bytes", n);
+        return HED_ELIMIT;
+    }
+    out = hed_lane_begin(l->lane, size);
+    if (!out)
+        return HED_EIO;
+    memset(out, 0, sizeof *out);
+    fill_answer(l, m, result, out);
+    out->head.size = size;
+    if (n)
+        memcpy(out + 1, body, n);
+    return hed_lane_end(l->lane, size, true);
+}
+
+int
+hed_worker_before_answer(struct hed_worker_lane *l)
+{
+    const int err = hed_copies_deliver(l);
+
+    return err ? err : hed_print_deliver(l);
+}
+
+void
+hed_worker_failed(struct hed_worker *w, uint64_t context, CUresult error)
+{
+    if (error == CUDA_SUCCESS)
+        return;
+    hed_lock(&w->lock);
+
+    /* Relaxed: the lock orders writers. */
+    const bool first = atomic_load_explicit(&w->failed, memory_order_relaxed) == 0;
+
+    if (first) {
+        w->failed_context = context;
+        /* Release: pairs with the acquire in fill_answer. */
+        atomic_store_explicit(&w->failed, (int)error, memory_order_release);
+        if (w->start->status)
+            w->start->status->failed = (uint32_t)error;
+    }
+    hed_unlock(&w->lock);
+    if (first && w->slots) /* relaxed: it only makes the client ask */
+        atomic_fetch_add_explicit(&w->slots[HED_WORKER_FAILURES], 1, memory_order_relaxed);
+}
+
+void
+hed_worker_recovered(struct hed_worker *w, uint64_t context)
+{
+    hed_lock(&w->lock);
+    if (w->failed_context == context) /* release: as above */
+        atomic_store_explicit(&w->failed, 0, memory_order_release);
+    hed_unlock(&w->lock);
+}
+
+int
+hed_worker_stream(struct hed_worker_lane *l, const struct hed_msg *m, CUstream *out)
+{
+    uint64_t real;
+    const int err = hed_name_fits(m->stream, "stream")
+                        ? hed_name_real(l->worker->names, m->stream, &real)
+                        : HED_ENOTFOUND;
+
+    if (!err)
+        *out = (CUstream)(uintptr_t)real;
+    return err;
+}
+
+int
+hed_worker_context(struct hed_worker_lane *l, uint64_t name)
+{
+    uint64_t real;
+
+    if (name == l->context)
+        return 0;
+    if (!hed_name_fits(name, "context") || hed_name_real(l->worker->names, name, &real) != 0)
+        return HED_ENOTFOUND;
+
+    const CUresult r = hed_worker_do(l->worker, cuCtxSetCurrent, .ctx = (CUcontext)(uintptr_t)real);
+
+    if (r != CUDA_SUCCESS)
+        hed_warn(SERVER, "a context cannot be made current: %d", (int)r);
+    l->context = name;
+    return 0;
+}
+
+/* ---- one message ----------------------------------------------------------------------------- */
+
+/* Before the arena is there, a client can ask for it, and little else. */
+static bool
+comes_too_soon(const struct hed_worker *w, const struct hed_msg *m)
+{
+    return (!w->memory || !w->code || !w->host) && m->kind != HED_MSG_ARENA &&
+           m->kind != HED_MSG_NVML && m->kind != HED_MSG_PING && m->kind != HED_MSG_FETCH;
+}
+
+int
+hed_worker_handle(struct hed_worker_lane *l, struct hed_msg *m)
+{
+    const struct hed_handling *h = m->kind < HED_MSG_KINDS ? &handlings[m->kind] : NULL;
+    int err = 0;
+
+    if (!h || !h->handler || m->size < h->least || m->bulk > HED_BULK_CHUNK ||
+        (m->ticket == 0) != h->no_ticket || comes_too_soon(l->worker, m))
+        return HED_EFORMAT;
+    hed_worker_count(l, m);
+    hed_arena_reset(&l->arena);
+    if (m->bulk && m->kind != HED_MSG_COPY_IN)
+        hed_copies_settle(l);
+    if (!h->own_turn && !h->no_ticket)
+        err = hed_turn_take(l, m->ticket);
+    /* A context that has gone is no reason to end: destroying things comes late. */
+    if (!err && !h->no_ticket && !h->own_turn && hed_worker_context(l, m->context) != 0)
+        hed_debug(SERVER, "message %u names a context that is not there", m->kind);
+    if (!err)
+        err = h->handler(l, m);
+    hed_turn_pass(l);
+    return err;
+}
+
+/* ---- lanes ----------------------------------------------------------------------------------- */
+
+/* The end of the client is the end of the process; nothing is flushed, nothing waits. */
+static _Noreturn void
+end(struct hed_worker *w, int err)
+{
+    /* Relaxed: waiters look now and then. */
+    atomic_store_explicit(&w->ending, true, memory_order_relaxed);
+    /* Lanes are put in front, and never go. */
+    hed_lock(&w->lock);
+    for (struct hed_worker_lane *l = w->lanes; l; l = l->next)
+        hed_worker_tell_counts(l);
+    hed_unlock(&w->lock);
+    if (err == HED_EFORMAT)
+        hed_error(SERVER, "a client sent nonsense; its session ends");
+    _exit(err == HED_EIO || err == 0 ? 0 : 1);
+}
+
+static void *
+serve_lane(void *arg)
+{
+    struct hed_worker_lane *l = arg;
+    struct hed_msg none = {0};
+    struct hed_msg *m = &none;
+    uint64_t taken = 0;
+    int err;
+
+    (void)prctl(PR_SET_TIMERSLACK, 1000); /* ns: naps are short (wire/wait.h) */
+    do {
+        err = hed_lane_next(l->lane, -1, &m);
+        if (!err && m->kind == HED_MSG_BYE)
+            err = HED_EIO;
+        /* Relaxed, both: for the porter's look now and then. Nobody else writes it. */
+        atomic_store_explicit(&l->taken, ++taken, memory_order_relaxed);
+        if (!err)
+            err = hed_worker_handle(l, m);
+        atomic_store_explicit(&l->taken, ++taken, memory_order_relaxed);
+    } while (!err);
+    if (err != HED_EIO)
+        hed_error(SERVER, "lane %u ends at message %u of kind %u (call %u): %s", l->thread,
+                  (unsigned)m->ticket, m->kind, m->call, hed_err_text(err));
+    end(l->worker, err);
+}
+
+struct hed_worker_lane *
+hed_worker_lane_add(struct hed_worker *w, struct hed_lane *lane, uint32_t thread)
+{
+    struct hed_worker_lane *l = calloc(1, sizeof *l);
+
+    if (!l)
+        return NULL;
+    l->worker = w;
+    l->lane = lane;
+    l->thread = thread;
+    hed_arena_init(&l->arena, ARENA_MAX);
+    hed_lock(&w->lock);
+    l->next = w->lanes;
+    w->lanes = l;
+    if (w->start->status)
+        w->start->status->lanes++;
+    hed_unlock(&w->lock);
+    return l;
+}
+
+/* A lane that says whose it is; anything else is shut out, and the session goes on. */
+static int
+attach(struct hed_worker *w, int fd)
+{
+    struct hed_why why = {""};
+    struct hed_conn *conn;
+    struct hed_lane *lane = NULL;
+    struct hed_msg *m;
+    int err = hed_conn_accept(fd, w->start->tls, HELLO_MS, &conn, &why);
+
+    if (!err) {
+        err = hed_lane_accept(conn, w->shared, &lane, &why);
+        if (!err)
+            err = hed_lane_next(lane, HELLO_MS, &m);
+    }
+
+    const struct hed_attach *a = err ? NULL : (const struct hed_attach *)m;
+
+    if (a && (m->kind != HED_MSG_ATTACH || m->size < sizeof *a ||
+              !hed_same_secret(a->secret, w->secret, sizeof a->secret) ||
+              a->purpose > HED_LANE_CALLBACKS))
+        err = HED_EACCESS;
+    /* Acquire: pairs with the release in arena.c. Until then there is the first lane, alone. */
+    if (!err && !atomic_load_explicit(&w->settled, memory_order_acquire))
+        err = HED_EACCESS;
+    atomic_fetch_sub_explicit(&w->doors, 1, memory_order_relaxed); /* a number */
+    if (!err && a->purpose == HED_LANE_CALLBACKS)
+        return hed_worker_callback_lane(w, lane);
+
+    struct hed_worker_lane *l = err ? NULL : hed_worker_lane_add(w, lane, m->thread);
+    pthread_t thread;
+
+    if (l && pthread_create(&thread, NULL, serve_lane, l) == 0) {
+        (void)pthread_detach(thread);
+        return 0;
+    }
+    hed_warn(SERVER, "a lane was refused: %s", err ? hed_err_text(err) : "no thread for it");
+    if (!l)
+        hed_lane_free(lane);
+    return err;
+}
+
+/* Lanes that are still to say whose they are count, too: each has a thread. */
+static bool
+is_full(struct hed_worker *w)
+{
+    uint32_t n = atomic_load_explicit(&w->doors, memory_order_relaxed);
+
+    hed_lock(&w->lock);
+    for (const struct hed_worker_lane *l = w->lanes; l; l = l->next)
+        n++;
+    hed_unlock(&w->lock);
+    return w->start->lane_limit && n >= w->start->lane_limit;
+}
+
+static void *
+attach_thread(void *arg)
+{
+    struct hed_worker_door *d = arg;
+
+    (void)attach(d->worker, d->fd);
+    free(d);
+    return NULL;
+}
+
+/* Each new lane gets a thread from the start: one that says nothing keeps out no other. */
+static void
+let_in(struct hed_worker *w, int fd)
+{
+    struct hed_worker_door *d = is_full(w) ? NULL : malloc(sizeof *d);
+    pthread_t thread;
+
+    if (d) {
+        *d = (struct hed_worker_door){w, fd};
+        /* Relaxed: a number, of which only the porter wants to know. */
+        atomic_fetch_add_explicit(&w->doors, 1, memory_order_relaxed);
+        if (pthread_create(&thread, NULL, attach_thread, d) == 0) {
+            (void)pthread_detach(thread);
+            return;
+        }
+        atomic_fetch_sub_explicit(&w->doors, 1, memory_order_relaxed);
+        free(d);
+    }
+    hed_warn(SERVER, "a connection is closed: its client may have %u (--lanes)",
+             w->start->lane_limit);
+    (void)close(fd);
+}
+
+#define WATCHED 64 /* lanes whose end wakes the porter; that of others is found when it looks */
+
+/* Waits for the listener, or for a lane's peer to go. */
+static bool
+wait_for_any(struct hed_worker *w, bool *from_listener)
+{
+    struct pollfd p[1 + WATCHED] = {{.fd = w->start->porter, .events = POLLIN}};
+    nfds_t n = 1;
+    bool gone = false;
+
+    hed_lock(&w->lock);
+    for (const struct hed_worker_lane *l = w->lanes; l && n < 1 + WATCHED; l = l->next)
+        p[n++] = (struct pollfd){.fd = hed_conn_fd(hed_lane_conn(l->lane)), .events = POLLRDHUP};
+    hed_unlock(&w->lock);
+
+    const int ready = poll(p, n, HED_LANE_LOST_MS / 4);
+
+    *from_listener = ready > 0 && p[0].revents != 0;
+    for (nfds_t i = 1; i < n && ready > 0; i++)
+        gone |= (p[i].revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+    return gone;
+}
+
+static bool
+is_idle(struct hed_worker *w, uint64_t *messages, uint64_t *since)
+{
+    uint64_t now = 0;
+
+    hed_lock(&w->lock);
+    for (const struct hed_worker_lane *l = w->lanes; l; l = l->next) /* relaxed: seldom looked at */
+        now += atomic_load_explicit(&l->taken, memory_order_relaxed);
+    hed_unlock(&w->lock);
+    if (now != *messages || !w->start->idle_ms) {
+        if (now != *messages && w->start->status)
+            atomic_store_explicit(&w->start->status->last_ns, hed_now_ns(), memory_order_relaxed);
+        *messages = now;
+        *since = hed_now_ns();
+    }
+    return w->start->idle_ms && hed_now_ns() - *since > (uint64_t)w->start->idle_ms * HED_NS_PER_MS;
+}
+
+/* Pages of the shared heap are there as soon as the client touches them, also where it has mapped
+ * nothing: what is there counts, not what was asked for. */
+static bool
+takes_too_much(const struct hed_worker *w)
+{
+    const uint64_t limit = w->start->host_limit;
+    struct stat s;
+
+    /* Acquire: pairs with the release in arena.c; the heap is there. */
+    if (!limit || !atomic_load_explicit(&w->settled, memory_order_acquire) || w->heap < 0 ||
+        fstat(w->heap, &s) != 0)
+        return false;
+    return (uint64_t)s.st_blocks * 512 > limit + HEAP_SLACK;
+}
+
+/* Signs of life, over sockets: to a client that waits, and for some time to one that may have said
+ * something which is still on its way. Not for ever: an idle client reads nothing. */
+static void
+give_signs(struct hed_worker *w, uint64_t *last)
+{
+    const uint64_t now = hed_now_ns();
+
+    if (w->shared || now - *last < HED_LANE_BEAT_MS * HED_NS_PER_MS)
+        return;
+    *last = now;
+    hed_lock(&w->lock);
+
+    struct hed_worker_lane *l = w->lanes;
+
+    hed_unlock(&w->lock);
+    for (; l; l = l->next) { /* lanes are put in front, and never go */
+        const uint64_t taken = atomic_load_explicit(&l->taken, memory_order_relaxed);
+
+        if (taken != l->heard)
+            l->beats = 0;
+        l->heard = taken;
+        if (taken % 2 == 1 || l->beats < BEATS_IDLE)
+            hed_lane_beat(l->lane);
+        l->beats++;
+    }
+}
+
+/* Waits for lanes to let in. While a kernel runs, all lanes' threads may be in a call: that the
+ * client is gone is noticed here then. */
+static void *
+be_porter(void *arg)
+{
+    struct hed_worker *w = arg;
+    uint64_t messages = 0, since = hed_now_ns(), sign = since;
+    bool gone = false;
+
+    while (!gone) {
+        bool from_listener;
+
+        if (wait_for_any(w, &from_listener))
+            end(w, 0);
+
+        int fd;
+        const int err = from_listener ? hed_fd_take(w->start->porter, &fd) : HED_ETIME;
+
+        gone = err == HED_EIO;
+        if (!err)
+            let_in(w, fd);
+        give_signs(w, &sign);
+        if (takes_too_much(w)) {
+            hed_error(SERVER, "a client uses more host memory than it may; its session ends");
+            end(w, HED_ELIMIT);
+        }
+        if (is_idle(w, &messages, &since)) {
+            hed_info(SERVER, "no message for %u ms: the session ends", w->start->idle_ms);
+            end(w, 0);
+        }
+    }
+    hed_info(SERVER, "the listener is gone, and so is this session");
+    end(w, 0);
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static int
+first_lane(struct hed_worker *w, struct hed_worker_lane **out, struct hed_why *why)
+{
+    const struct hed_worker_start *s = w->start;
+    struct hed_conn *conn;
+    struct hed_lane *lane;
+    struct hed_hello hello;
+    int err = hed_conn_accept(s->conn, s->tls, HELLO_MS, &conn, why);
+
+    if (err)
+        return err;
+    /* What kind of lane it is to be, the hello says; so that comes before the lane. */
+    err = hed_conn_read(conn, &hello, sizeof hello, HELLO_MS);
+    if (err)
+        hed_why_set(why, "it hung up, or was silent, before it had said who it is%s",
+                    s->tcp && s->tls && s->tls->insecure ? " (does it use TLS?)" : "");
+    else
+        err = hed_worker_welcome(w, conn, &hello, why);
+    if (!err)
+        err = hed_lane_accept(conn, w->shared, &lane, why);
+    else
+        hed_conn_close(conn);
+    if (err)
+        return err;
+    *out = hed_worker_lane_add(w, lane, 0);
+    return *out ? hed_worker_tell_devices(*out) : HED_ENOMEM;
+}
+
+int
+hed_worker_run(const struct hed_worker_start *start)
+{
+    struct hed_worker *w = calloc(1, sizeof *w);
+    struct hed_worker_lane *l = NULL;
+    struct hed_why why = {""};
+    pthread_t porter;
+    int err = w ? 0 : HED_ENOMEM;
+
+    if (!err) {
+        w->start = start;
+        w->heap = -1;
+        atomic_init(&w->turn, 1);
+        hed_lock_init(&w->lock, HED_RANK_WORKER);
+        w->names = hed_names_create();
+        err = w->names && getrandom(w->secret, sizeof w->secret, 0) == sizeof w->secret
+                  ? 0
+                  : HED_ENOMEM;
+    }
+    if (!err)
+        err = first_lane(w, &l, &why);
+    if (!err && pthread_create(&porter, NULL, be_porter, w) != 0)
+        err = HED_ENOMEM;
+    if (err) {
+        hed_warn(SERVER, "a client (%s) was not served: %s",
+                 start->status ? start->status->peer : "unknown",
+                 why.text[0] ? why.text : hed_err_text(err));
+        _exit(1);
+    }
+    (void)serve_lane(l);
+    return 0;
+}

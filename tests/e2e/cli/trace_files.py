@@ -1,0 +1,390 @@
+#!/usr/bin/env python3
+"""`heddle trace` from the outside: what it prints, what it says of damage, its exit codes, and
+whether the Chrome events it exports hold together.
+
+    HED_BUILD=build/dev HED_SCRATCH=/tmp/scratch trace_files.py [Case.test...]
+"""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from harness.trace_file import (  # noqa: E402
+    BEGIN, FINISH, INFO, MARK, SCHEMA, TraceFile, begin, bulk, call, info, launch, record, sample,
+    u8, u32, u64)
+from trace_case import HEDDLE, Case, ExportCase  # noqa: E402
+
+
+class Show(Case):
+    def test_everything_in_order_of_time(self):
+        out, err = self.run_it("show", self.write(sample().data))
+        lines = out.splitlines()
+        self.assertEqual(err, "")
+        self.assertEqual(lines[0], "# ./saxpy 1024 (pid 4242 on box), began 2023-11-14 22:13:20 "
+                                   "+0000, chain trace>null")
+        self.assertEqual(len(lines), 16)
+        times = [float(line.split()[0]) for line in lines[1:]]
+        self.assertEqual(times, sorted(times))
+        self.assertEqual(lines[3], "    0.000003  4242 main      120 us  cuMemAlloc_v2"
+                                   "(bytesize=1048576) -> dptr=0x302000000 = CUDA_SUCCESS")
+        self.assertIn("= CUDA_ERROR_OUT_OF_MEMORY", lines[4])
+        self.assertIn('range begins: "setup"', lines[2])
+        self.assertIn("cuLaunchKernelEx_ptsz(", out)
+        self.assertNotIn("\033", out)
+
+    def test_filters(self):
+        path = self.write(sample().data)
+        self.assertEqual(len(self.lines(path, "--errors")), 1)
+        self.assertEqual(len(self.lines("--call", "cuMem*", path)), 4)
+        self.assertEqual(len(self.lines("--call=cuLaunchKernelEx", path)), 2)
+        self.assertEqual(len(self.lines("--call", "*_ptsz", path)), 1)
+        self.assertEqual(len(self.lines(path, "--thread", "4243")), 5)
+        self.assertEqual(len(self.lines(path, "--thread", "main")), 10)
+        self.assertEqual(len(self.lines(path, "--limit", "3")), 3)
+        self.assertEqual(len(self.lines(path, "--limit", "0")), 0)
+        self.assertEqual(len(self.lines(path, "--from", "0.00015", "--to", "0.00021")), 3)
+        self.assertIn("cuInit = CUDA_SUCCESS", self.lines(path, "--no-args")[0])
+
+    def test_order_of_the_file(self):
+        lines = self.lines(self.write(sample().data), "--file-order")
+        self.assertEqual([line.split()[1] for line in lines], ["4242"] * 10 + ["4243"] * 5)
+
+    def test_json(self):
+        out, _ = self.run_it("show", "--json", self.write(sample().data))
+        head, *records = [json.loads(line) for line in out.splitlines()]
+        self.assertEqual(head["program"], "./saxpy 1024")
+        self.assertEqual(len(records), 15)
+        self.assertEqual(records[2], {
+            "kind": "call", "time_ns": 3000, "thread": 4242, "thread_name": "main",
+            "duration_ns": 120000, "api": "cuda", "name": "cuMemAlloc_v2",
+            "args": {"in": {"bytesize": 1048576}, "out": {"dptr": "0x302000000"}},
+            "result": 0, "result_name": "CUDA_SUCCESS"})
+        kinds = {r["kind"] for r in records}
+        self.assertEqual(kinds, {"call", "begin", "end", "mark", "client", "dropped"})
+        self.assertTrue(all("result_name" in r for r in records if r["kind"] == "call"))
+
+    def test_ends_of_ranges_that_did_not_begin(self):
+        f = begin()
+        f.records(1, [record(BEGIN, 10, body=b"a"), record(FINISH, 20), record(FINISH, 30)])
+        f.records(2, [record(FINISH, 15), record(BEGIN, 25), record(FINISH, 35)])
+        f.end()
+        path = self.write(f.data)
+        wanted = ["begins", "beginning", "ends", "begins", "beginning", "ends"]
+        words = {"begins": 'range begins: "', "ends": "range ends",
+                 "beginning": "range ends without a beginning"}
+        for more in ([], ["--file-order"]):
+            lines = self.lines(path, *more)
+            if more:
+                wanted = ["begins", "ends", "beginning", "beginning", "begins", "ends"]
+            for line, word in zip(lines, wanted, strict=True):
+                self.assertTrue(line.rstrip('a"').endswith(words[word].rstrip('"')), line)
+        # What is not shown still counts.
+        self.assertTrue(self.lines(path, "--thread", "1", "--from", "0.00000001")[0]
+                        .endswith("range ends"))
+        out, _ = self.run_it("show", "--json", path)
+        ends = [json.loads(line) for line in out.splitlines() if '"end"' in line]
+        self.assertEqual([e.get("begun") for e in ends], [False, None, False, None])
+
+    def test_control_characters_do_not_reach_the_terminal(self):
+        f = TraceFile()
+        f.block(INFO, info(pid=1, cmdline="a\033[2Jb", host="h\033[2J", chain="c\x07",
+                           clock_wall=1))
+        f.end()
+        path = self.write(f.data, "a\033[2J\n.hed")
+        for words in (["show"], ["summary"], ["export", "--chrome"]):
+            out, err = self.run_it(*words, path)
+            self.assertNotRegex(out + err, "[\033\x07]")
+        _, err = self.run_it("show", self.path("no\033[2J\nsuch"), code=1)
+        self.assertIn("no?[2J?such: No such file", err)
+        self.assertEqual(err.count("\n"), 1)
+
+    def test_colour_on_a_terminal_only(self):
+        path = self.write(sample().data)
+        for no_color, wanted in (("", True), ("1", False)):
+            try:
+                parent, child = pty.openpty()
+            except OSError as e:
+                self.skipTest(f"no terminal to be had: {e}")
+            env = dict(os.environ, TERM="xterm", NO_COLOR=no_color)
+            with subprocess.Popen([HEDDLE, "trace", "show", path], stdout=child, env=env) as p:
+                os.close(child)
+                out = b""
+                try:
+                    while piece := os.read(parent, 65536):
+                        out += piece
+                except OSError:
+                    pass  # how Linux says that the other end is closed
+            os.close(parent)
+            self.assertEqual(p.returncode, 0)
+            self.assertEqual(b"\033[1;31m" in out, wanted)
+
+    def test_closed_pipe_is_quiet(self):
+        f = begin()
+        f.records(1, [call(3, 10, 1, u32(0))] * 20000)
+        path = self.write(f.data)
+        p = subprocess.run(f"'{HEDDLE}' trace show '{path}' | head -n 2", shell=True,
+                           capture_output=True, text=True)
+        self.assertEqual(p.stderr, "")
+        self.assertEqual(len(p.stdout.splitlines()), 2)
+
+
+class Damage(Case):
+    def test_missing_tail_is_no_failure(self):
+        data = sample().data
+        out, err = self.run_it("show", self.write(data[:-20]))
+        self.assertEqual(len(out.splitlines()), 16)
+        self.assertEqual(len(err.splitlines()), 1)
+        self.assertIn("last block is not whole", err)
+        self.assertIn("or the disk was full", err)
+        out, err = self.run_it("show", self.write(data[:-48]))
+        self.assertIn("was not closed", err)
+        self.assertIn("or the disk was full", err)
+
+    def test_a_file_that_shrinks_is_told_and_nothing_is_left(self):
+        f = begin()
+        f.records(1, [call(3, i * 10, 1, u32(0)) for i in range(100_000)])
+        path = self.write(f.data)
+        for words in (["show", path], ["export", "--chrome", path, "-o", "-"]):
+            self.write(f.data)
+            with subprocess.Popen([HEDDLE, "trace", *words], stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, bufsize=0) as p:
+                p.stdout.read(1)  # the file is open, and a pipe holds less than there is to tell
+                os.truncate(path, 4096)
+                out, err = p.communicate(timeout=60)
+            self.assertEqual(p.returncode, 1, err)
+            self.assertTrue(out)
+            self.assertIn(b"a.trace: became shorter while it was read", err)
+            self.assertEqual(err.count(b"\n"), 1)
+        self.assertEqual(os.listdir(self.dir), ["a.trace"])
+
+    def test_traces_of_other_processes_are_named(self):
+        for name in ("t.17.hed", "t.18-2.hed", "t.x.hed", "t.19.hed.json", "tt.20.hed", "t..hed"):
+            self.write(b"", name)
+        _, err = self.run_it("show", self.path("t.hed"), code=1)
+        self.assertIn("t.hed: No such file or directory; processes that it started left ", err)
+        found = err.split(" left ")[1].strip().split(", ")
+        self.assertEqual(sorted(found), [self.path("t.17.hed"), self.path("t.18-2.hed")])
+        for i in range(30, 40):
+            self.write(b"", f"t.{i}.hed")
+        _, err = self.run_it("summary", self.path("t.hed"), code=1)
+        self.assertIn(" and 7 more\n", err)
+        self.assertEqual(self.run_it("show", self.path("u.hed"), code=1)[1].count(";"), 0)
+
+    def test_damage_is_a_failure_and_the_rest_is_shown(self):
+        data = bytearray(sample().data)
+        data[data.rindex(b"never ended")] ^= 1
+        path = self.write(bytes(data))
+        out, err = self.run_it("show", path, code=1)
+        self.assertEqual(len(out.splitlines()), 11)
+        self.assertRegex(err, r"^heddle: .*a.trace: damaged: 1 block \(\d+ bytes\) lost\n$")
+        out, _ = self.run_it("summary", path, code=1)
+        self.assertIn("damage    1 block", out)
+        self.run_it("export", "--chrome", path, "-o", self.path("a.json"), code=1)
+        self.assertTrue(json.loads(Path(self.path("a.json")).read_text())["traceEvents"])
+
+    def test_no_traces(self):
+        for data, message in ((b"", "the file is empty"), (b"hello" * 10, "not a heddle trace"),
+                              (TraceFile(major=2).data, "format version 2")):
+            for words in (["show"], ["summary"], ["export", "--chrome"]):
+                _, err = self.run_it(*words, self.write(data), code=1)
+                self.assertIn(message, err)
+                self.assertEqual(len(err.splitlines()), 1)
+        self.run_it("show", self.path("missing"), code=1)
+        self.run_it("show", self.dir, code=1)
+        self.run_it("show", self.write(TraceFile().data), code=1)
+        self.assertEqual([n for n in os.listdir(self.dir) if n.endswith(".json")], [])
+
+
+class Summary(Case):
+    def test_table(self):
+        out, _ = self.run_it("summary", self.write(sample().data))
+        head, table = out.split("\n\n")
+        self.assertIn("program   ./saxpy 1024 (pid 4242)", head)
+        self.assertIn("15: 9 calls, 1 failed; 3 more were dropped", head)
+        lines = table.splitlines()
+        self.assertEqual(lines[0].split(), ["calls", "total", "%", "mean", "p50", "p99", "max",
+                                            "errors", "call"])
+        self.assertEqual(lines[1].split(), "2 129 us 68.5 64.5 us 9.00 us 120 us 120 us 1 "
+                                           "cuMemAlloc_v2".split())
+
+    def test_sort(self):
+        path = self.write(sample().data)
+        for key, first in (("total", "cuMemAlloc_v2"), ("name", "cuInit"),
+                           ("errors", "cuMemAlloc_v2"), ("count", "cuLaunchKernelEx")):
+            out, _ = self.run_it("summary", path, "--sort", key, "--json")
+            self.assertEqual(json.loads(out)["calls"][0]["name"], first)
+        self.run_it("summary", path, "--sort", "colour", code=2)
+
+    def test_widths(self):
+        path = self.write(sample().data)
+        names = [c["name"] for c in json.loads(self.run_it("summary", path, "--json")[0])["calls"]]
+        for columns in (80, 100, 132, 200):
+            for more in ([], ["--by", "thread"]):
+                out, _ = self.run_it("summary", path, *more, COLUMNS=str(columns))
+                table = out.split("\n\n")[1].splitlines()
+                self.assertLessEqual(max(map(len, table)), columns)
+                for line in table[1:]:
+                    self.assertIn(line.split()[-1], names)
+
+    def test_names_are_never_cut(self):
+        f = TraceFile()
+        names = ["cuLaunchKernel", "cuLaunchKernelEx", "cu" + "N" * 60, "cu" + "N" * 61]
+        f.block(SCHEMA, b"api cuda CUresult\n" +
+                b"".join(b"call %d %s\n" % (i, n.encode()) for i, n in enumerate(names)))
+        f.records(1, [call(i, i, 1) for i in range(len(names))])
+        f.end()
+        path = self.write(f.data)
+        for columns in (40, 80, 100, 132, 200):
+            for more in ([], ["--by", "thread"]):
+                out, _ = self.run_it("summary", path, *more, COLUMNS=str(columns))
+                table = out.split("\n\n")[1].splitlines()
+                last = [line.split()[-1] for line in table[1:]]
+                for name in names:
+                    self.assertIn(name, last)
+                if columns >= 80:
+                    self.assertLessEqual(max(map(len, table)), columns)
+
+    def test_several_files(self):
+        a = self.write(sample().data)
+        f = begin(pid=5000)
+        f.records(5000, [call(3, 1, 1000, u32(0))])
+        f.end()
+        out, _ = self.run_it("summary", a, self.write(f.data, "b.trace"), "--json")
+        d = json.loads(out)
+        self.assertEqual([x["pid"] for x in d["files"]], [4242, 5000])
+        init = next(c for c in d["calls"] if c["name"] == "cuInit")
+        self.assertEqual((init["count"], init["total_ns"]), (2, 1500))
+        out, _ = self.run_it("summary", a, self.path("b.trace"), "--json", "--by", "thread")
+        threads = [c["thread"] for c in json.loads(out)["calls"] if c["name"] == "cuInit"]
+        self.assertEqual(sorted(threads), ["4242/4242", "5000/5000"])
+
+    def test_one_bad_file_among_good_ones(self):
+        out, err = self.run_it("summary", self.write(sample().data), self.path("missing"), code=1)
+        self.assertIn("cuMemAlloc_v2", out)
+        self.assertIn("missing", err)
+
+
+class Export(ExportCase):
+    def test_sample(self):
+        events = self.export(sample().data)
+        names = self.check(events)
+        labels = sorted(v["name"] for (what, pid, _), v in names.items()
+                        if what == "thread_name" and pid != 4242)
+        self.assertEqual(labels, ["stream 0x0 (default)", "stream 0x2 (per-thread default of 4242)",
+                                  "stream 0x5500", "stream 0x5500 #2"])
+        self.assertIn("Streams (host issue time)",
+                      [v["name"] for (what, *_), v in names.items() if what == "process_name"])
+        slices = [e for e in events if e["ph"] == "X"]
+        self.assertEqual(len(slices), 9 + 5)
+        self.assertEqual(sum(e["ph"] == "s" for e in events), 5)
+        failed = [e for e in slices if "error" in e["args"]]
+        self.assertEqual([e["args"]["error"] for e in failed], ["CUDA_ERROR_OUT_OF_MEMORY"])
+        self.assertEqual(failed[0]["cname"], "terrible")
+        alloc = next(e for e in slices if e["name"] == "cuMemAlloc_v2")
+        self.assertEqual(alloc["args"], {"result": "CUDA_SUCCESS", "in": {"bytesize": 1048576},
+                                         "out": {"dptr": "0x302000000"}})
+        self.assertEqual((alloc["ts"], alloc["dur"], alloc["cat"]), (3, 120, "memory"))
+        self.assertEqual(sorted(e["name"] for e in events if e["ph"] == "i"),
+                         ["3 records dropped", "client 7", "go"])
+
+    def test_many_threads_on_one_stream(self):
+        f = begin()
+        for thread in range(1, 7):
+            f.records(thread, [launch(10_000 * i + thread * 100, 9_000, 0x10) for i in range(20)])
+        f.end()
+        self.check(self.export(f.data))
+
+    def test_ranges_that_do_not_pair(self):
+        f = begin()
+        f.records(1, [record(FINISH, 10), record(BEGIN, 20, body=b'a"\n\xff'), record(BEGIN, 30)])
+        f.end()
+        self.check(self.export(f.data) + [])
+
+    def test_strange_text_is_still_json(self):
+        f = begin()
+        f.block(SCHEMA, b"api cuda CUresult\ncall 3 cuInit\n")
+        f.records(1, [record(MARK, 10, body=bytes(range(256))),
+                      call(31, 20, 1, u64(1) + bulk(4, bytes([1, 2, 3, 4])) + u64(4) + u8(1)),
+                      call(31, 30, 1, u64(1)), call(999, 40, 1), call(3, 50, 1, api=9)])
+        f.end()
+        self.check(self.export(f.data))
+
+    def test_output(self):
+        path = self.write(sample().data)
+        out, _ = self.run_it("export", "--chrome", path, "-o", "-")
+        self.check(json.loads(out)["traceEvents"])
+        self.assertFalse(os.path.exists(path + ".json"))
+        for words in (["-o", path], ["--output", os.path.join(self.dir, ".", "a.trace")]):
+            _, err = self.run_it("export", path, "--chrome", *words, code=1)
+            self.assertIn("is the trace itself", err)
+        self.assertEqual(Path(path).read_bytes(), sample().data)
+        self.run_it("export", "--chrome", path, "-o", "/dev/null")
+        _, err = self.run_it("export", "--chrome", path, "-o", self.path("no/such/dir"), code=1)
+        self.assertIn("No such file", err)
+        if os.path.exists("/dev/full"):
+            self.run_it("export", "--chrome", path, "-o", "/dev/full", code=1)
+        self.assertEqual(os.listdir(self.dir), ["a.trace"])
+
+
+class Signals(Case):
+    def interrupt(self, act, **options):
+        """Exports, and acts once the file is begun; the exit code and what is left."""
+        f = begin()
+        for _ in range(20):
+            f.records(1, [launch(i * 10, 1, 0x10) for i in range(10_000)])
+        f.end()
+        path = self.write(f.data)
+        with subprocess.Popen([HEDDLE, "trace", "export", "--chrome", path],
+                              stderr=subprocess.DEVNULL, **options) as p:
+            end = time.monotonic() + 60
+            while len(os.listdir(self.dir)) < 2 and time.monotonic() < end:
+                time.sleep(0.001)
+            p.send_signal(signal.SIGSTOP)
+            act(p, path)
+            p.send_signal(signal.SIGCONT)
+            code = p.wait(120)
+        return code, sorted(os.listdir(self.dir))
+
+    def test_nothing_is_left_of_an_export(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            self.assertEqual(self.interrupt(lambda p, _, n=number: p.send_signal(n)),
+                             (-number, ["a.trace"]))
+
+    def test_nothing_is_left_where_the_trace_shrinks(self):
+        self.assertEqual(self.interrupt(lambda _, path: os.truncate(path, 4096)), (1, ["a.trace"]))
+
+    def test_what_is_ignored_stays_so(self):
+        def ignore():
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        self.assertEqual(self.interrupt(lambda p, _: p.send_signal(signal.SIGHUP),
+                                        preexec_fn=ignore), (0, ["a.trace", "a.trace.json"]))
+
+
+class Words(Case):
+    def test_help_on_every_level(self):
+        for words in ([], ["show"], ["summary"], ["export"]):
+            out, _ = self.run_it(*words, "--help")
+            self.assertTrue(out.startswith("usage: heddle trace"))
+            self.assertLessEqual(max(map(len, out.splitlines())), 100)
+
+    def test_usage_errors(self):
+        path = self.write(sample().data)
+        for words in ([], ["shw"], ["show"], ["show", path, path], ["show", path, "--from", "x"],
+                      ["show", path, "--limit", "-1"], ["show", path, "--bogus"], ["summary"],
+                      ["summary", path, "--by", "moon"], ["export", path], ["export", "--chrome"],
+                      ["export", "--chrome", path, "-o"]):
+            _, err = self.run_it(*words, code=2)
+            self.assertTrue(err)
+        self.assertIn('did you mean "show"', self.run_it("shw", code=2)[1])
+
+
+if __name__ == "__main__":
+    unittest.main()

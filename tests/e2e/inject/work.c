@@ -1,0 +1,433 @@
+/* A program for the tests of injection, on the made-up driver that HEDDLE_DRIVER names.
+ *
+ *     inject_work CASE [SECONDS]
+ *
+ * Each case says what it expects of the settings that it is run with (cases.py). */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "fake.h"
+#include "gen/cuda_front.h"
+
+#define STREAMS 3
+#define PATIENCE_NS (20 * HED_NS_PER_S) /* for what must come; nothing is measured */
+
+#define CHECK(holds, ...)                                   \
+    do {                                                    \
+        if (!(holds)) {                                     \
+            fprintf(stderr, "%s:%d: ", __FILE__, __LINE__); \
+            fprintf(stderr, __VA_ARGS__);                   \
+            fprintf(stderr, " (%s)\n", #holds);             \
+            exit(1);                                        \
+        }                                                   \
+    } while (0)
+
+#define GOOD(call) CHECK((call) == CUDA_SUCCESS, "an error")
+
+static void *driver;
+static struct fake_seen *seen;
+static CUstream streams[STREAMS];
+static CUdeviceptr memory; /* two words */
+static uint64_t expected;  /* of the first, when all launches are done */
+
+#define CU(name) ((__typeof__(&name))dlsym(driver, #name))
+
+static CUfunction
+kernel(enum fake_kernel k)
+{
+    return (CUfunction)(uintptr_t)(0x5000 + k);
+}
+
+/* The arguments are gone when it returns. */
+static CUresult
+mix(uint32_t value, CUstream stream, unsigned grid)
+{
+    CUdeviceptr p = memory;
+    uint32_t v = value;
+    void *params[] = {&p, &v};
+    const CUresult r =
+        CU(cuLaunchKernel)(kernel(FAKE_MIX), grid, 1, 1, 32, 1, 1, 7, stream, params, NULL);
+
+    expected = expected * 31 + value;
+    p = 0;
+    v = 0xdead;
+    params[0] = params[1] = NULL;
+    return r;
+}
+
+static void
+start(void)
+{
+    CUcontext context;
+
+    driver = dlopen(getenv("HEDDLE_DRIVER"), RTLD_NOW);
+    CHECK(driver, "%s", dlerror());
+    seen = dlsym(driver, "fake_seen");
+    CHECK(seen, "no fake_seen");
+    GOOD(CU(cuInit)(0));
+    GOOD(CU(cuDevicePrimaryCtxRetain)(&context, 0));
+    GOOD(CU(cuCtxSetCurrent)(context));
+    GOOD(CU(cuMemAlloc_v2)(&memory, 16));
+    for (int i = 0; i < STREAMS; i++)
+        GOOD(CU(cuStreamCreate)(&streams[i], 0));
+    /* Only what has succeeded once, kind and stream, is held. */
+    for (int i = 0; i < STREAMS; i++)
+        GOOD(mix(1, streams[i], 3));
+    GOOD(CU(cuCtxSynchronize)());
+}
+
+static unsigned
+count(void)
+{
+    return atomic_load(&seen->count);
+}
+
+static void
+until_count(unsigned n)
+{
+    const uint64_t end = hed_now_ns() + PATIENCE_NS;
+
+    while (count() < n) {
+        CHECK(hed_now_ns() < end, "%u launches of %u", count(), n);
+        hed_sleep_ns(HED_NS_PER_MS);
+    }
+}
+
+static uint64_t
+read_word(int i)
+{
+    uint64_t word = 0;
+
+    GOOD(CU(cuMemcpyDtoH_v2)(&word, memory + (CUdeviceptr)i * 8, sizeof word));
+    return word;
+}
+
+static void
+finish(void)
+{
+    CHECK(read_word(0) == expected, "another result");
+    CHECK(atomic_load(&seen->broken) == 0, "arguments were not put back");
+}
+
+static void
+is_launch(unsigned i, uint32_t value, CUstream stream, unsigned grid)
+{
+    const struct fake_launch *l = &seen->launches[i];
+
+    CHECK(l->kernel == FAKE_MIX && l->value == value, "launch %u: value %lu", i,
+          (unsigned long)l->value);
+    CHECK(l->stream == (uint64_t)(uintptr_t)stream, "launch %u: another stream", i);
+    CHECK(l->grid == grid && l->block == 32 && l->shared == 7, "launch %u: another size", i);
+}
+
+/* Needs batch=4 and a long wait: the fourth releases all, on their streams, in their order. */
+static void
+by_number(void)
+{
+    const unsigned before = count();
+    const unsigned refused = atomic_load(&seen->refused);
+
+    for (unsigned i = 0; i < 3; i++)
+        GOOD(mix(10 + i, streams[i], 20 + i));
+    hed_sleep_ns(50 * HED_NS_PER_MS);
+    CHECK(count() == before, "%u were not held", count() - before);
+    CHECK(atomic_load(&seen->refused) == refused + 3, "the driver has seen others");
+    GOOD(mix(13, streams[1], 23));
+    until_count(before + 4);
+    for (unsigned i = 0; i < 4; i++)
+        is_launch(before + i, 10 + i, streams[i == 3 ? 1 : i], 20 + i);
+    finish();
+}
+
+/* The same, all on one stream. */
+static void
+by_number_one_stream(void)
+{
+    const unsigned before = count();
+
+    for (unsigned i = 0; i < 8; i++)
+        GOOD(mix(i, streams[0], 2));
+    until_count(before + 8);
+    for (unsigned i = 0; i < 8; i++)
+        is_launch(before + i, i, streams[0], 2);
+    finish();
+}
+
+/* Needs a large batch and a short wait. */
+static void
+by_time(void)
+{
+    const unsigned before = count();
+
+    GOOD(mix(5, streams[0], 2));
+    GOOD(mix(6, streams[1], 2));
+    until_count(before + 2);
+    finish();
+}
+
+/* Needs a large batch and a long wait. */
+static void
+by_waiting(void)
+{
+    const unsigned before = count();
+
+    GOOD(mix(5, streams[0], 2));
+    GOOD(mix(6, streams[0], 2));
+    GOOD(CU(cuStreamSynchronize)(streams[0]));
+    CHECK(count() == before + 2, "%u launches", count() - before);
+    GOOD(mix(7, streams[1], 2));
+    GOOD(CU(cuCtxSynchronize)());
+    CHECK(count() == before + 3, "%u launches", count() - before);
+    GOOD(mix(8, streams[2], 2));
+    finish(); /* a copy waits, too */
+    CHECK(count() == before + 4, "%u launches", count() - before);
+}
+
+/* Needs queue=8 and a large batch: more launches than there is room for still come through. */
+static void
+full_queue(void)
+{
+    const unsigned before = count();
+
+    for (unsigned i = 0; i < 100; i++)
+        GOOD(mix(i, streams[i % STREAMS], 2));
+    GOOD(CU(cuCtxSynchronize)());
+    CHECK(count() == before + 100, "%u launches", count() - before);
+    for (unsigned i = 0; i < 100; i++)
+        is_launch(before + i, i, streams[i % STREAMS], 2);
+    finish();
+}
+
+/* Needs batch=2 and a long wait. Launches of all shapes, and what cannot be held. */
+static void
+other_calls(void)
+{
+    const uint64_t words[3] = {100, 200, 300};
+    CUdeviceptr p = memory + 8;
+    void *params[] = {(void *)words, &p};
+    CUlaunchConfig config = {.gridDimX = 2,
+                             .gridDimY = 1,
+                             .gridDimZ = 1,
+                             .blockDimX = 4,
+                             .blockDimY = 1,
+                             .blockDimZ = 1,
+                             .hStream = streams[2]};
+    int launches = 0;
+
+    for (int i = 0; i < 4; i++) {
+        GOOD(CU(cuLaunchKernelEx)(&config, kernel(FAKE_WIDE), params, NULL));
+        CHECK(config.gridDimX == 2, "the program's own structure was changed");
+        GOOD(CU(cuLaunchCooperativeKernel)(kernel(FAKE_WIDE), 5, 1, 1, 6, 1, 1, 0, streams[0],
+                                           params));
+    }
+    CHECK(read_word(1) == 8 * 600, "another sum");
+
+    /* Graphs are not held; they come after what is. */
+    const unsigned before = count();
+
+    GOOD(mix(9, streams[0], 2));
+    GOOD(CU(cuGraphLaunch)((CUgraphExec)0x9000, streams[0]));
+    CHECK(seen->launches[before].kernel == FAKE_MIX, "the graph overtook a launch");
+    CHECK(seen->launches[before + 1].kernel == FAKE_GRAPH, "no graph");
+
+    /* Nor may a function overtake them that heddle has never heard of. */
+    GOOD(mix(10, streams[0], 2));
+    GOOD(((CUresult(*)(int *))dlsym(driver, "cuTomorrow"))(&launches));
+    CHECK(launches == (int)before + 3, "%d launches", launches);
+    /* What the driver refuses, it refuses. */
+    CHECK(mix(0, streams[0], 0) == CUDA_ERROR_INVALID_VALUE, "an empty grid");
+    expected = 0;
+    CHECK(CU(cuLaunchKernel)((CUfunction)0x99, 1, 1, 1, 1, 1, 1, 0, streams[0], params, NULL) ==
+              CUDA_ERROR_INVALID_HANDLE,
+          "a function that is none");
+    CHECK(atomic_load(&seen->broken) == 0, "arguments were not put back");
+}
+
+/* Needs a large batch and a long wait: a capture gets its launches at once. */
+static void
+capture(void)
+{
+    const unsigned before = count();
+    const uint64_t outside = expected;
+    CUgraph graph = NULL;
+
+    GOOD(CU(cuStreamBeginCapture_v2)(streams[0], CU_STREAM_CAPTURE_MODE_GLOBAL));
+    GOOD(mix(5, streams[0], 2));
+    GOOD(mix(6, streams[0], 2));
+    CHECK(count() == before + 2, "%u launches", count() - before);
+    CHECK(seen->launches[before].captured && seen->launches[before + 1].captured, "not captured");
+    GOOD(CU(cuStreamEndCapture)(streams[0], &graph));
+    CHECK(graph, "no graph");
+    expected = outside;
+    GOOD(mix(7, streams[0], 2));
+    finish();
+}
+
+/* Needs batch=2 and a long wait: the variants for per-thread default streams. */
+static void
+per_thread(void)
+{
+    const unsigned before = count();
+    CUdeviceptr p = memory;
+    uint32_t v = 3;
+    void *params[] = {&p, &v};
+    __typeof__(&cuLaunchKernel) launch = dlsym(driver, "cuLaunchKernel_ptsz");
+    __typeof__(&cuStreamSynchronize) wait = dlsym(driver, "cuStreamSynchronize_ptsz");
+
+    /* The thread's own stream, and another. */
+    for (int i = 0; i < 6; i++) {
+        GOOD(launch(kernel(FAKE_MIX), 1, 1, 1, 32, 1, 1, 7, i % 2 ? streams[0] : NULL, params,
+                    NULL));
+        expected = expected * 31 + v;
+    }
+    GOOD(wait(NULL));
+    GOOD(wait(streams[0]));
+    CHECK(count() == before + 6, "%u launches", count() - before);
+    for (unsigned i = 0; i < 6; i++) {
+        const struct fake_launch *l = &seen->launches[before + i];
+
+        CHECK(l->stream == (i % 2 ? (uint64_t)(uintptr_t)streams[0] : 0), "another stream");
+        /* Only its own thread can put work on a thread's own stream. */
+        CHECK(l->stream || (l->thread == gettid() && strstr(l->function, "_ptsz")),
+              "launch %u: %s by another thread", i, l->function);
+    }
+    finish();
+}
+
+static void *
+many(void *arg)
+{
+    const long n = (long)(intptr_t)arg;
+    CUcontext context;
+    uint64_t words[3] = {1, 0, 0};
+    CUdeviceptr p = memory + 8;
+
+    GOOD(CU(cuDevicePrimaryCtxRetain)(&context, 0));
+    GOOD(CU(cuCtxSetCurrent)(context));
+    for (int i = 0; i < 200; i++) {
+        GOOD(CU(cuLaunchKernel)(kernel(FAKE_WIDE), 1, 1, 1, 1, 1, 1, 0, streams[n % STREAMS],
+                                (void *[]){words, &p}, NULL));
+        if (i % 37 == 0)
+            GOOD(CU(cuStreamSynchronize)(streams[n % STREAMS]));
+    }
+    return NULL;
+}
+
+/* Any settings: threads launch and wait at once. */
+static void
+threads(void)
+{
+    pthread_t t[4];
+    const unsigned before = count();
+
+    for (int i = 0; i < 4; i++)
+        CHECK(pthread_create(&t[i], NULL, many, (void *)(intptr_t)i) == 0, "no thread");
+    for (int i = 0; i < 4; i++)
+        CHECK(pthread_join(t[i], NULL) == 0, "no thread");
+    GOOD(CU(cuCtxSynchronize)());
+    CHECK(count() == before + 800, "%u launches", count() - before);
+    CHECK(read_word(1) == 800, "another sum");
+    finish();
+}
+
+/* Any settings: what a child does is its own business. */
+static void
+forks(void)
+{
+    const pid_t child = fork();
+    int status = -1;
+
+    if (child == 0)
+        _exit(CU(cuStreamSynchronize)(streams[0]) == CUDA_SUCCESS ? 0 : 1);
+    CHECK(waitpid(child, &status, 0) == child && status == 0, "the child: %d", status);
+    GOOD(mix(3, streams[0], 2));
+    finish();
+}
+
+static jmp_buf way_out;
+
+static void
+jump(void)
+{
+    longjmp(way_out, 1);
+}
+
+/* Needs a large batch and a long wait: calls that never return leave nothing behind. While one
+ * seems to wait for the GPU, nothing is held; and more than a few could not be remembered. */
+static void
+jumps(void)
+{
+    for (volatile int i = 0; i < 20; i++) {
+        if (setjmp(way_out) == 0) {
+            seen->signal = jump;
+            (void)CU(cuStreamSynchronize)(streams[0]);
+        }
+    }
+    GOOD(CU(cuStreamSynchronize)(streams[0]));
+    GOOD(mix(5, streams[0], 2)); /* after an error, what works has to show itself again */
+    GOOD(CU(cuStreamSynchronize)(streams[0]));
+
+    const unsigned before = count();
+
+    GOOD(mix(6, streams[0], 2));
+    GOOD(mix(7, streams[0], 2));
+    hed_sleep_ns(20 * HED_NS_PER_MS);
+    CHECK(count() == before, "%u were not held", count() - before);
+    GOOD(CU(cuStreamSynchronize)(streams[0]));
+    CHECK(count() == before + 2, "%u launches", count() - before);
+    finish();
+}
+
+/* Launches until it is killed, or for so long; says how many. */
+static void
+work(double seconds)
+{
+    const uint64_t end = hed_now_ns() + (uint64_t)(seconds * 1e9);
+
+    puts("ready");
+    fflush(stdout);
+    while (hed_now_ns() < end) {
+        GOOD(mix(1, streams[0], 2));
+        GOOD(CU(cuStreamSynchronize)(streams[0]));
+        hed_sleep_ns(200000);
+    }
+    finish();
+    printf("%u\n", count());
+}
+
+int
+main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void (*run)(void);
+    } cases[] = {
+        {"by_number", by_number},   {"by_number_one_stream", by_number_one_stream},
+        {"by_time", by_time},       {"by_waiting", by_waiting},
+        {"full_queue", full_queue}, {"other_calls", other_calls},
+        {"capture", capture},       {"per_thread", per_thread},
+        {"threads", threads},       {"forks", forks},
+        {"jumps", jumps},
+    };
+
+    start();
+    if (argc > 2 && strcmp(argv[1], "work") == 0) {
+        work(strtod(argv[2], NULL));
+        return 0;
+    }
+    for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof *cases; i++) {
+        if (strcmp(argv[1], cases[i].name) == 0) {
+            cases[i].run();
+            return 0;
+        }
+    }
+    fprintf(stderr, "which case?\n");
+    return 2;
+}

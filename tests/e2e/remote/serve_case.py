@@ -1,0 +1,140 @@
+"""What the tests of a server's life share: a heddled of their own, and bare sockets as clients."""
+
+import json
+import os
+from pathlib import Path
+import re
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import tempfile
+import time
+import unittest
+
+BUILD = os.environ.get("HED_BUILD", "")
+HEDDLE = os.path.join(BUILD, "bin", "heddle")
+HEDDLED = os.path.join(os.path.realpath(BUILD), "lib", "heddle", "heddled")
+SOURCE = str(Path(__file__).resolve().parents[3])
+
+MAGIC = b"HEDDLE1\n"
+NEW, LANE, STATUS = 1, 2, 3
+ROOT = os.geteuid() == 0
+NOBODY = 65534
+
+
+def preface(kind, session=bytes(16)):
+    return MAGIC + struct.pack("<II", kind, 0) + session
+
+
+def clean_environment(**more):
+    env = {k: v for k, v in os.environ.items() if not k.startswith("HEDDLE_")}
+    env["HOME"] = os.environ["HED_SCRATCH"]
+    env.update(more)
+    return env
+
+
+def until(condition, seconds=10.0):
+    """Waits for something to become true."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+class Server:
+    """A heddled of our own."""
+
+    def __init__(self, case, *options, listen=None, gpu="null", wait=True, env=None):
+        self.path = os.path.join(case.dir, "s")
+        self.log_path = os.path.join(case.dir, f"log{len(case.servers)}")
+        listen = listen or [f"shm:{self.path}"]
+        words = [HEDDLED, *(w for a in listen for w in ("--listen", a)), "--gpu", gpu,
+                 "--images", os.path.join(case.dir, "images"), *options]
+        with open(self.log_path, "wb") as log:
+            self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stderr=log,
+                                            env=env or clean_environment())
+        case.servers.append(self)
+        if wait:
+            case.assertTrue(until(lambda: "serves --gpu" in self.log() or
+                                  self.process.poll() is not None), "it does not begin")
+            case.assertIsNone(self.process.poll(), self.log())
+
+    def log(self):
+        with open(self.log_path, encoding="utf-8") as f:
+            return f.read()
+
+    def connect(self, data=b"", path=None):
+        s = socket.socket(socket.AF_UNIX)
+        try:
+            s.connect(path or self.path)
+        except OSError:
+            s.close()
+            raise
+        s.settimeout(20)
+        if data:
+            s.sendall(data)
+        return s
+
+    def port(self):
+        return int(re.search(r"listening on tcp://[^ ]*:(\d+)", self.log()).group(1))
+
+    def status(self):
+        with self.connect(preface(STATUS)) as s:
+            text = b""
+            while piece := s.recv(65536):
+                text += piece
+        return json.loads(text)
+
+    def workers(self):
+        return [c["worker"] for c in self.status()["clients"]]
+
+    def stop(self, sig=signal.SIGTERM):
+        self.process.send_signal(sig)
+        return self.process.wait(20)
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        # Short: a socket's path has 107 characters at most.
+        self.dir = tempfile.mkdtemp(prefix="hed")
+        self.servers = []
+        self.sockets = []
+
+    def tearDown(self):
+        for s in self.sockets:
+            s.close()
+        for server in self.servers:
+            # Ended by a test, or refused to begin; never by a crash.
+            self.assertIn(server.process.poll(), (None, 0, 1, -signal.SIGKILL), server.log())
+            self.assertNotIn("bug", server.log())
+            if server.process.poll() is None:
+                server.process.kill()
+                server.process.wait()
+        shutil.rmtree(self.dir)
+
+    def client(self, server, kind=NEW, **options):
+        s = server.connect(preface(kind, **options))
+        self.sockets.append(s)
+        return s
+
+    def refusal(self, s):
+        """The text of the welcome that refuses, or None if the socket just ends."""
+        data = b""
+        try:
+            while piece := s.recv(4096):
+                data += piece
+        except ConnectionResetError:
+            return None
+        if not data:
+            return None
+        size, = struct.unpack_from("<I", data)
+        self.assertEqual(size, len(data))
+        return data[-256:].split(b"\0")[0].decode()
+
+    def heddle(self, *words, **options):
+        return subprocess.run([HEDDLE, *words], env=clean_environment(), capture_output=True,
+                              text=True, timeout=60, stdin=subprocess.DEVNULL, **options)

@@ -1,0 +1,347 @@
+#!/usr/bin/env python3
+"""The server's life from the outside: beginning, status, its end.
+
+    HED_BUILD=build/dev serve_life.py [Case.test...]
+
+Clients here are bare sockets that say a preface and no more: what a worker does with a client that
+goes on is for other tests. Over a unix socket a worker waits ten seconds for a hello, which is the
+time in which it counts as a client.
+"""
+
+import json
+import os
+import re
+import signal
+import socket
+import stat
+import subprocess
+import time
+import unittest
+
+from serve_case import (
+    HEDDLE, HEDDLED, LANE, SOURCE, STATUS, Case, Server, clean_environment, preface, until)
+
+
+class Words(Case):
+    """Options are checked before anything is opened."""
+
+    def expect(self, says, *words, code=2):
+        for command in ([HEDDLE, "serve"], [HEDDLED]):
+            r = subprocess.run([*command, "--listen", f"shm:{self.dir}/s", *words],
+                               env=clean_environment(), capture_output=True, text=True, timeout=60)
+            self.assertEqual(r.returncode, code, (words, r.stderr))
+            self.assertIn(says, r.stderr)
+            self.assertFalse(os.path.exists(f"{self.dir}/s"))
+
+    def test_bad_values_are_refused_with_the_reason(self):
+        self.expect("not an address", "--listen", "here")
+        self.expect("path", "--listen", "unix:")
+        self.expect("is a server", "--gpu", "shm:/x")
+        for value in ("0800", "rw", "-1", "07777", ""):
+            self.expect("--mode", "--mode", value)
+        self.expect("--allow-uid", "--allow-uid", "no-such-user-here")
+        self.expect("--allow-gid", "--allow-gid", "0,,1")
+        self.expect("--allow-uid", "--allow-uid", ",".join(["1"] * 65))
+        self.expect("--memory", "--memory", "20X")
+        for value in ("0", "1025", "x", "-1"):
+            self.expect("--clients", "--clients", value)
+        self.expect("--lanes", "--lanes", "0")
+        self.expect("--idle", "--idle", "5000000000")
+        self.expect("log: no level", "--log", "loud")
+        self.expect("--token-file", "--token-file", "/nonexistent")
+        self.expect("no option --frob", "--frob")
+        self.expect("takes no value", "--insecure=1")
+        self.expect("needs a value", "--listen")
+
+    def test_tcp_must_be_secured(self):
+        self.expect("--insecure", "--listen", "tcp://")
+        self.expect("which is it", "--listen", "tcp://", "--insecure", "--tls-cert", "/x")
+
+    def test_tokens_are_secret_and_long(self):
+        path = os.path.join(self.dir, "token")
+        for text, mode, says in (("x" * 15, 0o600, "16 to 127"), ("x" * 128, 0o600, "16 to 127"),
+                                 ("", 0o600, "16 to 127"), ("x" * 32, 0o644, "others may read")):
+            with open(path, "w") as f:
+                f.write(text)
+            os.chmod(path, mode)
+            self.expect(says, "--token-file", path)
+
+    def test_unusable_places_are_refused(self):
+        for place in ("/nonexistent/s", "/proc/s"):
+            r = subprocess.run([HEDDLED, "--listen", f"unix:{place}"], env=clean_environment(),
+                               capture_output=True, text=True, timeout=60)
+            self.assertEqual(r.returncode, 1)
+            self.assertIn(place, r.stderr)
+
+    def test_help_and_server_know_the_same_options(self):
+        text = self.heddle("serve", "--help").stdout
+        names = set(re.findall(r"^  (?:-h, )?(--[a-z-]+)", text, re.MULTILINE)) - {"--status"}
+        with open(os.path.join(SOURCE, "src/server/listener/options.c"), encoding="utf-8") as f:
+            known = set(re.findall(r'^    \{"([a-z-]+)", (?:true|false), take_', f.read(),
+                                   re.MULTILINE))
+        self.assertEqual(names, {"--" + n for n in known})
+
+    def test_heddled_has_help(self):
+        r = subprocess.run([HEDDLED, "--help"], capture_output=True, text=True)
+        self.assertEqual((r.returncode, r.stderr), (0, ""))
+        self.assertIn("heddle serve", r.stdout)
+
+
+class Beginning(Case):
+    def test_it_begins_and_stops(self):
+        server = Server(self)
+        self.assertEqual(stat.S_IMODE(os.stat(server.path).st_mode), 0o600)
+        begin = time.monotonic()
+        self.assertEqual(server.stop(), 0)
+        self.assertLess(time.monotonic() - begin, 3)
+        self.assertFalse(os.path.exists(server.path))
+        self.assertIn("stopped after 0 clients", server.log())
+
+    def test_heddle_serve_becomes_it(self):
+        path = os.path.join(self.dir, "s")
+        with open(os.path.join(self.dir, "log"), "wb") as log:
+            p = subprocess.Popen([HEDDLE, "serve", "--listen", f"shm:{path}", "--gpu", "null",
+                                  "--images", "none"], stderr=log, env=clean_environment())
+        try:
+            self.assertTrue(until(lambda: os.path.exists(path)))
+            r = self.heddle("serve", "--status", "--listen", f"unix:{path}")
+            self.assertEqual((r.returncode, r.stderr), (0, ""))
+            self.assertEqual(json.loads(r.stdout)["pid"], p.pid)
+        finally:
+            p.send_signal(signal.SIGINT)
+            self.assertEqual(p.wait(20), 0)
+
+    def test_a_stale_socket_is_replaced(self):
+        server = Server(self)
+        server.process.kill()
+        server.process.wait()
+        self.assertTrue(os.path.exists(server.path))
+        again = Server(self)
+        self.assertEqual(again.status()["pid"], again.process.pid)
+
+    def test_a_second_server_does_not_take_the_path(self):
+        first = Server(self)
+        second = Server(self, wait=False)
+        self.assertEqual(second.process.wait(20), 1)
+        self.assertIn(first.path, second.log())
+        self.assertEqual(first.status()["pid"], first.process.pid)
+
+    def test_many_that_begin_at_once_leave_one(self):
+        servers = [Server(self, wait=False) for _ in range(6)]
+        self.assertTrue(until(lambda: sum(s.process.poll() is None for s in servers) == 1))
+        alive = [s for s in servers if s.process.poll() is None]
+        self.assertEqual(alive[0].status()["pid"], alive[0].process.pid)
+
+    def test_other_files_are_not_replaced(self):
+        with open(os.path.join(self.dir, "s"), "w") as f:
+            f.write("precious")
+        server = Server(self, wait=False)
+        self.assertEqual(server.process.wait(20), 1)
+        with open(server.path) as f:
+            self.assertEqual(f.read(), "precious")
+
+    def test_a_path_that_became_another_servers_stays(self):
+        first = Server(self)
+        os.unlink(first.path)
+        second = Server(self)
+        self.assertEqual(first.stop(), 0)
+        self.assertEqual(second.status()["pid"], second.process.pid)
+
+    def test_several_addresses(self):
+        other = os.path.join(self.dir, "other")
+        server = Server(self, "--insecure", listen=[f"shm:{self.dir}/s", f"unix:{other}",
+                                                    "tcp://:0"])
+        port = server.port()
+        self.assertEqual(server.status()["addresses"],
+                         [f"shm:{self.dir}/s", f"unix:{other}", f"tcp://127.0.0.1:{port}"])
+        self.assertIn("INSECURE", server.log())
+        with server.connect(preface(STATUS), path=other) as s:
+            self.assertTrue(s.recv(10).startswith(b"{"))
+        # Not over TCP.
+        with socket.create_connection(("127.0.0.1", port), timeout=20) as s:
+            s.sendall(preface(STATUS))
+            self.assertEqual(s.recv(10), b"")
+
+    def test_systemd_is_told(self):
+        path = os.path.join(self.dir, "notify")
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
+            s.bind(path)
+            s.settimeout(20)
+            Server(self, env=clean_environment(NOTIFY_SOCKET=path))
+            self.assertIn(b"READY=1", s.recv(100))
+
+    def test_the_mode_is_what_was_asked_for(self):
+        server = Server(self, "--mode", "0666")
+        self.assertEqual(stat.S_IMODE(os.stat(server.path).st_mode), 0o666)
+
+
+class Status(Case):
+    KEYS = {"version", "pid", "uptime_seconds", "addresses", "gpu", "limits", "devices",
+            "connections", "refused", "clients_ever", "stopping", "clients"}
+    CLIENT_KEYS = {"worker", "pid", "uid", "program", "peer", "since", "seconds", "idle_seconds",
+                   "lanes", "messages", "bytes_in", "bytes_out", "launches", "leased_bytes",
+                   "leased_total_bytes", "host_bytes", "failure"}
+
+    def test_keys_are_stable_and_described(self):
+        server = Server(self, "--memory", "1G", "--idle", "60")
+        self.client(server)
+        self.assertTrue(until(lambda: server.status()["clients"]))
+        status = server.status()
+        self.assertEqual(set(status), self.KEYS)
+        self.assertEqual(status["limits"], {"clients": 256, "lanes": 1024, "rate": 256,
+                                            "memory": 1 << 30, "host_memory": 0,
+                                            "idle_seconds": 60})
+        client = status["clients"][0]
+        self.assertEqual(set(client), self.CLIENT_KEYS)
+        self.assertEqual((client["pid"], client["uid"], client["peer"]),
+                         (os.getpid(), os.geteuid(), "local"))
+        self.assertLess(abs(client["since"] - time.time()), 30)
+        with open(os.path.join(SOURCE, "docs/man/heddle-serve.1"), encoding="utf-8") as f:
+            page = f.read().split(".SH STATUS")[1].split(".SH EXIT")[0]
+        for key in self.KEYS | self.CLIENT_KEYS | set(status["limits"]):
+            self.assertRegex(page, rf"\b{key}\b")
+
+    def test_nobody_there_is_told(self):
+        r = self.heddle("serve", "--status", "--listen", f"shm:{self.dir}/nobody")
+        self.assertEqual(r.returncode, 1)
+        self.assertIn("nobody", r.stderr)
+        r = self.heddle("serve", "--status", "--listen", "tcp://")
+        self.assertEqual(r.returncode, 2)
+
+    def test_a_reader_that_does_not_read_holds_up_nobody(self):
+        server = Server(self)
+        slow = []
+        for _ in range(50):
+            s = server.connect(preface(STATUS))
+            slow.append(s)
+        self.assertEqual(server.status()["pid"], server.process.pid)
+        for s in slow:
+            s.close()
+
+
+class Ends(Case):
+    def alive(self, pid):
+        try:
+            with open(f"/proc/{pid}/stat") as f:
+                return f.read().rsplit(")", 1)[1].split()[0] != "Z"
+        except FileNotFoundError:
+            return False
+
+    def test_a_client_that_goes_is_followed_by_its_worker(self):
+        server = Server(self)
+        s = self.client(server)
+        self.assertTrue(until(lambda: len(server.workers()) == 1))
+        worker = server.workers()[0]
+        s.close()
+        self.assertTrue(until(lambda: not server.workers()))
+        self.assertFalse(self.alive(worker))
+        self.assertIn(f"heddle[{worker}] warn server: a client (local) was not served",
+                      server.log())
+
+    def test_a_killed_worker_hurts_nobody_else(self):
+        server = Server(self)
+        a, b = self.client(server), self.client(server)
+        self.assertTrue(until(lambda: len(server.workers()) == 2))
+        first, second = sorted(server.workers())
+        os.kill(first, signal.SIGKILL)
+        self.assertTrue(until(lambda: server.workers() == [second]))
+        self.assertIn(f"worker {first} (?) was killed by signal 9", server.log())
+        ended = [s for s in (a, b) if self.peek(s) == b""]
+        self.assertEqual(len(ended), 1)
+
+    def peek(self, s):
+        s.settimeout(1)
+        try:
+            return s.recv(1, socket.MSG_PEEK)
+        except (TimeoutError, socket.timeout):
+            return None
+        except ConnectionResetError:
+            return b""
+
+    def test_a_worker_has_nothing_of_others(self):
+        server = Server(self)
+        for _ in range(3):
+            self.client(server)
+        self.assertTrue(until(lambda: len(server.workers()) == 3))
+        for worker in server.workers():
+            names = []
+
+            def settled():
+                names[:] = [os.readlink(f"/proc/{worker}/fd/{n}")
+                            for n in os.listdir(f"/proc/{worker}/fd")]
+                return len([n for n in names if n.startswith("socket:")]) == 2
+            self.assertTrue(until(settled), names)
+            self.assertFalse([n for n in names if "eventpoll" in n or "signalfd" in n])
+
+    def test_workers_end_with_a_killed_listener(self):
+        server = Server(self)
+        sockets = [self.client(server) for _ in range(3)]
+        self.assertTrue(until(lambda: len(server.workers()) == 3))
+        workers = server.workers()
+        server.process.kill()
+        server.process.wait()
+        self.assertTrue(until(lambda: not any(self.alive(w) for w in workers)))
+        for s in sockets:
+            self.assertEqual(self.peek(s), b"")
+
+    def test_a_restarted_server_refuses_old_sessions(self):
+        server = Server(self)
+        self.client(server)
+        server.process.kill()
+        server.process.wait()
+        again = Server(self)
+        with again.connect(preface(LANE, os.urandom(16))) as s:
+            self.assertEqual(self.peek(s), b"")
+
+    def test_clients_may_finish_when_it_stops(self):
+        server = Server(self)
+        s = self.client(server)
+        self.assertTrue(until(lambda: len(server.workers()) == 1))
+        begin = time.monotonic()
+        server.process.send_signal(signal.SIGTERM)
+        self.assertTrue(until(lambda: not os.path.exists(server.path)))
+        self.assertIsNone(self.peek(s))
+        s.close()
+        self.assertEqual(server.process.wait(20), 0)
+        self.assertLess(time.monotonic() - begin, 4.5)
+
+    def test_clients_that_do_not_finish_are_ended_in_time(self):
+        server = Server(self)
+        s = self.client(server)
+        self.assertTrue(until(lambda: len(server.workers()) == 1))
+        begin = time.monotonic()
+        self.assertEqual(server.stop(), 0)
+        self.assertTrue(4 < time.monotonic() - begin < 9)
+        self.assertEqual(self.peek(s), b"")
+
+    def test_a_second_signal_ends_it_now(self):
+        server = Server(self)
+        self.client(server)
+        self.assertTrue(until(lambda: len(server.workers()) == 1))
+        begin = time.monotonic()
+        server.process.send_signal(signal.SIGTERM)
+        self.assertTrue(until(lambda: "stopping" in server.log()))
+        self.assertEqual(server.stop(signal.SIGINT), 0)
+        self.assertLess(time.monotonic() - begin, 4)
+
+    def test_a_worker_that_cannot_be_ended_gently_is_killed(self):
+        server = Server(self)
+        self.client(server)
+        self.assertTrue(until(lambda: len(server.workers()) == 1))
+        worker = server.workers()[0]
+        os.kill(worker, signal.SIGSTOP)
+        server.process.send_signal(signal.SIGTERM)
+        self.assertTrue(until(lambda: "stopping" in server.log()))
+        begin = time.monotonic()
+        self.assertEqual(server.stop(), 0)
+        self.assertLess(time.monotonic() - begin, 4)
+        self.assertFalse(self.alive(worker))
+
+    def test_a_hangup_is_no_end(self):
+        server = Server(self)
+        server.process.send_signal(signal.SIGHUP)
+        self.assertEqual(server.status()["pid"], server.process.pid)
+
+
+if __name__ == "__main__":
+    unittest.main()

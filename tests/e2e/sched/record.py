@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""Record mode (`heddle run --sched mode=record`), as a person meets it.
+
+    HED_BUILD=build/dev HED_WORK=.../e2e_sched_work HED_CLIENTS=.../e2e_record_clients
+        [HED_SCHED_GPU=cpu] record.py [Case.test...]
+"""
+
+import json
+import os
+import subprocess
+import time
+import unittest
+
+from case import GPU, HEDDLE, LAUNCHES, WORK, SchedCase, environment
+
+CLIENTS = os.environ.get("HED_CLIENTS", "")
+
+
+class Case(SchedCase):
+    room_begins = "rec"
+
+    def start(self, wishes, *command):
+        return self.launch("mode=record" + ("," + wishes if wishes else ""), command,
+                           stdin=subprocess.PIPE)
+
+    def end(self, p):
+        out, err = p.communicate(timeout=120)
+        self.assertEqual(p.returncode, 0, err)
+        self.assertNotIn("sched:", err)  # nothing that was queued has failed
+        return int(out.split()[-1])
+
+    def sched(self, *words):
+        return self.heddle(*words, "--room", self.room)
+
+    def clients(self):
+        r = self.sched("list", "--json")
+        self.assertEqual(r.returncode, 0, r.stderr)
+        return [c for g in json.loads(r.stdout)["gpus"] for c in g["clients"]]
+
+    def held(self):
+        """Calls of the first client that are held; 0 while that changes."""
+        first, _, second = self.clients()[0], time.sleep(0.1), self.clients()[0]
+        same = all(first[k] == second[k] for k in ("calls", "queued", "waiting"))
+        return first["queued"] + 1 if same and first["waiting"] == 1 else 0
+
+    def pause_at_work(self):
+        """The first calls of a kind are not queued: they would be held in the program's thread."""
+        self.until(lambda: any(c["calls"] > 10 for c in self.clients()))
+        self.assertEqual(self.sched("pause").returncode, 0)
+
+
+class Alone(Case):
+    """What a program computes is what it computes without."""
+
+    def test_work_is_done(self):
+        self.assertGreater(self.end(self.start("", WORK, "1", "0", LAUNCHES)), 0)
+
+    def test_on_a_stream_of_our_own(self):
+        self.assertGreater(self.end(self.start("stream=own", WORK, "1", "0", LAUNCHES)), 0)
+
+    def test_a_short_queue(self):
+        self.assertGreater(self.end(self.start("queue=2", WORK, "1", "0", LAUNCHES)), 0)
+
+    def test_a_wait_after_each(self):
+        self.assertGreater(self.end(self.start("", WORK, "1", "0", "1")), 0)
+
+    def test_in_batches(self):
+        self.assertGreater(self.end(self.start("policy=batch,batch=4", WORK, "1", "0", LAUNCHES)),
+                           0)
+
+
+class Together(Case):
+    def test_programs_take_turns(self):
+        programs = [self.start(w, WORK, "2", "0", LAUNCHES)
+                    for w in ("policy=fair,share=300", "share=100", "share=100,stream=own")]
+        for p in programs:
+            self.assertGreater(self.end(p), 0)
+
+    def test_what_is_held_is_seen(self):
+        p = self.start("", WORK, "5", "0", "1000000" if GPU == "null" else "200")
+        self.pause_at_work()
+        self.until(lambda: any(c["queued"] > 0 for c in self.clients()))
+        self.assertIn("HELD", self.sched("list").stdout)
+        self.assertEqual(self.sched("resume").returncode, 0)
+        self.assertGreater(self.end(p), 0)
+
+    def test_what_is_queued_is_released_together(self):
+        p = self.start("queue=100", WORK, "60", "0", "1000000")
+        self.pause_at_work()
+        for _ in range(3):
+            # The queue is full, or nearly so, and the program waits for room.
+            self.until(lambda: self.held() > 50)
+            held, before = self.held(), self.clients()[0]["calls"]
+            self.assertEqual(self.sched("release").returncode, 0)
+            # Those go, and the next one comes to the gate; none of those that come passes.
+            self.until(lambda: self.clients()[0]["calls"] == before + held)
+            time.sleep(0.2)
+            self.assertEqual(self.clients()[0]["calls"], before + held)
+        p.kill()
+
+    def test_a_program_that_is_held_ends(self):
+        p = self.start("", CLIENTS, "leave")
+        self.assertEqual(self.sched("pause").returncode, 0)
+        p.stdin.write("go\n")
+        p.stdin.flush()
+        self.assertEqual(self.end(p), 100)
+
+    def test_threads_are_clients(self):
+        p = self.start("", CLIENTS, "2", "web:prio=high", "bulk:share=50",
+                       "bulk:share=50")
+        self.until(lambda: {c["name"].split("/")[-1] for c in self.clients()} >= {"web", "bulk"})
+        found = {c["name"].split("/")[-1]: c for c in self.clients()}
+        self.assertEqual(found["web"]["priority"], "high")
+        self.assertEqual(found["bulk"]["share"], 50)
+        self.assertGreater(self.end(p), 0)
+
+    def test_threads_are_clients_on_one_stream(self):
+        p = self.start("stream=own", CLIENTS, "1", "web:prio=high", "bulk", "rest")
+        self.assertGreater(self.end(p), 0)
+
+
+class Words(Case):
+    def run_with(self, wishes):
+        return subprocess.run([HEDDLE, "run", "--gpu", GPU, "--sched", wishes, "--", "true"],
+                              env=environment(), capture_output=True, text=True, timeout=60)
+
+    def test_wrong_wishes_are_refused(self):
+        for wishes, said in (("mode=later", "neither gate nor record"),
+                             ("mode=record,stream=mine", "neither client nor own"),
+                             ("mode=record,queue=0", "not a number"),
+                             ("queue=8", "mode=record"), ("stream=own", "mode=record")):
+            r = self.run_with(wishes)
+            self.assertEqual(r.returncode, 2, wishes)
+            self.assertIn(said, r.stderr)
+
+    def test_a_program_keeps_its_mode(self):
+        for wishes in ("mode=record", "mode=record,queue=3"):
+            r = self.sched("set", wishes)
+            self.assertEqual(r.returncode, 2)
+            self.assertIn("keeps its mode", r.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,226 @@
+/* Kernels that fail: the right error, kernel, block and thread, and the engine lives on. */
+#include "unit/cpu/make.h"
+
+static void
+nothing(struct hed_ptx_strand *s)
+{
+}
+
+static void
+expect(hed_ptx_entry entry, uint32_t flags, CUresult want, const char *text)
+{
+    for (uint32_t lanes = 1; lanes <= 32; lanes += 31) {
+        struct hed_job job = make_job(entry, lanes, flags, 20, 64);
+        struct hed_why why = {""};
+
+        assert_int_equal(run_badly(&job, NULL, &why), want);
+        assert_non_null(strstr(why.text, "kernel test"));
+        if (!strstr(why.text, text))
+            print_error("%s\n", why.text);
+        assert_non_null(strstr(why.text, text));
+
+        job = make_job(nothing, lanes, flags, 20, 64);
+        assert_int_equal(run_badly(&job, NULL, &why), CUDA_SUCCESS);
+    }
+}
+
+static volatile int *volatile nowhere = (volatile int *)0x128;
+
+static void
+bad_address(struct hed_ptx_strand *s)
+{
+    if (s->block->ctaid[0] == 7 && s->warp == 1)
+        *nowhere = 1;
+}
+
+static void
+a_bad_address_fails_the_launch(void **state)
+{
+    expect(bad_address, 0, CUDA_ERROR_ILLEGAL_ADDRESS, "0x128; block (7, 0, 0)");
+    expect(bad_address, HED_PTX_WAITS, CUDA_ERROR_ILLEGAL_ADDRESS, "0x128; block (7, 0, 0)");
+}
+
+static void
+over_the_end(struct hed_ptx_strand *s)
+{
+    volatile unsigned char *shared = s->block->shared;
+
+    for (uint32_t i = 0; i < 100; i++)
+        shared[i] = (unsigned char)i;
+    if (s->block->ctaid[0] == 9)
+        shared[1024] = 1;
+}
+
+static void
+shared_memory_has_an_end(void **state)
+{
+    for (uint32_t flags = 0; flags <= HED_PTX_WAITS; flags++) {
+        struct hed_job job = make_job(over_the_end, 1, flags, 20, 64);
+        struct hed_why why = {""};
+
+        job.info.shared = 100;
+        assert_int_equal(run_badly(&job, NULL, &why), CUDA_ERROR_ILLEGAL_ADDRESS);
+        assert_non_null(strstr(why.text, "block (9, 0, 0)"));
+    }
+}
+
+static void
+traps(struct hed_ptx_strand *s)
+{
+    if (s->block->ctaid[0] == 3)
+        hed_rt_trap(s, HED_PTX_TRAP, 42);
+}
+
+static void
+misaligned(struct hed_ptx_strand *s)
+{
+    hed_rt_trap(s, HED_PTX_TRAP_ALIGN, 1);
+}
+
+static void
+no_function(struct hed_ptx_strand *s)
+{
+    hed_rt_trap(s, HED_PTX_TRAP_CALL, 1);
+}
+
+static void
+traps_fail_the_launch(void **state)
+{
+    expect(traps, 0, CUDA_ERROR_LAUNCH_FAILED, "PTX line 42");
+    expect(traps, HED_PTX_WAITS, CUDA_ERROR_LAUNCH_FAILED, "trap; block (3, 0, 0)");
+    expect(misaligned, 0, CUDA_ERROR_MISALIGNED_ADDRESS, "misaligned");
+    expect(no_function, HED_PTX_WAITS, CUDA_ERROR_INVALID_PC, "no function");
+}
+
+static int
+deeper(struct hed_ptx_strand *s, volatile char *above)
+{
+    volatile char here[256];
+
+    memset((char *)here, above[0], sizeof here);
+    if (s->fuel == INT32_MIN)
+        return here[5];
+    return deeper(s, here) + here[7];
+}
+
+static void
+endless(struct hed_ptx_strand *s)
+{
+    volatile char first = 1;
+
+    s->line = (uint32_t)deeper(s, &first);
+}
+
+static void
+endless_recursion_is_found_out(void **state)
+{
+    expect(endless, HED_PTX_RECURSES, CUDA_ERROR_ILLEGAL_ADDRESS, "stack overflow");
+    expect(endless, HED_PTX_RECURSES | HED_PTX_WAITS, CUDA_ERROR_ILLEGAL_ADDRESS, "stack overflow");
+}
+
+static void
+at_two_barriers(struct hed_ptx_strand *s)
+{
+    hed_rt_barrier(s, s->warp == 0 ? 1 : 2, 64, s->grid->ntid[0] / 2);
+    hed_rt_barrier(s, s->warp == 0 ? 1 : 2, 64, 1);
+}
+
+static void
+threads_that_wait_for_each_other_do_not_hang(void **state)
+{
+    expect(at_two_barriers, HED_PTX_WAITS, CUDA_ERROR_LAUNCH_TIMEOUT, "wait for each other");
+}
+
+static void
+asserts(struct hed_ptx_strand *s)
+{
+    if (s->block->ctaid[0] == 2)
+        hed_rt_assertfail(s, (uintptr_t) "x > 0", (uintptr_t) "a.cu", 12, (uintptr_t) "f(int)", 1);
+}
+
+static void
+assertions_fail_the_launch(void **state)
+{
+    expect(asserts, 0, CUDA_ERROR_ASSERT, "assertion failed; block (2, 0, 0)");
+}
+
+static void
+leave_from_inside(struct hed_ptx_strand *s)
+{
+    uint32_t *out = param(s, 0);
+
+    __atomic_fetch_add(&out[0], 1, __ATOMIC_RELAXED);
+    if (s->tid[0][0] % 2)
+        hed_rt_exit(s);
+    __atomic_fetch_add(&out[1], 1, __ATOMIC_RELAXED);
+}
+
+static void
+a_thread_may_end_anywhere(void **state)
+{
+    for (uint32_t flags = 0; flags <= HED_PTX_WAITS; flags++) {
+        uint32_t out[2] = {0};
+        void *params[] = {out};
+        struct hed_job job = make_job(leave_from_inside, 1, flags, 30, 100);
+
+        run_well(&job, params, 1);
+        assert_int_equal(out[0], 3000);
+        assert_int_equal(out[1], 1500);
+    }
+}
+
+static volatile sig_atomic_t handled;
+static sigjmp_buf back;
+
+static void
+program_handler(int signo)
+{
+    handled = signo;
+    siglongjmp(back, 1);
+}
+
+static void
+faults_outside_of_kernels_are_the_programs(void **state)
+{
+    struct sigaction mine = {.sa_handler = program_handler}, old;
+    struct hed_job job = make_job(nothing, 1, 0, 4, 32);
+    struct hed_why why;
+
+    sigaction(SIGSEGV, &mine, &old);
+    assert_int_equal(run_badly(&job, NULL, &why), CUDA_SUCCESS);
+    handled = 0;
+    if (sigsetjmp(back, 1) == 0)
+        *nowhere = 1;
+    assert_int_equal(handled, SIGSEGV);
+    job = make_job(bad_address, 1, 0, 20, 64);
+    assert_int_equal(run_badly(&job, NULL, &why), CUDA_ERROR_ILLEGAL_ADDRESS);
+    sigaction(SIGSEGV, &old, NULL);
+}
+
+static void
+too_much_is_refused(void **state)
+{
+    struct hed_job job = make_job(nothing, 1, 0, 1, 1025);
+    struct hed_why why;
+
+    assert_int_equal(run_badly(&job, NULL, &why), CUDA_ERROR_INVALID_VALUE);
+    job = make_job(nothing, 1, 0, 0, 32);
+    assert_int_equal(run_badly(&job, NULL, &why), CUDA_ERROR_INVALID_VALUE);
+    job = make_job(nothing, 1, 0, 1, 32);
+    job.dynamic_shared = 300000;
+    assert_int_equal(run_badly(&job, NULL, &why), CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(a_bad_address_fails_the_launch, setup, teardown),
+    cmocka_unit_test_setup_teardown(shared_memory_has_an_end, setup, teardown),
+    cmocka_unit_test_setup_teardown(traps_fail_the_launch, setup, teardown),
+    cmocka_unit_test_setup_teardown(endless_recursion_is_found_out, setup, teardown),
+    cmocka_unit_test_setup_teardown(threads_that_wait_for_each_other_do_not_hang, setup, teardown),
+    cmocka_unit_test_setup_teardown(assertions_fail_the_launch, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_thread_may_end_anywhere, setup, teardown),
+    cmocka_unit_test_setup_teardown(faults_outside_of_kernels_are_the_programs, setup, teardown),
+    cmocka_unit_test_setup_teardown(too_much_is_refused, setup_alone, teardown),
+};
+
+HED_UNIT_MAIN(tests)

@@ -1,0 +1,331 @@
+/* Tests of the quota layer between processes: one limit for a group, and nothing lost when somebody
+ * of it is killed. */
+#include "unit/quota/make.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+static char group[64];
+static char path[128];
+
+static int
+setup(void **state)
+{
+    fake.uuid = 7;
+    fake_context = 1;
+    (void)snprintf(group, sizeof group, "test-%ld", (long)getpid());
+    (void)snprintf(path, sizeof path, "/dev/shm/heddle-%u-quota-%s", (unsigned)geteuid(), group);
+    (void)unlink(path);
+    return 0;
+}
+
+static int
+teardown(void **state)
+{
+    (void)unlink(path);
+    return 0;
+}
+
+static void
+two_share_one_limit(void **state)
+{
+    struct hed_layer *a = quota_over(100 * MIB, group);
+    struct hed_layer *b = quota_over(100 * MIB, group);
+    const CUdeviceptr p = take(a, 60 * MIB, CUDA_SUCCESS);
+    size_t free, total;
+
+    (void)take(b, 42 * MIB, CUDA_ERROR_OUT_OF_MEMORY);
+    give(b, take(b, 40 * MIB, CUDA_SUCCESS));
+    assert_int_equal(CALL(b, cuMemGetInfo_v2, &free, &total), CUDA_SUCCESS);
+    assert_int_equal(free, 40 * MIB);
+    assert_int_equal(charged(b), 0);
+    give(a, p);
+    give(b, take(b, 100 * MIB, CUDA_SUCCESS));
+    /* Another device is another limit. */
+    fake.uuid = 8;
+
+    struct hed_layer *c = quota_over(100 * MIB, group);
+    const CUdeviceptr q = take(b, 100 * MIB, CUDA_SUCCESS);
+
+    give(c, take(c, 100 * MIB, CUDA_SUCCESS));
+    give(b, q);
+    quota_discard(a);
+    quota_discard(b);
+    quota_discard(c);
+}
+
+static void
+who_leaves_takes_its_use_along(void **state)
+{
+    struct hed_layer *a = quota_over(100 * MIB, group);
+    struct hed_layer *b = quota_over(100 * MIB, group);
+    const CUdeviceptr p = take(a, 90 * MIB, CUDA_SUCCESS);
+
+    quota_discard(a); /* with the memory charged */
+    give(b, take(b, 100 * MIB, CUDA_SUCCESS));
+    CALL(b, cuMemFree_v2, p);
+    quota_discard(b);
+}
+
+/* A child that takes what it can get until it is killed. */
+static pid_t
+start_child(int fd, bool churns)
+{
+    const pid_t pid = fork();
+
+    if (pid != 0)
+        return pid;
+
+    struct hed_layer *l = quota_over(100 * MIB, group);
+    CUdeviceptr p = 0;
+    bool told = false;
+
+    do {
+        const bool got = CALL(l, cuMemAlloc_v2, &p, 20 * MIB) == CUDA_SUCCESS;
+
+        if (!told && write(fd, got ? "y" : "n", 1) != 1)
+            _exit(1);
+        told = true;
+        if (got && churns)
+            (void)CALL(l, cuMemFree_v2, p);
+    } while (churns);
+    for (;;)
+        pause();
+}
+
+static void
+a_killed_process_leaks_nothing(void **state)
+{
+    struct hed_layer *l = quota_over(100 * MIB, group);
+    pid_t pids[5];
+    int fds[2];
+    char c;
+
+    assert_int_equal(pipe(fds), 0);
+    for (int i = 0; i < 5; i++)
+        pids[i] = start_child(fds[1], false);
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(read(fds[0], &c, 1), 1);
+        assert_int_equal(c, 'y');
+    }
+    (void)take(l, 1, CUDA_ERROR_OUT_OF_MEMORY);
+    for (int i = 0; i < 5; i++) {
+        kill(pids[i], SIGKILL);
+        waitpid(pids[i], NULL, 0);
+        /* Exactly as much as has come back. */
+        (void)take(l, 20 * MIB * (uint64_t)(i + 1) + 2 * MIB, CUDA_ERROR_OUT_OF_MEMORY);
+        give(l, take(l, 20 * MIB * (uint64_t)(i + 1), CUDA_SUCCESS));
+    }
+    quota_discard(l);
+    close(fds[0]);
+    close(fds[1]);
+}
+
+/* Killed anywhere, while the limit is fought for: then all of it is to be had, and not more. */
+static void
+killed_in_the_middle_leaks_nothing(void **state)
+{
+    struct hed_layer *l = quota_over(100 * MIB, group);
+    uint32_t seed = 7;
+    int fds[2];
+    char c;
+
+    assert_int_equal(pipe(fds), 0);
+    for (int round = 0; round < 12; round++) {
+        pid_t pids[8];
+
+        for (int i = 0; i < 8; i++)
+            pids[i] = start_child(fds[1], true);
+        for (int i = 0; i < 8; i++)
+            assert_int_equal(read(fds[0], &c, 1), 1);
+        for (int i = 0; i < 8; i++) {
+            seed = seed * 1664525u + 1013904223u;
+            usleep(seed >> 22);
+            kill(pids[i], SIGKILL);
+        }
+        for (int i = 0; i < 8; i++)
+            waitpid(pids[i], NULL, 0);
+        assert_int_equal(quota_used(quota_device(l, 0)), 0);
+
+        const CUdeviceptr p = take(l, 100 * MIB, CUDA_SUCCESS);
+
+        (void)take(l, 1, CUDA_ERROR_OUT_OF_MEMORY);
+        give(l, p);
+    }
+    quota_discard(l);
+    close(fds[0]);
+    close(fds[1]);
+}
+
+/* Also while others live on, so that the total is never counted anew from nothing. */
+static void
+who_lives_on_keeps_what_it_has(void **state)
+{
+    struct hed_layer *l = quota_over(100 * MIB, group);
+    const CUdeviceptr mine = take(l, 40 * MIB, CUDA_SUCCESS);
+    int fds[2];
+    char c;
+
+    assert_int_equal(pipe(fds), 0);
+    for (int round = 0; round < 6; round++) {
+        pid_t pids[8];
+
+        for (int i = 0; i < 8; i++)
+            pids[i] = start_child(fds[1], true);
+        for (int i = 0; i < 8; i++)
+            assert_int_equal(read(fds[0], &c, 1), 1);
+        for (int i = 0; i < 8; i++) {
+            kill(pids[i], SIGKILL);
+            waitpid(pids[i], NULL, 0);
+            (void)take(l, 62 * MIB, CUDA_ERROR_OUT_OF_MEMORY);
+        }
+        assert_int_equal(quota_used(quota_device(l, 0)), 40 * MIB);
+        give(l, take(l, 60 * MIB, CUDA_SUCCESS));
+    }
+    give(l, mine);
+    quota_discard(l);
+    close(fds[0]);
+    close(fds[1]);
+}
+
+#define MANY 64
+
+static void
+many_join_at_once(void **state)
+{
+    struct hed_layer *l = quota_over(MANY * 2 * MIB, group);
+    const uint64_t begin = hed_now_ns();
+    pid_t pids[MANY];
+    int fds[2];
+    char c;
+
+    assert_int_equal(pipe(fds), 0);
+    for (int i = 0; i < MANY; i++) {
+        pids[i] = fork();
+        if (pids[i] == 0) {
+            struct hed_layer *own = quota_over(MANY * 2 * MIB, group);
+            CUdeviceptr p = 0;
+            const bool got = CALL(own, cuMemAlloc_v2, &p, 2 * MIB) == CUDA_SUCCESS;
+
+            if (write(fds[1], got ? "y" : "n", 1) != 1)
+                _exit(1);
+            for (;;)
+                pause();
+        }
+    }
+    for (int i = 0; i < MANY; i++) {
+        assert_int_equal(read(fds[0], &c, 1), 1);
+        assert_int_equal(c, 'y');
+    }
+    print_message("%d processes have joined after %.1f ms\n", MANY,
+                  (double)(hed_now_ns() - begin) / 1e6);
+    (void)take(l, 1, CUDA_ERROR_OUT_OF_MEMORY);
+    for (int i = 0; i < MANY; i++) {
+        kill(pids[i], SIGKILL);
+        waitpid(pids[i], NULL, 0);
+    }
+    give(l, take(l, MANY * 2 * MIB, CUDA_SUCCESS));
+    quota_discard(l);
+    close(fds[0]);
+    close(fds[1]);
+}
+
+static void
+a_forked_child_starts_clean(void **state)
+{
+    struct hed_layer *l = quota_over(100 * MIB, group);
+    const CUdeviceptr p = take(l, 60 * MIB, CUDA_SUCCESS);
+    const pid_t pid = fork();
+    int status = -1;
+
+    if (pid == 0) {
+        hed_quota_layer.forked(l);
+        (void)CALL(l, cuMemFree_v2, p); /* the parent's: not given back there */
+
+        struct hed_layer *own = quota_over(100 * MIB, group);
+        CUdeviceptr q;
+
+        _exit(charged(own) == 0 && CALL(own, cuMemAlloc_v2, &q, 40 * MIB) == CUDA_SUCCESS &&
+                      CALL(own, cuMemAlloc_v2, &q, 1) == CUDA_ERROR_OUT_OF_MEMORY
+                  ? 0
+                  : 1);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    (void)take(l, 42 * MIB, CUDA_ERROR_OUT_OF_MEMORY);
+    give(l, take(l, 40 * MIB, CUDA_SUCCESS));
+    give(l, p);
+    quota_discard(l);
+}
+
+static void
+nonsense_in_the_file_is_a_wrong_number(void **state)
+{
+    struct hed_layer *l = quota_over(100 * MIB, group);
+    const CUdeviceptr held = take(l, MIB, CUDA_SUCCESS);
+    struct stat st;
+    uint32_t seed = 3;
+    size_t free, total;
+
+    assert_int_equal(stat(path, &st), 0);
+
+    const int fd = open(path, O_RDWR);
+    unsigned char *m = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+    for (int round = 0; round < 20; round++) {
+        for (off_t i = 64; i < st.st_size; i++)
+            m[i] = (unsigned char)((seed = seed * 1664525u + 1013904223u) >> 24);
+
+        CUdeviceptr p = 0;
+
+        if (CALL(l, cuMemAlloc_v2, &p, MIB) == CUDA_SUCCESS)
+            give(l, p);
+        assert_int_equal(CALL(l, cuMemGetInfo_v2, &free, &total), CUDA_SUCCESS);
+        assert_true(free <= total && total == 100 * MIB);
+    }
+    give(l, held);
+    munmap(m, (size_t)st.st_size);
+    close(fd);
+    quota_discard(l);
+}
+
+static void
+a_group_needs_a_limit_and_a_name(void **state)
+{
+    static struct hed_config config;
+    struct hed_layer_room bottom;
+    struct hed_layer *top = NULL;
+    struct hed_why why = {""};
+
+    hed_config_init(&config);
+    hed_layer_place(&bottom, &fake_backend, NULL);
+    assert_int_equal(hed_config_set(&config, "mem_group", "x", NULL), 0);
+    assert_int_equal(hed_layer_create(&hed_quota_layer, &bottom.layer, &config, &top, &why),
+                     HED_EINVAL);
+    assert_non_null(strstr(why.text, "needs a limit"));
+    assert_int_equal(hed_config_set(&config, "mem", "1G", NULL), 0);
+    assert_int_equal(hed_config_set(&config, "mem_group", "../x", NULL), 0);
+    assert_int_equal(hed_layer_create(&hed_quota_layer, &bottom.layer, &config, &top, &why),
+                     HED_EINVAL);
+    assert_null(top);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(two_share_one_limit, setup, teardown),
+    cmocka_unit_test_setup_teardown(who_leaves_takes_its_use_along, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_killed_process_leaks_nothing, setup, teardown),
+    cmocka_unit_test_setup_teardown(killed_in_the_middle_leaks_nothing, setup, teardown),
+    cmocka_unit_test_setup_teardown(who_lives_on_keeps_what_it_has, setup, teardown),
+    cmocka_unit_test_setup_teardown(many_join_at_once, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_forked_child_starts_clean, setup, teardown),
+    cmocka_unit_test_setup_teardown(nonsense_in_the_file_is_a_wrong_number, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_group_needs_a_limit_and_a_name, setup, teardown),
+};
+
+HED_UNIT_MAIN(tests)

@@ -1,0 +1,377 @@
+/* Tests of record mode above the layer sched: what is held is held in queues, and released by its
+ * number; clients of one process have places of their own. */
+#include "unit/record/make.h"
+
+static int
+setup(void **state)
+{
+    static int n;
+
+    snprintf(room, sizeof room, "unit%ld.%d", (long)getpid(), n++);
+    return 0;
+}
+
+static int
+teardown(void **state)
+{
+    char path[200];
+    char name[HED_SCHED_MEET_MAX];
+    const unsigned char uuid[16] = {0};
+
+    hed_sched_meet_name(room, uuid, name);
+    snprintf(path, sizeof path, "/dev/shm/heddle-%u-%s", (unsigned)geteuid(), name);
+    unlink(path);
+    return 0;
+}
+/* The place of the process's own client, or of a named one. */
+static struct hed_sched_gpu *
+gpu(struct chain *c, const char *name)
+{
+    struct hed_sched *s = c->sched->state;
+
+    for (uint32_t i = 0; i < atomic_load(&s->count); i++) {
+        const struct hed_sched_named *client = s->gpus[i]->client;
+
+        if (strcmp(client ? client->name : "", name) == 0)
+            return s->gpus[i];
+    }
+    fail_msg("there is no client '%s'", name);
+    return NULL;
+}
+
+/* Waits until so many launches have been made; false: more, or they do not come. */
+static bool
+reaches(struct chain *c, unsigned launches)
+{
+    for (int i = 0; i < 2000 && made(c, HED_cuLaunchKernel) < launches; i++)
+        hed_sleep_ns(HED_NS_PER_MS);
+    return made(c, HED_cuLaunchKernel) == launches;
+}
+
+/* And stays there: whatever else may come has had time. */
+static bool
+stays(struct chain *c, unsigned launches)
+{
+    const bool there = reaches(c, launches);
+
+    hed_sleep_ns(20 * HED_NS_PER_MS);
+    return there && made(c, HED_cuLaunchKernel) == launches;
+}
+
+/* So many are queued, as soon as the issuing thread has had its turn. */
+static bool
+has_queued(struct chain *c, uint32_t count)
+{
+    for (int i = 0; i < 5000 && atomic_load(&gpu(c, "")->place->queued) != count; i++)
+        hed_sleep_ns(HED_NS_PER_MS);
+    return atomic_load(&gpu(c, "")->place->queued) == count;
+}
+
+#define LONG_WAIT "policy=batch,batch_wait_us=10000000"
+
+/* One thread, and as many streams as one likes. */
+static void
+hold_and_release(unsigned streams)
+{
+    struct chain *c = chain(LONG_WAIT ",batch=8", true);
+    unsigned n = 0;
+
+    for (; n < streams; n++) /* becomes known: the thread itself is not held */
+        assert_int_equal(launch(c, STREAM(n), n), CUDA_SUCCESS);
+    assert_true(stays(c, streams));
+    for (unsigned batch = 1; batch <= 5; batch++) {
+        for (unsigned i = 0; i < 7; i++, n++)
+            assert_int_equal(launch(c, STREAM(n % streams), n), CUDA_SUCCESS);
+        assert_true(stays(c, streams + (batch - 1) * 8));
+        assert_true(has_queued(c, 6)); /* and one at the gate */
+        assert_int_equal(launch(c, STREAM(n % streams), n), CUDA_SUCCESS);
+        n++;
+        assert_true(stays(c, streams + batch * 8));
+    }
+    discard(c);
+}
+
+static void
+batch_releases_exactly_what_was_held(void **state)
+{
+    hold_and_release(1);
+    hold_and_release(4);
+}
+
+static void
+a_wait_for_the_gpu_releases_what_is_held(void **state)
+{
+    struct chain *c = chain(LONG_WAIT ",batch=100", true);
+
+    assert_int_equal(launch(c, STREAM(0), 0), CUDA_SUCCESS);
+    for (unsigned round = 0; round < 20; round++) {
+        for (unsigned i = 0; i < 5; i++)
+            assert_int_equal(launch(c, STREAM(0), i), CUDA_SUCCESS);
+        if (round == 0)
+            assert_true(stays(c, 1));
+        assert_int_equal(CALL(c, cuStreamSynchronize, .hStream = STREAM(0)), CUDA_SUCCESS);
+        assert_int_equal(made(c, HED_cuLaunchKernel), 1 + 5 * (round + 1));
+    }
+    discard(c);
+}
+
+static void
+time_releases_what_is_held(void **state)
+{
+    struct chain *c = chain("policy=batch,batch_wait_us=3000,batch=100", true);
+
+    assert_int_equal(launch(c, STREAM(0), 0), CUDA_SUCCESS);
+    for (unsigned round = 0; round < 5; round++) {
+        for (unsigned i = 0; i < 3; i++)
+            assert_int_equal(launch(c, STREAM(0), i), CUDA_SUCCESS);
+        assert_true(stays(c, 1 + 3 * (round + 1)));
+    }
+    discard(c);
+}
+
+/* What `heddle sched` does. */
+static void
+change(struct chain *c, int paused, int release)
+{
+    struct hed_sched_gpu *g = gpu(c, "");
+    const struct hed_sched_change what = {.paused = paused, .release = release};
+
+    assert_int_equal(hed_meet_lock(g->meet), 0);
+    hed_sched_change_locked(g->place, &what);
+    hed_sched_decide_locked(g->meet, hed_now_ns());
+    hed_meet_unlock(g->meet);
+}
+
+static void
+who_is_held_holds_no_thread(void **state)
+{
+    struct chain *c = chain("", true);
+
+    assert_int_equal(launch(c, STREAM(0), 0), CUDA_SUCCESS);
+    change(c, 1, -1);
+    for (unsigned i = 1; i < 1000; i++)
+        assert_int_equal(launch(c, STREAM(0), i), CUDA_SUCCESS);
+    assert_true(stays(c, 1));
+    assert_true(has_queued(c, 998));
+    change(c, 0, -1);
+    assert_int_equal(CALL(c, cuCtxSynchronize, 0), CUDA_SUCCESS);
+    assert_int_equal(made(c, HED_cuLaunchKernel), 1000);
+    assert_int_equal(atomic_load(&gpu(c, "")->place->queued), 0);
+    discard(c);
+}
+
+/* A release by hand: exactly what is queued at that moment, together, and once. */
+/* One on its way from the queue to the gate is not held yet, and not released with the others. */
+static bool
+is_at_the_gate(struct chain *c)
+{
+    for (int i = 0; i < 5000 && atomic_load(&gpu(c, "")->place->waiting) != 1; i++)
+        hed_sleep_ns(HED_NS_PER_MS);
+    return atomic_load(&gpu(c, "")->place->waiting) == 1;
+}
+
+static void
+release_by_hand(const char *wishes, bool paused)
+{
+    struct chain *c = chain(wishes, true);
+    unsigned n = 1;
+
+    assert_int_equal(launch(c, STREAM(0), 0), CUDA_SUCCESS);
+    if (paused)
+        change(c, 1, -1);
+    for (unsigned round = 0; round < 4; round++) {
+        for (unsigned i = 0; i < 10; i++)
+            assert_int_equal(launch(c, STREAM(0), i), CUDA_SUCCESS);
+        assert_true(stays(c, n));
+        assert_true(has_queued(c, 9));
+        assert_true(is_at_the_gate(c));
+        change(c, -1, 1);
+        n += 10;
+        assert_true(reaches(c, n));
+        assert_int_equal(launch(c, STREAM(0), 7), CUDA_SUCCESS); /* comes later: is held */
+        assert_true(stays(c, n));
+        assert_true(is_at_the_gate(c));
+        change(c, -1, 1);
+        assert_true(stays(c, ++n));
+        change(c, -1, 1); /* nothing is held: nothing is kept for who comes */
+    }
+    if (paused) {
+        change(c, 0, -1);
+        assert_int_equal(launch(c, STREAM(0), 7), CUDA_SUCCESS);
+        assert_int_equal(CALL(c, cuStreamSynchronize, .hStream = STREAM(0)), CUDA_SUCCESS);
+        assert_true(reaches(c, n + 1));
+        /* None is left over from the time when nobody needed one. */
+        change(c, -1, 1);
+        change(c, 1, -1);
+        assert_int_equal(launch(c, STREAM(0), 7), CUDA_SUCCESS);
+        assert_true(stays(c, n + 1));
+    }
+    discard(c);
+}
+
+static void
+a_release_is_of_what_is_queued(void **state)
+{
+    release_by_hand("", true);
+    release_by_hand("policy=fair", true);
+    release_by_hand(LONG_WAIT ",batch=1000", true);
+    release_by_hand(LONG_WAIT ",batch=1000", false);
+}
+
+/* At the end of the process, what is held goes: nobody is left to let it go. */
+static void
+the_end_waits_for_nobody(void **state)
+{
+    struct chain *c = chain("", true);
+
+    assert_int_equal(launch(c, STREAM(0), 0), CUDA_SUCCESS);
+    change(c, 1, -1);
+    for (unsigned i = 1; i < 10; i++)
+        assert_int_equal(launch(c, STREAM(0), i), CUDA_SUCCESS);
+    hed_record_layer.fini(c->top);
+    assert_int_equal(made(c, HED_cuLaunchKernel), 10);
+    discard(c);
+}
+
+struct named {
+    struct chain *c;
+    const char *name;
+    CUstream stream;
+};
+
+static void *
+named_main(void *arg)
+{
+    struct named *n = arg;
+
+    current_context = CONTEXT;
+    hed_record_set_client(n->c->engine, n->name, true);
+    for (uint64_t i = 0; i < 50; i++)
+        assert_int_equal(launch(n->c, n->stream, i), CUDA_SUCCESS);
+    assert_int_equal(CALL(n->c, cuStreamSynchronize, .hStream = n->stream), CUDA_SUCCESS);
+    return NULL;
+}
+
+static void
+clients_of_a_process_have_places_of_their_own(void **state)
+{
+    struct chain *c = chain("", true);
+    struct named names[] = {{c, "web:prio=high,share=300", STREAM(0)}, {c, "bulk", STREAM(1)}};
+    pthread_t threads[2];
+
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, named_main, &names[i]), 0);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    assert_int_equal(made(c, HED_cuLaunchKernel), 100);
+    assert_int_equal(hed_sched_calls(gpu(c, "web")->place), 50);
+    assert_int_equal(hed_sched_calls(gpu(c, "bulk")->place), 50);
+    assert_int_equal(atomic_load(&gpu(c, "web")->place->priority), HED_PRIORITY_HIGH);
+    assert_int_equal(atomic_load(&gpu(c, "web")->place->weight), 300);
+    assert_int_equal(atomic_load(&gpu(c, "bulk")->place->weight), 100);
+    assert_non_null(strstr(gpu(c, "web")->place->name, "/web"));
+    discard(c);
+}
+
+static void *
+held_main(void *arg)
+{
+    struct named *n = arg;
+
+    current_context = CONTEXT;
+    hed_record_set_client(n->c->engine, n->name, true);
+    for (uint64_t i = 0; i < 8; i++)
+        assert_int_equal(launch(n->c, n->stream, i), CUDA_SUCCESS);
+    return NULL;
+}
+
+/* Who waits for another client's work lets that go on: it may be held for who waits. */
+static void
+clients_that_wait_for_each_other(void **state)
+{
+    struct chain *c = chain(LONG_WAIT ",batch=100", true);
+    struct named other = {c, "other", STREAM(1)};
+    pthread_t thread;
+
+    for (unsigned round = 1; round <= 50; round++) { /* nobody has patience for so many */
+        assert_int_equal(pthread_create(&thread, NULL, held_main, &other), 0);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        assert_int_equal(CALL(c, cuStreamSynchronize, .hStream = STREAM(1)), CUDA_SUCCESS);
+        assert_int_equal(made(c, HED_cuLaunchKernel), 8 * round);
+        assert_int_equal(hed_sched_calls(gpu(c, "other")->place), 8 * round);
+    }
+    discard(c);
+}
+
+/* The same without a queue: threads of one process that wait for each other's turns. */
+static void *
+gate_main(void *arg)
+{
+    struct named *n = arg;
+    struct hed_layer *l = n->c->sched;
+    struct hed_cuLaunchKernel a = {.f = FUNCTION, .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1};
+
+    current_context = CONTEXT;
+    l->type->note(l, HED_NOTE_CLIENT, n->name);
+    for (int i = 0; i < 50; i++)
+        assert_int_equal(l->cuda->cuLaunchKernel(l, &a), CUDA_SUCCESS);
+    l->type->note(l, HED_NOTE_CLIENT, "");
+    assert_int_equal(l->cuda->cuLaunchKernel(l, &a), CUDA_SUCCESS);
+    return NULL;
+}
+
+static void
+clients_in_gate_mode(void **state)
+{
+    struct chain *c = chain("policy=slice,slice_us=100", true);
+    struct named names[] = {{c, "one", 0}, {c, "two:share=7", 0}, {c, "one", 0}};
+    pthread_t threads[3];
+
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, gate_main, &names[i]), 0);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    assert_int_equal(hed_sched_calls(gpu(c, "one")->place), 100);
+    assert_int_equal(hed_sched_calls(gpu(c, "two")->place), 50);
+    assert_int_equal(hed_sched_calls(gpu(c, "")->place), 3);
+    discard(c);
+}
+
+static void
+wishes_of_record_mode(void **state)
+{
+    struct hed_sched_wish w;
+    struct hed_why why;
+    char name[HED_SCHED_NAME];
+    static const char *const bad[] = {"mode=queue", "stream=own", "queue=7",
+                                      "mode=record,stream=mine", "mode=record,queue=0"};
+    static const char *const bad_clients[] = {
+        "", ":share=3", "a b", "web:policy=fair", "web:mode=record", "web:share=0"};
+
+    assert_int_equal(hed_sched_parse("on", &w, &why), 0);
+    assert_true(!w.record && !w.own_stream && w.queue == HED_SCHED_QUEUE);
+    assert_int_equal(hed_sched_parse("mode=record,stream=own,queue=9", &w, &why), 0);
+    assert_true(w.record && w.own_stream && w.queue == 9);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_int_equal(hed_sched_parse(bad[i], &w, &why), HED_EINVAL);
+    assert_int_equal(hed_sched_parse_client("web:prio=low,group=g", name, &w, &why), 0);
+    assert_string_equal(name, "web");
+    assert_true(w.priority == HED_PRIORITY_LOW && w.record && strcmp(w.group, "g") == 0);
+    for (size_t i = 0; i < sizeof bad_clients / sizeof *bad_clients; i++)
+        assert_int_not_equal(hed_sched_parse_client(bad_clients[i], name, &w, &why), 0);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(batch_releases_exactly_what_was_held, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_wait_for_the_gpu_releases_what_is_held, setup, teardown),
+    cmocka_unit_test_setup_teardown(time_releases_what_is_held, setup, teardown),
+    cmocka_unit_test_setup_teardown(who_is_held_holds_no_thread, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_release_is_of_what_is_queued, setup, teardown),
+    cmocka_unit_test_setup_teardown(the_end_waits_for_nobody, setup, teardown),
+    cmocka_unit_test_setup_teardown(clients_of_a_process_have_places_of_their_own, setup, teardown),
+    cmocka_unit_test_setup_teardown(clients_that_wait_for_each_other, setup, teardown),
+    cmocka_unit_test_setup_teardown(clients_in_gate_mode, setup, teardown),
+    cmocka_unit_test(wishes_of_record_mode),
+};
+
+HED_UNIT_MAIN(tests)

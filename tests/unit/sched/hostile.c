@@ -1,0 +1,498 @@
+/* Tests of the sched layer beside somebody who writes nonsense into what processes share, or who
+ * leaves in the middle of something. Whatever stands there, every call ends. */
+#include "unit/sched/make.h"
+
+#define HOUR (3600 * HED_NS_PER_S)
+
+/* ---- one word that cannot be ----------------------------------------------------------------- */
+
+/* A low client at its gate, closed because of a high one that waits for its GPU all the time. */
+struct pair {
+    char room[sizeof room];
+    struct client *low, *high;
+    struct held held;
+};
+
+static void
+begin_pair(struct pair *p, int number)
+{
+    snprintf(room, sizeof room, "unit%ld.h%d", (long)getpid(), number);
+    memcpy(p->room, room, sizeof room);
+    p->low = client("prio=low,hold_us=0");
+    p->high = client("prio=high");
+    launch(p->low);
+    sync_all(p->low);
+    launch(p->high);
+    atomic_fetch_add(&gpu(p->high)->place->syncing, 1);
+    start_held(&p->held, p->low, 0);
+    assert_true(waits(p->low));
+}
+
+static void
+end_pair(struct pair *p)
+{
+    pthread_join(p->held.thread, NULL);
+    discard(p->low);
+    discard(p->high);
+    memcpy(room, p->room, sizeof room);
+    teardown(NULL);
+}
+
+/* Somebody writes it again and again, more often than anybody decides. */
+enum nonsense {
+    NEXT_LOOK, /* nobody decides any more */
+    WAITS_SINCE,
+    NO_PLACES,
+    NOT_PRESENT,
+    ENDS,
+    LAST_CALL,
+    RESTED,
+    KINDS
+};
+
+static void
+write_nonsense(struct pair *p, enum nonsense what)
+{
+    struct hed_sched_gpu *low = gpu(p->low);
+    struct hed_sched_gpu *high = gpu(p->high);
+    const uint64_t later = hed_now_ns() + HOUR;
+
+    switch (what) {
+    case NEXT_LOOK:
+        atomic_store(&low->common->next_look, later);
+        break;
+    case WAITS_SINCE:
+        atomic_store(&low->place->waits_since, later);
+        break;
+    case NO_PLACES:
+        atomic_store(&low->common->high, 0);
+        break;
+    case NOT_PRESENT:
+        atomic_store(&low->place->present, 0);
+        break;
+    case ENDS:
+        atomic_store(&high->place->ends, later);
+        break;
+    case LAST_CALL:
+        atomic_store(&high->place->last_call, later);
+        break;
+    default:
+        atomic_store(&high->place->rested, later);
+        break;
+    }
+}
+
+static void
+a_word_that_cannot_be_holds_nobody_for_ever(void **state)
+{
+    static struct pair pairs[KINDS];
+    int waiting = KINDS;
+
+    for (int i = 0; i < KINDS; i++)
+        begin_pair(&pairs[i], i);
+    for (int i = 0; i < KINDS; i++)
+        if (i != WAITS_SINCE) /* which makes a difference only where there is work for ever */
+            atomic_fetch_sub(&gpu(pairs[i].high)->place->syncing, 1);
+    while (waiting) {
+        waiting = 0;
+        for (int i = 0; i < KINDS; i++) {
+            if (atomic_load(&pairs[i].held.done))
+                continue;
+            write_nonsense(&pairs[i], (enum nonsense)i);
+            waiting++;
+        }
+        /* Somebody decides, however late it is said to be: else it would wait for longer. */
+        assert_true(!atomic_load(&pairs[ENDS].held.done) ||
+                    atomic_load(&pairs[NEXT_LOOK].held.done));
+        hed_sleep_ns(HED_NS_PER_MS);
+    }
+    for (int i = 0; i < KINDS; i++) {
+        assert_int_equal(atomic_load(&gpu(pairs[i].low)->place->waiting), 0);
+        end_pair(&pairs[i]);
+    }
+}
+
+/* Written once: it is not believed for longer than anybody would wait. */
+static void
+a_time_that_cannot_be_is_soon_forgotten(void **state)
+{
+    for (int what = ENDS; what <= RESTED; what++) {
+        struct pair p = {.low = client("prio=low,hold_us=0"), .high = client("prio=high")};
+        struct hed_meet *m = gpu(p.low)->meet;
+        const uint64_t now = hed_now_ns();
+        const uint64_t then = now + HED_SCHED_PATIENCE_NS + HED_NS_PER_S;
+
+        assert_int_equal(hed_sched_announce(gpu(p.low)->meet, now), 0);
+        if (what != RESTED)
+            assert_int_equal(hed_sched_announce(gpu(p.high)->meet, now), 0);
+        write_nonsense(&p, (enum nonsense)what);
+        assert_int_equal(hed_sched_decide(m, now), 0);
+        atomic_store(&gpu(p.low)->place->last_call, then);
+        assert_int_equal(hed_sched_decide(m, then - HED_SCHED_PATIENCE_NS), 0);
+        assert_true(gate(p.low) & HED_GATE_CLOSED);
+        assert_int_equal(hed_sched_decide(m, then), 0);
+        assert_int_equal(gate(p.low) & HED_GATE_CLOSED, 0);
+        discard(p.low);
+        discard(p.high);
+    }
+}
+
+/* The own clock, as others see it, is not what a call waits by for ever; nor is a cap. */
+static void
+a_clock_that_cannot_be_holds_nobody_for_ever(void **state)
+{
+    struct client *low = client("prio=low");
+    struct client *high = client("prio=high");
+
+    launch(low);
+    assert_true(gate(low) & HED_GATE_LIMIT);
+    atomic_store(&gpu(low)->place->ends, hed_now_ns() + HOUR);
+    launch(low);
+    low->fake.free_at = hed_now_ns() + HED_NS_PER_S / 2; /* no mark sets the clock right */
+    atomic_store(&gpu(low)->common->cap, UINT64_MAX / 4);
+    for (int i = 0; i < 3; i++) {
+        struct hed_cuMemsetD8Async fill = {.uc = 0};
+
+        fill.hStream = (CUstream)(uintptr_t)0x100;
+        assert_int_equal(low->top->cuda->cuMemsetD8Async(low->top, &fill), CUDA_SUCCESS);
+    }
+    assert_true(gpu(low)->pace.ends < hed_now_ns() + HOUR);
+    atomic_store(&gpu(low)->common->cap, hed_sched_defaults.cap);
+    launch(low);
+    assert_int_equal(atomic_load(&gpu(low)->place->waiting), 0);
+    assert_true(atomic_load(&gpu(low)->place->ends) < hed_now_ns() + HED_NS_PER_S);
+    discard(low);
+    discard(high);
+}
+
+/* ---- nonsense everywhere --------------------------------------------------------------------- */
+
+#define WORKERS 4
+#define ROUNDS 400
+
+static _Atomic bool scribbled;
+
+static uint64_t
+next_random(uint64_t *seed)
+{
+    *seed ^= *seed << 13;
+    *seed ^= *seed >> 7;
+    *seed ^= *seed << 17;
+    return *seed;
+}
+
+/* Numbers as they hurt: none, few, all, times around now, anything. */
+static uint64_t
+any_number(uint64_t *seed)
+{
+    const uint64_t r = next_random(seed);
+
+    switch (r % 6) {
+    case 0:
+        return 0;
+    case 1:
+        return r >> 8 & 7;
+    case 2:
+        return UINT64_MAX - (r >> 8 & 7);
+    case 3:
+        return hed_now_ns() + (r >> 8) % (10 * HED_NS_PER_S) - 5 * HED_NS_PER_S;
+    case 4:
+        return hed_now_ns() + (r >> 8) % HOUR;
+    default:
+        return next_random(seed);
+    }
+}
+
+static void
+scribble(void *memory, size_t size, uint64_t *seed)
+{
+    _Atomic uint64_t *words = memory;
+
+    for (size_t i = 0; i < size / sizeof *words; i++)
+        if (next_random(seed) % 4 == 0)
+            atomic_store_explicit(&words[i], any_number(seed), memory_order_relaxed);
+}
+
+static void *
+scribble_main(void *arg)
+{
+    struct hed_meet *m = gpu(arg)->meet;
+    struct hed_sched_common *c = hed_meet_common(m);
+    uint64_t seed = 0x5eed;
+
+    for (int round = 0; round < ROUNDS; round++) {
+        scribble(c, sizeof *c, &seed);
+        atomic_store(&c->paused, 0);
+        for (uint32_t i = 0; i < HED_SCHED_PLACES; i++) {
+            struct hed_sched_place *p = hed_meet_place(m, i);
+
+            if (i >= 4 && next_random(&seed) % 16)
+                continue;
+            scribble(p, offsetof(struct hed_sched_place, name), &seed);
+            scribble(&p->working, sizeof *p - offsetof(struct hed_sched_place, working), &seed);
+            atomic_store(&p->paused, 0);
+        }
+        hed_sleep_ns(next_random(&seed) % (5 * HED_NS_PER_MS));
+    }
+    atomic_store(&scribbled, true);
+    /* What is asked for by hand is for a hand to undo. */
+    for (uint32_t i = 0; i < HED_SCHED_PLACES; i++)
+        atomic_store(&((struct hed_sched_place *)hed_meet_place(m, i))->paused, 0);
+    atomic_store(&c->paused, 0);
+    return NULL;
+}
+
+static void *
+launch_many(void *arg)
+{
+    for (int i = 0; i < 100 || !atomic_load(&scribbled); i++) {
+        launch_on(arg, 0x100 * (uintptr_t)(i % 3), 0);
+        if (i % 20 == 0)
+            sync_all(arg);
+        if (i % 100 == 0)
+            hed_sleep_ns(HED_NS_PER_MS); /* it may become idle */
+    }
+    return NULL;
+}
+
+static void
+nonsense_everywhere_holds_nobody_for_ever(void **state)
+{
+    struct client *both[] = {client("prio=low"), client("prio=high,policy=fair")};
+    pthread_t scribbler, workers[WORKERS];
+
+    /* Names without an end. Not while threads read them, because that is not atomic. */
+    for (uint32_t i = 0; i < HED_SCHED_PLACES; i++) {
+        struct hed_sched_place *p = hed_meet_place(gpu(both[0])->meet, i);
+
+        memset(p->name, 0xff, sizeof p->name);
+        memset(p->group, i % 3 ? 0xff : 0, sizeof p->group);
+    }
+    both[0]->fake.kernel_ns = both[1]->fake.kernel_ns = 20000;
+    assert_int_equal(pthread_create(&scribbler, NULL, scribble_main, both[0]), 0);
+    for (int i = 0; i < WORKERS; i++)
+        assert_int_equal(pthread_create(&workers[i], NULL, launch_many, both[i % 2]), 0);
+    for (int i = 0; i < WORKERS; i++)
+        pthread_join(workers[i], NULL);
+    pthread_join(scribbler, NULL);
+    for (int i = 0; i < 2; i++) {
+        launch(both[i]); /* on what is left of it */
+        assert_true(both[i]->fake.launches > 200);
+        assert_int_equal(both[i]->fake.bad, 0);
+    }
+    discard(both[0]);
+    discard(both[1]);
+}
+
+/* ---- leaving in the middle of something ------------------------------------------------------ */
+
+/* With threads enough, one always waits: that is no reason to let them go on. */
+static void
+patience_is_with_those_of_whom_none_goes_on(void **state)
+{
+    struct client *low = client("prio=low,hold_us=0");
+    struct client *high = client("prio=high");
+    struct hed_sched_place *p = gpu(low)->place;
+    struct held held[2];
+
+    launch(low);
+    sync_all(low);
+    launch(high);
+    atomic_fetch_add(&gpu(high)->place->syncing, 1);
+    for (int i = 0; i < 2; i++)
+        start_held(&held[i], low, 0);
+    while (atomic_load(&p->waiting) < 2)
+        hed_sleep_ns(1000);
+
+    const uint64_t before = hed_now_ns() - HED_SCHED_PATIENCE_NS / 2;
+
+    atomic_store(&p->waits_since, before);
+    atomic_store(&p->tickets, 1); /* one goes on, when it looks */
+    while (atomic_load(&p->waiting) == 2)
+        hed_sleep_ns(1000);
+    assert_int_equal(atomic_load(&p->waiting), 1);
+    assert_true(atomic_load(&p->waits_since) > before + HED_NS_PER_S);
+    atomic_fetch_sub(&gpu(high)->place->syncing, 1);
+    for (int i = 0; i < 2; i++)
+        pthread_join(held[i].thread, NULL);
+    discard(low);
+    discard(high);
+}
+
+/* Who is about to sleep until a later hour must not: it would find another word at its gate. */
+static void
+a_new_hour_is_not_slept_through(void **state)
+{
+    struct client *low = client("prio=low,hold_us=0");
+    struct client *high = client("prio=high");
+    struct hed_sched_common *c = gpu(low)->common;
+    struct held h;
+
+    launch(low);
+    sync_all(low);
+    launch(high);
+    atomic_fetch_add(&gpu(high)->place->syncing, 1);
+    start_held(&h, low, 0);
+    assert_true(waits(low));
+
+    struct hed_meet *m = gpu(high)->meet;
+    const uint64_t now = hed_now_ns();
+    uint32_t before;
+
+    /* Nobody decides meanwhile. */
+    do {
+        assert_int_equal(hed_sched_decide(m, hed_now_ns()), 0);
+        before = gate(low);
+        atomic_store(&c->next_look, now + HED_NS_PER_S / 20);
+        hed_sched_rest(m, now);
+    } while (atomic_load(&c->next_look) != now + HED_SCHED_MARGIN_NS);
+    assert_true(before & HED_GATE_CLOSED);
+    assert_int_equal(gate(low), before ^ HED_GATE_NEWS);
+    atomic_fetch_sub(&gpu(high)->place->syncing, 1);
+    pthread_join(h.thread, NULL);
+    discard(low);
+    discard(high);
+}
+
+static void
+a_context_takes_its_captures_along(void **state)
+{
+    struct client *low = client("prio=low");
+    struct client *high = client("prio=high");
+    struct hed_cuStreamBeginCapture_v2 begin = {.hStream = (CUstream)0x100};
+    struct hed_cuCtxDestroy_v2 other = {.ctx = (CUcontext)77};
+    struct hed_cuCtxDestroy_v2 end = {.ctx = (CUcontext)1};
+    struct hed_sched *s = low->top->state;
+
+    assert_int_equal(low->top->cuda->cuStreamBeginCapture_v2(low->top, &begin), CUDA_SUCCESS);
+    assert_int_equal(low->top->cuda->cuCtxDestroy_v2(low->top, &other), CUDA_SUCCESS);
+    assert_int_equal(atomic_load(&s->keep_off), 1);
+    low->fake.capturing = false;
+    assert_int_equal(low->top->cuda->cuCtxDestroy_v2(low->top, &end), CUDA_SUCCESS);
+    assert_int_equal(atomic_load(&s->keep_off), 0);
+    discard(low);
+    discard(high);
+}
+
+/* Events of contexts that are not used any more must not be in the way of those that are. */
+static void
+events_are_not_lost(void **state)
+{
+    struct client *low = client("prio=low");
+    struct client *high = client("prio=high");
+    struct hed_sched *s = low->top->state;
+
+    for (s->spares = 0; s->spares < HED_PACE_SPARE; s->spares++)
+        s->spare[s->spares] =
+            (struct hed_mark){.end = (CUevent)(uintptr_t)(EVENTS - 1), .context = (CUcontext)99};
+    for (int i = 0; i < 2000; i++) {
+        launch(low);
+        if (i % 10 == 0)
+            hed_sleep_ns(100000);
+    }
+    assert_true(low->fake.own > 200);
+    assert_true(low->fake.next_event <= 2 * HED_PACE_MARKS + 2);
+    discard(low);
+    discard(high);
+}
+
+/* Of a context that ends during a call, nothing is kept. */
+static void
+an_event_of_before_is_not_used_again(void **state)
+{
+    struct client *low = client("prio=low");
+    struct client *high = client("prio=high");
+    struct hed_sched *s = low->top->state;
+    struct hed_cuCtxDestroy_v2 end = {.ctx = (CUcontext)1};
+    struct hed_cuLaunchKernel a = {.f = (CUfunction)0x1000, .gridDimX = 1, .gridDimY = 1};
+    struct hed_turn t;
+
+    for (int i = 0; i < 2; i++) {
+        hed_sched_before(low->top, &t, HED_cuLaunchKernel, &a);
+
+        const CUevent start = t.mark.start;
+
+        assert_non_null(start);
+        assert_int_equal(low->top->cuda->cuCtxDestroy_v2(low->top, &end), CUDA_SUCCESS);
+        low->fake.context = 1; /* the next one is at the same address */
+        if (i)
+            hed_sched_keep_off(s); /* as while that one ends, too */
+        hed_sched_after(low->top, &t, HED_cuLaunchKernel, &a, CUDA_SUCCESS);
+        if (i)
+            hed_sched_come_back(s);
+        for (unsigned k = 0; k < s->spares; k++)
+            assert_ptr_not_equal(s->spare[k].end, start);
+        assert_ptr_not_equal(gpu(low)->pace.marks[0].start, start);
+        (void)low->top->cuda->cuLaunchKernel(low->top, &a); /* every second one is timed */
+    }
+    discard(low);
+    discard(high);
+}
+
+static _Atomic int holding; /* 1: it holds the lock, 2: it is to let go of it */
+
+static void *
+hold_lock(void *arg)
+{
+    struct hed_sched *s = arg;
+
+    hed_lock(&s->lock);
+    atomic_store(&holding, 1);
+    while (atomic_load(&holding) != 2)
+        hed_sleep_ns(1000);
+    hed_unlock(&s->lock);
+    return NULL;
+}
+
+/* Other threads were in the middle of something. */
+static void
+a_child_waits_for_no_thread_of_its_parent(void **state)
+{
+    struct client *a = client("");
+    struct hed_sched *s = a->top->state;
+
+    pthread_t holder;
+
+    launch(a);
+    assert_true(hed_sched_own_begin(s));
+    assert_int_equal(pthread_create(&holder, NULL, hold_lock, s), 0);
+    while (atomic_load(&holding) != 1)
+        hed_sleep_ns(1000);
+
+    const pid_t pid = fork();
+
+    if (pid == 0) {
+        struct hed_cuCtxDestroy_v2 end = {.ctx = (CUcontext)1};
+        struct hed_cuCtxCreate_v2 create = {.dev = 1};
+
+        hed_sched_layer.forked(a->top);
+        alarm(20);
+        (void)a->top->cuda->cuCtxDestroy_v2(a->top, &end);
+        (void)a->top->cuda->cuCtxCreate_v2(a->top, &create);
+        _exit(0);
+    }
+    atomic_store(&holding, 2);
+    pthread_join(holder, NULL);
+    hed_sched_own_end(s);
+
+    int status;
+
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    discard(a);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(a_word_that_cannot_be_holds_nobody_for_ever, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_time_that_cannot_be_is_soon_forgotten, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_clock_that_cannot_be_holds_nobody_for_ever, setup, teardown),
+    cmocka_unit_test_setup_teardown(nonsense_everywhere_holds_nobody_for_ever, setup, teardown),
+    cmocka_unit_test_setup_teardown(patience_is_with_those_of_whom_none_goes_on, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_new_hour_is_not_slept_through, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_context_takes_its_captures_along, setup, teardown),
+    cmocka_unit_test_setup_teardown(events_are_not_lost, setup, teardown),
+    cmocka_unit_test_setup_teardown(an_event_of_before_is_not_used_again, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_child_waits_for_no_thread_of_its_parent, setup, teardown),
+};
+
+HED_UNIT_MAIN(tests)

@@ -1,0 +1,576 @@
+/* Tests of the sched layer over a driver that is made up: a GPU that runs one kernel after the
+ * other, by the real clock. Two chains in one process are two clients, as two processes are. */
+#include "unit/sched/make.h"
+
+#define THREADS 4
+#define CALLS 400
+
+/* ---- tests ----------------------------------------------------------------------------------- */
+
+static void
+alone_nothing_is_measured(void **state)
+{
+    struct client *a = client("");
+
+    assert_int_equal(gate(a), HED_GATE_IDLE | HED_GATE_WATCH);
+    for (int i = 0; i < 1000; i++)
+        launch(a);
+    assert_int_equal(gate(a), 0);
+    assert_int_equal(a->fake.launches, 1000);
+    assert_int_equal(hed_sched_calls(gpu(a)->place), 1000);
+    assert_true(a->fake.own == 0);
+    sync_all(a);
+    discard(a);
+}
+
+static void
+an_idle_neighbour_costs_nothing(void **state)
+{
+    struct client *b = client("");
+    struct client *a = client("");
+
+    launch(b);
+    sync_all(b);
+    launch(a); /* b has shown no work for a while soon: then a is alone */
+    for (int i = 0; i < 1000 && gate(a) != 0; i++) {
+        hed_sleep_ns(100000);
+        launch(a);
+    }
+    assert_int_equal(gate(a), 0);
+    assert_true(gate(b) & HED_GATE_IDLE);
+    discard(a);
+    discard(b);
+}
+
+static void
+the_low_is_held_while_the_high_has_work(void **state)
+{
+    struct client *low = client("prio=low,hold_us=1000");
+    struct client *high = client("prio=high");
+    struct held h;
+
+    high->fake.kernel_ns = 50 * HED_NS_PER_MS;
+    launch(low);
+    assert_true(gate(low) & HED_GATE_LIMIT);
+    sync_all(low);
+    launch(high);
+
+    const uint64_t start = hed_now_ns();
+    struct held sync;
+
+    start_held(&sync, high, SYNC); /* 50 ms: the layer cannot know that, but that somebody waits */
+    while (!atomic_load(&gpu(high)->place->syncing) && !atomic_load(&sync.done))
+        hed_sleep_ns(1000);
+    start_held(&h, low, 0);
+    assert_true(waits(low));
+    assert_true(gate(low) & HED_GATE_CLOSED);
+    pthread_join(h.thread, NULL);
+    assert_true(hed_now_ns() - start > 50 * HED_NS_PER_MS); /* which is when the high one is done */
+    pthread_join(sync.thread, NULL);
+    assert_true(atomic_load(&gpu(low)->place->waited) != 0);
+    assert_int_equal(atomic_load(&gpu(low)->place->waiting), 0);
+    discard(low);
+    discard(high);
+}
+
+/* In flight: the cap, one kernel, and what goes by before the first sample is known. */
+static void
+the_limited_keep_below_the_cap(void **state)
+{
+    struct client *low = client("prio=low,cap_us=4000");
+    struct client *high = client("prio=high");
+
+    low->fake.kernel_ns = HED_NS_PER_MS;
+    for (int i = 0; i < 30; i++)
+        launch(low); /* learning */
+    low->fake.in_flight = 0;
+    for (int i = 0; i < 60; i++)
+        launch(low);
+    assert_true(low->fake.in_flight <= 6 * HED_NS_PER_MS);
+    assert_true(low->fake.in_flight >= 2 * HED_NS_PER_MS); /* and the GPU is kept busy */
+
+    const uint64_t used = atomic_load(&gpu(low)->place->used);
+
+    assert_true(used > 60 * HED_NS_PER_MS && used < 120 * HED_NS_PER_MS);
+    assert_int_equal(low->fake.bad, 0);
+    discard(low);
+    discard(high);
+}
+
+/* As at a start beside many others: what was timed then must not count for long. */
+static void
+times_taken_beside_others_are_soon_forgotten(void **state)
+{
+    struct client *low = client("prio=low");
+    struct client *high = client("prio=high");
+    const struct hed_sched *s = low->top->state;
+    uint32_t ns = 0;
+
+    for (int round = 0; round < 2; round++) {
+        low->fake.kernel_ns = round ? 20000 : HED_NS_PER_MS;
+        for (int i = 0; i < 40; i++) {
+            launch(low);
+            sync_all(low);
+            hed_sleep_ns(HED_NS_PER_MS / 4);
+        }
+        for (int i = 0; i < HED_PACE_KINDS; i++)
+            ns = s->kinds[i].key ? s->kinds[i].ns : ns;
+        assert_true(round ? ns < 40000 : ns > 500000);
+    }
+    discard(low);
+    discard(high);
+}
+
+/* Who is kept off the GPU because somebody is expected has work, though it has none in flight. */
+static void
+who_waits_for_somebody_expected_still_works(void **state)
+{
+    struct client *low = client("prio=low,hold_us=0");
+    struct client *high = client("prio=high");
+    struct hed_sched *s = low->top->state;
+    struct hed_sched_place *p = gpu(high)->place;
+    struct held h;
+
+    launch(low);
+    sync_all(low);
+    launch(low);
+    sync_all(low);
+    for (int i = 0; i < HED_PACE_KINDS; i++)
+        if (s->kinds[i].key)
+            s->kinds[i].ns = UINT32_MAX; /* 4.3 s */
+    /* The high one came every minute, and is due in 3 s, before a kernel's end. */
+    atomic_store(&p->kept[0], hed_now_ns() - 57 * HED_NS_PER_S);
+    atomic_store(&p->kept[1], 60 * HED_NS_PER_S);
+    atomic_store(&p->kept[3], 9);
+    assert_int_equal(hed_sched_decide(gpu(high)->meet, hed_now_ns()), 0);
+    assert_true(atomic_load(&gpu(low)->place->until) != 0);
+    start_held(&h, low, 0);
+    assert_true(waits(low));
+    for (int i = 0; i < 5; i++) {
+        assert_true(atomic_load(&gpu(low)->place->working));
+        hed_sleep_ns(HED_SCHED_MARGIN_NS / 2);
+        assert_int_equal(hed_sched_decide(gpu(high)->meet, hed_now_ns()), 0);
+    }
+    atomic_store(&p->kept[3], 0); /* it is not expected any more */
+    assert_int_equal(hed_sched_decide(gpu(high)->meet, hed_now_ns()), 0);
+    pthread_join(h.thread, NULL);
+    assert_int_equal(atomic_load(&gpu(low)->place->waiting), 0);
+    discard(low);
+    discard(high);
+}
+
+static void
+captures_are_left_alone(void **state)
+{
+    struct client *low = client("prio=low");
+    struct client *high = client("prio=high");
+    struct hed_cuStreamBeginCapture_v2 begin = {.hStream = (CUstream)0x100};
+    struct hed_cuStreamEndCapture end = {.hStream = (CUstream)0x100};
+    struct held h;
+
+    launch(low);
+    change(low, 1, -1);
+    assert_int_equal(low->top->cuda->cuStreamBeginCapture_v2(low->top, &begin), CUDA_SUCCESS);
+
+    const unsigned own = low->fake.own;
+
+    for (int i = 0; i < 100; i++)
+        launch_on(low, 0x100, 0); /* would be held, were it not into a capture */
+    start_held(&h, low, 0x200);   /* which this is not */
+    assert_true(waits(low));
+    assert_int_equal(low->fake.own, own);
+    change(low, 0, -1);
+    pthread_join(h.thread, NULL);
+    assert_int_equal(low->fake.own, own);
+    assert_int_equal(low->fake.bad, 0);
+    assert_int_equal(low->top->cuda->cuStreamEndCapture(low->top, &end), CUDA_SUCCESS);
+    for (int i = 0; i < 100; i++)
+        launch_on(low, 0x100, 0);
+    assert_true(low->fake.own > own);
+    assert_int_equal(low->fake.bad, 0);
+    discard(low);
+    discard(high);
+}
+
+static void
+pause_holds_release_lets_go_resume_ends_it(void **state)
+{
+    struct client *a = client("");
+    struct held h;
+
+    launch(a);
+    change(a, 1, -1);
+    for (int i = 0; i < 3; i++) {
+        start_held(&h, a, 0);
+        assert_true(waits(a));
+        hed_sleep_ns(5 * HED_NS_PER_MS);
+        assert_false(atomic_load(&h.done));
+        change(a, -1, 1);
+        pthread_join(h.thread, NULL);
+        assert_true(gate(a) & HED_GATE_CLOSED);
+    }
+    start_held(&h, a, 0);
+    assert_true(waits(a));
+    change(a, 0, -1);
+    pthread_join(h.thread, NULL);
+    assert_int_equal(gate(a) & HED_GATE_CLOSED, 0);
+    assert_int_equal(a->fake.launches, 5);
+    discard(a);
+}
+
+static void
+events_do_not_outlive_their_context(void **state)
+{
+    struct client *low = client("prio=low");
+    struct client *high = client("prio=high");
+
+    for (int i = 0; i < 50; i++) {
+        struct hed_cuCtxDestroy_v2 end = {0};
+
+        for (int k = 0; k < 20; k++)
+            launch_on(low, 0x100 * (uintptr_t)(k % 3 + 1), 0);
+        assert_int_equal(low->top->cuda->cuCtxDestroy_v2(low->top, &end), CUDA_SUCCESS);
+    }
+    assert_true(low->fake.own > 50);
+    assert_int_equal(low->fake.bad, 0);
+    discard(low);
+    discard(high);
+}
+
+static void
+who_is_killed_holds_nobody(void **state)
+{
+    struct client *low = client("prio=low");
+    int ends[2];
+    char byte;
+    struct held h;
+
+    assert_int_equal(pipe(ends), 0);
+
+    const pid_t pid = fork();
+
+    if (pid == 0) {
+        struct client *high = client("prio=high");
+
+        launch(high);
+        atomic_fetch_add(&gpu(high)->place->syncing, 1); /* as one that waits for the GPU */
+        (void)!write(ends[1], "", 1);
+        for (;;)
+            pause();
+    }
+    assert_int_equal(read(ends[0], &byte, 1), 1);
+    start_held(&h, low, 0);
+    assert_true(waits(low));
+    hed_sleep_ns(50 * HED_NS_PER_MS);
+    assert_false(atomic_load(&h.done));
+    kill(pid, SIGKILL);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    pthread_join(h.thread, NULL);
+    discard(low);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+static void
+who_is_stopped_holds_nobody(void **state)
+{
+    struct client *low = client("prio=low");
+    int ends[2];
+    char byte;
+    struct held h;
+
+    assert_int_equal(pipe(ends), 0);
+
+    const pid_t pid = fork();
+
+    if (pid == 0) {
+        struct client *high = client("prio=high");
+
+        launch(high);
+        atomic_fetch_add(&gpu(high)->place->syncing, 1);
+        (void)!write(ends[1], "", 1);
+        for (;;)
+            pause();
+    }
+    assert_int_equal(read(ends[0], &byte, 1), 1);
+    kill(pid, SIGSTOP);
+    start_held(&h, low, 0);
+    pthread_join(h.thread, NULL);
+    kill(pid, SIGKILL);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    discard(low);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+/* Somebody has the lock and does not let go of it. */
+static void
+a_lock_that_is_never_let_go_holds_nobody(void **state)
+{
+    struct client *a = client("");
+    struct client *b = client("");
+
+    struct held h;
+
+    assert_int_equal(hed_meet_lock(gpu(b)->meet), 0);
+    start_held(&h, a, 0);
+    pthread_join(h.thread, NULL);
+    hed_meet_unlock(gpu(b)->meet);
+    assert_int_equal(a->fake.launches, 1);
+    discard(a);
+    discard(b);
+}
+
+static void
+a_child_begins_anew(void **state)
+{
+    struct client *a = client("");
+
+    launch(a);
+
+    const pid_t pid = fork();
+
+    if (pid == 0) {
+        hed_sched_layer.forked(a->top);
+
+        struct client *b = client("");
+
+        launch(b);
+        _exit(hed_meet_index(gpu(b)->meet) == 1 ? 0 : 1);
+    }
+
+    int status;
+
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    launch(a);
+    assert_int_equal(a->fake.launches, 2);
+    discard(a);
+}
+
+static void
+bad_wishes_are_refused(void **state)
+{
+    static const char *const rows[] = {
+        "prio=higher",  "prio",      "share=0",     "share=-1", "share=99999999999999999999",
+        "policy=none",  "group=a b", "room=../x",   "cap_us=0", "batch=0",
+        "nothing=1",    "=1",        "prio=high,,", "group=",   "slice_us=1",
+        "deadline_us=", "share=1x",
+    };
+    struct hed_sched_wish w;
+    struct hed_why why;
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (hed_sched_parse(rows[i], &w, &why) == 0)
+            fail_msg("%s is taken", rows[i]);
+    assert_int_equal(hed_sched_parse("prio=high, share=3,policy=fair,group=g.1,room=r,cap_us=7,"
+                                     "hold_us=0,slice_us=20,batch=3,batch_wait_us=9,deadline_us=5",
+                                     &w, &why),
+                     0);
+    assert_int_equal(w.priority, HED_PRIORITY_HIGH);
+    assert_int_equal(w.weight, 3);
+    assert_string_equal(hed_policies[w.policy]->name, "fair");
+    assert_true(w.params.cap == 7000 && w.params.hold == 0 && w.params.slice == 20000);
+    assert_true(w.params.batch == 3 && w.params.batch_wait == 9000 && w.deadline == 5000);
+    assert_int_equal(hed_sched_parse("on", &w, &why), 0);
+    assert_int_equal(w.given, 0);
+}
+
+/* ---- deciding, by a clock of the test's own -------------------------------------------------- */
+
+/* Everybody works; each decision is so long after the last, and whoever may run uses that time. */
+static void
+take_turns(struct client **clients, int count, uint64_t *now, uint64_t step, int times)
+{
+    for (int i = 0; i < times; i++) {
+        *now += step;
+        for (int k = 0; k < count; k++)
+            atomic_store(&gpu(clients[k])->place->last_call, *now);
+        assert_int_equal(hed_sched_decide(gpu(clients[0])->meet, *now), 0);
+        for (int k = 0; k < count; k++)
+            if (!(gate(clients[k]) & HED_GATE_CLOSED))
+                atomic_fetch_add(&gpu(clients[k])->place->used, step);
+    }
+}
+
+static void
+a_group_has_one_share(void **state)
+{
+    struct client *all[] = {client("policy=fair,group=g"), client("group=g"), client("")};
+    uint64_t now = hed_now_ns() + HED_NS_PER_S;
+
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(hed_sched_announce(gpu(all[i])->meet, now), 0);
+    take_turns(all, 3, &now, HED_NS_PER_MS, 4000);
+
+    const uint64_t whole = atomic_load(&gpu(all[2])->place->used);
+
+    assert_in_range(whole, 1950 * HED_NS_PER_MS, 2050 * HED_NS_PER_MS);
+    for (int i = 0; i < 2; i++)
+        assert_in_range(atomic_load(&gpu(all[i])->place->used), 950 * HED_NS_PER_MS,
+                        1050 * HED_NS_PER_MS);
+    for (int i = 0; i < 3; i++)
+        discard(all[i]);
+}
+
+static void
+who_has_waited_for_long_goes_on(void **state)
+{
+    struct client *low = client("prio=low");
+    struct client *high = client("prio=high");
+    struct client *both[] = {low, high};
+    uint64_t now = hed_now_ns() + 100 * HED_NS_PER_S;
+
+    assert_int_equal(hed_sched_announce(gpu(high)->meet, now), 0);
+    assert_int_equal(hed_sched_announce(gpu(low)->meet, now), 0);
+    atomic_store(&gpu(low)->place->waiting, 1);
+    atomic_store(&gpu(low)->place->waits_since, now);
+    take_turns(both, 2, &now, HED_NS_PER_S, 9);
+    assert_true(gate(low) & HED_GATE_CLOSED);
+    take_turns(both, 2, &now, HED_NS_PER_S, 1);
+    assert_int_equal(gate(low), HED_GATE_LIMIT | HED_GATE_WATCH);
+    atomic_store(&gpu(low)->place->waiting, 0);
+    take_turns(both, 2, &now, HED_NS_PER_S, 1);
+    assert_true(gate(low) & HED_GATE_CLOSED);
+    discard(low);
+    discard(high);
+}
+
+static void
+gpus_have_gates_of_their_own(void **state)
+{
+    struct client *a = client("");
+    struct hed_cuCtxCreate_v2 create = {.dev = 1};
+    struct hed_sched *s = a->top->state;
+    struct hed_sched_change pause_it = {.paused = 1, .release = -1};
+    struct held h;
+
+    launch(a);
+    assert_int_equal(a->top->cuda->cuCtxCreate_v2(a->top, &create), CUDA_SUCCESS);
+    assert_int_equal(atomic_load(&s->count), 2);
+    a->fake.device = 1;
+    launch(a);
+    assert_int_equal(atomic_load(&s->gpus[1]->place->gate), 0);
+    assert_int_equal(hed_meet_lock(s->gpus[1]->meet), 0);
+    hed_sched_change_locked(s->gpus[1]->place, &pause_it);
+    hed_sched_decide_locked(s->gpus[1]->meet, hed_now_ns());
+    hed_meet_unlock(s->gpus[1]->meet);
+    a->fake.device = 0;
+    for (int i = 0; i < 100; i++)
+        launch(a);
+    a->fake.device = 1;
+    start_held(&h, a, 0);
+    for (int i = 0; i < 1000 && !atomic_load(&s->gpus[1]->place->waiting); i++)
+        hed_sleep_ns(HED_NS_PER_MS);
+    assert_int_equal(atomic_load(&s->gpus[1]->place->waiting), 1);
+    assert_int_equal(hed_meet_lock(s->gpus[1]->meet), 0);
+    pause_it.paused = 0;
+    hed_sched_change_locked(s->gpus[1]->place, &pause_it);
+    hed_sched_decide_locked(s->gpus[1]->meet, hed_now_ns());
+    hed_meet_unlock(s->gpus[1]->meet);
+    pthread_join(h.thread, NULL);
+    assert_int_equal(a->fake.launches, 103);
+    discard(a);
+}
+
+/* ---- order ----------------------------------------------------------------------------------- */
+
+struct worker {
+    pthread_t thread;
+    struct client *c;
+    unsigned seed;
+    unsigned index;
+};
+
+static _Atomic bool toggling;
+
+static void *
+toggle(void *arg)
+{
+    struct client *c = arg;
+    unsigned seed = 7;
+
+    while (atomic_load(&toggling)) {
+        change(c, (int)(rand_r(&seed) % 2), rand_r(&seed) % 4 ? -1 : 1);
+        hed_sleep_ns(rand_r(&seed) % 300000);
+    }
+    change(c, 0, -1);
+    return NULL;
+}
+
+/* A thread has streams of its own, so it knows the order of calls on them. */
+static void *
+work(void *arg)
+{
+    struct worker *w = arg;
+    uint64_t numbers[STREAMS] = {0};
+
+    for (int i = 0; i < CALLS; i++) {
+        const unsigned stream = w->index % 2 ? 1 + rand_r(&w->seed) % 2 : 3 + rand_r(&w->seed) % 2;
+
+        if (w->index < 2)
+            launch_on(w->c, (uintptr_t)stream << 8, ++numbers[stream]);
+        else
+            launch(w->c);
+        if (rand_r(&w->seed) % 50 == 0)
+            sync_all(w->c);
+    }
+    return NULL;
+}
+
+static void
+the_order_of_calls_on_a_stream_is_kept(void **state)
+{
+    static const char *const wishes[] = {"policy=fair,slice_us=100", "policy=batch,batch=3",
+                                         "policy=slice,slice_us=50", "prio=low"};
+
+    for (size_t r = 0; r < sizeof wishes / sizeof *wishes; r++) {
+        struct client *a = client(wishes[r]);
+        struct client *b = client("");
+        struct worker workers[THREADS];
+        pthread_t toggler;
+
+        a->fake.kernel_ns = 2000;
+        atomic_store(&toggling, true);
+        assert_int_equal(pthread_create(&toggler, NULL, toggle, a), 0);
+        for (unsigned i = 0; i < THREADS; i++) {
+            workers[i] = (struct worker){.c = i == 3 ? b : a, .seed = i + 1, .index = i};
+            assert_int_equal(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
+        }
+        for (unsigned i = 0; i < THREADS; i++)
+            pthread_join(workers[i].thread, NULL);
+        atomic_store(&toggling, false);
+        pthread_join(toggler, NULL);
+        assert_int_equal(a->fake.disorder, 0);
+        assert_int_equal(a->fake.bad, 0);
+        assert_int_equal(a->fake.launches, 3 * CALLS);
+        assert_int_equal(b->fake.launches, CALLS);
+        assert_int_equal(atomic_load(&gpu(a)->place->waiting), 0);
+        assert_int_equal(atomic_load(&gpu(a)->place->syncing), 0);
+        discard(a);
+        discard(b);
+    }
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(alone_nothing_is_measured, setup, teardown),
+    cmocka_unit_test_setup_teardown(an_idle_neighbour_costs_nothing, setup, teardown),
+    cmocka_unit_test_setup_teardown(the_low_is_held_while_the_high_has_work, setup, teardown),
+    cmocka_unit_test_setup_teardown(the_limited_keep_below_the_cap, setup, teardown),
+    cmocka_unit_test_setup_teardown(times_taken_beside_others_are_soon_forgotten, setup, teardown),
+    cmocka_unit_test_setup_teardown(who_waits_for_somebody_expected_still_works, setup, teardown),
+    cmocka_unit_test_setup_teardown(captures_are_left_alone, setup, teardown),
+    cmocka_unit_test_setup_teardown(pause_holds_release_lets_go_resume_ends_it, setup, teardown),
+    cmocka_unit_test_setup_teardown(events_do_not_outlive_their_context, setup, teardown),
+    cmocka_unit_test_setup_teardown(who_is_killed_holds_nobody, setup, teardown),
+    cmocka_unit_test_setup_teardown(who_is_stopped_holds_nobody, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_lock_that_is_never_let_go_holds_nobody, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_child_begins_anew, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_group_has_one_share, setup, teardown),
+    cmocka_unit_test_setup_teardown(who_has_waited_for_long_goes_on, setup, teardown),
+    cmocka_unit_test_setup_teardown(gpus_have_gates_of_their_own, setup, teardown),
+    cmocka_unit_test(bad_wishes_are_refused),
+    cmocka_unit_test_setup_teardown(the_order_of_calls_on_a_stream_is_kept, setup, teardown),
+};
+
+HED_UNIT_MAIN(tests)

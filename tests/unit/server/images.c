@@ -1,0 +1,224 @@
+/* Tests of server/images: what clients send is kept by what is in it, and by nothing else. */
+#include "server/worker/images.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "harness/unit.h"
+
+static void
+hash_of(const void *p, size_t n, uint8_t out[HED_HASH_SIZE])
+{
+    struct hed_hash h;
+
+    hed_hash_init(&h);
+    hed_hash_add(&h, p, n);
+    hed_hash_end(&h, out);
+}
+
+static char folder[64];
+
+static int
+make_folder(void **state)
+{
+    memcpy(folder, "/tmp/heddle-images-XXXXXX", sizeof "/tmp/heddle-images-XXXXXX");
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int
+files(bool remove)
+{
+    DIR *d = opendir(folder);
+    int n = 0;
+
+    for (const struct dirent *e; (e = readdir(d));) {
+        if (e->d_name[0] == '.')
+            continue;
+        n++;
+        if (remove)
+            (void)unlinkat(dirfd(d), e->d_name, 0);
+    }
+    (void)closedir(d);
+    return n;
+}
+
+static int
+remove_folder(void **state)
+{
+    (void)files(true);
+    return rmdir(folder);
+}
+
+static const char text[] = "an image that comes in three pieces";
+
+static int
+piece(struct hed_images *i, const uint8_t *hash, size_t from, size_t to, bool *whole)
+{
+    return hed_images_add(i, &folder, hash, sizeof text, from, text + from, to - from, whole);
+}
+
+static void
+send_and_use(struct hed_images *i)
+{
+    uint8_t hash[HED_HASH_SIZE];
+    void *p;
+    bool whole;
+
+    hash_of(text, sizeof text, hash);
+    assert_false(hed_images_has(i, hash, sizeof text));
+    assert_int_equal(hed_images_map(i, hash, sizeof text, &p), HED_ENOTFOUND);
+    assert_int_equal(piece(i, hash, 0, 10, &whole), 0);
+    assert_false(whole);
+    assert_int_equal(piece(i, hash, 10, 20, &whole), 0);
+    assert_false(hed_images_has(i, hash, sizeof text));
+    assert_int_equal(piece(i, hash, 20, sizeof text, &whole), 0);
+    assert_true(whole);
+    assert_true(hed_images_has(i, hash, sizeof text));
+    assert_false(hed_images_has(i, hash, sizeof text - 1));
+    assert_int_equal(hed_images_map(i, hash, sizeof text, &p), 0);
+    assert_memory_equal(p, text, sizeof text);
+    assert_int_equal(((char *)p)[sizeof text], 0);
+    hed_images_unmap(p, sizeof text);
+}
+
+static void
+kept_in_memory(void **state)
+{
+    struct hed_images *i = hed_images_create("");
+
+    send_and_use(i);
+    hed_images_free(i);
+}
+
+/* A second worker of the same server finds what the first has been sent. */
+static void
+kept_in_a_folder_for_all(void **state)
+{
+    struct hed_images *first = hed_images_create(folder), *second = hed_images_create(folder);
+    uint8_t hash[HED_HASH_SIZE];
+
+    send_and_use(first);
+    hash_of(text, sizeof text, hash);
+    assert_true(hed_images_has(second, hash, sizeof text));
+    assert_int_equal(files(false), 1);
+    hed_images_free(first);
+    hed_images_free(second);
+}
+
+/* Whoever says that his bytes are another's code is not believed, and leaves nothing behind. */
+static void
+a_wrong_name_is_refused(void **state)
+{
+    struct hed_images *i = hed_images_create(folder);
+    uint8_t hash[HED_HASH_SIZE];
+    bool whole;
+
+    hash_of("something else", 14, hash);
+    assert_int_equal(piece(i, hash, 0, sizeof text, &whole), HED_EFORMAT);
+    assert_false(whole);
+    assert_false(hed_images_has(i, hash, sizeof text));
+    assert_int_equal(files(false), 0);
+    hed_images_free(i);
+}
+
+static void
+pieces_that_make_no_sense(void **state)
+{
+    struct hed_images *i = hed_images_create(folder);
+    uint8_t hash[HED_HASH_SIZE], other[HED_HASH_SIZE] = {1};
+    bool whole;
+
+    hash_of(text, sizeof text, hash);
+    /* not from the beginning; with a gap; over the end; another image in between; none at all */
+    assert_int_equal(piece(i, hash, 5, 10, &whole), HED_EFORMAT);
+    assert_int_equal(piece(i, hash, 0, 10, &whole), 0);
+    assert_int_equal(piece(i, hash, 11, 20, &whole), HED_EFORMAT);
+    assert_int_equal(piece(i, hash, 0, 10, &whole), 0);
+    assert_int_equal(hed_images_add(i, &folder, hash, sizeof text, 10, text, sizeof text, &whole),
+                     HED_EFORMAT);
+    assert_int_equal(piece(i, hash, 0, 10, &whole), 0);
+    assert_int_equal(piece(i, other, 10, 20, &whole), HED_EFORMAT);
+    assert_int_equal(hed_images_add(i, &folder, hash, 0, 0, text, 0, &whole), HED_EFORMAT);
+    assert_int_equal(hed_images_add(i, &folder, hash, UINT64_MAX, 0, text, 10, &whole),
+                     HED_EFORMAT);
+    assert_int_equal(files(false), 0);
+    /* begun again, it is taken; what is still arriving at the end goes */
+    assert_int_equal(piece(i, hash, 0, 10, &whole), 0);
+    assert_int_equal(piece(i, hash, 0, 10, &whole), 0);
+    assert_in_range(files(false), 0, 1); /* it need not have a name yet */
+    hed_images_free(i);
+    assert_int_equal(files(false), 0);
+}
+
+/* A client that goes in the middle, again and again, fills no disk. */
+static void
+a_worker_that_dies_leaves_nothing(void **state)
+{
+    uint8_t hash[HED_HASH_SIZE];
+    bool whole;
+    int how;
+
+    (void)state;
+    hash_of(text, sizeof text, hash);
+
+    const pid_t child = fork();
+
+    if (child == 0)
+        _exit(piece(hed_images_create(folder), hash, 0, 10, &whole) == 0 ? 0 : 1);
+    assert_int_equal(waitpid(child, &how, 0), child);
+    assert_int_equal(how, 0);
+    assert_int_equal(files(false), 0);
+}
+
+/* Small ones do not use up the descriptors: the oldest go. */
+static void
+many_small_ones_make_room(void **state)
+{
+    struct hed_images *i = hed_images_create("");
+    struct rlimit old, few;
+    uint8_t hash[HED_HASH_SIZE];
+    bool whole;
+
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+    few = old;
+    few.rlim_cur = 256;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    for (uint32_t k = 0; k < 1000; k++) {
+        hash_of(&k, sizeof k, hash);
+        assert_int_equal(hed_images_add(i, &folder, hash, sizeof k, 0, &k, sizeof k, &whole), 0);
+        assert_true(whole);
+    }
+    assert_true(hed_images_has(i, hash, sizeof(uint32_t)));
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+    hed_images_free(i);
+}
+
+static void
+a_folder_of_everybody_is_not_used(void **state)
+{
+    struct hed_images *i;
+
+    assert_int_equal(chmod(folder, 0777), 0);
+    i = hed_images_create(folder);
+    send_and_use(i);
+    assert_int_equal(files(false), 0);
+    hed_images_free(i);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(kept_in_memory),
+    cmocka_unit_test_setup_teardown(kept_in_a_folder_for_all, make_folder, remove_folder),
+    cmocka_unit_test_setup_teardown(a_wrong_name_is_refused, make_folder, remove_folder),
+    cmocka_unit_test_setup_teardown(pieces_that_make_no_sense, make_folder, remove_folder),
+    cmocka_unit_test_setup_teardown(a_worker_that_dies_leaves_nothing, make_folder, remove_folder),
+    cmocka_unit_test(many_small_ones_make_room),
+    cmocka_unit_test_setup_teardown(a_folder_of_everybody_is_not_used, make_folder, remove_folder),
+};
+
+HED_UNIT_MAIN(tests)

@@ -1,0 +1,179 @@
+/* The listener's hand on its workers: connections that go to the right one, and what is told of
+ * them, with workers that are not there: their lines and sockets are the test's.
+ */
+#include "harness/unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "server/listener/listener.h"
+
+static struct hed_server_options options;
+
+struct bench {
+    struct hed_server server;
+    struct hed_peer peer; /* somebody who brings a lane of the worker's session */
+    int porter;           /* the worker's end */
+    int far;              /* the peer's own end */
+};
+
+static int
+setup(void **state)
+{
+    struct bench *b = calloc(1, sizeof *b);
+    int porters[2];
+    int conns[2];
+
+    if (!b || socketpair(AF_UNIX, SOCK_STREAM, 0, porters) != 0 ||
+        socketpair(AF_UNIX, SOCK_STREAM, 0, conns) != 0)
+        return -1;
+    b->server.options = &options;
+    b->server.ledger = hed_ledger_create();
+    (void)hed_ledger_enter(b->server.ledger);
+    b->porter = porters[1];
+    b->server.children[0] = (struct hed_child){
+        .pid = 1234, .porter = porters[0], .uid = 7, .session = "fifteen letters"};
+    b->server.child_count = 1;
+    b->far = conns[1];
+    b->peer.fd = conns[0];
+    b->peer.user.uid = 7;
+    memcpy(b->peer.preface.session, "fifteen letters", 16);
+    *state = b;
+    return 0;
+}
+
+static int
+teardown(void **state)
+{
+    struct bench *b = *state;
+
+    (void)close(b->porter);
+    (void)close(b->server.children[0].porter);
+    (void)close(b->peer.fd);
+    (void)close(b->far);
+    hed_ledger_free(b->server.ledger);
+    free(b);
+    return 0;
+}
+
+/* As the worker's porter takes it; -1: there is none. */
+static int
+take_fd(int porter)
+{
+    char byte;
+    struct iovec part = {&byte, 1};
+    union {
+        struct cmsghdr align;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control;
+    struct msghdr m = {.msg_iov = &part,
+                       .msg_iovlen = 1,
+                       .msg_control = &control,
+                       .msg_controllen = sizeof control.room};
+    int fd = -1;
+
+    if (recvmsg(porter, &m, MSG_DONTWAIT) == 1)
+        memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof fd);
+    return fd;
+}
+
+static void
+lane_goes_to_its_worker(void **state)
+{
+    struct bench *b = *state;
+    char text[3] = "";
+
+    assert_int_equal(hed_child_pass(&b->server, &b->peer), 0);
+    assert_int_equal(hed_child_pass(&b->server, &b->peer), 0);
+    for (int i = 0; i < 2; i++) {
+        const int fd = take_fd(b->porter);
+
+        assert_true(fd >= 0);
+        assert_int_equal(write(b->far, "hi", 2), 2);
+        assert_int_equal(read(fd, text, 2), 2);
+        assert_string_equal(text, "hi");
+        (void)close(fd);
+    }
+    assert_int_equal(take_fd(b->porter), -1);
+}
+
+static void
+lane_of_no_session_is_refused(void **state)
+{
+    struct bench *b = *state;
+
+    b->peer.preface.session[15] ^= 1;
+    assert_int_equal(hed_child_pass(&b->server, &b->peer), HED_ENOTFOUND);
+    /* A worker that is gone has left its number behind. */
+    b->peer.preface.session[15] ^= 1;
+    b->server.children[0].pid = 0;
+    assert_int_equal(hed_child_pass(&b->server, &b->peer), HED_ENOTFOUND);
+    memset(b->peer.preface.session, 0, 16);
+    assert_int_equal(hed_child_pass(&b->server, &b->peer), HED_ENOTFOUND);
+    assert_int_equal(take_fd(b->porter), -1);
+}
+
+static void
+lane_of_somebody_else_is_refused(void **state)
+{
+    struct bench *b = *state;
+
+    b->peer.user.uid = 8;
+    assert_int_equal(hed_child_pass(&b->server, &b->peer), HED_EACCESS);
+    b->peer.user.uid = 7;
+    b->peer.tcp = true;
+    assert_int_equal(hed_child_pass(&b->server, &b->peer), HED_EACCESS);
+    assert_int_equal(take_fd(b->porter), -1);
+}
+
+/* A worker that does not look at its porter holds nobody up. */
+static void
+lane_to_a_busy_worker_does_not_block(void **state)
+{
+    struct bench *b = *state;
+    int passed = 0;
+
+    while (hed_child_pass(&b->server, &b->peer) == 0 && passed < 100000)
+        passed++;
+    assert_in_range(passed, 1, 99999);
+    (void)close(b->porter);
+    b->porter = open("/dev/null", O_RDONLY);
+    assert_int_equal(hed_child_pass(&b->server, &b->peer), HED_EIO);
+}
+
+/* What a worker writes into its line is text of a client's. */
+static void
+status_quotes_what_workers_write(void **state)
+{
+    struct bench *b = *state;
+    struct hed_worker_status *w = &b->server.ledger->workers[0];
+    struct hed_buf text;
+
+    memset(w->program, '"', sizeof w->program); /* no end either */
+    (void)snprintf(w->peer, sizeof w->peer, "a\"b\\\n\x01");
+    w->leased[2] = 5;
+    w->failed = UINT32_MAX;
+    w->started_ns = UINT64_MAX;
+    hed_buf_init(&text, HED_STATUS_MAX);
+    hed_status_write(&b->server, &text);
+    assert_int_equal(text.err, 0);
+    assert_non_null(strstr(hed_buf_cstr(&text), "\"peer\":\"a\\\"b\\\\\\n\\u0001\""));
+    assert_non_null(strstr(hed_buf_cstr(&text), "\"leased_bytes\":[0,0,5]"));
+    assert_non_null(strstr(hed_buf_cstr(&text), "\"devices\":[{\"index\":2,"));
+    hed_buf_fini(&text);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(lane_goes_to_its_worker, setup, teardown),
+    cmocka_unit_test_setup_teardown(lane_of_no_session_is_refused, setup, teardown),
+    cmocka_unit_test_setup_teardown(lane_of_somebody_else_is_refused, setup, teardown),
+    cmocka_unit_test_setup_teardown(lane_to_a_busy_worker_does_not_block, setup, teardown),
+    cmocka_unit_test_setup_teardown(status_quotes_what_workers_write, setup, teardown),
+};
+
+HED_UNIT_MAIN(tests)

@@ -1,0 +1,299 @@
+/* Tests of trace/read: whole files, cut files, damaged files, and the order of time. */
+#include "harness/unit.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "trace/read.h"
+#include "trace/schema.h"
+#include "unit/trace/make.h"
+
+static struct make m;
+
+/* Three blocks of records of two threads; where the second and third begin. */
+static size_t second;
+static size_t third;
+
+static void
+make_sample(void)
+{
+    make_begin(&m, 1);
+    make_text(&m, HED_TRACE_INFO, 0, "pid=77\nexe=/bin/app\nclock_mono=100\nodd\nexe=/bin/new\n");
+    make_text(&m, HED_TRACE_SCHEMA, 0, "api cuda CUresult\ncall 1 a\n");
+    make_text(&m, HED_TRACE_SCHEMA, 0, "api nvml nvmlReturn_t\ncall 2 b\n");
+    make_text(&m, HED_TRACE_THREAD, 5, "old");
+    make_text(&m, HED_TRACE_THREAD, 5, "main");
+    make_record(&m, HED_TRACE_CALL, 1, 110, 10, 0, 0);
+    make_record(&m, HED_TRACE_CALL, 1, 130, 10, 0, 0);
+    make_records(&m, 5);
+    make_record(&m, HED_TRACE_CALL, 1, 120, 500, 3, 0);
+    make_record(&m, HED_TRACE_CALL, 1, 130, 1, 0, 0);
+    second = make_records(&m, 6);
+    put_bytes(&m, "hi", 2);
+    make_record(&m, HED_TRACE_MARK, 0, 140, 0, 0, 0);
+    put(&m, 4, 8);
+    make_record(&m, HED_TRACE_DROPPED, 0, 141, 0, 0, 0);
+    third = make_records(&m, 5);
+    make_block(&m, HED_TRACE_END, 0, (uint64_t[]){6, 9}, 16);
+}
+
+static struct hed_trace *
+open_sample(size_t size)
+{
+    struct hed_trace *t = NULL;
+    struct hed_why why;
+
+    assert_int_equal(hed_trace_open_memory(m.file, size, &t, &why), 0);
+    return t;
+}
+
+static size_t
+count(const struct hed_trace *t)
+{
+    struct hed_trace_cursor c = hed_trace_cursor_over(t);
+    struct hed_trace_record r;
+    size_t n = 0;
+
+    while (hed_trace_next(&c, &r))
+        n++;
+    assert_int_equal(n, hed_trace_state(t)->records);
+    return n;
+}
+
+static void
+whole_file(void **state)
+{
+    make_sample();
+
+    struct hed_trace *t = open_sample(m.size);
+    const struct hed_trace_state *s = hed_trace_state(t);
+    uint64_t id = 0;
+
+    assert_int_equal(s->blocks, 9);
+    assert_int_equal(s->blocks_bad, 0);
+    assert_int_equal(s->bytes_lost, 0);
+    assert_int_equal(s->bytes_cut, 0);
+    assert_int_equal(s->dropped, 9);
+    assert_int_equal(s->first, 110);
+    assert_int_equal(s->last, 620);
+    assert_int_equal(s->zero, 100);
+    assert_true(s->ended);
+    assert_int_equal(s->end_records, 6);
+    assert_int_equal(count(t), 6);
+    assert_int_equal(hed_trace_info_u64(t, "pid"), 77);
+    assert_string_equal(hed_trace_info(t, "exe"), "/bin/new");
+    assert_int_equal(hed_trace_info_u64(t, "exe"), 0);
+    assert_null(hed_trace_info(t, "odd"));
+    assert_int_equal(s->threads, 2);
+    assert_string_equal(hed_trace_thread_name(t, 5), "main");
+    assert_null(hed_trace_thread_name(t, 6));
+    assert_true(hed_trace_thread(t, 1, &id));
+    assert_int_equal(id, 6);
+    assert_false(hed_trace_thread(t, 2, &id));
+    assert_string_equal(hed_trace_schema(t, 1)->api, "nvml");
+    assert_null(hed_trace_schema(t, 2));
+    hed_trace_close(t);
+}
+
+static void
+order_of_time(void **state)
+{
+    static const uint64_t starts[] = {110, 120, 130, 130, 140, 141};
+    static const uint64_t threads[] = {5, 6, 5, 6, 5, 5};
+    struct hed_trace_index *index = NULL;
+    struct hed_trace_record r;
+
+    make_sample();
+
+    struct hed_trace *t = open_sample(m.size);
+
+    assert_int_equal(hed_trace_sort(t, &index, NULL), 0);
+    for (size_t i = 0; i < 6; i++) {
+        assert_true(hed_trace_at(index, i, &r));
+        assert_int_equal(r.start, starts[i]);
+        assert_int_equal(r.thread, threads[i]);
+    }
+    assert_false(hed_trace_at(index, 6, &r));
+    hed_trace_index_free(index);
+    hed_trace_close(t);
+}
+
+/* Wherever a file is cut, everything in whole blocks is there, and nothing is called damage. */
+static void
+any_cut_is_read_up_to_the_last_whole_block(void **state)
+{
+    make_sample();
+    for (size_t size = 16; size < m.size; size++) {
+        struct hed_trace *t = open_sample(size);
+        const struct hed_trace_state *s = hed_trace_state(t);
+
+        assert_int_equal(s->blocks_bad, 0);
+        assert_int_equal(s->bytes_lost, 0);
+        assert_false(s->ended);
+        if (size >= third)
+            assert_true(count(t) >= 4);
+        else if (size >= second)
+            assert_true(count(t) >= 2);
+        hed_trace_close(t);
+    }
+}
+
+/* One byte wrong anywhere in a block loses that block at most. */
+static void
+any_damage_costs_one_block(void **state)
+{
+    make_sample();
+    for (size_t at = second; at < third; at++) {
+        m.file[at] ^= 0x55;
+
+        struct hed_trace *t = open_sample(m.size);
+        const struct hed_trace_state *s = hed_trace_state(t);
+        const size_t n = count(t);
+
+        assert_true(s->ended);
+        /* What is not covered by the CRC: type, thread and number may be wrong unseen. */
+        if (n == 4 && s->blocks == 8) {
+            assert_int_equal(s->blocks_bad, 1);
+            assert_int_equal(s->bytes_lost, third - second);
+            assert_int_equal(s->bytes_cut, 0);
+        } else {
+            assert_true(at - second >= 4 && at - second < HED_TRACE_BLOCK_HEADER);
+        }
+        hed_trace_close(t);
+        m.file[at] ^= 0x55;
+    }
+}
+
+static void
+blocks_of_other_traces_inside_damage_are_not_taken(void **state)
+{
+    struct make *inner = calloc(1, sizeof(*inner));
+
+    make_begin(inner, 1);
+    inner->number = 500;
+    make_record(inner, HED_TRACE_CALL, 1, 1, 1, 0, 0);
+    make_records(inner, 99);
+
+    make_begin(&m, 1);
+    make_text(&m, HED_TRACE_SCHEMA, 0, "api cuda CUresult\ncall 1 a\n");
+    put_bytes(&m, inner->file + 16, inner->size - 16);
+    make_record(&m, HED_TRACE_CALL, 1, 10, 1, 0, 0);
+
+    const size_t at = make_records(&m, 5);
+
+    make_record(&m, HED_TRACE_CALL, 1, 20, 1, 0, 0);
+    make_records(&m, 5);
+    m.file[at + 40] ^= 1;
+
+    struct hed_trace *t = open_sample(m.size);
+
+    assert_int_equal(count(t), 1);
+    assert_int_equal(hed_trace_state(t)->first, 20);
+    assert_int_equal(hed_trace_state(t)->threads, 1);
+    hed_trace_close(t);
+    free(inner);
+}
+
+static void
+lost_schema_keeps_the_numbers_of_the_others(void **state)
+{
+    make_begin(&m, 1);
+
+    const size_t at = make_text(&m, HED_TRACE_SCHEMA, 0, "api cuda CUresult\ncall 1 a\n");
+
+    make_text(&m, HED_TRACE_SCHEMA, 0, "api nvml nvmlReturn_t\ncall 2 b\n");
+    m.file[at + 40] ^= 1;
+
+    struct hed_trace *t = open_sample(m.size);
+
+    assert_null(hed_trace_schema(t, 0));
+    assert_string_equal(hed_trace_schema(t, 1)->api, "nvml");
+    hed_trace_close(t);
+
+    /* Nothing can be said when the header is gone too: better no names than wrong ones. */
+    m.file[at] ^= 1;
+    t = open_sample(m.size);
+    assert_null(hed_trace_schema(t, 0));
+    assert_null(hed_trace_schema(t, 1));
+    hed_trace_close(t);
+}
+
+static void
+bad_record_ends_its_block_only(void **state)
+{
+    make_begin(&m, 1);
+    make_record(&m, HED_TRACE_CALL, 1, 10, 1, 0, 0);
+    make_record(&m, HED_TRACE_CALL, 1, 11, 1, 0, 0);
+    memset(m.records + 32, 0, 4); /* a record of no size would be read for ever */
+    make_records(&m, 5);
+    make_record(&m, HED_TRACE_CALL, 1, 12, 1, 0, 0);
+    make_records(&m, 5);
+
+    struct hed_trace *t = open_sample(m.size);
+
+    assert_int_equal(count(t), 2);
+    assert_int_equal(hed_trace_state(t)->blocks_bad, 1);
+    assert_int_equal(hed_trace_state(t)->bytes_lost, 32);
+    hed_trace_close(t);
+}
+
+static void
+not_a_trace(void **state)
+{
+    struct hed_trace *t = NULL;
+    struct hed_why why;
+
+    assert_int_equal(hed_trace_open_memory("", 0, &t, &why), HED_EFORMAT);
+    assert_int_equal(hed_trace_open_memory("HEDTRACE", 8, &t, &why), HED_EFORMAT);
+    assert_int_equal(hed_trace_open_memory("#!/bin/sh\nexit 1 ", 17, &t, &why), HED_EFORMAT);
+    make_begin(&m, 2);
+    assert_int_equal(hed_trace_open_memory(m.file, m.size, &t, &why), HED_EVERSION);
+    assert_non_null(strstr(why.text, "version 2"));
+    assert_int_equal(hed_trace_open("/nonexistent/file", &t, &why), HED_ENOTFOUND);
+    assert_int_equal(hed_trace_open("/", &t, &why), HED_EINVAL);
+    assert_null(t);
+}
+
+static void
+files_are_mapped(void **state)
+{
+    const char *scratch = getenv("HED_SCRATCH");
+    struct hed_trace *t = NULL;
+    struct hed_why why;
+    char path[4096];
+
+    snprintf(path, sizeof(path), "%s/a.trace", scratch ? scratch : ".");
+
+    FILE *f = fopen(path, "wb");
+
+    assert_non_null(f);
+    fclose(f);
+    assert_int_equal(hed_trace_open(path, &t, &why), HED_EFORMAT);
+    assert_string_equal(why.text, "the file is empty");
+
+    make_sample();
+    f = fopen(path, "wb");
+    assert_int_equal(fwrite(m.file, 1, m.size, f), m.size);
+    fclose(f);
+    assert_int_equal(hed_trace_open(path, &t, &why), 0);
+    assert_int_equal(count(t), 6);
+    hed_trace_close(t);
+    unlink(path);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(whole_file),
+    cmocka_unit_test(order_of_time),
+    cmocka_unit_test(any_cut_is_read_up_to_the_last_whole_block),
+    cmocka_unit_test(any_damage_costs_one_block),
+    cmocka_unit_test(blocks_of_other_traces_inside_damage_are_not_taken),
+    cmocka_unit_test(lost_schema_keeps_the_numbers_of_the_others),
+    cmocka_unit_test(bad_record_ends_its_block_only),
+    cmocka_unit_test(not_a_trace),
+    cmocka_unit_test(files_are_mapped),
+};
+
+HED_UNIT_MAIN(tests)

@@ -1,0 +1,353 @@
+/* Tests of trace/write: what threads put is in the file, read back by trace/read. */
+#include "harness/unit.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "harness/settle.h"
+#include "trace/format.h"
+#include "trace/read.h"
+#include "trace/write.h"
+#include "unit/trace/written.h"
+
+/* ---- threads --------------------------------------------------------------------------------- */
+
+struct worker {
+    struct hed_trace_writer *w;
+    uint64_t who;
+    uint32_t count;
+    uint64_t kept;
+    pthread_t thread;
+};
+
+static void *
+work(void *p)
+{
+    struct worker *me = p;
+
+    for (uint32_t i = 0; i < me->count; i++)
+        me->kept += put_call(me->w, me->who, i, i % 97);
+    return NULL;
+}
+
+static uint64_t
+run_workers(struct hed_trace_writer *w, uint32_t workers, uint32_t count)
+{
+    struct worker *all = calloc(workers, sizeof *all);
+    uint64_t kept = 0;
+
+    for (uint32_t i = 0; i < workers; i++) {
+        all[i] = (struct worker){.w = w, .who = i, .count = count};
+        assert_int_equal(pthread_create(&all[i].thread, NULL, work, &all[i]), 0);
+    }
+    for (uint32_t i = 0; i < workers; i++) {
+        pthread_join(all[i].thread, NULL);
+        kept += all[i].kept;
+    }
+    free(all);
+    return kept;
+}
+
+static void
+block_mode_loses_nothing(void **state)
+{
+    struct hed_trace_writer *w = open_writer("block_mode_loses_nothing.hed", false, 65536);
+
+    assert_true(run_workers(w, 8, 20000) == 8 * 20000);
+
+    const struct found *f = finish(w);
+
+    assert_true(f->calls == 8 * 20000);
+    assert_int_equal(f->gaps, 0);
+    assert_int_equal(f->dropped_records, 0);
+    for (int i = 0; i < 8; i++)
+        assert_int_equal(f->next[i], 20000);
+}
+
+static void
+drop_mode_counts_what_it_drops(void **state)
+{
+    struct hed_trace_writer *w = open_writer("drop_mode_counts_what_it_drops.hed", true, 65536);
+    const uint64_t kept = run_workers(w, 8, 20000);
+    uint64_t records;
+    uint64_t dropped;
+
+    hed_trace_writer_count(w, &records, &dropped);
+    assert_true(kept + dropped == 8 * 20000);
+
+    const struct found *f = finish(w);
+
+    assert_true(f->calls == kept);
+    /* The records that say so account for gaps inside, not for a tail that was dropped. */
+    assert_true(f->dropped <= dropped);
+    assert_true(f->gaps <= f->dropped_records);
+}
+
+static void
+threads_that_end_leave_everything(void **state)
+{
+    struct hed_trace_writer *w = open_writer("threads_that_end_leave_everything.hed", false, 65536);
+
+    for (int round = 0; round < 50; round++)
+        assert_true(run_workers(w, 4, 3) == 12);
+
+    uint64_t records;
+    uint64_t dropped;
+
+    hed_trace_writer_count(w, &records, &dropped);
+    assert_true(records == 50 * 12 && dropped == 0);
+    hed_trace_writer_close(w);
+
+    struct hed_trace *t = read_back(path);
+
+    assert_true(hed_trace_state(t)->records == 50 * 12);
+    hed_trace_close(t);
+    hed_trace_writer_free(w);
+}
+
+/* ---- more threads than rings ----------------------------------------------------------------- */
+
+struct crowd {
+    struct hed_trace_writer *w;
+    pthread_barrier_t all_have_put;
+    _Atomic uint32_t next;
+    _Atomic uint32_t kept;
+};
+
+static void *
+stand_in_crowd(void *p)
+{
+    struct crowd *c = p;
+    const uint32_t who = atomic_fetch_add(&c->next, 1);
+
+    for (uint32_t i = 0; i < 2; i++)
+        atomic_fetch_add(&c->kept, put_call(c->w, who, i, 0));
+    pthread_barrier_wait(&c->all_have_put);
+    return NULL;
+}
+
+static void
+threads_without_a_ring_are_counted(void **state)
+{
+    enum { EXTRA = 4, COUNT = HED_TRACE_RINGS_MAX + EXTRA };
+    struct crowd c = {.w = open_writer("threads_without_a_ring_are_counted.hed", false, 65536)};
+    pthread_t *threads = calloc(COUNT, sizeof *threads);
+    pthread_attr_t attr;
+    int made = 0;
+
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, 128 << 10);
+    pthread_barrier_init(&c.all_have_put, NULL, COUNT + 1);
+    for (int err = 0; made < COUNT && !err; made += !err)
+        err = pthread_create(&threads[made], &attr, stand_in_crowd, &c);
+    if (made < COUNT) {
+        print_message("only %d threads can be made here\n", made);
+        fflush(NULL);
+        _exit(77); /* those that were made wait for ever */
+    }
+    pthread_barrier_wait(&c.all_have_put);
+    for (int i = 0; i < COUNT; i++)
+        pthread_join(threads[i], NULL);
+    pthread_barrier_destroy(&c.all_have_put);
+
+    uint64_t records;
+    uint64_t dropped;
+
+    hed_trace_writer_count(c.w, &records, &dropped);
+    assert_int_equal(c.kept, 2 * HED_TRACE_RINGS_MAX);
+    assert_true(records == 2 * HED_TRACE_RINGS_MAX && dropped == 2 * EXTRA);
+    assert_int_equal(finish(c.w)->calls, 2 * HED_TRACE_RINGS_MAX);
+    free(threads);
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
+static void
+late_records_are_written_at_once(void **state)
+{
+    struct hed_trace_writer *w = open_writer("late_records_are_written_at_once.hed", false, 65536);
+
+    assert_true(put_call(w, 0, 0, 1));
+    hed_trace_writer_close(w);
+    hed_trace_writer_close(w);
+    for (uint32_t i = 1; i < 100; i++) {
+        assert_true(put_call(w, 0, i, 1));
+
+        struct hed_trace *t = read_back(path);
+
+        assert_true(hed_trace_state(t)->records == i + 1);
+        assert_true(hed_trace_state(t)->ended && hed_trace_state(t)->end_records == i + 1);
+        hed_trace_close(t);
+    }
+    assert_true(run_workers(w, 4, 100) == 400); /* also by new threads */
+    assert_int_equal(hed_trace_writer_path(w)[0], '/');
+    hed_trace_writer_free(w);
+}
+
+static void *
+keep_putting(void *p)
+{
+    struct worker *me = p;
+
+    for (uint32_t i = 0; i < me->count; i++)
+        me->kept += put_call(me->w, me->who, i, 60);
+    return NULL;
+}
+
+static void
+closing_under_load_loses_nothing(void **state)
+{
+    struct hed_trace_writer *w = open_writer("closing_under_load_loses_nothing.hed", false, 65536);
+    struct worker all[4];
+    uint64_t kept = 0;
+
+    for (uint32_t i = 0; i < 4; i++) {
+        all[i] = (struct worker){.w = w, .who = i, .count = 3000};
+        assert_int_equal(pthread_create(&all[i].thread, NULL, keep_putting, &all[i]), 0);
+    }
+    hed_trace_writer_close(w);
+    for (uint32_t i = 0; i < 4; i++) {
+        pthread_join(all[i].thread, NULL);
+        kept += all[i].kept;
+    }
+    assert_true(kept == 4 * 3000);
+
+    const struct found *f = finish(w);
+
+    assert_true(f->calls == kept);
+    assert_int_equal(f->gaps, 0);
+}
+
+static void
+a_forked_child_leaves_the_file_alone(void **state)
+{
+    struct hed_trace_writer *w =
+        open_writer("a_forked_child_leaves_the_file_alone.hed", false, 65536);
+    int status;
+
+    assert_true(put_call(w, 0, 0, 0));
+
+    settle();
+
+    const pid_t child = fork();
+
+    if (child == 0) {
+        hed_trace_writer_forked(w);
+
+        /* A writer of its own, under the same path. */
+        struct hed_trace_writer *own =
+            open_writer("a_forked_child_leaves_the_file_alone.hed", false, 65536);
+
+        for (uint32_t i = 0; i < 100; i++)
+            put_call(own, 1, i, 50);
+        _exit(finish(own)->calls == 100 && strcmp(path, hed_trace_writer_path(w)) == 0 ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_true(put_call(w, 0, 1, 0));
+
+    const struct found *f = finish(w);
+
+    assert_int_equal(f->calls, 2);
+    assert_int_equal(f->next[1], 0);
+}
+
+/* ---- a disk that fails or is slow ------------------------------------------------------------ */
+
+static void
+a_full_disk_is_survived_and_counted(void **state)
+{
+    struct rlimit limit;
+    struct hed_trace_writer *w =
+        open_writer("a_full_disk_is_survived_and_counted.hed", false, 65536);
+    uint64_t records;
+    uint64_t dropped;
+
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+
+    const struct rlimit small = {200 << 10, limit.rlim_max};
+
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    for (uint32_t i = 0; i < 20000; i++)
+        (void)put_call(w, 0, i, 60);
+    hed_trace_writer_close(w);
+    hed_trace_writer_count(w, &records, &dropped);
+    assert_true(records + dropped >= 20000); /* reports of what was dropped may come on top */
+
+    struct hed_trace *t = read_back(path);
+    const struct hed_trace_state *s = hed_trace_state(t);
+
+    /* What is counted as written is there; all else is counted as dropped. */
+    assert_true(s->records > 0 && s->records < 20000);
+    assert_true(records == s->records);
+    assert_false(s->ended);
+    hed_trace_close(t);
+
+    const uint64_t before = records;
+
+    (void)put_call(w, 0, 20000, 0);
+    hed_trace_writer_count(w, &records, &dropped);
+    assert_true(records == before && dropped > 0);
+    hed_trace_writer_free(w);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+/* ---- cut ------------------------------------------------------------------------------------- */
+
+static void
+long_bodies_are_cut_and_marked(void **state)
+{
+    static const uint8_t bytes[HED_TRACE_BODY_MAX + 4096];
+    struct hed_trace_writer *w = open_writer("long_bodies_are_cut_and_marked.hed", false, 65536);
+    struct hed_trace_cursor c;
+    struct hed_trace_record r;
+
+    for (size_t n = HED_TRACE_BODY_MAX - 8; n < sizeof bytes; n += 500) {
+        struct hed_enc *e = hed_trace_begin(w);
+
+        assert_non_null(e);
+        hed_put_u64(e, n);
+        hed_put_raw(e, bytes, n);
+        hed_put_u8(e, 1);
+        hed_trace_end(w, &(struct hed_trace_head){.kind = HED_TRACE_CALL});
+    }
+    hed_trace_writer_free(w);
+
+    struct hed_trace *t = read_back(path);
+
+    c = hed_trace_cursor_over(t);
+    for (size_t n = HED_TRACE_BODY_MAX - 8; n < sizeof bytes; n += 500) {
+        uint64_t word;
+
+        assert_true(hed_trace_next(&c, &r));
+        memcpy(&word, r.body, 8);
+        assert_true(word == n);
+        /* There is room for 64 bytes of data besides. */
+        assert_int_equal(r.flags & HED_TRACE_CUT, n + 9 > HED_TRACE_BODY_MAX + 64);
+    }
+    assert_false(hed_trace_next(&c, &r));
+    hed_trace_close(t);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(block_mode_loses_nothing),
+    cmocka_unit_test(drop_mode_counts_what_it_drops),
+    cmocka_unit_test(threads_that_end_leave_everything),
+    cmocka_unit_test(threads_without_a_ring_are_counted),
+    cmocka_unit_test(late_records_are_written_at_once),
+    cmocka_unit_test(closing_under_load_loses_nothing),
+    cmocka_unit_test(a_forked_child_leaves_the_file_alone),
+    cmocka_unit_test(a_full_disk_is_survived_and_counted),
+    cmocka_unit_test(long_bodies_are_cut_and_marked),
+};
+
+HED_UNIT_MAIN(tests)

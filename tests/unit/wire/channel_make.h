@@ -1,0 +1,134 @@
+/* Two ends of a lane in one process, over each transport, and messages that can be checked. */
+#pragma once
+
+#include "harness/unit.h"
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "wire/channel/channel.h"
+#include "wire/channel/parts.h"
+
+enum over { OVER_SHM, OVER_UNIX, OVER_TCP, OVERS };
+
+struct pair {
+    struct hed_lane *client, *worker;
+};
+
+static inline void
+tcp_pair(int *fds)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof a;
+    const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    assert_true(listener >= 0);
+    assert_int_equal(bind(listener, (struct sockaddr *)&a, sizeof a), 0);
+    assert_int_equal(listen(listener, 1), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&a, &size), 0);
+    fds[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(fds[0], (struct sockaddr *)&a, sizeof a), 0);
+    fds[1] = accept(listener, NULL, NULL);
+    assert_true(fds[1] >= 0);
+    close(listener);
+}
+
+static inline void
+make_conns(enum over over, struct hed_conn **conns)
+{
+    static const struct hed_tls none = {.insecure = true};
+    struct hed_why why;
+    int fds[2];
+
+    if (over == OVER_TCP)
+        tcp_pair(fds);
+    else
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(hed_conn_accept(fds[i], &none, 1000, &conns[i], &why), 0);
+}
+
+static inline struct pair
+make_pair(enum over over)
+{
+    struct hed_conn *conns[2];
+    struct hed_why why = {""};
+    struct pair p;
+
+    make_conns(over, conns);
+    assert_int_equal(hed_lane_create(conns[0], over == OVER_SHM, &p.client, &why), 0);
+    assert_int_equal(hed_lane_accept(conns[1], over == OVER_SHM, &p.worker, &why), 0);
+    return p;
+}
+
+static inline void
+free_pair(struct pair *p)
+{
+    hed_lane_free(p->client);
+    hed_lane_free(p->worker);
+}
+
+static inline uint32_t
+next_random(uint64_t *state)
+{
+    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (uint32_t)(*state >> 33);
+}
+
+/* Bytes behind the head follow from the number; only some are looked at where there are many. */
+static inline uint8_t
+pattern(uint64_t number, uint64_t i)
+{
+    return (uint8_t)(number * 31 + i * 7 + i / 251);
+}
+
+static inline void
+fill_pattern(uint8_t *p, size_t n, uint64_t number)
+{
+    for (size_t i = 0; i < n; i++)
+        p[i] = pattern(number, i);
+}
+
+static inline bool
+has_pattern(const uint8_t *p, size_t n, uint64_t number, uint64_t first)
+{
+    for (size_t i = 0; i < n; i++)
+        if (p[i] != pattern(number, first + i))
+            return false;
+    return true;
+}
+
+static inline int
+send_one(struct hed_lane *l, uint64_t number, uint32_t size, uint64_t bulk, bool urgent)
+{
+    struct hed_msg *m = hed_lane_begin(l, size);
+
+    if (!m)
+        return HED_EIO;
+    *m = (struct hed_msg){.size = size, .kind = HED_MSG_PING, .number = number, .bulk = bulk};
+    fill_pattern((uint8_t *)(m + 1), size - sizeof *m, number);
+    return hed_lane_end(l, size, urgent);
+}
+
+static inline bool
+is_right(const struct hed_msg *m, uint64_t number, uint32_t size)
+{
+    return m->size == size && m->kind == HED_MSG_PING && m->number == number &&
+           (uintptr_t)m % HED_MSG_ALIGN == 0 &&
+           has_pattern((const uint8_t *)(m + 1), size - sizeof *m, number, 0);
+}
+
+/* Sanitizers make everything ten times slower. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SLOWER 20
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
+#define SLOWER 20
+#endif
+#endif
+#ifndef SLOWER
+#define SLOWER 1
+#endif

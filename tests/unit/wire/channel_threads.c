@@ -1,0 +1,410 @@
+/* Tests of lanes between threads and processes: millions of messages, sleeping and waking, full
+ * rings, flushes from elsewhere, peers that die. */
+#include "unit/wire/channel_make.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+
+#define MESSAGES (1000000 / SLOWER)
+#define SOCKET_MESSAGES (100000 / SLOWER)
+#define TRIPS (1000000 / SLOWER)
+
+/* ---- many messages --------------------------------------------------------------------------- */
+
+struct job {
+    struct hed_lane *lane;
+    uint64_t seed;
+    uint64_t count;
+    bool ok; /* cmocka's checks are for its own thread only */
+};
+
+/* Mostly small; some of any size. */
+static uint32_t
+size_of(uint64_t *seed)
+{
+    const uint32_t r = next_random(seed);
+
+    return 64 + (r % 256 == 0 ? next_random(seed) % (HED_MSG_MAX - 63) : r % 200);
+}
+
+static uint64_t
+bulk_of(uint64_t *seed)
+{
+    return next_random(seed) % 64 ? 0 : 1 + next_random(seed) % 5000;
+}
+
+static void *
+write_many(void *arg)
+{
+    static uint8_t data[2][5000];
+    struct job *j = arg;
+    uint8_t *bulk = data[j->seed % 2];
+
+    for (uint64_t i = 0; i < j->count; i++) {
+        const uint32_t size = size_of(&j->seed);
+        const uint64_t n = bulk_of(&j->seed);
+
+        if (send_one(j->lane, i, size, n, i + 1 == j->count || i % 100 == 0))
+            return NULL;
+        fill_pattern(bulk, n, i);
+        if (n && hed_lane_bulk_write(j->lane, bulk, n))
+            return NULL;
+    }
+    j->ok = true;
+    return NULL;
+}
+
+static bool
+bulk_is_right(struct hed_lane *l, uint64_t number, uint64_t n)
+{
+    for (uint64_t at = 0; at < n;) {
+        size_t span;
+        void *p;
+
+        if (hed_lane_bulk_peek(l, n - at, &p, &span) || !has_pattern(p, span, number, at))
+            return false;
+        hed_lane_bulk_done(l, span);
+        at += span;
+    }
+    return true;
+}
+
+static void *
+read_many(void *arg)
+{
+    struct job *j = arg;
+
+    for (uint64_t i = 0; i < j->count; i++) {
+        const uint32_t size = size_of(&j->seed);
+        const uint64_t n = bulk_of(&j->seed);
+        struct hed_msg *m;
+
+        if (hed_lane_next(j->lane, -1, &m) || !is_right(m, i, size) || m->bulk != n ||
+            !bulk_is_right(j->lane, i, n))
+            return NULL;
+    }
+    j->ok = true;
+    return NULL;
+}
+
+static void
+many_both_ways(enum over over, uint64_t count)
+{
+    struct pair p = make_pair(over);
+    struct job jobs[4] = {
+        {.lane = p.client, .seed = 1, .count = count},
+        {.lane = p.worker, .seed = 1, .count = count},
+        {.lane = p.worker, .seed = 2, .count = count},
+        {.lane = p.client, .seed = 2, .count = count},
+    };
+    pthread_t threads[4];
+
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(
+            pthread_create(&threads[i], NULL, i % 2 ? read_many : write_many, &jobs[i]), 0);
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    for (int i = 0; i < 4; i++)
+        assert_true(jobs[i].ok);
+    free_pair(&p);
+}
+
+static void
+random_messages_both_ways_over_shared_memory(void **state)
+{
+    many_both_ways(OVER_SHM, MESSAGES);
+}
+
+static void
+random_messages_both_ways_over_unix_sockets(void **state)
+{
+    many_both_ways(OVER_UNIX, SOCKET_MESSAGES);
+}
+
+static void
+random_messages_both_ways_over_tcp(void **state)
+{
+    many_both_ways(OVER_TCP, SOCKET_MESSAGES);
+}
+
+/* ---- sleeping and waking --------------------------------------------------------------------- */
+
+static void
+pause_a_little(uint64_t *seed)
+{
+    const uint32_t r = next_random(seed) % 1024;
+
+    if (r == 0)
+        hed_sleep_ns(20000);
+    else if (r < 8)
+        sched_yield();
+    else if (r < 64)
+        for (uint32_t i = 0; i < r * 8; i++)
+            __asm__ __volatile__("" ::: "memory");
+}
+
+static void *
+echo(void *arg)
+{
+    struct job *j = arg;
+    struct hed_msg *m;
+
+    while (hed_lane_next(j->lane, -1, &m) == 0) {
+        pause_a_little(&j->seed);
+        if (send_one(j->lane, m->number, 64, 0, true))
+            break;
+    }
+    return NULL;
+}
+
+static void
+never_spin(struct hed_lane *l)
+{
+    l->in.waiter.spin = l->in.waiter.spin_most = 0;
+    l->out.waiter.spin = l->out.waiter.spin_most = 0;
+}
+
+/* A wake-up that is lost is made good by the clock: not one in a million may be. */
+static void
+ping_pong(bool sleeps)
+{
+    struct pair p = make_pair(OVER_SHM);
+    struct job j = {.lane = p.worker, .seed = 3};
+    uint64_t seed = 4;
+    struct hed_msg *m;
+    pthread_t thread;
+
+    if (sleeps) {
+        never_spin(p.client);
+        never_spin(p.worker);
+    }
+    assert_int_equal(pthread_create(&thread, NULL, echo, &j), 0);
+    for (uint64_t i = 0; i < TRIPS; i++) {
+        pause_a_little(&seed);
+        assert_int_equal(send_one(p.client, i, 64, 0, true), 0);
+        assert_int_equal(hed_lane_next(p.client, -1, &m), 0);
+        assert_true(m->number == i);
+    }
+    assert_int_equal(p.client->in.waiter.missed, 0);
+    hed_lane_free(p.client);
+    pthread_join(thread, NULL);
+    assert_int_equal(p.worker->in.waiter.missed, 0);
+    hed_lane_free(p.worker);
+}
+
+static void
+no_wake_up_is_lost_when_both_spin(void **state)
+{
+    ping_pong(false);
+}
+
+static void
+no_wake_up_is_lost_when_both_sleep(void **state)
+{
+    ping_pong(true);
+}
+
+static void *
+read_late(void *arg)
+{
+    struct job *j = arg;
+    struct hed_msg *m;
+
+    hed_sleep_ns(30000000);
+    for (uint64_t i = 0; i < j->count; i++)
+        if (hed_lane_next(j->lane, -1, &m) || !is_right(m, i, 1024))
+            return NULL;
+    j->ok = true;
+    return NULL;
+}
+
+static void
+full_ring_waits_for_its_reader(void **state)
+{
+    for (enum over over = 0; over < OVERS; over++) {
+        struct pair p = make_pair(over);
+        struct job j = {.lane = p.worker, .count = 20000 / SLOWER + 8000};
+        const uint64_t start = hed_now_ns();
+        pthread_t thread;
+
+        assert_int_equal(pthread_create(&thread, NULL, read_late, &j), 0);
+        for (uint64_t i = 0; i < j.count; i++)
+            assert_int_equal(send_one(p.client, i, 1024, 0, false), 0);
+        assert_int_equal(hed_lane_flush(p.client), 0);
+        assert_true(hed_now_ns() - start >= 30000000);
+        pthread_join(thread, NULL);
+        assert_true(j.ok);
+        free_pair(&p);
+    }
+}
+
+/* ---- flushes from elsewhere ------------------------------------------------------------------ */
+
+static _Atomic bool enough;
+
+static void *
+flush_all_the_time(void *arg)
+{
+    /* Relaxed: it only ends the loop. */
+    while (!atomic_load_explicit(&enough, memory_order_relaxed)) {
+        if (hed_lane_dirty(arg))
+            hed_lane_flush(arg);
+        sched_yield();
+    }
+    return NULL;
+}
+
+static void
+other_threads_flush(void **state)
+{
+    for (enum over over = OVER_UNIX; over < OVERS; over++) {
+        struct pair p = make_pair(over);
+        struct job writer = {.lane = p.client, .seed = 1, .count = SOCKET_MESSAGES};
+        struct job reader = {.lane = p.worker, .seed = 1, .count = SOCKET_MESSAGES};
+        pthread_t threads[3];
+
+        atomic_store(&enough, false);
+        assert_int_equal(pthread_create(&threads[0], NULL, write_many, &writer), 0);
+        assert_int_equal(pthread_create(&threads[1], NULL, flush_all_the_time, p.client), 0);
+        assert_int_equal(pthread_create(&threads[2], NULL, read_many, &reader), 0);
+        pthread_join(threads[0], NULL);
+        pthread_join(threads[2], NULL);
+        atomic_store(&enough, true);
+        pthread_join(threads[1], NULL);
+        assert_true(writer.ok && reader.ok);
+        free_pair(&p);
+    }
+}
+
+/* ---- peers that die -------------------------------------------------------------------------- */
+
+static int
+wait_for_message(struct hed_lane *l)
+{
+    struct hed_msg *m;
+
+    return hed_lane_next(l, -1, &m);
+}
+
+static int
+wait_for_room(struct hed_lane *l)
+{
+    int e = 0;
+
+    for (uint64_t i = 0; !e; i++)
+        e = send_one(l, i, 8000, 0, true);
+    return e;
+}
+
+static int
+wait_for_bulk(struct hed_lane *l)
+{
+    size_t n;
+    void *p;
+
+    return hed_lane_bulk_peek(l, 100, &p, &n);
+}
+
+static int
+wait_for_bulk_room(struct hed_lane *l)
+{
+    static uint8_t data[1 << 20];
+    int e = 0;
+
+    while (!e)
+        e = hed_lane_bulk_write(l, data, sizeof data);
+    return e;
+}
+
+static int (*const waits[])(struct hed_lane *) = {wait_for_message, wait_for_room, wait_for_bulk,
+                                                  wait_for_bulk_room};
+#define WAITS 4
+
+/* The peer is another process, which is killed while it does nothing. */
+static void
+death_is_noticed(enum over over, bool worker_dies)
+{
+    for (int w = 0; w < WAITS; w++) {
+        struct pair p = make_pair(over);
+        struct hed_lane *left = worker_dies ? p.client : p.worker;
+        struct hed_lane *dies = worker_dies ? p.worker : p.client;
+        const pid_t child = fork();
+
+        assert_true(child >= 0);
+        if (child == 0) {
+            hed_lane_forked(left);
+            hed_sleep_ns(20000000);
+            kill(getpid(), SIGKILL);
+        }
+        hed_lane_forked(dies);
+        hed_lane_free(dies);
+
+        const uint64_t start = hed_now_ns();
+
+        assert_int_equal(waits[w](left), HED_EIO);
+        assert_in_range((hed_now_ns() - start) / 1000000, 10, HED_LANE_LOST_MS + 500);
+        assert_null(waits[w] == wait_for_room ? hed_lane_begin(left, 64) : NULL);
+        assert_int_equal(waitpid(child, NULL, 0), child);
+        hed_lane_free(left);
+    }
+}
+
+static void
+death_of_the_worker_is_noticed(void **state)
+{
+    for (enum over over = 0; over < OVERS; over++)
+        death_is_noticed(over, true);
+}
+
+static void
+death_of_the_client_is_noticed(void **state)
+{
+    for (enum over over = 0; over < OVERS; over++)
+        death_is_noticed(over, false);
+}
+
+static void *
+leave_soon(void *arg)
+{
+    hed_sleep_ns(50000000);
+    hed_lane_free(arg);
+    return NULL;
+}
+
+/* Who leaves wakes whoever sleeps: that is not left to the clock. */
+static void
+leaving_is_noticed_at_once(void **state)
+{
+    for (enum over over = 0; over < OVERS; over++) {
+        for (int w = 0; w < WAITS; w++) {
+            struct pair p = make_pair(over);
+            const uint64_t start = hed_now_ns();
+            pthread_t thread;
+
+            assert_int_equal(pthread_create(&thread, NULL, leave_soon, p.client), 0);
+            assert_int_equal(waits[w](p.worker), HED_EIO);
+            assert_in_range((hed_now_ns() - start) / 1000000, 30, 450);
+            pthread_join(thread, NULL);
+            hed_lane_free(p.worker);
+        }
+    }
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(random_messages_both_ways_over_shared_memory),
+    cmocka_unit_test(random_messages_both_ways_over_unix_sockets),
+    cmocka_unit_test(random_messages_both_ways_over_tcp),
+    cmocka_unit_test(no_wake_up_is_lost_when_both_spin),
+    cmocka_unit_test(no_wake_up_is_lost_when_both_sleep),
+    cmocka_unit_test(full_ring_waits_for_its_reader),
+    cmocka_unit_test(other_threads_flush),
+    cmocka_unit_test(death_of_the_worker_is_noticed),
+    cmocka_unit_test(death_of_the_client_is_noticed),
+    cmocka_unit_test(leaving_is_noticed_at_once),
+};
+
+HED_UNIT_MAIN(tests)
