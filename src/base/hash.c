@@ -6,12 +6,12 @@
 #define BLOCK 128 /* bytes */
 #define ROUNDS 12
 
-static const uint64_t start[8] = {UINT64_C(0x6a09e667f3bcc908), UINT64_C(0xbb67ae8584caa73b),
-                                  UINT64_C(0x3c6ef372fe94f82b), UINT64_C(0xa54ff53a5f1d36f1),
-                                  UINT64_C(0x510e527fade682d1), UINT64_C(0x9b05688c2b3e6c1f),
-                                  UINT64_C(0x1f83d9abfb41bd6b), UINT64_C(0x5be0cd19137e2179)};
+static const uint64_t initial[8] = {UINT64_C(0x6a09e667f3bcc908), UINT64_C(0xbb67ae8584caa73b),
+                                    UINT64_C(0x3c6ef372fe94f82b), UINT64_C(0xa54ff53a5f1d36f1),
+                                    UINT64_C(0x510e527fade682d1), UINT64_C(0x9b05688c2b3e6c1f),
+                                    UINT64_C(0x1f83d9abfb41bd6b), UINT64_C(0x5be0cd19137e2179)};
 
-/* Which word of the block goes where; rounds 10 and 11 are as 0 and 1. */
+/* The order in which each round uses the words of a block. Rounds 10 and 11 repeat 0 and 1. */
 static const uint8_t order[10][16] = {{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15},
                                       {14, 10, 4, 8, 9, 15, 13, 6, 1, 12, 0, 2, 11, 7, 5, 3},
                                       {11, 8, 12, 0, 5, 2, 15, 13, 10, 14, 3, 6, 7, 1, 9, 4},
@@ -24,48 +24,48 @@ static const uint8_t order[10][16] = {{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12,
                                       {10, 2, 8, 4, 7, 6, 1, 5, 15, 11, 9, 14, 3, 12, 13, 0}};
 
 static inline uint64_t
-turn(uint64_t x, unsigned n)
+rotate_right(uint64_t x, unsigned n)
 {
     return x >> n | x << (64 - n);
 }
 
 static inline void
-mix(uint64_t *a, uint64_t *b, uint64_t *c, uint64_t *d, uint64_t x, uint64_t y)
+blake_mix(uint64_t *a, uint64_t *b, uint64_t *c, uint64_t *d, uint64_t x, uint64_t y)
 {
     *a += *b + x;
-    *d = turn(*d ^ *a, 32);
+    *d = rotate_right(*d ^ *a, 32);
     *c += *d;
-    *b = turn(*b ^ *c, 24);
+    *b = rotate_right(*b ^ *c, 24);
     *a += *b + y;
-    *d = turn(*d ^ *a, 16);
+    *d = rotate_right(*d ^ *a, 16);
     *c += *d;
-    *b = turn(*b ^ *c, 63);
+    *b = rotate_right(*b ^ *c, 63);
 }
 
-/* Sixteen words and twelve rounds, written out by the compiler: loops with indices that are not
- * known then would keep the words in memory. */
+/* The compiler must unroll the rounds: with indices it does not know, it would keep the sixteen
+ * words in memory instead of registers. */
 static void
-compress(struct hed_hash *h, const uint8_t *block, uint64_t last)
+blake_compress(struct hed_hash *h, const uint8_t *block, uint64_t last)
 {
     uint64_t m[16], v[16];
 
-    memcpy(m, block, sizeof m); /* little-endian, as every host of ours */
+    memcpy(m, block, sizeof m); /* little-endian, like all hosts we support */
     memcpy(v, h->state, sizeof h->state);
-    memcpy(v + 8, start, sizeof start);
+    memcpy(v + 8, initial, sizeof initial);
     v[12] ^= h->bytes;
     v[14] ^= last;
 #pragma GCC unroll 12
     for (int i = 0; i < ROUNDS; i++) {
         const uint8_t *o = order[i % 10];
 
-        mix(&v[0], &v[4], &v[8], &v[12], m[o[0]], m[o[1]]);
-        mix(&v[1], &v[5], &v[9], &v[13], m[o[2]], m[o[3]]);
-        mix(&v[2], &v[6], &v[10], &v[14], m[o[4]], m[o[5]]);
-        mix(&v[3], &v[7], &v[11], &v[15], m[o[6]], m[o[7]]);
-        mix(&v[0], &v[5], &v[10], &v[15], m[o[8]], m[o[9]]);
-        mix(&v[1], &v[6], &v[11], &v[12], m[o[10]], m[o[11]]);
-        mix(&v[2], &v[7], &v[8], &v[13], m[o[12]], m[o[13]]);
-        mix(&v[3], &v[4], &v[9], &v[14], m[o[14]], m[o[15]]);
+        blake_mix(&v[0], &v[4], &v[8], &v[12], m[o[0]], m[o[1]]);
+        blake_mix(&v[1], &v[5], &v[9], &v[13], m[o[2]], m[o[3]]);
+        blake_mix(&v[2], &v[6], &v[10], &v[14], m[o[4]], m[o[5]]);
+        blake_mix(&v[3], &v[7], &v[11], &v[15], m[o[6]], m[o[7]]);
+        blake_mix(&v[0], &v[5], &v[10], &v[15], m[o[8]], m[o[9]]);
+        blake_mix(&v[1], &v[6], &v[11], &v[12], m[o[10]], m[o[11]]);
+        blake_mix(&v[2], &v[7], &v[8], &v[13], m[o[12]], m[o[13]]);
+        blake_mix(&v[3], &v[4], &v[9], &v[14], m[o[14]], m[o[15]]);
     }
     for (int i = 0; i < 8; i++)
         h->state[i] ^= v[i] ^ v[i + 8];
@@ -75,8 +75,9 @@ void
 hed_hash_init(struct hed_hash *h)
 {
     memset(h, 0, sizeof *h);
-    memcpy(h->state, start, sizeof start);
-    h->state[0] ^= UINT64_C(0x01010000) | HED_HASH_SIZE; /* one lane, no key, so many bytes out */
+    memcpy(h->state, initial, sizeof initial);
+    h->state[0] ^=
+        UINT64_C(0x01010000) | HED_HASH_SIZE; /* sequential, no key, HED_HASH_SIZE bytes out */
 }
 
 void
@@ -85,12 +86,12 @@ hed_hash_add(struct hed_hash *h, const void *p, size_t n)
     const uint8_t *from = p;
 
     while (n > 0) {
-        /* The last block is compressed at the end only: a full one waits for a byte behind it. */
+        /* Only hed_hash_end() may compress the last block, so a full block waits for the next byte. */
         if (h->held == BLOCK || (h->held == 0 && n > BLOCK)) {
             const uint8_t *block = h->held ? h->block : from;
 
             h->bytes += BLOCK;
-            compress(h, block, 0);
+            blake_compress(h, block, 0);
             if (h->held) {
                 h->held = 0;
             } else {
@@ -110,11 +111,17 @@ hed_hash_add(struct hed_hash *h, const void *p, size_t n)
 }
 
 void
+hed_hash_add_text(struct hed_hash *h, const char *text)
+{
+    hed_hash_add(h, text, strlen(text) + 1);
+}
+
+void
 hed_hash_end(struct hed_hash *h, uint8_t out[HED_HASH_SIZE])
 {
     memset(h->block + h->held, 0, BLOCK - h->held);
     h->bytes += h->held;
-    compress(h, h->block, UINT64_MAX);
+    blake_compress(h, h->block, UINT64_MAX);
     memcpy(out, h->state, HED_HASH_SIZE);
 }
 

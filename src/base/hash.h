@@ -1,8 +1,9 @@
-/* BLAKE2b with 256 bits (RFC 7693): names content, also among those who do not trust each other.
+/* BLAKE2b with 256 bits (RFC 7693): a name for content, also between parties that do not trust each
+ * other. This is the only hash of content in the tree.
  *
  *   struct hed_hash h;
  *   hed_hash_init(&h);
- *   hed_hash_add(&h, p, n);  ...as often as need be
+ *   hed_hash_add(&h, p, n);  as often as needed
  *   hed_hash_end(&h, name);  the state is used up
  */
 #pragma once
@@ -14,13 +15,17 @@
 
 struct hed_hash {
     uint64_t state[8];
-    uint64_t bytes; /* compressed so far; nobody hashes 2^64 */
+    uint64_t bytes; /* compressed so far; no content has 2^64 */
     size_t held;    /* bytes in block */
     uint8_t block[128];
 };
 
 void hed_hash_init(struct hed_hash *h);
 void hed_hash_add(struct hed_hash *h, const void *p, size_t n);
+
+/* Adds a text and its NUL, so that adding "ab" and "c" is not adding "a" and "bc". */
+void hed_hash_add_text(struct hed_hash *h, const char *text);
+
 void hed_hash_end(struct hed_hash *h, uint8_t out[HED_HASH_SIZE]);
 
 /* As hexadecimal digits with a NUL. */

@@ -27,62 +27,19 @@
 
 struct header {
     char magic[8];
-    uint64_t key[2];
+    struct hed_cache_key key;
     uint64_t size;
     uint32_t crc; /* of the object */
     uint32_t zero;
 };
 
-static const char magic[8] = "HEDKRN1";
+static const char magic[8] = "HEDKRN2";
 
 struct hed_cache {
     char folder[PATH_MAX];
     uint64_t limit;
     _Atomic unsigned stores;
 };
-
-void
-hed_hash_init(struct hed_hash *h)
-{
-    *h = (struct hed_hash){UINT64_C(0x6c62272e07bb0142), UINT64_C(0x62b821756295c58d)};
-}
-
-static void
-hash_word(struct hed_hash *h, uint64_t word)
-{
-    /* The prime of FNV-1a for 128 bits: 2^88 + 0x13b. */
-    const unsigned __int128 prime = ((unsigned __int128)1 << 88) + 0x13b;
-    unsigned __int128 v = (unsigned __int128)h->high << 64 | (h->low ^ word);
-
-    v *= prime;
-    /* Words are wide: without this, their high bits would reach few others. */
-    v ^= v >> 67;
-    h->high = (uint64_t)(v >> 64);
-    h->low = (uint64_t)v;
-}
-
-void
-hed_hash_add(struct hed_hash *h, const void *p, size_t size)
-{
-    const unsigned char *bytes = p;
-    uint64_t word;
-
-    hash_word(h, size);
-    for (; size >= sizeof word; size -= sizeof word, bytes += sizeof word) {
-        memcpy(&word, bytes, sizeof word);
-        hash_word(h, word);
-    }
-    word = 0;
-    if (size)
-        memcpy(&word, bytes, size);
-    hash_word(h, word);
-}
-
-void
-hed_hash_add_text(struct hed_hash *h, const char *text)
-{
-    hed_hash_add(h, text, strlen(text));
-}
 
 /* The user's own folder; false: there is no home. */
 static bool
@@ -128,10 +85,11 @@ hed_cache_free(struct hed_cache *c)
 #define PATH_ROOM (PATH_MAX + 96)
 
 static void
-path_of(const struct hed_cache *c, struct hed_hash key, char *out)
+path_of(const struct hed_cache *c, const struct hed_cache_key *key, char *out)
 {
-    snprintf(out, PATH_ROOM, "%s/%016llx%016llx" SUFFIX, c->folder, (unsigned long long)key.high,
-             (unsigned long long)key.low);
+    char text[HED_HASH_TEXT];
+
+    snprintf(out, PATH_ROOM, "%s/%s" SUFFIX, c->folder, hed_hash_text(key->hash, text));
 }
 
 static bool
@@ -185,14 +143,14 @@ is_ours(const struct stat *st)
 }
 
 static bool
-read_entry(int fd, struct hed_hash key, struct hed_buf *out)
+read_entry(int fd, const struct hed_cache_key *key, struct hed_buf *out)
 {
     struct header h;
     struct stat st;
 
     if (fstat(fd, &st) != 0 || !is_ours(&st) || !read_all(fd, &h, sizeof h))
         return false;
-    if (memcmp(h.magic, magic, sizeof magic) != 0 || h.key[0] != key.high || h.key[1] != key.low ||
+    if (memcmp(h.magic, magic, sizeof magic) != 0 || memcmp(&h.key, key, sizeof h.key) != 0 ||
         h.size > OBJECT_MAX || (uint64_t)st.st_size != sizeof h + h.size)
         return false;
 
@@ -209,7 +167,7 @@ read_entry(int fd, struct hed_hash key, struct hed_buf *out)
 }
 
 bool
-hed_cache_get(struct hed_cache *c, struct hed_hash key, struct hed_buf *out)
+hed_cache_get(struct hed_cache *c, const struct hed_cache_key *key, struct hed_buf *out)
 {
     char path[PATH_ROOM];
 
@@ -250,7 +208,7 @@ make_folder(const char *folder)
 }
 
 struct file {
-    char name[64];
+    char name[HED_HASH_TEXT + 32];
     uint64_t size;
     struct timespec time;
 };
@@ -324,10 +282,10 @@ trim(const struct hed_cache *c)
 }
 
 void
-hed_cache_put(struct hed_cache *c, struct hed_hash key, const void *object, size_t size)
+hed_cache_put(struct hed_cache *c, const struct hed_cache_key *key, const void *object, size_t size)
 {
     char path[PATH_ROOM], temporary[PATH_ROOM + 16];
-    struct header h = {.key = {key.high, key.low}, .size = size};
+    struct header h = {.key = *key, .size = size};
 
     if (!c || size > OBJECT_MAX || size > c->limit || !make_folder(c->folder))
         return;

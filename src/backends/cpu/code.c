@@ -51,7 +51,7 @@ compile_kernel(struct hed_cpu *c, struct hed_cpu_code *code, struct hed_cpu_kern
     if (k->func->refused)
         explain_refusal(k->func->refused, &reason);
     else
-        err = hed_cpu_compile(c, &code->module, k->func, code->text, &k->loaded, &reason);
+        err = hed_cpu_compile(c, &code->module, k->func, &code->text, &k->loaded, &reason);
     if (err)
         hed_why_set(why, "kernel %.120s cannot be run here: %s", k->func->name, reason.text);
     return result_of(err);

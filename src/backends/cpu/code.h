@@ -29,7 +29,7 @@ struct hed_cpu_code {
     struct hed_code pub;    /* first */
     struct hed_arena arena; /* what pub points to */
     struct hed_ptx_module module;
-    struct hed_hash text;            /* of the PTX */
+    struct hed_cache_key text;       /* the hash of the PTX */
     const struct hed_ptx_var **vars; /* behind pub.vars */
     struct hed_cpu_kernel *states;   /* behind pub.kernels */
     struct hed_lock lock;

@@ -155,20 +155,23 @@ get_compiler(struct hed_cpu *c, struct hed_why *why)
 
 /* ---- a kernel -------------------------------------------------------------------------------- */
 
-static struct hed_hash
-key_of(const struct hed_cpu *c, struct hed_hash text, const char *kernel,
-       const struct hed_ptx_options *o)
+/* Everything that the object of a kernel depends on. `text` is the hash of its module's PTX. */
+static struct hed_cache_key
+kernel_cache_key(const struct hed_cpu *c, const struct hed_cache_key *text, const char *kernel,
+                 const struct hed_ptx_options *o)
 {
     const uint64_t numbers[] = {HED_PTX_ABI, (uint64_t)o->shape, (uint64_t)o->level,
                                 o->check_alignment, c->compiler_identity};
-    struct hed_hash key;
+    struct hed_cache_key key;
+    struct hed_hash h;
 
-    hed_hash_init(&key);
-    hed_hash_add(&key, &text, sizeof text);
-    hed_hash_add_text(&key, kernel);
-    hed_hash_add_text(&key, HED_VERSION);
-    hed_hash_add_text(&key, c->features);
-    hed_hash_add(&key, numbers, sizeof numbers);
+    hed_hash_init(&h);
+    hed_hash_add(&h, text, sizeof *text);
+    hed_hash_add_text(&h, kernel);
+    hed_hash_add_text(&h, HED_VERSION);
+    hed_hash_add_text(&h, c->features);
+    hed_hash_add(&h, numbers, sizeof numbers);
+    hed_hash_end(&h, key.hash);
     return key;
 }
 
@@ -238,8 +241,8 @@ compile(struct compilation *n)
 
 int
 hed_cpu_compile(struct hed_cpu *c, const struct hed_ptx_module *module,
-                const struct hed_ptx_func *kernel, struct hed_hash text, struct hed_ptx_loaded *out,
-                struct hed_why *why)
+                const struct hed_ptx_func *kernel, const struct hed_cache_key *text,
+                struct hed_ptx_loaded *out, struct hed_why *why)
 {
     struct hed_ptx_options o = {
         .shape = c->shape,
@@ -247,12 +250,12 @@ hed_cpu_compile(struct hed_cpu *c, const struct hed_ptx_module *module,
         .check_alignment = true,
         .features = c->features,
     };
-    const struct hed_hash key = key_of(c, text, kernel->name, &o);
+    const struct hed_cache_key key = kernel_cache_key(c, text, kernel->name, &o);
     struct hed_buf object;
     int err;
 
     hed_buf_init(&object, OBJECT_MAX);
-    if (hed_cache_get(c->cache, key, &object) && load(&object, out, why) == 0) {
+    if (hed_cache_get(c->cache, &key, &object) && load(&object, out, why) == 0) {
         hed_debug(CPU, "kernel %s found in the cache", kernel->name);
         hed_buf_fini(&object);
         return 0;
@@ -272,7 +275,7 @@ hed_cpu_compile(struct hed_cpu *c, const struct hed_ptx_module *module,
     if (!err)
         err = load(&object, out, why);
     if (!err)
-        hed_cache_put(c->cache, key, object.data, object.size);
+        hed_cache_put(c->cache, &key, object.data, object.size);
     hed_buf_fini(&object);
     return err;
 }

@@ -70,7 +70,7 @@ void hed_cpu_compile_init(struct hed_cpu *c);
 /* A kernel of a module whose text has the hash `text`, loaded. HED_ENOTSUP: it uses what cannot be
  * compiled; HED_ENOTFOUND: there is no compiler. */
 int hed_cpu_compile(struct hed_cpu *c, const struct hed_ptx_module *module,
-                    const struct hed_ptx_func *kernel, struct hed_hash text,
+                    const struct hed_ptx_func *kernel, const struct hed_cache_key *text,
                     struct hed_ptx_loaded *out, struct hed_why *why);
 
 /* ---- launch.c -------------------------------------------------------------------------------- */

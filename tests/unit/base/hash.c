@@ -56,9 +56,27 @@ pieces_do_not_matter(void **state)
     }
 }
 
+static void
+texts_end_where_they_end(void **state)
+{
+    unsigned char ab_c[HED_HASH_SIZE], a_bc[HED_HASH_SIZE];
+    struct hed_hash h;
+
+    hed_hash_init(&h);
+    hed_hash_add_text(&h, "ab");
+    hed_hash_add_text(&h, "c");
+    hed_hash_end(&h, ab_c);
+    hed_hash_init(&h);
+    hed_hash_add_text(&h, "a");
+    hed_hash_add_text(&h, "bc");
+    hed_hash_end(&h, a_bc);
+    assert_memory_not_equal(ab_c, a_bc, HED_HASH_SIZE);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(known_answers),
     cmocka_unit_test(pieces_do_not_matter),
+    cmocka_unit_test(texts_end_where_they_end),
 };
 
 HED_UNIT_MAIN(tests)
