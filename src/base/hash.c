@@ -86,7 +86,7 @@ hed_hash_add(struct hed_hash *h, const void *p, size_t n)
     const uint8_t *from = p;
 
     while (n > 0) {
-        /* Only hed_hash_end() may compress the last block, so a full block waits for the next byte. */
+        /* Only hed_hash_end() may compress the last block: a full one waits for the next byte. */
         if (h->held == BLOCK || (h->held == 0 && n > BLOCK)) {
             const uint8_t *block = h->held ? h->block : from;
 

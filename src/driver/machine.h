@@ -21,8 +21,11 @@ struct hed_far;
 struct hed_launch;
 struct hed_why;
 
-/* Physical memory that can be mapped at several addresses (cuMemCreate); the machine's own. */
-struct hed_physical_memory;
+/* Physical memory that can be mapped at several addresses (cuMemCreate). The machine's own data
+ * follows it. */
+struct hed_physical_memory {
+    uint64_t size; /* bytes */
+};
 
 /* A kernel as code has it: by position in hed_code.kernels. Numbers are bytes unless said. */
 struct hed_code_param {

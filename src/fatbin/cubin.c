@@ -9,7 +9,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "fatbin/object.h"
+#include "fatbin/elf.h"
 
 #define SHT_CUDA_INFO 0x70000000u
 #define SHT_CUDA_COMPAT 0x70000086u
@@ -21,7 +21,7 @@
 #define RESERVED_SINCE 90
 
 struct reader {
-    struct hed_object o;
+    struct hed_elf_file o;
     struct hed_arena *arena;
     struct hed_cubin *c;
     uint32_t *by_section; /* [o.count]: 1 + number of the kernel whose code is there, or 0 */
@@ -35,18 +35,18 @@ hed_cubin_begins(struct hed_bytes b)
 {
     const uint8_t *p = hed_bytes_at(b, 0, sizeof(Elf64_Ehdr));
 
-    return p && hed_object_begins(b) && p[EI_CLASS] == ELFCLASS64 &&
-           hed_load_u16(p + offsetof(Elf64_Ehdr, e_machine)) == HED_OBJECT_CUDA;
+    return p && hed_elf_file_begins(b) && p[EI_CLASS] == ELFCLASS64 &&
+           hed_load_u16(p + offsetof(Elf64_Ehdr, e_machine)) == HED_ELF_CUDA;
 }
 
 static int
-open_cubin(struct hed_bytes b, struct hed_object *o, struct hed_why *why)
+open_cubin(struct hed_bytes b, struct hed_elf_file *o, struct hed_why *why)
 {
-    const int err = hed_object_read(b, o, why);
+    const int err = hed_elf_file_read(b, o, why);
 
     if (err != 0)
         return err;
-    if (o->machine != HED_OBJECT_CUDA) {
+    if (o->machine != HED_ELF_CUDA) {
         hed_why_set(why, "not a cubin: an ELF file for machine %u", o->machine);
         return HED_ENOTSUP;
     }
@@ -54,17 +54,17 @@ open_cubin(struct hed_bytes b, struct hed_object *o, struct hed_why *why)
 }
 
 static struct hed_arch
-arch_of(const struct hed_object *o)
+arch_of(const struct hed_elf_file *o)
 {
     const bool old = o->osabi != OSABI_CUDA_13;
     struct hed_arch arch = {old ? o->flags & 0xff : o->flags >> 8 & 0xff, '\0'};
-    struct hed_section s;
+    struct hed_elf_section s;
 
     /* Older ones mark it in the byte after the architecture. */
     if (old && (o->flags >> 8 & 8))
         arch.suffix = 'a';
     for (uint32_t i = 0; !old && i < o->count; i++) {
-        if (hed_object_section(o, i, &s) && s.type == SHT_CUDA_COMPAT &&
+        if (hed_elf_file_section(o, i, &s) && s.type == SHT_CUDA_COMPAT &&
             hed_cubin_info_exact(s.bytes))
             arch.suffix = 'a';
     }
@@ -74,7 +74,7 @@ arch_of(const struct hed_object *o)
 int
 hed_cubin_arch(struct hed_bytes b, struct hed_arch *out, struct hed_why *why)
 {
-    struct hed_object o;
+    struct hed_elf_file o;
     const int err = open_cubin(b, &o, why);
 
     if (err == 0)
@@ -98,18 +98,18 @@ make_room(struct reader *r, uint64_t n, size_t size)
 }
 
 static bool
-is_kernel(const struct reader *r, const struct hed_symbol *s)
+is_kernel(const struct reader *r, const struct hed_elf_symbol *s)
 {
     return (s->info & 0xf) == STT_FUNC && (s->other & STO_CUDA_ENTRY) && s->section != SHN_UNDEF &&
            s->section < r->o.count;
 }
 
 static bool
-find_symbols(const struct reader *r, struct hed_section *table, struct hed_section *strings)
+find_symbols(const struct reader *r, struct hed_elf_section *table, struct hed_elf_section *strings)
 {
     for (uint32_t i = 0; i < r->o.count; i++) {
-        if (hed_object_section(&r->o, i, table) && table->type == SHT_SYMTAB)
-            return hed_object_section(&r->o, table->link, strings);
+        if (hed_elf_file_section(&r->o, i, table) && table->type == SHT_SYMTAB)
+            return hed_elf_file_section(&r->o, table->link, strings);
     }
     return false;
 }
@@ -117,22 +117,22 @@ find_symbols(const struct reader *r, struct hed_section *table, struct hed_secti
 static void
 list_kernels(struct reader *r)
 {
-    struct hed_section table, strings;
-    struct hed_symbol s;
+    struct hed_elf_section table, strings;
+    struct hed_elf_symbol s;
     uint32_t n = 0;
 
     if (!find_symbols(r, &table, &strings))
         return;
-    r->symbols = hed_object_symbols(&table);
+    r->symbols = hed_elf_file_symbols(&table);
     for (uint32_t i = 0; i < r->symbols; i++)
-        n += hed_object_symbol(&table, &strings, i, &s) && is_kernel(r, &s);
+        n += hed_elf_file_symbol(&table, &strings, i, &s) && is_kernel(r, &s);
     r->c->kernels = make_room(r, n ? n : 1, sizeof *r->c->kernels);
     r->by_section = make_room(r, r->o.count, sizeof *r->by_section);
     r->by_symbol = make_room(r, r->symbols, sizeof *r->by_symbol);
     if (r->err)
         return;
     for (uint32_t i = 0; i < r->symbols; i++) {
-        if (!hed_object_symbol(&table, &strings, i, &s) || !is_kernel(r, &s))
+        if (!hed_elf_file_symbol(&table, &strings, i, &s) || !is_kernel(r, &s))
             continue;
 
         struct hed_cubin_kernel *k = &r->c->kernels[r->c->kernel_count++];
@@ -157,7 +157,7 @@ read_global(void *arg, uint8_t attribute, struct hed_bytes value)
 }
 
 static int
-read_info(struct reader *r, const struct hed_section *s, struct hed_cubin_kernel *k)
+read_info(struct reader *r, const struct hed_elf_section *s, struct hed_cubin_kernel *k)
 {
     /* One section a kernel: a second one would leave parameters of the first behind. */
     if (k->params)
@@ -173,7 +173,7 @@ read_info(struct reader *r, const struct hed_section *s, struct hed_cubin_kernel
 }
 
 static void
-read_shared(const struct reader *r, const struct hed_section *s, struct hed_cubin_kernel *k)
+read_shared(const struct reader *r, const struct hed_elf_section *s, struct hed_cubin_kernel *k)
 {
     const bool reserves = r->c->linked && r->c->arch.number >= RESERVED_SINCE;
 
@@ -182,9 +182,9 @@ read_shared(const struct reader *r, const struct hed_section *s, struct hed_cubi
 }
 
 static int
-read_section(struct reader *r, const struct hed_section *s)
+read_section(struct reader *r, const struct hed_elf_section *s)
 {
-    if (s->type == SHT_CUDA_INFO && hed_section_is(s, ".nv.info"))
+    if (s->type == SHT_CUDA_INFO && hed_elf_section_is(s, ".nv.info"))
         return hed_cubin_info_each(s->bytes, read_global, r);
 
     const uint32_t number = s->info < r->o.count ? r->by_section[s->info] : 0;
@@ -192,13 +192,13 @@ read_section(struct reader *r, const struct hed_section *s)
 
     if (!k)
         return 0;
-    if (s->type == SHT_CUDA_INFO && hed_section_begins(s, ".nv.info."))
+    if (s->type == SHT_CUDA_INFO && hed_elf_section_begins(s, ".nv.info."))
         return read_info(r, s, k);
-    if (hed_section_begins(s, ".nv.shared."))
+    if (hed_elf_section_begins(s, ".nv.shared."))
         read_shared(r, s, k);
-    else if (hed_section_begins(s, ".nv.local."))
+    else if (hed_elf_section_begins(s, ".nv.local."))
         k->local = s->size;
-    else if (hed_section_begins(s, ".nv.constant0."))
+    else if (hed_elf_section_begins(s, ".nv.constant0."))
         k->constant = s->size;
     return 0;
 }
@@ -209,7 +209,7 @@ hed_cubin_read(struct hed_bytes b, struct hed_arena *arena, struct hed_cubin *ou
 {
     struct hed_cubin c = {0};
     struct reader r = {.arena = arena, .c = &c};
-    struct hed_section s;
+    struct hed_elf_section s;
     const int err = open_cubin(b, &r.o, why);
 
     if (err != 0)
@@ -218,7 +218,7 @@ hed_cubin_read(struct hed_bytes b, struct hed_arena *arena, struct hed_cubin *ou
     c.linked = r.o.type == ET_EXEC;
     list_kernels(&r);
     for (uint32_t i = 0; !r.err && c.kernel_count && i < r.o.count; i++) {
-        if (!hed_object_section(&r.o, i, &s))
+        if (!hed_elf_file_section(&r.o, i, &s))
             r.err = HED_ETRUNC;
         else
             r.err = read_section(&r, &s);

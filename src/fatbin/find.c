@@ -89,17 +89,18 @@ count_wrappers(struct hed_find *f, struct hed_bytes b)
 static bool
 next_section(struct hed_find *f)
 {
-    struct hed_section s;
+    struct hed_elf_section s;
 
     while (f->section < f->object.count) {
-        if (!hed_object_section(&f->object, f->section++, &s) || s.bytes.size == 0)
+        if (!hed_elf_file_section(&f->object, f->section++, &s) || s.bytes.size == 0)
             continue;
-        if (hed_section_is(&s, ".nvFatBinSegment"))
+        if (hed_elf_section_is(&s, ".nvFatBinSegment"))
             count_wrappers(f, s.bytes);
 
-        const bool relocatable = hed_section_is(&s, "__nv_relfatbin");
+        const bool relocatable = hed_elf_section_is(&s, "__nv_relfatbin");
 
-        if (relocatable || hed_section_is(&s, ".nv_fatbin") || !(f->flags & HED_FIND_SECTIONS)) {
+        if (relocatable || hed_elf_section_is(&s, ".nv_fatbin") ||
+            !(f->flags & HED_FIND_SECTIONS)) {
             search(f, s.bytes, s.name, relocatable);
             return true;
         }
@@ -134,8 +135,8 @@ begin(struct hed_find *f, struct hed_bytes b, struct hed_found *out, struct hed_
         return found_whole(f, HED_FOUND_CUBIN, b, out);
     if (hed_ptx_begins(b, &head))
         return found_whole(f, HED_FOUND_PTX, b, out);
-    if (hed_object_begins(b)) {
-        const int err = hed_object_read(b, &f->object, why);
+    if (hed_elf_file_begins(b)) {
+        const int err = hed_elf_file_read(b, &f->object, why);
 
         f->section = 0;
         /* Somebody may have taken the section headers away. */

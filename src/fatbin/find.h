@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "fatbin/bytes.h"
-#include "fatbin/object.h"
+#include "fatbin/elf.h"
 
 struct hed_why;
 
@@ -42,8 +42,8 @@ struct hed_find {
     struct hed_bytes names;  /* the archive's table of long names */
     struct hed_bytes member; /* name of the current one */
 
-    struct hed_object object; /* the current ELF file; count is 0 if there is none */
-    uint32_t section;         /* the next one to look at */
+    struct hed_elf_file object; /* the current ELF file; count is 0 if there is none */
+    uint32_t section;           /* the next one to look at */
 
     struct hed_bytes region; /* being searched */
     size_t region_at;

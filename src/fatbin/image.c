@@ -4,8 +4,8 @@
 #include <elf.h>
 
 #include "base/err.h"
+#include "fatbin/elf.h"
 #include "fatbin/fatbin.h"
-#include "fatbin/object.h"
 #include "fatbin/ptx_text.h"
 
 /* What somebody passes as an image that is longer is no image. */
@@ -59,7 +59,7 @@ at_wrapper(const void *p, struct hed_image *out, struct hed_why *why)
 static int
 at_elf(const void *p, struct hed_image *out, struct hed_why *why)
 {
-    struct hed_object o;
+    struct hed_elf_file o;
     Elf64_Ehdr head;
 
     memcpy(&head, p, sizeof head);
@@ -69,7 +69,7 @@ at_elf(const void *p, struct hed_image *out, struct hed_why *why)
     const uint64_t segments = head.e_phoff + (uint64_t)head.e_phnum * head.e_phentsize;
     const uint64_t end = sections > segments ? sections : segments;
 
-    if (head.e_machine != HED_OBJECT_CUDA || end > EXTENT_MAX || end < sizeof head) {
+    if (head.e_machine != HED_ELF_CUDA || end > EXTENT_MAX || end < sizeof head) {
         hed_why_set(why, "an ELF file, but not a cubin");
         return HED_EFORMAT;
     }
@@ -86,7 +86,7 @@ at_elf(const void *p, struct hed_image *out, struct hed_why *why)
             b.size = (size_t)(s.sh_offset + s.sh_size);
     }
 
-    const int err = hed_object_read(b, &o, why);
+    const int err = hed_elf_file_read(b, &o, why);
 
     if (err == 0)
         *out = (struct hed_image){HED_IMAGE_CUBIN, b, NULL};

@@ -23,10 +23,10 @@ struct head {
 
 _Static_assert(sizeof(struct head) == HED_TRACE_BLOCK_HEADER, "a block's header has no padding");
 
-struct hed_block_scan
-hed_block_begin(const void *file, size_t size, size_t header)
+struct hed_trace_block_scan
+hed_trace_block_begin(const void *file, size_t size, size_t header)
 {
-    return (struct hed_block_scan){
+    return (struct hed_trace_block_scan){
         .file = file,
         .size = size,
         .at = header < size ? header : size,
@@ -36,7 +36,7 @@ hed_block_begin(const void *file, size_t size, size_t header)
 
 /* Does a header stand at `at`? Its block may be larger than what is left of the file. */
 static bool
-header_at(const struct hed_block_scan *s, size_t at, struct head *h)
+header_at(const struct hed_trace_block_scan *s, size_t at, struct head *h)
 {
     if (s->size - at < sizeof(*h))
         return false;
@@ -46,7 +46,7 @@ header_at(const struct hed_block_scan *s, size_t at, struct head *h)
 }
 
 static bool
-sound_at(const struct hed_block_scan *s, size_t at, struct head *h)
+sound_at(const struct hed_trace_block_scan *s, size_t at, struct head *h)
 {
     return header_at(s, at, h) && h->size <= s->size - at - sizeof(*h) &&
            hed_trace_block_crc(s->file + at, s->file + at + sizeof(*h), h->size) == h->crc;
@@ -56,7 +56,7 @@ sound_at(const struct hed_block_scan *s, size_t at, struct head *h)
  * copied and traced may hold blocks of some other trace.
  */
 static bool
-number_fits(const struct hed_block_scan *s, size_t at, uint64_t number)
+number_fits(const struct hed_trace_block_scan *s, size_t at, uint64_t number)
 {
     const uint64_t most = (at - s->at) / sizeof(struct head) + 1;
 
@@ -65,7 +65,7 @@ number_fits(const struct hed_block_scan *s, size_t at, uint64_t number)
 
 /* The next sound block after s->at, or the file's size. */
 static size_t
-search(struct hed_block_scan *s)
+search(struct hed_trace_block_scan *s)
 {
     size_t at = s->at + 1;
 
@@ -88,7 +88,7 @@ search(struct hed_block_scan *s)
 
 /* Does the file merely stop inside a block, or in what the file system never filled? */
 static bool
-is_cut(const struct hed_block_scan *s)
+is_cut(const struct hed_trace_block_scan *s)
 {
     const uint8_t *p = s->file + s->at;
     const size_t left = s->size - s->at;
@@ -107,7 +107,7 @@ is_cut(const struct hed_block_scan *s)
 
 /* Something is wrong at s->at: goes on to where it is right again. */
 static void
-skip(struct hed_block_scan *s)
+skip(struct hed_trace_block_scan *s)
 {
     const size_t next = search(s);
     struct head h = {.number = s->number};
@@ -132,7 +132,7 @@ skip(struct hed_block_scan *s)
 }
 
 bool
-hed_block_next(struct hed_block_scan *s, struct hed_block *b)
+hed_trace_block_next(struct hed_trace_block_scan *s, struct hed_trace_block *b)
 {
     struct head h;
 
@@ -142,7 +142,7 @@ hed_block_next(struct hed_block_scan *s, struct hed_block *b)
         skip(s);
     if (s->at >= s->size || !header_at(s, s->at, &h))
         return false;
-    *b = (struct hed_block){
+    *b = (struct hed_trace_block){
         .type = h.type,
         .size = h.size,
         .thread = h.thread,

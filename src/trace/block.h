@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct hed_block {
+struct hed_trace_block {
     uint32_t type;
     uint32_t size; /* bytes of payload */
     uint64_t thread;
@@ -18,7 +18,7 @@ struct hed_block {
     const uint8_t *payload;
 };
 
-struct hed_block_scan {
+struct hed_trace_block_scan {
     const uint8_t *file;
     size_t size;       /* bytes of the file */
     size_t at;         /* where the next block should begin */
@@ -32,7 +32,7 @@ struct hed_block_scan {
 };
 
 /* Begins after the file's header. */
-struct hed_block_scan hed_block_begin(const void *file, size_t size, size_t header);
+struct hed_trace_block_scan hed_trace_block_begin(const void *file, size_t size, size_t header);
 
 /* The next sound block; false at the end, when the counters are final. */
-bool hed_block_next(struct hed_block_scan *s, struct hed_block *b);
+bool hed_trace_block_next(struct hed_trace_block_scan *s, struct hed_trace_block *b);

@@ -109,7 +109,7 @@ add_thread(struct hed_trace *t, uint64_t id, const char *name)
 }
 
 static void
-add_info(struct hed_trace *t, const struct hed_block *b)
+add_info(struct hed_trace *t, const struct hed_trace_block *b)
 {
     const char *p = (const char *)b->payload;
     const char *end = p + b->size;
@@ -138,7 +138,7 @@ add_info(struct hed_trace *t, const struct hed_block *b)
 }
 
 static void
-add_schema(struct hed_trace *t, const struct hed_block *b)
+add_schema(struct hed_trace *t, const struct hed_trace_block *b)
 {
     const struct hed_schema *s = NULL;
 
@@ -152,7 +152,7 @@ add_schema(struct hed_trace *t, const struct hed_block *b)
 
 /* Counts a block's records and sees how far they are whole. */
 static uint32_t
-count_records(struct hed_trace *t, const struct hed_block *b, uint64_t *dropped)
+count_records(struct hed_trace *t, const struct hed_trace_block *b, uint64_t *dropped)
 {
     struct hed_trace_state *s = &t->state;
     struct hed_trace_record r;
@@ -178,7 +178,7 @@ count_records(struct hed_trace *t, const struct hed_block *b, uint64_t *dropped)
 }
 
 static int
-add_chunk(struct hed_trace *t, const struct hed_block *b, uint64_t *dropped)
+add_chunk(struct hed_trace *t, const struct hed_trace_block *b, uint64_t *dropped)
 {
     const uint32_t whole = count_records(t, b, dropped);
     void *array = t->chunks;
@@ -203,7 +203,7 @@ add_chunk(struct hed_trace *t, const struct hed_block *b, uint64_t *dropped)
 }
 
 static void
-add_end(struct hed_trace *t, const struct hed_block *b)
+add_end(struct hed_trace *t, const struct hed_trace_block *b)
 {
     if (b->size < 16)
         return;
@@ -213,7 +213,7 @@ add_end(struct hed_trace *t, const struct hed_block *b)
 }
 
 static int
-add_block(struct hed_trace *t, const struct hed_block *b, uint64_t *dropped)
+add_block(struct hed_trace *t, const struct hed_trace_block *b, uint64_t *dropped)
 {
     const char *name;
 
@@ -271,13 +271,14 @@ settle_threads(struct hed_trace *t)
 static int
 walk(struct hed_trace *t)
 {
-    struct hed_block_scan scan = hed_block_begin(t->file, t->size, HED_TRACE_FILE_HEADER);
+    struct hed_trace_block_scan scan =
+        hed_trace_block_begin(t->file, t->size, HED_TRACE_FILE_HEADER);
     struct hed_trace_state *s = &t->state;
-    struct hed_block b;
+    struct hed_trace_block b;
     uint64_t dropped = 0;
     int err = 0;
 
-    while (!err && hed_block_next(&scan, &b)) {
+    while (!err && hed_trace_block_next(&scan, &b)) {
         if (scan.gap && scan.gap_type == HED_TRACE_SCHEMA)
             add_schema(t, NULL);
         else if (scan.gap && scan.gap_type == 0 && t->chunk_count == 0)

@@ -127,7 +127,7 @@ count_words(struct span line)
 
 static const struct {
     const char *word;
-    enum hed_code code;
+    enum hed_schema_code code;
 } plain_codes[] = {
     {"u8", HED_CODE_U8},     {"u16", HED_CODE_U16}, {"u32", HED_CODE_U32}, {"u64", HED_CODE_U64},
     {"i8", HED_CODE_I8},     {"i16", HED_CODE_I16}, {"i32", HED_CODE_I32}, {"i64", HED_CODE_I64},

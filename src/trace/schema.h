@@ -21,7 +21,7 @@ struct hed_why;
 #define HED_SCHEMA_NAME_MAX 127 /* letters of any name */
 #define HED_SCHEMA_NEST_MAX 8   /* prefixes ([N], *, @) before a code */
 
-enum hed_code {
+enum hed_schema_code {
     HED_CODE_BAD, /* not understood: nothing after such a value can be read */
     HED_CODE_U8,
     HED_CODE_U16,
@@ -49,7 +49,7 @@ enum hed_code {
 struct hed_schema_record;
 
 struct hed_schema_type {
-    enum hed_code code;
+    enum hed_schema_code code;
     uint32_t count;                         /* ARRAY */
     const struct hed_schema_type *inner;    /* ARRAY, REF, MANY */
     const struct hed_schema_record *record; /* RECORD */

@@ -227,7 +227,7 @@ put_text(struct hed_value_out *o)
 /* ---- numbers --------------------------------------------------------------------------------- */
 
 static uint64_t
-get_number(struct hed_value_out *o, enum hed_code code)
+get_number(struct hed_value_out *o, enum hed_schema_code code)
 {
     switch (code) {
     case HED_CODE_U8:
@@ -250,7 +250,7 @@ get_number(struct hed_value_out *o, enum hed_code code)
 }
 
 static void
-put_float(struct hed_value_out *o, enum hed_code code)
+put_float(struct hed_value_out *o, enum hed_schema_code code)
 {
     const bool single = code == HED_CODE_F32;
     const double v = single ? (double)hed_get_f32(&o->dec) : hed_get_f64(&o->dec);

@@ -123,7 +123,7 @@ block_free(struct hed_block *b)
 }
 
 static struct hed_block *
-block_create(struct hed_worker *w, const struct hed_grid *g)
+block_create(struct hed_engine_worker *w, const struct hed_grid *g)
 {
     struct hed_block *b = calloc(1, sizeof *b);
 
@@ -184,7 +184,7 @@ hed_strand_place(struct hed_strand *s, const struct hed_grid *g, uint32_t strand
 }
 
 struct hed_block *
-hed_block_open(struct hed_worker *w, struct hed_grid *g)
+hed_block_open(struct hed_engine_worker *w, struct hed_grid *g)
 {
     struct hed_block *b;
 
@@ -267,7 +267,7 @@ hed_block_begin(struct hed_block *b, uint64_t index)
 void
 hed_block_close(struct hed_block *b)
 {
-    struct hed_worker *w = b->worker;
+    struct hed_engine_worker *w = b->worker;
 
     if (b->out.size)
         hed_output_add(b->grid, b->index, &b->out);
@@ -277,7 +277,7 @@ hed_block_close(struct hed_block *b)
 }
 
 void
-hed_block_trim(struct hed_worker *w, uint32_t keep)
+hed_block_trim(struct hed_engine_worker *w, uint32_t keep)
 {
     struct hed_block **at = &w->spare;
 

@@ -25,8 +25,9 @@ struct hed_cache_key {
     uint8_t hash[HED_HASH_SIZE];
 };
 
-/* `folder` is the user's own cache folder ($XDG_CACHE_HOME/heddle/kernels) if it is "". Returns NULL,
- * which means "no cache", if the limit is 0 or there is no folder or no memory. Touches no file. */
+/* If `folder` is "", the user's own cache folder is taken ($XDG_CACHE_HOME/heddle/kernels). Returns
+ * NULL, which means "no cache", if the limit is 0 or there is no folder or no memory. Touches no
+ * file. */
 struct hed_cache *hed_cache_create(const char *folder, uint64_t limit);
 void hed_cache_free(struct hed_cache *c);
 

@@ -8,7 +8,7 @@
 
 /* The block is over, or there was none yet: finds the next. False: there is none. */
 static bool
-next_block(struct hed_worker *w, struct hed_grid *g)
+next_block(struct hed_engine_worker *w, struct hed_grid *g)
 {
     struct hed_block *b = w->direct.room;
 
@@ -31,7 +31,7 @@ next_block(struct hed_worker *w, struct hed_grid *g)
 }
 
 static void
-run_strands(struct hed_worker *w, struct hed_grid *g)
+run_strands(struct hed_engine_worker *w, struct hed_grid *g)
 {
     struct hed_block *b = w->direct.room;
     const bool one = g->rooms == 1;
@@ -52,7 +52,7 @@ run_strands(struct hed_worker *w, struct hed_grid *g)
 static void
 direct_main(void *arg)
 {
-    struct hed_worker *w = arg;
+    struct hed_engine_worker *w = arg;
     struct hed_grid *g = w->grid;
 
     hed_side_first(&w->side);
@@ -64,7 +64,7 @@ direct_main(void *arg)
 }
 
 void
-hed_direct_work(struct hed_worker *w, struct hed_grid *g)
+hed_direct_work(struct hed_engine_worker *w, struct hed_grid *g)
 {
     struct hed_block *b = hed_block_open(w, g);
 

@@ -71,7 +71,7 @@ hed_engine_free(struct hed_engine *e)
 {
     if (!e)
         return;
-    hed_workers_stop(e);
+    hed_engine_workers_stop(e);
     hed_regions_fini(&e->stacks);
     hed_regions_fini(&e->shared);
     pthread_cond_destroy(&e->work);
@@ -210,11 +210,11 @@ hed_engine_run(struct hed_engine *e, const struct hed_job *job, struct hed_why *
         return r;
 
     struct hed_grid *g = aligned_alloc(64, (sizeof *g + 63) & ~(size_t)63);
-    struct hed_worker *w = hed_worker_take(e);
+    struct hed_engine_worker *w = hed_engine_worker_take(e);
 
     if (!g || !w) {
         if (w)
-            hed_worker_give(w);
+            hed_engine_worker_give(w);
         free(g);
         hed_why_set(why, "kernel %.120s: no memory for a launch", job->name);
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -225,11 +225,11 @@ hed_engine_run(struct hed_engine *e, const struct hed_job *job, struct hed_why *
     const bool many = g->blocks > g->chunk && e->threads > 1;
 
     if (many)
-        hed_workers_join(e, g);
-    hed_worker_run(w, g);
+        hed_engine_workers_join(e, g);
+    hed_engine_worker_run(w, g);
     if (many)
-        hed_workers_leave(e, g);
-    hed_worker_give(w);
+        hed_engine_workers_leave(e, g);
+    hed_engine_worker_give(w);
     hed_output_write(g);
     r = (CUresult)atomic_load_explicit(&g->failed, memory_order_relaxed);
     if (r != CUDA_SUCCESS)

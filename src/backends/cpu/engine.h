@@ -2,7 +2,7 @@
  *
  *   hed_engine_run(job)          the caller works too, and waits until the grid is done
  *     struct hed_grid            one launch: blocks are handed out in order of their index
- *       struct hed_worker        a thread at work on it: the engine's, or the caller
+ *       struct hed_engine_worker        a thread at work on it: the engine's, or the caller
  *         struct hed_block       an open block: shared memory, stacks, barriers
  *           struct hed_strand    a thread or a warp of it (ptx/run/abi.h)
  *
@@ -41,7 +41,7 @@ struct hed_block;
 struct hed_engine;
 struct hed_grid;
 struct hed_heap;
-struct hed_worker;
+struct hed_engine_worker;
 
 #define HED_ENGINE_THREADS_MAX 1024
 #define HED_BARRIERS 17 /* the sixteen of PTX, and one for a cluster of one block */
@@ -130,7 +130,7 @@ struct hed_lanes {
 
 struct hed_block {
     struct hed_ptx_block abi; /* first */
-    struct hed_worker *worker;
+    struct hed_engine_worker *worker;
     struct hed_grid *grid;
     struct hed_block *next; /* of the worker's open or spare ones */
     uint64_t index;         /* in the grid */
@@ -160,9 +160,10 @@ struct hed_fault {
     uint64_t pc;
 };
 
-struct hed_worker {
+struct hed_engine_worker {
     struct hed_engine *engine;
-    struct hed_worker *next_idle; /* of those without a thread; guarded by the engine's lock */
+    struct hed_engine_worker
+        *next_idle; /* of those without a thread; guarded by the engine's lock */
     unsigned index;
     pthread_t thread;
     struct hed_grid *grid;      /* it works on; NULL: none */
@@ -217,11 +218,11 @@ struct hed_engine {
     struct hed_regions stacks, shared;
     struct hed_lock lock; /* what follows */
     pthread_cond_t work;
-    struct hed_grid *grids;     /* that have blocks to hand out */
-    struct hed_worker *workers; /* threads - 1; started with the first launch */
+    struct hed_grid *grids;            /* that have blocks to hand out */
+    struct hed_engine_worker *workers; /* threads - 1; started with the first launch */
     unsigned started;
-    struct hed_worker *idle; /* for callers */
-    unsigned worker_count;   /* all, for their index */
+    struct hed_engine_worker *idle; /* for callers */
+    unsigned worker_count;          /* all, for their index */
     bool stopping;
     unsigned guards; /* stacks with a guard, as each costs the system a mapping or two */
 };
@@ -235,7 +236,7 @@ hed_strand_of(struct hed_ptx_strand *s)
 /* ---- block.c: open blocks and what they keep ------------------------------------------------- */
 
 /* A block for the worker's grid; NULL: no memory. */
-struct hed_block *hed_block_open(struct hed_worker *w, struct hed_grid *g);
+struct hed_block *hed_block_open(struct hed_engine_worker *w, struct hed_grid *g);
 /* Makes it block `index`, with all strands at their beginning. */
 void hed_block_begin(struct hed_block *b, uint64_t index);
 /* The place of a block in the grid, and nothing else of hed_block_begin. */
@@ -243,7 +244,7 @@ void hed_block_place(struct hed_block *b, uint64_t index);
 /* It ran to its end, or never will: hands on what it printed, keeps the room. */
 void hed_block_close(struct hed_block *b);
 /* Gives the room back; at most `keep` spare ones stay. */
-void hed_block_trim(struct hed_worker *w, uint32_t keep);
+void hed_block_trim(struct hed_engine_worker *w, uint32_t keep);
 
 /* Initial values of a strand: thread or warp number `strand` of a block. */
 void hed_strand_place(struct hed_strand *s, const struct hed_grid *g, uint32_t strand);
@@ -251,19 +252,19 @@ void hed_strand_place(struct hed_strand *s, const struct hed_grid *g, uint32_t s
 /* ---- worker.c -------------------------------------------------------------------------------- */
 
 /* Calls for help with a grid; takes it out again and waits until nobody is in it. */
-void hed_workers_join(struct hed_engine *e, struct hed_grid *g);
-void hed_workers_leave(struct hed_engine *e, struct hed_grid *g);
+void hed_engine_workers_join(struct hed_engine *e, struct hed_grid *g);
+void hed_engine_workers_leave(struct hed_engine *e, struct hed_grid *g);
 /* A worker for the calling thread; NULL: no memory. */
-struct hed_worker *hed_worker_take(struct hed_engine *e);
-void hed_worker_give(struct hed_worker *w);
+struct hed_engine_worker *hed_engine_worker_take(struct hed_engine *e);
+void hed_engine_worker_give(struct hed_engine_worker *w);
 /* The calling thread works on a grid as w. */
-void hed_worker_run(struct hed_worker *w, struct hed_grid *g);
-void hed_workers_stop(struct hed_engine *e);
+void hed_engine_worker_run(struct hed_engine_worker *w, struct hed_grid *g);
+void hed_engine_workers_stop(struct hed_engine *e);
 
 /* ---- grid.c, direct.c: a worker's part of a grid --------------------------------------------- */
 
-void hed_grid_work(struct hed_worker *w, struct hed_grid *g);
-void hed_direct_work(struct hed_worker *w, struct hed_grid *g);
+void hed_grid_work(struct hed_engine_worker *w, struct hed_grid *g);
+void hed_direct_work(struct hed_engine_worker *w, struct hed_grid *g);
 
 static inline bool
 hed_grid_failed(struct hed_grid *g)
@@ -287,7 +288,7 @@ _Noreturn void hed_strand_abandon(struct hed_strand *s);
 /* A strand that waited can go on. */
 void hed_strand_ready(struct hed_strand *s);
 /* Runs it until it leaves. w->gone says whether it will never come back. */
-void hed_strand_run(struct hed_worker *w, struct hed_strand *s);
+void hed_strand_run(struct hed_engine_worker *w, struct hed_strand *s);
 
 /* ---- barrier.c, lanes.c: when something changed ---------------------------------------------- */
 
@@ -309,14 +310,14 @@ hed_lanes_of(const struct hed_strand *s)
 
 /* A stack for the worker's signals. HED_ENOMEM. */
 #define HED_FAULT_STACK HED_REGION_LEAST
-int hed_fault_init(struct hed_worker *w);
-void hed_fault_fini(struct hed_worker *w);
+int hed_fault_init(struct hed_engine_worker *w);
+void hed_fault_fini(struct hed_engine_worker *w);
 
 /* The calling thread is the worker, until it leaves. */
-void hed_fault_enter(struct hed_worker *w, stack_t *before);
-void hed_fault_leave(struct hed_worker *w, const stack_t *before);
+void hed_fault_enter(struct hed_engine_worker *w, stack_t *before);
+void hed_fault_leave(struct hed_engine_worker *w, const stack_t *before);
 /* Turns what the handler noted into the grid's failure. */
-void hed_fault_report(struct hed_worker *w, const struct hed_strand *s);
+void hed_fault_report(struct hed_engine_worker *w, const struct hed_strand *s);
 
 /* ---- printf.c -------------------------------------------------------------------------------- */
 

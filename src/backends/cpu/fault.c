@@ -31,7 +31,8 @@ static _Atomic(struct earlier *) before[SIGNALS];
 static pthread_once_t stacks_once = PTHREAD_ONCE_INIT;
 static struct hed_regions stacks;
 static bool stacks_there;
-static _Atomic(struct hed_worker *) owners[STACKS_MOST]; /* by place of the stack in the range */
+static _Atomic(struct hed_engine_worker *)
+    owners[STACKS_MOST]; /* by place of the stack in the range */
 
 static _Atomic pid_t chaining; /* the thread that is inside the program's handler */
 
@@ -50,7 +51,7 @@ place_of(const void *p)
 }
 
 int
-hed_fault_init(struct hed_worker *w)
+hed_fault_init(struct hed_engine_worker *w)
 {
     (void)pthread_once(&stacks_once, make_stacks);
     if (!stacks_there || hed_region_take(&stacks, HED_FAULT_STACK, &w->alternate) != 0)
@@ -59,14 +60,14 @@ hed_fault_init(struct hed_worker *w)
 }
 
 void
-hed_fault_fini(struct hed_worker *w)
+hed_fault_fini(struct hed_engine_worker *w)
 {
     if (w->alternate.at)
         hed_region_give(&stacks, &w->alternate);
 }
 
 /* The worker whose thread this handler interrupted; NULL: none. */
-static struct hed_worker *
+static struct hed_engine_worker *
 this_worker(void)
 {
     const size_t place = stacks_there ? place_of(__builtin_frame_address(0)) : STACKS_MOST;
@@ -87,7 +88,7 @@ index_of(int signo)
 
 /* Makes the interrupted code go on with the worker's own stack. */
 static void
-divert(ucontext_t *uc, struct hed_worker *w)
+divert(ucontext_t *uc, struct hed_engine_worker *w)
 {
     hed_side_divert(&w->side);
 #if defined(__aarch64__)
@@ -142,7 +143,7 @@ chain(int signo, siginfo_t *info, void *context)
 static void
 on_fault(int signo, siginfo_t *info, void *context)
 {
-    struct hed_worker *w = this_worker();
+    struct hed_engine_worker *w = this_worker();
 
     if (!w || !w->running || info->si_code == SI_USER || info->si_code == SI_TKILL) {
         chain(signo, info, context);
@@ -188,7 +189,7 @@ install_locked(void)
 }
 
 void
-hed_fault_enter(struct hed_worker *w, stack_t *old)
+hed_fault_enter(struct hed_engine_worker *w, stack_t *old)
 {
     const stack_t ours = {.ss_sp = w->alternate.at, .ss_size = HED_FAULT_STACK};
     sigset_t faults;
@@ -209,7 +210,7 @@ hed_fault_enter(struct hed_worker *w, stack_t *old)
 }
 
 void
-hed_fault_leave(struct hed_worker *w, const stack_t *old)
+hed_fault_leave(struct hed_engine_worker *w, const stack_t *old)
 {
     atomic_store_explicit(&owners[place_of(w->alternate.at)], NULL, memory_order_relaxed);
     sigaltstack(old, NULL);
@@ -225,7 +226,7 @@ in_guard(const struct hed_strand *s, uint64_t address)
 }
 
 void
-hed_fault_report(struct hed_worker *w, const struct hed_strand *s)
+hed_fault_report(struct hed_engine_worker *w, const struct hed_strand *s)
 {
     const struct hed_fault *f = &w->fault;
     const unsigned long long address = f->address;

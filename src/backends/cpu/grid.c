@@ -99,7 +99,7 @@ hed_strand_wait(struct hed_strand *s)
 void
 hed_strand_abandon(struct hed_strand *s)
 {
-    struct hed_worker *w = s->block->worker;
+    struct hed_engine_worker *w = s->block->worker;
 
     w->gone = true;
     hed_side_leave(&s->side, &w->side);
@@ -120,7 +120,7 @@ hed_strand_end(struct hed_strand *s)
 }
 
 void
-hed_strand_run(struct hed_worker *w, struct hed_strand *s)
+hed_strand_run(struct hed_engine_worker *w, struct hed_strand *s)
 {
     w->gone = false;
     w->fault.signo = 0;
@@ -133,7 +133,7 @@ hed_strand_run(struct hed_worker *w, struct hed_strand *s)
 }
 
 static enum turn
-turn(struct hed_worker *w, struct hed_block *b)
+turn(struct hed_engine_worker *w, struct hed_block *b)
 {
     uint32_t n = b->queued;
 
@@ -156,7 +156,7 @@ turn(struct hed_worker *w, struct hed_block *b)
 
 /* The next block of the grid, opened and put where it has its turn now. */
 static bool
-open_next(struct hed_worker *w, struct hed_grid *g)
+open_next(struct hed_engine_worker *w, struct hed_grid *g)
 {
     /* Relaxed: the number is all that is handed over; what the launch made was seen when the worker
      * came to the grid, under the engine's lock. */
@@ -191,14 +191,14 @@ open_next(struct hed_worker *w, struct hed_grid *g)
 
 /* w->open is the block that had its turn last; the next one in the ring has the next. */
 static struct hed_block *
-ring_first(struct hed_worker *w)
+ring_first(struct hed_engine_worker *w)
 {
     return w->open->next;
 }
 
 /* Takes the first out of the ring. */
 static void
-close_first(struct hed_worker *w)
+close_first(struct hed_engine_worker *w)
 {
     struct hed_block *b = ring_first(w);
 
@@ -214,7 +214,7 @@ close_first(struct hed_worker *w)
  * for all the others. Of other kernels all that is known is that they may: mostly they wait for
  * earlier blocks, or only look as if they waited, so the more are open, the longer it takes. */
 static uint32_t
-patience_of(const struct hed_worker *w, const struct hed_grid *g)
+patience_of(const struct hed_engine_worker *w, const struct hed_grid *g)
 {
     if (g->job->cooperative)
         return w->open_count < g->open_share ? 1 : PATIENCE;
@@ -226,7 +226,7 @@ patience_of(const struct hed_worker *w, const struct hed_grid *g)
 /* Blocks have only waited for a number of turns: opens one more, or lets others have the processor.
  */
 static void
-wait_on(struct hed_worker *w, struct hed_grid *g, uint64_t *turns)
+wait_on(struct hed_engine_worker *w, struct hed_grid *g, uint64_t *turns)
 {
     const uint64_t rounds = *turns / w->open_count;
     const uint32_t patience = patience_of(w, g);
@@ -244,7 +244,7 @@ wait_on(struct hed_worker *w, struct hed_grid *g, uint64_t *turns)
 }
 
 void
-hed_grid_work(struct hed_worker *w, struct hed_grid *g)
+hed_grid_work(struct hed_engine_worker *w, struct hed_grid *g)
 {
     uint64_t waited = 0; /* turns since something moved */
 

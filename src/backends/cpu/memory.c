@@ -19,9 +19,9 @@
 
 #define HUGE_LEAST ((uint64_t)8 << 20) /* bytes */
 
-struct hed_physical_memory {
+struct cpu_physical {
+    struct hed_physical_memory pub; /* first */
     int fd;
-    uint64_t size;
 };
 
 static void *
@@ -78,11 +78,11 @@ hed_cpu_unmap(void *m, uint64_t at, uint64_t size)
 int
 hed_cpu_physical_create(void *m, int device, uint64_t size, struct hed_physical_memory **out)
 {
-    struct hed_physical_memory *p = malloc(sizeof *p);
+    struct cpu_physical *p = malloc(sizeof *p);
 
     if (!p)
         return HED_ENOMEM;
-    p->size = size;
+    p->pub.size = size;
     p->fd = memfd_create("heddle-memory", MFD_CLOEXEC);
     if (p->fd < 0 || ftruncate(p->fd, (off_t)size) != 0) {
         if (p->fd >= 0)
@@ -90,14 +90,14 @@ hed_cpu_physical_create(void *m, int device, uint64_t size, struct hed_physical_
         free(p);
         return HED_ENOMEM;
     }
-    *out = p;
+    *out = &p->pub;
     return 0;
 }
 
 void
 hed_cpu_physical_free(void *m, struct hed_physical_memory *p)
 {
-    close(p->fd);
+    close(((struct cpu_physical *)p)->fd);
     free(p);
 }
 
@@ -108,8 +108,8 @@ hed_cpu_physical_map(void *m, struct hed_physical_memory *p, uint64_t offset, ui
     if (offset > p->size || size > p->size - offset)
         return HED_ERANGE;
 
-    void *a = mmap(at_address(at), size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, p->fd,
-                   (off_t)offset);
+    void *a = mmap(at_address(at), size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+                   ((struct cpu_physical *)p)->fd, (off_t)offset);
 
     return a == MAP_FAILED ? HED_ENOMEM : 0;
 }

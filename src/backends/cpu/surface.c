@@ -233,7 +233,7 @@ order_number(const struct hed_format *f)
 }
 
 static uint32_t
-size_asked(const struct hed_image *g, unsigned shape, uint32_t layers, uint32_t query)
+size_asked(const struct hed_texels *g, unsigned shape, uint32_t layers, uint32_t query)
 {
     const bool is_cube = shape == HED_SHAPE_CUBE || shape == HED_SHAPE_CUBE_LAYERED;
 

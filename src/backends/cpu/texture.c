@@ -194,13 +194,13 @@ settle(const struct lookup *k, unsigned d, uint32_t size, int64_t *i)
 }
 
 static uint32_t
-size_of(const struct hed_image *g, unsigned d)
+size_of(const struct hed_texels *g, unsigned d)
 {
     return d == 0 ? g->width : d == 1 ? g->height : g->depth;
 }
 
 static union texel
-fetch(const struct lookup *k, const struct hed_image *g, const int64_t *cell)
+fetch(const struct lookup *k, const struct hed_texels *g, const int64_t *cell)
 {
     const struct hed_texture *t = k->t;
     uint32_t plane = k->plane;
@@ -226,7 +226,7 @@ fetch(const struct lookup *k, const struct hed_image *g, const int64_t *cell)
 
 /* Coordinate d in texels. Far out it would leave the range of integers. */
 static float
-scaled(const struct lookup *k, const struct hed_image *g, unsigned d)
+scaled(const struct lookup *k, const struct hed_texels *g, unsigned d)
 {
     const bool is_share = k->t->normalized || k->is_cube;
     const float v = is_share ? k->at[d] * (float)size_of(g, d) : k->at[d];
@@ -237,7 +237,7 @@ scaled(const struct lookup *k, const struct hed_image *g, unsigned d)
 /* ---- filters --------------------------------------------------------------------------------- */
 
 static union texel
-sample_nearest(const struct lookup *k, const struct hed_image *g)
+sample_nearest(const struct lookup *k, const struct hed_texels *g)
 {
     int64_t cell[3] = {0, 0, 0};
 
@@ -248,7 +248,7 @@ sample_nearest(const struct lookup *k, const struct hed_image *g)
 
 /* The cell to the lower left and the weights of its neighbours, to 8 bits. */
 static void
-split(const struct lookup *k, const struct hed_image *g, int64_t *cell, double *weight)
+split(const struct lookup *k, const struct hed_texels *g, int64_t *cell, double *weight)
 {
     for (unsigned d = 0; d < k->dimensions; d++) {
         const double v = (double)scaled(k, g, d) - 0.5;
@@ -261,7 +261,7 @@ split(const struct lookup *k, const struct hed_image *g, int64_t *cell, double *
 
 /* At a corner of a cube three faces meet: the fourth texel is the mean of the three there are. */
 static union texel
-fetch_corner(const struct lookup *k, const struct hed_image *g, const int64_t *cell)
+fetch_corner(const struct lookup *k, const struct hed_texels *g, const int64_t *cell)
 {
     const int64_t x = cell[0] < 0 ? 0 : g->width - 1;
     const int64_t y = cell[1] < 0 ? 0 : g->height - 1;
@@ -278,14 +278,14 @@ fetch_corner(const struct lookup *k, const struct hed_image *g, const int64_t *c
 }
 
 static bool
-is_corner(const struct lookup *k, const struct hed_image *g, const int64_t *cell)
+is_corner(const struct lookup *k, const struct hed_texels *g, const int64_t *cell)
 {
     return k->is_cube && k->t->seamless && (cell[0] < 0 || cell[0] >= g->width) &&
            (cell[1] < 0 || cell[1] >= g->height);
 }
 
 static union texel
-sample_linear(const struct lookup *k, const struct hed_image *g)
+sample_linear(const struct lookup *k, const struct hed_texels *g)
 {
     int64_t low[3] = {0, 0, 0};
     double weight[3] = {0, 0, 0};
@@ -318,7 +318,7 @@ sample_linear(const struct lookup *k, const struct hed_image *g)
 
 /* tld4: one channel of the four texels around, in the order the manual says. */
 static union texel
-gather(const struct lookup *k, const struct hed_image *g)
+gather(const struct lookup *k, const struct hed_texels *g)
 {
     static const uint8_t order[4][2] = {{0, 1}, {1, 1}, {1, 0}, {0, 0}};
     int64_t low[3] = {0, 0, 0};
@@ -338,7 +338,7 @@ static union texel
 sample_level(const struct lookup *k, unsigned level)
 {
     const struct hed_texture *t = k->t;
-    const struct hed_image *g = &t->level[level];
+    const struct hed_texels *g = &t->level[level];
 
     if (k->how.is_integer) {
         const int64_t cell[3] = {k->cell[0], k->cell[1], k->cell[2]};
@@ -359,7 +359,7 @@ sample_level(const struct lookup *k, unsigned level)
 static float
 level_of(const struct lookup *k, const uint32_t *gradients)
 {
-    const struct hed_image *g = &k->t->level[0];
+    const struct hed_texels *g = &k->t->level[0];
     const unsigned count = k->is_cube ? 3 : k->dimensions;
     float longest = 0;
 

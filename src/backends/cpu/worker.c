@@ -33,7 +33,7 @@ choose_locked(struct hed_engine *e)
 }
 
 static void
-work(struct hed_worker *w, struct hed_grid *g)
+work(struct hed_engine_worker *w, struct hed_grid *g)
 {
     w->grid = g;
     if (g->direct)
@@ -47,7 +47,7 @@ work(struct hed_worker *w, struct hed_grid *g)
 static void *
 thread_main(void *arg)
 {
-    struct hed_worker *w = arg;
+    struct hed_engine_worker *w = arg;
     struct hed_engine *e = w->engine;
     stack_t before;
 
@@ -74,7 +74,7 @@ thread_main(void *arg)
 
 /* Its own thread gets no signal that is meant for the program. */
 static int
-start_thread(struct hed_worker *w)
+start_thread(struct hed_engine_worker *w)
 {
     pthread_attr_t attr;
     sigset_t all, old;
@@ -97,7 +97,7 @@ start_thread(struct hed_worker *w)
 }
 
 static int
-worker_init(struct hed_engine *e, struct hed_worker *w, unsigned index)
+worker_init(struct hed_engine *e, struct hed_engine_worker *w, unsigned index)
 {
     w->engine = e;
     w->index = index;
@@ -105,7 +105,7 @@ worker_init(struct hed_engine *e, struct hed_worker *w, unsigned index)
 }
 
 static void
-worker_fini(struct hed_worker *w)
+worker_fini(struct hed_engine_worker *w)
 {
     hed_block_trim(w, 0);
     hed_fault_fini(w);
@@ -115,7 +115,7 @@ static void
 start_threads_locked(struct hed_engine *e)
 {
     while (e->started + 1 < e->threads) {
-        struct hed_worker *w = &e->workers[e->started];
+        struct hed_engine_worker *w = &e->workers[e->started];
 
         if (worker_init(e, w, e->started + 1) != 0 || start_thread(w) != 0) {
             hed_warn(CPU, "only %u of %u threads could be started", e->started + 1, e->threads);
@@ -128,7 +128,7 @@ start_threads_locked(struct hed_engine *e)
 }
 
 void
-hed_workers_join(struct hed_engine *e, struct hed_grid *g)
+hed_engine_workers_join(struct hed_engine *e, struct hed_grid *g)
 {
     hed_lock(&e->lock);
     start_threads_locked(e);
@@ -145,7 +145,7 @@ hed_workers_join(struct hed_engine *e, struct hed_grid *g)
 }
 
 void
-hed_workers_leave(struct hed_engine *e, struct hed_grid *g)
+hed_engine_workers_leave(struct hed_engine *e, struct hed_grid *g)
 {
     hed_lock(&e->lock);
     if (g->previous_grid)
@@ -159,10 +159,10 @@ hed_workers_leave(struct hed_engine *e, struct hed_grid *g)
     hed_unlock(&e->lock);
 }
 
-struct hed_worker *
-hed_worker_take(struct hed_engine *e)
+struct hed_engine_worker *
+hed_engine_worker_take(struct hed_engine *e)
 {
-    struct hed_worker *w;
+    struct hed_engine_worker *w;
 
     hed_lock(&e->lock);
     w = e->idle;
@@ -184,7 +184,7 @@ hed_worker_take(struct hed_engine *e)
 }
 
 void
-hed_worker_give(struct hed_worker *w)
+hed_engine_worker_give(struct hed_engine_worker *w)
 {
     struct hed_engine *e = w->engine;
 
@@ -195,7 +195,7 @@ hed_worker_give(struct hed_worker *w)
 }
 
 void
-hed_worker_run(struct hed_worker *w, struct hed_grid *g)
+hed_engine_worker_run(struct hed_engine_worker *w, struct hed_grid *g)
 {
     stack_t before;
 
@@ -205,7 +205,7 @@ hed_worker_run(struct hed_worker *w, struct hed_grid *g)
 }
 
 void
-hed_workers_stop(struct hed_engine *e)
+hed_engine_workers_stop(struct hed_engine *e)
 {
     hed_lock(&e->lock);
     e->stopping = true;
@@ -217,7 +217,7 @@ hed_workers_stop(struct hed_engine *e)
     }
     e->started = 0;
     while (e->idle) {
-        struct hed_worker *w = e->idle;
+        struct hed_engine_worker *w = e->idle;
 
         e->idle = w->next_idle;
         worker_fini(w);

@@ -24,9 +24,9 @@
 #define LEASE_STEP (UINT64_C(256) << 20) /* bytes, or a part of the device if that is more */
 #define LEASE_PART 16
 
-struct hed_physical_memory {
+struct remote_physical {
+    struct hed_physical_memory pub; /* first */
     uint64_t name;
-    uint64_t size;
     int device; /* -1: the host */
 };
 
@@ -343,14 +343,14 @@ hed_remote_physical_create(void *machine, int device, uint64_t size,
                            struct hed_physical_memory **out)
 {
     struct hed_remote *r = hed_remote_of(machine);
-    struct hed_physical_memory *p = malloc(sizeof *p);
+    struct remote_physical *p = malloc(sizeof *p);
 
     if (!p)
         return HED_ENOMEM;
-    *p = (struct hed_physical_memory){
+    *p = (struct remote_physical){
         /* Relaxed: only that no two are alike. */
         .name = 1 + atomic_fetch_add_explicit(&r->memory->names, 1, memory_order_relaxed),
-        .size = size,
+        .pub.size = size,
         .device = device};
 
     int err = device < 0 || lease(r, device, size) ? 0 : no_lease(r);
@@ -366,21 +366,22 @@ hed_remote_physical_create(void *machine, int device, uint64_t size,
     if (err)
         free(p);
     else
-        *out = p;
+        *out = &p->pub;
     return err;
 }
 
 void
-hed_remote_physical_free(void *machine, struct hed_physical_memory *p)
+hed_remote_physical_free(void *machine, struct hed_physical_memory *memory)
 {
     struct hed_remote *r = hed_remote_of(machine);
+    struct remote_physical *p = (struct remote_physical *)memory;
     const struct hed_map what = {.kind = HED_MAP_PHYSICAL,
                                  .device = p->device < 0 ? -1 : r->devices[p->device].ordinal,
-                                 .size = p->size,
+                                 .size = p->pub.size,
                                  .physical = p->name};
 
     if (send_map(r, HED_MSG_UNMAP, &what, false) == 0 && p->device >= 0)
-        unlease(r, p->device, p->size);
+        unlease(r, p->device, p->pub.size);
     free(p);
 }
 
@@ -388,6 +389,7 @@ int
 hed_remote_physical_map(void *machine, struct hed_physical_memory *p, uint64_t offset, uint64_t at,
                         uint64_t size)
 {
+    const uint64_t name = ((const struct remote_physical *)p)->name;
     struct hed_remote *r = hed_remote_of(machine);
     struct view *v = malloc(sizeof *v);
 
@@ -405,7 +407,7 @@ hed_remote_physical_map(void *machine, struct hed_physical_memory *p, uint64_t o
     return send_map(
         r, HED_MSG_MAP,
         &(struct hed_map){
-            .kind = HED_MAP_VIEW, .device = -1, .at = at, .size = size, .physical = p->name},
+            .kind = HED_MAP_VIEW, .device = -1, .at = at, .size = size, .physical = name},
         false);
 }
 

@@ -61,7 +61,7 @@ add_kernel(struct hed_gpu *g, const struct hed_trace_activity *a, struct hed_buf
 {
     const uint32_t line = hed_table_line(&g->kernels, clean_name(a, scratch), NULL);
 
-    return line && hed_stats_add(&g->kernels.stats, line - 1, a->end - a->start, false);
+    return line && hed_call_stats_add(&g->kernels.stats, line - 1, a->end - a->start, false);
 }
 
 static bool
@@ -77,7 +77,7 @@ add_copy(struct hed_gpu *g, const struct hed_trace_activity *a)
 
     const uint32_t line = hed_table_line(&g->copies, name, NULL);
 
-    if (!line || !hed_stats_add(&g->copies.stats, line - 1, a->end - a->start, false))
+    if (!line || !hed_call_stats_add(&g->copies.stats, line - 1, a->end - a->start, false))
         return false;
 
     uint64_t *bytes = &g->copies.stats.lines[line - 1].bytes;
@@ -103,8 +103,8 @@ add_waits(struct hed_gpu *g, const struct hed_trace *t)
         const uint32_t line = hed_table_line(&g->waits, call ? call->name : "(no schema)", NULL);
 
         /* Clocks of a GPU and of its host may differ by a little. */
-        good = line && hed_stats_add(&g->waits.stats, line - 1,
-                                     c->first > c->start ? c->first - c->start : 0, false);
+        good = line && hed_call_stats_add(&g->waits.stats, line - 1,
+                                          c->first > c->start ? c->first - c->start : 0, false);
     }
     hed_cli_links_fini(&links);
     return good;
@@ -248,7 +248,7 @@ size_text(uint64_t bytes, char *out, size_t size)
 }
 
 static double
-rate(const struct hed_stats_line *l)
+rate(const struct hed_call_stats_line *l)
 {
     return l->total ? (double)l->bytes / (double)l->total : 0;
 }
@@ -271,7 +271,7 @@ print_time(uint64_t ns)
 }
 
 static void
-print_kernels(const struct hed_stats *s)
+print_kernels(const struct hed_call_stats *s)
 {
     double total = 0;
 
@@ -281,12 +281,12 @@ print_kernels(const struct hed_stats *s)
         printf("\n%9s %9s %6s %9s %9s %9s  kernel\n", "kernels", "total", "%", "mean", "min",
                "max");
     for (size_t i = 0; i < s->count; i++) {
-        const struct hed_stats_line *l = &s->lines[i];
+        const struct hed_call_stats_line *l = &s->lines[i];
         int width = printf("%9" PRIu64 " ", l->count);
 
         width += print_time(l->total);
         width += printf("%6.1f ", total > 0 ? 100 * (double)l->total / total : 0);
-        width += print_time((uint64_t)(hed_stats_mean(l) + 0.5));
+        width += print_time((uint64_t)(hed_call_stats_mean(l) + 0.5));
         width += print_time(l->min);
         width += print_time(l->max);
         print_name(l->name, width);
@@ -294,7 +294,7 @@ print_kernels(const struct hed_stats *s)
 }
 
 static void
-print_copies(const struct hed_stats *s)
+print_copies(const struct hed_call_stats *s)
 {
     char text[24];
 
@@ -302,28 +302,28 @@ print_copies(const struct hed_stats *s)
         printf("\n%9s %9s %9s %9s %9s %9s  copy\n", "copies", "total", "bytes", "GB/s", "mean",
                "max");
     for (size_t i = 0; i < s->count; i++) {
-        const struct hed_stats_line *l = &s->lines[i];
+        const struct hed_call_stats_line *l = &s->lines[i];
         int width = printf("%9" PRIu64 " ", l->count);
 
         width += print_time(l->total);
         width += printf("%9s %9.2f ", size_text(l->bytes, text, sizeof(text)), rate(l));
-        width += print_time((uint64_t)(hed_stats_mean(l) + 0.5));
+        width += print_time((uint64_t)(hed_call_stats_mean(l) + 0.5));
         width += print_time(l->max);
         print_name(l->name, width);
     }
 }
 
 static void
-print_waits(const struct hed_stats *s)
+print_waits(const struct hed_call_stats *s)
 {
     if (s->count)
         printf("\n%9s %9s %9s %9s %9s  from call to start on the GPU\n", "calls", "mean", "p50",
                "p99", "max");
     for (size_t i = 0; i < s->count; i++) {
-        const struct hed_stats_line *l = &s->lines[i];
+        const struct hed_call_stats_line *l = &s->lines[i];
         int width = printf("%9" PRIu64 " ", l->count);
 
-        width += print_time((uint64_t)(hed_stats_mean(l) + 0.5));
+        width += print_time((uint64_t)(hed_call_stats_mean(l) + 0.5));
         width += print_time(l->p50);
         width += print_time(l->p99);
         width += print_time(l->max);
@@ -365,14 +365,14 @@ hed_gpu_json_devices(const struct hed_gpu_devices *devices, struct hed_buf *b)
 }
 
 static void
-print_json(const char *name, const struct hed_stats *s, bool bytes)
+print_json(const char *name, const struct hed_call_stats *s, bool bytes)
 {
     struct hed_buf b;
 
     hed_buf_init(&b, HED_CLI_LINE_MAX);
     printf("\"%s\":[", name);
     for (size_t i = 0; i < s->count; i++) {
-        const struct hed_stats_line *l = &s->lines[i];
+        const struct hed_call_stats_line *l = &s->lines[i];
 
         hed_buf_reset(&b);
         hed_buf_addf(&b, "%s\n{\"name\":", i ? "," : "");
@@ -381,7 +381,7 @@ print_json(const char *name, const struct hed_stats *s, bool bytes)
                      ",\"count\":%" PRIu64 ",\"total_ns\":%" PRIu64
                      ",\"mean_ns\":%.1f,\"min_ns\":%" PRIu64 ",\"p50_ns\":%" PRIu64
                      ",\"p99_ns\":%" PRIu64 ",\"max_ns\":%" PRIu64,
-                     l->count, l->total, hed_stats_mean(l), l->min, l->p50, l->p99, l->max);
+                     l->count, l->total, hed_call_stats_mean(l), l->min, l->p50, l->p99, l->max);
         if (bytes)
             hed_buf_addf(&b, ",\"bytes\":%" PRIu64 ",\"gb_per_s\":%.3f", l->bytes, rate(l));
         hed_buf_addf(&b, "}");

@@ -5,13 +5,13 @@
 #include <string.h>
 
 size_t
-hed_stats_line(struct hed_stats *s, const char *name, const char *thread)
+hed_call_stats_line(struct hed_call_stats *s, const char *name, const char *thread)
 {
     if (s->count == HED_STATS_LINES)
         return SIZE_MAX;
     if (s->count == s->room) {
         const size_t more = s->room ? s->room * 2 : 64;
-        struct hed_stats_line *lines = reallocarray(s->lines, more, sizeof(*lines));
+        struct hed_call_stats_line *lines = reallocarray(s->lines, more, sizeof(*lines));
 
         if (!lines)
             return SIZE_MAX;
@@ -19,7 +19,7 @@ hed_stats_line(struct hed_stats *s, const char *name, const char *thread)
         s->room = more;
     }
 
-    struct hed_stats_line l = {.name = strdup(name), .thread = thread ? strdup(thread) : NULL};
+    struct hed_call_stats_line l = {.name = strdup(name), .thread = thread ? strdup(thread) : NULL};
 
     if (!l.name || (thread && !l.thread)) {
         free(l.name);
@@ -56,7 +56,7 @@ value_of(size_t bucket)
 }
 
 static bool
-become_histogram(struct hed_stats *s, struct hed_stats_line *l)
+become_histogram(struct hed_call_stats *s, struct hed_call_stats_line *l)
 {
     l->buckets = calloc(HED_STATS_BUCKETS, sizeof(*l->buckets));
     if (!l->buckets)
@@ -72,7 +72,7 @@ become_histogram(struct hed_stats *s, struct hed_stats_line *l)
 
 /* Room for one more sample, or a histogram. */
 static bool
-prepare(struct hed_stats *s, struct hed_stats_line *l)
+prepare(struct hed_call_stats *s, struct hed_call_stats_line *l)
 {
     const size_t more = l->sample_room ? l->sample_room * 2 : 64;
 
@@ -92,9 +92,9 @@ prepare(struct hed_stats *s, struct hed_stats_line *l)
 }
 
 bool
-hed_stats_add(struct hed_stats *s, size_t line, uint64_t duration, bool error)
+hed_call_stats_add(struct hed_call_stats *s, size_t line, uint64_t duration, bool error)
 {
-    struct hed_stats_line *l = &s->lines[line];
+    struct hed_call_stats_line *l = &s->lines[line];
 
     if (!prepare(s, l))
         return false;
@@ -123,7 +123,7 @@ by_value(const void *a, const void *b)
 
 /* The least value that `percent` of a hundred are not over. Samples are sorted by now. */
 static uint64_t
-percentile(const struct hed_stats_line *l, unsigned percent)
+percentile(const struct hed_call_stats_line *l, unsigned percent)
 {
     /* Not count * percent / 100, which may wrap. */
     const uint64_t exact = l->count / 100 * percent + (l->count % 100 * percent + 99) / 100;
@@ -142,10 +142,10 @@ percentile(const struct hed_stats_line *l, unsigned percent)
 }
 
 void
-hed_stats_finish(struct hed_stats *s)
+hed_call_stats_finish(struct hed_call_stats *s)
 {
     for (size_t i = 0; i < s->count; i++) {
-        struct hed_stats_line *l = &s->lines[i];
+        struct hed_call_stats_line *l = &s->lines[i];
 
         if (l->samples)
             qsort(l->samples, (size_t)l->count, sizeof(*l->samples), by_value);
@@ -155,13 +155,13 @@ hed_stats_finish(struct hed_stats *s)
 }
 
 double
-hed_stats_mean(const struct hed_stats_line *l)
+hed_call_stats_mean(const struct hed_call_stats_line *l)
 {
     return l->count ? (double)l->total / (double)l->count : 0;
 }
 
 void
-hed_stats_fini(struct hed_stats *s)
+hed_call_stats_fini(struct hed_call_stats *s)
 {
     for (size_t i = 0; i < s->count; i++) {
         free(s->lines[i].name);
@@ -170,5 +170,5 @@ hed_stats_fini(struct hed_stats *s)
         free(s->lines[i].buckets);
     }
     free(s->lines);
-    *s = (struct hed_stats){0};
+    *s = (struct hed_call_stats){0};
 }

@@ -15,7 +15,7 @@
 #define HED_STATS_BUCKETS 3776      /* 59 * 64: every u64 has one */
 #define HED_STATS_LINES 1048576     /* lines at most; calls of more are not counted */
 
-struct hed_stats_line {
+struct hed_call_stats_line {
     char *name;   /* owned */
     char *thread; /* owned; NULL unless by thread */
     uint64_t count;
@@ -24,29 +24,29 @@ struct hed_stats_line {
     uint64_t min;   /* ns */
     uint64_t max;   /* ns */
     uint64_t bytes; /* what they moved; the caller's to count */
-    uint64_t p50;   /* ns; set by hed_stats_finish */
+    uint64_t p50;   /* ns; set by hed_call_stats_finish */
     uint64_t p99;
     uint64_t *samples; /* owned; NULL once there are buckets */
     size_t sample_room;
     uint64_t *buckets; /* owned; NULL while exact */
 };
 
-struct hed_stats {
-    struct hed_stats_line *lines; /* owned */
+struct hed_call_stats {
+    struct hed_call_stats_line *lines; /* owned */
     size_t count;
     size_t room;
     size_t samples; /* kept, all lines together */
 };
 
 /* A new line, its index, or SIZE_MAX if there is no memory. Copies both strings. */
-size_t hed_stats_line(struct hed_stats *s, const char *name, const char *thread);
+size_t hed_call_stats_line(struct hed_call_stats *s, const char *name, const char *thread);
 
 /* One call of a line. False, and it is not counted, if there is no memory. */
-bool hed_stats_add(struct hed_stats *s, size_t line, uint64_t duration, bool error);
+bool hed_call_stats_add(struct hed_call_stats *s, size_t line, uint64_t duration, bool error);
 
 /* Computes the percentiles. */
-void hed_stats_finish(struct hed_stats *s);
+void hed_call_stats_finish(struct hed_call_stats *s);
 
-double hed_stats_mean(const struct hed_stats_line *l);
+double hed_call_stats_mean(const struct hed_call_stats_line *l);
 
-void hed_stats_fini(struct hed_stats *s);
+void hed_call_stats_fini(struct hed_call_stats *s);

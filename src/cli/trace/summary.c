@@ -97,7 +97,7 @@ count_records(struct summary *s, const struct hed_trace *t, struct totals *total
 
         totals->calls++;
         totals->errors += error;
-        if (!line || !hed_stats_add(&s->table.stats, line - 1, r.duration, error))
+        if (!line || !hed_call_stats_add(&s->table.stats, line - 1, r.duration, error))
             s->full = true;
     }
     hed_cli_map_fini(&known);
@@ -213,7 +213,7 @@ struct table {
 };
 
 static const char *
-cell(const struct hed_stats_line *l, enum column c, double total, char *out, size_t size)
+cell(const struct hed_call_stats_line *l, enum column c, double total, char *out, size_t size)
 {
     char took[24];
 
@@ -227,7 +227,7 @@ cell(const struct hed_stats_line *l, enum column c, double total, char *out, siz
         snprintf(out, size, "%.1f", total > 0 ? 100 * (double)l->total / total : 0);
         return out;
     case MEAN:
-        return hed_cli_duration((uint64_t)(hed_stats_mean(l) + 0.5), out, size);
+        return hed_cli_duration((uint64_t)(hed_call_stats_mean(l) + 0.5), out, size);
     case P50:
     case P99:
         hed_cli_duration(c == P50 ? l->p50 : l->p99, took, sizeof(took));
@@ -253,7 +253,7 @@ too_wide(const struct table *t, int name_width)
 }
 
 static void
-fit(struct table *t, const struct hed_stats *s)
+fit(struct table *t, const struct hed_call_stats *s)
 {
     t->room = (int)hed_cli_columns();
     for (size_t i = 0; i < s->count; i++) {
@@ -274,7 +274,7 @@ fit(struct table *t, const struct hed_stats *s)
 
 /* Thread and name. A name is never cut: where it does not fit, it has the next line. */
 static void
-print_names(const struct table *t, const struct hed_stats_line *l)
+print_names(const struct table *t, const struct hed_call_stats_line *l)
 {
     printf(" %-*s", t->thread_width ? t->thread_width - 1 : 0, l->thread ? l->thread : "");
     printf("%s%s\n", too_wide(t, (int)strlen(l->name)) ? "\n    " : "", l->name);
@@ -294,7 +294,7 @@ print_table(const struct summary *s)
     printf("%s%-*s%s\n", t.thread_width ? " " : "", t.thread_width ? t.thread_width - 1 : 0,
            t.thread_width ? "thread" : "", t.thread_width ? "call" : " call");
     for (size_t i = 0; i < s->table.stats.count; i++) {
-        const struct hed_stats_line *l = &s->table.stats.lines[i];
+        const struct hed_call_stats_line *l = &s->table.stats.lines[i];
 
         for (int c = 0; c < COLUMNS; c++) {
             if (t.shown[c])
@@ -313,7 +313,7 @@ print_json(const struct summary *s)
     hed_buf_init(&b, HED_CLI_LINE_MAX);
     printf("{\"files\":[%s],\"calls\":[", hed_buf_cstr(&s->json));
     for (size_t i = 0; i < s->table.stats.count; i++) {
-        const struct hed_stats_line *l = &s->table.stats.lines[i];
+        const struct hed_call_stats_line *l = &s->table.stats.lines[i];
 
         hed_buf_reset(&b);
         hed_buf_addf(&b, "%s\n{\"name\":", i ? "," : "");
@@ -326,7 +326,7 @@ print_json(const struct summary *s)
                      ",\"count\":%" PRIu64 ",\"total_ns\":%" PRIu64
                      ",\"mean_ns\":%.1f,\"p50_ns\":%" PRIu64 ",\"p99_ns\":%" PRIu64
                      ",\"max_ns\":%" PRIu64 ",\"errors\":%" PRIu64 ",\"approximate\":%s}",
-                     l->count, l->total, hed_stats_mean(l), l->p50, l->p99, l->max, l->errors,
+                     l->count, l->total, hed_call_stats_mean(l), l->p50, l->p99, l->max, l->errors,
                      l->buckets ? "true" : "false");
         fputs(hed_buf_cstr(&b), stdout);
     }

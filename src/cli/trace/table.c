@@ -23,7 +23,7 @@ hed_table_line(struct hed_table *t, const char *name, const char *thread)
     uint32_t line = hed_cli_map_get(&t->lines, key);
 
     if (!line) {
-        const size_t n = hed_stats_line(&t->stats, name, thread);
+        const size_t n = hed_call_stats_line(&t->stats, name, thread);
 
         if (n == SIZE_MAX || !hed_cli_map_put(&t->lines, key, (uint32_t)n + 1))
             return 0;
@@ -49,8 +49,8 @@ hed_table_sort_word(const char *word, enum hed_table_sort *sort)
 static int
 compare(const void *a, const void *b, void *context)
 {
-    const struct hed_stats_line *x = a;
-    const struct hed_stats_line *y = b;
+    const struct hed_call_stats_line *x = a;
+    const struct hed_call_stats_line *y = b;
     double order = 0; /* the larger first */
 
     switch (*(const enum hed_table_sort *)context) {
@@ -61,7 +61,7 @@ compare(const void *a, const void *b, void *context)
         order = (double)y->count - (double)x->count;
         break;
     case HED_SORT_MEAN:
-        order = hed_stats_mean(y) - hed_stats_mean(x);
+        order = hed_call_stats_mean(y) - hed_call_stats_mean(x);
         break;
     case HED_SORT_P99:
         order = (double)y->p99 - (double)x->p99;
@@ -83,7 +83,7 @@ compare(const void *a, const void *b, void *context)
 void
 hed_table_finish(struct hed_table *t, enum hed_table_sort sort)
 {
-    hed_stats_finish(&t->stats);
+    hed_call_stats_finish(&t->stats);
     if (t->stats.count)
         qsort_r(t->stats.lines, t->stats.count, sizeof(t->stats.lines[0]), compare, &sort);
 }
@@ -91,6 +91,6 @@ hed_table_finish(struct hed_table *t, enum hed_table_sort sort)
 void
 hed_table_fini(struct hed_table *t)
 {
-    hed_stats_fini(&t->stats);
+    hed_call_stats_fini(&t->stats);
     hed_cli_map_fini(&t->lines);
 }

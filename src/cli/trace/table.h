@@ -18,7 +18,7 @@ enum hed_table_sort {
 };
 
 struct hed_table {
-    struct hed_stats stats;
+    struct hed_call_stats stats;
     struct hed_cli_map lines; /* hash of name and thread -> line + 1 */
 };
 

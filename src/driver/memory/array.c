@@ -285,7 +285,7 @@ hed_array_own(struct hed_driver *d, uint64_t at, uint64_t handle)
 
 uint64_t
 hed_array_lay_out(const CUDA_ARRAY3D_DESCRIPTOR_v2 *g, const struct hed_format *f, uint64_t at,
-                  struct hed_image *out)
+                  struct hed_texels *out)
 {
     out->at = at;
     out->width = (uint32_t)g->Width;
@@ -344,7 +344,7 @@ create(struct hed_layer *self, enum hed_cuda_call id, const CUDA_ARRAY3D_DESCRIP
        CUarray *out)
 {
     struct hed_format format;
-    struct hed_image image;
+    struct hed_texels image;
     struct hed_context *c;
     uint64_t at;
     CUresult r = hed_memory_begin(self, &c);

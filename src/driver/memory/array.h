@@ -42,7 +42,7 @@ struct hed_format {
 };
 
 /* One image: level 0 of an array, a level of a mipmapped one, or linear memory. */
-struct hed_image {
+struct hed_texels {
     uint64_t at;
     uint64_t pitch;                /* bytes from row to row */
     uint64_t slice;                /* bytes from plane, layer or face to the next */
@@ -80,14 +80,14 @@ struct hed_texture {
     uint32_t anisotropy;
     float bias, level_min, level_max;
     float border[4];
-    struct hed_image level[HED_MIPMAP_LEVELS]; /* levels of them, from first_level on */
+    struct hed_texels level[HED_MIPMAP_LEVELS]; /* levels of them, from first_level on */
 };
 
 struct hed_surface {
     uint32_t magic; /* HED_SURFACE_MAGIC */
     uint8_t shape;
     struct hed_format format;
-    struct hed_image image;
+    struct hed_texels image;
 };
 
 struct hed_array {
@@ -96,7 +96,7 @@ struct hed_array {
     struct hed_device *device;
     CUDA_ARRAY3D_DESCRIPTOR_v2 given;
     struct hed_format format;
-    struct hed_image image;
+    struct hed_texels image;
     bool is_level; /* of a mipmap, whose memory it is */
 };
 
@@ -130,7 +130,7 @@ CUresult hed_array_check(const struct hed_device *dev, const CUDA_ARRAY3D_DESCRI
 
 /* The image of an array at an address; returns the bytes it takes. */
 uint64_t hed_array_lay_out(const CUDA_ARRAY3D_DESCRIPTOR_v2 *g, const struct hed_format *f,
-                           uint64_t at, struct hed_image *out);
+                           uint64_t at, struct hed_texels *out);
 
 /* An array with a name over memory that is there; NULL: no memory. */
 struct hed_array *hed_array_add(struct hed_context *c, const CUDA_ARRAY3D_DESCRIPTOR_v2 *g,

@@ -95,7 +95,7 @@ resolve_array(struct hed_driver *d, const struct side *s, const struct hed_copy 
     if (!a)
         return r;
 
-    const struct hed_image *m = &a->image;
+    const struct hed_texels *m = &a->image;
     const uint64_t row = (uint64_t)m->width * a->format.bytes;
 
     if (s->x <= row && c->width <= row - s->x && s->y <= m->height &&

@@ -49,7 +49,7 @@ clamp_levels(const CUDA_ARRAY3D_DESCRIPTOR_v2 *g, unsigned asked)
 static uint64_t
 level_bytes(const CUDA_ARRAY3D_DESCRIPTOR_v2 *g, const struct hed_format *f)
 {
-    struct hed_image image;
+    struct hed_texels image;
 
     return (hed_array_lay_out(g, f, 0, &image) + LEVEL_ALIGN - 1) & ~(uint64_t)(LEVEL_ALIGN - 1);
 }

@@ -112,12 +112,12 @@ from_linear(const struct hed_device *dev, const CUDA_RESOURCE_DESC_v1 *d, struct
         return CUDA_ERROR_INVALID_VALUE;
     t->shape = HED_SHAPE_LINEAR;
     t->levels = 1;
-    t->level[0] = (struct hed_image){.at = d->res.linear.devPtr,
-                                     .pitch = d->res.linear.sizeInBytes,
-                                     .slice = d->res.linear.sizeInBytes,
-                                     .width = (uint32_t)width,
-                                     .height = 1,
-                                     .depth = 1};
+    t->level[0] = (struct hed_texels){.at = d->res.linear.devPtr,
+                                      .pitch = d->res.linear.sizeInBytes,
+                                      .slice = d->res.linear.sizeInBytes,
+                                      .width = (uint32_t)width,
+                                      .height = 1,
+                                      .depth = 1};
     return CUDA_SUCCESS;
 }
 
@@ -138,12 +138,12 @@ from_pitch2d(const struct hed_device *dev, const CUDA_RESOURCE_DESC_v1 *d, struc
         return CUDA_ERROR_INVALID_VALUE;
     t->shape = HED_SHAPE_2D;
     t->levels = 1;
-    t->level[0] = (struct hed_image){.at = d->res.pitch2D.devPtr,
-                                     .pitch = pitch,
-                                     .slice = pitch * height,
-                                     .width = (uint32_t)width,
-                                     .height = (uint32_t)height,
-                                     .depth = 1};
+    t->level[0] = (struct hed_texels){.at = d->res.pitch2D.devPtr,
+                                      .pitch = pitch,
+                                      .slice = pitch * height,
+                                      .width = (uint32_t)width,
+                                      .height = (uint32_t)height,
+                                      .depth = 1};
     return CUDA_SUCCESS;
 }
 

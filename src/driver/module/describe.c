@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "driver/machine.h"
 #include "fatbin/cubin.h"
-#include "fatbin/object.h"
+#include "fatbin/elf.h"
 
 #define SYMBOL_MANAGED 4                    /* in st_other of a managed variable */
 #define DESCRIPTION_MAX ((size_t)256 << 20) /* bytes */
@@ -85,17 +85,18 @@ describe_kernels(struct description *d, const struct hed_cubin *c)
 
 /* A symbol that is a variable: its section says of which kind. */
 static bool
-is_variable(const struct hed_object *o, const struct hed_symbol *s, struct hed_section *in)
+is_variable(const struct hed_elf_file *o, const struct hed_elf_symbol *s,
+            struct hed_elf_section *in)
 {
     return ELF64_ST_TYPE(s->info) == STT_OBJECT && s->size != 0 && s->name.size != 0 &&
-           hed_object_section(o, s->section, in) &&
-           (hed_section_is(in, ".nv.global") || hed_section_is(in, ".nv.global.init") ||
-            hed_section_is(in, ".nv.constant3"));
+           hed_elf_file_section(o, s->section, in) &&
+           (hed_elf_section_is(in, ".nv.global") || hed_elf_section_is(in, ".nv.global.init") ||
+            hed_elf_section_is(in, ".nv.constant3"));
 }
 
 static int
-add_variable(struct description *d, struct hed_code_var *out, const struct hed_symbol *s,
-             const struct hed_section *in)
+add_variable(struct description *d, struct hed_code_var *out, const struct hed_elf_symbol *s,
+             const struct hed_elf_section *in)
 {
     const struct hed_bytes init = hed_bytes_cut(in->bytes, s->value, s->size);
     const char *name = text(&d->arena, s->name);
@@ -109,7 +110,7 @@ add_variable(struct description *d, struct hed_code_var *out, const struct hed_s
         .name = name,
         .size = s->size,
         .align = 256,
-        .constant = hed_section_is(in, ".nv.constant3"),
+        .constant = hed_elf_section_is(in, ".nv.constant3"),
         .managed = (s->other & SYMBOL_MANAGED) != 0,
         .visible = ELF64_ST_BIND(s->info) != STB_LOCAL,
         .init = first,
@@ -123,18 +124,18 @@ add_variable(struct description *d, struct hed_code_var *out, const struct hed_s
 static int
 describe_variables(struct description *d, struct hed_bytes cubin)
 {
-    struct hed_object o;
-    struct hed_section table, strings, in;
-    struct hed_symbol s;
+    struct hed_elf_file o;
+    struct hed_elf_section table, strings, in;
+    struct hed_elf_symbol s;
     uint32_t i = 0, n;
 
-    if (hed_object_read(cubin, &o, NULL) != 0)
+    if (hed_elf_file_read(cubin, &o, NULL) != 0)
         return HED_EFORMAT;
-    while (i < o.count && !(hed_object_section(&o, i, &table) && table.type == SHT_SYMTAB))
+    while (i < o.count && !(hed_elf_file_section(&o, i, &table) && table.type == SHT_SYMTAB))
         i++;
-    if (i == o.count || !hed_object_section(&o, table.link, &strings))
+    if (i == o.count || !hed_elf_file_section(&o, table.link, &strings))
         return 0;
-    n = hed_object_symbols(&table);
+    n = hed_elf_file_symbols(&table);
 
     struct hed_code_var *vars = hed_arena_alloc(&d->arena, (n + (size_t)1) * sizeof *vars, 8);
 
@@ -142,7 +143,7 @@ describe_variables(struct description *d, struct hed_bytes cubin)
         return HED_ENOMEM;
     d->code.vars = vars;
     for (i = 1; i < n; i++) {
-        if (!hed_object_symbol(&table, &strings, i, &s) || !is_variable(&o, &s, &in))
+        if (!hed_elf_file_symbol(&table, &strings, i, &s) || !is_variable(&o, &s, &in))
             continue;
 
         const int err = add_variable(d, &vars[d->code.var_count], &s, &in);

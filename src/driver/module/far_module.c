@@ -229,7 +229,7 @@ module_at(struct hed_library *l, unsigned position, const struct hed_device *dev
 {
     hed_lock(&l->lock);
 
-    struct hed_place *at = l->places;
+    struct hed_library_in_context *at = l->contexts;
 
     while (at && position-- > 0)
         at = at->next;

@@ -287,7 +287,7 @@ hed_library_managed(struct hed_library *l, struct hed_device *dev, const char *n
 static struct hed_module *
 module_in_locked(struct hed_library *l, const struct hed_context *c)
 {
-    for (struct hed_place *at = l->places; at; at = at->next)
+    for (struct hed_library_in_context *at = l->contexts; at; at = at->next)
         if (at->ctx == c)
             return at->module;
     return NULL;
@@ -363,17 +363,17 @@ load(struct hed_library *l, struct hed_context *c, struct hed_program *p, struct
 static CUresult
 load_and_keep(struct hed_library *l, struct hed_context *c, struct hed_program *p)
 {
-    struct hed_place *place = calloc(1, sizeof *place);
+    struct hed_library_in_context *entry = calloc(1, sizeof *entry);
     struct hed_module *m;
-    const CUresult r = place ? load(l, c, p, &m) : CUDA_ERROR_OUT_OF_MEMORY;
+    const CUresult r = entry ? load(l, c, p, &m) : CUDA_ERROR_OUT_OF_MEMORY;
 
     if (r != CUDA_SUCCESS) {
-        free(place);
+        free(entry);
         return r;
     }
     hed_lock(&l->lock);
-    *place = (struct hed_place){l->places, c, m};
-    l->places = place;
+    *entry = (struct hed_library_in_context){l->contexts, c, m};
+    l->contexts = entry;
     hed_unlock(&l->lock);
     return CUDA_SUCCESS;
 }
@@ -422,10 +422,10 @@ hed_library_module(struct hed_library *l, struct hed_context *c, struct hed_modu
 void
 hed_library_context_gone(struct hed_library *l, struct hed_context *c)
 {
-    struct hed_place *gone = NULL;
+    struct hed_library_in_context *gone = NULL;
 
     hed_lock(&l->lock);
-    for (struct hed_place **at = &l->places; *at; at = &(*at)->next) {
+    for (struct hed_library_in_context **at = &l->contexts; *at; at = &(*at)->next) {
         if ((*at)->ctx == c) {
             gone = *at;
             *at = gone->next;
@@ -577,14 +577,14 @@ hed_library_unload(struct hed_driver *d, CUlibrary handle)
         (void)hed_lock_wait(&l->lock, &l->changed, NULL);
     l->unloaded = true;
 
-    struct hed_place *places = l->places;
+    struct hed_library_in_context *contexts = l->contexts;
 
-    l->places = NULL;
+    l->contexts = NULL;
     hed_unlock(&l->lock);
-    while (places) {
-        struct hed_place *at = places;
+    while (contexts) {
+        struct hed_library_in_context *at = contexts;
 
-        places = at->next;
+        contexts = at->next;
         (void)hed_context_synchronize(at->module->ctx);
         hed_module_unload(at->module);
         hed_object_put(&at->module->object);

@@ -30,9 +30,9 @@ struct hed_kernel {
 };
 
 /* The library's module in a context. */
-struct hed_place {
-    struct hed_place *next;
-    struct hed_context *ctx;   /* identity only: a dead context takes its place away */
+struct hed_library_in_context {
+    struct hed_library_in_context *next;
+    struct hed_context *ctx;   /* identity only: a dead context removes its entry */
     struct hed_module *module; /* a reference */
 };
 
@@ -56,7 +56,7 @@ struct hed_library {
     struct hed_program *programs[HED_PROFILE_DEVICES_MAX]; /* by device; references */
     struct hed_kernel **kernels;                           /* buckets by name */
     uint32_t bucket_mask;
-    struct hed_place *places;
+    struct hed_library_in_context *contexts;
     struct hed_managed *managed;
     struct hed_far_variable *found; /* far_module.c: managed variables that were asked for */
 
@@ -109,7 +109,7 @@ void hed_library_far_forget(struct hed_library *l);
 CUresult hed_kernel_far_set(struct hed_kernel *k, struct hed_device *dev, CUfunction_attribute a,
                             int value);
 
-/* A managed variable's place: NOT_FOUND. */
+/* A managed variable's address: NOT_FOUND. */
 CUresult hed_library_managed(struct hed_library *l, struct hed_device *dev, const char *name,
                              uint64_t *at, uint64_t *size);
 

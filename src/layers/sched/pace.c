@@ -27,20 +27,20 @@
 
 /* ---- kinds ----------------------------------------------------------------------------------- */
 
-static struct hed_kind *
+static struct hed_work_time *
 find_kind_locked(struct hed_sched *s, uint64_t key)
 {
-    struct hed_kind *worst = NULL;
+    struct hed_work_time *worst = NULL;
 
     for (unsigned i = 0; i < PROBES; i++) {
-        struct hed_kind *k = &s->kinds[(key + i) % HED_PACE_KINDS];
+        struct hed_work_time *k = &s->kinds[(key + i) % HED_PACE_KINDS];
 
         if (k->key == key)
             return k;
         if (!worst || k->key == 0 || (worst->key != 0 && k->samples < worst->samples))
             worst = k;
     }
-    *worst = (struct hed_kind){.key = key};
+    *worst = (struct hed_work_time){.key = key};
     return worst;
 }
 
@@ -49,7 +49,7 @@ find_kind_locked(struct hed_sched *s, uint64_t key)
 static void
 learn_locked(struct hed_sched *s, uint64_t key, double ms)
 {
-    struct hed_kind *k = find_kind_locked(s, key);
+    struct hed_work_time *k = find_kind_locked(s, key);
     uint64_t ns = !(ms > 0) ? 0 : ms >= 4000 ? LONGEST_NS : (uint64_t)(ms * 1e6);
 
     ns = ns < SHORTEST_NS ? SHORTEST_NS : ns;
@@ -140,7 +140,7 @@ hed_pace_takes(struct hed_sched *s, const struct hed_turn *t)
 {
     hed_lock_brief(&s->lock);
 
-    const struct hed_kind *k = find_kind_locked(s, t->kind);
+    const struct hed_work_time *k = find_kind_locked(s, t->kind);
     const uint64_t ns = k->samples ? k->ns : t->guess;
 
     hed_unlock_brief(&s->lock);
@@ -167,7 +167,7 @@ hed_pace_begin(struct hed_layer *self, struct hed_turn *t)
 
     hed_lock_brief(&s->lock);
 
-    struct hed_kind *k = find_kind_locked(s, t->kind);
+    struct hed_work_time *k = find_kind_locked(s, t->kind);
     const bool sample = k->calls % (k->steady < STEADY ? SAMPLE_FIRST : SAMPLE_EVERY) == 0 &&
                         p->count + 2 < HED_PACE_MARKS;
 
@@ -204,7 +204,7 @@ charge(struct hed_sched *s, struct hed_turn *t, uint64_t now)
 
     hed_lock_brief(&s->lock);
 
-    const struct hed_kind *k = find_kind_locked(s, t->kind);
+    const struct hed_work_time *k = find_kind_locked(s, t->kind);
     const uint64_t ns = k->samples ? k->ns : t->guess;
     const uint64_t cap = hed_sched_cap(g);
     /* What is not known yet may be long: two of it are enough, where somebody may come. */

@@ -67,7 +67,7 @@ struct hed_sched_gpu {
 
 /* What is known of the time a kind of work takes: a kernel with such a grid, a graph, a copy of
  * such a size. */
-struct hed_kind {
+struct hed_work_time {
     uint64_t key; /* 0: none */
     uint32_t ns;
     uint32_t samples;
@@ -91,7 +91,7 @@ struct hed_sched {
         uint64_t stream; /* hed_stream_key; 0: none */
         CUcontext context;
     } capturing[HED_SCHED_CAPTURES];
-    struct hed_kind kinds[HED_PACE_KINDS];
+    struct hed_work_time kinds[HED_PACE_KINDS];
     struct hed_mark spare[HED_PACE_SPARE]; /* `end` and context alone */
     unsigned spares;
     uint32_t era; /* all events of before have been destroyed */

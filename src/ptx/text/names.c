@@ -252,7 +252,7 @@ hed_ptx_open_scope(struct hed_ptx_parser *p)
         hed_ptx_error_at(p, p->tok.line, p->tok.column, "Scopes are nested too deeply");
         hed_ptx_give_up(p, HED_ELIMIT);
     }
-    p->scopes[++p->depth] = (struct hed_ptx_block){0};
+    p->scopes[++p->depth] = (struct hed_ptx_name_scope){0};
 }
 
 static bool
@@ -276,7 +276,7 @@ resolve(const struct hed_ptx_fixup *f)
 
 /* A name that is not declared in this scope may still be in the one around it. */
 static void
-settle_fixups(struct hed_ptx_parser *p, struct hed_ptx_block *s)
+settle_fixups(struct hed_ptx_parser *p, struct hed_ptx_name_scope *s)
 {
     struct hed_ptx_fixup *next;
 
@@ -296,7 +296,7 @@ settle_fixups(struct hed_ptx_parser *p, struct hed_ptx_block *s)
 void
 hed_ptx_close_scope(struct hed_ptx_parser *p)
 {
-    struct hed_ptx_block *s = &p->scopes[p->depth];
+    struct hed_ptx_name_scope *s = &p->scopes[p->depth];
 
     settle_fixups(p, s);
     for (struct hed_ptx_sym *y = s->syms; y; y = y->sibling)

@@ -76,7 +76,7 @@ struct hed_ptx_fixup {
 };
 
 /* One of the nested scopes; [0] is the module. */
-struct hed_ptx_block {
+struct hed_ptx_name_scope {
     struct hed_ptx_sym *syms;
     struct hed_ptx_range *ranges;
     struct hed_ptx_fixup *fixups;
@@ -101,7 +101,7 @@ struct hed_ptx_parser {
     struct hed_ptx_form_slot *forms;
     uint32_t nforms, forms_size;
 
-    struct hed_ptx_block scopes[HED_PTX_DEPTH_MAX + 1];
+    struct hed_ptx_name_scope scopes[HED_PTX_DEPTH_MAX + 1];
     uint16_t depth;
     uint16_t inner_ranges; /* ranges declared in scopes of a body: names may be hidden by them */
 

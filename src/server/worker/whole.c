@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "fatbin/cubin.h"
+#include "fatbin/elf.h"
 #include "fatbin/fatbin.h"
-#include "fatbin/object.h"
 
 #define TEXT_LOOK 4 /* bytes by which text is known */
 
@@ -43,16 +43,16 @@ segments_are_whole(struct hed_bytes b)
 }
 
 static bool
-symbols_are_whole(const struct hed_object *o, const struct hed_section *table)
+symbols_are_whole(const struct hed_elf_file *o, const struct hed_elf_section *table)
 {
-    struct hed_section strings;
-    struct hed_symbol s;
+    struct hed_elf_section strings;
+    struct hed_elf_symbol s;
 
-    if (!hed_object_section(o, table->link, &strings) || !strings.bytes.size ||
+    if (!hed_elf_file_section(o, table->link, &strings) || !strings.bytes.size ||
         strings.bytes.data[strings.bytes.size - 1] != 0)
         return false;
-    for (uint32_t i = 0, n = hed_object_symbols(table); i < n; i++)
-        if (!hed_object_symbol(table, &strings, i, &s) ||
+    for (uint32_t i = 0, n = hed_elf_file_symbols(table); i < n; i++)
+        if (!hed_elf_file_symbol(table, &strings, i, &s) ||
             (s.section != SHN_UNDEF && s.section < SHN_LORESERVE && s.section >= o->count))
             return false;
     return true;
@@ -60,7 +60,7 @@ symbols_are_whole(const struct hed_object *o, const struct hed_section *table)
 
 /* Sections of NVIDIA's own types may stand for memory that is not in the file, as NOBITS does. */
 static bool
-is_special(const struct hed_object *o, uint32_t i)
+is_special(const struct hed_elf_file *o, uint32_t i)
 {
     const uint8_t *at =
         hed_bytes_at(o->bytes, o->headers + (uint64_t)i * sizeof(Elf64_Shdr), sizeof(Elf64_Shdr));
@@ -71,13 +71,13 @@ is_special(const struct hed_object *o, uint32_t i)
 static bool
 cubin_is_whole(struct hed_bytes b)
 {
-    struct hed_object o;
-    struct hed_section s;
+    struct hed_elf_file o;
+    struct hed_elf_section s;
 
-    if (hed_object_read(b, &o, NULL) != 0 || o.machine != HED_OBJECT_CUDA || !segments_are_whole(b))
+    if (hed_elf_file_read(b, &o, NULL) != 0 || o.machine != HED_ELF_CUDA || !segments_are_whole(b))
         return false;
     for (uint32_t i = 0; i < o.count; i++) {
-        if (!hed_object_section(&o, i, &s)) {
+        if (!hed_elf_file_section(&o, i, &s)) {
             if (is_special(&o, i))
                 continue;
             return false;

@@ -48,7 +48,7 @@ make(enum hed_shape shape, const void *data, uint32_t w, uint32_t h, uint32_t d)
                             .border = {-1, -2, -3, -4}};
 
     memset(t.address, CU_TR_ADDRESS_MODE_CLAMP, sizeof t.address);
-    t.level[0] = (struct hed_image){(uint64_t)(uintptr_t)data, 4ull * w, 4ull * w * h, w, h, d};
+    t.level[0] = (struct hed_texels){(uint64_t)(uintptr_t)data, 4ull * w, 4ull * w * h, w, h, d};
     return t;
 }
 
@@ -279,8 +279,8 @@ levels_are_chosen_and_mixed(void **state)
 
     t.normalized = true;
     t.levels = 3;
-    t.level[1] = (struct hed_image){(uint64_t)(uintptr_t)one, 8, 16, 2, 2, 1};
-    t.level[2] = (struct hed_image){(uint64_t)(uintptr_t)two, 4, 4, 1, 1, 1};
+    t.level[1] = (struct hed_texels){(uint64_t)(uintptr_t)one, 8, 16, 2, 2, 1};
+    t.level[2] = (struct hed_texels){(uint64_t)(uintptr_t)two, 4, 4, 1, 1, 1};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         t.mipmap_filter = rows[i].mixed ? CU_TR_FILTER_MODE_LINEAR : CU_TR_FILTER_MODE_POINT;
         in[4] = as_bits(rows[i].level);

@@ -58,9 +58,9 @@ setup(void **state)
         words[i] = 1000 + (uint32_t)i;
     }
     texture.level[0] =
-        (struct hed_image){(uint64_t)(uintptr_t)image, sizeof image[0], sizeof image, LANES, 2, 1};
+        (struct hed_texels){(uint64_t)(uintptr_t)image, sizeof image[0], sizeof image, LANES, 2, 1};
     surface.image =
-        (struct hed_image){(uint64_t)(uintptr_t)words, sizeof words, sizeof words, LANES, 1, 1};
+        (struct hed_texels){(uint64_t)(uintptr_t)words, sizeof words, sizeof words, LANES, 1, 1};
     return hed_engine_create(2, &cpu.engine, &why);
 }
 

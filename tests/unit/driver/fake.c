@@ -28,7 +28,8 @@ hed_backend_find(const struct hed_config *c, const struct hed_layer_type **out, 
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-struct hed_physical_memory {
+struct fake_physical {
+    struct hed_physical_memory pub; /* first */
     int fd;
 };
 
@@ -124,7 +125,7 @@ fake_physical_create(void *m, int device, uint64_t size, struct hed_physical_mem
     if (must_fail(&f->fail_map))
         return HED_ENOMEM;
 
-    struct hed_physical_memory *p = malloc(sizeof *p);
+    struct fake_physical *p = malloc(sizeof *p);
 
     if (!p)
         return HED_ENOMEM;
@@ -136,7 +137,8 @@ fake_physical_create(void *m, int device, uint64_t size, struct hed_physical_mem
         return HED_ENOMEM;
     }
     count(&f->physicals);
-    *out = p;
+    p->pub.size = size;
+    *out = &p->pub;
     return 0;
 }
 
@@ -145,7 +147,7 @@ fake_physical_free(void *m, struct hed_physical_memory *p)
 {
     struct fake *f = m;
 
-    (void)close(p->fd);
+    (void)close(((struct fake_physical *)p)->fd);
     free(p);
     atomic_fetch_sub_explicit(&f->physicals, 1, memory_order_relaxed);
 }
@@ -158,8 +160,8 @@ fake_physical_map(void *m, struct hed_physical_memory *p, uint64_t offset, uint6
 
     if (!inside(f, at, size))
         fail_msg("map of %#llx, %llu bytes", (unsigned long long)at, (unsigned long long)size);
-    if (mmap(pointer(at), size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, p->fd,
-             (off_t)offset) == MAP_FAILED)
+    if (mmap(pointer(at), size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+             ((struct fake_physical *)p)->fd, (off_t)offset) == MAP_FAILED)
         return HED_ENOMEM;
     /* Given back by unmap, like other memory. */
     count(&f->maps);

@@ -11,9 +11,9 @@
 
 struct hed_why;
 
-#define HED_OBJECT_CUDA 190 /* e_machine of a cubin */
+#define HED_ELF_CUDA 190 /* e_machine of a cubin */
 
-struct hed_object {
+struct hed_elf_file {
     struct hed_bytes bytes;
     uint16_t type;    /* ET_... */
     uint16_t machine; /* EM_... */
@@ -24,7 +24,7 @@ struct hed_object {
     struct hed_bytes names;
 };
 
-struct hed_section {
+struct hed_elf_section {
     struct hed_bytes name;
     uint32_t type;          /* SHT_... */
     uint32_t link;          /* sh_link */
@@ -34,7 +34,7 @@ struct hed_section {
     struct hed_bytes bytes; /* empty for a section without bytes in the file */
 };
 
-struct hed_symbol {
+struct hed_elf_symbol {
     struct hed_bytes name;
     uint8_t info; /* st_info */
     uint8_t other;
@@ -43,19 +43,19 @@ struct hed_symbol {
     uint64_t size;
 };
 
-bool hed_object_begins(struct hed_bytes b);
+bool hed_elf_file_begins(struct hed_bytes b);
 
 /* HED_EFORMAT, HED_ETRUNC, or HED_ENOTSUP for 32-bit and big-endian files. */
-int hed_object_read(struct hed_bytes b, struct hed_object *out, struct hed_why *why);
+int hed_elf_file_read(struct hed_bytes b, struct hed_elf_file *out, struct hed_why *why);
 
 /* False if there is no such section, or its bytes are not all in the file. */
-bool hed_object_section(const struct hed_object *o, uint32_t i, struct hed_section *out);
+bool hed_elf_file_section(const struct hed_elf_file *o, uint32_t i, struct hed_elf_section *out);
 
 /* The symbols in a table of them; symbol 0 is none. */
-uint32_t hed_object_symbols(const struct hed_section *table);
-bool hed_object_symbol(const struct hed_section *table, const struct hed_section *strings,
-                       uint32_t i, struct hed_symbol *out);
+uint32_t hed_elf_file_symbols(const struct hed_elf_section *table);
+bool hed_elf_file_symbol(const struct hed_elf_section *table, const struct hed_elf_section *strings,
+                         uint32_t i, struct hed_elf_symbol *out);
 
 /* Is the section's name that, or does it begin with that? */
-bool hed_section_is(const struct hed_section *s, const char *name);
-bool hed_section_begins(const struct hed_section *s, const char *prefix);
+bool hed_elf_section_is(const struct hed_elf_section *s, const char *name);
+bool hed_elf_section_begins(const struct hed_elf_section *s, const char *prefix);

@@ -1,12 +1,12 @@
-/* Reading ELF files. See object.h. */
-#include "fatbin/object.h"
+/* Reading ELF files. See elf.h. */
+#include "fatbin/elf.h"
 
 #include <elf.h>
 
 #include "base/err.h"
 
 static bool
-header_at(const struct hed_object *o, uint32_t i, Elf64_Shdr *out)
+header_at(const struct hed_elf_file *o, uint32_t i, Elf64_Shdr *out)
 {
     /* headers + count * size is known not to be over the file's end. */
     const uint8_t *p = hed_bytes_at(o->bytes, o->headers + (uint64_t)i * sizeof *out, sizeof *out);
@@ -18,7 +18,7 @@ header_at(const struct hed_object *o, uint32_t i, Elf64_Shdr *out)
 }
 
 static struct hed_bytes
-section_bytes(const struct hed_object *o, const Elf64_Shdr *h)
+section_bytes(const struct hed_elf_file *o, const Elf64_Shdr *h)
 {
     if (h->sh_type == SHT_NOBITS)
         return (struct hed_bytes){NULL, 0};
@@ -26,14 +26,14 @@ section_bytes(const struct hed_object *o, const Elf64_Shdr *h)
 }
 
 bool
-hed_object_begins(struct hed_bytes b)
+hed_elf_file_begins(struct hed_bytes b)
 {
     return hed_bytes_begin(b, ELFMAG, SELFMAG);
 }
 
 /* Files with more sections than fit into 16 bits have the numbers in section 0. */
 static int
-read_sections(const Elf64_Ehdr *head, struct hed_object *o, struct hed_why *why)
+read_sections(const Elf64_Ehdr *head, struct hed_elf_file *o, struct hed_why *why)
 {
     uint32_t names = head->e_shstrndx;
     uint64_t count = head->e_shnum;
@@ -61,13 +61,13 @@ read_sections(const Elf64_Ehdr *head, struct hed_object *o, struct hed_why *why)
 }
 
 int
-hed_object_read(struct hed_bytes b, struct hed_object *out, struct hed_why *why)
+hed_elf_file_read(struct hed_bytes b, struct hed_elf_file *out, struct hed_why *why)
 {
     const uint8_t *p = hed_bytes_at(b, 0, sizeof(Elf64_Ehdr));
-    struct hed_object o = {.bytes = b};
+    struct hed_elf_file o = {.bytes = b};
     Elf64_Ehdr head;
 
-    if (!hed_object_begins(b)) {
+    if (!hed_elf_file_begins(b)) {
         hed_why_set(why, "not an ELF file");
         return HED_EFORMAT;
     }
@@ -93,7 +93,7 @@ hed_object_read(struct hed_bytes b, struct hed_object *out, struct hed_why *why)
 }
 
 bool
-hed_object_section(const struct hed_object *o, uint32_t i, struct hed_section *out)
+hed_elf_file_section(const struct hed_elf_file *o, uint32_t i, struct hed_elf_section *out)
 {
     Elf64_Shdr h;
 
@@ -104,7 +104,7 @@ hed_object_section(const struct hed_object *o, uint32_t i, struct hed_section *o
 
     if (h.sh_type != SHT_NOBITS && bytes.size != h.sh_size)
         return false;
-    *out = (struct hed_section){
+    *out = (struct hed_elf_section){
         .name = hed_bytes_text(hed_bytes_from(o->names, h.sh_name)),
         .type = h.sh_type,
         .link = h.sh_link,
@@ -117,7 +117,7 @@ hed_object_section(const struct hed_object *o, uint32_t i, struct hed_section *o
 }
 
 uint32_t
-hed_object_symbols(const struct hed_section *table)
+hed_elf_file_symbols(const struct hed_elf_section *table)
 {
     const size_t n = table->bytes.size / sizeof(Elf64_Sym);
 
@@ -125,8 +125,8 @@ hed_object_symbols(const struct hed_section *table)
 }
 
 bool
-hed_object_symbol(const struct hed_section *table, const struct hed_section *strings, uint32_t i,
-                  struct hed_symbol *out)
+hed_elf_file_symbol(const struct hed_elf_section *table, const struct hed_elf_section *strings,
+                    uint32_t i, struct hed_elf_symbol *out)
 {
     Elf64_Sym s;
     const uint8_t *p = hed_bytes_at(table->bytes, (uint64_t)i * sizeof s, sizeof s);
@@ -134,7 +134,7 @@ hed_object_symbol(const struct hed_section *table, const struct hed_section *str
     if (!p)
         return false;
     memcpy(&s, p, sizeof s);
-    *out = (struct hed_symbol){
+    *out = (struct hed_elf_symbol){
         .name = hed_bytes_text(hed_bytes_from(strings->bytes, s.st_name)),
         .info = s.st_info,
         .other = s.st_other,
@@ -146,13 +146,13 @@ hed_object_symbol(const struct hed_section *table, const struct hed_section *str
 }
 
 bool
-hed_section_is(const struct hed_section *s, const char *name)
+hed_elf_section_is(const struct hed_elf_section *s, const char *name)
 {
-    return s->name.size == strlen(name) && hed_section_begins(s, name);
+    return s->name.size == strlen(name) && hed_elf_section_begins(s, name);
 }
 
 bool
-hed_section_begins(const struct hed_section *s, const char *prefix)
+hed_elf_section_begins(const struct hed_elf_section *s, const char *prefix)
 {
     return hed_bytes_begin(s->name, prefix, strlen(prefix));
 }

@@ -1,0 +1,86 @@
+"""Tests of tools/check_names.py."""
+
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import check_names  # noqa: E402
+
+
+def complaints(shared_max=0, bare_max=0, **files):
+    texts = {f"src/room/{name}.c": text for name, text in files.items()}
+    return [message for _, message in check_names.check_files(texts, shared_max, bare_max)]
+
+
+class Tags(unittest.TestCase):
+    def test_a_tag_defined_twice_is_found(self):
+        found = complaints(a="struct hed_a {\n    int x;\n};", b="enum hed_a { HED_A };")
+        self.assertEqual(found, ["tag hed_a is also defined in src/room/b.c:1"])
+
+    def test_using_and_announcing_a_tag_is_fine(self):
+        self.assertEqual(complaints(a="struct hed_a {\n    int x;\n};",
+                                    b="struct hed_a;\nint hed_f(struct hed_a *a);"), [])
+
+    def test_tags_of_one_file_may_repeat(self):
+        self.assertEqual(complaints(a="struct range { int x; };", b="struct range { int y; };"), [])
+
+
+class Externals(unittest.TestCase):
+    def test_a_function_defined_twice_is_found(self):
+        found = complaints(a="void\nhed_f(int x)\n{\n}\n", b="\nint\nhed_f(void)\n{\n}\n")
+        self.assertEqual(found, ["name hed_f is also defined in src/room/b.c:2"])
+
+    def test_a_variable_defined_twice_is_found(self):
+        found = complaints(a="const int hed_v[] = {1, 2};", b="int hed_v;")
+        self.assertEqual(found, ["name hed_v is also defined in src/room/b.c:1"])
+
+    def test_declarations_are_no_definitions(self):
+        self.assertEqual(complaints(a="extern int hed_v;\nvoid hed_f(int x);",
+                                    b="int hed_v = 1;\nvoid\nhed_f(int x)\n{\n}\n"), [])
+
+    def test_a_function_and_a_variable_have_different_names(self):
+        self.assertEqual(len(complaints(a="int hed_x;", b="int\nhed_x(void)\n{\n}\n")), 1)
+
+    def test_stand_ins_for_a_missing_library(self):
+        text = "int\nhed_tls_open(void)\n{\n}\n"
+        self.assertEqual(complaints(tls=text, tls_none=text), [])
+        self.assertEqual(len(complaints(tls=text, other=text)), 1)
+
+    def test_every_program_has_a_main(self):
+        text = "int\nmain(void)\n{\n}\n"
+        self.assertEqual(complaints(a=text, b=text), [])
+
+    def test_comments_strings_and_macros_do_not_count(self):
+        self.assertEqual(complaints(a="/* int hed_v; */\n#define F \\\n    int hed_v;\n",
+                                    b='int hed_v;\nconst char *hed_s = "int hed_v;";\n'), [])
+
+
+class Statics(unittest.TestCase):
+    ONE = "static int\nfind_thing(void)\n{\n    return 1;\n}\n"
+
+    def test_a_shared_name_is_found_in_each_file(self):
+        self.assertEqual(len(complaints(a=self.ONE, b=self.ONE)), 2)
+
+    def test_alternatives_in_one_file_are_fine(self):
+        self.assertEqual(complaints(a="#if A\n" + self.ONE + "#else\n" + self.ONE + "#endif\n"), [])
+
+    def test_inline_functions_of_headers_count(self):
+        inline = "static inline int\nfind_thing(void)\n{\n    return 1;\n}\n"
+        self.assertEqual(len(complaints(a=self.ONE, b=inline)), 2)
+
+    def test_attributes_and_callbacks_are_understood(self):
+        text = "static __attribute__((noinline)) void\neach_x(void (*f)(int, void *))\n{\n}\n"
+        self.assertEqual(len(complaints(a=text, b=text)), 2)
+
+    def test_a_bare_verb_is_found(self):
+        found = complaints(a="static void\ntake(int x)\n{\n}\n")
+        self.assertEqual(found, ["static function take is a bare verb: say what it acts on"])
+
+    def test_the_ratchet_allows_a_number_and_no_more(self):
+        self.assertEqual(complaints(shared_max=2, a=self.ONE, b=self.ONE), [])
+        self.assertEqual(len(complaints(shared_max=2, a=self.ONE, b=self.ONE, c=self.ONE)), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
