@@ -23,3 +23,12 @@ hed_process_stat(pid_t pid, char *room, size_t size)
     room[n] = '\0';
     return strrchr(room, ')');
 }
+
+bool
+hed_process_is_stopped(pid_t pid)
+{
+    char text[256];
+    const char *at = hed_process_stat(pid, text, sizeof text);
+
+    return at && at[1] == ' ' && at[2] != '\0' && strchr("TtZX", at[2]);
+}

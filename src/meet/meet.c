@@ -2,19 +2,27 @@
  *
  *   head (64 bytes) | common, to 64 | place 0 | place 1 | ...      a place: owner (64) | its bytes
  *
- * Locks are open file description's locks, on offsets that mean nothing as bytes of the file:
- *   0        whoever changes the common part, makes the file or takes a place
- *   1 + i    the owner of place i, for as long as it lives
+ * The file has its final size and a valid head when it appears under its name, and neither changes
+ * afterwards. Its locks are locks of open file descriptions, on offsets that mean nothing as bytes
+ * of the file:
+ *
+ *   0                    held while the common part changes (hed_meet_lock)
+ *   1 + i                place i is in use: it was zeroed, and its owner lives
+ *   1 + PLACES_MAX + i   place i is claimed: the claimer may zero it
+ *
+ * Joining takes no lock that another process could hold: a process tries the claims one after the
+ * other, zeroes the place whose claim it gets, and then marks the place as in use. A member that
+ * is slow or stopped, at whatever step, is therefore in nobody's way.
  *
  * Invariants:
- * 1. A place is taken and zeroed under lock 0, so who holds that sees no place that is taken and
- *    still has its last owner's bytes.
- * 2. The file only ever grows: somebody may have mapped it without having a place.
- * 3. Everybody's file is made anew only where nobody has a place in it.
+ * 1. A place that is in use holds nothing of its previous owner.
+ * 2. A process uses a place only in the file that has the name: it looks at the name again after it
+ *    has claimed the place.
+ * 3. A file loses its name only while one process has all of its place locks, so nobody is in it.
  * 4. Sizes come from the caller's shape, never from the file.
  *
- * Somebody of the same user who cuts the file short ends the processes that have it mapped, as he
- * could by kill(2).
+ * A process of the same user that truncates the file ends the processes that have mapped it, as it
+ * could with kill(2).
  */
 #include "meet/meet.h"
 
@@ -31,22 +39,32 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/lock.h"
+#include "base/process.h"
 
-#define FILE_MAGIC UINT64_C(0x315445454d444548) /* "HEDMEET1" */
+#define FILE_MAGIC UINT64_C(0x325445454d444548) /* "HEDMEET2"; the digit counts versions */
+#define ANY_VERSION UINT64_C(0x00ffffffffffffff)
+#define FOLDER "/dev/shm"
 #define LINE 64u
 #define NAME_MAX_CHARS 100
 #define COMMON_MAX (16u << 20)
 #define PLACE_MAX (1u << 20)
 #define PLACES_MAX 4096u
-#define OPEN_TRIES 100                  /* the file was removed between opening and locking */
-#define LOCK_WAIT_NS (2 * HED_NS_PER_S) /* nobody holds it for more than microseconds */
-#define LOCK_AGAIN_NS HED_NS_PER_MS     /* after it was not to be had: its holder is stopped */
-#define LOCK_NAP_MAX_NS 500000
+#define REPLACE_NS (10 * HED_NS_PER_S) /* for a file of another layout to go */
+
+/* How long to wait for lock 0 while the same process has it. Nobody needs it for more than
+ * microseconds, but a holder that does not get the processor may keep it for much longer. */
+#define LOCK_STOPPED_NS (2 * HED_NS_PER_S) /* its holder is stopped */
+#define LOCK_HELD_NS (10 * HED_NS_PER_S)   /* its holder is running, or is not known */
+#define LOCK_AGAIN_NS HED_NS_PER_MS        /* after one wait has failed */
+#define NAP_NS 5000
+#define NAP_MAX_NS 500000
 
 struct head {
-    _Atomic uint64_t magic; /* written last */
+    uint64_t magic;
     struct hed_meet_shape shape;
-    uint32_t reserved[10];
+    _Atomic int32_t holder;  /* the process that has lock 0; 0: none, or it has not said so yet */
+    _Atomic uint32_t serial; /* how often lock 0 has been taken */
+    uint32_t reserved[8];
 };
 
 struct owner {
@@ -61,7 +79,7 @@ struct hed_meet {
     struct hed_lock lock; /* lock 0 keeps processes apart, not threads */
     int fd;               /* -1 in the child of a fork */
     int index;            /* of the own place; -1 */
-    bool stuck;           /* lock 0 was not to be had the last time */
+    bool stuck;           /* the last wait for lock 0 has failed */
     unsigned char *map;
     size_t size;
 };
@@ -86,11 +104,23 @@ owner_at(struct hed_meet *m, uint32_t index)
 
 /* ---- locks ----------------------------------------------------------------------------------- */
 
-/* 0 or errno. */
-static int
-lock_byte(int fd, short type, off_t at)
+static off_t
+use_byte(uint32_t index)
 {
-    struct flock f = {.l_type = type, .l_whence = SEEK_SET, .l_start = at, .l_len = 1};
+    return 1 + (off_t)index;
+}
+
+static off_t
+claim_byte(uint32_t index)
+{
+    return 1 + (off_t)PLACES_MAX + (off_t)index;
+}
+
+/* Locks or unlocks [at, at + n) without waiting; n 0: to the end. 0 or errno. */
+static int
+lock_bytes(int fd, short type, off_t at, off_t n)
+{
+    struct flock f = {.l_type = type, .l_whence = SEEK_SET, .l_start = at, .l_len = n};
     int r;
 
     do
@@ -99,32 +129,93 @@ lock_byte(int fd, short type, off_t at)
     return r == 0 ? 0 : errno;
 }
 
-/* Has somebody else a lock on [at, at + n)? n 0: to the end. What cannot be told counts as yes. */
 static bool
-byte_locked(int fd, off_t at, off_t n)
+is_taken(int e)
 {
-    struct flock f = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = at, .l_len = n};
+    return e == EAGAIN || e == EACCES;
+}
+
+/* Has another process a lock on that byte? If the kernel does not tell, the answer is yes. */
+static bool
+byte_locked(int fd, off_t at)
+{
+    struct flock f = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = at, .l_len = 1};
 
     return fcntl(fd, F_OFD_GETLK, &f) != 0 || f.l_type != F_UNLCK;
 }
 
-/* Lock 0. By trying: somebody who is stopped while he has it must not stop us for good. */
-static int
-lock_file(int fd, uint64_t wait)
+enum occupants {
+    NOBODY,
+    MEMBERS,
+    A_REMOVER, /* has all place locks, and is about to remove the file */
+};
+
+static enum occupants
+who_is_in(int fd)
 {
-    const uint64_t end = hed_now_ns() + wait;
-    uint64_t nap = 5000;
+    struct flock f = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = use_byte(0), .l_len = 0};
+
+    if (fcntl(fd, F_OFD_GETLK, &f) != 0)
+        return MEMBERS;
+    if (f.l_type == F_UNLCK)
+        return NOBODY;
+    return f.l_len == 0 ? A_REMOVER : MEMBERS;
+}
+
+/* Sleeps a little longer each time. */
+static void
+take_nap(uint64_t *nap)
+{
+    hed_sleep_ns(*nap);
+    if (*nap < NAP_MAX_NS)
+        *nap *= 2;
+}
+
+static struct head *
+head_of(struct hed_meet *m)
+{
+    return (struct head *)m->map;
+}
+
+/* How long the present holder of lock 0 may keep it. */
+static uint64_t
+patience(struct hed_meet *m)
+{
+    const int32_t holder = atomic_load_explicit(&head_of(m)->holder, memory_order_relaxed);
+
+    if (m->stuck)
+        return LOCK_AGAIN_NS;
+    return holder > 0 && hed_process_is_stopped(holder) ? LOCK_STOPPED_NS : LOCK_HELD_NS;
+}
+
+/* Lock 0, by trying: a process that is stopped while it holds the lock must not stop this one for
+ * good. The wait is measured from the last time that the lock was seen to change hands, so that it
+ * goes on for as long as the others make progress. */
+static int
+lock_common(struct hed_meet *m)
+{
+    uint64_t since = hed_now_ns();
+    uint64_t nap = NAP_NS;
+    uint32_t seen = atomic_load_explicit(&head_of(m)->serial, memory_order_relaxed);
     int e;
 
-    while ((e = lock_byte(fd, F_WRLCK, 0)) != 0) {
-        if (e != EAGAIN && e != EACCES)
+    while ((e = lock_bytes(m->fd, F_WRLCK, 0, 1)) != 0) {
+        const uint32_t serial = atomic_load_explicit(&head_of(m)->serial, memory_order_relaxed);
+        const uint64_t now = hed_now_ns();
+
+        if (!is_taken(e))
             return hed_err_from_errno(e);
-        if (hed_now_ns() > end)
+        if (serial != seen && !m->stuck) {
+            seen = serial;
+            since = now;
+        }
+        if (now - since > LOCK_AGAIN_NS && now - since > patience(m))
             return HED_ETIME;
-        hed_sleep_ns(nap);
-        if (nap < LOCK_NAP_MAX_NS)
-            nap *= 2;
+        take_nap(&nap);
     }
+    /* Relaxed: for waiting processes, which read single numbers. */
+    atomic_fetch_add_explicit(&head_of(m)->serial, 1, memory_order_relaxed);
+    atomic_store_explicit(&head_of(m)->holder, (int32_t)getpid(), memory_order_relaxed);
     return 0;
 }
 
@@ -133,8 +224,7 @@ hed_meet_lock(struct hed_meet *m)
 {
     hed_lock(&m->lock);
 
-    const int err =
-        m->fd < 0 ? HED_ESTATE : lock_file(m->fd, m->stuck ? LOCK_AGAIN_NS : LOCK_WAIT_NS);
+    const int err = m->fd < 0 ? HED_ESTATE : lock_common(m);
 
     /* One thread has waited for it; the others, and every later call, need not do the same. */
     m->stuck = err == HED_ETIME;
@@ -146,14 +236,15 @@ hed_meet_lock(struct hed_meet *m)
 void
 hed_meet_unlock(struct hed_meet *m)
 {
-    (void)lock_byte(m->fd, F_UNLCK, 0);
+    atomic_store_explicit(&head_of(m)->holder, 0, memory_order_relaxed);
+    (void)lock_bytes(m->fd, F_UNLCK, 0, 1);
     hed_unlock(&m->lock);
 }
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
 static int
-check(const char *name, const struct hed_meet_shape *s, struct hed_why *why)
+check_arguments(const char *name, const struct hed_meet_shape *s, struct hed_why *why)
 {
     const size_t n =
         strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.");
@@ -177,144 +268,200 @@ complain(struct hed_why *why, const char *path, int e)
     return hed_err_from_errno(e);
 }
 
-/* Opens the file with lock 0 held, and makes sure that it is the one others will find. */
-static int
-open_locked(const char *path, int flags, int *out, struct hed_why *why)
+/* Is the file that is open as fd still the one that the name stands for? */
+static bool
+has_name(int fd, const char *path)
 {
-    for (int i = 0; i < OPEN_TRIES; i++) {
-        const int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | flags, 0600);
-        struct stat mine;
-        struct stat now;
-        int err = 0;
+    struct stat mine;
+    struct stat now;
 
-        if (fd < 0)
-            return complain(why, path, errno);
-        if (fstat(fd, &mine) != 0) {
-            err = complain(why, path, errno);
-        } else if (!S_ISREG(mine.st_mode) || mine.st_uid != geteuid() || (mine.st_mode & 077)) {
-            hed_why_set(why, "%s: not a file that is this user's alone", path);
-            err = HED_EACCESS;
-        } else if ((err = lock_file(fd, LOCK_WAIT_NS)) != 0) {
-            hed_why_set(why, "%s: cannot be locked: %s", path, hed_err_text(err));
-        } else if (stat(path, &now) == 0 && now.st_ino == mine.st_ino &&
-                   now.st_dev == mine.st_dev) {
-            *out = fd;
-            return 0;
-        }
-        close(fd);
-        if (err)
-            return err;
-    }
-    hed_why_set(why, "%s: is removed all the time", path);
-    return HED_EIO;
+    return fstat(fd, &mine) == 0 && stat(path, &now) == 0 && now.st_ino == mine.st_ino &&
+           now.st_dev == mine.st_dev;
 }
 
-/* Is it the right kind of file (0), or must it be made that (1), or neither? Under lock 0. */
+/* Makes the file, completely, before it has a name. If another process was faster, its file stays
+ * and this one goes. */
 static int
-judge(struct hed_meet *m, const char *path, bool make, struct hed_why *why)
+make_file(const struct hed_meet *m, const char *path, struct hed_why *why)
 {
-    struct head h = {0}; /* of what is not there, too */
+    const struct head h = {.magic = FILE_MAGIC, .shape = m->shape};
+    const int fd = open(FOLDER, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    char self[64];
+    int e;
 
-    if (pread(m->fd, &h, sizeof h, 0) < 0)
-        return complain(why, path, errno);
+    if (fd < 0)
+        return complain(why, FOLDER, errno);
+    (void)snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
+    /* If there is not enough memory, that must be an error here and not a signal later. */
+    e = posix_fallocate(fd, 0, (off_t)m->size);
+    if (e == 0 && (pwrite(fd, &h, sizeof h, 0) != (ssize_t)sizeof h ||
+                   linkat(AT_FDCWD, self, AT_FDCWD, path, AT_SYMLINK_FOLLOW) != 0))
+        e = errno;
+    close(fd);
+    return e == 0 || e == EEXIST ? 0 : complain(why, path, e);
+}
 
-    const uint64_t magic = atomic_load_explicit(&h.magic, memory_order_relaxed);
+/* In the functions below, 1 means: this file has gone or is about to, so begin again. */
 
-    if (magic != 0 && magic != FILE_MAGIC) {
-        hed_why_set(why, "%s: is another kind of file", path);
-        return HED_EVERSION;
-    }
-
-    const bool same = magic != 0 && memcmp(&h.shape, &m->shape, sizeof h.shape) == 0;
+static int
+open_file(struct hed_meet *m, const char *path, bool make, struct hed_why *why)
+{
     struct stat st;
 
-    if (fstat(m->fd, &st) != 0)
+    m->fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (m->fd < 0 && errno == ENOENT && make) {
+        const int err = make_file(m, path, why);
+
+        return err ? err : 1;
+    }
+    if (m->fd < 0 || fstat(m->fd, &st) != 0)
         return complain(why, path, errno);
-    if (same && st.st_size >= (off_t)m->size)
-        return 0;
-    if (byte_locked(m->fd, 1, 0)) {
-        hed_why_set(why, "%s: is used by another version of heddle", path);
-        return HED_EVERSION;
+    if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 077)) {
+        hed_why_set(why, "%s: not a file that is this user's alone", path);
+        return HED_EACCESS;
     }
-    if (!make) {
-        hed_why_set(why, "%s: nobody is there", path);
-        return HED_ENOTFOUND;
-    }
+    return 0;
+}
+
+static int
+complain_of_version(const char *path, struct hed_why *why)
+{
+    hed_why_set(why, "%s: is used by another version of heddle", path);
+    return HED_EVERSION;
+}
+
+/* Removes a file of another layout, if nobody is in it. */
+static int
+remove_file(const struct hed_meet *m, const char *path, struct hed_why *why)
+{
+    const int e = lock_bytes(m->fd, F_WRLCK, use_byte(0), 0);
+
+    if (is_taken(e))
+        return who_is_in(m->fd) == MEMBERS ? complain_of_version(path, why) : 1;
+    /* While the locks are held nobody else removes it, so the name is not another file's. */
+    if (e != 0 || (has_name(m->fd, path) && unlink(path) != 0))
+        return complain(why, path, e ? e : errno);
     return 1;
 }
 
-static void
-make_anew(struct hed_meet *m)
+/* Is it a file of the right layout? */
+static int
+judge_file(struct hed_meet *m, const char *path, bool join, struct hed_why *why)
 {
-    struct head *h = (struct head *)m->map;
+    struct head h = {0}; /* of a file that is too short, too */
+    struct stat st;
 
-    atomic_store_explicit(&h->magic, 0, memory_order_relaxed);
-    memset(m->map + sizeof h->magic, 0, m->size - sizeof h->magic);
-    h->shape = m->shape;
-    /* Relaxed: lock 0, a system call, is what others see it after. */
-    atomic_store_explicit(&h->magic, FILE_MAGIC, memory_order_relaxed);
+    if (pread(m->fd, &h, sizeof h, 0) < 0 || fstat(m->fd, &st) != 0)
+        return complain(why, path, errno);
+    if (h.magic != 0 && (h.magic & ANY_VERSION) != (FILE_MAGIC & ANY_VERSION)) {
+        hed_why_set(why, "%s: is another kind of file", path);
+        return HED_EVERSION;
+    }
+    if (h.magic == FILE_MAGIC && memcmp(&h.shape, &m->shape, sizeof h.shape) == 0 &&
+        st.st_size >= (off_t)m->size)
+        return 0;
+    if (join)
+        return remove_file(m, path, why);
+    if (who_is_in(m->fd) == MEMBERS)
+        return complain_of_version(path, why);
+    hed_why_set(why, "%s: nobody is there", path);
+    return HED_ENOTFOUND;
 }
 
-/* Maps the file, as it must be. Under lock 0. */
 static int
-map_file(struct hed_meet *m, const char *path, bool make, struct hed_why *why)
+map_file(struct hed_meet *m, const char *path, struct hed_why *why)
 {
-    m->size = place_offset(&m->shape, m->shape.places);
-
-    const int fresh = judge(m, path, make, why);
-
-    if (fresh < 0)
-        return fresh;
-    if (fresh) {
-        /* Memory that is not there must be an error here, not a signal later. */
-        const int e = posix_fallocate(m->fd, 0, (off_t)m->size);
-
-        if (e != 0)
-            return complain(why, path, e);
-    }
-
     void *map = mmap(NULL, m->size, PROT_READ | PROT_WRITE, MAP_SHARED, m->fd, 0);
 
     if (map == MAP_FAILED)
         return complain(why, path, errno);
     m->map = map;
-    if (fresh)
-        make_anew(m);
     return 0;
+}
+
+/* Claims place i, zeroes it and marks it as in use. 0 or errno. */
+static int
+claim_place(struct hed_meet *m, uint32_t i)
+{
+    struct owner *o = owner_at(m, i);
+    int e = lock_bytes(m->fd, F_WRLCK, claim_byte(i), 1);
+
+    if (e != 0)
+        return e;
+    memset((void *)o, 0, LINE + lines(m->shape.place));
+    atomic_store_explicit(&o->pid, (int32_t)getpid(), memory_order_relaxed);
+    e = lock_bytes(m->fd, F_WRLCK, use_byte(i), 1);
+    if (e != 0)
+        (void)lock_bytes(m->fd, F_UNLCK, claim_byte(i), 1);
+    return e;
 }
 
 static int
 take_place(struct hed_meet *m, const char *path, struct hed_why *why)
 {
-    for (uint32_t i = 0; i < m->shape.places; i++) {
-        const int e = lock_byte(m->fd, F_WRLCK, 1 + (off_t)i);
+    int e = EAGAIN;
 
-        if (e == EAGAIN || e == EACCES)
-            continue;
-        if (e != 0)
-            return complain(why, path, e);
-
-        struct owner *o = owner_at(m, i);
-
-        memset((void *)o, 0, LINE + lines(m->shape.place));
-        atomic_store_explicit(&o->pid, (int32_t)getpid(), memory_order_relaxed);
-        m->index = (int)i;
-        return 0;
+    for (uint32_t i = 0; is_taken(e) && i < m->shape.places; i++)
+        if ((e = claim_place(m, i)) == 0)
+            m->index = (int)i;
+    if (!has_name(m->fd, path) || (is_taken(e) && who_is_in(m->fd) == A_REMOVER)) {
+        m->index = -1;
+        return 1;
     }
-    hed_why_set(why, "%s: all %u places are taken", path, m->shape.places);
-    return HED_ELIMIT;
+    if (is_taken(e)) {
+        hed_why_set(why, "%s: all %u places are taken", path, m->shape.places);
+        return HED_ELIMIT;
+    }
+    return e == 0 ? 0 : complain(why, path, e);
+}
+
+static void
+close_file(struct hed_meet *m)
+{
+    if (m->map)
+        (void)munmap(m->map, m->size);
+    if (m->fd >= 0)
+        close(m->fd); /* the locks go with it */
+    m->map = NULL;
+    m->fd = -1;
+}
+
+static int
+enter_file(struct hed_meet *m, const char *path, bool join, struct hed_why *why)
+{
+    const uint64_t end = hed_now_ns() + REPLACE_NS;
+    uint64_t nap = NAP_NS;
+
+    for (;;) {
+        int r = open_file(m, path, join, why);
+
+        if (r == 0)
+            r = judge_file(m, path, join, why);
+        if (r == 0)
+            r = map_file(m, path, why);
+        if (r == 0 && join)
+            r = take_place(m, path, why);
+        if (r <= 0)
+            return r;
+        close_file(m);
+        if (hed_now_ns() > end) {
+            hed_why_set(why, "%s: other processes keep removing it", path);
+            return HED_EIO;
+        }
+        take_nap(&nap);
+    }
 }
 
 static int
 enter(const char *name, const struct hed_meet_shape *shape, bool join, struct hed_meet **out,
       struct hed_why *why)
 {
-    char path[sizeof "/dev/shm/heddle--" + 20 + NAME_MAX_CHARS];
-    int err = check(name, shape, why);
+    char path[sizeof FOLDER "/heddle--" + 20 + NAME_MAX_CHARS];
+    int err = check_arguments(name, shape, why);
 
     if (err)
         return err;
-    (void)snprintf(path, sizeof path, "/dev/shm/heddle-%u-%s", (unsigned)geteuid(), name);
+    (void)snprintf(path, sizeof path, FOLDER "/heddle-%u-%s", (unsigned)geteuid(), name);
 
     struct hed_meet *m = calloc(1, sizeof *m);
 
@@ -323,19 +470,15 @@ enter(const char *name, const struct hed_meet_shape *shape, bool join, struct he
         return HED_ENOMEM;
     }
     m->shape = *shape;
+    m->size = place_offset(shape, shape->places);
     m->fd = -1;
     m->index = -1;
     hed_lock_init(&m->lock, HED_RANK_MEET);
-    err = open_locked(path, join ? O_CREAT : 0, &m->fd, why);
-    if (!err)
-        err = map_file(m, path, join, why);
-    if (!err && join)
-        err = take_place(m, path, why);
+    err = enter_file(m, path, join, why);
     if (err) {
-        hed_meet_leave(m); /* closing lets lock 0 go */
+        hed_meet_leave(m);
         return err;
     }
-    (void)lock_byte(m->fd, F_UNLCK, 0);
     *out = m;
     return 0;
 }
@@ -359,16 +502,13 @@ hed_meet_leave(struct hed_meet *m)
 {
     if (!m)
         return;
-    if (m->map)
-        (void)munmap(m->map, m->size);
-    if (m->fd >= 0)
-        close(m->fd);
+    close_file(m);
     hed_lock_fini(&m->lock);
     free(m);
 }
 
-/* The child has the parent's locks as long as it has the descriptor. Whoever still has an address
- * of the mapping finds memory there that is nobody else's. */
+/* The child has the parent's locks for as long as it has the descriptor. Code that still has an
+ * address of the mapping finds private memory there. */
 void
 hed_meet_forked(struct hed_meet *m)
 {
@@ -413,8 +553,8 @@ hed_meet_taken(struct hed_meet *m, uint32_t index, pid_t *pid)
 {
     if (m->fd < 0 || index >= m->shape.places)
         return false;
-    /* The kernel does not tell of a description's own locks. */
-    if ((int)index != m->index && !byte_locked(m->fd, 1 + (off_t)index, 1))
+    /* The kernel does not report a description's own locks. */
+    if ((int)index != m->index && !byte_locked(m->fd, use_byte(index)))
         return false;
     if (pid)
         *pid = atomic_load_explicit(&owner_at(m, index)->pid, memory_order_relaxed);

@@ -1,14 +1,16 @@
 /* Where processes meet: a file in shared memory with a place for each process that is there.
  *
- *   /dev/shm/heddle-UID-NAME    (mode 0600; made by whoever comes first)
+ *   /dev/shm/heddle-UID-NAME    (mode 0600; made by the first process)
  *
- * A process that dies, however it dies, is noticed by the kernel: its place is a byte of the file
- * that it has locked (an open file description's lock, which goes with the process), so nobody has
- * to clean up after it and nobody has to guess from a time that somebody is dead.
+ * The kernel notices when a process dies, however it dies: its place is a byte of the file that it
+ * has locked (an open file description's lock, which goes with the process). So nobody has to
+ * clean up after it, and nobody has to guess from a timeout that a process is dead. Joining and
+ * leaving never wait for another process, however slowly that one runs.
  *
  * Invariants:
  * 1. Only the owner of a place writes to it, but for words that its user says others may write.
- * 2. A place is handed out again only after its last owner's lock has gone; it is zeroed then.
+ * 2. A place is handed out again only after its last owner's lock has gone. It is zeroed before
+ *    hed_meet_taken() is true of it, so a word that is read after that is its owner's.
  * 3. Nothing in the file is believed: a process of the same user may write nonsense there, and the
  *    worst of it is a wrong number or a wait that ends.
  * 4. No lock is held across a call of the application or of a driver.
@@ -52,7 +54,9 @@ void *hed_meet_place(struct hed_meet *m, uint32_t index);
 /* Is somebody there, now? Asks the kernel: a system call. *pid (may be NULL) is who says so. */
 bool hed_meet_taken(struct hed_meet *m, uint32_t index, pid_t *pid);
 
-/* What only one process at a time may do (changing the common part): held for microseconds. Goes
- * with its holder if that dies. */
+/* Held while the common part changes, by one process at a time and for microseconds. The kernel
+ * releases it if its holder dies. HED_ETIME: the same process has had it for too long, 2 seconds if
+ * it is stopped and 10 otherwise; later calls then give up after a millisecond, until one
+ * succeeds. */
 int hed_meet_lock(struct hed_meet *m);
 void hed_meet_unlock(struct hed_meet *m);

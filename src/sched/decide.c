@@ -8,7 +8,6 @@
  */
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -35,16 +34,6 @@ struct view {
     size_t paused_count;
     bool census;
 };
-
-/* Is the process stopped, by a signal or a debugger? What cannot be told counts as no. */
-static bool
-is_stopped(int32_t pid)
-{
-    char text[256];
-    const char *state = hed_process_stat(pid, text, sizeof text);
-
-    return state && state[1] == ' ' && strchr("TtZX", state[2]) && state[2] != '\0';
-}
 
 /* What cannot be was written by somebody who writes nonsense: others must not wait for it for ever.
  * Some of these times are never in the future, but `now` may be of before others were written. */
@@ -78,7 +67,7 @@ refresh(struct hed_sched_place *p, struct hed_scene *s, bool census)
         return;
     }
     if (GET(p->waiting) || GET(p->queued) || GET(p->syncing)) {
-        if (!census || !is_stopped(GET(p->pid)))
+        if (!census || !hed_process_is_stopped(GET(p->pid)))
             return;
         end = s->now;
     } else if (s->now < end + HED_SCHED_MARGIN_NS) {

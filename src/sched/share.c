@@ -148,6 +148,8 @@ hed_sched_join(const char *meet_name, const struct hed_sched_wish *wish, struct 
 
     struct hed_sched_place *p = hed_meet_mine(m);
 
+    /* It was zeroed before, but a decision for the previous owner may have been under way. */
+    memset((void *)p, 0, sizeof *p);
     forget_settings_locked(m);
     SET(p->gate, HED_GATE_IDLE);
     SET(p->priority, wish->priority);

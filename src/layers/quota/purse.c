@@ -6,9 +6,10 @@
  *
  *   reserve: its place first, then the total        give back: the total first, then its place
  *
- * So the total can only be too large, by what the dead had. That is noticed when somebody is about
- * to be refused: under the file's lock the places of the living are added up, and the total becomes
- * the sum if it has not changed meanwhile - hence the count of changes in its upper bits.
+ * So the total can only be too large, by what dead processes had. That is noticed when a process is
+ * about to be refused: it adds up the places of the living, and the sum becomes the total if that
+ * has not changed meanwhile, which is why its upper bits count changes. No lock is taken, so a
+ * process that is slow, stopped or dead at any step is in nobody's way.
  */
 #include <sched.h>
 #include <string.h>
@@ -74,7 +75,8 @@ try(struct quota_device *d, uint64_t n)
     return false;
 }
 
-/* The sum of what the living have; saturating, as the file may hold anything. */
+/* The sum of what the living have; saturating, as the file may hold anything. A place without bytes
+ * is not worth a system call. */
 static uint64_t
 living(struct quota_device *d)
 {
@@ -82,16 +84,18 @@ living(struct quota_device *d)
 
     for (uint32_t i = 0; i < QUOTA_PLACES; i++) {
         struct quota_place *p = hed_meet_place(d->meet, i);
-        /* Acquire: pairs with the owner's release in unnote. */
-        const uint64_t n = atomic_load_explicit(&p->used[d->slot], memory_order_acquire);
+        uint64_t n = atomic_load_explicit(&p->used[d->slot], memory_order_relaxed);
 
-        if (n != 0 && hed_meet_taken(d->meet, i, NULL))
-            sum = n > BYTES - sum ? BYTES : sum + n;
+        if (n == 0 || !hed_meet_taken(d->meet, i, NULL))
+            continue;
+        /* Only now is it known to be the owner's word, and not one that a dead process has left.
+         * Acquire: pairs with the owner's release in unnote. */
+        n = atomic_load_explicit(&p->used[d->slot], memory_order_acquire);
+        sum = n > BYTES - sum ? BYTES : sum + n;
     }
     return sum;
 }
 
-/* Under the file's lock: nobody is given a place that still has its last owner's words. */
 static void
 recount(struct quota_device *d)
 {
@@ -108,15 +112,12 @@ try_recounted(struct quota_device *d, uint64_t n)
 {
     bool done = false;
 
-    if (hed_meet_lock(d->meet) != 0)
-        return false;
     for (int i = 0; !done && i < RECOUNTS; i++) {
         if (i > 0)
             (void)sched_yield();
         recount(d);
         done = try(d, n);
     }
-    hed_meet_unlock(d->meet);
     return done;
 }
 

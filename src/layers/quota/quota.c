@@ -13,7 +13,7 @@
 
 #define LIMIT_MAX ((UINT64_C(1) << 48) - 1)      /* what a total has room for */
 #define ORDINAL_KEY UINT64_C(0x6c616e6964726f23) /* instead of a UUID's first half */
-#define GROUP_MAGIC 0x51554f31u                  /* changes with the layout */
+#define GROUP_MAGIC 0x51554f32u                  /* changes with the layout */
 
 extern const struct hed_layer_type hed_quota_layer;
 
@@ -26,28 +26,31 @@ quota_key_of_ordinal(unsigned ordinal, uint64_t key[2])
     key[1] = ordinal;
 }
 
-/* The device's number in the group; QUOTA_DEVICES: there is no room. */
+/* Is the word the key's, or free and now the key's? Zero is a free word, so a zero in a key is
+ * written as another number, which no ordinal is. */
+static bool
+claim_key_word(_Atomic uint64_t *word, uint64_t key)
+{
+    uint64_t old = 0;
+
+    key = key ? key : UINT64_MAX;
+    return atomic_compare_exchange_strong_explicit(word, &old, key, memory_order_relaxed,
+                                                   memory_order_relaxed) ||
+           old == key;
+}
+
+/* The device's number in the group; QUOTA_DEVICES: there is no room. Keys only ever become longer,
+ * one half after the other, and every process goes through them in the same order: so all find a
+ * device at the same number, and no lock is needed, which a stopped process could keep. */
 static uint32_t
 group_slot(struct quota *q, const uint64_t key[2])
 {
     struct quota_common *c = hed_meet_common(q->meet);
-    uint32_t i = QUOTA_DEVICES;
+    uint32_t i = 0;
 
-    if (hed_meet_lock(q->meet) != 0)
-        return i;
-
-    const uint32_t count = atomic_load_explicit(&c->count, memory_order_relaxed);
-
-    for (i = 0; i < QUOTA_DEVICES && i < count; i++)
-        if (atomic_load_explicit(&c->key[i][0], memory_order_relaxed) == key[0] &&
-            atomic_load_explicit(&c->key[i][1], memory_order_relaxed) == key[1])
-            break;
-    if (i < QUOTA_DEVICES && i == count) {
-        atomic_store_explicit(&c->key[i][0], key[0], memory_order_relaxed);
-        atomic_store_explicit(&c->key[i][1], key[1], memory_order_relaxed);
-        atomic_store_explicit(&c->count, count + 1, memory_order_relaxed);
-    }
-    hed_meet_unlock(q->meet);
+    while (i < QUOTA_DEVICES &&
+           !(claim_key_word(&c->key[i][0], key[0]) && claim_key_word(&c->key[i][1], key[1])))
+        i++;
     return i;
 }
 

@@ -40,8 +40,7 @@
 /* The group's part that all share. A total has a count of changes in its upper 16 bits. */
 struct quota_common {
     _Atomic uint64_t total[QUOTA_DEVICES];
-    _Atomic uint64_t key[QUOTA_DEVICES][2]; /* the device's UUID */
-    _Atomic uint32_t count;
+    _Atomic uint64_t key[QUOTA_DEVICES][2]; /* the device's UUID; 0: free */
 };
 
 struct quota_place {

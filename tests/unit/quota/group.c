@@ -9,8 +9,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-
 static char group[64];
 static char path[128];
 
@@ -127,6 +125,75 @@ a_killed_process_leaks_nothing(void **state)
     close(fds[1]);
 }
 
+/* A member that joins, charges 20 MiB, takes the file's lock and is stopped with it. */
+static pid_t
+start_stopped_member(int fd)
+{
+    const pid_t pid = fork();
+
+    if (pid == 0) {
+        struct hed_layer *l = quota_over(100 * MIB, group);
+        const struct quota *q = l->state;
+        CUdeviceptr p = 0;
+        const bool good =
+            CALL(l, cuMemAlloc_v2, &p, 20 * MIB) == CUDA_SUCCESS && hed_meet_lock(q->meet) == 0;
+
+        if (write(fd, good ? "y" : "n", 1) != 1)
+            _exit(1);
+        (void)raise(SIGSTOP);
+        _exit(1);
+    }
+
+    int status = 0;
+
+    assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+    assert_true(WIFSTOPPED(status));
+    return pid;
+}
+
+/* However slowly one member runs, others join, allocate, get what a dead one had, and leave. */
+static void
+a_stopped_member_is_in_nobodys_way(void **state)
+{
+    int fds[2];
+    char c[2];
+
+    assert_int_equal(pipe(fds), 0);
+
+    const pid_t dead = start_child(fds[1], false);
+
+    assert_int_equal(read(fds[0], &c[0], 1), 1);
+
+    const pid_t stopped = start_stopped_member(fds[1]);
+
+    assert_int_equal(read(fds[0], &c[1], 1), 1);
+    assert_memory_equal(c, "yy", 2);
+
+    struct hed_layer *l = quota_over(100 * MIB, group);
+
+    (void)take(l, 62 * MIB, CUDA_ERROR_OUT_OF_MEMORY);
+    kill(dead, SIGKILL);
+    assert_int_equal(waitpid(dead, NULL, 0), dead);
+    (void)take(l, 82 * MIB, CUDA_ERROR_OUT_OF_MEMORY);
+
+    const CUdeviceptr p = take(l, 80 * MIB, CUDA_SUCCESS);
+
+    /* Another device needs a number in the group. */
+    fake.uuid = 8;
+
+    struct hed_layer *other = quota_over(100 * MIB, group);
+
+    give(other, take(other, 100 * MIB, CUDA_SUCCESS));
+    quota_discard(other);
+    give(l, p);
+    kill(stopped, SIGKILL);
+    assert_int_equal(waitpid(stopped, NULL, 0), stopped);
+    give(l, take(l, 100 * MIB, CUDA_SUCCESS));
+    quota_discard(l);
+    close(fds[0]);
+    close(fds[1]);
+}
+
 /* Killed anywhere, while the limit is fought for: then all of it is to be had, and not more. */
 static void
 killed_in_the_middle_leaks_nothing(void **state)
@@ -200,7 +267,6 @@ static void
 many_join_at_once(void **state)
 {
     struct hed_layer *l = quota_over(MANY * 2 * MIB, group);
-    const uint64_t begin = hed_now_ns();
     pid_t pids[MANY];
     int fds[2];
     char c;
@@ -223,8 +289,6 @@ many_join_at_once(void **state)
         assert_int_equal(read(fds[0], &c, 1), 1);
         assert_int_equal(c, 'y');
     }
-    print_message("%d processes have joined after %.1f ms\n", MANY,
-                  (double)(hed_now_ns() - begin) / 1e6);
     (void)take(l, 1, CUDA_ERROR_OUT_OF_MEMORY);
     for (int i = 0; i < MANY; i++) {
         kill(pids[i], SIGKILL);
@@ -320,6 +384,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(two_share_one_limit, setup, teardown),
     cmocka_unit_test_setup_teardown(who_leaves_takes_its_use_along, setup, teardown),
     cmocka_unit_test_setup_teardown(a_killed_process_leaks_nothing, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_stopped_member_is_in_nobodys_way, setup, teardown),
     cmocka_unit_test_setup_teardown(killed_in_the_middle_leaks_nothing, setup, teardown),
     cmocka_unit_test_setup_teardown(who_lives_on_keeps_what_it_has, setup, teardown),
     cmocka_unit_test_setup_teardown(many_join_at_once, setup, teardown),

@@ -303,22 +303,30 @@ who_is_stopped_holds_nobody(void **state)
     close(ends[1]);
 }
 
-/* Somebody has the lock and does not let go of it. */
 static void
-a_lock_that_is_never_let_go_holds_nobody(void **state)
+a_process_that_is_stopped_with_the_lock_holds_nobody(void **state)
 {
     struct client *a = client("");
-    struct client *b = client("");
-
     struct held h;
+    int status = 0;
+    const pid_t pid = fork();
 
-    assert_int_equal(hed_meet_lock(gpu(b)->meet), 0);
+    if (pid == 0) {
+        struct client *b = client("");
+
+        launch(b);
+        if (hed_meet_lock(gpu(b)->meet) == 0)
+            (void)raise(SIGSTOP);
+        _exit(1);
+    }
+    assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+    assert_true(WIFSTOPPED(status));
     start_held(&h, a, 0);
     pthread_join(h.thread, NULL);
-    hed_meet_unlock(gpu(b)->meet);
     assert_int_equal(a->fake.launches, 1);
+    kill(pid, SIGKILL);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
     discard(a);
-    discard(b);
 }
 
 static void
@@ -564,7 +572,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(events_do_not_outlive_their_context, setup, teardown),
     cmocka_unit_test_setup_teardown(who_is_killed_holds_nobody, setup, teardown),
     cmocka_unit_test_setup_teardown(who_is_stopped_holds_nobody, setup, teardown),
-    cmocka_unit_test_setup_teardown(a_lock_that_is_never_let_go_holds_nobody, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_process_that_is_stopped_with_the_lock_holds_nobody, setup,
+                                    teardown),
     cmocka_unit_test_setup_teardown(a_child_begins_anew, setup, teardown),
     cmocka_unit_test_setup_teardown(a_group_has_one_share, setup, teardown),
     cmocka_unit_test_setup_teardown(who_has_waited_for_long_goes_on, setup, teardown),
