@@ -26,7 +26,7 @@ _heddle_value() {
         ;;
     # The = of a wish, too, is a word of its own.
     prio) _heddle_words "high normal low" "$cur" ;;
-    policy) _heddle_words "priority fair fifo deadline slice batch" "$cur" ;;
+    policy) _heddle_words "$(heddle sched policies 2>/dev/null | sed 's/ .*//')" "$cur" ;;
     mode) _heddle_words "gate record" "$cur" ;;
     stream) _heddle_words "client own" "$cur" ;;
     --log) _heddle_words "off error warn info debug" "$cur" ;;
@@ -120,7 +120,7 @@ _heddle_sched_options="--gpu --pid --room --json --help"
 _heddle_sched() {
     local cur=$1 prev=$2
     if ((COMP_CWORD == 2)); then
-        _heddle_words "list set pause resume release --help" "$cur"
+        _heddle_words "list set pause resume release policies --help" "$cur"
         return
     fi
     case $prev in

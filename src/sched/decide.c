@@ -121,7 +121,7 @@ gather(struct hed_meet *m, struct view *v, struct hed_scene *s)
         struct hed_sched_client *k = &v->clients[v->count++];
 
         *k = (struct hed_sched_client){
-            .place = i,
+            .slot = i,
             .working = GET(p->working),
             .fresh = GET(p->fresh),
             .waiting = count_waiting(p),
@@ -138,8 +138,8 @@ gather(struct hed_meet *m, struct view *v, struct hed_scene *s)
             .used = GET(p->used),
             .ends = GET(p->ends),
         };
-        for (int j = 0; j < HED_POLICY_KEPT; j++)
-            k->kept[j] = GET(p->kept[j]);
+        for (int j = 0; j < HED_POLICY_CLIENT_MEMORY; j++)
+            k->memory[j] = GET(p->memory[j]);
         s->working += k->working;
     }
 }
@@ -213,7 +213,7 @@ gate_of(struct hed_sched_place *p, const struct hed_sched_client *k, const struc
     if (verdict == HED_VERDICT_CLOSED && k->waiting &&
         s->now >= k->waits_since + HED_SCHED_PATIENCE_NS) {
         verdict = HED_VERDICT_LIMIT;
-    } else if (policy->by_count) {
+    } else if (policy->releases_calls) {
         released = released || verdict == HED_VERDICT_OPEN;
         verdict = HED_VERDICT_CLOSED;
     }
@@ -225,7 +225,7 @@ gate_of(struct hed_sched_place *p, const struct hed_sched_client *k, const struc
         SET(p->tickets, 0); /* nobody needs them: they are not for whoever is held next */
     else
         gate |= release_by_count(p, released ? k->waiting : 0);
-    if (s->working > 1 || policy->on_sync)
+    if (s->working > 1 || policy->asked_on_sync)
         gate |= HED_GATE_WATCH;
     return gate;
 }
@@ -240,15 +240,15 @@ apply(struct hed_meet *m, struct view *v, struct hed_scene *s, const struct hed_
     for (size_t i = 0; i < v->count; i++) {
         struct hed_sched_place *p = v->place[i];
 
-        for (int j = 0; j < HED_POLICY_KEPT; j++)
-            SET(p->kept[j], v->clients[i].kept[j]);
+        for (int j = 0; j < HED_POLICY_CLIENT_MEMORY; j++)
+            SET(p->memory[j], v->clients[i].memory[j]);
         SET(p->fresh, 0);
         SET(p->until, v->clients[i].until);
         SET(p->spare, v->clients[i].spare);
         if (tell(p, gate_of(p, &v->clients[i], s, policy))) {
             held++;
             if (!watchman && GET(p->waiting))
-                watchman = v->clients[i].place + 1;
+                watchman = v->clients[i].slot + 1;
         }
     }
     for (size_t i = 0; i < v->paused_count; i++) {
@@ -269,8 +269,7 @@ void
 hed_sched_decide_locked(struct hed_meet *m, uint64_t now)
 {
     struct hed_sched_common *c = hed_meet_common(m);
-    const uint32_t index = GET(c->policy);
-    const struct hed_policy *policy = hed_policies[index < HED_POLICY_COUNT ? index : 0];
+    const struct hed_policy *policy = hed_policy_at(GET(c->policy));
     struct view v;
     struct hed_scene s = {
         .now = now,
@@ -289,7 +288,7 @@ hed_sched_decide_locked(struct hed_meet *m, uint64_t now)
     gather(m, &v, &s);
     s.count = v.count;
     split_groups(&v);
-    if (s.working > 1 || policy->alone)
+    if (s.working > 1 || policy->asked_alone)
         policy->decide(&s);
     apply(m, &v, &s, policy);
 }

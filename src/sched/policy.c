@@ -5,10 +5,10 @@
 
 #include "base/clock.h"
 
-/* The order is that of the numbers in shared memory: new ones go to the end. */
-const struct hed_policy *const hed_policies[HED_POLICY_COUNT + 1] = {
-    &hed_policy_priority, &hed_policy_fair,  &hed_policy_fifo,
-    &hed_policy_deadline, &hed_policy_slice, &hed_policy_batch,
+const struct hed_policy_entry hed_policies[HED_POLICY_COUNT] = {
+#define POLICY(name, help) {#name, help, &hed_policy_##name},
+#include "sched/policies.def"
+#undef POLICY
 };
 
 const struct hed_sched_params hed_sched_defaults = {
@@ -22,10 +22,16 @@ const struct hed_sched_params hed_sched_defaults = {
 int
 hed_policy_find(const char *name)
 {
-    for (int i = 0; hed_policies[i]; i++)
-        if (strcmp(hed_policies[i]->name, name) == 0)
+    for (int i = 0; i < HED_POLICY_COUNT; i++)
+        if (strcmp(hed_policies[i].name, name) == 0)
             return i;
     return -1;
+}
+
+const struct hed_policy *
+hed_policy_at(uint32_t number)
+{
+    return hed_policies[number < HED_POLICY_COUNT ? number : HED_POLICY_DEFAULT].policy;
 }
 
 void
@@ -36,19 +42,21 @@ hed_scene_look(struct hed_scene *s, uint64_t t)
 }
 
 struct hed_sched_client *
-hed_scene_turn(struct hed_scene *s, uint64_t memory)
+hed_scene_runner(struct hed_scene *s)
 {
     for (size_t i = 0; i < s->count; i++)
-        if (s->clients[i].working && s->clients[i].place + UINT64_C(1) == memory)
+        if (s->clients[i].working && s->clients[i].slot + UINT64_C(1) == s->memory[0])
             return &s->clients[i];
     return NULL;
 }
 
 void
-hed_scene_give(struct hed_scene *s, struct hed_sched_client *turn)
+hed_scene_run_only(struct hed_scene *s, struct hed_sched_client *runner)
 {
     for (size_t i = 0; i < s->count; i++)
         s->clients[i].verdict = HED_VERDICT_CLOSED;
-    if (turn)
-        turn->verdict = s->working > 1 ? HED_VERDICT_LIMIT : HED_VERDICT_OPEN;
+    if (!runner)
+        return;
+    runner->verdict = s->working > 1 ? HED_VERDICT_LIMIT : HED_VERDICT_OPEN;
+    s->memory[0] = runner->slot + UINT64_C(1);
 }

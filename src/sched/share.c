@@ -50,8 +50,8 @@ set_policy_locked(struct hed_meet *m, uint32_t policy)
     for (uint32_t i = 0; i < HED_SCHED_PLACES; i++) {
         struct hed_sched_place *p = hed_meet_place(m, i);
 
-        for (int k = 0; k < HED_POLICY_KEPT; k++)
-            SET(p->kept[k], 0);
+        for (int k = 0; k < HED_POLICY_CLIENT_MEMORY; k++)
+            SET(p->memory[k], 0);
     }
 }
 

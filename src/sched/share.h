@@ -81,7 +81,7 @@ struct hed_sched_place {
     _Atomic uint64_t rested;   /* ns: end of its last work; 0: it has done none */
     _Atomic uint64_t until;    /* struct hed_sched_client */
     _Atomic uint64_t spare;
-    _Atomic uint64_t kept[HED_POLICY_KEPT]; /* the policy's, of this client */
+    _Atomic uint64_t memory[HED_POLICY_CLIENT_MEMORY]; /* the policy's, about this client */
 
     /* Calls that put work on a GPU, in the whole process. */
     struct {

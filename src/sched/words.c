@@ -30,16 +30,27 @@ set_priority(struct hed_sched_wish *w, const char *value, struct hed_why *why)
     return HED_EINVAL;
 }
 
+/* "priority, fair, ..." */
+static void
+list_policies(char *out, size_t size)
+{
+    size_t n = 0;
+
+    *out = '\0';
+    for (int i = 0; i < HED_POLICY_COUNT && n < size; i++)
+        n += (size_t)snprintf(out + n, size - n, "%s%s", i ? ", " : "", hed_policies[i].name);
+}
+
 static int
 set_policy(struct hed_sched_wish *w, const char *value, struct hed_why *why)
 {
     const int i = hed_policy_find(value);
+    char names[256];
 
     if (i < 0) {
-        hed_why_set(why,
-                    "sched: there is no policy '%.32s' (there are: priority, fair, fifo, "
-                    "deadline, slice, batch)",
-                    value);
+        list_policies(names, sizeof names);
+        hed_why_set(why, "sched: policy=%.32s: there is no such policy (there are: %s)", value,
+                    names);
         return HED_EINVAL;
     }
     w->policy = (uint32_t)i;

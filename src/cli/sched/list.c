@@ -52,7 +52,7 @@ policy_name(const struct hed_sched_common *c)
 {
     const uint32_t i = GET(c->policy);
 
-    return i < HED_POLICY_COUNT ? hed_policies[i]->name : "?";
+    return i < HED_POLICY_COUNT ? hed_policies[i].name : "?";
 }
 
 /* As nvidia-smi writes it. */

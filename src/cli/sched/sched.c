@@ -20,7 +20,7 @@
 #define NAMED_MAX 2 /* GPUs that are named in one line */
 
 static const char usage[] =
-    "usage: heddle sched list|set|pause|resume|release [OPTION...] [KEY=VALUE,...]\n"
+    "usage: heddle sched COMMAND [OPTION...] [KEY=VALUE,...]\n"
     "\n"
     "Programs that run under `heddle run --sched` and share a GPU.\n"
     "\n"
@@ -32,6 +32,7 @@ static const char usage[] =
     "  pause          hold all launches of all programs, or of those below\n"
     "  resume         the opposite\n"
     "  release        let go what is held just now, once\n"
+    "  policies       the policies that there are, with what each does\n"
     "\n"
     "  --gpu WHICH    a GPU, by the beginning of its UUID or its number in the list\n"
     "  --pid PID      only that program, all its clients\n"
@@ -307,7 +308,8 @@ change_all(const struct hed_cli_sched *r, struct hed_cli_gpu *gpus, size_t count
 static bool
 take_word(struct hed_cli_sched *r, const char *word)
 {
-    static const char *const verbs[] = {"list", "set", "pause", "resume", "release"};
+    static const char *const verbs[] = {"list",   "set",     "pause",
+                                        "resume", "release", "policies"};
 
     if (r->verb && !r->wishes) {
         r->wishes = word;
@@ -345,9 +347,21 @@ parse(struct hed_cli_sched *r, int argc, char **argv)
         }
     }
     if (!r->verb && !r->help) {
-        hed_cli_say("sched: list, set, pause, resume or release? See heddle sched --help");
+        hed_cli_say("sched: list, set, pause, resume, release or policies? See heddle sched --help");
         return HED_EXIT_USAGE;
     }
+    return HED_EXIT_OK;
+}
+
+static int
+list_policies(const struct hed_cli_sched *r)
+{
+    if (r->wishes) {
+        hed_cli_say("sched: policies takes no %s", r->wishes);
+        return HED_EXIT_USAGE;
+    }
+    for (int i = 0; i < HED_POLICY_COUNT; i++)
+        printf("%-10s %s\n", hed_policies[i].name, hed_policies[i].help);
     return HED_EXIT_OK;
 }
 
@@ -364,6 +378,8 @@ hed_cli_sched(int argc, char **argv)
         fputs(usage, stdout);
         return HED_EXIT_OK;
     }
+    if (strcmp(r.verb, "policies") == 0)
+        return list_policies(&r);
 
     const size_t count = find_gpus(&r, gpus);
 

@@ -120,9 +120,7 @@ hed_sched_here(struct hed_layer *self)
 static bool
 cares(const struct hed_sched_gpu *g)
 {
-    const uint32_t policy = GET(g->common->policy);
-
-    return policy < HED_POLICY_COUNT && hed_policies[policy]->on_sync;
+    return hed_policy_at(GET(g->common->policy))->asked_on_sync;
 }
 
 void

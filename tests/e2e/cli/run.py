@@ -127,7 +127,7 @@ class Settings(Case):
             self.expect(2, *command, env=clean_environment(HEDDLE_SCHED="prio=top"),
                         says="HEDDLE_SCHED: sched: prio=top: is none of high, normal, low")
             self.expect(2, *command, env=clean_environment(HEDDLE_CONFIG=self.path("bad.conf")),
-                        says="the settings file: sched: there is no policy 'magic'")
+                        says="the settings file: sched: policy=magic: there is no such policy")
             for env in ({"HEDDLE_MEM_GROUP": "a"}, {"HEDDLE_CONFIG": self.path("group.conf")}):
                 self.expect(2, *command, env=clean_environment(**env),
                             says="mem_group: a group needs a limit, mem")

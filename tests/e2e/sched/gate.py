@@ -43,9 +43,15 @@ class Case(SchedCase):
         return self.clients()[p.pid]["calls"]
 
 
+    def policies(self):
+        r = self.heddle("policies")
+        self.assertEqual(r.returncode, 0, r.stderr)
+        return [line.split()[0] for line in r.stdout.splitlines()]
+
+
 class Together(Case):
     def test_under_every_policy(self):
-        for policy in ("priority", "fair", "fifo", "deadline", "slice", "batch"):
+        for policy in self.policies():
             with self.subTest(policy=policy):
                 both = [self.start(f"policy={policy},slice_us=2000,prio={prio}", "0.7", "0",
                                    LAUNCHES, ready=False) for prio in ("normal", "low")]

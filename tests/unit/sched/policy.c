@@ -434,8 +434,8 @@ nonsense_heals(void **state)
         run_for(&w, 100 * MS);
         w.scene.memory[0] = 77;
         w.scene.memory[1] = UINT64_MAX / 2;
-        for (int k = 0; k < HED_POLICY_KEPT; k++)
-            w.clients[0].kept[k] = UINT64_MAX / 3;
+        for (int k = 0; k < HED_POLICY_CLIENT_MEMORY; k++)
+            w.clients[0].memory[k] = UINT64_MAX / 3;
         for (int k = 0; k < 3; k++)
             w.actors[k].done = 0;
         run_for(&w, 20 * S);
@@ -449,12 +449,12 @@ nonsense_heals(void **state)
 static void
 the_same_scene_gives_the_same_verdicts(void **state)
 {
-    for (int p = 0; hed_policies[p]; p++) {
+    for (int p = 0; p < HED_POLICY_COUNT; p++) {
         struct world a;
         struct world b;
 
-        make(&a, hed_policies[p]->name, 4);
-        make(&b, hed_policies[p]->name, 4);
+        make(&a, hed_policies[p].name, 4);
+        make(&b, hed_policies[p].name, 4);
         for (int i = 0; i < 4; i++) {
             a.actors[i].period = b.actors[i].period = (uint64_t)(i + 3) * MS;
             a.actors[i].burst = b.actors[i].burst = (uint64_t)(5 * i + 2);
@@ -472,14 +472,14 @@ the_same_scene_gives_the_same_verdicts(void **state)
 static void
 nothing_to_decide_is_decided(void **state)
 {
-    for (int p = 0; hed_policies[p]; p++) {
+    for (int p = 0; p < HED_POLICY_COUNT; p++) {
         struct world w;
 
-        make(&w, hed_policies[p]->name, 0);
+        make(&w, hed_policies[p].name, 0);
         decide(&w);
-        make(&w, hed_policies[p]->name, 2);
+        make(&w, hed_policies[p].name, 2);
         w.scene.working = 0;
-        hed_policies[p]->decide(&w.scene);
+        hed_policies[p].policy->decide(&w.scene);
     }
     assert_int_equal(hed_policy_find("nothing"), -1);
 }

@@ -47,7 +47,7 @@ make(struct world *w, const char *policy, size_t count)
 
     assert_true(i >= 0);
     memset(w, 0, sizeof *w);
-    w->policy = hed_policies[i];
+    w->policy = hed_policies[i].policy;
     w->scene.params = hed_sched_defaults;
     w->scene.clients = w->clients;
     w->scene.count = count;
@@ -55,7 +55,7 @@ make(struct world *w, const char *policy, size_t count)
     w->gpu_free = BEGIN;
     for (size_t k = 0; k < count; k++) {
         w->clients[k] = (struct hed_sched_client){
-            .place = (uint32_t)k, .priority = HED_PRIORITY_NORMAL, .weight = 100};
+            .slot = (uint32_t)k, .priority = HED_PRIORITY_NORMAL, .weight = 100};
         w->actors[k] = (struct actor){.piece = 100 * US, .served = BEGIN, .next = BEGIN};
     }
 }
@@ -73,7 +73,7 @@ decide(struct world *w)
         w->clients[i].verdict = HED_VERDICT_OPEN;
         w->clients[i].until = w->clients[i].spare = 0;
     }
-    if (s->working > 1 || w->policy->alone)
+    if (s->working > 1 || w->policy->asked_alone)
         w->policy->decide(s);
     for (size_t i = 0; i < s->count; i++)
         w->clients[i].fresh = false;

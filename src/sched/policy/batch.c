@@ -1,13 +1,13 @@
-/* batch: launches wait until there are enough of them, or the first has waited long enough, or
- * somebody waits for the GPU; then those are released together, and none that comes later.
+/* batch: launches wait until there are enough of them, the first has waited long enough, or a
+ * thread waits for the GPU. Then all that wait are released together; later ones wait again.
  *
- * A thread at a gate is one launch, and so is one in a queue behind it (record mode); those of all
- * clients count together.
+ * A thread at a gate counts as one launch, and so does every call in a queue behind it (record
+ * mode). The launches of all clients count together.
  */
 #include "sched/policy.h"
 
 static bool
-due(struct hed_scene *s)
+batch_is_due(struct hed_scene *s)
 {
     uint64_t total = 0;
     uint64_t oldest = UINT64_MAX;
@@ -28,19 +28,17 @@ due(struct hed_scene *s)
 }
 
 static void
-decide(struct hed_scene *s)
+batch_decide(struct hed_scene *s)
 {
-    const bool release = due(s);
+    const bool release = batch_is_due(s);
 
     for (size_t i = 0; i < s->count; i++)
         s->clients[i].verdict = release ? HED_VERDICT_OPEN : HED_VERDICT_CLOSED;
 }
 
 const struct hed_policy hed_policy_batch = {
-    .name = "batch",
-    .help = "launches wait for each other and are released together",
-    .decide = decide,
-    .alone = true,
-    .on_sync = true,
-    .by_count = true,
+    .decide = batch_decide,
+    .asked_alone = true,
+    .asked_on_sync = true,
+    .releases_calls = true,
 };
