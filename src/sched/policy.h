@@ -35,9 +35,9 @@ struct hed_sched_params {
 
 /* A client as a policy sees it. The policy writes `memory` and the fields marked "out". */
 struct hed_sched_client {
-    uint32_t slot; /* its number; constant while it lives */
-    bool working;  /* it has work, on the GPU or waiting at its gate */
-    bool fresh;    /* it began to work after the last decision */
+    uint32_t slot;    /* its number; constant while it lives */
+    bool working;     /* it has work, on the GPU or waiting at its gate */
+    bool fresh;       /* it began to work after the last decision */
     uint32_t waiting; /* calls that wait at its gate, and calls queued behind them */
     uint32_t syncing; /* threads that wait for the GPU */
     uint32_t priority;

@@ -308,8 +308,7 @@ change_all(const struct hed_cli_sched *r, struct hed_cli_gpu *gpus, size_t count
 static bool
 take_word(struct hed_cli_sched *r, const char *word)
 {
-    static const char *const verbs[] = {"list",   "set",     "pause",
-                                        "resume", "release", "policies"};
+    static const char *const verbs[] = {"list", "set", "pause", "resume", "release", "policies"};
 
     if (r->verb && !r->wishes) {
         r->wishes = word;
@@ -347,7 +346,7 @@ parse(struct hed_cli_sched *r, int argc, char **argv)
         }
     }
     if (!r->verb && !r->help) {
-        hed_cli_say("sched: list, set, pause, resume, release or policies? See heddle sched --help");
+        hed_cli_say("sched: which command? See heddle sched --help");
         return HED_EXIT_USAGE;
     }
     return HED_EXIT_OK;
