@@ -18,7 +18,7 @@ define workflow
 	cmake --build build/$(1) -j $(JOBS)
 endef
 
-.PHONY: all demo test sanitize bench lint tidy install clean help bootstrap
+.PHONY: all demo test ci sanitize bench lint tidy deb install clean help bootstrap
 
 all:
 	$(need_cmake)
@@ -35,6 +35,10 @@ demo: bootstrap
 test: bootstrap
 	$(call workflow,dev)
 	ctest --preset dev
+
+# What .ci/run does after `make test`.
+ci: bootstrap
+	tools/ci
 
 sanitize: bootstrap
 	$(call workflow,asan)
@@ -53,6 +57,9 @@ lint: all
 tidy: all
 	clang-tidy -p build/dev --quiet $(shell find src -name '*.c')
 
+deb: bootstrap
+	tools/deb
+
 install:
 	$(need_cmake)
 	$(call workflow,release)
@@ -65,9 +72,11 @@ help:
 	@echo "make            configure and build into build/dev"
 	@echo "make demo       build, then show what heddle does"
 	@echo "make test       get the packages, build, run every test and lint check"
+	@echo "make ci         clang, a sanitizer, clang-tidy: what CI checks beyond the tests"
 	@echo "make sanitize   the tests under ASan+UBSan, then under TSan"
 	@echo "make bench      build for release and measure"
 	@echo "make lint       format, includes, style, headers"
 	@echo "make tidy       clang-tidy over src (slow)"
+	@echo "make deb        Debian packages into build/deb"
 	@echo "make install    release build into PREFIX ($(PREFIX)), below DESTDIR"
 	@echo "make clean      remove build/"

@@ -23,6 +23,9 @@ if(HEDDLE_CMOCKA_INCLUDE AND HEDDLE_CMOCKA_LIBRARY)
     set(HEDDLE_CMOCKA ON)
 endif()
 
+# Builds every unit test and what they need, and nothing else.
+add_custom_target(unit_tests)
+
 add_library(heddle_harness INTERFACE)
 target_include_directories(heddle_harness INTERFACE ${PROJECT_SOURCE_DIR}/tests)
 target_link_libraries(heddle_harness INTERFACE heddle_flags)
@@ -102,6 +105,7 @@ function(heddle_unit_test name)
 
     add_executable(unit_${name} ${arg_SOURCES})
     heddle_needs_gen(unit_${name})
+    add_dependencies(unit_tests unit_${name})
     target_link_libraries(unit_${name} PRIVATE
         heddle_harness ${arg_LIBS} ${HEDDLE_CMOCKA_LIBRARY})
     target_include_directories(unit_${name} SYSTEM PRIVATE ${HEDDLE_CMOCKA_INCLUDE})
