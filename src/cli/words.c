@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
+
 #define WORD_MAX 32
 #define COLUMNS 79
 
@@ -62,12 +64,6 @@ hed_cli_fold(FILE *out, const char *text, size_t at)
     fputc('\n', out);
 }
 
-static unsigned
-least(unsigned a, unsigned b)
-{
-    return a < b ? a : b;
-}
-
 unsigned
 hed_cli_distance(const char *a, const char *b)
 {
@@ -85,9 +81,9 @@ hed_cli_distance(const char *a, const char *b)
         for (size_t j = 1; j <= m; j++) {
             const unsigned change = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
 
-            d[i][j] = least(change, least(d[i - 1][j], d[i][j - 1]) + 1);
+            d[i][j] = hed_min(change, hed_min(d[i - 1][j], d[i][j - 1]) + 1);
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                d[i][j] = least(d[i][j], d[i - 2][j - 2] + 1);
+                d[i][j] = hed_min(d[i][j], d[i - 2][j - 2] + 1);
         }
     }
     return d[n][m];

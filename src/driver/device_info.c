@@ -2,6 +2,7 @@
  * was measured on NVIDIA's driver 580. */
 #include <string.h>
 
+#include "core/array_format.h"
 #include "driver/driver.h"
 #include "driver/far.h"
 
@@ -110,27 +111,6 @@ soft_cuDeviceGetProperties(struct hed_layer *self, struct hed_cuDeviceGetPropert
     return CUDA_SUCCESS;
 }
 
-/* Bytes of one channel; 0 for formats that linear memory cannot have. */
-static unsigned
-channel_bytes(CUarray_format format)
-{
-    switch (format) {
-    case CU_AD_FORMAT_UNSIGNED_INT8:
-    case CU_AD_FORMAT_SIGNED_INT8:
-        return 1;
-    case CU_AD_FORMAT_UNSIGNED_INT16:
-    case CU_AD_FORMAT_SIGNED_INT16:
-    case CU_AD_FORMAT_HALF:
-        return 2;
-    case CU_AD_FORMAT_UNSIGNED_INT32:
-    case CU_AD_FORMAT_SIGNED_INT32:
-    case CU_AD_FORMAT_FLOAT:
-        return 4;
-    default:
-        return 0;
-    }
-}
-
 /* The attribute is for the widest element, 16 bytes; narrower ones have more, up to four times. */
 static CUresult
 soft_cuDeviceGetTexture1DLinearMaxWidth(struct hed_layer *self,
@@ -143,7 +123,7 @@ soft_cuDeviceGetTexture1DLinearMaxWidth(struct hed_layer *self,
         return r;
 
     const unsigned n = a->numChannels;
-    const unsigned bytes = n <= 4 ? channel_bytes(a->format) * n : 0;
+    const unsigned bytes = n <= 4 ? hed_array_channel_bytes(a->format) * n : 0;
     const int widest =
         dev->info.profile.attributes[CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH];
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "base/number.h"
 
 enum tree { BY_ADDRESS, BY_SIZE, TREES };
 
@@ -203,7 +204,7 @@ hed_space_take(struct hed_space *s, uint64_t size, uint64_t align, uint64_t *out
         align = HED_SPACE_ALIGN;
     if (size > UINT64_MAX - HED_SPACE_ALIGN)
         return HED_ELIMIT;
-    size = (size + HED_SPACE_ALIGN - 1) & ~(uint64_t)(HED_SPACE_ALIGN - 1);
+    size = hed_round_up(size, HED_SPACE_ALIGN);
 
     struct block *b = best_fit(s->root[BY_SIZE], size, align);
 

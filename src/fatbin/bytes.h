@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/number.h"
+
 struct hed_bytes {
     const uint8_t *data; /* may be NULL when size is 0 */
     size_t size;
@@ -18,7 +20,7 @@ struct hed_bytes {
 static inline bool
 hed_bytes_has(struct hed_bytes b, uint64_t offset, uint64_t n)
 {
-    return offset <= b.size && n <= b.size - offset;
+    return hed_range_fits(offset, n, b.size);
 }
 
 /* Where n bytes at an offset are, or NULL if they are not all there. */

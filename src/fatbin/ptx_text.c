@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "base/number.h"
+
 /* What comes before .version and .target are comments; longer ones have not been seen. */
 #define HEAD_MAX 16384
 
@@ -205,7 +207,7 @@ parameters(struct hed_bytes t, size_t *at, struct hed_ptx_glance *k, struct hed_
 
         if (!parameter(t, &next, &align, &size))
             return false;
-        bytes = (bytes + align - 1) / align * align;
+        bytes = hed_round_up(bytes, align);
         if (bytes + size > PARAMS_MAX)
             return false;
         if (params && k->param_count < room)

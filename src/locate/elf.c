@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/number.h"
 
 #if defined(__x86_64__)
 #define NATIVE_MACHINE EM_X86_64
@@ -34,7 +35,7 @@ struct image {
 static bool
 copy_out(const struct image *f, uint64_t offset, void *to, size_t n)
 {
-    if (offset > f->size || n > f->size - offset)
+    if (!hed_range_fits(offset, n, f->size))
         return false;
     memcpy(to, f->data + offset, n);
     return true;

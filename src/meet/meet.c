@@ -39,6 +39,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/lock.h"
+#include "base/number.h"
 #include "base/process.h"
 
 #define FILE_MAGIC UINT64_C(0x325445454d444548) /* "HEDMEET2"; the digit counts versions */
@@ -87,7 +88,7 @@ struct hed_meet {
 static size_t
 lines(size_t n)
 {
-    return (n + LINE - 1) / LINE * LINE;
+    return hed_round_up(n, LINE);
 }
 
 static size_t

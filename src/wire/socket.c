@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/number.h"
 #include "wire/conn.h"
 
 #define NS_PER_MS UINT64_C(1000000)
@@ -91,7 +92,7 @@ hed_socket_wait(int fd, short events, uint64_t end, bool tcp)
     for (;;) {
         const uint64_t now = hed_now_ns();
         /* Rounded up: to wake a moment early would be to wake twice. */
-        const uint64_t left = end > now ? (end - now + NS_PER_MS - 1) / NS_PER_MS : 0;
+        const uint64_t left = end > now ? hed_divide_up(end - now, NS_PER_MS) : 0;
         const int slice = left > HED_SOCKET_LOOK_MS ? HED_SOCKET_LOOK_MS : (int)left;
         struct pollfd p = {.fd = fd, .events = events};
         const int n = poll(&p, 1, slice);

@@ -6,6 +6,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/number.h"
+
 #define OUT_MAX ((size_t)256 << 20) /* bytes that one block may print */
 /* Stacks do not all begin at the same place of a page: they would share few lines of the cache. */
 #define SHIFT 1088
@@ -101,7 +103,7 @@ shared_room(const struct hed_block *b)
 static size_t
 shared_size(const struct hed_grid *g)
 {
-    return (g->abi.total_shared + SHARED_ALIGN - 1) & ~(size_t)(SHARED_ALIGN - 1);
+    return hed_round_up(g->abi.total_shared, SHARED_ALIGN);
 }
 
 static void

@@ -15,6 +15,7 @@
 
 #include "base/buf.h"
 #include "base/crc.h"
+#include "base/folder.h"
 #include "base/log.h"
 #include "base/str.h"
 
@@ -41,21 +42,6 @@ struct hed_cache {
     _Atomic unsigned stores;
 };
 
-/* The user's own folder; false: there is no home. */
-static bool
-default_folder(char *out, size_t size)
-{
-    const char *cache = getenv("XDG_CACHE_HOME");
-    const char *home = getenv("HOME");
-    int n = -1;
-
-    if (cache && cache[0] == '/')
-        n = snprintf(out, size, "%s/heddle/kernels", cache);
-    else if (home && home[0] == '/')
-        n = snprintf(out, size, "%s/.cache/heddle/kernels", home);
-    return n > 0 && (size_t)n < size;
-}
-
 struct hed_cache *
 hed_cache_create(const char *folder, uint64_t limit)
 {
@@ -68,7 +54,7 @@ hed_cache_create(const char *folder, uint64_t limit)
         return NULL;
     c->limit = limit;
     if (*folder ? !hed_str_copy(c->folder, sizeof c->folder, folder)
-                : !default_folder(c->folder, sizeof c->folder)) {
+                : !hed_cache_folder("kernels", c->folder, sizeof c->folder)) {
         free(c);
         return NULL;
     }

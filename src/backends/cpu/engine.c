@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/number.h"
 
 #define STACKS_RANGE ((size_t)256 << 30) /* bytes of addresses */
 #define SHARED_RANGE ((size_t)64 << 30)
@@ -121,12 +122,12 @@ choose_blocks(struct hed_grid *g)
     g->chunk = !g->direct || chunk < 1 ? 1 : chunk < CHUNK_MOST ? chunk : CHUNK_MOST;
     if (job->cooperative) {
         g->open_most = UINT32_MAX;
-        g->open_share = (uint32_t)((g->blocks + workers - 1) / workers);
+        g->open_share = (uint32_t)hed_divide_up(g->blocks, workers);
     } else {
         g->open_most = job->resident ? job->resident : OPEN_LEAST * workers;
         if (g->open_most < OPEN_LEAST)
             g->open_most = OPEN_LEAST;
-        g->open_share = job->info.flags & HED_PTX_GRID ? (g->open_most + workers - 1) / workers : 1;
+        g->open_share = job->info.flags & HED_PTX_GRID ? hed_divide_up(g->open_most, workers) : 1;
         if (g->open_share < OPEN_LEAST && (job->info.flags & HED_PTX_GRID))
             g->open_share = OPEN_LEAST;
     }
@@ -161,7 +162,7 @@ static void
 grid_init(struct hed_grid *g, struct hed_engine *e, const struct hed_job *job)
 {
     const uint32_t align = job->info.shared_align ? job->info.shared_align : 1;
-    const uint32_t fixed = (job->info.shared + align - 1) / align * align;
+    const uint32_t fixed = hed_round_up(job->info.shared, align);
     struct hed_ptx_grid *a = &g->abi;
 
     g->job = job;
@@ -190,7 +191,7 @@ grid_init(struct hed_grid *g, struct hed_engine *e, const struct hed_job *job)
         g->workspace[0] = sizeof g->workspace;
         a->workspace = (uint64_t)(uintptr_t)g->workspace;
     }
-    g->warps = (g->threads + HED_PTX_LANES - 1) / HED_PTX_LANES;
+    g->warps = hed_divide_up(g->threads, HED_PTX_LANES);
     g->strands = job->info.lanes == 1 ? g->threads : g->warps;
     g->direct = !(job->info.flags & HED_PTX_WAITS);
     g->stacks = g->direct ? 1 : g->strands;

@@ -7,6 +7,7 @@
 #include "backends/cpu/cpu.h"
 #include "base/aside.h"
 #include "base/err.h"
+#include "base/number.h"
 
 /* ThreadSanitizer turns a place that it does not like into 0, which a privileged process gets. */
 #if defined(__SANITIZE_THREAD__)
@@ -44,7 +45,7 @@ hed_cpu_reserve(void *m, uint64_t want, uint64_t size, uint64_t *base)
         if (p == MAP_FAILED)
             return HED_ENOMEM;
     }
-    *base = ((uint64_t)(uintptr_t)p + HED_MACHINE_PAGE - 1) & ~(uint64_t)(HED_MACHINE_PAGE - 1);
+    *base = hed_round_up((uint64_t)(uintptr_t)p, HED_MACHINE_PAGE);
     return 0;
 }
 
@@ -105,7 +106,7 @@ int
 hed_cpu_physical_map(void *m, struct hed_physical_memory *p, uint64_t offset, uint64_t at,
                      uint64_t size)
 {
-    if (offset > p->size || size > p->size - offset)
+    if (!hed_range_fits(offset, size, p->size))
         return HED_ERANGE;
 
     void *a = mmap(at_address(at), size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "backends/cpu/engine.h"
+#include "base/number.h"
 
 #define SPEC_MOST 64     /* bytes of one conversion: %-+ #0123.456lld */
 #define FIELD_MOST 65536 /* of widths and precisions */
@@ -32,7 +33,7 @@ take(struct arguments *a, size_t size)
 {
     uint64_t value = 0;
 
-    a->at = (a->at + size - 1) & ~(size - 1);
+    a->at = hed_align_up(a->at, size);
     memcpy(&value, a->base + a->at, size);
     a->at += size;
     a->taken++;

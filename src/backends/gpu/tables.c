@@ -10,6 +10,7 @@
 
 #include "base/lock.h"
 #include "base/log.h"
+#include "base/number.h"
 #include "core/foreign.h"
 
 #define TABLES_MAX 128 /* NVIDIA's driver has about forty */
@@ -73,7 +74,7 @@ patch_locked(void **table, size_t first, size_t end)
 {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     const uintptr_t low = (uintptr_t)(table + first) & ~(page - 1);
-    const uintptr_t high = ((uintptr_t)(table + end) + page - 1) & ~(page - 1);
+    const uintptr_t high = hed_align_up((uintptr_t)(table + end), page);
     const int prot = protection(table);
 
     if (prot < 0 ||

@@ -13,6 +13,7 @@
 
 #include "backends/remote/memory.h"
 #include "base/err.h"
+#include "base/number.h"
 #include "driver/context/context.h"
 #include "driver/memory/memory.h"
 #include "driver/stream/stream.h"
@@ -49,12 +50,6 @@ bytes_of(const struct box *b)
     return b->width * b->height * b->depth;
 }
 
-static uint64_t
-least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Rows side by side on both sides are one long row, planes side by side one tall plane. */
 static void
 flatten(struct transfer *t)
@@ -87,14 +82,14 @@ piece_at(const struct transfer *t, uint64_t x, uint64_t y, uint64_t z)
     struct box p = {.at = h->at + z * h->slice + y * h->pitch + x,
                     .pitch = h->pitch,
                     .slice = h->slice,
-                    .width = least(h->width - x, HED_BULK_CHUNK),
+                    .width = hed_min(h->width - x, HED_BULK_CHUNK),
                     .height = 1,
                     .depth = 1};
 
     if (p.width == h->width)
-        p.height = least(h->height - y, HED_BULK_CHUNK / h->width);
+        p.height = hed_min(h->height - y, HED_BULK_CHUNK / h->width);
     if (p.width == h->width && p.height == h->height)
-        p.depth = least(h->depth - z, HED_BULK_CHUNK / (h->width * h->height));
+        p.depth = hed_min(h->depth - z, HED_BULK_CHUNK / (h->width * h->height));
     return p;
 }
 
@@ -133,7 +128,7 @@ move_bytes(const struct transfer *t, const struct box *b, uint64_t from, void *p
     while (n > 0) {
         const uint64_t y = from / b->width;
         const uint64_t x = from % b->width;
-        const uint64_t part = least(b->width - x, n);
+        const uint64_t part = hed_min(b->width - x, n);
         char *here = pointer(b->at + y / b->height * b->slice + y % b->height * b->pitch + x);
 
         memcpy(out ? row : here, out ? here : row, part);

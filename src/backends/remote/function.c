@@ -12,6 +12,7 @@
 #include "base/aside.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/number.h"
 #include "driver/context/context.h"
 #include "driver/module/module.h"
 
@@ -237,7 +238,7 @@ reserve(struct hed_remote *r, uint64_t at, uint64_t size)
     if (at + size > r->whole && at < r->base + r->size)
         return false;
     hed_lock(&r->code->lock);
-    good = reserve_locked(r->code, at / page * page, (at + size + page - 1) / page * page);
+    good = reserve_locked(r->code, at / page * page, hed_round_up(at + size, page));
     hed_unlock(&r->code->lock);
     return good;
 }

@@ -17,6 +17,7 @@
 
 #include "backends/remote/memory.h"
 #include "base/futex.h"
+#include "base/number.h"
 #include "base/relax.h"
 
 #define HELPERS 3
@@ -141,7 +142,7 @@ start(struct hed_remote_helpers *h, void *to, const void *from, size_t n)
 {
     const uint32_t job = atomic_load_explicit(&h->bell, memory_order_relaxed) + 1;
 
-    const uint32_t blocks = (uint32_t)((n + BLOCK - 1) / BLOCK);
+    const uint32_t blocks = (uint32_t)hed_divide_up(n, BLOCK);
 
     /* A helper that is still at the last job must not take its end for a part of this one: from
      * here on what it saw of `next` is not there any more. */

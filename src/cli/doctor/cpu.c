@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/folder.h"
 #include "cli/doctor/doctor.h"
 #include "cli/place.h"
 #include "cli/probe.h"
@@ -100,15 +101,9 @@ check_profiles(struct hed_doctor *d, const struct hed_place *place)
 static bool
 cache_folder(const struct hed_config *c, char *out, size_t size)
 {
-    const char *xdg = getenv("XDG_CACHE_HOME");
-    const char *home = getenv("HOME");
-
     if (c->cache[0])
         return (size_t)snprintf(out, size, "%s", c->cache) < size;
-    if (xdg && xdg[0] == '/')
-        return (size_t)snprintf(out, size, "%s/heddle/kernels", xdg) < size;
-    return home && home[0] == '/' &&
-           (size_t)snprintf(out, size, "%s/.cache/heddle/kernels", home) < size;
+    return hed_cache_folder("kernels", out, size);
 }
 
 static void

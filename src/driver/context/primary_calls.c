@@ -3,6 +3,7 @@
  * (H200). */
 #include "driver/context/context.h"
 
+#include "base/number.h"
 #include "driver/far.h"
 
 #define STACK_STEP 16ull
@@ -189,12 +190,6 @@ check_limit(const struct hed_context *c, CUlimit limit)
     return CUDA_SUCCESS;
 }
 
-static uint64_t
-clamp(uint64_t value, uint64_t least, uint64_t most)
-{
-    return value < least ? least : value > most ? most : value;
-}
-
 /* What every thread of a full device could have of its memory. */
 static uint64_t
 most_stack(const struct hed_context *c)
@@ -213,7 +208,7 @@ set_persisting(struct hed_context *c, uint64_t value)
 
     if (value > attribute(c, CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE))
         return CUDA_ERROR_INVALID_VALUE;
-    store(c, CU_LIMIT_PERSISTING_L2_CACHE_SIZE, part ? (value + part - 1) / part * part : value);
+    store(c, CU_LIMIT_PERSISTING_L2_CACHE_SIZE, part ? hed_round_up(value, part) : value);
     return CUDA_SUCCESS;
 }
 
@@ -224,19 +219,19 @@ set_limit(struct hed_context *c, CUlimit limit, uint64_t value)
     case CU_LIMIT_STACK_SIZE:
         if (value > most_stack(c))
             return CUDA_ERROR_INVALID_VALUE;
-        store(c, limit, (value + STACK_STEP - 1) / STACK_STEP * STACK_STEP);
+        store(c, limit, hed_round_up(value, STACK_STEP));
         return CUDA_SUCCESS;
     case CU_LIMIT_PRINTF_FIFO_SIZE:
-        store(c, limit, clamp(value, PRINTF_LEAST, PRINTF_MOST));
+        store(c, limit, hed_clamp(value, PRINTF_LEAST, PRINTF_MOST));
         return CUDA_SUCCESS;
     case CU_LIMIT_MALLOC_HEAP_SIZE:
-        store(c, limit, clamp(value, HEAP_LEAST, c->device->info.profile.memory / 8));
+        store(c, limit, hed_clamp(value, HEAP_LEAST, c->device->info.profile.memory / 8));
         return CUDA_SUCCESS;
     case CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH:
-        store(c, limit, clamp(value, 2, 24));
+        store(c, limit, hed_clamp(value, 2, 24));
         return CUDA_SUCCESS;
     case CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT:
-        store(c, limit, clamp(value, LAUNCHES_LEAST, LAUNCHES_MOST));
+        store(c, limit, hed_clamp(value, LAUNCHES_LEAST, LAUNCHES_MOST));
         return CUDA_SUCCESS;
     case CU_LIMIT_MAX_L2_FETCH_GRANULARITY:
         if (value > FETCH_MOST)

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "base/number.h"
 #include "core/stats.h"
 #include "driver/far.h"
 #include "driver/memory/memory_calls.h"
@@ -291,7 +292,7 @@ hed_array_lay_out(const CUDA_ARRAY3D_DESCRIPTOR_v2 *g, const struct hed_format *
     out->width = (uint32_t)g->Width;
     out->height = g->Height ? (uint32_t)g->Height : 1;
     out->depth = g->Depth ? (uint32_t)g->Depth : 1;
-    out->pitch = ((uint64_t)out->width * f->bytes + ROW_ALIGN - 1) & ~(uint64_t)(ROW_ALIGN - 1);
+    out->pitch = hed_round_up((uint64_t)out->width * f->bytes, ROW_ALIGN);
     out->slice = out->pitch * out->height;
     return out->slice * out->depth;
 }

@@ -8,18 +8,13 @@
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "base/number.h"
 #include "driver/memory/memory.h"
 #include "driver/shared.h"
 
 #define BLOCK (2u << 20)       /* bytes; of a block that small allocations share */
 #define KEPT_BLOCK (32u << 20) /* bytes; a pool grows by multiples of that */
 #define SMALL (BLOCK / 2)      /* bytes; what is larger gets a block alone where nothing is kept */
-
-static uint64_t
-round_up(uint64_t n, uint64_t unit)
-{
-    return (n + unit - 1) & ~(unit - 1);
-}
 
 bool
 hed_device_charge(struct hed_device *dev, uint64_t bytes)
@@ -59,7 +54,7 @@ hed_blocks_init(struct hed_blocks *b, struct hed_driver *d, struct hed_space *sp
 uint64_t
 hed_blocks_round(uint64_t size)
 {
-    return size > UINT64_MAX / 2 ? UINT64_MAX / 2 : round_up(size, KEPT_BLOCK);
+    return size > UINT64_MAX / 2 ? UINT64_MAX / 2 : hed_align_up(size, KEPT_BLOCK);
 }
 
 static void
@@ -240,7 +235,7 @@ take_alone(struct hed_blocks *b, uint64_t size, uint64_t align, uint64_t *at, ui
            struct hed_memory_block **block)
 {
     struct hed_memory_block *k;
-    const uint64_t whole = round_up(size, b->unit);
+    const uint64_t whole = hed_align_up(size, b->unit);
     const uint64_t at_least = align > BLOCK ? align : BLOCK;
 
     hed_lock(&b->driver->memory_lock);
@@ -268,7 +263,7 @@ hed_blocks_take(struct hed_blocks *b, uint64_t size, uint64_t align, uint64_t *a
         return CUDA_ERROR_INVALID_VALUE;
     if (!b->keeps && (size > SMALL || align > SMALL))
         return take_alone(b, size, align, at, taken, block);
-    size = round_up(size, HED_SPACE_ALIGN);
+    size = hed_align_up(size, HED_SPACE_ALIGN);
 
     const uint64_t step = b->keeps ? KEPT_BLOCK : b->unit > BLOCK ? b->unit : BLOCK;
     const uint64_t at_least = align > BLOCK ? align : BLOCK;
@@ -278,7 +273,7 @@ hed_blocks_take(struct hed_blocks *b, uint64_t size, uint64_t align, uint64_t *a
     struct hed_memory_block *k = cut_locked(b, size, align, at);
 
     if (!k && b->spare) {
-        k = unspare_locked(b, round_up(size, step), at_least, false);
+        k = unspare_locked(b, hed_align_up(size, step), at_least, false);
         if (k) {
             list_locked(&b->open, k);
             k = cut_locked(b, size, align, at);
@@ -286,7 +281,7 @@ hed_blocks_take(struct hed_blocks *b, uint64_t size, uint64_t align, uint64_t *a
     }
     hed_unlock(&b->driver->memory_lock);
     if (!k) {
-        const CUresult r = add_block(b, round_up(size, step), at_least, false, &k);
+        const CUresult r = add_block(b, hed_align_up(size, step), at_least, false, &k);
 
         if (r != CUDA_SUCCESS)
             return r;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 
+#include "base/number.h"
 #include "core/stats.h"
 #include "driver/far.h"
 #include "driver/graph/graph.h"
@@ -122,7 +123,7 @@ soft_cuMemAllocPitch_v2(struct hed_layer *self, struct hed_cuMemAllocPitch_v2 *a
     if (a->WidthInBytes > SIZE_MAX / 2)
         return CUDA_ERROR_OUT_OF_MEMORY;
 
-    const size_t pitch = (a->WidthInBytes + PITCH - 1) & ~(size_t)(PITCH - 1);
+    const size_t pitch = hed_round_up(a->WidthInBytes, PITCH);
 
     if (__builtin_mul_overflow(pitch, a->Height, &bytes) || bytes > SIZE_MAX / 2)
         return CUDA_ERROR_OUT_OF_MEMORY;

@@ -2,6 +2,7 @@
  * memory. */
 #include <stdlib.h>
 
+#include "base/number.h"
 #include "driver/far.h"
 #include "driver/memory/array.h"
 #include "driver/memory/memory_calls.h"
@@ -51,7 +52,7 @@ level_bytes(const CUDA_ARRAY3D_DESCRIPTOR_v2 *g, const struct hed_format *f)
 {
     struct hed_texels image;
 
-    return (hed_array_lay_out(g, f, 0, &image) + LEVEL_ALIGN - 1) & ~(uint64_t)(LEVEL_ALIGN - 1);
+    return hed_round_up(hed_array_lay_out(g, f, 0, &image), LEVEL_ALIGN);
 }
 
 static void

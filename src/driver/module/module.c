@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "base/number.h"
 #include "driver/far.h"
 #include "driver/memory/memory.h"
 #include "driver/module/image.h"
@@ -41,7 +42,7 @@ lay_out(const struct hed_code *code, bool managed, uint64_t base, uint64_t *vari
 
         if (v->texture || v->managed != managed)
             continue;
-        at = (at + align - 1) / align * align;
+        at = hed_round_up(at, align);
         if (variables)
             variables[i] = base + at;
         at += v->size ? v->size : 1;

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 
+#include "base/number.h"
 #include "gen/cuda_abi.h"
 
 #define PARTITIONS 4
@@ -23,18 +24,6 @@ hed_profile_number(const struct hed_profile *p, unsigned attribute, uint32_t oth
         !(p->has_attribute[attribute / 64] >> (attribute % 64) & 1) || p->attributes[attribute] < 0)
         return otherwise;
     return (uint32_t)p->attributes[attribute];
-}
-
-static uint64_t
-round_up(uint64_t n, uint64_t piece)
-{
-    return (n + piece - 1) / piece * piece;
-}
-
-static uint64_t
-least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
 }
 
 struct limits {
@@ -68,9 +57,9 @@ limits_of(const struct hed_profile *p)
 static uint64_t
 blocks_by_registers(const struct limits *l, uint32_t warps, uint32_t registers)
 {
-    const uint64_t warp = round_up((uint64_t)registers * l->warp, REGISTER_PIECE);
+    const uint64_t warp = hed_round_up((uint64_t)registers * l->warp, REGISTER_PIECE);
 
-    if (registers > REGISTERS_MAX || warp * round_up(warps, PARTITIONS) > l->registers_block)
+    if (registers > REGISTERS_MAX || warp * hed_round_up(warps, PARTITIONS) > l->registers_block)
         return 0;
     return warp ? l->registers / PARTITIONS / warp * PARTITIONS / warps : UINT32_MAX;
 }
@@ -78,7 +67,7 @@ blocks_by_registers(const struct limits *l, uint32_t warps, uint32_t registers)
 static uint64_t
 blocks_by_shared(const struct limits *l, uint64_t bytes)
 {
-    const uint64_t block = round_up(bytes + l->reserved, l->piece);
+    const uint64_t block = hed_round_up(bytes + l->reserved, l->piece);
 
     if (bytes > l->shared_block || block > l->shared)
         return 0;
@@ -94,10 +83,10 @@ hed_occupancy_blocks(const struct hed_profile *p, const struct hed_need *need)
         return 0;
 
     const uint32_t warps = (need->threads + l.warp - 1) / l.warp;
-    uint64_t n = least(l.blocks, l.threads / l.warp / warps);
+    uint64_t n = hed_min(l.blocks, l.threads / l.warp / warps);
 
-    n = least(n, blocks_by_registers(&l, warps, need->registers));
-    n = least(n, blocks_by_shared(&l, need->static_shared + need->dynamic_shared));
+    n = hed_min(n, blocks_by_registers(&l, warps, need->registers));
+    n = hed_min(n, blocks_by_shared(&l, need->static_shared + need->dynamic_shared));
     return (uint32_t)n;
 }
 
@@ -114,5 +103,5 @@ hed_occupancy_shared(const struct hed_profile *p, const struct hed_need *need, u
     /* What the system keeps is not taken off: so do NVIDIA's drivers (measured on 580). */
     const uint64_t left = each > need->static_shared ? each - need->static_shared : 0;
 
-    return least(left, l.shared_block - need->static_shared);
+    return hed_min(left, l.shared_block - need->static_shared);
 }

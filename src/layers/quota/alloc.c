@@ -6,6 +6,8 @@
  */
 #include "layers/quota/quota.h"
 
+#include "core/array_format.h"
+
 #define SMALL 512u
 #define SMALL_MOST (1ull << 20) /* more than this has pages of its own */
 #define PAGE (2ull << 20)
@@ -116,34 +118,6 @@ quota_cuMemAllocManaged(struct hed_layer *self, struct hed_cuMemAllocManaged *a)
 
 /* ---- arrays ---------------------------------------------------------------------------------- */
 
-/* Bytes of an element, generously where a format has planes or blocks. */
-static uint64_t
-element(CUarray_format format, unsigned channels)
-{
-    const uint64_t n = channels ? channels : 1;
-
-    switch ((int)format) {
-    case CU_AD_FORMAT_UNSIGNED_INT8:
-    case CU_AD_FORMAT_SIGNED_INT8:
-        return n;
-    case CU_AD_FORMAT_UNSIGNED_INT16:
-    case CU_AD_FORMAT_SIGNED_INT16:
-    case CU_AD_FORMAT_HALF:
-        return 2 * n;
-    case CU_AD_FORMAT_UNSIGNED_INT32:
-    case CU_AD_FORMAT_SIGNED_INT32:
-    case CU_AD_FORMAT_FLOAT:
-        return 4 * n;
-    case CU_AD_FORMAT_UNORM_INT16X4:
-    case CU_AD_FORMAT_SNORM_INT16X4:
-    case CU_AD_FORMAT_Y416:
-        return 8;
-    default:
-        /* BC is a byte or less, colours in one word 4, video 2 to 6 in all planes. */
-        return format >= CU_AD_FORMAT_BC1_UNORM && format <= CU_AD_FORMAT_BC7_UNORM_SRGB ? 1 : 6;
-    }
-}
-
 static uint64_t
 image(uint64_t width, uint64_t height, uint64_t depth, uint64_t size)
 {
@@ -164,7 +138,7 @@ array_3d(const CUDA_ARRAY3D_DESCRIPTOR_v2 *d, unsigned levels)
     if (d->Flags & (ARRAY_SPARSE | ARRAY_DEFERRED))
         return 0;
     for (unsigned i = 0; i < levels && i < 64; i++) {
-        const uint64_t n = image(w, h, z, element(d->Format, d->NumChannels));
+        const uint64_t n = image(w, h, z, hed_array_element_bytes(d->Format, d->NumChannels));
 
         sum = n > UINT64_MAX - sum ? UINT64_MAX : sum + n;
         w = w > 1 ? w / 2 : w;
@@ -180,7 +154,8 @@ quota_cuArrayCreate(struct hed_layer *self, struct hed_cuArrayCreate *a)
     const CUDA_ARRAY_DESCRIPTOR_v1 *d = a->pAllocateArray;
 
     TAKE(cuArrayCreate, QUOTA_ARRAY,
-         quota_round(image(d->Width, d->Height, 1, element(d->Format, d->NumChannels))),
+         quota_round(
+             image(d->Width, d->Height, 1, hed_array_element_bytes(d->Format, d->NumChannels))),
          a->pHandle && d, *a->pHandle);
 }
 
@@ -190,7 +165,8 @@ quota_cuArrayCreate_v2(struct hed_layer *self, struct hed_cuArrayCreate_v2 *a)
     const CUDA_ARRAY_DESCRIPTOR_v2 *d = a->pAllocateArray;
 
     TAKE(cuArrayCreate_v2, QUOTA_ARRAY,
-         quota_round(image(d->Width, d->Height, 1, element(d->Format, d->NumChannels))),
+         quota_round(
+             image(d->Width, d->Height, 1, hed_array_element_bytes(d->Format, d->NumChannels))),
          a->pHandle && d, *a->pHandle);
 }
 

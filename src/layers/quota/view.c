@@ -6,15 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/number.h"
 #include "layers/quota/quota.h"
 
 #define NOT_AVAILABLE UINT64_MAX /* NVML_VALUE_NOT_AVAILABLE, of a process's memory */
-
-static uint64_t
-least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
 
 static uint64_t
 left(struct quota_device *d)
@@ -44,9 +39,9 @@ quota_cuMemGetInfo(struct hed_layer *self, struct hed_cuMemGetInfo *a)
     struct quota_device *d = r == CUDA_SUCCESS ? look(self) : NULL;
 
     if (d && a->free)
-        *a->free = (unsigned)least(*a->free, left(d));
+        *a->free = (unsigned)hed_min(*a->free, left(d));
     if (d && a->total)
-        *a->total = (unsigned)least(*a->total, d->limit);
+        *a->total = (unsigned)hed_min(*a->total, d->limit);
     return r;
 }
 
@@ -57,9 +52,9 @@ quota_cuMemGetInfo_v2(struct hed_layer *self, struct hed_cuMemGetInfo_v2 *a)
     struct quota_device *d = r == CUDA_SUCCESS ? look(self) : NULL;
 
     if (d && a->free)
-        *a->free = least(*a->free, left(d));
+        *a->free = hed_min(*a->free, left(d));
     if (d && a->total)
-        *a->total = least(*a->total, d->limit);
+        *a->total = hed_min(*a->total, d->limit);
     return r;
 }
 
@@ -70,7 +65,7 @@ quota_cuDeviceTotalMem(struct hed_layer *self, struct hed_cuDeviceTotalMem *a)
     const struct quota *q = self->state;
 
     if (r == CUDA_SUCCESS && a->bytes)
-        *a->bytes = (unsigned)least(*a->bytes, q->limit);
+        *a->bytes = (unsigned)hed_min(*a->bytes, q->limit);
     return r;
 }
 
@@ -81,7 +76,7 @@ quota_cuDeviceTotalMem_v2(struct hed_layer *self, struct hed_cuDeviceTotalMem_v2
     const struct quota *q = self->state;
 
     if (r == CUDA_SUCCESS && a->bytes)
-        *a->bytes = least(*a->bytes, q->limit);
+        *a->bytes = hed_min(*a->bytes, q->limit);
     return r;
 }
 
@@ -136,8 +131,8 @@ quota_nvmlDeviceGetMemoryInfo(struct hed_layer *self, struct hed_nvmlDeviceGetMe
     if (d) {
         nvmlMemory_t *m = a->memory;
 
-        m->total = least(m->total, d->limit);
-        m->free = least(least(m->free, left(d)), m->total);
+        m->total = hed_min(m->total, d->limit);
+        m->free = hed_min(hed_min(m->free, left(d)), m->total);
         m->used = m->total - m->free;
     }
     return r;
@@ -157,8 +152,8 @@ quota_nvmlDeviceGetMemoryInfo_v2(struct hed_layer *self, struct hed_nvmlDeviceGe
             m->total = d->limit;
             m->reserved = 0;
         }
-        m->reserved = least(m->reserved, m->total);
-        m->free = least(least(m->free, left(d)), m->total - m->reserved);
+        m->reserved = hed_min(m->reserved, m->total);
+        m->free = hed_min(hed_min(m->free, left(d)), m->total - m->reserved);
         m->used = m->total - m->reserved - m->free;
     }
     return r;
@@ -171,7 +166,7 @@ limit_process(struct quota_device *d, unsigned pid, unsigned long long *used)
     if (*used == NOT_AVAILABLE)
         return;
     *used = pid == (unsigned)getpid() ? atomic_load_explicit(&d->own, memory_order_relaxed) : *used;
-    *used = least(*used, d->limit);
+    *used = hed_min(*used, d->limit);
 }
 
 #define PROCESSES(call)                                                                        \

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/futex.h"
 #include "base/log.h"
+#include "base/number.h"
 #include "base/relax.h"
 #include "core/errors.h"
 #include "core/nvtx.h"
@@ -16,12 +17,6 @@
 #define SPINS 400           /* looks for more before the issuing thread sleeps: some microseconds */
 #define RESTART (64u << 10) /* an empty ring begins anew from there on: it stays in the cache */
 #define ALIGN 32u
-
-static size_t
-round_up(size_t n, size_t to)
-{
-    return (n + to - 1) / to * to;
-}
 
 /* Below, what is written before somebody is looked for is written by an exchange: a plain store may
  * be passed by the look that follows where this is ARM code that is emulated on another processor
@@ -326,7 +321,8 @@ hed_record_settle(struct hed_record_client *c, uint64_t end)
 static size_t
 attributes_size(const CUlaunchConfig *config)
 {
-    return round_up(sizeof *config, 16) + round_up(config->numAttrs * sizeof *config->attrs, 16);
+    return hed_round_up(sizeof *config, 16) +
+           hed_round_up(config->numAttrs * sizeof *config->attrs, 16);
 }
 
 /* Bytes of a record. */
@@ -334,24 +330,24 @@ static size_t
 size_of(const struct hed_record_try *t, const struct hed_record_kind *k)
 {
     const struct hed_record_layout *l = k->layout;
-    size_t n = sizeof(struct hed_record_slot) + round_up(t->info->size, 16);
+    size_t n = sizeof(struct hed_record_slot) + hed_round_up(t->info->size, 16);
 
     if (t->config)
         n += attributes_size(t->config);
     if (t->data)
-        n += round_up(t->size, 16);
+        n += hed_round_up(t->size, 16);
     if (t->packed)
         n += 6 * sizeof(void *);
     if (t->has_params && l)
-        n += round_up(l->count * sizeof(void *), 16) + l->bytes;
-    return round_up(n, ALIGN);
+        n += hed_round_up(l->count * sizeof(void *), 16) + l->bytes;
+    return hed_round_up(n, ALIGN);
 }
 
 static char *
 copy_config(char *at, char *args, const struct hed_record_try *t)
 {
     CUlaunchConfig *config = (CUlaunchConfig *)at;
-    CUlaunchAttribute *attrs = (CUlaunchAttribute *)(at + round_up(sizeof *config, 16));
+    CUlaunchAttribute *attrs = (CUlaunchAttribute *)(at + hed_round_up(sizeof *config, 16));
 
     *config = *t->config;
     if (config->numAttrs)
@@ -367,7 +363,7 @@ static char *
 copy_params(char *at, char *args, const struct hed_record_try *t, const struct hed_record_layout *l)
 {
     void **array = (void **)at;
-    char *values = at + round_up(l->count * sizeof *array, 16);
+    char *values = at + hed_round_up(l->count * sizeof *array, 16);
 
     for (uint32_t i = 0; i < l->count; i++) {
         array[i] = values + l->at[i].offset;
@@ -399,7 +395,7 @@ static void
 fill(struct hed_record_slot *s, const struct hed_record_try *t, const struct hed_record_kind *k)
 {
     char *args = (char *)(s + 1);
-    char *at = args + round_up(t->info->size, 16);
+    char *at = args + hed_round_up(t->info->size, 16);
 
     memcpy(args, t->args, t->info->size);
     if (t->swapped && t->info->stream_in < 0)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "base/number.h"
 #include "ptx/run/abi.h"
 
 #define SHARED_ALIGN_LEAST 16u
@@ -254,12 +255,6 @@ add_mentioned(struct hed_ptx_unit *u, const struct hed_ptx_func *f)
     return err;
 }
 
-static uint64_t
-align_up(uint64_t n, uint64_t align)
-{
-    return (n + align - 1) & ~(align - 1);
-}
-
 /* Static variables one after the other; all dynamic ones begin where those end. */
 static int
 place_shared(struct hed_ptx_unit *u)
@@ -275,7 +270,7 @@ place_shared(struct hed_ptx_unit *u)
                 u->shared_align = v->align;
             continue;
         }
-        at = align_up(at, v->align ? v->align : 1);
+        at = hed_align_up(at, v->align);
         u->shared[i].offset = (uint32_t)at;
         if (v->size > INT32_MAX || at + v->size > INT32_MAX)
             return HED_ELIMIT;
@@ -284,7 +279,7 @@ place_shared(struct hed_ptx_unit *u)
     u->shared_size = (uint32_t)at;
     for (uint32_t i = 0; i < u->nshared; i++) {
         if (is_dynamic(u->shared[i].var))
-            u->shared[i].offset = (uint32_t)align_up(at, u->shared_align);
+            u->shared[i].offset = (uint32_t)hed_align_up(at, u->shared_align);
     }
     return 0;
 }

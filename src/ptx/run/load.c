@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/number.h"
 #include "ptx/run/reloc.h"
 
 #if defined(__aarch64__)
@@ -49,13 +50,6 @@ struct object {
     unsigned char *image;
     struct hed_why *why;
 };
-
-/* True if [at, at + n) is in the file. */
-static bool
-inside(const struct object *o, uint64_t at, uint64_t n)
-{
-    return at <= o->size && n <= o->size - at;
-}
 
 static void
 get_section(const struct object *o, unsigned i, Elf64_Shdr *out)
@@ -95,7 +89,7 @@ check_header(struct object *o)
         hed_why_set(o->why, "an object file for machine %u", h.e_machine);
         return HED_ENOTSUP;
     }
-    if (!inside(o, h.e_shoff, (uint64_t)h.e_shnum * sizeof(Elf64_Shdr))) {
+    if (!hed_range_fits(h.e_shoff, (uint64_t)h.e_shnum * sizeof(Elf64_Shdr), o->size)) {
         hed_why_set(o->why, "section headers are outside of the file");
         return HED_ETRUNC;
     }
@@ -114,13 +108,13 @@ find_symbols(struct object *o)
         get_section(o, i, &s);
         if (s.sh_type != SHT_SYMTAB)
             continue;
-        if (!inside(o, s.sh_offset, s.sh_size) || s.sh_link >= o->nsections) {
+        if (!hed_range_fits(s.sh_offset, s.sh_size, o->size) || s.sh_link >= o->nsections) {
             hed_why_set(o->why, "the symbol table is outside of the file");
             return HED_EFORMAT;
         }
         get_section(o, s.sh_link, &names);
         if (names.sh_type != SHT_STRTAB || names.sh_size == 0 ||
-            !inside(o, names.sh_offset, names.sh_size) ||
+            !hed_range_fits(names.sh_offset, names.sh_size, o->size) ||
             o->bytes[names.sh_offset + names.sh_size - 1] != 0) {
             hed_why_set(o->why, "the names of the symbols are malformed");
             return HED_EFORMAT;
@@ -154,7 +148,7 @@ check_section(const struct object *o, unsigned i, const Elf64_Shdr *s)
         hed_why_set(o->why, "section %u is of a kind that kernels do not have", i);
         return HED_ENOTSUP;
     }
-    if (s->sh_type != SHT_NOBITS && !inside(o, s->sh_offset, s->sh_size)) {
+    if (s->sh_type != SHT_NOBITS && !hed_range_fits(s->sh_offset, s->sh_size, o->size)) {
         hed_why_set(o->why, "section %u is outside of the file", i);
         return HED_ETRUNC;
     }
@@ -170,12 +164,6 @@ check_section(const struct object *o, unsigned i, const Elf64_Shdr *s)
     return 0;
 }
 
-static uint64_t
-align_up(uint64_t v, uint64_t align)
-{
-    return align <= 1 ? v : (v + align - 1) & ~(align - 1);
-}
-
 /* Gives each section that is part of the program its place in the image. */
 static int
 place_sections(struct object *o)
@@ -184,7 +172,7 @@ place_sections(struct object *o)
     uint64_t at = 0;
 
     for (int part = CODE; part < PARTS; part++) {
-        at = align_up(at, page > ALIGN_MAX ? page : ALIGN_MAX);
+        at = hed_align_up(at, hed_max(page, ALIGN_MAX));
         o->begin[part] = at;
         for (unsigned i = 0; i < o->nsections; i++) {
             Elf64_Shdr s;
@@ -197,7 +185,7 @@ place_sections(struct object *o)
 
             if (err)
                 return err;
-            at = align_up(at, s.sh_addralign);
+            at = hed_align_up(at, s.sh_addralign);
             o->at[i] = at;
             o->placed[i] = true;
             at += s.sh_size;
@@ -206,7 +194,7 @@ place_sections(struct object *o)
                 return HED_ELIMIT;
             }
         }
-        at = align_up(at, 16);
+        at = hed_align_up(at, 16);
         if (part == CODE) {
             o->jumps = at;
             at += (uint64_t)o->nsymbols * HED_RELOC_JUMP;
@@ -215,7 +203,7 @@ place_sections(struct object *o)
             at += (uint64_t)o->nsymbols * sizeof(uint64_t);
         }
     }
-    o->begin[PARTS] = align_up(at, page);
+    o->begin[PARTS] = hed_align_up(at, page);
     return 0;
 }
 
@@ -342,7 +330,7 @@ relocate_all(const struct object *o)
             continue;
         if (table.sh_info >= o->nsections || !o->placed[table.sh_info])
             continue;
-        if (table.sh_type == SHT_REL || !inside(o, table.sh_offset, table.sh_size)) {
+        if (table.sh_type == SHT_REL || !hed_range_fits(table.sh_offset, table.sh_size, o->size)) {
             hed_why_set(o->why, "relocations in section %u are malformed", i);
             return HED_EFORMAT;
         }

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/number.h"
+
 /* Where we are in the image. */
 struct image {
     struct hed_ptx_var *v;
@@ -194,7 +196,7 @@ hed_ptx_take_init(struct hed_ptx_parser *p, struct hed_ptx_var *v)
     if (v->unsized && im.levels > 0 && im.elements[0] > 0) {
         const uint64_t entry = im.elements[0] * im.width;
 
-        v->dims[0] = (v->init_size + entry - 1) / entry;
+        v->dims[0] = hed_divide_up(v->init_size, entry);
         v->unsized = false;
         hed_ptx_set_size(p, v);
     }

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/number.h"
+
 #define ALIGN_MAX 4096u /* bytes; more than any driver grants */
 
 static const char *const type_texts[] = {
@@ -312,7 +314,7 @@ hed_ptx_take_params(struct hed_ptx_parser *p, uint32_t *count, uint64_t *size)
         *end = v;
         end = &v->next;
         ++*count;
-        v->offset = (*size + v->align - 1) & ~(uint64_t)(v->align - 1);
+        v->offset = hed_align_up(*size, v->align);
         if (__builtin_add_overflow(v->offset, v->size, size) || *size > INT64_MAX)
             hed_ptx_fail(p, "Too large parameters");
         if (!hed_ptx_take(p, ',') && !hed_ptx_at(p, ')'))

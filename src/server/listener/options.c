@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/folder.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "server/listener/listener.h"
@@ -377,18 +378,10 @@ default_listen(struct hed_server_options *o, struct hed_why *why)
 static void
 default_images(char *out, size_t size)
 {
-    const char *cache = getenv("XDG_CACHE_HOME");
-    const char *home = getenv("HOME");
-    int n = -1;
-
     if (geteuid() == 0)
-        n = snprintf(out, size, "/var/cache/heddle/images");
-    else if (cache && cache[0] == '/')
-        n = snprintf(out, size, "%s/heddle/images", cache);
-    else if (home && home[0] == '/')
-        n = snprintf(out, size, "%s/.cache/heddle/images", home);
-    if (n < 0 || (size_t)n >= size)
-        out[0] = '\0';
+        (void)snprintf(out, size, "/var/cache/heddle/images");
+    else
+        (void)hed_cache_folder("images", out, size);
 }
 
 static int

@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/number.h"
 #include "server/listener/listener.h"
 
 #define EVENTS 64
@@ -97,7 +98,7 @@ next_timeout(struct hed_server *s)
     if (next == UINT64_MAX)
         return -1;
     /* Up, so that it is over when the wait is. */
-    return next <= now ? 0 : (int)((next - now + MS - 1) / MS);
+    return next <= now ? 0 : (int)hed_divide_up(next - now, MS);
 }
 
 static void

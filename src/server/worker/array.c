@@ -10,6 +10,8 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "base/number.h"
+#include "core/array_format.h"
 #include "server/ledger.h"
 #include "server/worker/worker.h"
 
@@ -43,28 +45,6 @@ find(struct hed_worker_arrays *all, uint64_t name)
 
 /* ---- what it takes --------------------------------------------------------------------------- */
 
-static uint64_t
-element_bytes(uint32_t format, uint32_t channels)
-{
-    const uint64_t n = channels ? channels : 1;
-
-    switch (format) {
-    case CU_AD_FORMAT_UNSIGNED_INT16:
-    case CU_AD_FORMAT_SIGNED_INT16:
-    case CU_AD_FORMAT_HALF:
-        return 2 * n;
-    case CU_AD_FORMAT_UNSIGNED_INT32:
-    case CU_AD_FORMAT_SIGNED_INT32:
-    case CU_AD_FORMAT_FLOAT:
-        return 4 * n;
-    case CU_AD_FORMAT_UNSIGNED_INT8:
-    case CU_AD_FORMAT_SIGNED_INT8:
-        return n;
-    default:
-        return 2 * n; /* normalised ones have 8 or 16 bits; compressed ones fewer */
-    }
-}
-
 /* About: devices keep arrays in blocks of at least ROW bytes by ROWS rows, and every level of a
  * mipmap in pages of its own; a million arrays of one element are not a million bytes. False: no
  * device has so much. */
@@ -78,16 +58,17 @@ bytes_of(const struct hed_array_body *b, uint64_t *out)
     uint64_t n;
 
     if (b->channels > 4 ||
-        __builtin_mul_overflow(b->width, element_bytes(b->format, b->channels), &n) ||
+        __builtin_mul_overflow(
+            b->width, hed_array_element_bytes((CUarray_format)b->format, b->channels), &n) ||
         n > UINT64_MAX / 4 || height > UINT64_MAX / 4)
         return false;
-    n = (n + ROW - 1) / ROW * ROW;
-    if (__builtin_mul_overflow(n, height > 1 ? (height + ROWS - 1) / ROWS * ROWS : 1, &n) ||
+    n = hed_round_up(n, ROW);
+    if (__builtin_mul_overflow(n, height > 1 ? hed_round_up(height, ROWS) : 1, &n) ||
         __builtin_mul_overflow(n, b->depth ? b->depth : 1, &n) || n > UINT64_MAX / 4)
         return false;
     if (b->levels > 1)
         n += n / 2 + b->levels * (uint64_t)PAGE;
-    *out = (n + PAGE - 1) / PAGE * PAGE;
+    *out = hed_round_up(n, PAGE);
     return true;
 }
 

@@ -1,6 +1,7 @@
 /* What is told of kernels. See library.h. */
 #include <string.h>
 
+#include "base/number.h"
 #include "server/worker/library.h"
 #include "server/worker/required.h"
 #include "server/worker/worker.h"
@@ -19,7 +20,7 @@ put_params(struct hed_worker *w, CUkernel kernel, struct hed_buf *out, uint32_t 
         if (hed_worker_do(w, cuKernelGetParamInfo, .kernel = kernel, .paramIndex = *count,
                           .paramOffset = &offset, .paramSize = &size) != CUDA_SUCCESS)
             return;
-        if (offset > HED_PARAMS_MAX || size > HED_PARAMS_MAX - offset)
+        if (!hed_range_fits(offset, size, HED_PARAMS_MAX))
             return;
 
         const struct hed_wire_param p = {(uint32_t)offset, (uint32_t)size};

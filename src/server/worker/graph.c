@@ -14,6 +14,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "base/number.h"
 #include "server/worker/code.h"
 #include "server/worker/worker.h"
 
@@ -92,7 +93,7 @@ inside(struct hed_worker *w, uint64_t at, uint64_t size)
 
     const uint64_t offset = (at - w->base) % w->stride;
 
-    return offset <= w->usable && size <= w->usable - offset;
+    return hed_range_fits(offset, size, w->usable);
 }
 
 /* ---- the kinds of nodes: 0 and *r, or HED_EFORMAT ------------------------------------------ */

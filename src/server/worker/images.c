@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "base/lock.h"
 #include "base/log.h"
+#include "base/number.h"
 #include "wire/code.h"
 
 #define FOLDER_MAX (UINT64_C(16) << 30) /* bytes of all files; the oldest go first */
@@ -428,7 +429,7 @@ mapped_size(uint64_t size)
 {
     const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 
-    return (size + page - 1) / page * page + page;
+    return hed_round_up(size, page) + page;
 }
 
 int

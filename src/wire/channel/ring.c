@@ -6,21 +6,10 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "base/number.h"
 #include "wire/wire.h"
 
 #define PIECE (256 << 10) /* bulk is told to the reader in such pieces, so that both copy at once */
-
-static inline uint64_t
-rounded(uint64_t size)
-{
-    return (size + HED_MSG_ALIGN - 1) & ~(uint64_t)(HED_MSG_ALIGN - 1);
-}
-
-static inline uint64_t
-smaller(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
 
 static __attribute__((cold, noinline)) int
 fail(struct hed_ring *r, int error, const char *what)
@@ -134,7 +123,7 @@ wait_for_room(struct hed_ring *r, uint64_t end)
 void *
 hed_ring_begin(struct hed_ring *r, uint32_t size)
 {
-    const uint64_t n = rounded(size < sizeof(struct hed_msg) ? sizeof(struct hed_msg) : size);
+    const uint64_t n = hed_align_up(hed_max(size, sizeof(struct hed_msg)), HED_MSG_ALIGN);
     const uint64_t offset = r->mine & (r->size - 1);
     const uint64_t left = r->size - offset;
     const uint64_t begin = n <= left ? r->mine : r->mine + left;
@@ -167,10 +156,10 @@ hed_ring_end(struct hed_ring *r, uint32_t size, bool urgent)
 {
     if (r->error)
         return r->error;
-    if (size < sizeof(struct hed_msg) || rounded(size) > r->room)
+    if (size < sizeof(struct hed_msg) || hed_align_up(size, HED_MSG_ALIGN) > r->room)
         return r->room ? HED_EINVAL : HED_ESTATE;
     memcpy(r->bytes + (r->begun & (r->size - 1)), &size, sizeof size);
-    r->mine = r->begun + rounded(size);
+    r->mine = r->begun + hed_align_up(size, HED_MSG_ALIGN);
     r->room = 0;
     /* A reader that naps is left alone while there is room. The head heard last will do. */
     show_tail(r, r->mine, !urgent && r->mine - r->peer < r->size / 2);
@@ -214,7 +203,7 @@ static int
 take_message(struct hed_ring *r, uint32_t size, void *into)
 {
     const uint64_t offset = r->mine & (r->size - 1);
-    const uint64_t whole = rounded(size);
+    const uint64_t whole = hed_align_up(size, HED_MSG_ALIGN);
 
     if (size < sizeof(struct hed_msg) || size > HED_MSG_MAX)
         return fail(r, HED_EFORMAT, "a message of a wrong size");
@@ -271,7 +260,7 @@ hed_ring_space(struct hed_ring *r, size_t want, void **p, size_t *n)
     /* All of the ring is being filled by the caller: nobody else can make room. */
     if (r->mine - r->shown == r->size)
         return HED_ESTATE;
-    if (r->mine + smaller(want, r->size - offset) - r->peer > r->size) {
+    if (r->mine + hed_min(want, r->size - offset) - r->peer > r->size) {
         const int e = wait_for_room(r, r->mine + 1);
 
         if (e)
@@ -279,7 +268,7 @@ hed_ring_space(struct hed_ring *r, size_t want, void **p, size_t *n)
     }
 
     const uint64_t room = r->size - (r->mine - r->peer);
-    const uint64_t span = smaller(smaller(want, r->size - offset), room);
+    const uint64_t span = hed_min(hed_min(want, r->size - offset), room);
     const int e = hed_spans_add(&r->spans, span);
 
     if (e)
@@ -314,7 +303,7 @@ hed_ring_write(struct hed_ring *r, const void *p, size_t n)
     while (n > 0) {
         size_t span;
         void *to;
-        int e = hed_ring_space(r, smaller(n, PIECE), &to, &span);
+        int e = hed_ring_space(r, hed_min(n, PIECE), &to, &span);
 
         if (e)
             return e;
@@ -342,14 +331,14 @@ take_span(struct hed_ring *r, size_t most, void **p, size_t *n)
         e = HED_ESTATE;
     if (!e && r->taken.count == HED_RING_SPANS)
         e = HED_ELIMIT;
-    if (!e && r->peer - r->mine < smaller(most, r->size - offset))
+    if (!e && r->peer - r->mine < hed_min(most, r->size - offset))
         e = look_at_tail(r);
     if (!e && r->peer == r->mine)
         e = wait_for(r, true, -1);
     if (e)
         return e;
     *p = r->bytes + offset;
-    *n = smaller(smaller(most, r->size - offset), r->peer - r->mine);
+    *n = hed_min(hed_min(most, r->size - offset), r->peer - r->mine);
     r->mine += *n;
     return 0;
 }
@@ -380,7 +369,7 @@ give_back(struct hed_ring *r, uint64_t n)
     while (t->count > 0 && (n > 0 || t->span[t->first].finished)) {
         const bool finished = t->span[t->first].finished;
         const uint32_t size = t->span[t->first].size;
-        const uint32_t some = finished ? size : (uint32_t)smaller(n, size);
+        const uint32_t some = finished ? size : (uint32_t)hed_min(n, size);
 
         freed += some;
         n -= finished ? 0 : some;
@@ -419,7 +408,7 @@ hed_ring_read(struct hed_ring *r, void *p, size_t n)
     while (n > 0) {
         size_t span;
         void *from;
-        const int e = take_span(r, smaller(n, PIECE), &from, &span);
+        const int e = take_span(r, hed_min(n, PIECE), &from, &span);
 
         if (e)
             return e;

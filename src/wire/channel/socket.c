@@ -15,22 +15,11 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/number.h"
 #include "wire/channel/parts.h"
 
 #define FULL (64u << 10)        /* buffered bytes that go out unasked */
 #define SPAN_LEAST (128u << 10) /* of incoming bulk, where so much is to come */
-
-static inline uint32_t
-rounded(uint32_t size)
-{
-    return (size + HED_MSG_ALIGN - 1) & ~(HED_MSG_ALIGN - 1);
-}
-
-static inline size_t
-smaller(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
 
 static int
 error_of(struct hed_lane *l)
@@ -95,7 +84,7 @@ write_locked(struct hed_lane *l, const void *bulk, size_t n)
     if (e)
         return hed_lane_socket_failed(l, e);
     o->sent = o->filled;
-    o->owed -= smaller(o->owed, n);
+    o->owed -= hed_min(o->owed, n);
     return 0;
 }
 
@@ -113,7 +102,7 @@ write_out(struct hed_lane *l, const void *bulk, size_t n)
 void *
 hed_lane_socket_begin(struct hed_lane *l, uint32_t size)
 {
-    const uint32_t n = rounded(size < sizeof(struct hed_msg) ? sizeof(struct hed_msg) : size);
+    const uint32_t n = hed_align_up(hed_max(size, sizeof(struct hed_msg)), HED_MSG_ALIGN);
     struct hed_outgoing *o = &l->outgoing;
     void *p = NULL;
 
@@ -139,14 +128,14 @@ hed_lane_socket_end(struct hed_lane *l, uint32_t size, bool urgent)
 
     if (e)
         return e;
-    if (size < sizeof(struct hed_msg) || rounded(size) > o->room)
+    if (size < sizeof(struct hed_msg) || hed_align_up(size, HED_MSG_ALIGN) > o->room)
         return o->room ? HED_EINVAL : HED_ESTATE;
     hed_lock(&o->lock);
     ticket = ((const struct hed_msg *)(const void *)(o->bytes + o->filled))->ticket;
     memcpy(o->bytes + o->filled, &size, sizeof size);
-    memset(o->bytes + o->filled + size, 0, rounded(size) - size);
+    memset(o->bytes + o->filled + size, 0, hed_align_up(size, HED_MSG_ALIGN) - size);
     o->owed += ((const struct hed_msg *)(const void *)(o->bytes + o->filled))->bulk;
-    o->filled += rounded(size);
+    o->filled += hed_align_up(size, HED_MSG_ALIGN);
     o->room = 0;
     if (urgent || o->filled - o->sent >= FULL)
         e = write_locked(l, NULL, 0);
@@ -242,11 +231,11 @@ hed_lane_socket_next(struct hed_lane *l, int timeout_ms)
         hed_warn(WIRE, "a message of a wrong size came: %u bytes", size);
         return hed_lane_socket_failed(l, HED_EFORMAT);
     }
-    e = fill(l, rounded(size), end);
+    e = fill(l, hed_align_up(size, HED_MSG_ALIGN), end);
     if (e)
         return e;
     memcpy(l->message, in->bytes + in->taken, size);
-    in->taken += rounded(size);
+    in->taken += hed_align_up(size, HED_MSG_ALIGN);
     return 0;
 }
 
@@ -282,7 +271,7 @@ find_span(struct hed_staging *s, size_t want, void **p, size_t *n)
     if (e)
         return e;
     *p = s->bytes + offset;
-    *n = smaller(smaller(want, HED_LANE_STAGED - offset), room);
+    *n = hed_min(hed_min(want, HED_LANE_STAGED - offset), room);
     return 0;
 }
 
@@ -328,7 +317,7 @@ hed_lane_socket_put(struct hed_lane *l, size_t n)
 static size_t
 take_buffered(struct hed_incoming *in, void *p, size_t n)
 {
-    const uint32_t some = (uint32_t)smaller(in->filled - in->taken, n);
+    const uint32_t some = (uint32_t)hed_min(in->filled - in->taken, n);
 
     memcpy(p, in->bytes + in->taken, some);
     in->taken += some;
@@ -363,7 +352,7 @@ hed_lane_socket_peek(struct hed_lane *l, size_t most, void **p, size_t *n)
     if (e)
         return e;
 
-    const size_t least = smaller(size, SPAN_LEAST);
+    const size_t least = hed_min(size, SPAN_LEAST);
     size_t got = take_buffered(&l->incoming, span, size);
 
     if (got < least) {
