@@ -1,9 +1,9 @@
-/* What does a lane cost beyond what it is made of? The bare primitives between two processes of
+/* What does a channel cost beyond what it is made of? The bare primitives between two processes of
  * this machine (a word that is spun on, a futex, sockets, memcpy), and beside each the same over a
- * lane.
+ * channel.
  *
- * Prints `name value unit` lines; `x` rows are ratios of a lane to its primitive. The best of many
- * short batches is kept, because these machines are noisy: it is the cost, not the weather. */
+ * Prints `name value unit` lines; `x` rows are ratios of a channel to its primitive. The best of
+ * many short batches is kept, because these machines are noisy: it is the cost, not the weather. */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
@@ -29,7 +29,7 @@
 #define ONE_WAY_BATCHES 40
 #define BULK (UINT64_C(128) << 20)
 #define BULK_ROUNDS 5
-#define MANY 8 /* lanes at once */
+#define MANY 8 /* channels at once */
 #define MANY_TRIPS 4000
 
 enum over { OVER_SHM, OVER_UNIX, OVER_TCP };
@@ -277,7 +277,7 @@ bare_stream(enum over over)
     return best;
 }
 
-/* ---- lanes ----------------------------------------------------------------------------------- */
+/* ---- channels -------------------------------------------------------------------------------- */
 
 static struct hed_conn *
 connection(int fd)
@@ -291,16 +291,16 @@ connection(int fd)
 }
 
 static void
-never_spin(struct hed_lane *l)
+never_spin(struct hed_channel *ch)
 {
-    l->in.waiter.spin = l->in.waiter.spin_least = l->in.waiter.spin_most = 0;
+    ch->in.waiter.spin = ch->in.waiter.spin_least = ch->in.waiter.spin_most = 0;
 }
 
 /* The worker's side in a child; returns the client's. */
-static struct hed_lane *
-start(enum over over, bool sleeps, void (*serve)(struct hed_lane *), pid_t *child)
+static struct hed_channel *
+start(enum over over, bool sleeps, void (*serve)(struct hed_channel *), pid_t *child)
 {
-    struct hed_lane *l = NULL;
+    struct hed_channel *ch = NULL;
     struct hed_why why;
     int fds[2];
 
@@ -308,90 +308,90 @@ start(enum over over, bool sleeps, void (*serve)(struct hed_lane *), pid_t *chil
     *child = fork();
     if (*child == 0) {
         close(fds[0]);
-        must(hed_lane_accept(connection(fds[1]), over == OVER_SHM, &l, &why) == 0, "a lane");
+        must(hed_channel_accept(connection(fds[1]), over == OVER_SHM, &ch, &why) == 0, "a channel");
         if (sleeps)
-            never_spin(l);
-        serve(l);
-        hed_lane_free(l);
+            never_spin(ch);
+        serve(ch);
+        hed_channel_free(ch);
         _exit(0);
     }
     close(fds[1]);
-    must(hed_lane_create(connection(fds[0]), over == OVER_SHM, &l, &why) == 0, "a lane");
+    must(hed_channel_create(connection(fds[0]), over == OVER_SHM, &ch, &why) == 0, "a channel");
     if (sleeps)
-        never_spin(l);
-    return l;
+        never_spin(ch);
+    return ch;
 }
 
 static void
-stop(struct hed_lane *l, pid_t child)
+stop(struct hed_channel *ch, pid_t child)
 {
-    hed_lane_free(l);
+    hed_channel_free(ch);
     waitpid(child, NULL, 0);
 }
 
 static void
-say(struct hed_lane *l, uint32_t size, uint64_t number, uint64_t bulk, bool urgent)
+say(struct hed_channel *ch, uint32_t size, uint64_t number, uint64_t bulk, bool urgent)
 {
-    struct hed_msg *m = hed_lane_begin(l, size);
+    struct hed_msg *m = hed_channel_begin(ch, size);
 
     must(m != NULL, "begin");
     *m = (struct hed_msg){.size = size, .number = number, .bulk = bulk};
-    must(hed_lane_end(l, size, urgent) == 0, "end");
+    must(hed_channel_end(ch, size, urgent) == 0, "end");
 }
 
 static uint64_t
-hear(struct hed_lane *l)
+hear(struct hed_channel *ch)
 {
     struct hed_msg *m;
 
-    must(hed_lane_next(l, -1, &m) == 0, "next");
+    must(hed_channel_next(ch, -1, &m) == 0, "next");
     return m->number;
 }
 
 static void
-echo(struct hed_lane *l)
+echo(struct hed_channel *ch)
 {
     struct hed_msg *m;
 
-    while (hed_lane_next(l, -1, &m) == 0)
-        say(l, sizeof *m, m->number, 0, true);
+    while (hed_channel_next(ch, -1, &m) == 0)
+        say(ch, sizeof *m, m->number, 0, true);
 }
 
 static void
-lane_trip(void *arg)
+channel_trip(void *arg)
 {
     say(arg, sizeof(struct hed_msg), 1, 0, true);
     hear(arg);
 }
 
 static double
-lane_trips(enum over over, bool sleeps)
+channel_trips(enum over over, bool sleeps)
 {
     pid_t child;
-    struct hed_lane *l = start(over, sleeps, echo, &child);
-    const double us = best_trip(lane_trip, l);
+    struct hed_channel *ch = start(over, sleeps, echo, &child);
+    const double us = best_trip(channel_trip, ch);
 
-    stop(l, child);
+    stop(ch, child);
     return us;
 }
 
 /* Answers a number that is not 0. */
 static void
-swallow(struct hed_lane *l)
+swallow(struct hed_channel *ch)
 {
     struct hed_msg *m;
 
-    while (hed_lane_next(l, -1, &m) == 0)
+    while (hed_channel_next(ch, -1, &m) == 0)
         if (m->number)
-            say(l, sizeof *m, m->number, 0, true);
+            say(ch, sizeof *m, m->number, 0, true);
 }
 
 /* Millions of messages a second. */
 static double
-lane_one_way(enum over over, uint32_t size)
+channel_one_way(enum over over, uint32_t size)
 {
     pid_t child;
-    struct hed_lane *l = start(over, false, swallow, &child);
+    struct hed_channel *ch = start(over, false, swallow, &child);
     double best = 0;
 
     for (int b = 0; b < ONE_WAY_BATCHES; b++) {
@@ -399,31 +399,31 @@ lane_one_way(enum over over, uint32_t size)
         double speed;
 
         for (int i = 0; i < MESSAGES; i++)
-            say(l, size, i == MESSAGES - 1, 0, i == MESSAGES - 1);
-        hear(l);
+            say(ch, size, i == MESSAGES - 1, 0, i == MESSAGES - 1);
+        hear(ch);
         speed = MESSAGES * 1e3 / (double)(hed_now_ns() - start);
         best = speed > best ? speed : best;
     }
-    stop(l, child);
+    stop(ch, child);
     return best;
 }
 
 static void
-send_bulk(struct hed_lane *l, const char *from)
+send_bulk(struct hed_channel *ch, const char *from)
 {
     for (uint64_t at = 0; at < BULK; at += HED_BULK_CHUNK) {
-        say(l, sizeof(struct hed_msg), 0, HED_BULK_CHUNK, false);
-        must(hed_lane_bulk_write(l, from + at, HED_BULK_CHUNK) == 0, "bulk");
+        say(ch, sizeof(struct hed_msg), 0, HED_BULK_CHUNK, false);
+        must(hed_channel_bulk_write(ch, from + at, HED_BULK_CHUNK) == 0, "bulk");
     }
 }
 
 static bool
-take_bulk(struct hed_lane *l, char *to)
+take_bulk(struct hed_channel *ch, char *to)
 {
     for (uint64_t at = 0; at < BULK; at += HED_BULK_CHUNK) {
         struct hed_msg *m;
 
-        if (hed_lane_next(l, -1, &m) || hed_lane_bulk_read(l, to + at, HED_BULK_CHUNK))
+        if (hed_channel_next(ch, -1, &m) || hed_channel_bulk_read(ch, to + at, HED_BULK_CHUNK))
             return false;
     }
     return true;
@@ -431,73 +431,73 @@ take_bulk(struct hed_lane *l, char *to)
 
 /* Takes it, and sends it back when asked. */
 static void
-bulk_server(struct hed_lane *l)
+bulk_server(struct hed_channel *ch)
 {
     memset(memory[0], 1, BULK); /* its own */
-    say(l, sizeof(struct hed_msg), 1, 0, true);
-    while (take_bulk(l, memory[0])) {
-        say(l, sizeof(struct hed_msg), 1, 0, true);
-        hear(l);
-        send_bulk(l, memory[0]);
+    say(ch, sizeof(struct hed_msg), 1, 0, true);
+    while (take_bulk(ch, memory[0])) {
+        say(ch, sizeof(struct hed_msg), 1, 0, true);
+        hear(ch);
+        send_bulk(ch, memory[0]);
     }
 }
 
 static void
-lane_bulk(enum over over, double *in, double *out)
+channel_bulk(enum over over, double *in, double *out)
 {
     pid_t child;
-    struct hed_lane *l = start(over, false, bulk_server, &child);
+    struct hed_channel *ch = start(over, false, bulk_server, &child);
 
-    hear(l);
+    hear(ch);
     *in = *out = 0;
     for (int i = 0; i < BULK_ROUNDS; i++) {
         uint64_t begin = hed_now_ns();
         double speed;
 
-        send_bulk(l, memory[1]);
-        hear(l);
+        send_bulk(ch, memory[1]);
+        hear(ch);
         speed = gigabytes(begin);
         *in = speed > *in ? speed : *in;
         begin = hed_now_ns();
-        say(l, sizeof(struct hed_msg), 1, 0, true);
-        must(take_bulk(l, memory[0]), "bulk");
+        say(ch, sizeof(struct hed_msg), 1, 0, true);
+        must(take_bulk(ch, memory[0]), "bulk");
         speed = gigabytes(begin);
         *out = speed > *out ? speed : *out;
     }
-    stop(l, child);
+    stop(ch, child);
 }
 
 static void *
 many_trips(void *arg)
 {
     for (int i = 0; i < MANY_TRIPS; i++)
-        lane_trip(arg);
+        channel_trip(arg);
     return NULL;
 }
 
-/* Several lanes at once, more than there are cores: thousands of round trips a second in all. */
+/* Several channels at once, more than there are cores: thousands of round trips a second in all. */
 static double
-lane_many(enum over over, int lanes)
+channel_many(enum over over, int channels)
 {
-    struct hed_lane *l[MANY];
+    struct hed_channel *ch[MANY];
     pthread_t threads[MANY];
     pid_t children[MANY];
     uint64_t begin;
 
-    for (int i = 0; i < lanes; i++)
-        l[i] = start(over, false, echo, &children[i]);
+    for (int i = 0; i < channels; i++)
+        ch[i] = start(over, false, echo, &children[i]);
     begin = hed_now_ns();
-    for (int i = 0; i < lanes; i++)
-        must(pthread_create(&threads[i], NULL, many_trips, l[i]) == 0, "a thread");
-    for (int i = 0; i < lanes; i++)
+    for (int i = 0; i < channels; i++)
+        must(pthread_create(&threads[i], NULL, many_trips, ch[i]) == 0, "a thread");
+    for (int i = 0; i < channels; i++)
         pthread_join(threads[i], NULL);
 
-    const double speed = (double)lanes * MANY_TRIPS * 1e6 / (double)(hed_now_ns() - begin);
+    const double speed = (double)channels * MANY_TRIPS * 1e6 / (double)(hed_now_ns() - begin);
 
-    /* Later children have the connections of earlier lanes: all go before any is waited for. */
-    for (int i = 0; i < lanes; i++)
-        hed_lane_free(l[i]);
-    for (int i = 0; i < lanes; i++)
+    /* Later children have the connections of earlier channels: all go before any is waited for. */
+    for (int i = 0; i < channels; i++)
+        hed_channel_free(ch[i]);
+    for (int i = 0; i < channels; i++)
         waitpid(children[i], NULL, 0);
     return speed;
 }
@@ -511,16 +511,16 @@ row(const char *over, const char *what, double value, const char *unit)
 }
 
 static void
-trip_rows(const char *over, const char *what, double bare, double lane)
+trip_rows(const char *over, const char *what, double bare, double channel)
 {
     char name[64];
 
     snprintf(name, sizeof name, "%s_bare", what);
     row(over, name, bare, "us");
-    snprintf(name, sizeof name, "%s_lane", what);
-    row(over, name, lane, "us");
-    snprintf(name, sizeof name, "%s_lane_x", what);
-    row(over, name, lane / bare, "ratio");
+    snprintf(name, sizeof name, "%s_channel", what);
+    row(over, name, channel, "us");
+    snprintf(name, sizeof name, "%s_channel_x", what);
+    row(over, name, channel / bare, "ratio");
 }
 
 int
@@ -532,10 +532,10 @@ main(void)
         must(memory[i] != NULL, "malloc");
         memset(memory[i], i + 1, BULK);
     }
-    trip_rows("shm", "spin", bare_words(false), lane_trips(OVER_SHM, false));
-    trip_rows("shm", "park", bare_words(true), lane_trips(OVER_SHM, true));
+    trip_rows("shm", "spin", bare_words(false), channel_trips(OVER_SHM, false));
+    trip_rows("shm", "park", bare_words(true), channel_trips(OVER_SHM, true));
     for (enum over over = OVER_UNIX; over <= OVER_TCP; over++)
-        trip_rows(over_names[over], "trip", bare_socket(over), lane_trips(over, false));
+        trip_rows(over_names[over], "trip", bare_socket(over), channel_trips(over, false));
 
     const double copy = bare_copy();
 
@@ -543,17 +543,17 @@ main(void)
         const char *name = over_names[over];
         double in, out;
 
-        row(name, "one_way_64", lane_one_way(over, 64), "million/s");
-        row(name, "one_way_128", lane_one_way(over, 128), "million/s");
+        row(name, "one_way_64", channel_one_way(over, 64), "million/s");
+        row(name, "one_way_128", channel_one_way(over, 128), "million/s");
         row(name, "bulk_bare", over == OVER_SHM ? copy : bare_stream(over), "GB/s");
-        lane_bulk(over, &in, &out);
+        channel_bulk(over, &in, &out);
         row(name, "bulk_to_worker", in, "GB/s");
         row(name, "bulk_to_client", out, "GB/s");
-        for (int lanes = 1; lanes <= MANY; lanes *= 2) {
+        for (int channels = 1; channels <= MANY; channels *= 2) {
             char what[32];
 
-            snprintf(what, sizeof what, "trips_of_%d_lanes", lanes);
-            row(name, what, lane_many(over, lanes), "thousand/s");
+            snprintf(what, sizeof what, "trips_of_%d_channels", channels);
+            row(name, what, channel_many(over, channels), "thousand/s");
         }
     }
     return 0;

@@ -186,10 +186,10 @@ _heddle_serve() {
     --tls-ca | --tls-cert | --tls-key | --token-file) _heddle_files "$cur" ;;
     --allow-uid) mapfile -t COMPREPLY < <(compgen -u -W all -- "$cur") ;;
     --allow-gid) mapfile -t COMPREPLY < <(compgen -g -- "$cur") ;;
-    --mode | --memory | --host-memory | --clients | --lanes | --rate | --idle) COMPREPLY=() ;;
+    --mode | --memory | --host-memory | --clients | --channels | --rate | --idle) COMPREPLY=() ;;
     *)
         _heddle_value "$prev" "$cur" || _heddle_words "--listen --gpu --mode --allow-uid
-            --allow-gid --memory --host-memory --clients --lanes --rate --idle --tls-ca --tls-cert
+            --allow-gid --memory --host-memory --clients --channels --rate --idle --tls-ca --tls-cert
             --tls-key --token-file --insecure --images --log --status --help" "$cur"
         ;;
     esac

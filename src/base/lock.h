@@ -32,9 +32,9 @@ enum hed_rank {
     HED_RANK_IMAGES,     /* what a remote machine knows of its code */
     HED_RANK_HOST,       /* functions that a remote machine is to run */
     HED_RANK_LEASE,      /* memory and copies of a remote machine */
-    HED_RANK_WORKER,     /* a server's worker: its lanes, its failure */
-    HED_RANK_LANES,      /* a remote machine's lanes */
-    HED_RANK_LANE,       /* what one lane has buffered */
+    HED_RANK_WORKER,     /* a server's worker: its channels, its failure */
+    HED_RANK_CHANNELS,   /* a remote machine's channels */
+    HED_RANK_CHANNEL,    /* what one channel has buffered */
     HED_RANK_CONN,       /* a secured connection: TLS is not for two threads at once */
     HED_RANK_WORKERS,    /* a machine's workers */
     HED_RANK_SHARED,     /* joining what processes share about devices */

@@ -42,7 +42,7 @@ static const char usage[] =
     "  --memory SIZE       device memory that a client may have of each device\n"
     "  --host-memory SIZE  pinned memory that a client may have\n"
     "  --clients N         clients at once; default 256\n"
-    "  --lanes N           connections of one client; default 1024\n"
+    "  --channels N           connections of one client; default 1024\n"
     "  --rate N            new clients a second; default 256, 0 for any number\n"
     "  --idle SECONDS      end clients that say nothing for so long; default: never\n"
     "  --tls-ca FILE       certificate by which clients are known (TCP)\n"
@@ -74,7 +74,7 @@ static const struct hed_cli_opt options[] = {
     {"memory", true},
     {"host-memory", true},
     {"clients", true},
-    {"lanes", true},
+    {"channels", true},
     {"rate", true},
     {"idle", true},
     {"tls-ca", true},

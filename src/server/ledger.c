@@ -199,7 +199,7 @@ hed_ledger_clear(struct hed_ledger *l, struct hed_worker_status *w)
     atomic_store(&w->launches, 0);
     atomic_store(&w->started_ns, 0);
     atomic_store(&w->last_ns, 0);
-    atomic_store(&w->lanes, 0);
+    atomic_store(&w->channels, 0);
     atomic_store(&w->failed, 0);
     atomic_store(&w->pid, 0);
     w->client_pid = w->client_uid = 0;

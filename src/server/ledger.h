@@ -23,7 +23,7 @@ struct hed_worker_status { /* written by the worker, read by the listener; words
     _Atomic uint64_t started_ns;
     _Atomic uint64_t messages, bytes_in, bytes_out, launches;
     _Atomic uint64_t last_ns; /* when the last message came */
-    _Atomic uint32_t lanes;
+    _Atomic uint32_t channels;
     _Atomic uint32_t failed;                     /* CUresult */
     _Atomic uint64_t leased[HED_LEDGER_DEVICES]; /* bytes */
     _Atomic uint64_t host;                       /* bytes of pinned memory */

@@ -82,7 +82,7 @@ int hed_conn_writev(struct hed_conn *c, struct iovec *parts, int count); /* part
 ssize_t hed_conn_write_now(struct hed_conn *c, const void *p, size_t n);
 /* A peer that is there and says nothing: from now on reads without a time-out, and writes that it
  * takes nothing of, end with HED_EIO when not a byte has come from it for so long. Whole seconds.
- * For a peer that says something now and then (hed_lane_beat). */
+ * For a peer that says something now and then (hed_channel_beat). */
 int hed_conn_patience(struct hed_conn *c, int ms);
 /* Ends both directions: whoever waits, here or there, finds out. Any thread. */
 void hed_conn_break(struct hed_conn *c);

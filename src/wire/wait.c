@@ -21,7 +21,7 @@
 #define FIRST_LOOKS 32 /* before the clock is looked at at all */
 #define TRY_EVERY 16   /* waits; how often the longest spin is tried */
 #define GROWS_FROM 500 /* ns */
-#define PARK_MS (HED_LANE_LOST_MS / 2)
+#define PARK_MS (HED_CHANNEL_LOST_MS / 2)
 
 void
 hed_waiter_init(struct hed_waiter *w, struct hed_conn *conn)

@@ -1,16 +1,16 @@
 /* The wire: what a client and its worker say to each other, whatever carries it. docs/wire.md.
  *
- *   client thread ──lane──> worker thread      messages, in order; each has a ticket
- *                 <──lane──                    answers, only to messages that want one
+ *   client thread ──channel──> worker thread      messages, in order; each has a ticket
+ *                 <──channel──                    answers, only to messages that want one
  *
- * A lane belongs to one thread of the client and has one thread in the worker, so waiting for a
- * stream in one holds up nobody else. The order between lanes is that of the tickets: the worker
- * takes messages of all lanes in the order 1, 2, 3, ..., however they arrive.
+ * A channel belongs to one thread of the client and has one thread in the worker, so waiting for a
+ * stream in one holds up nobody else. The order between channels is that of the tickets: the worker
+ * takes messages of all channels in the order 1, 2, 3, ..., however they arrive.
  *
  * Invariants:
  * 1. Numbers are little-endian; a message begins at a multiple of HED_MSG_ALIGN; struct hed_msg is
  *    its first bytes, and size counts them.
- * 2. Every ticket is used exactly once, by the client; a lane's tickets only go up.
+ * 2. Every ticket is used exactly once, by the client; a channel's tickets only go up.
  * 3. Handles are the client's everywhere on the wire. Device addresses are the same on both sides.
  * 4. What arrives is not trusted: it is copied out of shared memory before it is looked at, and
  *    every length, offset, handle, number and state is checked by the worker.
@@ -32,7 +32,7 @@ enum hed_msg_kind {
     HED_MSG_CALL,   /* a CUDA call: `call` is its number; body: hed_call_body */
     HED_MSG_NVML,   /* an NVML call, likewise */
     HED_MSG_HELLO,  /* first of a session: struct hed_hello -> struct hed_welcome, devices */
-    HED_MSG_ATTACH, /* first of any other lane: struct hed_attach */
+    HED_MSG_ATTACH, /* first of any other channel: struct hed_attach */
     HED_MSG_ARENA,  /* where the client can have its addresses: struct hed_arena_offer */
     HED_MSG_LEASE,  /* more memory that may be mapped unasked: struct hed_lease */
     HED_MSG_MAP,    /* memory behind addresses: struct hed_map */
@@ -54,7 +54,7 @@ enum hed_msg_kind {
     HED_MSG_ANSWER, /* struct hed_answer, then what the message's kind says */
     HED_MSG_DATA,   /* bulk for an address of the client: struct hed_data */
     HED_MSG_PRINT,  /* text that kernels printed: to the client's standard output */
-    HED_MSG_RUN,    /* on the callback lane: run a function of the program's: struct hed_run */
+    HED_MSG_RUN,    /* on the callback channel: run a function of the program's: struct hed_run */
 
     /* From the client again. */
     HED_MSG_ARRAY, /* an array or mipmapped array comes or goes: struct hed_array_body */
@@ -74,12 +74,12 @@ struct hed_msg {
     uint16_t kind;     /* enum hed_msg_kind */
     uint16_t call;     /* of HED_MSG_CALL and HED_MSG_NVML */
     uint32_t flags;    /* enum hed_msg_flags */
-    uint32_t thread;   /* of the client: which lane; 0 is the first */
+    uint32_t thread;   /* of the client: which channel; 0 is the first */
     uint64_t ticket;   /* 0: not in the order (answers, attach, bulk of images) */
     uint64_t context;  /* the thread's current one, as the client names it; 0: none */
     uint64_t stream;   /* it is on, as the client names it; 0: none */
     uint64_t number;   /* of the work in its stream; 0: none */
-    uint64_t bulk;     /* bytes that follow in the lane's bulk pipe; at most HED_BULK_CHUNK */
+    uint64_t bulk;     /* bytes that follow in the channel's bulk pipe; at most HED_BULK_CHUNK */
     uint64_t reserved; /* HED_MSG_MARK: the slot; HED_MSG_RUN: comes back as it was; else 0 */
 };
 
@@ -87,7 +87,7 @@ struct hed_msg {
  * every answer from then on. */
 struct hed_answer {
     struct hed_msg head; /* ticket: of the message that is answered; number: pieces of copies that
-                          * were to come later and have been sent, on whatever lane, before it */
+                          * were to come later and have been sent, on whatever channel, before it */
     int32_t result;      /* CUresult or nvmlReturn_t of the call */
     int32_t failed;      /* CUresult; 0: none */
     uint64_t failed_context;
@@ -105,12 +105,12 @@ struct hed_call_body {
 
 /* The first bytes on any connection, before TLS: the listener decides by them who gets it. */
 #define HED_PREFACE_MAGIC "HEDDLE1\n"
-enum hed_preface_kind { HED_PREFACE_NEW = 1, HED_PREFACE_LANE, HED_PREFACE_STATUS };
+enum hed_preface_kind { HED_PREFACE_NEW = 1, HED_PREFACE_CHANNEL, HED_PREFACE_STATUS };
 struct hed_preface {
     char magic[8];
     uint32_t kind;       /* enum hed_preface_kind */
     uint32_t reserved;   /* 0 */
-    uint8_t session[16]; /* of HED_PREFACE_LANE: whose; no secret */
+    uint8_t session[16]; /* of HED_PREFACE_CHANNEL: whose; no secret */
 };
 
 enum hed_transport { HED_TRANSPORT_SHM = 1, HED_TRANSPORT_UNIX, HED_TRANSPORT_TCP };
@@ -141,7 +141,7 @@ struct hed_welcome {
     uint16_t major, minor;
     uint32_t device_count; /* so many struct hed_wire_device follow, in messages of their own */
     uint64_t capabilities; /* of both */
-    uint8_t session[16];   /* what lanes name in their preface */
+    uint8_t session[16];   /* what channels name in their preface */
     uint8_t secret[16];    /* what they show in HED_MSG_ATTACH */
     uint64_t stride;   /* bytes of addresses from a device's share to the next; the host's last */
     uint64_t usable;   /* bytes of each that the client may use, from its beginning */
@@ -173,13 +173,13 @@ struct hed_wire_device { /* struct hed_profile_device with fixed sizes */
 };
 
 struct hed_attach {
-    struct hed_msg head; /* thread: the lane's number */
+    struct hed_msg head; /* thread: the channel's number */
     uint8_t session[16], secret[16];
-    uint32_t purpose; /* enum hed_lane_purpose */
+    uint32_t purpose; /* enum hed_channel_purpose */
     uint32_t reserved;
 };
 
-enum hed_lane_purpose { HED_LANE_CALLS, HED_LANE_CALLBACKS };
+enum hed_channel_purpose { HED_CHANNEL_CALLS, HED_CHANNEL_CALLBACKS };
 
 /* The worker offers a base; the client takes it (answer 0) or says no and is offered another. */
 struct hed_arena_offer {
@@ -270,11 +270,11 @@ struct hed_array_body {
     uint32_t format, channels, flags, reserved;
 };
 
-/* HED_MSG_GRAPH: graphs are told node by node, each lane its own. A graph is begun; nodes are added
- * to it, each behind others by position; a graph begun inside of another ends as a node of that;
- * the outermost ends as an executable graph with a name, which it may have had before: then it is
- * updated, or made anew where it cannot be. Positions (32 bits each) follow the body and, at the
- * next multiple of 8, the node's own struct. */
+/* HED_MSG_GRAPH: graphs are told node by node, each channel its own. A graph is begun; nodes are
+ * added to it, each behind others by position; a graph begun inside of another ends as a node of
+ * that; the outermost ends as an executable graph with a name, which it may have had before: then
+ * it is updated, or made anew where it cannot be. Positions (32 bits each) follow the body and, at
+ * the next multiple of 8, the node's own struct. */
 enum hed_graph_op {
     HED_GRAPH_BEGIN = 1,
     HED_GRAPH_NODE,
@@ -334,7 +334,7 @@ struct hed_host_body {
     uint32_t holds;  /* the stream waits until the client says it has run (HED_MSG_MARK's twin) */
 };
 
-struct hed_run {         /* worker -> client, on the callback lane; answered with the same */
+struct hed_run {         /* worker -> client, on the callback channel; answered with the same */
     struct hed_msg head; /* stream, number as in HED_MSG_HOST */
     uint64_t id;
     int32_t status; /* CUresult of the stream */

@@ -31,7 +31,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const uint32_t names = data[3] & NAMES_MAX;
     const uint32_t request = (uint32_t)(size - HEAD);
     const size_t at = (sizeof *m + sizeof *b + request + 7) / 8 * 8;
-    struct hed_worker_lane *l = play_begin(NULL, 0);
+    struct hed_worker_channel *ch = play_begin(NULL, 0);
 
     *m = (struct hed_msg){
         .size = (uint32_t)(at + names * sizeof(uint64_t)),
@@ -49,6 +49,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
         memcpy(bytes + at + i * sizeof name, &name, sizeof name);
     }
-    (void)play_message(l, m);
+    (void)play_message(ch, m);
     return 0;
 }

@@ -1,6 +1,7 @@
-/* Fuzz target: the worker's end of a lane over shared memory, whose client does to that memory what
- * the input says: words of the rings, bytes in them, honest messages in between. The worker reads
- * and writes meanwhile, wherever that would not wait. What comes out is whole and in its place.
+/* Fuzz target: the worker's end of a channel over shared memory, whose client does to that memory
+ * what the input says: words of the rings, bytes in them, honest messages in between. The worker
+ * reads and writes meanwhile, wherever that would not wait. What comes out is whole and in its
+ * place.
  */
 #include "harness/fuzz.h"
 
@@ -36,7 +37,7 @@ number(struct input *in, size_t n)
     return v;
 }
 
-static struct hed_lane *client, *worker;
+static struct hed_channel *client, *worker;
 
 static void
 start(void)
@@ -48,8 +49,8 @@ start(void)
     must(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);
     for (int i = 0; i < 2; i++)
         must(hed_conn_accept(fds[i], NULL, 1000, &conns[i], &why) == 0);
-    must(hed_lane_create(conns[0], true, &client, &why) == 0);
-    must(hed_lane_accept(conns[1], true, &worker, &why) == 0);
+    must(hed_channel_create(conns[0], true, &client, &why) == 0);
+    must(hed_channel_accept(conns[1], true, &worker, &why) == 0);
 }
 
 /* A word of a ring: any value, or a little more or less than it was. */
@@ -58,7 +59,7 @@ scribble_word(struct input *in)
 {
     const uint8_t what = (uint8_t)number(in, 1);
     struct hed_ring_words *w =
-        &((struct hed_lane_shared *)(void *)client->shared)->rings[what % HED_LANE_RINGS];
+        &((struct hed_channel_shared *)(void *)client->shared)->rings[what % HED_CHANNEL_RINGS];
     _Atomic uint64_t *position = what & 4 ? &w->tail : &w->head;
 
     if (what & 8)
@@ -81,7 +82,7 @@ scribble_bytes(struct input *in)
     for (size_t i = 0; i < n; i++) {
         const uint64_t base = where & 1 ? worker->in.mine : 0;
 
-        worker->in.bytes[(base + where / 2 + i) % HED_LANE_CALL_SIZE] = (uint8_t)number(in, 1);
+        worker->in.bytes[(base + where / 2 + i) % HED_CHANNEL_CALL_SIZE] = (uint8_t)number(in, 1);
     }
 }
 
@@ -92,15 +93,15 @@ say(struct input *in)
     const uint64_t tail = client->out.mine;
 
     /* The client believes what it wrote, so that it goes on; where it would wait, it does not. */
-    if (tail + 2 * HED_MSG_MAX - client->out.peer > HED_LANE_CALL_SIZE &&
-        tail + 2 * HED_MSG_MAX - atomic_load(&client->out.words->head) > HED_LANE_CALL_SIZE)
+    if (tail + 2 * HED_MSG_MAX - client->out.peer > HED_CHANNEL_CALL_SIZE &&
+        tail + 2 * HED_MSG_MAX - atomic_load(&client->out.words->head) > HED_CHANNEL_CALL_SIZE)
         return;
 
-    struct hed_msg *m = hed_lane_begin(client, size);
+    struct hed_msg *m = hed_channel_begin(client, size);
 
     if (m) {
         *m = (struct hed_msg){.kind = HED_MSG_PING};
-        (void)hed_lane_end(client, size, true);
+        (void)hed_channel_end(client, size, true);
     }
 }
 
@@ -108,7 +109,7 @@ static void
 hear(void)
 {
     struct hed_msg *m;
-    const int e = hed_lane_next(worker, 0, &m);
+    const int e = hed_channel_next(worker, 0, &m);
     uint8_t sum = 0;
 
     if (e == 0) {
@@ -128,17 +129,17 @@ answer(struct input *in)
     const uint64_t head = atomic_load(&worker->out.words->head);
 
     /* It would wait. */
-    if (worker->out.shown - head <= HED_LANE_ANSWER_SIZE &&
-        worker->out.mine + 2 * HED_MSG_MAX - head > HED_LANE_ANSWER_SIZE)
+    if (worker->out.shown - head <= HED_CHANNEL_ANSWER_SIZE &&
+        worker->out.mine + 2 * HED_MSG_MAX - head > HED_CHANNEL_ANSWER_SIZE)
         return;
 
-    uint8_t *m = hed_lane_begin(worker, size);
+    uint8_t *m = hed_channel_begin(worker, size);
 
     if (!m)
         return;
-    must(m >= worker->out.bytes && m + size <= worker->out.bytes + HED_LANE_ANSWER_SIZE);
+    must(m >= worker->out.bytes && m + size <= worker->out.bytes + HED_CHANNEL_ANSWER_SIZE);
     memset(m, 1, size);
-    (void)hed_lane_end(worker, size, true);
+    (void)hed_channel_end(worker, size, true);
 }
 
 static void
@@ -151,17 +152,17 @@ take_bulk(struct input *in, bool copy)
     size_t n = 0;
     void *p;
 
-    if (there == 0 || (copy && there <= HED_LANE_STAGED && there < want))
+    if (there == 0 || (copy && there <= HED_CHANNEL_STAGED && there < want))
         return; /* it would wait */
     if (copy) {
-        (void)hed_lane_bulk_read(worker, data, want);
+        (void)hed_channel_bulk_read(worker, data, want);
         return;
     }
-    if (hed_lane_bulk_peek(worker, want, &p, &n))
+    if (hed_channel_bulk_peek(worker, want, &p, &n))
         return;
     must(n >= 1 && n <= want);
     must((uint8_t *)p >= worker->bulk_in.bytes &&
-         (uint8_t *)p + n <= worker->bulk_in.bytes + HED_LANE_STAGED);
+         (uint8_t *)p + n <= worker->bulk_in.bytes + HED_CHANNEL_STAGED);
     memcpy(data, p, n);
 }
 
@@ -176,7 +177,7 @@ give_bulk(struct input *in)
 
         out += worker->bulk_in.taken.span[at].finished ? 0 : worker->bulk_in.taken.span[at].size;
     }
-    hed_lane_bulk_done(worker, number(in, 3) % (out + 1));
+    hed_channel_bulk_done(worker, number(in, 3) % (out + 1));
 }
 
 static void
@@ -187,15 +188,15 @@ send_bulk(struct input *in)
     size_t n;
     void *p;
 
-    if (worker->bulk_out.mine - head == HED_LANE_STAGED)
+    if (worker->bulk_out.mine - head == HED_CHANNEL_STAGED)
         return; /* it would wait */
-    if (hed_lane_bulk_space(worker, want, &p, &n))
+    if (hed_channel_bulk_space(worker, want, &p, &n))
         return;
     must(n >= 1 && n <= want);
     must((uint8_t *)p >= worker->bulk_out.bytes &&
-         (uint8_t *)p + n <= worker->bulk_out.bytes + HED_LANE_STAGED);
+         (uint8_t *)p + n <= worker->bulk_out.bytes + HED_CHANNEL_STAGED);
     *(uint8_t *)p = 1;
-    (void)hed_lane_bulk_put(worker, n);
+    (void)hed_channel_bulk_put(worker, n);
 }
 
 int
@@ -234,7 +235,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             hear();
         }
     }
-    hed_lane_free(client);
-    hed_lane_free(worker);
+    hed_channel_free(client);
+    hed_channel_free(worker);
     return 0;
 }

@@ -53,7 +53,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         count++;
     }
 
-    struct hed_worker_lane *l = play_begin(data + ends[count], size - ends[count]);
+    struct hed_worker_channel *ch = play_begin(data + ends[count], size - ends[count]);
     int err = 0;
 
     for (unsigned i = 0; i < count && !err; i++) {
@@ -73,7 +73,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             .bulk = word(p + 6),
             .number = i + 1,
         };
-        err = play_message(l, m);
+        err = play_message(ch, m);
     }
     return 0;
 }

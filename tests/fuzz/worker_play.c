@@ -1,4 +1,4 @@
-/* The lane that is memory, and the worker behind it. See worker_play.h. */
+/* The channel that is memory, and the worker behind it. See worker_play.h. */
 #include "worker_play.h"
 
 #include <pthread.h>
@@ -17,10 +17,10 @@
 static _Alignas(16) uint8_t message[HED_MSG_MAX];
 static uint8_t staged[2][STAGED];
 static volatile uint8_t sink;
-static struct hed_lane callbacks;
+static struct hed_channel callbacks;
 int play_result;
 
-/* ---- the lane -------------------------------------------------------------------------------- */
+/* ---- the channel ----------------------------------------------------------------------------- */
 
 /* Every byte that leaves is looked at, so that a sanitizer does too. */
 static void
@@ -34,61 +34,61 @@ look(const void *p, size_t n)
 }
 
 void *
-hed_lane_begin(struct hed_lane *l, uint32_t size)
+hed_channel_begin(struct hed_channel *ch, uint32_t size)
 {
-    must(size >= sizeof(struct hed_msg) && size <= HED_MSG_MAX && !l->begun && !l->owed);
-    l->begun = size;
+    must(size >= sizeof(struct hed_msg) && size <= HED_MSG_MAX && !ch->begun && !ch->owed);
+    ch->begun = size;
     memset(message, 0xa5, sizeof message);
     return message;
 }
 
 int
-hed_lane_end(struct hed_lane *l, uint32_t size, bool urgent)
+hed_channel_end(struct hed_channel *ch, uint32_t size, bool urgent)
 {
     const struct hed_msg *m = (const struct hed_msg *)message;
 
-    must(l->begun && size <= l->begun && m->size == size && m->bulk <= HED_BULK_CHUNK);
+    must(ch->begun && size <= ch->begun && m->size == size && m->bulk <= HED_BULK_CHUNK);
     must(m->kind >= HED_MSG_ANSWER && m->kind < HED_MSG_KINDS);
     look(message, size);
     if (m->kind == HED_MSG_ANSWER && size >= sizeof(struct hed_answer))
         play_result = ((const struct hed_answer *)m)->result;
-    l->begun = 0;
-    l->owed = m->bulk;
+    ch->begun = 0;
+    ch->owed = m->bulk;
     return 0;
 }
 
 int
-hed_lane_flush(struct hed_lane *l)
+hed_channel_flush(struct hed_channel *ch)
 {
     return 0;
 }
 
 bool
-hed_lane_dirty(struct hed_lane *l)
+hed_channel_dirty(struct hed_channel *ch)
 {
     return false;
 }
 
-/* Who waits here is the thread of the callback lane, whose client never says anything. */
+/* Who waits here is the thread of the callback channel, whose client never says anything. */
 int
-hed_lane_next(struct hed_lane *l, int timeout_ms, struct hed_msg **out)
+hed_channel_next(struct hed_channel *ch, int timeout_ms, struct hed_msg **out)
 {
-    while (l == &callbacks)
+    while (ch == &callbacks)
         (void)pause();
     return HED_EIO;
 }
 
 int
-hed_lane_bulk_write(struct hed_lane *l, const void *p, size_t n)
+hed_channel_bulk_write(struct hed_channel *ch, const void *p, size_t n)
 {
-    must(n <= l->owed);
+    must(n <= ch->owed);
     look(p, n);
-    l->owed -= n;
+    ch->owed -= n;
     return 0;
 }
 
 int
-hed_lane_bulk_space(struct hed_lane *l, size_t want, void **p, size_t *n)
+hed_channel_bulk_space(struct hed_channel *ch, size_t want, void **p, size_t *n)
 {
     *p = staged[1];
     *n = want < STAGED ? want : STAGED;
@@ -96,41 +96,41 @@ hed_lane_bulk_space(struct hed_lane *l, size_t want, void **p, size_t *n)
 }
 
 int
-hed_lane_bulk_put(struct hed_lane *l, size_t n)
+hed_channel_bulk_put(struct hed_channel *ch, size_t n)
 {
-    must(n <= l->owed && n <= STAGED);
-    l->owed -= n;
+    must(n <= ch->owed && n <= STAGED);
+    ch->owed -= n;
     return 0;
 }
 
 int
-hed_lane_bulk_read(struct hed_lane *l, void *p, size_t n)
+hed_channel_bulk_read(struct hed_channel *ch, void *p, size_t n)
 {
-    if (n > l->bulk_size)
+    if (n > ch->bulk_size)
         return HED_EIO;
-    memcpy(p, l->bulk, n);
-    l->bulk += n;
-    l->bulk_size -= n;
+    memcpy(p, ch->bulk, n);
+    ch->bulk += n;
+    ch->bulk_size -= n;
     return 0;
 }
 
 int
-hed_lane_bulk_peek(struct hed_lane *l, size_t most, void **p, size_t *n)
+hed_channel_bulk_peek(struct hed_channel *ch, size_t most, void **p, size_t *n)
 {
     *n = most < STAGED ? most : STAGED;
-    *n = *n < l->bulk_size ? *n : l->bulk_size;
+    *n = *n < ch->bulk_size ? *n : ch->bulk_size;
     *p = staged[0];
-    return *n == 0 ? HED_EIO : hed_lane_bulk_read(l, staged[0], *n);
+    return *n == 0 ? HED_EIO : hed_channel_bulk_read(ch, staged[0], *n);
 }
 
 void
-hed_lane_bulk_done(struct hed_lane *l, size_t n)
+hed_channel_bulk_done(struct hed_channel *ch, size_t n)
 {
     must(n <= STAGED);
 }
 
 bool
-hed_lane_bulk_area(struct hed_lane *l, int direction, void **p, size_t *n)
+hed_channel_bulk_area(struct hed_channel *ch, int direction, void **p, size_t *n)
 {
     *p = staged[direction];
     *n = STAGED;
@@ -138,41 +138,43 @@ hed_lane_bulk_area(struct hed_lane *l, int direction, void **p, size_t *n)
 }
 
 struct hed_conn *
-hed_lane_conn(struct hed_lane *l)
+hed_channel_conn(struct hed_channel *ch)
 {
     return NULL;
 }
 
 int
-hed_lane_create(struct hed_conn *conn, bool shared, struct hed_lane **out, struct hed_why *why)
+hed_channel_create(struct hed_conn *conn, bool shared, struct hed_channel **out,
+                   struct hed_why *why)
 {
     return HED_ESTATE;
 }
 
 int
-hed_lane_accept(struct hed_conn *conn, bool shared, struct hed_lane **out, struct hed_why *why)
+hed_channel_accept(struct hed_conn *conn, bool shared, struct hed_channel **out,
+                   struct hed_why *why)
 {
     return HED_ESTATE;
 }
 
 void
-hed_lane_free(struct hed_lane *l)
+hed_channel_free(struct hed_channel *ch)
 {
 }
 
 void
-hed_lane_forked(struct hed_lane *l)
+hed_channel_forked(struct hed_channel *ch)
 {
 }
 
 uint64_t
-hed_lane_first(struct hed_lane *l)
+hed_channel_first(struct hed_channel *ch)
 {
     return 0;
 }
 
 void
-hed_lane_beat(struct hed_lane *l)
+hed_channel_beat(struct hed_channel *ch)
 {
 }
 
@@ -181,7 +183,7 @@ hed_lane_beat(struct hed_lane *l)
 static void *
 serve_callbacks(void *worker)
 {
-    (void)hed_worker_callback_lane(worker, &callbacks);
+    (void)hed_worker_callback_channel(worker, &callbacks);
     return NULL;
 }
 
@@ -191,7 +193,7 @@ make_worker(void)
     static struct hed_ledger ledger;
     static const struct hed_worker_start start = {.conn = -1,
                                                   .porter = -1,
-                                                  .lane_limit = 4,
+                                                  .channel_limit = 4,
                                                   .images = "",
                                                   .ledger = &ledger,
                                                   .status = &ledger.workers[0]};
@@ -214,21 +216,21 @@ make_worker(void)
     return w;
 }
 
-struct hed_worker_lane *
+struct hed_worker_channel *
 play_begin(const uint8_t *bulk, size_t size)
 {
     static struct hed_worker *w;
-    static struct hed_worker_lane *l;
-    static struct hed_lane lane;
+    static struct hed_worker_channel *ch;
+    static struct hed_channel channel;
     static unsigned inputs;
 
     if (!w) {
         w = make_worker();
-        l = hed_worker_lane_add(w, &lane, 0);
-        must(l != NULL);
+        ch = hed_worker_channel_add(w, &channel, 0);
+        must(ch != NULL);
     }
-    lane = (struct hed_lane){bulk, size, 0, 0};
-    l->ticket = l->context = 0;
+    channel = (struct hed_channel){bulk, size, 0, 0};
+    ch->ticket = ch->context = 0;
     atomic_store(&w->turn, 1);
     atomic_store(&w->failed, 0);
     if (inputs++ % NAMES_FOR == 0) {
@@ -240,21 +242,21 @@ play_begin(const uint8_t *bulk, size_t size)
         (void)hed_name_unbind(w->names, play_name(kind), NULL);
         must(hed_name_bind(w->names, play_name(kind), HED_NULL_OBJECT + kind) == 0);
     }
-    return l;
+    return ch;
 }
 
 int
-play_message(struct hed_worker_lane *l, struct hed_msg *m)
+play_message(struct hed_worker_channel *ch, struct hed_msg *m)
 {
     if (m->ticket)
-        m->ticket = atomic_load(&l->worker->turn);
+        m->ticket = atomic_load(&ch->worker->turn);
 
-    const int err = hed_worker_handle(l, m);
+    const int err = hed_worker_handle(ch, m);
 
     /* A handler that is content has filled what it began and sent what it promised. */
-    must(err != 0 || (!l->lane->begun && !l->lane->owed));
-    must(l->ticket == 0);
-    l->lane->begun = 0;
-    l->lane->owed = 0;
+    must(err != 0 || (!ch->channel->begun && !ch->channel->owed));
+    must(ch->ticket == 0);
+    ch->channel->begun = 0;
+    ch->channel->owed = 0;
     return err;
 }

@@ -1,4 +1,4 @@
-/* A worker on the null backend whose client is the fuzzer: its lane is memory.
+/* A worker on the null backend whose client is the fuzzer: its channel is memory.
  *
  * What the worker sends is checked and thrown away; bulk that it reads comes out of the input, and
  * ends with it. The process has one worker: what an input leaves behind stays, as in a session that
@@ -12,7 +12,7 @@
 
 #include "server/worker/worker.h"
 
-struct hed_lane {
+struct hed_channel {
     const uint8_t *bulk; /* left of the input for bulk */
     size_t bulk_size;
     uint32_t begun; /* bytes of the message that is being filled; 0: none */
@@ -29,12 +29,12 @@ play_name(unsigned kind)
 }
 
 /* Ready for an input. The message in it may be up to HED_MSG_MAX bytes. */
-struct hed_worker_lane *play_begin(const uint8_t *bulk, size_t size);
+struct hed_worker_channel *play_begin(const uint8_t *bulk, size_t size);
 
 extern int play_result; /* of the last answer */
 
 /* A message of the client: its ticket is made the next one, if it has one. */
-int play_message(struct hed_worker_lane *l, struct hed_msg *m);
+int play_message(struct hed_worker_channel *ch, struct hed_msg *m);
 
 static inline void
 must(bool holds)

@@ -11,9 +11,9 @@ make(struct hed_remote *r, const struct hed_context *c, uint64_t name,
      const CUDA_ARRAY3D_DESCRIPTOR_v2 *g, const uint64_t *levels, uint32_t count)
 {
     const uint32_t size = (uint32_t)(sizeof(struct hed_array_body) + count * sizeof *levels);
-    struct hed_remote_lane *lane;
+    struct hed_remote_channel *channel;
     struct hed_array_body *b =
-        hed_remote_begin(r, HED_MSG_ARRAY, size, c->object.handle, 0, 0, &lane);
+        hed_remote_begin(r, HED_MSG_ARRAY, size, c->object.handle, 0, 0, &channel);
 
     if (!b)
         return CUDA_ERROR_DEVICE_UNAVAILABLE;
@@ -29,10 +29,10 @@ make(struct hed_remote *r, const struct hed_context *c, uint64_t name,
     b->flags = g->Flags;
     if (count)
         memcpy(b + 1, levels, count * sizeof *levels);
-    if (hed_remote_end(lane, &b->head, size) != 0)
+    if (hed_remote_end(channel, &b->head, size) != 0)
         return CUDA_ERROR_DEVICE_UNAVAILABLE;
 
-    const struct hed_answer *a = hed_remote_answer(lane);
+    const struct hed_answer *a = hed_remote_answer(channel);
 
     return a ? (CUresult)a->result : CUDA_ERROR_DEVICE_UNAVAILABLE;
 }
@@ -52,15 +52,15 @@ hed_remote_mipmap_made(void *m, struct hed_context *c, struct hed_mipmap *mm)
 void
 hed_remote_array_gone(void *m, uint64_t context, uint64_t handle)
 {
-    struct hed_remote_lane *lane;
+    struct hed_remote_channel *channel;
     struct hed_array_body *b =
-        hed_remote_begin(hed_remote_of(m), HED_MSG_ARRAY, sizeof *b, context, 0, 0, &lane);
+        hed_remote_begin(hed_remote_of(m), HED_MSG_ARRAY, sizeof *b, context, 0, 0, &channel);
 
     if (!b)
         return;
     b->op = HED_ARRAY_DESTROY;
     b->name = handle;
-    (void)hed_remote_end(lane, &b->head, sizeof *b);
+    (void)hed_remote_end(channel, &b->head, sizeof *b);
 }
 
 CUresult

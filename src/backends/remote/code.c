@@ -147,10 +147,10 @@ read_records(struct hed_remote_library *c, const struct hed_buf *records, uint32
 
 struct hed_open_body *
 hed_remote_begin_open(struct hed_remote_library *c, enum hed_open_op op, uint64_t context,
-                      uint32_t extra, struct hed_remote_lane **lane)
+                      uint32_t extra, struct hed_remote_channel **channel)
 {
-    struct hed_open_body *b =
-        hed_remote_begin(c->remote, HED_MSG_OPEN, (uint32_t)sizeof *b + extra, context, 0, 0, lane);
+    struct hed_open_body *b = hed_remote_begin(c->remote, HED_MSG_OPEN, (uint32_t)sizeof *b + extra,
+                                               context, 0, 0, channel);
 
     if (b) {
         b->op = op;
@@ -161,14 +161,14 @@ hed_remote_begin_open(struct hed_remote_library *c, enum hed_open_op op, uint64_
 }
 
 int
-hed_remote_take_bulk(struct hed_remote_lane *lane, struct hed_buf *to, uint64_t n)
+hed_remote_take_bulk(struct hed_remote_channel *channel, struct hed_buf *to, uint64_t n)
 {
     unsigned char piece[16384];
     int err = 0;
 
     for (size_t some; n > 0 && !err; n -= some) {
         some = n < sizeof piece ? (size_t)n : sizeof piece;
-        err = hed_lane_bulk_read(lane->lane, piece, some);
+        err = hed_channel_bulk_read(channel->channel, piece, some);
         if (to)
             hed_buf_add(to, piece, some);
     }
@@ -177,10 +177,10 @@ hed_remote_take_bulk(struct hed_remote_lane *lane, struct hed_buf *to, uint64_t 
 
 /* The answer's head is copied: reading bulk may use its memory. */
 CUresult
-hed_remote_open_answer(struct hed_remote_opening *o, struct hed_remote_lane *lane,
+hed_remote_open_answer(struct hed_remote_opening *o, struct hed_remote_channel *channel,
                        struct hed_open_answer *a)
 {
-    const struct hed_open_answer *got = (struct hed_open_answer *)hed_remote_answer(lane);
+    const struct hed_open_answer *got = (struct hed_open_answer *)hed_remote_answer(channel);
 
     if (!got)
         return LOST;
@@ -190,8 +190,8 @@ hed_remote_open_answer(struct hed_remote_opening *o, struct hed_remote_lane *lan
     if (a->log > HED_CODE_LOG_MAX || a->log > a->head.head.bulk || a->kernels > HED_KERNELS_MAX ||
         a->records > HED_RECORDS_MAX || a->head.head.bulk - a->log > a->records)
         goto nonsense;
-    if (hed_remote_take_bulk(lane, o->how->log, a->log) == 0 &&
-        hed_remote_take_bulk(lane, &o->records, a->head.head.bulk - a->log) == 0)
+    if (hed_remote_take_bulk(channel, o->how->log, a->log) == 0 &&
+        hed_remote_take_bulk(channel, &o->records, a->head.head.bulk - a->log) == 0)
         return (CUresult)a->head.result;
 nonsense:
     hed_remote_lose(o->remote, "what the worker tells of a library makes no sense");
@@ -205,15 +205,16 @@ hed_remote_open_more(struct hed_remote_opening *o, uint64_t all)
 
     while (r == CUDA_SUCCESS && o->records.size < all) {
         const uint64_t before = o->records.size;
-        struct hed_remote_lane *lane;
+        struct hed_remote_channel *channel;
         struct hed_open_answer a = {.kernels = 0};
-        struct hed_open_body *b = hed_remote_begin_open(o->code, HED_OPEN_MORE, 0, 0, &lane);
+        struct hed_open_body *b = hed_remote_begin_open(o->code, HED_OPEN_MORE, 0, 0, &channel);
 
         if (!b)
             return LOST;
         b->offset = before;
-        r = hed_remote_end(lane, &b->head, sizeof *b) == 0 ? hed_remote_open_answer(o, lane, &a)
-                                                           : LOST;
+        r = hed_remote_end(channel, &b->head, sizeof *b) == 0
+                ? hed_remote_open_answer(o, channel, &a)
+                : LOST;
         if (r == CUDA_SUCCESS && o->records.size == before)
             r = LOST;
     }
@@ -237,11 +238,11 @@ hed_remote_put_options(struct hed_open_body *b, const struct hed_jit_how *how)
 static CUresult
 try_open(struct hed_remote_opening *o)
 {
-    struct hed_remote_lane *lane;
+    struct hed_remote_channel *channel;
     struct hed_open_answer a = {.kernels = 0};
     struct hed_open_body *b =
         hed_remote_begin_open(o->code, HED_OPEN_LOAD, hed_remote_current(o->remote),
-                              o->how->count * (uint32_t)sizeof(struct hed_wire_jit), &lane);
+                              o->how->count * (uint32_t)sizeof(struct hed_wire_jit), &channel);
 
     if (!b)
         return LOST;
@@ -249,10 +250,10 @@ try_open(struct hed_remote_opening *o)
     b->flags = o->how->now ? HED_OPEN_NOW : 0;
     b->size = o->bytes.size;
     memcpy(b->hash, o->hash, sizeof b->hash);
-    if (hed_remote_end(lane, &b->head, hed_remote_put_options(b, o->how)) != 0)
+    if (hed_remote_end(channel, &b->head, hed_remote_put_options(b, o->how)) != 0)
         return LOST;
 
-    CUresult r = hed_remote_open_answer(o, lane, &a);
+    CUresult r = hed_remote_open_answer(o, channel, &a);
 
     o->kernels = a.kernels;
     return r == CUDA_SUCCESS ? hed_remote_open_more(o, a.records) : r;
@@ -262,9 +263,9 @@ static CUresult
 send_image(struct hed_remote_opening *o)
 {
     for (size_t at = 0, n; at < o->bytes.size; at += n) {
-        struct hed_remote_lane *lane;
+        struct hed_remote_channel *channel;
         struct hed_image_body *b =
-            hed_remote_begin(o->remote, HED_MSG_IMAGE, sizeof *b, 0, 0, 0, &lane);
+            hed_remote_begin(o->remote, HED_MSG_IMAGE, sizeof *b, 0, 0, 0, &channel);
 
         n = o->bytes.size - at < HED_BULK_CHUNK ? o->bytes.size - at : HED_BULK_CHUNK;
         if (!b)
@@ -273,8 +274,8 @@ send_image(struct hed_remote_opening *o)
         b->size = o->bytes.size;
         b->offset = at;
         memcpy(b->hash, o->hash, sizeof b->hash);
-        if (hed_remote_end(lane, &b->head, sizeof *b) != 0 ||
-            hed_lane_bulk_write(lane->lane, o->bytes.data + at, n) != 0) {
+        if (hed_remote_end(channel, &b->head, sizeof *b) != 0 ||
+            hed_channel_bulk_write(channel->channel, o->bytes.data + at, n) != 0) {
             hed_remote_lose(o->remote, "an image could not be sent");
             return LOST;
         }
@@ -313,11 +314,11 @@ code_free(struct hed_remote_library *c)
 void
 hed_remote_close_there(struct hed_remote_library *c)
 {
-    struct hed_remote_lane *lane;
-    struct hed_open_body *b = hed_remote_begin_open(c, HED_OPEN_CLOSE, 0, 0, &lane);
+    struct hed_remote_channel *channel;
+    struct hed_open_body *b = hed_remote_begin_open(c, HED_OPEN_CLOSE, 0, 0, &channel);
 
     if (b)
-        (void)hed_remote_end(lane, &b->head, sizeof *b);
+        (void)hed_remote_end(channel, &b->head, sizeof *b);
 }
 
 static CUresult

@@ -72,7 +72,7 @@ void hed_remote_give_number(struct hed_remote *r, uint32_t number);
 /* Puts the options and the wish for a log into a body that has room for them: its size. */
 uint32_t hed_remote_put_options(struct hed_open_body *b, const struct hed_jit_how *how);
 /* The answer to LOAD, MORE and LINK: the log to how->log, records to o->records. */
-CUresult hed_remote_open_answer(struct hed_remote_opening *o, struct hed_remote_lane *lane,
+CUresult hed_remote_open_answer(struct hed_remote_opening *o, struct hed_remote_channel *channel,
                                 struct hed_open_answer *a);
 /* The records up to `all` bytes. */
 CUresult hed_remote_open_more(struct hed_remote_opening *o, uint64_t all);
@@ -84,9 +84,9 @@ void hed_remote_close_there(struct hed_remote_library *c);
 /* A message about a library, with `extra` bytes behind it. NULL: lost. */
 struct hed_open_body *hed_remote_begin_open(struct hed_remote_library *c, enum hed_open_op op,
                                             uint64_t context, uint32_t extra,
-                                            struct hed_remote_lane **lane);
+                                            struct hed_remote_channel **channel);
 /* Bulk of an answer into a buffer; NULL: nowhere. What is over its ceiling is dropped. */
-int hed_remote_take_bulk(struct hed_remote_lane *lane, struct hed_buf *to, uint64_t n);
+int hed_remote_take_bulk(struct hed_remote_channel *channel, struct hed_buf *to, uint64_t n);
 
 /* The record at p: its parts are all inside of n bytes. NULL: they are not. */
 const struct hed_wire_kernel *hed_remote_record(const unsigned char *p, size_t n);

@@ -139,44 +139,44 @@ move_bytes(const struct transfer *t, const struct box *b, uint64_t from, void *p
 }
 
 static int
-write_bulk(const struct transfer *t, struct hed_lane *lane, const struct box *b)
+write_bulk(const struct transfer *t, struct hed_channel *channel, const struct box *b)
 {
     const uint64_t all = bytes_of(b);
     int err = 0;
 
     if (!t->r->slots && b->height == 1 && b->depth == 1)
-        return hed_lane_bulk_write(lane, pointer(b->at), all);
+        return hed_channel_bulk_write(channel, pointer(b->at), all);
     for (uint64_t done = 0; !err && done < all;) {
         void *p;
         size_t n;
 
-        err = hed_lane_bulk_space(lane, all - done, &p, &n);
+        err = hed_channel_bulk_space(channel, all - done, &p, &n);
         if (err)
             break;
         move_bytes(t, b, done, p, n, true);
-        err = hed_lane_bulk_put(lane, n);
+        err = hed_channel_bulk_put(channel, n);
         done += n;
     }
     return err;
 }
 
 static int
-read_bulk(const struct transfer *t, struct hed_lane *lane, const struct box *b)
+read_bulk(const struct transfer *t, struct hed_channel *channel, const struct box *b)
 {
     const uint64_t all = bytes_of(b);
     int err = 0;
 
     if (!t->r->slots && b->height == 1 && b->depth == 1)
-        return hed_lane_bulk_read(lane, pointer(b->at), all);
+        return hed_channel_bulk_read(channel, pointer(b->at), all);
     for (uint64_t done = 0; !err && done < all;) {
         void *p;
         size_t n;
 
-        err = hed_lane_bulk_peek(lane, all - done, &p, &n);
+        err = hed_channel_bulk_peek(channel, all - done, &p, &n);
         if (err)
             break;
         move_bytes(t, b, done, p, n, false);
-        hed_lane_bulk_done(lane, n);
+        hed_channel_bulk_done(channel, n);
         done += n;
     }
     return err;
@@ -184,7 +184,7 @@ read_bulk(const struct transfer *t, struct hed_lane *lane, const struct box *b)
 
 /* Bytes of a copy that failed. */
 static int
-skip_bulk(struct hed_lane *lane, uint64_t n)
+skip_bulk(struct hed_channel *channel, uint64_t n)
 {
     int err = 0;
 
@@ -192,10 +192,10 @@ skip_bulk(struct hed_lane *lane, uint64_t n)
         void *p;
         size_t some;
 
-        err = hed_lane_bulk_peek(lane, n, &p, &some);
+        err = hed_channel_bulk_peek(channel, n, &p, &some);
         if (err)
             break;
-        hed_lane_bulk_done(lane, some);
+        hed_channel_bulk_done(channel, some);
         n -= some;
     }
     return err;
@@ -205,10 +205,10 @@ skip_bulk(struct hed_lane *lane, uint64_t n)
 
 static struct hed_copy_body *
 begin(const struct transfer *t, enum hed_msg_kind kind, const struct box *p, uint64_t x, uint64_t y,
-      uint64_t z, uint32_t inside, struct hed_remote_lane **lane)
+      uint64_t z, uint32_t inside, struct hed_remote_channel **channel)
 {
-    struct hed_copy_body *m =
-        hed_remote_begin(t->r, kind, (uint32_t)sizeof *m + inside, t->context, t->stream, 0, lane);
+    struct hed_copy_body *m = hed_remote_begin(t->r, kind, (uint32_t)sizeof *m + inside, t->context,
+                                               t->stream, 0, channel);
     const struct hed_copy_side *f = &t->far;
 
     if (!m)
@@ -237,34 +237,34 @@ static int
 send_inside(const struct transfer *t, const struct box *p, uint64_t x, uint64_t y, uint64_t z)
 {
     const uint32_t n = (uint32_t)bytes_of(p);
-    struct hed_remote_lane *lane;
-    struct hed_copy_body *m = begin(t, HED_MSG_COPY_IN, p, x, y, z, n, &lane);
+    struct hed_remote_channel *channel;
+    struct hed_copy_body *m = begin(t, HED_MSG_COPY_IN, p, x, y, z, n, &channel);
 
     if (!m)
         return HED_EIO;
     move_bytes(t, p, 0, m + 1, n, true);
-    return hed_remote_end(lane, &m->head, (uint32_t)sizeof *m + n);
+    return hed_remote_end(channel, &m->head, (uint32_t)sizeof *m + n);
 }
 
 static int
 send_piece(const struct transfer *t, const struct box *p, uint64_t x, uint64_t y, uint64_t z)
 {
-    struct hed_remote_lane *lane = hed_remote_lane(t->r);
+    struct hed_remote_channel *channel = hed_remote_channel(t->r);
     const bool first = t->r->slots != NULL;
     struct hed_copy_body *m;
-    int err = lane ? 0 : HED_EIO;
+    int err = channel ? 0 : HED_EIO;
 
     if (bytes_of(p) <= HED_COPY_INSIDE)
         return send_inside(t, p, x, y, z);
     if (!err && first)
-        err = write_bulk(t, lane->lane, p);
-    m = err ? NULL : begin(t, HED_MSG_COPY_IN, p, x, y, z, 0, &lane);
+        err = write_bulk(t, channel->channel, p);
+    m = err ? NULL : begin(t, HED_MSG_COPY_IN, p, x, y, z, 0, &channel);
     if (!m)
         return err ? err : HED_EIO;
     m->head.bulk = bytes_of(p);
-    err = hed_remote_end(lane, &m->head, sizeof *m);
+    err = hed_remote_end(channel, &m->head, sizeof *m);
     if (!err && !first)
-        err = write_bulk(t, lane->lane, p);
+        err = write_bulk(t, channel->channel, p);
     return err;
 }
 
@@ -290,21 +290,22 @@ send_all(const struct transfer *t)
 /* Asks for a piece: nobody waits for its answer yet. */
 static int
 request(const struct transfer *t, const struct box *p, uint64_t x, uint64_t y, uint64_t z,
-        struct hed_remote_lane **lane)
+        struct hed_remote_channel **channel)
 {
-    struct hed_copy_body *m = begin(t, HED_MSG_COPY_OUT, p, x, y, z, 0, lane);
+    struct hed_copy_body *m = begin(t, HED_MSG_COPY_OUT, p, x, y, z, 0, channel);
 
     if (!m)
         return HED_EIO;
     m->head.flags = HED_MSG_WANTS_ANSWER | HED_MSG_BLOCKS;
-    return hed_remote_end(*lane, &m->head, sizeof *m);
+    return hed_remote_end(*channel, &m->head, sizeof *m);
 }
 
 /* The answer to the oldest request, and the bytes. */
 static int
-receive(const struct transfer *t, struct hed_remote_lane *lane, const struct box *p, CUresult *r)
+receive(const struct transfer *t, struct hed_remote_channel *channel, const struct box *p,
+        CUresult *r)
 {
-    const struct hed_answer *a = hed_remote_answer(lane);
+    const struct hed_answer *a = hed_remote_answer(channel);
     const uint64_t n = bytes_of(p);
 
     if (!a)
@@ -313,13 +314,13 @@ receive(const struct transfer *t, struct hed_remote_lane *lane, const struct box
         const uint64_t bulk = a->head.bulk;
 
         *r = (CUresult)a->result;
-        return bulk == 0 ? 0 : bulk == n ? skip_bulk(lane->lane, n) : HED_EFORMAT;
+        return bulk == 0 ? 0 : bulk == n ? skip_bulk(channel->channel, n) : HED_EFORMAT;
     }
     if (a->head.bulk == 0 && n <= HED_COPY_INSIDE && a->head.size == sizeof *a + n) {
         move_bytes(t, p, 0, (void *)(uintptr_t)(a + 1), n, false);
         return 0;
     }
-    return a->head.bulk == n ? read_bulk(t, lane->lane, p) : HED_EFORMAT;
+    return a->head.bulk == n ? read_bulk(t, channel->channel, p) : HED_EFORMAT;
 }
 
 static CUresult
@@ -327,7 +328,7 @@ receive_all(const struct transfer *t)
 {
     const uint64_t before = hed_far_now(t->s);
     struct box asked[ON_THE_WAY];
-    struct hed_remote_lane *lane = NULL;
+    struct hed_remote_channel *channel = NULL;
     uint64_t x = 0, y = 0, z = 0;
     unsigned first = 0, count = 0;
     CUresult r = CUDA_SUCCESS;
@@ -339,11 +340,11 @@ receive_all(const struct transfer *t)
             struct box *p = &asked[(first + count++) % ON_THE_WAY];
 
             *p = piece_at(t, x, y, z);
-            err = request(t, p, x, y, z, &lane);
+            err = request(t, p, x, y, z, &channel);
             more = next_piece(t, p, &x, &y, &z);
             continue;
         }
-        err = receive(t, lane, &asked[first], &r);
+        err = receive(t, channel, &asked[first], &r);
         first = (first + 1) % ON_THE_WAY;
         count--;
         more = more && r == CUDA_SUCCESS;
@@ -366,7 +367,7 @@ static bool
 ask_later(const struct transfer *t, CUresult *r)
 {
     struct hed_remote_later piece;
-    struct hed_remote_lane *lane;
+    struct hed_remote_channel *channel;
     uint64_t x = 0, y = 0, z = 0;
     struct box p;
 
@@ -385,8 +386,8 @@ ask_later(const struct transfer *t, CUresult *r)
                                           .depth = p.depth};
 
         if (hed_remote_later_add(t->r, &piece))
-            m = begin(t, HED_MSG_COPY_LATER, &p, x, y, z, 0, &lane);
-        if (!m || hed_remote_end(lane, &m->head, sizeof *m) != 0) {
+            m = begin(t, HED_MSG_COPY_LATER, &p, x, y, z, 0, &channel);
+        if (!m || hed_remote_end(channel, &m->head, sizeof *m) != 0) {
             hed_remote_lose(t->r, "a copy cannot be asked for");
             *r = LOST;
         }

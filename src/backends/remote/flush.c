@@ -1,4 +1,4 @@
-/* Sockets: what is buffered in a lane goes out soon, even if the program does nothing more.
+/* Sockets: what is buffered in a channel goes out soon, even if the program does nothing more.
  *
  * A thread that sleeps until something is buffered, gives more of it a moment to come, and sends
  * what has come. It exists from the first buffered message on. Shared memory needs none.
@@ -13,7 +13,7 @@
 #define MOMENT_NS 100000
 
 static void *
-flush_lanes(void *arg)
+flush_channels(void *arg)
 {
     struct hed_remote *r = arg;
 
@@ -44,15 +44,15 @@ start(struct hed_remote *r)
     /* Signals are the program's. */
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &old);
-    if (pthread_create(&thread, NULL, flush_lanes, r) == 0)
+    if (pthread_create(&thread, NULL, flush_channels, r) == 0)
         (void)pthread_detach(thread);
     (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
 void
-hed_remote_flush_soon(struct hed_remote_lane *lane)
+hed_remote_flush_soon(struct hed_remote_channel *channel)
 {
-    struct hed_remote *r = lane->remote;
+    struct hed_remote *r = channel->remote;
 
     if (r->address.transport == HED_TRANSPORT_SHM)
         return;

@@ -22,10 +22,10 @@
 
 static struct hed_kernel_body *
 begin_kernel(struct hed_remote_library *c, const struct hed_device *dev, uint32_t index,
-             uint64_t context, struct hed_remote_lane **lane)
+             uint64_t context, struct hed_remote_channel **channel)
 {
     struct hed_kernel_body *b =
-        hed_remote_begin(c->remote, HED_MSG_KERNEL, sizeof *b, context, 0, 0, lane);
+        hed_remote_begin(c->remote, HED_MSG_KERNEL, sizeof *b, context, 0, 0, channel);
 
     if (b) {
         b->code = c->number;
@@ -63,21 +63,21 @@ CUresult
 hed_remote_describe(void *m, struct hed_device *dev, struct hed_code *code, uint32_t kernel)
 {
     struct hed_remote_library *c = hed_remote_library(code);
-    struct hed_remote_lane *lane;
+    struct hed_remote_channel *channel;
     struct hed_kernel_body *b;
     struct hed_buf record;
 
     /* Acquire: pairs with the release in learn(). */
     if (atomic_load_explicit(&c->described[kernel], memory_order_acquire))
         return CUDA_SUCCESS;
-    b = begin_kernel(c, dev, kernel, hed_remote_current(c->remote), &lane);
+    b = begin_kernel(c, dev, kernel, hed_remote_current(c->remote), &channel);
     if (!b)
         return LOST;
     b->head.flags = HED_MSG_WANTS_ANSWER;
-    if (hed_remote_end(lane, &b->head, sizeof *b) != 0)
+    if (hed_remote_end(channel, &b->head, sizeof *b) != 0)
         return LOST;
 
-    const struct hed_answer *a = hed_remote_answer(lane);
+    const struct hed_answer *a = hed_remote_answer(channel);
 
     if (!a)
         return LOST;
@@ -87,7 +87,7 @@ hed_remote_describe(void *m, struct hed_device *dev, struct hed_code *code, uint
 
     hed_buf_init(&record, HED_BULK_CHUNK);
 
-    int err = bulk <= HED_BULK_CHUNK ? hed_remote_take_bulk(lane, &record, bulk) : HED_EFORMAT;
+    int err = bulk <= HED_BULK_CHUNK ? hed_remote_take_bulk(channel, &record, bulk) : HED_EFORMAT;
 
     if (!err && r == CUDA_SUCCESS)
         err = learn(c, kernel, &record);
@@ -142,29 +142,29 @@ void
 hed_remote_function_made(void *m, struct hed_function *f)
 {
     const struct hed_context *ctx = f->module->ctx;
-    struct hed_remote_lane *lane;
+    struct hed_remote_channel *channel;
     struct hed_kernel_body *b = begin_kernel(hed_remote_library(f->module->code), ctx->device,
-                                             f->kernel, ctx->object.handle, &lane);
+                                             f->kernel, ctx->object.handle, &channel);
 
     if (!b)
         return;
     b->function = f->object.handle;
-    if (hed_remote_end(lane, &b->head, sizeof *b) == 0)
+    if (hed_remote_end(channel, &b->head, sizeof *b) == 0)
         apply_settings(hed_remote_of(m), f);
 }
 
 void
 hed_remote_function_gone(void *m, struct hed_function *f)
 {
-    struct hed_remote_lane *lane;
+    struct hed_remote_channel *channel;
     struct hed_kernel_body *b =
-        hed_remote_begin(hed_remote_of(m), HED_MSG_KERNEL, sizeof *b, 0, 0, 0, &lane);
+        hed_remote_begin(hed_remote_of(m), HED_MSG_KERNEL, sizeof *b, 0, 0, 0, &channel);
 
     if (!b)
         return;
     b->function = f->object.handle;
     b->forget = 1;
-    (void)hed_remote_end(lane, &b->head, sizeof *b);
+    (void)hed_remote_end(channel, &b->head, sizeof *b);
 }
 
 CUresult
@@ -249,21 +249,21 @@ hed_remote_variable(void *m, struct hed_context *ctx, struct hed_code *code, boo
 {
     struct hed_remote *r = hed_remote_of(m);
     const size_t n = strlen(name) + 1;
-    struct hed_remote_lane *lane;
+    struct hed_remote_channel *channel;
     struct hed_open_body *b;
 
     if (n > HED_CODE_NAME_MAX)
         return CUDA_ERROR_NOT_FOUND;
-    b = hed_remote_begin_open(hed_remote_library(code),
-                              managed ? HED_OPEN_MANAGED : HED_OPEN_GLOBAL,
-                              ctx ? ctx->object.handle : hed_remote_current(r), (uint32_t)n, &lane);
+    b = hed_remote_begin_open(
+        hed_remote_library(code), managed ? HED_OPEN_MANAGED : HED_OPEN_GLOBAL,
+        ctx ? ctx->object.handle : hed_remote_current(r), (uint32_t)n, &channel);
     if (!b)
         return LOST;
     memcpy(b + 1, name, n);
-    if (hed_remote_end(lane, &b->head, (uint32_t)(sizeof *b + n)) != 0)
+    if (hed_remote_end(channel, &b->head, (uint32_t)(sizeof *b + n)) != 0)
         return LOST;
 
-    const struct hed_variable_answer *a = (struct hed_variable_answer *)hed_remote_answer(lane);
+    const struct hed_variable_answer *a = (struct hed_variable_answer *)hed_remote_answer(channel);
 
     if (!a || a->head.result != CUDA_SUCCESS)
         return a ? (CUresult)a->head.result : LOST;

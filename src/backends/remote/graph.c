@@ -258,10 +258,10 @@ put_own(const struct hed_work *w, void *to, uint32_t *type)
 /* A step that is no node of its own; NULL: lost. */
 static struct hed_graph_body *
 step(struct hed_remote *r, uint64_t context, enum hed_graph_op op, size_t more,
-     struct hed_remote_lane **lane)
+     struct hed_remote_channel **channel)
 {
     struct hed_graph_body *b =
-        hed_remote_begin(r, HED_MSG_GRAPH, (uint32_t)(sizeof *b + more), context, 0, 0, lane);
+        hed_remote_begin(r, HED_MSG_GRAPH, (uint32_t)(sizeof *b + more), context, 0, 0, channel);
 
     if (b)
         b->op = (uint32_t)op;
@@ -271,10 +271,10 @@ step(struct hed_remote *r, uint64_t context, enum hed_graph_op op, size_t more,
 static bool
 begin(struct hed_remote *r, uint64_t context)
 {
-    struct hed_remote_lane *lane;
-    struct hed_graph_body *b = step(r, context, HED_GRAPH_BEGIN, 0, &lane);
+    struct hed_remote_channel *channel;
+    struct hed_graph_body *b = step(r, context, HED_GRAPH_BEGIN, 0, &channel);
 
-    return b && hed_remote_end(lane, &b->head, sizeof *b) == 0;
+    return b && hed_remote_end(channel, &b->head, sizeof *b) == 0;
 }
 
 static bool
@@ -283,9 +283,9 @@ tell_node(struct hed_remote *r, uint64_t context, const struct hed_exec_node *n,
     const size_t in = (n->in_count * sizeof(uint32_t) + 7) / 8 * 8;
     const bool empty = child || is_empty(n);
     const uint64_t where = empty ? context : n->work->ctx->object.handle;
-    struct hed_remote_lane *lane;
+    struct hed_remote_channel *channel;
     struct hed_graph_body *b = step(r, where, child ? HED_GRAPH_CHILD : HED_GRAPH_NODE,
-                                    in + (empty ? 0 : own_size(n->work)), &lane);
+                                    in + (empty ? 0 : own_size(n->work)), &channel);
 
     if (!b)
         return false;
@@ -295,7 +295,7 @@ tell_node(struct hed_remote *r, uint64_t context, const struct hed_exec_node *n,
         ((uint32_t *)(void *)(b + 1))[i] = (uint32_t)n->in[i];
     if (!empty)
         b->size = put_own(n->work, (char *)(b + 1) + in, &b->type);
-    return hed_remote_end(lane, &b->head, (uint32_t)(sizeof *b + in + b->size)) == 0;
+    return hed_remote_end(channel, &b->head, (uint32_t)(sizeof *b + in + b->size)) == 0;
 }
 
 static bool
@@ -322,24 +322,24 @@ hed_remote_exec_made(void *m, struct hed_context *c, struct hed_exec *e,
 {
     struct hed_remote *r = hed_remote_of(m);
     const bool first = e->twin == HED_TWIN_NONE;
-    struct hed_remote_lane *lane;
+    struct hed_remote_channel *channel;
     struct hed_graph_body *b;
 
     if (!can_tell(r, body, 0))
         return CUDA_ERROR_NOT_SUPPORTED;
     if (!tell(r, c->object.handle, body) ||
-        !(b = step(r, c->object.handle, HED_GRAPH_MAKE, 0, &lane)))
+        !(b = step(r, c->object.handle, HED_GRAPH_MAKE, 0, &channel)))
         return CUDA_ERROR_DEVICE_UNAVAILABLE;
     b->exec = e->object.handle;
     b->flags = e->flags & CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
     if (first)
         b->head.flags |= HED_MSG_WANTS_ANSWER;
-    if (hed_remote_end(lane, &b->head, sizeof *b) != 0)
+    if (hed_remote_end(channel, &b->head, sizeof *b) != 0)
         return CUDA_ERROR_DEVICE_UNAVAILABLE;
     if (!first)
         return CUDA_SUCCESS;
 
-    const struct hed_answer *a = hed_remote_answer(lane);
+    const struct hed_answer *a = hed_remote_answer(channel);
 
     return a ? (CUresult)a->result : CUDA_ERROR_DEVICE_UNAVAILABLE;
 }
@@ -347,13 +347,13 @@ hed_remote_exec_made(void *m, struct hed_context *c, struct hed_exec *e,
 void
 hed_remote_exec_gone(void *m, uint64_t handle)
 {
-    struct hed_remote_lane *lane;
-    struct hed_graph_body *b = step(hed_remote_of(m), 0, HED_GRAPH_DROP, 0, &lane);
+    struct hed_remote_channel *channel;
+    struct hed_graph_body *b = step(hed_remote_of(m), 0, HED_GRAPH_DROP, 0, &channel);
 
     if (!b)
         return;
     b->exec = handle;
-    (void)hed_remote_end(lane, &b->head, sizeof *b);
+    (void)hed_remote_end(channel, &b->head, sizeof *b);
 }
 
 CUresult

@@ -1,4 +1,4 @@
-/* Threads that help with large copies between the program's memory and a lane's: one core copies
+/* Threads that help with large copies between the program's memory and a channel's: one core copies
  * slower than a device does.
  *
  *   copier: job, bell ──> helpers take blocks of it ──> `left` is 0: done

@@ -2,12 +2,12 @@
  * and the slots of streams that have been destroyed.
  *
  *   put_host: work kept under an id ──HED_MSG_HOST──> worker, in the stream's order
- *   thread <──HED_MSG_RUN, on a lane of its own── its turn has come; the stream waits
+ *   thread <──HED_MSG_RUN, on a channel of its own── its turn has come; the stream waits
  *          ──the same message back──> it has been run
  *
- * The thread and its lane are made for the first function. One thread runs them all, in the order
- * in which they come: CUDA promises no more. A worker that does nothing (backend null) is not told;
- * the thread runs them as they come then.
+ * The thread and its channel are made for the first function. One thread runs them all, in the
+ * order in which they come: CUDA promises no more. A worker that does nothing (backend null) is not
+ * told; the thread runs them as they come then.
  *
  * Invariants:
  * 1. A function is called without a lock, at most once for each time it was put on a stream.
@@ -51,7 +51,7 @@ struct hed_remote_host {
     struct entry *entries;
     uint32_t count, room, first_free; /* 1 + place */
     bool started;                     /* the thread is there */
-    struct hed_lane *lane;            /* NULL: backend null */
+    struct hed_channel *channel;      /* NULL: backend null */
     struct ready *first, **last;
     _Atomic uint32_t unrun;   /* functions that were put on streams and have not been run */
     _Atomic unsigned running; /* of those, with the one that is being run; changed under lock */
@@ -222,22 +222,22 @@ forget(struct hed_remote_host *h, uint64_t id)
 static void
 fetch(struct hed_remote *r)
 {
-    struct hed_remote_lane *lane;
+    struct hed_remote_channel *channel;
     struct hed_msg *m;
 
     /* Relaxed: copies before this function were counted before it was sent. */
     if (!r->copies || atomic_load_explicit(&r->copies->count, memory_order_relaxed) == 0)
         return;
-    lane = hed_remote_lane(r);
-    m = lane ? hed_lane_begin(lane->lane, sizeof *m) : NULL;
+    channel = hed_remote_channel(r);
+    m = channel ? hed_channel_begin(channel->channel, sizeof *m) : NULL;
     if (!m)
         return;
     *m = (struct hed_msg){.size = sizeof *m,
                           .kind = HED_MSG_FETCH,
                           .flags = HED_MSG_WANTS_ANSWER,
-                          .thread = lane->thread};
-    if (hed_remote_end(lane, m, sizeof *m) == 0)
-        (void)hed_remote_answer(lane);
+                          .thread = channel->thread};
+    if (hed_remote_end(channel, m, sizeof *m) == 0)
+        (void)hed_remote_answer(channel);
 }
 
 static void
@@ -305,12 +305,12 @@ answer_run(struct hed_remote *r, const struct hed_msg *m)
         return HED_EFORMAT;
     memcpy(&come, m, sizeof come);
     run(r, come.id, (CUresult)come.status);
-    back = hed_lane_begin(h->lane, sizeof *back);
+    back = hed_channel_begin(h->channel, sizeof *back);
     if (!back)
         return HED_EIO;
     *back = come;
     back->head.size = sizeof *back;
-    return hed_lane_end(h->lane, sizeof *back, true);
+    return hed_channel_end(h->channel, sizeof *back, true);
 }
 
 static void *
@@ -323,7 +323,7 @@ serve(void *arg)
 
     (void)pthread_setname_np(pthread_self(), "heddle-host");
     while (!err && !is_over(r)) {
-        err = hed_lane_next(h->lane, LOOK_MS, &m);
+        err = hed_channel_next(h->channel, LOOK_MS, &m);
         if (!err)
             err = answer_run(r, m);
         else if (err == HED_ETIME)
@@ -396,8 +396,8 @@ start_locked(struct hed_remote *r, struct hed_remote_host *h)
 
     if (h->started)
         return 0;
-    if (!alone && !h->lane) {
-        err = hed_remote_lane_open(r, 0, HED_LANE_CALLBACKS, &h->lane, &why);
+    if (!alone && !h->channel) {
+        err = hed_remote_channel_open(r, 0, HED_CHANNEL_CALLBACKS, &h->channel, &why);
         if (err)
             hed_remote_lose(r, why.text[0] ? why.text : hed_err_text(err));
     }
@@ -445,16 +445,16 @@ run_soon(struct hed_remote_host *h, uint64_t id)
 static bool
 send_host(struct hed_remote *r, struct hed_stream *s, const struct hed_work *w, uint64_t id)
 {
-    struct hed_remote_lane *lane;
+    struct hed_remote_channel *channel;
     struct hed_host_body *b = hed_remote_begin(r, HED_MSG_HOST, sizeof *b, s->ctx->object.handle,
-                                               hed_stream_name(s), w->number, &lane);
+                                               hed_stream_name(s), w->number, &channel);
 
     if (!b)
         return false;
     b->id = id;
     b->always = w->kind == HED_WORK_CALLBACK;
     b->holds = 1;
-    return hed_remote_end(lane, &b->head, sizeof *b) == 0;
+    return hed_remote_end(channel, &b->head, sizeof *b) == 0;
 }
 
 CUresult
@@ -530,6 +530,6 @@ hed_remote_host_lost(struct hed_remote *r)
 void
 hed_remote_host_forked(struct hed_remote *r)
 {
-    if (r->host && r->host->lane)
-        hed_lane_forked(r->host->lane);
+    if (r->host && r->host->channel)
+        hed_channel_forked(r->host->channel);
 }

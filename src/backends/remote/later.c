@@ -1,14 +1,14 @@
 /* Copies to memory of this process that nobody waits for: their bytes come before the answer of
- * some later message, on the lane of whoever asked that.
+ * some later message, on the channel of whoever asked that.
  *
  * Invariants:
  * 1. What is written is exactly what was asked for: a piece is in the list from before it is asked
  *    for until its bytes have been written, and bytes that fit no piece end the session.
  * 2. Pieces are numbered as the worker sends them, and an answer says how many it has sent before
- *    it on all lanes. Who reads it goes on when all of those have been written; so whoever waited
- *    for a stream finds its bytes, also those that came on another thread's lane. That thread is
- *    reading just then: the wait is short. To count them is not enough: later ones may overtake,
- *    on lanes of their own.
+ *    it on all channels. Who reads it goes on when all of those have been written; so whoever
+ *    waited for a stream finds its bytes, also those that came on another thread's channel. That
+ *    thread is reading just then: the wait is short. To count them is not enough: later ones may
+ *    overtake, on channels of their own.
  */
 #include <stdlib.h>
 #include <time.h>
@@ -80,16 +80,16 @@ take_piece(struct hed_remote_copies *c, const struct hed_data *d)
 }
 
 static int
-read_rows(struct hed_lane *lane, const struct hed_remote_later *p)
+read_rows(struct hed_channel *channel, const struct hed_remote_later *p)
 {
     int err = 0;
 
     if (p->height == 1 && p->depth == 1)
-        return hed_lane_bulk_read(lane, (void *)(uintptr_t)p->at, p->width);
+        return hed_channel_bulk_read(channel, (void *)(uintptr_t)p->at, p->width);
     for (uint64_t z = 0; z < p->depth; z++)
         for (uint64_t y = 0; y < p->height && !err; y++)
-            err = hed_lane_bulk_read(lane, (void *)(uintptr_t)(p->at + z * p->slice + y * p->pitch),
-                                     p->width);
+            err = hed_channel_bulk_read(
+                channel, (void *)(uintptr_t)(p->at + z * p->slice + y * p->pitch), p->width);
     return err;
 }
 
@@ -136,14 +136,14 @@ finish(struct hed_remote_copies *c, struct hed_remote_later *p, uint64_t number)
 }
 
 int
-hed_remote_data(struct hed_remote_lane *lane, const struct hed_data *d)
+hed_remote_data(struct hed_remote_channel *channel, const struct hed_data *d)
 {
-    struct hed_remote_copies *c = lane->remote->copies;
+    struct hed_remote_copies *c = channel->remote->copies;
     struct hed_remote_later *p;
     int err = 0;
 
     if (d->client_pitch == 0)
-        return hed_remote_twin_data(lane, d);
+        return hed_remote_twin_data(channel, d);
     p = take_piece(c, d);
     if (!p || (d->head.bulk != 0 && d->head.bulk != bytes_of(p))) {
         free(p);
@@ -152,10 +152,10 @@ hed_remote_data(struct hed_remote_lane *lane, const struct hed_data *d)
     const uint64_t number = d->head.number; /* the message is gone when its bytes are read */
 
     if (d->head.bulk)
-        err = read_rows(lane->lane, p);
+        err = read_rows(channel->channel, p);
     /* Before others, who wait for these bytes, are told that they need not wait any more. */
     if (err)
-        hed_remote_lose(lane->remote, err == HED_EIO ? "the worker is gone" : hed_err_text(err));
+        hed_remote_lose(channel->remote, err == HED_EIO ? "the worker is gone" : hed_err_text(err));
 
     const int noted = finish(c, p, number);
 

@@ -25,12 +25,12 @@ send(struct hed_remote *r, struct hed_stream *s, const struct hed_function *f, u
 {
     const uint32_t room =
         (uint32_t)(sizeof(struct hed_launch_body) + count * sizeof *attributes) + l->param_bytes;
-    struct hed_remote_lane *lane;
+    struct hed_remote_channel *channel;
 
     hed_remote_sync_out(r);
 
     struct hed_launch_body *b = hed_remote_begin(r, HED_MSG_LAUNCH, room, s->ctx->object.handle,
-                                                 hed_stream_name(s), number, &lane);
+                                                 hed_stream_name(s), number, &channel);
 
     if (!b)
         return CUDA_ERROR_DEVICE_UNAVAILABLE;
@@ -51,7 +51,8 @@ send(struct hed_remote *r, struct hed_stream *s, const struct hed_function *f, u
 
     const uint32_t size = (uint32_t)((char *)to - (char *)b) + l->param_bytes;
 
-    return hed_remote_end(lane, &b->head, size) == 0 ? CUDA_SUCCESS : CUDA_ERROR_DEVICE_UNAVAILABLE;
+    return hed_remote_end(channel, &b->head, size) == 0 ? CUDA_SUCCESS
+                                                        : CUDA_ERROR_DEVICE_UNAVAILABLE;
 }
 
 CUresult

@@ -24,10 +24,10 @@ step(struct hed_remote_opening *o)
     const char *name = o->input && o->input->name ? o->input->name : "";
     const uint32_t n = (uint32_t)strnlen(name, NAME_MAX_BYTES - 1);
     const uint32_t extra = o->how->count * (uint32_t)sizeof(struct hed_wire_jit) + n + 1;
-    struct hed_remote_lane *lane;
+    struct hed_remote_channel *channel;
     struct hed_open_answer a;
-    struct hed_open_body *b =
-        hed_remote_begin_open(o->code, HED_OPEN_LINK, hed_remote_current(o->remote), extra, &lane);
+    struct hed_open_body *b = hed_remote_begin_open(o->code, HED_OPEN_LINK,
+                                                    hed_remote_current(o->remote), extra, &channel);
 
     if (!b)
         return LOST;
@@ -42,10 +42,10 @@ step(struct hed_remote_opening *o)
     const uint32_t at = hed_remote_put_options(b, o->how);
 
     memcpy((char *)b + at, name, n); /* and a 0, which is there */
-    if (hed_remote_end(lane, &b->head, at + n + 1) != 0)
+    if (hed_remote_end(channel, &b->head, at + n + 1) != 0)
         return LOST;
 
-    const CUresult r = hed_remote_open_answer(o, lane, &a);
+    const CUresult r = hed_remote_open_answer(o, channel, &a);
 
     return r == CUDA_SUCCESS && o->last ? hed_remote_open_more(o, a.records) : r;
 }

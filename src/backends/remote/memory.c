@@ -111,8 +111,8 @@ lease_step(const struct hed_remote *r, int device)
 static uint64_t
 ask_lease(struct hed_remote *r, int device, uint64_t want, uint64_t least)
 {
-    struct hed_remote_lane *lane;
-    struct hed_lease *l = hed_remote_begin(r, HED_MSG_LEASE, sizeof *l, 0, 0, 0, &lane);
+    struct hed_remote_channel *channel;
+    struct hed_lease *l = hed_remote_begin(r, HED_MSG_LEASE, sizeof *l, 0, 0, 0, &channel);
 
     if (!l)
         return 0;
@@ -120,10 +120,10 @@ ask_lease(struct hed_remote *r, int device, uint64_t want, uint64_t least)
     l->device = r->devices[device].ordinal;
     l->want = want;
     l->least = least;
-    if (hed_remote_end(lane, &l->head, sizeof *l) != 0)
+    if (hed_remote_end(channel, &l->head, sizeof *l) != 0)
         return 0;
 
-    const struct hed_lease_answer *a = (const struct hed_lease_answer *)hed_remote_answer(lane);
+    const struct hed_lease_answer *a = (const struct hed_lease_answer *)hed_remote_answer(channel);
 
     if (!a)
         return 0;
@@ -175,18 +175,18 @@ unlease(struct hed_remote *r, int device, uint64_t size)
     _Atomic uint64_t *lease = &r->devices[device].lease;
     const uint64_t step = lease_step(r, device);
     uint64_t has = atomic_fetch_add_explicit(lease, size, memory_order_relaxed) + size;
-    struct hed_remote_lane *lane;
+    struct hed_remote_channel *channel;
     struct hed_lease *l;
 
     if (has < 4 * step || !take_lease(r, device, has - step))
         return;
-    l = hed_remote_begin(r, HED_MSG_LEASE, sizeof *l, 0, 0, 0, &lane);
+    l = hed_remote_begin(r, HED_MSG_LEASE, sizeof *l, 0, 0, 0, &channel);
     if (!l)
         return;
     l->device = r->devices[device].ordinal;
     l->give = has - step;
     atomic_fetch_sub_explicit(&r->memory->granted[device], has - step, memory_order_relaxed);
-    (void)hed_remote_end(lane, &l->head, sizeof *l);
+    (void)hed_remote_end(channel, &l->head, sizeof *l);
 }
 
 /* Why there was none. Relaxed: the calling thread noticed the loss itself, if there was one. */
@@ -201,8 +201,8 @@ no_lease(const struct hed_remote *r)
 static int
 send_map(struct hed_remote *r, enum hed_msg_kind kind, const struct hed_map *what, bool asks)
 {
-    struct hed_remote_lane *lane;
-    struct hed_map *m = hed_remote_begin(r, kind, sizeof *m, hed_remote_current(r), 0, 0, &lane);
+    struct hed_remote_channel *channel;
+    struct hed_map *m = hed_remote_begin(r, kind, sizeof *m, hed_remote_current(r), 0, 0, &channel);
 
     if (!m)
         return HED_EIO;
@@ -214,12 +214,12 @@ send_map(struct hed_remote *r, enum hed_msg_kind kind, const struct hed_map *wha
     m->access = what->access;
     m->head.flags = asks ? HED_MSG_WANTS_ANSWER : 0;
 
-    const int err = hed_remote_end(lane, &m->head, sizeof *m);
+    const int err = hed_remote_end(channel, &m->head, sizeof *m);
 
     if (err || !asks)
         return err;
 
-    const struct hed_answer *a = hed_remote_answer(lane);
+    const struct hed_answer *a = hed_remote_answer(channel);
 
     return !a ? HED_EIO : a->result == CUDA_SUCCESS ? 0 : HED_ENOMEM;
 }
@@ -432,18 +432,18 @@ hed_remote_memory_info(void *machine, struct hed_context *c, size_t *free, size_
 {
     struct hed_remote *r = hed_remote_of(machine);
     const int device = c->device->ordinal;
-    struct hed_remote_lane *lane;
-    struct hed_lease *l = hed_remote_begin(r, HED_MSG_LEASE, sizeof *l, 0, 0, 0, &lane);
+    struct hed_remote_channel *channel;
+    struct hed_lease *l = hed_remote_begin(r, HED_MSG_LEASE, sizeof *l, 0, 0, 0, &channel);
 
     /* Wanting nothing asks what is to be had, with what is had already. */
     if (!l)
         return CUDA_ERROR_DEVICE_UNAVAILABLE;
     l->head.flags = HED_MSG_WANTS_ANSWER;
     l->device = r->devices[device].ordinal;
-    if (hed_remote_end(lane, &l->head, sizeof *l) != 0)
+    if (hed_remote_end(channel, &l->head, sizeof *l) != 0)
         return CUDA_ERROR_DEVICE_UNAVAILABLE;
 
-    const struct hed_lease_answer *a = (const struct hed_lease_answer *)hed_remote_answer(lane);
+    const struct hed_lease_answer *a = (const struct hed_lease_answer *)hed_remote_answer(channel);
 
     if (!a || a->head.head.size < sizeof *a)
         return CUDA_ERROR_DEVICE_UNAVAILABLE;

@@ -32,7 +32,7 @@ struct hed_remote_later {
     uint64_t width, height, depth;
 };
 
-/* Pieces come on many lanes: so many numbers may one be ahead of another that is on its way. */
+/* Pieces come on many channels: so many numbers may one be ahead of another that is on its way. */
 #define HED_LATER_AHEAD (UINT64_C(1) << 17)
 
 struct hed_remote_copies {
@@ -67,4 +67,4 @@ void hed_remote_memcpy(struct hed_remote *r, void *to, const void *from, size_t 
 void hed_remote_twin_made(struct hed_remote *r, uint64_t at, uint64_t size);
 void hed_remote_twin_gone(struct hed_remote *r, uint64_t at);
 /* Bytes of memory that both sides have, as the worker has them. */
-int hed_remote_twin_data(struct hed_remote_lane *lane, const struct hed_data *d);
+int hed_remote_twin_data(struct hed_remote_channel *channel, const struct hed_data *d);

@@ -65,7 +65,7 @@ machine_forked(void *m)
 
     /* Relaxed: there is one thread. */
     atomic_store_explicit(&r->ended, true, memory_order_relaxed);
-    hed_remote_lanes_forked(r);
+    hed_remote_channels_forked(r);
     hed_remote_host_forked(r);
 }
 
@@ -134,12 +134,12 @@ remote_init(struct hed_layer *self, const struct hed_config *config, struct hed_
         err = hed_log_setup(config->log, why);
     if (!err) {
         r->heap = -1;
-        hed_lock_init(&r->lanes_lock, HED_RANK_LANES);
+        hed_lock_init(&r->channels_lock, HED_RANK_CHANNELS);
         err = hed_remote_code_init(r);
     }
     if (!err)
         err = make_driver(r, config, why);
-    if (err) /* what threads and lanes there are, ends with the connection */
+    if (err) /* what threads and channels there are, ends with the connection */
         return err;
     self->state = r->driver;
     return 0;

@@ -1,18 +1,18 @@
 /* The backend `remote`: the soft driver on a machine that is a worker of a heddle server.
  *
- *   soft driver ──struct hed_far──> remote ──the calling thread's lane──> server/worker/worker.h
+ *   soft driver ──struct hed_far──> remote ──the calling thread's channel──> server/worker/worker.h
  *
  *   remote.c    the layer type, the machine, connecting        session.c  hello, arena, lost peers
- *   lanes.c     a lane for each thread                         send.c     messages, calls, answers
+ *   channels.c  a channel for each thread                      send.c     messages, calls, answers
  *   memory.c    mapping, the lease, the shared heap            copy.c     bytes of this process
  *   stream.c    streams, contexts      event.c  events         host.c     the program's functions
  *   code.c      images, kernels        launch.c launches       array.c    arrays, textures
  *   graph.c     executable graphs      rest.c   what else can travel      nvml.c  flush.c
  *
  * Invariants:
- * 1. A thread sends on its own lane only. The ticket is taken when there is room for the message,
- *    and the message is out right after: nobody waits in between.
- * 2. When the session is lost, every lane ends, every context has failed with
+ * 1. A thread sends on its own channel only. The ticket is taken when there is room for the
+ *    message, and the message is out right after: nobody waits in between.
+ * 2. When the session is lost, every channel ends, every context has failed with
  *    CUDA_ERROR_DEVICE_UNAVAILABLE, and nothing is sent any more. It never comes back.
  */
 #pragma once
@@ -35,12 +35,12 @@ struct hed_remote;
 #define HED_SLOTS_MAX 8192
 
 /* The calling thread's way to the worker. */
-struct hed_remote_lane {
+struct hed_remote_channel {
     struct hed_remote *remote;
-    struct hed_remote_lane *next; /* remote->lanes; guarded by lanes_lock */
-    struct hed_lane *lane;
+    struct hed_remote_channel *next; /* remote->channels; guarded by channels_lock */
+    struct hed_channel *channel;
     uint32_t thread;
-    bool taken; /* by a living thread; guarded by lanes_lock */
+    bool taken; /* by a living thread; guarded by channels_lock */
 };
 
 struct hed_remote_device {
@@ -62,9 +62,9 @@ struct hed_remote {
     _Atomic bool lost;
     _Atomic bool ended; /* the process ends, or this is the child of a fork */
 
-    struct hed_lock lanes_lock; /* rank HED_RANK_LANES */
-    struct hed_remote_lane *lanes;
-    uint32_t threads; /* lanes made so far */
+    struct hed_lock channels_lock; /* rank HED_RANK_CHANNELS */
+    struct hed_remote_channel *channels;
+    uint32_t threads; /* channels made so far */
 
     uint64_t whole;          /* where the arena begins: shares of devices that are not visible */
     uint64_t base, size;     /* of the arena as this client has it; host's share last */
@@ -79,7 +79,7 @@ struct hed_remote {
     int heap; /* descriptor of the shared heap; -1: pinned memory is this process's own */
 
     _Atomic uint64_t failures_seen;         /* of slots[HED_SLOT_FAILURES] */
-    uint64_t slot_used[HED_SLOTS_MAX / 64]; /* bits; guarded by lanes_lock */
+    uint64_t slot_used[HED_SLOTS_MAX / 64]; /* bits; guarded by channels_lock */
     uint32_t slot_next;
 
     _Atomic bool flusher;          /* there is a thread that flushes (flush.c) */
@@ -122,39 +122,39 @@ int hed_remote_reserve(void *m, uint64_t want, uint64_t size, uint64_t *base);
 uint32_t hed_remote_slot_take(struct hed_remote *r);
 void hed_remote_slot_give(struct hed_remote *r, uint32_t slot);
 
-/* ---- lanes.c --------------------------------------------------------------------------------- */
+/* ---- channels.c ------------------------------------------------------------------------------ */
 
-/* The calling thread's lane, made if need be; NULL: lost. */
-struct hed_remote_lane *hed_remote_lane(struct hed_remote *r);
+/* The calling thread's channel, made if need be; NULL: lost. */
+struct hed_remote_channel *hed_remote_channel(struct hed_remote *r);
 
-/* Another connection of the session; a lane that this thread is to have from now on. */
-int hed_remote_lane_open(struct hed_remote *r, uint32_t thread, enum hed_lane_purpose purpose,
-                         struct hed_lane **out, struct hed_why *why);
-struct hed_remote_lane *hed_remote_lane_add(struct hed_remote *r, struct hed_lane *lane,
-                                            uint32_t thread);
+/* Another connection of the session; a channel that this thread is to have from now on. */
+int hed_remote_channel_open(struct hed_remote *r, uint32_t thread, enum hed_channel_purpose purpose,
+                            struct hed_channel **out, struct hed_why *why);
+struct hed_remote_channel *hed_remote_channel_add(struct hed_remote *r, struct hed_channel *channel,
+                                                  uint32_t thread);
 
 /* Sockets: what is buffered goes out a little later even if nothing else happens. */
-void hed_remote_flush_soon(struct hed_remote_lane *lane);
+void hed_remote_flush_soon(struct hed_remote_channel *channel);
 
 /* What other threads have buffered of lower tickets goes out: before waiting for an answer. */
-void hed_remote_flush_others(struct hed_remote *r, struct hed_remote_lane *own, uint64_t below);
-void hed_remote_lanes_forked(struct hed_remote *r);
+void hed_remote_flush_others(struct hed_remote *r, struct hed_remote_channel *own, uint64_t below);
+void hed_remote_channels_forked(struct hed_remote *r);
 
 /* ---- send.c ---------------------------------------------------------------------------------- */
 
-/* A message on the calling thread's lane: room for `size` bytes, the head filled in (ticket,
- * thread, kind, context) and the rest zero, and its lane in *lane. NULL: lost. Must be ended soon,
- * with nothing in between that may wait. stream and number may be 0. */
+/* A message on the calling thread's channel: room for `size` bytes, the head filled in (ticket,
+ * thread, kind, context) and the rest zero, and its channel in *channel. NULL: lost. Must be ended
+ * soon, with nothing in between that may wait. stream and number may be 0. */
 void *hed_remote_begin(struct hed_remote *r, enum hed_msg_kind kind, uint32_t size,
                        uint64_t context, uint64_t stream, uint64_t number,
-                       struct hed_remote_lane **lane);
+                       struct hed_remote_channel **channel);
 /* Out it goes. size: what it has become. With HED_MSG_WANTS_ANSWER in its flags the caller must
  * take the answer next. Bulk, if head.bulk is not 0, is written by the caller right after. */
-int hed_remote_end(struct hed_remote_lane *lane, struct hed_msg *msg, uint32_t size);
+int hed_remote_end(struct hed_remote_channel *channel, struct hed_msg *msg, uint32_t size);
 
 /* The answer to the message that was just ended; data and prints that come first are dealt with.
- * The memory is good until the lane is used again. NULL: lost. Failures it tells are noted. */
-struct hed_answer *hed_remote_answer(struct hed_remote_lane *lane);
+ * The memory is good until the channel is used again. NULL: lost. Failures it tells are noted. */
+struct hed_answer *hed_remote_answer(struct hed_remote_channel *channel);
 
 /* A call without an answer. Objects that it makes are named by what its outputs hold already. */
 void hed_remote_send(struct hed_remote *r, uint64_t context, uint64_t stream, uint64_t number,
@@ -251,7 +251,7 @@ CUresult hed_remote_put_fill(struct hed_remote *r, struct hed_stream *s, struct 
 /* Waits until other threads have received what the worker had sent them before an answer. */
 void hed_remote_received(struct hed_remote *r, uint64_t pieces);
 /* A HED_MSG_DATA that came before an answer; its bulk must be taken. */
-int hed_remote_data(struct hed_remote_lane *lane, const struct hed_data *d);
+int hed_remote_data(struct hed_remote_channel *channel, const struct hed_data *d);
 /* Sockets: memory that both sides have is made alike: before work, and after waiting. */
 void hed_remote_sync_out(struct hed_remote *r);
 void hed_remote_sync_in(struct hed_remote *r);

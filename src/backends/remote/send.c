@@ -1,6 +1,6 @@
 /* Messages to the worker, and its answers. See remote.h.
  *
- *   begin: room in the lane -> ticket -> head       end: out       answer: what comes back
+ *   begin: room in the channel -> ticket -> head       end: out       answer: what comes back
  *
  * The ticket is taken when there is room, so that nobody who has one waits for anything.
  */
@@ -23,13 +23,13 @@
 
 void *
 hed_remote_begin(struct hed_remote *r, enum hed_msg_kind kind, uint32_t size, uint64_t context,
-                 uint64_t stream, uint64_t number, struct hed_remote_lane **lane)
+                 uint64_t stream, uint64_t number, struct hed_remote_channel **channel)
 {
-    struct hed_remote_lane *l = hed_remote_lane(r);
-    struct hed_msg *m = l ? hed_lane_begin(l->lane, size) : NULL;
+    struct hed_remote_channel *ch = hed_remote_channel(r);
+    struct hed_msg *m = ch ? hed_channel_begin(ch->channel, size) : NULL;
 
     if (!m) {
-        if (l)
+        if (ch)
             hed_remote_lose(r, "the way to the worker is closed");
         return NULL;
     }
@@ -40,33 +40,33 @@ hed_remote_begin(struct hed_remote *r, enum hed_msg_kind kind, uint32_t size, ui
 
     *m = (struct hed_msg){.size = size,
                           .kind = (uint16_t)kind,
-                          .thread = l->thread,
+                          .thread = ch->thread,
                           .ticket = ticket,
                           .context = context,
                           .stream = stream,
                           .number = number};
     memset(m + 1, 0, size - sizeof *m);
-    *lane = l;
+    *channel = ch;
     return m;
 }
 
 int
-hed_remote_end(struct hed_remote_lane *lane, struct hed_msg *msg, uint32_t size)
+hed_remote_end(struct hed_remote_channel *channel, struct hed_msg *msg, uint32_t size)
 {
     const bool wants = msg->flags & HED_MSG_WANTS_ANSWER;
 
     msg->size = size;
     hed_dies_count("HED_TEST_CLIENT_DIES");
     if (wants)
-        hed_remote_flush_others(lane->remote, lane, msg->ticket);
+        hed_remote_flush_others(channel->remote, channel, msg->ticket);
 
     /* Bulk that follows makes it go out as well. */
-    const int err = hed_lane_end(lane->lane, size, wants && msg->bulk == 0);
+    const int err = hed_channel_end(channel->channel, size, wants && msg->bulk == 0);
 
     if (err)
-        hed_remote_lose(lane->remote, hed_err_text(err));
+        hed_remote_lose(channel->remote, hed_err_text(err));
     else if (!wants)
-        hed_remote_flush_soon(lane);
+        hed_remote_flush_soon(channel);
     return err;
 }
 
@@ -93,7 +93,7 @@ print(const struct hed_msg *m)
 }
 
 static int
-deal_with(struct hed_remote_lane *lane, const struct hed_msg *m)
+deal_with(struct hed_remote_channel *channel, const struct hed_msg *m)
 {
     switch (m->kind) {
     case HED_MSG_PING: /* it lives */
@@ -104,23 +104,23 @@ deal_with(struct hed_remote_lane *lane, const struct hed_msg *m)
     case HED_MSG_DATA:
         return m->size < sizeof(struct hed_data)
                    ? HED_EFORMAT
-                   : hed_remote_data(lane, (const struct hed_data *)m);
+                   : hed_remote_data(channel, (const struct hed_data *)m);
     default:
         return HED_EFORMAT;
     }
 }
 
 struct hed_answer *
-hed_remote_answer(struct hed_remote_lane *lane)
+hed_remote_answer(struct hed_remote_channel *channel)
 {
-    struct hed_remote *r = lane->remote;
+    struct hed_remote *r = channel->remote;
     struct hed_msg *m = NULL;
     int err;
 
     do {
-        err = hed_lane_next(lane->lane, -1, &m);
+        err = hed_channel_next(channel->channel, -1, &m);
         if (!err && m->kind != HED_MSG_ANSWER)
-            err = deal_with(lane, m);
+            err = deal_with(channel, m);
         else if (!err && m->size < sizeof(struct hed_answer))
             err = HED_EFORMAT;
     } while (!err && m->kind != HED_MSG_ANSWER);
@@ -142,8 +142,8 @@ hed_remote_answer(struct hed_remote_lane *lane)
 void
 hed_remote_look(struct hed_remote *r)
 {
-    struct hed_remote_lane *lane;
-    struct hed_msg *m = hed_remote_begin(r, HED_MSG_PING, sizeof *m, 0, 0, 0, &lane);
+    struct hed_remote_channel *channel;
+    struct hed_msg *m = hed_remote_begin(r, HED_MSG_PING, sizeof *m, 0, 0, 0, &channel);
 
     if (!m)
         return;
@@ -154,8 +154,8 @@ hed_remote_look(struct hed_remote *r)
             &r->failures_seen,
             atomic_load_explicit(&r->slots[HED_SLOT_FAILURES], memory_order_relaxed),
             memory_order_relaxed);
-    if (hed_remote_end(lane, m, sizeof *m) == 0)
-        (void)hed_remote_answer(lane);
+    if (hed_remote_end(channel, m, sizeof *m) == 0)
+        (void)hed_remote_answer(channel);
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */
@@ -196,7 +196,7 @@ put_nvml(struct hed_enc *e, uint32_t id, const void *args)
 /* A call as a message: encoded aside, since how long it gets is known afterwards. */
 static struct hed_msg *
 begin_call(struct hed_remote *r, const struct hed_msg *head, put_fn put, const void *args,
-           const struct naming *names, struct hed_remote_lane **lane)
+           const struct naming *names, struct hed_remote_channel **channel)
 {
     uint8_t small[SMALL], large[HED_MSG_MAX];
     struct hed_enc e = hed_enc_over(small, sizeof small);
@@ -217,7 +217,7 @@ begin_call(struct hed_remote *r, const struct hed_msg *head, put_fn put, const v
     const size_t at = (sizeof(struct hed_msg) + sizeof(struct hed_call_body) + request + 7) / 8 * 8;
     const size_t size = at + names->count * sizeof names->names[0];
     struct hed_msg *m = hed_remote_begin(r, (enum hed_msg_kind)head->kind, (uint32_t)size,
-                                         head->context, head->stream, head->number, lane);
+                                         head->context, head->stream, head->number, channel);
 
     if (!m)
         return NULL;
@@ -242,14 +242,14 @@ hed_remote_send(struct hed_remote *r, uint64_t context, uint64_t stream, uint64_
                                  .context = context,
                                  .stream = stream,
                                  .number = number};
-    struct hed_remote_lane *lane;
+    struct hed_remote_channel *channel;
     struct naming names = {.count = 0};
     struct hed_msg *m = NULL;
 
     if (hed_cuda_each_new(id, args, note_name, &names) == 0)
-        m = begin_call(r, &head, put_cuda, args, &names, &lane);
+        m = begin_call(r, &head, put_cuda, args, &names, &channel);
     if (m)
-        (void)hed_remote_end(lane, m, m->size);
+        (void)hed_remote_end(channel, m, m->size);
     else /* it was to happen, and does not: that must be told */
         hed_remote_failed(r, context, LOST);
 }
@@ -263,16 +263,16 @@ hed_remote_ask(struct hed_remote *r, uint64_t context, uint64_t stream, enum hed
                                  .context = context,
                                  .stream = stream,
                                  .flags = HED_MSG_WANTS_ANSWER | (waits ? HED_MSG_BLOCKS : 0)};
-    struct hed_remote_lane *lane;
+    struct hed_remote_channel *channel;
     struct naming names = {.count = 0};
     struct hed_msg *m = NULL;
 
     if (hed_cuda_each_new(id, args, note_name, &names) == 0)
-        m = begin_call(r, &head, put_cuda, args, &names, &lane);
-    if (!m || hed_remote_end(lane, m, m->size) != 0)
+        m = begin_call(r, &head, put_cuda, args, &names, &channel);
+    if (!m || hed_remote_end(channel, m, m->size) != 0)
         return LOST;
 
-    const struct hed_answer *a = hed_remote_answer(lane);
+    const struct hed_answer *a = hed_remote_answer(channel);
 
     if (!a)
         return LOST;
@@ -292,14 +292,14 @@ hed_remote_ask(struct hed_remote *r, uint64_t context, uint64_t stream, enum hed
 CUresult
 hed_remote_wait(struct hed_remote *r, uint64_t context, uint64_t stream)
 {
-    struct hed_remote_lane *lane;
-    struct hed_msg *m = hed_remote_begin(r, HED_MSG_WAIT, sizeof *m, context, stream, 0, &lane);
+    struct hed_remote_channel *channel;
+    struct hed_msg *m = hed_remote_begin(r, HED_MSG_WAIT, sizeof *m, context, stream, 0, &channel);
     const struct hed_answer *a = NULL;
 
     if (m) {
         m->flags = HED_MSG_WANTS_ANSWER | HED_MSG_BLOCKS;
-        if (hed_remote_end(lane, m, sizeof *m) == 0)
-            a = hed_remote_answer(lane);
+        if (hed_remote_end(channel, m, sizeof *m) == 0)
+            a = hed_remote_answer(channel);
     }
     return a ? (CUresult)a->result : LOST;
 }
@@ -310,13 +310,13 @@ hed_remote_ask_nvml(struct hed_remote *r, enum hed_nvml_call id, void *args)
     const struct hed_msg head = {
         .kind = HED_MSG_NVML, .call = (uint16_t)id, .flags = HED_MSG_WANTS_ANSWER};
     const struct naming names = {.count = 0};
-    struct hed_remote_lane *lane;
-    struct hed_msg *m = begin_call(r, &head, put_nvml, args, &names, &lane);
+    struct hed_remote_channel *channel;
+    struct hed_msg *m = begin_call(r, &head, put_nvml, args, &names, &channel);
 
-    if (!m || hed_remote_end(lane, m, m->size) != 0)
+    if (!m || hed_remote_end(channel, m, m->size) != 0)
         return NVML_ERROR_GPU_IS_LOST;
 
-    const struct hed_answer *a = hed_remote_answer(lane);
+    const struct hed_answer *a = hed_remote_answer(channel);
 
     if (!a)
         return NVML_ERROR_GPU_IS_LOST;

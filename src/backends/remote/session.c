@@ -165,12 +165,12 @@ to_profile(const struct hed_wire_device *d, struct hed_profile_device *out)
 _Static_assert(HED_WIRE_ATTRIBUTES == HED_PROFILE_ATTRIBUTES, "a device's attributes travel whole");
 
 static int
-take_devices(struct hed_remote *r, struct hed_lane *lane, uint32_t count, bool *real,
+take_devices(struct hed_remote *r, struct hed_channel *channel, uint32_t count, bool *real,
              struct hed_profile_device *out)
 {
     for (uint32_t i = 0; i < count; i++) {
         struct hed_msg *m;
-        const int err = hed_lane_next(lane, r->timeout_ms, &m);
+        const int err = hed_channel_next(channel, r->timeout_ms, &m);
 
         if (err)
             return err;
@@ -202,9 +202,9 @@ choose_visible(struct hed_remote *r, struct hed_profile_device *devices, size_t 
 /* ---- the arena ------------------------------------------------------------------------------- */
 
 static int
-ask_arena(struct hed_lane *lane, uint64_t base, uint64_t refused, uint64_t *offered)
+ask_arena(struct hed_channel *channel, uint64_t base, uint64_t refused, uint64_t *offered)
 {
-    struct hed_arena_offer *o = hed_lane_begin(lane, sizeof *o);
+    struct hed_arena_offer *o = hed_channel_begin(channel, sizeof *o);
     struct hed_msg *m;
     int err;
 
@@ -216,9 +216,9 @@ ask_arena(struct hed_lane *lane, uint64_t base, uint64_t refused, uint64_t *offe
     o->head.flags = HED_MSG_WANTS_ANSWER;
     o->base = base;
     o->refused = refused;
-    err = hed_lane_end(lane, sizeof *o, true);
+    err = hed_channel_end(channel, sizeof *o, true);
     if (!err)
-        err = hed_lane_next(lane, -1, &m);
+        err = hed_channel_next(channel, -1, &m);
     if (!err && (m->kind != HED_MSG_ANSWER || m->size != sizeof(struct hed_arena_answer)))
         err = HED_EFORMAT;
     if (!err)
@@ -229,17 +229,18 @@ ask_arena(struct hed_lane *lane, uint64_t base, uint64_t refused, uint64_t *offe
 /* Takes the first base that is free here, too. All shares of the server's devices are set aside;
  * this client uses those at the end, which the host's follows. */
 static int
-agree_on_arena(struct hed_remote *r, struct hed_lane *lane, uint64_t parts, struct hed_why *why)
+agree_on_arena(struct hed_remote *r, struct hed_channel *channel, uint64_t parts,
+               struct hed_why *why)
 {
     uint64_t offered = 0, refused = 0;
     int err = 0;
 
     for (int i = 0; i < OFFERS_MAX && !err; i++) {
-        err = ask_arena(lane, 0, refused, &offered);
+        err = ask_arena(channel, 0, refused, &offered);
         if (err || !offered)
             break;
         if (hed_set_aside(offered, parts * r->stride)) {
-            err = ask_arena(lane, offered, 0, &refused);
+            err = ask_arena(channel, offered, 0, &refused);
             if (!err && refused != offered)
                 err = HED_EFORMAT;
             r->base = offered;
@@ -362,7 +363,7 @@ hed_remote_connect(struct hed_remote *r, const struct hed_config *config,
 {
     const bool shared = hed_address_is(config->gpu) && strncmp(config->gpu, "shm:", 4) == 0;
     bool real[HED_PROFILE_DEVICES_MAX] = {false};
-    struct hed_lane *lane = NULL;
+    struct hed_channel *channel = NULL;
     struct hed_conn *conn;
     uint32_t there = 0;
     int err = settings(r, config, why);
@@ -370,28 +371,28 @@ hed_remote_connect(struct hed_remote *r, const struct hed_config *config,
     if (!err)
         err = greet(r, config, &conn, &there, why);
     if (!err)
-        err = hed_lane_create(conn, shared, &lane, why);
+        err = hed_channel_create(conn, shared, &channel, why);
     if (!err && !shared)
-        err = hed_conn_patience(conn, HED_LANE_SILENT_MS);
+        err = hed_conn_patience(conn, HED_CHANNEL_SILENT_MS);
     if (!err && there > room)
         err = HED_ELIMIT;
-    if (!err && (err = take_devices(r, lane, there, real, devices)) != 0)
+    if (!err && (err = take_devices(r, channel, there, real, devices)) != 0)
         hed_why_set(why, "%s: the server's devices did not come: %s%s", config->gpu,
                     hed_err_text(err),
                     shared ? " (is it on this machine? Over a forwarded socket use unix:)" : "");
     if (!err)
-        err = agree_on_arena(r, lane, (uint64_t)there + 1, why);
+        err = agree_on_arena(r, channel, (uint64_t)there + 1, why);
     if (!err && shared)
-        err = take_shared(r, hed_lane_conn(lane), why);
+        err = take_shared(r, hed_channel_conn(channel), why);
     if (err) {
-        hed_lane_free(lane);
+        hed_channel_free(channel);
         return err;
     }
     *count = choose_visible(r, devices, there, real);
     r->whole = r->base;
     r->base += (there - *count) * r->stride;
     r->size = (*count + 1) * r->stride;
-    if (!hed_remote_lane_add(r, lane, 0))
+    if (!hed_remote_channel_add(r, channel, 0))
         return HED_ENOMEM;
     err = hed_remote_memory_init(r, why);
     return err ? err : hed_remote_host_init(r);
@@ -407,7 +408,7 @@ hed_remote_slot_take(struct hed_remote *r)
 
     if (!r->slots || r->slot_count <= HED_SLOT_FIRST)
         return 0;
-    hed_lock(&r->lanes_lock);
+    hed_lock(&r->channels_lock);
     for (uint32_t i = 0; i < r->slot_count - HED_SLOT_FIRST && !slot; i++) {
         const uint32_t at = HED_SLOT_FIRST + (r->slot_next + i) % (r->slot_count - HED_SLOT_FIRST);
 
@@ -417,7 +418,7 @@ hed_remote_slot_take(struct hed_remote *r)
         r->slot_next = at - HED_SLOT_FIRST + 1;
         slot = at;
     }
-    hed_unlock(&r->lanes_lock);
+    hed_unlock(&r->channels_lock);
     if (slot) /* relaxed: nobody else knows of it yet */
         atomic_store_explicit(&r->slots[slot], 0, memory_order_relaxed);
     return slot;
@@ -428,9 +429,9 @@ hed_remote_slot_give(struct hed_remote *r, uint32_t slot)
 {
     if (!slot)
         return;
-    hed_lock(&r->lanes_lock);
+    hed_lock(&r->channels_lock);
     r->slot_used[slot / 64] &= ~(UINT64_C(1) << slot % 64);
-    hed_unlock(&r->lanes_lock);
+    hed_unlock(&r->channels_lock);
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */
@@ -447,21 +448,21 @@ fail_all(void *arg)
     return NULL;
 }
 
-/* Other threads may wait on their lanes, and the worker, if it is there, goes on: so all end. */
+/* Other threads may wait on their channels, and the worker, if it is there, goes on: so all end. */
 static void *
 end_all(void *arg)
 {
     struct hed_remote *r = arg;
 
-    hed_lock(&r->lanes_lock);
-    for (const struct hed_remote_lane *l = r->lanes; l; l = l->next)
-        hed_conn_break(hed_lane_conn(l->lane));
-    hed_unlock(&r->lanes_lock);
+    hed_lock(&r->channels_lock);
+    for (const struct hed_remote_channel *ch = r->channels; ch; ch = ch->next)
+        hed_conn_break(hed_channel_conn(ch->channel));
+    hed_unlock(&r->channels_lock);
     return NULL;
 }
 
-/* Whoever notices may hold a stream's lock, which comes after that of the contexts, or a lane's: so
- * a thread does it. */
+/* Whoever notices may hold a stream's lock, which comes after that of the contexts, or a channel's:
+ * so a thread does it. */
 static void
 do_soon(void *(*what)(void *), void *arg)
 {

@@ -149,7 +149,7 @@ hed_remote_stream_wait(void *m, struct hed_stream *s)
 bool
 hed_remote_mark_locked(struct hed_remote *r, struct hed_stream *s, uint64_t number)
 {
-    struct hed_remote_lane *lane;
+    struct hed_remote_channel *channel;
     struct hed_msg *m;
 
     if (!r->slots)
@@ -159,12 +159,12 @@ hed_remote_mark_locked(struct hed_remote *r, struct hed_stream *s, uint64_t numb
     if (!s->far.slot)
         return false;
     m = hed_remote_begin(r, HED_MSG_MARK, sizeof *m, s->ctx->object.handle, hed_stream_name(s),
-                         number, &lane);
+                         number, &channel);
     if (!m)
         return false;
     m->reserved = s->far.slot;
     s->far.marked = number;
-    return hed_remote_end(lane, m, sizeof *m) == 0;
+    return hed_remote_end(channel, m, sizeof *m) == 0;
 }
 
 void

@@ -86,9 +86,9 @@ shadow_of(struct hed_remote *r, uint64_t at, uint64_t size)
 static void
 send_granule(struct hed_remote *r, uint64_t at, uint8_t *shadow, uint64_t n)
 {
-    struct hed_remote_lane *lane;
+    struct hed_remote_channel *channel;
     struct hed_data *d =
-        hed_remote_begin(r, HED_MSG_SYNC_HOST, sizeof *d, hed_remote_current(r), 0, 0, &lane);
+        hed_remote_begin(r, HED_MSG_SYNC_HOST, sizeof *d, hed_remote_current(r), 0, 0, &channel);
     int err;
 
     if (!d)
@@ -98,9 +98,9 @@ send_granule(struct hed_remote *r, uint64_t at, uint8_t *shadow, uint64_t n)
     d->width = n;
     d->height = d->depth = 1;
     d->head.bulk = n;
-    err = hed_remote_end(lane, &d->head, sizeof *d);
+    err = hed_remote_end(channel, &d->head, sizeof *d);
     if (!err)
-        err = hed_lane_bulk_write(lane->lane, shadow, n);
+        err = hed_channel_bulk_write(channel->channel, shadow, n);
     if (err)
         hed_remote_lose(r, hed_err_text(err));
 }
@@ -123,12 +123,12 @@ send_changes(struct hed_remote *r, uint64_t at, uint64_t size)
 static void
 ask_changes(struct hed_remote *r, uint64_t at, uint64_t size)
 {
-    struct hed_remote_lane *lane;
+    struct hed_remote_channel *channel;
     struct hed_data *d;
 
     if (!shadow_of(r, at, size))
         return;
-    d = hed_remote_begin(r, HED_MSG_SYNC_HOST, sizeof *d, hed_remote_current(r), 0, 0, &lane);
+    d = hed_remote_begin(r, HED_MSG_SYNC_HOST, sizeof *d, hed_remote_current(r), 0, 0, &channel);
     if (!d)
         return;
     d->head.flags = HED_MSG_WANTS_ANSWER;
@@ -137,13 +137,13 @@ ask_changes(struct hed_remote *r, uint64_t at, uint64_t size)
     d->height = d->depth = 1;
     asked.at = at;
     asked.size = size;
-    if (hed_remote_end(lane, &d->head, sizeof *d) == 0)
-        (void)hed_remote_answer(lane);
+    if (hed_remote_end(channel, &d->head, sizeof *d) == 0)
+        (void)hed_remote_answer(channel);
     asked.size = 0;
 }
 
 int
-hed_remote_twin_data(struct hed_remote_lane *lane, const struct hed_data *d)
+hed_remote_twin_data(struct hed_remote_channel *channel, const struct hed_data *d)
 {
     const uint64_t n = d->head.bulk;
     uint8_t *here = (uint8_t *)(uintptr_t)d->client;
@@ -153,11 +153,11 @@ hed_remote_twin_data(struct hed_remote_lane *lane, const struct hed_data *d)
 
     if (n > 0 && n <= GRANULE && n == d->width && d->client >= asked.at &&
         d->client - asked.at < asked.size && n <= asked.size - (d->client - asked.at))
-        shadow = shadow_of(lane->remote, d->client, n);
+        shadow = shadow_of(channel->remote, d->client, n);
     if (!shadow)
         return HED_EFORMAT;
     from = malloc(n);
-    err = from ? hed_lane_bulk_read(lane->lane, from, n) : HED_ENOMEM;
+    err = from ? hed_channel_bulk_read(channel->channel, from, n) : HED_ENOMEM;
     for (uint64_t i = 0; !err && i < n; i++)
         if (from[i] != shadow[i])
             here[i] = shadow[i] = from[i];

@@ -1,4 +1,5 @@
-/* Workers as the listener sees them: making them, handing them lanes, burying them. See listener.h.
+/* Workers as the listener sees them: making them, handing them channels, burying them. See
+ * listener.h.
  */
 #include <errno.h>
 #include <signal.h>
@@ -72,7 +73,7 @@ be_worker(const struct hed_server *s, const struct hed_peer *p, const struct hed
         .tls = p->tcp ? &o->tls : NULL,
         .memory_limit = o->memory,
         .host_limit = o->host_memory,
-        .lane_limit = o->lanes,
+        .channel_limit = o->channels,
         .idle_ms = o->idle_ms,
         .token = p->tcp && o->token[0] ? o->token : NULL,
         .images = s->images,

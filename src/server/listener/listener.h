@@ -1,9 +1,9 @@
 /* The listener: heddled's main process. It takes connections, decides whose they are and whether
  * they may, and makes a worker for each new client. docs/internals/server.md.
  *
- *   accept ──> peer: 32 bytes of preface ──┬─ NEW ────> limits ──> fork a worker (worker.h)
- *   (listen.c)            (peer.c)         ├─ LANE ───> its descriptor goes to that client's worker
- *                                          └─ STATUS ─> JSON (status.c), unix sockets only
+ *   accept ──> peer: 32 bytes of preface ──┬─ NEW ─────> limits ──> fork a worker (worker.h)
+ *   (listen.c)            (peer.c)         ├─ CHANNEL ─> its descriptor goes to the client's worker
+ *                                          └─ STATUS ──> JSON (status.c), unix sockets only
  *
  * One thread, one epoll; nothing blocks but the fork itself. It makes no CUDA call, ever, so that
  * every worker begins with a process that no driver has seen.
@@ -49,7 +49,7 @@ struct hed_server_options {
     uint32_t uids[HED_ALLOW_MAX], uid_count;
     uint32_t gids[HED_ALLOW_MAX], gid_count;
     uint64_t memory, host_memory; /* bytes a client; 0: no limit */
-    uint32_t clients, lanes;
+    uint32_t clients, channels;
     uint32_t rate;    /* new clients a second; 0: no limit */
     uint32_t idle_ms; /* 0: for ever */
     struct hed_tls tls;

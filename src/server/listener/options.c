@@ -15,8 +15,8 @@
 #include "server/listener/listener.h"
 
 #define CLIENTS_DEFAULT 256
-#define LANES_DEFAULT 1024
-#define LANES_MAX 65536
+#define CHANNELS_DEFAULT 1024
+#define CHANNELS_MAX 65536
 #define RATE_DEFAULT 256
 #define RATE_MAX 1000000
 #define IDLE_MAX_S 4000000 /* fits milliseconds in 32 bits */
@@ -187,9 +187,9 @@ take_clients(struct hed_server_options *o, const char *value, struct hed_why *wh
 }
 
 static int
-take_lanes(struct hed_server_options *o, const char *value, struct hed_why *why)
+take_channels(struct hed_server_options *o, const char *value, struct hed_why *why)
 {
-    return take_number(value, 1, LANES_MAX, &o->lanes, why);
+    return take_number(value, 1, CHANNELS_MAX, &o->channels, why);
 }
 
 static int
@@ -302,7 +302,7 @@ static const struct option {
     {"memory", true, take_memory},
     {"host-memory", true, take_host_memory},
     {"clients", true, take_clients},
-    {"lanes", true, take_lanes},
+    {"channels", true, take_channels},
     {"rate", true, take_rate},
     {"idle", true, take_idle},
     {"tls-ca", true, take_tls_ca},
@@ -435,7 +435,7 @@ hed_server_options_read(struct hed_server_options *o, int count, char **words, s
     (void)hed_str_copy(o->log, sizeof o->log, "warn,server=info");
     o->mode = 0600;
     o->clients = CLIENTS_DEFAULT;
-    o->lanes = LANES_DEFAULT;
+    o->channels = CHANNELS_DEFAULT;
     o->rate = RATE_DEFAULT;
     default_images(o->images, sizeof o->images);
     for (int i = 0, used; !err && i < count; i += used)

@@ -1,6 +1,6 @@
 /* Peers: connections that have no owner yet. See listener.h.
  *
- *   PREFACE ──┬─ NEW, LANE ──> DEAD (a worker has it now)
+ *   PREFACE ──┬─ NEW, CHANNEL ──> DEAD (a worker has it now)
  *      │      ├─ STATUS ─────> WRITING ──> DRAINING ──> DEAD
  *      │      └─ refused ────> WRITING ──> DRAINING ──> DEAD
  *      └─ nonsense, gone, late ──> DEAD
@@ -157,16 +157,16 @@ begin_client(struct hed_server *s, struct hed_peer *p)
 }
 
 static void
-begin_lane(struct hed_server *s, struct hed_peer *p)
+begin_channel(struct hed_server *s, struct hed_peer *p)
 {
     const int err = hed_child_pass(s, p);
 
     if (err == HED_ENOTFOUND)
-        hed_server_refused(s, p, "a lane of a session that is not here (before a restart?)");
+        hed_server_refused(s, p, "a channel of a session that is not here (before a restart?)");
     else if (err == HED_EACCESS)
-        hed_server_refused(s, p, "a lane of somebody else's session");
+        hed_server_refused(s, p, "a channel of somebody else's session");
     else if (err)
-        hed_server_refused(s, p, "a lane whose worker takes no more");
+        hed_server_refused(s, p, "a channel whose worker takes no more");
     finish(s, p);
 }
 
@@ -204,8 +204,8 @@ decide(struct hed_server *s, struct hed_peer *p)
     case HED_PREFACE_NEW:
         begin_client(s, p);
         break;
-    case HED_PREFACE_LANE:
-        begin_lane(s, p);
+    case HED_PREFACE_CHANNEL:
+        begin_channel(s, p);
         break;
     case HED_PREFACE_STATUS:
         begin_status(s, p);

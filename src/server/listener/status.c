@@ -50,7 +50,7 @@ put_limits(const struct hed_server *s, struct hed_buf *b)
     const struct hed_server_options *o = s->options;
 
     hed_buf_addf(b, ",\"limits\":{\"clients\":%u", o->clients);
-    put_number(b, "lanes", o->lanes);
+    put_number(b, "channels", o->channels);
     put_number(b, "rate", o->rate);
     put_number(b, "memory", o->memory);
     put_number(b, "host_memory", o->host_memory);
@@ -119,7 +119,7 @@ put_client(const struct hed_server *s, const struct hed_child *c, struct hed_buf
     hed_buf_addf(b, ",\"since\":%.3f", seconds(c->started_wall_ns));
     hed_buf_addf(b, ",\"seconds\":%.3f", seconds(now - atomic_load(&w->started_ns)));
     hed_buf_addf(b, ",\"idle_seconds\":%.3f", now > last ? seconds(now - last) : 0);
-    put_number(b, "lanes", atomic_load(&w->lanes));
+    put_number(b, "channels", atomic_load(&w->channels));
     put_number(b, "messages", atomic_load(&w->messages));
     put_number(b, "bytes_in", atomic_load(&w->bytes_in));
     put_number(b, "bytes_out", atomic_load(&w->bytes_out));

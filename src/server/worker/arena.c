@@ -143,9 +143,9 @@ make_slots(struct hed_worker *w, int *fd)
 /* The client has its addresses: all that stands on them comes up. On shared memory the slots and
  * the heap follow the answer, as descriptors. */
 static int
-settle(struct hed_worker_lane *l, const struct hed_msg *m, struct hed_arena_answer *a)
+settle(struct hed_worker_channel *ch, const struct hed_msg *m, struct hed_arena_answer *a)
 {
-    struct hed_worker *w = l->worker;
+    struct hed_worker *w = ch->worker;
     struct hed_why why = {""};
     int fds[2] = {-1, -1};
     int err = w->shared ? make_slots(w, &fds[0]) : 0;
@@ -161,24 +161,24 @@ settle(struct hed_worker_lane *l, const struct hed_msg *m, struct hed_arena_answ
         err = HED_ENOMEM;
     if (err)
         hed_error(SERVER, "a session cannot begin: %s", why.text[0] ? why.text : hed_err_text(err));
-    /* Release: pairs with the acquire in attach(); a lane that is let in finds all of it. */
+    /* Release: pairs with the acquire in attach(); a channel that is let in finds all of it. */
     if (!err)
         atomic_store_explicit(&w->settled, true, memory_order_release);
     if (!err)
-        err = hed_worker_answer_with(l, m, CUDA_SUCCESS, a, sizeof *a, 0);
+        err = hed_worker_answer_with(ch, m, CUDA_SUCCESS, a, sizeof *a, 0);
     if (!err && w->shared)
-        err = hed_conn_send_fds(hed_lane_conn(l->lane), fds, 2);
+        err = hed_conn_send_fds(hed_channel_conn(ch->channel), fds, 2);
     if (fds[0] >= 0)
         (void)close(fds[0]);
     return err;
 }
 
 int
-hed_do_arena(struct hed_worker_lane *l, struct hed_msg *m)
+hed_do_arena(struct hed_worker_channel *ch, struct hed_msg *m)
 {
     const struct hed_arena_offer *o = (const struct hed_arena_offer *)m;
     struct hed_arena_answer a;
-    struct hed_worker *w = l->worker;
+    struct hed_worker *w = ch->worker;
 
     memset(&a, 0, sizeof a);
     if (w->base)
@@ -187,13 +187,13 @@ hed_do_arena(struct hed_worker_lane *l, struct hed_msg *m)
         if (o->base != w->offered)
             return HED_EFORMAT;
         w->base = a.base = o->base;
-        return settle(l, m, &a);
+        return settle(ch, m, &a);
     }
     if (o->refused != w->offered)
         return HED_EFORMAT;
     if (w->offered)
         withdraw(w, w->offered);
     w->offered = a.base = offer(w, o->refused);
-    return hed_worker_answer_with(l, m, a.base ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY, &a,
+    return hed_worker_answer_with(ch, m, a.base ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY, &a,
                                   sizeof a, 0);
 }

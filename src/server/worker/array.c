@@ -210,39 +210,39 @@ out:
 
 /* Its names go in the order of messages; waiting for the device is for the others' no business. */
 static int
-destroy(struct hed_worker_lane *l, uint64_t name)
+destroy(struct hed_worker_channel *ch, uint64_t name)
 {
-    struct array **at = find(l->worker->arrays, name);
+    struct array **at = find(ch->worker->arrays, name);
     struct array *a = *at;
 
     if (!a)
         return HED_EFORMAT;
     *at = a->next;
-    l->worker->arrays->count--;
-    unname(l->worker, a);
-    hed_turn_pass(l);
-    unmake(l->worker, a);
-    pay_back(l->worker, a);
+    ch->worker->arrays->count--;
+    unname(ch->worker, a);
+    hed_turn_pass(ch);
+    unmake(ch->worker, a);
+    pay_back(ch->worker, a);
     free(a);
     return 0;
 }
 
 int
-hed_do_array(struct hed_worker_lane *l, struct hed_msg *m)
+hed_do_array(struct hed_worker_channel *ch, struct hed_msg *m)
 {
     const struct hed_array_body *b = (const struct hed_array_body *)m;
-    struct hed_worker *w = l->worker;
+    struct hed_worker *w = ch->worker;
     CUresult result;
 
     if (!w->arrays && !(w->arrays = calloc(1, sizeof *w->arrays)))
         return HED_ENOMEM;
     if (b->op == HED_ARRAY_DESTROY)
-        return destroy(l, b->name);
+        return destroy(ch, b->name);
     if (b->op != HED_ARRAY_CREATE || b->levels > LEVELS_MAX ||
         b->levels * sizeof(uint64_t) > m->size - sizeof *b || *find(w->arrays, b->name))
         return HED_EFORMAT;
 
     const int err = create(w, b, &result);
 
-    return err ? err : hed_worker_answer(l, m, (int)result, NULL, 0);
+    return err ? err : hed_worker_answer(ch, m, (int)result, NULL, 0);
 }

@@ -72,7 +72,7 @@ translate(void *arg, const char *kind, uint64_t *handle)
                                         : HED_ENOTFOUND;
 }
 
-/* What the call frees has no name from now on: another lane, which may have the turn before the
+/* What the call frees has no name from now on: another channel, which may have the turn before the
  * call is made, neither finds nor frees it again. False: it had none. */
 static bool
 take_freed(struct doing *d)
@@ -137,7 +137,7 @@ hide(void *arg, const char *kind, uint64_t *handle)
 }
 
 static int
-answer_reply(struct hed_worker_lane *l, const struct hed_msg *m, CUresult r, void *args)
+answer_reply(struct hed_worker_channel *ch, const struct hed_msg *m, CUresult r, void *args)
 {
     static const size_t room = HED_MSG_MAX - sizeof(struct hed_answer);
     uint8_t small[512]; /* most are */
@@ -146,7 +146,7 @@ answer_reply(struct hed_worker_lane *l, const struct hed_msg *m, CUresult r, voi
 
     hed_cuda_put_reply(&e, (enum hed_cuda_call)m->call, args, (int)r);
     if (e.err) {
-        body = hed_arena_alloc(&l->arena, room, 16);
+        body = hed_arena_alloc(&ch->arena, room, 16);
         if (!body)
             return HED_ENOMEM;
         e = hed_enc_over(body, room);
@@ -154,15 +154,15 @@ answer_reply(struct hed_worker_lane *l, const struct hed_msg *m, CUresult r, voi
     }
     if (e.err) {
         hed_warn(SERVER, "the reply of %s is too long", hed_cuda_info[m->call].name);
-        return hed_worker_answer(l, m, CUDA_ERROR_NOT_SUPPORTED, NULL, 0);
+        return hed_worker_answer(ch, m, CUDA_ERROR_NOT_SUPPORTED, NULL, 0);
     }
-    return hed_worker_answer(l, m, r, body, (size_t)(e.at - body));
+    return hed_worker_answer(ch, m, r, body, (size_t)(e.at - body));
 }
 
 int
-hed_do_wait(struct hed_worker_lane *l, struct hed_msg *m)
+hed_do_wait(struct hed_worker_channel *ch, struct hed_msg *m)
 {
-    struct hed_worker *w = l->worker;
+    struct hed_worker *w = ch->worker;
     CUresult r = CUDA_ERROR_INVALID_HANDLE;
     CUstream stream = NULL;
     char none; /* a call without arguments */
@@ -170,32 +170,32 @@ hed_do_wait(struct hed_worker_lane *l, struct hed_msg *m)
 
     if (!(m->flags & HED_MSG_WANTS_ANSWER))
         return HED_EFORMAT;
-    if (m->stream == 0 || hed_worker_stream(l, m, &stream) == 0) {
-        hed_turn_pass(l);
+    if (m->stream == 0 || hed_worker_stream(ch, m, &stream) == 0) {
+        hed_turn_pass(ch);
         r = m->stream ? hed_worker_do(w, cuStreamSynchronize, .hStream = stream)
                       : hed_cuda_invoke(w->top, HED_cuCtxSynchronize, &none);
     }
-    err = hed_worker_before_answer(l);
-    return err ? err : hed_worker_answer(l, m, (int)r, NULL, 0);
+    err = hed_worker_before_answer(ch);
+    return err ? err : hed_worker_answer(ch, m, (int)r, NULL, 0);
 }
 
 /* What the answer is, or that nobody wants one. */
 static int
-finish(struct hed_worker_lane *l, const struct hed_msg *m, CUresult r, void *args, bool done)
+finish(struct hed_worker_channel *ch, const struct hed_msg *m, CUresult r, void *args, bool done)
 {
     if (!(m->flags & HED_MSG_WANTS_ANSWER)) {
         if (r != CUDA_SUCCESS)
             hed_warn(SERVER, "%s, which nobody waits for, answered %d", hed_cuda_info[m->call].name,
                      (int)r);
-        hed_worker_failed(l->worker, m->context, r);
+        hed_worker_failed(ch->worker, m->context, r);
         return 0;
     }
 
-    const int err = m->flags & HED_MSG_BLOCKS ? hed_worker_before_answer(l) : 0;
+    const int err = m->flags & HED_MSG_BLOCKS ? hed_worker_before_answer(ch) : 0;
 
     if (err)
         return err;
-    return done ? answer_reply(l, m, r, args) : hed_worker_answer(l, m, r, NULL, 0);
+    return done ? answer_reply(ch, m, r, args) : hed_worker_answer(ch, m, r, NULL, 0);
 }
 
 /* Addresses of this process are none of the client's business; those of devices are its own. */
@@ -248,19 +248,19 @@ note_contexts(struct hed_worker *w, enum hed_cuda_call id, uint64_t context)
 
 /* Makes the call; handles are the backend's then. */
 static CUresult
-perform(struct hed_worker_lane *l, const struct hed_msg *m, void *args, struct doing *d)
+perform(struct hed_worker_channel *ch, const struct hed_msg *m, void *args, struct doing *d)
 {
     const enum hed_cuda_call id = (enum hed_cuda_call)m->call;
-    const CUresult refused = prepare(l->worker, id, m->context, args, d);
+    const CUresult refused = prepare(ch->worker, id, m->context, args, d);
     uint64_t rooms[HED_CUDA_ROOMS];
 
     if (refused != CUDA_SUCCESS)
         return refused;
     if (m->flags & HED_MSG_BLOCKS)
-        hed_turn_pass(l);
+        hed_turn_pass(ch);
     hed_cuda_rooms(id, args, rooms);
 
-    const CUresult r = hed_cuda_invoke(l->worker->top, id, args);
+    const CUresult r = hed_cuda_invoke(ch->worker->top, id, args);
 
     d->done = true;
     /* Freed is freed, whatever the answer was: CUDA says so of objects of failed contexts. */
@@ -270,7 +270,7 @@ perform(struct hed_worker_lane *l, const struct hed_msg *m, void *args, struct d
         (void)hed_cuda_each_failed(id, args, hide, d);
         return r;
     }
-    note_contexts(l->worker, id, m->context);
+    note_contexts(ch->worker, id, m->context);
     if (!hed_cuda_rooms_fit(id, args, rooms)) {
         hed_warn(SERVER, "%s gave more than there was room for", hed_cuda_info[id].name);
         d->done = false;
@@ -300,21 +300,21 @@ take_names(const struct hed_msg *m, const struct hed_call_body *b, struct doing 
 }
 
 int
-hed_do_call(struct hed_worker_lane *l, struct hed_msg *m)
+hed_do_call(struct hed_worker_channel *ch, struct hed_msg *m)
 {
     const struct hed_call_body *b = (const struct hed_call_body *)(m + 1);
     const enum hed_cuda_call id = (enum hed_cuda_call)m->call;
-    struct doing d = {.worker = l->worker, .id = id};
+    struct doing d = {.worker = ch->worker, .id = id};
 
     if (id == 0 || id >= HED_CUDA_CALLS || !take_names(m, b, &d))
         return HED_EFORMAT;
     if (!hed_cuda_can_travel(id) || (m->flags & HED_MSG_WANTS_ANSWER && !hed_cuda_can_answer(id))) {
         hed_warn(SERVER, "a client sent %s, which cannot travel", hed_cuda_info[id].name);
-        return finish(l, m, CUDA_ERROR_NOT_SUPPORTED, NULL, false);
+        return finish(ch, m, CUDA_ERROR_NOT_SUPPORTED, NULL, false);
     }
 
-    void *args = hed_arena_alloc(&l->arena, HED_CUDA_MAX_ARGS, 16);
-    struct hed_dec dec = hed_dec_over(b + 1, b->request, &l->arena);
+    void *args = hed_arena_alloc(&ch->arena, HED_CUDA_MAX_ARGS, 16);
+    struct hed_dec dec = hed_dec_over(b + 1, b->request, &ch->arena);
 
     if (!args)
         return HED_ENOMEM;
@@ -327,10 +327,10 @@ hed_do_call(struct hed_worker_lane *l, struct hed_msg *m)
     if (hed_cuda_each_address(id, args, refuse_own, NULL) != 0) {
         hed_warn(SERVER, "%s: an address that only the client could follow",
                  hed_cuda_info[id].name);
-        return finish(l, m, CUDA_ERROR_NOT_SUPPORTED, NULL, false);
+        return finish(ch, m, CUDA_ERROR_NOT_SUPPORTED, NULL, false);
     }
 
-    const CUresult r = perform(l, m, args, &d);
+    const CUresult r = perform(ch, m, args, &d);
 
-    return d.nonsense ? HED_EFORMAT : finish(l, m, r, args, d.done);
+    return d.nonsense ? HED_EFORMAT : finish(ch, m, r, args, d.done);
 }

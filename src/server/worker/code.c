@@ -46,22 +46,22 @@ hed_worker_code_init(struct hed_worker *w, struct hed_why *why)
 /* In no order with anything else: the turn is passed on first. Bulk is copied before it is looked
  * at: the client could change it in between. What cannot be kept is found missing by OPEN. */
 int
-hed_do_image(struct hed_worker_lane *l, struct hed_msg *m)
+hed_do_image(struct hed_worker_channel *ch, struct hed_msg *m)
 {
     const struct hed_image_body *b = (const struct hed_image_body *)m;
     bool whole;
 
-    hed_turn_pass(l);
-    if (!l->worker->code || m->size < sizeof *b || m->bulk == 0 || m->bulk > HED_BULK_CHUNK ||
+    hed_turn_pass(ch);
+    if (!ch->worker->code || m->size < sizeof *b || m->bulk == 0 || m->bulk > HED_BULK_CHUNK ||
         m->flags & HED_MSG_WANTS_ANSWER)
         return HED_EFORMAT;
 
-    void *piece = hed_arena_alloc(&l->arena, m->bulk, 16);
-    int err = piece ? hed_lane_bulk_read(l->lane, piece, m->bulk) : HED_ENOMEM;
+    void *piece = hed_arena_alloc(&ch->arena, m->bulk, 16);
+    int err = piece ? hed_channel_bulk_read(ch->channel, piece, m->bulk) : HED_ENOMEM;
 
     if (err)
         return err;
-    err = hed_images_add(l->worker->code->images, l, b->hash, b->size, b->offset, piece, m->bulk,
+    err = hed_images_add(ch->worker->code->images, ch, b->hash, b->size, b->offset, piece, m->bulk,
                          &whole);
     if (err && err != HED_EFORMAT)
         hed_warn(SERVER, "an image of %llu bytes cannot be kept: %s", (unsigned long long)b->size,
@@ -84,20 +84,20 @@ hed_worker_library(struct hed_worker_code *c, uint32_t number)
     return lib;
 }
 
-/* The answer, and as much of the records as goes with it: copied, since another lane may close the
- * library as soon as it has its number. `lib` gets its number if it is new. */
+/* The answer, and as much of the records as goes with it: copied, since another channel may close
+ * the library as soon as it has its number. `lib` gets its number if it is new. */
 static int
-answer_open(struct hed_worker_lane *l, const struct hed_open_body *b, CUresult r,
+answer_open(struct hed_worker_channel *ch, const struct hed_open_body *b, CUresult r,
             struct hed_worker_library *lib, const char *log)
 {
-    struct hed_worker_code *c = l->worker->code;
+    struct hed_worker_code *c = ch->worker->code;
     const uint32_t log_size =
         (uint32_t)strnlen(log, b->log < HED_CODE_LOG_MAX ? b->log : HED_CODE_LOG_MAX);
     const uint64_t all = lib ? lib->records.size : 0, room = HED_BULK_CHUNK - log_size;
     const uint64_t some = all < room ? all : room;
     struct hed_open_answer a = {
         .log = log_size, .kernels = lib ? lib->kernel_count : 0, .records = all};
-    void *first = hed_arena_alloc(&l->arena, some + 1, 16);
+    void *first = hed_arena_alloc(&ch->arena, some + 1, 16);
 
     if (!first)
         return HED_ENOMEM;
@@ -115,17 +115,17 @@ answer_open(struct hed_worker_lane *l, const struct hed_open_body *b, CUresult r
         if (!taken)
             c->libraries[b->code] = lib;
         hed_unlock(&c->lock);
-        if (taken) { /* another lane has opened one under the same number meanwhile */
-            hed_worker_library_free(l->worker, lib);
+        if (taken) { /* another channel has opened one under the same number meanwhile */
+            hed_worker_library_free(ch->worker, lib);
             return HED_EFORMAT;
         }
     }
 
-    int err = hed_worker_answer_with(l, &b->head, (int)r, &a, sizeof a, log_size + some);
+    int err = hed_worker_answer_with(ch, &b->head, (int)r, &a, sizeof a, log_size + some);
 
     if (!err && log_size)
-        err = hed_lane_bulk_write(l->lane, log, log_size);
-    return err || !some ? err : hed_lane_bulk_write(l->lane, first, some);
+        err = hed_channel_bulk_write(ch->channel, log, log_size);
+    return err || !some ? err : hed_channel_bulk_write(ch->channel, first, some);
 }
 
 static CUresult
@@ -169,28 +169,30 @@ create(struct hed_worker *w, const struct hed_open_body *b, struct hed_worker_li
 
 /* Loads, or makes a step of linking: that may take long, so the turn is passed on. */
 static int
-open_library(struct hed_worker_lane *l, struct hed_open_body *b, struct hed_worker_library *lib)
+open_library(struct hed_worker_channel *ch, struct hed_open_body *b, struct hed_worker_library *lib)
 {
-    char *log = hed_arena_alloc(&l->arena, HED_CODE_LOG_MAX, 16);
+    char *log = hed_arena_alloc(&ch->arena, HED_CODE_LOG_MAX, 16);
     const bool is_new = !lib;
     CUresult r;
-    int err = !log ? HED_ENOMEM : is_new ? create(l->worker, b, &lib) : 0;
+    int err = !log ? HED_ENOMEM : is_new ? create(ch->worker, b, &lib) : 0;
 
     if (err)
         return err;
     atomic_store_explicit(&lib->busy, true, memory_order_relaxed); /* the turn orders it */
-    hed_turn_pass(l);
-    r = b->op == HED_OPEN_LOAD ? load(l->worker, lib, b) : hed_worker_link(l->worker, lib, b, &err);
+    hed_turn_pass(ch);
+    r = b->op == HED_OPEN_LOAD ? load(ch->worker, lib, b)
+                               : hed_worker_link(ch->worker, lib, b, &err);
     (void)hed_str_copy(log, HED_CODE_LOG_MAX, hed_jit_room_log(lib->jit));
     if (r != CUDA_SUCCESS && is_new) {
-        hed_worker_library_free(l->worker, lib);
+        hed_worker_library_free(ch->worker, lib);
         lib = NULL;
     }
-    return err ? err : answer_open(l, b, r, lib, log);
+    return err ? err : answer_open(ch, b, r, lib, log);
 }
 
 static int
-tell_more(struct hed_worker_lane *l, const struct hed_open_body *b, struct hed_worker_library *lib)
+tell_more(struct hed_worker_channel *ch, const struct hed_open_body *b,
+          struct hed_worker_library *lib)
 {
     struct hed_open_answer a = {.kernels = lib->kernel_count, .records = lib->records.size};
 
@@ -199,10 +201,10 @@ tell_more(struct hed_worker_lane *l, const struct hed_open_body *b, struct hed_w
 
     const uint64_t rest = lib->records.size - b->offset;
     const uint64_t some = rest < HED_BULK_CHUNK ? rest : HED_BULK_CHUNK;
-    int err = hed_worker_answer_with(l, &b->head, CUDA_SUCCESS, &a, sizeof a, some);
+    int err = hed_worker_answer_with(ch, &b->head, CUDA_SUCCESS, &a, sizeof a, some);
 
     if (!err)
-        err = hed_lane_bulk_write(l->lane, lib->records.data + b->offset, some);
+        err = hed_channel_bulk_write(ch->channel, lib->records.data + b->offset, some);
     if (some == rest)
         hed_buf_fini(&lib->records);
     return err;
@@ -256,7 +258,7 @@ hed_worker_variable_covers(struct hed_worker *w, uint64_t at, uint64_t size)
 }
 
 static int
-tell_variable(struct hed_worker_lane *l, const struct hed_open_body *b,
+tell_variable(struct hed_worker_channel *ch, const struct hed_open_body *b,
               struct hed_worker_library *lib)
 {
     const char *name = (const char *)(b + 1);
@@ -269,10 +271,10 @@ tell_variable(struct hed_worker_lane *l, const struct hed_open_body *b,
     if (room == 0 || room > HED_CODE_NAME_MAX || strnlen(name, room) == room)
         return HED_EFORMAT;
     if (b->op == HED_OPEN_GLOBAL)
-        r = hed_worker_do(l->worker, cuLibraryGetGlobal, .dptr = &at, .bytes = &size,
+        r = hed_worker_do(ch->worker, cuLibraryGetGlobal, .dptr = &at, .bytes = &size,
                           .library = lib->real, .name = name);
     else
-        r = hed_worker_do(l->worker, cuLibraryGetManaged, .dptr = &at, .bytes = &size,
+        r = hed_worker_do(ch->worker, cuLibraryGetManaged, .dptr = &at, .bytes = &size,
                           .library = lib->real, .name = name);
     a.at = at;
     a.size = size;
@@ -280,16 +282,16 @@ tell_variable(struct hed_worker_lane *l, const struct hed_open_body *b,
     const uint64_t context = b->op == HED_OPEN_GLOBAL ? b->head.context : 0;
 
     if (r == CUDA_SUCCESS &&
-        !note_variable(l->worker->code, &(struct hed_worker_variable){at, size, context, lib}))
+        !note_variable(ch->worker->code, &(struct hed_worker_variable){at, size, context, lib}))
         r = CUDA_ERROR_OUT_OF_MEMORY;
-    return hed_worker_answer_with(l, &b->head, (int)r, &a, sizeof a, 0);
+    return hed_worker_answer_with(ch, &b->head, (int)r, &a, sizeof a, 0);
 }
 
 int
-hed_do_open(struct hed_worker_lane *l, struct hed_msg *m)
+hed_do_open(struct hed_worker_channel *ch, struct hed_msg *m)
 {
     struct hed_open_body *b = (struct hed_open_body *)m;
-    struct hed_worker_code *c = l->worker->code;
+    struct hed_worker_code *c = ch->worker->code;
     const bool answered = m->flags & HED_MSG_WANTS_ANSWER;
 
     if (!c || m->size < sizeof *b || m->bulk || answered != (b->op != HED_OPEN_CLOSE))
@@ -298,25 +300,25 @@ hed_do_open(struct hed_worker_lane *l, struct hed_msg *m)
     struct hed_worker_library *lib = hed_worker_library(c, b->code);
 
     if (b->op == HED_OPEN_LOAD || (b->op == HED_OPEN_LINK && !lib))
-        return lib ? HED_EFORMAT : open_library(l, b, NULL);
+        return lib ? HED_EFORMAT : open_library(ch, b, NULL);
     /* Acquire: what whoever was busy has done to it is seen. */
     if (!lib || atomic_load_explicit(&lib->busy, memory_order_acquire))
         return HED_EFORMAT;
     switch (b->op) {
     case HED_OPEN_LINK:
-        return lib->links ? open_library(l, b, lib) : HED_EFORMAT;
+        return lib->links ? open_library(ch, b, lib) : HED_EFORMAT;
     case HED_OPEN_MORE:
-        return tell_more(l, b, lib);
+        return tell_more(ch, b, lib);
     case HED_OPEN_GLOBAL:
     case HED_OPEN_MANAGED:
-        return lib->links ? HED_EFORMAT : tell_variable(l, b, lib);
+        return lib->links ? HED_EFORMAT : tell_variable(ch, b, lib);
     case HED_OPEN_CLOSE:
         hed_lock(&c->lock);
         c->libraries[b->code] = NULL;
         hed_unlock(&c->lock);
         forget_variables(c, lib);
-        hed_worker_functions_forget(l->worker, 0, lib);
-        hed_worker_library_free(l->worker, lib);
+        hed_worker_functions_forget(ch->worker, 0, lib);
+        hed_worker_library_free(ch->worker, lib);
         return 0;
     default:
         return HED_EFORMAT;

@@ -1,15 +1,15 @@
 /* Bytes between the client's memory and devices: HED_MSG_COPY_IN, HED_MSG_COPY_OUT.
  *
- *   in    bulk has come ──turn──> put on the stream, straight out of the lane's memory ──> event
- *         ... later: the event has passed, the lane's memory is given back
- *   out   place in the lane's memory ──turn──> put on the stream, event ──pass──> event has passed
- *         ──> answer, bulk
+ *   in    bulk has come ──turn──> put on the stream, straight out of the channel's memory ──> event
+ *         ... later: the event has passed, the channel's memory is given back
+ *   out   room in the channel's memory ──turn──> put on the stream, event ──pass──> event has
+ *         passed ──> answer, bulk
  *
  * The turn is held only while work is put on streams: never while the client or a device is waited
  * for. A copy that the client waits for may be put on its stream a little later than its turn:
  * whatever comes between was sent while the client was waiting, so nothing orders the two.
  *
- * Invariant: `pending` has, oldest first, every span of the lane's memory that was taken and not
+ * Invariant: `pending` has, oldest first, every span of the channel's memory that was taken and not
  * given back; a device may still read it until the entry's event has passed.
  */
 #include "server/worker/copy.h"
@@ -41,7 +41,7 @@ struct hed_copies {
     struct pending pending[PENDING];
     unsigned first, count;
     size_t bytes;              /* of all of them */
-    bool registered[2];        /* the lane's memory for bulk: incoming, outgoing */
+    bool registered[2];        /* the channel's memory for bulk: incoming, outgoing */
     bool refused[2];           /* and that failed: not tried again */
     uint64_t registered_in[2]; /* the context, by the client's name */
     CUevent out;               /* for copies to the client */
@@ -49,11 +49,11 @@ struct hed_copies {
 };
 
 static struct hed_copies *
-copies_of(struct hed_worker_lane *l)
+copies_of(struct hed_worker_channel *ch)
 {
-    if (!l->copies)
-        l->copies = calloc(1, sizeof *l->copies);
-    return l->copies;
+    if (!ch->copies)
+        ch->copies = calloc(1, sizeof *ch->copies);
+    return ch->copies;
 }
 
 /* ---- boxes ----------------------------------------------------------------------------------- */
@@ -76,15 +76,15 @@ hed_box_bytes(const struct hed_copy_body *b)
 }
 
 CUresult
-hed_box_open(struct hed_worker_lane *l, const struct hed_copy_body *b, struct hed_box *out)
+hed_box_open(struct hed_worker_channel *ch, const struct hed_copy_body *b, struct hed_box *out)
 {
-    struct hed_worker *w = l->worker;
+    struct hed_worker *w = ch->worker;
     uint64_t real, rows, planes, span;
 
     *out = (struct hed_box){.body = b, .bytes = hed_box_bytes(b)};
     if (out->bytes == 0)
         return CUDA_ERROR_INVALID_VALUE;
-    if (hed_worker_stream(l, &b->head, &out->stream) != 0)
+    if (hed_worker_stream(ch, &b->head, &out->stream) != 0)
         return CUDA_ERROR_INVALID_HANDLE;
     if (b->array) {
         if (!hed_name_fits(b->array, "array") || hed_name_real(w->names, b->array, &real) != 0)
@@ -191,35 +191,35 @@ hed_box_copy(struct hed_worker *w, const struct hed_box *b, uint64_t from, void 
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-/* An event that is of the lane's current context. */
+/* An event that is of the channel's current context. */
 static CUresult
-fit_event(struct hed_worker_lane *l, CUevent *event, uint64_t *context)
+fit_event(struct hed_worker_channel *ch, CUevent *event, uint64_t *context)
 {
-    if (*event && *context == l->context)
+    if (*event && *context == ch->context)
         return CUDA_SUCCESS;
     if (*event)
-        (void)hed_worker_do(l->worker, cuEventDestroy_v2, .hEvent = *event);
+        (void)hed_worker_do(ch->worker, cuEventDestroy_v2, .hEvent = *event);
     *event = NULL;
-    *context = l->context;
-    return hed_worker_do(l->worker, cuEventCreate, .phEvent = event, .Flags = NO_TIMING);
+    *context = ch->context;
+    return hed_worker_do(ch->worker, cuEventCreate, .phEvent = event, .Flags = NO_TIMING);
 }
 
 /* Gives back what devices have read; waits for some of it while more than `most` bytes are out. */
 static void
-give_back(struct hed_worker_lane *l, struct hed_copies *c, size_t most)
+give_back(struct hed_worker_channel *ch, struct hed_copies *c, size_t most)
 {
     while (c->count > 0) {
         struct pending *p = &c->pending[c->first];
 
         if (!p->passed) {
-            CUresult r = hed_worker_do(l->worker, cuEventQuery, .hEvent = p->event);
+            CUresult r = hed_worker_do(ch->worker, cuEventQuery, .hEvent = p->event);
 
             if (r == CUDA_ERROR_NOT_READY && c->bytes <= most && c->count < PENDING)
                 return;
             if (r == CUDA_ERROR_NOT_READY)
-                (void)hed_worker_do(l->worker, cuEventSynchronize, .hEvent = p->event);
+                (void)hed_worker_do(ch->worker, cuEventSynchronize, .hEvent = p->event);
         }
-        hed_lane_bulk_done(l->lane, p->bytes);
+        hed_channel_bulk_done(ch->channel, p->bytes);
         c->bytes -= p->bytes;
         c->first = (c->first + 1) % PENDING;
         c->count--;
@@ -227,13 +227,13 @@ give_back(struct hed_worker_lane *l, struct hed_copies *c, size_t most)
 }
 
 void
-hed_copies_settle(struct hed_worker_lane *l)
+hed_copies_settle(struct hed_worker_channel *ch)
 {
-    if (l->copies)
-        give_back(l, l->copies, 0);
+    if (ch->copies)
+        give_back(ch, ch->copies, 0);
 }
 
-/* ---- the lane's memory ----------------------------------------------------------------------- */
+/* ---- the channel's memory -------------------------------------------------------------------- */
 
 bool
 hed_copy_register(struct hed_worker *w, void *p, size_t n)
@@ -244,34 +244,34 @@ hed_copy_register(struct hed_worker *w, void *p, size_t n)
 
 /* So that devices read and write it by themselves. It goes with the context it was done in. */
 static void
-register_area(struct hed_worker_lane *l, struct hed_copies *c, int direction)
+register_area(struct hed_worker_channel *ch, struct hed_copies *c, int direction)
 {
     uint64_t real;
     size_t n;
     void *p;
 
     if (c->registered[direction] &&
-        hed_name_real(l->worker->names, c->registered_in[direction], &real) != 0)
+        hed_name_real(ch->worker->names, c->registered_in[direction], &real) != 0)
         c->registered[direction] = false;
-    if (c->registered[direction] || c->refused[direction] || l->worker->hollow || !l->context ||
-        !hed_lane_bulk_area(l->lane, direction, &p, &n))
+    if (c->registered[direction] || c->refused[direction] || ch->worker->hollow || !ch->context ||
+        !hed_channel_bulk_area(ch->channel, direction, &p, &n))
         return;
-    c->registered[direction] = hed_copy_register(l->worker, p, n);
+    c->registered[direction] = hed_copy_register(ch->worker, p, n);
     c->refused[direction] = !c->registered[direction];
-    c->registered_in[direction] = l->context;
+    c->registered_in[direction] = ch->context;
     if (c->refused[direction])
-        hed_info(SERVER, "the memory of lane %u cannot be registered: copies are slower",
-                 l->thread);
+        hed_info(SERVER, "the memory of channel %u cannot be registered: copies are slower",
+                 ch->thread);
 }
 
 static size_t
-most_pending(struct hed_worker_lane *l)
+most_pending(struct hed_worker_channel *ch)
 {
     void *p;
     size_t n;
 
-    if (!hed_lane_bulk_area(l->lane, 0, &p, &n) || n > HED_LANE_STAGED)
-        n = HED_LANE_STAGED;
+    if (!hed_channel_bulk_area(ch->channel, 0, &p, &n) || n > HED_CHANNEL_STAGED)
+        n = HED_CHANNEL_STAGED;
     return n / 2;
 }
 
@@ -290,18 +290,18 @@ add_span(struct span *spans, unsigned *count, void *p, size_t n)
 /* ---- in -------------------------------------------------------------------------------------- */
 
 static int
-take_turn(struct hed_worker_lane *l, const struct hed_msg *m)
+take_turn(struct hed_worker_channel *ch, const struct hed_msg *m)
 {
-    const int err = hed_turn_take(l, m->ticket);
+    const int err = hed_turn_take(ch, m->ticket);
 
-    if (!err && hed_worker_context(l, m->context) != 0)
+    if (!err && hed_worker_context(ch, m->context) != 0)
         hed_debug(SERVER, "a copy names a context that is not there");
     return err;
 }
 
 /* A few bytes that came in the message: the backend reads them before the call returns. */
 static int
-copy_inside(struct hed_worker_lane *l, const struct hed_copy_body *b, uint64_t n)
+copy_inside(struct hed_worker_channel *ch, const struct hed_copy_body *b, uint64_t n)
 {
     struct hed_box box;
     CUresult r;
@@ -309,28 +309,29 @@ copy_inside(struct hed_worker_lane *l, const struct hed_copy_body *b, uint64_t n
 
     if (b->head.size != sizeof *b + n || n > HED_COPY_INSIDE)
         return HED_EFORMAT;
-    err = take_turn(l, &b->head);
-    if (err || l->worker->hollow)
+    err = take_turn(ch, &b->head);
+    if (err || ch->worker->hollow)
         return err;
-    r = hed_box_open(l, b, &box);
+    r = hed_box_open(ch, b, &box);
     if (r == CUDA_SUCCESS)
-        r = hed_box_copy(l->worker, &box, 0, (void *)(uintptr_t)(b + 1), n, true);
-    hed_worker_failed(l->worker, b->head.context, r);
+        r = hed_box_copy(ch->worker, &box, 0, (void *)(uintptr_t)(b + 1), n, true);
+    hed_worker_failed(ch->worker, b->head.context, r);
     return 0;
 }
 
 /* Notes that spans are out until the stream has come to here. */
 static void
-note_pending(struct hed_worker_lane *l, struct hed_copies *c, const struct hed_box *box, CUresult r)
+note_pending(struct hed_worker_channel *ch, struct hed_copies *c, const struct hed_box *box,
+             CUresult r)
 {
     struct pending *p = &c->pending[(c->first + c->count) % PENDING];
 
     p->bytes = box->bytes;
     p->passed = r != CUDA_SUCCESS || !c->registered[0];
-    if (!p->passed && (fit_event(l, &p->event, &p->context) != CUDA_SUCCESS ||
-                       hed_worker_do(l->worker, cuEventRecord, .hEvent = p->event,
+    if (!p->passed && (fit_event(ch, &p->event, &p->context) != CUDA_SUCCESS ||
+                       hed_worker_do(ch->worker, cuEventRecord, .hEvent = p->event,
                                      .hStream = box->stream) != CUDA_SUCCESS)) {
-        (void)hed_worker_do(l->worker, cuStreamSynchronize, .hStream = box->stream);
+        (void)hed_worker_do(ch->worker, cuStreamSynchronize, .hStream = box->stream);
         p->passed = true;
     }
     c->bytes += p->bytes;
@@ -338,7 +339,7 @@ note_pending(struct hed_worker_lane *l, struct hed_copies *c, const struct hed_b
 }
 
 static int
-copy_bulk(struct hed_worker_lane *l, struct hed_copies *c, const struct hed_copy_body *b,
+copy_bulk(struct hed_worker_channel *ch, struct hed_copies *c, const struct hed_copy_body *b,
           uint64_t all)
 {
     struct span spans[SPANS];
@@ -352,112 +353,112 @@ copy_bulk(struct hed_worker_lane *l, struct hed_copies *c, const struct hed_copy
         void *p;
         size_t n;
 
-        err = hed_lane_bulk_peek(l->lane, all - got, &p, &n);
+        err = hed_channel_bulk_peek(ch->channel, all - got, &p, &n);
         if (!err) {
             add_span(spans, &count, p, n);
             got += n;
         }
     }
     if (!err && got < all)
-        return HED_EFORMAT; /* in shreds: no lane of ours does that */
+        return HED_EFORMAT; /* in shreds: no channel of ours does that */
     if (!err)
-        err = take_turn(l, &b->head);
+        err = take_turn(ch, &b->head);
     if (err)
         return err;
-    if (l->worker->hollow) {
-        hed_lane_bulk_done(l->lane, all);
+    if (ch->worker->hollow) {
+        hed_channel_bulk_done(ch->channel, all);
         return 0;
     }
-    register_area(l, c, 0);
-    r = hed_box_open(l, b, &box);
+    register_area(ch, c, 0);
+    r = hed_box_open(ch, b, &box);
     for (unsigned i = 0, from = 0; i < count && r == CUDA_SUCCESS; i++) {
-        r = hed_box_copy(l->worker, &box, from, spans[i].p, spans[i].n, true);
+        r = hed_box_copy(ch->worker, &box, from, spans[i].p, spans[i].n, true);
         from += (unsigned)spans[i].n;
     }
     box.bytes = all;
-    note_pending(l, c, &box, r);
-    hed_worker_failed(l->worker, b->head.context, r);
+    note_pending(ch, c, &box, r);
+    hed_worker_failed(ch->worker, b->head.context, r);
     return 0;
 }
 
 int
-hed_do_copy_in(struct hed_worker_lane *l, struct hed_msg *m)
+hed_do_copy_in(struct hed_worker_channel *ch, struct hed_msg *m)
 {
     const struct hed_copy_body *b = (const struct hed_copy_body *)m;
-    struct hed_copies *c = copies_of(l);
+    struct hed_copies *c = copies_of(ch);
     const uint64_t n = hed_box_bytes(b);
 
     if (!c)
         return HED_ENOMEM;
-    if (n == 0 || !l->worker->memory || (m->bulk != 0 && m->bulk != n))
+    if (n == 0 || !ch->worker->memory || (m->bulk != 0 && m->bulk != n))
         return HED_EFORMAT;
     if (m->bulk == 0)
-        return copy_inside(l, b, n);
-    give_back(l, c, most_pending(l));
-    return copy_bulk(l, c, b, n);
+        return copy_inside(ch, b, n);
+    give_back(ch, c, most_pending(ch));
+    return copy_bulk(ch, c, b, n);
 }
 
 /* ---- out ------------------------------------------------------------------------------------- */
 
-/* What is to come before this answer comes now: while the lane's memory is not being filled. */
+/* What is to come before this answer comes now: while the channel's memory is not being filled. */
 static CUresult
-deliver_first(struct hed_worker_lane *l, const struct hed_msg *m, int *err)
+deliver_first(struct hed_worker_channel *ch, const struct hed_msg *m, int *err)
 {
     CUstream stream;
     CUresult r;
 
-    if (hed_worker_stream(l, m, &stream) != 0)
+    if (hed_worker_stream(ch, m, &stream) != 0)
         return CUDA_ERROR_INVALID_HANDLE;
-    hed_turn_pass(l);
-    r = hed_worker_do(l->worker, cuStreamSynchronize, .hStream = stream);
-    *err = hed_copies_deliver(l);
+    hed_turn_pass(ch);
+    r = hed_worker_do(ch->worker, cuStreamSynchronize, .hStream = stream);
+    *err = hed_copies_deliver(ch);
     return r;
 }
 
 /* The answer has them inside. The box was opened in this message's turn: what it names and where it
  * lies is not looked at again, since others may change that by now. */
 static int
-answer_inside(struct hed_worker_lane *l, const struct hed_box *box, CUresult r)
+answer_inside(struct hed_worker_channel *ch, const struct hed_box *box, CUresult r)
 {
     const struct hed_copy_body *b = box->body;
     const uint64_t n = hed_box_bytes(b);
-    void *p = hed_arena_alloc(&l->arena, n, 16);
+    void *p = hed_arena_alloc(&ch->arena, n, 16);
     int err;
 
     if (!p)
         return HED_ENOMEM;
     memset(p, 0, n);
-    hed_turn_pass(l);
-    if (r == CUDA_SUCCESS && !l->worker->hollow) {
-        r = hed_box_copy(l->worker, box, 0, p, n, false);
+    hed_turn_pass(ch);
+    if (r == CUDA_SUCCESS && !ch->worker->hollow) {
+        r = hed_box_copy(ch->worker, box, 0, p, n, false);
         if (r == CUDA_SUCCESS && (box->array || b->height * b->depth > 1))
-            r = hed_worker_do(l->worker, cuStreamSynchronize, .hStream = box->stream);
+            r = hed_worker_do(ch->worker, cuStreamSynchronize, .hStream = box->stream);
     }
-    err = hed_print_deliver(l);
-    return err ? err : hed_worker_answer(l, &b->head, (int)r, p, r == CUDA_SUCCESS ? n : 0);
+    err = hed_print_deliver(ch);
+    return err ? err : hed_worker_answer(ch, &b->head, (int)r, p, r == CUDA_SUCCESS ? n : 0);
 }
 
 /* Puts the copy on its stream, and waits for it. The turn is passed on. */
 static CUresult
-fill_spans(struct hed_worker_lane *l, struct hed_copies *c, const struct hed_box *box, CUresult r,
-           const struct span *spans, unsigned count)
+fill_spans(struct hed_worker_channel *ch, struct hed_copies *c, const struct hed_box *box,
+           CUresult r, const struct span *spans, unsigned count)
 {
-    struct hed_worker *w = l->worker;
+    struct hed_worker *w = ch->worker;
     uint64_t from = 0;
 
     if (!w->hollow && r == CUDA_SUCCESS) {
-        register_area(l, c, 1);
-        r = fit_event(l, &c->out, &c->out_context);
+        register_area(ch, c, 1);
+        r = fit_event(ch, &c->out, &c->out_context);
     }
     if (!w->hollow && !c->registered[1])
-        hed_turn_pass(l); /* each of them waits */
+        hed_turn_pass(ch); /* each of them waits */
     for (unsigned i = 0; i < count && r == CUDA_SUCCESS && !w->hollow; i++) {
         r = hed_box_copy(w, box, from, spans[i].p, spans[i].n, false);
         from += spans[i].n;
     }
     if (!w->hollow && r == CUDA_SUCCESS)
         r = hed_worker_do(w, cuEventRecord, .hEvent = c->out, .hStream = box->stream);
-    hed_turn_pass(l);
+    hed_turn_pass(ch);
     if (!w->hollow && r == CUDA_SUCCESS)
         r = hed_worker_do(w, cuEventSynchronize, .hEvent = c->out);
     return r;
@@ -465,7 +466,7 @@ fill_spans(struct hed_worker_lane *l, struct hed_copies *c, const struct hed_box
 
 /* opened: the box was, in this message's turn, with that result. */
 static int
-answer_bulk(struct hed_worker_lane *l, struct hed_copies *c, struct hed_box *box, bool opened,
+answer_bulk(struct hed_worker_channel *ch, struct hed_copies *c, struct hed_box *box, bool opened,
             CUresult r)
 {
     const struct hed_copy_body *b = box->body;
@@ -477,36 +478,36 @@ answer_bulk(struct hed_worker_lane *l, struct hed_copies *c, struct hed_box *box
     int err = 0;
 
     while (!err && got < all && count < SPANS) {
-        err = hed_lane_bulk_space(l->lane, all - got, &spans[count].p, &spans[count].n);
+        err = hed_channel_bulk_space(ch->channel, all - got, &spans[count].p, &spans[count].n);
         if (!err)
             got += spans[count++].n;
     }
     if (!err && got < all)
         return HED_ELIMIT;
     if (!err && !opened)
-        err = take_turn(l, &b->head);
+        err = take_turn(ch, &b->head);
     if (err)
         return err;
     if (!opened)
-        r = hed_box_open(l, b, box);
-    r = fill_spans(l, c, box, r, spans, count);
-    err = hed_print_deliver(l);
+        r = hed_box_open(ch, b, box);
+    r = fill_spans(ch, c, box, r, spans, count);
+    err = hed_print_deliver(ch);
     memset(&a, 0, sizeof a);
     /* The place has been taken: bytes come also if it failed, and mean nothing then. */
     if (!err)
-        err = hed_worker_answer_with(l, &b->head, (int)r, &a, sizeof a, all);
+        err = hed_worker_answer_with(ch, &b->head, (int)r, &a, sizeof a, all);
     for (unsigned i = 0; i < count && !err; i++)
-        err = hed_lane_bulk_put(l->lane, spans[i].n);
+        err = hed_channel_bulk_put(ch->channel, spans[i].n);
     return err;
 }
 
 int
-hed_do_copy_out(struct hed_worker_lane *l, struct hed_msg *m)
+hed_do_copy_out(struct hed_worker_channel *ch, struct hed_msg *m)
 {
     const struct hed_copy_body *b = (const struct hed_copy_body *)m;
-    struct hed_copies *c = copies_of(l);
+    struct hed_copies *c = copies_of(ch);
     const uint64_t n = hed_box_bytes(b);
-    const bool first = l->worker->memory && hed_copies_are_later(l->worker);
+    const bool first = ch->worker->memory && hed_copies_are_later(ch->worker);
     const bool opened = first || n <= HED_COPY_INSIDE;
     struct hed_box box = {.body = b};
     CUresult r = CUDA_SUCCESS, delivered = CUDA_SUCCESS;
@@ -514,17 +515,17 @@ hed_do_copy_out(struct hed_worker_lane *l, struct hed_msg *m)
 
     if (!c)
         return HED_ENOMEM;
-    if (n == 0 || !l->worker->memory || !(m->flags & HED_MSG_WANTS_ANSWER) || m->bulk)
+    if (n == 0 || !ch->worker->memory || !(m->flags & HED_MSG_WANTS_ANSWER) || m->bulk)
         return HED_EFORMAT;
     if (opened)
-        err = take_turn(l, m);
+        err = take_turn(ch, m);
     if (!err && opened)
-        r = hed_box_open(l, b, &box);
+        r = hed_box_open(ch, b, &box);
     if (!err && first)
-        delivered = deliver_first(l, m, &err);
+        delivered = deliver_first(ch, m, &err);
     if (err)
         return err;
     if (delivered != CUDA_SUCCESS)
-        return hed_worker_answer(l, m, (int)delivered, NULL, 0);
-    return n <= HED_COPY_INSIDE ? answer_inside(l, &box, r) : answer_bulk(l, c, &box, opened, r);
+        return hed_worker_answer(ch, m, (int)delivered, NULL, 0);
+    return n <= HED_COPY_INSIDE ? answer_inside(ch, &box, r) : answer_bulk(ch, c, &box, opened, r);
 }

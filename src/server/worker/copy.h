@@ -15,7 +15,7 @@ struct hed_box {
 uint64_t hed_box_bytes(const struct hed_copy_body *b);
 
 /* Names and addresses of a body: INVALID_VALUE, INVALID_HANDLE. It must be this thread's turn. */
-CUresult hed_box_open(struct hed_worker_lane *l, const struct hed_copy_body *b,
+CUresult hed_box_open(struct hed_worker_channel *ch, const struct hed_copy_body *b,
                       struct hed_box *out);
 
 /* Puts the copy of n of its bytes, the first being number `from`, on its stream. */

@@ -1,15 +1,15 @@
 /* What a worker counts for --status. See worker.h.
  *
- * In the lane, whose thread alone writes it, and told to what all lanes share now and then: that
- * costs a message nothing. Whoever has waited for an answer finds everything told.
+ * In the channel, whose thread alone writes it, and told to what all channels share now and then:
+ * that costs a message nothing. Whoever has waited for an answer finds everything told.
  */
 #include "server/ledger.h"
 #include "server/worker/worker.h"
 #include "wire/dies.h"
 
-#define COUNTED_MOST 256 /* messages of a lane that --status may not know of yet */
+#define COUNTED_MOST 256 /* messages of a channel that --status may not know of yet */
 
-/* From a lane's number to that which all lanes share. Relaxed: numbers for people. */
+/* From a channel's number to that which all channels share. Relaxed: numbers for people. */
 static void
 move(_Atomic uint64_t *from, _Atomic uint64_t *to)
 {
@@ -22,15 +22,15 @@ move(_Atomic uint64_t *from, _Atomic uint64_t *to)
 }
 
 void
-hed_worker_tell_counts(struct hed_worker_lane *l)
+hed_worker_tell_counts(struct hed_worker_channel *ch)
 {
-    struct hed_worker_status *s = l->worker->start->status;
+    struct hed_worker_status *s = ch->worker->start->status;
 
     if (!s)
         return;
-    move(&l->messages, &s->messages);
-    move(&l->launches, &s->launches);
-    move(&l->bytes_in, &s->bytes_in);
+    move(&ch->messages, &s->messages);
+    move(&ch->launches, &s->launches);
+    move(&ch->bytes_in, &s->bytes_in);
 }
 
 /* Relaxed, and no addition in one: nobody else writes it. */
@@ -43,15 +43,15 @@ add_to(_Atomic uint64_t *number, uint64_t n)
 }
 
 void
-hed_worker_count(struct hed_worker_lane *l, const struct hed_msg *m)
+hed_worker_count(struct hed_worker_channel *ch, const struct hed_msg *m)
 {
-    const uint64_t n = add_to(&l->messages, 1);
+    const uint64_t n = add_to(&ch->messages, 1);
 
     hed_dies_count("HED_TEST_WORKER_DIES");
     if (m->kind == HED_MSG_LAUNCH)
-        (void)add_to(&l->launches, 1);
+        (void)add_to(&ch->launches, 1);
     if (m->bulk)
-        (void)add_to(&l->bytes_in, m->bulk);
+        (void)add_to(&ch->bytes_in, m->bulk);
     if (m->flags & HED_MSG_WANTS_ANSWER || n >= COUNTED_MOST)
-        hed_worker_tell_counts(l);
+        hed_worker_tell_counts(ch);
 }

@@ -100,7 +100,7 @@ make_function(struct hed_worker *w, struct hed_worker_library *lib, const struct
 }
 
 static int
-answer_kernel(struct hed_worker_lane *l, const struct hed_kernel_body *b,
+answer_kernel(struct hed_worker_channel *ch, const struct hed_kernel_body *b,
               struct hed_worker_library *lib)
 {
     struct hed_answer a = {.result = 0};
@@ -108,23 +108,23 @@ answer_kernel(struct hed_worker_lane *l, const struct hed_kernel_body *b,
     CUresult r = CUDA_ERROR_NOT_FOUND;
 
     hed_buf_init(&record, HED_BULK_CHUNK);
-    if (!l->worker->hollow)
-        r = hed_worker_record(l->worker, lib, b->index, b->device, false, true, &record);
+    if (!ch->worker->hollow)
+        r = hed_worker_record(ch->worker, lib, b->index, b->device, false, true, &record);
 
     const uint64_t bulk = r == CUDA_SUCCESS ? record.size : 0;
-    int err = hed_worker_answer_with(l, &b->head, (int)r, &a, sizeof a, bulk);
+    int err = hed_worker_answer_with(ch, &b->head, (int)r, &a, sizeof a, bulk);
 
     if (!err && bulk)
-        err = hed_lane_bulk_write(l->lane, record.data, bulk);
+        err = hed_channel_bulk_write(ch->channel, record.data, bulk);
     hed_buf_fini(&record);
     return err;
 }
 
 int
-hed_do_kernel(struct hed_worker_lane *l, struct hed_msg *m)
+hed_do_kernel(struct hed_worker_channel *ch, struct hed_msg *m)
 {
     const struct hed_kernel_body *b = (const struct hed_kernel_body *)m;
-    struct hed_worker *w = l->worker;
+    struct hed_worker *w = ch->worker;
     int err = 0;
 
     if (!w->code || m->size < sizeof *b || m->bulk)
@@ -139,5 +139,5 @@ hed_do_kernel(struct hed_worker_lane *l, struct hed_msg *m)
         return HED_EFORMAT;
     if (b->function)
         hed_worker_failed(w, m->context, make_function(w, lib, b, &err));
-    return err || !(m->flags & HED_MSG_WANTS_ANSWER) ? err : answer_kernel(l, b, lib);
+    return err || !(m->flags & HED_MSG_WANTS_ANSWER) ? err : answer_kernel(ch, b, lib);
 }

@@ -3,7 +3,7 @@
  *   begin ──> a draft ──node──node──> make: instantiated or updated under the client's name
  *               └── begin ──> a draft inside ──node──> child: a node of the draft outside
  *
- * Each lane has its own drafts. The first failure of the backend is kept in the outermost draft:
+ * Each channel has its own drafts. The first failure of the backend is kept in the outermost draft:
  * what follows is counted and not done, and the end says it.
  *
  * Invariant: a draft's nodes are the backend's handles in the order they were told; positions from
@@ -58,11 +58,11 @@ drop(struct hed_worker *w, struct hed_drafts *d)
 }
 
 static int
-begin(struct hed_worker_lane *l)
+begin(struct hed_worker_channel *ch)
 {
-    struct hed_drafts *d = l->drafts;
+    struct hed_drafts *d = ch->drafts;
 
-    if (!d && !(d = l->drafts = calloc(1, sizeof *d)))
+    if (!d && !(d = ch->drafts = calloc(1, sizeof *d)))
         return HED_ENOMEM;
     if (d->depth == DEPTH_MAX)
         return HED_EFORMAT;
@@ -77,7 +77,7 @@ begin(struct hed_worker_lane *l)
     d->top = t;
     d->depth++;
     if (d->failed == CUDA_SUCCESS)
-        d->failed = hed_worker_do(l->worker, cuGraphCreate, .phGraph = &t->graph);
+        d->failed = hed_worker_do(ch->worker, cuGraphCreate, .phGraph = &t->graph);
     return 0;
 }
 
@@ -339,32 +339,32 @@ value_op(struct hed_worker *w, const struct hed_graph_value *v, CUstreamBatchMem
 }
 
 static int
-add_values(struct hed_worker_lane *l, const struct place *p, CUgraphNode *out, CUresult *r)
+add_values(struct hed_worker_channel *ch, const struct place *p, CUgraphNode *out, CUresult *r)
 {
     const struct hed_graph_value *v = p->own;
     const uint32_t count = p->size / (uint32_t)sizeof *v;
-    CUstreamBatchMemOpParams_v1 *ops = hed_arena_alloc(&l->arena, (count + 1) * sizeof *ops, 16);
+    CUstreamBatchMemOpParams_v1 *ops = hed_arena_alloc(&ch->arena, (count + 1) * sizeof *ops, 16);
 
     if (!ops)
         return HED_ENOMEM;
     for (uint32_t i = 0; i < count; i++)
-        if (!value_op(l->worker, &v[i], &ops[i]))
+        if (!value_op(ch->worker, &v[i], &ops[i]))
             return HED_EFORMAT;
 
     const CUDA_BATCH_MEM_OP_NODE_PARAMS_v1 params = {
-        .ctx = current(l->worker), .count = count, .paramArray = ops};
+        .ctx = current(ch->worker), .count = count, .paramArray = ops};
 
-    *r = hed_worker_do(l->worker, cuGraphAddBatchMemOpNode, .phGraphNode = out,
+    *r = hed_worker_do(ch->worker, cuGraphAddBatchMemOpNode, .phGraphNode = out,
                        .hGraph = p->draft->graph, .dependencies = p->after,
                        .numDependencies = p->count, .nodeParams = &params);
     return 0;
 }
 
 static int
-add_node(struct hed_worker_lane *l, uint32_t type, const struct place *p, CUgraphNode *out,
+add_node(struct hed_worker_channel *ch, uint32_t type, const struct place *p, CUgraphNode *out,
          CUresult *r)
 {
-    struct hed_worker *w = l->worker;
+    struct hed_worker *w = ch->worker;
 
     switch (type) {
     case CU_GRAPH_NODE_TYPE_KERNEL:
@@ -377,7 +377,7 @@ add_node(struct hed_worker_lane *l, uint32_t type, const struct place *p, CUgrap
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
         return add_event(w, p, type == CU_GRAPH_NODE_TYPE_EVENT_RECORD, out, r);
     case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
-        return add_values(l, p, out, r);
+        return add_values(ch, p, out, r);
     case CU_GRAPH_NODE_TYPE_EMPTY:
         *r = hed_worker_do(w, cuGraphAddEmptyNode, .phGraphNode = out, .hGraph = p->draft->graph,
                            .dependencies = p->after, .numDependencies = p->count);
@@ -407,7 +407,8 @@ has_room(struct draft *t)
 
 /* What follows the body: positions of a draft's nodes, and the node's own. */
 static int
-locate(struct hed_worker_lane *l, const struct hed_graph_body *b, struct draft *t, struct place *p)
+locate(struct hed_worker_channel *ch, const struct hed_graph_body *b, struct draft *t,
+       struct place *p)
 {
     const uint32_t rest = b->head.size - (uint32_t)sizeof *b;
     const uint32_t *positions = (const uint32_t *)(const void *)(b + 1);
@@ -423,7 +424,7 @@ locate(struct hed_worker_lane *l, const struct hed_graph_body *b, struct draft *
     p->count = b->after;
     p->own = (const char *)(b + 1) + own;
     p->size = b->size;
-    p->after = hed_arena_alloc(&l->arena, (b->after + 1) * sizeof *p->after, 16);
+    p->after = hed_arena_alloc(&ch->arena, (b->after + 1) * sizeof *p->after, 16);
     if (!p->after)
         return HED_ENOMEM;
     for (uint32_t i = 0; i < b->after; i++) {
@@ -435,15 +436,15 @@ locate(struct hed_worker_lane *l, const struct hed_graph_body *b, struct draft *
 }
 
 static int
-node(struct hed_worker_lane *l, const struct hed_graph_body *b)
+node(struct hed_worker_channel *ch, const struct hed_graph_body *b)
 {
-    struct hed_drafts *d = l->drafts;
+    struct hed_drafts *d = ch->drafts;
     CUgraphNode made = NULL;
     struct place p;
-    int err = d && d->top ? locate(l, b, d->top, &p) : HED_EFORMAT;
+    int err = d && d->top ? locate(ch, b, d->top, &p) : HED_EFORMAT;
 
     if (!err && d->failed == CUDA_SUCCESS)
-        err = add_node(l, b->type, &p, &made, &d->failed);
+        err = add_node(ch, b->type, &p, &made, &d->failed);
     if (!err)
         d->top->nodes[d->top->count++] = made;
     return err;
@@ -451,20 +452,20 @@ node(struct hed_worker_lane *l, const struct hed_graph_body *b)
 
 /* The draft on top becomes a node of the one outside of it. */
 static int
-child(struct hed_worker_lane *l, const struct hed_graph_body *b)
+child(struct hed_worker_channel *ch, const struct hed_graph_body *b)
 {
-    struct hed_drafts *d = l->drafts;
+    struct hed_drafts *d = ch->drafts;
     CUgraphNode made = NULL;
     struct place p;
-    int err = d && d->depth > 1 ? locate(l, b, d->top->outer, &p) : HED_EFORMAT;
+    int err = d && d->depth > 1 ? locate(ch, b, d->top->outer, &p) : HED_EFORMAT;
 
     if (err)
         return err;
     if (d->failed == CUDA_SUCCESS)
-        d->failed = hed_worker_do(l->worker, cuGraphAddChildGraphNode, .phGraphNode = &made,
+        d->failed = hed_worker_do(ch->worker, cuGraphAddChildGraphNode, .phGraphNode = &made,
                                   .hGraph = p.draft->graph, .dependencies = p.after,
                                   .numDependencies = p.count, .childGraph = d->top->graph);
-    drop(l->worker, d);
+    drop(ch->worker, d);
     d->top->nodes[d->top->count++] = made;
     return 0;
 }
@@ -502,34 +503,34 @@ instantiate(struct hed_worker *w, CUgraph graph, const struct hed_graph_body *b)
 }
 
 static int
-make(struct hed_worker_lane *l, const struct hed_graph_body *b)
+make(struct hed_worker_channel *ch, const struct hed_graph_body *b)
 {
-    struct hed_drafts *d = l->drafts;
+    struct hed_drafts *d = ch->drafts;
 
     if (!d || d->depth != 1)
         return HED_EFORMAT;
     if (d->failed == CUDA_SUCCESS)
-        d->failed = instantiate(l->worker, d->top->graph, b);
-    drop(l->worker, d);
+        d->failed = instantiate(ch->worker, d->top->graph, b);
+    drop(ch->worker, d);
     if (b->head.flags & HED_MSG_WANTS_ANSWER)
-        return hed_worker_answer(l, &b->head, (int)d->failed, NULL, 0);
-    hed_worker_failed(l->worker, b->head.context, d->failed);
+        return hed_worker_answer(ch, &b->head, (int)d->failed, NULL, 0);
+    hed_worker_failed(ch->worker, b->head.context, d->failed);
     return 0;
 }
 
 /* "If the executable graph is in-flight, it will not be terminated, but rather freed asynchronously
  * on completion." (CUDA Driver API, cuGraphExecDestroy) Its context may be gone already. */
 static int
-forget(struct hed_worker_lane *l, const struct hed_graph_body *b)
+forget(struct hed_worker_channel *ch, const struct hed_graph_body *b)
 {
     uint64_t real;
 
     if (!hed_name_fits(b->exec, "graphExec") ||
-        hed_name_unbind(l->worker->names, b->exec, &real) != 0)
+        hed_name_unbind(ch->worker->names, b->exec, &real) != 0)
         return 0;
 
     const CUresult r =
-        hed_worker_do(l->worker, cuGraphExecDestroy, .hGraphExec = (CUgraphExec)(uintptr_t)real);
+        hed_worker_do(ch->worker, cuGraphExecDestroy, .hGraphExec = (CUgraphExec)(uintptr_t)real);
 
     if (r != CUDA_SUCCESS)
         hed_debug(SERVER, "destroying an executable graph answered %d", (int)r);
@@ -537,21 +538,21 @@ forget(struct hed_worker_lane *l, const struct hed_graph_body *b)
 }
 
 int
-hed_do_graph(struct hed_worker_lane *l, struct hed_msg *m)
+hed_do_graph(struct hed_worker_channel *ch, struct hed_msg *m)
 {
     const struct hed_graph_body *b = (const struct hed_graph_body *)m;
 
     switch (b->op) {
     case HED_GRAPH_BEGIN:
-        return begin(l);
+        return begin(ch);
     case HED_GRAPH_NODE:
-        return node(l, b);
+        return node(ch, b);
     case HED_GRAPH_CHILD:
-        return child(l, b);
+        return child(ch, b);
     case HED_GRAPH_MAKE:
-        return make(l, b);
+        return make(ch, b);
     case HED_GRAPH_DROP:
-        return forget(l, b);
+        return forget(ch, b);
     default:
         return HED_EFORMAT;
     }

@@ -233,16 +233,16 @@ tell_device(struct hed_worker *w, int i, struct hed_wire_device *d)
 }
 
 int
-hed_worker_tell_devices(struct hed_worker_lane *l)
+hed_worker_tell_devices(struct hed_worker_channel *ch)
 {
-    for (int i = 0; i < l->worker->device_count; i++) {
-        struct hed_wire_device *d = hed_lane_begin(l->lane, sizeof *d);
+    for (int i = 0; i < ch->worker->device_count; i++) {
+        struct hed_wire_device *d = hed_channel_begin(ch->channel, sizeof *d);
 
         if (!d)
             return HED_EIO;
-        tell_device(l->worker, i, d);
+        tell_device(ch->worker, i, d);
 
-        const int err = hed_lane_end(l->lane, sizeof *d, i + 1 == l->worker->device_count);
+        const int err = hed_channel_end(ch->channel, sizeof *d, i + 1 == ch->worker->device_count);
 
         if (err)
             return err;
@@ -309,7 +309,7 @@ hed_worker_welcome(struct hed_worker *w, struct hed_conn *conn, const struct hed
 }
 
 int
-hed_do_ping(struct hed_worker_lane *l, struct hed_msg *m)
+hed_do_ping(struct hed_worker_channel *ch, struct hed_msg *m)
 {
-    return m->flags & HED_MSG_WANTS_ANSWER ? hed_worker_answer(l, m, CUDA_SUCCESS, NULL, 0) : 0;
+    return m->flags & HED_MSG_WANTS_ANSWER ? hed_worker_answer(ch, m, CUDA_SUCCESS, NULL, 0) : 0;
 }

@@ -1,16 +1,17 @@
 /* Functions that run in the client, in the order of a stream here; and marks. See worker.h.
  *
- *   HED_MSG_HOST ──> cuLaunchHostFunc(tell) ... its turn ──> HED_MSG_RUN on the callback lane
+ *   HED_MSG_HOST ──> cuLaunchHostFunc(tell) ... its turn ──> HED_MSG_RUN on the callback channel
  *                                               tell waits <── the same back: it has been run
  *
  * The stream waits because the function that the driver calls waits: as it would if the program's
- * own function were called there. Only the driver's thread for such functions is held up, no lane.
+ * own function were called there. Only the driver's thread for such functions is held up, no
+ * channel.
  *
  * A mark makes a stream write a number into the page of slots that the client reads: by the device
  * itself where it can, else by a function that the driver calls.
  *
  * Invariants:
- * 1. What the client sends on the callback lane is believed only if it answers a call that was
+ * 1. What the client sends on the callback channel is believed only if it answers a call that was
  *    made; anything else ends the session.
  * 2. Nobody waits for the client at the end: the process just goes.
  */
@@ -24,7 +25,7 @@
 #include "server/worker/worker.h"
 
 #define SLOT_FIRST 16      /* before that the page has other words */
-#define LANE_MS 5000       /* for the callback lane, which was opened before, to be here */
+#define CHANNEL_MS 5000    /* for the callback channel, which was opened before, to be here */
 #define REGISTER_FLAGS 0x3 /* cuda.h: CU_MEMHOSTREGISTER_PORTABLE, _DEVICEMAP */
 
 struct hed_host_call {
@@ -37,8 +38,8 @@ struct hed_host_call {
 struct hed_worker_host {
     struct hed_lock lock; /* rank HED_RANK_HOST; guards all of this */
     pthread_cond_t changed;
-    struct hed_lane *lane; /* the callback lane; NULL: not there yet */
-    bool ended;            /* it was, and is no more */
+    struct hed_channel *channel; /* the callback channel; NULL: not there yet */
+    bool ended;                  /* it was, and is no more */
     uint64_t tokens;
     struct hed_host_call *waiting;
     CUdeviceptr slots_at; /* where devices see them; 0: not registered (any more) */
@@ -50,7 +51,7 @@ static int
 send_run_locked(struct hed_worker_host *h, const struct hed_host_call *c, CUresult status,
                 uint64_t token)
 {
-    struct hed_run *run = hed_lane_begin(h->lane, sizeof *run);
+    struct hed_run *run = hed_channel_begin(h->channel, sizeof *run);
 
     if (!run)
         return HED_EIO;
@@ -62,7 +63,7 @@ send_run_locked(struct hed_worker_host *h, const struct hed_host_call *c, CUresu
     run->head.reserved = token;
     run->id = c->id;
     run->status = (int32_t)status;
-    return hed_lane_end(h->lane, sizeof *run, true);
+    return hed_channel_end(h->channel, sizeof *run, true);
 }
 
 static bool
@@ -121,7 +122,7 @@ on_callback(CUstream stream, CUresult status, void *data)
     free(c);
 }
 
-/* ---- the callback lane ----------------------------------------------------------------------- */
+/* ---- the callback channel -------------------------------------------------------------------- */
 
 /* An answer: whoever waits for it goes on. */
 static int
@@ -148,7 +149,7 @@ take_back(struct hed_worker_host *h, const struct hed_msg *m)
 
 /* On a thread of its own, which reads here from now on. */
 int
-hed_worker_callback_lane(struct hed_worker *w, struct hed_lane *lane)
+hed_worker_callback_channel(struct hed_worker *w, struct hed_channel *channel)
 {
     struct hed_worker_host *h = w->host;
     struct hed_msg *m;
@@ -156,25 +157,25 @@ hed_worker_callback_lane(struct hed_worker *w, struct hed_lane *lane)
 
     if (!err) {
         hed_lock(&h->lock);
-        if (h->lane || h->ended)
+        if (h->channel || h->ended)
             err = HED_EEXIST;
         else
-            h->lane = lane;
+            h->channel = channel;
         (void)pthread_cond_broadcast(&h->changed);
         hed_unlock(&h->lock);
     }
     if (err) {
-        hed_warn(SERVER, "a callback lane was refused: %s", hed_err_text(err));
-        hed_lane_free(lane);
+        hed_warn(SERVER, "a callback channel was refused: %s", hed_err_text(err));
+        hed_channel_free(channel);
         return err;
     }
     while (!err) {
-        err = hed_lane_next(lane, -1, &m);
+        err = hed_channel_next(channel, -1, &m);
         if (!err)
             err = take_back(h, m);
     }
     if (err != HED_EIO) {
-        hed_error(SERVER, "a client sent nonsense on its callback lane; its session ends");
+        hed_error(SERVER, "a client sent nonsense on its callback channel; its session ends");
         _exit(1);
     }
     hed_lock(&h->lock);
@@ -200,42 +201,42 @@ make_call(struct hed_worker *w, uint64_t id, uint64_t stream, uint64_t number)
     return c;
 }
 
-/* The client opens its callback lane before it sends the first function, but that may be let in a
- * little later. A client that never opened one would wait for ever, and its streams with it. */
+/* The client opens its callback channel before it sends the first function, but that may be let in
+ * a little later. A client that never opened one would wait for ever, and its streams with it. */
 static bool
-has_lane(struct hed_worker_host *h)
+has_channel(struct hed_worker_host *h)
 {
     struct timespec end = {0};
     bool has;
     int err = 0;
 
     hed_lock(&h->lock);
-    if (!h->lane && !h->ended) {
+    if (!h->channel && !h->ended) {
         (void)clock_gettime(CLOCK_REALTIME, &end); /* the condition's clock */
-        end.tv_sec += LANE_MS / 1000;
+        end.tv_sec += CHANNEL_MS / 1000;
     }
-    while (!h->lane && !h->ended && err == 0)
+    while (!h->channel && !h->ended && err == 0)
         err = hed_lock_wait(&h->lock, &h->changed, &end);
-    has = h->lane || h->ended;
+    has = h->channel || h->ended;
     hed_unlock(&h->lock);
     return has;
 }
 
 int
-hed_do_host(struct hed_worker_lane *l, struct hed_msg *m)
+hed_do_host(struct hed_worker_channel *ch, struct hed_msg *m)
 {
     const struct hed_host_body *b = (const struct hed_host_body *)m;
-    struct hed_worker *w = l->worker;
+    struct hed_worker *w = ch->worker;
     struct hed_host_call *c;
     CUresult r = CUDA_ERROR_INVALID_HANDLE; /* a stream that could not be made, or nonsense */
     CUstream stream;
 
-    if (!w->host || !has_lane(w->host))
+    if (!w->host || !has_channel(w->host))
         return HED_EFORMAT;
     c = make_call(w, b->id, m->stream, m->number);
     if (!c)
         return HED_ENOMEM;
-    if (hed_worker_stream(l, m, &stream) == 0)
+    if (hed_worker_stream(ch, m, &stream) == 0)
         r = b->always ? hed_worker_do(w, cuStreamAddCallback, .hStream = stream,
                                       .callback = on_callback, .userData = c)
                       : hed_worker_do(w, cuLaunchHostFunc, .hStream = stream, .fn = on_host,
@@ -244,7 +245,7 @@ hed_do_host(struct hed_worker_lane *l, struct hed_msg *m)
         hed_worker_failed(w, m->context, r);
     /* Where nobody calls it: those that are run in any case are, and the others are forgotten. */
     if (r != CUDA_SUCCESS || w->hollow) {
-        hed_turn_pass(l);
+        hed_turn_pass(ch);
         tell(c, r, false);
         free(c);
     }
@@ -254,11 +255,11 @@ hed_do_host(struct hed_worker_lane *l, struct hed_msg *m)
 /* A function is about to run and wants what was copied before its turn. Whoever has the turn may be
  * waiting for that very function to end, so this is not in the order. */
 int
-hed_do_fetch(struct hed_worker_lane *l, struct hed_msg *m)
+hed_do_fetch(struct hed_worker_channel *ch, struct hed_msg *m)
 {
-    const int err = hed_worker_before_answer(l);
+    const int err = hed_worker_before_answer(ch);
 
-    return err ? err : hed_worker_answer(l, m, CUDA_SUCCESS, NULL, 0);
+    return err ? err : hed_worker_answer(ch, m, CUDA_SUCCESS, NULL, 0);
 }
 
 /* ---- marks ----------------------------------------------------------------------------------- */
@@ -331,16 +332,16 @@ mark_by_device(struct hed_worker *w, CUstream stream, uint32_t slot, uint64_t nu
 }
 
 int
-hed_do_mark(struct hed_worker_lane *l, struct hed_msg *m)
+hed_do_mark(struct hed_worker_channel *ch, struct hed_msg *m)
 {
-    struct hed_worker *w = l->worker;
+    struct hed_worker *w = ch->worker;
     const uint64_t slot = m->reserved;
     CUstream stream;
     CUresult r = CUDA_ERROR_NOT_SUPPORTED;
 
     if (!w->slots || !w->host || slot < SLOT_FIRST || slot >= w->slot_count)
         return HED_EFORMAT;
-    if (hed_worker_stream(l, m, &stream) != 0) {
+    if (hed_worker_stream(ch, m, &stream) != 0) {
         hed_worker_failed(w, m->context, CUDA_ERROR_INVALID_HANDLE);
         return 0;
     }

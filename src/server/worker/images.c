@@ -32,7 +32,7 @@
 /* An image that is coming in. */
 struct arriving {
     struct arriving *next;
-    const void *lane;
+    const void *channel;
     uint8_t hash[HED_HASH_SIZE];
     uint64_t size, got;
     int fd;
@@ -212,14 +212,14 @@ drop(struct arriving *a)
     free(a);
 }
 
-/* Takes a lane's out of the list: it is that lane's thread's alone then. */
+/* Takes a channel's out of the list: it is that channel's thread's alone then. */
 static struct arriving *
-take(struct hed_images *i, const void *lane)
+take(struct hed_images *i, const void *channel)
 {
     struct arriving **at = &i->arriving;
 
     hed_lock(&i->lock);
-    while (*at && (*at)->lane != lane)
+    while (*at && (*at)->channel != channel)
         at = &(*at)->next;
 
     struct arriving *a = *at;
@@ -289,13 +289,13 @@ name_file(const struct hed_images *i, struct arriving *a)
 }
 
 static struct arriving *
-begin(struct hed_images *i, const void *lane, const uint8_t *hash, uint64_t size)
+begin(struct hed_images *i, const void *channel, const uint8_t *hash, uint64_t size)
 {
     struct arriving *a = calloc(1, sizeof *a);
 
     if (!a)
         return NULL;
-    a->lane = lane;
+    a->channel = channel;
     a->size = size;
     memcpy(a->hash, hash, HED_HASH_SIZE);
     hed_hash_init(&a->state);
@@ -385,10 +385,10 @@ finish(struct hed_images *i, struct arriving *a)
 }
 
 int
-hed_images_add(struct hed_images *i, const void *lane, const uint8_t hash[HED_HASH_SIZE],
+hed_images_add(struct hed_images *i, const void *channel, const uint8_t hash[HED_HASH_SIZE],
                uint64_t size, uint64_t offset, const void *p, size_t n, bool *whole)
 {
-    struct arriving *a = take(i, lane);
+    struct arriving *a = take(i, channel);
     int err = 0;
 
     *whole = false;
@@ -399,7 +399,7 @@ hed_images_add(struct hed_images *i, const void *lane, const uint8_t hash[HED_HA
     if (offset == 0 && size > 0 && size <= HED_IMAGE_MAX) {
         if (all_arriving(i) + size > ARRIVING_MAX)
             return HED_ELIMIT;
-        a = begin(i, lane, hash, size);
+        a = begin(i, channel, hash, size);
         if (!a)
             return HED_ENOMEM;
     }

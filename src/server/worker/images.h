@@ -5,7 +5,7 @@
  * copy that the client cannot change any more, and an image gets its name only if that fits: so no
  * client can put something else in the place of another's code.
  *
- * Any thread may call these; pieces of one image come from one lane.
+ * Any thread may call these; pieces of one image come from one channel.
  */
 #pragma once
 
@@ -23,10 +23,10 @@ void hed_images_free(struct hed_images *i); /* NULL is fine; files stay */
 
 bool hed_images_has(struct hed_images *i, const uint8_t hash[HED_HASH_SIZE], uint64_t size);
 
-/* A piece of an image, from whoever `lane` is, in order from offset 0. *whole: it was the last, and
- * the image is there. HED_EFORMAT: pieces that make no sense, or the hash is another one's.
+/* A piece of an image, from whoever `channel` is, in order from offset 0. *whole: it was the last,
+ * and the image is there. HED_EFORMAT: pieces that make no sense, or the hash is another one's.
  * HED_EIO, HED_ENOMEM, HED_ELIMIT: it cannot be kept; what follows of it is answered likewise. */
-int hed_images_add(struct hed_images *i, const void *lane, const uint8_t hash[HED_HASH_SIZE],
+int hed_images_add(struct hed_images *i, const void *channel, const uint8_t hash[HED_HASH_SIZE],
                    uint64_t size, uint64_t offset, const void *p, size_t n, bool *whole);
 
 /* The image in memory, with at least one 0 behind it. HED_ENOTFOUND, HED_ENOMEM. */

@@ -1,12 +1,12 @@
 /* Copies to the client's memory that nobody waits for: HED_MSG_COPY_LATER.
  *
  *   turn: memory of ours ──> put on the stream, event ──> list
- *   before an answer, on any lane: those whose event has passed are sent as HED_MSG_DATA
+ *   before an answer, on any channel: those whose event has passed are sent as HED_MSG_DATA
  *
  * Invariants:
  * 1. Whether events have passed is looked at by one thread at a time; others wait until it has
- *    taken out what goes. So when a lane's answer is made, all that had come by then has been
- *    counted in `delivered`, and the client waits until so many have arrived, on whatever lanes.
+ *    taken out what goes. So when a channel's answer is made, all that had come by then has been
+ *    counted in `delivered`, and the client waits until so many have arrived, on whatever channels.
  * 2. A copy that failed is delivered too, without its bytes.
  */
 #include <stdlib.h>
@@ -144,11 +144,11 @@ enough(struct hed_copies_later *t, uint64_t n)
 }
 
 static CUresult
-put_on_stream(struct hed_worker_lane *l, const struct hed_copy_body *b, struct piece *q)
+put_on_stream(struct hed_worker_channel *ch, const struct hed_copy_body *b, struct piece *q)
 {
-    struct hed_worker *w = l->worker;
+    struct hed_worker *w = ch->worker;
     struct hed_box box;
-    CUresult r = hed_box_open(l, b, &box);
+    CUresult r = hed_box_open(ch, b, &box);
 
     if (w->hollow || r != CUDA_SUCCESS)
         return r;
@@ -161,10 +161,10 @@ put_on_stream(struct hed_worker_lane *l, const struct hed_copy_body *b, struct p
 }
 
 int
-hed_do_copy_later(struct hed_worker_lane *l, struct hed_msg *m)
+hed_do_copy_later(struct hed_worker_channel *ch, struct hed_msg *m)
 {
     const struct hed_copy_body *b = (const struct hed_copy_body *)m;
-    struct hed_worker *w = l->worker;
+    struct hed_worker *w = ch->worker;
     const uint64_t n = hed_box_bytes(b);
     struct hed_copies_later *t;
     struct piece *q;
@@ -186,7 +186,7 @@ hed_do_copy_later(struct hed_worker_lane *l, struct hed_msg *m)
     q->data.height = b->height;
     q->data.depth = b->depth;
     q->p = take_buffer(w, q->class);
-    r = q->p ? put_on_stream(l, b, q) : CUDA_ERROR_OUT_OF_MEMORY;
+    r = q->p ? put_on_stream(ch, b, q) : CUDA_ERROR_OUT_OF_MEMORY;
     q->failed = r != CUDA_SUCCESS;
     hed_worker_failed(w, m->context, r);
     hed_lock(&t->lock);
@@ -257,9 +257,9 @@ end_look(struct hed_copies_later *t, struct piece *left, struct piece **last, st
 }
 
 static int
-send_piece(struct hed_worker_lane *l, struct piece *q)
+send_piece(struct hed_worker_channel *ch, struct piece *q)
 {
-    struct hed_data *d = hed_lane_begin(l->lane, sizeof *d);
+    struct hed_data *d = hed_channel_begin(ch->channel, sizeof *d);
     int err = d ? 0 : HED_EIO;
 
     if (err)
@@ -267,11 +267,11 @@ send_piece(struct hed_worker_lane *l, struct piece *q)
     *d = q->data;
     d->head = (struct hed_msg){.size = sizeof *d,
                                .kind = HED_MSG_DATA,
-                               .thread = l->thread,
+                               .thread = ch->thread,
                                .number = q->number,
                                .bulk = q->failed ? 0 : q->bytes};
-    err = hed_lane_end(l->lane, sizeof *d, false);
-    return err || q->failed ? err : hed_lane_bulk_write(l->lane, q->p, q->bytes);
+    err = hed_channel_end(ch->channel, sizeof *d, false);
+    return err || q->failed ? err : hed_channel_bulk_write(ch->channel, q->p, q->bytes);
 }
 
 static void
@@ -291,9 +291,9 @@ forget(struct hed_worker *w, struct piece *q)
 }
 
 int
-hed_copies_deliver(struct hed_worker_lane *l)
+hed_copies_deliver(struct hed_worker_channel *ch)
 {
-    struct hed_worker *w = l->worker;
+    struct hed_worker *w = ch->worker;
     struct hed_copies_later *t = w->memory ? w->memory->later : NULL;
     struct piece *left = NULL, **last = &left;
     struct piece *go = NULL, **end = &go;
@@ -321,7 +321,7 @@ hed_copies_deliver(struct hed_worker_lane *l)
     for (struct piece *q = go; q; q = next) {
         next = q->next;
         if (!err)
-            err = send_piece(l, q);
+            err = send_piece(ch, q);
         forget(w, q);
     }
     return err;

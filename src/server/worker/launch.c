@@ -70,10 +70,10 @@ launch_with(struct hed_worker *w, const struct hed_launch_body *b, CUfunction f,
 }
 
 int
-hed_do_launch(struct hed_worker_lane *l, struct hed_msg *m)
+hed_do_launch(struct hed_worker_channel *ch, struct hed_msg *m)
 {
     const struct hed_launch_body *b = (const struct hed_launch_body *)m;
-    struct hed_worker *w = l->worker;
+    struct hed_worker *w = ch->worker;
     const struct hed_worker_function *f;
     CUstream stream;
 
@@ -82,7 +82,7 @@ hed_do_launch(struct hed_worker_lane *l, struct hed_msg *m)
         return HED_EFORMAT;
     f = hed_worker_function(w->code, b->function);
     /* A program that unloads in one thread what it launches in another; or it was never loaded. */
-    if (!f || hed_worker_stream(l, m, &stream) != 0) {
+    if (!f || hed_worker_stream(ch, m, &stream) != 0) {
         hed_worker_failed(w, m->context, CUDA_ERROR_INVALID_HANDLE);
         return 0;
     }

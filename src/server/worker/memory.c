@@ -67,10 +67,10 @@ hed_memory_obtainable(struct hed_worker *w, int device)
 }
 
 int
-hed_do_lease(struct hed_worker_lane *l, struct hed_msg *m)
+hed_do_lease(struct hed_worker_channel *ch, struct hed_msg *m)
 {
     const struct hed_lease *q = (const struct hed_lease *)m;
-    struct hed_worker *w = l->worker;
+    struct hed_worker *w = ch->worker;
     const struct hed_worker_start *s = w->start;
     struct hed_lease_answer a;
     CUresult r = CUDA_SUCCESS;
@@ -95,7 +95,7 @@ hed_do_lease(struct hed_worker_lane *l, struct hed_msg *m)
     } else {
         a.granted = hed_memory_obtainable(w, q->device);
     }
-    return m->flags & HED_MSG_WANTS_ANSWER ? hed_worker_answer_with(l, m, (int)r, &a, sizeof a, 0)
+    return m->flags & HED_MSG_WANTS_ANSWER ? hed_worker_answer_with(ch, m, (int)r, &a, sizeof a, 0)
                                            : 0;
 }
 
@@ -429,11 +429,11 @@ unmap_host(struct hed_worker *w, const struct hed_map *m, CUresult *r)
 
 /* The answer, or the failure of the context. */
 static int
-done(struct hed_worker_lane *l, const struct hed_msg *m, CUresult r)
+done(struct hed_worker_channel *ch, const struct hed_msg *m, CUresult r)
 {
     if (m->flags & HED_MSG_WANTS_ANSWER)
-        return hed_worker_answer(l, m, (int)r, NULL, 0);
-    hed_worker_failed(l->worker, m->context, r);
+        return hed_worker_answer(ch, m, (int)r, NULL, 0);
+    hed_worker_failed(ch->worker, m->context, r);
     return 0;
 }
 
@@ -450,32 +450,33 @@ static const map_fn takers[] = {[HED_MAP_DEVICE] = unmap_device,
                                 [HED_MAP_VIEW] = unmap_view};
 
 static int
-change(struct hed_worker_lane *l, const struct hed_msg *msg, const map_fn *by_kind, size_t kinds)
+change(struct hed_worker_channel *ch, const struct hed_msg *msg, const map_fn *by_kind,
+       size_t kinds)
 {
     const struct hed_map *m = (const struct hed_map *)msg;
     CUresult r = CUDA_SUCCESS;
 
-    if (!l->worker->memory || m->kind >= kinds)
+    if (!ch->worker->memory || m->kind >= kinds)
         return HED_EFORMAT;
 
-    const int err = by_kind[m->kind](l->worker, m, &r);
+    const int err = by_kind[m->kind](ch->worker, m, &r);
 
     if (r != CUDA_SUCCESS)
         hed_warn(SERVER, "memory of kind %u, %llu bytes: error %d", m->kind,
                  (unsigned long long)m->size, (int)r);
-    return err ? err : done(l, msg, r);
+    return err ? err : done(ch, msg, r);
 }
 
 int
-hed_do_map(struct hed_worker_lane *l, struct hed_msg *m)
+hed_do_map(struct hed_worker_channel *ch, struct hed_msg *m)
 {
-    return change(l, m, makers, sizeof makers / sizeof makers[0]);
+    return change(ch, m, makers, sizeof makers / sizeof makers[0]);
 }
 
 int
-hed_do_unmap(struct hed_worker_lane *l, struct hed_msg *m)
+hed_do_unmap(struct hed_worker_channel *ch, struct hed_msg *m)
 {
-    return change(l, m, takers, sizeof takers / sizeof takers[0]);
+    return change(ch, m, takers, sizeof takers / sizeof takers[0]);
 }
 
 /* ---- the heap -------------------------------------------------------------------------------- */

@@ -42,7 +42,7 @@ struct other {
 
 struct hed_names {
     _Atomic(struct table *) kinds[KINDS];
-    struct hed_lock lock;          /* rank HED_RANK_LANE; guards changes, and others */
+    struct hed_lock lock;          /* rank HED_RANK_CHANNEL; guards changes, and others */
     struct other *others;          /* whose place is taken by an older name */
     _Atomic uint32_t others_count; /* so that it need not be looked through */
 };
@@ -81,7 +81,7 @@ hed_names_create(void)
     struct hed_names *n = calloc(1, sizeof *n);
 
     if (n)
-        hed_lock_init(&n->lock, HED_RANK_LANE);
+        hed_lock_init(&n->lock, HED_RANK_CHANNEL);
     return n;
 }
 

@@ -126,22 +126,22 @@ perform(struct hed_worker *w, enum hed_nvml_call id, void *args, bool *done)
 }
 
 static int
-answer(struct hed_worker_lane *l, const struct hed_msg *m, nvmlReturn_t r, const void *args)
+answer(struct hed_worker_channel *ch, const struct hed_msg *m, nvmlReturn_t r, const void *args)
 {
     static const size_t room = HED_MSG_MAX - sizeof(struct hed_answer);
-    uint8_t *body = hed_arena_alloc(&l->arena, room, 16);
+    uint8_t *body = hed_arena_alloc(&ch->arena, room, 16);
     struct hed_enc e = hed_enc_over(body, body ? room : 0);
 
     if (!body)
         return HED_ENOMEM;
     hed_nvml_put_reply(&e, (enum hed_nvml_call)m->call, args, (int)r);
     if (e.err)
-        return hed_worker_answer(l, m, NVML_ERROR_NOT_SUPPORTED, NULL, 0);
-    return hed_worker_answer(l, m, (int)r, body, (size_t)(e.at - body));
+        return hed_worker_answer(ch, m, NVML_ERROR_NOT_SUPPORTED, NULL, 0);
+    return hed_worker_answer(ch, m, (int)r, body, (size_t)(e.at - body));
 }
 
 int
-hed_do_nvml(struct hed_worker_lane *l, struct hed_msg *m)
+hed_do_nvml(struct hed_worker_channel *ch, struct hed_msg *m)
 {
     const struct hed_call_body *b = (const struct hed_call_body *)(m + 1);
     const enum hed_nvml_call id = (enum hed_nvml_call)m->call;
@@ -152,11 +152,11 @@ hed_do_nvml(struct hed_worker_lane *l, struct hed_msg *m)
         return HED_EFORMAT;
     if (!is_question(id)) {
         hed_warn(SERVER, "a client sent %s, which is not for clients", hed_nvml_info[id].name);
-        return hed_worker_answer(l, m, NVML_ERROR_NOT_SUPPORTED, NULL, 0);
+        return hed_worker_answer(ch, m, NVML_ERROR_NOT_SUPPORTED, NULL, 0);
     }
 
-    void *args = hed_arena_alloc(&l->arena, HED_NVML_MAX_ARGS, 16);
-    struct hed_dec dec = hed_dec_over(b + 1, b->request, &l->arena);
+    void *args = hed_arena_alloc(&ch->arena, HED_NVML_MAX_ARGS, 16);
+    struct hed_dec dec = hed_dec_over(b + 1, b->request, &ch->arena);
 
     if (!args)
         return HED_ENOMEM;
@@ -167,9 +167,9 @@ hed_do_nvml(struct hed_worker_lane *l, struct hed_msg *m)
         return HED_EFORMAT;
     }
     /* Nothing waits for what is asked here. */
-    hed_turn_pass(l);
+    hed_turn_pass(ch);
 
-    const nvmlReturn_t r = perform(l->worker, id, args, &done);
+    const nvmlReturn_t r = perform(ch->worker, id, args, &done);
 
-    return done ? answer(l, m, r, args) : hed_worker_answer(l, m, (int)r, NULL, 0);
+    return done ? answer(ch, m, r, args) : hed_worker_answer(ch, m, (int)r, NULL, 0);
 }

@@ -27,7 +27,7 @@ struct hed_worker_print {
     int fd;
     const _Atomic char *text; /* all of the file */
     _Atomic uint32_t looks;
-    struct hed_lock lock;  /* rank HED_RANK_LANE; guards changes of sent */
+    struct hed_lock lock;  /* rank HED_RANK_CHANNEL; guards changes of sent */
     _Atomic uint64_t sent; /* bytes from the file's beginning that have been sent */
 };
 
@@ -50,7 +50,7 @@ hed_worker_print_init(struct hed_worker *w, struct hed_why *why)
         free(p);
         return HED_EIO;
     }
-    hed_lock_init(&p->lock, HED_RANK_LANE);
+    hed_lock_init(&p->lock, HED_RANK_CHANNEL);
     w->print = p;
     return 0;
 }
@@ -92,9 +92,9 @@ take(struct hed_worker_print *p, char *to)
 }
 
 int
-hed_print_deliver(struct hed_worker_lane *l)
+hed_print_deliver(struct hed_worker_channel *ch)
 {
-    struct hed_worker_print *p = l->worker->print;
+    struct hed_worker_print *p = ch->worker->print;
     char text[PIECE];
     size_t n;
     int err = 0;
@@ -106,16 +106,16 @@ hed_print_deliver(struct hed_worker_lane *l)
         return 0;
     while (!err && (n = take(p, text)) > 0) {
         const uint32_t size = (uint32_t)(sizeof(struct hed_msg) + n);
-        struct hed_msg *m = hed_lane_begin(l->lane, size);
+        struct hed_msg *m = hed_channel_begin(ch->channel, size);
 
         if (!m)
             return HED_EIO;
         memset(m, 0, sizeof *m);
         m->kind = HED_MSG_PRINT;
         m->size = size;
-        m->thread = l->thread;
+        m->thread = ch->thread;
         memcpy(m + 1, text, n);
-        err = hed_lane_end(l->lane, size, false);
+        err = hed_channel_end(ch->channel, size, false);
     }
     return err;
 }

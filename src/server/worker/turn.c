@@ -1,4 +1,4 @@
-/* Turns: messages of all lanes are done in the order of their tickets. See worker.h.
+/* Turns: messages of all channels are done in the order of their tickets. See worker.h.
  *
  *   take(T): waits until turn == T        pass: turn = T + 1, wakes who waits
  *
@@ -49,9 +49,9 @@ sleep_for(struct hed_worker *w, uint64_t ticket)
 }
 
 int
-hed_turn_take(struct hed_worker_lane *l, uint64_t ticket)
+hed_turn_take(struct hed_worker_channel *ch, uint64_t ticket)
 {
-    struct hed_worker *w = l->worker;
+    struct hed_worker *w = ch->worker;
 
     /* Acquire: what was done in earlier turns is seen (pass). */
     const uint64_t turn = atomic_load_explicit(&w->turn, memory_order_acquire);
@@ -66,19 +66,19 @@ hed_turn_take(struct hed_worker_lane *l, uint64_t ticket)
         if (err)
             return err;
     }
-    l->ticket = ticket;
+    ch->ticket = ticket;
     return 0;
 }
 
 void
-hed_turn_pass(struct hed_worker_lane *l)
+hed_turn_pass(struct hed_worker_channel *ch)
 {
-    struct hed_worker *w = l->worker;
+    struct hed_worker *w = ch->worker;
 
-    if (!l->ticket)
+    if (!ch->ticket)
         return;
-    atomic_store_explicit(&w->turn, l->ticket + 1, memory_order_seq_cst);
-    l->ticket = 0;
+    atomic_store_explicit(&w->turn, ch->ticket + 1, memory_order_seq_cst);
+    ch->ticket = 0;
     if (atomic_load_explicit(&w->turn_waiters, memory_order_seq_cst) == 0)
         return;
     /* Release: who hears the bell sees the turn. */

@@ -33,18 +33,18 @@ find(struct hed_worker *w, uint64_t at, uint64_t size)
 }
 
 static int
-take_bytes(struct hed_worker_lane *l, const struct hed_data *d)
+take_bytes(struct hed_worker_channel *ch, const struct hed_data *d)
 {
     const uint64_t n = d->head.bulk;
-    uint8_t *from = hed_arena_alloc(&l->arena, n, 16);
+    uint8_t *from = hed_arena_alloc(&ch->arena, n, 16);
     struct hed_mapping *p;
-    int err = from ? hed_lane_bulk_read(l->lane, from, n) : HED_ENOMEM;
+    int err = from ? hed_channel_bulk_read(ch->channel, from, n) : HED_ENOMEM;
 
     if (!err)
-        err = hed_turn_take(l, d->head.ticket);
+        err = hed_turn_take(ch, d->head.ticket);
     if (err)
         return err;
-    p = find(l->worker, d->client, n);
+    p = find(ch->worker, d->client, n);
     if (!p)
         return HED_EFORMAT;
 
@@ -61,9 +61,9 @@ take_bytes(struct hed_worker_lane *l, const struct hed_data *d)
 }
 
 static int
-send_granule(struct hed_worker_lane *l, uint64_t at, uint8_t *shadow, uint64_t n)
+send_granule(struct hed_worker_channel *ch, uint64_t at, uint8_t *shadow, uint64_t n)
 {
-    struct hed_data *d = hed_lane_begin(l->lane, sizeof *d);
+    struct hed_data *d = hed_channel_begin(ch->channel, sizeof *d);
 
     if (!d)
         return HED_EIO;
@@ -71,21 +71,21 @@ send_granule(struct hed_worker_lane *l, uint64_t at, uint8_t *shadow, uint64_t n
     memcpy(shadow, (const void *)(uintptr_t)at, n);
     memset(d, 0, sizeof *d);
     d->head =
-        (struct hed_msg){.size = sizeof *d, .kind = HED_MSG_DATA, .thread = l->thread, .bulk = n};
+        (struct hed_msg){.size = sizeof *d, .kind = HED_MSG_DATA, .thread = ch->thread, .bulk = n};
     d->client = at;
     d->width = n;
     d->height = d->depth = 1;
 
-    const int err = hed_lane_end(l->lane, sizeof *d, false);
+    const int err = hed_channel_end(ch->channel, sizeof *d, false);
 
-    return err ? err : hed_lane_bulk_write(l->lane, shadow, n);
+    return err ? err : hed_channel_bulk_write(ch->channel, shadow, n);
 }
 
 /* Sends what has changed here of a range. */
 static int
-give_bytes(struct hed_worker_lane *l, const struct hed_data *d)
+give_bytes(struct hed_worker_channel *ch, const struct hed_data *d)
 {
-    struct hed_mapping *p = find(l->worker, d->client, d->width);
+    struct hed_mapping *p = find(ch->worker, d->client, d->width);
     uint8_t *shadow = p ? shadow_of(p) : NULL;
     int err = 0;
 
@@ -98,25 +98,25 @@ give_bytes(struct hed_worker_lane *l, const struct hed_data *d)
         const uint64_t n = (next < end ? next : end) - at;
 
         if (memcmp((const void *)(uintptr_t)at, shadow + (at - p->at), n) != 0)
-            err = send_granule(l, at, shadow + (at - p->at), n);
+            err = send_granule(ch, at, shadow + (at - p->at), n);
         at += n;
     }
-    return err ? err : hed_worker_answer(l, &d->head, CUDA_SUCCESS, NULL, 0);
+    return err ? err : hed_worker_answer(ch, &d->head, CUDA_SUCCESS, NULL, 0);
 }
 
 int
-hed_do_sync_host(struct hed_worker_lane *l, struct hed_msg *m)
+hed_do_sync_host(struct hed_worker_channel *ch, struct hed_msg *m)
 {
     const struct hed_data *d = (const struct hed_data *)m;
     int err;
 
-    if (m->size < sizeof *d || !l->worker->memory || l->worker->heap >= 0)
+    if (m->size < sizeof *d || !ch->worker->memory || ch->worker->heap >= 0)
         return HED_EFORMAT;
     if (m->bulk)
-        return m->bulk <= GRANULE && !(m->flags & HED_MSG_WANTS_ANSWER) ? take_bytes(l, d)
+        return m->bulk <= GRANULE && !(m->flags & HED_MSG_WANTS_ANSWER) ? take_bytes(ch, d)
                                                                         : HED_EFORMAT;
-    err = hed_turn_take(l, m->ticket);
+    err = hed_turn_take(ch, m->ticket);
     if (err)
         return err;
-    return d->width && m->flags & HED_MSG_WANTS_ANSWER ? give_bytes(l, d) : HED_EFORMAT;
+    return d->width && m->flags & HED_MSG_WANTS_ANSWER ? give_bytes(ch, d) : HED_EFORMAT;
 }

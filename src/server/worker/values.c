@@ -19,7 +19,7 @@ struct value {
 };
 
 struct hed_values {
-    struct hed_lock lock; /* rank HED_RANK_LANE; guards all of this */
+    struct hed_lock lock; /* rank HED_RANK_CHANNEL; guards all of this */
     struct value *buckets[BUCKETS];
     uint32_t count;
 };
@@ -30,7 +30,7 @@ hed_values_create(void)
     struct hed_values *v = calloc(1, sizeof *v);
 
     if (v)
-        hed_lock_init(&v->lock, HED_RANK_LANE);
+        hed_lock_init(&v->lock, HED_RANK_CHANNEL);
     return v;
 }
 

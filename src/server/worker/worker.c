@@ -1,12 +1,12 @@
-/* The worker's life: its lanes' threads, and the porter that lets lanes in. See worker.h.
+/* The worker's life: its channels' threads, and the porter that lets channels in. See worker.h.
  *
- *   hed_worker_run: first lane ── hello ──> backend up ── loop ──┐
- *        porter: lanes that the listener sends ── attach ── loop ├── the first lane that ends ends
- *        ...                                                     │   the process
+ *   hed_worker_run: first channel ── hello ──> backend up ── loop ──┐
+ *        porter: channels that the listener sends ── attach ── loop ├── the first channel that ends
+ *        ...                                                        │   ends the process
  *
- * A client keeps its lanes to its end and never closes one before, so a lane that ends is a client
- * that is gone. Nothing is waited for then: the process goes, and its memory, threads and device
- * state with it.
+ * A client keeps its channels to its end and never closes one before, so a channel that ends is a
+ * client that is gone. Nothing is waited for then: the process goes, and its memory, threads and
+ * device state with it.
  */
 #include <errno.h>
 #include <poll.h>
@@ -30,7 +30,7 @@
 #define HELLO_MS 10000               /* a client that says nothing for so long is not one */
 #define IDLE_LOOK_MS 1000
 #define HEAP_SLACK (UINT64_C(64) << 20) /* bytes over --host-memory that are borne */
-#define BEATS_IDLE 100                  /* signs of life on a lane where nothing comes */
+#define BEATS_IDLE 100                  /* signs of life on a channel where nothing comes */
 
 static const struct hed_handling handlings[HED_MSG_KINDS] = {
     [HED_MSG_CALL] = {hed_do_call, sizeof(struct hed_msg) + sizeof(struct hed_call_body), 0, 0},
@@ -59,13 +59,14 @@ static const struct hed_handling handlings[HED_MSG_KINDS] = {
 /* ---- answers --------------------------------------------------------------------------------- */
 
 static void
-fill_answer(struct hed_worker_lane *l, const struct hed_msg *m, int result, struct hed_answer *a)
+fill_answer(struct hed_worker_channel *ch, const struct hed_msg *m, int result,
+            struct hed_answer *a)
 {
-    struct hed_worker *w = l->worker;
+    struct hed_worker *w = ch->worker;
 
     a->head.kind = HED_MSG_ANSWER;
     a->head.call = m->call;
-    a->head.thread = l->thread;
+    a->head.thread = ch->thread;
     a->head.ticket = m->ticket;
     a->head.number = hed_copies_delivered(w);
     a->result = result;
@@ -75,29 +76,30 @@ fill_answer(struct hed_worker_lane *l, const struct hed_msg *m, int result, stru
 }
 
 int
-hed_worker_answer_with(struct hed_worker_lane *l, const struct hed_msg *m, int result, void *answer,
-                       size_t size, uint64_t bulk)
+hed_worker_answer_with(struct hed_worker_channel *ch, const struct hed_msg *m, int result,
+                       void *answer, size_t size, uint64_t bulk)
 {
     struct hed_answer *a = answer;
 
     memset(&a->head, 0, sizeof a->head);
-    fill_answer(l, m, result, a);
+    fill_answer(ch, m, result, a);
     a->head.size = (uint32_t)size;
     a->head.bulk = bulk;
 
-    void *out = hed_lane_begin(l->lane, (uint32_t)size);
+    void *out = hed_channel_begin(ch->channel, (uint32_t)size);
 
     if (!out)
         return HED_EIO;
     memcpy(out, answer, size);
-    if (bulk && l->worker->start->status) /* relaxed: a number for people */
-        atomic_fetch_add_explicit(&l->worker->start->status->bytes_out, bulk, memory_order_relaxed);
-    return hed_lane_end(l->lane, (uint32_t)size, bulk == 0);
+    if (bulk && ch->worker->start->status) /* relaxed: a number for people */
+        atomic_fetch_add_explicit(&ch->worker->start->status->bytes_out, bulk,
+                                  memory_order_relaxed);
+    return hed_channel_end(ch->channel, (uint32_t)size, bulk == 0);
 }
 
 int
-hed_worker_answer(struct hed_worker_lane *l, const struct hed_msg *m, int result, const void *body,
-                  size_t n)
+hed_worker_answer(struct hed_worker_channel *ch, const struct hed_msg *m, int result,
+                  const void *body, size_t n)
 {
     const uint32_t size = (uint32_t)(sizeof(struct hed_answer) + n);
     struct hed_answer *out;
@@ -106,23 +108,23 @@ hed_worker_answer(struct hed_worker_lane *l, const struct hed_msg *m, int result
         hed_bug("an answer of %zu bytes", n);
         return HED_ELIMIT;
     }
-    out = hed_lane_begin(l->lane, size);
+    out = hed_channel_begin(ch->channel, size);
     if (!out)
         return HED_EIO;
     memset(out, 0, sizeof *out);
-    fill_answer(l, m, result, out);
+    fill_answer(ch, m, result, out);
     out->head.size = size;
     if (n)
         memcpy(out + 1, body, n);
-    return hed_lane_end(l->lane, size, true);
+    return hed_channel_end(ch->channel, size, true);
 }
 
 int
-hed_worker_before_answer(struct hed_worker_lane *l)
+hed_worker_before_answer(struct hed_worker_channel *ch)
 {
-    const int err = hed_copies_deliver(l);
+    const int err = hed_copies_deliver(ch);
 
-    return err ? err : hed_print_deliver(l);
+    return err ? err : hed_print_deliver(ch);
 }
 
 void
@@ -157,11 +159,11 @@ hed_worker_recovered(struct hed_worker *w, uint64_t context)
 }
 
 int
-hed_worker_stream(struct hed_worker_lane *l, const struct hed_msg *m, CUstream *out)
+hed_worker_stream(struct hed_worker_channel *ch, const struct hed_msg *m, CUstream *out)
 {
     uint64_t real;
     const int err = hed_name_fits(m->stream, "stream")
-                        ? hed_name_real(l->worker->names, m->stream, &real)
+                        ? hed_name_real(ch->worker->names, m->stream, &real)
                         : HED_ENOTFOUND;
 
     if (!err)
@@ -170,20 +172,21 @@ hed_worker_stream(struct hed_worker_lane *l, const struct hed_msg *m, CUstream *
 }
 
 int
-hed_worker_context(struct hed_worker_lane *l, uint64_t name)
+hed_worker_context(struct hed_worker_channel *ch, uint64_t name)
 {
     uint64_t real;
 
-    if (name == l->context)
+    if (name == ch->context)
         return 0;
-    if (!hed_name_fits(name, "context") || hed_name_real(l->worker->names, name, &real) != 0)
+    if (!hed_name_fits(name, "context") || hed_name_real(ch->worker->names, name, &real) != 0)
         return HED_ENOTFOUND;
 
-    const CUresult r = hed_worker_do(l->worker, cuCtxSetCurrent, .ctx = (CUcontext)(uintptr_t)real);
+    const CUresult r =
+        hed_worker_do(ch->worker, cuCtxSetCurrent, .ctx = (CUcontext)(uintptr_t)real);
 
     if (r != CUDA_SUCCESS)
         hed_warn(SERVER, "a context cannot be made current: %d", (int)r);
-    l->context = name;
+    ch->context = name;
     return 0;
 }
 
@@ -198,30 +201,30 @@ comes_too_soon(const struct hed_worker *w, const struct hed_msg *m)
 }
 
 int
-hed_worker_handle(struct hed_worker_lane *l, struct hed_msg *m)
+hed_worker_handle(struct hed_worker_channel *ch, struct hed_msg *m)
 {
     const struct hed_handling *h = m->kind < HED_MSG_KINDS ? &handlings[m->kind] : NULL;
     int err = 0;
 
     if (!h || !h->handler || m->size < h->least || m->bulk > HED_BULK_CHUNK ||
-        (m->ticket == 0) != h->no_ticket || comes_too_soon(l->worker, m))
+        (m->ticket == 0) != h->no_ticket || comes_too_soon(ch->worker, m))
         return HED_EFORMAT;
-    hed_worker_count(l, m);
-    hed_arena_reset(&l->arena);
+    hed_worker_count(ch, m);
+    hed_arena_reset(&ch->arena);
     if (m->bulk && m->kind != HED_MSG_COPY_IN)
-        hed_copies_settle(l);
+        hed_copies_settle(ch);
     if (!h->own_turn && !h->no_ticket)
-        err = hed_turn_take(l, m->ticket);
+        err = hed_turn_take(ch, m->ticket);
     /* A context that has gone is no reason to end: destroying things comes late. */
-    if (!err && !h->no_ticket && !h->own_turn && hed_worker_context(l, m->context) != 0)
+    if (!err && !h->no_ticket && !h->own_turn && hed_worker_context(ch, m->context) != 0)
         hed_debug(SERVER, "message %u names a context that is not there", m->kind);
     if (!err)
-        err = h->handler(l, m);
-    hed_turn_pass(l);
+        err = h->handler(ch, m);
+    hed_turn_pass(ch);
     return err;
 }
 
-/* ---- lanes ----------------------------------------------------------------------------------- */
+/* ---- channels -------------------------------------------------------------------------------- */
 
 /* The end of the client is the end of the process; nothing is flushed, nothing waits. */
 static _Noreturn void
@@ -229,10 +232,10 @@ end(struct hed_worker *w, int err)
 {
     /* Relaxed: waiters look now and then. */
     atomic_store_explicit(&w->ending, true, memory_order_relaxed);
-    /* Lanes are put in front, and never go. */
+    /* Channels are put in front, and never go. */
     hed_lock(&w->lock);
-    for (struct hed_worker_lane *l = w->lanes; l; l = l->next)
-        hed_worker_tell_counts(l);
+    for (struct hed_worker_channel *ch = w->channels; ch; ch = ch->next)
+        hed_worker_tell_counts(ch);
     hed_unlock(&w->lock);
     if (err == HED_EFORMAT)
         hed_error(SERVER, "a client sent nonsense; its session ends");
@@ -240,9 +243,9 @@ end(struct hed_worker *w, int err)
 }
 
 static void *
-serve_lane(void *arg)
+serve_channel(void *arg)
 {
-    struct hed_worker_lane *l = arg;
+    struct hed_worker_channel *ch = arg;
     struct hed_msg none = {0};
     struct hed_msg *m = &none;
     uint64_t taken = 0;
@@ -250,94 +253,94 @@ serve_lane(void *arg)
 
     (void)prctl(PR_SET_TIMERSLACK, 1000); /* ns: naps are short (wire/wait.h) */
     do {
-        err = hed_lane_next(l->lane, -1, &m);
+        err = hed_channel_next(ch->channel, -1, &m);
         if (!err && m->kind == HED_MSG_BYE)
             err = HED_EIO;
         /* Relaxed, both: for the porter's look now and then. Nobody else writes it. */
-        atomic_store_explicit(&l->taken, ++taken, memory_order_relaxed);
+        atomic_store_explicit(&ch->taken, ++taken, memory_order_relaxed);
         if (!err)
-            err = hed_worker_handle(l, m);
-        atomic_store_explicit(&l->taken, ++taken, memory_order_relaxed);
+            err = hed_worker_handle(ch, m);
+        atomic_store_explicit(&ch->taken, ++taken, memory_order_relaxed);
     } while (!err);
     if (err != HED_EIO)
-        hed_error(SERVER, "lane %u ends at message %u of kind %u (call %u): %s", l->thread,
+        hed_error(SERVER, "channel %u ends at message %u of kind %u (call %u): %s", ch->thread,
                   (unsigned)m->ticket, m->kind, m->call, hed_err_text(err));
-    end(l->worker, err);
+    end(ch->worker, err);
 }
 
-struct hed_worker_lane *
-hed_worker_lane_add(struct hed_worker *w, struct hed_lane *lane, uint32_t thread)
+struct hed_worker_channel *
+hed_worker_channel_add(struct hed_worker *w, struct hed_channel *channel, uint32_t thread)
 {
-    struct hed_worker_lane *l = calloc(1, sizeof *l);
+    struct hed_worker_channel *ch = calloc(1, sizeof *ch);
 
-    if (!l)
+    if (!ch)
         return NULL;
-    l->worker = w;
-    l->lane = lane;
-    l->thread = thread;
-    hed_arena_init(&l->arena, ARENA_MAX);
+    ch->worker = w;
+    ch->channel = channel;
+    ch->thread = thread;
+    hed_arena_init(&ch->arena, ARENA_MAX);
     hed_lock(&w->lock);
-    l->next = w->lanes;
-    w->lanes = l;
+    ch->next = w->channels;
+    w->channels = ch;
     if (w->start->status)
-        w->start->status->lanes++;
+        w->start->status->channels++;
     hed_unlock(&w->lock);
-    return l;
+    return ch;
 }
 
-/* A lane that says whose it is; anything else is shut out, and the session goes on. */
+/* A channel that says whose it is; anything else is shut out, and the session goes on. */
 static int
 attach(struct hed_worker *w, int fd)
 {
     struct hed_why why = {""};
     struct hed_conn *conn;
-    struct hed_lane *lane = NULL;
+    struct hed_channel *channel = NULL;
     struct hed_msg *m;
     int err = hed_conn_accept(fd, w->start->tls, HELLO_MS, &conn, &why);
 
     if (!err) {
-        err = hed_lane_accept(conn, w->shared, &lane, &why);
+        err = hed_channel_accept(conn, w->shared, &channel, &why);
         if (!err)
-            err = hed_lane_next(lane, HELLO_MS, &m);
+            err = hed_channel_next(channel, HELLO_MS, &m);
     }
 
     const struct hed_attach *a = err ? NULL : (const struct hed_attach *)m;
 
     if (a && (m->kind != HED_MSG_ATTACH || m->size < sizeof *a ||
               !hed_same_secret(a->secret, w->secret, sizeof a->secret) ||
-              a->purpose > HED_LANE_CALLBACKS))
+              a->purpose > HED_CHANNEL_CALLBACKS))
         err = HED_EACCESS;
-    /* Acquire: pairs with the release in arena.c. Until then there is the first lane, alone. */
+    /* Acquire: pairs with the release in arena.c. Until then there is the first channel, alone. */
     if (!err && !atomic_load_explicit(&w->settled, memory_order_acquire))
         err = HED_EACCESS;
     atomic_fetch_sub_explicit(&w->doors, 1, memory_order_relaxed); /* a number */
-    if (!err && a->purpose == HED_LANE_CALLBACKS)
-        return hed_worker_callback_lane(w, lane);
+    if (!err && a->purpose == HED_CHANNEL_CALLBACKS)
+        return hed_worker_callback_channel(w, channel);
 
-    struct hed_worker_lane *l = err ? NULL : hed_worker_lane_add(w, lane, m->thread);
+    struct hed_worker_channel *ch = err ? NULL : hed_worker_channel_add(w, channel, m->thread);
     pthread_t thread;
 
-    if (l && pthread_create(&thread, NULL, serve_lane, l) == 0) {
+    if (ch && pthread_create(&thread, NULL, serve_channel, ch) == 0) {
         (void)pthread_detach(thread);
         return 0;
     }
-    hed_warn(SERVER, "a lane was refused: %s", err ? hed_err_text(err) : "no thread for it");
-    if (!l)
-        hed_lane_free(lane);
+    hed_warn(SERVER, "a channel was refused: %s", err ? hed_err_text(err) : "no thread for it");
+    if (!ch)
+        hed_channel_free(channel);
     return err;
 }
 
-/* Lanes that are still to say whose they are count, too: each has a thread. */
+/* Channels that are still to say whose they are count, too: each has a thread. */
 static bool
 is_full(struct hed_worker *w)
 {
     uint32_t n = atomic_load_explicit(&w->doors, memory_order_relaxed);
 
     hed_lock(&w->lock);
-    for (const struct hed_worker_lane *l = w->lanes; l; l = l->next)
+    for (const struct hed_worker_channel *ch = w->channels; ch; ch = ch->next)
         n++;
     hed_unlock(&w->lock);
-    return w->start->lane_limit && n >= w->start->lane_limit;
+    return w->start->channel_limit && n >= w->start->channel_limit;
 }
 
 static void *
@@ -350,7 +353,7 @@ attach_thread(void *arg)
     return NULL;
 }
 
-/* Each new lane gets a thread from the start: one that says nothing keeps out no other. */
+/* Each new channel gets a thread from the start: one that says nothing keeps out no other. */
 static void
 let_in(struct hed_worker *w, int fd)
 {
@@ -368,14 +371,14 @@ let_in(struct hed_worker *w, int fd)
         atomic_fetch_sub_explicit(&w->doors, 1, memory_order_relaxed);
         free(d);
     }
-    hed_warn(SERVER, "a connection is closed: its client may have %u (--lanes)",
-             w->start->lane_limit);
+    hed_warn(SERVER, "a connection is closed: its client may have %u (--channels)",
+             w->start->channel_limit);
     (void)close(fd);
 }
 
-#define WATCHED 64 /* lanes whose end wakes the porter; that of others is found when it looks */
+#define WATCHED 64 /* channels whose end wakes the porter; that of others is found when it looks */
 
-/* Waits for the listener, or for a lane's peer to go. */
+/* Waits for the listener, or for a channel's peer to go. */
 static bool
 wait_for_any(struct hed_worker *w, bool *from_listener)
 {
@@ -384,11 +387,12 @@ wait_for_any(struct hed_worker *w, bool *from_listener)
     bool gone = false;
 
     hed_lock(&w->lock);
-    for (const struct hed_worker_lane *l = w->lanes; l && n < 1 + WATCHED; l = l->next)
-        p[n++] = (struct pollfd){.fd = hed_conn_fd(hed_lane_conn(l->lane)), .events = POLLRDHUP};
+    for (const struct hed_worker_channel *ch = w->channels; ch && n < 1 + WATCHED; ch = ch->next)
+        p[n++] =
+            (struct pollfd){.fd = hed_conn_fd(hed_channel_conn(ch->channel)), .events = POLLRDHUP};
     hed_unlock(&w->lock);
 
-    const int ready = poll(p, n, HED_LANE_LOST_MS / 4);
+    const int ready = poll(p, n, HED_CHANNEL_LOST_MS / 4);
 
     *from_listener = ready > 0 && p[0].revents != 0;
     for (nfds_t i = 1; i < n && ready > 0; i++)
@@ -402,8 +406,9 @@ is_idle(struct hed_worker *w, uint64_t *messages, uint64_t *since)
     uint64_t now = 0;
 
     hed_lock(&w->lock);
-    for (const struct hed_worker_lane *l = w->lanes; l; l = l->next) /* relaxed: seldom looked at */
-        now += atomic_load_explicit(&l->taken, memory_order_relaxed);
+    for (const struct hed_worker_channel *ch = w->channels; ch;
+         ch = ch->next) /* relaxed: seldom looked at */
+        now += atomic_load_explicit(&ch->taken, memory_order_relaxed);
     hed_unlock(&w->lock);
     if (now != *messages || !w->start->idle_ms) {
         if (now != *messages && w->start->status)
@@ -436,28 +441,28 @@ give_signs(struct hed_worker *w, uint64_t *last)
 {
     const uint64_t now = hed_now_ns();
 
-    if (w->shared || now - *last < HED_LANE_BEAT_MS * HED_NS_PER_MS)
+    if (w->shared || now - *last < HED_CHANNEL_BEAT_MS * HED_NS_PER_MS)
         return;
     *last = now;
     hed_lock(&w->lock);
 
-    struct hed_worker_lane *l = w->lanes;
+    struct hed_worker_channel *ch = w->channels;
 
     hed_unlock(&w->lock);
-    for (; l; l = l->next) { /* lanes are put in front, and never go */
-        const uint64_t taken = atomic_load_explicit(&l->taken, memory_order_relaxed);
+    for (; ch; ch = ch->next) { /* channels are put in front, and never go */
+        const uint64_t taken = atomic_load_explicit(&ch->taken, memory_order_relaxed);
 
-        if (taken != l->heard)
-            l->beats = 0;
-        l->heard = taken;
-        if (taken % 2 == 1 || l->beats < BEATS_IDLE)
-            hed_lane_beat(l->lane);
-        l->beats++;
+        if (taken != ch->heard)
+            ch->beats = 0;
+        ch->heard = taken;
+        if (taken % 2 == 1 || ch->beats < BEATS_IDLE)
+            hed_channel_beat(ch->channel);
+        ch->beats++;
     }
 }
 
-/* Waits for lanes to let in. While a kernel runs, all lanes' threads may be in a call: that the
- * client is gone is noticed here then. */
+/* Waits for channels to let in. While a kernel runs, all channels' threads may be in a call: that
+ * the client is gone is noticed here then. */
 static void *
 be_porter(void *arg)
 {
@@ -494,17 +499,17 @@ be_porter(void *arg)
 /* ---- life ------------------------------------------------------------------------------------ */
 
 static int
-first_lane(struct hed_worker *w, struct hed_worker_lane **out, struct hed_why *why)
+first_channel(struct hed_worker *w, struct hed_worker_channel **out, struct hed_why *why)
 {
     const struct hed_worker_start *s = w->start;
     struct hed_conn *conn;
-    struct hed_lane *lane;
+    struct hed_channel *channel;
     struct hed_hello hello;
     int err = hed_conn_accept(s->conn, s->tls, HELLO_MS, &conn, why);
 
     if (err)
         return err;
-    /* What kind of lane it is to be, the hello says; so that comes before the lane. */
+    /* What kind of channel it is to be, the hello says; so that comes before the channel. */
     err = hed_conn_read(conn, &hello, sizeof hello, HELLO_MS);
     if (err)
         hed_why_set(why, "it hung up, or was silent, before it had said who it is%s",
@@ -512,12 +517,12 @@ first_lane(struct hed_worker *w, struct hed_worker_lane **out, struct hed_why *w
     else
         err = hed_worker_welcome(w, conn, &hello, why);
     if (!err)
-        err = hed_lane_accept(conn, w->shared, &lane, why);
+        err = hed_channel_accept(conn, w->shared, &channel, why);
     else
         hed_conn_close(conn);
     if (err)
         return err;
-    *out = hed_worker_lane_add(w, lane, 0);
+    *out = hed_worker_channel_add(w, channel, 0);
     return *out ? hed_worker_tell_devices(*out) : HED_ENOMEM;
 }
 
@@ -525,7 +530,7 @@ int
 hed_worker_run(const struct hed_worker_start *start)
 {
     struct hed_worker *w = calloc(1, sizeof *w);
-    struct hed_worker_lane *l = NULL;
+    struct hed_worker_channel *ch = NULL;
     struct hed_why why = {""};
     pthread_t porter;
     int err = w ? 0 : HED_ENOMEM;
@@ -541,7 +546,7 @@ hed_worker_run(const struct hed_worker_start *start)
                   : HED_ENOMEM;
     }
     if (!err)
-        err = first_lane(w, &l, &why);
+        err = first_channel(w, &ch, &why);
     if (!err && pthread_create(&porter, NULL, be_porter, w) != 0)
         err = HED_ENOMEM;
     if (err) {
@@ -550,6 +555,6 @@ hed_worker_run(const struct hed_worker_start *start)
                  why.text[0] ? why.text : hed_err_text(err));
         _exit(1);
     }
-    (void)serve_lane(l);
+    (void)serve_channel(ch);
     return 0;
 }

@@ -1,12 +1,12 @@
 /* A worker: the process that does one client's work. docs/internals/server.md.
  *
- *   listener ──fork──> worker ──lane threads──> chain of layers (core/layer.h) ──> backend
- *                         └── porter: new lanes from the listener, peers that are gone
+ *   listener ──fork──> worker ──channel threads──> chain of layers (core/layer.h) ──> backend
+ *                         └── porter: new channels from the listener, peers that are gone
  *
  * It is forked before any driver call, and everything of the client's is in it: when the client is
  * gone it exits, and the kernel and the driver free it all; when it dies nobody else notices.
  *
- *   worker.c  life, porter, lanes' loop      turn.c    tickets in order
+ *   worker.c  life, porter, channels' loop      turn.c    tickets in order
  *   hello.c   hello, devices                 names.c   the client's names -> what the backend gave
  *   call.c    HED_MSG_CALL                   memory.c  map, unmap, lease, heap
  *   copy.c    bulk in and out                code.c    images, libraries, kernels
@@ -37,13 +37,13 @@ struct hed_worker;
 /* What the listener tells a worker that it makes. */
 struct hed_worker_start {
     int conn;   /* the client's first connection; the preface has been read */
-    int porter; /* unix socket to the listener: descriptors of further lanes come here */
+    int porter; /* unix socket to the listener: descriptors of further channels come here */
     bool tcp;
     const struct hed_tls *tls; /* NULL: none */
     uint8_t session[16];
     uint64_t memory_limit; /* bytes a device; 0: none */
     uint64_t host_limit;   /* bytes of pinned memory; 0: none */
-    uint32_t lane_limit;
+    uint32_t channel_limit;
     uint32_t idle_ms;          /* without a message for so long: the session ends; 0: never */
     const char *token;         /* that a TLS client must show; NULL: none */
     const char *images;        /* folder of cached images; "" for none */
@@ -54,16 +54,16 @@ struct hed_worker_start {
 /* Serves the client to its end; never returns to the listener's code: _exit with the result. */
 int hed_worker_run(const struct hed_worker_start *start);
 
-/* One lane's thread. */
-struct hed_worker_lane {
+/* One channel's thread. */
+struct hed_worker_channel {
     struct hed_worker *worker;
-    struct hed_worker_lane *next; /* worker->lanes; guarded by lock */
-    struct hed_lane *lane;
+    struct hed_worker_channel *next; /* worker->channels; guarded by lock */
+    struct hed_channel *channel;
     uint32_t thread;
     uint64_t ticket;        /* of the message in hand; 0: none, or its turn has been passed on */
     uint64_t context;       /* the client's name of the current one */
     struct hed_arena arena; /* for decoding; emptied before each message */
-    /* Since the status was told of them (worker.c); written by the lane's thread. */
+    /* Since the status was told of them (worker.c); written by the channel's thread. */
     _Atomic uint64_t messages, launches, bytes_in;
     struct hed_copies *copies; /* copy.c's: bulk that a device still reads or writes; NULL: none */
     struct hed_drafts *drafts; /* graph.c's: graphs that are being made; NULL: none */
@@ -78,11 +78,11 @@ struct hed_worker {
     bool hollow;           /* the backend does nothing (null): all is done when a call returns */
     enum hed_wire_backend backend;
     bool memops; /* values can be written and waited for in stream order */
-    bool shared; /* lanes over shared memory */
+    bool shared; /* channels over shared memory */
     uint8_t secret[16];
     uint64_t offered;        /* base of the arena that the client thinks about; 0: none yet */
     uint64_t base;           /* of the arena: 0 until the client has taken an offer */
-    _Atomic bool settled;    /* and all that stands on it is up: now other lanes may come */
+    _Atomic bool settled;    /* and all that stands on it is up: now other channels may come */
     uint64_t stride, usable; /* bytes: from share to share, and of each that is the client's */
     uint32_t map_unit;
     int device_count;
@@ -95,9 +95,9 @@ struct hed_worker {
     uint32_t slot_count;
     int heap; /* -1: none */
 
-    struct hed_lock lock; /* rank HED_RANK_WORKER: lanes, failure */
-    struct hed_worker_lane *lanes;
-    _Atomic uint32_t doors; /* lanes that have not said yet whose they are */
+    struct hed_lock lock; /* rank HED_RANK_WORKER: channels, failure */
+    struct hed_worker_channel *channels;
+    _Atomic uint32_t doors; /* channels that have not said yet whose they are */
     _Atomic int failed;     /* CUresult of the first failure */
     uint64_t failed_context;
 
@@ -114,7 +114,7 @@ struct hed_worker {
 
 /* A handler of one kind of message: 0, or HED_E... and the session ends. The message is private
  * memory, its size fits `least`, and its context is current. */
-typedef int (*hed_handler)(struct hed_worker_lane *l, struct hed_msg *m);
+typedef int (*hed_handler)(struct hed_worker_channel *ch, struct hed_msg *m);
 struct hed_handling {
     hed_handler handler; /* NULL: clients do not send it */
     uint32_t least;      /* bytes it has at least */
@@ -122,27 +122,27 @@ struct hed_handling {
     bool no_ticket;      /* is not in the order */
 };
 
-int hed_do_arena(struct hed_worker_lane *l, struct hed_msg *m);
-int hed_do_ping(struct hed_worker_lane *l, struct hed_msg *m);
-int hed_do_call(struct hed_worker_lane *l, struct hed_msg *m); /* call.c */
-int hed_do_wait(struct hed_worker_lane *l, struct hed_msg *m);
-int hed_do_nvml(struct hed_worker_lane *l, struct hed_msg *m);
-int hed_do_lease(struct hed_worker_lane *l, struct hed_msg *m); /* memory.c */
-int hed_do_map(struct hed_worker_lane *l, struct hed_msg *m);
-int hed_do_unmap(struct hed_worker_lane *l, struct hed_msg *m);
-int hed_do_sync_host(struct hed_worker_lane *l, struct hed_msg *m);
-int hed_do_launch(struct hed_worker_lane *l, struct hed_msg *m);  /* launch.c */
-int hed_do_copy_in(struct hed_worker_lane *l, struct hed_msg *m); /* copy.c */
-int hed_do_copy_out(struct hed_worker_lane *l, struct hed_msg *m);
-int hed_do_copy_later(struct hed_worker_lane *l, struct hed_msg *m);
-int hed_do_image(struct hed_worker_lane *l, struct hed_msg *m); /* code.c */
-int hed_do_open(struct hed_worker_lane *l, struct hed_msg *m);
-int hed_do_kernel(struct hed_worker_lane *l, struct hed_msg *m);
-int hed_do_host(struct hed_worker_lane *l, struct hed_msg *m); /* host.c */
-int hed_do_mark(struct hed_worker_lane *l, struct hed_msg *m);
-int hed_do_fetch(struct hed_worker_lane *l, struct hed_msg *m);
-int hed_do_array(struct hed_worker_lane *l, struct hed_msg *m); /* array.c */
-int hed_do_graph(struct hed_worker_lane *l, struct hed_msg *m); /* graph.c */
+int hed_do_arena(struct hed_worker_channel *ch, struct hed_msg *m);
+int hed_do_ping(struct hed_worker_channel *ch, struct hed_msg *m);
+int hed_do_call(struct hed_worker_channel *ch, struct hed_msg *m); /* call.c */
+int hed_do_wait(struct hed_worker_channel *ch, struct hed_msg *m);
+int hed_do_nvml(struct hed_worker_channel *ch, struct hed_msg *m);
+int hed_do_lease(struct hed_worker_channel *ch, struct hed_msg *m); /* memory.c */
+int hed_do_map(struct hed_worker_channel *ch, struct hed_msg *m);
+int hed_do_unmap(struct hed_worker_channel *ch, struct hed_msg *m);
+int hed_do_sync_host(struct hed_worker_channel *ch, struct hed_msg *m);
+int hed_do_launch(struct hed_worker_channel *ch, struct hed_msg *m);  /* launch.c */
+int hed_do_copy_in(struct hed_worker_channel *ch, struct hed_msg *m); /* copy.c */
+int hed_do_copy_out(struct hed_worker_channel *ch, struct hed_msg *m);
+int hed_do_copy_later(struct hed_worker_channel *ch, struct hed_msg *m);
+int hed_do_image(struct hed_worker_channel *ch, struct hed_msg *m); /* code.c */
+int hed_do_open(struct hed_worker_channel *ch, struct hed_msg *m);
+int hed_do_kernel(struct hed_worker_channel *ch, struct hed_msg *m);
+int hed_do_host(struct hed_worker_channel *ch, struct hed_msg *m); /* host.c */
+int hed_do_mark(struct hed_worker_channel *ch, struct hed_msg *m);
+int hed_do_fetch(struct hed_worker_channel *ch, struct hed_msg *m);
+int hed_do_array(struct hed_worker_channel *ch, struct hed_msg *m); /* array.c */
+int hed_do_graph(struct hed_worker_channel *ch, struct hed_msg *m); /* graph.c */
 
 /* Called once the backend is up (cuInit has succeeded, devices are known), before any work. */
 int hed_worker_memory_init(struct hed_worker *w, struct hed_why *why);
@@ -153,9 +153,9 @@ int hed_worker_print_init(struct hed_worker *w, struct hed_why *why);
 /* ---- turn.c ---------------------------------------------------------------------------------- */
 
 /* Waits until it is this ticket's turn. HED_EFORMAT: it has been (used twice). */
-int hed_turn_take(struct hed_worker_lane *l, uint64_t ticket);
+int hed_turn_take(struct hed_worker_channel *ch, uint64_t ticket);
 /* The next one's turn: at the end of a message, or before something that blocks. Idempotent. */
-void hed_turn_pass(struct hed_worker_lane *l);
+void hed_turn_pass(struct hed_worker_channel *ch);
 
 /* ---- names.c --------------------------------------------------------------------------------- */
 
@@ -195,50 +195,50 @@ int hed_worker_welcome(struct hed_worker *w, struct hed_conn *conn, const struct
 /* Is it one? For hed_worker_welcome, and for tests. certified: no token is needed. */
 int hed_worker_check_hello(const struct hed_worker *w, const struct hed_hello *h, bool certified,
                            struct hed_why *why);
-/* The first messages on the first lane: struct hed_wire_device for each. */
-int hed_worker_tell_devices(struct hed_worker_lane *l);
+/* The first messages on the first channel: struct hed_wire_device for each. */
+int hed_worker_tell_devices(struct hed_worker_channel *ch);
 
 /* ---- worker.c -------------------------------------------------------------------------------- */
 
 /* count.c: a message has come; what has been counted is told. */
-void hed_worker_count(struct hed_worker_lane *l, const struct hed_msg *m);
-void hed_worker_tell_counts(struct hed_worker_lane *l);
+void hed_worker_count(struct hed_worker_channel *ch, const struct hed_msg *m);
+void hed_worker_tell_counts(struct hed_worker_channel *ch);
 
-/* One message, checked and done; for the lanes' loops, and for tests. */
-int hed_worker_handle(struct hed_worker_lane *l, struct hed_msg *m);
-struct hed_worker_lane *hed_worker_lane_add(struct hed_worker *w, struct hed_lane *lane,
-                                            uint32_t thread);
-struct hed_worker_door { /* a lane that has knocked */
+/* One message, checked and done; for the channels' loops, and for tests. */
+int hed_worker_handle(struct hed_worker_channel *ch, struct hed_msg *m);
+struct hed_worker_channel *hed_worker_channel_add(struct hed_worker *w, struct hed_channel *channel,
+                                                  uint32_t thread);
+struct hed_worker_door { /* a channel that has knocked */
     struct hed_worker *worker;
     int fd;
 };
-/* host.c: the client's callback lane is there; it is taken. 0 or HED_E... */
-int hed_worker_callback_lane(struct hed_worker *w, struct hed_lane *lane);
+/* host.c: the client's callback channel is there; it is taken. 0 or HED_E... */
+int hed_worker_callback_channel(struct hed_worker *w, struct hed_channel *channel);
 
 /* The answer to a message that wanted one: result, then n bytes of body. */
-int hed_worker_answer(struct hed_worker_lane *l, const struct hed_msg *m, int result,
+int hed_worker_answer(struct hed_worker_channel *ch, const struct hed_msg *m, int result,
                       const void *body, size_t n);
 /* The same for a message of the caller's own: a struct that begins with struct hed_answer, whose
  * head is filled in here. `bulk` bytes are written by the caller right after. */
-int hed_worker_answer_with(struct hed_worker_lane *l, const struct hed_msg *m, int result,
+int hed_worker_answer_with(struct hed_worker_channel *ch, const struct hed_msg *m, int result,
                            void *answer, size_t size, uint64_t bulk);
 /* The result of work that nobody waits for. 0 is fine. */
 void hed_worker_failed(struct hed_worker *w, uint64_t context, CUresult error);
 /* The context has been destroyed or reset: its failure is told no more. */
 void hed_worker_recovered(struct hed_worker *w, uint64_t context);
 /* The stream of a message as the backend names it. HED_ENOTFOUND. */
-int hed_worker_stream(struct hed_worker_lane *l, const struct hed_msg *m, CUstream *out);
+int hed_worker_stream(struct hed_worker_channel *ch, const struct hed_msg *m, CUstream *out);
 /* Makes the client's context current on this thread. HED_ENOTFOUND, or the call's failure noted. */
-int hed_worker_context(struct hed_worker_lane *l, uint64_t name);
+int hed_worker_context(struct hed_worker_channel *ch, uint64_t name);
 /* Before every answer to a message that waited for the device: what was to come later (copy.c)
  * and what kernels printed (print.c) goes first. */
-int hed_worker_before_answer(struct hed_worker_lane *l);
-int hed_copies_deliver(struct hed_worker_lane *l); /* copy.c */
+int hed_worker_before_answer(struct hed_worker_channel *ch);
+int hed_copies_deliver(struct hed_worker_channel *ch); /* copy.c */
 /* copy.c: all of the incoming bulk that devices still read is given back: before bulk is read by
  * anybody else, who would find no room in the pipe. */
-void hed_copies_settle(struct hed_worker_lane *l);
-uint64_t hed_copies_delivered(struct hed_worker *w); /* pieces, on all lanes: for answers */
-int hed_print_deliver(struct hed_worker_lane *l);    /* print.c */
+void hed_copies_settle(struct hed_worker_channel *ch);
+uint64_t hed_copies_delivered(struct hed_worker *w);  /* pieces, on all channels: for answers */
+int hed_print_deliver(struct hed_worker_channel *ch); /* print.c */
 
 /* guard.c: may the call be made, with these addresses? It must be this thread's turn.
  * INVALID_VALUE, NOT_SUPPORTED. */

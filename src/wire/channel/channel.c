@@ -1,4 +1,4 @@
-/* Lanes: made, ended, and over shared memory. What goes over a socket is in lane_socket.c.
+/* Channels: made, ended, and over shared memory. What goes over a socket is in channel_socket.c.
  *
  * The client makes the memory, seals its size and sends it; the worker checks the seals and the
  * size before it maps it, so that the memory cannot be pulled away under it. */
@@ -25,16 +25,16 @@
 static int
 make_memory(int *out, struct hed_why *why)
 {
-    const int fd = memfd_create("heddle-lane", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    const int fd = memfd_create("heddle-channel", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
-    if (fd >= 0 && ftruncate(fd, HED_LANE_SHARED) == 0 && fcntl(fd, F_ADD_SEALS, SEALS) == 0) {
+    if (fd >= 0 && ftruncate(fd, HED_CHANNEL_SHARED) == 0 && fcntl(fd, F_ADD_SEALS, SEALS) == 0) {
         *out = fd;
         return 0;
     }
 
     const int e = hed_err_from_errno(errno);
 
-    hed_why_set(why, "shared memory for a lane: %s", strerror(errno));
+    hed_why_set(why, "shared memory for a channel: %s", strerror(errno));
     if (fd >= 0)
         close(fd);
     return e;
@@ -50,49 +50,49 @@ check_memory(int fd, struct hed_why *why)
     struct stat s;
 
     if (seals < 0 || (seals & SEALS) != SEALS || fstat(fd, &s) || !S_ISREG(s.st_mode) ||
-        s.st_size != HED_LANE_SHARED || fstatfs(fd, &f) || f.f_type != TMPFS_MAGIC) {
-        hed_why_set(why, "what the client sent is not the memory of a lane");
+        s.st_size != HED_CHANNEL_SHARED || fstatfs(fd, &f) || f.f_type != TMPFS_MAGIC) {
+        hed_why_set(why, "what the client sent is not the memory of a channel");
         return HED_EFORMAT;
     }
     return 0;
 }
 
 static int
-map_memory(struct hed_lane *l, int fd, struct hed_why *why)
+map_memory(struct hed_channel *ch, int fd, struct hed_why *why)
 {
-    void *p = mmap(NULL, HED_LANE_SHARED, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    void *p = mmap(NULL, HED_CHANNEL_SHARED, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
     if (p == MAP_FAILED) {
-        hed_why_set(why, "mapping a lane: %s", strerror(errno));
+        hed_why_set(why, "mapping a channel: %s", strerror(errno));
         return hed_err_from_errno(errno);
     }
-    l->shared = p;
+    ch->shared = p;
     return 0;
 }
 
 static void
-init_rings(struct hed_lane *l, bool client)
+init_rings(struct hed_channel *ch, bool client)
 {
-    struct hed_ring_words *words = ((struct hed_lane_shared *)(void *)l->shared)->rings;
-    uint8_t *call = l->shared + HED_LANE_WORDS;
-    uint8_t *answer = call + HED_LANE_CALL_SIZE;
-    uint8_t *bulk_in = answer + HED_LANE_ANSWER_SIZE;
-    uint8_t *bulk_out = bulk_in + HED_LANE_STAGED;
+    struct hed_ring_words *words = ((struct hed_channel_shared *)(void *)ch->shared)->rings;
+    uint8_t *call = ch->shared + HED_CHANNEL_WORDS;
+    uint8_t *answer = call + HED_CHANNEL_CALL_SIZE;
+    uint8_t *bulk_in = answer + HED_CHANNEL_ANSWER_SIZE;
+    uint8_t *bulk_out = bulk_in + HED_CHANNEL_STAGED;
 
-    hed_ring_init(client ? &l->out : &l->in, &words[HED_LANE_CALL], call, HED_LANE_CALL_SIZE,
-                  HED_MSG_ALIGN, l->conn);
-    hed_ring_init(client ? &l->in : &l->out, &words[HED_LANE_ANSWER], answer, HED_LANE_ANSWER_SIZE,
-                  HED_MSG_ALIGN, l->conn);
-    hed_ring_init(client ? &l->bulk_out : &l->bulk_in, &words[HED_LANE_BULK_IN], bulk_in,
-                  HED_LANE_STAGED, 1, l->conn);
-    hed_ring_init(client ? &l->bulk_in : &l->bulk_out, &words[HED_LANE_BULK_OUT], bulk_out,
-                  HED_LANE_STAGED, 1, l->conn);
+    hed_ring_init(client ? &ch->out : &ch->in, &words[HED_CHANNEL_CALL], call,
+                  HED_CHANNEL_CALL_SIZE, HED_MSG_ALIGN, ch->conn);
+    hed_ring_init(client ? &ch->in : &ch->out, &words[HED_CHANNEL_ANSWER], answer,
+                  HED_CHANNEL_ANSWER_SIZE, HED_MSG_ALIGN, ch->conn);
+    hed_ring_init(client ? &ch->bulk_out : &ch->bulk_in, &words[HED_CHANNEL_BULK_IN], bulk_in,
+                  HED_CHANNEL_STAGED, 1, ch->conn);
+    hed_ring_init(client ? &ch->bulk_in : &ch->bulk_out, &words[HED_CHANNEL_BULK_OUT], bulk_out,
+                  HED_CHANNEL_STAGED, 1, ch->conn);
 }
 
 /* ---- making and ending ----------------------------------------------------------------------- */
 
 static int
-init_shared(struct hed_lane *l, bool client, struct hed_why *why)
+init_shared(struct hed_channel *ch, bool client, struct hed_why *why)
 {
     int fd = -1;
     int e;
@@ -100,60 +100,62 @@ init_shared(struct hed_lane *l, bool client, struct hed_why *why)
     if (client) {
         e = make_memory(&fd, why);
     } else {
-        e = hed_conn_take_fds(l->conn, &fd, 1, TAKE_MS);
+        e = hed_conn_take_fds(ch->conn, &fd, 1, TAKE_MS);
         if (e)
-            hed_why_set(why, "the memory of a lane did not come: %s", hed_err_text(e));
+            hed_why_set(why, "the memory of a channel did not come: %s", hed_err_text(e));
         else
             e = check_memory(fd, why);
     }
     if (!e)
-        e = map_memory(l, fd, why);
+        e = map_memory(ch, fd, why);
     if (!e && client) {
-        e = hed_conn_send_fds(l->conn, &fd, 1);
+        e = hed_conn_send_fds(ch->conn, &fd, 1);
         if (e)
-            hed_why_set(why, "sending the memory of a lane: %s", hed_err_text(e));
+            hed_why_set(why, "sending the memory of a channel: %s", hed_err_text(e));
     }
     if (fd >= 0)
         close(fd);
     if (!e)
-        init_rings(l, client);
+        init_rings(ch, client);
     return e;
 }
 
 static int
-make(struct hed_conn *conn, bool shared, bool client, struct hed_lane **out, struct hed_why *why)
+make(struct hed_conn *conn, bool shared, bool client, struct hed_channel **out, struct hed_why *why)
 {
-    struct hed_lane *l = calloc(1, sizeof *l);
+    struct hed_channel *ch = calloc(1, sizeof *ch);
     int e = HED_ENOMEM;
 
-    if (!l) {
+    if (!ch) {
         hed_conn_close(conn);
         hed_why_set(why, "out of memory");
         return HED_ENOMEM;
     }
-    l->conn = conn;
-    hed_lock_init(&l->outgoing.lock, HED_RANK_LANE);
-    l->message = aligned_alloc(HED_MSG_ALIGN, HED_MSG_MAX);
-    if (l->message)
-        e = shared ? init_shared(l, client, why) : hed_lane_socket_init(l);
+    ch->conn = conn;
+    hed_lock_init(&ch->outgoing.lock, HED_RANK_CHANNEL);
+    ch->message = aligned_alloc(HED_MSG_ALIGN, HED_MSG_MAX);
+    if (ch->message)
+        e = shared ? init_shared(ch, client, why) : hed_channel_socket_init(ch);
     if (e == HED_ENOMEM)
         hed_why_set(why, "out of memory");
     if (e) {
-        hed_lane_free(l);
+        hed_channel_free(ch);
         return e;
     }
-    *out = l;
+    *out = ch;
     return 0;
 }
 
 int
-hed_lane_create(struct hed_conn *conn, bool shared, struct hed_lane **out, struct hed_why *why)
+hed_channel_create(struct hed_conn *conn, bool shared, struct hed_channel **out,
+                   struct hed_why *why)
 {
     return make(conn, shared, true, out, why);
 }
 
 int
-hed_lane_accept(struct hed_conn *conn, bool shared, struct hed_lane **out, struct hed_why *why)
+hed_channel_accept(struct hed_conn *conn, bool shared, struct hed_channel **out,
+                   struct hed_why *why)
 {
     const int err = make(conn, shared, false, out, why);
 
@@ -165,153 +167,155 @@ hed_lane_accept(struct hed_conn *conn, bool shared, struct hed_lane **out, struc
 
 /* The peer may sleep: it shall find out now that nobody is there any more. */
 static void
-wake_peer(struct hed_lane *l)
+wake_peer(struct hed_channel *ch)
 {
-    hed_wait_leave(&l->out.words->reader_parked);
-    hed_wait_leave(&l->bulk_out.words->reader_parked);
-    hed_wait_leave(&l->in.words->writer_parked);
-    hed_wait_leave(&l->bulk_in.words->writer_parked);
+    hed_wait_leave(&ch->out.words->reader_parked);
+    hed_wait_leave(&ch->bulk_out.words->reader_parked);
+    hed_wait_leave(&ch->in.words->writer_parked);
+    hed_wait_leave(&ch->bulk_in.words->writer_parked);
 }
 
 void
-hed_lane_free(struct hed_lane *l)
+hed_channel_free(struct hed_channel *ch)
 {
-    if (!l)
+    if (!ch)
         return;
 
-    const bool tells = l->conn && l->out.words;
+    const bool tells = ch->conn && ch->out.words;
 
-    hed_conn_close(l->conn);
+    hed_conn_close(ch->conn);
     if (tells)
-        wake_peer(l);
-    if (l->shared)
-        munmap(l->shared, HED_LANE_SHARED);
-    hed_lane_socket_fini(l);
-    hed_lock_fini(&l->outgoing.lock);
-    free(l->message);
-    free(l);
+        wake_peer(ch);
+    if (ch->shared)
+        munmap(ch->shared, HED_CHANNEL_SHARED);
+    hed_channel_socket_fini(ch);
+    hed_lock_fini(&ch->outgoing.lock);
+    free(ch->message);
+    free(ch);
 }
 
 void
-hed_lane_forked(struct hed_lane *l)
+hed_channel_forked(struct hed_channel *ch)
 {
-    if (!l || !l->conn)
+    if (!ch || !ch->conn)
         return;
-    hed_conn_forget(l->conn);
-    l->conn = NULL;
-    l->out.error = l->in.error = l->bulk_out.error = l->bulk_in.error = HED_EIO;
-    hed_lane_socket_failed(l, HED_EIO);
+    hed_conn_forget(ch->conn);
+    ch->conn = NULL;
+    ch->out.error = ch->in.error = ch->bulk_out.error = ch->bulk_in.error = HED_EIO;
+    hed_channel_socket_failed(ch, HED_EIO);
 }
 
 struct hed_conn *
-hed_lane_conn(struct hed_lane *l)
+hed_channel_conn(struct hed_channel *ch)
 {
-    return l->conn;
+    return ch->conn;
 }
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
 void *
-hed_lane_begin(struct hed_lane *l, uint32_t size)
+hed_channel_begin(struct hed_channel *ch, uint32_t size)
 {
-    return l->shared ? hed_ring_begin(&l->out, size) : hed_lane_socket_begin(l, size);
+    return ch->shared ? hed_ring_begin(&ch->out, size) : hed_channel_socket_begin(ch, size);
 }
 
 int
-hed_lane_end(struct hed_lane *l, uint32_t size, bool urgent)
+hed_channel_end(struct hed_channel *ch, uint32_t size, bool urgent)
 {
-    return l->shared ? hed_ring_end(&l->out, size, urgent) : hed_lane_socket_end(l, size, urgent);
+    return ch->shared ? hed_ring_end(&ch->out, size, urgent)
+                      : hed_channel_socket_end(ch, size, urgent);
 }
 
 int
-hed_lane_flush(struct hed_lane *l)
+hed_channel_flush(struct hed_channel *ch)
 {
-    return l->shared ? 0 : hed_lane_socket_flush(l);
+    return ch->shared ? 0 : hed_channel_socket_flush(ch);
 }
 
 void
-hed_lane_beat(struct hed_lane *l)
+hed_channel_beat(struct hed_channel *ch)
 {
-    if (!l->shared)
-        hed_lane_socket_beat(l);
+    if (!ch->shared)
+        hed_channel_socket_beat(ch);
 }
 
 bool
-hed_lane_dirty(struct hed_lane *l)
+hed_channel_dirty(struct hed_channel *ch)
 {
-    return hed_lane_first(l) != 0;
+    return hed_channel_first(ch) != 0;
 }
 
 uint64_t
-hed_lane_first(struct hed_lane *l)
+hed_channel_first(struct hed_channel *ch)
 {
     /* Relaxed: a hint; who needs to be sure flushes. */
-    return l->shared ? 0 : atomic_load_explicit(&l->outgoing.first, memory_order_relaxed);
+    return ch->shared ? 0 : atomic_load_explicit(&ch->outgoing.first, memory_order_relaxed);
 }
 
 int
-hed_lane_next(struct hed_lane *l, int timeout_ms, struct hed_msg **out)
+hed_channel_next(struct hed_channel *ch, int timeout_ms, struct hed_msg **out)
 {
-    const int e = l->shared ? hed_ring_next(&l->in, timeout_ms, l->message)
-                            : hed_lane_socket_next(l, timeout_ms);
+    const int e = ch->shared ? hed_ring_next(&ch->in, timeout_ms, ch->message)
+                             : hed_channel_socket_next(ch, timeout_ms);
 
     if (!e)
-        *out = l->message;
+        *out = ch->message;
     return e;
 }
 
 /* ---- bulk ------------------------------------------------------------------------------------ */
 
 int
-hed_lane_bulk_space(struct hed_lane *l, size_t want, void **p, size_t *n)
+hed_channel_bulk_space(struct hed_channel *ch, size_t want, void **p, size_t *n)
 {
-    return l->shared ? hed_ring_space(&l->bulk_out, want, p, n)
-                     : hed_lane_socket_space(l, want, p, n);
+    return ch->shared ? hed_ring_space(&ch->bulk_out, want, p, n)
+                      : hed_channel_socket_space(ch, want, p, n);
 }
 
 int
-hed_lane_bulk_put(struct hed_lane *l, size_t n)
+hed_channel_bulk_put(struct hed_channel *ch, size_t n)
 {
-    return l->shared ? hed_ring_put(&l->bulk_out, n) : hed_lane_socket_put(l, n);
+    return ch->shared ? hed_ring_put(&ch->bulk_out, n) : hed_channel_socket_put(ch, n);
 }
 
 int
-hed_lane_bulk_peek(struct hed_lane *l, size_t most, void **p, size_t *n)
+hed_channel_bulk_peek(struct hed_channel *ch, size_t most, void **p, size_t *n)
 {
-    return l->shared ? hed_ring_peek(&l->bulk_in, most, p, n) : hed_lane_socket_peek(l, most, p, n);
+    return ch->shared ? hed_ring_peek(&ch->bulk_in, most, p, n)
+                      : hed_channel_socket_peek(ch, most, p, n);
 }
 
 void
-hed_lane_bulk_done(struct hed_lane *l, size_t n)
+hed_channel_bulk_done(struct hed_channel *ch, size_t n)
 {
-    const int e = l->shared ? hed_ring_done(&l->bulk_in, n) : hed_lane_socket_done(l, n);
+    const int e = ch->shared ? hed_ring_done(&ch->bulk_in, n) : hed_channel_socket_done(ch, n);
 
     if (e == HED_EINVAL)
         hed_bug("more bulk given back than was taken");
 }
 
 int
-hed_lane_bulk_write(struct hed_lane *l, const void *p, size_t n)
+hed_channel_bulk_write(struct hed_channel *ch, const void *p, size_t n)
 {
-    return l->shared ? hed_ring_write(&l->bulk_out, p, n) : hed_lane_socket_write(l, p, n);
+    return ch->shared ? hed_ring_write(&ch->bulk_out, p, n) : hed_channel_socket_write(ch, p, n);
 }
 
 int
-hed_lane_bulk_read(struct hed_lane *l, void *p, size_t n)
+hed_channel_bulk_read(struct hed_channel *ch, void *p, size_t n)
 {
-    return l->shared ? hed_ring_read(&l->bulk_in, p, n) : hed_lane_socket_read(l, p, n);
+    return ch->shared ? hed_ring_read(&ch->bulk_in, p, n) : hed_channel_socket_read(ch, p, n);
 }
 
 bool
-hed_lane_bulk_area(struct hed_lane *l, int direction, void **p, size_t *n)
+hed_channel_bulk_area(struct hed_channel *ch, int direction, void **p, size_t *n)
 {
-    void *area = direction ? (void *)l->outgoing.bulk.bytes : (void *)l->incoming.bulk.bytes;
+    void *area = direction ? (void *)ch->outgoing.bulk.bytes : (void *)ch->incoming.bulk.bytes;
 
-    if (l->shared)
-        area = direction ? l->bulk_out.bytes : l->bulk_in.bytes;
+    if (ch->shared)
+        area = direction ? ch->bulk_out.bytes : ch->bulk_in.bytes;
     if (!area)
         return false;
     *p = area;
-    *n = HED_LANE_STAGED;
+    *n = HED_CHANNEL_STAGED;
     return true;
 }

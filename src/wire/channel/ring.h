@@ -75,12 +75,12 @@ struct hed_ring { /* one side's view */
 void hed_ring_init(struct hed_ring *r, struct hed_ring_words *words, void *bytes, uint64_t size,
                    uint64_t unit, struct hed_conn *conn);
 
-/* Messages, as in lane.h. next: `into` has HED_MSG_MAX bytes. */
+/* Messages, as in channel.h. next: `into` has HED_MSG_MAX bytes. */
 void *hed_ring_begin(struct hed_ring *r, uint32_t size);
 int hed_ring_end(struct hed_ring *r, uint32_t size, bool urgent);
 int hed_ring_next(struct hed_ring *r, int timeout_ms, void *into);
 
-/* Bulk, as in lane.h. HED_ESTATE: all of the ring is in the caller's hands, or what is written
+/* Bulk, as in channel.h. HED_ESTATE: all of the ring is in the caller's hands, or what is written
  * would overtake a span that is being filled. HED_ELIMIT: over HED_RING_SPANS. */
 int hed_ring_write(struct hed_ring *r, const void *p, size_t n);
 int hed_ring_space(struct hed_ring *r, size_t want, void **p, size_t *n);

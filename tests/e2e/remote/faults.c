@@ -128,7 +128,7 @@ work(void)
            DID(CU(cuMemFree_v2)(p)) && DID(CU(cuModuleUnload)(m));
 }
 
-/* Two threads, so that there are more lanes and tickets between them. */
+/* Two threads, so that there are more channels and tickets between them. */
 static void *
 thread(void *arg)
 {

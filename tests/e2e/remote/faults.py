@@ -138,7 +138,7 @@ class Proxied(Faults):
         self.assertEqual(said, "done")
 
     def test_connections_out_of_order(self):
-        """A lane that was opened first arrives last; what it brought is done in its turn."""
+        """A channel that was opened first arrives last; what it brought is done in its turn."""
         server = self.serve()
         for hold in (1, 2):
             said, proxy = self.through(server, Plan(hold=hold, hold_s=0.4))

@@ -134,7 +134,7 @@ lives_threads(void)
     }
     use(5);
     say_ok();
-    (void)getchar(); /* the lanes are counted meanwhile */
+    (void)getchar(); /* the channels are counted meanwhile */
 }
 
 static void *

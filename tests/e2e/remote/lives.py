@@ -63,13 +63,13 @@ class Lives(faults.Faults):
     def test_unload(self):
         self.live("unload")
 
-    def test_lanes_are_used_again(self):
+    def test_channels_are_used_again(self):
         server = self.serve(transport="shm")
         for transport in ("shm", "unix"):
             client = self.start(f"{transport}:{server.path}", "threads")
             self.assertEqual(client.stdout.readline().strip(), "ok")
             # The first thread's, and one or two that they take turns with.
-            self.assertLessEqual(server.status()["clients"][0]["lanes"], 3)
+            self.assertLessEqual(server.status()["clients"][0]["channels"], 3)
             client.stdin.write("\n")
             self.end(client, "threads", server)
             self.assertTrue(until(lambda: not server.workers()))

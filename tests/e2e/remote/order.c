@@ -330,7 +330,7 @@ copies_come_first(void)
 #define READERS 6
 #define READS 300
 
-/* Nobody else's pieces are taken for one's own, though all come on many lanes. */
+/* Nobody else's pieces are taken for one's own, though all come on many channels. */
 static void *
 reads_later(void *arg)
 {

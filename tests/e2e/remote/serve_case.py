@@ -19,7 +19,7 @@ HEDDLED = os.path.join(os.path.realpath(BUILD), "lib", "heddle", "heddled")
 SOURCE = str(Path(__file__).resolve().parents[3])
 
 MAGIC = b"HEDDLE1\n"
-NEW, LANE, STATUS = 1, 2, 3
+NEW, CHANNEL, STATUS = 1, 2, 3
 ROOT = os.geteuid() == 0
 NOBODY = 65534
 

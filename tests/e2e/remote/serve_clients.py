@@ -104,21 +104,21 @@ class Clients(Case):
             self.assertGreaterEqual(told["leased_total_bytes"], 64 << 20)
             self.assertGreaterEqual(status["devices"][0]["leased_bytes"], 64 << 20)
             self.assertGreaterEqual(told["bytes_in"], 1 << 20)
-            self.assertGreaterEqual(told["lanes"], 1)
+            self.assertGreaterEqual(told["channels"], 1)
             self.assertGreater(told["messages"], 2)
             c.process.stdin.close()
             self.assertEqual(c.process.wait(20), 0)
             self.assertTrue(until(lambda: not server.status()["clients"]))
             self.assertEqual(server.status()["devices"][0]["leased_bytes"], 0)
 
-    def test_threads_have_lanes(self):
+    def test_threads_have_channels(self):
         server = self.serve()
         c = self.client(server)
         said = c.do("t = [threading.Thread(target=lambda: cuda.cuCtxSetCurrent(ctx) or copy("
                     "alloc(4096)[1], 4096)) for _ in range(8)]; [x.start() for x in t]; "
                     "[x.join() for x in t]; say(cuda.cuCtxSynchronize())")
         self.assertEqual(said, "0")
-        self.assertGreater(server.status()["clients"][0]["lanes"], 1)
+        self.assertGreater(server.status()["clients"][0]["channels"], 1)
 
     def test_memory_is_limited(self):
         server = self.serve("--memory", "256M")
@@ -181,7 +181,7 @@ class Clients(Case):
         server.process.wait()
         again = self.serve()
         new = self.client(again)
-        # A new thread of the old client asks for a lane: of a session that nobody knows.
+        # A new thread of the old client asks for a channel: of a session that nobody knows.
         self.assertEqual(old.do("t = threading.Thread(target=lambda: cuda.cuCtxSetCurrent(ctx) or "
                                 "say(cuda.cuCtxSynchronize())); t.start(); t.join()"), UNAVAILABLE)
         self.lost(old)

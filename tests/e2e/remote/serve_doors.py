@@ -16,7 +16,7 @@ import time
 import unittest
 
 from serve_case import (
-    HEDDLE, LANE, MAGIC, NEW, NOBODY, ROOT, STATUS, Case, Server, preface, until)
+    HEDDLE, CHANNEL, MAGIC, NEW, NOBODY, ROOT, STATUS, Case, Server, preface, until)
 
 
 class Doors(Case):
@@ -151,11 +151,11 @@ class Prefaces(Case):
         self.assertTrue(until(lambda: len(server.workers()) == 1))
         self.assertIn("say nothing", server.log())
 
-    def test_a_lane_of_an_unknown_session_is_refused(self):
+    def test_a_channel_of_an_unknown_session_is_refused(self):
         server = Server(self)
-        with server.connect(preface(LANE, os.urandom(16))) as s:
+        with server.connect(preface(CHANNEL, os.urandom(16))) as s:
             self.assertTrue(self.ends(s))
-        with server.connect(preface(LANE)) as s:
+        with server.connect(preface(CHANNEL)) as s:
             self.assertTrue(self.ends(s))
         self.assertTrue(until(lambda: "session that is not here" in server.log()))
 

@@ -19,7 +19,7 @@ import time
 import unittest
 
 from serve_case import (
-    HEDDLE, HEDDLED, LANE, SOURCE, STATUS, Case, Server, clean_environment, preface, until)
+    HEDDLE, HEDDLED, CHANNEL, SOURCE, STATUS, Case, Server, clean_environment, preface, until)
 
 
 class Words(Case):
@@ -45,7 +45,7 @@ class Words(Case):
         self.expect("--memory", "--memory", "20X")
         for value in ("0", "1025", "x", "-1"):
             self.expect("--clients", "--clients", value)
-        self.expect("--lanes", "--lanes", "0")
+        self.expect("--channels", "--channels", "0")
         self.expect("--idle", "--idle", "5000000000")
         self.expect("log: no level", "--log", "loud")
         self.expect("--token-file", "--token-file", "/nonexistent")
@@ -179,7 +179,7 @@ class Status(Case):
     KEYS = {"version", "pid", "uptime_seconds", "addresses", "gpu", "limits", "devices",
             "connections", "refused", "clients_ever", "stopping", "clients"}
     CLIENT_KEYS = {"worker", "pid", "uid", "program", "peer", "since", "seconds", "idle_seconds",
-                   "lanes", "messages", "bytes_in", "bytes_out", "launches", "leased_bytes",
+                   "channels", "messages", "bytes_in", "bytes_out", "launches", "leased_bytes",
                    "leased_total_bytes", "host_bytes", "failure"}
 
     def test_keys_are_stable_and_described(self):
@@ -188,7 +188,7 @@ class Status(Case):
         self.assertTrue(until(lambda: server.status()["clients"]))
         status = server.status()
         self.assertEqual(set(status), self.KEYS)
-        self.assertEqual(status["limits"], {"clients": 256, "lanes": 1024, "rate": 256,
+        self.assertEqual(status["limits"], {"clients": 256, "channels": 1024, "rate": 256,
                                             "memory": 1 << 30, "host_memory": 0,
                                             "idle_seconds": 60})
         client = status["clients"][0]
@@ -290,7 +290,7 @@ class Ends(Case):
         server.process.kill()
         server.process.wait()
         again = Server(self)
-        with again.connect(preface(LANE, os.urandom(16))) as s:
+        with again.connect(preface(CHANNEL, os.urandom(16))) as s:
             self.assertEqual(self.peek(s), b"")
 
     def test_clients_may_finish_when_it_stops(self):

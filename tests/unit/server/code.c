@@ -34,7 +34,7 @@ struct fixture {
     struct hed_worker_start start;
     struct hed_layer top;
     struct hed_worker worker;
-    struct hed_worker_lane lane;
+    struct hed_worker_channel channel;
 };
 
 static int
@@ -50,8 +50,8 @@ setup(void **state)
     f->worker.device_count = 1;
     f->worker.names = hed_names_create();
     hed_lock_init(&f->worker.lock, HED_RANK_WORKER);
-    f->lane.worker = &f->worker;
-    hed_arena_init(&f->lane.arena, 1 << 20);
+    f->channel.worker = &f->worker;
+    hed_arena_init(&f->channel.arena, 1 << 20);
     launches = 0;
     *state = f;
     return hed_worker_code_init(&f->worker, &why);
@@ -62,7 +62,7 @@ teardown(void **state)
 {
     struct fixture *f = *state;
 
-    hed_arena_fini(&f->lane.arena);
+    hed_arena_fini(&f->channel.arena);
     free(f);
     return 0;
 }
@@ -105,10 +105,10 @@ a_launch_goes_on(void **state)
     union message m;
 
     add(f, 24);
-    assert_int_equal(hed_do_launch(&f->lane, &launch_of(&m, 24, 0)->head), 0);
+    assert_int_equal(hed_do_launch(&f->channel, &launch_of(&m, 24, 0)->head), 0);
     assert_int_equal(launches, 1);
     assert_int_equal(launched_bytes, 24);
-    assert_int_equal(hed_do_launch(&f->lane, &launch_of(&m, 24, 3)->head), 0);
+    assert_int_equal(hed_do_launch(&f->channel, &launch_of(&m, 24, 3)->head), 0);
     assert_int_equal(launches, 2);
 }
 
@@ -120,19 +120,19 @@ sizes_that_lie(void **state)
 
     add(f, 24);
     launch_of(&m, 24, 0)->head.size--;
-    assert_int_equal(hed_do_launch(&f->lane, &m.launch.head), HED_EFORMAT);
+    assert_int_equal(hed_do_launch(&f->channel, &m.launch.head), HED_EFORMAT);
     launch_of(&m, 24, 1)->head.size -= 8;
-    assert_int_equal(hed_do_launch(&f->lane, &m.launch.head), HED_EFORMAT);
+    assert_int_equal(hed_do_launch(&f->channel, &m.launch.head), HED_EFORMAT);
     launch_of(&m, 24, 0)->params = UINT32_MAX - 60;
-    assert_int_equal(hed_do_launch(&f->lane, &m.launch.head), HED_EFORMAT);
+    assert_int_equal(hed_do_launch(&f->channel, &m.launch.head), HED_EFORMAT);
     launch_of(&m, 24, 0)->attributes = UINT32_MAX / 72 + 1;
-    assert_int_equal(hed_do_launch(&f->lane, &m.launch.head), HED_EFORMAT);
+    assert_int_equal(hed_do_launch(&f->channel, &m.launch.head), HED_EFORMAT);
     launch_of(&m, 24, 0)->head.bulk = 1;
-    assert_int_equal(hed_do_launch(&f->lane, &m.launch.head), HED_EFORMAT);
+    assert_int_equal(hed_do_launch(&f->channel, &m.launch.head), HED_EFORMAT);
     /* other sizes than the kernel's do not reach the driver */
-    assert_int_equal(hed_do_launch(&f->lane, &launch_of(&m, 23, 0)->head), HED_EFORMAT);
-    assert_int_equal(hed_do_launch(&f->lane, &launch_of(&m, 32, 0)->head), HED_EFORMAT);
-    assert_int_equal(hed_do_launch(&f->lane, &launch_of(&m, 0, 0)->head), HED_EFORMAT);
+    assert_int_equal(hed_do_launch(&f->channel, &launch_of(&m, 23, 0)->head), HED_EFORMAT);
+    assert_int_equal(hed_do_launch(&f->channel, &launch_of(&m, 32, 0)->head), HED_EFORMAT);
+    assert_int_equal(hed_do_launch(&f->channel, &launch_of(&m, 0, 0)->head), HED_EFORMAT);
     assert_int_equal(launches, 0);
 }
 
@@ -150,7 +150,7 @@ attributes_with_handles_fail(void **state)
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
         launch_of(&m, 0, 1);
         memcpy(&m.launch + 1, &ids[i], sizeof ids[i]);
-        assert_int_equal(hed_do_launch(&f->lane, &m.launch.head), 0);
+        assert_int_equal(hed_do_launch(&f->channel, &m.launch.head), 0);
         assert_int_equal(launches, 0);
     }
     assert_int_equal(f->worker.failed, CUDA_ERROR_NOT_SUPPORTED);
@@ -163,15 +163,15 @@ a_function_that_is_not_there_fails_its_context(void **state)
     union message m;
 
     launch_of(&m, 0, 0)->head.context = 99;
-    assert_int_equal(hed_do_launch(&f->lane, &m.launch.head), 0);
+    assert_int_equal(hed_do_launch(&f->channel, &m.launch.head), 0);
     assert_int_equal(launches, 0);
     assert_int_equal(f->worker.failed, CUDA_ERROR_INVALID_HANDLE);
     assert_int_equal(f->worker.failed_context, 99);
     /* names far out of what a client can make */
     launch_of(&m, 0, 0)->function = UINT64_MAX;
-    assert_int_equal(hed_do_launch(&f->lane, &m.launch.head), 0);
+    assert_int_equal(hed_do_launch(&f->channel, &m.launch.head), 0);
     launch_of(&m, 0, 0)->function = 0;
-    assert_int_equal(hed_do_launch(&f->lane, &m.launch.head), 0);
+    assert_int_equal(hed_do_launch(&f->channel, &m.launch.head), 0);
     assert_int_equal(launches, 0);
 }
 
@@ -189,15 +189,15 @@ libraries_that_are_not_there(void **state)
         m.open.head.flags = op == HED_OPEN_CLOSE ? 0 : HED_MSG_WANTS_ANSWER;
         m.open.op = op;
         m.open.code = 3;
-        assert_int_equal(hed_do_open(&f->lane, &m.open.head), HED_EFORMAT);
+        assert_int_equal(hed_do_open(&f->channel, &m.open.head), HED_EFORMAT);
         m.open.code = UINT32_MAX;
-        assert_int_equal(hed_do_open(&f->lane, &m.open.head), HED_EFORMAT);
+        assert_int_equal(hed_do_open(&f->channel, &m.open.head), HED_EFORMAT);
     }
     memset(&m, 0, sizeof m);
     m.kernel.head.size = sizeof m.kernel;
-    assert_int_equal(hed_do_kernel(&f->lane, &m.kernel.head), HED_EFORMAT);
+    assert_int_equal(hed_do_kernel(&f->channel, &m.kernel.head), HED_EFORMAT);
     m.kernel.forget = 1; /* what was never made is forgotten easily */
-    assert_int_equal(hed_do_kernel(&f->lane, &m.kernel.head), 0);
+    assert_int_equal(hed_do_kernel(&f->channel, &m.kernel.head), 0);
 }
 
 static void
@@ -209,27 +209,27 @@ bodies_that_make_no_sense(void **state)
     memset(&m, 0, sizeof m);
     m.open.head.size = sizeof m.open - 1;
     m.open.head.flags = HED_MSG_WANTS_ANSWER;
-    assert_int_equal(hed_do_open(&f->lane, &m.open.head), HED_EFORMAT);
+    assert_int_equal(hed_do_open(&f->channel, &m.open.head), HED_EFORMAT);
     m.open.head.size = sizeof m.open;
     m.open.device = 1; /* there is one, 0 */
-    assert_int_equal(hed_do_open(&f->lane, &m.open.head), HED_EFORMAT);
+    assert_int_equal(hed_do_open(&f->channel, &m.open.head), HED_EFORMAT);
     m.open.device = -1;
-    assert_int_equal(hed_do_open(&f->lane, &m.open.head), HED_EFORMAT);
+    assert_int_equal(hed_do_open(&f->channel, &m.open.head), HED_EFORMAT);
     m.open.device = 0;
     m.open.code = HED_CODES_MAX;
-    assert_int_equal(hed_do_open(&f->lane, &m.open.head), HED_EFORMAT);
+    assert_int_equal(hed_do_open(&f->channel, &m.open.head), HED_EFORMAT);
     m.open.code = 0;
     m.open.head.flags = 0; /* nobody wants to know */
-    assert_int_equal(hed_do_open(&f->lane, &m.open.head), HED_EFORMAT);
+    assert_int_equal(hed_do_open(&f->channel, &m.open.head), HED_EFORMAT);
 
     memset(&m, 0, sizeof m);
     m.image.head.size = sizeof m.image; /* no bulk */
-    assert_int_equal(hed_do_image(&f->lane, &m.image.head), HED_EFORMAT);
+    assert_int_equal(hed_do_image(&f->channel, &m.image.head), HED_EFORMAT);
     m.image.head.bulk = HED_BULK_CHUNK + 1;
-    assert_int_equal(hed_do_image(&f->lane, &m.image.head), HED_EFORMAT);
+    assert_int_equal(hed_do_image(&f->channel, &m.image.head), HED_EFORMAT);
     m.image.head.bulk = 1;
     m.image.head.size = sizeof m.image - 1;
-    assert_int_equal(hed_do_image(&f->lane, &m.image.head), HED_EFORMAT);
+    assert_int_equal(hed_do_image(&f->channel, &m.image.head), HED_EFORMAT);
 }
 
 static void
@@ -249,7 +249,7 @@ a_name_is_given_once(void **state)
     m.kernel.head.size = sizeof m.kernel;
     m.kernel.function = NAME;
     m.kernel.forget = 1;
-    assert_int_equal(hed_do_kernel(&f->lane, &m.kernel.head), 0);
+    assert_int_equal(hed_do_kernel(&f->channel, &m.kernel.head), 0);
     assert_null(hed_worker_function(f->worker.code, NAME));
     add(f, 0);
 }

@@ -1,6 +1,6 @@
 /* A worker's functions that run in the client, and its marks: what the backend is asked for, who
- * waits for whom, and what is not believed. Backend, lane and the rest of the worker are stood in
- * for: the test is the client. */
+ * waits for whom, and what is not believed. Backend, channel and the rest of the worker are stood
+ * in for: the test is the client. */
 #include "harness/unit.h"
 
 #include <pthread.h>
@@ -43,25 +43,25 @@ hed_worker_failed(struct hed_worker *w, uint64_t context, CUresult error)
 }
 
 void
-hed_turn_pass(struct hed_worker_lane *l)
+hed_turn_pass(struct hed_worker_channel *ch)
 {
-    (void)l;
+    (void)ch;
     passed++;
 }
 
 int
-hed_worker_before_answer(struct hed_worker_lane *l)
+hed_worker_before_answer(struct hed_worker_channel *ch)
 {
-    (void)l;
+    (void)ch;
     delivered++;
     return 0;
 }
 
 int
-hed_worker_answer(struct hed_worker_lane *l, const struct hed_msg *m, int result, const void *body,
-                  size_t n)
+hed_worker_answer(struct hed_worker_channel *ch, const struct hed_msg *m, int result,
+                  const void *body, size_t n)
 {
-    (void)l;
+    (void)ch;
     (void)m;
     (void)body;
     (void)n;
@@ -71,16 +71,16 @@ hed_worker_answer(struct hed_worker_lane *l, const struct hed_msg *m, int result
 }
 
 int
-hed_worker_stream(struct hed_worker_lane *l, const struct hed_msg *m, CUstream *out)
+hed_worker_stream(struct hed_worker_channel *ch, const struct hed_msg *m, CUstream *out)
 {
-    (void)l;
+    (void)ch;
     *out = REAL;
     return m->stream == STREAM ? 0 : HED_ENOTFOUND;
 }
 
-/* ---- a lane ---------------------------------------------------------------------------------- */
+/* ---- a channel ------------------------------------------------------------------------------- */
 
-struct hed_lane {
+struct hed_channel {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     struct hed_run out[16]; /* what the worker has sent */
@@ -91,72 +91,72 @@ struct hed_lane {
 };
 
 void *
-hed_lane_begin(struct hed_lane *l, uint32_t size)
+hed_channel_begin(struct hed_channel *ch, uint32_t size)
 {
     assert_int_equal(size, sizeof(struct hed_run));
-    return l->ended ? NULL : &l->out[l->sent % 16];
+    return ch->ended ? NULL : &ch->out[ch->sent % 16];
 }
 
 int
-hed_lane_end(struct hed_lane *l, uint32_t size, bool urgent)
+hed_channel_end(struct hed_channel *ch, uint32_t size, bool urgent)
 {
     (void)size;
     assert_true(urgent);
-    (void)pthread_mutex_lock(&l->mutex);
-    l->sent++;
-    (void)pthread_cond_broadcast(&l->changed);
-    (void)pthread_mutex_unlock(&l->mutex);
+    (void)pthread_mutex_lock(&ch->mutex);
+    ch->sent++;
+    (void)pthread_cond_broadcast(&ch->changed);
+    (void)pthread_mutex_unlock(&ch->mutex);
     return 0;
 }
 
 int
-hed_lane_next(struct hed_lane *l, int timeout_ms, struct hed_msg **out)
+hed_channel_next(struct hed_channel *ch, int timeout_ms, struct hed_msg **out)
 {
     (void)timeout_ms;
-    (void)pthread_mutex_lock(&l->mutex);
-    while (!l->has_in && !l->ended)
-        (void)pthread_cond_wait(&l->changed, &l->mutex);
-    l->taken = l->in;
+    (void)pthread_mutex_lock(&ch->mutex);
+    while (!ch->has_in && !ch->ended)
+        (void)pthread_cond_wait(&ch->changed, &ch->mutex);
+    ch->taken = ch->in;
 
-    const bool has = l->has_in;
+    const bool has = ch->has_in;
 
-    l->has_in = false;
-    (void)pthread_cond_broadcast(&l->changed);
-    (void)pthread_mutex_unlock(&l->mutex);
-    *out = &l->taken.head;
+    ch->has_in = false;
+    (void)pthread_cond_broadcast(&ch->changed);
+    (void)pthread_mutex_unlock(&ch->mutex);
+    *out = &ch->taken.head;
     return has ? 0 : HED_EIO;
 }
 
 void
-hed_lane_free(struct hed_lane *l)
+hed_channel_free(struct hed_channel *ch)
 {
-    (void)l;
+    (void)ch;
 }
 
 /* What the client hears next. */
 static struct hed_run
-heard(struct hed_lane *l)
+heard(struct hed_channel *ch)
 {
-    (void)pthread_mutex_lock(&l->mutex);
-    while (l->seen == l->sent)
-        (void)pthread_cond_wait(&l->changed, &l->mutex);
+    (void)pthread_mutex_lock(&ch->mutex);
+    while (ch->seen == ch->sent)
+        (void)pthread_cond_wait(&ch->changed, &ch->mutex);
 
-    const struct hed_run run = l->out[l->seen++ % 16];
+    const struct hed_run run = ch->out[ch->seen++ % 16];
 
-    (void)pthread_mutex_unlock(&l->mutex);
+    (void)pthread_mutex_unlock(&ch->mutex);
     return run;
 }
 
 static void
-say(struct hed_lane *l, const struct hed_run *run)
+say(struct hed_channel *ch, const struct hed_run *run)
 {
-    (void)pthread_mutex_lock(&l->mutex);
-    while (l->has_in)
-        (void)pthread_cond_wait(&l->changed, &l->mutex);
-    l->in = *run;
-    l->has_in = true;
-    (void)pthread_cond_broadcast(&l->changed);
-    (void)pthread_mutex_unlock(&l->mutex);
+    (void)pthread_mutex_lock(&ch->mutex);
+    while (ch->has_in)
+        (void)pthread_cond_wait(&ch->changed, &ch->mutex);
+    ch->in = *run;
+    ch->has_in = true;
+    (void)pthread_cond_broadcast(&ch->changed);
+    (void)pthread_mutex_unlock(&ch->mutex);
 }
 
 /* ---- a backend ------------------------------------------------------------------------------- */
@@ -219,8 +219,8 @@ static const struct hed_cuda_ops ops = {
 struct scene {
     struct hed_layer layer;
     struct hed_worker worker;
-    struct hed_worker_lane l;
-    struct hed_lane lane;
+    struct hed_worker_channel ch;
+    struct hed_channel channel;
     _Atomic uint64_t slots[SLOTS];
     pthread_t reader;
 };
@@ -238,9 +238,9 @@ begin(bool hollow, bool can)
     s->worker.device_count = 1;
     s->worker.slots = s->slots;
     s->worker.slot_count = SLOTS;
-    s->l.worker = &s->worker;
-    (void)pthread_mutex_init(&s->lane.mutex, NULL);
-    (void)pthread_cond_init(&s->lane.changed, NULL);
+    s->ch.worker = &s->worker;
+    (void)pthread_mutex_init(&s->channel.mutex, NULL);
+    (void)pthread_cond_init(&s->channel.changed, NULL);
     next = CUDA_SUCCESS;
     noted = CUDA_SUCCESS;
     passed = registered = delivered = 0;
@@ -259,27 +259,27 @@ finish(struct scene *s)
 }
 
 static void *
-read_lane(void *arg)
+read_channel(void *arg)
 {
     struct scene *s = arg;
 
-    (void)hed_worker_callback_lane(&s->worker, &s->lane);
+    (void)hed_worker_callback_channel(&s->worker, &s->channel);
     return NULL;
 }
 
 static void
-open_lane(struct scene *s)
+open_channel(struct scene *s)
 {
-    assert_int_equal(pthread_create(&s->reader, NULL, read_lane, s), 0);
+    assert_int_equal(pthread_create(&s->reader, NULL, read_channel, s), 0);
 }
 
 static void
-close_lane(struct scene *s)
+close_channel(struct scene *s)
 {
-    (void)pthread_mutex_lock(&s->lane.mutex);
-    s->lane.ended = true;
-    (void)pthread_cond_broadcast(&s->lane.changed);
-    (void)pthread_mutex_unlock(&s->lane.mutex);
+    (void)pthread_mutex_lock(&s->channel.mutex);
+    s->channel.ended = true;
+    (void)pthread_cond_broadcast(&s->channel.changed);
+    (void)pthread_mutex_unlock(&s->channel.mutex);
     assert_int_equal(pthread_join(s->reader, NULL), 0);
 }
 
@@ -292,7 +292,7 @@ host(struct scene *s, uint64_t id, bool always)
         .always = always,
         .holds = 1};
 
-    return hed_do_host(&s->l, &b.head);
+    return hed_do_host(&s->ch, &b.head);
 }
 
 static int
@@ -304,7 +304,7 @@ mark(struct scene *s, uint64_t slot, uint64_t number)
                         .number = number,
                         .reserved = slot};
 
-    return hed_do_mark(&s->l, &m);
+    return hed_do_mark(&s->ch, &m);
 }
 
 static void *
@@ -322,15 +322,15 @@ static void *
 open_late(void *arg)
 {
     hed_sleep_ns(SHORT_NS);
-    open_lane(arg);
+    open_channel(arg);
     return NULL;
 }
 
 /* ---- functions ------------------------------------------------------------------------------- */
 
-/* Nobody waits for ever for a lane that never comes, and nothing comes before the arena. */
+/* Nobody waits for ever for a channel that never comes, and nothing comes before the arena. */
 static void
-a_function_without_a_lane_ends_the_session(void **state)
+a_function_without_a_channel_ends_the_session(void **state)
 {
     struct scene *s = begin(false, true);
     struct hed_worker_host *host_part = s->worker.host;
@@ -352,7 +352,7 @@ a_stream_waits_until_the_client_has_run_it(void **state)
     pthread_t thread;
 
     (void)state;
-    /* The lane may come after the function. */
+    /* The channel may come after the function. */
     assert_int_equal(pthread_create(&thread, NULL, open_late, s), 0);
     assert_int_equal(host(s, 77, false), 0);
     assert_int_equal(pthread_join(thread, NULL), 0);
@@ -360,7 +360,7 @@ a_stream_waits_until_the_client_has_run_it(void **state)
     assert_int_equal(passed, 0);
     assert_int_equal(pthread_create(&thread, NULL, call_given, NULL), 0);
 
-    const struct hed_run run = heard(&s->lane);
+    const struct hed_run run = heard(&s->channel);
 
     assert_int_equal(run.head.kind, HED_MSG_RUN);
     assert_int_equal(run.id, 77);
@@ -368,9 +368,9 @@ a_stream_waits_until_the_client_has_run_it(void **state)
     assert_int_equal(run.head.number, 9);
     hed_sleep_ns(SHORT_NS);
     assert_int_not_equal(pthread_tryjoin_np(thread, NULL), 0);
-    say(&s->lane, &run);
+    say(&s->channel, &run);
     assert_int_equal(pthread_join(thread, NULL), 0);
-    close_lane(s);
+    close_channel(s);
     finish(s);
 }
 
@@ -381,17 +381,17 @@ callbacks_are_told_the_streams_state(void **state)
     pthread_t thread;
 
     (void)state;
-    open_lane(s);
+    open_channel(s);
     assert_int_equal(host(s, 5, true), 0);
     assert_non_null(given.callback);
     assert_int_equal(pthread_create(&thread, NULL, call_given, NULL), 0);
 
-    const struct hed_run run = heard(&s->lane);
+    const struct hed_run run = heard(&s->channel);
 
     assert_int_equal(run.status, CUDA_ERROR_ILLEGAL_ADDRESS);
-    say(&s->lane, &run);
+    say(&s->channel, &run);
     assert_int_equal(pthread_join(thread, NULL), 0);
-    close_lane(s);
+    close_channel(s);
     finish(s);
 }
 
@@ -403,20 +403,20 @@ what_cannot_be_put_on_a_stream_is_told_at_once(void **state)
         .head = {.size = sizeof unknown, .kind = HED_MSG_HOST, .stream = 12345}, .id = 6};
 
     (void)state;
-    open_lane(s);
+    open_channel(s);
     next = CUDA_ERROR_ILLEGAL_ADDRESS;
     assert_int_equal(host(s, 5, true), 0);
     assert_int_equal(noted, CUDA_ERROR_ILLEGAL_ADDRESS);
 
-    const struct hed_run run = heard(&s->lane);
+    const struct hed_run run = heard(&s->channel);
 
     assert_int_equal(run.id, 5);
     assert_int_equal(run.status, CUDA_ERROR_ILLEGAL_ADDRESS);
-    say(&s->lane, &run); /* nobody waits for it; it is no nonsense */
-    assert_int_equal(hed_do_host(&s->l, &unknown.head), 0);
-    assert_int_equal(heard(&s->lane).status, CUDA_ERROR_INVALID_HANDLE);
+    say(&s->channel, &run); /* nobody waits for it; it is no nonsense */
+    assert_int_equal(hed_do_host(&s->ch, &unknown.head), 0);
+    assert_int_equal(heard(&s->channel).status, CUDA_ERROR_INVALID_HANDLE);
     assert_int_equal(passed, 2); /* nobody else waits meanwhile */
-    close_lane(s);
+    close_channel(s);
     finish(s);
 }
 
@@ -426,10 +426,10 @@ a_backend_that_does_nothing_calls_nothing(void **state)
     struct scene *s = begin(true, false);
 
     (void)state;
-    open_lane(s);
+    open_channel(s);
     assert_int_equal(host(s, 8, false), 0);
-    assert_int_equal(heard(&s->lane).id, 8);
-    close_lane(s);
+    assert_int_equal(heard(&s->channel).id, 8);
+    close_channel(s);
     finish(s);
 }
 
@@ -440,7 +440,7 @@ what_was_copied_can_be_fetched(void **state)
     struct hed_msg m = {.size = sizeof m, .kind = HED_MSG_FETCH};
 
     (void)state;
-    assert_int_equal(hed_do_fetch(&s->l, &m), 0);
+    assert_int_equal(hed_do_fetch(&s->ch, &m), 0);
     assert_int_equal(delivered, 1);
     finish(s);
 }
@@ -452,14 +452,14 @@ a_client_that_is_gone_holds_up_nobody(void **state)
     pthread_t thread;
 
     (void)state;
-    open_lane(s);
+    open_channel(s);
     assert_int_equal(host(s, 1, false), 0);
     assert_int_equal(pthread_create(&thread, NULL, call_given, NULL), 0);
-    (void)heard(&s->lane);
-    close_lane(s);
+    (void)heard(&s->channel);
+    close_channel(s);
     assert_int_equal(pthread_join(thread, NULL), 0);
-    /* And there is no second callback lane. */
-    assert_int_equal(hed_worker_callback_lane(&s->worker, &s->lane), HED_EEXIST);
+    /* And there is no second callback channel. */
+    assert_int_equal(hed_worker_callback_channel(&s->worker, &s->channel), HED_EEXIST);
     finish(s);
 }
 
@@ -483,9 +483,9 @@ nonsense_ends_the_session(void **state)
         if (child == 0) {
             struct scene *s = begin(false, true);
 
-            s->lane.in = bad[i];
-            s->lane.has_in = true;
-            (void)hed_worker_callback_lane(&s->worker, &s->lane);
+            s->channel.in = bad[i];
+            s->channel.has_in = true;
+            (void)hed_worker_callback_channel(&s->worker, &s->channel);
             _exit(0);
         }
         assert_int_equal(waitpid(child, &status, 0), child);
@@ -559,14 +559,14 @@ marks_stay_in_the_page(void **state)
     s->worker.slots = NULL;
     assert_int_equal(mark(s, 20, 5), HED_EFORMAT);
     s->worker.slots = s->slots;
-    assert_int_equal(hed_do_mark(&s->l, &unknown), 0);
+    assert_int_equal(hed_do_mark(&s->ch, &unknown), 0);
     assert_int_equal(noted, CUDA_ERROR_INVALID_HANDLE);
     finish(s);
 }
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_stream_waits_until_the_client_has_run_it),
-    cmocka_unit_test(a_function_without_a_lane_ends_the_session),
+    cmocka_unit_test(a_function_without_a_channel_ends_the_session),
     cmocka_unit_test(callbacks_are_told_the_streams_state),
     cmocka_unit_test(what_cannot_be_put_on_a_stream_is_told_at_once),
     cmocka_unit_test(a_backend_that_does_nothing_calls_nothing),

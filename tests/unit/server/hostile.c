@@ -1,5 +1,5 @@
 /* A worker whose client means harm: calls that nobody sends, objects that it never made, or freed
- * before, messages that come too soon. The worker stands on the null backend; its lane is memory
+ * before, messages that come too soon. The worker stands on the null backend; its channel is memory
  * (tests/fuzz/worker_play.h). */
 #include "harness/unit.h"
 
@@ -19,7 +19,7 @@ static const uint8_t no_bulk[1];
 
 /* A call with an answer; what the handler says. */
 static int
-call(struct hed_worker_lane *l, enum hed_cuda_call id, const void *args, uint64_t name,
+call(struct hed_worker_channel *ch, enum hed_cuda_call id, const void *args, uint64_t name,
      uint32_t flags)
 {
     struct hed_msg *m = (struct hed_msg *)bytes;
@@ -40,20 +40,20 @@ call(struct hed_worker_lane *l, enum hed_cuda_call id, const void *args, uint64_
                           .flags = HED_MSG_WANTS_ANSWER | flags,
                           .ticket = 1,
                           .context = play_name(1)};
-    return play_message(l, m);
+    return play_message(ch, m);
 }
 
 /* Its answer, or CUDA_ERROR_UNKNOWN where the session ended. */
 static int
-result(struct hed_worker_lane *l, enum hed_cuda_call id, const void *args, uint64_t name)
+result(struct hed_worker_channel *ch, enum hed_cuda_call id, const void *args, uint64_t name)
 {
-    return call(l, id, args, name, 0) == 0 ? play_result : CUDA_ERROR_UNKNOWN;
+    return call(ch, id, args, name, 0) == 0 ? play_result : CUDA_ERROR_UNKNOWN;
 }
 
 static void
 calls_that_nobody_sends_are_not_made(void **state)
 {
-    struct hed_worker_lane *l = play_begin(no_bulk, 0);
+    struct hed_worker_channel *ch = play_begin(no_bulk, 0);
     CUdeviceptr p = 0;
     CUmemoryPool pool;
     CUgraph graph;
@@ -61,42 +61,42 @@ calls_that_nobody_sends_are_not_made(void **state)
 
     (void)state;
     assert_int_equal(
-        result(l, HED_cuMemAlloc_v2, &(struct hed_cuMemAlloc_v2){.dptr = &p, .bytesize = 16}, 0),
+        result(ch, HED_cuMemAlloc_v2, &(struct hed_cuMemAlloc_v2){.dptr = &p, .bytesize = 16}, 0),
         CUDA_ERROR_NOT_SUPPORTED);
-    assert_int_equal(result(l, HED_cuMemsetD8_v2,
+    assert_int_equal(result(ch, HED_cuMemsetD8_v2,
                             &(struct hed_cuMemsetD8_v2){.dstDevice = 4096, .uc = 1, .N = 16}, 0),
                      CUDA_ERROR_NOT_SUPPORTED);
-    assert_int_equal(result(l, HED_cuStreamWriteValue64_v2,
+    assert_int_equal(result(ch, HED_cuStreamWriteValue64_v2,
                             &(struct hed_cuStreamWriteValue64_v2){.stream = stream, .addr = 4096},
                             0),
                      CUDA_ERROR_NOT_SUPPORTED);
     assert_int_equal(
-        result(l, HED_cuMemPoolCreate,
+        result(ch, HED_cuMemPoolCreate,
                &(struct hed_cuMemPoolCreate){.pool = &pool, .poolProps = &(CUmemPoolProps_v1){0}},
                play_name(11) + 1),
         CUDA_ERROR_NOT_SUPPORTED);
-    assert_int_equal(result(l, HED_cuGraphCreate, &(struct hed_cuGraphCreate){.phGraph = &graph},
+    assert_int_equal(result(ch, HED_cuGraphCreate, &(struct hed_cuGraphCreate){.phGraph = &graph},
                             play_name(8) + 1),
                      CUDA_ERROR_NOT_SUPPORTED);
-    assert_int_equal(result(l, HED_cuCtxSynchronize, &(struct hed_cuCtxSynchronize){0}, 0),
+    assert_int_equal(result(ch, HED_cuCtxSynchronize, &(struct hed_cuCtxSynchronize){0}, 0),
                      CUDA_SUCCESS);
 }
 
 static void
 what_was_freed_is_not_freed_again(void **state)
 {
-    struct hed_worker_lane *l = play_begin(no_bulk, 0);
+    struct hed_worker_channel *ch = play_begin(no_bulk, 0);
     CUevent event = (CUevent)(uintptr_t)(play_name(3) + 5);
     const struct hed_cuEventCreate create = {.phEvent = &event};
     const struct hed_cuEventDestroy_v2 destroy = {.hEvent = event};
 
     (void)state;
-    assert_int_equal(result(l, HED_cuEventCreate, &create, play_name(3) + 5), CUDA_SUCCESS);
+    assert_int_equal(result(ch, HED_cuEventCreate, &create, play_name(3) + 5), CUDA_SUCCESS);
     /* Also if it is said to block, so that the turn is passed on before the call is made. */
-    assert_int_equal(call(l, HED_cuEventDestroy_v2, &destroy, 0, HED_MSG_BLOCKS), 0);
+    assert_int_equal(call(ch, HED_cuEventDestroy_v2, &destroy, 0, HED_MSG_BLOCKS), 0);
     assert_int_equal(play_result, CUDA_SUCCESS);
-    assert_int_equal(result(l, HED_cuEventDestroy_v2, &destroy, 0), CUDA_ERROR_INVALID_HANDLE);
-    assert_int_equal(result(l, HED_cuEventQuery, &(struct hed_cuEventQuery){.hEvent = event}, 0),
+    assert_int_equal(result(ch, HED_cuEventDestroy_v2, &destroy, 0), CUDA_ERROR_INVALID_HANDLE);
+    assert_int_equal(result(ch, HED_cuEventQuery, &(struct hed_cuEventQuery){.hEvent = event}, 0),
                      CUDA_ERROR_INVALID_HANDLE);
 }
 
@@ -104,20 +104,20 @@ what_was_freed_is_not_freed_again(void **state)
 static void
 a_new_object_needs_a_name_of_its_own(void **state)
 {
-    struct hed_worker_lane *l = play_begin(no_bulk, 0);
+    struct hed_worker_channel *ch = play_begin(no_bulk, 0);
     CUevent event = NULL;
     const struct hed_cuEventCreate create = {.phEvent = &event};
 
     (void)state;
-    assert_int_equal(call(l, HED_cuEventCreate, &create, 0, 0), HED_EFORMAT);
-    assert_int_equal(call(l, HED_cuEventCreate, &create, play_name(3), 0), HED_EFORMAT);
-    assert_int_equal(call(l, HED_cuEventCreate, &create, play_name(2) + 9, 0), HED_EFORMAT);
+    assert_int_equal(call(ch, HED_cuEventCreate, &create, 0, 0), HED_EFORMAT);
+    assert_int_equal(call(ch, HED_cuEventCreate, &create, play_name(3), 0), HED_EFORMAT);
+    assert_int_equal(call(ch, HED_cuEventCreate, &create, play_name(2) + 9, 0), HED_EFORMAT);
 }
 
 static void
 textures_are_those_that_were_made(void **state)
 {
-    struct hed_worker_lane *l = play_begin(no_bulk, 0);
+    struct hed_worker_channel *ch = play_begin(no_bulk, 0);
     CUtexObject texture = 0;
     const CUDA_RESOURCE_DESC_v1 res = {
         .resType = CU_RESOURCE_TYPE_ARRAY,
@@ -129,27 +129,27 @@ textures_are_those_that_were_made(void **state)
     struct hed_cuTexObjectDestroy destroy = {.texObject = 0x1234567890};
 
     (void)state;
-    assert_int_equal(result(l, HED_cuTexObjectDestroy, &destroy, 0), CUDA_ERROR_INVALID_HANDLE);
-    assert_int_equal(result(l, HED_cuTexObjectCreate, &create, 0), CUDA_SUCCESS);
+    assert_int_equal(result(ch, HED_cuTexObjectDestroy, &destroy, 0), CUDA_ERROR_INVALID_HANDLE);
+    assert_int_equal(result(ch, HED_cuTexObjectCreate, &create, 0), CUDA_SUCCESS);
 
-    struct hed_values *v = l->worker->values;
+    struct hed_values *v = ch->worker->values;
 
     assert_int_equal(hed_value_add(v, false, 77), 0);
     assert_false(hed_value_has(v, true, 77));
     destroy.texObject = 77;
     assert_int_equal(
-        result(l, HED_cuSurfObjectDestroy, &(struct hed_cuSurfObjectDestroy){.surfObject = 77}, 0),
+        result(ch, HED_cuSurfObjectDestroy, &(struct hed_cuSurfObjectDestroy){.surfObject = 77}, 0),
         CUDA_ERROR_INVALID_HANDLE);
-    assert_int_equal(result(l, HED_cuTexObjectDestroy, &destroy, 0), CUDA_SUCCESS);
-    assert_int_equal(result(l, HED_cuTexObjectDestroy, &destroy, 0), CUDA_ERROR_INVALID_HANDLE);
+    assert_int_equal(result(ch, HED_cuTexObjectDestroy, &destroy, 0), CUDA_SUCCESS);
+    assert_int_equal(result(ch, HED_cuTexObjectDestroy, &destroy, 0), CUDA_ERROR_INVALID_HANDLE);
 }
 
 /* What the guard thinks of memory that is not the client's, which a hollow worker does not mind. */
 static void
 addresses_are_the_clients_own(void **state)
 {
-    struct hed_worker_lane *l = play_begin(no_bulk, 0);
-    struct hed_worker *w = l->worker;
+    struct hed_worker_channel *ch = play_begin(no_bulk, 0);
+    struct hed_worker *w = ch->worker;
     const struct hed_mapping mapped = {
         .at = 0x200000, .size = 0x200000, .kind = HED_MAPPING_BLOCK, .device = 0};
     CUDA_RESOURCE_DESC_v1 res = {.resType = CU_RESOURCE_TYPE_LINEAR,
@@ -188,13 +188,13 @@ addresses_are_the_clients_own(void **state)
 static void
 nothing_comes_before_the_arena(void **state)
 {
-    struct hed_worker_lane *l = play_begin(no_bulk, 0);
-    struct hed_worker *w = l->worker;
+    struct hed_worker_channel *ch = play_begin(no_bulk, 0);
+    struct hed_worker *w = ch->worker;
     struct hed_worker_memory *memory = w->memory;
 
     (void)state;
     w->memory = NULL;
-    assert_int_equal(call(l, HED_cuCtxSynchronize, &(struct hed_cuCtxSynchronize){0}, 0, 0),
+    assert_int_equal(call(ch, HED_cuCtxSynchronize, &(struct hed_cuCtxSynchronize){0}, 0, 0),
                      HED_EFORMAT);
     w->memory = memory;
 }
@@ -203,8 +203,8 @@ nothing_comes_before_the_arena(void **state)
 static void
 functions_go_with_what_they_are_of(void **state)
 {
-    struct hed_worker_lane *l = play_begin(no_bulk, 0);
-    struct hed_worker *w = l->worker;
+    struct hed_worker_channel *ch = play_begin(no_bulk, 0);
+    struct hed_worker *w = ch->worker;
     const uint64_t one = play_name(6) + 20, two = play_name(6) + 21;
     uint64_t real;
     int library;
@@ -240,7 +240,7 @@ names_that_wait_for_a_place_are_few(void **state)
 static void
 other_processes_are_not_told_of(void **state)
 {
-    struct hed_worker_lane *l = play_begin(no_bulk, 0);
+    struct hed_worker_channel *ch = play_begin(no_bulk, 0);
     struct {
         struct hed_msg head;
         struct hed_call_body b;
@@ -252,7 +252,7 @@ other_processes_are_not_told_of(void **state)
 
     (void)state;
     memcpy(bytes, &m, sizeof m);
-    assert_int_equal(play_message(l, (struct hed_msg *)bytes), 0);
+    assert_int_equal(play_message(ch, (struct hed_msg *)bytes), 0);
     assert_int_equal(play_result, NVML_ERROR_NOT_SUPPORTED);
 }
 

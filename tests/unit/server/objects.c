@@ -44,10 +44,10 @@ expect(const char *what)
 /* ---- the rest of a worker -------------------------------------------------------------------- */
 
 int
-hed_worker_answer(struct hed_worker_lane *l, const struct hed_msg *m, int result, const void *body,
-                  size_t n)
+hed_worker_answer(struct hed_worker_channel *ch, const struct hed_msg *m, int result,
+                  const void *body, size_t n)
 {
-    (void)l;
+    (void)ch;
     (void)m;
     (void)body;
     (void)n;
@@ -64,9 +64,9 @@ hed_worker_failed(struct hed_worker *w, uint64_t context, CUresult error)
 }
 
 void
-hed_turn_pass(struct hed_worker_lane *l)
+hed_turn_pass(struct hed_worker_channel *ch)
 {
-    (void)l;
+    (void)ch;
 }
 
 struct hed_worker_function *
@@ -246,7 +246,7 @@ struct scene {
     struct hed_layer layer;
     struct hed_worker_start start;
     struct hed_worker worker;
-    struct hed_worker_lane lane;
+    struct hed_worker_channel channel;
 };
 
 /* Names live as long as their worker, a process: these are held for whoever looks for leaks. */
@@ -272,8 +272,8 @@ setup(void **state)
                                     .usable = SHARE,
                                     .device_count = 1,
                                     .names = held[held_count++]};
-    s->lane.worker = &s->worker;
-    hed_arena_init(&s->lane.arena, 1 << 20);
+    s->channel.worker = &s->worker;
+    hed_arena_init(&s->channel.arena, 1 << 20);
     words[0] = '\0';
     next = CUDA_SUCCESS;
     noted = CUDA_SUCCESS;
@@ -287,7 +287,7 @@ teardown(void **state)
 {
     struct scene *s = *state;
 
-    hed_arena_fini(&s->lane.arena);
+    hed_arena_fini(&s->channel.arena);
     hed_ledger_free(s->start.ledger);
     free(s);
     return 0;
@@ -313,8 +313,8 @@ graph(struct scene *s, uint32_t op, uint32_t type, const uint32_t *at, uint32_t 
     if (size)
         memcpy((char *)(b + 1) + in, own, size);
     b->head.size = (uint32_t)(sizeof *b + in + size);
-    hed_arena_reset(&s->lane.arena);
-    return hed_do_graph(&s->lane, &b->head);
+    hed_arena_reset(&s->channel.arena);
+    return hed_do_graph(&s->channel, &b->head);
 }
 
 #define STEP(s, op) graph(s, op, 0, NULL, 0, NULL, 0)
@@ -357,7 +357,7 @@ a_graph_is_made_updated_and_dropped(void **state)
     assert_int_equal(STEP(s, HED_GRAPH_DROP), 0); /* nothing to drop: no harm */
     expect("exec-destroy0");
     assert_int_equal(hed_name_real(s->worker.names, EXEC, &real), HED_ENOTFOUND);
-    free(s->lane.drafts);
+    free(s->channel.drafts);
 }
 
 static void
@@ -374,7 +374,7 @@ a_graphs_first_failure_is_told_at_its_end(void **state)
     assert_int_equal(STEP(s, HED_GRAPH_MAKE), 0);
     assert_int_equal(noted, CUDA_ERROR_OUT_OF_MEMORY);
     expect("graph0 empty0 destroy0");
-    free(s->lane.drafts);
+    free(s->channel.drafts);
 }
 
 static void
@@ -441,7 +441,7 @@ graphs_that_make_no_sense_end_the_session(void **state)
     for (int i = 0; i < 15; i++)
         assert_int_equal(STEP(s, HED_GRAPH_CHILD), 0);
     assert_int_equal(STEP(s, HED_GRAPH_MAKE), 0);
-    free(s->lane.drafts);
+    free(s->channel.drafts);
 }
 
 static void
@@ -456,16 +456,16 @@ a_message_that_says_it_is_longer_than_it_is(void **state)
     b->type = CU_GRAPH_NODE_TYPE_EMPTY;
     b->head.size = sizeof *b + 8;
     b->after = UINT32_MAX;
-    assert_int_equal(hed_do_graph(&s->lane, &b->head), HED_EFORMAT);
+    assert_int_equal(hed_do_graph(&s->channel, &b->head), HED_EFORMAT);
     b->after = 3;
-    assert_int_equal(hed_do_graph(&s->lane, &b->head), HED_EFORMAT);
+    assert_int_equal(hed_do_graph(&s->channel, &b->head), HED_EFORMAT);
     b->after = 0;
     b->size = 9;
-    assert_int_equal(hed_do_graph(&s->lane, &b->head), HED_EFORMAT);
+    assert_int_equal(hed_do_graph(&s->channel, &b->head), HED_EFORMAT);
     b->size = UINT32_MAX;
-    assert_int_equal(hed_do_graph(&s->lane, &b->head), HED_EFORMAT);
+    assert_int_equal(hed_do_graph(&s->channel, &b->head), HED_EFORMAT);
     assert_int_equal(STEP(s, HED_GRAPH_MAKE), 0);
-    free(s->lane.drafts);
+    free(s->channel.drafts);
 }
 
 /* ---- arrays ---------------------------------------------------------------------------------- */
@@ -488,7 +488,7 @@ array(struct scene *s, uint32_t op, uint64_t name, uint64_t width, uint32_t leve
     if (there)
         memcpy(b + 1, names, there * sizeof *names);
     b->head.size = (uint32_t)(sizeof *b + there * sizeof *names);
-    return hed_do_array(&s->lane, &b->head);
+    return hed_do_array(&s->channel, &b->head);
 }
 
 static void

@@ -1,4 +1,4 @@
-/* Tests of lanes, one thread at a time: sizes, wraps, spans, misuse, ends. */
+/* Tests of channels, one thread at a time: sizes, wraps, spans, misuse, ends. */
 #include "unit/wire/channel_make.h"
 
 #include <sys/wait.h>
@@ -15,14 +15,14 @@ every_size_passes(void **state)
 
         for (uint32_t size = sizeof *m; size <= HED_MSG_MAX;
              size += size < 700 ? 1 : size % 977 + 1000) {
-            struct hed_lane *from = number % 2 ? p.worker : p.client;
+            struct hed_channel *from = number % 2 ? p.worker : p.client;
 
             assert_int_equal(send_one(from, ++number, size, 0, true), 0);
-            assert_int_equal(hed_lane_next(from == p.client ? p.worker : p.client, -1, &m), 0);
+            assert_int_equal(hed_channel_next(from == p.client ? p.worker : p.client, -1, &m), 0);
             assert_true(is_right(m, number, size));
         }
         assert_int_equal(send_one(p.client, 1, HED_MSG_MAX, 0, true), 0);
-        assert_int_equal(hed_lane_next(p.worker, -1, &m), 0);
+        assert_int_equal(hed_channel_next(p.worker, -1, &m), 0);
         assert_true(is_right(m, 1, HED_MSG_MAX));
         free_pair(&p);
     }
@@ -45,11 +45,11 @@ messages_wrap_in_order(void **state)
             assert_int_equal(send_one(p.worker, in, sizes[in % 64], 0, false), 0);
         }
         for (uint32_t i = 0; i < 1 + next_random(&seed) % 4 && out < in; i++, out++) {
-            assert_int_equal(hed_lane_next(p.client, 0, &m), 0);
+            assert_int_equal(hed_channel_next(p.client, 0, &m), 0);
             assert_true(is_right(m, out, sizes[out % 64]));
         }
     }
-    assert_true(p.worker->out.mine > 100 * HED_LANE_ANSWER_SIZE);
+    assert_true(p.worker->out.mine > 100 * HED_CHANNEL_ANSWER_SIZE);
     free_pair(&p);
 }
 
@@ -58,20 +58,20 @@ less_may_be_sent_than_was_begun(void **state)
 {
     for (enum over over = 0; over < OVERS; over++) {
         struct pair p = make_pair(over);
-        struct hed_msg *m = hed_lane_begin(p.client, 5000);
+        struct hed_msg *m = hed_channel_begin(p.client, 5000);
 
         *m = (struct hed_msg){.number = 1};
-        assert_int_equal(hed_lane_end(p.client, 5017, true), HED_EINVAL);
-        assert_int_equal(hed_lane_end(p.client, 63, true), HED_EINVAL);
-        assert_int_equal(hed_lane_end(p.client, 70, true), 0);
-        assert_int_equal(hed_lane_end(p.client, 70, true), HED_ESTATE);
-        assert_null(hed_lane_begin(p.client, HED_MSG_MAX + 1));
-        m = hed_lane_begin(p.client, 100); /* given up */
-        m = hed_lane_begin(p.client, 1);   /* a head always fits */
+        assert_int_equal(hed_channel_end(p.client, 5017, true), HED_EINVAL);
+        assert_int_equal(hed_channel_end(p.client, 63, true), HED_EINVAL);
+        assert_int_equal(hed_channel_end(p.client, 70, true), 0);
+        assert_int_equal(hed_channel_end(p.client, 70, true), HED_ESTATE);
+        assert_null(hed_channel_begin(p.client, HED_MSG_MAX + 1));
+        m = hed_channel_begin(p.client, 100); /* given up */
+        m = hed_channel_begin(p.client, 1);   /* a head always fits */
         *m = (struct hed_msg){.number = 2};
-        assert_int_equal(hed_lane_end(p.client, sizeof *m, true), 0);
+        assert_int_equal(hed_channel_end(p.client, sizeof *m, true), 0);
         for (uint64_t i = 1; i <= 2; i++) {
-            assert_int_equal(hed_lane_next(p.worker, 1000, &m), 0);
+            assert_int_equal(hed_channel_next(p.worker, 1000, &m), 0);
             assert_true(m->number == i && m->size == (i == 1 ? 70 : 64));
         }
         free_pair(&p);
@@ -86,21 +86,21 @@ time_runs_out_and_nothing_is_lost(void **state)
         const uint64_t start = hed_now_ns();
         struct hed_msg *m;
 
-        assert_int_equal(hed_lane_next(p.worker, 0, &m), HED_ETIME);
-        assert_int_equal(hed_lane_next(p.worker, 30, &m), HED_ETIME);
+        assert_int_equal(hed_channel_next(p.worker, 0, &m), HED_ETIME);
+        assert_int_equal(hed_channel_next(p.worker, 30, &m), HED_ETIME);
         assert_in_range(hed_now_ns() - start, 29000000, 500000000);
         if (over != OVER_SHM) { /* half a message */
             const struct hed_msg whole = {.size = 64, .number = 9, .kind = HED_MSG_PING};
 
-            assert_int_equal(hed_conn_write(hed_lane_conn(p.client), &whole, 30), 0);
-            assert_int_equal(hed_lane_next(p.worker, 10, &m), HED_ETIME);
-            assert_int_equal(hed_conn_write(hed_lane_conn(p.client), (const char *)&whole + 30, 34),
-                             0);
-            assert_int_equal(hed_lane_next(p.worker, 1000, &m), 0);
+            assert_int_equal(hed_conn_write(hed_channel_conn(p.client), &whole, 30), 0);
+            assert_int_equal(hed_channel_next(p.worker, 10, &m), HED_ETIME);
+            assert_int_equal(
+                hed_conn_write(hed_channel_conn(p.client), (const char *)&whole + 30, 34), 0);
+            assert_int_equal(hed_channel_next(p.worker, 1000, &m), 0);
             assert_true(is_right(m, 9, 64));
         }
         assert_int_equal(send_one(p.client, 1, 64, 0, true), 0);
-        assert_int_equal(hed_lane_next(p.worker, 1000, &m), 0);
+        assert_int_equal(hed_channel_next(p.worker, 1000, &m), 0);
         free_pair(&p);
     }
 }
@@ -115,36 +115,36 @@ beats_disturb_nothing(void **state)
         char two[2];
         struct hed_msg *m;
 
-        hed_lane_beat(p.worker);
+        hed_channel_beat(p.worker);
         if (over == OVER_SHM) {
-            assert_int_equal(hed_lane_next(p.client, 5, &m), HED_ETIME);
+            assert_int_equal(hed_channel_next(p.client, 5, &m), HED_ETIME);
             free_pair(&p);
             continue;
         }
-        assert_int_equal(hed_lane_next(p.client, 1000, &m), 0);
+        assert_int_equal(hed_channel_next(p.client, 1000, &m), 0);
         assert_true(m->kind == HED_MSG_PING && m->size == sizeof *m);
 
         assert_int_equal(send_one(p.worker, 1, 64, 0, false), 0);
-        hed_lane_beat(p.worker); /* something is buffered: not now */
+        hed_channel_beat(p.worker); /* something is buffered: not now */
         assert_int_equal(send_one(p.worker, 2, 64, 2, true), 0);
-        hed_lane_beat(p.worker); /* bulk is to come */
-        assert_int_equal(hed_lane_bulk_write(p.worker, "a", 1), 0);
-        hed_lane_beat(p.worker);
-        assert_int_equal(hed_lane_bulk_write(p.worker, "b", 1), 0);
+        hed_channel_beat(p.worker); /* bulk is to come */
+        assert_int_equal(hed_channel_bulk_write(p.worker, "a", 1), 0);
+        hed_channel_beat(p.worker);
+        assert_int_equal(hed_channel_bulk_write(p.worker, "b", 1), 0);
         for (uint64_t i = 1; i <= 2; i++) {
-            assert_int_equal(hed_lane_next(p.client, 1000, &m), 0);
+            assert_int_equal(hed_channel_next(p.client, 1000, &m), 0);
             assert_true(is_right(m, i, 64));
         }
-        assert_int_equal(hed_lane_bulk_read(p.client, two, 2), 0);
+        assert_int_equal(hed_channel_bulk_read(p.client, two, 2), 0);
         assert_memory_equal(two, "ab", 2);
 
-        m = hed_lane_begin(p.worker, 64);
+        m = hed_channel_begin(p.worker, 64);
         *m = (struct hed_msg){.number = 3};
-        hed_lane_beat(p.worker);
-        assert_int_equal(hed_lane_end(p.worker, 64, true), 0);
-        assert_int_equal(hed_lane_next(p.client, 1000, &m), 0);
+        hed_channel_beat(p.worker);
+        assert_int_equal(hed_channel_end(p.worker, 64, true), 0);
+        assert_int_equal(hed_channel_next(p.client, 1000, &m), 0);
         assert_int_equal(m->kind, HED_MSG_PING);
-        assert_int_equal(hed_lane_next(p.client, 1000, &m), 0);
+        assert_int_equal(hed_channel_next(p.client, 1000, &m), 0);
         assert_int_equal(m->number, 3);
         free_pair(&p);
     }
@@ -162,13 +162,13 @@ patience_has_an_end(void **state)
         struct hed_msg *m;
         int err = 0;
 
-        assert_int_equal(hed_conn_patience(hed_lane_conn(p.client), 1000), 0);
-        hed_lane_beat(p.worker);
-        assert_int_equal(hed_lane_next(p.client, -1, &m), 0);
+        assert_int_equal(hed_conn_patience(hed_channel_conn(p.client), 1000), 0);
+        hed_channel_beat(p.worker);
+        assert_int_equal(hed_channel_next(p.client, -1, &m), 0);
         for (int i = 0; i < 32 && !err; i++)
-            err = hed_conn_write(hed_lane_conn(p.client), much, sizeof much);
+            err = hed_conn_write(hed_channel_conn(p.client), much, sizeof much);
         assert_int_equal(err, HED_EIO);
-        assert_int_equal(hed_lane_next(p.client, -1, &m), HED_EIO);
+        assert_int_equal(hed_channel_next(p.client, -1, &m), HED_EIO);
         free_pair(&p);
     }
 }
@@ -180,33 +180,33 @@ what_is_not_urgent_waits_for_a_flush(void **state)
         struct pair p = make_pair(over);
         struct hed_msg *m;
 
-        assert_false(hed_lane_dirty(p.client));
+        assert_false(hed_channel_dirty(p.client));
         assert_int_equal(send_one(p.client, 1, 64, 0, false), 0);
-        assert_true(hed_lane_dirty(p.client));
-        assert_int_equal(hed_lane_next(p.worker, 5, &m), HED_ETIME);
-        assert_int_equal(hed_lane_flush(p.client), 0);
-        assert_false(hed_lane_dirty(p.client));
-        assert_int_equal(hed_lane_next(p.worker, 1000, &m), 0);
+        assert_true(hed_channel_dirty(p.client));
+        assert_int_equal(hed_channel_next(p.worker, 5, &m), HED_ETIME);
+        assert_int_equal(hed_channel_flush(p.client), 0);
+        assert_false(hed_channel_dirty(p.client));
+        assert_int_equal(hed_channel_next(p.worker, 1000, &m), 0);
 
         /* Urgent ones, bulk, and a full buffer take it along. */
         assert_int_equal(send_one(p.client, 1, 64, 0, false), 0);
         assert_int_equal(send_one(p.client, 2, 64, 0, true), 0);
         for (uint64_t i = 1; i <= 2; i++) {
-            assert_int_equal(hed_lane_next(p.worker, 1000, &m), 0);
+            assert_int_equal(hed_channel_next(p.worker, 1000, &m), 0);
             assert_true(is_right(m, i, 64));
         }
         assert_int_equal(send_one(p.client, 3, 64, 2, false), 0);
-        assert_int_equal(hed_lane_bulk_write(p.client, "ab", 2), 0);
-        assert_int_equal(hed_lane_next(p.worker, 1000, &m), 0);
+        assert_int_equal(hed_channel_bulk_write(p.client, "ab", 2), 0);
+        assert_int_equal(hed_channel_next(p.worker, 1000, &m), 0);
 
         char two[2];
 
-        assert_int_equal(hed_lane_bulk_read(p.worker, two, 2), 0);
+        assert_int_equal(hed_channel_bulk_read(p.worker, two, 2), 0);
         assert_memory_equal(two, "ab", 2);
         for (uint64_t i = 0; i < 3; i++)
             assert_int_equal(send_one(p.client, i, 40000, 0, false), 0);
         for (uint64_t i = 0; i < 2; i++) {
-            assert_int_equal(hed_lane_next(p.worker, 1000, &m), 0);
+            assert_int_equal(hed_channel_next(p.worker, 1000, &m), 0);
             assert_true(is_right(m, i, 40000));
         }
         free_pair(&p);
@@ -227,29 +227,29 @@ spans_out_are_filled_while_others_are_out(void **state)
             size_t n[3];
 
             for (int i = 0; i < 3; i++) {
-                assert_int_equal(hed_lane_bulk_space(p.worker, want, &at[i], &n[i]), 0);
+                assert_int_equal(hed_channel_bulk_space(p.worker, want, &at[i], &n[i]), 0);
                 assert_in_range(n[i], 1, want);
             }
 
             void *area;
             size_t size;
 
-            assert_true(hed_lane_bulk_area(p.worker, 1, &area, &size));
+            assert_true(hed_channel_bulk_area(p.worker, 1, &area, &size));
             for (int i = 2; i >= 0; i--) {
                 assert_true((uint8_t *)at[i] >= (uint8_t *)area &&
                             (uint8_t *)at[i] + n[i] <= (uint8_t *)area + size);
                 fill_pattern(at[i], n[i], round * 3 + (uint64_t)i);
             }
-            assert_int_equal(hed_lane_bulk_put(p.worker, n[0] - 1), HED_EINVAL);
-            assert_int_equal(hed_lane_bulk_write(p.worker, "x", 1), HED_ESTATE);
+            assert_int_equal(hed_channel_bulk_put(p.worker, n[0] - 1), HED_EINVAL);
+            assert_int_equal(hed_channel_bulk_write(p.worker, "x", 1), HED_ESTATE);
             for (int i = 0; i < 2; i++)
-                assert_int_equal(hed_lane_bulk_put(p.worker, n[i]), 0);
+                assert_int_equal(hed_channel_bulk_put(p.worker, n[i]), 0);
             /* Of the last one, less may count. */
             n[2] = n[2] > 10 ? n[2] - 10 : n[2];
-            assert_int_equal(hed_lane_bulk_put(p.worker, n[2]), 0);
-            assert_int_equal(hed_lane_bulk_put(p.worker, 1), HED_ESTATE);
+            assert_int_equal(hed_channel_bulk_put(p.worker, n[2]), 0);
+            assert_int_equal(hed_channel_bulk_put(p.worker, 1), HED_ESTATE);
             for (int i = 0; i < 3; i++) {
-                assert_int_equal(hed_lane_bulk_read(p.client, got, n[i]), 0);
+                assert_int_equal(hed_channel_bulk_read(p.client, got, n[i]), 0);
                 assert_true(has_pattern(got, n[i], round * 3 + (uint64_t)i, 0));
             }
         }
@@ -265,12 +265,12 @@ all_of_the_ring_can_be_out_and_no_more(void **state)
         size_t all = 0, n;
         void *at;
 
-        while (all < HED_LANE_STAGED) {
-            assert_int_equal(hed_lane_bulk_space(p.client, 1 << 20, &at, &n), 0);
+        while (all < HED_CHANNEL_STAGED) {
+            assert_int_equal(hed_channel_bulk_space(p.client, 1 << 20, &at, &n), 0);
             all += n;
         }
-        assert_int_equal(all, HED_LANE_STAGED);
-        assert_int_equal(hed_lane_bulk_space(p.client, 1, &at, &n), HED_ESTATE);
+        assert_int_equal(all, HED_CHANNEL_STAGED);
+        assert_int_equal(hed_channel_bulk_space(p.client, 1, &at, &n), HED_ESTATE);
         free_pair(&p);
     }
 }
@@ -287,21 +287,21 @@ spans_in_stay_until_given_back(void **state)
 
         for (uint64_t i = 0; i < 400; i++) {
             fill_pattern(data, sizeof data, i);
-            assert_int_equal(hed_lane_bulk_write(p.client, data, sizeof data), 0);
-            assert_int_equal(hed_lane_bulk_peek(p.worker, 20000, &at[0], &n[0]), 0);
-            assert_int_equal(hed_lane_bulk_peek(p.worker, 10000, &at[1], &n[1]), 0);
+            assert_int_equal(hed_channel_bulk_write(p.client, data, sizeof data), 0);
+            assert_int_equal(hed_channel_bulk_peek(p.worker, 20000, &at[0], &n[0]), 0);
+            assert_int_equal(hed_channel_bulk_peek(p.worker, 10000, &at[1], &n[1]), 0);
 
             const size_t rest = sizeof data - n[0] - n[1];
 
-            assert_int_equal(hed_lane_bulk_read(p.worker, got, rest), 0);
+            assert_int_equal(hed_channel_bulk_read(p.worker, got, rest), 0);
             assert_true(has_pattern(got, rest, i, n[0] + n[1]));
             if (over == OVER_SHM) /* read, but behind what is out: not to be overwritten */
                 assert_int_equal(p.worker->bulk_in.mine - p.worker->bulk_in.shown, sizeof data);
             assert_true(has_pattern(at[0], n[0], i, 0));
-            hed_lane_bulk_done(p.worker, n[0]);
+            hed_channel_bulk_done(p.worker, n[0]);
             assert_true(has_pattern(at[1], n[1], i, n[0]));
-            hed_lane_bulk_done(p.worker, n[1] / 2);
-            hed_lane_bulk_done(p.worker, n[1] - n[1] / 2);
+            hed_channel_bulk_done(p.worker, n[1] / 2);
+            hed_channel_bulk_done(p.worker, n[1] - n[1] / 2);
             if (over == OVER_SHM)
                 assert_int_equal(p.worker->bulk_in.mine, p.worker->bulk_in.shown);
         }
@@ -320,20 +320,20 @@ child_of_a_fork_says_nothing(void **state)
 
         assert_true(child >= 0);
         if (child == 0) {
-            hed_lane_forked(p.client);
-            hed_lane_forked(p.worker);
+            hed_channel_forked(p.client);
+            hed_channel_forked(p.worker);
 
             const bool dead = send_one(p.client, 1, 64, 0, true) == HED_EIO &&
-                              hed_lane_next(p.worker, -1, &m) == HED_EIO;
+                              hed_channel_next(p.worker, -1, &m) == HED_EIO;
 
-            hed_lane_free(p.client);
-            hed_lane_free(p.worker);
+            hed_channel_free(p.client);
+            hed_channel_free(p.worker);
             _exit(dead ? 5 : 6);
         }
         assert_int_equal(waitpid(child, &status, 0), child);
         assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 5);
         assert_int_equal(send_one(p.client, 7, 64, 0, true), 0);
-        assert_int_equal(hed_lane_next(p.worker, 1000, &m), 0);
+        assert_int_equal(hed_channel_next(p.worker, 1000, &m), 0);
         assert_true(is_right(m, 7, 64));
         free_pair(&p);
     }
@@ -347,18 +347,18 @@ what_was_said_before_the_end_is_heard(void **state)
         struct hed_msg *m;
 
         assert_int_equal(send_one(p.client, 7, 64, 0, true), 0);
-        hed_lane_free(p.client);
-        assert_int_equal(hed_lane_next(p.worker, -1, &m), 0);
+        hed_channel_free(p.client);
+        assert_int_equal(hed_channel_next(p.worker, -1, &m), 0);
         assert_true(is_right(m, 7, 64));
 
         const uint64_t start = hed_now_ns();
 
-        assert_int_equal(hed_lane_next(p.worker, -1, &m), HED_EIO);
-        assert_int_equal(hed_lane_next(p.worker, -1, &m), HED_EIO);
+        assert_int_equal(hed_channel_next(p.worker, -1, &m), HED_EIO);
+        assert_int_equal(hed_channel_next(p.worker, -1, &m), HED_EIO);
         assert_true(hed_now_ns() - start < 450000000); /* at once, not when a sleep ends */
-        hed_lane_free(p.worker);
+        hed_channel_free(p.worker);
     }
-    hed_lane_free(NULL);
+    hed_channel_free(NULL);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -1,4 +1,4 @@
-/* Two ends of a lane in one process, over each transport, and messages that can be checked. */
+/* Two ends of a channel in one process, over each transport, and messages that can be checked. */
 #pragma once
 
 #include "harness/unit.h"
@@ -15,7 +15,7 @@
 enum over { OVER_SHM, OVER_UNIX, OVER_TCP, OVERS };
 
 struct pair {
-    struct hed_lane *client, *worker;
+    struct hed_channel *client, *worker;
 };
 
 static inline void
@@ -59,16 +59,16 @@ make_pair(enum over over)
     struct pair p;
 
     make_conns(over, conns);
-    assert_int_equal(hed_lane_create(conns[0], over == OVER_SHM, &p.client, &why), 0);
-    assert_int_equal(hed_lane_accept(conns[1], over == OVER_SHM, &p.worker, &why), 0);
+    assert_int_equal(hed_channel_create(conns[0], over == OVER_SHM, &p.client, &why), 0);
+    assert_int_equal(hed_channel_accept(conns[1], over == OVER_SHM, &p.worker, &why), 0);
     return p;
 }
 
 static inline void
 free_pair(struct pair *p)
 {
-    hed_lane_free(p->client);
-    hed_lane_free(p->worker);
+    hed_channel_free(p->client);
+    hed_channel_free(p->worker);
 }
 
 static inline uint32_t
@@ -102,15 +102,15 @@ has_pattern(const uint8_t *p, size_t n, uint64_t number, uint64_t first)
 }
 
 static inline int
-send_one(struct hed_lane *l, uint64_t number, uint32_t size, uint64_t bulk, bool urgent)
+send_one(struct hed_channel *ch, uint64_t number, uint32_t size, uint64_t bulk, bool urgent)
 {
-    struct hed_msg *m = hed_lane_begin(l, size);
+    struct hed_msg *m = hed_channel_begin(ch, size);
 
     if (!m)
         return HED_EIO;
     *m = (struct hed_msg){.size = size, .kind = HED_MSG_PING, .number = number, .bulk = bulk};
     fill_pattern((uint8_t *)(m + 1), size - sizeof *m, number);
-    return hed_lane_end(l, size, urgent);
+    return hed_channel_end(ch, size, urgent);
 }
 
 static inline bool

@@ -1,4 +1,4 @@
-/* Tests of lanes between threads and processes: millions of messages, sleeping and waking, full
+/* Tests of channels between threads and processes: millions of messages, sleeping and waking, full
  * rings, flushes from elsewhere, peers that die. */
 #include "unit/wire/channel_make.h"
 
@@ -16,7 +16,7 @@
 /* ---- many messages --------------------------------------------------------------------------- */
 
 struct job {
-    struct hed_lane *lane;
+    struct hed_channel *channel;
     uint64_t seed;
     uint64_t count;
     bool ok; /* cmocka's checks are for its own thread only */
@@ -48,10 +48,10 @@ write_many(void *arg)
         const uint32_t size = size_of(&j->seed);
         const uint64_t n = bulk_of(&j->seed);
 
-        if (send_one(j->lane, i, size, n, i + 1 == j->count || i % 100 == 0))
+        if (send_one(j->channel, i, size, n, i + 1 == j->count || i % 100 == 0))
             return NULL;
         fill_pattern(bulk, n, i);
-        if (n && hed_lane_bulk_write(j->lane, bulk, n))
+        if (n && hed_channel_bulk_write(j->channel, bulk, n))
             return NULL;
     }
     j->ok = true;
@@ -59,15 +59,15 @@ write_many(void *arg)
 }
 
 static bool
-bulk_is_right(struct hed_lane *l, uint64_t number, uint64_t n)
+bulk_is_right(struct hed_channel *ch, uint64_t number, uint64_t n)
 {
     for (uint64_t at = 0; at < n;) {
         size_t span;
         void *p;
 
-        if (hed_lane_bulk_peek(l, n - at, &p, &span) || !has_pattern(p, span, number, at))
+        if (hed_channel_bulk_peek(ch, n - at, &p, &span) || !has_pattern(p, span, number, at))
             return false;
-        hed_lane_bulk_done(l, span);
+        hed_channel_bulk_done(ch, span);
         at += span;
     }
     return true;
@@ -83,8 +83,8 @@ read_many(void *arg)
         const uint64_t n = bulk_of(&j->seed);
         struct hed_msg *m;
 
-        if (hed_lane_next(j->lane, -1, &m) || !is_right(m, i, size) || m->bulk != n ||
-            !bulk_is_right(j->lane, i, n))
+        if (hed_channel_next(j->channel, -1, &m) || !is_right(m, i, size) || m->bulk != n ||
+            !bulk_is_right(j->channel, i, n))
             return NULL;
     }
     j->ok = true;
@@ -96,10 +96,10 @@ many_both_ways(enum over over, uint64_t count)
 {
     struct pair p = make_pair(over);
     struct job jobs[4] = {
-        {.lane = p.client, .seed = 1, .count = count},
-        {.lane = p.worker, .seed = 1, .count = count},
-        {.lane = p.worker, .seed = 2, .count = count},
-        {.lane = p.client, .seed = 2, .count = count},
+        {.channel = p.client, .seed = 1, .count = count},
+        {.channel = p.worker, .seed = 1, .count = count},
+        {.channel = p.worker, .seed = 2, .count = count},
+        {.channel = p.client, .seed = 2, .count = count},
     };
     pthread_t threads[4];
 
@@ -153,19 +153,19 @@ echo(void *arg)
     struct job *j = arg;
     struct hed_msg *m;
 
-    while (hed_lane_next(j->lane, -1, &m) == 0) {
+    while (hed_channel_next(j->channel, -1, &m) == 0) {
         pause_a_little(&j->seed);
-        if (send_one(j->lane, m->number, 64, 0, true))
+        if (send_one(j->channel, m->number, 64, 0, true))
             break;
     }
     return NULL;
 }
 
 static void
-never_spin(struct hed_lane *l)
+never_spin(struct hed_channel *ch)
 {
-    l->in.waiter.spin = l->in.waiter.spin_most = 0;
-    l->out.waiter.spin = l->out.waiter.spin_most = 0;
+    ch->in.waiter.spin = ch->in.waiter.spin_most = 0;
+    ch->out.waiter.spin = ch->out.waiter.spin_most = 0;
 }
 
 /* A wake-up that is lost is made good by the clock: not one in a million may be. */
@@ -173,7 +173,7 @@ static void
 ping_pong(bool sleeps)
 {
     struct pair p = make_pair(OVER_SHM);
-    struct job j = {.lane = p.worker, .seed = 3};
+    struct job j = {.channel = p.worker, .seed = 3};
     uint64_t seed = 4;
     struct hed_msg *m;
     pthread_t thread;
@@ -186,14 +186,14 @@ ping_pong(bool sleeps)
     for (uint64_t i = 0; i < TRIPS; i++) {
         pause_a_little(&seed);
         assert_int_equal(send_one(p.client, i, 64, 0, true), 0);
-        assert_int_equal(hed_lane_next(p.client, -1, &m), 0);
+        assert_int_equal(hed_channel_next(p.client, -1, &m), 0);
         assert_true(m->number == i);
     }
     assert_int_equal(p.client->in.waiter.missed, 0);
-    hed_lane_free(p.client);
+    hed_channel_free(p.client);
     pthread_join(thread, NULL);
     assert_int_equal(p.worker->in.waiter.missed, 0);
-    hed_lane_free(p.worker);
+    hed_channel_free(p.worker);
 }
 
 static void
@@ -216,7 +216,7 @@ read_late(void *arg)
 
     hed_sleep_ns(30000000);
     for (uint64_t i = 0; i < j->count; i++)
-        if (hed_lane_next(j->lane, -1, &m) || !is_right(m, i, 1024))
+        if (hed_channel_next(j->channel, -1, &m) || !is_right(m, i, 1024))
             return NULL;
     j->ok = true;
     return NULL;
@@ -227,14 +227,14 @@ full_ring_waits_for_its_reader(void **state)
 {
     for (enum over over = 0; over < OVERS; over++) {
         struct pair p = make_pair(over);
-        struct job j = {.lane = p.worker, .count = 20000 / SLOWER + 8000};
+        struct job j = {.channel = p.worker, .count = 20000 / SLOWER + 8000};
         const uint64_t start = hed_now_ns();
         pthread_t thread;
 
         assert_int_equal(pthread_create(&thread, NULL, read_late, &j), 0);
         for (uint64_t i = 0; i < j.count; i++)
             assert_int_equal(send_one(p.client, i, 1024, 0, false), 0);
-        assert_int_equal(hed_lane_flush(p.client), 0);
+        assert_int_equal(hed_channel_flush(p.client), 0);
         assert_true(hed_now_ns() - start >= 30000000);
         pthread_join(thread, NULL);
         assert_true(j.ok);
@@ -251,8 +251,8 @@ flush_all_the_time(void *arg)
 {
     /* Relaxed: it only ends the loop. */
     while (!atomic_load_explicit(&enough, memory_order_relaxed)) {
-        if (hed_lane_dirty(arg))
-            hed_lane_flush(arg);
+        if (hed_channel_dirty(arg))
+            hed_channel_flush(arg);
         sched_yield();
     }
     return NULL;
@@ -263,8 +263,8 @@ other_threads_flush(void **state)
 {
     for (enum over over = OVER_UNIX; over < OVERS; over++) {
         struct pair p = make_pair(over);
-        struct job writer = {.lane = p.client, .seed = 1, .count = SOCKET_MESSAGES};
-        struct job reader = {.lane = p.worker, .seed = 1, .count = SOCKET_MESSAGES};
+        struct job writer = {.channel = p.client, .seed = 1, .count = SOCKET_MESSAGES};
+        struct job reader = {.channel = p.worker, .seed = 1, .count = SOCKET_MESSAGES};
         pthread_t threads[3];
 
         atomic_store(&enough, false);
@@ -283,45 +283,45 @@ other_threads_flush(void **state)
 /* ---- peers that die -------------------------------------------------------------------------- */
 
 static int
-wait_for_message(struct hed_lane *l)
+wait_for_message(struct hed_channel *ch)
 {
     struct hed_msg *m;
 
-    return hed_lane_next(l, -1, &m);
+    return hed_channel_next(ch, -1, &m);
 }
 
 static int
-wait_for_room(struct hed_lane *l)
+wait_for_room(struct hed_channel *ch)
 {
     int e = 0;
 
     for (uint64_t i = 0; !e; i++)
-        e = send_one(l, i, 8000, 0, true);
+        e = send_one(ch, i, 8000, 0, true);
     return e;
 }
 
 static int
-wait_for_bulk(struct hed_lane *l)
+wait_for_bulk(struct hed_channel *ch)
 {
     size_t n;
     void *p;
 
-    return hed_lane_bulk_peek(l, 100, &p, &n);
+    return hed_channel_bulk_peek(ch, 100, &p, &n);
 }
 
 static int
-wait_for_bulk_room(struct hed_lane *l)
+wait_for_bulk_room(struct hed_channel *ch)
 {
     static uint8_t data[1 << 20];
     int e = 0;
 
     while (!e)
-        e = hed_lane_bulk_write(l, data, sizeof data);
+        e = hed_channel_bulk_write(ch, data, sizeof data);
     return e;
 }
 
-static int (*const waits[])(struct hed_lane *) = {wait_for_message, wait_for_room, wait_for_bulk,
-                                                  wait_for_bulk_room};
+static int (*const waits[])(struct hed_channel *) = {wait_for_message, wait_for_room, wait_for_bulk,
+                                                     wait_for_bulk_room};
 #define WAITS 4
 
 /* The peer is another process, which is killed while it does nothing. */
@@ -330,26 +330,26 @@ death_is_noticed(enum over over, bool worker_dies)
 {
     for (int w = 0; w < WAITS; w++) {
         struct pair p = make_pair(over);
-        struct hed_lane *left = worker_dies ? p.client : p.worker;
-        struct hed_lane *dies = worker_dies ? p.worker : p.client;
+        struct hed_channel *left = worker_dies ? p.client : p.worker;
+        struct hed_channel *dies = worker_dies ? p.worker : p.client;
         const pid_t child = fork();
 
         assert_true(child >= 0);
         if (child == 0) {
-            hed_lane_forked(left);
+            hed_channel_forked(left);
             hed_sleep_ns(20000000);
             kill(getpid(), SIGKILL);
         }
-        hed_lane_forked(dies);
-        hed_lane_free(dies);
+        hed_channel_forked(dies);
+        hed_channel_free(dies);
 
         const uint64_t start = hed_now_ns();
 
         assert_int_equal(waits[w](left), HED_EIO);
-        assert_in_range((hed_now_ns() - start) / 1000000, 10, HED_LANE_LOST_MS + 500);
-        assert_null(waits[w] == wait_for_room ? hed_lane_begin(left, 64) : NULL);
+        assert_in_range((hed_now_ns() - start) / 1000000, 10, HED_CHANNEL_LOST_MS + 500);
+        assert_null(waits[w] == wait_for_room ? hed_channel_begin(left, 64) : NULL);
         assert_int_equal(waitpid(child, NULL, 0), child);
-        hed_lane_free(left);
+        hed_channel_free(left);
     }
 }
 
@@ -371,7 +371,7 @@ static void *
 leave_soon(void *arg)
 {
     hed_sleep_ns(50000000);
-    hed_lane_free(arg);
+    hed_channel_free(arg);
     return NULL;
 }
 
@@ -389,7 +389,7 @@ leaving_is_noticed_at_once(void **state)
             assert_int_equal(waits[w](p.worker), HED_EIO);
             assert_in_range((hed_now_ns() - start) / 1000000, 30, 450);
             pthread_join(thread, NULL);
-            hed_lane_free(p.worker);
+            hed_channel_free(p.worker);
         }
     }
 }

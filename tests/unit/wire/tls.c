@@ -419,7 +419,7 @@ a_cut_line_is_an_error(void **state)
     }
 }
 
-/* Each side reads in one thread and writes in another, as lanes do that are flushed by others. */
+/* Each side reads in one thread and writes in another, as channels do that others flush. */
 static void
 a_reader_and_a_writer_do_not_disturb_each_other(void **state)
 {

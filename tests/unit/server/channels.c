@@ -17,7 +17,7 @@ static struct hed_server_options options;
 
 struct bench {
     struct hed_server server;
-    struct hed_peer peer; /* somebody who brings a lane of the worker's session */
+    struct hed_peer peer; /* somebody who brings a channel of the worker's session */
     int porter;           /* the worker's end */
     int far;              /* the peer's own end */
 };
@@ -83,7 +83,7 @@ take_fd(int porter)
 }
 
 static void
-lane_goes_to_its_worker(void **state)
+channel_goes_to_its_worker(void **state)
 {
     struct bench *b = *state;
     char text[3] = "";
@@ -103,7 +103,7 @@ lane_goes_to_its_worker(void **state)
 }
 
 static void
-lane_of_no_session_is_refused(void **state)
+channel_of_no_session_is_refused(void **state)
 {
     struct bench *b = *state;
 
@@ -119,7 +119,7 @@ lane_of_no_session_is_refused(void **state)
 }
 
 static void
-lane_of_somebody_else_is_refused(void **state)
+channel_of_somebody_else_is_refused(void **state)
 {
     struct bench *b = *state;
 
@@ -133,7 +133,7 @@ lane_of_somebody_else_is_refused(void **state)
 
 /* A worker that does not look at its porter holds nobody up. */
 static void
-lane_to_a_busy_worker_does_not_block(void **state)
+channel_to_a_busy_worker_does_not_block(void **state)
 {
     struct bench *b = *state;
     int passed = 0;
@@ -169,10 +169,10 @@ status_quotes_what_workers_write(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test_setup_teardown(lane_goes_to_its_worker, setup, teardown),
-    cmocka_unit_test_setup_teardown(lane_of_no_session_is_refused, setup, teardown),
-    cmocka_unit_test_setup_teardown(lane_of_somebody_else_is_refused, setup, teardown),
-    cmocka_unit_test_setup_teardown(lane_to_a_busy_worker_does_not_block, setup, teardown),
+    cmocka_unit_test_setup_teardown(channel_goes_to_its_worker, setup, teardown),
+    cmocka_unit_test_setup_teardown(channel_of_no_session_is_refused, setup, teardown),
+    cmocka_unit_test_setup_teardown(channel_of_somebody_else_is_refused, setup, teardown),
+    cmocka_unit_test_setup_teardown(channel_to_a_busy_worker_does_not_block, setup, teardown),
     cmocka_unit_test_setup_teardown(status_quotes_what_workers_write, setup, teardown),
 };
 

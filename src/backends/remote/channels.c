@@ -1,0 +1,195 @@
+/* A channel for each thread that calls. See remote.h.
+ *
+ * A thread's channel is found through a thread-specific pointer; when the thread ends, its channel
+ * waits for another thread to need one. So there are as many as there were threads at once, and
+ * none is closed before the process ends: that is how the worker knows that it has.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/remote/remote.h"
+#include "base/err.h"
+#include "base/log.h"
+
+static _Thread_local struct hed_remote_channel *mine;
+static pthread_key_t at_end;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* The thread ends: its channel is for the next. */
+static void
+leave(void *arg)
+{
+    struct hed_remote_channel *ch = arg;
+
+    mine = NULL;
+    hed_lock(&ch->remote->channels_lock);
+    ch->taken = false;
+    hed_unlock(&ch->remote->channels_lock);
+    (void)hed_channel_flush(ch->channel);
+}
+
+static void
+make_key(void)
+{
+    (void)pthread_key_create(&at_end, leave);
+}
+
+/* Says whose channel it is; nothing is answered: the worker shuts out what it does not know. */
+static int
+say_attach(struct hed_remote *r, struct hed_channel *channel, uint32_t thread,
+           enum hed_channel_purpose purpose)
+{
+    struct hed_attach *a = hed_channel_begin(channel, sizeof *a);
+
+    if (!a)
+        return HED_EIO;
+    memset(a, 0, sizeof *a);
+    a->head.size = sizeof *a;
+    a->head.kind = HED_MSG_ATTACH;
+    a->head.thread = thread;
+    memcpy(a->session, r->session, sizeof a->session);
+    memcpy(a->secret, r->secret, sizeof a->secret);
+    a->purpose = purpose;
+    return hed_channel_end(channel, sizeof *a, true);
+}
+
+int
+hed_remote_channel_open(struct hed_remote *r, uint32_t thread, enum hed_channel_purpose purpose,
+                        struct hed_channel **out, struct hed_why *why)
+{
+    struct hed_conn *conn;
+    int err = hed_remote_call_on(r, HED_PREFACE_CHANNEL, &conn, why);
+
+    if (!err)
+        err = hed_channel_create(conn, r->address.transport == HED_TRANSPORT_SHM, out, why);
+    if (!err && r->address.transport != HED_TRANSPORT_SHM && purpose == HED_CHANNEL_CALLS)
+        err = hed_conn_patience(conn, HED_CHANNEL_SILENT_MS);
+    if (!err)
+        err = say_attach(r, *out, thread, purpose);
+    if (err && *out) {
+        hed_channel_free(*out);
+        *out = NULL;
+    }
+    return err;
+}
+
+struct hed_remote_channel *
+hed_remote_channel_add(struct hed_remote *r, struct hed_channel *channel, uint32_t thread)
+{
+    struct hed_remote_channel *ch = calloc(1, sizeof *ch);
+
+    if (!ch)
+        return NULL;
+    (void)pthread_once(&once, make_key);
+    ch->remote = r;
+    ch->channel = channel;
+    ch->thread = thread;
+    ch->taken = true;
+    hed_lock(&r->channels_lock);
+    ch->next = r->channels;
+    r->channels = ch;
+    hed_unlock(&r->channels_lock);
+    mine = ch;
+    (void)pthread_setspecific(at_end, ch);
+    return ch;
+}
+
+/* One that another thread has left. */
+static struct hed_remote_channel *
+take_left(struct hed_remote *r, uint32_t *thread)
+{
+    struct hed_remote_channel *ch;
+
+    hed_lock(&r->channels_lock);
+    for (ch = r->channels; ch && ch->taken; ch = ch->next)
+        continue;
+    if (ch)
+        ch->taken = true;
+    else
+        *thread = ++r->threads;
+    hed_unlock(&r->channels_lock);
+    return ch;
+}
+
+static struct hed_remote_channel *
+get_channel(struct hed_remote *r)
+{
+    struct hed_why why = {""};
+    struct hed_channel *channel = NULL;
+    struct hed_why lost;
+    uint32_t thread = 0;
+    struct hed_remote_channel *ch = take_left(r, &thread);
+
+    if (ch) {
+        mine = ch;
+        (void)pthread_setspecific(at_end, ch);
+        return ch;
+    }
+    if (hed_remote_channel_open(r, thread, HED_CHANNEL_CALLS, &channel, &why) == 0)
+        ch = hed_remote_channel_add(r, channel, thread);
+    if (!ch) {
+        hed_why_set(&lost, "no connection for thread %u (is the server's --channels reached?): %s",
+                    thread + 1, why.text[0] ? why.text : hed_err_text(HED_ENOMEM));
+        hed_remote_lose(r, lost.text);
+    }
+    return ch;
+}
+
+struct hed_remote_channel *
+hed_remote_channel(struct hed_remote *r)
+{
+    struct hed_remote_channel *ch = mine;
+
+    /* Relaxed, both: a channel that has ended says so when it is used. */
+    if (atomic_load_explicit(&r->lost, memory_order_relaxed) ||
+        atomic_load_explicit(&r->ended, memory_order_relaxed))
+        return NULL;
+    return ch && ch->remote == r ? ch : get_channel(r);
+}
+
+/* The channel that buffers the lowest ticket; NULL: none but `but` has one below `below`. */
+static struct hed_remote_channel *
+lowest(struct hed_remote *r, const struct hed_remote_channel *but, uint64_t below, uint64_t *ticket)
+{
+    struct hed_remote_channel *found = NULL;
+
+    hed_lock(&r->channels_lock);
+    for (struct hed_remote_channel *ch = r->channels; ch; ch = ch->next) {
+        const uint64_t first = ch == but ? 0 : hed_channel_first(ch->channel);
+
+        if (first && first < below) {
+            below = *ticket = first;
+            found = ch;
+        }
+    }
+    hed_unlock(&r->channels_lock);
+    return found;
+}
+
+/* Lowest tickets first: the worker takes what is in a connection only when everything with lower
+ * tickets has come, so to write other messages first may be to wait for ever. For the same reason
+ * no lock is held: another thread may have to write what this one waits for. Channels never go. */
+void
+hed_remote_flush_others(struct hed_remote *r, struct hed_remote_channel *own, uint64_t below)
+{
+    struct hed_remote_channel *ch;
+    uint64_t ticket = 0;
+
+    if (r->address.transport == HED_TRANSPORT_SHM)
+        return;
+    while ((ch = lowest(r, own, below, &ticket))) {
+        if (own &&
+            hed_channel_first(own->channel) - 1 < ticket - 1) /* 0, none, becomes the highest */
+            (void)hed_channel_flush(own->channel);
+        (void)hed_channel_flush(ch->channel);
+    }
+}
+
+void
+hed_remote_channels_forked(struct hed_remote *r)
+{
+    for (struct hed_remote_channel *ch = r->channels; ch; ch = ch->next)
+        hed_channel_forked(ch->channel);
+    mine = NULL;
+}
