@@ -1,5 +1,6 @@
 # How tests are declared. Every test runs through tests/harness/launch, which gives it an empty
-# scratch folder (HED_SCRATCH), and may exit with 77 for "skipped".
+# scratch folder (HED_SCRATCH) and ends every process that it has left. A test may exit with 77 for
+# "skipped".
 #
 #   heddle_unit_test(base_err SOURCES base_err.c LIBS heddle_base)
 #       A cmocka program; each cmocka_unit_test*(name) in SOURCES becomes the CTest case
@@ -30,7 +31,12 @@ add_library(heddle_harness INTERFACE)
 target_include_directories(heddle_harness INTERFACE ${PROJECT_SOURCE_DIR}/tests)
 target_link_libraries(heddle_harness INTERFACE heddle_flags)
 
-set(heddle_test_launcher ${heddle_harness}/launch)
+# Without heddle_flags: a sanitizer is for the test, not for the program that starts it.
+add_executable(heddle_launch ${heddle_harness}/launch.c)
+target_compile_definitions(heddle_launch PRIVATE _GNU_SOURCE)
+set_target_properties(heddle_launch PROPERTIES
+    OUTPUT_NAME launch RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/harness)
+set(heddle_test_launcher $<TARGET_FILE:heddle_launch>)
 set(heddle_test_env "")
 if("address" IN_LIST HEDDLE_SANITIZE)
     list(APPEND heddle_test_env ASAN_OPTIONS=detect_leaks=0)
@@ -66,6 +72,7 @@ function(heddle_program_test name)
     endif()
     list(POP_FRONT arg_COMMAND program)
     if(TARGET ${program})
+        add_dependencies(${program} heddle_launch)
         set(program $<TARGET_FILE:${program}>)
     endif()
     add_test(NAME ${name} COMMAND ${heddle_test_launcher} ${program} ${arg_COMMAND})
