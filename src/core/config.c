@@ -64,6 +64,9 @@ static const struct {
 const char *const hed_config_gpus[] = {"auto", "gpu", "cpu", "null", NULL};
 const char *const hed_config_layers[] = {"trace", "fault", "quota", "record", "sched", NULL};
 
+/* no_counter: the trace reads CLOCK_MONOTONIC instead of the processor's counter. */
+const char *const hed_config_perfs[] = {"no_counter", NULL};
+
 static const struct setting *
 find(const char *key)
 {
@@ -144,6 +147,21 @@ check_names(const char *key, const char *list, const char *const *known, struct 
 }
 
 bool
+hed_config_perf_has(const struct hed_config *c, const char *name)
+{
+    const size_t length = strlen(name);
+
+    for (const char *p = c->perf; *p;) {
+        const size_t n = strcspn(p, ",");
+
+        if (n == length && memcmp(p, name, n) == 0)
+            return true;
+        p += n + (p[n] == ',');
+    }
+    return false;
+}
+
+bool
 hed_config_gpu_is(const char *gpu, const char *name)
 {
     const size_t n = strlen(name);
@@ -213,6 +231,8 @@ set_text(struct hed_config *c, const struct setting *s, const char *value, struc
         err = check_gpu(value, why);
     else if (strcmp(s->key, "layers") == 0 && *value)
         err = check_names(s->key, value, hed_config_layers, why);
+    else if (strcmp(s->key, "perf") == 0 && *value)
+        err = check_names(s->key, value, hed_config_perfs, why);
     else if (strcmp(s->key, "tls_token") == 0)
         err = check_token(value, why);
     if (err)

@@ -43,7 +43,8 @@ struct hed_why;
     X(TEXT, tls_key, "", "tcp: file of that certificate's key")                                   \
     X(TEXT, tls_token, "", "tcp: what is shown to a server that takes tokens, under TLS")         \
     X(WORD, insecure, "no", "tcp without TLS, which anybody can read and change: yes or no")      \
-    X(NUMBER, connect_timeout, "5000", "milliseconds to reach a server in, 1 to 600000")
+    X(NUMBER, connect_timeout, "5000", "milliseconds to reach a server in, 1 to 600000")          \
+    X(TEXT, perf, "", "optimisations to turn off, separated by commas: no_counter")
 
 struct hed_config {
 #define HED_CONFIG_TEXT(key) char key[HED_CONFIG_TEXT_MAX];
@@ -64,6 +65,12 @@ struct hed_config {
  * of a plug-in may have ':' and what it means to the plug-in behind it. */
 extern const char *const hed_config_gpus[];
 extern const char *const hed_config_layers[];
+
+/* The names that `perf` may have, NULL at the end: each turns one optimisation off. */
+extern const char *const hed_config_perfs[];
+
+/* Is `name` in the list of `perf`? */
+bool hed_config_perf_has(const struct hed_config *c, const char *name);
 
 /* Is that the place `name`, with or without something behind it? "cpu:h100" is "cpu". */
 bool hed_config_gpu_is(const char *gpu, const char *name);

@@ -2,13 +2,13 @@
  * the first leaves for the second is in a frame of that thread. */
 #include <string.h>
 
-#include "base/clock.h"
 #include "core/session.h"
 #include "inject/inject.h"
 #include "inject/launch.h"
 #include "layers/sched/record.h"
 #include "layers/sched/sched.h"
 #include "trace/call.h"
+#include "trace/write.h"
 
 #define FRAMES 4 /* calls inside of calls; of deeper ones the outermost is given up */
 
@@ -152,7 +152,7 @@ enter(const struct hed_cupti_call *c, const struct hed_inject_call *call)
     copy_args(f, call);
     if (f->traced && hed_cuda_info[f->id].flags & HED_CALL_INOUT)
         hed_trace_early_cuda(&f->early, f->id, f->args);
-    f->start = f->traced ? hed_now_ns() : 0;
+    f->start = f->traced ? hed_trace_ticks(hed_inject.writer) : 0;
     if (call->wants & HED_INJECT_DRAIN)
         drain(f);
     else if (call->wants & HED_INJECT_RECORD)
@@ -223,15 +223,16 @@ leave(const struct hed_cupti_call *c, struct frame *f)
 
     const bool early = hed_cuda_info[f->id].flags & HED_CALL_INOUT;
 
-    hed_trace_put_cuda(hed_inject.writer, &(struct hed_trace_call){
-                                              .id = f->id,
-                                              .result = (int32_t)result,
-                                              .args = f->args,
-                                              .start = f->start,
-                                              .duration = hed_now_ns() - f->start,
-                                              .correlation = f->correlation,
-                                              .early = early ? &f->early : NULL,
-                                          });
+    hed_trace_put_cuda(hed_inject.writer,
+                       &(struct hed_trace_call){
+                           .id = f->id,
+                           .result = (int32_t)result,
+                           .args = f->args,
+                           .start = f->start,
+                           .duration = hed_trace_ticks(hed_inject.writer) - f->start,
+                           .correlation = f->correlation,
+                           .early = early ? &f->early : NULL,
+                       });
 }
 
 /* The frame of a call that returns; NULL if its beginning was not seen. Those behind it belong to

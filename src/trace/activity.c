@@ -46,12 +46,13 @@ hed_trace_put_activity(struct hed_trace_writer *w, const struct hed_trace_activi
         hed_put_u8(e, a->from);
         hed_put_u8(e, a->to);
     }
-    hed_trace_end(w, &(struct hed_trace_head){
-                         .kind = HED_TRACE_ACTIVITY,
-                         .call = a->kind,
-                         .start = a->start,
-                         .duration = a->end > a->start ? a->end - a->start : 0,
-                     });
+    hed_trace_end(w, e,
+                  &(struct hed_trace_head){
+                      .kind = HED_TRACE_ACTIVITY,
+                      .call = a->kind,
+                      .start = a->start,
+                      .duration = a->end > a->start ? a->end - a->start : 0,
+                  });
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -62,10 +63,12 @@ get_name(struct hed_dec *d, struct hed_trace_activity *a)
     const uint32_t length = hed_get_u32(d);
     const uint32_t stored = hed_get_u32(d);
 
-    a->name = (const char *)hed_get_span(d, stored);
-    a->name_size = a->name ? stored : 0;
-    if (length == HED_PACK_NULL32)
-        a->name = NULL;
+    const uint8_t *name = hed_get_span(d, stored);
+
+    if (!name || length == HED_PACK_NULL32)
+        return; /* whatever is stored, there is no name */
+    a->name = (const char *)name;
+    a->name_size = stored;
 }
 
 static void

@@ -25,11 +25,11 @@ struct hed_trace_early {
 };
 
 struct hed_trace_call {
-    uint32_t id;      /* enum hed_cuda_call, enum hed_nvml_call */
-    int32_t result;   /* 0 is success in both */
-    const void *args; /* struct hed_cuMemAlloc_v2 and so on */
-    uint64_t start;   /* ns of CLOCK_MONOTONIC */
-    uint64_t duration;
+    uint32_t id;                         /* enum hed_cuda_call, enum hed_nvml_call */
+    int32_t result;                      /* 0 is success in both */
+    const void *args;                    /* struct hed_cuMemAlloc_v2 and so on */
+    uint64_t start;                      /* hed_trace_ticks() before the call */
+    uint64_t duration;                   /* ticks */
     uint64_t correlation;                /* what GPU activity will name it by; 0: nothing */
     const struct hed_trace_early *early; /* NULL: encode the request now */
 };

@@ -74,7 +74,7 @@ hed_trace_sort(const struct hed_trace *t, struct hed_trace_index **out, struct h
         struct entry *e = &index->entries[index->count];
 
         e->start = r.start;
-        e->at = r.body - HED_TRACE_RECORD_HEADER;
+        e->at = r.at;
         e->size = r.size;
         e->thread = index->count && r.thread == before ? e[-1].thread : place(t, r.thread);
         sorted = sorted && (index->count == 0 || e[-1].start <= e->start);
@@ -103,5 +103,5 @@ hed_trace_at(const struct hed_trace_index *index, size_t i, struct hed_trace_rec
     uint64_t thread = 0;
 
     hed_trace_thread(index->trace, e->thread, &thread);
-    return hed_trace_get_record(e->at, e->size, thread, r) != 0;
+    return hed_trace_get_record(e->at, e->size, hed_trace_major(index->trace), thread, r) != 0;
 }

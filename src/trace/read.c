@@ -44,7 +44,8 @@ struct info {
 struct hed_trace {
     const uint8_t *file;
     size_t size;
-    bool mapped; /* file is ours to unmap */
+    bool mapped;    /* file is ours to unmap */
+    uint16_t major; /* of the format */
     struct hed_trace_state state;
     struct hed_arena arena;
     struct chunk *chunks; /* owned */
@@ -159,7 +160,8 @@ count_records(struct hed_trace *t, const struct hed_trace_block *b, uint64_t *dr
     uint32_t at = 0;
     size_t n;
 
-    while ((n = hed_trace_get_record(b->payload + at, b->size - at, b->thread, &r)) != 0) {
+    while ((n = hed_trace_get_record(b->payload + at, b->size - at, t->major, b->thread, &r)) !=
+           0) {
         const uint64_t end = r.start + r.duration;
         uint64_t lost = 0;
 
@@ -300,7 +302,7 @@ walk(struct hed_trace *t)
 }
 
 static int
-check_header(const uint8_t *p, size_t size, struct hed_why *why)
+check_header(const uint8_t *p, size_t size, uint16_t *version, struct hed_why *why)
 {
     uint16_t major;
 
@@ -318,6 +320,7 @@ check_header(const uint8_t *p, size_t size, struct hed_why *why)
                     HED_TRACE_MAJOR);
         return HED_EVERSION;
     }
+    *version = major;
     return 0;
 }
 
@@ -325,7 +328,8 @@ static int
 open_over(const uint8_t *p, size_t size, bool mapped, struct hed_trace **out, struct hed_why *why)
 {
     struct hed_trace *t = NULL;
-    int err = check_header(p, size, why);
+    uint16_t major = 0;
+    int err = check_header(p, size, &major, why);
 
     if (!err) {
         t = calloc(1, sizeof(*t));
@@ -334,6 +338,7 @@ open_over(const uint8_t *p, size_t size, bool mapped, struct hed_trace **out, st
     if (!err) {
         t->file = p;
         t->size = size;
+        t->major = major;
         hed_arena_init(&t->arena, HED_TRACE_META_MAX);
         err = walk(t);
     }
@@ -469,6 +474,12 @@ hed_trace_thread(const struct hed_trace *t, size_t i, uint64_t *thread)
     return true;
 }
 
+unsigned
+hed_trace_major(const struct hed_trace *t)
+{
+    return t->major;
+}
+
 const struct hed_schema *
 hed_trace_schema(const struct hed_trace *t, unsigned api)
 {
@@ -491,7 +502,7 @@ hed_trace_next(struct hed_trace_cursor *c, struct hed_trace_record *r)
     while (c->block < t->chunk_count) {
         const struct chunk *k = &t->chunks[c->block];
         const size_t n =
-            hed_trace_get_record(t->file + k->at + c->at, k->size - c->at, k->thread, r);
+            hed_trace_get_record(t->file + k->at + c->at, k->size - c->at, t->major, k->thread, r);
 
         if (n) {
             c->at += n;

@@ -55,6 +55,7 @@ struct hed_trace_record {
     uint16_t call;
     uint8_t kind; /* enum hed_trace_record_kind, or one that is newer than we are */
     uint8_t api;
+    const uint8_t *at;    /* in the mapping */
     uint32_t size;        /* bytes of the whole record */
     uint32_t body_size;   /* bytes, the correlation id not counted */
     const uint8_t *body;  /* in the mapping */
@@ -84,6 +85,9 @@ const char *hed_trace_thread_name(const struct hed_trace *t, uint64_t thread);
 
 /* The i-th distinct thread, by rising id; false past the last. */
 bool hed_trace_thread(const struct hed_trace *t, size_t i, uint64_t *thread);
+
+/* The file's major format version. */
+unsigned hed_trace_major(const struct hed_trace *t);
 
 /* The schema of an API number; NULL if it is not there or was not understood. */
 const struct hed_schema *hed_trace_schema(const struct hed_trace *t, unsigned api);

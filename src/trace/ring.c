@@ -2,15 +2,25 @@
 #include "trace/ring.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+
+/* The producer has seen this tail. */
+static void
+set_tail_seen(struct hed_trace_ring *r, uint64_t tail)
+{
+    r->full_at = tail + r->size - r->slack;
+    r->wake_at = tail + r->size / 2;
+}
 
 struct hed_trace_ring *
 hed_trace_ring_create(uint64_t size, uint64_t slack, uint64_t thread)
 {
-    struct hed_trace_ring *r = calloc(1, sizeof *r);
+    struct hed_trace_ring *r = aligned_alloc(_Alignof(struct hed_trace_ring), sizeof *r);
 
     if (!r)
         return NULL;
+    memset(r, 0, sizeof *r);
     /* Pages that are never reached cost nothing: most threads make few calls. */
     r->data = mmap(NULL, size + slack, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -21,6 +31,7 @@ hed_trace_ring_create(uint64_t size, uint64_t slack, uint64_t thread)
     r->size = size;
     r->slack = slack;
     r->thread = thread;
+    set_tail_seen(r, 0);
     return r;
 }
 
@@ -33,41 +44,28 @@ hed_trace_ring_free(struct hed_trace_ring *r)
     free(r);
 }
 
+bool
+hed_trace_ring_look(struct hed_trace_ring *r)
+{
+    /* Acquire: pairs with the consumer's release in hed_trace_ring_take, after which it no longer
+     * reads what is about to be overwritten. */
+    set_tail_seen(r, atomic_load_explicit(&r->tail, memory_order_acquire));
+    return atomic_load_explicit(&r->head, memory_order_relaxed) <= r->full_at;
+}
+
+bool
+hed_trace_ring_look_for_wake(struct hed_trace_ring *r)
+{
+    (void)hed_trace_ring_look(r);
+    if (atomic_load_explicit(&r->head, memory_order_relaxed) <= r->wake_at)
+        return false;
+    /* The head cannot get there while the tail stands still. Once the ring looks full, the tail is
+     * looked at again, and this is set right. */
+    r->wake_at = UINT64_MAX;
+    return true;
+}
+
 uint8_t *
-hed_trace_ring_reserve(struct hed_trace_ring *r)
-{
-    const uint64_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
-
-    if (head + r->slack - r->known_tail > r->size) {
-        /* Acquire: pairs with the consumer's release in hed_trace_ring_take, after which it no
-         * longer reads what is about to be overwritten. */
-        r->known_tail = atomic_load_explicit(&r->tail, memory_order_acquire);
-        if (head + r->slack - r->known_tail > r->size)
-            return NULL;
-    }
-    return r->data + head % r->size;
-}
-
-void
-hed_trace_ring_commit(struct hed_trace_ring *r, size_t size)
-{
-    uint64_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
-    const uint64_t at = head % r->size;
-
-    if (at + size >= r->size) {
-        atomic_store_explicit(&r->lap_end, at + size, memory_order_relaxed);
-        head += r->size - at;
-    } else {
-        head += size;
-    }
-    /* Only the producer writes it: no atomic addition is needed. */
-    atomic_store_explicit(&r->records, atomic_load_explicit(&r->records, memory_order_relaxed) + 1,
-                          memory_order_relaxed);
-    /* Release: the record and lap_end are there before the consumer sees the new head. */
-    atomic_store_explicit(&r->head, head, memory_order_release);
-}
-
-const uint8_t *
 hed_trace_ring_peek(struct hed_trace_ring *r, size_t *n)
 {
     const uint64_t tail = atomic_load_explicit(&r->tail, memory_order_relaxed);
@@ -79,7 +77,7 @@ hed_trace_ring_peek(struct hed_trace_ring *r, size_t *n)
 
     const uint64_t at = tail % r->size;
     /* The producer cannot finish a second lap before this one is taken, so lap_end is this lap's.
-     * */
+     */
     const uint64_t end = head / r->size == tail / r->size
                              ? head % r->size
                              : atomic_load_explicit(&r->lap_end, memory_order_relaxed);
@@ -95,6 +93,6 @@ hed_trace_ring_take(struct hed_trace_ring *r, size_t n)
     const uint64_t at = tail % r->size;
 
     tail += at + n >= r->size ? r->size - at : n;
-    /* Release: pairs with the acquire in hed_trace_ring_reserve. */
+    /* Release: pairs with the acquire in hed_trace_ring_look. */
     atomic_store_explicit(&r->tail, tail, memory_order_release);
 }

@@ -16,6 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/clock.h"
+#include "base/counter.h"
 #include "base/pack.h"
 
 struct hed_trace_writer;
@@ -34,16 +36,32 @@ struct hed_trace_options {
     uint64_t ring_size;         /* bytes a thread */
     uint32_t data_bytes;        /* bulk data kept in a record */
     bool drop;                  /* when a ring is full: drop instead of waiting */
+    bool counter;               /* read the processor's counter for times, where it keeps time */
     const char *chain;          /* for the file's head: "trace>gpu" */
     const char *const *schemas; /* one text an API, NULL at the end */
 };
+
+/* What the times of records are read from; the first member of every writer. */
+struct hed_trace_source {
+    bool counter; /* the processor's counter; else CLOCK_MONOTONIC */
+};
+
+/* Now, for the start of a record; the difference of two is a duration. The unit is the writer's
+ * own: the file has nanoseconds. */
+static inline uint64_t
+hed_trace_ticks(const struct hed_trace_writer *w)
+{
+    const struct hed_trace_source *source = (const struct hed_trace_source *)w;
+
+    return __builtin_expect(source->counter, 1) ? hed_counter_read() : hed_now_ns();
+}
 
 struct hed_trace_head {
     uint8_t kind;
     uint8_t api;
     uint16_t call;
-    uint64_t start;    /* ns */
-    uint64_t duration; /* ns */
+    uint64_t start;    /* ticks; for HED_TRACE_ACTIVITY nanoseconds of CLOCK_MONOTONIC */
+    uint64_t duration; /* the same */
     int32_t result;
     uint32_t flags;
     uint64_t correlation; /* what GPU activity names this call by; 0: nothing does */
@@ -61,8 +79,9 @@ const char *hed_trace_writer_path(const struct hed_trace_writer *w);
  * dropped (and counted). Nothing may block between begin and end. */
 struct hed_enc *hed_trace_begin(struct hed_trace_writer *w);
 
-/* Ends it: adds the head and hands it to the writer. */
-void hed_trace_end(struct hed_trace_writer *w, const struct hed_trace_head *head);
+/* Ends the record that begin gave e for: adds the head and hands it to the writer. */
+void hed_trace_end(struct hed_trace_writer *w, struct hed_enc *e,
+                   const struct hed_trace_head *head);
 
 /* Writes all that is there, ends the writer thread and marks the file as complete. Threads may go
  * on making records; each is then written at once. */

@@ -24,6 +24,7 @@ def tiny():
 def files():
     whole = sample().data
     yield "sample", whole
+    yield "sample_version_1", sample(major=1).data
     yield "cut", whole[:-30]
     yield "cut_header", whole[:-45]
     yield "header_only", whole[:16]
@@ -59,13 +60,22 @@ def files():
     yield "values", f.data
 
     yield "gpu", gpu_sample().data
+    yield "gpu_version_1", gpu_sample(major=1).data
+    f = tiny()
+    f.records(9, [call(1, 10, 1, flags=LINKED), b"\x0f\x00"])  # too short for an id; for a record
+    f.records(9, [b"\x0f" + bytes(31)])
+    f.records(9, [b"\x0f\x80" + bytes(20)])
+    f.records(9, [b"\0\0\0\0\x10" + bytes(40)])
+    yield "short_records", f.data
     f = tiny()
     f.records(9, [linked(call(1, 10, 1, u32(1) + u8(0) + u8(0) + u8(1)), 5),
                   linked(call(1, 11, 1, b"", flags=CUT), 6), record(CALL, 12, 1, b"1234567", 0, 4),
                   kernel("k", 20, 1, 5), copy(21, 1, 64, HOST, 99), fill(22, 1, 1 << 63, 6),
                   record(ACTIVITY, 23, 1, b"short", number=KERNEL),
                   activity(KERNEL, 24, 1, 5, "no grid"), activity(77, 1 << 63, 1 << 63, 5, None),
-                  record(ACTIVITY, 25, 1, bytes(20) + u32(4) + u32(0xFFFFFFFF), number=OTHER)])
+                  record(ACTIVITY, 25, 1, bytes(20) + u32(4) + u32(0xFFFFFFFF), number=OTHER),
+                  record(ACTIVITY, 26, 1, bytes(20) + u32(0xFFFFFFFF) + u32(1) + b"x",
+                         number=OTHER)])
     yield "activity", f.data
 
     f = TraceFile()

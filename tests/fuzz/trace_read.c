@@ -48,7 +48,7 @@ check_activity(const struct hed_trace_record *r)
 {
     struct hed_trace_activity a;
 
-    must(r->body_size <= r->size - HED_TRACE_RECORD_HEADER);
+    must(r->body_size <= r->size - sizeof(struct hed_trace_short));
     if (!hed_trace_get_activity(r, &a))
         return;
     must(a.end >= a.start && a.name_size <= r->body_size);

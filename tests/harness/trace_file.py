@@ -123,8 +123,22 @@ def info(**pairs):
     return "".join(f"{k}={v}\n" for k, v in pairs.items()).encode()
 
 
+def version_2(record_bytes):
+    """A record of version 1 in the form it has in files of version 2."""
+    size, kind, api, number, start, duration, result, flags = \
+        struct.unpack("<IBBHQQiI", record_bytes[:32])
+    body = record_bytes[32:]
+    if kind == CALL and result == 0 and flags in (0, LINKED) and duration < 1 << 32 and \
+            number < 4096 and api < 16 and len(body) < 32000:
+        length = 16 + len(body) + (0x8000 if flags else 0)
+        return struct.pack("<HHIQ", length, api << 12 | number, duration, start) + body
+    return struct.pack("<HHIQQiBBH", 0, number, size, start, duration, result, kind, api,
+                       flags) + body
+
+
 class TraceFile:
-    def __init__(self, major=1, minor=0):
+    def __init__(self, major=2, minor=0):
+        self.major = major
         self.data = b"HEDTRACE" + u16(major) + u16(minor) + u32(0)
         self.number = 0
         self.count = 0
@@ -136,16 +150,19 @@ class TraceFile:
         self.number += 1
 
     def records(self, thread, records):
+        """records: as record() makes them. What is too short for one is kept as it is."""
         self.count += len(records)
+        if self.major > 1:
+            records = [version_2(r) if len(r) >= 32 else r for r in records]
         self.block(RECORDS, b"".join(records), thread)
 
     def end(self, dropped=0):
         self.block(END, u64(self.count) + u64(dropped))
 
 
-def begin(pid=4242, start=1_000_000_000, minor=0):
+def begin(pid=4242, start=1_000_000_000, major=2):
     """A file with its head: INFO and SCHEMA."""
-    f = TraceFile(minor=minor)
+    f = TraceFile(major)
     f.block(INFO, info(heddle="0.1.0", pid=pid, ppid=1, exe="/opt/app/saxpy",
                        cmdline="./saxpy\x1f1024", host="box", arch="aarch64", clock_mono=start,
                        clock_wall=1_700_000_000_000_000_000, chain="trace>null"))
@@ -159,10 +176,10 @@ def launch(start, duration, stream, ptsz=0, result=0):
     return call(40, start, duration, config + u64(0xF00) + u64(0x7000) + u64(0) + u8(ptsz), result)
 
 
-def sample():
+def sample(major=2):
     """Two threads, streams, ranges, a mark, an error, a dropped record: a bit of everything."""
     t = 1_000_000_000
-    f = begin()
+    f = begin(major=major)
     f.block(THREAD, b"main", 4242)
     f.block(THREAD, b'wor"ker', 4243)
     f.records(4242, [
@@ -189,11 +206,11 @@ def sample():
     return f
 
 
-def gpu_sample():
+def gpu_sample(major=2):
     """Two GPUs, streams, a graph, calls and what they caused; one call that caused nothing and one
     kernel that nobody called."""
     t = 1_000_000_000
-    f = begin(minor=2)
+    f = begin(major=major)
     f.block(THREAD, b"main", 4242)
     f.block(THREAD, b"cupti", 4250)
     f.records(4242, [

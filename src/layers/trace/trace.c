@@ -6,7 +6,6 @@
  */
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "core/config.h"
@@ -25,7 +24,7 @@
     static void put_##api(struct hed_layer *self, enum hed_##api##_call id, const void *args,  \
                           result_t r, uint64_t start, const struct hed_trace_early *early)     \
     {                                                                                          \
-        const uint64_t duration = hed_now_ns() - start;                                        \
+        const uint64_t duration = hed_trace_ticks(self->state) - start;                        \
                                                                                                \
         hed_trace_put_##api(self->state, &(struct hed_trace_call){id, (int32_t)r, args, start, \
                                                                   duration, 0, early});        \
@@ -38,7 +37,7 @@
                                                                                                \
         hed_trace_early_##api(&early, id, args);                                               \
                                                                                                \
-        const uint64_t start = hed_now_ns();                                                   \
+        const uint64_t start = hed_trace_ticks(self->state);                                   \
         const result_t r = hed_##api##_invoke(self->next, id, args);                           \
                                                                                                \
         put_##api(self, id, args, r, start, &early);                                           \
@@ -53,7 +52,7 @@
         if (hed_##api##_info[id].flags & HED_CALL_INOUT)                                       \
             return trace_##api##_inout(self, id, args);                                        \
                                                                                                \
-        const uint64_t start = hed_now_ns();                                                   \
+        const uint64_t start = hed_trace_ticks(self->state);                                   \
         const result_t r = hed_##api##_invoke(self->next, id, args);                           \
                                                                                                \
         put_##api(self, id, args, r, start, NULL);                                             \
@@ -89,6 +88,7 @@ trace_init(struct hed_layer *self, const struct hed_config *config, struct hed_w
         .data_bytes = (uint32_t)config->trace_data,
         .drop = strcmp(config->trace_full, "drop") == 0,
         .chain = hed_session_chain(),
+        .counter = !hed_config_perf_has(config, "no_counter"),
         .schemas = schemas,
     };
     struct hed_trace_writer *w;

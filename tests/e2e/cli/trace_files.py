@@ -18,8 +18,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from harness.trace_file import (  # noqa: E402
-    BEGIN, FINISH, INFO, MARK, SCHEMA, TraceFile, begin, bulk, call, info, launch, record, sample,
-    u8, u32, u64)
+    BEGIN, FINISH, INFO, MARK, SCHEMA, TraceFile, begin, bulk, call, gpu_sample, info, launch,
+    record, sample, u8, u32, u64)
 from trace_case import HEDDLE, Case, ExportCase  # noqa: E402
 
 
@@ -39,6 +39,16 @@ class Show(Case):
         self.assertIn('range begins: "setup"', lines[2])
         self.assertIn("cuLaunchKernelEx_ptsz(", out)
         self.assertNotIn("\033", out)
+
+    def test_files_of_version_1_are_read_alike(self):
+        for make in (sample, gpu_sample):
+            old = self.write(make(major=1).data, "old.trace")
+            new = self.write(make(major=2).data, "new.trace")
+            self.assertGreater(os.path.getsize(old), os.path.getsize(new))
+            self.assertEqual(self.run_it("show", old), self.run_it("show", new))
+            self.assertEqual(self.run_it("show", "--json", old), self.run_it("show", "--json", new))
+            tables = [self.run_it("summary", path)[0].split("\n\n")[1:] for path in (old, new)]
+            self.assertEqual(*tables)
 
     def test_filters(self):
         path = self.write(sample().data)
@@ -192,7 +202,7 @@ class Damage(Case):
 
     def test_no_traces(self):
         for data, message in ((b"", "the file is empty"), (b"hello" * 10, "not a heddle trace"),
-                              (TraceFile(major=2).data, "format version 2")):
+                              (TraceFile(major=3).data, "format version 3")):
             for words in (["show"], ["summary"], ["export", "--chrome"]):
                 _, err = self.run_it(*words, self.write(data), code=1)
                 self.assertIn(message, err)

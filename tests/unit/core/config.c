@@ -218,6 +218,8 @@ bad_lines_are_refused_by_number(void **state)
          "f.conf:1: layers: there is no '' (there are: trace, fault, quota, record, sched)"},
         {"layers = trace,", HED_EINVAL,
          "f.conf:1: layers: there is no '' (there are: trace, fault, quota, record, sched)"},
+        {"perf = no_magic", HED_EINVAL,
+         "f.conf:1: perf: there is no 'no_magic' (there are: no_counter)"},
         {"layers = trace,trace", HED_EINVAL, "f.conf:1: layers: 'trace' stands there twice"},
         {"GPU = null", HED_ENOTFOUND, "f.conf:1: there is no setting 'GPU'"},
         {"trace_full = maybe", HED_EINVAL,
@@ -310,7 +312,19 @@ unknown_variables_are_refused(void **state)
     assert_int_equal(load("HEDDLE_NO_EQUALS_SIGN", "", "="), 0);
 }
 
+static void
+optimisations_are_turned_off_by_name(void **state)
+{
+    assert_int_equal(parse(""), 0);
+    assert_false(hed_config_perf_has(&config, "no_counter"));
+    assert_int_equal(parse("perf = no_counter"), 0);
+    assert_true(hed_config_perf_has(&config, "no_counter"));
+    assert_false(hed_config_perf_has(&config, "no_count"));
+    assert_false(hed_config_perf_has(&config, ""));
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(optimisations_are_turned_off_by_name),
     cmocka_unit_test(defaults_are_as_described),
     cmocka_unit_test(file_is_read),
     cmocka_unit_test(environment_wins_over_file),

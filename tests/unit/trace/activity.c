@@ -135,7 +135,7 @@ calls_carry_their_id(void **state)
         if (i == 2)
             hed_put_raw(e, bytes, sizeof bytes);
         head.correlation = i == 1 ? 0 : 42 + (unsigned)i;
-        hed_trace_end(w, &head);
+        hed_trace_end(w, e, &head);
     }
     hed_trace_writer_free(w);
     for (unsigned i = 0; i < 3; i++) {
@@ -156,9 +156,12 @@ ids_survive_sorting(void **state)
     struct hed_trace_record r;
 
     for (unsigned i = 0; i < 10; i++) {
-        assert_non_null(hed_trace_begin(w));
-        hed_trace_end(w, &(struct hed_trace_head){
-                             .kind = HED_TRACE_CALL, .start = 100 - i, .correlation = i + 1});
+        struct hed_enc *e = hed_trace_begin(w);
+
+        assert_non_null(e);
+        hed_trace_end(w, e,
+                      &(struct hed_trace_head){
+                          .kind = HED_TRACE_CALL, .start = 100 - i, .correlation = i + 1});
     }
     hed_trace_writer_free(w);
 
@@ -229,6 +232,28 @@ cut_bodies_are_refused_and_printed(void **state)
     r.flags = 0;
     r.kind = HED_TRACE_CALL;
     assert_false(hed_trace_get_activity(&r, &a));
+    hed_buf_fini(&b);
+}
+
+/* A file may say that there is no name and store one nevertheless. */
+static void
+a_null_name_has_no_bytes(void **state)
+{
+    uint8_t body[20 + 8 + 1] = {0};
+    const struct hed_trace_record r = {.kind = HED_TRACE_ACTIVITY,
+                                       .call = HED_TRACE_OTHER,
+                                       .body = body,
+                                       .body_size = sizeof body};
+    struct hed_trace_activity a;
+    struct hed_buf b;
+
+    memset(body + 20, 0xff, 4);
+    body[24] = 1;
+    assert_true(hed_trace_get_activity(&r, &a));
+    assert_true(a.name == NULL && a.name_size == 0);
+    hed_buf_init(&b, 4096);
+    hed_trace_print_activity(&r, &b);
+    assert_string_equal(hed_buf_cstr(&b), "other");
     hed_buf_fini(&b);
 }
 
@@ -339,6 +364,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(ids_survive_sorting),
     cmocka_unit_test(an_id_that_does_not_fit_is_none),
     cmocka_unit_test(cut_bodies_are_refused_and_printed),
+    cmocka_unit_test(a_null_name_has_no_bytes),
     cmocka_unit_test(text_is_for_people),
     cmocka_unit_test(any_thread_may_put),
     cmocka_unit_test(notes_are_records),

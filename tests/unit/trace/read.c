@@ -12,6 +12,7 @@
 #include "unit/trace/make.h"
 
 static struct make m;
+static uint16_t major = 1; /* version of the samples */
 
 /* Three blocks of records of two threads; where the second and third begin. */
 static size_t second;
@@ -20,7 +21,7 @@ static size_t third;
 static void
 make_sample(void)
 {
-    make_begin(&m, 1);
+    make_begin(&m, major);
     make_text(&m, HED_TRACE_INFO, 0, "pid=77\nexe=/bin/app\nclock_mono=100\nodd\nexe=/bin/new\n");
     make_text(&m, HED_TRACE_SCHEMA, 0, "api cuda CUresult\ncall 1 a\n");
     make_text(&m, HED_TRACE_SCHEMA, 0, "api nvml nvmlReturn_t\ncall 2 b\n");
@@ -241,6 +242,83 @@ bad_record_ends_its_block_only(void **state)
 }
 
 static void
+version_2_is_read_like_version_1(void **state)
+{
+    major = 2;
+    whole_file(state);
+    order_of_time(state);
+    any_cut_is_read_up_to_the_last_whole_block(state);
+    any_damage_costs_one_block(state);
+    major = 1;
+}
+
+static void
+short_records_have_what_long_ones_have(void **state)
+{
+    struct hed_trace_record r;
+
+    make_begin(&m, 2);
+    put(&m, 7, 8);
+    make_short(&m, 2 << 12 | 4095, 10, UINT32_MAX, false);
+    put(&m, 8, 1);
+    put(&m, 99, 8);
+    make_short(&m, 1, 11, 0, true);
+    put(&m, 9, 4); /* too short for a correlation id */
+    make_short(&m, 1, 12, 0, true);
+    make_short(&m, 0, 13, 0, false);
+    make_records(&m, 5);
+
+    struct hed_trace *t = open_sample(m.size);
+    struct hed_trace_cursor c = hed_trace_cursor_over(t);
+
+    assert_true(hed_trace_next(&c, &r));
+    assert_true(r.kind == HED_TRACE_CALL && r.api == 2 && r.call == 4095 && r.flags == 0);
+    assert_true(r.start == 10 && r.duration == UINT32_MAX && r.result == 0);
+    assert_true(r.size == 24 && r.body_size == 8 && r.body[0] == 7 && r.correlation == 0);
+    assert_true(hed_trace_next(&c, &r));
+    assert_true(r.size == 25 && r.body_size == 1 && r.body[0] == 8 && r.correlation == 99);
+    assert_int_equal(r.flags, HED_TRACE_LINKED);
+    assert_true(hed_trace_next(&c, &r));
+    assert_true(r.body_size == 4 && r.correlation == 0);
+    assert_true(hed_trace_next(&c, &r));
+    assert_true(r.size == 16 && r.body_size == 0 && r.api == 0 && r.call == 0);
+    assert_false(hed_trace_next(&c, &r));
+    hed_trace_close(t);
+}
+
+/* What a damaged header could say that is no record: each ends its block, and only that. */
+static void
+bad_headers_end_their_block_only(void **state)
+{
+    static const uint8_t heads[][8] = {
+        {15, 0},              /* a short record that is shorter than its header */
+        {15, 0x80},           /* the same, with a correlation id */
+        {200, 0},             /* longer than the block */
+        {0, 0, 1, 0, 31},     /* a long record that is shorter than its header */
+        {0, 0, 1, 0, 0},      /* of no size */
+        {0, 0, 1, 0, 33},     /* one byte longer than the block */
+        {0, 0, 1, 0, 0, 255}, /* much longer */
+    };
+
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        make_begin(&m, 2);
+        make_record(&m, HED_TRACE_CALL, 1, 10, 1, 0, 0);
+        make_record(&m, HED_TRACE_CALL, 1, 11, 1, 1, 0);
+        memcpy(m.records + 16, heads[i], sizeof heads[i]);
+        make_records(&m, 5);
+        make_record(&m, HED_TRACE_CALL, 1, 12, 1, 0, 0);
+        make_records(&m, 5);
+
+        struct hed_trace *t = open_sample(m.size);
+
+        assert_int_equal(count(t), 2);
+        assert_int_equal(hed_trace_state(t)->blocks_bad, 1);
+        assert_int_equal(hed_trace_state(t)->bytes_lost, 32);
+        hed_trace_close(t);
+    }
+}
+
+static void
 not_a_trace(void **state)
 {
     struct hed_trace *t = NULL;
@@ -249,9 +327,9 @@ not_a_trace(void **state)
     assert_int_equal(hed_trace_open_memory("", 0, &t, &why), HED_EFORMAT);
     assert_int_equal(hed_trace_open_memory("HEDTRACE", 8, &t, &why), HED_EFORMAT);
     assert_int_equal(hed_trace_open_memory("#!/bin/sh\nexit 1 ", 17, &t, &why), HED_EFORMAT);
-    make_begin(&m, 2);
+    make_begin(&m, 3);
     assert_int_equal(hed_trace_open_memory(m.file, m.size, &t, &why), HED_EVERSION);
-    assert_non_null(strstr(why.text, "version 2"));
+    assert_non_null(strstr(why.text, "version 3"));
     assert_int_equal(hed_trace_open("/nonexistent/file", &t, &why), HED_ENOTFOUND);
     assert_int_equal(hed_trace_open("/", &t, &why), HED_EINVAL);
     assert_null(t);
@@ -292,6 +370,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(blocks_of_other_traces_inside_damage_are_not_taken),
     cmocka_unit_test(lost_schema_keeps_the_numbers_of_the_others),
     cmocka_unit_test(bad_record_ends_its_block_only),
+    cmocka_unit_test(version_2_is_read_like_version_1),
+    cmocka_unit_test(short_records_have_what_long_ones_have),
+    cmocka_unit_test(bad_headers_end_their_block_only),
     cmocka_unit_test(not_a_trace),
     cmocka_unit_test(files_are_mapped),
 };

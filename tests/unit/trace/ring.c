@@ -90,7 +90,7 @@ a_full_ring_refuses_and_recovers(void **state)
             assert_null(hed_trace_ring_reserve(r));
             /* At least what is not kept free for the longest record. */
             assert_true((in - out) * size + 64 > 256 - 64);
-            assert_true(hed_trace_ring_used(r) <= r->size);
+            assert_true(atomic_load(&r->head) - atomic_load(&r->tail) <= r->size);
             assert_true(consume(r, &out));
             in += produce(r, in, 64);
         }
@@ -99,6 +99,46 @@ a_full_ring_refuses_and_recovers(void **state)
         assert_int_equal(in, out);
         hed_trace_ring_free(r);
     }
+}
+
+static void
+a_ring_that_fills_asks_once_for_the_consumer(void **state)
+{
+    struct hed_trace_ring *r = hed_trace_ring_create(4096, 64, 1);
+    uint32_t in = 0;
+    uint32_t out = 0;
+
+    for (int lap = 0; lap < 10; lap++) {
+        uint32_t asked = 0;
+
+        while (produce(r, in, 32)) {
+            in++;
+            if (hed_trace_ring_should_wake(r)) {
+                asked++;
+                assert_true((in - out) * 32 > 2048);
+            }
+        }
+        assert_int_equal(asked, 1);
+        while (consume(r, &out))
+            continue;
+    }
+    hed_trace_ring_free(r);
+}
+
+/* The consumer empties the ring as soon as it is asked: the producer never finds it full. */
+static void
+a_consumer_that_is_quick_is_asked_in_time(void **state)
+{
+    struct hed_trace_ring *r = hed_trace_ring_create(4096, 64, 1);
+    uint32_t out = 0;
+
+    for (uint32_t in = 0; in < 10000; in++) {
+        assert_true(produce(r, in, 33));
+        if (hed_trace_ring_should_wake(r))
+            while (consume(r, &out))
+                continue;
+    }
+    hed_trace_ring_free(r);
 }
 
 static void
@@ -172,6 +212,8 @@ threads_pass_everything_in_order(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_size_wraps_around),
     cmocka_unit_test(a_full_ring_refuses_and_recovers),
+    cmocka_unit_test(a_ring_that_fills_asks_once_for_the_consumer),
+    cmocka_unit_test(a_consumer_that_is_quick_is_asked_in_time),
     cmocka_unit_test(sizes_may_differ),
     cmocka_unit_test(an_empty_ring_gives_nothing),
     cmocka_unit_test(threads_pass_everything_in_order),

@@ -318,7 +318,7 @@ long_bodies_are_cut_and_marked(void **state)
         hed_put_u64(e, n);
         hed_put_raw(e, bytes, n);
         hed_put_u8(e, 1);
-        hed_trace_end(w, &(struct hed_trace_head){.kind = HED_TRACE_CALL});
+        hed_trace_end(w, e, &(struct hed_trace_head){.kind = HED_TRACE_CALL});
     }
     hed_trace_writer_free(w);
 

@@ -48,7 +48,7 @@ put_call(struct hed_trace_writer *w, uint64_t who, uint32_t number, size_t data)
         return false;
     hed_put_u64(e, who << 32 | number);
     hed_put_bulk(e, bytes, data);
-    hed_trace_end(w, &head);
+    hed_trace_end(w, e, &head);
     return true;
 }
 

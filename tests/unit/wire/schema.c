@@ -48,7 +48,7 @@ put_call(struct hed_trace_writer *w, enum hed_api api, uint32_t id, uint64_t see
         hed_nvml_put_request(e, (enum hed_nvml_call)id, &args);
         hed_nvml_put_reply(e, (enum hed_nvml_call)id, &args, 0);
     }
-    hed_trace_end(w, &head);
+    hed_trace_end(w, e, &head);
     hed_arena_fini(&arena);
 }
 
