@@ -173,6 +173,11 @@ hed_cli_settings(struct hed_config *c, struct hed_env *env, struct hed_why *why)
         hed_why_set(why, "%s", hed_err_text(err));
     if (!err)
         err = hed_config_load(c, env->vars, why);
+    if (!err && c->warning.text[0]) {
+        hed_cli_say("warning: %s", c->warning.text);
+        /* The program need not try again, and say the same. */
+        hed_env_set(env, "HEDDLE_CONFIG", "");
+    }
     if (!err)
         err = hed_log_setup(c->log, why);
     if (!err)

@@ -12,6 +12,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
+#include "core/profiles.h"
 
 #define ENV_PREFIX "HEDDLE_"
 #define KEY_MAX 64
@@ -181,7 +182,6 @@ check_token(const char *value, struct hed_why *why)
     return HED_ELIMIT;
 }
 
-/* One place. What stands behind "cpu:" is for the soft driver to understand (driver/profile.h). */
 bool
 hed_config_gpu_is_address(const char *gpu)
 {
@@ -193,14 +193,15 @@ hed_config_gpu_is_address(const char *gpu)
     return false;
 }
 
+/* One place where work runs. An address is looked at by the backend that connects to it. */
 static int
 check_gpu(const char *value, struct hed_why *why)
 {
-    if (hed_config_gpu_is_address(value)) /* what it says is looked at by who connects */
+    if (hed_config_gpu_is_address(value))
         return 0;
     if (hed_config_gpu_is(value, "cpu")) {
         if (value[3] == '\0' || value[4] != '\0')
-            return 0;
+            return hed_profiles_check(value, why);
         hed_why_set(why, "gpu: which device is 'cpu:' to look like? See heddle.conf(5)");
         return HED_EINVAL;
     }
@@ -381,6 +382,7 @@ read_file(const char *path, char **text, size_t *size, struct hed_why *why)
     return err;
 }
 
+/* Reads the settings file. Only a file that HEDDLE_CONFIG names must be there and readable. */
 static int
 load_file(struct hed_config *c, char *const *env, struct hed_why *why)
 {
@@ -405,11 +407,17 @@ load_file(struct hed_config *c, char *const *env, struct hed_why *why)
     if (!*path)
         return 0;
 
-    int err = read_file(path, &text, &size, why);
+    struct hed_why reason = {""};
+    int err = read_file(path, &text, &size, &reason);
 
-    if (err == HED_ENOTFOUND && !given)
+    if (err && !given) {
+        if (err != HED_ENOTFOUND)
+            hed_why_set(&c->warning, "%s; the settings in it have no effect", reason.text);
         return 0;
-    if (!err)
+    }
+    if (err)
+        hed_why_set(why, "%s", reason.text);
+    else
         err = hed_config_parse(c, text, size, path, why);
     free(text);
     return err;

@@ -2,8 +2,9 @@
  *
  * A setting comes from the environment (HEDDLE_TRACE), else from the file (trace = ...), else from
  * its default. The file is $HEDDLE_CONFIG, else $XDG_CONFIG_HOME/heddle/heddle.conf, else
- * ~/.config/heddle/heddle.conf; only the first must exist. Unknown keys, unknown HEDDLE_* variables
- * and values that make no sense are refused, with the reason.
+ * ~/.config/heddle/heddle.conf. Only the first must exist and be readable; one of the others that
+ * cannot be read is a warning. Unknown keys, unknown HEDDLE_* variables and values that make no
+ * sense are refused, with the reason.
  */
 #pragma once
 
@@ -11,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct hed_why;
+#include "base/err.h"
 
 #define HED_CONFIG_TEXT_MAX 4096    /* bytes of one value, the 0 included */
 #define HED_CONFIG_FILE_MAX 1048576 /* bytes of a settings file */
@@ -58,6 +59,7 @@ struct hed_config {
 #undef HED_CONFIG_WORD
 #undef HED_CONFIG_SIZE
 #undef HED_CONFIG_NUMBER
+    struct hed_why warning; /* what hed_config_load passed over, for people; empty: nothing */
 };
 
 /* The names that `gpu` and `layers` may have, NULL at the end. Those of src/registry.c, which only
@@ -81,7 +83,8 @@ bool hed_config_gpu_is_address(const char *gpu);
 /* The defaults. */
 void hed_config_init(struct hed_config *c);
 
-/* Defaults, then the file, then the environment `env` ("NAME=value" strings, NULL at the end). */
+/* Defaults, then the file, then the environment `env` ("NAME=value" strings, NULL at the end). The
+ * caller shows c->warning. */
 int hed_config_load(struct hed_config *c, char *const *env, struct hed_why *why);
 
 /* One setting from text. HED_ENOTFOUND: no such key; HED_EINVAL, HED_ERANGE: bad value. */

@@ -174,6 +174,8 @@ start_locked(void)
     const int log_err = hed_log_setup(config.log, err ? NULL : &why);
 
     err = err ? err : log_err;
+    if (config.warning.text[0])
+        hed_warn(CORE, "%s", config.warning.text);
     if (!err && forked_after_init)
         return hed_dead_layer(CUDA_ERROR_NOT_INITIALIZED, NVML_ERROR_UNINITIALIZED);
     if (!err)

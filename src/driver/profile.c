@@ -4,7 +4,6 @@
 #include "driver/profile.h"
 
 #include <ctype.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -16,35 +15,8 @@
 
 #include "base/err.h"
 #include "base/str.h"
+#include "core/profiles.h"
 #include "gen/cuda_abi.h"
-
-#define GENERIC "generic" /* what plain "cpu" means */
-#define ITEM_MAX 1024     /* bytes of one item of the setting */
-
-int
-hed_profile_folder(char *out, size_t size)
-{
-    static const char *const folders[] = {"../../share", "../../../share"};
-    char path[PATH_MAX];
-    char found[PATH_MAX];
-    Dl_info info;
-
-    /* Any address of ours does: we are part of a library, or of a test. */
-    if (dladdr((const void *)folders, &info) && info.dli_fname && realpath(info.dli_fname, path)) {
-        char *slash = strrchr(path, '/');
-
-        for (size_t i = 0; slash && i < sizeof folders / sizeof *folders; i++) {
-            const size_t room = sizeof path - (size_t)(slash - path);
-
-            if ((size_t)snprintf(slash, room, "/%s/heddle/devices", folders[i]) < room &&
-                realpath(path, found))
-                return hed_str_copy(out, size, found) ? 0 : HED_ELIMIT;
-        }
-    }
-    if (access(HED_PROFILE_DIR, F_OK) != 0)
-        return HED_ENOTFOUND;
-    return hed_str_copy(out, size, HED_PROFILE_DIR) ? 0 : HED_ELIMIT;
-}
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
@@ -55,47 +27,17 @@ struct loading {
 
 static int load(struct loading *l, const char *path, struct hed_profile *p, struct hed_why *why);
 
-/* A name is that of a file in the folder of profiles; nothing that leaves it.
- */
-static bool
-is_name(const char *s)
-{
-    return isalnum((unsigned char)*s) &&
-           s[strspn(s, "abcdefghijklmnopqrstuvwxyz"
-                       "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.")] == '\0';
-}
-
-static int
-refuse_name(const char *name, struct hed_why *why)
-{
-    hed_why_set(why, "'%.64s' is not the name of a profile", name);
-    return HED_EINVAL;
-}
-
-/* The file of a name in a folder. */
-static int
-name_path(const char *folder, const char *name, char *out, size_t size, struct hed_why *why)
-{
-    if (!is_name(name))
-        return refuse_name(name, why);
-    if ((size_t)snprintf(out, size, "%s/%s.json", folder, name) >= size) {
-        hed_why_set(why, "'%.64s': the path of the profile is too long", name);
-        return HED_ELIMIT;
-    }
-    return 0;
-}
-
-/* Beside the file that asks, else among heddle's own. */
+/* Loads the profile that another one is based on: beside that one, else among heddle's own. */
 static int
 load_base(void *arg, const char *base, struct hed_profile *p, struct hed_why *why)
 {
     struct loading *l = arg;
     char folder[PATH_MAX];
     char path[PATH_MAX];
-    int err = name_path(l->folder, base, path, sizeof path, why);
+    int err = hed_profiles_file(l->folder, base, path, sizeof path, why);
 
-    if (!err && access(path, F_OK) != 0 && hed_profile_folder(folder, sizeof folder) == 0)
-        err = name_path(folder, base, path, sizeof path, why);
+    if (!err && access(path, F_OK) != 0 && hed_profiles_folder(folder, sizeof folder) == 0)
+        err = hed_profiles_file(folder, base, path, sizeof path, why);
     return err ? err : load(l, path, p, why);
 }
 
@@ -162,31 +104,16 @@ short_name(const char *path, char *out, size_t size)
         *dot = '\0';
 }
 
-int
-hed_profile_load(const char *name, struct hed_profile *p, struct hed_why *why)
+/* Loads the profile that a file has, and makes sure that it is a device. */
+static int
+load_device(const char *path, struct hed_profile *p, struct hed_why *why)
 {
     struct loading l = {.depth = 0};
-    char folder[PATH_MAX];
-    char path[PATH_MAX];
-    int err = 0;
-
-    if (strchr(name, '/')) {
-        err = hed_str_copy(path, sizeof path, name) ? 0 : HED_ELIMIT;
-    } else if (hed_profile_folder(folder, sizeof folder) != 0) {
-        hed_why_set(why, "heddle's device profiles were not found: install heddle again");
-        return HED_ENOTFOUND;
-    } else {
-        err = name_path(folder, name, path, sizeof path, why);
-    }
-    if (err)
-        return err;
-    if (!strchr(name, '/') && access(path, F_OK) != 0) {
-        hed_why_set(why, "there is no device profile '%.64s' in %s", name, folder);
-        return HED_ENOTFOUND;
-    }
 
     memset(p, 0, sizeof *p);
-    err = load(&l, path, p, why);
+
+    int err = load(&l, path, p, why);
+
     if (!err)
         err = hed_profile_check(p, path, why);
     short_name(path, p->short_name, sizeof p->short_name);
@@ -245,52 +172,30 @@ make_device(const struct hed_profile *p, uint32_t index, struct hed_profile_devi
     }
 }
 
-/* Cuts "x8" off the end of an item: 8. 0: there is none, -1: it makes no sense.
- */
-static int
-take_count(char *item)
-{
-    size_t n = strlen(item);
-    uint64_t count = 0;
+struct list {
+    char folder[PATH_MAX]; /* of heddle's profiles */
+    struct hed_profile_device *out;
+    size_t room, count;
+};
 
-    while (n > 0 && isdigit((unsigned char)item[n - 1]))
-        n--;
-    if (n < 2 || item[n - 1] != 'x' || !item[n])
-        return 0;
-    if (hed_parse_u64(item + n, &count) != 0 || count == 0 || count > HED_PROFILE_DEVICES_MAX)
-        return -1;
-    item[n - 1] = '\0';
-    return (int)count;
-}
-
-/* One item: NAME, NAMExN, PATH, PATHxN. A name that is there counts as it stands: rtx4090. */
 static int
-add_item(char *item, struct hed_profile_device *out, size_t room, size_t *count,
-         struct hed_why *why)
+add_item(void *arg, const char *item, struct hed_why *why)
 {
+    struct list *l = arg;
     struct hed_profile *p = malloc(sizeof *p);
-    struct hed_why again;
-    int times = 1;
-    int err = p ? hed_profile_load(item, p, why) : HED_ENOMEM;
+    char path[PATH_MAX];
+    unsigned times = 0;
+    int err = p ? hed_profiles_find(l->folder, item, path, sizeof path, &times, why) : HED_ENOMEM;
 
-    if (err == HED_ENOTFOUND) {
-        times = take_count(item);
-        if (times > 0)
-            err = hed_profile_load(item, p, &again);
-        if (times > 0 && err)
-            hed_why_set(why, "%s", again.text);
-    }
-    if (!err && *count + (size_t)times > room) {
-        hed_why_set(why, "gpu: more than %zu devices", room);
-        err = HED_ELIMIT;
-    } else if (err == HED_ENOTFOUND && times < 0) {
-        hed_why_set(why, "gpu: '%.64s': a number of devices is from 1 to %d", item,
-                    HED_PROFILE_DEVICES_MAX);
+    if (!err)
+        err = load_device(path, p, why);
+    if (!err && l->count + times > l->room) {
+        hed_why_set(why, "gpu: more than %zu devices", l->room);
         err = HED_ELIMIT;
     }
-    for (int i = 0; !err && i < times; i++) {
-        make_device(p, (uint32_t)*count, &out[*count]);
-        (*count)++;
+    for (unsigned i = 0; !err && i < times; i++) {
+        make_device(p, (uint32_t)l->count, &l->out[l->count]);
+        l->count++;
     }
     free(p);
     return err;
@@ -300,27 +205,16 @@ int
 hed_profile_devices(const char *setting, struct hed_profile_device *out, size_t room, size_t *count,
                     struct hed_why *why)
 {
-    const char *list = strchr(setting, ':');
-    size_t n = 0;
-    int err = 0;
+    struct list l = {.out = out, .room = room};
 
-    /* "cpu", and "auto" where that came to the CPU. */
-    list = list ? list + 1 : GENERIC;
-    for (const char *at = list; at && !err;) {
-        const size_t length = strcspn(at, ",");
-        char item[ITEM_MAX];
+    /* Without the folder a profile can still be named by its path. */
+    if (hed_profiles_folder(l.folder, sizeof l.folder) != 0)
+        l.folder[0] = '\0';
 
-        if (length == 0 || length >= sizeof item) {
-            hed_why_set(why, "gpu: an empty or endless name in '%.64s'", setting);
-            return HED_EINVAL;
-        }
-        memcpy(item, at, length);
-        item[length] = '\0';
-        err = add_item(item, out, room, &n, why);
-        at = at[length] ? at + length + 1 : NULL;
-    }
+    const int err = hed_profiles_each(setting, add_item, &l, why);
+
     if (!err)
-        *count = n;
+        *count = l.count;
     return err;
 }
 

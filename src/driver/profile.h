@@ -9,10 +9,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/profiles.h"
+
 struct hed_why;
 
 #define HED_PROFILE_ATTRIBUTES 160 /* CUdevice_attribute numbers; 13.0 ends at 147 */
-#define HED_PROFILE_DEVICES_MAX 64
+#define HED_PROFILE_DEVICES_MAX HED_PROFILES_MAX
 
 struct hed_profile {
     char name[96];                                              /* "NVIDIA H100 80GB HBM3" */
@@ -53,10 +55,6 @@ int hed_profile_devices(const char *setting, struct hed_profile_device *out, siz
  * prefixes; the first that names nothing ends the list, as CUDA does. Returns the new count. */
 size_t hed_profile_visible(struct hed_profile_device *devices, size_t count, const char *visible);
 
-/* Where the folder of profiles is: beside the library that is loaded (../../share/heddle/devices),
- * else where it was installed. HED_ENOTFOUND. */
-int hed_profile_folder(char *out, size_t size);
-
 /* ---- the files ------------------------------------------------------------------------------- */
 
 #define HED_PROFILE_FILE_MAX 1048576 /* bytes */
@@ -74,9 +72,6 @@ int hed_profile_parse(struct hed_profile *p, const char *text, size_t size, cons
 /* Is it a device? What can be told from other fields is filled in; HED_EFORMAT and what is missing
  * or makes no sense. */
 int hed_profile_check(struct hed_profile *p, const char *label, struct hed_why *why);
-
-/* A profile by name or, where there is a '/' in it, by path. */
-int hed_profile_load(const char *name, struct hed_profile *p, struct hed_why *why);
 
 /* "GPU-8-4-4-4-12" digits. */
 #define HED_PROFILE_UUID_TEXT 41

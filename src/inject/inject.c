@@ -29,6 +29,8 @@ load_settings(struct hed_config *c, struct hed_why *why)
     int err = hed_config_load(c, environ, why);
     const int log_err = hed_log_setup(c->log, err ? NULL : why);
 
+    if (c->warning.text[0])
+        hed_warn(INJECT, "%s", c->warning.text);
     if (err || log_err)
         return err ? err : log_err;
     if (strcmp(c->gpu, "auto") != 0 && strcmp(c->gpu, "gpu") != 0) {

@@ -92,6 +92,11 @@ class Settings(Case):
     def test_bad_values_are_refused_with_the_reason(self):
         for args, says in (
                 (("--gpu", "nowhere"), "nowhere"),
+                (("--gpu", "cpu:h1000"), "run: --gpu: there is no device 'h1000' (there are: a100"),
+                (("--gpu", "cpu:t4,h1000x2"), "--gpu: there is no device 'h1000'"),
+                (("--gpu", "cpu:h100x65"), "--gpu: 'h100x65': the number of devices is from 1 to"),
+                (("--gpu", "cpu:h100x64,t4"), "--gpu: more than 64 devices"),
+                (("--gpu", "cpu:./none.json"), "--gpu: there is no device profile ./none.json"),
                 (("--trace-data", "1z"), "--trace-data: '1z'"),
                 (("--trace-full", "maybe"), "maybe"),
                 (("--layers", "trace,magic"), "magic"),
@@ -152,6 +157,21 @@ class Settings(Case):
         self.expect(2, "run", "--config", "missing.conf", "true", says="missing.conf")
         self.write("bad.conf", "gpu = null\nwhat is this\n")
         self.expect(2, "run", "--config", "bad.conf", "true", says="bad.conf:2")
+
+    def test_a_server_is_not_started_for_a_device_that_does_not_exist(self):
+        self.expect(2, "serve", "--gpu", "cpu:h1000", says="there is no device 'h1000' (there are:")
+
+    @needs_libraries
+    def test_a_default_settings_file_that_cannot_be_read_is_a_warning(self):
+        # A folder, because root may read every file.
+        os.makedirs(self.path("config/heddle/heddle.conf"))
+        env = clean_environment(XDG_CONFIG_HOME=self.path("config"))
+        r = self.expect(0, "run", "--gpu", "null", "--", "true", env=env, says="heddle: warning: ")
+        self.assertIn("heddle.conf: not a regular file; the settings in it have no effect",
+                      r.stderr)
+        # The program does not look again.
+        r = self.expect(0, "run", "--print-env", env=env)
+        self.assertIn("export HEDDLE_CONFIG=''\n", r.stdout)
 
     @needs_libraries
     def test_a_settings_file_is_passed_on_by_its_full_path(self):

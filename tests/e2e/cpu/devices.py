@@ -110,13 +110,18 @@ class Devices(Case):
         self.assertEqual([d["uuid"] for d in some], [all[2]["uuid"], all[0]["uuid"]])
 
     def test_what_is_not_there_is_named(self):
-        for gpu, says in (("cpu:h1000", "no device profile 'h1000'"),
-                          ("cpu:/no/p.json", "/no/p.json: not found"),
+        for gpu, says in (("cpu:h1000", "no device 'h1000' (there are: a100-40g, "),
+                          ("cpu:/no/p.json", "no device profile /no/p.json"),
                           ("cpu:h100x99", "from 1 to 64")):
             r = self.devices("--gpu", gpu)
-            self.assertEqual(r.returncode, 1)
+            self.assertEqual(r.returncode, 2)
             self.assertIn(says, r.stderr)
-            self.assertIn("SYSTEM_NOT_READY", r.stderr)
+
+    def test_a_program_that_did_not_come_through_the_command_is_told_too(self):
+        r = subprocess.run([sys.executable, "-c", PROGRAM, "1"], env=environment("cpu:h1000"),
+                           text=True, capture_output=True, timeout=60)
+        self.assertNotEqual(r.returncode, 0)
+        self.assertIn("no device 'h1000' (there are: a100-40g, ", r.stderr)
 
 
 @unittest.skipIf(SANITIZED, "python has no sanitizer in it")

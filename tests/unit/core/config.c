@@ -170,6 +170,26 @@ only_a_given_file_must_exist(void **state)
 }
 
 static void
+a_default_file_that_cannot_be_read_is_a_warning(void **state)
+{
+    char xdg[1100];
+    char given[1100];
+
+    folder_of("unread");
+    folder_of("unread/heddle");
+    folder_of("unread/heddle/heddle.conf"); /* not a file, so that root cannot read it either */
+    snprintf(xdg, sizeof xdg, "XDG_CONFIG_HOME=%s/unread", getenv("HED_SCRATCH"));
+    assert_int_equal(load(xdg, "HEDDLE_LOG=x", NULL), 0);
+    assert_string_equal(config.log, "x");
+    assert_non_null(strstr(config.warning.text, "unread/heddle/heddle.conf: not a regular file; "));
+    snprintf(given, sizeof given, "HEDDLE_CONFIG=%s/unread/heddle/heddle.conf",
+             getenv("HED_SCRATCH"));
+    assert_int_equal(load(given, NULL, NULL), HED_EINVAL);
+    assert_int_equal(load(NULL, NULL, NULL), 0);
+    assert_string_equal(config.warning.text, "");
+}
+
+static void
 too_large_a_file_is_refused(void **state)
 {
     char *text = malloc(HED_CONFIG_FILE_MAX + 1);
@@ -246,6 +266,8 @@ bad_lines_are_refused_by_number(void **state)
         assert_int_equal(parse(rows[i].text), rows[i].err);
         assert_string_equal(why.text, rows[i].message);
     }
+    assert_int_equal(parse("gpu = cpu:h1000"), HED_ENOTFOUND);
+    assert_non_null(strstr(why.text, "gpu: there is no device 'h1000' (there are: a100-40g, "));
     assert_int_equal(parse("gpu ="), HED_EINVAL);
     assert_int_equal(parse("gpu = cpu:h100x8,t4\ncache_size = 0"), 0);
     assert_string_equal(config.gpu, "cpu:h100x8,t4");
@@ -330,6 +352,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(environment_wins_over_file),
     cmocka_unit_test(xdg_and_home_are_looked_at),
     cmocka_unit_test(only_a_given_file_must_exist),
+    cmocka_unit_test(a_default_file_that_cannot_be_read_is_a_warning),
     cmocka_unit_test(too_large_a_file_is_refused),
     cmocka_unit_test(bad_lines_are_refused_by_number),
     cmocka_unit_test(refused_values_change_nothing),

@@ -54,7 +54,7 @@ every_profile_is_a_device(void **state)
     char setting[64];
     char folder[4096];
 
-    assert_int_equal(hed_profile_folder(folder, sizeof folder), 0);
+    assert_int_equal(hed_profiles_folder(folder, sizeof folder), 0);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         snprintf(setting, sizeof setting, "cpu:%s", names[i]);
         assert_true(make(setting) == 1);
@@ -87,7 +87,7 @@ every_file_is_a_profile(void **state)
     char folder[4096];
     size_t n = 0;
 
-    assert_int_equal(hed_profile_folder(folder, sizeof folder), 0);
+    assert_int_equal(hed_profiles_folder(folder, sizeof folder), 0);
 
     DIR *dir = opendir(folder);
 
@@ -160,7 +160,7 @@ static void
 bad_lists_are_refused(void **state)
 {
     assert_int_equal(refused("cpu:h1000"), HED_ENOTFOUND);
-    assert_non_null(strstr(why.text, "no device profile 'h1000'"));
+    assert_non_null(strstr(why.text, "no device 'h1000' (there are: a100-40g, "));
     assert_int_equal(refused("cpu:h1000x2"), HED_ENOTFOUND);
     assert_non_null(strstr(why.text, "'h1000'"));
     assert_int_equal(refused("cpu:h100x0"), HED_ELIMIT);
