@@ -1,8 +1,9 @@
 /* heddle's own small API, for programs that know they may run under heddle.
  *
- * A program need not be linked with heddle. Either
+ * There are three ways to use it:
  *
- *   1. declare the functions weak, and call those that are there:
+ *   1. Declare the functions weak, and call those that are there. They are there when heddle was
+ *      preloaded, as `heddle run` does:
  *
  *          #define HEDDLE_WEAK
  *          #include <heddle.h>
@@ -10,9 +11,7 @@
  *          if (heddle_mark)
  *              heddle_mark("epoch 1");
  *
- *      which finds them when heddle was preloaded, as `heddle run` does; or
- *
- *   2. look them up, which also works when heddle came in by LD_LIBRARY_PATH:
+ *   2. Look them up, which also works when heddle was found through LD_LIBRARY_PATH:
  *
  *          #define HEDDLE_DYNAMIC
  *          #include <heddle.h>
@@ -22,8 +21,10 @@
  *          if (h)
  *              h->mark("epoch 1");
  *
- * Functions return 0, or a negative number for what they cannot do. They may be called at any time,
- * by any thread; those that concern the trace start heddle as a first CUDA call would.
+ *   3. Link with heddle: `pkg-config --cflags --libs heddle`. The program then needs heddle to run.
+ *
+ * Functions return 0, or a negative number if they cannot do what was asked. Any thread may call
+ * them at any time. Those that concern the trace start heddle, as a first CUDA call would.
  */
 #pragma once
 
@@ -40,8 +41,8 @@ extern "C" {
 #define HEDDLE_FUNCTION
 #endif
 
-/* What happened in this process so far. Set size to sizeof(struct heddle_counters) before the call;
- * a newer heddle fills only what fits, an older one leaves the rest alone. */
+/* What happened in this process so far. Set size to sizeof(struct heddle_counters) before the call:
+ * a newer heddle fills only what fits, and an older one leaves the rest alone. */
 struct heddle_counters {
     size_t size;
     uint64_t unsupported_calls; /* answered with "not supported" */
@@ -49,8 +50,8 @@ struct heddle_counters {
     uint64_t foreign_calls;     /* calls made through those: heddle did not see them */
     uint64_t export_tables;     /* NVIDIA's private tables that were handed out */
     uint64_t trace_records;     /* calls, ranges and marks in the trace */
-    uint64_t trace_dropped;     /* those that were left out because the disk could not follow */
-    uint64_t faults_injected;   /* calls that were failed on purpose (setting `fault`) */
+    uint64_t trace_dropped;     /* records left out because the disk was too slow */
+    uint64_t faults_injected;   /* calls that failed on purpose (setting `fault`) */
 };
 
 /* heddle's version, "0.1.0". */
@@ -59,16 +60,16 @@ HEDDLE_FUNCTION const char *heddle_version(void);
 /* Switches recording for the whole process: 1 on, 0 off. Returns what it was. */
 HEDDLE_FUNCTION int heddle_record(int on);
 
-/* Names the client the calling thread works for, from now on. Threads of one process can be
- * different clients: under `heddle run --sched`, each has turns of its own. name is copied; NULL or
- * "" goes back to the process's own.
+/* Names the client that the calling thread works for from now on. Threads of one process can work
+ * for different clients: under `heddle run --sched`, each client is scheduled on its own. The name
+ * is copied. NULL or "" returns the thread to the process's own client.
  *
- * Up to 31 letters, digits, '-' and '.'; with wishes behind a colon where it is to be something
- * else than the process (heddle-sched(1): prio, share, deadline_us, group), which count when the
- * name is used first: "web:prio=high,share=3".
+ * A name has up to 31 letters, digits, '-' and '.'. A client that is to differ from its process has
+ * settings after a colon (heddle-sched(1): prio, share, deadline_us, group), as in
+ * "web:prio=high,share=3". They count when the name is used for the first time.
  *
- * A negative number: it was refused, the log says why, and the thread works for the process. Where
- * nobody takes turns, nobody looks at the name, and nothing is refused. */
+ * Returns a negative number if the name was refused: the log says why, and the thread works for the
+ * process. Without --sched, names are not looked at and never refused. */
 HEDDLE_FUNCTION int heddle_set_client(const char *name);
 
 /* Puts a mark, or the begin and end of a range, into the trace. Ranges of a thread nest. text is

@@ -18,7 +18,7 @@
 static const char *const folders[] = {"../lib/heddle", HED_CLI_LIBDIR};
 
 static const char *const names[HED_PLACE_COUNT] = {
-    [HED_PLACE_CORE] = "libheddle.so",
+    [HED_PLACE_CORE] = "libheddle.so.0",
     [HED_PLACE_CUDA] = "libcuda.so.1",
     [HED_PLACE_NVML] = "libnvidia-ml.so.1",
 };
@@ -101,7 +101,7 @@ hed_place_find(struct hed_place *out, struct hed_why *why)
     }
     err = find_folder(own, out->dir);
     if (err) {
-        hed_why_set(why, "no libheddle.so in %s/%s: install heddle again", own, folders[0]);
+        hed_why_set(why, "no libheddle.so.0 in %s/%s: install heddle again", own, folders[0]);
         return err;
     }
     for (size_t i = 0; i < HED_PLACE_COUNT && !err; i++) {

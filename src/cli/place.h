@@ -9,7 +9,7 @@ struct hed_config;
 struct hed_why;
 
 enum hed_place_lib {
-    HED_PLACE_CORE, /* libheddle.so */
+    HED_PLACE_CORE, /* libheddle.so.0 */
     HED_PLACE_CUDA, /* libcuda.so.1 */
     HED_PLACE_NVML, /* libnvidia-ml.so.1 */
     HED_PLACE_COUNT

@@ -11,7 +11,7 @@ LIB, GEN = Path(sys.argv[1]), Path(sys.argv[2])
 TOOLKIT = Path(sys.argv[3]) if len(sys.argv) > 3 and sys.argv[3] else None
 SANITIZED = len(sys.argv) > 4 and sys.argv[4] != ""
 
-CUDA, NVML, OWN = LIB / "libcuda.so.1", LIB / "libnvidia-ml.so.1", LIB / "libheddle.so"
+CUDA, NVML, OWN = LIB / "libcuda.so.1", LIB / "libnvidia-ml.so.1", LIB / "libheddle.so.0"
 LIBC = re.compile(r"lib(c|m|dl|pthread|rt)\.so\.\d+|ld-linux.*|libgcc_s\.so\.1"
                   r"|lib(asan|ubsan|tsan)\.so\.\d+|libclang_rt.*")
 
@@ -82,9 +82,9 @@ class Linking(unittest.TestCase):
     def test_nothing_but_libc_is_needed(self):
         for path in (CUDA, NVML, OWN):
             for needed in dynamic(path, "NEEDED"):
-                if path == OWN or needed != "libheddle.so":
+                if path == OWN or needed != "libheddle.so.0":
                     self.assertRegex(needed, LIBC, f"{path.name} needs {needed}")
-        self.assertIn("libheddle.so", dynamic(CUDA, "NEEDED"))
+        self.assertIn("libheddle.so.0", dynamic(CUDA, "NEEDED"))
 
     def test_they_stay_and_bind_at_once(self):
         for path in (CUDA, NVML, OWN):

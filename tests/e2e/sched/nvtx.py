@@ -138,7 +138,7 @@ class Ranges(unittest.TestCase):
 
     def run_python(self, mode):
         env = dict(self.env, HED_NVTX_MODE=mode)
-        library = os.path.join(BUILD, "lib", "heddle", "libheddle.so")
+        library = os.path.join(BUILD, "lib", "heddle", "libheddle.so.0")
         r = subprocess.run([HEDDLE, "run", "--gpu", "null", "--log", "warn", "--", sys.executable,
                             "-c", RANGES.format(library=library)],
                            env=env, capture_output=True, text=True, timeout=60)
@@ -150,7 +150,7 @@ class Ranges(unittest.TestCase):
         self.assertEqual(list(self.check_balance().values()), [["outer", "inner"]])
 
     def test_a_tool_that_calls_back_while_it_starts(self):
-        self.env["LD_PRELOAD"] = os.path.join(BUILD, "lib", "heddle", "libheddle.so")
+        self.env["LD_PRELOAD"] = os.path.join(BUILD, "lib", "heddle", "libheddle.so.0")
         self.run_python("ask")
         self.assertIn("asked", [line[3] for line in self.read()])
         self.assertEqual(list(self.check_balance().values()), [["outer", "inner"]])

@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""What is installed: each package's files, and a program that is built with heddle.h by pkg-config.
+
+    HED_BUILD=build/dev HED_CC=cc HED_SCRATCH=/tmp/scratch install.py [Case.test...]
+"""
+
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+BUILD = os.environ["HED_BUILD"]
+CC = os.environ.get("HED_CC", "cc")
+
+PROGRAM = r"""
+#include <heddle.h>
+#include <stdio.h>
+
+int
+main(void)
+{
+    puts(heddle_version());
+    return 0;
+}
+"""
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.prefix = tempfile.mkdtemp(dir=os.environ.get("HED_SCRATCH"))
+        self.addCleanup(shutil.rmtree, self.prefix)
+
+    def install(self, component):
+        subprocess.run(["cmake", "--install", BUILD, "--component", component, "--prefix",
+                        self.prefix], check=True, capture_output=True, timeout=120)
+
+    def files(self):
+        """The paths below the prefix."""
+        found = set()
+        for folder, _, names in os.walk(self.prefix):
+            found.update(os.path.relpath(os.path.join(folder, name), self.prefix)
+                         for name in names)
+        return found
+
+    def file(self, name):
+        [path] = [path for path in self.files() if os.path.basename(path) == name]
+        return os.path.join(self.prefix, path)
+
+
+class Components(Case):
+    def test_the_command_and_its_libraries(self):
+        self.install("heddle")
+        names = {os.path.basename(path) for path in self.files()}
+        self.assertLessEqual({"heddle", "libheddle.so.0", "libcuda.so.1", "libnvidia-ml.so.1",
+                              "heddle.1", "heddle.conf.5"}, names)
+        self.assertFalse(names & {"heddled", "heddled.service", "heddle.h", "heddle.pc",
+                                  "libheddle.so", "libcuda.so"}, names)
+        for path in self.files():
+            if os.path.basename(path).startswith("lib"):
+                self.assertEqual(os.path.basename(os.path.dirname(path)), "heddle", path)
+
+    def test_the_server(self):
+        self.install("heddle-server")
+        self.assertEqual({os.path.basename(path) for path in self.files()},
+                         {"heddled", "heddled.service"})
+
+    def test_the_developers_files(self):
+        self.install("libheddle-dev")
+        self.assertEqual({os.path.basename(path) for path in self.files()},
+                         {"heddle.h", "heddle.pc", "libheddle.so"})
+        self.assertEqual(os.readlink(self.file("libheddle.so")), "heddle/libheddle.so.0")
+
+
+@unittest.skipUnless(shutil.which("pkg-config") and shutil.which(CC), "no pkg-config or compiler")
+class Development(Case):
+    def test_a_program_is_built_and_runs(self):
+        self.install("heddle")
+        self.install("libheddle-dev")
+        folder = os.path.dirname(self.file("heddle.pc"))
+        flags = subprocess.run(["pkg-config", "--cflags", "--libs", "heddle"], check=True,
+                               capture_output=True, text=True, timeout=60,
+                               env=dict(os.environ, PKG_CONFIG_PATH=folder)).stdout.split()
+        source = os.path.join(self.prefix, "program.c")
+        program = os.path.join(self.prefix, "program")
+        with open(source, "w", encoding="utf-8") as f:
+            f.write(PROGRAM)
+        subprocess.run([CC, source, "-o", program, *flags], check=True, timeout=60)
+        r = subprocess.run([program], capture_output=True, text=True, timeout=60)
+        self.assertEqual((r.returncode, r.stderr), (0, ""))
+        self.assertEqual(r.stdout.strip(), subprocess.run(
+            ["pkg-config", "--modversion", "heddle"], check=True, capture_output=True, text=True,
+            env=dict(os.environ, PKG_CONFIG_PATH=folder), timeout=60).stdout.strip())
+
+
+if __name__ == "__main__":
+    unittest.main()
