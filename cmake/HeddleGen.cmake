@@ -20,7 +20,8 @@ foreach(api cuda nvml)
                  ${api}_forward.c ${api}_front.c ${api}_front.h ${api}_get.c ${api}_handles.c
                  ${api}_handles.h ${api}_hash.h ${api}_info.c
                  ${api}_names.c ${api}_names.h ${api}_null.c ${api}_procs.c ${api}_put.c
-                 ${api}_real.c ${api}_real.h ${api}_travel.c ${api}_travel.h ${api}_wire.h
+                 ${api}_real.c ${api}_real.h ${api}_sets.h ${api}_travel.c ${api}_travel.h
+                 ${api}_wire.h ${api}_work.c ${api}_work.h
                  ${api}.exports ${api}.map wire_${api}.md)
         list(APPEND outputs ${HEDDLE_GEN_DIR}/${file})
     endforeach()

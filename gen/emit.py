@@ -10,15 +10,15 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from gen import (emit_abi, emit_calls, emit_check, emit_doc, emit_forward, emit_front,  # noqa: E402
-                 emit_handles, emit_hash, emit_null, emit_print, emit_real, emit_travel,
-                 emit_wire)
+                 emit_handles, emit_hash, emit_null, emit_print, emit_real, emit_sets,
+                 emit_travel, emit_wire, emit_work)
 from gen.model import SpecError, load  # noqa: E402
 
 EMITTERS = {
     "abi": emit_abi, "calls": emit_calls, "forward": emit_forward, "front": emit_front,
     "wire": emit_wire, "print": emit_print, "check": emit_check, "doc": emit_doc,
     "real": emit_real, "null": emit_null, "handles": emit_handles, "hash": emit_hash,
-    "travel": emit_travel,
+    "travel": emit_travel, "sets": emit_sets, "work": emit_work,
 }
 
 

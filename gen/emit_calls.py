@@ -1,7 +1,8 @@
 """emit_calls: ids, argument structs, operation tables and call descriptions (`<api>_calls.h`)."""
 
+from gen.effects import about_kind, made_kind
 from gen.model import Func, Pointer, Record, Shape
-from gen.writer import Writer, declare
+from gen.writer import Writer, c_kind, declare
 
 
 def emit(spec):
@@ -23,6 +24,12 @@ def emit(spec):
         w(f"HED_{api.upper()}_CALLS = {calls[-1].id + 1}, /* one more than the largest */")
     w.lines[-1] += ";"
     w()
+    with w.block(f"enum hed_{api}_kind"):
+        w(f"{kind_name(spec, None)},")
+        for k in kinds(spec):
+            w(f"{kind_name(spec, k)},")
+    w.lines[-1] += ";"
+    w()
     for c in spec.calls:
         with w.block(f"struct hed_{c.name}"):
             for a in c.args:
@@ -41,6 +48,17 @@ def emit(spec):
     return {f"{api}_calls.h": w.text(), f"{api}_info.c": _info(spec, calls)}
 
 
+def kinds(spec):
+    """Kinds of the objects that calls make or are about."""
+    found = {k for c in spec.calls for k in (about_kind(c), made_kind(c)) if k}
+    return sorted(found)
+
+
+def kind_name(spec, kind):
+    """The kind as C spells it: `HED_CUDA_KIND_GRAPH_EXEC`."""
+    return f"HED_{spec.name.upper()}_KIND_{c_kind(kind)}"
+
+
 def _info(spec, calls):
     api = spec.name
     w = Writer(f"What is known of every {api} call without its arguments.")
@@ -52,14 +70,18 @@ def _info(spec, calls):
     w()
     w(f"const struct hed_call_info hed_{api}_info[HED_{api.upper()}_CALLS] = {{")
     for c in calls:
-        flags = [f for f, on in (("HED_CALL_BLOCKS", c.blocks), ("HED_CALL_PREDICT", c.predict),
+        flags = [f for f, on in (("HED_CALL_BLOCKS", c.blocks),
+                                 ("HED_CALL_DEFER", c.effects.defer),
                                  ("HED_CALL_BY_HAND", any(_opaque(a) for a in c.args)),
                                  ("HED_CALL_INOUT", any(a.dir == "inout" for a in c.args))) if on]
         stream, inside = _stream(c)
         ptds = f"offsetof(struct hed_{c.name}, ptds)" if c.ptds is not None else "-1"
         w(f'    [HED_{c.name}] = {{"{c.name}", "{c.suffix}", {" | ".join(flags) or 0},')
         w(f"        HED_AFTER_{c.after.upper()}, {stream}, {inside},")
-        w(f"        {ptds}, sizeof(struct hed_{c.name})}},")
+        about = f"offsetof(struct hed_{c.name}, {c.effects.about})" if c.effects.about else "-1"
+        w(f"        {ptds}, sizeof(struct hed_{c.name}),")
+        w(f"        HED_DOES_{c.effects.does.upper()}, {about},")
+        w(f"        {kind_name(spec, about_kind(c))}, {kind_name(spec, made_kind(c))}}},")
     w("};")
     return w.text()
 

@@ -14,12 +14,11 @@ import sys
 import traceback
 from pathlib import Path
 
+from gen import effects
+from gen.errors import SpecError, fail
+
 NUMBER_MAX = 65535  # a call's number is 16 bits in a trace
 PTR_SIZE = 8  # LP64 is the only data model CUDA supports today
-
-
-class SpecError(Exception):
-    """A description that makes no sense; the text says where and why."""
 
 
 def _where():
@@ -28,10 +27,6 @@ def _where():
     while frame and frame.f_code.co_filename == __file__:
         frame = frame.f_back
     return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame else "?"
-
-
-def fail(where, *parts):
-    raise SpecError(": ".join([where, *[str(p) for p in parts if p]]))
 
 
 # ---- types ------------------------------------------------------------------------------------
@@ -274,15 +269,15 @@ class Call:
     ptds    since-version of the _ptsz/_ptds variant, or None
     stream  where its stream is: an argument, `pointer.field`, `*pointer`, or None
     blocks  it may wait for the device
-    predict its outputs can be known without asking the device's side
     after   what queued work it may not overtake: stream, all, none
     header  NVIDIA's header, where it is not one of the API's main ones
     local   why nobody makes it for another process
+    effects what it does: gen/effects.py
     """
 
-    def __init__(self, name, args, since, base, ptds, blocks, predict, after, by_hand, where):
+    def __init__(self, name, args, since, base, ptds, blocks, after, by_hand, where):
         self.name, self.args, self.since, self.where = name, args, since, where
-        self.base, self.ptds, self.blocks, self.predict = base, ptds, blocks, predict
+        self.base, self.ptds, self.blocks = base, ptds, blocks
         self.by_hand = by_hand
         self.stream = next((a.name for a in args if isinstance(a.type, Handle) and a.dir == "in"
                             and a.type.kind == "stream"), None)
@@ -431,8 +426,8 @@ class Vocabulary:
         """An inline struct or union: the type of one field of the record around it."""
         return self._record(None, keyword, fields, None, cases)
 
-    def call(self, name, *args, since=0, base=None, ptds=None, blocks=False, predict=False,
-             after=None, by_hand=None, stream=None, header=None):
+    def call(self, name, *args, since=0, base=None, ptds=None, blocks=False, after=None,
+             by_hand=None, stream=None, header=None, **words):
         where = _where()
         spec = self._spec
         for a in args:
@@ -441,7 +436,7 @@ class Vocabulary:
             if not isinstance(a.type, (Type, Shape)):
                 fail(a.where, name, a.name, f"not a type: {a.type!r}")
         c = Call(name, list(args), since, base or re.sub(r"_v\d+$", "", name),
-                 since if ptds is True else ptds, blocks, predict, after, by_hand, where)
+                 since if ptds is True else ptds, blocks, after, by_hand, where)
         if stream:
             self._check_stream(c, stream)
             c.stream = stream
@@ -463,6 +458,7 @@ class Vocabulary:
                 a.on = [spec.short]
         for a in c.args:
             self._check_on(c, a)
+        effects.check(c, effects.Effects(**words))
         spec.calls.append(c)
 
     def _check_stream(self, c, path):

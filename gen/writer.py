@@ -65,6 +65,11 @@ def c_field(f):
     return [declare(c, f.name) + suffix + ";"]
 
 
+def c_kind(kind):
+    """A kind of objects in the name of a macro: `graphExec` -> `GRAPH_EXEC`."""
+    return re.sub(r"([A-Z])", r"_\1", kind or "none").upper()
+
+
 def prototype(call):
     """`(CUdeviceptr *dptr, size_t bytesize)` of a call."""
     return "(" + (", ".join(a.decl() for a in call.args) or "void") + ")"

@@ -233,68 +233,71 @@ call("cuDeviceGetTexture1DLinearMaxWidth", Out(SIZE, "maxWidthInElements"),
      In(CUarray_format, "format"), In(U32, "numChannels"), In(CUdevice, "dev"), since=11010,
      after="none")
 call("cuArrayCreate", Out(CUarray, "pHandle", new="array"),
-     In(Ref(CUDA_ARRAY_DESCRIPTOR_v1), "pAllocateArray"), since=2000, predict=True)
+     In(Ref(CUDA_ARRAY_DESCRIPTOR_v1), "pAllocateArray"), since=2000, does="make")
 call("cuArrayCreate_v2", Out(CUarray, "pHandle", new="array"),
-     In(Ref(CUDA_ARRAY_DESCRIPTOR_v2), "pAllocateArray"), since=3020, predict=True)
+     In(Ref(CUDA_ARRAY_DESCRIPTOR_v2), "pAllocateArray"), since=3020, does="make")
 call("cuArrayGetDescriptor", Out(CUDA_ARRAY_DESCRIPTOR_v1, "pArrayDescriptor"),
-     In(CUarray, "hArray"), since=2000)
+     In(CUarray, "hArray"), since=2000, does="ask")
 call("cuArrayGetDescriptor_v2", Out(CUDA_ARRAY_DESCRIPTOR_v2, "pArrayDescriptor"),
-     In(CUarray, "hArray"), since=3020)
+     In(CUarray, "hArray"), since=3020, does="ask")
 call("cuArrayGetSparseProperties", Out(CUDA_ARRAY_SPARSE_PROPERTIES_v1, "sparseProperties"),
-     In(CUarray, "array"), since=11010)
+     In(CUarray, "array"), since=11010, does="ask")
 call("cuMipmappedArrayGetSparseProperties",
      Out(CUDA_ARRAY_SPARSE_PROPERTIES_v1, "sparseProperties"), In(CUmipmappedArray, "mipmap"),
-     since=11010)
+     since=11010, does="ask")
 call("cuArrayGetMemoryRequirements", Out(CUDA_ARRAY_MEMORY_REQUIREMENTS_v1, "memoryRequirements"),
-     In(CUarray, "array"), In(CUdevice, "device"), since=11060)
+     In(CUarray, "array"), In(CUdevice, "device"), since=11060, does="ask")
 call("cuMipmappedArrayGetMemoryRequirements",
-     Out(CUDA_ARRAY_MEMORY_REQUIREMENTS_v1, "memoryRequirements"),
-     In(CUmipmappedArray, "mipmap"), In(CUdevice, "device"), since=11060)
+     Out(CUDA_ARRAY_MEMORY_REQUIREMENTS_v1, "memoryRequirements"), In(CUmipmappedArray, "mipmap"),
+     In(CUdevice, "device"), since=11060, does="ask")
 call("cuArrayGetPlane", Out(CUarray, "pPlaneArray"), In(CUarray, "hArray"), In(U32, "planeIdx"),
-     since=11020)
-call("cuArrayDestroy", In(CUarray, "hArray", free="array"), since=2000, blocks=True)
+     since=11020, does="ask")
+call("cuArrayDestroy", In(CUarray, "hArray", free="array"), since=2000, blocks=True, does="end")
 call("cuArray3DCreate", Out(CUarray, "pHandle", new="array"),
-     In(Ref(CUDA_ARRAY3D_DESCRIPTOR_v1), "pAllocateArray"), since=2000, predict=True)
+     In(Ref(CUDA_ARRAY3D_DESCRIPTOR_v1), "pAllocateArray"), since=2000, does="make")
 call("cuArray3DCreate_v2", Out(CUarray, "pHandle", new="array"),
-     In(Ref(CUDA_ARRAY3D_DESCRIPTOR_v2), "pAllocateArray"), since=3020, predict=True)
+     In(Ref(CUDA_ARRAY3D_DESCRIPTOR_v2), "pAllocateArray"), since=3020, does="make")
 call("cuArray3DGetDescriptor", Out(CUDA_ARRAY3D_DESCRIPTOR_v1, "pArrayDescriptor"),
-     In(CUarray, "hArray"), since=2000)
+     In(CUarray, "hArray"), since=2000, does="ask")
 call("cuArray3DGetDescriptor_v2", Out(CUDA_ARRAY3D_DESCRIPTOR_v2, "pArrayDescriptor"),
-     In(CUarray, "hArray"), since=3020)
+     In(CUarray, "hArray"), since=3020, does="ask")
 call("cuMipmappedArrayCreate", Out(CUmipmappedArray, "pHandle", new="mipmap"),
      In(Ref(CUDA_ARRAY3D_DESCRIPTOR_v2), "pMipmappedArrayDesc"), In(U32, "numMipmapLevels"),
-     since=5000, predict=True)
+     since=5000, does="make")
 call("cuMipmappedArrayGetLevel", Out(CUarray, "pLevelArray"),
-     In(CUmipmappedArray, "hMipmappedArray"), In(U32, "level"), since=5000)
+     In(CUmipmappedArray, "hMipmappedArray"), In(U32, "level"), since=5000, does="ask")
 call("cuMipmappedArrayDestroy", In(CUmipmappedArray, "hMipmappedArray", free="mipmap"), since=5000,
-     blocks=True)
+     blocks=True, does="end")
 call("cuTexRefSetArray", In(CUtexref, "hTexRef"), In(CUarray, "hArray"), In(U32, "Flags"),
-     since=2000)
+     since=2000, does="set")
 call("cuTexRefSetMipmappedArray", In(CUtexref, "hTexRef"), In(CUmipmappedArray, "hMipmappedArray"),
-     In(U32, "Flags"), since=5000)
+     In(U32, "Flags"), since=5000, does="set")
 call("cuTexRefSetAddress", Out(U32, "ByteOffset", opt=True), In(CUtexref, "hTexRef"),
-     In(CUdeviceptr_v1, "dptr"), In(U32, "bytes"), since=2000)
+     In(CUdeviceptr_v1, "dptr"), In(U32, "bytes"), since=2000, does="set")
 call("cuTexRefSetAddress_v2", Out(SIZE, "ByteOffset", opt=True), In(CUtexref, "hTexRef"),
-     In(CUdeviceptr, "dptr"), In(SIZE, "bytes"), since=3020)
+     In(CUdeviceptr, "dptr"), In(SIZE, "bytes"), since=3020, does="set")
 call("cuTexRefSetAddress2D", In(CUtexref, "hTexRef"), In(Ref(CUDA_ARRAY_DESCRIPTOR_v1), "desc"),
-     In(CUdeviceptr_v1, "dptr"), In(U32, "Pitch"), since=2020)
+     In(CUdeviceptr_v1, "dptr"), In(U32, "Pitch"), since=2020, does="set")
 call("cuTexRefSetAddress2D_v2", In(CUtexref, "hTexRef"), In(Ref(CUDA_ARRAY_DESCRIPTOR_v2), "desc"),
-     In(CUdeviceptr, "dptr"), In(SIZE, "Pitch"), since=3020)
+     In(CUdeviceptr, "dptr"), In(SIZE, "Pitch"), since=3020, does="set")
 call("cuTexRefSetAddress2D_v3", In(CUtexref, "hTexRef"), In(Ref(CUDA_ARRAY_DESCRIPTOR_v2), "desc"),
-     In(CUdeviceptr, "dptr"), In(SIZE, "Pitch"), since=4010)
+     In(CUdeviceptr, "dptr"), In(SIZE, "Pitch"), since=4010, does="set")
 call("cuTexRefSetFormat", In(CUtexref, "hTexRef"), In(CUarray_format, "fmt"),
-     In(I32, "NumPackedComponents"), since=2000)
+     In(I32, "NumPackedComponents"), since=2000, does="set")
 call("cuTexRefSetAddressMode", In(CUtexref, "hTexRef"), In(I32, "dim"), In(CUaddress_mode, "am"),
-     since=2000)
-call("cuTexRefSetFilterMode", In(CUtexref, "hTexRef"), In(CUfilter_mode, "fm"), since=2000)
-call("cuTexRefSetMipmapFilterMode", In(CUtexref, "hTexRef"), In(CUfilter_mode, "fm"), since=5000)
-call("cuTexRefSetMipmapLevelBias", In(CUtexref, "hTexRef"), In(F32, "bias"), since=5000)
+     since=2000, does="set")
+call("cuTexRefSetFilterMode", In(CUtexref, "hTexRef"), In(CUfilter_mode, "fm"), since=2000,
+     does="set")
+call("cuTexRefSetMipmapFilterMode", In(CUtexref, "hTexRef"), In(CUfilter_mode, "fm"), since=5000,
+     does="set")
+call("cuTexRefSetMipmapLevelBias", In(CUtexref, "hTexRef"), In(F32, "bias"), since=5000, does="set")
 call("cuTexRefSetMipmapLevelClamp", In(CUtexref, "hTexRef"), In(F32, "minMipmapLevelClamp"),
-     In(F32, "maxMipmapLevelClamp"), since=5000)
-call("cuTexRefSetMaxAnisotropy", In(CUtexref, "hTexRef"), In(U32, "maxAniso"), since=5000)
+     In(F32, "maxMipmapLevelClamp"), since=5000, does="set")
+call("cuTexRefSetMaxAnisotropy", In(CUtexref, "hTexRef"), In(U32, "maxAniso"), since=5000,
+     does="set")
 call("cuTexRefSetBorderColor", In(CUtexref, "hTexRef"),
-     In(Array(F32, "4", mut=True), "pBorderColor"), since=8000)
-call("cuTexRefSetFlags", In(CUtexref, "hTexRef"), In(U32, "Flags"), since=2000)
+     In(Array(F32, "4", mut=True), "pBorderColor"), since=8000, does="set")
+call("cuTexRefSetFlags", In(CUtexref, "hTexRef"), In(U32, "Flags"), since=2000, does="set")
 call("cuTexRefGetAddress", Out(CUdeviceptr_v1, "pdptr"), In(CUtexref, "hTexRef"), since=2000,
      after="none")
 call("cuTexRefGetAddress_v2", Out(CUdeviceptr, "pdptr"), In(CUtexref, "hTexRef"), since=3020,
@@ -319,57 +322,55 @@ call("cuTexRefGetMaxAnisotropy", Out(I32, "pmaxAniso"), In(CUtexref, "hTexRef"),
 call("cuTexRefGetBorderColor", Out(Array(F32, "4"), "pBorderColor"), In(CUtexref, "hTexRef"),
      since=8000, after="none")
 call("cuTexRefGetFlags", Out(U32, "pFlags"), In(CUtexref, "hTexRef"), since=2000, after="none")
-call("cuTexRefCreate", Out(CUtexref, "pTexRef", new="texref"), since=2000)
-call("cuTexRefDestroy", In(CUtexref, "hTexRef", free="texref"), since=2000)
+call("cuTexRefCreate", Out(CUtexref, "pTexRef", new="texref"), since=2000, does="make")
+call("cuTexRefDestroy", In(CUtexref, "hTexRef", free="texref"), since=2000, does="end")
 call("cuSurfRefSetArray", In(CUsurfref, "hSurfRef"), In(CUarray, "hArray"), In(U32, "Flags"),
-     since=3000)
-call("cuSurfRefGetArray", Out(CUarray, "phArray"), In(CUsurfref, "hSurfRef"), since=3000)
+     since=3000, does="set")
+call("cuSurfRefGetArray", Out(CUarray, "phArray"), In(CUsurfref, "hSurfRef"), since=3000,
+     does="ask")
 call("cuTexObjectCreate", Out(CUtexObject, "pTexObject", new="texture"),
      In(Ref(CUDA_RESOURCE_DESC_v1), "pResDesc"), In(Ref(CUDA_TEXTURE_DESC_v1), "pTexDesc"),
-     In(Ref(CUDA_RESOURCE_VIEW_DESC_v1), "pResViewDesc"), since=5000, predict=True)
-call("cuTexObjectDestroy", In(CUtexObject, "texObject", free="texture"), since=5000)
+     In(Ref(CUDA_RESOURCE_VIEW_DESC_v1), "pResViewDesc"), since=5000, does="make")
+call("cuTexObjectDestroy", In(CUtexObject, "texObject", free="texture"), since=5000, does="end")
 call("cuTexObjectGetResourceDesc", Out(CUDA_RESOURCE_DESC_v1, "pResDesc"),
-     In(CUtexObject, "texObject"), since=5000)
+     In(CUtexObject, "texObject"), since=5000, does="ask")
 call("cuTexObjectGetTextureDesc", Out(CUDA_TEXTURE_DESC_v1, "pTexDesc"),
-     In(CUtexObject, "texObject"), since=5000)
+     In(CUtexObject, "texObject"), since=5000, does="ask")
 call("cuTexObjectGetResourceViewDesc", Out(CUDA_RESOURCE_VIEW_DESC_v1, "pResViewDesc"),
-     In(CUtexObject, "texObject"), since=5000)
+     In(CUtexObject, "texObject"), since=5000, does="ask")
 call("cuSurfObjectCreate", Out(CUsurfObject, "pSurfObject", new="surface"),
-     In(Ref(CUDA_RESOURCE_DESC_v1), "pResDesc"), since=5000, predict=True)
-call("cuSurfObjectDestroy", In(CUsurfObject, "surfObject", free="surface"), since=5000)
+     In(Ref(CUDA_RESOURCE_DESC_v1), "pResDesc"), since=5000, does="make")
+call("cuSurfObjectDestroy", In(CUsurfObject, "surfObject", free="surface"), since=5000, does="end")
 call("cuSurfObjectGetResourceDesc", Out(CUDA_RESOURCE_DESC_v1, "pResDesc"),
-     In(CUsurfObject, "surfObject"), since=5000)
+     In(CUsurfObject, "surfObject"), since=5000, does="ask")
 call("cuTensorMapEncodeTiled", Out(CUtensorMap, "tensorMap"),
      In(CUtensorMapDataType, "tensorDataType"), In(cuuint32_t, "tensorRank"),
      In(DPTR, "globalAddress"), In(Array(cuuint64_t, "tensorRank"), "globalDim"),
      In(Array(cuuint64_t, "tensorRank - 1"), "globalStrides"),
      In(Array(cuuint32_t, "tensorRank"), "boxDim"),
-     In(Array(cuuint32_t, "tensorRank"), "elementStrides"),
-     In(CUtensorMapInterleave, "interleave"), In(CUtensorMapSwizzle, "swizzle"),
-     In(CUtensorMapL2promotion, "l2Promotion"), In(CUtensorMapFloatOOBfill, "oobFill"),
-     since=12000, predict=True, after="none")
+     In(Array(cuuint32_t, "tensorRank"), "elementStrides"), In(CUtensorMapInterleave, "interleave"),
+     In(CUtensorMapSwizzle, "swizzle"), In(CUtensorMapL2promotion, "l2Promotion"),
+     In(CUtensorMapFloatOOBfill, "oobFill"), since=12000, after="none")
 call("cuTensorMapEncodeIm2col", Out(CUtensorMap, "tensorMap"),
      In(CUtensorMapDataType, "tensorDataType"), In(cuuint32_t, "tensorRank"),
      In(DPTR, "globalAddress"), In(Array(cuuint64_t, "tensorRank"), "globalDim"),
      In(Array(cuuint64_t, "tensorRank - 1"), "globalStrides"),
      In(Array(I32, "tensorRank - 2"), "pixelBoxLowerCorner"),
-     In(Array(I32, "tensorRank - 2"), "pixelBoxUpperCorner"),
-     In(cuuint32_t, "channelsPerPixel"), In(cuuint32_t, "pixelsPerColumn"),
-     In(Array(cuuint32_t, "tensorRank"), "elementStrides"),
+     In(Array(I32, "tensorRank - 2"), "pixelBoxUpperCorner"), In(cuuint32_t, "channelsPerPixel"),
+     In(cuuint32_t, "pixelsPerColumn"), In(Array(cuuint32_t, "tensorRank"), "elementStrides"),
      In(CUtensorMapInterleave, "interleave"), In(CUtensorMapSwizzle, "swizzle"),
-     In(CUtensorMapL2promotion, "l2Promotion"), In(CUtensorMapFloatOOBfill, "oobFill"),
-     since=12000, predict=True, after="none")
+     In(CUtensorMapL2promotion, "l2Promotion"), In(CUtensorMapFloatOOBfill, "oobFill"), since=12000,
+     after="none")
 call("cuTensorMapEncodeIm2colWide", Out(CUtensorMap, "tensorMap"),
      In(CUtensorMapDataType, "tensorDataType"), In(cuuint32_t, "tensorRank"),
      In(DPTR, "globalAddress"), In(Array(cuuint64_t, "tensorRank"), "globalDim"),
-     In(Array(cuuint64_t, "tensorRank - 1"), "globalStrides"),
-     In(I32, "pixelBoxLowerCornerWidth"), In(I32, "pixelBoxUpperCornerWidth"),
-     In(cuuint32_t, "channelsPerPixel"), In(cuuint32_t, "pixelsPerColumn"),
-     In(Array(cuuint32_t, "tensorRank"), "elementStrides"),
+     In(Array(cuuint64_t, "tensorRank - 1"), "globalStrides"), In(I32, "pixelBoxLowerCornerWidth"),
+     In(I32, "pixelBoxUpperCornerWidth"), In(cuuint32_t, "channelsPerPixel"),
+     In(cuuint32_t, "pixelsPerColumn"), In(Array(cuuint32_t, "tensorRank"), "elementStrides"),
      In(CUtensorMapInterleave, "interleave"), In(CUtensorMapIm2ColWideMode, "mode"),
      In(CUtensorMapSwizzle, "swizzle"), In(CUtensorMapL2promotion, "l2Promotion"),
-     In(CUtensorMapFloatOOBfill, "oobFill"), since=12080, predict=True, after="none")
+     In(CUtensorMapFloatOOBfill, "oobFill"), since=12080, after="none")
 call("cuTensorMapReplaceAddress", InOut(CUtensorMap, "tensorMap"), In(DPTR, "globalAddress"),
-     since=12000, predict=True, after="none")
+     since=12000, after="none")
 call("cuMemMapArrayAsync", In(Array(CUarrayMapInfo_v1, "count", mut=True), "mapInfoList"),
-     In(U32, "count"), In(CUstream, "hStream"), since=11010, ptds=True)
+     In(U32, "count"), In(CUstream, "hStream"), since=11010, ptds=True, does="order")

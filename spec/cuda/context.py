@@ -47,78 +47,87 @@ handle("CUdevResourceDesc", "devResourceDesc")
 handle("CUstream", "stream")
 
 call("cuDevicePrimaryCtxRetain", Out(CUcontext, "pctx", new="context"), In(CUdevice, "dev"),
-     since=7000)
-call("cuDevicePrimaryCtxRelease", In(CUdevice, "dev"), since=7000, blocks=True)
-call("cuDevicePrimaryCtxRelease_v2", In(CUdevice, "dev"), since=11000, blocks=True)
-call("cuDevicePrimaryCtxSetFlags", In(CUdevice, "dev"), In(U32, "flags"), since=7000)
-call("cuDevicePrimaryCtxSetFlags_v2", In(CUdevice, "dev"), In(U32, "flags"), since=11000)
+     since=7000, does="begin_context", about="dev")
+call("cuDevicePrimaryCtxRelease", In(CUdevice, "dev"), since=7000, blocks=True, does="end_context")
+call("cuDevicePrimaryCtxRelease_v2", In(CUdevice, "dev"), since=11000, blocks=True,
+     does="end_context")
+call("cuDevicePrimaryCtxSetFlags", In(CUdevice, "dev"), In(U32, "flags"), since=7000, does="set")
+call("cuDevicePrimaryCtxSetFlags_v2", In(CUdevice, "dev"), In(U32, "flags"), since=11000,
+     does="set")
 call("cuDevicePrimaryCtxGetState", In(CUdevice, "dev"), Out(U32, "flags"), Out(I32, "active"),
-     since=7000)
-call("cuDevicePrimaryCtxReset", In(CUdevice, "dev"), since=7000, blocks=True)
-call("cuDevicePrimaryCtxReset_v2", In(CUdevice, "dev"), since=11000, blocks=True)
+     since=7000, does="ask")
+call("cuDevicePrimaryCtxReset", In(CUdevice, "dev"), since=7000, blocks=True, does="end_context")
+call("cuDevicePrimaryCtxReset_v2", In(CUdevice, "dev"), since=11000, blocks=True,
+     does="end_context")
 call("cuCtxCreate", Out(CUcontext, "pctx", new="context"), In(U32, "flags"), In(CUdevice, "dev"),
-     since=2000, predict=True)
+     since=2000, does="begin_context", about="dev")
 call("cuCtxCreate_v2", Out(CUcontext, "pctx", new="context"), In(U32, "flags"), In(CUdevice, "dev"),
-     since=3020, predict=True)
+     since=3020, does="begin_context", about="dev")
 call("cuCtxCreate_v3", Out(CUcontext, "pctx", new="context"),
-     In(Array(CUexecAffinityParam_v1, "numParams", mut=True), "paramsArray"),
-     In(I32, "numParams"), In(U32, "flags"), In(CUdevice, "dev"), since=11040, predict=True)
+     In(Array(CUexecAffinityParam_v1, "numParams", mut=True), "paramsArray"), In(I32, "numParams"),
+     In(U32, "flags"), In(CUdevice, "dev"), since=11040, does="begin_context", about="dev")
 call("cuCtxCreate_v4", Out(CUcontext, "pctx", new="context"),
-     In(Ref(CUctxCreateParams, mut=True), "ctxCreateParams"), In(U32, "flags"),
-     In(CUdevice, "dev"), since=12050, predict=True)
-call("cuCtxDestroy", In(CUcontext, "ctx", free="context"), since=2000, blocks=True)
-call("cuCtxDestroy_v2", In(CUcontext, "ctx", free="context"), since=4000, blocks=True)
-call("cuCtxPushCurrent", In(CUcontext, "ctx"), since=2000, after="none")
-call("cuCtxPushCurrent_v2", In(CUcontext, "ctx"), since=4000, after="none")
-call("cuCtxPopCurrent", Out(CUcontext, "pctx", opt=True), since=2000, predict=True, after="none")
-call("cuCtxPopCurrent_v2", Out(CUcontext, "pctx", opt=True), since=4000, predict=True, after="none")
-call("cuCtxSetCurrent", In(CUcontext, "ctx"), since=4000, after="none")
-call("cuCtxGetCurrent", Out(CUcontext, "pctx"), since=4000, predict=True, after="none")
-call("cuCtxGetDevice", Out(CUdevice, "device"), since=2000, predict=True, after="none")
-call("cuCtxGetDevice_v2", Out(CUdevice, "device"), In(CUcontext, "ctx"), since=13000, predict=True,
-     after="none")
-call("cuCtxGetFlags", Out(U32, "flags"), since=7000, predict=True, after="none")
-call("cuCtxSetFlags", In(U32, "flags"), since=12010)
-call("cuCtxGetId", In(CUcontext, "ctx"), Out(U64, "ctxId"), since=12000)
-call("cuCtxSynchronize", since=2000, blocks=True)
-call("cuCtxSynchronize_v2", In(CUcontext, "ctx"), since=13000, blocks=True)
-call("cuCtxSetLimit", In(CUlimit, "limit"), In(SIZE, "value"), since=3010)
-call("cuCtxGetLimit", Out(SIZE, "pvalue"), In(CUlimit, "limit"), since=3010, predict=True,
-     after="none")
-call("cuCtxGetCacheConfig", Out(CUfunc_cache, "pconfig"), since=3020, predict=True, after="none")
-call("cuCtxSetCacheConfig", In(CUfunc_cache, "config"), since=3020)
-call("cuCtxGetApiVersion", In(CUcontext, "ctx"), Out(U32, "version"), since=3020, predict=True,
-     after="none")
+     In(Ref(CUctxCreateParams, mut=True), "ctxCreateParams"), In(U32, "flags"), In(CUdevice, "dev"),
+     since=12050, does="begin_context", about="dev")
+call("cuCtxDestroy", In(CUcontext, "ctx", free="context"), since=2000, blocks=True,
+     does="end_context")
+call("cuCtxDestroy_v2", In(CUcontext, "ctx", free="context"), since=4000, blocks=True,
+     does="end_context")
+call("cuCtxPushCurrent", In(CUcontext, "ctx"), since=2000, after="none", does="set")
+call("cuCtxPushCurrent_v2", In(CUcontext, "ctx"), since=4000, after="none", does="set")
+call("cuCtxPopCurrent", Out(CUcontext, "pctx", opt=True), since=2000, after="none", does="set")
+call("cuCtxPopCurrent_v2", Out(CUcontext, "pctx", opt=True), since=4000, after="none", does="set")
+call("cuCtxSetCurrent", In(CUcontext, "ctx"), since=4000, after="none", does="set")
+call("cuCtxGetCurrent", Out(CUcontext, "pctx"), since=4000, after="none")
+call("cuCtxGetDevice", Out(CUdevice, "device"), since=2000, after="none")
+call("cuCtxGetDevice_v2", Out(CUdevice, "device"), In(CUcontext, "ctx"), since=13000, after="none")
+call("cuCtxGetFlags", Out(U32, "flags"), since=7000, after="none")
+call("cuCtxSetFlags", In(U32, "flags"), since=12010, does="set")
+call("cuCtxGetId", In(CUcontext, "ctx"), Out(U64, "ctxId"), since=12000, does="ask")
+call("cuCtxSynchronize", since=2000, blocks=True, does="wait")
+call("cuCtxSynchronize_v2", In(CUcontext, "ctx"), since=13000, blocks=True, does="wait",
+     about="ctx")
+call("cuCtxSetLimit", In(CUlimit, "limit"), In(SIZE, "value"), since=3010, does="set")
+call("cuCtxGetLimit", Out(SIZE, "pvalue"), In(CUlimit, "limit"), since=3010, after="none")
+call("cuCtxGetCacheConfig", Out(CUfunc_cache, "pconfig"), since=3020, after="none")
+call("cuCtxSetCacheConfig", In(CUfunc_cache, "config"), since=3020, does="set")
+call("cuCtxGetApiVersion", In(CUcontext, "ctx"), Out(U32, "version"), since=3020, after="none")
 call("cuCtxGetStreamPriorityRange", Out(I32, "leastPriority", opt=True),
      Out(I32, "greatestPriority", opt=True), since=5050, after="none")
-call("cuCtxResetPersistingL2Cache", since=11000, blocks=True)
+call("cuCtxResetPersistingL2Cache", since=11000, blocks=True, does="set")
 call("cuCtxGetExecAffinity", Out(CUexecAffinityParam_v1, "pExecAffinity"),
-     In(CUexecAffinityType, "type"), since=11040)
-call("cuCtxRecordEvent", In(CUcontext, "hCtx"), In(CUevent, "hEvent"), since=12050)
-call("cuCtxWaitEvent", In(CUcontext, "hCtx"), In(CUevent, "hEvent"), since=12050)
-call("cuCtxAttach", Out(CUcontext, "pctx"), In(U32, "flags"), since=2000)
-call("cuCtxDetach", In(CUcontext, "ctx", free="context"), since=2000, blocks=True)
-call("cuCtxGetSharedMemConfig", Out(CUsharedconfig, "pConfig"), since=4020)
-call("cuCtxSetSharedMemConfig", In(CUsharedconfig, "config"), since=4020)
-call("cuCtxEnablePeerAccess", In(CUcontext, "peerContext"), In(U32, "Flags"), since=4000)
-call("cuCtxDisablePeerAccess", In(CUcontext, "peerContext"), since=4000)
+     In(CUexecAffinityType, "type"), since=11040, does="ask")
+call("cuCtxRecordEvent", In(CUcontext, "hCtx"), In(CUevent, "hEvent"), since=12050, does="order")
+call("cuCtxWaitEvent", In(CUcontext, "hCtx"), In(CUevent, "hEvent"), since=12050, does="order")
+call("cuCtxAttach", Out(CUcontext, "pctx"), In(U32, "flags"), since=2000, does="set")
+call("cuCtxDetach", In(CUcontext, "ctx", free="context"), since=2000, blocks=True,
+     does="end_context")
+call("cuCtxGetSharedMemConfig", Out(CUsharedconfig, "pConfig"), since=4020, does="ask")
+call("cuCtxSetSharedMemConfig", In(CUsharedconfig, "config"), since=4020, does="set")
+call("cuCtxEnablePeerAccess", In(CUcontext, "peerContext"), In(U32, "Flags"), since=4000,
+     does="set")
+call("cuCtxDisablePeerAccess", In(CUcontext, "peerContext"), since=4000, does="set")
 call("cuGreenCtxCreate", Out(CUgreenCtx, "phCtx", new="greenCtx"), In(CUdevResourceDesc, "desc"),
-     In(CUdevice, "dev"), In(U32, "flags"), since=12040)
-call("cuGreenCtxDestroy", In(CUgreenCtx, "hCtx", free="greenCtx"), since=12040, blocks=True)
-call("cuCtxFromGreenCtx", Out(CUcontext, "pContext"), In(CUgreenCtx, "hCtx"), since=12040)
+     In(CUdevice, "dev"), In(U32, "flags"), since=12040, does="begin_context", about="dev")
+call("cuGreenCtxDestroy", In(CUgreenCtx, "hCtx", free="greenCtx"), since=12040, blocks=True,
+     does="end_context")
+call("cuCtxFromGreenCtx", Out(CUcontext, "pContext"), In(CUgreenCtx, "hCtx"), since=12040,
+     does="set")
 call("cuCtxGetDevResource", In(CUcontext, "hCtx"), Out(CUdevResource_v1, "resource"),
-     In(CUdevResourceType, "type"), since=12040)
+     In(CUdevResourceType, "type"), since=12040, does="ask")
 call("cuGreenCtxGetDevResource", In(CUgreenCtx, "hCtx"), Out(CUdevResource_v1, "resource"),
-     In(CUdevResourceType, "type"), since=12040)
+     In(CUdevResourceType, "type"), since=12040, does="ask")
 call("cuDevSmResourceSplitByCount", Out(Array(CUdevResource_v1, "*nbGroups"), "result", opt=True),
      InOut(U32, "nbGroups"), In(Ref(CUdevResource_v1), "input"),
      Out(CUdevResource_v1, "remaining", opt=True), In(U32, "useFlags"), In(U32, "minCount"),
-     since=12040)
+     since=12040, does="set")
 call("cuDevResourceGenerateDesc", Out(CUdevResourceDesc, "phDesc"),
      In(Array(CUdevResource_v1, "nbResources", mut=True), "resources"), In(U32, "nbResources"),
-     since=12040)
-call("cuGreenCtxRecordEvent", In(CUgreenCtx, "hCtx"), In(CUevent, "hEvent"), since=12040)
-call("cuGreenCtxWaitEvent", In(CUgreenCtx, "hCtx"), In(CUevent, "hEvent"), since=12040)
+     since=12040, does="set")
+call("cuGreenCtxRecordEvent", In(CUgreenCtx, "hCtx"), In(CUevent, "hEvent"), since=12040,
+     does="order")
+call("cuGreenCtxWaitEvent", In(CUgreenCtx, "hCtx"), In(CUevent, "hEvent"), since=12040,
+     does="order")
 call("cuGreenCtxStreamCreate", Out(CUstream, "phStream", new="stream"), In(CUgreenCtx, "greenCtx"),
-     In(U32, "flags"), In(I32, "priority"), since=12050)
-call("cuGreenCtxGetId", In(CUgreenCtx, "greenCtx"), Out(U64, "greenCtxId"), since=12090)
+     In(U32, "flags"), In(I32, "priority"), since=12050, does="make")
+call("cuGreenCtxGetId", In(CUgreenCtx, "greenCtx"), Out(U64, "greenCtxId"), since=12090, does="ask")

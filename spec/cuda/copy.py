@@ -184,164 +184,182 @@ struct("CUmemDecompressParams",
        F(U8, "padding", 20))
 
 call("cuMemcpyHtoD", In(CUdeviceptr_v1, "dstDevice"), In(Bytes("ByteCount"), "srcHost"),
-     In(U32, "ByteCount"), since=2000, blocks=True)
+     In(U32, "ByteCount"), since=2000, blocks=True, does="copy", size="ByteCount")
 call("cuMemcpyHtoD_v2", In(CUdeviceptr, "dstDevice"), In(Bytes("ByteCount"), "srcHost"),
-     In(SIZE, "ByteCount"), since=3020, ptds=7000, blocks=True)
+     In(SIZE, "ByteCount"), since=3020, ptds=7000, blocks=True, does="copy", size="ByteCount")
 call("cuMemcpyDtoH", Out(Bytes("ByteCount"), "dstHost"), In(CUdeviceptr_v1, "srcDevice"),
-     In(U32, "ByteCount"), since=2000, blocks=True)
+     In(U32, "ByteCount"), since=2000, blocks=True, does="copy", size="ByteCount")
 call("cuMemcpyDtoH_v2", Out(Bytes("ByteCount"), "dstHost"), In(CUdeviceptr, "srcDevice"),
-     In(SIZE, "ByteCount"), since=3020, ptds=7000, blocks=True)
+     In(SIZE, "ByteCount"), since=3020, ptds=7000, blocks=True, does="copy", size="ByteCount")
 call("cuMemcpyDtoD", In(CUdeviceptr_v1, "dstDevice"), In(CUdeviceptr_v1, "srcDevice"),
-     In(U32, "ByteCount"), since=2000, blocks=True)
+     In(U32, "ByteCount"), since=2000, blocks=True, does="copy", size="ByteCount")
 call("cuMemcpyDtoD_v2", In(CUdeviceptr, "dstDevice"), In(CUdeviceptr, "srcDevice"),
-     In(SIZE, "ByteCount"), since=3020, ptds=7000, blocks=True)
+     In(SIZE, "ByteCount"), since=3020, ptds=7000, blocks=True, does="copy", size="ByteCount")
 call("cuMemcpyDtoA", In(CUarray, "dstArray"), In(U32, "dstOffset"), In(CUdeviceptr_v1, "srcDevice"),
-     In(U32, "ByteCount"), since=2000, blocks=True)
+     In(U32, "ByteCount"), since=2000, blocks=True, does="copy", size="ByteCount")
 call("cuMemcpyDtoA_v2", In(CUarray, "dstArray"), In(SIZE, "dstOffset"),
-     In(CUdeviceptr, "srcDevice"), In(SIZE, "ByteCount"), since=3020, ptds=7000, blocks=True)
+     In(CUdeviceptr, "srcDevice"), In(SIZE, "ByteCount"), since=3020, ptds=7000, blocks=True,
+     does="copy", size="ByteCount")
 call("cuMemcpyAtoD", In(CUdeviceptr_v1, "dstDevice"), In(CUarray, "srcArray"), In(U32, "srcOffset"),
-     In(U32, "ByteCount"), since=2000, blocks=True)
+     In(U32, "ByteCount"), since=2000, blocks=True, does="copy", size="ByteCount")
 call("cuMemcpyAtoD_v2", In(CUdeviceptr, "dstDevice"), In(CUarray, "srcArray"),
-     In(SIZE, "srcOffset"), In(SIZE, "ByteCount"), since=3020, ptds=7000, blocks=True)
+     In(SIZE, "srcOffset"), In(SIZE, "ByteCount"), since=3020, ptds=7000, blocks=True, does="copy",
+     size="ByteCount")
 call("cuMemcpyHtoA", In(CUarray, "dstArray"), In(U32, "dstOffset"),
-     In(Bytes("ByteCount"), "srcHost"), In(U32, "ByteCount"), since=2000, blocks=True)
+     In(Bytes("ByteCount"), "srcHost"), In(U32, "ByteCount"), since=2000, blocks=True, does="copy",
+     size="ByteCount")
 call("cuMemcpyHtoA_v2", In(CUarray, "dstArray"), In(SIZE, "dstOffset"),
-     In(Bytes("ByteCount"), "srcHost"), In(SIZE, "ByteCount"), since=3020, ptds=7000,
-     blocks=True)
+     In(Bytes("ByteCount"), "srcHost"), In(SIZE, "ByteCount"), since=3020, ptds=7000, blocks=True,
+     does="copy", size="ByteCount")
 call("cuMemcpyAtoH", Out(Bytes("ByteCount"), "dstHost"), In(CUarray, "srcArray"),
-     In(U32, "srcOffset"), In(U32, "ByteCount"), since=2000, blocks=True)
+     In(U32, "srcOffset"), In(U32, "ByteCount"), since=2000, blocks=True, does="copy",
+     size="ByteCount")
 call("cuMemcpyAtoH_v2", Out(Bytes("ByteCount"), "dstHost"), In(CUarray, "srcArray"),
-     In(SIZE, "srcOffset"), In(SIZE, "ByteCount"), since=3020, ptds=7000, blocks=True)
+     In(SIZE, "srcOffset"), In(SIZE, "ByteCount"), since=3020, ptds=7000, blocks=True, does="copy",
+     size="ByteCount")
 call("cuMemcpyAtoA", In(CUarray, "dstArray"), In(U32, "dstOffset"), In(CUarray, "srcArray"),
-     In(U32, "srcOffset"), In(U32, "ByteCount"), since=2000, blocks=True)
+     In(U32, "srcOffset"), In(U32, "ByteCount"), since=2000, blocks=True, does="copy",
+     size="ByteCount")
 call("cuMemcpyAtoA_v2", In(CUarray, "dstArray"), In(SIZE, "dstOffset"), In(CUarray, "srcArray"),
-     In(SIZE, "srcOffset"), In(SIZE, "ByteCount"), since=3020, ptds=7000, blocks=True)
+     In(SIZE, "srcOffset"), In(SIZE, "ByteCount"), since=3020, ptds=7000, blocks=True, does="copy",
+     size="ByteCount")
 call("cuMemcpyHtoAAsync", In(CUarray, "dstArray"), In(U32, "dstOffset"),
-     In(CPTR, "srcHost", by_hand="may be read after the call has returned"),
-     In(U32, "ByteCount"), In(CUstream, "hStream"), since=2000)
+     In(CPTR, "srcHost", by_hand="may be read after the call has returned"), In(U32, "ByteCount"),
+     In(CUstream, "hStream"), since=2000, does="copy", size="ByteCount")
 call("cuMemcpyHtoAAsync_v2", In(CUarray, "dstArray"), In(SIZE, "dstOffset"),
-     In(CPTR, "srcHost", by_hand="may be read after the call has returned"),
-     In(SIZE, "ByteCount"), In(CUstream, "hStream"), since=3020, ptds=7000)
+     In(CPTR, "srcHost", by_hand="may be read after the call has returned"), In(SIZE, "ByteCount"),
+     In(CUstream, "hStream"), since=3020, ptds=7000, does="copy", size="ByteCount")
 call("cuMemcpyAtoHAsync", In(PTR, "dstHost", by_hand="written after the call has returned"),
-     In(CUarray, "srcArray"), In(U32, "srcOffset"), In(U32, "ByteCount"),
-     In(CUstream, "hStream"), since=2000)
+     In(CUarray, "srcArray"), In(U32, "srcOffset"), In(U32, "ByteCount"), In(CUstream, "hStream"),
+     since=2000, does="copy", size="ByteCount")
 call("cuMemcpyAtoHAsync_v2", In(PTR, "dstHost", by_hand="written after the call has returned"),
-     In(CUarray, "srcArray"), In(SIZE, "srcOffset"), In(SIZE, "ByteCount"),
-     In(CUstream, "hStream"), since=3020, ptds=7000)
-call("cuMemcpy2D", In(Ref(CUDA_MEMCPY2D_v1), "pCopy"), since=2000, blocks=True)
-call("cuMemcpy2D_v2", In(Ref(CUDA_MEMCPY2D_v2), "pCopy"), since=3020, ptds=7000, blocks=True)
-call("cuMemcpy2DUnaligned", In(Ref(CUDA_MEMCPY2D_v1), "pCopy"), since=2000, blocks=True)
+     In(CUarray, "srcArray"), In(SIZE, "srcOffset"), In(SIZE, "ByteCount"), In(CUstream, "hStream"),
+     since=3020, ptds=7000, does="copy", size="ByteCount")
+call("cuMemcpy2D", In(Ref(CUDA_MEMCPY2D_v1), "pCopy"), since=2000, blocks=True, does="copy")
+call("cuMemcpy2D_v2", In(Ref(CUDA_MEMCPY2D_v2), "pCopy"), since=3020, ptds=7000, blocks=True,
+     does="copy")
+call("cuMemcpy2DUnaligned", In(Ref(CUDA_MEMCPY2D_v1), "pCopy"), since=2000, blocks=True,
+     does="copy")
 call("cuMemcpy2DUnaligned_v2", In(Ref(CUDA_MEMCPY2D_v2), "pCopy"), since=3020, ptds=7000,
-     blocks=True)
-call("cuMemcpy3D", In(Ref(CUDA_MEMCPY3D_v1), "pCopy"), since=2000, blocks=True)
-call("cuMemcpy3D_v2", In(Ref(CUDA_MEMCPY3D_v2), "pCopy"), since=3020, ptds=7000, blocks=True)
+     blocks=True, does="copy")
+call("cuMemcpy3D", In(Ref(CUDA_MEMCPY3D_v1), "pCopy"), since=2000, blocks=True, does="copy")
+call("cuMemcpy3D_v2", In(Ref(CUDA_MEMCPY3D_v2), "pCopy"), since=3020, ptds=7000, blocks=True,
+     does="copy")
 call("cuMemcpyHtoDAsync", In(CUdeviceptr_v1, "dstDevice"),
-     In(CPTR, "srcHost", by_hand="may be read after the call has returned"),
-     In(U32, "ByteCount"), In(CUstream, "hStream"), since=2000)
+     In(CPTR, "srcHost", by_hand="may be read after the call has returned"), In(U32, "ByteCount"),
+     In(CUstream, "hStream"), since=2000, does="copy", size="ByteCount")
 call("cuMemcpyHtoDAsync_v2", In(CUdeviceptr, "dstDevice"),
-     In(CPTR, "srcHost", by_hand="may be read after the call has returned"),
-     In(SIZE, "ByteCount"), In(CUstream, "hStream"), since=3020, ptds=7000)
+     In(CPTR, "srcHost", by_hand="may be read after the call has returned"), In(SIZE, "ByteCount"),
+     In(CUstream, "hStream"), since=3020, ptds=7000, does="copy", size="ByteCount", defer=True)
 call("cuMemcpyDtoHAsync", In(PTR, "dstHost", by_hand="written after the call has returned"),
-     In(CUdeviceptr_v1, "srcDevice"), In(U32, "ByteCount"), In(CUstream, "hStream"), since=2000)
+     In(CUdeviceptr_v1, "srcDevice"), In(U32, "ByteCount"), In(CUstream, "hStream"), since=2000,
+     does="copy", size="ByteCount")
 call("cuMemcpyDtoHAsync_v2", In(PTR, "dstHost", by_hand="written after the call has returned"),
      In(CUdeviceptr, "srcDevice"), In(SIZE, "ByteCount"), In(CUstream, "hStream"), since=3020,
-     ptds=7000)
+     ptds=7000, does="copy", size="ByteCount", defer=True)
 call("cuMemcpyDtoDAsync", In(CUdeviceptr_v1, "dstDevice"), In(CUdeviceptr_v1, "srcDevice"),
-     In(U32, "ByteCount"), In(CUstream, "hStream"), since=3000)
+     In(U32, "ByteCount"), In(CUstream, "hStream"), since=3000, does="copy", size="ByteCount")
 call("cuMemcpyDtoDAsync_v2", In(CUdeviceptr, "dstDevice"), In(CUdeviceptr, "srcDevice"),
-     In(SIZE, "ByteCount"), In(CUstream, "hStream"), since=3020, ptds=7000)
-call("cuMemcpy2DAsync", In(Ref(CUDA_MEMCPY2D_v1), "pCopy"), In(CUstream, "hStream"), since=2000)
+     In(SIZE, "ByteCount"), In(CUstream, "hStream"), since=3020, ptds=7000, does="copy",
+     size="ByteCount", defer=True)
+call("cuMemcpy2DAsync", In(Ref(CUDA_MEMCPY2D_v1), "pCopy"), In(CUstream, "hStream"), since=2000,
+     does="copy")
 call("cuMemcpy2DAsync_v2", In(Ref(CUDA_MEMCPY2D_v2), "pCopy"), In(CUstream, "hStream"), since=3020,
-     ptds=7000)
-call("cuMemcpy3DAsync", In(Ref(CUDA_MEMCPY3D_v1), "pCopy"), In(CUstream, "hStream"), since=2000)
+     ptds=7000, does="copy", defer=True)
+call("cuMemcpy3DAsync", In(Ref(CUDA_MEMCPY3D_v1), "pCopy"), In(CUstream, "hStream"), since=2000,
+     does="copy")
 call("cuMemcpy3DAsync_v2", In(Ref(CUDA_MEMCPY3D_v2), "pCopy"), In(CUstream, "hStream"), since=3020,
-     ptds=7000)
-call("cuMemsetD8", In(CUdeviceptr_v1, "dstDevice"), In(U8, "uc"), In(U32, "N"), since=2000)
+     ptds=7000, does="copy", defer=True)
+call("cuMemsetD8", In(CUdeviceptr_v1, "dstDevice"), In(U8, "uc"), In(U32, "N"), since=2000,
+     does="fill")
 call("cuMemsetD8_v2", In(CUdeviceptr, "dstDevice"), In(U8, "uc"), In(SIZE, "N"), since=3020,
-     ptds=7000)
-call("cuMemsetD16", In(CUdeviceptr_v1, "dstDevice"), In(U16, "us"), In(U32, "N"), since=2000)
+     ptds=7000, does="fill")
+call("cuMemsetD16", In(CUdeviceptr_v1, "dstDevice"), In(U16, "us"), In(U32, "N"), since=2000,
+     does="fill")
 call("cuMemsetD16_v2", In(CUdeviceptr, "dstDevice"), In(U16, "us"), In(SIZE, "N"), since=3020,
-     ptds=7000)
-call("cuMemsetD32", In(CUdeviceptr_v1, "dstDevice"), In(U32, "ui"), In(U32, "N"), since=2000)
+     ptds=7000, does="fill")
+call("cuMemsetD32", In(CUdeviceptr_v1, "dstDevice"), In(U32, "ui"), In(U32, "N"), since=2000,
+     does="fill")
 call("cuMemsetD32_v2", In(CUdeviceptr, "dstDevice"), In(U32, "ui"), In(SIZE, "N"), since=3020,
-     ptds=7000)
+     ptds=7000, does="fill")
 call("cuMemsetD2D8", In(CUdeviceptr_v1, "dstDevice"), In(U32, "dstPitch"), In(U8, "uc"),
-     In(U32, "Width"), In(U32, "Height"), since=2000)
+     In(U32, "Width"), In(U32, "Height"), since=2000, does="fill")
 call("cuMemsetD2D8_v2", In(CUdeviceptr, "dstDevice"), In(SIZE, "dstPitch"), In(U8, "uc"),
-     In(SIZE, "Width"), In(SIZE, "Height"), since=3020, ptds=7000)
+     In(SIZE, "Width"), In(SIZE, "Height"), since=3020, ptds=7000, does="fill")
 call("cuMemsetD2D16", In(CUdeviceptr_v1, "dstDevice"), In(U32, "dstPitch"), In(U16, "us"),
-     In(U32, "Width"), In(U32, "Height"), since=2000)
+     In(U32, "Width"), In(U32, "Height"), since=2000, does="fill")
 call("cuMemsetD2D16_v2", In(CUdeviceptr, "dstDevice"), In(SIZE, "dstPitch"), In(U16, "us"),
-     In(SIZE, "Width"), In(SIZE, "Height"), since=3020, ptds=7000)
+     In(SIZE, "Width"), In(SIZE, "Height"), since=3020, ptds=7000, does="fill")
 call("cuMemsetD2D32", In(CUdeviceptr_v1, "dstDevice"), In(U32, "dstPitch"), In(U32, "ui"),
-     In(U32, "Width"), In(U32, "Height"), since=2000)
+     In(U32, "Width"), In(U32, "Height"), since=2000, does="fill")
 call("cuMemsetD2D32_v2", In(CUdeviceptr, "dstDevice"), In(SIZE, "dstPitch"), In(U32, "ui"),
-     In(SIZE, "Width"), In(SIZE, "Height"), since=3020, ptds=7000)
+     In(SIZE, "Width"), In(SIZE, "Height"), since=3020, ptds=7000, does="fill")
 call("cuMemcpy", In(CUdeviceptr, "dst"), In(CUdeviceptr, "src"), In(SIZE, "ByteCount"), since=4000,
-     ptds=7000, blocks=True)
+     ptds=7000, blocks=True, does="copy", size="ByteCount")
 call("cuMemcpyAsync", In(CUdeviceptr, "dst"), In(CUdeviceptr, "src"), In(SIZE, "ByteCount"),
-     In(CUstream, "hStream"), since=4000, ptds=7000)
+     In(CUstream, "hStream"), since=4000, ptds=7000, does="copy", size="ByteCount", defer=True)
 call("cuMemcpyPeer", In(CUdeviceptr, "dstDevice"), In(CUcontext, "dstContext"),
-     In(CUdeviceptr, "srcDevice"), In(CUcontext, "srcContext"), In(SIZE, "ByteCount"),
-     since=4000, ptds=7000, blocks=True)
+     In(CUdeviceptr, "srcDevice"), In(CUcontext, "srcContext"), In(SIZE, "ByteCount"), since=4000,
+     ptds=7000, blocks=True, does="copy", size="ByteCount")
 call("cuMemcpyPeerAsync", In(CUdeviceptr, "dstDevice"), In(CUcontext, "dstContext"),
      In(CUdeviceptr, "srcDevice"), In(CUcontext, "srcContext"), In(SIZE, "ByteCount"),
-     In(CUstream, "hStream"), since=4000, ptds=7000)
-call("cuMemcpy3DPeer", In(Ref(CUDA_MEMCPY3D_PEER_v1), "pCopy"), since=4000, ptds=7000, blocks=True)
+     In(CUstream, "hStream"), since=4000, ptds=7000, does="copy", size="ByteCount")
+call("cuMemcpy3DPeer", In(Ref(CUDA_MEMCPY3D_PEER_v1), "pCopy"), since=4000, ptds=7000, blocks=True,
+     does="copy")
 call("cuMemcpy3DPeerAsync", In(Ref(CUDA_MEMCPY3D_PEER_v1), "pCopy"), In(CUstream, "hStream"),
-     since=4000, ptds=7000)
+     since=4000, ptds=7000, does="copy")
 call("cuMemcpyBatchAsync", In(Array(CUdeviceptr, "count", mut=True), "dsts"),
-     In(Array(CUdeviceptr, "count", mut=True), "srcs"),
-     In(Array(SIZE, "count", mut=True), "sizes"), In(SIZE, "count"),
-     In(Array(CUmemcpyAttributes_v1, "numAttrs", mut=True), "attrs"),
+     In(Array(CUdeviceptr, "count", mut=True), "srcs"), In(Array(SIZE, "count", mut=True), "sizes"),
+     In(SIZE, "count"), In(Array(CUmemcpyAttributes_v1, "numAttrs", mut=True), "attrs"),
      In(Array(SIZE, "numAttrs", mut=True), "attrsIdxs"), In(SIZE, "numAttrs"),
-     Out(SIZE, "failIdx", opt=True, on="failure"), In(CUstream, "hStream"), since=12080, ptds=True)
+     Out(SIZE, "failIdx", opt=True, on="failure"), In(CUstream, "hStream"), since=12080, ptds=True,
+     does="copy")
 call("cuMemcpyBatchAsync_v2", In(Array(CUdeviceptr, "count", mut=True), "dsts"),
-     In(Array(CUdeviceptr, "count", mut=True), "srcs"),
-     In(Array(SIZE, "count", mut=True), "sizes"), In(SIZE, "count"),
-     In(Array(CUmemcpyAttributes_v1, "numAttrs", mut=True), "attrs"),
+     In(Array(CUdeviceptr, "count", mut=True), "srcs"), In(Array(SIZE, "count", mut=True), "sizes"),
+     In(SIZE, "count"), In(Array(CUmemcpyAttributes_v1, "numAttrs", mut=True), "attrs"),
      In(Array(SIZE, "numAttrs", mut=True), "attrsIdxs"), In(SIZE, "numAttrs"),
-     In(CUstream, "hStream"), since=13000, ptds=True)
+     In(CUstream, "hStream"), since=13000, ptds=True, does="copy")
 call("cuMemcpy3DBatchAsync", In(SIZE, "numOps"),
      In(Array(CUDA_MEMCPY3D_BATCH_OP_v1, "numOps", mut=True), "opList"),
      Out(SIZE, "failIdx", opt=True, on="failure"), In(U64, "flags"), In(CUstream, "hStream"),
-     since=12080, ptds=True)
+     since=12080, ptds=True, does="copy")
 call("cuMemcpy3DBatchAsync_v2", In(SIZE, "numOps"),
      In(Array(CUDA_MEMCPY3D_BATCH_OP_v1, "numOps", mut=True), "opList"), In(U64, "flags"),
-     In(CUstream, "hStream"), since=13000, ptds=True)
+     In(CUstream, "hStream"), since=13000, ptds=True, does="copy")
 call("cuMemsetD8Async", In(CUdeviceptr, "dstDevice"), In(U8, "uc"), In(SIZE, "N"),
-     In(CUstream, "hStream"), since=3020, ptds=7000)
+     In(CUstream, "hStream"), since=3020, ptds=7000, does="fill", defer=True)
 call("cuMemsetD16Async", In(CUdeviceptr, "dstDevice"), In(U16, "us"), In(SIZE, "N"),
-     In(CUstream, "hStream"), since=3020, ptds=7000)
+     In(CUstream, "hStream"), since=3020, ptds=7000, does="fill", defer=True)
 call("cuMemsetD32Async", In(CUdeviceptr, "dstDevice"), In(U32, "ui"), In(SIZE, "N"),
-     In(CUstream, "hStream"), since=3020, ptds=7000)
+     In(CUstream, "hStream"), since=3020, ptds=7000, does="fill", defer=True)
 call("cuMemsetD2D8Async", In(CUdeviceptr, "dstDevice"), In(SIZE, "dstPitch"), In(U8, "uc"),
-     In(SIZE, "Width"), In(SIZE, "Height"), In(CUstream, "hStream"), since=3020, ptds=7000)
+     In(SIZE, "Width"), In(SIZE, "Height"), In(CUstream, "hStream"), since=3020, ptds=7000,
+     does="fill", defer=True)
 call("cuMemsetD2D16Async", In(CUdeviceptr, "dstDevice"), In(SIZE, "dstPitch"), In(U16, "us"),
-     In(SIZE, "Width"), In(SIZE, "Height"), In(CUstream, "hStream"), since=3020, ptds=7000)
+     In(SIZE, "Width"), In(SIZE, "Height"), In(CUstream, "hStream"), since=3020, ptds=7000,
+     does="fill", defer=True)
 call("cuMemsetD2D32Async", In(CUdeviceptr, "dstDevice"), In(SIZE, "dstPitch"), In(U32, "ui"),
-     In(SIZE, "Width"), In(SIZE, "Height"), In(CUstream, "hStream"), since=3020, ptds=7000)
+     In(SIZE, "Width"), In(SIZE, "Height"), In(CUstream, "hStream"), since=3020, ptds=7000,
+     does="fill", defer=True)
 call("cuMemPrefetchAsync", In(CUdeviceptr, "devPtr"), In(SIZE, "count"), In(CUdevice, "dstDevice"),
-     In(CUstream, "hStream"), since=8000, ptds=True)
+     In(CUstream, "hStream"), since=8000, ptds=True, does="move", defer=True)
 call("cuMemPrefetchAsync_v2", In(CUdeviceptr, "devPtr"), In(SIZE, "count"),
      In(CUmemLocation_v1, "location"), In(U32, "flags"), In(CUstream, "hStream"), since=12020,
-     ptds=True)
+     ptds=True, does="move", defer=True)
 call("cuMemPrefetchBatchAsync", In(Array(CUdeviceptr, "count", mut=True), "dptrs"),
      In(Array(SIZE, "count", mut=True), "sizes"), In(SIZE, "count"),
      In(Array(CUmemLocation_v1, "numPrefetchLocs", mut=True), "prefetchLocs"),
-     In(Array(SIZE, "numPrefetchLocs", mut=True), "prefetchLocIdxs"),
-     In(SIZE, "numPrefetchLocs"), In(U64, "flags"), In(CUstream, "hStream"), since=13000,
-     ptds=True)
+     In(Array(SIZE, "numPrefetchLocs", mut=True), "prefetchLocIdxs"), In(SIZE, "numPrefetchLocs"),
+     In(U64, "flags"), In(CUstream, "hStream"), since=13000, ptds=True, does="move")
 call("cuMemDiscardBatchAsync", In(Array(CUdeviceptr, "count", mut=True), "dptrs"),
      In(Array(SIZE, "count", mut=True), "sizes"), In(SIZE, "count"), In(U64, "flags"),
-     In(CUstream, "hStream"), since=13000, ptds=True)
+     In(CUstream, "hStream"), since=13000, ptds=True, does="order")
 call("cuMemDiscardAndPrefetchBatchAsync", In(Array(CUdeviceptr, "count", mut=True), "dptrs"),
      In(Array(SIZE, "count", mut=True), "sizes"), In(SIZE, "count"),
      In(Array(CUmemLocation_v1, "numPrefetchLocs", mut=True), "prefetchLocs"),
-     In(Array(SIZE, "numPrefetchLocs", mut=True), "prefetchLocIdxs"),
-     In(SIZE, "numPrefetchLocs"), In(U64, "flags"), In(CUstream, "hStream"), since=13000,
-     ptds=True)
+     In(Array(SIZE, "numPrefetchLocs", mut=True), "prefetchLocIdxs"), In(SIZE, "numPrefetchLocs"),
+     In(U64, "flags"), In(CUstream, "hStream"), since=13000, ptds=True, does="move")
 call("cuMemBatchDecompressAsync",
      In(Array(CUmemDecompressParams, "count", mut=True), "paramsArray"), In(SIZE, "count"),
      In(U32, "flags"), Out(SIZE, "errorIndex", opt=True), In(CUstream, "stream"), since=12060,
-     ptds=True)
+     ptds=True, does="move")

@@ -207,38 +207,36 @@ enum("CUoutput_mode",
      CU_OUT_KEY_VALUE_PAIR=0x0, CU_OUT_CSV=0x1)
 
 call("cuGetErrorString", In(CUresult, "error"), Out(STR, "pStr", on=["CUDA_ERROR_INVALID_VALUE"]),
-     since=6000, predict=True, after="none")
+     since=6000, after="none")
 call("cuGetErrorName", In(CUresult, "error"), Out(STR, "pStr", on=["CUDA_ERROR_INVALID_VALUE"]),
-     since=6000, predict=True, after="none")
-call("cuInit", In(U32, "Flags"), since=2000, after="none")
-call("cuDriverGetVersion", Out(I32, "driverVersion"), since=2020, predict=True, after="none")
+     since=6000, after="none")
+call("cuInit", In(U32, "Flags"), since=2000, after="none", does="set")
+call("cuDriverGetVersion", Out(I32, "driverVersion"), since=2020, after="none")
 call("cuFlushGPUDirectRDMAWrites", In(CUflushGPUDirectRDMAWritesTarget, "target"),
-     In(CUflushGPUDirectRDMAWritesScope, "scope"), since=11030, blocks=True)
+     In(CUflushGPUDirectRDMAWritesScope, "scope"), since=11030, blocks=True, does="set")
 call("cuGetProcAddress", In(STR, "symbol"), Out(PTR, "pfn"), In(I32, "cudaVersion"),
-     In(cuuint64_t, "flags"), since=11030,
-     by_hand="it hands out our own functions", predict=True, after="none")
+     In(cuuint64_t, "flags"), since=11030, by_hand="it hands out our own functions", after="none")
 call("cuGetProcAddress_v2", In(STR, "symbol"), Out(PTR, "pfn"), In(I32, "cudaVersion"),
      In(cuuint64_t, "flags"), Out(CUdriverProcAddressQueryResult, "symbolStatus", opt=True,
                                   on=["CUDA_ERROR_NOT_FOUND"]), since=12000,
-     by_hand="it hands out our own functions", predict=True, after="none")
+     by_hand="it hands out our own functions", after="none")
 call("cuCoredumpGetAttribute", In(CUcoredumpSettings, "attrib"),
      Out(Bytes("*size"), "value", opt=True), InOut(SIZE, "size"), since=12010, after="none")
 call("cuCoredumpGetAttributeGlobal", In(CUcoredumpSettings, "attrib"),
      Out(Bytes("*size"), "value", opt=True), InOut(SIZE, "size"), since=12010, after="none")
 call("cuCoredumpSetAttribute", In(CUcoredumpSettings, "attrib"),
-     In(PTR, "value", by_hand="its size depends on the attribute"),
-     In(Ref(SIZE, mut=True), "size"),
-     since=12010, after="none")
+     In(PTR, "value", by_hand="its size depends on the attribute"), In(Ref(SIZE, mut=True), "size"),
+     since=12010, after="none", does="set")
 call("cuCoredumpSetAttributeGlobal", In(CUcoredumpSettings, "attrib"),
-     In(PTR, "value", by_hand="its size depends on the attribute"),
-     In(Ref(SIZE, mut=True), "size"),
-     since=12010, after="none")
+     In(PTR, "value", by_hand="its size depends on the attribute"), In(Ref(SIZE, mut=True), "size"),
+     since=12010, after="none", does="set")
 call("cuGetExportTable", Out(CPTR, "ppExportTable"), In(Ref(CUuuid), "pExportTableId"), since=3000,
      after="none")
 call("cuLogsRegisterCallback", In(CUlogsCallback, "callbackFunc"), In(PTR, "userData"),
-     Out(CUlogsCallbackHandle, "callback_out", new="logsCallback"), since=12090, after="none")
+     Out(CUlogsCallbackHandle, "callback_out", new="logsCallback"), since=12090, after="none",
+     does="make")
 call("cuLogsUnregisterCallback", In(CUlogsCallbackHandle, "callback", free="logsCallback"),
-     since=12090, after="none")
+     since=12090, after="none", does="end")
 call("cuLogsCurrent", Out(CUlogIterator, "iterator_out"), In(U32, "flags"), since=12090,
      after="none")
 call("cuLogsDumpToFile", InOut(CUlogIterator, "iterator"), In(STR, "pathToFile"), In(U32, "flags"),
@@ -247,18 +245,18 @@ call("cuLogsDumpToMemory", InOut(CUlogIterator, "iterator"),
      Out(TextBuf("*size"), "buffer", opt=True), InOut(SIZE, "size"), In(U32, "flags"),
      since=12090, after="none")
 call("cuCheckpointProcessGetRestoreThreadId", In(I32, "pid"), Out(I32, "tid"), since=12080,
-     blocks=True)
+     blocks=True, does="ask")
 call("cuCheckpointProcessGetState", In(I32, "pid"), Out(CUprocessState, "state"), since=12080,
-     blocks=True)
+     blocks=True, does="ask")
 call("cuCheckpointProcessLock", In(I32, "pid"), In(Ref(CUcheckpointLockArgs, mut=True), "args"),
-     since=12080, blocks=True)
+     since=12080, blocks=True, does="set")
 call("cuCheckpointProcessCheckpoint", In(I32, "pid"),
-     In(Ref(CUcheckpointCheckpointArgs, mut=True), "args"), since=12080, blocks=True)
+     In(Ref(CUcheckpointCheckpointArgs, mut=True), "args"), since=12080, blocks=True, does="set")
 call("cuCheckpointProcessRestore", In(I32, "pid"),
-     In(Ref(CUcheckpointRestoreArgs, mut=True), "args"), since=12080, blocks=True)
+     In(Ref(CUcheckpointRestoreArgs, mut=True), "args"), since=12080, blocks=True, does="set")
 call("cuCheckpointProcessUnlock", In(I32, "pid"), In(Ref(CUcheckpointUnlockArgs, mut=True), "args"),
-     since=12080, blocks=True)
+     since=12080, blocks=True, does="set")
 call("cuProfilerInitialize", In(STR, "configFile"), In(STR, "outputFile"),
-     In(CUoutput_mode, "outputMode"), since=4000, after="none")
-call("cuProfilerStart", since=4000)
-call("cuProfilerStop", since=4000)
+     In(CUoutput_mode, "outputMode"), since=4000, after="none", does="set")
+call("cuProfilerStart", since=4000, does="set")
+call("cuProfilerStop", since=4000, does="set")

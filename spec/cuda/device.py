@@ -198,41 +198,35 @@ struct("CUdevResource_v1",
                F(U8, "_oversize", 48),
                cases={1: "sm"}), None, tag="type"))
 
-call("cuDeviceGet", Out(CUdevice, "device"), In(I32, "ordinal"), since=2000, predict=True,
-     after="none")
-call("cuDeviceGetCount", Out(I32, "count"), since=2000, predict=True, after="none")
+call("cuDeviceGet", Out(CUdevice, "device"), In(I32, "ordinal"), since=2000, after="none")
+call("cuDeviceGetCount", Out(I32, "count"), since=2000, after="none")
 call("cuDeviceGetName", Out(TextBuf("len"), "name"), In(I32, "len"), In(CUdevice, "dev"),
-     since=2000, predict=True, after="none")
-call("cuDeviceGetUuid", Out(CUuuid, "uuid"), In(CUdevice, "dev"), since=9020, predict=True,
-     after="none")
-call("cuDeviceGetUuid_v2", Out(CUuuid, "uuid"), In(CUdevice, "dev"), since=11040, predict=True,
-     after="none")
+     since=2000, after="none")
+call("cuDeviceGetUuid", Out(CUuuid, "uuid"), In(CUdevice, "dev"), since=9020, after="none")
+call("cuDeviceGetUuid_v2", Out(CUuuid, "uuid"), In(CUdevice, "dev"), since=11040, after="none")
 call("cuDeviceGetLuid", Out(Array(CHAR, "8"), "luid"), Out(U32, "deviceNodeMask"),
      In(CUdevice, "dev"), since=10000, after="none")
-call("cuDeviceTotalMem", Out(U32, "bytes"), In(CUdevice, "dev"), since=2000, predict=True,
-     after="none")
-call("cuDeviceTotalMem_v2", Out(SIZE, "bytes"), In(CUdevice, "dev"), since=3020, predict=True,
-     after="none")
+call("cuDeviceTotalMem", Out(U32, "bytes"), In(CUdevice, "dev"), since=2000, after="none")
+call("cuDeviceTotalMem_v2", Out(SIZE, "bytes"), In(CUdevice, "dev"), since=3020, after="none")
 call("cuDeviceGetAttribute", Out(I32, "pi"), In(CUdevice_attribute, "attrib"), In(CUdevice, "dev"),
-     since=2000, predict=True, after="none")
+     since=2000, after="none")
 call("cuDeviceGetHostAtomicCapabilities", Out(Array(U32, "count"), "capabilities"),
      In(Array(CUatomicOperation, "count"), "operations"), In(U32, "count"),
      In(CUdevice, "dev"), since=13000, after="none")
 call("cuDeviceGetExecAffinitySupport", Out(I32, "pi"), In(CUexecAffinityType, "type"),
      In(CUdevice, "dev"), since=11040, after="none")
 call("cuDeviceGetProperties", Out(CUdevprop_v1, "prop"), In(CUdevice, "dev"), since=2000,
-     predict=True, after="none")
+     after="none")
 call("cuDeviceComputeCapability", Out(I32, "major"), Out(I32, "minor"), In(CUdevice, "dev"),
-     since=2000, predict=True, after="none")
+     since=2000, after="none")
 call("cuDeviceRegisterAsyncNotification", In(CUdevice, "device"),
      In(CUasyncCallback, "callbackFunc"), In(PTR, "userData"),
-     Out(CUasyncCallbackHandle, "callback", new="asyncCallback"), since=12040)
+     Out(CUasyncCallbackHandle, "callback", new="asyncCallback"), since=12040, does="make")
 call("cuDeviceUnregisterAsyncNotification", In(CUdevice, "device"),
-     In(CUasyncCallbackHandle, "callback", free="asyncCallback"), since=12040)
-call("cuDeviceGetByPCIBusId", Out(CUdevice, "dev"), In(STR, "pciBusId"), since=4010, predict=True,
-     after="none")
+     In(CUasyncCallbackHandle, "callback", free="asyncCallback"), since=12040, does="end")
+call("cuDeviceGetByPCIBusId", Out(CUdevice, "dev"), In(STR, "pciBusId"), since=4010, after="none")
 call("cuDeviceGetPCIBusId", Out(TextBuf("len"), "pciBusId"), In(I32, "len"), In(CUdevice, "dev"),
-     since=4010, predict=True, after="none")
+     since=4010, after="none")
 call("cuDeviceCanAccessPeer", Out(I32, "canAccessPeer"), In(CUdevice, "dev"),
      In(CUdevice, "peerDev"), since=4000, after="none")
 call("cuDeviceGetP2PAttribute", Out(I32, "value"), In(CUdevice_P2PAttribute, "attrib"),

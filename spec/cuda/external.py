@@ -67,41 +67,43 @@ handle("CUgraphicsResource", "graphicsResource")
 call("cuDeviceGetNvSciSyncAttributes", In(PTR, "nvSciSyncAttrList"), In(CUdevice, "dev"),
      In(I32, "flags"), since=10020, after="none")
 call("cuImportExternalMemory", Out(CUexternalMemory, "extMem_out", new="externalMemory"),
-     In(Ref(CUDA_EXTERNAL_MEMORY_HANDLE_DESC_v1), "memHandleDesc"), since=10000)
+     In(Ref(CUDA_EXTERNAL_MEMORY_HANDLE_DESC_v1), "memHandleDesc"), since=10000, does="make")
 call("cuExternalMemoryGetMappedBuffer", Out(CUdeviceptr, "devPtr", new="memory"),
-     In(CUexternalMemory, "extMem"),
-     In(Ref(CUDA_EXTERNAL_MEMORY_BUFFER_DESC_v1), "bufferDesc"), since=10000)
+     In(CUexternalMemory, "extMem"), In(Ref(CUDA_EXTERNAL_MEMORY_BUFFER_DESC_v1), "bufferDesc"),
+     since=10000, does="make")
 call("cuExternalMemoryGetMappedMipmappedArray", Out(CUmipmappedArray, "mipmap", new="mipmap"),
      In(CUexternalMemory, "extMem"),
-     In(Ref(CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC_v1), "mipmapDesc"), since=10000)
-call("cuDestroyExternalMemory", In(CUexternalMemory, "extMem", free="externalMemory"), since=10000)
+     In(Ref(CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC_v1), "mipmapDesc"), since=10000, does="make")
+call("cuDestroyExternalMemory", In(CUexternalMemory, "extMem", free="externalMemory"), since=10000,
+     does="end")
 call("cuImportExternalSemaphore", Out(CUexternalSemaphore, "extSem_out", new="externalSemaphore"),
-     In(Ref(CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_v1), "semHandleDesc"), since=10000)
+     In(Ref(CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_v1), "semHandleDesc"), since=10000, does="make")
 call("cuDestroyExternalSemaphore", In(CUexternalSemaphore, "extSem", free="externalSemaphore"),
-     since=10000)
+     since=10000, does="end")
 call("cuGraphicsUnregisterResource", In(CUgraphicsResource, "resource", free="graphicsResource"),
-     since=3000)
+     since=3000, does="end")
 call("cuGraphicsSubResourceGetMappedArray", Out(CUarray, "pArray"),
-     In(CUgraphicsResource, "resource"), In(U32, "arrayIndex"), In(U32, "mipLevel"), since=3000)
+     In(CUgraphicsResource, "resource"), In(U32, "arrayIndex"), In(U32, "mipLevel"), since=3000,
+     does="ask")
 call("cuGraphicsResourceGetMappedMipmappedArray", Out(CUmipmappedArray, "pMipmappedArray"),
-     In(CUgraphicsResource, "resource"), since=5000)
+     In(CUgraphicsResource, "resource"), since=5000, does="ask")
 call("cuGraphicsResourceGetMappedPointer", Out(CUdeviceptr_v1, "pDevPtr"), Out(U32, "pSize"),
-     In(CUgraphicsResource, "resource"), since=3000)
+     In(CUgraphicsResource, "resource"), since=3000, does="ask")
 call("cuGraphicsResourceGetMappedPointer_v2", Out(CUdeviceptr, "pDevPtr"), Out(SIZE, "pSize"),
-     In(CUgraphicsResource, "resource"), since=3020)
+     In(CUgraphicsResource, "resource"), since=3020, does="ask")
 call("cuGraphicsResourceSetMapFlags", In(CUgraphicsResource, "resource"), In(U32, "flags"),
-     since=3000)
+     since=3000, does="set")
 call("cuGraphicsResourceSetMapFlags_v2", In(CUgraphicsResource, "resource"), In(U32, "flags"),
-     since=6050)
+     since=6050, does="set")
 call("cuGraphicsMapResources", In(U32, "count"),
      In(Array(CUgraphicsResource, "count", mut=True), "resources"), In(CUstream, "hStream"),
-     since=3000, ptds=7000)
+     since=3000, ptds=7000, does="order")
 call("cuGraphicsUnmapResources", In(U32, "count"),
      In(Array(CUgraphicsResource, "count", mut=True), "resources"), In(CUstream, "hStream"),
-     since=3000, ptds=7000)
+     since=3000, ptds=7000, does="order")
 call("cuSignalExternalSemaphoresAsync", In(Array(CUexternalSemaphore, "numExtSems"), "extSemArray"),
      In(Array(CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_v1, "numExtSems"), "paramsArray"),
-     In(U32, "numExtSems"), In(CUstream, "stream"), since=10000, ptds=True)
+     In(U32, "numExtSems"), In(CUstream, "stream"), since=10000, ptds=True, does="order")
 call("cuWaitExternalSemaphoresAsync", In(Array(CUexternalSemaphore, "numExtSems"), "extSemArray"),
      In(Array(CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_v1, "numExtSems"), "paramsArray"),
-     In(U32, "numExtSems"), In(CUstream, "stream"), since=10000, ptds=True)
+     In(U32, "numExtSems"), In(CUstream, "stream"), since=10000, ptds=True, does="order")

@@ -242,236 +242,250 @@ struct("CUDA_GRAPH_INSTANTIATE_PARAMS",
        F(CUgraphInstantiateResult, "result_out"))
 
 call("cuGraphCreate", Out(CUgraph, "phGraph", new="graph"), In(U32, "flags"), since=10000,
-     predict=True)
+     does="make")
 call("cuGraphAddKernelNode", Out(CUgraphNode, "phGraphNode", new="graphNode"),
      In(CUgraph, "hGraph"), In(Array(CUgraphNode, "numDependencies"), "dependencies"),
-     In(SIZE, "numDependencies"), In(Ref(CUDA_KERNEL_NODE_PARAMS_v1), "nodeParams"),
-     since=10000, predict=True)
+     In(SIZE, "numDependencies"), In(Ref(CUDA_KERNEL_NODE_PARAMS_v1), "nodeParams"), since=10000,
+     does="make")
 call("cuGraphAddKernelNode_v2", Out(CUgraphNode, "phGraphNode", new="graphNode"),
      In(CUgraph, "hGraph"), In(Array(CUgraphNode, "numDependencies"), "dependencies"),
-     In(SIZE, "numDependencies"), In(Ref(CUDA_KERNEL_NODE_PARAMS_v2), "nodeParams"),
-     since=12000, predict=True)
+     In(SIZE, "numDependencies"), In(Ref(CUDA_KERNEL_NODE_PARAMS_v2), "nodeParams"), since=12000,
+     does="make")
 call("cuGraphKernelNodeGetParams", In(CUgraphNode, "hNode"),
-     Out(CUDA_KERNEL_NODE_PARAMS_v1, "nodeParams"), since=10000)
+     Out(CUDA_KERNEL_NODE_PARAMS_v1, "nodeParams"), since=10000, does="ask")
 call("cuGraphKernelNodeGetParams_v2", In(CUgraphNode, "hNode"),
-     Out(CUDA_KERNEL_NODE_PARAMS_v2, "nodeParams"), since=12000)
+     Out(CUDA_KERNEL_NODE_PARAMS_v2, "nodeParams"), since=12000, does="ask")
 call("cuGraphKernelNodeSetParams", In(CUgraphNode, "hNode"),
-     In(Ref(CUDA_KERNEL_NODE_PARAMS_v1), "nodeParams"), since=10000)
+     In(Ref(CUDA_KERNEL_NODE_PARAMS_v1), "nodeParams"), since=10000, does="set")
 call("cuGraphKernelNodeSetParams_v2", In(CUgraphNode, "hNode"),
-     In(Ref(CUDA_KERNEL_NODE_PARAMS_v2), "nodeParams"), since=12000)
+     In(Ref(CUDA_KERNEL_NODE_PARAMS_v2), "nodeParams"), since=12000, does="set")
 call("cuGraphAddMemcpyNode", Out(CUgraphNode, "phGraphNode", new="graphNode"),
      In(CUgraph, "hGraph"), In(Array(CUgraphNode, "numDependencies"), "dependencies"),
-     In(SIZE, "numDependencies"), In(Ref(CUDA_MEMCPY3D_v2), "copyParams"),
-     In(CUcontext, "ctx"), since=10000, predict=True)
+     In(SIZE, "numDependencies"), In(Ref(CUDA_MEMCPY3D_v2), "copyParams"), In(CUcontext, "ctx"),
+     since=10000, does="make")
 call("cuGraphMemcpyNodeGetParams", In(CUgraphNode, "hNode"), Out(CUDA_MEMCPY3D_v2, "nodeParams"),
-     since=10000)
+     since=10000, does="ask")
 call("cuGraphMemcpyNodeSetParams", In(CUgraphNode, "hNode"),
-     In(Ref(CUDA_MEMCPY3D_v2), "nodeParams"), since=10000)
+     In(Ref(CUDA_MEMCPY3D_v2), "nodeParams"), since=10000, does="set")
 call("cuGraphAddMemsetNode", Out(CUgraphNode, "phGraphNode", new="graphNode"),
      In(CUgraph, "hGraph"), In(Array(CUgraphNode, "numDependencies"), "dependencies"),
      In(SIZE, "numDependencies"), In(Ref(CUDA_MEMSET_NODE_PARAMS_v1), "memsetParams"),
-     In(CUcontext, "ctx"), since=10000, predict=True)
+     In(CUcontext, "ctx"), since=10000, does="make")
 call("cuGraphMemsetNodeGetParams", In(CUgraphNode, "hNode"),
-     Out(CUDA_MEMSET_NODE_PARAMS_v1, "nodeParams"), since=10000)
+     Out(CUDA_MEMSET_NODE_PARAMS_v1, "nodeParams"), since=10000, does="ask")
 call("cuGraphMemsetNodeSetParams", In(CUgraphNode, "hNode"),
-     In(Ref(CUDA_MEMSET_NODE_PARAMS_v1), "nodeParams"), since=10000)
+     In(Ref(CUDA_MEMSET_NODE_PARAMS_v1), "nodeParams"), since=10000, does="set")
 call("cuGraphAddHostNode", Out(CUgraphNode, "phGraphNode", new="graphNode"), In(CUgraph, "hGraph"),
      In(Array(CUgraphNode, "numDependencies"), "dependencies"), In(SIZE, "numDependencies"),
-     In(Ref(CUDA_HOST_NODE_PARAMS_v1), "nodeParams"), since=10000, predict=True)
+     In(Ref(CUDA_HOST_NODE_PARAMS_v1), "nodeParams"), since=10000, does="make")
 call("cuGraphHostNodeGetParams", In(CUgraphNode, "hNode"),
-     Out(CUDA_HOST_NODE_PARAMS_v1, "nodeParams"), since=10000)
+     Out(CUDA_HOST_NODE_PARAMS_v1, "nodeParams"), since=10000, does="ask")
 call("cuGraphHostNodeSetParams", In(CUgraphNode, "hNode"),
-     In(Ref(CUDA_HOST_NODE_PARAMS_v1), "nodeParams"), since=10000)
+     In(Ref(CUDA_HOST_NODE_PARAMS_v1), "nodeParams"), since=10000, does="set")
 call("cuGraphAddChildGraphNode", Out(CUgraphNode, "phGraphNode", new="graphNode"),
      In(CUgraph, "hGraph"), In(Array(CUgraphNode, "numDependencies"), "dependencies"),
-     In(SIZE, "numDependencies"), In(CUgraph, "childGraph"), since=10000, predict=True)
-call("cuGraphChildGraphNodeGetGraph", In(CUgraphNode, "hNode"),
-     Out(CUgraph, "phGraph"), since=10000)
+     In(SIZE, "numDependencies"), In(CUgraph, "childGraph"), since=10000, does="make")
+call("cuGraphChildGraphNodeGetGraph", In(CUgraphNode, "hNode"), Out(CUgraph, "phGraph"),
+     since=10000, does="ask")
 call("cuGraphAddEmptyNode", Out(CUgraphNode, "phGraphNode", new="graphNode"), In(CUgraph, "hGraph"),
      In(Array(CUgraphNode, "numDependencies"), "dependencies"), In(SIZE, "numDependencies"),
-     since=10000, predict=True)
+     since=10000, does="make")
 call("cuGraphAddEventRecordNode", Out(CUgraphNode, "phGraphNode", new="graphNode"),
      In(CUgraph, "hGraph"), In(Array(CUgraphNode, "numDependencies"), "dependencies"),
-     In(SIZE, "numDependencies"), In(CUevent, "event"), since=11010, predict=True)
+     In(SIZE, "numDependencies"), In(CUevent, "event"), since=11010, does="make")
 call("cuGraphEventRecordNodeGetEvent", In(CUgraphNode, "hNode"), Out(CUevent, "event_out"),
-     since=11010)
-call("cuGraphEventRecordNodeSetEvent", In(CUgraphNode, "hNode"), In(CUevent, "event"), since=11010)
+     since=11010, does="ask")
+call("cuGraphEventRecordNodeSetEvent", In(CUgraphNode, "hNode"), In(CUevent, "event"), since=11010,
+     does="set")
 call("cuGraphAddEventWaitNode", Out(CUgraphNode, "phGraphNode", new="graphNode"),
      In(CUgraph, "hGraph"), In(Array(CUgraphNode, "numDependencies"), "dependencies"),
-     In(SIZE, "numDependencies"), In(CUevent, "event"), since=11010, predict=True)
+     In(SIZE, "numDependencies"), In(CUevent, "event"), since=11010, does="make")
 call("cuGraphEventWaitNodeGetEvent", In(CUgraphNode, "hNode"), Out(CUevent, "event_out"),
-     since=11010)
-call("cuGraphEventWaitNodeSetEvent", In(CUgraphNode, "hNode"), In(CUevent, "event"), since=11010)
+     since=11010, does="ask")
+call("cuGraphEventWaitNodeSetEvent", In(CUgraphNode, "hNode"), In(CUevent, "event"), since=11010,
+     does="set")
 call("cuGraphAddExternalSemaphoresSignalNode", Out(CUgraphNode, "phGraphNode", new="graphNode"),
      In(CUgraph, "hGraph"), In(Array(CUgraphNode, "numDependencies"), "dependencies"),
      In(SIZE, "numDependencies"), In(Ref(CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v1), "nodeParams"),
-     since=11020, predict=True)
+     since=11020, does="make")
 call("cuGraphExternalSemaphoresSignalNodeGetParams", In(CUgraphNode, "hNode"),
-     Out(CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v1, "params_out"), since=11020)
+     Out(CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v1, "params_out"), since=11020, does="ask")
 call("cuGraphExternalSemaphoresSignalNodeSetParams", In(CUgraphNode, "hNode"),
-     In(Ref(CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v1), "nodeParams"), since=11020)
+     In(Ref(CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v1), "nodeParams"), since=11020, does="set")
 call("cuGraphAddExternalSemaphoresWaitNode", Out(CUgraphNode, "phGraphNode", new="graphNode"),
      In(CUgraph, "hGraph"), In(Array(CUgraphNode, "numDependencies"), "dependencies"),
      In(SIZE, "numDependencies"), In(Ref(CUDA_EXT_SEM_WAIT_NODE_PARAMS_v1), "nodeParams"),
-     since=11020, predict=True)
+     since=11020, does="make")
 call("cuGraphExternalSemaphoresWaitNodeGetParams", In(CUgraphNode, "hNode"),
-     Out(CUDA_EXT_SEM_WAIT_NODE_PARAMS_v1, "params_out"), since=11020)
+     Out(CUDA_EXT_SEM_WAIT_NODE_PARAMS_v1, "params_out"), since=11020, does="ask")
 call("cuGraphExternalSemaphoresWaitNodeSetParams", In(CUgraphNode, "hNode"),
-     In(Ref(CUDA_EXT_SEM_WAIT_NODE_PARAMS_v1), "nodeParams"), since=11020)
+     In(Ref(CUDA_EXT_SEM_WAIT_NODE_PARAMS_v1), "nodeParams"), since=11020, does="set")
 call("cuGraphAddBatchMemOpNode", Out(CUgraphNode, "phGraphNode", new="graphNode"),
      In(CUgraph, "hGraph"), In(Array(CUgraphNode, "numDependencies"), "dependencies"),
      In(SIZE, "numDependencies"), In(Ref(CUDA_BATCH_MEM_OP_NODE_PARAMS_v1), "nodeParams"),
-     since=11070, predict=True)
+     since=11070, does="make")
 call("cuGraphBatchMemOpNodeGetParams", In(CUgraphNode, "hNode"),
-     Out(CUDA_BATCH_MEM_OP_NODE_PARAMS_v1, "nodeParams_out"), since=11070)
+     Out(CUDA_BATCH_MEM_OP_NODE_PARAMS_v1, "nodeParams_out"), since=11070, does="ask")
 call("cuGraphBatchMemOpNodeSetParams", In(CUgraphNode, "hNode"),
-     In(Ref(CUDA_BATCH_MEM_OP_NODE_PARAMS_v1), "nodeParams"), since=11070)
+     In(Ref(CUDA_BATCH_MEM_OP_NODE_PARAMS_v1), "nodeParams"), since=11070, does="set")
 call("cuGraphExecBatchMemOpNodeSetParams", In(CUgraphExec, "hGraphExec"), In(CUgraphNode, "hNode"),
-     In(Ref(CUDA_BATCH_MEM_OP_NODE_PARAMS_v1), "nodeParams"), since=11070)
+     In(Ref(CUDA_BATCH_MEM_OP_NODE_PARAMS_v1), "nodeParams"), since=11070, does="set")
 call("cuGraphAddMemAllocNode", Out(CUgraphNode, "phGraphNode", new="graphNode"),
      In(CUgraph, "hGraph"), In(Array(CUgraphNode, "numDependencies"), "dependencies"),
-     In(SIZE, "numDependencies"), InOut(CUDA_MEM_ALLOC_NODE_PARAMS_v1, "nodeParams"),
-     since=11040, predict=True)
+     In(SIZE, "numDependencies"), InOut(CUDA_MEM_ALLOC_NODE_PARAMS_v1, "nodeParams"), since=11040,
+     does="make")
 call("cuGraphMemAllocNodeGetParams", In(CUgraphNode, "hNode"),
-     Out(CUDA_MEM_ALLOC_NODE_PARAMS_v1, "params_out"), since=11040)
+     Out(CUDA_MEM_ALLOC_NODE_PARAMS_v1, "params_out"), since=11040, does="ask")
 call("cuGraphAddMemFreeNode", Out(CUgraphNode, "phGraphNode", new="graphNode"),
      In(CUgraph, "hGraph"), In(Array(CUgraphNode, "numDependencies"), "dependencies"),
-     In(SIZE, "numDependencies"), In(CUdeviceptr, "dptr"), since=11040, predict=True)
+     In(SIZE, "numDependencies"), In(CUdeviceptr, "dptr"), since=11040, does="make")
 call("cuGraphMemFreeNodeGetParams", In(CUgraphNode, "hNode"), Out(CUdeviceptr, "dptr_out"),
-     since=11040)
-call("cuDeviceGraphMemTrim", In(CUdevice, "device"), since=11040, blocks=True)
+     since=11040, does="ask")
+call("cuDeviceGraphMemTrim", In(CUdevice, "device"), since=11040, blocks=True, does="set")
 call("cuDeviceGetGraphMemAttribute", In(CUdevice, "device"), In(CUgraphMem_attribute, "attr"),
-     In(PTR, "value", by_hand="its size depends on the attribute", fills=True), since=11040)
+     In(PTR, "value", by_hand="its size depends on the attribute", fills=True), since=11040,
+     does="ask")
 call("cuDeviceSetGraphMemAttribute", In(CUdevice, "device"), In(CUgraphMem_attribute, "attr"),
-     In(PTR, "value", by_hand="its size depends on the attribute"), since=11040)
+     In(PTR, "value", by_hand="its size depends on the attribute"), since=11040, does="set")
 call("cuGraphClone", Out(CUgraph, "phGraphClone", new="graph"), In(CUgraph, "originalGraph"),
-     since=10000, predict=True)
+     since=10000, does="make")
 call("cuGraphNodeFindInClone", Out(CUgraphNode, "phNode"), In(CUgraphNode, "hOriginalNode"),
-     In(CUgraph, "hClonedGraph"), since=10000)
-call("cuGraphNodeGetType", In(CUgraphNode, "hNode"), Out(CUgraphNodeType, "type"), since=10000)
+     In(CUgraph, "hClonedGraph"), since=10000, does="ask")
+call("cuGraphNodeGetType", In(CUgraphNode, "hNode"), Out(CUgraphNodeType, "type"), since=10000,
+     does="ask")
 call("cuGraphGetNodes", In(CUgraph, "hGraph"),
-     Out(Array(CUgraphNode, "*numNodes"), "nodes", opt=True), InOut(SIZE, "numNodes"),
-     since=10000)
+     Out(Array(CUgraphNode, "*numNodes"), "nodes", opt=True), InOut(SIZE, "numNodes"), since=10000,
+     does="ask")
 call("cuGraphGetRootNodes", In(CUgraph, "hGraph"),
-     Out(Array(CUgraphNode, "*numRootNodes"), "rootNodes", opt=True),
-     InOut(SIZE, "numRootNodes"), since=10000)
+     Out(Array(CUgraphNode, "*numRootNodes"), "rootNodes", opt=True), InOut(SIZE, "numRootNodes"),
+     since=10000, does="ask")
 call("cuGraphGetEdges", In(CUgraph, "hGraph"),
      Out(Array(CUgraphNode, "*numEdges"), "from", opt=True),
-     Out(Array(CUgraphNode, "*numEdges"), "to", opt=True), InOut(SIZE, "numEdges"), since=10000)
+     Out(Array(CUgraphNode, "*numEdges"), "to", opt=True), InOut(SIZE, "numEdges"), since=10000,
+     does="ask")
 call("cuGraphGetEdges_v2", In(CUgraph, "hGraph"),
      Out(Array(CUgraphNode, "*numEdges"), "from", opt=True),
      Out(Array(CUgraphNode, "*numEdges"), "to", opt=True),
      Out(Array(CUgraphEdgeData, "*numEdges"), "edgeData", opt=True), InOut(SIZE, "numEdges"),
-     since=12030)
+     since=12030, does="ask")
 call("cuGraphNodeGetDependencies", In(CUgraphNode, "hNode"),
      Out(Array(CUgraphNode, "*numDependencies"), "dependencies", opt=True),
-     InOut(SIZE, "numDependencies"), since=10000)
+     InOut(SIZE, "numDependencies"), since=10000, does="ask")
 call("cuGraphNodeGetDependencies_v2", In(CUgraphNode, "hNode"),
      Out(Array(CUgraphNode, "*numDependencies"), "dependencies", opt=True),
      Out(Array(CUgraphEdgeData, "*numDependencies"), "edgeData", opt=True),
-     InOut(SIZE, "numDependencies"), since=12030)
+     InOut(SIZE, "numDependencies"), since=12030, does="ask")
 call("cuGraphNodeGetDependentNodes", In(CUgraphNode, "hNode"),
      Out(Array(CUgraphNode, "*numDependentNodes"), "dependentNodes", opt=True),
-     InOut(SIZE, "numDependentNodes"), since=10000)
+     InOut(SIZE, "numDependentNodes"), since=10000, does="ask")
 call("cuGraphNodeGetDependentNodes_v2", In(CUgraphNode, "hNode"),
      Out(Array(CUgraphNode, "*numDependentNodes"), "dependentNodes", opt=True),
      Out(Array(CUgraphEdgeData, "*numDependentNodes"), "edgeData", opt=True),
-     InOut(SIZE, "numDependentNodes"), since=12030)
+     InOut(SIZE, "numDependentNodes"), since=12030, does="ask")
 call("cuGraphAddDependencies", In(CUgraph, "hGraph"),
      In(Array(CUgraphNode, "numDependencies"), "from"),
-     In(Array(CUgraphNode, "numDependencies"), "to"), In(SIZE, "numDependencies"), since=10000)
+     In(Array(CUgraphNode, "numDependencies"), "to"), In(SIZE, "numDependencies"), since=10000,
+     does="set")
 call("cuGraphAddDependencies_v2", In(CUgraph, "hGraph"),
      In(Array(CUgraphNode, "numDependencies"), "from"),
      In(Array(CUgraphNode, "numDependencies"), "to"),
      In(Array(CUgraphEdgeData, "numDependencies"), "edgeData"), In(SIZE, "numDependencies"),
-     since=12030)
+     since=12030, does="set")
 call("cuGraphRemoveDependencies", In(CUgraph, "hGraph"),
      In(Array(CUgraphNode, "numDependencies"), "from"),
-     In(Array(CUgraphNode, "numDependencies"), "to"), In(SIZE, "numDependencies"), since=10000)
+     In(Array(CUgraphNode, "numDependencies"), "to"), In(SIZE, "numDependencies"), since=10000,
+     does="set")
 call("cuGraphRemoveDependencies_v2", In(CUgraph, "hGraph"),
      In(Array(CUgraphNode, "numDependencies"), "from"),
      In(Array(CUgraphNode, "numDependencies"), "to"),
      In(Array(CUgraphEdgeData, "numDependencies"), "edgeData"), In(SIZE, "numDependencies"),
-     since=12030)
-call("cuGraphDestroyNode", In(CUgraphNode, "hNode", free="graphNode"), since=10000)
+     since=12030, does="set")
+call("cuGraphDestroyNode", In(CUgraphNode, "hNode", free="graphNode"), since=10000, does="end")
 call("cuGraphInstantiateWithFlags", Out(CUgraphExec, "phGraphExec", new="graphExec"),
-     In(CUgraph, "hGraph"), In(U64, "flags"), since=11040)
-call("cuGraphExecGetFlags", In(CUgraphExec, "hGraphExec"), Out(cuuint64_t, "flags"), since=12000)
+     In(CUgraph, "hGraph"), In(U64, "flags"), since=11040, does="make")
+call("cuGraphExecGetFlags", In(CUgraphExec, "hGraphExec"), Out(cuuint64_t, "flags"), since=12000,
+     does="ask")
 call("cuGraphExecKernelNodeSetParams", In(CUgraphExec, "hGraphExec"), In(CUgraphNode, "hNode"),
-     In(Ref(CUDA_KERNEL_NODE_PARAMS_v1), "nodeParams"), since=10010)
+     In(Ref(CUDA_KERNEL_NODE_PARAMS_v1), "nodeParams"), since=10010, does="set")
 call("cuGraphExecKernelNodeSetParams_v2", In(CUgraphExec, "hGraphExec"), In(CUgraphNode, "hNode"),
-     In(Ref(CUDA_KERNEL_NODE_PARAMS_v2), "nodeParams"), since=12000)
+     In(Ref(CUDA_KERNEL_NODE_PARAMS_v2), "nodeParams"), since=12000, does="set")
 call("cuGraphExecMemcpyNodeSetParams", In(CUgraphExec, "hGraphExec"), In(CUgraphNode, "hNode"),
-     In(Ref(CUDA_MEMCPY3D_v2), "copyParams"), In(CUcontext, "ctx"), since=10020)
+     In(Ref(CUDA_MEMCPY3D_v2), "copyParams"), In(CUcontext, "ctx"), since=10020, does="set")
 call("cuGraphExecMemsetNodeSetParams", In(CUgraphExec, "hGraphExec"), In(CUgraphNode, "hNode"),
-     In(Ref(CUDA_MEMSET_NODE_PARAMS_v1), "memsetParams"), In(CUcontext, "ctx"), since=10020)
+     In(Ref(CUDA_MEMSET_NODE_PARAMS_v1), "memsetParams"), In(CUcontext, "ctx"), since=10020,
+     does="set")
 call("cuGraphExecHostNodeSetParams", In(CUgraphExec, "hGraphExec"), In(CUgraphNode, "hNode"),
-     In(Ref(CUDA_HOST_NODE_PARAMS_v1), "nodeParams"), since=10020)
+     In(Ref(CUDA_HOST_NODE_PARAMS_v1), "nodeParams"), since=10020, does="set")
 call("cuGraphExecChildGraphNodeSetParams", In(CUgraphExec, "hGraphExec"), In(CUgraphNode, "hNode"),
-     In(CUgraph, "childGraph"), since=11010)
+     In(CUgraph, "childGraph"), since=11010, does="set")
 call("cuGraphExecEventRecordNodeSetEvent", In(CUgraphExec, "hGraphExec"), In(CUgraphNode, "hNode"),
-     In(CUevent, "event"), since=11010)
+     In(CUevent, "event"), since=11010, does="set")
 call("cuGraphExecEventWaitNodeSetEvent", In(CUgraphExec, "hGraphExec"), In(CUgraphNode, "hNode"),
-     In(CUevent, "event"), since=11010)
+     In(CUevent, "event"), since=11010, does="set")
 call("cuGraphExecExternalSemaphoresSignalNodeSetParams", In(CUgraphExec, "hGraphExec"),
      In(CUgraphNode, "hNode"), In(Ref(CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v1), "nodeParams"),
-     since=11020)
+     since=11020, does="set")
 call("cuGraphExecExternalSemaphoresWaitNodeSetParams", In(CUgraphExec, "hGraphExec"),
-     In(CUgraphNode, "hNode"), In(Ref(CUDA_EXT_SEM_WAIT_NODE_PARAMS_v1), "nodeParams"),
-     since=11020)
+     In(CUgraphNode, "hNode"), In(Ref(CUDA_EXT_SEM_WAIT_NODE_PARAMS_v1), "nodeParams"), since=11020,
+     does="set")
 call("cuGraphNodeSetEnabled", In(CUgraphExec, "hGraphExec"), In(CUgraphNode, "hNode"),
-     In(U32, "isEnabled"), since=11060)
+     In(U32, "isEnabled"), since=11060, does="set")
 call("cuGraphNodeGetEnabled", In(CUgraphExec, "hGraphExec"), In(CUgraphNode, "hNode"),
-     Out(U32, "isEnabled"), since=11060)
-call("cuGraphExecDestroy", In(CUgraphExec, "hGraphExec", free="graphExec"), since=10000)
-call("cuGraphDestroy", In(CUgraph, "hGraph", free="graph"), since=10000)
+     Out(U32, "isEnabled"), since=11060, does="ask")
+call("cuGraphExecDestroy", In(CUgraphExec, "hGraphExec", free="graphExec"), since=10000, does="end")
+call("cuGraphDestroy", In(CUgraph, "hGraph", free="graph"), since=10000, does="end")
 call("cuGraphExecUpdate", In(CUgraphExec, "hGraphExec"), In(CUgraph, "hGraph"),
      Out(CUgraphNode, "hErrorNode_out", opt=True,
          on=["CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE"]),
      Out(CUgraphExecUpdateResult, "updateResult_out",
-         on=["CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE"]), since=10020)
+         on=["CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE"]), since=10020, does="set")
 call("cuGraphExecUpdate_v2", In(CUgraphExec, "hGraphExec"), In(CUgraph, "hGraph"),
      Out(CUgraphExecUpdateResultInfo_v1, "resultInfo",
-         on=["CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE"]), since=12000)
-call("cuGraphKernelNodeCopyAttributes", In(CUgraphNode, "dst"), In(CUgraphNode, "src"), since=11000)
+         on=["CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE"]), since=12000, does="set")
+call("cuGraphKernelNodeCopyAttributes", In(CUgraphNode, "dst"), In(CUgraphNode, "src"), since=11000,
+     does="set")
 call("cuGraphKernelNodeGetAttribute", In(CUgraphNode, "hNode"), In(CUlaunchAttributeID, "attr"),
-     Out(CUlaunchAttributeValue, "value_out", tag="attr"), since=11000)
+     Out(CUlaunchAttributeValue, "value_out", tag="attr"), since=11000, does="ask")
 call("cuGraphKernelNodeSetAttribute", In(CUgraphNode, "hNode"), In(CUlaunchAttributeID, "attr"),
-     In(Ref(CUlaunchAttributeValue), "value", tag="attr"), since=11000)
-call("cuGraphDebugDotPrint", In(CUgraph, "hGraph"), In(STR, "path"), In(U32, "flags"), since=11030)
+     In(Ref(CUlaunchAttributeValue), "value", tag="attr"), since=11000, does="set")
+call("cuGraphDebugDotPrint", In(CUgraph, "hGraph"), In(STR, "path"), In(U32, "flags"), since=11030,
+     does="set")
 call("cuUserObjectCreate", Out(CUuserObject, "object_out", new="userObject"), In(PTR, "ptr"),
      In(CUhostFn, "destroy"), In(U32, "initialRefcount"), In(U32, "flags"), since=11030,
-     predict=True)
-call("cuUserObjectRetain", In(CUuserObject, "object"), In(U32, "count"), since=11030)
+     does="make")
+call("cuUserObjectRetain", In(CUuserObject, "object"), In(U32, "count"), since=11030, does="set")
 call("cuUserObjectRelease", In(CUuserObject, "object", free="userObject"), In(U32, "count"),
-     since=11030)
+     since=11030, does="end")
 call("cuGraphRetainUserObject", In(CUgraph, "graph"), In(CUuserObject, "object"), In(U32, "count"),
-     In(U32, "flags"), since=11030)
+     In(U32, "flags"), since=11030, does="set")
 call("cuGraphReleaseUserObject", In(CUgraph, "graph"), In(CUuserObject, "object"), In(U32, "count"),
-     since=11030)
+     since=11030, does="set")
 call("cuGraphAddNode", Out(CUgraphNode, "phGraphNode", new="graphNode"), In(CUgraph, "hGraph"),
      In(Array(CUgraphNode, "numDependencies"), "dependencies"), In(SIZE, "numDependencies"),
-     InOut(CUgraphNodeParams, "nodeParams"), since=12020, predict=True)
+     InOut(CUgraphNodeParams, "nodeParams"), since=12020, does="make")
 call("cuGraphAddNode_v2", Out(CUgraphNode, "phGraphNode", new="graphNode"), In(CUgraph, "hGraph"),
      In(Array(CUgraphNode, "numDependencies"), "dependencies"),
-     In(Array(CUgraphEdgeData, "numDependencies"), "dependencyData"),
-     In(SIZE, "numDependencies"), InOut(CUgraphNodeParams, "nodeParams"), since=12030,
-     predict=True)
+     In(Array(CUgraphEdgeData, "numDependencies"), "dependencyData"), In(SIZE, "numDependencies"),
+     InOut(CUgraphNodeParams, "nodeParams"), since=12030, does="make")
 call("cuGraphNodeSetParams", In(CUgraphNode, "hNode"),
-     In(Ref(CUgraphNodeParams, mut=True), "nodeParams"), since=12020)
+     In(Ref(CUgraphNodeParams, mut=True), "nodeParams"), since=12020, does="set")
 call("cuGraphExecNodeSetParams", In(CUgraphExec, "hGraphExec"), In(CUgraphNode, "hNode"),
-     In(Ref(CUgraphNodeParams, mut=True), "nodeParams"), since=12020)
+     In(Ref(CUgraphNodeParams, mut=True), "nodeParams"), since=12020, does="set")
 call("cuGraphConditionalHandleCreate",
      Out(CUgraphConditionalHandle, "pHandle_out", new="conditional"), In(CUgraph, "hGraph"),
-     In(CUcontext, "ctx"), In(U32, "defaultLaunchValue"), In(U32, "flags"), since=12030)
+     In(CUcontext, "ctx"), In(U32, "defaultLaunchValue"), In(U32, "flags"), since=12030,
+     does="make")
 call("cuGraphInstantiateWithParams", Out(CUgraphExec, "phGraphExec", new="graphExec"),
      In(CUgraph, "hGraph"), InOut(CUDA_GRAPH_INSTANTIATE_PARAMS, "instantiateParams", on="failure"),
-     since=12000, ptds=True, stream="instantiateParams.hUploadStream")
-call("cuGraphUpload", In(CUgraphExec, "hGraph"), In(CUstream, "hStream"), since=11010, ptds=True)
-call("cuGraphLaunch", In(CUgraphExec, "hGraph"), In(CUstream, "hStream"), since=10000, ptds=True)
+     since=12000, ptds=True, stream="instantiateParams.hUploadStream", does="make")
+call("cuGraphUpload", In(CUgraphExec, "hGraph"), In(CUstream, "hStream"), since=11010, ptds=True,
+     does="order")
+call("cuGraphLaunch", In(CUgraphExec, "hGraph"), In(CUstream, "hStream"), since=10000, ptds=True,
+     does="launch", about="hGraph", defer=True)
 call("cuGraphInstantiate", Out(CUgraphExec, "phGraphExec", new="graphExec"), In(CUgraph, "hGraph"),
-     Out(CUgraphNode, "phErrorNode", opt=True),
-     Out(TextBuf("bufferSize"), "logBuffer", opt=True), In(SIZE, "bufferSize"), since=10000)
+     Out(CUgraphNode, "phErrorNode", opt=True), Out(TextBuf("bufferSize"), "logBuffer", opt=True),
+     In(SIZE, "bufferSize"), since=10000, does="make")
 call("cuGraphInstantiate_v2", Out(CUgraphExec, "phGraphExec", new="graphExec"),
      In(CUgraph, "hGraph"), Out(CUgraphNode, "phErrorNode", opt=True),
-     Out(TextBuf("bufferSize"), "logBuffer", opt=True), In(SIZE, "bufferSize"), since=11000)
+     Out(TextBuf("bufferSize"), "logBuffer", opt=True), In(SIZE, "bufferSize"), since=11000,
+     does="make")

@@ -35,52 +35,55 @@ func("CUhostFn", "void", "void *")
 
 call("cuLaunchCooperativeKernelMultiDevice",
      In(Array(CUDA_LAUNCH_PARAMS_v1, "numDevices", mut=True), "launchParamsList",
-        by_hand="kernel parameters: their layout is the function's"),
-     In(U32, "numDevices"), In(U32, "flags"), since=9000)
-call("cuParamSetSize", In(CUfunction, "hfunc"), In(U32, "numbytes"), since=2000)
-call("cuParamSeti", In(CUfunction, "hfunc"), In(I32, "offset"), In(U32, "value"), since=2000)
-call("cuParamSetf", In(CUfunction, "hfunc"), In(I32, "offset"), In(F32, "value"), since=2000)
+        by_hand="kernel parameters: their layout is the function's"), In(U32, "numDevices"),
+     In(U32, "flags"), since=9000, does="launch")
+call("cuParamSetSize", In(CUfunction, "hfunc"), In(U32, "numbytes"), since=2000, does="set")
+call("cuParamSeti", In(CUfunction, "hfunc"), In(I32, "offset"), In(U32, "value"), since=2000,
+     does="set")
+call("cuParamSetf", In(CUfunction, "hfunc"), In(I32, "offset"), In(F32, "value"), since=2000,
+     does="set")
 call("cuParamSetv", In(CUfunction, "hfunc"), In(I32, "offset"),
-     In(Bytes("numbytes", mut=True), "ptr"), In(U32, "numbytes"), since=2000)
-call("cuLaunch", In(CUfunction, "f"), since=2000)
-call("cuLaunchGrid", In(CUfunction, "f"), In(I32, "grid_width"), In(I32, "grid_height"), since=2000)
+     In(Bytes("numbytes", mut=True), "ptr"), In(U32, "numbytes"), since=2000, does="set")
+call("cuLaunch", In(CUfunction, "f"), since=2000, does="launch", about="f", size="1")
+call("cuLaunchGrid", In(CUfunction, "f"), In(I32, "grid_width"), In(I32, "grid_height"), since=2000,
+     does="launch", about="f", size="grid_width * grid_height")
 call("cuLaunchGridAsync", In(CUfunction, "f"), In(I32, "grid_width"), In(I32, "grid_height"),
-     In(CUstream, "hStream"), since=2000)
+     In(CUstream, "hStream"), since=2000, does="launch", about="f", size="grid_width * grid_height")
 call("cuParamSetTexRef", In(CUfunction, "hfunc"), In(I32, "texunit"), In(CUtexref, "hTexRef"),
-     since=2000)
+     since=2000, does="set")
 call("cuOccupancyMaxActiveBlocksPerMultiprocessor", Out(I32, "numBlocks"), In(CUfunction, "func"),
-     In(I32, "blockSize"), In(SIZE, "dynamicSMemSize"), since=6050, predict=True, after="none")
+     In(I32, "blockSize"), In(SIZE, "dynamicSMemSize"), since=6050, after="none")
 call("cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", Out(I32, "numBlocks"),
-     In(CUfunction, "func"), In(I32, "blockSize"), In(SIZE, "dynamicSMemSize"),
-     In(U32, "flags"), since=7000, predict=True, after="none")
+     In(CUfunction, "func"), In(I32, "blockSize"), In(SIZE, "dynamicSMemSize"), In(U32, "flags"),
+     since=7000, after="none")
 call("cuOccupancyMaxPotentialBlockSize", Out(I32, "minGridSize"), Out(I32, "blockSize"),
      In(CUfunction, "func"), In(CUoccupancyB2DSize, "blockSizeToDynamicSMemSize"),
-     In(SIZE, "dynamicSMemSize"), In(I32, "blockSizeLimit"), since=6050, predict=True,
-     after="none")
+     In(SIZE, "dynamicSMemSize"), In(I32, "blockSizeLimit"), since=6050, after="none")
 call("cuOccupancyMaxPotentialBlockSizeWithFlags", Out(I32, "minGridSize"), Out(I32, "blockSize"),
      In(CUfunction, "func"), In(CUoccupancyB2DSize, "blockSizeToDynamicSMemSize"),
      In(SIZE, "dynamicSMemSize"), In(I32, "blockSizeLimit"), In(U32, "flags"), since=7000,
-     predict=True, after="none")
+     after="none")
 call("cuOccupancyAvailableDynamicSMemPerBlock", Out(SIZE, "dynamicSmemSize"),
-     In(CUfunction, "func"), In(I32, "numBlocks"), In(I32, "blockSize"), since=10020,
-     predict=True, after="none")
+     In(CUfunction, "func"), In(I32, "numBlocks"), In(I32, "blockSize"), since=10020, after="none")
 call("cuOccupancyMaxPotentialClusterSize", Out(I32, "clusterSize"), In(CUfunction, "func"),
-     In(Ref(CUlaunchConfig), "config"), since=11070, predict=True, after="none")
+     In(Ref(CUlaunchConfig), "config"), since=11070, after="none")
 call("cuOccupancyMaxActiveClusters", Out(I32, "numClusters"), In(CUfunction, "func"),
-     In(Ref(CUlaunchConfig), "config"), since=11070, predict=True, after="none")
+     In(Ref(CUlaunchConfig), "config"), since=11070, after="none")
 call("cuLaunchKernel", In(CUfunction, "f"), In(U32, "gridDimX"), In(U32, "gridDimY"),
      In(U32, "gridDimZ"), In(U32, "blockDimX"), In(U32, "blockDimY"), In(U32, "blockDimZ"),
      In(U32, "sharedMemBytes"), In(CUstream, "hStream"),
      In(Ptr("void **"), "kernelParams", by_hand="its layout is the function's"),
-     In(Ptr("void **"), "extra", by_hand="its layout is the function's"), since=4000, ptds=7000)
+     In(Ptr("void **"), "extra", by_hand="its layout is the function's"), since=4000, ptds=7000,
+     does="launch", about="f", size="gridDimX * gridDimY * gridDimZ", defer=True)
 call("cuLaunchKernelEx", In(Ref(CUlaunchConfig), "config"), In(CUfunction, "f"),
      In(Ptr("void **"), "kernelParams", by_hand="its layout is the function's"),
-     In(Ptr("void **"), "extra", by_hand="its layout is the function's"), since=11060,
-     ptds=True, stream="config.hStream")
+     In(Ptr("void **"), "extra", by_hand="its layout is the function's"), since=11060, ptds=True,
+     stream="config.hStream", does="launch", about="f",
+     size="config.gridDimX * config.gridDimY * config.gridDimZ", defer=True)
 call("cuLaunchHostFunc", In(CUstream, "hStream"), In(CUhostFn, "fn"), In(PTR, "userData"),
-     since=10000, ptds=True)
+     since=10000, ptds=True, does="order", defer=True)
 call("cuLaunchCooperativeKernel", In(CUfunction, "f"), In(U32, "gridDimX"), In(U32, "gridDimY"),
      In(U32, "gridDimZ"), In(U32, "blockDimX"), In(U32, "blockDimY"), In(U32, "blockDimZ"),
      In(U32, "sharedMemBytes"), In(CUstream, "hStream"),
      In(Ptr("void **"), "kernelParams", by_hand="its layout is the function's"), since=9000,
-     ptds=True)
+     ptds=True, does="launch", about="f", size="gridDimX * gridDimY * gridDimZ", defer=True)

@@ -111,156 +111,164 @@ enum("CUmem_range_attribute",
      CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE=7,
      CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID=8)
 
-call("cuDeviceSetMemPool", In(CUdevice, "dev"), In(CUmemoryPool, "pool"), since=11020)
+call("cuDeviceSetMemPool", In(CUdevice, "dev"), In(CUmemoryPool, "pool"), since=11020, does="set")
 call("cuDeviceGetMemPool", Out(CUmemoryPool, "pool"),
      In(CUdevice, "dev"), since=11020, after="none")
 call("cuDeviceGetDefaultMemPool", Out(CUmemoryPool, "pool_out"), In(CUdevice, "dev"), since=11020,
      after="none")
-call("cuMemGetInfo", Out(U32, "free"), Out(U32, "total"), since=2000)
-call("cuMemGetInfo_v2", Out(SIZE, "free"), Out(SIZE, "total"), since=3020)
+call("cuMemGetInfo", Out(U32, "free"), Out(U32, "total"), since=2000, does="ask")
+call("cuMemGetInfo_v2", Out(SIZE, "free"), Out(SIZE, "total"), since=3020, does="ask")
 call("cuMemAlloc", Out(CUdeviceptr_v1, "dptr", new="memory"), In(U32, "bytesize"), since=2000,
-     predict=True)
+     does="make")
 call("cuMemAlloc_v2", Out(CUdeviceptr, "dptr", new="memory"), In(SIZE, "bytesize"), since=3020,
-     predict=True)
+     does="make")
 call("cuMemAllocPitch", Out(CUdeviceptr_v1, "dptr", new="memory"), Out(U32, "pPitch"),
      In(U32, "WidthInBytes"), In(U32, "Height"), In(U32, "ElementSizeBytes"), since=2000,
-     predict=True)
+     does="make")
 call("cuMemAllocPitch_v2", Out(CUdeviceptr, "dptr", new="memory"), Out(SIZE, "pPitch"),
      In(SIZE, "WidthInBytes"), In(SIZE, "Height"), In(U32, "ElementSizeBytes"), since=3020,
-     predict=True)
-call("cuMemFree", In(CUdeviceptr_v1, "dptr", free="memory"), since=2000, blocks=True)
-call("cuMemFree_v2", In(CUdeviceptr, "dptr", free="memory"), since=3020, blocks=True)
+     does="make")
+call("cuMemFree", In(CUdeviceptr_v1, "dptr", free="memory"), since=2000, blocks=True, does="end")
+call("cuMemFree_v2", In(CUdeviceptr, "dptr", free="memory"), since=3020, blocks=True, does="end")
 call("cuMemGetAddressRange", Out(CUdeviceptr_v1, "pbase", opt=True), Out(U32, "psize", opt=True),
-     In(CUdeviceptr_v1, "dptr"), since=2000, predict=True, after="none")
+     In(CUdeviceptr_v1, "dptr"), since=2000, after="none")
 call("cuMemGetAddressRange_v2", Out(CUdeviceptr, "pbase", opt=True), Out(SIZE, "psize", opt=True),
-     In(CUdeviceptr, "dptr"), since=3020, predict=True, after="none")
-call("cuMemAllocHost", Out(PTR, "pp", new="host"), In(U32, "bytesize"), since=2000)
-call("cuMemAllocHost_v2", Out(PTR, "pp", new="host"), In(SIZE, "bytesize"), since=3020)
-call("cuMemFreeHost", In(PTR, "p", free="host"), since=2000, blocks=True)
+     In(CUdeviceptr, "dptr"), since=3020, after="none")
+call("cuMemAllocHost", Out(PTR, "pp", new="host"), In(U32, "bytesize"), since=2000, does="make")
+call("cuMemAllocHost_v2", Out(PTR, "pp", new="host"), In(SIZE, "bytesize"), since=3020, does="make")
+call("cuMemFreeHost", In(PTR, "p", free="host"), since=2000, blocks=True, does="end")
 call("cuMemHostAlloc", Out(PTR, "pp", new="host"), In(SIZE, "bytesize"), In(U32, "Flags"),
-     since=2020)
+     since=2020, does="make")
 call("cuMemHostGetDevicePointer", Out(CUdeviceptr_v1, "pdptr"), In(PTR, "p"), In(U32, "Flags"),
-     since=2020, predict=True, after="none")
+     since=2020, after="none")
 call("cuMemHostGetDevicePointer_v2", Out(CUdeviceptr, "pdptr"), In(PTR, "p"), In(U32, "Flags"),
-     since=3020, predict=True, after="none")
-call("cuMemHostGetFlags", Out(U32, "pFlags"), In(PTR, "p"), since=2030, predict=True, after="none")
+     since=3020, after="none")
+call("cuMemHostGetFlags", Out(U32, "pFlags"), In(PTR, "p"), since=2030, after="none")
 call("cuMemAllocManaged", Out(CUdeviceptr, "dptr", new="memory"), In(SIZE, "bytesize"),
-     In(U32, "flags"), since=6000, predict=True)
-call("cuIpcGetEventHandle", Out(CUipcEventHandle_v1, "pHandle"), In(CUevent, "event"), since=4010)
+     In(U32, "flags"), since=6000, does="make")
+call("cuIpcGetEventHandle", Out(CUipcEventHandle_v1, "pHandle"), In(CUevent, "event"), since=4010,
+     does="ask")
 call("cuIpcOpenEventHandle", Out(CUevent, "phEvent", new="event"),
-     In(CUipcEventHandle_v1, "handle"), since=4010)
-call("cuIpcGetMemHandle", Out(CUipcMemHandle_v1, "pHandle"), In(CUdeviceptr, "dptr"), since=4010)
+     In(CUipcEventHandle_v1, "handle"), since=4010, does="make")
+call("cuIpcGetMemHandle", Out(CUipcMemHandle_v1, "pHandle"), In(CUdeviceptr, "dptr"), since=4010,
+     does="ask")
 call("cuIpcOpenMemHandle", Out(CUdeviceptr, "pdptr", new="memory"), In(CUipcMemHandle_v1, "handle"),
-     In(U32, "Flags"), since=4010)
+     In(U32, "Flags"), since=4010, does="make")
 call("cuIpcOpenMemHandle_v2", Out(CUdeviceptr, "pdptr", new="memory"),
-     In(CUipcMemHandle_v1, "handle"), In(U32, "Flags"), since=11000)
-call("cuIpcCloseMemHandle", In(CUdeviceptr, "dptr", free="memory"), since=4010, blocks=True)
-call("cuMemHostRegister", In(PTR, "p"), In(SIZE, "bytesize"), In(U32, "Flags"), since=4000)
-call("cuMemHostRegister_v2", In(PTR, "p"), In(SIZE, "bytesize"), In(U32, "Flags"), since=6050)
-call("cuMemHostUnregister", In(PTR, "p"), since=4000, blocks=True)
+     In(CUipcMemHandle_v1, "handle"), In(U32, "Flags"), since=11000, does="make")
+call("cuIpcCloseMemHandle", In(CUdeviceptr, "dptr", free="memory"), since=4010, blocks=True,
+     does="end")
+call("cuMemHostRegister", In(PTR, "p"), In(SIZE, "bytesize"), In(U32, "Flags"), since=4000,
+     does="set")
+call("cuMemHostRegister_v2", In(PTR, "p"), In(SIZE, "bytesize"), In(U32, "Flags"), since=6050,
+     does="set")
+call("cuMemHostUnregister", In(PTR, "p"), since=4000, blocks=True, does="set")
 call("cuMemGetHandleForAddressRange",
      In(PTR, "handle", by_hand="what it is depends on the handle type", fills=True),
      In(CUdeviceptr, "dptr"), In(SIZE, "size"), In(CUmemRangeHandleType, "handleType"),
-     In(U64, "flags"), since=11070)
+     In(U64, "flags"), since=11070, does="ask")
 call("cuMemAddressReserve", Out(CUdeviceptr, "ptr", new="range"), In(SIZE, "size"),
-     In(SIZE, "alignment"), In(CUdeviceptr, "addr"), In(U64, "flags"), since=10020,
-     predict=True)
-call("cuMemAddressFree", In(CUdeviceptr, "ptr", free="range"), In(SIZE, "size"), since=10020)
+     In(SIZE, "alignment"), In(CUdeviceptr, "addr"), In(U64, "flags"), since=10020, does="make")
+call("cuMemAddressFree", In(CUdeviceptr, "ptr", free="range"), In(SIZE, "size"), since=10020,
+     does="end")
 call("cuMemCreate", Out(CUmemGenericAllocationHandle, "handle", new="physical"), In(SIZE, "size"),
-     In(Ref(CUmemAllocationProp_v1), "prop"), In(U64, "flags"), since=10020, predict=True)
-call("cuMemRelease", In(CUmemGenericAllocationHandle, "handle", free="physical"), since=10020)
+     In(Ref(CUmemAllocationProp_v1), "prop"), In(U64, "flags"), since=10020, does="make")
+call("cuMemRelease", In(CUmemGenericAllocationHandle, "handle", free="physical"), since=10020,
+     does="end")
 call("cuMemMap", In(CUdeviceptr, "ptr"), In(SIZE, "size"), In(SIZE, "offset"),
-     In(CUmemGenericAllocationHandle, "handle"), In(U64, "flags"), since=10020)
-call("cuMemUnmap", In(CUdeviceptr, "ptr"), In(SIZE, "size"), since=10020, blocks=True)
+     In(CUmemGenericAllocationHandle, "handle"), In(U64, "flags"), since=10020, does="set")
+call("cuMemUnmap", In(CUdeviceptr, "ptr"), In(SIZE, "size"), since=10020, blocks=True, does="set")
 call("cuMemSetAccess", In(CUdeviceptr, "ptr"), In(SIZE, "size"),
-     In(Array(CUmemAccessDesc_v1, "count"), "desc"), In(SIZE, "count"), since=10020)
+     In(Array(CUmemAccessDesc_v1, "count"), "desc"), In(SIZE, "count"), since=10020, does="set")
 call("cuMemGetAccess", Out(U64, "flags"), In(Ref(CUmemLocation_v1), "location"),
-     In(CUdeviceptr, "ptr"), since=10020)
+     In(CUdeviceptr, "ptr"), since=10020, does="ask")
 call("cuMemExportToShareableHandle",
      In(PTR, "shareableHandle", by_hand="what it is depends on the handle type", fills=True),
      In(CUmemGenericAllocationHandle, "handle"), In(CUmemAllocationHandleType, "handleType"),
-     In(U64, "flags"), since=10020)
+     In(U64, "flags"), since=10020, does="set")
 call("cuMemImportFromShareableHandle", Out(CUmemGenericAllocationHandle, "handle", new="physical"),
      In(PTR, "osHandle", by_hand="what it is depends on the handle type"),
-     In(CUmemAllocationHandleType, "shHandleType"), since=10020)
+     In(CUmemAllocationHandleType, "shHandleType"), since=10020, does="make")
 call("cuMemGetAllocationGranularity", Out(SIZE, "granularity"),
      In(Ref(CUmemAllocationProp_v1), "prop"), In(CUmemAllocationGranularity_flags, "option"),
      since=10020, after="none")
 call("cuMemGetAllocationPropertiesFromHandle", Out(CUmemAllocationProp_v1, "prop"),
-     In(CUmemGenericAllocationHandle, "handle"), since=10020)
+     In(CUmemGenericAllocationHandle, "handle"), since=10020, does="ask")
 call("cuMemRetainAllocationHandle", Out(CUmemGenericAllocationHandle, "handle", new="physical"),
-     In(DPTR, "addr"), since=11000)
+     In(DPTR, "addr"), since=11000, does="make")
 call("cuMemPoolTrimTo", In(CUmemoryPool, "pool"), In(SIZE, "minBytesToKeep"), since=11020,
-     blocks=True)
+     blocks=True, does="set")
 call("cuMemPoolSetAttribute", In(CUmemoryPool, "pool"), In(CUmemPool_attribute, "attr"),
-     In(PTR, "value", by_hand="its size depends on the attribute"), since=11020)
+     In(PTR, "value", by_hand="its size depends on the attribute"), since=11020, does="set")
 call("cuMemPoolGetAttribute", In(CUmemoryPool, "pool"), In(CUmemPool_attribute, "attr"),
-     In(PTR, "value", by_hand="its size depends on the attribute", fills=True), since=11020)
+     In(PTR, "value", by_hand="its size depends on the attribute", fills=True), since=11020,
+     does="ask")
 call("cuMemPoolSetAccess", In(CUmemoryPool, "pool"), In(Array(CUmemAccessDesc_v1, "count"), "map"),
-     In(SIZE, "count"), since=11020)
+     In(SIZE, "count"), since=11020, does="set")
 call("cuMemPoolGetAccess", Out(CUmemAccess_flags, "flags"), In(CUmemoryPool, "memPool"),
-     In(Ref(CUmemLocation_v1, mut=True), "location"), since=11020)
+     In(Ref(CUmemLocation_v1, mut=True), "location"), since=11020, does="ask")
 call("cuMemPoolCreate", Out(CUmemoryPool, "pool", new="pool"),
-     In(Ref(CUmemPoolProps_v1), "poolProps"), since=11020, predict=True)
-call("cuMemPoolDestroy", In(CUmemoryPool, "pool", free="pool"), since=11020, blocks=True)
+     In(Ref(CUmemPoolProps_v1), "poolProps"), since=11020, does="make")
+call("cuMemPoolDestroy", In(CUmemoryPool, "pool", free="pool"), since=11020, blocks=True,
+     does="end")
 call("cuMemGetDefaultMemPool", Out(CUmemoryPool, "pool_out"),
-     In(Ref(CUmemLocation_v1, mut=True), "location"), In(CUmemAllocationType, "type"),
-     since=13000)
+     In(Ref(CUmemLocation_v1, mut=True), "location"), In(CUmemAllocationType, "type"), since=13000,
+     does="ask")
 call("cuMemGetMemPool", Out(CUmemoryPool, "pool"), In(Ref(CUmemLocation_v1, mut=True), "location"),
-     In(CUmemAllocationType, "type"), since=13000)
+     In(CUmemAllocationType, "type"), since=13000, does="ask")
 call("cuMemSetMemPool", In(Ref(CUmemLocation_v1, mut=True), "location"),
-     In(CUmemAllocationType, "type"), In(CUmemoryPool, "pool"), since=13000)
+     In(CUmemAllocationType, "type"), In(CUmemoryPool, "pool"), since=13000, does="set")
 call("cuMemPoolExportToShareableHandle",
      In(PTR, "handle_out", by_hand="what it is depends on the handle type", fills=True),
      In(CUmemoryPool, "pool"), In(CUmemAllocationHandleType, "handleType"), In(U64, "flags"),
-     since=11020)
+     since=11020, does="set")
 call("cuMemPoolImportFromShareableHandle", Out(CUmemoryPool, "pool_out", new="pool"),
      In(PTR, "handle", by_hand="what it is depends on the handle type"),
-     In(CUmemAllocationHandleType, "handleType"), In(U64, "flags"), since=11020)
+     In(CUmemAllocationHandleType, "handleType"), In(U64, "flags"), since=11020, does="make")
 call("cuMemPoolExportPointer", Out(CUmemPoolPtrExportData_v1, "shareData_out"),
-     In(CUdeviceptr, "ptr"), since=11020)
+     In(CUdeviceptr, "ptr"), since=11020, does="set")
 call("cuMemPoolImportPointer", Out(CUdeviceptr, "ptr_out", new="memory"), In(CUmemoryPool, "pool"),
-     In(Ref(CUmemPoolPtrExportData_v1, mut=True), "shareData"), since=11020)
+     In(Ref(CUmemPoolPtrExportData_v1, mut=True), "shareData"), since=11020, does="make")
 call("cuMulticastCreate", Out(CUmemGenericAllocationHandle, "mcHandle", new="physical"),
-     In(Ref(CUmulticastObjectProp_v1), "prop"), since=12010)
+     In(Ref(CUmulticastObjectProp_v1), "prop"), since=12010, does="make")
 call("cuMulticastAddDevice", In(CUmemGenericAllocationHandle, "mcHandle"), In(CUdevice, "dev"),
-     since=12010)
+     since=12010, does="set")
 call("cuMulticastBindMem", In(CUmemGenericAllocationHandle, "mcHandle"), In(SIZE, "mcOffset"),
      In(CUmemGenericAllocationHandle, "memHandle"), In(SIZE, "memOffset"), In(SIZE, "size"),
-     In(U64, "flags"), since=12010)
+     In(U64, "flags"), since=12010, does="set")
 call("cuMulticastBindAddr", In(CUmemGenericAllocationHandle, "mcHandle"), In(SIZE, "mcOffset"),
-     In(CUdeviceptr, "memptr"), In(SIZE, "size"), In(U64, "flags"), since=12010)
+     In(CUdeviceptr, "memptr"), In(SIZE, "size"), In(U64, "flags"), since=12010, does="set")
 call("cuMulticastUnbind", In(CUmemGenericAllocationHandle, "mcHandle"), In(CUdevice, "dev"),
-     In(SIZE, "mcOffset"), In(SIZE, "size"), since=12010)
+     In(SIZE, "mcOffset"), In(SIZE, "size"), since=12010, does="set")
 call("cuMulticastGetGranularity", Out(SIZE, "granularity"),
      In(Ref(CUmulticastObjectProp_v1), "prop"), In(CUmulticastGranularity_flags, "option"),
      since=12010, after="none")
 call("cuPointerGetAttribute",
      In(PTR, "data", by_hand="its size depends on the attribute", fills=True),
-     In(CUpointer_attribute, "attribute"), In(CUdeviceptr, "ptr"), since=4000)
+     In(CUpointer_attribute, "attribute"), In(CUdeviceptr, "ptr"), since=4000, after="none")
 call("cuMemAdvise", In(CUdeviceptr, "devPtr"), In(SIZE, "count"), In(CUmem_advise, "advice"),
-     In(CUdevice, "device"), since=8000)
+     In(CUdevice, "device"), since=8000, does="set")
 call("cuMemAdvise_v2", In(CUdeviceptr, "devPtr"), In(SIZE, "count"), In(CUmem_advise, "advice"),
-     In(CUmemLocation_v1, "location"), since=12020)
+     In(CUmemLocation_v1, "location"), since=12020, does="set")
 call("cuMemRangeGetAttribute", Out(Bytes("dataSize"), "data"), In(SIZE, "dataSize"),
      In(CUmem_range_attribute, "attribute"), In(CUdeviceptr, "devPtr"), In(SIZE, "count"),
-     since=8000)
-call("cuMemRangeGetAttributes",
-     In(Array(PTR, "numAttributes", mut=True), "data",
+     since=8000, does="ask")
+call("cuMemRangeGetAttributes", In(Array(PTR, "numAttributes", mut=True), "data",
         by_hand="every element is an out-buffer of its own", fills=True),
      In(Array(SIZE, "numAttributes", mut=True), "dataSizes"),
      In(Array(CUmem_range_attribute, "numAttributes", mut=True), "attributes"),
-     In(SIZE, "numAttributes"), In(CUdeviceptr, "devPtr"), In(SIZE, "count"), since=8000)
+     In(SIZE, "numAttributes"), In(CUdeviceptr, "devPtr"), In(SIZE, "count"), since=8000,
+     does="ask")
 call("cuPointerSetAttribute", In(CPTR, "value", by_hand="its size depends on the attribute"),
-     In(CUpointer_attribute, "attribute"), In(CUdeviceptr, "ptr"), since=6000)
+     In(CUpointer_attribute, "attribute"), In(CUdeviceptr, "ptr"), since=6000, does="set")
 call("cuPointerGetAttributes", In(U32, "numAttributes"),
      In(Array(CUpointer_attribute, "numAttributes", mut=True), "attributes"),
      In(Array(PTR, "numAttributes", mut=True), "data",
-        by_hand="every element is an out-buffer of its own", fills=True),
-     In(CUdeviceptr, "ptr"), since=7000)
+        by_hand="every element is an out-buffer of its own", fills=True), In(CUdeviceptr, "ptr"),
+     since=7000, after="none")
 call("cuMemFreeAsync", In(CUdeviceptr, "dptr", free="memory"), In(CUstream, "hStream"), since=11020,
-     ptds=True)
+     ptds=True, does="order", defer=True)
 call("cuMemAllocAsync", Out(CUdeviceptr, "dptr", new="memory"), In(SIZE, "bytesize"),
-     In(CUstream, "hStream"), since=11020, ptds=True, predict=True)
+     In(CUstream, "hStream"), since=11020, ptds=True, does="order")
 call("cuMemAllocFromPoolAsync", Out(CUdeviceptr, "dptr", new="memory"), In(SIZE, "bytesize"),
-     In(CUmemoryPool, "pool"), In(CUstream, "hStream"), since=11020, ptds=True, predict=True)
+     In(CUmemoryPool, "pool"), In(CUstream, "hStream"), since=11020, ptds=True, does="order")

@@ -66,83 +66,82 @@ enum("CUfunctionLoadingState",
      CU_FUNCTION_LOADING_STATE_UNLOADED=0, CU_FUNCTION_LOADING_STATE_LOADED=1,
      CU_FUNCTION_LOADING_STATE_MAX=2)
 
-call("cuModuleLoad", Out(CUmodule, "module", new="module"), In(STR, "fname"), since=2000)
+call("cuModuleLoad", Out(CUmodule, "module", new="module"), In(STR, "fname"), since=2000,
+     does="make")
 call("cuModuleLoadData", Out(CUmodule, "module", new="module"),
-     In(CPTR, "image", by_hand="the image says its own size"), since=2000)
+     In(CPTR, "image", by_hand="the image says its own size"), since=2000, does="make")
 call("cuModuleLoadDataEx", Out(CUmodule, "module", new="module"),
      In(CPTR, "image", by_hand="the image says its own size"), In(U32, "numOptions"),
      In(Array(CUjit_option, "numOptions", mut=True), "options"),
-     In(Array(PTR, "numOptions", mut=True), "optionValues"), since=2010)
+     In(Array(PTR, "numOptions", mut=True), "optionValues"), since=2010, does="make")
 call("cuModuleLoadFatBinary", Out(CUmodule, "module", new="module"),
-     In(CPTR, "fatCubin", by_hand="the image says its own size"), since=2000)
-call("cuModuleUnload", In(CUmodule, "hmod", free="module"), since=2000, blocks=True)
-call("cuModuleGetLoadingMode", Out(CUmoduleLoadingMode, "mode"), since=11070, predict=True,
-     after="none")
+     In(CPTR, "fatCubin", by_hand="the image says its own size"), since=2000, does="make")
+call("cuModuleUnload", In(CUmodule, "hmod", free="module"), since=2000, blocks=True, does="end")
+call("cuModuleGetLoadingMode", Out(CUmoduleLoadingMode, "mode"), since=11070, after="none")
 call("cuModuleGetFunction", Out(CUfunction, "hfunc"), In(CUmodule, "hmod"), In(STR, "name"),
-     since=2000, predict=True, after="none")
-call("cuModuleGetFunctionCount", Out(U32, "count"), In(CUmodule, "mod"), since=12040, predict=True,
-     after="none")
+     since=2000, after="none")
+call("cuModuleGetFunctionCount", Out(U32, "count"), In(CUmodule, "mod"), since=12040, after="none")
 call("cuModuleEnumerateFunctions", Out(Array(CUfunction, "numFunctions"), "functions"),
      In(U32, "numFunctions"), In(CUmodule, "mod"), since=12040, after="none")
 call("cuModuleGetGlobal", Out(CUdeviceptr_v1, "dptr", opt=True), Out(U32, "bytes", opt=True),
-     In(CUmodule, "hmod"), In(STR, "name"), since=2000, predict=True, after="none")
+     In(CUmodule, "hmod"), In(STR, "name"), since=2000, after="none")
 call("cuModuleGetGlobal_v2", Out(CUdeviceptr, "dptr", opt=True), Out(SIZE, "bytes", opt=True),
-     In(CUmodule, "hmod"), In(STR, "name"), since=3020, predict=True, after="none")
+     In(CUmodule, "hmod"), In(STR, "name"), since=3020, after="none")
 call("cuLinkCreate", In(U32, "numOptions"),
      In(Array(CUjit_option, "numOptions", mut=True), "options"),
      In(Array(PTR, "numOptions", mut=True), "optionValues"),
-     Out(CUlinkState, "stateOut", new="linkState"), since=5050)
+     Out(CUlinkState, "stateOut", new="linkState"), since=5050, does="make")
 call("cuLinkCreate_v2", In(U32, "numOptions"),
      In(Array(CUjit_option, "numOptions", mut=True), "options"),
      In(Array(PTR, "numOptions", mut=True), "optionValues"),
-     Out(CUlinkState, "stateOut", new="linkState"), since=6050)
+     Out(CUlinkState, "stateOut", new="linkState"), since=6050, does="make")
 call("cuLinkAddData", In(CUlinkState, "state"), In(CUjitInputType, "type"),
-     In(Bytes("size", mut=True), "data"), In(SIZE, "size"), In(STR, "name"),
-     In(U32, "numOptions"), In(Array(CUjit_option, "numOptions", mut=True), "options"),
-     In(Array(PTR, "numOptions", mut=True), "optionValues"), since=5050)
+     In(Bytes("size", mut=True), "data"), In(SIZE, "size"), In(STR, "name"), In(U32, "numOptions"),
+     In(Array(CUjit_option, "numOptions", mut=True), "options"),
+     In(Array(PTR, "numOptions", mut=True), "optionValues"), since=5050, does="set")
 call("cuLinkAddData_v2", In(CUlinkState, "state"), In(CUjitInputType, "type"),
-     In(Bytes("size", mut=True), "data"), In(SIZE, "size"), In(STR, "name"),
-     In(U32, "numOptions"), In(Array(CUjit_option, "numOptions", mut=True), "options"),
-     In(Array(PTR, "numOptions", mut=True), "optionValues"), since=6050)
+     In(Bytes("size", mut=True), "data"), In(SIZE, "size"), In(STR, "name"), In(U32, "numOptions"),
+     In(Array(CUjit_option, "numOptions", mut=True), "options"),
+     In(Array(PTR, "numOptions", mut=True), "optionValues"), since=6050, does="set")
 call("cuLinkAddFile", In(CUlinkState, "state"), In(CUjitInputType, "type"), In(STR, "path"),
      In(U32, "numOptions"), In(Array(CUjit_option, "numOptions", mut=True), "options"),
-     In(Array(PTR, "numOptions", mut=True), "optionValues"), since=5050)
+     In(Array(PTR, "numOptions", mut=True), "optionValues"), since=5050, does="set")
 call("cuLinkAddFile_v2", In(CUlinkState, "state"), In(CUjitInputType, "type"), In(STR, "path"),
      In(U32, "numOptions"), In(Array(CUjit_option, "numOptions", mut=True), "options"),
-     In(Array(PTR, "numOptions", mut=True), "optionValues"), since=6050)
+     In(Array(PTR, "numOptions", mut=True), "optionValues"), since=6050, does="set")
 call("cuLinkComplete", In(CUlinkState, "state"), Out(PTR, "cubinOut"), Out(SIZE, "sizeOut"),
-     since=5050)
-call("cuLinkDestroy", In(CUlinkState, "state", free="linkState"), since=5050)
+     since=5050, does="set")
+call("cuLinkDestroy", In(CUlinkState, "state", free="linkState"), since=5050, does="end")
 call("cuModuleGetTexRef", Out(CUtexref, "pTexRef"), In(CUmodule, "hmod"), In(STR, "name"),
-     since=2000, predict=True, after="none")
+     since=2000, after="none")
 call("cuModuleGetSurfRef", Out(CUsurfref, "pSurfRef"), In(CUmodule, "hmod"), In(STR, "name"),
-     since=3000, predict=True, after="none")
+     since=3000, after="none")
 call("cuLibraryLoadData", Out(CUlibrary, "library", new="library"),
      In(CPTR, "code", by_hand="the image says its own size"),
      In(Array(CUjit_option, "numJitOptions", mut=True), "jitOptions"),
      In(Array(PTR, "numJitOptions", mut=True), "jitOptionsValues"), In(U32, "numJitOptions"),
      In(Array(CUlibraryOption, "numLibraryOptions", mut=True), "libraryOptions"),
      In(Array(PTR, "numLibraryOptions", mut=True), "libraryOptionValues"),
-     In(U32, "numLibraryOptions"), since=12000)
+     In(U32, "numLibraryOptions"), since=12000, does="make")
 call("cuLibraryLoadFromFile", Out(CUlibrary, "library", new="library"), In(STR, "fileName"),
      In(Array(CUjit_option, "numJitOptions", mut=True), "jitOptions"),
      In(Array(PTR, "numJitOptions", mut=True), "jitOptionsValues"), In(U32, "numJitOptions"),
      In(Array(CUlibraryOption, "numLibraryOptions", mut=True), "libraryOptions"),
      In(Array(PTR, "numLibraryOptions", mut=True), "libraryOptionValues"),
-     In(U32, "numLibraryOptions"), since=12000)
-call("cuLibraryUnload", In(CUlibrary, "library", free="library"), since=12000, blocks=True)
+     In(U32, "numLibraryOptions"), since=12000, does="make")
+call("cuLibraryUnload", In(CUlibrary, "library", free="library"), since=12000, blocks=True,
+     does="end")
 call("cuLibraryGetKernel", Out(CUkernel, "pKernel"), In(CUlibrary, "library"), In(STR, "name"),
-     since=12000, predict=True, after="none")
-call("cuLibraryGetKernelCount", Out(U32, "count"), In(CUlibrary, "lib"), since=12040, predict=True,
-     after="none")
+     since=12000, after="none")
+call("cuLibraryGetKernelCount", Out(U32, "count"), In(CUlibrary, "lib"), since=12040, after="none")
 call("cuLibraryEnumerateKernels", Out(Array(CUkernel, "numKernels"), "kernels"),
      In(U32, "numKernels"), In(CUlibrary, "lib"), since=12040, after="none")
 call("cuLibraryGetModule", Out(CUmodule, "pMod"), In(CUlibrary, "library"), since=12000,
-     predict=True, after="none")
+     after="none")
 call("cuKernelGetFunction", Out(CUfunction, "pFunc"), In(CUkernel, "kernel"), since=12000,
-     predict=True, after="none")
+     after="none")
 call("cuKernelGetLibrary", Out(CUlibrary, "pLib"), In(CUkernel, "kernel"), since=12050,
-     predict=True, after="none")
+     after="none")
 call("cuLibraryGetGlobal", Out(CUdeviceptr, "dptr", opt=True), Out(SIZE, "bytes", opt=True),
      In(CUlibrary, "library"), In(STR, "name"), since=12000, after="none")
 call("cuLibraryGetManaged", Out(CUdeviceptr, "dptr", opt=True), Out(SIZE, "bytes", opt=True),
@@ -150,31 +149,29 @@ call("cuLibraryGetManaged", Out(CUdeviceptr, "dptr", opt=True), Out(SIZE, "bytes
 call("cuLibraryGetUnifiedFunction", Out(PTR, "fptr"), In(CUlibrary, "library"), In(STR, "symbol"),
      since=12000, after="none")
 call("cuKernelGetAttribute", Out(I32, "pi"), In(CUfunction_attribute, "attrib"),
-     In(CUkernel, "kernel"), In(CUdevice, "dev"), since=12000, predict=True, after="none")
+     In(CUkernel, "kernel"), In(CUdevice, "dev"), since=12000, after="none")
 call("cuKernelSetAttribute", In(CUfunction_attribute, "attrib"), In(I32, "val"),
-     In(CUkernel, "kernel"), In(CUdevice, "dev"), since=12000)
+     In(CUkernel, "kernel"), In(CUdevice, "dev"), since=12000, does="set")
 call("cuKernelSetCacheConfig", In(CUkernel, "kernel"), In(CUfunc_cache, "config"),
-     In(CUdevice, "dev"), since=12000)
-call("cuKernelGetName", Out(STR, "name"), In(CUkernel, "hfunc"), since=12030, predict=True,
-     after="none")
+     In(CUdevice, "dev"), since=12000, does="set")
+call("cuKernelGetName", Out(STR, "name"), In(CUkernel, "hfunc"), since=12030, after="none")
 call("cuKernelGetParamInfo", In(CUkernel, "kernel"), In(SIZE, "paramIndex"),
-     Out(SIZE, "paramOffset"), Out(SIZE, "paramSize", opt=True), since=12040, predict=True,
-     after="none")
+     Out(SIZE, "paramOffset"), Out(SIZE, "paramSize", opt=True), since=12040, after="none")
 call("cuFuncGetAttribute", Out(I32, "pi"), In(CUfunction_attribute, "attrib"),
-     In(CUfunction, "hfunc"), since=2020, predict=True, after="none")
+     In(CUfunction, "hfunc"), since=2020, after="none")
 call("cuFuncSetAttribute", In(CUfunction, "hfunc"), In(CUfunction_attribute, "attrib"),
-     In(I32, "value"), since=9000)
-call("cuFuncSetCacheConfig", In(CUfunction, "hfunc"), In(CUfunc_cache, "config"), since=3000)
-call("cuFuncGetModule", Out(CUmodule, "hmod"), In(CUfunction, "hfunc"), since=11000, predict=True,
-     after="none")
-call("cuFuncGetName", Out(STR, "name"), In(CUfunction, "hfunc"), since=12030, predict=True,
-     after="none")
+     In(I32, "value"), since=9000, does="set")
+call("cuFuncSetCacheConfig", In(CUfunction, "hfunc"), In(CUfunc_cache, "config"), since=3000,
+     does="set")
+call("cuFuncGetModule", Out(CUmodule, "hmod"), In(CUfunction, "hfunc"), since=11000, after="none")
+call("cuFuncGetName", Out(STR, "name"), In(CUfunction, "hfunc"), since=12030, after="none")
 call("cuFuncGetParamInfo", In(CUfunction, "func"), In(SIZE, "paramIndex"), Out(SIZE, "paramOffset"),
-     Out(SIZE, "paramSize", opt=True), since=12040, predict=True, after="none")
+     Out(SIZE, "paramSize", opt=True), since=12040, after="none")
 call("cuFuncIsLoaded", Out(CUfunctionLoadingState, "state"), In(CUfunction, "function"),
-     since=12040, predict=True, after="none")
-call("cuFuncLoad", In(CUfunction, "function"), since=12040)
+     since=12040, after="none")
+call("cuFuncLoad", In(CUfunction, "function"), since=12040, does="set")
 call("cuFuncSetBlockShape", In(CUfunction, "hfunc"), In(I32, "x"), In(I32, "y"), In(I32, "z"),
-     since=2000)
-call("cuFuncSetSharedSize", In(CUfunction, "hfunc"), In(U32, "bytes"), since=2000)
-call("cuFuncSetSharedMemConfig", In(CUfunction, "hfunc"), In(CUsharedconfig, "config"), since=4020)
+     since=2000, does="set")
+call("cuFuncSetSharedSize", In(CUfunction, "hfunc"), In(U32, "bytes"), since=2000, does="set")
+call("cuFuncSetSharedMemConfig", In(CUfunction, "hfunc"), In(CUsharedconfig, "config"), since=4020,
+     does="set")

@@ -133,105 +133,109 @@ union("CUlaunchAttributeValue",
              16: "nvlinkUtilCentricScheduling"})
 
 call("cuStreamCreate", Out(CUstream, "phStream", new="stream"), In(U32, "Flags"), since=2000,
-     predict=True)
+     after="none", does="make")
 call("cuStreamCreateWithPriority", Out(CUstream, "phStream", new="stream"), In(U32, "flags"),
-     In(I32, "priority"), since=5050, predict=True)
+     In(I32, "priority"), since=5050, after="none", does="make")
 call("cuThreadExchangeStreamCaptureMode", InOut(CUstreamCaptureMode, "mode"), since=10010,
-     predict=True, after="none")
-call("cuStreamDestroy", In(CUstream, "hStream", free="stream"), since=2000)
-call("cuStreamDestroy_v2", In(CUstream, "hStream", free="stream"), since=4000)
+     after="none", does="set")
+call("cuStreamDestroy", In(CUstream, "hStream", free="stream"), since=2000, does="end")
+call("cuStreamDestroy_v2", In(CUstream, "hStream", free="stream"), since=4000, does="end")
 call("cuEventCreate", Out(CUevent, "phEvent", new="event"), In(U32, "Flags"), since=2000,
-     predict=True)
-call("cuEventQuery", In(CUevent, "hEvent"), since=2000)
-call("cuEventSynchronize", In(CUevent, "hEvent"), since=2000, blocks=True)
-call("cuEventDestroy", In(CUevent, "hEvent", free="event"), since=2000)
-call("cuEventDestroy_v2", In(CUevent, "hEvent", free="event"), since=4000)
+     after="none", does="make")
+call("cuEventQuery", In(CUevent, "hEvent"), since=2000, does="poll", about="hEvent")
+call("cuEventSynchronize", In(CUevent, "hEvent"), since=2000, blocks=True, does="wait",
+     about="hEvent")
+call("cuEventDestroy", In(CUevent, "hEvent", free="event"), since=2000, does="end")
+call("cuEventDestroy_v2", In(CUevent, "hEvent", free="event"), since=4000, does="end")
 call("cuEventElapsedTime", Out(F32, "pMilliseconds"), In(CUevent, "hStart"), In(CUevent, "hEnd"),
-     since=2000)
+     since=2000, does="ask")
 call("cuEventElapsedTime_v2", Out(F32, "pMilliseconds"), In(CUevent, "hStart"), In(CUevent, "hEnd"),
-     since=12080)
-call("cuStreamGetGreenCtx", In(CUstream, "hStream"), Out(CUgreenCtx, "phCtx"), since=12040)
+     since=12080, does="ask")
+call("cuStreamGetGreenCtx", In(CUstream, "hStream"), Out(CUgreenCtx, "phCtx"), since=12040,
+     does="ask")
 call("cuStreamGetPriority", In(CUstream, "hStream"), Out(I32, "priority"), since=5050, ptds=7000,
-     predict=True, after="none")
+     after="none")
 call("cuStreamGetId", In(CUstream, "hStream"), Out(U64, "streamId"), since=12000, ptds=True,
-     predict=True, after="none")
+     after="none")
 call("cuStreamGetFlags", In(CUstream, "hStream"), Out(U32, "flags"), since=5050, ptds=7000,
-     predict=True, after="none")
+     after="none")
 call("cuStreamGetDevice", In(CUstream, "hStream"), Out(CUdevice, "device"), since=12080, ptds=True,
-     predict=True, after="none")
+     after="none")
 call("cuStreamGetCtx", In(CUstream, "hStream"), Out(CUcontext, "pctx"), since=9020, ptds=True,
-     predict=True, after="none")
+     after="none")
 call("cuStreamGetCtx_v2", In(CUstream, "hStream"), Out(CUcontext, "pCtx", opt=True),
-     Out(CUgreenCtx, "pGreenCtx", opt=True), since=12050, ptds=True, predict=True, after="none")
+     Out(CUgreenCtx, "pGreenCtx", opt=True), since=12050, ptds=True, after="none")
 call("cuStreamWaitEvent", In(CUstream, "hStream"), In(CUevent, "hEvent"), In(U32, "Flags"),
-     since=3020, ptds=7000, after="all")
+     since=3020, ptds=7000, after="all", does="order", defer=True)
 call("cuStreamAddCallback", In(CUstream, "hStream"), In(CUstreamCallback, "callback"),
-     In(PTR, "userData"), In(U32, "flags"), since=5000, ptds=7000)
+     In(PTR, "userData"), In(U32, "flags"), since=5000, ptds=7000, does="order", defer=True)
 call("cuStreamAttachMemAsync", In(CUstream, "hStream"), In(CUdeviceptr, "dptr"), In(SIZE, "length"),
-     In(U32, "flags"), since=6000, ptds=7000)
-call("cuStreamQuery", In(CUstream, "hStream"), since=2000, ptds=7000)
-call("cuStreamSynchronize", In(CUstream, "hStream"), since=2000, ptds=7000, blocks=True)
-call("cuEventRecord", In(CUevent, "hEvent"), In(CUstream, "hStream"), since=2000, ptds=7000)
+     In(U32, "flags"), since=6000, ptds=7000, does="order")
+call("cuStreamQuery", In(CUstream, "hStream"), since=2000, ptds=7000, does="poll")
+call("cuStreamSynchronize", In(CUstream, "hStream"), since=2000, ptds=7000, blocks=True,
+     does="wait")
+call("cuEventRecord", In(CUevent, "hEvent"), In(CUstream, "hStream"), since=2000, ptds=7000,
+     does="order", about="hEvent", defer=True)
 call("cuEventRecordWithFlags", In(CUevent, "hEvent"), In(CUstream, "hStream"), In(U32, "flags"),
-     since=11010, ptds=True)
+     since=11010, ptds=True, does="order", about="hEvent", defer=True)
 call("cuStreamWriteValue32", In(CUstream, "stream"), In(CUdeviceptr, "addr"),
-     In(cuuint32_t, "value"), In(U32, "flags"), since=8000, ptds=True)
+     In(cuuint32_t, "value"), In(U32, "flags"), since=8000, ptds=True, does="order", defer=True)
 call("cuStreamWriteValue32_v2", In(CUstream, "stream"), In(CUdeviceptr, "addr"),
-     In(cuuint32_t, "value"), In(U32, "flags"), since=11070, ptds=True)
+     In(cuuint32_t, "value"), In(U32, "flags"), since=11070, ptds=True, does="order", defer=True)
 call("cuStreamWaitValue32", In(CUstream, "stream"), In(CUdeviceptr, "addr"),
-     In(cuuint32_t, "value"), In(U32, "flags"), since=8000, ptds=True)
+     In(cuuint32_t, "value"), In(U32, "flags"), since=8000, ptds=True, does="order", defer=True)
 call("cuStreamWaitValue32_v2", In(CUstream, "stream"), In(CUdeviceptr, "addr"),
-     In(cuuint32_t, "value"), In(U32, "flags"), since=11070, ptds=True)
+     In(cuuint32_t, "value"), In(U32, "flags"), since=11070, ptds=True, does="order", defer=True)
 call("cuStreamWriteValue64", In(CUstream, "stream"), In(CUdeviceptr, "addr"),
-     In(cuuint64_t, "value"), In(U32, "flags"), since=9000, ptds=True)
+     In(cuuint64_t, "value"), In(U32, "flags"), since=9000, ptds=True, does="order", defer=True)
 call("cuStreamWriteValue64_v2", In(CUstream, "stream"), In(CUdeviceptr, "addr"),
-     In(cuuint64_t, "value"), In(U32, "flags"), since=11070, ptds=True)
+     In(cuuint64_t, "value"), In(U32, "flags"), since=11070, ptds=True, does="order", defer=True)
 call("cuStreamWaitValue64", In(CUstream, "stream"), In(CUdeviceptr, "addr"),
-     In(cuuint64_t, "value"), In(U32, "flags"), since=9000, ptds=True)
+     In(cuuint64_t, "value"), In(U32, "flags"), since=9000, ptds=True, does="order", defer=True)
 call("cuStreamWaitValue64_v2", In(CUstream, "stream"), In(CUdeviceptr, "addr"),
-     In(cuuint64_t, "value"), In(U32, "flags"), since=11070, ptds=True)
+     In(cuuint64_t, "value"), In(U32, "flags"), since=11070, ptds=True, does="order", defer=True)
 call("cuStreamBatchMemOp", In(CUstream, "stream"), In(U32, "count"),
      In(Array(CUstreamBatchMemOpParams_v1, "count", mut=True), "paramArray"), In(U32, "flags"),
-     since=8000, ptds=True)
+     since=8000, ptds=True, does="order")
 call("cuStreamBatchMemOp_v2", In(CUstream, "stream"), In(U32, "count"),
      In(Array(CUstreamBatchMemOpParams_v1, "count", mut=True), "paramArray"), In(U32, "flags"),
-     since=11070, ptds=True)
-call("cuStreamBeginCapture", In(CUstream, "hStream"), since=10000, ptds=True)
+     since=11070, ptds=True, does="order")
+call("cuStreamBeginCapture", In(CUstream, "hStream"), since=10000, ptds=True, does="begin_capture")
 call("cuStreamBeginCapture_v2", In(CUstream, "hStream"), In(CUstreamCaptureMode, "mode"),
-     since=10010, ptds=True)
+     since=10010, ptds=True, does="begin_capture")
 call("cuStreamBeginCaptureToGraph", In(CUstream, "hStream"), In(CUgraph, "hGraph"),
      In(Array(CUgraphNode, "numDependencies"), "dependencies"),
-     In(Array(CUgraphEdgeData, "numDependencies"), "dependencyData"),
-     In(SIZE, "numDependencies"), In(CUstreamCaptureMode, "mode"), since=12030, ptds=True)
+     In(Array(CUgraphEdgeData, "numDependencies"), "dependencyData"), In(SIZE, "numDependencies"),
+     In(CUstreamCaptureMode, "mode"), since=12030, ptds=True, does="begin_capture")
 call("cuStreamEndCapture", In(CUstream, "hStream"),
      Out(CUgraph, "phGraph", new="graph", on=["CUDA_ERROR_STREAM_CAPTURE_INVALIDATED"]),
-     since=10000, ptds=True)
+     since=10000, ptds=True, does="end_capture")
 call("cuStreamIsCapturing", In(CUstream, "hStream"), Out(CUstreamCaptureStatus, "captureStatus"),
-     since=10000, ptds=True, predict=True)
+     since=10000, ptds=True, after="none")
 call("cuStreamGetCaptureInfo", In(CUstream, "hStream"),
      Out(CUstreamCaptureStatus, "captureStatus_out"), Out(cuuint64_t, "id_out", opt=True),
-     since=10010, ptds=True)
+     since=10010, ptds=True, after="none")
 call("cuStreamGetCaptureInfo_v2", In(CUstream, "hStream"),
      Out(CUstreamCaptureStatus, "captureStatus_out"), Out(cuuint64_t, "id_out", opt=True),
      Out(CUgraph, "graph_out", opt=True),
      Out(Ptr("const CUgraphNode *"), "dependencies_out", opt=True),
-     Out(SIZE, "numDependencies_out", opt=True), since=11030, ptds=True)
+     Out(SIZE, "numDependencies_out", opt=True), since=11030, ptds=True, after="none")
 call("cuStreamGetCaptureInfo_v3", In(CUstream, "hStream"),
      Out(CUstreamCaptureStatus, "captureStatus_out"), Out(cuuint64_t, "id_out", opt=True),
      Out(CUgraph, "graph_out", opt=True),
      Out(Ptr("const CUgraphNode *"), "dependencies_out", opt=True),
      Out(Ptr("const CUgraphEdgeData *"), "edgeData_out", opt=True),
-     Out(SIZE, "numDependencies_out", opt=True), since=12030, ptds=True)
+     Out(SIZE, "numDependencies_out", opt=True), since=12030, ptds=True, after="none")
 call("cuStreamCopyAttributes", In(CUstream, "dstStream"), In(CUstream, "srcStream"), since=11000,
-     ptds=True)
+     ptds=True, does="set")
 call("cuStreamGetAttribute", In(CUstream, "hStream"), In(CUlaunchAttributeID, "attr"),
-     Out(CUlaunchAttributeValue, "value", tag="attr"), since=11000, ptds=True)
+     Out(CUlaunchAttributeValue, "value", tag="attr"), since=11000, ptds=True, does="ask")
 call("cuStreamSetAttribute", In(CUstream, "hStream"), In(CUlaunchAttributeID, "attr"),
-     In(Ref(CUlaunchAttributeValue), "param", tag="attr"), since=11000, ptds=True)
+     In(Ref(CUlaunchAttributeValue), "param", tag="attr"), since=11000, ptds=True, does="set")
 call("cuStreamUpdateCaptureDependencies", In(CUstream, "hStream"),
      In(Array(CUgraphNode, "numDependencies", mut=True), "dependencies"),
-     In(SIZE, "numDependencies"), In(U32, "flags"), since=11030, ptds=True)
+     In(SIZE, "numDependencies"), In(U32, "flags"), since=11030, ptds=True, does="set")
 call("cuStreamUpdateCaptureDependencies_v2", In(CUstream, "hStream"),
      In(Array(CUgraphNode, "numDependencies", mut=True), "dependencies"),
-     In(Array(CUgraphEdgeData, "numDependencies"), "dependencyData"),
-     In(SIZE, "numDependencies"), In(U32, "flags"), since=12030, ptds=True)
+     In(Array(CUgraphEdgeData, "numDependencies"), "dependencyData"), In(SIZE, "numDependencies"),
+     In(U32, "flags"), since=12030, ptds=True, does="set")

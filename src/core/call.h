@@ -12,7 +12,7 @@ enum hed_api { HED_API_CUDA, HED_API_NVML, HED_API_COUNT };
 
 enum hed_call_flags {
     HED_CALL_BLOCKS = 1,  /* may wait for the device */
-    HED_CALL_PREDICT = 2, /* outputs can be known without asking the device's side */
+    HED_CALL_DEFER = 2,   /* may be made later, by another thread */
     HED_CALL_BY_HAND = 4, /* is given an address that only hand-written code can follow */
     HED_CALL_INOUT = 8,   /* overwrites something the caller put in */
 };
@@ -25,6 +25,29 @@ enum hed_call_after {
     HED_AFTER_NONE,   /* nothing: a pure question */
 };
 
+/* What a call does (does= in the spec). */
+enum hed_call_does {
+    HED_DOES_NOTHING, /* there is no such call */
+
+    /* Work that takes the GPU's time. */
+    HED_DOES_LAUNCH,
+    HED_DOES_COPY,
+    HED_DOES_FILL,
+    HED_DOES_MOVE,
+
+    HED_DOES_ORDER, /* puts on a stream what takes no time: events, waits, host functions */
+    HED_DOES_WAIT,  /* returns when work is done */
+    HED_DOES_POLL,  /* asks whether work is done */
+    HED_DOES_BEGIN_CAPTURE,
+    HED_DOES_END_CAPTURE,
+    HED_DOES_BEGIN_CONTEXT, /* or the use of one */
+    HED_DOES_END_CONTEXT,
+    HED_DOES_MAKE, /* makes an object */
+    HED_DOES_END,  /* ends an object */
+    HED_DOES_SET,  /* changes something else */
+    HED_DOES_ASK,  /* changes nothing */
+};
+
 struct hed_call_info {
     const char *name;   /* cuMemcpyHtoD_v2 */
     const char *suffix; /* of its per-thread-default-stream variant; "" if there is none */
@@ -34,7 +57,29 @@ struct hed_call_info {
     int stream_in; /* if not -1: there is a pointer, and the stream is so far behind it */
     int ptds;      /* offset of the bool that says which variant was called; -1 */
     size_t size;   /* of the argument struct */
+    enum hed_call_does does;
+    int about;         /* offset of the object that the call is about; -1 */
+    unsigned of_kind;  /* kind of that object, enum hed_<api>_kind */
+    unsigned new_kind; /* kind of the object that it makes, the same */
 };
+
+/* Whether a call puts work on the GPU that takes its time. */
+static inline bool
+hed_call_is_work(const struct hed_call_info *info)
+{
+    return info->does >= HED_DOES_LAUNCH && info->does <= HED_DOES_MOVE;
+}
+
+/* The handle that a call is about; 0 if there is none. Not for devices, which are no handles. */
+static inline uint64_t
+hed_call_about(const struct hed_call_info *info, const void *args)
+{
+    uint64_t handle = 0;
+
+    if (info->about >= 0)
+        memcpy(&handle, (const char *)args + info->about, sizeof handle);
+    return handle;
+}
 
 /* The stream a call is made on; false if it has none. */
 static inline bool

@@ -54,9 +54,9 @@ wants_record(const struct hed_inject_call *c)
 {
     if (!c->id)
         return HED_INJECT_DRAIN;
-    if (hed_sched_is_launch(c->id) && !hed_inject_voids(c->id))
+    if (hed_cuda_info[c->id].does == HED_DOES_LAUNCH && !hed_inject_voids(c->id))
         return HED_INJECT_DRAIN;
-    return hed_cuda_info[c->id].after != HED_AFTER_NONE || hed_sched_sort(c->id) != HED_SORT_OTHER
+    return hed_cuda_info[c->id].after != HED_AFTER_NONE || hed_sched_sees(&hed_cuda_info[c->id])
                ? HED_INJECT_RECORD
                : 0;
 }
@@ -68,7 +68,7 @@ wants(const struct hed_inject *i, const struct hed_inject_call *c)
 
     if (c->id && i->writer)
         w |= HED_INJECT_TRACE;
-    if (c->id && i->sched && hed_sched_sort(c->id) != HED_SORT_OTHER)
+    if (c->id && i->sched && hed_sched_sees(&hed_cuda_info[c->id]))
         w |= HED_INJECT_GATE;
     return w;
 }

@@ -145,7 +145,7 @@ typedef int CUdriverProcAddressQueryResult;
 }
 
 GOOD = """\
-api(prefix="t", result="tResult", headers=["t.h"])
+api(prefix="t", result="tResult", headers=["t.h"], after="none")
 enum("tResult", T_OK=0)
 handle("tThing", "thing")
 """
@@ -206,6 +206,30 @@ BAD = {
                              ["bad.py:4", "tA", "n", "single values that come out"]),
     "failure_with_an_array": ('call("tA", Out(Array(U32, "n"), "p", on="failure"), In(U32, "n"))',
                               ["bad.py:4", "tA", "p", "single values that come out"]),
+    "nobody_says_what_it_does": ('call("tA", after="all")',
+                                 ["bad.py:4", "tA", "does not say what it does", '"launch"',
+                                  "docs/internals/gen.md"]),
+    "does_what": ('call("tA", does="dance")', ["bad.py:4", "tA", "'dance' is none of launch"]),
+    "makes_nothing": ('call("tA", does="make")', ["bad.py:4", "tA", "no argument says new="]),
+    "ends_nothing": ('call("tA", does="end")', ["bad.py:4", "tA", "no argument says free="]),
+    "captures_nothing": ('call("tA", does="begin_capture")',
+                         ["bad.py:4", "tA", "has no stream"]),
+    "begins_a_context_nowhere": ('call("tA", does="begin_context")',
+                                 ["bad.py:4", "tA", "on which device by about="]),
+    "about_nothing": ('call("tA", about="n")', ["bad.py:4", "tA", "'n' is no argument"]),
+    "about_a_pointer": ('call("tA",\n     Out(U32, "n"), about="n")',
+                        ["bad.py:4", "tA", "n", "this is a pointer"]),
+    "size_of_nothing": ('call("tA", does="copy", size="n")',
+                        ["bad.py:4", "tA", "'n', which is no argument"]),
+    "size_of_a_pointer": ('call("tA",\n     Out(U32, "n"), does="copy", size="n")',
+                          ["bad.py:5", "tA", "n", "it is a pointer"]),
+    "size_of_no_field": ('struct("tS", F(U32, "x"))\n'
+                         'call("tA", In(Ref(tS), "s"), does="launch", size="s.y")',
+                         ["bad.py:5", "tA", "s", "'s.y': no such field"]),
+    "size_of_no_work": ('call("tA", In(U32, "n"), does="set", size="n")',
+                        ["bad.py:4", "tA", "size= is for calls that do launch"]),
+    "deferred_without_a_stream": ('call("tA", does="copy", defer=True)',
+                                  ["bad.py:4", "tA", "defer= is for work on a stream"]),
     "local_of_nothing": ('local("no", "tB*")', ["bad.py:4", "tB*", "matches no call"]),
     "when_of_nothing": ('struct("tS", F(U32, "a", when=("b", 1)))',
                         ["bad.py:4", "tS", "a", "'b', which is no field"]),

@@ -50,7 +50,7 @@ struct("tinyConfig",
        F(tinyBits, "bits"),
        align=16)
 
-struct("tinyLaunch", F(U32, "grid", 3), F(tinyStream, "stream"))
+struct("tinyLaunch", F(U32, "blocks"), F(U32, "threads", 2), F(tinyStream, "stream"))
 
 struct("tinyMove",
        F(U32, "version"),
@@ -63,35 +63,43 @@ struct("tinyMove",
        F(U32, "streams"))
 
 call("tinyInit", since=1000, after="none")
-call("tinyOpen", Out(tinyThing, "thing", new="thing"), In(STR, "name"), In(Ref(tinyConfig), "config"),
-     since=1000)
+call("tinyOpen", Out(tinyThing, "thing", new="thing"), In(STR, "name"),
+     In(Ref(tinyConfig), "config"), since=1000, does="make")
 call("tinyOpen_v2", Out(tinyThing, "thing", new="thing"), In(STR, "name"),
-     InOut(tinyConfig, "config"), In(U32, "flags"), since=2000)
-call("tinyClose", In(tinyThing, "thing", free="thing"), since=1000)
+     InOut(tinyConfig, "config"), In(U32, "flags"), since=2000, does="make")
+call("tinyClose", In(tinyThing, "thing", free="thing"), since=1000, does="end")
 call("tinyAlloc", Out(tinyAddress, "address", new="memory"), In(SIZE, "bytes"), since=1000,
-     predict=True)
+     does="make")
 call("tinyCopy", In(tinyAddress, "to"), In(Bytes("bytes"), "from"), In(SIZE, "bytes"), since=1000,
-     ptds=1500, blocks=True)
-call("tinyRead", Out(Bytes("*size"), "buffer", opt=True), InOut(SIZE, "size"), In(tinyStream, "stream"),
-     since=1000, ptds=True)
-call("tinyName", Out(TextBuf("length"), "name"), In(I32, "length"), In(tinyThing, "thing"), since=1000)
+     ptds=1500, blocks=True, does="copy", size="bytes")
+call("tinyRead", Out(Bytes("*size"), "buffer", opt=True), InOut(SIZE, "size"),
+     In(tinyStream, "stream"), since=1000, ptds=True, does="order")
+call("tinyName", Out(TextBuf("length"), "name"), In(I32, "length"), In(tinyThing, "thing"),
+     since=1000, does="ask")
 call("tinyText", In(tinyResult, "error"), Out(STR, "text"), since=1000, after="none")
 call("tinyRun", In(tinyThing, "thing"), In(Ptr("void **"), "params", by_hand="only it knows"),
      In(tinyCallback, "callback"), In(CPTR, "data"), In(tinyStream, "stream"), since=1000,
-     ptds=True)
+     ptds=True, does="launch", about="thing", size="1", defer=True)
 call("tinySet", In(tinyShape, "shape"), In(Ref(tinyValue), "value", tag="shape"),
-     Out(tinyValue, "old", tag="shape", opt=True), since=1000, ptds=True)
+     Out(tinyValue, "old", tag="shape", opt=True), since=1000, ptds=True, does="set")
 call("tinyRunEx", In(Ref(tinyLaunch), "launch"), In(tinyThing, "thing"),
      In(PTR, "answer", by_hand="its size is the thing's", fills=True), since=1000, ptds=True,
-     stream="launch.stream")
+     stream="launch.stream", does="launch", about="thing", size="4 * launch.blocks")
 call("tinyWait", In(Ref(tinyStream, mut=True), "stream"), since=1000, ptds=True, stream="*stream",
-     blocks=True, header="only another header has it")
+     blocks=True, header="only another header has it", does="wait")
+call("tinyQuery", In(tinyStream, "stream"), since=1000, ptds=True, does="poll")
+call("tinyBegin", In(I32, "device"), since=1000, does="begin_context", about="device")
+call("tinyEnd", In(I32, "device"), since=1000, does="end_context")
+call("tinyCapture", In(tinyStream, "stream"), since=1000, does="begin_capture")
+call("tinyCaptured", In(tinyStream, "stream"), since=1000, does="end_capture")
 call("tinyList", Out(Array(tinyThing, "*count"), "things"), InOut(tinyCount, "count"),
-     In(Array(tinyShape, "2 * shapes", mut=True), "filter"), In(U32, "shapes"), since=1000)
+     In(Array(tinyShape, "2 * shapes", mut=True), "filter"), In(U32, "shapes"), since=1000,
+     does="ask")
 call("tinyMoveAll", In(Array(tinyMove, "count"), "moves"), In(U32, "count"),
      Out(SIZE, "failed", opt=True, on="failure"),
-     Out(tinyThing, "culprit", opt=True, on=["TINY_BROKEN", "TINY_BAD_VALUE"]), since=1000)
-call("tinyMoveOne", InOut(tinyMove, "move"), since=1000)
+     Out(tinyThing, "culprit", opt=True, on=["TINY_BROKEN", "TINY_BAD_VALUE"]), since=1000,
+     does="move")
+call("tinyMoveOne", InOut(tinyMove, "move"), since=1000, does="fill")
 call("tinyLookUp", In(STR, "name"), Out(PTR, "function"), since=1000,
-     by_hand="it hands out our own functions")
+     by_hand="it hands out our own functions", does="ask")
 local("it ends others", "tinyCl*")

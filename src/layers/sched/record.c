@@ -193,59 +193,74 @@ defer(struct hed_record *r, struct hed_record_client *c, struct hed_record_try *
 static bool
 is_not_ready(struct hed_record *r, enum hed_cuda_call id, const void *args)
 {
-    const struct hed_cuEventQuery *event = args;
-    const struct hed_cuStreamQuery *stream = args;
+    const struct hed_call_info *info = &hed_cuda_info[id];
+    uint64_t stream;
 
-    if (id == HED_cuEventQuery)
-        return is_queued(r, (uint64_t)(uintptr_t)event->hEvent, false);
-    return id == HED_cuStreamQuery && is_queued(r, (uint64_t)(uintptr_t)stream->hStream, r->own);
+    if (info->does != HED_DOES_POLL)
+        return false;
+    if (hed_call_stream(info, args, &stream))
+        return is_queued(r, stream, r->own);
+    return is_queued(r, hed_call_about(info, args), false);
 }
 
 /* Calls that tell the program of errors: those that put work on the GPU or wait for it. Others
  * would leave something behind if they were not made. */
 static bool
-tells_errors(enum hed_cuda_call id)
+tells_errors(const struct hed_call_info *info)
 {
-    const enum hed_sched_sort sort = hed_sched_sort(id);
+    return hed_call_is_work(info) || info->does == HED_DOES_WAIT || info->does == HED_DOES_POLL;
+}
 
-    return sort == HED_SORT_WORK || sort == HED_SORT_WAITS || id == HED_cuStreamQuery ||
-           id == HED_cuEventQuery;
+static void
+forget_ended(struct hed_record *r, const struct hed_call_info *info, const void *args)
+{
+    switch (info->of_kind) {
+    case HED_CUDA_KIND_STREAM:
+    case HED_CUDA_KIND_EVENT:
+    case HED_CUDA_KIND_GRAPH_EXEC:
+        hed_record_forget_handle(r, hed_call_about(info, args));
+        break;
+    case HED_CUDA_KIND_MODULE:
+    case HED_CUDA_KIND_LIBRARY:
+        atomic_fetch_add_explicit(&r->epoch, 1, memory_order_release);
+        break;
+    default:
+        break;
+    }
 }
 
 /* What a call that is about to be made takes away. */
 static void
 forget(struct hed_record *r, enum hed_cuda_call id, const void *args)
 {
-    switch ((int)id) {
-    case HED_cuStreamDestroy:
-    case HED_cuStreamDestroy_v2:
-    case HED_cuEventDestroy:
-    case HED_cuEventDestroy_v2:
-    case HED_cuGraphExecDestroy: {
-        uint64_t handle;
+    const struct hed_call_info *info = &hed_cuda_info[id];
 
-        /* It is the only argument of them all. */
-        memcpy(&handle, args, sizeof handle);
-        hed_record_forget_handle(r, handle);
+    switch (info->does) {
+    case HED_DOES_END:
+        forget_ended(r, info, args);
         break;
-    }
-    case HED_cuEventRecord:
-    case HED_cuEventRecordWithFlags:
-        /* One of a capture cannot be waited for when that has ended; which is said at once. */
-        if (atomic_load_explicit(&r->capturing, memory_order_acquire))
-            hed_record_forget_handle(
-                r, (uint64_t)(uintptr_t)((const struct hed_cuEventRecord *)args)->hEvent);
+    case HED_DOES_ORDER:
+        /* An event of a capture cannot be waited for when the capture has ended; the driver says so
+         * at once. */
+        if (info->of_kind == HED_CUDA_KIND_EVENT &&
+            atomic_load_explicit(&r->capturing, memory_order_acquire))
+            hed_record_forget_handle(r, hed_call_about(info, args));
         break;
-    case HED_cuModuleUnload:
-    case HED_cuLibraryUnload:
-        atomic_fetch_add_explicit(&r->epoch, 1, memory_order_release);
-        break;
-    default:
-        if (hed_sched_sort(id) != HED_SORT_CONTEXT_ENDS)
-            break;
+    case HED_DOES_END_CONTEXT:
         atomic_fetch_add_explicit(&r->epoch, 1, memory_order_release);
         hed_record_forget_streams(r);
+        break;
+    default:
+        break;
     }
+}
+
+/* Whether a call only makes memory. */
+static bool
+makes_memory(const struct hed_call_info *info)
+{
+    return info->does == HED_DOES_MAKE &&
+           (info->new_kind == HED_CUDA_KIND_MEMORY || info->new_kind == HED_CUDA_KIND_HOST);
 }
 
 /* What other clients have queued and the call may not overtake: what touches its stream or event,
@@ -258,54 +273,19 @@ settle_others(struct hed_record *r, const struct hed_record_client *c, enum hed_
     uint64_t handles[2] = {0};
     unsigned count = 0;
 
-    switch ((int)id) {
-    case HED_cuMemAlloc_v2:
-    case HED_cuMemAllocPitch_v2:
-    case HED_cuMemAllocManaged:
-    case HED_cuMemAllocHost_v2:
-    case HED_cuMemHostAlloc:
+    if (makes_memory(info))
         return;
-    case HED_cuEventRecord:
-    case HED_cuEventRecordWithFlags:
-    case HED_cuEventSynchronize:
-    case HED_cuEventQuery:
-        /* Their first argument. */
-        handles[count++] = (uint64_t)(uintptr_t)((const struct hed_cuEventQuery *)args)->hEvent;
-        break;
-    default:
-        break;
-    }
+    if (info->of_kind == HED_CUDA_KIND_EVENT)
+        handles[count++] = hed_call_about(info, args);
     if (info->after == HED_AFTER_STREAM && hed_call_stream(info, args, &handles[count]))
         count++;
     hed_record_wait_others(r, c, handles, count, count == 0 || r->own);
-}
-
-/* Questions and makings that no queued call has a bearing on, and that programs do all the time. */
-static bool
-is_independent(enum hed_cuda_call id)
-{
-    switch ((int)id) {
-    case HED_cuStreamIsCapturing:
-    case HED_cuStreamGetCaptureInfo:
-    case HED_cuStreamGetCaptureInfo_v2:
-    case HED_cuStreamGetCaptureInfo_v3:
-    case HED_cuPointerGetAttribute:
-    case HED_cuPointerGetAttributes:
-    case HED_cuStreamCreate:
-    case HED_cuStreamCreateWithPriority:
-    case HED_cuEventCreate:
-        return true;
-    default:
-        return false;
-    }
 }
 
 /* Everything that the call may not overtake is issued. */
 static void
 settle(struct hed_record *r, struct hed_record_client *c, enum hed_cuda_call id, const void *args)
 {
-    if (is_independent(id))
-        return;
     if (several(r))
         settle_others(r, c, id, args);
     hed_record_drain(c, atomic_load_explicit(&c->in, memory_order_relaxed), true);
@@ -315,7 +295,7 @@ settle(struct hed_record *r, struct hed_record_client *c, enum hed_cuda_call id,
 static bool
 is_streamless_work(enum hed_cuda_call id)
 {
-    return hed_cuda_info[id].stream < 0 && hed_sched_sort(id) == HED_SORT_WORK;
+    return hed_cuda_info[id].stream < 0 && hed_call_is_work(&hed_cuda_info[id]);
 }
 
 /* stream=own, before a call that is made: it goes to our stream, or waits for it. What waits for
@@ -358,14 +338,14 @@ make(struct hed_record *r, enum hed_cuda_call id, void *args, struct hed_record_
         return HED_RECORD_ANSWER;
     }
     settle(r, c, id, args);
-    if (tells_errors(id) && take_error(c, result))
+    if (tells_errors(&hed_cuda_info[id]) && take_error(c, result))
         return HED_RECORD_ANSWER;
     forget(r, id, args);
     if (r->own && (*result = prepare_own(r, id, args, call)) != CUDA_SUCCESS)
         return HED_RECORD_ANSWER;
     /* A thread of the program that is held at the gate holds all that it would queue: nothing is to
      * be waited for then. */
-    if (r->sched && hed_sched_sort(id) == HED_SORT_WORK &&
+    if (r->sched && hed_call_is_work(&hed_cuda_info[id]) &&
         (call->hurried = hed_sched_here(r->next)) != NULL)
         hed_sched_hurry(call->hurried);
     return HED_RECORD_MAKE;
@@ -389,7 +369,7 @@ hed_record_before(struct hed_record *r, enum hed_cuda_call id, void *args,
     call->hurried = NULL;
     call->passed = !hed_session_recording();
     /* Captures count also while recording is off: it may be on again before they end. */
-    if (hed_sched_sort(id) == HED_SORT_CAPTURE_BEGINS)
+    if (hed_cuda_info[id].does == HED_DOES_BEGIN_CAPTURE)
         atomic_fetch_add_explicit(&r->capturing, 1, memory_order_seq_cst);
     if (call->passed) {
         pass(r);
@@ -409,17 +389,6 @@ hed_record_before(struct hed_record *r, enum hed_cuda_call id, void *args,
 }
 
 /* ---- after ----------------------------------------------------------------------------------- */
-
-static uint64_t
-stream_key(enum hed_cuda_call id, const void *args)
-{
-    const struct hed_call_info *info = &hed_cuda_info[id];
-    uint64_t stream = 0;
-    const bool ptds = hed_call_ptds(info, args);
-
-    (void)hed_call_stream(info, args, &stream);
-    return hed_stream_key((CUstream)(uintptr_t)stream, ptds, (uint64_t)pthread_self());
-}
 
 /* Captures for which there is no room are never known to have ended: nothing is deferred then. */
 static void
@@ -441,21 +410,22 @@ note_capture(struct hed_record *r, uint64_t from, uint64_t to)
 static void
 after_capture(struct hed_record *r, enum hed_cuda_call id, const void *args, CUresult made)
 {
-    switch (hed_sched_sort(id)) {
-    case HED_SORT_CAPTURE_BEGINS:
+    switch (hed_cuda_info[id].does) {
+    case HED_DOES_BEGIN_CAPTURE:
         if (made == CUDA_SUCCESS)
-            note_capture(r, 0, stream_key(id, args));
+            note_capture(r, 0, hed_sched_stream_key(id, args));
         else
             atomic_fetch_sub_explicit(&r->capturing, 1, memory_order_seq_cst);
         break;
-    case HED_SORT_CAPTURE_ENDS:
+    case HED_DOES_END_CAPTURE:
         /* "Capture must be ended on the same thread": another's attempt does not end it. */
         if (made != CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD)
-            note_capture(r, stream_key(id, args), 0);
+            note_capture(r, hed_sched_stream_key(id, args), 0);
         break;
-    case HED_SORT_STREAM_ENDS:
-        if (made == CUDA_SUCCESS && atomic_load_explicit(&r->capturing, memory_order_relaxed))
-            note_capture(r, stream_key(id, args), 0);
+    case HED_DOES_END:
+        if (hed_cuda_info[id].of_kind == HED_CUDA_KIND_STREAM && made == CUDA_SUCCESS &&
+            atomic_load_explicit(&r->capturing, memory_order_relaxed))
+            note_capture(r, hed_sched_stream_key(id, args), 0);
         break;
     default:
         break;
@@ -493,7 +463,7 @@ hed_record_after(struct hed_record *r, enum hed_cuda_call id, void *args,
     after_capture(r, id, args, made);
     if (made != CUDA_SUCCESS) {
         /* The context has failed: nothing succeeds there any more, and that is to be said. */
-        if (hed_sched_sort(id) == HED_SORT_WAITS)
+        if (hed_cuda_info[id].does == HED_DOES_WAIT)
             atomic_fetch_add_explicit(&r->epoch, 1, memory_order_release);
         return made;
     }

@@ -144,34 +144,10 @@ captures(struct hed_record *r, uint64_t stream, bool ptds)
 static bool
 swaps(enum hed_cuda_call id)
 {
-    switch ((int)id) {
-    case HED_cuStreamDestroy:
-    case HED_cuStreamDestroy_v2:
-    case HED_cuStreamGetPriority:
-    case HED_cuStreamGetFlags:
-    case HED_cuStreamGetId:
-    case HED_cuStreamGetDevice:
-    case HED_cuStreamGetCtx:
-    case HED_cuStreamGetCtx_v2:
-    case HED_cuStreamGetGreenCtx:
-    case HED_cuStreamGetAttribute:
-    case HED_cuStreamSetAttribute:
-    case HED_cuStreamCopyAttributes:
-    case HED_cuStreamBeginCapture:
-    case HED_cuStreamBeginCapture_v2:
-    case HED_cuStreamBeginCaptureToGraph:
-    case HED_cuStreamEndCapture:
-    case HED_cuStreamIsCapturing:
-    case HED_cuStreamGetCaptureInfo:
-    case HED_cuStreamGetCaptureInfo_v2:
-    case HED_cuStreamGetCaptureInfo_v3:
-    case HED_cuStreamUpdateCaptureDependencies:
-    case HED_cuStreamUpdateCaptureDependencies_v2:
-        return false;
-    default:
-        return hed_cuda_info[id].stream >= 0 &&
-               (hed_cuda_info[id].stream_in < 0 || id == HED_cuLaunchKernelEx);
-    }
+    const struct hed_call_info *info = &hed_cuda_info[id];
+
+    return info->stream >= 0 && (info->stream_in < 0 || id == HED_cuLaunchKernelEx) &&
+           info->does >= HED_DOES_LAUNCH && info->does <= HED_DOES_POLL;
 }
 
 /* A callback is told its stream: the program's, not ours. */
@@ -299,7 +275,7 @@ hed_record_catch_up(struct hed_record *r, enum hed_cuda_call id, void *args,
 
     if (c->joins)
         return wait_for_event(r, args);
-    if (info->stream >= 0 || hed_sched_sort(id) != HED_SORT_WORK)
+    if (info->stream >= 0 || !hed_call_is_work(info))
         return CUDA_SUCCESS;
     /* It ran on the default stream, and ours does not wait for that. Where anything captures, a
      * wait for the whole context would end that. */

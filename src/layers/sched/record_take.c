@@ -230,45 +230,13 @@ order(struct hed_record *r, struct hed_record_try *t)
 unsigned
 hed_record_sort(enum hed_cuda_call id)
 {
-    switch ((int)id) {
-    case HED_cuLaunchKernel:
-    case HED_cuLaunchKernelEx:
-    case HED_cuLaunchCooperativeKernel:
-    case HED_cuGraphLaunch:
-        return HED_RECORD_LAUNCHES;
-    case HED_cuMemcpyHtoDAsync_v2:
-    case HED_cuMemcpyDtoHAsync_v2:
-    case HED_cuMemcpyDtoDAsync_v2:
-    case HED_cuMemcpyAsync:
-    case HED_cuMemcpy2DAsync_v2:
-    case HED_cuMemcpy3DAsync_v2:
-    case HED_cuMemsetD8Async:
-    case HED_cuMemsetD16Async:
-    case HED_cuMemsetD32Async:
-    case HED_cuMemsetD2D8Async:
-    case HED_cuMemsetD2D16Async:
-    case HED_cuMemsetD2D32Async:
-    case HED_cuMemPrefetchAsync:
-    case HED_cuMemPrefetchAsync_v2:
-        return HED_RECORD_COPIES;
-    case HED_cuEventRecord:
-    case HED_cuEventRecordWithFlags:
-    case HED_cuStreamWaitEvent:
-    case HED_cuLaunchHostFunc:
-    case HED_cuStreamAddCallback:
-    case HED_cuMemFreeAsync:
-    case HED_cuStreamWriteValue32:
-    case HED_cuStreamWriteValue32_v2:
-    case HED_cuStreamWriteValue64:
-    case HED_cuStreamWriteValue64_v2:
-    case HED_cuStreamWaitValue32:
-    case HED_cuStreamWaitValue32_v2:
-    case HED_cuStreamWaitValue64:
-    case HED_cuStreamWaitValue64_v2:
-        return HED_RECORD_ORDER;
-    default:
+    const struct hed_call_info *info = &hed_cuda_info[id];
+
+    if (!(info->flags & HED_CALL_DEFER))
         return 0;
-    }
+    if (info->does == HED_DOES_LAUNCH)
+        return HED_RECORD_LAUNCHES;
+    return info->does == HED_DOES_ORDER ? HED_RECORD_ORDER : HED_RECORD_COPIES;
 }
 
 static bool

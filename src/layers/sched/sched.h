@@ -117,22 +117,25 @@ extern const struct hed_cuda_ops hed_sched_cuda;
 /* What sort of work a call is: its kind, and a guess of its time. */
 void hed_sched_describe(struct hed_turn *t, enum hed_cuda_call id, const void *args);
 
-/* What the layer does about a call. */
-enum hed_sched_sort {
-    HED_SORT_OTHER, /* nothing */
-    HED_SORT_WORK,  /* it passes the gate */
-    HED_SORT_CONTEXT_BEGINS,
-    HED_SORT_CONTEXT_ENDS,
-    HED_SORT_CAPTURE_BEGINS,
-    HED_SORT_CAPTURE_ENDS,
-    HED_SORT_STREAM_ENDS,
-    HED_SORT_WAITS, /* for the GPU */
-};
+/* Whether the layer does anything about a call. */
+static inline bool
+hed_sched_sees(const struct hed_call_info *info)
+{
+    if (info->does == HED_DOES_END)
+        return info->of_kind == HED_CUDA_KIND_STREAM;
+    return hed_call_is_work(info) || info->does == HED_DOES_WAIT ||
+           (info->does >= HED_DOES_BEGIN_CAPTURE && info->does <= HED_DOES_END_CONTEXT);
+}
 
-enum hed_sched_sort hed_sched_sort(enum hed_cuda_call id);
-bool hed_sched_is_launch(enum hed_cuda_call id);
-CUdevice hed_sched_device_of(enum hed_cuda_call id, const void *args);   /* CONTEXT_BEGINS; or -1 */
-CUcontext hed_sched_context_of(enum hed_cuda_call id, const void *args); /* _ENDS; NULL: unknown */
+/* The device of a call that begins a context; the context that a call ends, NULL if unknown. */
+CUdevice hed_sched_device_of(enum hed_cuda_call id, const void *args);
+CUcontext hed_sched_context_of(enum hed_cuda_call id, const void *args);
+
+/* What tells the call's stream from others. */
+uint64_t hed_sched_stream_key(enum hed_cuda_call id, const void *args);
+
+/* Which stream has no work any more after a call that waits, see hed_sched_wait_ends. */
+uint64_t hed_sched_waited_for(struct hed_layer *self, enum hed_cuda_call id, const void *args);
 
 /* halves.c: the same for who is told before and after a call that somebody else makes. `t` belongs
  * to the call; the second must follow, in the same thread. */
@@ -179,11 +182,6 @@ void hed_sched_range_turn(struct hed_sched_gpu *g);
 void hed_sched_range_cap(void);
 
 /* sync.c: calls that wait for the GPU, captures, contexts that end. */
-CUresult hed_sched_cuCtxSynchronize(struct hed_layer *self, struct hed_cuCtxSynchronize *a);
-CUresult hed_sched_cuCtxSynchronize_v2(struct hed_layer *self, struct hed_cuCtxSynchronize_v2 *a);
-CUresult hed_sched_cuStreamSynchronize(struct hed_layer *self, struct hed_cuStreamSynchronize *a);
-CUresult hed_sched_cuEventSynchronize(struct hed_layer *self, struct hed_cuEventSynchronize *a);
-
 /* Around a call that waits for the GPU. Counted also while the gate is open: who comes now must see
  * that there is work. NULL: there is no GPU to speak of. `stream`: the one that has no work any
  * more; 0: none has, UINT64_MAX: nobody knows. */

@@ -1,7 +1,5 @@
 /* Calls that wait for the GPU: when they return, its process may have no work any more, and
  * somebody else's turn comes. And captures, which the layer leaves alone. */
-#include <pthread.h>
-
 #include "base/clock.h"
 #include "layers/sched/sched.h"
 
@@ -64,16 +62,6 @@ hed_sched_wait_ends(struct hed_layer *self, struct hed_sched_gpu *g, CUresult r,
         hed_pace_poll(self, g, now);
 }
 
-CUresult
-hed_sched_cuCtxSynchronize(struct hed_layer *self, struct hed_cuCtxSynchronize *a)
-{
-    struct hed_sched_gpu *g = hed_sched_wait_begins(self);
-    const CUresult r = hed_next(self, cuCtxSynchronize, a);
-
-    hed_sched_wait_ends(self, g, r, 0);
-    return r;
-}
-
 CUcontext
 hed_sched_context(struct hed_layer *at)
 {
@@ -87,37 +75,6 @@ uint64_t
 hed_sched_of_context(struct hed_layer *self, CUcontext context)
 {
     return context && context == hed_sched_context(self->next) ? 0 : UINT64_MAX;
-}
-
-CUresult
-hed_sched_cuCtxSynchronize_v2(struct hed_layer *self, struct hed_cuCtxSynchronize_v2 *a)
-{
-    struct hed_sched_gpu *g = hed_sched_wait_begins(self);
-    const CUresult r = hed_next(self, cuCtxSynchronize_v2, a);
-
-    /* NVIDIA's runtime waits so, for the current context; another one may be of another GPU. */
-    hed_sched_wait_ends(self, g, r, hed_sched_of_context(self, a->ctx));
-    return r;
-}
-
-CUresult
-hed_sched_cuStreamSynchronize(struct hed_layer *self, struct hed_cuStreamSynchronize *a)
-{
-    struct hed_sched_gpu *g = hed_sched_wait_begins(self);
-    const CUresult r = hed_next(self, cuStreamSynchronize, a);
-
-    hed_sched_wait_ends(self, g, r, hed_stream_key(a->hStream, a->ptds, (uint64_t)pthread_self()));
-    return r;
-}
-
-CUresult
-hed_sched_cuEventSynchronize(struct hed_layer *self, struct hed_cuEventSynchronize *a)
-{
-    struct hed_sched_gpu *g = hed_sched_wait_begins(self);
-    const CUresult r = hed_next(self, cuEventSynchronize, a);
-
-    hed_sched_wait_ends(self, g, r, UINT64_MAX);
-    return r;
 }
 
 /* ---- captures -------------------------------------------------------------------------------- */

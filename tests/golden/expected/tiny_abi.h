@@ -77,7 +77,8 @@ typedef struct tinyConfig_rec {
 } __attribute__((aligned(16))) tinyConfig;
 
 typedef struct tinyLaunch_rec {
-    unsigned int grid[3];
+    unsigned int blocks;
+    unsigned int threads[2];
     tinyStream stream;
 } tinyLaunch;
 

@@ -27,7 +27,18 @@ enum hed_tiny_call {
     HED_tinyWait = 15,
     HED_tinyMoveAll = 16,
     HED_tinyMoveOne = 17,
-    HED_TINY_CALLS = 18, /* one more than the largest */
+    HED_tinyQuery = 18,
+    HED_tinyBegin = 19,
+    HED_tinyEnd = 20,
+    HED_tinyCapture = 21,
+    HED_tinyCaptured = 22,
+    HED_TINY_CALLS = 23, /* one more than the largest */
+};
+
+enum hed_tiny_kind {
+    HED_TINY_KIND_NONE,
+    HED_TINY_KIND_MEMORY,
+    HED_TINY_KIND_THING,
 };
 
 struct hed_tinyInit {
@@ -109,6 +120,27 @@ struct hed_tinyWait {
     bool ptds; /* called by its per-thread-default-stream name */
 };
 
+struct hed_tinyQuery {
+    tinyStream stream;
+    bool ptds; /* called by its per-thread-default-stream name */
+};
+
+struct hed_tinyBegin {
+    int device;
+};
+
+struct hed_tinyEnd {
+    int device;
+};
+
+struct hed_tinyCapture {
+    tinyStream stream;
+};
+
+struct hed_tinyCaptured {
+    tinyStream stream;
+};
+
 struct hed_tinyList {
     tinyThing *things;
     tinyCount *count;
@@ -151,4 +183,9 @@ struct hed_tiny_ops {
     tinyResult (*tinyWait)(struct hed_layer *self, struct hed_tinyWait *a);
     tinyResult (*tinyMoveAll)(struct hed_layer *self, struct hed_tinyMoveAll *a);
     tinyResult (*tinyMoveOne)(struct hed_layer *self, struct hed_tinyMoveOne *a);
+    tinyResult (*tinyQuery)(struct hed_layer *self, struct hed_tinyQuery *a);
+    tinyResult (*tinyBegin)(struct hed_layer *self, struct hed_tinyBegin *a);
+    tinyResult (*tinyEnd)(struct hed_layer *self, struct hed_tinyEnd *a);
+    tinyResult (*tinyCapture)(struct hed_layer *self, struct hed_tinyCapture *a);
+    tinyResult (*tinyCaptured)(struct hed_layer *self, struct hed_tinyCaptured *a);
 };

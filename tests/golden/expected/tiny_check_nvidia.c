@@ -40,6 +40,18 @@ _Static_assert(__builtin_types_compatible_p(__typeof__(tinyRunEx),
 _Static_assert(__builtin_types_compatible_p(__typeof__(tinyRunEx_ptsz),
     tinyResult(const tinyLaunch *launch, tinyThing thing, void *answer)), "tinyRunEx_ptsz");
 /* tinyWait: only another header has it */
+_Static_assert(__builtin_types_compatible_p(__typeof__(tinyQuery),
+    tinyResult(tinyStream stream)), "tinyQuery");
+_Static_assert(__builtin_types_compatible_p(__typeof__(tinyQuery_ptsz),
+    tinyResult(tinyStream stream)), "tinyQuery_ptsz");
+_Static_assert(__builtin_types_compatible_p(__typeof__(tinyBegin),
+    tinyResult(int device)), "tinyBegin");
+_Static_assert(__builtin_types_compatible_p(__typeof__(tinyEnd),
+    tinyResult(int device)), "tinyEnd");
+_Static_assert(__builtin_types_compatible_p(__typeof__(tinyCapture),
+    tinyResult(tinyStream stream)), "tinyCapture");
+_Static_assert(__builtin_types_compatible_p(__typeof__(tinyCaptured),
+    tinyResult(tinyStream stream)), "tinyCaptured");
 _Static_assert(__builtin_types_compatible_p(__typeof__(tinyList),
     tinyResult(tinyThing *things, tinyCount *count, tinyShape *filter, unsigned int shapes)), "tinyList");
 _Static_assert(__builtin_types_compatible_p(__typeof__(tinyMoveAll),
@@ -101,7 +113,8 @@ _Static_assert(offsetof(tinyConfig, value) == 96, "tinyConfig.value");
 _Static_assert(offsetof(tinyConfig, bits) == 160, "tinyConfig.bits");
 _Static_assert(sizeof(tinyLaunch) == 24, "size of tinyLaunch");
 _Static_assert(_Alignof(tinyLaunch) == 8, "alignment of tinyLaunch");
-_Static_assert(offsetof(tinyLaunch, grid) == 0, "tinyLaunch.grid");
+_Static_assert(offsetof(tinyLaunch, blocks) == 0, "tinyLaunch.blocks");
+_Static_assert(offsetof(tinyLaunch, threads) == 4, "tinyLaunch.threads");
 _Static_assert(offsetof(tinyLaunch, stream) == 16, "tinyLaunch.stream");
 _Static_assert(sizeof(tinyMove) == 56, "size of tinyMove");
 _Static_assert(_Alignof(tinyMove) == 8, "alignment of tinyMove");

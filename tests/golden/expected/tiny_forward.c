@@ -206,6 +206,66 @@ any_tinyMoveOne(struct hed_layer *self, struct hed_tinyMoveOne *a)
     return self->type->tiny_any(self, HED_tinyMoveOne, a);
 }
 
+static tinyResult
+forward_tinyQuery(struct hed_layer *self, struct hed_tinyQuery *a)
+{
+    return self->next->tiny->tinyQuery(self->next, a);
+}
+
+static tinyResult
+any_tinyQuery(struct hed_layer *self, struct hed_tinyQuery *a)
+{
+    return self->type->tiny_any(self, HED_tinyQuery, a);
+}
+
+static tinyResult
+forward_tinyBegin(struct hed_layer *self, struct hed_tinyBegin *a)
+{
+    return self->next->tiny->tinyBegin(self->next, a);
+}
+
+static tinyResult
+any_tinyBegin(struct hed_layer *self, struct hed_tinyBegin *a)
+{
+    return self->type->tiny_any(self, HED_tinyBegin, a);
+}
+
+static tinyResult
+forward_tinyEnd(struct hed_layer *self, struct hed_tinyEnd *a)
+{
+    return self->next->tiny->tinyEnd(self->next, a);
+}
+
+static tinyResult
+any_tinyEnd(struct hed_layer *self, struct hed_tinyEnd *a)
+{
+    return self->type->tiny_any(self, HED_tinyEnd, a);
+}
+
+static tinyResult
+forward_tinyCapture(struct hed_layer *self, struct hed_tinyCapture *a)
+{
+    return self->next->tiny->tinyCapture(self->next, a);
+}
+
+static tinyResult
+any_tinyCapture(struct hed_layer *self, struct hed_tinyCapture *a)
+{
+    return self->type->tiny_any(self, HED_tinyCapture, a);
+}
+
+static tinyResult
+forward_tinyCaptured(struct hed_layer *self, struct hed_tinyCaptured *a)
+{
+    return self->next->tiny->tinyCaptured(self->next, a);
+}
+
+static tinyResult
+any_tinyCaptured(struct hed_layer *self, struct hed_tinyCaptured *a)
+{
+    return self->type->tiny_any(self, HED_tinyCaptured, a);
+}
+
 const struct hed_tiny_ops hed_tiny_forward = {
     .tinyInit = forward_tinyInit,
     .tinyOpen = forward_tinyOpen,
@@ -224,6 +284,11 @@ const struct hed_tiny_ops hed_tiny_forward = {
     .tinyWait = forward_tinyWait,
     .tinyMoveAll = forward_tinyMoveAll,
     .tinyMoveOne = forward_tinyMoveOne,
+    .tinyQuery = forward_tinyQuery,
+    .tinyBegin = forward_tinyBegin,
+    .tinyEnd = forward_tinyEnd,
+    .tinyCapture = forward_tinyCapture,
+    .tinyCaptured = forward_tinyCaptured,
 };
 
 const struct hed_tiny_ops hed_tiny_any = {
@@ -244,6 +309,11 @@ const struct hed_tiny_ops hed_tiny_any = {
     .tinyWait = any_tinyWait,
     .tinyMoveAll = any_tinyMoveAll,
     .tinyMoveOne = any_tinyMoveOne,
+    .tinyQuery = any_tinyQuery,
+    .tinyBegin = any_tinyBegin,
+    .tinyEnd = any_tinyEnd,
+    .tinyCapture = any_tinyCapture,
+    .tinyCaptured = any_tinyCaptured,
 };
 
 tinyResult
@@ -284,6 +354,16 @@ hed_tiny_invoke(struct hed_layer *layer, enum hed_tiny_call id, void *args)
         return layer->tiny->tinyMoveAll(layer, args);
     case HED_tinyMoveOne:
         return layer->tiny->tinyMoveOne(layer, args);
+    case HED_tinyQuery:
+        return layer->tiny->tinyQuery(layer, args);
+    case HED_tinyBegin:
+        return layer->tiny->tinyBegin(layer, args);
+    case HED_tinyEnd:
+        return layer->tiny->tinyEnd(layer, args);
+    case HED_tinyCapture:
+        return layer->tiny->tinyCapture(layer, args);
+    case HED_tinyCaptured:
+        return layer->tiny->tinyCaptured(layer, args);
     case HED_TINY_CALLS:
         break;
     }

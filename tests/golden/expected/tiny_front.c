@@ -176,6 +176,60 @@ tinyWait_ptsz(tinyStream *stream)
 }
 
 HED_EXPORT tinyResult
+tinyQuery(tinyStream stream)
+{
+    struct hed_tinyQuery a = {.stream = stream};
+    struct hed_layer *top = hed_top();
+
+    return top->tiny->tinyQuery(top, &a);
+}
+
+HED_EXPORT tinyResult
+tinyQuery_ptsz(tinyStream stream)
+{
+    struct hed_tinyQuery a = {.stream = stream, .ptds = true};
+    struct hed_layer *top = hed_top();
+
+    return top->tiny->tinyQuery(top, &a);
+}
+
+HED_EXPORT tinyResult
+tinyBegin(int device)
+{
+    struct hed_tinyBegin a = {.device = device};
+    struct hed_layer *top = hed_top();
+
+    return top->tiny->tinyBegin(top, &a);
+}
+
+HED_EXPORT tinyResult
+tinyEnd(int device)
+{
+    struct hed_tinyEnd a = {.device = device};
+    struct hed_layer *top = hed_top();
+
+    return top->tiny->tinyEnd(top, &a);
+}
+
+HED_EXPORT tinyResult
+tinyCapture(tinyStream stream)
+{
+    struct hed_tinyCapture a = {.stream = stream};
+    struct hed_layer *top = hed_top();
+
+    return top->tiny->tinyCapture(top, &a);
+}
+
+HED_EXPORT tinyResult
+tinyCaptured(tinyStream stream)
+{
+    struct hed_tinyCaptured a = {.stream = stream};
+    struct hed_layer *top = hed_top();
+
+    return top->tiny->tinyCaptured(top, &a);
+}
+
+HED_EXPORT tinyResult
 tinyList(tinyThing *things, tinyCount *count, tinyShape *filter, unsigned int shapes)
 {
     struct hed_tinyList a = {.things = things, .count = count, .filter = filter, .shapes = shapes};

@@ -113,8 +113,9 @@ get_tinyConfig(struct hed_dec *d, tinyConfig *v)
 static void
 get_tinyLaunch(struct hed_dec *d, tinyLaunch *v)
 {
-    for (unsigned i = 0; i < 3; i++) {
-        v->grid[i] = (unsigned int)hed_get_u32(d);
+    v->blocks = (unsigned int)hed_get_u32(d);
+    for (unsigned i = 0; i < 2; i++) {
+        v->threads[i] = (unsigned int)hed_get_u32(d);
     }
     v->stream = (tinyStream)(uintptr_t)hed_get_u64(d);
 }
@@ -376,6 +377,37 @@ get_request_tinyWait(struct hed_dec *d, struct hed_tinyWait *a)
 }
 
 static void
+get_request_tinyQuery(struct hed_dec *d, struct hed_tinyQuery *a)
+{
+    a->stream = (tinyStream)(uintptr_t)hed_get_u64(d);
+    a->ptds = hed_get_u8(d);
+}
+
+static void
+get_request_tinyBegin(struct hed_dec *d, struct hed_tinyBegin *a)
+{
+    a->device = (int)hed_get_u32(d);
+}
+
+static void
+get_request_tinyEnd(struct hed_dec *d, struct hed_tinyEnd *a)
+{
+    a->device = (int)hed_get_u32(d);
+}
+
+static void
+get_request_tinyCapture(struct hed_dec *d, struct hed_tinyCapture *a)
+{
+    a->stream = (tinyStream)(uintptr_t)hed_get_u64(d);
+}
+
+static void
+get_request_tinyCaptured(struct hed_dec *d, struct hed_tinyCaptured *a)
+{
+    a->stream = (tinyStream)(uintptr_t)hed_get_u64(d);
+}
+
+static void
 get_request_tinyList(struct hed_dec *d, struct hed_tinyList *a)
 {
     uint32_t n_filter = 0;
@@ -547,6 +579,21 @@ hed_tiny_get_request(struct hed_dec *d, enum hed_tiny_call id, void *args)
     case HED_tinyWait:
         get_request_tinyWait(d, args);
         return;
+    case HED_tinyQuery:
+        get_request_tinyQuery(d, args);
+        return;
+    case HED_tinyBegin:
+        get_request_tinyBegin(d, args);
+        return;
+    case HED_tinyEnd:
+        get_request_tinyEnd(d, args);
+        return;
+    case HED_tinyCapture:
+        get_request_tinyCapture(d, args);
+        return;
+    case HED_tinyCaptured:
+        get_request_tinyCaptured(d, args);
+        return;
     case HED_tinyList:
         get_request_tinyList(d, args);
         return;
@@ -616,6 +663,16 @@ hed_tiny_get_reply(struct hed_dec *d, enum hed_tiny_call id, void *args, int res
     case HED_tinyRunEx:
         return;
     case HED_tinyWait:
+        return;
+    case HED_tinyQuery:
+        return;
+    case HED_tinyBegin:
+        return;
+    case HED_tinyEnd:
+        return;
+    case HED_tinyCapture:
+        return;
+    case HED_tinyCaptured:
         return;
     case HED_tinyList:
         get_reply_tinyList(d, args);

@@ -109,6 +109,27 @@ in_tinyWait(struct hed_tinyWait *a, hed_handle_fn fn, void *arg)
 }
 
 static int
+in_tinyQuery(struct hed_tinyQuery *a, hed_handle_fn fn, void *arg)
+{
+    VISIT(a->stream, tinyStream, "stream");
+    return 0;
+}
+
+static int
+in_tinyCapture(struct hed_tinyCapture *a, hed_handle_fn fn, void *arg)
+{
+    VISIT(a->stream, tinyStream, "stream");
+    return 0;
+}
+
+static int
+in_tinyCaptured(struct hed_tinyCaptured *a, hed_handle_fn fn, void *arg)
+{
+    VISIT(a->stream, tinyStream, "stream");
+    return 0;
+}
+
+static int
 in_tinyMoveAll(struct hed_tinyMoveAll *a, hed_handle_fn fn, void *arg)
 {
     if (a->moves) {
@@ -148,6 +169,12 @@ hed_tiny_each_in(enum hed_tiny_call id, void *args, hed_handle_fn fn,
         return in_tinyRunEx(args, fn, arg);
     case HED_tinyWait:
         return in_tinyWait(args, fn, arg);
+    case HED_tinyQuery:
+        return in_tinyQuery(args, fn, arg);
+    case HED_tinyCapture:
+        return in_tinyCapture(args, fn, arg);
+    case HED_tinyCaptured:
+        return in_tinyCaptured(args, fn, arg);
     case HED_tinyMoveAll:
         return in_tinyMoveAll(args, fn, arg);
     case HED_tinyMoveOne:

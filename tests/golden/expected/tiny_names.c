@@ -34,7 +34,7 @@ const char hed_tiny_schema[] =
     "struct tinyConfig.1.size w:u32 h:u32\n"
     "union tinyConfig.1 32 radius:f32 size:s.tinyConfig.1.size reserved:-\n"
     "struct tinyConfig shape:e.tinyShape :n.tinyConfig.1 origin:*s.tinyPoint ops:@n.tinyOp opCount:u32 data:b dataSize:u64 label:z user:p value:n.tinyValue bits:n.tinyBits\n"
-    "struct tinyLaunch grid:[3]u32 stream:h.stream\n"
+    "struct tinyLaunch blocks:u32 threads:[2]u32 stream:h.stream\n"
     "struct tinyMove version:u32 shape:e.tinyShape from:h.thing to:h.thing window:p host:p waits:@h.stream streams:u32\n"
     "call 1 tinyInit\n"
     "call 2 tinyOpen o:thing:h.thing i:name:z i:config:*s.tinyConfig\n"
@@ -57,6 +57,11 @@ const char hed_tiny_schema[] =
     "fails 16 * failed\n"
     "fails 16 -7 culprit\n"
     "fails 16 1 culprit\n"
-    "call 17 tinyMoveOne b:move:s.tinyMove\n";
+    "call 17 tinyMoveOne b:move:s.tinyMove\n"
+    "call 18 tinyQuery i:stream:h.stream i:_ptsz:u8\n"
+    "call 19 tinyBegin i:device:i32\n"
+    "call 20 tinyEnd i:device:i32\n"
+    "call 21 tinyCapture i:stream:h.stream\n"
+    "call 22 tinyCaptured i:stream:h.stream\n";
 
 const size_t hed_tiny_schema_size = sizeof hed_tiny_schema - 1;

@@ -110,6 +110,36 @@ null_tinyWait(struct hed_layer *self, struct hed_tinyWait *a)
 }
 
 static tinyResult
+null_tinyQuery(struct hed_layer *self, struct hed_tinyQuery *a)
+{
+    return HED_TINY_OK;
+}
+
+static tinyResult
+null_tinyBegin(struct hed_layer *self, struct hed_tinyBegin *a)
+{
+    return HED_TINY_OK;
+}
+
+static tinyResult
+null_tinyEnd(struct hed_layer *self, struct hed_tinyEnd *a)
+{
+    return HED_TINY_OK;
+}
+
+static tinyResult
+null_tinyCapture(struct hed_layer *self, struct hed_tinyCapture *a)
+{
+    return HED_TINY_OK;
+}
+
+static tinyResult
+null_tinyCaptured(struct hed_layer *self, struct hed_tinyCaptured *a)
+{
+    return HED_TINY_OK;
+}
+
+static tinyResult
 null_tinyList(struct hed_layer *self, struct hed_tinyList *a)
 {
     if (!a->things || !a->count)
@@ -160,6 +190,11 @@ const struct hed_tiny_ops hed_tiny_null = {
     .tinySet = null_tinySet,
     .tinyRunEx = null_tinyRunEx,
     .tinyWait = null_tinyWait,
+    .tinyQuery = null_tinyQuery,
+    .tinyBegin = null_tinyBegin,
+    .tinyEnd = null_tinyEnd,
+    .tinyCapture = null_tinyCapture,
+    .tinyCaptured = null_tinyCaptured,
     .tinyList = null_tinyList,
     .tinyMoveAll = null_tinyMoveAll,
     .tinyMoveOne = null_tinyMoveOne,

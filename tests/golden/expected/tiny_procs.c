@@ -6,9 +6,13 @@
 
 const struct hed_proc hed_tiny_procs[] = {
     {"tinyAlloc", "tinyAlloc", 1000, false, (void *)tinyAlloc},
+    {"tinyBegin", "tinyBegin", 1000, false, (void *)tinyBegin},
+    {"tinyCapture", "tinyCapture", 1000, false, (void *)tinyCapture},
+    {"tinyCaptured", "tinyCaptured", 1000, false, (void *)tinyCaptured},
     {"tinyClose", "tinyClose", 1000, false, (void *)tinyClose},
     {"tinyCopy", "tinyCopy", 1000, false, (void *)tinyCopy},
     {"tinyCopy", "tinyCopy_ptds", 1500, true, (void *)tinyCopy_ptds},
+    {"tinyEnd", "tinyEnd", 1000, false, (void *)tinyEnd},
     {"tinyInit", "tinyInit", 1000, false, (void *)tinyInit},
     {"tinyList", "tinyList", 1000, false, (void *)tinyList},
     {"tinyLookUp", "tinyLookUp", 1000, false, (void *)tinyLookUp},
@@ -17,6 +21,8 @@ const struct hed_proc hed_tiny_procs[] = {
     {"tinyName", "tinyName", 1000, false, (void *)tinyName},
     {"tinyOpen", "tinyOpen", 1000, false, (void *)tinyOpen},
     {"tinyOpen", "tinyOpen_v2", 2000, false, (void *)tinyOpen_v2},
+    {"tinyQuery", "tinyQuery", 1000, false, (void *)tinyQuery},
+    {"tinyQuery", "tinyQuery_ptsz", 1000, true, (void *)tinyQuery_ptsz},
     {"tinyRead", "tinyRead", 1000, false, (void *)tinyRead},
     {"tinyRead", "tinyRead_ptsz", 1000, true, (void *)tinyRead_ptsz},
     {"tinyRun", "tinyRun", 1000, false, (void *)tinyRun},
@@ -30,4 +36,4 @@ const struct hed_proc hed_tiny_procs[] = {
     {"tinyWait", "tinyWait_ptsz", 1000, true, (void *)tinyWait_ptsz},
 };
 
-const size_t hed_tiny_proc_count = 23;
+const size_t hed_tiny_proc_count = 29;

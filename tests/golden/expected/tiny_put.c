@@ -123,8 +123,9 @@ put_tinyConfig(struct hed_enc *e, const tinyConfig *v)
 static void
 put_tinyLaunch(struct hed_enc *e, const tinyLaunch *v)
 {
-    for (unsigned i = 0; i < 3; i++) {
-        hed_put_u32(e, (uint32_t)v->grid[i]);
+    hed_put_u32(e, (uint32_t)v->blocks);
+    for (unsigned i = 0; i < 2; i++) {
+        hed_put_u32(e, (uint32_t)v->threads[i]);
     }
     hed_put_u64(e, (uint64_t)(uintptr_t)v->stream);
 }
@@ -402,6 +403,43 @@ put_request_tinyWait(struct hed_enc *e, const struct hed_tinyWait *a)
 }
 
 static void
+put_request_tinyQuery(struct hed_enc *e, const struct hed_tinyQuery *a)
+{
+    {
+        uint8_t *p = hed_put_space(e, 9);
+
+        if (p) {
+            hed_store_u64(p + 0, (uint64_t)(uintptr_t)a->stream);
+            hed_store_u8(p + 8, a->ptds);
+        }
+    }
+}
+
+static void
+put_request_tinyBegin(struct hed_enc *e, const struct hed_tinyBegin *a)
+{
+    hed_put_u32(e, (uint32_t)a->device);
+}
+
+static void
+put_request_tinyEnd(struct hed_enc *e, const struct hed_tinyEnd *a)
+{
+    hed_put_u32(e, (uint32_t)a->device);
+}
+
+static void
+put_request_tinyCapture(struct hed_enc *e, const struct hed_tinyCapture *a)
+{
+    hed_put_u64(e, (uint64_t)(uintptr_t)a->stream);
+}
+
+static void
+put_request_tinyCaptured(struct hed_enc *e, const struct hed_tinyCaptured *a)
+{
+    hed_put_u64(e, (uint64_t)(uintptr_t)a->stream);
+}
+
+static void
 put_request_tinyList(struct hed_enc *e, const struct hed_tinyList *a)
 {
     hed_put_u8(e, a->things != NULL /* skip things: out */);
@@ -555,6 +593,21 @@ hed_tiny_put_request(struct hed_enc *e, enum hed_tiny_call id, const void *args)
     case HED_tinyWait:
         put_request_tinyWait(e, args);
         return;
+    case HED_tinyQuery:
+        put_request_tinyQuery(e, args);
+        return;
+    case HED_tinyBegin:
+        put_request_tinyBegin(e, args);
+        return;
+    case HED_tinyEnd:
+        put_request_tinyEnd(e, args);
+        return;
+    case HED_tinyCapture:
+        put_request_tinyCapture(e, args);
+        return;
+    case HED_tinyCaptured:
+        put_request_tinyCaptured(e, args);
+        return;
     case HED_tinyList:
         put_request_tinyList(e, args);
         return;
@@ -624,6 +677,16 @@ hed_tiny_put_reply(struct hed_enc *e, enum hed_tiny_call id, const void *args, i
     case HED_tinyRunEx:
         return;
     case HED_tinyWait:
+        return;
+    case HED_tinyQuery:
+        return;
+    case HED_tinyBegin:
+        return;
+    case HED_tinyEnd:
+        return;
+    case HED_tinyCapture:
+        return;
+    case HED_tinyCaptured:
         return;
     case HED_tinyList:
         put_reply_tinyList(e, args);

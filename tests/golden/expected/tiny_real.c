@@ -26,13 +26,19 @@ const char *const hed_tiny_real_names[] = {
     "tinyRunEx_ptsz",
     "tinyWait",
     "tinyWait_ptsz",
+    "tinyQuery",
+    "tinyQuery_ptsz",
+    "tinyBegin",
+    "tinyEnd",
+    "tinyCapture",
+    "tinyCaptured",
     "tinyList",
     "tinyMoveAll",
     "tinyMoveOne",
     "tinyLookUp",
 };
 
-const size_t hed_tiny_real_count = 23;
+const size_t hed_tiny_real_count = 29;
 
 static tinyResult
 real_tinyInit(struct hed_layer *self, struct hed_tinyInit *a)
@@ -165,6 +171,56 @@ real_tinyWait(struct hed_layer *self, struct hed_tinyWait *a)
 }
 
 static tinyResult
+real_tinyQuery(struct hed_layer *self, struct hed_tinyQuery *a)
+{
+    __typeof__(hed_tiny_real.tinyQuery) f = a->ptds ? hed_tiny_real.tinyQuery_ptsz : hed_tiny_real.tinyQuery;
+
+    if (__builtin_expect(f == NULL, 0))
+        return hed_tiny_not_in_driver(self, HED_tinyQuery);
+    return f(a->stream);
+}
+
+static tinyResult
+real_tinyBegin(struct hed_layer *self, struct hed_tinyBegin *a)
+{
+    __typeof__(hed_tiny_real.tinyBegin) f = hed_tiny_real.tinyBegin;
+
+    if (__builtin_expect(f == NULL, 0))
+        return hed_tiny_not_in_driver(self, HED_tinyBegin);
+    return f(a->device);
+}
+
+static tinyResult
+real_tinyEnd(struct hed_layer *self, struct hed_tinyEnd *a)
+{
+    __typeof__(hed_tiny_real.tinyEnd) f = hed_tiny_real.tinyEnd;
+
+    if (__builtin_expect(f == NULL, 0))
+        return hed_tiny_not_in_driver(self, HED_tinyEnd);
+    return f(a->device);
+}
+
+static tinyResult
+real_tinyCapture(struct hed_layer *self, struct hed_tinyCapture *a)
+{
+    __typeof__(hed_tiny_real.tinyCapture) f = hed_tiny_real.tinyCapture;
+
+    if (__builtin_expect(f == NULL, 0))
+        return hed_tiny_not_in_driver(self, HED_tinyCapture);
+    return f(a->stream);
+}
+
+static tinyResult
+real_tinyCaptured(struct hed_layer *self, struct hed_tinyCaptured *a)
+{
+    __typeof__(hed_tiny_real.tinyCaptured) f = hed_tiny_real.tinyCaptured;
+
+    if (__builtin_expect(f == NULL, 0))
+        return hed_tiny_not_in_driver(self, HED_tinyCaptured);
+    return f(a->stream);
+}
+
+static tinyResult
 real_tinyList(struct hed_layer *self, struct hed_tinyList *a)
 {
     __typeof__(hed_tiny_real.tinyList) f = hed_tiny_real.tinyList;
@@ -218,6 +274,11 @@ const struct hed_tiny_ops hed_tiny_real_ops = {
     .tinySet = real_tinySet,
     .tinyRunEx = real_tinyRunEx,
     .tinyWait = real_tinyWait,
+    .tinyQuery = real_tinyQuery,
+    .tinyBegin = real_tinyBegin,
+    .tinyEnd = real_tinyEnd,
+    .tinyCapture = real_tinyCapture,
+    .tinyCaptured = real_tinyCaptured,
     .tinyList = real_tinyList,
     .tinyMoveAll = real_tinyMoveAll,
     .tinyMoveOne = real_tinyMoveOne,

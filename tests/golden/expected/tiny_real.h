@@ -26,6 +26,12 @@ struct hed_tiny_real {
     tinyResult (*tinyRunEx_ptsz)(const tinyLaunch *launch, tinyThing thing, void *answer);
     tinyResult (*tinyWait)(tinyStream *stream);
     tinyResult (*tinyWait_ptsz)(tinyStream *stream);
+    tinyResult (*tinyQuery)(tinyStream stream);
+    tinyResult (*tinyQuery_ptsz)(tinyStream stream);
+    tinyResult (*tinyBegin)(int device);
+    tinyResult (*tinyEnd)(int device);
+    tinyResult (*tinyCapture)(tinyStream stream);
+    tinyResult (*tinyCaptured)(tinyStream stream);
     tinyResult (*tinyList)(tinyThing *things, tinyCount *count, tinyShape *filter, unsigned int shapes);
     tinyResult (*tinyMoveAll)(const tinyMove *moves, unsigned int count, size_t *failed, tinyThing *culprit);
     tinyResult (*tinyMoveOne)(tinyMove *move);

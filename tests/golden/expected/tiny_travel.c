@@ -122,6 +122,11 @@ hed_tiny_can_travel(enum hed_tiny_call id)
     case HED_tinyText:
     case HED_tinySet:
     case HED_tinyWait:
+    case HED_tinyQuery:
+    case HED_tinyBegin:
+    case HED_tinyEnd:
+    case HED_tinyCapture:
+    case HED_tinyCaptured:
     case HED_tinyList:
     case HED_tinyMoveAll:
     case HED_tinyMoveOne:
@@ -144,6 +149,11 @@ hed_tiny_can_answer(enum hed_tiny_call id)
     case HED_tinyText:
     case HED_tinySet:
     case HED_tinyWait:
+    case HED_tinyQuery:
+    case HED_tinyBegin:
+    case HED_tinyEnd:
+    case HED_tinyCapture:
+    case HED_tinyCaptured:
     case HED_tinyList:
     case HED_tinyMoveAll:
         return true;

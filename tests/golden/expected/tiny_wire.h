@@ -35,6 +35,11 @@ union hed_tiny_args {
     struct hed_tinySet tinySet;
     struct hed_tinyRunEx tinyRunEx;
     struct hed_tinyWait tinyWait;
+    struct hed_tinyQuery tinyQuery;
+    struct hed_tinyBegin tinyBegin;
+    struct hed_tinyEnd tinyEnd;
+    struct hed_tinyCapture tinyCapture;
+    struct hed_tinyCaptured tinyCaptured;
     struct hed_tinyList tinyList;
     struct hed_tinyMoveAll tinyMoveAll;
     struct hed_tinyMoveOne tinyMoveOne;

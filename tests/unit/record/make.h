@@ -241,7 +241,7 @@ fake_any(struct hed_layer *self, enum hed_cuda_call id, void *args)
     struct fake *f = self->state;
     struct entry e = {
         .id = id, .context = current_context, .thread = pthread_self(), .since = current_since};
-    const bool launch = hed_sched_is_launch(id);
+    const bool launch = hed_cuda_info[id].does == HED_DOES_LAUNCH;
     CUresult r;
 
     if (fake_question(f, id, args, &r))

@@ -1,0 +1,109 @@
+"""What a call does to the GPU and to whoever waits for it: the words of `call()` that layers read.
+
+    does    what it does, one of DOES; a call that only asks (after="none") need not say so
+    about   the argument it is about: a function, an event, a device; else the one with free=
+    size    how much: blocks of a launch, bytes of a copy; an expression over the arguments
+    defer   it may be made later, by another thread, with success as its answer
+
+Every call says what it does: a new launch that nobody has thought about must not pass the gate
+unseen, so it does not pass the generator either.
+"""
+
+import re
+
+from gen.errors import fail
+
+WORK = {
+    "launch": "runs kernels",
+    "copy": "copies memory",
+    "fill": "fills memory",
+    "move": "moves or unpacks memory",
+}
+
+DOES = {
+    **WORK,
+    "order": "puts on a stream what takes none of the GPU's time: events, waits, host functions",
+    "wait": "returns when work is done",
+    "poll": "asks whether work is done",
+    "begin_capture": "begins a capture",
+    "end_capture": "ends a capture",
+    "begin_context": "begins a context, or the use of one",
+    "end_context": "ends a context, or the use of one",
+    "make": "makes an object",
+    "end": "ends an object",
+    "set": "changes something that already is",
+    "ask": "only asks",
+}
+
+_PATH = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*")
+
+
+class Effects:
+    """The words of one call."""
+
+    def __init__(self, does=None, about=None, size=None, defer=False):
+        self.does, self.about, self.size, self.defer = does, about, size, defer
+
+
+def check(c, effects):
+    """Attaches the words to the call, or says which one is missing or wrong."""
+    e = effects
+    c.effects = e
+    if e.does is None and c.after == "none":
+        e.does = "ask"
+    if e.does is None:
+        fail(c.where, c.name, "does not say what it does: add does=" + ", ".join(
+            f'"{d}"' for d in DOES) + " (docs/internals/gen.md)")
+    if e.does not in DOES:
+        fail(c.where, c.name, f"does='{e.does}' is none of {', '.join(DOES)}")
+    for does, word in (("make", "new"), ("end", "free")):
+        if e.does == does and not any(getattr(a, word) for a in c.args):
+            fail(c.where, c.name, f"does='{does}', but no argument says {word}=")
+    if e.does in ("begin_capture", "end_capture") and not c.stream:
+        fail(c.where, c.name, f"does='{e.does}', but it has no stream")
+    _check_about(c, e)
+    if e.size and e.does not in WORK:
+        fail(c.where, c.name, f"size= is for calls that do {', '.join(WORK)}")
+    for path in paths_in(e.size):
+        _check_path(c, path)
+    if e.defer and (not c.stream or e.does not in (*WORK, "order")):
+        fail(c.where, c.name, "defer= is for work on a stream")
+
+
+def _check_about(c, e):
+    if e.about is None:
+        e.about = next((a.name for a in c.args if a.free), None)
+    elif c.arg(e.about) is None:
+        fail(c.where, c.name, f"about='{e.about}' is no argument")
+    elif c.arg(e.about).is_pointer:
+        fail(c.where, c.name, e.about, "about= is for values, and this is a pointer")
+    if e.does == "begin_context" and e.about is None:
+        fail(c.where, c.name, "begins a context: say on which device by about=")
+
+
+def _check_path(c, path):
+    """`gridDimX`, or `config.gridDimX` behind a pointer to one struct."""
+    name, _, field = path.partition(".")
+    a = c.arg(name)
+    if a is None:
+        fail(c.where, c.name, f"size= uses '{name}', which is no argument")
+    if not field and a.is_pointer:
+        fail(a.where, c.name, a.name, "size= uses it, and it is a pointer")
+    if field and not (a.shape and field in {f.name for f in getattr(a.shape.type, "fields", [])}):
+        fail(a.where, c.name, a.name, f"size= uses '{path}': no such field")
+
+
+def paths_in(expr):
+    return _PATH.findall(str(expr)) if expr else []
+
+
+def about_kind(c):
+    """The kind of the object that a call is about; None for a plain number."""
+    a = c.arg(c.effects.about) if c.effects.about else None
+    if a is None:
+        return None
+    return a.free or (a.type.code[2:] if a.type.code.startswith("h.") else None)
+
+
+def made_kind(c):
+    return next((a.new for a in c.args if a.new), None)

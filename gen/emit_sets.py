@@ -1,0 +1,33 @@
+"""emit_sets: which calls do what, as X-macros (`<api>_sets.h`).
+
+A layer that treats some calls alike writes one macro and has it expanded for the set: which calls
+these are is said once, in the spec.
+"""
+
+from gen.effects import DOES, WORK
+from gen.writer import Writer, c_kind
+
+
+def emit(spec):
+    api = spec.name.upper()
+    calls = sorted(spec.calls, key=lambda c: c.id)
+    w = Writer(f"Sets of {spec.name} calls: SET(X) is X(call) for each call of the set.")
+    w("#pragma once")
+    for does, text in DOES.items():
+        if does not in ("make", "end", "set", "ask"):
+            _set(w, f"HED_{api}_DOES_{does.upper()}", text,
+                 [c for c in calls if c.effects.does == does])
+    for kind in sorted({a.free for c in calls for a in c.args if a.free}):
+        _set(w, f"HED_{api}_END_{c_kind(kind)}", f"ends an object of kind {kind}",
+             [c for c in calls if any(a.free == kind for a in c.args)])
+    _set(w, f"HED_{api}_WORK", "takes the GPU's time: " + ", ".join(WORK),
+         [c for c in calls if c.effects.does in WORK])
+    return {f"{spec.name}_sets.h": w.text()}
+
+
+def _set(w, name, text, calls):
+    w()
+    w(f"/* {text} */")
+    w(f"#define {name}(X)" + (" \\" if calls else ""))
+    for c in calls:
+        w(f"    X({c.name})" + (" \\" if c is not calls[-1] else ""))
