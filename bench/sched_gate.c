@@ -100,11 +100,11 @@ start_other(const char *library)
 }
 
 static void
-wish(const char *wishes)
+set_sched(const char *settings)
 {
     char text[128];
 
-    snprintf(text, sizeof text, "room=bench%ld,%s", (long)getpid(), wishes);
+    snprintf(text, sizeof text, "scope=bench%ld,%s", (long)getpid(), settings);
     setenv("HEDDLE_SCHED", text, 1);
 }
 
@@ -112,16 +112,16 @@ wish(const char *wishes)
 static int
 measure(const char *library, int way)
 {
-    char room[128];
+    char path[128];
     pid_t pid = 0;
 
     setenv("HEDDLE_GPU", "null", 1);
     if (way > 0)
-        wish(way == 3 ? "prio=high" : "prio=normal");
+        set_sched(way == 3 ? "prio=high" : "prio=normal");
     if (way > 1)
         pid = start_other(library);
     if (way == 3)
-        wish("prio=low,cap_us=10000000"); /* null's work takes no time, but counts as some */
+        set_sched("prio=low,cap_us=10000000"); /* null's work takes no time, but counts as some */
     if (pid < 0)
         return 1;
 
@@ -133,9 +133,9 @@ measure(const char *library, int way)
         (void)waitpid(pid, NULL, 0);
     }
     if (way > 0) {
-        snprintf(room, sizeof room, "/dev/shm/heddle-%u-sched-bench%ld-%032d", (unsigned)geteuid(),
+        snprintf(path, sizeof path, "/dev/shm/heddle-%u-sched-bench%ld-%032d", (unsigned)geteuid(),
                  (long)getpid(), 0); /* null's UUID */
-        (void)unlink(room);
+        (void)unlink(path);
     }
     printf("%.3f\n", ns);
     return ns < 0;

@@ -97,13 +97,13 @@ keep_best(struct cost *best, struct cost c)
 }
 
 static void
-forget_room(const char *room)
+forget_scope(const char *scope)
 {
     const unsigned char uuid[16] = {0}; /* null's */
     char name[HED_SCHED_MEET_MAX];
     char path[200];
 
-    hed_sched_meet_name(room, uuid, name);
+    hed_sched_meet_name(scope, uuid, name);
     snprintf(path, sizeof path, "/dev/shm/heddle-%u-%s", (unsigned)geteuid(), name);
     (void)unlink(path);
 }
@@ -117,11 +117,11 @@ main(void)
     struct hed_layer *layers[3];     /* as the names */
     struct cost best[3][3];
     struct hed_why why = {""};
-    char room[32];
+    char scope[32];
 
-    snprintf(room, sizeof room, "bench%ld", (long)getpid());
+    snprintf(scope, sizeof scope, "bench%ld", (long)getpid());
     hed_config_init(&config);
-    snprintf(config.sched, sizeof config.sched, "mode=record,room=%s", room);
+    snprintf(config.sched, sizeof config.sched, "mode=record,scope=%s", scope);
     if (hed_layer_create(&hed_null_backend, NULL, &config, &layers[0], &why) ||
         hed_layer_create(&params_type, layers[0], &config, &layers[0], &why) ||
         hed_layer_create(&hed_sched_layer, layers[0], &config, &layers[1], &why) ||
@@ -144,6 +144,6 @@ main(void)
         }
     }
     hed_record_layer.fini(layers[2]);
-    forget_room(room);
+    forget_scope(scope);
     return 0;
 }

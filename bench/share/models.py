@@ -19,12 +19,12 @@ class Crew:
         self.world = world
         self.workers = {}
 
-    def add(self, side, name, wishes="", room=""):
-        """name: KIND or KIND.N. Under heddle, what is measured alone has a room of its own."""
-        key = (side, name, room)
+    def add(self, side, name, settings="", scope=""):
+        """name: KIND or KIND.N. Under heddle, what is measured alone has a scope of its own."""
+        key = (side, name, scope)
         if key not in self.workers:
             w = self.world
-            self.workers[key] = w.start([*w.prefix(side, wishes, room or "alone." + name),
+            self.workers[key] = w.start([*w.prefix(side, settings, scope or "alone." + name),
                                          sys.executable, str(HERE / "workers.py"),
                                          name.split(".")[0], *self.core(side, name)], side)
 
@@ -45,9 +45,9 @@ class Crew:
                 print(f"# {key}: {e}", flush=True)
                 del self.workers[key]
 
-    def __call__(self, side, name, room=""):
+    def __call__(self, side, name, scope=""):
         try:
-            return self.workers[side, name, room if side in ("heddle", "record") else ""]
+            return self.workers[side, name, scope if side in ("heddle", "record") else ""]
         except KeyError:
             raise Gone(f"{side} {name} is not there") from None
 
@@ -68,9 +68,9 @@ def crew_for(world, parts):
         for side in sides(world):
             low = "prio=low,mode=record" if side == "record" else "prio=low"
             for name in world.options.requests.split(","):
-                crew.add(side, name, "prio=high", room_of(side))
+                crew.add(side, name, "prio=high", scope_of(side))
             for name in world.options.best_effort.split(","):
-                crew.add(side, name, low, room_of(side))
+                crew.add(side, name, low, scope_of(side))
     if "b6" in parts:
         for name in ("gemm", "gemm.2"):
             crew.add("native", name)
@@ -119,28 +119,28 @@ def b3(world, crew):
 
 # ---- B4 ------------------------------------------------------------------------------------------
 
-def room_of(side):
+def scope_of(side):
     return {"heddle": "prio", "record": "prio.record"}.get(side, "")
 
 
 def request_alone(crew, side, name, period, seconds):
-    got = crew(side, name, room_of(side)).ask(f"open {seconds} {period}", seconds)
+    got = crew(side, name, scope_of(side)).ask(f"open {seconds} {period}", seconds)
     return got["latency"]
 
 
 def b4(world, crew):
     o = world.options
     seconds = o.seconds or (4 if o.quick else 8)
-    if o.wishes:
+    if o.settings:
         for side in ("heddle", "record"):
-            world.sched(room_of(side), "set", o.wishes)
+            world.sched(scope_of(side), "set", o.settings)
     full = {}
     best_effort = o.best_effort.split(",")
     requests = o.requests.split(",")
     for b in best_effort:
         full[b] = crew("native", b).ask("closed 1.5", 1.5)["rate"]
         for side in ("heddle", "record"):
-            mine = crew(side, b, room_of(side)).ask("closed 1.5", 1.5)["rate"]
+            mine = crew(side, b, scope_of(side)).ask("closed 1.5", 1.5)["rate"]
             world.say(f"# {b} alone, but a higher one idle, {side}: {mine / full[b]:.3f}"
                       f" of native, {full[b]:.2f}/s")
     world.say("\nB4 a request now and then beside best effort; latency against the same alone")
@@ -156,8 +156,8 @@ def b4(world, crew):
             if b not in hot:
                 hot[b] = crew("native", name).ask(f"busy {seconds / 2} {period} {b}",
                                                   seconds)["latency"]
-            got, loss = beside(seconds, crew(side, name, room_of(side)),
-                               f"open {seconds} {period}", crew(side, b, room_of(side)), "closed")
+            got, loss = beside(seconds, crew(side, name, scope_of(side)),
+                               f"open {seconds} {period}", crew(side, b, scope_of(side)), "closed")
             found.append((side, b, got, loss))
         for s in reversed(sides(world)):  # before and after: drift falls on both
             alone[s] += request_alone(crew, s, name, period, seconds / 2)
@@ -194,7 +194,7 @@ def b4_cell(world, name, alone, hot, full, side, b, got, loss):
 
 def shares_of(world, what, pair, seconds, order):
     """Native together, then each pair of shares under heddle."""
-    native, heddle, room = pair
+    native, heddle, scope = pair
     full = median([w.ask(f"{order} {seconds / 2}", seconds)["rate"] for w in native])
     x, y = together(seconds, *[(w, f"{order} {seconds}") for w in native])
     total = x["rate"] + y["rate"]
@@ -203,7 +203,7 @@ def shares_of(world, what, pair, seconds, order):
     cells = []
     for a, b in SHARES:
         for w, share in zip(heddle, (a, b)):
-            world.sched(room, "set", "--pid", w.pid, f"share={share}")
+            world.sched(scope, "set", "--pid", w.pid, f"share={share}")
         x, y = together(seconds, *[(w, f"{order} {seconds}") for w in heddle])
         total = x["rate"] + y["rate"]
         got = 100 * x["rate"] / total
@@ -226,7 +226,7 @@ def b6(world, crew):
              for s in ("native", "heddle")}
     for w in plain["native"] + plain["heddle"]:
         w.ready()
-    fair = "policy=fair" + ("," + o.wishes if o.wishes else "")
+    fair = "policy=fair" + ("," + o.settings if o.settings else "")
     world.sched("fair.c", "set", fair)
     cells = shares_of(world, "100 us kernels", (plain["native"], plain["heddle"], "fair.c"),
                       seconds, "flow")

@@ -14,7 +14,7 @@ MIB = 1 << 20
 # ---- B1 ------------------------------------------------------------------------------------------
 
 def launch_ways(world):
-    """Name -> (world, wishes of this program, wishes of an idle one beside it)."""
+    """Name -> (world, settings of this program, settings of an idle one beside it)."""
     ways = {"native": ("native", "", None),
             "gate": ("heddle", "", None),
             "gate, idle other": ("heddle", "", "prio=normal"),
@@ -27,15 +27,15 @@ def launch_ways(world):
     return ways
 
 
-def launch_rows(world, way, side, wishes, other, seconds):
-    room = "b1." + "".join(c for c in way if c.isalnum())
+def launch_rows(world, way, side, settings, other, seconds):
+    scope = "b1." + "".join(c for c in way if c.isalnum())
     program = world.program("launches")
     idle = None
     if other is not None:
-        idle = world.start([*world.prefix("heddle", other, room), program, "idle"])
+        idle = world.start([*world.prefix("heddle", other, scope), program, "idle"])
         idle.ready(60)
     try:
-        out = world.once([*world.prefix(side, wishes, room), program, str(seconds)], side)
+        out = world.once([*world.prefix(side, settings, scope), program, str(seconds)], side)
     finally:
         if idle:
             idle.quit()
@@ -50,8 +50,8 @@ def b1(world):
     got = {}
     for r in range(world.options.repeat):
         order = list(ways.items())
-        for way, (side, wishes, other) in order if r % 2 == 0 else order[::-1]:
-            for row in launch_rows(world, way, side, wishes, other, seconds):
+        for way, (side, settings, other) in order if r % 2 == 0 else order[::-1]:
+            for row in launch_rows(world, way, side, settings, other, seconds):
                 got.setdefault((row["threads"], row["a_wait"]), {}).setdefault(way, []).append(row)
     world.say("\nB1 launches, ns (medians of runs; raw: submit p50)")
     for (threads, a_wait), rows in got.items():
@@ -88,8 +88,8 @@ def steps_a_us(world):
     return 1 if world.hollow else float(out)
 
 
-def loops(world, side, wishes, room, us, depth, rate):
-    return world.start([*world.prefix(side, wishes, room), world.program("loops"), "serve",
+def loops(world, side, settings, scope, us, depth, rate):
+    return world.start([*world.prefix(side, settings, scope), world.program("loops"), "serve",
                         *shape(world), str(max(1, int(us * rate))), str(depth)], side)
 
 
@@ -110,8 +110,8 @@ def b5(world):
            for s in sides for k in kernels}
     for w in (*high.values(), *low.values()):
         w.ready()
-    if o.wishes:
-        world.sched("b5", "set", o.wishes)
+    if o.settings:
+        world.sched("b5", "set", o.settings)
     alone = {s: high[s].ask(f"open {seconds * 2} {period}", seconds * 2) for s in sides}
     full = {k: low["native", k].ask(f"flow {seconds}", seconds) for k in kernels}
     world.say(f"\nB5 a 20 us kernel every {period * 1e3:.0f} ms; latency in us")

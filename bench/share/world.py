@@ -37,7 +37,7 @@ class World:
         self.real = self.gpu == "gpu"
         self.name = f"bench{os.getpid()}"
         self.workers = []
-        self.rooms = {}     # name -> number: what heddle takes as a name is short
+        self.scopes = {}     # name -> number: what heddle takes as a name is short
         self.rows = []      # (what, target, got, met)
         self.results = {}   # part -> anything JSON can hold
         self.mps = None
@@ -53,26 +53,26 @@ class World:
             env["HEDDLE_CPU_THREADS"] = "1"
         return env
 
-    def room(self, name):
-        return f"{self.name}.{self.rooms.setdefault(name, len(self.rooms))}"
+    def scope(self, name):
+        return f"{self.name}.{self.scopes.setdefault(name, len(self.scopes))}"
 
-    def prefix(self, world, wishes="", room="all", more=()):
+    def prefix(self, world, settings="", scope="all", more=()):
         """What stands before a program's command. Native, where there is no GPU: heddle without
         layers, which is as near as that comes."""
         run = [str(self.heddle), "run", "--gpu", self.gpu]
         if world in ("native", "mps"):
             return [] if self.real else [*run, "--"]
-        wishes = [w for w in (wishes, "" if "mode=" in wishes else self.options.all) if w]
-        spec = ",".join([f"room={self.room(room)}", *wishes])
+        settings = [w for w in (settings, "" if "mode=" in settings else self.options.all) if w]
+        spec = ",".join([f"scope={self.scope(scope)}", *settings])
         return [*run, "--sched", spec, *map(str, more), "--"]
 
     def program(self, name):
         return str(self.build / "bench" / f"bench_share_{name}")
 
-    def sched(self, room, *words):
-        """heddle sched, for a room."""
-        p = subprocess.run([str(self.heddle), "sched", *map(str, words), "--room",
-                            self.room(room)], capture_output=True, text=True, timeout=30,
+    def sched(self, scope, *words):
+        """heddle sched, for a scope."""
+        p = subprocess.run([str(self.heddle), "sched", *map(str, words), "--scope",
+                            self.scope(scope)], capture_output=True, text=True, timeout=30,
                            env=self.environment())
         if p.returncode:
             raise Gone(f"heddle sched {' '.join(map(str, words))}: {p.stderr.strip()}")
@@ -94,10 +94,10 @@ class World:
             return None
         return out
 
-    def knows(self, wishes):
-        """Whether this heddle takes these wishes at all."""
+    def knows(self, settings):
+        """Whether this heddle takes these settings at all."""
         p = subprocess.run([str(self.heddle), "run", "--gpu", "null", "--sched",
-                            f"room={self.room('ask')},{wishes}", "--",
+                            f"scope={self.scope('ask')},{settings}", "--",
                             self.program("launches"), "first"], stdin=subprocess.DEVNULL,
                            capture_output=True, text=True, timeout=60, env=self.environment())
         return p.returncode == 0 and p.stdout.strip().isdigit()

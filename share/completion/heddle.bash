@@ -21,10 +21,10 @@ _heddle_value() {
     --layers) _heddle_words "trace fault quota record sched" "$cur" ;;
     --sched)
         compopt -o nospace 2>/dev/null
-        _heddle_words "on prio= share= policy= group= room= deadline_us= hold_us= cap_us= slice_us=
+        _heddle_words "on prio= share= policy= group= scope= deadline_us= hold_us= cap_us= slice_us=
             batch= batch_wait_us= mode= stream= queue=" "$cur"
         ;;
-    # The = of a wish, too, is a word of its own.
+    # The = of a setting is a word of its own.
     prio) _heddle_words "high normal low" "$cur" ;;
     policy) _heddle_words "$(heddle sched policies 2>/dev/null | sed 's/ .*//')" "$cur" ;;
     mode) _heddle_words "gate record" "$cur" ;;
@@ -115,7 +115,7 @@ _heddle() {
     esac
 }
 
-_heddle_sched_options="--gpu --pid --room --json --help"
+_heddle_sched_options="--gpu --pid --scope --json --help"
 
 _heddle_sched() {
     local cur=$1 prev=$2
@@ -124,19 +124,19 @@ _heddle_sched() {
         return
     fi
     case $prev in
-    --gpu | --pid | --room) COMPREPLY=() ;;
+    --gpu | --pid | --scope) COMPREPLY=() ;;
     *)
         if [[ $cur == -* ]]; then
             _heddle_words "$_heddle_sched_options" "$cur"
         else
-            _heddle_wish "$cur" "$prev"
+            _heddle_sched_setting "$cur" "$prev"
         fi
         ;;
     esac
 }
 
 # What can be changed while programs run, or the value of one of them.
-_heddle_wish() {
+_heddle_sched_setting() {
     local cur=$1 prev=$2
     case $prev in
     set)

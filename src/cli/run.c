@@ -38,7 +38,7 @@ static const char usage[] =
     "  --trace-data SIZE  keep up to so many bytes of each copy in the trace\n"
     "  --trace-full WORD  when the disk cannot follow: block the program, or drop\n"
     "  --fault SPEC       make calls fail: NAME:N:ERROR[,...]\n"
-    "  --sched WISHES     share the GPU by turns: prio=high|normal|low,share=N,\n"
+    "  --sched SETTINGS   share the GPU with others: prio=high|normal|low,share=N,\n"
     "                     policy=NAME,group=NAME,mode=record,...; or on\n"
     "                     (heddle-sched(1))\n"
     "  --mem SIZE         have no more than so much of each device's memory\n"
@@ -210,7 +210,7 @@ check_inject(const struct request *r)
     else if (*c->layers)
         wrong = "has no chain of layers; leave out --layers or --inject";
     else if (!*c->trace && !*c->sched)
-        wrong = "needs something to do: --trace FILE or --sched WISHES";
+        wrong = "needs something to do: --trace FILE or --sched SETTINGS";
     if (!wrong)
         return HED_EXIT_OK;
     hed_cli_say("run: --inject %s", wrong);

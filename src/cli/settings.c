@@ -125,9 +125,9 @@ check_address(const char *text, struct hed_why *why)
 int
 hed_cli_check_sched(const char *value, struct hed_why *why)
 {
-    struct hed_sched_wish wish;
+    struct hed_sched_settings settings;
 
-    return *value ? hed_sched_parse(value, &wish, why) : 0;
+    return *value ? hed_sched_parse(value, &settings, why) : 0;
 }
 
 /* One that came by an option has been looked at already. */

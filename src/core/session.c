@@ -51,20 +51,20 @@ not_in_registry(const char *name, struct hed_why *why)
     return HED_ESTATE;
 }
 
-/* Does the setting `sched` wish for mode=record? What else is wrong with it is for the layer. */
+/* Does the setting `sched` ask for mode=record? The layer reports other mistakes in it. */
 static bool
 wants_record(const struct hed_config *c)
 {
     char list[HED_CONFIG_TEXT_MAX];
     char *rest = list;
-    char *wish;
+    char *word;
     bool record = false;
 
     (void)hed_str_copy(list, sizeof list, c->sched);
-    while ((wish = strsep(&rest, ",")) != NULL) {
-        wish = hed_str_trim(wish);
-        if (strncmp(wish, "mode=", 5) == 0)
-            record = strcmp(wish + 5, "record") == 0;
+    while ((word = strsep(&rest, ",")) != NULL) {
+        word = hed_str_trim(word);
+        if (strncmp(word, "mode=", 5) == 0)
+            record = strcmp(word + 5, "record") == 0;
     }
     return record;
 }

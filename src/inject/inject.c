@@ -79,17 +79,17 @@ find_layers(struct hed_inject *i, struct hed_layer *top)
 static int
 start_record(struct hed_inject *i, const struct hed_config *c, struct hed_why *why)
 {
-    struct hed_sched_wish wish;
-    const int err = *c->sched ? hed_sched_parse(c->sched, &wish, why) : 0;
+    struct hed_sched_settings settings;
+    const int err = *c->sched ? hed_sched_parse(c->sched, &settings, why) : 0;
 
-    if (err || !*c->sched || !wish.record)
+    if (err || !*c->sched || !settings.record)
         return err;
-    if (wish.own_stream)
+    if (settings.own_stream)
         hed_warn(INJECT, "stream=own has no effect here: launches stay on their streams");
-    wish.own_stream = false;
+    settings.own_stream = false;
     /* A call that is made inside a callback has a correlation id that no record names. */
-    return hed_record_create(i->sched, &wish, HED_RECORD_LAUNCHES | HED_RECORD_ASIDE, &i->record,
-                             why);
+    return hed_record_create(i->sched, &settings, HED_RECORD_LAUNCHES | HED_RECORD_ASIDE,
+                             &i->record, why);
 }
 
 static void

@@ -24,18 +24,19 @@ const struct hed_meet_shape hed_sched_shape = {
 #define GET(word) atomic_load_explicit(&(word), memory_order_relaxed)
 
 static void
-set_params_locked(struct hed_sched_common *c, const struct hed_sched_wish *w, uint32_t given)
+set_params_locked(struct hed_sched_common *c, const struct hed_sched_settings *settings,
+                  uint32_t given)
 {
     if (given & HED_SCHED_GIVEN_HOLD)
-        SET(c->hold, w->params.hold);
+        SET(c->hold, settings->params.hold);
     if (given & HED_SCHED_GIVEN_CAP)
-        SET(c->cap, w->params.cap);
+        SET(c->cap, settings->params.cap);
     if (given & HED_SCHED_GIVEN_SLICE)
-        SET(c->slice, w->params.slice);
+        SET(c->slice, settings->params.slice);
     if (given & HED_SCHED_GIVEN_BATCH)
-        SET(c->batch, w->params.batch);
+        SET(c->batch, settings->params.batch);
     if (given & HED_SCHED_GIVEN_BATCH_WAIT)
-        SET(c->batch_wait, w->params.batch_wait);
+        SET(c->batch_wait, settings->params.batch_wait);
 }
 
 /* What a policy remembers means nothing to another one. */
@@ -56,7 +57,7 @@ set_policy_locked(struct hed_meet *m, uint32_t policy)
 }
 
 static void
-set_common_locked(struct hed_meet *m, const struct hed_sched_wish *w)
+set_common_locked(struct hed_meet *m, const struct hed_sched_settings *settings)
 {
     struct hed_sched_common *c = hed_meet_common(m);
     const uint32_t common = HED_SCHED_GIVEN_POLICY | HED_SCHED_GIVEN_HOLD | HED_SCHED_GIVEN_CAP |
@@ -64,26 +65,26 @@ set_common_locked(struct hed_meet *m, const struct hed_sched_wish *w)
                             HED_SCHED_GIVEN_BATCH_WAIT;
 
     if (!GET(c->made)) {
-        set_params_locked(c, w, common);
-        set_policy_locked(m, w->policy);
+        set_params_locked(c, settings, common);
+        set_policy_locked(m, settings->policy);
         SET(c->made, 1);
-    } else if (w->given & common) {
-        set_params_locked(c, w, w->given);
-        if ((w->given & HED_SCHED_GIVEN_POLICY) && w->policy != GET(c->policy))
-            set_policy_locked(m, w->policy);
+    } else if (settings->given & common) {
+        set_params_locked(c, settings, settings->given);
+        if ((settings->given & HED_SCHED_GIVEN_POLICY) && settings->policy != GET(c->policy))
+            set_policy_locked(m, settings->policy);
     }
-    if (w->given & common)
+    if (settings->given & common)
         SET(c->generation, GET(c->generation) + 1);
 }
 
 int
-hed_sched_set_common(struct hed_meet *m, const struct hed_sched_wish *wish, uint64_t now)
+hed_sched_set_common(struct hed_meet *m, const struct hed_sched_settings *settings, uint64_t now)
 {
     const int err = hed_meet_lock(m);
 
     if (err)
         return err;
-    set_common_locked(m, wish);
+    set_common_locked(m, settings);
     hed_sched_decide_locked(m, now);
     hed_meet_unlock(m);
     return 0;
@@ -92,12 +93,12 @@ hed_sched_set_common(struct hed_meet *m, const struct hed_sched_wish *wish, uint
 void
 hed_sched_change_locked(struct hed_sched_place *p, const struct hed_sched_change *c)
 {
-    if (c->wish.given & HED_SCHED_GIVEN_PRIORITY)
-        SET(p->priority, c->wish.priority);
-    if (c->wish.given & HED_SCHED_GIVEN_WEIGHT)
-        SET(p->weight, c->wish.weight);
-    if (c->wish.given & HED_SCHED_GIVEN_DEADLINE)
-        SET(p->deadline, c->wish.deadline);
+    if (c->settings.given & HED_SCHED_GIVEN_PRIORITY)
+        SET(p->priority, c->settings.priority);
+    if (c->settings.given & HED_SCHED_GIVEN_WEIGHT)
+        SET(p->weight, c->settings.weight);
+    if (c->settings.given & HED_SCHED_GIVEN_DEADLINE)
+        SET(p->deadline, c->settings.deadline);
     if (c->paused >= 0)
         SET(p->paused, (uint32_t)c->paused);
     if (c->release >= 0)
@@ -131,8 +132,8 @@ stand_locked(struct hed_meet *m, struct hed_sched_place *p)
 }
 
 int
-hed_sched_join(const char *meet_name, const struct hed_sched_wish *wish, struct hed_meet **out,
-               struct hed_why *why)
+hed_sched_join(const char *meet_name, const struct hed_sched_settings *settings,
+               struct hed_meet **out, struct hed_why *why)
 {
     struct hed_meet *m;
     int err = hed_meet_join(meet_name, &hed_sched_shape, &m, why);
@@ -152,14 +153,14 @@ hed_sched_join(const char *meet_name, const struct hed_sched_wish *wish, struct 
     memset((void *)p, 0, sizeof *p);
     forget_settings_locked(m);
     SET(p->gate, HED_GATE_IDLE);
-    SET(p->priority, wish->priority);
-    SET(p->weight, wish->weight);
-    SET(p->deadline, wish->deadline);
+    SET(p->priority, settings->priority);
+    SET(p->weight, settings->weight);
+    SET(p->deadline, settings->deadline);
     SET(p->pid, (int32_t)getpid());
     SET(p->since, hed_now_ns());
     (void)snprintf(p->name, sizeof p->name, "%s", program_invocation_short_name);
-    memcpy(p->group, wish->group, sizeof p->group);
-    set_common_locked(m, wish);
+    memcpy(p->group, settings->group, sizeof p->group);
+    set_common_locked(m, settings);
     stand_locked(m, p);
     hed_sched_decide_locked(m, hed_now_ns());
     hed_meet_unlock(m);
@@ -232,4 +233,14 @@ hed_sched_calls(const struct hed_sched_place *p)
     for (int i = 0; i < HED_SCHED_STRIPES; i++)
         n += GET(p->calls[i].n);
     return n;
+}
+
+void
+hed_sched_meet_name(const char *scope, const unsigned char uuid[16], char out[HED_SCHED_MEET_MAX])
+{
+    size_t n =
+        (size_t)snprintf(out, HED_SCHED_MEET_MAX, HED_SCHED_BEGIN "%s%s", scope, *scope ? "-" : "");
+
+    for (int i = 0; i < 16; i++)
+        n += (size_t)snprintf(out + n, HED_SCHED_MEET_MAX - n, "%02x", uuid[i]);
 }

@@ -20,11 +20,11 @@
 #include "base/clock.h"
 #include "meet/meet.h"
 #include "sched/policy.h"
+#include "sched/settings.h"
 
 #define HED_SCHED_MAGIC 0x53434832u
 #define HED_SCHED_PLACES 128
 #define HED_SCHED_STRIPES 4 /* of a counter that all threads of a process count in */
-#define HED_SCHED_NAME 32   /* bytes of a program's or a group's name, the 0 included */
 
 /* Bits of a gate word. */
 enum hed_gate {
@@ -89,71 +89,26 @@ struct hed_sched_place {
     } calls[HED_SCHED_STRIPES];
 };
 
-/* What a client wants to be (`heddle run --sched ...`). */
-struct hed_sched_wish {
-    uint32_t priority; /* enum hed_priority */
-    uint32_t weight;
-    uint64_t deadline; /* ns; 0: none */
-    char group[HED_SCHED_NAME];
-    char room[HED_SCHED_NAME]; /* only processes that name the same room meet; "" */
-    uint32_t given;            /* HED_SCHED_GIVEN_*: what changes the settings of all */
-    uint32_t policy;
-    struct hed_sched_params params;
-    bool record;     /* calls are recorded and issued later (mode=record), else they wait */
-    bool own_stream; /* recorded work runs on a stream of ours (stream=own) */
-    uint32_t queue;  /* records that a client may have waiting */
-};
-
-#define HED_SCHED_QUEUE 4096 /* unless wished otherwise */
-
-enum {
-    HED_SCHED_GIVEN_POLICY = 1,
-    HED_SCHED_GIVEN_HOLD = 2,
-    HED_SCHED_GIVEN_CAP = 4,
-    HED_SCHED_GIVEN_SLICE = 8,
-    HED_SCHED_GIVEN_BATCH = 16,
-    HED_SCHED_GIVEN_BATCH_WAIT = 32,
-    HED_SCHED_GIVEN_PRIORITY = 64,
-    HED_SCHED_GIVEN_WEIGHT = 128,
-    HED_SCHED_GIVEN_DEADLINE = 256,
-    HED_SCHED_GIVEN_GROUP = 512,
-    HED_SCHED_GIVEN_ROOM = 1024,
-    HED_SCHED_GIVEN_MODE = 2048,
-    HED_SCHED_GIVEN_STREAM = 4096,
-    HED_SCHED_GIVEN_QUEUE = 8192,
-};
-
-/* Reads "prio=high,share=3,policy=fair,group=a,...". The defaults are filled in first. */
-int hed_sched_parse(const char *text, struct hed_sched_wish *out, struct hed_why *why);
-
-/* The same for what is to be changed while programs run: not group, room, mode, stream and queue,
- * which a program keeps. */
-int hed_sched_parse_change(const char *text, struct hed_sched_wish *out, struct hed_why *why);
-
-/* Reads "name" or "name:prio=high,share=3": a client in a process whose wishes `wish` has already.
- * Only what is a client's own can be wished: prio, share, deadline_us, group. */
-int hed_sched_parse_client(const char *text, char name[HED_SCHED_NAME], struct hed_sched_wish *wish,
-                           struct hed_why *why);
-
 #define HED_SCHED_MEET_MAX 101 /* bytes of the name of a meeting place, the 0 included */
 #define HED_SCHED_BEGIN "sched-"
 
 /* The name under which the users of a GPU meet, by its UUID. */
-void hed_sched_meet_name(const char *room, const unsigned char uuid[16],
+void hed_sched_meet_name(const char *scope, const unsigned char uuid[16],
                          char out[HED_SCHED_MEET_MAX]);
 
 extern const struct hed_meet_shape hed_sched_shape;
 
-/* Joins, with a place filled in after `wish`. */
-int hed_sched_join(const char *meet_name, const struct hed_sched_wish *wish, struct hed_meet **out,
-                   struct hed_why *why);
+/* Joins, with a place filled in from `settings`. */
+int hed_sched_join(const char *meet_name, const struct hed_sched_settings *settings,
+                   struct hed_meet **out, struct hed_why *why);
 
 /* Changes what all share, and wakes whoever it concerns. */
-int hed_sched_set_common(struct hed_meet *m, const struct hed_sched_wish *wish, uint64_t now);
+int hed_sched_set_common(struct hed_meet *m, const struct hed_sched_settings *settings,
+                         uint64_t now);
 
 /* Changes one client. Only what `given` says; paused and release: -1 leaves it. */
 struct hed_sched_change {
-    struct hed_sched_wish wish;
+    struct hed_sched_settings settings;
     int paused;
     int release;
 };

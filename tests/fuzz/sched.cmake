@@ -1,2 +1,2 @@
-# Wishes of programs that share a GPU.
+# Settings of programs that share a GPU.
 heddle_fuzz_target(sched_words SOURCES sched_words.c LIBS heddle_sched CORPUS corpus/sched_words)

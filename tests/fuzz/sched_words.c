@@ -1,6 +1,6 @@
-/* Fuzz target: wishes (`--sched`, `heddle sched set`) and names of clients (heddle_set_client).
+/* Fuzz target: settings (`--sched`, `heddle sched set`) and names of clients (heddle_set_client).
  * What is accepted is in range, whatever else is refused with a reason and changes nothing; and who
- * cannot be started with a wish cannot be changed to it.
+ * cannot be started with a setting cannot be changed to it.
  */
 #include "harness/fuzz.h"
 
@@ -15,8 +15,8 @@
 #define OF_CLIENT                                                                   \
     (HED_SCHED_GIVEN_PRIORITY | HED_SCHED_GIVEN_WEIGHT | HED_SCHED_GIVEN_DEADLINE | \
      HED_SCHED_GIVEN_GROUP)
-#define KEPT                                                               \
-    (HED_SCHED_GIVEN_GROUP | HED_SCHED_GIVEN_ROOM | HED_SCHED_GIVEN_MODE | \
+#define KEPT                                                                \
+    (HED_SCHED_GIVEN_GROUP | HED_SCHED_GIVEN_SCOPE | HED_SCHED_GIVEN_MODE | \
      HED_SCHED_GIVEN_STREAM | HED_SCHED_GIVEN_QUEUE)
 
 static void
@@ -36,7 +36,7 @@ is_name(const char name[HED_SCHED_NAME])
 }
 
 static bool
-is_sound(const struct hed_sched_wish *w)
+is_sound(const struct hed_sched_settings *w)
 {
     const struct hed_sched_params *p = &w->params;
     const uint64_t most = 10 * HED_NS_PER_S;
@@ -46,15 +46,15 @@ is_sound(const struct hed_sched_wish *w)
            p->cap >= 1000 && p->cap <= most && p->slice >= 10000 && p->slice <= most &&
            p->batch >= 1 && p->batch <= 100000 && p->batch_wait >= 1000 && p->batch_wait <= most &&
            w->queue >= 1 && w->queue <= 65536 && (!*w->group || is_name(w->group)) &&
-           (!*w->room || is_name(w->room));
+           (!*w->scope || is_name(w->scope));
 }
 
-/* Refusals have a reason, are the same without somebody to read it, and leave the wish alone. */
+/* Refusals have a reason, are the same if nobody reads it, and leave the settings alone. */
 static bool
-try_wish(int (*parse)(const char *, struct hed_sched_wish *, struct hed_why *), const char *text,
-         struct hed_sched_wish *out)
+try_settings(int (*parse)(const char *, struct hed_sched_settings *, struct hed_why *),
+             const char *text, struct hed_sched_settings *out)
 {
-    struct hed_sched_wish before;
+    struct hed_sched_settings before;
     struct hed_why why = {""};
 
     memset(out, 0x5a, sizeof *out);
@@ -72,34 +72,35 @@ try_wish(int (*parse)(const char *, struct hed_sched_wish *, struct hed_why *), 
 static void
 try_client(const char *text)
 {
-    struct hed_sched_wish process;
-    struct hed_sched_wish wish;
+    struct hed_sched_settings process;
+    struct hed_sched_settings settings;
     struct hed_why why = {""};
     char name[HED_SCHED_NAME] = "untouched";
 
     must(hed_sched_parse("share=7,group=all,cap_us=9", &process, NULL) == 0);
-    memcpy(&wish, &process, sizeof wish);
+    memcpy(&settings, &process, sizeof settings);
 
-    const int err = hed_sched_parse_client(text, name, &wish, &why);
+    const int err = hed_sched_parse_client(text, name, &settings, &why);
 
     must(err <= 0);
     if (err) {
         must(strncmp(why.text, "sched: ", 7) == 0 && strcmp(name, "untouched") == 0);
-        must(memcmp(&wish, &process, sizeof wish) == 0);
+        must(memcmp(&settings, &process, sizeof settings) == 0);
         return;
     }
-    must(is_name(name) && is_sound(&wish));
-    must((wish.given & ~(process.given | OF_CLIENT)) == 0);
-    must(wish.params.cap == process.params.cap && wish.policy == process.policy);
-    must(strchr(text, ':') || (wish.weight == process.weight && wish.priority == process.priority &&
-                               strcmp(wish.group, process.group) == 0));
+    must(is_name(name) && is_sound(&settings));
+    must((settings.given & ~(process.given | OF_CLIENT)) == 0);
+    must(settings.params.cap == process.params.cap && settings.policy == process.policy);
+    must(strchr(text, ':') ||
+         (settings.weight == process.weight && settings.priority == process.priority &&
+          strcmp(settings.group, process.group) == 0));
 }
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct hed_sched_wish start;
-    struct hed_sched_wish change;
+    struct hed_sched_settings start;
+    struct hed_sched_settings change;
     char *text = malloc(size + 1);
 
     if (!text)
@@ -107,8 +108,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(text, data, size);
     text[size] = '\0';
 
-    const bool starts = try_wish(hed_sched_parse, text, &start);
-    const bool changes = try_wish(hed_sched_parse_change, text, &change);
+    const bool starts = try_settings(hed_sched_parse, text, &start);
+    const bool changes = try_settings(hed_sched_parse_change, text, &change);
 
     must(!starts || is_sound(&start));
     must(!changes || (is_sound(&change) && (change.given & KEPT) == 0 && starts));

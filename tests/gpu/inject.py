@@ -23,11 +23,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from common import PROGRAMS, TOP, Check  # noqa: E402
 
 LONG = "batch_wait_us=10000000"
-ROOM = f"room=inject{os.getpid()}"
+SCOPE = f"scope=inject{os.getpid()}"
 WAYS = {
-    "gate": ["--sched", f"{ROOM},policy=fair"],
-    "record": ["--sched", f"{ROOM},mode=record"],
-    "batch": ["--sched", f"{ROOM}b,mode=record,policy=batch,batch=16,batch_wait_us=500"],
+    "gate": ["--sched", f"{SCOPE},policy=fair"],
+    "record": ["--sched", f"{SCOPE},mode=record"],
+    "batch": ["--sched", f"{SCOPE}b,mode=record,policy=batch,batch=16,batch_wait_us=500"],
 }
 
 
@@ -60,21 +60,22 @@ def programs():
 
 def hold():
     """What ran when, as the program saw it."""
-    for name, words, wishes in (
+    for name, words, settings in (
             ("by number", ["by-number", "8"], f"batch=8,{LONG}"),
             ("by a wait", ["by-wait", "8"], f"batch=1000,{LONG}"),
             ("by time", ["by-time", "8"], "batch=1000,batch_wait_us=2000000")):
         out, err, status = check.run(
-            inject("--sched", f"{ROOM}h,mode=record,policy=batch,{wishes}") +
+            inject("--sched", f"{SCOPE}h,mode=record,policy=batch,{settings}") +
             [check.work / "hold", *words])
         check.expect(f"held, released {name}", (out, status) == ("held 1\nreleased 1\n", 0),
                      f"status {status}: {out!r} {err[-600:]!r}")
     out, err, status = check.run([check.work / "hold", "by-wait", "8"])
     check.expect("nothing is held without it", (out, status) == ("held 0\nreleased 1\n", 0),
                  f"status {status}: {out!r}")
-    for wishes in (f"batch=4,{LONG}", "batch=64,batch_wait_us=200", f"batch=1000,queue=32,{LONG}"):
-        same_everywhere(f"results, {wishes}", [check.work / "hold", "results"],
-                        {"batch": ["--sched", f"{ROOM}r,mode=record,policy=batch,{wishes}"]})
+    for settings in (f"batch=4,{LONG}", "batch=64,batch_wait_us=200",
+                     f"batch=1000,queue=32,{LONG}"):
+        same_everywhere(f"results, {settings}", [check.work / "hold", "results"],
+                        {"batch": ["--sched", f"{SCOPE}r,mode=record,policy=batch,{settings}"]})
 
 
 def chrome(trace):

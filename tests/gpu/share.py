@@ -66,17 +66,17 @@ def verdict(want, got):
 
 
 class Neighbours:
-    """The two that work all the while, in the mode's room and by its policy."""
+    """The two that work all the while, in the mode's scope and by its policy."""
 
     def __init__(self, world, mode, rate):
         self.world, self.mode, self.rate = world, mode, rate
-        self.wishes = [w for w in MODES[mode].split(",")
+        self.settings = [w for w in MODES[mode].split(",")
                        if not w.startswith(("prio=", "mode=", "stream="))]
         self.low = self.start_low()
         self.high = self.start_high()
 
     def start(self, prio, us, depth, order):
-        w = loops(self.world, "heddle", ",".join([f"prio={prio}", *self.wishes]), self.mode, us,
+        w = loops(self.world, "heddle", ",".join([f"prio={prio}", *self.settings]), self.mode, us,
                   depth, self.rate)
         w.ready(60)
         w.tell(order)

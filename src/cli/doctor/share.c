@@ -63,7 +63,7 @@ check_sharing(struct hed_doctor *d)
     snprintf(name, sizeof name, "doctor-%ld", (long)getpid());
     snprintf(path, sizeof path, SHM "heddle-%u-%s", (unsigned)geteuid(), name);
 
-    const int err = hed_sched_join(name, &(struct hed_sched_wish){0}, &m, &why);
+    const int err = hed_sched_join(name, &(struct hed_sched_settings){0}, &m, &why);
 
     hed_meet_leave(m);
     (void)unlink(path);

@@ -152,10 +152,10 @@ add_head(struct hed_buf *b, const struct hed_cli_gpu *g, size_t index, size_t wi
     hed_buf_addf(b, "%zu  ", index);
     add_uuid(b, g->uuid);
     hed_buf_addf(b, "  policy %s%s", policy_name(c), GET(c->paused) ? ", paused" : "");
-    if (*g->room && b->size - begin + strlen(", room ") + strlen(g->room) > LINE)
-        hed_buf_addf(b, "\n   room %s", g->room);
-    else if (*g->room)
-        hed_buf_addf(b, ", room %s", g->room);
+    if (*g->scope && b->size - begin + strlen(", scope ") + strlen(g->scope) > LINE)
+        hed_buf_addf(b, "\n   scope %s", g->scope);
+    else if (*g->scope)
+        hed_buf_addf(b, ", scope %s", g->scope);
     hed_buf_addf(b, "\n %7s %-*s %-6s %5s %-7s %6s %8s %8s %8s\n", "PID", (int)width, "PROGRAM",
                  "PRIO", "SHARE", "STATE", "HELD", "CALLS", "GPU s", "WAITED s");
 }
@@ -194,10 +194,10 @@ add_json_head(struct hed_buf *b, const struct hed_cli_gpu *g, size_t index)
     hed_buf_addf(b, "{\"index\":%zu,\"uuid\":\"", index);
     add_uuid(b, g->uuid);
     hed_buf_addf(b,
-                 "\",\"room\":\"%s\",\"policy\":\"%s\",\"paused\":%s,\"hold_us\":%" PRIu64
+                 "\",\"scope\":\"%s\",\"policy\":\"%s\",\"paused\":%s,\"hold_us\":%" PRIu64
                  ",\"cap_us\":%" PRIu64 ",\"slice_us\":%" PRIu64
                  ",\"batch\":%u,\"batch_wait_us\":%" PRIu64 ",\"clients\":[",
-                 g->room, policy_name(c), GET(c->paused) ? "true" : "false", GET(c->hold) / 1000,
+                 g->scope, policy_name(c), GET(c->paused) ? "true" : "false", GET(c->hold) / 1000,
                  GET(c->cap) / 1000, GET(c->slice) / 1000, GET(c->batch),
                  GET(c->batch_wait) / 1000);
 }

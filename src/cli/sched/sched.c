@@ -22,30 +22,30 @@
 static const char usage[] =
     "usage: heddle sched COMMAND [OPTION...] [KEY=VALUE,...]\n"
     "\n"
-    "Programs that run under `heddle run --sched` and share a GPU.\n"
+    "Shows and controls the programs that share a GPU (heddle run --sched).\n"
     "\n"
-    "  list           every program: priority, share, state, calls that are held,\n"
+    "  list           show every program: priority, share, state, calls held,\n"
     "                 calls made, GPU time, time waited\n"
-    "  set WISHES     change policy=NAME, hold_us, cap_us, slice_us, batch,\n"
-    "                 batch_wait_us of a GPU; with --pid prio=, share=, deadline_us=\n"
-    "                 of a program\n"
-    "  pause          hold all launches of all programs, or of those below\n"
-    "  resume         the opposite\n"
-    "  release        let go what is held just now, once\n"
-    "  policies       the policies that there are, with what each does\n"
+    "  set SETTINGS   change policy=NAME, hold_us, cap_us, slice_us, batch and\n"
+    "                 batch_wait_us of a GPU; with --pid, prio, share and\n"
+    "                 deadline_us of a program\n"
+    "  pause          hold all calls that put work on the GPU\n"
+    "  resume         end a pause\n"
+    "  release        let the calls go on that are held now; later ones are held\n"
+    "  policies       list the policies and what each does\n"
     "\n"
-    "  --gpu WHICH    a GPU, by the beginning of its UUID or its number in the list\n"
-    "  --pid PID      only that program, all its clients\n"
-    "  --room NAME    programs of that room (--sched room=NAME)\n"
-    "  --json         list: for programs to read\n"
+    "  --gpu WHICH    only that GPU: the start of its UUID, or its number in the list\n"
+    "  --pid PID      only that program, with all its clients\n"
+    "  --scope NAME   only programs of that scope (--sched scope=NAME)\n"
+    "  --json         list: print JSON\n"
     "  -h, --help     this text\n"
     "\n"
-    "Exit codes: 0 done, 1 there is no such GPU or program, 2 wrong words.\n";
+    "Exit codes: 0 done, 1 no GPU or program matches, 2 wrong arguments.\n";
 
-enum { OPT_GPU, OPT_PID, OPT_ROOM, OPT_JSON, OPT_HELP };
+enum { OPT_GPU, OPT_PID, OPT_SCOPE, OPT_JSON, OPT_HELP };
 
 static const struct hed_cli_opt options[] = {
-    [OPT_GPU] = {"gpu", true},    [OPT_PID] = {"pid", true},    [OPT_ROOM] = {"room", true},
+    [OPT_GPU] = {"gpu", true},    [OPT_PID] = {"pid", true},    [OPT_SCOPE] = {"scope", true},
     [OPT_JSON] = {"json", false}, [OPT_HELP] = {"help", false}, {NULL, false},
 };
 
@@ -53,7 +53,7 @@ static const struct hed_cli_opt options[] = {
 
 /* ---- what there is --------------------------------------------------------------------------- */
 
-/* NAME of heddle-UID-NAME is sched-[ROOM-]UUID. */
+/* NAME of heddle-UID-NAME is sched-[SCOPE-]UUID. */
 static bool
 read_name(const char *name, struct hed_cli_gpu *g)
 {
@@ -66,11 +66,11 @@ read_name(const char *name, struct hed_cli_gpu *g)
     if (strspn(g->uuid, "0123456789abcdef") != HED_CLI_UUID_DIGITS)
         return false;
 
-    const size_t room = n - begin - HED_CLI_UUID_DIGITS;
+    const size_t scope = n - begin - HED_CLI_UUID_DIGITS;
 
-    if (room > sizeof g->room || (room && name[begin + room - 1] != '-'))
+    if (scope > sizeof g->scope || (scope && name[begin + scope - 1] != '-'))
         return false;
-    snprintf(g->room, sizeof g->room, "%.*s", room ? (int)room - 1 : 0, name + begin);
+    snprintf(g->scope, sizeof g->scope, "%.*s", scope ? (int)scope - 1 : 0, name + begin);
     return true;
 }
 
@@ -124,10 +124,10 @@ by_uuid(const void *a, const void *b)
     const struct hed_cli_gpu *y = b;
     const int order = strcmp(x->uuid, y->uuid);
 
-    return order ? order : strcmp(x->room, y->room);
+    return order ? order : strcmp(x->scope, y->scope);
 }
 
-/* The GPUs that somebody shares, in the order of their UUIDs and rooms. */
+/* The GPUs that somebody shares, in the order of their UUIDs and scopes. */
 static size_t
 find_gpus(const struct hed_cli_sched *r, struct hed_cli_gpu *gpus)
 {
@@ -142,7 +142,8 @@ find_gpus(const struct hed_cli_sched *r, struct hed_cli_gpu *gpus)
         struct hed_cli_gpu g = {0};
 
         if (strncmp(e->d_name, begin, strlen(begin)) != 0 ||
-            !read_name(e->d_name + strlen(begin), &g) || (r->room && strcmp(r->room, g.room) != 0))
+            !read_name(e->d_name + strlen(begin), &g) ||
+            (r->scope && strcmp(r->scope, g.scope) != 0))
             continue;
 
         const int err = hed_meet_look(e->d_name + strlen(begin), &hed_sched_shape, &g.meet, &why);
@@ -174,7 +175,7 @@ struct met {
     size_t gpus;
     size_t programs; /* clients of one process are one */
     int32_t pids[HED_CLI_GPUS * HED_SCHED_PLACES];
-    char text[256]; /* "GPU-21e7fea3, GPU-21e7fea3 (room x)" */
+    char text[256]; /* "GPU-21e7fea3, GPU-21e7fea3 (scope x)" */
 };
 
 static void
@@ -193,10 +194,10 @@ met_gpu(struct met *m, const struct hed_cli_gpu *g)
 
     if (m->gpus++ < NAMED_MAX)
         snprintf(m->text + n, sizeof m->text - n, "%sGPU-%.8s%s%s%s", n ? ", " : "", g->uuid,
-                 *g->room ? " (room " : "", g->room, *g->room ? ")" : "");
+                 *g->scope ? " (scope " : "", g->scope, *g->scope ? ")" : "");
 }
 
-/* Who changes what others are doing is told what that was: without --gpu, --pid and --room it is
+/* Who changes what others are doing is told what that was: without --gpu, --pid and --scope it is
  * everything of this user's. */
 static void
 say_what(const struct hed_cli_sched *r, const struct met *m)
@@ -239,8 +240,8 @@ change_gpu(const struct hed_cli_sched *r, struct hed_cli_gpu *g,
         atomic_store_explicit(&c->paused, (uint32_t)change->paused, memory_order_relaxed);
     hed_sched_decide_locked(g->meet, hed_now_ns());
     hed_meet_unlock(g->meet);
-    return any && (change->wish.given & ~(uint32_t)OF_CLIENT)
-               ? hed_sched_set_common(g->meet, &change->wish, hed_now_ns())
+    return any && (change->settings.given & ~(uint32_t)OF_CLIENT)
+               ? hed_sched_set_common(g->meet, &change->settings, hed_now_ns())
                : 0;
 }
 
@@ -258,20 +259,20 @@ read_change(const struct hed_cli_sched *r, struct hed_sched_change *change)
     else if (strcmp(r->verb, "release") == 0)
         change->release = 1;
     if (strcmp(r->verb, "set") != 0) {
-        if (r->wishes)
-            hed_cli_say("sched: %s takes no %s", r->verb, r->wishes);
-        return !r->wishes;
+        if (r->settings)
+            hed_cli_say("sched: %s takes no settings, but got \"%s\"", r->verb, r->settings);
+        return !r->settings;
     }
-    if (!r->wishes) {
-        hed_cli_say("sched: set what? See heddle sched --help");
+    if (!r->settings) {
+        hed_cli_say("sched: set needs settings, such as policy=fair; see heddle sched --help");
         return false;
     }
-    if (hed_sched_parse_change(r->wishes, &change->wish, &why) != 0) {
+    if (hed_sched_parse_change(r->settings, &change->settings, &why) != 0) {
         hed_cli_say("%s", why.text);
         return false;
     }
-    if (!r->pid && (change->wish.given & OF_CLIENT)) {
-        hed_cli_say("sched: prio, share and deadline_us are a program's: which? (--pid)");
+    if (!r->pid && (change->settings.given & OF_CLIENT)) {
+        hed_cli_say("sched: prio, share and deadline_us apply to one program: add --pid PID");
         return false;
     }
     return true;
@@ -291,11 +292,12 @@ change_all(const struct hed_cli_sched *r, struct hed_cli_gpu *gpus, size_t count
 
         if (!err)
             continue;
-        hed_cli_say("sched: GPU-%.8s: cannot be locked: %s", gpus[i].uuid, hed_err_text(err));
+        hed_cli_say("sched: GPU-%.8s: its shared memory cannot be locked: %s", gpus[i].uuid,
+                    hed_err_text(err));
         code = HED_EXIT_FAILED;
     }
     if (met.programs == 0 && code == HED_EXIT_OK) {
-        hed_cli_say("sched: there is no such program (heddle sched list)");
+        hed_cli_say("sched: no program matches; heddle sched list shows the programs");
         return HED_EXIT_FAILED;
     }
     if (met.programs && strcmp(r->verb, "set") != 0)
@@ -310,16 +312,16 @@ take_word(struct hed_cli_sched *r, const char *word)
 {
     static const char *const verbs[] = {"list", "set", "pause", "resume", "release", "policies"};
 
-    if (r->verb && !r->wishes) {
-        r->wishes = word;
+    if (r->verb && !r->settings) {
+        r->settings = word;
         return true;
     }
     for (size_t i = 0; !r->verb && i < sizeof verbs / sizeof *verbs; i++)
         if (strcmp(word, verbs[i]) == 0)
             r->verb = verbs[i];
-    if (!r->verb || r->wishes)
-        hed_cli_say("sched: what is \"%s\"? See heddle sched --help", word);
-    return r->verb && !r->wishes;
+    if (!r->verb || r->settings)
+        hed_cli_say("sched: \"%s\" is not understood; see heddle sched --help", word);
+    return r->verb && !r->settings;
 }
 
 static int
@@ -336,17 +338,17 @@ parse(struct hed_cli_sched *r, int argc, char **argv)
             return HED_EXIT_USAGE;
         if (option == OPT_GPU)
             r->gpu = o.value;
-        if (option == OPT_ROOM)
-            r->room = o.value;
+        if (option == OPT_SCOPE)
+            r->scope = o.value;
         r->json = r->json || option == OPT_JSON;
         r->help = r->help || option == OPT_HELP;
         if (option == OPT_PID && (hed_parse_u64(o.value, &r->pid) != 0 || r->pid == 0)) {
-            hed_cli_say("sched: --pid: \"%s\" is no process", o.value);
+            hed_cli_say("sched: --pid: \"%s\" is not a process number", o.value);
             return HED_EXIT_USAGE;
         }
     }
     if (!r->verb && !r->help) {
-        hed_cli_say("sched: which command? See heddle sched --help");
+        hed_cli_say("sched: a command is missing; see heddle sched --help");
         return HED_EXIT_USAGE;
     }
     return HED_EXIT_OK;
@@ -355,8 +357,8 @@ parse(struct hed_cli_sched *r, int argc, char **argv)
 static int
 list_policies(const struct hed_cli_sched *r)
 {
-    if (r->wishes) {
-        hed_cli_say("sched: policies takes no %s", r->wishes);
+    if (r->settings) {
+        hed_cli_say("sched: policies takes no settings, but got \"%s\"", r->settings);
         return HED_EXIT_USAGE;
     }
     for (int i = 0; i < HED_POLICY_COUNT; i++)

@@ -14,20 +14,20 @@
 
 struct hed_cli_sched {
     const char *verb;
-    const char *wishes;
+    const char *settings;
     const char *gpu;
-    const char *room;
+    const char *scope;
     uint64_t pid; /* 0: all */
     bool json;
     bool help;
 };
 
-/* A place where programs meet: of a GPU and a room. */
+/* A place where programs meet: of a GPU and a scope. */
 struct hed_cli_gpu {
     struct hed_meet *meet;
     char uuid[HED_CLI_UUID_DIGITS + 1];
-    char room[HED_SCHED_NAME];
-    bool meant; /* by --gpu; --room has been looked at */
+    char scope[HED_SCHED_NAME];
+    bool meant; /* by --gpu; --scope has been looked at */
 };
 
 /* All who read what others write: single numbers, each right, no two of the same instant. */

@@ -23,7 +23,8 @@ hed_sched_mine(const struct hed_sched *s)
     return mine.s == s ? mine.client : NULL;
 }
 
-/* The client of that name. Wishes count when it is made; later ones are for `heddle sched set`. */
+/* The client of that name. Its settings count when it is made; `heddle sched set` changes them
+ * later. */
 static struct hed_sched_named *
 find_locked(struct hed_sched *s, const struct hed_sched_named *what)
 {
@@ -45,7 +46,7 @@ int
 hed_sched_set_client(struct hed_layer *self, const char *text)
 {
     struct hed_sched *s = self->state;
-    struct hed_sched_named what = {.wish = s->wish};
+    struct hed_sched_named what = {.settings = s->settings};
     struct hed_why why = {""};
     int err;
 
@@ -54,8 +55,8 @@ hed_sched_set_client(struct hed_layer *self, const char *text)
     if (!text || !*text)
         return 0;
     /* What is common to all was the process's to say. */
-    what.wish.given = 0;
-    err = hed_sched_parse_client(text, what.name, &what.wish, &why);
+    what.settings.given = 0;
+    err = hed_sched_parse_client(text, what.name, &what.settings, &why);
     if (err) {
         hed_warn(SCHED, "heddle_set_client: %s", why.text);
         return err;

@@ -78,11 +78,11 @@ void
 hed_record_set_client(struct hed_record *r, const char *text, bool below)
 {
     char name[HED_SCHED_NAME] = "";
-    struct hed_sched_wish wish = {0};
+    struct hed_sched_settings settings = {0};
     struct hed_record_client *c = NULL;
 
     /* What is wrong with it goes to the log once: by the layer sched, where that is there. */
-    if (text && *text && hed_sched_parse_client(text, name, &wish, NULL) == 0)
+    if (text && *text && hed_sched_parse_client(text, name, &settings, NULL) == 0)
         c = find_client(r, name, text);
     thread.engine = r;
     thread.client = c ? c : r->clients[0];
@@ -478,7 +478,7 @@ hed_record_after(struct hed_record *r, enum hed_cuda_call id, void *args,
 /* ---- the engine's life ----------------------------------------------------------------------- */
 
 int
-hed_record_create(struct hed_layer *next, const struct hed_sched_wish *wish, unsigned defer,
+hed_record_create(struct hed_layer *next, const struct hed_sched_settings *settings, unsigned defer,
                   struct hed_record **out, struct hed_why *why)
 {
     struct hed_record *r = calloc(1, sizeof *r);
@@ -486,9 +486,9 @@ hed_record_create(struct hed_layer *next, const struct hed_sched_wish *wish, uns
     if (r) {
         r->next = next;
         r->sched = next->type == &hed_sched_layer;
-        r->own = wish->own_stream;
+        r->own = settings->own_stream;
         r->defer = defer;
-        r->queue = wish->queue ? wish->queue : HED_SCHED_QUEUE;
+        r->queue = settings->queue ? settings->queue : HED_SCHED_QUEUE;
         hed_lock_init(&r->lock, HED_RANK_SCHED);
     }
     if (!r || !add_client_locked(r, "", "")) {

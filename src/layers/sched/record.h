@@ -64,11 +64,11 @@ struct hed_record_call {
 };
 
 /* An engine over `next`: calls are issued by calling that layer. If it is the layer `sched`, queued
- * work counts there as waiting, and clients have places of their own. `wish` is copied.
+ * work counts there as waiting, and clients have places of their own. `settings` is copied.
  *
- * wish->own_stream works only for a caller that hands on `args` as they are after `before`. */
-int hed_record_create(struct hed_layer *next, const struct hed_sched_wish *wish, unsigned defer,
-                      struct hed_record **out, struct hed_why *why);
+ * settings->own_stream works only for a caller that hands on `args` as they are after `before`. */
+int hed_record_create(struct hed_layer *next, const struct hed_sched_settings *settings,
+                      unsigned defer, struct hed_record **out, struct hed_why *why);
 
 /* Before and after a call. By any thread; may wait (for a full queue, for work to be issued).
  * Inside a call of ours (hed_record_inside) and while recording is off, nothing is taken.

@@ -19,12 +19,12 @@ record_any(struct hed_layer *self, enum hed_cuda_call id, void *args)
 static int
 record_init(struct hed_layer *self, const struct hed_config *config, struct hed_why *why)
 {
-    struct hed_sched_wish wish;
+    struct hed_sched_settings settings;
     struct hed_record *r = NULL;
-    int err = hed_sched_parse(*config->sched ? config->sched : "on", &wish, why);
+    int err = hed_sched_parse(*config->sched ? config->sched : "on", &settings, why);
 
     if (!err)
-        err = hed_record_create(self->next, &wish, HED_RECORD_ALL, &r, why);
+        err = hed_record_create(self->next, &settings, HED_RECORD_ALL, &r, why);
     self->state = r;
     return err;
 }

@@ -34,10 +34,10 @@ meet(struct hed_sched *s, struct hed_sched_gpu *g, const CUuuid *uuid)
 {
     char name[HED_SCHED_MEET_MAX];
     struct hed_why why;
-    const struct hed_sched_wish *wish = g->client ? &g->client->wish : &s->wish;
+    const struct hed_sched_settings *settings = g->client ? &g->client->settings : &s->settings;
 
-    hed_sched_meet_name(s->wish.room, (const unsigned char *)uuid, name);
-    if (hed_sched_join(name, wish, &g->meet, &why) == 0) {
+    hed_sched_meet_name(s->settings.scope, (const unsigned char *)uuid, name);
+    if (hed_sched_join(name, settings, &g->meet, &why) == 0) {
         g->place = hed_meet_mine(g->meet);
         g->common = hed_meet_common(g->meet);
         name_place(g);
@@ -91,7 +91,7 @@ sched_init(struct hed_layer *self, const struct hed_config *config, struct hed_w
     if (err)
         hed_why_set(why, "sched: %s", hed_err_text(err));
     else
-        err = hed_sched_parse(*config->sched ? config->sched : "on", &s->wish, why);
+        err = hed_sched_parse(*config->sched ? config->sched : "on", &s->settings, why);
     if (err) {
         free(s);
         return err;

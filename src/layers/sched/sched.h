@@ -51,7 +51,7 @@ struct hed_pace {
 /* A client that threads belong to by its name (heddle_set_client). Never freed. */
 struct hed_sched_named {
     char name[HED_SCHED_NAME];
-    struct hed_sched_wish wish;
+    struct hed_sched_settings settings;
 };
 
 /* What a client is on a GPU. */
@@ -80,7 +80,7 @@ struct hed_sched {
     _Atomic(struct hed_sched_place *) only;
     _Atomic uint32_t count; /* of gpus; grows only */
     struct hed_sched_gpu *gpus[HED_SCHED_GPUS];
-    struct hed_sched_wish wish;
+    struct hed_sched_settings settings;
 
     struct hed_lock lock; /* guards what is below, gpus being joined, and each pace */
     struct hed_sched_named *named[HED_SCHED_CLIENTS];
@@ -229,7 +229,7 @@ hed_stream_key(CUstream stream, bool ptds, uint64_t thread)
     return s == 0 ? 1 : s; /* CU_STREAM_LEGACY */
 }
 
-/* What may be in flight of who is limited; never more than can be wished. */
+/* GPU time that a limited client may have in flight, whatever shared memory says. */
 static inline uint64_t
 hed_sched_cap(const struct hed_sched_gpu *g)
 {

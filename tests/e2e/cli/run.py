@@ -102,9 +102,9 @@ class Settings(Case):
                 (("--layers", "trace,magic"), "magic"),
                 (("--log", "shout"), "shout"),
                 (("--set", "trace_buffer=1"), "trace_buffer"),
-                (("--sched", "prio=top"), "--sched: prio=top: is none of high, normal, low"),
-                (("--set", "sched=prio=top"), "--set: sched: prio=top: is none of"),
-                (("--set", "sched=queue=4"), "stream and queue are for mode=record"),
+                (("--sched", "prio=top"), "--sched: prio=top: there is no such priority"),
+                (("--set", "sched=prio=top"), "--set: sched: prio=top: there is no such priority"),
+                (("--set", "sched=queue=4"), "stream and queue need mode=record"),
                 (("--set", "mem_group=a"), "run: mem_group: a group needs a limit, mem"),
                 (("--mem", "1G", "--set", "mem_group=a/b"), "mem_group: a name is"),
                 (("--mem", "1G", "--set", "mem_group=" + "a" * 95), "mem_group: a name is"),
@@ -130,7 +130,7 @@ class Settings(Case):
         self.write("group.conf", "mem_group = a\n")
         for command in (("run", "true"), ("devices",)):
             self.expect(2, *command, env=clean_environment(HEDDLE_SCHED="prio=top"),
-                        says="HEDDLE_SCHED: sched: prio=top: is none of high, normal, low")
+                        says="HEDDLE_SCHED: sched: prio=top: there is no such priority")
             self.expect(2, *command, env=clean_environment(HEDDLE_CONFIG=self.path("bad.conf")),
                         says="the settings file: sched: policy=magic: there is no such policy")
             for env in ({"HEDDLE_MEM_GROUP": "a"}, {"HEDDLE_CONFIG": self.path("group.conf")}):

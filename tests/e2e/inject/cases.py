@@ -38,16 +38,16 @@ def environment(**more):
 class Case(unittest.TestCase):
     def setUp(self):
         self.dir = tempfile.mkdtemp(dir=os.environ.get("HED_SCRATCH"))
-        self.room = f"inj{os.getpid()}.{self._testMethodName[-12:].replace('_', '-')}"
+        self.scope = f"inj{os.getpid()}.{self._testMethodName[-12:].replace('_', '-')}"
 
     def tearDown(self):
         shutil.rmtree(self.dir, ignore_errors=True)
-        for path in glob.glob(f"/dev/shm/heddle-{os.geteuid()}-sched-{self.room}-*"):
+        for path in glob.glob(f"/dev/shm/heddle-{os.geteuid()}-sched-{self.scope}-*"):
             os.unlink(path)
 
     def command(self, *options, sched=None):
-        wishes = [] if sched is None else ["--sched", f"room={self.room},{sched}".rstrip(",")]
-        return [HEDDLE, "run", "--inject", "--driver", FAKE, "--set", f"cupti={FAKE}", *wishes,
+        settings = [] if sched is None else ["--sched", f"scope={self.scope},{sched}".rstrip(",")]
+        return [HEDDLE, "run", "--inject", "--driver", FAKE, "--set", f"cupti={FAKE}", *settings,
                 *options]
 
     def run_(self, *words, code=0, env=None):
@@ -114,8 +114,8 @@ class Words(Case):
 class Hold(Case):
     """Launches are held, and released together."""
 
-    def hold(self, case, wishes, *options):
-        return self.work(case, *options, sched="mode=record,policy=batch," + wishes)
+    def hold(self, case, settings, *options):
+        return self.work(case, *options, sched="mode=record,policy=batch," + settings)
 
     def test_by_number(self):
         self.hold("by_number", f"batch=4,{LONG}")
@@ -163,7 +163,7 @@ class Gate(Case):
     """Programs take turns."""
 
     def sched(self, *words):
-        return self.run_(HEDDLE, "sched", *words, "--room", self.room).stdout
+        return self.run_(HEDDLE, "sched", *words, "--scope", self.scope).stdout
 
     def clients(self):
         gpus = json.loads(self.sched("list", "--json"))["gpus"]

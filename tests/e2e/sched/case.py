@@ -1,4 +1,4 @@
-"""What the tests of sharing have in common: programs in a room of their own, and `heddle sched`."""
+"""What the tests of sharing have in common: a scope for their programs, and `heddle sched`."""
 
 import glob
 import os
@@ -20,10 +20,10 @@ def environment():
 
 
 class SchedCase(unittest.TestCase):
-    room_begins = "e2e"
+    scope_begins = "e2e"
 
     def setUp(self):
-        self.room = (f"{self.room_begins}{os.getpid()}."
+        self.scope = (f"{self.scope_begins}{os.getpid()}."
                      f"{self._testMethodName[-12:].replace('_', '-')}")
         self.programs = []
 
@@ -35,12 +35,12 @@ class SchedCase(unittest.TestCase):
             for stream in (p.stdin, p.stdout, p.stderr):
                 if stream:
                     stream.close()
-        for path in glob.glob(f"/dev/shm/heddle-{os.geteuid()}-sched-{self.room}-*"):
+        for path in glob.glob(f"/dev/shm/heddle-{os.geteuid()}-sched-{self.scope}-*"):
             os.unlink(path)
 
-    def launch(self, wishes, command, ready=True, stdin=None):
-        """A program in this test's room; `ready`: it has said that it is."""
-        spec = ",".join([f"room={self.room}", *([wishes] if wishes else [])])
+    def launch(self, settings, command, ready=True, stdin=None):
+        """A program in this test's scope; `ready`: it has said that it is."""
+        spec = ",".join([f"scope={self.scope}", *([settings] if settings else [])])
         p = subprocess.Popen([HEDDLE, "run", "--gpu", GPU, "--sched", spec, "--log", "warn", "--",
                               *command], env=environment(), stdin=stdin, stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE, text=True)

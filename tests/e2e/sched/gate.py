@@ -22,8 +22,8 @@ from case import GPU, HEDDLE, LAUNCHES, WORK, SchedCase, environment
 
 
 class Case(SchedCase):
-    def start(self, wishes, *words, ready=True, program=WORK):
-        return self.launch(wishes, [program, *words], ready)
+    def start(self, settings, *words, ready=True, program=WORK):
+        return self.launch(settings, [program, *words], ready)
 
     def end(self, p):
         out, err = p.communicate(timeout=120)
@@ -31,7 +31,7 @@ class Case(SchedCase):
         return int(out.split()[-1])
 
     def sched(self, *words):
-        r = self.heddle(*words, "--room", self.room)
+        r = self.heddle(*words, "--scope", self.scope)
         self.assertEqual(r.returncode, 0, r.stderr)
         return r.stdout
 
@@ -148,7 +148,7 @@ class Words(Case):
     def test_nobody(self):
         self.assertIn("No program shares a GPU", self.sched("list"))
         self.assertEqual(json.loads(self.sched("list", "--json")), {"gpus": []})
-        self.assertEqual(self.heddle("pause", "--room", self.room).returncode, 1)
+        self.assertEqual(self.heddle("pause", "--scope", self.scope).returncode, 1)
 
     def test_pause_and_resume(self):
         a = self.start("", "60", "0", "4")
@@ -225,7 +225,7 @@ class Words(Case):
         self.assertLessEqual(max(map(len, text.split("\n"))), 80, text)
 
     def sched_wide(self, verb, columns):
-        r = self.heddle(verb, "--room", self.room, COLUMNS=columns)
+        r = self.heddle(verb, "--scope", self.scope, COLUMNS=columns)
         self.assertEqual(r.returncode, 0, r.stderr)
         return r.stdout
 
@@ -233,14 +233,14 @@ class Words(Case):
         both = [self.start("", "60", "1000", "4") for _ in range(2)]
         for verb, did in (("pause", "paused"), ("resume", "resumed"),
                           ("release", "released the calls of")):
-            r = self.heddle(verb, "--room", self.room)
+            r = self.heddle(verb, "--scope", self.scope)
             self.assertRegex(r.stderr, rf"^heddle: sched: {did} 2 programs on GPU-[0-9a-f]{{8}} "
-                                       rf"\(room {re.escape(self.room)}\)\n$")
-            r = self.heddle(verb, "--room", self.room, "--pid", str(both[0].pid))
+                                       rf"\(scope {re.escape(self.scope)}\)\n$")
+            r = self.heddle(verb, "--scope", self.scope, "--pid", str(both[0].pid))
             self.assertIn(f"{did} 1 program on", r.stderr)
 
     def test_a_program_keeps_some_things(self):
-        for word in ("group=x", "room=x", "mode=record", "stream=own", "queue=4"):
+        for word in ("group=x", "scope=x", "mode=record", "stream=own", "queue=4"):
             r = self.heddle("set", word)
             self.assertEqual(r.returncode, 2, word)
             self.assertIn(f"a program keeps its {word.split('=')[0]} for its life", r.stderr)
@@ -254,7 +254,7 @@ class Words(Case):
                 f"print([f(x) for x in {good + bad + many}])")
         for mode in ("gate", "record"):
             r = subprocess.run(
-                [HEDDLE, "run", "--gpu", GPU, "--sched", f"room={self.room},mode={mode}", "--",
+                [HEDDLE, "run", "--gpu", GPU, "--sched", f"scope={self.scope},mode={mode}", "--",
                  sys.executable, "-c", code],
                 env=environment(), capture_output=True, text=True, timeout=60)
             self.assertEqual(r.returncode, 0, r.stderr)
@@ -281,11 +281,11 @@ class Words(Case):
             self.assertTrue(r.stderr.startswith("heddle: "), r.stderr)
         self.assertEqual(self.heddle("--help").returncode, 0)
 
-    def test_run_refuses_bad_wishes(self):
+    def test_run_refuses_bad_settings(self):
         r = subprocess.run([HEDDLE, "run", "--gpu", GPU, "--sched", "prio=top", "--", WORK],
                            env=environment(), capture_output=True, text=True, timeout=60)
         self.assertEqual(r.returncode, 2)
-        self.assertIn("is none of high, normal, low", r.stderr)
+        self.assertIn("use high, normal or low", r.stderr)
 
 
 class Files(Case):
@@ -296,7 +296,7 @@ class Files(Case):
     def left_behind(self):
         """The file of a program that was killed."""
         p = self.start("", "60", "1000", "4")
-        path = glob.glob(f"/dev/shm/heddle-{os.geteuid()}-sched-{self.room}-*")[0]
+        path = glob.glob(f"/dev/shm/heddle-{os.geteuid()}-sched-{self.scope}-*")[0]
         p.kill()
         p.wait(20)
         return path
@@ -310,7 +310,7 @@ class Files(Case):
         said = ""
         for words in (("list",), ("list", "--json"), ("pause",), ("resume",), ("release",),
                       ("set", "policy=fair"), ("list", "--json")):
-            r = self.heddle(*words, "--room", self.room)
+            r = self.heddle(*words, "--scope", self.scope)
             self.assertIn(r.returncode, (0, 1), (words, r.stderr))
             if "--json" in words:
                 json.loads(r.stdout)
@@ -380,7 +380,7 @@ class Files(Case):
         for i in range(40):
             with open(path, "r+b") as f:
                 self.lock(f.fileno(), 1, 1)
-                p = subprocess.Popen([HEDDLE, "sched", "list", "--json", "--room", self.room],
+                p = subprocess.Popen([HEDDLE, "sched", "list", "--json", "--scope", self.scope],
                                      env=environment(), stdout=subprocess.PIPE)
                 time.sleep(i * 0.001)
             gpus = json.loads(p.communicate(timeout=20)[0])["gpus"]

@@ -36,7 +36,7 @@ heddle.heddle_range_pop()
 
 class Ranges(unittest.TestCase):
     def setUp(self):
-        self.room = f"nvtx{os.getpid()}.{self._testMethodName[-12:].replace('_', '-')}"
+        self.scope = f"nvtx{os.getpid()}.{self._testMethodName[-12:].replace('_', '-')}"
         self.log = os.path.join(SCRATCH, self._testMethodName + ".nvtx")
         self.programs = []
         self.env = {k: v for k, v in os.environ.items() if not k.startswith("HEDDLE_")}
@@ -48,12 +48,12 @@ class Ranges(unittest.TestCase):
             if p.poll() is None:
                 p.kill()
             p.communicate(timeout=20)
-        for path in glob.glob(f"/dev/shm/heddle-{os.geteuid()}-sched-{self.room}-*"):
+        for path in glob.glob(f"/dev/shm/heddle-{os.geteuid()}-sched-{self.scope}-*"):
             os.unlink(path)
 
-    def start(self, wishes, *words, gpu="null"):
+    def start(self, settings, *words, gpu="null"):
         p = subprocess.Popen([HEDDLE, "run", "--gpu", gpu, "--sched",
-                              f"room={self.room}{wishes}", "--log", "warn", "--", WORK, *words],
+                              f"scope={self.scope}{settings}", "--log", "warn", "--", WORK, *words],
                              env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                              text=True)
         self.programs.append(p)
@@ -66,7 +66,7 @@ class Ranges(unittest.TestCase):
         self.assertNotIn("NVTX", err)
 
     def sched(self, *words):
-        r = subprocess.run([HEDDLE, "sched", *words, "--room", self.room], env=self.env,
+        r = subprocess.run([HEDDLE, "sched", *words, "--scope", self.scope], env=self.env,
                            capture_output=True, text=True, timeout=60)
         self.assertEqual(r.returncode, 0, r.stderr)
         return r.stdout

@@ -17,10 +17,10 @@ CLIENTS = os.environ.get("HED_CLIENTS", "")
 
 
 class Case(SchedCase):
-    room_begins = "rec"
+    scope_begins = "rec"
 
-    def start(self, wishes, *command):
-        return self.launch("mode=record" + ("," + wishes if wishes else ""), command,
+    def start(self, settings, *command):
+        return self.launch("mode=record" + ("," + settings if settings else ""), command,
                            stdin=subprocess.PIPE)
 
     def end(self, p):
@@ -30,7 +30,7 @@ class Case(SchedCase):
         return int(out.split()[-1])
 
     def sched(self, *words):
-        return self.heddle(*words, "--room", self.room)
+        return self.heddle(*words, "--scope", self.scope)
 
     def clients(self):
         r = self.sched("list", "--json")
@@ -120,22 +120,22 @@ class Together(Case):
 
 
 class Words(Case):
-    def run_with(self, wishes):
-        return subprocess.run([HEDDLE, "run", "--gpu", GPU, "--sched", wishes, "--", "true"],
+    def run_with(self, settings):
+        return subprocess.run([HEDDLE, "run", "--gpu", GPU, "--sched", settings, "--", "true"],
                               env=environment(), capture_output=True, text=True, timeout=60)
 
-    def test_wrong_wishes_are_refused(self):
-        for wishes, said in (("mode=later", "neither gate nor record"),
-                             ("mode=record,stream=mine", "neither client nor own"),
-                             ("mode=record,queue=0", "not a number"),
-                             ("queue=8", "mode=record"), ("stream=own", "mode=record")):
-            r = self.run_with(wishes)
-            self.assertEqual(r.returncode, 2, wishes)
+    def test_wrong_settings_are_refused(self):
+        for settings, said in (("mode=later", "use gate or record"),
+                               ("mode=record,stream=mine", "use client or own"),
+                               ("mode=record,queue=0", "use a number from 1 to 65536"),
+                               ("queue=8", "mode=record"), ("stream=own", "mode=record")):
+            r = self.run_with(settings)
+            self.assertEqual(r.returncode, 2, settings)
             self.assertIn(said, r.stderr)
 
     def test_a_program_keeps_its_mode(self):
-        for wishes in ("mode=record", "mode=record,queue=3"):
-            r = self.sched("set", wishes)
+        for settings in ("mode=record", "mode=record,queue=3"):
+            r = self.sched("set", settings)
             self.assertEqual(r.returncode, 2)
             self.assertIn("keeps its mode", r.stderr)
 

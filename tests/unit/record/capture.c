@@ -41,10 +41,10 @@ capture_two_streams(struct chain *c)
 static void
 streams_join_captures(void **state)
 {
-    static const char *const wishes[] = {"", "stream=own"};
+    static const char *const settings[] = {"", "stream=own"};
 
     for (int i = 0; i < 2; i++) {
-        struct chain *c = chain(wishes[i], false);
+        struct chain *c = chain(settings[i], false);
         const uint64_t third = i ? OWN(0) : (uintptr_t)STREAM(2);
 
         for (uint64_t k = 0; k < 9; k++) {

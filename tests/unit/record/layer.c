@@ -505,10 +505,10 @@ note_stream(CUstream stream, CUresult status, void *data)
 static void
 a_callback_is_told_the_programs_stream(void **state)
 {
-    static const char *const wishes[] = {"", "stream=own"};
+    static const char *const settings[] = {"", "stream=own"};
 
     for (int i = 0; i < 2; i++) {
-        struct chain *c = chain(wishes[i], false);
+        struct chain *c = chain(settings[i], false);
         CUstream told = NULL;
         struct hed_cuStreamAddCallback a = {STREAM(1), note_stream, &told, 0, false};
 

@@ -288,10 +288,10 @@ struct chain {
     struct hed_record *engine;
 };
 
-static char room[32] = "unit"; /* where processes meet, if sched is there */
+static char scope[32] = "unit"; /* where processes meet, if sched is there */
 
 static struct chain *
-chain(const char *wishes, bool with_sched)
+chain(const char *settings, bool with_sched)
 {
     static struct hed_config config; /* large */
     struct chain *c = calloc(1, sizeof *c);
@@ -299,7 +299,7 @@ chain(const char *wishes, bool with_sched)
     char text[256];
     struct hed_why why = {""};
 
-    snprintf(text, sizeof text, "room=%s,mode=record%s%s", room, *wishes ? "," : "", wishes);
+    snprintf(text, sizeof text, "scope=%s,mode=record%s%s", scope, *settings ? "," : "", settings);
     hed_config_init(&config);
     assert_int_equal(hed_config_set(&config, "sched", text, NULL), 0);
     pthread_mutex_init(&c->fake.lock, NULL);

@@ -194,10 +194,10 @@ work(void *arg)
 }
 
 static void
-run(const char *wishes, bool clients, bool switches)
+run(const char *settings, bool clients, bool switches)
 {
     for (unsigned seed = 1; seed <= 4; seed++) {
-        struct world w = {.c = chain(wishes, false), .clients = clients, .seed = seed};
+        struct world w = {.c = chain(settings, false), .clients = clients, .seed = seed};
         struct worker workers[THREADS];
 
         for (int i = 0; i < STREAMS; i++)

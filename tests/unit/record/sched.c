@@ -7,7 +7,7 @@ setup(void **state)
 {
     static int n;
 
-    snprintf(room, sizeof room, "unit%ld.%d", (long)getpid(), n++);
+    snprintf(scope, sizeof scope, "unit%ld.%d", (long)getpid(), n++);
     return 0;
 }
 
@@ -18,7 +18,7 @@ teardown(void **state)
     char name[HED_SCHED_MEET_MAX];
     const unsigned char uuid[16] = {0};
 
-    hed_sched_meet_name(room, uuid, name);
+    hed_sched_meet_name(scope, uuid, name);
     snprintf(path, sizeof path, "/dev/shm/heddle-%u-%s", (unsigned)geteuid(), name);
     unlink(path);
     return 0;
@@ -171,9 +171,9 @@ is_at_the_gate(struct chain *c)
 }
 
 static void
-release_by_hand(const char *wishes, bool paused)
+release_by_hand(const char *settings, bool paused)
 {
-    struct chain *c = chain(wishes, true);
+    struct chain *c = chain(settings, true);
     unsigned n = 1;
 
     assert_int_equal(launch(c, STREAM(0), 0), CUDA_SUCCESS);
@@ -338,9 +338,9 @@ clients_in_gate_mode(void **state)
 }
 
 static void
-wishes_of_record_mode(void **state)
+settings_of_record_mode(void **state)
 {
-    struct hed_sched_wish w;
+    struct hed_sched_settings w;
     struct hed_why why;
     char name[HED_SCHED_NAME];
     static const char *const bad[] = {"mode=queue", "stream=own", "queue=7",
@@ -371,7 +371,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(clients_of_a_process_have_places_of_their_own, setup, teardown),
     cmocka_unit_test_setup_teardown(clients_that_wait_for_each_other, setup, teardown),
     cmocka_unit_test_setup_teardown(clients_in_gate_mode, setup, teardown),
-    cmocka_unit_test(wishes_of_record_mode),
+    cmocka_unit_test(settings_of_record_mode),
 };
 
 HED_UNIT_MAIN(tests)

@@ -8,7 +8,7 @@
 
 /* A low client at its gate, closed because of a high one that waits for its GPU all the time. */
 struct pair {
-    char room[sizeof room];
+    char scope[sizeof scope];
     struct client *low, *high;
     struct held held;
 };
@@ -16,8 +16,8 @@ struct pair {
 static void
 begin_pair(struct pair *p, int number)
 {
-    snprintf(room, sizeof room, "unit%ld.h%d", (long)getpid(), number);
-    memcpy(p->room, room, sizeof room);
+    snprintf(scope, sizeof scope, "unit%ld.h%d", (long)getpid(), number);
+    memcpy(p->scope, scope, sizeof scope);
     p->low = client("prio=low,hold_us=0");
     p->high = client("prio=high");
     launch(p->low);
@@ -34,7 +34,7 @@ end_pair(struct pair *p)
     pthread_join(p->held.thread, NULL);
     discard(p->low);
     discard(p->high);
-    memcpy(room, p->room, sizeof room);
+    memcpy(scope, p->scope, sizeof scope);
     teardown(NULL);
 }
 

@@ -357,21 +357,21 @@ a_child_begins_anew(void **state)
 }
 
 static void
-bad_wishes_are_refused(void **state)
+bad_settings_are_refused(void **state)
 {
     static const char *const rows[] = {
         "prio=higher",  "prio",      "share=0",     "share=-1", "share=99999999999999999999",
-        "policy=none",  "group=a b", "room=../x",   "cap_us=0", "batch=0",
+        "policy=none",  "group=a b", "scope=../x",  "cap_us=0", "batch=0",
         "nothing=1",    "=1",        "prio=high,,", "group=",   "slice_us=1",
         "deadline_us=", "share=1x",
     };
-    struct hed_sched_wish w;
+    struct hed_sched_settings w;
     struct hed_why why;
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (hed_sched_parse(rows[i], &w, &why) == 0)
             fail_msg("%s is taken", rows[i]);
-    assert_int_equal(hed_sched_parse("prio=high, share=3,policy=fair,group=g.1,room=r,cap_us=7,"
+    assert_int_equal(hed_sched_parse("prio=high, share=3,policy=fair,group=g.1,scope=r,cap_us=7,"
                                      "hold_us=0,slice_us=20,batch=3,batch_wait_us=9,deadline_us=5",
                                      &w, &why),
                      0);
@@ -529,11 +529,11 @@ work(void *arg)
 static void
 the_order_of_calls_on_a_stream_is_kept(void **state)
 {
-    static const char *const wishes[] = {"policy=fair,slice_us=100", "policy=batch,batch=3",
-                                         "policy=slice,slice_us=50", "prio=low"};
+    static const char *const settings[] = {"policy=fair,slice_us=100", "policy=batch,batch=3",
+                                           "policy=slice,slice_us=50", "prio=low"};
 
-    for (size_t r = 0; r < sizeof wishes / sizeof *wishes; r++) {
-        struct client *a = client(wishes[r]);
+    for (size_t r = 0; r < sizeof settings / sizeof *settings; r++) {
+        struct client *a = client(settings[r]);
         struct client *b = client("");
         struct worker workers[THREADS];
         pthread_t toggler;
@@ -578,7 +578,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(a_group_has_one_share, setup, teardown),
     cmocka_unit_test_setup_teardown(who_has_waited_for_long_goes_on, setup, teardown),
     cmocka_unit_test_setup_teardown(gpus_have_gates_of_their_own, setup, teardown),
-    cmocka_unit_test(bad_wishes_are_refused),
+    cmocka_unit_test(bad_settings_are_refused),
     cmocka_unit_test_setup_teardown(the_order_of_calls_on_a_stream_is_kept, setup, teardown),
 };
 

@@ -172,10 +172,10 @@ struct client {
     struct hed_layer *top;
 };
 
-static char room[32];
+static char scope[32];
 
 static struct client *
-client(const char *wishes)
+client(const char *settings)
 {
     static struct hed_config config; /* large */
     struct client *c = calloc(1, sizeof *c);
@@ -184,7 +184,7 @@ client(const char *wishes)
     CUcontext context;
     struct hed_cuDevicePrimaryCtxRetain retain = {&context, 0};
 
-    snprintf(text, sizeof text, "room=%s%s%s", room, *wishes ? "," : "", wishes);
+    snprintf(text, sizeof text, "scope=%s%s%s", scope, *settings ? "," : "", settings);
     hed_config_init(&config);
     assert_int_equal(hed_config_set(&config, "sched", text, NULL), 0);
     pthread_mutex_init(&c->fake.lock, NULL);
@@ -222,7 +222,7 @@ setup(void **state)
 {
     static int n;
 
-    snprintf(room, sizeof room, "unit%ld.%d", (long)getpid(), n++);
+    snprintf(scope, sizeof scope, "unit%ld.%d", (long)getpid(), n++);
     return 0;
 }
 
@@ -234,7 +234,7 @@ teardown(void **state)
     unsigned char uuid[16] = {0};
 
     for (; uuid[15] < 2; uuid[15]++) {
-        hed_sched_meet_name(room, uuid, name);
+        hed_sched_meet_name(scope, uuid, name);
         snprintf(path, sizeof path, "/dev/shm/heddle-%u-%s", (unsigned)geteuid(), name);
         unlink(path);
     }
