@@ -5,8 +5,9 @@
 #   heddle_unit_test(base_err SOURCES base_err.c LIBS heddle_base)
 #       A cmocka program; each cmocka_unit_test*(name) in SOURCES becomes the CTest case
 #       `unit.base_err.name`, label `unit`. Nothing without cmocka.
-#   heddle_program_test(e2e.saxpy LABELS e2e COMMAND saxpy arg ENV A=1 B=2 [TIMEOUT 120])
-#       A plain program with an exit code. COMMAND may begin with a target made earlier.
+#   heddle_program_test(e2e.saxpy LABELS e2e COMMAND saxpy arg ENV A=1 B=2 [TIMEOUT 900])
+#       A plain program with an exit code. COMMAND may begin with a target made earlier. TIMEOUT is
+#       for a test that needs more than heddle_test_patience.
 #   heddle_fuzz_target(base_str SOURCES base_str.c LIBS heddle_base CORPUS corpus/base_str)
 #       A program around LLVMFuzzerTestOneInput (tests/harness/fuzz.h); CTest case
 #       `fuzz.base_str`, label `fuzz`. libFuzzer with HEDDLE_FUZZ, else a deterministic driver.
@@ -37,6 +38,9 @@ target_compile_definitions(heddle_launch PRIVATE _GNU_SOURCE)
 set_target_properties(heddle_launch PROPERTIES
     OUTPUT_NAME launch RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/harness)
 set(heddle_test_launcher $<TARGET_FILE:heddle_launch>)
+# Seconds after which a test counts as hanging: far more than a busy machine needs, and more than
+# tests wait for a single thing (tests/harness/patience.py, patience.h).
+set(heddle_test_patience 600)
 set(heddle_test_env "")
 if("address" IN_LIST HEDDLE_SANITIZE)
     list(APPEND heddle_test_env ASAN_OPTIONS=detect_leaks=0)
@@ -68,7 +72,7 @@ function(heddle_program_test name)
         message(FATAL_ERROR "heddle_program_test(${name}): needs LABELS and COMMAND")
     endif()
     if(NOT arg_TIMEOUT)
-        set(arg_TIMEOUT 120)
+        set(arg_TIMEOUT ${heddle_test_patience})
     endif()
     list(POP_FRONT arg_COMMAND program)
     if(TARGET ${program})
@@ -130,7 +134,7 @@ function(heddle_leaks_test name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "COMMAND;ENV")
     if("address" IN_LIST HEDDLE_SANITIZE)
         heddle_program_test(${name}.leaks LABELS slow COMMAND ${arg_COMMAND}
-                            ENV ${arg_ENV} ASAN_OPTIONS=detect_leaks=1 TIMEOUT 300)
+                            ENV ${arg_ENV} ASAN_OPTIONS=detect_leaks=1)
     endif()
 endfunction()
 

@@ -22,6 +22,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../harness/patience.h" /* by its place: tests/gpu/record.py has no include path */
+
 #define CHECK(holds, ...)                                   \
     do {                                                    \
         if (!(holds)) {                                     \

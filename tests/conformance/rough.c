@@ -35,8 +35,7 @@ closed_descriptors(void)
     for (int i = 0; i < 1024; i++) /* one of these takes the number the trace had */
         CHECK(open("mine", O_RDWR | O_CREAT, 0600) >= 0 || i > 500, "cannot open");
     CHECK_IS(version(&v), CUDA_SUCCESS);
-    /* Longer than the writer's round, so that it has tried. */
-    nanosleep(&(struct timespec){.tv_nsec = 400000000}, NULL);
+    give_a_moment(400); /* longer than the writer's round, so that it has tried */
     CHECK_IS(stat("mine", &st), 0);
     CHECK_IS(st.st_size, 0);
 }

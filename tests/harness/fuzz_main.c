@@ -6,9 +6,10 @@
  * flipping, cutting and splicing (HED_FUZZ_RUNS, default 20000). The same seed makes the same
  * inputs. It learns nothing from coverage: for finding new things, build with HEDDLE_FUZZ.
  *
- * An input that kills the process, or keeps it busy for TIMEOUT_S, is left in HED_SCRATCH/crash.
+ * An input that kills the process, or keeps it busy for PATIENCE_S, is left in HED_SCRATCH/crash.
  */
 #include "harness/fuzz.h"
+#include "harness/patience.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -24,7 +25,6 @@
 #define INPUT_MAX (1u << 20) /* bytes; larger files are cut, larger mutants are not made */
 #define FILES_MAX 4096
 #define DEFAULT_RUNS 20000
-#define TIMEOUT_S 30
 
 struct input {
     uint8_t *data; /* owned */
@@ -97,7 +97,7 @@ run_one(const uint8_t *data, size_t size)
         memcpy(copy, data, size);
     current = copy;
     current_size = size;
-    alarm(TIMEOUT_S);
+    alarm(PATIENCE_S);
     LLVMFuzzerTestOneInput(copy, size);
     alarm(0);
     free(copy);

@@ -24,6 +24,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/patience.h"
+
 /* cmocka runs nothing and is content when no test matches the filter: that must not pass. */
 static inline int
 hed_unit_choose(int argc, char **argv, const struct CMUnitTest *tests, size_t count)

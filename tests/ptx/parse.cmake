@@ -15,7 +15,7 @@ if(HEDDLE_NVCC)
             COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/parse_nvcc.py
                     --nvcc ${HEDDLE_NVCC} --count $<TARGET_FILE:ptx_count> ${program})
     endforeach()
-    heddle_program_test(ptx.parse.ptxas LABELS ptx TIMEOUT 600
+    heddle_program_test(ptx.parse.ptxas LABELS ptx
         COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/parse_ptxas.py
                 --nvcc ${HEDDLE_NVCC} --count $<TARGET_FILE:ptx_count> ${samples})
 endif()

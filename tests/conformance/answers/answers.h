@@ -120,7 +120,7 @@ ask_all(int argc, char **argv, const struct ask_case *cases, size_t count)
 
         CHECK(child >= 0, "no child");
         if (child == 0) {
-            alarm(100); /* A hang is an answer too: "ended by signal 14". */
+            alarm(PATIENCE_S); /* A hang is an answer, too: "ended by signal 14". */
             cases[i].run();
             exit(0);
         }

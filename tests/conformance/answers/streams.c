@@ -42,8 +42,7 @@ busy(CUstream s)
 {
     __atomic_store_n(&started, 0, __ATOMIC_RELEASE);
     MUST(cuLaunchHostFunc, s, hold, NULL);
-    while (!__atomic_load_n(&started, __ATOMIC_ACQUIRE))
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    WAIT_UNTIL(__atomic_load_n(&started, __ATOMIC_ACQUIRE));
 }
 
 struct waiter {
@@ -64,23 +63,38 @@ wait_thread(void *p)
     return NULL;
 }
 
-/* Whether a call comes back before the gate opens; then opens it. */
+/* Asks whether a call comes back before the gate opens, then opens it. A call that is expected to
+ * return gets all the time that it needs. */
 static void
-waits(const char *words, CUresult (*call)(void *), void *argument)
+ask_wait(const char *words, CUresult (*call)(void *), void *argument, bool returns)
 {
     struct waiter w = {.call = call, .argument = argument};
     pthread_t t;
-    int done = 0;
 
     CHECK(pthread_create(&t, NULL, wait_thread, &w) == 0, "no thread");
-    for (int i = 0; i < 25 && !done; i++) {
-        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
-        done = __atomic_load_n(&w.done, __ATOMIC_ACQUIRE);
-    }
+    if (returns)
+        WAIT_UNTIL(__atomic_load_n(&w.done, __ATOMIC_ACQUIRE));
+    else
+        give_a_moment(250);
+
+    const int done = __atomic_load_n(&w.done, __ATOMIC_ACQUIRE);
+
     sem_post(&gate);
     pthread_join(t, NULL);
     printf("%s: %s, %s\n", words, done ? "returns" : "waits", ask_result(w.result));
     MUST(cuCtxSynchronize);
+}
+
+static void
+waits(const char *words, CUresult (*call)(void *), void *argument)
+{
+    ask_wait(words, call, argument, false);
+}
+
+static void
+returns(const char *words, CUresult (*call)(void *), void *argument)
+{
+    ask_wait(words, call, argument, true);
 }
 
 static CUresult
@@ -176,20 +190,20 @@ waiting(void)
     ASK(cuStreamQuery, blocking);
     waits("the legacy stream, a blocking one busy", sync_stream, NULL);
     busy(blocking);
-    waits("the thread's stream, a blocking one busy", sync_stream, CU_STREAM_PER_THREAD);
+    returns("the thread's stream, a blocking one busy", sync_stream, CU_STREAM_PER_THREAD);
     busy(other);
-    waits("the legacy stream, a non-blocking one busy", sync_stream, NULL);
+    returns("the legacy stream, a non-blocking one busy", sync_stream, NULL);
     busy(other);
     waits("the context, a non-blocking one busy", sync_context, NULL);
     busy(NULL);
-    waits("an empty blocking stream, the legacy one busy", sync_stream, blocking);
+    returns("an empty blocking stream, the legacy one busy", sync_stream, blocking);
     busy(NULL);
     MUST(cuLaunchHostFunc, blocking, nothing, NULL);
     waits("work in a blocking stream, the legacy one busy", sync_stream, blocking);
     /* Not a host function: NVIDIA's driver runs those of all streams one after the other. */
     busy(NULL);
     MUST(cuMemsetD8Async, memory, 1, 64, other);
-    waits("work in a non-blocking stream, the legacy one busy", sync_stream, other);
+    returns("work in a non-blocking stream, the legacy one busy", sync_stream, other);
     busy(blocking);
     MUST(cuEventRecord, event, NULL);
     ASK(cuEventQuery, event);

@@ -10,7 +10,6 @@
 #include <spawn.h>
 #include <stdatomic.h>
 
-#define SECONDS_MOST 60
 #define STATUS 7 /* what a case that goes well ends with: not what a crash or a check ends with */
 
 extern char **environ;
@@ -23,10 +22,10 @@ static const char ptx[] =
     "mov.u32 %r2, %ctaid.x;\nmov.u32 %r3, %ntid.x;\nmov.u32 %r4, %tid.x;\n"
     "mad.lo.u32 %r5, %r2, %r3, %r4;\nmul.wide.u32 %d2, %r5, 4;\nadd.u64 %d3, %d1, %d2;\n"
     "st.global.u32 [%d3], %r1;\nret;\n}\n"
-    /* Runs until somebody writes to p. */
+    /* Writes to p[1], and runs until p[0] is written to. */
     ".visible .entry forever(.param .u64 p)\n{\n"
     ".reg .b32 %r<3>; .reg .b64 %d<2>; .reg .pred %q;\n"
-    "ld.param.u64 %d1, [p];\n"
+    "ld.param.u64 %d1, [p];\nmov.u32 %r2, 1;\nst.volatile.global.u32 [%d1+4], %r2;\n"
     "AGAIN: ld.volatile.global.u32 %r1, [%d1];\nsetp.eq.u32 %q, %r1, 0;\n@%q bra AGAIN;\n"
     "ret;\n}\n";
 
@@ -57,7 +56,7 @@ launch(const char *name, CUstream s)
 }
 
 /* A kernel runs, and will not end. */
-static void
+static CUstream
 start_forever(void)
 {
     CUstream s;
@@ -65,7 +64,18 @@ start_forever(void)
     start();
     CHECK_IS(CU(cuStreamCreate)(&s, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
     launch("forever", s);
-    usleep(20000);
+    WAIT_UNTIL(((volatile uint32_t *)(uintptr_t)memory)[1]);
+    return s;
+}
+
+/* Threads that are about to wait for a kernel, by their numbers; then all of them wait. */
+static _Atomic pid_t waiting[4];
+
+static void
+until_all_wait(int n)
+{
+    for (int i = 0; i < n; i++)
+        WAIT_UNTIL(waiting[i] && thread_state(waiting[i]) == 'S');
 }
 
 static void
@@ -84,29 +94,29 @@ works(void)
 static void
 exit_while_a_kernel_runs(void)
 {
-    start_forever();
+    (void)start_forever();
     exit(STATUS);
 }
 
 static void
 immediate_exit_while_a_kernel_runs(void)
 {
-    start_forever();
+    (void)start_forever();
     _exit(STATUS);
 }
 
 static void
 quick_exit_while_a_kernel_runs(void)
 {
-    start_forever();
+    (void)start_forever();
     quick_exit(STATUS);
 }
 
 static void *
 waits_forever(void *arg)
 {
-    (void)arg;
     (void)CU(cuCtxSetCurrent)(context);
+    waiting[(uintptr_t)arg] = gettid();
     (void)CU(cuCtxSynchronize)();
     return NULL;
 }
@@ -123,10 +133,10 @@ thread_exits_while_others_wait(void)
 {
     pthread_t thread;
 
-    start_forever();
-    for (int i = 0; i < 3; i++)
-        CHECK_IS(pthread_create(&thread, NULL, waits_forever, NULL), 0);
-    usleep(20000);
+    (void)start_forever();
+    for (uintptr_t i = 0; i < 3; i++)
+        CHECK_IS(pthread_create(&thread, NULL, waits_forever, (void *)i), 0);
+    until_all_wait(3);
     CHECK_IS(pthread_create(&thread, NULL, exits, NULL), 0);
     (void)CU(cuCtxSynchronize)();
     exit(1); /* the kernel has no end */
@@ -167,7 +177,7 @@ static void *
 outlives_main(void *arg)
 {
     (void)arg;
-    usleep(20000);
+    WAIT_UNTIL(thread_state(getpid()) == 'Z');
     CHECK_IS(CU(cuCtxSetCurrent)(context), CUDA_SUCCESS);
     works();
     exit(STATUS);
@@ -300,7 +310,7 @@ new_programs_work(void)
     char *argv[] = {name, argument, NULL};
     pid_t child;
 
-    start_forever();
+    (void)start_forever();
     CHECK_IS(posix_spawn(&child, "/proc/self/exe", NULL, NULL, argv, environ), 0);
     CHECK_IS(status_of(child), STATUS);
     child = fork();
@@ -323,13 +333,16 @@ program(void)
 
 /* ---- threads and the library ----------------------------------------------------------------- */
 
+static CUstream cancelled_stream;
+
 static void *
 is_cancelled(void *arg)
 {
     (void)CU(cuCtxSetCurrent)(context);
-    (void)CU(cuStreamSynchronize)(arg);
-    for (int i = 0; i < 10000; i++)
-        usleep(1000);
+    waiting[(uintptr_t)arg] = gettid();
+    (void)CU(cuStreamSynchronize)(cancelled_stream);
+    for (;;)
+        pause();
     return NULL;
 }
 
@@ -337,18 +350,13 @@ is_cancelled(void *arg)
 static void
 cancelled_threads_leave_no_lock(void)
 {
-    CUstream s;
-    uint32_t one = 1;
-
-    start();
-    CHECK_IS(CU(cuStreamCreate)(&s, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
-    launch("forever", s);
-
+    const uint32_t one = 1;
+    const CUstream s = cancelled_stream = start_forever();
     pthread_t threads[4];
 
-    for (int i = 0; i < 4; i++)
-        CHECK_IS(pthread_create(&threads[i], NULL, is_cancelled, s), 0);
-    usleep(20000);
+    for (uintptr_t i = 0; i < 4; i++)
+        CHECK_IS(pthread_create(&threads[i], NULL, is_cancelled, (void *)i), 0);
+    until_all_wait(4);
     for (int i = 0; i < 4; i++)
         CHECK_IS(pthread_cancel(threads[i]), 0);
     memcpy((void *)(uintptr_t)memory, &one, sizeof one); /* the kernel ends */
@@ -410,7 +418,7 @@ run_case(const char *name)
 
     CHECK(child >= 0, "no child");
     if (child == 0) {
-        alarm(SECONDS_MOST);
+        alarm(PATIENCE_S);
         execl("/proc/self/exe", "cpu_ends", name, (char *)NULL);
         _exit(126);
     }

@@ -96,8 +96,7 @@ nobody_waits_for_ever(void)
     for (int i = 1; i <= ROUNDS; i++) {
         OK(CU(cuMemsetD8Async)(p, 1, 4096, s));
         atomic_store(&begun, i);
-        while (atomic_load(&ended) < i)
-            (void)usleep(50);
+        WAIT_UNTIL(atomic_load(&ended) >= i);
     }
     CHECK(pthread_join(thread, NULL) == 0, "the thread does not end");
     OK(CU(cuMemFree_v2)(p));
@@ -242,7 +241,7 @@ threads_share_a_page(void)
 static void
 writes(void *arg)
 {
-    (void)usleep(20000);
+    give_a_moment(20); /* in which a copy that does not wait would be made */
     *(volatile uint32_t *)arg += 1;
 }
 
@@ -301,7 +300,7 @@ static void
 sleeps(void *arg)
 {
     (void)arg;
-    (void)usleep(100000);
+    give_a_moment(100);
 }
 
 /* A copy whose call has returned has been made, as far as streams can tell that do not wait for the
@@ -394,7 +393,7 @@ main(void)
 {
     CUmodule module;
 
-    (void)alarm(240); /* a test that waits for ever has failed */
+    (void)alarm(PATIENCE_S); /* a test that waits for ever has failed */
     OK(CU(cuInit)(0));
     attributes_are_ours();
     OK(CU(cuDevicePrimaryCtxSetFlags_v2)(0, CU_CTX_SCHED_BLOCKING_SYNC));

@@ -136,7 +136,7 @@ count_one(void *arg)
 static void
 count_slowly(void *arg)
 {
-    usleep(30000);
+    give_a_moment(30); /* in which a wait that is over too early would end */
     count_one(arg);
 }
 
@@ -270,7 +270,7 @@ values_hold_streams(void)
     OK(CU(cuMemsetD32_v2)(p, 0, 16));
     OK(CU(cuStreamWaitValue32_v2)(a, p, 7, CU_STREAM_WAIT_VALUE_EQ));
     OK(CU(cuLaunchHostFunc)(a, count_one, &count));
-    usleep(20000);
+    give_a_moment(20);
     if (!hollow) {
         CHECK_IS(count, 0);
         CHECK_IS(CU(cuStreamQuery)(a), CUDA_ERROR_NOT_READY);
@@ -346,7 +346,7 @@ a_failure_is_told_and_can_be_reset(void)
     CUmodule m;
     CUfunction f;
     CUcontext again;
-    CUresult r = CUDA_ERROR_NOT_READY;
+    CUresult r;
 
     OK(CU(cuModuleLoadData)(&m, ptx));
     OK(CU(cuModuleGetFunction)(&f, m, "bad"));
@@ -354,16 +354,12 @@ a_failure_is_told_and_can_be_reset(void)
     (void)CU(cuStreamAddCallback)(s, note_status, (void *)&status, 0);
     (void)CU(cuEventRecord)(e, s);
     /* Only looking, without waiting, must find out, too. */
-    for (int i = 0; i < 2000 && r == CUDA_ERROR_NOT_READY; i++) {
-        r = CU(cuEventQuery)(e);
-        usleep(1000);
-    }
+    WAIT_UNTIL((r = CU(cuEventQuery)(e)) != CUDA_ERROR_NOT_READY);
     if (r == CUDA_SUCCESS)
         r = CU(cuStreamSynchronize)(s);
     CHECK_IS(r, CUDA_ERROR_ILLEGAL_ADDRESS);
     CHECK_IS(CU(cuStreamSynchronize)(s), CUDA_ERROR_ILLEGAL_ADDRESS);
-    for (int i = 0; i < 2000 && status == -1; i++)
-        usleep(1000);
+    WAIT_UNTIL(status != -1);
     CHECK_IS(status, CUDA_ERROR_ILLEGAL_ADDRESS);
     OK(CU(cuDevicePrimaryCtxReset_v2)(0));
     OK(CU(cuDevicePrimaryCtxRetain)(&again, 0));

@@ -182,7 +182,7 @@ static void
 a_fifo_does_not_hang_the_program(void **state)
 {
     assert_int_equal(mkfifo(path_of("fifo"), 0666), 0);
-    alarm(20); /* ends the test, not the wait */
+    alarm(PATIENCE_S); /* ends the test, not the wait */
     reject(path_of("fifo"), "invalid value");
     alarm(0);
 }

@@ -466,7 +466,7 @@ a_child_waits_for_no_thread_of_its_parent(void **state)
         struct hed_cuCtxCreate_v2 create = {.dev = 1};
 
         hed_sched_layer.forked(a->top);
-        alarm(20);
+        alarm(PATIENCE_S);
         (void)a->top->cuda->cuCtxDestroy_v2(a->top, &end);
         (void)a->top->cuda->cuCtxCreate_v2(a->top, &create);
         _exit(0);
