@@ -133,7 +133,8 @@ reserve(struct hed_driver *d, uint64_t *share, struct hed_why *why)
     int err = HED_ENOMEM;
 
     for (*share = SHARE_MOST; *share >= SHARE_LEAST; *share /= 2) {
-        err = d->machine->reserve(d->machine_state, HED_SPACE_BASE, *share * parts, &d->space_base);
+        err = d->machine->memory.reserve(d->machine_state, HED_SPACE_BASE, *share * parts,
+                                         &d->space_base);
         if (!err) {
             d->space_size = *share * parts;
             return 0;
@@ -147,7 +148,8 @@ reserve(struct hed_driver *d, uint64_t *share, struct hed_why *why)
 static int
 make_devices(struct hed_driver *d, const struct hed_profile_device *devices, uint64_t share)
 {
-    const uint64_t usable = d->machine->usable ? d->machine->usable(d->machine_state) : share;
+    const uint64_t usable =
+        d->machine->memory.usable ? d->machine->memory.usable(d->machine_state) : share;
     uint64_t at = d->space_base;
 
     for (int i = 0; i < d->device_count; i++, at += share) {

@@ -17,6 +17,7 @@
 
 struct hed_buf;
 struct hed_code;
+struct hed_executor;
 struct hed_far;
 struct hed_launch;
 struct hed_why;
@@ -72,23 +73,11 @@ struct hed_code {
     uint32_t var_count;
 };
 
-/* PTX to be loaded; machine code for real GPUs never gets here, the driver describes it itself. */
-struct hed_code_source {
-    const void *data; /* need not be terminated */
-    size_t size;
-    uint32_t device; /* 10 * major + minor of the device's compute capability */
-    uint32_t arch;   /* of the image: 75 of compute_75 */
-};
-
-struct hed_machine {
-    bool clusters; /* blocks of a cluster reach each other; if not, such launches are refused */
-
-    /* Work, code and objects are elsewhere: driver/far.h. NULL: they are here. A machine that has
-     * one needs only reserve, map, unmap, copy, fill, forked and fini of what follows. */
-    const struct hed_far *far;
-
-    /* Address space. Once, before anything else: reserves `size` bytes of addresses, at `want` if
-     * that is free, else elsewhere. Nothing is usable yet. */
+/* Addresses and the memory behind them. Every machine has these, and so has every executor
+ * (driver/near/near.h). Any thread may call them, several at once, with no lock held. */
+struct hed_machine_memory {
+    /* Called once, before anything else: reserves `size` bytes of addresses, at `want` if that is
+     * free, else elsewhere. Nothing is usable yet. */
     int (*reserve)(void *m, uint64_t want, uint64_t size, uint64_t *base);
 
     /* Bytes of each share of the range (a device's, the host's) that may be used, from its
@@ -98,45 +87,36 @@ struct hed_machine {
     /* Bytes that map and unmap take multiples of; 0 for HED_MACHINE_PAGE. */
     uint64_t map_unit;
 
-    /* Blocks of device memory that are empty stay mapped up to so many bytes: where mapping is
-     * dear, and a kernel that uses freed memory may go unnoticed. */
+    /* Up to so many bytes of empty blocks of device memory stay mapped: for machines where mapping
+     * is expensive, and where a kernel that uses freed memory may go unnoticed. */
     uint64_t keep;
 
-    /* Makes [at, at + size), a part of the reserved range, usable zeroed memory; gives it back, so
-     * that a kernel that touches it fails. Both are multiples of HED_MACHINE_PAGE. */
+    /* map makes [at, at + size), a part of the reserved range, usable zeroed memory. unmap gives it
+     * back, so that a kernel that touches it fails. Both are multiples of map_unit. */
     int (*map)(void *m, uint64_t at, uint64_t size);
     void (*unmap)(void *m, uint64_t at, uint64_t size);
 
-    /* cuMemCreate and its kind. device: an ordinal; -1: of the host. `readable`, `writable` are for
-     * kernels and copies alike. */
+    /* cuMemCreate and its kind. `device` is an ordinal, or -1 for the host. `readable` and
+     * `writable` hold for kernels and copies alike. */
     int (*physical_create)(void *m, int device, uint64_t size, struct hed_physical_memory **out);
     void (*physical_free)(void *m, struct hed_physical_memory *p);
     int (*physical_map)(void *m, struct hed_physical_memory *p, uint64_t offset, uint64_t at,
                         uint64_t size);
     int (*protect)(void *m, uint64_t at, uint64_t size, bool readable, bool writable);
 
-    /* Reads PTX. 0, or HED_EFORMAT (INVALID_PTX), HED_EVERSION,
-     * HED_ENOMEM, HED_ENOTSUP. `log` (may be NULL) takes what the JIT's error log would say. */
-    int (*open)(void *m, const struct hed_code_source *source, struct hed_code **out,
-                struct hed_buf *log, struct hed_why *why);
-    void (*close)(void *m, struct hed_code *code);
-
-    /* The variables' first values and addresses inside them: called once for each place (context)
-     * the code is loaded in, when all variables have memory. addresses[i] belongs to vars[i]. */
-    void (*fill_vars)(void *m, struct hed_code *code, const uint64_t *addresses);
-
-    /* Compiles the kernel if that has not been done: what cuFuncLoad, or an eager load, asks for.
-     * CUDA_ERROR_NO_BINARY_FOR_GPU, CUDA_ERROR_INVALID_PTX, ... with the reason. */
-    CUresult (*prepare)(void *m, struct hed_code *code, uint32_t kernel, struct hed_why *why);
-
-    /* Runs a grid to its end, on the calling thread and the machine's own. The result is
-     * CUDA_SUCCESS or the (sticky) error of the kernel: ILLEGAL_ADDRESS, ASSERT, ... */
-    CUresult (*launch)(void *m, const struct hed_launch *l, struct hed_why *why);
-
-    /* Device memory is memory of this process: addresses may be used as pointers. Where it is not,
-     * copy and fill are asked instead (remote). */
-    void (*copy)(void *m, uint64_t to, uint64_t from, size_t size); /* ranges may overlap */
+    /* Small copies and fills of the driver's own, done when they return. Ranges may overlap. */
+    void (*copy)(void *m, uint64_t to, uint64_t from, size_t size);
     void (*fill)(void *m, uint64_t to, uint32_t value, unsigned width, size_t count);
+};
+
+struct hed_machine {
+    struct hed_machine_memory memory;
+
+    bool clusters; /* blocks of a cluster reach each other; if not, such launches are refused */
+
+    /* Work, code and objects are elsewhere: driver/far.h. NULL: they are here. */
+    const struct hed_far *far;
+    const struct hed_executor *executor; /* NULL where there is a far side */
 
     /* The child of a fork: forget threads. The process ends: stop threads. May be NULL. */
     void (*forked)(void *m);

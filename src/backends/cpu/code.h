@@ -9,7 +9,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/lock.h"
-#include "driver/machine.h"
+#include "driver/near/near.h"
 #include "ptx/ptx.h"
 #include "ptx/run/load.h"
 

@@ -18,27 +18,27 @@
 #include "driver/shared.h"
 
 static void
-machine_forked(void *m)
+executor_forked(void *m)
 {
     hed_engine_forked(((struct hed_cpu *)m)->engine);
 }
 
-const struct hed_machine hed_cpu_machine = {
-    .reserve = hed_cpu_reserve,
-    .map = hed_cpu_map,
-    .unmap = hed_cpu_unmap,
-    .physical_create = hed_cpu_physical_create,
-    .physical_free = hed_cpu_physical_free,
-    .physical_map = hed_cpu_physical_map,
-    .protect = hed_cpu_protect,
+const struct hed_executor hed_cpu_executor = {
+    .memory = {.reserve = hed_cpu_reserve,
+               .map = hed_cpu_map,
+               .unmap = hed_cpu_unmap,
+               .physical_create = hed_cpu_physical_create,
+               .physical_free = hed_cpu_physical_free,
+               .physical_map = hed_cpu_physical_map,
+               .protect = hed_cpu_protect,
+               .copy = hed_cpu_copy,
+               .fill = hed_cpu_fill},
     .open = hed_cpu_open,
     .close = hed_cpu_close,
     .fill_vars = hed_cpu_fill_vars,
     .prepare = hed_cpu_prepare,
     .launch = hed_cpu_launch,
-    .copy = hed_cpu_copy,
-    .fill = hed_cpu_fill,
-    .forked = machine_forked,
+    .forked = executor_forked,
     /* The process ends: its threads sleep, or run a kernel that nobody waits for. Calls may still
      * come, so nothing is taken down. */
     .fini = NULL,
@@ -65,6 +65,7 @@ cpu_create(const struct hed_config *config, struct hed_cpu **out, struct hed_why
         hed_why_set(why, "no memory for the CPU GPU");
         return HED_ENOMEM;
     }
+    hed_near_init(&c->near, &hed_cpu_executor);
     for (int i = 0; i < HED_PROFILE_DEVICES_MAX; i++)
         hed_heap_init(&c->heaps[i]);
     c->shape = strcmp(config->cpu_codegen, "scalar") == 0 ? HED_PTX_SCALAR : HED_PTX_WARP;
@@ -109,7 +110,7 @@ cpu_init(struct hed_layer *self, const struct hed_config *config, struct hed_why
 
         const size_t left = hed_profile_visible(visible, count, getenv("CUDA_VISIBLE_DEVICES"));
 
-        err = hed_driver_create(&hed_cpu_machine, c, visible, left, &driver, why);
+        err = hed_driver_create(&c->near.machine, c, visible, left, &driver, why);
     }
     /* NVML shows all of them. Without memory for that it shows the visible ones. */
     if (!err)

@@ -1,4 +1,4 @@
-/* The CPU GPU: the machine (driver/machine.h) that is this computer.
+/* The CPU GPU: the executor (driver/near/near.h) that is this computer.
  *
  *   cpu.c      the backend's type: settings, devices, the soft driver
  *   memory.c   addresses and what is behind them
@@ -16,7 +16,7 @@
 #include "backends/cpu/cache.h"
 #include "backends/cpu/heap.h"
 #include "base/lock.h"
-#include "driver/machine.h"
+#include "driver/near/near.h"
 #include "ptx/lower/compile.h"
 #include "ptx/run/load.h"
 
@@ -25,6 +25,7 @@ struct hed_ptx_func;
 struct hed_ptx_module;
 
 struct hed_cpu {
+    struct hed_near near; /* first */
     struct hed_engine *engine;
     struct hed_cache *cache; /* NULL: none */
     enum hed_ptx_shape shape;
@@ -36,7 +37,7 @@ struct hed_cpu {
     uint64_t compiler_identity; /* of the file: changes when it does; constant */
 };
 
-extern const struct hed_machine hed_cpu_machine;
+extern const struct hed_executor hed_cpu_executor;
 
 /* ---- memory.c -------------------------------------------------------------------------------- */
 

@@ -41,13 +41,13 @@ void
 hed_blocks_init(struct hed_blocks *b, struct hed_driver *d, struct hed_space *space,
                 struct hed_device *payer, bool keeps)
 {
-    const uint64_t unit = payer && space == payer->space ? d->machine->map_unit : 0;
+    const uint64_t unit = payer && space == payer->space ? d->machine->memory.map_unit : 0;
 
     *b = (struct hed_blocks){.driver = d,
                              .space = space,
                              .payer = payer,
                              .keeps = keeps,
-                             .spare_most = d->machine->keep,
+                             .spare_most = d->machine->memory.keep,
                              .unit = unit > HED_MACHINE_PAGE ? unit : HED_MACHINE_PAGE};
 }
 
@@ -202,8 +202,8 @@ add_block(struct hed_blocks *b, uint64_t size, uint64_t align, bool alone,
     }
     k->pieces = alone ? NULL : hed_space_create(k->at, k->size);
 
-    const int err =
-        !alone && !k->pieces ? HED_ENOMEM : d->machine->map(d->machine_state, k->at, k->size);
+    const int err = !alone && !k->pieces ? HED_ENOMEM
+                                         : d->machine->memory.map(d->machine_state, k->at, k->size);
 
     if (err) {
         hed_lock(&d->memory_lock);
@@ -223,7 +223,7 @@ drop_block(struct hed_memory_block *k, bool paid)
     struct hed_blocks *b = k->owner;
     struct hed_driver *d = b->driver;
 
-    d->machine->unmap(d->machine_state, k->at, k->size);
+    d->machine->memory.unmap(d->machine_state, k->at, k->size);
     hed_lock(&d->memory_lock);
     end_locked(b, k, paid);
     hed_unlock(&d->memory_lock);

@@ -6,7 +6,7 @@
  *
  * Blocks of a keeper (a pool) stay mapped while no more than `keep` bytes are; all others go as
  * soon as they are empty, so that a kernel that uses freed memory fails. Where mapping is dear
- * (machine->keep) some of those stay as spare ones: mapped, but nobody's.
+ * (machine->memory.keep) some of those stay as spare ones: mapped, but nobody's.
  *
  * Invariants, when driver->memory_lock is free:
  * 1. Every block is mapped, and in exactly one of the lists unless it is alone.

@@ -13,7 +13,7 @@ destroy(struct hed_object *o)
     struct hed_physical *p = (struct hed_physical *)o;
     struct hed_driver *d = p->driver;
 
-    d->machine->physical_free(d->machine_state, p->memory);
+    d->machine->memory.physical_free(d->machine_state, p->memory);
     hed_lock(&d->memory_lock);
     hed_device_discharge(p->device, p->size);
     hed_unlock(&d->memory_lock);
@@ -112,15 +112,15 @@ create(struct hed_driver *d, struct hed_device *dev, uint64_t size,
     hed_unlock(&d->memory_lock);
 
     const int err = !paid ? HED_ENOMEM
-                          : d->machine->physical_create(d->machine_state, dev ? dev->ordinal : -1,
-                                                        size, &p->memory);
+                          : d->machine->memory.physical_create(
+                                d->machine_state, dev ? dev->ordinal : -1, size, &p->memory);
 
     if (!err) {
         if (hed_handles_add(d->handles, HED_KIND_PHYSICAL, &p->object) == 0) {
             *out = p;
             return CUDA_SUCCESS;
         }
-        d->machine->physical_free(d->machine_state, p->memory);
+        d->machine->memory.physical_free(d->machine_state, p->memory);
     }
     hed_lock(&d->memory_lock);
     hed_device_discharge(paid ? dev : NULL, size);

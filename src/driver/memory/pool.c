@@ -126,7 +126,7 @@ hed_pool_take(struct hed_pool *p, struct hed_context *c, struct hed_stream *s, u
 
     CUresult r = take_new(p, c, size, graph, at);
 
-    if (r == CUDA_ERROR_OUT_OF_MEMORY && p->device && p->driver->machine->keep) {
+    if (r == CUDA_ERROR_OUT_OF_MEMORY && p->device && p->driver->machine->memory.keep) {
         hed_memory_trim(p->driver, p->device);
         r = take_new(p, c, size, graph, at);
     }

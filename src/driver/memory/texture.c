@@ -304,7 +304,7 @@ publish(struct hed_context *c, const void *descriptor, size_t size, const struct
         return r;
     }
     *kept = *o;
-    d->machine->copy(d->machine_state, at, (uint64_t)(uintptr_t)descriptor, size);
+    d->machine->memory.copy(d->machine_state, at, (uint64_t)(uintptr_t)descriptor, size);
     hed_lock(&d->memory_lock);
 
     struct hed_allocation *a = hed_memory_in_locked(d->memory, HED_TREE_DESCRIPTORS, at);

@@ -123,7 +123,7 @@ hed_virtual_release(const struct hed_allocation *a)
     struct mapping *m = a->extra;
     struct hed_driver *d = m->physical->driver;
 
-    d->machine->unmap(d->machine_state, a->at, a->size);
+    d->machine->memory.unmap(d->machine_state, a->at, a->size);
     hed_physical_lose(m->physical, &m->physical->mappings);
     hed_object_put(&m->physical->object);
     free(m);
@@ -177,10 +177,10 @@ map(struct hed_driver *d, struct hed_physical *p, uint64_t at, uint64_t size)
         return r;
     }
 
-    int err = d->machine->physical_map(d->machine_state, p->memory, 0, at, size);
+    int err = d->machine->memory.physical_map(d->machine_state, p->memory, 0, at, size);
 
     if (!err)
-        err = d->machine->protect(d->machine_state, at, size, false, false);
+        err = d->machine->memory.protect(d->machine_state, at, size, false, false);
     if (err)
         r = hed_memory_refused(err);
     if (r != CUDA_SUCCESS)
@@ -350,8 +350,9 @@ soft_cuMemSetAccess(struct hed_layer *self, struct hed_cuMemSetAccess *a)
         }
         hed_unlock(&d->memory_lock);
 
-        const int err = size ? d->machine->protect(d->machine_state, at, size, flags & 1, flags & 2)
-                             : HED_EINVAL;
+        const int err =
+            size ? d->machine->memory.protect(d->machine_state, at, size, flags & 1, flags & 2)
+                 : HED_EINVAL;
 
         if (err)
             return err == HED_EIO ? CUDA_ERROR_DEVICE_UNAVAILABLE : CUDA_ERROR_INVALID_VALUE;

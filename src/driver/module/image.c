@@ -17,6 +17,7 @@
 #include "driver/far.h"
 #include "driver/module/describe.h"
 #include "driver/module/jit.h"
+#include "driver/near/near.h"
 #include "fatbin/cubin.h"
 #include "fatbin/fatbin.h"
 #include "fatbin/file.h"
@@ -188,7 +189,8 @@ open_ptx(struct opening *o, struct hed_bytes text, uint32_t arch)
         .data = text.data, .size = text.size, .device = o->device, .arch = arch};
     const struct hed_driver *d = o->p->driver;
 
-    return ptx_result(d->machine->open(d->machine_state, &source, &o->p->code, o->log, &o->why));
+    return ptx_result(
+        d->machine->executor->open(d->machine_state, &source, &o->p->code, o->log, &o->why));
 }
 
 static int
@@ -482,7 +484,7 @@ hed_program_unref(struct hed_program *p)
     if (p->code && p->described)
         hed_cubin_forget(p->code);
     else if (p->code)
-        (m->far ? m->far->close : m->close)(p->driver->machine_state, p->code);
+        (m->far ? m->far->close : m->executor->close)(p->driver->machine_state, p->code);
     free(p->kernels.slots);
     free(p->vars.slots);
     hed_arena_fini(&p->arena);
@@ -497,7 +499,7 @@ hed_program_fill(struct hed_program *p, const uint64_t *addresses)
     if (m->far)
         return; /* filled where they are */
     if (!p->described) {
-        m->fill_vars(p->driver->machine_state, p->code, addresses);
+        m->executor->fill_vars(p->driver->machine_state, p->code, addresses);
         return;
     }
     for (uint32_t i = 0; i < p->code->var_count; i++) {
@@ -505,9 +507,9 @@ hed_program_fill(struct hed_program *p, const uint64_t *addresses)
 
         if (!addresses[i])
             continue;
-        m->fill(p->driver->machine_state, addresses[i], 0, 1, v->size);
+        m->memory.fill(p->driver->machine_state, addresses[i], 0, 1, v->size);
         if (v->init_size)
-            m->copy(p->driver->machine_state, addresses[i], (uint64_t)(uintptr_t)v->init,
-                    v->init_size);
+            m->memory.copy(p->driver->machine_state, addresses[i], (uint64_t)(uintptr_t)v->init,
+                           v->init_size);
     }
 }

@@ -200,9 +200,10 @@ make_managed(struct hed_library *l, const struct hed_code_var *var, struct hed_m
         free(v);
         return r;
     }
-    m->fill(l->driver->machine_state, v->at, 0, 1, var->size);
+    m->memory.fill(l->driver->machine_state, v->at, 0, 1, var->size);
     if (var->init_size)
-        m->copy(l->driver->machine_state, v->at, (uint64_t)(uintptr_t)var->init, var->init_size);
+        m->memory.copy(l->driver->machine_state, v->at, (uint64_t)(uintptr_t)var->init,
+                       var->init_size);
     hed_lock(&l->lock);
     v->next = l->managed;
     l->managed = v;
@@ -306,8 +307,8 @@ save_managed(struct hed_library *l)
     unsigned char *saved = malloc(size);
 
     for (struct hed_managed *v = l->managed; v && saved; v = v->next) {
-        l->driver->machine->copy(l->driver->machine_state, (uint64_t)(uintptr_t)(saved + at), v->at,
-                                 v->var->size);
+        l->driver->machine->memory.copy(l->driver->machine_state, (uint64_t)(uintptr_t)(saved + at),
+                                        v->at, v->var->size);
         at += v->var->size;
     }
     return saved;
@@ -332,8 +333,8 @@ restore_managed(struct hed_library *l, const unsigned char *saved)
 
     for (struct hed_managed *v = l->managed; v; v = v->next) {
         if (!is_first_value(v->var, saved + at))
-            l->driver->machine->copy(l->driver->machine_state, v->at,
-                                     (uint64_t)(uintptr_t)(saved + at), v->var->size);
+            l->driver->machine->memory.copy(l->driver->machine_state, v->at,
+                                            (uint64_t)(uintptr_t)(saved + at), v->var->size);
         at += v->var->size;
     }
 }

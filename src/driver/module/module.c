@@ -12,6 +12,7 @@
 #include "driver/module/image.h"
 #include "driver/module/library.h"
 #include "driver/module/old_launch.h"
+#include "driver/near/near.h"
 
 #define VARIABLE_ALIGN 256 /* bytes; what programs may expect of a variable's address */
 
@@ -292,8 +293,9 @@ hed_function_prepare(struct hed_function *f)
     }
 
     const CUresult r =
-        d->machine->far ? d->machine->far->function_load(d->machine_state, f)
-                        : d->machine->prepare(d->machine_state, f->module->code, f->kernel, &why);
+        d->machine->far
+            ? d->machine->far->function_load(d->machine_state, f)
+            : d->machine->executor->prepare(d->machine_state, f->module->code, f->kernel, &why);
 
     if (r == CUDA_SUCCESS)
         atomic_store_explicit(&f->loaded, true, memory_order_relaxed);

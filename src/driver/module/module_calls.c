@@ -9,6 +9,7 @@
 #include "driver/module/image.h"
 #include "driver/module/jit.h"
 #include "driver/module/module.h"
+#include "driver/near/near.h"
 #include "fatbin/file.h"
 #include "fatbin/image.h"
 
@@ -46,7 +47,8 @@ prepare_all(struct hed_module *m)
         struct hed_why why;
 
         if (m->code->kernels[i].has_code &&
-            m->driver->machine->prepare(m->driver->machine_state, m->code, i, &why) != CUDA_SUCCESS)
+            m->driver->machine->executor->prepare(m->driver->machine_state, m->code, i, &why) !=
+                CUDA_SUCCESS)
             hed_info(DRIVER, "%s cannot be compiled: %s", m->code->kernels[i].name, why.text);
     }
 }

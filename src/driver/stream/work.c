@@ -13,6 +13,7 @@
 #include "driver/graph/graph.h"
 #include "driver/memory/memory.h"
 #include "driver/module/module.h"
+#include "driver/near/near.h"
 #include "driver/shared.h"
 #include "driver/stream/stream.h"
 
@@ -199,19 +200,20 @@ run_copy(const struct hed_driver *d, const struct hed_copy *given)
     flatten(&c);
     for (size_t z = 0; z < c.depth; z++)
         for (size_t y = 0; y < c.height; y++)
-            d->machine->copy(d->machine_state, c.to.at + z * c.to.slice + y * c.to.pitch,
-                             c.from.at + z * c.from.slice + y * c.from.pitch, c.width);
+            d->machine->memory.copy(d->machine_state, c.to.at + z * c.to.slice + y * c.to.pitch,
+                                    c.from.at + z * c.from.slice + y * c.from.pitch, c.width);
 }
 
 static void
 run_fill(const struct hed_driver *d, const struct hed_fill *f)
 {
     if (f->height == 1 || f->pitch == f->width * f->size) {
-        d->machine->fill(d->machine_state, f->to, f->value, f->size, f->width * f->height);
+        d->machine->memory.fill(d->machine_state, f->to, f->value, f->size, f->width * f->height);
         return;
     }
     for (size_t y = 0; y < f->height; y++)
-        d->machine->fill(d->machine_state, f->to + y * f->pitch, f->value, f->size, f->width);
+        d->machine->memory.fill(d->machine_state, f->to + y * f->pitch, f->value, f->size,
+                                f->width);
 }
 
 /* ---- values in memory ------------------------------------------------------------------------ */
@@ -333,7 +335,7 @@ run_kernel(const struct hed_device *dev, const struct hed_launch *l, struct hed_
 {
     struct hed_driver *d = dev->driver;
     const uint64_t begin = hed_now_ns();
-    const CUresult r = d->machine->launch(d->machine_state, l, why);
+    const CUresult r = d->machine->executor->launch(d->machine_state, l, why);
 
     hed_shared_busy(d, dev->ordinal, hed_now_ns() - begin);
     return r;

@@ -59,17 +59,19 @@ refuse_to_reserve(void *m, uint64_t want, uint64_t size, uint64_t *base)
 static void
 a_machine_without_addresses_makes_no_driver(void **state)
 {
-    struct hed_machine machine = fake_machine;
+    struct hed_executor executor = fake_executor;
+    struct hed_near near;
     struct hed_profile_device device;
     struct hed_driver *d = NULL;
     struct hed_why why = {""};
 
-    machine.reserve = refuse_to_reserve;
+    executor.memory.reserve = refuse_to_reserve;
+    hed_near_init(&near, &executor);
     fake_profile(&device, 0);
-    assert_int_equal(hed_driver_create(&machine, NULL, &device, 1, &d, &why), HED_ENOMEM);
+    assert_int_equal(hed_driver_create(&near.machine, &near, &device, 1, &d, &why), HED_ENOMEM);
     assert_null(d);
     assert_string_not_equal(why.text, "");
-    assert_int_equal(hed_driver_create(&machine, NULL, &device, 1000, &d, NULL), HED_ELIMIT);
+    assert_int_equal(hed_driver_create(&near.machine, &near, &device, 1000, &d, NULL), HED_ELIMIT);
 }
 
 static void

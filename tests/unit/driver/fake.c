@@ -307,22 +307,22 @@ fake_launch(void *m, const struct hed_launch *l, struct hed_why *why)
     return CUDA_SUCCESS;
 }
 
-const struct hed_machine fake_machine = {
-    .reserve = fake_reserve,
-    .map = fake_map,
-    .unmap = fake_unmap,
+const struct hed_executor fake_executor = {
+    .memory = {.reserve = fake_reserve,
+               .map = fake_map,
+               .unmap = fake_unmap,
+               .physical_create = fake_physical_create,
+               .physical_free = fake_physical_free,
+               .physical_map = fake_physical_map,
+               .protect = fake_protect,
+               .copy = fake_copy,
+               .fill = fake_fill},
     .clusters = true,
-    .physical_create = fake_physical_create,
-    .physical_free = fake_physical_free,
-    .physical_map = fake_physical_map,
-    .protect = fake_protect,
     .open = fake_open,
     .close = fake_close,
     .fill_vars = fake_fill_vars,
     .prepare = fake_prepare,
     .launch = fake_launch,
-    .copy = fake_copy,
-    .fill = fake_fill,
 };
 
 /* ---- the driver on it ------------------------------------------------------------------------ */
@@ -412,10 +412,10 @@ create(const struct hed_profile_device *devices, size_t n, const struct hed_far 
     type.nvml = hed_driver_nvml_calls();
     hed_layer_place(&f->room, &type, NULL);
     f->layer = &f->room.layer;
-    f->machine = fake_machine;
-    f->machine.far = far;
+    hed_near_init(&f->near, &fake_executor);
+    f->near.machine.far = far;
     f->data = data;
-    if (hed_driver_create(&f->machine, f, devices, n, &f->driver, &why) != 0)
+    if (hed_driver_create(&f->near.machine, f, devices, n, &f->driver, &why) != 0)
         fail_msg("no driver: %s", why.text);
     f->layer->state = f->driver;
     return f;

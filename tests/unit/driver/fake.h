@@ -26,7 +26,7 @@
 
 #include "core/layer.h"
 #include "driver/driver.h"
-#include "driver/machine.h"
+#include "driver/near/near.h"
 
 #define FAKE_MEMORY (8ull << 30) /* bytes of a device */
 #define FAKE_ARCH 90             /* compute capability 9.0 */
@@ -46,11 +46,11 @@ enum {
 };
 
 struct fake {
+    struct hed_near near; /* first; its machine has the test's far side if there is one */
     struct hed_layer_room room;
     struct hed_layer *layer; /* state is the driver */
     struct hed_driver *driver;
-    struct hed_machine machine; /* fake_machine, with the test's far side if there is one */
-    uint64_t base, size;        /* the reserved range */
+    uint64_t base, size; /* the reserved range */
 
     /* What a launch does; NULL: fake_copy copies, fake_none does nothing. Set it while nothing
      * runs. */
@@ -86,5 +86,5 @@ CUcontext fake_use_primary(struct fake *f, int device);
 #define fake_call(f, call, ...) \
     ((f)->layer->cuda->call((f)->layer, &(struct hed_##call){__VA_ARGS__}))
 
-/* The machine itself; its state is the struct fake. */
-extern const struct hed_machine fake_machine;
+/* What the machine runs on; its state is the struct fake. */
+extern const struct hed_executor fake_executor;

@@ -144,15 +144,15 @@ text_launch(struct fake *f, const struct hed_launch *l)
 static inline struct fake *
 text_started(int devices)
 {
-    static struct hed_machine machine;
+    static struct hed_executor executor;
     struct fake *f = fake_create(devices);
 
-    machine = fake_machine;
-    machine.open = text_open;
-    machine.close = text_close;
-    machine.fill_vars = text_fill;
-    machine.prepare = text_prepare;
-    f->driver->machine = &machine;
+    executor = fake_executor;
+    executor.open = text_open;
+    executor.close = text_close;
+    executor.fill_vars = text_fill;
+    executor.prepare = text_prepare;
+    hed_near_init(&f->near, &executor);
     f->launch = text_launch;
     text_opens = text_closes = 0;
     text_last[0] = '\0';

@@ -1,0 +1,59 @@
+/* Machines that execute in this process: the table of driver/machine.h on top of an executor.
+ *
+ *   driver ──struct hed_machine──> near/ ──struct hed_executor──> backends/cpu, the tests' fake
+ *
+ * An executor has memory, turns PTX into code and runs a grid. It knows nothing of streams, of
+ * contexts or of the API: those are kept here.
+ */
+#pragma once
+
+#include "driver/machine.h"
+
+/* PTX to be loaded. Machine code for real GPUs never gets to an executor. */
+struct hed_code_source {
+    const void *data; /* need not be terminated */
+    size_t size;
+    uint32_t device; /* 10 * major + minor of the device's compute capability */
+    uint32_t arch;   /* of the image: 75 of compute_75 */
+};
+
+/* What an executor provides. Its state begins with a struct hed_near, so that `m` is the same
+ * pointer in both tables. Any thread may call an entry, several at once, with no lock held; none
+ * may be NULL unless it says so. */
+struct hed_executor {
+    struct hed_machine_memory memory; /* addresses are pointers of this process */
+
+    bool clusters; /* as in struct hed_machine */
+
+    /* Reads PTX. 0, or HED_EFORMAT (INVALID_PTX), HED_EVERSION, HED_ENOMEM, HED_ENOTSUP. `log` (may
+     * be NULL) takes what the JIT's error log would say. */
+    int (*open)(void *m, const struct hed_code_source *source, struct hed_code **out,
+                struct hed_buf *log, struct hed_why *why);
+    void (*close)(void *m, struct hed_code *code);
+
+    /* Writes the variables' first values, and addresses inside them. Called once for each context
+     * the code is loaded in, when all variables have memory. addresses[i] belongs to vars[i]. */
+    void (*fill_vars)(void *m, struct hed_code *code, const uint64_t *addresses);
+
+    /* Compiles the kernel if that has not been done: at the first launch, by cuFuncLoad, or when
+     * modules are loaded eagerly. CUDA_ERROR_NO_BINARY_FOR_GPU, CUDA_ERROR_INVALID_PTX, ... with
+     * the reason. */
+    CUresult (*prepare)(void *m, struct hed_code *code, uint32_t kernel, struct hed_why *why);
+
+    /* Runs a grid to its end, on the calling thread and the executor's own. The result is
+     * CUDA_SUCCESS or the (sticky) error of the kernel: ILLEGAL_ADDRESS, ASSERT, ... */
+    CUresult (*launch)(void *m, const struct hed_launch *l, struct hed_why *why);
+
+    /* In the child of a fork: forgets threads. May be NULL. */
+    void (*forked)(void *m);
+    /* The process ends: stops threads. May be NULL. */
+    void (*fini)(void *m);
+};
+
+/* The first member of an executor's state. */
+struct hed_near {
+    struct hed_machine machine; /* what hed_driver_create is given, with the executor's state */
+    const struct hed_executor *executor;
+};
+
+void hed_near_init(struct hed_near *n, const struct hed_executor *executor);
