@@ -51,58 +51,8 @@ struct hed_far_input { /* of a linker */
 };
 
 struct hed_far {
-    /* ---- contexts (context.c, primary_calls.c) ---- */
-
-    /* Contents come to be; go (everything in it goes there, too); a limit was set. */
-    CUresult (*context_made)(void *m, struct hed_context *c);
-    void (*context_gone)(void *m, struct hed_context *c);
-    CUresult (*context_limit)(void *m, struct hed_context *c, CUlimit limit, size_t value);
-    /* Waits for all that was put on its streams. The first failure, or success. */
-    CUresult (*context_wait)(void *m, struct hed_context *c);
-
-    /* ---- streams and events (stream.c, queue.c, event.c) ---- */
-
-    void (*stream_made)(void *m, struct hed_stream *s); /* not for the legacy stream */
-    void (*stream_gone)(void *m, struct hed_stream *s);
-    /* Waits for everything put on it so far; asks. They may set s->done (under s->lock). */
-    CUresult (*stream_wait)(void *m, struct hed_stream *s);
-    CUresult (*stream_query)(void *m, struct hed_stream *s); /* SUCCESS, NOT_READY, the failure */
-    /* Takes note of what is known without waiting (hed_far_told_locked); asks only now and then. */
-    void (*stream_look)(void *m, struct hed_stream *s);
-    /* A setting was changed. s->lock is held. */
-    void (*stream_set)(void *m, struct hed_stream *s, CUlaunchAttributeID id,
-                       const CUlaunchAttributeValue *value);
-
-    void (*event_made)(void *m, struct hed_event *e);
-    void (*event_gone)(void *m, struct hed_event *e);
-    CUresult (*event_wait)(void *m, struct hed_event *e);
-    CUresult (*event_query)(void *m, struct hed_event *e);
-    CUresult (*event_time)(void *m, struct hed_event *begin, struct hed_event *end, float *ms);
-
-    /* ---- work (queue.c) ---- */
-
-    /* Puts work on a stream; s->lock is held and w->number given. The work stays the caller's, who
-     * frees it: what is needed later is copied, or taken by setting the pointer in it to NULL. All
-     * kinds but copies of pageable memory. */
-    CUresult (*put)(void *m, struct hed_stream *s, struct hed_work *w);
-
-    /* A launch, without a struct hed_work: the hot path. `l->params` need not live longer. */
-    CUresult (*launch)(void *m, struct hed_stream *s, struct hed_function *f,
-                       const struct hed_launch *l, const CUlaunchAttribute *attributes,
-                       unsigned count);
-
-    /* A copy one side of which is memory that only this process has (pageable or, where pinned
-     * memory is not shared, pinned). wait: done when it returns; else the program's memory may be
-     * changed when it returns (from), or is written before the stream is next known to have come
-     * this far (to). s->lock is not held: it is a matter of many messages. */
-    CUresult (*copy_host)(void *m, struct hed_stream *s, const struct hed_copy *c, bool to_host,
-                          bool wait);
-
     /* Is this host memory that the far side has at the same address? */
     bool (*shares)(void *m, uint64_t at, uint64_t size);
-
-    /* Are functions of the program still to be run? They may write what a copy is to read. */
-    bool (*functions_wait)(void *m);
 
     /* ---- code (image.c, module.c, function.c) ---- */
 
@@ -145,13 +95,6 @@ struct hed_far {
     CUresult (*surface_made)(void *m, struct hed_context *c, const CUDA_RESOURCE_DESC_v1 *res,
                              uint64_t *value);
     void (*object_gone)(void *m, struct hed_context *c, bool surface, uint64_t value);
-
-    /* ---- graphs (graph_exec.c) ---- */
-
-    /* An executable graph's body is to be run as e->object.handle; the same after a change. */
-    CUresult (*exec_made)(void *m, struct hed_context *c, struct hed_exec *e,
-                          struct hed_graph_exec *body);
-    void (*exec_gone)(void *m, uint64_t handle);
 
     /* ---- the rest ---- */
 

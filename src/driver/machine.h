@@ -17,10 +17,19 @@
 
 struct hed_buf;
 struct hed_code;
+struct hed_context;
+struct hed_copy;
+struct hed_event;
+struct hed_exec;
 struct hed_executor;
 struct hed_far;
+struct hed_function;
+struct hed_graph_exec;
 struct hed_launch;
+struct hed_point;
+struct hed_stream;
 struct hed_why;
+struct hed_work;
 
 /* Physical memory that can be mapped at several addresses (cuMemCreate). The machine's own data
  * follows it. */
@@ -109,17 +118,98 @@ struct hed_machine_memory {
     void (*fill)(void *m, uint64_t to, uint32_t value, unsigned width, size_t count);
 };
 
+/* Where work runs. Unless an entry says otherwise, it is called by any thread, several at once,
+ * with no lock held, and is not NULL. Entries never call back into the driver's API calls.
+ *
+ * Entries without a result cannot fail at once: a machine tells of a failure later, by
+ * hed_context_fail(). Objects are told of when their handle is given and before it can be given to
+ * another object, so a machine may use handles as names. */
 struct hed_machine {
     struct hed_machine_memory memory;
 
     bool clusters; /* blocks of a cluster reach each other; if not, such launches are refused */
 
-    /* Work, code and objects are elsewhere: driver/far.h. NULL: they are here. */
+    /* Bytes that the machine wants for itself in every struct hed_context, struct hed_stream and
+     * struct hed_exec (`own`). They are zeroed when the object is made. */
+    size_t context_bytes, stream_bytes, exec_bytes;
+
+    /* Code, arrays and graphs are elsewhere: driver/far.h. NULL: they are here. */
     const struct hed_far *far;
     const struct hed_executor *executor; /* NULL where there is a far side */
 
-    /* The child of a fork: forget threads. The process ends: stop threads. May be NULL. */
+    /* ---- contexts (context/) ---- */
+
+    /* The context has contents now; they are going, after everything that was in it; a limit was
+     * set. */
+    CUresult (*context_made)(void *m, struct hed_context *c);
+    void (*context_gone)(void *m, struct hed_context *c);
+    CUresult (*context_limit)(void *m, struct hed_context *c, CUlimit limit, size_t value);
+    /* Waits for all work on its streams, destroyed streams included. */
+    CUresult (*context_wait)(void *m, struct hed_context *c);
+
+    /* ---- streams (stream/stream.c, stream/stream_calls.c) ---- */
+
+    /* Prepares `own` of a new stream that no other thread knows. It may set s->fini, which is
+     * called when the memory is freed, maybe after the driver itself has gone. */
+    void (*stream_init)(void *m, struct hed_stream *s);
+    /* The stream has its handle. Not called for the legacy stream, which has none. */
+    void (*stream_made)(void *m, struct hed_stream *s);
+    /* No more work comes. s->lock is held. True: nothing is left to be done for it here, so that it
+     * leaves its context's list at once; else the machine calls hed_stream_retire() later. */
+    bool (*stream_gone)(void *m, struct hed_stream *s);
+    /* A setting was changed. s->lock is held. */
+    void (*stream_set)(void *m, struct hed_stream *s, CUlaunchAttributeID id,
+                       const CUlaunchAttributeValue *value);
+    /* Is everything done that was put on it, and on blocking streams if it is the legacy one?
+     * SUCCESS, NOT_READY, or the failure. */
+    CUresult (*stream_query)(void *m, struct hed_stream *s);
+    /* Waits for the same. The context's sticky error, or success. */
+    CUresult (*stream_wait)(void *m, struct hed_stream *s);
+
+    /* A point of a stream (stream/stream.h): has it been reached; waits for it. */
+    bool (*point_reached)(void *m, struct hed_point p);
+    CUresult (*point_wait)(void *m, struct hed_point p);
+
+    /* ---- events (stream/event.c) ---- */
+
+    void (*event_made)(void *m, struct hed_event *e);
+    void (*event_gone)(void *m, struct hed_event *e);
+    /* Has its last record been reached? SUCCESS, NOT_READY, or a failure. Waits for it. */
+    CUresult (*event_query)(void *m, struct hed_event *e);
+    CUresult (*event_wait)(void *m, struct hed_event *e);
+    /* Both have times and records. NOT_READY: one of them has not been reached. */
+    CUresult (*event_time)(void *m, struct hed_event *begin, struct hed_event *end, float *ms);
+
+    /* ---- work (stream/submit.c, module/launch.c, memory/copy.c) ---- */
+
+    /* Puts work on a stream that may have it now (hed_submit_allowed) and does not capture. Takes
+     * the work in any case. wait: it is done when this returns, and the result is the work's own if
+     * it failed. INVALID_HANDLE: the stream has been destroyed. */
+    CUresult (*submit)(void *m, struct hed_stream *s, struct hed_work *w, bool wait);
+
+    /* A launch, under the same conditions: the hot path, without a struct hed_work. `l->params` and
+     * the attributes need not live longer than the call. */
+    CUresult (*launch)(void *m, struct hed_stream *s, struct hed_function *f,
+                       const struct hed_launch *l, const CUlaunchAttribute *attributes,
+                       unsigned count);
+
+    /* A copy, under the same conditions, with CUDA's rules about what the caller waits for (cuda.h,
+     * "API synchronization behavior"). waits: the call is one of those without a stream. */
+    CUresult (*copy)(void *m, struct hed_stream *s, const struct hed_copy *c, bool waits);
+
+    /* Launches an executable graph on a stream, as `body` is now; prepares that. `e` is locked by
+     * the machine where it needs it. */
+    CUresult (*graph_launch)(void *m, struct hed_exec *e, struct hed_stream *s,
+                             struct hed_graph_exec *body);
+    void (*graph_upload)(void *m, struct hed_exec *e, struct hed_stream *s);
+    /* The executable graph is being freed. */
+    void (*graph_gone)(void *m, struct hed_exec *e);
+
+    /* ---- the process ---- */
+
+    /* In the child of a fork: forgets threads. May be NULL. */
     void (*forked)(void *m);
+    /* The process ends: stops threads. May be NULL. */
     void (*fini)(void *m);
 };
 

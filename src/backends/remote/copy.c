@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "backends/remote/memory.h"
+#include "backends/remote/queue.h"
 #include "base/err.h"
 #include "base/number.h"
 #include "driver/context/context.h"
@@ -283,7 +284,7 @@ send_all(const struct transfer *t)
         hed_remote_lose(t->r, hed_err_text(err));
         return LOST;
     }
-    (void)hed_far_sent(t->s, false);
+    (void)hed_remote_sent(t->s, false);
     return CUDA_SUCCESS;
 }
 
@@ -326,7 +327,7 @@ receive(const struct transfer *t, struct hed_remote_channel *channel, const stru
 static CUresult
 receive_all(const struct transfer *t)
 {
-    const uint64_t before = hed_far_now(t->s);
+    const uint64_t before = hed_stream_now(t->s);
     struct box asked[ON_THE_WAY];
     struct hed_remote_channel *channel = NULL;
     uint64_t x = 0, y = 0, z = 0;
@@ -355,7 +356,7 @@ receive_all(const struct transfer *t)
     }
     if (r == CUDA_SUCCESS) {
         hed_remote_sync_in(t->r); /* a wait may be left out now */
-        hed_far_answered(t->s, before);
+        hed_remote_answered(t->s, before);
     }
     return r;
 }
@@ -392,7 +393,7 @@ ask_later(const struct transfer *t, CUresult *r)
             *r = LOST;
         }
     } while (*r == CUDA_SUCCESS && next_piece(t, &p, &x, &y, &z));
-    (void)hed_far_sent(t->s, true);
+    (void)hed_remote_sent(t->s, true);
     return true;
 }
 
@@ -531,7 +532,7 @@ legacy(struct hed_remote *r)
 }
 
 void
-hed_remote_copy(void *m, uint64_t to, uint64_t from, size_t size)
+hed_remote_memory_copy(void *m, uint64_t to, uint64_t from, size_t size)
 {
     struct hed_remote *r = hed_remote_of(m);
     struct hed_stream *s = legacy(r);
@@ -551,7 +552,7 @@ hed_remote_copy(void *m, uint64_t to, uint64_t from, size_t size)
 }
 
 void
-hed_remote_fill(void *m, uint64_t to, uint32_t value, unsigned width, size_t count)
+hed_remote_memory_fill(void *m, uint64_t to, uint32_t value, unsigned width, size_t count)
 {
     struct hed_remote *r = hed_remote_of(m);
     struct hed_stream *s = legacy(r);
@@ -562,5 +563,5 @@ hed_remote_fill(void *m, uint64_t to, uint32_t value, unsigned width, size_t cou
     if (!s || count == 0)
         return;
     (void)hed_remote_put_fill(r, s, &w);
-    (void)hed_far_sent(s, false);
+    (void)hed_remote_sent(s, false);
 }

@@ -1,10 +1,9 @@
-/* Events of a worker. See remote.h and driver/far.h.
+/* Events of a worker, as messages. See remote.h and queue.h.
  *
  * Behind a record goes a mark (stream.c), so that over shared memory asking is reading a word.
  */
+#include "backends/remote/queue.h"
 #include "backends/remote/remote.h"
-#include "driver/context/context.h"
-#include "driver/stream/stream.h"
 
 static CUevent
 name_of(const struct hed_event *e)
@@ -29,7 +28,8 @@ hed_remote_event_gone(void *m, struct hed_event *e)
     /* Acquire: pairs with the end of the context's contents. Those of a made context have gone with
      * it; a primary one stays there, but for a reset. */
     if (e->generation == atomic_load_explicit(&c->generation, memory_order_acquire) ||
-        (c->primary && atomic_load_explicit(&c->far_resets, memory_order_relaxed) == 0))
+        (c->primary &&
+         atomic_load_explicit(&hed_remote_context(c)->resets, memory_order_relaxed) == 0))
         hed_remote_send(hed_remote_of(m), e->ctx->object.handle, 0, 0, HED_cuEventDestroy_v2,
                         &(struct hed_cuEventDestroy_v2){name_of(e)});
 }
@@ -53,7 +53,7 @@ hed_remote_put_event(struct hed_remote *r, struct hed_stream *s, struct hed_work
 }
 
 CUresult
-hed_remote_event_wait(void *m, struct hed_event *e)
+hed_remote_await_event(void *m, struct hed_event *e)
 {
     struct hed_remote *r = hed_remote_of(m);
     const CUresult result = hed_remote_ask(r, e->ctx->object.handle, 0, HED_cuEventSynchronize,
@@ -69,14 +69,15 @@ static bool
 is_reached(struct hed_remote *r, struct hed_point p, bool *ask)
 {
     struct hed_stream *s = p.stream;
+    const struct hed_remote_stream *q = hed_remote_stream(s);
 
     hed_lock(&s->lock);
     hed_remote_read_locked(r, s);
 
     const bool reached = s->done >= p.number;
     /* Something that comes only with an answer keeps `done` back. */
-    const bool told = s->far.slot && s->far.marked >= p.number &&
-                      (s->far.late <= s->far.answered || s->far.late > p.number);
+    const bool told =
+        q->slot && q->marked >= p.number && (q->late <= q->answered || q->late > p.number);
 
     *ask = !reached && (!told || hed_remote_is_late_locked(s));
     hed_unlock(&s->lock);
@@ -84,7 +85,7 @@ is_reached(struct hed_remote *r, struct hed_point p, bool *ask)
 }
 
 CUresult
-hed_remote_event_query(void *m, struct hed_event *e)
+hed_remote_ask_event(void *m, struct hed_event *e)
 {
     struct hed_remote *r = hed_remote_of(m);
     const struct hed_point p = hed_event_point(e);
@@ -105,8 +106,8 @@ hed_remote_event_query(void *m, struct hed_event *e)
             result = CUDA_ERROR_NOT_READY;
         if (result == CUDA_SUCCESS) {
             hed_remote_sync_in(r); /* as in stream.c */
-            if (hed_far_is_last(e, p))
-                hed_far_answered(p.stream, p.number);
+            if (hed_remote_is_last(e, p))
+                hed_remote_answered(p.stream, p.number);
         }
     }
     hed_stream_put(p.stream);

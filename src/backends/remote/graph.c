@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "backends/remote/queue.h"
 #include "backends/remote/remote.h"
 #include "driver/context/context.h"
 #include "driver/graph/node.h"
@@ -62,8 +63,8 @@ can_tell_kernel(const struct hed_kernel_work *k)
 static bool
 can_tell_copy(struct hed_driver *d, const struct hed_copy *c)
 {
-    return !c->staged && !hed_graph_is_private(d, &c->from, c) &&
-           !hed_graph_is_private(d, &c->to, c);
+    return !c->staged && !hed_remote_is_private(d->machine_state, d, &c->from, c) &&
+           !hed_remote_is_private(d->machine_state, d, &c->to, c);
 }
 
 static bool
@@ -78,7 +79,7 @@ can_tell_fill(struct hed_driver *d, const struct hed_fill *f)
     const struct hed_copy_side side = {.at = f->to, .pitch = f->pitch};
     const struct hed_copy c = {.width = f->width * f->size, .height = f->height, .depth = 1};
 
-    return !hed_graph_is_private(d, &side, &c);
+    return !hed_remote_is_private(d->machine_state, d, &side, &c);
 }
 
 static bool
@@ -314,14 +315,13 @@ tell(struct hed_remote *r, uint64_t context, const struct hed_graph_exec *g)
     return good;
 }
 
-/* The first time the far side may refuse, for reasons of its own; a change of what it has already
+/* The first time the worker may refuse, for reasons of its own; a change of what it has already
  * is not waited for. */
 CUresult
-hed_remote_exec_made(void *m, struct hed_context *c, struct hed_exec *e,
-                     struct hed_graph_exec *body)
+hed_remote_mirror_exec(void *m, struct hed_context *c, struct hed_exec *e,
+                       struct hed_graph_exec *body, bool first)
 {
     struct hed_remote *r = hed_remote_of(m);
-    const bool first = e->twin == HED_TWIN_NONE;
     struct hed_remote_channel *channel;
     struct hed_graph_body *b;
 
@@ -345,7 +345,7 @@ hed_remote_exec_made(void *m, struct hed_context *c, struct hed_exec *e,
 }
 
 void
-hed_remote_exec_gone(void *m, uint64_t handle)
+hed_remote_drop_exec(void *m, uint64_t handle)
 {
     struct hed_remote_channel *channel;
     struct hed_graph_body *b = step(hed_remote_of(m), 0, HED_GRAPH_DROP, 0, &channel);

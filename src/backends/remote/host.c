@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "backends/remote/memory.h"
+#include "backends/remote/queue.h"
 #include "backends/remote/remote.h"
 #include "base/err.h"
 #include "base/log.h"
@@ -244,14 +245,13 @@ static void
 run(struct hed_remote *r, uint64_t id, CUresult status)
 {
     struct hed_work *w = take(r->host, id);
-    struct hed_why why;
 
     if (!w)
         return;
     fetch(r);
     hed_context_fail(w->ctx, status);
     if (w->kind == HED_WORK_CALLBACK || hed_context_error(w->ctx) == CUDA_SUCCESS)
-        (void)hed_work_run(w, &why);
+        hed_work_call(w);
     hed_work_free(w);
     ran(r->host);
 }
@@ -262,7 +262,6 @@ abandon(struct hed_remote_host *h)
 {
     for (uint32_t place = 0;; place++) {
         struct hed_work *w = NULL;
-        struct hed_why why;
 
         hed_lock(&h->lock);
 
@@ -277,7 +276,7 @@ abandon(struct hed_remote_host *h)
             continue;
         hed_context_fail(w->ctx, CUDA_ERROR_DEVICE_UNAVAILABLE);
         if (w->kind == HED_WORK_CALLBACK)
-            (void)hed_work_run(w, &why);
+            hed_work_call(w);
         hed_work_free(w);
         ran(h);
     }

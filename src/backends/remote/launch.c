@@ -1,6 +1,7 @@
 /* Launches: one message, and no answer. */
 #include <string.h>
 
+#include "backends/remote/queue.h"
 #include "backends/remote/remote.h"
 #include "base/err.h"
 #include "driver/context/context.h"
@@ -56,8 +57,9 @@ send(struct hed_remote *r, struct hed_stream *s, const struct hed_function *f, u
 }
 
 CUresult
-hed_remote_launch(void *m, struct hed_stream *s, struct hed_function *f, const struct hed_launch *l,
-                  const CUlaunchAttribute *attributes, unsigned count)
+hed_remote_put_launch(void *m, struct hed_stream *s, struct hed_function *f,
+                      const struct hed_launch *l, const CUlaunchAttribute *attributes,
+                      unsigned count)
 {
     return send(hed_remote_of(m), s, f, s->submitted, l, attributes, count);
 }

@@ -11,6 +11,7 @@
  * 2. At most one thread asks for more of a device: nobody is refused what another is just getting.
  */
 #include "backends/remote/memory.h"
+#include "backends/remote/queue.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/remote/queue.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "core/config.h"
@@ -14,26 +15,7 @@
 #define UNIT (2u << 20)            /* bytes; what GPUs map in */
 
 const struct hed_far hed_remote_far = {
-    .context_made = hed_remote_context_made,
-    .context_gone = hed_remote_context_gone,
-    .context_limit = hed_remote_context_limit,
-    .context_wait = hed_remote_context_wait,
-    .stream_made = hed_remote_stream_made,
-    .stream_gone = hed_remote_stream_gone,
-    .stream_wait = hed_remote_stream_wait,
-    .stream_query = hed_remote_stream_query,
-    .stream_look = hed_remote_stream_look,
-    .stream_set = hed_remote_stream_set,
-    .event_made = hed_remote_event_made,
-    .event_gone = hed_remote_event_gone,
-    .event_wait = hed_remote_event_wait,
-    .event_query = hed_remote_event_query,
-    .event_time = hed_remote_event_time,
-    .put = hed_remote_put,
-    .launch = hed_remote_launch,
-    .copy_host = hed_remote_copy_host,
     .shares = hed_remote_shares,
-    .functions_wait = hed_remote_functions_wait,
     .open = hed_remote_open,
     .close = hed_remote_close,
     .link_made = hed_remote_link_made,
@@ -52,8 +34,6 @@ const struct hed_far hed_remote_far = {
     .texture_made = hed_remote_texture_made,
     .surface_made = hed_remote_surface_made,
     .object_gone = hed_remote_object_gone,
-    .exec_made = hed_remote_exec_made,
-    .exec_gone = hed_remote_exec_gone,
     .call = hed_remote_call,
     .memory_info = hed_remote_memory_info,
 };
@@ -88,6 +68,32 @@ usable(void *m)
 const struct hed_machine hed_remote_machine = {
     .clusters = true, /* the device's attributes say whether it has them */
     .far = &hed_remote_far,
+    .context_bytes = sizeof(struct hed_remote_context),
+    .stream_bytes = sizeof(struct hed_remote_stream),
+    .exec_bytes = sizeof(struct hed_remote_exec),
+    .context_made = hed_remote_context_made,
+    .context_gone = hed_remote_context_gone,
+    .context_limit = hed_remote_context_limit,
+    .context_wait = hed_remote_context_wait,
+    .stream_init = hed_remote_stream_init,
+    .stream_made = hed_remote_stream_made,
+    .stream_gone = hed_remote_stream_gone,
+    .stream_set = hed_remote_stream_set,
+    .stream_query = hed_remote_stream_query,
+    .stream_wait = hed_remote_stream_wait,
+    .point_reached = hed_remote_point_reached,
+    .point_wait = hed_remote_point_wait,
+    .event_made = hed_remote_event_made,
+    .event_gone = hed_remote_event_gone,
+    .event_query = hed_remote_event_query,
+    .event_wait = hed_remote_event_wait,
+    .event_time = hed_remote_event_time,
+    .submit = hed_remote_submit,
+    .launch = hed_remote_launch,
+    .copy = hed_remote_copy,
+    .graph_launch = hed_remote_graph_launch,
+    .graph_upload = hed_remote_graph_upload,
+    .graph_gone = hed_remote_graph_gone,
     .memory = {.reserve = hed_remote_reserve,
                .usable = usable,
                .map_unit = UNIT,
@@ -98,8 +104,8 @@ const struct hed_machine hed_remote_machine = {
                .physical_free = hed_remote_physical_free,
                .physical_map = hed_remote_physical_map,
                .protect = hed_remote_protect,
-               .copy = hed_remote_copy,
-               .fill = hed_remote_fill},
+               .copy = hed_remote_memory_copy,
+               .fill = hed_remote_memory_fill},
     .forked = machine_forked,
     .fini = machine_fini,
 };

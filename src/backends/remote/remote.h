@@ -190,15 +190,10 @@ hed_remote_of(void *m)
 CUresult hed_remote_context_made(void *m, struct hed_context *c); /* stream.c */
 void hed_remote_context_gone(void *m, struct hed_context *c);
 CUresult hed_remote_context_limit(void *m, struct hed_context *c, CUlimit limit, size_t value);
-CUresult hed_remote_context_wait(void *m, struct hed_context *c);
+void hed_remote_stream_init(void *m, struct hed_stream *s);
 void hed_remote_stream_made(void *m, struct hed_stream *s);
-void hed_remote_stream_gone(void *m, struct hed_stream *s);
-CUresult hed_remote_stream_wait(void *m, struct hed_stream *s);
-CUresult hed_remote_stream_query(void *m, struct hed_stream *s);
-void hed_remote_stream_look(void *m, struct hed_stream *s);
 void hed_remote_stream_set(void *m, struct hed_stream *s, CUlaunchAttributeID id,
                            const CUlaunchAttributeValue *value);
-CUresult hed_remote_put(void *m, struct hed_stream *s, struct hed_work *w);
 
 /* stream.c, for event.c too. What a question or a wait answered: a failure is the context's. */
 CUresult hed_remote_waited(struct hed_context *c, CUresult r);
@@ -211,8 +206,6 @@ bool hed_remote_is_late_locked(struct hed_stream *s);
 
 void hed_remote_event_made(void *m, struct hed_event *e); /* event.c */
 void hed_remote_event_gone(void *m, struct hed_event *e);
-CUresult hed_remote_event_wait(void *m, struct hed_event *e);
-CUresult hed_remote_event_query(void *m, struct hed_event *e);
 CUresult hed_remote_event_time(void *m, struct hed_event *begin, struct hed_event *end, float *ms);
 CUresult hed_remote_put_event(struct hed_remote *r, struct hed_stream *s, struct hed_work *w);
 
@@ -223,7 +216,6 @@ void hed_remote_host_forked(struct hed_remote *r);
  * is done while one is to be run. */
 void hed_remote_host_drain(struct hed_remote *r);
 bool hed_remote_host_busy(const struct hed_remote *r);
-bool hed_remote_functions_wait(void *m);
 /* A slot for a stream, its word 0 (0: none); one that is given back when `number` is in it. */
 uint32_t hed_remote_slot_enter(struct hed_remote *r);
 void hed_remote_slot_leave(struct hed_remote *r, uint32_t slot, uint64_t number);
@@ -238,14 +230,11 @@ int hed_remote_physical_create(void *m, int device, uint64_t size,
 void hed_remote_physical_free(void *m, struct hed_physical_memory *p);
 int hed_remote_physical_map(void *m, struct hed_physical_memory *p, uint64_t offset, uint64_t at,
                             uint64_t size);
-void hed_remote_copy(void *m, uint64_t to, uint64_t from, size_t size); /* copy.c; waits */
-void hed_remote_fill(void *m, uint64_t to, uint32_t value, unsigned width, size_t count);
+void hed_remote_memory_copy(void *m, uint64_t to, uint64_t from, size_t size); /* copy.c; waits */
+void hed_remote_memory_fill(void *m, uint64_t to, uint32_t value, unsigned width, size_t count);
 int hed_remote_protect(void *m, uint64_t at, uint64_t size, bool readable, bool writable);
-bool hed_remote_shares(void *m, uint64_t at, uint64_t size);
 CUresult hed_remote_memory_info(void *m, struct hed_context *c, size_t *free, size_t *total);
 
-CUresult hed_remote_copy_host(void *m, struct hed_stream *s, const struct hed_copy *c, bool to_host,
-                              bool wait); /* copy.c */
 CUresult hed_remote_put_copy(struct hed_remote *r, struct hed_stream *s, struct hed_work *w);
 CUresult hed_remote_put_fill(struct hed_remote *r, struct hed_stream *s, struct hed_work *w);
 /* Waits until other threads have received what the worker had sent them before an answer. */
@@ -278,9 +267,7 @@ CUresult hed_remote_function_set(void *m, struct hed_function *f, CUfunction_att
 
 CUresult hed_remote_function_load(void *m, struct hed_function *f);
 
-CUresult hed_remote_launch(void *m, struct hed_stream *s, struct hed_function *f,
-                           const struct hed_launch *l, const CUlaunchAttribute *attributes,
-                           unsigned count); /* launch.c */
+/* launch.c */
 CUresult hed_remote_put_kernel(struct hed_remote *r, struct hed_stream *s, struct hed_work *w);
 
 CUresult hed_remote_array_made(void *m, struct hed_context *c, struct hed_array *a); /* array.c */
@@ -293,9 +280,7 @@ CUresult hed_remote_surface_made(void *m, struct hed_context *c, const CUDA_RESO
                                  uint64_t *value);
 void hed_remote_object_gone(void *m, struct hed_context *c, bool surface, uint64_t value);
 
-CUresult hed_remote_exec_made(void *m, struct hed_context *c, struct hed_exec *e,
-                              struct hed_graph_exec *body); /* graph.c */
-void hed_remote_exec_gone(void *m, uint64_t handle);
+/* graph.c */
 CUresult hed_remote_put_graph(struct hed_remote *r, struct hed_stream *s, struct hed_work *w);
 
 CUresult hed_remote_call(void *m, struct hed_context *c, enum hed_cuda_call id,

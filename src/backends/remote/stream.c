@@ -1,4 +1,4 @@
-/* Contexts and streams of a worker, and what is put on them. See remote.h and driver/far.h.
+/* Contexts and streams of a worker, and what is put on them, as messages. See remote.h and queue.h.
  *
  * How far a stream has come is asked, or, over shared memory, read: a mark on the stream makes the
  * worker, or the device itself, write the number into the stream's slot when it gets there.
@@ -9,10 +9,9 @@
  * 2. A slot may never be written again (a failed device). So somebody who only looks at it asks now
  *    and then, LOOK_NS apart.
  */
-#include "driver/stream/stream.h"
+#include "backends/remote/queue.h"
 #include "backends/remote/remote.h"
 #include "base/clock.h"
-#include "driver/context/context.h"
 
 #define LOOK_NS (2 * HED_NS_PER_MS)
 
@@ -35,6 +34,7 @@ CUresult
 hed_remote_context_made(void *m, struct hed_context *c)
 {
     struct hed_remote *r = hed_remote_of(m);
+    struct hed_remote_context *own = hed_remote_context(c);
     CUcontext name = hed_context_handle(c);
     const CUdevice device = r->devices[c->device->ordinal].ordinal;
     CUresult result = CUDA_SUCCESS;
@@ -42,7 +42,7 @@ hed_remote_context_made(void *m, struct hed_context *c)
     if (!c->primary) {
         result = hed_remote_ask(r, 0, 0, HED_cuCtxCreate_v2,
                                 &(struct hed_cuCtxCreate_v2){&name, c->flags, device}, false);
-    } else if (!c->far_made || c->far_reset) {
+    } else if (!own->made || own->reset) {
         /* Through a reset the name stays what it was. */
         if (c->flags)
             result = hed_remote_ask(r, 0, 0, HED_cuDevicePrimaryCtxSetFlags_v2,
@@ -54,8 +54,8 @@ hed_remote_context_made(void *m, struct hed_context *c)
                                 &(struct hed_cuDevicePrimaryCtxRetain){&name, device}, false);
     }
     if (result == CUDA_SUCCESS) {
-        c->far_made = true;
-        c->far_reset = false;
+        own->made = true;
+        own->reset = false;
     }
     return result;
 }
@@ -72,8 +72,9 @@ hed_remote_context_gone(void *m, struct hed_context *c)
         (void)hed_remote_ask(
             r, c->object.handle, 0, HED_cuDevicePrimaryCtxReset_v2,
             &(struct hed_cuDevicePrimaryCtxReset_v2){r->devices[c->device->ordinal].ordinal}, true);
-        c->far_reset = true;
-        atomic_fetch_add_explicit(&c->far_resets, 1, memory_order_relaxed); /* event.c */
+        hed_remote_context(c)->reset = true;
+        /* Relaxed: only whether it has happened counts (event.c). */
+        atomic_fetch_add_explicit(&hed_remote_context(c)->resets, 1, memory_order_relaxed);
     }
 }
 
@@ -85,7 +86,7 @@ hed_remote_context_limit(void *m, struct hed_context *c, CUlimit limit, size_t v
 }
 
 CUresult
-hed_remote_context_wait(void *m, struct hed_context *c)
+hed_remote_await_context(void *m, struct hed_context *c)
 {
     struct hed_remote *r = hed_remote_of(m);
     const CUresult result = hed_remote_wait(r, c->object.handle, 0);
@@ -96,6 +97,12 @@ hed_remote_context_wait(void *m, struct hed_context *c)
 }
 
 /* ---- streams --------------------------------------------------------------------------------- */
+
+/* The bytes that this machine has in a stream begin as zeros. */
+void
+hed_remote_stream_init(void *m, struct hed_stream *s)
+{
+}
 
 void
 hed_remote_stream_made(void *m, struct hed_stream *s)
@@ -109,15 +116,16 @@ hed_remote_stream_made(void *m, struct hed_stream *s)
 }
 
 void
-hed_remote_stream_gone(void *m, struct hed_stream *s)
+hed_remote_stream_drop(void *m, struct hed_stream *s)
 {
+    struct hed_remote_stream *q = hed_remote_stream(s);
     struct hed_remote *r = hed_remote_of(m);
 
     hed_remote_send(r, s->ctx->object.handle, 0, 0, HED_cuStreamDestroy_v2,
                     &(struct hed_cuStreamDestroy_v2){(CUstream)(uintptr_t)s->object.handle});
-    if (s->far.slot)
-        hed_remote_slot_leave(r, s->far.slot, s->far.marked);
-    s->far.slot = 0;
+    if (q->slot)
+        hed_remote_slot_leave(r, q->slot, q->marked);
+    q->slot = 0;
 }
 
 void
@@ -134,7 +142,7 @@ hed_remote_stream_set(void *m, struct hed_stream *s, CUlaunchAttributeID id,
 }
 
 CUresult
-hed_remote_stream_wait(void *m, struct hed_stream *s)
+hed_remote_await_stream(void *m, struct hed_stream *s)
 {
     struct hed_remote *r = hed_remote_of(m);
     const CUresult result = hed_remote_wait(r, s->ctx->object.handle, hed_stream_name(s));
@@ -149,44 +157,48 @@ hed_remote_stream_wait(void *m, struct hed_stream *s)
 bool
 hed_remote_mark_locked(struct hed_remote *r, struct hed_stream *s, uint64_t number)
 {
+    struct hed_remote_stream *q = hed_remote_stream(s);
     struct hed_remote_channel *channel;
     struct hed_msg *m;
 
     if (!r->slots)
         return false;
-    if (!s->far.slot)
-        s->far.slot = hed_remote_slot_enter(r);
-    if (!s->far.slot)
+    if (!q->slot)
+        q->slot = hed_remote_slot_enter(r);
+    if (!q->slot)
         return false;
     m = hed_remote_begin(r, HED_MSG_MARK, sizeof *m, s->ctx->object.handle, hed_stream_name(s),
                          number, &channel);
     if (!m)
         return false;
-    m->reserved = s->far.slot;
-    s->far.marked = number;
+    m->reserved = q->slot;
+    q->marked = number;
     return hed_remote_end(channel, m, sizeof *m) == 0;
 }
 
 void
 hed_remote_read_locked(struct hed_remote *r, struct hed_stream *s)
 {
+    const struct hed_remote_stream *q = hed_remote_stream(s);
+
     /* Acquire: pairs with the write into the slot, by the worker (server/worker/host.c) or a
      * device; what was done before that is seen. */
-    if (s->far.slot && !hed_remote_host_busy(r))
-        hed_far_told_locked(s, atomic_load_explicit(&r->slots[s->far.slot], memory_order_acquire));
+    if (q->slot && !hed_remote_host_busy(r))
+        hed_remote_told_locked(s, atomic_load_explicit(&r->slots[q->slot], memory_order_acquire));
 }
 
 bool
 hed_remote_is_late_locked(struct hed_stream *s)
 {
+    struct hed_remote_stream *q = hed_remote_stream(s);
     const uint64_t now = hed_now_ns();
 
     /* The first look in vain begins the time. */
-    if (!s->far.asked)
-        s->far.asked = now;
-    if (now - s->far.asked < LOOK_NS)
+    if (!q->asked)
+        q->asked = now;
+    if (now - q->asked < LOOK_NS)
         return false;
-    s->far.asked = now;
+    q->asked = now;
     return true;
 }
 
@@ -203,7 +215,7 @@ query(struct hed_remote *r, struct hed_stream *s, uint64_t number)
         return CUDA_ERROR_NOT_READY;
     if (result == CUDA_SUCCESS) {
         hed_remote_sync_in(r); /* a wait may be left out now */
-        hed_far_answered(s, number);
+        hed_remote_answered(s, number);
     }
     return hed_remote_waited(s->ctx, result);
 }
@@ -219,7 +231,7 @@ look(struct hed_remote *r, struct hed_stream *s, bool eager, uint64_t *number, b
     *number = s->submitted;
     *done = s->done >= s->submitted;
     if (!*done && !s->destroyed) {
-        const bool fresh = s->far.marked < s->submitted;
+        const bool fresh = hed_remote_stream(s)->marked < s->submitted;
         const bool has_mark = !fresh || hed_remote_mark_locked(r, s, s->submitted);
 
         ask = (eager && (fresh || !has_mark)) || hed_remote_is_late_locked(s);
@@ -231,7 +243,7 @@ look(struct hed_remote *r, struct hed_stream *s, bool eager, uint64_t *number, b
 }
 
 void
-hed_remote_stream_look(void *m, struct hed_stream *s)
+hed_remote_look_at_stream(void *m, struct hed_stream *s)
 {
     struct hed_remote *r = hed_remote_of(m);
     uint64_t number;
@@ -242,7 +254,7 @@ hed_remote_stream_look(void *m, struct hed_stream *s)
 }
 
 CUresult
-hed_remote_stream_query(void *m, struct hed_stream *s)
+hed_remote_ask_stream(void *m, struct hed_stream *s)
 {
     struct hed_remote *r = hed_remote_of(m);
     uint64_t number;

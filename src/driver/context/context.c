@@ -5,7 +5,6 @@
 
 #include "base/err.h"
 #include "base/log.h"
-#include "driver/far.h"
 #include "driver/memory/memory.h"
 #include "driver/module/module.h"
 
@@ -83,7 +82,8 @@ hed_context_fail(struct hed_context *c, CUresult error)
 CUresult
 hed_context_synchronize(struct hed_context *c)
 {
-    const CUresult r = hed_stream_context_wait(c);
+    void *m;
+    const CUresult r = hed_machine_of(c, &m)->context_wait(m, c);
     const CUresult sticky = hed_context_error(c);
 
     return sticky != CUDA_SUCCESS ? sticky : r;
@@ -103,13 +103,14 @@ open_contents(struct hed_context *c)
     c->id = next_id();
     hed_context_default_limits(c);
 
-    const struct hed_far *far = c->device->driver->machine->far;
-    CUresult r = far ? far->context_made(c->device->driver->machine_state, c) : CUDA_SUCCESS;
+    void *m;
+    const struct hed_machine *machine = hed_machine_of(c, &m);
+    CUresult r = machine->context_made(m, c);
 
     if (r == CUDA_SUCCESS) {
         r = hed_stream_context_made(c);
-        if (r != CUDA_SUCCESS && far)
-            far->context_gone(c->device->driver->machine_state, c);
+        if (r != CUDA_SUCCESS)
+            machine->context_gone(m, c);
     }
     /* Release: pairs with the acquire in hed_context_alive. */
     if (r == CUDA_SUCCESS)
@@ -123,7 +124,8 @@ open_contents(struct hed_context *c)
 static void
 close_contents(struct hed_context *c)
 {
-    const struct hed_far *far = c->device->driver->machine->far;
+    void *m;
+    const struct hed_machine *machine = hed_machine_of(c, &m);
 
     (void)hed_context_synchronize(c);
     /* Release: whoever still sees it alive sees its contents; both go together for the rest. */
@@ -133,8 +135,7 @@ close_contents(struct hed_context *c)
     hed_stream_context_gone(c);
     hed_module_context_gone(c);
     hed_memory_context_gone(c);
-    if (far)
-        far->context_gone(c->device->driver->machine_state, c);
+    machine->context_gone(m, c);
 }
 
 /* ---- made contexts --------------------------------------------------------------------------- */
@@ -143,10 +144,11 @@ static struct hed_context *
 create_object(struct hed_device *dev)
 {
     struct hed_driver *d = dev->driver;
-    struct hed_context *c = calloc(1, sizeof *c);
+    struct hed_context *c = calloc(1, sizeof *c + d->machine->context_bytes);
 
     if (!c)
         return NULL;
+    c->own = c + 1;
     c->device = dev;
     c->object.destroy = destroy_object;
     hed_lock_init(&c->lock, HED_RANK_CONTEXT);

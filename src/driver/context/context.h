@@ -54,13 +54,7 @@ struct hed_context {
     CUsharedconfig shared_config; /* constant while it is alive */
     _Atomic uint64_t peers;       /* bit per device ordinal: cuCtxEnablePeerAccess */
 
-    /* Where work is done elsewhere (driver/stream/far_queue.c). */
-    _Atomic uint64_t far_begun;  /* waits for the whole context that have begun */
-    _Atomic uint64_t far_synced; /* the last of them that has succeeded */
-    _Atomic uint64_t far_copies; /* hed_far_copied() calls */
-    _Atomic uint64_t far_left;   /* far_begun when a stream was last destroyed with work in it */
-    bool far_made, far_reset;    /* the far side has it; must have it anew: the machine's own */
-    _Atomic uint32_t far_resets; /* so many times it was reset there, and all in it was gone */
+    void *own; /* the machine's bytes, behind this struct */
 };
 
 /* Longer than the call: keeps the memory of the context object, not its contents. */
@@ -83,6 +77,16 @@ hed_context_alive(const struct hed_context *c)
 {
     /* Acquire: pairs with the release when it is opened, so that its contents are seen. */
     return atomic_load_explicit(&c->alive, memory_order_acquire);
+}
+
+/* Where the context's work runs, and the state that the machine's operations take. */
+static inline const struct hed_machine *
+hed_machine_of(const struct hed_context *c, void **m)
+{
+    const struct hed_driver *d = c->device->driver;
+
+    *m = d->machine_state;
+    return d->machine;
 }
 
 /* The first asynchronous failure of a context; later ones are dropped. */
@@ -118,10 +122,9 @@ CUresult hed_context_synchronize(struct hed_context *c);
 /* CU_LIMIT_... as a new context has them. */
 void hed_context_default_limits(struct hed_context *c);
 
-/* What streams do about contexts (stream.c): the default stream comes with the context; waiting for
- * all work of a context, per-thread streams included; everything goes, nothing runs any more. */
+/* What streams do about contexts (stream.c): the default stream comes with the context;
+ * everything goes, nothing runs any more. */
 CUresult hed_stream_context_made(struct hed_context *c);
-CUresult hed_stream_context_wait(struct hed_context *c);
 /* A program may not wait for a context that a stream is captured in: the capture is invalid then,
  * and this the error. What only frees memory or code waits all the same. */
 CUresult hed_stream_context_uncaptured(struct hed_context *c);

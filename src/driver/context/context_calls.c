@@ -484,8 +484,8 @@ peer_contexts(struct hed_layer *self, CUcontext handle, struct hed_context **min
 static CUresult
 tell_peers(struct hed_context *mine, enum hed_cuda_call id, void *args)
 {
-    void *m;
-    const struct hed_far *far = hed_far_of(mine, &m);
+    const struct hed_far *far = mine->device->driver->machine->far;
+    void *m = mine->device->driver->machine_state;
 
     return far ? far->call(m, mine, id, args) : CUDA_SUCCESS;
 }

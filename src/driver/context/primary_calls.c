@@ -4,7 +4,6 @@
 #include "driver/context/context.h"
 
 #include "base/number.h"
-#include "driver/far.h"
 
 #define STACK_STEP 16ull
 #define STACK_FIRST 1024ull
@@ -248,18 +247,17 @@ set_limit(struct hed_context *c, CUlimit limit, uint64_t value)
 static CUresult
 soft_cuCtxSetLimit(struct hed_layer *self, struct hed_cuCtxSetLimit *a)
 {
-    const struct hed_driver *d = hed_driver_of(self);
     struct hed_context *c;
     CUresult r = hed_current(self, &c);
+    void *m;
 
     if (r == CUDA_SUCCESS)
         r = check_limit(c, a->limit);
     if (r == CUDA_SUCCESS)
         r = set_limit(c, a->limit, a->value);
-    if (r == CUDA_SUCCESS && d->machine->far)
-        r = d->machine->far->context_limit(
-            d->machine_state, c, a->limit,
-            atomic_load_explicit(&c->limits[a->limit], memory_order_relaxed));
+    if (r == CUDA_SUCCESS)
+        r = hed_machine_of(c, &m)->context_limit(
+            m, c, a->limit, atomic_load_explicit(&c->limits[a->limit], memory_order_relaxed));
     return r;
 }
 

@@ -51,7 +51,6 @@ CUresult hed_capture_unsafe(struct hed_layer *self);
  * STREAM_CAPTURE_IMPLICIT. */
 CUresult hed_capture_implicit(struct hed_context *c);
 
-/* Runs an executable graph's work in an order its edges allow, on this thread. */
-CUresult hed_graph_exec_run(struct hed_graph_exec *g, struct hed_why *why);
+/* What an executable graph runs: counted. */
 void hed_graph_exec_ref(struct hed_graph_exec *g);
 void hed_graph_exec_unref(struct hed_graph_exec *g);

@@ -1,7 +1,6 @@
-/* Executable graphs: made of graphs, changed, launched, run.
+/* Executable graphs: made of graphs, changed, launched.
  *
- *   cuGraphLaunch (graph_launch.c): a reference to the body -> work on a stream
- *       -> hed_graph_exec_run
+ *   cuGraphLaunch (graph_launch.c): a reference to the body -> machine->graph_launch
  *   cuGraphExec...SetParams: a body that somebody runs or will run is copied first
  */
 #include <stdlib.h>
@@ -9,7 +8,6 @@
 
 #include "base/err.h"
 #include "driver/driver.h"
-#include "driver/far.h"
 #include "driver/graph/node.h"
 #include "driver/stream/stream.h"
 
@@ -146,27 +144,6 @@ hed_exec_body(struct hed_graph *g, struct hed_graph_exec **out)
     return CUDA_SUCCESS;
 }
 
-/* ---- running ------------------------------------------------------------------------------- */
-
-CUresult
-hed_graph_exec_run(struct hed_graph_exec *g, struct hed_why *why)
-{
-    for (size_t i = 0; i < g->count; i++) {
-        struct hed_exec_node *n = &g->nodes[i];
-        CUresult r = CUDA_SUCCESS;
-
-        if (n->disabled)
-            continue;
-        if (n->child)
-            r = hed_graph_exec_run(n->child, why);
-        else if (n->work)
-            r = hed_work_run(n->work, why);
-        if (r != CUDA_SUCCESS)
-            return r;
-    }
-    return CUDA_SUCCESS;
-}
-
 /* ---- the object ---------------------------------------------------------------------------- */
 
 static void
@@ -174,8 +151,7 @@ exec_free(struct hed_object *o)
 {
     struct hed_exec *e = (struct hed_exec *)o;
 
-    if (e->twin != HED_TWIN_NONE)
-        e->driver->machine->far->exec_gone(e->driver->machine_state, e->object.handle);
+    e->driver->machine->graph_gone(e->driver->machine_state, e);
     hed_graph_exec_unref(e->body);
     hed_points_clear(&e->last);
     hed_graph_users_free(&e->users);
@@ -203,9 +179,11 @@ instantiate(struct hed_layer *self, CUgraph handle, unsigned long long flags, CU
     if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH)
         goto done;
     r = CUDA_ERROR_OUT_OF_MEMORY;
-    e = calloc(1, sizeof *e);
+    e = calloc(1, sizeof *e + d->machine->exec_bytes);
     if (!e)
         goto done;
+    e->own = e + 1;
+    e->version = 1;
     e->object.destroy = exec_free;
     e->driver = d;
     e->flags = flags;

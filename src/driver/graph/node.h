@@ -95,13 +95,6 @@ struct hed_graph_exec {
     size_t count;
 };
 
-/* What a far side (driver/far.h) has of an executable graph. */
-enum hed_twin {
-    HED_TWIN_NONE,
-    HED_TWIN_STALE,  /* one that is to be changed before the next launch */
-    HED_TWIN_CURRENT /* the same as the body */
-};
-
 /* What a CUgraphExec is the name of. */
 struct hed_exec {
     struct hed_object object; /* first */
@@ -111,17 +104,15 @@ struct hed_exec {
     struct hed_points last;      /* of the last launch: the next one comes behind it; under lock */
     unsigned long long flags;
     struct hed_graph_user *users;
-    enum hed_twin twin; /* under lock */
-    bool by_node;       /* there cannot be a twin of this body: its nodes go one by one; likewise */
+    uint64_t version; /* of the body: goes up when that is changed; under lock */
+    void *own;        /* the machine's bytes, behind this struct; under lock */
 };
 
 /* The body is about to be changed. */
 static inline void
 hed_exec_changed_locked(struct hed_exec *e)
 {
-    if (e->twin == HED_TWIN_CURRENT)
-        e->twin = HED_TWIN_STALE;
-    e->by_node = false;
+    e->version++;
 }
 
 extern struct hed_lock hed_graphs_lock;
@@ -188,11 +179,14 @@ CUresult hed_exec_set_work(struct hed_layer *self, CUgraphExec exec, CUgraphNode
 CUresult hed_exec_set_child(struct hed_layer *self, CUgraphExec exec, CUgraphNode node,
                             CUgraph child);
 
-/* ---- graph_launch.c, the calls for the table of graph_exec.c --------------------------------- */
+/* ---- graph_launch.c -------------------------------------------------------------------------- */
 
-/* Is one side of a node's copy memory that only this process has? For machines with a far side. */
-bool hed_graph_is_private(struct hed_driver *d, const struct hed_copy_side *side,
-                          const struct hed_copy *c);
+/* "Each launch is ordered behind both any previous work in this stream and any previous launches of
+ * this graph." (CUDA Driver API, cuGraphLaunch) The first adds the points of the last launch, the
+ * second notes that of one that has been put on a stream. For machines. */
+bool hed_exec_add_last(struct hed_exec *e, struct hed_points *after);
+CUresult hed_exec_launched(struct hed_exec *e, struct hed_stream *s);
 
+/* The calls, for the table of graph_exec.c. */
 CUresult hed_soft_cuGraphLaunch(struct hed_layer *self, struct hed_cuGraphLaunch *a);
 CUresult hed_soft_cuGraphUpload(struct hed_layer *self, struct hed_cuGraphUpload *a);

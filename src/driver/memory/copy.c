@@ -1,22 +1,15 @@
 /* Copies: checked and resolved into addresses and pitches, then put on a stream. Copies of one row
  * are here; of planes, of arrays and in batches in copy_array.c and copy_batch.c.
  *
- * CUDA's rules about memory that is not pinned (cuda.h, "API synchronization behavior"): a copy to
- * it returns when it is done; one from it returns when it has been read, which for up to 64 KiB
- * never waits for the stream.
+ * What the caller waits for is the machine's business (machine->copy).
  */
-#include <stdlib.h>
-#include <string.h>
-
-#include "driver/far.h"
 #include "driver/memory/array.h"
 #include "driver/memory/memory_calls.h"
 #include "driver/memory/memory_index.h"
 #include "driver/stream/stream.h"
 #include "driver/stream/work.h"
 
-#define STAGED_MAX (64u << 10) /* bytes of pageable memory that are read at the call */
-#define NO_MANS_LAND 4096      /* no memory is below */
+#define NO_MANS_LAND 4096 /* no memory is below */
 
 /* One side as the program describes it. */
 struct side {
@@ -25,18 +18,6 @@ struct side {
     CUarray array;
     size_t x, y, z;       /* bytes, rows, planes */
     size_t pitch, height; /* of memory; 0: as the copied region has */
-};
-
-/* What kind of memory a side is. Where work is done elsewhere, it is `here` if the far side does
- * not have it: pageable and registered memory, and pinned memory that is not shared. */
-struct nature {
-    bool pageable, host, here;
-    bool mapped; /* kernels may be told of it */
-};
-
-struct resolved {
-    struct hed_copy copy;
-    struct nature from, to;
 };
 
 /* Bytes from the first to the last of a region; false: more than there are. */
@@ -54,9 +35,8 @@ span(const struct hed_copy *c, const struct hed_copy_side *s, uint64_t *out)
 /* A host pointer may as well be a device's, as NVIDIA's driver has it. */
 static CUresult
 resolve_memory(struct hed_driver *d, const struct side *s, const struct hed_copy *c, bool write,
-               struct hed_copy_side *out, struct nature *nature)
+               struct hed_copy_side *out)
 {
-    const struct hed_far *far = d->machine->far;
     uint64_t row, rows, offset, up, bytes;
     struct hed_allocation a;
     bool known;
@@ -77,11 +57,10 @@ resolve_memory(struct hed_driver *d, const struct side *s, const struct hed_copy
         return CUDA_ERROR_INVALID_VALUE;
     if (s->type == CU_MEMORYTYPE_DEVICE && !known)
         return CUDA_ERROR_INVALID_VALUE;
-    nature->pageable = !known;
-    nature->host = !known || a.kind == HED_MEMORY_HOST || a.kind == HED_MEMORY_REGISTERED ||
-                   a.kind == HED_MEMORY_MANAGED || !a.device;
-    nature->mapped = known && hed_memory_is_mapped(&a);
-    nature->here = far && nature->host && !far->shares(d->machine_state, out->at, bytes);
+    out->pageable = !known;
+    out->host = !known || a.kind == HED_MEMORY_HOST || a.kind == HED_MEMORY_REGISTERED ||
+                a.kind == HED_MEMORY_MANAGED || !a.device;
+    out->mapped = known && hed_memory_is_mapped(&a);
     return CUDA_SUCCESS;
 }
 
@@ -100,13 +79,15 @@ resolve_array(struct hed_driver *d, const struct side *s, const struct hed_copy 
 
     if (s->x <= row && c->width <= row - s->x && s->y <= m->height &&
         c->height <= m->height - s->y && s->z <= m->depth && c->depth <= m->depth - s->z) {
-        if (d->machine->far)
-            *out =
-                (struct hed_copy_side){.array = a->object.handle, .x = s->x, .y = s->y, .z = s->z};
-        else
-            *out = (struct hed_copy_side){.at = m->at + s->z * m->slice + s->y * m->pitch + s->x,
-                                          .pitch = m->pitch,
-                                          .slice = m->slice};
+        const uint64_t offset = s->z * m->slice + s->y * m->pitch + s->x;
+
+        *out = (struct hed_copy_side){.at = m->at ? m->at + offset : 0,
+                                      .pitch = m->pitch,
+                                      .slice = m->slice,
+                                      .array = a->object.handle,
+                                      .x = s->x,
+                                      .y = s->y,
+                                      .z = s->z};
         r = CUDA_SUCCESS;
     }
     hed_object_put(&a->object);
@@ -115,14 +96,13 @@ resolve_array(struct hed_driver *d, const struct side *s, const struct hed_copy 
 
 static CUresult
 resolve_side(struct hed_driver *d, const struct side *s, const struct hed_copy *c, bool write,
-             struct hed_copy_side *out, struct nature *nature)
+             struct hed_copy_side *out)
 {
-    *nature = (struct nature){0};
     switch (s->type) {
     case CU_MEMORYTYPE_HOST:
     case CU_MEMORYTYPE_DEVICE:
     case CU_MEMORYTYPE_UNIFIED:
-        return resolve_memory(d, s, c, write, out, nature);
+        return resolve_memory(d, s, c, write, out);
     case CU_MEMORYTYPE_ARRAY:
         return resolve_array(d, s, c, out);
     default:
@@ -136,8 +116,8 @@ address(CUmemorytype type, const void *host, CUdeviceptr device)
     return type == CU_MEMORYTYPE_HOST ? (uint64_t)(uintptr_t)host : device;
 }
 
-static CUresult
-resolve(struct hed_context *c, const CUDA_MEMCPY3D_v2 *p, struct resolved *out)
+CUresult
+hed_copy_resolve(struct hed_context *c, const CUDA_MEMCPY3D_v2 *p, struct hed_copy *out)
 {
     const struct side from = {.type = p->srcMemoryType,
                               .at = address(p->srcMemoryType, p->srcHost, p->srcDevice),
@@ -156,134 +136,54 @@ resolve(struct hed_context *c, const CUDA_MEMCPY3D_v2 *p, struct resolved *out)
                             .pitch = p->dstPitch,
                             .height = p->dstHeight};
     struct hed_driver *d = c->device->driver;
-    struct hed_copy *copy = &out->copy;
 
-    *out = (struct resolved){
-        .copy = {.width = p->WidthInBytes, .height = p->Height, .depth = p->Depth, .given = *p}};
+    *out = (struct hed_copy){
+        .width = p->WidthInBytes, .height = p->Height, .depth = p->Depth, .given = *p};
     if (p->WidthInBytes == 0 || p->Height == 0 || p->Depth == 0) {
-        copy->width = 0;
+        out->width = 0;
         return CUDA_SUCCESS;
     }
 
-    CUresult r = resolve_side(d, &from, copy, false, &copy->from, &out->from);
+    CUresult r = resolve_side(d, &from, out, false, &out->from);
 
     if (r == CUDA_SUCCESS)
-        r = resolve_side(d, &to, copy, true, &copy->to, &out->to);
-    return r;
-}
-
-CUresult
-hed_copy_resolve(struct hed_context *c, const CUDA_MEMCPY3D_v2 *given, struct hed_copy *out)
-{
-    struct resolved d;
-    const CUresult r = resolve(c, given, &d);
-
-    if (r == CUDA_SUCCESS)
-        *out = d.copy;
+        r = resolve_side(d, &to, out, true, &out->to);
     return r;
 }
 
 /* ---- putting a copy on a stream -------------------------------------------------------------- */
 
-/* Reads pageable memory now: rows side by side in memory of the work. False: it is too much. */
-static bool
-stage(struct hed_copy *c)
-{
-    const size_t most = STAGED_MAX;
-
-    if (c->width > most || c->height > most / c->width || c->depth > most / c->width / c->height)
-        return false;
-    c->staged_size = c->width * c->height * c->depth;
-    c->staged = malloc(c->staged_size);
-    if (!c->staged)
-        return false;
-
-    char *at = c->staged;
-
-    for (size_t z = 0; z < c->depth; z++)
-        for (size_t y = 0; y < c->height; y++, at += c->width)
-            memcpy(at,
-                   (const void *)(uintptr_t)(c->from.at + z * c->from.slice + y * c->from.pitch),
-                   c->width);
-    c->from = (struct hed_copy_side){.at = (uint64_t)(uintptr_t)c->staged,
-                                     .pitch = c->width,
-                                     .slice = (uint64_t)c->width * c->height};
-    return true;
-}
-
+/* A node reads when its graph runs. */
 static CUresult
-submit(struct hed_stream *s, struct hed_context *c, const struct resolved *d, bool waits)
+capture_copy(struct hed_stream *s, const struct hed_copy *c, bool waits)
 {
-    struct hed_work *w = hed_work_create(c, HED_WORK_COPY);
+    struct hed_work *w = hed_work_create(s->ctx, HED_WORK_COPY);
 
     if (!w)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    w->copy = d->copy;
-    if (waits)
-        return hed_submit_wait(s, w);
-    /* Relaxed: the program orders its capture and its copies. A node reads when the graph runs. */
-    if (atomic_load_explicit(&s->capture, memory_order_relaxed))
-        return hed_submit(s, w);
-    if (d->to.pageable || (d->from.pageable && !stage(&w->copy)))
-        return hed_submit_wait(s, w);
-    return hed_submit(s, w);
+    w->copy = *c;
+    return waits ? hed_submit_wait(s, w) : hed_submit(s, w);
 }
 
-/* Both sides are memory of this process only: done here, when the stream has come so far. */
 static CUresult
-copy_here(struct hed_stream *s, const struct hed_copy *c)
+submit_copy(struct hed_stream *s, struct hed_context *c, const CUDA_MEMCPY3D_v2 *given, bool waits)
 {
-    const CUresult r = hed_stream_synchronize(s);
-
-    if (r != CUDA_SUCCESS)
-        return r;
-    for (size_t z = 0; z < c->depth; z++)
-        for (size_t y = 0; y < c->height; y++)
-            memmove((void *)(uintptr_t)(c->to.at + z * c->to.slice + y * c->to.pitch),
-                    (const void *)(uintptr_t)(c->from.at + z * c->from.slice + y * c->from.pitch),
-                    c->width);
-    return CUDA_SUCCESS;
-}
-
-/* The stream is elsewhere. Bytes from pageable memory are taken at the call, so nobody waits for
- * those; neither for a copy from device to device: cuda.h, "API synchronization behavior". */
-static CUresult
-submit_far(struct hed_stream *s, struct hed_context *c, const struct resolved *d, bool waits)
-{
+    struct hed_copy copy;
+    CUresult r = hed_copy_resolve(c, given, &copy);
     void *m;
-    const struct hed_far *far = hed_far_of(c, &m);
 
-    /* Relaxed: as in submit. */
-    if (atomic_load_explicit(&s->capture, memory_order_relaxed) || (!d->from.here && !d->to.here))
-        return submit(s, c, d,
-                      waits && (d->from.host || d->to.host ||
-                                atomic_load_explicit(&s->capture, memory_order_relaxed)));
-
-    CUresult r = hed_submit_allowed(s);
-
-    if (r != CUDA_SUCCESS)
+    if (r != CUDA_SUCCESS || copy.width == 0)
         return r;
-    if (d->from.here && d->to.here)
-        return copy_here(s, &d->copy);
-    hed_far_settle(s);
-    /* A kernel behind this one may read it: it is to have it when that is launched. */
-    if (d->to.here)
-        return far->copy_host(m, s, &d->copy, true, waits || d->to.pageable || d->to.mapped);
-    /* What is before it on the stream may still write what is read here. */
-    if (d->from.mapped || (!d->from.pageable && far->functions_wait(m)))
-        r = hed_stream_synchronize(s);
-    if (r != CUDA_SUCCESS)
-        return r;
-    r = far->copy_host(m, s, &d->copy, false, waits && !d->from.pageable);
-    if (r == CUDA_SUCCESS && waits && d->from.pageable)
-        hed_far_copied(s);
-    return r;
+    /* Relaxed: the program orders its capture and its copies. */
+    if (atomic_load_explicit(&s->capture, memory_order_relaxed))
+        return capture_copy(s, &copy, waits);
+    r = hed_submit_allowed(s);
+    return r == CUDA_SUCCESS ? hed_machine_of(s->ctx, &m)->copy(m, s, &copy, waits) : r;
 }
 
 CUresult
 hed_copy_put(struct hed_layer *self, const struct hed_copy_order *o)
 {
-    struct resolved d;
     struct hed_context *c;
     struct hed_stream *s;
     CUresult r = hed_current(self, &c);
@@ -292,10 +192,7 @@ hed_copy_put(struct hed_layer *self, const struct hed_copy_order *o)
         r = hed_stream_find(self, o->stream, o->ptds, &s);
     if (r != CUDA_SUCCESS)
         return r;
-    r = resolve(c, &o->given, &d);
-    if (r == CUDA_SUCCESS && d.copy.width)
-        r = c->device->driver->machine->far ? submit_far(s, s->ctx, &d, o->waits)
-                                            : submit(s, s->ctx, &d, o->waits);
+    r = submit_copy(s, c, &o->given, o->waits);
     hed_stream_put(s);
     return r;
 }
@@ -303,13 +200,7 @@ hed_copy_put(struct hed_layer *self, const struct hed_copy_order *o)
 CUresult
 hed_copy_submit(struct hed_stream *s, const CUDA_MEMCPY3D_v2 *given)
 {
-    struct hed_context *c = s->ctx;
-    struct resolved d;
-    const CUresult r = resolve(c, given, &d);
-
-    if (r != CUDA_SUCCESS || d.copy.width == 0)
-        return r;
-    return c->device->driver->machine->far ? submit_far(s, c, &d, false) : submit(s, c, &d, false);
+    return submit_copy(s, s->ctx, given, false);
 }
 
 /* ---- one row --------------------------------------------------------------------------------- */

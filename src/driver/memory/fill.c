@@ -1,9 +1,6 @@
 /* Fills: memory set to one value, of 1, 2 or 4 bytes, in rows. */
 #include "driver/memory/memory_calls.h"
 
-#include <string.h>
-
-#include "driver/far.h"
 #include "driver/memory/memory_index.h"
 #include "driver/stream/stream.h"
 #include "driver/stream/work.h"
@@ -36,35 +33,6 @@ hed_fill_resolve(struct hed_context *c, uint64_t to, uint64_t pitch, uint32_t va
     if (!hed_memory_usable(c->device->driver, to, bytes, true, &known, NULL) || !known)
         return CUDA_ERROR_INVALID_VALUE;
     return CUDA_SUCCESS;
-}
-
-/* ---- memory of this process only ------------------------------------------------------------- */
-
-bool
-hed_fill_is_here(struct hed_driver *d, const struct hed_fill *f)
-{
-    const uint64_t bytes = (f->height - 1) * f->pitch + f->width * f->size;
-    struct hed_allocation a;
-
-    return !d->machine->far->shares(d->machine_state, f->to, bytes) &&
-           hed_memory_find(d, f->to, &a) &&
-           (a.kind == HED_MEMORY_HOST || a.kind == HED_MEMORY_REGISTERED ||
-            a.kind == HED_MEMORY_MANAGED);
-}
-
-CUresult
-hed_fill_here(struct hed_stream *s, const struct hed_fill *f)
-{
-    const CUresult r = hed_stream_synchronize(s);
-
-    for (size_t y = 0; y < f->height && r == CUDA_SUCCESS; y++) {
-        char *row = (char *)(uintptr_t)(f->to + y * f->pitch);
-
-        /* The value's low bytes are first: so are this machine's. */
-        for (size_t x = 0; x < f->width; x++)
-            memcpy(row + x * f->size, &f->value, f->size);
-    }
-    return r;
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */

@@ -26,7 +26,7 @@ hed_memory_driver_init(struct hed_driver *d)
     if (!m)
         return HED_ENOMEM;
     m->random = 0x9e3779b97f4a7c15ull;
-    m->far_last = &m->far_frees;
+    m->waiting_last = &m->waiting;
     hed_blocks_init(&m->host, d, d->host_space, NULL, false);
     m->host.limit = physical_memory();
     for (int i = 0; i < d->device_count; i++) {

@@ -109,11 +109,6 @@ CUresult hed_copy_resolve(struct hed_context *c, const CUDA_MEMCPY3D_v2 *given,
 CUresult hed_copy_submit(struct hed_stream *s, const CUDA_MEMCPY3D_v2 *given);
 CUresult hed_fill_resolve(struct hed_context *c, uint64_t to, uint64_t pitch, uint32_t value,
                           unsigned element, size_t width, size_t height, struct hed_fill *out);
-/* Where work is done elsewhere: is it memory that the far side does not have? Then it is filled
- * here, when the stream has come so far. */
-bool hed_fill_is_here(struct hed_driver *d, const struct hed_fill *f);
-CUresult hed_fill_here(struct hed_stream *s, const struct hed_fill *f);
-
 /* ---- pools: pool.c --------------------------------------------------------------------------- */
 
 /* The default pools of all devices; after hed_memory_driver_init. 0, HED_ENOMEM, HED_ELIMIT. */
@@ -123,6 +118,11 @@ void hed_pool_driver_fini(struct hed_driver *d);
 /* What work that names a pool holds. NULL is fine. */
 void hed_pool_ref(struct hed_pool *pool);
 void hed_pool_unref(struct hed_pool *pool);
+
+/* Machines whose streams are elsewhere make a free no work: it is noted here with the last number
+ * of its stream, and done when that has been reached, as seen when memory is next taken, trimmed or
+ * asked about. False: no memory. */
+bool hed_pool_free_behind(struct hed_stream *s, uint64_t at);
 
 /* HED_WORK_ALLOC and HED_WORK_FREE being run. Memory is there since the call that chose the
  * address; it goes when the stream reaches the free. */

@@ -55,8 +55,8 @@ soft_cuMemGetInfo_v2(struct hed_layer *self, struct hed_cuMemGetInfo_v2 *a)
     struct hed_device *dev = c->device;
     size_t there = SIZE_MAX;
     size_t total = 0;
-    void *m;
-    const struct hed_far *far = hed_far_of(c, &m);
+    const struct hed_far *far = c->device->driver->machine->far;
+    void *m = c->device->driver->machine_state;
 
     /* Others use the device, too: what it has left may be less than what we have not used. */
     if (far && far->memory_info(m, c, &there, &total) != CUDA_SUCCESS)

@@ -31,7 +31,7 @@ struct hed_memory {
     struct hed_blocks host;
     struct hed_blocks plain[HED_PROFILE_DEVICES_MAX];
     struct hed_blocks managed[HED_PROFILE_DEVICES_MAX];
-    struct hed_far_free *far_frees, **far_last; /* oldest first: pool.c */
+    struct hed_waiting_free *waiting, **waiting_last; /* oldest first: pool.c */
     struct hed_pool *host_pool,
         *host_current; /* of the host: default and current; current is guarded */
 };
@@ -103,7 +103,7 @@ void hed_virtual_release(const struct hed_allocation *a); /* virtual.c */
 /* Memory is short: what the device's pools keep without using it goes. pool.c */
 void hed_pool_trim_device(struct hed_device *dev);
 
-/* Frees that far streams have come to are done; a context's are forgotten when it dies. pool.c */
+/* pool.c. Does the waiting frees that streams have come to; forgets those of a dead context. */
 void hed_pool_settle(struct hed_driver *d);
 void hed_pool_context_gone(struct hed_context *c);
 

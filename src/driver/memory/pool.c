@@ -8,7 +8,7 @@
 #include "driver/stream/stream.h"
 #include "driver/stream/work.h"
 
-#define FAR_LOOKS 8             /* frees in far streams that were not reached when looked at */
+#define LOOKS_MOST 8            /* waiting frees that were not reached when looked at */
 #define PENDING_LOOKS 64        /* frees on their way that are looked at for one to take over */
 #define WASTE_SMALL (64u << 10) /* bytes; larger pieces are taken over only if half is used */
 
@@ -271,61 +271,59 @@ hed_pool_work_free(struct hed_work *w)
     return CUDA_SUCCESS;
 }
 
-/* ---- frees in far streams -------------------------------------------------------------------- */
+/* ---- frees that wait for a point ------------------------------------------------------------- */
 
 static void
-append_locked(struct hed_memory *m, struct hed_far_free *f)
+append_locked(struct hed_memory *m, struct hed_waiting_free *f)
 {
     f->next = NULL;
-    *m->far_last = f;
-    m->far_last = &f->next;
+    *m->waiting_last = f;
+    m->waiting_last = &f->next;
 }
 
 /* Takes the whole list. */
-static struct hed_far_free *
+static struct hed_waiting_free *
 detach_locked(struct hed_memory *m)
 {
-    struct hed_far_free *all = m->far_frees;
+    struct hed_waiting_free *all = m->waiting;
 
-    m->far_frees = NULL;
-    m->far_last = &m->far_frees;
+    m->waiting = NULL;
+    m->waiting_last = &m->waiting;
     return all;
 }
 
 /* Puts a list back, before what was added meanwhile. */
 static void
-reattach(struct hed_driver *d, struct hed_far_free *list, struct hed_far_free **last)
+reattach(struct hed_driver *d, struct hed_waiting_free *list, struct hed_waiting_free **last)
 {
     struct hed_memory *m = d->memory;
 
     if (!list)
         return;
     hed_lock(&d->memory_lock);
-    *last = m->far_frees;
-    if (!m->far_frees)
-        m->far_last = last;
-    m->far_frees = list;
+    *last = m->waiting;
+    if (!m->waiting)
+        m->waiting_last = last;
+    m->waiting = list;
     hed_unlock(&d->memory_lock);
 }
 
 void
 hed_pool_settle(struct hed_driver *d)
 {
-    struct hed_far_free *left = NULL;
-    struct hed_far_free **last = &left;
+    struct hed_waiting_free *left = NULL;
+    struct hed_waiting_free **last = &left;
     int unreached = 0;
 
-    if (!d->machine->far)
-        return;
     hed_lock(&d->memory_lock);
 
-    struct hed_far_free *f = detach_locked(d->memory);
+    struct hed_waiting_free *f = detach_locked(d->memory);
 
     hed_unlock(&d->memory_lock);
     while (f) {
-        struct hed_far_free *next = f->next;
+        struct hed_waiting_free *next = f->next;
 
-        if (unreached < FAR_LOOKS && hed_point_reached((struct hed_point){f->stream, f->number})) {
+        if (unreached < LOOKS_MOST && hed_point_reached((struct hed_point){f->stream, f->number})) {
             freed(d, f->at);
             hed_stream_put(f->stream);
             free(f);
@@ -344,16 +342,16 @@ void
 hed_pool_context_gone(struct hed_context *c)
 {
     struct hed_driver *d = c->device->driver;
-    struct hed_far_free *left = NULL;
-    struct hed_far_free **last = &left;
+    struct hed_waiting_free *left = NULL;
+    struct hed_waiting_free **last = &left;
 
     hed_lock(&d->memory_lock);
 
-    struct hed_far_free *f = detach_locked(d->memory);
+    struct hed_waiting_free *f = detach_locked(d->memory);
 
     hed_unlock(&d->memory_lock);
     while (f) {
-        struct hed_far_free *next = f->next;
+        struct hed_waiting_free *next = f->next;
 
         if (f->stream->ctx == c) {
             freed(d, f->at);
@@ -369,16 +367,20 @@ hed_pool_context_gone(struct hed_context *c)
     reattach(d, left, last);
 }
 
-/* A free on a far stream: the point that the stream is to come to. The caller has told the
- * allocation. */
-static void
-free_later(struct hed_driver *d, struct hed_stream *s, uint64_t at, struct hed_far_free *f)
+bool
+hed_pool_free_behind(struct hed_stream *s, uint64_t at)
 {
-    *f = (struct hed_far_free){.stream = s, .number = hed_far_now(s), .at = at};
+    struct hed_driver *d = s->ctx->device->driver;
+    struct hed_waiting_free *f = malloc(sizeof *f);
+
+    if (!f)
+        return false;
+    *f = (struct hed_waiting_free){.stream = s, .number = hed_stream_now(s), .at = at};
     hed_object_ref(&s->object);
     hed_lock(&d->memory_lock);
     append_locked(d->memory, f);
     hed_unlock(&d->memory_lock);
+    return true;
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */
@@ -522,25 +524,6 @@ take_back(struct hed_driver *d, uint64_t at)
     free(e);
 }
 
-/* Puts the free on the stream, or where far streams' frees are kept. Takes the work. */
-static CUresult
-submit_free(struct hed_driver *d, struct hed_stream *s, struct hed_work *w)
-{
-    struct hed_far_free *f;
-    CUresult r;
-
-    if (!d->machine->far || captures(s))
-        return hed_submit(s, w);
-    r = hed_submit_allowed(s);
-    f = r == CUDA_SUCCESS ? malloc(sizeof *f) : NULL;
-    if (f)
-        free_later(d, s, w->memory.at, f);
-    else if (r == CUDA_SUCCESS)
-        r = CUDA_ERROR_OUT_OF_MEMORY;
-    hed_work_free(w);
-    return r;
-}
-
 CUresult
 hed_soft_cuMemFreeAsync(struct hed_layer *self, struct hed_cuMemFreeAsync *a)
 {
@@ -565,7 +548,7 @@ hed_soft_cuMemFreeAsync(struct hed_layer *self, struct hed_cuMemFreeAsync *a)
         hed_work_free(w);
         r = CUDA_ERROR_INVALID_VALUE;
     } else {
-        r = submit_free(hed_driver_of(self), s, w);
+        r = hed_submit(s, w);
         if (r != CUDA_SUCCESS)
             take_back(hed_driver_of(self), a->dptr);
     }

@@ -7,8 +7,8 @@
  * Between the last two, an allocation on the same stream may take the memory over, since all that
  * it is used for comes behind the free. The free then finds a live allocation and leaves it alone.
  *
- * Where streams are elsewhere (driver/far.h) a free is no work: it is a point in its stream, in a
- * list of the driver's, that is looked at when memory is next taken, trimmed or asked about.
+ * Where streams are elsewhere a free is no work: it is a point in its stream, in a list of the
+ * driver's, that is looked at when memory is next taken, trimmed or asked about.
  *
  * Invariants, under driver->memory_lock:
  * 1. An allocation of a pool holds a reference to it; a destroyed pool lives on until its last
@@ -47,9 +47,9 @@ struct hed_pool {
 /* The pool of a handle, to be put back with hed_pool_unref; NULL: there is none. */
 struct hed_pool *hed_pool_find(struct hed_driver *d, CUmemoryPool handle);
 
-/* A free that waits for a point in a far stream. */
-struct hed_far_free {
-    struct hed_far_free *next;
+/* A free that waits for a point in its stream: hed_pool_free_behind. */
+struct hed_waiting_free {
+    struct hed_waiting_free *next;
     struct hed_stream *stream; /* a reference */
     uint64_t number;
     uint64_t at;

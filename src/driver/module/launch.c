@@ -5,7 +5,6 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "core/stats.h"
-#include "driver/far.h"
 #include "driver/module/launch.h"
 #include "driver/module/module.h"
 #include "driver/module/occupancy.h"
@@ -19,6 +18,8 @@
 #define PARAM_BUFFER_SIZE ((void *)2)
 
 #define EXTRA_MAX 64 /* entries of `extra` that are looked at */
+
+#define PARAMS_ON_STACK 4096 /* bytes; most devices allow no more */
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
@@ -232,9 +233,6 @@ hed_kernel_work_create(struct hed_context *c, CUfunction handle, const CUlaunchC
         hed_work_free(w);
         return r;
     }
-    /* Relaxed: only that no two are the same counts. */
-    w->kernel.launch.grid_id =
-        1 + atomic_fetch_add_explicit(&c->device->driver->grid_ids, 1, memory_order_relaxed);
     *out = w;
     return CUDA_SUCCESS;
 }
@@ -289,34 +287,15 @@ check_events(struct hed_layer *self, const CUlaunchConfig *config)
     return CUDA_SUCCESS;
 }
 
-#define PARAMS_ON_STACK 4096 /* bytes; most devices allow no more */
-
+/* Everything that CUDA checks at once, then the machine. */
 static CUresult
-send(struct hed_stream *s, struct hed_function *f, const struct hed_launch *l,
-     const CUlaunchConfig *config)
-{
-    const struct hed_driver *d = f->module->driver;
-    uint64_t number;
-
-    hed_far_settle(s);
-
-    CUresult r = hed_far_begin(s, &number);
-
-    if (r != CUDA_SUCCESS)
-        return r;
-    r = d->machine->far->launch(d->machine_state, s, f, l, config->attrs, config->numAttrs);
-    hed_far_end(s);
-    return r;
-}
-
-/* Where work is done elsewhere, a launch is a message and nothing else. */
-static CUresult
-launch_far(struct hed_stream *s, CUfunction handle, const CUlaunchConfig *config, void **params,
-           void **extra)
+launch_function(struct hed_stream *s, CUfunction handle, const CUlaunchConfig *config,
+                void **params, void **extra)
 {
     unsigned char on_stack[PARAMS_ON_STACK];
     struct hed_function *f;
     struct hed_launch l;
+    void *m;
     CUresult r = hed_submit_allowed(s);
 
     if (r == CUDA_SUCCESS)
@@ -333,11 +312,22 @@ launch_far(struct hed_stream *s, CUfunction handle, const CUlaunchConfig *config
     if (r == CUDA_SUCCESS)
         r = hed_function_prepare(f);
     if (r == CUDA_SUCCESS)
-        r = send(s, f, &l, config);
+        r = hed_machine_of(s->ctx, &m)->launch(m, s, f, &l, config->attrs, config->numAttrs);
     if (large)
         free((void *)(uintptr_t)l.params);
     hed_object_put(&f->object);
     return r;
+}
+
+/* A node of the graph that is being captured. */
+static CUresult
+capture_kernel(struct hed_stream *s, CUfunction f, const CUlaunchConfig *config, void **params,
+               void **extra)
+{
+    struct hed_work *w;
+    const CUresult r = hed_kernel_work_create(s->ctx, f, config, params, extra, &w);
+
+    return r == CUDA_SUCCESS ? hed_submit(s, w) : r;
 }
 
 /* The stream says in which context: of a stream of another context than the current one, that one.
@@ -347,21 +337,16 @@ launch(struct hed_layer *self, const CUlaunchConfig *config, CUfunction f, void 
        void **extra, bool ptds)
 {
     struct hed_stream *s;
-    struct hed_work *w;
     CUresult r = hed_stream_find(self, config->hStream, ptds, &s);
 
     if (r != CUDA_SUCCESS)
         return r;
     r = check_events(self, config);
     /* Acquire: pairs with the capture's beginning. */
-    if (r == CUDA_SUCCESS && hed_driver_of(self)->machine->far &&
-        !atomic_load_explicit(&s->capture, memory_order_acquire)) {
-        r = launch_far(s, f, config, params, extra);
-    } else if (r == CUDA_SUCCESS) {
-        r = hed_kernel_work_create(s->ctx, f, config, params, extra, &w);
-        if (r == CUDA_SUCCESS)
-            r = hed_submit(s, w);
-    }
+    if (r == CUDA_SUCCESS)
+        r = atomic_load_explicit(&s->capture, memory_order_acquire)
+                ? capture_kernel(s, f, config, params, extra)
+                : launch_function(s, f, config, params, extra);
     hed_stream_put(s);
     if (r == CUDA_SUCCESS && config->numAttrs)
         r = record_events(self, config, ptds);

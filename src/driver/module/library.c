@@ -306,11 +306,9 @@ save_managed(struct hed_library *l)
 
     unsigned char *saved = malloc(size);
 
-    for (struct hed_managed *v = l->managed; v && saved; v = v->next) {
+    for (struct hed_managed *v = l->managed; v && saved; at += v->var->size, v = v->next)
         l->driver->machine->memory.copy(l->driver->machine_state, (uint64_t)(uintptr_t)(saved + at),
                                         v->at, v->var->size);
-        at += v->var->size;
-    }
     return saved;
 }
 

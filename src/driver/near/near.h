@@ -7,7 +7,10 @@
  */
 #pragma once
 
+#include <pthread.h>
+
 #include "driver/machine.h"
+#include "driver/stream/stream.h"
 
 /* PTX to be loaded. Machine code for real GPUs never gets to an executor. */
 struct hed_code_source {
@@ -57,3 +60,52 @@ struct hed_near {
 };
 
 void hed_near_init(struct hed_near *n, const struct hed_executor *executor);
+
+/* ---- between the files of near/ -------------------------------------------------------------- */
+
+/* The queue of a stream; guarded by the stream's lock. */
+struct hed_near_stream {
+    pthread_cond_t finished; /* done has come to wanted */
+    pthread_cond_t filled;   /* for the runner: there is work, or the stream is destroyed */
+    struct hed_work *first, **last;
+    uint64_t wanted; /* the lowest number that a thread waits for; UINT64_MAX: none does */
+    bool running;    /* work is being done, by the runner or by a caller */
+    bool has_runner;
+};
+
+static inline struct hed_near_stream *
+hed_near_stream(const struct hed_stream *s)
+{
+    return s->own;
+}
+
+/* queue.c, entries of the table. */
+void hed_near_stream_init(void *m, struct hed_stream *s);
+bool hed_near_stream_gone(void *m, struct hed_stream *s);
+CUresult hed_near_stream_query(void *m, struct hed_stream *s);
+CUresult hed_near_stream_wait(void *m, struct hed_stream *s);
+CUresult hed_near_context_wait(void *m, struct hed_context *c);
+bool hed_near_point_reached(void *m, struct hed_point p);
+CUresult hed_near_point_wait(void *m, struct hed_point p);
+CUresult hed_near_submit(void *m, struct hed_stream *s, struct hed_work *w, bool wait);
+
+/* event.c, likewise. A record has been reached: the time is now. Record 0 is a node's in a running
+ * graph: it has a time but no point, which is that of a record that was put on the stream after the
+ * graph. */
+CUresult hed_near_event_query(void *m, struct hed_event *e);
+CUresult hed_near_event_wait(void *m, struct hed_event *e);
+CUresult hed_near_event_time(void *m, struct hed_event *begin, struct hed_event *end, float *ms);
+void hed_near_event_reached(struct hed_event *e, uint64_t record);
+
+/* work.c, likewise. */
+CUresult hed_near_launch(void *m, struct hed_stream *s, struct hed_function *f,
+                         const struct hed_launch *l, const CUlaunchAttribute *attributes,
+                         unsigned count);
+CUresult hed_near_copy(void *m, struct hed_stream *s, const struct hed_copy *c, bool waits);
+
+/* graph.c, likewise. */
+CUresult hed_near_graph_launch(void *m, struct hed_exec *e, struct hed_stream *s,
+                               struct hed_graph_exec *body);
+
+/* run.c. Does the work now, on this thread. */
+CUresult hed_near_run(struct hed_work *w, struct hed_why *why);

@@ -1,10 +1,8 @@
 /* Events: points in streams with a name and a time. See stream.h. */
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "core/stats.h"
 #include "driver/driver.h"
-#include "driver/far.h"
 #include "driver/graph/graph.h"
 #include "driver/stream/stream.h"
 
@@ -58,10 +56,8 @@ soft_cuEventCreate(struct hed_layer *self, struct hed_cuEventCreate *a)
     }
 
     void *m;
-    const struct hed_far *far = hed_far_of(c, &m);
 
-    if (far)
-        far->event_made(m, e);
+    hed_machine_of(c, &m)->event_made(m, e);
     *a->phEvent = (CUevent)(uintptr_t)e->object.handle;
     return CUDA_SUCCESS;
 }
@@ -100,16 +96,15 @@ find(struct hed_layer *self, CUevent handle, struct hed_event **out)
     return r;
 }
 
-/* A far side is told once, before the handle can be given to another. */
+/* The machine is told once, before the handle can be given to another. */
 static void
 tell_gone(struct hed_event *e)
 {
     void *m;
-    const struct hed_far *far = hed_far_of(e->ctx, &m);
 
-    /* Relaxed: only who is first. */
-    if (far && !atomic_exchange_explicit(&e->gone, true, memory_order_relaxed))
-        far->event_gone(m, e);
+    /* Relaxed: only one of several threads that destroy the event is the first. */
+    if (!atomic_exchange_explicit(&e->gone, true, memory_order_relaxed))
+        hed_machine_of(e->ctx, &m)->event_gone(m, e);
 }
 
 /* The handle dies at once, the event when no stream has it in its queue any more; also if its
@@ -258,18 +253,6 @@ soft_cuStreamWaitEvent(struct hed_layer *self, struct hed_cuStreamWaitEvent *a)
     return r;
 }
 
-void
-hed_event_reached(struct hed_event *e, uint64_t record)
-{
-    const uint64_t now = hed_now_ns();
-
-    hed_lock(&e->lock);
-    /* A node's time is better than that of the record behind its graph. */
-    if (record == 0 || (record == e->records && e->time == 0))
-        e->time = now;
-    hed_unlock(&e->lock);
-}
-
 /* ---- asking ---------------------------------------------------------------------------------- */
 
 struct hed_point
@@ -299,14 +282,6 @@ hed_points_add_event(struct hed_points *p, struct hed_event *e)
 }
 
 static bool
-is_far(const struct hed_event *e)
-{
-    void *m;
-
-    return hed_far_of(e->ctx, &m) != NULL;
-}
-
-static bool
 has_record(struct hed_event *e)
 {
     hed_lock(&e->lock);
@@ -315,17 +290,6 @@ has_record(struct hed_event *e)
 
     hed_unlock(&e->lock);
     return recorded;
-}
-
-static bool
-is_reached(struct hed_event *e)
-{
-    const struct hed_point p = hed_event_point(e);
-    const bool reached = hed_point_reached(p);
-
-    if (p.stream)
-        hed_stream_put(p.stream);
-    return reached;
 }
 
 /* "Operation is not permitted on an event which was last recorded in a capturing stream" (cuda.h,
@@ -348,13 +312,13 @@ soft_cuEventQuery(struct hed_layer *self, struct hed_cuEventQuery *a)
 {
     struct hed_event *e;
     CUresult r = find_asked(self, a->hEvent, &e);
+    void *m;
 
     if (r != CUDA_SUCCESS)
         return r;
-    if (is_far(e))
-        r = hed_far_event_query(e);
-    else
-        r = is_reached(e) ? event_state(e) : CUDA_ERROR_NOT_READY;
+    r = hed_machine_of(e->ctx, &m)->event_query(m, e);
+    if (r == CUDA_SUCCESS)
+        r = event_state(e);
     hed_object_put(&e->object);
     return r;
 }
@@ -364,56 +328,22 @@ soft_cuEventSynchronize(struct hed_layer *self, struct hed_cuEventSynchronize *a
 {
     struct hed_event *e;
     CUresult r = find_asked(self, a->hEvent, &e);
+    void *m;
 
     if (r != CUDA_SUCCESS)
         return r;
-
-    if (is_far(e)) {
-        r = hed_far_event_synchronize(e);
-    } else {
-        const struct hed_point p = hed_event_point(e);
-
-        hed_point_wait(p);
-        if (p.stream)
-            hed_stream_put(p.stream);
+    r = hed_machine_of(e->ctx, &m)->event_wait(m, e);
+    if (r == CUDA_SUCCESS)
         r = event_state(e);
-    }
     hed_object_put(&e->object);
     return r;
 }
 
-/* The far side has the times. */
-static CUresult
-far_elapsed(struct hed_event *from, struct hed_event *to, float *out)
+/* Can the event have a time? Not without a record. */
+static bool
+has_time(struct hed_event *e)
 {
-    void *m;
-    const struct hed_far *far = hed_far_of(from->ctx, &m);
-
-    if (((from->flags | to->flags) & CU_EVENT_DISABLE_TIMING) || !has_record(from) ||
-        !has_record(to))
-        return CUDA_ERROR_INVALID_HANDLE;
-    return far->event_time(m, from, to, out);
-}
-
-/* When the last record was reached. INVALID_HANDLE: it has none, or no times. */
-static CUresult
-event_time(struct hed_event *e, uint64_t *time)
-{
-    if (e->flags & CU_EVENT_DISABLE_TIMING)
-        return CUDA_ERROR_INVALID_HANDLE;
-
-    /* The time is written before the point is reached. */
-    const bool reached = is_reached(e);
-
-    hed_lock(&e->lock);
-
-    const bool recorded = e->recorded;
-
-    *time = e->time;
-    hed_unlock(&e->lock);
-    if (!recorded)
-        return CUDA_ERROR_INVALID_HANDLE;
-    return reached && *time ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+    return !(e->flags & CU_EVENT_DISABLE_TIMING) && has_record(e);
 }
 
 static CUresult
@@ -421,9 +351,8 @@ elapsed(struct hed_layer *self, float *out, CUevent first, CUevent second)
 {
     struct hed_event *from = NULL;
     struct hed_event *to = NULL;
-    uint64_t begin;
-    uint64_t end = 0;
     CUresult r = find_asked(self, first, &from);
+    void *m;
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -432,23 +361,11 @@ elapsed(struct hed_layer *self, float *out, CUevent first, CUevent second)
         hed_object_put(&from->object);
         return r;
     }
-
-    if (!out || from->ctx != to->ctx || is_far(from)) {
-        r = out && from->ctx == to->ctx ? far_elapsed(from, to, out) : CUDA_ERROR_INVALID_HANDLE;
-        goto done;
-    }
-
     /* An event that can never have a time is reported before one that has none yet. */
-    const CUresult a = event_time(from, &begin);
-    const CUresult b = event_time(to, &end);
-
-    if (a == CUDA_ERROR_INVALID_HANDLE || b == CUDA_ERROR_INVALID_HANDLE)
+    if (!out || from->ctx != to->ctx || !has_time(from) || !has_time(to))
         r = CUDA_ERROR_INVALID_HANDLE;
-    else if (a != CUDA_SUCCESS || b != CUDA_SUCCESS)
-        r = CUDA_ERROR_NOT_READY;
     else
-        *out = (float)((double)(int64_t)(end - begin) / 1e6);
-done:
+        r = hed_machine_of(from->ctx, &m)->event_time(m, from, to, out);
     hed_object_put(&from->object);
     hed_object_put(&to->object);
     return r;

@@ -6,7 +6,6 @@
 
 #include "base/err.h"
 #include "driver/driver.h"
-#include "driver/far.h"
 #include "driver/graph/graph.h"
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -18,8 +17,8 @@ stream_free(struct hed_object *o)
 {
     struct hed_stream *s = (struct hed_stream *)o;
 
-    (void)pthread_cond_destroy(&s->finished);
-    (void)pthread_cond_destroy(&s->filled);
+    if (s->fini)
+        s->fini(s);
     hed_lock_fini(&s->lock);
     hed_context_unref(s->ctx);
     free(s);
@@ -29,29 +28,25 @@ stream_free(struct hed_object *o)
 static struct hed_stream *
 stream_alloc(struct hed_context *c)
 {
-    struct hed_stream *s = calloc(1, sizeof *s);
-    pthread_condattr_t attr;
+    void *m;
+    const struct hed_machine *machine = hed_machine_of(c, &m);
+    struct hed_stream *s = calloc(1, sizeof *s + machine->stream_bytes);
 
     if (!s)
         return NULL;
+    s->own = s + 1;
     s->object.destroy = stream_free;
     atomic_init(&s->object.refs, 1);
     s->ctx = c;
     hed_context_ref(c);
     s->blocking = true;
-    s->last = &s->first;
-    s->wanted = UINT64_MAX;
     s->generation = atomic_load_explicit(&c->generation, memory_order_relaxed);
     s->id = atomic_fetch_add_explicit(&ids, 1, memory_order_relaxed) + 1;
     s->attributes[CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY].syncPolicy = CU_SYNC_POLICY_AUTO;
     if (c->device->info.profile.attributes[CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT] > 1)
         s->attributes[CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP].memSyncDomainMap.remote = 1;
     hed_lock_init(&s->lock, HED_RANK_STREAM);
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&s->finished, &attr);
-    (void)pthread_cond_init(&s->filled, &attr);
-    (void)pthread_condattr_destroy(&attr);
+    machine->stream_init(m, s);
     return s;
 }
 
@@ -92,31 +87,16 @@ unlink_stream(struct hed_stream *s)
         hed_stream_put(s);
 }
 
-/* The far side, if there is one, gets to know a stream that has its handle. */
-static void
-tell_made(struct hed_stream *s)
-{
-    void *m;
-    const struct hed_far *far = hed_far_of(s->ctx, &m);
-
-    if (far)
-        far->stream_made(m, s);
-}
-
-/* The same at the end: the name goes there, too. What it has not done is only waited for with the
- * whole context from now on. True: there is a far side. */
+/* Gives the stream its handle, and with it a reference. False: no memory. */
 static bool
-tell_gone_locked(struct hed_stream *s)
+give_name(struct hed_stream *s)
 {
     void *m;
-    const struct hed_far *far = hed_far_of(s->ctx, &m);
+    const struct hed_machine *machine = hed_machine_of(s->ctx, &m);
 
-    if (!far)
+    if (hed_handles_add(s->ctx->device->driver->handles, HED_KIND_STREAM, &s->object) != 0)
         return false;
-    if (!s->is_legacy)
-        far->stream_gone(m, s);
-    if (s->far.answered < s->submitted)
-        hed_far_left(s->ctx);
+    machine->stream_made(m, s);
     return true;
 }
 
@@ -130,11 +110,10 @@ hed_stream_create(struct hed_context *c, unsigned flags, int priority, CUstream 
     s->flags = flags;
     s->blocking = !(flags & CU_STREAM_NON_BLOCKING);
     s->priority = hed_stream_priority(priority);
-    if (hed_handles_add(c->device->driver->handles, HED_KIND_STREAM, &s->object) != 0) {
+    if (!give_name(s)) {
         stream_free(&s->object);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    tell_made(s);
     link_stream(s);
     *out = (CUstream)(uintptr_t)s->object.handle;
     return CUDA_SUCCESS;
@@ -143,17 +122,15 @@ hed_stream_create(struct hed_context *c, unsigned flags, int priority, CUstream 
 void
 hed_stream_end(struct hed_stream *s)
 {
+    bool over = false;
+    void *m;
+
     hed_lock(&s->lock);
-
     /* Once: afterwards the driver may be gone, and the stream be only a thread's memory of it. */
-    const bool far = !s->destroyed && tell_gone_locked(s);
-
-    s->destroyed = true;
-
-    const bool over = far || (!s->first && !s->running);
-
-    /* The runner, if it sleeps, goes home. */
-    (void)pthread_cond_broadcast(&s->filled);
+    if (!s->destroyed) {
+        s->destroyed = true;
+        over = hed_machine_of(s->ctx, &m)->stream_gone(m, s);
+    }
     hed_unlock(&s->lock);
     if (over)
         hed_stream_retire(s);
@@ -190,21 +167,6 @@ is_current(const struct hed_stream *s)
 {
     /* Acquire: pairs with the end of the context's contents. */
     return s->generation == atomic_load_explicit(&s->ctx->generation, memory_order_acquire);
-}
-
-/* Where work is done elsewhere they have names, by which the far side knows them. */
-static bool
-give_name(struct hed_stream *s)
-{
-    void *m;
-
-    if (!hed_far_of(s->ctx, &m))
-        return true;
-    if (hed_handles_add(s->ctx->device->driver->handles, HED_KIND_STREAM, &s->object) != 0)
-        return false;
-    hed_object_ref(&s->object); /* the thread's; the first has become the name's */
-    tell_made(s);
-    return true;
 }
 
 static void
@@ -301,6 +263,7 @@ own_stream(struct hed_context *c)
         free(o);
         return NULL;
     }
+    hed_object_ref(&o->stream->object); /* the thread's; the first has become the name's */
     o->stream->is_per_thread = true;
     link_stream(o->stream);
     o->next = all->first;
@@ -437,50 +400,40 @@ hed_points_clear(struct hed_points *p)
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
-/* What a question about a stream is about: the legacy stream's has the blocking ones in it. */
-static bool
-pending(struct hed_stream *s, struct hed_points *p)
+uint64_t
+hed_stream_now(struct hed_stream *s)
 {
-    return hed_points_add(p, s) && (!s->is_legacy || hed_points_add_all(p, s->ctx, true));
+    hed_lock(&s->lock);
+
+    const uint64_t number = s->submitted;
+
+    hed_unlock(&s->lock);
+    return number;
 }
 
-static void
-wait_all(struct hed_points *p)
+void
+hed_point_wait(struct hed_point p)
 {
-    for (unsigned i = 0; i < p->count; i++)
-        hed_point_wait(p->at[i]);
-    hed_points_clear(p);
+    void *m;
+
+    if (p.stream)
+        (void)hed_machine_of(p.stream->ctx, &m)->point_wait(m, p);
 }
 
 bool
-hed_stream_idle(struct hed_stream *s)
+hed_point_reached(struct hed_point p)
 {
-    struct hed_points p = {0};
     void *m;
 
-    /* What has failed does no more. */
-    if (hed_far_of(s->ctx, &m))
-        return hed_far_stream_query(s) != CUDA_ERROR_NOT_READY;
-
-    const bool idle = pending(s, &p) && p.count == 0;
-
-    hed_points_clear(&p);
-    return idle;
+    return !p.stream || hed_machine_of(p.stream->ctx, &m)->point_reached(m, p);
 }
 
 CUresult
 hed_stream_synchronize(struct hed_stream *s)
 {
-    struct hed_points p = {0};
     void *m;
 
-    if (hed_far_of(s->ctx, &m))
-        return hed_far_stream_synchronize(s);
-
-    const bool good = pending(s, &p);
-
-    wait_all(&p);
-    return good ? hed_context_error(s->ctx) : CUDA_ERROR_OUT_OF_MEMORY;
+    return hed_machine_of(s->ctx, &m)->stream_wait(m, s);
 }
 
 /* ---- contexts -------------------------------------------------------------------------------- */
@@ -531,32 +484,6 @@ hed_stream_context_uncaptured(struct hed_context *c)
     return r;
 }
 
-CUresult
-hed_stream_context_wait(struct hed_context *c)
-{
-    struct hed_points p = {0};
-    void *m;
-
-    if (hed_far_of(c, &m))
-        return hed_far_context_wait(c);
-
-    const bool good = hed_points_add_all(&p, c, false);
-
-    wait_all(&p);
-    return good ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
-}
-
-static void
-wait_all_of(struct hed_stream *s)
-{
-    hed_lock(&s->lock);
-
-    const uint64_t number = s->submitted;
-
-    hed_unlock(&s->lock);
-    hed_point_wait((struct hed_point){s, number});
-}
-
 /* Ends a stream that the caller has a reference to, and waits for its work. */
 static void
 close_stream(struct hed_stream *s)
@@ -564,7 +491,7 @@ close_stream(struct hed_stream *s)
     hed_capture_stream_gone(s);
     hed_stream_end(s);
     drop_name(s);
-    wait_all_of(s);
+    hed_point_wait((struct hed_point){s, hed_stream_now(s)});
     hed_stream_retire(s);
 }
 

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "driver/driver.h"
-#include "driver/far.h"
 #include "driver/graph/graph.h"
 #include "driver/memory/memory.h"
 #include "driver/stream/stream.h"
@@ -100,10 +99,11 @@ soft_cuStreamQuery(struct hed_layer *self, struct hed_cuStreamQuery *a)
 {
     struct hed_stream *s;
     CUresult r = find_running(self, a->hStream, a->ptds, &s);
+    void *m;
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = hed_stream_idle(s) ? hed_context_error(s->ctx) : CUDA_ERROR_NOT_READY;
+    r = hed_machine_of(s->ctx, &m)->stream_query(m, s);
     hed_stream_put(s);
     return r;
 }
@@ -358,13 +358,11 @@ static void
 set_locked(struct hed_stream *s, CUlaunchAttributeID id, const CUlaunchAttributeValue *v)
 {
     void *m;
-    const struct hed_far *far = hed_far_of(s->ctx, &m);
 
     s->attributes[id] = *v;
     if (id == CU_LAUNCH_ATTRIBUTE_PRIORITY)
         s->priority = hed_stream_priority(v->priority);
-    if (far)
-        far->stream_set(m, s, id, v);
+    hed_machine_of(s->ctx, &m)->stream_set(m, s, id, v);
 }
 
 static CUresult

@@ -1,24 +1,15 @@
-/* Work: made, copied, freed, and done on the thread that asks. See work.h. */
+/* Work: made, copied, freed; functions of the program. See work.h. */
 #include "driver/stream/work.h"
 
-#include <sched.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/err.h"
 #include "driver/context/context.h"
 #include "driver/driver.h"
 #include "driver/graph/graph.h"
 #include "driver/memory/memory.h"
 #include "driver/module/module.h"
-#include "driver/near/near.h"
-#include "driver/shared.h"
 #include "driver/stream/stream.h"
-
-#define POLLS_QUICK 64                   /* looks at a value before sleeping between them */
-#define POLL_SLEEP_MOST UINT64_C(200000) /* ns */
 
 static _Thread_local unsigned callbacks; /* functions of the program that this thread is in */
 
@@ -169,148 +160,7 @@ hed_work_free(struct hed_work *w)
     free(w);
 }
 
-/* ---- copies and fills ------------------------------------------------------------------------ */
-
-/* Rows side by side are one long row, planes side by side one tall plane. */
-static void
-flatten(struct hed_copy *c)
-{
-    if (c->height == 1 || (c->from.pitch == c->width && c->to.pitch == c->width)) {
-        const size_t plane = c->width * c->height;
-
-        if (c->depth == 1 || (c->from.slice == plane && c->to.slice == plane)) {
-            c->width = plane * c->depth;
-            c->height = 1;
-            c->depth = 1;
-        } else {
-            c->width = plane;
-            c->height = c->depth;
-            c->depth = 1;
-            c->from.pitch = c->from.slice;
-            c->to.pitch = c->to.slice;
-        }
-    }
-}
-
-static void
-run_copy(const struct hed_driver *d, const struct hed_copy *given)
-{
-    struct hed_copy c = *given;
-
-    flatten(&c);
-    for (size_t z = 0; z < c.depth; z++)
-        for (size_t y = 0; y < c.height; y++)
-            d->machine->memory.copy(d->machine_state, c.to.at + z * c.to.slice + y * c.to.pitch,
-                                    c.from.at + z * c.from.slice + y * c.from.pitch, c.width);
-}
-
-static void
-run_fill(const struct hed_driver *d, const struct hed_fill *f)
-{
-    if (f->height == 1 || f->pitch == f->width * f->size) {
-        d->machine->memory.fill(d->machine_state, f->to, f->value, f->size, f->width * f->height);
-        return;
-    }
-    for (size_t y = 0; y < f->height; y++)
-        d->machine->memory.fill(d->machine_state, f->to + y * f->pitch, f->value, f->size,
-                                f->width);
-}
-
-/* ---- values in memory ------------------------------------------------------------------------ */
-
-/* Acquire: pairs with whoever wrote the value, a kernel, the program, or write_value. */
-static uint64_t
-load_value(uint64_t at, bool wide)
-{
-    if (wide)
-        return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)at, memory_order_acquire);
-    return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)at, memory_order_acquire);
-}
-
-/* cuda.h, CUstreamWaitValue_flags: "Wait until (int32_t)(*addr - value) >= 0", "*addr == value",
- * "(*addr & value) != 0", "~(*addr | value) != 0", each with its 64-bit form. */
-static bool
-value_fits(const CUstreamBatchMemOpParams_v1 *op, bool wide)
-{
-    const uint64_t now = load_value(op->waitValue.address, wide);
-    const uint64_t value = wide ? op->waitValue.value64 : op->waitValue.value;
-    const uint64_t all = wide ? UINT64_MAX : UINT32_MAX;
-
-    switch (op->waitValue.flags & ~(unsigned)CU_STREAM_WAIT_VALUE_FLUSH) {
-    case CU_STREAM_WAIT_VALUE_EQ:
-        return now == value;
-    case CU_STREAM_WAIT_VALUE_AND:
-        return (now & value) != 0;
-    case CU_STREAM_WAIT_VALUE_NOR:
-        return (~(now | value) & all) != 0;
-    default:
-        return wide ? (int64_t)(now - value) >= 0 : (int32_t)((uint32_t)now - (uint32_t)value) >= 0;
-    }
-}
-
-/* Whoever writes the value tells nobody, so there is nothing to sleep on: looks again and again,
- * less often with time. A failed or dying context ends it. */
-static CUresult
-wait_value(const struct hed_context *c, const CUstreamBatchMemOpParams_v1 *op, bool wide)
-{
-    uint64_t sleep = 1000; /* ns */
-
-    for (unsigned i = 0; !value_fits(op, wide); i++) {
-        /* Acquire: pairs with the store that ends the context. */
-        if (hed_context_error(c) != CUDA_SUCCESS ||
-            !atomic_load_explicit(&c->alive, memory_order_acquire))
-            return hed_context_error(c);
-        if (i < POLLS_QUICK) {
-            (void)sched_yield();
-            continue;
-        }
-        hed_sleep_ns(sleep);
-        sleep = sleep < POLL_SLEEP_MOST / 2 ? sleep * 2 : POLL_SLEEP_MOST;
-    }
-    return CUDA_SUCCESS;
-}
-
-/* Release: what the stream did before is seen by whoever sees the value (load_value, kernels, the
- * program). */
-static void
-write_value(const CUstreamBatchMemOpParams_v1 *op, bool wide)
-{
-    const uint64_t at = op->writeValue.address;
-
-    if (wide)
-        atomic_store_explicit((_Atomic uint64_t *)(uintptr_t)at, op->writeValue.value64,
-                              memory_order_release);
-    else
-        atomic_store_explicit((_Atomic uint32_t *)(uintptr_t)at, op->writeValue.value,
-                              memory_order_release);
-}
-
-static CUresult
-run_memops(const struct hed_context *c, const struct hed_memops *m)
-{
-    CUresult r = CUDA_SUCCESS;
-
-    for (unsigned i = 0; i < m->count && r == CUDA_SUCCESS; i++) {
-        const CUstreamBatchMemOpParams_v1 *op = &m->ops[i];
-
-        switch (op->operation) {
-        case CU_STREAM_MEM_OP_WAIT_VALUE_32:
-        case CU_STREAM_MEM_OP_WAIT_VALUE_64:
-            r = wait_value(c, op, op->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64);
-            break;
-        case CU_STREAM_MEM_OP_WRITE_VALUE_32:
-        case CU_STREAM_MEM_OP_WRITE_VALUE_64:
-            write_value(op, op->operation == CU_STREAM_MEM_OP_WRITE_VALUE_64);
-            break;
-        default:
-            /* A barrier: between what comes before and after it, for every observer. */
-            atomic_thread_fence(memory_order_seq_cst);
-        }
-    }
-    return r;
-}
-
-/* ---- all kinds ------------------------------------------------------------------------------- */
+/* ---- functions of the program ---------------------------------------------------------------- */
 
 bool
 hed_in_callback(void)
@@ -318,8 +168,8 @@ hed_in_callback(void)
     return callbacks > 0;
 }
 
-static void
-run_program(struct hed_work *w)
+void
+hed_work_call(struct hed_work *w)
 {
     callbacks++;
     if (w->kind == HED_WORK_HOST)
@@ -327,50 +177,4 @@ run_program(struct hed_work *w)
     else
         w->callback.fn(w->callback.stream, hed_context_error(w->ctx), w->callback.data);
     callbacks--;
-}
-
-/* How long it took is what NVML calls use of the device. */
-static CUresult
-run_kernel(const struct hed_device *dev, const struct hed_launch *l, struct hed_why *why)
-{
-    struct hed_driver *d = dev->driver;
-    const uint64_t begin = hed_now_ns();
-    const CUresult r = d->machine->executor->launch(d->machine_state, l, why);
-
-    hed_shared_busy(d, dev->ordinal, hed_now_ns() - begin);
-    return r;
-}
-
-CUresult
-hed_work_run(struct hed_work *w, struct hed_why *why)
-{
-    const struct hed_driver *d = w->ctx->device->driver;
-
-    switch (w->kind) {
-    case HED_WORK_KERNEL:
-        return run_kernel(w->ctx->device, &w->kernel.launch, why);
-    case HED_WORK_COPY:
-        run_copy(d, &w->copy);
-        return CUDA_SUCCESS;
-    case HED_WORK_FILL:
-        run_fill(d, &w->fill);
-        return CUDA_SUCCESS;
-    case HED_WORK_HOST:
-    case HED_WORK_CALLBACK:
-        run_program(w);
-        return CUDA_SUCCESS;
-    case HED_WORK_EVENT_RECORD:
-        hed_event_reached(w->event.event, w->event.record);
-        return CUDA_SUCCESS;
-    case HED_WORK_ALLOC:
-        return hed_pool_work_alloc(w);
-    case HED_WORK_FREE:
-        return hed_pool_work_free(w);
-    case HED_WORK_MEMOP:
-        return run_memops(w->ctx, &w->memops);
-    case HED_WORK_GRAPH:
-        return hed_graph_exec_run(w->graph, why);
-    default:
-        return CUDA_SUCCESS; /* nothing, or a wait, which is over */
-    }
 }

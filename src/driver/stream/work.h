@@ -1,13 +1,11 @@
 /* Work: what is put on a stream, held by a graph's node, and run in order.
  *
  *   API call --checks, copies what it must--> struct hed_work
- *       --hed_submit()--> stream's queue --the stream's runner--> hed_work_run()
+ *       --hed_submit()--> machine->submit: queued and run here, or sent to where it runs
  *                    \--> captured: a node of the graph being built
  *
- * Invariants:
- * 1. Work owns what it points to (kernel parameters, references to objects), so it can outlive the
- *    call, be copied into a graph and run many times.
- * 2. Running work never blocks on other work: waiting is the queue's.
+ * Invariant: work owns what it points to (kernel parameters, references to objects), so it can
+ * outlive the call, be copied into a graph and run many times.
  */
 #pragma once
 
@@ -41,13 +39,16 @@ enum hed_work_kind {
     HED_WORK_COUNT
 };
 
-/* One side of a copy, resolved: memory, or an array's memory with its own pitch. */
+/* One side of a copy, resolved: memory, or an array. */
 struct hed_copy_side {
-    uint64_t at;      /* address of the first byte to copy; of an array that is elsewhere: 0 */
+    uint64_t at;      /* address of the first byte; 0: of an array that has no address here */
     uint64_t pitch;   /* bytes from row to row */
     uint64_t slice;   /* bytes from plane to plane */
-    uint64_t array;   /* handle, where the machine has a far side (driver/far.h); 0: memory */
+    uint64_t array;   /* handle; 0: memory */
     uint64_t x, y, z; /* in that array: bytes, rows, planes */
+    bool host;        /* memory of the host: pinned, registered, managed or pageable */
+    bool pageable;    /* the program's own, which no call has told the driver of */
+    bool mapped;      /* kernels may be told of it */
 };
 
 struct hed_copy {
@@ -119,7 +120,7 @@ struct hed_work {
         struct hed_memops memops;
         struct {
             struct hed_graph_exec *graph; /* a reference */
-            uint64_t exec;                /* handle that it was launched by, for a far side */
+            uint64_t exec;                /* handle that it was launched by */
         };
     };
 };
@@ -131,9 +132,8 @@ struct hed_work *hed_work_create(struct hed_context *ctx, enum hed_work_kind kin
 struct hed_work *hed_work_copy(const struct hed_work *w);
 void hed_work_free(struct hed_work *w);
 
-/* Does it now, on this thread. Waiting for events is the stream's, and so is what becomes of a
- * failure: not here. */
-CUresult hed_work_run(struct hed_work *w, struct hed_why *why);
+/* Calls the program's function of HED_WORK_HOST or HED_WORK_CALLBACK, on this thread. */
+void hed_work_call(struct hed_work *w);
 
 /* Is this thread in a function of the program that work called? CUDA calls that need a current
  * context answer CUDA_ERROR_NOT_PERMITTED there; those that name a stream or an event work. */

@@ -396,7 +396,8 @@ fake_profile(struct hed_profile_device *out, int index)
 }
 
 static struct fake *
-create(const struct hed_profile_device *devices, size_t n, const struct hed_far *far, void *data)
+create_driver(const struct hed_profile_device *devices, size_t n, const struct hed_machine *machine,
+              void *data)
 {
     static struct hed_layer_type type = {
         .name = "fake",
@@ -413,9 +414,8 @@ create(const struct hed_profile_device *devices, size_t n, const struct hed_far 
     hed_layer_place(&f->room, &type, NULL);
     f->layer = &f->room.layer;
     hed_near_init(&f->near, &fake_executor);
-    f->near.machine.far = far;
     f->data = data;
-    if (hed_driver_create(&f->near.machine, f, devices, n, &f->driver, &why) != 0)
+    if (hed_driver_create(machine ? machine : &f->near.machine, f, devices, n, &f->driver, &why))
         fail_msg("no driver: %s", why.text);
     f->layer->state = f->driver;
     return f;
@@ -424,24 +424,24 @@ create(const struct hed_profile_device *devices, size_t n, const struct hed_far 
 struct fake *
 fake_create_with(const struct hed_profile_device *devices, size_t n)
 {
-    return create(devices, n, NULL, NULL);
+    return create_driver(devices, n, NULL, NULL);
 }
 
 struct fake *
-fake_create_far(int devices, const struct hed_far *far, void *data)
+fake_create_on(int devices, const struct hed_machine *machine, void *data)
 {
     struct hed_profile_device profiles[HED_PROFILE_DEVICES_MAX];
 
     assert_in_range(devices, 0, HED_PROFILE_DEVICES_MAX);
     for (int i = 0; i < devices; i++)
         fake_profile(&profiles[i], i);
-    return create(profiles, (size_t)devices, far, data);
+    return create_driver(profiles, (size_t)devices, machine, data);
 }
 
 struct fake *
 fake_create(int devices)
 {
-    return fake_create_far(devices, NULL, NULL);
+    return fake_create_on(devices, NULL, NULL);
 }
 
 void

@@ -46,7 +46,7 @@ enum {
 };
 
 struct fake {
-    struct hed_near near; /* first; its machine has the test's far side if there is one */
+    struct hed_near near; /* first */
     struct hed_layer_room room;
     struct hed_layer *layer; /* state is the driver */
     struct hed_driver *driver;
@@ -72,9 +72,8 @@ struct fake *fake_create(int devices);
 void fake_profile(struct hed_profile_device *out, int index);
 struct fake *fake_create_with(const struct hed_profile_device *devices, size_t count);
 
-/* A driver whose work is done elsewhere: driver/far.h. Its functions are given the struct fake, and
- * `data` is theirs. */
-struct fake *fake_create_far(int devices, const struct hed_far *far, void *data);
+/* A driver on another machine, whose operations are given the struct fake; `data` is theirs. */
+struct fake *fake_create_on(int devices, const struct hed_machine *machine, void *data);
 
 /* Takes everything down. */
 void fake_free(struct fake *f);

@@ -439,7 +439,7 @@ has_runner(struct hed_stream *s)
 {
     hed_lock(&s->lock);
 
-    const bool has = s->has_runner;
+    const bool has = hed_near_stream(s)->has_runner;
 
     hed_unlock(&s->lock);
     return has;

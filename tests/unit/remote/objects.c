@@ -3,11 +3,11 @@
 #include <stdio.h>
 
 #include "driver/context/context.h"
-#include "driver/far.h"
 #include "driver/graph/node.h"
 #include "driver/memory/array.h"
 #include "driver/stream/stream.h"
 #include "unit/driver/memory_make.h"
+#include "unit/remote/peer.h"
 
 struct heard {
     char words[2048];
@@ -188,11 +188,12 @@ object_gone(void *m, struct hed_context *c, bool surface, uint64_t value)
 }
 
 static CUresult
-exec_made(void *m, struct hed_context *c, struct hed_exec *e, struct hed_graph_exec *body)
+exec_made(void *m, struct hed_context *c, struct hed_exec *e, struct hed_graph_exec *body,
+          bool first)
 {
     (void)c;
     assert_ptr_equal(e->body, body);
-    hear(m, e->twin == HED_TWIN_NONE ? "exec" : "exec-again");
+    hear(m, first ? "exec" : "exec-again");
     return heard(m)->next;
 }
 
@@ -203,7 +204,7 @@ exec_gone(void *m, uint64_t handle)
     hear(m, "exec-gone");
 }
 
-static const struct hed_far far_side = {
+static const struct peer peer = {
     .context_made = context_made,
     .context_gone = context_gone,
     .context_wait = context_wait,
@@ -218,12 +219,12 @@ static const struct hed_far far_side = {
     .put = put,
     .copy_host = copy_host,
     .shares = shares,
-    .array_made = array_made,
-    .mipmap_made = mipmap_made,
-    .array_gone = array_gone,
-    .texture_made = texture_made,
-    .surface_made = surface_made,
-    .object_gone = object_gone,
+    .far.array_made = array_made,
+    .far.mipmap_made = mipmap_made,
+    .far.array_gone = array_gone,
+    .far.texture_made = texture_made,
+    .far.surface_made = surface_made,
+    .far.object_gone = object_gone,
     .exec_made = exec_made,
     .exec_gone = exec_gone,
 };
@@ -234,7 +235,7 @@ begin(struct heard *h)
     struct fake *f;
 
     memset(h, 0, sizeof *h);
-    f = fake_create_far(1, &far_side, h);
+    f = peer_create(1, &peer, h);
     (void)fake_use_primary(f, 0);
     return f;
 }
@@ -402,7 +403,7 @@ make_graph(struct fake *f, CUdeviceptr at, CUgraphNode *node)
 }
 
 static void
-a_twin_is_made_when_it_is_launched(void **state)
+a_mirror_is_made_when_it_is_launched(void **state)
 {
     struct heard h;
     struct fake *f = begin(&h);
@@ -448,7 +449,7 @@ function(void *data)
 }
 
 static void
-without_a_twin_nodes_go_one_by_one(void **state)
+without_a_mirror_nodes_go_one_by_one(void **state)
 {
     struct heard h;
     struct fake *f = begin(&h);
@@ -495,7 +496,7 @@ without_a_twin_nodes_go_one_by_one(void **state)
 }
 
 static void
-an_event_that_a_twin_records_is_recorded(void **state)
+an_event_that_a_mirror_records_is_recorded(void **state)
 {
     struct heard h;
     struct fake *f = begin(&h);
@@ -521,9 +522,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_context_that_dies_takes_its_arrays_along),
     cmocka_unit_test(a_copy_names_the_array_and_the_place),
     cmocka_unit_test(a_texture_has_the_value_it_has_there),
-    cmocka_unit_test(a_twin_is_made_when_it_is_launched),
-    cmocka_unit_test(without_a_twin_nodes_go_one_by_one),
-    cmocka_unit_test(an_event_that_a_twin_records_is_recorded),
+    cmocka_unit_test(a_mirror_is_made_when_it_is_launched),
+    cmocka_unit_test(without_a_mirror_nodes_go_one_by_one),
+    cmocka_unit_test(an_event_that_a_mirror_records_is_recorded),
 };
 
 HED_UNIT_MAIN(tests)

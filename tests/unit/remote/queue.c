@@ -1,6 +1,6 @@
 /* Streams, events and contexts of a machine that is elsewhere: what it is told, in which order, and
  * what it is not asked. The far side here writes down what it hears, and answers as it is told. */
-#include "driver/far.h"
+#include "unit/remote/peer.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -99,7 +99,7 @@ stream_look(void *m, struct hed_stream *s)
     const struct heard *h = ((struct fake *)m)->data;
 
     hed_lock(&s->lock);
-    hed_far_told_locked(s, h->reached);
+    hed_remote_told_locked(s, h->reached);
     hed_unlock(&s->lock);
 }
 
@@ -166,7 +166,7 @@ put(void *m, struct hed_stream *s, struct hed_work *w)
     return CUDA_SUCCESS;
 }
 
-static const struct hed_far far_side = {
+static const struct peer peer = {
     .context_made = context_made,
     .context_gone = context_gone,
     .context_limit = context_limit,
@@ -191,7 +191,7 @@ begin(struct heard *h)
     struct fake *f;
 
     *h = (struct heard){.next = CUDA_SUCCESS};
-    f = fake_create_far(1, &far_side, h);
+    f = peer_create(1, &peer, h);
     (void)fake_use_primary(f, 0);
     return f;
 }
@@ -406,7 +406,7 @@ what_comes_with_an_answer_is_not_there_before(void **state)
     OK(fake_call(f, cuEventCreate, &e, 0));
     OK(hed_stream_find(f->layer, s, false, &in));
     OK(fake_call(f, cuLaunchHostFunc, s, function, NULL));
-    assert_int_equal(hed_far_sent(in, true), 2);
+    assert_int_equal(hed_remote_sent(in, true), 2);
     OK(fake_call(f, cuEventRecord, e, s));
     h.reached = 3;
     assert_true(hed_point_reached((struct hed_point){in, 1}));

@@ -1,6 +1,6 @@
 /* Memory of a machine that is elsewhere: blocks that stay mapped, which way copies go, and frees in
  * the order of streams. The far side here writes down what it hears. */
-#include "driver/far.h"
+#include "unit/remote/peer.h"
 
 #include "driver/memory/memory_index.h"
 #include "driver/stream/stream.h"
@@ -63,7 +63,7 @@ static void
 stream_look(void *m, struct hed_stream *s)
 {
     hed_lock(&s->lock);
-    hed_far_told_locked(s, heard(m)->reached);
+    hed_remote_told_locked(s, heard(m)->reached);
     hed_unlock(&s->lock);
 }
 
@@ -112,7 +112,7 @@ no_functions_wait(void *m)
     return false;
 }
 
-static const struct hed_far far_side = {
+static const struct peer peer = {
     .context_made = context_made,
     .context_gone = context_gone,
     .context_wait = context_wait,
@@ -125,13 +125,13 @@ static const struct hed_far far_side = {
     .copy_host = copy_host,
     .functions_wait = no_functions_wait,
     .shares = shares,
-    .memory_info = memory_info,
+    .far.memory_info = memory_info,
 };
 
 static struct fake *
 far_away(struct heard *h)
 {
-    struct fake *f = fake_create_far(1, &far_side, h);
+    struct fake *f = peer_create(1, &peer, h);
 
     (void)fake_use_primary(f, 0);
     return f;

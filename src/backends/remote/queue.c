@@ -1,0 +1,507 @@
+/* Streams of a worker: handing work over, and knowing how far it has come. See queue.h.
+ *
+ * What is known, from weak to strong, of the numbers of a stream:
+ *
+ *   done      the worker has come so far: enough for questions (cuEventQuery, points)
+ *   answered  an answer said so: what comes with answers (copies to the program's memory, what
+ *             kernels print) is here, so that waiting again can be left out
+ *
+ * Both may lag. A wait for a whole context says it of all its streams at once, without a look at
+ * each: such waits are numbered (begun), a stream knows how many had begun when it last got work,
+ * and a later one that has succeeded (synced) was a wait for that work too.
+ *
+ * Invariants:
+ * 1. answered <= done <= submitted.
+ * 2. Work has its number when it is handed over, both under the stream's lock: the numbers' order
+ *    is the worker's. What is many messages gets its number after the last one.
+ */
+#include "backends/remote/queue.h"
+
+#include "backends/remote/remote.h"
+#include "driver/driver.h"
+#include "driver/memory/memory.h"
+
+/* ---- what is known --------------------------------------------------------------------------- */
+
+/* Takes note of waits for the whole context. Acquire: pairs with the release in
+ * hed_remote_context_wait; what came with that answer is seen. */
+static void
+refresh_locked(struct hed_stream *s)
+{
+    struct hed_remote_stream *q = hed_remote_stream(s);
+
+    if (q->begun < atomic_load_explicit(&hed_remote_context(s->ctx)->synced, memory_order_acquire))
+        q->answered = s->submitted;
+    if (s->done < q->answered)
+        s->done = q->answered;
+}
+
+void
+hed_remote_answered(struct hed_stream *s, uint64_t number)
+{
+    struct hed_remote_stream *q = hed_remote_stream(s);
+
+    hed_lock(&s->lock);
+    if (q->answered < number)
+        q->answered = number;
+    refresh_locked(s);
+    hed_unlock(&s->lock);
+}
+
+void
+hed_remote_told_locked(struct hed_stream *s, uint64_t number)
+{
+    const struct hed_remote_stream *q = hed_remote_stream(s);
+
+    refresh_locked(s);
+    if (number > s->submitted)
+        number = s->submitted; /* the worker is not trusted */
+    if (q->late > q->answered && number >= q->late)
+        number = q->late - 1;
+    if (s->done < number)
+        s->done = number;
+}
+
+static bool
+is_known(struct hed_stream *s, uint64_t number, bool answered)
+{
+    hed_lock(&s->lock);
+    refresh_locked(s);
+
+    const bool known = (answered ? hed_remote_stream(s)->answered : s->done) >= number;
+
+    hed_unlock(&s->lock);
+    return known;
+}
+
+/* The same of everything that was put on it. */
+static bool
+is_idle(struct hed_stream *s, bool answered)
+{
+    hed_lock(&s->lock);
+    refresh_locked(s);
+
+    const bool idle = (answered ? hed_remote_stream(s)->answered : s->done) >= s->submitted;
+
+    hed_unlock(&s->lock);
+    return idle;
+}
+
+/* Has its handle, and so its name at the worker, gone? */
+static bool
+is_stream_over(struct hed_stream *s)
+{
+    hed_lock(&s->lock);
+
+    const bool over = s->destroyed;
+
+    hed_unlock(&s->lock);
+    return over;
+}
+
+/* ---- handing over ---------------------------------------------------------------------------- */
+
+/* After it has been sent. The fence pairs with the one in hed_remote_context_wait: a wait that
+ * comes before this work at the worker had begun, and that is seen here. */
+static void
+sent_locked(struct hed_stream *s)
+{
+    atomic_thread_fence(memory_order_seq_cst);
+    hed_remote_stream(s)->begun =
+        atomic_load_explicit(&hed_remote_context(s->ctx)->begun, memory_order_relaxed);
+}
+
+/* Gives work that is one message its number, and keeps the stream locked until it has been sent.
+ * INVALID_HANDLE: the stream is destroyed. */
+static CUresult
+begin_put(struct hed_stream *s, uint64_t *number)
+{
+    hed_lock(&s->lock);
+    if (s->destroyed) {
+        hed_unlock(&s->lock);
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    refresh_locked(s);
+    *number = ++s->submitted;
+    return CUDA_SUCCESS;
+}
+
+static void
+end_put(struct hed_stream *s)
+{
+    sent_locked(s);
+    hed_unlock(&s->lock);
+}
+
+uint64_t
+hed_remote_sent(struct hed_stream *s, bool late)
+{
+    hed_lock(&s->lock);
+    refresh_locked(s);
+
+    const uint64_t number = ++s->submitted;
+
+    if (late)
+        hed_remote_stream(s)->late = number;
+    sent_locked(s);
+    hed_unlock(&s->lock);
+    return number;
+}
+
+static CUresult
+put_work(void *m, struct hed_stream *s, struct hed_work *w)
+{
+    CUresult r = begin_put(s, &w->number);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = hed_remote_put(m, s, w);
+    end_put(s);
+    return r;
+}
+
+/* As in driver/near/queue.c: the event's lock is held until it knows its point. */
+static CUresult
+put_record(void *m, struct hed_stream *s, struct hed_work *w)
+{
+    struct hed_event *e = w->event.event;
+    struct hed_stream *before = NULL;
+
+    hed_lock(&e->lock);
+    w->event.record = e->records + 1;
+
+    const CUresult r = put_work(m, s, w);
+
+    if (r == CUDA_SUCCESS) {
+        before = e->point.stream;
+        hed_object_ref(&s->object);
+        e->point = (struct hed_point){s, w->number};
+        e->records++;
+        e->recorded = true;
+    }
+    hed_unlock(&e->lock);
+    if (before)
+        hed_stream_put(before);
+    return r;
+}
+
+/* Is it a wait for an event that is known to have been reached? */
+static bool
+is_needless(const struct hed_work *w)
+{
+    bool all = w->kind == HED_WORK_EVENT_WAIT;
+
+    for (unsigned i = 0; i < w->after.count && all; i++)
+        all = is_known(w->after.at[i].stream, w->after.at[i].number, false);
+    return all;
+}
+
+/* Does what needs no message. True: it was that, and *r is the result. */
+static bool
+do_here(void *m, struct hed_stream *s, struct hed_work *w, CUresult *r)
+{
+    struct hed_driver *d = s->ctx->device->driver;
+
+    *r = CUDA_SUCCESS;
+    if (w->kind == HED_WORK_FILL && hed_remote_fill_is_private(m, d, &w->fill))
+        *r = hed_remote_fill_here(s, &w->fill);
+    else if (w->kind == HED_WORK_FREE)
+        *r = hed_pool_free_behind(s, w->memory.at) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    else
+        return is_needless(w);
+    return true;
+}
+
+CUresult
+hed_remote_submit(void *m, struct hed_stream *s, struct hed_work *w, bool wait)
+{
+    CUresult r;
+
+    hed_remote_settle(m, s);
+    if (do_here(m, s, w, &r)) {
+        hed_work_free(w);
+        return r;
+    }
+    r = w->kind == HED_WORK_EVENT_RECORD ? put_record(m, s, w) : put_work(m, s, w);
+
+    const uint64_t number = w->number;
+
+    hed_work_free(w);
+    if (r == CUDA_SUCCESS && wait)
+        r = hed_remote_point_wait(m, (struct hed_point){s, number});
+    return r;
+}
+
+CUresult
+hed_remote_launch(void *m, struct hed_stream *s, struct hed_function *f, const struct hed_launch *l,
+                  const CUlaunchAttribute *attributes, unsigned count)
+{
+    uint64_t number;
+
+    hed_remote_settle(m, s);
+
+    CUresult r = begin_put(s, &number);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = hed_remote_put_launch(m, s, f, l, attributes, count);
+    end_put(s);
+    return r;
+}
+
+/* ---- asking and waiting ---------------------------------------------------------------------- */
+
+bool
+hed_remote_point_reached(void *m, struct hed_point p)
+{
+    if (is_known(p.stream, p.number, false))
+        return true;
+    hed_remote_look_at_stream(m, p.stream);
+    return is_known(p.stream, p.number, false);
+}
+
+/* The sticky error first: it is what the program is told. */
+static CUresult
+sticky_or(const struct hed_context *c, CUresult r)
+{
+    const CUresult sticky = hed_context_error(c);
+
+    return sticky != CUDA_SUCCESS ? sticky : r;
+}
+
+/* Asks the worker to wait for everything on the stream. */
+static CUresult
+await_stream(void *m, struct hed_stream *s)
+{
+    const uint64_t number = hed_stream_now(s);
+
+    /* A stream that has no name any more can only be waited for with all others. */
+    if (is_stream_over(s) && !s->is_legacy)
+        return hed_remote_context_wait(m, s->ctx);
+
+    const CUresult r = hed_remote_await_stream(m, s);
+
+    if (r == CUDA_SUCCESS)
+        hed_remote_answered(s, number);
+    else if (r == CUDA_ERROR_INVALID_HANDLE && is_stream_over(s)) /* meanwhile */
+        return hed_remote_context_wait(m, s->ctx);
+    return sticky_or(s->ctx, r);
+}
+
+CUresult
+hed_remote_point_wait(void *m, struct hed_point p)
+{
+    if (is_known(p.stream, p.number, true))
+        return hed_context_error(p.stream->ctx);
+    return await_stream(m, p.stream);
+}
+
+/* ---- copies that the program takes to be done ------------------------------------------------ */
+
+void
+hed_remote_copied(struct hed_stream *s)
+{
+    hed_lock(&s->lock);
+    hed_remote_stream(s)->copied = s->submitted;
+    hed_unlock(&s->lock);
+    /* Release: pairs with hed_remote_settle. */
+    atomic_fetch_add_explicit(&hed_remote_context(s->ctx)->copies, 1, memory_order_release);
+}
+
+/* Adds the last such copy of another stream, unless it is done or the default streams' rules put
+ * work on s behind it anyway. */
+static bool
+add_copied(struct hed_points *p, const struct hed_stream *s, struct hed_stream *other)
+{
+    if (other == s || (other->is_legacy && s->blocking) || (s->is_legacy && other->blocking))
+        return true;
+    hed_lock(&other->lock);
+    refresh_locked(other);
+
+    const uint64_t number = hed_remote_stream(other)->copied;
+    const bool done = other->done >= number;
+
+    hed_unlock(&other->lock);
+    return done || hed_points_add_point(p, (struct hed_point){other, number});
+}
+
+void
+hed_remote_settle_now(void *m, struct hed_stream *s)
+{
+    struct hed_context *c = s->ctx;
+    /* Acquire: as in hed_remote_settle. */
+    const uint64_t seen =
+        atomic_load_explicit(&hed_remote_context(c)->copies, memory_order_acquire);
+    struct hed_points p = {0};
+    bool good = true;
+
+    hed_lock(&c->lock);
+    for (struct hed_stream *other = c->streams; other && good; other = other->next)
+        good = add_copied(&p, s, other);
+    if (good && c->legacy)
+        good = add_copied(&p, s, c->legacy);
+    hed_unlock(&c->lock);
+    for (unsigned i = 0; i < p.count; i++)
+        (void)hed_remote_point_wait(m, p.at[i]);
+    hed_points_clear(&p);
+    if (good)
+        atomic_store_explicit(&hed_remote_stream(s)->settled, seen, memory_order_relaxed);
+}
+
+/* ---- questions ------------------------------------------------------------------------------- */
+
+/* The legacy stream's questions are about blocking streams, too: each is asked on its own. */
+static CUresult
+ask_blocking(void *m, struct hed_stream *legacy)
+{
+    struct hed_points p = {0};
+    bool good = hed_points_add_all(&p, legacy->ctx, true);
+    CUresult r = CUDA_SUCCESS;
+
+    for (unsigned i = 0; i < p.count && good; i++)
+        good = hed_remote_point_reached(m, p.at[i]);
+    if (!good)
+        r = CUDA_ERROR_NOT_READY;
+    hed_points_clear(&p);
+    return r;
+}
+
+CUresult
+hed_remote_stream_query(void *m, struct hed_stream *s)
+{
+    CUresult r = is_idle(s, false) ? CUDA_SUCCESS : hed_remote_ask_stream(m, s);
+
+    if (r == CUDA_SUCCESS && s->is_legacy)
+        r = ask_blocking(m, s);
+    /* What has failed, or was destroyed meanwhile, does no more. */
+    return sticky_or(s->ctx, r == CUDA_ERROR_NOT_READY ? r : CUDA_SUCCESS);
+}
+
+CUresult
+hed_remote_stream_wait(void *m, struct hed_stream *s)
+{
+    struct hed_points p = {0};
+    const bool idle = is_idle(s, true) &&
+                      (!s->is_legacy || (hed_points_add_all(&p, s->ctx, true) && p.count == 0));
+
+    hed_points_clear(&p);
+    return idle ? hed_context_error(s->ctx) : await_stream(m, s);
+}
+
+/* Relaxed: the list's lock, which comes next, orders it before looks at the list. Never less than
+ * another thread has noted meanwhile. */
+static void
+note_left(struct hed_context *c)
+{
+    const uint64_t begun =
+        atomic_load_explicit(&hed_remote_context(c)->begun, memory_order_relaxed);
+    uint64_t left = atomic_load_explicit(&hed_remote_context(c)->left, memory_order_relaxed);
+
+    while (left < begun &&
+           !atomic_compare_exchange_weak_explicit(&hed_remote_context(c)->left, &left, begun,
+                                                  memory_order_relaxed, memory_order_relaxed))
+        ;
+}
+
+bool
+hed_remote_stream_gone(void *m, struct hed_stream *s)
+{
+    /* The name goes at the worker, too. What the stream has not done is only waited for with the
+     * whole context from now on. */
+    if (!s->is_legacy)
+        hed_remote_stream_drop(m, s);
+    if (hed_remote_stream(s)->answered < s->submitted)
+        note_left(s->ctx);
+    return true;
+}
+
+/* Has an answer told of everything that was put on the context's streams? */
+static bool
+is_context_known(struct hed_context *c)
+{
+    bool known = true;
+
+    /* Acquire: pairs with the release below. Relaxed: written before a stream leaves the list. */
+    if (atomic_load_explicit(&hed_remote_context(c)->left, memory_order_relaxed) >=
+        atomic_load_explicit(&hed_remote_context(c)->synced, memory_order_acquire))
+        return false;
+    hed_lock(&c->lock);
+    for (struct hed_stream *s = c->streams; s && known; s = s->next)
+        known = is_idle(s, true);
+    if (known && c->legacy)
+        known = is_idle(c->legacy, true);
+    hed_unlock(&c->lock);
+    return known;
+}
+
+CUresult
+hed_remote_context_wait(void *m, struct hed_context *c)
+{
+    if (is_context_known(c))
+        return hed_context_error(c);
+
+    /* Relaxed: the fence orders it before the message, for sent_locked. */
+    const uint64_t mine =
+        atomic_fetch_add_explicit(&hed_remote_context(c)->begun, 1, memory_order_relaxed) + 1;
+
+    atomic_thread_fence(memory_order_seq_cst);
+
+    const CUresult r = hed_remote_await_context(m, c);
+    uint64_t last = atomic_load_explicit(&hed_remote_context(c)->synced, memory_order_relaxed);
+
+    /* Release: pairs with refresh_locked. */
+    while (r == CUDA_SUCCESS && last < mine &&
+           !atomic_compare_exchange_weak_explicit(&hed_remote_context(c)->synced, &last, mine,
+                                                  memory_order_release, memory_order_relaxed))
+        ;
+    return sticky_or(c, r);
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+bool
+hed_remote_is_last(struct hed_event *e, struct hed_point p)
+{
+    hed_lock(&e->lock);
+
+    const bool same = e->point.stream == p.stream && e->point.number == p.number;
+
+    hed_unlock(&e->lock);
+    return same;
+}
+
+CUresult
+hed_remote_event_query(void *m, struct hed_event *e)
+{
+    const struct hed_point p = hed_event_point(e);
+    CUresult r = CUDA_SUCCESS;
+
+    if (!p.stream)
+        return CUDA_SUCCESS;
+    if (!is_known(p.stream, p.number, false)) {
+        r = hed_remote_ask_event(m, e);
+        if (r == CUDA_SUCCESS)
+            r = hed_context_error(e->ctx);
+    }
+    hed_stream_put(p.stream);
+    return r;
+}
+
+CUresult
+hed_remote_event_wait(void *m, struct hed_event *e)
+{
+    const struct hed_point p = hed_event_point(e);
+    CUresult r = CUDA_SUCCESS;
+
+    if (!p.stream)
+        return CUDA_SUCCESS;
+    if (!is_known(p.stream, p.number, true)) {
+        r = hed_remote_await_event(m, e);
+        if (r == CUDA_SUCCESS && hed_remote_is_last(e, p))
+            hed_remote_answered(p.stream, p.number);
+        else if (r == CUDA_SUCCESS)
+            r = hed_remote_point_wait(m, p);
+    }
+    hed_stream_put(p.stream);
+    return sticky_or(e->ctx, r);
+}

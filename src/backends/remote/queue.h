@@ -1,0 +1,156 @@
+/* Streams of a worker, as this side keeps them: numbers, and what is known of them.
+ *
+ *   driver ──machine->submit, launch, copy──> queue.c, route.c, exec.c ──numbered──> messages
+ *          ──machine->stream_wait, ...──────> queue.c: known already? ──no──> messages
+ *
+ * queue.c, route.c and exec.c know order and rules, but nothing of messages: their tests
+ * (tests/unit/remote) stand in for the files that send them.
+ */
+#pragma once
+
+#include "driver/context/context.h"
+#include "driver/graph/node.h"
+#include "driver/stream/stream.h"
+
+/* Guarded by the stream's lock. */
+struct hed_remote_stream {
+    uint64_t answered; /* done, and an answer said so: what comes with answers is here, too */
+    uint64_t late;     /* the last work whose results come with an answer only */
+    uint64_t begun;    /* the context's `begun` after the last work was handed over */
+    uint64_t marked;   /* the worker tells unasked when this number is reached */
+    uint64_t asked;    /* ns: when a thread that does not wait last asked */
+    uint32_t slot;     /* where it tells; 0: nowhere yet */
+    uint64_t copied;   /* the last copy that the program takes to be done */
+    _Atomic uint64_t settled; /* the context's `copies` when those of others were last waited for */
+};
+
+struct hed_remote_context {
+    _Atomic uint64_t begun;  /* waits for the whole context that have begun */
+    _Atomic uint64_t synced; /* the last of them that has succeeded */
+    _Atomic uint64_t copies; /* hed_remote_copied() calls */
+    _Atomic uint64_t left;   /* `begun` when a stream was last destroyed with work in it */
+    bool made, reset;        /* the worker has it; must have it anew */
+    _Atomic uint32_t resets; /* so many times it was reset there, and all in it was gone */
+};
+
+/* Versions of the body (struct hed_exec); guarded by the executable graph's lock. */
+struct hed_remote_exec {
+    uint64_t mirrored; /* what the worker's mirror of it is; 0: there is none */
+    uint64_t by_node;  /* there cannot be a mirror of this one: its nodes are sent one by one */
+};
+
+static inline struct hed_remote_stream *
+hed_remote_stream(const struct hed_stream *s)
+{
+    return s->own;
+}
+
+static inline struct hed_remote_context *
+hed_remote_context(const struct hed_context *c)
+{
+    return c->own;
+}
+
+/* ---- queue.c: entries of the table ----------------------------------------------------------- */
+
+bool hed_remote_stream_gone(void *m, struct hed_stream *s);
+CUresult hed_remote_stream_query(void *m, struct hed_stream *s);
+CUresult hed_remote_stream_wait(void *m, struct hed_stream *s);
+CUresult hed_remote_context_wait(void *m, struct hed_context *c);
+bool hed_remote_point_reached(void *m, struct hed_point p);
+CUresult hed_remote_point_wait(void *m, struct hed_point p);
+CUresult hed_remote_event_query(void *m, struct hed_event *e);
+CUresult hed_remote_event_wait(void *m, struct hed_event *e);
+CUresult hed_remote_submit(void *m, struct hed_stream *s, struct hed_work *w, bool wait);
+CUresult hed_remote_launch(void *m, struct hed_stream *s, struct hed_function *f,
+                           const struct hed_launch *l, const CUlaunchAttribute *attributes,
+                           unsigned count);
+
+/* ---- queue.c: for the files that send messages ----------------------------------------------- */
+
+/* For work that is many messages, sent without the lock: its number, when the last one is out.
+ * late: its results come with a later answer. */
+uint64_t hed_remote_sent(struct hed_stream *s, bool late);
+
+/* An answer that was asked for after this number had been handed over said that it is done. */
+void hed_remote_answered(struct hed_stream *s, uint64_t number);
+
+/* The worker tells unasked that this number has been reached; s->lock is held. What comes late is
+ * not here yet. */
+void hed_remote_told_locked(struct hed_stream *s, uint64_t number);
+
+/* Is the point still that of the event's last record? If not, what the worker said of the event may
+ * be about a record that another thread has made meanwhile. */
+bool hed_remote_is_last(struct hed_event *e, struct hed_point p);
+
+/* The last work that was handed over is a copy which the program takes to be done, as its call has
+ * returned: what is put on streams that have no order with this one comes behind it. */
+void hed_remote_copied(struct hed_stream *s);
+void hed_remote_settle_now(void *m, struct hed_stream *s);
+
+/* Before something is put on a stream: waits for such copies on other streams. No lock is held. */
+static inline void
+hed_remote_settle(void *m, struct hed_stream *s)
+{
+    /* Acquire: pairs with hed_remote_copied. Relaxed: this stream's own note. */
+    if (atomic_load_explicit(&hed_remote_context(s->ctx)->copies, memory_order_acquire) !=
+        atomic_load_explicit(&hed_remote_stream(s)->settled, memory_order_relaxed))
+        hed_remote_settle_now(m, s);
+}
+
+/* ---- route.c: copies and fills --------------------------------------------------------------- */
+
+CUresult hed_remote_copy(void *m, struct hed_stream *s, const struct hed_copy *c, bool waits);
+
+/* Is one side of a copy memory that only this process has? */
+bool hed_remote_is_private(void *m, struct hed_driver *d, const struct hed_copy_side *side,
+                           const struct hed_copy *c);
+
+/* Is it a fill of such memory? Then it is done here, when the stream has come so far. */
+bool hed_remote_fill_is_private(void *m, struct hed_driver *d, const struct hed_fill *f);
+CUresult hed_remote_fill_here(struct hed_stream *s, const struct hed_fill *f);
+
+/* ---- exec.c: executable graphs --------------------------------------------------------------- */
+
+CUresult hed_remote_graph_launch(void *m, struct hed_exec *e, struct hed_stream *s,
+                                 struct hed_graph_exec *body);
+void hed_remote_graph_upload(void *m, struct hed_exec *e, struct hed_stream *s);
+void hed_remote_graph_gone(void *m, struct hed_exec *e);
+
+/* ---- messages: stream.c, event.c, launch.c, copy.c, graph.c ---------------------------------- */
+
+/* These send, and those with a result that is awaited wait. `m` is the struct hed_remote. */
+void hed_remote_stream_drop(void *m, struct hed_stream *s); /* s->lock is held */
+CUresult hed_remote_await_context(void *m, struct hed_context *c);
+CUresult hed_remote_await_stream(void *m, struct hed_stream *s);
+CUresult hed_remote_await_event(void *m, struct hed_event *e);
+/* SUCCESS, NOT_READY, or the failure. They may set s->done. */
+CUresult hed_remote_ask_stream(void *m, struct hed_stream *s);
+CUresult hed_remote_ask_event(void *m, struct hed_event *e);
+/* Takes note of what is known without waiting; asks only now and then. */
+void hed_remote_look_at_stream(void *m, struct hed_stream *s);
+
+/* Sends work; s->lock is held and w->number given. The work stays the caller's, which frees it:
+ * what is needed later is copied, or taken by setting the pointer in it to NULL. All kinds but
+ * frees, and copies and fills of private memory. */
+CUresult hed_remote_put(void *m, struct hed_stream *s, struct hed_work *w);
+CUresult hed_remote_put_launch(void *m, struct hed_stream *s, struct hed_function *f,
+                               const struct hed_launch *l, const CUlaunchAttribute *attributes,
+                               unsigned count);
+
+/* A copy one side of which is private memory. wait: done when it returns; else the program's memory
+ * may be changed when it returns (from), or is written before the stream is next known to have come
+ * this far (to). s->lock is not held: it is a matter of many messages. */
+CUresult hed_remote_copy_host(void *m, struct hed_stream *s, const struct hed_copy *c, bool to_host,
+                              bool wait);
+
+/* Is this host memory that the worker has at the same address? */
+bool hed_remote_shares(void *m, uint64_t at, uint64_t size);
+
+/* Are functions of the program still to be run? They may write what a copy is to read. */
+bool hed_remote_functions_wait(void *m);
+
+/* Makes the worker's mirror of an executable graph, or brings it up to date. */
+CUresult hed_remote_mirror_exec(void *m, struct hed_context *c, struct hed_exec *e,
+                                struct hed_graph_exec *body, bool first);
+void hed_remote_drop_exec(void *m, uint64_t handle);

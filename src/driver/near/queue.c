@@ -1,0 +1,471 @@
+/* The queues of streams: putting work in, doing it in order, waiting for it. See near.h.
+ *
+ *   submit ────────── the queue is empty, and the work takes no time ──> done here, at once
+ *         ╲────────── else ──> queue ──> runner: waits for the work's points, does it
+ *   submit and wait ─ the queue is empty ──> done here, after waiting for its points
+ *                  ╲─ else ──> queue, and waits for its number
+ *
+ * A stream that has work has a runner, a thread that is made for the first work and goes away when
+ * there has been none for a while. Functions of the program (callbacks) run on runners only.
+ *
+ * Invariants:
+ * 1. running is true while exactly one thread, which set it, does work of the stream. That thread
+ *    took the work with the number done + 1, and no other.
+ * 2. There is work in the queue only if there is a runner, or a thread that is about to make one.
+ * 3. When a number is done, the work is freed: a thread that waited for it meets nothing of it.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "driver/driver.h"
+#include "driver/near/near.h"
+#include "driver/stream/stream.h"
+
+#define IDLE_NS HED_NS_PER_S    /* a runner without work stays so long */
+#define QUEUE_MOST 8192         /* work in a queue, about; a thread that puts in more waits */
+#define QUICK_BYTES (64u << 10) /* a copy of so many bytes takes less than waking a thread */
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static void
+stream_fini(struct hed_stream *s)
+{
+    struct hed_near_stream *q = hed_near_stream(s);
+
+    (void)pthread_cond_destroy(&q->finished);
+    (void)pthread_cond_destroy(&q->filled);
+}
+
+void
+hed_near_stream_init(void *m, struct hed_stream *s)
+{
+    struct hed_near_stream *q = hed_near_stream(s);
+    pthread_condattr_t attr;
+
+    s->fini = stream_fini;
+    q->last = &q->first;
+    q->wanted = UINT64_MAX;
+    (void)pthread_condattr_init(&attr);
+    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&q->finished, &attr);
+    (void)pthread_cond_init(&q->filled, &attr);
+    (void)pthread_condattr_destroy(&attr);
+}
+
+bool
+hed_near_stream_gone(void *m, struct hed_stream *s)
+{
+    struct hed_near_stream *q = hed_near_stream(s);
+
+    /* The runner, if it sleeps, goes home. */
+    (void)pthread_cond_broadcast(&q->filled);
+    return !q->first && !q->running;
+}
+
+/* ---- points ---------------------------------------------------------------------------------- */
+
+CUresult
+hed_near_point_wait(void *m, struct hed_point p)
+{
+    struct hed_stream *s = p.stream;
+    struct hed_near_stream *q = hed_near_stream(s);
+
+    hed_lock(&s->lock);
+    while (s->done < p.number) {
+        if (q->wanted > p.number)
+            q->wanted = p.number;
+        (void)hed_lock_wait(&s->lock, &q->finished, NULL);
+    }
+    hed_unlock(&s->lock);
+    return CUDA_SUCCESS;
+}
+
+bool
+hed_near_point_reached(void *m, struct hed_point p)
+{
+    hed_lock(&p.stream->lock);
+
+    const bool reached = p.stream->done >= p.number;
+
+    hed_unlock(&p.stream->lock);
+    return reached;
+}
+
+/* Adds the points that the default streams' rules put before new work; those that have been reached
+ * are left out. */
+static bool
+add_default_points(struct hed_stream *s, struct hed_points *after)
+{
+    bool good = true;
+
+    if (s->is_legacy)
+        return hed_points_add_all(after, s->ctx, true);
+    if (!s->blocking)
+        return true;
+    hed_lock(&s->ctx->lock);
+    if (s->ctx->legacy)
+        good = hed_points_add(after, s->ctx->legacy);
+    hed_unlock(&s->ctx->lock);
+    return good;
+}
+
+/* ---- doing work ------------------------------------------------------------------------------ */
+
+/* When a context has failed, events are still reached, callbacks told and memory given back;
+ * nothing else is done. */
+static bool
+runs_after_failure(enum hed_work_kind kind)
+{
+    return kind == HED_WORK_CALLBACK || kind == HED_WORK_EVENT_RECORD || kind == HED_WORK_FREE;
+}
+
+/* The work with the number done + 1: waits for its points, does it, frees it. */
+static void
+perform_work(struct hed_work *w)
+{
+    struct hed_why why = {""};
+    CUresult r = CUDA_SUCCESS;
+
+    for (unsigned i = 0; i < w->after.count; i++)
+        (void)hed_near_point_wait(NULL, w->after.at[i]);
+
+    const CUresult failed = hed_context_error(w->ctx);
+
+    if (failed == CUDA_SUCCESS || runs_after_failure(w->kind)) {
+        r = hed_near_run(w, &why);
+        if (r != CUDA_SUCCESS) {
+            hed_error(DRIVER, "work on a stream failed with error %d%s%s", (int)r,
+                      why.text[0] ? ": " : "", why.text);
+            hed_context_fail(w->ctx, r);
+        }
+    }
+    if (w->result)
+        *w->result = r != CUDA_SUCCESS ? r : failed;
+    hed_work_free(w);
+}
+
+/* Takes the next work, which there is, with running set. */
+static struct hed_work *
+queue_take_locked(struct hed_near_stream *q)
+{
+    struct hed_work *w = q->first;
+
+    q->first = w->next;
+    if (!q->first)
+        q->last = &q->first;
+    q->running = true;
+    return w;
+}
+
+static void
+work_done_locked(struct hed_stream *s, uint64_t number)
+{
+    struct hed_near_stream *q = hed_near_stream(s);
+
+    q->running = false;
+    s->done = number;
+    if (number >= q->wanted) {
+        /* Threads that wait for a later number say so again. */
+        q->wanted = UINT64_MAX;
+        (void)pthread_cond_broadcast(&q->finished);
+    }
+}
+
+/* ---- runners --------------------------------------------------------------------------------- */
+
+/* Waits for work that can be taken; false: there has been none for a while, or none will come. With
+ * linger false it does not wait for more to be put in. */
+static bool
+queue_wait_locked(struct hed_stream *s, bool linger)
+{
+    struct hed_near_stream *q = hed_near_stream(s);
+    const uint64_t until = hed_now_ns() + IDLE_NS;
+    const struct timespec end = {(time_t)(until / HED_NS_PER_S), (long)(until % HED_NS_PER_S)};
+    int err = 0;
+
+    while (!q->first || q->running) {
+        if (!q->first && (s->destroyed || !linger || err == ETIMEDOUT))
+            return false;
+        err = hed_lock_wait(&s->lock, &q->filled, q->first ? NULL : &end);
+    }
+    return true;
+}
+
+static void
+run_queue(struct hed_stream *s, bool linger)
+{
+    struct hed_near_stream *q = hed_near_stream(s);
+
+    hed_lock(&s->lock);
+    while (queue_wait_locked(s, linger)) {
+        struct hed_work *w = queue_take_locked(q);
+        const uint64_t number = w->number;
+
+        hed_unlock(&s->lock);
+        perform_work(w);
+        hed_lock(&s->lock);
+        work_done_locked(s, number);
+    }
+    q->has_runner = false;
+
+    const bool over = s->destroyed && !q->running;
+
+    hed_unlock(&s->lock);
+    if (over)
+        hed_stream_retire(s);
+}
+
+static void *
+stream_runner(void *arg)
+{
+    struct hed_stream *s = arg;
+
+    (void)pthread_setname_np(pthread_self(), "heddle-stream");
+    run_queue(s, true);
+    hed_stream_put(s);
+    return NULL;
+}
+
+/* Starts a thread for the stream, whose has_runner the caller has set. The program's signals are
+ * for the program's threads; those that come from what kernels do are the executor's. */
+static void
+start_runner(struct hed_stream *s)
+{
+    static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
+    sigset_t blocked;
+    sigset_t before;
+    pthread_attr_t attr;
+    pthread_t thread;
+    int err;
+
+    (void)sigfillset(&blocked);
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+        (void)sigdelset(&blocked, own[i]);
+    hed_object_ref(&s->object); /* the runner's */
+    (void)pthread_attr_init(&attr);
+    (void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    (void)pthread_sigmask(SIG_SETMASK, &blocked, &before);
+    err = pthread_create(&thread, &attr, stream_runner, s);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    (void)pthread_attr_destroy(&attr);
+    if (err) {
+        /* Late is better than never: the caller does it all. */
+        hed_warn(DRIVER, "no thread for a stream: %s", hed_err_text(hed_err_from_errno(err)));
+        run_queue(s, false);
+        hed_stream_put(s);
+    }
+}
+
+/* ---- putting work in ------------------------------------------------------------------------- */
+
+enum queued {
+    REFUSED,   /* the stream is destroyed */
+    QUEUED,    /* it is the runner's now */
+    NO_RUNNER, /* the same, and the caller must make the runner */
+    OURS,      /* running is set: the caller must do it, and say when it is done */
+};
+
+/* Numbers the work. It may be done and freed as soon as this returns, unless it is OURS. */
+static enum queued
+queue_put(struct hed_stream *s, struct hed_work *w, bool here, uint64_t *number)
+{
+    struct hed_near_stream *q = hed_near_stream(s);
+    enum queued where = REFUSED;
+
+    hed_lock(&s->lock);
+    if (!s->destroyed) {
+        *number = w->number = ++s->submitted;
+        if (here && !q->first && !q->running) {
+            q->running = true;
+            where = OURS;
+        } else {
+            w->next = NULL;
+            *q->last = w;
+            q->last = &w->next;
+            where = q->has_runner ? QUEUED : NO_RUNNER;
+            q->has_runner = true;
+            if (where == QUEUED)
+                (void)pthread_cond_signal(&q->filled);
+        }
+    }
+    hed_unlock(&s->lock);
+    return where;
+}
+
+/* The event's lock is held from before the number is given until the event knows it: reaching the
+ * record takes that lock too, so it cannot come first. */
+static enum queued
+queue_put_record(struct hed_stream *s, struct hed_work *w, bool here, uint64_t *number)
+{
+    struct hed_event *e = w->event.event;
+    struct hed_stream *before = NULL;
+
+    hed_lock(&e->lock);
+    w->event.record = e->records + 1;
+
+    const enum queued where = queue_put(s, w, here, number);
+
+    if (where != REFUSED) {
+        before = e->point.stream;
+        hed_object_ref(&s->object);
+        e->point = (struct hed_point){s, *number};
+        e->records++;
+        e->recorded = true;
+        if (!(w->event.flags & HED_EVENT_OF_GRAPH))
+            e->time = 0;
+    }
+    hed_unlock(&e->lock);
+    if (before)
+        hed_stream_put(before);
+    return where;
+}
+
+/* Does work that is OURS, and hands the stream on. */
+static void
+perform_ours(struct hed_stream *s, struct hed_work *w)
+{
+    struct hed_near_stream *q = hed_near_stream(s);
+    const uint64_t number = w->number;
+
+    perform_work(w);
+    hed_lock(&s->lock);
+    work_done_locked(s, number);
+
+    const bool start = q->first && !q->has_runner;
+    const bool over = s->destroyed && !q->first && !q->has_runner;
+
+    if (start)
+        q->has_runner = true;
+    else if (q->first)
+        (void)pthread_cond_signal(&q->filled);
+    hed_unlock(&s->lock);
+    if (start)
+        start_runner(s);
+    if (over)
+        hed_stream_retire(s);
+}
+
+/* Can it be done at once by a thread that does not want to wait? Never functions of the program,
+ * and no kernels, which may wait for the program. */
+static bool
+is_quick(const struct hed_work *w)
+{
+    switch (w->kind) {
+    case HED_WORK_NONE:
+    case HED_WORK_EVENT_RECORD:
+    case HED_WORK_EVENT_WAIT:
+    case HED_WORK_ALLOC:
+    case HED_WORK_FREE:
+        return true;
+    case HED_WORK_COPY:
+        return w->copy.width <= QUICK_BYTES && w->copy.height <= QUICK_BYTES &&
+               w->copy.width * w->copy.height <= QUICK_BYTES && w->copy.depth <= QUICK_BYTES &&
+               w->copy.width * w->copy.height * w->copy.depth <= QUICK_BYTES;
+    case HED_WORK_FILL:
+        return w->fill.width <= QUICK_BYTES && w->fill.height <= QUICK_BYTES &&
+               w->fill.width * w->fill.height <= QUICK_BYTES / 4;
+    default:
+        return false;
+    }
+}
+
+/* A program that puts in more than is done must not fill the memory: as with a GPU's queue, it
+ * waits until half of it is gone. Functions of the program, which queues wait for, do not. */
+static void
+wait_for_room(struct hed_stream *s)
+{
+    hed_lock(&s->lock);
+
+    const uint64_t last = s->submitted;
+    const bool full = last - s->done >= QUEUE_MOST;
+
+    hed_unlock(&s->lock);
+    if (full && !hed_in_callback())
+        (void)hed_near_point_wait(NULL, (struct hed_point){s, last - QUEUE_MOST / 2});
+}
+
+CUresult
+hed_near_submit(void *m, struct hed_stream *s, struct hed_work *w, bool wait)
+{
+    CUresult result = CUDA_SUCCESS;
+    uint64_t number = 0;
+
+    wait_for_room(s);
+    if (!add_default_points(s, &w->after)) {
+        hed_work_free(w);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    hed_points_prune(&w->after);
+    /* Written by the thread that does the work, before the number is done: read after waiting. */
+    w->result = wait ? &result : NULL;
+
+    const bool here = wait || (w->after.count == 0 && is_quick(w));
+    const enum queued where = w->kind == HED_WORK_EVENT_RECORD
+                                  ? queue_put_record(s, w, here, &number)
+                                  : queue_put(s, w, here, &number);
+
+    if (where == REFUSED) {
+        hed_work_free(w);
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    if (where == OURS)
+        perform_ours(s, w);
+    else if (where == NO_RUNNER)
+        start_runner(s);
+    if (!wait)
+        return CUDA_SUCCESS;
+    (void)hed_near_point_wait(NULL, (struct hed_point){s, number});
+    return result != CUDA_SUCCESS ? result : hed_context_error(s->ctx);
+}
+
+/* ---- asking and waiting ---------------------------------------------------------------------- */
+
+/* Adds what a question about a stream is about: the legacy stream's has the blocking ones in it. */
+static bool
+add_pending(struct hed_stream *s, struct hed_points *p)
+{
+    return hed_points_add(p, s) && (!s->is_legacy || hed_points_add_all(p, s->ctx, true));
+}
+
+static void
+wait_for_all(struct hed_points *p)
+{
+    for (unsigned i = 0; i < p->count; i++)
+        (void)hed_near_point_wait(NULL, p->at[i]);
+    hed_points_clear(p);
+}
+
+CUresult
+hed_near_stream_query(void *m, struct hed_stream *s)
+{
+    struct hed_points p = {0};
+    const bool idle = add_pending(s, &p) && p.count == 0;
+
+    hed_points_clear(&p);
+    return idle ? hed_context_error(s->ctx) : CUDA_ERROR_NOT_READY;
+}
+
+CUresult
+hed_near_stream_wait(void *m, struct hed_stream *s)
+{
+    struct hed_points p = {0};
+    const bool good = add_pending(s, &p);
+
+    wait_for_all(&p);
+    return good ? hed_context_error(s->ctx) : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult
+hed_near_context_wait(void *m, struct hed_context *c)
+{
+    struct hed_points p = {0};
+    const bool good = hed_points_add_all(&p, c, false);
+
+    wait_for_all(&p);
+    return good ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}

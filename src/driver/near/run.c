@@ -1,0 +1,233 @@
+/* Doing work on the thread that asks. See near.h.
+ *
+ * Running work never blocks on other work: waiting is the queue's (queue.c), and so is what becomes
+ * of a failure.
+ */
+#include <sched.h>
+#include <stdatomic.h>
+
+#include "base/clock.h"
+#include "driver/driver.h"
+#include "driver/graph/node.h"
+#include "driver/memory/memory.h"
+#include "driver/near/near.h"
+#include "driver/shared.h"
+#include "driver/stream/stream.h"
+
+#define POLLS_QUICK 64                   /* looks at a value before sleeping between them */
+#define POLL_SLEEP_MOST UINT64_C(200000) /* ns */
+
+/* ---- copies and fills ------------------------------------------------------------------------ */
+
+/* Rows side by side are one long row, planes side by side one tall plane. */
+static void
+flatten_copy(struct hed_copy *c)
+{
+    if (c->height == 1 || (c->from.pitch == c->width && c->to.pitch == c->width)) {
+        const size_t plane = c->width * c->height;
+
+        if (c->depth == 1 || (c->from.slice == plane && c->to.slice == plane)) {
+            c->width = plane * c->depth;
+            c->height = 1;
+            c->depth = 1;
+        } else {
+            c->width = plane;
+            c->height = c->depth;
+            c->depth = 1;
+            c->from.pitch = c->from.slice;
+            c->to.pitch = c->to.slice;
+        }
+    }
+}
+
+static void
+run_copy(const struct hed_driver *d, const struct hed_copy *given)
+{
+    struct hed_copy c = *given;
+
+    flatten_copy(&c);
+    for (size_t z = 0; z < c.depth; z++)
+        for (size_t y = 0; y < c.height; y++)
+            d->machine->memory.copy(d->machine_state, c.to.at + z * c.to.slice + y * c.to.pitch,
+                                    c.from.at + z * c.from.slice + y * c.from.pitch, c.width);
+}
+
+static void
+run_fill(const struct hed_driver *d, const struct hed_fill *f)
+{
+    if (f->height == 1 || f->pitch == f->width * f->size) {
+        d->machine->memory.fill(d->machine_state, f->to, f->value, f->size, f->width * f->height);
+        return;
+    }
+    for (size_t y = 0; y < f->height; y++)
+        d->machine->memory.fill(d->machine_state, f->to + y * f->pitch, f->value, f->size,
+                                f->width);
+}
+
+/* ---- values in memory ------------------------------------------------------------------------ */
+
+/* Acquire: pairs with the write of the value by a kernel, by the program, or by write_value. */
+static uint64_t
+load_value(uint64_t at, bool wide)
+{
+    if (wide)
+        return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)at, memory_order_acquire);
+    return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)at, memory_order_acquire);
+}
+
+/* cuda.h, CUstreamWaitValue_flags: "Wait until (int32_t)(*addr - value) >= 0", "*addr == value",
+ * "(*addr & value) != 0", "~(*addr | value) != 0", each with its 64-bit form. */
+static bool
+value_fits(const CUstreamBatchMemOpParams_v1 *op, bool wide)
+{
+    const uint64_t now = load_value(op->waitValue.address, wide);
+    const uint64_t value = wide ? op->waitValue.value64 : op->waitValue.value;
+    const uint64_t all = wide ? UINT64_MAX : UINT32_MAX;
+
+    switch (op->waitValue.flags & ~(unsigned)CU_STREAM_WAIT_VALUE_FLUSH) {
+    case CU_STREAM_WAIT_VALUE_EQ:
+        return now == value;
+    case CU_STREAM_WAIT_VALUE_AND:
+        return (now & value) != 0;
+    case CU_STREAM_WAIT_VALUE_NOR:
+        return (~(now | value) & all) != 0;
+    default:
+        return wide ? (int64_t)(now - value) >= 0 : (int32_t)((uint32_t)now - (uint32_t)value) >= 0;
+    }
+}
+
+/* A value is written without a notice, so there is nothing to sleep on: looks again and again, less
+ * often with time. A failed or dying context ends it. */
+static CUresult
+wait_value(const struct hed_context *c, const CUstreamBatchMemOpParams_v1 *op, bool wide)
+{
+    uint64_t sleep = 1000; /* ns */
+
+    for (unsigned i = 0; !value_fits(op, wide); i++) {
+        /* Acquire: pairs with the store that ends the context. */
+        if (hed_context_error(c) != CUDA_SUCCESS ||
+            !atomic_load_explicit(&c->alive, memory_order_acquire))
+            return hed_context_error(c);
+        if (i < POLLS_QUICK) {
+            (void)sched_yield();
+            continue;
+        }
+        hed_sleep_ns(sleep);
+        sleep = sleep < POLL_SLEEP_MOST / 2 ? sleep * 2 : POLL_SLEEP_MOST;
+    }
+    return CUDA_SUCCESS;
+}
+
+/* Release: a thread that sees the value (load_value, kernels, the program) sees what the stream did
+ * before. */
+static void
+write_value(const CUstreamBatchMemOpParams_v1 *op, bool wide)
+{
+    const uint64_t at = op->writeValue.address;
+
+    if (wide)
+        atomic_store_explicit((_Atomic uint64_t *)(uintptr_t)at, op->writeValue.value64,
+                              memory_order_release);
+    else
+        atomic_store_explicit((_Atomic uint32_t *)(uintptr_t)at, op->writeValue.value,
+                              memory_order_release);
+}
+
+static CUresult
+run_memops(const struct hed_context *c, const struct hed_memops *m)
+{
+    CUresult r = CUDA_SUCCESS;
+
+    for (unsigned i = 0; i < m->count && r == CUDA_SUCCESS; i++) {
+        const CUstreamBatchMemOpParams_v1 *op = &m->ops[i];
+
+        switch (op->operation) {
+        case CU_STREAM_MEM_OP_WAIT_VALUE_32:
+        case CU_STREAM_MEM_OP_WAIT_VALUE_64:
+            r = wait_value(c, op, op->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64);
+            break;
+        case CU_STREAM_MEM_OP_WRITE_VALUE_32:
+        case CU_STREAM_MEM_OP_WRITE_VALUE_64:
+            write_value(op, op->operation == CU_STREAM_MEM_OP_WRITE_VALUE_64);
+            break;
+        default:
+            /* A barrier: between what comes before and after it, for every observer. */
+            atomic_thread_fence(memory_order_seq_cst);
+        }
+    }
+    return r;
+}
+
+/* ---- kernels --------------------------------------------------------------------------------- */
+
+/* How long it took is what NVML calls use of the device. */
+static CUresult
+run_kernel(const struct hed_device *dev, struct hed_launch *l, struct hed_why *why)
+{
+    struct hed_driver *d = dev->driver;
+    const struct hed_near *n = d->machine_state;
+    const uint64_t begin = hed_now_ns();
+
+    /* Relaxed: only that no two are the same counts. */
+    l->grid_id = 1 + atomic_fetch_add_explicit(&d->grid_ids, 1, memory_order_relaxed);
+
+    const CUresult r = n->executor->launch(d->machine_state, l, why);
+
+    hed_shared_busy(d, dev->ordinal, hed_now_ns() - begin);
+    return r;
+}
+
+/* ---- all kinds ------------------------------------------------------------------------------- */
+
+static CUresult
+run_graph(struct hed_graph_exec *g, struct hed_why *why)
+{
+    for (size_t i = 0; i < g->count; i++) {
+        struct hed_exec_node *n = &g->nodes[i];
+        CUresult r = CUDA_SUCCESS;
+
+        if (n->disabled)
+            continue;
+        if (n->child)
+            r = run_graph(n->child, why);
+        else if (n->work)
+            r = hed_near_run(n->work, why);
+        if (r != CUDA_SUCCESS)
+            return r;
+    }
+    return CUDA_SUCCESS;
+}
+
+CUresult
+hed_near_run(struct hed_work *w, struct hed_why *why)
+{
+    const struct hed_driver *d = w->ctx->device->driver;
+
+    switch (w->kind) {
+    case HED_WORK_KERNEL:
+        return run_kernel(w->ctx->device, &w->kernel.launch, why);
+    case HED_WORK_COPY:
+        run_copy(d, &w->copy);
+        return CUDA_SUCCESS;
+    case HED_WORK_FILL:
+        run_fill(d, &w->fill);
+        return CUDA_SUCCESS;
+    case HED_WORK_HOST:
+    case HED_WORK_CALLBACK:
+        hed_work_call(w);
+        return CUDA_SUCCESS;
+    case HED_WORK_EVENT_RECORD:
+        hed_near_event_reached(w->event.event, w->event.record);
+        return CUDA_SUCCESS;
+    case HED_WORK_ALLOC:
+        return hed_pool_work_alloc(w);
+    case HED_WORK_FREE:
+        return hed_pool_work_free(w);
+    case HED_WORK_MEMOP:
+        return run_memops(w->ctx, &w->memops);
+    case HED_WORK_GRAPH:
+        return run_graph(w->graph, why);
+    default:
+        return CUDA_SUCCESS; /* nothing, or a wait, which is over */
+    }
+}

@@ -1,0 +1,48 @@
+/* Putting work on streams: into the graph that a stream captures, or to the machine. See work.h. */
+#include "driver/driver.h"
+#include "driver/graph/graph.h"
+#include "driver/stream/stream.h"
+
+/* What CUDA answers before it takes anything: the context's failure, or that blocking streams are
+ * capturing. */
+CUresult
+hed_submit_allowed(struct hed_stream *s)
+{
+    const CUresult r = hed_context_error(s->ctx);
+
+    if (r == CUDA_SUCCESS && s->is_legacy)
+        return hed_capture_implicit(s->ctx);
+    return r;
+}
+
+CUresult
+hed_submit(struct hed_stream *s, struct hed_work *w)
+{
+    const CUresult r = hed_submit_allowed(s);
+    void *m;
+
+    if (r != CUDA_SUCCESS) {
+        hed_work_free(w);
+        return r;
+    }
+    /* Acquire: pairs with the capture's beginning. */
+    if (atomic_load_explicit(&s->capture, memory_order_acquire))
+        return hed_capture_add(s, w);
+    return hed_machine_of(s->ctx, &m)->submit(m, s, w, false);
+}
+
+CUresult
+hed_submit_wait(struct hed_stream *s, struct hed_work *w)
+{
+    CUresult r = hed_submit_allowed(s);
+    void *m;
+
+    /* Acquire: as above. */
+    if (r == CUDA_SUCCESS && atomic_load_explicit(&s->capture, memory_order_acquire))
+        r = hed_capture_broken(s);
+    if (r != CUDA_SUCCESS) {
+        hed_work_free(w);
+        return r;
+    }
+    return hed_machine_of(s->ctx, &m)->submit(m, s, w, true);
+}

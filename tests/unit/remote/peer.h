@@ -1,0 +1,42 @@
+/* A stand-in for the worker and for the files of backends/remote that send it messages.
+ *
+ * The tests' machine is the remote one, of which queue.c, route.c and exec.c are the real files.
+ * What those would have sent, a test hears through its struct peer, whose functions answer as it
+ * likes. An entry that a test does not expect to be used is NULL. */
+#pragma once
+
+#include "backends/remote/queue.h"
+#include "driver/far.h"
+#include "unit/driver/fake.h"
+
+struct peer {
+    CUresult (*context_made)(void *m, struct hed_context *c);
+    void (*context_gone)(void *m, struct hed_context *c);
+    CUresult (*context_limit)(void *m, struct hed_context *c, CUlimit limit, size_t value);
+    CUresult (*context_wait)(void *m, struct hed_context *c);
+    void (*stream_made)(void *m, struct hed_stream *s);
+    void (*stream_gone)(void *m, struct hed_stream *s);
+    CUresult (*stream_wait)(void *m, struct hed_stream *s);
+    CUresult (*stream_query)(void *m, struct hed_stream *s);
+    void (*stream_look)(void *m, struct hed_stream *s);
+    void (*stream_set)(void *m, struct hed_stream *s, CUlaunchAttributeID id,
+                       const CUlaunchAttributeValue *value);
+    void (*event_made)(void *m, struct hed_event *e);
+    void (*event_gone)(void *m, struct hed_event *e);
+    CUresult (*event_wait)(void *m, struct hed_event *e);
+    CUresult (*event_query)(void *m, struct hed_event *e);
+    CUresult (*event_time)(void *m, struct hed_event *begin, struct hed_event *end, float *ms);
+    CUresult (*put)(void *m, struct hed_stream *s, struct hed_work *w);
+    CUresult (*copy_host)(void *m, struct hed_stream *s, const struct hed_copy *c, bool to_host,
+                          bool wait);
+    bool (*shares)(void *m, uint64_t at, uint64_t size);
+    bool (*functions_wait)(void *m);
+    CUresult (*exec_made)(void *m, struct hed_context *c, struct hed_exec *e,
+                          struct hed_graph_exec *body, bool first);
+    void (*exec_gone)(void *m, uint64_t handle);
+    struct hed_far far;
+};
+
+/* A driver on the remote machine with this peer. Its functions are given the struct fake, and
+ * `data` is theirs. One at a time. */
+struct fake *peer_create(int devices, const struct peer *p, void *data);
