@@ -168,6 +168,20 @@ _Static_assert(HED_PTX_TYPES <= 64, "sets of types are 64-bit sets");
 
 #define HED_PTX_FLAG(name) (UINT64_C(1) << HED_PTX_FLAG_##name)
 
+enum hed_ptx_family {
+#define FAMILY(name, nature) HED_PTX_FAMILY_##name,
+#include "ptx/opcodes.def"
+    HED_PTX_FAMILIES,
+};
+
+/* What the lanes of a warp do in an instruction. */
+enum hed_ptx_nature {
+    HED_PTX_COMPUTES, /* each computes a value from its operands, and has no other effect */
+    HED_PTX_ACTS,     /* each has an effect that others can see, or sees what others did */
+    HED_PTX_MEETS,    /* lanes wait for each other or exchange values */
+    HED_PTX_LEAVES,   /* the lane goes on somewhere else */
+};
+
 enum hed_ptx_op {
     HED_PTX_OP_NONE, /* not an instruction we know */
 #define OP(name, ...) HED_PTX_OP_##name,
@@ -212,3 +226,6 @@ extern const struct hed_ptx_sreg_info hed_ptx_sregs[HED_PTX_SREGS];
 /* The text of an opcode ("barrier.sync") or of a state space ("global"). Never NULL. */
 const char *hed_ptx_op_text(enum hed_ptx_op op);
 const char *hed_ptx_space_text(enum hed_ptx_space space);
+
+/* The nature of the opcode's family. */
+enum hed_ptx_nature hed_ptx_op_nature(enum hed_ptx_op op);

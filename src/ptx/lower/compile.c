@@ -1,9 +1,11 @@
-/* A kernel into an object file: sets LLVM up, has the code made (lower.c), optimises, emits.
+/* Compiles a kernel to an object file: sets LLVM up, has lower.c make the code, optimises and
+ * emits.
  *
- *   model -> hed_lower_unit -> LLVM module -> passes -> object file in memory
+ *   model -> hed_lower_unit -> LLVM module -> LLVM's passes -> object file in memory
  *
- * Every compilation has its own LLVM context, so that threads do not meet. The object is loaded
- * anywhere: position independent, undefined symbols hidden (near), no tables for unwinding.
+ * Every compilation has its own LLVM context, so threads do not disturb each other. The object can
+ * be loaded at any address: it is position independent, its undefined symbols are hidden (so calls
+ * are near), and it has no tables for unwinding.
  */
 #include "ptx/lower/compile.h"
 
@@ -30,8 +32,9 @@
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool is_target_ready; /* written under once, constant afterwards */
 
-/* Where to go when LLVM gives up ("cannot select"), which would otherwise end the process. Only set
- * while this thread compiles. What LLVM had in hand then is lost; the kernel is refused. */
+/* Where to continue when LLVM gives up ("cannot select"), which would otherwise end the process.
+ * Set only while this thread compiles. LLVM's memory at that moment leaks, and the kernel is
+ * refused. */
 static _Thread_local sigjmp_buf *gives_up;
 static _Thread_local char gave_up[256];
 
@@ -52,22 +55,22 @@ init_target(void)
 }
 
 static int
-fail(struct hed_why *why, const char *what, char *message)
+llvm_failure(struct hed_why *why, const char *what, char *message)
 {
     hed_why_set(why, "%s: %s", what, message ? message : "no reason given");
     LLVMDisposeMessage(message);
     return HED_ENOTSUP;
 }
 
-/* LLVM reports what a back end cannot do here, and would end the process otherwise. */
+/* LLVM reports here what a back end cannot do; without a handler it would end the process. */
 static void
-note(LLVMDiagnosticInfoRef info, void *arg)
+keep_diagnostic(LLVMDiagnosticInfoRef info, void *arg)
 {
     struct hed_lower *l = arg;
 
     if (LLVMGetDiagInfoSeverity(info) != LLVMDSError || l->err)
         return;
-    l->err = fail(l->why, "LLVM", LLVMGetDiagInfoDescription(info));
+    l->err = llvm_failure(l->why, "LLVM", LLVMGetDiagInfoDescription(info));
 }
 
 /* ---- the target ------------------------------------------------------------------------------ */
@@ -81,7 +84,7 @@ make_machine(const struct hed_ptx_options *o, LLVMTargetMachineRef *machine, str
     int err = 0;
 
     if (LLVMGetTargetFromTriple(triple, &target, &message)) {
-        err = fail(why, "target", message);
+        err = llvm_failure(why, "target", message);
     } else {
         *machine = LLVMCreateTargetMachine(target, triple, o->cpu && o->cpu[0] ? o->cpu : "generic",
                                            o->features ? o->features : "",
@@ -90,7 +93,7 @@ make_machine(const struct hed_ptx_options *o, LLVMTargetMachineRef *machine, str
                                                            : LLVMCodeGenLevelNone,
                                            LLVMRelocPIC, LLVMCodeModelSmall);
         if (!*machine) {
-            hed_why_set(why, "LLVM makes no code for %s", triple);
+            hed_why_set(why, "LLVM cannot make code for %s", triple);
             err = HED_ENOTSUP;
         }
     }
@@ -101,7 +104,7 @@ make_machine(const struct hed_ptx_options *o, LLVMTargetMachineRef *machine, str
 /* ---- passes ---------------------------------------------------------------------------------- */
 
 static int
-optimise(struct hed_lower *l, LLVMTargetMachineRef machine)
+optimise_module(struct hed_lower *l, LLVMTargetMachineRef machine)
 {
     static const char *const passes[] = {"function(sroa)", "default<O1>", "default<O2>",
                                          "default<O3>"};
@@ -123,16 +126,16 @@ optimise(struct hed_lower *l, LLVMTargetMachineRef machine)
     return l->err;
 }
 
-/* Our own mistakes are found here; LLVM would crash on them later. */
+/* Finds our own mistakes, on which LLVM would crash later. */
 static int
-verify(struct hed_lower *l)
+verify_module(struct hed_lower *l)
 {
     char *message = NULL;
     int err = 0;
 
     if (LLVMVerifyModule(l->module, LLVMReturnStatusAction, &message)) {
-        hed_why_set(l->why, "kernel %s: the code made for it is wrong: %s", l->kernel->name,
-                    message);
+        hed_why_set(l->why, "kernel %s: heddle made invalid code for it, which is a bug: %s",
+                    l->kernel->name, message);
         err = HED_ESTATE;
     }
     LLVMDisposeMessage(message);
@@ -140,7 +143,7 @@ verify(struct hed_lower *l)
 }
 
 static void
-dump(struct hed_lower *l, const char *when)
+dump_module(struct hed_lower *l, const char *when)
 {
     char path[512];
     char *message = NULL;
@@ -154,19 +157,20 @@ dump(struct hed_lower *l, const char *when)
 }
 
 static int
-emit(struct hed_lower *l, LLVMTargetMachineRef machine, struct hed_buf *object)
+emit_object(struct hed_lower *l, LLVMTargetMachineRef machine, struct hed_buf *object)
 {
     LLVMMemoryBufferRef memory = NULL;
     char *message = NULL;
 
     if (LLVMTargetMachineEmitToMemoryBuffer(machine, l->module, LLVMObjectFile, &message, &memory))
-        return fail(l->why, "LLVM's code generator", message);
+        return llvm_failure(l->why, "LLVM's code generator", message);
     hed_buf_add(object, LLVMGetBufferStart(memory), LLVMGetBufferSize(memory));
     LLVMDisposeMemoryBuffer(memory);
     return l->err ? l->err : object->err;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- a compilation
+ * ------------------------------------------------------------------------------- */
 
 static void
 make_types(struct hed_lower *l)
@@ -185,7 +189,7 @@ make_types(struct hed_lower *l)
 }
 
 static int
-run(struct hed_lower *l, LLVMTargetMachineRef machine, struct hed_buf *object)
+compile_module(struct hed_lower *l, LLVMTargetMachineRef machine, struct hed_buf *object)
 {
     LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(machine);
     char *triple = LLVMGetTargetMachineTriple(machine);
@@ -196,19 +200,19 @@ run(struct hed_lower *l, LLVMTargetMachineRef machine, struct hed_buf *object)
     LLVMDisposeTargetData(layout);
     LLVMDisposeMessage(triple);
     hed_lower_unit(l);
-    dump(l, "made");
+    dump_module(l, "made");
     err = l->err;
     if (err == 0)
-        err = verify(l);
+        err = verify_module(l);
     if (err == 0)
-        err = optimise(l, machine);
-    dump(l, "optimised");
-    return err ? err : emit(l, machine, object);
+        err = optimise_module(l, machine);
+    dump_module(l, "optimised");
+    return err ? err : emit_object(l, machine, object);
 }
 
-/* run, or the error that LLVM gave up. */
+/* The same, but an LLVM that gives up becomes an error. */
 static int
-run_guarded(struct hed_lower *l, LLVMTargetMachineRef machine, struct hed_buf *object)
+compile_module_guarded(struct hed_lower *l, LLVMTargetMachineRef machine, struct hed_buf *object)
 {
     sigjmp_buf back;
     int err;
@@ -219,7 +223,7 @@ run_guarded(struct hed_lower *l, LLVMTargetMachineRef machine, struct hed_buf *o
         return HED_ENOTSUP;
     }
     gives_up = &back;
-    err = run(l, machine, object);
+    err = compile_module(l, machine, object);
     gives_up = NULL;
     return err;
 }
@@ -238,14 +242,14 @@ compile_as(const struct hed_lower_shape *shape, const struct hed_ptx_unit *unit,
         return err;
     l.lanes = l.shape->lanes;
     l.context = LLVMContextCreate();
-    LLVMContextSetDiagnosticHandler(l.context, note, &l);
+    LLVMContextSetDiagnosticHandler(l.context, keep_diagnostic, &l);
     l.module = LLVMModuleCreateWithNameInContext(kernel->name, l.context);
     l.b = LLVMCreateBuilderInContext(l.context);
     make_types(&l);
     gave_up[0] = 0;
-    err = run_guarded(&l, machine, object);
+    err = compile_module_guarded(&l, machine, object);
     if (gave_up[0])
-        return err; /* nothing of LLVM's can be trusted to be whole */
+        return err; /* LLVM's objects may be in any state: leak them */
     LLVMDisposeBuilder(l.b);
     LLVMDisposeModule(l.module);
     LLVMContextDispose(l.context);
@@ -253,10 +257,10 @@ compile_as(const struct hed_lower_shape *shape, const struct hed_ptx_unit *unit,
     return err;
 }
 
-/* What cannot be done as warps can be done thread by thread. Code that is wrong shall be seen while
- * we are at work on it. */
+/* A kernel that the warp shape refuses can be compiled thread by thread. So can one that we compile
+ * wrongly, but debug builds report that. */
 static bool
-is_for_scalar(int err)
+is_worth_scalar(int err)
 {
 #ifdef HED_DEBUG
     return err == HED_ENOTSUP;
@@ -273,7 +277,7 @@ compile_unit(const struct hed_ptx_unit *unit, const struct hed_ptx_module *m,
     if (o->shape == HED_PTX_WARP) {
         const int err = compile_as(&hed_lower_warp, unit, m, kernel, o, object, why);
 
-        if (!is_for_scalar(err))
+        if (!is_worth_scalar(err))
             return err;
     }
     return compile_as(&hed_lower_scalar, unit, m, kernel, o, object, why);
@@ -289,11 +293,11 @@ hed_ptx_compile(const struct hed_ptx_module *m, const struct hed_ptx_func *kerne
     hed_why_set(why, "%s", "");
     pthread_once(&once, init_target);
     if (!is_target_ready) {
-        hed_why_set(why, "LLVM makes no code for this machine");
+        hed_why_set(why, "LLVM cannot make code for this machine");
         return HED_ENOTSUP;
     }
     if (!kernel->is_entry || !kernel->has_body) {
-        hed_why_set(why, "%s is no kernel", kernel->name);
+        hed_why_set(why, "%s is not a kernel", kernel->name);
         return HED_EINVAL;
     }
     if (kernel->refused) {

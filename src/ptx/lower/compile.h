@@ -1,4 +1,4 @@
-/* A kernel out of a PTX module into an object file. The only part that needs LLVM. */
+/* Compiling a kernel of a PTX module to an object file. The only part that needs LLVM. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,8 +10,8 @@ struct hed_ptx_module;
 struct hed_why;
 
 enum hed_ptx_shape {
-    HED_PTX_SCALAR = 1, /* a strand is a thread: plain, the reference */
-    HED_PTX_WARP = 32,  /* a strand is a warp; kernels it cannot do are done as scalar */
+    HED_PTX_SCALAR = 1, /* a strand is one thread: plain, the reference */
+    HED_PTX_WARP = 32,  /* a strand is a warp; kernels that it refuses are compiled as scalar */
 };
 
 struct hed_ptx_options {
@@ -20,19 +20,20 @@ struct hed_ptx_options {
     bool check_alignment; /* misaligned accesses trap, as on a GPU */
     const char *cpu;      /* LLVM's name; "" or NULL: generic */
     const char *features; /* LLVM's: "+fp16,+lse"; NULL: none */
-    const char *dump;     /* a folder for LLVM's text of what is compiled, to look at; or NULL */
+    const char *dump;     /* a folder for LLVM's text of the code, for people; or NULL */
 };
 
-/* Appends the ELF object file (ptx/run/abi.h has its contents). HED_ENOTSUP, with the instruction,
- * function and line, for what cannot be compiled. What the warp shape cannot do is done as scalar:
- * then `why` says why although the result is 0. May be called from several threads at once. */
+/* Appends the ELF object file; ptx/run/abi.h describes its contents. Returns HED_ENOTSUP, with the
+ * instruction, function and line in `why`, if the kernel cannot be compiled. If only the warp shape
+ * refuses it, it is compiled as scalar: the result is 0 and `why` has the reason. May be called
+ * from several threads at once. */
 int hed_ptx_compile(const struct hed_ptx_module *m, const struct hed_ptx_func *kernel,
                     const struct hed_ptx_options *o, struct hed_buf *object, struct hed_why *why);
 
-/* What changes the code: LLVM's version and ours. For cache keys. */
+/* LLVM's version and ours: what the code depends on besides the source. For cache keys. */
 const char *hed_ptx_compiler(void);
 
-/* The plug-in heddle/compiler-llvm.so exports this, and nothing else. */
+/* The plug-in heddle/compiler-llvm.so exports only this. */
 struct hed_ptx_compiler {
     uint32_t abi; /* HED_PTX_ABI */
     int (*compile)(const struct hed_ptx_module *m, const struct hed_ptx_func *kernel,

@@ -1,8 +1,8 @@
 /* Functions and statements: makes the code of a kernel and of all it can reach.
  *
- * Every register is an alloca in the entry block (LLVM's passes make values of them), every
- * instruction goes to the first family that knows it. What depends on how many threads a strand has
- * is the shape's.
+ * Every register is an alloca in the entry block; LLVM's passes turn them into values. Every
+ * instruction goes to the function that opcodes.def names for its opcode. The shape does whatever
+ * depends on the number of threads in a strand.
  */
 #include "ptx/lower/lower.h"
 
@@ -12,15 +12,18 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "ptx/lower/family/family.h"
+#include "ptx/pass/pass.h"
 #include "ptx/run/layout.h"
 #include "ptx/text/print.h"
 
 #define TEXT_MAX 200
 
-static bool (*const families[])(struct hed_lower *) = {
-    hed_lower_move,    hed_lower_integer, hed_lower_real,    hed_lower_memory,  hed_lower_control,
-    hed_lower_choose,  hed_lower_bits,    hed_lower_convert, hed_lower_atomic,  hed_lower_sync,
-    hed_lower_barrier, hed_lower_matrix,  hed_lower_video,   hed_lower_texture,
+static void (*const lowerings[HED_PTX_OPS])(struct hed_lower *) = {
+    [HED_PTX_OP_NONE] = hed_op_refused,
+#define OP(name, family, lowering, ...) [HED_PTX_OP_##name] = hed_op_##lowering,
+#define ALIAS(name, ...)
+#include "ptx/opcodes.def"
 };
 
 void
@@ -49,13 +52,15 @@ hed_lower_refuse(struct hed_lower *l, const char *fmt, ...)
 
 /* ---- instructions ---------------------------------------------------------------------------- */
 
-static void
-lower_by_family(struct hed_lower *l)
+void
+hed_op_nothing(struct hed_lower *l)
 {
-    for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
-        if (families[i](l) || l->err)
-            return;
-    }
+    (void)l;
+}
+
+void
+hed_op_refused(struct hed_lower *l)
+{
     hed_lower_refuse(l, "no code can be made for this instruction");
 }
 
@@ -73,7 +78,7 @@ lower_inst(struct hed_lower *l, const struct hed_ptx_inst *i)
 
         l->shape->guard_begin(l, hed_lower_get(l, &guard, HED_PTX_TYPE_PRED));
     }
-    lower_by_family(l);
+    lowerings[i->form->op](l);
     if (i->guard)
         l->shape->guard_end(l);
     l->inst = NULL;
@@ -81,66 +86,11 @@ lower_inst(struct hed_lower *l, const struct hed_ptx_inst *i)
 
 /* ---- functions ------------------------------------------------------------------------------- */
 
-/* How a body uses a register, in the order of the text. */
-enum use { USE_NONE, USE_ONCE, USE_MANY };
-
-/* Marks what an operand mentions. A register that is written by the first instruction that mentions
- * it, always, and by no other, is USE_ONCE. */
-static void
-mark_uses(uint8_t *uses, const struct hed_ptx_operand *o, bool is_write)
-{
-    switch (o->kind) {
-    case HED_PTX_OPERAND_MEM:
-        if (o->base != HED_PTX_OPERAND_REG)
-            return;
-        is_write = false;
-        break;
-    case HED_PTX_OPERAND_REG:
-        break;
-    case HED_PTX_OPERAND_VEC:
-    case HED_PTX_OPERAND_PAIR:
-    case HED_PTX_OPERAND_LIST:
-    case HED_PTX_OPERAND_TUPLE:
-        for (uint32_t i = 0; i < o->count; i++)
-            mark_uses(uses, &o->elems[i], is_write);
-        return;
-    default:
-        return;
-    }
-
-    uint8_t *use = &uses[o->reg->id];
-
-    if (is_write)
-        *use = *use == USE_NONE ? USE_ONCE : USE_MANY;
-    else if (*use == USE_NONE)
-        *use = USE_MANY;
-}
-
-static uint8_t *
-find_uses(const struct hed_ptx_func *f)
-{
-    uint8_t *uses = calloc((size_t)f->nregs + 1, 1);
-
-    for (const struct hed_ptx_stmt *s = uses ? f->body : NULL; s; s = s->next) {
-        const struct hed_ptx_inst *i = (const struct hed_ptx_inst *)s;
-
-        if (s->kind != HED_PTX_STMT_INST || i->is_refused)
-            continue;
-        if (i->guard && uses[i->guard->id] == USE_NONE)
-            uses[i->guard->id] = USE_MANY;
-        for (unsigned k = i->noperands; k-- > 1;)
-            mark_uses(uses, &i->operands[k], false);
-        if (i->noperands > 0)
-            mark_uses(uses, &i->operands[0], !i->guard);
-    }
-    return uses;
-}
-
 static void
 make_registers(struct hed_lower *l)
 {
     struct hed_lower_function *f = l->function;
-    uint8_t *uses = find_uses(f->ptx);
+    uint8_t *uses = hed_ptx_find_uses(f->ptx);
 
     f->regs = uses ? calloc((size_t)f->ptx->nregs + 1, sizeof(*f->regs)) : NULL;
     for (const struct hed_ptx_reg *r = f->regs ? f->ptx->regs : NULL; r; r = r->next) {
@@ -150,9 +100,9 @@ make_registers(struct hed_lower *l)
         f->regs[r->id] = calloc(count, sizeof(**f->regs));
         for (unsigned i = 0; f->regs[r->id] && i < count; i++) {
             f->regs[r->id][i] = hed_lower_alloca(l, t, 1, 0);
-            /* What it holds before PTX leaves open; both shapes shall do the same. Registers that
-             * have one value do without: LLVM is much faster with a single store. */
-            if (uses[r->id] != USE_ONCE)
+            /* PTX does not define what a register holds at first; zero makes both shapes behave the
+             * same. Registers with a single value need none: LLVM is much faster without. */
+            if (uses[r->id] != HED_PTX_USE_ONCE)
                 LLVMBuildStore(l->b, LLVMConstNull(t), f->regs[r->id][i]);
         }
         if (!f->regs[r->id])
@@ -167,6 +117,7 @@ static void
 make_labels(struct hed_lower *l)
 {
     struct hed_lower_function *f = l->function;
+    bool any = false;
 
     f->labels = calloc((size_t)f->ptx->nlabels + 1, sizeof(*f->labels));
     f->waits = calloc((size_t)f->ptx->nlabels + 1, sizeof(*f->waits));
@@ -178,12 +129,14 @@ make_labels(struct hed_lower *l)
         if (s->kind == HED_PTX_STMT_LABEL)
             f->labels[s->label->id] = s->label;
     }
-    if (hed_lower_find_waits(l))
+    if (hed_ptx_find_waits(l->unit, f->ptx, f->waits, &any) != 0)
+        l->err = HED_ENOMEM;
+    if (any)
         l->info.flags |= HED_PTX_WAITS | HED_PTX_GRID;
 }
 
 static void
-load_state(struct hed_lower *l)
+load_strand_state(struct hed_lower *l)
 {
     struct hed_lower_function *f = l->function;
 
@@ -197,7 +150,7 @@ load_state(struct hed_lower *l)
 static void
 lower_body(struct hed_lower *l)
 {
-    load_state(l);
+    load_strand_state(l);
     make_registers(l);
     make_labels(l);
     if (l->err)
@@ -222,11 +175,11 @@ free_function(struct hed_lower_function *f)
     hed_lower_map_free(f->vars);
 }
 
-/* What a GPU gives a thread, and what a stack of ours can hold. */
+/* The local memory that a GPU gives a thread, and that our stacks can hold. */
 #define LOCAL_MAX (UINT64_C(512) << 10)
 
 static void
-check_sizes(struct hed_lower *l, const struct hed_ptx_func *ptx)
+check_local_size(struct hed_lower *l, const struct hed_ptx_func *ptx)
 {
     uint64_t bytes = 0;
 
@@ -235,13 +188,13 @@ check_sizes(struct hed_lower *l, const struct hed_ptx_func *ptx)
             continue;
         bytes += v->size < LOCAL_MAX ? v->size : LOCAL_MAX + 1;
         if (bytes > LOCAL_MAX) {
-            hed_lower_refuse(l, "function %s: variables of a thread take more than %u KiB",
+            hed_lower_refuse(l, "function %s: the variables of a thread take more than %u KiB",
                              ptx->name, (unsigned)(LOCAL_MAX >> 10));
             return;
         }
     }
     if (ptx->sig.params_size > LOCAL_MAX)
-        hed_lower_refuse(l, "function %s: too large parameters", ptx->name);
+        hed_lower_refuse(l, "function %s: its parameters are too large", ptx->name);
 }
 
 static void
@@ -255,7 +208,7 @@ lower_function(struct hed_lower *l, const struct hed_ptx_func *ptx)
         l->err = HED_ENOMEM;
         return;
     }
-    check_sizes(l, ptx);
+    check_local_size(l, ptx);
     if (l->err) {
         hed_lower_map_free(f.vars);
         return;
@@ -274,7 +227,7 @@ lower_function(struct hed_lower *l, const struct hed_ptx_func *ptx)
 /* ---- units ----------------------------------------------------------------------------------- */
 
 static void
-add_place(void *arg, uint32_t index, const struct hed_ptx_var *v)
+add_var_index(void *arg, uint32_t index, const struct hed_ptx_var *v)
 {
     struct hed_lower *l = arg;
 
@@ -282,14 +235,14 @@ add_place(void *arg, uint32_t index, const struct hed_ptx_var *v)
 }
 
 static uint32_t
-stack_of(const struct hed_ptx_unit *u, unsigned lanes)
+estimate_stack(const struct hed_ptx_unit *u, unsigned lanes)
 {
     uint64_t bytes = 0;
 
-    /* What a frame takes beyond its variables is not known before code is made; functions without
-     * recursion are on the stack once each at most. */
+    /* The size of a frame beyond its variables is unknown until there is code, so it is estimated.
+     * Without recursion every function is on the stack at most once. */
     for (uint32_t i = 0; i < u->nfuncs; i++) {
-        /* A vector of 32 lanes has no place in machine registers for long. */
+        /* Vectors of 32 lanes do not stay in machine registers for long. */
         bytes += lanes == 1 ? 512 : 1024 + (uint64_t)u->funcs[i]->nregs * 12;
         for (const struct hed_ptx_var *v = u->funcs[i]->vars; v; v = v->next) {
             if (v->space == HED_PTX_SPACE_LOCAL || v->space == HED_PTX_SPACE_PARAM)
@@ -301,7 +254,7 @@ stack_of(const struct hed_ptx_unit *u, unsigned lanes)
 }
 
 static void
-make_info(struct hed_lower *l)
+make_kernel_info(struct hed_lower *l)
 {
     LLVMValueRef words[sizeof(struct hed_ptx_info) / 4];
     LLVMValueRef g;
@@ -311,7 +264,7 @@ make_info(struct hed_lower *l)
     l->info.lanes = l->lanes;
     l->info.shared = l->unit->shared_size;
     l->info.shared_align = l->unit->shared_align;
-    l->info.stack = stack_of(l->unit, l->lanes);
+    l->info.stack = estimate_stack(l->unit, l->lanes);
     for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++)
         words[i] = LLVMConstInt(l->i32, ((const uint32_t *)&l->info)[i], false);
     g = LLVMAddGlobal(l->module, LLVMArrayType(l->i32, sizeof(words) / sizeof(words[0])),
@@ -328,7 +281,7 @@ hed_lower_unit(struct hed_lower *l)
 
     l->places = hed_lower_map_new();
     l->functions = hed_lower_map_new();
-    hed_ptx_each_var(l->ptx, add_place, l);
+    hed_ptx_each_var(l->ptx, add_var_index, l);
     for (uint32_t i = 0; i < u->nshared; i++)
         hed_lower_map_add(l, l->places, u->shared[i].var, (void *)(uintptr_t)u->shared[i].offset);
     for (uint32_t i = 0; i < u->nfuncs && !l->err; i++)
@@ -336,7 +289,7 @@ hed_lower_unit(struct hed_lower *l)
     for (uint32_t i = 0; i < u->nfuncs && !l->err; i++)
         lower_function(l, u->funcs[i]);
     if (!l->err)
-        make_info(l);
+        make_kernel_info(l);
     hed_lower_map_free(l->places);
     hed_lower_map_free(l->functions);
     l->places = l->functions = NULL;

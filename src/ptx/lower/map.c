@@ -1,4 +1,4 @@
-/* A hash table from pointers to pointers, for what is looked up by address while code is made. */
+/* A hash table from pointers to pointers. */
 #include <stdlib.h>
 
 #include "base/err.h"
@@ -30,7 +30,7 @@ hed_lower_map_free(struct hed_lower_map *m)
 }
 
 static struct entry *
-find(struct entry *entries, size_t capacity, const void *key)
+find_entry(struct entry *entries, size_t capacity, const void *key)
 {
     size_t at = (size_t)(((uintptr_t)key >> 3) * UINT64_C(0x9e3779b97f4a7c15) >> 20);
 
@@ -43,7 +43,7 @@ find(struct entry *entries, size_t capacity, const void *key)
 }
 
 static bool
-grow(struct hed_lower_map *m)
+grow_map(struct hed_lower_map *m)
 {
     const size_t capacity = m->capacity ? 2 * m->capacity : 64;
     struct entry *entries = calloc(capacity, sizeof(*entries));
@@ -52,7 +52,7 @@ grow(struct hed_lower_map *m)
         return false;
     for (size_t i = 0; i < m->capacity; i++) {
         if (m->entries[i].key)
-            *find(entries, capacity, m->entries[i].key) = m->entries[i];
+            *find_entry(entries, capacity, m->entries[i].key) = m->entries[i];
     }
     free(m->entries);
     m->entries = entries;
@@ -63,12 +63,12 @@ grow(struct hed_lower_map *m)
 void
 hed_lower_map_add(struct hed_lower *l, struct hed_lower_map *m, const void *key, void *value)
 {
-    if (!m || (2 * m->used >= m->capacity && !grow(m))) {
+    if (!m || (2 * m->used >= m->capacity && !grow_map(m))) {
         l->err = l->err ? l->err : HED_ENOMEM;
         return;
     }
 
-    struct entry *e = find(m->entries, m->capacity, key);
+    struct entry *e = find_entry(m->entries, m->capacity, key);
 
     if (!e->key)
         m->used++;
@@ -78,5 +78,5 @@ hed_lower_map_add(struct hed_lower *l, struct hed_lower_map *m, const void *key,
 void *
 hed_lower_map_get(const struct hed_lower_map *m, const void *key)
 {
-    return m && m->capacity ? find(m->entries, m->capacity, key)->value : NULL;
+    return m && m->capacity ? find_entry(m->entries, m->capacity, key)->value : NULL;
 }

@@ -1,4 +1,4 @@
-/* Types, constants, operands, and the small pieces of code every family builds with. */
+/* Types, constants, operands, and the small pieces of code that every family uses. */
 #include <stdio.h>
 #include <string.h>
 
@@ -35,7 +35,7 @@ hed_lower_float_type(struct hed_lower *l, enum hed_ptx_type t)
 }
 
 static LLVMValueRef
-constant_lanes(struct hed_lower *l, LLVMValueRef c)
+splat_constant(struct hed_lower *l, LLVMValueRef c)
 {
     LLVMValueRef all[HED_PTX_LANES];
 
@@ -53,13 +53,13 @@ hed_lower_int(struct hed_lower *l, LLVMTypeRef t, uint64_t value)
 
     if (bits < 64)
         value &= (UINT64_C(1) << bits) - 1;
-    return constant_lanes(l, LLVMConstInt(t, value, false));
+    return splat_constant(l, LLVMConstInt(t, value, false));
 }
 
 LLVMValueRef
 hed_lower_float(struct hed_lower *l, LLVMTypeRef t, double value)
 {
-    return constant_lanes(l, LLVMConstReal(t, value));
+    return splat_constant(l, LLVMConstReal(t, value));
 }
 
 LLVMValueRef
@@ -74,7 +74,7 @@ hed_lower_splat(struct hed_lower *l, LLVMValueRef v)
     if (l->lanes == 1)
         return v;
     if (LLVMIsConstant(v))
-        return constant_lanes(l, v);
+        return splat_constant(l, v);
 
     LLVMTypeRef t = LLVMVectorType(LLVMTypeOf(v), l->lanes);
     LLVMValueRef one =
@@ -184,7 +184,7 @@ hed_lower_declare(struct hed_lower *l, const struct hed_ptx_func *f, LLVMTypeRef
     char name[256];
     LLVMValueRef v;
 
-    /* A prefix, so that no name means something to LLVM ("memcpy"). */
+    /* The prefix keeps LLVM from giving a name a meaning of its own ("memcpy"). */
     snprintf(name, sizeof(name), "f.%s", f->name);
     v = LLVMAddFunction(l->module, f == l->kernel ? "hed_kernel" : name, type);
     if (f != l->kernel)
@@ -203,7 +203,8 @@ hed_lower_external(struct hed_lower *l, const char *name, LLVMTypeRef type)
     if (f)
         return f;
     f = LLVMAddFunction(l->module, name, type);
-    /* Hidden means near, so that no table of addresses comes between: the loader makes a stub. */
+    /* Hidden functions are called directly, without a table of addresses; the loader makes
+     * stubs. */
     LLVMSetVisibility(f, LLVMHiddenVisibility);
     hed_lower_attribute(l, f, "nounwind", 0);
     return f;
@@ -266,13 +267,13 @@ hed_lower_helper(struct hed_lower *l, const char *name, LLVMTypeRef result, LLVM
 /* ---- operands -------------------------------------------------------------------------------- */
 
 static bool
-is_signed(enum hed_ptx_type t)
+is_signed_type(enum hed_ptx_type t)
 {
     return hed_ptx_types[t].kind == HED_PTX_KIND_S;
 }
 
 static double
-double_of(const struct hed_ptx_operand *o)
+double_constant(const struct hed_ptx_operand *o)
 {
     const uint32_t low = (uint32_t)o->bits;
     double d;
@@ -287,9 +288,9 @@ double_of(const struct hed_ptx_operand *o)
 }
 
 static uint64_t
-bits_of_f32(const struct hed_ptx_operand *o)
+f32_constant_bits(const struct hed_ptx_operand *o)
 {
-    const float f = (float)double_of(o);
+    const float f = (float)double_constant(o);
     uint32_t bits;
 
     if (o->is_f32)
@@ -299,20 +300,20 @@ bits_of_f32(const struct hed_ptx_operand *o)
 }
 
 static uint64_t
-bits_of_f64(const struct hed_ptx_operand *o)
+f64_constant_bits(const struct hed_ptx_operand *o)
 {
-    const double d = double_of(o);
+    const double d = double_constant(o);
     uint64_t bits;
 
     memcpy(&bits, &d, sizeof(bits));
     return bits;
 }
 
-/* bf16 of a constant: to nearest even, out of its float. */
+/* The bf16 of a constant: its float, rounded to nearest even. */
 static uint64_t
-bits_of_bf16(const struct hed_ptx_operand *o)
+bf16_constant_bits(const struct hed_ptx_operand *o)
 {
-    const uint32_t bits = (uint32_t)bits_of_f32(o);
+    const uint32_t bits = (uint32_t)f32_constant_bits(o);
 
     if ((bits & 0x7fffffff) > 0x7f800000)
         return 0x7fff;
@@ -320,35 +321,35 @@ bits_of_bf16(const struct hed_ptx_operand *o)
 }
 
 static LLVMValueRef
-float_constant(struct hed_lower *l, const struct hed_ptx_operand *o, enum hed_ptx_type t)
+float_operand_bits(struct hed_lower *l, const struct hed_ptx_operand *o, enum hed_ptx_type t)
 {
     LLVMTypeRef type = hed_lower_int_type(l, t);
 
     switch (t) {
     case HED_PTX_TYPE_F16:
-        return constant_lanes(l, LLVMConstBitCast(LLVMConstReal(l->f16, double_of(o)),
+        return splat_constant(l, LLVMConstBitCast(LLVMConstReal(l->f16, double_constant(o)),
                                                   LLVMInt16TypeInContext(l->context)));
     case HED_PTX_TYPE_BF16:
-        return hed_lower_int(l, type, bits_of_bf16(o));
+        return hed_lower_int(l, type, bf16_constant_bits(o));
     default:
         if (hed_ptx_types[t].bits == 32)
-            return hed_lower_int(l, type, bits_of_f32(o));
+            return hed_lower_int(l, type, f32_constant_bits(o));
         if (hed_ptx_types[t].bits == 64)
-            return hed_lower_int(l, type, t == HED_PTX_TYPE_F64 ? bits_of_f64(o) : o->bits);
-        hed_lower_refuse(l, "constant of a type that has none");
+            return hed_lower_int(l, type, t == HED_PTX_TYPE_F64 ? f64_constant_bits(o) : o->bits);
+        hed_lower_refuse(l, "this type has no constants");
         return hed_lower_int(l, type, 0);
     }
 }
 
 static LLVMValueRef
-int_constant(struct hed_lower *l, const struct hed_ptx_operand *o, enum hed_ptx_type t)
+integer_operand(struct hed_lower *l, const struct hed_ptx_operand *o, enum hed_ptx_type t)
 {
     LLVMTypeRef type = hed_lower_int_type(l, t);
 
     if (t == HED_PTX_TYPE_PRED)
         return hed_lower_int(l, type, o->bits != 0);
     if (hed_ptx_types[t].bits > 64)
-        return constant_lanes(l, LLVMConstInt(type, o->bits, true));
+        return splat_constant(l, LLVMConstInt(type, o->bits, true));
     return hed_lower_int(l, type, o->bits);
 }
 
@@ -359,17 +360,17 @@ hed_lower_slot(struct hed_lower *l, const struct hed_ptx_reg *r, unsigned n)
 }
 
 static LLVMValueRef
-get_reg(struct hed_lower *l, const struct hed_ptx_reg *r, unsigned n)
+load_register(struct hed_lower *l, const struct hed_ptx_reg *r, unsigned n)
 {
     LLVMTypeRef t = hed_lower_lanes(l, hed_lower_int_type(l, r->type));
 
     return LLVMBuildLoad2(l->b, t, hed_lower_slot(l, r, n), "");
 }
 
-/* The element of a vector register an operand names; 0 for a plain register. Selectors of the video
- * instructions are their family's business. */
+/* The element of a vector register that an operand names; 0 for a plain register. The selectors of
+ * video instructions mean something else. */
 static unsigned
-element_of(const struct hed_ptx_operand *o)
+operand_element(const struct hed_ptx_operand *o)
 {
     return o->sel && !(o->sel & HED_PTX_SEL_VIDEO) && o->sel <= o->reg->vec ? o->sel - 1u : 0;
 }
@@ -382,16 +383,16 @@ hed_lower_get(struct hed_lower *l, const struct hed_ptx_operand *o, enum hed_ptx
 
     switch (o->kind) {
     case HED_PTX_OPERAND_REG:
-        v = get_reg(l, o->reg, element_of(o));
+        v = load_register(l, o->reg, operand_element(o));
         break;
     case HED_PTX_OPERAND_SREG:
         v = hed_lower_sreg(l, o);
         break;
     case HED_PTX_OPERAND_INT:
-        v = int_constant(l, o, t);
+        v = integer_operand(l, o, t);
         break;
     case HED_PTX_OPERAND_FLOAT:
-        v = float_constant(l, o, t);
+        v = float_operand_bits(l, o, t);
         break;
     case HED_PTX_OPERAND_VAR:
     case HED_PTX_OPERAND_FUNC:
@@ -403,7 +404,7 @@ hed_lower_get(struct hed_lower *l, const struct hed_ptx_operand *o, enum hed_ptx
         hed_lower_refuse(l, "an operand of this kind has no value");
         return hed_lower_int(l, type, 0);
     }
-    v = hed_lower_resize(l, v, type, is_signed(t));
+    v = hed_lower_resize(l, v, type, is_signed_type(t));
     return o->negated && t == HED_PTX_TYPE_PRED ? LLVMBuildNot(l->b, v, "") : v;
 }
 
@@ -414,26 +415,11 @@ hed_lower_set(struct hed_lower *l, const struct hed_ptx_operand *o, enum hed_ptx
     if (o->kind == HED_PTX_OPERAND_SINK)
         return;
     if (o->kind != HED_PTX_OPERAND_REG) {
-        hed_lower_refuse(l, "a destination that is no register");
+        hed_lower_refuse(l, "the destination is not a register");
         return;
     }
-    v = hed_lower_resize(l, v, hed_lower_int_type(l, o->reg->type), is_signed(t));
-    l->shape->assign(l, hed_lower_slot(l, o->reg, element_of(o)), v);
-}
-
-LLVMValueRef
-hed_lower_get_float(struct hed_lower *l, const struct hed_ptx_operand *o, enum hed_ptx_type t)
-{
-    return LLVMBuildBitCast(l->b, hed_lower_get(l, o, t),
-                            hed_lower_lanes(l, hed_lower_float_type(l, t)), "");
-}
-
-void
-hed_lower_set_float(struct hed_lower *l, const struct hed_ptx_operand *o, enum hed_ptx_type t,
-                    LLVMValueRef v)
-{
-    hed_lower_set(l, o, t,
-                  LLVMBuildBitCast(l->b, v, hed_lower_lanes(l, hed_lower_int_type(l, t)), ""));
+    v = hed_lower_resize(l, v, hed_lower_int_type(l, o->reg->type), is_signed_type(t));
+    l->shape->assign(l, hed_lower_slot(l, o->reg, operand_element(o)), v);
 }
 
 static LLVMValueRef
@@ -443,7 +429,7 @@ carry_slot(struct hed_lower *l)
 
     if (!f->carry) {
         f->carry = hed_lower_alloca(l, hed_lower_lanes(l, l->i1), 1, 0);
-        /* It starts as 0; a use before any .cc instruction has no meaning in PTX. */
+        /* It starts as 0; PTX does not define its value before the first .cc instruction. */
         LLVMBasicBlockRef here = LLVMGetInsertBlock(l->b);
 
         LLVMPositionBuilderBefore(l->b, LLVMGetBasicBlockTerminator(f->entry));

@@ -49,7 +49,7 @@ struct opcode {
 };
 
 static const struct opcode opcodes[] = {
-#define OP(name, text, operands, types, least, most, classes, flags, need) \
+#define OP(name, family, lowering, text, operands, types, least, most, classes, flags, need) \
     {text, operands, types, flags, classes, need, least, most, HED_PTX_OP_##name, 0},
 #define ALIAS(name, text, implied) {text, NULL, 0, 0, 0, 0, 0, 0, HED_PTX_OP_##name, implied},
 #include "ptx/opcodes.def"
@@ -85,6 +85,22 @@ hed_ptx_op_text(enum hed_ptx_op op)
             return opcodes[i].text;
     }
     return "";
+}
+
+enum hed_ptx_nature
+hed_ptx_op_nature(enum hed_ptx_op op)
+{
+    static const uint8_t families[HED_PTX_OPS] = {
+#define OP(name, family, ...) [HED_PTX_OP_##name] = HED_PTX_FAMILY_##family,
+#define ALIAS(name, ...)
+#include "ptx/opcodes.def"
+    };
+    static const uint8_t natures[HED_PTX_FAMILIES] = {
+#define FAMILY(name, nature) [HED_PTX_FAMILY_##name] = HED_PTX_##nature,
+#include "ptx/opcodes.def"
+    };
+
+    return natures[families[op]];
 }
 
 const char *

@@ -1,56 +1,57 @@
 /* ex2, lg2, sin, cos and tanh of f32, without branches, for any number of lanes.
  *
- * Short polynomials in f64: the results are off by hardly more than the last rounding to f32, so
- * they are better than PTX asks, and they are the same on every machine, since each operation is
- * rounded as IEEE says. sin and cos begin as a GPU does: they multiply with 1 / 2 pi in f32, and so
- * are off for large inputs in the way they are off there.
+ * They are short polynomials in f64. The results are off by hardly more than the last rounding to
+ * f32, which is better than PTX asks for, and they are the same on every machine because IEEE
+ * defines the rounding of each operation. sin and cos start as a GPU does: they multiply by 1 / 2
+ * pi in f32, and so have the same errors for large inputs as a GPU.
  */
-#include "ptx/lower/math.h"
+#include "ptx/lower/family/math.h"
 
-#define WHOLE 0x1.8p52 /* a double plus this has no bits behind the point, and its number below */
+/* Adding this to a double rounds it to a whole number, which is then in the low bits. */
+#define WHOLE 0x1.8p52
 
 static LLVMValueRef
-number(struct hed_lower *l, double v)
+f64_constant(struct hed_lower *l, double v)
 {
     return hed_lower_float(l, l->f64, v);
 }
 
 static LLVMValueRef
-add(struct hed_lower *l, LLVMValueRef a, LLVMValueRef b)
+f64_add(struct hed_lower *l, LLVMValueRef a, LLVMValueRef b)
 {
     return LLVMBuildFAdd(l->b, a, b, "");
 }
 
 static LLVMValueRef
-sub(struct hed_lower *l, LLVMValueRef a, LLVMValueRef b)
+f64_sub(struct hed_lower *l, LLVMValueRef a, LLVMValueRef b)
 {
     return LLVMBuildFSub(l->b, a, b, "");
 }
 
 static LLVMValueRef
-mul(struct hed_lower *l, LLVMValueRef a, LLVMValueRef b)
+f64_mul(struct hed_lower *l, LLVMValueRef a, LLVMValueRef b)
 {
     return LLVMBuildFMul(l->b, a, b, "");
 }
 
 static LLVMValueRef
-is(struct hed_lower *l, LLVMRealPredicate p, LLVMValueRef a, double b)
+f64_compare(struct hed_lower *l, LLVMRealPredicate p, LLVMValueRef a, double b)
 {
-    return LLVMBuildFCmp(l->b, p, a, number(l, b), "");
+    return LLVMBuildFCmp(l->b, p, a, f64_constant(l, b), "");
 }
 
 /* c[0] + x (c[1] + x (c[2] ...)) */
 static LLVMValueRef
-polynomial(struct hed_lower *l, LLVMValueRef x, const double *c, unsigned n)
+f64_polynomial(struct hed_lower *l, LLVMValueRef x, const double *c, unsigned n)
 {
-    LLVMValueRef r = number(l, c[n - 1]);
+    LLVMValueRef r = f64_constant(l, c[n - 1]);
 
     for (unsigned i = n - 1; i-- > 0;)
-        r = add(l, mul(l, r, x), number(l, c[i]));
+        r = f64_add(l, f64_mul(l, r, x), f64_constant(l, c[i]));
     return r;
 }
 
-/* 2^x; x within 1000. What a NaN gives is not said. */
+/* 2^x for |x| up to 1000. The result for a NaN is undefined. */
 static LLVMValueRef
 power_of_two(struct hed_lower *l, LLVMValueRef x)
 {
@@ -68,8 +69,9 @@ power_of_two(struct hed_lower *l, LLVMValueRef x)
         0x1.b5253d395e7c4p-24,
         0x1.e4cf5158b8ecap-28,
     };
-    LLVMValueRef whole = add(l, x, number(l, WHOLE));
-    LLVMValueRef p = polynomial(l, sub(l, x, sub(l, whole, number(l, WHOLE))), c, 11);
+    LLVMValueRef whole = f64_add(l, x, f64_constant(l, WHOLE));
+    LLVMValueRef p =
+        f64_polynomial(l, f64_sub(l, x, f64_sub(l, whole, f64_constant(l, WHOLE))), c, 11);
     LLVMValueRef bits = hed_cast(l, whole, l->i64);
 
     bits = LLVMBuildShl(l->b, bits, hed_like(l, bits, 52), "");
@@ -78,22 +80,22 @@ power_of_two(struct hed_lower *l, LLVMValueRef x)
 }
 
 static LLVMValueRef
-clamped(struct hed_lower *l, LLVMValueRef x, double most)
+f64_clamp(struct hed_lower *l, LLVMValueRef x, double most)
 {
-    x = hed_lower_select(l, is(l, LLVMRealOGT, x, most), number(l, most), x);
-    return hed_lower_select(l, is(l, LLVMRealOLT, x, -most), number(l, -most), x);
+    x = hed_lower_select(l, f64_compare(l, LLVMRealOGT, x, most), f64_constant(l, most), x);
+    return hed_lower_select(l, f64_compare(l, LLVMRealOLT, x, -most), f64_constant(l, -most), x);
 }
 
 static LLVMValueRef
-ex2(struct hed_lower *l, LLVMValueRef x)
+approx_ex2(struct hed_lower *l, LLVMValueRef x)
 {
-    /* Beyond 160 it is infinite or zero in f32. */
-    return power_of_two(l, clamped(l, x, 160));
+    /* Beyond 160 the result is infinite or zero in f32. */
+    return power_of_two(l, f64_clamp(l, x, 160));
 }
 
-/* The exponent, and z (c0 + c1 z^2 + ...) = log2(m) of the rest m, with z = (m - 1) / (m + 1). */
+/* The exponent plus log2(m) of the mantissa m: z (c0 + c1 z^2 + ...) with z = (m - 1) / (m + 1). */
 static LLVMValueRef
-lg2(struct hed_lower *l, LLVMValueRef x)
+approx_lg2(struct hed_lower *l, LLVMValueRef x)
 {
     /* 2 / ln(2) / (2 k + 1) */
     static const double c[] = {
@@ -109,21 +111,24 @@ lg2(struct hed_lower *l, LLVMValueRef x)
     LLVMValueRef z, r;
 
     m = hed_cast(l, m, l->f64);
-    z = LLVMBuildFDiv(l->b, sub(l, m, number(l, 1)), add(l, m, number(l, 1)), "");
-    r = mul(l, z, polynomial(l, mul(l, z, z), c, 8));
-    r = add(l, r, sub(l, hed_cast(l, whole, l->f64), number(l, WHOLE)));
+    z = LLVMBuildFDiv(l->b, f64_sub(l, m, f64_constant(l, 1)), f64_add(l, m, f64_constant(l, 1)),
+                      "");
+    r = f64_mul(l, z, f64_polynomial(l, f64_mul(l, z, z), c, 8));
+    r = f64_add(l, r, f64_sub(l, hed_cast(l, whole, l->f64), f64_constant(l, WHOLE)));
 
-    /* 0 gives -infinity, infinity itself, less than 0 a NaN. */
-    r = hed_lower_select(l, is(l, LLVMRealOEQ, x, 0), number(l, -__builtin_inf()), r);
-    r = hed_lower_select(l, is(l, LLVMRealOEQ, x, __builtin_inf()), x, r);
-    return hed_lower_select(l, is(l, LLVMRealOLT, x, 0), number(l, __builtin_nan("")), r);
+    /* 0 gives -infinity, infinity gives itself, negative numbers give NaN. */
+    r = hed_lower_select(l, f64_compare(l, LLVMRealOEQ, x, 0), f64_constant(l, -__builtin_inf()),
+                         r);
+    r = hed_lower_select(l, f64_compare(l, LLVMRealOEQ, x, __builtin_inf()), x, r);
+    return hed_lower_select(l, f64_compare(l, LLVMRealOLT, x, 0),
+                            f64_constant(l, __builtin_nan("")), r);
 }
 
-/* sin or cos of 2 pi turns: to the nearest quarter, and a series on either side of it. */
+/* sin or cos of 2 pi `turns`: the nearest quarter, and a series on either side of it. */
 static LLVMValueRef
-wave(struct hed_lower *l, LLVMValueRef turns, bool is_cos)
+approx_wave(struct hed_lower *l, LLVMValueRef turns, bool is_cos)
 {
-    /* (2 pi)^k / k! with changing signs */
+    /* (2 pi)^k / k! with alternating signs */
     static const double sines[] = {
         0x1.921fb54442d18p+2,  -0x1.4abbce625be53p+5, 0x1.466bc6775aae2p+6,
         -0x1.32d2cce62bd86p+6, 0x1.50783487ee782p+5,  -0x1.e3074fde8871fp+3,
@@ -137,13 +142,15 @@ wave(struct hed_lower *l, LLVMValueRef turns, bool is_cos)
         -0x1.a6d1f2a204a8cp+4,
         0x1.f9d38a3763cc3p+2,
     };
-    LLVMValueRef quarters = add(l, mul(l, turns, number(l, 4)), number(l, WHOLE));
+    LLVMValueRef quarters =
+        f64_add(l, f64_mul(l, turns, f64_constant(l, 4)), f64_constant(l, WHOLE));
     LLVMValueRef n = hed_cast(l, quarters, l->i64);
-    LLVMValueRef near = mul(l, sub(l, quarters, number(l, WHOLE)), number(l, 0.25));
-    LLVMValueRef x = sub(l, turns, near);
-    LLVMValueRef x2 = mul(l, x, x);
-    LLVMValueRef s = mul(l, x, polynomial(l, x2, sines, 6));
-    LLVMValueRef c = polynomial(l, x2, cosines, 7);
+    LLVMValueRef near =
+        f64_mul(l, f64_sub(l, quarters, f64_constant(l, WHOLE)), f64_constant(l, 0.25));
+    LLVMValueRef x = f64_sub(l, turns, near);
+    LLVMValueRef x2 = f64_mul(l, x, x);
+    LLVMValueRef s = f64_mul(l, x, f64_polynomial(l, x2, sines, 6));
+    LLVMValueRef c = f64_polynomial(l, x2, cosines, 7);
     LLVMValueRef one = hed_like(l, n, 1);
     LLVMValueRef odd, r, sign;
 
@@ -156,16 +163,16 @@ wave(struct hed_lower *l, LLVMValueRef turns, bool is_cos)
     return hed_cast(l, LLVMBuildXor(l->b, hed_cast(l, r, l->i64), sign, ""), l->f64);
 }
 
-/* 1 - 2 / (e^2x + 1), which is x near 0. */
+/* 1 - 2 / (e^2x + 1), or x if x is near 0. */
 static LLVMValueRef
-tanh_of(struct hed_lower *l, LLVMValueRef x)
+approx_tanh(struct hed_lower *l, LLVMValueRef x)
 {
-    LLVMValueRef e = mul(l, clamped(l, x, 32), number(l, 0x1.71547652b82fep+1));
-    LLVMValueRef small = is(l, LLVMRealOLT, hed_one(l, "llvm.fabs", x), 0x1p-12);
+    LLVMValueRef e = f64_mul(l, f64_clamp(l, x, 32), f64_constant(l, 0x1.71547652b82fep+1));
+    LLVMValueRef small = f64_compare(l, LLVMRealOLT, hed_one(l, "llvm.fabs", x), 0x1p-12);
     LLVMValueRef r;
 
-    e = add(l, power_of_two(l, e), number(l, 1));
-    r = sub(l, number(l, 1), LLVMBuildFDiv(l->b, number(l, 2), e, ""));
+    e = f64_add(l, power_of_two(l, e), f64_constant(l, 1));
+    r = f64_sub(l, f64_constant(l, 1), LLVMBuildFDiv(l->b, f64_constant(l, 2), e, ""));
     return hed_lower_select(l, small, x, r);
 }
 
@@ -181,20 +188,20 @@ hed_lower_approx(struct hed_lower *l, enum hed_ptx_op op, LLVMValueRef v)
     x = LLVMBuildFPExt(l->b, v, wide, "");
     switch (op) {
     case HED_PTX_OP_EX2:
-        r = ex2(l, x);
+        r = approx_ex2(l, x);
         break;
     case HED_PTX_OP_LG2:
-        r = lg2(l, x);
+        r = approx_lg2(l, x);
         break;
     case HED_PTX_OP_TANH:
-        r = tanh_of(l, x);
+        r = approx_tanh(l, x);
         break;
     default:
-        r = wave(l, x, op == HED_PTX_OP_COS);
+        r = approx_wave(l, x, op == HED_PTX_OP_COS);
         break;
     }
-    /* The series make nonsense of what is no number. */
-    x = is_wave ? sub(l, x, x) : x;
+    /* The series are meaningless for NaN and, of sin and cos, for infinities. */
+    x = is_wave ? f64_sub(l, x, x) : x;
     r = hed_lower_select(l, LLVMBuildFCmp(l->b, LLVMRealUNO, x, x, ""), x, r);
     return LLVMBuildFPTrunc(l->b, r, LLVMTypeOf(v), "");
 }

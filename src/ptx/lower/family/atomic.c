@@ -1,20 +1,23 @@
-/* atom, red, fences. Lane by lane: each is LLVM's atomic, or a loop around compare-and-exchange. */
+/* atom, red and fences. Each lane does its own: an atomic operation of LLVM, or a loop around a
+ * compare-and-exchange.
+ */
 #include <stddef.h>
 
+#include "ptx/lower/family/family.h"
 #include "ptx/lower/lower.h"
 
-/* What one lane does. */
+/* The operation of one lane. */
 struct atomic {
     enum hed_ptx_oper oper;
     enum hed_ptx_type type; /* of one element */
     LLVMAtomicOrdering order;
     unsigned at; /* bytes from the address */
     enum hed_ptx_space space;
-    LLVMValueRef is_flushed; /* i1: of f32, does this address flush subnormal numbers to zero? */
+    LLVMValueRef is_flushed; /* i1: for f32, are subnormal numbers flushed at this address? */
 };
 
 static LLVMAtomicOrdering
-order_of(const struct hed_ptx_form *f)
+atomic_order(const struct hed_ptx_form *f)
 {
     switch (f->sem) {
     case HED_PTX_SEM_ACQUIRE:
@@ -30,9 +33,9 @@ order_of(const struct hed_ptx_form *f)
     }
 }
 
-/* A failed exchange only reads. */
+/* The order of an exchange that failed and so only reads. */
 static LLVMAtomicOrdering
-order_of_failure(LLVMAtomicOrdering order)
+failure_order(LLVMAtomicOrdering order)
 {
     switch (order) {
     case LLVMAtomicOrderingAcquire:
@@ -46,23 +49,23 @@ order_of_failure(LLVMAtomicOrdering order)
 }
 
 static LLVMValueRef
-exchange(struct hed_lower *l, const struct atomic *a, LLVMValueRef p, LLVMValueRef expected,
-         LLVMValueRef wanted)
+compare_exchange(struct hed_lower *l, const struct atomic *a, LLVMValueRef p, LLVMValueRef expected,
+                 LLVMValueRef wanted)
 {
-    return LLVMBuildAtomicCmpXchg(l->b, p, expected, wanted, a->order, order_of_failure(a->order),
+    return LLVMBuildAtomicCmpXchg(l->b, p, expected, wanted, a->order, failure_order(a->order),
                                   false);
 }
 
 /* ---- halves ---------------------------------------------------------------------------------- */
 
 static bool
-is_bf16(enum hed_ptx_type t)
+is_bf16_type(enum hed_ptx_type t)
 {
     return t == HED_PTX_TYPE_BF16 || t == HED_PTX_TYPE_BF16X2;
 }
 
 static LLVMValueRef
-constant(LLVMTypeRef t, uint64_t v)
+int_constant(LLVMTypeRef t, uint64_t v)
 {
     return LLVMConstInt(t, v, false);
 }
@@ -70,34 +73,35 @@ constant(LLVMTypeRef t, uint64_t v)
 static LLVMValueRef
 widen_half(struct hed_lower *l, enum hed_ptx_type t, LLVMValueRef v)
 {
-    if (!is_bf16(t))
+    if (!is_bf16_type(t))
         return LLVMBuildFPExt(l->b, LLVMBuildBitCast(l->b, v, l->f16, ""), l->f32, "");
-    v = LLVMBuildShl(l->b, LLVMBuildZExt(l->b, v, l->i32, ""), constant(l->i32, 16), "");
+    v = LLVMBuildShl(l->b, LLVMBuildZExt(l->b, v, l->i32, ""), int_constant(l->i32, 16), "");
     return LLVMBuildBitCast(l->b, v, l->f32, "");
 }
 
-/* To nearest even; a NaN is the one the hardware makes. */
+/* Rounds to nearest even; a NaN becomes the one that the hardware makes. */
 static LLVMValueRef
 narrow_half(struct hed_lower *l, enum hed_ptx_type t, LLVMValueRef v)
 {
     LLVMValueRef nan = LLVMBuildFCmp(l->b, LLVMRealUNO, v, v, "");
     LLVMValueRef bits, odd, half;
 
-    if (!is_bf16(t)) {
+    if (!is_bf16_type(t)) {
         half = LLVMBuildBitCast(l->b, LLVMBuildFPTrunc(l->b, v, l->f16, ""), l->i16, "");
     } else {
         bits = LLVMBuildBitCast(l->b, v, l->i32, "");
-        odd = LLVMBuildAnd(l->b, LLVMBuildLShr(l->b, bits, constant(l->i32, 16), ""),
-                           constant(l->i32, 1), "");
-        bits = LLVMBuildAdd(l->b, LLVMBuildAdd(l->b, bits, odd, ""), constant(l->i32, 0x7fff), "");
-        bits = LLVMBuildLShr(l->b, bits, constant(l->i32, 16), "");
+        odd = LLVMBuildAnd(l->b, LLVMBuildLShr(l->b, bits, int_constant(l->i32, 16), ""),
+                           int_constant(l->i32, 1), "");
+        bits =
+            LLVMBuildAdd(l->b, LLVMBuildAdd(l->b, bits, odd, ""), int_constant(l->i32, 0x7fff), "");
+        bits = LLVMBuildLShr(l->b, bits, int_constant(l->i32, 16), "");
         half = LLVMBuildTrunc(l->b, bits, l->i16, "");
     }
-    return LLVMBuildSelect(l->b, nan, constant(l->i16, 0x7fff), half, "");
+    return LLVMBuildSelect(l->b, nan, int_constant(l->i16, 0x7fff), half, "");
 }
 
 static LLVMValueRef
-compute_half(struct hed_lower *l, const struct atomic *a, LLVMValueRef old, LLVMValueRef v)
+atomic_half(struct hed_lower *l, const struct atomic *a, LLVMValueRef old, LLVMValueRef v)
 {
     LLVMValueRef x = widen_half(l, a->type, old);
     LLVMValueRef y = widen_half(l, a->type, v);
@@ -105,7 +109,7 @@ compute_half(struct hed_lower *l, const struct atomic *a, LLVMValueRef old, LLVM
 
     if (a->oper == HED_PTX_OPER_ADD)
         return narrow_half(l, a->type, LLVMBuildFAdd(l->b, x, y, ""));
-    /* The smaller or larger one; a NaN loses. -0 is less than +0: their bits as integers tell. */
+    /* The smaller or larger one; a NaN loses. -0 is less than +0, as their bits as integers say. */
     less = LLVMBuildFCmp(l->b, LLVMRealOLT, x, y, "");
     less = LLVMBuildOr(l->b, less,
                        LLVMBuildAnd(l->b, LLVMBuildFCmp(l->b, LLVMRealOEQ, x, y, ""),
@@ -119,25 +123,25 @@ compute_half(struct hed_lower *l, const struct atomic *a, LLVMValueRef old, LLVM
 }
 
 static LLVMValueRef
-compute_halves(struct hed_lower *l, const struct atomic *a, LLVMValueRef old, LLVMValueRef v)
+atomic_halves(struct hed_lower *l, const struct atomic *a, LLVMValueRef old, LLVMValueRef v)
 {
-    LLVMValueRef sixteen = constant(l->i32, 16);
+    LLVMValueRef sixteen = int_constant(l->i32, 16);
     LLVMValueRef low, high;
 
-    low = compute_half(l, a, LLVMBuildTrunc(l->b, old, l->i16, ""),
-                       LLVMBuildTrunc(l->b, v, l->i16, ""));
+    low = atomic_half(l, a, LLVMBuildTrunc(l->b, old, l->i16, ""),
+                      LLVMBuildTrunc(l->b, v, l->i16, ""));
     high =
-        compute_half(l, a, LLVMBuildTrunc(l->b, LLVMBuildLShr(l->b, old, sixteen, ""), l->i16, ""),
-                     LLVMBuildTrunc(l->b, LLVMBuildLShr(l->b, v, sixteen, ""), l->i16, ""));
+        atomic_half(l, a, LLVMBuildTrunc(l->b, LLVMBuildLShr(l->b, old, sixteen, ""), l->i16, ""),
+                    LLVMBuildTrunc(l->b, LLVMBuildLShr(l->b, v, sixteen, ""), l->i16, ""));
     return LLVMBuildOr(l->b, LLVMBuildZExt(l->b, low, l->i32, ""),
                        LLVMBuildShl(l->b, LLVMBuildZExt(l->b, high, l->i32, ""), sixteen, ""), "");
 }
 
 /* ---- single precision ------------------------------------------------------------------------ */
 
-/* Atomic units of global memory flush subnormal numbers to zero, those of shared memory do not. */
+/* A GPU's atomic units flush subnormal numbers in global memory but not in shared memory. */
 static LLVMValueRef
-find_flush(struct hed_lower *l, const struct atomic *a, LLVMValueRef address)
+flushes_at(struct hed_lower *l, const struct atomic *a, LLVMValueRef address)
 {
     const struct hed_lower_function *f = l->function;
     LLVMValueRef first, last;
@@ -156,36 +160,36 @@ find_flush(struct hed_lower *l, const struct atomic *a, LLVMValueRef address)
 }
 
 static LLVMValueRef
-flush(struct hed_lower *l, const struct atomic *a, LLVMValueRef bits)
+flush_f32(struct hed_lower *l, const struct atomic *a, LLVMValueRef bits)
 {
-    LLVMValueRef exponent = LLVMBuildAnd(l->b, bits, constant(l->i32, 0x7f800000), "");
-    LLVMValueRef is_small = LLVMBuildICmp(l->b, LLVMIntEQ, exponent, constant(l->i32, 0), "");
-    LLVMValueRef zero = LLVMBuildAnd(l->b, bits, constant(l->i32, 0x80000000), "");
+    LLVMValueRef exponent = LLVMBuildAnd(l->b, bits, int_constant(l->i32, 0x7f800000), "");
+    LLVMValueRef is_small = LLVMBuildICmp(l->b, LLVMIntEQ, exponent, int_constant(l->i32, 0), "");
+    LLVMValueRef zero = LLVMBuildAnd(l->b, bits, int_constant(l->i32, 0x80000000), "");
 
     return LLVMBuildSelect(l->b, LLVMBuildAnd(l->b, is_small, a->is_flushed, ""), zero, bits, "");
 }
 
 static LLVMValueRef
-add_f32(struct hed_lower *l, const struct atomic *a, LLVMValueRef old, LLVMValueRef v)
+atomic_add_f32(struct hed_lower *l, const struct atomic *a, LLVMValueRef old, LLVMValueRef v)
 {
-    LLVMValueRef x = LLVMBuildBitCast(l->b, flush(l, a, old), l->f32, "");
-    LLVMValueRef y = LLVMBuildBitCast(l->b, flush(l, a, v), l->f32, "");
+    LLVMValueRef x = LLVMBuildBitCast(l->b, flush_f32(l, a, old), l->f32, "");
+    LLVMValueRef y = LLVMBuildBitCast(l->b, flush_f32(l, a, v), l->f32, "");
     LLVMValueRef sum = LLVMBuildFAdd(l->b, x, y, "");
-    LLVMValueRef bits = flush(l, a, LLVMBuildBitCast(l->b, sum, l->i32, ""));
+    LLVMValueRef bits = flush_f32(l, a, LLVMBuildBitCast(l->b, sum, l->i32, ""));
 
     return LLVMBuildSelect(l->b, LLVMBuildFCmp(l->b, LLVMRealUNO, sum, sum, ""),
-                           constant(l->i32, 0x7fffffff), bits, "");
+                           int_constant(l->i32, 0x7fffffff), bits, "");
 }
 
 /* ---- loops ----------------------------------------------------------------------------------- */
 
-/* The new value of what LLVM has no operation for. */
+/* The new value, for operations that LLVM does not have. */
 static LLVMValueRef
-compute(struct hed_lower *l, const struct atomic *a, LLVMValueRef old, LLVMValueRef v)
+atomic_new_value(struct hed_lower *l, const struct atomic *a, LLVMValueRef old, LLVMValueRef v)
 {
     LLVMTypeRef t = LLVMTypeOf(old);
-    LLVMValueRef one = constant(t, 1);
-    LLVMValueRef zero = constant(t, 0);
+    LLVMValueRef one = int_constant(t, 1);
+    LLVMValueRef zero = int_constant(t, 0);
     LLVMValueRef wraps;
 
     switch (a->oper) {
@@ -198,14 +202,14 @@ compute(struct hed_lower *l, const struct atomic *a, LLVMValueRef old, LLVMValue
         return LLVMBuildSelect(l->b, wraps, v, LLVMBuildSub(l->b, old, one, ""), "");
     default:
         if (a->type == HED_PTX_TYPE_F32)
-            return add_f32(l, a, old, v);
-        return hed_ptx_types[a->type].bits == 32 ? compute_halves(l, a, old, v)
-                                                 : compute_half(l, a, old, v);
+            return atomic_add_f32(l, a, old, v);
+        return hed_ptx_types[a->type].bits == 32 ? atomic_halves(l, a, old, v)
+                                                 : atomic_half(l, a, old, v);
     }
 }
 
 static LLVMValueRef
-loop(struct hed_lower *l, const struct atomic *a, LLVMValueRef p, LLVMValueRef v)
+exchange_loop(struct hed_lower *l, const struct atomic *a, LLVMValueRef p, LLVMValueRef v)
 {
     LLVMTypeRef t = LLVMTypeOf(v);
     LLVMBasicBlockRef before = LLVMGetInsertBlock(l->b);
@@ -219,7 +223,7 @@ loop(struct hed_lower *l, const struct atomic *a, LLVMValueRef p, LLVMValueRef v
     LLVMBuildBr(l->b, again);
     LLVMPositionBuilderAtEnd(l->b, again);
     old = LLVMBuildPhi(l->b, t, "");
-    pair = exchange(l, a, p, old, compute(l, a, old, v));
+    pair = compare_exchange(l, a, p, old, atomic_new_value(l, a, old, v));
     seen = LLVMBuildExtractValue(l->b, pair, 0, "");
     LLVMBuildCondBr(l->b, LLVMBuildExtractValue(l->b, pair, 1, ""), after, again);
     LLVMAddIncoming(old, &first, &before, 1);
@@ -230,13 +234,13 @@ loop(struct hed_lower *l, const struct atomic *a, LLVMValueRef p, LLVMValueRef v
 
 /* ---- operations ------------------------------------------------------------------------------ */
 
-/* LLVM's operation, or -1. */
+/* LLVM's operation; -1 if it has none. */
 static int
-operation(const struct atomic *a)
+llvm_operation(const struct atomic *a)
 {
     const bool is_signed = hed_ptx_types[a->type].kind == HED_PTX_KIND_S;
     const bool is_half =
-        a->type == HED_PTX_TYPE_F16 || a->type == HED_PTX_TYPE_F16X2 || is_bf16(a->type);
+        a->type == HED_PTX_TYPE_F16 || a->type == HED_PTX_TYPE_F16X2 || is_bf16_type(a->type);
 
     switch (a->oper) {
     case HED_PTX_OPER_ADD:
@@ -260,21 +264,21 @@ operation(const struct atomic *a)
     }
 }
 
-/* args: address, value, and of cas the new value. */
+/* args are the address, the value and, for cas, the new value. */
 static void
-do_atomic(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *results)
+atomic_for_lane(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *results)
 {
     struct atomic *a = arg;
     LLVMValueRef p = LLVMBuildIntToPtr(l->b, args[0], l->ptr, "");
     LLVMTypeRef real = hed_lower_float_type(l, a->type);
-    const int op = operation(a);
+    const int op = llvm_operation(a);
     LLVMValueRef v = args[1];
 
     p = hed_lower_at(l, p, a->at);
     if (a->type == HED_PTX_TYPE_F32)
-        a->is_flushed = find_flush(l, a, args[0]);
+        a->is_flushed = flushes_at(l, a, args[0]);
     if (a->oper == HED_PTX_OPER_CAS) {
-        results[0] = LLVMBuildExtractValue(l->b, exchange(l, a, p, v, args[2]), 0, "");
+        results[0] = LLVMBuildExtractValue(l->b, compare_exchange(l, a, p, v, args[2]), 0, "");
     } else if (op == LLVMAtomicRMWBinOpFAdd) {
         v = LLVMBuildBitCast(l->b, v, real, "");
         v = LLVMBuildAtomicRMW(l->b, op, p, v, a->order, false);
@@ -282,12 +286,12 @@ do_atomic(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *resu
     } else if (op >= 0) {
         results[0] = LLVMBuildAtomicRMW(l->b, (LLVMAtomicRMWBinOp)op, p, v, a->order, false);
     } else {
-        results[0] = loop(l, a, p, v);
+        results[0] = exchange_loop(l, a, p, v);
     }
 }
 
 static struct hed_ptx_operand
-element(const struct hed_ptx_operand *o, unsigned i)
+atomic_element(const struct hed_ptx_operand *o, unsigned i)
 {
     struct hed_ptx_operand e = *o;
 
@@ -299,12 +303,12 @@ element(const struct hed_ptx_operand *o, unsigned i)
 }
 
 static bool
-is_possible(const struct atomic *a)
+atomic_exists(const struct atomic *a)
 {
     const struct hed_ptx_type_info *t = &hed_ptx_types[a->type];
     const bool is_real = t->kind == HED_PTX_KIND_F || t->kind == HED_PTX_KIND_X;
     const bool is_half =
-        is_bf16(a->type) || a->type == HED_PTX_TYPE_F16 || a->type == HED_PTX_TYPE_F16X2;
+        is_bf16_type(a->type) || a->type == HED_PTX_TYPE_F16 || a->type == HED_PTX_TYPE_F16X2;
 
     if (t->bits < 16)
         return false;
@@ -332,7 +336,7 @@ lower_atomic(struct hed_lower *l, const struct hed_ptx_operand *to,
     const struct hed_ptx_form *f = l->inst->form;
     struct atomic a = {.oper = f->oper,
                        .type = f->types[0],
-                       .order = order_of(f),
+                       .order = atomic_order(f),
                        .space = f->nspaces ? f->spaces[0] : HED_PTX_SPACE_NONE};
     const unsigned bytes = hed_ptx_types[a.type].bits / 8;
     const unsigned count = f->vec ? f->vec : 1;
@@ -340,29 +344,29 @@ lower_atomic(struct hed_lower *l, const struct hed_ptx_operand *to,
     struct hed_lower_place at;
     LLVMValueRef args[3], result;
 
-    if (!is_possible(&a)) {
-        hed_lower_refuse(l, "this operation on this type");
+    if (!atomic_exists(&a)) {
+        hed_lower_refuse(l, "this operation does not exist for this type");
         return;
     }
     at = hed_lower_place(l, memory, a.space, bytes * count);
     args[0] = l->shape->address(l, &at);
     for (unsigned i = 0; i < count && !l->err; i++) {
-        const struct hed_ptx_operand in = element(from, i);
+        const struct hed_ptx_operand in = atomic_element(from, i);
 
         args[1] = hed_lower_get(l, &in, a.type);
         args[2] = swap ? hed_lower_get(l, swap, a.type) : NULL;
         a.at = i * bytes;
-        l->shape->each(l, do_atomic, &a, args, swap ? 3 : 2, &type, &result, 1);
+        l->shape->each(l, atomic_for_lane, &a, args, swap ? 3 : 2, &type, &result, 1);
         if (to) {
-            const struct hed_ptx_operand out = element(to, i);
+            const struct hed_ptx_operand out = atomic_element(to, i);
 
             hed_lower_set(l, &out, a.type, result);
         }
     }
 }
 
-static void
-fence(struct hed_lower *l)
+void
+hed_op_fence(struct hed_lower *l)
 {
     const struct hed_ptx_form *f = l->inst->form;
     LLVMAtomicOrdering order = LLVMAtomicOrderingSequentiallyConsistent;
@@ -372,31 +376,22 @@ fence(struct hed_lower *l)
     LLVMBuildFence(l->b, order, false, "");
 }
 
-bool
-hed_lower_atomic(struct hed_lower *l)
+void
+hed_op_atom(struct hed_lower *l)
 {
-    const struct hed_ptx_inst *i = l->inst;
-    const bool is_cas = i->form->oper == HED_PTX_OPER_CAS;
+    const struct hed_ptx_operand *o = l->inst->operands;
+    const bool is_cas = l->inst->form->oper == HED_PTX_OPER_CAS;
 
-    switch (i->form->op) {
-    case HED_PTX_OP_ATOM:
-        lower_atomic(l, &i->operands[0], &i->operands[1], &i->operands[2],
-                     is_cas ? &i->operands[3] : NULL);
-        return true;
-    case HED_PTX_OP_RED:
-        if (is_cas)
-            hed_lower_refuse(l, "red has no cas");
-        else
-            lower_atomic(l, NULL, &i->operands[0], &i->operands[1], NULL);
-        return true;
-    case HED_PTX_OP_MEMBAR:
-    case HED_PTX_OP_MEMBAR_PROXY:
-    case HED_PTX_OP_FENCE:
-    case HED_PTX_OP_FENCE_PROXY:
-    case HED_PTX_OP_FENCE_MBARRIER_INIT:
-        fence(l);
-        return true;
-    default:
-        return false;
-    }
+    lower_atomic(l, &o[0], &o[1], &o[2], is_cas ? &o[3] : NULL);
+}
+
+void
+hed_op_red(struct hed_lower *l)
+{
+    const struct hed_ptx_operand *o = l->inst->operands;
+
+    if (l->inst->form->oper == HED_PTX_OPER_CAS)
+        hed_lower_refuse(l, "red has no cas");
+    else
+        lower_atomic(l, NULL, &o[0], &o[1], NULL);
 }

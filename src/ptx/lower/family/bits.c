@@ -1,5 +1,6 @@
 /* Bits: logic, shifts, fields, permutations, counting, and dot products of bytes. */
-#include "ptx/lower/math.h"
+#include "ptx/lower/family/family.h"
+#include "ptx/lower/family/math.h"
 
 /* ---- shifts ---------------------------------------------------------------------------------- */
 
@@ -29,16 +30,17 @@ hed_shift_right(struct hed_lower *l, LLVMValueRef v, LLVMValueRef by, bool is_si
     return hed_lower_select(l, fits, LLVMBuildLShr(l->b, v, safe, ""), hed_like(l, v, 0));
 }
 
-/* The low n bits set; n from 0 to the width. */
+/* A value with the low n bits set; n is from 0 to the width. */
 static LLVMValueRef
-ones(struct hed_lower *l, LLVMTypeRef t, LLVMValueRef n)
+low_ones(struct hed_lower *l, LLVMTypeRef t, LLVMValueRef n)
 {
     LLVMValueRef one = hed_lower_int(l, t, 1);
 
     return LLVMBuildSub(l->b, hed_shift_left(l, one, n), one, "");
 }
 
-/* Positions and lengths of fields count up to 255; those of 64-bit fields a GPU takes whole. */
+/* Positions and lengths of fields count modulo 256, except that a GPU takes those of 64-bit fields
+ * as they are. */
 static LLVMValueRef
 field_size(struct hed_lower *l, LLVMValueRef v, unsigned bits)
 {
@@ -54,7 +56,7 @@ at_most(struct hed_lower *l, LLVMValueRef v, uint64_t n)
 }
 
 static LLVMValueRef
-funnel(struct hed_lower *l, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+funnel_shift(struct hed_lower *l, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
 {
     const bool left = l->inst->form->mode == HED_PTX_MODE_L;
     LLVMValueRef both =
@@ -76,8 +78,8 @@ funnel(struct hed_lower *l, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
  * beyond the msb of the input, d is filled with the replicated sign bit of the extracted field":
  * the sign is bit min(pos + len - 1, msb), and 0 for a length of 0. PTX ISA, bfe. */
 static LLVMValueRef
-extract(struct hed_lower *l, enum hed_ptx_type t, LLVMValueRef a, LLVMValueRef pos,
-        LLVMValueRef len)
+extract_field(struct hed_lower *l, enum hed_ptx_type t, LLVMValueRef a, LLVMValueRef pos,
+              LLVMValueRef len)
 {
     const unsigned bits = hed_ptx_types[t].bits;
     LLVMTypeRef type = hed_lane_type(a);
@@ -86,7 +88,7 @@ extract(struct hed_lower *l, enum hed_ptx_type t, LLVMValueRef a, LLVMValueRef p
     pos = field_size(l, pos, bits);
     len = field_size(l, len, bits);
     empty = hed_icmp(l, LLVMIntEQ, len, hed_like(l, len, 0));
-    mask = ones(l, type, len);
+    mask = low_ones(l, type, len);
     field = LLVMBuildAnd(l->b, hed_shift_right(l, a, pos, false), mask, "");
     if (!hed_is_signed(t))
         return field;
@@ -98,25 +100,26 @@ extract(struct hed_lower *l, enum hed_ptx_type t, LLVMValueRef a, LLVMValueRef p
     /* Bits of the field beyond the msb of the input are copies of the sign too. */
     LLVMValueRef there = LLVMBuildSub(l->b, hed_like(l, pos, bits), at_most(l, pos, bits), "");
 
-    mask = LLVMBuildAnd(l->b, mask, ones(l, type, there), "");
+    mask = LLVMBuildAnd(l->b, mask, low_ones(l, type, there), "");
     return hed_lower_select(l, sign, LLVMBuildOr(l->b, field, LLVMBuildNot(l->b, mask, ""), ""),
                             field);
 }
 
 static LLVMValueRef
-insert(struct hed_lower *l, LLVMValueRef a, LLVMValueRef b, LLVMValueRef pos, LLVMValueRef len)
+insert_field(struct hed_lower *l, LLVMValueRef a, LLVMValueRef b, LLVMValueRef pos,
+             LLVMValueRef len)
 {
     const unsigned bits = LLVMGetIntTypeWidth(hed_lane_type(a));
     LLVMValueRef mask;
 
     pos = field_size(l, pos, bits);
-    mask = hed_shift_left(l, ones(l, hed_lane_type(a), field_size(l, len, bits)), pos);
+    mask = hed_shift_left(l, low_ones(l, hed_lane_type(a), field_size(l, len, bits)), pos);
     a = LLVMBuildAnd(l->b, hed_shift_left(l, a, pos), mask, "");
     return LLVMBuildOr(l->b, a, LLVMBuildAnd(l->b, b, LLVMBuildNot(l->b, mask, ""), ""), "");
 }
 
 static LLVMValueRef
-size_extend(struct hed_lower *l, bool is_signed, LLVMValueRef a, LLVMValueRef n)
+extend_from_size(struct hed_lower *l, bool is_signed, LLVMValueRef a, LLVMValueRef n)
 {
     LLVMValueRef zero = hed_like(l, a, 0);
     LLVMValueRef up;
@@ -136,7 +139,7 @@ bit_mask(struct hed_lower *l, LLVMValueRef a, LLVMValueRef b)
         a = LLVMBuildAnd(l->b, a, hed_like(l, a, 31), "");
         b = LLVMBuildAnd(l->b, b, hed_like(l, b, 31), "");
     }
-    return hed_shift_left(l, ones(l, l->i32, b), a);
+    return hed_shift_left(l, low_ones(l, l->i32, b), a);
 }
 
 /* ---- counting -------------------------------------------------------------------------------- */
@@ -149,7 +152,7 @@ leading_zeros(struct hed_lower *l, LLVMValueRef a)
     return hed_lower_intrinsic(l, "llvm.ctlz", LLVMTypeOf(a), args, 2);
 }
 
-/* "bfind returns 0xffffffff if no non-sign bit is found", with .shiftamt too. */
+/* "bfind returns 0xffffffff if no non-sign bit is found" (PTX ISA, bfind), also with .shiftamt. */
 static LLVMValueRef
 find_top(struct hed_lower *l, enum hed_ptx_type t, LLVMValueRef a)
 {
@@ -170,7 +173,7 @@ find_top(struct hed_lower *l, enum hed_ptx_type t, LLVMValueRef a)
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
 
-/* Byte `n` (a value, 0 to 7) of the eight in v. */
+/* Byte n (a value, 0 to 7) of the eight in v. */
 static LLVMValueRef
 pick_byte(struct hed_lower *l, LLVMValueRef v, LLVMValueRef n)
 {
@@ -179,7 +182,7 @@ pick_byte(struct hed_lower *l, LLVMValueRef v, LLVMValueRef n)
     return LLVMBuildAnd(l->b, hed_trunc(l, v, l->i32), hed_lower_int(l, l->i32, 255), "");
 }
 
-/* The byte that place k of the special modes takes when c says n: PTX ISA, prmt. */
+/* In the special modes, the byte that position k takes if the selector is n: PTX ISA, prmt. */
 static unsigned
 special_byte(enum hed_ptx_mode mode, unsigned k, unsigned n)
 {
@@ -217,7 +220,7 @@ special_selector(struct hed_lower *l, enum hed_ptx_mode mode, LLVMValueRef c)
 }
 
 static LLVMValueRef
-permute(struct hed_lower *l, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+permute_bytes(struct hed_lower *l, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
 {
     const enum hed_ptx_mode mode = l->inst->form->mode;
     LLVMValueRef both =
@@ -240,9 +243,9 @@ permute(struct hed_lower *l, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
     return r;
 }
 
-/* Field `n` of `bits` bits of v, extended. */
+/* Field n of v, with fields of `bits` bits, extended. */
 static LLVMValueRef
-field(struct hed_lower *l, LLVMValueRef v, unsigned n, unsigned bits, bool is_signed)
+signed_field(struct hed_lower *l, LLVMValueRef v, unsigned n, unsigned bits, bool is_signed)
 {
     LLVMValueRef rest = hed_like(l, v, 32 - bits);
 
@@ -250,17 +253,17 @@ field(struct hed_lower *l, LLVMValueRef v, unsigned n, unsigned bits, bool is_si
     return is_signed ? LLVMBuildAShr(l->b, v, rest, "") : LLVMBuildLShr(l->b, v, rest, "");
 }
 
-/* dp4a: four bytes by four; dp2a: two halves of a by two bytes of b. */
+/* dp4a multiplies four bytes by four; dp2a two halves of a by two bytes of b. */
 static LLVMValueRef
-dot(struct hed_lower *l, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+dot_product(struct hed_lower *l, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
 {
     const struct hed_ptx_form *f = l->inst->form;
     const unsigned count = f->op == HED_PTX_OP_DP4A ? 4 : 2;
     const unsigned first = f->part == HED_PTX_PART_HI ? 2 : 0;
 
     for (unsigned k = 0; k < count; k++) {
-        LLVMValueRef x = field(l, a, k, 32 / count, hed_is_signed(f->types[0]));
-        LLVMValueRef y = field(l, b, first + k, 8, hed_is_signed(f->types[1]));
+        LLVMValueRef x = signed_field(l, a, k, 32 / count, hed_is_signed(f->types[0]));
+        LLVMValueRef y = signed_field(l, b, first + k, 8, hed_is_signed(f->types[1]));
 
         c = LLVMBuildAdd(l->b, c, LLVMBuildMul(l->b, x, y, ""), "");
     }
@@ -270,12 +273,12 @@ dot(struct hed_lower *l, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
 /* ---- logic ----------------------------------------------------------------------------------- */
 
 static LLVMValueRef
-logic3(struct hed_lower *l, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c, unsigned lut)
+logic_of_three(struct hed_lower *l, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c, unsigned lut)
 {
     LLVMValueRef in[] = {a, b, c};
     LLVMValueRef r = hed_like(l, a, 0);
 
-    /* LLVM finds the short way. */
+    /* A sum of products; LLVM finds the short form. */
     for (unsigned n = 0; n < 8; n++) {
         LLVMValueRef term = NULL;
 
@@ -291,8 +294,8 @@ logic3(struct hed_lower *l, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c, unsi
     return r;
 }
 
-static void
-lower_lop3(struct hed_lower *l)
+void
+hed_op_lop3(struct hed_lower *l)
 {
     const struct hed_ptx_inst *i = l->inst;
     const struct hed_ptx_operand *d = &i->operands[0];
@@ -302,8 +305,8 @@ lower_lop3(struct hed_lower *l)
         hed_lower_refuse(l, "the table of lop3 must be a constant");
         return;
     }
-    r = logic3(l, hed_operand(l, 1, HED_PTX_TYPE_B32), hed_operand(l, 2, HED_PTX_TYPE_B32),
-               hed_operand(l, 3, HED_PTX_TYPE_B32), (unsigned)(i->operands[4].bits & 255));
+    r = logic_of_three(l, hed_operand(l, 1, HED_PTX_TYPE_B32), hed_operand(l, 2, HED_PTX_TYPE_B32),
+                       hed_operand(l, 3, HED_PTX_TYPE_B32), (unsigned)(i->operands[4].bits & 255));
     if (d->kind == HED_PTX_OPERAND_PAIR) {
         LLVMValueRef p = hed_icmp(l, LLVMIntNE, r, hed_like(l, r, 0));
         LLVMValueRef q = i->noperands > 5 ? hed_operand(l, 5, HED_PTX_TYPE_PRED) : NULL;
@@ -317,114 +320,148 @@ lower_lop3(struct hed_lower *l)
     hed_lower_set(l, d, HED_PTX_TYPE_B32, r);
 }
 
-/* Two sources of the instruction's type; NULL: none of these. */
-static LLVMValueRef
-two_alike(struct hed_lower *l, enum hed_ptx_type t)
+void
+hed_op_logic(struct hed_lower *l)
 {
+    const enum hed_ptx_type t = l->inst->form->types[0];
     LLVMValueRef a = hed_operand(l, 1, t);
-
-    switch (l->inst->form->op) {
-    case HED_PTX_OP_AND:
-        return LLVMBuildAnd(l->b, a, hed_operand(l, 2, t), "");
-    case HED_PTX_OP_OR:
-        return LLVMBuildOr(l->b, a, hed_operand(l, 2, t), "");
-    case HED_PTX_OP_XOR:
-        return LLVMBuildXor(l->b, a, hed_operand(l, 2, t), "");
-    case HED_PTX_OP_NOT:
-        return LLVMBuildNot(l->b, a, "");
-    case HED_PTX_OP_CNOT:
-        return hed_zext(l, hed_icmp(l, LLVMIntEQ, a, hed_like(l, a, 0)), hed_lane_type(a));
-    case HED_PTX_OP_SHL:
-        return hed_shift_left(l, a, hed_operand(l, 2, HED_PTX_TYPE_U32));
-    case HED_PTX_OP_SHR:
-        return hed_shift_right(l, a, hed_operand(l, 2, HED_PTX_TYPE_U32), hed_is_signed(t));
-    case HED_PTX_OP_BREV:
-        return hed_one(l, "llvm.bitreverse", a);
-    case HED_PTX_OP_BFE:
-        return extract(l, t, a, hed_operand(l, 2, HED_PTX_TYPE_U32),
-                       hed_operand(l, 3, HED_PTX_TYPE_U32));
-    case HED_PTX_OP_BFI:
-        return insert(l, a, hed_operand(l, 2, t), hed_operand(l, 3, HED_PTX_TYPE_U32),
-                      hed_operand(l, 4, HED_PTX_TYPE_U32));
-    default:
-        return NULL;
-    }
-}
-
-/* What gives 32 bits whatever it takes; NULL: none of these. */
-static LLVMValueRef
-to_word(struct hed_lower *l, enum hed_ptx_type t)
-{
-    const enum hed_ptx_type u32 = HED_PTX_TYPE_U32;
-    LLVMValueRef a = hed_operand(l, 1, t);
-
-    switch (l->inst->form->op) {
-    case HED_PTX_OP_POPC:
-        return hed_lower_resize(l, hed_one(l, "llvm.ctpop", a), l->i32, false);
-    case HED_PTX_OP_CLZ:
-        return hed_lower_resize(l, leading_zeros(l, a), l->i32, false);
-    case HED_PTX_OP_BFIND:
-        return find_top(l, t, a);
-    case HED_PTX_OP_FNS:
-        return hed_lower_helper(l, "hed_ptx_fns", l->i32,
-                                (LLVMValueRef[]){a, hed_operand(l, 2, u32), hed_operand(l, 3, u32)},
-                                3);
-    case HED_PTX_OP_SZEXT:
-        return size_extend(l, hed_is_signed(t), a, hed_operand(l, 2, u32));
-    case HED_PTX_OP_BMSK:
-        return bit_mask(l, a, hed_operand(l, 2, u32));
-    case HED_PTX_OP_SHF:
-        return funnel(l, a, hed_operand(l, 2, u32), hed_operand(l, 3, u32));
-    case HED_PTX_OP_PRMT:
-        return permute(l, a, hed_operand(l, 2, u32), hed_operand(l, 3, u32));
-    case HED_PTX_OP_DP4A:
-    case HED_PTX_OP_DP2A:
-        return dot(l, a, hed_operand(l, 2, u32), hed_operand(l, 3, u32));
-    default:
-        return NULL;
-    }
-}
-
-bool
-hed_lower_bits(struct hed_lower *l)
-{
-    const struct hed_ptx_form *f = l->inst->form;
-    const enum hed_ptx_type t = f->types[0];
     LLVMValueRef r;
 
-    switch (f->op) {
-    case HED_PTX_OP_LOP3:
-        lower_lop3(l);
-        return true;
+    switch (l->inst->form->op) {
     case HED_PTX_OP_AND:
+        r = LLVMBuildAnd(l->b, a, hed_operand(l, 2, t), "");
+        break;
     case HED_PTX_OP_OR:
+        r = LLVMBuildOr(l->b, a, hed_operand(l, 2, t), "");
+        break;
     case HED_PTX_OP_XOR:
+        r = LLVMBuildXor(l->b, a, hed_operand(l, 2, t), "");
+        break;
     case HED_PTX_OP_NOT:
-    case HED_PTX_OP_CNOT:
-    case HED_PTX_OP_SHL:
-    case HED_PTX_OP_SHR:
-    case HED_PTX_OP_BREV:
-    case HED_PTX_OP_BFE:
-    case HED_PTX_OP_BFI:
-        r = two_alike(l, t);
-        if (r)
-            hed_lower_set(l, &l->inst->operands[0], t, r);
-        return true;
-    case HED_PTX_OP_POPC:
-    case HED_PTX_OP_CLZ:
-    case HED_PTX_OP_BFIND:
-    case HED_PTX_OP_FNS:
-    case HED_PTX_OP_SZEXT:
-    case HED_PTX_OP_BMSK:
-    case HED_PTX_OP_SHF:
-    case HED_PTX_OP_PRMT:
-    case HED_PTX_OP_DP4A:
-    case HED_PTX_OP_DP2A:
-        r = to_word(l, t);
-        if (r)
-            hed_lower_set(l, &l->inst->operands[0], HED_PTX_TYPE_U32, r);
-        return true;
-    default:
-        return false;
+        r = LLVMBuildNot(l->b, a, "");
+        break;
+    default: /* cnot */
+        r = hed_zext(l, hed_icmp(l, LLVMIntEQ, a, hed_like(l, a, 0)), hed_lane_type(a));
+        break;
     }
+    hed_lower_set(l, &l->inst->operands[0], t, r);
+}
+
+/* ---- instructions with a result of their own type -------------------------------------------- */
+
+/* Source n of an instruction, as a 32-bit number: amounts, positions, selectors. */
+static LLVMValueRef
+word_operand(struct hed_lower *l, unsigned n)
+{
+    return hed_operand(l, n, HED_PTX_TYPE_U32);
+}
+
+static void
+set_same_type(struct hed_lower *l, LLVMValueRef v)
+{
+    hed_lower_set(l, &l->inst->operands[0], l->inst->form->types[0], v);
+}
+
+/* Source 1, of the instruction's type. */
+static LLVMValueRef
+first_source(struct hed_lower *l)
+{
+    return hed_operand(l, 1, l->inst->form->types[0]);
+}
+
+void
+hed_op_shift(struct hed_lower *l)
+{
+    const struct hed_ptx_form *f = l->inst->form;
+    LLVMValueRef a = first_source(l), by = word_operand(l, 2);
+
+    set_same_type(l, f->op == HED_PTX_OP_SHL
+                         ? hed_shift_left(l, a, by)
+                         : hed_shift_right(l, a, by, hed_is_signed(f->types[0])));
+}
+
+void
+hed_op_brev(struct hed_lower *l)
+{
+    set_same_type(l, hed_one(l, "llvm.bitreverse", first_source(l)));
+}
+
+void
+hed_op_bfe(struct hed_lower *l)
+{
+    set_same_type(l, extract_field(l, l->inst->form->types[0], first_source(l), word_operand(l, 2),
+                                   word_operand(l, 3)));
+}
+
+void
+hed_op_bfi(struct hed_lower *l)
+{
+    LLVMValueRef a = first_source(l), b = hed_operand(l, 2, l->inst->form->types[0]);
+
+    set_same_type(l, insert_field(l, a, b, word_operand(l, 3), word_operand(l, 4)));
+}
+
+/* ---- instructions with a result of 32 bits, whatever their type ------------------------------ */
+
+static void
+set_word(struct hed_lower *l, LLVMValueRef v)
+{
+    hed_lower_set(l, &l->inst->operands[0], HED_PTX_TYPE_U32, v);
+}
+
+void
+hed_op_popc(struct hed_lower *l)
+{
+    set_word(l, hed_lower_resize(l, hed_one(l, "llvm.ctpop", first_source(l)), l->i32, false));
+}
+
+void
+hed_op_clz(struct hed_lower *l)
+{
+    set_word(l, hed_lower_resize(l, leading_zeros(l, first_source(l)), l->i32, false));
+}
+
+void
+hed_op_bfind(struct hed_lower *l)
+{
+    set_word(l, find_top(l, l->inst->form->types[0], first_source(l)));
+}
+
+void
+hed_op_fns(struct hed_lower *l)
+{
+    LLVMValueRef args[] = {first_source(l), word_operand(l, 2), word_operand(l, 3)};
+
+    set_word(l, hed_lower_helper(l, "hed_ptx_fns", l->i32, args, 3));
+}
+
+void
+hed_op_szext(struct hed_lower *l)
+{
+    set_word(l, extend_from_size(l, hed_is_signed(l->inst->form->types[0]), first_source(l),
+                                 word_operand(l, 2)));
+}
+
+void
+hed_op_bmsk(struct hed_lower *l)
+{
+    set_word(l, bit_mask(l, first_source(l), word_operand(l, 2)));
+}
+
+void
+hed_op_funnel_shift(struct hed_lower *l)
+{
+    set_word(l, funnel_shift(l, first_source(l), word_operand(l, 2), word_operand(l, 3)));
+}
+
+void
+hed_op_prmt(struct hed_lower *l)
+{
+    set_word(l, permute_bytes(l, first_source(l), word_operand(l, 2), word_operand(l, 3)));
+}
+
+void
+hed_op_dot_product(struct hed_lower *l)
+{
+    set_word(l, dot_product(l, first_source(l), word_operand(l, 2), word_operand(l, 3)));
 }

@@ -1,5 +1,7 @@
 /* Comparing and choosing: set setp selp slct testp copysign. */
-#include "ptx/lower/math.h"
+#include "ptx/lower/family/math.h"
+
+#include "ptx/lower/family/family.h"
 
 /* ---- comparisons ----------------------------------------------------------------------------- */
 
@@ -28,7 +30,7 @@ compare_ints(struct hed_lower *l, bool is_signed, LLVMValueRef a, LLVMValueRef b
     case HED_PTX_CMP_HS:
         return hed_icmp(l, LLVMIntUGE, a, b);
     default:
-        hed_lower_refuse(l, "integers cannot be compared so");
+        hed_lower_refuse(l, "this comparison does not exist for integers");
         return hed_icmp(l, LLVMIntEQ, a, b);
     }
 }
@@ -70,9 +72,9 @@ real_predicate(enum hed_ptx_cmp cmp)
     }
 }
 
-/* The bits of a float of type t (or of half a pair) as something LLVM compares. */
+/* The bits of a float of the format f as a float that LLVM can compare. */
 static LLVMValueRef
-comparable(struct hed_lower *l, const struct hed_real *f, LLVMValueRef bits)
+comparable_real(struct hed_lower *l, const struct hed_real *f, LLVMValueRef bits)
 {
     if (HED_SAID(l, FTZ))
         bits = hed_real_flush(l, bits, f);
@@ -87,13 +89,13 @@ compare_reals(struct hed_lower *l, const struct hed_real *f, LLVMValueRef a, LLV
     const LLVMRealPredicate p = real_predicate(l->inst->form->cmp);
 
     if (p == LLVMRealPredicateFalse)
-        hed_lower_refuse(l, "floats cannot be compared so");
-    return LLVMBuildFCmp(l->b, p, comparable(l, f, a), comparable(l, f, b), "");
+        hed_lower_refuse(l, "this comparison does not exist for floats");
+    return LLVMBuildFCmp(l->b, p, comparable_real(l, f, a), comparable_real(l, f, b), "");
 }
 
-/* A comparison, combined with the predicate operand number `at` if there is one. */
+/* A comparison, combined with the predicate in operand `at` if there is one. */
 static LLVMValueRef
-combine(struct hed_lower *l, LLVMValueRef c, unsigned at)
+combine_predicate(struct hed_lower *l, LLVMValueRef c, unsigned at)
 {
     LLVMValueRef p;
 
@@ -108,13 +110,13 @@ combine(struct hed_lower *l, LLVMValueRef c, unsigned at)
     case HED_PTX_OPER_XOR:
         return LLVMBuildXor(l->b, c, p, "");
     default:
-        hed_lower_refuse(l, "comparisons cannot be combined so");
+        hed_lower_refuse(l, "comparisons cannot be combined with this operation");
         return c;
     }
 }
 
 static LLVMValueRef
-half_of(struct hed_lower *l, LLVMValueRef v, unsigned h)
+half_of_pair16(struct hed_lower *l, LLVMValueRef v, unsigned h)
 {
     if (h)
         v = LLVMBuildLShr(l->b, v, hed_like(l, v, 16), "");
@@ -122,40 +124,40 @@ half_of(struct hed_lower *l, LLVMValueRef v, unsigned h)
 }
 
 static bool
-is_pair(enum hed_ptx_type t)
+is_half_pair(enum hed_ptx_type t)
 {
     return t == HED_PTX_TYPE_F16X2 || t == HED_PTX_TYPE_BF16X2;
 }
 
-/* Sources 1 and 2, of type t; of a pair, half h. */
+/* Compares sources 1 and 2, of type t; of pairs, the halves h. */
 static LLVMValueRef
-compare(struct hed_lower *l, enum hed_ptx_type t, unsigned h)
+compare_sources(struct hed_lower *l, enum hed_ptx_type t, unsigned h)
 {
     const struct hed_real *f = hed_real_of(t);
     LLVMValueRef a = hed_operand(l, 1, t);
     LLVMValueRef b = hed_operand(l, 2, t);
 
-    if (is_pair(t)) {
-        a = half_of(l, a, h);
-        b = half_of(l, b, h);
+    if (is_half_pair(t)) {
+        a = half_of_pair16(l, a, h);
+        b = half_of_pair16(l, b, h);
     }
     return f ? compare_reals(l, f, a, b) : compare_ints(l, hed_is_signed(t), a, b);
 }
 
-static void
-lower_setp(struct hed_lower *l)
+void
+hed_op_setp(struct hed_lower *l)
 {
     const struct hed_ptx_operand *d = &l->inst->operands[0];
     const enum hed_ptx_type t = l->inst->form->types[0];
     const bool has_two = d->kind == HED_PTX_OPERAND_PAIR;
-    LLVMValueRef c = compare(l, t, 0);
-    LLVMValueRef p = combine(l, c, 3);
+    LLVMValueRef c = compare_sources(l, t, 0);
+    LLVMValueRef p = combine_predicate(l, c, 3);
 
-    /* Both are computed before either is written: the source predicate may be a destination. */
+    /* Compute both before writing either: the source predicate may be a destination. */
     if (has_two) {
-        LLVMValueRef q = is_pair(t) ? compare(l, t, 1) : LLVMBuildNot(l->b, c, "");
+        LLVMValueRef q = is_half_pair(t) ? compare_sources(l, t, 1) : LLVMBuildNot(l->b, c, "");
 
-        q = combine(l, q, 3);
+        q = combine_predicate(l, q, 3);
         hed_lower_set(l, &d->elems[0], HED_PTX_TYPE_PRED, p);
         hed_lower_set(l, &d->elems[1], HED_PTX_TYPE_PRED, q);
     } else {
@@ -165,42 +167,45 @@ lower_setp(struct hed_lower *l)
 
 /* ---- set ------------------------------------------------------------------------------------- */
 
-/* What `true` is in a destination of type t (of half a pair). */
+/* The value of "true" in a destination of type t (or in half a pair). */
 static uint64_t
-true_of(enum hed_ptx_type t)
+true_value(enum hed_ptx_type t)
 {
     const struct hed_real *f = hed_real_of(t);
 
     return f ? (uint64_t)f->bias << f->mantissa : UINT64_MAX;
 }
 
-static void
-lower_set(struct hed_lower *l)
+void
+hed_op_set(struct hed_lower *l)
 {
     const struct hed_ptx_form *f = l->inst->form;
     const enum hed_ptx_type to = f->types[0];
     const enum hed_ptx_type from = f->types[1];
     LLVMTypeRef t = hed_lower_int_type(l, to);
     LLVMValueRef zero = hed_lower_int(l, t, 0);
-    LLVMValueRef yes = hed_lower_int(l, t, true_of(to));
-    LLVMValueRef r = hed_lower_select(l, combine(l, compare(l, from, 0), 3), yes, zero);
+    LLVMValueRef yes = hed_lower_int(l, t, true_value(to));
+    LLVMValueRef r =
+        hed_lower_select(l, combine_predicate(l, compare_sources(l, from, 0), 3), yes, zero);
 
-    if (is_pair(from)) {
-        const uint64_t one = is_pair(to) ? true_of(to) : 0xffff;
+    if (is_half_pair(from)) {
+        const uint64_t one = is_half_pair(to) ? true_value(to) : 0xffff;
         LLVMValueRef upper = hed_lower_int(l, t, one << 16);
 
         yes = hed_lower_int(l, t, one);
-        r = hed_lower_select(l, combine(l, compare(l, from, 0), 3), yes, zero);
-        upper = hed_lower_select(l, combine(l, compare(l, from, 1), 3), upper, zero);
+        r = hed_lower_select(l, combine_predicate(l, compare_sources(l, from, 0), 3), yes, zero);
+        upper =
+            hed_lower_select(l, combine_predicate(l, compare_sources(l, from, 1), 3), upper, zero);
         r = LLVMBuildOr(l->b, r, upper, "");
     }
     hed_lower_set(l, &l->inst->operands[0], to, r);
 }
 
-/* ---- the others ------------------------------------------------------------------------------ */
+/* ---- selecting and testing
+ * ------------------------------------------------------------------------------ */
 
-static void
-lower_slct(struct hed_lower *l)
+void
+hed_op_slct(struct hed_lower *l)
 {
     const struct hed_ptx_form *f = l->inst->form;
     const enum hed_ptx_type t = f->types[0];
@@ -208,7 +213,7 @@ lower_slct(struct hed_lower *l)
     LLVMValueRef first;
 
     if (f->types[1] == HED_PTX_TYPE_F32) {
-        c = comparable(l, &hed_real_f32, c);
+        c = comparable_real(l, &hed_real_f32, c);
         first = LLVMBuildFCmp(l->b, LLVMRealOGE, c, LLVMConstNull(LLVMTypeOf(c)), "");
     } else {
         first = hed_icmp(l, LLVMIntSGE, c, hed_like(l, c, 0));
@@ -217,17 +222,17 @@ lower_slct(struct hed_lower *l)
                   hed_lower_select(l, first, hed_operand(l, 1, t), hed_operand(l, 2, t)));
 }
 
-/* Is lo <= the float without its sign < hi? */
+/* Is the float without its sign at least lo and less than hi? */
 static LLVMValueRef
-between(struct hed_lower *l, LLVMValueRef mag, uint64_t lo, uint64_t hi)
+magnitude_between(struct hed_lower *l, LLVMValueRef mag, uint64_t lo, uint64_t hi)
 {
     LLVMValueRef from = LLVMBuildSub(l->b, mag, hed_like(l, mag, lo), "");
 
     return hed_icmp(l, LLVMIntULT, from, hed_like(l, mag, hi - lo));
 }
 
-static void
-lower_testp(struct hed_lower *l)
+void
+hed_op_testp(struct hed_lower *l)
 {
     const enum hed_ptx_type t = l->inst->form->types[0];
     const bool is_double = t == HED_PTX_TYPE_F64;
@@ -240,31 +245,32 @@ lower_testp(struct hed_lower *l)
     mag = LLVMBuildAnd(l->b, mag, hed_like(l, mag, all), "");
     switch (l->inst->form->mode) {
     case HED_PTX_MODE_FINITE:
-        p = between(l, mag, 0, inf);
+        p = magnitude_between(l, mag, 0, inf);
         break;
     case HED_PTX_MODE_INFINITE:
-        p = between(l, mag, inf, inf + 1);
+        p = magnitude_between(l, mag, inf, inf + 1);
         break;
     case HED_PTX_MODE_NUMBER:
-        p = between(l, mag, 0, inf + 1);
+        p = magnitude_between(l, mag, 0, inf + 1);
         break;
     case HED_PTX_MODE_NOTANUMBER:
-        p = between(l, mag, inf + 1, all + 1);
+        p = magnitude_between(l, mag, inf + 1, all + 1);
         break;
     case HED_PTX_MODE_NORMAL:
         /* "As a special case, positive and negative zero are considered normal numbers." */
-        p = LLVMBuildOr(l->b, between(l, mag, normal, inf), between(l, mag, 0, 1), "");
+        p = LLVMBuildOr(l->b, magnitude_between(l, mag, normal, inf),
+                        magnitude_between(l, mag, 0, 1), "");
         break;
     default:
-        p = between(l, mag, 1, normal);
+        p = magnitude_between(l, mag, 1, normal);
         break;
     }
     hed_lower_set(l, &l->inst->operands[0], HED_PTX_TYPE_PRED, p);
 }
 
 /* "Copy sign bit of a into value of b, and return the result as d." PTX ISA, copysign. */
-static void
-lower_copysign(struct hed_lower *l)
+void
+hed_op_copysign(struct hed_lower *l)
 {
     const enum hed_ptx_type t = l->inst->form->types[0];
     const uint64_t sign = t == HED_PTX_TYPE_F64 ? UINT64_C(1) << 63 : UINT64_C(1) << 31;
@@ -276,33 +282,12 @@ lower_copysign(struct hed_lower *l)
     hed_lower_set(l, &l->inst->operands[0], t, LLVMBuildOr(l->b, a, b, ""));
 }
 
-bool
-hed_lower_choose(struct hed_lower *l)
+void
+hed_op_selp(struct hed_lower *l)
 {
     const enum hed_ptx_type t = l->inst->form->types[0];
 
-    switch (l->inst->form->op) {
-    case HED_PTX_OP_SETP:
-        lower_setp(l);
-        return true;
-    case HED_PTX_OP_SET:
-        lower_set(l);
-        return true;
-    case HED_PTX_OP_SELP:
-        hed_lower_set(l, &l->inst->operands[0], t,
-                      hed_lower_select(l, hed_operand(l, 3, HED_PTX_TYPE_PRED),
-                                       hed_operand(l, 1, t), hed_operand(l, 2, t)));
-        return true;
-    case HED_PTX_OP_SLCT:
-        lower_slct(l);
-        return true;
-    case HED_PTX_OP_TESTP:
-        lower_testp(l);
-        return true;
-    case HED_PTX_OP_COPYSIGN:
-        lower_copysign(l);
-        return true;
-    default:
-        return false;
-    }
+    hed_lower_set(l, &l->inst->operands[0], t,
+                  hed_lower_select(l, hed_operand(l, 3, HED_PTX_TYPE_PRED), hed_operand(l, 1, t),
+                                   hed_operand(l, 2, t)));
 }

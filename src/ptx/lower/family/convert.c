@@ -1,16 +1,18 @@
 /* cvt and cvt.pack.
  *
- * Between integers: cut or extended, or clamped. Integer to float: exact where f32 or f64 hold the
- * integer, then rounded once; integers of 64 bits, in other directions than to nearest, go to a
- * helper. Float to integer: rounded to a whole number, clamped; a NaN gives 0, or 0x80.. where
- * source or destination has 64 bits, as on a GPU.
+ * Integer to integer: truncated, extended or clamped. Integer to float: converted exactly where f32
+ * or f64 can hold the integer, then rounded once; a helper rounds integers of 64 bits in any
+ * direction but to nearest. Float to integer: rounded to a whole number and clamped; a NaN gives 0,
+ * or 0x80.. if the source or the destination has 64 bits, as on a GPU.
  */
-#include "ptx/lower/math.h"
+#include "ptx/lower/family/math.h"
 
 #include <string.h>
 
+#include "ptx/lower/family/family.h"
+
 static unsigned
-bits_of(enum hed_ptx_type t)
+type_bits(enum hed_ptx_type t)
 {
     return hed_ptx_types[t].bits;
 }
@@ -27,15 +29,15 @@ rounding_of(struct hed_lower *l)
 
 /* ---- integers -------------------------------------------------------------------------------- */
 
-/* v, of `from`, clamped to what `to` holds; still as wide as it was. */
+/* v, of type `from`, clamped to the range of `to`; its width stays. */
 static LLVMValueRef
-clamp(struct hed_lower *l, LLVMValueRef v, enum hed_ptx_type from, enum hed_ptx_type to)
+clamp_int(struct hed_lower *l, LLVMValueRef v, enum hed_ptx_type from, enum hed_ptx_type to)
 {
     const bool to_signed = hed_is_signed(to);
-    const uint64_t most = to_signed           ? (UINT64_C(1) << (bits_of(to) - 1)) - 1
-                          : bits_of(to) == 64 ? UINT64_MAX
-                                              : (UINT64_C(1) << bits_of(to)) - 1;
-    const bool narrower = bits_of(to) - to_signed < bits_of(from) - hed_is_signed(from);
+    const uint64_t most = to_signed             ? (UINT64_C(1) << (type_bits(to) - 1)) - 1
+                          : type_bits(to) == 64 ? UINT64_MAX
+                                                : (UINT64_C(1) << type_bits(to)) - 1;
+    const bool narrower = type_bits(to) - to_signed < type_bits(from) - hed_is_signed(from);
 
     if (!hed_is_signed(from))
         return narrower ? hed_two(l, "llvm.umin", v, hed_like(l, v, most)) : v;
@@ -52,7 +54,7 @@ int_to_int(struct hed_lower *l, enum hed_ptx_type to, enum hed_ptx_type from)
     LLVMValueRef v = hed_operand(l, 1, from);
 
     if (HED_SAID(l, SAT))
-        v = clamp(l, v, from, to);
+        v = clamp_int(l, v, from, to);
     v = hed_lower_resize(l, v, hed_lower_int_type(l, to), hed_is_signed(from));
     hed_lower_set(l, &l->inst->operands[0], to, v);
 }
@@ -86,14 +88,14 @@ int_to_real(struct hed_lower *l, enum hed_ptx_type to, enum hed_ptx_type from)
     LLVMTypeRef t = hed_lower_int_type(l, to);
     LLVMValueRef v = hed_operand(l, 1, from);
 
-    if (to == HED_PTX_TYPE_F64 && (rn || bits_of(from) < 64)) {
+    if (to == HED_PTX_TYPE_F64 && (rn || type_bits(from) < 64)) {
         v = hed_cast(l, plain_to_float(l, v, l->f64, is_signed), l->i64);
     } else if (to == HED_PTX_TYPE_F32 && rn) {
         v = hed_cast(l, plain_to_float(l, v, l->f32, is_signed), l->i32);
     } else if (to == HED_PTX_TYPE_F16 && rn) {
-        /* f32 holds all that f16 does not take for infinite. */
+        /* f32 holds every integer that is not infinite in f16. */
         v = hed_real_narrow16(l, plain_to_float(l, v, l->f32, is_signed), f);
-    } else if (bits_of(from) < 64) {
+    } else if (type_bits(from) < 64) {
         v = hed_cast(l, plain_to_float(l, v, l->f64, is_signed), l->i64);
         v = hed_trunc(l, hed_real_narrow(l, v, &hed_real_f64, f, rounding_of(l)), t);
     } else {
@@ -107,7 +109,7 @@ int_to_real(struct hed_lower *l, enum hed_ptx_type to, enum hed_ptx_type from)
 /* ---- float to integer ------------------------------------------------------------------------ */
 
 static LLVMValueRef
-to_whole(struct hed_lower *l, LLVMValueRef v)
+round_to_whole(struct hed_lower *l, LLVMValueRef v)
 {
     switch (l->inst->form->round) {
     case HED_PTX_ROUND_RNI:
@@ -123,7 +125,7 @@ to_whole(struct hed_lower *l, LLVMValueRef v)
     }
 }
 
-/* LLVM's conversion that clamps; NaN gives 0. */
+/* LLVM's clamping conversion; NaN gives 0. */
 static LLVMValueRef
 clamped_int(struct hed_lower *l, LLVMValueRef v, LLVMTypeRef t, bool is_signed)
 {
@@ -135,14 +137,14 @@ clamped_int(struct hed_lower *l, LLVMValueRef v, LLVMTypeRef t, bool is_signed)
     return LLVMBuildCall2(l->b, LLVMIntrinsicGetType(l->context, id, types, 2), f, &v, 1, "");
 }
 
-/* A source float as f32 or f64, with .ftz done. */
+/* The source as f32 or f64, flushed if the instruction says .ftz. */
 static LLVMValueRef
 float_source(struct hed_lower *l, enum hed_ptx_type from)
 {
     const struct hed_real *f = hed_real_of(from);
     LLVMValueRef bits = hed_operand(l, 1, from);
 
-    /* A GPU does not do .ftz when it converts to f16. */
+    /* A GPU ignores .ftz when it converts to f16. */
     if (HED_SAID(l, FTZ) && from == HED_PTX_TYPE_F32 && l->inst->form->types[0] != HED_PTX_TYPE_F16)
         bits = hed_real_flush(l, bits, f);
     if (f->bits == 16)
@@ -153,10 +155,10 @@ float_source(struct hed_lower *l, enum hed_ptx_type from)
 static void
 real_to_int(struct hed_lower *l, enum hed_ptx_type to, enum hed_ptx_type from)
 {
-    const unsigned bits = bits_of(to);
+    const unsigned bits = type_bits(to);
     LLVMTypeRef t = hed_lower_int_type(l, to);
     LLVMValueRef v = float_source(l, from);
-    LLVMValueRef r = clamped_int(l, to_whole(l, v), t, hed_is_signed(to));
+    LLVMValueRef r = clamped_int(l, round_to_whole(l, v), t, hed_is_signed(to));
 
     if (bits == 64 || from == HED_PTX_TYPE_F64)
         r = hed_lower_select(l, LLVMBuildFCmp(l->b, LLVMRealUNO, v, v, ""),
@@ -166,7 +168,7 @@ real_to_int(struct hed_lower *l, enum hed_ptx_type to, enum hed_ptx_type from)
 
 /* ---- float to float -------------------------------------------------------------------------- */
 
-/* f32 bits to a narrower format, as an integer of t's width. */
+/* The bits of an f32, converted to a narrower format, as an integer of the width of t. */
 static LLVMValueRef
 narrow_f32(struct hed_lower *l, LLVMValueRef bits, const struct hed_real *to, LLVMTypeRef t)
 {
@@ -181,45 +183,45 @@ narrow_f32(struct hed_lower *l, LLVMValueRef bits, const struct hed_real *to, LL
 }
 
 static LLVMValueRef
-settle_nan(struct hed_lower *l, LLVMValueRef bits, const struct hed_real *f)
+canonical_nan(struct hed_lower *l, LLVMValueRef bits, const struct hed_real *f)
 {
     return hed_lower_select(l, hed_real_is_nan(l, bits, f), hed_like(l, bits, f->nan), bits);
 }
 
 static LLVMValueRef
-widen(struct hed_lower *l, enum hed_ptx_type to, enum hed_ptx_type from)
+widen_real(struct hed_lower *l, enum hed_ptx_type to, enum hed_ptx_type from)
 {
     const struct hed_ptx_form *f = l->inst->form;
     LLVMValueRef v = float_source(l, from);
     LLVMValueRef bits;
 
-    /* What only moves bits leaves NaNs alone. */
+    /* A conversion that only moves bits leaves NaNs alone. */
     if (to == HED_PTX_TYPE_F32 && from != HED_PTX_TYPE_F16 && !f->round && !f->flags)
         return hed_cast(l, v, l->i32);
     if (HED_SAID(l, FTZ) && from == HED_PTX_TYPE_F32)
-        v = hed_cast(l, settle_nan(l, hed_cast(l, v, l->i32), &hed_real_f32), l->f32);
+        v = hed_cast(l, canonical_nan(l, hed_cast(l, v, l->i32), &hed_real_f32), l->f32);
     if (to == HED_PTX_TYPE_F64 && from != HED_PTX_TYPE_F64)
         v = LLVMBuildFPExt(l->b, v, hed_lower_lanes(l, l->f64), "");
-    v = to_whole(l, v);
+    v = round_to_whole(l, v);
     bits = hed_cast(l, v, to == HED_PTX_TYPE_F64 ? l->i64 : l->i32);
-    return to == HED_PTX_TYPE_F32 ? settle_nan(l, bits, &hed_real_f32) : bits;
+    return to == HED_PTX_TYPE_F32 ? canonical_nan(l, bits, &hed_real_f32) : bits;
 }
 
-/* The same type: rounded to a whole number, or only .ftz and .sat. */
+/* Between equal types: rounding to a whole number, or only .ftz and .sat. */
 static LLVMValueRef
-same(struct hed_lower *l, enum hed_ptx_type t)
+convert_same_type(struct hed_lower *l, enum hed_ptx_type t)
 {
     const struct hed_real *f = hed_real_of(t);
 
     if (f->bits > 16)
-        return widen(l, t, t);
+        return widen_real(l, t, t);
     if (l->inst->form->round)
-        return hed_real_narrow16(l, to_whole(l, float_source(l, t)), f);
-    return settle_nan(l, hed_operand(l, 1, t), f);
+        return hed_real_narrow16(l, round_to_whole(l, float_source(l, t)), f);
+    return canonical_nan(l, hed_operand(l, 1, t), f);
 }
 
-/* .rna works on the bits: NaNs lose their low bits only, and .satfinite takes one step back from
- * what has the exponent of infinity, NaN or not. */
+/* .rna works on the bits: NaNs only lose their low bits, and .satfinite takes one step back from
+ * any result with the exponent of infinity, NaN or not. */
 static LLVMValueRef
 away_tf32(struct hed_lower *l, LLVMValueRef bits)
 {
@@ -249,9 +251,9 @@ to_tf32(struct hed_lower *l)
     return LLVMBuildShl(l->b, bits, hed_like(l, bits, 13), "");
 }
 
-/* To nearest, and nothing else: what processors do, with the same NaNs. */
+/* Only rounding to nearest, which processors do, with the same NaNs? */
 static bool
-is_plain(struct hed_lower *l)
+rounds_to_nearest(struct hed_lower *l)
 {
     return rounding_of(l).mode == HED_PTX_ROUND_RN && !HED_SAID(l, FTZ) && !HED_SAID(l, SATFINITE);
 }
@@ -264,8 +266,8 @@ real_to_real(struct hed_lower *l, enum hed_ptx_type to, enum hed_ptx_type from)
     LLVMValueRef r;
 
     if (to == from) {
-        r = same(l, to);
-    } else if (from == HED_PTX_TYPE_F64 && to == HED_PTX_TYPE_F32 && is_plain(l)) {
+        r = convert_same_type(l, to);
+    } else if (from == HED_PTX_TYPE_F64 && to == HED_PTX_TYPE_F32 && rounds_to_nearest(l)) {
         r = LLVMBuildFPTrunc(l->b, float_source(l, from), hed_lower_lanes(l, l->f32), "");
         r = hed_cast(l, r, l->i32);
     } else if (from == HED_PTX_TYPE_F64) {
@@ -277,7 +279,7 @@ real_to_real(struct hed_lower *l, enum hed_ptx_type to, enum hed_ptx_type from)
     } else if (f->bits == 16) {
         r = narrow_f32(l, hed_cast(l, float_source(l, from), l->i32), f, t);
     } else {
-        r = widen(l, to, from);
+        r = widen_real(l, to, from);
     }
     if (HED_SAID(l, SAT))
         r = hed_real_saturate(l, r, f);
@@ -288,7 +290,7 @@ real_to_real(struct hed_lower *l, enum hed_ptx_type to, enum hed_ptx_type from)
 
 /* ---- pairs ----------------------------------------------------------------------------------- */
 
-/* ue8m0: only an exponent. Up (.rp) or to zero, the smallest for what is less. */
+/* ue8m0 is only an exponent: rounded up (.rp) or towards zero, clamped to the smallest. */
 static LLVMValueRef
 to_exponent(struct hed_lower *l, LLVMValueRef bits)
 {
@@ -318,7 +320,7 @@ narrow_one(struct hed_lower *l, LLVMValueRef bits, enum hed_ptx_type to)
     return hed_real_relu(l, r, f);
 }
 
-/* Half h of operand n as the bits of an f32. */
+/* Half h of the source as the bits of an f32. */
 static LLVMValueRef
 half_as_f32(struct hed_lower *l, enum hed_ptx_type from, unsigned h)
 {
@@ -329,11 +331,11 @@ half_as_f32(struct hed_lower *l, enum hed_ptx_type from, unsigned h)
     return hed_cast(l, hed_real_widen16(l, hed_trunc(l, v, l->i16), hed_real_of(from)), l->i32);
 }
 
-/* Two floats (a is the upper one), or a pair of 16-bit ones, to a narrower pair. */
+/* Two floats (the first is the upper one), or a pair of 16-bit floats, to a narrower pair. */
 static void
-to_pair(struct hed_lower *l, enum hed_ptx_type to, enum hed_ptx_type from)
+real_to_pair(struct hed_lower *l, enum hed_ptx_type to, enum hed_ptx_type from)
 {
-    const unsigned each = bits_of(to) / 2;
+    const unsigned each = type_bits(to) / 2;
     LLVMValueRef low, high, r;
 
     if (from == HED_PTX_TYPE_F32) {
@@ -349,7 +351,7 @@ to_pair(struct hed_lower *l, enum hed_ptx_type to, enum hed_ptx_type from)
                   hed_lower_resize(l, r, hed_lower_int_type(l, to), false));
 }
 
-/* A narrow float as f16; all of them fit. bits: 32 wide, the float in its low bits. */
+/* A narrow float as f16, which holds all of them. `bits` is 32 wide, the float in its low bits. */
 static LLVMValueRef
 narrow_to_f16(struct hed_lower *l, LLVMValueRef bits, const struct hed_real *f)
 {
@@ -363,7 +365,7 @@ narrow_to_f16(struct hed_lower *l, LLVMValueRef bits, const struct hed_real *f)
 
     sign = LLVMBuildShl(l->b, sign, hed_like(l, bits, 16u - f->bits), "");
     if (f != &hed_real_e5m2) {
-        /* The exponents differ: multiply by the power of two between them, which is exact. */
+        /* The biases differ: multiply by the power of two between them, which is exact. */
         LLVMValueRef v = hed_real_widen16(l, hed_trunc(l, r, l->i16), &hed_real_f16);
         double scale = 1;
 
@@ -391,10 +393,10 @@ exponent_to_bf16(struct hed_lower *l, LLVMValueRef e)
 }
 
 static void
-from_pair(struct hed_lower *l, enum hed_ptx_type to, enum hed_ptx_type from)
+pair_to_half_pair(struct hed_lower *l, enum hed_ptx_type to, enum hed_ptx_type from)
 {
     const struct hed_real *f = hed_real_of(from);
-    const unsigned each = bits_of(from) / 2;
+    const unsigned each = type_bits(from) / 2;
     const uint64_t mask = (UINT64_C(1) << (f ? f->bits : 8)) - 1;
     LLVMValueRef v = hed_lower_resize(l, hed_operand(l, 1, from), l->i32, false);
     LLVMValueRef r = NULL;
@@ -413,21 +415,21 @@ from_pair(struct hed_lower *l, enum hed_ptx_type to, enum hed_ptx_type from)
 
 /* ---- cvt.pack -------------------------------------------------------------------------------- */
 
-/* Two clamped integers, a above b, and the low bits of c above those. */
-static void
-lower_pack(struct hed_lower *l)
+/* Two clamped integers, a above b, with the low bits of c above both. */
+void
+hed_op_cvt_pack(struct hed_lower *l)
 {
     const struct hed_ptx_form *f = l->inst->form;
     const enum hed_ptx_type to = f->types[0];
-    const unsigned each = bits_of(to);
+    const unsigned each = type_bits(to);
 
-    if (!hed_is_int(to) || each > 16 || bits_of(f->types[1]) != 32 || !hed_is_int(f->types[1])) {
-        hed_lower_refuse(l, "integers of 32 bits are packed into 8 or 16");
+    if (!hed_is_int(to) || each > 16 || type_bits(f->types[1]) != 32 || !hed_is_int(f->types[1])) {
+        hed_lower_refuse(l, "only integers of 32 bits can be packed, into 8 or 16 bits");
         return;
     }
 
-    LLVMValueRef a = clamp(l, hed_operand(l, 1, f->types[1]), f->types[1], to);
-    LLVMValueRef b = clamp(l, hed_operand(l, 2, f->types[1]), f->types[1], to);
+    LLVMValueRef a = clamp_int(l, hed_operand(l, 1, f->types[1]), f->types[1], to);
+    LLVMValueRef b = clamp_int(l, hed_operand(l, 2, f->types[1]), f->types[1], to);
     LLVMValueRef mask = hed_like(l, a, (UINT64_C(1) << each) - 1);
     LLVMValueRef r = LLVMBuildAnd(l->b, b, mask, "");
 
@@ -441,10 +443,10 @@ lower_pack(struct hed_lower *l)
     hed_lower_set(l, &l->inst->operands[0], HED_PTX_TYPE_B32, r);
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- cvt ----------------------------------------------------------------------------- */
 
 static bool
-is_two(enum hed_ptx_type t)
+is_real_pair(enum hed_ptx_type t)
 {
     switch (t) {
     case HED_PTX_TYPE_F16X2:
@@ -462,50 +464,38 @@ is_two(enum hed_ptx_type t)
 }
 
 static bool
-is_single(enum hed_ptx_type t)
+is_single_real(enum hed_ptx_type t)
 {
     return t == HED_PTX_TYPE_F16 || t == HED_PTX_TYPE_BF16 || t == HED_PTX_TYPE_F32 ||
            t == HED_PTX_TYPE_F64 || t == HED_PTX_TYPE_TF32;
 }
 
-static void
-lower_cvt(struct hed_lower *l)
+void
+hed_op_cvt(struct hed_lower *l)
 {
     const struct hed_ptx_form *f = l->inst->form;
     const enum hed_ptx_type to = f->types[0];
     const enum hed_ptx_type from = f->types[1];
     const bool from_half = from == HED_PTX_TYPE_F16X2 || from == HED_PTX_TYPE_BF16X2;
-    const bool takes_two = is_two(to) && from == HED_PTX_TYPE_F32;
+    const bool takes_two = is_real_pair(to) && from == HED_PTX_TYPE_F32;
     const enum hed_ptx_type wide =
         from == HED_PTX_TYPE_UE8M0X2 ? HED_PTX_TYPE_BF16X2 : HED_PTX_TYPE_F16X2;
 
     if (f->round == HED_PTX_ROUND_RS || f->ntypes > 2 || HED_SAID(l, SCALED_N2) ||
         l->inst->noperands != 2u + takes_two)
-        hed_lower_refuse(l, "this conversion is not there yet");
+        hed_lower_refuse(l, "this conversion is not supported");
     else if (hed_is_int(to) && hed_is_int(from))
         int_to_int(l, to, from);
-    else if (hed_is_int(from) && is_single(to))
+    else if (hed_is_int(from) && is_single_real(to))
         int_to_real(l, to, from);
-    else if (hed_is_int(to) && is_single(from))
+    else if (hed_is_int(to) && is_single_real(from))
         real_to_int(l, to, from);
-    else if (is_single(to) && is_single(from))
+    else if (is_single_real(to) && is_single_real(from))
         real_to_real(l, to, from);
-    else if (is_two(from) && !from_half && to == wide)
-        from_pair(l, to, from);
-    else if (takes_two || (is_two(to) && from_half))
-        to_pair(l, to, from);
+    else if (is_real_pair(from) && !from_half && to == wide)
+        pair_to_half_pair(l, to, from);
+    else if (takes_two || (is_real_pair(to) && from_half))
+        real_to_pair(l, to, from);
     else
-        hed_lower_refuse(l, "this conversion is not there yet");
-}
-
-bool
-hed_lower_convert(struct hed_lower *l)
-{
-    if (l->inst->form->op == HED_PTX_OP_CVT)
-        lower_cvt(l);
-    else if (l->inst->form->op == HED_PTX_OP_CVT_PACK)
-        lower_pack(l);
-    else
-        return false;
-    return true;
+        hed_lower_refuse(l, "this conversion is not supported");
 }

@@ -1,23 +1,23 @@
 /* Arithmetic of f32 and f64.
  *
- * To nearest, LLVM's operations are what PTX wants. In the other directions, f32 is computed in
- * f64, rounded to odd with the help of the exact error, and rounded again to f32, which gives what
- * one rounding would; f64 goes to helpers that compute with integers.
+ * For rounding to nearest, LLVM's operations are what PTX asks for. In the other directions, f32 is
+ * computed in f64, rounded to odd with the help of the exact error, and rounded again to f32, which
+ * gives what a single rounding would; f64 goes to helpers that compute with integers.
  *
- * NaNs are those of a GPU: f32 has one, 0x7fffffff; f64 keeps an operand's, made quiet, and makes
- * 0xfff8000000000000.
+ * NaNs are those of a GPU: in f32 there is one, 0x7fffffff; f64 keeps an operand's NaN, made quiet,
+ * and otherwise produces 0xfff8000000000000.
  */
-#include "ptx/lower/math.h"
+#include "ptx/lower/family/math.h"
 
 #include <stdio.h>
 
 struct sources {
-    LLVMValueRef v[3]; /* floats, tiny ones made zero if the instruction says so */
+    LLVMValueRef v[3]; /* floats; flushed if the instruction says .ftz */
     unsigned n;
 };
 
 static enum hed_ptx_round
-mode_of(const struct hed_ptx_form *f)
+rounding_mode(const struct hed_ptx_form *f)
 {
     return f->round ? f->round : HED_PTX_ROUND_RN;
 }
@@ -29,21 +29,21 @@ fma_of(struct hed_lower *l, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
 }
 
 static LLVMValueRef
-negate(struct hed_lower *l, LLVMValueRef v)
+negate_float(struct hed_lower *l, LLVMValueRef v)
 {
     return LLVMBuildFNeg(l->b, v, "");
 }
 
 static LLVMValueRef
-is_nan(struct hed_lower *l, LLVMValueRef v)
+float_is_nan(struct hed_lower *l, LLVMValueRef v)
 {
     return LLVMBuildFCmp(l->b, LLVMRealUNO, v, v, "");
 }
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-/* The NaN an f64 operation gives: an operand's. Of several a GPU takes the second, then the third;
- * of a division, the first. */
+/* The NaN that an f64 operation gives is an operand's. If several operands are NaN, a GPU takes the
+ * second, then the third; of a division, the first. */
 static LLVMValueRef
 nan_of_f64(struct hed_lower *l, const struct sources *s)
 {
@@ -57,16 +57,16 @@ nan_of_f64(struct hed_lower *l, const struct sources *s)
 
         if (i >= s->n)
             continue;
-        r = hed_lower_select(l, is_nan(l, s->v[i]),
+        r = hed_lower_select(l, float_is_nan(l, s->v[i]),
                              LLVMBuildOr(l->b, hed_cast(l, s->v[i], l->i64), quiet, ""), r);
     }
     return r;
 }
 
-/* Bits of a result that is rounded already: NaN, ftz, sat. */
+/* Writes a result that is rounded already, after .ftz, .sat and the choice of NaN. */
 static void
-set_result(struct hed_lower *l, enum hed_ptx_type t, LLVMValueRef r, const struct sources *s,
-           bool flushed)
+set_float_result(struct hed_lower *l, enum hed_ptx_type t, LLVMValueRef r, const struct sources *s,
+                 bool flushed)
 {
     const struct hed_real *f = hed_real_of(t);
     LLVMValueRef bits = hed_cast(l, r, t == HED_PTX_TYPE_F64 ? l->i64 : l->i32);
@@ -76,14 +76,14 @@ set_result(struct hed_lower *l, enum hed_ptx_type t, LLVMValueRef r, const struc
     if (HED_SAID(l, SAT))
         bits = hed_real_saturate(l, bits, f);
     else if (t == HED_PTX_TYPE_F64)
-        bits = hed_lower_select(l, is_nan(l, r), nan_of_f64(l, s), bits);
+        bits = hed_lower_select(l, float_is_nan(l, r), nan_of_f64(l, s), bits);
     else
-        bits = hed_lower_select(l, is_nan(l, r), hed_like(l, bits, f->nan), bits);
+        bits = hed_lower_select(l, float_is_nan(l, r), hed_like(l, bits, f->nan), bits);
     hed_lower_set(l, &l->inst->operands[0], t, bits);
 }
 
 static LLVMValueRef
-source(struct hed_lower *l, unsigned n, enum hed_ptx_type t)
+float_operand(struct hed_lower *l, unsigned n, enum hed_ptx_type t)
 {
     LLVMValueRef bits = hed_operand(l, n, t);
 
@@ -95,7 +95,7 @@ source(struct hed_lower *l, unsigned n, enum hed_ptx_type t)
 /* ---- to nearest ------------------------------------------------------------------------------ */
 
 static LLVMValueRef
-nearest(struct hed_lower *l, const struct sources *s)
+compute_nearest(struct hed_lower *l, const struct sources *s)
 {
     LLVMValueRef a = s->v[0];
 
@@ -117,8 +117,8 @@ nearest(struct hed_lower *l, const struct sources *s)
     }
 }
 
-/* The f32 result with zeros for what is tiny after rounding: that shows in a result that is scaled
- * up far enough to be no subnormal. Sums are never inexact down there. */
+/* The f32 result, or zero if it is subnormal after rounding. To find out, the result is computed
+ * again, scaled up far enough not to be subnormal. Sums are never inexact in that range. */
 static LLVMValueRef
 flush_nearest(struct hed_lower *l, const struct sources *s, LLVMValueRef r)
 {
@@ -140,7 +140,7 @@ flush_nearest(struct hed_lower *l, const struct sources *s, LLVMValueRef r)
     default:
         return hed_cast(l, hed_real_flush(l, hed_cast(l, r, l->i32), &hed_real_f32), l->f32);
     }
-    scaled = hed_one(l, "llvm.fabs", nearest(l, &big));
+    scaled = hed_one(l, "llvm.fabs", compute_nearest(l, &big));
     tiny = LLVMBuildFCmp(l->b, LLVMRealOLT, scaled, least, "");
     bits = hed_cast(l, r, l->i32);
     bits = hed_lower_select(
@@ -150,7 +150,7 @@ flush_nearest(struct hed_lower *l, const struct sources *s, LLVMValueRef r)
 
 /* ---- in a direction -------------------------------------------------------------------------- */
 
-/* A sum that is zero is -0 when rounding down, unless both parts are +0. */
+/* When rounding down, a sum that is zero is -0 unless both parts are +0. */
 static LLVMValueRef
 zero_sum(struct hed_lower *l, LLVMValueRef sum, LLVMValueRef a, LLVMValueRef b)
 {
@@ -179,16 +179,16 @@ in_double(struct hed_lower *l, const struct sources *s)
         a = hed_lower_float(l, l->f64, 1);
         __attribute__((fallthrough));
     case HED_PTX_OP_DIV:
-        /* The rest has b's sign or not: the quotient is off by rest / b. */
+        /* The quotient is off by rest / b, whose sign depends on that of b. */
         r = LLVMBuildFDiv(l->b, a, b, "");
         err = hed_two(l, "llvm.copysign", hed_lower_float(l, l->f64, 1), b);
-        err = LLVMBuildFMul(l->b, fma_of(l, negate(l, r), b, a), err, "");
+        err = LLVMBuildFMul(l->b, fma_of(l, negate_float(l, r), b, a), err, "");
         return hed_real_odd(l, r, err);
     case HED_PTX_OP_SQRT:
         r = hed_one(l, "llvm.sqrt", a);
-        return hed_real_odd(l, r, fma_of(l, negate(l, r), r, a));
+        return hed_real_odd(l, r, fma_of(l, negate_float(l, r), r, a));
     case HED_PTX_OP_SUB:
-        b = negate(l, b);
+        b = negate_float(l, b);
         break;
     case HED_PTX_OP_ADD:
         break;
@@ -198,7 +198,7 @@ in_double(struct hed_lower *l, const struct sources *s)
         break;
     }
     r = hed_real_two_sum(l, a, b, &err);
-    if (mode_of(l->inst->form) == HED_PTX_ROUND_RM)
+    if (rounding_mode(l->inst->form) == HED_PTX_ROUND_RM)
         r = zero_sum(l, r, a, b);
     return hed_real_odd(l, r, err);
 }
@@ -206,7 +206,7 @@ in_double(struct hed_lower *l, const struct sources *s)
 static LLVMValueRef
 directed_f32(struct hed_lower *l, const struct sources *s)
 {
-    const struct hed_rounding how = {.mode = mode_of(l->inst->form), .ftz = HED_SAID(l, FTZ)};
+    const struct hed_rounding how = {.mode = rounding_mode(l->inst->form), .ftz = HED_SAID(l, FTZ)};
     LLVMValueRef wide = hed_cast(l, in_double(l, s), l->i64);
     LLVMValueRef bits = hed_real_narrow(l, wide, &hed_real_f64, &hed_real_f32, how);
 
@@ -244,7 +244,7 @@ directed_f64(struct hed_lower *l, const struct sources *s)
     }
     for (unsigned i = 0; i < s->n; i++)
         args[i] = hed_cast(l, s->v[i], l->i64);
-    args[s->n] = hed_lower_int(l, l->i32, mode_of(l->inst->form));
+    args[s->n] = hed_lower_int(l, l->i32, rounding_mode(l->inst->form));
     return hed_cast(l, hed_lower_helper(l, name, l->i64, args, s->n + 1), l->f64);
 }
 
@@ -278,7 +278,7 @@ approx_rsqrt(struct hed_lower *l, LLVMValueRef a)
 }
 
 static LLVMValueRef
-approx(struct hed_lower *l, const struct sources *s)
+compute_approx(struct hed_lower *l, const struct sources *s)
 {
     LLVMValueRef a = s->v[0];
 
@@ -294,13 +294,13 @@ approx(struct hed_lower *l, const struct sources *s)
     case HED_PTX_OP_TANH:
         return hed_lower_approx(l, l->inst->form->op, a);
     default:
-        return nearest(l, s);
+        return compute_nearest(l, s);
     }
 }
 
-/* rcp and rsqrt .approx.ftz.f64: the upper half of the number, the rest of the result is zero. */
+/* rcp and rsqrt .approx.ftz.f64 use the upper half of the number; the rest is zero. */
 static void
-lower_high(struct hed_lower *l)
+lower_high_word(struct hed_lower *l)
 {
     const bool is_rcp = l->inst->form->op == HED_PTX_OP_RCP;
     LLVMValueRef a = hed_operand(l, 1, HED_PTX_TYPE_F64);
@@ -324,7 +324,7 @@ lower_sign(struct hed_lower *l, enum hed_ptx_type t, const struct hed_real *f)
         in = hed_real_flush(l, in, f);
     r = is_abs ? LLVMBuildAnd(l->b, in, hed_like(l, in, ~sign), "")
                : LLVMBuildXor(l->b, in, hed_like(l, in, sign), "");
-    /* A GPU adds 0 to do this: NaNs keep their sign. */
+    /* A GPU adds 0 to do this, so NaNs keep their sign. */
     nan = t == HED_PTX_TYPE_F32 ? hed_like(l, in, f->nan)
                                 : LLVMBuildOr(l->b, in, hed_like(l, in, UINT64_C(1) << 51), "");
     r = hed_lower_select(l, hed_real_is_nan(l, in, f), nan, r);
@@ -333,18 +333,18 @@ lower_sign(struct hed_lower *l, enum hed_ptx_type t, const struct hed_real *f)
 
 /* ---- pairs of f32, and sums of mixed types --------------------------------------------------- */
 
-/* f32x2: each half alone, by way of an f32 instruction of the same words. */
+/* f32x2: each half on its own, like the f32 instruction with the same words. */
 static LLVMValueRef
 half_of_pair(struct hed_lower *l, const struct sources *s)
 {
-    const bool rn = mode_of(l->inst->form) == HED_PTX_ROUND_RN;
-    LLVMValueRef r = rn ? nearest(l, s) : directed_f32(l, s);
+    const bool rn = rounding_mode(l->inst->form) == HED_PTX_ROUND_RN;
+    LLVMValueRef r = rn ? compute_nearest(l, s) : directed_f32(l, s);
     LLVMValueRef bits;
 
     if (rn && HED_SAID(l, FTZ))
         r = flush_nearest(l, s, r);
     bits = hed_cast(l, r, l->i32);
-    return hed_lower_select(l, is_nan(l, r), hed_like(l, bits, hed_real_f32.nan), bits);
+    return hed_lower_select(l, float_is_nan(l, r), hed_like(l, bits, hed_real_f32.nan), bits);
 }
 
 static void
@@ -371,20 +371,20 @@ lower_f32x2(struct hed_lower *l)
     hed_lower_set(l, &i->operands[0], HED_PTX_TYPE_F32X2, LLVMBuildOr(l->b, r[0], r[1], ""));
 }
 
-/* add.f32.f16 and the like: the addend (of fma: the factors) has the second type. */
+/* add.f32.f16 and the like: the first source (of fma: the factors) has the second type. */
 static LLVMValueRef
-mixed_source(struct hed_lower *l, unsigned n)
+mixed_operand(struct hed_lower *l, unsigned n)
 {
     const struct hed_ptx_form *f = l->inst->form;
     const unsigned last = l->inst->noperands - 1u;
     const enum hed_ptx_type t = n == last ? f->types[0] : f->types[f->ntypes - 1];
 
     if (t == f->types[0])
-        return source(l, n, t);
+        return float_operand(l, n, t);
     return hed_real_widen16(l, hed_operand(l, n, t), hed_real_of(t));
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- entry point ----------------------------------------------------------------------------- */
 
 static void
 lower_arithmetic(struct hed_lower *l, enum hed_ptx_type t)
@@ -395,72 +395,36 @@ lower_arithmetic(struct hed_lower *l, enum hed_ptx_type t)
     LLVMValueRef r;
 
     for (unsigned i = 0; i < s.n && i < 3; i++)
-        s.v[i] = f->ntypes > 1 ? mixed_source(l, i + 1) : source(l, i + 1, t);
+        s.v[i] = f->ntypes > 1 ? mixed_operand(l, i + 1) : float_operand(l, i + 1, t);
     if (HED_SAID(l, APPROX) || HED_SAID(l, FULL)) {
-        r = approx(l, &s);
-    } else if (mode_of(f) != HED_PTX_ROUND_RN) {
+        r = compute_approx(l, &s);
+    } else if (rounding_mode(f) != HED_PTX_ROUND_RN) {
         r = t == HED_PTX_TYPE_F64 ? directed_f64(l, &s) : directed_f32(l, &s);
         flushed = true;
     } else {
-        r = nearest(l, &s);
+        r = compute_nearest(l, &s);
         if (t == HED_PTX_TYPE_F32 && HED_SAID(l, FTZ)) {
             r = flush_nearest(l, &s, r);
             flushed = true;
         }
     }
-    set_result(l, t, r, &s, flushed);
+    set_float_result(l, t, r, &s, flushed);
 }
 
-static bool
-is_arithmetic(enum hed_ptx_op op)
-{
-    switch (op) {
-    case HED_PTX_OP_ADD:
-    case HED_PTX_OP_SUB:
-    case HED_PTX_OP_MUL:
-    case HED_PTX_OP_MAD:
-    case HED_PTX_OP_FMA:
-    case HED_PTX_OP_DIV:
-    case HED_PTX_OP_RCP:
-    case HED_PTX_OP_SQRT:
-    case HED_PTX_OP_RSQRT:
-    case HED_PTX_OP_SIN:
-    case HED_PTX_OP_COS:
-    case HED_PTX_OP_LG2:
-    case HED_PTX_OP_EX2:
-    case HED_PTX_OP_TANH:
-        return true;
-    default:
-        return false;
-    }
-}
-
-bool
+void
 hed_lower_real(struct hed_lower *l)
 {
     const struct hed_ptx_form *f = l->inst->form;
     const enum hed_ptx_type t = f->types[0];
 
-    if (t == HED_PTX_TYPE_F16 || t == HED_PTX_TYPE_BF16 || t == HED_PTX_TYPE_F16X2 ||
-        t == HED_PTX_TYPE_BF16X2)
-        return hed_lower_half(l);
-    if (t != HED_PTX_TYPE_F32 && t != HED_PTX_TYPE_F64 && t != HED_PTX_TYPE_F32X2)
-        return false;
-    if (f->op == HED_PTX_OP_ABS || f->op == HED_PTX_OP_NEG) {
+    if (f->op == HED_PTX_OP_ABS || f->op == HED_PTX_OP_NEG)
         lower_sign(l, t, hed_real_of(t));
-        return true;
-    }
-    if (f->op == HED_PTX_OP_MIN || f->op == HED_PTX_OP_MAX) {
+    else if (f->op == HED_PTX_OP_MIN || f->op == HED_PTX_OP_MAX)
         hed_lower_least(l, hed_real_of(t));
-        return true;
-    }
-    if (!is_arithmetic(f->op))
-        return false;
-    if (t == HED_PTX_TYPE_F32X2)
+    else if (t == HED_PTX_TYPE_F32X2)
         lower_f32x2(l);
     else if (t == HED_PTX_TYPE_F64 && HED_SAID(l, APPROX))
-        lower_high(l);
+        lower_high_word(l);
     else
         lower_arithmetic(l, t);
-    return true;
 }

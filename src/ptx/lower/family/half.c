@@ -1,16 +1,16 @@
 /* f16, bf16, and pairs of them; min and max of all floats.
  *
- * Sums and products are made in f32 and rounded once more: f32 has more than twice the bits, so
- * this is what one rounding would give. fma takes the exact product and rounds the sum to odd
- * first.
+ * Sums and products are computed in f32 and rounded once more. f32 has more than twice the bits, so
+ * the result is what a single rounding would give. fma takes the exact product and first rounds the
+ * sum to odd.
  */
-#include "ptx/lower/math.h"
+#include "ptx/lower/family/math.h"
 
 /* ---- min and max ----------------------------------------------------------------------------- */
 
-/* Floats as integers that compare like them: -0 is less than +0. */
+/* A float as an integer that compares as the float does; -0 is less than +0. */
 static LLVMValueRef
-ordered(struct hed_lower *l, LLVMValueRef bits, const struct hed_real *f)
+ordered_bits(struct hed_lower *l, LLVMValueRef bits, const struct hed_real *f)
 {
     LLVMValueRef sign = LLVMBuildAShr(l->b, bits, hed_like(l, bits, f->bits - 1u), "");
     LLVMValueRef low = LLVMBuildLShr(l->b, sign, hed_like(l, bits, 1), "");
@@ -19,7 +19,7 @@ ordered(struct hed_lower *l, LLVMValueRef bits, const struct hed_real *f)
 }
 
 static LLVMValueRef
-least_of(struct hed_lower *l, const struct hed_real *f, LLVMValueRef a, LLVMValueRef b)
+least_real(struct hed_lower *l, const struct hed_real *f, LLVMValueRef a, LLVMValueRef b)
 {
     const bool max = l->inst->form->op == HED_PTX_OP_MAX;
     const uint64_t sign = UINT64_C(1) << (f->bits - 1);
@@ -42,7 +42,7 @@ least_of(struct hed_lower *l, const struct hed_real *f, LLVMValueRef a, LLVMValu
         a = LLVMBuildAnd(l->b, a, hed_like(l, a, ~sign), "");
         b = LLVMBuildAnd(l->b, b, hed_like(l, a, ~sign), "");
     }
-    less = hed_icmp(l, max ? LLVMIntSGT : LLVMIntSLT, ordered(l, a, f), ordered(l, b, f));
+    less = hed_icmp(l, max ? LLVMIntSGT : LLVMIntSLT, ordered_bits(l, a, f), ordered_bits(l, b, f));
     r = hed_lower_select(l, less, a, b);
     r = hed_lower_select(l, a_nan, b, hed_lower_select(l, b_nan, a, r));
     if (flip)
@@ -53,12 +53,12 @@ least_of(struct hed_lower *l, const struct hed_real *f, LLVMValueRef a, LLVMValu
 }
 
 static LLVMValueRef
-least_of_all(struct hed_lower *l, const struct hed_real *f, const LLVMValueRef *in, unsigned n)
+least_of_reals(struct hed_lower *l, const struct hed_real *f, const LLVMValueRef *in, unsigned n)
 {
-    LLVMValueRef r = least_of(l, f, in[0], in[1]);
+    LLVMValueRef r = least_real(l, f, in[0], in[1]);
 
     if (n > 2)
-        r = least_of(l, f, r, in[2]);
+        r = least_real(l, f, r, in[2]);
     return HED_SAID(l, RELU) ? hed_real_relu(l, r, f) : r;
 }
 
@@ -71,12 +71,12 @@ hed_lower_least(struct hed_lower *l, const struct hed_real *f)
 
     for (unsigned i = 0; i < n && i < 3; i++)
         in[i] = hed_operand(l, i + 1, t);
-    hed_lower_set(l, &l->inst->operands[0], t, least_of_all(l, f, in, n));
+    hed_lower_set(l, &l->inst->operands[0], t, least_of_reals(l, f, in, n));
 }
 
 /* ---- arithmetic ------------------------------------------------------------------------------ */
 
-/* The f32 that rounds to the right f16: f32 holds every product of two f16. */
+/* The f32 that rounds to the right f16; f32 holds every product of two f16 exactly. */
 static LLVMValueRef
 fma_f16(struct hed_lower *l, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
 {
@@ -86,7 +86,7 @@ fma_f16(struct hed_lower *l, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
     return hed_real_odd(l, sum, err);
 }
 
-/* bf16 has the range of f32: its products need f64. */
+/* bf16 has the range of f32, so its products need f64. */
 static LLVMValueRef
 fma_bf16(struct hed_lower *l, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
 {
@@ -101,7 +101,7 @@ fma_bf16(struct hed_lower *l, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
 }
 
 static LLVMValueRef
-in_float(struct hed_lower *l, const struct hed_real *f, const LLVMValueRef *v)
+compute_in_float(struct hed_lower *l, const struct hed_real *f, const LLVMValueRef *v)
 {
     switch (l->inst->form->op) {
     case HED_PTX_OP_ADD:
@@ -118,7 +118,7 @@ in_float(struct hed_lower *l, const struct hed_real *f, const LLVMValueRef *v)
     }
 }
 
-/* Rounded, with zero for what is tiny then: the exact result in f32 is needed to tell. */
+/* Rounds, and flushes what is subnormal after that; only the exact result in f32 can tell. */
 static LLVMValueRef
 narrow_flush(struct hed_lower *l, LLVMValueRef wide, const struct hed_real *f)
 {
@@ -128,7 +128,8 @@ narrow_flush(struct hed_lower *l, LLVMValueRef wide, const struct hed_real *f)
                      l->i16);
 }
 
-/* fma.oob: a factor that is the NaN 0xffff stands for what lies out of bounds, and makes 0. */
+/* fma.oob: a factor with the bits 0xffff, a NaN, stands for an element out of bounds and makes the
+ * result 0. */
 static LLVMValueRef
 is_out_of_bounds(struct hed_lower *l, const LLVMValueRef *in)
 {
@@ -138,9 +139,9 @@ is_out_of_bounds(struct hed_lower *l, const LLVMValueRef *in)
                        hed_icmp(l, LLVMIntEQ, in[1], mark), "");
 }
 
-/* One half: integers of 16 bits in and out. */
+/* Computes one half; operands and result are integers of 16 bits. */
 static LLVMValueRef
-compute(struct hed_lower *l, const struct hed_real *f, LLVMValueRef *in, unsigned n)
+compute_half(struct hed_lower *l, const struct hed_real *f, LLVMValueRef *in, unsigned n)
 {
     const enum hed_ptx_op op = l->inst->form->op;
     const bool ftz = HED_SAID(l, FTZ);
@@ -148,7 +149,7 @@ compute(struct hed_lower *l, const struct hed_real *f, LLVMValueRef *in, unsigne
     LLVMValueRef wide, r, out;
 
     if (op == HED_PTX_OP_MIN || op == HED_PTX_OP_MAX)
-        return least_of_all(l, f, in, n);
+        return least_of_reals(l, f, in, n);
     out = HED_SAID(l, OOB) ? is_out_of_bounds(l, in) : NULL;
     for (unsigned i = 0; i < n; i++) {
         if (ftz)
@@ -160,7 +161,7 @@ compute(struct hed_lower *l, const struct hed_real *f, LLVMValueRef *in, unsigne
                                  : LLVMBuildXor(l->b, in[0], hed_like(l, in[0], 0x8000), "");
         return hed_lower_select(l, hed_real_is_nan(l, in[0], f), hed_like(l, r, f->nan), r);
     }
-    wide = in_float(l, f, v);
+    wide = compute_in_float(l, f, v);
     r = ftz ? narrow_flush(l, wide, f) : hed_real_narrow16(l, wide, f);
     if (HED_SAID(l, SAT))
         r = hed_real_saturate(l, r, f);
@@ -169,27 +170,7 @@ compute(struct hed_lower *l, const struct hed_real *f, LLVMValueRef *in, unsigne
     return out ? hed_lower_select(l, out, hed_like(l, r, 0), r) : r;
 }
 
-static bool
-is_ours(enum hed_ptx_op op)
-{
-    switch (op) {
-    case HED_PTX_OP_ADD:
-    case HED_PTX_OP_SUB:
-    case HED_PTX_OP_MUL:
-    case HED_PTX_OP_FMA:
-    case HED_PTX_OP_ABS:
-    case HED_PTX_OP_NEG:
-    case HED_PTX_OP_MIN:
-    case HED_PTX_OP_MAX:
-    case HED_PTX_OP_EX2:
-    case HED_PTX_OP_TANH:
-        return true;
-    default:
-        return false;
-    }
-}
-
-bool
+void
 hed_lower_half(struct hed_lower *l)
 {
     const struct hed_ptx_inst *i = l->inst;
@@ -198,8 +179,6 @@ hed_lower_half(struct hed_lower *l)
     const unsigned n = i->noperands - 1u;
     LLVMValueRef r = NULL;
 
-    if (!is_ours(i->form->op))
-        return false;
     for (unsigned h = 0; h <= is_pair; h++) {
         LLVMValueRef in[3] = {NULL, NULL, NULL};
         LLVMValueRef one;
@@ -211,11 +190,10 @@ hed_lower_half(struct hed_lower *l)
             if (is_pair)
                 in[k] = hed_trunc(l, in[k], l->i16);
         }
-        one = compute(l, hed_real_of(t), in, n);
+        one = compute_half(l, hed_real_of(t), in, n);
         if (is_pair)
             one = hed_zext(l, one, l->i32);
         r = h ? LLVMBuildOr(l->b, r, LLVMBuildShl(l->b, one, hed_like(l, one, 16), ""), "") : one;
     }
     hed_lower_set(l, &i->operands[0], t, r);
-    return true;
 }

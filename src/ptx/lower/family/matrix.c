@@ -1,31 +1,32 @@
-/* Matrix instructions: the words of the fragments go to a function of matrix.c that has those of
- * all lanes, and come back from it.
+/* Matrix instructions: the words of all lanes' fragments go to a function of run/matrix.c, and the
+ * words of the result come back.
  */
+#include "ptx/lower/family/family.h"
 #include "ptx/lower/lower.h"
 #include "ptx/run/group.h"
 
 #define WORDS_MAX 96
 
-/* Words on their way. */
+/* Words that go to the function. */
 struct words {
     LLVMValueRef all[WORDS_MAX];
     unsigned count;
 };
 
 static const struct hed_ptx_operand *
-element(const struct hed_ptx_operand *o, unsigned i)
+fragment_register(const struct hed_ptx_operand *o, unsigned i)
 {
     return o->kind == HED_PTX_OPERAND_VEC ? &o->elems[i] : o;
 }
 
 static unsigned
-elements(const struct hed_ptx_operand *o)
+fragment_registers(const struct hed_ptx_operand *o)
 {
     return o->kind == HED_PTX_OPERAND_VEC ? o->count : 1;
 }
 
 static void
-add_word(struct hed_lower *l, struct words *w, LLVMValueRef v)
+add_fragment_word(struct hed_lower *l, struct words *w, LLVMValueRef v)
 {
     if (w->count == WORDS_MAX)
         hed_lower_refuse(l, "too many registers");
@@ -34,53 +35,54 @@ add_word(struct hed_lower *l, struct words *w, LLVMValueRef v)
 }
 
 static void
-add_wide(struct hed_lower *l, struct words *w, LLVMValueRef v)
+add_fragment_pair(struct hed_lower *l, struct words *w, LLVMValueRef v)
 {
-    add_word(l, w, hed_lower_resize(l, v, l->i32, false));
+    add_fragment_word(l, w, hed_lower_resize(l, v, l->i32, false));
     v = LLVMBuildLShr(l->b, v, hed_lower_int(l, l->i64, 32), "");
-    add_word(l, w, hed_lower_resize(l, v, l->i32, false));
+    add_fragment_word(l, w, hed_lower_resize(l, v, l->i32, false));
 }
 
-/* Registers that hold elements of type t. */
+/* Adds the registers of an operand that hold elements of type t. */
 static void
 add_fragment(struct hed_lower *l, struct words *w, const struct hed_ptx_operand *o,
              enum hed_ptx_type t)
 {
-    for (unsigned i = 0; i < elements(o); i++) {
+    for (unsigned i = 0; i < fragment_registers(o); i++) {
         if (hed_ptx_types[t].bits == 64)
-            add_wide(l, w, hed_lower_get(l, element(o, i), HED_PTX_TYPE_B64));
+            add_fragment_pair(l, w, hed_lower_get(l, fragment_register(o, i), HED_PTX_TYPE_B64));
         else
-            add_word(l, w, hed_lower_get(l, element(o, i), HED_PTX_TYPE_B32));
+            add_fragment_word(l, w, hed_lower_get(l, fragment_register(o, i), HED_PTX_TYPE_B32));
     }
 }
 
 static unsigned
-words_of(const struct hed_ptx_operand *o, enum hed_ptx_type t)
+fragment_words(const struct hed_ptx_operand *o, enum hed_ptx_type t)
 {
-    return elements(o) * (hed_ptx_types[t].bits == 64 ? 2 : 1);
+    return fragment_registers(o) * (hed_ptx_types[t].bits == 64 ? 2 : 1);
 }
 
 static void
 set_fragment(struct hed_lower *l, LLVMValueRef *words, const struct hed_ptx_operand *o,
              enum hed_ptx_type t)
 {
-    for (unsigned i = 0; i < elements(o); i++) {
+    for (unsigned i = 0; i < fragment_registers(o); i++) {
         if (hed_ptx_types[t].bits == 64) {
             LLVMValueRef low = hed_lower_resize(l, words[2 * i], l->i64, false);
             LLVMValueRef high = hed_lower_resize(l, words[2 * i + 1], l->i64, false);
 
             high = LLVMBuildShl(l->b, high, hed_lower_int(l, l->i64, 32), "");
-            hed_lower_set(l, element(o, i), HED_PTX_TYPE_B64, LLVMBuildOr(l->b, low, high, ""));
+            hed_lower_set(l, fragment_register(o, i), HED_PTX_TYPE_B64,
+                          LLVMBuildOr(l->b, low, high, ""));
         } else {
-            hed_lower_set(l, element(o, i), HED_PTX_TYPE_B32, words[i]);
+            hed_lower_set(l, fragment_register(o, i), HED_PTX_TYPE_B32, words[i]);
         }
     }
 }
 
 /* All 32 threads take part in a matrix instruction. */
 static void
-together(struct hed_lower *l, const char *helper, uint64_t arg, struct words *in, LLVMValueRef *out,
-         unsigned nout)
+run_together(struct hed_lower *l, const char *helper, uint64_t arg, struct words *in,
+             LLVMValueRef *out, unsigned nout)
 {
     if (nout > WORDS_MAX)
         hed_lower_refuse(l, "too many registers");
@@ -92,7 +94,7 @@ together(struct hed_lower *l, const char *helper, uint64_t arg, struct words *in
 /* ---- products -------------------------------------------------------------------------------- */
 
 static bool
-is_known(enum hed_ptx_type t)
+is_matrix_type(enum hed_ptx_type t)
 {
     switch (t) {
     case HED_PTX_TYPE_F16:
@@ -115,7 +117,7 @@ is_known(enum hed_ptx_type t)
 }
 
 static bool
-is_refused(struct hed_lower *l, const struct hed_ptx_mma *m)
+refuse_product(struct hed_lower *l, const struct hed_ptx_mma *m)
 {
     const struct hed_ptx_form *f = l->inst->form;
     const uint64_t others = HED_PTX_FLAG(SP) | HED_PTX_FLAG(SP_ORDERED) |
@@ -124,7 +126,8 @@ is_refused(struct hed_lower *l, const struct hed_ptx_mma *m)
 
     if (f->flags & others)
         hed_lower_refuse(l, "sparse and scaled matrices are not supported");
-    else if (!is_known(m->d) || !is_known(m->a) || !is_known(m->b) || !is_known(m->c))
+    else if (!is_matrix_type(m->d) || !is_matrix_type(m->a) || !is_matrix_type(m->b) ||
+             !is_matrix_type(m->c))
         hed_lower_refuse(l, "matrices of this type are not supported");
     else if (f->op == HED_PTX_OP_MMA && f->m == 8 && m->a == HED_PTX_TYPE_F16)
         hed_lower_refuse(l, "m8n8k4 of halves is not supported");
@@ -133,13 +136,13 @@ is_refused(struct hed_lower *l, const struct hed_ptx_mma *m)
     return l->err != 0;
 }
 
-static void
-multiply(struct hed_lower *l)
+void
+hed_op_mma(struct hed_lower *l)
 {
     const struct hed_ptx_form *f = l->inst->form;
     const struct hed_ptx_operand *o = l->inst->operands;
     const bool is_wmma = f->op == HED_PTX_OP_WMMA_MMA;
-    const bool is_short = is_wmma && f->ntypes < 4; /* names d and c only: halves go in */
+    const bool is_short = is_wmma && f->ntypes < 4; /* names only d and c: the factors are halves */
     struct hed_ptx_mma m = {
         .m = (uint8_t)f->m,
         .n = (uint8_t)f->n,
@@ -152,7 +155,7 @@ multiply(struct hed_lower *l)
     struct words in = {.count = 0};
     LLVMValueRef out[WORDS_MAX];
 
-    if (is_refused(l, &m))
+    if (refuse_product(l, &m))
         return;
     m.k |= is_wmma ? HED_PTX_MMA_WMMA : 0;
     m.k |= f->flags & HED_PTX_FLAG(SATFINITE) ? HED_PTX_MMA_SATURATE : 0;
@@ -160,7 +163,7 @@ multiply(struct hed_lower *l)
     add_fragment(l, &in, &o[1], m.a);
     add_fragment(l, &in, &o[2], m.b);
     add_fragment(l, &in, &o[3], m.c);
-    together(l, "hed_ptx_mma", hed_ptx_mma_pack(&m), &in, out, words_of(&o[0], m.d));
+    run_together(l, "hed_ptx_mma", hed_ptx_mma_pack(&m), &in, out, fragment_words(&o[0], m.d));
     if (!l->err)
         set_fragment(l, out, &o[0], m.d);
 }
@@ -175,11 +178,11 @@ add_address(struct hed_lower *l, struct words *w, const struct hed_ptx_operand *
         hed_lower_place(l, o, f->nspaces ? f->spaces[0] : HED_PTX_SPACE_NONE, align);
 
     if (!l->err)
-        add_wide(l, w, l->shape->address(l, &at));
+        add_fragment_pair(l, w, l->shape->address(l, &at));
 }
 
-static void
-move_8x8(struct hed_lower *l)
+void
+hed_op_matrix_move(struct hed_lower *l)
 {
     const struct hed_ptx_form *f = l->inst->form;
     const struct hed_ptx_operand *o = l->inst->operands;
@@ -195,26 +198,26 @@ move_8x8(struct hed_lower *l)
     add_address(l, &in, &o[is_load ? 1 : 0], 1);
     if (!is_load)
         add_fragment(l, &in, &o[1], HED_PTX_TYPE_B32);
-    together(l, is_load ? "hed_ptx_ldmatrix" : "hed_ptx_stmatrix", arg, &in, out,
-             is_load ? f->count : 0);
+    run_together(l, is_load ? "hed_ptx_ldmatrix" : "hed_ptx_stmatrix", arg, &in, out,
+                 is_load ? f->count : 0);
     if (is_load && !l->err)
         set_fragment(l, out, &o[0], HED_PTX_TYPE_B32);
 }
 
-static void
-transpose(struct hed_lower *l)
+void
+hed_op_movmatrix(struct hed_lower *l)
 {
     struct words in = {.count = 0};
     LLVMValueRef out;
 
     add_fragment(l, &in, &l->inst->operands[1], HED_PTX_TYPE_B32);
-    together(l, "hed_ptx_movmatrix", 0, &in, &out, 1);
+    run_together(l, "hed_ptx_movmatrix", 0, &in, &out, 1);
     if (!l->err)
         set_fragment(l, &out, &l->inst->operands[0], HED_PTX_TYPE_B32);
 }
 
-static void
-move_wmma(struct hed_lower *l)
+void
+hed_op_wmma_move(struct hed_lower *l)
 {
     const struct hed_ptx_form *f = l->inst->form;
     const struct hed_ptx_operand *o = l->inst->operands;
@@ -225,48 +228,25 @@ move_wmma(struct hed_lower *l)
         .rows = (uint8_t)(f->matrix == HED_PTX_MATRIX_B ? f->k : f->m),
         .columns = (uint8_t)(f->matrix == HED_PTX_MATRIX_A ? f->k : f->n),
         .type = t,
-        .words = (uint8_t)words_of(fragment, t),
+        .words = (uint8_t)fragment_words(fragment, t),
         .is_column = f->layouts[0] == HED_PTX_LAYOUT_COL,
     };
     struct words in = {.count = 0};
     LLVMValueRef out[WORDS_MAX];
 
-    if (!is_known(t) || f->m > 32 || f->n > 32 || f->k > 128) {
+    if (!is_matrix_type(t) || f->m > 32 || f->n > 32 || f->k > 128) {
         hed_lower_refuse(l, "fragments of this type or shape are not supported");
         return;
     }
     add_address(l, &in, &o[is_load ? 1 : 0], 1);
-    add_word(l, &in,
-             l->inst->noperands > 2 ? hed_lower_get(l, &o[2], HED_PTX_TYPE_U32)
-                                    : hed_lower_int(l, l->i32, w.is_column ? w.rows : w.columns));
+    add_fragment_word(l, &in,
+                      l->inst->noperands > 2
+                          ? hed_lower_get(l, &o[2], HED_PTX_TYPE_U32)
+                          : hed_lower_int(l, l->i32, w.is_column ? w.rows : w.columns));
     if (!is_load)
         add_fragment(l, &in, fragment, t);
-    together(l, is_load ? "hed_ptx_wmma_load" : "hed_ptx_wmma_store", hed_ptx_wmma_pack(&w), &in,
-             out, is_load ? w.words : 0);
+    run_together(l, is_load ? "hed_ptx_wmma_load" : "hed_ptx_wmma_store", hed_ptx_wmma_pack(&w),
+                 &in, out, is_load ? w.words : 0);
     if (is_load && !l->err)
         set_fragment(l, out, fragment, t);
-}
-
-bool
-hed_lower_matrix(struct hed_lower *l)
-{
-    switch (l->inst->form->op) {
-    case HED_PTX_OP_LDMATRIX:
-    case HED_PTX_OP_STMATRIX:
-        move_8x8(l);
-        return true;
-    case HED_PTX_OP_MOVMATRIX:
-        transpose(l);
-        return true;
-    case HED_PTX_OP_MMA:
-    case HED_PTX_OP_WMMA_MMA:
-        multiply(l);
-        return true;
-    case HED_PTX_OP_WMMA_LOAD:
-    case HED_PTX_OP_WMMA_STORE:
-        move_wmma(l);
-        return true;
-    default:
-        return false;
-    }
 }

@@ -1,11 +1,14 @@
-/* ld and st in all spaces and orders, hints that do nothing here, memory of the stack. */
+/* ld and st in all spaces and orders, and memory on the stack. */
 #include "ptx/lower/lower.h"
+
+#include "ptx/lower/family/family.h"
 
 #define ELEMENTS_MAX 8
 
-/* Element i of an operand that is a register, a vector register or a list of registers. */
+/* Element i of an operand that is a register, a vector register or a list of registers; a sink if
+ * there is no such element. */
 static struct hed_ptx_operand
-element(const struct hed_ptx_operand *o, unsigned i)
+vector_element(const struct hed_ptx_operand *o, unsigned i)
 {
     struct hed_ptx_operand e = *o;
 
@@ -16,16 +19,16 @@ element(const struct hed_ptx_operand *o, unsigned i)
     return e;
 }
 
-/* .cv: "don't cache and fetch again", which is how programs wait for the host. */
+/* .cv means "don't cache and fetch again": programs wait for the host with it. */
 static bool
-is_volatile(const struct hed_ptx_form *f)
+is_volatile_form(const struct hed_ptx_form *f)
 {
     return f->sem == HED_PTX_SEM_VOLATILE || f->cop == HED_PTX_COP_CV ||
            (f->flags & HED_PTX_FLAG(MMIO));
 }
 
 static LLVMAtomicOrdering
-order_of(const struct hed_ptx_form *f)
+access_order(const struct hed_ptx_form *f)
 {
     switch (f->sem) {
     case HED_PTX_SEM_ACQUIRE:
@@ -36,37 +39,37 @@ order_of(const struct hed_ptx_form *f)
     case HED_PTX_SEM_RELAXED:
         return LLVMAtomicOrderingMonotonic;
     default:
-        return is_volatile(f) ? LLVMAtomicOrderingMonotonic : LLVMAtomicOrderingNotAtomic;
+        return is_volatile_form(f) ? LLVMAtomicOrderingMonotonic : LLVMAtomicOrderingNotAtomic;
     }
 }
 
 static unsigned
-space_of(const struct hed_ptx_form *f, unsigned nth)
+operand_space(const struct hed_ptx_form *f, unsigned nth)
 {
     return nth < f->nspaces ? f->spaces[nth] : HED_PTX_SPACE_NONE;
 }
 
 static struct hed_lower_access
-access_of(struct hed_lower *l)
+access_of_instruction(struct hed_lower *l)
 {
     const struct hed_ptx_form *f = l->inst->form;
-    const unsigned space = space_of(f, 0);
+    const unsigned space = operand_space(f, 0);
     const bool is_private = space == HED_PTX_SPACE_PARAM || space == HED_PTX_SPACE_PARAM_FUNC ||
                             space == HED_PTX_SPACE_LOCAL;
     struct hed_lower_access how = {
         .type = hed_lower_int_type(l, f->types[0]),
         .count = f->vec ? f->vec : 1,
         .align = 1,
-        /* Nobody else sees a thread's own memory. */
-        .order = is_private ? LLVMAtomicOrderingNotAtomic : order_of(f),
-        .is_volatile = is_volatile(f),
+        /* No other thread sees this memory. */
+        .order = is_private ? LLVMAtomicOrderingNotAtomic : access_order(f),
+        .is_volatile = is_volatile_form(f),
         .is_constant =
             space == HED_PTX_SPACE_CONST || space == HED_PTX_SPACE_PARAM_ENTRY ||
             (space == HED_PTX_SPACE_PARAM && l->function->ptx->is_entry && f->op == HED_PTX_OP_LD),
     };
     const unsigned bytes = hed_ptx_types[f->types[0]].bits / 8;
 
-    /* LLVM splits atomic accesses whose alignment it does not know; these trap if misaligned. */
+    /* LLVM splits atomic accesses of unknown alignment, so claim it: misaligned ones trap. */
     if (how.order != LLVMAtomicOrderingNotAtomic)
         how.align = bytes;
     else if (l->options->check_alignment)
@@ -74,52 +77,53 @@ access_of(struct hed_lower *l)
     return how;
 }
 
-/* A variable's accesses are checked by its declared alignment, which need not be the access's. */
+/* Accesses to a variable are checked against its declared alignment, which may be less than what
+ * the access could claim. */
 static void
-settle_alignment(const struct hed_lower_place *at, struct hed_lower_access *how)
+limit_alignment(const struct hed_lower_place *at, struct hed_lower_access *how)
 {
     if (at->var || at->base)
         how->align = how->order == LLVMAtomicOrderingNotAtomic ? 1 : how->align;
 }
 
-static void
-load(struct hed_lower *l)
+void
+hed_op_load(struct hed_lower *l)
 {
     const struct hed_ptx_form *f = l->inst->form;
-    struct hed_lower_access how = access_of(l);
+    struct hed_lower_access how = access_of_instruction(l);
     const unsigned whole = hed_ptx_types[f->types[0]].bits / 8 * how.count;
     const struct hed_lower_place at =
-        hed_lower_place(l, &l->inst->operands[1], space_of(f, 0), whole);
+        hed_lower_place(l, &l->inst->operands[1], operand_space(f, 0), whole);
     LLVMValueRef out[ELEMENTS_MAX];
 
-    /* In a kernel, .param is also where the arguments of its calls are made, and an address in a
-     * register may lead there. */
-    if (!at.base && space_of(f, 0) != HED_PTX_SPACE_CONST)
+    /* In a kernel, .param also holds the arguments of the functions it calls, and an address in a
+     * register may point there. */
+    if (!at.base && operand_space(f, 0) != HED_PTX_SPACE_CONST)
         how.is_constant = false;
-    settle_alignment(&at, &how);
+    limit_alignment(&at, &how);
     if (l->err)
         return;
     l->shape->load(l, &at, &how, out);
     for (unsigned i = 0; i < how.count; i++) {
-        const struct hed_ptx_operand e = element(&l->inst->operands[0], i);
+        const struct hed_ptx_operand e = vector_element(&l->inst->operands[0], i);
 
         hed_lower_set(l, &e, f->types[0], out[i]);
     }
 }
 
-static void
-store(struct hed_lower *l)
+void
+hed_op_store(struct hed_lower *l)
 {
     const struct hed_ptx_form *f = l->inst->form;
-    struct hed_lower_access how = access_of(l);
+    struct hed_lower_access how = access_of_instruction(l);
     const unsigned whole = hed_ptx_types[f->types[0]].bits / 8 * how.count;
     const struct hed_lower_place at =
-        hed_lower_place(l, &l->inst->operands[0], space_of(f, 0), whole);
+        hed_lower_place(l, &l->inst->operands[0], operand_space(f, 0), whole);
     LLVMValueRef in[ELEMENTS_MAX];
 
-    settle_alignment(&at, &how);
+    limit_alignment(&at, &how);
     for (unsigned i = 0; i < how.count; i++) {
-        const struct hed_ptx_operand e = element(&l->inst->operands[1], i);
+        const struct hed_ptx_operand e = vector_element(&l->inst->operands[1], i);
 
         in[i] = hed_lower_get(l, &e, f->types[0]);
     }
@@ -130,7 +134,7 @@ store(struct hed_lower *l)
 /* ---- the stack ------------------------------------------------------------------------------- */
 
 static void
-allocate_one(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *results)
+allocate_for_lane(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *results)
 {
     LLVMValueRef a = LLVMBuildArrayAlloca(l->b, l->i8, args[0], "");
 
@@ -138,8 +142,8 @@ allocate_one(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *r
     results[0] = LLVMBuildPtrToInt(l->b, a, l->i64, "");
 }
 
-static void
-allocate(struct hed_lower *l)
+void
+hed_op_alloca(struct hed_lower *l)
 {
     const struct hed_ptx_inst *i = l->inst;
     const enum hed_ptx_type t = i->form->types[0];
@@ -150,56 +154,25 @@ allocate(struct hed_lower *l)
     if (i->noperands > 2 && i->operands[2].kind == HED_PTX_OPERAND_INT)
         align = (unsigned)i->operands[2].bits;
     if (align == 0 || (align & (align - 1)) != 0 || align > 4096) {
-        hed_lower_refuse(l, "alignment %u", align);
+        hed_lower_refuse(l, "an alignment of %u bytes is not supported", align);
         return;
     }
-    l->shape->each(l, allocate_one, &align, &size, 1, &l->i64, &at, 1);
+    l->shape->each(l, allocate_for_lane, &align, &size, 1, &l->i64, &at, 1);
     hed_lower_set(l, &i->operands[0], t, hed_lower_resize(l, at, hed_lower_int_type(l, t), false));
 }
 
-/* What alloca took is given back when the function returns; here is only a name for it. */
-static void
-save_stack(struct hed_lower *l)
+/* The memory of alloca is released when the function returns, so any value will do. */
+void
+hed_op_stacksave(struct hed_lower *l)
 {
     const enum hed_ptx_type t = l->inst->form->types[0];
 
     hed_lower_set(l, &l->inst->operands[0], t, hed_lower_int(l, hed_lower_int_type(l, t), 0));
 }
 
-/* createpolicy gives a value that only cache hints take. */
-static void
-make_policy(struct hed_lower *l)
+/* Only cache hints use the value of createpolicy. */
+void
+hed_op_createpolicy(struct hed_lower *l)
 {
     hed_lower_set(l, &l->inst->operands[0], HED_PTX_TYPE_B64, hed_lower_int(l, l->i64, 0));
-}
-
-bool
-hed_lower_memory(struct hed_lower *l)
-{
-    switch (l->inst->form->op) {
-    case HED_PTX_OP_LD:
-    case HED_PTX_OP_LDU:
-        load(l);
-        return true;
-    case HED_PTX_OP_ST:
-        store(l);
-        return true;
-    case HED_PTX_OP_PREFETCH:
-    case HED_PTX_OP_PREFETCHU:
-    case HED_PTX_OP_APPLYPRIORITY:
-    case HED_PTX_OP_DISCARD:
-    case HED_PTX_OP_STACKRESTORE:
-        return true;
-    case HED_PTX_OP_CREATEPOLICY:
-        make_policy(l);
-        return true;
-    case HED_PTX_OP_ALLOCA:
-        allocate(l);
-        return true;
-    case HED_PTX_OP_STACKSAVE:
-        save_stack(l);
-        return true;
-    default:
-        return false;
-    }
 }

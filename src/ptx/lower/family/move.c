@@ -1,11 +1,14 @@
-/* mov, cvta, isspacep and what else is about values and addresses as they are. */
+/* Moving values and addresses without computing anything: mov, cvta, isspacep, mapa, getctarank;
+ * and the addresses of memory operands.
+ */
 #include <stddef.h>
 
+#include "ptx/lower/family/family.h"
 #include "ptx/lower/lower.h"
 #include "ptx/run/layout.h"
 
 static bool
-is_shared(unsigned space)
+is_shared_space(unsigned space)
 {
     return space == HED_PTX_SPACE_SHARED || space == HED_PTX_SPACE_SHARED_CTA ||
            space == HED_PTX_SPACE_SHARED_CLUSTER;
@@ -19,7 +22,7 @@ shared_base(struct hed_lower *l)
     return hed_lower_splat(l, LLVMBuildPtrToInt(l->b, l->function->shared, l->i64, ""));
 }
 
-/* Where a variable begins, as the start of a place. */
+/* The place where a variable begins, plus an offset. */
 static struct hed_lower_place
 place_of_var(struct hed_lower *l, const struct hed_ptx_var *v, int64_t offset)
 {
@@ -32,7 +35,7 @@ place_of_var(struct hed_lower *l, const struct hed_ptx_var *v, int64_t offset)
             hed_lower_field(l, l->ptr, f->grid, offsetof(struct hed_ptx_grid, vars));
 
         at.base = hed_lower_field(l, l->ptr, vars, place * sizeof(uint64_t));
-    } else if (is_shared(v->space)) {
+    } else if (is_shared_space(v->space)) {
         at.base = f->shared;
         at.offset += (int64_t)place;
     } else if (v->space == HED_PTX_SPACE_PARAM && f->ptx->is_entry && v->owner == f->ptx &&
@@ -42,7 +45,8 @@ place_of_var(struct hed_lower *l, const struct hed_ptx_var *v, int64_t offset)
     } else if (v->space == HED_PTX_SPACE_PARAM || v->space == HED_PTX_SPACE_LOCAL) {
         at.var = v;
     } else {
-        hed_lower_refuse(l, "variable %s in space .%s", v->name, hed_ptx_space_text(v->space));
+        hed_lower_refuse(l, "variable %s lies in the space .%s, which is not supported", v->name,
+                         hed_ptx_space_text(v->space));
         at.base = LLVMGetPoison(l->ptr);
     }
     return at;
@@ -53,7 +57,7 @@ hed_lower_address_of(struct hed_lower *l, const struct hed_ptx_operand *o)
 {
     if (o->kind == HED_PTX_OPERAND_FUNC)
         return hed_lower_int(l, l->i64, hed_ptx_func_address(l->ptx, o->func));
-    if (is_shared(o->var->space))
+    if (is_shared_space(o->var->space))
         return hed_lower_int(l, l->i64,
                              (uintptr_t)hed_lower_map_get(l->places, o->var) + (uint64_t)o->offset);
 
@@ -95,12 +99,12 @@ hed_lower_place(struct hed_lower *l, const struct hed_ptx_operand *o, enum hed_p
         at.address =
             LLVMBuildAdd(l->b, at.address, hed_lower_int(l, l->i64, (uint64_t)o->offset), "");
         /* A shared address is 32 bits wide, whatever the register's width. */
-        if (is_shared(space))
+        if (is_shared_space(space))
             at.address = LLVMBuildAnd(l->b, at.address, hed_lower_int(l, l->i64, UINT32_MAX), "");
     } else {
         at.address = hed_lower_int(l, l->i64, o->bits + (uint64_t)o->offset);
     }
-    if (at.address && is_shared(space))
+    if (at.address && is_shared_space(space))
         at.address = LLVMBuildAdd(l->b, at.address, shared_base(l), "");
     check_alignment(l, &at, align);
     return at;
@@ -109,14 +113,14 @@ hed_lower_place(struct hed_lower *l, const struct hed_ptx_operand *o, enum hed_p
 /* ---- mov ------------------------------------------------------------------------------------- */
 
 static LLVMValueRef
-shift_by(struct hed_lower *l, LLVMTypeRef t, unsigned bits)
+shift_amount(struct hed_lower *l, LLVMTypeRef t, unsigned bits)
 {
     if (LLVMGetIntTypeWidth(t) <= 64 || l->lanes == 1)
         return hed_lower_int(l, t, bits);
     return hed_lower_splat(l, LLVMConstInt(t, bits, false));
 }
 
-/* The type of part of a value of so many bits. */
+/* The type of a part of a value, by its number of bits. */
 static enum hed_ptx_type
 type_of_bits(unsigned bits)
 {
@@ -133,7 +137,7 @@ type_of_bits(unsigned bits)
 }
 
 static LLVMValueRef
-pack(struct hed_lower *l, const struct hed_ptx_operand *o, enum hed_ptx_type t)
+pack_elements(struct hed_lower *l, const struct hed_ptx_operand *o, enum hed_ptx_type t)
 {
     const unsigned bits = hed_ptx_types[t].bits / o->count;
     LLVMTypeRef whole = hed_lower_int_type(l, t);
@@ -143,27 +147,29 @@ pack(struct hed_lower *l, const struct hed_ptx_operand *o, enum hed_ptx_type t)
         LLVMValueRef part = hed_lower_get(l, &o->elems[i], type_of_bits(bits));
 
         part = hed_lower_resize(l, part, whole, false);
-        v = LLVMBuildOr(l->b, v, LLVMBuildShl(l->b, part, shift_by(l, whole, i * bits), ""), "");
+        v = LLVMBuildOr(l->b, v, LLVMBuildShl(l->b, part, shift_amount(l, whole, i * bits), ""),
+                        "");
     }
     return v;
 }
 
 static void
-unpack(struct hed_lower *l, const struct hed_ptx_operand *o, enum hed_ptx_type t, LLVMValueRef v)
+unpack_elements(struct hed_lower *l, const struct hed_ptx_operand *o, enum hed_ptx_type t,
+                LLVMValueRef v)
 {
     const unsigned bits = hed_ptx_types[t].bits / o->count;
     LLVMTypeRef whole = hed_lower_int_type(l, t);
 
     for (unsigned i = 0; i < o->count; i++) {
-        LLVMValueRef part = LLVMBuildLShr(l->b, v, shift_by(l, whole, i * bits), "");
+        LLVMValueRef part = LLVMBuildLShr(l->b, v, shift_amount(l, whole, i * bits), "");
 
         part = hed_lower_resize(l, part, hed_lower_int_type(l, type_of_bits(bits)), false);
         hed_lower_set(l, &o->elems[i], type_of_bits(bits), part);
     }
 }
 
-static void
-move(struct hed_lower *l)
+void
+hed_op_mov(struct hed_lower *l)
 {
     const struct hed_ptx_operand *to = &l->inst->operands[0];
     const struct hed_ptx_operand *from = &l->inst->operands[1];
@@ -171,27 +177,27 @@ move(struct hed_lower *l)
     LLVMValueRef v;
 
     if (from->kind == HED_PTX_OPERAND_LABEL) {
-        hed_lower_refuse(l, "the address of a label");
+        hed_lower_refuse(l, "the address of a label is not supported");
         return;
     }
-    v = from->kind == HED_PTX_OPERAND_VEC ? pack(l, from, t) : hed_lower_get(l, from, t);
+    v = from->kind == HED_PTX_OPERAND_VEC ? pack_elements(l, from, t) : hed_lower_get(l, from, t);
     if (to->kind == HED_PTX_OPERAND_VEC)
-        unpack(l, to, t, v);
+        unpack_elements(l, to, t, v);
     else
         hed_lower_set(l, to, t, v);
 }
 
 /* ---- spaces ---------------------------------------------------------------------------------- */
 
-static void
-convert_address(struct hed_lower *l)
+void
+hed_op_cvta(struct hed_lower *l)
 {
     const struct hed_ptx_form *f = l->inst->form;
     const enum hed_ptx_type t = f->types[0];
     LLVMValueRef v = hed_lower_get(l, &l->inst->operands[1], HED_PTX_TYPE_U64);
 
-    /* All spaces but shared memory have the addresses of the generic one. */
-    if (is_shared(f->spaces[0])) {
+    /* Only shared memory has addresses that differ from the generic ones. */
+    if (is_shared_space(f->spaces[0])) {
         if (f->flags & HED_PTX_FLAG(TO)) {
             v = LLVMBuildSub(l->b, v, shared_base(l), "");
         } else {
@@ -204,7 +210,7 @@ convert_address(struct hed_lower *l)
 }
 
 static LLVMValueRef
-is_within(struct hed_lower *l, LLVMValueRef v, size_t first, size_t last)
+is_within_range(struct hed_lower *l, LLVMValueRef v, size_t first, size_t last)
 {
     LLVMValueRef from = hed_lower_splat(l, hed_lower_field(l, l->i64, l->function->grid, first));
     LLVMValueRef to = hed_lower_splat(l, hed_lower_field(l, l->i64, l->function->grid, last));
@@ -213,44 +219,42 @@ is_within(struct hed_lower *l, LLVMValueRef v, size_t first, size_t last)
                         LLVMBuildICmp(l->b, LLVMIntULT, v, to, ""), "");
 }
 
-static void
-ask_space(struct hed_lower *l)
+void
+hed_op_isspacep(struct hed_lower *l)
 {
     const unsigned space = l->inst->form->spaces[0];
     LLVMValueRef v = hed_lower_get(l, &l->inst->operands[1], HED_PTX_TYPE_U64);
-    LLVMValueRef shared = is_within(l, v, offsetof(struct hed_ptx_grid, shared_first),
-                                    offsetof(struct hed_ptx_grid, shared_last));
-    LLVMValueRef local = is_within(l, v, offsetof(struct hed_ptx_grid, local_first),
-                                   offsetof(struct hed_ptx_grid, local_last));
+    LLVMValueRef shared = is_within_range(l, v, offsetof(struct hed_ptx_grid, shared_first),
+                                          offsetof(struct hed_ptx_grid, shared_last));
+    LLVMValueRef local = is_within_range(l, v, offsetof(struct hed_ptx_grid, local_first),
+                                         offsetof(struct hed_ptx_grid, local_last));
     LLVMValueRef is = NULL;
 
-    if (is_shared(space))
+    if (is_shared_space(space))
         is = shared;
     else if (space == HED_PTX_SPACE_LOCAL)
         is = local;
     else if (space == HED_PTX_SPACE_GLOBAL)
         is = LLVMBuildNot(l->b, LLVMBuildOr(l->b, shared, local, ""), "");
     else
-        /* Constants and parameters cannot be told from global memory, which a program may pass for
-         * either; that they are global is right for every use of the address. */
+        /* Constants and parameters cannot be told from global memory, since a program may pass
+         * global memory for either. Every use of the address works if they count as global. */
         is = hed_lower_int(l, l->i1, 0);
     hed_lower_set(l, &l->inst->operands[0], HED_PTX_TYPE_PRED, is);
 }
 
-bool
-hed_lower_move(struct hed_lower *l)
+/* ---- clusters: every block is one of its own, so its memory is all there is ----------------- */
+
+void
+hed_op_mapa(struct hed_lower *l)
 {
-    switch (l->inst->form->op) {
-    case HED_PTX_OP_MOV:
-        move(l);
-        return true;
-    case HED_PTX_OP_CVTA:
-        convert_address(l);
-        return true;
-    case HED_PTX_OP_ISSPACEP:
-        ask_space(l);
-        return true;
-    default:
-        return false;
-    }
+    const enum hed_ptx_type t = l->inst->form->types[0];
+
+    hed_lower_set(l, &l->inst->operands[0], t, hed_lower_get(l, &l->inst->operands[1], t));
+}
+
+void
+hed_op_getctarank(struct hed_lower *l)
+{
+    hed_lower_set(l, &l->inst->operands[0], HED_PTX_TYPE_B32, hed_lower_int(l, l->i32, 0));
 }

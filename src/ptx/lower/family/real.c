@@ -1,7 +1,8 @@
-/* Floating point formats in terms of integers: rounding from one to a narrower one in any
- * direction, zeros for tiny numbers, clamping. All of it without branches, for any number of lanes.
+/* Operations on floating point formats in terms of integers: rounding to a narrower format in any
+ * direction, flushing subnormal numbers, clamping. None has branches; all work for any number of
+ * lanes.
  */
-#include "ptx/lower/math.h"
+#include "ptx/lower/family/math.h"
 
 const struct hed_real hed_real_f16 = {16, 10, 15, 0x7fff, 0x7bff, false};
 const struct hed_real hed_real_bf16 = {16, 7, 127, 0x7fff, 0x7f7f, false};
@@ -54,19 +55,19 @@ hed_real_of(enum hed_ptx_type t)
 /* ---- bits ------------------------------------------------------------------------------------ */
 
 static uint64_t
-infinity(const struct hed_real *f)
+real_infinity(const struct hed_real *f)
 {
     return ((UINT64_C(1) << (f->bits - 1 - f->mantissa)) - 1) << f->mantissa;
 }
 
 static LLVMValueRef
-magnitude(struct hed_lower *l, LLVMValueRef bits, const struct hed_real *f)
+real_magnitude(struct hed_lower *l, LLVMValueRef bits, const struct hed_real *f)
 {
     return LLVMBuildAnd(l->b, bits, hed_like(l, bits, (UINT64_C(1) << (f->bits - 1)) - 1), "");
 }
 
 static LLVMValueRef
-sign_of(struct hed_lower *l, LLVMValueRef bits, const struct hed_real *f)
+real_sign(struct hed_lower *l, LLVMValueRef bits, const struct hed_real *f)
 {
     return LLVMBuildAnd(l->b, bits, hed_like(l, bits, UINT64_C(1) << (f->bits - 1)), "");
 }
@@ -74,18 +75,18 @@ sign_of(struct hed_lower *l, LLVMValueRef bits, const struct hed_real *f)
 LLVMValueRef
 hed_real_is_nan(struct hed_lower *l, LLVMValueRef bits, const struct hed_real *f)
 {
-    const uint64_t last = f->no_inf ? f->most : infinity(f);
+    const uint64_t last = f->no_inf ? f->most : real_infinity(f);
 
-    return hed_icmp(l, LLVMIntUGT, magnitude(l, bits, f), hed_like(l, bits, last));
+    return hed_icmp(l, LLVMIntUGT, real_magnitude(l, bits, f), hed_like(l, bits, last));
 }
 
 LLVMValueRef
 hed_real_flush(struct hed_lower *l, LLVMValueRef bits, const struct hed_real *f)
 {
-    LLVMValueRef tiny = hed_icmp(l, LLVMIntULT, magnitude(l, bits, f),
+    LLVMValueRef tiny = hed_icmp(l, LLVMIntULT, real_magnitude(l, bits, f),
                                  hed_like(l, bits, UINT64_C(1) << f->mantissa));
 
-    return hed_lower_select(l, tiny, sign_of(l, bits, f), bits);
+    return hed_lower_select(l, tiny, real_sign(l, bits, f), bits);
 }
 
 LLVMValueRef
@@ -103,7 +104,7 @@ LLVMValueRef
 hed_real_relu(struct hed_lower *l, LLVMValueRef bits, const struct hed_real *f)
 {
     LLVMValueRef zero = hed_like(l, bits, 0);
-    LLVMValueRef minus = hed_icmp(l, LLVMIntNE, sign_of(l, bits, f), zero);
+    LLVMValueRef minus = hed_icmp(l, LLVMIntNE, real_sign(l, bits, f), zero);
 
     minus = LLVMBuildAnd(l->b, minus, LLVMBuildNot(l->b, hed_real_is_nan(l, bits, f), ""), "");
     return hed_lower_select(l, minus, zero, bits);
@@ -111,7 +112,7 @@ hed_real_relu(struct hed_lower *l, LLVMValueRef bits, const struct hed_real *f)
 
 /* ---- rounding -------------------------------------------------------------------------------- */
 
-/* m shifted right by `by` (1 and more), rounded; negative says which way is up. */
+/* m shifted right by `by` (at least 1) and rounded; `negative` says which way is up. */
 static LLVMValueRef
 round_shift(struct hed_lower *l, LLVMValueRef m, LLVMValueRef by, LLVMValueRef negative,
             enum hed_ptx_round mode)
@@ -135,7 +136,7 @@ round_shift(struct hed_lower *l, LLVMValueRef m, LLVMValueRef by, LLVMValueRef n
     default:
         half = LLVMBuildShl(l->b, one, LLVMBuildSub(l->b, by, one, ""), "");
         if (mode != HED_PTX_ROUND_RNA) {
-            /* To even: what is just half goes up from odd ones only. */
+            /* To even: exactly half goes up only from an odd number. */
             LLVMValueRef even = LLVMBuildSub(l->b, one, LLVMBuildAnd(l->b, q, one, ""), "");
 
             half = LLVMBuildAdd(l->b, half, even, "");
@@ -146,12 +147,12 @@ round_shift(struct hed_lower *l, LLVMValueRef m, LLVMValueRef by, LLVMValueRef n
     return LLVMBuildAdd(l->b, q, LLVMBuildZExt(l->b, up, LLVMTypeOf(q), ""), "");
 }
 
-/* What a number too large becomes. */
+/* The result for a number that is too large. */
 static LLVMValueRef
-too_large(struct hed_lower *l, LLVMValueRef negative, LLVMValueRef like, const struct hed_real *to,
-          struct hed_rounding r)
+real_overflow(struct hed_lower *l, LLVMValueRef negative, LLVMValueRef like,
+              const struct hed_real *to, struct hed_rounding r)
 {
-    LLVMValueRef inf = hed_like(l, like, to->no_inf ? to->nan : infinity(to));
+    LLVMValueRef inf = hed_like(l, like, to->no_inf ? to->nan : real_infinity(to));
     LLVMValueRef most = hed_like(l, like, to->most);
 
     if (r.satfinite || r.mode == HED_PTX_ROUND_RZ)
@@ -163,12 +164,12 @@ too_large(struct hed_lower *l, LLVMValueRef negative, LLVMValueRef like, const s
     return inf;
 }
 
-/* A NaN of f64 keeps its sign and the upper part of the rest. */
+/* A NaN of f64 keeps its sign and the upper part of its payload. */
 static LLVMValueRef
 narrow_nan(struct hed_lower *l, LLVMValueRef mag, LLVMValueRef sign, const struct hed_real *from,
            const struct hed_real *to)
 {
-    const uint64_t quiet = infinity(to) | UINT64_C(1) << (to->mantissa - 1);
+    const uint64_t quiet = real_infinity(to) | UINT64_C(1) << (to->mantissa - 1);
     const uint64_t rest = (UINT64_C(1) << to->mantissa) - 1;
 
     if (from != &hed_real_f64 || to->no_inf)
@@ -186,7 +187,7 @@ hed_real_narrow(struct hed_lower *l, LLVMValueRef bits, const struct hed_real *f
     const uint64_t rebias = from->bias - to->bias;
     LLVMValueRef zero = hed_like(l, bits, 0);
     LLVMValueRef one = hed_like(l, bits, 1);
-    LLVMValueRef mag = magnitude(l, bits, from);
+    LLVMValueRef mag = real_magnitude(l, bits, from);
     LLVMValueRef negative = hed_icmp(l, LLVMIntNE, mag, bits);
     LLVMValueRef e = LLVMBuildLShr(l->b, mag, hed_like(l, bits, from->mantissa), "");
     LLVMValueRef whole = hed_icmp(l, LLVMIntNE, e, zero);
@@ -198,7 +199,7 @@ hed_real_narrow(struct hed_lower *l, LLVMValueRef bits, const struct hed_real *f
 
     m = LLVMBuildOr(l->b, m, hed_lower_select(l, whole, lead, zero), "");
     e = hed_two(l, "llvm.umax", e, one);
-    /* Numbers below the normal ones lose more bits; all of them at most. */
+    /* Subnormal results lose more bits, at most all of them. */
     by = hed_two(l, "llvm.usub.sat", least, e);
     by = LLVMBuildAdd(l->b, by, hed_like(l, bits, cut), "");
     by = hed_two(l, "llvm.umin", by, hed_like(l, bits, from->mantissa + 2u));
@@ -207,7 +208,7 @@ hed_real_narrow(struct hed_lower *l, LLVMValueRef bits, const struct hed_real *f
     place = LLVMBuildShl(l->b, place, hed_like(l, bits, to->mantissa), "");
     q = LLVMBuildAdd(l->b, q, place, "");
     if (r.ftz) {
-        /* Tiny is what rounds, with all the exponents one could wish, to less than the normal. */
+        /* A result is tiny if, rounded with unlimited exponents, it is below the normal range. */
         LLVMValueRef full = round_shift(l, m, hed_like(l, bits, cut), negative, r.mode);
         LLVMValueRef top = hed_like(l, bits, UINT64_C(1) << (to->mantissa + 1));
         LLVMValueRef next = LLVMBuildAdd(
@@ -218,10 +219,10 @@ hed_real_narrow(struct hed_lower *l, LLVMValueRef bits, const struct hed_real *f
     }
 
     q = hed_lower_select(l, hed_icmp(l, LLVMIntUGT, q, hed_like(l, bits, to->most)),
-                         too_large(l, negative, bits, to, r), q);
+                         real_overflow(l, negative, bits, to, r), q);
     if (!r.satfinite && !to->no_inf)
-        q = hed_lower_select(l, hed_icmp(l, LLVMIntEQ, mag, hed_like(l, bits, infinity(from))),
-                             hed_like(l, bits, infinity(to)), q);
+        q = hed_lower_select(l, hed_icmp(l, LLVMIntEQ, mag, hed_like(l, bits, real_infinity(from))),
+                             hed_like(l, bits, real_infinity(to)), q);
     sign = hed_lower_select(l, negative, hed_like(l, bits, UINT64_C(1) << (to->bits - 1)), zero);
     q = LLVMBuildOr(l->b, q, sign, "");
     return hed_lower_select(l, hed_real_is_nan(l, bits, from), narrow_nan(l, mag, sign, from, to),

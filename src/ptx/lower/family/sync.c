@@ -1,16 +1,19 @@
-/* Barriers of a block and what the lanes of a warp do together: operands in, the shape's work,
- * results out. */
+/* Barriers of a block, and operations among the lanes of a warp. The functions here read operands
+ * and write results; the shape does the work.
+ */
 #include "ptx/lower/lower.h"
 
+#include "ptx/lower/family/family.h"
+
 static LLVMValueRef
-get32(struct hed_lower *l, unsigned n)
+word32_operand(struct hed_lower *l, unsigned n)
 {
     return hed_lower_get(l, &l->inst->operands[n], HED_PTX_TYPE_B32);
 }
 
-/* Writes a or a|p. */
+/* Writes the destination a or a|p. */
 static void
-set_pair(struct hed_lower *l, enum hed_ptx_type t, LLVMValueRef v, LLVMValueRef p)
+set_with_predicate(struct hed_lower *l, enum hed_ptx_type t, LLVMValueRef v, LLVMValueRef p)
 {
     const struct hed_ptx_operand *o = &l->inst->operands[0];
 
@@ -24,24 +27,49 @@ set_pair(struct hed_lower *l, enum hed_ptx_type t, LLVMValueRef v, LLVMValueRef 
 
 /* ---- barriers -------------------------------------------------------------------------------- */
 
-static void
-barrier(struct hed_lower *l, bool waits)
+/* The operand with the number of threads; 0, for all of the block, if it is not there. */
+static LLVMValueRef
+barrier_threads(struct hed_lower *l, unsigned n)
 {
-    LLVMValueRef id = get32(l, 0);
-    LLVMValueRef threads = l->inst->noperands > 1 ? get32(l, 1) : hed_lower_int(l, l->i32, 0);
-
-    if (waits)
-        l->shape->barrier(l, id, threads);
-    else
-        l->shape->barrier_arrive(l, id, threads);
+    return l->inst->noperands > n ? word32_operand(l, n) : hed_lower_int(l, l->i32, 0);
 }
 
-static void
-barrier_reduce(struct hed_lower *l)
+void
+hed_op_barrier_sync(struct hed_lower *l)
+{
+    LLVMValueRef id = word32_operand(l, 0);
+
+    l->shape->barrier(l, id, barrier_threads(l, 1));
+}
+
+void
+hed_op_barrier_arrive(struct hed_lower *l)
+{
+    LLVMValueRef id = word32_operand(l, 0);
+
+    l->shape->barrier_arrive(l, id, barrier_threads(l, 1));
+}
+
+/* Every block is a cluster of its own. */
+void
+hed_op_cluster_wait(struct hed_lower *l)
+{
+    l->shape->barrier(l, hed_lower_int(l, l->i32, HED_PTX_CLUSTER_BARRIER),
+                      hed_lower_int(l, l->i32, 0));
+}
+
+void
+hed_op_warp_sync(struct hed_lower *l)
+{
+    l->shape->warp_sync(l, word32_operand(l, 0));
+}
+
+void
+hed_op_barrier_red(struct hed_lower *l)
 {
     const struct hed_ptx_inst *i = l->inst;
     const bool counted = i->noperands == 4;
-    LLVMValueRef threads = counted ? get32(l, 2) : hed_lower_int(l, l->i32, 0);
+    LLVMValueRef threads = counted ? word32_operand(l, 2) : hed_lower_int(l, l->i32, 0);
     LLVMValueRef p = hed_lower_get(l, &i->operands[counted ? 3 : 2], HED_PTX_TYPE_PRED);
     enum hed_rt_reduce op;
     LLVMValueRef v;
@@ -57,10 +85,10 @@ barrier_reduce(struct hed_lower *l)
         op = HED_RT_POPC;
         break;
     default:
-        hed_lower_refuse(l, "this reduction");
+        hed_lower_refuse(l, "this reduction is not supported");
         return;
     }
-    v = l->shape->barrier_reduce(l, get32(l, 1), threads, p, op);
+    v = l->shape->barrier_reduce(l, word32_operand(l, 1), threads, p, op);
     if (i->form->types[0] == HED_PTX_TYPE_PRED)
         v = LLVMBuildICmp(l->b, LLVMIntNE, v, hed_lower_int(l, l->i32, 0), "");
     hed_lower_set(l, &i->operands[0], i->form->types[0], v);
@@ -68,8 +96,8 @@ barrier_reduce(struct hed_lower *l)
 
 /* ---- warps ----------------------------------------------------------------------------------- */
 
-static void
-shuffle(struct hed_lower *l)
+void
+hed_op_shfl(struct hed_lower *l)
 {
     static const uint8_t modes[] = {
         [HED_PTX_MODE_UP] = HED_RT_SHFL_UP,
@@ -78,23 +106,24 @@ shuffle(struct hed_lower *l)
         [HED_PTX_MODE_IDX] = HED_RT_SHFL_IDX,
     };
     const unsigned mode = l->inst->form->mode;
-    LLVMValueRef mask = l->inst->noperands > 4 ? get32(l, 4) : NULL;
+    LLVMValueRef mask = l->inst->noperands > 4 ? word32_operand(l, 4) : NULL;
     LLVMValueRef v, inside;
 
     if (mode < HED_PTX_MODE_UP || mode > HED_PTX_MODE_IDX) {
-        hed_lower_refuse(l, "this mode");
+        hed_lower_refuse(l, "this mode is not supported");
         return;
     }
-    v = l->shape->shfl(l, modes[mode], get32(l, 1), get32(l, 2), get32(l, 3), mask, &inside);
-    set_pair(l, HED_PTX_TYPE_B32, v, inside);
+    v = l->shape->shfl(l, modes[mode], word32_operand(l, 1), word32_operand(l, 2),
+                       word32_operand(l, 3), mask, &inside);
+    set_with_predicate(l, HED_PTX_TYPE_B32, v, inside);
 }
 
-static void
-vote(struct hed_lower *l)
+void
+hed_op_vote(struct hed_lower *l)
 {
     const struct hed_ptx_form *f = l->inst->form;
     LLVMValueRef p = hed_lower_get(l, &l->inst->operands[1], HED_PTX_TYPE_PRED);
-    LLVMValueRef mask = l->inst->noperands > 2 ? get32(l, 2) : NULL;
+    LLVMValueRef mask = l->inst->noperands > 2 ? word32_operand(l, 2) : NULL;
     enum hed_rt_vote mode;
     LLVMValueRef v;
 
@@ -112,7 +141,7 @@ vote(struct hed_lower *l)
         mode = HED_RT_VOTE_BALLOT;
         break;
     default:
-        hed_lower_refuse(l, "this mode");
+        hed_lower_refuse(l, "this mode is not supported");
         return;
     }
     v = l->shape->vote(l, mode, p, mask);
@@ -121,20 +150,20 @@ vote(struct hed_lower *l)
     hed_lower_set(l, &l->inst->operands[0], f->types[0], v);
 }
 
-static void
-match(struct hed_lower *l)
+void
+hed_op_match(struct hed_lower *l)
 {
     const struct hed_ptx_form *f = l->inst->form;
     LLVMValueRef v = hed_lower_get(l, &l->inst->operands[1], f->types[0]);
     LLVMValueRef same = hed_lower_int(l, l->i1, 0);
 
     v = hed_lower_resize(l, v, l->i64, false);
-    v = l->shape->match(l, v, get32(l, 2), f->mode == HED_PTX_MODE_ALL ? &same : NULL);
-    set_pair(l, HED_PTX_TYPE_B32, v, same);
+    v = l->shape->match(l, v, word32_operand(l, 2), f->mode == HED_PTX_MODE_ALL ? &same : NULL);
+    set_with_predicate(l, HED_PTX_TYPE_B32, v, same);
 }
 
 static int
-redux_of(const struct hed_ptx_form *f)
+redux_operation(const struct hed_ptx_form *f)
 {
     const enum hed_ptx_type t = f->types[0];
     const bool is_min = f->oper == HED_PTX_OPER_MIN;
@@ -164,64 +193,25 @@ redux_of(const struct hed_ptx_form *f)
     return base + !is_min;
 }
 
-static void
-redux(struct hed_lower *l)
+void
+hed_op_redux(struct hed_lower *l)
 {
-    const int op = redux_of(l->inst->form);
+    const int op = redux_operation(l->inst->form);
 
     if (op < 0) {
-        hed_lower_refuse(l, "this reduction");
+        hed_lower_refuse(l, "this reduction is not supported");
         return;
     }
-    hed_lower_set(l, &l->inst->operands[0], HED_PTX_TYPE_B32,
-                  l->shape->redux(l, (enum hed_rt_redux)op, get32(l, 1), get32(l, 2)));
+    hed_lower_set(
+        l, &l->inst->operands[0], HED_PTX_TYPE_B32,
+        l->shape->redux(l, (enum hed_rt_redux)op, word32_operand(l, 1), word32_operand(l, 2)));
 }
 
-static void
-elect(struct hed_lower *l)
+void
+hed_op_elect(struct hed_lower *l)
 {
     LLVMValueRef elected;
-    LLVMValueRef v = l->shape->elect(l, get32(l, 1), &elected);
+    LLVMValueRef v = l->shape->elect(l, word32_operand(l, 1), &elected);
 
-    set_pair(l, HED_PTX_TYPE_B32, v, elected);
-}
-
-bool
-hed_lower_sync(struct hed_lower *l)
-{
-    switch (l->inst->form->op) {
-    case HED_PTX_OP_BARRIER_SYNC:
-    case HED_PTX_OP_BARRIER_ARRIVE:
-        barrier(l, l->inst->form->op == HED_PTX_OP_BARRIER_SYNC);
-        return true;
-    case HED_PTX_OP_BARRIER_RED:
-        barrier_reduce(l);
-        return true;
-    case HED_PTX_OP_BAR_WARP_SYNC:
-        l->shape->warp_sync(l, get32(l, 0));
-        return true;
-    case HED_PTX_OP_SHFL:
-        shuffle(l);
-        return true;
-    case HED_PTX_OP_VOTE:
-        vote(l);
-        return true;
-    case HED_PTX_OP_MATCH:
-        match(l);
-        return true;
-    case HED_PTX_OP_REDUX:
-        redux(l);
-        return true;
-    case HED_PTX_OP_ACTIVEMASK:
-        hed_lower_set(l, &l->inst->operands[0], HED_PTX_TYPE_B32, l->shape->activemask(l));
-        return true;
-    case HED_PTX_OP_ELECT:
-        elect(l);
-        return true;
-    case HED_PTX_OP_NANOSLEEP:
-        l->shape->nanosleep(l, get32(l, 0));
-        return true;
-    default:
-        return false;
-    }
+    set_with_predicate(l, HED_PTX_TYPE_B32, v, elected);
 }

@@ -1,22 +1,24 @@
-/* Textures and surfaces: coordinates into memory, a call of the runtime for each lane, results out
- * of memory. Only objects, whose value the program passes; references by name are refused.
+/* Textures and surfaces. Each lane stores its coordinates, calls the runtime and loads the results.
+ * Only texture and surface objects are supported, whose value the program passes; references by
+ * name are refused.
  */
 #include <string.h>
 
+#include "ptx/lower/family/family.h"
 #include "ptx/lower/lower.h"
 
 #define DATA_MAX 4
 
-struct sample {
+struct texture_call {
     struct hed_rt_access access;
     LLVMTypeRef type; /* of a result, or of an element of a surface */
-    unsigned count;   /* of these */
+    unsigned count;   /* of results or elements */
     unsigned step;    /* bytes from one to the next */
     const char *call;
 };
 
 static uint64_t
-pack(const struct hed_rt_access *a)
+pack_access(const struct hed_rt_access *a)
 {
     uint64_t v;
 
@@ -25,16 +27,16 @@ pack(const struct hed_rt_access *a)
     return v;
 }
 
-/* args: object, coordinates; of stores and reductions then the elements. */
+/* args are the object, the coordinates and, for stores and reductions, the elements. */
 static void
-sample_one(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *results)
+sample_for_lane(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *results)
 {
-    const struct sample *s = arg;
+    const struct texture_call *s = arg;
     LLVMValueRef in = hed_lower_alloca(l, l->i32, HED_RT_COORDINATES, 8);
     LLVMValueRef data = hed_lower_alloca(l, l->i64, DATA_MAX, 16);
     LLVMValueRef all[] = {l->function->strand,
                           args[0],
-                          LLVMConstInt(l->i64, pack(&s->access), false),
+                          LLVMConstInt(l->i64, pack_access(&s->access), false),
                           in,
                           data,
                           LLVMConstInt(l->i32, l->inst->stmt.line, false)};
@@ -51,10 +53,10 @@ sample_one(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *res
 
 /* ---- operands -------------------------------------------------------------------------------- */
 
-/* Element i of a vector in braces, of a vector register, or the operand itself; false: there is no
- * such element. */
+/* Element i of a vector in braces or of a vector register; element 0 of anything else is the
+ * operand itself. False if there is no such element. */
 static bool
-element(const struct hed_ptx_operand *o, unsigned i, struct hed_ptx_operand *out)
+coordinate_element(const struct hed_ptx_operand *o, unsigned i, struct hed_ptx_operand *out)
 {
     *out = *o;
     if (o->kind == HED_PTX_OPERAND_VEC) {
@@ -69,9 +71,9 @@ element(const struct hed_ptx_operand *o, unsigned i, struct hed_ptx_operand *out
     return i == 0;
 }
 
-/* The object: the first in brackets, and the only one before the coordinates. */
+/* The object is the first operand in brackets, and the only one before the coordinates. */
 static LLVMValueRef
-object_of(struct hed_lower *l, const struct hed_ptx_operand *tuple)
+texture_object(struct hed_lower *l, const struct hed_ptx_operand *tuple)
 {
     const bool is_tuple = tuple->kind == HED_PTX_OPERAND_TUPLE;
     struct hed_ptx_operand o = is_tuple ? tuple->elems[0] : *tuple;
@@ -88,7 +90,7 @@ object_of(struct hed_lower *l, const struct hed_ptx_operand *tuple)
 }
 
 static bool
-is_layered(unsigned geom)
+is_layered_geometry(unsigned geom)
 {
     return geom == HED_PTX_GEOM_A1D || geom == HED_PTX_GEOM_A2D || geom == HED_PTX_GEOM_ACUBE;
 }
@@ -100,24 +102,24 @@ add_coordinates(struct hed_lower *l, const struct hed_ptx_operand *from, LLVMVal
     for (unsigned i = 0; i < count; i++) {
         struct hed_ptx_operand e;
 
-        if (!element(from, i + skip, &e))
+        if (!coordinate_element(from, i + skip, &e))
             hed_lower_refuse(l, "too few coordinates");
         else
             args[i] = hed_lower_get(l, &e, HED_PTX_TYPE_B32);
     }
 }
 
-/* args[0]: the object, args[1] ...: the words of hed_rt_texture's in. */
+/* Sets args[0] to the object and the others to the words that hed_rt_texture() takes in `in`. */
 static void
-add_place(struct hed_lower *l, const struct hed_ptx_operand *tuple, LLVMValueRef *args)
+add_texture_place(struct hed_lower *l, const struct hed_ptx_operand *tuple, LLVMValueRef *args)
 {
     const struct hed_ptx_form *f = l->inst->form;
-    const unsigned layered = is_layered(f->geom);
+    const unsigned layered = is_layered_geometry(f->geom);
     const unsigned count = hed_ptx_geom_coordinates(f->geom);
 
     for (unsigned i = 0; i < HED_RT_COORDINATES; i++)
         args[1 + i] = hed_lower_int(l, l->i32, 0);
-    args[0] = object_of(l, tuple);
+    args[0] = texture_object(l, tuple);
     if (count == 0 || tuple->kind != HED_PTX_OPERAND_TUPLE) {
         hed_lower_refuse(l, "this geometry is not supported");
         return;
@@ -133,26 +135,26 @@ add_place(struct hed_lower *l, const struct hed_ptx_operand *tuple, LLVMValueRef
 /* ---- textures -------------------------------------------------------------------------------- */
 
 static void
-set_results(struct hed_lower *l, const struct hed_ptx_operand *to, enum hed_ptx_type t,
-            LLVMValueRef *v, unsigned count)
+set_sample(struct hed_lower *l, const struct hed_ptx_operand *to, enum hed_ptx_type t,
+           LLVMValueRef *v, unsigned count)
 {
     if (to->kind == HED_PTX_OPERAND_PAIR) {
-        /* All of a texture's memory is there. */
+        /* The predicate says that all of the texture's memory is there, which it is. */
         hed_lower_set(l, &to->elems[1], HED_PTX_TYPE_PRED, hed_lower_int(l, l->i1, 1));
         to = &to->elems[0];
     }
     for (unsigned i = 0; i < count; i++) {
         struct hed_ptx_operand e;
 
-        if (element(to, i, &e))
+        if (coordinate_element(to, i, &e))
             hed_lower_set(l, &e, t, v[i]);
     }
 }
 
-/* What follows the level or the gradients: an offset in texels, which is a vector, or a number of
- * integers where there is one coordinate. Something to compare with is a float. */
+/* The operand after the level or the gradients is an offset in texels: a vector, or an integer if
+ * there is one coordinate. A float would be a value to compare with. */
 static void
-add_offset(struct hed_lower *l, unsigned first, LLVMValueRef *args)
+add_texel_offset(struct hed_lower *l, unsigned first, LLVMValueRef *args)
 {
     const struct hed_ptx_operand *o = &l->inst->operands[first];
     const unsigned dimensions = hed_ptx_geom_coordinates(l->inst->form->geom);
@@ -170,14 +172,14 @@ add_offset(struct hed_lower *l, unsigned first, LLVMValueRef *args)
 }
 
 static bool
-is_result(enum hed_ptx_type t)
+is_sample_type(enum hed_ptx_type t)
 {
     return t == HED_PTX_TYPE_F16 || t == HED_PTX_TYPE_F16X2 || t == HED_PTX_TYPE_F32 ||
            t == HED_PTX_TYPE_S32 || t == HED_PTX_TYPE_U32 || t == HED_PTX_TYPE_B32;
 }
 
-static void
-sample(struct hed_lower *l)
+void
+hed_op_sample(struct hed_lower *l)
 {
     const struct hed_ptx_form *f = l->inst->form;
     const struct hed_ptx_operand *o = l->inst->operands;
@@ -185,7 +187,7 @@ sample(struct hed_lower *l)
                            : f->fetch == HED_PTX_FETCH_GRAD ? 2
                                                             : 0;
     const enum hed_ptx_type t = f->types[0];
-    struct sample s = {
+    struct texture_call s = {
         .access = {.geom = f->geom,
                    .fetch = f->fetch,
                    .type = t,
@@ -199,25 +201,25 @@ sample(struct hed_lower *l)
     LLVMTypeRef types[4] = {s.type, s.type, s.type, s.type};
     LLVMValueRef args[1 + HED_RT_COORDINATES], out[4];
 
-    if (!is_result(t) || l->inst->noperands < 2 + extra) {
+    if (!is_sample_type(t) || l->inst->noperands < 2 + extra) {
         hed_lower_refuse(l, "textures of this type are not supported");
         return;
     }
-    add_place(l, &o[1], args);
+    add_texture_place(l, &o[1], args);
     if (f->fetch == HED_PTX_FETCH_LEVEL)
         add_coordinates(l, &o[2], &args[5], 0, 1);
     for (unsigned i = 0; f->fetch == HED_PTX_FETCH_GRAD && i < 2; i++)
         add_coordinates(l, &o[2 + i], &args[6 + 3 * i], 0, hed_ptx_geom_coordinates(f->geom));
-    add_offset(l, 2 + extra, &args[12]);
+    add_texel_offset(l, 2 + extra, &args[12]);
     if (l->err)
         return;
-    l->shape->each(l, sample_one, &s, args, 1 + HED_RT_COORDINATES, types, out, s.count);
-    set_results(l, &o[0], t, out, s.count);
+    l->shape->each(l, sample_for_lane, &s, args, 1 + HED_RT_COORDINATES, types, out, s.count);
+    set_sample(l, &o[0], t, out, s.count);
 }
 
-/* args: object, level. */
+/* args are the object and the level. */
 static void
-query_one(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *results)
+query_for_lane(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *results)
 {
     LLVMValueRef all[] = {l->function->strand, args[0],
                           LLVMConstInt(l->i32, *(const unsigned *)arg, false), args[1],
@@ -226,33 +228,33 @@ query_one(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *resu
     results[0] = hed_lower_runtime(l, "hed_rt_texture_query", l->i32, all, 5);
 }
 
-static void
-query(struct hed_lower *l)
+void
+hed_op_texture_query(struct hed_lower *l)
 {
     const struct hed_ptx_inst *i = l->inst;
     unsigned what = i->form->query;
-    LLVMValueRef args[2] = {object_of(l, &i->operands[1])};
+    LLVMValueRef args[2] = {texture_object(l, &i->operands[1])};
     LLVMValueRef v;
 
     args[1] = i->noperands > 2 ? hed_lower_get(l, &i->operands[2], HED_PTX_TYPE_B32)
                                : hed_lower_int(l, l->i32, 0);
     if (l->err)
         return;
-    l->shape->each(l, query_one, &what, args, 2, &l->i32, &v, 1);
+    l->shape->each(l, query_for_lane, &what, args, 2, &l->i32, &v, 1);
     hed_lower_set(l, &i->operands[0], HED_PTX_TYPE_B32, v);
 }
 
 /* ---- surfaces -------------------------------------------------------------------------------- */
 
-static void
-access_surface(struct hed_lower *l)
+void
+hed_op_surface(struct hed_lower *l)
 {
     const struct hed_ptx_form *f = l->inst->form;
     const struct hed_ptx_operand *o = l->inst->operands;
     const bool is_load = f->op == HED_PTX_OP_SULD;
     const enum hed_ptx_type t = f->types[0];
     const unsigned count = f->vec ? f->vec : 1;
-    struct sample s = {
+    struct texture_call s = {
         .access = {.geom = f->geom,
                    .fetch = f->fetch,
                    .type = t,
@@ -270,24 +272,25 @@ access_surface(struct hed_lower *l)
     unsigned n = 1 + HED_RT_COORDINATES;
 
     if (count > DATA_MAX || (f->fetch == HED_PTX_FETCH_P && (is_load || s.step != 4))) {
-        hed_lower_refuse(l, "surfaces are not accessed like this");
+        hed_lower_refuse(l, "this access to a surface is not supported");
         return;
     }
-    add_place(l, &o[is_load ? 1 : 0], args);
+    add_texture_place(l, &o[is_load ? 1 : 0], args);
     for (unsigned i = 0; !is_load && i < count; i++) {
         struct hed_ptx_operand e;
 
-        args[n++] = element(&o[1], i, &e) ? hed_lower_get(l, &e, t) : hed_lower_int(l, s.type, 0);
+        args[n++] = coordinate_element(&o[1], i, &e) ? hed_lower_get(l, &e, t)
+                                                     : hed_lower_int(l, s.type, 0);
     }
     if (l->err)
         return;
-    l->shape->each(l, sample_one, &s, args, n, types, out, is_load ? count : 0);
+    l->shape->each(l, sample_for_lane, &s, args, n, types, out, is_load ? count : 0);
     if (is_load)
-        set_results(l, &o[0], t, out, count);
+        set_sample(l, &o[0], t, out, count);
 }
 
 static bool
-can_reduce(const struct hed_ptx_form *f)
+surface_can_reduce(const struct hed_ptx_form *f)
 {
     const unsigned bits = hed_ptx_types[f->types[0]].bits;
 
@@ -303,33 +306,11 @@ can_reduce(const struct hed_ptx_form *f)
     }
 }
 
-bool
-hed_lower_texture(struct hed_lower *l)
+void
+hed_op_sured(struct hed_lower *l)
 {
-    switch (l->inst->form->op) {
-    case HED_PTX_OP_TEX:
-    case HED_PTX_OP_TLD4:
-        sample(l);
-        return true;
-    case HED_PTX_OP_TXQ:
-    case HED_PTX_OP_SUQ:
-        query(l);
-        return true;
-    case HED_PTX_OP_SURED:
-        if (!can_reduce(l->inst->form)) {
-            hed_lower_refuse(l, "this operation on this type");
-            return true;
-        }
-        access_surface(l);
-        return true;
-    case HED_PTX_OP_SULD:
-    case HED_PTX_OP_SUST:
-        access_surface(l);
-        return true;
-    case HED_PTX_OP_ISTYPEP:
-        hed_lower_refuse(l, "types of references are not supported");
-        return true;
-    default:
-        return false;
-    }
+    if (surface_can_reduce(l->inst->form))
+        hed_op_surface(l);
+    else
+        hed_lower_refuse(l, "this operation does not exist for this type");
 }

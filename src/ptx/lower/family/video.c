@@ -1,10 +1,13 @@
-/* The video instructions: a helper does the work, one lane at a time; here it is told what. */
+/* The video instructions: describes them for a helper, which does the work for one lane at a
+ * time. */
 #include "ptx/run/video.h"
-#include "ptx/lower/math.h"
+
+#include "ptx/lower/family/family.h"
+#include "ptx/lower/family/math.h"
 
 static const struct {
-    uint16_t first, second, fourth; /* enum hed_ptx_op: of one, two and four lanes */
-    uint8_t op;                     /* enum hed_video_op */
+    uint16_t one, two, four; /* enum hed_ptx_op: on one, two and four parts of a word; 0: none */
+    uint8_t op;              /* enum hed_video_op */
 } ops[] = {
     {HED_PTX_OP_VADD, HED_PTX_OP_VADD2, HED_PTX_OP_VADD4, HED_VIDEO_ADD},
     {HED_PTX_OP_VSUB, HED_PTX_OP_VSUB2, HED_PTX_OP_VSUB4, HED_VIDEO_SUB},
@@ -18,31 +21,30 @@ static const struct {
     {0, HED_PTX_OP_VAVRG2, HED_PTX_OP_VAVRG4, HED_VIDEO_AVRG},
 };
 
-/* Which operation, on how many lanes; false: none of ours. */
-static bool
-find(enum hed_ptx_op op, struct hed_video *v)
+/* Sets the operation and the number of parts it works on. */
+static void
+find_video_op(enum hed_ptx_op op, struct hed_video *v)
 {
     for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
         v->op = ops[i].op & 15u;
-        v->lanes = op == ops[i].first ? 1 : op == ops[i].second ? 2 : op == ops[i].fourth ? 4 : 0;
+        v->lanes = op == ops[i].one ? 1 : op == ops[i].two ? 2 : op == ops[i].four ? 4 : 0;
         if (v->lanes)
-            return true;
+            return;
     }
-    return false;
 }
 
 static unsigned
-second_of(enum hed_ptx_oper o)
+second_operation(enum hed_ptx_oper o)
 {
     return o == HED_PTX_OPER_ADD ? 1 : o == HED_PTX_OPER_MIN ? 2 : o == HED_PTX_OPER_MAX ? 3 : 0;
 }
 
 static void
-describe(struct hed_lower *l, struct hed_video *v)
+describe_video(struct hed_lower *l, struct hed_video *v)
 {
     const struct hed_ptx_inst *i = l->inst;
     const struct hed_ptx_form *f = i->form;
-    /* vset has no type for its destination: 0 and 1 are the same in both. */
+    /* vset has no type for its destination: 0 and 1 are the same in all types. */
     const unsigned sources = f->ntypes > 2 ? 1 : 0;
 
     v->d_signed = sources && hed_is_signed(f->types[0]);
@@ -50,7 +52,7 @@ describe(struct hed_lower *l, struct hed_video *v)
     v->b_signed = hed_is_signed(f->types[sources + 1]);
     v->sat = HED_SAID(l, SAT);
     v->wrap = f->clamp == HED_PTX_CLAMP_WRAP;
-    v->second = second_of(f->oper) & 3u;
+    v->second = second_operation(f->oper) & 3u;
     v->merges = i->noperands > 3 && !v->second;
     v->po = HED_SAID(l, PO);
     v->shift = HED_SAID(l, SHR15) ? 15 : HED_SAID(l, SHR7) ? 7 : 0;
@@ -62,16 +64,15 @@ describe(struct hed_lower *l, struct hed_video *v)
     v->b_sel = i->operands[2].sel;
 }
 
-bool
-hed_lower_video(struct hed_lower *l)
+void
+hed_op_video(struct hed_lower *l)
 {
     const struct hed_ptx_inst *i = l->inst;
     struct hed_video v = {0};
     LLVMValueRef args[5];
 
-    if (!find(i->form->op, &v))
-        return false;
-    describe(l, &v);
+    find_video_op(i->form->op, &v);
+    describe_video(l, &v);
     for (unsigned k = 0; k < 3; k++)
         args[k] = k + 1 < i->noperands ? hed_operand(l, k + 1, HED_PTX_TYPE_U32)
                                        : hed_lower_int(l, l->i32, 0);
@@ -79,5 +80,4 @@ hed_lower_video(struct hed_lower *l)
     args[4] = hed_lower_int(l, l->i64, hed_video_selectors(&v));
     hed_lower_set(l, &i->operands[0], HED_PTX_TYPE_U32,
                   hed_lower_helper(l, "hed_ptx_video", l->i32, args, 5));
-    return true;
 }

@@ -1,8 +1,8 @@
-/* The scalar shape: a strand is one thread, and PTX's control flow is LLVM's.
+/* The scalar shape: a strand is one thread, and PTX's control flow becomes LLVM's.
  *
  *   kernel     void hed_kernel(strand)
- *   function   void f(strand, rets, args): parameters lie at their offsets behind args, results
- *              behind rets; registers that are parameters too
+ *   function   void f(strand, rets, args): parameters lie at their offsets from args, results at
+ *              theirs from rets, also those that PTX passes in registers
  */
 #include <stddef.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ hed_lower_scalar_type(struct hed_lower *l, bool is_entry)
 }
 
 static LLVMValueRef
-declare(struct hed_lower *l, const struct hed_ptx_func *f)
+scalar_declare(struct hed_lower *l, const struct hed_ptx_func *f)
 {
     return hed_lower_declare(l, f, hed_lower_scalar_type(l, f == l->kernel));
 }
@@ -31,7 +31,7 @@ declare(struct hed_lower *l, const struct hed_ptx_func *f)
 /* ---- the body -------------------------------------------------------------------------------- */
 
 static void
-place_params(struct hed_lower *l, const struct hed_ptx_var *v, LLVMValueRef base)
+scalar_place_params(struct hed_lower *l, const struct hed_ptx_var *v, LLVMValueRef base)
 {
     for (; v; v = v->next) {
         if (v->space != HED_PTX_SPACE_REG)
@@ -40,7 +40,7 @@ place_params(struct hed_lower *l, const struct hed_ptx_var *v, LLVMValueRef base
 }
 
 static void
-enter(struct hed_lower *l)
+scalar_enter(struct hed_lower *l)
 {
     struct hed_lower_function *f = l->function;
     struct scalar *s = calloc(1, sizeof(*s));
@@ -58,8 +58,8 @@ enter(struct hed_lower *l)
     if (f->ptx != l->kernel) {
         f->rets = LLVMGetParam(f->value, 1);
         f->params = LLVMGetParam(f->value, 2);
-        place_params(l, f->ptx->sig.rets, f->rets);
-        place_params(l, f->ptx->sig.params, f->params);
+        scalar_place_params(l, f->ptx->sig.rets, f->rets);
+        scalar_place_params(l, f->ptx->sig.params, f->params);
     }
     for (const struct hed_ptx_var *v = f->ptx->vars; v; v = v->next) {
         if (v->space == HED_PTX_SPACE_LOCAL || v->space == HED_PTX_SPACE_PARAM)
@@ -68,9 +68,10 @@ enter(struct hed_lower *l)
     }
 }
 
-/* Registers among the results or parameters, out of or into memory. */
+/* Loads the registers among the parameters from memory, or stores those among the results. */
 static void
-move_registers(struct hed_lower *l, const struct hed_ptx_var *v, LLVMValueRef base, bool is_in)
+scalar_move_registers(struct hed_lower *l, const struct hed_ptx_var *v, LLVMValueRef base,
+                      bool is_in)
 {
     for (; v; v = v->next) {
         if (v->space != HED_PTX_SPACE_REG || !v->reg)
@@ -96,7 +97,7 @@ move_registers(struct hed_lower *l, const struct hed_ptx_var *v, LLVMValueRef ba
 }
 
 static void
-start(struct hed_lower *l)
+scalar_start(struct hed_lower *l)
 {
     struct hed_lower_function *f = l->function;
     struct scalar *s = f->state;
@@ -107,40 +108,40 @@ start(struct hed_lower *l)
             s->blocks[i] = hed_lower_block(l, "");
     }
     if (f->ptx != l->kernel)
-        move_registers(l, f->ptx->sig.params, f->params, true);
+        scalar_move_registers(l, f->ptx->sig.params, f->params, true);
     LLVMBuildBr(l->b, body);
     LLVMPositionBuilderAtEnd(l->b, body);
 }
 
-/* Code that nobody reaches still needs a block. */
+/* Code that is never reached still needs a block. */
 static void
-go_on(struct hed_lower *l)
+begin_unreachable(struct hed_lower *l)
 {
     LLVMPositionBuilderAtEnd(l->b, hed_lower_block(l, ""));
 }
 
 static bool
-is_closed(struct hed_lower *l)
+is_block_closed(struct hed_lower *l)
 {
     return LLVMGetBasicBlockTerminator(LLVMGetInsertBlock(l->b)) != NULL;
 }
 
 static void
-ret(struct hed_lower *l)
+scalar_ret(struct hed_lower *l)
 {
     if (l->function->ptx != l->kernel)
-        move_registers(l, l->function->ptx->sig.rets, l->function->rets, false);
+        scalar_move_registers(l, l->function->ptx->sig.rets, l->function->rets, false);
     LLVMBuildRetVoid(l->b);
-    go_on(l);
+    begin_unreachable(l);
 }
 
 static void
-leave(struct hed_lower *l)
+scalar_leave(struct hed_lower *l)
 {
     struct scalar *s = l->function->state;
 
     if (!l->err) {
-        ret(l);
+        scalar_ret(l);
         LLVMBuildUnreachable(l->b);
         if (s->args)
             LLVMSetOperand(s->args, 0, LLVMConstInt(l->i32, s->args_size, false));
@@ -155,12 +156,12 @@ leave(struct hed_lower *l)
 }
 
 static void
-label(struct hed_lower *l, const struct hed_ptx_label *label)
+scalar_label(struct hed_lower *l, const struct hed_ptx_label *label)
 {
     struct scalar *s = l->function->state;
     LLVMBasicBlockRef block = s->blocks[label->id];
 
-    if (!is_closed(l))
+    if (!is_block_closed(l))
         LLVMBuildBr(l->b, block);
     LLVMMoveBasicBlockAfter(block, LLVMGetInsertBlock(l->b));
     LLVMPositionBuilderAtEnd(l->b, block);
@@ -168,7 +169,7 @@ label(struct hed_lower *l, const struct hed_ptx_label *label)
 }
 
 static void
-guard_begin(struct hed_lower *l, LLVMValueRef holds)
+scalar_guard_begin(struct hed_lower *l, LLVMValueRef holds)
 {
     struct scalar *s = l->function->state;
     LLVMBasicBlockRef inside = hed_lower_block(l, "");
@@ -179,11 +180,11 @@ guard_begin(struct hed_lower *l, LLVMValueRef holds)
 }
 
 static void
-guard_end(struct hed_lower *l)
+scalar_guard_end(struct hed_lower *l)
 {
     struct scalar *s = l->function->state;
 
-    if (!is_closed(l))
+    if (!is_block_closed(l))
         LLVMBuildBr(l->b, s->after);
     LLVMPositionBuilderAtEnd(l->b, s->after);
 }
@@ -202,7 +203,7 @@ hed_lower_scalar_when(struct hed_lower *l, LLVMValueRef condition, LLVMBasicBloc
 
 /* if (--s->fuel <= 0) hed_rt_yield(s) */
 static void
-burn_fuel(struct hed_lower *l)
+scalar_burn_fuel(struct hed_lower *l)
 {
     LLVMValueRef strand = l->function->strand;
     LLVMValueRef at = hed_lower_at(l, strand, offsetof(struct hed_ptx_strand, fuel));
@@ -219,18 +220,18 @@ burn_fuel(struct hed_lower *l)
 }
 
 static void
-branch(struct hed_lower *l, const struct hed_ptx_label *to)
+scalar_branch(struct hed_lower *l, const struct hed_ptx_label *to)
 {
     struct scalar *s = l->function->state;
 
     if (s->seen[to->id] && l->function->waits[to->id])
-        burn_fuel(l);
+        scalar_burn_fuel(l);
     LLVMBuildBr(l->b, s->blocks[to->id]);
-    go_on(l);
+    begin_unreachable(l);
 }
 
 static void
-branch_table(struct hed_lower *l, LLVMValueRef index, const struct hed_ptx_table *to)
+scalar_branch_table(struct hed_lower *l, LLVMValueRef index, const struct hed_ptx_table *to)
 {
     struct scalar *s = l->function->state;
     LLVMBasicBlockRef nowhere = hed_lower_block(l, "");
@@ -243,17 +244,17 @@ branch_table(struct hed_lower *l, LLVMValueRef index, const struct hed_ptx_table
         waits = waits || (s->seen[id] && l->function->waits[id]);
     }
     if (waits)
-        burn_fuel(l);
+        scalar_burn_fuel(l);
     choice = LLVMBuildSwitch(l->b, index, nowhere, to->count);
     for (uint32_t i = 0; i < to->count; i++)
         LLVMAddCase(choice, LLVMConstInt(l->i32, i, false), s->blocks[to->targets[i].label->id]);
     LLVMPositionBuilderAtEnd(l->b, nowhere);
     LLVMBuildUnreachable(l->b);
-    go_on(l);
+    begin_unreachable(l);
 }
 
 static void
-leave_thread(struct hed_lower *l)
+scalar_exit(struct hed_lower *l)
 {
     if (l->function->ptx == l->kernel) {
         LLVMBuildRetVoid(l->b);
@@ -262,11 +263,11 @@ leave_thread(struct hed_lower *l)
         hed_lower_runtime(l, "hed_rt_exit", l->nothing, &l->function->strand, 1);
         LLVMBuildUnreachable(l->b);
     }
-    go_on(l);
+    begin_unreachable(l);
 }
 
 static void
-trap(struct hed_lower *l, LLVMValueRef condition, enum hed_ptx_trap trap)
+scalar_trap(struct hed_lower *l, LLVMValueRef condition, enum hed_ptx_trap trap)
 {
     LLVMValueRef args[3] = {l->function->strand, LLVMConstInt(l->i32, trap, false),
                             LLVMConstInt(l->i32, l->inst->stmt.line, false)};
@@ -279,19 +280,19 @@ trap(struct hed_lower *l, LLVMValueRef condition, enum hed_ptx_trap trap)
     if (after)
         LLVMPositionBuilderAtEnd(l->b, after);
     else
-        go_on(l);
+        begin_unreachable(l);
 }
 
 /* ---- values and memory ----------------------------------------------------------------------- */
 
 static void
-assign(struct hed_lower *l, LLVMValueRef slot, LLVMValueRef v)
+scalar_assign(struct hed_lower *l, LLVMValueRef slot, LLVMValueRef v)
 {
     LLVMBuildStore(l->b, v, slot);
 }
 
 static LLVMValueRef
-tid(struct hed_lower *l, unsigned dimension)
+scalar_tid(struct hed_lower *l, unsigned dimension)
 {
     return hed_lower_field(l, l->i32, l->function->strand,
                            offsetof(struct hed_ptx_strand, tid) +
@@ -299,13 +300,13 @@ tid(struct hed_lower *l, unsigned dimension)
 }
 
 static LLVMValueRef
-lane(struct hed_lower *l)
+scalar_lane(struct hed_lower *l)
 {
     return hed_lower_field(l, l->i32, l->function->strand, offsetof(struct hed_ptx_strand, lane));
 }
 
 static LLVMValueRef
-pointer(struct hed_lower *l, const struct hed_lower_place *at)
+scalar_pointer(struct hed_lower *l, const struct hed_lower_place *at)
 {
     if (at->address)
         return LLVMBuildIntToPtr(l->b, at->address, l->ptr, "");
@@ -315,20 +316,20 @@ pointer(struct hed_lower *l, const struct hed_lower_place *at)
     LLVMValueRef var = hed_lower_map_get(l->function->vars, at->var);
 
     if (!var) {
-        hed_lower_refuse(l, "variable %s is not there", at->var->name);
+        hed_lower_refuse(l, "variable %s does not belong to this function", at->var->name);
         return LLVMGetPoison(l->ptr);
     }
     return hed_lower_at(l, var, at->offset);
 }
 
 static LLVMValueRef
-address(struct hed_lower *l, const struct hed_lower_place *at)
+scalar_address(struct hed_lower *l, const struct hed_lower_place *at)
 {
-    return at->address ? at->address : LLVMBuildPtrToInt(l->b, pointer(l, at), l->i64, "");
+    return at->address ? at->address : LLVMBuildPtrToInt(l->b, scalar_pointer(l, at), l->i64, "");
 }
 
 static void
-qualify(struct hed_lower *l, LLVMValueRef v, const struct hed_lower_access *how)
+scalar_qualify(struct hed_lower *l, LLVMValueRef v, const struct hed_lower_access *how)
 {
     LLVMSetAlignment(v, how->align ? how->align : 1);
     LLVMSetVolatile(v, how->is_volatile);
@@ -342,7 +343,7 @@ qualify(struct hed_lower *l, LLVMValueRef v, const struct hed_lower_access *how)
     }
 }
 
-/* Several elements go as one LLVM vector, unless each must be whole by itself. */
+/* Several elements are accessed as one LLVM vector, unless each must be atomic by itself. */
 static bool
 is_one_vector(struct hed_lower *l, const struct hed_lower_access *how)
 {
@@ -350,15 +351,15 @@ is_one_vector(struct hed_lower *l, const struct hed_lower_access *how)
 }
 
 static void
-load(struct hed_lower *l, const struct hed_lower_place *at, const struct hed_lower_access *how,
-     LLVMValueRef *out)
+scalar_load(struct hed_lower *l, const struct hed_lower_place *at,
+            const struct hed_lower_access *how, LLVMValueRef *out)
 {
-    LLVMValueRef p = pointer(l, at);
+    LLVMValueRef p = scalar_pointer(l, at);
 
     if (is_one_vector(l, how)) {
         LLVMValueRef v = LLVMBuildLoad2(l->b, LLVMVectorType(how->type, how->count), p, "");
 
-        qualify(l, v, how);
+        scalar_qualify(l, v, how);
         for (unsigned i = 0; i < how->count; i++)
             out[i] = LLVMBuildExtractElement(l->b, v, LLVMConstInt(l->i32, i, false), "");
         return;
@@ -367,26 +368,26 @@ load(struct hed_lower *l, const struct hed_lower_place *at, const struct hed_low
         out[i] = LLVMBuildLoad2(
             l->b, how->type, hed_lower_at(l, p, (int64_t)i * (LLVMGetIntTypeWidth(how->type) / 8)),
             "");
-        qualify(l, out[i], how);
+        scalar_qualify(l, out[i], how);
     }
 }
 
 static void
-store(struct hed_lower *l, const struct hed_lower_place *at, const struct hed_lower_access *how,
-      LLVMValueRef *in)
+scalar_store(struct hed_lower *l, const struct hed_lower_place *at,
+             const struct hed_lower_access *how, LLVMValueRef *in)
 {
-    LLVMValueRef p = pointer(l, at);
+    LLVMValueRef p = scalar_pointer(l, at);
 
     if (is_one_vector(l, how)) {
         LLVMValueRef v = LLVMGetPoison(LLVMVectorType(how->type, how->count));
 
         for (unsigned i = 0; i < how->count; i++)
             v = LLVMBuildInsertElement(l->b, v, in[i], LLVMConstInt(l->i32, i, false), "");
-        qualify(l, LLVMBuildStore(l->b, v, p), how);
+        scalar_qualify(l, LLVMBuildStore(l->b, v, p), how);
         return;
     }
     for (unsigned i = 0; i < how->count; i++)
-        qualify(
+        scalar_qualify(
             l,
             LLVMBuildStore(l->b, in[i],
                            hed_lower_at(l, p, (int64_t)i * (LLVMGetIntTypeWidth(how->type) / 8))),
@@ -394,8 +395,8 @@ store(struct hed_lower *l, const struct hed_lower_place *at, const struct hed_lo
 }
 
 static void
-each(struct hed_lower *l, hed_lower_each fn, void *arg, LLVMValueRef *args, unsigned nargs,
-     const LLVMTypeRef *types, LLVMValueRef *results, unsigned nresults)
+scalar_each(struct hed_lower *l, hed_lower_each fn, void *arg, LLVMValueRef *args, unsigned nargs,
+            const LLVMTypeRef *types, LLVMValueRef *results, unsigned nresults)
 {
     (void)nargs;
     (void)types;
@@ -405,26 +406,26 @@ each(struct hed_lower *l, hed_lower_each fn, void *arg, LLVMValueRef *args, unsi
 
 const struct hed_lower_shape hed_lower_scalar = {
     .lanes = 1,
-    .declare = declare,
-    .enter = enter,
-    .start = start,
-    .leave = leave,
-    .label = label,
-    .guard_begin = guard_begin,
-    .guard_end = guard_end,
-    .branch = branch,
-    .branch_table = branch_table,
-    .ret = ret,
-    .exit = leave_thread,
+    .declare = scalar_declare,
+    .enter = scalar_enter,
+    .start = scalar_start,
+    .leave = scalar_leave,
+    .label = scalar_label,
+    .guard_begin = scalar_guard_begin,
+    .guard_end = scalar_guard_end,
+    .branch = scalar_branch,
+    .branch_table = scalar_branch_table,
+    .ret = scalar_ret,
+    .exit = scalar_exit,
     .call = hed_lower_scalar_call,
-    .trap = trap,
-    .assign = assign,
-    .tid = tid,
-    .lane = lane,
-    .address = address,
-    .load = load,
-    .store = store,
-    .each = each,
+    .trap = scalar_trap,
+    .assign = scalar_assign,
+    .tid = scalar_tid,
+    .lane = scalar_lane,
+    .address = scalar_address,
+    .load = scalar_load,
+    .store = scalar_store,
+    .each = scalar_each,
     .barrier = hed_lower_scalar_barrier,
     .barrier_arrive = hed_lower_scalar_barrier_arrive,
     .barrier_reduce = hed_lower_scalar_barrier_reduce,

@@ -1,5 +1,5 @@
-/* What the files of the scalar shape share: lower_scalar.c, and lower_scalar_sync.c for calls and
- * for what threads do together.
+/* What the files of the scalar shape share: scalar.c, and sync.c for calls, barriers and operations
+ * among the lanes of a warp.
  */
 #pragma once
 
@@ -8,8 +8,8 @@
 /* hed_lower_function.state */
 struct scalar {
     LLVMBasicBlockRef *blocks; /* by label id */
-    bool *seen;                /* by label id: its place is behind us */
-    LLVMBasicBlockRef after;   /* of the guard */
+    bool *seen;                /* by label id: the label is above the current instruction */
+    LLVMBasicBlockRef after;   /* where code continues after the guarded instruction */
     LLVMValueRef args, rets;   /* memory for the arguments and results of calls, or NULL */
     uint64_t args_size, rets_size;
 };
@@ -17,8 +17,8 @@ struct scalar {
 /* The LLVM type of a kernel or function. */
 LLVMTypeRef hed_lower_scalar_type(struct hed_lower *l, bool is_entry);
 
-/* Begins code that runs only if the condition holds; the caller ends it with a branch to after, and
- * goes on there. */
+/* Begins code that runs only if the condition holds. The caller ends it with a branch to *after,
+ * and continues there. */
 void hed_lower_scalar_when(struct hed_lower *l, LLVMValueRef condition, LLVMBasicBlockRef *after);
 
 /* See struct hed_lower_shape. */

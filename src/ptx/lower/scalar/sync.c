@@ -1,4 +1,4 @@
-/* The scalar shape's calls, and what threads do together: calls of the runtime, one a thread. */
+/* Calls of the scalar shape, and what threads do together: each thread calls the runtime. */
 #include <stdlib.h>
 
 #include "base/err.h"
@@ -9,10 +9,10 @@
 
 #define BUFFER_ALIGN 16
 
-/* Memory for arguments or results, one for all calls of the function: it is written right before a
- * call and read right behind it. How large it has to be is known at the end. */
+/* Memory for arguments or results, shared by all calls of the function: it is written right before
+ * a call and read right after it. Its size is known only at the end of the function. */
 static LLVMValueRef
-buffer(struct hed_lower *l, LLVMValueRef *slot, uint64_t *size, uint64_t wanted)
+call_buffer(struct hed_lower *l, LLVMValueRef *slot, uint64_t *size, uint64_t wanted)
 {
     LLVMBasicBlockRef here = LLVMGetInsertBlock(l->b);
 
@@ -28,69 +28,70 @@ buffer(struct hed_lower *l, LLVMValueRef *slot, uint64_t *size, uint64_t wanted)
 }
 
 static uint64_t
-size_of(const struct hed_ptx_var *formal, const struct hed_ptx_operand *actual)
+argument_size(const struct hed_ptx_var *formal, const struct hed_ptx_operand *actual)
 {
-    /* Of a parameter without a size, the caller's variable has one. */
+    /* If the parameter has no size, the caller's variable does. */
     if (formal->unsized && actual->kind == HED_PTX_OPERAND_VAR)
         return actual->var->size;
     return formal->size;
 }
 
 static uint64_t
-size_of_all(const struct hed_ptx_var *formal, const struct hed_ptx_operand *list)
+arguments_size(const struct hed_ptx_var *formal, const struct hed_ptx_operand *list)
 {
     uint64_t size = 0;
 
     for (uint32_t i = 0; formal && i < list->count; i++, formal = formal->next)
-        size = formal->offset + size_of(formal, &list->elems[i]);
+        size = formal->offset + argument_size(formal, &list->elems[i]);
     return size;
 }
 
 static LLVMTypeRef
-memory_type(struct hed_lower *l, enum hed_ptx_type t)
+param_memory_type(struct hed_lower *l, enum hed_ptx_type t)
 {
     return t == HED_PTX_TYPE_PRED ? l->i8 : hed_lower_int_type(l, t);
 }
 
 static void
-copy(struct hed_lower *l, LLVMValueRef to, LLVMValueRef from, uint64_t size)
+copy_bytes(struct hed_lower *l, LLVMValueRef to, LLVMValueRef from, uint64_t size)
 {
     LLVMBuildMemCpy(l->b, to, 1, from, 1, LLVMConstInt(l->i64, size, false));
 }
 
 static LLVMValueRef
-variable(struct hed_lower *l, const struct hed_ptx_operand *o)
+variable_pointer(struct hed_lower *l, const struct hed_ptx_operand *o)
 {
     const struct hed_lower_place at = {.var = o->var, .offset = o->offset};
     LLVMValueRef p = hed_lower_map_get(l->function->vars, at.var);
 
     if (!p) {
-        hed_lower_refuse(l, "argument %s is no variable of the function", o->var->name);
+        hed_lower_refuse(l, "argument %s is not a variable of this function", o->var->name);
         return LLVMGetPoison(l->ptr);
     }
     return hed_lower_at(l, p, at.offset);
 }
 
 static void
-put_arguments(struct hed_lower *l, const struct hed_ptx_var *formal,
-              const struct hed_ptx_operand *list, LLVMValueRef args)
+store_arguments(struct hed_lower *l, const struct hed_ptx_var *formal,
+                const struct hed_ptx_operand *list, LLVMValueRef args)
 {
     for (uint32_t i = 0; formal && i < list->count; i++, formal = formal->next) {
         const struct hed_ptx_operand *o = &list->elems[i];
         LLVMValueRef at = hed_lower_at(l, args, (int64_t)formal->offset);
 
         if (o->kind == HED_PTX_OPERAND_VAR && o->var->space == HED_PTX_SPACE_PARAM) {
-            copy(l, at, variable(l, o), size_of(formal, o));
+            copy_bytes(l, at, variable_pointer(l, o), argument_size(formal, o));
         } else {
             LLVMValueRef v = hed_lower_get(l, o, formal->type);
 
-            LLVMBuildStore(l->b, hed_lower_resize(l, v, memory_type(l, formal->type), false), at);
+            LLVMBuildStore(l->b, hed_lower_resize(l, v, param_memory_type(l, formal->type), false),
+                           at);
         }
     }
 }
 
 static void
-take_results(struct hed_lower *l, const struct hed_ptx_var *formal,
+load_results(struct hed_lower *l, const struct hed_ptx_var *formal,
              const struct hed_ptx_operand *list, LLVMValueRef rets)
 {
     for (uint32_t i = 0; formal && i < list->count; i++, formal = formal->next) {
@@ -98,9 +99,9 @@ take_results(struct hed_lower *l, const struct hed_ptx_var *formal,
         LLVMValueRef at = hed_lower_at(l, rets, (int64_t)formal->offset);
 
         if (o->kind == HED_PTX_OPERAND_VAR) {
-            copy(l, variable(l, o), at, size_of(formal, o));
+            copy_bytes(l, variable_pointer(l, o), at, argument_size(formal, o));
         } else {
-            LLVMValueRef v = LLVMBuildLoad2(l->b, memory_type(l, formal->type), at, "");
+            LLVMValueRef v = LLVMBuildLoad2(l->b, param_memory_type(l, formal->type), at, "");
 
             hed_lower_set(l, o, formal->type,
                           hed_lower_resize(l, v, hed_lower_int_type(l, formal->type), false));
@@ -134,7 +135,8 @@ function_table(struct hed_lower *l)
     return l->function_table;
 }
 
-/* The function behind a pointer, which is HED_PTX_FUNC_STRIDE * (1 + index); traps for others. */
+/* The function that a pointer means, which is HED_PTX_FUNC_STRIDE * (1 + index); traps if it means
+ * none. */
 static LLVMValueRef
 find_callee(struct hed_lower *l, LLVMValueRef pointer)
 {
@@ -164,14 +166,14 @@ hed_lower_scalar_call(struct hed_lower *l, const struct hed_ptx_func *callee, LL
     LLVMValueRef values[3] = {l->function->strand};
     LLVMValueRef f;
 
-    values[1] = buffer(l, &s->rets, &s->rets_size, size_of_all(sig->rets, rets));
-    values[2] = buffer(l, &s->args, &s->args_size, size_of_all(sig->params, args));
-    put_arguments(l, sig->params, args, values[2]);
+    values[1] = call_buffer(l, &s->rets, &s->rets_size, arguments_size(sig->rets, rets));
+    values[2] = call_buffer(l, &s->args, &s->args_size, arguments_size(sig->params, args));
+    store_arguments(l, sig->params, args, values[2]);
     f = callee ? hed_lower_map_get(l->functions, callee) : find_callee(l, pointer);
     if (l->err || !f)
         return;
     LLVMBuildCall2(l->b, hed_lower_scalar_type(l, false), f, values, 3, "");
-    take_results(l, sig->rets, rets, values[1]);
+    load_results(l, sig->rets, rets, values[1]);
 }
 
 /* ---- barriers -------------------------------------------------------------------------------- */
@@ -211,17 +213,17 @@ hed_lower_scalar_barrier_reduce(struct hed_lower *l, LLVMValueRef id, LLVMValueR
 
 /* ---- warps ----------------------------------------------------------------------------------- */
 
-/* Without a mask all threads of the warp that still run take part. */
+/* Without a mask, all threads of the warp that still run take part. */
 static LLVMValueRef
-whole(struct hed_lower *l, LLVMValueRef mask)
+warp_mask_or_all(struct hed_lower *l, LLVMValueRef mask)
 {
     l->info.flags |= HED_PTX_WAITS;
     return mask ? mask : hed_lower_word(l, UINT32_MAX);
 }
 
-/* What a function of the runtime wrote behind a pointer, as a predicate. */
+/* The word that a function of the runtime wrote to a slot, as a predicate. */
 static LLVMValueRef
-flag(struct hed_lower *l, LLVMValueRef slot)
+load_predicate(struct hed_lower *l, LLVMValueRef slot)
 {
     return LLVMBuildICmp(l->b, LLVMIntNE, LLVMBuildLoad2(l->b, l->i32, slot, ""),
                          hed_lower_word(l, 0), "");
@@ -233,10 +235,10 @@ hed_lower_scalar_shfl(struct hed_lower *l, enum hed_rt_shfl mode, LLVMValueRef v
 {
     LLVMValueRef slot = hed_lower_alloca(l, l->i32, 1, 0);
     LLVMValueRef args[] = {
-        l->function->strand, hed_lower_word(l, mode), value, b, c, whole(l, mask), slot};
+        l->function->strand, hed_lower_word(l, mode), value, b, c, warp_mask_or_all(l, mask), slot};
     LLVMValueRef v = hed_lower_runtime(l, "hed_rt_shfl", l->i32, args, 7);
 
-    *inside = flag(l, slot);
+    *inside = load_predicate(l, slot);
     return v;
 }
 
@@ -245,7 +247,8 @@ hed_lower_scalar_vote(struct hed_lower *l, enum hed_rt_vote mode, LLVMValueRef p
                       LLVMValueRef mask)
 {
     LLVMValueRef args[] = {l->function->strand, hed_lower_word(l, mode),
-                           hed_lower_resize(l, predicate, l->i32, false), whole(l, mask)};
+                           hed_lower_resize(l, predicate, l->i32, false),
+                           warp_mask_or_all(l, mask)};
 
     return hed_lower_runtime(l, "hed_rt_vote", l->i32, args, 4);
 }
@@ -254,14 +257,14 @@ LLVMValueRef
 hed_lower_scalar_match(struct hed_lower *l, LLVMValueRef value64, LLVMValueRef mask,
                        LLVMValueRef *same)
 {
-    LLVMValueRef args[] = {l->function->strand, value64, whole(l, mask), NULL};
+    LLVMValueRef args[] = {l->function->strand, value64, warp_mask_or_all(l, mask), NULL};
     LLVMValueRef v;
 
     if (!same)
         return hed_lower_runtime(l, "hed_rt_match_any", l->i32, args, 3);
     args[3] = hed_lower_alloca(l, l->i32, 1, 0);
     v = hed_lower_runtime(l, "hed_rt_match_all", l->i32, args, 4);
-    *same = flag(l, args[3]);
+    *same = load_predicate(l, args[3]);
     return v;
 }
 
@@ -269,7 +272,8 @@ LLVMValueRef
 hed_lower_scalar_redux(struct hed_lower *l, enum hed_rt_redux op, LLVMValueRef value,
                        LLVMValueRef mask)
 {
-    LLVMValueRef args[] = {l->function->strand, hed_lower_word(l, op), value, whole(l, mask)};
+    LLVMValueRef args[] = {l->function->strand, hed_lower_word(l, op), value,
+                           warp_mask_or_all(l, mask)};
 
     return hed_lower_runtime(l, "hed_rt_redux", l->i32, args, 4);
 }
@@ -284,17 +288,18 @@ hed_lower_scalar_activemask(struct hed_lower *l)
 LLVMValueRef
 hed_lower_scalar_elect(struct hed_lower *l, LLVMValueRef mask, LLVMValueRef *elected)
 {
-    LLVMValueRef args[] = {l->function->strand, whole(l, mask), hed_lower_alloca(l, l->i32, 1, 0)};
+    LLVMValueRef args[] = {l->function->strand, warp_mask_or_all(l, mask),
+                           hed_lower_alloca(l, l->i32, 1, 0)};
     LLVMValueRef v = hed_lower_runtime(l, "hed_rt_elect", l->i32, args, 3);
 
-    *elected = flag(l, args[2]);
+    *elected = load_predicate(l, args[2]);
     return v;
 }
 
 void
 hed_lower_scalar_warp_sync(struct hed_lower *l, LLVMValueRef mask)
 {
-    LLVMValueRef args[] = {l->function->strand, whole(l, mask)};
+    LLVMValueRef args[] = {l->function->strand, warp_mask_or_all(l, mask)};
 
     hed_lower_runtime(l, "hed_rt_warp_sync", l->nothing, args, 2);
 }
@@ -306,8 +311,9 @@ hed_lower_scalar_together(struct hed_lower *l, const char *helper, LLVMValueRef 
     LLVMTypeRef types[] = {l->ptr, l->i32, l->i64};
     LLVMTypeRef type = LLVMFunctionType(l->nothing, types, 3, false);
     LLVMValueRef data = hed_lower_alloca(l, l->i32, (uint64_t)nin + nout + 1, 8);
-    LLVMValueRef args[] = {l->function->strand, whole(l, mask), hed_lower_external(l, helper, type),
-                           data, LLVMConstInt(l->i64, arg, false)};
+    LLVMValueRef args[] = {l->function->strand, warp_mask_or_all(l, mask),
+                           hed_lower_external(l, helper, type), data,
+                           LLVMConstInt(l->i64, arg, false)};
 
     for (unsigned i = 0; i < nin; i++)
         LLVMBuildStore(l->b, in[i], hed_lower_at(l, data, 4 * (int64_t)i));

@@ -1,9 +1,9 @@
-/* Ways through the code: going to a place, waiting there, meeting, branching. */
+/* Going to a place in the code, waiting there, meeting, branching. */
 #include <stddef.h>
 
 #include "ptx/lower/warp/warp.h"
 
-#define FUEL_APART 64 /* what a round of a waiting loop costs while other lanes wait */
+#define FUEL_APART 64 /* the price of a round of a waiting loop while other lanes wait */
 
 /* ---- going places -------------------------------------------------------------------------- */
 
@@ -59,9 +59,9 @@ hed_lower_warp_go_on(struct hed_lower *l)
     LLVMPositionBuilderAtEnd(l->b, hed_lower_block(l, ""));
 }
 
-/* All lanes that any of the lanes here want to meet. */
+/* All lanes that any of the running lanes wants to meet. */
 static LLVMValueRef
-wanted(struct hed_lower *l, const struct warp_kept *mask)
+lanes_to_meet(struct hed_lower *l, const struct warp_kept *mask)
 {
     LLVMTypeRef lanes = LLVMVectorType(l->i32, HED_PTX_LANES);
     LLVMValueRef v;
@@ -93,7 +93,7 @@ hed_lower_warp_meet(struct hed_lower *l, const struct warp_kept *mask)
     LLVMPositionBuilderAtEnd(l->b, slow);
 
     LLVMValueRef args[] = {w->machine, hed_lower_warp_running(l), hed_lower_word(l, pc),
-                           wanted(l, mask)};
+                           lanes_to_meet(l, mask)};
 
     got = hed_lower_runtime(l, "hed_warp_meet", l->i32, args, 4);
     LLVMBuildStore(l->b, got, w->bits);
@@ -103,9 +103,9 @@ hed_lower_warp_meet(struct hed_lower *l, const struct warp_kept *mask)
 
 /* ---- branches ------------------------------------------------------------------------------ */
 
-/* A loop that may wait gives way to other strands, and to other lanes, now and then. */
+/* A loop that may wait yields to other strands, and to other lanes, now and then. */
 static void
-burn_fuel(struct hed_lower *l, uint32_t pc)
+warp_burn_fuel(struct hed_lower *l, uint32_t pc)
 {
     struct warp *w = hed_lower_warp_state(l);
     LLVMValueRef strand = l->function->strand;
@@ -132,20 +132,21 @@ burn_fuel(struct hed_lower *l, uint32_t pc)
 }
 
 static void
-jump(struct hed_lower *l, const struct hed_ptx_label *to)
+jump_to_label(struct hed_lower *l, const struct hed_ptx_label *to)
 {
     struct warp *w = hed_lower_warp_state(l);
     const uint32_t pc = hed_lower_warp_number(l, to->at);
 
     if (w->seen[to->id] && l->function->waits[to->id])
-        burn_fuel(l, pc);
+        warp_burn_fuel(l, pc);
     hed_lower_warp_proceed(l, pc, w->blocks[to->id]);
 }
 
-/* Some lanes go, some stay: those with the shorter way wait, the others run. */
+/* Some lanes branch and some do not. The lanes that are further ahead in the code wait, the others
+ * run. */
 static void
-split(struct hed_lower *l, const struct hed_ptx_label *to, LLVMValueRef taken, LLVMValueRef staying,
-      LLVMBasicBlockRef after)
+split_lanes(struct hed_lower *l, const struct hed_ptx_label *to, LLVMValueRef taken,
+            LLVMValueRef staying, LLVMBasicBlockRef after)
 {
     struct warp *w = hed_lower_warp_state(l);
 
@@ -161,7 +162,7 @@ split(struct hed_lower *l, const struct hed_ptx_label *to, LLVMValueRef taken, L
     hed_lower_warp_may_resume(l, pc, after);
     hed_lower_warp_wait_at(l, staying, pc);
     LLVMBuildStore(l->b, taken, w->bits);
-    jump(l, to);
+    jump_to_label(l, to);
 }
 
 void
@@ -173,7 +174,7 @@ hed_lower_warp_branch(struct hed_lower *l, const struct hed_ptx_label *to)
 
     w->holds = NULL;
     if (!holds) {
-        jump(l, to);
+        jump_to_label(l, to);
         hed_lower_warp_go_on(l);
         return;
     }
@@ -190,13 +191,13 @@ hed_lower_warp_branch(struct hed_lower *l, const struct hed_ptx_label *to)
     staying = LLVMBuildXor(l->b, all, taken, "");
     LLVMBuildCondBr(l->b, LLVMBuildIsNull(l->b, staying, ""), only, both);
     LLVMPositionBuilderAtEnd(l->b, only);
-    jump(l, to);
+    jump_to_label(l, to);
     LLVMPositionBuilderAtEnd(l->b, both);
-    split(l, to, taken, staying, after);
+    split_lanes(l, to, taken, staying, after);
     LLVMPositionBuilderAtEnd(l->b, after);
 }
 
-/* Each target in turn takes its lanes away; the machine sorts out who goes first. */
+/* Each target in turn takes its lanes; the machine decides which lanes run first. */
 void
 hed_lower_warp_branch_table(struct hed_lower *l, LLVMValueRef index, const struct hed_ptx_table *to)
 {

@@ -1,4 +1,4 @@
-/* Lanes as bits and as vectors, and loops over lanes: what the warp shape builds with. */
+/* Lanes as bits and as vectors, and loops over lanes. */
 #include "ptx/lower/warp/warp.h"
 
 /* ---- lanes as bits ------------------------------------------------------------------------- */
@@ -62,7 +62,7 @@ hed_lower_warp_lowest(struct hed_lower *l, LLVMValueRef bits)
 {
     LLVMValueRef args[] = {bits, LLVMConstInt(l->i1, 0, false)};
 
-    /* With no lane at all the answer is 32: taken modulo 32, it is still a lane. */
+    /* For an empty mask cttz gives 32; modulo 32 it is still a lane. */
     return LLVMBuildAnd(l->b, hed_lower_intrinsic(l, "llvm.cttz", l->i32, args, 2),
                         hed_lower_word(l, 31), "");
 }
@@ -70,7 +70,7 @@ hed_lower_warp_lowest(struct hed_lower *l, LLVMValueRef bits)
 LLVMValueRef
 hed_lower_warp_first(struct hed_lower *l, LLVMValueRef v)
 {
-    /* What LLVM sees to be the same for all needs no look at who runs. */
+    /* A constant is the same for all lanes. */
     if (LLVMIsConstant(v) && LLVMGetAggregateElement(v, 0))
         return LLVMGetAggregateElement(v, 0);
     return LLVMBuildExtractElement(l->b, v, hed_lower_warp_lowest(l, hed_lower_warp_bits(l)), "");

@@ -1,16 +1,17 @@
-/* Memory and calls of the warp shape.
+/* Loads and stores of the warp shape, and code that runs lane by lane.
  *
- * Addresses differ from lane to lane, but mostly follow each other. So loads and stores go through
- * functions of the module, one for each kind of access, made when first wanted: they look whether
- * all lanes run and the addresses are in a row, and then move one long vector; else they go lane by
- * lane. (LLVM's own gathers are a branch for each lane, at every use.)
+ * Addresses differ between lanes but are mostly consecutive. So loads and stores call functions in
+ * the module, one for each kind of access, which are made on first use. Such a function tests
+ * whether all lanes run and their addresses are consecutive. If so, it moves one long vector; else
+ * it goes lane by lane. (LLVM's own gathers are one branch per lane at every use.)
  */
 #include <stdio.h>
 
+#include "base/number.h"
 #include "ptx/lower/warp/warp.h"
 
 static unsigned
-bytes_of(LLVMTypeRef t)
+type_bytes(LLVMTypeRef t)
 {
     return LLVMGetIntTypeWidth(t) / 8;
 }
@@ -18,19 +19,19 @@ bytes_of(LLVMTypeRef t)
 /* ---- addresses ----------------------------------------------------------------------------- */
 
 static LLVMValueRef
-variable(struct hed_lower *l, const struct hed_lower_place *at)
+warp_variable(struct hed_lower *l, const struct hed_lower_place *at)
 {
     LLVMValueRef base = hed_lower_map_get(l->function->vars, at->var);
 
     if (!base) {
-        hed_lower_refuse(l, "variable %s is not there", at->var->name);
+        hed_lower_refuse(l, "variable %s does not belong to this function", at->var->name);
         return LLVMGetPoison(l->ptr);
     }
     return hed_lower_at(l, base, at->offset);
 }
 
 static uint64_t
-stride_of(struct hed_lower *l, const struct hed_ptx_var *v)
+variable_stride(struct hed_lower *l, const struct hed_ptx_var *v)
 {
     const struct warp *w = hed_lower_warp_state(l);
 
@@ -44,17 +45,18 @@ hed_lower_warp_address(struct hed_lower *l, const struct hed_lower_place *at)
 
     if (at->address)
         return at->address;
-    base = at->base ? hed_lower_at(l, at->base, at->offset) : variable(l, at);
+    base = at->base ? hed_lower_at(l, at->base, at->offset) : warp_variable(l, at);
     base = hed_lower_splat(l, LLVMBuildPtrToInt(l->b, base, l->i64, ""));
     if (at->base)
         return base;
-    return LLVMBuildAdd(l->b, base, hed_lower_warp_iota(l, l->i64, stride_of(l, at->var)), "");
+    return LLVMBuildAdd(l->b, base, hed_lower_warp_iota(l, l->i64, variable_stride(l, at->var)),
+                        "");
 }
 
-/* ---- one access of one lane ---------------------------------------------------------------- */
+/* ---- an access of one lane ---------------------------------------------------------------- */
 
 static void
-qualify(LLVMValueRef v, const struct hed_lower_access *how)
+warp_qualify(LLVMValueRef v, const struct hed_lower_access *how)
 {
     LLVMSetAlignment(v, how->align ? how->align : 1);
     LLVMSetVolatile(v, how->is_volatile);
@@ -63,33 +65,34 @@ qualify(LLVMValueRef v, const struct hed_lower_access *how)
 }
 
 static LLVMValueRef
-load_one(struct hed_lower *l, LLVMValueRef at, const struct hed_lower_access *how, unsigned i)
+load_element(struct hed_lower *l, LLVMValueRef at, const struct hed_lower_access *how, unsigned i)
 {
-    LLVMValueRef v =
-        LLVMBuildLoad2(l->b, how->type, hed_lower_at(l, at, (int64_t)i * bytes_of(how->type)), "");
+    LLVMValueRef v = LLVMBuildLoad2(l->b, how->type,
+                                    hed_lower_at(l, at, (int64_t)i * type_bytes(how->type)), "");
 
-    qualify(v, how);
+    warp_qualify(v, how);
     if (how->order == LLVMAtomicOrderingNotAtomic && i > 0)
         LLVMSetAlignment(v, 1);
     return v;
 }
 
 static void
-store_one(struct hed_lower *l, LLVMValueRef at, const struct hed_lower_access *how, unsigned i,
-          LLVMValueRef v)
+store_element(struct hed_lower *l, LLVMValueRef at, const struct hed_lower_access *how, unsigned i,
+              LLVMValueRef v)
 {
-    LLVMValueRef s = LLVMBuildStore(l->b, v, hed_lower_at(l, at, (int64_t)i * bytes_of(how->type)));
+    LLVMValueRef s =
+        LLVMBuildStore(l->b, v, hed_lower_at(l, at, (int64_t)i * type_bytes(how->type)));
 
-    qualify(s, how);
+    warp_qualify(s, how);
     if (how->order == LLVMAtomicOrderingNotAtomic && i > 0)
         LLVMSetAlignment(s, 1);
 }
 
-/* ---- the functions that go through the lanes ----------------------------------------------- */
+/* ---- the functions for a kind of access ----------------------------------------------------- */
 
 #define ELEMENTS_MAX 8
 
-/* void f(addresses, bits, data, strand, line): data has count arrays of 32 elements. */
+/* void f(addresses, bits, data, strand, line): data is `count` arrays of 32 elements. */
 struct mover {
     LLVMValueRef addresses, bits, data, strand, line;
     const struct hed_lower_access *how;
@@ -98,17 +101,17 @@ struct mover {
 };
 
 static LLVMValueRef
-data_at(struct hed_lower *l, const struct mover *m, unsigned element, LLVMValueRef lane)
+mover_data(struct hed_lower *l, const struct mover *m, unsigned element, LLVMValueRef lane)
 {
     LLVMValueRef array =
-        hed_lower_at(l, m->data, (int64_t)element * HED_PTX_LANES * bytes_of(m->how->type));
+        hed_lower_at(l, m->data, (int64_t)element * HED_PTX_LANES * type_bytes(m->how->type));
 
     return lane ? LLVMBuildGEP2(l->b, m->how->type, array, &lane, 1, "") : array;
 }
 
-/* hed_rt_trap if an address is not aligned. lane is i32. */
+/* Calls hed_rt_trap if an address is misaligned. lane is i32. */
 static void
-check(struct hed_lower *l, const struct mover *m, LLVMValueRef address, LLVMValueRef lane)
+check_aligned(struct hed_lower *l, const struct mover *m, LLVMValueRef address, LLVMValueRef lane)
 {
     LLVMValueRef args[] = {m->strand, hed_lower_word(l, HED_PTX_TRAP_ALIGN), m->line};
     LLVMBasicBlockRef bad, good;
@@ -127,7 +130,7 @@ check(struct hed_lower *l, const struct mover *m, LLVMValueRef address, LLVMValu
     LLVMPositionBuilderAtEnd(l->b, good);
 }
 
-/* One lane's part. lane is i32. */
+/* Moves the elements of one lane. lane is i32. */
 static void
 move_lane(struct hed_lower *l, const struct mover *m, LLVMValueRef lane)
 {
@@ -135,14 +138,14 @@ move_lane(struct hed_lower *l, const struct mover *m, LLVMValueRef lane)
     LLVMValueRef address = LLVMBuildLoad2(l->b, l->i64, where, "");
     LLVMValueRef at = LLVMBuildIntToPtr(l->b, address, l->ptr, "");
 
-    check(l, m, address, lane);
+    check_aligned(l, m, address, lane);
     for (unsigned i = 0; i < m->how->count; i++) {
-        LLVMValueRef mine = data_at(l, m, i, lane);
+        LLVMValueRef mine = mover_data(l, m, i, lane);
 
         if (m->is_store)
-            store_one(l, at, m->how, i, LLVMBuildLoad2(l->b, m->how->type, mine, ""));
+            store_element(l, at, m->how, i, LLVMBuildLoad2(l->b, m->how->type, mine, ""));
         else
-            LLVMBuildStore(l->b, load_one(l, at, m->how, i), mine);
+            LLVMBuildStore(l->b, load_element(l, at, m->how, i), mine);
     }
 }
 
@@ -156,7 +159,7 @@ move_lane_by_lane(struct hed_lower *l, const struct mover *m)
     hed_lower_warp_loop_end(l, &loop);
 }
 
-/* All lanes, at addresses that are not in a row: no need to look for the next one. */
+/* All lanes run, but their addresses are not consecutive: no need to search for the next lane. */
 static void
 move_all_lanes(struct hed_lower *l, const struct mover *m)
 {
@@ -175,7 +178,7 @@ move_all_lanes(struct hed_lower *l, const struct mover *m)
         any = LLVMBuildAnd(l->b, any, LLVMConstInt(l->i64, align - 1, false), "");
         LLVMBuildCondBr(l->b, LLVMBuildIsNull(l->b, any, ""), good, bad);
         LLVMPositionBuilderAtEnd(l->b, bad);
-        move_lane_by_lane(l, m); /* which finds the lane, and traps */
+        move_lane_by_lane(l, m); /* finds the misaligned lane and traps */
         LLVMBuildRetVoid(l->b);
         LLVMPositionBuilderAtEnd(l->b, good);
     }
@@ -184,9 +187,10 @@ move_all_lanes(struct hed_lower *l, const struct mover *m)
         move_lane(l, &unchecked, hed_lower_word(l, i));
 }
 
-/* Addresses in a row: one vector, which for several elements a lane is taken apart. */
+/* The addresses are consecutive: moves one vector, which a shuffle takes apart or puts together if
+ * there are several elements per lane. */
 static void
-move_in_a_row(struct hed_lower *l, const struct mover *m, LLVMValueRef first)
+move_consecutive(struct hed_lower *l, const struct mover *m, LLVMValueRef first)
 {
     const unsigned n = m->how->count;
     const unsigned total = n * HED_PTX_LANES;
@@ -205,14 +209,15 @@ move_in_a_row(struct hed_lower *l, const struct mover *m, LLVMValueRef first)
             LLVMValueRef one = LLVMBuildShuffleVector(l->b, v, LLVMGetPoison(all),
                                                       LLVMConstVector(picks, HED_PTX_LANES), "");
 
-            LLVMSetAlignment(LLVMBuildStore(l->b, one, data_at(l, m, i, NULL)),
-                             bytes_of(m->how->type));
+            LLVMSetAlignment(LLVMBuildStore(l->b, one, mover_data(l, m, i, NULL)),
+                             type_bytes(m->how->type));
         }
         return;
     }
-    /* Element after element lies in data: one load takes them all, one shuffle mixes them. */
+    /* In data, element 0 of all lanes comes first: one load gets everything, one shuffle sorts
+     * it. */
     v = LLVMBuildLoad2(l->b, all, m->data, "");
-    LLVMSetAlignment(v, bytes_of(m->how->type));
+    LLVMSetAlignment(v, type_bytes(m->how->type));
     for (unsigned k = 0; k < total; k++)
         picks[k] = hed_lower_word(l, k % n * HED_PTX_LANES + k / n);
     if (n > 1)
@@ -221,14 +226,14 @@ move_in_a_row(struct hed_lower *l, const struct mover *m, LLVMValueRef first)
 }
 
 static void
-make_mover(struct hed_lower *l, const struct mover *m)
+make_mover_body(struct hed_lower *l, const struct mover *m)
 {
     LLVMBasicBlockRef full = hed_lower_block(l, "");
     LLVMBasicBlockRef row = hed_lower_block(l, "");
     LLVMBasicBlockRef scattered = hed_lower_block(l, "");
     LLVMBasicBlockRef slow = hed_lower_block(l, "");
     LLVMTypeRef vector = LLVMVectorType(l->i64, HED_PTX_LANES);
-    const uint64_t step = (uint64_t)m->how->count * bytes_of(m->how->type);
+    const uint64_t step = (uint64_t)m->how->count * type_bytes(m->how->type);
     const bool plain =
         m->how->order == LLVMAtomicOrderingNotAtomic && !m->how->is_volatile && m->how->count <= 4;
 
@@ -253,8 +258,8 @@ make_mover(struct hed_lower *l, const struct mover *m)
         move_all_lanes(l, m);
         LLVMBuildRetVoid(l->b);
         LLVMPositionBuilderAtEnd(l->b, row);
-        check(l, m, first, hed_lower_word(l, 0));
-        move_in_a_row(l, m, first);
+        check_aligned(l, m, first, hed_lower_word(l, 0));
+        move_consecutive(l, m, first);
         LLVMBuildRetVoid(l->b);
     } else {
         LLVMBuildBr(l->b, slow);
@@ -267,9 +272,10 @@ make_mover(struct hed_lower *l, const struct mover *m)
     LLVMBuildRetVoid(l->b);
 }
 
-/* The function for a kind of access; made at its first use. */
+/* The function for a kind of access, made on first use. */
 static LLVMValueRef
-mover_of(struct hed_lower *l, const struct hed_lower_access *how, bool is_store, LLVMTypeRef *type)
+find_mover(struct hed_lower *l, const struct hed_lower_access *how, bool is_store,
+           LLVMTypeRef *type)
 {
     LLVMTypeRef types[] = {l->ptr, l->i32, l->ptr, l->ptr, l->i32};
     struct hed_lower_function *caller = l->function;
@@ -301,16 +307,16 @@ mover_of(struct hed_lower *l, const struct hed_lower_access *how, bool is_store,
     own.entry = LLVMAppendBasicBlockInContext(l->context, f, "entry");
     l->function = &own;
     LLVMPositionBuilderAtEnd(l->b, own.entry);
-    make_mover(l, &m);
+    make_mover_body(l, &m);
     l->function = caller;
     LLVMPositionBuilderAtEnd(l->b, here);
     return f;
 }
 
-/* One piece of memory for all accesses of the function: it is written right before a call and read
- * right behind it. */
+/* Memory shared by all accesses of the function: it is written right before a call and read right
+ * after it. */
 static LLVMValueRef
-scratch(struct hed_lower *l, LLVMValueRef *slot)
+mover_scratch(struct hed_lower *l, LLVMValueRef *slot)
 {
     if (!*slot)
         *slot = hed_lower_alloca(l, l->i64, HED_PTX_LANES * ELEMENTS_MAX, 16);
@@ -323,8 +329,8 @@ call_mover(struct hed_lower *l, const struct hed_lower_place *at,
 {
     struct warp *w = hed_lower_warp_state(l);
     LLVMTypeRef type;
-    LLVMValueRef f = mover_of(l, how, is_store, &type);
-    LLVMValueRef args[] = {scratch(l, &w->addresses), hed_lower_warp_bits(l), data,
+    LLVMValueRef f = find_mover(l, how, is_store, &type);
+    LLVMValueRef args[] = {mover_scratch(l, &w->addresses), hed_lower_warp_bits(l), data,
                            l->function->strand,
                            hed_lower_word(l, l->inst ? l->inst->stmt.line : 0)};
 
@@ -334,12 +340,14 @@ call_mover(struct hed_lower *l, const struct hed_lower_place *at,
 
 /* ---- loads and stores ---------------------------------------------------------------------- */
 
-/* A variable of the function whose lanes lie in a row: memory that LLVM can make a value of. */
+/* A variable of the function whose lanes are consecutive: memory that LLVM can turn into a
+ * value. */
 static bool
-is_row(struct hed_lower *l, const struct hed_lower_place *at, const struct hed_lower_access *how)
+is_consecutive_variable(struct hed_lower *l, const struct hed_lower_place *at,
+                        const struct hed_lower_access *how)
 {
     return at->var && at->offset == 0 && how->count == 1 &&
-           stride_of(l, at->var) == bytes_of(how->type);
+           variable_stride(l, at->var) == type_bytes(how->type);
 }
 
 void
@@ -350,31 +358,32 @@ hed_lower_warp_load(struct hed_lower *l, const struct hed_lower_place *at,
 
     if (at->base) {
         for (unsigned i = 0; i < how->count; i++)
-            out[i] = hed_lower_splat(l, load_one(l, hed_lower_at(l, at->base, at->offset), how, i));
+            out[i] =
+                hed_lower_splat(l, load_element(l, hed_lower_at(l, at->base, at->offset), how, i));
         return;
     }
-    if (is_row(l, at, how)) {
-        *out = LLVMBuildLoad2(l->b, lanes, variable(l, at), "");
-        LLVMSetAlignment(*out, bytes_of(how->type) < 16 ? bytes_of(how->type) : 16);
+    if (is_consecutive_variable(l, at, how)) {
+        *out = LLVMBuildLoad2(l->b, lanes, warp_variable(l, at), "");
+        LLVMSetAlignment(*out, hed_min(type_bytes(how->type), 16));
         return;
     }
 
     struct warp *w = hed_lower_warp_state(l);
-    LLVMValueRef data = scratch(l, &w->data);
+    LLVMValueRef data = mover_scratch(l, &w->data);
 
     call_mover(l, at, how, false, data);
     for (unsigned i = 0; i < how->count; i++) {
         out[i] = LLVMBuildLoad2(
-            l->b, lanes, hed_lower_at(l, data, (int64_t)i * HED_PTX_LANES * bytes_of(how->type)),
+            l->b, lanes, hed_lower_at(l, data, (int64_t)i * HED_PTX_LANES * type_bytes(how->type)),
             "");
         LLVMSetAlignment(out[i], 16);
     }
 }
 
-/* All lanes write to one place; the last of them stays. */
+/* All lanes write to the same address; the value of the last lane stays. */
 static void
-store_last(struct hed_lower *l, const struct hed_lower_place *at,
-           const struct hed_lower_access *how, LLVMValueRef *in)
+store_last_lane(struct hed_lower *l, const struct hed_lower_place *at,
+                const struct hed_lower_access *how, LLVMValueRef *in)
 {
     LLVMValueRef bits = hed_lower_warp_bits(l);
     LLVMValueRef count[] = {bits, LLVMConstInt(l->i1, 0, false)};
@@ -387,8 +396,8 @@ store_last(struct hed_lower *l, const struct hed_lower_place *at,
     last = LLVMBuildSub(l->b, hed_lower_word(l, 31),
                         hed_lower_intrinsic(l, "llvm.ctlz", l->i32, count, 2), "");
     for (unsigned i = 0; i < how->count; i++)
-        store_one(l, hed_lower_at(l, at->base, at->offset), how, i,
-                  LLVMBuildExtractElement(l->b, in[i], last, ""));
+        store_element(l, hed_lower_at(l, at->base, at->offset), how, i,
+                      LLVMBuildExtractElement(l->b, in[i], last, ""));
     LLVMBuildBr(l->b, after);
     LLVMPositionBuilderAtEnd(l->b, after);
 }
@@ -398,13 +407,13 @@ hed_lower_warp_store(struct hed_lower *l, const struct hed_lower_place *at,
                      const struct hed_lower_access *how, LLVMValueRef *in)
 {
     if (at->base) {
-        store_last(l, at, how, in);
+        store_last_lane(l, at, how, in);
         return;
     }
-    if (is_row(l, at, how)) {
-        LLVMValueRef p = variable(l, at);
+    if (is_consecutive_variable(l, at, how)) {
+        LLVMValueRef p = warp_variable(l, at);
         LLVMValueRef old = LLVMBuildLoad2(l->b, LLVMTypeOf(in[0]), p, "");
-        const unsigned align = bytes_of(how->type) < 16 ? bytes_of(how->type) : 16;
+        const unsigned align = hed_min(type_bytes(how->type), 16);
 
         LLVMSetAlignment(old, align);
         LLVMSetAlignment(
@@ -414,12 +423,13 @@ hed_lower_warp_store(struct hed_lower *l, const struct hed_lower_place *at,
     }
 
     struct warp *w = hed_lower_warp_state(l);
-    LLVMValueRef data = scratch(l, &w->data);
+    LLVMValueRef data = mover_scratch(l, &w->data);
 
     for (unsigned i = 0; i < how->count; i++)
         LLVMSetAlignment(
-            LLVMBuildStore(l->b, in[i],
-                           hed_lower_at(l, data, (int64_t)i * HED_PTX_LANES * bytes_of(how->type))),
+            LLVMBuildStore(
+                l->b, in[i],
+                hed_lower_at(l, data, (int64_t)i * HED_PTX_LANES * type_bytes(how->type))),
             16);
     call_mover(l, at, how, true, data);
 }
@@ -428,9 +438,9 @@ hed_lower_warp_store(struct hed_lower *l, const struct hed_lower_place *at,
 
 #define EACH_MAX 16
 
-/* A vector of predicates lies in memory as bits; an array of them must be one of bytes. */
+/* A vector of predicates is stored as bits; an array must have bytes, so that it can be indexed. */
 static LLVMTypeRef
-in_memory(struct hed_lower *l, LLVMTypeRef t)
+array_element_type(struct hed_lower *l, LLVMTypeRef t)
 {
     return t == l->i1 ? l->i8 : t;
 }
@@ -442,7 +452,7 @@ lane_type(LLVMValueRef v)
 }
 
 static LLVMValueRef
-resize(struct hed_lower *l, LLVMValueRef v, LLVMTypeRef t)
+resize_predicate(struct hed_lower *l, LLVMValueRef v, LLVMTypeRef t)
 {
     return t == l->i1 || t == l->i8 ? hed_lower_resize(l, v, t, false) : v;
 }
@@ -461,33 +471,34 @@ hed_lower_warp_each(struct hed_lower *l, hed_lower_each fn, void *arg, LLVMValue
         return;
     }
     for (unsigned i = 0; i < nargs; i++) {
-        LLVMTypeRef t = in_memory(l, lane_type(args[i]));
+        LLVMTypeRef t = array_element_type(l, lane_type(args[i]));
 
-        in[i] = hed_lower_warp_array(l, t, resize(l, args[i], t));
+        in[i] = hed_lower_warp_array(l, t, resize_predicate(l, args[i], t));
     }
     for (unsigned i = 0; i < nresults; i++)
-        out[i] = hed_lower_warp_array(l, in_memory(l, types[i]), NULL);
+        out[i] = hed_lower_warp_array(l, array_element_type(l, types[i]), NULL);
     hed_lower_warp_loop_begin(l, hed_lower_warp_bits(l), &loop);
     LLVMBuildStore(l->b, loop.lane,
                    hed_lower_at(l, l->function->strand, offsetof(struct hed_ptx_strand, lane)));
     for (unsigned i = 0; i < nargs; i++) {
-        LLVMTypeRef t = in_memory(l, lane_type(args[i]));
+        LLVMTypeRef t = array_element_type(l, lane_type(args[i]));
         LLVMValueRef at = hed_lower_warp_element(l, t, in[i], loop.lane);
 
-        one[i] = resize(l, LLVMBuildLoad2(l->b, t, at, ""), lane_type(args[i]));
+        one[i] = resize_predicate(l, LLVMBuildLoad2(l->b, t, at, ""), lane_type(args[i]));
     }
     fn(l, arg, one, got);
     for (unsigned i = 0; i < nresults; i++) {
-        LLVMTypeRef t = in_memory(l, types[i]);
+        LLVMTypeRef t = array_element_type(l, types[i]);
 
-        LLVMBuildStore(l->b, resize(l, got[i], t), hed_lower_warp_element(l, t, out[i], loop.lane));
+        LLVMBuildStore(l->b, resize_predicate(l, got[i], t),
+                       hed_lower_warp_element(l, t, out[i], loop.lane));
     }
     hed_lower_warp_loop_end(l, &loop);
     for (unsigned i = 0; i < nresults; i++) {
-        LLVMTypeRef t = in_memory(l, types[i]);
+        LLVMTypeRef t = array_element_type(l, types[i]);
 
         results[i] = LLVMBuildLoad2(l->b, hed_lower_lanes(l, t), out[i], "");
         LLVMSetAlignment(results[i], 16);
-        results[i] = resize(l, results[i], types[i]);
+        results[i] = resize_predicate(l, results[i], types[i]);
     }
 }

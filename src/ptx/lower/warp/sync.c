@@ -1,8 +1,9 @@
-/* What the lanes of a warp do together, barriers of the block, and calls. The lanes are at hand, so
- * warp operations are code or one call of a function without state (ptx/run/warp.h).
+/* Operations among the lanes of a warp, barriers of the block, and calls. All lanes' values are at
+ * hand, so a warp operation is plain code or one call of a function without state (ptx/run/warp.h).
  */
 #include <stddef.h>
 
+#include "base/number.h"
 #include "ptx/lower/warp/warp.h"
 
 static LLVMValueRef
@@ -11,10 +12,10 @@ count_bits(struct hed_lower *l, LLVMValueRef bits)
     return hed_lower_intrinsic(l, "llvm.ctpop", l->i32, &bits, 1);
 }
 
-/* The lanes of the mask come together; the old forms without one do not wait for anybody. Returns
- * the mask as it is behind the meeting: lanes, i32. */
+/* Waits for the lanes of the mask; the old forms without a mask wait for none. Returns the mask
+ * after the meeting: i32, with lanes. */
 static LLVMValueRef
-meet(struct hed_lower *l, LLVMValueRef mask)
+meet_lanes(struct hed_lower *l, LLVMValueRef mask)
 {
     struct warp_kept kept;
 
@@ -27,9 +28,9 @@ meet(struct hed_lower *l, LLVMValueRef mask)
 
 /* ---- barriers ------------------------------------------------------------------------------ */
 
-/* All lanes of the warp that are left come along, unless they rest at another barrier. */
+/* Waits for all lanes of the warp that have not ended and do not wait at another barrier. */
 static void
-meet_all(struct hed_lower *l, LLVMValueRef *id, LLVMValueRef *threads)
+meet_at_barrier(struct hed_lower *l, LLVMValueRef *id, LLVMValueRef *threads)
 {
     struct warp_kept kept[] = {hed_lower_warp_keep(l, *id), hed_lower_warp_keep(l, *threads)};
 
@@ -42,7 +43,7 @@ meet_all(struct hed_lower *l, LLVMValueRef *id, LLVMValueRef *threads)
 void
 hed_lower_warp_barrier(struct hed_lower *l, LLVMValueRef id, LLVMValueRef threads)
 {
-    meet_all(l, &id, &threads);
+    meet_at_barrier(l, &id, &threads);
 
     LLVMValueRef args[] = {l->function->strand, id, threads,
                            count_bits(l, hed_lower_warp_running(l))};
@@ -53,7 +54,7 @@ hed_lower_warp_barrier(struct hed_lower *l, LLVMValueRef id, LLVMValueRef thread
 void
 hed_lower_warp_barrier_arrive(struct hed_lower *l, LLVMValueRef id, LLVMValueRef threads)
 {
-    meet_all(l, &id, &threads);
+    meet_at_barrier(l, &id, &threads);
 
     LLVMValueRef args[] = {l->function->strand, id, threads,
                            count_bits(l, hed_lower_warp_running(l))};
@@ -68,7 +69,7 @@ hed_lower_warp_barrier_reduce(struct hed_lower *l, LLVMValueRef id, LLVMValueRef
     struct warp_kept kept = hed_lower_warp_keep(l, predicate);
     LLVMValueRef running, trues;
 
-    meet_all(l, &id, &threads);
+    meet_at_barrier(l, &id, &threads);
     running = hed_lower_warp_running(l);
     trues = LLVMBuildAnd(l->b, running, hed_lower_warp_pack(l, hed_lower_warp_kept(l, &kept)), "");
 
@@ -82,7 +83,7 @@ hed_lower_warp_barrier_reduce(struct hed_lower *l, LLVMValueRef id, LLVMValueRef
 /* ---- shuffles ------------------------------------------------------------------------------ */
 
 static bool
-is_same(LLVMValueRef v, uint64_t *value)
+is_same_constant(LLVMValueRef v, uint64_t *value)
 {
     LLVMValueRef first;
 
@@ -98,7 +99,7 @@ is_same(LLVMValueRef v, uint64_t *value)
     return true;
 }
 
-/* By how far and within what are constants: the whole pattern is. */
+/* Both operands are constants, and so is the whole pattern. */
 static LLVMValueRef
 shuffle_fixed(struct hed_lower *l, enum hed_rt_shfl mode, LLVMValueRef value, uint64_t b,
               uint64_t c, LLVMValueRef *inside)
@@ -122,13 +123,13 @@ shuffle_fixed(struct hed_lower *l, enum hed_rt_shfl mode, LLVMValueRef value, ui
                                   LLVMConstVector(picks, HED_PTX_LANES), "");
 }
 
-/* What a function left in an array. */
+/* Loads the vector that a function stored in an array. */
 static LLVMValueRef
-words_of(struct hed_lower *l, LLVMValueRef array)
+load_lane_words(struct hed_lower *l, LLVMValueRef array)
 {
     LLVMValueRef v = LLVMBuildLoad2(l->b, LLVMVectorType(l->i32, HED_PTX_LANES), array, "");
 
-    LLVMSetAlignment(v, 16); /* as hed_lower_warp_array makes it; a vector's own would be 128 */
+    LLVMSetAlignment(v, 16); /* like hed_lower_warp_array; a vector's default would be 128 */
     return v;
 }
 
@@ -141,9 +142,9 @@ hed_lower_warp_shfl(struct hed_lower *l, enum hed_rt_shfl mode, LLVMValueRef val
     uint64_t by, within;
     LLVMValueRef out, bits;
 
-    (void)meet(l, mask);
+    (void)meet_lanes(l, mask);
     value = hed_lower_warp_kept(l, &kept[0]);
-    if (is_same(b, &by) && is_same(c, &within))
+    if (is_same_constant(b, &by) && is_same_constant(c, &within))
         return shuffle_fixed(l, mode, value, by, within, inside);
     out = hed_lower_warp_array(l, l->i32, NULL);
 
@@ -153,17 +154,17 @@ hed_lower_warp_shfl(struct hed_lower *l, enum hed_rt_shfl mode, LLVMValueRef val
 
     bits = hed_lower_runtime(l, "hed_warp_shfl", l->i32, args, 5);
     *inside = hed_lower_warp_unpack(l, bits);
-    return words_of(l, out);
+    return load_lane_words(l, out);
 }
 
-/* ---- votes and their kind ------------------------------------------------------------------ */
+/* ---- votes and reductions ------------------------------------------------------------------ */
 
 LLVMValueRef
 hed_lower_warp_vote(struct hed_lower *l, enum hed_rt_vote mode, LLVMValueRef predicate,
                     LLVMValueRef mask)
 {
     struct warp_kept kept = hed_lower_warp_keep(l, predicate);
-    LLVMValueRef members = meet(l, mask);
+    LLVMValueRef members = meet_lanes(l, mask);
     LLVMValueRef running = hed_lower_warp_running(l);
     LLVMValueRef yes =
         LLVMBuildAnd(l->b, running, hed_lower_warp_pack(l, hed_lower_warp_kept(l, &kept)), "");
@@ -194,7 +195,7 @@ hed_lower_warp_match(struct hed_lower *l, LLVMValueRef value64, LLVMValueRef mas
                      LLVMValueRef *same)
 {
     struct warp_kept kept = hed_lower_warp_keep(l, value64);
-    LLVMValueRef members = meet(l, mask);
+    LLVMValueRef members = meet_lanes(l, mask);
     LLVMValueRef out = hed_lower_warp_array(l, l->i32, NULL);
     LLVMValueRef args[] = {hed_lower_warp_array(l, l->i64, hed_lower_warp_kept(l, &kept)),
                            hed_lower_warp_array(l, l->i32, members), hed_lower_warp_running(l),
@@ -205,7 +206,7 @@ hed_lower_warp_match(struct hed_lower *l, LLVMValueRef value64, LLVMValueRef mas
             hed_lower_warp_unpack(l, hed_lower_runtime(l, "hed_warp_match_all", l->i32, args, 4));
     else
         hed_lower_runtime(l, "hed_warp_match_any", l->nothing, args, 4);
-    return words_of(l, out);
+    return load_lane_words(l, out);
 }
 
 LLVMValueRef
@@ -213,14 +214,14 @@ hed_lower_warp_redux(struct hed_lower *l, enum hed_rt_redux op, LLVMValueRef val
                      LLVMValueRef mask)
 {
     struct warp_kept kept = hed_lower_warp_keep(l, value);
-    LLVMValueRef members = meet(l, mask);
+    LLVMValueRef members = meet_lanes(l, mask);
     LLVMValueRef out = hed_lower_warp_array(l, l->i32, NULL);
     LLVMValueRef args[] = {
         hed_lower_word(l, op), hed_lower_warp_array(l, l->i32, hed_lower_warp_kept(l, &kept)),
         hed_lower_warp_array(l, l->i32, members), hed_lower_warp_running(l), out};
 
     hed_lower_runtime(l, "hed_warp_redux", l->nothing, args, 5);
-    return words_of(l, out);
+    return load_lane_words(l, out);
 }
 
 LLVMValueRef
@@ -232,7 +233,7 @@ hed_lower_warp_activemask(struct hed_lower *l)
 LLVMValueRef
 hed_lower_warp_elect(struct hed_lower *l, LLVMValueRef mask, LLVMValueRef *elected)
 {
-    LLVMValueRef members = meet(l, mask);
+    LLVMValueRef members = meet_lanes(l, mask);
     LLVMValueRef here =
         LLVMBuildAnd(l->b, members, hed_lower_splat(l, hed_lower_warp_running(l)), "");
     LLVMValueRef args[] = {here, LLVMConstInt(l->i1, 0, false)};
@@ -246,14 +247,14 @@ hed_lower_warp_elect(struct hed_lower *l, LLVMValueRef mask, LLVMValueRef *elect
 void
 hed_lower_warp_sync(struct hed_lower *l, LLVMValueRef mask)
 {
-    (void)meet(l, mask);
+    (void)meet_lanes(l, mask);
 }
 
-/* ---- helpers that are given all lanes' data ------------------------------------------------ */
+/* ---- helpers that get the data of all lanes ------------------------------------------------ */
 
 #define WORDS_MAX 64
 
-/* Pointers to the words of each lane that runs, NULL for the others. */
+/* Pointers to the words of each running lane; NULL for the others. */
 static LLVMValueRef
 point_to_words(struct hed_lower *l, LLVMValueRef data, LLVMValueRef bits)
 {
@@ -288,9 +289,9 @@ hed_lower_warp_together(struct hed_lower *l, const char *helper, LLVMValueRef ma
     }
     for (unsigned i = 0; i < nin; i++)
         kept[i] = hed_lower_warp_keep(l, in[i]);
-    (void)meet(l, mask);
+    (void)meet_lanes(l, mask);
     bits = hed_lower_warp_running(l);
-    /* Words lie as registers do, all lanes' first ones first: HED_RT_STRIDED. */
+    /* The words lie as registers do, the first words of all lanes first: HED_RT_STRIDED. */
     data = hed_lower_alloca(l, lanes, (uint64_t)nin + nout + 1, 16);
     for (unsigned i = 0; i < nin; i++)
         LLVMSetAlignment(
@@ -318,7 +319,7 @@ hed_lower_warp_nanosleep(struct hed_lower *l, LLVMValueRef ns)
 
 /* ---- calls --------------------------------------------------------------------------------- */
 
-/* Bytes of a lane's parameters or results; 0 if they have no fixed size. */
+/* The size in bytes of a lane's parameters or results; 0 if it is not fixed. */
 static uint64_t
 block_size(const struct hed_ptx_var *v)
 {
@@ -329,10 +330,10 @@ block_size(const struct hed_ptx_var *v)
             return 0;
         size = v->offset + v->size;
     }
-    return (size + 15) & ~UINT64_C(15);
+    return hed_round_up(size, 16);
 }
 
-/* Each lane's copy of a variable into its block, or back. */
+/* Copies each lane's copy of a variable to its block of parameters, or back. */
 static void
 copy_variable(struct hed_lower *l, const struct hed_ptx_operand *o, uint64_t size,
               LLVMValueRef block, uint64_t stride, bool is_in)
@@ -343,7 +344,7 @@ copy_variable(struct hed_lower *l, const struct hed_ptx_operand *o, uint64_t siz
     struct warp_loop loop;
 
     if (!base) {
-        hed_lower_refuse(l, "argument %s is no variable of the function", o->var->name);
+        hed_lower_refuse(l, "argument %s is not a variable of this function", o->var->name);
         return;
     }
     hed_lower_warp_loop_begin(l, hed_lower_warp_bits(l), &loop);
@@ -360,9 +361,9 @@ copy_variable(struct hed_lower *l, const struct hed_ptx_operand *o, uint64_t siz
     hed_lower_warp_loop_end(l, &loop);
 }
 
-/* Each lane's value in its block. */
+/* The place of each lane's value in its block. */
 static struct hed_lower_place
-place_in(struct hed_lower *l, LLVMValueRef block, uint64_t stride)
+place_in_block(struct hed_lower *l, LLVMValueRef block, uint64_t stride)
 {
     LLVMValueRef base = hed_lower_splat(l, LLVMBuildPtrToInt(l->b, block, l->i64, ""));
 
@@ -371,8 +372,9 @@ place_in(struct hed_lower *l, LLVMValueRef block, uint64_t stride)
 }
 
 static void
-move_values(struct hed_lower *l, const struct hed_ptx_var *formal,
-            const struct hed_ptx_operand *list, LLVMValueRef block, uint64_t stride, bool is_in)
+move_call_values(struct hed_lower *l, const struct hed_ptx_var *formal,
+                 const struct hed_ptx_operand *list, LLVMValueRef block, uint64_t stride,
+                 bool is_in)
 {
     for (uint32_t i = 0; formal && i < list->count && !l->err; i++, formal = formal->next) {
         const struct hed_ptx_operand *o = &list->elems[i];
@@ -380,7 +382,7 @@ move_values(struct hed_lower *l, const struct hed_ptx_var *formal,
         LLVMTypeRef t = hed_lower_int_type(l, formal->type);
         const struct hed_lower_access how = {
             .type = t == l->i1 ? l->i8 : t, .count = 1, .align = 1};
-        const struct hed_lower_place place = place_in(l, at, stride);
+        const struct hed_lower_place place = place_in_block(l, at, stride);
         LLVMValueRef v;
 
         if (o->kind == HED_PTX_OPERAND_VAR && o->var->space == HED_PTX_SPACE_PARAM) {
@@ -406,16 +408,17 @@ hed_lower_warp_do_call(struct hed_lower *l, const struct hed_ptx_func *callee, L
     LLVMValueRef f;
 
     if (!callee || pointer || !in || !out) {
-        hed_lower_refuse(l, "warp shape: a call through a pointer, or with arguments of any size");
+        hed_lower_refuse(l,
+                         "warp shape: a call through a pointer or with arguments of unknown size");
         return;
     }
     values[2] = hed_lower_alloca(l, l->i8, out * HED_PTX_LANES, 16);
     values[3] = hed_lower_alloca(l, l->i8, in * HED_PTX_LANES, 16);
-    move_values(l, sig->params, args, values[3], in, true);
+    move_call_values(l, sig->params, args, values[3], in, true);
     f = hed_lower_map_get(l->functions, callee);
     if (l->err || !f)
         return;
     values[1] = hed_lower_warp_bits(l);
     LLVMBuildCall2(l->b, hed_lower_warp_type(l, false), f, values, 4, "");
-    move_values(l, sig->rets, rets, values[2], out, false);
+    move_call_values(l, sig->rets, rets, values[2], out, false);
 }

@@ -1,16 +1,16 @@
-/* The warp shape: a strand is 32 lanes, a register is a vector, and control flow is a machine that
- * runs the lanes which are at the same place together (ptx/run/warp.h).
+/* The warp shape: a strand is 32 lanes and a register is a vector. Control flow is a machine that
+ * runs those lanes together that are at the same place in the code (ptx/run/warp.h).
  *
  *   kernel     void hed_kernel(strand)
- *   function   void f(strand, lanes, rets, args): each lane's parameters lie behind args, one block
- *              of parameters after the other; results likewise
+ *   function   void f(strand, lanes, rets, args): args points to one block of parameters per lane,
+ *              one after the other; rets likewise
  *
- * The lanes that run are a number of 32 bits. A branch tests whether they all go the same way; if
- * so, it is a branch of LLVM's. Before every place where lanes may wait for each other, one
- * comparison with machine.next says whether somebody does.
+ * The running lanes are a 32-bit mask. A branch tests whether they all go the same way; if so, it
+ * is a plain branch. Before every place where lanes may wait for each other, one comparison with
+ * machine.next tells whether any lane does.
  *
- * Not done here, and so left to the scalar shape: calls through pointers, recursion, functions in
- * which lanes meet or wait or end, kernels that are too long.
+ * The following is left to the scalar shape: calls through pointers, recursion, functions in which
+ * lanes meet, wait or exit, and kernels that are too long.
  */
 #include <stddef.h>
 #include <stdio.h>
@@ -18,12 +18,13 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/number.h"
 #include "ptx/lower/warp/warp.h"
 #include "ptx/run/layout.h"
 
-#define INSTRUCTIONS_MAX 600   /* of a kernel with its functions; more takes LLVM too long */
-#define MATRIX_WEIGHT 30       /* instructions that one on matrices counts for */
-#define INSTRUCTIONS_MOST 1500 /* worth the time where thread by thread would be wrong */
+#define INSTRUCTIONS_MAX 600   /* of a kernel and its functions; LLVM takes too long for more */
+#define MATRIX_WEIGHT 30       /* a matrix instruction counts for this many */
+#define INSTRUCTIONS_MOST 1500 /* the limit for kernels that the scalar shape might get wrong */
 
 /* ---- functions ----------------------------------------------------------------------------- */
 
@@ -35,9 +36,10 @@ hed_lower_warp_type(struct hed_lower *l, bool is_entry)
     return LLVMFunctionType(l->nothing, types, is_entry ? 1 : 4, false);
 }
 
-/* Does a thread read shared memory after a store to it, with no place between where threads meet?
- * Such code may count on the lanes of a warp going together, as they do on a GPU, and thread by
- * thread it would read before the others have written. Looked at in the order of the text. */
+/* Does a thread load from shared memory after a store to it, without meeting other threads in
+ * between? Such code may rely on the lanes of a warp running in lockstep, as they do on a GPU.
+ * Thread by thread, it would read before the others have written. Only the order of the text
+ * counts. */
 static bool
 counts_on_lockstep(const struct hed_ptx_func *f)
 {
@@ -60,9 +62,10 @@ counts_on_lockstep(const struct hed_ptx_func *f)
     return false;
 }
 
-/* Instructions, as LLVM's work on them goes: those on matrices write a dozen vectors each. */
+/* The number of instructions, weighted by LLVM's work: a matrix instruction writes a dozen
+ * vectors. */
 static uint64_t
-weight_of(const struct hed_ptx_func *f)
+instruction_weight(const struct hed_ptx_func *f)
 {
     uint64_t weight = 0;
 
@@ -79,15 +82,15 @@ weight_of(const struct hed_ptx_func *f)
     return weight;
 }
 
-/* What the warp shape leaves to the other one. */
+/* Refuses what the scalar shape has to do. */
 static void
-refuse_what_is_not_done(struct hed_lower *l, const struct hed_ptx_func *f)
+refuse_unsupported(struct hed_lower *l, const struct hed_ptx_func *f)
 {
     if (f == l->kernel) {
         uint64_t count = 0;
 
         for (uint32_t i = 0; i < l->unit->nfuncs; i++)
-            count += weight_of(l->unit->funcs[i]);
+            count += instruction_weight(l->unit->funcs[i]);
         if (l->unit->recurses)
             hed_lower_refuse(l, "warp shape: recursion or a call through a pointer");
         if (count > (counts_on_lockstep(f) ? INSTRUCTIONS_MOST : INSTRUCTIONS_MAX))
@@ -104,20 +107,20 @@ refuse_what_is_not_done(struct hed_lower *l, const struct hed_ptx_func *f)
 }
 
 static LLVMValueRef
-declare(struct hed_lower *l, const struct hed_ptx_func *f)
+warp_declare(struct hed_lower *l, const struct hed_ptx_func *f)
 {
-    refuse_what_is_not_done(l, f);
+    refuse_unsupported(l, f);
     return hed_lower_declare(l, f, hed_lower_warp_type(l, f == l->kernel));
 }
 
 static void
-place_params(struct hed_lower *l, const struct hed_ptx_var *first, LLVMValueRef base)
+warp_place_params(struct hed_lower *l, const struct hed_ptx_var *first, LLVMValueRef base)
 {
     uint64_t size = 0;
 
     for (const struct hed_ptx_var *v = first; v; v = v->next)
         size = v->offset + v->size;
-    size = (size + 15) & ~UINT64_C(15);
+    size = hed_round_up(size, 16);
     for (const struct hed_ptx_var *v = first; v; v = v->next) {
         hed_lower_map_add(l, l->function->vars, v, hed_lower_at(l, base, (int64_t)v->offset));
         hed_lower_map_add(l, hed_lower_warp_state(l)->strides, v, (void *)(uintptr_t)size);
@@ -125,13 +128,13 @@ place_params(struct hed_lower *l, const struct hed_ptx_var *first, LLVMValueRef 
 }
 
 static void
-place_variables(struct hed_lower *l)
+warp_place_variables(struct hed_lower *l)
 {
     struct hed_lower_function *f = l->function;
 
     for (const struct hed_ptx_var *v = f->ptx->vars; v; v = v->next) {
         const uint64_t size = v->size ? v->size : 1;
-        const uint64_t stride = (size + v->align - 1) / v->align * v->align;
+        const uint64_t stride = hed_round_up(size, v->align);
 
         if (v->space != HED_PTX_SPACE_LOCAL && v->space != HED_PTX_SPACE_PARAM)
             continue;
@@ -143,7 +146,7 @@ place_variables(struct hed_lower *l)
 }
 
 static void
-enter(struct hed_lower *l)
+warp_enter(struct hed_lower *l)
 {
     struct hed_lower_function *f = l->function;
     struct warp *w = calloc(1, sizeof(*w));
@@ -167,15 +170,15 @@ enter(struct hed_lower *l)
     if (f->ptx != l->kernel) {
         f->rets = LLVMGetParam(f->value, 2);
         f->params = LLVMGetParam(f->value, 3);
-        place_params(l, f->ptx->sig.rets, f->rets);
-        place_params(l, f->ptx->sig.params, f->params);
+        warp_place_params(l, f->ptx->sig.rets, f->rets);
+        warp_place_params(l, f->ptx->sig.params, f->params);
     }
-    place_variables(l);
+    warp_place_variables(l);
 }
 
-/* Registers among the results or parameters, out of or into memory. */
+/* Loads the registers among the parameters from memory, or stores those among the results. */
 static void
-move_registers(struct hed_lower *l, const struct hed_ptx_var *v, bool is_in)
+warp_move_registers(struct hed_lower *l, const struct hed_ptx_var *v, bool is_in)
 {
     for (; v; v = v->next) {
         const struct hed_lower_place at = {.var = v};
@@ -227,7 +230,7 @@ make_dispatcher(struct hed_lower *l)
 }
 
 static void
-start(struct hed_lower *l)
+warp_start(struct hed_lower *l)
 {
     struct hed_lower_function *f = l->function;
     struct warp *w = f->state;
@@ -252,20 +255,20 @@ start(struct hed_lower *l)
         hed_lower_warp_may_resume(l, hed_lower_warp_number(l, f->labels[i]->at), w->blocks[i]);
     }
     if (!is_kernel)
-        move_registers(l, f->ptx->sig.params, true);
+        warp_move_registers(l, f->ptx->sig.params, true);
     LLVMBuildBr(l->b, body);
     LLVMPositionBuilderAtEnd(l->b, body);
 }
 
-/* Lanes end: those that run, or those of them where the guard holds. */
+/* The running lanes end, or those of them for which the guard holds. */
 static void
-ret(struct hed_lower *l)
+warp_ret(struct hed_lower *l)
 {
     struct warp *w = hed_lower_warp_state(l);
     LLVMValueRef gone = hed_lower_warp_bits(l);
 
     if (l->function->ptx != l->kernel)
-        move_registers(l, l->function->ptx->sig.rets, false);
+        warp_move_registers(l, l->function->ptx->sig.rets, false);
     if (!w->holds) {
         LLVMBuildBr(l->b, w->next);
         hed_lower_warp_go_on(l);
@@ -282,13 +285,13 @@ ret(struct hed_lower *l)
 }
 
 static void
-leave(struct hed_lower *l)
+warp_leave(struct hed_lower *l)
 {
     struct warp *w = hed_lower_warp_state(l);
 
     if (!l->err) {
         w->holds = NULL;
-        ret(l);
+        warp_ret(l);
         LLVMBuildUnreachable(l->b);
     }
     if (w) {
@@ -302,7 +305,7 @@ leave(struct hed_lower *l)
 }
 
 static void
-label(struct hed_lower *l, const struct hed_ptx_label *label)
+warp_label(struct hed_lower *l, const struct hed_ptx_label *label)
 {
     struct warp *w = hed_lower_warp_state(l);
     LLVMBasicBlockRef block = w->blocks[label->id];
@@ -317,7 +320,7 @@ label(struct hed_lower *l, const struct hed_ptx_label *label)
 /* ---- guards -------------------------------------------------------------------------------- */
 
 static void
-guard_begin(struct hed_lower *l, LLVMValueRef holds)
+warp_guard_begin(struct hed_lower *l, LLVMValueRef holds)
 {
     struct warp *w = hed_lower_warp_state(l);
     LLVMBasicBlockRef inside;
@@ -349,7 +352,7 @@ guard_begin(struct hed_lower *l, LLVMValueRef holds)
 }
 
 static void
-guard_end(struct hed_lower *l)
+warp_guard_end(struct hed_lower *l)
 {
     struct warp *w = hed_lower_warp_state(l);
     const uint32_t pc = hed_lower_warp_number(l, l->inst) + 2;
@@ -370,7 +373,7 @@ guard_end(struct hed_lower *l)
 }
 
 static void
-trap(struct hed_lower *l, LLVMValueRef condition, enum hed_ptx_trap trap)
+warp_trap(struct hed_lower *l, LLVMValueRef condition, enum hed_ptx_trap trap)
 {
     LLVMValueRef strand = l->function->strand;
     LLVMValueRef args[3] = {strand, hed_lower_word(l, trap), hed_lower_word(l, l->inst->stmt.line)};
@@ -392,7 +395,7 @@ trap(struct hed_lower *l, LLVMValueRef condition, enum hed_ptx_trap trap)
 /* ---- values -------------------------------------------------------------------------------- */
 
 static void
-assign(struct hed_lower *l, LLVMValueRef slot, LLVMValueRef v)
+warp_assign(struct hed_lower *l, LLVMValueRef slot, LLVMValueRef v)
 {
     if (!hed_lower_map_get(hed_lower_warp_state(l)->locals, slot))
         v = LLVMBuildSelect(l->b, hed_lower_warp_mask(l), v,
@@ -401,7 +404,7 @@ assign(struct hed_lower *l, LLVMValueRef slot, LLVMValueRef v)
 }
 
 static LLVMValueRef
-tid(struct hed_lower *l, unsigned dimension)
+warp_tid(struct hed_lower *l, unsigned dimension)
 {
     LLVMValueRef v = hed_lower_field(l, LLVMVectorType(l->i32, HED_PTX_LANES), l->function->strand,
                                      offsetof(struct hed_ptx_strand, tid) +
@@ -412,7 +415,7 @@ tid(struct hed_lower *l, unsigned dimension)
 }
 
 static LLVMValueRef
-lane(struct hed_lower *l)
+warp_lane(struct hed_lower *l)
 {
     return hed_lower_warp_iota(l, l->i32, 1);
 }
@@ -420,22 +423,22 @@ lane(struct hed_lower *l)
 const struct hed_lower_shape hed_lower_warp = {
     .lanes = HED_PTX_LANES,
     .checks_moves = true,
-    .declare = declare,
-    .enter = enter,
-    .start = start,
-    .leave = leave,
-    .label = label,
-    .guard_begin = guard_begin,
-    .guard_end = guard_end,
+    .declare = warp_declare,
+    .enter = warp_enter,
+    .start = warp_start,
+    .leave = warp_leave,
+    .label = warp_label,
+    .guard_begin = warp_guard_begin,
+    .guard_end = warp_guard_end,
     .branch = hed_lower_warp_branch,
     .branch_table = hed_lower_warp_branch_table,
-    .ret = ret,
-    .exit = ret,
+    .ret = warp_ret,
+    .exit = warp_ret,
     .call = hed_lower_warp_do_call,
-    .trap = trap,
-    .assign = assign,
-    .tid = tid,
-    .lane = lane,
+    .trap = warp_trap,
+    .assign = warp_assign,
+    .tid = warp_tid,
+    .lane = warp_lane,
     .address = hed_lower_warp_address,
     .load = hed_lower_warp_load,
     .store = hed_lower_warp_store,

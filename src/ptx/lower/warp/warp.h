@@ -1,42 +1,49 @@
-/* What the files of the warp shape share: lower_warp.c (functions, guards, values), _branch (ways
- * through the code), _lanes (bits, vectors, loops), _local (registers of one place), _memory,
- * and _sync (what lanes do together, calls).
+/* What the files of the warp shape share.
+ *
+ *   warp.c    functions, guards, values
+ *   branch.c  going to a place in the code, waiting there, meeting, branching
+ *   lanes.c   lanes as bits and vectors, loops over lanes
+ *   local.c   registers that are used in one place only
+ *   memory.c  loads and stores
+ *   sync.c    operations among lanes, barriers, calls
+ *
+ * A "place" is a point in the code where lanes may come together or part.
  */
 #pragma once
 
 #include "ptx/lower/lower.h"
 #include "ptx/run/warp.h"
 
-/* How the guard of an instruction is made to hold. */
+/* How the code of an instruction obeys its guard. */
 enum warp_guard {
     WARP_GUARD_NONE,
-    WARP_GUARD_SELECT, /* results are kept only where it holds: no branch */
-    WARP_GUARD_SKIP,   /* branch around it when it holds nowhere */
-    WARP_GUARD_SPLIT,  /* lanes where it does not hold go and wait behind it: it may park lanes */
-    WARP_GUARD_LEAVE,  /* bra, ret, exit deal with it themselves */
+    WARP_GUARD_SELECT, /* all lanes compute, and the result is kept only where the guard holds */
+    WARP_GUARD_SKIP,   /* a branch skips the instruction if the guard holds for no lane */
+    WARP_GUARD_SPLIT,  /* the other lanes wait after the instruction, which may park lanes */
+    WARP_GUARD_LEAVE,  /* bra, ret and exit obey it themselves */
 };
 
 /* hed_lower_function.state */
 struct warp {
     LLVMValueRef machine;          /* alloca: struct hed_warp */
-    LLVMValueRef bits;             /* slot, i32: the lanes that run */
+    LLVMValueRef bits;             /* slot, i32: the running lanes */
     LLVMValueRef where;            /* slot, i32: the pc to go to */
-    LLVMBasicBlockRef next, go;    /* asks hed_warp_next; jumps to `where` */
+    LLVMBasicBlockRef next, go;    /* next asks hed_warp_next; go jumps to `where` */
     LLVMBasicBlockRef end;         /* no lane is left */
     LLVMValueRef jump;             /* the switch at the end of `go` */
     LLVMBasicBlockRef *blocks;     /* by label id */
-    bool *seen;                    /* by label id: its place is behind us */
+    bool *seen;                    /* by label id: the label is above the current instruction */
     struct hed_lower_map *index;   /* statement -> its number, from 1 */
-    struct hed_lower_map *locals;  /* slot of a register -> something, if nobody looks at the
-                                    * values that other lanes had in it */
+    struct hed_lower_map *locals;  /* has the slot of a register if the values that other lanes
+                                    * had in it are never read */
     struct hed_lower_map *strides; /* variable -> bytes from lane to lane */
 
-    LLVMValueRef addresses, data; /* allocas: what accesses of memory hand over; or NULL */
+    LLVMValueRef addresses, data; /* allocas for the operands of memory accesses; or NULL */
 
     enum warp_guard guard;
-    LLVMValueRef holds;      /* i1, lanes: of the guard; NULL: none */
+    LLVMValueRef holds;      /* i1, lanes: where the guard holds; NULL if there is none */
     LLVMValueRef outer;      /* i32: the lanes that ran before the guard */
-    LLVMBasicBlockRef after; /* behind the guarded instruction */
+    LLVMBasicBlockRef after; /* where code continues after the guarded instruction */
 };
 
 static inline struct warp *
@@ -45,26 +52,27 @@ hed_lower_warp_state(const struct hed_lower *l)
     return l->function->state;
 }
 
-/* The lanes that run, guard included: i32; as <32 x i1>. */
+/* The running lanes for which the guard holds, as i32 and as <32 x i1>. */
 LLVMValueRef hed_lower_warp_bits(struct hed_lower *l);
 LLVMValueRef hed_lower_warp_mask(struct hed_lower *l);
 /* <32 x i1> to i32 and back. */
 LLVMValueRef hed_lower_warp_pack(struct hed_lower *l, LLVMValueRef lanes);
 LLVMValueRef hed_lower_warp_unpack(struct hed_lower *l, LLVMValueRef bits);
-/* The lanes that run, without the guard: i32. */
+/* The running lanes, whatever the guard: i32. */
 LLVMValueRef hed_lower_warp_running(struct hed_lower *l);
-/* The lowest lane of some bits: i32; 0 if there is none. */
+/* The lowest lane in a mask: i32; 0 if the mask is empty. */
 LLVMValueRef hed_lower_warp_lowest(struct hed_lower *l, LLVMValueRef bits);
-/* The value of the lowest lane that runs. */
+/* The value of the lowest running lane. */
 LLVMValueRef hed_lower_warp_first(struct hed_lower *l, LLVMValueRef v);
-/* An alloca that holds a vector of 32; with v stored in it, unless that is NULL. */
+/* An alloca for a vector of 32; v is stored in it unless it is NULL. */
 LLVMValueRef hed_lower_warp_array(struct hed_lower *l, LLVMTypeRef element, LLVMValueRef v);
-/* What outlives a place in the code stays in memory: lanes come to a place from everywhere, so LLVM
- * would have to bring vectors of eight machine registers and more along on every way. */
+/* Keeps a slot in memory. Needed for values that live across a place: lanes come to a place from
+ * everywhere, so LLVM would have to carry vectors of eight or more machine registers along every
+ * path. */
 void hed_lower_warp_pin(struct hed_lower *l, LLVMValueRef slot);
 
-/* Lanes may be parked where they meet, and come back later: a value made before that is kept here
- * and fetched behind it. */
+/* Lanes may be parked where they meet and continue later. A value that is computed before the
+ * meeting is kept in memory and loaded after it. */
 struct warp_kept {
     LLVMTypeRef type;
     LLVMValueRef slot, constant;
@@ -72,29 +80,30 @@ struct warp_kept {
 struct warp_kept hed_lower_warp_keep(struct hed_lower *l, LLVMValueRef v);
 LLVMValueRef hed_lower_warp_kept(struct hed_lower *l, const struct warp_kept *k);
 
-/* Waits here until the lanes of the mask (i32, lanes; NULL: all) have come. */
+/* Waits until the lanes of the mask (i32, with lanes; NULL means all) have arrived. */
 void hed_lower_warp_meet(struct hed_lower *l, const struct warp_kept *mask);
 
-/* The place of a statement as the machine knows it; the two numbers behind it are free. */
+/* The number of a statement's place in the machine (its pc); the next two numbers are free. */
 uint32_t hed_lower_warp_number(struct hed_lower *l, const void *stmt);
 void hed_lower_warp_may_resume(struct hed_lower *l, uint32_t pc, LLVMBasicBlockRef at);
 void hed_lower_warp_wait_at(struct hed_lower *l, LLVMValueRef bits, uint32_t pc);
-/* All lanes that run go to a place: at once, or, if others wait there or before it, by way of the
- * machine. Ends the block. */
+/* The running lanes go to a place: directly, or through the machine if other lanes wait there or
+ * before it. Ends the block. */
 void hed_lower_warp_proceed(struct hed_lower *l, uint32_t pc, LLVMBasicBlockRef to);
-/* Code that nobody reaches still needs a block. */
+/* Code that is never reached still needs a block. */
 void hed_lower_warp_go_on(struct hed_lower *l);
 bool hed_lower_warp_is_closed(struct hed_lower *l);
-/* A word of the machine. */
+/* Loads a word of struct hed_warp. */
 LLVMValueRef hed_lower_warp_field(struct hed_lower *l, size_t offset);
 void hed_lower_warp_branch(struct hed_lower *l, const struct hed_ptx_label *to);
 void hed_lower_warp_branch_table(struct hed_lower *l, LLVMValueRef index,
                                  const struct hed_ptx_table *to);
 
-/* 0, step, 2 * step, ... */
+/* The vector 0, step, 2 * step, ... */
 LLVMValueRef hed_lower_warp_iota(struct hed_lower *l, LLVMTypeRef t, uint64_t step);
 
-/* A loop over lanes: begin gives the lane (i32) of this round; end closes it. */
+/* A loop over the lanes in a mask. loop_begin sets the lane (i32) of this round; loop_end closes
+ * the loop. */
 struct warp_loop {
     LLVMBasicBlockRef head, after;
     LLVMValueRef left; /* phi */
@@ -105,9 +114,9 @@ void hed_lower_warp_loop_end(struct hed_lower *l, struct warp_loop *loop);
 LLVMValueRef hed_lower_warp_element(struct hed_lower *l, LLVMTypeRef t, LLVMValueRef array,
                                     LLVMValueRef lane);
 
-/* Sets warp->locals: lower_warp_local.c */
+/* Sets warp->locals. */
 void hed_lower_warp_find_locals(struct hed_lower *l);
-/* How the guard of an instruction is made to hold, and whether lanes may come to rest at it. */
+/* How the code of an instruction obeys its guard, and so whether lanes may be parked at it. */
 enum warp_guard hed_lower_warp_guard(const struct hed_ptx_inst *i);
 
 /* See struct hed_lower_shape. */

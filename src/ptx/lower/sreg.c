@@ -1,4 +1,4 @@
-/* The special registers. */
+/* The values of special registers. */
 #include <stddef.h>
 
 #include "ptx/lower/lower.h"
@@ -6,11 +6,11 @@
 #define FIELD(record, type, field) \
     hed_lower_field(l, type, l->function->record, offsetof(struct hed_ptx_##record, field))
 
-/* Reported as the most warps an SM holds. */
+/* What we report as the number of warps that an SM can hold. */
 #define WARPS_OF_SM 64
 
 static LLVMValueRef
-word(struct hed_lower *l, LLVMValueRef record, size_t offset, unsigned dimension)
+field_word(struct hed_lower *l, LLVMValueRef record, size_t offset, unsigned dimension)
 {
     return hed_lower_field(l, l->i32, record, offset + dimension * sizeof(uint32_t));
 }
@@ -18,24 +18,24 @@ word(struct hed_lower *l, LLVMValueRef record, size_t offset, unsigned dimension
 static LLVMValueRef
 ctaid(struct hed_lower *l, unsigned d)
 {
-    return word(l, l->function->block, offsetof(struct hed_ptx_block, ctaid), d);
+    return field_word(l, l->function->block, offsetof(struct hed_ptx_block, ctaid), d);
 }
 
 static LLVMValueRef
 nctaid(struct hed_lower *l, unsigned d)
 {
-    return word(l, l->function->grid, offsetof(struct hed_ptx_grid, nctaid), d);
+    return field_word(l, l->function->grid, offsetof(struct hed_ptx_grid, nctaid), d);
 }
 
 static LLVMValueRef
 ncluster(struct hed_lower *l, unsigned d)
 {
-    return word(l, l->function->grid, offsetof(struct hed_ptx_grid, ncluster), d);
+    return field_word(l, l->function->grid, offsetof(struct hed_ptx_grid, ncluster), d);
 }
 
 /* The position of the block in its cluster. */
 static LLVMValueRef
-in_cluster(struct hed_lower *l, unsigned d)
+position_in_cluster(struct hed_lower *l, unsigned d)
 {
     return LLVMBuildURem(l->b, ctaid(l, d), ncluster(l, d), "");
 }
@@ -43,11 +43,11 @@ in_cluster(struct hed_lower *l, unsigned d)
 static LLVMValueRef
 cluster_rank(struct hed_lower *l)
 {
-    LLVMValueRef rank = LLVMBuildMul(l->b, in_cluster(l, 2), ncluster(l, 1), "");
+    LLVMValueRef rank = LLVMBuildMul(l->b, position_in_cluster(l, 2), ncluster(l, 1), "");
 
-    rank = LLVMBuildAdd(l->b, rank, in_cluster(l, 1), "");
+    rank = LLVMBuildAdd(l->b, rank, position_in_cluster(l, 1), "");
     rank = LLVMBuildMul(l->b, rank, ncluster(l, 0), "");
-    return LLVMBuildAdd(l->b, rank, in_cluster(l, 0), "");
+    return LLVMBuildAdd(l->b, rank, position_in_cluster(l, 0), "");
 }
 
 static LLVMValueRef
@@ -65,16 +65,16 @@ runtime64(struct hed_lower *l, const char *name)
 }
 
 static LLVMValueRef
-half(struct hed_lower *l, LLVMValueRef v, bool is_high)
+word_half(struct hed_lower *l, LLVMValueRef v, bool is_high)
 {
     if (is_high)
         v = LLVMBuildLShr(l->b, v, LLVMConstInt(l->i64, 32, false), "");
     return LLVMBuildTrunc(l->b, v, l->i32, "");
 }
 
-/* Masks of the lanes around one's own; these have lanes. */
+/* The masks of lanes below, at and above the lane's own; the value differs by lane. */
 static LLVMValueRef
-lanemask(struct hed_lower *l, unsigned sreg)
+lanemask_sreg(struct hed_lower *l, unsigned sreg)
 {
     LLVMValueRef lane = l->shape->lane(l);
     LLVMValueRef own = LLVMBuildShl(l->b, hed_lower_int(l, l->i32, 1), lane, "");
@@ -94,13 +94,13 @@ lanemask(struct hed_lower *l, unsigned sreg)
     }
 }
 
-/* Those with .x .y .z, the same in all lanes. NULL: none of them. */
+/* Registers with .x .y .z that are the same in all lanes; NULL if sreg is none of them. */
 static LLVMValueRef
-vector(struct hed_lower *l, unsigned sreg, unsigned d)
+vector_sreg(struct hed_lower *l, unsigned sreg, unsigned d)
 {
     switch (sreg) {
     case HED_PTX_SREG_NTID:
-        return word(l, l->function->grid, offsetof(struct hed_ptx_grid, ntid), d);
+        return field_word(l, l->function->grid, offsetof(struct hed_ptx_grid, ntid), d);
     case HED_PTX_SREG_CTAID:
         return ctaid(l, d);
     case HED_PTX_SREG_NCTAID:
@@ -110,7 +110,7 @@ vector(struct hed_lower *l, unsigned sreg, unsigned d)
     case HED_PTX_SREG_NCLUSTERID:
         return LLVMBuildUDiv(l->b, nctaid(l, d), ncluster(l, d), "");
     case HED_PTX_SREG_CLUSTER_CTAID:
-        return in_cluster(l, d);
+        return position_in_cluster(l, d);
     case HED_PTX_SREG_CLUSTER_NCTAID:
         return ncluster(l, d);
     default:
@@ -118,31 +118,31 @@ vector(struct hed_lower *l, unsigned sreg, unsigned d)
     }
 }
 
-/* Clocks; each reading is a new one. NULL: none of them. */
+/* Clocks, which are read anew each time; NULL if sreg is none of them. */
 static LLVMValueRef
-time_of(struct hed_lower *l, unsigned sreg)
+clock_sreg(struct hed_lower *l, unsigned sreg)
 {
     switch (sreg) {
     case HED_PTX_SREG_CLOCK:
-        return half(l, runtime64(l, "hed_rt_clock"), false);
+        return word_half(l, runtime64(l, "hed_rt_clock"), false);
     case HED_PTX_SREG_CLOCK_HI:
-        return half(l, runtime64(l, "hed_rt_clock"), true);
+        return word_half(l, runtime64(l, "hed_rt_clock"), true);
     case HED_PTX_SREG_CLOCK64:
         return runtime64(l, "hed_rt_clock");
     case HED_PTX_SREG_GLOBALTIMER:
         return runtime64(l, "hed_rt_globaltimer");
     case HED_PTX_SREG_GLOBALTIMER_LO:
-        return half(l, runtime64(l, "hed_rt_globaltimer"), false);
+        return word_half(l, runtime64(l, "hed_rt_globaltimer"), false);
     case HED_PTX_SREG_GLOBALTIMER_HI:
-        return half(l, runtime64(l, "hed_rt_globaltimer"), true);
+        return word_half(l, runtime64(l, "hed_rt_globaltimer"), true);
     default:
         return NULL;
     }
 }
 
-/* The others, the same in all lanes. */
+/* All other registers that are the same in all lanes. */
 static LLVMValueRef
-plain(struct hed_lower *l, unsigned sreg)
+plain_sreg(struct hed_lower *l, unsigned sreg)
 {
     switch (sreg) {
     case HED_PTX_SREG_WARPID:
@@ -167,11 +167,11 @@ plain(struct hed_lower *l, unsigned sreg)
     case HED_PTX_SREG_DYNAMIC_SMEM_SIZE:
         return FIELD(grid, l->i32, dynamic_shared);
     case HED_PTX_SREG_ENVREG1:
-        return half(l, FIELD(grid, l->i64, workspace), true);
+        return word_half(l, FIELD(grid, l->i64, workspace), true);
     case HED_PTX_SREG_ENVREG2:
-        return half(l, FIELD(grid, l->i64, workspace), false);
+        return word_half(l, FIELD(grid, l->i64, workspace), false);
     default:
-        /* Counters of events and what the system keeps to itself: nothing counted, nothing kept. */
+        /* Event counters and registers of the system: we count nothing and keep nothing. */
         return LLVMConstNull(hed_lower_int_type(l, hed_ptx_sregs[sreg].type));
     }
 }
@@ -194,10 +194,10 @@ hed_lower_sreg(struct hed_lower *l, const struct hed_ptx_operand *o)
     case HED_PTX_SREG_LANEMASK_LT:
     case HED_PTX_SREG_LANEMASK_GE:
     case HED_PTX_SREG_LANEMASK_GT:
-        return lanemask(l, o->sreg);
+        return lanemask_sreg(l, o->sreg);
     default:
-        v = vector(l, o->sreg, d);
-        v = v ? v : time_of(l, o->sreg);
-        return hed_lower_splat(l, v ? v : plain(l, o->sreg));
+        v = vector_sreg(l, o->sreg, d);
+        v = v ? v : clock_sreg(l, o->sreg);
+        return hed_lower_splat(l, v ? v : plain_sreg(l, o->sreg));
     }
 }

@@ -1,14 +1,16 @@
-/* Copies behind the program's back, which are done at once here, and their barriers; what is about
- * clusters, of which every block is one of its own, and dependent grids. */
+/* Asynchronous copies, which are finished at once here, and mbarriers, the barrier objects in
+ * shared memory that such copies complete.
+ */
 #include <string.h>
 
+#include "ptx/lower/family/family.h"
 #include "ptx/lower/lower.h"
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
-/* args: to, from, and bytes to take from there, the rest being zero. */
+/* args are the destination, the source and how many bytes to take from it; zeros follow them. */
 static void
-copy_one(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *results)
+copy_for_lane(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *results)
 {
     LLVMValueRef to = LLVMBuildIntToPtr(l->b, args[0], l->ptr, "");
     LLVMValueRef from = LLVMBuildIntToPtr(l->b, args[1], l->ptr, "");
@@ -33,17 +35,17 @@ copy_one(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *resul
 }
 
 static LLVMValueRef
-address(struct hed_lower *l, const struct hed_ptx_operand *o, enum hed_ptx_space space,
-        unsigned align)
+address_operand(struct hed_lower *l, const struct hed_ptx_operand *o, enum hed_ptx_space space,
+                unsigned align)
 {
     const struct hed_lower_place at = hed_lower_place(l, o, space, align);
 
     return l->err ? hed_lower_int(l, l->i64, 0) : l->shape->address(l, &at);
 }
 
-/* cp.async [to], [from], bytes {, bytes to take | ignore-the-source} */
-static void
-copy(struct hed_lower *l)
+/* cp.async [to], [from], bytes {, bytes to take from the source | ignore the source} */
+void
+hed_op_copy(struct hed_lower *l)
 {
     const struct hed_ptx_inst *i = l->inst;
     const struct hed_ptx_operand *o = i->operands;
@@ -53,23 +55,23 @@ copy(struct hed_lower *l)
     LLVMValueRef args[3] = {NULL, NULL, NULL};
 
     if (bytes != 4 && bytes != 8 && bytes != 16) {
-        hed_lower_refuse(l, "a copy of %u bytes", bytes);
+        hed_lower_refuse(l, "a copy of %u bytes is not supported", bytes);
         return;
     }
-    args[0] = address(l, &o[0], HED_PTX_SPACE_SHARED, bytes);
-    args[1] = address(l, &o[1], HED_PTX_SPACE_GLOBAL, bytes);
+    args[0] = address_operand(l, &o[0], HED_PTX_SPACE_SHARED, bytes);
+    args[1] = address_operand(l, &o[1], HED_PTX_SPACE_GLOBAL, bytes);
     if (has_more && o[3].kind == HED_PTX_OPERAND_REG && o[3].reg->type == HED_PTX_TYPE_PRED)
         args[2] = hed_lower_select(l, hed_lower_get(l, &o[3], HED_PTX_TYPE_PRED),
                                    hed_lower_int(l, l->i32, 0), hed_lower_int(l, l->i32, bytes));
     else if (has_more && !(o[3].kind == HED_PTX_OPERAND_INT && o[3].bits == bytes))
         args[2] = hed_lower_get(l, &o[3], HED_PTX_TYPE_U32);
     if (!l->err)
-        l->shape->each(l, copy_one, &bytes, args, args[2] ? 3 : 2, NULL, NULL, 0);
+        l->shape->each(l, copy_for_lane, &bytes, args, args[2] ? 3 : 2, NULL, NULL, 0);
 }
 
-/* args: to, from, bytes */
+/* args are the destination, the source and the number of bytes. */
 static void
-copy_bulk_one(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *results)
+bulk_copy_for_lane(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *results)
 {
     LLVMValueRef to = LLVMBuildIntToPtr(l->b, args[0], l->ptr, "");
     LLVMValueRef from = LLVMBuildIntToPtr(l->b, args[1], l->ptr, "");
@@ -79,9 +81,9 @@ copy_bulk_one(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *
     LLVMBuildMemCpy(l->b, to, 16, from, 16, LLVMBuildZExt(l->b, args[2], l->i64, ""));
 }
 
-/* args: to, bytes */
+/* args are the destination and the number of bytes. */
 static void
-clear_one(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *results)
+clear_for_lane(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *results)
 {
     LLVMValueRef to = LLVMBuildIntToPtr(l->b, args[0], l->ptr, "");
 
@@ -90,28 +92,29 @@ clear_one(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *resu
     LLVMBuildMemSet(l->b, to, LLVMConstInt(l->i8, 0, false), args[1], 8);
 }
 
-static void
-clear(struct hed_lower *l)
+void
+hed_op_bulk_clear(struct hed_lower *l)
 {
     const struct hed_ptx_form *f = l->inst->form;
     LLVMValueRef args[2];
 
-    args[0] = address(l, &l->inst->operands[0], f->nspaces ? f->spaces[0] : HED_PTX_SPACE_NONE, 8);
+    args[0] = address_operand(l, &l->inst->operands[0],
+                              f->nspaces ? f->spaces[0] : HED_PTX_SPACE_NONE, 8);
     args[1] = hed_lower_get(l, &l->inst->operands[1], HED_PTX_TYPE_U64);
     if (!l->err)
-        l->shape->each(l, clear_one, NULL, args, 2, NULL, NULL, 0);
+        l->shape->each(l, clear_for_lane, NULL, args, 2, NULL, NULL, 0);
 }
 
-/* ---- barrier objects ------------------------------------------------------------------------- */
+/* ---- mbarriers ------------------------------------------------------------------------------- */
 
-/* What is counted on a barrier; constants or values with lanes. */
+/* What an arrival adds to a barrier: constants, or values with lanes. NULL is 0. */
 struct arrival {
     LLVMValueRef count, tx, drop;
 };
 
-/* args: the barrier, count, tx, drop */
+/* args are the barrier and the members of struct arrival. */
 static void
-arrive_one(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *results)
+arrive_for_lane(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *results)
 {
     LLVMValueRef all[] = {LLVMBuildIntToPtr(l->b, args[0], l->ptr, ""), args[1], args[2], args[3]};
 
@@ -120,7 +123,7 @@ arrive_one(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *res
 }
 
 static LLVMValueRef
-arrive(struct hed_lower *l, LLVMValueRef barrier, const struct arrival *a)
+arrive_at_mbarrier(struct hed_lower *l, LLVMValueRef barrier, const struct arrival *a)
 {
     LLVMValueRef zero = hed_lower_int(l, l->i32, 0);
     LLVMValueRef args[] = {barrier, a->count ? a->count : zero, a->tx ? a->tx : zero,
@@ -128,21 +131,22 @@ arrive(struct hed_lower *l, LLVMValueRef barrier, const struct arrival *a)
     LLVMValueRef old = hed_lower_int(l, l->i64, 0);
 
     if (!l->err)
-        l->shape->each(l, arrive_one, NULL, args, 4, &l->i64, &old, 1);
+        l->shape->each(l, arrive_for_lane, NULL, args, 4, &l->i64, &old, 1);
     return old;
 }
 
 static LLVMValueRef
-barrier_at(struct hed_lower *l, const struct hed_ptx_operand *o)
+mbarrier_operand(struct hed_lower *l, const struct hed_ptx_operand *o)
 {
     const struct hed_ptx_form *f = l->inst->form;
 
-    return address(l, o, f->nspaces ? f->spaces[0] : HED_PTX_SPACE_NONE, 8);
+    return address_operand(l, o, f->nspaces ? f->spaces[0] : HED_PTX_SPACE_NONE, 8);
 }
 
-/* mbarrier.arrive and .arrive_drop: {state,} [barrier] {, count}; with .expect_tx bytes instead */
-static void
-lower_arrive(struct hed_lower *l)
+/* mbarrier.arrive and .arrive_drop: {state,} [barrier] {, count}; with .expect_tx the last operand
+ * is a number of bytes instead. */
+void
+hed_op_mbarrier_arrive(struct hed_lower *l)
 {
     const struct hed_ptx_inst *i = l->inst;
     const struct hed_ptx_operand *o = i->operands;
@@ -159,23 +163,24 @@ lower_arrive(struct hed_lower *l)
     }
     if (i->form->op == HED_PTX_OP_MBARRIER_ARRIVE_DROP)
         a.drop = a.count;
-    old = arrive(l, barrier_at(l, &o[at]), &a);
+    old = arrive_at_mbarrier(l, mbarrier_operand(l, &o[at]), &a);
     if (at == 1 && !l->err)
         hed_lower_set(l, &o[0], HED_PTX_TYPE_B64, old);
 }
 
 /* mbarrier.expect_tx and .complete_tx */
-static void
-expect(struct hed_lower *l, bool is_done)
+void
+hed_op_mbarrier_tx(struct hed_lower *l)
 {
+    const bool is_done = l->inst->form->op == HED_PTX_OP_MBARRIER_COMPLETE_TX;
     LLVMValueRef bytes = hed_lower_get(l, &l->inst->operands[1], HED_PTX_TYPE_B32);
     const struct arrival a = {.tx = is_done ? LLVMBuildNeg(l->b, bytes, "") : bytes};
 
-    arrive(l, barrier_at(l, &l->inst->operands[0]), &a);
+    arrive_at_mbarrier(l, mbarrier_operand(l, &l->inst->operands[0]), &a);
 }
 
 static void
-init_one(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *results)
+init_for_lane(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *results)
 {
     LLVMValueRef all[] = {LLVMBuildIntToPtr(l->b, args[0], l->ptr, ""), args[1]};
 
@@ -184,19 +189,19 @@ init_one(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *resul
     hed_lower_runtime(l, "hed_ptx_mbarrier_init", l->nothing, all, 2);
 }
 
-static void
-init(struct hed_lower *l)
+void
+hed_op_mbarrier_init(struct hed_lower *l)
 {
     LLVMValueRef args[2];
 
-    args[0] = barrier_at(l, &l->inst->operands[0]);
+    args[0] = mbarrier_operand(l, &l->inst->operands[0]);
     args[1] = hed_lower_get(l, &l->inst->operands[1], HED_PTX_TYPE_B32);
     if (!l->err)
-        l->shape->each(l, init_one, NULL, args, 2, NULL, NULL, 0);
+        l->shape->each(l, init_for_lane, NULL, args, 2, NULL, NULL, 0);
 }
 
 static void
-test_one(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *results)
+test_for_lane(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *results)
 {
     LLVMValueRef all[] = {LLVMBuildIntToPtr(l->b, args[0], l->ptr, ""), args[1]};
 
@@ -204,13 +209,13 @@ test_one(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *resul
     results[0] = hed_lower_runtime(l, "hed_ptx_mbarrier_test", l->i32, all, 2);
 }
 
-static void
-test(struct hed_lower *l)
+void
+hed_op_mbarrier_test(struct hed_lower *l)
 {
     const struct hed_ptx_operand *o = l->inst->operands;
     LLVMValueRef args[2], done;
 
-    args[0] = barrier_at(l, &o[1]);
+    args[0] = mbarrier_operand(l, &o[1]);
     if (l->inst->form->flags & HED_PTX_FLAG(PARITY)) {
         args[1] = hed_lower_resize(l, hed_lower_get(l, &o[2], HED_PTX_TYPE_B32), l->i64, false);
         args[1] = LLVMBuildShl(l->b, args[1], hed_lower_int(l, l->i64, 63), "");
@@ -219,25 +224,25 @@ test(struct hed_lower *l)
     }
     if (l->err)
         return;
-    l->shape->each(l, test_one, NULL, args, 2, &l->i32, &done, 1);
+    l->shape->each(l, test_for_lane, NULL, args, 2, &l->i32, &done, 1);
     done = LLVMBuildICmp(l->b, LLVMIntNE, done, hed_lower_int(l, l->i32, 0), "");
     hed_lower_set(l, &o[0], HED_PTX_TYPE_PRED, done);
 }
 
-/* Copies are done when they are made, so that the arrival that follows them comes at once. One that
- * also raises the count by one changes nothing. */
-static void
-arrive_behind_copies(struct hed_lower *l)
+/* Copies are finished when they are started, so their arrival happens at once. Without .noinc it
+ * would also raise the expected count by one, which cancels out. */
+void
+hed_op_copy_arrive(struct hed_lower *l)
 {
     const struct arrival a = {.count = hed_lower_int(l, l->i32, 1)};
 
     if (l->inst->form->flags & HED_PTX_FLAG(NOINC))
-        arrive(l, barrier_at(l, &l->inst->operands[0]), &a);
+        arrive_at_mbarrier(l, mbarrier_operand(l, &l->inst->operands[0]), &a);
 }
 
 /* cp.async.bulk [to], [from], bytes {, [barrier]} ... */
-static void
-copy_bulk(struct hed_lower *l)
+void
+hed_op_bulk_copy(struct hed_lower *l)
 {
     const struct hed_ptx_inst *i = l->inst;
     const struct hed_ptx_operand *o = i->operands;
@@ -247,106 +252,24 @@ copy_bulk(struct hed_lower *l)
         hed_lower_refuse(l, "this kind of copy is not supported");
         return;
     }
-    args[0] = address(l, &o[0], i->form->spaces[0], 16);
-    args[1] = address(l, &o[1], i->form->spaces[1], 16);
+    args[0] = address_operand(l, &o[0], i->form->spaces[0], 16);
+    args[1] = address_operand(l, &o[1], i->form->spaces[1], 16);
     args[2] = hed_lower_get(l, &o[2], HED_PTX_TYPE_U32);
     if (l->err)
         return;
-    l->shape->each(l, copy_bulk_one, NULL, args, 3, NULL, NULL, 0);
+    l->shape->each(l, bulk_copy_for_lane, NULL, args, 3, NULL, NULL, 0);
     if (strstr(i->form->text, "mbarrier::complete_tx") && i->noperands > 3) {
         const struct arrival a = {.tx = LLVMBuildNeg(l->b, args[2], "")};
 
-        arrive(l, address(l, &o[3], HED_PTX_SPACE_SHARED, 8), &a);
+        arrive_at_mbarrier(l, address_operand(l, &o[3], HED_PTX_SPACE_SHARED, 8), &a);
     }
 }
 
-/* ---- clusters -------------------------------------------------------------------------------- */
-
-static void
-map_address(struct hed_lower *l)
+void
+hed_op_mbarrier_pending(struct hed_lower *l)
 {
-    const enum hed_ptx_type t = l->inst->form->types[0];
+    LLVMValueRef state = hed_lower_get(l, &l->inst->operands[1], HED_PTX_TYPE_B64);
 
-    /* Every block is a cluster of its own, and its memory is its own. */
-    hed_lower_set(l, &l->inst->operands[0], t, hed_lower_get(l, &l->inst->operands[1], t));
-}
-
-static void
-wait_for_cluster(struct hed_lower *l)
-{
-    l->shape->barrier(l, hed_lower_int(l, l->i32, HED_PTX_CLUSTER_BARRIER),
-                      hed_lower_int(l, l->i32, 0));
-}
-
-static bool
-lower_mbarrier(struct hed_lower *l)
-{
-    switch (l->inst->form->op) {
-    case HED_PTX_OP_MBARRIER_INIT:
-        init(l);
-        return true;
-    case HED_PTX_OP_MBARRIER_INVAL:
-        return true;
-    case HED_PTX_OP_MBARRIER_EXPECT_TX:
-    case HED_PTX_OP_MBARRIER_COMPLETE_TX:
-        expect(l, l->inst->form->op == HED_PTX_OP_MBARRIER_COMPLETE_TX);
-        return true;
-    case HED_PTX_OP_MBARRIER_ARRIVE:
-    case HED_PTX_OP_MBARRIER_ARRIVE_DROP:
-        lower_arrive(l);
-        return true;
-    case HED_PTX_OP_MBARRIER_TEST_WAIT:
-    case HED_PTX_OP_MBARRIER_TRY_WAIT:
-        test(l);
-        return true;
-    case HED_PTX_OP_MBARRIER_PENDING: {
-        LLVMValueRef state = hed_lower_get(l, &l->inst->operands[1], HED_PTX_TYPE_B64);
-
-        hed_lower_set(l, &l->inst->operands[0], HED_PTX_TYPE_B32,
-                      hed_lower_helper(l, "hed_ptx_mbarrier_pending", l->i32, &state, 1));
-        return true;
-    }
-    case HED_PTX_OP_CP_ASYNC_MBARRIER_ARRIVE:
-        arrive_behind_copies(l);
-        return true;
-    default:
-        return false;
-    }
-}
-
-bool
-hed_lower_barrier(struct hed_lower *l)
-{
-    switch (l->inst->form->op) {
-    case HED_PTX_OP_CP_ASYNC:
-        copy(l);
-        return true;
-    case HED_PTX_OP_CP_ASYNC_BULK:
-        copy_bulk(l);
-        return true;
-    case HED_PTX_OP_ST_BULK:
-        clear(l);
-        return true;
-    case HED_PTX_OP_CP_ASYNC_COMMIT:
-    case HED_PTX_OP_CP_ASYNC_WAIT:
-    case HED_PTX_OP_CP_ASYNC_WAIT_ALL:
-    case HED_PTX_OP_CP_ASYNC_BULK_COMMIT:
-    case HED_PTX_OP_CP_ASYNC_BULK_WAIT:
-    case HED_PTX_OP_CP_ASYNC_BULK_PREFETCH:
-    case HED_PTX_OP_GRID_WAIT:
-    case HED_PTX_OP_GRID_LAUNCH:
-    case HED_PTX_OP_CLUSTER_ARRIVE:
-        return true;
-    case HED_PTX_OP_CLUSTER_WAIT:
-        wait_for_cluster(l);
-        return true;
-    case HED_PTX_OP_MAPA:
-        map_address(l);
-        return true;
-    case HED_PTX_OP_GETCTARANK:
-        hed_lower_set(l, &l->inst->operands[0], HED_PTX_TYPE_B32, hed_lower_int(l, l->i32, 0));
-        return true;
-    default:
-        return lower_mbarrier(l);
-    }
+    hed_lower_set(l, &l->inst->operands[0], HED_PTX_TYPE_B32,
+                  hed_lower_helper(l, "hed_ptx_mbarrier_pending", l->i32, &state, 1));
 }

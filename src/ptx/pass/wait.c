@@ -1,38 +1,39 @@
-/* Which loops may wait for other threads: these give way now and then (hed_rt_yield).
+/* Finds the loops that may wait for other threads. Their code yields now and then (hed_rt_yield).
  *
- * A loop waits when a branch in it depends on something that other threads change while it runs: an
- * atomic, a volatile or ordered load, a barrier object. So registers are tainted by these, taint
- * follows the data, and a loop is found by its branch back: all that lies between the label and the
- * branch. (Of every cycle, each instruction lies within the span of one of the cycle's backward
- * branches.) Of memory only a thread's own is followed, as one place: code that was not optimised
- * keeps everything there. A call taints its results and that memory when a function that can be
- * reached holds such an instruction.
+ * A loop waits if a branch in it depends on something that other threads change while it runs: an
+ * atomic, a volatile or ordered load, a barrier object. These instructions taint the registers they
+ * write, and taint follows the data. A loop is everything between a label and a branch back to it.
+ * (Each instruction of a cycle lies between such a pair that belongs to the cycle.) Of memory, only
+ * the thread's own is followed, as a single location, since unoptimised code keeps everything
+ * there. A call taints its results and that memory if any function that can be reached has such an
+ * instruction.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
-#include "ptx/lower/lower.h"
+#include "ptx/pass/pass.h"
 #include "ptx/run/layout.h"
 
 struct wait {
-    struct hed_lower *l;
+    bool *waits;     /* by label id: the result */
+    bool *seen;      /* by label id: the label is above the current statement */
     bool *tainted;   /* by register id */
     bool own_memory; /* a tainted value was stored to the thread's own memory */
     bool changed;
 };
 
 static bool
-is_ordered(const struct hed_ptx_form *f)
+is_ordered_load(const struct hed_ptx_form *f)
 {
     return f->sem == HED_PTX_SEM_VOLATILE || f->sem == HED_PTX_SEM_RELAXED ||
            f->sem == HED_PTX_SEM_ACQUIRE || f->cop == HED_PTX_COP_CV ||
            (f->flags & HED_PTX_FLAG(MMIO));
 }
 
-/* Does its result depend on what other threads do now? */
+/* Does the result depend on what other threads do at this moment? */
 static bool
-is_source(const struct hed_ptx_inst *i)
+is_taint_source(const struct hed_ptx_inst *i)
 {
     switch (i->form->op) {
     case HED_PTX_OP_ATOM:
@@ -41,28 +42,29 @@ is_source(const struct hed_ptx_inst *i)
         return true;
     case HED_PTX_OP_LD:
     case HED_PTX_OP_LDU:
-        return is_ordered(i->form);
+        return is_ordered_load(i->form);
     default:
         return false;
     }
 }
 
 static bool
-holds_source(const struct hed_ptx_func *f)
+has_taint_source(const struct hed_ptx_func *f)
 {
     for (const struct hed_ptx_stmt *s = f->body; s; s = s->next) {
-        if (s->kind == HED_PTX_STMT_INST && is_source((const struct hed_ptx_inst *)s))
+        if (s->kind == HED_PTX_STMT_INST && is_taint_source((const struct hed_ptx_inst *)s))
             return true;
     }
     return false;
 }
 
-/* Any function that can be reached: which of them a call reaches is not worth finding out. */
+/* Looks at all functions that can be reached: finding out which of them a call reaches is not worth
+ * the effort. */
 static bool
-calls_may_wait(const struct hed_lower *l)
+calls_may_wait(const struct hed_ptx_unit *u)
 {
-    for (uint32_t i = 1; i < l->unit->nfuncs; i++) {
-        if (holds_source(l->unit->funcs[i]))
+    for (uint32_t i = 1; i < u->nfuncs; i++) {
+        if (has_taint_source(u->funcs[i]))
             return true;
     }
     return false;
@@ -91,7 +93,7 @@ reads_taint(const struct wait *w, const struct hed_ptx_operand *o)
 }
 
 static void
-taint(struct wait *w, const struct hed_ptx_operand *o)
+taint_operand(struct wait *w, const struct hed_ptx_operand *o)
 {
     switch (o->kind) {
     case HED_PTX_OPERAND_REG:
@@ -102,16 +104,16 @@ taint(struct wait *w, const struct hed_ptx_operand *o)
     case HED_PTX_OPERAND_PAIR:
     case HED_PTX_OPERAND_LIST:
         for (uint32_t i = 0; i < o->count; i++)
-            taint(w, &o->elems[i]);
+            taint_operand(w, &o->elems[i]);
         break;
     default:
         break;
     }
 }
 
-/* May it be about the thread's own memory? */
+/* May the access be to the thread's own memory? */
 static bool
-is_own(const struct hed_ptx_form *f)
+is_own_memory(const struct hed_ptx_form *f)
 {
     const unsigned space = f->nspaces ? f->spaces[0] : HED_PTX_SPACE_NONE;
 
@@ -120,42 +122,43 @@ is_own(const struct hed_ptx_form *f)
 }
 
 static void
-follow(struct wait *w, const struct hed_ptx_inst *i, bool calls_wait)
+follow_taint(struct wait *w, const struct hed_ptx_inst *i, bool calls_wait)
 {
     const unsigned op = i->form->op;
     bool is;
 
     if (i->is_refused || i->noperands == 0)
         return;
-    is = is_source(i) || (i->guard && w->tainted[i->guard->id]) ||
+    is = is_taint_source(i) || (i->guard && w->tainted[i->guard->id]) ||
          (op == HED_PTX_OP_CALL && calls_wait) ||
-         (op == HED_PTX_OP_LD && w->own_memory && is_own(i->form));
+         (op == HED_PTX_OP_LD && w->own_memory && is_own_memory(i->form));
     for (unsigned k = 1; k < i->noperands && !is; k++)
         is = reads_taint(w, &i->operands[k]);
     if (!is)
         return;
-    taint(w, &i->operands[0]);
-    if ((op == HED_PTX_OP_ST && is_own(i->form)) || op == HED_PTX_OP_CALL) {
+    taint_operand(w, &i->operands[0]);
+    if ((op == HED_PTX_OP_ST && is_own_memory(i->form)) || op == HED_PTX_OP_CALL) {
         w->changed = w->changed || !w->own_memory;
         w->own_memory = true;
     }
 }
 
 static void
-spread(struct wait *w, const struct hed_ptx_func *f, bool calls_wait)
+spread_taint(struct wait *w, const struct hed_ptx_func *f, bool calls_wait)
 {
     do {
         w->changed = false;
         for (const struct hed_ptx_stmt *s = f->body; s; s = s->next) {
             if (s->kind == HED_PTX_STMT_INST)
-                follow(w, (const struct hed_ptx_inst *)s, calls_wait);
+                follow_taint(w, (const struct hed_ptx_inst *)s, calls_wait);
         }
     } while (w->changed);
 }
 
-/* Does a branch between the two, the last included, hang on taint? */
+/* Does a branch from `from` up to and including `to` depend on a tainted value? */
 static bool
-hangs(const struct wait *w, const struct hed_ptx_stmt *from, const struct hed_ptx_stmt *to)
+branches_on_taint(const struct wait *w, const struct hed_ptx_stmt *from,
+                  const struct hed_ptx_stmt *to)
 {
     for (const struct hed_ptx_stmt *s = from; s; s = s->next) {
         const struct hed_ptx_inst *i = (const struct hed_ptx_inst *)s;
@@ -177,20 +180,17 @@ hangs(const struct wait *w, const struct hed_ptx_stmt *from, const struct hed_pt
     return false;
 }
 
-/* A branch to a label that was seen before closes a loop. */
+/* A branch to a label above it closes a loop. Returns whether that loop may wait. */
 static bool
-mark(struct wait *w, const struct hed_ptx_stmt *at, const struct hed_ptx_label *to,
-     const bool *seen)
+mark_loop(struct wait *w, const struct hed_ptx_stmt *branch, const struct hed_ptx_label *to)
 {
-    bool *waits = w->l->function->waits;
-
-    if (seen[to->id] && !waits[to->id])
-        waits[to->id] = hangs(w, to->at, at);
-    return seen[to->id] && waits[to->id];
+    if (w->seen[to->id] && !w->waits[to->id])
+        w->waits[to->id] = branches_on_taint(w, to->at, branch);
+    return w->seen[to->id] && w->waits[to->id];
 }
 
 static bool
-mark_loops(struct wait *w, const struct hed_ptx_func *f, bool *seen)
+mark_loops(struct wait *w, const struct hed_ptx_func *f)
 {
     bool any = false;
 
@@ -198,34 +198,35 @@ mark_loops(struct wait *w, const struct hed_ptx_func *f, bool *seen)
         const struct hed_ptx_inst *i = (const struct hed_ptx_inst *)s;
 
         if (s->kind == HED_PTX_STMT_LABEL)
-            seen[s->label->id] = true;
+            w->seen[s->label->id] = true;
         if (s->kind != HED_PTX_STMT_INST || i->is_refused)
             continue;
         if (i->form->op == HED_PTX_OP_BRA) {
-            any |= mark(w, s, i->operands[0].label, seen);
+            any |= mark_loop(w, s, i->operands[0].label);
         } else if (i->form->op == HED_PTX_OP_BRX_IDX) {
             for (uint32_t k = 0; k < i->operands[1].table->count; k++)
-                any |= mark(w, s, i->operands[1].table->targets[k].label, seen);
+                any |= mark_loop(w, s, i->operands[1].table->targets[k].label);
         }
     }
     return any;
 }
 
-bool
-hed_lower_find_waits(struct hed_lower *l)
+int
+hed_ptx_find_waits(const struct hed_ptx_unit *u, const struct hed_ptx_func *f, bool *waits,
+                   bool *any)
 {
-    const struct hed_ptx_func *f = l->function->ptx;
-    struct wait w = {.l = l, .tainted = calloc((size_t)f->nregs + 1, sizeof(bool))};
-    bool *seen = calloc((size_t)f->nlabels + 1, sizeof(*seen));
-    bool any = false;
+    struct wait w = {
+        .waits = waits,
+        .seen = calloc((size_t)f->nlabels + 1, sizeof(bool)),
+        .tainted = calloc((size_t)f->nregs + 1, sizeof(bool)),
+    };
+    const bool ready = w.seen && w.tainted;
 
-    if (!w.tainted || !seen) {
-        l->err = HED_ENOMEM;
-    } else {
-        spread(&w, f, calls_may_wait(l));
-        any = mark_loops(&w, f, seen);
+    if (ready) {
+        spread_taint(&w, f, calls_may_wait(u));
+        *any = mark_loops(&w, f);
     }
+    free(w.seen);
     free(w.tainted);
-    free(seen);
-    return any;
+    return ready ? 0 : HED_ENOMEM;
 }

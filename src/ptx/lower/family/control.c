@@ -1,10 +1,11 @@
-/* Branches, calls and ends. */
+/* Calls, traps, and what else a thread does on its own. */
 #include <string.h>
 
+#include "ptx/lower/family/family.h"
 #include "ptx/lower/lower.h"
 #include "ptx/run/layout.h"
 
-/* ---- what CUDA's device code takes for granted ----------------------------------------------- */
+/* ---- functions that every GPU has ------------------------------------------------------------ */
 
 LLVMValueRef
 hed_lower_argument(struct hed_lower *l, const struct hed_ptx_operand *o, LLVMTypeRef t)
@@ -23,35 +24,35 @@ hed_lower_argument(struct hed_lower *l, const struct hed_ptx_operand *o, LLVMTyp
     return v;
 }
 
-struct known {
+struct builtin {
     const char *name;
     const char *runtime;
-    const char *args; /* a letter each: w 32 bits, l 64 bits */
-    char result;      /* the same, or 0 */
-    bool traps;       /* threads that called it do not go on */
+    const char *args; /* one letter each: w for 32 bits, l for 64 bits */
+    char result;      /* such a letter, or 0 for none */
+    bool traps;       /* the calling thread ends */
 };
 
-static const struct known knowns[] = {
+static const struct builtin builtins[] = {
     {"vprintf", "hed_rt_vprintf", "ll", 'w', false},
     {"malloc", "hed_rt_malloc", "l", 'l', false},
     {"free", "hed_rt_free", "l", 0, false},
     {"__assertfail", "hed_rt_assertfail", "llwll", 0, true},
 };
 
-static const struct known *
-find_known(const char *name)
+static const struct builtin *
+find_builtin(const char *name)
 {
-    for (size_t i = 0; i < sizeof(knowns) / sizeof(knowns[0]); i++) {
-        if (strcmp(knowns[i].name, name) == 0)
-            return &knowns[i];
+    for (size_t i = 0; i < sizeof(builtins) / sizeof(builtins[0]); i++) {
+        if (strcmp(builtins[i].name, name) == 0)
+            return &builtins[i];
     }
     return NULL;
 }
 
 static void
-call_known_one(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *results)
+call_builtin_for_lane(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef *results)
 {
-    const struct known *k = arg;
+    const struct builtin *k = arg;
     const unsigned n = (unsigned)strlen(k->args);
     LLVMTypeRef result = k->result == 'w' ? l->i32 : k->result == 'l' ? l->i64 : l->nothing;
     LLVMValueRef all[8] = {l->function->strand};
@@ -65,7 +66,7 @@ call_known_one(struct hed_lower *l, void *arg, LLVMValueRef *args, LLVMValueRef 
 }
 
 static void
-call_known(struct hed_lower *l, const struct known *k)
+call_builtin(struct hed_lower *l, const struct builtin *k)
 {
     const struct hed_ptx_operand *rets = &l->inst->operands[0];
     const struct hed_ptx_operand *args = &l->inst->operands[2];
@@ -74,12 +75,13 @@ call_known(struct hed_lower *l, const struct known *k)
     LLVMValueRef values[8], result;
 
     if (args->count != n || rets->count > (k->result ? 1u : 0u)) {
-        hed_lower_refuse(l, "%s is called with other arguments than it takes", k->name);
+        hed_lower_refuse(l, "%s does not take these arguments", k->name);
         return;
     }
     for (unsigned i = 0; i < n; i++)
         values[i] = hed_lower_argument(l, &args->elems[i], k->args[i] == 'w' ? l->i32 : l->i64);
-    l->shape->each(l, call_known_one, (void *)k, values, n, &type, &result, k->result ? 1 : 0);
+    l->shape->each(l, call_builtin_for_lane, (void *)k, values, n, &type, &result,
+                   k->result ? 1 : 0);
     if (k->traps)
         l->shape->trap(l, NULL, HED_PTX_TRAP);
     if (rets->count == 0)
@@ -98,12 +100,12 @@ call_known(struct hed_lower *l, const struct known *k)
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-static void
-call(struct hed_lower *l)
+void
+hed_op_call(struct hed_lower *l)
 {
     const struct hed_ptx_operand *o = l->inst->operands;
     const struct hed_ptx_func *callee;
-    const struct known *known;
+    const struct builtin *builtin;
 
     if (o[1].kind != HED_PTX_OPERAND_FUNC) {
         const struct hed_ptx_table *table =
@@ -115,7 +117,7 @@ call(struct hed_lower *l)
         else if (table && table->count && table->targets[0].kind == HED_PTX_OPERAND_FUNC)
             sig = &table->targets[0].func->sig;
         if (!sig)
-            hed_lower_refuse(l, "an indirect call without a prototype");
+            hed_lower_refuse(l, "an indirect call needs a prototype");
         else
             l->shape->call(l, NULL, hed_lower_get(l, &o[1], HED_PTX_TYPE_U64), sig, &o[0], &o[2]);
         return;
@@ -125,43 +127,29 @@ call(struct hed_lower *l)
         l->shape->call(l, callee, NULL, &callee->sig, &o[0], &o[2]);
         return;
     }
-    known = find_known(callee->name);
-    if (known)
-        call_known(l, known);
+    builtin = find_builtin(callee->name);
+    if (builtin)
+        call_builtin(l, builtin);
     else
-        hed_lower_refuse(l, "function %s is declared but nowhere defined", callee->name);
+        hed_lower_refuse(l, "function %s is declared but not defined", callee->name);
 }
 
-bool
-hed_lower_control(struct hed_lower *l)
-{
-    const struct hed_ptx_operand *o = l->inst->operands;
+/* ---- one line each --------------------------------------------------------------------------- */
 
-    switch (l->inst->form->op) {
-    case HED_PTX_OP_BRA:
-        l->shape->branch(l, o[0].label);
-        return true;
-    case HED_PTX_OP_BRX_IDX:
-        l->shape->branch_table(l, hed_lower_get(l, &o[0], HED_PTX_TYPE_U32), o[1].table);
-        return true;
-    case HED_PTX_OP_CALL:
-        call(l);
-        return true;
-    case HED_PTX_OP_RET:
-        l->shape->ret(l);
-        return true;
-    case HED_PTX_OP_EXIT:
-        l->shape->exit(l);
-        return true;
-    case HED_PTX_OP_TRAP:
-    case HED_PTX_OP_BRKPT:
-        l->shape->trap(l, NULL, HED_PTX_TRAP);
-        return true;
-    case HED_PTX_OP_PMEVENT:
-    case HED_PTX_OP_SETMAXNREG_INC:
-    case HED_PTX_OP_SETMAXNREG_DEC:
-        return true;
-    default:
-        return false;
-    }
+void
+hed_op_trap(struct hed_lower *l)
+{
+    l->shape->trap(l, NULL, HED_PTX_TRAP);
+}
+
+void
+hed_op_nanosleep(struct hed_lower *l)
+{
+    l->shape->nanosleep(l, hed_lower_get(l, &l->inst->operands[0], HED_PTX_TYPE_B32));
+}
+
+void
+hed_op_activemask(struct hed_lower *l)
+{
+    hed_lower_set(l, &l->inst->operands[0], HED_PTX_TYPE_B32, l->shape->activemask(l));
 }
