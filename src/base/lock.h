@@ -26,7 +26,7 @@ enum hed_rank {
     HED_RANK_EVENT,      /* an event's last record */
     HED_RANK_STREAM,     /* a stream's queue */
     HED_RANK_MEMORY,     /* a soft driver's addresses and allocations */
-    HED_RANK_TWINS,      /* memory that a remote machine has, too, being made alike */
+    HED_RANK_MIRRORS,    /* memory that a remote machine has, too, being made alike */
     HED_RANK_HANDLES,    /* a soft driver's table of handles */
     HED_RANK_CODE,       /* a machine's code being compiled */
     HED_RANK_IMAGES,     /* what a remote machine knows of its code */

@@ -37,18 +37,18 @@ enum hed_msg_kind {
     HED_MSG_LEASE,  /* more memory that may be mapped unasked: struct hed_lease */
     HED_MSG_MAP,    /* memory behind addresses: struct hed_map */
     HED_MSG_UNMAP,
-    HED_MSG_LAUNCH,     /* a kernel: struct hed_launch_body, attributes, parameters */
-    HED_MSG_COPY_IN,    /* bulk follows: to device memory or an array; struct hed_copy_body */
-    HED_MSG_COPY_OUT,   /* answered with bulk: from device memory or an array */
-    HED_MSG_COPY_LATER, /* like COPY_OUT, but the bytes come as DATA before a later answer */
-    HED_MSG_IMAGE,      /* is an image there, by hash? else bulk follows in later ones */
-    HED_MSG_OPEN,       /* load a library from an image: describes what is in it */
-    HED_MSG_KERNEL,     /* a kernel by name: its layout and attributes */
-    HED_MSG_HOST,       /* a function of the program's, in stream order: struct hed_host_body */
-    HED_MSG_MARK,       /* write the number into the stream's slot when it is reached */
-    HED_MSG_PING,       /* nothing; for its answer. From the worker: a sign of life, over sockets */
-    HED_MSG_BYE,        /* the client ends: nothing is waited for */
-    HED_MSG_SYNC_HOST,  /* sockets: pages of mapped and managed memory that changed */
+    HED_MSG_LAUNCH,        /* a kernel: struct hed_launch_body, attributes, parameters */
+    HED_MSG_COPY_IN,       /* bulk follows: to device memory or an array; struct hed_copy_body */
+    HED_MSG_COPY_OUT,      /* answered with bulk: from device memory or an array */
+    HED_MSG_COPY_DEFERRED, /* like COPY_OUT, but the bytes come as DATA before a later answer */
+    HED_MSG_IMAGE,         /* is an image there, by hash? else bulk follows in later ones */
+    HED_MSG_OPEN,          /* load a library from an image: describes what is in it */
+    HED_MSG_KERNEL,        /* a kernel by name: its layout and attributes */
+    HED_MSG_HOST,          /* a function of the program's, in stream order: struct hed_host_body */
+    HED_MSG_MARK,          /* write the number into the stream's slot when it is reached */
+    HED_MSG_PING,      /* nothing; for its answer. From the worker: a sign of life, over sockets */
+    HED_MSG_BYE,       /* the client ends: nothing is waited for */
+    HED_MSG_SYNC_HOST, /* sockets: pages of mapped and managed memory that changed */
 
     /* From the worker. */
     HED_MSG_ANSWER, /* struct hed_answer, then what the message's kind says */
@@ -66,7 +66,7 @@ enum hed_msg_kind {
 
 enum hed_msg_flags {
     HED_MSG_WANTS_ANSWER = 1,
-    HED_MSG_BLOCKS = 2, /* may take long: the turn is passed on before it is done */
+    HED_MSG_BLOCKS = 2, /* may take long: the next ticket may go on meanwhile */
 };
 
 struct hed_msg {
@@ -247,12 +247,12 @@ struct hed_copy_body {
     uint64_t pitch, slice;         /* of memory: bytes from row to row, plane to plane */
     uint64_t x, y, z, level;       /* in the array: bytes, rows, planes */
     uint64_t width, height, depth; /* bytes, rows, planes of this piece; bulk is w * h * d */
-    uint64_t client;               /* COPY_LATER: where the bytes go in the client */
+    uint64_t client;               /* COPY_DEFERRED: where the bytes go in the client */
     uint64_t client_pitch, client_slice;
 };
 
-/* Bytes of a HED_MSG_COPY_LATER; no bulk: they will not come, the copy failed. Or, without a pitch,
- * bytes of memory that both sides have (HED_MSG_SYNC_HOST). */
+/* Bytes of a HED_MSG_COPY_DEFERRED; no bulk: they will not come, the copy failed. Or, without a
+ * pitch, bytes of memory that both sides have (HED_MSG_SYNC_HOST). */
 struct hed_data {
     struct hed_msg head; /* bulk: width * height * depth bytes; number: which piece, from 1 */
     uint64_t client, client_pitch, client_slice;
@@ -331,7 +331,7 @@ struct hed_host_body {
     struct hed_msg head;
     uint64_t id;     /* of the function, in the client */
     uint32_t always; /* run after a failure too (cuStreamAddCallback) */
-    uint32_t holds;  /* the stream waits until the client says it has run (HED_MSG_MARK's twin) */
+    uint32_t holds;  /* the stream waits until the client says it has run */
 };
 
 struct hed_run {         /* worker -> client, on the callback channel; answered with the same */

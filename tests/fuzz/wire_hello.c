@@ -24,7 +24,7 @@ must(bool holds)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct hed_worker_start start = {.conn = -1, .porter = -1};
+    struct hed_worker_start start = {.conn = -1, .control = -1};
     struct hed_worker w = {.start = &start};
     struct hed_hello h;
     struct hed_why why = {""};

@@ -192,7 +192,7 @@ make_worker(void)
 {
     static struct hed_ledger ledger;
     static const struct hed_worker_start start = {.conn = -1,
-                                                  .porter = -1,
+                                                  .control = -1,
                                                   .channel_limit = 4,
                                                   .images = "",
                                                   .ledger = &ledger,
@@ -204,7 +204,7 @@ make_worker(void)
     must(w != NULL);
     w->start = &start;
     w->heap = -1;
-    w->hollow = true;
+    w->no_memory = true;
     w->backend = HED_BACKEND_NULL;
     w->device_count = 1;
     hed_lock_init(&w->lock, HED_RANK_WORKER);
@@ -231,7 +231,7 @@ play_begin(const uint8_t *bulk, size_t size)
     }
     channel = (struct hed_channel){bulk, size, 0, 0};
     ch->ticket = ch->context = 0;
-    atomic_store(&w->turn, 1);
+    atomic_store(&w->next_ticket, 1);
     atomic_store(&w->failed, 0);
     if (inputs++ % NAMES_FOR == 0) {
         hed_names_free(w->names);
@@ -249,7 +249,7 @@ int
 play_message(struct hed_worker_channel *ch, struct hed_msg *m)
 {
     if (m->ticket)
-        m->ticket = atomic_load(&ch->worker->turn);
+        m->ticket = atomic_load(&ch->worker->next_ticket);
 
     const int err = hed_worker_handle(ch, m);
 

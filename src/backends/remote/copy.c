@@ -3,7 +3,7 @@
  *
  *   to the device    COPY_IN and its bytes, no answer: the program may change them at once
  *   from the device  COPY_OUT, several on their way before the first answer is read;
- *                    COPY_LATER (later.c) where nobody waits
+ *                    COPY_DEFERRED (deferred.c) where nobody waits
  *
  * Over shared memory bytes are written before their message is, so that others' messages need not
  * wait for them; over a socket they are behind it, as they must be.
@@ -365,29 +365,29 @@ receive_all(const struct transfer *t)
 
 /* Asks for all of it to come later. False: too much is on its way already; nothing was asked. */
 static bool
-ask_later(const struct transfer *t, CUresult *r)
+ask_deferred(const struct transfer *t, CUresult *r)
 {
-    struct hed_remote_later piece;
+    struct hed_remote_deferred piece;
     struct hed_remote_channel *channel;
     uint64_t x = 0, y = 0, z = 0;
     struct box p;
 
-    if (!hed_remote_later_room(t->r, bytes_of(&t->here)))
+    if (!hed_remote_deferred_room(t->r, bytes_of(&t->here)))
         return false;
     *r = CUDA_SUCCESS;
     do {
         struct hed_copy_body *m = NULL;
 
         p = piece_at(t, x, y, z);
-        piece = (struct hed_remote_later){.at = p.at,
-                                          .pitch = p.pitch,
-                                          .slice = p.slice,
-                                          .width = p.width,
-                                          .height = p.height,
-                                          .depth = p.depth};
+        piece = (struct hed_remote_deferred){.at = p.at,
+                                             .pitch = p.pitch,
+                                             .slice = p.slice,
+                                             .width = p.width,
+                                             .height = p.height,
+                                             .depth = p.depth};
 
-        if (hed_remote_later_add(t->r, &piece))
-            m = begin(t, HED_MSG_COPY_LATER, &p, x, y, z, 0, &channel);
+        if (hed_remote_deferred_add(t->r, &piece))
+            m = begin(t, HED_MSG_COPY_DEFERRED, &p, x, y, z, 0, &channel);
         if (!m || hed_remote_end(channel, &m->head, sizeof *m) != 0) {
             hed_remote_lose(t->r, "a copy cannot be asked for");
             *r = LOST;
@@ -421,11 +421,11 @@ hed_remote_copy_host(void *m, struct hed_stream *s, const struct hed_copy *c, bo
     flatten(&t);
     t.large = bytes_of(&t.here) >= LARGE;
     if (to_host) {
-        if (wait || !ask_later(&t, &r))
+        if (wait || !ask_deferred(&t, &r))
             r = receive_all(&t);
         return r;
     }
-    if (hed_remote_later_touches(t.r, t.here.at, span_of(&t.here))) {
+    if (hed_remote_deferred_touches(t.r, t.here.at, span_of(&t.here))) {
         r = hed_stream_synchronize(s);
         if (r != CUDA_SUCCESS)
             return r;

@@ -219,9 +219,9 @@ reserve_locked(struct hed_remote_code *c, uint64_t at, uint64_t end)
 static bool
 is_workers(const struct hed_remote *r, uint64_t at, uint64_t size)
 {
-    const uint64_t offset = (at - r->whole) % r->stride;
+    const uint64_t offset = (at - r->arena) % r->stride;
 
-    return at >= r->whole && at < r->base + r->size && offset >= r->usable &&
+    return at >= r->arena && at < r->base + r->size && offset >= r->usable &&
            size <= r->stride - offset;
 }
 
@@ -235,7 +235,7 @@ reserve(struct hed_remote *r, uint64_t at, uint64_t size)
         return false;
     if (is_workers(r, at, size))
         return true;
-    if (at + size > r->whole && at < r->base + r->size)
+    if (at + size > r->arena && at < r->base + r->size)
         return false;
     hed_lock(&r->code->lock);
     good = reserve_locked(r->code, at / page * page, hed_round_up(at + size, page));

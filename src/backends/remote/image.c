@@ -47,7 +47,7 @@ copy_entries(struct hed_bytes fatbin, const struct pick *p, struct hed_buf *made
     return body ? 0 : HED_ENOTFOUND;
 }
 
-/* The text alone, of an entry that a driver could stumble over (server/worker/whole.h). */
+/* The text alone, of an entry that a driver could stumble over (server/worker/intact.h). */
 static int
 copy_text(const struct hed_fatbin_entry *e, struct hed_buf *made)
 {

@@ -50,7 +50,7 @@ hed_remote_memory_init(struct hed_remote *r, struct hed_why *why)
         return HED_ENOMEM;
     }
     hed_lock_init(&m->lock, HED_RANK_LEASE);
-    hed_lock_init(&m->alike, HED_RANK_TWINS);
+    hed_lock_init(&m->alike, HED_RANK_MIRRORS);
     (void)pthread_cond_init(&m->answered, NULL);
     hed_lock_init(&c->lock, HED_RANK_LEASE);
     (void)pthread_cond_init(&c->came, NULL);
@@ -262,7 +262,7 @@ map_host(struct hed_remote *r, uint64_t at, uint64_t size)
     if (err)
         unmap_here(at, size);
     else
-        hed_remote_twin_made(r, at, size);
+        hed_remote_mirror_made(r, at, size);
     return err;
 }
 
@@ -326,7 +326,7 @@ hed_remote_unmap(void *machine, uint64_t at, uint64_t size)
     }
     if (device < 0) {
         what.kind = HED_MAP_HOST;
-        hed_remote_twin_gone(r, at);
+        hed_remote_mirror_gone(r, at);
         unmap_here(at, size);
         (void)send_map(r, HED_MSG_UNMAP, &what, false);
         return;

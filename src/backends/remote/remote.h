@@ -66,8 +66,8 @@ struct hed_remote {
     struct hed_remote_channel *channels;
     uint32_t threads; /* channels made so far */
 
-    uint64_t whole;          /* where the arena begins: shares of devices that are not visible */
-    uint64_t base, size;     /* of the arena as this client has it; host's share last */
+    uint64_t arena;      /* where all shares begin, also those of devices that are not visible */
+    uint64_t base, size; /* of the arena as this client has it; host's share last */
     uint64_t stride, usable; /* bytes: from share to share, and of each that may be used */
     uint32_t map_unit;
     struct hed_remote_device devices[HED_PROFILE_DEVICES_MAX];

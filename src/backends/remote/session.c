@@ -389,7 +389,7 @@ hed_remote_connect(struct hed_remote *r, const struct hed_config *config,
         return err;
     }
     *count = choose_visible(r, devices, there, real);
-    r->whole = r->base;
+    r->arena = r->base;
     r->base += (there - *count) * r->stride;
     r->size = (*count + 1) * r->stride;
     if (!hed_remote_channel_add(r, channel, 0))

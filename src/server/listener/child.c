@@ -63,12 +63,12 @@ reset_signals(void)
 
 static _Noreturn void
 be_worker(const struct hed_server *s, const struct hed_peer *p, const struct hed_child *c,
-          struct hed_worker_status *line, int porter, pid_t listener)
+          struct hed_worker_status *line, int control, pid_t listener)
 {
     const struct hed_server_options *o = s->options;
     struct hed_worker_start start = {
         .conn = p->fd,
-        .porter = porter,
+        .control = control,
         .tcp = p->tcp,
         .tls = p->tcp ? &o->tls : NULL,
         .memory_limit = o->memory,
@@ -86,7 +86,7 @@ be_worker(const struct hed_server *s, const struct hed_peer *p, const struct hed
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != listener)
         _exit(1);
     (void)prctl(PR_SET_NAME, "heddled-worker");
-    close_others(p->fd, porter);
+    close_others(p->fd, control);
     reset_signals();
     atomic_store(&line->pid, (uint32_t)getpid());
     _exit(hed_worker_run(&start) == 0 ? 0 : 1);
@@ -136,7 +136,7 @@ hed_child_start(struct hed_server *s, const struct hed_peer *p, struct hed_why *
 
     fill_line(line, p);
     *c = (struct hed_child){
-        .tcp = p->tcp, .uid = p->user.uid, .started_wall_ns = hed_wall_ns(), .porter = -1};
+        .tcp = p->tcp, .uid = p->user.uid, .started_wall_ns = hed_wall_ns(), .control = -1};
     if (getrandom(c->session, sizeof c->session, 0) == (ssize_t)sizeof c->session &&
         socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0)
         c->pid = fork();
@@ -155,7 +155,7 @@ hed_child_start(struct hed_server *s, const struct hed_peer *p, struct hed_why *
         return HED_ENOMEM;
     }
     (void)close(pair[1]);
-    c->porter = pair[0];
+    c->control = pair[0];
     atomic_store(&line->pid, (uint32_t)c->pid);
     s->child_count++;
     s->served++;
@@ -175,7 +175,7 @@ hed_child_pass(struct hed_server *s, const struct hed_peer *p)
             continue;
         if (c->tcp != p->tcp || (!p->tcp && c->uid != p->user.uid))
             return HED_EACCESS;
-        return hed_fd_send(c->porter, p->fd);
+        return hed_fd_send(c->control, p->fd);
     }
     return HED_ENOTFOUND;
 }
@@ -226,7 +226,7 @@ hed_child_reap(struct hed_server *s)
             if (c->pid != pid)
                 continue;
             tell_end(s, c, how);
-            (void)close(c->porter);
+            (void)close(c->control);
             c->pid = 0;
             hed_ledger_clear(s->ledger, line_of(s, c));
             s->child_count--;

@@ -118,7 +118,7 @@ struct hed_peer { /* a connection that has no owner yet, or is being refused */
 
 struct hed_child { /* a worker; same index as its line in the ledger */
     pid_t pid;     /* 0: none */
-    int porter;
+    int control;
     bool tcp;
     uid_t uid;
     uint8_t session[16];

@@ -128,7 +128,7 @@ serve(struct hed_server *s)
 
 /* ---- beginning ------------------------------------------------------------------------------- */
 
-/* A connection, a porter and a channel or two for each of many clients. */
+/* A connection, a control socket and a channel or two for each of many clients. */
 static void
 raise_limits(void)
 {

@@ -64,11 +64,12 @@ try_gpu(struct hed_worker *w, uint64_t base)
     const uint64_t devices = (uint64_t)w->device_count * w->stride;
     uint64_t got;
 
-    if (!w->hollow && !reserve_at(w, base, devices, &got))
+    if (!w->no_memory && !reserve_at(w, base, devices, &got))
         return false;
-    if (hed_set_aside(base + (w->hollow ? 0 : devices), w->stride + (w->hollow ? devices : 0)))
+    if (hed_set_aside(base + (w->no_memory ? 0 : devices),
+                      w->stride + (w->no_memory ? devices : 0)))
         return true;
-    if (!w->hollow)
+    if (!w->no_memory)
         free_at(w, base, devices);
     return false;
 }
@@ -116,10 +117,10 @@ withdraw(struct hed_worker *w, uint64_t base)
 
     if (is_cpu(w))
         return;
-    if (!w->hollow)
+    if (!w->no_memory)
         free_at(w, base, devices);
-    (void)munmap((void *)(uintptr_t)(base + (w->hollow ? 0 : devices)),
-                 w->stride + (w->hollow ? devices : 0));
+    (void)munmap((void *)(uintptr_t)(base + (w->no_memory ? 0 : devices)),
+                 w->stride + (w->no_memory ? devices : 0));
 }
 
 /* The words that both sides see change; sealed, so that neither can take them from the other. */

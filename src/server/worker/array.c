@@ -220,7 +220,7 @@ destroy(struct hed_worker_channel *ch, uint64_t name)
     *at = a->next;
     ch->worker->arrays->count--;
     unname(ch->worker, a);
-    hed_turn_pass(ch);
+    hed_ticket_pass(ch);
     unmake(ch->worker, a);
     pay_back(ch->worker, a);
     free(a);

@@ -171,7 +171,7 @@ hed_do_wait(struct hed_worker_channel *ch, struct hed_msg *m)
     if (!(m->flags & HED_MSG_WANTS_ANSWER))
         return HED_EFORMAT;
     if (m->stream == 0 || hed_worker_stream(ch, m, &stream) == 0) {
-        hed_turn_pass(ch);
+        hed_ticket_pass(ch);
         r = m->stream ? hed_worker_do(w, cuStreamSynchronize, .hStream = stream)
                       : hed_cuda_invoke(w->top, HED_cuCtxSynchronize, &none);
     }
@@ -257,7 +257,7 @@ perform(struct hed_worker_channel *ch, const struct hed_msg *m, void *args, stru
     if (refused != CUDA_SUCCESS)
         return refused;
     if (m->flags & HED_MSG_BLOCKS)
-        hed_turn_pass(ch);
+        hed_ticket_pass(ch);
     hed_cuda_rooms(id, args, rooms);
 
     const CUresult r = hed_cuda_invoke(ch->worker->top, id, args);

@@ -17,8 +17,8 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "server/worker/images.h"
+#include "server/worker/intact.h"
 #include "server/worker/library.h"
-#include "server/worker/whole.h"
 #include "server/worker/worker.h"
 #include "wire/code.h"
 
@@ -49,9 +49,9 @@ int
 hed_do_image(struct hed_worker_channel *ch, struct hed_msg *m)
 {
     const struct hed_image_body *b = (const struct hed_image_body *)m;
-    bool whole;
+    bool complete;
 
-    hed_turn_pass(ch);
+    hed_ticket_pass(ch);
     if (!ch->worker->code || m->size < sizeof *b || m->bulk == 0 || m->bulk > HED_BULK_CHUNK ||
         m->flags & HED_MSG_WANTS_ANSWER)
         return HED_EFORMAT;
@@ -62,7 +62,7 @@ hed_do_image(struct hed_worker_channel *ch, struct hed_msg *m)
     if (err)
         return err;
     err = hed_images_add(ch->worker->code->images, ch, b->hash, b->size, b->offset, piece, m->bulk,
-                         &whole);
+                         &complete);
     if (err && err != HED_EFORMAT)
         hed_warn(SERVER, "an image of %llu bytes cannot be kept: %s", (unsigned long long)b->size,
                  hed_err_text(err));
@@ -141,7 +141,7 @@ load(struct hed_worker *w, struct hed_worker_library *lib, const struct hed_open
         return CUDA_ERROR_FILE_NOT_FOUND;
     if (err)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    if (!hed_image_is_whole(lib->image, b->size, w->backend == HED_BACKEND_GPU))
+    if (!hed_image_is_intact(lib->image, b->size, w->backend == HED_BACKEND_GPU))
         return CUDA_ERROR_INVALID_IMAGE;
     return hed_worker_library_load(w, lib, b);
 }
@@ -179,7 +179,7 @@ open_library(struct hed_worker_channel *ch, struct hed_open_body *b, struct hed_
     if (err)
         return err;
     atomic_store_explicit(&lib->busy, true, memory_order_relaxed); /* the turn orders it */
-    hed_turn_pass(ch);
+    hed_ticket_pass(ch);
     r = b->op == HED_OPEN_LOAD ? load(ch->worker, lib, b)
                                : hed_worker_link(ch->worker, lib, b, &err);
     (void)hed_str_copy(log, HED_CODE_LOG_MAX, hed_jit_room_log(lib->jit));

@@ -253,8 +253,8 @@ register_area(struct hed_worker_channel *ch, struct hed_copies *c, int direction
     if (c->registered[direction] &&
         hed_name_real(ch->worker->names, c->registered_in[direction], &real) != 0)
         c->registered[direction] = false;
-    if (c->registered[direction] || c->refused[direction] || ch->worker->hollow || !ch->context ||
-        !hed_channel_bulk_area(ch->channel, direction, &p, &n))
+    if (c->registered[direction] || c->refused[direction] || ch->worker->no_memory ||
+        !ch->context || !hed_channel_bulk_area(ch->channel, direction, &p, &n))
         return;
     c->registered[direction] = hed_copy_register(ch->worker, p, n);
     c->refused[direction] = !c->registered[direction];
@@ -290,9 +290,9 @@ add_span(struct span *spans, unsigned *count, void *p, size_t n)
 /* ---- in -------------------------------------------------------------------------------------- */
 
 static int
-take_turn(struct hed_worker_channel *ch, const struct hed_msg *m)
+wait_for_ticket(struct hed_worker_channel *ch, const struct hed_msg *m)
 {
-    const int err = hed_turn_take(ch, m->ticket);
+    const int err = hed_ticket_wait(ch, m->ticket);
 
     if (!err && hed_worker_context(ch, m->context) != 0)
         hed_debug(SERVER, "a copy names a context that is not there");
@@ -309,8 +309,8 @@ copy_inside(struct hed_worker_channel *ch, const struct hed_copy_body *b, uint64
 
     if (b->head.size != sizeof *b + n || n > HED_COPY_INSIDE)
         return HED_EFORMAT;
-    err = take_turn(ch, &b->head);
-    if (err || ch->worker->hollow)
+    err = wait_for_ticket(ch, &b->head);
+    if (err || ch->worker->no_memory)
         return err;
     r = hed_box_open(ch, b, &box);
     if (r == CUDA_SUCCESS)
@@ -362,10 +362,10 @@ copy_bulk(struct hed_worker_channel *ch, struct hed_copies *c, const struct hed_
     if (!err && got < all)
         return HED_EFORMAT; /* in shreds: no channel of ours does that */
     if (!err)
-        err = take_turn(ch, &b->head);
+        err = wait_for_ticket(ch, &b->head);
     if (err)
         return err;
-    if (ch->worker->hollow) {
+    if (ch->worker->no_memory) {
         hed_channel_bulk_done(ch->channel, all);
         return 0;
     }
@@ -409,7 +409,7 @@ deliver_first(struct hed_worker_channel *ch, const struct hed_msg *m, int *err)
 
     if (hed_worker_stream(ch, m, &stream) != 0)
         return CUDA_ERROR_INVALID_HANDLE;
-    hed_turn_pass(ch);
+    hed_ticket_pass(ch);
     r = hed_worker_do(ch->worker, cuStreamSynchronize, .hStream = stream);
     *err = hed_copies_deliver(ch);
     return r;
@@ -428,8 +428,8 @@ answer_inside(struct hed_worker_channel *ch, const struct hed_box *box, CUresult
     if (!p)
         return HED_ENOMEM;
     memset(p, 0, n);
-    hed_turn_pass(ch);
-    if (r == CUDA_SUCCESS && !ch->worker->hollow) {
+    hed_ticket_pass(ch);
+    if (r == CUDA_SUCCESS && !ch->worker->no_memory) {
         r = hed_box_copy(ch->worker, box, 0, p, n, false);
         if (r == CUDA_SUCCESS && (box->array || b->height * b->depth > 1))
             r = hed_worker_do(ch->worker, cuStreamSynchronize, .hStream = box->stream);
@@ -446,20 +446,20 @@ fill_spans(struct hed_worker_channel *ch, struct hed_copies *c, const struct hed
     struct hed_worker *w = ch->worker;
     uint64_t from = 0;
 
-    if (!w->hollow && r == CUDA_SUCCESS) {
+    if (!w->no_memory && r == CUDA_SUCCESS) {
         register_area(ch, c, 1);
         r = fit_event(ch, &c->out, &c->out_context);
     }
-    if (!w->hollow && !c->registered[1])
-        hed_turn_pass(ch); /* each of them waits */
-    for (unsigned i = 0; i < count && r == CUDA_SUCCESS && !w->hollow; i++) {
+    if (!w->no_memory && !c->registered[1])
+        hed_ticket_pass(ch); /* each of them waits */
+    for (unsigned i = 0; i < count && r == CUDA_SUCCESS && !w->no_memory; i++) {
         r = hed_box_copy(w, box, from, spans[i].p, spans[i].n, false);
         from += spans[i].n;
     }
-    if (!w->hollow && r == CUDA_SUCCESS)
+    if (!w->no_memory && r == CUDA_SUCCESS)
         r = hed_worker_do(w, cuEventRecord, .hEvent = c->out, .hStream = box->stream);
-    hed_turn_pass(ch);
-    if (!w->hollow && r == CUDA_SUCCESS)
+    hed_ticket_pass(ch);
+    if (!w->no_memory && r == CUDA_SUCCESS)
         r = hed_worker_do(w, cuEventSynchronize, .hEvent = c->out);
     return r;
 }
@@ -485,7 +485,7 @@ answer_bulk(struct hed_worker_channel *ch, struct hed_copies *c, struct hed_box 
     if (!err && got < all)
         return HED_ELIMIT;
     if (!err && !opened)
-        err = take_turn(ch, &b->head);
+        err = wait_for_ticket(ch, &b->head);
     if (err)
         return err;
     if (!opened)
@@ -507,7 +507,7 @@ hed_do_copy_out(struct hed_worker_channel *ch, struct hed_msg *m)
     const struct hed_copy_body *b = (const struct hed_copy_body *)m;
     struct hed_copies *c = copies_of(ch);
     const uint64_t n = hed_box_bytes(b);
-    const bool first = ch->worker->memory && hed_copies_are_later(ch->worker);
+    const bool first = ch->worker->memory && hed_copies_are_deferred(ch->worker);
     const bool opened = first || n <= HED_COPY_INSIDE;
     struct hed_box box = {.body = b};
     CUresult r = CUDA_SUCCESS, delivered = CUDA_SUCCESS;
@@ -518,7 +518,7 @@ hed_do_copy_out(struct hed_worker_channel *ch, struct hed_msg *m)
     if (n == 0 || !ch->worker->memory || !(m->flags & HED_MSG_WANTS_ANSWER) || m->bulk)
         return HED_EFORMAT;
     if (opened)
-        err = take_turn(ch, m);
+        err = wait_for_ticket(ch, m);
     if (!err && opened)
         r = hed_box_open(ch, b, &box);
     if (!err && first)

@@ -1,5 +1,5 @@
-/* Between copy.c and later.c: a box of the device's memory or of an array, and this process's bytes
- * of it side by side. */
+/* Between copy.c and deferred.c: a box of the device's memory or of an array, and this process's
+ * bytes of it side by side. */
 #pragma once
 
 #include "server/worker/memory.h"
@@ -25,5 +25,5 @@ CUresult hed_box_copy(struct hed_worker *w, const struct hed_box *b, uint64_t fr
 /* Memory that a device can reach by itself; false: it cannot, copies take the long way. */
 bool hed_copy_register(struct hed_worker *w, void *p, size_t n);
 
-/* later.c. Is any copy of the client's to be delivered yet? */
-bool hed_copies_are_later(struct hed_worker *w);
+/* deferred.c. Is any copy of the client's to be delivered yet? */
+bool hed_copies_are_deferred(struct hed_worker *w);

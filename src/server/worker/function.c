@@ -79,7 +79,7 @@ make_function(struct hed_worker *w, struct hed_worker_library *lib, const struct
     CUresult r = CUDA_SUCCESS;
     uint32_t params = HED_PARAMS_UNKNOWN;
 
-    if (w->hollow) { /* nothing is known of its kernels, and any will do */
+    if (w->no_memory) { /* nothing is known of its kernels, and any will do */
         r = hed_worker_do(w, cuLibraryGetKernel, .pKernel = &kernel, .library = lib->real,
                           .name = "any");
     } else {
@@ -108,7 +108,7 @@ answer_kernel(struct hed_worker_channel *ch, const struct hed_kernel_body *b,
     CUresult r = CUDA_ERROR_NOT_FOUND;
 
     hed_buf_init(&record, HED_BULK_CHUNK);
-    if (!ch->worker->hollow)
+    if (!ch->worker->no_memory)
         r = hed_worker_record(ch->worker, lib, b->index, b->device, false, true, &record);
 
     const uint64_t bulk = r == CUDA_SUCCESS ? record.size : 0;
@@ -135,7 +135,7 @@ hed_do_kernel(struct hed_worker_channel *ch, struct hed_msg *m)
     struct hed_worker_library *lib = hed_worker_library(w->code, b->code);
 
     if (!lib || lib->links || b->device < 0 || b->device >= w->device_count ||
-        (b->index >= lib->kernel_count && !w->hollow))
+        (b->index >= lib->kernel_count && !w->no_memory))
         return HED_EFORMAT;
     if (b->function)
         hed_worker_failed(w, m->context, make_function(w, lib, b, &err));

@@ -11,7 +11,7 @@
 bool
 hed_memory_reaches(struct hed_worker *w, uint64_t at, uint64_t size)
 {
-    return w->hollow || hed_mapping_covers(w->memory, at, size) ||
+    return w->no_memory || hed_mapping_covers(w->memory, at, size) ||
            hed_worker_variable_covers(w, at, size);
 }
 
@@ -168,7 +168,7 @@ check_limit(struct hed_worker *w, const struct hed_cuCtxSetLimit *a)
 
     if (a->limit != CU_LIMIT_MALLOC_HEAP_SIZE && a->limit != CU_LIMIT_PRINTF_FIFO_SIZE)
         return CUDA_SUCCESS;
-    if (w->hollow || hed_worker_do(w, cuCtxGetDevice, .device = &device) != CUDA_SUCCESS)
+    if (w->no_memory || hed_worker_do(w, cuCtxGetDevice, .device = &device) != CUDA_SUCCESS)
         return CUDA_SUCCESS;
     return a->value <= hed_memory_obtainable(w, device) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }

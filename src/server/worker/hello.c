@@ -94,7 +94,7 @@ start_backend(struct hed_worker *w, struct hed_why *why)
 
     w->top = hed_top();
     w->backend = backend_kind();
-    w->hollow = w->backend == HED_BACKEND_NULL;
+    w->no_memory = w->backend == HED_BACKEND_NULL;
 
     CUresult r = hed_worker_do(w, cuInit, .Flags = 0);
 
@@ -170,7 +170,7 @@ tell_attributes(struct hed_worker *w, int i, struct hed_wire_device *d)
                           .dev = i) != CUDA_SUCCESS)
             continue;
         /* A backend that does nothing knows nothing either. */
-        if (w->hollow && value == 0)
+        if (w->no_memory && value == 0)
             continue;
         d->attributes[a] = value;
         d->has_attribute[a / 64] |= UINT64_C(1) << a % 64;
@@ -219,7 +219,7 @@ tell_device(struct hed_worker *w, int i, struct hed_wire_device *d)
     tell_attributes(w, i, d);
     d->clusters = d->real && d->attributes[CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH] != 0;
     d->accepts_newer_ptx = w->backend == HED_BACKEND_CPU;
-    if (w->hollow)
+    if (w->no_memory)
         make_up(d);
     else
         tell_nvml(w, i, d);

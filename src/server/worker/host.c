@@ -244,8 +244,8 @@ hed_do_host(struct hed_worker_channel *ch, struct hed_msg *m)
     if (r != CUDA_SUCCESS)
         hed_worker_failed(w, m->context, r);
     /* Where nobody calls it: those that are run in any case are, and the others are forgotten. */
-    if (r != CUDA_SUCCESS || w->hollow) {
-        hed_turn_pass(ch);
+    if (r != CUDA_SUCCESS || w->no_memory) {
+        hed_ticket_pass(ch);
         tell(c, r, false);
         free(c);
     }
@@ -345,7 +345,7 @@ hed_do_mark(struct hed_worker_channel *ch, struct hed_msg *m)
         hed_worker_failed(w, m->context, CUDA_ERROR_INVALID_HANDLE);
         return 0;
     }
-    if (w->hollow) {
+    if (w->no_memory) {
         /* Release: as in write_slot. */
         atomic_store_explicit(&w->slots[slot], m->number, memory_order_release);
         return 0;
@@ -369,7 +369,7 @@ hed_do_mark(struct hed_worker_channel *ch, struct hed_msg *m)
 static bool
 have_memops(struct hed_worker *w)
 {
-    bool all = !w->hollow;
+    bool all = !w->no_memory;
 
     for (int i = 0; i < w->device_count && all; i++) {
         int value = 0;

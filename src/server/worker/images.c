@@ -386,12 +386,12 @@ finish(struct hed_images *i, struct arriving *a)
 
 int
 hed_images_add(struct hed_images *i, const void *channel, const uint8_t hash[HED_HASH_SIZE],
-               uint64_t size, uint64_t offset, const void *p, size_t n, bool *whole)
+               uint64_t size, uint64_t offset, const void *p, size_t n, bool *complete)
 {
     struct arriving *a = take(i, channel);
     int err = 0;
 
-    *whole = false;
+    *complete = false;
     if (offset == 0 && a) { /* the one before was given up */
         drop(a);
         a = NULL;
@@ -417,7 +417,7 @@ hed_images_add(struct hed_images *i, const void *channel, const uint8_t hash[HED
         return 0;
     }
     err = finish(i, a);
-    *whole = err == 0;
+    *complete = err == 0;
     drop(a);
     return err;
 }

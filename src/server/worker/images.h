@@ -23,11 +23,12 @@ void hed_images_free(struct hed_images *i); /* NULL is fine; files stay */
 
 bool hed_images_has(struct hed_images *i, const uint8_t hash[HED_HASH_SIZE], uint64_t size);
 
-/* A piece of an image, from whoever `channel` is, in order from offset 0. *whole: it was the last,
- * and the image is there. HED_EFORMAT: pieces that make no sense, or the hash is another one's.
- * HED_EIO, HED_ENOMEM, HED_ELIMIT: it cannot be kept; what follows of it is answered likewise. */
+/* A piece of an image, from whoever `channel` is, in order from offset 0. *complete: it was the
+ * last, and the image is there. HED_EFORMAT: pieces that make no sense, or the hash is another
+ * one's. HED_EIO, HED_ENOMEM, HED_ELIMIT: it cannot be kept; what follows of it is answered
+ * likewise. */
 int hed_images_add(struct hed_images *i, const void *channel, const uint8_t hash[HED_HASH_SIZE],
-                   uint64_t size, uint64_t offset, const void *p, size_t n, bool *whole);
+                   uint64_t size, uint64_t offset, const void *p, size_t n, bool *complete);
 
 /* The image in memory, with at least one 0 behind it. HED_ENOTFOUND, HED_ENOMEM. */
 int hed_images_map(struct hed_images *i, const uint8_t hash[HED_HASH_SIZE], uint64_t size,

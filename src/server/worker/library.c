@@ -160,7 +160,7 @@ hed_worker_library_load(struct hed_worker *w, struct hed_worker_library *lib,
 
     if (r != CUDA_SUCCESS)
         lib->real = NULL;
-    if (r == CUDA_SUCCESS && b->flags & HED_OPEN_NOW && !w->hollow)
+    if (r == CUDA_SUCCESS && b->flags & HED_OPEN_NOW && !w->no_memory)
         r = hed_worker_do(w, cuLibraryGetModule, .pMod = &module, .library = lib->real);
     if (r == CUDA_SUCCESS)
         r = enumerate(w, lib, b);

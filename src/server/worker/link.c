@@ -7,8 +7,8 @@
 
 #include "base/err.h"
 #include "server/worker/images.h"
+#include "server/worker/intact.h"
 #include "server/worker/library.h"
-#include "server/worker/whole.h"
 #include "server/worker/worker.h"
 
 /* The image's name, behind the options; NULL: it has no end. */
@@ -26,7 +26,7 @@ static bool
 is_fit(const struct hed_open_body *b, const void *image)
 {
     return (b->type != CU_JIT_INPUT_CUBIN && b->type != CU_JIT_INPUT_FATBINARY) ||
-           hed_image_is_whole(image, b->size, true);
+           hed_image_is_intact(image, b->size, true);
 }
 
 static CUresult

@@ -146,12 +146,12 @@ map_device(struct hed_worker *w, const struct hed_map *m, CUresult *r)
     if (!is_device(w, m->device) || !in_arena(w, m, false, w->map_unit) ||
         m->size > w->memory->left[m->device])
         return HED_EFORMAT;
-    if (!w->hollow)
+    if (!w->no_memory)
         *r = create(w, m->device, m->size, &p.physical);
     if (*r != CUDA_SUCCESS)
         return 0;
     /* Freed when the mapping is: nobody names it any more. */
-    if (!w->hollow) {
+    if (!w->no_memory) {
         *r = hed_worker_do(w, cuMemMap, .ptr = m->at, .size = m->size, .handle = p.physical);
         (void)hed_worker_do(w, cuMemRelease, .handle = p.physical);
     }
@@ -163,7 +163,7 @@ map_device(struct hed_worker *w, const struct hed_map *m, CUresult *r)
     if (err)
         return err;
     w->memory->left[m->device] -= m->size;
-    if (!w->hollow)
+    if (!w->no_memory)
         *r = set_access(w, m->at, m->size, m->device, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
     return 0;
 }
@@ -177,7 +177,7 @@ unmap_device(struct hed_worker *w, const struct hed_map *m, CUresult *r)
 
     if (hed_mapping_leave(w->memory, m->at, m->size, HED_MAPPING_BLOCK, &p) != 0)
         return atomic_load_explicit(&w->failed, memory_order_relaxed) ? 0 : HED_EFORMAT;
-    if (!w->hollow)
+    if (!w->no_memory)
         *r = hed_worker_do(w, cuMemUnmap, .ptr = m->at, .size = m->size);
     w->memory->left[p.device] += p.size;
     return 0;
@@ -248,7 +248,7 @@ make_physical(struct hed_worker *w, const struct hed_map *m, CUresult *r)
         return HED_ELIMIT;
     if (m->device < 0 && !within_host_limit(w, m->size))
         *r = CUDA_ERROR_OUT_OF_MEMORY;
-    else if (!w->hollow)
+    else if (!w->no_memory)
         *r = create(w, m->device, m->size, &p.real);
     if (*r != CUDA_SUCCESS)
         return 0;
@@ -277,7 +277,7 @@ release_physical(struct hed_worker *w, const struct hed_map *m, CUresult *r)
 
     if (!p || p->released)
         return missing(w);
-    if (!w->hollow)
+    if (!w->no_memory)
         *r = hed_worker_do(w, cuMemRelease, .handle = p->real);
     p->released = true;
     drop_made(w->memory, p);
@@ -305,7 +305,7 @@ map_view(struct hed_worker *w, const struct hed_map *m, CUresult *r)
     if (err)
         return err;
     p->views++;
-    if (!w->hollow)
+    if (!w->no_memory)
         *r = hed_worker_do(w, cuMemMap, .ptr = m->at, .size = m->size, .handle = p->real);
     return 0;
 }
@@ -318,7 +318,7 @@ unmap_view(struct hed_worker *w, const struct hed_map *m, CUresult *r)
 
     if (hed_mapping_leave(w->memory, m->at, m->size, HED_MAPPING_VIEW, &old) != 0)
         return missing(w);
-    if (!w->hollow)
+    if (!w->no_memory)
         *r = hed_worker_do(w, cuMemUnmap, .ptr = m->at, .size = m->size);
     p = find_made(w->memory, old.physical);
     if (p) {
@@ -338,7 +338,7 @@ change_access(struct hed_worker *w, const struct hed_map *m, CUresult *r)
     if (m->access != CU_MEM_ACCESS_FLAGS_PROT_NONE && m->access != CU_MEM_ACCESS_FLAGS_PROT_READ &&
         m->access != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
         return HED_EFORMAT;
-    if (!w->hollow)
+    if (!w->no_memory)
         *r = set_access(w, m->at, m->size, p->device, m->access);
     return 0;
 }
@@ -390,7 +390,7 @@ map_host(struct hed_worker *w, const struct hed_map *m, CUresult *r)
         return err;
     if (!open_here(w, m->at, m->size))
         *r = CUDA_ERROR_OUT_OF_MEMORY;
-    else if (!w->hollow)
+    else if (!w->no_memory)
         *r = hed_worker_do(w, cuMemHostRegister_v2, .p = pointer(m->at), .bytesize = m->size,
                            .Flags = PORTABLE_MAPPED);
     if (*r != CUDA_SUCCESS) {
@@ -412,7 +412,7 @@ unmap_host(struct hed_worker *w, const struct hed_map *m, CUresult *r)
 
     if (hed_mapping_leave(w->memory, m->at, m->size, HED_MAPPING_HOST, &p) != 0)
         return missing(w);
-    if (!w->hollow)
+    if (!w->no_memory)
         *r = hed_worker_do(w, cuMemHostUnregister, .p = pointer(m->at));
     close_here(m->at, m->size);
     if (w->heap >= 0)
@@ -506,8 +506,8 @@ hed_worker_memory_init(struct hed_worker *w, struct hed_why *why)
         hed_why_set(why, "no memory");
         return HED_ENOMEM;
     }
-    m->later = hed_copies_later_create();
-    if (!m->later) {
+    m->deferred = hed_deferred_copies_create();
+    if (!m->deferred) {
         free(m);
         hed_why_set(why, "no memory");
         return HED_ENOMEM;

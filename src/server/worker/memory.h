@@ -1,4 +1,4 @@
-/* Between memory.c, copy.c and twin.c of the worker: what is mapped where.
+/* Between memory.c, copy.c and mirror.c of the worker: what is mapped where.
  *
  * The table is changed, and looked at, only by the thread whose turn it is.
  */
@@ -15,7 +15,7 @@ struct hed_mapping {
     enum hed_mapping_kind kind;
     int device;        /* ordinal; -1: the host's */
     uint64_t physical; /* the backend's handle; of a view: the client's number */
-    uint8_t *shadow;   /* twin.c: what the client is known to have of it; NULL: not looked at yet */
+    uint8_t *shadow; /* mirror.c: what the client is known to have of it; NULL: not looked at yet */
 };
 
 struct hed_physical_made {
@@ -32,9 +32,9 @@ struct hed_worker_memory {
     size_t count, room;
     struct hed_physical_made *made; /* sorted by name */
     size_t made_count, made_room;
-    uint64_t left[64];              /* bytes of each device's lease that are not used */
-    uint64_t host;                  /* bytes that are pinned */
-    struct hed_copies_later *later; /* copy.c */
+    uint64_t left[64];                    /* bytes of each device's lease that are not used */
+    uint64_t host;                        /* bytes that are pinned */
+    struct hed_deferred_copies *deferred; /* copy.c */
 };
 
 /* The mapping that an address is in; NULL: none. */
@@ -58,9 +58,9 @@ bool hed_memory_reaches(struct hed_worker *w, uint64_t at, uint64_t size);
 /* memory.c. Bytes of a device that the client could have in all, those included that it has. */
 uint64_t hed_memory_obtainable(struct hed_worker *w, int device);
 
-/* later.c. */
-struct hed_copies_later;
-struct hed_copies_later *hed_copies_later_create(void);
+/* deferred.c. */
+struct hed_deferred_copies;
+struct hed_deferred_copies *hed_deferred_copies_create(void);
 
 /* Where the host's share of the arena begins. */
 static inline uint64_t

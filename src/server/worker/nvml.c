@@ -167,7 +167,7 @@ hed_do_nvml(struct hed_worker_channel *ch, struct hed_msg *m)
         return HED_EFORMAT;
     }
     /* Nothing waits for what is asked here. */
-    hed_turn_pass(ch);
+    hed_ticket_pass(ch);
 
     const nvmlReturn_t r = perform(ch->worker, id, args, &done);
 

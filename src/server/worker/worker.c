@@ -1,7 +1,8 @@
-/* The worker's life: its channels' threads, and the porter that lets channels in. See worker.h.
+/* The worker's life: its channels' threads, and the control thread that lets channels in. See
+ * worker.h.
  *
  *   hed_worker_run: first channel ── hello ──> backend up ── loop ──┐
- *        porter: channels that the listener sends ── attach ── loop ├── the first channel that ends
+ *       control: channels that the listener sends ── attach ── loop ├── the first channel that ends
  *        ...                                                        │   ends the process
  *
  * A client keeps its channels to its end and never closes one before, so a channel that ends is a
@@ -42,7 +43,7 @@ static const struct hed_handling handlings[HED_MSG_KINDS] = {
     [HED_MSG_LAUNCH] = {hed_do_launch, sizeof(struct hed_launch_body), 0, 0},
     [HED_MSG_COPY_IN] = {hed_do_copy_in, sizeof(struct hed_copy_body), 1, 0},
     [HED_MSG_COPY_OUT] = {hed_do_copy_out, sizeof(struct hed_copy_body), 1, 0},
-    [HED_MSG_COPY_LATER] = {hed_do_copy_later, sizeof(struct hed_copy_body), 0, 0},
+    [HED_MSG_COPY_DEFERRED] = {hed_do_copy_deferred, sizeof(struct hed_copy_body), 0, 0},
     [HED_MSG_IMAGE] = {hed_do_image, sizeof(struct hed_msg), 0, 0},
     [HED_MSG_OPEN] = {hed_do_open, sizeof(struct hed_msg), 0, 0},
     [HED_MSG_KERNEL] = {hed_do_kernel, sizeof(struct hed_msg), 0, 0},
@@ -213,14 +214,14 @@ hed_worker_handle(struct hed_worker_channel *ch, struct hed_msg *m)
     hed_arena_reset(&ch->arena);
     if (m->bulk && m->kind != HED_MSG_COPY_IN)
         hed_copies_settle(ch);
-    if (!h->own_turn && !h->no_ticket)
-        err = hed_turn_take(ch, m->ticket);
+    if (!h->waits_itself && !h->no_ticket)
+        err = hed_ticket_wait(ch, m->ticket);
     /* A context that has gone is no reason to end: destroying things comes late. */
-    if (!err && !h->no_ticket && !h->own_turn && hed_worker_context(ch, m->context) != 0)
+    if (!err && !h->no_ticket && !h->waits_itself && hed_worker_context(ch, m->context) != 0)
         hed_debug(SERVER, "message %u names a context that is not there", m->kind);
     if (!err)
         err = h->handler(ch, m);
-    hed_turn_pass(ch);
+    hed_ticket_pass(ch);
     return err;
 }
 
@@ -256,7 +257,7 @@ serve_channel(void *arg)
         err = hed_channel_next(ch->channel, -1, &m);
         if (!err && m->kind == HED_MSG_BYE)
             err = HED_EIO;
-        /* Relaxed, both: for the porter's look now and then. Nobody else writes it. */
+        /* Relaxed, both: for the control thread's look now and then. Nobody else writes it. */
         atomic_store_explicit(&ch->taken, ++taken, memory_order_relaxed);
         if (!err)
             err = hed_worker_handle(ch, m);
@@ -362,7 +363,7 @@ let_in(struct hed_worker *w, int fd)
 
     if (d) {
         *d = (struct hed_worker_door){w, fd};
-        /* Relaxed: a number, of which only the porter wants to know. */
+        /* Relaxed: a number, of which only the control thread wants to know. */
         atomic_fetch_add_explicit(&w->doors, 1, memory_order_relaxed);
         if (pthread_create(&thread, NULL, attach_thread, d) == 0) {
             (void)pthread_detach(thread);
@@ -376,13 +377,14 @@ let_in(struct hed_worker *w, int fd)
     (void)close(fd);
 }
 
-#define WATCHED 64 /* channels whose end wakes the porter; that of others is found when it looks */
+#define WATCHED \
+    64 /* channels whose end wakes the control thread; it finds that of others when it looks */
 
 /* Waits for the listener, or for a channel's peer to go. */
 static bool
 wait_for_any(struct hed_worker *w, bool *from_listener)
 {
-    struct pollfd p[1 + WATCHED] = {{.fd = w->start->porter, .events = POLLIN}};
+    struct pollfd p[1 + WATCHED] = {{.fd = w->start->control, .events = POLLIN}};
     nfds_t n = 1;
     bool gone = false;
 
@@ -464,7 +466,7 @@ give_signs(struct hed_worker *w, uint64_t *last)
 /* Waits for channels to let in. While a kernel runs, all channels' threads may be in a call: that
  * the client is gone is noticed here then. */
 static void *
-be_porter(void *arg)
+control_thread(void *arg)
 {
     struct hed_worker *w = arg;
     uint64_t messages = 0, since = hed_now_ns(), sign = since;
@@ -477,7 +479,7 @@ be_porter(void *arg)
             end(w, 0);
 
         int fd;
-        const int err = from_listener ? hed_fd_take(w->start->porter, &fd) : HED_ETIME;
+        const int err = from_listener ? hed_fd_take(w->start->control, &fd) : HED_ETIME;
 
         gone = err == HED_EIO;
         if (!err)
@@ -532,13 +534,13 @@ hed_worker_run(const struct hed_worker_start *start)
     struct hed_worker *w = calloc(1, sizeof *w);
     struct hed_worker_channel *ch = NULL;
     struct hed_why why = {""};
-    pthread_t porter;
+    pthread_t control;
     int err = w ? 0 : HED_ENOMEM;
 
     if (!err) {
         w->start = start;
         w->heap = -1;
-        atomic_init(&w->turn, 1);
+        atomic_init(&w->next_ticket, 1);
         hed_lock_init(&w->lock, HED_RANK_WORKER);
         w->names = hed_names_create();
         err = w->names && getrandom(w->secret, sizeof w->secret, 0) == sizeof w->secret
@@ -547,7 +549,7 @@ hed_worker_run(const struct hed_worker_start *start)
     }
     if (!err)
         err = first_channel(w, &ch, &why);
-    if (!err && pthread_create(&porter, NULL, be_porter, w) != 0)
+    if (!err && pthread_create(&control, NULL, control_thread, w) != 0)
         err = HED_ENOMEM;
     if (err) {
         hed_warn(SERVER, "a client (%s) was not served: %s",

@@ -1,12 +1,12 @@
 /* A worker: the process that does one client's work. docs/internals/server.md.
  *
  *   listener ──fork──> worker ──channel threads──> chain of layers (core/layer.h) ──> backend
- *                         └── porter: new channels from the listener, peers that are gone
+ *                         └── control: new channels from the listener, peers that are gone
  *
  * It is forked before any driver call, and everything of the client's is in it: when the client is
  * gone it exits, and the kernel and the driver free it all; when it dies nobody else notices.
  *
- *   worker.c  life, porter, channels' loop      turn.c    tickets in order
+ *   worker.c  life, control thread, channels' loop      ticket.c  messages in ticket order
  *   hello.c   hello, devices                 names.c   the client's names -> what the backend gave
  *   call.c    HED_MSG_CALL                   memory.c  map, unmap, lease, heap
  *   copy.c    bulk in and out                code.c    images, libraries, kernels
@@ -36,8 +36,8 @@ struct hed_worker;
 
 /* What the listener tells a worker that it makes. */
 struct hed_worker_start {
-    int conn;   /* the client's first connection; the preface has been read */
-    int porter; /* unix socket to the listener: descriptors of further channels come here */
+    int conn;    /* the client's first connection; the preface has been read */
+    int control; /* unix socket to the listener: descriptors of further channels come here */
     bool tcp;
     const struct hed_tls *tls; /* NULL: none */
     uint8_t session[16];
@@ -68,14 +68,14 @@ struct hed_worker_channel {
     struct hed_copies *copies; /* copy.c's: bulk that a device still reads or writes; NULL: none */
     struct hed_drafts *drafts; /* graph.c's: graphs that are being made; NULL: none */
     _Atomic uint64_t taken;    /* messages: odd while one is being done */
-    uint64_t heard;            /* the porter's: `taken` at its last beat */
-    uint32_t beats;            /* the porter's: signs of life since that changed */
+    uint64_t heard;            /* the control thread's: `taken` at its last beat */
+    uint32_t beats;            /* the control thread's: signs of life since that changed */
 };
 
 struct hed_worker {
     const struct hed_worker_start *start;
     struct hed_layer *top; /* calls go here */
-    bool hollow;           /* the backend does nothing (null): all is done when a call returns */
+    bool no_memory;        /* the backend does nothing (null): all is done when a call returns */
     enum hed_wire_backend backend;
     bool memops; /* values can be written and waited for in stream order */
     bool shared; /* channels over shared memory */
@@ -87,9 +87,9 @@ struct hed_worker {
     uint32_t map_unit;
     int device_count;
 
-    _Atomic uint64_t turn; /* the ticket whose turn it is */
-    _Atomic uint32_t turn_waiters;
-    _Atomic uint32_t turn_bell;
+    _Atomic uint64_t next_ticket; /* of the message that is handled next */
+    _Atomic uint32_t ticket_waiters;
+    _Atomic uint32_t ticket_bell;
     _Atomic bool ending;     /* the session is over: nobody waits any more */
     _Atomic uint64_t *slots; /* shared page; NULL: none */
     uint32_t slot_count;
@@ -118,7 +118,7 @@ typedef int (*hed_handler)(struct hed_worker_channel *ch, struct hed_msg *m);
 struct hed_handling {
     hed_handler handler; /* NULL: clients do not send it */
     uint32_t least;      /* bytes it has at least */
-    bool own_turn;       /* the handler takes the turn itself (bulk comes first) */
+    bool waits_itself;   /* the handler takes the turn itself (bulk comes first) */
     bool no_ticket;      /* is not in the order */
 };
 
@@ -134,7 +134,7 @@ int hed_do_sync_host(struct hed_worker_channel *ch, struct hed_msg *m);
 int hed_do_launch(struct hed_worker_channel *ch, struct hed_msg *m);  /* launch.c */
 int hed_do_copy_in(struct hed_worker_channel *ch, struct hed_msg *m); /* copy.c */
 int hed_do_copy_out(struct hed_worker_channel *ch, struct hed_msg *m);
-int hed_do_copy_later(struct hed_worker_channel *ch, struct hed_msg *m);
+int hed_do_copy_deferred(struct hed_worker_channel *ch, struct hed_msg *m);
 int hed_do_image(struct hed_worker_channel *ch, struct hed_msg *m); /* code.c */
 int hed_do_open(struct hed_worker_channel *ch, struct hed_msg *m);
 int hed_do_kernel(struct hed_worker_channel *ch, struct hed_msg *m);
@@ -150,12 +150,12 @@ int hed_worker_code_init(struct hed_worker *w, struct hed_why *why);
 int hed_worker_host_init(struct hed_worker *w, struct hed_why *why);
 int hed_worker_print_init(struct hed_worker *w, struct hed_why *why);
 
-/* ---- turn.c ---------------------------------------------------------------------------------- */
+/* ---- ticket.c -------------------------------------------------------------------------------- */
 
 /* Waits until it is this ticket's turn. HED_EFORMAT: it has been (used twice). */
-int hed_turn_take(struct hed_worker_channel *ch, uint64_t ticket);
+int hed_ticket_wait(struct hed_worker_channel *ch, uint64_t ticket);
 /* The next one's turn: at the end of a message, or before something that blocks. Idempotent. */
-void hed_turn_pass(struct hed_worker_channel *ch);
+void hed_ticket_pass(struct hed_worker_channel *ch);
 
 /* ---- names.c --------------------------------------------------------------------------------- */
 

@@ -203,15 +203,15 @@ static int
 take_message(struct hed_ring *r, uint32_t size, void *into)
 {
     const uint64_t offset = r->mine & (r->size - 1);
-    const uint64_t whole = hed_align_up(size, HED_MSG_ALIGN);
+    const uint64_t length = hed_align_up(size, HED_MSG_ALIGN);
 
     if (size < sizeof(struct hed_msg) || size > HED_MSG_MAX)
         return fail(r, HED_EFORMAT, "a message of a wrong size");
-    if (whole > r->peer - r->mine || whole > r->size - offset)
+    if (length > r->peer - r->mine || length > r->size - offset)
         return fail(r, HED_EFORMAT, "a message that is not all there");
     memcpy(into, r->bytes + offset, size);
     memcpy(into, &size, sizeof size); /* it may have been changed meanwhile */
-    r->mine += whole;
+    r->mine += length;
     if (r->mine != r->peer)
         want_waiting(r);
     /* The writer is told seldom, since it costs a fence: once a quarter, and before waiting. */

@@ -1,6 +1,7 @@
 /* Graphs as programs use them: made by hand and captured, launched again and again, changed in
  * between. The program checks what comes out; it is run on GPUs here and on GPUs elsewhere, where
- * some graphs have a twin and others go node by node, and nobody may see a difference.
+ * some graphs have a mirror in the worker and others go node by node, and nobody may see a
+ * difference.
  */
 #include "conformance/conf.h"
 

@@ -1,8 +1,8 @@
 /* Memory, copies and fills on a GPU that is elsewhere.
  *
- *     remote_memory [hollow]
+ *     remote_memory [no_memory]
  *
- * `hollow`: the server's GPU does nothing, so that only what the client knows can be looked at.
+ * `no_memory`: the server's GPU does nothing, so that only what the client knows can be looked at.
  */
 #include "conformance/conf.h"
 
@@ -20,7 +20,7 @@ static const char ptx[] =
     "ld.param.u64 %d1, [p];\nld.param.u32 %r1, [v];\n"
     "ld.global.u32 %r2, [%d1];\nadd.u32 %r2, %r2, %r1;\nst.global.u32 [%d1], %r2;\nret;\n}\n";
 
-static bool hollow;
+static bool no_memory;
 static CUcontext primary;
 static CUfunction add;
 
@@ -74,7 +74,7 @@ a_row_comes_back(size_t n, bool waits, CUstream s)
         OK(CU(cuMemcpyDtoHAsync_v2)(to, b, n, s));
         OK(CU(cuStreamSynchronize)(s));
     }
-    if (!hollow)
+    if (!no_memory)
         CHECK(memcmp(from, to, n) == 0, "%zu bytes came back changed", n);
     OK(CU(cuMemFree_v2)(a));
     OK(CU(cuMemFree_v2)(b));
@@ -177,7 +177,7 @@ a_box_comes_back(uint32_t *state, bool large)
     OK(CU(cuMemcpy3D_v2)(&in));
     OK(CU(cuMemcpy3D_v2)(&over));
     OK(CU(cuMemcpy3D_v2)(&out));
-    if (!hollow)
+    if (!no_memory)
         CHECK(memcmp(ref, to, l[3].bytes) == 0, "a box of %zu x %zu x %zu came back changed", w, h,
               d);
     OK(CU(cuMemFree_v2)(a));
@@ -212,7 +212,7 @@ fills_fill(void)
     OK(CU(cuMemsetD32_v2)(p + 64, 0xdeadbeef, 4));
     OK(CU(cuMemsetD2D8_v2)(p + 1024, 64, 0x55, 10, 4));
     OK(CU(cuMemcpyDtoH_v2)(host, p, sizeof host));
-    if (!hollow) {
+    if (!no_memory) {
         CHECK_IS(host[0], 0xaa);
         CHECK_IS(host[16], 0x34);
         CHECK_IS(host[17], 0x12);
@@ -251,7 +251,7 @@ later_copies_come(void *host, size_t n, bool by_event)
             OK(CU(cuEventSynchronize)(e));
         else
             OK(CU(cuStreamSynchronize)(s));
-        if (!hollow)
+        if (!no_memory)
             CHECK(memcmp(host, from, n) == 0, "round %d: %zu bytes have not come", i, n);
         /* And from there again, changed by what came late. */
         OK(CU(cuMemsetD8Async)(p, 0, n, s));
@@ -259,7 +259,7 @@ later_copies_come(void *host, size_t n, bool by_event)
         OK(CU(cuMemcpyDtoHAsync_v2)(host, p, n, s));
         OK(CU(cuMemcpyHtoDAsync_v2)(p, host, n, s));
         OK(CU(cuCtxSynchronize)());
-        if (!hollow)
+        if (!no_memory)
             CHECK(memcmp(host, from, n) == 0, "round %d: %zu bytes went wrong", i, n);
     }
     OK(CU(cuMemFree_v2)(p));
@@ -305,7 +305,7 @@ mapped_memory_is_alike(bool managed)
     CUdeviceptr p;
     CUstream s;
 
-    if (hollow)
+    if (no_memory)
         return;
     OK(CU(cuStreamCreate)(&s, 0));
     if (managed) {
@@ -370,7 +370,7 @@ static void
 clients_share_the_memory(void)
 {
     static const char *const nothing[] = {NULL};
-    const char *kind = hollow ? "hollow" : "full";
+    const char *kind = no_memory ? "no_memory" : "full";
     size_t free_before, total;
     CUdeviceptr most;
     char text[512];
@@ -428,14 +428,14 @@ virtual_memory_works(void)
     OK(CU(cuMemSetAccess)(p, 2 * n, &desc, 1));
     OK(CU(cuMemcpyHtoD_v2)(p, host, 2 * n));
     OK(CU(cuMemcpyDtoH_v2)(back, p, 2 * n));
-    if (!hollow)
+    if (!no_memory)
         CHECK(memcmp(host, back, 2 * n) == 0, "virtual memory changed");
     OK(CU(cuMemUnmap)(p, 2 * n));
     /* The other way round. */
     OK(CU(cuMemMap)(p, n, 0, h[1], 0));
     OK(CU(cuMemSetAccess)(p, n, &desc, 1));
     OK(CU(cuMemcpyDtoH_v2)(back, p, n));
-    if (!hollow)
+    if (!no_memory)
         CHECK(memcmp(host + n, back, n) == 0, "virtual memory was mapped wrong");
     OK(CU(cuMemRelease)(h[0]));
     OK(CU(cuMemRelease)(h[1]));
@@ -480,7 +480,7 @@ storm(void *arg)
         scramble(mine, sizeof mine, state);
         OK(CU(cuMemcpyHtoDAsync_v2)(live[at], mine, sizeof mine, s));
         OK(CU(cuMemcpyDtoHAsync_v2)(back, live[at], sizeof back, s));
-        if (!hollow)
+        if (!no_memory)
             CHECK(memcmp(mine, back, sizeof mine) == 0, "memory of another thread");
     }
     for (int i = 0; i < 16; i++)
@@ -505,13 +505,13 @@ main(int argc, char **argv)
 {
     CUmodule module;
 
-    hollow = argc > 1 && strncmp(argv[1], "hollow", 6) == 0;
+    no_memory = argc > 1 && strncmp(argv[1], "no_memory", 6) == 0;
     OK(CU(cuInit)(0));
     OK(CU(cuDevicePrimaryCtxRetain)(&primary, 0));
     OK(CU(cuCtxSetCurrent)(primary));
     if (argc > 1 && strchr(argv[1], '-'))
         return be_the_other_client(strstr(argv[1], "-taken") != NULL);
-    if (!hollow) {
+    if (!no_memory) {
         OK(CU(cuModuleLoadData)(&module, ptx));
         OK(CU(cuModuleGetFunction)(&add, module, "add"));
     }

@@ -1,8 +1,8 @@
 /* Modules, libraries, functions and their launches on a GPU that is elsewhere.
  *
- *     remote_modules [hollow]
+ *     remote_modules [no_memory]
  *
- * `hollow`: the server's GPU does nothing, so that only what the client knows can be looked at.
+ * `no_memory`: the server's GPU does nothing, so that only what the client knows can be looked at.
  */
 #include "conformance/conf.h"
 
@@ -17,7 +17,7 @@
 
 #define HEAD ".version 8.1\n.target sm_70\n.address_size 64\n"
 
-static bool hollow;
+static bool no_memory;
 static CUcontext primary;
 static CUdeviceptr word;
 
@@ -35,7 +35,7 @@ expect(uint32_t value, const char *what)
 {
     const uint32_t got = read_word();
 
-    CHECK(hollow || got == value, "%s: %u instead of %u", what, got, value);
+    CHECK(no_memory || got == value, "%s: %u instead of %u", what, got, value);
 }
 
 static void
@@ -334,7 +334,7 @@ main(int argc, char **argv)
 {
     CUdevice dev;
 
-    hollow = argc > 1 && strcmp(argv[1], "hollow") == 0;
+    no_memory = argc > 1 && strcmp(argv[1], "no_memory") == 0;
     OK(CU(cuInit)(0));
     OK(CU(cuDeviceGet)(&dev, 0));
     OK(CU(cuDevicePrimaryCtxRetain)(&primary, dev));
@@ -344,7 +344,7 @@ main(int argc, char **argv)
     a_module_of_many_kernels();
     the_most_parameters();
     options_of_the_compiler();
-    if (!hollow) {
+    if (!no_memory) {
         settings_before_the_first_launch();
         variables();
         one_library_in_two_contexts();

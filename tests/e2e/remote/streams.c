@@ -1,8 +1,8 @@
 /* Streams, events, contexts and functions of the program on a GPU that is elsewhere.
  *
- *     remote_streams [hollow]
+ *     remote_streams [no_memory]
  *
- * `hollow`: the server's GPU does nothing, so that only order and ends can be looked at.
+ * `no_memory`: the server's GPU does nothing, so that only order and ends can be looked at.
  */
 #include "conformance/conf.h"
 
@@ -23,7 +23,7 @@ static const char ptx[] =
     ".visible .entry bad()\n{\n.reg .b64 %d<2>; .reg .b32 %r<2>;\n"
     "mov.u64 %d1, 16;\nld.global.u32 %r1, [%d1];\nst.global.u32 [%d1+4], %r1;\nret;\n}\n";
 
-static bool hollow;
+static bool no_memory;
 static CUcontext primary;
 
 static CUstream
@@ -59,7 +59,7 @@ look(void *arg)
     const struct step *s = arg;
 
     CHECK_IS(atomic_fetch_add(s->count, 1), s->place);
-    if (!hollow)
+    if (!no_memory)
         CHECK_IS(*s->seen, s->expected);
 }
 
@@ -157,7 +157,7 @@ a_wait_is_over_when_functions_have_run(void)
     OK(CU(cuEventRecord)(e, s));
     OK(CU(cuEventSynchronize)(e));
     CHECK_IS(count, 3);
-    if (!hollow) {
+    if (!no_memory) {
         OK(CU(cuLaunchHostFunc)(s, count_slowly, &count));
         OK(CU(cuEventRecord)(e, s));
         while (CU(cuEventQuery)(e) == CUDA_ERROR_NOT_READY)
@@ -271,7 +271,7 @@ values_hold_streams(void)
     OK(CU(cuStreamWaitValue32_v2)(a, p, 7, CU_STREAM_WAIT_VALUE_EQ));
     OK(CU(cuLaunchHostFunc)(a, count_one, &count));
     give_a_moment(20);
-    if (!hollow) {
+    if (!no_memory) {
         CHECK_IS(count, 0);
         CHECK_IS(CU(cuStreamQuery)(a), CUDA_ERROR_NOT_READY);
     }
@@ -279,7 +279,7 @@ values_hold_streams(void)
     OK(CU(cuStreamSynchronize)(a));
     CHECK_IS(count, 1);
     OK(CU(cuMemcpyDtoH_v2)(&word, p, 4));
-    if (!hollow)
+    if (!no_memory)
         CHECK_IS(word, 7);
     OK(CU(cuMemFree_v2)(p));
     OK(CU(cuStreamDestroy_v2)(a));
@@ -372,13 +372,13 @@ a_failure_is_told_and_can_be_reset(void)
 int
 main(int argc, char **argv)
 {
-    hollow = argc > 1 && strcmp(argv[1], "hollow") == 0;
+    no_memory = argc > 1 && strcmp(argv[1], "no_memory") == 0;
     OK(CU(cuInit)(0));
     OK(CU(cuDevicePrimaryCtxRetain)(&primary, 0));
     OK(CU(cuCtxSetCurrent)(primary));
     functions_run_between_what_is_around_them(true);
     functions_run_between_what_is_around_them(false);
-    if (!hollow)
+    if (!no_memory)
         functions_run_between_kernels();
     a_wait_is_over_when_functions_have_run();
     callbacks_are_told();
@@ -386,7 +386,7 @@ main(int argc, char **argv)
     events_order_streams_and_contexts();
     values_hold_streams();
     threads_do_not_disturb_each_other();
-    if (!hollow)
+    if (!no_memory)
         a_failure_is_told_and_can_be_reset();
     return 0;
 }

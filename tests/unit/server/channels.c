@@ -18,7 +18,7 @@ static struct hed_server_options options;
 struct bench {
     struct hed_server server;
     struct hed_peer peer; /* somebody who brings a channel of the worker's session */
-    int porter;           /* the worker's end */
+    int control;          /* the worker's end */
     int far;              /* the peer's own end */
 };
 
@@ -26,18 +26,18 @@ static int
 setup(void **state)
 {
     struct bench *b = calloc(1, sizeof *b);
-    int porters[2];
+    int control[2];
     int conns[2];
 
-    if (!b || socketpair(AF_UNIX, SOCK_STREAM, 0, porters) != 0 ||
+    if (!b || socketpair(AF_UNIX, SOCK_STREAM, 0, control) != 0 ||
         socketpair(AF_UNIX, SOCK_STREAM, 0, conns) != 0)
         return -1;
     b->server.options = &options;
     b->server.ledger = hed_ledger_create();
     (void)hed_ledger_enter(b->server.ledger);
-    b->porter = porters[1];
+    b->control = control[1];
     b->server.children[0] = (struct hed_child){
-        .pid = 1234, .porter = porters[0], .uid = 7, .session = "fifteen letters"};
+        .pid = 1234, .control = control[0], .uid = 7, .session = "fifteen letters"};
     b->server.child_count = 1;
     b->far = conns[1];
     b->peer.fd = conns[0];
@@ -52,8 +52,8 @@ teardown(void **state)
 {
     struct bench *b = *state;
 
-    (void)close(b->porter);
-    (void)close(b->server.children[0].porter);
+    (void)close(b->control);
+    (void)close(b->server.children[0].control);
     (void)close(b->peer.fd);
     (void)close(b->far);
     hed_ledger_free(b->server.ledger);
@@ -61,9 +61,9 @@ teardown(void **state)
     return 0;
 }
 
-/* As the worker's porter takes it; -1: there is none. */
+/* As the worker's control thread takes it; -1: there is none. */
 static int
-take_fd(int porter)
+take_fd(int socket)
 {
     char byte;
     struct iovec part = {&byte, 1};
@@ -77,7 +77,7 @@ take_fd(int porter)
                        .msg_controllen = sizeof control.room};
     int fd = -1;
 
-    if (recvmsg(porter, &m, MSG_DONTWAIT) == 1)
+    if (recvmsg(socket, &m, MSG_DONTWAIT) == 1)
         memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof fd);
     return fd;
 }
@@ -91,7 +91,7 @@ channel_goes_to_its_worker(void **state)
     assert_int_equal(hed_child_pass(&b->server, &b->peer), 0);
     assert_int_equal(hed_child_pass(&b->server, &b->peer), 0);
     for (int i = 0; i < 2; i++) {
-        const int fd = take_fd(b->porter);
+        const int fd = take_fd(b->control);
 
         assert_true(fd >= 0);
         assert_int_equal(write(b->far, "hi", 2), 2);
@@ -99,7 +99,7 @@ channel_goes_to_its_worker(void **state)
         assert_string_equal(text, "hi");
         (void)close(fd);
     }
-    assert_int_equal(take_fd(b->porter), -1);
+    assert_int_equal(take_fd(b->control), -1);
 }
 
 static void
@@ -115,7 +115,7 @@ channel_of_no_session_is_refused(void **state)
     assert_int_equal(hed_child_pass(&b->server, &b->peer), HED_ENOTFOUND);
     memset(b->peer.preface.session, 0, 16);
     assert_int_equal(hed_child_pass(&b->server, &b->peer), HED_ENOTFOUND);
-    assert_int_equal(take_fd(b->porter), -1);
+    assert_int_equal(take_fd(b->control), -1);
 }
 
 static void
@@ -128,10 +128,10 @@ channel_of_somebody_else_is_refused(void **state)
     b->peer.user.uid = 7;
     b->peer.tcp = true;
     assert_int_equal(hed_child_pass(&b->server, &b->peer), HED_EACCESS);
-    assert_int_equal(take_fd(b->porter), -1);
+    assert_int_equal(take_fd(b->control), -1);
 }
 
-/* A worker that does not look at its porter holds nobody up. */
+/* A worker that does not read its control socket holds nobody up. */
 static void
 channel_to_a_busy_worker_does_not_block(void **state)
 {
@@ -141,8 +141,8 @@ channel_to_a_busy_worker_does_not_block(void **state)
     while (hed_child_pass(&b->server, &b->peer) == 0 && passed < 100000)
         passed++;
     assert_in_range(passed, 1, 99999);
-    (void)close(b->porter);
-    b->porter = open("/dev/null", O_RDONLY);
+    (void)close(b->control);
+    b->control = open("/dev/null", O_RDONLY);
     assert_int_equal(hed_child_pass(&b->server, &b->peer), HED_EIO);
 }
 

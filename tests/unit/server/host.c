@@ -43,7 +43,7 @@ hed_worker_failed(struct hed_worker *w, uint64_t context, CUresult error)
 }
 
 void
-hed_turn_pass(struct hed_worker_channel *ch)
+hed_ticket_pass(struct hed_worker_channel *ch)
 {
     (void)ch;
     passed++;
@@ -226,7 +226,7 @@ struct scene {
 };
 
 static struct scene *
-begin(bool hollow, bool can)
+begin(bool no_memory, bool can)
 {
     struct scene *s = calloc(1, sizeof *s);
     struct hed_why why;
@@ -234,7 +234,7 @@ begin(bool hollow, bool can)
     assert_non_null(s);
     s->layer.cuda = &ops;
     s->worker.top = &s->layer;
-    s->worker.hollow = hollow;
+    s->worker.no_memory = no_memory;
     s->worker.device_count = 1;
     s->worker.slots = s->slots;
     s->worker.slot_count = SLOTS;

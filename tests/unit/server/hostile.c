@@ -144,7 +144,8 @@ textures_are_those_that_were_made(void **state)
     assert_int_equal(result(ch, HED_cuTexObjectDestroy, &destroy, 0), CUDA_ERROR_INVALID_HANDLE);
 }
 
-/* What the guard thinks of memory that is not the client's, which a hollow worker does not mind. */
+/* What the guard thinks of memory that is not the client's, which a worker without memory does not
+ * mind. */
 static void
 addresses_are_the_clients_own(void **state)
 {
@@ -163,7 +164,7 @@ addresses_are_the_clients_own(void **state)
 
     (void)state;
     assert_int_equal(hed_mapping_enter(w->memory, &mapped), 0);
-    w->hollow = false;
+    w->no_memory = false;
     assert_int_equal(hed_memory_guard(w, HED_cuTexObjectCreate, &texture),
                      CUDA_ERROR_INVALID_VALUE);
     res.res.linear.sizeInBytes = 0x200000;
@@ -180,7 +181,7 @@ addresses_are_the_clients_own(void **state)
     assert_int_equal(hed_memory_guard(w, HED_cuMemsetD2D8Async, &fill), CUDA_SUCCESS);
     assert_int_equal(hed_memory_guard(w, HED_cuStreamBatchMemOp_v2, &values),
                      CUDA_ERROR_INVALID_VALUE);
-    w->hollow = true;
+    w->no_memory = true;
     assert_int_equal(hed_mapping_leave(w->memory, mapped.at, mapped.size, HED_MAPPING_BLOCK, &out),
                      0);
 }

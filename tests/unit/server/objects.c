@@ -64,7 +64,7 @@ hed_worker_failed(struct hed_worker *w, uint64_t context, CUresult error)
 }
 
 void
-hed_turn_pass(struct hed_worker_channel *ch)
+hed_ticket_pass(struct hed_worker_channel *ch)
 {
     (void)ch;
 }

@@ -20,19 +20,19 @@
 #define LOOK_NS (50 * HED_NS_PER_MS) /* how often a lost session is looked for */
 
 static uint64_t
-bytes_of(const struct hed_remote_later *p)
+bytes_of(const struct hed_remote_deferred *p)
 {
     return p->width * p->height * p->depth;
 }
 
 bool
-hed_remote_later_room(struct hed_remote *r, uint64_t bytes)
+hed_remote_deferred_room(struct hed_remote *r, uint64_t bytes)
 {
     struct hed_remote_copies *c = r->copies;
 
     hed_lock(&c->lock);
 
-    const bool room = bytes <= HED_LATER_MAX && c->bytes <= HED_LATER_MAX - bytes;
+    const bool room = bytes <= HED_DEFERRED_MAX && c->bytes <= HED_DEFERRED_MAX - bytes;
 
     if (room)
         c->bytes += bytes;
@@ -41,10 +41,10 @@ hed_remote_later_room(struct hed_remote *r, uint64_t bytes)
 }
 
 bool
-hed_remote_later_add(struct hed_remote *r, const struct hed_remote_later *piece)
+hed_remote_deferred_add(struct hed_remote *r, const struct hed_remote_deferred *piece)
 {
     struct hed_remote_copies *c = r->copies;
-    struct hed_remote_later *p = malloc(sizeof *p);
+    struct hed_remote_deferred *p = malloc(sizeof *p);
 
     if (!p)
         return false;
@@ -60,13 +60,13 @@ hed_remote_later_add(struct hed_remote *r, const struct hed_remote_later *piece)
 }
 
 /* The piece that data belong to, taken out of the list; NULL: nobody asked for them. */
-static struct hed_remote_later *
+static struct hed_remote_deferred *
 take_piece(struct hed_remote_copies *c, const struct hed_data *d)
 {
-    struct hed_remote_later *p;
+    struct hed_remote_deferred *p;
 
     hed_lock(&c->lock);
-    for (struct hed_remote_later **link = &c->first; (p = *link); link = &p->next) {
+    for (struct hed_remote_deferred **link = &c->first; (p = *link); link = &p->next) {
         if (p->at != d->client || p->pitch != d->client_pitch || p->slice != d->client_slice ||
             p->width != d->width || p->height != d->height || p->depth != d->depth)
             continue;
@@ -80,7 +80,7 @@ take_piece(struct hed_remote_copies *c, const struct hed_data *d)
 }
 
 static int
-read_rows(struct hed_channel *channel, const struct hed_remote_later *p)
+read_rows(struct hed_channel *channel, const struct hed_remote_deferred *p)
 {
     int err = 0;
 
@@ -96,7 +96,7 @@ read_rows(struct hed_channel *channel, const struct hed_remote_later *p)
 static bool
 has_come(const struct hed_remote_copies *c, uint64_t number)
 {
-    return c->come[number % HED_LATER_AHEAD / 64] >> number % 64 & 1;
+    return c->come[number % HED_DEFERRED_AHEAD / 64] >> number % 64 & 1;
 }
 
 /* Notes a number, and how far there is no gap. */
@@ -106,12 +106,12 @@ note_locked(struct hed_remote_copies *c, uint64_t number)
     /* Relaxed: changed under the lock only. */
     uint64_t all = atomic_load_explicit(&c->received, memory_order_relaxed);
 
-    if (number <= all || number - all >= HED_LATER_AHEAD || has_come(c, number))
+    if (number <= all || number - all >= HED_DEFERRED_AHEAD || has_come(c, number))
         return HED_EFORMAT;
-    c->come[number % HED_LATER_AHEAD / 64] |= UINT64_C(1) << number % 64;
+    c->come[number % HED_DEFERRED_AHEAD / 64] |= UINT64_C(1) << number % 64;
     while (has_come(c, all + 1)) {
         all++;
-        c->come[all % HED_LATER_AHEAD / 64] &= ~(UINT64_C(1) << all % 64);
+        c->come[all % HED_DEFERRED_AHEAD / 64] &= ~(UINT64_C(1) << all % 64);
     }
     /* Release: pairs with hed_remote_received(). */
     atomic_store_explicit(&c->received, all, memory_order_release);
@@ -120,7 +120,7 @@ note_locked(struct hed_remote_copies *c, uint64_t number)
 
 /* It has come. The number is last: who waits for that sees the bytes. */
 static int
-finish(struct hed_remote_copies *c, struct hed_remote_later *p, uint64_t number)
+finish(struct hed_remote_copies *c, struct hed_remote_deferred *p, uint64_t number)
 {
     hed_lock(&c->lock);
     c->bytes -= bytes_of(p);
@@ -139,11 +139,11 @@ int
 hed_remote_data(struct hed_remote_channel *channel, const struct hed_data *d)
 {
     struct hed_remote_copies *c = channel->remote->copies;
-    struct hed_remote_later *p;
+    struct hed_remote_deferred *p;
     int err = 0;
 
     if (d->client_pitch == 0)
-        return hed_remote_twin_data(channel, d);
+        return hed_remote_mirror_data(channel, d);
     p = take_piece(c, d);
     if (!p || (d->head.bulk != 0 && d->head.bulk != bytes_of(p))) {
         free(p);
@@ -184,16 +184,16 @@ hed_remote_received(struct hed_remote *r, uint64_t pieces)
 }
 
 bool
-hed_remote_later_touches(struct hed_remote *r, uint64_t at, uint64_t size)
+hed_remote_deferred_touches(struct hed_remote *r, uint64_t at, uint64_t size)
 {
     struct hed_remote_copies *c = r->copies;
     bool touches = false;
 
-    /* Relaxed: see hed_remote_later_add. */
+    /* Relaxed: see hed_remote_deferred_add. */
     if (atomic_load_explicit(&c->count, memory_order_relaxed) == 0)
         return false;
     hed_lock(&c->lock);
-    for (const struct hed_remote_later *p = c->first; p && !touches; p = p->next) {
+    for (const struct hed_remote_deferred *p = c->first; p && !touches; p = p->next) {
         const uint64_t n = (p->depth - 1) * p->slice + (p->height - 1) * p->pitch + p->width;
 
         touches = at < p->at + n && p->at < at + size;

@@ -8,4 +8,4 @@
 
 /* `size` bytes and a 0 behind them. What is packed is not unpacked for it. strict: for drivers that
  * take some parts of an entry for granted; ours do not. */
-bool hed_image_is_whole(const void *image, uint64_t size, bool strict);
+bool hed_image_is_intact(const void *image, uint64_t size, bool strict);

@@ -41,7 +41,7 @@ take_bytes(struct hed_worker_channel *ch, const struct hed_data *d)
     int err = from ? hed_channel_bulk_read(ch->channel, from, n) : HED_ENOMEM;
 
     if (!err)
-        err = hed_turn_take(ch, d->head.ticket);
+        err = hed_ticket_wait(ch, d->head.ticket);
     if (err)
         return err;
     p = find(ch->worker, d->client, n);
@@ -115,7 +115,7 @@ hed_do_sync_host(struct hed_worker_channel *ch, struct hed_msg *m)
     if (m->bulk)
         return m->bulk <= GRANULE && !(m->flags & HED_MSG_WANTS_ANSWER) ? take_bytes(ch, d)
                                                                         : HED_EFORMAT;
-    err = hed_turn_take(ch, m->ticket);
+    err = hed_ticket_wait(ch, m->ticket);
     if (err)
         return err;
     return d->width && m->flags & HED_MSG_WANTS_ANSWER ? give_bytes(ch, d) : HED_EFORMAT;

@@ -1,9 +1,9 @@
-/* Whole images. See whole.h.
+/* Whole images. See intact.h.
  *
  * NVIDIA's driver looks for the compiler's options of an entry with PTX without asking whether
  * there are any: without, it follows whatever is at the beginning of the entry, out of the image.
  */
-#include "server/worker/whole.h"
+#include "server/worker/intact.h"
 
 #include <elf.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@
 
 /* Segments are not what our own reader looks at, but a loader does. */
 static bool
-segments_are_whole(struct hed_bytes b)
+segments_are_intact(struct hed_bytes b)
 {
     const uint8_t *head = hed_bytes_at(b, 0, sizeof(Elf64_Ehdr));
     Elf64_Ehdr e;
@@ -43,7 +43,7 @@ segments_are_whole(struct hed_bytes b)
 }
 
 static bool
-symbols_are_whole(const struct hed_elf_file *o, const struct hed_elf_section *table)
+symbols_are_intact(const struct hed_elf_file *o, const struct hed_elf_section *table)
 {
     struct hed_elf_section strings;
     struct hed_elf_symbol s;
@@ -69,12 +69,12 @@ is_special(const struct hed_elf_file *o, uint32_t i)
 }
 
 static bool
-cubin_is_whole(struct hed_bytes b)
+cubin_is_intact(struct hed_bytes b)
 {
     struct hed_elf_file o;
     struct hed_elf_section s;
 
-    if (hed_elf_file_read(b, &o, NULL) != 0 || o.machine != HED_ELF_CUDA || !segments_are_whole(b))
+    if (hed_elf_file_read(b, &o, NULL) != 0 || o.machine != HED_ELF_CUDA || !segments_are_intact(b))
         return false;
     for (uint32_t i = 0; i < o.count; i++) {
         if (!hed_elf_file_section(&o, i, &s)) {
@@ -84,14 +84,14 @@ cubin_is_whole(struct hed_bytes b)
         }
         if (s.link >= o.count)
             return false;
-        if (s.type == SHT_SYMTAB && !symbols_are_whole(&o, &s))
+        if (s.type == SHT_SYMTAB && !symbols_are_intact(&o, &s))
             return false;
     }
     return true;
 }
 
 static bool
-entry_is_whole(const struct hed_fatbin_entry *e, bool strict)
+entry_is_intact(const struct hed_fatbin_entry *e, bool strict)
 {
     if (e->kind == HED_FATBIN_PTX) {
         if (strict && !e->has_options)
@@ -100,7 +100,7 @@ entry_is_whole(const struct hed_fatbin_entry *e, bool strict)
                (e->stored.size && memchr(e->stored.data, 0, e->stored.size));
     }
     return e->kind != HED_FATBIN_CUBIN || e->packing != HED_PACKING_NONE ||
-           cubin_is_whole(e->stored);
+           cubin_is_intact(e->stored);
 }
 
 /* The 0 behind it ends it. What else a driver knows begins with other bytes: a wrapper, say, which
@@ -120,7 +120,7 @@ is_text(struct hed_bytes b)
 }
 
 bool
-hed_image_is_whole(const void *image, uint64_t size, bool strict)
+hed_image_is_intact(const void *image, uint64_t size, bool strict)
 {
     const struct hed_bytes b = {image, (size_t)size};
     struct hed_fatbin_walk w;
@@ -129,13 +129,13 @@ hed_image_is_whole(const void *image, uint64_t size, bool strict)
     int r;
 
     if (hed_cubin_begins(b))
-        return cubin_is_whole(b);
+        return cubin_is_intact(b);
     if (!hed_fatbin_begins(b, &said))
         return is_text(b);
     if (said > size || hed_fatbin_walk(b, &w, NULL) != 0)
         return false;
     while ((r = hed_fatbin_next(&w, &e, NULL)) > 0)
-        if (!entry_is_whole(&e, strict))
+        if (!entry_is_intact(&e, strict))
             return false;
     return r == 0;
 }

@@ -11,8 +11,8 @@
  * One thread at a time does this: what it is told by the worker is as old as its question, and to
  * compare that with a shadow that another thread has changed since would undo the other's change.
  *
- * Invariant: twins are in a list, oldest last, from when their memory is mapped; one leaves it when
- * it is unmapped. Only memory of the list is written, and only while this thread asks for it.
+ * Invariant: mirrors are in a list, oldest last, from when their memory is mapped; one leaves it
+ * when it is unmapped. Only memory of the list is written, and only while this thread asks for it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -30,9 +30,9 @@ static _Thread_local struct {
 } asked;
 
 void
-hed_remote_twin_made(struct hed_remote *r, uint64_t at, uint64_t size)
+hed_remote_mirror_made(struct hed_remote *r, uint64_t at, uint64_t size)
 {
-    struct hed_remote_twin *t = r->heap < 0 ? calloc(1, sizeof *t) : NULL;
+    struct hed_remote_mirror *t = r->heap < 0 ? calloc(1, sizeof *t) : NULL;
     void *shadow;
 
     if (!t)
@@ -44,20 +44,20 @@ hed_remote_twin_made(struct hed_remote *r, uint64_t at, uint64_t size)
         free(t);
         return;
     }
-    *t = (struct hed_remote_twin){.at = at, .size = size, .shadow = shadow};
+    *t = (struct hed_remote_mirror){.at = at, .size = size, .shadow = shadow};
     hed_lock(&r->memory->lock);
-    t->next = r->memory->twins;
-    r->memory->twins = t;
+    t->next = r->memory->mirrors;
+    r->memory->mirrors = t;
     hed_unlock(&r->memory->lock);
 }
 
 void
-hed_remote_twin_gone(struct hed_remote *r, uint64_t at)
+hed_remote_mirror_gone(struct hed_remote *r, uint64_t at)
 {
-    struct hed_remote_twin *t = NULL;
+    struct hed_remote_mirror *t = NULL;
 
     hed_lock(&r->memory->lock);
-    for (struct hed_remote_twin **link = &r->memory->twins; *link; link = &(*link)->next)
+    for (struct hed_remote_mirror **link = &r->memory->mirrors; *link; link = &(*link)->next)
         if ((*link)->at == at) {
             t = *link;
             *link = t->next;
@@ -76,7 +76,7 @@ shadow_of(struct hed_remote *r, uint64_t at, uint64_t size)
     uint8_t *shadow = NULL;
 
     hed_lock(&r->memory->lock);
-    for (const struct hed_remote_twin *t = r->memory->twins; t && !shadow; t = t->next)
+    for (const struct hed_remote_mirror *t = r->memory->mirrors; t && !shadow; t = t->next)
         if (at >= t->at && at - t->at < t->size && size <= t->size - (at - t->at))
             shadow = t->shadow + (at - t->at);
     hed_unlock(&r->memory->lock);
@@ -143,7 +143,7 @@ ask_changes(struct hed_remote *r, uint64_t at, uint64_t size)
 }
 
 int
-hed_remote_twin_data(struct hed_remote_channel *channel, const struct hed_data *d)
+hed_remote_mirror_data(struct hed_remote_channel *channel, const struct hed_data *d)
 {
     const uint64_t n = d->head.bulk;
     uint8_t *here = (uint8_t *)(uintptr_t)d->client;

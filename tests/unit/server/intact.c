@@ -1,11 +1,11 @@
 /* Tests of server/whole: what a driver would follow out of an image is found. */
-#include "server/worker/whole.h"
+#include "server/worker/intact.h"
 #include "unit/fatbin/make.h"
 
 static bool
 whole(const struct make *m, bool strict)
 {
-    return hed_image_is_whole(m->data, m->size, strict);
+    return hed_image_is_intact(m->data, m->size, strict);
 }
 
 #define ENTRY HED_FATBIN_HEADER_SIZE
@@ -17,7 +17,7 @@ put(struct make *m, size_t at, uint32_t value)
 }
 
 static void
-what_compilers_make_is_whole(void **state)
+what_compilers_make_is_intact(void **state)
 {
     struct make m;
 
@@ -26,7 +26,7 @@ what_compilers_make_is_whole(void **state)
     make_ptx(&m, 90, ".version 8.0");
     make_ptx(&m, 80, "x");
     assert_true(whole(&m, true));
-    assert_true(hed_image_is_whole("text", 4, true));
+    assert_true(hed_image_is_intact("text", 4, true));
 }
 
 /* Without an offset NVIDIA's driver takes the entry's own first bytes for it. */
@@ -73,7 +73,7 @@ text_has_an_end(void **state)
 
 /* However machine code is cut, it is not whole; and nothing is read behind its end. */
 static void
-machine_code_is_whole_as_a_whole(void **state)
+machine_code_is_intact_as_a_whole(void **state)
 {
     static const char *const names[] = {"cubin/sm_75", "cubin/sm_90", "cubin/sm_90a",
                                         "cubin/parts"};
@@ -81,22 +81,22 @@ machine_code_is_whole_as_a_whole(void **state)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const struct hed_bytes b = fixture(names[i]);
 
-        assert_true(hed_image_is_whole(b.data, b.size, true));
+        assert_true(hed_image_is_intact(b.data, b.size, true));
         for (size_t n = 64; n < b.size; n += 37) {
             uint8_t *copy = malloc(n);
 
             memcpy(copy, b.data, n);
-            assert_false(hed_image_is_whole(copy, n, true));
+            assert_false(hed_image_is_intact(copy, n, true));
             free(copy);
         }
     }
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(what_compilers_make_is_whole),
+    cmocka_unit_test(what_compilers_make_is_intact),
     cmocka_unit_test(options_are_where_they_are_looked_for),
     cmocka_unit_test(text_has_an_end),
-    cmocka_unit_test(machine_code_is_whole_as_a_whole),
+    cmocka_unit_test(machine_code_is_intact_as_a_whole),
 };
 
 HED_UNIT_MAIN(tests)

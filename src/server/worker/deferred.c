@@ -1,4 +1,4 @@
-/* Copies to the client's memory that nobody waits for: HED_MSG_COPY_LATER.
+/* Copies to the client's memory that nobody waits for: HED_MSG_COPY_DEFERRED.
  *
  *   turn: memory of ours ──> put on the stream, event ──> list
  *   before an answer, on any channel: those whose event has passed are sent as HED_MSG_DATA
@@ -16,7 +16,7 @@
 #include "base/err.h"
 #include "server/worker/copy.h"
 
-#define BYTES_MAX (UINT64_C(96) << 20) /* the client keeps to less: HED_LATER_MAX there */
+#define BYTES_MAX (UINT64_C(96) << 20) /* the client keeps to less: HED_DEFERRED_MAX there */
 #define PIECES_MAX 65536u
 #define CLASSES 6          /* of memory: 32 KiB, 64 KiB, ... 1 MiB */
 #define CLASS_LEAST 32768u /* bytes */
@@ -38,7 +38,7 @@ struct piece {
     bool failed;
 };
 
-struct hed_copies_later {
+struct hed_deferred_copies {
     struct hed_lock lock; /* rank HED_RANK_LEASE; no call is made under it */
     pthread_cond_t looked;
     bool looking;
@@ -50,10 +50,10 @@ struct hed_copies_later {
     _Atomic uint64_t delivered;
 };
 
-struct hed_copies_later *
-hed_copies_later_create(void)
+struct hed_deferred_copies *
+hed_deferred_copies_create(void)
 {
-    struct hed_copies_later *t = calloc(1, sizeof *t);
+    struct hed_deferred_copies *t = calloc(1, sizeof *t);
 
     if (!t)
         return NULL;
@@ -64,17 +64,18 @@ hed_copies_later_create(void)
 }
 
 bool
-hed_copies_are_later(struct hed_worker *w)
+hed_copies_are_deferred(struct hed_worker *w)
 {
     /* Relaxed: what this client's thread has sent before is seen, since turns are ordered. */
-    return atomic_load_explicit(&w->memory->later->waiting, memory_order_relaxed) > 0;
+    return atomic_load_explicit(&w->memory->deferred->waiting, memory_order_relaxed) > 0;
 }
 
 uint64_t
 hed_copies_delivered(struct hed_worker *w)
 {
     /* Relaxed: this thread has looked itself, or waited for who did. */
-    return w->memory ? atomic_load_explicit(&w->memory->later->delivered, memory_order_relaxed) : 0;
+    return w->memory ? atomic_load_explicit(&w->memory->deferred->delivered, memory_order_relaxed)
+                     : 0;
 }
 
 /* ---- memory that devices write by themselves ------------------------------------------------- */
@@ -89,7 +90,7 @@ class_size(unsigned class)
 static void *
 take_buffer(struct hed_worker *w, unsigned class)
 {
-    struct hed_copies_later *t = w->memory->later;
+    struct hed_deferred_copies *t = w->memory->deferred;
     const size_t size = class_size(class) < 65536 ? 65536 : class_size(class);
     struct buffer *b;
     void *p = NULL;
@@ -107,13 +108,13 @@ take_buffer(struct hed_worker *w, unsigned class)
     p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED)
         return NULL;
-    if (!w->hollow)
+    if (!w->no_memory)
         (void)hed_copy_register(w, p, size); /* else the copy waits: slow, not wrong */
     return p;
 }
 
 static void
-give_buffer(struct hed_copies_later *t, unsigned class, void *p)
+give_buffer(struct hed_deferred_copies *t, unsigned class, void *p)
 {
     struct buffer *b = malloc(sizeof *b);
 
@@ -129,7 +130,7 @@ give_buffer(struct hed_copies_later *t, unsigned class, void *p)
 /* ---- taking them on -------------------------------------------------------------------------- */
 
 static bool
-enough(struct hed_copies_later *t, uint64_t n)
+enough(struct hed_deferred_copies *t, uint64_t n)
 {
     hed_lock(&t->lock);
 
@@ -150,7 +151,7 @@ put_on_stream(struct hed_worker_channel *ch, const struct hed_copy_body *b, stru
     struct hed_box box;
     CUresult r = hed_box_open(ch, b, &box);
 
-    if (w->hollow || r != CUDA_SUCCESS)
+    if (w->no_memory || r != CUDA_SUCCESS)
         return r;
     r = hed_box_copy(w, &box, 0, q->p, q->bytes, false);
     if (r == CUDA_SUCCESS)
@@ -161,18 +162,18 @@ put_on_stream(struct hed_worker_channel *ch, const struct hed_copy_body *b, stru
 }
 
 int
-hed_do_copy_later(struct hed_worker_channel *ch, struct hed_msg *m)
+hed_do_copy_deferred(struct hed_worker_channel *ch, struct hed_msg *m)
 {
     const struct hed_copy_body *b = (const struct hed_copy_body *)m;
     struct hed_worker *w = ch->worker;
     const uint64_t n = hed_box_bytes(b);
-    struct hed_copies_later *t;
+    struct hed_deferred_copies *t;
     struct piece *q;
     CUresult r;
 
-    if (n == 0 || !w->memory || m->bulk || enough(w->memory->later, n))
+    if (n == 0 || !w->memory || m->bulk || enough(w->memory->deferred, n))
         return HED_EFORMAT;
-    t = w->memory->later;
+    t = w->memory->deferred;
     q = calloc(1, sizeof *q);
     if (!q)
         return HED_ENOMEM;
@@ -193,7 +194,7 @@ hed_do_copy_later(struct hed_worker_channel *ch, struct hed_msg *m)
     *t->last = q;
     t->last = &q->next;
     hed_unlock(&t->lock);
-    atomic_fetch_add_explicit(&t->waiting, 1, memory_order_relaxed); /* hed_copies_are_later */
+    atomic_fetch_add_explicit(&t->waiting, 1, memory_order_relaxed); /* hed_copies_are_deferred */
     return 0;
 }
 
@@ -216,7 +217,7 @@ has_come(struct hed_worker *w, struct piece *q)
 
 /* The list, for one thread to look through. NULL: it is empty. */
 static struct piece *
-begin_look(struct hed_copies_later *t)
+begin_look(struct hed_deferred_copies *t)
 {
     hed_lock(&t->lock);
     while (t->looking)
@@ -235,7 +236,7 @@ begin_look(struct hed_copies_later *t)
 
 /* What has not come goes back, before what was added meanwhile; the rest is counted as sent. */
 static void
-end_look(struct hed_copies_later *t, struct piece *left, struct piece **last, struct piece *go,
+end_look(struct hed_deferred_copies *t, struct piece *left, struct piece **last, struct piece *go,
          uint32_t sent)
 {
     uint64_t number;
@@ -277,7 +278,7 @@ send_piece(struct hed_worker_channel *ch, struct piece *q)
 static void
 forget(struct hed_worker *w, struct piece *q)
 {
-    struct hed_copies_later *t = w->memory->later;
+    struct hed_deferred_copies *t = w->memory->deferred;
 
     if (q->event)
         (void)hed_worker_do(w, cuEventDestroy_v2, .hEvent = q->event);
@@ -294,14 +295,14 @@ int
 hed_copies_deliver(struct hed_worker_channel *ch)
 {
     struct hed_worker *w = ch->worker;
-    struct hed_copies_later *t = w->memory ? w->memory->later : NULL;
+    struct hed_deferred_copies *t = w->memory ? w->memory->deferred : NULL;
     struct piece *left = NULL, **last = &left;
     struct piece *go = NULL, **end = &go;
     struct piece *next;
     uint32_t sent = 0;
     int err = 0;
 
-    if (!t || !hed_copies_are_later(w))
+    if (!t || !hed_copies_are_deferred(w))
         return 0;
     for (struct piece *q = begin_look(t); q; q = next) {
         next = q->next;
