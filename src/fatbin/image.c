@@ -11,15 +11,8 @@
 /* What somebody passes as an image that is longer is no image. */
 #define EXTENT_MAX (UINT64_C(1) << 40)
 
-/* As in section .nvFatBinSegment. */
-struct wrapper {
-    uint32_t magic;
-    uint32_t version;
-    const void *data;
-    const void *const *parts; /* version 2 only */
-};
-
-_Static_assert(sizeof(struct wrapper) == HED_FATBIN_WRAPPER_SIZE, "the wrapper's layout is fixed");
+_Static_assert(sizeof(struct hed_fatbin_wrapper) == HED_FATBIN_WRAPPER_SIZE,
+               "the wrapper's layout is fixed");
 
 static int
 at_fatbin(const void *p, struct hed_image *out, struct hed_why *why)
@@ -41,7 +34,7 @@ at_fatbin(const void *p, struct hed_image *out, struct hed_why *why)
 static int
 at_wrapper(const void *p, struct hed_image *out, struct hed_why *why)
 {
-    struct wrapper w;
+    struct hed_fatbin_wrapper w;
 
     memcpy(&w, p, sizeof w);
     if (!w.data || hed_load_u32(w.data) != HED_FATBIN_MAGIC) {

@@ -8,6 +8,14 @@
 
 struct hed_why;
 
+/* A fat binary's wrapper, as in section .nvFatBinSegment. */
+struct hed_fatbin_wrapper {
+    uint32_t magic;           /* HED_FATBIN_WRAPPER_MAGIC */
+    uint32_t version;         /* 2: of a linked program */
+    const void *data;         /* the fat binary */
+    const void *const *parts; /* version 2: those that it was linked of, ending with NULL */
+};
+
 enum hed_image_kind { HED_IMAGE_FATBIN, HED_IMAGE_CUBIN, HED_IMAGE_PTX };
 
 struct hed_image {

@@ -13,6 +13,9 @@
  * An image is named by what is in it (base/hash.h), so that it travels once, whoever sends it. A
  * library is known by a small number that the client chooses, and a kernel by its position in it.
  *
+ * An image is a fat binary, machine code or PTX text, as a driver takes it; or a linked program
+ * with its parts, for devices that the linked machine code is not for (struct hed_wire_linked).
+ *
  * Records follow each other without a gap, each a struct hed_wire_kernel, its parameters and its
  * name. They are bulk of the answer.
  */
@@ -36,6 +39,19 @@ struct hed_image_body {
     uint8_t hash[HED_HASH_SIZE];
     uint64_t size;   /* of the image */
     uint64_t offset; /* of the piece: they come in order */
+};
+
+/* The beginning of an image of a program that was linked of parts (-rdc=true). The driver links it
+ * again, out of the parts' PTX or machine code. `count` sizes (uint64_t) follow, then `count` fat
+ * binaries: the linked one, which may hold nothing, and its parts. Each begins at the next multiple
+ * of HED_WIRE_LINKED_ALIGN from the beginning of the image. No image of another kind begins with
+ * the magic's first byte, and no text has it. */
+#define HED_WIRE_LINKED_MAGIC UINT32_C(0x4B4E4CF1)
+#define HED_WIRE_LINKED_MAX 4097u /* fat binaries */
+#define HED_WIRE_LINKED_ALIGN 16u
+struct hed_wire_linked {
+    uint32_t magic;
+    uint32_t count;
 };
 
 enum hed_open_op {

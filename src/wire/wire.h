@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #define HED_WIRE_MAJOR 1 /* changes when old and new cannot talk */
-#define HED_WIRE_MINOR 0 /* changes when something was added that the other side may lack */
+#define HED_WIRE_MINOR 1 /* changes when something was added that the other side may lack */
 
 #define HED_MSG_ALIGN 16u
 #define HED_MSG_MAX 65536u /* bytes of a message, its head included, bulk excluded */

@@ -27,6 +27,12 @@ PROGRAMS = Path(__file__).resolve().parent / "programs"
 NVCC = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
 results = []
 
+# Programs that are linked on the device side: with machine code for this GPU, with machine code and
+# PTX for an older one, and with PTX alone. The driver links the latter two again.
+LINKED = {"linked": "linked/first.cu linked/second.cu linked/third.cu", "nested": "nested.cu"}
+WAYS = {"machine": ["-arch=sm_90"], "older": ["-arch=sm_80"],
+        "ptx": ["-arch=compute_80", "-code=compute_80"]}
+
 
 def report(name, verdict, detail=""):
     results.append(verdict)
@@ -56,13 +62,16 @@ def build():
             sys.exit(f"the build failed:\n{out[-4000:]}{err[-2000:]}")
 
     def compile_one(row):
-        name, source, flags = row
-        return name, run([NVCC, "-O1", PROGRAMS / source, "-o", work / name, *flags])
+        name, sources, flags = row
+        return name, run([NVCC, "-O1", *(PROGRAMS / s for s in sources.split()), "-o", work / name,
+                          *flags])
 
-    rows = (("array_static", "array.cu", []), ("array_shared", "array.cu", ["-cudart", "shared"]),
+    rows = [("array_static", "array.cu", []), ("array_shared", "array.cu", ["-cudart", "shared"]),
             ("streams", "streams.cu", []),
             ("streams_ptds", "streams.cu", ["-default-stream", "per-thread"]),
-            ("driver", "driver.c", ["-lcuda"]))
+            ("driver", "driver.c", ["-lcuda"])]
+    rows += [(f"{program}_{way}", sources, ["-rdc=true", *flags])
+             for program, sources in LINKED.items() for way, flags in WAYS.items()]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for name, (out, err, status) in pool.map(compile_one, rows):
             if status:
@@ -76,6 +85,7 @@ def remote():
 def programs():
     commands = {n: [work / n] for n in ("array_static", "array_shared", "streams", "streams_ptds",
                                         "driver")}
+    commands |= {n: [work / n] for n in (f"{p}_{w}" for p in LINKED for w in WAYS)}
     commands |= {n: ["python3", PROGRAMS / f"{n}.py"]
                  for n in ("torch_train", "cupy_hello", "triton_hello", "jax_hello", "nvml_hello")}
     for name, command in commands.items():

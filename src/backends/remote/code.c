@@ -330,7 +330,7 @@ complete(struct hed_remote_opening *o, const struct hed_image *image, struct hed
         return r;
 
     const int err = o->remote->backend == HED_BACKEND_NULL
-                        ? hed_remote_describe_here(o->code, image, o->bytes)
+                        ? hed_remote_describe_here(o->code, image, &o->device->info.profile)
                         : read_records(o->code, &o->records, o->kernels);
 
     if (err == 0)
@@ -357,8 +357,10 @@ hed_remote_open(void *m, struct hed_device *dev, const struct hed_image *image,
         c->remote = r;
         o.code = c;
         hed_arena_init(&c->arena, HED_RECORDS_MAX);
-        if (hed_remote_pack(image, &dev->info.profile, r->devices[dev->ordinal].real, &made,
-                            &o.bytes) == 0)
+        /* A worker that does nothing gets what a GPU would get. */
+        const bool machine_code = r->devices[dev->ordinal].real || r->backend == HED_BACKEND_NULL;
+
+        if (hed_remote_pack(image, &dev->info.profile, machine_code, &made, &o.bytes) == 0)
             result =
                 o.bytes.size <= HED_IMAGE_MAX ? complete(&o, image, why) : CUDA_ERROR_INVALID_IMAGE;
         if (result != CUDA_SUCCESS) {

@@ -96,11 +96,11 @@ int hed_remote_read_record(struct hed_arena *arena, const struct hed_wire_kernel
 
 /* ---- describe.c ------------------------------------------------------------------------------ */
 
-/* What a worker without a device knows nothing of is read here, out of machine code or PTX. `sent`:
- * what the worker was given of the image. What cannot be read is a library without kernels. 0 or
- * HED_ENOMEM. */
+/* What a worker without a device knows nothing of is read here, out of machine code or PTX: any of
+ * a fat binary, or the PTX of the parts that it was linked of, as far as the device takes it. What
+ * cannot be read is a library without kernels. 0 or HED_ENOMEM. */
 int hed_remote_describe_here(struct hed_remote_library *c, const struct hed_image *image,
-                             struct hed_bytes sent);
+                             const struct hed_profile *profile);
 
 /* ---- image.c --------------------------------------------------------------------------------- */
 
@@ -110,8 +110,9 @@ int hed_remote_any(struct hed_bytes fatbin, enum hed_fatbin_kind kind, struct he
 
 /* What of an image a device needs, as bytes to be sent.
  *
- *   real: machine code that it runs; without any, PTX. Nothing is unpacked.
- *   else: all PTX, or that of its parts joined; without any, machine code, to be described.
+ *   real: machine code that it runs; without any, PTX; without any, the parts that it was linked
+ *         of (struct hed_wire_linked). Nothing is unpacked.
+ *   else: all PTX, or that of its parts; without any, machine code, to be described.
  *
  * Where nothing fits, or what is there makes no sense, all of it: the worker answers as it should.
  * The bytes are the image's own, or `made`'s. 0, HED_ENOMEM, HED_ELIMIT. */

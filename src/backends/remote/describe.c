@@ -4,6 +4,7 @@
 #include "backends/remote/code.h"
 #include "base/err.h"
 #include "driver/module/describe.h"
+#include "driver/module/image.h"
 #include "fatbin/cubin.h"
 #include "fatbin/ptx_text.h"
 
@@ -88,23 +89,46 @@ describe_ptx(struct hed_remote_library *c, struct hed_bytes text)
     return err;
 }
 
+/* The parts of a linked program, joined as a CPU GPU would. */
+static int
+describe_parts(struct hed_remote_library *c, const struct hed_image *image,
+               const struct hed_profile *profile)
+{
+    struct hed_buf joined;
+    struct hed_why why = {""};
+    uint32_t arch;
+    int err = 0;
+
+    if (!image->parts)
+        return make_room(c, 0);
+    hed_buf_init(&joined, HED_PROGRAM_MAX);
+
+    const CUresult r = hed_image_join(profile, image->parts, &c->arena, &joined, &arch, &why);
+
+    if (r == CUDA_ERROR_OUT_OF_MEMORY)
+        err = HED_ENOMEM;
+    else
+        err = describe_ptx(c, (struct hed_bytes){joined.data, joined.size});
+    hed_buf_fini(&joined);
+    return err;
+}
+
 int
 hed_remote_describe_here(struct hed_remote_library *c, const struct hed_image *image,
-                         struct hed_bytes sent)
+                         const struct hed_profile *profile)
 {
     struct hed_bytes bytes = image->bytes;
     int err;
 
-    if (image->kind == HED_IMAGE_CUBIN) {
+    if (image->kind == HED_IMAGE_CUBIN)
         err = describe_cubin(c, bytes);
-    } else if (image->kind == HED_IMAGE_PTX) {
+    else if (image->kind == HED_IMAGE_PTX)
         err = describe_ptx(c, bytes);
-    } else if (hed_remote_any(image->bytes, HED_FATBIN_CUBIN, &c->arena, &bytes) == 0) {
+    else if (hed_remote_any(image->bytes, HED_FATBIN_CUBIN, &c->arena, &bytes) == 0)
         err = describe_cubin(c, bytes);
-    } else if (hed_remote_any(image->bytes, HED_FATBIN_PTX, &c->arena, &bytes) == 0) {
+    else if (hed_remote_any(image->bytes, HED_FATBIN_PTX, &c->arena, &bytes) == 0)
         err = describe_ptx(c, hed_bytes_text(bytes));
-    } else { /* what its parts were joined to */
-        err = describe_ptx(c, hed_bytes_text(sent));
-    }
+    else
+        err = describe_parts(c, image, profile);
     return err == HED_ENOMEM ? err : 0;
 }

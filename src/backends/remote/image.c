@@ -1,50 +1,82 @@
-/* What of an image is sent. See code.h. */
+/* What of an image is sent. See code.h.
+ *
+ *   fat binary --one that the device runs---------------------------------> that entry
+ *              \--a CPU GPU: all PTX-------------------------------------> those entries
+ *              \--neither, but it was linked of parts (-rdc=true)--------> struct hed_wire_linked
+ *
+ * The parts are linked on the other side: by NVIDIA's driver, or by the soft driver of a CPU GPU,
+ * which joins their PTX. The machine code of a library such as libcudadevrt, which has no PTX for
+ * every device, is in its part.
+ */
 #include "driver/module/image.h"
 #include "backends/remote/code.h"
 #include "base/err.h"
+#include "base/number.h"
 #include "fatbin/fatbin.h"
 
-/* Is this an entry to send? */
+/* ---- entries --------------------------------------------------------------------------------- */
+
+/* Which entries of a fat binary to send. */
 struct pick {
-    bool all_ptx;
-    size_t offset; /* else: the one that is here */
+    enum {
+        PICK_ONE,      /* the one at `offset` */
+        PICK_PTX,      /* all PTX */
+        PICK_LINKABLE, /* all but machine code that `device` does not run */
+    } what;
+    size_t offset;
+    uint32_t device; /* 10 * major + minor */
 };
 
 static bool
 is_picked(const struct pick *p, const struct hed_fatbin_entry *e)
 {
-    if (p->all_ptx)
-        return e->kind == HED_FATBIN_PTX && e->flags & HED_FATBIN_64BIT;
-    return e->offset == p->offset;
+    if (p->what == PICK_ONE)
+        return e->offset == p->offset;
+    if (!(e->flags & HED_FATBIN_64BIT))
+        return false;
+    if (p->what == PICK_PTX)
+        return e->kind == HED_FATBIN_PTX;
+    return e->kind != HED_FATBIN_CUBIN || hed_arch_runs(e->arch, p->device);
 }
 
-/* A fat binary of the picked entries, byte for byte as they are. HED_ENOTFOUND: there are none. */
-static int
-copy_entries(struct hed_bytes fatbin, const struct pick *p, struct hed_buf *made)
+/* Appends a fat binary of the picked entries, byte for byte as they are. Returns the bytes of the
+ * entries; made->err says what went wrong. */
+static uint64_t
+append_entries(struct hed_bytes fatbin, const struct pick *p, struct hed_buf *made)
 {
-    struct hed_fatbin_walk w;
-    struct hed_fatbin_entry e;
+    const size_t start = made->size;
     unsigned char header[HED_FATBIN_HEADER_SIZE] = {0};
     const uint32_t magic = HED_FATBIN_MAGIC;
     const uint16_t version = 1, self = sizeof header;
+    struct hed_fatbin_walk w;
+    struct hed_fatbin_entry e;
 
-    hed_buf_reset(made);
     hed_buf_add(made, header, sizeof header);
-    if (hed_fatbin_walk(fatbin, &w, NULL) != 0)
-        return HED_ENOTFOUND;
-    while (hed_fatbin_next(&w, &e, NULL) > 0)
-        if (is_picked(p, &e))
-            hed_buf_add(made, fatbin.data + e.offset, w.at - e.offset);
+    if (hed_fatbin_walk(fatbin, &w, NULL) == 0)
+        while (hed_fatbin_next(&w, &e, NULL) > 0)
+            if (is_picked(p, &e))
+                hed_buf_add(made, fatbin.data + e.offset, w.at - e.offset);
     if (made->err)
-        return made->err;
+        return 0;
 
-    const uint64_t body = made->size - sizeof header;
+    const uint64_t body = made->size - start - sizeof header;
 
-    memcpy(made->data, &magic, sizeof magic);
-    memcpy(made->data + 4, &version, sizeof version);
-    memcpy(made->data + 6, &self, sizeof self);
-    memcpy(made->data + 8, &body, sizeof body);
-    return body ? 0 : HED_ENOTFOUND;
+    memcpy(made->data + start, &magic, sizeof magic);
+    memcpy(made->data + start + 4, &version, sizeof version);
+    memcpy(made->data + start + 6, &self, sizeof self);
+    memcpy(made->data + start + 8, &body, sizeof body);
+    return body;
+}
+
+/* A fat binary of the picked entries. HED_ENOTFOUND: there are none. */
+static int
+copy_entries(struct hed_bytes fatbin, const struct pick *p, struct hed_buf *made)
+{
+    hed_buf_reset(made);
+
+    const uint64_t body = append_entries(fatbin, p, made);
+
+    return made->err ? made->err : body ? 0 : HED_ENOTFOUND;
 }
 
 /* The text alone, of an entry that a driver could stumble over (server/worker/intact.h). */
@@ -77,47 +109,105 @@ copy_chosen(struct hed_bytes fatbin, uint32_t device, unsigned flags, struct hed
         return HED_ENOTFOUND;
     if (e.kind == HED_FATBIN_PTX && !e.has_options)
         return copy_text(&e, made);
-    return copy_entries(fatbin, &(struct pick){.offset = e.offset}, made);
+    return copy_entries(fatbin, &(struct pick){.what = PICK_ONE, .offset = e.offset}, made);
 }
 
-/* A linked program's PTX is in its parts. */
-static int
-join(const struct hed_image *image, const struct hed_profile *profile, struct hed_buf *made)
+/* ---- linked programs ------------------------------------------------------------------------- */
+
+static void
+align_part(struct hed_buf *made)
 {
-    struct hed_arena arena;
-    struct hed_why why = {""};
-    uint32_t arch;
+    static const unsigned char zeros[HED_WIRE_LINKED_ALIGN];
+    const size_t size = hed_round_up(made->size, HED_WIRE_LINKED_ALIGN);
 
-    if (!image->parts)
-        return HED_ENOTFOUND;
-    hed_arena_init(&arena, HED_PROGRAM_MAX);
-    hed_buf_reset(made);
-
-    const CUresult r = hed_image_join(profile, image->parts, &arena, made, &arch, &why);
-
-    hed_arena_fini(&arena);
-    return r == CUDA_SUCCESS ? 0 : r == CUDA_ERROR_OUT_OF_MEMORY ? HED_ENOMEM : HED_ENOTFOUND;
+    hed_buf_add(made, zeros, size - made->size);
 }
+
+static bool
+has_picked(struct hed_bytes fatbin, const struct pick *p)
+{
+    struct hed_fatbin_walk w;
+    struct hed_fatbin_entry e;
+
+    if (hed_fatbin_walk(fatbin, &w, NULL) == 0)
+        while (hed_fatbin_next(&w, &e, NULL) > 0)
+            if (is_picked(p, &e))
+                return true;
+    return false;
+}
+
+/* Appends what is picked of a part. Where nothing is, all of it goes to NVIDIA's driver, which then
+ * says what is wrong. Returns whether something was picked. */
+static bool
+append_part(const void *part, const struct pick *p, struct hed_buf *made)
+{
+    struct hed_image image;
+
+    if (hed_image_at(part, &image, NULL) != 0 || image.kind != HED_IMAGE_FATBIN)
+        image.bytes = (struct hed_bytes){NULL, 0};
+
+    const bool picked = has_picked(image.bytes, p);
+
+    if (picked || p->what != PICK_LINKABLE || !image.bytes.size)
+        (void)append_entries(image.bytes, p, made);
+    else
+        hed_buf_add(made, image.bytes.data, image.bytes.size);
+    return picked;
+}
+
+/* The linked fat binary and its parts. A CPU GPU needs nothing of the linked one. HED_ENOTFOUND: no
+ * part has something to send. */
+static int
+copy_linked(const struct hed_image *image, const struct pick *p, struct hed_buf *made)
+{
+    struct hed_wire_linked head = {.magic = HED_WIRE_LINKED_MAGIC, .count = 1};
+    bool found = false;
+
+    while (image->parts && image->parts[head.count - 1] && head.count < HED_WIRE_LINKED_MAX)
+        head.count++;
+    hed_buf_reset(made);
+    hed_buf_add(made, &head, sizeof head);
+    for (uint64_t i = 0; i < head.count; i++) /* the sizes, which are filled in below */
+        hed_buf_add(made, &(uint64_t){0}, sizeof(uint64_t));
+    for (uint32_t i = 0; i < head.count && !made->err; i++) {
+        align_part(made);
+
+        const size_t start = made->size;
+
+        if (i > 0)
+            found |= append_part(image->parts[i - 1], p, made);
+        else if (p->what == PICK_LINKABLE)
+            hed_buf_add(made, image->bytes.data, image->bytes.size);
+        else
+            (void)append_entries((struct hed_bytes){NULL, 0}, p, made);
+
+        const uint64_t size = made->size - start;
+
+        if (!made->err)
+            memcpy(made->data + sizeof head + i * sizeof size, &size, sizeof size);
+    }
+    return made->err ? made->err : found ? 0 : HED_ENOTFOUND;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 int
 hed_remote_pack(const struct hed_image *image, const struct hed_profile *profile, bool real,
                 struct hed_buf *made, struct hed_bytes *out)
 {
     const uint32_t device = (uint32_t)(10 * profile->major + profile->minor);
+    const struct pick pick = {.what = real ? PICK_LINKABLE : PICK_PTX, .device = device};
     int err = HED_ENOTFOUND;
 
     *out = image->bytes;
     if (image->kind != HED_IMAGE_FATBIN)
         return 0;
-    if (real) {
-        err = copy_chosen(image->bytes, device, 0, made);
-    } else {
-        err = copy_entries(image->bytes, &(struct pick){.all_ptx = true}, made);
-        if (err == HED_ENOTFOUND)
-            err = join(image, profile, made);
-        if (err == HED_ENOTFOUND)
-            err = copy_chosen(image->bytes, device, HED_CHOOSE_CUBIN_ONLY, made);
-    }
+    err =
+        real ? copy_chosen(image->bytes, device, 0, made) : copy_entries(image->bytes, &pick, made);
+    if (err == HED_ENOTFOUND && image->parts)
+        err = copy_linked(image, &pick, made);
+    if (err == HED_ENOTFOUND && !real)
+        err = copy_chosen(image->bytes, device, HED_CHOOSE_CUBIN_ONLY, made);
     if (err == HED_ENOTFOUND)
         return 0;
     *out = (struct hed_bytes){made->data, made->size};

@@ -19,6 +19,7 @@
 #include "server/worker/images.h"
 #include "server/worker/intact.h"
 #include "server/worker/library.h"
+#include "server/worker/linked.h"
 #include "server/worker/worker.h"
 #include "wire/code.h"
 
@@ -128,6 +129,15 @@ answer_open(struct hed_worker_channel *ch, const struct hed_open_body *b, CUresu
     return err || !some ? err : hed_channel_bulk_write(ch->channel, first, some);
 }
 
+/* Does it lead nowhere out of itself? */
+static bool
+check_image(const struct hed_worker_library *lib, bool strict)
+{
+    return hed_linked_begins(lib->image, lib->image_size)
+               ? hed_linked_is_intact(lib->image, lib->image_size, strict)
+               : hed_image_is_intact(lib->image, lib->image_size, strict);
+}
+
 static CUresult
 load(struct hed_worker *w, struct hed_worker_library *lib, const struct hed_open_body *b)
 {
@@ -141,8 +151,13 @@ load(struct hed_worker *w, struct hed_worker_library *lib, const struct hed_open
         return CUDA_ERROR_FILE_NOT_FOUND;
     if (err)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    if (!hed_image_is_intact(lib->image, b->size, w->backend == HED_BACKEND_GPU))
+    if (!check_image(lib, w->backend == HED_BACKEND_GPU))
         return CUDA_ERROR_INVALID_IMAGE;
+    if (hed_linked_begins(lib->image, lib->image_size)) {
+        lib->wrapper = hed_linked_wrap(lib->image, lib->image_size);
+        if (!lib->wrapper)
+            return CUDA_ERROR_OUT_OF_MEMORY;
+    }
     return hed_worker_library_load(w, lib, b);
 }
 

@@ -182,17 +182,42 @@ tell_attributes(struct hed_worker *w, int i, struct hed_wire_device *d)
     d->pci_slot = d->attributes[CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID];
 }
 
-/* Nothing is known of a device of the backend that does nothing: what any program expects. */
+/* Nothing is known of a device of the backend that does nothing. It gets what programs, and
+ * NVIDIA's runtime, need to go on: the limits of a GPU, and 0 for every other attribute. */
 static void
 make_up(struct hed_wire_device *d)
 {
-    const int major = CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR;
-    const int minor = CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR;
+    static const struct {
+        CUdevice_attribute attribute;
+        int value;
+    } made_up[] = {
+        {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 9},
+        {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0},
+        {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1024},
+        {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, 1024},
+        {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, 1024},
+        {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, 64},
+        {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, INT32_MAX},
+        {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, 65535},
+        {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, 65535},
+        {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, 48 << 10},
+        {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 227 << 10},
+        {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, 228 << 10},
+        {CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK, 65536},
+        {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, 2048},
+        {CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR, 32},
+        {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 1},
+        {CU_DEVICE_ATTRIBUTE_WARP_SIZE, 32},
+        {CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, 1},
+    };
 
-    d->major = d->attributes[major] = 9;
-    d->minor = d->attributes[minor] = 0;
-    d->has_attribute[major / 64] |= UINT64_C(1) << major % 64;
-    d->has_attribute[minor / 64] |= UINT64_C(1) << minor % 64;
+    for (unsigned a = 1; a < CU_DEVICE_ATTRIBUTE_MAX && a < HED_WIRE_ATTRIBUTES; a++)
+        d->has_attribute[a / 64] |= UINT64_C(1) << a % 64;
+    for (size_t i = 0; i < sizeof made_up / sizeof made_up[0]; i++)
+        if (!d->attributes[made_up[i].attribute])
+            d->attributes[made_up[i].attribute] = made_up[i].value;
+    d->major = d->attributes[CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR];
+    d->minor = d->attributes[CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR];
     d->memory = d->memory ? d->memory : UINT64_C(80) << 30;
     (void)hed_str_copy(d->name, sizeof d->name, "heddle null device");
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/log.h"
 #include "server/worker/images.h"
 #include "server/worker/required.h"
 #include "server/worker/worker.h"
@@ -152,7 +153,8 @@ hed_worker_library_load(struct hed_worker *w, struct hed_worker_library *lib,
     CUlibraryOption preserved = CU_LIBRARY_BINARY_IS_PRESERVED;
     void *yes = (void *)(uintptr_t)1;
     CUmodule module;
-    CUresult r = hed_worker_do(w, cuLibraryLoadData, .library = &lib->real, .code = lib->image,
+    const void *code = lib->wrapper ? lib->wrapper : lib->image;
+    CUresult r = hed_worker_do(w, cuLibraryLoadData, .library = &lib->real, .code = code,
                                .jitOptions = lib->jit->count ? lib->jit->options : NULL,
                                .jitOptionsValues = lib->jit->count ? lib->jit->values : NULL,
                                .numJitOptions = lib->jit->count, .libraryOptions = &preserved,
@@ -164,6 +166,8 @@ hed_worker_library_load(struct hed_worker *w, struct hed_worker_library *lib,
         r = hed_worker_do(w, cuLibraryGetModule, .pMod = &module, .library = lib->real);
     if (r == CUDA_SUCCESS)
         r = enumerate(w, lib, b);
+    if (r == CUDA_SUCCESS && lib->wrapper && !lib->kernel_count && !w->no_memory)
+        hed_warn(SERVER, "the driver found no kernel in a program that was linked of parts");
     return r;
 }
 
@@ -178,8 +182,10 @@ hed_worker_library_free(struct hed_worker *w, struct hed_worker_library *lib)
     /* What the backend may still point into stays. */
     if (gone && lib->image)
         hed_images_unmap(lib->image, lib->image_size);
-    if (gone)
+    if (gone) {
         hed_jit_room_free(lib->jit);
+        free(lib->wrapper);
+    }
     hed_buf_fini(&lib->records);
     hed_required_free(lib->required);
     free(lib->kernels);

@@ -33,6 +33,7 @@ struct hed_worker_library {
     _Atomic bool busy; /* it is being loaded, or a step made, while others have the turn */
     void *image;
     uint64_t image_size;
+    void *wrapper; /* what the driver got, if the image has parts (linked.h); else NULL */
     struct hed_jit_room *jit;
     uint32_t kernel_count;
     CUkernel *kernels;

@@ -8,6 +8,7 @@
 #include "fatbin/cubin.h"
 #include "fatbin/fatbin.h"
 #include "fatbin/ptx_text.h"
+#include "server/worker/linked.h"
 
 #define UNPACKED_MAX ((size_t)1 << 30) /* bytes of one entry, and of what is read of it */
 
@@ -81,16 +82,12 @@ read_entry(struct hed_required *r, const struct hed_fatbin_entry *e)
     hed_arena_fini(&arena);
 }
 
-struct hed_required *
-hed_required_read(const void *image, uint64_t size)
+static void
+read_image(struct hed_required *r, struct hed_bytes bytes)
 {
-    const struct hed_bytes bytes = {image, (size_t)size};
-    struct hed_required *r = calloc(1, sizeof *r);
     struct hed_fatbin_walk w;
     struct hed_fatbin_entry e;
 
-    if (!r)
-        return NULL;
     if (hed_cubin_begins(bytes))
         read_cubin(r, bytes);
     else if (hed_fatbin_walk(bytes, &w, NULL) != 0)
@@ -98,6 +95,20 @@ hed_required_read(const void *image, uint64_t size)
     else
         while (hed_fatbin_next(&w, &e, NULL) > 0)
             read_entry(r, &e);
+}
+
+struct hed_required *
+hed_required_read(const void *image, uint64_t size)
+{
+    struct hed_required *r = calloc(1, sizeof *r);
+    struct hed_bytes part;
+
+    if (!r)
+        return NULL;
+    if (!hed_linked_begins(image, size))
+        read_image(r, (struct hed_bytes){image, (size_t)size});
+    for (uint32_t i = 0; hed_linked_at(image, size, i, &part); i++)
+        read_image(r, part);
     return r;
 }
 

@@ -1,0 +1,22 @@
+/* An image that is a linked program with its parts (struct hed_wire_linked in wire/code.h). The
+ * driver gets it as a program on its own machine would give it: a wrapper, which points to the
+ * linked fat binary and to the parts.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fatbin/bytes.h"
+
+/* Is it one? It may still be damaged. */
+bool hed_linked_begins(const void *image, uint64_t size);
+
+/* Are all of its fat binaries inside of it, and is each of them intact (intact.h)? */
+bool hed_linked_is_intact(const void *image, uint64_t size, bool strict);
+
+/* The i-th fat binary; 0 is the linked one. False: there is none, or it leads out of the image. */
+bool hed_linked_at(const void *image, uint64_t size, uint32_t i, struct hed_bytes *out);
+
+/* The wrapper, which points into the image; to be freed with free(). NULL: no memory. */
+void *hed_linked_wrap(const void *image, uint64_t size);
