@@ -186,11 +186,12 @@ _heddle_serve() {
     --tls-ca | --tls-cert | --tls-key | --token-file) _heddle_files "$cur" ;;
     --allow-uid) mapfile -t COMPREPLY < <(compgen -u -W all -- "$cur") ;;
     --allow-gid) mapfile -t COMPREPLY < <(compgen -g -- "$cur") ;;
-    --mode | --memory | --host-memory | --clients | --channels | --rate | --idle) COMPREPLY=() ;;
+    --mode | --memory | --host-memory | --clients | --channels | --rate | --idle | --patience | \
+        --grace) COMPREPLY=() ;;
     *)
         _heddle_value "$prev" "$cur" || _heddle_words "--listen --gpu --mode --allow-uid
-            --allow-gid --memory --host-memory --clients --channels --rate --idle --tls-ca --tls-cert
-            --tls-key --token-file --insecure --images --log --status --help" "$cur"
+            --allow-gid --memory --host-memory --clients --channels --rate --idle --patience
+            --grace --tls-ca --tls-cert --tls-key --token-file --insecure --images --log --status --help" "$cur"
         ;;
     esac
 }

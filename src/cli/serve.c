@@ -42,9 +42,13 @@ static const char usage[] =
     "  --memory SIZE       device memory that a client may have of each device\n"
     "  --host-memory SIZE  pinned memory that a client may have\n"
     "  --clients N         clients at once; default 256\n"
-    "  --channels N           connections of one client; default 1024\n"
+    "  --channels N        connections of one client; default 1024\n"
     "  --rate N            new clients a second; default 256, 0 for any number\n"
     "  --idle SECONDS      end clients that say nothing for so long; default: never\n"
+    "  --patience SECONDS  how long a connection may take to say what it is;\n"
+    "                      default 5\n"
+    "  --grace SECONDS     how long clients have to finish when the server stops;\n"
+    "                      default 5\n"
     "  --tls-ca FILE       certificate by which clients are known (TCP)\n"
     "  --tls-cert FILE     the server's certificate\n"
     "  --tls-key FILE      its key\n"
@@ -77,6 +81,8 @@ static const struct hed_cli_opt options[] = {
     {"channels", true},
     {"rate", true},
     {"idle", true},
+    {"patience", true},
+    {"grace", true},
     {"tls-ca", true},
     {"tls-cert", true},
     {"tls-key", true},

@@ -75,6 +75,7 @@ be_worker(const struct hed_server *s, const struct hed_peer *p, const struct hed
         .host_limit = o->host_memory,
         .channel_limit = o->channels,
         .idle_ms = o->idle_ms,
+        .hello_ms = (int)(2 * o->patience_ms),
         .token = p->tcp && o->token[0] ? o->token : NULL,
         .images = s->images,
         .ledger = s->ledger,

@@ -11,8 +11,8 @@
  * Invariants:
  * 1. A child exists exactly as long as its line in the ledger: both begin in hed_child_start() and
  *    end in hed_child_reap().
- * 2. There are at most HED_PEERS_MAX connections without an owner, each for at most HED_PEER_MS;
- *    the oldest goes when one more comes.
+ * 2. There are at most HED_PEERS_MAX connections without an owner, each for at most --patience; the
+ *    oldest goes when one more comes.
  * 3. A worker ends with the listener, however that ends (PR_SET_PDEATHSIG).
  */
 #pragma once
@@ -31,8 +31,6 @@ struct hed_why;
 
 #define HED_LISTENERS_MAX 16
 #define HED_PEERS_MAX 256
-#define HED_PEER_MS 5000
-#define HED_STOP_MS 5000 /* that clients have to finish when the server is asked to stop */
 #define HED_KILL_MS 1000 /* that a worker has to end by SIGTERM before SIGKILL */
 #define HED_ALLOW_MAX 64
 
@@ -50,8 +48,10 @@ struct hed_server_options {
     uint32_t gids[HED_ALLOW_MAX], gid_count;
     uint64_t memory, host_memory; /* bytes a client; 0: no limit */
     uint32_t clients, channels;
-    uint32_t rate;    /* new clients a second; 0: no limit */
-    uint32_t idle_ms; /* 0: for ever */
+    uint32_t rate;        /* new clients a second; 0: no limit */
+    uint32_t idle_ms;     /* 0: for ever */
+    uint32_t patience_ms; /* that a connection has to say what it is */
+    uint32_t grace_ms;    /* that clients have to finish when the server is asked to stop */
     struct hed_tls tls;
     char token[128]; /* "": none is asked for */
     bool help;

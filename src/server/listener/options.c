@@ -19,7 +19,9 @@
 #define CHANNELS_MAX 65536
 #define RATE_DEFAULT 256
 #define RATE_MAX 1000000
-#define IDLE_MAX_S 4000000 /* fits milliseconds in 32 bits */
+#define SECONDS_MAX 2000000 /* twice as many milliseconds fit in 32 bits */
+#define PATIENCE_MS 5000
+#define GRACE_MS 5000
 
 typedef int (*take_fn)(struct hed_server_options *o, const char *value, struct hed_why *why);
 
@@ -199,14 +201,32 @@ take_rate(struct hed_server_options *o, const char *value, struct hed_why *why)
 }
 
 static int
-take_idle(struct hed_server_options *o, const char *value, struct hed_why *why)
+take_seconds(const char *value, uint64_t least, uint32_t *out_ms, struct hed_why *why)
 {
     uint32_t seconds = 0;
-    const int err = take_number(value, 0, IDLE_MAX_S, &seconds, why);
+    const int err = take_number(value, least, SECONDS_MAX, &seconds, why);
 
     if (!err)
-        o->idle_ms = seconds * 1000;
+        *out_ms = seconds * 1000;
     return err;
+}
+
+static int
+take_idle(struct hed_server_options *o, const char *value, struct hed_why *why)
+{
+    return take_seconds(value, 0, &o->idle_ms, why);
+}
+
+static int
+take_patience(struct hed_server_options *o, const char *value, struct hed_why *why)
+{
+    return take_seconds(value, 1, &o->patience_ms, why);
+}
+
+static int
+take_grace(struct hed_server_options *o, const char *value, struct hed_why *why)
+{
+    return take_seconds(value, 0, &o->grace_ms, why);
 }
 
 static int
@@ -305,6 +325,8 @@ static const struct option {
     {"channels", true, take_channels},
     {"rate", true, take_rate},
     {"idle", true, take_idle},
+    {"patience", true, take_patience},
+    {"grace", true, take_grace},
     {"tls-ca", true, take_tls_ca},
     {"tls-cert", true, take_tls_cert},
     {"tls-key", true, take_tls_key},
@@ -437,6 +459,8 @@ hed_server_options_read(struct hed_server_options *o, int count, char **words, s
     o->clients = CLIENTS_DEFAULT;
     o->channels = CHANNELS_DEFAULT;
     o->rate = RATE_DEFAULT;
+    o->patience_ms = PATIENCE_MS;
+    o->grace_ms = GRACE_MS;
     default_images(o->images, sizeof o->images);
     for (int i = 0, used; !err && i < count; i += used)
         err = take_word(o, count - i, words + i, &used, why);

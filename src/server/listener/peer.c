@@ -93,7 +93,7 @@ static void
 begin_writing(struct hed_server *s, struct hed_peer *p, unsigned char *out, size_t size)
 {
     p->state = HED_PEER_WRITING;
-    p->deadline_ns = hed_now_ns() + HED_PEER_MS * UINT64_C(1000000);
+    p->deadline_ns = hed_now_ns() + s->options->patience_ms * HED_NS_PER_MS;
     p->out = out;
     p->out_size = size;
     watch(s, p, EPOLLOUT);
@@ -289,7 +289,7 @@ hed_peer_add(struct hed_server *s, int fd, bool tcp, const char *name)
     p->fd = fd;
     p->tcp = tcp;
     p->user = (struct hed_peer_user){.uid = (uid_t)-1, .gid = (gid_t)-1};
-    p->deadline_ns = hed_now_ns() + HED_PEER_MS * UINT64_C(1000000);
+    p->deadline_ns = hed_now_ns() + s->options->patience_ms * HED_NS_PER_MS;
     (void)hed_str_copy(p->name, sizeof p->name, name);
     for (end = &s->peers; *end; end = &(*end)->next)
         ;

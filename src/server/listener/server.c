@@ -1,6 +1,6 @@
 /* The listener's loop, its signals, its beginning and its end. See listener.h.
  *
- *   serving ──TERM, INT──> stopping: no new connections; clients have HED_STOP_MS to finish
+ *   serving ──TERM, INT──> stopping: no new connections; clients have --grace to finish
  *                              │ time, or another signal
  *                              └──> SIGTERM to the workers ── HED_KILL_MS ──> SIGKILL
  */
@@ -52,10 +52,10 @@ stop(struct hed_server *s, const char *why)
 {
     if (!s->stopping) {
         s->stopping = true;
-        s->stop_ns = hed_now_ns() + HED_STOP_MS * MS;
+        s->stop_ns = hed_now_ns() + s->options->grace_ms * MS;
         if (s->child_count)
-            hed_info(SERVER, "%s: stopping; %u client%s %d s to finish", why, s->child_count,
-                     s->child_count == 1 ? " has" : "s have", HED_STOP_MS / 1000);
+            hed_info(SERVER, "%s: stopping; %u client%s %u s to finish", why, s->child_count,
+                     s->child_count == 1 ? " has" : "s have", s->options->grace_ms / 1000);
         else
             hed_info(SERVER, "%s: stopping", why);
         hed_listen_close(s);

@@ -28,7 +28,6 @@
 #include "server/worker/worker.h"
 
 #define ARENA_MAX ((size_t)64 << 20) /* bytes that one message may take to be decoded */
-#define HELLO_MS 10000               /* a client that says nothing for so long is not one */
 #define IDLE_LOOK_MS 1000
 #define HEAP_SLACK (UINT64_C(64) << 20) /* bytes over --host-memory that are borne */
 #define BEATS_IDLE 100                  /* signs of life on a channel where nothing comes */
@@ -297,12 +296,12 @@ attach(struct hed_worker *w, int fd)
     struct hed_conn *conn;
     struct hed_channel *channel = NULL;
     struct hed_msg *m;
-    int err = hed_conn_accept(fd, w->start->tls, HELLO_MS, &conn, &why);
+    int err = hed_conn_accept(fd, w->start->tls, w->start->hello_ms, &conn, &why);
 
     if (!err) {
         err = hed_channel_accept(conn, w->shared, &channel, &why);
         if (!err)
-            err = hed_channel_next(channel, HELLO_MS, &m);
+            err = hed_channel_next(channel, w->start->hello_ms, &m);
     }
 
     const struct hed_attach *a = err ? NULL : (const struct hed_attach *)m;
@@ -507,12 +506,12 @@ first_channel(struct hed_worker *w, struct hed_worker_channel **out, struct hed_
     struct hed_conn *conn;
     struct hed_channel *channel;
     struct hed_hello hello;
-    int err = hed_conn_accept(s->conn, s->tls, HELLO_MS, &conn, why);
+    int err = hed_conn_accept(s->conn, s->tls, s->hello_ms, &conn, why);
 
     if (err)
         return err;
     /* What kind of channel it is to be, the hello says; so that comes before the channel. */
-    err = hed_conn_read(conn, &hello, sizeof hello, HELLO_MS);
+    err = hed_conn_read(conn, &hello, sizeof hello, s->hello_ms);
     if (err)
         hed_why_set(why, "it hung up, or was silent, before it had said who it is%s",
                     s->tcp && s->tls && s->tls->insecure ? " (does it use TLS?)" : "");

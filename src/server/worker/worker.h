@@ -45,6 +45,7 @@ struct hed_worker_start {
     uint64_t host_limit;   /* bytes of pinned memory; 0: none */
     uint32_t channel_limit;
     uint32_t idle_ms;          /* without a message for so long: the session ends; 0: never */
+    int hello_ms;              /* how long the hello, or a channel's first message, may take */
     const char *token;         /* that a TLS client must show; NULL: none */
     const char *images;        /* folder of cached images; "" for none */
     struct hed_ledger *ledger; /* shared by all workers: what is leased of each device */

@@ -16,13 +16,12 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from serve_case import Case, Server, clean_environment, until  # noqa: E402
+from serve_case import PATIENCE, Case, Server, clean_environment, until  # noqa: E402
 from proxy import Plan, Proxy  # noqa: E402
 
 CLIENT = os.environ.get("HED_CLIENT", "")
 DEBUG = os.environ.get("HED_DEBUG_BUILD") == "1"
 UNAVAILABLE = 46
-BOUND = 20  # seconds in which a client must have ended, on a busy machine
 SAMPLES = int(os.environ.get("HED_SAMPLES", "60"))  # of the messages of a run, each way of failing
 NOT_READY = 802  # what cuInit says when the server goes away before there is a device
 
@@ -54,7 +53,7 @@ class Faults(Case):
     def end(self, client, what, server=None):
         """What it said; it must have ended by itself."""
         try:
-            said, error = client.communicate(timeout=BOUND)
+            said, error = client.communicate(timeout=PATIENCE)
         except subprocess.TimeoutExpired:
             stacks = subprocess.run(["eu-stack", "-p", str(client.pid)], capture_output=True,
                                     text=True).stdout if os.path.exists("/usr/bin/eu-stack") else ""
@@ -79,7 +78,7 @@ class Faults(Case):
     def goes_on(self, server):
         """A client that nothing happens to is served, and nothing is left of the others."""
         self.assertEqual(self.end(self.start(server.address), "another client", server), "done")
-        self.assertTrue(until(lambda: not server.workers()), server.status())
+        until(lambda: not server.workers(), server.status)
         self.assertEqual(server.status()["devices"][0]["leased_bytes"], 0)
 
     def workers_of(self, server):
@@ -100,7 +99,7 @@ class Proxied(Faults):
         return said, proxy
 
     def gone(self, server):
-        self.assertTrue(until(lambda: not self.workers_of(server), 5), "a worker is left")
+        until(lambda: not self.workers_of(server), "the worker's end")
 
     def cut_everywhere(self, transport):
         server = self.serve(transport=transport)
@@ -183,12 +182,12 @@ class Deaths(Faults):
             address = f"{transport}:{server.path}"
             for k in sample(100, "clients"):
                 client = self.start(address, HED_TEST_CLIENT_DIES=str(k))
-                said, error = client.communicate(timeout=BOUND)
+                said, error = client.communicate(timeout=PATIENCE)
                 if client.returncode == 0 and said.strip() == "done":
                     break
                 self.assertEqual(client.returncode, -signal.SIGKILL, f"at message {k}: {error}")
-                self.assertTrue(until(lambda: not self.workers_of(server), 3),
-                                f"a worker outlives its client, dead at message {k}")
+                until(lambda: not self.workers_of(server),
+                      f"the end of a worker whose client died at message {k}")
         self.goes_on(server)
 
     def test_the_listener(self):

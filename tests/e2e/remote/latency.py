@@ -16,7 +16,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import faults  # noqa: E402
-from serve_case import clean_environment  # noqa: E402
+from serve_case import PATIENCE, clean_environment  # noqa: E402
 from proxy import Plan, Proxy  # noqa: E402
 
 PROGRAM = os.environ.get("HED_LATENCY", "")
@@ -39,7 +39,7 @@ class Latency(faults.Faults):
             return talk(proxy, process)
         finally:
             process.stdin.close()
-            self.assertEqual(process.wait(60), 0)
+            self.assertEqual(process.wait(PATIENCE), 0)
             process.stdout.close()
             proxy.close()
 
@@ -123,7 +123,7 @@ class Netem(faults.Faults):
                          f"ip netns exec {name} tc qdisc replace dev {name}b {slow}")
             done = subprocess.run(
                 ["ip", "netns", "exec", name, PROGRAM, "launch", str(MANY)], input="\n\n",
-                capture_output=True, text=True, timeout=120,
+                capture_output=True, text=True, timeout=PATIENCE,
                 env=clean_environment(HEDDLE_GPU=address, HEDDLE_INSECURE="yes"))
             self.assertEqual(done.returncode, 0, done.stderr)
             print(f"launch: {MANY} at {delay * 1000:4.1f} ms each way, by the kernel: "

@@ -93,19 +93,24 @@ lives_fork(void)
     }
 }
 
-/* A child that outlives its parent: the session is the parent's, and ends with it. */
+/* A child that outlives its parent, and whose number is said: the session is the parent's, and ends
+ * with it. */
 static void
 lives_orphan(void)
 {
     begin();
     use(1);
-    if (fork() == 0) {
-        close(STDOUT_FILENO); /* whoever reads it is not to wait for this one */
+
+    const pid_t child = fork();
+
+    if (child == 0) {
+        close(STDOUT_FILENO); /* the reader must not wait for this process */
         close(STDERR_FILENO);
         close(STDIN_FILENO);
-        sleep(15);
-        _exit(0);
+        for (;;)
+            pause();
     }
+    printf("%d\n", (int)child);
 }
 
 /* ---- threads --------------------------------------------------------------------------------- */
@@ -193,7 +198,7 @@ static void
 nothing(void *arg)
 {
     (void)arg;
-    usleep(300000);
+    give_a_moment(300);
 }
 
 /* exit() with work pending that has not even begun. */

@@ -9,9 +9,12 @@ import signal
 import socket
 import struct
 import subprocess
+import sys
 import tempfile
-import time
 import unittest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from harness.patience import PATIENCE, until  # noqa: E402
 
 BUILD = os.environ.get("HED_BUILD", "")
 HEDDLE = os.path.join(BUILD, "bin", "heddle")
@@ -31,41 +34,37 @@ def preface(kind, session=bytes(16)):
 def clean_environment(**more):
     env = {k: v for k, v in os.environ.items() if not k.startswith("HEDDLE_")}
     env["HOME"] = os.environ["HED_SCRATCH"]
+    env["HEDDLE_CONNECT_TIMEOUT"] = str(PATIENCE * 1000)
     env.update(more)
     return env
 
 
-def until(condition, seconds=10.0):
-    """Waits for something to become true."""
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.02)
-    return True
-
-
 class Server:
-    """A heddled of our own."""
+    """A heddled of our own. It gives clients all the time in the world, to begin and to finish,
+    except where the options say otherwise: what it does at once does not depend on the machine."""
 
     def __init__(self, case, *options, listen=None, gpu="null", wait=True, env=None):
         self.path = os.path.join(case.dir, "s")
         self.log_path = os.path.join(case.dir, f"log{len(case.servers)}")
         listen = listen or [f"shm:{self.path}"]
         words = [HEDDLED, *(w for a in listen for w in ("--listen", a)), "--gpu", gpu,
-                 "--images", os.path.join(case.dir, "images"), *options]
+                 "--images", os.path.join(case.dir, "images"), "--patience", "100000",
+                 "--grace", "100000", *options]
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stderr=log,
                                             env=env or clean_environment())
         case.servers.append(self)
         if wait:
-            case.assertTrue(until(lambda: "serves --gpu" in self.log() or
-                                  self.process.poll() is not None), "it does not begin")
+            until(lambda: "serves --gpu" in self.log() or self.process.poll() is not None)
             case.assertIsNone(self.process.poll(), self.log())
 
     def log(self):
         with open(self.log_path, encoding="utf-8") as f:
             return f.read()
+
+    def until_logged(self, words):
+        """Waits for the words: a log is written when its writer gets to it."""
+        until(lambda: words in self.log(), lambda: f"'{words}' in {self.log()}")
 
     def connect(self, data=b"", path=None):
         s = socket.socket(socket.AF_UNIX)
@@ -74,7 +73,7 @@ class Server:
         except OSError:
             s.close()
             raise
-        s.settimeout(20)
+        s.settimeout(PATIENCE)
         if data:
             s.sendall(data)
         return s
@@ -93,8 +92,9 @@ class Server:
         return [c["worker"] for c in self.status()["clients"]]
 
     def stop(self, sig=signal.SIGTERM):
+        """Its status, when it has ended."""
         self.process.send_signal(sig)
-        return self.process.wait(20)
+        return self.process.wait(PATIENCE)
 
 
 class Case(unittest.TestCase):
@@ -121,6 +121,18 @@ class Case(unittest.TestCase):
         self.sockets.append(s)
         return s
 
+    def ended(self, s):
+        """Has the server ended this connection?"""
+        s.setblocking(False)
+        try:
+            return s.recv(1, socket.MSG_PEEK) == b""
+        except BlockingIOError:
+            return False
+        except ConnectionResetError:
+            return True
+        finally:
+            s.settimeout(PATIENCE)
+
     def refusal(self, s):
         """The text of the welcome that refuses, or None if the socket just ends."""
         data = b""
@@ -137,4 +149,4 @@ class Case(unittest.TestCase):
 
     def heddle(self, *words, **options):
         return subprocess.run([HEDDLE, *words], env=clean_environment(), capture_output=True,
-                              text=True, timeout=60, stdin=subprocess.DEVNULL, **options)
+                              text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL, **options)

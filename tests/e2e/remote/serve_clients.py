@@ -12,11 +12,10 @@ import select
 import signal
 import subprocess
 import sys
-import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from serve_life import HEDDLE, Case, Server, clean_environment, until  # noqa: E402
+from serve_case import HEDDLE, PATIENCE, Case, Server, clean_environment, until  # noqa: E402
 
 PROGRAM = """
 import ctypes, sys, threading
@@ -62,8 +61,8 @@ class Client:
 
     def hear(self):
         """The next line; a client that hangs is a failure and not the end of the test."""
-        if not select.select([self.process.stdout], [], [], 60)[0]:
-            return "nothing for a minute"
+        if not select.select([self.process.stdout], [], [], PATIENCE)[0]:
+            return "nothing"
         return self.process.stdout.readline().strip()
 
 
@@ -103,12 +102,12 @@ class Clients(Case):
             self.assertTrue(told["program"].startswith("python"), told)
             self.assertGreaterEqual(told["leased_total_bytes"], 64 << 20)
             self.assertGreaterEqual(status["devices"][0]["leased_bytes"], 64 << 20)
-            self.assertGreaterEqual(told["bytes_in"], 1 << 20)
+            until(lambda: server.status()["clients"][0]["bytes_in"] >= 1 << 20, server.status)
             self.assertGreaterEqual(told["channels"], 1)
-            self.assertGreater(told["messages"], 2)
+            until(lambda: server.status()["clients"][0]["messages"] > 2, server.status)
             c.process.stdin.close()
-            self.assertEqual(c.process.wait(20), 0)
-            self.assertTrue(until(lambda: not server.status()["clients"]))
+            self.assertEqual(c.process.wait(PATIENCE), 0)
+            until(lambda: not server.status()["clients"])
             self.assertEqual(server.status()["devices"][0]["leased_bytes"], 0)
 
     def test_threads_have_channels(self):
@@ -133,20 +132,18 @@ class Clients(Case):
         self.assertEqual(c.do("say(alloc(1 << 30)[0])"), "0")
         worker = server.workers()[0]
         c.process.kill()
-        self.assertTrue(until(lambda: not server.workers(), 5))
+        until(lambda: not server.workers())
         self.assertFalse(os.path.exists(f"/proc/{worker}"))
         self.assertEqual(server.status()["devices"][0]["leased_bytes"], 0)
 
     def lost(self, c):
-        """Does every call fail, soon, and as the loss of the device?"""
-        begin = time.monotonic()
+        """Does every call fail, and as the loss of the device?"""
         # Nobody waits for a small copy's end, so the first may not know it yet.
         c.do("say(copy(p, 4096))")
         self.assertEqual(c.do("say(cuda.cuCtxSynchronize())"), UNAVAILABLE)
         self.assertEqual(c.do("say(copy(p, 4096))"), UNAVAILABLE)
-        self.assertLess(time.monotonic() - begin, 5)
         c.process.stdin.close()
-        self.assertEqual(c.process.wait(20), 0)
+        self.assertEqual(c.process.wait(PATIENCE), 0)
 
     def test_a_killed_worker_is_one_clients_loss(self):
         server = self.serve()
@@ -156,20 +153,21 @@ class Clients(Case):
                 self.assertEqual(c.do("r, p = alloc(1 << 20); say(r)"), "0")
             worker = {c["pid"]: c["worker"] for c in server.status()["clients"]}[a.process.pid]
             os.kill(worker, signal.SIGKILL)
-            self.assertTrue(until(lambda: worker not in server.workers()))
+            until(lambda: worker not in server.workers())
             self.lost(a)
             self.assertEqual(b.do("say(copy(p, 4096), cuda.cuCtxSynchronize())"), "0 0")
             b.process.stdin.close()
-            b.process.wait(20)
+            b.process.wait(PATIENCE)
 
     def test_a_killed_listener_is_everybodys_loss(self):
         server = self.serve()
         clients = [self.client(server, t) for t in ("shm", "unix")]
         for c in clients:
             self.assertEqual(c.do("r, p = alloc(1 << 20); say(r)"), "0")
+        workers = server.workers()
         server.process.kill()
         server.process.wait()
-        time.sleep(0.2)
+        until(lambda: not any(os.path.exists(f"/proc/{w}") for w in workers))
         for c in clients:
             self.lost(c)
 
@@ -194,22 +192,24 @@ class Clients(Case):
         self.assertNotEqual(c.do("say(start())"), "0")
 
     def test_idle_clients_are_ended(self):
-        server = self.serve("--idle", "1")
-        c = self.client(server)
-        self.assertEqual(c.do("r, p = alloc(1 << 20); say(r)"), "0")
-        self.assertTrue(until(lambda: not server.workers()))
-        self.assertIn("the session ends", server.log())
+        # More than a slow machine needs between two calls of one line.
+        server = self.serve("--idle", "5")
+        c = Client(self, f"shm:{server.path}")
+        self.assertEqual(c.do("r = start(); r = r, *alloc(1 << 20); p = r[2]; say(r[0], r[1])"),
+                         "0 0")
+        until(lambda: not server.workers())
+        server.until_logged("the session ends")
         self.lost(c)
 
     def test_it_stops_when_its_clients_have(self):
         server = self.serve()
         c = self.client(server)
         server.process.send_signal(signal.SIGTERM)
-        self.assertTrue(until(lambda: "stopping" in server.log()))
+        server.until_logged("stopping")
         self.assertEqual(c.do("r, p = alloc(1 << 20); say(r, copy(p, 4096))"), "0 0")
         c.process.stdin.close()
-        self.assertEqual(c.process.wait(20), 0)
-        self.assertEqual(server.process.wait(4), 0)
+        self.assertEqual(c.process.wait(PATIENCE), 0)
+        self.assertEqual(server.process.wait(PATIENCE), 0)
 
     def test_64_clients(self):
         server = self.serve("--memory", "64M")
@@ -223,7 +223,7 @@ class Clients(Case):
             self.assertEqual(c.do("r, p = alloc(1 << 20); say(r, copy(p, 1 << 20))"), "0 0")
         for c in clients:
             c.process.stdin.close()
-        self.assertTrue(until(lambda: not server.workers(), 30))
+        until(lambda: not server.workers())
 
 
 if __name__ == "__main__":

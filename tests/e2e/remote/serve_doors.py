@@ -4,8 +4,7 @@
     HED_BUILD=build/dev serve_doors.py [Case.test...]
 
 Clients here are bare sockets that say a preface and no more: what a worker does with a client that
-goes on is for other tests. Over a unix socket a worker waits ten seconds for a hello, which is the
-time in which it counts as a client.
+goes on is for other tests. While its worker waits for a hello, it counts as a client.
 """
 
 import os
@@ -16,7 +15,7 @@ import time
 import unittest
 
 from serve_case import (
-    HEDDLE, CHANNEL, MAGIC, NEW, NOBODY, ROOT, STATUS, Case, Server, preface, until)
+    CHANNEL, HEDDLE, MAGIC, NEW, NOBODY, PATIENCE, ROOT, STATUS, Case, Server, preface, until)
 
 
 class Doors(Case):
@@ -63,7 +62,7 @@ class Doors(Case):
         said = self.ask(server)
         self.assertIn("this user may not", said)
         self.assertNotIn("version", said)
-        self.assertTrue(until(lambda: f"of user {NOBODY}: this user may not" in server.log()))
+        server.until_logged(f"of user {NOBODY}: this user may not")
 
     @unittest.skipUnless(ROOT, "needs root")
     def test_users_and_groups_that_are_named_get_in(self):
@@ -90,7 +89,7 @@ class Doors(Case):
 
     def test_a_mode_that_contradicts_is_warned_about(self):
         server = Server(self, "--allow-uid", "7")
-        self.assertIn("keeps out", server.log())
+        server.until_logged("keeps out")
 
 
 class Prefaces(Case):
@@ -111,7 +110,7 @@ class Prefaces(Case):
             with server.connect(data) as s:
                 self.assertTrue(self.ends(s), data[:32])
         self.assertEqual(server.status()["clients"], [])
-        self.assertTrue(until(lambda: "does not speak heddle's protocol" in server.log()))
+        server.until_logged("does not speak heddle's protocol")
 
     def test_many_random_first_words(self):
         server = Server(self)
@@ -121,18 +120,17 @@ class Prefaces(Case):
                     s.sendall(os.urandom(40))
                 except OSError:
                     pass
-        self.assertTrue(until(lambda: server.status()["refused"] == 300), server.status())
+        until(lambda: server.status()["refused"] == 300, server.status)
 
     def test_half_a_preface_times_out(self):
-        server = Server(self)
-        begin = time.monotonic()
+        server = Server(self, "--patience", "1")
         halves = [server.connect(preface(NEW)[:n]) for n in (0, 1, 8, 31)]
-        self.assertEqual(server.status()["clients"], [])
         for s in halves:
             self.assertTrue(self.ends(s))
             s.close()
-        self.assertTrue(4 < time.monotonic() - begin < 12)
-        self.assertIn("did not say in time", server.log())
+        server.until_logged("did not say in time")
+        self.assertEqual(server.stop(), 0)
+        self.assertIn("stopped after 0 clients", server.log())
 
     def test_a_preface_in_pieces_is_fine(self):
         server = Server(self)
@@ -148,8 +146,8 @@ class Prefaces(Case):
         self.sockets += silent
         self.assertEqual(server.status()["pid"], server.process.pid)
         self.client(server)
-        self.assertTrue(until(lambda: len(server.workers()) == 1))
-        self.assertIn("say nothing", server.log())
+        until(lambda: len(server.workers()) == 1)
+        server.until_logged("say nothing")
 
     def test_a_channel_of_an_unknown_session_is_refused(self):
         server = Server(self)
@@ -157,24 +155,25 @@ class Prefaces(Case):
             self.assertTrue(self.ends(s))
         with server.connect(preface(CHANNEL)) as s:
             self.assertTrue(self.ends(s))
-        self.assertTrue(until(lambda: "session that is not here" in server.log()))
+        server.until_logged("session that is not here")
 
     def test_log_lines_cannot_be_forged_and_are_limited(self):
         server = Server(self)
+        begin = time.monotonic()
         for _ in range(200):
             server.connect(b"x\nheddle[1] info server: forged\n").close()
-        self.assertTrue(until(lambda: server.status()["refused"] == 200))
-        self.assertLess(server.log().count("refused process"), 100)
+        until(lambda: server.status()["refused"] == 200)
+        # At most 20 in a second, and 20 at once. A slow machine only has more seconds.
+        self.assertLessEqual(server.log().count("refused process"),
+                             21 + 20 * (time.monotonic() - begin))
         self.assertNotIn("forged", server.log())
 
 
 class Limits(Case):
     def test_200_clients_over_the_limit(self):
         server = Server(self, "--clients", "20", "--rate", "0")
-        begin = time.monotonic()
         clients = [self.client(server) for _ in range(200)]
         said = [self.refusal(s) for s in clients[20:]]
-        self.assertLess(time.monotonic() - begin, 8)
         self.assertTrue(all(t and "--clients" in t for t in said), said[:3])
         status = server.status()
         self.assertEqual(len(status["clients"]), 20)
@@ -184,44 +183,46 @@ class Limits(Case):
         server = Server(self)
         folder = f"/proc/{server.process.pid}/fd"
         descriptors = len(os.listdir(folder))
-        begin = time.monotonic()
         for _ in range(64):
             self.client(server)
-        self.assertTrue(until(lambda: len(server.workers()) == 64))
-        self.assertLess(time.monotonic() - begin, 5)
+        until(lambda: len(server.workers()) == 64)
         for s in self.sockets:
             s.close()
-        self.assertTrue(until(lambda: not server.workers()))
-        self.assertTrue(until(lambda: len(os.listdir(folder)) == descriptors))
+        until(lambda: not server.workers())
+        until(lambda: len(os.listdir(folder)) == descriptors)
 
     def test_over_tcp_too(self):
         server = Server(self, "--clients", "1", "--insecure",
                         listen=[f"unix:{self.dir}/s", "tcp://127.0.0.1:0"])
         for _ in range(2):
-            s = socket.create_connection(("127.0.0.1", server.port()), timeout=20)
+            s = socket.create_connection(("127.0.0.1", server.port()), timeout=PATIENCE)
             self.sockets.append(s)
             s.sendall(preface(NEW))
-            self.assertTrue(until(lambda: server.workers()))
+            until(lambda: server.workers())
         # The hello, which is thrown away, and then the reason is still there to be read.
         s.sendall(bytes(700))
         self.assertIn("--clients", self.refusal(s))
         client = server.status()["clients"][0]
         self.assertRegex(client["peer"], r"^127\.0\.0\.1:\d+$")
         self.assertEqual((client["pid"], client["uid"]), (None, None))
-        self.assertRegex(server.log(), r"refused 127\.0\.0\.1:\d+: ")
+        server.until_logged("refused 127.0.0.1:")
 
     def test_the_rate_of_new_clients(self):
-        server = Server(self, "--rate", "5")
-        clients = [self.client(server) for _ in range(30)]
-        self.assertTrue(until(lambda: server.status()["refused"] >= 20))
-        status = server.status()
-        self.assertLessEqual(5, status["clients_ever"])
-        self.assertEqual(status["clients_ever"] + status["refused"], 30)
-        self.assertIn("--rate", self.refusal(clients[-1]))
-        time.sleep(1.2)
-        self.client(server)
-        self.assertTrue(until(lambda: server.status()["clients_ever"] >
-                              status["clients_ever"]))
+        server = Server(self, "--rate", "1")
+
+        def one_more():
+            """One more client comes, and its fate is known."""
+            self.client(server)
+            until(lambda: (s := server.status())["clients_ever"] + s["refused"] ==
+                  len(self.sockets))
+            return server.status()
+
+        # Until two come in one second.
+        before = until(lambda: (s := one_more())["refused"] and s)
+        self.assertGreaterEqual(before["clients_ever"], 1)
+        self.assertIn("--rate", self.refusal(self.sockets[-1]))
+        # Until the next second.
+        until(lambda: one_more()["clients_ever"] > before["clients_ever"])
 
     def test_out_of_descriptors_is_survived(self):
         server = Server(self)
@@ -231,7 +232,7 @@ class Limits(Case):
         except (OSError, subprocess.CalledProcessError) as e:
             self.skipTest(f"no prlimit: {e}")
         many = [server.connect() for _ in range(60)]
-        self.assertTrue(until(lambda: "cannot take a connection" in server.log()))
+        server.until_logged("cannot take a connection")
         for s in many:
             s.close()
         self.assertEqual(server.status()["pid"], server.process.pid)

@@ -4,8 +4,7 @@
     HED_BUILD=build/dev serve_life.py [Case.test...]
 
 Clients here are bare sockets that say a preface and no more: what a worker does with a client that
-goes on is for other tests. Over a unix socket a worker waits ten seconds for a hello, which is the
-time in which it counts as a client.
+goes on is for other tests. While its worker waits for a hello, it counts as a client.
 """
 
 import json
@@ -19,7 +18,8 @@ import time
 import unittest
 
 from serve_case import (
-    HEDDLE, HEDDLED, CHANNEL, SOURCE, STATUS, Case, Server, clean_environment, preface, until)
+    CHANNEL, HEDDLE, HEDDLED, PATIENCE, SOURCE, STATUS, Case, Server, clean_environment, preface,
+    until)
 
 
 class Words(Case):
@@ -28,7 +28,8 @@ class Words(Case):
     def expect(self, says, *words, code=2):
         for command in ([HEDDLE, "serve"], [HEDDLED]):
             r = subprocess.run([*command, "--listen", f"shm:{self.dir}/s", *words],
-                               env=clean_environment(), capture_output=True, text=True, timeout=60)
+                               env=clean_environment(), capture_output=True, text=True,
+                               timeout=PATIENCE)
             self.assertEqual(r.returncode, code, (words, r.stderr))
             self.assertIn(says, r.stderr)
             self.assertFalse(os.path.exists(f"{self.dir}/s"))
@@ -69,7 +70,7 @@ class Words(Case):
     def test_unusable_places_are_refused(self):
         for place in ("/nonexistent/s", "/proc/s"):
             r = subprocess.run([HEDDLED, "--listen", f"unix:{place}"], env=clean_environment(),
-                               capture_output=True, text=True, timeout=60)
+                               capture_output=True, text=True, timeout=PATIENCE)
             self.assertEqual(r.returncode, 1)
             self.assertIn(place, r.stderr)
 
@@ -91,25 +92,24 @@ class Beginning(Case):
     def test_it_begins_and_stops(self):
         server = Server(self)
         self.assertEqual(stat.S_IMODE(os.stat(server.path).st_mode), 0o600)
-        begin = time.monotonic()
         self.assertEqual(server.stop(), 0)
-        self.assertLess(time.monotonic() - begin, 3)
         self.assertFalse(os.path.exists(server.path))
         self.assertIn("stopped after 0 clients", server.log())
 
     def test_heddle_serve_becomes_it(self):
         path = os.path.join(self.dir, "s")
-        with open(os.path.join(self.dir, "log"), "wb") as log:
+        said = os.path.join(self.dir, "log")
+        with open(said, "wb") as log:
             p = subprocess.Popen([HEDDLE, "serve", "--listen", f"shm:{path}", "--gpu", "null",
                                   "--images", "none"], stderr=log, env=clean_environment())
         try:
-            self.assertTrue(until(lambda: os.path.exists(path)))
+            until(lambda: b"serves --gpu" in open(said, "rb").read())
             r = self.heddle("serve", "--status", "--listen", f"unix:{path}")
             self.assertEqual((r.returncode, r.stderr), (0, ""))
             self.assertEqual(json.loads(r.stdout)["pid"], p.pid)
         finally:
             p.send_signal(signal.SIGINT)
-            self.assertEqual(p.wait(20), 0)
+            self.assertEqual(p.wait(PATIENCE), 0)
 
     def test_a_stale_socket_is_replaced(self):
         server = Server(self)
@@ -122,21 +122,22 @@ class Beginning(Case):
     def test_a_second_server_does_not_take_the_path(self):
         first = Server(self)
         second = Server(self, wait=False)
-        self.assertEqual(second.process.wait(20), 1)
+        self.assertEqual(second.process.wait(PATIENCE), 1)
         self.assertIn(first.path, second.log())
         self.assertEqual(first.status()["pid"], first.process.pid)
 
     def test_many_that_begin_at_once_leave_one(self):
         servers = [Server(self, wait=False) for _ in range(6)]
-        self.assertTrue(until(lambda: sum(s.process.poll() is None for s in servers) == 1))
+        until(lambda: sum(s.process.poll() is None for s in servers) == 1)
         alive = [s for s in servers if s.process.poll() is None]
+        alive[0].until_logged("serves --gpu")
         self.assertEqual(alive[0].status()["pid"], alive[0].process.pid)
 
     def test_other_files_are_not_replaced(self):
         with open(os.path.join(self.dir, "s"), "w") as f:
             f.write("precious")
         server = Server(self, wait=False)
-        self.assertEqual(server.process.wait(20), 1)
+        self.assertEqual(server.process.wait(PATIENCE), 1)
         with open(server.path) as f:
             self.assertEqual(f.read(), "precious")
 
@@ -154,11 +155,11 @@ class Beginning(Case):
         port = server.port()
         self.assertEqual(server.status()["addresses"],
                          [f"shm:{self.dir}/s", f"unix:{other}", f"tcp://127.0.0.1:{port}"])
-        self.assertIn("INSECURE", server.log())
+        server.until_logged("INSECURE")
         with server.connect(preface(STATUS), path=other) as s:
             self.assertTrue(s.recv(10).startswith(b"{"))
         # Not over TCP.
-        with socket.create_connection(("127.0.0.1", port), timeout=20) as s:
+        with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as s:
             s.sendall(preface(STATUS))
             self.assertEqual(s.recv(10), b"")
 
@@ -166,7 +167,7 @@ class Beginning(Case):
         path = os.path.join(self.dir, "notify")
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
             s.bind(path)
-            s.settimeout(20)
+            s.settimeout(PATIENCE)
             Server(self, env=clean_environment(NOTIFY_SOCKET=path))
             self.assertIn(b"READY=1", s.recv(100))
 
@@ -183,19 +184,20 @@ class Status(Case):
                    "leased_total_bytes", "host_bytes", "failure"}
 
     def test_keys_are_stable_and_described(self):
-        server = Server(self, "--memory", "1G", "--idle", "60")
+        begin = time.time()
+        server = Server(self, "--memory", "1G", "--idle", "100000")
         self.client(server)
-        self.assertTrue(until(lambda: server.status()["clients"]))
+        until(lambda: server.status()["clients"])
         status = server.status()
         self.assertEqual(set(status), self.KEYS)
         self.assertEqual(status["limits"], {"clients": 256, "channels": 1024, "rate": 256,
                                             "memory": 1 << 30, "host_memory": 0,
-                                            "idle_seconds": 60})
+                                            "idle_seconds": 100000})
         client = status["clients"][0]
         self.assertEqual(set(client), self.CLIENT_KEYS)
         self.assertEqual((client["pid"], client["uid"], client["peer"]),
                          (os.getpid(), os.geteuid(), "local"))
-        self.assertLess(abs(client["since"] - time.time()), 30)
+        self.assertTrue(begin - 1 <= client["since"] <= time.time() + 1, client)
         with open(os.path.join(SOURCE, "docs/man/heddle-serve.1"), encoding="utf-8") as f:
             page = f.read().split(".SH STATUS")[1].split(".SH EXIT")[0]
         for key in self.KEYS | self.CLIENT_KEYS | set(status["limits"]):
@@ -230,39 +232,29 @@ class Ends(Case):
     def test_a_client_that_goes_is_followed_by_its_worker(self):
         server = Server(self)
         s = self.client(server)
-        self.assertTrue(until(lambda: len(server.workers()) == 1))
+        until(lambda: len(server.workers()) == 1)
         worker = server.workers()[0]
         s.close()
-        self.assertTrue(until(lambda: not server.workers()))
+        until(lambda: not server.workers())
         self.assertFalse(self.alive(worker))
-        self.assertIn(f"heddle[{worker}] warn server: a client (local) was not served",
-                      server.log())
+        server.until_logged(f"heddle[{worker}] warn server: a client (local) was not served")
 
     def test_a_killed_worker_hurts_nobody_else(self):
         server = Server(self)
         a, b = self.client(server), self.client(server)
-        self.assertTrue(until(lambda: len(server.workers()) == 2))
+        until(lambda: len(server.workers()) == 2)
         first, second = sorted(server.workers())
         os.kill(first, signal.SIGKILL)
-        self.assertTrue(until(lambda: server.workers() == [second]))
-        self.assertIn(f"worker {first} (?) was killed by signal 9", server.log())
-        ended = [s for s in (a, b) if self.peek(s) == b""]
-        self.assertEqual(len(ended), 1)
-
-    def peek(self, s):
-        s.settimeout(1)
-        try:
-            return s.recv(1, socket.MSG_PEEK)
-        except (TimeoutError, socket.timeout):
-            return None
-        except ConnectionResetError:
-            return b""
+        until(lambda: server.workers() == [second])
+        server.until_logged(f"worker {first} (?) was killed by signal 9")
+        until(lambda: self.ended(a) or self.ended(b))
+        self.assertNotEqual(self.ended(a), self.ended(b))
 
     def test_a_worker_has_nothing_of_others(self):
         server = Server(self)
         for _ in range(3):
             self.client(server)
-        self.assertTrue(until(lambda: len(server.workers()) == 3))
+        until(lambda: len(server.workers()) == 3)
         for worker in server.workers():
             names = []
 
@@ -270,19 +262,19 @@ class Ends(Case):
                 names[:] = [os.readlink(f"/proc/{worker}/fd/{n}")
                             for n in os.listdir(f"/proc/{worker}/fd")]
                 return len([n for n in names if n.startswith("socket:")]) == 2
-            self.assertTrue(until(settled), names)
+            until(settled, lambda: names)
             self.assertFalse([n for n in names if "eventpoll" in n or "signalfd" in n])
 
     def test_workers_end_with_a_killed_listener(self):
         server = Server(self)
         sockets = [self.client(server) for _ in range(3)]
-        self.assertTrue(until(lambda: len(server.workers()) == 3))
+        until(lambda: len(server.workers()) == 3)
         workers = server.workers()
         server.process.kill()
         server.process.wait()
-        self.assertTrue(until(lambda: not any(self.alive(w) for w in workers)))
+        until(lambda: not any(self.alive(w) for w in workers))
         for s in sockets:
-            self.assertEqual(self.peek(s), b"")
+            until(lambda s=s: self.ended(s))
 
     def test_a_restarted_server_refuses_old_sessions(self):
         server = Server(self)
@@ -291,50 +283,44 @@ class Ends(Case):
         server.process.wait()
         again = Server(self)
         with again.connect(preface(CHANNEL, os.urandom(16))) as s:
-            self.assertEqual(self.peek(s), b"")
+            until(lambda: self.ended(s))
 
     def test_clients_may_finish_when_it_stops(self):
         server = Server(self)
         s = self.client(server)
-        self.assertTrue(until(lambda: len(server.workers()) == 1))
-        begin = time.monotonic()
+        until(lambda: len(server.workers()) == 1)
         server.process.send_signal(signal.SIGTERM)
-        self.assertTrue(until(lambda: not os.path.exists(server.path)))
-        self.assertIsNone(self.peek(s))
+        until(lambda: not os.path.exists(server.path))
+        self.assertFalse(self.ended(s))
         s.close()
-        self.assertEqual(server.process.wait(20), 0)
-        self.assertLess(time.monotonic() - begin, 4.5)
+        self.assertEqual(server.process.wait(PATIENCE), 0)
+        self.assertNotIn("time is up", server.log())
 
-    def test_clients_that_do_not_finish_are_ended_in_time(self):
-        server = Server(self)
+    def test_clients_that_do_not_finish_are_ended(self):
+        server = Server(self, "--grace", "1")
         s = self.client(server)
-        self.assertTrue(until(lambda: len(server.workers()) == 1))
-        begin = time.monotonic()
+        until(lambda: len(server.workers()) == 1)
         self.assertEqual(server.stop(), 0)
-        self.assertTrue(4 < time.monotonic() - begin < 9)
-        self.assertEqual(self.peek(s), b"")
+        until(lambda: self.ended(s))
+        self.assertIn("time is up", server.log())
 
     def test_a_second_signal_ends_it_now(self):
         server = Server(self)
         self.client(server)
-        self.assertTrue(until(lambda: len(server.workers()) == 1))
-        begin = time.monotonic()
+        until(lambda: len(server.workers()) == 1)
         server.process.send_signal(signal.SIGTERM)
-        self.assertTrue(until(lambda: "stopping" in server.log()))
+        server.until_logged("stopping")
         self.assertEqual(server.stop(signal.SIGINT), 0)
-        self.assertLess(time.monotonic() - begin, 4)
 
     def test_a_worker_that_cannot_be_ended_gently_is_killed(self):
         server = Server(self)
         self.client(server)
-        self.assertTrue(until(lambda: len(server.workers()) == 1))
+        until(lambda: len(server.workers()) == 1)
         worker = server.workers()[0]
         os.kill(worker, signal.SIGSTOP)
         server.process.send_signal(signal.SIGTERM)
-        self.assertTrue(until(lambda: "stopping" in server.log()))
-        begin = time.monotonic()
+        server.until_logged("stopping")
         self.assertEqual(server.stop(), 0)
-        self.assertLess(time.monotonic() - begin, 4)
         self.assertFalse(self.alive(worker))
 
     def test_a_hangup_is_no_end(self):

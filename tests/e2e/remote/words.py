@@ -13,10 +13,13 @@ import shutil
 import socket
 import struct
 import subprocess
+import sys
 import tempfile
 import threading
-import time
 import unittest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from harness.patience import PATIENCE, until  # noqa: E402
 
 BUILD = os.environ.get("HED_BUILD", "")
 HEDDLE = os.path.join(BUILD, "bin", "heddle")
@@ -27,7 +30,7 @@ TOKEN = "a-token-of-some-length"
 def environment(**more):
     env = {k: v for k, v in os.environ.items() if not k.startswith("HEDDLE_")}
     env["HOME"] = os.environ.get("HED_SCRATCH", "/nonexistent")
-    env["HEDDLE_CONNECT_TIMEOUT"] = "700"
+    env["HEDDLE_CONNECT_TIMEOUT"] = str(PATIENCE * 1000)
     env.update(more)
     return env
 
@@ -49,12 +52,12 @@ class Case(unittest.TestCase):
     def tearDown(self):
         for p, _ in self.servers:
             p.terminate()
-            p.wait(20)
+            p.wait(PATIENCE)
         shutil.rmtree(self.dir)
 
     def heddle(self, *words, **env):
         return subprocess.run([HEDDLE, *words], env=environment(**env), capture_output=True,
-                              text=True, timeout=60, stdin=subprocess.DEVNULL, cwd=self.dir)
+                              text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL, cwd=self.dir)
 
     def serve(self, *options, listen=None):
         """Starts a server; its log is a function."""
@@ -72,10 +75,7 @@ class Case(unittest.TestCase):
         return read
 
     def wait_for(self, log, words):
-        end = time.monotonic() + 20
-        while words not in log():
-            self.assertLess(time.monotonic(), end, log())
-            time.sleep(0.02)
+        until(lambda: words in log(), lambda: f"'{words}' in {log()}")
 
     def port(self, log):
         return re.search(r"listening on tcp://[^ ]*:(\d+)", log()).group(1)
@@ -207,14 +207,18 @@ class Log(Case):
             s.connect(f"{self.dir}/s")
             s.sendall(b"HEDDLE1\n" + struct.pack("<II", 1, 0) + bytes(16))
         self.wait_for(log, "was not served")
-        time.sleep(0.2)
         self.assertIn("a client (local) was not served: it hung up", log())
+        # The listener has seen the worker's end when it says how many there were.
+        p, _ = self.servers[-1]
+        p.terminate()
+        p.wait(PATIENCE)
+        self.assertIn("stopped after 1 client\n", log())
         self.assertNotIn("ended", log())
 
     def test_another_version_is_told_both(self):
         self.serve()
         with socket.socket(socket.AF_UNIX) as s:
-            s.settimeout(20)
+            s.settimeout(PATIENCE)
             s.connect(f"{self.dir}/s")
             s.sendall(b"HEDDLE1\n" + struct.pack("<II", 1, 0) + bytes(16))
             hello = struct.pack("<IHHIIQQQQQQ", 584, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0)
@@ -257,7 +261,8 @@ class Tls(Case):
         r = self.heddle("devices", "--gpu", at, HEDDLE_TLS_CA=ca,
                         **{f"HEDDLE_{k.upper()}": v for k, v in self.alice().items()})
         self.assertEqual((r.returncode, r.stderr), (0, ""))
-        self.assertRegex(log(), r"at 127\.0\.0\.1:\d+, certificate alice, heddle .*\) begins")
+        begins = r"at 127\.0\.0\.1:\d+, certificate alice, heddle .*\) begins"
+        until(lambda: re.search(begins, log()), log)
         self.refused("it wants a certificate (tls_cert, tls_key)", at, tls_ca=ca)
         self.refused("is not of a CA that it knows", at, tls_ca=ca,
                      **self.alice("b/client-mallory"))
@@ -284,7 +289,8 @@ class Tls(Case):
     def test_tls_at_a_server_without(self):
         log = self.serve("--insecure", listen="tcp://127.0.0.1:0")
         self.refused("did not finish the TLS handshake in time (does it use TLS?)",
-                     f"tcp://127.0.0.1:{self.port(log)}", tls_ca=self.file("a/ca.pem"))
+                     f"tcp://127.0.0.1:{self.port(log)}", tls_ca=self.file("a/ca.pem"),
+                     connect_timeout="700")
 
 
 if __name__ == "__main__":
