@@ -1,5 +1,5 @@
-/* heddle cert SUBCOMMAND: a small authority of one's own, for servers and clients that meet over
- * TCP. What a certificate is made of is wire/tls/cert.h's business.
+/* heddle cert SUBCOMMAND: a small certificate authority of one's own, for servers and clients that
+ * meet over TCP. wire/tls/cert.h makes the certificates.
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,25 +16,25 @@
 static int make_ca(int argc, char **argv);
 static int make_server(int argc, char **argv);
 static int make_client(int argc, char **argv);
-static int show(int argc, char **argv);
+static int show_certificates(int argc, char **argv);
 
 static const struct hed_cli_group group = {
     .name = "cert",
     .head = "usage: heddle cert COMMAND DIR [OPTION...]\n\n"
-            "Makes the certificates by which servers and clients that meet over TCP know each\n"
-            "other. DIR holds the authority (CA) and all that it made.\n\n",
+            "Creates the certificates with which servers and clients prove over TCP who they\n"
+            "are. DIR holds the certificate authority (CA) and everything it has signed.\n\n",
     .tail = "\n"
             "  heddle cert ca certs\n"
             "  heddle cert server certs --host gpu1,10.0.0.5\n"
             "  heddle cert client certs --name alice\n"
             "\n"
-            "heddle cert COMMAND --help says more about each.\n",
+            "`heddle cert COMMAND --help` explains each command.\n",
     .commands =
         {
-            {"ca", make_ca, "make an authority, in a new folder"},
-            {"server", make_server, "make a certificate for a server"},
-            {"client", make_client, "make a certificate for a client"},
-            {"show", show, "say what certificates are, and until when"},
+            {"ca", make_ca, "create a certificate authority in a new folder"},
+            {"server", make_server, "create a certificate for a server"},
+            {"client", make_client, "create a certificate for a client"},
+            {"show", show_certificates, "print what a certificate says"},
         },
 };
 
@@ -46,8 +46,8 @@ hed_cli_cert(int argc, char **argv)
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
-/* The name or host is last, as not all of the tables have it under the same word. */
-enum { OPT_HELP, OPT_DAYS, OPT_FORCE, OPT_WHO };
+/* The last is --name or --host. */
+enum { OPT_HELP, OPT_DAYS, OPT_FORCE, OPT_SUBJECT };
 
 static const struct hed_cli_opt named[] = {
     {"help", false}, {"days", true}, {"force", false}, {"name", true}, {NULL, false}};
@@ -60,7 +60,7 @@ read_days(const char *command, const char *text, int *out)
     uint64_t n = 0;
 
     if (hed_parse_u64(text, &n) != 0 || n < 1 || n > HED_CERT_DAYS) {
-        hed_cli_say("cert %s: --days: '%s' is not a number from 1 to %d", command, text,
+        hed_cli_say("cert %s: --days '%s' is not a number from 1 to %d", command, text,
                     HED_CERT_DAYS);
         return HED_EXIT_USAGE;
     }
@@ -68,16 +68,19 @@ read_days(const char *command, const char *text, int *out)
     return HED_EXIT_OK;
 }
 
-/* HED_EXIT_OK: r is filled in, or help was given, and then r->folder is NULL. */
+/* HED_EXIT_OK: r is filled in, or help was printed, and then r->folder is NULL. */
 static int
 read_words(int argc, char **argv, const struct hed_cli_opt *table, const char *usage,
            struct hed_cert_request *r)
 {
     struct hed_cli_opts o = hed_cli_opts_over(table, argc, argv);
-    const char **who = r->kind == HED_CERT_SERVER ? &r->hosts : &r->name;
+    const char **subject = r->kind == HED_CERT_SERVER ? &r->hosts : &r->name;
+    char command[32];
     bool plain = false;
     int code = HED_EXIT_OK;
 
+    snprintf(command, sizeof command, "cert %s", argv[0]);
+    o.command = command;
     for (int option; (option = hed_cli_words_next(&o, &plain)) != HED_CLI_OPT_END;) {
         switch (option) {
         case OPT_HELP:
@@ -90,12 +93,12 @@ read_words(int argc, char **argv, const struct hed_cli_opt *table, const char *u
         case OPT_FORCE:
             r->force = true;
             break;
-        case OPT_WHO:
-            *who = o.value;
+        case OPT_SUBJECT:
+            *subject = o.value;
             break;
         case HED_CLI_OPERAND:
             if (r->folder) {
-                hed_cli_say("cert %s: one folder, not also \"%s\"", argv[0], o.value);
+                hed_cli_say("cert %s: unexpected '%s'; give one folder", argv[0], o.value);
                 code = HED_EXIT_USAGE;
             }
             r->folder = o.value;
@@ -107,17 +110,20 @@ read_words(int argc, char **argv, const struct hed_cli_opt *table, const char *u
         if (code != HED_EXIT_OK)
             return code;
     }
-    if (r->folder && *who)
+    if (r->folder && *subject)
         return HED_EXIT_OK;
-    hed_cli_say("cert %s: %s is missing; see heddle cert %s --help", argv[0],
-                !r->folder ? "the folder" : table[OPT_WHO].name, argv[0]);
+    hed_cli_say("cert %s: no %s given; see heddle cert %s --help", argv[0],
+                !r->folder                   ? "folder"
+                : r->kind == HED_CERT_SERVER ? "--host"
+                                             : "--name",
+                argv[0]);
     return HED_EXIT_USAGE;
 }
 
-/* False: *code is what to exit with. */
+/* False: *code is the exit code. */
 static bool
-make(int argc, char **argv, const struct hed_cli_opt *table, const char *usage,
-     struct hed_cert_request *r, struct hed_cert_files *files, int *code)
+make_certificate(int argc, char **argv, const struct hed_cli_opt *table, const char *usage,
+                 struct hed_cert_request *r, struct hed_cert_files *files, int *code)
 {
     struct hed_why why = {""};
 
@@ -148,19 +154,20 @@ make_ca(int argc, char **argv)
 {
     static const char usage[] =
         "usage: heddle cert ca DIR [OPTION...]\n\n"
-        "Makes an authority: DIR/ca.pem and DIR/ca.key. Who has the key can make\n"
-        "certificates that all servers and clients of this authority take: keep it on one\n"
-        "machine, and copy it to none.\n\n"
-        "  --name NAME   what it is called (default: heddle CA)\n"
-        "  --days N      how long it is good for (default: 3650)\n"
-        "  --force       replace one that is there; all that it made is worthless then\n";
+        "Creates a certificate authority: DIR/ca.pem and DIR/ca.key. Anybody who has the\n"
+        "key can create certificates that all servers and clients of this authority\n"
+        "accept, so keep it on one machine and do not copy it.\n\n"
+        "  --name NAME   the authority's name (default: heddle CA)\n"
+        "  --days N      the authority is valid for N days (default: 3650)\n"
+        "  --force       replace an existing authority; its certificates become useless\n"
+        "  -h, --help    show this help\n";
     struct hed_cert_request r = {.kind = HED_CERT_CA, .name = "heddle CA", .days = CA_DAYS};
     struct hed_cert_files files;
     int code;
 
-    if (!make(argc, argv, named, usage, &r, &files, &code))
+    if (!make_certificate(argc, argv, named, usage, &r, &files, &code))
         return code;
-    puts("\nNext: heddle cert server, heddle cert client. ca.pem goes to all of them; ca.key\n"
+    puts("\nNext: heddle cert server, heddle cert client. Copy ca.pem to all of them; ca.key\n"
          "stays here.");
     return HED_EXIT_OK;
 }
@@ -170,17 +177,18 @@ make_server(int argc, char **argv)
 {
     static const char usage[] =
         "usage: heddle cert server DIR --host HOST[,HOST...] [OPTION...]\n\n"
-        "Makes a certificate and key for a server, signed by the authority in DIR:\n"
+        "Creates a certificate and key for a server, signed by the authority in DIR:\n"
         "DIR/server-HOST.pem and DIR/server-HOST.key.\n\n"
-        "  --host HOST,...  names and addresses by which clients reach it, as they write\n"
-        "                   them in tcp://HOST:PORT\n"
-        "  --days N         how long it is good for (default: 365)\n"
-        "  --force          replace one that is there\n";
+        "  --host HOST,...  the server's names and addresses, as clients write them in\n"
+        "                   tcp://HOST:PORT\n"
+        "  --days N         the certificate is valid for N days (default: 365)\n"
+        "  --force          replace an existing certificate\n"
+        "  -h, --help       show this help\n";
     struct hed_cert_request r = {.kind = HED_CERT_SERVER, .days = DAYS};
     struct hed_cert_files files;
     int code;
 
-    if (!make(argc, argv, hosted, usage, &r, &files, &code))
+    if (!make_certificate(argc, argv, hosted, usage, &r, &files, &code))
         return code;
     printf("\nCopy both and ");
     hed_cli_put(stdout, files.ca);
@@ -194,16 +202,17 @@ make_client(int argc, char **argv)
 {
     static const char usage[] =
         "usage: heddle cert client DIR --name NAME [OPTION...]\n\n"
-        "Makes a certificate and key for a client, signed by the authority in DIR:\n"
+        "Creates a certificate and key for a client, signed by the authority in DIR:\n"
         "DIR/client-NAME.pem and DIR/client-NAME.key.\n\n"
-        "  --name NAME   who that is, for the server's log\n"
-        "  --days N      how long it is good for (default: 365)\n"
-        "  --force       replace one that is there\n";
+        "  --name NAME   the client's name, which appears in the server's log\n"
+        "  --days N      the certificate is valid for N days (default: 365)\n"
+        "  --force       replace an existing certificate\n"
+        "  -h, --help    show this help\n";
     struct hed_cert_request r = {.kind = HED_CERT_CLIENT, .days = DAYS};
     struct hed_cert_files files;
     int code;
 
-    if (!make(argc, argv, named, usage, &r, &files, &code))
+    if (!make_certificate(argc, argv, named, usage, &r, &files, &code))
         return code;
     printf("\nCopy both and ");
     hed_cli_put(stdout, files.ca);
@@ -216,7 +225,7 @@ make_client(int argc, char **argv)
 }
 
 static int
-show_one(const char *path)
+show_certificate(const char *path)
 {
     struct hed_cert_facts f;
     struct hed_why why = {""};
@@ -230,7 +239,7 @@ show_one(const char *path)
            f.use);
     if (f.hosts[0])
         printf("  hosts        %s\n", f.hosts);
-    printf("  good from    %s\n  good until   %s (", f.from, f.until);
+    printf("  valid from   %s\n  valid until  %s (", f.from, f.until);
     if (f.days_left < 0)
         puts("expired)");
     else
@@ -240,15 +249,19 @@ show_one(const char *path)
 }
 
 static int
-show(int argc, char **argv)
+show_certificates(int argc, char **argv)
 {
     static const char usage[] =
         "usage: heddle cert show FILE...\n\n"
-        "Says what certificates are: whose, by whom, for what, until when.\n";
+        "Prints whose certificate it is, who signed it, what it is for and how long it is\n"
+        "valid.\n";
     static const struct hed_cli_opt table[] = {{"help", false}, {NULL, false}};
     struct hed_cli_opts o = hed_cli_opts_over(table, argc, argv);
-    const int option = hed_cli_opts_next(&o);
     int code = HED_EXIT_OK;
+
+    o.command = "cert show";
+
+    const int option = hed_cli_opts_next(&o);
 
     if (option == OPT_HELP) {
         fputs(usage, stdout);
@@ -257,11 +270,11 @@ show(int argc, char **argv)
     if (option == HED_CLI_OPT_BAD)
         return HED_EXIT_USAGE;
     if (o.at >= argc) {
-        hed_cli_say("cert show: the file is missing; see heddle cert show --help");
+        hed_cli_say("cert show: no file given; see heddle cert show --help");
         return HED_EXIT_USAGE;
     }
     for (int i = o.at; i < argc; i++)
-        if (show_one(argv[i]) != HED_EXIT_OK)
+        if (show_certificate(argv[i]) != HED_EXIT_OK)
             code = HED_EXIT_FAILED;
     return code;
 }

@@ -49,9 +49,9 @@ be_child(void (*fn)(void *arg), void *arg)
     _exit(DONE_CODE);
 }
 
-/* Waits until the child has ended or the time is over. */
+/* Waits until the child has ended (true) or the time is over. */
 static bool
-wait_for(pid_t pid, uint64_t end, int *status)
+wait_for_child(pid_t pid, uint64_t end, int *status)
 {
     for (;;) {
         const pid_t r = waitpid(pid, status, WNOHANG);
@@ -79,9 +79,9 @@ hed_child_run(void (*fn)(void *arg), void *arg, unsigned seconds, int *signal_nu
         return HED_CHILD_NO_START;
     if (pid == 0)
         be_child(fn, arg);
-    if (!wait_for(pid, hed_now_ns() + seconds * HED_NS_PER_S, &status)) {
+    if (!wait_for_child(pid, hed_now_ns() + seconds * HED_NS_PER_S, &status)) {
         kill(pid, SIGKILL);
-        wait_for(pid, hed_now_ns() + KILL_SECONDS * HED_NS_PER_S, &status);
+        wait_for_child(pid, hed_now_ns() + KILL_SECONDS * HED_NS_PER_S, &status);
         return HED_CHILD_TIMEOUT;
     }
     if (WIFEXITED(status) && WEXITSTATUS(status) == DONE_CODE)

@@ -1,4 +1,4 @@
-/* Doing something dangerous in a child process: a driver that crashes, hangs or prints must not
+/* Doing something risky in a child process, so that a driver that crashes, hangs or prints does not
  * take the command down with it.
  */
 #pragma once
@@ -13,13 +13,13 @@ enum hed_child_end {
     HED_CHILD_NO_START, /* fork failed */
 };
 
-/* Memory that a child shares with us, cleared; NULL when there is none. */
+/* Memory that a child shares with us, cleared; NULL when there is not enough. */
 void *hed_child_shared(size_t size);
 void hed_child_shared_free(void *p, size_t size);
 
-/* Runs fn(arg) in a child, for at most so many seconds. Its standard output goes to standard error,
- * its standard input is empty. *signal_number, which may be NULL, is the signal of a crash, or 0.
- * Returns even if the child cannot be killed because it is stuck inside the kernel.
+/* Runs fn(arg) in a child for at most `seconds`. The child's standard output goes to standard
+ * error, and its standard input is empty. *signal_number, which may be NULL, becomes the signal of
+ * a crash, or 0. Returns even if the child cannot be killed because it is stuck inside the kernel.
  */
 enum hed_child_end hed_child_run(void (*fn)(void *arg), void *arg, unsigned seconds,
                                  int *signal_number);

@@ -1,7 +1,13 @@
-/* The heddle command: what its subcommands share. One file a subcommand; main.c has the table.
+/* The heddle command: what its subcommands share. Each subcommand has one file, or a folder where
+ * that is not enough; main.c has the table.
  *
  * A subcommand gets its own name as argv[0], writes results to standard output and everything else
  * to standard error, and returns the exit code. `--help` must work in every one of them.
+ *
+ * An error message names the command, then says what failed, with which value, and what to do:
+ *
+ *     heddle: run: --mem 'lots' is not a size such as 64k or 1M
+ *     heddle: trace show: no file given; see heddle trace show --help
  */
 #pragma once
 
@@ -12,10 +18,10 @@
 enum hed_exit {
     HED_EXIT_OK = 0,
     HED_EXIT_FAILED = 1,    /* the thing asked for did not work */
-    HED_EXIT_USAGE = 2,     /* wrong words, or a setting that makes no sense */
+    HED_EXIT_USAGE = 2,     /* a wrong option, operand or setting */
     HED_EXIT_BROKEN = 125,  /* run: heddle itself is not installed properly */
-    HED_EXIT_NOEXEC = 126,  /* run: the program is there and cannot be executed */
-    HED_EXIT_MISSING = 127, /* run: no such program */
+    HED_EXIT_NOEXEC = 126,  /* run: the program exists but cannot be executed */
+    HED_EXIT_MISSING = 127, /* run: there is no such program */
 };
 
 int hed_cli_run(int argc, char **argv);
@@ -27,22 +33,22 @@ int hed_cli_devices(int argc, char **argv);
 int hed_cli_doctor(int argc, char **argv);
 int hed_cli_version(int argc, char **argv);
 
-/* One line on standard error, with "heddle: " in front. What a file's name or a value may hold, it
- * must not be able to forge a line or reach the terminal: control characters become "?".
+/* Prints one line on standard error that begins with "heddle: ". Control characters become "?", so
+ * that a file name or a value can neither forge a line nor control the terminal.
  */
 void hed_cli_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* Text without its control characters, and without a newline. */
+/* Prints text with its control characters replaced, without a newline. */
 void hed_cli_put(FILE *out, const char *text);
 
-/* Text folded at 79 columns, with a newline at its end. The caller is at column `at`, where the
- * other lines begin, too; a word that is longer than a line is not cut. Control
- * characters become "?" here, too.
+/* Prints text folded at 79 columns, and a newline. The caller has printed up to column `at`, where
+ * the other lines begin, too. A word that is longer than a line is not cut. Control characters
+ * become "?".
  */
 void hed_cli_fold(FILE *out, const char *text, size_t at);
 
-/* How many letters must be added, dropped, changed or swapped to make one word of the other. Words
- * of 32 letters and more are as far as can be. For "did you mean".
+/* How many letters must be added, dropped, changed or swapped to turn one word into the other.
+ * Words of 32 letters and more are HED_CLI_FAR apart. For "did you mean".
  */
 #define HED_CLI_FAR 99
 unsigned hed_cli_distance(const char *a, const char *b);
@@ -50,9 +56,9 @@ unsigned hed_cli_distance(const char *a, const char *b);
 /* Is a word at that distance worth suggesting for what the user typed? */
 bool hed_cli_similar(unsigned distance, const char *typed);
 
-/* Long options, `--name value`, `--name=value`, and -h for --help. No abbreviations: they would
- * make every new option a change of meaning for somebody. Options end at the first other word, or
- * after `--`.
+/* Long options, `--name value` or `--name=value`, and -h for --help. There are no abbreviations:
+ * with them, every new option could change the meaning of somebody's script. Options end at the
+ * first other word, or after `--`.
  */
 struct hed_cli_opt {
     const char *name;
@@ -64,12 +70,12 @@ struct hed_cli_opts {
     const struct hed_cli_opt *table; /* ends with a NULL name */
     int argc;
     char **argv;
-    int at;            /* the next word; where the operands begin when the options ended */
+    int at;            /* the next word; when the options have ended, the first operand */
     const char *value; /* of the option just returned, if it takes one */
 };
 
 #define HED_CLI_OPT_END (-1)
-#define HED_CLI_OPT_BAD (-2) /* said why */
+#define HED_CLI_OPT_BAD (-2) /* the reason has been printed */
 
 struct hed_cli_opts hed_cli_opts_over(const struct hed_cli_opt *table, int argc, char **argv);
 
@@ -78,12 +84,12 @@ int hed_cli_opts_next(struct hed_cli_opts *o);
 
 #define HED_CLI_OPERAND (-3)
 
-/* As hed_cli_opts_next, but operands may stand anywhere: HED_CLI_OPERAND, with o->value, for each.
- * -o is --output. *plain must be false at first; `--` sets it.
+/* Like hed_cli_opts_next, but operands may appear anywhere: returns HED_CLI_OPERAND, with o->value,
+ * for each. -o is --output. *plain must be false at first; `--` sets it.
  */
 int hed_cli_words_next(struct hed_cli_opts *o, bool *plain);
 
-/* For commands without operands: says so if there are any. */
+/* For commands without operands: complains and returns false if there are any. */
 bool hed_cli_opts_no_operands(const struct hed_cli_opts *o);
 
 /* ---- settings.c ------------------------------------------------------------------------------ */
@@ -92,17 +98,17 @@ struct hed_config;
 struct hed_env;
 struct hed_why;
 
-/* hed_config_load, and a look at the values that it takes as plain text: those that layers read are
- * refused here, because nobody sees what a layer says. Paths are full ones
- * afterwards, in the settings and in the environment: the program may change its folder before
- * heddle looks at them, and the library takes no others.
+/* Loads the settings with hed_config_load, and checks those that it takes as plain text: a layer
+ * would refuse them later, where nobody sees the reason. Afterwards all paths are full ones, in the
+ * settings and in the environment, because the program may change its folder before heddle uses
+ * them, and the library accepts no others.
  */
 int hed_cli_settings(struct hed_config *c, struct hed_env *env, struct hed_why *why);
 
-/* The setting `sched`, as the layer of that name would read it. */
+/* Checks the setting `sched` as the layer of that name would. */
 int hed_cli_check_sched(const char *value, struct hed_why *why);
 
-/* The full path of what a path means here. */
+/* The full path of a path that is relative to the current folder. */
 int hed_cli_absolute(const char *path, char *out, size_t size, struct hed_why *why);
 
 /* ---- version.c: this build ------------------------------------------------------------------- */

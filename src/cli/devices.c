@@ -1,4 +1,4 @@
-/* heddle devices: what a program that runs under heddle would see. */
+/* heddle devices: the GPUs that a program under heddle would see. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "cli/cli.h"
 #include "cli/env.h"
-#include "cli/place.h"
+#include "cli/install.h"
 #include "cli/probe.h"
 #include "core/config.h"
 #include "locate/driver.h"
@@ -18,15 +18,15 @@
 static const char usage[] =
     "usage: heddle devices [OPTION...]\n"
     "\n"
-    "Lists the CUDA devices as programs under `heddle run` would see them.\n"
+    "Lists the CUDA devices that a program under `heddle run` would see.\n"
     "\n"
-    "  --gpu WHERE   where work would run: gpu (NVIDIA's driver), cpu or cpu:h100x8\n"
-    "                (the CPU GPU, looking like such devices), auto, null (nowhere),\n"
-    "                or a server's: shm:PATH, unix:PATH, tcp://HOST:PORT\n"
-    "  --json        for programs to read\n"
-    "  -h, --help    this text\n"
+    "  --gpu WHERE   as for `heddle run`: auto (default), gpu, cpu, cpu:h100x8, null,\n"
+    "                shm:PATH, unix:PATH or tcp://HOST:PORT\n"
+    "  --json        print JSON\n"
+    "  -h, --help    show this help\n"
     "\n"
-    "Exit codes: 0 there is a list, 1 the driver failed, 2 wrong option or setting.\n";
+    "The exit code is 0 on success, 1 if the driver failed, 2 if an option or setting\n"
+    "is wrong.\n";
 
 enum { OPT_GPU, OPT_JSON, OPT_HELP };
 
@@ -46,7 +46,7 @@ format_uuid(const unsigned char *u, char *out, size_t size)
 }
 
 static int
-shown(const struct hed_probe *p)
+count_shown(const struct hed_probe *p)
 {
     return p->count < HED_PROBE_DEVICES_MAX ? p->count : HED_PROBE_DEVICES_MAX;
 }
@@ -56,7 +56,7 @@ print_text(const struct hed_probe *p, const char *gpu)
 {
     printf("CUDA %d.%d, %d device%s (--gpu %s)\n", p->version / 1000, p->version % 1000 / 10,
            p->count, p->count == 1 ? "" : "s", gpu);
-    for (int i = 0; i < shown(p); i++) {
+    for (int i = 0; i < count_shown(p); i++) {
         const struct hed_probe_device *d = &p->devices[i];
         char uuid[64];
         char cc[32];
@@ -80,7 +80,7 @@ add_text(struct hed_buf *b, const char *key, const char *value)
 static void
 add_devices(struct hed_buf *b, const struct hed_probe *p)
 {
-    for (int i = 0; i < shown(p); i++) {
+    for (int i = 0; i < count_shown(p); i++) {
         const struct hed_probe_device *d = &p->devices[i];
         char uuid[64];
 
@@ -96,11 +96,11 @@ add_devices(struct hed_buf *b, const struct hed_probe *p)
     }
 }
 
-/* What went wrong. `missing` says that there is no driver, and is "" where there is one: then it is
- * the reason, whatever the result that programs get for it means elsewhere.
+/* Explains the failure in `text`, and returns what to do. `missing` says that there is no driver,
+ * and is "" where there is one. It is a better reason than the result that programs get for it.
  */
 static const char *
-explain(const struct hed_probe *p, const char *missing, char *text, size_t size)
+explain_failure(const struct hed_probe *p, const char *missing, char *text, size_t size)
 {
     const char *hint;
 
@@ -113,7 +113,7 @@ add_error(struct hed_buf *b, const struct hed_probe *p, const char *missing)
 {
     const char *name = p->result ? hed_probe_result_name(p) : NULL;
     char text[640];
-    const char *hint = explain(p, missing, text, sizeof text);
+    const char *hint = explain_failure(p, missing, text, sizeof text);
 
     hed_buf_addf(b, ",\"error\":{");
     add_text(b, "step", p->step);
@@ -150,25 +150,25 @@ static int
 print_failure(const struct hed_probe *p, const char *missing)
 {
     char text[640];
-    const char *hint = explain(p, missing, text, sizeof text);
+    const char *hint = explain_failure(p, missing, text, sizeof text);
 
-    hed_cli_say("%s", text);
+    hed_cli_say("devices: %s", text);
     if (hint[0])
         hed_cli_fold(stderr, hint, 0);
     if (!p->said[0])
-        fputs("`heddle doctor` looks closer.\n", stderr);
+        fputs("`heddle doctor` can tell more.\n", stderr);
     return HED_EXIT_FAILED;
 }
 
 static int
-list(const struct hed_place *place, const char *gpu, char *const *env, bool json,
-     const char *missing)
+list_devices(const struct hed_install *install, const char *gpu, char *const *env, bool json,
+             const char *missing)
 {
-    struct hed_probe *p = hed_probe_create(place->lib[HED_PLACE_CUDA], env);
+    struct hed_probe *p = hed_probe_create(install->lib[HED_INSTALL_CUDA], env);
     int code = HED_EXIT_OK;
 
     if (!p) {
-        hed_cli_say("%s", hed_err_text(HED_ENOMEM));
+        hed_cli_say("devices: %s", hed_err_text(HED_ENOMEM));
         return HED_EXIT_FAILED;
     }
     p->listen = hed_config_gpu_is_address(gpu);
@@ -183,7 +183,7 @@ list(const struct hed_place *place, const char *gpu, char *const *env, bool json
     return code;
 }
 
-/* Says in *missing if there is no NVIDIA driver where one is needed. */
+/* Writes to *missing if there is no NVIDIA driver where one is needed. */
 static void
 find_driver(const struct hed_config *c, const char *gpu, struct hed_why *missing)
 {
@@ -198,7 +198,7 @@ hed_cli_devices(int argc, char **argv)
 {
     struct hed_cli_opts o = hed_cli_opts_over(options, argc, argv);
     struct hed_config config;
-    struct hed_place place;
+    struct hed_install install;
     struct hed_env env;
     struct hed_why why = {""};
     struct hed_why missing = {""};
@@ -220,28 +220,28 @@ hed_cli_devices(int argc, char **argv)
     }
     if (option == HED_CLI_OPT_BAD || !hed_cli_opts_no_operands(&o))
         goto out;
-    /* Looking at devices must not write over the trace of a program. */
+    /* Listing devices must not overwrite the trace of a program. */
     hed_env_set_setting(&env, "trace", "");
     if (hed_cli_settings(&config, &env, &why) != 0) {
-        hed_cli_say("%s", why.text);
+        hed_cli_say("devices: %s", why.text);
         goto out;
     }
-    if (hed_place_find(&place, &why) != 0) {
-        hed_cli_say("%s", why.text);
+    if (hed_install_find(&install, &why) != 0) {
+        hed_cli_say("devices: %s", why.text);
         code = HED_EXIT_FAILED;
         goto out;
     }
 
-    const char *gpu = hed_place_gpu(&place, &config);
+    const char *gpu = hed_install_gpu(&install, &config);
 
     find_driver(&config, gpu, &missing);
-    /* The library knows best why it cannot go on, unless we know it, too. */
+    /* The library's log tells why it cannot go on, unless we already know. */
     if (!missing.text[0] && config.log[0] == '\0' && !hed_env_get(&env, "HEDDLE_LOG"))
         hed_env_set_setting(&env, "log", "warn");
-    /* Its results mean something else where there is no driver of NVIDIA's. */
+    /* The hints for NVIDIA's driver do not apply to the CPU GPU. */
     if (hed_config_gpu_is(gpu, "cpu"))
-        hed_why_set(&missing, "The CPU GPU cannot be used as asked; what it logged says why.");
-    code = list(&place, gpu, env.vars, json, missing.text);
+        hed_why_set(&missing, "The CPU GPU cannot be used this way; the log above says why.");
+    code = list_devices(&install, gpu, env.vars, json, missing.text);
 out:
     hed_env_fini(&env);
     return code;

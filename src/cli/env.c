@@ -10,7 +10,7 @@
 #define VALUE_MAX (2u * 1024 * 1024) /* bytes; more than execve takes anyway */
 
 static char *
-find(char *const *vars, const char *name)
+find_variable(char *const *vars, const char *name)
 {
     const size_t n = strlen(name);
 
@@ -54,14 +54,14 @@ hed_env_fini(struct hed_env *e)
 const char *
 hed_env_get(const struct hed_env *e, const char *name)
 {
-    const char *var = e->vars ? find(e->vars, name) : NULL;
+    const char *var = e->vars ? find_variable(e->vars, name) : NULL;
 
     return var ? var + strlen(name) + 1 : NULL;
 }
 
-/* Takes var. */
+/* Takes ownership of var. */
 static void
-put(struct hed_env *e, const char *name, char *var)
+put_variable(struct hed_env *e, const char *name, char *var)
 {
     const size_t n = strlen(name);
 
@@ -96,7 +96,7 @@ hed_env_set(struct hed_env *e, const char *name, const char *value)
         return;
     }
     snprintf(var, size, "%s=%s", name, value);
-    put(e, name, var);
+    put_variable(e, name, var);
 }
 
 void
@@ -110,8 +110,9 @@ hed_env_set_setting(struct hed_env *e, const char *key, const char *value)
     hed_env_set(e, name, value);
 }
 
-/* The list without an item, behind what `list` has or, `first`, has not. An empty entry of
- * LD_LIBRARY_PATH is the current folder, so empty ones are kept; an empty list has none. */
+/* Appends the entries of `old` that differ from `item`. first: `list` has no entry yet. An empty
+ * entry of LD_LIBRARY_PATH means the current folder, so empty entries are kept; an empty list has
+ * none. */
 static void
 add_others(struct hed_buf *list, const char *old, const char *item, const char *separators,
            bool first)
@@ -166,13 +167,13 @@ hed_env_drop(struct hed_env *e, const char *name, const char *item, const char *
 void
 hed_env_unset(struct hed_env *e, const char *name)
 {
-    char *var = e->vars ? find(e->vars, name) : NULL;
+    char *var = e->vars ? find_variable(e->vars, name) : NULL;
 
     if (!var)
         return;
     for (size_t i = 0; i < e->count; i++) {
         if (e->vars[i] == var) {
-            /* With the NULL at the end. */
+            /* Including the NULL at the end. */
             memmove(e->vars + i, e->vars + i + 1, (e->count - i) * sizeof *e->vars);
             e->count--;
             break;
@@ -207,7 +208,7 @@ hed_env_print_changes(const struct hed_env *e, char *const *old, FILE *out)
             continue;
         snprintf(name, sizeof name, "%.*s", (int)n, var);
 
-        const char *before = find(old, name);
+        const char *before = find_variable(old, name);
 
         if (before && strcmp(before, var) == 0)
             continue;
@@ -220,7 +221,7 @@ hed_env_print_changes(const struct hed_env *e, char *const *old, FILE *out)
 
         if ((size_t)snprintf(name, sizeof name, "%.*s", (int)strcspn(*old, "="), *old) <
                 sizeof name &&
-            !find(e->vars, name))
+            !find_variable(e->vars, name))
             fprintf(out, "unset %s\n", name);
     }
 }

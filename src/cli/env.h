@@ -29,10 +29,10 @@ void hed_env_set_setting(struct hed_env *e, const char *key, const char *value);
  */
 void hed_env_prepend(struct hed_env *e, const char *name, const char *item, const char *separators);
 
-/* Takes an item out of such a list; a list without one is no variable any more. */
+/* Removes an item from such a list. A list that becomes empty is unset. */
 void hed_env_drop(struct hed_env *e, const char *name, const char *item, const char *separators);
 
 void hed_env_unset(struct hed_env *e, const char *name);
 
-/* What differs from `old`, as lines a POSIX shell can read. */
+/* Prints what differs from `old`, as lines that a POSIX shell can read. */
 void hed_env_print_changes(const struct hed_env *e, char *const *old, FILE *out);

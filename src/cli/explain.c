@@ -1,4 +1,4 @@
-/* What went wrong with a driver, in words, and what to do about it. See probe.h. */
+/* Explains what went wrong with a driver, and what to do about it. See probe.h. */
 #include "cli/probe.h"
 
 #include <stdio.h>
@@ -17,38 +17,44 @@ struct hint {
 
 static const struct hint cuda_hints[] = {
     {CUDA_ERROR_NO_DEVICE,
-     "No GPU is visible. Look at nvidia-smi and CUDA_VISIBLE_DEVICES; in a container, see "
-     "that it was given the GPU (docker run --gpus all)."},
+     "No GPU is visible. Check nvidia-smi and CUDA_VISIBLE_DEVICES; a container must be given "
+     "the GPU (docker run --gpus all)."},
     {CUDA_ERROR_STUB_LIBRARY,
-     "This is the toolkit's stub, made for linking only. Take its folder out of "
+     "This is the CUDA toolkit's stub library, which is only for linking. Remove its folder from "
      "LD_LIBRARY_PATH, or set `driver` to the real libcuda.so.1."},
     {CUDA_ERROR_SYSTEM_DRIVER_MISMATCH,
-     "The driver library and the kernel module are of different versions, as after an "
-     "update: restart the machine, or reload the nvidia modules."},
+     "The driver library and the kernel module have different versions, as after an update. "
+     "Restart the machine, or reload the nvidia modules."},
     {CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE,
-     "The CUDA compatibility package does not support this GPU: take its folder out of "
+     "The CUDA compatibility package does not support this GPU. Remove its folder from "
      "LD_LIBRARY_PATH, or set `driver`."},
     {CUDA_ERROR_SYSTEM_NOT_READY,
-     "A service that the GPUs need does not run; on NVSwitch machines: systemctl start "
+     "A service that the GPUs need is not running. On machines with NVSwitch: systemctl start "
      "nvidia-fabricmanager."},
     {CUDA_ERROR_DEVICE_UNAVAILABLE,
-     "Another process has the GPU for itself: see nvidia-smi, and its compute mode."},
-    {CUDA_ERROR_OUT_OF_MEMORY, "There is not enough memory: see nvidia-smi for who has it."},
-    {CUDA_ERROR_NOT_PERMITTED, "You may not use the device: see who may open /dev/nvidia*."},
+     "Another process uses the GPU exclusively. Check nvidia-smi and the compute mode."},
+    {CUDA_ERROR_OUT_OF_MEMORY,
+     "There is not enough memory. nvidia-smi shows which processes use it."},
+    {CUDA_ERROR_NOT_PERMITTED,
+     "You are not allowed to use the device. Check the permissions of /dev/nvidia*."},
     {CUDA_ERROR_UNKNOWN,
-     "Often /dev/nvidia-uvm is missing: run `nvidia-modprobe -u -c=0` as root. Else look at "
+     "Often /dev/nvidia-uvm is missing: run `nvidia-modprobe -u -c=0` as root. Otherwise check "
      "dmesg."},
-    {CUDA_ERROR_OPERATING_SYSTEM, "The kernel refused something: look at dmesg and ulimit -v."},
+    {CUDA_ERROR_OPERATING_SYSTEM,
+     "The kernel refused something the driver asked for. Check dmesg and ulimit -v."},
 };
 
 static const struct hint nvml_hints[] = {
-    {NVML_ERROR_DRIVER_NOT_LOADED, "The kernel module is not loaded: modprobe nvidia."},
+    {NVML_ERROR_DRIVER_NOT_LOADED, "The kernel module is not loaded. Run modprobe nvidia."},
     {NVML_ERROR_LIB_RM_VERSION_MISMATCH,
-     "The library and the kernel module are of different versions, as after an update: "
-     "restart the machine, or reload the nvidia modules."},
-    {NVML_ERROR_NO_PERMISSION, "You may not use the device: see who may open /dev/nvidia*."},
-    {NVML_ERROR_LIBRARY_NOT_FOUND, "A part of NVIDIA's driver is missing: install it again."},
-    {NVML_ERROR_GPU_IS_LOST, "The GPU is gone from the bus: look at dmesg, restart the machine."},
+     "The library and the kernel module have different versions, as after an update. Restart the "
+     "machine, or reload the nvidia modules."},
+    {NVML_ERROR_NO_PERMISSION,
+     "You are not allowed to use the device. Check the permissions of /dev/nvidia*."},
+    {NVML_ERROR_LIBRARY_NOT_FOUND,
+     "A part of NVIDIA's driver is missing. Install the driver again."},
+    {NVML_ERROR_GPU_IS_LOST,
+     "The GPU has disappeared from the bus. Check dmesg, and restart the machine."},
 };
 
 static bool
@@ -96,12 +102,12 @@ hed_probe_explain(const struct hed_probe *p, char *text, size_t size, const char
     *hint = "";
     switch (p->end) {
     case HED_CHILD_NO_START:
-        snprintf(text, size, "cannot start a process to ask the driver in");
-        *hint = "There are too many processes, or too little memory.";
+        snprintf(text, size, "cannot start a process in which to ask the driver");
+        *hint = "There are too many processes or too little memory.";
         return;
     case HED_CHILD_TIMEOUT:
         snprintf(text, size, "%s did not return within %d s", p->step, HED_PROBE_SECONDS);
-        *hint = "The driver hangs: look at dmesg for lines with NVRM or Xid.";
+        *hint = "The driver hangs. Check dmesg for lines with NVRM or Xid.";
         return;
     case HED_CHILD_CRASHED:
         if (p->signal_number)

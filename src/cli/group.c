@@ -1,4 +1,4 @@
-/* Commands of commands. See group.h. */
+/* Commands that have subcommands. See group.h. */
 #include "cli/group.h"
 
 #include <signal.h>
@@ -8,7 +8,7 @@
 #include "cli/cli.h"
 
 static void
-print_help(const struct hed_cli_group *g, FILE *out)
+print_group_help(const struct hed_cli_group *g, FILE *out)
 {
     fputs(g->head, out);
     for (size_t i = 0; g->commands[i].name; i++)
@@ -17,7 +17,7 @@ print_help(const struct hed_cli_group *g, FILE *out)
 }
 
 static int
-unknown(const struct hed_cli_group *g, const char *name)
+unknown_subcommand(const struct hed_cli_group *g, const char *name)
 {
     const char *best = NULL;
     unsigned least = HED_CLI_FAR;
@@ -31,9 +31,9 @@ unknown(const struct hed_cli_group *g, const char *name)
         }
     }
     if (best && hed_cli_similar(least, name))
-        hed_cli_say("%s: no command \"%s\"; did you mean \"%s\"?", g->name, name, best);
+        hed_cli_say("%s: there is no command '%s'; did you mean '%s'?", g->name, name, best);
     else
-        hed_cli_say("%s: no command \"%s\"; see heddle %s --help", g->name, name, g->name);
+        hed_cli_say("%s: there is no command '%s'; see heddle %s --help", g->name, name, g->name);
     return HED_EXIT_USAGE;
 }
 
@@ -41,15 +41,15 @@ int
 hed_cli_group(const struct hed_cli_group *g, int argc, char **argv,
               int (*call)(int (*run)(int, char **), int argc, char **argv))
 {
-    /* `heddle trace show ... | head` shall end without a word, whatever our parent ignores. */
+    /* `heddle trace show ... | head` ends silently, whatever signals our parent ignores. */
     signal(SIGPIPE, SIG_DFL);
     if (argc < 2) {
-        print_help(g, stderr);
+        print_group_help(g, stderr);
         return HED_EXIT_USAGE;
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
         strcmp(argv[1], "help") == 0) {
-        print_help(g, stdout);
+        print_group_help(g, stdout);
         return HED_EXIT_OK;
     }
     for (size_t i = 0; g->commands[i].name; i++) {
@@ -58,5 +58,5 @@ hed_cli_group(const struct hed_cli_group *g, int argc, char **argv,
         return call ? call(g->commands[i].run, argc - 1, argv + 1)
                     : g->commands[i].run(argc - 1, argv + 1);
     }
-    return unknown(g, argv[1]);
+    return unknown_subcommand(g, argv[1]);
 }

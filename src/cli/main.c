@@ -7,7 +7,7 @@
 #include "cli/fatbin/fatbin.h"
 #include "core/config.h"
 
-static int help(int argc, char **argv);
+static int run_help(int argc, char **argv);
 
 static const struct command {
     const char *name;
@@ -15,15 +15,15 @@ static const struct command {
     const char *summary;
 } commands[] = {
     {"run", hed_cli_run, "run a program on heddle's CUDA driver"},
-    {"serve", hed_cli_serve, "serve this machine's GPUs to programs elsewhere"},
-    {"sched", hed_cli_sched, "see and steer programs that share a GPU"},
-    {"trace", hed_cli_trace, "look at what a program asked of CUDA"},
-    {"fatbin", hed_cli_fatbin, "find, list and extract GPU code in any file"},
-    {"cert", hed_cli_cert, "make certificates for servers and clients"},
-    {"devices", hed_cli_devices, "list the devices programs would see"},
-    {"doctor", hed_cli_doctor, "check this machine, and say what to do"},
-    {"version", hed_cli_version, "say what this build is"},
-    {"help", help, "this text; help COMMAND; help settings"},
+    {"serve", hed_cli_serve, "let programs elsewhere use this machine's GPUs"},
+    {"sched", hed_cli_sched, "show and control programs that share a GPU"},
+    {"trace", hed_cli_trace, "read the CUDA calls that a program made"},
+    {"fatbin", hed_cli_fatbin, "find, list and extract the GPU code in a file"},
+    {"cert", hed_cli_cert, "create certificates for servers and clients"},
+    {"devices", hed_cli_devices, "list the GPUs that programs would see"},
+    {"doctor", hed_cli_doctor, "find out what is wrong and how to fix it"},
+    {"version", hed_cli_version, "print the version and the build"},
+    {"help", run_help, "show help: help COMMAND, help settings"},
 };
 
 #define COMMAND_COUNT (sizeof commands / sizeof commands[0])
@@ -53,9 +53,9 @@ unknown_command(const char *name)
         }
     }
     if (best && hed_cli_similar(least, name))
-        hed_cli_say("no command \"%s\"; did you mean \"%s\"?", name, best->name);
+        hed_cli_say("there is no command '%s'; did you mean '%s'?", name, best->name);
     else
-        hed_cli_say("no command \"%s\"; see heddle --help", name);
+        hed_cli_say("there is no command '%s'; see heddle --help", name);
     return HED_EXIT_USAGE;
 }
 
@@ -63,27 +63,30 @@ static void
 print_help(FILE *out)
 {
     fputs("usage: heddle COMMAND [OPTION...]\n\n"
-          "A drop-in CUDA driver: runs unmodified CUDA programs, and sees and steers what\n"
-          "they ask of the GPU.\n\n",
+          "heddle is a drop-in CUDA driver. It runs unmodified CUDA programs on a GPU of\n"
+          "this machine, on a GPU elsewhere or on the CPU, and traces, shares and limits\n"
+          "what they do.\n\n",
           out);
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].summary);
     fputs("\n"
-          "  heddle run -- ./app                    run it\n"
+          "  heddle run -- ./app                    run a program\n"
           "  heddle run --trace app.hed -- ./app    and record its CUDA calls\n"
+          "  heddle trace summary app.hed           see where the time went\n"
           "\n"
-          "heddle COMMAND --help says more about each.\n",
+          "`heddle COMMAND --help` explains each command.\n",
           out);
 }
 
-/* Every setting, from the one table that also reads them. */
+/* Lists every setting, from the same table that reads them. */
 static int
 print_settings(void)
 {
     const char *key, *value, *text;
 
-    puts("Settings: `key = value` in ~/.config/heddle/heddle.conf, HEDDLE_KEY in the\n"
-         "environment, or `heddle run --set key=value`.\n");
+    puts("A setting comes from `heddle run --set key=value`, from the variable\n"
+         "HEDDLE_KEY, or from a line `key = value` in ~/.config/heddle/heddle.conf.\n"
+         "heddle.conf(5) has the details.\n");
     for (size_t i = 0; hed_config_describe(i, &key, &value, &text); i++) {
         printf("  %-15s %s\n", key, text);
         if (value[0])
@@ -93,10 +96,10 @@ print_settings(void)
 }
 
 static int
-help(int argc, char **argv)
+run_help(int argc, char **argv)
 {
     if (argc > 2) {
-        hed_cli_say("help: one command at a time");
+        hed_cli_say("help: unexpected '%s'; ask for one command at a time", argv[2]);
         return HED_EXIT_USAGE;
     }
     if (argc < 2 || argv[1][0] == '-' || strcmp(argv[1], "help") == 0) {
@@ -120,13 +123,13 @@ dispatch(int argc, char **argv)
         return HED_EXIT_USAGE;
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
-        return help(1, argv);
+        return run_help(1, argv);
     if (strcmp(argv[1], "--version") == 0) {
         printf("heddle %s\n", hed_cli_version_text);
         return HED_EXIT_OK;
     }
     if (argv[1][0] == '-') {
-        hed_cli_say("no option %s before the command; see heddle --help", argv[1]);
+        hed_cli_say("there is no option '%s' before the command; see heddle --help", argv[1]);
         return HED_EXIT_USAGE;
     }
 
@@ -143,7 +146,7 @@ main(int argc, char **argv)
     /* A full disk must not look like success. */
     errno = 0;
     if (fflush(stdout) != 0 || ferror(stdout)) {
-        hed_cli_say("cannot write the output: %s", errno ? strerror(errno) : "error");
+        hed_cli_say("cannot write the output: %s", errno ? strerror(errno) : "write error");
         return code == HED_EXIT_OK ? HED_EXIT_FAILED : code;
     }
     return code;

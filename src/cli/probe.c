@@ -32,7 +32,7 @@ hed_probe_free(struct hed_probe *p)
 /* ---- in the child ---------------------------------------------------------------------------- */
 
 static void
-step(struct hed_probe *p, const char *what)
+begin_step(struct hed_probe *p, const char *what)
 {
     snprintf(p->step, sizeof p->step, "%s", what);
 }
@@ -45,7 +45,7 @@ open_library(struct hed_probe *p)
         environ = (char **)p->env;
     if (p->log >= 0)
         (void)dup2(p->log, STDERR_FILENO);
-    step(p, "dlopen");
+    begin_step(p, "dlopen");
 
     void *library = dlopen(p->path, RTLD_NOW | RTLD_LOCAL);
 
@@ -71,7 +71,7 @@ open_library(struct hed_probe *p)
 }
 
 static void
-load(void *arg)
+load_library(void *arg)
 {
     open_library(arg);
 }
@@ -96,13 +96,13 @@ load_and_look(void *arg)
         (void)dl_iterate_phdr(note_library, arg);
 }
 
-/* The function, or NULL with p->error saying that it is missing. Begins the step of that name. */
+/* Finds a function and begins the step of that name. NULL if it is missing, with p->error set. */
 static void *
-function(struct hed_probe *p, void *library, const char *name)
+find_function(struct hed_probe *p, void *library, const char *name)
 {
     void *f = dlsym(library, name);
 
-    step(p, name);
+    begin_step(p, name);
     if (!f)
         snprintf(p->error, sizeof p->error, "it has no function %s", name);
     return f;
@@ -113,7 +113,7 @@ function(struct hed_probe *p, void *library, const char *name)
     ({                                                        \
         int(*f_) prototype;                                   \
                                                               \
-        *(void **)&f_ = function(p, library, name);           \
+        *(void **)&f_ = find_function(p, library, name);      \
         (f_ && ((p)->result = f_(__VA_ARGS__)) == 0 ? 1 : 0); \
     })
 
@@ -193,7 +193,7 @@ take_words(struct hed_probe *p, int fd)
 }
 
 static void
-ask(struct hed_probe *p, void (*questions)(void *arg))
+ask_in_child(struct hed_probe *p, void (*questions)(void *arg))
 {
     p->log = p->listen ? memfd_create("heddle-probe", MFD_CLOEXEC) : -1;
     p->end = hed_child_run(questions, p, HED_PROBE_SECONDS, &p->signal_number);
@@ -202,7 +202,7 @@ ask(struct hed_probe *p, void (*questions)(void *arg))
         (void)close(p->log);
     }
 
-    /* The child's memory is a library's memory: it may hold anything now. */
+    /* The library could write anything into the memory it shared with us. */
     p->step[sizeof p->step - 1] = '\0';
     p->error[sizeof p->error - 1] = '\0';
     p->found[sizeof p->found - 1] = '\0';
@@ -219,26 +219,26 @@ ask(struct hed_probe *p, void (*questions)(void *arg))
 void
 hed_probe_load(struct hed_probe *p)
 {
-    ask(p, load);
+    ask_in_child(p, load_library);
 }
 
 void
 hed_probe_needs(struct hed_probe *p, const char *wanted)
 {
     p->wanted = wanted;
-    ask(p, load_and_look);
+    ask_in_child(p, load_and_look);
 }
 
 void
 hed_probe_cuda(struct hed_probe *p)
 {
-    ask(p, ask_cuda);
+    ask_in_child(p, ask_cuda);
 }
 
 void
 hed_probe_nvml(struct hed_probe *p)
 {
-    ask(p, ask_nvml);
+    ask_in_child(p, ask_nvml);
 }
 
 bool

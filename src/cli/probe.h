@@ -1,5 +1,5 @@
-/* Asking a CUDA or NVML library what it sees, in a child process with a time limit. The library may
- * be heddle's or NVIDIA's.
+/* Asks a CUDA or NVML library, heddle's or NVIDIA's, what it sees, in a child process with a time
+ * limit.
  */
 #pragma once
 
@@ -22,16 +22,16 @@ struct hed_probe_device {
 
 /* Lies in memory shared with the child, which fills it in as far as it gets. */
 struct hed_probe {
-    /* Asked. */
+    /* The question. */
     char path[PATH_MAX];
     char *const *env;   /* the child's environment, or NULL for ours */
     const char *wanted; /* hed_probe_needs */
     bool listen;        /* keep what the library writes to standard error in `said` */
     int log;            /* that file; -1: none */
 
-    /* Answered. */
-    char step[64];        /* what was begun last: "cuInit", or "dlopen" */
-    char error[512];      /* the loader's words when the library could not be opened, else "" */
+    /* The answers. */
+    char step[64];        /* the last call that was begun: "cuInit", or "dlopen" */
+    char error[512];      /* the loader's message if the library could not be opened, else "" */
     char found[PATH_MAX]; /* the file that was loaded; "" if that is not known */
     char said[1024];  /* the last line of it, without the log's own words; "" if there is none */
     int result;       /* of the first call that failed; 0 when all went well */
@@ -50,22 +50,22 @@ struct hed_probe {
 struct hed_probe *hed_probe_create(const char *path, char *const *env);
 void hed_probe_free(struct hed_probe *p);
 
-/* Loads the library and looks for heddle_version in it; calls nothing else. */
+/* Loads the library and calls heddle_version, if it has that, but nothing else. */
 void hed_probe_load(struct hed_probe *p);
 
-/* All the questions. */
+/* Ask everything. */
 void hed_probe_cuda(struct hed_probe *p);
 void hed_probe_nvml(struct hed_probe *p);
 
-/* Loads the library and says in `release` which library whose name begins with `wanted` came with
- * it; "" if none did. */
+/* Loads the library. `release` becomes the name of the library that was loaded with it and whose
+ * name begins with `wanted`, or "". */
 void hed_probe_needs(struct hed_probe *p, const char *wanted);
 
-/* Did everything go well? */
+/* Did all calls succeed? */
 bool hed_probe_ok(const struct hed_probe *p);
 
-/* The first failure in words ("cuInit: CUDA_ERROR_NO_DEVICE (100)"), and what to do about it. The
- * hint may be "". Only where hed_probe_ok is false.
+/* Explains the first failure ("cuInit: CUDA_ERROR_NO_DEVICE (100)"), and what to do about it. The
+ * hint may be "". Only if hed_probe_ok is false.
  */
 void hed_probe_explain(const struct hed_probe *p, char *text, size_t size, const char **hint);
 

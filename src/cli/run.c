@@ -1,8 +1,8 @@
-/* heddle run: sets the environment up so that a program finds heddle's CUDA driver, or so that the
- * program's own driver finds heddle (--inject), and becomes that program: same process, so signals
- * and the exit code are the program's own.
+/* heddle run: sets up the environment so that a program finds heddle's CUDA driver, or so that the
+ * program's own driver finds heddle (--inject), and becomes that program. The process stays the
+ * same, so signals and the exit code are the program's own.
  *
- *     options -> settings checked -> libraries checked -> program found -> trace place checked
+ *     options -> settings checked -> libraries checked -> program found -> trace file checked
  *             -> environment -> exec
  *
  * Nothing is changed on the disk before all checks have passed.
@@ -18,43 +18,48 @@
 #include "base/err.h"
 #include "cli/cli.h"
 #include "cli/env.h"
-#include "cli/place.h"
+#include "cli/install.h"
 #include "cli/target.h"
 #include "core/config.h"
 #include "trace/format.h"
 
-#define TRIAL_SIZE (64u * 1024) /* bytes there must be room for where a trace is to be */
+#define TRIAL_SIZE (64u * 1024) /* bytes that must fit on the disk before a trace is begun */
 
 static const char usage[] =
     "usage: heddle run [OPTION...] [--] PROGRAM [ARG...]\n"
     "\n"
     "Runs a program on heddle's CUDA driver.\n"
     "\n"
-    "  --gpu WHERE        where work runs: gpu (NVIDIA's driver), cpu or cpu:h100x8\n"
-    "                     (the CPU GPU, looking like such devices; heddle.conf(5)),\n"
-    "                     auto (gpu where there is one, else cpu), null (nowhere),\n"
-    "                     or a server's: shm:PATH, unix:PATH, tcp://HOST:PORT\n"
-    "  --trace FILE       record the CUDA and NVML calls in FILE\n"
-    "  --trace-data SIZE  keep up to so many bytes of each copy in the trace\n"
-    "  --trace-full WORD  when the disk cannot follow: block the program, or drop\n"
-    "  --fault SPEC       make calls fail: NAME:N:ERROR[,...]\n"
-    "  --sched SETTINGS   share the GPU with others: prio=high|normal|low,share=N,\n"
-    "                     policy=NAME,group=NAME,mode=record,...; or on\n"
-    "                     (heddle-sched(1))\n"
-    "  --mem SIZE         have no more than so much of each device's memory\n"
-    "  --layers LIST      layers, top first, instead of those asked for above\n"
-    "  --driver PATH      NVIDIA's libcuda.so.1\n"
+    "  --gpu WHERE        where GPU work runs (default: auto):\n"
+    "                     auto     NVIDIA's GPU if there is one, else the CPU\n"
+    "                     gpu      NVIDIA's GPU, through NVIDIA's driver\n"
+    "                     cpu      the CPU; with cpu:h100x8 it looks like 8 H100\n"
+    "                     ADDRESS  the GPUs of a server (heddle serve): shm:PATH,\n"
+    "                              unix:PATH or tcp://HOST:PORT\n"
+    "                     null     nowhere: calls return, nothing is computed\n"
+    "  --trace FILE       record all CUDA and NVML calls in FILE (heddle trace)\n"
+    "  --trace-data SIZE  also record up to SIZE bytes of the data of each copy\n"
+    "  --trace-full WORD  if the disk is too slow: block the program (default), or\n"
+    "                     drop calls\n"
+    "  --sched SETTINGS   share the GPU with other programs: on, or for example\n"
+    "                     prio=low,share=2,mode=record (heddle-sched(1))\n"
+    "  --mem SIZE         limit the memory that the program can use on each device\n"
+    "  --fault SPEC       make calls fail on purpose: NAME:N:ERROR[,...]\n"
+    "  --layers LIST      use these layers, top first, instead of the ones that the\n"
+    "                     options above turn on\n"
+    "  --driver PATH      use this libcuda.so.1 of NVIDIA's\n"
     "  --log SPEC         log to standard error: level[,component=level...]\n"
-    "  --config FILE      settings file, instead of ~/.config/heddle/heddle.conf\n"
-    "  --set KEY=VALUE    any setting; `heddle help settings` lists them\n"
-    "  --print-env        print what would be set, for a shell, and run nothing\n"
-    "  --no-preload       set LD_LIBRARY_PATH only, not LD_PRELOAD\n"
-    "  --inject           leave the program its own driver, which loads heddle and\n"
-    "                     tells it of every call: for --trace and --sched\n"
-    "  -h, --help         this text\n"
+    "  --config FILE      read settings from FILE, not ~/.config/heddle/heddle.conf\n"
+    "  --set KEY=VALUE    change any setting; `heddle help settings` lists them\n"
+    "  --print-env        print the variables for a shell to set, and run nothing\n"
+    "  --no-preload       set only LD_LIBRARY_PATH, not LD_PRELOAD\n"
+    "  --inject           let the program use its own driver, which loads heddle and\n"
+    "                     reports every call; works with --trace and --sched\n"
+    "  -h, --help         show this help\n"
     "\n"
-    "The exit code is the program's; or 2 wrong option or setting, 125 heddle is not\n"
-    "installed properly, 126 program cannot be executed, 127 no such program.\n";
+    "The exit code is the program's own; or 2 if an option or setting is wrong, 125\n"
+    "if heddle is not installed properly, 126 if the program cannot be executed, 127\n"
+    "if there is no such program.\n";
 
 /* The options up to OPT_CONFIG are settings of that name. */
 enum {
@@ -120,7 +125,7 @@ struct request {
 };
 
 static int
-set(struct request *r, const char *option, const char *key, const char *value)
+set_setting(struct request *r, const char *option, const char *key, const char *value)
 {
     struct hed_why why = {""};
 
@@ -128,7 +133,7 @@ set(struct request *r, const char *option, const char *key, const char *value)
         (strcmp(key, "sched") == 0 && hed_cli_check_sched(value, &why) != 0)) {
         const char *text = why.text;
 
-        /* The reason names the setting, and most options are called like theirs. */
+        /* The reason begins with the setting's name, which is mostly the option's. */
         if (strcmp(option, "set") != 0 && strncmp(text, key, strlen(key)) == 0 &&
             text[strlen(key)] == ':')
             text += strlen(key) + 2;
@@ -147,14 +152,15 @@ set_pair(struct request *r, const char *pair)
     char key[64];
 
     if (pair[n] == '\0' || n == 0 || n >= sizeof key) {
-        hed_cli_say("run: --set: \"%s\" is not KEY=VALUE", pair);
+        hed_cli_say("run: --set '%s' is not KEY=VALUE; `heddle help settings` lists the keys",
+                    pair);
         return HED_EXIT_USAGE;
     }
     snprintf(key, sizeof key, "%.*s", (int)n, pair);
-    return set(r, "set", key, pair + n + 1);
+    return set_setting(r, "set", key, pair + n + 1);
 }
 
-/* The settings file. The program may change its folder before heddle looks at the path. */
+/* The settings file, as a full path: the program may change its folder before heddle opens it. */
 static int
 take_config(struct request *r, const char *value)
 {
@@ -190,11 +196,11 @@ take_option(struct request *r, int option, const char *value)
         r->help = true;
         return HED_EXIT_OK;
     default:
-        return set(r, options[option].name, settings[option], value);
+        return set_setting(r, options[option].name, settings[option], value);
     }
 }
 
-/* An injected library is told of calls: it can hold them and write them down, no more. */
+/* An injected library is only told of calls: it can delay and record them, no more. */
 static int
 check_inject(const struct request *r)
 {
@@ -202,24 +208,24 @@ check_inject(const struct request *r)
     const char *wrong = NULL;
 
     if (strcmp(c->gpu, "auto") != 0 && strcmp(c->gpu, "gpu") != 0)
-        wrong = "works on the program's own GPU only; leave out --gpu";
+        wrong = "works only on the program's own GPU; leave out --gpu";
     else if (c->mem || *c->mem_group)
-        wrong = "cannot limit memory: calls are seen, not made; leave out --mem or --inject";
+        wrong = "cannot limit memory; leave out --mem or --inject";
     else if (*c->fault)
         wrong = "cannot make calls fail; leave out --fault or --inject";
     else if (*c->layers)
-        wrong = "has no chain of layers; leave out --layers or --inject";
+        wrong = "cannot use layers; leave out --layers or --inject";
     else if (!*c->trace && !*c->sched)
-        wrong = "needs something to do: --trace FILE or --sched SETTINGS";
+        wrong = "has nothing to do; add --trace FILE or --sched SETTINGS";
     if (!wrong)
         return HED_EXIT_OK;
     hed_cli_say("run: --inject %s", wrong);
     return HED_EXIT_USAGE;
 }
 
-/* Fills in the request; all settings are known to be sound afterwards. */
+/* Fills in the request. Afterwards all settings are known to be valid. */
 static int
-parse(struct request *r, int argc, char **argv)
+parse_request(struct request *r, int argc, char **argv)
 {
     struct hed_cli_opts o = hed_cli_opts_over(options, argc, argv);
     struct hed_why why = {""};
@@ -236,7 +242,7 @@ parse(struct request *r, int argc, char **argv)
         return HED_EXIT_OK;
     r->program = argv + o.at;
     if (!r->program[0] && !r->print) {
-        hed_cli_say("run: which program? See heddle run --help");
+        hed_cli_say("run: no program given; see heddle run --help");
         return HED_EXIT_USAGE;
     }
     if (!r->env.failed && hed_cli_settings(&r->config, &r->env, &why) != 0) {
@@ -248,9 +254,7 @@ parse(struct request *r, int argc, char **argv)
 
 /* ---- the trace file -------------------------------------------------------------------------- */
 
-/* May the file be replaced? Only what is empty or a trace: a slip of the finger must not cost
- * somebody a file.
- */
+/* Only an empty file or an older trace may be replaced: a typo must not destroy somebody's file. */
 static int
 check_old_trace(const char *path)
 {
@@ -261,7 +265,8 @@ check_old_trace(const char *path)
     if (fd < 0 && errno == ENOENT)
         return HED_EXIT_OK;
     if (fd < 0) {
-        hed_cli_say("run: --trace: cannot look at %s: %s", path, strerror(errno));
+        hed_cli_say("run: --trace '%s': cannot read the file that is there: %s", path,
+                    strerror(errno));
         return HED_EXIT_USAGE;
     }
 
@@ -272,12 +277,13 @@ check_old_trace(const char *path)
     close(fd);
     if (trace || (known && st.st_size == 0))
         return HED_EXIT_OK;
-    hed_cli_say("run: --trace: %s is there and not a trace; not replaced", path);
+    hed_cli_say("run: --trace '%s' is a file that is not a trace, so it is not replaced; use "
+                "another name",
+                path);
     return HED_EXIT_USAGE;
 }
 
-/* Can so many bytes be written? Some file systems say only at the end that they are full. Closes
- * fd. */
+/* Can n bytes be written? Some file systems report only on close that they are full. Closes fd. */
 static bool
 write_trial(int fd, size_t n)
 {
@@ -299,7 +305,7 @@ write_trial(int fd, size_t n)
     return good;
 }
 
-/* By trying: permissions do not tell of read-only, full or special file systems. */
+/* Tries to write there: permissions say nothing about read-only, full or special file systems. */
 static int
 check_trace_folder(const char *path)
 {
@@ -310,9 +316,10 @@ check_trace_folder(const char *path)
 
     const int fd = mkostemp(trial, O_CLOEXEC);
 
-    /* The name goes first, so that nothing is left whatever ends us. */
+    /* The name is removed first, so that nothing is left behind even if heddle is killed. */
     if (fd < 0 || unlink(trial) != 0 || !write_trial(fd, TRIAL_SIZE)) {
-        hed_cli_say("run: --trace: cannot write in %.*s: %s", n ? n : 1, path, strerror(errno));
+        hed_cli_say("run: --trace '%s': cannot write in %.*s: %s", path, n ? n : 1, path,
+                    strerror(errno));
         return HED_EXIT_USAGE;
     }
     return HED_EXIT_OK;
@@ -328,7 +335,7 @@ prepare_trace(struct request *r)
         return HED_EXIT_OK;
     if (check_old_trace(path) != 0 || check_trace_folder(path) != 0)
         return HED_EXIT_USAGE;
-    /* exec keeps the process id; a shell that reads --print-env has another. */
+    /* exec keeps the process id; a shell that reads the output of --print-env has another. */
     if (!r->print) {
         snprintf(pid, sizeof pid, "%ld", (long)getpid());
         hed_env_set_setting(&r->env, "trace_owner", pid);
@@ -340,56 +347,59 @@ prepare_trace(struct request *r)
 
 #define INJECTION "CUDA_INJECTION64_PATH" /* the library that NVIDIA's driver loads */
 
-/* The program finds NVIDIA's driver as if heddle were not there, and that finds heddle. */
+/* The program finds NVIDIA's driver as if heddle were not there, and the driver loads heddle. */
 static int
-prepare_injection(struct request *r, const struct hed_place *place)
+prepare_injection(struct request *r, const struct hed_install *install)
 {
     const char *other = hed_env_get(&r->env, INJECTION);
     char path[PATH_MAX];
 
-    if (!hed_place_plugin(place, "libheddle-inject", path, sizeof path)) {
-        hed_cli_say("run: --inject: there is no %s: install heddle again", path);
+    if (!hed_install_plugin(install, "libheddle-inject", path, sizeof path)) {
+        hed_cli_say("run: --inject: there is no %s; install heddle again", path);
         return HED_EXIT_BROKEN;
     }
     if (other && *other && strcmp(other, path) != 0) {
-        hed_cli_say("run: --inject: %s is %s already, and the driver loads only one: a profiler?",
-                    INJECTION, other);
+        hed_cli_say(
+            "run: --inject: %s is already set to '%s', perhaps by a profiler, and the driver "
+            "loads only one library; unset it, or leave out --inject",
+            INJECTION, other);
         return HED_EXIT_USAGE;
     }
     hed_env_set(&r->env, INJECTION, path);
     /* Where heddle runs heddle. */
-    hed_env_drop(&r->env, "LD_LIBRARY_PATH", place->dir, ":;");
-    hed_env_drop(&r->env, "LD_PRELOAD", place->lib[HED_PLACE_NVML], ": ");
-    hed_env_drop(&r->env, "LD_PRELOAD", place->lib[HED_PLACE_CUDA], ": ");
+    hed_env_drop(&r->env, "LD_LIBRARY_PATH", install->dir, ":;");
+    hed_env_drop(&r->env, "LD_PRELOAD", install->lib[HED_INSTALL_NVML], ": ");
+    hed_env_drop(&r->env, "LD_PRELOAD", install->lib[HED_INSTALL_CUDA], ": ");
     return HED_EXIT_OK;
 }
 
 /* The program finds heddle's libraries before NVIDIA's. */
 static int
-prepare_libraries(struct request *r, const struct hed_place *place)
+prepare_libraries(struct request *r, const struct hed_install *install)
 {
     const char *injected = hed_env_get(&r->env, INJECTION);
     char path[PATH_MAX];
 
     if (hed_config_gpu_is(r->config.gpu, "cpu") &&
-        !hed_place_plugin(place, "backend-cpu", path, sizeof path)) {
-        hed_cli_say("run: --gpu %s: there is no %s: heddle was built without LLVM", r->config.gpu,
-                    path);
+        !hed_install_plugin(install, "backend-cpu", path, sizeof path)) {
+        hed_cli_say("run: --gpu '%s': there is no %s, because heddle was built without LLVM",
+                    r->config.gpu, path);
         return HED_EXIT_BROKEN;
     }
-    /* The loader has no way to quote them. */
-    if (strpbrk(place->dir, r->preload ? ":; " : ":;")) {
-        hed_cli_say("run: heddle cannot work from %s: the loader splits paths at blanks and colons",
-                    place->dir);
+    /* The loader has no way to quote these characters. */
+    if (strpbrk(install->dir, r->preload ? ":; " : ":;")) {
+        hed_cli_say("run: heddle is installed in '%s', but the loader splits paths at blanks and "
+                    "colons; install heddle in another folder",
+                    install->dir);
         return HED_EXIT_BROKEN;
     }
-    hed_env_prepend(&r->env, "LD_LIBRARY_PATH", place->dir, ":;");
+    hed_env_prepend(&r->env, "LD_LIBRARY_PATH", install->dir, ":;");
     if (r->preload) {
-        hed_env_prepend(&r->env, "LD_PRELOAD", place->lib[HED_PLACE_NVML], ": ");
-        hed_env_prepend(&r->env, "LD_PRELOAD", place->lib[HED_PLACE_CUDA], ": ");
+        hed_env_prepend(&r->env, "LD_PRELOAD", install->lib[HED_INSTALL_NVML], ": ");
+        hed_env_prepend(&r->env, "LD_PRELOAD", install->lib[HED_INSTALL_CUDA], ": ");
     }
-    /* Where heddle runs heddle: one of us is enough. */
-    if (hed_place_plugin(place, "libheddle-inject", path, sizeof path) && injected &&
+    /* Where heddle runs heddle, one of the two is enough. */
+    if (hed_install_plugin(install, "libheddle-inject", path, sizeof path) && injected &&
         strcmp(injected, path) == 0)
         hed_env_unset(&r->env, INJECTION);
     return HED_EXIT_OK;
@@ -398,19 +408,19 @@ prepare_libraries(struct request *r, const struct hed_place *place)
 static int
 prepare_loader(struct request *r)
 {
-    struct hed_place place;
+    struct hed_install install;
     struct hed_why why = {""};
 
-    if (hed_place_find(&place, &why) != 0) {
+    if (hed_install_find(&install, &why) != 0) {
         hed_cli_say("run: %s", why.text);
         return HED_EXIT_BROKEN;
     }
 
-    const int code = r->inject ? prepare_injection(r, &place) : prepare_libraries(r, &place);
+    const int code = r->inject ? prepare_injection(r, &install) : prepare_libraries(r, &install);
 
     if (code != 0)
         return code;
-    /* What goes wrong inside the program is told, unless somebody has decided otherwise. */
+    /* Show what goes wrong inside the program, unless the user has decided otherwise. */
     if (r->config.log[0] == '\0' && !hed_env_get(&r->env, "HEDDLE_LOG"))
         hed_env_set_setting(&r->env, "log", "warn");
     return HED_EXIT_OK;
@@ -422,11 +432,11 @@ execute(struct request *r, const struct hed_target *t)
     const char *trace = r->config.trace;
 
     if (strcmp(r->config.gpu, "null") == 0)
-        hed_cli_say("warning: --gpu null answers CUDA calls and executes nothing");
+        hed_cli_say("warning: --gpu null answers CUDA calls but computes nothing");
     hed_target_warn(t, r->inject);
-    /* So that a reader never takes the last run's trace for this one's. */
+    /* So that nobody mistakes the last run's trace for this one's. */
     if (trace[0] && unlink(trace) != 0 && errno != ENOENT) {
-        hed_cli_say("run: --trace: cannot replace %s: %s", trace, strerror(errno));
+        hed_cli_say("run: --trace '%s': cannot replace the old trace: %s", trace, strerror(errno));
         return HED_EXIT_USAGE;
     }
     fflush(NULL);
@@ -434,16 +444,18 @@ execute(struct request *r, const struct hed_target *t)
 
     const int error = errno;
 
-    /* The file was there a moment ago: it is its #! line or its loader that is not. */
+    /* The file was there a moment ago, so its interpreter or its loader is missing. */
     if (error == ENOENT)
-        hed_cli_say("%s: cannot be executed: its interpreter is missing", t->path);
+        hed_cli_say("run: cannot execute '%s': its interpreter is missing; check its #! line or "
+                    "its loader",
+                    t->path);
     else
-        hed_cli_say("%s: cannot be executed: %s", t->path, strerror(error));
+        hed_cli_say("run: cannot execute '%s': %s", t->path, strerror(error));
     return HED_EXIT_NOEXEC;
 }
 
 static int
-run(struct request *r)
+run_program(struct request *r)
 {
     struct hed_target target;
     int code = prepare_loader(r);
@@ -469,12 +481,12 @@ int
 hed_cli_run(int argc, char **argv)
 {
     struct request r = {0};
-    int code = parse(&r, argc, argv);
+    int code = parse_request(&r, argc, argv);
 
     if (code == HED_EXIT_OK && r.help)
         fputs(usage, stdout);
     else if (code == HED_EXIT_OK)
-        code = run(&r);
+        code = run_program(&r);
     hed_env_fini(&r.env);
     return code;
 }

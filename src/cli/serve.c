@@ -1,6 +1,6 @@
-/* heddle serve: becomes heddled, the server, which lies beside heddle's libraries; or asks one that
- * runs what it is doing. The words are looked at here as in every command; what their values mean,
- * heddled knows (src/server/listener/options.c), except for the settings, which the command checks.
+/* heddle serve: becomes heddled, the server, which lies beside heddle's libraries; or asks a
+ * running server what it is doing. The options are parsed here as in every command. heddled checks
+ * their values (src/server/listener/options.c), except for settings, which are checked here.
  */
 #include <errno.h>
 #include <limits.h>
@@ -13,55 +13,60 @@
 #include "base/err.h"
 #include "cli/cli.h"
 #include "cli/env.h"
-#include "cli/place.h"
+#include "cli/install.h"
 #include "core/config.h"
 #include "wire/conn.h"
 #include "wire/wire.h"
 
-#define WORDS_MAX 128                /* of heddled's command line */
+#define WORDS_MAX 128                /* words of heddled's command line */
 #define STATUS_MAX (16u << 20)       /* bytes */
-#define STATUS_MS 5000               /* without a byte */
+#define STATUS_MS 5000               /* to wait for more of the status */
 #define DEFAULT_FOLDER "/run/heddle" /* for root; others: $XDG_RUNTIME_DIR */
 
 static const char usage[] =
     "usage: heddle serve [OPTION...]\n"
     "       heddle serve --status [--listen ADDRESS]\n"
     "\n"
-    "Serves this machine's GPUs to programs that run elsewhere, each in a process of\n"
-    "its own: heddle run --gpu ADDRESS -- PROGRAM. Stays in the foreground.\n"
+    "Lets programs elsewhere use this machine's GPUs. They run with\n"
+    "`heddle run --gpu ADDRESS -- PROGRAM`, and each gets a process of its own here.\n"
+    "The server stays in the foreground until a signal stops it.\n"
     "\n"
-    "  --listen ADDRESS    shm:PATH or unix:PATH (one socket serves both) or\n"
-    "                      tcp://[HOST][:PORT]; may be given several times. Default:\n"
-    "                      shm:$XDG_RUNTIME_DIR/heddle.sock, or, for root,\n"
-    "                      shm:/run/heddle/heddle.sock\n"
-    "  --gpu WHERE         where work runs: gpu, cpu[:DEVICES], auto, null\n"
-    "  --mode MODE         of the socket's file; default 0600\n"
-    "  --allow-uid LIST    users that may connect besides root and the server's own\n"
-    "                      user: numbers or names, or all\n"
-    "  --allow-gid LIST    groups likewise\n"
-    "  --memory SIZE       device memory that a client may have of each device\n"
-    "  --host-memory SIZE  pinned memory that a client may have\n"
-    "  --clients N         clients at once; default 256\n"
-    "  --channels N        connections of one client; default 1024\n"
-    "  --rate N            new clients a second; default 256, 0 for any number\n"
-    "  --idle SECONDS      end clients that say nothing for so long; default: never\n"
-    "  --patience SECONDS  how long a connection may take to say what it is;\n"
-    "                      default 5\n"
-    "  --grace SECONDS     how long clients have to finish when the server stops;\n"
-    "                      default 5\n"
-    "  --tls-ca FILE       certificate by which clients are known (TCP)\n"
-    "  --tls-cert FILE     the server's certificate\n"
-    "  --tls-key FILE      its key\n"
-    "  --token-file FILE   a token that clients without a certificate must show\n"
-    "  --insecure          TCP without TLS: anybody who can reach it may use the GPU\n"
-    "  --images DIR        where clients' code is kept for the next ones; none\n"
-    "  --log SPEC          what to log: level[,component=level...]; default\n"
-    "                      warn,server=info\n"
-    "  --status            ask the server at ADDRESS what it is doing: JSON\n"
-    "  -h, --help          this text\n"
+    "  --listen ADDRESS    listen at shm:PATH or unix:PATH (one socket serves both),\n"
+    "                      or at tcp://[HOST][:PORT]; can be given several times.\n"
+    "                      Default: shm:/run/heddle/heddle.sock for root, otherwise\n"
+    "                      shm:$XDG_RUNTIME_DIR/heddle.sock\n"
+    "  --gpu WHERE         where GPU work runs: auto (default), gpu, cpu[:DEVICES],\n"
+    "                      null\n"
+    "  --mode MODE         permissions of the socket's file (default: 0600)\n"
+    "  --allow-uid LIST    let these users connect, too: numbers or names, or all;\n"
+    "                      root and the server's own user always can\n"
+    "  --allow-gid LIST    let these groups connect, too\n"
+    "  --memory SIZE       limit each client's memory on each device\n"
+    "  --host-memory SIZE  limit each client's pinned memory\n"
+    "  --clients N         serve at most N clients at a time (default: 256)\n"
+    "  --channels N        allow each client at most N connections (default: 1024)\n"
+    "  --rate N            accept at most N new clients per second (default: 256;\n"
+    "                      0: no limit)\n"
+    "  --idle SECONDS      disconnect clients that are silent for so long\n"
+    "                      (default: never)\n"
+    "  --patience SECONDS  disconnect clients that take so long to introduce\n"
+    "                      themselves (default: 5)\n"
+    "  --grace SECONDS     when the server stops, give clients so long to finish\n"
+    "                      (default: 5)\n"
+    "  --tls-ca FILE       TCP: accept clients with a certificate of this authority\n"
+    "  --tls-cert FILE     TCP: the server's certificate\n"
+    "  --tls-key FILE      TCP: the key of that certificate\n"
+    "  --token-file FILE   TCP: accept clients that know the token in this file\n"
+    "  --insecure          TCP without TLS: anybody who can connect can use the GPU\n"
+    "  --images DIR        keep GPU code of clients in this folder for later clients\n"
+    "                      (default: do not keep it)\n"
+    "  --log SPEC          what to log: level[,component=level...] (default:\n"
+    "                      warn,server=info)\n"
+    "  --status            print what the server at ADDRESS is doing, as JSON\n"
+    "  -h, --help          show this help\n"
     "\n"
-    "Exit codes: 0 stopped by a signal, 1 failed, 2 wrong option or setting,\n"
-    "125 heddle is not installed properly.\n";
+    "The exit code is 0 if a signal stopped the server, 1 if it failed, 2 if an\n"
+    "option or setting is wrong, 125 if heddle is not installed properly.\n";
 
 enum { OPT_LISTEN, OPT_GPU, OPT_LOG, OPT_STATUS, OPT_HELP };
 
@@ -71,7 +76,7 @@ static const struct hed_cli_opt options[] = {
     [OPT_LOG] = {"log", true},
     [OPT_STATUS] = {"status", false},
     [OPT_HELP] = {"help", false},
-    /* These are heddled's alone. */
+    /* The rest are checked by heddled. */
     {"mode", true},
     {"allow-uid", true},
     {"allow-gid", true},
@@ -97,7 +102,7 @@ struct request {
     struct hed_config config;
     char *words[WORDS_MAX + 1]; /* of heddled, NULL at the end; owned */
     int count;
-    const char *listen; /* the first one; NULL: none */
+    const char *listen; /* the first address; NULL: none */
     bool gpu, status, help;
 };
 
@@ -109,7 +114,7 @@ add_word(struct request *r, const char *name, const char *value)
     char *word = NULL;
 
     if (r->count == WORDS_MAX) {
-        hed_cli_say("serve: too many options");
+        hed_cli_say("serve: more than %d options", WORDS_MAX);
         return HED_EXIT_USAGE;
     }
     if (asprintf(&word, "--%s%s%s", name, value ? "=" : "", value ? value : "") < 0) {
@@ -120,14 +125,14 @@ add_word(struct request *r, const char *name, const char *value)
     return HED_EXIT_OK;
 }
 
-/* A setting as `heddle run` takes it. */
+/* Takes a setting as `heddle run` does. */
 static int
 take_setting(struct request *r, const char *key, const char *value)
 {
     struct hed_why why = {""};
 
     if (hed_address_is(value)) {
-        hed_cli_say("serve: --gpu: %s is a server; this one needs a place where work runs", value);
+        hed_cli_say("serve: --gpu '%s' is another server; a server needs gpu, cpu or null", value);
         return HED_EXIT_USAGE;
     }
     if (hed_config_set(&r->config, key, value, &why) != 0) {
@@ -162,7 +167,7 @@ take_option(struct request *r, int option, const char *value)
 }
 
 static int
-parse(struct request *r, int argc, char **argv)
+parse_request(struct request *r, int argc, char **argv)
 {
     struct hed_cli_opts o = hed_cli_opts_over(options, argc, argv);
     struct hed_why why = {""};
@@ -192,22 +197,23 @@ parse(struct request *r, int argc, char **argv)
 /* ---- serving --------------------------------------------------------------------------------- */
 
 static int
-serve(struct request *r)
+become_server(struct request *r)
 {
-    struct hed_place place;
+    struct hed_install install;
     struct hed_why why = {""};
     char path[PATH_MAX];
-    /* A setting that sends this user's programs to a server is not meant for the server. */
+    /* A setting that sends the user's programs to a server is not meant for the server itself. */
     const char *gpu = hed_address_is(r->config.gpu) ? "auto" : r->config.gpu;
     int code;
 
-    if (hed_place_find(&place, &why) != 0) {
+    if (hed_install_find(&install, &why) != 0) {
         hed_cli_say("serve: %s", why.text);
         return HED_EXIT_BROKEN;
     }
     if (hed_config_gpu_is(gpu, "cpu") &&
-        !hed_place_plugin(&place, "backend-cpu", path, sizeof path)) {
-        hed_cli_say("serve: --gpu %s: there is no %s: heddle was built without LLVM", gpu, path);
+        !hed_install_plugin(&install, "backend-cpu", path, sizeof path)) {
+        hed_cli_say("serve: --gpu '%s': there is no %s, because heddle was built without LLVM", gpu,
+                    path);
         return HED_EXIT_BROKEN;
     }
     code = add_word(r, "gpu", gpu);
@@ -216,7 +222,7 @@ serve(struct request *r)
     if (code)
         return code;
 
-    const int n = snprintf(path, sizeof path, "%s/heddled", place.dir);
+    const int n = snprintf(path, sizeof path, "%s/heddled", install.dir);
 
     if (n < 0 || (size_t)n >= sizeof path || r->env.failed || !r->words[0]) {
         hed_cli_say("serve: %s", hed_err_text(HED_ENOMEM));
@@ -224,11 +230,12 @@ serve(struct request *r)
     }
     fflush(NULL);
     execve(path, r->words, r->env.vars);
-    hed_cli_say("serve: %s: %s", path, strerror(errno));
+    hed_cli_say("serve: cannot start %s: %s; install heddle-server, or heddle again", path,
+                strerror(errno));
     return HED_EXIT_BROKEN;
 }
 
-/* ---- the status of one that runs ------------------------------------------------------------- */
+/* ---- the status of a running server ---------------------------------------------------------- */
 
 static int
 find_address(const struct request *r, struct hed_address *out, struct hed_why *why)
@@ -239,8 +246,9 @@ find_address(const struct request *r, struct hed_address *out, struct hed_why *w
     if (r->listen)
         return hed_address_parse(r->listen, out, why);
     if (!folder || folder[0] != '/') {
-        hed_why_set(why, "where is it? XDG_RUNTIME_DIR, the default's folder, is not set: give its "
-                         "address, such as --listen shm:/tmp/gpu.sock");
+        hed_why_set(why,
+                    "cannot tell where the server is, because XDG_RUNTIME_DIR is not set; give "
+                    "its address, such as --listen shm:/tmp/gpu.sock");
         return HED_EINVAL;
     }
     (void)snprintf(text, sizeof text, "shm:%s/heddle.sock", folder);
@@ -262,7 +270,7 @@ read_all(struct hed_conn *c, struct hed_buf *b)
     return b->err ? b->err : n == HED_EIO || n == 0 ? 0 : (int)n;
 }
 
-/* Somebody who may not is told so in the words of the protocol. */
+/* A server that refuses to answer says so in a message of the protocol. */
 static int
 print_status(const struct hed_buf *b)
 {
@@ -273,9 +281,9 @@ print_status(const struct hed_buf *b)
         return HED_EXIT_OK;
     }
     if (b->size == sizeof *w && w->head.head.kind == HED_MSG_ANSWER)
-        hed_cli_say("serve: the server refuses: %.*s", (int)sizeof w->text, w->text);
+        hed_cli_say("serve: the server refuses to answer: %.*s", (int)sizeof w->text, w->text);
     else
-        hed_cli_say("serve: the server hung up");
+        hed_cli_say("serve: the server closed the connection; its log may say why");
     return HED_EXIT_FAILED;
 }
 
@@ -295,7 +303,7 @@ ask_status(const struct request *r)
         return HED_EXIT_USAGE;
     }
     if (address.transport == HED_TRANSPORT_TCP) {
-        hed_cli_say("serve: --status: a server tells it over its socket in the file system only: "
+        hed_cli_say("serve: --status does not work over TCP; use the server's socket, with "
                     "--listen shm:PATH");
         return HED_EXIT_USAGE;
     }
@@ -319,12 +327,12 @@ int
 hed_cli_serve(int argc, char **argv)
 {
     struct request r = {0};
-    int code = parse(&r, argc, argv);
+    int code = parse_request(&r, argc, argv);
 
     if (code == HED_EXIT_OK && r.help)
         fputs(usage, stdout);
     else if (code == HED_EXIT_OK)
-        code = r.status ? ask_status(&r) : serve(&r);
+        code = r.status ? ask_status(&r) : become_server(&r);
     for (int i = 0; i < r.count; i++)
         free(r.words[i]);
     hed_env_fini(&r.env);

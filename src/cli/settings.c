@@ -1,4 +1,4 @@
-/* Settings as the command line checks them: what the library would refuse later, refused now. */
+/* Checks settings for the command line: what the library would refuse later is refused now. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -19,22 +19,22 @@ hed_cli_absolute(const char *path, char *out, size_t size, struct hed_why *why)
     char here[PATH_MAX] = "";
 
     if (path[0] != '/' && !getcwd(here, sizeof here)) {
-        hed_why_set(why, "cannot tell the current folder: %s", strerror(errno));
+        hed_why_set(why, "cannot find out the current folder: %s", strerror(errno));
         return hed_err_from_errno(errno);
     }
 
     const int n = snprintf(out, size, "%s%s%s", here, here[0] ? "/" : "", path);
 
     if (n < 0 || (size_t)n >= size) {
-        hed_why_set(why, "%.200s: name too long", path);
+        hed_why_set(why, "'%.200s...' is too long for a path", path);
         return HED_ELIMIT;
     }
     return 0;
 }
 
-/* One setting that is a path, if it is set and not a full one. */
+/* Makes a setting that is a relative path a full one. */
 static int
-complete(struct hed_env *env, const char *key, char *value, struct hed_why *why)
+complete_path(struct hed_env *env, const char *key, char *value, struct hed_why *why)
 {
     char path[HED_CONFIG_TEXT_MAX];
 
@@ -50,7 +50,7 @@ complete(struct hed_env *env, const char *key, char *value, struct hed_why *why)
     return 0;
 }
 
-/* The socket of a server on this machine: shm:./sock. */
+/* Makes the path of a server's socket a full one: shm:./sock. */
 static int
 complete_socket(struct hed_env *env, char *value, struct hed_why *why)
 {
@@ -61,8 +61,7 @@ complete_socket(struct hed_env *env, char *value, struct hed_why *why)
         value[scheme] ? hed_cli_absolute(value + scheme, path, sizeof path, why) : HED_EINVAL;
 
     if (!value[scheme])
-        hed_why_set(why, "gpu: '%s' has no path: where is the server's socket?", value);
-
+        hed_why_set(why, "gpu: '%s' has no path; add that of the server's socket", value);
     if (err)
         return err;
     if ((size_t)snprintf(out, sizeof out, "%.*s%s", (int)scheme, value, path) >= sizeof out) {
@@ -74,7 +73,7 @@ complete_socket(struct hed_env *env, char *value, struct hed_why *why)
     return 0;
 }
 
-/* The profiles among the devices of "cpu:..." that are named by a path: ./mine.json. */
+/* Makes the paths of device profiles in "cpu:..." full ones: cpu:./mine.json. */
 static int
 complete_gpu(struct hed_env *env, char *value, struct hed_why *why)
 {
@@ -109,7 +108,7 @@ complete_gpu(struct hed_env *env, char *value, struct hed_why *why)
     return 0;
 }
 
-/* Can it be one? That somebody is there is seen later. */
+/* Checks the form of an address. Whether a server is there shows later. */
 static int
 check_address(const char *text, struct hed_why *why)
 {
@@ -130,7 +129,7 @@ hed_cli_check_sched(const char *value, struct hed_why *why)
     return *value ? hed_sched_parse(value, &settings, why) : 0;
 }
 
-/* One that came by an option has been looked at already. */
+/* Names the origin of a bad value. One that came from an option has been checked already. */
 static int
 check_sched(const struct hed_config *c, const struct hed_env *env, struct hed_why *why)
 {
@@ -154,11 +153,13 @@ check_group(const struct hed_config *c, struct hed_why *why)
         strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.");
 
     if (name[n] != '\0' || n > GROUP_MAX) {
-        hed_why_set(why, "mem_group: a name is up to %d letters, digits, '-' and '.'", GROUP_MAX);
+        hed_why_set(why,
+                    "mem_group: '%.100s' is not a name of up to %d letters, digits, '-' and '.'",
+                    name, GROUP_MAX);
         return HED_EINVAL;
     }
     if (n && !c->mem) {
-        hed_why_set(why, "mem_group: a group needs a limit, mem");
+        hed_why_set(why, "mem_group: the group '%.100s' has no limit; set mem, too", name);
         return HED_EINVAL;
     }
     return 0;
@@ -175,27 +176,27 @@ hed_cli_settings(struct hed_config *c, struct hed_env *env, struct hed_why *why)
         err = hed_config_load(c, env->vars, why);
     if (!err && c->warning.text[0]) {
         hed_cli_say("warning: %s", c->warning.text);
-        /* The program need not try again, and say the same. */
+        /* The program need not try again and print the same warning. */
         hed_env_set(env, "HEDDLE_CONFIG", "");
     }
     if (!err)
         err = hed_log_setup(c->log, why);
     if (!err)
-        err = complete(env, "driver", c->driver, why);
+        err = complete_path(env, "driver", c->driver, why);
     if (!err)
-        err = complete(env, "nvml", c->nvml, why);
+        err = complete_path(env, "nvml", c->nvml, why);
     if (!err)
-        err = complete(env, "cupti", c->cupti, why);
+        err = complete_path(env, "cupti", c->cupti, why);
     if (!err)
-        err = complete(env, "trace", c->trace, why);
+        err = complete_path(env, "trace", c->trace, why);
     if (!err)
-        err = complete(env, "cache", c->cache, why);
+        err = complete_path(env, "cache", c->cache, why);
     if (!err)
-        err = complete(env, "tls_ca", c->tls_ca, why);
+        err = complete_path(env, "tls_ca", c->tls_ca, why);
     if (!err)
-        err = complete(env, "tls_cert", c->tls_cert, why);
+        err = complete_path(env, "tls_cert", c->tls_cert, why);
     if (!err)
-        err = complete(env, "tls_key", c->tls_key, why);
+        err = complete_path(env, "tls_key", c->tls_key, why);
     if (!err)
         err = complete_gpu(env, c->gpu, why);
     if (!err && hed_address_is(c->gpu))

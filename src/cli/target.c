@@ -1,4 +1,4 @@
-/* Finding and looking at the program to run. See target.h. */
+/* Finding and checking the program to run. See target.h. */
 #include "cli/target.h"
 
 #include <errno.h>
@@ -14,9 +14,9 @@
 
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 
-/* 0, or the errno that executing it would give. */
+/* 0, or the errno that executing the file would give. */
 static int
-check(const char *path)
+check_executable(const char *path)
 {
     struct stat st;
 
@@ -28,22 +28,23 @@ check(const char *path)
 }
 
 static int
-refuse(const char *name, int error)
+refuse_program(const char *name, int error)
 {
     if (error == ENOENT || error == ENOTDIR) {
-        hed_cli_say("%s: no such program", name);
+        hed_cli_say("run: there is no program '%s'%s", name,
+                    strchr(name, '/') ? "" : " in PATH; for one in this folder, write ./NAME");
         return HED_EXIT_MISSING;
     }
     if (error == EISDIR)
-        hed_cli_say("%s: is a folder", name);
+        hed_cli_say("run: cannot execute '%s': it is a folder", name);
     else if (error == EACCES)
-        hed_cli_say("%s: not executable (permission denied)", name);
+        hed_cli_say("run: cannot execute '%s': permission denied; see chmod +x", name);
     else
-        hed_cli_say("%s: %s", name, strerror(error));
+        hed_cli_say("run: cannot execute '%s': %s", name, strerror(error));
     return HED_EXIT_NOEXEC;
 }
 
-/* One entry of PATH; an empty one is the current folder. */
+/* Tries one entry of PATH; an empty one is the current folder. */
 static bool
 try_folder(struct hed_target *t, const char *folder, size_t n, const char *name, int *error)
 {
@@ -53,9 +54,9 @@ try_folder(struct hed_target *t, const char *folder, size_t n, const char *name,
     if (size < 0 || (size_t)size >= sizeof t->path)
         return false;
 
-    const int e = check(t->path);
+    const int e = check_executable(t->path);
 
-    /* What is there and cannot be run is a better reason than what is not there. */
+    /* A file that exists but cannot be run is a better reason than none at all. */
     if (e == EACCES)
         *error = EACCES;
     return e == 0;
@@ -67,12 +68,12 @@ hed_target_find(struct hed_target *t, const char *name, const char *search)
     int error = ENOENT;
 
     if (name[0] == '\0')
-        return refuse("\"\"", ENOENT);
+        return refuse_program("", ENOENT);
     if (strchr(name, '/')) {
         if ((size_t)snprintf(t->path, sizeof t->path, "%s", name) >= sizeof t->path)
-            return refuse(name, ENAMETOOLONG);
-        error = check(t->path);
-        return error ? refuse(name, error) : 0;
+            return refuse_program(name, ENAMETOOLONG);
+        error = check_executable(t->path);
+        return error ? refuse_program(name, error) : 0;
     }
     for (const char *p = search ? search : DEFAULT_PATH; p;) {
         const size_t n = strcspn(p, ":");
@@ -81,10 +82,11 @@ hed_target_find(struct hed_target *t, const char *name, const char *search)
             return 0;
         p = p[n] ? p + n + 1 : NULL;
     }
-    return refuse(name, error);
+    return refuse_program(name, error);
 }
 
-/* Does the kernel give this program rights its caller has not? The loader then ignores us. */
+/* Does the kernel give this program rights that its caller does not have? Then the loader ignores
+ * LD_PRELOAD and LD_LIBRARY_PATH. */
 static bool
 gains_rights(const char *path)
 {
@@ -103,17 +105,20 @@ hed_target_warn(const struct hed_target *t, bool inject)
     struct hed_elf elf;
 
     if (gains_rights(t->path)) {
-        hed_cli_say("warning: %s is setuid, setgid or has capabilities: heddle has no effect on it",
+        hed_cli_say("warning: heddle has no effect on '%s', which is setuid, setgid or has "
+                    "capabilities",
                     t->path);
         return;
     }
-    /* Scripts are run by something that is most likely dynamic. */
+    /* A script is run by an interpreter, which is most likely dynamically linked. */
     if (hed_elf_read(t->path, &elf) != 0 || !elf.is_elf)
         return;
     if (!hed_elf_is_native(&elf))
-        hed_cli_say("warning: %s is for %s: heddle's libraries cannot be loaded into it", t->path,
+        hed_cli_say("warning: heddle has no effect on '%s', which was built for %s", t->path,
                     elf.is_64 ? hed_elf_machine_name(elf.machine) : "a 32-bit machine");
-    /* The loader itself, run by hand, has no interpreter either. */
+    /* The dynamic loader, when it is the program, has no interpreter either. */
     else if (!inject && !elf.has_interp && strncmp(elf.soname, "ld", 2) != 0)
-        hed_cli_say("warning: %s is statically linked: heddle has no effect on it", t->path);
+        hed_cli_say(
+            "warning: heddle has no effect on '%s', which is statically linked; try --inject",
+            t->path);
 }

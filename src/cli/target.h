@@ -1,4 +1,4 @@
-/* The program to run: finding it as a shell would, and seeing whether it can be reached at all. */
+/* The program to run: finds it as a shell would, and checks whether heddle can reach it at all. */
 #pragma once
 
 #include <limits.h>
@@ -9,10 +9,10 @@ struct hed_target {
 };
 
 /* Finds `name` in `search` (the value of PATH; NULL for the usual one) unless it has a slash.
- * Returns 0, or the exit code of a shell that cannot run it, and says why.
+ * Returns 0. Otherwise prints the reason and returns the exit code that a shell would.
  */
 int hed_target_find(struct hed_target *t, const char *name, const char *search);
 
-/* Says so, in one line, if the dynamic loader will not load our libraries into that program. If the
- * driver loads us (`inject`), it need not have one. */
+/* Prints a warning if the dynamic loader will not load heddle's libraries into that program. With
+ * `inject`, where the driver loads heddle, a program may be statically linked. */
 void hed_target_warn(const struct hed_target *t, bool inject);

@@ -1,4 +1,4 @@
-/* heddle version: what this build is. The numbers come from the build and from the spec. */
+/* heddle version: the version and the build. The numbers come from the build and from the spec. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,11 +10,12 @@ const char hed_cli_version_text[] = HED_BUILD_VERSION;
 
 static const char usage[] = "usage: heddle version\n"
                             "\n"
-                            "Says what this build is. `heddle --version` is the short form.\n";
+                            "Prints heddle's version, how it was built and how many CUDA and NVML\n"
+                            "calls it knows. `heddle --version` prints the version only.\n";
 
 static const struct hed_cli_opt options[] = {{"help", false}, {NULL, false}};
 
-/* A schema has a line a call, and the line begins so. */
+/* A schema has one line for each call, which begins with "call". */
 static unsigned
 count_calls(const char *schema)
 {

@@ -1,4 +1,4 @@
-/* Words of the command line: options, messages, "did you mean". */
+/* The words of the command line: options, messages, "did you mean". */
 #include "cli/cli.h"
 
 #include <stdarg.h>
@@ -29,7 +29,7 @@ hed_cli_say(const char *fmt, ...)
 }
 
 static void
-put(FILE *out, const char *text, size_t n)
+put_plain(FILE *out, const char *text, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         fputc((unsigned char)text[i] < 0x20 || text[i] == 0x7f ? '?' : text[i], out);
@@ -38,7 +38,7 @@ put(FILE *out, const char *text, size_t n)
 void
 hed_cli_put(FILE *out, const char *text)
 {
-    put(out, text, strlen(text));
+    put_plain(out, text, strlen(text));
 }
 
 void
@@ -57,7 +57,7 @@ hed_cli_fold(FILE *out, const char *text, size_t at)
             fputc(' ', out);
             column++;
         }
-        put(out, p, n);
+        put_plain(out, p, n);
         column += n;
         p += n;
     }
@@ -131,9 +131,10 @@ unknown_option(const struct hed_cli_opts *o, const char *word)
         }
     }
     if (best && hed_cli_similar(least_far, typed + 2))
-        hed_cli_say("%s: no option %s; did you mean --%s?", o->command, typed, best);
+        hed_cli_say("%s: there is no option '%s'; did you mean --%s?", o->command, typed, best);
     else
-        hed_cli_say("%s: no option %s; see heddle %s --help", o->command, word, o->command);
+        hed_cli_say("%s: there is no option '%s'; see heddle %s --help", o->command, word,
+                    o->command);
     return HED_CLI_OPT_BAD;
 }
 
@@ -159,12 +160,14 @@ hed_cli_opts_next(struct hed_cli_opts *o)
     if (is_long && word[2 + n] == '=')
         o->value = word + 2 + n + 1;
     if (o->value && !o->table[i].takes_value) {
-        hed_cli_say("%s: --%s takes no value", o->command, o->table[i].name);
+        hed_cli_say("%s: --%s takes no value, but was given '%s'", o->command, o->table[i].name,
+                    o->value);
         return HED_CLI_OPT_BAD;
     }
     if (!o->value && o->table[i].takes_value) {
         if (o->at >= o->argc) {
-            hed_cli_say("%s: --%s needs a value", o->command, o->table[i].name);
+            hed_cli_say("%s: --%s needs a value; see heddle %s --help", o->command,
+                        o->table[i].name, o->command);
             return HED_CLI_OPT_BAD;
         }
         o->value = o->argv[o->at++];
@@ -177,7 +180,7 @@ hed_cli_opts_no_operands(const struct hed_cli_opts *o)
 {
     if (o->at >= o->argc)
         return true;
-    hed_cli_say("%s: takes no \"%s\"; see heddle %s --help", o->command, o->argv[o->at],
+    hed_cli_say("%s: unexpected '%s'; see heddle %s --help", o->command, o->argv[o->at],
                 o->command);
     return false;
 }

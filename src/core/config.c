@@ -69,7 +69,7 @@ const char *const hed_config_layers[] = {"trace", "fault", "quota", "record", "s
 const char *const hed_config_perfs[] = {"no_counter", NULL};
 
 static const struct setting *
-find(const char *key)
+find_setting(const char *key)
 {
     for (size_t i = 0; i < SETTING_COUNT; i++)
         if (strcmp(settings[i].key, key) == 0)
@@ -119,7 +119,7 @@ list_names(char *out, size_t size, const char *const *names)
         n += (size_t)snprintf(out + n, size - n, "%s%s", k == names ? "" : ", ", *k);
 }
 
-/* A list is names separated by commas, without blanks, each known and none twice. */
+/* A list has names separated by commas, without blanks. Each is known, and none is repeated. */
 static int
 check_names(const char *key, const char *list, const char *const *known, struct hed_why *why)
 {
@@ -135,8 +135,8 @@ check_names(const char *key, const char *list, const char *const *known, struct 
         if (!known[k] || seen >> k & 1) {
             list_names(all, sizeof all, known);
             hed_why_set(why,
-                        known[k] ? "%s: '%.*s' stands there twice"
-                                 : "%s: there is no '%.*s' (there are: %s)",
+                        known[k] ? "%s: '%.*s' is given twice"
+                                 : "%s: there is no '%.*s'; choose from %s",
                         key, n < 64 ? (int)n : 64, p, all);
             return HED_EINVAL;
         }
@@ -178,7 +178,7 @@ check_token(const char *value, struct hed_why *why)
 {
     if (strlen(value) <= TOKEN_MAX)
         return 0;
-    hed_why_set(why, "tls_token: longer than %d characters", TOKEN_MAX);
+    hed_why_set(why, "tls_token: the token is longer than %d characters", TOKEN_MAX);
     return HED_ELIMIT;
 }
 
@@ -202,19 +202,19 @@ check_gpu(const char *value, struct hed_why *why)
     if (hed_config_gpu_is(value, "cpu")) {
         if (value[3] == '\0' || value[4] != '\0')
             return hed_profiles_check(value, why);
-        hed_why_set(why, "gpu: which device is 'cpu:' to look like? See heddle.conf(5)");
+        hed_why_set(why, "gpu: 'cpu:' names no device; use cpu, or for example cpu:h100");
         return HED_EINVAL;
     }
     if (strchr(value, ',')) {
-        hed_why_set(why, "gpu: '%.64s' is not one place", value);
+        hed_why_set(why, "gpu: '%.64s' is a list; only cpu:DEVICE,DEVICE,... can be one", value);
         return HED_EINVAL;
     }
     for (const char *const *name = hed_config_gpus; *name; name++)
         if (strcmp(value, *name) == 0)
             return 0;
     hed_why_set(why,
-                "gpu: there is no '%.64s' (there are: auto, gpu, cpu, null, and servers' "
-                "addresses: shm:PATH, unix:PATH, tcp://HOST:PORT)",
+                "gpu: there is no '%.64s'; choose from auto, gpu, cpu, cpu:DEVICE, null, shm:PATH, "
+                "unix:PATH and tcp://HOST:PORT",
                 value);
     return HED_EINVAL;
 }
@@ -223,7 +223,7 @@ static int
 set_text(struct hed_config *c, const struct setting *s, const char *value, struct hed_why *why)
 {
     if (strlen(value) >= s->size && s->kind == KIND_TEXT) {
-        hed_why_set(why, "%s: longer than %zu characters", s->key, s->size - 1);
+        hed_why_set(why, "%s: the value is longer than %zu characters", s->key, s->size - 1);
         return HED_ELIMIT;
     }
     int err = 0;
@@ -258,10 +258,10 @@ set_text(struct hed_config *c, const struct setting *s, const char *value, struc
 int
 hed_config_set(struct hed_config *c, const char *key, const char *value, struct hed_why *why)
 {
-    const struct setting *s = find(key);
+    const struct setting *s = find_setting(key);
 
     if (!s) {
-        hed_why_set(why, "there is no setting '%.64s'", key);
+        hed_why_set(why, "there is no setting '%.64s'; `heddle help settings` lists them", key);
         return HED_ENOTFOUND;
     }
     return s->kind == KIND_TEXT || s->kind == KIND_WORD ? set_text(c, s, value, why)
@@ -440,7 +440,8 @@ load_env(struct hed_config *c, char *const *env, struct hed_why *why)
         const size_t n = (size_t)(equals - name);
 
         if (n >= sizeof key) {
-            hed_why_set(why, "%.100s: there is no such setting", *env);
+            hed_why_set(why, "%.100s: there is no such setting; `heddle help settings` lists them",
+                        *env);
             return HED_ENOTFOUND;
         }
         for (size_t i = 0; i < n; i++)

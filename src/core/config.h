@@ -1,4 +1,4 @@
-/* Settings: the one place that reads HEDDLE_* and the settings file.
+/* Settings: only this room reads HEDDLE_* and the settings file.
  *
  * A setting comes from the environment (HEDDLE_TRACE), else from the file (trace = ...), else from
  * its default. The file is $HEDDLE_CONFIG, else $XDG_CONFIG_HOME/heddle/heddle.conf, else
@@ -19,32 +19,32 @@
 
 /* X(kind, key, default, help). Kinds: TEXT; SIZE (bytes: 64k, 1M); NUMBER; WORD (one of a few). */
 #define HED_SETTINGS(X)                                                                           \
-    X(TEXT, gpu, "auto", "where work runs: auto, gpu, cpu[:PROFILE...], null or ADDRESS")         \
-    X(TEXT, layers, "", "layers, top first, instead of those the other settings ask for")         \
+    X(TEXT, gpu, "auto", "where work runs: auto, gpu, cpu[:DEVICES], null or an address")         \
+    X(TEXT, layers, "", "layers, top first, instead of those that settings turn on")              \
     X(TEXT, driver, "", "full path of NVIDIA's libcuda.so.1")                                     \
     X(TEXT, nvml, "", "full path of NVIDIA's libnvidia-ml.so.1")                                  \
-    X(TEXT, cupti, "", "full path of libcupti.so, for programs run with --inject")                \
+    X(TEXT, cupti, "", "full path of libcupti.so, for heddle run --inject")                       \
     X(TEXT, log, "", "what to log on standard error: level[,component=level...]")                 \
-    X(TEXT, trace, "", "file the trace is written to; turns the trace layer on")                  \
-    X(SIZE, trace_buffer, "1M", "trace memory a thread, 64k to 16M")                              \
-    X(WORD, trace_full, "block", "when the disk cannot follow: block or drop")                    \
-    X(SIZE, trace_data, "0", "bytes of copied data kept in a trace record")                       \
+    X(TEXT, trace, "", "file to write a trace to; turns the trace layer on")                      \
+    X(SIZE, trace_buffer, "1M", "memory for the trace of each thread: 64k to 16M")                \
+    X(WORD, trace_full, "block", "if the disk is too slow for the trace: block or drop")          \
+    X(SIZE, trace_data, "0", "bytes of copied data to keep in each trace record")                 \
     X(NUMBER, trace_owner, "0", "process that gets the trace's plain name (set by heddle run)")   \
-    X(TEXT, fault, "", "calls to fail: NAME:N:ERROR[,...]; turns the fault layer on")             \
-    X(TEXT, sched, "", "share GPUs by turns: on, or prio=...,share=...; turns sched on")          \
-    X(SIZE, mem, "0", "bytes of each device's memory to have at most; 0: no limit")               \
-    X(TEXT, mem_group, "", "programs of that name share one limit, mem")                          \
+    X(TEXT, fault, "", "calls that fail: NAME:N:ERROR[,...]; turns the fault layer on")           \
+    X(TEXT, sched, "", "share GPUs: on, or prio=...,share=... (heddle-sched(1))")                 \
+    X(SIZE, mem, "0", "bytes the program can use on each device; 0: no limit")                    \
+    X(TEXT, mem_group, "", "programs of the same group share one limit, mem")                     \
     X(WORD, export_tables, "pass", "NVIDIA's private tables: pass them on, or count their calls") \
-    X(NUMBER, cpu_threads, "0", "threads that run kernels on the CPU GPU; 0 for all cores")       \
-    X(WORD, cpu_codegen, "warp", "how the CPU GPU compiles kernels: warp or scalar (reference)")  \
-    X(TEXT, cache, "", "folder of compiled kernels, instead of ~/.cache/heddle/kernels")          \
-    X(SIZE, cache_size, "1G", "bytes of compiled kernels kept; 0 for no cache")                   \
-    X(TEXT, tls_ca, "", "tcp: file of the CA that vouches for the server")                        \
-    X(TEXT, tls_cert, "", "tcp: file of the certificate that is shown to the server")             \
-    X(TEXT, tls_key, "", "tcp: file of that certificate's key")                                   \
-    X(TEXT, tls_token, "", "tcp: what is shown to a server that takes tokens, under TLS")         \
-    X(WORD, insecure, "no", "tcp without TLS, which anybody can read and change: yes or no")      \
-    X(NUMBER, connect_timeout, "5000", "milliseconds to reach a server in, 1 to 600000")          \
+    X(NUMBER, cpu_threads, "0", "threads that run kernels on the CPU GPU; 0: one per core")       \
+    X(WORD, cpu_codegen, "warp", "how the CPU GPU compiles kernels: warp or scalar (slow)")       \
+    X(TEXT, cache, "", "folder for compiled kernels, not ~/.cache/heddle/kernels")                \
+    X(SIZE, cache_size, "1G", "bytes of compiled kernels to keep; 0: no cache")                   \
+    X(TEXT, tls_ca, "", "tcp: file with the certificate of the authority (CA)")                   \
+    X(TEXT, tls_cert, "", "tcp: file with the client's certificate")                              \
+    X(TEXT, tls_key, "", "tcp: file with the key of that certificate")                            \
+    X(TEXT, tls_token, "", "tcp: token for a server that accepts tokens, sent over TLS")          \
+    X(WORD, insecure, "no", "tcp without TLS, so that others can read it: yes or no")             \
+    X(NUMBER, connect_timeout, "5000", "milliseconds to wait for a server: 1 to 600000")          \
     X(TEXT, perf, "", "optimisations to turn off, separated by commas: no_counter")
 
 struct hed_config {

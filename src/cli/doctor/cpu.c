@@ -1,5 +1,5 @@
-/* The doctor on the CPU GPU: its plug-in, the compiler, the device profiles, the folder of compiled
- * kernels.
+/* The doctor checks the CPU GPU: its plug-in, the compiler, the device profiles, and the folder of
+ * compiled kernels.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -13,25 +13,25 @@
 #include "base/err.h"
 #include "base/folder.h"
 #include "cli/doctor/doctor.h"
-#include "cli/place.h"
+#include "cli/install.h"
 #include "cli/probe.h"
 
 #define NAME "CPU GPU"
 
-/* Loads a plug-in in a child, and says so if that fails. `release` takes the name of the library it
- * stands on that begins with `wanted`. */
+/* Loads a plug-in in a child, and reports if that fails. `release` becomes the name of the library
+ * that the plug-in uses and whose name begins with `wanted`. */
 static bool
-check_plugin(struct hed_doctor *d, const struct hed_place *place, const char *name,
+check_plugin(struct hed_doctor *d, const struct hed_install *install, const char *name,
              const char *wanted, char *release, size_t size)
 {
     char path[PATH_MAX];
     char text[640];
     const char *hint;
 
-    if (!hed_place_plugin(place, name, path, sizeof path)) {
-        hed_doctor_say(d, HED_FINDING_WARN, NAME, "there is no %s: programs cannot run on the CPU",
-                       path);
-        hed_doctor_hint(d, "Build heddle where LLVM is (llvm-19-dev) to have it.");
+    if (!hed_install_plugin(install, name, path, sizeof path)) {
+        hed_doctor_say(d, HED_FINDING_WARN, NAME,
+                       "there is no %s, so programs cannot run on the CPU", path);
+        hed_doctor_hint(d, "Build heddle with LLVM (package llvm-19-dev).");
         return false;
     }
 
@@ -48,15 +48,15 @@ check_plugin(struct hed_doctor *d, const struct hed_place *place, const char *na
     } else {
         hed_probe_explain(p, text, sizeof text, &hint);
         hed_doctor_say(d, HED_FINDING_WARN, NAME, "%s cannot be loaded: %s", path, text);
-        hed_doctor_hint(d, "Install what it needs, or heddle again.");
+        hed_doctor_hint(d, "Install the libraries it needs, or install heddle again.");
     }
     hed_probe_free(p);
     return good;
 }
 
-/* How many profiles there are; -1: no folder of them. */
+/* The number of device profiles; -1: their folder was not found. */
 static int
-count_profiles(const struct hed_place *place, char *folder)
+count_profiles(const struct hed_install *install, char *folder)
 {
     static const char *const places[] = {"../../share", "../../../share"};
     DIR *dir = NULL;
@@ -65,7 +65,7 @@ count_profiles(const struct hed_place *place, char *folder)
     for (size_t i = 0; !dir && i < sizeof places / sizeof *places; i++) {
         char path[PATH_MAX + 64];
 
-        snprintf(path, sizeof path, "%s/%s/heddle/devices", place->dir, places[i]);
+        snprintf(path, sizeof path, "%s/%s/heddle/devices", install->dir, places[i]);
         if (realpath(path, folder))
             dir = opendir(folder);
     }
@@ -74,7 +74,7 @@ count_profiles(const struct hed_place *place, char *folder)
     for (const struct dirent *e; (e = readdir(dir));) {
         const char *dot = strrchr(e->d_name, '.');
 
-        /* The base is no device. */
+        /* base.json is what the others build on, not a device. */
         count += dot && strcmp(dot, ".json") == 0 && strcmp(e->d_name, "base.json") != 0;
     }
     closedir(dir);
@@ -82,22 +82,21 @@ count_profiles(const struct hed_place *place, char *folder)
 }
 
 static void
-check_profiles(struct hed_doctor *d, const struct hed_place *place)
+check_profiles(struct hed_doctor *d, const struct hed_install *install)
 {
     char folder[PATH_MAX];
-    const int count = count_profiles(place, folder);
+    const int count = count_profiles(install, folder);
 
     if (count > 0) {
-        hed_doctor_say(d, HED_FINDING_OK, "profiles", "%d devices to look like, in %s", count,
-                       folder);
+        hed_doctor_say(d, HED_FINDING_OK, "profiles", "%d device profiles in %s", count, folder);
         return;
     }
-    hed_doctor_say(d, HED_FINDING_FAIL, "profiles", "the device profiles are not there");
+    hed_doctor_say(d, HED_FINDING_FAIL, "profiles", "the device profiles were not found");
     hed_doctor_hint(d, "Install heddle again.");
     d->has_cpu = false;
 }
 
-/* The folder of compiled kernels; false if there is no place for one. */
+/* The folder of compiled kernels; false if none is known. */
 static bool
 cache_folder(const struct hed_config *c, char *out, size_t size)
 {
@@ -112,16 +111,16 @@ check_cache(struct hed_doctor *d)
     char folder[HED_CONFIG_TEXT_MAX + 32];
 
     if (d->config.cache_size == 0) {
-        hed_doctor_say(d, HED_FINDING_OK, "cache", "off: kernels are compiled each time");
+        hed_doctor_say(d, HED_FINDING_OK, "cache", "turned off: kernels are compiled each time");
     } else if (!cache_folder(&d->config, folder, sizeof folder)) {
-        hed_doctor_say(d, HED_FINDING_WARN, "cache", "no folder for compiled kernels");
+        hed_doctor_say(d, HED_FINDING_WARN, "cache", "there is no folder for compiled kernels");
         hed_doctor_hint(d, "Set `cache`, XDG_CACHE_HOME or HOME.");
     } else if (access(folder, F_OK) != 0 && errno == ENOENT) {
-        hed_doctor_say(d, HED_FINDING_OK, "cache", "up to %llu MiB, made when it is needed, in %s",
+        hed_doctor_say(d, HED_FINDING_OK, "cache", "up to %llu MiB in %s, which will be created",
                        (unsigned long long)(d->config.cache_size >> 20), folder);
     } else if (access(folder, R_OK | W_OK | X_OK) != 0) {
         hed_doctor_say(d, HED_FINDING_WARN, "cache", "%s: %s", folder, strerror(errno));
-        hed_doctor_hint(d, "Kernels are compiled anew in each program until it can be used.");
+        hed_doctor_hint(d, "Until it can be used, every program compiles its kernels again.");
     } else {
         hed_doctor_say(d, HED_FINDING_OK, "cache", "up to %llu MiB of compiled kernels in %s",
                        (unsigned long long)(d->config.cache_size >> 20), folder);
@@ -131,19 +130,19 @@ check_cache(struct hed_doctor *d)
 void
 hed_doctor_cpu(struct hed_doctor *d)
 {
-    struct hed_place place;
+    struct hed_install install;
     char needs[96];
     char llvm[96] = "";
 
-    /* What is wrong with the libraries was said before. */
-    if (hed_place_find(&place, NULL) != 0)
+    /* A problem with the libraries has been reported already. */
+    if (hed_install_find(&install, NULL) != 0)
         return;
-    d->has_cpu = check_plugin(d, &place, "backend-cpu", "libheddle", needs, sizeof needs) &&
-                 check_plugin(d, &place, "compiler-llvm", "libLLVM", llvm, sizeof llvm);
+    d->has_cpu = check_plugin(d, &install, "backend-cpu", "libheddle", needs, sizeof needs) &&
+                 check_plugin(d, &install, "compiler-llvm", "libLLVM", llvm, sizeof llvm);
     if (!d->has_cpu)
         return;
-    hed_doctor_say(d, HED_FINDING_OK, NAME, "can be used (--gpu cpu); compiles with %s",
+    hed_doctor_say(d, HED_FINDING_OK, NAME, "works (--gpu cpu); the compiler is %s",
                    llvm[0] ? llvm : "LLVM");
-    check_profiles(d, &place);
+    check_profiles(d, &install);
     check_cache(d);
 }

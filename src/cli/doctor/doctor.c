@@ -1,5 +1,5 @@
-/* heddle doctor: looks at everything heddle depends on, and says what to do. It changes nothing on
- * the machine, and what may hang or crash is done in child processes.
+/* heddle doctor: checks everything that heddle depends on, and says what to do. It changes nothing
+ * on the machine. Checks that may hang or crash run in child processes.
  */
 #include "cli/doctor/doctor.h"
 
@@ -19,13 +19,14 @@
 static const char usage[] =
     "usage: heddle doctor [OPTION...]\n"
     "\n"
-    "Checks heddle's libraries, its settings, NVIDIA's driver and this machine, and\n"
-    "says in plain words what is wrong and what to do. Changes nothing.\n"
+    "Checks heddle's libraries and settings, NVIDIA's driver and this machine, and\n"
+    "explains what is wrong and what to do about it. It changes nothing.\n"
     "\n"
-    "  --json        for programs to read\n"
-    "  -h, --help    this text\n"
+    "  --json        print JSON\n"
+    "  -h, --help    show this help\n"
     "\n"
-    "Exit codes: 0 nothing failed (there may be warnings), 1 something failed.\n";
+    "The exit code is 0 if nothing failed (there may be warnings), 1 if something\n"
+    "failed, 2 if an option is wrong.\n";
 
 enum { OPT_JSON, OPT_HELP };
 
@@ -94,7 +95,7 @@ print_text(const struct hed_doctor *d)
         printf("\nnothing failed, %zu warning%s\n", counts[HED_FINDING_WARN],
                counts[HED_FINDING_WARN] == 1 ? "" : "s");
     else
-        printf("\nall is well\n");
+        printf("\neverything is fine\n");
 }
 
 static void
@@ -145,7 +146,7 @@ hed_cli_doctor(int argc, char **argv)
     if (option == HED_CLI_OPT_BAD || !hed_cli_opts_no_operands(&o))
         return HED_EXIT_USAGE;
 
-    /* Too large for a stack that somebody may have made small. */
+    /* It is large, and the stack may be small. */
     struct hed_doctor *d = calloc(1, sizeof *d);
 
     if (!d) {

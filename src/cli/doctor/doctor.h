@@ -1,4 +1,4 @@
-/* heddle doctor: the list of findings, and who adds to it. doctor.c prints it. */
+/* heddle doctor: the list of findings, and the checks that add to it. doctor.c prints it. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,9 +10,9 @@ enum hed_finding_level { HED_FINDING_OK, HED_FINDING_WARN, HED_FINDING_FAIL };
 
 struct hed_finding {
     enum hed_finding_level level;
-    char name[24];   /* what was looked at */
+    char name[24];   /* what was checked */
     char text[1024]; /* what was found */
-    char hint[512];  /* what to do; "" if nothing */
+    char hint[512];  /* what to do about it; "" if nothing */
 };
 
 #define HED_FINDINGS_MAX 64
@@ -25,7 +25,7 @@ struct hed_doctor {
     bool has_cpu;             /* the CPU GPU can be used */
 };
 
-/* Adds a finding without a hint. One too many is left out. */
+/* Adds a finding without a hint. Findings after HED_FINDINGS_MAX are left out. */
 void hed_doctor_say(struct hed_doctor *d, enum hed_finding_level level, const char *name,
                     const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
@@ -33,11 +33,11 @@ void hed_doctor_say(struct hed_doctor *d, enum hed_finding_level level, const ch
 void hed_doctor_hint(struct hed_doctor *d, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The checks, in the order they are shown. */
-void hed_doctor_heddle(struct hed_doctor *d); /* our libraries, settings; fills in config */
+/* The checks, in the order in which they are shown. */
+void hed_doctor_heddle(struct hed_doctor *d); /* libraries and settings; fills in config */
 void hed_doctor_loader(struct hed_doctor *d); /* LD_LIBRARY_PATH, LD_PRELOAD */
 void hed_doctor_cpu(struct hed_doctor *d);    /* the CPU GPU; fills in has_cpu */
 void hed_doctor_server(struct hed_doctor *d); /* where the setting `gpu` is an address */
 void hed_doctor_driver(struct hed_doctor *d); /* NVIDIA's driver and the devices */
 void hed_doctor_system(struct hed_doctor *d); /* kernel, libc, shared memory, folders */
-void hed_doctor_share(struct hed_doctor *d);  /* can programs meet, and --inject work? */
+void hed_doctor_share(struct hed_doctor *d);  /* do --sched and --inject work? */

@@ -1,5 +1,5 @@
-/* The doctor on NVIDIA's driver: the hardware, the kernel module, the device files, the libraries,
- * and whether they answer. The libraries are looked for where the gpu backend looks for them.
+/* The doctor checks NVIDIA's driver: the hardware, the kernel module, the device files, the
+ * libraries, and whether they answer. It looks for the libraries where the gpu backend does.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "cli/probe.h"
 #include "locate/driver.h"
 
-/* What there is of a GPU, apart from libraries. */
+/* What is there of a GPU, apart from libraries. */
 struct hardware {
     unsigned cards;   /* NVIDIA display controllers on the PCI bus */
     unsigned nodes;   /* /dev/nvidia0, 1, ... */
@@ -123,17 +123,17 @@ check_module(struct hed_doctor *d, const struct hardware *h)
                        h->release[0] ? h->release : "(version unknown)");
     } else if (h->cards) {
         hed_doctor_say(d, HED_FINDING_FAIL, "GPU",
-                       "%u NVIDIA GPU%s on the bus, and the kernel module is not loaded", h->cards,
+                       "%u NVIDIA GPU%s found, but the kernel module is not loaded", h->cards,
                        h->cards == 1 ? "" : "s");
-        hed_doctor_hint(d, "Install NVIDIA's driver, or load it: modprobe nvidia");
+        hed_doctor_hint(d, "Install NVIDIA's driver, or load its module: modprobe nvidia");
     } else if (hed_config_gpu_is_address(d->config.gpu)) {
-        hed_doctor_say(d, HED_FINDING_OK, "GPU", "no GPU here: programs use the server's");
+        hed_doctor_say(d, HED_FINDING_OK, "GPU", "no GPU here; programs use the server's GPUs");
     } else if (d->has_cpu) {
-        hed_doctor_say(d, HED_FINDING_OK, "GPU", "no GPU here: programs run on the CPU GPU");
+        hed_doctor_say(d, HED_FINDING_OK, "GPU", "no GPU here; programs run on the CPU");
     } else {
         hed_doctor_say(d, HED_FINDING_WARN, "GPU", "no GPU here");
-        hed_doctor_hint(d, "Programs will see no device. `heddle run --gpu null` answers their "
-                           "calls without executing anything.");
+        hed_doctor_hint(d, "Programs will find no device. `heddle run --gpu null` answers their "
+                           "calls but computes nothing.");
     }
 }
 
@@ -144,9 +144,9 @@ check_node(struct hed_doctor *d, const char *path, const char *missing)
         hed_doctor_say(d, HED_FINDING_WARN, "device files", "%s is missing", path);
         hed_doctor_hint(d, "%s", missing);
     } else if (access(path, R_OK | W_OK) != 0) {
-        hed_doctor_say(d, HED_FINDING_FAIL, "device files", "you may not read and write %s", path);
-        hed_doctor_hint(d, "See its owner and group with ls -l; often joining the group `video` or "
-                           "`render` is what is needed.");
+        hed_doctor_say(d, HED_FINDING_FAIL, "device files", "you cannot read and write %s", path);
+        hed_doctor_hint(d, "Check its owner and group with ls -l. Joining the group `video` or "
+                           "`render` often helps.");
     }
 }
 
@@ -158,14 +158,15 @@ check_nodes(struct hed_doctor *d, const struct hardware *h)
     if (!h->module || h->wsl)
         return;
     if (h->nodes == 0) {
-        hed_doctor_say(d, HED_FINDING_FAIL, "device files", "no /dev/nvidia0");
-        hed_doctor_hint(d, "In a container, give it the GPU (docker run --gpus all); else run "
-                           "nvidia-smi once as root, which makes the files.");
+        hed_doctor_say(d, HED_FINDING_FAIL, "device files", "there is no /dev/nvidia0");
+        hed_doctor_hint(d,
+                        "A container must be given the GPU (docker run --gpus all). Otherwise run "
+                        "nvidia-smi once as root, which creates the files.");
         return;
     }
-    check_node(d, "/dev/nvidiactl", "Run nvidia-smi once as root, which makes it.");
-    check_node(d, "/dev/nvidia-uvm", "Run `nvidia-modprobe -u -c=0` as root, which makes it.");
-    /* Numbers may have gaps in containers: that of one GPU out of eight may be 5. */
+    check_node(d, "/dev/nvidiactl", "Run nvidia-smi once as root, which creates it.");
+    check_node(d, "/dev/nvidia-uvm", "Run `nvidia-modprobe -u -c=0` as root, which creates it.");
+    /* In a container the numbers can have gaps: its only GPU may be number 5 of eight. */
     for (unsigned i = 0; i < 64; i++) {
         char path[32];
 
@@ -174,7 +175,7 @@ check_nodes(struct hed_doctor *d, const struct hardware *h)
             check_node(d, path, "");
     }
     if (d->count == before)
-        hed_doctor_say(d, HED_FINDING_OK, "device files", "%u GPU%s, may be read and written",
+        hed_doctor_say(d, HED_FINDING_OK, "device files", "%u GPU%s, readable and writable",
                        h->nodes, h->nodes == 1 ? "" : "s");
 }
 
@@ -182,13 +183,13 @@ check_nodes(struct hed_doctor *d, const struct hardware *h)
 
 /* The search for one library. */
 struct search {
-    char path[PATH_MAX]; /* the first that can be it; "" while there is none */
-    const char *from;    /* where that was found */
-    char refused[512];   /* the last that cannot be it, and why; or "" */
+    char path[PATH_MAX]; /* the first suitable file; "" while there is none */
+    const char *from;    /* where it was found */
+    char refused[512];   /* the last unsuitable file, and the reason; or "" */
 };
 
 static bool
-consider(void *arg, const char *path, const char *place)
+consider_library(void *arg, const char *path, const char *from)
 {
     struct search *s = arg;
     const char *reason = hed_locate_reject(path);
@@ -198,50 +199,54 @@ consider(void *arg, const char *path, const char *place)
         return false;
     }
     snprintf(s->path, sizeof s->path, "%s", path);
-    s->from = place;
+    s->from = from;
     return true;
 }
 
-/* What was found, with `key` naming the setting; false if there is nothing to go on with. */
+/* Finds a library of NVIDIA's, or reports that there is none and returns false. `key` is the
+ * setting that can name it, `given` that setting's value. */
 static bool
-locate(struct hed_doctor *d, const struct hardware *h, const char *name, const char *soname,
-       const char *key, const char *given, struct search *s)
+locate_library(struct hed_doctor *d, const struct hardware *h, const char *name, const char *soname,
+               const char *key, const char *given, struct search *s)
 {
-    /* No library where there is no GPU is how things should be. */
+    /* Where there is no GPU, there should be no library. */
     const enum hed_finding_level level = has_gpu(h) ? HED_FINDING_FAIL
                                          : d->has_cpu || hed_config_gpu_is_address(d->config.gpu)
                                              ? HED_FINDING_OK
                                              : HED_FINDING_WARN;
 
     if (given[0]) {
-        const char *reason = access(given, F_OK) != 0 ? "is not there" : hed_locate_reject(given);
+        const char *reason = access(given, F_OK) != 0 ? "does not exist" : hed_locate_reject(given);
 
         *s = (struct search){.from = "setting"};
         snprintf(s->path, sizeof s->path, "%s", given);
         if (reason) {
             hed_doctor_say(d, HED_FINDING_FAIL, name, "the setting `%s` is %s, which %s", key,
                            given, reason);
-            hed_doctor_hint(d, "Correct it, or take it out to have the driver looked for.");
+            hed_doctor_hint(d, "Correct the setting, or remove it so that heddle looks for the "
+                               "driver.");
         }
         return !reason;
     }
     *s = (struct search){.from = ""};
-    hed_locate_each(soname, consider, s);
+    hed_locate_each(soname, consider_library, s);
     if (s->path[0])
         return true;
     if (s->refused[0]) {
-        hed_doctor_say(d, level, name, "no %s of NVIDIA's; %s", soname, s->refused);
-        hed_doctor_hint(d, "Set `%s` to the real one if it is elsewhere.", key);
+        hed_doctor_say(d, level, name, "NVIDIA's %s was not found; %s", soname, s->refused);
+        hed_doctor_hint(d, "If it is elsewhere, set `%s` to its full path.", key);
     } else {
-        hed_doctor_say(d, level, name, "no %s in the loader's cache or usual folders", soname);
+        hed_doctor_say(d, level, name,
+                       "%s is neither in the loader's cache nor in the usual folders", soname);
         if (has_gpu(h))
-            hed_doctor_hint(d, "Install NVIDIA's driver; in a container, see that it was given the "
-                               "driver (docker run --gpus all).");
+            hed_doctor_hint(d,
+                            "Install NVIDIA's driver. A container must be given the driver (docker "
+                            "run --gpus all).");
     }
     return false;
 }
 
-/* A driver without a GPU, as in images made for other machines, is a warning. */
+/* A driver without a GPU, as in an image that was made for another machine, is only a warning. */
 static void
 report_failure(struct hed_doctor *d, const struct hardware *h, const char *name,
                const struct hed_probe *p)
@@ -260,7 +265,7 @@ check_cuda(struct hed_doctor *d, const struct hardware *h)
 {
     struct search s;
 
-    if (!locate(d, h, "driver", "libcuda.so.1", "driver", d->config.driver, &s))
+    if (!locate_library(d, h, "driver", "libcuda.so.1", "driver", d->config.driver, &s))
         return;
 
     struct hed_probe *p = hed_probe_create(s.path, NULL);
@@ -273,8 +278,8 @@ check_cuda(struct hed_doctor *d, const struct hardware *h)
                        p->version / 1000, p->version % 1000 / 10, p->count,
                        p->count == 1 ? "" : "s", s.path, s.from);
     else if (hed_probe_ok(p)) {
-        hed_doctor_say(d, HED_FINDING_WARN, "driver", "%s answers, and shows no device", s.path);
-        hed_doctor_hint(d, "Look at CUDA_VISIBLE_DEVICES.");
+        hed_doctor_say(d, HED_FINDING_WARN, "driver", "%s works, but shows no device", s.path);
+        hed_doctor_hint(d, "Check CUDA_VISIBLE_DEVICES.");
     } else
         report_failure(d, h, "driver", p);
     hed_probe_free(p);
@@ -285,7 +290,7 @@ check_nvml(struct hed_doctor *d, const struct hardware *h)
 {
     struct search s;
 
-    if (!locate(d, h, "NVML", "libnvidia-ml.so.1", "nvml", d->config.nvml, &s))
+    if (!locate_library(d, h, "NVML", "libnvidia-ml.so.1", "nvml", d->config.nvml, &s))
         return;
 
     struct hed_probe *p = hed_probe_create(s.path, NULL);
@@ -296,9 +301,11 @@ check_nvml(struct hed_doctor *d, const struct hardware *h)
     if (!hed_probe_ok(p)) {
         report_failure(d, h, "NVML", p);
     } else if (h->release[0] && strcmp(h->release, p->release) != 0) {
-        hed_doctor_say(d, HED_FINDING_WARN, "NVML", "library %s, kernel module %s", p->release,
-                       h->release);
-        hed_doctor_hint(d, "They should be equal: restart the machine after an update.");
+        hed_doctor_say(d, HED_FINDING_WARN, "NVML",
+                       "the library is %s, but the kernel module "
+                       "is %s",
+                       p->release, h->release);
+        hed_doctor_hint(d, "Restart the machine, as after every update of the driver.");
     } else {
         hed_doctor_say(d, HED_FINDING_OK, "NVML", "driver %s, %d device%s: %s (%s)", p->release,
                        p->count, p->count == 1 ? "" : "s", s.path, s.from);
@@ -315,8 +322,8 @@ check_visible(struct hed_doctor *d)
         return;
     if (v[0] == '\0' || v[0] == '-') {
         hed_doctor_say(d, HED_FINDING_WARN, "visibility",
-                       "CUDA_VISIBLE_DEVICES=\"%s\" hides all devices from programs", v);
-        hed_doctor_hint(d, "Unset it to see them.");
+                       "CUDA_VISIBLE_DEVICES='%s' hides all devices from programs", v);
+        hed_doctor_hint(d, "Unset it to let programs see them.");
     } else {
         hed_doctor_say(d, HED_FINDING_OK, "visibility", "CUDA_VISIBLE_DEVICES=%s", v);
     }

@@ -1,4 +1,4 @@
-/* The doctor on heddle itself: its libraries, its settings, and what the shell tells the loader. */
+/* The doctor checks heddle itself: its libraries, its settings, and the loader's variables. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,11 +9,11 @@
 #include "cli/cli.h"
 #include "cli/doctor/doctor.h"
 #include "cli/env.h"
-#include "cli/place.h"
+#include "cli/install.h"
 #include "cli/probe.h"
 #include "locate/elf.h"
 
-/* Loads one library in a child and compares its version; true if all is well. */
+/* Loads one library in a child and compares its version. True if everything is right. */
 static bool
 check_library(struct hed_doctor *d, const char *path)
 {
@@ -22,7 +22,7 @@ check_library(struct hed_doctor *d, const char *path)
     char text[640];
     bool good = false;
 
-    /* The library may start to record when it is asked for its version. */
+    /* Loading the library must not begin a trace. */
     hed_env_init(&env, environ);
     hed_env_set_setting(&env, "trace", "");
 
@@ -37,11 +37,12 @@ check_library(struct hed_doctor *d, const char *path)
         hed_doctor_hint(d, "%s", hint[0] ? hint : "Install heddle again.");
     } else if (p->heddle[0] == '\0') {
         hed_doctor_say(d, HED_FINDING_FAIL, "libraries", "%s has no function heddle_version", path);
-        hed_doctor_hint(d, "That is not heddle's, or not all of it: install heddle again.");
+        hed_doctor_hint(d, "It is not heddle's, or incomplete. Install heddle again.");
     } else if (strcmp(p->heddle, hed_cli_version_text) != 0) {
-        hed_doctor_say(d, HED_FINDING_FAIL, "libraries", "%s is of version %s, this command of %s",
-                       path, p->heddle, hed_cli_version_text);
-        hed_doctor_hint(d, "Two installations are mixed: install heddle again.");
+        hed_doctor_say(d, HED_FINDING_FAIL, "libraries",
+                       "%s has version %s, but this command has %s", path, p->heddle,
+                       hed_cli_version_text);
+        hed_doctor_hint(d, "Two installations are mixed. Install heddle again.");
     } else {
         good = true;
     }
@@ -54,22 +55,23 @@ out:
 static void
 check_libraries(struct hed_doctor *d)
 {
-    struct hed_place place;
+    struct hed_install install;
     struct hed_why why = {""};
 
-    if (hed_place_find(&place, &why) != 0) {
+    if (hed_install_find(&install, &why) != 0) {
         hed_doctor_say(d, HED_FINDING_FAIL, "libraries", "%s", why.text);
         hed_doctor_hint(d, "The command looks for its libraries relative to where it lies itself.");
         return;
     }
     /* The fronts bring the core library with them, and its version. */
-    if (check_library(d, place.lib[HED_PLACE_CORE]) &&
-        check_library(d, place.lib[HED_PLACE_CUDA]) && check_library(d, place.lib[HED_PLACE_NVML]))
+    if (check_library(d, install.lib[HED_INSTALL_CORE]) &&
+        check_library(d, install.lib[HED_INSTALL_CUDA]) &&
+        check_library(d, install.lib[HED_INSTALL_NVML]))
         hed_doctor_say(d, HED_FINDING_OK, "libraries", "heddle %s in %s", hed_cli_version_text,
-                       place.dir);
-    if (strpbrk(place.dir, ":; ")) {
+                       install.dir);
+    if (strpbrk(install.dir, ":; ")) {
         hed_doctor_say(d, HED_FINDING_FAIL, "libraries",
-                       "the loader splits paths at blanks and colons, and %s has one", place.dir);
+                       "%s contains a blank or colon, where the loader splits paths", install.dir);
         hed_doctor_hint(d, "Install heddle in another folder.");
     }
 }
@@ -88,7 +90,7 @@ check_settings(struct hed_doctor *d)
     hed_env_fini(&env);
     if (err) {
         hed_doctor_say(d, HED_FINDING_FAIL, "settings", "%s", why.text);
-        hed_doctor_hint(d, "`heddle help settings` lists what there is.");
+        hed_doctor_hint(d, "`heddle help settings` lists all settings.");
         hed_config_init(&d->config);
         return;
     }
@@ -138,7 +140,7 @@ check_folder(struct hed_doctor *d, const char *folder)
     if (folder[0] == '\0') {
         hed_doctor_say(d, HED_FINDING_WARN, "loader",
                        "LD_LIBRARY_PATH has an empty entry, which means the current folder");
-        hed_doctor_hint(d, "Take out the colon at its end or beginning, or the double one.");
+        hed_doctor_hint(d, "Remove the colon at its beginning or end, or the double colon.");
         return;
     }
     snprintf(path, sizeof path, "%s/libcuda.so.1", folder);
@@ -146,14 +148,14 @@ check_folder(struct hed_doctor *d, const char *folder)
         return;
     if (hed_elf_is_heddle(&elf)) {
         hed_doctor_say(d, HED_FINDING_WARN, "loader",
-                       "LD_LIBRARY_PATH has heddle's own folder %s: every program started from "
-                       "here runs on heddle",
+                       "LD_LIBRARY_PATH contains heddle's own folder %s, so every program that you "
+                       "start from here runs on heddle",
                        folder);
-        hed_doctor_hint(d, "If that is not meant, unset it; `heddle run` sets it where needed.");
+        hed_doctor_hint(d, "If you do not want that, unset it; `heddle run` sets it by itself.");
     } else if (strstr(folder, "/stubs")) {
         hed_doctor_say(d, HED_FINDING_WARN, "loader",
-                       "LD_LIBRARY_PATH has the CUDA toolkit's stubs in %s", folder);
-        hed_doctor_hint(d, "Take that folder out: stubs are for linking, and fail when run.");
+                       "LD_LIBRARY_PATH contains the CUDA toolkit's stubs in %s", folder);
+        hed_doctor_hint(d, "Remove that folder: stubs are for linking and fail at run time.");
     }
 }
 
@@ -167,13 +169,13 @@ check_preload(struct hed_doctor *d, const char *name)
     if (hed_elf_read(name, &elf) != 0) {
         hed_doctor_say(d, HED_FINDING_WARN, "loader", "LD_PRELOAD names %s, which cannot be read",
                        name);
-        hed_doctor_hint(d, "Take it out: the loader complains at each program's start.");
+        hed_doctor_hint(d, "Remove it: the loader complains each time a program starts.");
     } else if (hed_elf_is_heddle(&elf)) {
         hed_doctor_say(d, HED_FINDING_WARN, "loader",
-                       "LD_PRELOAD has heddle's own %s: every program started from here runs on "
-                       "heddle",
+                       "LD_PRELOAD contains heddle's own %s, so every program that you start from "
+                       "here runs on heddle",
                        name);
-        hed_doctor_hint(d, "If that is not meant, unset it; `heddle run` sets it where needed.");
+        hed_doctor_hint(d, "If you do not want that, unset it; `heddle run` sets it by itself.");
     }
 }
 
@@ -189,5 +191,5 @@ hed_doctor_loader(struct hed_doctor *d)
     if (preload && preload[0])
         each_entry(d, preload, ": ", check_preload);
     if (d->count == before)
-        hed_doctor_say(d, HED_FINDING_OK, "loader", "nothing odd in LD_LIBRARY_PATH, LD_PRELOAD");
+        hed_doctor_say(d, HED_FINDING_OK, "loader", "LD_LIBRARY_PATH and LD_PRELOAD are fine");
 }

@@ -1,4 +1,6 @@
-/* The doctor on sharing: can programs meet, and can the driver load heddle (--inject)? */
+/* The doctor checks sharing: can programs meet (--sched), and can the driver load heddle
+ * (--inject)?
+ */
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,7 +8,7 @@
 
 #include "base/err.h"
 #include "cli/doctor/doctor.h"
-#include "cli/place.h"
+#include "cli/install.h"
 #include "cli/probe.h"
 #include "core/cupti_places.h"
 #include "locate/driver.h"
@@ -14,7 +16,7 @@
 
 #define SHM "/dev/shm/"
 
-/* Whoever finds such a file cannot take part. */
+/* A file that cannot be used keeps programs from taking part. */
 static bool
 is_in_the_way(const char *name, struct hed_why *why)
 {
@@ -25,7 +27,7 @@ is_in_the_way(const char *name, struct hed_why *why)
     return err != 0 && err != HED_ENOTFOUND;
 }
 
-/* Looks at what is there; true: said that something is wrong with it. */
+/* Checks the files that are there. True: a problem was reported. */
 static bool
 check_meetings(struct hed_doctor *d)
 {
@@ -45,13 +47,14 @@ check_meetings(struct hed_doctor *d)
         closedir(dir);
     if (bad) {
         hed_doctor_say(d, HED_FINDING_WARN, "sharing", "%s", why.text);
-        hed_doctor_hint(d, "Programs that come there are not held. Remove the file if nobody uses "
-                           "it, or use one version of heddle.");
+        hed_doctor_hint(d,
+                        "Programs that find this file run without being scheduled. Remove it if no "
+                        "program uses it, or use one version of heddle.");
     }
     return bad;
 }
 
-/* By meeting: it takes memory, locks of the kernel's, and a folder that can be written. */
+/* Tries it: sharing takes memory, locks of the kernel's, and a folder that can be written. */
 static void
 check_sharing(struct hed_doctor *d)
 {
@@ -68,18 +71,18 @@ check_sharing(struct hed_doctor *d)
     hed_meet_leave(m);
     (void)unlink(path);
     if (err) {
-        hed_doctor_say(d, HED_FINDING_WARN, "sharing", "programs cannot take turns (--sched): %s",
+        hed_doctor_say(d, HED_FINDING_WARN, "sharing", "programs cannot share a GPU (--sched): %s",
                        why.text);
-        hed_doctor_hint(d, "They meet in /dev/shm; in a container: docker run --ipc=host, or "
+        hed_doctor_hint(d, "They need /dev/shm. For a container: docker run --ipc=host, or "
                            "--shm-size=1g");
     } else if (!check_meetings(d)) {
-        hed_doctor_say(d, HED_FINDING_OK, "sharing", "programs can take turns (--sched)");
+        hed_doctor_say(d, HED_FINDING_OK, "sharing", "programs can share a GPU (--sched)");
     }
 }
 
 /* ---- --inject -------------------------------------------------------------------------------- */
 
-/* Can it be loaded? Then its full path, else the reason. */
+/* Can the library be loaded? `out` becomes its full path, or the reason why not. */
 static bool
 try_library(const char *name, char *out, size_t size)
 {
@@ -100,7 +103,7 @@ try_library(const char *name, char *out, size_t size)
     return good;
 }
 
-/* As the injected library looks for it. */
+/* Looks for CUPTI where the injected library does. */
 static bool
 find_cupti(char *out, size_t size)
 {
@@ -127,25 +130,26 @@ check_inject(struct hed_doctor *d)
 {
     const char *given = d->config.cupti;
     const bool gpu = hed_locate_gpu(d->config.driver);
-    struct hed_place place;
+    struct hed_install install;
     char path[PATH_MAX];
     char found[PATH_MAX] = "";
 
-    if (hed_place_find(&place, NULL) != 0) /* said already */
+    if (hed_install_find(&install, NULL) != 0) /* reported already */
         return;
-    if (!hed_place_plugin(&place, "libheddle-inject", path, sizeof path)) {
+    if (!hed_install_plugin(&install, "libheddle-inject", path, sizeof path)) {
         hed_doctor_say(d, HED_FINDING_FAIL, "--inject", "there is no %s", path);
         hed_doctor_hint(d, "Install heddle again.");
     } else if (*given && !try_library(given, found, sizeof found)) {
         hed_doctor_say(d, HED_FINDING_FAIL, "--inject", "the setting `cupti` is %s: %s", given,
                        found);
-        hed_doctor_hint(d, "Set it to a libcupti.so.13 or .12, or not at all.");
+        hed_doctor_hint(d, "Set it to a libcupti.so.13 or .12, or remove it.");
     } else if (!*given && !find_cupti(found, sizeof found)) {
-        /* Who has no GPU does not miss it. */
+        /* Without a GPU, CUPTI is not missed. */
         hed_doctor_say(d, gpu ? HED_FINDING_WARN : HED_FINDING_OK, "--inject",
                        "does not work here: no libcupti.so.13 or .12 was found");
-        hed_doctor_hint(d, "It comes with the CUDA toolkit (NVIDIA's package cuda-cupti); name it "
-                           "with the setting `cupti` where it is not found.");
+        hed_doctor_hint(d,
+                        "CUPTI comes with the CUDA toolkit (NVIDIA's package cuda-cupti). If it is "
+                        "in an unusual folder, set `cupti` to its path.");
     } else {
         hed_doctor_say(d, HED_FINDING_OK, "--inject", "%s, CUPTI is %s",
                        gpu ? "works" : "works where there is a GPU", found);

@@ -1,4 +1,4 @@
-/* The doctor on the machine: kernel, C library, shared memory, folder for temporary files. */
+/* The doctor checks the machine: kernel, C library, shared memory, folder for temporary files. */
 #include <errno.h>
 #include <fcntl.h>
 #include <gnu/libc-version.h>
@@ -26,14 +26,14 @@ check_kernel(struct hed_doctor *d)
         (major < 2 || (major == 2 && minor < 17))) {
         hed_doctor_say(d, HED_FINDING_WARN, "system", "glibc %s is older than CUDA needs (2.17)",
                        gnu_get_libc_version());
-        hed_doctor_hint(d, "Use a newer system, or a container of one.");
+        hed_doctor_hint(d, "Use a newer system, or a container with one.");
         return;
     }
     hed_doctor_say(d, HED_FINDING_OK, "system", "%s %s, glibc %s, %s", u.sysname, u.release,
                    gnu_get_libc_version(), u.machine);
 }
 
-/* By trying, as the kernel's answer is the only one that counts. 0 or an errno. */
+/* Tries to create a file, because only the kernel's answer counts. 0 or an errno. */
 static int
 try_writing(const char *folder)
 {
@@ -67,7 +67,7 @@ check_shared_memory(struct hed_doctor *d)
         if (space < SHM_LOW) {
             hed_doctor_say(d, HED_FINDING_WARN, "/dev/shm", "has only %llu MiB free",
                            space / (1024 * 1024));
-            hed_doctor_hint(d, "Give it more; in a container: docker run --shm-size=1g");
+            hed_doctor_hint(d, "Make it larger. For a container: docker run --shm-size=1g");
             return;
         }
     }
@@ -84,7 +84,7 @@ check_temp(struct hed_doctor *d)
     if (error) {
         hed_doctor_say(d, HED_FINDING_FAIL, "temp folder", "%s cannot be written: %s", folder,
                        strerror(error));
-        hed_doctor_hint(d, "Set TMPDIR to a folder that can be.");
+        hed_doctor_hint(d, "Set TMPDIR to a folder that you can write to.");
     } else {
         hed_doctor_say(d, HED_FINDING_OK, "temp folder", "%s can be written", folder);
     }

@@ -82,7 +82,7 @@ static int
 take_gpu(struct hed_server_options *o, const char *value, struct hed_why *why)
 {
     if (hed_address_is(value)) {
-        hed_why_set(why, "%.200s is a server; this one needs a place where work runs", value);
+        hed_why_set(why, "'%.200s' is another server; a server needs gpu, cpu or null", value);
         return HED_EINVAL;
     }
     return take_text(value, o->gpu, sizeof o->gpu, why);
@@ -359,7 +359,7 @@ take_word(struct hed_server_options *o, int count, char **words, int *used, stru
 
     *used = 1;
     if (n == 0 || !t) {
-        hed_why_set(why, "no option %.100s; see heddle serve --help", word);
+        hed_why_set(why, "there is no option '%.100s'; see heddle serve --help", word);
         return HED_ENOTFOUND;
     }
     if (t->takes_value && !value && count > 1) {

@@ -79,18 +79,18 @@ class Make(Case):
     def test_what_makes_no_sense_is_refused(self):
         self.cert("client", "c", "--name", "alice", code=1, says="heddle cert ca c")
         self.cert("ca", "c")
-        self.cert("server", "c", code=2, says="host is missing")
-        self.cert("client", "c", code=2, says="name is missing")
-        self.cert("client", "--name", "x", code=2, says="the folder is missing")
+        self.cert("server", "c", code=2, says="no --host given")
+        self.cert("client", "c", code=2, says="no --name given")
+        self.cert("client", "--name", "x", code=2, says="no folder given")
         self.cert("ca", "a", "b", code=2, says="one folder")
         self.cert("ca", "d", "--days", "0", code=2, says="is not a number from 1 to 7300")
         self.cert("ca", "d", "--days", "x", code=2, says="is not a number")
-        self.cert("ca", "d", "--host", "x", code=2, says="no option --host")
+        self.cert("ca", "d", "--host", "x", code=2, says="cert ca: there is no option '--host'")
         self.cert("client", "c", "--name", "../../x", code=2, says="is not a name")
         self.cert("server", "c", "--host", "a,b c", code=2, says="'b c' is not the name")
         self.cert("ca", "no/such/folder", code=1, says="No such file or directory")
-        self.cert("sever", "c", code=2, says='did you mean "server"?')
-        self.cert("show", code=2, says="the file is missing")
+        self.cert("sever", "c", code=2, says="did you mean 'server'?")
+        self.cert("show", code=2, says="no file given")
         self.assertFalse(os.path.exists(os.path.join(self.dir, "d")))
 
     def test_a_key_of_another_authority_is_noticed(self):
@@ -106,7 +106,7 @@ class Make(Case):
             self.assertLessEqual(max(map(len, text.split("\n"))), 80, text)
             for word in text.split():
                 if word.startswith("--"):
-                    self.assertIn(word.rstrip(",;").replace("-", "\\-"), page)
+                    self.assertIn(word.rstrip(",;`").replace("-", "\\-"), page)
 
 
 class Show(Case):
@@ -118,7 +118,7 @@ class Show(Case):
         self.assertIn("use          CA\n", text)
         self.assertIn("use          server\n", text)
         self.assertIn("use          client\n", text)
-        self.assertRegex(text, r"good until   \d{4}-\d\d-\d\d [\d:]{8} UTC \(36[45] days left")
+        self.assertRegex(text, r"valid until  \d{4}-\d\d-\d\d [\d:]{8} UTC \(36[45] days left")
 
     def test_other_files_are_refused_and_the_rest_is_shown(self):
         self.all_three()

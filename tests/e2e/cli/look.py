@@ -59,7 +59,7 @@ class Doctor(Case):
 
     def test_a_driver_that_is_not_there_fails(self):
         r = self.expect(1, "doctor", env=clean_environment(HEDDLE_DRIVER="/no/libcuda.so.1"))
-        self.assertIn("is not there", " ".join(r.stdout.split()))
+        self.assertIn("does not exist", " ".join(r.stdout.split()))
 
     def test_a_driver_may_be_named_from_here(self):
         self.write("libcuda.so.1", "not a library")
@@ -105,7 +105,7 @@ class Doctor(Case):
     def test_sharing_is_tried(self):
         level, text = self.finding("sharing")
         if level == "ok":  # another test may have left a file in the way just now
-            self.assertIn("programs can take turns", text)
+            self.assertIn("programs can share a GPU", text)
         self.assertEqual(glob.glob(f"/dev/shm/heddle-{os.geteuid()}-doctor-*"), [])
 
     @needs_libraries

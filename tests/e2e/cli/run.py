@@ -46,8 +46,8 @@ class Words(Case):
         self.assertRegex(text, r"calls +\d{3} of CUDA, \d{3} of NVML")
 
     def test_typos_are_answered_with_the_nearest_word(self):
-        self.expect(2, "rnu", says='did you mean "run"?')
-        self.expect(2, "devcies", says='did you mean "devices"?')
+        self.expect(2, "rnu", says="did you mean 'run'?")
+        self.expect(2, "devcies", says="did you mean 'devices'?")
         self.expect(2, "run", "--trcae", "x", says="did you mean --trace?")
         self.expect(2, "frobnicate", says="see heddle --help")
 
@@ -55,17 +55,17 @@ class Words(Case):
         for command in ("run", "serve", "sched", "devices", "doctor", "version"):
             self.expect(2, command, "--frobnicate", says="--frobnicate")
         self.expect(2, "--frobnicate", says="--frobnicate")
-        self.expect(2, "run", "-x", says="no option -x")
+        self.expect(2, "run", "-x", says="there is no option '-x'")
 
     def test_options_are_not_abbreviated(self):
-        self.expect(2, "run", "--print", "true", says="no option --print")
+        self.expect(2, "run", "--print", "true", says="there is no option '--print'")
 
     def test_values_are_asked_for_and_not_taken_where_there_are_none(self):
         self.expect(2, "run", "--gpu", says="--gpu needs a value")
         self.expect(2, "doctor", "--json=1", says="--json takes no value")
 
     def test_operands_are_refused_where_there_are_none(self):
-        self.expect(2, "doctor", "me", says='takes no "me"')
+        self.expect(2, "doctor", "me", says="unexpected 'me'")
 
     def test_control_characters_are_not_said(self):
         for words in (("a\033[2J\n",), ("run", "--set", "a\033]0;b\007=1", "true"),
@@ -105,9 +105,9 @@ class Settings(Case):
                 (("--sched", "prio=top"), "--sched: prio=top: there is no such priority"),
                 (("--set", "sched=prio=top"), "--set: sched: prio=top: there is no such priority"),
                 (("--set", "sched=queue=4"), "stream and queue need mode=record"),
-                (("--set", "mem_group=a"), "run: mem_group: a group needs a limit, mem"),
-                (("--mem", "1G", "--set", "mem_group=a/b"), "mem_group: a name is"),
-                (("--mem", "1G", "--set", "mem_group=" + "a" * 95), "mem_group: a name is"),
+                (("--set", "mem_group=a"), "run: mem_group: the group 'a' has no limit; set mem"),
+                (("--mem", "1G", "--set", "mem_group=a/b"), "is not a name of up to 94"),
+                (("--mem", "1G", "--set", "mem_group=" + "a" * 95), "is not a name of up to 94"),
                 (("--set", "nonsense=1"), "nonsense"),
                 (("--set", "nonsense"), "KEY=VALUE"),
                 (("--set", "=1"), "KEY=VALUE")):
@@ -135,7 +135,7 @@ class Settings(Case):
                         says="the settings file: sched: policy=magic: there is no such policy")
             for env in ({"HEDDLE_MEM_GROUP": "a"}, {"HEDDLE_CONFIG": self.path("group.conf")}):
                 self.expect(2, *command, env=clean_environment(**env),
-                            says="mem_group: a group needs a limit, mem")
+                            says="mem_group: the group 'a' has no limit")
         r = self.expect(1, "doctor", env=clean_environment(HEDDLE_SCHED="prio=top"))
         self.assertIn("HEDDLE_SCHED", r.stdout)
 
@@ -222,22 +222,23 @@ class Program(Case):
         self.assertEqual(r.stdout, "--help\n")
 
     def test_missing_programs_are_127(self):
-        self.expect(127, *RUN, "no-such-program", says="no-such-program: no such program")
-        self.expect(127, *RUN, "./no-such-program", says="no such program")
-        self.expect(127, *RUN, "", says="no such program")
+        self.expect(127, *RUN, "no-such-program",
+                    says="there is no program 'no-such-program' in PATH")
+        self.expect(127, *RUN, "./no-such-program", says="there is no program './no-such-program'")
+        self.expect(127, *RUN, "", says="there is no program ''")
 
     def test_programs_that_cannot_be_executed_are_126(self):
         self.write("text", "hello\n")
-        self.expect(126, *RUN, "./text", says="not executable")
-        self.expect(126, *RUN, self.dir, says="is a folder")
+        self.expect(126, *RUN, "./text", says="permission denied")
+        self.expect(126, *RUN, self.dir, says="it is a folder")
         self.write("orphan", "#!/no/such/interpreter\n", 0o755)
         self.expect(126, *RUN, "./orphan", says="interpreter")
         env = clean_environment(PATH=self.dir)
-        self.expect(126, *RUN, "text", env=env, says="not executable")
+        self.expect(126, *RUN, "text", env=env, says="permission denied")
 
     def test_which_program_is_asked(self):
-        self.expect(2, "run", says="which program")
-        self.expect(2, "run", "--gpu", "null", "--", says="which program")
+        self.expect(2, "run", says="no program given")
+        self.expect(2, "run", "--gpu", "null", "--", says="no program given")
 
     def test_path_is_searched_as_a_shell_does(self):
         self.write("tool", "#!/bin/sh\necho found $0\n", 0o755)
@@ -251,7 +252,7 @@ class Program(Case):
 
     def test_null_says_once_that_nothing_is_executed(self):
         r = self.expect(0, *RUN, "--gpu", "null", "true")
-        self.assertEqual(r.stderr.count("executes nothing"), 1)
+        self.assertEqual(r.stderr.count("computes nothing"), 1)
 
     def test_static_programs_are_warned_about(self):
         code = {"aarch64": "a80b8052 00008052 010000d4",  # exit(0)

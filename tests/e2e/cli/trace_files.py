@@ -393,7 +393,7 @@ class Words(Case):
                       ["export", "--chrome", path, "-o"]):
             _, err = self.run_it(*words, code=2)
             self.assertTrue(err)
-        self.assertIn('did you mean "show"', self.run_it("shw", code=2)[1])
+        self.assertIn("did you mean 'show'", self.run_it("shw", code=2)[1])
 
 
 if __name__ == "__main__":

@@ -91,13 +91,13 @@ class Words(Case):
         self.assertNotIn("CUDA_INJECTION64_PATH", out)
 
     def test_what_cannot_be_is_refused(self):
-        self.refused("needs something to do")
-        self.refused("the program's own GPU only", "--gpu", "cpu", "--sched", "on")
-        self.refused("the program's own GPU only", "--gpu", "null", "--sched", "on")
+        self.refused("has nothing to do")
+        self.refused("only on the program's own GPU", "--gpu", "cpu", "--sched", "on")
+        self.refused("only on the program's own GPU", "--gpu", "null", "--sched", "on")
         self.refused("cannot limit memory", "--mem", "1G", "--sched", "on")
         self.refused("cannot make calls fail", "--fault", "cuInit:1:CUDA_ERROR_UNKNOWN",
                      "--sched", "on")
-        self.refused("no chain of layers", "--layers", "trace", "--sched", "on")
+        self.refused("cannot use layers", "--layers", "trace", "--sched", "on")
         self.refused("loads only one", "--sched", "on",
                      env=environment(CUDA_INJECTION64_PATH="/a/profiler.so"))
 

@@ -85,7 +85,7 @@ class Doors(Case):
         said = self.as_nobody(do)
         if said == "PermissionError":
             self.skipTest("others cannot run what was built here")
-        self.assertIn("1 heddle: serve: the server refuses: this user may not", said)
+        self.assertIn("1 heddle: serve: the server refuses to answer: this user may not", said)
 
     def test_a_mode_that_contradicts_is_warned_about(self):
         server = Server(self, "--allow-uid", "7")

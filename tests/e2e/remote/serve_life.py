@@ -37,7 +37,7 @@ class Words(Case):
     def test_bad_values_are_refused_with_the_reason(self):
         self.expect("not an address", "--listen", "here")
         self.expect("path", "--listen", "unix:")
-        self.expect("is a server", "--gpu", "shm:/x")
+        self.expect("is another server", "--gpu", "shm:/x")
         for value in ("0800", "rw", "-1", "07777", ""):
             self.expect("--mode", "--mode", value)
         self.expect("--allow-uid", "--allow-uid", "no-such-user-here")
@@ -50,7 +50,7 @@ class Words(Case):
         self.expect("--idle", "--idle", "5000000000")
         self.expect("log: no level", "--log", "loud")
         self.expect("--token-file", "--token-file", "/nonexistent")
-        self.expect("no option --frob", "--frob")
+        self.expect("there is no option '--frob'", "--frob")
         self.expect("takes no value", "--insecure=1")
         self.expect("needs a value", "--listen")
 

@@ -205,9 +205,9 @@ too_large_a_file_is_refused(void **state)
     free(text);
 }
 
-#define PLACES                                                             \
-    "(there are: auto, gpu, cpu, null, and servers' addresses: shm:PATH, " \
-    "unix:PATH, tcp://HOST:PORT)"
+#define PLACES                                                 \
+    "choose from auto, gpu, cpu, cpu:DEVICE, null, shm:PATH, " \
+    "unix:PATH and tcp://HOST:PORT"
 
 static void
 bad_lines_are_refused_by_number(void **state)
@@ -218,30 +218,34 @@ bad_lines_are_refused_by_number(void **state)
         const char *message;
     } rows[] = {
         {"\n\nnonsense\n", HED_EFORMAT, "f.conf:3: expected 'key = value', found 'nonsense'"},
-        {"gpu=null\ncolour = red", HED_ENOTFOUND, "f.conf:2: there is no setting 'colour'"},
-        {"= red", HED_ENOTFOUND, "f.conf:1: there is no setting ''"},
-        {"gpu = tpu", HED_EINVAL, "f.conf:1: gpu: there is no 'tpu' " PLACES},
-        {"gpu = cpux", HED_EINVAL, "f.conf:1: gpu: there is no 'cpux' " PLACES},
-        {"gpu = null:h100", HED_EINVAL, "f.conf:1: gpu: there is no 'null:h100' " PLACES},
+        {"gpu=null\ncolour = red", HED_ENOTFOUND,
+         "f.conf:2: there is no setting 'colour'; `heddle help settings` lists them"},
+        {"= red", HED_ENOTFOUND,
+         "f.conf:1: there is no setting ''; `heddle help settings` lists them"},
+        {"gpu = tpu", HED_EINVAL, "f.conf:1: gpu: there is no 'tpu'; " PLACES},
+        {"gpu = cpux", HED_EINVAL, "f.conf:1: gpu: there is no 'cpux'; " PLACES},
+        {"gpu = null:h100", HED_EINVAL, "f.conf:1: gpu: there is no 'null:h100'; " PLACES},
         {"gpu = cpu:", HED_EINVAL,
-         "f.conf:1: gpu: which device is 'cpu:' to look like? See heddle.conf(5)"},
+         "f.conf:1: gpu: 'cpu:' names no device; use cpu, or for example cpu:h100"},
         {"cpu_threads = 1025", HED_ERANGE, "f.conf:1: cpu_threads: 1025 is not between 0 and 1024"},
         {"insecure = maybe", HED_EINVAL, "f.conf:1: insecure: 'maybe' is neither no nor yes"},
         {"connect_timeout = 0", HED_ERANGE,
          "f.conf:1: connect_timeout: 0 is not between 1 and 600000"},
         {"cpu_codegen = fast", HED_EINVAL,
          "f.conf:1: cpu_codegen: 'fast' is neither warp nor scalar"},
-        {"gpu = gpu,null", HED_EINVAL, "f.conf:1: gpu: 'gpu,null' is not one place"},
+        {"gpu = gpu,null", HED_EINVAL,
+         "f.conf:1: gpu: 'gpu,null' is a list; only cpu:DEVICE,DEVICE,... can be one"},
         {"layers = trace,echo", HED_EINVAL,
-         "f.conf:1: layers: there is no 'echo' (there are: trace, fault, quota, record, sched)"},
+         "f.conf:1: layers: there is no 'echo'; choose from trace, fault, quota, record, sched"},
         {"layers = trace,,fault", HED_EINVAL,
-         "f.conf:1: layers: there is no '' (there are: trace, fault, quota, record, sched)"},
+         "f.conf:1: layers: there is no ''; choose from trace, fault, quota, record, sched"},
         {"layers = trace,", HED_EINVAL,
-         "f.conf:1: layers: there is no '' (there are: trace, fault, quota, record, sched)"},
+         "f.conf:1: layers: there is no ''; choose from trace, fault, quota, record, sched"},
         {"perf = no_magic", HED_EINVAL,
-         "f.conf:1: perf: there is no 'no_magic' (there are: no_counter)"},
-        {"layers = trace,trace", HED_EINVAL, "f.conf:1: layers: 'trace' stands there twice"},
-        {"GPU = null", HED_ENOTFOUND, "f.conf:1: there is no setting 'GPU'"},
+         "f.conf:1: perf: there is no 'no_magic'; choose from no_counter"},
+        {"layers = trace,trace", HED_EINVAL, "f.conf:1: layers: 'trace' is given twice"},
+        {"GPU = null", HED_ENOTFOUND,
+         "f.conf:1: there is no setting 'GPU'; `heddle help settings` lists them"},
         {"trace_full = maybe", HED_EINVAL,
          "f.conf:1: trace_full: 'maybe' is neither block nor drop"},
         {"trace_full =", HED_EINVAL, "f.conf:1: trace_full: '' is neither block nor drop"},
@@ -299,7 +303,7 @@ long_lines_and_values_are_refused(void **state)
     text[6 + HED_CONFIG_TEXT_MAX - 1] = 'x';
     text[6 + HED_CONFIG_TEXT_MAX] = 0;
     assert_int_equal(parse(text), HED_ELIMIT);
-    assert_string_equal(why.text, "f.conf:1: trace: longer than 4095 characters");
+    assert_string_equal(why.text, "f.conf:1: trace: the value is longer than 4095 characters");
     text[6 + HED_CONFIG_TEXT_MAX] = 'x';
     assert_int_equal(parse(text), HED_ELIMIT);
     assert_string_equal(why.text, "f.conf:1: the line is too long");
@@ -320,7 +324,8 @@ unknown_variables_are_refused(void **state)
     char longest[200] = "HEDDLE_";
 
     assert_int_equal(load("HEDDLE_COLOUR=red", NULL, NULL), HED_ENOTFOUND);
-    assert_string_equal(why.text, "HEDDLE_COLOUR: there is no setting 'colour'");
+    assert_string_equal(
+        why.text, "HEDDLE_COLOUR: there is no setting 'colour'; `heddle help settings` lists them");
     assert_int_equal(load("HEDDLE_=x", NULL, NULL), HED_ENOTFOUND);
     assert_int_equal(load("HEDDLE_TRACE_BUFFER=huge", NULL, NULL), HED_EINVAL);
     assert_string_equal(why.text, "HEDDLE_TRACE_BUFFER: trace_buffer: 'huge' is not a size such as "

@@ -1,5 +1,5 @@
-/* Finding heddle's own libraries. See place.h. */
-#include "cli/place.h"
+/* Finding heddle's own libraries. See install.h. */
+#include "cli/install.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -12,15 +12,16 @@
 #include "locate/driver.h"
 #include "locate/elf.h"
 
-/* From the command's folder, the build tree's and the usual one first. HED_CLI_LIBDIR is what
- * this build installs to; an absolute path if it is not below the prefix.
+/* Relative to the command's folder. The first is right in a build tree and in most installations.
+ * HED_CLI_LIBDIR is where this build installs its libraries, an absolute path if that is not below
+ * the prefix.
  */
 static const char *const folders[] = {"../lib/heddle", HED_CLI_LIBDIR};
 
-static const char *const names[HED_PLACE_COUNT] = {
-    [HED_PLACE_CORE] = "libheddle.so.0",
-    [HED_PLACE_CUDA] = "libcuda.so.1",
-    [HED_PLACE_NVML] = "libnvidia-ml.so.1",
+static const char *const names[HED_INSTALL_COUNT] = {
+    [HED_INSTALL_CORE] = "libheddle.so.0",
+    [HED_INSTALL_CUDA] = "libcuda.so.1",
+    [HED_INSTALL_NVML] = "libnvidia-ml.so.1",
 };
 
 /* The folder of the running command. */
@@ -42,7 +43,7 @@ own_folder(char *dir, size_t size)
 }
 
 static int
-join(char *out, const char *dir, const char *name)
+join_path(char *out, const char *dir, const char *name)
 {
     const int n = snprintf(out, PATH_MAX, "%s/%s", dir, name);
 
@@ -59,8 +60,8 @@ find_folder(const char *own, char *out)
     for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
         const bool absolute = folders[i][0] == '/';
 
-        if (join(dir, absolute ? "" : own, folders[i] + absolute) == 0 && realpath(dir, out) &&
-            join(file, out, names[HED_PLACE_CORE]) == 0 && access(file, F_OK) == 0)
+        if (join_path(dir, absolute ? "" : own, folders[i] + absolute) == 0 && realpath(dir, out) &&
+            join_path(file, out, names[HED_INSTALL_CORE]) == 0 && access(file, F_OK) == 0)
             return 0;
     }
     return HED_ENOTFOUND;
@@ -77,11 +78,11 @@ check_library(const char *path, struct hed_why *why)
         return err;
     }
     if (!elf.is_elf) {
-        hed_why_set(why, "%s is not a library", path);
+        hed_why_set(why, "%s is not a library: install heddle again", path);
         return HED_EFORMAT;
     }
     if (!hed_elf_is_native(&elf)) {
-        hed_why_set(why, "%s is for %s, not for this machine", path,
+        hed_why_set(why, "%s was built for %s, not for this machine: install heddle again", path,
                     hed_elf_machine_name(elf.machine));
         return HED_EFORMAT;
     }
@@ -89,23 +90,24 @@ check_library(const char *path, struct hed_why *why)
 }
 
 int
-hed_place_find(struct hed_place *out, struct hed_why *why)
+hed_install_find(struct hed_install *out, struct hed_why *why)
 {
     char own[PATH_MAX];
     int err = own_folder(own, sizeof own);
 
     if (err) {
-        hed_why_set(why, "cannot tell where heddle is installed (/proc/self/exe): %s",
+        hed_why_set(why, "cannot find out where heddle is installed: /proc/self/exe: %s",
                     hed_err_text(err));
         return err;
     }
     err = find_folder(own, out->dir);
     if (err) {
-        hed_why_set(why, "no libheddle.so.0 in %s/%s: install heddle again", own, folders[0]);
+        hed_why_set(why, "there is no libheddle.so.0 in %s/%s: install heddle again", own,
+                    folders[0]);
         return err;
     }
-    for (size_t i = 0; i < HED_PLACE_COUNT && !err; i++) {
-        err = join(out->lib[i], out->dir, names[i]);
+    for (size_t i = 0; i < HED_INSTALL_COUNT && !err; i++) {
+        err = join_path(out->lib[i], out->dir, names[i]);
         if (!err)
             err = check_library(out->lib[i], why);
     }
@@ -113,7 +115,7 @@ hed_place_find(struct hed_place *out, struct hed_why *why)
 }
 
 bool
-hed_place_plugin(const struct hed_place *p, const char *name, char *out, size_t size)
+hed_install_plugin(const struct hed_install *p, const char *name, char *out, size_t size)
 {
     const int n = snprintf(out, size, "%s/%s.so", p->dir, name);
 
@@ -121,13 +123,13 @@ hed_place_plugin(const struct hed_place *p, const char *name, char *out, size_t 
 }
 
 const char *
-hed_place_gpu(const struct hed_place *p, const struct hed_config *c)
+hed_install_gpu(const struct hed_install *p, const struct hed_config *c)
 {
     char path[PATH_MAX];
 
     if (strcmp(c->gpu, "auto") != 0)
         return c->gpu;
-    return !hed_locate_gpu(c->driver) && hed_place_plugin(p, "backend-cpu", path, sizeof path)
+    return !hed_locate_gpu(c->driver) && hed_install_plugin(p, "backend-cpu", path, sizeof path)
                ? "cpu"
                : "gpu";
 }
