@@ -2,9 +2,13 @@
 
 import glob
 import os
+from pathlib import Path
 import subprocess
-import time
+import sys
 import unittest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from harness.patience import PATIENCE, until  # noqa: E402,F401
 
 BUILD = os.environ.get("HED_BUILD", "")
 HEDDLE = os.path.join(BUILD, "bin", "heddle")
@@ -13,10 +17,25 @@ GPU = os.environ.get("HED_SCHED_GPU", "null")
 LAUNCHES = {"null": "64", "cpu": "8"}[GPU.split(":")[0]]
 
 
+FOR_EVER = "100000"  # seconds: until the test says SIGTERM
+
+
 def environment():
     env = {k: v for k, v in os.environ.items() if not k.startswith("HEDDLE_")}
     env.update(HEDDLE_CONFIG="", HEDDLE_CACHE_SIZE="0", HEDDLE_CPU_THREADS="1")
     return env
+
+
+def states(pid):
+    """The states of a process's threads, as the kernel has them: {"S"} when all are asleep."""
+    found = set()
+    for tid in os.listdir(f"/proc/{pid}/task"):
+        try:
+            with open(f"/proc/{pid}/task/{tid}/stat", encoding="utf-8") as f:
+                found.add(f.read().rsplit(")", 1)[1].split()[0])
+        except FileNotFoundError:
+            pass  # a thread that has ended
+    return found
 
 
 class SchedCase(unittest.TestCase):
@@ -31,7 +50,7 @@ class SchedCase(unittest.TestCase):
         for p in self.programs:
             if p.poll() is None:
                 p.kill()
-            p.wait(20)
+            p.wait(PATIENCE)
             for stream in (p.stdin, p.stdout, p.stderr):
                 if stream:
                     stream.close()
@@ -52,10 +71,4 @@ class SchedCase(unittest.TestCase):
 
     def heddle(self, *words, **more):
         return subprocess.run([HEDDLE, "sched", *words], env={**environment(), **more},
-                              capture_output=True, text=True, timeout=60)
-
-    def until(self, what, seconds=20):
-        end = time.monotonic() + seconds
-        while not what():
-            self.assertLess(time.monotonic(), end, "it does not come")
-            time.sleep(0.02)
+                              capture_output=True, text=True, timeout=PATIENCE)

@@ -18,7 +18,8 @@ import tempfile
 import time
 import unittest
 
-from case import GPU, HEDDLE, LAUNCHES, WORK, SchedCase, environment
+from case import (
+    FOR_EVER, GPU, HEDDLE, LAUNCHES, PATIENCE, WORK, SchedCase, environment, states, until)
 
 
 class Case(SchedCase):
@@ -26,7 +27,9 @@ class Case(SchedCase):
         return self.launch(settings, [program, *words], ready)
 
     def end(self, p):
-        out, err = p.communicate(timeout=120)
+        """How many launches it has made, when it has been asked to end."""
+        p.terminate()
+        out, err = p.communicate(timeout=PATIENCE)
         self.assertEqual(p.returncode, 0, err)
         return int(out.split()[-1])
 
@@ -42,6 +45,13 @@ class Case(SchedCase):
     def calls(self, p):
         return self.clients()[p.pid]["calls"]
 
+    def until_it_works(self, p, calls=4):
+        """Waits until some more of its calls have gone through."""
+        before = self.calls(p)
+        until(lambda: self.calls(p) >= before + calls, self.clients)
+
+    def until_it_waits(self, p):
+        until(lambda: self.clients()[p.pid]["state"] == "waiting", self.clients)
 
     def policies(self):
         r = self.heddle("policies")
@@ -53,89 +63,94 @@ class Together(Case):
     def test_under_every_policy(self):
         for policy in self.policies():
             with self.subTest(policy=policy):
-                both = [self.start(f"policy={policy},slice_us=2000,prio={prio}", "0.7", "0",
-                                   LAUNCHES, ready=False) for prio in ("normal", "low")]
-                for p in both:
+                both = [self.start(f"policy={policy},slice_us=2000,prio={prio}", FOR_EVER, "0",
+                                   LAUNCHES) for prio in ("normal", "low")]
+                for p in both:  # under some, the second has nothing before the first has ended
+                    self.until_it_works(p)
                     self.assertGreater(self.end(p), 0)
 
     def test_one_alone(self):
-        self.assertGreater(self.end(self.start("", "0.3", "0", LAUNCHES)), 0)
+        p = self.start("", FOR_EVER, "0", LAUNCHES)
+        self.until_it_works(p)
+        self.assertGreater(self.end(p), 0)
 
     def test_three_at_once(self):
-        three = [self.start("policy=fair", "0.7", "0", LAUNCHES, ready=False) for _ in range(3)]
+        three = [self.start("policy=fair", FOR_EVER, "0", LAUNCHES) for _ in range(3)]
+        for p in three:
+            self.until_it_works(p)
         for p in three:
             self.assertGreater(self.end(p), 0)
 
     @unittest.skipIf(GPU == "null", "its work takes no time")
     def test_shares(self):
-        a = self.start("policy=fair,share=300,slice_us=3000", "4", "0", LAUNCHES)
-        b = self.start("share=100", "4", "0", LAUNCHES)
-        time.sleep(0.5)
+        a = self.start("policy=fair,share=300,slice_us=3000", FOR_EVER, "0", LAUNCHES)
+        b = self.start("share=100", FOR_EVER, "0", LAUNCHES)
+        self.until_it_works(a)
+        self.until_it_works(b)
         before = self.clients()
-        time.sleep(3)
-        after = self.clients()
-        used = [after[p.pid]["gpu_ns"] - before[p.pid]["gpu_ns"] for p in (a, b)]
-        self.assertGreater(used[0], 1.8 * used[1], used)  # these machines are noisy
-        self.assertLess(used[0], 5 * used[1], used)
+
+        def divided():
+            """What they have had of the GPU comes to three parts and one, more or less."""
+            after = self.clients()
+            used = [after[p.pid]["gpu_ns"] - before[p.pid]["gpu_ns"] for p in (a, b)]
+            return sum(used) > 1e9 and 1.8 * used[1] < used[0] < 5 * used[1]
+
+        until(divided, self.clients)
         self.end(a)
         self.end(b)
 
     @unittest.skipIf(GPU == "null", "its work takes no time")
     def test_the_low_leave_the_high_alone(self):
-        low = self.start("prio=low", "3", "0", LAUNCHES)
-        high = self.start("prio=high", "2", "0", LAUNCHES)
-        time.sleep(1)
-        self.assertEqual(self.clients()[low.pid]["state"], "waiting")
+        low = self.start("prio=low", FOR_EVER, "0", LAUNCHES)
+        high = self.start("prio=high", FOR_EVER, "0", LAUNCHES)
+        self.until_it_waits(low)
         self.end(high)
+        self.until_it_works(low)
         self.end(low)
 
 
 class Deaths(Case):
     def test_kill_9_of_who_holds_others(self):
-        low = self.start("prio=low", "60", "0", LAUNCHES)
-        high = self.start("prio=high", "60", "0", LAUNCHES)
-        time.sleep(0.2)
+        low = self.start("prio=low", FOR_EVER, "0", LAUNCHES)
+        high = self.start("prio=high", FOR_EVER, "0", LAUNCHES)
+        self.until_it_works(high)
         high.send_signal(signal.SIGKILL)
-        high.wait(20)
-        before = self.calls(low)
-        self.until(lambda: self.calls(low) > before + 3)
+        high.wait(PATIENCE)
+        self.until_it_works(low)
         self.assertNotIn(high.pid, self.clients())
 
     def test_stop_of_who_holds_others(self):
-        low = self.start("prio=low", "60", "0", LAUNCHES)
-        high = self.start("prio=high", "60", "0", LAUNCHES)
-        time.sleep(0.2)
+        low = self.start("prio=low", FOR_EVER, "0", LAUNCHES)
+        high = self.start("prio=high", FOR_EVER, "0", LAUNCHES)
+        self.until_it_works(high)
         high.send_signal(signal.SIGSTOP)
-        time.sleep(0.1)
-        before = self.calls(low)
-        self.until(lambda: self.calls(low) > before + 3)
+        until(lambda: states(high.pid) == {"T"})
+        self.until_it_works(low)
         high.send_signal(signal.SIGCONT)
-        before = self.calls(high)
-        self.until(lambda: self.calls(high) > before + 3)
+        self.until_it_works(high)
 
     def test_kill_9_of_many(self):
-        some = [self.start("policy=slice,slice_us=1000", "60", "0", LAUNCHES) for _ in range(4)]
+        some = [self.start("policy=slice,slice_us=1000", FOR_EVER, "0", LAUNCHES) for _ in range(4)]
         for p in some[1:]:
-            time.sleep(0.1)
+            self.until_it_works(p)
             p.kill()
-            p.wait(20)
-        before = self.calls(some[0])
-        self.until(lambda: self.calls(some[0]) > before + 3)
+            p.wait(PATIENCE)
+        self.until_it_works(some[0])
 
     @unittest.skipIf(GPU != "null", "too much for a test machine")
     def test_64_processes(self):
-        start = time.monotonic()
         many = [self.start("policy=slice,slice_us=100", "0.01", "0", "4", ready=False)
                 for _ in range(64)]
         for p in many:
-            self.assertGreater(self.end(p), 0)
-        self.assertLess(time.monotonic() - start, 60)  # of a machine that has other work
+            out, err = p.communicate(timeout=PATIENCE)
+            self.assertEqual(p.returncode, 0, err)
+            self.assertGreater(int(out.split()[-1]), 0)
 
 
 class Words(Case):
     def test_list(self):
-        a = self.start("prio=high,share=7,group=g", "60", "1000", "4")
-        b = self.start("prio=low", "60", "1000", "4")
+        a = self.start("prio=high,share=7,group=g", FOR_EVER, "1000", "4")
+        b = self.start("prio=low", FOR_EVER, "1000", "4")
         text = self.sched("list")
         self.assertIn("policy priority", text)
         self.assertIn(str(a.pid), text)
@@ -151,24 +166,23 @@ class Words(Case):
         self.assertEqual(self.heddle("pause", "--scope", self.scope).returncode, 1)
 
     def test_pause_and_resume(self):
-        a = self.start("", "60", "0", "4")
+        a = self.start("", FOR_EVER, "0", "4")
         for words in ((), ("--pid", str(a.pid))):
             self.sched("pause", *words)
-            self.until(lambda: self.clients()[a.pid]["waiting"] == 1)
+            until(lambda: self.clients()[a.pid]["waiting"] == 1)
             before = self.calls(a)
-            time.sleep(0.2)
+            until(lambda: states(a.pid) == {"S"})
             self.assertEqual(self.calls(a), before)
             self.assertEqual(self.clients()[a.pid]["state"], "paused")
             self.sched("release", *words)
-            self.until(lambda: self.calls(a) > before)
-            self.until(lambda: self.clients()[a.pid]["waiting"] == 1)
+            until(lambda: self.calls(a) > before)
+            until(lambda: self.clients()[a.pid]["waiting"] == 1)
             self.sched("resume", *words)
-            before = self.calls(a)
-            self.until(lambda: self.calls(a) > before + 10)
-            self.assertGreater(self.clients()[a.pid]["waited_ns"], 100e6)
+            self.until_it_works(a, 11)
+            self.assertGreater(self.clients()[a.pid]["waited_ns"], 0)
 
     def test_set(self):
-        a = self.start("", "60", "100", "4")
+        a = self.start("", FOR_EVER, "100", "4")
         self.sched("set", "policy=slice,slice_us=777,cap_us=300")
         self.sched("set", "--pid", str(a.pid), "prio=low,share=9,deadline_us=5000")
         gpu = json.loads(self.sched("list", "--json", "--gpu", "0"))["gpus"][0]
@@ -179,7 +193,7 @@ class Words(Case):
         self.assertEqual(json.loads(self.sched("list", "--json", "--gpu", "5")), {"gpus": []})
 
     def test_uuids(self):
-        self.start("", "60", "1000", "4")
+        self.start("", FOR_EVER, "1000", "4")
         uuid = json.loads(self.sched("list", "--json"))["gpus"][0]["uuid"]
         self.assertRegex(uuid, r"^GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
         self.assertIn(f"0  {uuid}  policy", self.sched("list"))
@@ -192,7 +206,7 @@ class Words(Case):
             self.assertEqual(gpus, [], name)
 
     def test_list_of_one_program(self):
-        a, b = (self.start("", "60", "1000", "4") for _ in range(2))
+        a, b = (self.start("", FOR_EVER, "1000", "4") for _ in range(2))
         text = self.sched("list", "--pid", str(b.pid))
         self.assertIn(f" {b.pid} ", text)
         self.assertNotIn(f" {a.pid} ", text)
@@ -205,8 +219,8 @@ class Words(Case):
         with tempfile.TemporaryDirectory() as folder:
             long = os.path.join(folder, "a-program-whose-name-is-very-long-indeed")
             os.symlink(WORK, long)
-            self.start("", "60", "1000", "4", program=long)
-            short = self.start("prio=low,share=10000", "60", "1000", "4")
+            self.start("", FOR_EVER, "1000", "4", program=long)
+            short = self.start("prio=low,share=10000", FOR_EVER, "1000", "4")
         for columns, width, name in (("80", 80, "a-progra+very-lo"), ("40", 80, "+"),
                                      ("100", 100, "a-program-whose-name-is-very-lo"),
                                      ("200", 100, "a-program-whose-name-is-very-lo"),
@@ -230,7 +244,7 @@ class Words(Case):
         return r.stdout
 
     def test_says_what_was_paused(self):
-        both = [self.start("", "60", "1000", "4") for _ in range(2)]
+        both = [self.start("", FOR_EVER, "1000", "4") for _ in range(2)]
         for verb, did in (("pause", "paused"), ("resume", "resumed"),
                           ("release", "released the calls of")):
             r = self.heddle(verb, "--scope", self.scope)
@@ -256,7 +270,7 @@ class Words(Case):
             r = subprocess.run(
                 [HEDDLE, "run", "--gpu", GPU, "--sched", f"scope={self.scope},mode={mode}", "--",
                  sys.executable, "-c", code],
-                env=environment(), capture_output=True, text=True, timeout=60)
+                env=environment(), capture_output=True, text=True, timeout=PATIENCE)
             self.assertEqual(r.returncode, 0, r.stderr)
             answers = json.loads(r.stdout)
             self.assertEqual(answers[:len(good)], [0] * len(good))
@@ -265,12 +279,12 @@ class Words(Case):
             self.assertTrue(all(a < 0 for a in answers[-7:]), answers)
 
     def test_policies_change_while_programs_run(self):
-        both = [self.start("", "60", "0", LAUNCHES) for _ in range(2)]
+        both = [self.start("", FOR_EVER, "0", LAUNCHES) for _ in range(2)]
         for policy in ("fair", "batch", "deadline", "slice", "fifo", "priority") * 2:
             self.sched("set", f"policy={policy},slice_us=1000")
             before = [self.calls(p) for p in both]
             if policy != "fifo":  # there the second has its turn after a long time
-                self.until(lambda: all(self.calls(p) > b for p, b in zip(both, before)))
+                until(lambda: all(self.calls(p) > b for p, b in zip(both, before)))
 
     def test_wrong_words(self):
         for words in ((), ("listen",), ("set",), ("set", "policy=none"), ("set", "prio=low"),
@@ -283,7 +297,7 @@ class Words(Case):
 
     def test_run_refuses_bad_settings(self):
         r = subprocess.run([HEDDLE, "run", "--gpu", GPU, "--sched", "prio=top", "--", WORK],
-                           env=environment(), capture_output=True, text=True, timeout=60)
+                           env=environment(), capture_output=True, text=True, timeout=PATIENCE)
         self.assertEqual(r.returncode, 2)
         self.assertIn("use high, normal or low", r.stderr)
 
@@ -295,10 +309,10 @@ class Files(Case):
 
     def left_behind(self):
         """The file of a program that was killed."""
-        p = self.start("", "60", "1000", "4")
+        p = self.start("", FOR_EVER, "1000", "4")
         path = glob.glob(f"/dev/shm/heddle-{os.geteuid()}-sched-{self.scope}-*")[0]
         p.kill()
-        p.wait(20)
+        p.wait(PATIENCE)
         return path
 
     @staticmethod
@@ -320,7 +334,7 @@ class Files(Case):
 
     def doctor(self):
         r = subprocess.run([HEDDLE, "doctor", "--json"], env=environment(), capture_output=True,
-                           text=True, timeout=90)
+                           text=True, timeout=PATIENCE)
         return [f["text"] for f in json.loads(r.stdout)["findings"]
                 if f["name"] == "sharing" and f["level"] != "ok"]
 
@@ -383,7 +397,7 @@ class Files(Case):
                 p = subprocess.Popen([HEDDLE, "sched", "list", "--json", "--scope", self.scope],
                                      env=environment(), stdout=subprocess.PIPE)
                 time.sleep(i * 0.001)
-            gpus = json.loads(p.communicate(timeout=20)[0])["gpus"]
+            gpus = json.loads(p.communicate(timeout=PATIENCE)[0])["gpus"]
             self.assertTrue(all(g["clients"] for g in gpus), gpus)
             seen.add(len(gpus))
         self.assertIn(0, seen)

@@ -9,8 +9,9 @@ import os
 import re
 import subprocess
 import sys
-import time
 import unittest
+
+from case import FOR_EVER, PATIENCE, until
 
 BUILD = os.environ.get("HED_BUILD", "")
 HEDDLE = os.path.join(BUILD, "bin", "heddle")
@@ -47,7 +48,7 @@ class Ranges(unittest.TestCase):
         for p in self.programs:
             if p.poll() is None:
                 p.kill()
-            p.communicate(timeout=20)
+            p.communicate(timeout=PATIENCE)
         for path in glob.glob(f"/dev/shm/heddle-{os.geteuid()}-sched-{self.scope}-*"):
             os.unlink(path)
 
@@ -61,25 +62,20 @@ class Ranges(unittest.TestCase):
         return p
 
     def end(self, p):
-        _, err = p.communicate(timeout=60)
+        p.terminate()
+        _, err = p.communicate(timeout=PATIENCE)
         self.assertEqual(p.returncode, 0, err)
         self.assertNotIn("NVTX", err)
 
     def sched(self, *words):
         r = subprocess.run([HEDDLE, "sched", *words, "--scope", self.scope], env=self.env,
-                           capture_output=True, text=True, timeout=60)
+                           capture_output=True, text=True, timeout=PATIENCE)
         self.assertEqual(r.returncode, 0, r.stderr)
         return r.stdout
 
     def paused(self, p):
         """Does the log have it that the program is in a range because of a pause?"""
         return any(int(line[0]) == p.pid and line[4] == PAUSED for line in self.read())
-
-    def until(self, what, seconds=20):
-        end = time.monotonic() + seconds
-        while not what():
-            self.assertLess(time.monotonic(), end, "it does not come")
-            time.sleep(0.02)
 
     def read(self):
         if not os.path.exists(self.log):
@@ -103,29 +99,30 @@ class Ranges(unittest.TestCase):
         return texts
 
     def test_a_pause_is_a_range(self):
-        a = self.start("", "2", "0", "4")
-        b = self.start("", "2", "0", "4")
+        a = self.start("", FOR_EVER, "0", "4")
+        b = self.start("", FOR_EVER, "0", "4")
         self.sched("pause")
-        self.until(lambda: self.paused(a) and self.paused(b))
+        until(lambda: self.paused(a) and self.paused(b))
         self.sched("resume")
         self.end(a)
         self.end(b)
         self.check_balance()
 
     def test_who_waits_for_whom(self):
-        low = self.start(",prio=low", "3", "0", "4")
-        high = self.start(",prio=high", "1", "0", "4")
+        low = self.start(",prio=low", FOR_EVER, "0", "4")
+        high = self.start(",prio=high", FOR_EVER, "0", "4")
+        wait = re.compile(rf"heddle: wait for turn: .* \({high.pid}\) runs")
+        until(lambda: any(int(line[0]) == low.pid and wait.fullmatch(line[4] or "")
+                          for line in self.read()), self.read)
         self.end(high)
         self.end(low)
-        texts = self.check_balance()
-        self.assertTrue(any(re.fullmatch(rf"heddle: wait for turn: .* \({high.pid}\) runs", t)
-                            for t in texts[low.pid]), texts)
+        self.check_balance()
 
     @unittest.skipIf(not CPU, "without the CPU GPU: where kernels are made up, none is recorded")
     def test_recorded_work_is_submitted(self):
-        a = self.start(",mode=record", "1", "0", "4", gpu="cpu")
+        a = self.start(",mode=record", FOR_EVER, "0", "4", gpu="cpu")
         self.sched("pause")
-        self.until(lambda: self.paused(a))
+        until(lambda: self.paused(a))
         self.sched("resume")
         self.end(a)
         texts = self.check_balance()[a.pid]
@@ -133,7 +130,8 @@ class Ranges(unittest.TestCase):
             self.assertTrue(text in texts, text)
 
     def test_alone_nobody_waits(self):
-        self.end(self.start("", "0.2", "0", "4"))
+        p = self.start("", "0.2", "0", "4")
+        self.assertEqual(p.wait(PATIENCE), 0)
         self.assertEqual(self.read(), [])
 
     def run_python(self, mode):
@@ -141,7 +139,7 @@ class Ranges(unittest.TestCase):
         library = os.path.join(BUILD, "lib", "heddle", "libheddle.so.0")
         r = subprocess.run([HEDDLE, "run", "--gpu", "null", "--log", "warn", "--", sys.executable,
                             "-c", RANGES.format(library=library)],
-                           env=env, capture_output=True, text=True, timeout=60)
+                           env=env, capture_output=True, text=True, timeout=PATIENCE)
         self.assertEqual(r.returncode, 0, r.stderr)
         self.assertNotIn("NVTX", r.stderr)
 
@@ -157,7 +155,7 @@ class Ranges(unittest.TestCase):
 
     @unittest.skipIf(not FACTS, "without NVIDIA's headers")
     def test_nvidias_own_side_says_the_same(self):
-        subprocess.run([FACTS], env=self.env, check=True, timeout=60)
+        subprocess.run([FACTS], env=self.env, check=True, timeout=PATIENCE)
         self.assertEqual([line[2:] for line in self.read()],
                          [("+", "default", "outer"), ("+", "theirs", "inner"),
                           ("-", "theirs", None), ("-", "default", None)])

@@ -8,10 +8,10 @@
 import json
 import os
 import subprocess
-import time
 import unittest
 
-from case import GPU, HEDDLE, LAUNCHES, WORK, SchedCase, environment
+from case import (
+    FOR_EVER, GPU, HEDDLE, LAUNCHES, PATIENCE, WORK, SchedCase, environment, states, until)
 
 CLIENTS = os.environ.get("HED_CLIENTS", "")
 
@@ -24,7 +24,7 @@ class Case(SchedCase):
                            stdin=subprocess.PIPE)
 
     def end(self, p):
-        out, err = p.communicate(timeout=120)
+        out, err = p.communicate(timeout=PATIENCE)
         self.assertEqual(p.returncode, 0, err)
         self.assertNotIn("sched:", err)  # nothing that was queued has failed
         return int(out.split()[-1])
@@ -38,14 +38,17 @@ class Case(SchedCase):
         return [c for g in json.loads(r.stdout)["gpus"] for c in g["clients"]]
 
     def held(self):
-        """Calls of the first client that are held; 0 while that changes."""
-        first, _, second = self.clients()[0], time.sleep(0.1), self.clients()[0]
+        """Calls of the first client that are held; 0 while that changes: all of its threads are
+        asleep, and nothing was different before."""
+        first = self.clients()[0]
+        still = states(first["pid"]) == {"S"}
+        second = self.clients()[0]
         same = all(first[k] == second[k] for k in ("calls", "queued", "waiting"))
-        return first["queued"] + 1 if same and first["waiting"] == 1 else 0
+        return first["queued"] + 1 if still and same and first["waiting"] == 1 else 0
 
     def pause_at_work(self):
         """The first calls of a kind are not queued: they would be held in the program's thread."""
-        self.until(lambda: any(c["calls"] > 10 for c in self.clients()))
+        until(lambda: any(c["calls"] > 10 for c in self.clients()))
         self.assertEqual(self.sched("pause").returncode, 0)
 
 
@@ -77,24 +80,25 @@ class Together(Case):
             self.assertGreater(self.end(p), 0)
 
     def test_what_is_held_is_seen(self):
-        p = self.start("", WORK, "5", "0", "1000000" if GPU == "null" else "200")
+        p = self.start("", WORK, FOR_EVER, "0", "1000000" if GPU == "null" else "200")
         self.pause_at_work()
-        self.until(lambda: any(c["queued"] > 0 for c in self.clients()))
+        until(lambda: any(c["queued"] > 0 for c in self.clients()))
         self.assertIn("HELD", self.sched("list").stdout)
         self.assertEqual(self.sched("resume").returncode, 0)
+        p.terminate()
         self.assertGreater(self.end(p), 0)
 
     def test_what_is_queued_is_released_together(self):
-        p = self.start("queue=100", WORK, "60", "0", "1000000")
+        p = self.start("queue=100", WORK, FOR_EVER, "0", "1000000")
         self.pause_at_work()
         for _ in range(3):
             # The queue is full, or nearly so, and the program waits for room.
-            self.until(lambda: self.held() > 50)
+            until(lambda: self.held() > 50)
             held, before = self.held(), self.clients()[0]["calls"]
             self.assertEqual(self.sched("release").returncode, 0)
             # Those go, and the next one comes to the gate; none of those that come passes.
-            self.until(lambda: self.clients()[0]["calls"] == before + held)
-            time.sleep(0.2)
+            until(lambda: self.clients()[0]["calls"] == before + held, self.clients)
+            until(self.held)
             self.assertEqual(self.clients()[0]["calls"], before + held)
         p.kill()
 
@@ -106,12 +110,13 @@ class Together(Case):
         self.assertEqual(self.end(p), 100)
 
     def test_threads_are_clients(self):
-        p = self.start("", CLIENTS, "2", "web:prio=high", "bulk:share=50",
+        p = self.start("", CLIENTS, FOR_EVER, "web:prio=high", "bulk:share=50",
                        "bulk:share=50")
-        self.until(lambda: {c["name"].split("/")[-1] for c in self.clients()} >= {"web", "bulk"})
+        until(lambda: {c["name"].split("/")[-1] for c in self.clients()} >= {"web", "bulk"})
         found = {c["name"].split("/")[-1]: c for c in self.clients()}
         self.assertEqual(found["web"]["priority"], "high")
         self.assertEqual(found["bulk"]["share"], 50)
+        p.terminate()
         self.assertGreater(self.end(p), 0)
 
     def test_threads_are_clients_on_one_stream(self):
@@ -122,7 +127,7 @@ class Together(Case):
 class Words(Case):
     def run_with(self, settings):
         return subprocess.run([HEDDLE, "run", "--gpu", GPU, "--sched", settings, "--", "true"],
-                              env=environment(), capture_output=True, text=True, timeout=60)
+                              env=environment(), capture_output=True, text=True, timeout=PATIENCE)
 
     def test_wrong_settings_are_refused(self):
         for settings, said in (("mode=later", "use gate or record"),

@@ -10,6 +10,7 @@
 #include "heddle.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,6 +74,15 @@ launch(CUdeviceptr p, CUstream s)
     p = 0; /* it has been copied */
 }
 
+static volatile sig_atomic_t stopped;
+
+static void
+stop(int sig)
+{
+    (void)sig;
+    stopped = 1;
+}
+
 static void *
 work(void *arg)
 {
@@ -84,14 +94,14 @@ work(void *arg)
         heddle->set_client(names[i]);
     MUST(p_cuCtxSetCurrent(context));
     MUST(p_cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-    while (hed_now_ns() < end) {
+    do {
         for (int k = 0; k < 8; k++) {
             launch(words + 4 * i, stream);
             launch(words + 4ull * THREADS_MAX, common);
         }
         launches[i] += 8;
         MUST(p_cuStreamSynchronize(stream));
-    }
+    } while (hed_now_ns() < end && !stopped);
     return NULL;
 }
 
@@ -135,6 +145,7 @@ main(int argc, char **argv)
     if ((!leaves && count < 1) || count > THREADS_MAX || !load())
         return 2;
     seconds = strtod(argv[1], NULL);
+    (void)signal(SIGTERM, stop);
     MUST(p_cuInit(0));
     heddle = heddle_load();
     MUST(p_cuDevicePrimaryCtxRetain(&context, 0));

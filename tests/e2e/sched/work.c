@@ -1,10 +1,12 @@
-/* A program for the tests of sharing: launches kernels for so long, and checks what they did.
+/* A program for the tests of sharing: launches kernels for so long, or until SIGTERM, and checks
+ * what they did.
  *
- *     sched_work SECONDS [PAUSE_US [LAUNCHES_A_SYNC]]
+ *     sched_work SECONDS [PAUSE_US [LAUNCHES_PER_SYNC]]
  *
- * Prints how many launches there were. A kernel adds 1 to a word, after some work: on a GPU that
+ * Prints how many launches there were, at least one. A kernel adds 1 to a word, after some work: on a GPU that
  * runs kernels, the word must be that number at the end. */
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,12 +62,21 @@ load(void)
         }                                                   \
     } while (0)
 
+static volatile sig_atomic_t stopped;
+
+static void
+stop(int sig)
+{
+    (void)sig;
+    stopped = 1;
+}
+
 int
 main(int argc, char **argv)
 {
     const double seconds = argc > 1 ? strtod(argv[1], NULL) : 1;
     const long pause_us = argc > 2 ? strtol(argv[2], NULL, 10) : 0;
-    const long a_sync = argc > 3 ? strtol(argv[3], NULL, 10) : 64;
+    const long per_sync = argc > 3 ? strtol(argv[3], NULL, 10) : 64;
     const char *gpu = getenv("HEDDLE_GPU");
     CUcontext context;
     CUmodule module;
@@ -79,6 +90,7 @@ main(int argc, char **argv)
 
     if (!load())
         return 77;
+    (void)signal(SIGTERM, stop);
     MUST(p_cuInit(0));
     MUST(p_cuDevicePrimaryCtxRetain(&context, 0));
     MUST(p_cuCtxSetCurrent(context));
@@ -89,13 +101,20 @@ main(int argc, char **argv)
     MUST(p_cuStreamCreate(&stream, 0));
     printf("ready\n");
     fflush(stdout);
-    for (const uint64_t end = hed_now_ns() + (uint64_t)(seconds * 1e9); hed_now_ns() < end;) {
-        for (long i = 0; i < a_sync && hed_now_ns() < end; i++, launches++)
+
+    const uint64_t end = hed_now_ns() + (uint64_t)(seconds * 1e9);
+
+    do {
+        long i = 0;
+
+        do {
             MUST(p_cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, stream, params, NULL));
+            launches++;
+        } while (++i < per_sync && hed_now_ns() < end && !stopped);
         MUST(p_cuStreamSynchronize(stream));
         if (pause_us)
             usleep((useconds_t)pause_us);
-    }
+    } while (hed_now_ns() < end && !stopped);
     MUST(p_cuStreamSynchronize(stream));
     MUST(p_cuMemcpyDtoH_v2(&done, p, 4));
     printf("%u\n", launches);
