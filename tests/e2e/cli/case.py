@@ -9,6 +9,9 @@ import sys
 import tempfile
 import unittest
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from harness.patience import PATIENCE  # noqa: E402
+
 BUILD = os.environ.get("HED_BUILD", "")
 SOURCE = str(Path(__file__).resolve().parents[3])
 HEDDLE = os.path.join(BUILD, "bin", "heddle")
@@ -74,7 +77,7 @@ class Case(unittest.TestCase):
 
     def heddle(self, *args, env=None, cwd=None, **options):
         return subprocess.run([HEDDLE, *args], env=env or clean_environment(),
-                              cwd=cwd or self.dir, capture_output=True, text=True, timeout=90,
+                              cwd=cwd or self.dir, capture_output=True, text=True, timeout=PATIENCE,
                               stdin=subprocess.DEVNULL, **options)
 
     def expect(self, code, *args, says=None, **options):

@@ -14,6 +14,9 @@ import tempfile
 import unittest
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from harness.patience import PATIENCE  # noqa: E402
+
 HEDDLE = os.path.abspath(os.path.join(os.environ.get("HED_BUILD", ""), "bin", "heddle"))
 OPENSSL = shutil.which("openssl")
 
@@ -25,16 +28,16 @@ class Case(unittest.TestCase):
         self.dir = tempfile.mkdtemp(dir=os.environ.get("HED_SCRATCH"))
 
     def cert(self, *words, code=0, says=None):
-        p = subprocess.run([HEDDLE, "cert", *words], capture_output=True, text=True, timeout=60,
-                           cwd=self.dir, stdin=subprocess.DEVNULL)
+        p = subprocess.run([HEDDLE, "cert", *words], capture_output=True, text=True,
+                           timeout=PATIENCE, cwd=self.dir, stdin=subprocess.DEVNULL)
         self.assertEqual(p.returncode, code, f"{words}\n{p.stdout}\n{p.stderr}")
         if says:
             self.assertIn(says, p.stderr)
         return p.stdout
 
     def openssl(self, *words, code=0):
-        p = subprocess.run([OPENSSL, *words], capture_output=True, text=True, timeout=60,
-                           cwd=self.dir, stdin=subprocess.DEVNULL)
+        p = subprocess.run([OPENSSL, *words], capture_output=True, text=True,
+                           timeout=PATIENCE, cwd=self.dir, stdin=subprocess.DEVNULL)
         self.assertEqual(p.returncode, code, f"{words}\n{p.stdout}\n{p.stderr}")
         return p.stdout
 

@@ -20,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from harness.fatbin_file import (  # noqa: E402
     CUBIN, EXACT, PTX, archive, elf, entry, fatbin, wrapper)
+from harness.patience import PATIENCE  # noqa: E402
 
 HEDDLE = os.path.join(os.environ.get("HED_BUILD", ""), "bin", "heddle")
 CORPUS = Path(__file__).resolve().parents[2] / "fuzz" / "corpus"
@@ -45,7 +46,8 @@ class Case(unittest.TestCase):
 
     def run_it(self, *words, code=0, text=True):
         """(stdout, stderr) of heddle fatbin; the exit code is checked."""
-        p = subprocess.run([HEDDLE, "fatbin", *words], capture_output=True, text=text, timeout=120)
+        p = subprocess.run([HEDDLE, "fatbin", *words], capture_output=True, text=text,
+                           timeout=PATIENCE)
         self.assertEqual(p.returncode, code, f"{words}\n{p.stdout}\n{p.stderr}")
         return p.stdout, p.stderr
 

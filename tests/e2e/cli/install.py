@@ -5,10 +5,15 @@
 """
 
 import os
+from pathlib import Path
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from harness.patience import PATIENCE  # noqa: E402
 
 BUILD = os.environ["HED_BUILD"]
 CC = os.environ.get("HED_CC", "cc")
@@ -33,7 +38,7 @@ class Case(unittest.TestCase):
 
     def install(self, component):
         subprocess.run(["cmake", "--install", BUILD, "--component", component, "--prefix",
-                        self.prefix], check=True, capture_output=True, timeout=120)
+                        self.prefix], check=True, capture_output=True, timeout=PATIENCE)
 
     def files(self):
         """The paths below the prefix."""
@@ -79,18 +84,18 @@ class Development(Case):
         self.install("libheddle-dev")
         folder = os.path.dirname(self.file("heddle.pc"))
         flags = subprocess.run(["pkg-config", "--cflags", "--libs", "heddle"], check=True,
-                               capture_output=True, text=True, timeout=60,
+                               capture_output=True, text=True, timeout=PATIENCE,
                                env=dict(os.environ, PKG_CONFIG_PATH=folder)).stdout.split()
         source = os.path.join(self.prefix, "program.c")
         program = os.path.join(self.prefix, "program")
         with open(source, "w", encoding="utf-8") as f:
             f.write(PROGRAM)
-        subprocess.run([CC, source, "-o", program, *flags], check=True, timeout=60)
-        r = subprocess.run([program], capture_output=True, text=True, timeout=60)
+        subprocess.run([CC, source, "-o", program, *flags], check=True, timeout=PATIENCE)
+        r = subprocess.run([program], capture_output=True, text=True, timeout=PATIENCE)
         self.assertEqual((r.returncode, r.stderr), (0, ""))
         self.assertEqual(r.stdout.strip(), subprocess.run(
             ["pkg-config", "--modversion", "heddle"], check=True, capture_output=True, text=True,
-            env=dict(os.environ, PKG_CONFIG_PATH=folder), timeout=60).stdout.strip())
+            env=dict(os.environ, PKG_CONFIG_PATH=folder), timeout=PATIENCE).stdout.strip())
 
 
 if __name__ == "__main__":

@@ -14,12 +14,11 @@ import select
 import shutil
 import signal
 import subprocess
-import time
 import unittest
 
 from case import (
-    BUILD, COMMANDS, FAKE_DRIVER, LIBDIR, PARTS, SOURCE, Case, clean_environment, needs_libraries,
-    options_in)
+    BUILD, COMMANDS, FAKE_DRIVER, LIBDIR, PARTS, PATIENCE, SOURCE, Case, clean_environment,
+    needs_libraries, options_in)
 
 
 class Doctor(Case):
@@ -250,10 +249,9 @@ class Completion(Case):
         self.assertEqual(self.complete("heddle", "run", "--", "cat", "--gpu", "da"), ["data.bin"])
 
     def read_until(self, fd, wanted):
-        seen, end = b"", time.monotonic() + 20
-        while wanted not in seen and time.monotonic() < end:
-            if select.select([fd], [], [], 0.2)[0]:
-                seen += os.read(fd, 4096)
+        seen = b""
+        while wanted not in seen and select.select([fd], [], [], PATIENCE)[0]:
+            seen += os.read(fd, 4096)
         self.assertIn(wanted, seen)
 
     def test_a_real_terminal(self):

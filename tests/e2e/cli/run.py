@@ -17,7 +17,7 @@ import subprocess
 import unittest
 
 from case import (
-    COMMANDS, HEDDLE, LIBDIR, LIBRARIES, PYTHON, RUN, SANITIZED, TRACE_COMMANDS, Case,
+    COMMANDS, HEDDLE, LIBDIR, LIBRARIES, PATIENCE, PYTHON, RUN, SANITIZED, TRACE_COMMANDS, Case,
     clean_environment, needs_libraries)
 
 
@@ -198,16 +198,16 @@ class Program(Case):
             self.assertEqual(int(p.stdout.read()), p.pid)
 
     def test_signals_reach_the_program(self):
-        script = ("import signal, sys, time\n"
+        script = ("import signal, sys\n"
                   "def got(n, frame):\n    sys.exit(40 + n)\n"
                   "signal.signal(signal.SIGTERM, got)\n"
                   "print('ready', flush=True)\n"
-                  "time.sleep(60)\n")
+                  "signal.pause()\n")
         with subprocess.Popen([HEDDLE, *RUN, "--", PYTHON, "-c", script],
                               stdout=subprocess.PIPE, env=clean_environment(), text=True) as p:
             self.assertEqual(p.stdout.readline(), "ready\n")
             p.send_signal(signal.SIGTERM)
-            self.assertEqual(p.wait(30), 40 + signal.SIGTERM)
+            self.assertEqual(p.wait(PATIENCE), 40 + signal.SIGTERM)
 
     def test_arguments_and_standard_streams_are_untouched(self):
         words = ["--gpu", "a b", "", "*", "--", "-x", "\n"]
@@ -461,7 +461,7 @@ class Broken(Case):
 
     def run_installed(self, *args):
         return subprocess.run([self.path("bin", "heddle"), *args], env=clean_environment(),
-                              capture_output=True, text=True, timeout=90)
+                              capture_output=True, text=True, timeout=PATIENCE)
 
     def test_missing_libraries_are_named(self):
         self.install()

@@ -4,9 +4,13 @@ must hold of any export."""
 import json
 import os
 import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from harness.patience import PATIENCE  # noqa: E402
 
 HEDDLE = os.path.join(os.environ.get("HED_BUILD", ""), "bin", "heddle")
 
@@ -29,13 +33,14 @@ class Case(unittest.TestCase):
         environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "NO_COLOR")}
         environment.update(TZ="UTC", **env)
         p = subprocess.run([HEDDLE, "trace", *words], capture_output=True, text=True,
-                           env=environment, timeout=120)
+                           env=environment, timeout=PATIENCE)
         self.assertEqual(p.returncode, code, f"{words}\n{p.stdout}\n{p.stderr}")
         return p.stdout, p.stderr
 
     def run_any(self, *words):
         """The same where the command may find the file damaged; but it may not be ended."""
-        p = subprocess.run([HEDDLE, "trace", *words], capture_output=True, text=True, timeout=120)
+        p = subprocess.run([HEDDLE, "trace", *words], capture_output=True, text=True,
+                           timeout=PATIENCE)
         self.assertIn(p.returncode, (0, 1), f"{words}\n{p.stdout}\n{p.stderr}")
         return p.stdout, p.stderr
 

@@ -5,18 +5,19 @@ whether the Chrome events it exports hold together.
     HED_BUILD=build/dev HED_SCRATCH=/tmp/scratch trace_files.py [Case.test...]
 """
 
+import itertools
 import json
 import os
 import pty
 import signal
 import subprocess
 import sys
-import time
 import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from harness.patience import PATIENCE, until  # noqa: E402
 from harness.trace_file import (  # noqa: E402
     BEGIN, FINISH, INFO, MARK, SCHEMA, TraceFile, begin, bulk, call, gpu_sample, info, launch,
     record, sample, u8, u32, u64)
@@ -168,7 +169,7 @@ class Damage(Case):
                                   stderr=subprocess.PIPE, bufsize=0) as p:
                 p.stdout.read(1)  # the file is open, and a pipe holds less than there is to tell
                 os.truncate(path, 4096)
-                out, err = p.communicate(timeout=60)
+                out, err = p.communicate(timeout=PATIENCE)
             self.assertEqual(p.returncode, 1, err)
             self.assertTrue(out)
             self.assertIn(b"a.trace: became shorter while it was read", err)
@@ -346,22 +347,27 @@ class Export(ExportCase):
 
 class Signals(Case):
     def interrupt(self, act, **options):
-        """Exports, and acts once the file is begun; the exit code and what is left."""
-        f = begin()
-        for _ in range(20):
-            f.records(1, [launch(i * 10, 1, 0x10) for i in range(10_000)])
-        f.end()
-        path = self.write(f.data)
-        with subprocess.Popen([HEDDLE, "trace", "export", "--chrome", path],
-                              stderr=subprocess.DEVNULL, **options) as p:
-            end = time.monotonic() + 60
-            while len(os.listdir(self.dir)) < 2 and time.monotonic() < end:
-                time.sleep(0.001)
-            p.send_signal(signal.SIGSTOP)
-            act(p, path)
-            p.send_signal(signal.SIGCONT)
-            code = p.wait(120)
-        return code, sorted(os.listdir(self.dir))
+        """Exports, and acts once the file is begun; the exit code and what is left. An export that
+        has ended before it could be stopped is done again, with more to do."""
+        for blocks in itertools.count(20, 20):
+            f = begin()
+            for _ in range(blocks):
+                f.records(1, [launch(i * 10, 1, 0x10) for i in range(10_000)])
+            f.end()
+            path = self.write(f.data)
+            with subprocess.Popen([HEDDLE, "trace", "export", "--chrome", path],
+                                  stderr=subprocess.DEVNULL, **options) as p:
+                until(lambda: len(os.listdir(self.dir)) > 1 or p.poll() is not None)
+                if p.poll() is None:
+                    p.send_signal(signal.SIGSTOP)
+                    os.waitid(os.P_PID, p.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+                if p.poll() is None:
+                    act(p, path)
+                    p.send_signal(signal.SIGCONT)
+                    code = p.wait(PATIENCE)
+                    return code, sorted(os.listdir(self.dir))
+            for name in os.listdir(self.dir):
+                os.unlink(os.path.join(self.dir, name))
 
     def test_nothing_is_left_of_an_export(self):
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

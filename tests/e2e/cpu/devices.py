@@ -6,10 +6,14 @@
 
 import json
 import os
+from pathlib import Path
 import subprocess
 import sys
 import tempfile
 import unittest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from harness.patience import PATIENCE  # noqa: E402
 
 BUILD = os.path.abspath(os.environ.get("HED_BUILD", "build/dev"))
 HEDDLE = os.path.join(BUILD, "bin", "heddle")
@@ -82,7 +86,7 @@ class Case(unittest.TestCase):
         env = environment("auto", **more)
         del env["HEDDLE_GPU"], env["HEDDLE_LOG"], env["LD_LIBRARY_PATH"]
         return subprocess.run([HEDDLE, "devices", *args], env=env, cwd=cwd or self.dir,
-                              capture_output=True, text=True, timeout=60)
+                              capture_output=True, text=True, timeout=PATIENCE)
 
 
 class Devices(Case):
@@ -119,7 +123,7 @@ class Devices(Case):
 
     def test_a_program_that_did_not_come_through_the_command_is_told_too(self):
         r = subprocess.run([sys.executable, "-c", PROGRAM, "1"], env=environment("cpu:h1000"),
-                           text=True, capture_output=True, timeout=60)
+                           text=True, capture_output=True, timeout=PATIENCE)
         self.assertNotEqual(r.returncode, 0)
         self.assertIn("no device 'h1000' (there are: a100-40g, ", r.stderr)
 
@@ -130,7 +134,7 @@ class Monitor(Case):
 
     def monitor(self, gpu):
         r = subprocess.run([sys.executable, "-c", MONITOR], env=environment(gpu), text=True,
-                           capture_output=True, timeout=60)
+                           capture_output=True, timeout=PATIENCE)
         self.assertEqual((r.returncode, r.stderr), (0, ""))
         return json.loads(r.stdout)
 

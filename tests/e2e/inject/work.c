@@ -6,18 +6,19 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../../harness/patience.h"
 #include "base/clock.h"
 #include "fake.h"
 #include "gen/cuda_front.h"
 
 #define STREAMS 3
-#define PATIENCE_NS (20 * HED_NS_PER_S) /* for what must come; nothing is measured */
 
 #define CHECK(holds, ...)                                   \
     do {                                                    \
@@ -92,12 +93,7 @@ count(void)
 static void
 until_count(unsigned n)
 {
-    const uint64_t end = hed_now_ns() + PATIENCE_NS;
-
-    while (count() < n) {
-        CHECK(hed_now_ns() < end, "%u launches of %u", count(), n);
-        hed_sleep_ns(HED_NS_PER_MS);
-    }
+    WAIT_UNTIL(count() >= n);
 }
 
 static uint64_t
@@ -136,7 +132,7 @@ by_number(void)
 
     for (unsigned i = 0; i < 3; i++)
         GOOD(mix(10 + i, streams[i], 20 + i));
-    hed_sleep_ns(50 * HED_NS_PER_MS);
+    give_a_moment(50);
     CHECK(count() == before, "%u were not held", count() - before);
     CHECK(atomic_load(&seen->refused) == refused + 3, "the driver has seen others");
     GOOD(mix(13, streams[1], 23));
@@ -378,22 +374,30 @@ jumps(void)
 
     GOOD(mix(6, streams[0], 2));
     GOOD(mix(7, streams[0], 2));
-    hed_sleep_ns(20 * HED_NS_PER_MS);
+    give_a_moment(20);
     CHECK(count() == before, "%u were not held", count() - before);
     GOOD(CU(cuStreamSynchronize)(streams[0]));
     CHECK(count() == before + 2, "%u launches", count() - before);
     finish();
 }
 
-/* Launches until it is killed, or for so long; says how many. */
-static void
-work(double seconds)
-{
-    const uint64_t end = hed_now_ns() + (uint64_t)(seconds * 1e9);
+static volatile sig_atomic_t stopped;
 
+static void
+stop(int sig)
+{
+    (void)sig;
+    stopped = 1;
+}
+
+/* Launches until SIGTERM; says how many. */
+static void
+work(void)
+{
+    (void)signal(SIGTERM, stop);
     puts("ready");
     fflush(stdout);
-    while (hed_now_ns() < end) {
+    while (!stopped) {
         GOOD(mix(1, streams[0], 2));
         GOOD(CU(cuStreamSynchronize)(streams[0]));
         hed_sleep_ns(200000);
@@ -418,8 +422,8 @@ main(int argc, char **argv)
     };
 
     start();
-    if (argc > 2 && strcmp(argv[1], "work") == 0) {
-        work(strtod(argv[2], NULL));
+    if (argc > 1 && strcmp(argv[1], "work") == 0) {
+        work();
         return 0;
     }
     for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof *cases; i++) {

@@ -3,8 +3,8 @@
  *
  *     sched_work SECONDS [PAUSE_US [LAUNCHES_PER_SYNC]]
  *
- * Prints how many launches there were, at least one. A kernel adds 1 to a word, after some work: on a GPU that
- * runs kernels, the word must be that number at the end. */
+ * Prints how many launches there were, at least one. A kernel adds 1 to a word, after some work: on
+ * a GPU that runs kernels, the word must be that number at the end. */
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdbool.h>
