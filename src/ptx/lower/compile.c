@@ -169,8 +169,7 @@ emit_object(struct hed_lower *l, LLVMTargetMachineRef machine, struct hed_buf *o
     return l->err ? l->err : object->err;
 }
 
-/* ---- a compilation
- * ------------------------------------------------------------------------------- */
+/* ---- a compilation --------------------------------------------------------------------------- */
 
 static void
 make_types(struct hed_lower *l)

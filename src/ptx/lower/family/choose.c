@@ -201,8 +201,7 @@ hed_op_set(struct hed_lower *l)
     hed_lower_set(l, &l->inst->operands[0], to, r);
 }
 
-/* ---- selecting and testing
- * ------------------------------------------------------------------------------ */
+/* ---- selecting and testing ------------------------------------------------------------------- */
 
 void
 hed_op_slct(struct hed_lower *l)
