@@ -40,8 +40,8 @@ read_operator(struct demangler *d)
     /* Two letters, and what they stand for; a space ends it. */
     static const char operators[] =
         "ps+ ng- ad& de* co~ pl+ mi- ml* dv/ rm% an& or| eo^ aS= pL+= mI-= mL*= dV/= rM%= aN&= "
-        "oR|= eO^= ls<< rs>> lS<<= rS>>= eq== ne!= lt< gt> le<= ge>= ss<=> nt! aa&& oo|| pp++ mm-- cm, "
-        "pm->* pt-> cl() ix[] qu? ";
+        "oR|= eO^= ls<< rs>> lS<<= rS>>= eq== ne!= lt< gt> le<= ge>= ss<=> nt! aa&& oo|| pp++ "
+        "mm-- cm, pm->* pt-> cl() ix[] qu? ";
 
     if (accept_text(d, "cv"))
         return join_pieces(d, piece_of(d, "operator "), "", hed_demangle_type(d));

@@ -9,17 +9,20 @@
 
 #include "backends/cpu/cpu.h"
 #include "base/buf.h"
+#include "base/demangle.h"
 #include "base/err.h"
 #include "ptx/run/abi.h"
 #include "ptx/run/layout.h"
 #include "ptx/text/parse.h"
 
-/* What kernel->refused says, in one line. */
+/* The reason in kernel->refused, in one line. */
 static void
 explain_refusal(const struct hed_ptx_refusal *r, struct hed_why *why)
 {
-    hed_why_set(why, "function %.120s, line %u: %.160s: %.160s", r->func->name, r->line, r->text,
-                r->why);
+    char name[HED_DEMANGLED_MAX];
+
+    hed_why_set(why, "%.160s: '%.160s' (function %.160s, line %u)", r->why, r->text,
+                hed_demangle(r->func->name, name, sizeof name), r->line);
 }
 
 static CUresult
@@ -45,15 +48,12 @@ static CUresult
 compile_kernel(struct hed_cpu *c, struct hed_cpu_code *code, struct hed_cpu_kernel *k,
                struct hed_why *why)
 {
-    struct hed_why reason = {""};
     int err = HED_ENOTSUP;
 
     if (k->func->refused)
-        explain_refusal(k->func->refused, &reason);
+        explain_refusal(k->func->refused, why);
     else
-        err = hed_cpu_compile(c, &code->module, k->func, &code->text, &k->loaded, &reason);
-    if (err)
-        hed_why_set(why, "kernel %.120s cannot be run here: %s", k->func->name, reason.text);
+        err = hed_cpu_compile(c, &code->module, k->func, &code->text, &k->loaded, why);
     return result_of(err);
 }
 

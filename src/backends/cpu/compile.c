@@ -206,7 +206,7 @@ compile_main(void *arg)
 
     n->err = n->compiler->compile(n->module, n->kernel, n->options, n->object, n->why);
     if (!n->err && *n->why->text)
-        hed_info(CPU, "kernel %s is compiled thread by thread: %s", n->kernel->name, n->why->text);
+        hed_info(CPU, "%s: kernel %s is compiled thread by thread", n->why->text, n->kernel->name);
     if (!n->err)
         n->err = n->object->err;
     hed_debug(CPU, "kernel %s compiled in %llu us", n->kernel->name,

@@ -18,6 +18,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/demangle.h"
 
 #define TURNS_MOST 64       /* of a block that moves, before others have theirs */
 #define PATIENCE 64         /* rounds of waiting before more than a worker's share is opened */
@@ -31,18 +32,20 @@ void
 hed_grid_fail(struct hed_grid *g, CUresult r, const struct hed_strand *s, const char *fmt, ...)
 {
     uint32_t none = 0;
-    char text[256];
+    char text[256], room[HED_DEMANGLED_MAX];
+    const char *name;
     va_list ap;
 
-    /* Relaxed: who reads `why` does so after all workers have left, under the engine's lock. */
+    /* Relaxed: `why` is read only after all workers have left, under the engine's lock. */
     if (!atomic_compare_exchange_strong_explicit(&g->failed, &none, (uint32_t)r,
                                                  memory_order_relaxed, memory_order_relaxed))
         return;
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
+    name = hed_demangle(g->job->name, room, sizeof room);
     if (!s) {
-        hed_why_set(&g->why, "kernel %.120s: %s", g->job->name, text);
+        hed_why_set(&g->why, "%s: kernel %.200s", text, name);
         return;
     }
 
@@ -50,10 +53,9 @@ hed_grid_fail(struct hed_grid *g, CUresult r, const struct hed_strand *s, const 
     const uint32_t lane = g->job->info.lanes == 1 ? 0 : a->lane % HED_PTX_LANES;
     const uint32_t *c = s->block->abi.ctaid;
 
-    hed_why_set(&g->why, "kernel %.120s: %s; block (%u, %u, %u), %s (%u, %u, %u), PTX line %u",
-                g->job->name, text, c[0], c[1], c[2],
-                g->job->info.lanes == 1 ? "thread" : "warp of thread", a->tid[0][lane],
-                a->tid[1][lane], a->tid[2][lane], a->line);
+    hed_why_set(&g->why, "%s: kernel %.200s, block (%u, %u, %u), %s (%u, %u, %u), PTX line %u",
+                text, name, c[0], c[1], c[2], g->job->info.lanes == 1 ? "thread" : "warp of thread",
+                a->tid[0][lane], a->tid[1][lane], a->tid[2][lane], a->line);
 }
 
 void

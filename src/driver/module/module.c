@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/demangle.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/number.h"
@@ -268,27 +269,50 @@ hed_function_or_kernel(struct hed_layer *self, CUfunction handle, struct hed_fun
     return r == CUDA_SUCCESS ? from_kernel(c, handle, out) : r;
 }
 
-/* Says what could not run, and why. */
-static void
-complain(const struct hed_function *f, const char *why)
+/* What to do about a kernel that cannot run here. */
+static const char *
+advice_for(CUresult r)
 {
-    const struct hed_program *p = f->module->program;
+    switch (r) {
+    case CUDA_ERROR_NO_BINARY_FOR_GPU:
+        return " Build the program with PTX (nvcc -gencode arch=compute_80,code=compute_80), or "
+               "run it on a GPU.";
+    case CUDA_ERROR_NOT_SUPPORTED:
+        return " Build the program for an older architecture, or run it on a GPU.";
+    case CUDA_ERROR_JIT_COMPILER_NOT_FOUND:
+        return " Install heddle with its compiler, compiler-llvm.so.";
+    default:
+        return "";
+    }
+}
 
-    hed_error(DRIVER, "kernel %s has no code that runs here: %s%s%s", hed_function_kernel(f)->name,
-              why, p->archs[0] ? "; its module has " : "", p->archs);
+/* Says once why a kernel cannot run: programs try again, and libraries try hundreds of times. */
+static void
+log_refusal(struct hed_function *f, CUresult r, const char *why)
+{
+    const char *archs = f->module->program->archs;
+    char name[HED_DEMANGLED_MAX];
+
+    /* Relaxed: only whether the line was written. */
+    if (atomic_exchange_explicit(&f->refusal_logged, true, memory_order_relaxed))
+        return;
+    hed_error(DRIVER, "%s%s%s%s: kernel %s cannot run here.%s", why, archs[0] ? " (" : "", archs,
+              archs[0] ? ")" : "", hed_demangle(hed_function_kernel(f)->name, name, sizeof name),
+              advice_for(r));
 }
 
 CUresult
 hed_function_prepare(struct hed_function *f)
 {
     const struct hed_driver *d = f->module->driver;
-    struct hed_why why = {""};
+    struct hed_why why = {"the GPU that runs the program refused it"};
 
     /* Relaxed: the machine orders its own data. */
     if (atomic_load_explicit(&f->loaded, memory_order_relaxed))
         return CUDA_SUCCESS;
     if (!hed_function_kernel(f)->has_code) {
-        complain(f, "there is machine code for real GPUs only, and no PTX");
+        log_refusal(f, CUDA_ERROR_NO_BINARY_FOR_GPU,
+                    "the module has machine code for real GPUs only, and no PTX");
         return CUDA_ERROR_NO_BINARY_FOR_GPU;
     }
 
@@ -300,7 +324,7 @@ hed_function_prepare(struct hed_function *f)
     if (r == CUDA_SUCCESS)
         atomic_store_explicit(&f->loaded, true, memory_order_relaxed);
     else
-        complain(f, why.text);
+        log_refusal(f, r, why.text);
     return r;
 }
 

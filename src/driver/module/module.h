@@ -48,6 +48,7 @@ struct hed_function {
     struct hed_settings own;
     struct hed_settings *settings; /* own, or those of the library's kernel on this device */
     _Atomic bool loaded;           /* the machine has prepared it */
+    _Atomic bool refusal_logged;   /* the log says why it cannot run */
     struct hed_old_launch *old;    /* of cuParamSet and its like; NULL: never used. module->lock */
 };
 

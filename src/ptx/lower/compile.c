@@ -134,8 +134,7 @@ verify_module(struct hed_lower *l)
     int err = 0;
 
     if (LLVMVerifyModule(l->module, LLVMReturnStatusAction, &message)) {
-        hed_why_set(l->why, "kernel %s: heddle made invalid code for it, which is a bug: %s",
-                    l->kernel->name, message);
+        hed_why_set(l->why, "heddle made invalid code, which is a bug: %s", message);
         err = HED_ESTATE;
     }
     LLVMDisposeMessage(message);
@@ -218,7 +217,7 @@ compile_module_guarded(struct hed_lower *l, LLVMTargetMachineRef machine, struct
 
     if (sigsetjmp(back, 0) != 0) {
         gives_up = NULL;
-        hed_why_set(l->why, "kernel %s: LLVM gave up: %s", l->kernel->name, gave_up);
+        hed_why_set(l->why, "LLVM gave up: %s", gave_up);
         return HED_ENOTSUP;
     }
     gives_up = &back;
@@ -302,13 +301,13 @@ hed_ptx_compile(const struct hed_ptx_module *m, const struct hed_ptx_func *kerne
     if (kernel->refused) {
         const struct hed_ptx_refusal *r = kernel->refused;
 
-        hed_why_set(why, "kernel %s: '%s' (function %s, line %u): %s", kernel->name, r->text,
-                    r->func->name, r->line, r->why);
+        hed_why_set(why, "%s: '%s' (function %s, line %u)", r->why, r->text, r->func->name,
+                    r->line);
         return HED_ENOTSUP;
     }
     err = hed_ptx_unit_init(&unit, m, kernel);
     if (err != 0) {
-        hed_why_set(why, "kernel %s: %s", kernel->name, hed_err_text(err));
+        hed_why_set(why, "the kernel cannot be laid out: %s", hed_err_text(err));
         return err;
     }
     err = compile_unit(&unit, m, kernel, o, object, why);

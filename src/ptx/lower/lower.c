@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
+#include "base/demangle.h"
 #include "base/err.h"
 #include "ptx/lower/family/family.h"
 #include "ptx/pass/pass.h"
@@ -29,7 +30,7 @@ static void (*const lowerings[HED_PTX_OPS])(struct hed_lower *) = {
 void
 hed_lower_refuse(struct hed_lower *l, const char *fmt, ...)
 {
-    char reason[256];
+    char reason[256], name[HED_DEMANGLED_MAX];
     struct hed_buf text;
     va_list args;
 
@@ -40,13 +41,14 @@ hed_lower_refuse(struct hed_lower *l, const char *fmt, ...)
     vsnprintf(reason, sizeof(reason), fmt, args);
     va_end(args);
     if (!l->inst) {
-        hed_why_set(l->why, "kernel %s: %s", l->kernel->name, reason);
+        hed_why_set(l->why, "%s", reason);
         return;
     }
     hed_buf_init(&text, TEXT_MAX * 8);
     hed_ptx_print_inst(l->inst, &text);
-    hed_why_set(l->why, "kernel %s: '%.*s' (function %s, line %u): %s", l->kernel->name, TEXT_MAX,
-                hed_buf_cstr(&text), l->function->ptx->name, l->inst->stmt.line, reason);
+    hed_why_set(l->why, "%s: '%.*s' (function %.200s, line %u)", reason, TEXT_MAX,
+                hed_buf_cstr(&text), hed_demangle(l->function->ptx->name, name, sizeof name),
+                l->inst->stmt.line);
     hed_buf_fini(&text);
 }
 

@@ -36,8 +36,9 @@ bad_address(struct hed_ptx_strand *s)
 static void
 a_bad_address_fails_the_launch(void **state)
 {
-    expect(bad_address, 0, CUDA_ERROR_ILLEGAL_ADDRESS, "0x128; block (7, 0, 0)");
-    expect(bad_address, HED_PTX_WAITS, CUDA_ERROR_ILLEGAL_ADDRESS, "0x128; block (7, 0, 0)");
+    expect(bad_address, 0, CUDA_ERROR_ILLEGAL_ADDRESS, "0x128: kernel test, block (7, 0, 0)");
+    expect(bad_address, HED_PTX_WAITS, CUDA_ERROR_ILLEGAL_ADDRESS,
+           "0x128: kernel test, block (7, 0, 0)");
 }
 
 static void
@@ -87,7 +88,7 @@ static void
 traps_fail_the_launch(void **state)
 {
     expect(traps, 0, CUDA_ERROR_LAUNCH_FAILED, "PTX line 42");
-    expect(traps, HED_PTX_WAITS, CUDA_ERROR_LAUNCH_FAILED, "trap; block (3, 0, 0)");
+    expect(traps, HED_PTX_WAITS, CUDA_ERROR_LAUNCH_FAILED, "trap: kernel test, block (3, 0, 0)");
     expect(misaligned, 0, CUDA_ERROR_MISALIGNED_ADDRESS, "misaligned");
     expect(no_function, HED_PTX_WAITS, CUDA_ERROR_INVALID_PC, "no function");
 }
@@ -141,7 +142,7 @@ asserts(struct hed_ptx_strand *s)
 static void
 assertions_fail_the_launch(void **state)
 {
-    expect(asserts, 0, CUDA_ERROR_ASSERT, "assertion failed; block (2, 0, 0)");
+    expect(asserts, 0, CUDA_ERROR_ASSERT, "assertion failed: kernel test, block (2, 0, 0)");
 }
 
 static void

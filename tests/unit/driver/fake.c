@@ -279,8 +279,8 @@ fake_prepare(void *m, struct hed_code *code, uint32_t kernel, struct hed_why *wh
     struct fake *f = m;
 
     (void)code;
-    (void)why;
     count(&f->prepares);
+    (void)why;
     return kernel < FAKE_KERNELS ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 

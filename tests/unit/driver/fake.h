@@ -57,6 +57,9 @@ struct fake {
     CUresult (*launch)(struct fake *f, const struct hed_launch *l);
     void *data; /* for launch */
 
+    /* What preparing a kernel gives; a failure has the reason "not today". */
+    CUresult prepare_result;
+
     /* What the machine was asked for. */
     _Atomic unsigned maps, unmaps, physicals, opens, closes, prepares, launches;
     _Atomic uint64_t mapped; /* bytes, now */

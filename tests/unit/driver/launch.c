@@ -1,5 +1,9 @@
 /* Launches, attributes and occupancy of the soft driver. The numbers and answers expected here are
  * those of NVIDIA's driver 580 on an H200 for kernels like these. */
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/log.h"
 #include "driver/module/module.h"
 #include "driver/module/occupancy.h"
 #include "driver/stream/work.h"
@@ -264,6 +268,46 @@ loading_a_function_compiles_it_once(void **state)
     fake_free(l.f);
 }
 
+/* Launches a kernel that cannot run, three times; what the log says goes to text. */
+static void
+launch_refused(struct loaded *l, char *text, size_t size)
+{
+    const int before = dup(STDERR_FILENO);
+    int fds[2];
+
+    assert_int_equal(pipe2(fds, O_NONBLOCK), 0);
+    assert_int_equal(hed_log_setup("driver=error", NULL), 0);
+    (void)dup2(fds[1], STDERR_FILENO);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(LAUNCH((*l), l->k[NONE], 1, 1, 1, 1, 1, 1, 0, NULL, NULL),
+                         CUDA_ERROR_NOT_SUPPORTED);
+    (void)dup2(before, STDERR_FILENO);
+    assert_int_equal(hed_log_setup(NULL, NULL), 0);
+
+    const ssize_t got = read(fds[0], text, size - 1);
+
+    text[got > 0 ? got : 0] = '\0';
+    close(fds[0]);
+    close(fds[1]);
+    close(before);
+}
+
+static void
+a_kernel_that_cannot_run_is_named_once(void **state)
+{
+    struct loaded l = loaded();
+    char text[2048];
+    const char *line;
+
+    l.f->prepare_result = CUDA_ERROR_NOT_SUPPORTED;
+    launch_refused(&l, text, sizeof text);
+    line = strstr(text, "not today: kernel ");
+    assert_non_null(line);
+    assert_non_null(strstr(line, "cannot run here. Build the program for an older"));
+    assert_null(strstr(line + 1, "not today"));
+    fake_free(l.f);
+}
+
 /* ---- occupancy ------------------------------------------------------------------------------- */
 
 static void
@@ -502,6 +546,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(kernels_share_settings_with_their_functions),
     cmocka_unit_test(parameters_can_be_asked_about),
     cmocka_unit_test(loading_a_function_compiles_it_once),
+    cmocka_unit_test(a_kernel_that_cannot_run_is_named_once),
     cmocka_unit_test(blocks_fit_as_on_an_h200),
     cmocka_unit_test(registers_limit_blocks),
     cmocka_unit_test(the_best_block_is_found),

@@ -131,7 +131,9 @@ text_prepare(void *m, struct hed_code *code, uint32_t kernel, struct hed_why *wh
     struct fake *f = m;
 
     atomic_fetch_add_explicit(&f->prepares, 1, memory_order_relaxed);
-    return CUDA_SUCCESS;
+    if (f->prepare_result != CUDA_SUCCESS)
+        hed_why_set(why, "not today");
+    return f->prepare_result;
 }
 
 static CUresult
