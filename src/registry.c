@@ -15,7 +15,13 @@
 #include "locate/driver.h"
 
 const struct hed_layer_type *const hed_layer_types[] = {
-    &hed_trace_layer, &hed_fault_layer, &hed_quota_layer, &hed_record_layer, &hed_sched_layer, NULL,
+    &hed_trace_layer,
+    &hed_fault_layer,
+    &hed_quota_layer,
+    &hed_record_layer,
+    &hed_sched_layer,
+    &hed_sticky_layer,
+    NULL,
 };
 
 const struct hed_layer_type *const hed_backend_types[] = {

@@ -18,7 +18,7 @@ _heddle_value() {
     case $option in
     --gpu) _heddle_words "auto gpu cpu null" "$cur" ;;
     --trace-full) _heddle_words "block drop" "$cur" ;;
-    --layers) _heddle_words "trace fault quota record sched" "$cur" ;;
+    --layers) _heddle_words "trace fault quota record sched sticky" "$cur" ;;
     --sched)
         compopt -o nospace 2>/dev/null
         _heddle_words "on prio= share= policy= group= scope= deadline_us= hold_us= cap_us= slice_us=
@@ -42,7 +42,7 @@ _heddle_value() {
 }
 
 _heddle_run_options="--gpu --trace --trace-data --trace-full --fault --mem --sched --layers --driver
-    --log --config --set --print-env --no-preload --inject --help"
+    --log --config --set --sticky-launch --print-env --no-preload --inject --help"
 
 # The index of the program's name among the words of `heddle run`, or nothing while there is none.
 _heddle_program_at() {

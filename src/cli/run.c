@@ -44,6 +44,8 @@ static const char usage[] =
     "  --sched SETTINGS   share the GPU with other programs: on, or for example\n"
     "                     prio=low,share=2,mode=record (heddle-sched(1))\n"
     "  --mem SIZE         limit the memory that the program can use on each device\n"
+    "  --sticky-launch    if a launch is refused, let later calls in its context fail\n"
+    "                     with the same error\n"
     "  --fault SPEC       make calls fail on purpose: NAME:N:ERROR[,...]\n"
     "  --layers LIST      use these layers, top first, instead of the ones that the\n"
     "                     options above turn on\n"
@@ -75,6 +77,7 @@ enum {
     OPT_LOG,
     OPT_CONFIG,
     OPT_SET,
+    OPT_STICKY_LAUNCH,
     OPT_PRINT_ENV,
     OPT_NO_PRELOAD,
     OPT_INJECT,
@@ -94,6 +97,7 @@ static const struct hed_cli_opt options[] = {
     [OPT_LOG] = {"log", true},
     [OPT_CONFIG] = {"config", true},
     [OPT_SET] = {"set", true},
+    [OPT_STICKY_LAUNCH] = {"sticky-launch", false},
     [OPT_PRINT_ENV] = {"print-env", false},
     [OPT_NO_PRELOAD] = {"no-preload", false},
     [OPT_INJECT] = {"inject", false},
@@ -183,6 +187,8 @@ take_option(struct request *r, int option, const char *value)
         return take_config(r, value);
     case OPT_SET:
         return set_pair(r, value);
+    case OPT_STICKY_LAUNCH:
+        return set_setting(r, options[option].name, "sticky_launch", "yes");
     case OPT_PRINT_ENV:
         r->print = true;
         return HED_EXIT_OK;
@@ -213,6 +219,8 @@ check_inject(const struct request *r)
         wrong = "cannot limit memory; leave out --mem or --inject";
     else if (*c->fault)
         wrong = "cannot make calls fail; leave out --fault or --inject";
+    else if (strcmp(c->sticky_launch, "yes") == 0)
+        wrong = "cannot make calls fail; leave out --sticky-launch or --inject";
     else if (*c->layers)
         wrong = "cannot use layers; leave out --layers or --inject";
     else if (!*c->trace && !*c->sched)

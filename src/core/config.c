@@ -56,14 +56,14 @@ static const struct {
     const char *key;
     const char *words[4];
 } choices[] = {
-    {"trace_full", {"block", "drop"}},
-    {"export_tables", {"pass", "count"}},
-    {"cpu_codegen", {"warp", "scalar"}},
-    {"insecure", {"no", "yes"}},
+    {"trace_full", {"block", "drop"}},   {"export_tables", {"pass", "count"}},
+    {"cpu_codegen", {"warp", "scalar"}}, {"insecure", {"no", "yes"}},
+    {"sticky_launch", {"no", "yes"}},
 };
 
 const char *const hed_config_gpus[] = {"auto", "gpu", "cpu", "null", NULL};
-const char *const hed_config_layers[] = {"trace", "fault", "quota", "record", "sched", NULL};
+const char *const hed_config_layers[] = {"trace", "fault",  "quota", "record",
+                                         "sched", "sticky", NULL};
 
 /* no_counter: the trace reads CLOCK_MONOTONIC instead of the processor's counter. */
 const char *const hed_config_perfs[] = {"no_counter", NULL};

@@ -91,6 +91,8 @@ choose_layers(const struct hed_config *c, const struct hed_layer_type **out, siz
             out[(*count)++] = find_type(hed_layer_types, "record");
         if (*c->sched)
             out[(*count)++] = find_type(hed_layer_types, "sched");
+        if (strcmp(c->sticky_launch, "yes") == 0)
+            out[(*count)++] = find_type(hed_layer_types, "sticky");
         return 0;
     }
     while ((name = strsep(&rest, ",")) != NULL) {

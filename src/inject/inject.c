@@ -37,8 +37,9 @@ load_settings(struct hed_config *c, struct hed_why *why)
         hed_why_set(why, "gpu = %s: an injected library has the program's own GPU only", c->gpu);
         return HED_EINVAL;
     }
-    if (c->mem || *c->mem_group || *c->fault || *c->layers)
-        hed_warn(INJECT, "mem, fault and layers have no effect here: calls are seen, not made");
+    if (c->mem || *c->mem_group || *c->fault || *c->layers || strcmp(c->sticky_launch, "yes") == 0)
+        hed_warn(INJECT, "mem, fault, sticky_launch and layers have no effect here: calls are "
+                         "seen, not made");
     c->mem = 0;
     c->mem_group[0] = c->fault[0] = '\0';
     (void)hed_str_copy(c->gpu, sizeof c->gpu, "gpu");

@@ -209,6 +209,8 @@ too_large_a_file_is_refused(void **state)
     "choose from auto, gpu, cpu, cpu:DEVICE, null, shm:PATH, " \
     "unix:PATH and tcp://HOST:PORT"
 
+#define LAYERS "choose from trace, fault, quota, record, sched, sticky"
+
 static void
 bad_lines_are_refused_by_number(void **state)
 {
@@ -235,12 +237,9 @@ bad_lines_are_refused_by_number(void **state)
          "f.conf:1: cpu_codegen: 'fast' is neither warp nor scalar"},
         {"gpu = gpu,null", HED_EINVAL,
          "f.conf:1: gpu: 'gpu,null' is a list; only cpu:DEVICE,DEVICE,... can be one"},
-        {"layers = trace,echo", HED_EINVAL,
-         "f.conf:1: layers: there is no 'echo'; choose from trace, fault, quota, record, sched"},
-        {"layers = trace,,fault", HED_EINVAL,
-         "f.conf:1: layers: there is no ''; choose from trace, fault, quota, record, sched"},
-        {"layers = trace,", HED_EINVAL,
-         "f.conf:1: layers: there is no ''; choose from trace, fault, quota, record, sched"},
+        {"layers = trace,echo", HED_EINVAL, "f.conf:1: layers: there is no 'echo'; " LAYERS},
+        {"layers = trace,,fault", HED_EINVAL, "f.conf:1: layers: there is no ''; " LAYERS},
+        {"layers = trace,", HED_EINVAL, "f.conf:1: layers: there is no ''; " LAYERS},
         {"perf = no_magic", HED_EINVAL,
          "f.conf:1: perf: there is no 'no_magic'; choose from no_counter"},
         {"layers = trace,trace", HED_EINVAL, "f.conf:1: layers: 'trace' is given twice"},

@@ -1,0 +1,68 @@
+/* Launches that are refused: under CUDA the context goes on, with sticky_launch it does not.
+ *
+ *     refused [sticky]
+ */
+#include "conformance/conf.h"
+
+#include <string.h>
+
+#define OK(call) CHECK_IS(call, CUDA_SUCCESS)
+
+static const char text[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
+                           ".visible .entry store(.param .u64 to)\n{\n"
+                           ".reg .b64 %d<2>;\nld.param.u64 %d1, [to];\n"
+                           "st.global.u32 [%d1], 7;\nret;\n}\n";
+
+static CUresult
+launch(CUfunction f, unsigned threads, CUdeviceptr to)
+{
+    void *params[] = {&to};
+
+    return CU(cuLaunchKernel)(f, 1, 1, 1, threads, 1, 1, 0, NULL, params, NULL);
+}
+
+int
+main(int argc, char **argv)
+{
+    const CUresult later =
+        argc > 1 && strcmp(argv[1], "sticky") == 0 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    CUcontext first, second;
+    CUdeviceptr at, more;
+    CUmodule module;
+    CUfunction f;
+    CUdevice device;
+    uint32_t value = 0;
+
+    OK(CU(cuInit)(0));
+    OK(CU(cuDeviceGet)(&device, 0));
+    OK(CU(cuCtxCreate_v2)(&first, 0, device));
+    OK(CU(cuModuleLoadData)(&module, text));
+    OK(CU(cuModuleGetFunction)(&f, module, "store"));
+    OK(CU(cuMemAlloc_v2)(&at, sizeof value));
+
+    /* More threads than a block can have. */
+    CHECK_IS(launch(f, 2048, at), CUDA_ERROR_INVALID_VALUE);
+    CHECK_IS(CU(cuCtxSynchronize)(), later);
+    CHECK_IS(launch(f, 1, at), later);
+    CHECK_IS(CU(cuMemcpyDtoH_v2)(&value, at, sizeof value), later);
+    CHECK(value == (later ? 0 : 7), "the kernel wrote %u", value);
+    CHECK_IS(CU(cuMemAlloc_v2)(&more, sizeof value), later);
+    OK(CU(cuMemFree_v2)(at));
+
+    /* Another context does not know of it, nor does one that comes after. */
+    OK(CU(cuCtxCreate_v2)(&second, 0, device));
+    OK(CU(cuCtxSynchronize)());
+    OK(CU(cuCtxDestroy_v2)(second));
+    OK(CU(cuCtxDestroy_v2)(first));
+    OK(CU(cuDevicePrimaryCtxRetain)(&first, device));
+    OK(CU(cuCtxSetCurrent)(first));
+    OK(CU(cuModuleLoadData)(&module, text));
+    OK(CU(cuModuleGetFunction)(&f, module, "store"));
+    CHECK_IS(launch(f, 2048, 0), CUDA_ERROR_INVALID_VALUE);
+    CHECK_IS(CU(cuCtxSynchronize)(), later);
+    OK(CU(cuDevicePrimaryCtxReset_v2)(device));
+    OK(CU(cuDevicePrimaryCtxRetain)(&first, device));
+    OK(CU(cuCtxSetCurrent)(first));
+    OK(CU(cuCtxSynchronize)());
+    return 0;
+}
