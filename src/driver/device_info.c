@@ -4,7 +4,6 @@
 
 #include "core/array_format.h"
 #include "driver/driver.h"
-#include "driver/far.h"
 
 /* ---- what they are like ---------------------------------------------------------------------- */
 
@@ -176,14 +175,13 @@ soft_cuDeviceGetNvSciSyncAttributes(struct hed_layer *self,
 
 /* ---- peers: all devices are the same machine's memory ---------------------------------------- */
 
-/* Of two devices that are elsewhere, that machine knows. */
+/* Of two devices, the machine may know more. */
 static bool
-far_knows(struct hed_layer *self, enum hed_cuda_call id, void *args, CUresult *r)
+machine_knows(struct hed_layer *self, enum hed_cuda_call id, void *args, CUresult *r)
 {
     struct hed_driver *d = hed_driver_of(self);
 
-    *r = d->machine->far ? d->machine->far->call(d->machine_state, NULL, id, args)
-                         : CUDA_ERROR_NOT_SUPPORTED;
+    *r = d->machine->call(d->machine_state, NULL, id, args);
     return *r != CUDA_ERROR_NOT_SUPPORTED;
 }
 
@@ -196,7 +194,7 @@ soft_cuDeviceCanAccessPeer(struct hed_layer *self, struct hed_cuDeviceCanAccessP
     if (r == CUDA_SUCCESS)
         r = hed_device_get(self, a->peerDev, &dev);
     if (r == CUDA_SUCCESS && a->dev != a->peerDev &&
-        far_knows(self, HED_cuDeviceCanAccessPeer, a, &r))
+        machine_knows(self, HED_cuDeviceCanAccessPeer, a, &r))
         return r;
     if (r == CUDA_SUCCESS || r == CUDA_ERROR_NOT_SUPPORTED)
         *a->canAccessPeer = a->dev != a->peerDev;
@@ -219,7 +217,7 @@ soft_cuDeviceGetP2PAttribute(struct hed_layer *self, struct hed_cuDeviceGetP2PAt
 {
     CUresult r = check_pair(self, a->value, a->srcDevice, a->dstDevice);
 
-    if (r != CUDA_SUCCESS || far_knows(self, HED_cuDeviceGetP2PAttribute, a, &r))
+    if (r != CUDA_SUCCESS || machine_knows(self, HED_cuDeviceGetP2PAttribute, a, &r))
         return r;
     switch (a->attrib) {
     case CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK:

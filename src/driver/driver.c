@@ -7,7 +7,6 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "core/stats.h"
-#include "driver/far.h"
 #include "driver/memory/memory.h"
 #include "driver/shared.h"
 
@@ -90,27 +89,16 @@ hed_driver_nvml_calls(void)
     return &nvml_calls;
 }
 
-/* A far side may have what is not here. */
 CUresult
 hed_driver_unsupported(struct hed_layer *self, enum hed_cuda_call id, void *args)
 {
     const struct hed_driver *d = hed_driver_of(self);
-    struct hed_context *c = NULL;
+    const CUresult r =
+        d ? d->machine->unknown(d->machine_state, self, id, args) : CUDA_ERROR_NOT_SUPPORTED;
 
-    if (d && d->machine->far) {
-        CUresult r = hed_current(self, &c);
-
-        if (r == CUDA_ERROR_INVALID_CONTEXT) {
-            c = NULL; /* some calls need none */
-            r = CUDA_SUCCESS;
-        }
-        if (r == CUDA_SUCCESS)
-            r = d->machine->far->call(d->machine_state, c, id, args);
-        if (r != CUDA_ERROR_NOT_SUPPORTED)
-            return r;
-    }
-    hed_stats_unsupported(HED_API_CUDA, id, "the soft driver");
-    return CUDA_ERROR_NOT_SUPPORTED;
+    if (r == CUDA_ERROR_NOT_SUPPORTED)
+        hed_stats_unsupported(HED_API_CUDA, id, "the soft driver");
+    return r;
 }
 
 nvmlReturn_t

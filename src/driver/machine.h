@@ -1,10 +1,22 @@
-/* The machine: what a soft driver needs done that takes a device. A backend fills one in.
+/* The machine: where work runs. One table, two implementations.
  *
- * The driver keeps handles, addresses, order and rules; the machine has memory behind addresses,
- * turns code into something that runs, and runs it. It knows nothing of streams, of contexts or of
- * the API.
+ *   API calls ──> driver: handles, addresses, rules, captures, graphs as objects
+ *                   │
+ *                   │ struct hed_machine: memory, contexts, streams, events, work, code, arrays
+ *                   │
+ *          ┌────────┴───────────┐
+ *        near/                backends/remote
+ *   this process executes:   a worker executes: work is numbered
+ *   queues, runner threads   and sent, objects have a mirror there
+ *          │                    │
+ *   struct hed_executor       messages (wire/)
+ *   memory, code, launch        │
+ *          │                  heddled: server/worker
+ *   backends/cpu, tests' fake
  *
- * Threads: every operation may be called from any thread, several at once, with no lock held.
+ * The driver never asks which of the two it is on. It keeps what a program can ask about, and
+ * checks what CUDA checks at once; what a machine has to do, or may want to know, is an entry of
+ * the table.
  */
 #pragma once
 
@@ -14,20 +26,30 @@
 
 #include "driver/profile.h"
 #include "gen/cuda_abi.h"
+#include "gen/cuda_calls.h"
 
+struct hed_allocation;
+struct hed_array;
 struct hed_buf;
 struct hed_code;
 struct hed_context;
 struct hed_copy;
+struct hed_device;
 struct hed_event;
 struct hed_exec;
-struct hed_executor;
-struct hed_far;
 struct hed_function;
 struct hed_graph_exec;
+struct hed_image;
+struct hed_jit_how;
 struct hed_launch;
+struct hed_mipmap;
+struct hed_module;
 struct hed_point;
+struct hed_program;
 struct hed_stream;
+struct hed_surface;
+struct hed_texture;
+struct hed_texture_given;
 struct hed_why;
 struct hed_work;
 
@@ -82,6 +104,14 @@ struct hed_code {
     uint32_t var_count;
 };
 
+struct hed_linker; /* the machine's own */
+struct hed_linker_input {
+    CUjitInputType type;
+    const void *data;
+    size_t size;
+    const char *name; /* for its log; NULL: none */
+};
+
 /* Addresses and the memory behind them. Every machine has these, and so has every executor
  * (driver/near/near.h). Any thread may call them, several at once, with no lock held. */
 struct hed_machine_memory {
@@ -127,15 +157,14 @@ struct hed_machine_memory {
 struct hed_machine {
     struct hed_machine_memory memory;
 
-    bool clusters; /* blocks of a cluster reach each other; if not, such launches are refused */
+    bool clusters;   /* blocks of a cluster reach each other; if not, such launches are refused */
+    bool registered; /* kernels reach memory that the program registered (cuMemHostRegister) */
+    bool alone;      /* the devices' use is not this computer's: other processes of it do not see
+                      * it (driver/shared.h) */
 
     /* Bytes that the machine wants for itself in every struct hed_context, struct hed_stream and
      * struct hed_exec (`own`). They are zeroed when the object is made. */
     size_t context_bytes, stream_bytes, exec_bytes;
-
-    /* Code, arrays and graphs are elsewhere: driver/far.h. NULL: they are here. */
-    const struct hed_far *far;
-    const struct hed_executor *executor; /* NULL where there is a far side */
 
     /* ---- contexts (context/) ---- */
 
@@ -204,6 +233,83 @@ struct hed_machine {
     void (*graph_upload)(void *m, struct hed_exec *e, struct hed_stream *s);
     /* The executable graph is being freed. */
     void (*graph_gone)(void *m, struct hed_exec *e);
+
+    /* ---- code (module/) ---- */
+
+    /* Opens an image for a device: sets p->code, and what else of it the machine knows. `why` takes
+     * the reason of a failure. Code may list its variables, which the driver then gives memory in
+     * every context and finds by name; or have none (var_count is 0) and answer `variable`. */
+    CUresult (*open)(void *m, struct hed_device *dev, struct hed_program *p,
+                     const struct hed_image *image, const struct hed_jit_how *how,
+                     struct hed_why *why);
+    void (*close)(void *m, struct hed_program *p);
+
+    /* Fills in code->kernels[kernel] if that has not been done: before anything of it but its name
+     * is looked at. Threads may do it at once. */
+    CUresult (*describe)(void *m, struct hed_device *dev, struct hed_code *code, uint32_t kernel);
+
+    /* Writes the first values of listed variables, which have these addresses in a context. */
+    void (*fill_vars)(void *m, struct hed_program *p, const uint64_t *addresses);
+
+    /* A variable that is not listed: its address and size in a context, or, if it is managed, in
+     * none (c is NULL). The memory is the machine's. NOT_FOUND. */
+    CUresult (*variable)(void *m, struct hed_context *c, struct hed_code *code, bool managed,
+                         const char *name, uint64_t *at, uint64_t *size);
+
+    /* A function has got its handle in its context; is losing it; a setting of it was changed. */
+    void (*function_made)(void *m, struct hed_function *f);
+    void (*function_gone)(void *m, struct hed_function *f);
+    CUresult (*function_set)(void *m, struct hed_function *f, CUfunction_attribute a, int value);
+    /* It is about to run for the first time, or is to be loaded: NO_BINARY_FOR_GPU, ... with the
+     * reason. */
+    CUresult (*function_load)(void *m, struct hed_function *f, struct hed_why *why);
+    /* A module was loaded eagerly: the same for all of its kernels. Failures are told at launch. */
+    void (*module_load)(void *m, struct hed_module *mod);
+
+    /* A linker, as cuLinkCreate makes it; an input for it; its result into `out`; it is no longer
+     * needed. `log` may be NULL. NOT_SUPPORTED by the first: the driver joins PTX itself, and the
+     * others may be NULL if that is always so. */
+    CUresult (*link_made)(void *m, struct hed_device *dev, const struct hed_jit_how *how,
+                          struct hed_linker **out);
+    CUresult (*link_add)(void *m, struct hed_linker *l, const struct hed_linker_input *input,
+                         struct hed_buf *log);
+    CUresult (*link_end)(void *m, struct hed_linker *l, struct hed_buf *out, struct hed_buf *log);
+    void (*link_gone)(void *m, struct hed_linker *l);
+
+    /* ---- arrays, textures, surfaces (memory/) ---- */
+
+    /* Gives an array that has its handle memory of so many bytes; the same for a mipmap with all of
+     * its levels. Sets `key`, under which it is in the index of memory (hed_array_own), and, where
+     * the memory has an address, image.at. */
+    CUresult (*array_made)(void *m, struct hed_context *c, struct hed_array *a, uint64_t bytes);
+    CUresult (*mipmap_made)(void *m, struct hed_context *c, struct hed_mipmap *mm, uint64_t bytes);
+    /* The program destroys an array: waits for work that uses it, unless that is no matter. */
+    CUresult (*array_quiesce)(void *m, struct hed_context *c, const struct hed_allocation *a);
+    /* The entry of an array or mipmap has left the index; its handle is still its own. */
+    void (*array_gone)(void *m, const struct hed_allocation *a, uint64_t handle);
+
+    /* An object as kernels are to be given it. `key` is where it is in the index, or where it is to
+     * be put if it is not: unlike values, keys are unique in a driver. */
+    CUresult (*texture_made)(void *m, struct hed_context *c, const struct hed_texture *t,
+                             const struct hed_texture_given *given, uint64_t *value);
+    CUresult (*surface_made)(void *m, struct hed_context *c, const struct hed_surface *s,
+                             const CUDA_RESOURCE_DESC_v1 *given, uint64_t *value);
+    uint64_t (*object_key)(void *m, const struct hed_context *c, bool surface, uint64_t value);
+    /* The program destroys it; then its entry, if the index has one, is given back. */
+    CUresult (*object_gone)(void *m, struct hed_context *c, bool surface, uint64_t value);
+
+    /* ---- other calls ---- */
+
+    /* A setting was changed by a call that the driver has checked and noted (peers, caches): the
+     * machine may want to know. */
+    CUresult (*tell)(void *m, struct hed_context *c, enum hed_cuda_call id, void *args);
+    /* A question that the machine may answer better than the driver (how clusters fit, peers).
+     * NOT_SUPPORTED: the driver answers. c may be NULL. */
+    CUresult (*call)(void *m, struct hed_context *c, enum hed_cuda_call id, void *args);
+    /* A call that no area of the driver has. NOT_SUPPORTED where the machine has it neither. */
+    CUresult (*unknown)(void *m, struct hed_layer *self, enum hed_cuda_call id, void *args);
+    /* Bytes that the context's device has left; SIZE_MAX: as many as the driver counts. */
+    size_t (*memory_left)(void *m, struct hed_context *c);
 
     /* ---- the process ---- */
 

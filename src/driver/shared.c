@@ -172,8 +172,7 @@ hed_shared_memory(struct hed_driver *d, int ordinal, uint64_t used)
     struct hed_shared_state *s;
     size_t i;
 
-    /* Devices that are elsewhere are not this machine's; there, the worker tells. */
-    if (d->machine->far)
+    if (d->machine->alone)
         return;
     s = state(d);
     if (!find_visible(d, s, ordinal, &i) || !join(s) || !s->part.slot)
@@ -260,7 +259,7 @@ find_device(struct hed_driver *d, size_t index)
 /* Calls fn with every living process's use of a device that is not 0. */
 typedef void (*use_fn)(void *arg, pid_t pid, uint64_t used);
 
-/* Of a device that is elsewhere a process knows its own use only. */
+/* Of a device of another computer a process knows its own use only. */
 static void
 own_use(struct hed_driver *d, size_t index, use_fn fn, void *arg)
 {
@@ -284,7 +283,7 @@ own_use(struct hed_driver *d, size_t index, use_fn fn, void *arg)
 static void
 each_use(struct hed_driver *d, size_t index, use_fn fn, void *arg)
 {
-    if (d->machine->far) {
+    if (d->machine->alone) {
         own_use(d, index, fn, arg);
         return;
     }

@@ -1,14 +1,15 @@
-/* Arrays, mipmapped arrays, texture and surface objects of the far side. They are made with an
+/* Arrays, mipmapped arrays, texture and surface objects of a worker. They are made with an
  * answer, since they may fail (memory) or have a value (objects); they go without. */
 #include <string.h>
 
+#include "backends/remote/queue.h"
 #include "backends/remote/remote.h"
 #include "driver/context/context.h"
 #include "driver/memory/array.h"
 
 static CUresult
-make(struct hed_remote *r, const struct hed_context *c, uint64_t name,
-     const CUDA_ARRAY3D_DESCRIPTOR_v2 *g, const uint64_t *levels, uint32_t count)
+send_array(struct hed_remote *r, const struct hed_context *c, uint64_t name,
+           const CUDA_ARRAY3D_DESCRIPTOR_v2 *g, const uint64_t *levels, uint32_t count)
 {
     const uint32_t size = (uint32_t)(sizeof(struct hed_array_body) + count * sizeof *levels);
     struct hed_remote_channel *channel;
@@ -38,19 +39,19 @@ make(struct hed_remote *r, const struct hed_context *c, uint64_t name,
 }
 
 CUresult
-hed_remote_array_made(void *m, struct hed_context *c, struct hed_array *a)
+hed_remote_make_array(void *m, struct hed_context *c, struct hed_array *a)
 {
-    return make(hed_remote_of(m), c, a->object.handle, &a->given, NULL, 0);
+    return send_array(hed_remote_of(m), c, a->object.handle, &a->given, NULL, 0);
 }
 
 CUresult
-hed_remote_mipmap_made(void *m, struct hed_context *c, struct hed_mipmap *mm)
+hed_remote_make_mipmap(void *m, struct hed_context *c, struct hed_mipmap *mm)
 {
-    return make(hed_remote_of(m), c, mm->object.handle, &mm->given, mm->level, mm->levels);
+    return send_array(hed_remote_of(m), c, mm->object.handle, &mm->given, mm->level, mm->levels);
 }
 
 void
-hed_remote_array_gone(void *m, uint64_t context, uint64_t handle)
+hed_remote_drop_array(void *m, uint64_t context, uint64_t handle)
 {
     struct hed_remote_channel *channel;
     struct hed_array_body *b =
@@ -64,7 +65,7 @@ hed_remote_array_gone(void *m, uint64_t context, uint64_t handle)
 }
 
 CUresult
-hed_remote_texture_made(void *m, struct hed_context *c, const CUDA_RESOURCE_DESC_v1 *res,
+hed_remote_make_texture(void *m, struct hed_context *c, const CUDA_RESOURCE_DESC_v1 *res,
                         const CUDA_TEXTURE_DESC_v1 *tex, const CUDA_RESOURCE_VIEW_DESC_v1 *view,
                         uint64_t *value)
 {
@@ -79,7 +80,7 @@ hed_remote_texture_made(void *m, struct hed_context *c, const CUDA_RESOURCE_DESC
 }
 
 CUresult
-hed_remote_surface_made(void *m, struct hed_context *c, const CUDA_RESOURCE_DESC_v1 *res,
+hed_remote_make_surface(void *m, struct hed_context *c, const CUDA_RESOURCE_DESC_v1 *res,
                         uint64_t *value)
 {
     CUsurfObject object = 0;
@@ -92,7 +93,7 @@ hed_remote_surface_made(void *m, struct hed_context *c, const CUDA_RESOURCE_DESC
 }
 
 void
-hed_remote_object_gone(void *m, struct hed_context *c, bool surface, uint64_t value)
+hed_remote_drop_object(void *m, struct hed_context *c, bool surface, uint64_t value)
 {
     struct hed_cuTexObjectDestroy texture = {.texObject = value};
     struct hed_cuSurfObjectDestroy gone = {.surfObject = value};

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "backends/remote/memory.h"
+#include "backends/remote/queue.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "driver/context/context.h"

@@ -60,7 +60,7 @@ struct hed_remote_opening {
     struct hed_buf records;
     const struct hed_jit_how *how;
     uint32_t kernels;
-    const struct hed_far_input *input; /* of a linker */
+    const struct hed_linker_input *input; /* of a linker */
     bool last;
 };
 

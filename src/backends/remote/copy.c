@@ -1,4 +1,4 @@
-/* Copies and fills. What the far side has on both sides is a call; memory that only this process
+/* Copies and fills. What the worker has on both sides is a call; memory that only this process
  * has travels as bulk, in pieces of up to HED_BULK_CHUNK bytes.
  *
  *   to the device    COPY_IN and its bytes, no answer: the program may change them at once

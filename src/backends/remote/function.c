@@ -177,7 +177,7 @@ hed_remote_function_set(void *m, struct hed_function *f, CUfunction_attribute at
 }
 
 CUresult
-hed_remote_function_load(void *m, struct hed_function *f)
+hed_remote_function_load(void *m, struct hed_function *f, struct hed_why *why)
 {
     struct hed_remote *r = hed_remote_of(m);
     struct hed_cuFuncLoad a = {.function = f->handle};

@@ -1,7 +1,7 @@
-/* Executable graphs of the far side: told node by node, and launched by name. See wire.h.
+/* Executable graphs of a worker, as messages: told node by node, and launched by name. See wire.h.
  *
  * A body is looked at first: what cannot be told (memory that only this process has, functions of
- * the program) is NOT_SUPPORTED before anything is sent, and the driver puts the nodes on the
+ * the program) is NOT_SUPPORTED before anything is sent, and exec.c puts the nodes on the
  * stream one by one instead.
  */
 #include <string.h>

@@ -6,12 +6,11 @@
 
 #include "backends/remote/code.h"
 #include "backends/remote/memory.h"
-#include "driver/far.h"
 
 #define LOST CUDA_ERROR_DEVICE_UNAVAILABLE
 #define NAME_MAX_BYTES 256u
 
-struct hed_far_link {
+struct hed_linker {
     struct hed_remote_library code; /* its number and remote are all that is used */
     struct hed_device *device;
     struct hed_jit_how how;
@@ -52,11 +51,11 @@ step(struct hed_remote_opening *o)
 
 CUresult
 hed_remote_link_made(void *m, struct hed_device *dev, const struct hed_jit_how *how,
-                     struct hed_far_link **out)
+                     struct hed_linker **out)
 {
     struct hed_remote *r = hed_remote_of(m);
     struct hed_remote_opening o = {.remote = r, .device = dev, .how = how};
-    struct hed_far_link *l;
+    struct hed_linker *l;
     CUresult result;
 
     if (!r->devices[dev->ordinal].real)
@@ -85,7 +84,7 @@ hed_remote_link_made(void *m, struct hed_device *dev, const struct hed_jit_how *
 
 /* The options were told when it was made; only whether the log is wanted counts from then on. */
 static struct hed_remote_opening
-opening(struct hed_far_link *l, struct hed_jit_how *how, struct hed_buf *log)
+opening(struct hed_linker *l, struct hed_jit_how *how, struct hed_buf *log)
 {
     *how = (struct hed_jit_how){.log = log};
     return (struct hed_remote_opening){
@@ -93,7 +92,7 @@ opening(struct hed_far_link *l, struct hed_jit_how *how, struct hed_buf *log)
 }
 
 CUresult
-hed_remote_link_add(void *m, struct hed_far_link *l, const struct hed_far_input *input,
+hed_remote_link_add(void *m, struct hed_linker *l, const struct hed_linker_input *input,
                     struct hed_buf *log)
 {
     struct hed_jit_how how;
@@ -115,7 +114,7 @@ hed_remote_link_add(void *m, struct hed_far_link *l, const struct hed_far_input 
 }
 
 CUresult
-hed_remote_link_end(void *m, struct hed_far_link *l, struct hed_buf *out, struct hed_buf *log)
+hed_remote_link_end(void *m, struct hed_linker *l, struct hed_buf *out, struct hed_buf *log)
 {
     struct hed_jit_how how;
     struct hed_remote_opening o = opening(l, &how, log);
@@ -134,7 +133,7 @@ hed_remote_link_end(void *m, struct hed_far_link *l, struct hed_buf *out, struct
 }
 
 void
-hed_remote_link_gone(void *m, struct hed_far_link *l)
+hed_remote_link_gone(void *m, struct hed_linker *l)
 {
     hed_remote_close_there(&l->code);
     hed_remote_give_number(hed_remote_of(m), l->code.number);

@@ -428,8 +428,8 @@ hed_remote_protect(void *machine, uint64_t at, uint64_t size, bool readable, boo
 
 /* ---- how much there is ----------------------------------------------------------------------- */
 
-CUresult
-hed_remote_memory_info(void *machine, struct hed_context *c, size_t *free, size_t *total)
+size_t
+hed_remote_memory_left(void *machine, struct hed_context *c)
 {
     struct hed_remote *r = hed_remote_of(machine);
     const int device = c->device->ordinal;
@@ -438,23 +438,23 @@ hed_remote_memory_info(void *machine, struct hed_context *c, size_t *free, size_
 
     /* Wanting nothing asks what is to be had, with what is had already. */
     if (!l)
-        return CUDA_ERROR_DEVICE_UNAVAILABLE;
+        return SIZE_MAX;
     l->head.flags = HED_MSG_WANTS_ANSWER;
     l->device = r->devices[device].ordinal;
     if (hed_remote_end(channel, &l->head, sizeof *l) != 0)
-        return CUDA_ERROR_DEVICE_UNAVAILABLE;
+        return SIZE_MAX;
 
     const struct hed_lease_answer *a = (const struct hed_lease_answer *)hed_remote_answer(channel);
 
     if (!a || a->head.head.size < sizeof *a)
-        return CUDA_ERROR_DEVICE_UNAVAILABLE;
+        return SIZE_MAX;
 
     const uint64_t has = atomic_load_explicit(&r->memory->granted[device], memory_order_relaxed);
     const uint64_t unused = hed_memory_spare(c->device) +
                             atomic_load_explicit(&r->devices[device].lease, memory_order_relaxed);
     const uint64_t used = has > unused ? has - unused : 0;
 
-    *free = a->granted > used ? a->granted - used : 0;
-    *total = c->device->info.profile.memory;
-    return (CUresult)a->head.result;
+    if (a->head.result != CUDA_SUCCESS)
+        return SIZE_MAX;
+    return a->granted > used ? a->granted - used : 0;
 }

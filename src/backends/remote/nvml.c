@@ -1,7 +1,7 @@
-/* NVML of the far side: what changes there (memory, load, temperature) is asked of the worker; what
- * a device is, the soft driver knows. Of the processes that use it a program sees itself: a server
- * tells no client of the others. On the wire a device is called by the worker's number of it plus
- * one.
+/* NVML of the worker's devices: what changes there (memory, load, temperature) is asked of the
+ * worker; what a device is, the soft driver knows. Of the processes that use it a program sees
+ * itself: a server tells no client of the others. On the wire a device is called by the worker's
+ * number of it plus one.
  */
 #include "driver/nvml/nvml.h"
 

@@ -3,7 +3,7 @@
  *   driver ──machine->submit, launch, copy──> queue.c, route.c, exec.c ──numbered──> messages
  *          ──machine->stream_wait, ...──────> queue.c: known already? ──no──> messages
  *
- * queue.c, route.c and exec.c know order and rules, but nothing of messages: their tests
+ * queue.c, route.c, exec.c and object.c know order and rules, but nothing of messages: their tests
  * (tests/unit/remote) stand in for the files that send them.
  */
 #pragma once
@@ -117,7 +117,27 @@ CUresult hed_remote_graph_launch(void *m, struct hed_exec *e, struct hed_stream 
 void hed_remote_graph_upload(void *m, struct hed_exec *e, struct hed_stream *s);
 void hed_remote_graph_gone(void *m, struct hed_exec *e);
 
-/* ---- messages: stream.c, event.c, launch.c, copy.c, graph.c ---------------------------------- */
+/* ---- object.c: programs, arrays, texture and surface objects --------------------------------- */
+
+CUresult hed_remote_program_open(void *m, struct hed_device *dev, struct hed_program *p,
+                                 const struct hed_image *image, const struct hed_jit_how *how,
+                                 struct hed_why *why);
+void hed_remote_program_close(void *m, struct hed_program *p);
+void hed_remote_module_load(void *m, struct hed_module *mod);
+void hed_remote_fill_vars(void *m, struct hed_program *p, const uint64_t *addresses);
+CUresult hed_remote_array_made(void *m, struct hed_context *c, struct hed_array *a, uint64_t bytes);
+CUresult hed_remote_mipmap_made(void *m, struct hed_context *c, struct hed_mipmap *mm,
+                                uint64_t bytes);
+CUresult hed_remote_array_quiesce(void *m, struct hed_context *c, const struct hed_allocation *a);
+void hed_remote_array_gone(void *m, const struct hed_allocation *a, uint64_t handle);
+CUresult hed_remote_texture_made(void *m, struct hed_context *c, const struct hed_texture *t,
+                                 const struct hed_texture_given *given, uint64_t *value);
+CUresult hed_remote_surface_made(void *m, struct hed_context *c, const struct hed_surface *s,
+                                 const CUDA_RESOURCE_DESC_v1 *given, uint64_t *value);
+uint64_t hed_remote_object_key(void *m, const struct hed_context *c, bool surface, uint64_t value);
+CUresult hed_remote_object_gone(void *m, struct hed_context *c, bool surface, uint64_t value);
+
+/* ---- messages: stream.c, event.c, launch.c, copy.c, graph.c, code.c, array.c ----------------- */
 
 /* These send, and those with a result that is awaited wait. `m` is the struct hed_remote. */
 void hed_remote_stream_drop(void *m, struct hed_stream *s); /* s->lock is held */
@@ -154,3 +174,20 @@ bool hed_remote_functions_wait(void *m);
 CUresult hed_remote_mirror_exec(void *m, struct hed_context *c, struct hed_exec *e,
                                 struct hed_graph_exec *body, bool first);
 void hed_remote_drop_exec(void *m, uint64_t handle);
+
+/* Loads an image: the code's kernels have names, positions and, once described, the rest. Closes
+ * it. */
+CUresult hed_remote_open(void *m, struct hed_device *dev, const struct hed_image *image,
+                         struct hed_code **out, const struct hed_jit_how *how, struct hed_why *why);
+void hed_remote_close(void *m, struct hed_code *code);
+
+/* Arrays and mipmaps by their handles; objects, whose value is the worker's own. */
+CUresult hed_remote_make_array(void *m, struct hed_context *c, struct hed_array *a);
+CUresult hed_remote_make_mipmap(void *m, struct hed_context *c, struct hed_mipmap *mm);
+void hed_remote_drop_array(void *m, uint64_t context, uint64_t handle);
+CUresult hed_remote_make_texture(void *m, struct hed_context *c, const CUDA_RESOURCE_DESC_v1 *res,
+                                 const CUDA_TEXTURE_DESC_v1 *tex,
+                                 const CUDA_RESOURCE_VIEW_DESC_v1 *view, uint64_t *value);
+CUresult hed_remote_make_surface(void *m, struct hed_context *c, const CUDA_RESOURCE_DESC_v1 *res,
+                                 uint64_t *value);
+void hed_remote_drop_object(void *m, struct hed_context *c, bool surface, uint64_t value);

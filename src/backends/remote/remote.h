@@ -1,6 +1,6 @@
 /* The backend `remote`: the soft driver on a machine that is a worker of a heddle server.
  *
- *   soft driver ──struct hed_far──> remote ──the calling thread's channel──> server/worker/worker.h
+ *   soft driver ──struct hed_machine──> remote ──the calling thread's channel──> server/worker
  *
  *   remote.c    the layer type, the machine, connecting        session.c  hello, arena, lost peers
  *   channels.c  a channel for each thread                      send.c     messages, calls, answers
@@ -24,7 +24,6 @@
 
 #include "base/lock.h"
 #include "driver/driver.h"
-#include "driver/far.h"
 #include "driver/machine.h"
 #include "wire/channel/channel.h"
 #include "wire/wire.h"
@@ -95,7 +94,7 @@ struct hed_remote {
 #define HED_SLOT_FAILURES 0 /* how many contexts have failed: look for it in an answer */
 #define HED_SLOT_FIRST 16   /* streams' and functions' from here on */
 
-extern const struct hed_far hed_remote_far;
+extern const struct hed_machine hed_remote_machine; /* machine.c */
 extern const struct hed_machine hed_remote_machine;
 
 /* ---- session.c ------------------------------------------------------------------------------- */
@@ -185,7 +184,7 @@ hed_remote_of(void *m)
     return m;
 }
 
-/* ---- the areas: parts of hed_remote_far, each in the file of its name ------------------------ */
+/* ---- the areas: entries of hed_remote_machine, each in the file of its name ------------------ */
 
 CUresult hed_remote_context_made(void *m, struct hed_context *c); /* stream.c */
 void hed_remote_context_gone(void *m, struct hed_context *c);
@@ -233,7 +232,7 @@ int hed_remote_physical_map(void *m, struct hed_physical_memory *p, uint64_t off
 void hed_remote_memory_copy(void *m, uint64_t to, uint64_t from, size_t size); /* copy.c; waits */
 void hed_remote_memory_fill(void *m, uint64_t to, uint32_t value, unsigned width, size_t count);
 int hed_remote_protect(void *m, uint64_t at, uint64_t size, bool readable, bool writable);
-CUresult hed_remote_memory_info(void *m, struct hed_context *c, size_t *free, size_t *total);
+size_t hed_remote_memory_left(void *m, struct hed_context *c);
 
 CUresult hed_remote_put_copy(struct hed_remote *r, struct hed_stream *s, struct hed_work *w);
 CUresult hed_remote_put_fill(struct hed_remote *r, struct hed_stream *s, struct hed_work *w);
@@ -246,16 +245,13 @@ void hed_remote_sync_out(struct hed_remote *r);
 void hed_remote_sync_in(struct hed_remote *r);
 
 int hed_remote_code_init(struct hed_remote *r); /* code.c */
-CUresult hed_remote_open(void *m, struct hed_device *dev, const struct hed_image *image,
-                         struct hed_code **out, const struct hed_jit_how *how, struct hed_why *why);
 CUresult hed_remote_link_made(void *m, struct hed_device *dev, const struct hed_jit_how *how,
-                              struct hed_far_link **out);
-CUresult hed_remote_link_add(void *m, struct hed_far_link *l, const struct hed_far_input *input,
+                              struct hed_linker **out);
+CUresult hed_remote_link_add(void *m, struct hed_linker *l, const struct hed_linker_input *input,
                              struct hed_buf *log);
-CUresult hed_remote_link_end(void *m, struct hed_far_link *l, struct hed_buf *out,
+CUresult hed_remote_link_end(void *m, struct hed_linker *l, struct hed_buf *out,
                              struct hed_buf *log);
-void hed_remote_link_gone(void *m, struct hed_far_link *l);
-void hed_remote_close(void *m, struct hed_code *code);
+void hed_remote_link_gone(void *m, struct hed_linker *l);
 CUresult hed_remote_describe(void *m, struct hed_device *dev, struct hed_code *code,
                              uint32_t kernel);
 CUresult hed_remote_variable(void *m, struct hed_context *c, struct hed_code *code, bool managed,
@@ -265,25 +261,19 @@ void hed_remote_function_gone(void *m, struct hed_function *f);
 CUresult hed_remote_function_set(void *m, struct hed_function *f, CUfunction_attribute a,
                                  int value);
 
-CUresult hed_remote_function_load(void *m, struct hed_function *f);
+CUresult hed_remote_function_load(void *m, struct hed_function *f, struct hed_why *why);
 
 /* launch.c */
 CUresult hed_remote_put_kernel(struct hed_remote *r, struct hed_stream *s, struct hed_work *w);
 
-CUresult hed_remote_array_made(void *m, struct hed_context *c, struct hed_array *a); /* array.c */
-CUresult hed_remote_mipmap_made(void *m, struct hed_context *c, struct hed_mipmap *mm);
-void hed_remote_array_gone(void *m, uint64_t context, uint64_t handle);
-CUresult hed_remote_texture_made(void *m, struct hed_context *c, const CUDA_RESOURCE_DESC_v1 *res,
-                                 const CUDA_TEXTURE_DESC_v1 *tex,
-                                 const CUDA_RESOURCE_VIEW_DESC_v1 *view, uint64_t *value);
-CUresult hed_remote_surface_made(void *m, struct hed_context *c, const CUDA_RESOURCE_DESC_v1 *res,
-                                 uint64_t *value);
-void hed_remote_object_gone(void *m, struct hed_context *c, bool surface, uint64_t value);
-
 /* graph.c */
 CUresult hed_remote_put_graph(struct hed_remote *r, struct hed_stream *s, struct hed_work *w);
 
-CUresult hed_remote_call(void *m, struct hed_context *c, enum hed_cuda_call id,
-                         void *args); /* rest.c */
+/* rest.c */
+CUresult hed_remote_call(void *m, struct hed_context *c, enum hed_cuda_call id, void *args);
+CUresult hed_remote_unknown(void *m, struct hed_layer *self, enum hed_cuda_call id, void *args);
+void hed_remote_forked(void *m); /* remote.c */
+void hed_remote_fini(void *m);
+uint64_t hed_remote_usable(void *m);
 extern const struct hed_nvml_ops
     hed_remote_nvml; /* nvml.c: overrides of the soft driver's answers */

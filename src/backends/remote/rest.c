@@ -1,6 +1,6 @@
-/* Calls that only the far side can answer and that no area of the driver sends: made there as they
+/* Calls that only the worker can answer and that no area of the driver sends: made there as they
  * are. What is not in the table does not travel; memory and events of other processes (cuIpc...,
- * shareable handles) never do, since they are the far machine's.
+ * shareable handles) never do, since they are of the worker's computer.
  */
 #include "backends/remote/remote.h"
 #include "driver/context/context.h"
@@ -102,4 +102,17 @@ hed_remote_call(void *m, struct hed_context *c, enum hed_cuda_call id, void *arg
     default:
         return CUDA_ERROR_NOT_SUPPORTED;
     }
+}
+
+CUresult
+hed_remote_unknown(void *m, struct hed_layer *self, enum hed_cuda_call id, void *args)
+{
+    struct hed_context *c = NULL;
+    CUresult r = hed_current(self, &c);
+
+    if (r == CUDA_ERROR_INVALID_CONTEXT) {
+        c = NULL; /* some calls need none */
+        r = CUDA_SUCCESS;
+    }
+    return r == CUDA_SUCCESS ? hed_remote_call(m, c, id, args) : r;
 }

@@ -2,7 +2,6 @@
 #include "driver/context/context.h"
 
 #include "core/stats.h"
-#include "driver/far.h"
 #include "driver/stream/stream.h"
 #include "driver/stream/work.h"
 
@@ -480,14 +479,13 @@ peer_contexts(struct hed_layer *self, CUcontext handle, struct hed_context **min
     return r;
 }
 
-/* Where work is done elsewhere, kernels there are to reach the memory. */
+/* Kernels are to reach the memory. */
 static CUresult
 tell_peers(struct hed_context *mine, enum hed_cuda_call id, void *args)
 {
-    const struct hed_far *far = mine->device->driver->machine->far;
-    void *m = mine->device->driver->machine_state;
+    void *m;
 
-    return far ? far->call(m, mine, id, args) : CUDA_SUCCESS;
+    return hed_machine_of(mine, &m)->tell(m, mine, id, args);
 }
 
 static CUresult

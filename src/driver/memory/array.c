@@ -1,7 +1,7 @@
-/* Arrays and mipmapped arrays: plain memory with rows at a pitch. See driver/memory/array.h.
+/* Arrays: made, asked about, destroyed. See driver/memory/array.h.
  *
- * Where a machine has a far side (driver/far.h), an array is there, and has no address here: it is
- * in the index of allocations under its handle, which is no address of any memory.
+ * The machine gives an array memory and says under which key it is in the index of allocations: its
+ * address, or, where that is not in this process, its handle, which is no address of any memory.
  */
 #include "driver/memory/array.h"
 
@@ -9,7 +9,6 @@
 
 #include "base/number.h"
 #include "core/stats.h"
-#include "driver/far.h"
 #include "driver/memory/memory_calls.h"
 #include "driver/memory/memory_index.h"
 
@@ -195,9 +194,8 @@ hed_mipmap_find(struct hed_driver *d, CUmipmappedArray handle)
                                                 (uint64_t)(uintptr_t)handle);
 }
 
-/* Takes the names of an array, or of a mipmap and its levels, away. */
-static void
-forget(struct hed_driver *d, uint64_t handle)
+void
+hed_array_forget(struct hed_driver *d, uint64_t handle)
 {
     const enum hed_kind kind = hed_handle_kind(handle);
     struct hed_object *o = hed_handles_remove(d->handles, kind, handle);
@@ -220,18 +218,19 @@ forget(struct hed_driver *d, uint64_t handle)
 void
 hed_array_release(struct hed_driver *d, const struct hed_allocation *a)
 {
-    const struct hed_far *far = d->machine->far;
     const uint64_t handle = (uint64_t)(uintptr_t)a->extra;
 
-    if (far && handle)
-        far->array_gone(d->machine_state, a->ctx_handle, handle);
+    d->machine->array_gone(d->machine_state, a, handle);
     if (d->handles && handle)
-        forget(d, handle);
-    if (far) {
-        hed_lock(&d->memory_lock);
-        hed_device_discharge(a->device, a->taken);
-        hed_unlock(&d->memory_lock);
-    }
+        hed_array_forget(d, handle);
+}
+
+void
+hed_array_discharge(struct hed_driver *d, const struct hed_allocation *a)
+{
+    hed_lock(&d->memory_lock);
+    hed_device_discharge(a->device, a->taken);
+    hed_unlock(&d->memory_lock);
 }
 
 CUresult
@@ -257,27 +256,19 @@ hed_array_enter(struct hed_context *c, uint64_t handle, uint64_t bytes)
     return r;
 }
 
-CUresult
-hed_array_made(struct hed_context *c, uint64_t handle, CUresult made)
+void
+hed_array_leave(struct hed_context *c, uint64_t handle)
 {
-    struct hed_driver *d = c->device->driver;
-
-    if (made == CUDA_SUCCESS) {
-        hed_array_own(d, handle, handle);
-        return made;
-    }
-    /* It is in the index, if at all, without an owner: there is nothing to destroy there. */
-    (void)hed_memory_give(d, HED_MEMORY_ARRAY, handle);
-    forget(d, handle);
-    return made;
+    /* Without an owner, so there is nothing to destroy. */
+    (void)hed_memory_give(c->device->driver, HED_MEMORY_ARRAY, handle);
 }
 
 void
-hed_array_own(struct hed_driver *d, uint64_t at, uint64_t handle)
+hed_array_own(struct hed_driver *d, uint64_t key, uint64_t handle)
 {
     hed_lock(&d->memory_lock);
 
-    struct hed_allocation *a = hed_memory_in_locked(d->memory, HED_TREE_ALLOCATIONS, at);
+    struct hed_allocation *a = hed_memory_in_locked(d->memory, HED_TREE_ALLOCATIONS, key);
 
     if (a)
         a->extra = (void *)(uintptr_t)handle;
@@ -299,7 +290,7 @@ hed_array_lay_out(const CUDA_ARRAY3D_DESCRIPTOR_v2 *g, const struct hed_format *
 
 struct hed_array *
 hed_array_add(struct hed_context *c, const CUDA_ARRAY3D_DESCRIPTOR_v2 *g,
-              const struct hed_format *f, uint64_t at, bool is_level)
+              const struct hed_format *f, bool is_level)
 {
     struct hed_array *a = calloc(1, sizeof *a);
 
@@ -311,7 +302,7 @@ hed_array_add(struct hed_context *c, const CUDA_ARRAY3D_DESCRIPTOR_v2 *g,
     a->given = *g;
     a->format = *f;
     a->is_level = is_level;
-    (void)hed_array_lay_out(g, f, at, &a->image);
+    (void)hed_array_lay_out(g, f, 0, &a->image);
     if (hed_handles_add(a->driver->handles, HED_KIND_ARRAY, &a->object)) {
         free(a);
         return NULL;
@@ -320,56 +311,34 @@ hed_array_add(struct hed_context *c, const CUDA_ARRAY3D_DESCRIPTOR_v2 *g,
 }
 
 static CUresult
-create_far(struct hed_context *c, const CUDA_ARRAY3D_DESCRIPTOR_v2 *g, const struct hed_format *f,
-           CUarray *out)
-{
-    struct hed_driver *d = c->device->driver;
-    struct hed_array *a = hed_array_add(c, g, f, 0, false);
-
-    if (!a)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-
-    const uint64_t handle = a->object.handle;
-    CUresult r = hed_array_enter(c, handle, a->image.slice * a->image.depth);
-
-    if (r == CUDA_SUCCESS)
-        r = d->machine->far->array_made(d->machine_state, c, a);
-    r = hed_array_made(c, handle, r);
-    if (r == CUDA_SUCCESS)
-        *out = (CUarray)(uintptr_t)handle;
-    return r;
-}
-
-static CUresult
-create(struct hed_layer *self, enum hed_cuda_call id, const CUDA_ARRAY3D_DESCRIPTOR_v2 *g,
-       CUarray *out)
+create_array(struct hed_layer *self, enum hed_cuda_call id, const CUDA_ARRAY3D_DESCRIPTOR_v2 *g,
+             CUarray *out)
 {
     struct hed_format format;
-    struct hed_texels image;
     struct hed_context *c;
-    uint64_t at;
+    void *m;
     CUresult r = hed_memory_begin(self, &c);
 
     if (r == CUDA_SUCCESS && !out)
         r = CUDA_ERROR_INVALID_VALUE;
     if (r == CUDA_SUCCESS)
         r = hed_array_check(c->device, g, id, &format);
-    if (r == CUDA_SUCCESS && c->device->driver->machine->far)
-        return create_far(c, g, &format, out);
-    if (r == CUDA_SUCCESS)
-        r = hed_memory_take(c, HED_MEMORY_ARRAY, hed_array_lay_out(g, &format, 0, &image), 0, &at);
     if (r != CUDA_SUCCESS)
         return r;
 
-    struct hed_array *a = hed_array_add(c, g, &format, at, false);
+    struct hed_array *a = hed_array_add(c, g, &format, false);
 
-    if (!a) {
-        (void)hed_memory_give(c->device->driver, HED_MEMORY_ARRAY, at);
+    if (!a)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    hed_array_own(c->device->driver, at, a->object.handle);
-    *out = (CUarray)(uintptr_t)a->object.handle;
-    return CUDA_SUCCESS;
+
+    const uint64_t handle = a->object.handle;
+
+    r = hed_machine_of(c, &m)->array_made(m, c, a, a->image.slice * a->image.depth);
+    if (r == CUDA_SUCCESS)
+        *out = (CUarray)(uintptr_t)handle;
+    else
+        hed_array_forget(c->device->driver, handle);
+    return r;
 }
 
 #define DESCRIPTOR_2D(p)                                                   \
@@ -384,7 +353,7 @@ soft_cuArrayCreate(struct hed_layer *self, struct hed_cuArrayCreate *a)
 {
     if (!a->pAllocateArray)
         return CUDA_ERROR_INVALID_VALUE;
-    return create(self, HED_cuArrayCreate, &DESCRIPTOR_2D(a->pAllocateArray), a->pHandle);
+    return create_array(self, HED_cuArrayCreate, &DESCRIPTOR_2D(a->pAllocateArray), a->pHandle);
 }
 
 static CUresult
@@ -392,7 +361,7 @@ soft_cuArrayCreate_v2(struct hed_layer *self, struct hed_cuArrayCreate_v2 *a)
 {
     if (!a->pAllocateArray)
         return CUDA_ERROR_INVALID_VALUE;
-    return create(self, HED_cuArrayCreate_v2, &DESCRIPTOR_2D(a->pAllocateArray), a->pHandle);
+    return create_array(self, HED_cuArrayCreate_v2, &DESCRIPTOR_2D(a->pAllocateArray), a->pHandle);
 }
 
 static CUresult
@@ -405,7 +374,7 @@ soft_cuArray3DCreate(struct hed_layer *self, struct hed_cuArray3DCreate *a)
 
     g.Depth = a->pAllocateArray->Depth;
     g.Flags = a->pAllocateArray->Flags;
-    return create(self, HED_cuArray3DCreate, &g, a->pHandle);
+    return create_array(self, HED_cuArray3DCreate, &g, a->pHandle);
 }
 
 static CUresult
@@ -413,20 +382,20 @@ soft_cuArray3DCreate_v2(struct hed_layer *self, struct hed_cuArray3DCreate_v2 *a
 {
     if (!a->pAllocateArray)
         return CUDA_ERROR_INVALID_VALUE;
-    return create(self, HED_cuArray3DCreate_v2, a->pAllocateArray, a->pHandle);
+    return create_array(self, HED_cuArray3DCreate_v2, a->pAllocateArray, a->pHandle);
 }
 
 CUresult
-hed_array_give(struct hed_context *c, uint64_t at)
+hed_array_give(struct hed_context *c, uint64_t key)
 {
-    struct hed_allocation m;
+    struct hed_allocation a;
+    void *m;
 
-    if (!hed_memory_find(c->device->driver, at, &m))
+    if (!hed_memory_find(c->device->driver, key, &a))
         return CUDA_ERROR_INVALID_HANDLE;
 
-    /* The far side does it in the order of calls, and knows itself what uses the array. */
-    const CUresult r = c->device->driver->machine->far ? CUDA_SUCCESS : hed_memory_quiesce(c, &m);
-    const CUresult given = hed_memory_give(c->device->driver, HED_MEMORY_ARRAY, at);
+    const CUresult r = hed_machine_of(c, &m)->array_quiesce(m, c, &a);
+    const CUresult given = hed_memory_give(c->device->driver, HED_MEMORY_ARRAY, key);
 
     return r != CUDA_SUCCESS ? r : given;
 }
@@ -446,8 +415,7 @@ soft_cuArrayDestroy(struct hed_layer *self, struct hed_cuArrayDestroy *a)
         return CUDA_ERROR_INVALID_HANDLE;
     /* A level belongs to its mipmap; NVIDIA's driver accepts the call. */
     if (!array->is_level)
-        r = hed_array_give(c, c->device->driver->machine->far ? array->object.handle
-                                                              : array->image.at);
+        r = hed_array_give(c, array->key);
     hed_object_put(&array->object);
     return r;
 }

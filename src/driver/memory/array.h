@@ -1,9 +1,9 @@
 /* Arrays, mipmapped arrays, texture and surface objects.
  *
- * An array is plain memory with rows at a pitch: there is no hidden layout. Kernels see textures
- * and surfaces through descriptors, struct hed_texture and struct hed_surface: the 64-bit object
- * that the program passes to a kernel is the address of one. Descriptors are constant while they
- * live.
+ * Where this process executes, an array is plain memory with rows at a pitch: there is no hidden
+ * layout. Kernels see textures and surfaces through descriptors, struct hed_texture and struct
+ * hed_surface: the 64-bit object that the program passes to a kernel is the address of one.
+ * Descriptors are constant while they live. Other machines make of them what they like.
  */
 #pragma once
 
@@ -23,6 +23,7 @@
 #define HED_ARRAY_DEFERRED 0x80u
 #define HED_ARRAY_VIDEO 0x100u
 
+#define HED_LEVEL_ALIGN 512  /* bytes; levels of a mipmap begin at multiples */
 #define HED_MIPMAP_LEVELS 18 /* of the largest array any profile allows, and some */
 
 /* How the bits of an element are to be read. */
@@ -90,14 +91,23 @@ struct hed_surface {
     struct hed_texels image;
 };
 
+/* What the program said of a texture. */
+struct hed_texture_given {
+    CUDA_RESOURCE_DESC_v1 resource;
+    CUDA_TEXTURE_DESC_v1 texture;
+    CUDA_RESOURCE_VIEW_DESC_v1 view; /* zeros: none was given */
+    bool has_view;
+};
+
 struct hed_array {
     struct hed_object object; /* first */
     struct hed_driver *driver;
     struct hed_device *device;
     CUDA_ARRAY3D_DESCRIPTOR_v2 given;
     struct hed_format format;
-    struct hed_texels image;
-    bool is_level; /* of a mipmap, whose memory it is */
+    struct hed_texels image; /* at is 0 where the memory has no address here */
+    uint64_t key;            /* in the index of memory; of a level: 0 */
+    bool is_level;           /* of a mipmap, whose memory it is */
 };
 
 struct hed_mipmap {
@@ -105,7 +115,7 @@ struct hed_mipmap {
     struct hed_driver *driver;
     struct hed_device *device;
     CUDA_ARRAY3D_DESCRIPTOR_v2 given;
-    uint64_t at; /* the memory of all levels; where that is elsewhere, the handle */
+    uint64_t key; /* of the memory of all levels, in the index of memory */
     unsigned levels;
     uint64_t level[HED_MIPMAP_LEVELS]; /* handles of arrays */
 };
@@ -132,18 +142,22 @@ CUresult hed_array_check(const struct hed_device *dev, const CUDA_ARRAY3D_DESCRI
 uint64_t hed_array_lay_out(const CUDA_ARRAY3D_DESCRIPTOR_v2 *g, const struct hed_format *f,
                            uint64_t at, struct hed_texels *out);
 
-/* An array with a name over memory that is there; NULL: no memory. */
+/* An array with a name, but without memory yet; NULL: there is none for the object. */
 struct hed_array *hed_array_add(struct hed_context *c, const CUDA_ARRAY3D_DESCRIPTOR_v2 *g,
-                                const struct hed_format *f, uint64_t at, bool is_level);
+                                const struct hed_format *f, bool is_level);
 
-/* Says whose memory it is, for when its context dies. */
-void hed_array_own(struct hed_driver *d, uint64_t at, uint64_t handle);
+/* Takes the names of an array, or of a mipmap and its levels, away. */
+void hed_array_forget(struct hed_driver *d, uint64_t handle);
 
-/* For a far side: charges an array or mipmap to the context's device and puts it into the index
- * under its handle, without an owner yet; then, when the far side was asked (or that failed): it is
- * made and owned, or it goes with its names. The result is `made`. */
+/* For machines. Says whose an entry of the index is, for when its context dies. */
+void hed_array_own(struct hed_driver *d, uint64_t key, uint64_t handle);
+
+/* For machines whose arrays have no address here: charges an array or mipmap to the context's
+ * device and puts it into the index under its handle, without an owner yet; takes it out again, or
+ * only the charge back. */
 CUresult hed_array_enter(struct hed_context *c, uint64_t handle, uint64_t bytes);
-CUresult hed_array_made(struct hed_context *c, uint64_t handle, CUresult made);
+void hed_array_leave(struct hed_context *c, uint64_t handle);
+void hed_array_discharge(struct hed_driver *d, const struct hed_allocation *a);
 
-/* Waits for what uses the memory at an address, and gives it back with all names. */
-CUresult hed_array_give(struct hed_context *c, uint64_t at);
+/* Waits for what uses it, and gives the memory back with all names. */
+CUresult hed_array_give(struct hed_context *c, uint64_t key);

@@ -24,7 +24,8 @@ struct hed_fill;
 struct hed_pool;
 struct hed_work;
 
-/* What it means to the program that the machine has no memory: a far one may be lost. */
+/* What it means to the program that the machine has no memory: one that is elsewhere may be lost.
+ */
 static inline CUresult
 hed_memory_refused(int err)
 {

@@ -7,7 +7,6 @@
 
 #include "base/number.h"
 #include "core/stats.h"
-#include "driver/far.h"
 #include "driver/graph/graph.h"
 #include "driver/memory/memory_index.h"
 #include "driver/stream/stream.h"
@@ -53,20 +52,16 @@ soft_cuMemGetInfo_v2(struct hed_layer *self, struct hed_cuMemGetInfo_v2 *a)
         return r;
 
     struct hed_device *dev = c->device;
-    size_t there = SIZE_MAX;
-    size_t total = 0;
-    const struct hed_far *far = c->device->driver->machine->far;
-    void *m = c->device->driver->machine_state;
-
+    void *m;
     /* Others use the device, too: what it has left may be less than what we have not used. */
-    if (far && far->memory_info(m, c, &there, &total) != CUDA_SUCCESS)
-        there = SIZE_MAX;
+    const size_t left = hed_machine_of(c, &m)->memory_left(m, c);
+
     /* NVIDIA's driver lets either be left out. */
     hed_lock(&dev->driver->memory_lock);
     if (a->free) {
         const uint64_t unused = dev->info.profile.memory - dev->used;
 
-        *a->free = unused < there ? unused : there;
+        *a->free = unused < left ? unused : left;
     }
     hed_unlock(&dev->driver->memory_lock);
     if (a->total)
@@ -273,7 +268,7 @@ soft_cuMemHostGetDevicePointer_v2(struct hed_layer *self,
         (m.kind != HED_MEMORY_HOST && m.kind != HED_MEMORY_REGISTERED))
         return CUDA_ERROR_INVALID_VALUE;
     /* A kernel would fault there. */
-    if (m.kind == HED_MEMORY_REGISTERED && c->device->driver->machine->far) {
+    if (m.kind == HED_MEMORY_REGISTERED && !c->device->driver->machine->registered) {
         hed_stats_unsupported(HED_API_CUDA, HED_cuMemHostGetDevicePointer_v2,
                               "memory of the program's own (cuMemHostRegister) on a remote GPU");
         return CUDA_ERROR_NOT_SUPPORTED;

@@ -3,12 +3,9 @@
 #include <stdlib.h>
 
 #include "base/number.h"
-#include "driver/far.h"
 #include "driver/memory/array.h"
 #include "driver/memory/memory_calls.h"
 #include "driver/memory/memory_index.h"
-
-#define LEVEL_ALIGN 512 /* bytes; levels begin at multiples */
 
 static size_t
 half(size_t size)
@@ -52,7 +49,7 @@ level_bytes(const CUDA_ARRAY3D_DESCRIPTOR_v2 *g, const struct hed_format *f)
 {
     struct hed_texels image;
 
-    return hed_round_up(hed_array_lay_out(g, f, 0, &image), LEVEL_ALIGN);
+    return hed_round_up(hed_array_lay_out(g, f, 0, &image), HED_LEVEL_ALIGN);
 }
 
 static void
@@ -61,10 +58,10 @@ destroy(struct hed_object *o)
     free(o);
 }
 
-/* A mipmap with a name over memory that is there; its levels have names as far as m->levels. */
+/* A mipmap with a name, but without memory yet; its levels have names as far as m->levels. */
 static struct hed_mipmap *
-add(struct hed_context *c, const CUDA_ARRAY3D_DESCRIPTOR_v2 *g, const struct hed_format *f,
-    unsigned levels, uint64_t at)
+add_mipmap(struct hed_context *c, const CUDA_ARRAY3D_DESCRIPTOR_v2 *g, const struct hed_format *f,
+           unsigned levels)
 {
     struct hed_mipmap *m = calloc(1, sizeof *m);
     CUDA_ARRAY3D_DESCRIPTOR_v2 level = *g;
@@ -75,43 +72,19 @@ add(struct hed_context *c, const CUDA_ARRAY3D_DESCRIPTOR_v2 *g, const struct hed
     m->driver = c->device->driver;
     m->device = c->device;
     m->given = *g;
-    m->at = at;
     if (hed_handles_add(m->driver->handles, HED_KIND_MIPMAP, &m->object)) {
         free(m);
         return NULL;
     }
     for (; m->levels < levels; m->levels++) {
-        const struct hed_array *a = hed_array_add(c, &level, f, at, true);
+        const struct hed_array *a = hed_array_add(c, &level, f, true);
 
         if (!a)
             break;
         m->level[m->levels] = a->object.handle;
-        at += level_bytes(&level, f);
         level = next_level(&level);
     }
     return m;
-}
-
-static CUresult
-create_far(struct hed_context *c, const CUDA_ARRAY3D_DESCRIPTOR_v2 *g, const struct hed_format *f,
-           unsigned levels, uint64_t bytes, CUmipmappedArray *out)
-{
-    struct hed_driver *d = c->device->driver;
-    struct hed_mipmap *m = add(c, g, f, levels, 0);
-
-    if (!m)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-
-    const uint64_t handle = m->object.handle;
-    CUresult r = m->levels < levels ? CUDA_ERROR_OUT_OF_MEMORY : hed_array_enter(c, handle, bytes);
-
-    m->at = handle;
-    if (r == CUDA_SUCCESS)
-        r = d->machine->far->mipmap_made(d->machine_state, c, m);
-    r = hed_array_made(c, handle, r);
-    if (r == CUDA_SUCCESS)
-        *out = (CUmipmappedArray)(uintptr_t)handle;
-    return r;
 }
 
 CUresult
@@ -119,7 +92,8 @@ hed_soft_cuMipmappedArrayCreate(struct hed_layer *self, struct hed_cuMipmappedAr
 {
     struct hed_format format;
     struct hed_context *c;
-    uint64_t at, bytes = 0;
+    uint64_t bytes = 0;
+    void *machine_state;
     CUresult r = hed_memory_begin(self, &c);
 
     if (r != CUDA_SUCCESS)
@@ -135,22 +109,22 @@ hed_soft_cuMipmappedArrayCreate(struct hed_layer *self, struct hed_cuMipmappedAr
 
     for (unsigned i = 0; i < levels; i++, level = next_level(&level))
         bytes += level_bytes(&level, &format);
-    if (c->device->driver->machine->far)
-        return create_far(c, a->pMipmappedArrayDesc, &format, levels, bytes, a->pHandle);
-    r = hed_memory_take(c, HED_MEMORY_ARRAY, bytes, 0, &at);
-    if (r != CUDA_SUCCESS)
-        return r;
 
-    const struct hed_mipmap *m = add(c, a->pMipmappedArrayDesc, &format, levels, at);
+    struct hed_mipmap *m = add_mipmap(c, a->pMipmappedArrayDesc, &format, levels);
 
-    if (m)
-        hed_array_own(c->device->driver, at, m->object.handle);
-    if (!m || m->levels < levels) {
-        (void)hed_memory_give(c->device->driver, HED_MEMORY_ARRAY, at);
+    if (!m)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    *a->pHandle = (CUmipmappedArray)(uintptr_t)m->object.handle;
-    return CUDA_SUCCESS;
+
+    const uint64_t handle = m->object.handle;
+
+    r = m->levels < levels
+            ? CUDA_ERROR_OUT_OF_MEMORY
+            : hed_machine_of(c, &machine_state)->mipmap_made(machine_state, c, m, bytes);
+    if (r == CUDA_SUCCESS)
+        *a->pHandle = (CUmipmappedArray)(uintptr_t)handle;
+    else
+        hed_array_forget(c->device->driver, handle);
+    return r;
 }
 
 CUresult
@@ -186,7 +160,7 @@ hed_soft_cuMipmappedArrayDestroy(struct hed_layer *self, struct hed_cuMipmappedA
 
     if (!m)
         return CUDA_ERROR_INVALID_HANDLE;
-    r = hed_array_give(c, m->at);
+    r = hed_array_give(c, m->key);
     hed_object_put(&m->object);
     return r;
 }

@@ -1,17 +1,13 @@
-/* Texture and surface objects: descriptors in memory that kernels can read. See memory/array.h.
+/* Texture and surface objects. See memory/array.h.
  *
- * What the program gets is the descriptor's address. What it said when it made the object is kept
- * beside the descriptor's entry in the index, for when it asks.
- *
- * Where a machine has a far side (driver/far.h), objects are made there and the program gets the
- * value that they have there, which may be any number and the same in two contexts: they are in the
- * index under key_of().
+ * What the program gets is the value that the machine has given the object. What the program said
+ * when it made the object is kept in the index, under a key that is the machine's too, for when it
+ * asks.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/stats.h"
-#include "driver/far.h"
 #include "driver/memory/array.h"
 #include "driver/memory/memory_calls.h"
 #include "driver/memory/memory_index.h"
@@ -29,9 +25,7 @@
 
 struct object { /* hed_allocation.extra */
     bool is_surface;
-    CUDA_RESOURCE_DESC_v1 resource;
-    CUDA_TEXTURE_DESC_v1 texture;
-    CUDA_RESOURCE_VIEW_DESC_v1 view; /* zeros: none was given */
+    struct hed_texture_given given;
 };
 
 static uint64_t
@@ -253,18 +247,33 @@ set_view(const CUDA_RESOURCE_VIEW_DESC_v1 *v, struct hed_texture *t)
 
 /* ---- objects --------------------------------------------------------------------------------- */
 
-/* Where an object is in the index. On a far side values are the context's own: on a GPU small
- * numbers, never more than 48 bits. */
 static uint64_t
 key_of(const struct hed_context *c, unsigned long long value, bool surface)
 {
-    return c->device->driver->machine->far ? value + ((c->id * 2 + surface) << 48) : value;
+    void *m;
+
+    return hed_machine_of(c, &m)->object_key(m, c, surface, value);
 }
 
-/* Keeps what the program said about an object that the far side has made. */
+/* Gives the entry under a key what the program said. False: there is no such entry. */
+static bool
+keep_in_entry(struct hed_driver *d, uint64_t key, struct object *kept)
+{
+    hed_lock(&d->memory_lock);
+
+    struct hed_allocation *a = hed_memory_in_locked(d->memory, HED_TREE_DESCRIPTORS, key);
+    const bool found = a && a->at == key;
+
+    if (found)
+        a->extra = kept;
+    hed_unlock(&d->memory_lock);
+    return found;
+}
+
+/* Keeps what the program said about an object that the machine has made. */
 static CUresult
-keep(struct hed_context *c, unsigned long long value, const struct object *o,
-     unsigned long long *out)
+keep_object(struct hed_context *c, unsigned long long value, const struct object *o,
+            unsigned long long *out)
 {
     struct hed_driver *d = c->device->driver;
     struct object *kept = malloc(sizeof *kept);
@@ -277,42 +286,15 @@ keep(struct hed_context *c, unsigned long long value, const struct object *o,
     if (kept) {
         *kept = *o;
         hed_memory_mark(&a, c);
-        r = hed_memory_add(d, &a);
+        r = keep_in_entry(d, a.at, kept) ? CUDA_SUCCESS : hed_memory_add(d, &a);
     }
     if (r != CUDA_SUCCESS) {
         free(kept);
-        d->machine->far->object_gone(d->machine_state, c, o->is_surface, value);
+        (void)d->machine->object_gone(d->machine_state, c, o->is_surface, value);
+        (void)hed_memory_give(d, HED_MEMORY_DESCRIPTOR, a.at);
         return r;
     }
     *out = value;
-    return CUDA_SUCCESS;
-}
-
-/* Puts a descriptor where kernels can read it. */
-static CUresult
-publish(struct hed_context *c, const void *descriptor, size_t size, const struct object *o,
-        unsigned long long *out)
-{
-    struct hed_driver *d = c->device->driver;
-    struct object *kept = malloc(sizeof *kept);
-    uint64_t at = 0;
-    const CUresult r =
-        kept ? hed_memory_take(c, HED_MEMORY_DESCRIPTOR, size, 0, &at) : CUDA_ERROR_OUT_OF_MEMORY;
-
-    if (r != CUDA_SUCCESS) {
-        free(kept);
-        return r;
-    }
-    *kept = *o;
-    d->machine->memory.copy(d->machine_state, at, (uint64_t)(uintptr_t)descriptor, size);
-    hed_lock(&d->memory_lock);
-
-    struct hed_allocation *a = hed_memory_in_locked(d->memory, HED_TREE_DESCRIPTORS, at);
-
-    if (a)
-        a->extra = kept;
-    hed_unlock(&d->memory_lock);
-    *out = at;
     return CUDA_SUCCESS;
 }
 
@@ -359,19 +341,16 @@ hed_soft_cuTexObjectCreate(struct hed_layer *self, struct hed_cuTexObjectCreate 
     if (r != CUDA_SUCCESS)
         return r;
 
-    struct object o = {.resource = *a->pResDesc, .texture = *a->pTexDesc};
+    struct object o = {.given = {.resource = *a->pResDesc,
+                                 .texture = *a->pTexDesc,
+                                 .has_view = a->pResViewDesc != NULL}};
+    uint64_t value = 0;
+    void *m;
 
     if (a->pResViewDesc)
-        o.view = *a->pResViewDesc;
-
-    const struct hed_driver *d = c->device->driver;
-    uint64_t value = 0;
-
-    if (!d->machine->far)
-        return publish(c, &t, sizeof t, &o, a->pTexObject);
-    r = d->machine->far->texture_made(d->machine_state, c, a->pResDesc, a->pTexDesc,
-                                      a->pResViewDesc, &value);
-    return r == CUDA_SUCCESS ? keep(c, value, &o, a->pTexObject) : r;
+        o.given.view = *a->pResViewDesc;
+    r = hed_machine_of(c, &m)->texture_made(m, c, &t, &o.given, &value);
+    return r == CUDA_SUCCESS ? keep_object(c, value, &o, a->pTexObject) : r;
 }
 
 CUresult
@@ -391,14 +370,12 @@ hed_soft_cuSurfObjectCreate(struct hed_layer *self, struct hed_cuSurfObjectCreat
 
     const struct hed_surface s = {
         .magic = HED_SURFACE_MAGIC, .shape = t.shape, .format = t.format, .image = t.level[0]};
-    const struct object o = {.is_surface = true, .resource = *a->pResDesc};
-    const struct hed_driver *d = c->device->driver;
+    const struct object o = {.is_surface = true, .given = {.resource = *a->pResDesc}};
     uint64_t value = 0;
+    void *m;
 
-    if (!d->machine->far)
-        return publish(c, &s, sizeof s, &o, a->pSurfObject);
-    r = d->machine->far->surface_made(d->machine_state, c, a->pResDesc, &value);
-    return r == CUDA_SUCCESS ? keep(c, value, &o, a->pSurfObject) : r;
+    r = hed_machine_of(c, &m)->surface_made(m, c, &s, a->pResDesc, &value);
+    return r == CUDA_SUCCESS ? keep_object(c, value, &o, a->pSurfObject) : r;
 }
 
 /* NVIDIA's driver has no complaint about an object that does not exist. */
@@ -415,10 +392,7 @@ destroy(struct hed_layer *self, unsigned long long handle, bool surface)
 
     struct hed_driver *d = c->device->driver;
 
-    if (d->machine->far)
-        d->machine->far->object_gone(d->machine_state, c, surface, handle);
-    else
-        r = hed_memory_quiesce(c, &entry);
+    r = d->machine->object_gone(d->machine_state, c, surface, handle);
     (void)hed_memory_give(d, HED_MEMORY_DESCRIPTOR, entry.at);
     return r;
 }
@@ -458,7 +432,7 @@ hed_soft_cuTexObjectGetResourceDesc(struct hed_layer *self,
     const CUresult r = ask(self, a->texObject, false, a->pResDesc, &o);
 
     if (r == CUDA_SUCCESS)
-        *a->pResDesc = o.resource;
+        *a->pResDesc = o.given.resource;
     return r;
 }
 
@@ -469,7 +443,7 @@ hed_soft_cuTexObjectGetTextureDesc(struct hed_layer *self, struct hed_cuTexObjec
     const CUresult r = ask(self, a->texObject, false, a->pTexDesc, &o);
 
     if (r == CUDA_SUCCESS)
-        *a->pTexDesc = o.texture;
+        *a->pTexDesc = o.given.texture;
     return r;
 }
 
@@ -481,7 +455,7 @@ hed_soft_cuTexObjectGetResourceViewDesc(struct hed_layer *self,
     const CUresult r = ask(self, a->texObject, false, a->pResViewDesc, &o);
 
     if (r == CUDA_SUCCESS)
-        *a->pResViewDesc = o.view;
+        *a->pResViewDesc = o.given.view;
     return r;
 }
 
@@ -493,6 +467,6 @@ hed_soft_cuSurfObjectGetResourceDesc(struct hed_layer *self,
     const CUresult r = ask(self, a->surfObject, true, a->pResDesc, &o);
 
     if (r == CUDA_SUCCESS)
-        *a->pResDesc = o.resource;
+        *a->pResDesc = o.given.resource;
     return r;
 }

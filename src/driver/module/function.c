@@ -2,7 +2,6 @@
 #include <stdlib.h>
 
 #include "core/stats.h"
-#include "driver/far.h"
 #include "driver/module/image.h"
 #include "driver/module/module.h"
 #include "driver/module/occupancy.h"
@@ -154,9 +153,19 @@ soft_cuFuncSetAttribute(struct hed_layer *self, struct hed_cuFuncSetAttribute *a
     (void)hed_attribute_get(k, p, f->settings, a->attrib, &after);
     /* Programs set the same again and again, before every launch. */
     if (r == CUDA_SUCCESS && before != after)
-        r = hed_function_far_set(f, a->attrib, a->value);
+        r = f->module->driver->machine->function_set(f->module->driver->machine_state, f, a->attrib,
+                                                     a->value);
     hed_object_put(&f->object);
     return r;
+}
+
+/* The machine's word counts: it knows its device. */
+static CUresult
+tell_machine(struct hed_function *f, enum hed_cuda_call id, void *args)
+{
+    const struct hed_driver *d = f->module->driver;
+
+    return d->machine->tell(d->machine_state, f->module->ctx, id, args);
 }
 
 static CUresult
@@ -169,9 +178,9 @@ soft_cuFuncSetCacheConfig(struct hed_layer *self, struct hed_cuFuncSetCacheConfi
         return r;
     r = put(&f->settings->cache_config, (int)a->config, CU_FUNC_CACHE_PREFER_NONE,
             CU_FUNC_CACHE_PREFER_EQUAL);
-    if (r == CUDA_SUCCESS && f->module->driver->machine->far)
-        r = hed_function_far_call(f, HED_cuFuncSetCacheConfig,
-                                  &(struct hed_cuFuncSetCacheConfig){f->handle, a->config});
+    if (r == CUDA_SUCCESS)
+        r = tell_machine(f, HED_cuFuncSetCacheConfig,
+                         &(struct hed_cuFuncSetCacheConfig){f->handle, a->config});
     hed_object_put(&f->object);
     return r;
 }
@@ -187,9 +196,9 @@ soft_cuFuncSetSharedMemConfig(struct hed_layer *self, struct hed_cuFuncSetShared
         return r;
     if ((unsigned)a->config > CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE)
         r = CUDA_ERROR_INVALID_VALUE;
-    if (r == CUDA_SUCCESS && f->module->driver->machine->far)
-        r = hed_function_far_call(f, HED_cuFuncSetSharedMemConfig,
-                                  &(struct hed_cuFuncSetSharedMemConfig){f->handle, a->config});
+    if (r == CUDA_SUCCESS)
+        r = tell_machine(f, HED_cuFuncSetSharedMemConfig,
+                         &(struct hed_cuFuncSetSharedMemConfig){f->handle, a->config});
     hed_object_put(&f->object);
     return r;
 }
@@ -465,14 +474,15 @@ largest_cluster(const struct hed_function *f)
 
 /* How clusters fit, only the device itself knows. False: it cannot be asked. */
 static bool
-ask_far(struct hed_function *f, enum hed_cuda_call id, void *args, CUresult *r)
+ask_machine(struct hed_function *f, enum hed_cuda_call id, void *args, CUresult *r)
 {
     const struct hed_driver *d = f->module->driver;
 
-    if (!d->machine->far)
-        return false;
-    *r = d->machine->far->call(d->machine_state, f->module->ctx, id, args);
-    return *r != CUDA_ERROR_NOT_SUPPORTED;
+    const CUresult answer = d->machine->call(d->machine_state, f->module->ctx, id, args);
+
+    if (answer != CUDA_ERROR_NOT_SUPPORTED)
+        *r = answer;
+    return answer != CUDA_ERROR_NOT_SUPPORTED;
 }
 
 static CUresult
@@ -489,7 +499,7 @@ soft_cuOccupancyMaxPotentialClusterSize(struct hed_layer *self,
     if (r != CUDA_SUCCESS)
         return r;
     a->func = f->handle;
-    if (ask_far(f, HED_cuOccupancyMaxPotentialClusterSize, a, &r)) {
+    if (ask_machine(f, HED_cuOccupancyMaxPotentialClusterSize, a, &r)) {
         hed_object_put(&f->object);
         return r;
     }
@@ -520,7 +530,7 @@ soft_cuOccupancyMaxActiveClusters(struct hed_layer *self,
         return r;
 
     a->func = f->handle;
-    if (ask_far(f, HED_cuOccupancyMaxActiveClusters, a, &r)) {
+    if (ask_machine(f, HED_cuOccupancyMaxActiveClusters, a, &r)) {
         hed_object_put(&f->object);
         return r;
     }

@@ -1,8 +1,6 @@
 /* Programs: what an image became for one compute capability, and finding things in it by name.
  *
- *   bytes --hed_image_at--> image --choose, unpack, join parts--> PTX text --machine->open--> code
- *                                \--no PTX------------------------> cubin: described, cannot run
- *                                \--machine->far-----------------> what the far side made of it
+ *   bytes --hed_image_at--> image --machine->open--> code
  *
  * A program is counted and shared by everything that is loaded from it; it is constant after open.
  */
@@ -33,8 +31,8 @@ struct hed_program {
     _Atomic uint32_t refs;
     struct hed_driver *driver;
     struct hed_code *code;
-    bool described;         /* code is hed_cubin_describe's, not the machine's */
-    struct hed_arena arena; /* the text, which the machine may point into */
+    bool described;         /* the machine's: code is of a cubin, described, and cannot run */
+    struct hed_arena arena; /* for texts that the machine points into */
     struct hed_index kernels, vars;
     char archs[256]; /* what the image has, if nothing in it runs here: for the log */
 };
@@ -51,9 +49,6 @@ void hed_program_unref(struct hed_program *p);
 uint32_t hed_program_kernel(const struct hed_program *p, const char *name);
 uint32_t hed_program_var(const struct hed_program *p, const char *name);
 
-/* The variables' first values, in a place where they have these addresses. */
-void hed_program_fill(struct hed_program *p, const uint64_t *addresses);
-
 /* The CUDA result for an image that hed_image_at or hed_image_in do not take. */
 CUresult hed_image_result(int err);
 
@@ -63,6 +58,12 @@ int hed_image_in(struct hed_bytes b, struct hed_image *out, struct hed_why *why)
 /* The image that a file is; mapped, to be given back with hed_fatbin_unmap when the image is no
  * longer used. FILE_NOT_FOUND, INVALID_IMAGE. */
 CUresult hed_image_file(const char *path, struct hed_image *out, struct hed_bytes *file);
+
+/* The CUDA result for PTX that cannot be read. */
+CUresult hed_ptx_result(int err);
+
+/* What of a fat binary is PTX for a device: flags for hed_fatbin_choose. */
+unsigned hed_ptx_only(const struct hed_profile *p);
 
 /* The PTX that a linked program (-rdc=true) was made of as one text: the parts of an image, for a
  * device. NOT_FOUND: there is none. What is unpacked goes into the arena. */

@@ -1,8 +1,8 @@
 /* Options of the calls that compile: cuModuleLoadDataEx, cuLibraryLoadData, cuLinkCreate.
  *
  * What tells a compiler how to optimise is checked and has no effect here: code is compiled when a
- * kernel first runs, in one way. The logs and the time are real. A far side (driver/far.h) is told
- * all of it.
+ * kernel first runs, in one way. The logs and the time are real. A machine that has a
+ * compiler of its own (backends/remote) is told all of it.
  */
 #pragma once
 

@@ -36,7 +36,7 @@ library_destroy(struct hed_object *o)
         (void)hed_memory_give(l->driver, HED_MEMORY_MANAGED, v->at);
         free(v);
     }
-    hed_library_far_forget(l);
+    hed_library_forget_unlisted(l);
     for (int i = 0; i < HED_PROFILE_DEVICES_MAX; i++)
         hed_program_unref(l->programs[i]);
     free(l->kernels);
@@ -252,12 +252,12 @@ hed_library_managed(struct hed_library *l, struct hed_device *dev, const char *n
 
     if (r != CUDA_SUCCESS)
         return r;
-    if (l->driver->machine->far)
-        return hed_library_far_managed(l, p->code, name, at, size);
 
     const uint32_t i = hed_program_var(p, name);
 
-    if (i == HED_PROGRAM_NONE || !p->code->vars[i].managed)
+    if (i == HED_PROGRAM_NONE)
+        return hed_library_unlisted(l, p->code, name, at, size);
+    if (!p->code->vars[i].managed)
         return CUDA_ERROR_NOT_FOUND;
 
     uint64_t *addresses = calloc(p->code->var_count, sizeof *addresses);

@@ -58,7 +58,7 @@ struct hed_library {
     uint32_t bucket_mask;
     struct hed_library_in_context *contexts;
     struct hed_managed *managed;
-    struct hed_far_variable *found; /* far_module.c: managed variables that were asked for */
+    struct hed_unlisted_variable *found; /* unlisted.c: managed ones that were asked for */
 
     /* What managed variables are allocated in: no context of the program's, so that none takes them
      * with it. Only its device counts. */
@@ -99,15 +99,15 @@ CUresult hed_library_kernel(struct hed_library *l, struct hed_device *dev, const
 CUresult hed_kernel_function(struct hed_kernel *k, struct hed_context *c,
                              struct hed_function **out);
 
-/* As hed_library_managed, but the memory is the far side's own: for kernels and copies, not for the
- * program itself. Forgetting: the library goes. */
-CUresult hed_library_far_managed(struct hed_library *l, struct hed_code *code, const char *name,
-                                 uint64_t *at, uint64_t *size);
-void hed_library_far_forget(struct hed_library *l);
+/* unlisted.c. As hed_library_managed, for a variable that the code does not list: kernels and
+ * copies reach it, the program itself does not. Forgetting: the library goes. */
+CUresult hed_library_unlisted(struct hed_library *l, struct hed_code *code, const char *name,
+                              uint64_t *at, uint64_t *size);
+void hed_library_forget_unlisted(struct hed_library *l);
 
-/* Tells the far side of a setting, for all functions that the kernel is on a device. */
-CUresult hed_kernel_far_set(struct hed_kernel *k, struct hed_device *dev, CUfunction_attribute a,
-                            int value);
+/* settings.c. Tells the machine of a setting, for all functions that the kernel is on a device. */
+CUresult hed_kernel_tell(struct hed_kernel *k, struct hed_device *dev, CUfunction_attribute a,
+                         int value);
 
 /* A managed variable's address: NOT_FOUND. */
 CUresult hed_library_managed(struct hed_library *l, struct hed_device *dev, const char *name,

@@ -5,7 +5,6 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "core/stats.h"
-#include "driver/far.h"
 #include "driver/module/image.h"
 #include "driver/module/jit.h"
 #include "driver/module/library.h"
@@ -414,13 +413,12 @@ look_up(struct hed_kernel *k, struct hed_device *dev, struct on_device *out)
 
     if (i == HED_PROGRAM_NONE)
         return CUDA_ERROR_NOT_FOUND;
-    if (dev->driver->machine->far) {
-        const CUresult described =
-            dev->driver->machine->far->describe(dev->driver->machine_state, dev, p->code, i);
 
-        if (described != CUDA_SUCCESS)
-            return described;
-    }
+    const CUresult described =
+        dev->driver->machine->describe(dev->driver->machine_state, dev, p->code, i);
+
+    if (described != CUDA_SUCCESS)
+        return described;
     *out = (struct on_device){k, dev, &p->code->kernels[i], &k->settings[dev->ordinal]};
     return CUDA_SUCCESS;
 }
@@ -474,8 +472,8 @@ soft_cuKernelSetAttribute(struct hed_layer *self, struct hed_cuKernelSetAttribut
     r = hed_attribute_set(k.code, &dev->info.profile, k.settings, a->attrib, a->val);
     (void)hed_attribute_get(k.code, &dev->info.profile, k.settings, a->attrib, &after);
     /* Programs set the same again and again, before every launch. */
-    if (r == CUDA_SUCCESS && before != after && dev->driver->machine->far)
-        r = hed_kernel_far_set(k.kernel, dev, a->attrib, a->val);
+    if (r == CUDA_SUCCESS && before != after)
+        r = hed_kernel_tell(k.kernel, dev, a->attrib, a->val);
     hed_object_put(&k.kernel->object);
     return r;
 }

@@ -4,7 +4,7 @@
  * cuModuleLoadData takes, copies included: the "cubin" of cuLinkComplete. Machine code cannot be
  * linked here; a lone input that has nothing else is handed out as it is.
  *
- * A far side with a linker of its own (driver/far.h) is given every input as it comes.
+ * A machine that has a linker (machine->link_made) is given every input as it comes.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,6 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "core/stats.h"
-#include "driver/far.h"
 #include "driver/module/image.h"
 #include "driver/module/jit.h"
 #include "driver/module/link_find.h"
@@ -34,8 +33,8 @@ struct link {
     struct hed_arena arena;
     struct hed_bytes texts[INPUTS_MAX]; /* PTX, in the arena */
     size_t count;
-    struct hed_bytes machine; /* an input without PTX, in the arena */
-    struct hed_far_link *far; /* NULL: it is linked here */
+    struct hed_bytes machine;  /* an input without PTX, in the arena */
+    struct hed_linker *linker; /* the machine's; NULL: PTX is joined here */
     bool done;
     struct hed_buf out;
 };
@@ -45,8 +44,8 @@ link_destroy(struct hed_object *o)
 {
     struct link *l = (struct link *)o;
 
-    if (l->far)
-        l->driver->machine->far->link_gone(l->driver->machine_state, l->far);
+    if (l->linker)
+        l->driver->machine->link_gone(l->driver->machine_state, l->linker);
     hed_buf_fini(&l->jit.log);
     hed_buf_fini(&l->out);
     hed_arena_fini(&l->arena);
@@ -60,14 +59,12 @@ find(struct hed_layer *self, CUlinkState handle)
                                           (uint64_t)(uintptr_t)handle);
 }
 
-/* Is there one elsewhere? */
+/* Has the machine one? */
 static CUresult
 find_linker(struct link *l)
 {
     const struct hed_machine *m = l->driver->machine;
-    const CUresult r =
-        m->far ? m->far->link_made(l->driver->machine_state, l->device, &l->jit.how, &l->far)
-               : CUDA_ERROR_NOT_SUPPORTED;
+    const CUresult r = m->link_made(l->driver->machine_state, l->device, &l->jit.how, &l->linker);
 
     return r == CUDA_ERROR_NOT_SUPPORTED ? CUDA_SUCCESS : r;
 }
@@ -199,20 +196,20 @@ add_found(void *arg, struct hed_bytes fatbin)
 
 /* The whole log comes every time. */
 static CUresult
-add_far(struct link *l, CUjitInputType type, struct hed_bytes b, const char *name)
+add_to_linker(struct link *l, CUjitInputType type, struct hed_bytes b, const char *name)
 {
-    const struct hed_far_input input = {type, b.data, b.size, name};
+    const struct hed_linker_input input = {type, b.data, b.size, name};
 
     hed_buf_reset(&l->jit.log);
-    return l->driver->machine->far->link_add(l->driver->machine_state, l->far, &input,
-                                             l->jit.how.log);
+    return l->driver->machine->link_add(l->driver->machine_state, l->linker, &input,
+                                        l->jit.how.log);
 }
 
 static CUresult
 add(struct link *l, CUjitInputType type, struct hed_bytes b, const char *name)
 {
-    if (l->far && (unsigned)type < CU_JIT_NUM_INPUT_TYPES)
-        return add_far(l, type, b, name);
+    if (l->linker && (unsigned)type < CU_JIT_NUM_INPUT_TYPES)
+        return add_to_linker(l, type, b, name);
     switch (type) {
     case CU_JIT_INPUT_PTX:
         return add_text(l, b);
@@ -368,10 +365,10 @@ join(struct link *l)
 static CUresult
 complete(struct link *l)
 {
-    if (l->far) {
+    if (l->linker) {
         hed_buf_reset(&l->jit.log);
-        return l->driver->machine->far->link_end(l->driver->machine_state, l->far, &l->out,
-                                                 l->jit.how.log);
+        return l->driver->machine->link_end(l->driver->machine_state, l->linker, &l->out,
+                                            l->jit.how.log);
     }
     if (l->machine.data && l->count) {
         hed_buf_addf(&l->jit.log, "machine code without PTX cannot be linked here\n");

@@ -8,26 +8,12 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/number.h"
-#include "driver/far.h"
 #include "driver/memory/memory.h"
 #include "driver/module/image.h"
 #include "driver/module/library.h"
 #include "driver/module/old_launch.h"
-#include "driver/near/near.h"
 
 #define VARIABLE_ALIGN 256 /* bytes; what programs may expect of a variable's address */
-
-void
-hed_settings_init(struct hed_settings *s)
-{
-    atomic_init(&s->max_dynamic_shared, -1);
-    atomic_init(&s->carveout, -1);
-    for (int i = 0; i < 3; i++)
-        atomic_init(&s->cluster[i], 0);
-    atomic_init(&s->nonportable_cluster, 0);
-    atomic_init(&s->cluster_policy, 0);
-    atomic_init(&s->cache_config, CU_FUNC_CACHE_PREFER_NONE);
-}
 
 /* ---- variables ------------------------------------------------------------------------------- */
 
@@ -108,13 +94,10 @@ give_memory(struct hed_module *m)
 CUresult
 hed_module_variable(struct hed_module *m, const char *name, CUdeviceptr *at, size_t *bytes)
 {
-    if (m->driver->machine->far)
-        return hed_module_far_variable(m, name, at, bytes);
-
     const uint32_t i = hed_program_var(m->program, name);
 
     if (i == HED_PROGRAM_NONE || !m->variables[i])
-        return CUDA_ERROR_NOT_FOUND;
+        return hed_module_unlisted(m, name, at, bytes);
     if (at)
         *at = m->variables[i];
     if (bytes)
@@ -153,28 +136,18 @@ function_create_locked(struct hed_module *m, uint32_t kernel, struct hed_setting
     }
     hed_object_ref(&m->object);
     f->handle = (CUfunction)(uintptr_t)f->object.handle;
-    if (m->driver->machine->far)
-        m->driver->machine->far->function_made(m->driver->machine_state, f);
+    m->driver->machine->function_made(m->driver->machine_state, f);
     /* Release: pairs with the acquire in hed_kernel_function, which has no lock. */
     atomic_store_explicit(&m->functions[kernel], f, memory_order_release);
     return CUDA_SUCCESS;
-}
-
-/* Code that is elsewhere may know only its kernels' names so far. */
-static CUresult
-describe(struct hed_module *m, uint32_t kernel)
-{
-    const struct hed_far *far = m->driver->machine->far;
-
-    return far ? far->describe(m->driver->machine_state, m->ctx->device, m->code, kernel)
-               : CUDA_SUCCESS;
 }
 
 CUresult
 hed_module_function(struct hed_module *m, uint32_t kernel, struct hed_settings *settings,
                     struct hed_function **out)
 {
-    CUresult r = describe(m, kernel);
+    CUresult r =
+        m->driver->machine->describe(m->driver->machine_state, m->ctx->device, m->code, kernel);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -316,10 +289,7 @@ hed_function_prepare(struct hed_function *f)
         return CUDA_ERROR_NO_BINARY_FOR_GPU;
     }
 
-    const CUresult r =
-        d->machine->far
-            ? d->machine->far->function_load(d->machine_state, f)
-            : d->machine->executor->prepare(d->machine_state, f->module->code, f->kernel, &why);
+    const CUresult r = d->machine->function_load(d->machine_state, f, &why);
 
     if (r == CUDA_SUCCESS)
         atomic_store_explicit(&f->loaded, true, memory_order_relaxed);
@@ -336,7 +306,7 @@ module_destroy(struct hed_object *o)
     struct hed_module *m = (struct hed_module *)o;
 
     give_memory(m);
-    hed_module_far_forget(m);
+    hed_module_forget_unlisted(m);
     hed_program_unref(m->program);
     if (m->library)
         hed_object_put(&m->library->object);
@@ -414,7 +384,7 @@ hed_module_create(struct hed_context *c, struct hed_program *p, struct hed_libra
         return r;
     }
     hed_object_ref(&m->object);
-    hed_program_fill(p, m->variables);
+    m->driver->machine->fill_vars(m->driver->machine_state, p, m->variables);
     r = enter_context(m);
     if (r != CUDA_SUCCESS) {
         hed_module_unload(m);
@@ -439,9 +409,8 @@ hed_module_unload(struct hed_module *m)
     for (uint32_t i = 0; i < m->code->kernel_count; i++) {
         struct hed_function *f = m->functions[i];
 
-        /* A far side is told before the handle can be given to another. */
-        if (f && m->driver->machine->far)
-            m->driver->machine->far->function_gone(m->driver->machine_state, f);
+        if (f)
+            m->driver->machine->function_gone(m->driver->machine_state, f);
         if (f && hed_handles_remove(t, HED_KIND_FUNCTION, f->object.handle))
             hed_object_put(&f->object);
         m->functions[i] = NULL;
@@ -475,7 +444,7 @@ hed_module_context_gone(struct hed_context *c)
             hed_library_context_gone(m->library, c);
         hed_module_unload(m);
         give_memory(m);
-        hed_module_far_forget(m);
+        hed_module_forget_unlisted(m);
         hed_object_put(&m->object);
     }
 }

@@ -21,10 +21,10 @@
 #include "driver/handle.h"
 #include "driver/machine.h"
 
-struct hed_far_variable;
 struct hed_library;
 struct hed_old_launch;
 struct hed_program;
+struct hed_unlisted_variable;
 struct hed_work;
 
 /* What the program may set of a function, or of a kernel on a device. Relaxed: each value stands
@@ -67,8 +67,8 @@ struct hed_module {
     /* code->kernel_count; made when first asked for. Written under lock; whoever keeps the module
      * from being unloaded may read them without. */
     _Atomic(struct hed_function *) *functions;
-    bool unloaded;                  /* no more functions are made */
-    struct hed_far_variable *found; /* far_module.c: those that were asked for */
+    bool unloaded;                       /* no more functions are made */
+    struct hed_unlisted_variable *found; /* unlisted.c: those that were asked for */
 };
 
 /* Loads a program into a context. `library` may be NULL; then managed variables get memory of their
@@ -118,16 +118,12 @@ hed_function_profile(const struct hed_function *f)
     return &f->module->ctx->device->info.profile;
 }
 
-/* ---- far_module.c: code that is elsewhere ---------------------------------------------------- */
+/* ---- unlisted.c: variables that code does not list ------------------------------------------- */
 
 /* As hed_module_variable. Forgetting: the module goes. */
-CUresult hed_module_far_variable(struct hed_module *m, const char *name, CUdeviceptr *at,
-                                 size_t *bytes);
-void hed_module_far_forget(struct hed_module *m);
-
-/* Tells the far side, if there is one, what has been checked here. */
-CUresult hed_function_far_set(struct hed_function *f, CUfunction_attribute a, int value);
-CUresult hed_function_far_call(struct hed_function *f, enum hed_cuda_call id, void *args);
+CUresult hed_module_unlisted(struct hed_module *m, const char *name, CUdeviceptr *at,
+                             size_t *bytes);
+void hed_module_forget_unlisted(struct hed_module *m);
 
 /* ---- function.c ------------------------------------------------------------------------------ */
 

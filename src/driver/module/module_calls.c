@@ -9,7 +9,6 @@
 #include "driver/module/image.h"
 #include "driver/module/jit.h"
 #include "driver/module/module.h"
-#include "driver/near/near.h"
 #include "fatbin/file.h"
 #include "fatbin/image.h"
 
@@ -37,22 +36,6 @@ mode(void)
     return loading_mode;
 }
 
-/* Kernels that cannot be compiled are named when they are launched. */
-static void
-prepare_all(struct hed_module *m)
-{
-    if (m->driver->machine->far)
-        return; /* the far side has settings of its own */
-    for (uint32_t i = 0; i < m->code->kernel_count; i++) {
-        struct hed_why why;
-
-        if (m->code->kernels[i].has_code &&
-            m->driver->machine->executor->prepare(m->driver->machine_state, m->code, i, &why) !=
-                CUDA_SUCCESS)
-            hed_info(DRIVER, "%s cannot be compiled: %s", m->code->kernels[i].name, why.text);
-    }
-}
-
 /* An image in memory as a module of the current context. */
 static CUresult
 load(struct hed_layer *self, const struct hed_image *image, const struct hed_jit_how *how,
@@ -73,7 +56,7 @@ load(struct hed_layer *self, const struct hed_image *image, const struct hed_jit
     if (r != CUDA_SUCCESS)
         return r;
     if (mode() == CU_MODULE_EAGER_LOADING)
-        prepare_all(m);
+        m->driver->machine->module_load(m->driver->machine_state, m);
     *out = (CUmodule)(uintptr_t)m->object.handle;
     hed_object_put(&m->object);
     return CUDA_SUCCESS;

@@ -48,6 +48,68 @@ graph_gone(void *m, struct hed_exec *e)
 {
 }
 
+static CUresult
+describe(void *m, struct hed_device *dev, struct hed_code *code, uint32_t kernel)
+{
+    return CUDA_SUCCESS;
+}
+
+/* All of them are listed. */
+static CUresult
+variable(void *m, struct hed_context *c, struct hed_code *code, bool managed, const char *name,
+         uint64_t *at, uint64_t *size)
+{
+    return CUDA_ERROR_NOT_FOUND;
+}
+
+static void
+function_changed(void *m, struct hed_function *f)
+{
+}
+
+static CUresult
+function_set(void *m, struct hed_function *f, CUfunction_attribute a, int value)
+{
+    return CUDA_SUCCESS;
+}
+
+/* There is none; so the other operations of linkers are never called. */
+static CUresult
+link_made(void *m, struct hed_device *dev, const struct hed_jit_how *how, struct hed_linker **out)
+{
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+/* Its memory goes with the entry. */
+static void
+array_gone(void *m, const struct hed_allocation *a, uint64_t handle)
+{
+}
+
+static CUresult
+tell(void *m, struct hed_context *c, enum hed_cuda_call id, void *args)
+{
+    return CUDA_SUCCESS;
+}
+
+static CUresult
+call(void *m, struct hed_context *c, enum hed_cuda_call id, void *args)
+{
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+static CUresult
+unknown(void *m, struct hed_layer *self, enum hed_cuda_call id, void *args)
+{
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+static size_t
+memory_left(void *m, struct hed_context *c)
+{
+    return SIZE_MAX;
+}
+
 /* ---- the table ------------------------------------------------------------------------------- */
 
 void
@@ -57,7 +119,7 @@ hed_near_init(struct hed_near *n, const struct hed_executor *executor)
     n->machine = (struct hed_machine){
         .memory = executor->memory,
         .clusters = executor->clusters,
-        .executor = executor,
+        .registered = true,
         .stream_bytes = sizeof(struct hed_near_stream),
         .context_made = context_made,
         .context_gone = context_gone,
@@ -82,6 +144,29 @@ hed_near_init(struct hed_near *n, const struct hed_executor *executor)
         .graph_launch = hed_near_graph_launch,
         .graph_upload = graph_upload,
         .graph_gone = graph_gone,
+        .open = hed_near_open,
+        .close = hed_near_close,
+        .describe = describe,
+        .fill_vars = hed_near_fill_vars,
+        .variable = variable,
+        .function_made = function_changed,
+        .function_gone = function_changed,
+        .function_set = function_set,
+        .function_load = hed_near_function_load,
+        .module_load = hed_near_module_load,
+        .link_made = link_made,
+        .array_made = hed_near_array_made,
+        .mipmap_made = hed_near_mipmap_made,
+        .array_quiesce = hed_near_array_quiesce,
+        .array_gone = array_gone,
+        .texture_made = hed_near_texture_made,
+        .surface_made = hed_near_surface_made,
+        .object_key = hed_near_object_key,
+        .object_gone = hed_near_object_gone,
+        .tell = tell,
+        .call = call,
+        .unknown = unknown,
+        .memory_left = memory_left,
         .forked = executor->forked,
         .fini = executor->fini,
     };

@@ -107,5 +107,26 @@ CUresult hed_near_copy(void *m, struct hed_stream *s, const struct hed_copy *c, 
 CUresult hed_near_graph_launch(void *m, struct hed_exec *e, struct hed_stream *s,
                                struct hed_graph_exec *body);
 
+/* code.c, likewise. */
+CUresult hed_near_open(void *m, struct hed_device *dev, struct hed_program *p,
+                       const struct hed_image *image, const struct hed_jit_how *how,
+                       struct hed_why *why);
+void hed_near_close(void *m, struct hed_program *p);
+void hed_near_fill_vars(void *m, struct hed_program *p, const uint64_t *addresses);
+CUresult hed_near_function_load(void *m, struct hed_function *f, struct hed_why *why);
+void hed_near_module_load(void *m, struct hed_module *mod);
+
+/* array.c, likewise. */
+CUresult hed_near_array_made(void *m, struct hed_context *c, struct hed_array *a, uint64_t bytes);
+CUresult hed_near_mipmap_made(void *m, struct hed_context *c, struct hed_mipmap *mm,
+                              uint64_t bytes);
+CUresult hed_near_array_quiesce(void *m, struct hed_context *c, const struct hed_allocation *a);
+CUresult hed_near_texture_made(void *m, struct hed_context *c, const struct hed_texture *t,
+                               const struct hed_texture_given *given, uint64_t *value);
+CUresult hed_near_surface_made(void *m, struct hed_context *c, const struct hed_surface *s,
+                               const CUDA_RESOURCE_DESC_v1 *given, uint64_t *value);
+uint64_t hed_near_object_key(void *m, const struct hed_context *c, bool surface, uint64_t value);
+CUresult hed_near_object_gone(void *m, struct hed_context *c, bool surface, uint64_t value);
+
 /* run.c. Does the work now, on this thread. */
 CUresult hed_near_run(struct hed_work *w, struct hed_why *why);

@@ -35,7 +35,7 @@ soft_cuStreamCreateWithPriority(struct hed_layer *self, struct hed_cuStreamCreat
 }
 
 /* The handle dies now, what is in the queue is done later. A failed context does not keep its
- * streams, but is the answer. A far side is told before the handle can be given to another. */
+ * streams, but is the answer. The machine is told before the handle can be given to another. */
 static CUresult
 destroy(struct hed_layer *self, CUstream handle)
 {

@@ -96,14 +96,12 @@ shares(void *m, uint64_t at, uint64_t size)
            at - h->shared_at <= h->shared_size - size;
 }
 
-static CUresult
-memory_info(void *m, struct hed_context *c, size_t *free, size_t *total)
+static size_t
+memory_left(void *m, struct hed_context *c)
 {
     (void)m;
     (void)c;
-    *free = 5 * MIB;
-    *total = 0;
-    return CUDA_SUCCESS;
+    return 5 * MIB;
 }
 
 static bool
@@ -125,7 +123,7 @@ static const struct peer peer = {
     .copy_host = copy_host,
     .functions_wait = no_functions_wait,
     .shares = shares,
-    .far.memory_info = memory_info,
+    .memory_left = memory_left,
 };
 
 static struct fake *

@@ -1,6 +1,9 @@
 /* The stand-in of peer.h. */
 #include "unit/remote/peer.h"
 
+#include "backends/remote/remote.h"
+#include "driver/memory/array.h"
+
 static const struct peer *peer; /* of the test that runs */
 
 void
@@ -99,12 +102,268 @@ hed_remote_drop_exec(void *m, uint64_t handle)
     peer->exec_gone(m, handle);
 }
 
-static void
-stream_init(void *m, struct hed_stream *s)
+/* ---- entries of the table that are messages themselves --------------------------------------- */
+
+CUresult
+hed_remote_context_made(void *m, struct hed_context *c)
+{
+    return peer->context_made(m, c);
+}
+
+void
+hed_remote_context_gone(void *m, struct hed_context *c)
+{
+    peer->context_gone(m, c);
+}
+
+CUresult
+hed_remote_context_limit(void *m, struct hed_context *c, CUlimit limit, size_t value)
+{
+    return peer->context_limit(m, c, limit, value);
+}
+
+void
+hed_remote_stream_init(void *m, struct hed_stream *s)
 {
     (void)m;
     (void)s;
 }
+
+void
+hed_remote_stream_made(void *m, struct hed_stream *s)
+{
+    peer->stream_made(m, s);
+}
+
+void
+hed_remote_stream_set(void *m, struct hed_stream *s, CUlaunchAttributeID id,
+                      const CUlaunchAttributeValue *value)
+{
+    peer->stream_set(m, s, id, value);
+}
+
+void
+hed_remote_event_made(void *m, struct hed_event *e)
+{
+    peer->event_made(m, e);
+}
+
+void
+hed_remote_event_gone(void *m, struct hed_event *e)
+{
+    peer->event_gone(m, e);
+}
+
+CUresult
+hed_remote_event_time(void *m, struct hed_event *begin, struct hed_event *end, float *ms)
+{
+    return peer->event_time(m, begin, end, ms);
+}
+
+CUresult
+hed_remote_make_array(void *m, struct hed_context *c, struct hed_array *a)
+{
+    return peer->array_made(m, c, a);
+}
+
+CUresult
+hed_remote_make_mipmap(void *m, struct hed_context *c, struct hed_mipmap *mm)
+{
+    return peer->mipmap_made(m, c, mm);
+}
+
+void
+hed_remote_drop_array(void *m, uint64_t context, uint64_t handle)
+{
+    peer->array_gone(m, context, handle);
+}
+
+CUresult
+hed_remote_make_texture(void *m, struct hed_context *c, const CUDA_RESOURCE_DESC_v1 *res,
+                        const CUDA_TEXTURE_DESC_v1 *tex, const CUDA_RESOURCE_VIEW_DESC_v1 *view,
+                        uint64_t *value)
+{
+    return peer->texture_made(m, c, res, tex, view, value);
+}
+
+CUresult
+hed_remote_make_surface(void *m, struct hed_context *c, const CUDA_RESOURCE_DESC_v1 *res,
+                        uint64_t *value)
+{
+    return peer->surface_made(m, c, res, value);
+}
+
+void
+hed_remote_drop_object(void *m, struct hed_context *c, bool surface, uint64_t value)
+{
+    peer->object_gone(m, c, surface, value);
+}
+
+size_t
+hed_remote_memory_left(void *m, struct hed_context *c)
+{
+    return peer->memory_left(m, c);
+}
+
+/* ---- entries that no test uses --------------------------------------------------------------- */
+
+int
+hed_remote_reserve(void *m, uint64_t want, uint64_t size, uint64_t *base)
+{
+    return fake_executor.memory.reserve(m, want, size, base);
+}
+
+uint64_t
+hed_remote_usable(void *m)
+{
+    (void)m;
+    return 0;
+}
+
+int
+hed_remote_map(void *m, uint64_t at, uint64_t size)
+{
+    return fake_executor.memory.map(m, at, size);
+}
+
+void
+hed_remote_unmap(void *m, uint64_t at, uint64_t size)
+{
+    fake_executor.memory.unmap(m, at, size);
+}
+
+int
+hed_remote_physical_create(void *m, int device, uint64_t size, struct hed_physical_memory **out)
+{
+    return fake_executor.memory.physical_create(m, device, size, out);
+}
+
+void
+hed_remote_physical_free(void *m, struct hed_physical_memory *p)
+{
+    fake_executor.memory.physical_free(m, p);
+}
+
+int
+hed_remote_physical_map(void *m, struct hed_physical_memory *p, uint64_t offset, uint64_t at,
+                        uint64_t size)
+{
+    return fake_executor.memory.physical_map(m, p, offset, at, size);
+}
+
+int
+hed_remote_protect(void *m, uint64_t at, uint64_t size, bool readable, bool writable)
+{
+    return fake_executor.memory.protect(m, at, size, readable, writable);
+}
+
+void
+hed_remote_memory_copy(void *m, uint64_t to, uint64_t from, size_t size)
+{
+    fake_executor.memory.copy(m, to, from, size);
+}
+
+void
+hed_remote_memory_fill(void *m, uint64_t to, uint32_t value, unsigned width, size_t count)
+{
+    fake_executor.memory.fill(m, to, value, width, count);
+}
+
+CUresult
+hed_remote_open(void *m, struct hed_device *dev, const struct hed_image *image,
+                struct hed_code **out, const struct hed_jit_how *how, struct hed_why *why)
+{
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+void
+hed_remote_close(void *m, struct hed_code *code)
+{
+}
+
+CUresult
+hed_remote_describe(void *m, struct hed_device *dev, struct hed_code *code, uint32_t kernel)
+{
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+CUresult
+hed_remote_variable(void *m, struct hed_context *c, struct hed_code *code, bool managed,
+                    const char *name, uint64_t *at, uint64_t *size)
+{
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+void
+hed_remote_function_made(void *m, struct hed_function *f)
+{
+}
+
+void
+hed_remote_function_gone(void *m, struct hed_function *f)
+{
+}
+
+CUresult
+hed_remote_function_set(void *m, struct hed_function *f, CUfunction_attribute a, int value)
+{
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+CUresult
+hed_remote_function_load(void *m, struct hed_function *f, struct hed_why *why)
+{
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+CUresult
+hed_remote_link_made(void *m, struct hed_device *dev, const struct hed_jit_how *how,
+                     struct hed_linker **out)
+{
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+CUresult
+hed_remote_link_add(void *m, struct hed_linker *l, const struct hed_linker_input *input,
+                    struct hed_buf *log)
+{
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+CUresult
+hed_remote_link_end(void *m, struct hed_linker *l, struct hed_buf *out, struct hed_buf *log)
+{
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+void
+hed_remote_link_gone(void *m, struct hed_linker *l)
+{
+}
+
+CUresult
+hed_remote_call(void *m, struct hed_context *c, enum hed_cuda_call id, void *args)
+{
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+CUresult
+hed_remote_unknown(void *m, struct hed_layer *self, enum hed_cuda_call id, void *args)
+{
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+void
+hed_remote_forked(void *m)
+{
+}
+
+void
+hed_remote_fini(void *m)
+{
+}
+
+/* ---- a driver -------------------------------------------------------------------------------- */
 
 struct fake *
 peer_create(int devices, const struct peer *p, void *data)
@@ -112,36 +371,7 @@ peer_create(int devices, const struct peer *p, void *data)
     static struct hed_machine machine;
 
     peer = p;
-    machine = (struct hed_machine){
-        .memory = fake_executor.memory,
-        .clusters = true,
-        .far = &p->far,
-        .context_bytes = sizeof(struct hed_remote_context),
-        .stream_bytes = sizeof(struct hed_remote_stream),
-        .exec_bytes = sizeof(struct hed_remote_exec),
-        .context_made = p->context_made,
-        .context_gone = p->context_gone,
-        .context_limit = p->context_limit,
-        .context_wait = hed_remote_context_wait,
-        .stream_init = stream_init,
-        .stream_made = p->stream_made,
-        .stream_gone = hed_remote_stream_gone,
-        .stream_set = p->stream_set,
-        .stream_query = hed_remote_stream_query,
-        .stream_wait = hed_remote_stream_wait,
-        .point_reached = hed_remote_point_reached,
-        .point_wait = hed_remote_point_wait,
-        .event_made = p->event_made,
-        .event_gone = p->event_gone,
-        .event_query = hed_remote_event_query,
-        .event_wait = hed_remote_event_wait,
-        .event_time = p->event_time,
-        .submit = hed_remote_submit,
-        .launch = hed_remote_launch,
-        .copy = hed_remote_copy,
-        .graph_launch = hed_remote_graph_launch,
-        .graph_upload = hed_remote_graph_upload,
-        .graph_gone = hed_remote_graph_gone,
-    };
+    machine = hed_remote_machine;
+    machine.memory = fake_executor.memory; /* without large units and blocks that stay mapped */
     return fake_create_on(devices, &machine, data);
 }

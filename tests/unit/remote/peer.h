@@ -1,12 +1,11 @@
 /* A stand-in for the worker and for the files of backends/remote that send it messages.
  *
- * The tests' machine is the remote one, of which queue.c, route.c and exec.c are the real files.
- * What those would have sent, a test hears through its struct peer, whose functions answer as it
- * likes. An entry that a test does not expect to be used is NULL. */
+ * The tests' machine is the remote one, of which machine.c, queue.c, route.c, exec.c and object.c
+ * are the real files. What those would have sent, a test hears through its struct peer, whose
+ * functions answer as it likes. An entry that a test does not expect to be used is NULL. */
 #pragma once
 
 #include "backends/remote/queue.h"
-#include "driver/far.h"
 #include "unit/driver/fake.h"
 
 struct peer {
@@ -34,7 +33,16 @@ struct peer {
     CUresult (*exec_made)(void *m, struct hed_context *c, struct hed_exec *e,
                           struct hed_graph_exec *body, bool first);
     void (*exec_gone)(void *m, uint64_t handle);
-    struct hed_far far;
+    CUresult (*array_made)(void *m, struct hed_context *c, struct hed_array *a);
+    CUresult (*mipmap_made)(void *m, struct hed_context *c, struct hed_mipmap *mm);
+    void (*array_gone)(void *m, uint64_t context, uint64_t handle);
+    CUresult (*texture_made)(void *m, struct hed_context *c, const CUDA_RESOURCE_DESC_v1 *res,
+                             const CUDA_TEXTURE_DESC_v1 *tex,
+                             const CUDA_RESOURCE_VIEW_DESC_v1 *view, uint64_t *value);
+    CUresult (*surface_made)(void *m, struct hed_context *c, const CUDA_RESOURCE_DESC_v1 *res,
+                             uint64_t *value);
+    void (*object_gone)(void *m, struct hed_context *c, bool surface, uint64_t value);
+    size_t (*memory_left)(void *m, struct hed_context *c);
 };
 
 /* A driver on the remote machine with this peer. Its functions are given the struct fake, and

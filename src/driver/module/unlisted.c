@@ -1,0 +1,182 @@
+/* Variables that code does not list: the machine is asked for them by name (machine->variable).
+ *
+ * The address of such a variable is the machine's. It is in the index of memory as long as the
+ * module, so that copies and questions about pointers know it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "core/stats.h"
+#include "driver/memory/memory.h"
+#include "driver/memory/memory_index.h"
+#include "driver/module/image.h"
+#include "driver/module/library.h"
+#include "driver/module/module.h"
+
+struct hed_unlisted_variable {
+    struct hed_unlisted_variable *next;
+    uint64_t at, size;
+    char name[];
+};
+
+static struct hed_unlisted_variable *
+find_variable(struct hed_unlisted_variable *v, const char *name)
+{
+    while (v && strcmp(v->name, name) != 0)
+        v = v->next;
+    return v;
+}
+
+static struct hed_unlisted_variable *
+make_variable(const char *name, uint64_t at, uint64_t size)
+{
+    const size_t n = strlen(name) + 1;
+    struct hed_unlisted_variable *v = malloc(sizeof *v + n);
+
+    if (v) {
+        *v = (struct hed_unlisted_variable){.at = at, .size = size};
+        memcpy(v->name, name, n);
+    }
+    return v;
+}
+
+static CUresult
+keep_in_module(struct hed_module *m, const char *name, uint64_t at, uint64_t size)
+{
+    struct hed_unlisted_variable *v = make_variable(name, at, size);
+    struct hed_allocation a = {
+        .at = at, .size = size ? size : 1, .taken = size, .kind = HED_MEMORY_MODULE};
+
+    if (!v)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    hed_memory_mark(&a, m->ctx);
+    hed_lock(&m->lock);
+    if (m->unloaded || find_variable(m->found, name)) {
+        hed_unlock(&m->lock); /* another thread was faster */
+        free(v);
+        return CUDA_SUCCESS;
+    }
+    v->next = m->found;
+    m->found = v;
+    hed_unlock(&m->lock);
+    return hed_memory_add(m->driver, &a);
+}
+
+CUresult
+hed_module_unlisted(struct hed_module *m, const char *name, CUdeviceptr *at, size_t *bytes)
+{
+    uint64_t where = 0, size = 0;
+    CUresult r = CUDA_SUCCESS;
+
+    hed_lock(&m->lock);
+
+    const struct hed_unlisted_variable *v = find_variable(m->found, name);
+
+    if (v) {
+        where = v->at;
+        size = v->size;
+    }
+    hed_unlock(&m->lock);
+    if (!v) {
+        r = m->driver->machine->variable(m->driver->machine_state, m->ctx, m->code, false, name,
+                                         &where, &size);
+        if (r == CUDA_SUCCESS)
+            r = keep_in_module(m, name, where, size);
+    }
+    if (r == CUDA_SUCCESS && at)
+        *at = where;
+    if (r == CUDA_SUCCESS && bytes)
+        *bytes = size;
+    return r;
+}
+
+void
+hed_module_forget_unlisted(struct hed_module *m)
+{
+    hed_lock(&m->lock);
+
+    struct hed_unlisted_variable *v = m->found;
+
+    m->found = NULL;
+    hed_unlock(&m->lock);
+    while (v) {
+        struct hed_unlisted_variable *gone = v;
+        struct hed_allocation a;
+
+        /* The context may have died first, and taken them along. */
+        if (hed_memory_find(m->driver, v->at, &a) && a.at == v->at && a.ctx == m->ctx &&
+            a.kind == HED_MEMORY_MODULE)
+            (void)hed_memory_give(m->driver, HED_MEMORY_MODULE, v->at);
+        v = v->next;
+        free(gone);
+    }
+}
+
+/* ---- managed variables ----------------------------------------------------------------------- */
+
+static CUresult
+keep_in_library(struct hed_library *l, const char *name, uint64_t at, uint64_t size)
+{
+    struct hed_unlisted_variable *v = make_variable(name, at, size);
+    struct hed_allocation a = {
+        .at = at, .size = size ? size : 1, .taken = size, .kind = HED_MEMORY_MODULE};
+
+    if (!v)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    hed_memory_mark(&a, &l->owner);
+    hed_lock(&l->lock);
+    if (find_variable(l->found, name)) {
+        hed_unlock(&l->lock); /* another thread was faster */
+        free(v);
+        return CUDA_SUCCESS;
+    }
+    v->next = l->found;
+    l->found = v;
+    hed_unlock(&l->lock);
+    return hed_memory_add(l->driver, &a);
+}
+
+/* Kernels use it and copies reach it, there. That the program cannot read it is counted and named:
+ * the address is reserved, so that whoever tries is stopped. */
+CUresult
+hed_library_unlisted(struct hed_library *l, struct hed_code *code, const char *name, uint64_t *at,
+                     uint64_t *size)
+{
+    const struct hed_driver *d = l->driver;
+    CUresult r;
+
+    hed_lock(&l->lock);
+
+    const struct hed_unlisted_variable *v = find_variable(l->found, name);
+
+    if (v) {
+        *at = v->at;
+        *size = v->size;
+    }
+    hed_unlock(&l->lock);
+    if (v)
+        return CUDA_SUCCESS;
+    r = d->machine->variable(d->machine_state, NULL, code, true, name, at, size);
+    if (r != CUDA_SUCCESS)
+        return r;
+    hed_warn(DRIVER,
+             "the managed variable %s is on a remote GPU: kernels and copies reach it, the "
+             "program itself does not",
+             name);
+    hed_stats_unsupported(HED_API_CUDA, HED_cuLibraryGetManaged,
+                          "a remote GPU (only kernels and copies reach the variable)");
+    return keep_in_library(l, name, *at, *size);
+}
+
+void
+hed_library_forget_unlisted(struct hed_library *l)
+{
+    while (l->found) {
+        struct hed_unlisted_variable *v = l->found;
+
+        l->found = v->next;
+        (void)hed_memory_give(l->driver, HED_MEMORY_MODULE, v->at);
+        free(v);
+    }
+}
