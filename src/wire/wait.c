@@ -31,7 +31,7 @@ hed_waiter_init(struct hed_waiter *w, struct hed_conn *conn)
 
     if (sched_getaffinity(0, sizeof set, &set) == 0)
         cpus = CPU_COUNT(&set);
-    *w = (struct hed_waiter){.conn = conn};
+    *w = (struct hed_waiter){.conn = conn, .park_ms = PARK_MS};
     w->few = cpus <= 2;
     if (cpus == 2) {
         w->spin_most = HED_WAIT_SPIN_MOST_OF_TWO;
@@ -136,7 +136,7 @@ sleep_until_changed(struct hed_waiter *w, const _Atomic uint64_t *position, uint
 {
     for (;;) {
         const uint64_t now = hed_now_ns();
-        int64_t ns = PARK_MS * INT64_C(1000000);
+        int64_t ns = w->park_ms * INT64_C(1000000);
 
         if (end && now >= end)
             return HED_ETIME;

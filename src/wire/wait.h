@@ -38,6 +38,7 @@ struct hed_waiter {        /* of one side of one direction; used by one thread a
     uint32_t waits;        /* that were longer than a few looks */
     bool few;              /* cores, that is */
     bool naps;             /* sleeps shortly at first, and is not woken for what can wait */
+    uint32_t park_ms;      /* the longest sleep, after which it asks whether the peer is gone */
     uint32_t missed;       /* sleeps that only the clock ended, though there was a change: tests */
 };
 

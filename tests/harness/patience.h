@@ -52,16 +52,10 @@ give_a_moment(unsigned ms)
     nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L}, NULL);
 }
 
-/* The state of a thread of this process as the kernel has it: 'R' running, 'S' asleep, 'Z' ended
- * before others; 0: there is none. */
 static inline char
-thread_state(pid_t tid)
+patience_state(const char *path)
 {
-    char path[64];
     char text[512];
-
-    snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)tid);
-
     FILE *f = fopen(path, "r");
     const size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
 
@@ -72,4 +66,25 @@ thread_state(pid_t tid)
     const char *end = strrchr(text, ')');
 
     return end && end[1] ? end[2] : '\0';
+}
+
+/* The state of a thread of this process as the kernel has it: 'R' running, 'S' asleep, 'Z' ended
+ * before others; 0: there is none. */
+static inline char
+thread_state(pid_t tid)
+{
+    char path[64];
+
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)tid);
+    return patience_state(path);
+}
+
+/* The same of a process's first thread; 'T' is stopped. */
+static inline char
+process_state(pid_t pid)
+{
+    char path[64];
+
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    return patience_state(path);
 }

@@ -71,7 +71,7 @@ less_may_be_sent_than_was_begun(void **state)
         *m = (struct hed_msg){.number = 2};
         assert_int_equal(hed_channel_end(p.client, sizeof *m, true), 0);
         for (uint64_t i = 1; i <= 2; i++) {
-            assert_int_equal(hed_channel_next(p.worker, 1000, &m), 0);
+            assert_int_equal(hed_channel_next(p.worker, PATIENCE_MS, &m), 0);
             assert_true(m->number == i && m->size == (i == 1 ? 70 : 64));
         }
         free_pair(&p);
@@ -88,19 +88,19 @@ time_runs_out_and_nothing_is_lost(void **state)
 
         assert_int_equal(hed_channel_next(p.worker, 0, &m), HED_ETIME);
         assert_int_equal(hed_channel_next(p.worker, 30, &m), HED_ETIME);
-        assert_in_range(hed_now_ns() - start, 29000000, 500000000);
-        if (over != OVER_SHM) { /* half a message */
+        assert_true(hed_now_ns() - start >= 29000000); /* not earlier */
+        if (over != OVER_SHM) {                        /* half a message */
             const struct hed_msg whole = {.size = 64, .number = 9, .kind = HED_MSG_PING};
 
             assert_int_equal(hed_conn_write(hed_channel_conn(p.client), &whole, 30), 0);
             assert_int_equal(hed_channel_next(p.worker, 10, &m), HED_ETIME);
             assert_int_equal(
                 hed_conn_write(hed_channel_conn(p.client), (const char *)&whole + 30, 34), 0);
-            assert_int_equal(hed_channel_next(p.worker, 1000, &m), 0);
+            assert_int_equal(hed_channel_next(p.worker, PATIENCE_MS, &m), 0);
             assert_true(is_right(m, 9, 64));
         }
         assert_int_equal(send_one(p.client, 1, 64, 0, true), 0);
-        assert_int_equal(hed_channel_next(p.worker, 1000, &m), 0);
+        assert_int_equal(hed_channel_next(p.worker, PATIENCE_MS, &m), 0);
         free_pair(&p);
     }
 }
@@ -121,7 +121,7 @@ beats_disturb_nothing(void **state)
             free_pair(&p);
             continue;
         }
-        assert_int_equal(hed_channel_next(p.client, 1000, &m), 0);
+        assert_int_equal(hed_channel_next(p.client, PATIENCE_MS, &m), 0);
         assert_true(m->kind == HED_MSG_PING && m->size == sizeof *m);
 
         assert_int_equal(send_one(p.worker, 1, 64, 0, false), 0);
@@ -132,7 +132,7 @@ beats_disturb_nothing(void **state)
         hed_channel_beat(p.worker);
         assert_int_equal(hed_channel_bulk_write(p.worker, "b", 1), 0);
         for (uint64_t i = 1; i <= 2; i++) {
-            assert_int_equal(hed_channel_next(p.client, 1000, &m), 0);
+            assert_int_equal(hed_channel_next(p.client, PATIENCE_MS, &m), 0);
             assert_true(is_right(m, i, 64));
         }
         assert_int_equal(hed_channel_bulk_read(p.client, two, 2), 0);
@@ -142,9 +142,9 @@ beats_disturb_nothing(void **state)
         *m = (struct hed_msg){.number = 3};
         hed_channel_beat(p.worker);
         assert_int_equal(hed_channel_end(p.worker, 64, true), 0);
-        assert_int_equal(hed_channel_next(p.client, 1000, &m), 0);
+        assert_int_equal(hed_channel_next(p.client, PATIENCE_MS, &m), 0);
         assert_int_equal(m->kind, HED_MSG_PING);
-        assert_int_equal(hed_channel_next(p.client, 1000, &m), 0);
+        assert_int_equal(hed_channel_next(p.client, PATIENCE_MS, &m), 0);
         assert_int_equal(m->number, 3);
         free_pair(&p);
     }
@@ -186,18 +186,18 @@ what_is_not_urgent_waits_for_a_flush(void **state)
         assert_int_equal(hed_channel_next(p.worker, 5, &m), HED_ETIME);
         assert_int_equal(hed_channel_flush(p.client), 0);
         assert_false(hed_channel_dirty(p.client));
-        assert_int_equal(hed_channel_next(p.worker, 1000, &m), 0);
+        assert_int_equal(hed_channel_next(p.worker, PATIENCE_MS, &m), 0);
 
         /* Urgent ones, bulk, and a full buffer take it along. */
         assert_int_equal(send_one(p.client, 1, 64, 0, false), 0);
         assert_int_equal(send_one(p.client, 2, 64, 0, true), 0);
         for (uint64_t i = 1; i <= 2; i++) {
-            assert_int_equal(hed_channel_next(p.worker, 1000, &m), 0);
+            assert_int_equal(hed_channel_next(p.worker, PATIENCE_MS, &m), 0);
             assert_true(is_right(m, i, 64));
         }
         assert_int_equal(send_one(p.client, 3, 64, 2, false), 0);
         assert_int_equal(hed_channel_bulk_write(p.client, "ab", 2), 0);
-        assert_int_equal(hed_channel_next(p.worker, 1000, &m), 0);
+        assert_int_equal(hed_channel_next(p.worker, PATIENCE_MS, &m), 0);
 
         char two[2];
 
@@ -206,7 +206,7 @@ what_is_not_urgent_waits_for_a_flush(void **state)
         for (uint64_t i = 0; i < 3; i++)
             assert_int_equal(send_one(p.client, i, 40000, 0, false), 0);
         for (uint64_t i = 0; i < 2; i++) {
-            assert_int_equal(hed_channel_next(p.worker, 1000, &m), 0);
+            assert_int_equal(hed_channel_next(p.worker, PATIENCE_MS, &m), 0);
             assert_true(is_right(m, i, 40000));
         }
         free_pair(&p);
@@ -333,7 +333,7 @@ child_of_a_fork_says_nothing(void **state)
         assert_int_equal(waitpid(child, &status, 0), child);
         assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 5);
         assert_int_equal(send_one(p.client, 7, 64, 0, true), 0);
-        assert_int_equal(hed_channel_next(p.worker, 1000, &m), 0);
+        assert_int_equal(hed_channel_next(p.worker, PATIENCE_MS, &m), 0);
         assert_true(is_right(m, 7, 64));
         free_pair(&p);
     }
@@ -350,12 +350,9 @@ what_was_said_before_the_end_is_heard(void **state)
         hed_channel_free(p.client);
         assert_int_equal(hed_channel_next(p.worker, -1, &m), 0);
         assert_true(is_right(m, 7, 64));
-
-        const uint64_t start = hed_now_ns();
-
+        sleep_until_woken(p.worker); /* the end is found at once, not when a sleep is over */
         assert_int_equal(hed_channel_next(p.worker, -1, &m), HED_EIO);
         assert_int_equal(hed_channel_next(p.worker, -1, &m), HED_EIO);
-        assert_true(hed_now_ns() - start < 450000000); /* at once, not when a sleep ends */
         hed_channel_free(p.worker);
     }
     hed_channel_free(NULL);

@@ -34,8 +34,8 @@ tails_that_cannot_be(void **state)
         }
         assert_int_equal(hed_channel_next(p.worker, 0, &m), HED_ETIME); /* 128 read and told */
         atomic_store(&words_of(p.client, HED_CHANNEL_CALL)->tail, tails[i]);
-        assert_int_equal(hed_channel_next(p.worker, 1000, &m), HED_EFORMAT);
-        assert_int_equal(hed_channel_next(p.worker, 1000, &m), HED_EFORMAT);
+        assert_int_equal(hed_channel_next(p.worker, PATIENCE_MS, &m), HED_EFORMAT);
+        assert_int_equal(hed_channel_next(p.worker, PATIENCE_MS, &m), HED_EFORMAT);
         free_pair(&p);
     }
 }

@@ -48,7 +48,7 @@ make_conns(enum over over, struct hed_conn **conns)
     else
         assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
     for (int i = 0; i < 2; i++)
-        assert_int_equal(hed_conn_accept(fds[i], &none, 1000, &conns[i], &why), 0);
+        assert_int_equal(hed_conn_accept(fds[i], &none, PATIENCE_MS, &conns[i], &why), 0);
 }
 
 static inline struct pair
@@ -62,6 +62,14 @@ make_pair(enum over over)
     assert_int_equal(hed_channel_create(conns[0], over == OVER_SHM, &p.client, &why), 0);
     assert_int_equal(hed_channel_accept(conns[1], over == OVER_SHM, &p.worker, &why), 0);
     return p;
+}
+
+/* The clock wakes nobody from now on: what only the clock would end runs into the alarm. */
+static inline void
+sleep_until_woken(struct hed_channel *ch)
+{
+    ch->in.waiter.park_ms = ch->out.waiter.park_ms = 10 * PATIENCE_MS;
+    alarm(PATIENCE_S);
 }
 
 static inline void

@@ -86,8 +86,8 @@ make_pair(const char *text)
     struct hed_why why = {""};
     struct pair p = {NULL, NULL};
 
-    if (hed_conn_open(&a, &insecure, &preface, 5000, &p.client, &why) ||
-        hed_conn_accept(accept_at(listener), &insecure, 5000, &p.server, &why))
+    if (hed_conn_open(&a, &insecure, &preface, PATIENCE_MS, &p.client, &why) ||
+        hed_conn_accept(accept_at(listener), &insecure, PATIENCE_MS, &p.server, &why))
         fail_msg("%s", why.text);
     close(listener);
     if (a.transport != HED_TRANSPORT_TCP)
