@@ -1,18 +1,18 @@
-# Completion of the heddle command in bash. Needs nothing but bash; what can be completed in a
-# program's own arguments is left to that program's completion where there is one.
+# Completes the heddle command in bash. It needs nothing but bash. The arguments of a program that
+# heddle runs are left to that program's own completion, if there is one.
 
-# The words of $1 that begin with the word being completed.
+# Offers the words of $1 that begin with the word being completed.
 _heddle_words() {
     mapfile -t COMPREPLY < <(compgen -W "$1" -- "$2")
 }
 
-# Files, folders with them. Names may have blanks and even newlines' neighbours in them.
+# Offers files and folders. Names can contain blanks.
 _heddle_files() {
     compopt -o filenames 2>/dev/null
     mapfile -t COMPREPLY < <(compgen -f -- "$1")
 }
 
-# What belongs after an option; false if the option is not known to take a value.
+# Offers values of an option. False if the option takes none.
 _heddle_value() {
     local option=$1 cur=$2
     case $option in
@@ -24,7 +24,7 @@ _heddle_value() {
         _heddle_words "on prio= share= policy= group= scope= deadline_us= hold_us= cap_us= slice_us=
             batch= batch_wait_us= mode= stream= queue=" "$cur"
         ;;
-    # The = of a setting is a word of its own.
+    # bash makes the = of a setting a word of its own.
     prio) _heddle_words "high normal low" "$cur" ;;
     policy) _heddle_words "$(heddle sched policies 2>/dev/null | sed 's/ .*//')" "$cur" ;;
     mode) _heddle_words "gate record" "$cur" ;;

@@ -1,4 +1,4 @@
-/* heddle fatbin extract: images of files into files, unpacked. */
+/* heddle fatbin extract: writes the images of files to files, unpacked. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -17,17 +17,21 @@ static const char usage[] =
     "usage: heddle fatbin extract FILE... [OPTION...]\n"
     "\n"
     "Writes the PTX and cubins in each file, unpacked, to FILE.N.compute_90.ptx and\n"
-    "FILE.N.sm_90.cubin, and prints the names. N is the number `heddle fatbin list` shows.\n"
+    "FILE.N.sm_90.cubin, and prints the names. N is the number that\n"
+    "`heddle fatbin list` shows.\n"
     "\n"
-    "  --kind KIND       only ptx, cubin, lto, or a number\n"
-    "  --arch ARCH       only sm_90, sm_90a, compute_90, ...; 90 for every kind\n"
-    "  --entry N         only this one\n"
-    "  -o, --output DIR  where to, made if it is not there; - for standard output\n"
-    "  --sections        only the sections where compilers put GPU code\n"
-    "  --json            one JSON object a line instead of the names\n"
-    "  -h, --help        this text\n"
+    "  --kind KIND       only images of this kind: ptx, cubin, lto, or a number\n"
+    "  --arch ARCH       only images for sm_90, sm_90a, compute_90, ...; 90: of any\n"
+    "                    kind\n"
+    "  --entry N         only image number N\n"
+    "  -o, --output DIR  write to this folder, which is created if necessary, or to\n"
+    "                    standard output if DIR is - (default: the current folder)\n"
+    "  --sections        search only the sections where compilers put GPU code\n"
+    "  --json            print one JSON object per line instead of the names\n"
+    "  -h, --help        show this help\n"
     "\n"
-    "Exit codes: 0 all were written, 1 some were not, or there are none, 2 wrong option.\n";
+    "The exit code is 0 if all images were written, 1 if some were not or there are\n"
+    "none, 2 if an option is wrong.\n";
 
 static const struct hed_cli_opt options[] = {
     {"kind", true},      {"arch", true},  {"entry", true}, {"output", true},
@@ -75,14 +79,14 @@ write_file(const char *path, struct hed_bytes b)
 
     const int err = write_all(fd, b);
 
-    /* Some file systems tell only here that the disk is full. */
+    /* Some file systems report only here that the disk is full. */
     if (close(fd) != 0 && !err)
         return errno;
     return err;
 }
 
 static void
-report(struct extract *x, const struct hed_cli_image *m, const char *path, size_t size)
+report_file(struct extract *x, const struct hed_cli_image *m, const char *path, size_t size)
 {
     if (!x->asked.json) {
         puts(path);
@@ -107,7 +111,7 @@ write_image(struct extract *x, const struct hed_cli_image *m, struct hed_bytes i
     if (x->to_stdout) {
         err = write_all(STDOUT_FILENO, image);
         if (err)
-            hed_cli_say("cannot write the output: %s", strerror(err));
+            hed_cli_say("fatbin extract: cannot write the output: %s", strerror(err));
         return err == 0;
     }
     snprintf(number, sizeof number, "kind%u", m->entry.kind);
@@ -115,10 +119,10 @@ write_image(struct extract *x, const struct hed_cli_image *m, struct hed_bytes i
                  m->number, hed_fatbin_arch_text(&m->entry, arch), kind ? kind : number);
     err = n < 0 || (size_t)n >= sizeof path ? ENAMETOOLONG : write_file(path, image);
     if (err) {
-        hed_cli_say("%s: %s", path, strerror(err));
+        hed_cli_say("fatbin extract: cannot write '%s': %s", path, strerror(err));
         return false;
     }
-    report(x, m, path, image.size);
+    report_file(x, m, path, image.size);
     return true;
 }
 
@@ -128,7 +132,7 @@ extract_image(void *arg, const struct hed_cli_image *m)
     struct extract *x = arg;
     struct hed_bytes image;
     struct hed_why why;
-    /* What is asked for by --kind or --entry is tried, whatever it is. */
+    /* An image that --kind or --entry asks for is tried, whatever it is. */
     const bool is_asked_for = x->asked.select.kind || x->asked.select.number;
 
     if (!is_asked_for && m->entry.kind != HED_FATBIN_PTX && m->entry.kind != HED_FATBIN_CUBIN) {
@@ -137,7 +141,7 @@ extract_image(void *arg, const struct hed_cli_image *m)
     }
     hed_arena_reset(&x->arena);
     if (hed_fatbin_image(&m->entry, &x->arena, &image, &why) != 0) {
-        /* The others may be well. */
+        /* The others may be fine. */
         hed_cli_say("%s: entry %" PRIu64 " %s", m->path, m->number, why.text);
         x->code = HED_EXIT_FAILED;
         return true;
@@ -161,25 +165,29 @@ extract_file(struct extract *x, const char *path)
     if (v.code != HED_EXIT_OK) {
         x->code = v.code;
     } else if (v.selected == 0) {
-        hed_cli_say(v.images ? "%s: nothing of that sort among %" PRIu64 " images"
+        hed_cli_say(v.images ? "%s: none of its %" PRIu64 " images matches"
                              : "%s: no GPU code found",
                     path, v.images);
         x->code = HED_EXIT_FAILED;
     }
     if (x->left_out)
-        hed_cli_say("%s: %" PRIu64 " images that are neither PTX nor cubins left out", path,
-                    x->left_out);
+        hed_cli_say("%s: left out %" PRIu64
+                    " images that are neither PTX nor cubins; --kind selects "
+                    "them",
+                    path, x->left_out);
 }
 
-/* Standard output takes one image; two files of one name would write over each other's images. */
+/* Standard output takes one image, and two files of one name would overwrite each other's images.
+ */
 static bool
-fits(const struct extract *x, char *const *files, int count)
+check_outputs(const struct extract *x, char *const *files, int count)
 {
     for (int i = 0; i < count; i++) {
         for (int j = 0; j < i && !x->to_stdout; j++) {
             if (strcmp(base_name(files[i]), base_name(files[j])) == 0) {
-                hed_cli_say("fatbin extract: %s and %s have one name; one at a time", files[j],
-                            files[i]);
+                hed_cli_say("fatbin extract: '%s' and '%s' have the same name; extract one at a "
+                            "time",
+                            files[j], files[i]);
                 return false;
             }
         }
@@ -188,7 +196,7 @@ fits(const struct extract *x, char *const *files, int count)
         return true;
     if (count > 1 ||
         hed_cli_fatbin_visit(files[0], &x->asked.select, count_only, NULL).selected > 1) {
-        hed_cli_say("fatbin extract: more than one image for standard output; add --entry N");
+        hed_cli_say("fatbin extract: standard output takes only one image; add --entry N");
         return false;
     }
     return true;
@@ -207,14 +215,14 @@ hed_cli_fatbin_extract(int argc, char **argv)
     if (count < 0)
         return -1 - count;
     if (count == 0) {
-        hed_cli_say("fatbin extract: which file? See heddle fatbin extract --help");
+        hed_cli_say("fatbin extract: no file given; see heddle fatbin extract --help");
         return HED_EXIT_USAGE;
     }
     x.to_stdout = strcmp(x.asked.dir, "-") == 0;
-    if (!fits(&x, argv, count))
+    if (!check_outputs(&x, argv, count))
         return HED_EXIT_USAGE;
     if (!x.to_stdout && mkdir(x.asked.dir, 0777) != 0 && errno != EEXIST) {
-        hed_cli_say("%s: %s", x.asked.dir, strerror(errno));
+        hed_cli_say("fatbin extract: cannot create '%s': %s", x.asked.dir, strerror(errno));
         return HED_EXIT_FAILED;
     }
     hed_arena_init(&x.arena, HED_CLI_IMAGE_MAX);

@@ -1,4 +1,4 @@
-/* heddle fatbin SUBCOMMAND: finds the subcommand and runs it; and what they share. */
+/* heddle fatbin: the table of its subcommands, and what they share. */
 #include "cli/fatbin/fatbin.h"
 
 #include <inttypes.h>
@@ -16,19 +16,19 @@
 static const struct hed_cli_group group = {
     .name = "fatbin",
     .head = "usage: heddle fatbin COMMAND FILE... [OPTION...]\n\n"
-            "Looks at the GPU code in programs, libraries, object files, archives, fat\n"
-            "binaries, cubins and PTX files. Needs neither a GPU nor NVIDIA's tools.\n\n",
+            "Finds the GPU code in programs, libraries, object files, archives, fat binaries,\n"
+            "cubins and PTX files. Needs neither a GPU nor NVIDIA's tools.\n\n",
     .tail = "\n"
             "  heddle fatbin list ./app\n"
             "  heddle fatbin list --kernels --arch sm_90 libfoo.so\n"
             "  heddle fatbin extract --kind ptx -o out ./app\n"
             "\n"
-            "heddle fatbin COMMAND --help says more about each.\n",
+            "`heddle fatbin COMMAND --help` explains each command.\n",
     .commands =
         {
-            {"list", hed_cli_fatbin_list, "list the images, one a line"},
+            {"list", hed_cli_fatbin_list, "list the images, one per line"},
             {"extract", hed_cli_fatbin_extract, "write images to files, unpacked"},
-            {"info", hed_cli_fatbin_info, "one page about a file"},
+            {"info", hed_cli_fatbin_info, "summarize a file on one page"},
         },
 };
 
@@ -62,7 +62,7 @@ is_selected(const struct hed_cli_image *image, const struct hed_cli_select *s)
         return true;
     if (e->arch.number != s->arch.number || e->arch.suffix != s->arch.suffix)
         return false;
-    /* Who asks for a kind and an architecture means the architecture's number. */
+    /* With --kind, only the number of the architecture counts. */
     return s->kind || strncmp(hed_fatbin_arch_text(e, own), s->arch_prefix, n) == 0;
 }
 
@@ -97,9 +97,9 @@ visit_fatbin(struct visitor *v)
     }
 }
 
-/* A file that is an image is shown as a fat binary's entry would be. */
+/* A file that is itself an image is treated like an entry of a fat binary. */
 static void
-visit_whole(struct visitor *v)
+visit_image_file(struct visitor *v)
 {
     const struct hed_found *found = v->image.found;
     struct hed_fatbin_entry *e = &v->image.entry;
@@ -154,7 +154,7 @@ hed_cli_fatbin_visit(const char *path, const struct hed_cli_select *select, hed_
         if (found.kind == HED_FOUND_FATBIN)
             visit_fatbin(&v);
         else
-            visit_whole(&v);
+            visit_image_file(&v);
     }
     if (v.stopped)
         v.v.code = HED_EXIT_FAILED;
@@ -187,7 +187,8 @@ read_kind(const struct hed_cli_opts *o, struct hed_cli_select *select)
         select->kind = (uint16_t)n;
         return true;
     }
-    hed_cli_say("%s: \"%s\" is no kind; ptx, cubin, lto or a number", o->command, o->value);
+    hed_cli_say("%s: --kind '%s' is none of ptx, cubin, lto, and not a number", o->command,
+                o->value);
     return false;
 }
 
@@ -196,8 +197,8 @@ read_arch(const struct hed_cli_opts *o, struct hed_cli_select *select)
 {
     if (hed_arch_parse(o->value, &select->arch, &select->arch_prefix) == 0)
         return true;
-    hed_cli_say("%s: \"%s\" is no architecture; sm_90, sm_90a, compute_90, 90", o->command,
-                o->value);
+    hed_cli_say("%s: --arch '%s' is not an architecture such as sm_90, sm_90a, compute_90 or 90",
+                o->command, o->value);
     return false;
 }
 
@@ -206,11 +207,12 @@ read_number(const struct hed_cli_opts *o, struct hed_cli_select *select)
 {
     if (hed_parse_u64(o->value, &select->number) == 0 && select->number > 0)
         return true;
-    hed_cli_say("%s: \"%s\" is no entry's number; they count from 1", o->command, o->value);
+    hed_cli_say("%s: --entry '%s' is not the number of an entry; they count from 1", o->command,
+                o->value);
     return false;
 }
 
-/* One option, by its name. False: something is wrong, and was said. */
+/* Takes one option, by its name. False: the value is wrong, and the reason was printed. */
 static bool
 take_option(const struct hed_cli_opts *o, const char *name, struct hed_cli_asked *asked)
 {

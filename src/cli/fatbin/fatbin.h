@@ -1,5 +1,5 @@
-/* heddle fatbin: what its subcommands share. A file's images are numbered from 1, in the order in
- * which they lie there, whatever is selected.
+/* heddle fatbin: what its subcommands share. The images of a file are numbered from 1, in the order
+ * of the file, whether they are selected or not.
  */
 #pragma once
 
@@ -40,37 +40,37 @@ struct hed_cli_select {
     unsigned find;           /* enum hed_find_flag */
 };
 
-/* What a visit of a file came to. */
+/* The result of visiting a file. */
 struct hed_cli_visit {
-    int code;               /* HED_EXIT_...; what is wrong was said */
-    uint64_t images;        /* all there are, selected or not */
-    uint64_t selected;      /* those fn was called with */
+    int code;               /* HED_EXIT_...; the reason of a failure was printed */
+    uint64_t images;        /* all images, selected or not */
+    uint64_t selected;      /* the images that fn was called with */
     uint64_t fatbins;       /* fat binaries */
     uint64_t wrappers[3];   /* as in struct hed_find */
-    struct hed_bytes bytes; /* of the file; valid in fn only, its size afterwards as well */
+    struct hed_bytes bytes; /* of the file; valid only in fn, except for its size */
 };
 
-/* Calls fn with every selected image of the file; a false result ends the visit as failed. */
+/* Calls fn with every selected image of the file. If fn returns false, the visit ends and fails. */
 typedef bool (*hed_cli_image_fn)(void *arg, const struct hed_cli_image *image);
 struct hed_cli_visit hed_cli_fatbin_visit(const char *path, const struct hed_cli_select *select,
                                           hed_cli_image_fn fn, void *arg);
 
-/* What the words of a subcommand ask for; each takes those options that its table has. */
+/* What the options of a subcommand ask for; each subcommand has some of these options. */
 struct hed_cli_asked {
     struct hed_cli_select select; /* --kind, --arch, --entry, --sections */
     const char *dir;              /* --output */
     bool kernels, json;
 };
 
-/* Reads all words. Returns how many operands there are, which are in files (argv has the room), or
- * -1 - the exit code: after --help, which prints usage, and after what was wrong and said. */
+/* Reads all words. Returns the number of operands, which are put into files (argv has enough room).
+ * Returns -1 - the exit code after --help, which prints usage, and after an error. */
 int hed_cli_fatbin_words(struct hed_cli_opts *o, const char *usage, struct hed_cli_asked *asked,
                          char **files);
 
 /* "ptx", "cubin", "lto" or "kind 64", into out[16], which is returned. */
 const char *hed_cli_fatbin_kind_text(uint16_t kind, char *out);
 
-/* Text of a file for a terminal: nothing in it moves the cursor. */
+/* Prints text of a file with its control characters replaced. */
 void hed_cli_fatbin_print(FILE *out, struct hed_bytes text);
 
 /* "key":"value" */

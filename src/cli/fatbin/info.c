@@ -10,23 +10,23 @@
 #include "fatbin/cubin.h"
 #include "fatbin/ptx_text.h"
 
-#define ROWS_MAX 256                        /* kinds and architectures; what is more is counted */
+#define ROWS_MAX 256                        /* kinds and architectures; more are only counted */
 #define COUNT_UNASKED (UINT64_C(256) << 20) /* bytes of code whose kernels are counted unasked */
 #define LINE_MAX_BYTES (1u << 20)
 
 static const char usage[] =
     "usage: heddle fatbin info FILE... [OPTION...]\n"
     "\n"
-    "One page about each file: its images by kind and architecture, their sizes, their\n"
-    "kernels, and whether there is PTX that a later GPU could compile.\n"
+    "Summarizes each file on one page: its images by kind and architecture, their\n"
+    "sizes, their kernels, and whether there is PTX that a later GPU could compile.\n"
     "\n"
-    "  --kernels     count the kernels of large files, too; all code must be unpacked\n"
-    "  --sections    only the sections where compilers put GPU code\n"
-    "  --json        one JSON object a file, a line each\n"
-    "  -h, --help    this text\n"
+    "  --kernels     count kernels in large files, too, which takes longer\n"
+    "  --sections    search only the sections where compilers put GPU code\n"
+    "  --json        print one JSON object per file, one per line\n"
+    "  -h, --help    show this help\n"
     "\n"
-    "Exit codes: 0 there is an answer, also \"no GPU code\", 1 a damaged file, 2 wrong\n"
-    "option.\n";
+    "The exit code is 0 on success, also if there is no GPU code, 1 if a file is\n"
+    "damaged, 2 if an option is wrong.\n";
 
 static const struct hed_cli_opt options[] = {
     {"kernels", false}, {"sections", false}, {"json", false}, {"help", false}, {NULL, false},
@@ -37,8 +37,8 @@ struct row {
     uint64_t images;
     uint64_t size;    /* bytes unpacked */
     uint64_t stored;  /* bytes in the file */
-    uint64_t kernels; /* of all */
-    uint64_t most;    /* kernels of the one that has most */
+    uint64_t kernels; /* of all these images */
+    uint64_t most;    /* kernels of the image that has most */
 };
 
 struct info {
@@ -116,7 +116,7 @@ count_kernels(void *arg, const struct hed_cli_image *m)
     return true;
 }
 
-/* Kinds apart, architectures in order. A handful of rows: no need to be clever. */
+/* Sorts by kind, then by architecture. There are only a few rows. */
 static void
 sort_rows(struct info *x)
 {
@@ -181,8 +181,7 @@ text_notes(const struct info *x, const struct hed_cli_visit *v, bool counted)
         printf("  wrappers     %" PRIu64 " plain, %" PRIu64 " of device linking\n", v->wrappers[1],
                v->wrappers[2]);
     if (x->relocatable)
-        printf("  relocatable  %" PRIu64 " images are parts to be linked, or that were\n",
-               x->relocatable);
+        printf("  relocatable  %" PRIu64 " images are parts for device linking\n", x->relocatable);
     printf("  compression  %" PRIu64 " none, %" PRIu64 " LZ4, %" PRIu64 " zstd",
            x->packed[HED_PACKING_NONE], x->packed[HED_PACKING_LZ4], x->packed[HED_PACKING_ZSTD]);
     if (x->packed[HED_PACKING_SEALED])
@@ -196,14 +195,14 @@ text_notes(const struct info *x, const struct hed_cli_visit *v, bool counted)
                    "unpacking", hed_fatbin_packing_name((enum hed_fatbin_packing)p));
     }
     if (!counted)
-        puts("  kernels      not counted: much code; --kernels counts them");
+        puts("  kernels      not counted in so much code; --kernels counts them");
     else if (x->unreadable)
-        printf("  kernels      those of %" PRIu64 " images could not be counted\n", x->unreadable);
+        printf("  kernels      %" PRIu64 " images could not be read\n", x->unreadable);
     if (jit)
-        printf("  JIT          yes: there is PTX from %s on\n",
+        printf("  JIT          possible, from PTX for %s\n",
                hed_fatbin_arch_text(&jit->like, arch));
     else
-        puts("  JIT          no: no PTX that later architectures could compile");
+        puts("  JIT          impossible: no PTX that a later GPU could compile");
 }
 
 static void
@@ -281,7 +280,7 @@ show_file(struct info *x, const char *path)
 
     if (v.code != HED_EXIT_OK)
         x->code = v.code;
-    /* What was found before the damage is still worth the page; of no file at all there is none. */
+    /* What was found before the damage is still shown. */
     if (v.code != HED_EXIT_OK && v.images == 0)
         return;
     sort_rows(x);
@@ -290,7 +289,7 @@ show_file(struct info *x, const char *path)
 
     const bool counted = x->asked.kernels || code <= COUNT_UNASKED;
 
-    /* What is damaged was said once. */
+    /* Damage has been reported already. */
     if (counted && v.code == HED_EXIT_OK)
         hed_cli_fatbin_visit(path, &x->asked.select, count_kernels, x);
     if (x->asked.json)
@@ -312,7 +311,7 @@ hed_cli_fatbin_info(int argc, char **argv)
     if (count < 0)
         return -1 - count;
     if (count == 0) {
-        hed_cli_say("fatbin info: which file? See heddle fatbin info --help");
+        hed_cli_say("fatbin info: no file given; see heddle fatbin info --help");
         return HED_EXIT_USAGE;
     }
     hed_arena_init(&x.arena, HED_CLI_IMAGE_MAX);

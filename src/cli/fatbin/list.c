@@ -1,4 +1,4 @@
-/* heddle fatbin list: the images of files, one a line, and their kernels. */
+/* heddle fatbin list: the images of files, one per line, and their kernels. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -15,18 +15,20 @@
 static const char usage[] =
     "usage: heddle fatbin list FILE... [OPTION...]\n"
     "\n"
-    "Lists the GPU code in each file, an image a line: kind, architecture, bytes of code,\n"
-    "bytes in the file, compression, section, ptxas' options and the source's name.\n"
+    "Lists the images of GPU code in each file, one per line: kind, architecture,\n"
+    "bytes of code, bytes in the file, compression, section, ptxas options, source.\n"
     "\n"
-    "  --kind KIND    only ptx, cubin, lto, or a number\n"
-    "  --arch ARCH    only sm_90, sm_90a, compute_90, ...; 90 for every kind\n"
-    "  --entry N      only this one\n"
-    "  --kernels      the kernels in each: parameters as size@offset, what they need\n"
-    "  --sections     only the sections where compilers put GPU code\n"
-    "  --json         one JSON object a line\n"
-    "  -h, --help     this text\n"
+    "  --kind KIND    only images of this kind: ptx, cubin, lto, or a number\n"
+    "  --arch ARCH    only images for sm_90, sm_90a, compute_90, ...; 90: of any kind\n"
+    "  --entry N      only image number N\n"
+    "  --kernels      also list the kernels of each image, with their parameters (as\n"
+    "                 size@offset) and resources\n"
+    "  --sections     search only the sections where compilers put GPU code\n"
+    "  --json         print one JSON object per line\n"
+    "  -h, --help     show this help\n"
     "\n"
-    "Exit codes: 0 there is a list, 1 no GPU code or a damaged file, 2 wrong option.\n";
+    "The exit code is 0 on success, 1 if there is no GPU code or a file is damaged,\n"
+    "2 if an option is wrong.\n";
 
 static const struct hed_cli_opt options[] = {
     {"kind", true},      {"arch", true},  {"entry", true}, {"kernels", false},
@@ -35,7 +37,7 @@ static const struct hed_cli_opt options[] = {
 
 struct list {
     struct hed_cli_asked asked;
-    bool begun; /* the head of the current file's table is printed */
+    bool begun; /* the heading of the current file's table has been printed */
     bool several;
     int code;
     struct hed_arena arena;
@@ -134,7 +136,7 @@ show_ptx(struct list *l, struct hed_bytes text)
     }
 }
 
-/* 0 or HED_E..., with the reason. */
+/* Shows the kernels of an image. 0 or HED_E..., with the reason. */
 static int
 show_kernels(struct list *l, const struct hed_fatbin_entry *e, struct hed_why *why)
 {
@@ -162,9 +164,9 @@ show_kernels(struct list *l, const struct hed_fatbin_entry *e, struct hed_why *w
 
 /* ---- images ---------------------------------------------------------------------------------- */
 
-/* Options come with blanks around them. */
+/* Prints text without the blanks around it. */
 static void
-text_more(struct hed_bytes text)
+text_trimmed(struct hed_bytes text)
 {
     while (text.size && text.data[0] == ' ')
         text = hed_bytes_from(text, 1);
@@ -198,8 +200,8 @@ text_image(struct list *l, const struct hed_cli_image *m)
         putchar('-');
     if (e->flags & HED_FATBIN_DEBUG)
         fputs("  debug", stdout);
-    text_more(e->options);
-    text_more(e->name);
+    text_trimmed(e->options);
+    text_trimmed(e->name);
     putchar('\n');
 }
 
@@ -283,14 +285,13 @@ list_file(struct list *l, const char *path)
     if (v.code != HED_EXIT_OK) {
         l->code = v.code;
     } else if (v.selected == 0) {
-        hed_cli_say(v.images ? "%s: nothing of that sort among %" PRIu64 " images"
+        hed_cli_say(v.images ? "%s: none of its %" PRIu64 " images matches"
                              : "%s: no GPU code found",
                     path, v.images);
         l->code = HED_EXIT_FAILED;
     }
 }
 
-/* Takes the options; the operands are moved to the front of argv. How many, or -1 - exit code. */
 int
 hed_cli_fatbin_list(int argc, char **argv)
 {
@@ -299,13 +300,12 @@ hed_cli_fatbin_list(int argc, char **argv)
 
     o.command = "fatbin list";
 
-    /* Operands are never more than the words before them: argv has the room. */
     const int count = hed_cli_fatbin_words(&o, usage, &l.asked, argv);
 
     if (count < 0)
         return -1 - count;
     if (count == 0) {
-        hed_cli_say("fatbin list: which file? See heddle fatbin list --help");
+        hed_cli_say("fatbin list: no file given; see heddle fatbin list --help");
         return HED_EXIT_USAGE;
     }
     hed_arena_init(&l.arena, HED_CLI_IMAGE_MAX);

@@ -1,4 +1,4 @@
-/* heddle sched list: a table for people, which fits their terminal, or everything as JSON. */
+/* heddle sched list: a table that fits the terminal, or everything as JSON. */
 #include "cli/sched/sched.h"
 
 #include <inttypes.h>
@@ -13,14 +13,14 @@
 
 #define GET HED_CLI_GET
 #define OUTPUT_MAX (4u * 1024 * 1024)
-#define GLANCE_NS (20 * HED_NS_PER_MS) /* between two looks at a program that nobody watches */
-#define WIDTH 100                      /* of a table, where no terminal says otherwise */
-#define LINE 80                        /* of what stands above it */
-#define OTHERS 64                      /* of the columns beside the name */
+#define GLANCE_NS (20 * HED_NS_PER_MS) /* between two looks at a program that is not measured */
+#define WIDTH 100                      /* of a table, unless the terminal is narrower */
+#define LINE 80                        /* of the heading above it */
+#define OTHERS 64                      /* of all columns but the name */
 #define NAME_MIN 8
 #define SHORT_MAX 24 /* bytes of a number that was made short */
 
-/* Who is shown of a GPU, and what he had done a moment ago. */
+/* The programs of a GPU that are shown, and how many calls they had made a moment ago. */
 struct view {
     uint32_t count;
     uint32_t places[HED_SCHED_PLACES];
@@ -55,7 +55,7 @@ policy_name(const struct hed_sched_common *c)
     return i < HED_POLICY_COUNT ? hed_policies[i].name : "?";
 }
 
-/* As nvidia-smi writes it. */
+/* Writes a UUID as nvidia-smi does. */
 static void
 add_uuid(struct hed_buf *b, const char *uuid)
 {
@@ -103,7 +103,8 @@ plain_name(const struct hed_sched_place *p, char out[HED_SCHED_NAME])
     return strlen(out);
 }
 
-/* What is too long loses its middle: clients of one program differ at the end. */
+/* A name that is too long loses its middle, because the clients of one program differ at the end.
+ */
 static void
 cut_name(char *name, size_t width)
 {
@@ -249,11 +250,11 @@ add_gpu(struct hed_buf *b, bool json, const struct hed_cli_gpu *g, size_t index,
         hed_buf_addf(b, "]}");
 }
 
-/* Looks twice, so that who is busy can be told from who is not; who is gone meanwhile is not shown,
- * nor is a GPU that he was the last on. */
+/* Looks twice, to tell busy programs from idle ones. Programs that have left meanwhile are not
+ * shown, nor is a GPU without programs. */
 static void
-look(const struct hed_cli_sched *r, const struct hed_cli_gpu *gpus, struct view *views,
-     size_t count)
+look_twice(const struct hed_cli_sched *r, const struct hed_cli_gpu *gpus, struct view *views,
+           size_t count)
 {
     for (size_t i = 0; i < count; i++)
         for (uint32_t k = 0; k < HED_SCHED_PLACES; k++)
@@ -274,7 +275,7 @@ hed_cli_sched_list(const struct hed_cli_sched *r, const struct hed_cli_gpu *gpus
     bool any = false;
 
     hed_buf_init(&b, OUTPUT_MAX);
-    look(r, gpus, views, count);
+    look_twice(r, gpus, views, count);
 
     const size_t width = name_width(gpus, views, count);
 

@@ -38,9 +38,10 @@ static const char usage[] =
     "  --pid PID      only that program, with all its clients\n"
     "  --scope NAME   only programs of that scope (--sched scope=NAME)\n"
     "  --json         list: print JSON\n"
-    "  -h, --help     this text\n"
+    "  -h, --help     show this help\n"
     "\n"
-    "Exit codes: 0 done, 1 no GPU or program matches, 2 wrong arguments.\n";
+    "The exit code is 0 on success, 1 if no GPU or program matches, 2 if an option or\n"
+    "setting is wrong.\n";
 
 enum { OPT_GPU, OPT_PID, OPT_SCOPE, OPT_JSON, OPT_HELP };
 
@@ -84,7 +85,7 @@ hed_cli_sched_meant(const struct hed_cli_sched *r, const struct hed_cli_gpu *g, 
 }
 
 static bool
-anybody(const struct hed_cli_gpu *g)
+has_programs(const struct hed_cli_gpu *g)
 {
     const struct hed_cli_sched all = {0};
     bool is = false;
@@ -94,7 +95,8 @@ anybody(const struct hed_cli_gpu *g)
     return is;
 }
 
-/* By number or by the beginning of its UUID, with or without GPU- and dashes. */
+/* Does --gpu name this GPU, by its number or by the beginning of its UUID, with or without GPU- and
+ * dashes? */
 static bool
 is_meant(const struct hed_cli_sched *r, const struct hed_cli_gpu *g, size_t index)
 {
@@ -127,7 +129,7 @@ by_uuid(const void *a, const void *b)
     return order ? order : strcmp(x->scope, y->scope);
 }
 
-/* The GPUs that somebody shares, in the order of their UUIDs and scopes. */
+/* Finds the GPUs that programs share, in the order of their UUIDs and scopes. */
 static size_t
 find_gpus(const struct hed_cli_sched *r, struct hed_cli_gpu *gpus)
 {
@@ -148,12 +150,12 @@ find_gpus(const struct hed_cli_sched *r, struct hed_cli_gpu *gpus)
 
         const int err = hed_meet_look(e->d_name + strlen(begin), &hed_sched_shape, &g.meet, &why);
 
-        /* Whoever is there cannot be shown. */
+        /* The programs of this GPU cannot be shown. */
         if (err && err != HED_ENOTFOUND)
             hed_cli_say("sched: %s", why.text);
         if (err)
             continue;
-        if (anybody(&g))
+        if (has_programs(&g))
             gpus[count++] = g;
         else
             hed_meet_leave(g.meet);
@@ -170,7 +172,7 @@ find_gpus(const struct hed_cli_sched *r, struct hed_cli_gpu *gpus)
 
 #define OF_CLIENT (HED_SCHED_GIVEN_PRIORITY | HED_SCHED_GIVEN_WEIGHT | HED_SCHED_GIVEN_DEADLINE)
 
-/* Programs and places that a change has met. */
+/* The programs and GPUs that a change concerned. */
 struct met {
     size_t gpus;
     size_t programs; /* clients of one process are one */
@@ -197,10 +199,10 @@ met_gpu(struct met *m, const struct hed_cli_gpu *g)
                  *g->scope ? " (scope " : "", g->scope, *g->scope ? ")" : "");
 }
 
-/* Who changes what others are doing is told what that was: without --gpu, --pid and --scope it is
- * everything of this user's. */
+/* Prints what was changed, because without --gpu, --pid and --scope a change concerns all programs
+ * of this user. */
 static void
-say_what(const struct hed_cli_sched *r, const struct met *m)
+print_changed(const struct hed_cli_sched *r, const struct met *m)
 {
     const char *did = strcmp(r->verb, "pause") == 0    ? "paused"
                       : strcmp(r->verb, "resume") == 0 ? "resumed"
@@ -245,7 +247,7 @@ change_gpu(const struct hed_cli_sched *r, struct hed_cli_gpu *g,
                : 0;
 }
 
-/* What the words ask for; false: said why not. */
+/* Reads what the words ask for. False: the reason was printed. */
 static bool
 read_change(const struct hed_cli_sched *r, struct hed_sched_change *change)
 {
@@ -260,19 +262,19 @@ read_change(const struct hed_cli_sched *r, struct hed_sched_change *change)
         change->release = 1;
     if (strcmp(r->verb, "set") != 0) {
         if (r->settings)
-            hed_cli_say("sched: %s takes no settings, but got \"%s\"", r->verb, r->settings);
+            hed_cli_say("sched: unexpected '%s'; %s takes no settings", r->settings, r->verb);
         return !r->settings;
     }
     if (!r->settings) {
-        hed_cli_say("sched: set needs settings, such as policy=fair; see heddle sched --help");
+        hed_cli_say("sched: no settings given, such as policy=fair; see heddle sched --help");
         return false;
     }
     if (hed_sched_parse_change(r->settings, &change->settings, &why) != 0) {
-        hed_cli_say("%s", why.text);
+        hed_cli_say("sched: %s", why.text);
         return false;
     }
     if (!r->pid && (change->settings.given & OF_CLIENT)) {
-        hed_cli_say("sched: prio, share and deadline_us apply to one program: add --pid PID");
+        hed_cli_say("sched: prio, share and deadline_us apply to one program; add --pid PID");
         return false;
     }
     return true;
@@ -297,15 +299,35 @@ change_all(const struct hed_cli_sched *r, struct hed_cli_gpu *gpus, size_t count
         code = HED_EXIT_FAILED;
     }
     if (met.programs == 0 && code == HED_EXIT_OK) {
-        hed_cli_say("sched: no program matches; heddle sched list shows the programs");
+        hed_cli_say("sched: no program matches; `heddle sched list` shows the programs");
         return HED_EXIT_FAILED;
     }
     if (met.programs && strcmp(r->verb, "set") != 0)
-        say_what(r, &met);
+        print_changed(r, &met);
     return code;
 }
 
 /* ---- words ----------------------------------------------------------------------------------- */
+
+static void
+unknown_verb(const char *word, const char *const *verbs, size_t count)
+{
+    const char *best = NULL;
+    unsigned least = HED_CLI_FAR;
+
+    for (size_t i = 0; i < count; i++) {
+        const unsigned far = hed_cli_distance(word, verbs[i]);
+
+        if (far < least) {
+            least = far;
+            best = verbs[i];
+        }
+    }
+    if (best && hed_cli_similar(least, word))
+        hed_cli_say("sched: there is no command '%s'; did you mean '%s'?", word, best);
+    else
+        hed_cli_say("sched: there is no command '%s'; see heddle sched --help", word);
+}
 
 static bool
 take_word(struct hed_cli_sched *r, const char *word)
@@ -319,13 +341,15 @@ take_word(struct hed_cli_sched *r, const char *word)
     for (size_t i = 0; !r->verb && i < sizeof verbs / sizeof *verbs; i++)
         if (strcmp(word, verbs[i]) == 0)
             r->verb = verbs[i];
-    if (!r->verb || r->settings)
-        hed_cli_say("sched: \"%s\" is not understood; see heddle sched --help", word);
+    if (!r->verb)
+        unknown_verb(word, verbs, sizeof verbs / sizeof *verbs);
+    else if (r->settings)
+        hed_cli_say("sched: unexpected '%s'; separate settings by commas", word);
     return r->verb && !r->settings;
 }
 
 static int
-parse(struct hed_cli_sched *r, int argc, char **argv)
+parse_request(struct hed_cli_sched *r, int argc, char **argv)
 {
     struct hed_cli_opts o = hed_cli_opts_over(options, argc, argv);
     bool plain = false;
@@ -343,12 +367,12 @@ parse(struct hed_cli_sched *r, int argc, char **argv)
         r->json = r->json || option == OPT_JSON;
         r->help = r->help || option == OPT_HELP;
         if (option == OPT_PID && (hed_parse_u64(o.value, &r->pid) != 0 || r->pid == 0)) {
-            hed_cli_say("sched: --pid: \"%s\" is not a process number", o.value);
+            hed_cli_say("sched: --pid '%s' is not a process id", o.value);
             return HED_EXIT_USAGE;
         }
     }
     if (!r->verb && !r->help) {
-        hed_cli_say("sched: a command is missing; see heddle sched --help");
+        fputs(usage, stderr);
         return HED_EXIT_USAGE;
     }
     return HED_EXIT_OK;
@@ -358,7 +382,7 @@ static int
 list_policies(const struct hed_cli_sched *r)
 {
     if (r->settings) {
-        hed_cli_say("sched: policies takes no settings, but got \"%s\"", r->settings);
+        hed_cli_say("sched: unexpected '%s'; policies takes no settings", r->settings);
         return HED_EXIT_USAGE;
     }
     for (int i = 0; i < HED_POLICY_COUNT; i++)
@@ -371,7 +395,7 @@ hed_cli_sched(int argc, char **argv)
 {
     struct hed_cli_sched r = {0};
     static struct hed_cli_gpu gpus[HED_CLI_GPUS];
-    int code = parse(&r, argc, argv);
+    int code = parse_request(&r, argc, argv);
 
     if (code != HED_EXIT_OK)
         return code;

@@ -1,5 +1,5 @@
-/* heddle sched: what its parts share. sched.c reads the words and makes changes, sched_list.c shows
- * what there is. */
+/* heddle sched: what its parts share. sched.c reads the options and makes changes, list.c shows the
+ * programs. */
 #pragma once
 
 #include <stdatomic.h>
@@ -22,7 +22,7 @@ struct hed_cli_sched {
     bool help;
 };
 
-/* A place where programs meet: of a GPU and a scope. */
+/* The shared memory of the programs that share a GPU in a scope. */
 struct hed_cli_gpu {
     struct hed_meet *meet;
     char uuid[HED_CLI_UUID_DIGITS + 1];
@@ -30,10 +30,10 @@ struct hed_cli_gpu {
     bool meant; /* by --gpu; --scope has been looked at */
 };
 
-/* All who read what others write: single numbers, each right, no two of the same instant. */
+/* Reads a number that others write. Each number is right, but no two are of the same instant. */
 #define HED_CLI_GET(word) atomic_load_explicit(&(word), memory_order_relaxed)
 
-/* Is somebody in that place, whom the words mean? */
+/* Is there a program in that slot, and do the options select it? */
 bool hed_cli_sched_meant(const struct hed_cli_sched *r, const struct hed_cli_gpu *g,
                          uint32_t place);
 

@@ -1,4 +1,4 @@
-/* Writing Chrome trace events, one record at a time. */
+/* Writes Chrome trace events, one record at a time. */
 #include "cli/trace/chrome.h"
 
 #include <inttypes.h>
@@ -27,7 +27,7 @@ struct hed_chrome {
     uint64_t pid;
     struct hed_cli_map thread_map; /* id -> index + 1 */
     struct thread *threads;        /* owned */
-    struct hed_chrome_lanes streams;
+    struct hed_chrome_tracks streams;
     struct hed_chrome_gpu gpu;
 };
 
@@ -39,7 +39,7 @@ find_thread(struct hed_chrome *c, uint64_t id)
     void *array = c->threads;
     bool fresh;
     char label[80];
-    const size_t i = hed_chrome_place(&c->thread_map, id, &array, sizeof(*c->threads), &fresh);
+    const size_t i = hed_chrome_index(&c->thread_map, id, &array, sizeof(*c->threads), &fresh);
 
     c->threads = array;
     if (i == SIZE_MAX) {
@@ -56,8 +56,8 @@ find_thread(struct hed_chrome *c, uint64_t id)
     return &c->threads[i];
 }
 
-/* What a stream is called, and what tells it from others. Handle 0 means another stream in a call
- * that was made by its per-thread name; that one, as handle 2, every thread has for itself.
+/* The label and the key of a stream. In a call that was made by its per-thread name, handle 0 means
+ * the thread's own default stream, as handle 2 always does.
  */
 static uint64_t
 stream_key(const struct hed_trace_facts *f, uint64_t thread, char *label, size_t size)
@@ -71,7 +71,7 @@ stream_key(const struct hed_trace_facts *f, uint64_t thread, char *label, size_t
                  f->stream == 0   ? " (default)"
                  : f->stream == 1 ? " (legacy default)"
                                   : "");
-    /* No handle is that high: user space ends below. */
+    /* No handle is that large: user space ends below. */
     return per_thread ? thread | UINT64_C(1) << 63 : f->stream;
 }
 
@@ -171,7 +171,7 @@ put_call(struct hed_chrome *c, const struct hed_trace_record *r)
     struct hed_trace_facts f;
     uint64_t duration = r->duration;
 
-    /* What overflows is a file that lies. */
+    /* Only a damaged file has a duration beyond the end. */
     if (duration > last)
         duration = last > r->start ? last - r->start : 0;
     hed_trace_facts(c->trace, r, &f);
@@ -181,14 +181,15 @@ put_call(struct hed_chrome *c, const struct hed_trace_record *r)
     add_result(c, r);
     hed_buf_addf(&c->out.event, ",");
 
-    /* Its members become ours: the brace before them goes, the one after them closes "args". */
+    /* The members of this object go into "args": its opening brace is removed, and its closing
+     * brace closes "args". */
     const size_t at = c->out.event.size;
 
     hed_trace_json_args(c->trace, r, &c->out.event);
     if (!c->out.event.err)
         c->out.event.data[at] = ' ';
     hed_chrome_end(&c->out);
-    /* Where it is known what the GPU did and when, that is what is shown. */
+    /* Where the trace has the GPU's activity, that is shown instead. */
     if (f.has_stream && !hed_chrome_gpu_caused(&c->gpu, r))
         put_stream(c, r, &f, duration);
 }
@@ -219,7 +220,7 @@ put_range(struct hed_chrome *c, const struct hed_trace_record *r, struct thread 
     const bool begins = r->kind == HED_TRACE_RANGE_BEGIN;
 
     if (!begins && t->open == 0)
-        return; /* its begin was dropped or lost */
+        return; /* its beginning was dropped or lost */
     t->open += begins ? 1 : UINT64_MAX;
     hed_chrome_begin(&c->out, begins ? 'B' : 'E', c->pid, r->thread);
     hed_chrome_us(&c->out, "ts", hed_cli_trace_time(c->trace, r->start));
@@ -314,7 +315,7 @@ hed_chrome_free(struct hed_chrome *c)
         return;
     hed_buf_fini(&c->out.event);
     hed_cli_map_fini(&c->thread_map);
-    hed_chrome_lanes_fini(&c->streams);
+    hed_chrome_tracks_fini(&c->streams);
     hed_chrome_gpu_fini(&c->gpu);
     free(c->threads);
     free(c);

@@ -85,14 +85,14 @@ hed_chrome_flush(struct hed_chrome_out *o)
 
 /* ---- tracks ---------------------------------------------------------------------------------- */
 
-struct hed_chrome_lane {
-    uint64_t end[HED_CHROME_LANES]; /* ns: when the last slice of the track ends */
-    uint64_t tid[HED_CHROME_LANES];
+struct hed_chrome_track_set {
+    uint64_t end[HED_CHROME_TRACKS]; /* ns: when the last slice of the track ends */
+    uint64_t tid[HED_CHROME_TRACKS];
     unsigned count;
 };
 
 size_t
-hed_chrome_place(struct hed_cli_map *map, uint64_t key, void **array, size_t size, bool *fresh)
+hed_chrome_index(struct hed_cli_map *map, uint64_t key, void **array, size_t size, bool *fresh)
 {
     const uint32_t known = hed_cli_map_get(map, key);
     const size_t n = map->count;
@@ -112,40 +112,40 @@ hed_chrome_place(struct hed_cli_map *map, uint64_t key, void **array, size_t siz
 }
 
 uint64_t
-hed_chrome_track(struct hed_chrome_out *o, struct hed_chrome_lanes *l, uint64_t pid, uint64_t key,
+hed_chrome_track(struct hed_chrome_out *o, struct hed_chrome_tracks *l, uint64_t pid, uint64_t key,
                  const char *label, uint64_t start, uint64_t until)
 {
-    void *array = l->lanes;
+    void *array = l->sets;
     bool fresh;
-    const size_t i = hed_chrome_place(&l->map, key, &array, sizeof(*l->lanes), &fresh);
+    const size_t i = hed_chrome_index(&l->map, key, &array, sizeof(*l->sets), &fresh);
     unsigned n = 0;
     char name[128];
 
-    l->lanes = array;
+    l->sets = array;
     if (i == SIZE_MAX) {
         o->failed = true;
         return 0;
     }
 
-    struct hed_chrome_lane *lane = &l->lanes[i];
+    struct hed_chrome_track_set *set = &l->sets[i];
 
-    while (n < lane->count && lane->end[n] > start)
+    while (n < set->count && set->end[n] > start)
         n++;
-    if (n == HED_CHROME_LANES)
-        n--; /* crowded: better a slice too wide than none */
-    if (n == lane->count) {
-        lane->tid[lane->count++] = ++o->next_tid;
+    if (n == HED_CHROME_TRACKS)
+        n--; /* all are taken: better an overlapping slice than none */
+    if (n == set->count) {
+        set->tid[set->count++] = ++o->next_tid;
         snprintf(name, sizeof(name), n ? "%s #%u" : "%s", label, n + 1);
-        hed_chrome_name(o, "thread_name", pid, lane->tid[n], name);
+        hed_chrome_name(o, "thread_name", pid, set->tid[n], name);
     }
-    lane->end[n] = until;
-    return lane->tid[n];
+    set->end[n] = until;
+    return set->tid[n];
 }
 
 void
-hed_chrome_lanes_fini(struct hed_chrome_lanes *l)
+hed_chrome_tracks_fini(struct hed_chrome_tracks *l)
 {
     hed_cli_map_fini(&l->map);
-    free(l->lanes);
-    l->lanes = NULL;
+    free(l->sets);
+    l->sets = NULL;
 }

@@ -1,5 +1,5 @@
-/* Pieces of Chrome trace events, and tracks on which slices do not overlap. Knows no record. For
- * the files of trace_chrome.h. */
+/* Parts of Chrome trace events, and tracks on which slices do not overlap. Knows nothing of
+ * records. For the files chrome*.c. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,18 +10,18 @@
 #include "base/buf.h"
 #include "cli/trace/util.h"
 
-#define HED_CHROME_LANES 8 /* tracks a key may need */
+#define HED_CHROME_TRACKS 8 /* tracks a key may need */
 
 struct hed_chrome_out {
     FILE *file;           /* the caller's */
-    struct hed_buf event; /* what is not written yet */
+    struct hed_buf event; /* events that are not written yet */
     bool any;             /* an event was written */
     bool failed;          /* sticky */
-    uint64_t next_tid;    /* of a track that is no thread */
+    uint64_t next_tid;    /* for a track that is not a thread */
     uint64_t next_flow;
 };
 
-/* Begins an event with what all have, and ends it. */
+/* Begins an event with the members that all events have, and ends it. */
 void hed_chrome_begin(struct hed_chrome_out *o, char phase, uint64_t pid, uint64_t tid);
 void hed_chrome_end(struct hed_chrome_out *o);
 
@@ -33,10 +33,10 @@ void hed_chrome_text(struct hed_chrome_out *o, const char *key, const char *text
 void hed_chrome_name(struct hed_chrome_out *o, const char *what, uint64_t pid, uint64_t tid,
                      const char *name);
 
-/* Where a process stands among the others. */
+/* Sets the position of a process among the others. */
 void hed_chrome_order(struct hed_chrome_out *o, uint64_t pid, unsigned index);
 
-/* One end of an arrow: in the slice that is there at that time. */
+/* One end of an arrow, in the slice that is there at that time. */
 struct hed_chrome_point {
     uint64_t pid;
     uint64_t tid;
@@ -46,26 +46,26 @@ struct hed_chrome_point {
 void hed_chrome_arrow(struct hed_chrome_out *o, const char *name, struct hed_chrome_point from,
                       struct hed_chrome_point to);
 
-/* Writes what is there. False after any failure. */
+/* Writes the events. False after any failure. */
 bool hed_chrome_flush(struct hed_chrome_out *o);
 
 /* ---- tracks ---------------------------------------------------------------------------------- */
 
-struct hed_chrome_lane;
+struct hed_chrome_track_set;
 
-struct hed_chrome_lanes {
-    struct hed_cli_map map;        /* key -> place + 1 */
-    struct hed_chrome_lane *lanes; /* owned */
+struct hed_chrome_tracks {
+    struct hed_cli_map map;            /* key -> index + 1 */
+    struct hed_chrome_track_set *sets; /* owned */
 };
 
-/* A track of the key that is free from `start` on, taken until `until`: its tid. Made and named
- * where need be: label, then "label #2" and so on. */
-uint64_t hed_chrome_track(struct hed_chrome_out *o, struct hed_chrome_lanes *l, uint64_t pid,
+/* Finds a track of the key that is free from `start` on, and takes it until `until`. Returns its
+ * tid. New tracks are named label, "label #2" and so on. */
+uint64_t hed_chrome_track(struct hed_chrome_out *o, struct hed_chrome_tracks *l, uint64_t pid,
                           uint64_t key, const char *label, uint64_t start, uint64_t until);
 
-void hed_chrome_lanes_fini(struct hed_chrome_lanes *l);
+void hed_chrome_tracks_fini(struct hed_chrome_tracks *l);
 
-/* The place of a key in an array that grows with its map; SIZE_MAX without memory. *fresh: it is
- * new and cleared. */
-size_t hed_chrome_place(struct hed_cli_map *map, uint64_t key, void **array, size_t size,
+/* The index of a key in an array that grows with its map; SIZE_MAX without memory. *fresh: the
+ * entry is new and cleared. */
+size_t hed_chrome_index(struct hed_cli_map *map, uint64_t key, void **array, size_t size,
                         bool *fresh);

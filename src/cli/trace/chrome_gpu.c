@@ -10,9 +10,9 @@
 
 #define DEVICES_MAX 1000000u /* numbers of processes that are ours; only a broken file has more */
 
-/* The place of a key in a map that numbers its keys from 1; 0 without memory. */
+/* The number of a key in a map that counts its keys from 1; 0 without memory. */
 static uint32_t
-number(struct hed_cli_map *map, uint64_t key)
+number_of(struct hed_cli_map *map, uint64_t key)
 {
     const uint32_t known = hed_cli_map_get(map, key);
     const uint32_t next = (uint32_t)map->count + 1;
@@ -26,7 +26,7 @@ pid_of(const struct hed_chrome_gpu *g, uint32_t device)
     return g->base + device % DEVICES_MAX;
 }
 
-/* A new GPU gets a process. False without memory. */
+/* Makes a process for a new GPU. False without memory. */
 static bool
 name_device(struct hed_chrome_gpu *g, struct hed_chrome_out *o, uint32_t device, uint32_t context)
 {
@@ -43,21 +43,21 @@ name_device(struct hed_chrome_gpu *g, struct hed_chrome_out *o, uint32_t device,
 static uint64_t
 find_track(struct hed_chrome_gpu *g, struct hed_chrome_out *o, const struct hed_trace_activity *a)
 {
-    const uint32_t context = number(&g->contexts, (uint64_t)a->device << 32 | a->context);
+    const uint32_t context = number_of(&g->contexts, (uint64_t)a->device << 32 | a->context);
     char label[64];
 
     if (!context || !name_device(g, o, a->device, context)) {
         o->failed = true;
         return 0;
     }
-    /* Most programs have one context a GPU, and need not be told. */
+    /* Most programs have one context per GPU, which need not be named. */
     if (hed_cli_map_get(&g->devices, a->device) == context)
         snprintf(label, sizeof(label), "stream %" PRIu32, a->stream);
     else
         snprintf(label, sizeof(label), "stream %" PRIu32 " of context %" PRIu32, a->stream,
                  a->context);
-    return hed_chrome_track(o, &g->lanes, pid_of(g, a->device), (uint64_t)context << 32 | a->stream,
-                            label, a->start, a->end);
+    return hed_chrome_track(o, &g->tracks, pid_of(g, a->device),
+                            (uint64_t)context << 32 | a->stream, label, a->start, a->end);
 }
 
 static void
@@ -85,8 +85,8 @@ put_slice(const struct hed_chrome_gpu *g, struct hed_chrome_out *o, uint64_t tid
     hed_chrome_end(o);
 }
 
-/* The arrow begins just inside the call, where no other slice of the thread is, and does not go
- * back in time: clocks of a GPU and of its host may differ by a little. */
+/* The arrow begins just inside the call, where the thread has no other slice. It never goes back in
+ * time, because the clocks of a GPU and its host can differ a little. */
 static void
 put_arrow(const struct hed_chrome_gpu *g, struct hed_chrome_out *o, uint64_t tid,
           const struct hed_trace_activity *a)
@@ -145,5 +145,5 @@ hed_chrome_gpu_fini(struct hed_chrome_gpu *g)
     hed_cli_links_fini(&g->links);
     hed_cli_map_fini(&g->contexts);
     hed_cli_map_fini(&g->devices);
-    hed_chrome_lanes_fini(&g->lanes);
+    hed_chrome_tracks_fini(&g->tracks);
 }

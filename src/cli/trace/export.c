@@ -1,5 +1,6 @@
-/* heddle trace export: a trace in somebody else's format. Which file, how far we are, and that a
- * half-written one never stands where a whole one should; the format itself is in trace_chrome.c.
+/* heddle trace export: writes a trace in another program's format. This file takes care of the
+ * output file, which is never left half-written, and of showing progress; chrome.c knows the
+ * format.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,26 +17,28 @@
 #include "cli/trace/util.h"
 #include "trace/read.h"
 
-#define PROGRESS_FIRST_NS 500000000 /* shorter exports are done before anybody wonders */
+#define PROGRESS_FIRST_NS 500000000 /* shorter exports show no progress */
 #define PROGRESS_NS 200000000
 
 static const char usage[] =
     "usage: heddle trace export --chrome FILE [-o OUT]\n\n"
-    "Makes a JSON file of Chrome trace events, which https://ui.perfetto.dev and\n"
-    "chrome://tracing open: a track a thread, a track a CUDA stream.\n\n"
-    "  --chrome       the format (the only one so far)\n"
-    "  -o, --output OUT   where to; \"-\" is standard output; FILE.json if not given\n";
+    "Writes a JSON file of Chrome trace events, with one track for each thread and\n"
+    "one for each CUDA stream. https://ui.perfetto.dev and chrome://tracing open it.\n\n"
+    "  --chrome          write Chrome trace events (the only format so far)\n"
+    "  -o, --output OUT  write to OUT, or to standard output if OUT is - (default:\n"
+    "                    FILE.json)\n"
+    "  -h, --help        show this help\n";
 
 /* ---- the file that is made ------------------------------------------------------------------- */
 
 struct output {
-    const char *path; /* what the user wants to have in the end */
-    char *temporary;  /* owned; NULL: written in place */
+    const char *path; /* the name that the finished file gets */
+    char *temporary;  /* owned; NULL: written directly */
     FILE *file;
 };
 
 static bool
-same_file(const char *a, const char *b)
+is_same_file(const char *a, const char *b)
 {
     struct stat x;
     struct stat y;
@@ -43,7 +46,7 @@ same_file(const char *a, const char *b)
     return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* A file beside the one that is wanted, with the rights that one would get. */
+/* Opens a temporary file in the same folder, with the permissions that the final file would get. */
 static FILE *
 open_temporary(struct output *out)
 {
@@ -75,8 +78,9 @@ open_output(struct output *out, const char *input)
         out->file = stdout;
         return true;
     }
-    if (same_file(input, out->path)) {
-        hed_cli_say("trace export: %s is the trace itself", out->path);
+    if (is_same_file(input, out->path)) {
+        hed_cli_say("trace export: the output '%s' is the trace itself; use another name",
+                    out->path);
         return false;
     }
     /* A device or a pipe cannot be replaced by a file. */
@@ -85,11 +89,11 @@ open_output(struct output *out, const char *input)
     else
         out->file = open_temporary(out);
     if (!out->file)
-        hed_cli_say("trace export: %s: %s", out->path, strerror(errno));
+        hed_cli_say("trace export: cannot write '%s': %s", out->path, strerror(errno));
     return out->file;
 }
 
-/* Puts the file where it belongs, or takes it away. */
+/* Gives the file its final name, or removes it. */
 static bool
 close_output(struct output *out, bool good)
 {
@@ -107,23 +111,23 @@ close_output(struct output *out, bool good)
         unlink(out->temporary);
     hed_guard_settled();
     if (good && failed)
-        hed_cli_say("trace export: %s: %s", out->path, failed);
+        hed_cli_say("trace export: cannot write '%s': %s", out->path, failed);
     free(out->temporary);
     return good && !failed;
 }
 
-/* ---- how far we are -------------------------------------------------------------------------- */
+/* ---- progress -------------------------------------------------------------------------------- */
 
 struct progress {
     bool on; /* standard error is a terminal */
     bool shown;
     uint64_t begun; /* ns */
-    uint64_t next;  /* ns: when to say something again */
+    uint64_t next;  /* ns: when to show progress again */
     uint64_t total;
 };
 
 static void
-tell(struct progress *p, uint64_t done)
+show_progress(struct progress *p, uint64_t done)
 {
     const uint64_t now = hed_now_ns();
 
@@ -156,7 +160,7 @@ write_events(const struct hed_trace *t, const struct hed_trace_index *index, FIL
     for (size_t i = 0; good && hed_trace_at(index, i, &r); i++) {
         good = hed_chrome_put(c, &r);
         if (p.on && i % 1024 == 0)
-            tell(&p, i);
+            show_progress(&p, i);
     }
     if (p.shown)
         fputs("\r\033[K", stderr);
@@ -221,7 +225,7 @@ hed_cli_trace_export(int argc, char **argv)
         if (which == HED_CLI_OPT_BAD)
             return HED_EXIT_USAGE;
         if (which == HED_CLI_OPERAND && input) {
-            hed_cli_say("trace export: one file at a time");
+            hed_cli_say("trace export: unexpected '%s'; give one file at a time", o.value);
             return HED_EXIT_USAGE;
         }
         if (which == HED_CLI_OPERAND)
@@ -232,8 +236,8 @@ hed_cli_trace_export(int argc, char **argv)
             chrome = true;
     }
     if (!input || !chrome) {
-        hed_cli_say("trace export: %s See heddle trace export --help",
-                    chrome ? "which file?" : "which format? --chrome is the one there is.");
+        hed_cli_say("trace export: no %s given; see heddle trace export --help",
+                    chrome ? "file" : "format (--chrome)");
         return HED_EXIT_USAGE;
     }
     if (!output && asprintf(&made, "%s.json", input) < 0)

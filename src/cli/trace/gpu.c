@@ -1,4 +1,4 @@
-/* Counting and timing what the GPU did. */
+/* Counts and times what the GPU did. */
 #include "cli/trace/gpu.h"
 
 #include <inttypes.h>
@@ -43,7 +43,7 @@ add_span(struct spans *s, const struct hed_trace_activity *a)
     return true;
 }
 
-/* A name as it may reach a terminal. */
+/* A name without control characters, for a terminal. */
 static const char *
 clean_name(const struct hed_trace_activity *a, struct hed_buf *b)
 {
@@ -102,7 +102,7 @@ add_waits(struct hed_gpu *g, const struct hed_trace *t)
 
         const uint32_t line = hed_table_line(&g->waits, call ? call->name : "(no schema)", NULL);
 
-        /* Clocks of a GPU and of its host may differ by a little. */
+        /* The clocks of a GPU and its host can differ a little. */
         good = line && hed_call_stats_add(&g->waits.stats, line - 1,
                                           c->first > c->start ? c->first - c->start : 0, false);
     }
@@ -121,7 +121,7 @@ by_device_and_start(const void *a, const void *b)
     return (x->start > y->start) - (x->start < y->start);
 }
 
-/* One entry a GPU. False without memory. */
+/* Makes one entry for each GPU. False if there is no memory. */
 static bool
 sum_up(struct spans *s, struct hed_gpu_devices *d)
 {
@@ -248,12 +248,12 @@ size_text(uint64_t bytes, char *out, size_t size)
 }
 
 static double
-rate(const struct hed_call_stats_line *l)
+bytes_per_ns(const struct hed_call_stats_line *l)
 {
     return l->total ? (double)l->bytes / (double)l->total : 0;
 }
 
-/* A name goes at the end of its line, or where it does not fit, whole on the next. */
+/* Prints a name at the end of its line, or on the next line if it does not fit. */
 static void
 print_name(const char *name, int width)
 {
@@ -306,7 +306,7 @@ print_copies(const struct hed_call_stats *s)
         int width = printf("%9" PRIu64 " ", l->count);
 
         width += print_time(l->total);
-        width += printf("%9s %9.2f ", size_text(l->bytes, text, sizeof(text)), rate(l));
+        width += printf("%9s %9.2f ", size_text(l->bytes, text, sizeof(text)), bytes_per_ns(l));
         width += print_time((uint64_t)(hed_call_stats_mean(l) + 0.5));
         width += print_time(l->max);
         print_name(l->name, width);
@@ -365,7 +365,7 @@ hed_gpu_json_devices(const struct hed_gpu_devices *devices, struct hed_buf *b)
 }
 
 static void
-print_json(const char *name, const struct hed_call_stats *s, bool bytes)
+print_stats_json(const char *name, const struct hed_call_stats *s, bool bytes)
 {
     struct hed_buf b;
 
@@ -383,7 +383,7 @@ print_json(const char *name, const struct hed_call_stats *s, bool bytes)
                      ",\"p99_ns\":%" PRIu64 ",\"max_ns\":%" PRIu64,
                      l->count, l->total, hed_call_stats_mean(l), l->min, l->p50, l->p99, l->max);
         if (bytes)
-            hed_buf_addf(&b, ",\"bytes\":%" PRIu64 ",\"gb_per_s\":%.3f", l->bytes, rate(l));
+            hed_buf_addf(&b, ",\"bytes\":%" PRIu64 ",\"gb_per_s\":%.3f", l->bytes, bytes_per_ns(l));
         hed_buf_addf(&b, "}");
         fputs(hed_buf_cstr(&b), stdout);
     }
@@ -394,11 +394,11 @@ print_json(const char *name, const struct hed_call_stats *s, bool bytes)
 void
 hed_gpu_print_json(const struct hed_gpu *g)
 {
-    print_json("kernels", &g->kernels.stats, false);
+    print_stats_json("kernels", &g->kernels.stats, false);
     printf(",");
-    print_json("copies", &g->copies.stats, true);
+    print_stats_json("copies", &g->copies.stats, true);
     printf(",");
-    print_json("waits", &g->waits.stats, false);
+    print_stats_json("waits", &g->waits.stats, false);
 }
 
 void

@@ -1,5 +1,5 @@
-/* What the GPU did, for `heddle trace summary`: kernels, copies, how busy it was, and how long it
- * took from a call to what it caused. */
+/* GPU activity for `heddle trace summary`: kernels, copies, how busy the GPU was, and how long
+ * calls waited until their work began there. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,7 +13,7 @@ struct hed_trace;
 
 struct hed_gpu_device {
     uint32_t device;
-    uint64_t busy; /* ns during which anything ran: the union of all */
+    uint64_t busy; /* ns during which anything ran */
     uint64_t kernels;
     uint64_t copies;
     uint64_t fills;
@@ -26,22 +26,22 @@ struct hed_gpu_devices {
     size_t count;
 };
 
-/* Of all traces together. */
+/* All traces together. */
 struct hed_gpu {
     struct hed_table kernels;
     struct hed_table copies; /* and fills, by direction */
     struct hed_table waits;  /* from the beginning of a call to that of its first activity */
-    bool full;               /* there was not memory enough to count everything */
+    bool full;               /* there was not enough memory to count everything */
 };
 
-/* Adds a trace, and says what its GPUs did; the caller gives that to hed_gpu_devices_fini. */
+/* Adds a trace. *devices becomes what its GPUs did; the caller gives it to hed_gpu_devices_fini. */
 void hed_gpu_add(struct hed_gpu *g, const struct hed_trace *t, struct hed_gpu_devices *devices);
 void hed_gpu_devices_fini(struct hed_gpu_devices *devices);
 
 /* Lines for the head of a trace's summary: how busy each GPU was in `duration` ns. */
 void hed_gpu_print_devices(const struct hed_gpu_devices *devices, uint64_t duration);
 
-/* The tables; nothing where no GPU did anything. To be finished before. */
+/* Prints the tables, after finish; nothing if there was no GPU activity. */
 void hed_gpu_finish(struct hed_gpu *g, enum hed_table_sort sort);
 void hed_gpu_print(const struct hed_gpu *g);
 

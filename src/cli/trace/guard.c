@@ -1,7 +1,7 @@
-/* Ends in the middle. See trace_guard.h.
+/* Early ends. See guard.h.
  *
- * A handler may find us anywhere, so it only looks at the two names below, and each is set while
- * what it names is there. Removing a file that has just been renamed fails, and harms nobody.
+ * A signal handler can run at any point, so it uses only the two names below. Each is set while the
+ * file that it names exists. Removing a file that has just been renamed fails, which is harmless.
  */
 #include "cli/trace/guard.h"
 
@@ -29,23 +29,23 @@ remove_unsettled(void)
     unsettled = NULL;
 }
 
-/* The signal is blocked here: it is delivered, and ends us, when we return. */
+/* The signal is blocked here. It is delivered, and ends the process, when the handler returns. */
 static void
-die(int number)
+end_by_signal(int number)
 {
     remove_unsettled();
     signal(number, SIG_DFL);
     raise(number);
 }
 
-/* Where a mapped page is gone. Nothing but the reader touches one, so no library of ours is left in
- * the middle of something.
+/* A mapped page is gone. Only the reader touches mapped pages, so no library is interrupted in the
+ * middle of something.
  */
 static void
-gone(int number)
+leave_reader(int number)
 {
     if (!reading)
-        die(number);
+        end_by_signal(number);
     else
         siglongjmp(out, 1);
 }
@@ -55,9 +55,9 @@ catch_deadly(void)
 {
     for (size_t i = 0; i < sizeof(deadly) / sizeof(deadly[0]); i++) {
         struct sigaction old;
-        struct sigaction new = {.sa_handler = die};
+        struct sigaction new = {.sa_handler = end_by_signal};
 
-        /* What is ignored, as under nohup, stays so. */
+        /* A signal that is ignored, as under nohup, stays ignored. */
         if (sigaction(deadly[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
             sigaction(deadly[i], &new, NULL);
     }
@@ -66,11 +66,11 @@ catch_deadly(void)
 int
 hed_guard_run(int (*run)(int argc, char **argv), int argc, char **argv)
 {
-    const struct sigaction bus = {.sa_handler = gone};
+    const struct sigaction bus = {.sa_handler = leave_reader};
 
     if (sigsetjmp(out, 1) != 0) {
         remove_unsettled();
-        hed_cli_say("%s: became shorter while it was read, or its disk fails", reading);
+        hed_cli_say("%s: the file became shorter while it was read, or its disk fails", reading);
         return HED_EXIT_FAILED;
     }
     sigaction(SIGBUS, &bus, NULL);

@@ -1,6 +1,6 @@
-/* Calls and the GPU activity that they caused.
+/* Connects calls with the GPU activity that they caused.
  *
- * Activity is looked at first, so that what is kept grows with it and not with the calls.
+ * Activity is read first, so that memory grows with the activity and not with the calls.
  */
 #include "cli/trace/link.h"
 
@@ -10,7 +10,7 @@
 #include "trace/read.h"
 
 static bool
-add(struct hed_cli_links *l, const struct hed_trace_activity *a)
+add_activity(struct hed_cli_links *l, const struct hed_trace_activity *a)
 {
     const uint32_t known = hed_cli_map_get(&l->map, a->correlation);
     const size_t n = l->count;
@@ -42,7 +42,7 @@ add_call(struct hed_cli_links *l, const struct hed_trace_record *r)
 {
     const uint32_t known = hed_cli_map_get(&l->map, r->correlation);
 
-    /* Of two calls with one id, which nobody should make, the first counts. */
+    /* If two calls have one id, which should not happen, the first counts. */
     if (!known || l->callers[known - 1].found)
         return;
 
@@ -67,7 +67,7 @@ hed_cli_links_make(struct hed_cli_links *l, const struct hed_trace *t)
     if (!hed_trace_state(t)->activities)
         return true;
     while (hed_trace_next(&c, &r)) {
-        if (hed_trace_get_activity(&r, &a) && a.correlation && !add(l, &a))
+        if (hed_trace_get_activity(&r, &a) && a.correlation && !add_activity(l, &a))
             return false;
     }
     c = hed_trace_cursor_over(t);

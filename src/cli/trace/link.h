@@ -22,12 +22,12 @@ struct hed_cli_caller {
 };
 
 struct hed_cli_links {
-    struct hed_cli_map map;         /* correlation -> place in callers + 1 */
+    struct hed_cli_map map;         /* correlation -> index in callers + 1 */
     struct hed_cli_caller *callers; /* owned */
     size_t count;
 };
 
-/* Goes through the trace. False if there is no memory; *l is to be given to fini in any case. */
+/* Reads the trace. False if there is no memory. *l must be given to fini in either case. */
 bool hed_cli_links_make(struct hed_cli_links *l, const struct hed_trace *t);
 
 /* The call of a correlation id; NULL if the trace does not have it. */

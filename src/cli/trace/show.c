@@ -1,4 +1,4 @@
-/* heddle trace show: the records of a trace, one a line, as text or JSON. */
+/* heddle trace show: the records of a trace, one per line, as text or JSON. */
 #include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,19 +18,20 @@
 
 static const char usage[] =
     "usage: heddle trace show FILE [OPTION...]\n\n"
-    "Lists what the program asked, in order of time: seconds since the trace began,\n"
-    "thread, how long the call took, the call, its result. What a GPU did stands\n"
-    "where it began there; [N] ties it to its call.\n\n"
-    "  --call GLOB    only calls, and kernels, whose name matches, e.g. 'cuMem*'\n"
+    "Lists the calls in the order of time. A line has the seconds since the trace\n"
+    "began, the thread, how long the call took, the call and its result. If the trace\n"
+    "has GPU activity, it is listed where it began; [N] connects it with its call.\n\n"
+    "  --call GLOB    only calls and kernels whose name matches, such as 'cuMem*'\n"
     "  --errors       only calls that failed\n"
-    "  --activity     only what the GPU did\n"
-    "  --thread TID   only this thread; its id or its name\n"
+    "  --activity     only GPU activity\n"
+    "  --thread TID   only this thread: its id or its name\n"
     "  --from SEC     only what began at SEC or later\n"
     "  --to SEC       only what began before SEC\n"
     "  --limit N      stop after N lines\n"
-    "  --no-args      names only\n"
-    "  --file-order   as the file has them: each thread in order, threads in pieces\n"
-    "  --json         one JSON object a line\n";
+    "  --no-args      show the names of calls without their arguments\n"
+    "  --file-order   keep the order of the file, in which threads take turns\n"
+    "  --json         print one JSON object per line\n"
+    "  -h, --help     show this help\n";
 
 struct show {
     const char *path;
@@ -47,9 +48,9 @@ struct show {
     bool colour;
     int label_width;
     const struct hed_trace *trace;
-    struct hed_cli_map threads; /* thread -> its place in `open` + 1 */
+    struct hed_cli_map threads; /* thread -> its index in `open` + 1 */
     uint32_t *open;             /* ranges that each thread has begun and not ended; owned */
-    bool unbegun;               /* the record is the end of a range that did not begin */
+    bool unbegun;               /* the record ends a range whose beginning is missing */
     struct hed_buf line;        /* the line being made */
     struct hed_buf name;        /* scratch */
 };
@@ -66,7 +67,7 @@ matches_thread(const struct show *s, uint64_t thread)
     return strcmp(s->thread, id) == 0 || (name && strcmp(s->thread, name) == 0);
 }
 
-/* By the name of a call or kernel. */
+/* Does the name of the call or kernel match? */
 static bool
 matches_name(struct show *s, const struct hed_trace_record *r)
 {
@@ -88,7 +89,7 @@ matches_name(struct show *s, const struct hed_trace_record *r)
 }
 
 static bool
-wanted(struct show *s, const struct hed_trace_record *r)
+is_wanted(struct show *s, const struct hed_trace_record *r)
 {
     const uint64_t time = hed_cli_trace_time(s->trace, r->start);
 
@@ -103,21 +104,22 @@ wanted(struct show *s, const struct hed_trace_record *r)
     return !s->glob || matches_name(s, r);
 }
 
-/* Follows the ranges of the record's thread. To be told of every record, shown or not. */
+/* Keeps track of the ranges of the record's thread. Must be called for every record, shown or not.
+ */
 static void
 follow_range(struct show *s, const struct hed_trace_record *r)
 {
-    const uint32_t place = hed_cli_map_get(&s->threads, r->thread);
+    const uint32_t known = hed_cli_map_get(&s->threads, r->thread);
 
     s->unbegun = false;
-    if (!place)
+    if (!known)
         return;
     if (r->kind == HED_TRACE_RANGE_BEGIN)
-        s->open[place - 1]++;
+        s->open[known - 1]++;
     if (r->kind != HED_TRACE_RANGE_END)
         return;
-    s->unbegun = s->open[place - 1] == 0;
-    s->open[place - 1] -= !s->unbegun;
+    s->unbegun = s->open[known - 1] == 0;
+    s->open[known - 1] -= !s->unbegun;
 }
 
 /* ---- text ------------------------------------------------------------------------------------ */
@@ -129,7 +131,7 @@ paint(struct show *s, const char *code)
         hed_buf_addf(&s->line, "\033[%sm", code);
 }
 
-/* Who did it: a thread, or a stream of a GPU. */
+/* The label of a record: a thread, or a stream of a GPU. */
 static void
 label_of(const struct show *s, const struct hed_trace_record *r, char *label, size_t size)
 {
@@ -141,7 +143,7 @@ label_of(const struct show *s, const struct hed_trace_record *r, char *label, si
         hed_cli_trace_thread(s->trace, r->thread, label, size);
 }
 
-/* What the line says besides times and who it was. */
+/* The part of a line after the times and the label. */
 static void
 text_call(struct show *s, const struct hed_trace_record *r)
 {
@@ -306,21 +308,21 @@ json_head(struct show *s)
 
 /* ---- the walk -------------------------------------------------------------------------------- */
 
-/* False when enough lines are out, or nobody takes them. */
+/* False when enough lines have been printed, or printing fails. */
 static bool
 show_record(struct show *s, const struct hed_trace_record *r)
 {
     if (s->limit == 0)
         return false;
     follow_range(s, r);
-    if (!wanted(s, r))
+    if (!is_wanted(s, r))
         return true;
     hed_buf_reset(&s->line);
     if (s->json)
         json_line(s, r);
     else
         text_line(s, r);
-    /* What is too long for a line is a text of the program's own; the rest of the line went too. */
+    /* Only a text of the program's own can be too long for the buffer. */
     if (s->line.err) {
         hed_buf_reset(&s->line);
         hed_buf_addf(&s->line, s->json ? "{\"kind\":\"unknown\"}\n" : "<too long>\n");
@@ -339,7 +341,7 @@ show_all(struct show *s)
     bool more = true;
 
     if (!s->file_order && hed_trace_sort(s->trace, &index, &why) != 0) {
-        hed_cli_say("%s: %s; try --file-order", s->path, why.text);
+        hed_cli_say("%s: %s; use --file-order", s->path, why.text);
         return HED_EXIT_FAILED;
     }
     if (index) {
@@ -353,9 +355,9 @@ show_all(struct show *s)
     return HED_EXIT_OK;
 }
 
-/* False if there is no memory. */
+/* Prepares for the trace's threads. False if there is no memory. */
 static bool
-look_at_threads(struct show *s)
+prepare_threads(struct show *s)
 {
     char label[LABEL_MAX];
     uint64_t thread;
@@ -387,7 +389,7 @@ show_file(struct show *s)
     s->colour = hed_cli_colour();
     hed_buf_init(&s->line, HED_CLI_LINE_MAX);
     hed_buf_init(&s->name, HED_CLI_LINE_MAX);
-    if (look_at_threads(s)) {
+    if (prepare_threads(s)) {
         if (s->json)
             json_head(s);
         else
@@ -449,9 +451,9 @@ hed_cli_trace_show(int argc, char **argv)
         s.file_order |= which == FILE_ORDER;
         s.json |= which == JSON;
         if (which == HED_CLI_OPERAND && !ok)
-            hed_cli_say("trace show: one file at a time");
+            hed_cli_say("trace show: unexpected '%s'; give one file at a time", o.value);
     }
     if (ok && !s.path)
-        hed_cli_say("trace show: which file? See heddle trace show --help");
+        hed_cli_say("trace show: no file given; see heddle trace show --help");
     return ok && s.path ? show_file(&s) : HED_EXIT_USAGE;
 }

@@ -1,4 +1,4 @@
-/* Counting and timing. */
+/* Counts and times. */
 #include "cli/trace/stats.h"
 
 #include <stdlib.h>
@@ -70,9 +70,9 @@ become_histogram(struct hed_call_stats *s, struct hed_call_stats_line *l)
     return true;
 }
 
-/* Room for one more sample, or a histogram. */
+/* Makes room for one more sample, or turns the line into a histogram. */
 static bool
-prepare(struct hed_call_stats *s, struct hed_call_stats_line *l)
+prepare_line(struct hed_call_stats *s, struct hed_call_stats_line *l)
 {
     const size_t more = l->sample_room ? l->sample_room * 2 : 64;
 
@@ -96,7 +96,7 @@ hed_call_stats_add(struct hed_call_stats *s, size_t line, uint64_t duration, boo
 {
     struct hed_call_stats_line *l = &s->lines[line];
 
-    if (!prepare(s, l))
+    if (!prepare_line(s, l))
         return false;
     if (l->buckets)
         l->buckets[bucket_of(duration)]++;

@@ -1,8 +1,9 @@
 /* Counts and times of calls, for `heddle trace summary`. Knows no trace.
  *
  * Percentiles are exact (nearest rank) while a line has up to HED_STATS_EXACT calls and all lines
- * together up to HED_STATS_SAMPLES. A line that grows past that keeps a histogram instead: 64
- * buckets a power of two, so that a percentile is off by less than 1 %; such lines are marked.
+ * together up to HED_STATS_SAMPLES. A line that grows past that keeps a histogram instead, with 64
+ * buckets for each power of two, so that a percentile is off by less than 1 %. Such lines are
+ * marked.
  */
 #pragma once
 
@@ -10,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HED_STATS_EXACT 262144      /* times kept a line */
-#define HED_STATS_SAMPLES 33554432u /* times kept in all: 256 MiB */
+#define HED_STATS_EXACT 262144      /* times kept per line */
+#define HED_STATS_SAMPLES 33554432u /* times kept in total: 256 MiB */
 #define HED_STATS_BUCKETS 3776      /* 59 * 64: every u64 has one */
 #define HED_STATS_LINES 1048576     /* lines at most; calls of more are not counted */
 
@@ -23,7 +24,7 @@ struct hed_call_stats_line {
     uint64_t total; /* ns */
     uint64_t min;   /* ns */
     uint64_t max;   /* ns */
-    uint64_t bytes; /* what they moved; the caller's to count */
+    uint64_t bytes; /* bytes moved; counted by the caller */
     uint64_t p50;   /* ns; set by hed_call_stats_finish */
     uint64_t p99;
     uint64_t *samples; /* owned; NULL once there are buckets */
@@ -38,10 +39,10 @@ struct hed_call_stats {
     size_t samples; /* kept, all lines together */
 };
 
-/* A new line, its index, or SIZE_MAX if there is no memory. Copies both strings. */
+/* Adds a line and returns its index, or SIZE_MAX if there is no memory. Copies both strings. */
 size_t hed_call_stats_line(struct hed_call_stats *s, const char *name, const char *thread);
 
-/* One call of a line. False, and it is not counted, if there is no memory. */
+/* Counts one call of a line. False if there is no memory; then it is not counted. */
 bool hed_call_stats_add(struct hed_call_stats *s, size_t line, uint64_t duration, bool error);
 
 /* Computes the percentiles. */

@@ -14,15 +14,16 @@
 
 static const char usage[] =
     "usage: heddle trace summary FILE... [OPTION...]\n\n"
-    "Counts and times the calls of one or several traces, a line a function. Where\n"
-    "a trace has GPU activity: also kernels and copies by their time on the GPU, how\n"
-    "busy each GPU was, and how long it took from a call to what it caused.\n\n"
-    "  --sort KEY     total (default), count, mean, p99, errors or name\n"
-    "  --by thread    a line a function and thread\n"
-    "  --json         one JSON object\n\n"
-    "Times are those the program waited for each call to return. p50 and p99:\n"
-    "half, and 99 of 100 calls, took no longer; \"~\" marks those that are rounded,\n"
-    "by less than 1 %.\n";
+    "Counts and times the calls of each function in one or several traces. If a trace\n"
+    "has GPU activity, also lists kernels and copies with their time on the GPU, how\n"
+    "busy each GPU was, and how long calls waited until their work began there.\n\n"
+    "  --sort KEY     sort by total (default), count, mean, p99, errors or name\n"
+    "  --by thread    print one line for each function and thread\n"
+    "  --json         print one JSON object\n"
+    "  -h, --help     show this help\n\n"
+    "Times are how long the program waited for calls to return. p50 and p99 are the\n"
+    "times that 50 and 99 of 100 calls did not exceed. A \"~\" marks values that are\n"
+    "rounded by less than 1 %.\n";
 
 struct summary {
     struct hed_table table;
@@ -32,15 +33,15 @@ struct summary {
     enum hed_table_sort sort;
     bool by_thread;
     bool as_json;
-    bool full; /* more lines than we keep */
+    bool full; /* there were more lines than are kept */
     bool many; /* several files */
     int code;
 };
 
 /* ---- counting -------------------------------------------------------------------------------- */
 
-/* The line of a call + 1, or 0 if there is no memory. Found by the numbers in the record, which are
- * this file's own: no text is made twice. */
+/* The line of a call + 1, or 0 if there is no memory. It is found by the numbers in the record, so
+ * that each name is made only once per file. */
 static uint32_t
 line_of(struct summary *s, struct hed_cli_map *known, const struct hed_trace *t,
         const struct hed_trace_record *r, uint64_t thread_number)
@@ -201,7 +202,7 @@ static const struct {
     [P50] = {"p50", 9},     [P99] = {"p99", 9},     [MAX] = {"max", 9},   [ERRORS] = {"errors", 7},
 };
 
-/* On a narrow terminal these go first. */
+/* On a narrow terminal these columns are left out first. */
 static const enum column dispensable[] = {P50, MAX, PERCENT, P99, ERRORS};
 
 struct table {
@@ -213,7 +214,7 @@ struct table {
 };
 
 static const char *
-cell(const struct hed_call_stats_line *l, enum column c, double total, char *out, size_t size)
+cell_text(const struct hed_call_stats_line *l, enum column c, double total, char *out, size_t size)
 {
     char took[24];
 
@@ -241,7 +242,7 @@ cell(const struct hed_call_stats_line *l, enum column c, double total, char *out
     }
 }
 
-/* A line with a name of that width is wider than the terminal. */
+/* Is a line with a name of that width wider than the terminal? */
 static bool
 too_wide(const struct table *t, int name_width)
 {
@@ -253,7 +254,7 @@ too_wide(const struct table *t, int name_width)
 }
 
 static void
-fit(struct table *t, const struct hed_call_stats *s)
+fit_columns(struct table *t, const struct hed_call_stats *s)
 {
     t->room = (int)hed_cli_columns();
     for (size_t i = 0; i < s->count; i++) {
@@ -272,7 +273,7 @@ fit(struct table *t, const struct hed_call_stats *s)
     }
 }
 
-/* Thread and name. A name is never cut: where it does not fit, it has the next line. */
+/* Prints thread and name. A name is never cut: if it does not fit, it goes to the next line. */
 static void
 print_names(const struct table *t, const struct hed_call_stats_line *l)
 {
@@ -286,7 +287,7 @@ print_table(const struct summary *s)
     struct table t = {.total = 0};
     char text[40];
 
-    fit(&t, &s->table.stats);
+    fit_columns(&t, &s->table.stats);
     for (int c = 0; c < COLUMNS; c++) {
         if (t.shown[c])
             printf("%*s ", columns[c].width, columns[c].title);
@@ -299,7 +300,7 @@ print_table(const struct summary *s)
         for (int c = 0; c < COLUMNS; c++) {
             if (t.shown[c])
                 printf("%*s ", columns[c].width,
-                       cell(l, (enum column)c, t.total, text, sizeof(text)));
+                       cell_text(l, (enum column)c, t.total, text, sizeof(text)));
         }
         print_names(&t, l);
     }
@@ -368,7 +369,7 @@ parse_sort(const char *word, enum hed_table_sort *sort)
 {
     if (hed_table_sort_word(word, sort))
         return true;
-    hed_cli_say("trace summary: cannot sort by \"%s\": total, count, mean, p99, errors or name",
+    hed_cli_say("trace summary: --sort '%s' is none of total, count, mean, p99, errors, name",
                 word);
     return false;
 }
@@ -395,15 +396,16 @@ hed_cli_trace_summary(int argc, char **argv)
         if (which == HED_CLI_OPT_BAD)
             ok = false;
         else if (which == HED_CLI_OPERAND)
-            argv[files++] = argv[o.at - 1]; /* to the front: words before it are done with */
+            argv[files++] = argv[o.at - 1]; /* the words before it are no longer needed */
         else if (which == SORT)
             ok = parse_sort(o.value, &s.sort);
         else if (which == BY && strcmp(o.value, "thread") != 0)
-            ok = false, hed_cli_say("trace summary: only --by thread is possible");
+            ok = false,
+            hed_cli_say("trace summary: --by '%s' is not possible; use --by thread", o.value);
         s.by_thread |= which == BY;
         s.as_json |= which == JSON;
     }
     if (ok && !files)
-        hed_cli_say("trace summary: which file? See heddle trace summary --help");
+        hed_cli_say("trace summary: no file given; see heddle trace summary --help");
     return ok && files ? summarise(&s, argv, files) : HED_EXIT_USAGE;
 }

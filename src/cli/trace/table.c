@@ -1,11 +1,11 @@
-/* Lines by name. */
+/* Lines that are found by name. */
 #include "cli/trace/table.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static uint64_t
-hash(const char *a, const char *b)
+hash_names(const char *a, const char *b)
 {
     uint64_t h = UINT64_C(0xcbf29ce484222325);
 
@@ -19,7 +19,7 @@ hash(const char *a, const char *b)
 uint32_t
 hed_table_line(struct hed_table *t, const char *name, const char *thread)
 {
-    const uint64_t key = hash(name, thread);
+    const uint64_t key = hash_names(name, thread);
     uint32_t line = hed_cli_map_get(&t->lines, key);
 
     if (!line) {
@@ -47,7 +47,7 @@ hed_table_sort_word(const char *word, enum hed_table_sort *sort)
 }
 
 static int
-compare(const void *a, const void *b, void *context)
+compare_lines(const void *a, const void *b, void *context)
 {
     const struct hed_call_stats_line *x = a;
     const struct hed_call_stats_line *y = b;
@@ -85,7 +85,7 @@ hed_table_finish(struct hed_table *t, enum hed_table_sort sort)
 {
     hed_call_stats_finish(&t->stats);
     if (t->stats.count)
-        qsort_r(t->stats.lines, t->stats.count, sizeof(t->stats.lines[0]), compare, &sort);
+        qsort_r(t->stats.lines, t->stats.count, sizeof(t->stats.lines[0]), compare_lines, &sort);
 }
 
 void

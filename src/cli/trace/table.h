@@ -1,4 +1,4 @@
-/* Lines of counts and times that are found by name, and put in order. */
+/* Lines of counts and times, found by name and sorted. */
 #pragma once
 
 #include <stdbool.h>
@@ -22,13 +22,13 @@ struct hed_table {
     struct hed_cli_map lines; /* hash of name and thread -> line + 1 */
 };
 
-/* The line of a name and thread (or NULL) + 1, made if need be; 0 if that is not possible. */
+/* The line of a name and thread (or NULL) + 1, created if necessary; 0 if there is no memory. */
 uint32_t hed_table_line(struct hed_table *t, const char *name, const char *thread);
 
 /* One of "total", "count", "mean", "p99", "errors", "name"; false for other words. */
 bool hed_table_sort_word(const char *word, enum hed_table_sort *sort);
 
-/* Computes the percentiles and sorts, the largest first. Lines are not to be found any more. */
+/* Computes the percentiles and sorts, the largest first. Afterwards lines cannot be looked up. */
 void hed_table_finish(struct hed_table *t, enum hed_table_sort sort);
 
 void hed_table_fini(struct hed_table *t);

@@ -1,4 +1,4 @@
-/* heddle trace: its commands. */
+/* heddle trace: the table of its subcommands. */
 #include "cli/cli.h"
 #include "cli/group.h"
 #include "cli/trace/guard.h"
@@ -7,18 +7,18 @@
 static const struct hed_cli_group group = {
     .name = "trace",
     .head = "usage: heddle trace COMMAND FILE [OPTION...]\n\n"
-            "Looks at what a program asked of CUDA, as recorded by `heddle run --trace FILE`.\n\n",
+            "Reads the CUDA and NVML calls that `heddle run --trace FILE` recorded.\n\n",
     .tail = "\n"
             "  heddle trace show app.hed --errors\n"
             "  heddle trace summary app.hed\n"
             "  heddle trace export --chrome app.hed\n"
             "\n"
-            "heddle trace COMMAND --help says more about each.\n",
+            "`heddle trace COMMAND --help` explains each command.\n",
     .commands =
         {
-            {"show", hed_cli_trace_show, "list the calls, one a line"},
-            {"summary", hed_cli_trace_summary, "count and time them, a line a function"},
-            {"export", hed_cli_trace_export, "make a file that Perfetto and chrome://tracing open"},
+            {"show", hed_cli_trace_show, "list the calls, one per line"},
+            {"summary", hed_cli_trace_summary, "count and time the calls of each function"},
+            {"export", hed_cli_trace_export, "write a file for Perfetto and chrome://tracing"},
         },
 };
 

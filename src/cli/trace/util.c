@@ -1,4 +1,4 @@
-/* Shared parts of `heddle trace`. */
+/* What the subcommands of `heddle trace` share. */
 #include "cli/trace/util.h"
 
 #include <ctype.h>
@@ -18,14 +18,14 @@
 #include "cli/trace/guard.h"
 #include "trace/read.h"
 
-#define OTHERS_MAX 5 /* files that are named where the one asked for is missing */
+#define OTHERS_MAX 5 /* files to suggest where the one asked for is missing */
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
 static bool
-refuse(const struct hed_cli_opts *o, const char *what)
+refuse_value(const struct hed_cli_opts *o, const char *what)
 {
-    hed_cli_say("%s: \"%s\" is not %s", o->command, o->value, what);
+    hed_cli_say("%s: '%s' is not %s", o->command, o->value, what);
     return false;
 }
 
@@ -36,7 +36,7 @@ hed_cli_seconds(const struct hed_cli_opts *o, uint64_t *ns)
     const double v = strtod(o->value, &end);
 
     if (end == o->value || *end || !isfinite(v) || v < 0 || v > 1e9)
-        return refuse(o, "a number of seconds");
+        return refuse_value(o, "a number of seconds, such as 1.5");
     *ns = (uint64_t)(v * 1e9 + 0.5);
     return true;
 }
@@ -44,12 +44,12 @@ hed_cli_seconds(const struct hed_cli_opts *o, uint64_t *ns)
 bool
 hed_cli_number(const struct hed_cli_opts *o, uint64_t *n)
 {
-    return hed_parse_u64(o->value, n) == 0 || refuse(o, "a number");
+    return hed_parse_u64(o->value, n) == 0 || refuse_value(o, "a number");
 }
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-/* Is it `stem.PID.ending`, or `stem.PID-N.ending`? */
+/* Is the name of the form `stem.PID.ending` or `stem.PID-N.ending`? */
 static bool
 is_of_process(const char *name, const char *stem, size_t n, const char *ending)
 {
@@ -63,8 +63,8 @@ is_of_process(const char *name, const char *stem, size_t n, const char *ending)
     return strcmp(rest, ending) == 0;
 }
 
-/* A program that makes no CUDA call itself leaves no trace; the processes it starts leave theirs
- * beside where its own would be. Their names, with `; ` and the like in front; "" for none.
+/* A program that makes no CUDA calls itself leaves no trace, but the processes that it starts leave
+ * theirs in the same folder. Adds their names to a message; nothing if there are none.
  */
 static void
 find_others(const char *path, struct hed_buf *b)
@@ -82,8 +82,8 @@ find_others(const char *path, struct hed_buf *b)
         if (!is_of_process(e->d_name, name, stem, name + stem))
             continue;
         if (found < OTHERS_MAX)
-            hed_buf_addf(b, "%s%.*s%s", found ? ", " : "; processes that it started left ",
-                         (int)folder, path, e->d_name);
+            hed_buf_addf(b, "%s%.*s%s", found ? ", " : "; its child processes wrote ", (int)folder,
+                         path, e->d_name);
         found++;
     }
     if (found > OTHERS_MAX)
@@ -122,17 +122,17 @@ hed_cli_trace_verdict(const char *path, const struct hed_trace *t)
     const struct hed_trace_state *s = hed_trace_state(t);
 
     if (s->blocks_bad)
-        hed_cli_say("%s: damaged: %" PRIu64 " block%s (%" PRIu64 " bytes) lost%s", path,
+        hed_cli_say("%s: the file is damaged: %" PRIu64 " block%s (%" PRIu64 " bytes) lost%s", path,
                     s->blocks_bad, s->blocks_bad == 1 ? "" : "s", s->bytes_lost,
-                    s->bytes_cut ? ", and the last one is not whole" : "");
+                    s->bytes_cut ? ", and the last one is incomplete" : "");
     else if (s->bytes_cut)
-        hed_cli_say("%s: the last block is not whole (%" PRIu64
-                    " bytes): the process was killed or is still running, or the disk was full",
+        hed_cli_say("%s: the last block is incomplete (%" PRIu64
+                    " bytes); the process was killed or is still running, or the disk was full",
                     path, s->bytes_cut);
     else if (!s->ended)
         hed_cli_say(
-            "%s: was not closed: the process was killed or is still running, or the disk was "
-            "full; its last calls may be missing",
+            "%s: the trace was not closed, so the last calls may be missing; the process was "
+            "killed or is still running, or the disk was full",
             path);
     return s->blocks_bad || s->blocks == 0 ? HED_EXIT_FAILED : HED_EXIT_OK;
 }
@@ -146,7 +146,7 @@ hed_cli_trace_program(const struct hed_trace *t, struct hed_buf *b)
 
     hed_buf_reset(b);
     for (const char *p = from; *p; p++) {
-        /* Arguments are apart by U+001F; nothing else below a blank may reach a terminal. */
+        /* Arguments are separated by U+001F. No other control character may reach a terminal. */
         hed_buf_add(b, (unsigned char)*p < 0x20 || *p == 0x7f ? (*p == 0x1f ? " " : "?") : p, 1);
     }
     return hed_buf_cstr(b);
@@ -200,7 +200,7 @@ hed_cli_duration(uint64_t ns, char *out, size_t size)
     for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
         const double v = (double)ns / units[i].ns;
 
-        /* A little under, so that 999.96 us is not printed as 1000 us. */
+        /* A little below 1, so that 999.96 us is not printed as 1000 us. */
         if (v >= 0.99995) {
             snprintf(out, size, "%.*f %s", v < 9.995 ? 2 : v < 99.95 ? 1 : 0, v, units[i].unit);
             return out;
@@ -248,7 +248,7 @@ hed_cli_columns(void)
 /* ---- map ------------------------------------------------------------------------------------- */
 
 static size_t
-place(const struct hed_cli_map *m, uint64_t key)
+find_slot(const struct hed_cli_map *m, uint64_t key)
 {
     size_t i = (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 20) & (m->room - 1);
 
@@ -260,11 +260,11 @@ place(const struct hed_cli_map *m, uint64_t key)
 uint32_t
 hed_cli_map_get(const struct hed_cli_map *m, uint64_t key)
 {
-    return m->room ? m->values[place(m, key)] : 0;
+    return m->room ? m->values[find_slot(m, key)] : 0;
 }
 
 static bool
-widen(struct hed_cli_map *m)
+widen_map(struct hed_cli_map *m)
 {
     struct hed_cli_map wide = {.room = m->room ? m->room * 2 : 64};
 
@@ -276,7 +276,7 @@ widen(struct hed_cli_map *m)
     }
     for (size_t i = 0; i < m->room; i++) {
         if (m->values[i]) {
-            const size_t to = place(&wide, m->keys[i]);
+            const size_t to = find_slot(&wide, m->keys[i]);
 
             wide.keys[to] = m->keys[i];
             wide.values[to] = m->values[i];
@@ -291,10 +291,10 @@ widen(struct hed_cli_map *m)
 bool
 hed_cli_map_put(struct hed_cli_map *m, uint64_t key, uint32_t value)
 {
-    if (m->count * 2 >= m->room && !widen(m))
+    if (m->count * 2 >= m->room && !widen_map(m))
         return false;
 
-    const size_t i = place(m, key);
+    const size_t i = find_slot(m, key);
 
     m->keys[i] = key;
     m->values[i] = value;

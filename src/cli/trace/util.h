@@ -1,4 +1,4 @@
-/* What the subcommands of `heddle trace` share: words, opening, damage, times, a small map. */
+/* What the subcommands of `heddle trace` share: options, files, damage, times, a small map. */
 #pragma once
 
 #include <stdbool.h>
@@ -22,26 +22,27 @@ int hed_cli_trace_export(int argc, char **argv);
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
-/* A number of seconds such as 1.5, as nanoseconds. Says so and fails if it is none. */
+/* The option's value, a number of seconds such as 1.5, in nanoseconds. Complains and returns false
+ * if it is not one. */
 bool hed_cli_seconds(const struct hed_cli_opts *o, uint64_t *ns);
 
-/* A count. */
+/* The same for a number. */
 bool hed_cli_number(const struct hed_cli_opts *o, uint64_t *n);
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-/* Opens a trace; says why if it cannot, and gives NULL. */
+/* Opens a trace. Prints the reason and returns NULL if that fails. */
 struct hed_trace *hed_cli_trace_open(const char *path);
 
-/* Says in one line what of the file was lost, if anything was. The exit code: a tail that is
- * missing is no failure as long as there is something before it; damage is.
+/* Prints in one line what part of the file was lost, if any. Returns the exit code: damage is a
+ * failure; a missing end is not, as long as there is something before it.
  */
 int hed_cli_trace_verdict(const char *path, const struct hed_trace *t);
 
-/* The command line, or the program's path; never NULL. Into b. */
+/* The command line, or else the program's path, in b; never NULL. */
 const char *hed_cli_trace_program(const struct hed_trace *t, struct hed_buf *b);
 
-/* When the trace began, for people: "2001-02-03 04:05:06 +0000"; "" if it does not say. */
+/* When the trace began, for people: "2001-02-03 04:05:06 +0000"; "" if that is not known. */
 const char *hed_cli_trace_began(const struct hed_trace *t, char *out, size_t size);
 
 /* A thread's label: its id, and its name if it has one. */
@@ -59,7 +60,7 @@ const char *hed_cli_duration(uint64_t ns, char *out, size_t size);
 /* A string with its quotes; s may be NULL (null). */
 void hed_cli_json_text(struct hed_buf *b, const char *s);
 
-/* Is there somebody who wants to see colours? A terminal, and not NO_COLOR. */
+/* Should the output be coloured? On a terminal, unless NO_COLOR is set. */
 bool hed_cli_colour(void);
 
 /* Columns of the terminal (or COLUMNS); 0 if there is none. */

@@ -153,7 +153,7 @@ class Damage(Case):
         out, err = self.run_it("show", self.write(data[:-20]))
         self.assertEqual(len(out.splitlines()), 16)
         self.assertEqual(len(err.splitlines()), 1)
-        self.assertIn("last block is not whole", err)
+        self.assertIn("last block is incomplete", err)
         self.assertIn("or the disk was full", err)
         out, err = self.run_it("show", self.write(data[:-48]))
         self.assertIn("was not closed", err)
@@ -172,7 +172,7 @@ class Damage(Case):
                 out, err = p.communicate(timeout=PATIENCE)
             self.assertEqual(p.returncode, 1, err)
             self.assertTrue(out)
-            self.assertIn(b"a.trace: became shorter while it was read", err)
+            self.assertIn(b"a.trace: the file became shorter while it was read", err)
             self.assertEqual(err.count(b"\n"), 1)
         self.assertEqual(os.listdir(self.dir), ["a.trace"])
 
@@ -180,8 +180,8 @@ class Damage(Case):
         for name in ("t.17.hed", "t.18-2.hed", "t.x.hed", "t.19.hed.json", "tt.20.hed", "t..hed"):
             self.write(b"", name)
         _, err = self.run_it("show", self.path("t.hed"), code=1)
-        self.assertIn("t.hed: No such file or directory; processes that it started left ", err)
-        found = err.split(" left ")[1].strip().split(", ")
+        self.assertIn("t.hed: No such file or directory; its child processes wrote ", err)
+        found = err.split(" wrote ")[1].strip().split(", ")
         self.assertEqual(sorted(found), [self.path("t.17.hed"), self.path("t.18-2.hed")])
         for i in range(30, 40):
             self.write(b"", f"t.{i}.hed")
@@ -195,7 +195,8 @@ class Damage(Case):
         path = self.write(bytes(data))
         out, err = self.run_it("show", path, code=1)
         self.assertEqual(len(out.splitlines()), 11)
-        self.assertRegex(err, r"^heddle: .*a.trace: damaged: 1 block \(\d+ bytes\) lost\n$")
+        self.assertRegex(err,
+                         r"^heddle: .*a.trace: the file is damaged: 1 block \(\d+ bytes\) lost\n$")
         out, _ = self.run_it("summary", path, code=1)
         self.assertIn("damage    1 block", out)
         self.run_it("export", "--chrome", path, "-o", self.path("a.json"), code=1)

@@ -292,8 +292,9 @@ class Words(Case):
                       ("set", "--pid", "1", "group=x"), ("list", "--none"), ("set", "queue=4")):
             r = self.heddle(*words)
             self.assertEqual(r.returncode, 2, words)
-            self.assertTrue(r.stderr.startswith("heddle: "), r.stderr)
+            self.assertTrue(r.stderr.startswith("heddle: " if words else "usage: "), r.stderr)
         self.assertEqual(self.heddle("--help").returncode, 0)
+        self.assertIn("did you mean 'list'?", self.heddle("lst").stderr)
 
     def test_run_refuses_bad_settings(self):
         r = subprocess.run([HEDDLE, "run", "--gpu", GPU, "--sched", "prio=top", "--", WORK],
