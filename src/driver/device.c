@@ -81,7 +81,7 @@ soft_cuGetErrorString(struct hed_layer *self, struct hed_cuGetErrorString *a)
 
 /* The front knows its own functions and finds them itself (front/cuda.c). */
 static CUresult
-check_proc(const char *symbol, void **pfn, cuuint64_t flags)
+check_proc_arguments(const char *symbol, void **pfn, cuuint64_t flags)
 {
     return symbol && pfn && flags <= CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM
                ? CUDA_SUCCESS
@@ -92,14 +92,14 @@ static CUresult
 soft_cuGetProcAddress(struct hed_layer *self, struct hed_cuGetProcAddress *a)
 {
     (void)self;
-    return check_proc(a->symbol, a->pfn, a->flags);
+    return check_proc_arguments(a->symbol, a->pfn, a->flags);
 }
 
 static CUresult
 soft_cuGetProcAddress_v2(struct hed_layer *self, struct hed_cuGetProcAddress_v2 *a)
 {
     (void)self;
-    return check_proc(a->symbol, a->pfn, a->flags);
+    return check_proc_arguments(a->symbol, a->pfn, a->flags);
 }
 
 /* Writes of other devices are seen at once: it is all one memory. */

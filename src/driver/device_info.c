@@ -32,7 +32,7 @@ soft_cuDeviceTotalMem_v2(struct hed_layer *self, struct hed_cuDeviceTotalMem_v2 
 
 /* What is the device's own, not its profile's, comes first. */
 static bool
-find_attribute(const struct hed_device *dev, unsigned id, int *out)
+find_device_attribute(const struct hed_device *dev, unsigned id, int *out)
 {
     const struct hed_profile *p = &dev->info.profile;
 
@@ -63,8 +63,8 @@ soft_cuDeviceGetAttribute(struct hed_layer *self, struct hed_cuDeviceGetAttribut
 
     if (r != CUDA_SUCCESS)
         return r;
-    return find_attribute(dev, (unsigned)a->attrib, a->pi) ? CUDA_SUCCESS
-                                                           : CUDA_ERROR_INVALID_VALUE;
+    return find_device_attribute(dev, (unsigned)a->attrib, a->pi) ? CUDA_SUCCESS
+                                                                  : CUDA_ERROR_INVALID_VALUE;
 }
 
 static CUresult
@@ -202,7 +202,7 @@ soft_cuDeviceCanAccessPeer(struct hed_layer *self, struct hed_cuDeviceCanAccessP
 }
 
 static CUresult
-check_pair(struct hed_layer *self, const void *answer, CUdevice from, CUdevice to)
+check_device_pair(struct hed_layer *self, const void *answer, CUdevice from, CUdevice to)
 {
     struct hed_device *dev;
     CUresult r = hed_device_for(self, from, answer, &dev);
@@ -215,7 +215,7 @@ check_pair(struct hed_layer *self, const void *answer, CUdevice from, CUdevice t
 static CUresult
 soft_cuDeviceGetP2PAttribute(struct hed_layer *self, struct hed_cuDeviceGetP2PAttribute *a)
 {
-    CUresult r = check_pair(self, a->value, a->srcDevice, a->dstDevice);
+    CUresult r = check_device_pair(self, a->value, a->srcDevice, a->dstDevice);
 
     if (r != CUDA_SUCCESS || machine_knows(self, HED_cuDeviceGetP2PAttribute, a, &r))
         return r;
@@ -240,7 +240,7 @@ soft_cuDeviceGetP2PAtomicCapabilities(struct hed_layer *self,
                                       struct hed_cuDeviceGetP2PAtomicCapabilities *a)
 {
     const bool answer = a->capabilities && a->operations && a->count > 0;
-    const CUresult r = check_pair(self, answer ? a : NULL, a->srcDevice, a->dstDevice);
+    const CUresult r = check_device_pair(self, answer ? a : NULL, a->srcDevice, a->dstDevice);
 
     if (r != CUDA_SUCCESS)
         return r;

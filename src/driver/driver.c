@@ -43,7 +43,7 @@ typedef void (*entry)(void);
 
 /* Operation tables are arrays of function pointers in all but name; hed_cuda_ops says so. */
 static void
-merge(void *table, const void *area, size_t size, const char *api)
+merge_tables(void *table, const void *area, size_t size, const char *api)
 {
     for (size_t at = 0; at < size; at += sizeof(entry)) {
         entry ours;
@@ -62,9 +62,9 @@ static void
 merge_all(void)
 {
     for (size_t i = 0; i < sizeof cuda_areas / sizeof cuda_areas[0]; i++)
-        merge(&cuda_calls, cuda_areas[i], sizeof cuda_calls, "cuda");
+        merge_tables(&cuda_calls, cuda_areas[i], sizeof cuda_calls, "cuda");
     for (size_t i = 0; i < sizeof nvml_areas / sizeof nvml_areas[0]; i++)
-        merge(&nvml_calls, nvml_areas[i], sizeof nvml_calls, "nvml");
+        merge_tables(&nvml_calls, nvml_areas[i], sizeof nvml_calls, "nvml");
 }
 
 static void
@@ -115,7 +115,7 @@ hed_driver_nvml_unsupported(struct hed_layer *self, enum hed_nvml_call id, void 
 /* One range for all: the same addresses wherever the machine can have them. Address space may be
  * limited (ulimit -v, sanitizers), so less is asked for until it is given. */
 static int
-reserve(struct hed_driver *d, uint64_t *share, struct hed_why *why)
+reserve_range(struct hed_driver *d, uint64_t *share, struct hed_why *why)
 {
     const uint64_t parts = (uint64_t)d->device_count + 1;
     int err = HED_ENOMEM;
@@ -203,7 +203,7 @@ hed_driver_create(const struct hed_machine *machine, void *machine_state,
     int err = d && d->handles ? 0 : HED_ENOMEM;
 
     if (!err) {
-        err = reserve(d, &share, why);
+        err = reserve_range(d, &share, why);
         if (err)
             goto out;
         err = make_devices(d, devices, share);

@@ -109,7 +109,7 @@ hed_handles_add(struct hed_handles *t, enum hed_kind kind, struct hed_object *o)
 
 /* The slot whose object the handle names; NULL if it names none of that kind. */
 static struct slot *
-find_locked(struct hed_handles *t, enum hed_kind kind, uint64_t handle)
+find_slot_locked(struct hed_handles *t, enum hed_kind kind, uint64_t handle)
 {
     struct slot *s = slot_at(t, (uint32_t)handle);
 
@@ -124,7 +124,7 @@ hed_handles_get(struct hed_handles *t, enum hed_kind kind, uint64_t handle)
 {
     hed_lock_brief(&t->lock);
 
-    const struct slot *s = find_locked(t, kind, handle);
+    const struct slot *s = find_slot_locked(t, kind, handle);
     struct hed_object *o = s ? s->object : NULL;
 
     /* Relaxed: the lock orders it against removal, and the name's own reference keeps it alive. */
@@ -139,7 +139,7 @@ hed_handles_remove(struct hed_handles *t, enum hed_kind kind, uint64_t handle)
 {
     hed_lock(&t->lock);
 
-    struct slot *s = find_locked(t, kind, handle);
+    struct slot *s = find_slot_locked(t, kind, handle);
     struct hed_object *o = s ? s->object : NULL;
 
     if (s) {

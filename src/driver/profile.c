@@ -25,7 +25,8 @@ struct loading {
     int depth;             /* files that are being read */
 };
 
-static int load(struct loading *l, const char *path, struct hed_profile *p, struct hed_why *why);
+static int load_profile(struct loading *l, const char *path, struct hed_profile *p,
+                        struct hed_why *why);
 
 /* Loads the profile that another one is based on: beside that one, else among heddle's own. */
 static int
@@ -38,7 +39,7 @@ load_base(void *arg, const char *base, struct hed_profile *p, struct hed_why *wh
 
     if (!err && access(path, F_OK) != 0 && hed_profiles_folder(folder, sizeof folder) == 0)
         err = hed_profiles_file(folder, base, path, sizeof path, why);
-    return err ? err : load(l, path, p, why);
+    return err ? err : load_profile(l, path, p, why);
 }
 
 static int
@@ -63,7 +64,7 @@ read_whole(int fd, char **text, size_t *size)
 }
 
 static int
-load(struct loading *l, const char *path, struct hed_profile *p, struct hed_why *why)
+load_profile(struct loading *l, const char *path, struct hed_profile *p, struct hed_why *why)
 {
     struct loading inner = {.depth = l->depth + 1};
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -112,7 +113,7 @@ load_device(const char *path, struct hed_profile *p, struct hed_why *why)
 
     memset(p, 0, sizeof *p);
 
-    int err = load(&l, path, p, why);
+    int err = load_profile(&l, path, p, why);
 
     if (!err)
         err = hed_profile_check(p, path, why);
@@ -123,7 +124,7 @@ load_device(const char *path, struct hed_profile *p, struct hed_why *why)
 /* ---- devices --------------------------------------------------------------------------------- */
 
 static uint64_t
-mix(uint64_t x)
+mix_bits(uint64_t x)
 {
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
     x = (x ^ x >> 27) * 0x94d049bb133111ebull;
@@ -141,7 +142,7 @@ make_uuid(const struct hed_profile *p, uint32_t index, uint8_t out[16])
     for (const char *c = p->name; *c; c++)
         hash = (hash ^ (unsigned char)*c) * 0x100000001b3ull;
     for (unsigned i = 0; i < 16; i++)
-        out[i] = (uint8_t)(mix(hash + index * 2ull + i / 8) >> 8 * (i % 8));
+        out[i] = (uint8_t)(mix_bits(hash + index * 2ull + i / 8) >> 8 * (i % 8));
     /* RFC 9562: version 4, variant 1. */
     out[6] = (uint8_t)((out[6] & 0x0f) | 0x40);
     out[8] = (uint8_t)((out[8] & 0x3f) | 0x80);
@@ -158,7 +159,7 @@ hed_profile_uuid_text(const uint8_t u[16], char out[HED_PROFILE_UUID_TEXT])
 }
 
 static void
-make_device(const struct hed_profile *p, uint32_t index, struct hed_profile_device *out)
+make_profile_device(const struct hed_profile *p, uint32_t index, struct hed_profile_device *out)
 {
     static const unsigned places[] = {CU_DEVICE_ATTRIBUTE_PCI_BUS_ID,
                                       CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID,
@@ -179,7 +180,7 @@ struct list {
 };
 
 static int
-add_item(void *arg, const char *item, struct hed_why *why)
+add_list_item(void *arg, const char *item, struct hed_why *why)
 {
     struct list *l = arg;
     struct hed_profile *p = malloc(sizeof *p);
@@ -194,7 +195,7 @@ add_item(void *arg, const char *item, struct hed_why *why)
         err = HED_ELIMIT;
     }
     for (unsigned i = 0; !err && i < times; i++) {
-        make_device(p, (uint32_t)l->count, &l->out[l->count]);
+        make_profile_device(p, (uint32_t)l->count, &l->out[l->count]);
         l->count++;
     }
     free(p);
@@ -211,7 +212,7 @@ hed_profile_devices(const char *setting, struct hed_profile_device *out, size_t 
     if (hed_profiles_folder(l.folder, sizeof l.folder) != 0)
         l.folder[0] = '\0';
 
-    const int err = hed_profiles_each(setting, add_item, &l, why);
+    const int err = hed_profiles_each(setting, add_list_item, &l, why);
 
     if (!err)
         *count = l.count;
@@ -223,7 +224,8 @@ hed_profile_devices(const char *setting, struct hed_profile_device *out, size_t 
 /* The device that an entry names; -1 if it names none. A UUID may be cut short where it is still
  * the only one. */
 static int
-find_visible(const struct hed_profile_device *devices, size_t count, const char *entry, size_t n)
+find_visible_entry(const struct hed_profile_device *devices, size_t count, const char *entry,
+                   size_t n)
 {
     char text[HED_PROFILE_UUID_TEXT];
     int found = -1;
@@ -266,7 +268,7 @@ hed_profile_visible(struct hed_profile_device *devices, size_t count, const char
     for (const char *at = visible; at && left < count;) {
         const size_t blank = strspn(at, " \t");
         const size_t n = strcspn(at, ",");
-        const int i = find_visible(all, count, at + blank, n > blank ? n - blank : 0);
+        const int i = find_visible_entry(all, count, at + blank, n > blank ? n - blank : 0);
 
         if (i < 0)
             break;

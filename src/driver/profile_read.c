@@ -81,7 +81,7 @@ struct reading {
 };
 
 static int
-refuse(const struct reading *r, const char *key, const char *what)
+refuse_key(const struct reading *r, const char *key, const char *what)
 {
     hed_why_set(r->why, "%s: %.64s %s", r->label, key, what);
     return HED_EFORMAT;
@@ -89,7 +89,8 @@ refuse(const struct reading *r, const char *key, const char *what)
 
 /* Numbers from 0 to high, written as such or as text that one of our parsers takes. */
 static int
-get_number(const json_t *v, int (*parse)(const char *, uint64_t *), uint64_t high, uint64_t *out)
+get_json_number(const json_t *v, int (*parse)(const char *, uint64_t *), uint64_t high,
+                uint64_t *out)
 {
     if (json_is_integer(v) && json_integer_value(v) >= 0)
         *out = (uint64_t)json_integer_value(v);
@@ -104,10 +105,10 @@ read_text(const struct reading *r, const struct field *f, const json_t *v)
     const char *text = json_string_value(v);
 
     if (!text || !*text || strlen(text) >= f->size)
-        return refuse(r, f->key, "is not text, empty or too long");
+        return refuse_key(r, f->key, "is not text, empty or too long");
     for (const char *c = text; *c; c++)
         if (!isprint((unsigned char)*c))
-            return refuse(r, f->key, "has characters that cannot be printed");
+            return refuse_key(r, f->key, "has characters that cannot be printed");
     (void)hed_str_copy((char *)r->p + f->offset, f->size, text);
     return 0;
 }
@@ -124,18 +125,18 @@ read_field(const struct reading *r, const struct field *f, const json_t *v)
         return read_text(r, f, v);
     case KIND_BOOL:
         if (!json_is_boolean(v))
-            return refuse(r, f->key, "is neither true nor false");
+            return refuse_key(r, f->key, "is neither true nor false");
         *(bool *)at = json_is_true(v);
         return 0;
     case KIND_SIZE:
-        if (get_number(v, hed_parse_size, INT64_MAX, &n) != 0)
-            return refuse(r, f->key, "is not a size such as \"16G\"");
+        if (get_json_number(v, hed_parse_size, INT64_MAX, &n) != 0)
+            return refuse_key(r, f->key, "is not a size such as \"16G\"");
         memcpy(at, &n, sizeof n);
         return 0;
     case KIND_NUMBER:
     case KIND_ID:
-        if (get_number(v, f->kind == KIND_ID ? hed_parse_u64 : NULL, UINT32_MAX, &n) != 0)
-            return refuse(r, f->key, "is not a number that fits");
+        if (get_json_number(v, f->kind == KIND_ID ? hed_parse_u64 : NULL, UINT32_MAX, &n) != 0)
+            return refuse_key(r, f->key, "is not a number that fits");
         small = (uint32_t)n;
         memcpy(at, &small, sizeof small);
         return 0;
@@ -160,11 +161,11 @@ read_nvml(const struct reading *r, json_t *object)
     json_t *v;
 
     if (!json_is_object(object))
-        return refuse(r, "nvml", "is not an object");
+        return refuse_key(r, "nvml", "is not an object");
     json_object_foreach(object, key, v)
     {
         const struct field *f = find_field(nvml_fields, key);
-        const int err = f ? read_field(r, f, v) : refuse(r, key, "is not a key of \"nvml\"");
+        const int err = f ? read_field(r, f, v) : refuse_key(r, key, "is not a key of \"nvml\"");
 
         if (err)
             return err;
@@ -175,7 +176,7 @@ read_nvml(const struct reading *r, json_t *object)
 /* The number of an attribute: its name in cuda.h, in small letters and without what all have in
  * common. 0 if there is none. */
 static unsigned
-find_attribute(const char *key)
+find_attribute_by_name(const char *key)
 {
     char name[128] = ATTRIBUTE_PREFIX;
     size_t n = strlen(name);
@@ -201,13 +202,13 @@ read_attributes(const struct reading *r, json_t *object)
     json_t *v;
 
     if (!json_is_object(object))
-        return refuse(r, "attributes", "is not an object");
+        return refuse_key(r, "attributes", "is not an object");
     json_object_foreach(object, key, v)
     {
-        const unsigned attribute = find_attribute(key);
+        const unsigned attribute = find_attribute_by_name(key);
 
         if (!attribute)
-            return refuse(r, key, "is not a device attribute");
+            return refuse_key(r, key, "is not a device attribute");
         /* null: the device does not have it, whatever the base says. */
         if (json_is_null(v)) {
             r->p->has_attribute[attribute / 64] &= ~(1ull << attribute % 64);
@@ -215,7 +216,7 @@ read_attributes(const struct reading *r, json_t *object)
         }
         if (!json_is_integer(v) || json_integer_value(v) < INT32_MIN ||
             json_integer_value(v) > INT32_MAX)
-            return refuse(r, key, "is not a number that fits");
+            return refuse_key(r, key, "is not a number that fits");
         set_attribute(r->p, attribute, (int)json_integer_value(v));
     }
     return 0;
@@ -232,7 +233,7 @@ read_capability(const struct reading *r, const json_t *v)
 
     if (!text || strlen(text) > 4 || !isdigit((unsigned char)*text) ||
         sscanf(text, "%d.%d%c", &major, &minor, &end) != 2 || major < 5 || minor < 0 || minor > 9)
-        return refuse(r, "compute_capability", "is not text such as \"8.9\"");
+        return refuse_key(r, "compute_capability", "is not text such as \"8.9\"");
     r->p->major = major;
     r->p->minor = minor;
     return 0;
@@ -258,7 +259,7 @@ read_top(const struct reading *r, json_t *root)
         else if (strcmp(key, "nvml") == 0)
             err = read_nvml(r, v);
         else if (strcmp(key, "base") != 0 && strcmp(key, "comment") != 0)
-            err = refuse(r, key, "is not a key of a profile");
+            err = refuse_key(r, key, "is not a key of a profile");
         if (err)
             return err;
     }
@@ -279,14 +280,14 @@ hed_profile_parse(struct hed_profile *p, const char *text, size_t size, const ch
         return HED_EFORMAT;
     }
     if (!json_is_object(root)) {
-        err = refuse(&r, "it", "is not an object");
+        err = refuse_key(&r, "it", "is not an object");
         goto out;
     }
 
     const json_t *named = json_object_get(root, "base");
 
     if (named && !json_is_string(named))
-        err = refuse(&r, "base", "is not text");
+        err = refuse_key(&r, "base", "is not text");
     else if (named)
         err = base(arg, json_string_value(named), p, why);
     if (!err)
@@ -333,7 +334,7 @@ static const struct {
 
 /* Follows from other fields, unless the file says otherwise. */
 static void
-complete(struct hed_profile *p, CUdevice_attribute attribute, uint32_t value)
+complete_attribute(struct hed_profile *p, CUdevice_attribute attribute, uint32_t value)
 {
     if (!hed_profile_has(p, attribute))
         set_attribute(p, attribute, (int)value);
@@ -361,9 +362,9 @@ hed_profile_check(struct hed_profile *p, const char *label, struct hed_why *why)
     }
     set_attribute(p, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, p->major);
     set_attribute(p, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, p->minor);
-    complete(p, CU_DEVICE_ATTRIBUTE_CLOCK_RATE, p->clock_sm * 1000);
-    complete(p, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, p->clock_memory * 1000);
-    complete(p, CU_DEVICE_ATTRIBUTE_GPU_PCI_DEVICE_ID, p->pci_device_id);
-    complete(p, CU_DEVICE_ATTRIBUTE_GPU_PCI_SUBSYSTEM_ID, p->pci_subsystem_id);
+    complete_attribute(p, CU_DEVICE_ATTRIBUTE_CLOCK_RATE, p->clock_sm * 1000);
+    complete_attribute(p, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, p->clock_memory * 1000);
+    complete_attribute(p, CU_DEVICE_ATTRIBUTE_GPU_PCI_DEVICE_ID, p->pci_device_id);
+    complete_attribute(p, CU_DEVICE_ATTRIBUTE_GPU_PCI_SUBSYSTEM_ID, p->pci_subsystem_id);
     return 0;
 }

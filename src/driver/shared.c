@@ -25,7 +25,7 @@ struct hed_shared_state {
 };
 
 static struct hed_shared_file *
-join(struct hed_shared_state *s)
+join_shared_file(struct hed_shared_state *s)
 {
     /* Acquire: pairs with the release below, so that part is seen. */
     struct hed_shared_file *f = atomic_load_explicit(&s->file, memory_order_acquire);
@@ -45,7 +45,7 @@ join(struct hed_shared_state *s)
 /* ---- the driver's state ---------------------------------------------------------------------- */
 
 static struct hed_shared_state *
-create(size_t count)
+create_shared_state(size_t count)
 {
     struct hed_shared_state *s = calloc(1, sizeof *s);
 
@@ -64,7 +64,7 @@ create(size_t count)
 }
 
 static void
-destroy(struct hed_shared_state *s)
+destroy_shared_state(struct hed_shared_state *s)
 {
     hed_lock_fini(&s->lock);
     free(s->all);
@@ -73,7 +73,7 @@ destroy(struct hed_shared_state *s)
 
 /* Which of all the visible ones are. */
 static void
-match(struct hed_shared_state *s, const struct hed_driver *d)
+match_visible_devices(struct hed_shared_state *s, const struct hed_driver *d)
 {
     for (int i = 0; i < d->device_count; i++) {
         size_t k = 0;
@@ -87,12 +87,12 @@ match(struct hed_shared_state *s, const struct hed_driver *d)
 int
 hed_shared_attach(struct hed_driver *d, const struct hed_profile_device *all, size_t count)
 {
-    struct hed_shared_state *s = create(count);
+    struct hed_shared_state *s = create_shared_state(count);
 
     if (!s)
         return HED_ENOMEM;
     memcpy(s->all, all, count * sizeof *all);
-    match(s, d);
+    match_visible_devices(s, d);
     hed_shared_free(d);
     /* Release: pairs with the acquire in state. */
     __atomic_store_n(&d->shared, s, __ATOMIC_RELEASE);
@@ -108,16 +108,16 @@ state(struct hed_driver *d)
 
     if (s)
         return s;
-    s = create((size_t)d->device_count);
+    s = create_shared_state((size_t)d->device_count);
     if (!s)
         return NULL;
     for (int i = 0; i < d->device_count; i++)
         s->all[i] = d->devices[i].info;
-    match(s, d);
+    match_visible_devices(s, d);
     if (__atomic_compare_exchange_n(&d->shared, &none, s, false, __ATOMIC_ACQ_REL,
                                     __ATOMIC_ACQUIRE))
         return s;
-    destroy(s);
+    destroy_shared_state(s);
     return none;
 }
 
@@ -150,7 +150,7 @@ hed_shared_free(struct hed_driver *d)
 
     if (f)
         (void)munmap((void *)f, sizeof *f);
-    destroy(s);
+    destroy_shared_state(s);
     d->shared = NULL;
 }
 
@@ -158,7 +158,8 @@ hed_shared_free(struct hed_driver *d)
 
 /* The index of a visible device among all; false if it is none. */
 static bool
-find_visible(const struct hed_driver *d, const struct hed_shared_state *s, int ordinal, size_t *out)
+find_visible_device(const struct hed_driver *d, const struct hed_shared_state *s, int ordinal,
+                    size_t *out)
 {
     if (!s || ordinal < 0 || ordinal >= d->device_count)
         return false;
@@ -175,7 +176,7 @@ hed_shared_memory(struct hed_driver *d, int ordinal, uint64_t used)
     if (d->machine->alone)
         return;
     s = state(d);
-    if (!find_visible(d, s, ordinal, &i) || !join(s) || !s->part.slot)
+    if (!find_visible_device(d, s, ordinal, &i) || !join_shared_file(s) || !s->part.slot)
         return;
     /* Somebody who could not see us alive may have taken it; then it is not ours to write. */
     if (atomic_load_explicit(&s->part.slot->owner, memory_order_relaxed) == s->part.owner)
@@ -206,7 +207,7 @@ hed_shared_busy(struct hed_driver *d, int ordinal, uint64_t ns)
     struct hed_shared_file *f;
     size_t i;
 
-    if (!find_visible(d, s, ordinal, &i) || !(f = join(s)) || !s->part.device[i])
+    if (!find_visible_device(d, s, ordinal, &i) || !(f = join_shared_file(s)) || !s->part.device[i])
         return;
 
     struct hed_shared_device *device = &f->devices[s->part.device[i] - 1];
@@ -251,7 +252,7 @@ static struct hed_shared_device *
 find_device(struct hed_driver *d, size_t index)
 {
     struct hed_shared_state *s = state(d);
-    struct hed_shared_file *f = s && index < s->count ? join(s) : NULL;
+    struct hed_shared_file *f = s && index < s->count ? join_shared_file(s) : NULL;
 
     return f && s->part.device[index] ? &f->devices[s->part.device[index] - 1] : NULL;
 }
@@ -268,7 +269,7 @@ own_use(struct hed_driver *d, size_t index, use_fn fn, void *arg)
     for (int i = 0; i < d->device_count; i++) {
         size_t k;
 
-        if (!find_visible(d, s, i, &k) || k != index)
+        if (!find_visible_device(d, s, i, &k) || k != index)
             continue;
         hed_lock(&d->memory_lock);
 
@@ -289,7 +290,7 @@ each_use(struct hed_driver *d, size_t index, use_fn fn, void *arg)
     }
 
     struct hed_shared_state *s = state(d);
-    struct hed_shared_file *f = s && index < s->count ? join(s) : NULL;
+    struct hed_shared_file *f = s && index < s->count ? join_shared_file(s) : NULL;
 
     for (size_t i = 0; f && s->part.device[index] && i < HED_SHARED_SLOTS; i++) {
         struct hed_shared_slot *slot = &f->slots[i];

@@ -46,7 +46,7 @@ hed_shared_alive(uint64_t owner)
 /* ---- the file -------------------------------------------------------------------------------- */
 
 static int
-open_file(void)
+open_shared_file(void)
 {
     const char *runtime = getenv("XDG_RUNTIME_DIR");
     const int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
@@ -80,7 +80,7 @@ lock_file(int fd)
 
 /* The file, ours alone and of the right size, in memory. Locked; NULL if it cannot be used. */
 static struct hed_shared_file *
-map_file(int fd)
+map_shared_file(int fd)
 {
     struct stat st;
 
@@ -206,8 +206,8 @@ private_file(void)
 struct hed_shared_file *
 hed_shared_join(const struct hed_profile_device *all, size_t count, struct hed_shared_part *part)
 {
-    const int fd = open_file();
-    struct hed_shared_file *f = fd >= 0 && lock_file(fd) ? map_file(fd) : NULL;
+    const int fd = open_shared_file();
+    struct hed_shared_file *f = fd >= 0 && lock_file(fd) ? map_shared_file(fd) : NULL;
 
     *part = (struct hed_shared_part){0};
     if (!f) {

@@ -45,7 +45,7 @@ before(enum tree t, const struct block *a, const struct block *b)
 }
 
 static void
-rotate(enum tree t, struct block **link, int up)
+tree_rotate(enum tree t, struct block **link, int up)
 {
     struct block *b = *link;
     struct block *kid = b->kid[t][up];
@@ -56,7 +56,7 @@ rotate(enum tree t, struct block **link, int up)
 }
 
 static void
-insert(enum tree t, struct block **link, struct block *b)
+tree_insert(enum tree t, struct block **link, struct block *b)
 {
     if (!*link) {
         b->kid[t][0] = b->kid[t][1] = NULL;
@@ -66,13 +66,13 @@ insert(enum tree t, struct block **link, struct block *b)
 
     const int side = before(t, *link, b);
 
-    insert(t, &(*link)->kid[t][side], b);
+    tree_insert(t, &(*link)->kid[t][side], b);
     if ((*link)->kid[t][side]->priority > (*link)->priority)
-        rotate(t, link, side);
+        tree_rotate(t, link, side);
 }
 
 static void
-erase(enum tree t, struct block **link, struct block *b)
+tree_erase(enum tree t, struct block **link, struct block *b)
 {
     while (*link != b)
         link = &(*link)->kid[t][before(t, *link, b)];
@@ -80,7 +80,7 @@ erase(enum tree t, struct block **link, struct block *b)
         struct block *const *kid = b->kid[t];
         const int up = !kid[0] || (kid[1] && kid[1]->priority > kid[0]->priority);
 
-        rotate(t, link, up);
+        tree_rotate(t, link, up);
         link = &(*link)->kid[t][!up];
     }
     *link = NULL;
@@ -111,8 +111,8 @@ hed_space_create(uint64_t base, uint64_t size)
         free(s);
         return NULL;
     }
-    insert(BY_ADDRESS, &s->root[BY_ADDRESS], b);
-    insert(BY_SIZE, &s->root[BY_SIZE], b);
+    tree_insert(BY_ADDRESS, &s->root[BY_ADDRESS], b);
+    tree_insert(BY_SIZE, &s->root[BY_SIZE], b);
     return s;
 }
 
@@ -159,18 +159,18 @@ carve(struct hed_space *s, struct block *b, uint64_t at, uint64_t size)
         free(right);
         return HED_ENOMEM;
     }
-    erase(BY_SIZE, &s->root[BY_SIZE], b);
-    erase(BY_ADDRESS, &s->root[BY_ADDRESS], b);
+    tree_erase(BY_SIZE, &s->root[BY_SIZE], b);
+    tree_erase(BY_ADDRESS, &s->root[BY_ADDRESS], b);
     b->at = at;
     b->size = size;
     b->taken = true;
-    insert(BY_ADDRESS, &s->root[BY_ADDRESS], b);
+    tree_insert(BY_ADDRESS, &s->root[BY_ADDRESS], b);
     for (int i = 0; i < 2; i++) {
         struct block *rest = i ? right : left;
 
         if (rest) {
-            insert(BY_ADDRESS, &s->root[BY_ADDRESS], rest);
-            insert(BY_SIZE, &s->root[BY_SIZE], rest);
+            tree_insert(BY_ADDRESS, &s->root[BY_ADDRESS], rest);
+            tree_insert(BY_SIZE, &s->root[BY_SIZE], rest);
         }
     }
     s->used += size;
@@ -233,14 +233,14 @@ hed_space_take_at(struct hed_space *s, uint64_t at, uint64_t size)
 
 /* Joins a free block with the one right after it, if that is free too. */
 static void
-join(struct hed_space *s, struct block *b, struct block *after)
+join_free_blocks(struct hed_space *s, struct block *b, struct block *after)
 {
-    erase(BY_SIZE, &s->root[BY_SIZE], b);
-    erase(BY_SIZE, &s->root[BY_SIZE], after);
-    erase(BY_ADDRESS, &s->root[BY_ADDRESS], after);
+    tree_erase(BY_SIZE, &s->root[BY_SIZE], b);
+    tree_erase(BY_SIZE, &s->root[BY_SIZE], after);
+    tree_erase(BY_ADDRESS, &s->root[BY_ADDRESS], after);
     b->size += after->size; /* its place by address does not change */
     free(after);
-    insert(BY_SIZE, &s->root[BY_SIZE], b);
+    tree_insert(BY_SIZE, &s->root[BY_SIZE], b);
 }
 
 int
@@ -252,15 +252,15 @@ hed_space_give(struct hed_space *s, uint64_t at)
         return HED_ENOTFOUND;
     s->used -= b->size;
     b->taken = false;
-    insert(BY_SIZE, &s->root[BY_SIZE], b);
+    tree_insert(BY_SIZE, &s->root[BY_SIZE], b);
 
     struct block *after = block_of(s, b->at + b->size);
     struct block *prior = block_of(s, b->at - 1);
 
     if (after && !after->taken)
-        join(s, b, after);
+        join_free_blocks(s, b, after);
     if (prior && !prior->taken)
-        join(s, prior, b);
+        join_free_blocks(s, prior, b);
     return 0;
 }
 

@@ -18,7 +18,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* The thread ends: its channel is for the next. */
 static void
-leave(void *arg)
+leave_channel(void *arg)
 {
     struct hed_remote_channel *ch = arg;
 
@@ -30,9 +30,9 @@ leave(void *arg)
 }
 
 static void
-make_key(void)
+make_channel_key(void)
 {
-    (void)pthread_key_create(&at_end, leave);
+    (void)pthread_key_create(&at_end, leave_channel);
 }
 
 /* Says whose channel it is; nothing is answered: the worker shuts out what it does not know. */
@@ -81,7 +81,7 @@ hed_remote_channel_add(struct hed_remote *r, struct hed_channel *channel, uint32
 
     if (!ch)
         return NULL;
-    (void)pthread_once(&once, make_key);
+    (void)pthread_once(&once, make_channel_key);
     ch->remote = r;
     ch->channel = channel;
     ch->thread = thread;
@@ -150,7 +150,8 @@ hed_remote_channel(struct hed_remote *r)
 
 /* The channel that buffers the lowest ticket; NULL: none but `but` has one below `below`. */
 static struct hed_remote_channel *
-lowest(struct hed_remote *r, const struct hed_remote_channel *but, uint64_t below, uint64_t *ticket)
+channel_with_lowest_ticket(struct hed_remote *r, const struct hed_remote_channel *but,
+                           uint64_t below, uint64_t *ticket)
 {
     struct hed_remote_channel *found = NULL;
 
@@ -178,7 +179,7 @@ hed_remote_flush_others(struct hed_remote *r, struct hed_remote_channel *own, ui
 
     if (r->address.transport == HED_TRANSPORT_SHM)
         return;
-    while ((ch = lowest(r, own, below, &ticket))) {
+    while ((ch = channel_with_lowest_ticket(r, own, below, &ticket))) {
         if (own &&
             hed_channel_first(own->channel) - 1 < ticket - 1) /* 0, none, becomes the highest */
             (void)hed_channel_flush(own->channel);

@@ -323,7 +323,7 @@ hed_remote_close_there(struct hed_remote_library *c)
 }
 
 static CUresult
-complete(struct hed_remote_opening *o, const struct hed_image *image, struct hed_why *why)
+complete_opening(struct hed_remote_opening *o, const struct hed_image *image, struct hed_why *why)
 {
     CUresult r = hed_remote_with_image(o, try_open);
 
@@ -362,8 +362,8 @@ hed_remote_open(void *m, struct hed_device *dev, const struct hed_image *image,
         const bool machine_code = r->devices[dev->ordinal].real || r->backend == HED_BACKEND_NULL;
 
         if (hed_remote_pack(image, &dev->info.profile, machine_code, &made, &o.bytes) == 0)
-            result =
-                o.bytes.size <= HED_IMAGE_MAX ? complete(&o, image, why) : CUDA_ERROR_INVALID_IMAGE;
+            result = o.bytes.size <= HED_IMAGE_MAX ? complete_opening(&o, image, why)
+                                                   : CUDA_ERROR_INVALID_IMAGE;
         if (result != CUDA_SUCCESS) {
             hed_why_set(why, "the worker could not load it");
             hed_remote_give_number(r, c->number);

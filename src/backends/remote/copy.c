@@ -40,13 +40,13 @@ struct transfer {
 };
 
 static void *
-pointer(uint64_t at)
+pointer_at(uint64_t at)
 {
     return (void *)(uintptr_t)at;
 }
 
 static uint64_t
-bytes_of(const struct box *b)
+box_bytes(const struct box *b)
 {
     return b->width * b->height * b->depth;
 }
@@ -121,16 +121,16 @@ move_bytes(const struct transfer *t, const struct box *b, uint64_t from, void *p
 
     if (b->height == 1 && b->depth == 1) {
         if (out)
-            hed_remote_memcpy(t->r, p, pointer(b->at + from), n, t->large);
+            hed_remote_memcpy(t->r, p, pointer_at(b->at + from), n, t->large);
         else
-            hed_remote_memcpy(t->r, pointer(b->at + from), p, n, t->large);
+            hed_remote_memcpy(t->r, pointer_at(b->at + from), p, n, t->large);
         return;
     }
     while (n > 0) {
         const uint64_t y = from / b->width;
         const uint64_t x = from % b->width;
         const uint64_t part = hed_min(b->width - x, n);
-        char *here = pointer(b->at + y / b->height * b->slice + y % b->height * b->pitch + x);
+        char *here = pointer_at(b->at + y / b->height * b->slice + y % b->height * b->pitch + x);
 
         memcpy(out ? row : here, out ? here : row, part);
         row += part;
@@ -142,11 +142,11 @@ move_bytes(const struct transfer *t, const struct box *b, uint64_t from, void *p
 static int
 write_bulk(const struct transfer *t, struct hed_channel *channel, const struct box *b)
 {
-    const uint64_t all = bytes_of(b);
+    const uint64_t all = box_bytes(b);
     int err = 0;
 
     if (!t->r->slots && b->height == 1 && b->depth == 1)
-        return hed_channel_bulk_write(channel, pointer(b->at), all);
+        return hed_channel_bulk_write(channel, pointer_at(b->at), all);
     for (uint64_t done = 0; !err && done < all;) {
         void *p;
         size_t n;
@@ -164,11 +164,11 @@ write_bulk(const struct transfer *t, struct hed_channel *channel, const struct b
 static int
 read_bulk(const struct transfer *t, struct hed_channel *channel, const struct box *b)
 {
-    const uint64_t all = bytes_of(b);
+    const uint64_t all = box_bytes(b);
     int err = 0;
 
     if (!t->r->slots && b->height == 1 && b->depth == 1)
-        return hed_channel_bulk_read(channel, pointer(b->at), all);
+        return hed_channel_bulk_read(channel, pointer_at(b->at), all);
     for (uint64_t done = 0; !err && done < all;) {
         void *p;
         size_t n;
@@ -205,8 +205,8 @@ skip_bulk(struct hed_channel *channel, uint64_t n)
 /* ---- messages -------------------------------------------------------------------------------- */
 
 static struct hed_copy_body *
-begin(const struct transfer *t, enum hed_msg_kind kind, const struct box *p, uint64_t x, uint64_t y,
-      uint64_t z, uint32_t inside, struct hed_remote_channel **channel)
+begin_transfer(const struct transfer *t, enum hed_msg_kind kind, const struct box *p, uint64_t x,
+               uint64_t y, uint64_t z, uint32_t inside, struct hed_remote_channel **channel)
 {
     struct hed_copy_body *m = hed_remote_begin(t->r, kind, (uint32_t)sizeof *m + inside, t->context,
                                                t->stream, 0, channel);
@@ -237,9 +237,9 @@ begin(const struct transfer *t, enum hed_msg_kind kind, const struct box *p, uin
 static int
 send_inside(const struct transfer *t, const struct box *p, uint64_t x, uint64_t y, uint64_t z)
 {
-    const uint32_t n = (uint32_t)bytes_of(p);
+    const uint32_t n = (uint32_t)box_bytes(p);
     struct hed_remote_channel *channel;
-    struct hed_copy_body *m = begin(t, HED_MSG_COPY_IN, p, x, y, z, n, &channel);
+    struct hed_copy_body *m = begin_transfer(t, HED_MSG_COPY_IN, p, x, y, z, n, &channel);
 
     if (!m)
         return HED_EIO;
@@ -248,21 +248,21 @@ send_inside(const struct transfer *t, const struct box *p, uint64_t x, uint64_t 
 }
 
 static int
-send_piece(const struct transfer *t, const struct box *p, uint64_t x, uint64_t y, uint64_t z)
+send_copy_piece(const struct transfer *t, const struct box *p, uint64_t x, uint64_t y, uint64_t z)
 {
     struct hed_remote_channel *channel = hed_remote_channel(t->r);
     const bool first = t->r->slots != NULL;
     struct hed_copy_body *m;
     int err = channel ? 0 : HED_EIO;
 
-    if (bytes_of(p) <= HED_COPY_INSIDE)
+    if (box_bytes(p) <= HED_COPY_INSIDE)
         return send_inside(t, p, x, y, z);
     if (!err && first)
         err = write_bulk(t, channel->channel, p);
-    m = err ? NULL : begin(t, HED_MSG_COPY_IN, p, x, y, z, 0, &channel);
+    m = err ? NULL : begin_transfer(t, HED_MSG_COPY_IN, p, x, y, z, 0, &channel);
     if (!m)
         return err ? err : HED_EIO;
-    m->head.bulk = bytes_of(p);
+    m->head.bulk = box_bytes(p);
     err = hed_remote_end(channel, &m->head, sizeof *m);
     if (!err && !first)
         err = write_bulk(t, channel->channel, p);
@@ -278,7 +278,7 @@ send_all(const struct transfer *t)
 
     do {
         p = piece_at(t, x, y, z);
-        err = send_piece(t, &p, x, y, z);
+        err = send_copy_piece(t, &p, x, y, z);
     } while (!err && next_piece(t, &p, &x, &y, &z));
     if (err) {
         hed_remote_lose(t->r, hed_err_text(err));
@@ -293,7 +293,7 @@ static int
 request(const struct transfer *t, const struct box *p, uint64_t x, uint64_t y, uint64_t z,
         struct hed_remote_channel **channel)
 {
-    struct hed_copy_body *m = begin(t, HED_MSG_COPY_OUT, p, x, y, z, 0, channel);
+    struct hed_copy_body *m = begin_transfer(t, HED_MSG_COPY_OUT, p, x, y, z, 0, channel);
 
     if (!m)
         return HED_EIO;
@@ -303,11 +303,11 @@ request(const struct transfer *t, const struct box *p, uint64_t x, uint64_t y, u
 
 /* The answer to the oldest request, and the bytes. */
 static int
-receive(const struct transfer *t, struct hed_remote_channel *channel, const struct box *p,
-        CUresult *r)
+receive_piece(const struct transfer *t, struct hed_remote_channel *channel, const struct box *p,
+              CUresult *r)
 {
     const struct hed_answer *a = hed_remote_answer(channel);
-    const uint64_t n = bytes_of(p);
+    const uint64_t n = box_bytes(p);
 
     if (!a)
         return HED_EIO;
@@ -345,7 +345,7 @@ receive_all(const struct transfer *t)
             more = next_piece(t, p, &x, &y, &z);
             continue;
         }
-        err = receive(t, channel, &asked[first], &r);
+        err = receive_piece(t, channel, &asked[first], &r);
         first = (first + 1) % ON_THE_WAY;
         count--;
         more = more && r == CUDA_SUCCESS;
@@ -372,7 +372,7 @@ ask_deferred(const struct transfer *t, CUresult *r)
     uint64_t x = 0, y = 0, z = 0;
     struct box p;
 
-    if (!hed_remote_deferred_room(t->r, bytes_of(&t->here)))
+    if (!hed_remote_deferred_room(t->r, box_bytes(&t->here)))
         return false;
     *r = CUDA_SUCCESS;
     do {
@@ -387,7 +387,7 @@ ask_deferred(const struct transfer *t, CUresult *r)
                                              .depth = p.depth};
 
         if (hed_remote_deferred_add(t->r, &piece))
-            m = begin(t, HED_MSG_COPY_DEFERRED, &p, x, y, z, 0, &channel);
+            m = begin_transfer(t, HED_MSG_COPY_DEFERRED, &p, x, y, z, 0, &channel);
         if (!m || hed_remote_end(channel, &m->head, sizeof *m) != 0) {
             hed_remote_lose(t->r, "a copy cannot be asked for");
             *r = LOST;
@@ -419,7 +419,7 @@ hed_remote_copy_host(void *m, struct hed_stream *s, const struct hed_copy *c, bo
     CUresult r = CUDA_SUCCESS;
 
     flatten(&t);
-    t.large = bytes_of(&t.here) >= LARGE;
+    t.large = box_bytes(&t.here) >= LARGE;
     if (to_host) {
         if (wait || !ask_deferred(&t, &r))
             r = receive_all(&t);
@@ -437,7 +437,7 @@ hed_remote_copy_host(void *m, struct hed_stream *s, const struct hed_copy *c, bo
 /* ---- calls ----------------------------------------------------------------------------------- */
 
 static CUDA_MEMCPY3D_v2
-describe(const struct hed_copy *c)
+describe_copy(const struct hed_copy *c)
 {
     CUDA_MEMCPY3D_v2 p = {.srcMemoryType = CU_MEMORYTYPE_UNIFIED,
                           .dstMemoryType = CU_MEMORYTYPE_UNIFIED,
@@ -486,7 +486,7 @@ hed_remote_put_copy(struct hed_remote *r, struct hed_stream *s, struct hed_work 
         return CUDA_SUCCESS;
     }
 
-    const CUDA_MEMCPY3D_v2 p = describe(c);
+    const CUDA_MEMCPY3D_v2 p = describe_copy(c);
 
     hed_remote_send(r, context, stream, w->number, HED_cuMemcpy3DAsync_v2,
                     &(struct hed_cuMemcpy3DAsync_v2){.pCopy = &p, .hStream = named});
@@ -546,7 +546,7 @@ hed_remote_memory_copy(void *m, uint64_t to, uint64_t from, size_t size)
     if (size == 0)
         return;
     if (!reads && !hed_remote_shares(m, to, size))
-        memmove(pointer(to), pointer(from), size);
+        memmove(pointer_at(to), pointer_at(from), size);
     else if (s)
         (void)hed_remote_copy_host(m, s, &c, reads, true);
 }

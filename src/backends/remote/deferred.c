@@ -20,7 +20,7 @@
 #define LOOK_NS (50 * HED_NS_PER_MS) /* how often a lost session is looked for */
 
 static uint64_t
-bytes_of(const struct hed_remote_deferred *p)
+deferred_bytes(const struct hed_remote_deferred *p)
 {
     return p->width * p->height * p->depth;
 }
@@ -94,7 +94,7 @@ read_rows(struct hed_channel *channel, const struct hed_remote_deferred *p)
 }
 
 static bool
-has_come(const struct hed_remote_copies *c, uint64_t number)
+copy_has_come(const struct hed_remote_copies *c, uint64_t number)
 {
     return c->come[number % HED_DEFERRED_AHEAD / 64] >> number % 64 & 1;
 }
@@ -106,10 +106,10 @@ note_locked(struct hed_remote_copies *c, uint64_t number)
     /* Relaxed: changed under the lock only. */
     uint64_t all = atomic_load_explicit(&c->received, memory_order_relaxed);
 
-    if (number <= all || number - all >= HED_DEFERRED_AHEAD || has_come(c, number))
+    if (number <= all || number - all >= HED_DEFERRED_AHEAD || copy_has_come(c, number))
         return HED_EFORMAT;
     c->come[number % HED_DEFERRED_AHEAD / 64] |= UINT64_C(1) << number % 64;
-    while (has_come(c, all + 1)) {
+    while (copy_has_come(c, all + 1)) {
         all++;
         c->come[all % HED_DEFERRED_AHEAD / 64] &= ~(UINT64_C(1) << all % 64);
     }
@@ -120,10 +120,10 @@ note_locked(struct hed_remote_copies *c, uint64_t number)
 
 /* It has come. The number is last: who waits for that sees the bytes. */
 static int
-finish(struct hed_remote_copies *c, struct hed_remote_deferred *p, uint64_t number)
+finish_copy(struct hed_remote_copies *c, struct hed_remote_deferred *p, uint64_t number)
 {
     hed_lock(&c->lock);
-    c->bytes -= bytes_of(p);
+    c->bytes -= deferred_bytes(p);
     /* Relaxed: as where it was added. */
     atomic_fetch_sub_explicit(&c->count, 1, memory_order_relaxed);
 
@@ -145,7 +145,7 @@ hed_remote_data(struct hed_remote_channel *channel, const struct hed_data *d)
     if (d->client_pitch == 0)
         return hed_remote_mirror_data(channel, d);
     p = take_piece(c, d);
-    if (!p || (d->head.bulk != 0 && d->head.bulk != bytes_of(p))) {
+    if (!p || (d->head.bulk != 0 && d->head.bulk != deferred_bytes(p))) {
         free(p);
         return HED_EFORMAT;
     }
@@ -157,7 +157,7 @@ hed_remote_data(struct hed_remote_channel *channel, const struct hed_data *d)
     if (err)
         hed_remote_lose(channel->remote, err == HED_EIO ? "the worker is gone" : hed_err_text(err));
 
-    const int noted = finish(c, p, number);
+    const int noted = finish_copy(c, p, number);
 
     return err ? err : noted;
 }

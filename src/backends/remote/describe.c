@@ -12,7 +12,7 @@
 #define PARAMS_MAX 4096u /* parameters that are looked at */
 
 static int
-make_room(struct hed_remote_library *c, uint32_t count)
+make_kernel_room(struct hed_remote_library *c, uint32_t count)
 {
     c->kernels = hed_arena_alloc(&c->arena, (count + (size_t)1) * sizeof *c->kernels, 8);
     c->described = hed_arena_alloc(&c->arena, (count + (size_t)1) * sizeof *c->described, 8);
@@ -35,7 +35,7 @@ describe_cubin(struct hed_remote_library *c, struct hed_bytes cubin)
     int err = hed_cubin_describe(cubin, &c->local, &why);
 
     if (err == 0)
-        err = make_room(c, c->local->kernel_count);
+        err = make_kernel_room(c, c->local->kernel_count);
     for (uint32_t i = 0; err == 0 && i < c->local->kernel_count; i++) {
         c->kernels[i] = c->local->kernels[i];
         c->kernels[i].has_code = true;
@@ -46,8 +46,8 @@ describe_cubin(struct hed_remote_library *c, struct hed_bytes cubin)
 /* ---- PTX ------------------------------------------------------------------------------------- */
 
 static int
-describe_kernel(struct hed_arena *a, const struct hed_ptx_glance *g,
-                const struct hed_ptx_place *places, struct hed_code_kernel *out)
+describe_ptx_kernel(struct hed_arena *a, const struct hed_ptx_glance *g,
+                    const struct hed_ptx_place *places, struct hed_code_kernel *out)
 {
     const uint32_t n = g->param_count < PARAMS_MAX ? g->param_count : PARAMS_MAX;
     char *name = hed_arena_alloc(a, g->name.size + 1, 1);
@@ -81,10 +81,10 @@ describe_ptx(struct hed_remote_library *c, struct hed_bytes text)
 
     while (count < HED_KERNELS_MAX && hed_ptx_next_kernel(text, &at, &g, NULL, 0))
         count++;
-    err = make_room(c, count);
+    err = make_kernel_room(c, count);
     for (at = 0; err == 0 && i < count; i++)
         err = hed_ptx_next_kernel(text, &at, &g, places, PARAMS_MAX)
-                  ? describe_kernel(&c->arena, &g, places, &c->kernels[i])
+                  ? describe_ptx_kernel(&c->arena, &g, places, &c->kernels[i])
                   : HED_EFORMAT;
     return err;
 }
@@ -100,7 +100,7 @@ describe_parts(struct hed_remote_library *c, const struct hed_image *image,
     int err = 0;
 
     if (!image->parts)
-        return make_room(c, 0);
+        return make_kernel_room(c, 0);
     hed_buf_init(&joined, HED_PROGRAM_MAX);
 
     const CUresult r = hed_image_join(profile, image->parts, &c->arena, &joined, &arch, &why);

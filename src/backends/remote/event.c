@@ -6,7 +6,7 @@
 #include "backends/remote/remote.h"
 
 static CUevent
-name_of(const struct hed_event *e)
+event_name(const struct hed_event *e)
 {
     return (CUevent)(uintptr_t)e->object.handle;
 }
@@ -14,7 +14,7 @@ name_of(const struct hed_event *e)
 void
 hed_remote_event_made(void *m, struct hed_event *e)
 {
-    CUevent name = name_of(e);
+    CUevent name = event_name(e);
 
     hed_remote_send(hed_remote_of(m), e->ctx->object.handle, 0, 0, HED_cuEventCreate,
                     &(struct hed_cuEventCreate){&name, e->flags});
@@ -31,14 +31,14 @@ hed_remote_event_gone(void *m, struct hed_event *e)
         (c->primary &&
          atomic_load_explicit(&hed_remote_context(c)->resets, memory_order_relaxed) == 0))
         hed_remote_send(hed_remote_of(m), e->ctx->object.handle, 0, 0, HED_cuEventDestroy_v2,
-                        &(struct hed_cuEventDestroy_v2){name_of(e)});
+                        &(struct hed_cuEventDestroy_v2){event_name(e)});
 }
 
 CUresult
 hed_remote_put_event(struct hed_remote *r, struct hed_stream *s, struct hed_work *w)
 {
     const uint64_t stream = hed_stream_name(s);
-    const CUevent event = name_of(w->event.event);
+    const CUevent event = event_name(w->event.event);
 
     if (w->kind == HED_WORK_EVENT_WAIT) {
         hed_remote_send(
@@ -57,7 +57,7 @@ hed_remote_await_event(void *m, struct hed_event *e)
 {
     struct hed_remote *r = hed_remote_of(m);
     const CUresult result = hed_remote_ask(r, e->ctx->object.handle, 0, HED_cuEventSynchronize,
-                                           &(struct hed_cuEventSynchronize){name_of(e)}, true);
+                                           &(struct hed_cuEventSynchronize){event_name(e)}, true);
 
     hed_remote_host_drain(r);
     hed_remote_sync_in(r);
@@ -99,9 +99,9 @@ hed_remote_ask_event(void *m, struct hed_event *e)
     else if (!hed_remote_healthy(r))
         hed_remote_look(r);
     if (ask) {
-        result =
-            hed_remote_waited(e->ctx, hed_remote_ask(r, e->ctx->object.handle, 0, HED_cuEventQuery,
-                                                     &(struct hed_cuEventQuery){name_of(e)}, true));
+        result = hed_remote_waited(e->ctx,
+                                   hed_remote_ask(r, e->ctx->object.handle, 0, HED_cuEventQuery,
+                                                  &(struct hed_cuEventQuery){event_name(e)}, true));
         if (result == CUDA_SUCCESS && hed_remote_host_busy(r))
             result = CUDA_ERROR_NOT_READY;
         if (result == CUDA_SUCCESS) {
@@ -117,7 +117,7 @@ hed_remote_ask_event(void *m, struct hed_event *e)
 CUresult
 hed_remote_event_time(void *m, struct hed_event *begin, struct hed_event *end, float *ms)
 {
-    struct hed_cuEventElapsedTime a = {ms, name_of(begin), name_of(end)};
+    struct hed_cuEventElapsedTime a = {ms, event_name(begin), event_name(end)};
 
     return hed_remote_ask(hed_remote_of(m), begin->ctx->object.handle, 0, HED_cuEventElapsedTime,
                           &a, false);

@@ -36,7 +36,7 @@ flush_channels(void *arg)
 }
 
 static void
-start(struct hed_remote *r)
+start_flusher(struct hed_remote *r)
 {
     sigset_t all, old;
     pthread_t thread;
@@ -61,7 +61,7 @@ hed_remote_flush_soon(struct hed_remote_channel *channel)
     if (atomic_load_explicit(&r->flush_wanted, memory_order_seq_cst) != 0)
         return;
     if (!atomic_exchange_explicit(&r->flusher, true, memory_order_relaxed)) /* one starts it */
-        start(r);
+        start_flusher(r);
     /* Release: pairs with the acquire of the thread. */
     atomic_store_explicit(&r->flush_wanted, 1, memory_order_release);
     (void)hed_futex_wake_private(&r->flush_wanted, 1);

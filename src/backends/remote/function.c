@@ -37,7 +37,7 @@ begin_kernel(struct hed_remote_library *c, const struct hed_device *dev, uint32_
 
 /* A record has come. Another thread may have been faster. */
 static int
-learn(struct hed_remote_library *c, uint32_t index, const struct hed_buf *record)
+learn_kernel(struct hed_remote_library *c, uint32_t index, const struct hed_buf *record)
 {
     const struct hed_wire_kernel *w = hed_remote_record(record->data, record->size);
     struct hed_code_kernel k = c->kernels[index];
@@ -67,7 +67,7 @@ hed_remote_describe(void *m, struct hed_device *dev, struct hed_code *code, uint
     struct hed_kernel_body *b;
     struct hed_buf record;
 
-    /* Acquire: pairs with the release in learn(). */
+    /* Acquire: pairs with the release in learn_kernel(). */
     if (atomic_load_explicit(&c->described[kernel], memory_order_acquire))
         return CUDA_SUCCESS;
     b = begin_kernel(c, dev, kernel, hed_remote_current(c->remote), &channel);
@@ -90,7 +90,7 @@ hed_remote_describe(void *m, struct hed_device *dev, struct hed_code *code, uint
     int err = bulk <= HED_BULK_CHUNK ? hed_remote_take_bulk(channel, &record, bulk) : HED_EFORMAT;
 
     if (!err && r == CUDA_SUCCESS)
-        err = learn(c, kernel, &record);
+        err = learn_kernel(c, kernel, &record);
     hed_buf_fini(&record);
     if (err == HED_ENOMEM)
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -192,7 +192,7 @@ hed_remote_function_load(void *m, struct hed_function *f, struct hed_why *why)
 
 /* Reserves what of [at, end) is not yet; NOREPLACE says whether it was free. */
 static bool
-reserve_locked(struct hed_remote_code *c, uint64_t at, uint64_t end)
+reserve_variable_locked(struct hed_remote_code *c, uint64_t at, uint64_t end)
 {
     for (const struct hed_remote_range *x = c->ranges; x; x = x->next) {
         if (at >= x->at && at < x->end)
@@ -226,7 +226,7 @@ is_workers(const struct hed_remote *r, uint64_t at, uint64_t size)
 }
 
 static bool
-reserve(struct hed_remote *r, uint64_t at, uint64_t size)
+reserve_variable(struct hed_remote *r, uint64_t at, uint64_t size)
 {
     const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     bool good;
@@ -238,7 +238,7 @@ reserve(struct hed_remote *r, uint64_t at, uint64_t size)
     if (at + size > r->arena && at < r->base + r->size)
         return false;
     hed_lock(&r->code->lock);
-    good = reserve_locked(r->code, at / page * page, hed_round_up(at + size, page));
+    good = reserve_variable_locked(r->code, at / page * page, hed_round_up(at + size, page));
     hed_unlock(&r->code->lock);
     return good;
 }
@@ -273,7 +273,7 @@ hed_remote_variable(void *m, struct hed_context *ctx, struct hed_code *code, boo
     }
     *at = a->at;
     *size = a->size;
-    if (!reserve(r, *at, *size ? *size : 1)) {
+    if (!reserve_variable(r, *at, *size ? *size : 1)) {
         hed_error(REMOTE, "the address of %s is taken in this process", name);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }

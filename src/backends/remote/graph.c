@@ -68,7 +68,7 @@ can_tell_copy(struct hed_driver *d, const struct hed_copy *c)
 }
 
 static bool
-is_known(const struct hed_remote *r, uint64_t at)
+is_known_address(const struct hed_remote *r, uint64_t at)
 {
     return at >= r->base && at - r->base < r->size;
 }
@@ -90,8 +90,8 @@ can_tell_values(const struct hed_remote *r, const struct hed_memops *m)
              m->ops[i].operation != CU_STREAM_MEM_OP_WAIT_VALUE_64 &&
              m->ops[i].operation != CU_STREAM_MEM_OP_WRITE_VALUE_32 &&
              m->ops[i].operation != CU_STREAM_MEM_OP_WRITE_VALUE_64) ||
-            !is_known(r, m->ops[i].waitValue.address) ||
-            !is_known(r, m->ops[i].waitValue.address + 7))
+            !is_known_address(r, m->ops[i].waitValue.address) ||
+            !is_known_address(r, m->ops[i].waitValue.address + 7))
             return false;
     return true;
 }
@@ -176,7 +176,7 @@ fill_side(const struct hed_copy_side *s, const struct hed_copy *c, struct hed_gr
 
 /* What a node is, at `to`, which has own_size() zero bytes; the bytes it has become. */
 static uint32_t
-put_kernel(const struct hed_kernel_work *k, struct hed_graph_kernel *to)
+put_kernel_node(const struct hed_kernel_work *k, struct hed_graph_kernel *to)
 {
     CUlaunchAttribute *a = (CUlaunchAttribute *)(void *)(to + 1);
     bool cooperative = false;
@@ -224,7 +224,7 @@ put_own(const struct hed_work *w, void *to, uint32_t *type)
     switch (w->kind) {
     case HED_WORK_KERNEL:
         *type = CU_GRAPH_NODE_TYPE_KERNEL;
-        return put_kernel(&w->kernel, to);
+        return put_kernel_node(&w->kernel, to);
     case HED_WORK_COPY: {
         struct hed_graph_copy *c = to;
 
@@ -258,8 +258,8 @@ put_own(const struct hed_work *w, void *to, uint32_t *type)
 
 /* A step that is no node of its own; NULL: lost. */
 static struct hed_graph_body *
-step(struct hed_remote *r, uint64_t context, enum hed_graph_op op, size_t more,
-     struct hed_remote_channel **channel)
+graph_step(struct hed_remote *r, uint64_t context, enum hed_graph_op op, size_t more,
+           struct hed_remote_channel **channel)
 {
     struct hed_graph_body *b =
         hed_remote_begin(r, HED_MSG_GRAPH, (uint32_t)(sizeof *b + more), context, 0, 0, channel);
@@ -270,10 +270,10 @@ step(struct hed_remote *r, uint64_t context, enum hed_graph_op op, size_t more,
 }
 
 static bool
-begin(struct hed_remote *r, uint64_t context)
+begin_graph(struct hed_remote *r, uint64_t context)
 {
     struct hed_remote_channel *channel;
-    struct hed_graph_body *b = step(r, context, HED_GRAPH_BEGIN, 0, &channel);
+    struct hed_graph_body *b = graph_step(r, context, HED_GRAPH_BEGIN, 0, &channel);
 
     return b && hed_remote_end(channel, &b->head, sizeof *b) == 0;
 }
@@ -285,8 +285,8 @@ tell_node(struct hed_remote *r, uint64_t context, const struct hed_exec_node *n,
     const bool empty = child || is_empty(n);
     const uint64_t where = empty ? context : n->work->ctx->object.handle;
     struct hed_remote_channel *channel;
-    struct hed_graph_body *b = step(r, where, child ? HED_GRAPH_CHILD : HED_GRAPH_NODE,
-                                    in + (empty ? 0 : own_size(n->work)), &channel);
+    struct hed_graph_body *b = graph_step(r, where, child ? HED_GRAPH_CHILD : HED_GRAPH_NODE,
+                                          in + (empty ? 0 : own_size(n->work)), &channel);
 
     if (!b)
         return false;
@@ -300,16 +300,16 @@ tell_node(struct hed_remote *r, uint64_t context, const struct hed_exec_node *n,
 }
 
 static bool
-tell(struct hed_remote *r, uint64_t context, const struct hed_graph_exec *g)
+send_graph(struct hed_remote *r, uint64_t context, const struct hed_graph_exec *g)
 {
-    bool good = begin(r, context);
+    bool good = begin_graph(r, context);
 
     for (size_t i = 0; i < g->count && good; i++) {
         const struct hed_exec_node *n = &g->nodes[i];
         const bool child = !n->disabled && inner(n);
 
         if (child)
-            good = tell(r, context, inner(n));
+            good = send_graph(r, context, inner(n));
         good = good && tell_node(r, context, n, child);
     }
     return good;
@@ -327,8 +327,8 @@ hed_remote_mirror_exec(void *m, struct hed_context *c, struct hed_exec *e,
 
     if (!can_tell(r, body, 0))
         return CUDA_ERROR_NOT_SUPPORTED;
-    if (!tell(r, c->object.handle, body) ||
-        !(b = step(r, c->object.handle, HED_GRAPH_MAKE, 0, &channel)))
+    if (!send_graph(r, c->object.handle, body) ||
+        !(b = graph_step(r, c->object.handle, HED_GRAPH_MAKE, 0, &channel)))
         return CUDA_ERROR_DEVICE_UNAVAILABLE;
     b->exec = e->object.handle;
     b->flags = e->flags & CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
@@ -348,7 +348,7 @@ void
 hed_remote_drop_exec(void *m, uint64_t handle)
 {
     struct hed_remote_channel *channel;
-    struct hed_graph_body *b = step(hed_remote_of(m), 0, HED_GRAPH_DROP, 0, &channel);
+    struct hed_graph_body *b = graph_step(hed_remote_of(m), 0, HED_GRAPH_DROP, 0, &channel);
 
     if (!b)
         return;

@@ -45,7 +45,7 @@ help(struct hed_remote_helpers *h, uint32_t job)
     for (;;) {
         uint64_t at = atomic_load_explicit(&h->next, memory_order_acquire);
 
-        /* Acquire: pairs with the release in start(); what the job is was written before. */
+        /* Acquire: pairs with the release in start_helpers(), which has written the job before. */
         do {
             if ((uint32_t)(at >> 32) != job ||
                 (uint32_t)at >= atomic_load_explicit(&h->blocks, memory_order_relaxed))
@@ -72,13 +72,13 @@ helper(void *arg)
         uint32_t bell;
         unsigned spins = 0;
 
-        /* Acquire: pairs with start(). */
+        /* Acquire: pairs with start_helpers(). */
         while ((bell = atomic_load_explicit(&h->bell, memory_order_acquire)) == seen) {
             if (++spins < SPINS) {
                 hed_relax();
                 continue;
             }
-            /* The order of sleeping and bell is that of start(), the other way round. */
+            /* The order of sleeping and bell is that of start_helpers(), the other way round. */
             atomic_fetch_add(&h->sleeping, 1);
             if (atomic_load(&h->bell) == seen)
                 (void)hed_futex_wait_private(&h->bell, seen, -1);
@@ -138,7 +138,7 @@ find_helpers(struct hed_remote *r)
 }
 
 static uint32_t
-start(struct hed_remote_helpers *h, void *to, const void *from, size_t n)
+start_helpers(struct hed_remote_helpers *h, void *to, const void *from, size_t n)
 {
     const uint32_t job = atomic_load_explicit(&h->bell, memory_order_relaxed) + 1;
 
@@ -170,7 +170,7 @@ hed_remote_memcpy(struct hed_remote *r, void *to, const void *from, size_t n, bo
         memcpy(to, from, n);
         return;
     }
-    help(h, start(h, to, from, n));
+    help(h, start_helpers(h, to, from, n));
     /* Acquire: pairs with help(). */
     while (atomic_load_explicit(&h->left, memory_order_acquire) > 0)
         hed_relax();

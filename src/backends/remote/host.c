@@ -120,7 +120,7 @@ hed_remote_slot_leave(struct hed_remote *r, uint32_t slot, uint64_t number)
 /* ---- the table ------------------------------------------------------------------------------- */
 
 static struct entry *
-find_locked(struct hed_remote_host *h, uint64_t id)
+find_entry_locked(struct hed_remote_host *h, uint64_t id)
 {
     const uint32_t place = (uint32_t)id;
     struct entry *e = place >= 1 && place <= h->count ? &h->entries[place - 1] : NULL;
@@ -130,7 +130,7 @@ find_locked(struct hed_remote_host *h, uint64_t id)
 
 /* Takes the work; 0: no memory, and it is the caller's still. */
 static uint64_t
-add_locked(struct hed_remote_host *h, struct hed_work *w)
+add_function_locked(struct hed_remote_host *h, struct hed_work *w)
 {
     uint32_t place = h->first_free;
 
@@ -171,7 +171,7 @@ remove_locked(struct hed_remote_host *h, struct entry *e)
 }
 
 static uint64_t
-add(struct hed_remote_host *h, const struct hed_work *w)
+add_function(struct hed_remote_host *h, const struct hed_work *w)
 {
     struct hed_work *copy = hed_work_copy(w);
     uint64_t id = 0;
@@ -179,7 +179,7 @@ add(struct hed_remote_host *h, const struct hed_work *w)
     if (!copy)
         return 0;
     hed_lock(&h->lock);
-    id = add_locked(h, copy);
+    id = add_function_locked(h, copy);
     hed_unlock(&h->lock);
     if (!id)
         hed_work_free(copy);
@@ -195,11 +195,11 @@ ran(struct hed_remote_host *h)
 
 /* The work of an id, to be freed by the caller; NULL: there is none (any more). */
 static struct hed_work *
-take(struct hed_remote_host *h, uint64_t id)
+take_function(struct hed_remote_host *h, uint64_t id)
 {
     hed_lock(&h->lock);
 
-    struct entry *e = find_locked(h, id);
+    struct entry *e = find_entry_locked(h, id);
     struct hed_work *w = e ? remove_locked(h, e) : NULL;
 
     hed_unlock(&h->lock);
@@ -207,9 +207,9 @@ take(struct hed_remote_host *h, uint64_t id)
 }
 
 static void
-forget(struct hed_remote_host *h, uint64_t id)
+forget_host_function(struct hed_remote_host *h, uint64_t id)
 {
-    struct hed_work *w = take(h, id);
+    struct hed_work *w = take_function(h, id);
 
     if (w)
         ran(h);
@@ -221,7 +221,7 @@ forget(struct hed_remote_host *h, uint64_t id)
 /* Bytes that were copied before the function's turn came, but come here with an answer only: asks
  * for one, out of the order, since whoever has the turn at the worker may wait for the function. */
 static void
-fetch(struct hed_remote *r)
+fetch_functions(struct hed_remote *r)
 {
     struct hed_remote_channel *channel;
     struct hed_msg *m;
@@ -242,13 +242,13 @@ fetch(struct hed_remote *r)
 }
 
 static void
-run(struct hed_remote *r, uint64_t id, CUresult status)
+run_function(struct hed_remote *r, uint64_t id, CUresult status)
 {
-    struct hed_work *w = take(r->host, id);
+    struct hed_work *w = take_function(r->host, id);
 
     if (!w)
         return;
-    fetch(r);
+    fetch_functions(r);
     hed_context_fail(w->ctx, status);
     if (w->kind == HED_WORK_CALLBACK || hed_context_error(w->ctx) == CUDA_SUCCESS)
         hed_work_call(w);
@@ -258,7 +258,7 @@ run(struct hed_remote *r, uint64_t id, CUresult status)
 
 /* What has not run when the session is lost. */
 static void
-abandon(struct hed_remote_host *h)
+abandon_functions(struct hed_remote_host *h)
 {
     for (uint32_t place = 0;; place++) {
         struct hed_work *w = NULL;
@@ -285,7 +285,7 @@ abandon(struct hed_remote_host *h)
 /* ---- the thread ------------------------------------------------------------------------------ */
 
 static bool
-is_over(const struct hed_remote *r)
+is_session_over(const struct hed_remote *r)
 {
     /* Relaxed, both: seen a little later is fine. */
     return atomic_load_explicit(&r->lost, memory_order_relaxed) ||
@@ -303,7 +303,7 @@ answer_run(struct hed_remote *r, const struct hed_msg *m)
     if (m->kind != HED_MSG_RUN || m->size < sizeof come)
         return HED_EFORMAT;
     memcpy(&come, m, sizeof come);
-    run(r, come.id, (CUresult)come.status);
+    run_function(r, come.id, (CUresult)come.status);
     back = hed_channel_begin(h->channel, sizeof *back);
     if (!back)
         return HED_EIO;
@@ -313,7 +313,7 @@ answer_run(struct hed_remote *r, const struct hed_msg *m)
 }
 
 static void *
-serve(void *arg)
+serve_functions(void *arg)
 {
     struct hed_remote *r = arg;
     struct hed_remote_host *h = r->host;
@@ -321,7 +321,7 @@ serve(void *arg)
     int err = 0;
 
     (void)pthread_setname_np(pthread_self(), "heddle-host");
-    while (!err && !is_over(r)) {
+    while (!err && !is_session_over(r)) {
         err = hed_channel_next(h->channel, LOOK_MS, &m);
         if (!err)
             err = answer_run(r, m);
@@ -330,7 +330,7 @@ serve(void *arg)
     }
     if (err)
         hed_remote_lose(r, err == HED_EIO ? "the worker is gone" : hed_err_text(err));
-    abandon(h);
+    abandon_functions(h);
     return NULL;
 }
 
@@ -354,7 +354,7 @@ serve_alone(void *arg)
         if (!h->first)
             h->last = &h->first;
         hed_unlock(&h->lock);
-        run(r, one->id, CUDA_SUCCESS);
+        run_function(r, one->id, CUDA_SUCCESS);
         free(one);
         hed_lock(&h->lock);
         /* Release: pairs with hed_remote_host_busy; what the function did is seen. */
@@ -366,7 +366,7 @@ serve_alone(void *arg)
 
 /* The program's signals are for the program's threads, but for what a function itself causes. */
 static int
-start_thread(void *(*fn)(void *), struct hed_remote *r)
+start_host_thread(void *(*fn)(void *), struct hed_remote *r)
 {
     static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
     sigset_t blocked;
@@ -387,7 +387,7 @@ start_thread(void *(*fn)(void *), struct hed_remote *r)
 }
 
 static int
-start_locked(struct hed_remote *r, struct hed_remote_host *h)
+start_server_locked(struct hed_remote *r, struct hed_remote_host *h)
 {
     const bool alone = r->backend == HED_BACKEND_NULL;
     struct hed_why why = {""};
@@ -401,7 +401,7 @@ start_locked(struct hed_remote *r, struct hed_remote_host *h)
             hed_remote_lose(r, why.text[0] ? why.text : hed_err_text(err));
     }
     if (!err)
-        err = start_thread(alone ? serve_alone : serve, r);
+        err = start_host_thread(alone ? serve_alone : serve_functions, r);
     h->started = err == 0;
     if (err)
         hed_warn(REMOTE, "no way for functions of the program: %s",
@@ -410,11 +410,11 @@ start_locked(struct hed_remote *r, struct hed_remote_host *h)
 }
 
 static int
-start(struct hed_remote *r)
+start_function_server(struct hed_remote *r)
 {
     hed_lock(&r->host->lock);
 
-    const int err = start_locked(r, r->host);
+    const int err = start_server_locked(r, r->host);
 
     hed_unlock(&r->host->lock);
     return err;
@@ -461,17 +461,17 @@ hed_remote_put_host(struct hed_remote *r, struct hed_stream *s, struct hed_work 
 {
     struct hed_remote_host *h = r->host;
 
-    if (start(r) != 0)
-        return is_over(r) ? CUDA_ERROR_DEVICE_UNAVAILABLE : CUDA_ERROR_OUT_OF_MEMORY;
+    if (start_function_server(r) != 0)
+        return is_session_over(r) ? CUDA_ERROR_DEVICE_UNAVAILABLE : CUDA_ERROR_OUT_OF_MEMORY;
 
-    const uint64_t id = add(h, w);
+    const uint64_t id = add_function(h, w);
 
     if (!id)
         return CUDA_ERROR_OUT_OF_MEMORY;
     if (r->backend == HED_BACKEND_NULL ? run_soon(h, id) : send_host(r, s, w, id))
         return CUDA_SUCCESS;
-    forget(h, id);
-    return is_over(r) ? CUDA_ERROR_DEVICE_UNAVAILABLE : CUDA_ERROR_OUT_OF_MEMORY;
+    forget_host_function(h, id);
+    return is_session_over(r) ? CUDA_ERROR_DEVICE_UNAVAILABLE : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 bool

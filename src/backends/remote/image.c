@@ -81,7 +81,7 @@ copy_entries(struct hed_bytes fatbin, const struct pick *p, struct hed_buf *made
 
 /* The text alone, of an entry that a driver could stumble over (server/worker/intact.h). */
 static int
-copy_text(const struct hed_fatbin_entry *e, struct hed_buf *made)
+copy_entry_text(const struct hed_fatbin_entry *e, struct hed_buf *made)
 {
     struct hed_arena arena;
     struct hed_bytes text;
@@ -108,7 +108,7 @@ copy_chosen(struct hed_bytes fatbin, uint32_t device, unsigned flags, struct hed
     if (hed_fatbin_choose(fatbin, &how, &e, NULL) != 0)
         return HED_ENOTFOUND;
     if (e.kind == HED_FATBIN_PTX && !e.has_options)
-        return copy_text(&e, made);
+        return copy_entry_text(&e, made);
     return copy_entries(fatbin, &(struct pick){.what = PICK_ONE, .offset = e.offset}, made);
 }
 

@@ -21,8 +21,9 @@ travels(const CUlaunchAttribute *a)
 }
 
 static CUresult
-send(struct hed_remote *r, struct hed_stream *s, const struct hed_function *f, uint64_t number,
-     const struct hed_launch *l, const CUlaunchAttribute *attributes, unsigned count)
+send_launch(struct hed_remote *r, struct hed_stream *s, const struct hed_function *f,
+            uint64_t number, const struct hed_launch *l, const CUlaunchAttribute *attributes,
+            unsigned count)
 {
     const uint32_t room =
         (uint32_t)(sizeof(struct hed_launch_body) + count * sizeof *attributes) + l->param_bytes;
@@ -61,12 +62,12 @@ hed_remote_put_launch(void *m, struct hed_stream *s, struct hed_function *f,
                       const struct hed_launch *l, const CUlaunchAttribute *attributes,
                       unsigned count)
 {
-    return send(hed_remote_of(m), s, f, s->submitted, l, attributes, count);
+    return send_launch(hed_remote_of(m), s, f, s->submitted, l, attributes, count);
 }
 
 CUresult
 hed_remote_put_kernel(struct hed_remote *r, struct hed_stream *s, struct hed_work *w)
 {
-    return send(r, s, w->kernel.function, w->number, &w->kernel.launch, w->kernel.attributes,
-                w->kernel.attribute_count);
+    return send_launch(r, s, w->kernel.function, w->number, &w->kernel.launch, w->kernel.attributes,
+                       w->kernel.attribute_count);
 }

@@ -18,7 +18,7 @@ struct hed_linker {
 
 /* One message. The first makes the linker. */
 static CUresult
-step(struct hed_remote_opening *o)
+link_step(struct hed_remote_opening *o)
 {
     const char *name = o->input && o->input->name ? o->input->name : "";
     const uint32_t n = (uint32_t)strnlen(name, NAME_MAX_BYTES - 1);
@@ -71,7 +71,7 @@ hed_remote_link_made(void *m, struct hed_device *dev, const struct hed_jit_how *
     l->how.log = NULL;
     o.code = &l->code;
     hed_buf_init(&o.records, HED_RECORDS_MAX);
-    result = step(&o);
+    result = link_step(&o);
     hed_buf_fini(&o.records);
     if (result != CUDA_SUCCESS) {
         hed_remote_give_number(r, l->code.number);
@@ -108,7 +108,7 @@ hed_remote_link_add(void *m, struct hed_linker *l, const struct hed_linker_input
     o.bytes = bytes;
     o.input = input;
     hed_buf_init(&o.records, HED_RECORDS_MAX);
-    r = hed_remote_with_image(&o, step);
+    r = hed_remote_with_image(&o, link_step);
     hed_buf_fini(&o.records);
     return r;
 }
@@ -123,7 +123,7 @@ hed_remote_link_end(void *m, struct hed_linker *l, struct hed_buf *out, struct h
     (void)m;
     o.last = true;
     hed_buf_init(&o.records, HED_RECORDS_MAX);
-    r = step(&o);
+    r = link_step(&o);
     if (r == CUDA_SUCCESS) {
         hed_buf_add(out, o.records.data, o.records.size);
         r = out->err || o.records.size == 0 ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;

@@ -62,7 +62,7 @@ hed_remote_memory_init(struct hed_remote *r, struct hed_why *why)
 
 /* Which device's share an address is in; -1: the host's. */
 static int
-device_of(const struct hed_remote *r, uint64_t at)
+device_of_address(const struct hed_remote *r, uint64_t at)
 {
     const uint64_t i = (at - r->base) / r->stride;
 
@@ -250,7 +250,7 @@ unmap_here(uint64_t at, uint64_t size)
 
 /* Pinning may fail, and the worker may have a limit: this one is asked. */
 static int
-map_host(struct hed_remote *r, uint64_t at, uint64_t size)
+map_pinned(struct hed_remote *r, uint64_t at, uint64_t size)
 {
     int err = map_here(r, at, size);
 
@@ -282,10 +282,10 @@ int
 hed_remote_map(void *machine, uint64_t at, uint64_t size)
 {
     struct hed_remote *r = hed_remote_of(machine);
-    const int device = device_of(r, at);
+    const int device = device_of_address(r, at);
 
     if (device < 0)
-        return map_host(r, at, size);
+        return map_pinned(r, at, size);
     if (!lease(r, device, size))
         return no_lease(r);
     return send_map(
@@ -316,7 +316,7 @@ void
 hed_remote_unmap(void *machine, uint64_t at, uint64_t size)
 {
     struct hed_remote *r = hed_remote_of(machine);
-    const int device = device_of(r, at);
+    const int device = device_of_address(r, at);
     struct hed_map what = {.kind = HED_MAP_DEVICE, .device = -1, .at = at, .size = size};
 
     if (forget_view(r->memory, at)) {

@@ -71,7 +71,7 @@ hed_remote_mirror_gone(struct hed_remote *r, uint64_t at)
 
 /* The shadow of a range; NULL: it has none. It stays while the program's allocation there does. */
 static uint8_t *
-shadow_of(struct hed_remote *r, uint64_t at, uint64_t size)
+mirror_shadow(struct hed_remote *r, uint64_t at, uint64_t size)
 {
     uint8_t *shadow = NULL;
 
@@ -84,7 +84,7 @@ shadow_of(struct hed_remote *r, uint64_t at, uint64_t size)
 }
 
 static void
-send_granule(struct hed_remote *r, uint64_t at, uint8_t *shadow, uint64_t n)
+send_mirror_granule(struct hed_remote *r, uint64_t at, uint8_t *shadow, uint64_t n)
 {
     struct hed_remote_channel *channel;
     struct hed_data *d =
@@ -108,14 +108,14 @@ send_granule(struct hed_remote *r, uint64_t at, uint8_t *shadow, uint64_t n)
 static void
 send_changes(struct hed_remote *r, uint64_t at, uint64_t size)
 {
-    uint8_t *shadow = shadow_of(r, at, size);
+    uint8_t *shadow = mirror_shadow(r, at, size);
 
     for (uint64_t done = 0; shadow && done < size;) {
         const uint64_t next = ((at + done) / GRANULE + 1) * GRANULE - at;
         const uint64_t n = (next < size ? next : size) - done;
 
         if (memcmp((const void *)(uintptr_t)(at + done), shadow + done, n) != 0)
-            send_granule(r, at + done, shadow + done, n);
+            send_mirror_granule(r, at + done, shadow + done, n);
         done += n;
     }
 }
@@ -126,7 +126,7 @@ ask_changes(struct hed_remote *r, uint64_t at, uint64_t size)
     struct hed_remote_channel *channel;
     struct hed_data *d;
 
-    if (!shadow_of(r, at, size))
+    if (!mirror_shadow(r, at, size))
         return;
     d = hed_remote_begin(r, HED_MSG_SYNC_HOST, sizeof *d, hed_remote_current(r), 0, 0, &channel);
     if (!d)
@@ -153,7 +153,7 @@ hed_remote_mirror_data(struct hed_remote_channel *channel, const struct hed_data
 
     if (n > 0 && n <= GRANULE && n == d->width && d->client >= asked.at &&
         d->client - asked.at < asked.size && n <= asked.size - (d->client - asked.at))
-        shadow = shadow_of(channel->remote, d->client, n);
+        shadow = mirror_shadow(channel->remote, d->client, n);
     if (!shadow)
         return HED_EFORMAT;
     from = malloc(n);

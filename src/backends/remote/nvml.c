@@ -8,7 +8,7 @@
 #include "backends/remote/remote.h"
 
 static nvmlReturn_t
-ask(struct hed_layer *self, enum hed_nvml_call id, nvmlDevice_t *device, void *args)
+ask_worker(struct hed_layer *self, enum hed_nvml_call id, nvmlDevice_t *device, void *args)
 {
     struct hed_remote *r = hed_driver_of(self)->machine_state;
     const nvmlDevice_t given = *device;
@@ -28,7 +28,7 @@ ask(struct hed_layer *self, enum hed_nvml_call id, nvmlDevice_t *device, void *a
 #define ASK(call)                                                                   \
     static nvmlReturn_t remote_##call(struct hed_layer *self, struct hed_##call *a) \
     {                                                                               \
-        return ask(self, HED_##call, &a->device, a);                                \
+        return ask_worker(self, HED_##call, &a->device, a);                         \
     }
 
 ASK(nvmlDeviceGetMemoryInfo)

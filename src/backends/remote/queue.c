@@ -63,7 +63,7 @@ hed_remote_told_locked(struct hed_stream *s, uint64_t number)
 }
 
 static bool
-is_known(struct hed_stream *s, uint64_t number, bool answered)
+is_known_done(struct hed_stream *s, uint64_t number, bool answered)
 {
     hed_lock(&s->lock);
     refresh_locked(s);
@@ -76,7 +76,7 @@ is_known(struct hed_stream *s, uint64_t number, bool answered)
 
 /* The same of everything that was put on it. */
 static bool
-is_idle(struct hed_stream *s, bool answered)
+is_stream_idle(struct hed_stream *s, bool answered)
 {
     hed_lock(&s->lock);
     refresh_locked(s);
@@ -192,7 +192,7 @@ is_needless(const struct hed_work *w)
     bool all = w->kind == HED_WORK_EVENT_WAIT;
 
     for (unsigned i = 0; i < w->after.count && all; i++)
-        all = is_known(w->after.at[i].stream, w->after.at[i].number, false);
+        all = is_known_done(w->after.at[i].stream, w->after.at[i].number, false);
     return all;
 }
 
@@ -254,10 +254,10 @@ hed_remote_launch(void *m, struct hed_stream *s, struct hed_function *f, const s
 bool
 hed_remote_point_reached(void *m, struct hed_point p)
 {
-    if (is_known(p.stream, p.number, false))
+    if (is_known_done(p.stream, p.number, false))
         return true;
     hed_remote_look_at_stream(m, p.stream);
-    return is_known(p.stream, p.number, false);
+    return is_known_done(p.stream, p.number, false);
 }
 
 /* The sticky error first: it is what the program is told. */
@@ -291,7 +291,7 @@ await_stream(void *m, struct hed_stream *s)
 CUresult
 hed_remote_point_wait(void *m, struct hed_point p)
 {
-    if (is_known(p.stream, p.number, true))
+    if (is_known_done(p.stream, p.number, true))
         return hed_context_error(p.stream->ctx);
     return await_stream(m, p.stream);
 }
@@ -369,7 +369,7 @@ ask_blocking(void *m, struct hed_stream *legacy)
 CUresult
 hed_remote_stream_query(void *m, struct hed_stream *s)
 {
-    CUresult r = is_idle(s, false) ? CUDA_SUCCESS : hed_remote_ask_stream(m, s);
+    CUresult r = is_stream_idle(s, false) ? CUDA_SUCCESS : hed_remote_ask_stream(m, s);
 
     if (r == CUDA_SUCCESS && s->is_legacy)
         r = ask_blocking(m, s);
@@ -381,7 +381,7 @@ CUresult
 hed_remote_stream_wait(void *m, struct hed_stream *s)
 {
     struct hed_points p = {0};
-    const bool idle = is_idle(s, true) &&
+    const bool idle = is_stream_idle(s, true) &&
                       (!s->is_legacy || (hed_points_add_all(&p, s->ctx, true) && p.count == 0));
 
     hed_points_clear(&p);
@@ -427,9 +427,9 @@ is_context_known(struct hed_context *c)
         return false;
     hed_lock(&c->lock);
     for (struct hed_stream *s = c->streams; s && known; s = s->next)
-        known = is_idle(s, true);
+        known = is_stream_idle(s, true);
     if (known && c->legacy)
-        known = is_idle(c->legacy, true);
+        known = is_stream_idle(c->legacy, true);
     hed_unlock(&c->lock);
     return known;
 }
@@ -478,7 +478,7 @@ hed_remote_event_query(void *m, struct hed_event *e)
 
     if (!p.stream)
         return CUDA_SUCCESS;
-    if (!is_known(p.stream, p.number, false)) {
+    if (!is_known_done(p.stream, p.number, false)) {
         r = hed_remote_ask_event(m, e);
         if (r == CUDA_SUCCESS)
             r = hed_context_error(e->ctx);
@@ -495,7 +495,7 @@ hed_remote_event_wait(void *m, struct hed_event *e)
 
     if (!p.stream)
         return CUDA_SUCCESS;
-    if (!is_known(p.stream, p.number, true)) {
+    if (!is_known_done(p.stream, p.number, true)) {
         r = hed_remote_await_event(m, e);
         if (r == CUDA_SUCCESS && hed_remote_is_last(e, p))
             hed_remote_answered(p.stream, p.number);

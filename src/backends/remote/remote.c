@@ -93,7 +93,7 @@ static struct hed_nvml_ops nvml;
 
 /* What only the worker knows is asked; the rest is the soft driver's. */
 static void
-complete_type(void)
+complete_remote_type(void)
 {
     void (*const *from)(void) = (void (*const *)(void))(const void *)&hed_remote_nvml;
     void (**to)(void) = (void (**)(void))(void *)&nvml;
@@ -116,6 +116,6 @@ hed_backend_plugin(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-    (void)pthread_once(&once, complete_type);
+    (void)pthread_once(&once, complete_remote_type);
     return &type;
 }

@@ -74,7 +74,7 @@ hed_remote_end(struct hed_remote_channel *channel, struct hed_msg *msg, uint32_t
 
 /* What kernels printed comes out here, behind what the program has printed so far. */
 static void
-print(const struct hed_msg *m)
+print_kernel_output(const struct hed_msg *m)
 {
     const char *text = (const char *)(m + 1);
     size_t n = m->size - sizeof *m;
@@ -99,7 +99,7 @@ deal_with(struct hed_remote_channel *channel, const struct hed_msg *m)
     case HED_MSG_PING: /* it lives */
         return 0;
     case HED_MSG_PRINT:
-        print(m);
+        print_kernel_output(m);
         return 0;
     case HED_MSG_DATA:
         return m->size < sizeof(struct hed_data)

@@ -48,7 +48,7 @@ fill_hello(const struct hed_remote *r, const struct hed_config *config, bool sec
 
 /* It is shown to people, and whoever answered may not mean well. */
 static void
-take_text(char *text, size_t size)
+take_shown_text(char *text, size_t size)
 {
     text[size - 1] = '\0';
     for (char *p = text; *p; p++)
@@ -75,7 +75,7 @@ take_welcome(struct hed_remote *r, struct hed_conn *conn, uint32_t *devices, str
                         : "");
         return err ? err : HED_EFORMAT;
     }
-    take_text(a.text, sizeof a.text);
+    take_shown_text(a.text, sizeof a.text);
     if (a.head.result != CUDA_SUCCESS) {
         hed_why_set(why, "the server refuses: %s", a.text);
         return HED_EACCESS;
@@ -281,7 +281,7 @@ stays(int fd, uint64_t size)
 
 /* The page of slots and the heap, which the worker sends when the arena stands. */
 static int
-take_shared(struct hed_remote *r, struct hed_conn *conn, struct hed_why *why)
+take_shared_memory(struct hed_remote *r, struct hed_conn *conn, struct hed_why *why)
 {
     const size_t size = r->slot_count * sizeof *r->slots;
     int fds[2];
@@ -383,7 +383,7 @@ hed_remote_connect(struct hed_remote *r, const struct hed_config *config,
     if (!err)
         err = agree_on_arena(r, channel, (uint64_t)there + 1, why);
     if (!err && shared)
-        err = take_shared(r, hed_channel_conn(channel), why);
+        err = take_shared_memory(r, hed_channel_conn(channel), why);
     if (err) {
         hed_channel_free(channel);
         return err;

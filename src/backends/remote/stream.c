@@ -204,7 +204,7 @@ hed_remote_is_late_locked(struct hed_stream *s)
 
 /* Asks for real. */
 static CUresult
-query(struct hed_remote *r, struct hed_stream *s, uint64_t number)
+query_stream(struct hed_remote *r, struct hed_stream *s, uint64_t number)
 {
     struct hed_cuStreamQuery a = {(CUstream)(uintptr_t)hed_stream_name(s), false};
     /* As if it waited: what comes with an answer is to come. */
@@ -222,7 +222,8 @@ query(struct hed_remote *r, struct hed_stream *s, uint64_t number)
 
 /* Reads the slot; must the worker be asked? eager: whenever that would tell more. */
 static bool
-look(struct hed_remote *r, struct hed_stream *s, bool eager, uint64_t *number, bool *done)
+read_stream_slot(struct hed_remote *r, struct hed_stream *s, bool eager, uint64_t *number,
+                 bool *done)
 {
     bool ask = false;
 
@@ -249,8 +250,8 @@ hed_remote_look_at_stream(void *m, struct hed_stream *s)
     uint64_t number;
     bool done;
 
-    if (look(r, s, false, &number, &done))
-        (void)query(r, s, number);
+    if (read_stream_slot(r, s, false, &number, &done))
+        (void)query_stream(r, s, number);
 }
 
 CUresult
@@ -260,8 +261,8 @@ hed_remote_ask_stream(void *m, struct hed_stream *s)
     uint64_t number;
     bool done;
 
-    if (look(r, s, true, &number, &done))
-        return query(r, s, number);
+    if (read_stream_slot(r, s, true, &number, &done))
+        return query_stream(r, s, number);
     return done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 

@@ -80,7 +80,7 @@ flags_are_fine(unsigned flags)
 /* ---- made contexts --------------------------------------------------------------------------- */
 
 static CUresult
-create(struct hed_layer *self, CUcontext *out, unsigned flags, CUdevice ordinal)
+create_context(struct hed_layer *self, CUcontext *out, unsigned flags, CUdevice ordinal)
 {
     struct hed_driver *d = hed_driver_of(self);
     struct hed_device *dev;
@@ -107,13 +107,13 @@ create(struct hed_layer *self, CUcontext *out, unsigned flags, CUdevice ordinal)
 static CUresult
 soft_cuCtxCreate(struct hed_layer *self, struct hed_cuCtxCreate *a)
 {
-    return create(self, a->pctx, a->flags, a->dev);
+    return create_context(self, a->pctx, a->flags, a->dev);
 }
 
 static CUresult
 soft_cuCtxCreate_v2(struct hed_layer *self, struct hed_cuCtxCreate_v2 *a)
 {
-    return create(self, a->pctx, a->flags, a->dev);
+    return create_context(self, a->pctx, a->flags, a->dev);
 }
 
 /* Affinity needs NVIDIA's MPS: "CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY" without (CUDA Driver API,
@@ -128,7 +128,7 @@ create_with(struct hed_layer *self, CUcontext *out, const CUexecAffinityParam_v1
         return r;
     if (count > 0)
         return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
-    return create(self, out, flags, dev);
+    return create_context(self, out, flags, dev);
 }
 
 static CUresult
@@ -151,7 +151,7 @@ soft_cuCtxCreate_v4(struct hed_layer *self, struct hed_cuCtxCreate_v4 *a)
 }
 
 static CUresult
-destroy(struct hed_layer *self, CUcontext handle)
+destroy_context(struct hed_layer *self, CUcontext handle)
 {
     struct hed_driver *d = hed_driver_of(self);
     struct hed_context *c;
@@ -176,13 +176,13 @@ destroy(struct hed_layer *self, CUcontext handle)
 static CUresult
 soft_cuCtxDestroy(struct hed_layer *self, struct hed_cuCtxDestroy *a)
 {
-    return destroy(self, a->ctx);
+    return destroy_context(self, a->ctx);
 }
 
 static CUresult
 soft_cuCtxDestroy_v2(struct hed_layer *self, struct hed_cuCtxDestroy_v2 *a)
 {
-    return destroy(self, a->ctx);
+    return destroy_context(self, a->ctx);
 }
 
 static CUresult
@@ -224,13 +224,13 @@ soft_cuCtxDetach(struct hed_layer *self, struct hed_cuCtxDetach *a)
     if (!last)
         c->attaches--;
     hed_unlock(&d->contexts_lock);
-    return last ? destroy(self, a->ctx) : CUDA_SUCCESS;
+    return last ? destroy_context(self, a->ctx) : CUDA_SUCCESS;
 }
 
 /* ---- the stack ------------------------------------------------------------------------------- */
 
 static CUresult
-push(struct hed_layer *self, CUcontext handle)
+push_context(struct hed_layer *self, CUcontext handle)
 {
     struct hed_driver *d = hed_driver_of(self);
     struct hed_context *c;
@@ -246,17 +246,17 @@ push(struct hed_layer *self, CUcontext handle)
 static CUresult
 soft_cuCtxPushCurrent(struct hed_layer *self, struct hed_cuCtxPushCurrent *a)
 {
-    return push(self, a->ctx);
+    return push_context(self, a->ctx);
 }
 
 static CUresult
 soft_cuCtxPushCurrent_v2(struct hed_layer *self, struct hed_cuCtxPushCurrent_v2 *a)
 {
-    return push(self, a->ctx);
+    return push_context(self, a->ctx);
 }
 
 static CUresult
-pop(struct hed_layer *self, CUcontext *out)
+pop_context(struct hed_layer *self, CUcontext *out)
 {
     struct hed_context *c;
     const CUresult r = named_context(self, NULL, &c);
@@ -272,13 +272,13 @@ pop(struct hed_layer *self, CUcontext *out)
 static CUresult
 soft_cuCtxPopCurrent(struct hed_layer *self, struct hed_cuCtxPopCurrent *a)
 {
-    return pop(self, a->pctx);
+    return pop_context(self, a->pctx);
 }
 
 static CUresult
 soft_cuCtxPopCurrent_v2(struct hed_layer *self, struct hed_cuCtxPopCurrent_v2 *a)
 {
-    return pop(self, a->pctx);
+    return pop_context(self, a->pctx);
 }
 
 static CUresult

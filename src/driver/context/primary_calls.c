@@ -39,7 +39,7 @@ soft_cuDevicePrimaryCtxRetain(struct hed_layer *self, struct hed_cuDevicePrimary
 }
 
 static CUresult
-release(struct hed_layer *self, CUdevice ordinal)
+release_primary(struct hed_layer *self, CUdevice ordinal)
 {
     struct hed_device *dev;
     const CUresult r = hed_device_get(self, ordinal, &dev);
@@ -50,18 +50,18 @@ release(struct hed_layer *self, CUdevice ordinal)
 static CUresult
 soft_cuDevicePrimaryCtxRelease(struct hed_layer *self, struct hed_cuDevicePrimaryCtxRelease *a)
 {
-    return release(self, a->dev);
+    return release_primary(self, a->dev);
 }
 
 static CUresult
 soft_cuDevicePrimaryCtxRelease_v2(struct hed_layer *self,
                                   struct hed_cuDevicePrimaryCtxRelease_v2 *a)
 {
-    return release(self, a->dev);
+    return release_primary(self, a->dev);
 }
 
 static CUresult
-reset(struct hed_layer *self, CUdevice ordinal)
+reset_primary(struct hed_layer *self, CUdevice ordinal)
 {
     struct hed_device *dev;
     const CUresult r = hed_device_get(self, ordinal, &dev);
@@ -72,13 +72,13 @@ reset(struct hed_layer *self, CUdevice ordinal)
 static CUresult
 soft_cuDevicePrimaryCtxReset(struct hed_layer *self, struct hed_cuDevicePrimaryCtxReset *a)
 {
-    return reset(self, a->dev);
+    return reset_primary(self, a->dev);
 }
 
 static CUresult
 soft_cuDevicePrimaryCtxReset_v2(struct hed_layer *self, struct hed_cuDevicePrimaryCtxReset_v2 *a)
 {
-    return reset(self, a->dev);
+    return reset_primary(self, a->dev);
 }
 
 /* Before version 11 flags could not be changed while the context was active. */
@@ -140,7 +140,7 @@ soft_cuDevicePrimaryCtxGetState(struct hed_layer *self, struct hed_cuDevicePrima
 /* ---- limits ---------------------------------------------------------------------------------- */
 
 static uint64_t
-attribute(const struct hed_context *c, CUdevice_attribute a)
+device_attribute(const struct hed_context *c, CUdevice_attribute a)
 {
     const int value = c->device->info.profile.attributes[a];
 
@@ -148,7 +148,7 @@ attribute(const struct hed_context *c, CUdevice_attribute a)
 }
 
 static void
-store(struct hed_context *c, CUlimit limit, uint64_t value)
+store_limit(struct hed_context *c, CUlimit limit, uint64_t value)
 {
     /* Relaxed: a launch on another thread takes the old value or the new one. */
     atomic_store_explicit(&c->limits[limit], value, memory_order_relaxed);
@@ -157,34 +157,34 @@ store(struct hed_context *c, CUlimit limit, uint64_t value)
 void
 hed_context_default_limits(struct hed_context *c)
 {
-    const uint64_t l2 = attribute(c, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
+    const uint64_t l2 = device_attribute(c, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
     const uint64_t printf_size =
-        attribute(c, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT) * PRINTF_FIRST_PER_SM;
+        device_attribute(c, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT) * PRINTF_FIRST_PER_SM;
 
     for (int i = 0; i < HED_LIMITS; i++)
-        store(c, (CUlimit)i, 0);
-    store(c, CU_LIMIT_STACK_SIZE, STACK_FIRST);
-    store(c, CU_LIMIT_PRINTF_FIFO_SIZE, printf_size < 1u << 20 ? 1u << 20 : printf_size);
-    store(c, CU_LIMIT_MALLOC_HEAP_SIZE, HEAP_FIRST);
-    store(c, CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH, 2);
-    store(c, CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT, LAUNCHES_FIRST);
-    store(c, CU_LIMIT_MAX_L2_FETCH_GRANULARITY, FETCH_FIRST);
-    if (attribute(c, CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE))
-        store(c, CU_LIMIT_PERSISTING_L2_CACHE_SIZE, l2 / L2_PARTS * 3);
-    store(c, CU_LIMIT_SHMEM_SIZE,
-          attribute(c, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN));
+        store_limit(c, (CUlimit)i, 0);
+    store_limit(c, CU_LIMIT_STACK_SIZE, STACK_FIRST);
+    store_limit(c, CU_LIMIT_PRINTF_FIFO_SIZE, printf_size < 1u << 20 ? 1u << 20 : printf_size);
+    store_limit(c, CU_LIMIT_MALLOC_HEAP_SIZE, HEAP_FIRST);
+    store_limit(c, CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH, 2);
+    store_limit(c, CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT, LAUNCHES_FIRST);
+    store_limit(c, CU_LIMIT_MAX_L2_FETCH_GRANULARITY, FETCH_FIRST);
+    if (device_attribute(c, CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE))
+        store_limit(c, CU_LIMIT_PERSISTING_L2_CACHE_SIZE, l2 / L2_PARTS * 3);
+    store_limit(c, CU_LIMIT_SHMEM_SIZE,
+                device_attribute(c, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN));
 }
 
 /* Is there such a limit, on this device? */
 static CUresult
-check_limit(const struct hed_context *c, CUlimit limit)
+check_limit_id(const struct hed_context *c, CUlimit limit)
 {
     if ((unsigned)limit >= CU_LIMIT_MAX)
         return CUDA_ERROR_INVALID_VALUE;
     if (limit == CU_LIMIT_CIG_SHMEM_FALLBACK_ENABLED ||
         (limit == CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH && c->device->info.profile.major >= 9) ||
         (limit == CU_LIMIT_PERSISTING_L2_CACHE_SIZE &&
-         !attribute(c, CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE)))
+         !device_attribute(c, CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE)))
         return CUDA_ERROR_UNSUPPORTED_LIMIT;
     return CUDA_SUCCESS;
 }
@@ -193,8 +193,9 @@ check_limit(const struct hed_context *c, CUlimit limit)
 static uint64_t
 most_stack(const struct hed_context *c)
 {
-    const uint64_t threads = attribute(c, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT) *
-                             attribute(c, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
+    const uint64_t threads =
+        device_attribute(c, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT) *
+        device_attribute(c, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
     const uint64_t share = threads ? c->device->info.profile.memory / threads : STACK_MOST;
 
     return share < STACK_MOST ? share : STACK_MOST;
@@ -203,11 +204,11 @@ most_stack(const struct hed_context *c)
 static CUresult
 set_persisting(struct hed_context *c, uint64_t value)
 {
-    const uint64_t part = attribute(c, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE) / L2_PARTS;
+    const uint64_t part = device_attribute(c, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE) / L2_PARTS;
 
-    if (value > attribute(c, CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE))
+    if (value > device_attribute(c, CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE))
         return CUDA_ERROR_INVALID_VALUE;
-    store(c, CU_LIMIT_PERSISTING_L2_CACHE_SIZE, part ? hed_round_up(value, part) : value);
+    store_limit(c, CU_LIMIT_PERSISTING_L2_CACHE_SIZE, part ? hed_round_up(value, part) : value);
     return CUDA_SUCCESS;
 }
 
@@ -218,24 +219,24 @@ set_limit(struct hed_context *c, CUlimit limit, uint64_t value)
     case CU_LIMIT_STACK_SIZE:
         if (value > most_stack(c))
             return CUDA_ERROR_INVALID_VALUE;
-        store(c, limit, hed_round_up(value, STACK_STEP));
+        store_limit(c, limit, hed_round_up(value, STACK_STEP));
         return CUDA_SUCCESS;
     case CU_LIMIT_PRINTF_FIFO_SIZE:
-        store(c, limit, hed_clamp(value, PRINTF_LEAST, PRINTF_MOST));
+        store_limit(c, limit, hed_clamp(value, PRINTF_LEAST, PRINTF_MOST));
         return CUDA_SUCCESS;
     case CU_LIMIT_MALLOC_HEAP_SIZE:
-        store(c, limit, hed_clamp(value, HEAP_LEAST, c->device->info.profile.memory / 8));
+        store_limit(c, limit, hed_clamp(value, HEAP_LEAST, c->device->info.profile.memory / 8));
         return CUDA_SUCCESS;
     case CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH:
-        store(c, limit, hed_clamp(value, 2, 24));
+        store_limit(c, limit, hed_clamp(value, 2, 24));
         return CUDA_SUCCESS;
     case CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT:
-        store(c, limit, hed_clamp(value, LAUNCHES_LEAST, LAUNCHES_MOST));
+        store_limit(c, limit, hed_clamp(value, LAUNCHES_LEAST, LAUNCHES_MOST));
         return CUDA_SUCCESS;
     case CU_LIMIT_MAX_L2_FETCH_GRANULARITY:
         if (value > FETCH_MOST)
             return CUDA_ERROR_INVALID_VALUE;
-        store(c, limit, value);
+        store_limit(c, limit, value);
         return CUDA_SUCCESS;
     case CU_LIMIT_PERSISTING_L2_CACHE_SIZE:
         return set_persisting(c, value);
@@ -252,7 +253,7 @@ soft_cuCtxSetLimit(struct hed_layer *self, struct hed_cuCtxSetLimit *a)
     void *m;
 
     if (r == CUDA_SUCCESS)
-        r = check_limit(c, a->limit);
+        r = check_limit_id(c, a->limit);
     if (r == CUDA_SUCCESS)
         r = set_limit(c, a->limit, a->value);
     if (r == CUDA_SUCCESS)
@@ -270,7 +271,7 @@ soft_cuCtxGetLimit(struct hed_layer *self, struct hed_cuCtxGetLimit *a)
     if (r == CUDA_SUCCESS && !a->pvalue)
         r = CUDA_ERROR_INVALID_VALUE;
     if (r == CUDA_SUCCESS)
-        r = check_limit(c, a->limit);
+        r = check_limit_id(c, a->limit);
     if (r == CUDA_SUCCESS)
         *a->pvalue = atomic_load_explicit(&c->limits[a->limit], memory_order_relaxed);
     return r;

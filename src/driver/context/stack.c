@@ -38,7 +38,7 @@ empty(struct stack *s)
 }
 
 static void
-thread_ends(void *p)
+stack_of_thread_ends(void *p)
 {
     struct stack *s = p;
 
@@ -48,9 +48,9 @@ thread_ends(void *p)
 }
 
 static void
-make_key(void)
+make_stack_key(void)
 {
-    have_key = pthread_key_create(&key, thread_ends) == 0;
+    have_key = pthread_key_create(&key, stack_of_thread_ends) == 0;
 }
 
 /* The thread's stack for a driver. */
@@ -62,7 +62,7 @@ mine(const struct hed_driver *d)
 
     if (__builtin_expect(s->driver == d->serial, 1))
         return s;
-    (void)pthread_once(&once, make_key);
+    (void)pthread_once(&once, make_stack_key);
     empty(s);
     s->driver = d->serial;
     if (!s->known && have_key)

@@ -30,7 +30,7 @@ struct memory {
 static _Thread_local struct memory remembered[REMEMBERED];
 
 static struct memory *
-place(const struct hed_context *c, const void *key)
+thread_cache_entry(const struct hed_context *c, const void *key)
 {
     /* Both are addresses: the golden ratio brings what differs in them to the top. */
     const uint64_t mixed = ((uintptr_t)c ^ (uintptr_t)key) * 0x9e3779b97f4a7c15ull;
@@ -40,13 +40,13 @@ place(const struct hed_context *c, const void *key)
 
 /* Release: pairs with the acquire in hed_storage_get, whose reader then looks at the list again. */
 static void
-changed(void)
+storage_changed(void)
 {
     atomic_fetch_add_explicit(&epoch, 1, memory_order_release);
 }
 
 static struct hed_storage *
-find_locked(const struct hed_context *c, const void *key, unsigned *count)
+find_storage_locked(const struct hed_context *c, const void *key, unsigned *count)
 {
     *count = 0;
     for (struct hed_storage *s = c->storage; s; s = s->next, ++*count)
@@ -67,7 +67,7 @@ hed_storage_put(struct hed_context *c, void *key, void *value, hed_storage_dtor 
     *fresh = (struct hed_storage){NULL, key, value, dtor};
     hed_lock(&c->lock);
 
-    struct hed_storage *s = find_locked(c, key, &count);
+    struct hed_storage *s = find_storage_locked(c, key, &count);
 
     if (s) {
         r = CUDA_ERROR_INVALID_HANDLE;
@@ -77,7 +77,7 @@ hed_storage_put(struct hed_context *c, void *key, void *value, hed_storage_dtor 
         fresh->next = c->storage;
         c->storage = fresh;
         fresh = NULL;
-        changed();
+        storage_changed();
     }
     hed_unlock(&c->lock);
     free(fresh);
@@ -88,7 +88,7 @@ CUresult
 hed_storage_get(struct hed_context *c, void *key, void **value)
 {
     const uint64_t now = atomic_load_explicit(&epoch, memory_order_acquire);
-    struct memory *m = place(c, key);
+    struct memory *m = thread_cache_entry(c, key);
     unsigned count;
 
     if (__builtin_expect(m->epoch == now && m->ctx == c && m->key == key, 1)) {
@@ -97,7 +97,7 @@ hed_storage_get(struct hed_context *c, void *key, void **value)
     }
     hed_lock(&c->lock);
 
-    const struct hed_storage *s = find_locked(c, key, &count);
+    const struct hed_storage *s = find_storage_locked(c, key, &count);
 
     if (s) {
         *value = s->value;
@@ -118,7 +118,7 @@ hed_storage_remove(struct hed_context *c, void *key)
         if ((*at)->key == key) {
             found = *at;
             *at = found->next;
-            changed();
+            storage_changed();
             break;
         }
     hed_unlock(&c->lock);
@@ -136,7 +136,7 @@ hed_storage_clear(struct hed_context *c)
 
         if (s) {
             c->storage = s->next;
-            changed();
+            storage_changed();
         }
         hed_unlock(&c->lock);
         if (!s)

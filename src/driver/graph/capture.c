@@ -220,7 +220,7 @@ own_memory(struct hed_graph *g, struct hed_node *n)
 }
 
 static CUresult
-add_locked(struct hed_capture *c, struct hed_joined *j, struct hed_work *w)
+capture_add_locked(struct hed_capture *c, struct hed_joined *j, struct hed_work *w)
 {
     struct hed_node *n;
     const CUgraphNodeType type = node_types[w->kind];
@@ -257,7 +257,7 @@ hed_capture_add(struct hed_stream *s, struct hed_work *w)
                            : CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
         c->invalidated = true;
     } else {
-        r = add_locked(c, j, w);
+        r = capture_add_locked(c, j, w);
         w = NULL;
         if (r != CUDA_SUCCESS)
             c->invalidated = true;

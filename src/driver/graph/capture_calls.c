@@ -26,7 +26,7 @@ begin_behind_locked(struct hed_capture *c, struct hed_joined *j, const CUgraphNo
 
 /* Makes the capture and lets the stream into it. Takes the graph's reference on success. */
 static CUresult
-begin_locked(struct hed_stream *s, CUstreamCaptureMode mode, struct hed_graph *g, bool owns)
+begin_capture_locked(struct hed_stream *s, CUstreamCaptureMode mode, struct hed_graph *g, bool owns)
 {
     struct hed_capture *c = calloc(1, sizeof *c);
     struct hed_joined *j;
@@ -76,8 +76,8 @@ begin_stream(struct hed_driver *d, struct hed_stream *s, const struct begin *b)
 
     hed_lock(&hed_captures_lock);
 
-    CUresult r =
-        hed_capture_of(s) ? CUDA_ERROR_ILLEGAL_STATE : begin_locked(s, b->mode, g, !b->graph);
+    CUresult r = hed_capture_of(s) ? CUDA_ERROR_ILLEGAL_STATE
+                                   : begin_capture_locked(s, b->mode, g, !b->graph);
     struct hed_joined *all = NULL;
 
     if (r == CUDA_SUCCESS && b->count > 0) {
@@ -102,7 +102,7 @@ begin_stream(struct hed_driver *d, struct hed_stream *s, const struct begin *b)
 }
 
 static CUresult
-begin(struct hed_layer *self, CUstream stream, bool ptds, const struct begin *b)
+begin_capture(struct hed_layer *self, CUstream stream, bool ptds, const struct begin *b)
 {
     struct hed_stream *s;
     CUresult r;
@@ -123,13 +123,14 @@ begin(struct hed_layer *self, CUstream stream, bool ptds, const struct begin *b)
 static CUresult
 soft_cuStreamBeginCapture(struct hed_layer *self, struct hed_cuStreamBeginCapture *a)
 {
-    return begin(self, a->hStream, a->ptds, &(struct begin){.mode = CU_STREAM_CAPTURE_MODE_GLOBAL});
+    return begin_capture(self, a->hStream, a->ptds,
+                         &(struct begin){.mode = CU_STREAM_CAPTURE_MODE_GLOBAL});
 }
 
 static CUresult
 soft_cuStreamBeginCapture_v2(struct hed_layer *self, struct hed_cuStreamBeginCapture_v2 *a)
 {
-    return begin(self, a->hStream, a->ptds, &(struct begin){.mode = a->mode});
+    return begin_capture(self, a->hStream, a->ptds, &(struct begin){.mode = a->mode});
 }
 
 static CUresult
@@ -137,8 +138,8 @@ soft_cuStreamBeginCaptureToGraph(struct hed_layer *self, struct hed_cuStreamBegi
 {
     if (!a->hGraph || (a->numDependencies > 0 && !a->dependencies))
         return CUDA_ERROR_INVALID_VALUE;
-    return begin(self, a->hStream, a->ptds,
-                 &(struct begin){a->mode, a->hGraph, a->dependencies, a->numDependencies});
+    return begin_capture(self, a->hStream, a->ptds,
+                         &(struct begin){a->mode, a->hGraph, a->dependencies, a->numDependencies});
 }
 
 static bool
@@ -170,7 +171,7 @@ all_came_back_locked(struct hed_capture *c)
 
 /* Who captures into a graph of their own has it already, and need not be told. */
 static CUresult
-end_locked(struct hed_stream *s, bool untold, struct hed_capture **out)
+end_capture_locked(struct hed_stream *s, bool untold, struct hed_capture **out)
 {
     struct hed_capture *c = hed_capture_of(s);
 
@@ -203,7 +204,7 @@ soft_cuStreamEndCapture(struct hed_layer *self, struct hed_cuStreamEndCapture *a
     if (r != CUDA_SUCCESS)
         return r;
     hed_lock(&hed_captures_lock);
-    r = end_locked(s, !a->phGraph, &c);
+    r = end_capture_locked(s, !a->phGraph, &c);
     if (c) {
         g = c->graph;
         owns = c->owns_graph;
@@ -264,7 +265,7 @@ info_locked(struct hed_stream *s, const struct info *i)
 }
 
 static CUresult
-ask(struct hed_layer *self, CUstream stream, bool ptds, const struct info *i)
+ask_capture(struct hed_layer *self, CUstream stream, bool ptds, const struct info *i)
 {
     struct hed_stream *s;
 
@@ -289,30 +290,31 @@ ask(struct hed_layer *self, CUstream stream, bool ptds, const struct info *i)
 static CUresult
 soft_cuStreamIsCapturing(struct hed_layer *self, struct hed_cuStreamIsCapturing *a)
 {
-    return ask(self, a->hStream, a->ptds, &(struct info){.status = a->captureStatus});
+    return ask_capture(self, a->hStream, a->ptds, &(struct info){.status = a->captureStatus});
 }
 
 static CUresult
 soft_cuStreamGetCaptureInfo(struct hed_layer *self, struct hed_cuStreamGetCaptureInfo *a)
 {
-    return ask(self, a->hStream, a->ptds,
-               &(struct info){.status = a->captureStatus_out, .id = a->id_out});
+    return ask_capture(self, a->hStream, a->ptds,
+                       &(struct info){.status = a->captureStatus_out, .id = a->id_out});
 }
 
 static CUresult
 soft_cuStreamGetCaptureInfo_v2(struct hed_layer *self, struct hed_cuStreamGetCaptureInfo_v2 *a)
 {
-    return ask(self, a->hStream, a->ptds,
-               &(struct info){a->captureStatus_out, a->id_out, a->graph_out, a->dependencies_out,
-                              NULL, a->numDependencies_out});
+    return ask_capture(self, a->hStream, a->ptds,
+                       &(struct info){a->captureStatus_out, a->id_out, a->graph_out,
+                                      a->dependencies_out, NULL, a->numDependencies_out});
 }
 
 static CUresult
 soft_cuStreamGetCaptureInfo_v3(struct hed_layer *self, struct hed_cuStreamGetCaptureInfo_v3 *a)
 {
-    return ask(self, a->hStream, a->ptds,
-               &(struct info){a->captureStatus_out, a->id_out, a->graph_out, a->dependencies_out,
-                              a->edgeData_out, a->numDependencies_out});
+    return ask_capture(self, a->hStream, a->ptds,
+                       &(struct info){a->captureStatus_out, a->id_out, a->graph_out,
+                                      a->dependencies_out, a->edgeData_out,
+                                      a->numDependencies_out});
 }
 
 static CUresult
@@ -331,8 +333,8 @@ update_locked(struct hed_stream *s, const CUgraphNode *deps, size_t count, unsig
 }
 
 static CUresult
-update(struct hed_layer *self, CUstream stream, bool ptds, const CUgraphNode *deps, size_t count,
-       unsigned flags)
+update_dependencies(struct hed_layer *self, CUstream stream, bool ptds, const CUgraphNode *deps,
+                    size_t count, unsigned flags)
 {
     struct hed_stream *s;
 
@@ -355,14 +357,16 @@ static CUresult
 soft_cuStreamUpdateCaptureDependencies(struct hed_layer *self,
                                        struct hed_cuStreamUpdateCaptureDependencies *a)
 {
-    return update(self, a->hStream, a->ptds, a->dependencies, a->numDependencies, a->flags);
+    return update_dependencies(self, a->hStream, a->ptds, a->dependencies, a->numDependencies,
+                               a->flags);
 }
 
 static CUresult
 soft_cuStreamUpdateCaptureDependencies_v2(struct hed_layer *self,
                                           struct hed_cuStreamUpdateCaptureDependencies_v2 *a)
 {
-    return update(self, a->hStream, a->ptds, a->dependencies, a->numDependencies, a->flags);
+    return update_dependencies(self, a->hStream, a->ptds, a->dependencies, a->numDependencies,
+                               a->flags);
 }
 
 static CUresult

@@ -84,7 +84,7 @@ put_graph_locked(struct hed_buf *b, const struct hed_graph *g, unsigned flags)
 }
 
 static CUresult
-write_file(const char *path, const struct hed_buf *b)
+write_dot_file(const char *path, const struct hed_buf *b)
 {
     const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     size_t done = 0;
@@ -119,7 +119,7 @@ soft_cuGraphDebugDotPrint(struct hed_layer *self, struct hed_cuGraphDebugDotPrin
         put_graph_locked(&b, g, a->flags);
         hed_unlock(&hed_graphs_lock);
         hed_buf_addf(&b, "}\n");
-        r = b.err ? CUDA_ERROR_OUT_OF_MEMORY : write_file(a->path, &b);
+        r = b.err ? CUDA_ERROR_OUT_OF_MEMORY : write_dot_file(a->path, &b);
         hed_buf_fini(&b);
     }
     hed_object_put(&g->object);

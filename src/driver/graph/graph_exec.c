@@ -164,7 +164,8 @@ exec_free(struct hed_object *o)
      CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY)
 
 static CUresult
-instantiate(struct hed_layer *self, CUgraph handle, unsigned long long flags, CUgraphExec *out)
+instantiate_graph(struct hed_layer *self, CUgraph handle, unsigned long long flags,
+                  CUgraphExec *out)
 {
     struct hed_driver *d = hed_driver_of(self);
     struct hed_graph *g = hed_graph_find(d, handle);
@@ -207,7 +208,7 @@ soft_cuGraphInstantiate(struct hed_layer *self, struct hed_cuGraphInstantiate *a
 {
     if (a->phErrorNode)
         *a->phErrorNode = NULL;
-    return instantiate(self, a->hGraph, 0, a->phGraphExec);
+    return instantiate_graph(self, a->hGraph, 0, a->phGraphExec);
 }
 
 static CUresult
@@ -215,13 +216,13 @@ soft_cuGraphInstantiate_v2(struct hed_layer *self, struct hed_cuGraphInstantiate
 {
     if (a->phErrorNode)
         *a->phErrorNode = NULL;
-    return instantiate(self, a->hGraph, 0, a->phGraphExec);
+    return instantiate_graph(self, a->hGraph, 0, a->phGraphExec);
 }
 
 static CUresult
 soft_cuGraphInstantiateWithFlags(struct hed_layer *self, struct hed_cuGraphInstantiateWithFlags *a)
 {
-    return instantiate(self, a->hGraph, a->flags, a->phGraphExec);
+    return instantiate_graph(self, a->hGraph, a->flags, a->phGraphExec);
 }
 
 static CUresult
@@ -231,7 +232,8 @@ soft_cuGraphInstantiateWithParams(struct hed_layer *self,
     if (!a->instantiateParams)
         return CUDA_ERROR_INVALID_VALUE;
 
-    const CUresult r = instantiate(self, a->hGraph, a->instantiateParams->flags, a->phGraphExec);
+    const CUresult r =
+        instantiate_graph(self, a->hGraph, a->instantiateParams->flags, a->phGraphExec);
 
     a->instantiateParams->hErrNode_out = NULL;
     a->instantiateParams->result_out =

@@ -6,7 +6,7 @@
 
 /* Why a body cannot take a new one's place; SUCCESS if it can. */
 static CUgraphExecUpdateResult
-compare(const struct hed_graph_exec *old, const struct hed_graph_exec *new, uint64_t *node)
+compare_bodies(const struct hed_graph_exec *old, const struct hed_graph_exec *new, uint64_t *node)
 {
     if (old->count != new->count)
         return CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
@@ -22,7 +22,7 @@ compare(const struct hed_graph_exec *old, const struct hed_graph_exec *new, uint
         if (x->memory != y->memory)
             return CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
         if (x->child) {
-            const CUgraphExecUpdateResult r = compare(x->child, y->child, node);
+            const CUgraphExecUpdateResult r = compare_bodies(x->child, y->child, node);
 
             if (r != CU_GRAPH_EXEC_UPDATE_SUCCESS)
                 return r;
@@ -45,8 +45,8 @@ keep_names(const struct hed_graph_exec *old, struct hed_graph_exec *new)
 }
 
 static CUresult
-update(struct hed_layer *self, CUgraphExec exec, CUgraph graph,
-       CUgraphExecUpdateResultInfo_v1 *info)
+update_exec(struct hed_layer *self, CUgraphExec exec, CUgraph graph,
+            CUgraphExecUpdateResultInfo_v1 *info)
 {
     struct hed_driver *d = hed_driver_of(self);
     struct hed_exec *e = hed_exec_find(d, exec);
@@ -58,7 +58,7 @@ update(struct hed_layer *self, CUgraphExec exec, CUgraph graph,
     *info = (CUgraphExecUpdateResultInfo_v1){.result = CU_GRAPH_EXEC_UPDATE_ERROR};
     if (r == CUDA_SUCCESS) {
         hed_lock(&e->lock);
-        info->result = compare(e->body, body, &node);
+        info->result = compare_bodies(e->body, body, &node);
         info->errorNode = (CUgraphNode)(uintptr_t)node;
         r = CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
         if (info->result == CU_GRAPH_EXEC_UPDATE_SUCCESS) {
@@ -84,7 +84,7 @@ static CUresult
 soft_cuGraphExecUpdate(struct hed_layer *self, struct hed_cuGraphExecUpdate *a)
 {
     CUgraphExecUpdateResultInfo_v1 info;
-    const CUresult r = update(self, a->hGraphExec, a->hGraph, &info);
+    const CUresult r = update_exec(self, a->hGraphExec, a->hGraph, &info);
 
     if (a->hErrorNode_out)
         *a->hErrorNode_out = info.errorNode;
@@ -96,7 +96,7 @@ soft_cuGraphExecUpdate(struct hed_layer *self, struct hed_cuGraphExecUpdate *a)
 static CUresult
 soft_cuGraphExecUpdate_v2(struct hed_layer *self, struct hed_cuGraphExecUpdate_v2 *a)
 {
-    return a->resultInfo ? update(self, a->hGraphExec, a->hGraph, a->resultInfo)
+    return a->resultInfo ? update_exec(self, a->hGraphExec, a->hGraph, a->resultInfo)
                          : CUDA_ERROR_INVALID_VALUE;
 }
 

@@ -44,7 +44,7 @@ give_child(struct hed_driver *d, struct hed_node *n, const CUDA_CHILD_GRAPH_NODE
 
 /* The address is known at once, and the same whenever the graph runs. */
 static CUresult
-give_memory(struct hed_layer *self, struct hed_node *n, CUDA_MEM_ALLOC_NODE_PARAMS_v2 *p)
+give_node_memory(struct hed_layer *self, struct hed_node *n, CUDA_MEM_ALLOC_NODE_PARAMS_v2 *p)
 {
     struct hed_driver *d = hed_driver_of(self);
     struct hed_device *dev;
@@ -102,7 +102,7 @@ give_rest(struct hed_layer *self, struct hed_node *n, CUgraphNodeParams *p)
     case CU_GRAPH_NODE_TYPE_GRAPH:
         return give_child(hed_driver_of(self), n, &p->graph);
     case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
-        return give_memory(self, n, &p->alloc);
+        return give_node_memory(self, n, &p->alloc);
     case CU_GRAPH_NODE_TYPE_MEM_FREE:
         return give_up_memory(hed_driver_of(self), n, p->free.dptr);
     default:
@@ -111,7 +111,7 @@ give_rest(struct hed_layer *self, struct hed_node *n, CUgraphNodeParams *p)
 }
 
 static CUresult
-add(struct hed_layer *self, const struct place *at, CUgraphNodeParams *p)
+add_node_at(struct hed_layer *self, const struct place *at, CUgraphNodeParams *p)
 {
     struct hed_driver *d = hed_driver_of(self);
     struct hed_graph *g = hed_graph_find(d, at->graph);
@@ -150,7 +150,7 @@ add(struct hed_layer *self, const struct place *at, CUgraphNodeParams *p)
 static CUresult
 soft_cuGraphAddNode(struct hed_layer *self, struct hed_cuGraphAddNode *a)
 {
-    return a->nodeParams ? add(self, PLACE(a), a->nodeParams) : CUDA_ERROR_INVALID_VALUE;
+    return a->nodeParams ? add_node_at(self, PLACE(a), a->nodeParams) : CUDA_ERROR_INVALID_VALUE;
 }
 
 static CUresult
@@ -159,7 +159,7 @@ soft_cuGraphAddNode_v2(struct hed_layer *self, struct hed_cuGraphAddNode_v2 *a)
     struct place at = *PLACE(a);
 
     at.edges = a->dependencyData;
-    return a->nodeParams ? add(self, &at, a->nodeParams) : CUDA_ERROR_INVALID_VALUE;
+    return a->nodeParams ? add_node_at(self, &at, a->nodeParams) : CUDA_ERROR_INVALID_VALUE;
 }
 
 /* Descriptions of kernels have grown at their end: each is the beginning of the next. */
@@ -190,7 +190,7 @@ soft_cuGraphAddKernelNode(struct hed_layer *self, struct hed_cuGraphAddKernelNod
 
     CUgraphNodeParams p = of_kernel(a->nodeParams, sizeof *a->nodeParams);
 
-    return add(self, PLACE(a), &p);
+    return add_node_at(self, PLACE(a), &p);
 }
 
 static CUresult
@@ -201,7 +201,7 @@ soft_cuGraphAddKernelNode_v2(struct hed_layer *self, struct hed_cuGraphAddKernel
 
     CUgraphNodeParams p = of_kernel(a->nodeParams, sizeof *a->nodeParams);
 
-    return add(self, PLACE(a), &p);
+    return add_node_at(self, PLACE(a), &p);
 }
 
 static CUresult
@@ -213,7 +213,7 @@ soft_cuGraphAddMemcpyNode(struct hed_layer *self, struct hed_cuGraphAddMemcpyNod
     CUgraphNodeParams p = {.type = CU_GRAPH_NODE_TYPE_MEMCPY,
                            .memcpy = {.copyCtx = a->ctx, .copyParams = *a->copyParams}};
 
-    return add(self, PLACE(a), &p);
+    return add_node_at(self, PLACE(a), &p);
 }
 
 static CUresult
@@ -224,7 +224,7 @@ soft_cuGraphAddMemsetNode(struct hed_layer *self, struct hed_cuGraphAddMemsetNod
 
     CUgraphNodeParams p = of_memset(a->memsetParams, a->ctx);
 
-    return add(self, PLACE(a), &p);
+    return add_node_at(self, PLACE(a), &p);
 }
 
 static CUresult
@@ -236,7 +236,7 @@ soft_cuGraphAddHostNode(struct hed_layer *self, struct hed_cuGraphAddHostNode *a
     CUgraphNodeParams p = {.type = CU_GRAPH_NODE_TYPE_HOST,
                            .host = {a->nodeParams->fn, a->nodeParams->userData}};
 
-    return add(self, PLACE(a), &p);
+    return add_node_at(self, PLACE(a), &p);
 }
 
 static CUresult
@@ -244,7 +244,7 @@ soft_cuGraphAddChildGraphNode(struct hed_layer *self, struct hed_cuGraphAddChild
 {
     CUgraphNodeParams p = {.type = CU_GRAPH_NODE_TYPE_GRAPH, .graph = {.graph = a->childGraph}};
 
-    return add(self, PLACE(a), &p);
+    return add_node_at(self, PLACE(a), &p);
 }
 
 static CUresult
@@ -252,7 +252,7 @@ soft_cuGraphAddEmptyNode(struct hed_layer *self, struct hed_cuGraphAddEmptyNode 
 {
     CUgraphNodeParams p = {.type = CU_GRAPH_NODE_TYPE_EMPTY};
 
-    return add(self, PLACE(a), &p);
+    return add_node_at(self, PLACE(a), &p);
 }
 
 static CUresult
@@ -261,7 +261,7 @@ soft_cuGraphAddEventRecordNode(struct hed_layer *self, struct hed_cuGraphAddEven
     CUgraphNodeParams p = {.type = CU_GRAPH_NODE_TYPE_EVENT_RECORD,
                            .eventRecord = {.event = a->event}};
 
-    return add(self, PLACE(a), &p);
+    return add_node_at(self, PLACE(a), &p);
 }
 
 static CUresult
@@ -269,7 +269,7 @@ soft_cuGraphAddEventWaitNode(struct hed_layer *self, struct hed_cuGraphAddEventW
 {
     CUgraphNodeParams p = {.type = CU_GRAPH_NODE_TYPE_WAIT_EVENT, .eventWait = {.event = a->event}};
 
-    return add(self, PLACE(a), &p);
+    return add_node_at(self, PLACE(a), &p);
 }
 
 static CUresult
@@ -281,7 +281,7 @@ soft_cuGraphAddBatchMemOpNode(struct hed_layer *self, struct hed_cuGraphAddBatch
     CUgraphNodeParams p = {.type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP};
 
     memcpy(&p.memOp, a->nodeParams, sizeof *a->nodeParams);
-    return add(self, PLACE(a), &p);
+    return add_node_at(self, PLACE(a), &p);
 }
 
 static CUresult
@@ -294,7 +294,7 @@ soft_cuGraphAddMemAllocNode(struct hed_layer *self, struct hed_cuGraphAddMemAllo
 
     memcpy(&p.alloc, a->nodeParams, sizeof *a->nodeParams);
 
-    const CUresult r = add(self, PLACE(a), &p);
+    const CUresult r = add_node_at(self, PLACE(a), &p);
 
     if (r == CUDA_SUCCESS)
         a->nodeParams->dptr = p.alloc.dptr;
@@ -306,15 +306,15 @@ soft_cuGraphAddMemFreeNode(struct hed_layer *self, struct hed_cuGraphAddMemFreeN
 {
     CUgraphNodeParams p = {.type = CU_GRAPH_NODE_TYPE_MEM_FREE, .free = {.dptr = a->dptr}};
 
-    return add(self, PLACE(a), &p);
+    return add_node_at(self, PLACE(a), &p);
 }
 
 /* ---- asking -------------------------------------------------------------------------------- */
 
 /* The description of a node that must be of a type; `room` is where the caller wants it. */
 static CUresult
-ask(struct hed_layer *self, CUgraphNode handle, CUgraphNodeType type, const void *room,
-    CUgraphNodeParams *out)
+ask_node(struct hed_layer *self, CUgraphNode handle, CUgraphNodeType type, const void *room,
+         CUgraphNodeParams *out)
 {
     struct hed_node *n = hed_node_find(hed_driver_of(self), handle);
 
@@ -331,7 +331,7 @@ ask(struct hed_layer *self, CUgraphNode handle, CUgraphNodeType type, const void
     static CUresult soft_##call(struct hed_layer *self, struct hed_##call *a) \
     {                                                                         \
         CUgraphNodeParams p;                                                  \
-        const CUresult r = ask(self, (a)->handle, type, (a)->to, &p);         \
+        const CUresult r = ask_node(self, (a)->handle, type, (a)->to, &p);    \
                                                                               \
         if (r == CUDA_SUCCESS)                                                \
             memcpy((a)->to, &p.member, sizeof *(a)->to);                      \
@@ -386,7 +386,7 @@ soft_cuGraphMemFreeNodeGetParams(struct hed_layer *self, struct hed_cuGraphMemFr
 
 /* In a graph (exec NULL), or in an executable one. */
 static CUresult
-set(struct hed_layer *self, CUgraphExec exec, CUgraphNode handle, const CUgraphNodeParams *p)
+set_node(struct hed_layer *self, CUgraphExec exec, CUgraphNode handle, const CUgraphNodeParams *p)
 {
     struct hed_work *w;
     CUresult r;
@@ -427,7 +427,7 @@ set(struct hed_layer *self, CUgraphExec exec, CUgraphNode handle, const CUgraphN
                                                                               \
         const CUgraphNodeParams p = make;                                     \
                                                                               \
-        return set(self, exec, (a)->hNode, &p);                               \
+        return set_node(self, exec, (a)->hNode, &p);                          \
     }
 
 #define KERNEL of_kernel(a->nodeParams, sizeof *a->nodeParams)

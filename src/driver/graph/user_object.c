@@ -26,7 +26,7 @@ object_free(struct hed_object *o)
 
 /* Gives references of the program's count back; the last one ends the object. */
 static CUresult
-release(struct hed_user_object *o, unsigned count)
+release_user_object(struct hed_user_object *o, unsigned count)
 {
     uint32_t have = atomic_load_explicit(&o->count, memory_order_relaxed);
 
@@ -95,13 +95,13 @@ hed_graph_users_free(struct hed_graph_user **list)
         struct hed_graph_user *u = *list;
 
         *list = u->next;
-        (void)release(u->object, u->count);
+        (void)release_user_object(u->object, u->count);
         free(u);
     }
 }
 
 static struct hed_user_object *
-find(struct hed_layer *self, CUuserObject handle)
+find_user_object(struct hed_layer *self, CUuserObject handle)
 {
     return (struct hed_user_object *)hed_handles_get(
         hed_driver_of(self)->handles, HED_KIND_USER_OBJECT, (uint64_t)(uintptr_t)handle);
@@ -136,7 +136,7 @@ soft_cuUserObjectCreate(struct hed_layer *self, struct hed_cuUserObjectCreate *a
 static CUresult
 soft_cuUserObjectRetain(struct hed_layer *self, struct hed_cuUserObjectRetain *a)
 {
-    struct hed_user_object *o = find(self, a->object);
+    struct hed_user_object *o = find_user_object(self, a->object);
 
     if (!o)
         return CUDA_ERROR_INVALID_VALUE;
@@ -150,12 +150,12 @@ soft_cuUserObjectRetain(struct hed_layer *self, struct hed_cuUserObjectRetain *a
 static CUresult
 soft_cuUserObjectRelease(struct hed_layer *self, struct hed_cuUserObjectRelease *a)
 {
-    struct hed_user_object *o = find(self, a->object);
+    struct hed_user_object *o = find_user_object(self, a->object);
 
     if (!o)
         return CUDA_ERROR_INVALID_VALUE;
 
-    const CUresult r = release(o, a->count);
+    const CUresult r = release_user_object(o, a->count);
 
     hed_object_put(&o->object);
     return r;
@@ -165,7 +165,7 @@ static CUresult
 soft_cuGraphRetainUserObject(struct hed_layer *self, struct hed_cuGraphRetainUserObject *a)
 {
     struct hed_graph *g = hed_graph_find(hed_driver_of(self), a->graph);
-    struct hed_user_object *o = find(self, a->object);
+    struct hed_user_object *o = find_user_object(self, a->object);
     CUresult r = CUDA_ERROR_INVALID_VALUE;
 
     if (g && o && a->count > 0 && (a->flags & ~(unsigned)CU_GRAPH_USER_OBJECT_MOVE) == 0) {
@@ -184,7 +184,7 @@ static CUresult
 soft_cuGraphReleaseUserObject(struct hed_layer *self, struct hed_cuGraphReleaseUserObject *a)
 {
     struct hed_graph *g = hed_graph_find(hed_driver_of(self), a->graph);
-    struct hed_user_object *o = find(self, a->object);
+    struct hed_user_object *o = find_user_object(self, a->object);
     unsigned left = a->count;
 
     if (g && o)
@@ -195,7 +195,7 @@ soft_cuGraphReleaseUserObject(struct hed_layer *self, struct hed_cuGraphReleaseU
             u->count -= n;
             left -= n;
             if (n > 0)
-                (void)release(o, n);
+                (void)release_user_object(o, n);
             if (u->count > 0) {
                 at = &u->next;
                 continue;

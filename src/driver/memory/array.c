@@ -98,7 +98,7 @@ hed_array_shape(const CUDA_ARRAY3D_DESCRIPTOR_v2 *given)
 
 /* Is a size within a limit of the device? Limits that its profile does not have do not limit. */
 static bool
-within(const struct hed_device *dev, int attribute, size_t size)
+within_limit(const struct hed_device *dev, int attribute, size_t size)
 {
     const struct hed_profile *p = &dev->info.profile;
 
@@ -109,7 +109,7 @@ within(const struct hed_device *dev, int attribute, size_t size)
 
 /* The attributes that limit width, height and depth of each shape; 0: the one before counts too. */
 static bool
-fits(const struct hed_device *dev, const CUDA_ARRAY3D_DESCRIPTOR_v2 *g)
+array_fits(const struct hed_device *dev, const CUDA_ARRAY3D_DESCRIPTOR_v2 *g)
 {
     static const int limits[][3] = {
         [HED_SHAPE_1D] = {CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_WIDTH},
@@ -131,8 +131,9 @@ fits(const struct hed_device *dev, const CUDA_ARRAY3D_DESCRIPTOR_v2 *g)
     };
     const int *limit = limits[hed_array_shape(g)];
 
-    return within(dev, limit[0], g->Width) && (!limit[1] || within(dev, limit[1], g->Height)) &&
-           (!limit[2] || within(dev, limit[2], g->Depth));
+    return within_limit(dev, limit[0], g->Width) &&
+           (!limit[1] || within_limit(dev, limit[1], g->Height)) &&
+           (!limit[2] || within_limit(dev, limit[2], g->Depth));
 }
 
 /* Do the sizes and flags make a shape? */
@@ -169,13 +170,13 @@ hed_array_check(const struct hed_device *dev, const CUDA_ARRAY3D_DESCRIPTOR_v2 *
         hed_stats_unsupported(HED_API_CUDA, id, "a sparse or unmapped array");
         return CUDA_ERROR_NOT_SUPPORTED;
     }
-    return fits(dev, g) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    return array_fits(dev, g) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
 static void
-destroy(struct hed_object *o)
+destroy_array(struct hed_object *o)
 {
     free(o); /* an array or a mipmap: its memory is in the index, and goes from there */
 }
@@ -296,7 +297,7 @@ hed_array_add(struct hed_context *c, const CUDA_ARRAY3D_DESCRIPTOR_v2 *g,
 
     if (!a)
         return NULL;
-    a->object.destroy = destroy;
+    a->object.destroy = destroy_array;
     a->driver = c->device->driver;
     a->device = c->device;
     a->given = *g;
@@ -423,7 +424,7 @@ soft_cuArrayDestroy(struct hed_layer *self, struct hed_cuArrayDestroy *a)
 /* ---- asking ---------------------------------------------------------------------------------- */
 
 static CUresult
-describe(struct hed_layer *self, CUarray handle, CUDA_ARRAY3D_DESCRIPTOR_v2 *out)
+describe_array(struct hed_layer *self, CUarray handle, CUDA_ARRAY3D_DESCRIPTOR_v2 *out)
 {
     struct hed_context *c;
     const CUresult r = hed_current(self, &c);
@@ -449,7 +450,7 @@ static CUresult
 soft_cuArrayGetDescriptor(struct hed_layer *self, struct hed_cuArrayGetDescriptor *a)
 {
     CUDA_ARRAY3D_DESCRIPTOR_v2 g;
-    const CUresult r = describe(self, a->hArray, &g);
+    const CUresult r = describe_array(self, a->hArray, &g);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -463,7 +464,7 @@ static CUresult
 soft_cuArrayGetDescriptor_v2(struct hed_layer *self, struct hed_cuArrayGetDescriptor_v2 *a)
 {
     CUDA_ARRAY3D_DESCRIPTOR_v2 g;
-    const CUresult r = describe(self, a->hArray, &g);
+    const CUresult r = describe_array(self, a->hArray, &g);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -477,7 +478,7 @@ static CUresult
 soft_cuArray3DGetDescriptor(struct hed_layer *self, struct hed_cuArray3DGetDescriptor *a)
 {
     CUDA_ARRAY3D_DESCRIPTOR_v2 g;
-    const CUresult r = describe(self, a->hArray, &g);
+    const CUresult r = describe_array(self, a->hArray, &g);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -493,7 +494,7 @@ static CUresult
 soft_cuArray3DGetDescriptor_v2(struct hed_layer *self, struct hed_cuArray3DGetDescriptor_v2 *a)
 {
     CUDA_ARRAY3D_DESCRIPTOR_v2 g;
-    const CUresult r = describe(self, a->hArray, &g);
+    const CUresult r = describe_array(self, a->hArray, &g);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -506,10 +507,10 @@ soft_cuArray3DGetDescriptor_v2(struct hed_layer *self, struct hed_cuArray3DGetDe
 /* These are for sparse, planar and unmapped arrays, of which there are none: every array is the
  * wrong kind. */
 static CUresult
-not_that_kind(struct hed_layer *self, CUarray handle)
+not_sparse_array(struct hed_layer *self, CUarray handle)
 {
     CUDA_ARRAY3D_DESCRIPTOR_v2 g;
-    const CUresult r = describe(self, handle, &g);
+    const CUresult r = describe_array(self, handle, &g);
 
     return r == CUDA_SUCCESS ? CUDA_ERROR_INVALID_VALUE : r;
 }
@@ -518,19 +519,19 @@ static CUresult
 soft_cuArrayGetMemoryRequirements(struct hed_layer *self,
                                   struct hed_cuArrayGetMemoryRequirements *a)
 {
-    return not_that_kind(self, a->array);
+    return not_sparse_array(self, a->array);
 }
 
 static CUresult
 soft_cuArrayGetSparseProperties(struct hed_layer *self, struct hed_cuArrayGetSparseProperties *a)
 {
-    return not_that_kind(self, a->array);
+    return not_sparse_array(self, a->array);
 }
 
 static CUresult
 soft_cuArrayGetPlane(struct hed_layer *self, struct hed_cuArrayGetPlane *a)
 {
-    return not_that_kind(self, a->hArray);
+    return not_sparse_array(self, a->hArray);
 }
 
 const struct hed_cuda_ops hed_calls_array = {

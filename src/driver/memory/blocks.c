@@ -124,7 +124,7 @@ unpay_locked(struct hed_blocks *b, uint64_t size)
 
 /* Reserves addresses and charges for a new block. */
 static CUresult
-begin_locked(struct hed_blocks *b, struct hed_memory_block *k, uint64_t align)
+reserve_block_locked(struct hed_blocks *b, struct hed_memory_block *k, uint64_t align)
 {
     if (!pay_locked(b, k->size))
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -136,7 +136,7 @@ begin_locked(struct hed_blocks *b, struct hed_memory_block *k, uint64_t align)
 }
 
 static void
-end_locked(struct hed_blocks *b, struct hed_memory_block *k, bool paid)
+release_block_locked(struct hed_blocks *b, struct hed_memory_block *k, bool paid)
 {
     (void)hed_space_give(b->space, k->at);
     if (paid)
@@ -182,8 +182,8 @@ free_block(struct hed_memory_block *k)
 
 /* A new block, mapped, in no list. */
 static CUresult
-add_block(struct hed_blocks *b, uint64_t size, uint64_t align, bool alone,
-          struct hed_memory_block **out)
+map_new_block(struct hed_blocks *b, uint64_t size, uint64_t align, bool alone,
+              struct hed_memory_block **out)
 {
     struct hed_driver *d = b->driver;
     struct hed_memory_block *k = calloc(1, sizeof *k);
@@ -193,7 +193,7 @@ add_block(struct hed_blocks *b, uint64_t size, uint64_t align, bool alone,
     *k = (struct hed_memory_block){.owner = b, .size = size, .room = size};
     hed_lock(&d->memory_lock);
 
-    const CUresult r = begin_locked(b, k, align);
+    const CUresult r = reserve_block_locked(b, k, align);
 
     hed_unlock(&d->memory_lock);
     if (r != CUDA_SUCCESS) {
@@ -207,7 +207,7 @@ add_block(struct hed_blocks *b, uint64_t size, uint64_t align, bool alone,
 
     if (err) {
         hed_lock(&d->memory_lock);
-        end_locked(b, k, true);
+        release_block_locked(b, k, true);
         hed_unlock(&d->memory_lock);
         free_block(k);
         return hed_memory_refused(err);
@@ -225,7 +225,7 @@ drop_block(struct hed_memory_block *k, bool paid)
 
     d->machine->memory.unmap(d->machine_state, k->at, k->size);
     hed_lock(&d->memory_lock);
-    end_locked(b, k, paid);
+    release_block_locked(b, k, paid);
     hed_unlock(&d->memory_lock);
     free_block(k);
 }
@@ -242,7 +242,7 @@ take_alone(struct hed_blocks *b, uint64_t size, uint64_t align, uint64_t *at, ui
     k = b->spare ? unspare_locked(b, whole, at_least, true) : NULL;
     hed_unlock(&b->driver->memory_lock);
 
-    const CUresult r = k ? CUDA_SUCCESS : add_block(b, whole, at_least, true, &k);
+    const CUresult r = k ? CUDA_SUCCESS : map_new_block(b, whole, at_least, true, &k);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -281,7 +281,7 @@ hed_blocks_take(struct hed_blocks *b, uint64_t size, uint64_t align, uint64_t *a
     }
     hed_unlock(&b->driver->memory_lock);
     if (!k) {
-        const CUresult r = add_block(b, hed_align_up(size, step), at_least, false, &k);
+        const CUresult r = map_new_block(b, hed_align_up(size, step), at_least, false, &k);
 
         if (r != CUDA_SUCCESS)
             return r;

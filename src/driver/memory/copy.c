@@ -22,7 +22,7 @@ struct side {
 
 /* Bytes from the first to the last of a region; false: more than there are. */
 static bool
-span(const struct hed_copy *c, const struct hed_copy_side *s, uint64_t *out)
+copy_span(const struct hed_copy *c, const struct hed_copy_side *s, uint64_t *out)
 {
     uint64_t rows, planes;
 
@@ -51,7 +51,7 @@ resolve_memory(struct hed_driver *d, const struct side *s, const struct hed_copy
         __builtin_mul_overflow(out->pitch, s->y, &offset) ||
         __builtin_add_overflow(offset, up, &offset) ||
         __builtin_add_overflow(offset, s->x, &offset) ||
-        __builtin_add_overflow(offset, s->at, &out->at) || !span(c, out, &bytes))
+        __builtin_add_overflow(offset, s->at, &out->at) || !copy_span(c, out, &bytes))
         return CUDA_ERROR_INVALID_VALUE;
     if (!hed_memory_usable(d, out->at, bytes, write, &known, &a))
         return CUDA_ERROR_INVALID_VALUE;

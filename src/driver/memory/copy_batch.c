@@ -26,7 +26,7 @@ is_legacy(CUstream stream, bool ptds)
 
 /* The context to check copies in; the copies themselves check the stream. */
 static CUresult
-begin(struct hed_layer *self, CUstream stream, bool ptds, struct hed_context **c)
+begin_batch(struct hed_layer *self, CUstream stream, bool ptds, struct hed_context **c)
 {
     const CUresult r = hed_current(self, c);
 
@@ -34,8 +34,8 @@ begin(struct hed_layer *self, CUstream stream, bool ptds, struct hed_context **c
 }
 
 static CUresult
-put(struct hed_layer *self, const CUDA_MEMCPY3D_v2 *given, CUmemcpySrcAccessOrder order,
-    CUstream stream, bool ptds)
+put_batch_copy(struct hed_layer *self, const CUDA_MEMCPY3D_v2 *given, CUmemcpySrcAccessOrder order,
+               CUstream stream, bool ptds)
 {
     return hed_copy_put(self, &(struct hed_copy_order){
                                   .given = *given,
@@ -84,7 +84,7 @@ copy_rows(struct hed_layer *self, const struct rows *b, size_t *failed)
 {
     struct hed_context *c;
     size_t attribute = 0;
-    CUresult r = begin(self, b->stream, b->ptds, &c);
+    CUresult r = begin_batch(self, b->stream, b->ptds, &c);
 
     *failed = NO_INDEX;
     if (r != CUDA_SUCCESS)
@@ -106,7 +106,8 @@ copy_rows(struct hed_layer *self, const struct rows *b, size_t *failed)
 
         if (attribute + 1 < b->attribute_count && b->first[attribute + 1] == i)
             attribute++;
-        r = put(self, &given, b->attributes[attribute].srcAccessOrder, b->stream, b->ptds);
+        r = put_batch_copy(self, &given, b->attributes[attribute].srcAccessOrder, b->stream,
+                           b->ptds);
     }
     return r;
 }
@@ -230,7 +231,7 @@ copy_boxes(struct hed_layer *self, const struct hed_cuMemcpy3DBatchAsync_v2 *a, 
     struct hed_driver *d = hed_driver_of(self);
     struct hed_context *c;
     CUDA_MEMCPY3D_v2 given;
-    CUresult r = begin(self, a->hStream, a->ptds, &c);
+    CUresult r = begin_batch(self, a->hStream, a->ptds, &c);
 
     *failed = NO_INDEX;
     if (r != CUDA_SUCCESS)
@@ -249,7 +250,7 @@ copy_boxes(struct hed_layer *self, const struct hed_cuMemcpy3DBatchAsync_v2 *a, 
     }
     for (size_t i = 0; r == CUDA_SUCCESS && i < a->numOps; i++)
         if (box(d, &a->opList[i], &given))
-            r = put(self, &given, a->opList[i].srcAccessOrder, a->hStream, a->ptds);
+            r = put_batch_copy(self, &given, a->opList[i].srcAccessOrder, a->hStream, a->ptds);
     return r;
 }
 

@@ -48,7 +48,7 @@ struct order {
 
 /* CUDA's fills of device memory return before they are done, whatever their name says. */
 static CUresult
-fill(struct hed_layer *self, const struct order *o)
+fill_memory(struct hed_layer *self, const struct order *o)
 {
     struct hed_fill f;
     struct hed_context *c;
@@ -73,33 +73,33 @@ fill(struct hed_layer *self, const struct order *o)
 
 /* The calls differ in what they call their value and in its size; the stream is NULL for those that
  * name none. */
-#define FILL_ROW(call, member, bytes, on)         \
-    HED_SOFT(call)                                \
-    {                                             \
-        return fill(self, &(struct order){        \
-                              .to = a->dstDevice, \
-                              .value = a->member, \
-                              .element = (bytes), \
-                              .width = a->N,      \
-                              .height = 1,        \
-                              .stream = (on),     \
-                              .ptds = a->ptds,    \
-                          });                     \
+#define FILL_ROW(call, member, bytes, on)                \
+    HED_SOFT(call)                                       \
+    {                                                    \
+        return fill_memory(self, &(struct order){        \
+                                     .to = a->dstDevice, \
+                                     .value = a->member, \
+                                     .element = (bytes), \
+                                     .width = a->N,      \
+                                     .height = 1,        \
+                                     .stream = (on),     \
+                                     .ptds = a->ptds,    \
+                                 });                     \
     }
 
-#define FILL_PLANE(call, member, bytes, on)         \
-    HED_SOFT(call)                                  \
-    {                                               \
-        return fill(self, &(struct order){          \
-                              .to = a->dstDevice,   \
-                              .value = a->member,   \
-                              .element = (bytes),   \
-                              .pitch = a->dstPitch, \
-                              .width = a->Width,    \
-                              .height = a->Height,  \
-                              .stream = (on),       \
-                              .ptds = a->ptds,      \
-                          });                       \
+#define FILL_PLANE(call, member, bytes, on)                \
+    HED_SOFT(call)                                         \
+    {                                                      \
+        return fill_memory(self, &(struct order){          \
+                                     .to = a->dstDevice,   \
+                                     .value = a->member,   \
+                                     .element = (bytes),   \
+                                     .pitch = a->dstPitch, \
+                                     .width = a->Width,    \
+                                     .height = a->Height,  \
+                                     .stream = (on),       \
+                                     .ptds = a->ptds,      \
+                                 });                       \
     }
 
 FILL_ROW(cuMemsetD8_v2, uc, 1, NULL)

@@ -67,7 +67,7 @@ hed_soft_cuMemAllocManaged(struct hed_layer *self, struct hed_cuMemAllocManaged 
 /* ---- what was said about ranges -------------------------------------------------------------- */
 
 static void
-apply(struct advice *v, const struct saying *s)
+apply_saying(struct advice *v, const struct saying *s)
 {
     switch (s->what) {
     case READ_MOSTLY:
@@ -92,7 +92,7 @@ apply(struct advice *v, const struct saying *s)
 
 /* Puts a piece at the end, or lengthens the last one if it says the same. */
 static void
-push(struct pieces *p, uint64_t end, const struct advice *v)
+push_piece(struct pieces *p, uint64_t end, const struct advice *v)
 {
     struct piece *last = p->count ? &p->at[p->count - 1] : NULL;
 
@@ -106,7 +106,8 @@ push(struct pieces *p, uint64_t end, const struct advice *v)
 
 /* The pieces with something said about [from, to); NULL: no memory. */
 static struct pieces *
-changed(const struct pieces *old, uint64_t size, uint64_t from, uint64_t to, const struct saying *s)
+pieces_changed(const struct pieces *old, uint64_t size, uint64_t from, uint64_t to,
+               const struct saying *s)
 {
     const size_t count = old ? old->count : 1;
     struct pieces *p = calloc(1, sizeof *p + (count + 2) * sizeof p->at[0]);
@@ -119,14 +120,14 @@ changed(const struct pieces *old, uint64_t size, uint64_t from, uint64_t to, con
         struct advice v = old ? old->at[i].advice : no_advice;
 
         if (from > begin)
-            push(p, from < end ? from : end, &v);
+            push_piece(p, from < end ? from : end, &v);
         if (from < end && to > begin) {
             struct advice said = v;
 
-            apply(&said, s);
-            push(p, to < end ? to : end, &said);
+            apply_saying(&said, s);
+            push_piece(p, to < end ? to : end, &said);
         }
-        push(p, end, &v);
+        push_piece(p, end, &v);
         begin = end;
     }
     return p;
@@ -144,7 +145,7 @@ managed_locked(struct hed_driver *d, uint64_t at, uint64_t size)
 }
 
 static CUresult
-say(struct hed_driver *d, uint64_t at, uint64_t size, const struct saying *s)
+say_about_range(struct hed_driver *d, uint64_t at, uint64_t size, const struct saying *s)
 {
     CUresult r = CUDA_ERROR_INVALID_VALUE;
 
@@ -154,7 +155,7 @@ say(struct hed_driver *d, uint64_t at, uint64_t size, const struct saying *s)
 
     if (m) {
         const uint64_t from = at - m->at;
-        struct pieces *p = changed(m->extra, m->size, from, from + size, s);
+        struct pieces *p = pieces_changed(m->extra, m->size, from, from + size, s);
 
         if (p) {
             free(m->extra);
@@ -170,7 +171,7 @@ say(struct hed_driver *d, uint64_t at, uint64_t size, const struct saying *s)
 
 /* A place as a call names it. */
 static CUresult
-place_of(struct hed_driver *d, CUmemLocation_v1 l, struct place *out)
+place_of_location(struct hed_driver *d, CUmemLocation_v1 l, struct place *out)
 {
     switch (l.type) {
     case CU_MEM_LOCATION_TYPE_DEVICE:
@@ -219,7 +220,7 @@ hed_soft_cuMemAdvise_v2(struct hed_layer *self, struct hed_cuMemAdvise_v2 *a)
         s.what = READ_MOSTLY;
         break;
     case CU_MEM_ADVISE_SET_PREFERRED_LOCATION:
-        r = place_of(c->device->driver, a->location, &s.place);
+        r = place_of_location(c->device->driver, a->location, &s.place);
         s.what = PREFERRED;
         break;
     case CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION:
@@ -227,7 +228,7 @@ hed_soft_cuMemAdvise_v2(struct hed_layer *self, struct hed_cuMemAdvise_v2 *a)
         break;
     case CU_MEM_ADVISE_SET_ACCESSED_BY:
     case CU_MEM_ADVISE_UNSET_ACCESSED_BY:
-        r = place_of(c->device->driver, a->location, &s.place);
+        r = place_of_location(c->device->driver, a->location, &s.place);
         s.what = ACCESSED_BY;
         if (r == CUDA_SUCCESS && s.place.type == CU_MEM_LOCATION_TYPE_HOST_NUMA)
             r = CUDA_ERROR_INVALID_VALUE;
@@ -236,7 +237,7 @@ hed_soft_cuMemAdvise_v2(struct hed_layer *self, struct hed_cuMemAdvise_v2 *a)
         r = CUDA_ERROR_INVALID_VALUE;
         break;
     }
-    return r == CUDA_SUCCESS ? say(c->device->driver, a->devPtr, a->count, &s) : r;
+    return r == CUDA_SUCCESS ? say_about_range(c->device->driver, a->devPtr, a->count, &s) : r;
 }
 
 CUresult
@@ -267,12 +268,12 @@ check_stream(struct hed_layer *self, CUstream handle, bool ptds)
 }
 
 static CUresult
-prefetch(struct hed_context *c, uint64_t at, size_t size, CUmemLocation_v1 to)
+prefetch_range(struct hed_context *c, uint64_t at, size_t size, CUmemLocation_v1 to)
 {
     struct saying s = {.what = PREFETCHED};
-    const CUresult r = place_of(c->device->driver, to, &s.place);
+    const CUresult r = place_of_location(c->device->driver, to, &s.place);
 
-    return r == CUDA_SUCCESS ? say(c->device->driver, at, size, &s) : r;
+    return r == CUDA_SUCCESS ? say_about_range(c->device->driver, at, size, &s) : r;
 }
 
 CUresult
@@ -285,7 +286,7 @@ hed_soft_cuMemPrefetchAsync_v2(struct hed_layer *self, struct hed_cuMemPrefetchA
         r = CUDA_ERROR_INVALID_VALUE;
     if (r == CUDA_SUCCESS)
         r = check_stream(self, a->hStream, a->ptds);
-    return r == CUDA_SUCCESS ? prefetch(c, a->devPtr, a->count, a->location) : r;
+    return r == CUDA_SUCCESS ? prefetch_range(c, a->devPtr, a->count, a->location) : r;
 }
 
 CUresult
@@ -342,7 +343,7 @@ hed_soft_cuMemPrefetchBatchAsync(struct hed_layer *self, struct hed_cuMemPrefetc
     for (size_t i = 0; r == CUDA_SUCCESS && i < a->count; i++) {
         if (place + 1 < a->numPrefetchLocs && a->prefetchLocIdxs[place + 1] == i)
             place++;
-        r = prefetch(c, a->dptrs[i], a->sizes[i], a->prefetchLocs[place]);
+        r = prefetch_range(c, a->dptrs[i], a->sizes[i], a->prefetchLocs[place]);
     }
     return r;
 }

@@ -77,7 +77,7 @@ hed_memory_mark(struct hed_allocation *a, struct hed_context *c)
 }
 
 static struct hed_blocks *
-blocks_of(struct hed_context *c, enum hed_memory_kind kind)
+blocks_for_kind(struct hed_context *c, enum hed_memory_kind kind)
 {
     struct hed_memory *m = c->device->driver->memory;
 
@@ -126,7 +126,7 @@ CUresult
 hed_memory_take_flags(struct hed_context *c, enum hed_memory_kind kind, uint64_t size,
                       uint64_t align, unsigned flags, uint64_t *at)
 {
-    struct hed_blocks *b = blocks_of(c, kind);
+    struct hed_blocks *b = blocks_for_kind(c, kind);
     struct hed_allocation a = {.size = size, .kind = kind, .flags = flags};
 
     if (!b) {

@@ -180,7 +180,7 @@ soft_cuMemGetAddressRange_v2(struct hed_layer *self, struct hed_cuMemGetAddressR
 /* ---- host memory ----------------------------------------------------------------------------- */
 
 static CUresult
-host_alloc(struct hed_layer *self, void **pp, size_t size, unsigned flags)
+alloc_host_memory(struct hed_layer *self, void **pp, size_t size, unsigned flags)
 {
     struct hed_context *c;
     uint64_t at;
@@ -203,19 +203,19 @@ host_alloc(struct hed_layer *self, void **pp, size_t size, unsigned flags)
 static CUresult
 soft_cuMemAllocHost(struct hed_layer *self, struct hed_cuMemAllocHost *a)
 {
-    return host_alloc(self, a->pp, a->bytesize, 0);
+    return alloc_host_memory(self, a->pp, a->bytesize, 0);
 }
 
 static CUresult
 soft_cuMemAllocHost_v2(struct hed_layer *self, struct hed_cuMemAllocHost_v2 *a)
 {
-    return host_alloc(self, a->pp, a->bytesize, 0);
+    return alloc_host_memory(self, a->pp, a->bytesize, 0);
 }
 
 static CUresult
 soft_cuMemHostAlloc(struct hed_layer *self, struct hed_cuMemHostAlloc *a)
 {
-    return host_alloc(self, a->pp, a->bytesize, a->Flags);
+    return alloc_host_memory(self, a->pp, a->bytesize, a->Flags);
 }
 
 static CUresult
@@ -240,7 +240,7 @@ soft_cuMemFreeHost(struct hed_layer *self, struct hed_cuMemFreeHost *a)
 /* A kernel is to be told of it: where host memory is not shared with devices, it has to be kept
  * alike from now on. */
 static void
-map_host(struct hed_driver *d, uint64_t at)
+map_host_memory(struct hed_driver *d, uint64_t at)
 {
     hed_lock(&d->memory_lock);
 
@@ -273,7 +273,7 @@ soft_cuMemHostGetDevicePointer_v2(struct hed_layer *self,
                               "memory of the program's own (cuMemHostRegister) on a remote GPU");
         return CUDA_ERROR_NOT_SUPPORTED;
     }
-    map_host(c->device->driver, m.at);
+    map_host_memory(c->device->driver, m.at);
     *a->pdptr = at; /* one address space: the host's address is the device's */
     return CUDA_SUCCESS;
 }

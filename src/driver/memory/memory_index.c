@@ -10,7 +10,7 @@ struct hed_memory_node {
 };
 
 static void
-rotate(struct hed_memory_node **link, int up)
+index_rotate(struct hed_memory_node **link, int up)
 {
     struct hed_memory_node *n = *link;
     struct hed_memory_node *kid = n->kid[up];
@@ -21,7 +21,7 @@ rotate(struct hed_memory_node **link, int up)
 }
 
 static void
-insert(struct hed_memory_node **link, struct hed_memory_node *n)
+index_insert(struct hed_memory_node **link, struct hed_memory_node *n)
 {
     if (!*link) {
         *link = n;
@@ -30,9 +30,9 @@ insert(struct hed_memory_node **link, struct hed_memory_node *n)
 
     const int side = (*link)->a.at < n->a.at;
 
-    insert(&(*link)->kid[side], n);
+    index_insert(&(*link)->kid[side], n);
     if ((*link)->kid[side]->priority > (*link)->priority)
-        rotate(link, side);
+        index_rotate(link, side);
 }
 
 struct hed_allocation *
@@ -43,7 +43,7 @@ hed_memory_insert_locked(struct hed_memory *m, struct hed_memory_node *n)
     m->random ^= m->random << 17;
     n->priority = (uint32_t)m->random;
     n->a.id = ++m->ids;
-    insert(&m->root[hed_memory_tree_of(n->a.kind)], n);
+    index_insert(&m->root[hed_memory_tree_of(n->a.kind)], n);
     /* Relaxed: who looks for it without the lock has made the allocation, or does not mind. */
     if (hed_memory_is_mapped(&n->a))
         atomic_fetch_add_explicit(&m->mapped, 1, memory_order_relaxed);
@@ -64,7 +64,7 @@ hed_memory_remove_locked(struct hed_memory *m, const struct hed_allocation *a)
         struct hed_memory_node *const *kid = n->kid;
         const int up = !kid[0] || (kid[1] && kid[1]->priority > kid[0]->priority);
 
-        rotate(link, up);
+        index_rotate(link, up);
         link = &(*link)->kid[!up];
     }
     *link = NULL;

@@ -53,7 +53,7 @@ level_bytes(const CUDA_ARRAY3D_DESCRIPTOR_v2 *g, const struct hed_format *f)
 }
 
 static void
-destroy(struct hed_object *o)
+destroy_mipmap(struct hed_object *o)
 {
     free(o);
 }
@@ -68,7 +68,7 @@ add_mipmap(struct hed_context *c, const CUDA_ARRAY3D_DESCRIPTOR_v2 *g, const str
 
     if (!m)
         return NULL;
-    m->object.destroy = destroy;
+    m->object.destroy = destroy_mipmap;
     m->driver = c->device->driver;
     m->device = c->device;
     m->given = *g;
@@ -167,7 +167,7 @@ hed_soft_cuMipmappedArrayDestroy(struct hed_layer *self, struct hed_cuMipmappedA
 
 /* For sparse and unmapped arrays, of which there are none: every mipmap is the wrong kind. */
 static CUresult
-not_that_kind(struct hed_layer *self, CUmipmappedArray handle)
+not_sparse_mipmap(struct hed_layer *self, CUmipmappedArray handle)
 {
     struct hed_context *c;
     const CUresult r = hed_current(self, &c);
@@ -187,12 +187,12 @@ CUresult
 hed_soft_cuMipmappedArrayGetMemoryRequirements(struct hed_layer *self,
                                                struct hed_cuMipmappedArrayGetMemoryRequirements *a)
 {
-    return not_that_kind(self, a->mipmap);
+    return not_sparse_mipmap(self, a->mipmap);
 }
 
 CUresult
 hed_soft_cuMipmappedArrayGetSparseProperties(struct hed_layer *self,
                                              struct hed_cuMipmappedArrayGetSparseProperties *a)
 {
-    return not_that_kind(self, a->mipmap);
+    return not_sparse_mipmap(self, a->mipmap);
 }

@@ -8,7 +8,7 @@
 #include "driver/memory/memory_index.h"
 
 static void
-destroy(struct hed_object *o)
+destroy_physical(struct hed_object *o)
 {
     struct hed_physical *p = (struct hed_physical *)o;
     struct hed_driver *d = p->driver;
@@ -92,14 +92,14 @@ check_prop(struct hed_driver *d, const CUmemAllocationProp_v1 *p, enum hed_cuda_
 
 /* Memory that is paid for, with its first name. */
 static CUresult
-create(struct hed_driver *d, struct hed_device *dev, uint64_t size,
-       const CUmemAllocationProp_v1 *prop, struct hed_physical **out)
+create_physical(struct hed_driver *d, struct hed_device *dev, uint64_t size,
+                const CUmemAllocationProp_v1 *prop, struct hed_physical **out)
 {
     struct hed_physical *p = calloc(1, sizeof *p);
 
     if (!p)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    p->object.destroy = destroy;
+    p->object.destroy = destroy_physical;
     p->driver = d;
     p->device = dev;
     p->size = size;
@@ -143,7 +143,7 @@ hed_soft_cuMemCreate(struct hed_layer *self, struct hed_cuMemCreate *a)
         return CUDA_ERROR_INVALID_VALUE;
     r = check_prop(d, a->prop, HED_cuMemCreate, &dev);
     if (r == CUDA_SUCCESS)
-        r = create(d, dev, a->size, a->prop, &p);
+        r = create_physical(d, dev, a->size, a->prop, &p);
     if (r == CUDA_SUCCESS)
         *a->handle = p->object.handle;
     return r;

@@ -18,7 +18,7 @@ struct pointer {
 };
 
 static bool
-look_up(struct hed_driver *d, uint64_t at, struct pointer *out)
+look_up_pointer(struct hed_driver *d, uint64_t at, struct pointer *out)
 {
     *out = (struct pointer){.at = at};
     if (!hed_memory_find(d, at, &out->m))
@@ -49,7 +49,7 @@ look_up(struct hed_driver *d, uint64_t at, struct pointer *out)
 }
 
 static bool
-is_host(const struct hed_allocation *m)
+is_host_allocation(const struct hed_allocation *m)
 {
     return m->kind == HED_MEMORY_HOST || m->kind == HED_MEMORY_REGISTERED || !m->device;
 }
@@ -69,7 +69,7 @@ put64(void *data, uint64_t v)
 }
 
 static CUresult
-put32(void *data, int v)
+put_int_attribute(void *data, int v)
 {
     memcpy(data, &v, sizeof v);
     return CUDA_SUCCESS;
@@ -80,14 +80,14 @@ put_tokens(void *data, const struct hed_allocation *m)
 {
     const CUDA_POINTER_ATTRIBUTE_P2P_TOKENS_v1 none = {0};
 
-    if (is_host(m))
+    if (is_host_allocation(m))
         return CUDA_ERROR_INVALID_VALUE;
     memcpy(data, &none, sizeof none);
     return CUDA_SUCCESS;
 }
 
 static CUresult
-answer(const struct pointer *p, CUpointer_attribute attribute, void *data)
+answer_attribute(const struct pointer *p, CUpointer_attribute attribute, void *data)
 {
     const struct hed_allocation *m = &p->m;
 
@@ -95,40 +95,41 @@ answer(const struct pointer *p, CUpointer_attribute attribute, void *data)
     case CU_POINTER_ATTRIBUTE_CONTEXT:
         return put64(data, m->kind == HED_MEMORY_POOL ? 0 : m->ctx_handle);
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-        return put32(data, is_host(m) ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE);
+        return put_int_attribute(data,
+                                 is_host_allocation(m) ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE);
     case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
         if (access_of(m) == 0)
             return CUDA_ERROR_INVALID_VALUE;
         return put64(data, p->at);
     case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-        if (!is_host(m) && m->kind != HED_MEMORY_MANAGED)
+        if (!is_host_allocation(m) && m->kind != HED_MEMORY_MANAGED)
             return CUDA_ERROR_INVALID_VALUE;
         return put64(data, p->at);
     case CU_POINTER_ATTRIBUTE_P2P_TOKENS:
         return put_tokens(data, m);
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
         /* NVIDIA's driver has it on for device memory from the start. */
-        return put32(data, m->sync_memops || !is_host(m));
+        return put_int_attribute(data, m->sync_memops || !is_host_allocation(m));
     case CU_POINTER_ATTRIBUTE_BUFFER_ID:
         return put64(data, m->id);
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-        return put32(data, m->kind == HED_MEMORY_MANAGED);
+        return put_int_attribute(data, m->kind == HED_MEMORY_MANAGED);
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-        return put32(data, m->device ? m->device->ordinal : NO_DEVICE);
+        return put_int_attribute(data, m->device ? m->device->ordinal : NO_DEVICE);
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
         return put64(data, p->range_at);
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
         return put64(data, p->range_size);
     case CU_POINTER_ATTRIBUTE_MAPPED:
-        return put32(data, 1);
+        return put_int_attribute(data, 1);
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
         return put64(data, 0);
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
     case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:
-        return put32(data, 0);
+        return put_int_attribute(data, 0);
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
-        return put32(data, (int)access_of(m));
+        return put_int_attribute(data, (int)access_of(m));
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
         return put64(data, p->pool);
     case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
@@ -160,7 +161,7 @@ put_nothing(const struct pointer *p, bool reserved, bool known, CUpointer_attrib
         (void)put64(data, 0);
         break;
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-        (void)put32(data, NO_DEVICE);
+        (void)put_int_attribute(data, NO_DEVICE);
         break;
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
@@ -170,12 +171,12 @@ put_nothing(const struct pointer *p, bool reserved, bool known, CUpointer_attrib
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
     case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
-        (void)put32(data, 0);
+        (void)put_int_attribute(data, 0);
         break;
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
         if (reserved)
-            (void)answer(p, attribute, data);
+            (void)answer_attribute(p, attribute, data);
         break;
     default:
         break;
@@ -196,10 +197,10 @@ hed_soft_cuPointerGetAttribute(struct hed_layer *self, struct hed_cuPointerGetAt
 
     if (hed_memory_initialized(self) != CUDA_SUCCESS)
         return CUDA_ERROR_NOT_INITIALIZED;
-    if (!a->data || !is_attribute(a->attribute) || !look_up(hed_driver_of(self), a->ptr, &p) ||
-        p.m.kind == HED_MEMORY_RESERVED)
+    if (!a->data || !is_attribute(a->attribute) ||
+        !look_up_pointer(hed_driver_of(self), a->ptr, &p) || p.m.kind == HED_MEMORY_RESERVED)
         return CUDA_ERROR_INVALID_VALUE;
-    return answer(&p, a->attribute, a->data);
+    return answer_attribute(&p, a->attribute, a->data);
 }
 
 CUresult
@@ -215,12 +216,12 @@ hed_soft_cuPointerGetAttributes(struct hed_layer *self, struct hed_cuPointerGetA
         if (!a->data[i] || !is_attribute(a->attributes[i]))
             return CUDA_ERROR_INVALID_VALUE;
 
-    const bool found = look_up(hed_driver_of(self), a->ptr, &p);
+    const bool found = look_up_pointer(hed_driver_of(self), a->ptr, &p);
     const bool reserved = found && p.m.kind == HED_MEMORY_RESERVED;
     const bool known = found && !reserved;
 
     for (unsigned i = 0; i < a->numAttributes; i++)
-        if (!known || answer(&p, a->attributes[i], a->data[i]) != CUDA_SUCCESS)
+        if (!known || answer_attribute(&p, a->attributes[i], a->data[i]) != CUDA_SUCCESS)
             put_nothing(&p, reserved, known, a->attributes[i], a->data[i]);
     return CUDA_SUCCESS;
 }

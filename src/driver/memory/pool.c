@@ -43,7 +43,7 @@ hed_pool_handle(const struct hed_pool *p)
 /* ---- taking ---------------------------------------------------------------------------------- */
 
 static void
-count_locked(struct hed_pool *p, uint64_t more, uint64_t less)
+pool_count_locked(struct hed_pool *p, uint64_t more, uint64_t less)
 {
     p->used = p->used + more - less;
     if (p->used > p->used_high)
@@ -67,7 +67,7 @@ take_over_locked(struct hed_pool *p, struct hed_context *c, const struct hed_str
         a = hed_memory_in_locked(m, HED_TREE_ALLOCATIONS, e->at);
         if (!a || a->ctx != c)
             continue;
-        count_locked(p, size, a->size);
+        pool_count_locked(p, size, a->size);
         a->size = size;
         a->id = ++m->ids;
         a->freeing = false;
@@ -98,7 +98,7 @@ take_new(struct hed_pool *p, struct hed_context *c, uint64_t size, bool graph, u
         return r;
     }
     hed_lock(&p->driver->memory_lock);
-    count_locked(p, size, 0);
+    pool_count_locked(p, size, 0);
     if (graph)
         hed_device_graph_memory_locked(p->device, size, 0);
     hed_unlock(&p->driver->memory_lock);
@@ -186,7 +186,7 @@ hed_pool_release(const struct hed_allocation *a)
 
     struct hed_pending *e = unlink_locked(p, a->at);
 
-    count_locked(p, 0, a->size);
+    pool_count_locked(p, 0, a->size);
     if (a->graph)
         hed_device_graph_memory_locked(p->device, 0, a->size);
     hed_unlock(&p->driver->memory_lock);
@@ -414,7 +414,7 @@ take_captured(struct hed_pool *p, struct hed_stream *s, uint64_t size, uint64_t 
 }
 
 static bool
-captures(struct hed_stream *s)
+stream_is_capturing(struct hed_stream *s)
 {
     /* Relaxed: the program orders its capture and its calls. */
     return atomic_load_explicit(&s->capture, memory_order_relaxed) != NULL;
@@ -422,8 +422,8 @@ captures(struct hed_stream *s)
 
 /* pool NULL: the current one of the stream's device. */
 static CUresult
-alloc(struct hed_layer *self, CUdeviceptr *out, size_t size, struct hed_pool *pool, CUstream stream,
-      bool ptds)
+alloc_in_stream_order(struct hed_layer *self, CUdeviceptr *out, size_t size, struct hed_pool *pool,
+                      CUstream stream, bool ptds)
 {
     struct hed_driver *d = hed_driver_of(self);
     struct hed_context *c;
@@ -443,8 +443,8 @@ alloc(struct hed_layer *self, CUdeviceptr *out, size_t size, struct hed_pool *po
     if (!out)
         r = CUDA_ERROR_INVALID_VALUE;
     else if (size > 0) /* nothing is fine, and nothing: as NVIDIA's driver does */
-        r = captures(s) ? take_captured(pool, s, size, &at)
-                        : hed_pool_take(pool, s->ctx, s, size, false, &at);
+        r = stream_is_capturing(s) ? take_captured(pool, s, size, &at)
+                                   : hed_pool_take(pool, s->ctx, s, size, false, &at);
     if (r == CUDA_SUCCESS)
         *out = at;
     hed_pool_unref(pool);
@@ -455,15 +455,15 @@ alloc(struct hed_layer *self, CUdeviceptr *out, size_t size, struct hed_pool *po
 CUresult
 hed_soft_cuMemAllocAsync(struct hed_layer *self, struct hed_cuMemAllocAsync *a)
 {
-    return alloc(self, a->dptr, a->bytesize, NULL, a->hStream, a->ptds);
+    return alloc_in_stream_order(self, a->dptr, a->bytesize, NULL, a->hStream, a->ptds);
 }
 
 CUresult
 hed_soft_cuMemAllocFromPoolAsync(struct hed_layer *self, struct hed_cuMemAllocFromPoolAsync *a)
 {
     struct hed_pool *p = hed_pool_find(hed_driver_of(self), a->pool);
-    const CUresult r =
-        p ? alloc(self, a->dptr, a->bytesize, p, a->hStream, a->ptds) : CUDA_ERROR_INVALID_VALUE;
+    const CUresult r = p ? alloc_in_stream_order(self, a->dptr, a->bytesize, p, a->hStream, a->ptds)
+                         : CUDA_ERROR_INVALID_VALUE;
 
     hed_pool_unref(p);
     return r;
@@ -488,7 +488,7 @@ give_up(struct hed_driver *d, uint64_t at, struct hed_stream *s, struct hed_pend
         w->memory.pool = a->pool;
         hed_pool_ref(a->pool);
     }
-    if (ok && !captures(s) && !a->graph) {
+    if (ok && !stream_is_capturing(s) && !a->graph) {
         a->freeing = true;
         a->frees++;
         if (a->pool) {
@@ -506,7 +506,7 @@ give_up(struct hed_driver *d, uint64_t at, struct hed_stream *s, struct hed_pend
 
 /* The stream would not have it: it is the program's again. */
 static void
-take_back(struct hed_driver *d, uint64_t at)
+take_back_free(struct hed_driver *d, uint64_t at)
 {
     struct hed_pending *e = NULL;
 
@@ -550,7 +550,7 @@ hed_soft_cuMemFreeAsync(struct hed_layer *self, struct hed_cuMemFreeAsync *a)
     } else {
         r = hed_submit(s, w);
         if (r != CUDA_SUCCESS)
-            take_back(hed_driver_of(self), a->dptr);
+            take_back_free(hed_driver_of(self), a->dptr);
     }
     hed_stream_put(s);
     return r;

@@ -13,7 +13,7 @@
 /* ---- life ------------------------------------------------------------------------------------ */
 
 static void
-destroy(struct hed_object *o)
+destroy_pool(struct hed_object *o)
 {
     struct hed_pool *p = (struct hed_pool *)o;
 
@@ -24,14 +24,14 @@ destroy(struct hed_object *o)
 
 /* A pool with a name; dev NULL: of the host. */
 static int
-create(struct hed_driver *d, struct hed_device *dev, const CUmemPoolProps_v1 *props,
-       struct hed_pool **out)
+create_pool(struct hed_driver *d, struct hed_device *dev, const CUmemPoolProps_v1 *props,
+            struct hed_pool **out)
 {
     struct hed_pool *p = calloc(1, sizeof *p);
 
     if (!p)
         return HED_ENOMEM;
-    p->object.destroy = destroy;
+    p->object.destroy = destroy_pool;
     p->driver = d;
     p->device = dev;
     p->props = *props;
@@ -56,7 +56,7 @@ hed_pool_driver_init(struct hed_driver *d)
 {
     CUmemPoolProps_v1 props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
                                .location = {.type = CU_MEM_LOCATION_TYPE_HOST}};
-    int err = create(d, NULL, &props, &d->memory->host_pool);
+    int err = create_pool(d, NULL, &props, &d->memory->host_pool);
 
     if (!err) {
         d->memory->host_pool->is_default = true;
@@ -67,7 +67,7 @@ hed_pool_driver_init(struct hed_driver *d)
         struct hed_device *dev = &d->devices[i];
 
         props.location.id = i;
-        err = create(d, dev, &props, &dev->default_pool);
+        err = create_pool(d, dev, &props, &dev->default_pool);
         if (!err) {
             dev->default_pool->is_default = true;
             dev->current_pool = dev->default_pool;
@@ -85,7 +85,7 @@ hed_pool_driver_fini(struct hed_driver *d)
 }
 
 static bool
-is_host(CUmemLocationType type)
+is_host_location(CUmemLocationType type)
 {
     return type == CU_MEM_LOCATION_TYPE_HOST || type == CU_MEM_LOCATION_TYPE_HOST_NUMA ||
            type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT;
@@ -93,10 +93,10 @@ is_host(CUmemLocationType type)
 
 /* The device of a location; NULL for the host. */
 static CUresult
-device_of(struct hed_driver *d, const CUmemLocation_v1 *l, struct hed_device **out)
+device_of_location(struct hed_driver *d, const CUmemLocation_v1 *l, struct hed_device **out)
 {
     *out = NULL;
-    if (is_host(l->type))
+    if (is_host_location(l->type))
         return CUDA_SUCCESS;
     if (l->type != CU_MEM_LOCATION_TYPE_DEVICE || l->id < 0 || l->id >= d->device_count)
         return CUDA_ERROR_INVALID_VALUE;
@@ -128,14 +128,14 @@ soft_cuMemPoolCreate(struct hed_layer *self, struct hed_cuMemPoolCreate *a)
         return CUDA_ERROR_INVALID_VALUE;
     r = check_type(a->poolProps->allocType, HED_cuMemPoolCreate);
     if (r == CUDA_SUCCESS)
-        r = device_of(d, &a->poolProps->location, &dev);
+        r = device_of_location(d, &a->poolProps->location, &dev);
     if (r != CUDA_SUCCESS)
         return r;
     if (a->poolProps->handleTypes != CU_MEM_HANDLE_TYPE_NONE) {
         hed_stats_unsupported(HED_API_CUDA, HED_cuMemPoolCreate, "sharing a pool");
         return CUDA_ERROR_NOT_SUPPORTED;
     }
-    if (create(d, dev, a->poolProps, &p))
+    if (create_pool(d, dev, a->poolProps, &p))
         return CUDA_ERROR_OUT_OF_MEMORY;
     *a->pool = (CUmemoryPool)(uintptr_t)p->object.handle;
     return CUDA_SUCCESS;
@@ -189,7 +189,7 @@ soft_cuDeviceGetDefaultMemPool(struct hed_layer *self, struct hed_cuDeviceGetDef
 }
 
 static CUmemoryPool
-current(struct hed_driver *d, struct hed_device *dev)
+current_pool_of(struct hed_driver *d, struct hed_device *dev)
 {
     hed_lock(&d->memory_lock);
 
@@ -200,7 +200,7 @@ current(struct hed_driver *d, struct hed_device *dev)
 }
 
 static CUresult
-set_current(struct hed_driver *d, struct hed_device *dev, CUmemoryPool handle)
+set_current_pool(struct hed_driver *d, struct hed_device *dev, CUmemoryPool handle)
 {
     struct hed_pool *p = hed_pool_find(d, handle);
 
@@ -241,7 +241,7 @@ soft_cuDeviceGetMemPool(struct hed_layer *self, struct hed_cuDeviceGetMemPool *a
         return r;
     if (!a->pool)
         return CUDA_ERROR_INVALID_VALUE;
-    *a->pool = current(hed_driver_of(self), dev);
+    *a->pool = current_pool_of(hed_driver_of(self), dev);
     return CUDA_SUCCESS;
 }
 
@@ -251,13 +251,13 @@ soft_cuDeviceSetMemPool(struct hed_layer *self, struct hed_cuDeviceSetMemPool *a
     struct hed_device *dev;
     const CUresult r = hed_device_get(self, a->dev, &dev);
 
-    return r == CUDA_SUCCESS ? set_current(hed_driver_of(self), dev, a->pool) : r;
+    return r == CUDA_SUCCESS ? set_current_pool(hed_driver_of(self), dev, a->pool) : r;
 }
 
 /* The device that a location and a type of memory name. */
 static CUresult
-place(struct hed_layer *self, const CUmemLocation_v1 *l, CUmemAllocationType type,
-      enum hed_cuda_call id, struct hed_device **out)
+device_of_typed_location(struct hed_layer *self, const CUmemLocation_v1 *l,
+                         CUmemAllocationType type, enum hed_cuda_call id, struct hed_device **out)
 {
     CUresult r = hed_memory_initialized(self);
 
@@ -265,14 +265,15 @@ place(struct hed_layer *self, const CUmemLocation_v1 *l, CUmemAllocationType typ
         r = CUDA_ERROR_INVALID_VALUE;
     if (r == CUDA_SUCCESS)
         r = check_type(type, id);
-    return r == CUDA_SUCCESS ? device_of(hed_driver_of(self), l, out) : r;
+    return r == CUDA_SUCCESS ? device_of_location(hed_driver_of(self), l, out) : r;
 }
 
 static CUresult
 soft_cuMemGetDefaultMemPool(struct hed_layer *self, struct hed_cuMemGetDefaultMemPool *a)
 {
     struct hed_device *dev;
-    const CUresult r = place(self, a->location, a->type, HED_cuMemGetDefaultMemPool, &dev);
+    const CUresult r =
+        device_of_typed_location(self, a->location, a->type, HED_cuMemGetDefaultMemPool, &dev);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -287,13 +288,14 @@ static CUresult
 soft_cuMemGetMemPool(struct hed_layer *self, struct hed_cuMemGetMemPool *a)
 {
     struct hed_device *dev;
-    const CUresult r = place(self, a->location, a->type, HED_cuMemGetMemPool, &dev);
+    const CUresult r =
+        device_of_typed_location(self, a->location, a->type, HED_cuMemGetMemPool, &dev);
 
     if (r != CUDA_SUCCESS)
         return r;
     if (!a->pool)
         return CUDA_ERROR_INVALID_VALUE;
-    *a->pool = current(hed_driver_of(self), dev);
+    *a->pool = current_pool_of(hed_driver_of(self), dev);
     return CUDA_SUCCESS;
 }
 
@@ -301,9 +303,10 @@ static CUresult
 soft_cuMemSetMemPool(struct hed_layer *self, struct hed_cuMemSetMemPool *a)
 {
     struct hed_device *dev;
-    const CUresult r = place(self, a->location, a->type, HED_cuMemSetMemPool, &dev);
+    const CUresult r =
+        device_of_typed_location(self, a->location, a->type, HED_cuMemSetMemPool, &dev);
 
-    return r == CUDA_SUCCESS ? set_current(hed_driver_of(self), dev, a->pool) : r;
+    return r == CUDA_SUCCESS ? set_current_pool(hed_driver_of(self), dev, a->pool) : r;
 }
 
 /* ---- attributes and access ------------------------------------------------------------------- */
@@ -438,8 +441,8 @@ soft_cuMemPoolGetAccess(struct hed_layer *self, struct hed_cuMemPoolGetAccess *a
     struct hed_driver *d = hed_driver_of(self);
     struct hed_pool *p = hed_pool_find(d, a->memPool);
     struct hed_device *dev;
-    CUresult r =
-        p && a->flags && a->location ? device_of(d, a->location, &dev) : CUDA_ERROR_INVALID_VALUE;
+    CUresult r = p && a->flags && a->location ? device_of_location(d, a->location, &dev)
+                                              : CUDA_ERROR_INVALID_VALUE;
 
     if (r == CUDA_SUCCESS) {
         hed_lock(&d->memory_lock);

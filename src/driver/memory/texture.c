@@ -29,7 +29,7 @@ struct object { /* hed_allocation.extra */
 };
 
 static uint64_t
-attribute(const struct hed_device *dev, int number, int otherwise)
+texture_limit(const struct hed_device *dev, int number, int otherwise)
 {
     const struct hed_profile *p = &dev->info.profile;
 
@@ -89,7 +89,7 @@ is_linear(const struct hed_device *dev, uint64_t at, CUarray_format format, unsi
     bool known;
 
     return hed_format_of(format, channels, out, &known) &&
-           at % attribute(dev, CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT, TEXTURE_ALIGN) == 0 &&
+           at % texture_limit(dev, CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT, TEXTURE_ALIGN) == 0 &&
            hed_memory_usable(dev->driver, at, 1, false, &known, NULL) && known;
 }
 
@@ -102,7 +102,8 @@ from_linear(const struct hed_device *dev, const CUDA_RESOURCE_DESC_v1 *d, struct
 
     const uint64_t width = d->res.linear.sizeInBytes / t->format.bytes;
 
-    if (width > attribute(dev, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH, LINEAR_WIDTH))
+    if (width >
+        texture_limit(dev, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH, LINEAR_WIDTH))
         return CUDA_ERROR_INVALID_VALUE;
     t->shape = HED_SHAPE_LINEAR;
     t->levels = 1;
@@ -125,10 +126,11 @@ from_pitch2d(const struct hed_device *dev, const CUDA_RESOURCE_DESC_v1 *d, struc
     if (!is_linear(dev, d->res.pitch2D.devPtr, d->res.pitch2D.format, d->res.pitch2D.numChannels,
                    &t->format) ||
         width == 0 || height == 0 || pitch == 0 ||
-        pitch % attribute(dev, CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT, TEXTURE_PITCH_ALIGN) ||
-        width > attribute(dev, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_WIDTH, 131072) ||
-        height > attribute(dev, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_HEIGHT, 65536) ||
-        pitch > attribute(dev, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_PITCH, 1 << 21))
+        pitch %
+            texture_limit(dev, CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT, TEXTURE_PITCH_ALIGN) ||
+        width > texture_limit(dev, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_WIDTH, 131072) ||
+        height > texture_limit(dev, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_HEIGHT, 65536) ||
+        pitch > texture_limit(dev, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_PITCH, 1 << 21))
         return CUDA_ERROR_INVALID_VALUE;
     t->shape = HED_SHAPE_2D;
     t->levels = 1;
@@ -248,7 +250,7 @@ set_view(const CUDA_RESOURCE_VIEW_DESC_v1 *v, struct hed_texture *t)
 /* ---- objects --------------------------------------------------------------------------------- */
 
 static uint64_t
-key_of(const struct hed_context *c, unsigned long long value, bool surface)
+texture_key(const struct hed_context *c, unsigned long long value, bool surface)
 {
     void *m;
 
@@ -277,7 +279,7 @@ keep_object(struct hed_context *c, unsigned long long value, const struct object
 {
     struct hed_driver *d = c->device->driver;
     struct object *kept = malloc(sizeof *kept);
-    struct hed_allocation a = {.at = key_of(c, value, o->is_surface),
+    struct hed_allocation a = {.at = texture_key(c, value, o->is_surface),
                                .size = 1,
                                .kind = HED_MEMORY_DESCRIPTOR,
                                .extra = kept};
@@ -300,11 +302,11 @@ keep_object(struct hed_context *c, unsigned long long value, const struct object
 
 /* A copy of what an object was made from; false: there is none. */
 static bool
-look_up(const struct hed_context *c, unsigned long long handle, bool surface, struct object *out,
-        struct hed_allocation *entry)
+look_up_description(const struct hed_context *c, unsigned long long handle, bool surface,
+                    struct object *out, struct hed_allocation *entry)
 {
     struct hed_driver *d = c->device->driver;
-    const uint64_t key = key_of(c, handle, surface);
+    const uint64_t key = texture_key(c, handle, surface);
     bool found = false;
 
     hed_lock(&d->memory_lock);
@@ -380,14 +382,14 @@ hed_soft_cuSurfObjectCreate(struct hed_layer *self, struct hed_cuSurfObjectCreat
 
 /* NVIDIA's driver has no complaint about an object that does not exist. */
 static CUresult
-destroy(struct hed_layer *self, unsigned long long handle, bool surface)
+destroy_texture_object(struct hed_layer *self, unsigned long long handle, bool surface)
 {
     struct hed_allocation entry;
     struct hed_context *c;
     struct object o;
     CUresult r = hed_current(self, &c);
 
-    if (r != CUDA_SUCCESS || !look_up(c, handle, surface, &o, &entry))
+    if (r != CUDA_SUCCESS || !look_up_description(c, handle, surface, &o, &entry))
         return r;
 
     struct hed_driver *d = c->device->driver;
@@ -400,19 +402,19 @@ destroy(struct hed_layer *self, unsigned long long handle, bool surface)
 CUresult
 hed_soft_cuTexObjectDestroy(struct hed_layer *self, struct hed_cuTexObjectDestroy *a)
 {
-    return destroy(self, a->texObject, false);
+    return destroy_texture_object(self, a->texObject, false);
 }
 
 CUresult
 hed_soft_cuSurfObjectDestroy(struct hed_layer *self, struct hed_cuSurfObjectDestroy *a)
 {
-    return destroy(self, a->surfObject, true);
+    return destroy_texture_object(self, a->surfObject, true);
 }
 
 /* What the program said when it made the object. */
 static CUresult
-ask(struct hed_layer *self, unsigned long long handle, bool surface, const void *answer,
-    struct object *out)
+ask_object(struct hed_layer *self, unsigned long long handle, bool surface, const void *answer,
+           struct object *out)
 {
     struct hed_allocation entry;
     struct hed_context *c;
@@ -420,8 +422,9 @@ ask(struct hed_layer *self, unsigned long long handle, bool surface, const void 
 
     if (r != CUDA_SUCCESS)
         return r;
-    return answer && look_up(c, handle, surface, out, &entry) ? CUDA_SUCCESS
-                                                              : CUDA_ERROR_INVALID_VALUE;
+    return answer && look_up_description(c, handle, surface, out, &entry)
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult
@@ -429,7 +432,7 @@ hed_soft_cuTexObjectGetResourceDesc(struct hed_layer *self,
                                     struct hed_cuTexObjectGetResourceDesc *a)
 {
     struct object o;
-    const CUresult r = ask(self, a->texObject, false, a->pResDesc, &o);
+    const CUresult r = ask_object(self, a->texObject, false, a->pResDesc, &o);
 
     if (r == CUDA_SUCCESS)
         *a->pResDesc = o.given.resource;
@@ -440,7 +443,7 @@ CUresult
 hed_soft_cuTexObjectGetTextureDesc(struct hed_layer *self, struct hed_cuTexObjectGetTextureDesc *a)
 {
     struct object o;
-    const CUresult r = ask(self, a->texObject, false, a->pTexDesc, &o);
+    const CUresult r = ask_object(self, a->texObject, false, a->pTexDesc, &o);
 
     if (r == CUDA_SUCCESS)
         *a->pTexDesc = o.given.texture;
@@ -452,7 +455,7 @@ hed_soft_cuTexObjectGetResourceViewDesc(struct hed_layer *self,
                                         struct hed_cuTexObjectGetResourceViewDesc *a)
 {
     struct object o;
-    const CUresult r = ask(self, a->texObject, false, a->pResViewDesc, &o);
+    const CUresult r = ask_object(self, a->texObject, false, a->pResViewDesc, &o);
 
     if (r == CUDA_SUCCESS)
         *a->pResViewDesc = o.given.view;
@@ -464,7 +467,7 @@ hed_soft_cuSurfObjectGetResourceDesc(struct hed_layer *self,
                                      struct hed_cuSurfObjectGetResourceDesc *a)
 {
     struct object o;
-    const CUresult r = ask(self, a->surfObject, true, a->pResDesc, &o);
+    const CUresult r = ask_object(self, a->surfObject, true, a->pResDesc, &o);
 
     if (r == CUDA_SUCCESS)
         *a->pResDesc = o.given.resource;

@@ -25,7 +25,7 @@ struct mapping {                   /* hed_allocation.extra */
 };
 
 static bool
-is_whole(uint64_t n)
+is_whole_units(uint64_t n)
 {
     return n != 0 && n % GRANULARITY == 0;
 }
@@ -40,8 +40,8 @@ space_at(struct hed_driver *d, int first, int i)
 }
 
 static struct hed_space *
-reserve_locked(struct hed_driver *d, int first, uint64_t size, uint64_t align, uint64_t want,
-               uint64_t *at)
+reserve_range_locked(struct hed_driver *d, int first, uint64_t size, uint64_t align, uint64_t want,
+                     uint64_t *at)
 {
     if (want && want % GRANULARITY == 0 && want % align == 0)
         for (int i = 0; i <= d->device_count; i++)
@@ -64,7 +64,7 @@ soft_cuMemAddressReserve(struct hed_layer *self, struct hed_cuMemAddressReserve 
 
     if (r != CUDA_SUCCESS)
         return r;
-    if (!a->ptr || !is_whole(a->size) || (a->alignment & (a->alignment - 1)) || a->flags != 0)
+    if (!a->ptr || !is_whole_units(a->size) || (a->alignment & (a->alignment - 1)) || a->flags != 0)
         return CUDA_ERROR_INVALID_VALUE;
 
     struct hed_memory_node *n = hed_memory_node_create(&m);
@@ -77,7 +77,7 @@ soft_cuMemAddressReserve(struct hed_layer *self, struct hed_cuMemAddressReserve 
 
     struct hed_allocation *in = hed_memory_node_allocation(n);
     struct hed_space *space =
-        reserve_locked(d, c ? c->device->ordinal : 0, a->size, align, a->addr, &in->at);
+        reserve_range_locked(d, c ? c->device->ordinal : 0, a->size, align, a->addr, &in->at);
 
     if (space) {
         in->extra = space;
@@ -157,7 +157,7 @@ insert_mapping(struct hed_driver *d, const struct hed_allocation *m, struct hed_
 }
 
 static CUresult
-map(struct hed_driver *d, struct hed_physical *p, uint64_t at, uint64_t size)
+map_physical(struct hed_driver *d, struct hed_physical *p, uint64_t at, uint64_t size)
 {
     struct mapping *extra = calloc(1, sizeof *extra);
     struct hed_allocation m = {.at = at,
@@ -196,7 +196,7 @@ soft_cuMemMap(struct hed_layer *self, struct hed_cuMemMap *a)
 
     if (r != CUDA_SUCCESS)
         return r;
-    if (!is_whole(a->size) || a->ptr % GRANULARITY || a->flags != 0)
+    if (!is_whole_units(a->size) || a->ptr % GRANULARITY || a->flags != 0)
         return CUDA_ERROR_INVALID_VALUE;
 
     struct hed_physical *p = hed_physical_find(d, a->handle);
@@ -209,7 +209,7 @@ soft_cuMemMap(struct hed_layer *self, struct hed_cuMemMap *a)
         hed_stats_unsupported(HED_API_CUDA, HED_cuMemMap, "a part of physical memory");
         r = CUDA_ERROR_NOT_SUPPORTED;
     } else {
-        r = map(d, p, a->ptr, a->size);
+        r = map_physical(d, p, a->ptr, a->size);
     }
     hed_object_put(&p->object);
     return r;
@@ -244,7 +244,7 @@ soft_cuMemUnmap(struct hed_layer *self, struct hed_cuMemUnmap *a)
 
     if (r != CUDA_SUCCESS)
         return r;
-    if (!is_whole(a->size) || a->ptr % GRANULARITY || a->size > UINT64_MAX - a->ptr)
+    if (!is_whole_units(a->size) || a->ptr % GRANULARITY || a->size > UINT64_MAX - a->ptr)
         return CUDA_ERROR_INVALID_VALUE;
     /* Work that is on its way may use it. */
     if (c)
@@ -325,7 +325,7 @@ soft_cuMemSetAccess(struct hed_layer *self, struct hed_cuMemSetAccess *a)
 
     if (r != CUDA_SUCCESS)
         return r;
-    if (!is_whole(a->size) || a->ptr % GRANULARITY || a->size > UINT64_MAX - a->ptr ||
+    if (!is_whole_units(a->size) || a->ptr % GRANULARITY || a->size > UINT64_MAX - a->ptr ||
         !are_descriptions(d, a->desc, a->count))
         return CUDA_ERROR_INVALID_VALUE;
     hed_lock(&d->memory_lock);

@@ -81,7 +81,7 @@ hed_attribute_get(const struct hed_code_kernel *k, const struct hed_profile *p,
 }
 
 static CUresult
-put(_Atomic int *where, int value, int lowest, int highest)
+put_setting(_Atomic int *where, int value, int lowest, int highest)
 {
     if (value < lowest || value > highest)
         return CUDA_ERROR_INVALID_VALUE;
@@ -98,10 +98,10 @@ hed_attribute_set(const struct hed_code_kernel *k, const struct hed_profile *p,
 
     switch (a) {
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-        return put(&s->max_dynamic_shared, value, 0,
-                   most > k->shared ? (int)(most - k->shared) : 0);
+        return put_setting(&s->max_dynamic_shared, value, 0,
+                           most > k->shared ? (int)(most - k->shared) : 0);
     case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
-        return put(&s->carveout, value, -1, 100);
+        return put_setting(&s->carveout, value, -1, 100);
     case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
     case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
     case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
@@ -109,13 +109,13 @@ hed_attribute_set(const struct hed_code_kernel *k, const struct hed_profile *p,
          * at runtime will return CUDA_ERROR_NOT_PERMITTED." (cuda.h) */
         if (k->cluster[0])
             return CUDA_ERROR_NOT_PERMITTED;
-        return put(&s->cluster[a - CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH], value, 0,
-                   LARGEST_CLUSTER);
+        return put_setting(&s->cluster[a - CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH], value, 0,
+                           LARGEST_CLUSTER);
     case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
-        return put(&s->nonportable_cluster, value != 0, 0, 1);
+        return put_setting(&s->nonportable_cluster, value != 0, 0, 1);
     case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
-        return put(&s->cluster_policy, value, CU_CLUSTER_SCHEDULING_POLICY_DEFAULT,
-                   CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING);
+        return put_setting(&s->cluster_policy, value, CU_CLUSTER_SCHEDULING_POLICY_DEFAULT,
+                           CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING);
     default:
         return CUDA_ERROR_INVALID_VALUE;
     }
@@ -176,8 +176,8 @@ soft_cuFuncSetCacheConfig(struct hed_layer *self, struct hed_cuFuncSetCacheConfi
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = put(&f->settings->cache_config, (int)a->config, CU_FUNC_CACHE_PREFER_NONE,
-            CU_FUNC_CACHE_PREFER_EQUAL);
+    r = put_setting(&f->settings->cache_config, (int)a->config, CU_FUNC_CACHE_PREFER_NONE,
+                    CU_FUNC_CACHE_PREFER_EQUAL);
     if (r == CUDA_SUCCESS)
         r = tell_machine(f, HED_cuFuncSetCacheConfig,
                          &(struct hed_cuFuncSetCacheConfig){f->handle, a->config});
@@ -309,7 +309,7 @@ need_of(const struct hed_function *f, uint32_t threads, uint64_t dynamic_shared)
 }
 
 static uint32_t
-blocks_of(const struct hed_function *f, uint32_t threads, uint64_t dynamic_shared)
+blocks_that_fit(const struct hed_function *f, uint32_t threads, uint64_t dynamic_shared)
 {
     const struct hed_need need = need_of(f, threads, dynamic_shared);
     const struct hed_code_kernel *k = hed_function_kernel(f);
@@ -333,7 +333,7 @@ max_active(struct hed_layer *self, int *out, CUfunction handle, int threads, siz
 
     if (r != CUDA_SUCCESS)
         return r;
-    *out = (int)blocks_of(f, (uint32_t)threads, dynamic);
+    *out = (int)blocks_that_fit(f, (uint32_t)threads, dynamic);
     hed_object_put(&f->object);
     return CUDA_SUCCESS;
 }
@@ -378,7 +378,7 @@ best_block(struct hed_layer *self, struct hed_cuOccupancyMaxPotentialBlockSizeWi
         const int size = at < limit ? at : limit;
         const size_t dynamic = a->blockSizeToDynamicSMemSize ? a->blockSizeToDynamicSMemSize(size)
                                                              : a->dynamicSMemSize;
-        const uint32_t blocks = blocks_of(f, (uint32_t)size, dynamic);
+        const uint32_t blocks = blocks_that_fit(f, (uint32_t)size, dynamic);
 
         if (blocks * (uint32_t)size > best_blocks * best_size) {
             best_blocks = blocks;
@@ -462,7 +462,7 @@ blocks_at_once(const struct hed_function *f, const CUlaunchConfig *config)
 
     if (p->major < CLUSTERS_FROM || threads > 1024)
         return 0;
-    return blocks_of(f, (uint32_t)threads, config->sharedMemBytes) *
+    return blocks_that_fit(f, (uint32_t)threads, config->sharedMemBytes) *
            hed_profile_number(p, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 1);
 }
 

@@ -17,7 +17,7 @@
 /* ---- names ----------------------------------------------------------------------------------- */
 
 static uint32_t
-hash(const char *s)
+hash_name(const char *s)
 {
     uint32_t h = 2166136261u; /* FNV-1a */
 
@@ -42,7 +42,7 @@ index_init(struct hed_index *x, uint32_t count)
 static void
 index_add(struct hed_index *x, const char *name, uint32_t position)
 {
-    uint32_t at = hash(name) & x->mask;
+    uint32_t at = hash_name(name) & x->mask;
 
     while (x->slots[at])
         at = (at + 1) & x->mask;
@@ -54,7 +54,7 @@ hed_program_kernel(const struct hed_program *p, const char *name)
 {
     const struct hed_index *x = &p->kernels;
 
-    for (uint32_t at = hash(name) & x->mask; x->slots[at]; at = (at + 1) & x->mask)
+    for (uint32_t at = hash_name(name) & x->mask; x->slots[at]; at = (at + 1) & x->mask)
         if (strcmp(p->code->kernels[x->slots[at] - 1].name, name) == 0)
             return x->slots[at] - 1;
     return HED_PROGRAM_NONE;
@@ -65,7 +65,7 @@ hed_program_var(const struct hed_program *p, const char *name)
 {
     const struct hed_index *x = &p->vars;
 
-    for (uint32_t at = hash(name) & x->mask; x->slots[at]; at = (at + 1) & x->mask)
+    for (uint32_t at = hash_name(name) & x->mask; x->slots[at]; at = (at + 1) & x->mask)
         if (strcmp(p->code->vars[x->slots[at] - 1].name, name) == 0)
             return x->slots[at] - 1;
     return HED_PROGRAM_NONE;

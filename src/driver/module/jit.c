@@ -10,7 +10,7 @@
 /* Values travel in the pointers themselves, so that the array can take answers
  * as well. */
 static unsigned
-number(void *const *value)
+option_number(void *const *value)
 {
     unsigned n;
 
@@ -52,7 +52,7 @@ is_choice(CUjit_option option)
 
 /* The last word on an option counts; there is room for each of them. */
 static void
-choose(struct hed_jit_how *how, CUjit_option option, unsigned value)
+choose_option(struct hed_jit_how *how, CUjit_option option, unsigned value)
 {
     unsigned i = 0;
 
@@ -65,7 +65,7 @@ choose(struct hed_jit_how *how, CUjit_option option, unsigned value)
 }
 
 static CUresult
-take(struct hed_jit *j, CUjit_option option, void **value)
+take_jit_option(struct hed_jit *j, CUjit_option option, void **value)
 {
     switch (option) {
     case CU_JIT_WALL_TIME:
@@ -75,28 +75,29 @@ take(struct hed_jit *j, CUjit_option option, void **value)
         j->info = *value;
         break;
     case CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES:
-        j->info_room = number(value);
+        j->info_room = option_number(value);
         j->info_size = value;
         break;
     case CU_JIT_ERROR_LOG_BUFFER:
         j->error = *value;
         break;
     case CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES:
-        j->error_room = number(value);
+        j->error_room = option_number(value);
         j->error_size = value;
         break;
     case CU_JIT_OPTIMIZATION_LEVEL: /* NVIDIA's driver takes any number. */
         break;
     case CU_JIT_FALLBACK_STRATEGY:
-        return number(value) <= CU_PREFER_BINARY ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+        return option_number(value) <= CU_PREFER_BINARY ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     case CU_JIT_CACHE_MODE:
-        return number(value) <= CU_JIT_CACHE_OPTION_CA ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+        return option_number(value) <= CU_JIT_CACHE_OPTION_CA ? CUDA_SUCCESS
+                                                              : CUDA_ERROR_INVALID_VALUE;
     case CU_JIT_LOG_VERBOSE:
-        j->verbose = number(value) != 0;
+        j->verbose = option_number(value) != 0;
         break;
     case CU_JIT_GLOBAL_SYMBOL_COUNT:
         /* Host addresses for undefined symbols: nothing here binds them. */
-        return number(value) == 0 ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+        return option_number(value) == 0 ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
     default:
         /* The enumeration is without gaps; the rest is about how to optimise. */
         return (unsigned)option < CU_JIT_NUM_OPTIONS ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -112,12 +113,12 @@ hed_jit_begin(struct hed_jit *j, unsigned count, const CUjit_option *options, vo
     if (count > 0 && (!options || !values))
         return CUDA_ERROR_INVALID_VALUE;
     for (unsigned i = 0; i < count; i++) {
-        const CUresult r = take(j, options[i], &values[i]);
+        const CUresult r = take_jit_option(j, options[i], &values[i]);
 
         if (r != CUDA_SUCCESS)
             return r;
         if (is_choice(options[i]))
-            choose(&j->how, options[i], number(&values[i]));
+            choose_option(&j->how, options[i], option_number(&values[i]));
     }
     if (j->info || j->error)
         j->how.log = &j->log;

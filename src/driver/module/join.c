@@ -110,7 +110,7 @@ struct item {
 };
 
 static void
-skip_line(struct words *w)
+skip_text_line(struct words *w)
 {
     const char *line = memchr(w->at, '\n', (size_t)(w->end - w->at));
 
@@ -145,7 +145,7 @@ take_line_item(struct words *w, struct hed_bytes first, struct item *out)
     out->lines = word_is(first, ".file") || word_is(first, ".loc") || word_is(first, "@");
     if (!out->header && !out->lines)
         return false;
-    skip_line(w);
+    skip_text_line(w);
     return true;
 }
 
@@ -216,7 +216,7 @@ slot_of(struct name *slots, size_t size, struct hed_bytes b)
 
 /* The entry of a name, added if it is new. NULL: no memory. */
 static struct name *
-name_of(struct names *t, struct hed_bytes b)
+find_or_add_name(struct names *t, struct hed_bytes b)
 {
     if (2 * t->used >= t->size) {
         const size_t size = t->size ? 2 * t->size : 256;
@@ -244,7 +244,7 @@ name_of(struct names *t, struct hed_bytes b)
 /* ---- joining --------------------------------------------------------------------------------- */
 
 static struct words
-words_of(struct hed_bytes text)
+words_in_text(struct hed_bytes text)
 {
     const char *at = (const char *)text.data;
 
@@ -280,14 +280,14 @@ find_first_link(const struct hed_bytes *texts, size_t count)
 static int
 find_shared(struct names *t, struct hed_bytes text)
 {
-    struct words w = words_of(text);
+    struct words w = words_in_text(text);
     struct item i;
 
     while (next_item(&w, &i)) {
         if (!i.name.size || (i.linkage == LINK_NONE && !i.entry))
             continue;
 
-        struct name *n = name_of(t, i.name);
+        struct name *n = find_or_add_name(t, i.name);
 
         if (!n)
             return HED_ENOMEM;
@@ -303,7 +303,7 @@ find_shared(struct names *t, struct hed_bytes text)
 static int
 find_renamed(struct names *t, struct hed_bytes text, size_t number, bool *any)
 {
-    struct words w = words_of(text);
+    struct words w = words_in_text(text);
     struct item i;
 
     *any = false;
@@ -311,7 +311,7 @@ find_renamed(struct names *t, struct hed_bytes text, size_t number, bool *any)
         if (!i.name.size || i.linkage != LINK_NONE || i.entry)
             continue;
 
-        struct name *n = name_of(t, i.name);
+        struct name *n = find_or_add_name(t, i.name);
 
         if (!n)
             return HED_ENOMEM;
@@ -327,7 +327,7 @@ find_renamed(struct names *t, struct hed_bytes text, size_t number, bool *any)
 static void
 copy_renamed(struct names *t, struct hed_bytes text, size_t number, struct hed_buf *out)
 {
-    struct words w = words_of(text);
+    struct words w = words_in_text(text);
     const char *done = w.at;
     struct hed_bytes word;
 
@@ -393,9 +393,9 @@ copy_item(struct names *t, const struct item *i, bool renamed, size_t number, st
 }
 
 static int
-copy_text(struct names *t, struct hed_bytes text, size_t number, struct hed_buf *out)
+join_part(struct names *t, struct hed_bytes text, size_t number, struct hed_buf *out)
 {
-    struct words w = words_of(text);
+    struct words w = words_in_text(text);
     struct item i;
     bool any;
     const int err = find_renamed(t, text, number, &any);
@@ -454,7 +454,7 @@ hed_ptx_join(const struct hed_bytes *texts, size_t count, struct hed_buf *out, s
     for (size_t i = 0; i < count && err == 0; i++)
         err = find_shared(&names, texts[i]);
     for (size_t i = 0; i < count && err == 0; i++)
-        err = copy_text(&names, texts[i], i, out);
+        err = join_part(&names, texts[i], i, out);
     free(names.slots);
     return err;
 }

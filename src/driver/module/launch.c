@@ -24,26 +24,26 @@
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
 static uint32_t
-number(const struct hed_function *f, CUdevice_attribute a, uint32_t otherwise)
+launch_limit(const struct hed_function *f, CUdevice_attribute a, uint32_t otherwise)
 {
     return hed_profile_number(hed_function_profile(f), a, otherwise);
 }
 
 /* Is n more than the device takes? Every device there has been takes `any`, which saves asking. */
 static inline bool
-is_over(const struct hed_function *f, uint64_t n, uint32_t any, CUdevice_attribute a,
-        uint32_t otherwise)
+is_over_limit(const struct hed_function *f, uint64_t n, uint32_t any, CUdevice_attribute a,
+              uint32_t otherwise)
 {
-    return n > any && n > number(f, a, otherwise);
+    return n > any && n > launch_limit(f, a, otherwise);
 }
 
 static CUresult
 check_grid(const struct hed_function *f, const uint32_t grid[3])
 {
     if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0 ||
-        is_over(f, grid[0], 65535, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, INT32_MAX) ||
-        is_over(f, grid[1], 65535, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, 65535) ||
-        is_over(f, grid[2], 65535, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, 65535))
+        is_over_limit(f, grid[0], 65535, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, INT32_MAX) ||
+        is_over_limit(f, grid[1], 65535, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, 65535) ||
+        is_over_limit(f, grid[2], 65535, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, 65535))
         return CUDA_ERROR_INVALID_VALUE;
     return CUDA_SUCCESS;
 }
@@ -54,10 +54,11 @@ check_block(const struct hed_function *f, const uint32_t block[3])
     const struct hed_code_kernel *k = hed_function_kernel(f);
     const uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
 
-    if (threads == 0 || is_over(f, block[0], 512, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, 1024) ||
-        is_over(f, block[1], 512, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, 1024) ||
-        is_over(f, block[2], 64, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, 64) ||
-        is_over(f, threads, 512, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1024))
+    if (threads == 0 ||
+        is_over_limit(f, block[0], 512, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, 1024) ||
+        is_over_limit(f, block[1], 512, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, 1024) ||
+        is_over_limit(f, block[2], 64, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, 64) ||
+        is_over_limit(f, threads, 512, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1024))
         return CUDA_ERROR_INVALID_VALUE;
     if (k->max_threads && threads > k->max_threads)
         return CUDA_ERROR_INVALID_VALUE;
@@ -76,9 +77,9 @@ check_cooperative(const struct hed_function *f, const struct hed_launch *l)
     const struct hed_need need = {l->block[0] * l->block[1] * l->block[2], k->registers, k->shared,
                                   l->dynamic_shared};
     const uint64_t room = (uint64_t)hed_occupancy_blocks(hed_function_profile(f), &need) *
-                          number(f, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 1);
+                          launch_limit(f, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 1);
 
-    if (!number(f, CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, 1))
+    if (!launch_limit(f, CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, 1))
         return CUDA_ERROR_NOT_SUPPORTED;
     return (uint64_t)l->grid[0] * l->grid[1] * l->grid[2] <= room
                ? CUDA_SUCCESS
@@ -174,7 +175,7 @@ fill_launch(struct hed_launch *l, struct hed_function *f, const CUlaunchConfig *
 
 /* A launch but for its parameters: everything that CUDA checks at once. */
 static CUresult
-check(struct hed_function *f, const CUlaunchConfig *config, struct hed_launch *l)
+check_launch(struct hed_function *f, const CUlaunchConfig *config, struct hed_launch *l)
 {
     const struct hed_code_kernel *k = hed_function_kernel(f);
     CUresult r;
@@ -195,11 +196,11 @@ check(struct hed_function *f, const CUlaunchConfig *config, struct hed_launch *l
 
 /* The work has its function: all that is left is to be checked and taken in. */
 static CUresult
-complete(struct hed_work *w, const CUlaunchConfig *config, void **params, void **extra)
+complete_launch(struct hed_work *w, const CUlaunchConfig *config, void **params, void **extra)
 {
     struct hed_function *f = w->kernel.function;
     struct hed_launch *l = &w->kernel.launch;
-    CUresult r = check(f, config, l);
+    CUresult r = check_launch(f, config, l);
 
     if (r == CUDA_SUCCESS)
         r = hed_launch_keep(&w->kernel, config->attrs, config->numAttrs);
@@ -228,7 +229,7 @@ hed_kernel_work_create(struct hed_context *c, CUfunction handle, const CUlaunchC
     }
     w->kernel.function = f;
     w->kernel.given = handle;
-    r = complete(w, config, params, extra);
+    r = complete_launch(w, config, params, extra);
     if (r != CUDA_SUCCESS) {
         hed_work_free(w);
         return r;
@@ -306,7 +307,7 @@ launch_function(struct hed_stream *s, CUfunction handle, const CUlaunchConfig *c
     const struct hed_code_kernel *k = hed_function_kernel(f);
     const bool large = k->param_bytes > PARAMS_ON_STACK;
 
-    r = check(f, config, &l);
+    r = check_launch(f, config, &l);
     if (r == CUDA_SUCCESS)
         r = take_params(k, params, extra, large ? NULL : on_stack, &l);
     if (r == CUDA_SUCCESS)
@@ -333,8 +334,8 @@ capture_kernel(struct hed_stream *s, CUfunction f, const CUlaunchConfig *config,
 /* The stream says in which context: of a stream of another context than the current one, that one.
  */
 static CUresult
-launch(struct hed_layer *self, const CUlaunchConfig *config, CUfunction f, void **params,
-       void **extra, bool ptds)
+launch_with_config(struct hed_layer *self, const CUlaunchConfig *config, CUfunction f,
+                   void **params, void **extra, bool ptds)
 {
     struct hed_stream *s;
     CUresult r = hed_stream_find(self, config->hStream, ptds, &s);
@@ -365,7 +366,7 @@ soft_cuLaunchKernel(struct hed_layer *self, struct hed_cuLaunchKernel *a)
                                    .sharedMemBytes = a->sharedMemBytes,
                                    .hStream = a->hStream};
 
-    return launch(self, &config, a->f, a->kernelParams, a->extra, a->ptds);
+    return launch_with_config(self, &config, a->f, a->kernelParams, a->extra, a->ptds);
 }
 
 static CUresult
@@ -373,7 +374,7 @@ soft_cuLaunchKernelEx(struct hed_layer *self, struct hed_cuLaunchKernelEx *a)
 {
     if (!a->config || (a->config->numAttrs && !a->config->attrs))
         return CUDA_ERROR_INVALID_VALUE;
-    return launch(self, a->config, a->f, a->kernelParams, a->extra, a->ptds);
+    return launch_with_config(self, a->config, a->f, a->kernelParams, a->extra, a->ptds);
 }
 
 static CUresult
@@ -391,7 +392,7 @@ soft_cuLaunchCooperativeKernel(struct hed_layer *self, struct hed_cuLaunchCooper
                                    .attrs = &cooperative,
                                    .numAttrs = 1};
 
-    return launch(self, &config, a->f, a->kernelParams, NULL, a->ptds);
+    return launch_with_config(self, &config, a->f, a->kernelParams, NULL, a->ptds);
 }
 
 const struct hed_cuda_ops hed_calls_launch = {

@@ -54,7 +54,7 @@ whole_or_none(const uint32_t d[3])
 
 /* What is an attribute's own, whatever the others are. */
 static CUresult
-check(const CUlaunchAttribute *a, struct hed_launch *l)
+check_attribute(const CUlaunchAttribute *a, struct hed_launch *l)
 {
     const CUlaunchAttributeValue *v = &a->value;
 
@@ -157,7 +157,7 @@ hed_launch_attributes(const struct hed_function *f, struct hed_launch *l,
     if (count > ATTRIBUTES_MAX)
         return CUDA_ERROR_INVALID_VALUE;
     for (unsigned i = 0; i < count && r == CUDA_SUCCESS; i++)
-        r = check(&attributes[i], l);
+        r = check_attribute(&attributes[i], l);
     if (r == CUDA_SUCCESS)
         r = default_cluster(f, l);
     if (r == CUDA_SUCCESS)

@@ -339,7 +339,8 @@ restore_managed(struct hed_library *l, const unsigned char *saved)
 
 /* Loads it; the caller is busy and has no lock. */
 static CUresult
-load(struct hed_library *l, struct hed_context *c, struct hed_program *p, struct hed_module **out)
+load_library_code(struct hed_library *l, struct hed_context *c, struct hed_program *p,
+                  struct hed_module **out)
 {
     uint64_t *addresses = calloc(p->code->var_count + (size_t)1, sizeof *addresses);
     unsigned char *saved = NULL;
@@ -364,7 +365,7 @@ load_and_keep(struct hed_library *l, struct hed_context *c, struct hed_program *
 {
     struct hed_library_in_context *entry = calloc(1, sizeof *entry);
     struct hed_module *m;
-    const CUresult r = entry ? load(l, c, p, &m) : CUDA_ERROR_OUT_OF_MEMORY;
+    const CUresult r = entry ? load_library_code(l, c, p, &m) : CUDA_ERROR_OUT_OF_MEMORY;
 
     if (r != CUDA_SUCCESS) {
         free(entry);

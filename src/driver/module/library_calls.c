@@ -59,8 +59,8 @@ read_options(unsigned count, const CUlibraryOption *options, void *const *values
 /* An image is opened when something of it is asked for: a program may have thousands. Who gives
  * buffers for logs wants to know at once. */
 static CUresult
-create(struct hed_layer *self, const struct hed_image *image, void *copy, struct hed_bytes file,
-       struct hed_jit *j, CUlibrary *out)
+create_library(struct hed_layer *self, const struct hed_image *image, void *copy,
+               struct hed_bytes file, struct hed_jit *j, CUlibrary *out)
 {
     struct hed_library *l;
     struct hed_device *dev;
@@ -112,7 +112,7 @@ load_data(struct hed_layer *self, struct hed_cuLibraryLoadData *a, struct hed_ji
         memcpy(copy, image.bytes.data, image.bytes.size);
         image.bytes.data = copy;
     }
-    return create(self, &image, copy, (struct hed_bytes){NULL, 0}, j, a->library);
+    return create_library(self, &image, copy, (struct hed_bytes){NULL, 0}, j, a->library);
 }
 
 static CUresult
@@ -134,7 +134,7 @@ soft_cuLibraryLoadData(struct hed_layer *self, struct hed_cuLibraryLoadData *a)
 }
 
 static CUresult
-load_file(struct hed_layer *self, struct hed_cuLibraryLoadFromFile *a, struct hed_jit *j)
+load_library_file(struct hed_layer *self, struct hed_cuLibraryLoadFromFile *a, struct hed_jit *j)
 {
     struct library_options o;
     struct hed_image image;
@@ -149,7 +149,7 @@ load_file(struct hed_layer *self, struct hed_cuLibraryLoadFromFile *a, struct he
     if (r == CUDA_SUCCESS)
         r = hed_image_file(a->fileName, &image, &file);
     if (r == CUDA_SUCCESS)
-        r = create(self, &image, NULL, file, j, a->library);
+        r = create_library(self, &image, NULL, file, j, a->library);
     return r;
 }
 
@@ -166,7 +166,7 @@ soft_cuLibraryLoadFromFile(struct hed_layer *self, struct hed_cuLibraryLoadFromF
         return CUDA_ERROR_INVALID_VALUE;
     r = hed_jit_begin(&j, a->numJitOptions, a->jitOptions, a->jitOptionsValues);
     if (r == CUDA_SUCCESS)
-        r = load_file(self, a, &j);
+        r = load_library_file(self, a, &j);
     hed_jit_finish(&j, r);
     return r;
 }
@@ -184,7 +184,8 @@ soft_cuLibraryUnload(struct hed_layer *self, struct hed_cuLibraryUnload *a)
 
 /* A library and the device that is meant; put the library back. */
 static CUresult
-find(struct hed_layer *self, CUlibrary handle, struct hed_library **out, struct hed_device **dev)
+find_library(struct hed_layer *self, CUlibrary handle, struct hed_library **out,
+             struct hed_device **dev)
 {
     const CUresult r = device_for(self, dev);
 
@@ -203,7 +204,7 @@ soft_cuLibraryGetKernel(struct hed_layer *self, struct hed_cuLibraryGetKernel *a
     if (!a->pKernel || !a->name)
         return CUDA_ERROR_INVALID_VALUE;
 
-    CUresult r = find(self, a->library, &l, &dev);
+    CUresult r = find_library(self, a->library, &l, &dev);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -222,7 +223,7 @@ soft_cuLibraryGetKernelCount(struct hed_layer *self, struct hed_cuLibraryGetKern
     if (!a->count)
         return CUDA_ERROR_INVALID_VALUE;
 
-    CUresult r = find(self, a->lib, &l, &dev);
+    CUresult r = find_library(self, a->lib, &l, &dev);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -243,7 +244,7 @@ soft_cuLibraryEnumerateKernels(struct hed_layer *self, struct hed_cuLibraryEnume
     if (!a->kernels || a->numKernels == 0)
         return CUDA_ERROR_INVALID_VALUE;
 
-    CUresult r = find(self, a->lib, &l, &dev);
+    CUresult r = find_library(self, a->lib, &l, &dev);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -319,7 +320,7 @@ soft_cuLibraryGetManaged(struct hed_layer *self, struct hed_cuLibraryGetManaged 
     if (!a->name || (!a->dptr && !a->bytes))
         return CUDA_ERROR_INVALID_VALUE;
 
-    CUresult r = find(self, a->library, &l, &dev);
+    CUresult r = find_library(self, a->library, &l, &dev);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -342,7 +343,7 @@ soft_cuLibraryGetUnifiedFunction(struct hed_layer *self, struct hed_cuLibraryGet
     if (!a->fptr || !a->symbol)
         return CUDA_ERROR_INVALID_VALUE;
 
-    const CUresult r = find(self, a->library, &l, &dev);
+    const CUresult r = find_library(self, a->library, &l, &dev);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -401,7 +402,7 @@ struct on_device {
 };
 
 static CUresult
-look_up(struct hed_kernel *k, struct hed_device *dev, struct on_device *out)
+look_up_on_device(struct hed_kernel *k, struct hed_device *dev, struct on_device *out)
 {
     struct hed_program *p;
     const CUresult r = hed_library_program(k->library, dev, NULL, &p);
@@ -424,14 +425,15 @@ look_up(struct hed_kernel *k, struct hed_device *dev, struct on_device *out)
 }
 
 static CUresult
-find_kernel(struct hed_layer *self, CUkernel handle, struct hed_device *dev, struct on_device *out)
+find_kernel_on_device(struct hed_layer *self, CUkernel handle, struct hed_device *dev,
+                      struct on_device *out)
 {
     struct hed_kernel *k = hed_kernel_find(hed_driver_of(self), handle);
 
     if (!k)
         return CUDA_ERROR_INVALID_HANDLE;
 
-    const CUresult r = look_up(k, dev, out);
+    const CUresult r = look_up_on_device(k, dev, out);
 
     if (r != CUDA_SUCCESS)
         hed_object_put(&k->object);
@@ -446,7 +448,7 @@ soft_cuKernelGetAttribute(struct hed_layer *self, struct hed_cuKernelGetAttribut
     CUresult r = hed_device_get(self, a->dev, &dev);
 
     if (r == CUDA_SUCCESS)
-        r = find_kernel(self, a->kernel, dev, &k);
+        r = find_kernel_on_device(self, a->kernel, dev, &k);
     if (r != CUDA_SUCCESS)
         return r;
     r = hed_attribute_get(k.code, &dev->info.profile, k.settings, a->attrib, a->pi);
@@ -462,7 +464,7 @@ soft_cuKernelSetAttribute(struct hed_layer *self, struct hed_cuKernelSetAttribut
     CUresult r = hed_device_get(self, a->dev, &dev);
 
     if (r == CUDA_SUCCESS)
-        r = find_kernel(self, a->kernel, dev, &k);
+        r = find_kernel_on_device(self, a->kernel, dev, &k);
     if (r != CUDA_SUCCESS)
         return r;
 
@@ -488,7 +490,7 @@ soft_cuKernelSetCacheConfig(struct hed_layer *self, struct hed_cuKernelSetCacheC
     if (r == CUDA_SUCCESS && (unsigned)a->config > CU_FUNC_CACHE_PREFER_EQUAL)
         r = CUDA_ERROR_INVALID_VALUE;
     if (r == CUDA_SUCCESS)
-        r = find_kernel(self, a->kernel, dev, &k);
+        r = find_kernel_on_device(self, a->kernel, dev, &k);
     if (r != CUDA_SUCCESS)
         return r;
     atomic_store_explicit(&k.settings->cache_config, (int)a->config, memory_order_relaxed);
@@ -520,7 +522,7 @@ soft_cuKernelGetParamInfo(struct hed_layer *self, struct hed_cuKernelGetParamInf
     if (r == CUDA_SUCCESS && !a->paramOffset)
         r = CUDA_ERROR_INVALID_VALUE;
     if (r == CUDA_SUCCESS)
-        r = find_kernel(self, a->kernel, dev, &k);
+        r = find_kernel_on_device(self, a->kernel, dev, &k);
     if (r != CUDA_SUCCESS)
         return r;
     if (a->paramIndex < k.code->param_count) {

@@ -53,7 +53,7 @@ link_destroy(struct hed_object *o)
 }
 
 static struct link *
-find(struct hed_layer *self, CUlinkState handle)
+find_link(struct hed_layer *self, CUlinkState handle)
 {
     return (struct link *)hed_handles_get(hed_driver_of(self)->handles, HED_KIND_LINK,
                                           (uint64_t)(uintptr_t)handle);
@@ -70,8 +70,8 @@ find_linker(struct link *l)
 }
 
 static CUresult
-create(struct hed_layer *self, unsigned count, CUjit_option *options, void **values,
-       CUlinkState *out)
+create_link(struct hed_layer *self, unsigned count, CUjit_option *options, void **values,
+            CUlinkState *out)
 {
     struct hed_context *c;
     CUresult r = hed_current(self, &c);
@@ -109,7 +109,7 @@ create(struct hed_layer *self, unsigned count, CUjit_option *options, void **val
 
 /* A copy that lives as long as the state, with a NUL behind it. */
 static CUresult
-keep(struct link *l, struct hed_bytes b, struct hed_bytes *out)
+keep_input(struct link *l, struct hed_bytes b, struct hed_bytes *out)
 {
     unsigned char *copy = hed_arena_alloc(&l->arena, b.size + 1, 16);
 
@@ -124,7 +124,7 @@ keep(struct link *l, struct hed_bytes b, struct hed_bytes *out)
 
 /* PTX is read when it is added, so that its errors are told with its name. */
 static CUresult
-add_text(struct link *l, struct hed_bytes text)
+link_add_text(struct link *l, struct hed_bytes text)
 {
     const struct hed_image image = {HED_IMAGE_PTX, hed_bytes_text(text), NULL};
     struct hed_program *p;
@@ -142,7 +142,7 @@ add_text(struct link *l, struct hed_bytes text)
     if (r != CUDA_SUCCESS)
         return r;
     hed_program_unref(p);
-    r = keep(l, image.bytes, &l->texts[l->count]);
+    r = keep_input(l, image.bytes, &l->texts[l->count]);
     l->count += r == CUDA_SUCCESS;
     return r;
 }
@@ -165,11 +165,11 @@ add_fatbin(struct link *l, struct hed_bytes fatbin)
         hed_buf_addf(&l->jit.log, "%s\n", why.text);
         return CUDA_ERROR_INVALID_IMAGE;
     }
-    return add_text(l, text);
+    return link_add_text(l, text);
 }
 
 static CUresult
-add_image(struct link *l, struct hed_bytes b)
+link_add_image(struct link *l, struct hed_bytes b)
 {
     struct hed_image image;
     struct hed_why why;
@@ -180,10 +180,10 @@ add_image(struct link *l, struct hed_bytes b)
         return CUDA_ERROR_INVALID_IMAGE;
     }
     if (image.kind == HED_IMAGE_PTX)
-        return add_text(l, image.bytes);
+        return link_add_text(l, image.bytes);
     if (image.kind == HED_IMAGE_FATBIN)
         r = add_fatbin(l, image.bytes);
-    return r == CUDA_ERROR_NOT_FOUND ? keep(l, image.bytes, &l->machine) : r;
+    return r == CUDA_ERROR_NOT_FOUND ? keep_input(l, image.bytes, &l->machine) : r;
 }
 
 static CUresult
@@ -206,16 +206,16 @@ add_to_linker(struct link *l, CUjitInputType type, struct hed_bytes b, const cha
 }
 
 static CUresult
-add(struct link *l, CUjitInputType type, struct hed_bytes b, const char *name)
+link_add_input(struct link *l, CUjitInputType type, struct hed_bytes b, const char *name)
 {
     if (l->linker && (unsigned)type < CU_JIT_NUM_INPUT_TYPES)
         return add_to_linker(l, type, b, name);
     switch (type) {
     case CU_JIT_INPUT_PTX:
-        return add_text(l, b);
+        return link_add_text(l, b);
     case CU_JIT_INPUT_CUBIN:
     case CU_JIT_INPUT_FATBINARY:
-        return add_image(l, b);
+        return link_add_image(l, b);
     case CU_JIT_INPUT_OBJECT:
     case CU_JIT_INPUT_LIBRARY:
         /* The device runtime is for kernels that launch kernels, which is not possible here; the
@@ -245,7 +245,7 @@ add_checked(struct link *l, CUjitInputType type, struct hed_bytes b, const char 
     if (r == CUDA_SUCCESS && l->done)
         r = CUDA_ERROR_INVALID_VALUE;
     if (r == CUDA_SUCCESS)
-        r = add(l, type, b, name);
+        r = link_add_input(l, type, b, name);
     hed_jit_report(&l->jit, r);
     return r;
 }
@@ -253,7 +253,7 @@ add_checked(struct link *l, CUjitInputType type, struct hed_bytes b, const char 
 static CUresult
 add_data(struct hed_layer *self, const struct hed_cuLinkAddData_v2 *a)
 {
-    struct link *l = find(self, a->state);
+    struct link *l = find_link(self, a->state);
 
     if (!l)
         return CUDA_ERROR_INVALID_HANDLE;
@@ -268,9 +268,9 @@ add_data(struct hed_layer *self, const struct hed_cuLinkAddData_v2 *a)
 }
 
 static CUresult
-add_file(struct hed_layer *self, const struct hed_cuLinkAddFile_v2 *a)
+link_add_file(struct hed_layer *self, const struct hed_cuLinkAddFile_v2 *a)
 {
-    struct link *l = find(self, a->state);
+    struct link *l = find_link(self, a->state);
     struct hed_bytes file;
     struct hed_why why;
     CUresult r = CUDA_ERROR_INVALID_VALUE;
@@ -332,7 +332,7 @@ put_fatbin(struct hed_buf *out, const struct hed_buf *text, const struct hed_ptx
 }
 
 static CUresult
-join(struct link *l)
+join_inputs(struct link *l)
 {
     const struct hed_profile *p = &l->device->info.profile;
     struct hed_buf text;
@@ -363,7 +363,7 @@ join(struct link *l)
 }
 
 static CUresult
-complete(struct link *l)
+complete_link(struct link *l)
 {
     if (l->linker) {
         hed_buf_reset(&l->jit.log);
@@ -376,7 +376,7 @@ complete(struct link *l)
         return CUDA_ERROR_NOT_SUPPORTED;
     }
     if (!l->machine.data)
-        return join(l);
+        return join_inputs(l);
     hed_buf_add(&l->out, l->machine.data, l->machine.size);
     return l->out.err ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
@@ -384,7 +384,7 @@ complete(struct link *l)
 static CUresult
 soft_cuLinkComplete(struct hed_layer *self, struct hed_cuLinkComplete *a)
 {
-    struct link *l = find(self, a->state);
+    struct link *l = find_link(self, a->state);
     CUresult r = CUDA_ERROR_INVALID_VALUE;
 
     if (!l)
@@ -392,7 +392,7 @@ soft_cuLinkComplete(struct hed_layer *self, struct hed_cuLinkComplete *a)
     if (l->done) {
         r = CUDA_ERROR_INVALID_HANDLE;
     } else if (a->cubinOut) {
-        r = complete(l);
+        r = complete_link(l);
         l->done = true;
         hed_jit_report(&l->jit, r);
     }
@@ -410,13 +410,13 @@ soft_cuLinkComplete(struct hed_layer *self, struct hed_cuLinkComplete *a)
 static CUresult
 soft_cuLinkCreate(struct hed_layer *self, struct hed_cuLinkCreate *a)
 {
-    return create(self, a->numOptions, a->options, a->optionValues, a->stateOut);
+    return create_link(self, a->numOptions, a->options, a->optionValues, a->stateOut);
 }
 
 static CUresult
 soft_cuLinkCreate_v2(struct hed_layer *self, struct hed_cuLinkCreate_v2 *a)
 {
-    return create(self, a->numOptions, a->options, a->optionValues, a->stateOut);
+    return create_link(self, a->numOptions, a->options, a->optionValues, a->stateOut);
 }
 
 static CUresult
@@ -436,14 +436,15 @@ soft_cuLinkAddData_v2(struct hed_layer *self, struct hed_cuLinkAddData_v2 *a)
 static CUresult
 soft_cuLinkAddFile(struct hed_layer *self, struct hed_cuLinkAddFile *a)
 {
-    return add_file(self, &(struct hed_cuLinkAddFile_v2){a->state, a->type, a->path, a->numOptions,
-                                                         a->options, a->optionValues});
+    return link_add_file(self,
+                         &(struct hed_cuLinkAddFile_v2){a->state, a->type, a->path, a->numOptions,
+                                                        a->options, a->optionValues});
 }
 
 static CUresult
 soft_cuLinkAddFile_v2(struct hed_layer *self, struct hed_cuLinkAddFile_v2 *a)
 {
-    return add_file(self, a);
+    return link_add_file(self, a);
 }
 
 static CUresult

@@ -50,7 +50,7 @@ largest_align(const struct hed_code *code)
 
 /* Memory for the module's variables, in one block for each kind. */
 static CUresult
-take_memory(struct hed_module *m, const uint64_t *managed)
+take_variable_memory(struct hed_module *m, const uint64_t *managed)
 {
     const uint64_t plain = lay_out(m->code, false, 0, NULL);
     const uint64_t own = managed ? 0 : lay_out(m->code, true, 0, NULL);
@@ -74,7 +74,7 @@ take_memory(struct hed_module *m, const uint64_t *managed)
 
 /* Gives memory back if it is still this module's: the context may have died first. */
 static void
-give_memory(struct hed_module *m)
+give_variable_memory(struct hed_module *m)
 {
     const struct {
         uint64_t at;
@@ -305,7 +305,7 @@ module_destroy(struct hed_object *o)
 {
     struct hed_module *m = (struct hed_module *)o;
 
-    give_memory(m);
+    give_variable_memory(m);
     hed_module_forget_unlisted(m);
     hed_program_unref(m->program);
     if (m->library)
@@ -376,7 +376,7 @@ hed_module_create(struct hed_context *c, struct hed_program *p, struct hed_libra
     CUresult r = m->variables && m->functions ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 
     if (r == CUDA_SUCCESS)
-        r = take_memory(m, managed);
+        r = take_variable_memory(m, managed);
     if (r == CUDA_SUCCESS && hed_handles_add(m->driver->handles, HED_KIND_MODULE, &m->object) != 0)
         r = CUDA_ERROR_OUT_OF_MEMORY;
     if (r != CUDA_SUCCESS) {
@@ -443,7 +443,7 @@ hed_module_context_gone(struct hed_context *c)
         if (m->library)
             hed_library_context_gone(m->library, c);
         hed_module_unload(m);
-        give_memory(m);
+        give_variable_memory(m);
         hed_module_forget_unlisted(m);
         hed_object_put(&m->object);
     }

@@ -38,8 +38,8 @@ mode(void)
 
 /* An image in memory as a module of the current context. */
 static CUresult
-load(struct hed_layer *self, const struct hed_image *image, const struct hed_jit_how *how,
-     CUmodule *out)
+load_module(struct hed_layer *self, const struct hed_image *image, const struct hed_jit_how *how,
+            CUmodule *out)
 {
     struct hed_context *c;
     struct hed_program *p;
@@ -81,7 +81,7 @@ load_at(struct hed_layer *self, const void *at, const struct hed_jit_how *how, C
         hed_warn(DRIVER, "an image cannot be loaded: %s", why.text);
         return hed_image_result(err);
     }
-    return load(self, &image, how, out);
+    return load_module(self, &image, how, out);
 }
 
 static CUresult
@@ -99,7 +99,7 @@ soft_cuModuleLoad(struct hed_layer *self, struct hed_cuModuleLoad *a)
     r = hed_image_file(a->fname, &image, &file);
     if (r != CUDA_SUCCESS)
         return r;
-    r = load(self, &image, &plain, a->module);
+    r = load_module(self, &image, &plain, a->module);
     hed_fatbin_unmap(file);
     return r;
 }
@@ -133,7 +133,7 @@ soft_cuModuleLoadFatBinary(struct hed_layer *self, struct hed_cuModuleLoadFatBin
 
 /* The module of a handle; put it back. */
 static CUresult
-find(struct hed_layer *self, CUmodule handle, struct hed_module **out)
+find_module(struct hed_layer *self, CUmodule handle, struct hed_module **out)
 {
     struct hed_device *any;
     const CUresult r = hed_device_get(self, 0, &any);
@@ -162,7 +162,7 @@ static CUresult
 soft_cuModuleUnload(struct hed_layer *self, struct hed_cuModuleUnload *a)
 {
     struct hed_module *m;
-    CUresult r = find(self, a->hmod, &m);
+    CUresult r = find_module(self, a->hmod, &m);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -212,7 +212,7 @@ soft_cuModuleGetFunction(struct hed_layer *self, struct hed_cuModuleGetFunction 
     if (!a->hfunc || !a->name || !a->name[0])
         return CUDA_ERROR_INVALID_VALUE;
 
-    CUresult r = find(self, a->hmod, &m);
+    CUresult r = find_module(self, a->hmod, &m);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -232,7 +232,7 @@ soft_cuModuleGetFunctionCount(struct hed_layer *self, struct hed_cuModuleGetFunc
     if (!a->count)
         return CUDA_ERROR_INVALID_VALUE;
 
-    const CUresult r = find(self, a->mod, &m);
+    const CUresult r = find_module(self, a->mod, &m);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -249,7 +249,7 @@ soft_cuModuleEnumerateFunctions(struct hed_layer *self, struct hed_cuModuleEnume
     if (!a->functions || a->numFunctions == 0)
         return CUDA_ERROR_INVALID_VALUE;
 
-    CUresult r = find(self, a->mod, &m);
+    CUresult r = find_module(self, a->mod, &m);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -267,7 +267,7 @@ soft_cuModuleGetGlobal_v2(struct hed_layer *self, struct hed_cuModuleGetGlobal_v
     if (!a->name || (!a->dptr && !a->bytes))
         return CUDA_ERROR_INVALID_VALUE;
 
-    CUresult r = find(self, a->hmod, &m);
+    CUresult r = find_module(self, a->hmod, &m);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -285,7 +285,7 @@ find_reference(struct hed_layer *self, CUmodule handle, const char *name, enum h
     if (!name)
         return CUDA_ERROR_INVALID_VALUE;
 
-    CUresult r = find(self, handle, &m);
+    CUresult r = find_module(self, handle, &m);
 
     if (r != CUDA_SUCCESS)
         return r;

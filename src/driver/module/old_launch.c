@@ -13,9 +13,10 @@
 #define PARAM_BUFFER_POINTER ((void *)1)
 #define PARAM_BUFFER_SIZE ((void *)2)
 
-/* A function's state, made if need be, with its module's lock held; to be left with leave(). */
+/* Returns a function's state, created if necessary, with its module's lock held. The caller ends
+ * with leave_old_state(). */
 static CUresult
-enter(struct hed_layer *self, CUfunction handle, struct hed_function **out)
+enter_old_state(struct hed_layer *self, CUfunction handle, struct hed_function **out)
 {
     struct hed_function *f;
     const CUresult r = hed_function_get(self, handle, &f);
@@ -34,7 +35,7 @@ enter(struct hed_layer *self, CUfunction handle, struct hed_function **out)
 }
 
 static void
-leave(struct hed_function *f)
+leave_old_state(struct hed_function *f)
 {
     hed_unlock(&f->module->lock);
     hed_object_put(&f->object);
@@ -48,14 +49,14 @@ hed_old_cuFuncSetBlockShape(struct hed_layer *self, struct hed_cuFuncSetBlockSha
     if (a->x <= 0 || a->y <= 0 || a->z <= 0)
         return CUDA_ERROR_INVALID_VALUE;
 
-    const CUresult r = enter(self, a->hfunc, &f);
+    const CUresult r = enter_old_state(self, a->hfunc, &f);
 
     if (r != CUDA_SUCCESS)
         return r;
     f->old->block[0] = (uint32_t)a->x;
     f->old->block[1] = (uint32_t)a->y;
     f->old->block[2] = (uint32_t)a->z;
-    leave(f);
+    leave_old_state(f);
     return CUDA_SUCCESS;
 }
 
@@ -63,12 +64,12 @@ CUresult
 hed_old_cuFuncSetSharedSize(struct hed_layer *self, struct hed_cuFuncSetSharedSize *a)
 {
     struct hed_function *f;
-    const CUresult r = enter(self, a->hfunc, &f);
+    const CUresult r = enter_old_state(self, a->hfunc, &f);
 
     if (r != CUDA_SUCCESS)
         return r;
     f->old->shared = a->bytes;
-    leave(f);
+    leave_old_state(f);
     return CUDA_SUCCESS;
 }
 
@@ -80,17 +81,18 @@ hed_old_cuParamSetSize(struct hed_layer *self, struct hed_cuParamSetSize *a)
     if (a->numbytes > HED_OLD_PARAMS_MAX)
         return CUDA_ERROR_INVALID_VALUE;
 
-    const CUresult r = enter(self, a->hfunc, &f);
+    const CUresult r = enter_old_state(self, a->hfunc, &f);
 
     if (r != CUDA_SUCCESS)
         return r;
     f->old->param_bytes = a->numbytes;
-    leave(f);
+    leave_old_state(f);
     return CUDA_SUCCESS;
 }
 
 static CUresult
-set(struct hed_layer *self, CUfunction handle, int offset, const void *from, size_t size)
+set_old_parameter(struct hed_layer *self, CUfunction handle, int offset, const void *from,
+                  size_t size)
 {
     struct hed_function *f;
 
@@ -98,35 +100,35 @@ set(struct hed_layer *self, CUfunction handle, int offset, const void *from, siz
         size > HED_OLD_PARAMS_MAX - (size_t)offset)
         return CUDA_ERROR_INVALID_VALUE;
 
-    const CUresult r = enter(self, handle, &f);
+    const CUresult r = enter_old_state(self, handle, &f);
 
     if (r != CUDA_SUCCESS)
         return r;
     memcpy(f->old->params + offset, from, size);
-    leave(f);
+    leave_old_state(f);
     return CUDA_SUCCESS;
 }
 
 CUresult
 hed_old_cuParamSeti(struct hed_layer *self, struct hed_cuParamSeti *a)
 {
-    return set(self, a->hfunc, a->offset, &a->value, sizeof a->value);
+    return set_old_parameter(self, a->hfunc, a->offset, &a->value, sizeof a->value);
 }
 
 CUresult
 hed_old_cuParamSetf(struct hed_layer *self, struct hed_cuParamSetf *a)
 {
-    return set(self, a->hfunc, a->offset, &a->value, sizeof a->value);
+    return set_old_parameter(self, a->hfunc, a->offset, &a->value, sizeof a->value);
 }
 
 CUresult
 hed_old_cuParamSetv(struct hed_layer *self, struct hed_cuParamSetv *a)
 {
-    return set(self, a->hfunc, a->offset, a->ptr, a->numbytes);
+    return set_old_parameter(self, a->hfunc, a->offset, a->ptr, a->numbytes);
 }
 
 static CUresult
-launch(struct hed_layer *self, CUfunction handle, int width, int height, CUstream stream)
+launch_old_grid(struct hed_layer *self, CUfunction handle, int width, int height, CUstream stream)
 {
     struct hed_function *f;
     struct hed_old_launch old;
@@ -134,12 +136,12 @@ launch(struct hed_layer *self, CUfunction handle, int width, int height, CUstrea
     if (width <= 0 || height <= 0)
         return CUDA_ERROR_INVALID_VALUE;
 
-    const CUresult r = enter(self, handle, &f);
+    const CUresult r = enter_old_state(self, handle, &f);
 
     if (r != CUDA_SUCCESS)
         return r;
     old = *f->old;
-    leave(f);
+    leave_old_state(f);
 
     size_t size = old.param_bytes;
     void *extra[] = {PARAM_BUFFER_POINTER, old.params, PARAM_BUFFER_SIZE, &size, NULL};
@@ -160,17 +162,17 @@ launch(struct hed_layer *self, CUfunction handle, int width, int height, CUstrea
 CUresult
 hed_old_cuLaunch(struct hed_layer *self, struct hed_cuLaunch *a)
 {
-    return launch(self, a->f, 1, 1, NULL);
+    return launch_old_grid(self, a->f, 1, 1, NULL);
 }
 
 CUresult
 hed_old_cuLaunchGrid(struct hed_layer *self, struct hed_cuLaunchGrid *a)
 {
-    return launch(self, a->f, a->grid_width, a->grid_height, NULL);
+    return launch_old_grid(self, a->f, a->grid_width, a->grid_height, NULL);
 }
 
 CUresult
 hed_old_cuLaunchGridAsync(struct hed_layer *self, struct hed_cuLaunchGridAsync *a)
 {
-    return launch(self, a->f, a->grid_width, a->grid_height, a->hStream);
+    return launch_old_grid(self, a->f, a->grid_width, a->grid_height, a->hStream);
 }

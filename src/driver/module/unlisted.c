@@ -21,7 +21,7 @@ struct hed_unlisted_variable {
 };
 
 static struct hed_unlisted_variable *
-find_variable(struct hed_unlisted_variable *v, const char *name)
+find_unlisted_variable(struct hed_unlisted_variable *v, const char *name)
 {
     while (v && strcmp(v->name, name) != 0)
         v = v->next;
@@ -52,7 +52,7 @@ keep_in_module(struct hed_module *m, const char *name, uint64_t at, uint64_t siz
         return CUDA_ERROR_OUT_OF_MEMORY;
     hed_memory_mark(&a, m->ctx);
     hed_lock(&m->lock);
-    if (m->unloaded || find_variable(m->found, name)) {
+    if (m->unloaded || find_unlisted_variable(m->found, name)) {
         hed_unlock(&m->lock); /* another thread was faster */
         free(v);
         return CUDA_SUCCESS;
@@ -71,7 +71,7 @@ hed_module_unlisted(struct hed_module *m, const char *name, CUdeviceptr *at, siz
 
     hed_lock(&m->lock);
 
-    const struct hed_unlisted_variable *v = find_variable(m->found, name);
+    const struct hed_unlisted_variable *v = find_unlisted_variable(m->found, name);
 
     if (v) {
         where = v->at;
@@ -126,7 +126,7 @@ keep_in_library(struct hed_library *l, const char *name, uint64_t at, uint64_t s
         return CUDA_ERROR_OUT_OF_MEMORY;
     hed_memory_mark(&a, &l->owner);
     hed_lock(&l->lock);
-    if (find_variable(l->found, name)) {
+    if (find_unlisted_variable(l->found, name)) {
         hed_unlock(&l->lock); /* another thread was faster */
         free(v);
         return CUDA_SUCCESS;
@@ -148,7 +148,7 @@ hed_library_unlisted(struct hed_library *l, struct hed_code *code, const char *n
 
     hed_lock(&l->lock);
 
-    const struct hed_unlisted_variable *v = find_variable(l->found, name);
+    const struct hed_unlisted_variable *v = find_unlisted_variable(l->found, name);
 
     if (v) {
         *at = v->at;

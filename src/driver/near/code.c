@@ -47,7 +47,7 @@ open_ptx(struct opening *o, struct hed_bytes text, uint32_t arch)
 }
 
 static int
-keep_text(struct opening *o, struct hed_bytes *text)
+keep_ptx_text(struct opening *o, struct hed_bytes *text)
 {
     unsigned char *copy = hed_arena_alloc(&o->p->arena, text->size + 1, 16);
 
@@ -75,7 +75,7 @@ open_text(struct opening *o, struct hed_bytes text)
                     &head.arch.suffix, o->device);
         return CUDA_ERROR_INVALID_PTX;
     }
-    if (keep_text(o, &text) != 0)
+    if (keep_ptx_text(o, &text) != 0)
         return CUDA_ERROR_OUT_OF_MEMORY;
     return open_ptx(o, text, head.arch.number);
 }
@@ -83,7 +83,7 @@ open_text(struct opening *o, struct hed_bytes text)
 /* No executor runs machine code: it is described here, so that all of them do it alike, variables
  * included. */
 static CUresult
-open_cubin(struct opening *o, struct hed_bytes bytes)
+open_described_cubin(struct opening *o, struct hed_bytes bytes)
 {
     const int err = hed_cubin_describe(bytes, &o->p->code, o->why);
 
@@ -116,7 +116,7 @@ open_fatbin_ptx(struct opening *o, struct hed_bytes fatbin)
         int err = hed_fatbin_image(&e, &o->p->arena, &text, o->why);
 
         if (err == 0 && e.packing == HED_PACKING_NONE)
-            err = keep_text(o, &text);
+            err = keep_ptx_text(o, &text);
 
         const CUresult r = err == 0            ? open_ptx(o, text, e.arch.number)
                            : err == HED_ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY
@@ -148,7 +148,7 @@ open_parts(struct opening *o, const void *const *parts)
     if (r == CUDA_SUCCESS) {
         struct hed_bytes text = {joined.data, joined.size};
 
-        r = keep_text(o, &text) != 0 ? CUDA_ERROR_OUT_OF_MEMORY : open_ptx(o, text, arch);
+        r = keep_ptx_text(o, &text) != 0 ? CUDA_ERROR_OUT_OF_MEMORY : open_ptx(o, text, arch);
     }
     hed_buf_fini(&joined);
     return r;
@@ -196,7 +196,7 @@ open_fatbin(struct opening *o, const struct hed_image *image)
         return CUDA_ERROR_NO_BINARY_FOR_GPU;
     if (err == 0)
         err = hed_fatbin_image(&e, &o->p->arena, &cubin, o->why);
-    return err == 0 ? open_cubin(o, cubin) : hed_image_result(err);
+    return err == 0 ? open_described_cubin(o, cubin) : hed_image_result(err);
 }
 
 static CUresult
@@ -213,7 +213,7 @@ open_bare_cubin(struct opening *o, struct hed_bytes cubin)
         hed_why_set(o->why, "machine code for %s does not run on sm_%u", o->p->archs, o->device);
         return CUDA_ERROR_NO_BINARY_FOR_GPU;
     }
-    return open_cubin(o, cubin);
+    return open_described_cubin(o, cubin);
 }
 
 static CUresult

@@ -87,19 +87,19 @@ array_gone(void *m, const struct hed_allocation *a, uint64_t handle)
 }
 
 static CUresult
-tell(void *m, struct hed_context *c, enum hed_cuda_call id, void *args)
+near_tell(void *m, struct hed_context *c, enum hed_cuda_call id, void *args)
 {
     return CUDA_SUCCESS;
 }
 
 static CUresult
-call(void *m, struct hed_context *c, enum hed_cuda_call id, void *args)
+near_call(void *m, struct hed_context *c, enum hed_cuda_call id, void *args)
 {
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 
 static CUresult
-unknown(void *m, struct hed_layer *self, enum hed_cuda_call id, void *args)
+near_unknown(void *m, struct hed_layer *self, enum hed_cuda_call id, void *args)
 {
     return CUDA_ERROR_NOT_SUPPORTED;
 }
@@ -163,9 +163,9 @@ hed_near_init(struct hed_near *n, const struct hed_executor *executor)
         .surface_made = hed_near_surface_made,
         .object_key = hed_near_object_key,
         .object_gone = hed_near_object_gone,
-        .tell = tell,
-        .call = call,
-        .unknown = unknown,
+        .tell = near_tell,
+        .call = near_call,
+        .unknown = near_unknown,
         .memory_left = memory_left,
         .forked = executor->forked,
         .fini = executor->fini,

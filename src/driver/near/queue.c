@@ -377,7 +377,7 @@ is_quick(const struct hed_work *w)
 /* A program that puts in more than is done must not fill the memory: as with a GPU's queue, it
  * waits until half of it is gone. Functions of the program, which queues wait for, do not. */
 static void
-wait_for_room(struct hed_stream *s)
+wait_for_queue_room(struct hed_stream *s)
 {
     hed_lock(&s->lock);
 
@@ -395,7 +395,7 @@ hed_near_submit(void *m, struct hed_stream *s, struct hed_work *w, bool wait)
     CUresult result = CUDA_SUCCESS;
     uint64_t number = 0;
 
-    wait_for_room(s);
+    wait_for_queue_room(s);
     if (!add_default_points(s, &w->after)) {
         hed_work_free(w);
         return CUDA_ERROR_OUT_OF_MEMORY;

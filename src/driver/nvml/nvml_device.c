@@ -84,7 +84,7 @@ architecture(const struct hed_profile *p)
 
 /* Lanes of arithmetic in a multiprocessor, as NVIDIA counts cores. */
 static unsigned
-cores(const struct hed_profile *p)
+cores_per_multiprocessor(const struct hed_profile *p)
 {
     const bool few = p->major < 8 || (p->major == 8 && p->minor == 0);
 
@@ -93,7 +93,7 @@ cores(const struct hed_profile *p)
 
 HED_NVML_ANSWER(nvmlDeviceGetBrand, type, brand(d.profile))
 HED_NVML_ANSWER(nvmlDeviceGetArchitecture, arch, architecture(d.profile))
-HED_NVML_ANSWER(nvmlDeviceGetNumGpuCores, numCores, cores(d.profile))
+HED_NVML_ANSWER(nvmlDeviceGetNumGpuCores, numCores, cores_per_multiprocessor(d.profile))
 HED_NVML_ANSWER(nvmlDeviceGetIndex, index, (unsigned)d.index)
 HED_NVML_ANSWER(nvmlDeviceGetMinorNumber, minorNumber, (unsigned)d.index)
 HED_NVML_ANSWER(nvmlDeviceGetModuleId, moduleId, (unsigned)d.index)

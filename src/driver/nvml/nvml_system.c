@@ -66,7 +66,7 @@ hed_nvml_text(char *out, unsigned length, const char *text)
 /* ---- starting and stopping ------------------------------------------------------------------- */
 
 static nvmlReturn_t
-start(struct hed_layer *self)
+start_nvml(struct hed_layer *self)
 {
     _Atomic unsigned *inits = hed_shared_inits(hed_driver_of(self));
 
@@ -79,19 +79,19 @@ start(struct hed_layer *self)
 static nvmlReturn_t
 soft_nvmlInit_v2(struct hed_layer *self, struct hed_nvmlInit_v2 *a)
 {
-    return start(self);
+    return start_nvml(self);
 }
 
 static nvmlReturn_t
 soft_nvmlInit(struct hed_layer *self, struct hed_nvmlInit *a)
 {
-    return start(self);
+    return start_nvml(self);
 }
 
 static nvmlReturn_t
 soft_nvmlInitWithFlags(struct hed_layer *self, struct hed_nvmlInitWithFlags *a)
 {
-    return start(self);
+    return start_nvml(self);
 }
 
 static nvmlReturn_t
@@ -273,7 +273,7 @@ soft_nvmlDeviceGetHandleByIndex(struct hed_layer *self, struct hed_nvmlDeviceGet
 typedef bool (*is_fn)(const struct hed_profile_device *info, const void *what);
 
 static nvmlReturn_t
-find(struct hed_layer *self, is_fn is, const void *what, nvmlDevice_t *out)
+find_nvml_device(struct hed_layer *self, is_fn is, const void *what, nvmlDevice_t *out)
 {
     const struct hed_profile_device *all;
     const nvmlReturn_t r = hed_nvml_ready(self);
@@ -312,7 +312,7 @@ has_uuid_bytes(const struct hed_profile_device *info, const void *what)
 static nvmlReturn_t
 soft_nvmlDeviceGetHandleByUUID(struct hed_layer *self, struct hed_nvmlDeviceGetHandleByUUID *a)
 {
-    return find(self, has_uuid_text, a->uuid, a->device);
+    return find_nvml_device(self, has_uuid_text, a->uuid, a->device);
 }
 
 static nvmlReturn_t
@@ -321,15 +321,15 @@ soft_nvmlDeviceGetHandleByUUIDV(struct hed_layer *self, struct hed_nvmlDeviceGet
     char text[sizeof a->uuid->value.str + 1] = "";
 
     if (!a->uuid)
-        return find(self, has_uuid_text, NULL, a->device);
+        return find_nvml_device(self, has_uuid_text, NULL, a->device);
     if (a->uuid->version != HED_NVML_VERSION(nvmlUUID_v1_t, 1u))
         return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
     if (a->uuid->type == UUID_BINARY)
-        return find(self, has_uuid_bytes, a->uuid->value.bytes, a->device);
+        return find_nvml_device(self, has_uuid_bytes, a->uuid->value.bytes, a->device);
     if (a->uuid->type != UUID_ASCII)
         return NVML_ERROR_INVALID_ARGUMENT;
     memcpy(text, a->uuid->value.str, sizeof a->uuid->value.str);
-    return find(self, has_uuid_text, text, a->device);
+    return find_nvml_device(self, has_uuid_text, text, a->device);
 }
 
 /* "0:1:0.0", "00000000:01:00.0", "01:00.0" */
@@ -355,14 +355,14 @@ static nvmlReturn_t
 soft_nvmlDeviceGetHandleByPciBusId_v2(struct hed_layer *self,
                                       struct hed_nvmlDeviceGetHandleByPciBusId_v2 *a)
 {
-    return find(self, has_bus_id, a->pciBusId, a->device);
+    return find_nvml_device(self, has_bus_id, a->pciBusId, a->device);
 }
 
 static nvmlReturn_t
 soft_nvmlDeviceGetHandleByPciBusId(struct hed_layer *self,
                                    struct hed_nvmlDeviceGetHandleByPciBusId *a)
 {
-    return find(self, has_bus_id, a->pciBusId, a->device);
+    return find_nvml_device(self, has_bus_id, a->pciBusId, a->device);
 }
 
 bool
@@ -388,7 +388,7 @@ has_serial(const struct hed_profile_device *info, const void *what)
 static nvmlReturn_t
 soft_nvmlDeviceGetHandleBySerial(struct hed_layer *self, struct hed_nvmlDeviceGetHandleBySerial *a)
 {
-    return find(self, has_serial, a->serial, a->device);
+    return find_nvml_device(self, has_serial, a->serial, a->device);
 }
 
 /* ---- how they are connected ------------------------------------------------------------------ */
@@ -414,7 +414,7 @@ soft_nvmlDeviceGetTopologyCommonAncestor(struct hed_layer *self,
 
 /* Puts all devices but one. *count is the room there is, then how many there are. */
 static nvmlReturn_t
-put_devices(struct hed_layer *self, size_t but, unsigned *count, nvmlDevice_t *out)
+put_other_devices(struct hed_layer *self, size_t but, unsigned *count, nvmlDevice_t *out)
 {
     const struct hed_profile_device *all;
     const size_t n = hed_shared_devices(hed_driver_of(self), &all);
@@ -445,7 +445,7 @@ soft_nvmlDeviceGetTopologyNearestGpus(struct hed_layer *self,
         *a->count = 0;
         return NVML_SUCCESS;
     }
-    return put_devices(self, d.index, a->count, a->deviceArray);
+    return put_other_devices(self, d.index, a->count, a->deviceArray);
 }
 
 static nvmlReturn_t
@@ -455,7 +455,7 @@ soft_nvmlSystemGetTopologyGpuSet(struct hed_layer *self, struct hed_nvmlSystemGe
 
     if (r != NVML_SUCCESS)
         return r;
-    return a->count ? put_devices(self, SIZE_MAX, a->count, a->deviceArray)
+    return a->count ? put_other_devices(self, SIZE_MAX, a->count, a->deviceArray)
                     : NVML_ERROR_INVALID_ARGUMENT;
 }
 

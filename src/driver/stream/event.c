@@ -80,7 +80,7 @@ hed_event_find(struct hed_driver *d, CUevent handle)
 
 /* The same for calls: an event that can be used. */
 static CUresult
-find(struct hed_layer *self, CUevent handle, struct hed_event **out)
+find_event(struct hed_layer *self, CUevent handle, struct hed_event **out)
 {
     struct hed_event *e = hed_event_find(hed_driver_of(self), handle);
 
@@ -110,7 +110,7 @@ tell_gone(struct hed_event *e)
 /* The handle dies at once, the event when no stream has it in its queue any more; also if its
  * context has failed or gone, which is the answer then. */
 static CUresult
-destroy(struct hed_layer *self, CUevent handle)
+destroy_event(struct hed_layer *self, CUevent handle)
 {
     struct hed_driver *d = hed_driver_of(self);
     struct hed_event *e = hed_event_find(d, handle);
@@ -135,13 +135,13 @@ destroy(struct hed_layer *self, CUevent handle)
 static CUresult
 soft_cuEventDestroy(struct hed_layer *self, struct hed_cuEventDestroy *a)
 {
-    return destroy(self, a->hEvent);
+    return destroy_event(self, a->hEvent);
 }
 
 static CUresult
 soft_cuEventDestroy_v2(struct hed_layer *self, struct hed_cuEventDestroy_v2 *a)
 {
-    return destroy(self, a->hEvent);
+    return destroy_event(self, a->hEvent);
 }
 
 /* ---- recording and waiting on streams -------------------------------------------------------- */
@@ -165,7 +165,7 @@ hed_event_submit(struct hed_stream *s, struct hed_event *e, enum hed_work_kind k
 
 /* Acquire: pairs with the capture's beginning. */
 static bool
-captures(struct hed_stream *s)
+event_is_captured(struct hed_stream *s)
 {
     return atomic_load_explicit(&s->capture, memory_order_acquire) != NULL;
 }
@@ -175,9 +175,9 @@ record_on(struct hed_stream *s, struct hed_event *e, unsigned flags)
 {
     if (e->ctx != s->ctx)
         return CUDA_ERROR_INVALID_HANDLE;
-    if (captures(s) && !(flags & CU_EVENT_RECORD_EXTERNAL))
+    if (event_is_captured(s) && !(flags & CU_EVENT_RECORD_EXTERNAL))
         return hed_capture_record(s, e);
-    if (!captures(s)) {
+    if (!event_is_captured(s)) {
         if (flags & CU_EVENT_RECORD_EXTERNAL)
             return CUDA_ERROR_ILLEGAL_STATE;
         if (e->capture)
@@ -187,7 +187,7 @@ record_on(struct hed_stream *s, struct hed_event *e, unsigned flags)
 }
 
 static CUresult
-record(struct hed_layer *self, CUevent event, CUstream stream, unsigned flags, bool ptds)
+record_event(struct hed_layer *self, CUevent event, CUstream stream, unsigned flags, bool ptds)
 {
     struct hed_event *e;
     struct hed_stream *s;
@@ -198,7 +198,7 @@ record(struct hed_layer *self, CUevent event, CUstream stream, unsigned flags, b
     r = hed_stream_find(self, stream, ptds, &s);
     if (r != CUDA_SUCCESS)
         return r;
-    r = find(self, event, &e);
+    r = find_event(self, event, &e);
     if (r == CUDA_SUCCESS) {
         r = record_on(s, e, flags);
         hed_object_put(&e->object);
@@ -210,24 +210,24 @@ record(struct hed_layer *self, CUevent event, CUstream stream, unsigned flags, b
 static CUresult
 soft_cuEventRecord(struct hed_layer *self, struct hed_cuEventRecord *a)
 {
-    return record(self, a->hEvent, a->hStream, 0, a->ptds);
+    return record_event(self, a->hEvent, a->hStream, 0, a->ptds);
 }
 
 static CUresult
 soft_cuEventRecordWithFlags(struct hed_layer *self, struct hed_cuEventRecordWithFlags *a)
 {
-    return record(self, a->hEvent, a->hStream, a->flags, a->ptds);
+    return record_event(self, a->hEvent, a->hStream, a->flags, a->ptds);
 }
 
 /* The event may be of another context, whose failure is not the stream's. */
 static CUresult
-wait_on(struct hed_stream *s, struct hed_event *e, unsigned flags)
+stream_wait_event(struct hed_stream *s, struct hed_event *e, unsigned flags)
 {
     const bool external = flags & CU_EVENT_WAIT_EXTERNAL;
 
-    if (external && !captures(s))
+    if (external && !event_is_captured(s))
         return CUDA_ERROR_ILLEGAL_STATE;
-    if (!external && (captures(s) || e->capture))
+    if (!external && (event_is_captured(s) || e->capture))
         return hed_capture_wait(s, e);
     return hed_event_submit(s, e, HED_WORK_EVENT_WAIT, flags);
 }
@@ -244,9 +244,9 @@ soft_cuStreamWaitEvent(struct hed_layer *self, struct hed_cuStreamWaitEvent *a)
     r = hed_stream_find(self, a->hStream, a->ptds, &s);
     if (r != CUDA_SUCCESS)
         return r;
-    r = find(self, a->hEvent, &e);
+    r = find_event(self, a->hEvent, &e);
     if (r == CUDA_SUCCESS) {
-        r = wait_on(s, e, a->Flags);
+        r = stream_wait_event(s, e, a->Flags);
         hed_object_put(&e->object);
     }
     hed_stream_put(s);
@@ -297,7 +297,7 @@ has_record(struct hed_event *e)
 static CUresult
 find_asked(struct hed_layer *self, CUevent handle, struct hed_event **out)
 {
-    const CUresult r = find(self, handle, out);
+    const CUresult r = find_event(self, handle, out);
 
     if (r == CUDA_SUCCESS && (*out)->capture) {
         hed_capture_event_asked(*out);

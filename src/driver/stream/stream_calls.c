@@ -10,7 +10,7 @@
 /* ---- making ---------------------------------------------------------------------------------- */
 
 static CUresult
-create(struct hed_layer *self, unsigned flags, int priority, CUstream *out)
+create_stream(struct hed_layer *self, unsigned flags, int priority, CUstream *out)
 {
     struct hed_context *c;
     const CUresult r = hed_current(self, &c);
@@ -25,19 +25,19 @@ create(struct hed_layer *self, unsigned flags, int priority, CUstream *out)
 static CUresult
 soft_cuStreamCreate(struct hed_layer *self, struct hed_cuStreamCreate *a)
 {
-    return create(self, a->Flags, 0, a->phStream);
+    return create_stream(self, a->Flags, 0, a->phStream);
 }
 
 static CUresult
 soft_cuStreamCreateWithPriority(struct hed_layer *self, struct hed_cuStreamCreateWithPriority *a)
 {
-    return create(self, a->flags, a->priority, a->phStream);
+    return create_stream(self, a->flags, a->priority, a->phStream);
 }
 
 /* The handle dies now, what is in the queue is done later. A failed context does not keep its
  * streams, but is the answer. The machine is told before the handle can be given to another. */
 static CUresult
-destroy(struct hed_layer *self, CUstream handle)
+destroy_stream(struct hed_layer *self, CUstream handle)
 {
     struct hed_handles *handles = hed_driver_of(self)->handles;
     struct hed_object *o = hed_handles_get(handles, HED_KIND_STREAM, (uintptr_t)handle);
@@ -62,13 +62,13 @@ destroy(struct hed_layer *self, CUstream handle)
 static CUresult
 soft_cuStreamDestroy(struct hed_layer *self, struct hed_cuStreamDestroy *a)
 {
-    return destroy(self, a->hStream);
+    return destroy_stream(self, a->hStream);
 }
 
 static CUresult
 soft_cuStreamDestroy_v2(struct hed_layer *self, struct hed_cuStreamDestroy_v2 *a)
 {
-    return destroy(self, a->hStream);
+    return destroy_stream(self, a->hStream);
 }
 
 /* ---- waiting --------------------------------------------------------------------------------- */

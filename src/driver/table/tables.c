@@ -24,7 +24,7 @@ static const char *const names[TABLES] = {"CUDART_INTERFACE", "TOOLS_RUNTIME_CAL
                                           "21318C60",         "6E163FBE"};
 
 static uintptr_t
-unknown(enum table table, unsigned slot, uintptr_t a, uintptr_t b, uintptr_t c)
+unknown_table(enum table table, unsigned slot, uintptr_t a, uintptr_t b, uintptr_t c)
 {
     static _Atomic bool named[TABLES][WORDS_MOST];
 
@@ -40,7 +40,7 @@ unknown(enum table table, unsigned slot, uintptr_t a, uintptr_t b, uintptr_t c)
 #define UNKNOWN(table, n)                                               \
     static uintptr_t table##_##n(uintptr_t a, uintptr_t b, uintptr_t c) \
     {                                                                   \
-        return unknown(table, n, a, b, c);                              \
+        return unknown_table(table, n, a, b, c);                        \
     }
 #define SLOT(table, n) (hed_slot) table##_##n,
 
