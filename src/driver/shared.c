@@ -19,6 +19,7 @@ struct hed_shared_state {
     size_t count;                            /* constant */
     size_t visible[HED_PROFILE_DEVICES_MAX]; /* ordinal -> index in all; constant */
     _Atomic unsigned inits;                  /* of NVML, by this process */
+    uint64_t (*now)(void);                   /* the clock that loads are measured with; constant */
     struct hed_lock lock;                    /* taken while the file is joined */
     _Atomic(struct hed_shared_file *) file;  /* NULL until joined */
     struct hed_shared_part part;             /* set before file is; constant then */
@@ -53,6 +54,7 @@ create_shared_state(size_t count)
         free(s);
         return NULL;
     }
+    s->now = hed_now_ns;
     s->all = calloc(count ? count : 1, sizeof *s->all);
     if (!s->all) {
         free(s);
@@ -201,6 +203,12 @@ add_second(struct hed_shared_device *d, uint64_t second, uint64_t us)
 }
 
 void
+hed_shared_clock(struct hed_driver *d, uint64_t (*now)(void))
+{
+    state(d)->now = now;
+}
+
+void
 hed_shared_busy(struct hed_driver *d, int ordinal, uint64_t ns)
 {
     struct hed_shared_state *s = state(d);
@@ -211,7 +219,7 @@ hed_shared_busy(struct hed_driver *d, int ordinal, uint64_t ns)
         return;
 
     struct hed_shared_device *device = &f->devices[s->part.device[i] - 1];
-    uint64_t end = hed_now_ns();
+    uint64_t end = s->now();
 
     atomic_fetch_add_explicit(&device->worked, ns, memory_order_relaxed);
     /* What lasted longer than the history fills it. */
@@ -342,11 +350,15 @@ unsigned
 hed_shared_load(struct hed_driver *d, size_t index)
 {
     const struct hed_shared_device *device = find_device(d, index);
-    const uint64_t now = hed_now_ns();
+
+    if (!device)
+        return 0;
+
+    const uint64_t now = state(d)->now();
     const uint64_t second = now / HED_NS_PER_S;
     const uint64_t window = 1000000 + now % HED_NS_PER_S / 1000;
 
-    if (!device || second == 0)
+    if (second == 0)
         return 0;
 
     const uint64_t busy = get_second(device, second) + get_second(device, second - 1);

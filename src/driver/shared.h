@@ -39,6 +39,8 @@ void hed_shared_free(struct hed_driver *d);
  * thread, under the driver's locks or not. */
 void hed_shared_memory(struct hed_driver *d, int ordinal, uint64_t used);
 void hed_shared_busy(struct hed_driver *d, int ordinal, uint64_t ns);
+/* For tests: another clock than hed_now_ns. Before anything is measured. */
+void hed_shared_clock(struct hed_driver *d, uint64_t (*now)(void));
 
 /* ---- for NVML: `index` is among all devices -------------------------------------------------- */
 

@@ -41,9 +41,12 @@ wake_without_waiters_wakes_none(void **state)
     assert_int_equal(hed_futex_wake_private(&word, INT_MAX), 0);
 }
 
+static _Atomic pid_t waiters[3];
+
 static void *
 wait_for_one(void *arg)
 {
+    atomic_store((_Atomic pid_t *)arg, gettid());
     /* Acquire: pairs with the release store in the test. */
     while (atomic_load_explicit(&word, memory_order_acquire) == 0)
         hed_futex_wait_private(&word, 0, -1);
@@ -57,8 +60,9 @@ threads_are_woken(void **state)
 
     atomic_store(&word, 0);
     for (int i = 0; i < 3; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, wait_for_one, NULL), 0);
-    hed_sleep_ns(1000000);
+        assert_int_equal(pthread_create(&threads[i], NULL, wait_for_one, &waiters[i]), 0);
+    for (int i = 0; i < 3; i++)
+        WAIT_UNTIL(waiters[i] && thread_state(waiters[i]) == 'S');
     atomic_store_explicit(&word, 1, memory_order_release);
     hed_futex_wake_private(&word, INT_MAX);
     for (int i = 0; i < 3; i++)
@@ -82,7 +86,7 @@ other_process_is_woken(void **state)
             hed_futex_wait(shared, 0, -1);
         _exit(5);
     }
-    hed_sleep_ns(1000000);
+    WAIT_UNTIL(process_state(child) == 'S');
     atomic_store_explicit(shared, 1, memory_order_release);
     hed_futex_wake(shared, 1);
     assert_int_equal(waitpid(child, &status, 0), child);

@@ -12,7 +12,6 @@
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
 #define OK(call) assert_int_equal((call), CUDA_SUCCESS)
-#define SHORT_NS UINT64_C(30000000) /* what has not happened in this time is held to wait */
 
 /* A host function on a stream that sits there until it is let go. */
 struct busy {
@@ -55,9 +54,9 @@ set_flag(void *arg)
 }
 
 static inline int
-flag_after_a_while(_Atomic int *flag)
+flag_after_a_moment(_Atomic int *flag)
 {
-    hed_sleep_ns(SHORT_NS);
+    give_a_moment(30);
     return atomic_load(flag);
 }
 

@@ -79,7 +79,7 @@ a_stream_waits_for_another_ones_event(void **state)
     OK(fake_call(f, cuEventRecord, e, a));
     OK(fake_call(f, cuStreamWaitEvent, b, e));
     OK(fake_call(f, cuLaunchHostFunc, b, set_flag, &flag));
-    assert_false(flag_after_a_while(&flag));
+    assert_false(flag_after_a_moment(&flag));
     /* The wait keeps its own record, and the event, whatever becomes of them. */
     OK(fake_call(f, cuEventRecord, e, b));
     OK(fake_call(f, cuEventDestroy_v2, e));
@@ -115,11 +115,11 @@ times_between_events(void **state)
     busy_begin(f, &busy, s);
     OK(fake_call(f, cuEventRecord, b, s));
     assert_int_equal(fake_call(f, cuEventElapsedTime_v2, &ms, a, b), CUDA_ERROR_NOT_READY);
-    hed_sleep_ns(20000000);
+    give_a_moment(20);
     busy_end(&busy);
     OK(fake_call(f, cuEventSynchronize, b));
     OK(fake_call(f, cuEventElapsedTime_v2, &ms, a, b));
-    assert_true(ms >= 20 && ms < 20000);
+    assert_true(ms >= 20 && ms < PATIENCE_MS);
     OK(fake_call(f, cuEventElapsedTime, &ms, b, a));
     assert_true(ms <= -20);
     busy_fake_free(f);
@@ -488,7 +488,7 @@ a_stream_waits_for_values_and_writes_them(void **state)
         atomic_store((_Atomic uint64_t *)(uintptr_t)(p + 8), 0);
         OK(fake_call(f, cuStreamWaitValue32_v2, s, p, rows[i].value, rows[i].flags));
         OK(fake_call(f, cuStreamWriteValue64_v2, s, p + 8, 0x100000001, 0));
-        hed_sleep_ns(SHORT_NS / 4);
+        give_a_moment(8);
         assert_int_equal(value_at(p + 8), 0);
         atomic_store((_Atomic uint32_t *)(uintptr_t)p, rows[i].after);
         OK(fake_call(f, cuStreamSynchronize, s));

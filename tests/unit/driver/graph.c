@@ -204,7 +204,7 @@ launches_of_one_graph_come_one_behind_the_other(void **state)
     busy_begin(f, &b, s);
     OK(fake_call(f, cuGraphLaunch, e, s));
     OK(fake_call(f, cuGraphLaunch, e, t)); /* nothing else orders the two streams */
-    hed_sleep_ns(SHORT_NS);
+    give_a_moment(30);
     assert_int_equal(atomic_load(&ran), 0);
     busy_end(&b);
     OK(fake_call(f, cuStreamSynchronize, t));
@@ -471,7 +471,7 @@ an_event_waited_for_in_a_graph_is_the_one_of_the_launch(void **state)
     OK(fake_call(f, cuEventRecord, event, t));
     OK(fake_call(f, cuGraphLaunch, e, s));
     OK(fake_call(f, cuEventRecord, event, s)); /* behind the graph: it must not wait for itself */
-    hed_sleep_ns(SHORT_NS);
+    give_a_moment(30);
     assert_int_equal(atomic_load(&ran), 0);
     busy_end(&b);
     OK(fake_call(f, cuStreamSynchronize, s));

@@ -153,19 +153,17 @@ static CUresult
 slow_launch(struct fake *f, const struct hed_launch *l)
 {
     atomic_store(&running, true);
-    while (!atomic_load(&may_end))
-        usleep(1000);
+    WAIT_UNTIL(atomic_load(&may_end));
     /* Still there, although the program has asked for it to go. */
     assert_string_equal(l->code->kernels[l->kernel].name, "k_none");
     return CUDA_SUCCESS;
 }
 
+/* Ends the kernel when the main thread waits for it. */
 static void *
-end_soon(void *arg)
+end_late(void *arg)
 {
-    while (!atomic_load(&running))
-        usleep(1000);
-    usleep(20000);
+    WAIT_UNTIL(atomic_load(&running) && thread_state(getpid()) == 'S');
     atomic_store(&may_end, true);
     return NULL;
 }
@@ -182,7 +180,7 @@ unloading_waits_for_work(void **state)
 
     f->launch = slow_launch;
     ok(LAUNCH(f, text_function(f, m, "k_none")));
-    assert_int_equal(pthread_create(&t, NULL, end_soon, NULL), 0);
+    assert_int_equal(pthread_create(&t, NULL, end_late, NULL), 0);
     ok(fake_call(f, cuModuleUnload, m));
     assert_true(atomic_load(&may_end));
     assert_int_equal(text_closes, 1);

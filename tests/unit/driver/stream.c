@@ -120,8 +120,8 @@ streams_run_beside_each_other(void **state)
     busy_fake_free(f);
 }
 
-/* Is work on `second` held up by work on `first`? */
-static bool
+/* Work on `second` is held up by work on `first`. */
+static void
 holds_up(struct fake *f, CUstream first, CUstream second)
 {
     _Atomic int flag = 0;
@@ -129,13 +129,24 @@ holds_up(struct fake *f, CUstream first, CUstream second)
 
     busy_begin(f, &busy, first);
     OK(fake_call(f, cuLaunchHostFunc, second, set_flag, &flag));
-
-    const bool held = !flag_after_a_while(&flag);
-
+    assert_false(flag_after_a_moment(&flag));
     busy_end(&busy);
     OK(fake_call(f, cuCtxSynchronize));
     assert_int_equal(flag, 1);
-    return held;
+}
+
+/* Work on `second` is done while there is work on `first`. */
+static void
+lets_pass(struct fake *f, CUstream first, CUstream second)
+{
+    _Atomic int flag = 0;
+    struct busy busy;
+
+    busy_begin(f, &busy, first);
+    OK(fake_call(f, cuLaunchHostFunc, second, set_flag, &flag));
+    WAIT_UNTIL(flag);
+    busy_end(&busy);
+    OK(fake_call(f, cuCtxSynchronize));
 }
 
 static void
@@ -145,12 +156,12 @@ the_legacy_stream_and_blocking_streams_wait_for_each_other(void **state)
     CUstream blocking = make(f, 0);
     CUstream other = make(f, CU_STREAM_NON_BLOCKING);
 
-    assert_true(holds_up(f, blocking, NULL));
-    assert_true(holds_up(f, NULL, blocking));
-    assert_true(holds_up(f, HED_STREAM_LEGACY, blocking));
-    assert_false(holds_up(f, other, NULL));
-    assert_false(holds_up(f, NULL, other));
-    assert_false(holds_up(f, blocking, other));
+    holds_up(f, blocking, NULL);
+    holds_up(f, NULL, blocking);
+    holds_up(f, HED_STREAM_LEGACY, blocking);
+    lets_pass(f, other, NULL);
+    lets_pass(f, NULL, other);
+    lets_pass(f, blocking, other);
     busy_fake_free(f);
 }
 
@@ -160,10 +171,10 @@ the_threads_own_stream_is_a_blocking_one(void **state)
     struct fake *f = begin();
     CUstream blocking = make(f, 0);
 
-    assert_true(holds_up(f, HED_STREAM_PER_THREAD, NULL));
-    assert_true(holds_up(f, NULL, HED_STREAM_PER_THREAD));
-    assert_false(holds_up(f, HED_STREAM_PER_THREAD, blocking));
-    assert_false(holds_up(f, blocking, HED_STREAM_PER_THREAD));
+    holds_up(f, HED_STREAM_PER_THREAD, NULL);
+    holds_up(f, NULL, HED_STREAM_PER_THREAD);
+    lets_pass(f, HED_STREAM_PER_THREAD, blocking);
+    lets_pass(f, blocking, HED_STREAM_PER_THREAD);
     busy_fake_free(f);
 }
 
@@ -181,7 +192,7 @@ the_legacy_stream_orders_others(void **state)
     busy_begin(f, &busy, a);
     OK(fake_call(f, cuLaunchHostFunc, NULL, set_flag, &between));
     OK(fake_call(f, cuLaunchHostFunc, b, set_flag, &after));
-    assert_false(flag_after_a_while(&after));
+    assert_false(flag_after_a_moment(&after));
     assert_false(between);
     busy_end(&busy);
     OK(fake_call(f, cuStreamSynchronize, b));
@@ -452,15 +463,16 @@ a_runner_goes_away_and_comes_back(void **state)
     CUstream handle = make(f, 0);
     struct hed_stream *s = NULL;
     _Atomic int flag = 0;
+    struct busy busy;
 
     OK(hed_stream_find(f->layer, handle, false, &s));
     assert_false(has_runner(s));
     OK(fake_call(f, cuLaunchHostFunc, handle, set_flag, &flag));
     OK(fake_call(f, cuStreamSynchronize, handle));
+    busy_begin(f, &busy, handle);
     assert_true(has_runner(s));
-    for (int i = 0; i < 100 && has_runner(s); i++)
-        hed_sleep_ns(100000000);
-    assert_false(has_runner(s));
+    busy_end(&busy);
+    WAIT_UNTIL(!has_runner(s));
     flag = 0;
     OK(fake_call(f, cuLaunchHostFunc, handle, set_flag, &flag));
     OK(fake_call(f, cuStreamSynchronize, handle));

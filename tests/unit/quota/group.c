@@ -213,7 +213,7 @@ killed_in_the_middle_leaks_nothing(void **state)
             assert_int_equal(read(fds[0], &c, 1), 1);
         for (int i = 0; i < 8; i++) {
             seed = seed * 1664525u + 1013904223u;
-            usleep(seed >> 22);
+            usleep(seed >> 22); /* to be anywhere when it is killed */
             kill(pids[i], SIGKILL);
         }
         for (int i = 0; i < 8; i++)

@@ -289,8 +289,7 @@ a_thread_that_is_cancelled_takes_nothing_with_it(void **state)
         assert_int_equal(launch(c, STREAM(0), 2), CUDA_SUCCESS);
         assert_int_equal(launch(c, STREAM(0), 3), CUDA_SUCCESS);
         assert_int_equal(pthread_create(&thread, NULL, drain_main, c), 0);
-        while (atomic_load(&c->fake.held) == 0)
-            hed_sleep_ns(10000);
+        WAIT_UNTIL(atomic_load(&c->fake.held) != 0);
         assert_int_equal(pthread_cancel(thread), 0);
         hed_sleep_ns(100000);
         atomic_store(&c->fake.hold, false);

@@ -138,8 +138,7 @@ an_error_of_queued_work_is_told_once(void **state)
     assert_int_equal(launch(c, STREAM(0), 3), CUDA_SUCCESS);
     c->fake.answer = CUDA_ERROR_ILLEGAL_ADDRESS;
     assert_int_equal(launch(c, STREAM(0), 3), CUDA_SUCCESS);
-    while (queued(c))
-        hed_sleep_ns(10000);
+    WAIT_UNTIL(!queued(c));
     c->fake.answer = CUDA_SUCCESS;
     assert_int_equal(launch(c, STREAM(0), 3), CUDA_ERROR_ILLEGAL_ADDRESS);
     assert_int_equal(launch(c, STREAM(0), 3), CUDA_SUCCESS);
@@ -287,9 +286,8 @@ a_full_queue_makes_the_program_wait(void **state)
 
     hold(c, STREAM(0));
     assert_int_equal(pthread_create(&thread, NULL, fill_main, &o), 0);
-    while (queued(c) < 16)
-        hed_sleep_ns(10000);
-    hed_sleep_ns(5 * HED_NS_PER_MS);
+    WAIT_UNTIL(queued(c) == 16);
+    give_a_moment(5);
     assert_int_equal(queued(c), 16);
     assert_true(atomic_load(&o.number) < 42);
     atomic_store(&c->fake.hold, false);

@@ -248,8 +248,7 @@ fake_any(struct hed_layer *self, enum hed_cuda_call id, void *args)
         return r;
     if (launch && atomic_load(&f->hold)) {
         atomic_fetch_add(&f->held, 1);
-        while (atomic_load(&f->hold))
-            hed_sleep_ns(20000);
+        WAIT_UNTIL(!atomic_load(&f->hold));
         atomic_fetch_sub(&f->held, 1);
     }
     describe(&e, args);
@@ -393,6 +392,5 @@ hold(struct chain *c, CUstream s)
     assert_int_equal(CALL(c, cuStreamSynchronize, .hStream = s), CUDA_SUCCESS);
     atomic_store(&c->fake.hold, true);
     assert_int_equal(launch(c, s, 2), CUDA_SUCCESS);
-    while (atomic_load(&c->fake.held) == 0)
-        hed_sleep_ns(10000);
+    WAIT_UNTIL(atomic_load(&c->fake.held) != 0);
 }

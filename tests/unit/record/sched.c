@@ -39,32 +39,29 @@ gpu(struct chain *c, const char *name)
     return NULL;
 }
 
-/* Waits until so many launches have been made; false: more, or they do not come. */
+/* Waits until so many launches have been made; false: more. */
 static bool
 reaches(struct chain *c, unsigned launches)
 {
-    for (int i = 0; i < 2000 && made(c, HED_cuLaunchKernel) < launches; i++)
-        hed_sleep_ns(HED_NS_PER_MS);
+    WAIT_UNTIL(made(c, HED_cuLaunchKernel) >= launches);
     return made(c, HED_cuLaunchKernel) == launches;
 }
 
-/* And stays there: whatever else may come has had time. */
+/* And stays there: whatever else may come has had a moment. */
 static bool
 stays(struct chain *c, unsigned launches)
 {
     const bool there = reaches(c, launches);
 
-    hed_sleep_ns(20 * HED_NS_PER_MS);
+    give_a_moment(20);
     return there && made(c, HED_cuLaunchKernel) == launches;
 }
 
-/* So many are queued, as soon as the issuing thread has had its turn. */
-static bool
-has_queued(struct chain *c, uint32_t count)
+/* Waits until so many are queued, which they are when the issuing thread has run. */
+static void
+until_queued(struct chain *c, uint32_t count)
 {
-    for (int i = 0; i < 5000 && atomic_load(&gpu(c, "")->place->queued) != count; i++)
-        hed_sleep_ns(HED_NS_PER_MS);
-    return atomic_load(&gpu(c, "")->place->queued) == count;
+    WAIT_UNTIL(atomic_load(&gpu(c, "")->place->queued) == count);
 }
 
 #define LONG_WAIT "policy=batch,batch_wait_us=10000000"
@@ -83,7 +80,7 @@ hold_and_release(unsigned streams)
         for (unsigned i = 0; i < 7; i++, n++)
             assert_int_equal(launch(c, STREAM(n % streams), n), CUDA_SUCCESS);
         assert_true(stays(c, streams + (batch - 1) * 8));
-        assert_true(has_queued(c, 6)); /* and one at the gate */
+        until_queued(c, 6); /* and one at the gate */
         assert_int_equal(launch(c, STREAM(n % streams), n), CUDA_SUCCESS);
         n++;
         assert_true(stays(c, streams + batch * 8));
@@ -152,7 +149,7 @@ who_is_held_holds_no_thread(void **state)
     for (unsigned i = 1; i < 1000; i++)
         assert_int_equal(launch(c, STREAM(0), i), CUDA_SUCCESS);
     assert_true(stays(c, 1));
-    assert_true(has_queued(c, 998));
+    until_queued(c, 998);
     change(c, 0, -1);
     assert_int_equal(CALL(c, cuCtxSynchronize, 0), CUDA_SUCCESS);
     assert_int_equal(made(c, HED_cuLaunchKernel), 1000);
@@ -162,12 +159,10 @@ who_is_held_holds_no_thread(void **state)
 
 /* A release by hand: exactly what is queued at that moment, together, and once. */
 /* One on its way from the queue to the gate is not held yet, and not released with the others. */
-static bool
-is_at_the_gate(struct chain *c)
+static void
+until_at_the_gate(struct chain *c)
 {
-    for (int i = 0; i < 5000 && atomic_load(&gpu(c, "")->place->waiting) != 1; i++)
-        hed_sleep_ns(HED_NS_PER_MS);
-    return atomic_load(&gpu(c, "")->place->waiting) == 1;
+    WAIT_UNTIL(atomic_load(&gpu(c, "")->place->waiting) == 1);
 }
 
 static void
@@ -183,14 +178,14 @@ release_by_hand(const char *settings, bool paused)
         for (unsigned i = 0; i < 10; i++)
             assert_int_equal(launch(c, STREAM(0), i), CUDA_SUCCESS);
         assert_true(stays(c, n));
-        assert_true(has_queued(c, 9));
-        assert_true(is_at_the_gate(c));
+        until_queued(c, 9);
+        until_at_the_gate(c);
         change(c, -1, 1);
         n += 10;
         assert_true(reaches(c, n));
         assert_int_equal(launch(c, STREAM(0), 7), CUDA_SUCCESS); /* comes later: is held */
         assert_true(stays(c, n));
-        assert_true(is_at_the_gate(c));
+        until_at_the_gate(c);
         change(c, -1, 1);
         assert_true(stays(c, ++n));
         change(c, -1, 1); /* nothing is held: nothing is kept for who comes */

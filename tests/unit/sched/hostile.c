@@ -25,7 +25,7 @@ begin_pair(struct pair *p, int number)
     launch(p->high);
     atomic_fetch_add(&gpu(p->high)->place->syncing, 1);
     start_held(&p->held, p->low, 0);
-    assert_true(waits(p->low));
+    until_it_waits(p->low);
 }
 
 static void
@@ -301,16 +301,13 @@ patience_is_with_those_of_whom_none_goes_on(void **state)
     atomic_fetch_add(&gpu(high)->place->syncing, 1);
     for (int i = 0; i < 2; i++)
         start_held(&held[i], low, 0);
-    while (atomic_load(&p->waiting) < 2)
-        hed_sleep_ns(1000);
+    WAIT_UNTIL(atomic_load(&p->waiting) == 2);
 
     const uint64_t before = hed_now_ns() - HED_SCHED_PATIENCE_NS / 2;
 
     atomic_store(&p->waits_since, before);
     atomic_store(&p->tickets, 1); /* one goes on, when it looks */
-    while (atomic_load(&p->waiting) == 2)
-        hed_sleep_ns(1000);
-    assert_int_equal(atomic_load(&p->waiting), 1);
+    WAIT_UNTIL(atomic_load(&p->waiting) == 1);
     assert_true(atomic_load(&p->waits_since) > before + HED_NS_PER_S);
     atomic_fetch_sub(&gpu(high)->place->syncing, 1);
     for (int i = 0; i < 2; i++)
@@ -333,7 +330,7 @@ a_new_hour_is_not_slept_through(void **state)
     launch(high);
     atomic_fetch_add(&gpu(high)->place->syncing, 1);
     start_held(&h, low, 0);
-    assert_true(waits(low));
+    until_it_waits(low);
 
     struct hed_meet *m = gpu(high)->meet;
     const uint64_t now = hed_now_ns();
@@ -438,8 +435,7 @@ hold_lock(void *arg)
 
     hed_lock(&s->lock);
     atomic_store(&holding, 1);
-    while (atomic_load(&holding) != 2)
-        hed_sleep_ns(1000);
+    WAIT_UNTIL(atomic_load(&holding) == 2);
     hed_unlock(&s->lock);
     return NULL;
 }
@@ -456,8 +452,7 @@ a_child_waits_for_no_thread_of_its_parent(void **state)
     launch(a);
     assert_true(hed_sched_own_begin(s));
     assert_int_equal(pthread_create(&holder, NULL, hold_lock, s), 0);
-    while (atomic_load(&holding) != 1)
-        hed_sleep_ns(1000);
+    WAIT_UNTIL(atomic_load(&holding) == 1);
 
     const pid_t pid = fork();
 

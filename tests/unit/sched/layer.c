@@ -31,12 +31,8 @@ an_idle_neighbour_costs_nothing(void **state)
 
     launch(b);
     sync_all(b);
-    launch(a); /* b has shown no work for a while soon: then a is alone */
-    for (int i = 0; i < 1000 && gate(a) != 0; i++) {
-        hed_sleep_ns(100000);
-        launch(a);
-    }
-    assert_int_equal(gate(a), 0);
+    /* b has shown no work for a while soon: then a is alone. */
+    WAIT_UNTIL((launch(a), gate(a) == 0));
     assert_true(gate(b) & HED_GATE_IDLE);
     discard(a);
     discard(b);
@@ -49,23 +45,23 @@ the_low_is_held_while_the_high_has_work(void **state)
     struct client *high = client("prio=high");
     struct held h;
 
-    high->fake.kernel_ns = 50 * HED_NS_PER_MS;
+    high->fake.kernel_ns = PATIENCE_S * HED_NS_PER_S; /* until the test ends it */
     launch(low);
     assert_true(gate(low) & HED_GATE_LIMIT);
     sync_all(low);
     launch(high);
 
-    const uint64_t start = hed_now_ns();
     struct held sync;
 
-    start_held(&sync, high, SYNC); /* 50 ms: the layer cannot know that, but that somebody waits */
-    while (!atomic_load(&gpu(high)->place->syncing) && !atomic_load(&sync.done))
-        hed_sleep_ns(1000);
+    start_held(&sync, high, SYNC); /* how long, the layer cannot know, but that a thread waits */
+    WAIT_UNTIL(atomic_load(&gpu(high)->place->syncing));
     start_held(&h, low, 0);
-    assert_true(waits(low));
+    until_it_waits(low);
     assert_true(gate(low) & HED_GATE_CLOSED);
+    give_a_moment(20);
+    assert_false(atomic_load(&h.done));
+    fake_end(&high->fake);
     pthread_join(h.thread, NULL);
-    assert_true(hed_now_ns() - start > 50 * HED_NS_PER_MS); /* which is when the high one is done */
     pthread_join(sync.thread, NULL);
     assert_true(atomic_load(&gpu(low)->place->waited) != 0);
     assert_int_equal(atomic_load(&gpu(low)->place->waiting), 0);
@@ -86,37 +82,41 @@ the_limited_keep_below_the_cap(void **state)
     low->fake.in_flight = 0;
     for (int i = 0; i < 60; i++)
         launch(low);
+    /* And the GPU is kept busy. A thread that is not run makes a kernel seem longer, for a while:
+     * then there are fewer of them in flight. */
+    WAIT_UNTIL((launch(low), low->fake.in_flight >= 2 * HED_NS_PER_MS));
     assert_true(low->fake.in_flight <= 6 * HED_NS_PER_MS);
-    assert_true(low->fake.in_flight >= 2 * HED_NS_PER_MS); /* and the GPU is kept busy */
-
-    const uint64_t used = atomic_load(&gpu(low)->place->used);
-
-    assert_true(used > 60 * HED_NS_PER_MS && used < 120 * HED_NS_PER_MS);
+    assert_true(atomic_load(&gpu(low)->place->used) > 60 * HED_NS_PER_MS);
     assert_int_equal(low->fake.bad, 0);
     discard(low);
     discard(high);
 }
 
+/* What a kernel is held to take, after one more of them. */
+static uint32_t
+time_one_more(struct client *c)
+{
+    const struct hed_sched *s = c->top->state;
+    uint32_t ns = 0;
+
+    launch(c);
+    sync_all(c);
+    for (int i = 0; i < HED_PACE_KINDS; i++)
+        ns = s->kinds[i].key ? s->kinds[i].ns : ns;
+    return ns;
+}
+
 /* As at a start beside many others: what was timed then must not count for long. */
 static void
-times_taken_beside_others_are_soon_forgotten(void **state)
+times_taken_beside_others_are_forgotten(void **state)
 {
     struct client *low = client("prio=low");
     struct client *high = client("prio=high");
-    const struct hed_sched *s = low->top->state;
-    uint32_t ns = 0;
 
-    for (int round = 0; round < 2; round++) {
-        low->fake.kernel_ns = round ? 20000 : HED_NS_PER_MS;
-        for (int i = 0; i < 40; i++) {
-            launch(low);
-            sync_all(low);
-            hed_sleep_ns(HED_NS_PER_MS / 4);
-        }
-        for (int i = 0; i < HED_PACE_KINDS; i++)
-            ns = s->kinds[i].key ? s->kinds[i].ns : ns;
-        assert_true(round ? ns < 40000 : ns > 500000);
-    }
+    low->fake.kernel_ns = HED_NS_PER_MS;
+    WAIT_UNTIL(time_one_more(low) > 500000);
+    low->fake.kernel_ns = 20000;
+    WAIT_UNTIL(time_one_more(low) < 40000);
     discard(low);
     discard(high);
 }
@@ -145,9 +145,10 @@ who_waits_for_somebody_expected_still_works(void **state)
     assert_int_equal(hed_sched_decide(gpu(high)->meet, hed_now_ns()), 0);
     assert_true(atomic_load(&gpu(low)->place->until) != 0);
     start_held(&h, low, 0);
-    assert_true(waits(low));
+    /* A machine may be so slow that the 3 s are over, and the call goes on. */
+    WAIT_UNTIL(atomic_load(&gpu(low)->place->waiting) || atomic_load(&h.done));
     for (int i = 0; i < 5; i++) {
-        assert_true(atomic_load(&gpu(low)->place->working));
+        assert_true(atomic_load(&gpu(low)->place->working) || atomic_load(&h.done));
         hed_sleep_ns(HED_SCHED_MARGIN_NS / 2);
         assert_int_equal(hed_sched_decide(gpu(high)->meet, hed_now_ns()), 0);
     }
@@ -177,7 +178,7 @@ captures_are_left_alone(void **state)
     for (int i = 0; i < 100; i++)
         launch_on(low, 0x100, 0); /* would be held, were it not into a capture */
     start_held(&h, low, 0x200);   /* which this is not */
-    assert_true(waits(low));
+    until_it_waits(low);
     assert_int_equal(low->fake.own, own);
     change(low, 0, -1);
     pthread_join(h.thread, NULL);
@@ -202,15 +203,15 @@ pause_holds_release_lets_go_resume_ends_it(void **state)
     change(a, 1, -1);
     for (int i = 0; i < 3; i++) {
         start_held(&h, a, 0);
-        assert_true(waits(a));
-        hed_sleep_ns(5 * HED_NS_PER_MS);
+        until_it_waits(a);
+        give_a_moment(5);
         assert_false(atomic_load(&h.done));
         change(a, -1, 1);
         pthread_join(h.thread, NULL);
         assert_true(gate(a) & HED_GATE_CLOSED);
     }
     start_held(&h, a, 0);
-    assert_true(waits(a));
+    until_it_waits(a);
     change(a, 0, -1);
     pthread_join(h.thread, NULL);
     assert_int_equal(gate(a) & HED_GATE_CLOSED, 0);
@@ -260,8 +261,8 @@ who_is_killed_holds_nobody(void **state)
     }
     assert_int_equal(read(ends[0], &byte, 1), 1);
     start_held(&h, low, 0);
-    assert_true(waits(low));
-    hed_sleep_ns(50 * HED_NS_PER_MS);
+    until_it_waits(low);
+    give_a_moment(50);
     assert_false(atomic_load(&h.done));
     kill(pid, SIGKILL);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
@@ -468,9 +469,7 @@ gpus_have_gates_of_their_own(void **state)
         launch(a);
     a->fake.device = 1;
     start_held(&h, a, 0);
-    for (int i = 0; i < 1000 && !atomic_load(&s->gpus[1]->place->waiting); i++)
-        hed_sleep_ns(HED_NS_PER_MS);
-    assert_int_equal(atomic_load(&s->gpus[1]->place->waiting), 1);
+    WAIT_UNTIL(atomic_load(&s->gpus[1]->place->waiting) == 1);
     assert_int_equal(hed_meet_lock(s->gpus[1]->meet), 0);
     pause_it.paused = 0;
     hed_sched_change_locked(s->gpus[1]->place, &pause_it);
@@ -565,7 +564,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(an_idle_neighbour_costs_nothing, setup, teardown),
     cmocka_unit_test_setup_teardown(the_low_is_held_while_the_high_has_work, setup, teardown),
     cmocka_unit_test_setup_teardown(the_limited_keep_below_the_cap, setup, teardown),
-    cmocka_unit_test_setup_teardown(times_taken_beside_others_are_soon_forgotten, setup, teardown),
+    cmocka_unit_test_setup_teardown(times_taken_beside_others_are_forgotten, setup, teardown),
     cmocka_unit_test_setup_teardown(who_waits_for_somebody_expected_still_works, setup, teardown),
     cmocka_unit_test_setup_teardown(captures_are_left_alone, setup, teardown),
     cmocka_unit_test_setup_teardown(pause_holds_release_lets_go_resume_ends_it, setup, teardown),

@@ -141,24 +141,43 @@ fake_locked(struct fake *f, enum hed_cuda_call id, void *args)
     }
 }
 
+/* A test may end a kernel early, by fake_end. */
+static void
+fake_wait(struct fake *f)
+{
+    uint64_t now;
+    uint64_t until;
+
+    do {
+        pthread_mutex_lock(&f->lock);
+        now = hed_now_ns();
+        until = f->free_at;
+        pthread_mutex_unlock(&f->lock);
+        if (until > now)
+            hed_sleep_ns(until - now < HED_NS_PER_MS ? until - now : HED_NS_PER_MS);
+    } while (until > now);
+}
+
+static inline void
+fake_end(struct fake *f)
+{
+    pthread_mutex_lock(&f->lock);
+    f->free_at = 0;
+    pthread_mutex_unlock(&f->lock);
+}
+
 static CUresult
 fake_any(struct hed_layer *self, enum hed_cuda_call id, void *args)
 {
     struct fake *f = self->state;
-    uint64_t until = 0;
 
     pthread_mutex_lock(&f->lock);
 
     const CUresult r = fake_locked(f, id, args);
 
-    if (id == HED_cuCtxSynchronize || id == HED_cuStreamSynchronize)
-        until = f->free_at;
     pthread_mutex_unlock(&f->lock);
-
-    const uint64_t now = hed_now_ns();
-
-    if (until > now)
-        hed_sleep_ns(until - now);
+    if (id == HED_cuCtxSynchronize || id == HED_cuStreamSynchronize)
+        fake_wait(f);
     return r;
 }
 
@@ -302,15 +321,10 @@ start_held(struct held *h, struct client *c, uintptr_t stream)
     assert_int_equal(pthread_create(&h->thread, NULL, held_main, h), 0);
 }
 
-static bool
-waits(struct client *c)
+static void
+until_it_waits(struct client *c)
 {
-    for (int i = 0; i < 2000; i++) {
-        if (atomic_load(&gpu(c)->place->waiting))
-            return true;
-        hed_sleep_ns(HED_NS_PER_MS);
-    }
-    return false;
+    WAIT_UNTIL(atomic_load(&gpu(c)->place->waiting));
 }
 
 static inline void

