@@ -21,7 +21,7 @@
 #include "base/err.h"
 #include "base/futex.h"
 #include "wire/channel/channel.h"
-#include "wire/channel/parts.h"
+#include "wire/channel/shm.h"
 
 #define BATCHES 200
 #define TRIPS 200      /* round trips a batch */
@@ -293,7 +293,15 @@ connection(int fd)
 static void
 never_spin(struct hed_channel *ch)
 {
-    ch->in.waiter.spin = ch->in.waiter.spin_least = ch->in.waiter.spin_most = 0;
+    struct hed_waiter *w = &hed_shm_of(ch)->in.waiter;
+
+    w->spin = w->spin_least = w->spin_most = 0;
+}
+
+static const struct hed_channel_ops *
+ops_of(enum over over)
+{
+    return over == OVER_SHM ? &hed_channel_shm : &hed_channel_stream;
 }
 
 /* The worker's side in a child; returns the client's. */
@@ -308,7 +316,7 @@ start(enum over over, bool sleeps, void (*serve)(struct hed_channel *), pid_t *c
     *child = fork();
     if (*child == 0) {
         close(fds[0]);
-        must(hed_channel_accept(connection(fds[1]), over == OVER_SHM, &ch, &why) == 0, "a channel");
+        must(hed_channel_accept(connection(fds[1]), ops_of(over), &ch, &why) == 0, "a channel");
         if (sleeps)
             never_spin(ch);
         serve(ch);
@@ -316,7 +324,7 @@ start(enum over over, bool sleeps, void (*serve)(struct hed_channel *), pid_t *c
         _exit(0);
     }
     close(fds[1]);
-    must(hed_channel_create(connection(fds[0]), over == OVER_SHM, &ch, &why) == 0, "a channel");
+    must(hed_channel_create(connection(fds[0]), ops_of(over), &ch, &why) == 0, "a channel");
     if (sleeps)
         never_spin(ch);
     return ch;

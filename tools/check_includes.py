@@ -13,8 +13,8 @@ import os
 import re
 import sys
 
-# room: the rooms it may include, besides itself. A room is a folder of src/; layers and backends
-# are a room each. The longest matching pattern counts.
+# room: the rooms it may include, besides itself. A room is a folder of src/; each layer, backend
+# and program of the server is a room of its own. The longest matching pattern counts.
 TABLE = {
     "base": "",
     "core": "base gen",
@@ -35,7 +35,10 @@ TABLE = {
     "backends/cpu": "core base gen ptx driver fatbin",
     "front": "core base gen",
     "inject": "core base gen trace sched meet layers/sched",
-    "server": "core wire base gen fatbin",
+    # Two programs; only what lies in server/ itself is known to both.
+    "server": "base",
+    "server/listener": "server wire base gen",
+    "server/worker": "server core wire base gen fatbin",
     "cli": "base core fatbin gen locate wire trace sched meet",
 }
 
@@ -64,7 +67,7 @@ EXTENSIONS = (".c", ".h", ".inc", ".S")
 def room_of(path):
     """The room of a path below src/, or None for a file right in src/."""
     parts = path.split("/")
-    if parts[0] in ("layers", "backends") and len(parts) > 2:
+    if parts[0] in ("layers", "backends", "server") and len(parts) > 2:
         return "/".join(parts[:2])
     return parts[0] if len(parts) > 1 else None
 

@@ -16,6 +16,8 @@
 #include "cli/install.h"
 #include "core/config.h"
 #include "wire/conn.h"
+#include "wire/link/link.h"
+#include "wire/transport.h"
 #include "wire/wire.h"
 
 #define WORDS_MAX 128                /* words of heddled's command line */
@@ -303,7 +305,7 @@ ask_status(const struct request *r)
         hed_cli_say("serve: %s", why.text);
         return HED_EXIT_USAGE;
     }
-    if (address.transport == HED_TRANSPORT_TCP) {
+    if (!address.transport->link->local) {
         hed_cli_say("serve: --status does not work over TCP; use the server's socket, with "
                     "--listen shm:PATH");
         return HED_EXIT_USAGE;

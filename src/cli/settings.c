@@ -11,7 +11,7 @@
 #include "cli/env.h"
 #include "core/config.h"
 #include "sched/share.h"
-#include "wire/conn.h"
+#include "wire/transport.h"
 
 int
 hed_cli_absolute(const char *path, char *out, size_t size, struct hed_why *why)

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "wire/link/link.h"
 #include "wire/socket.h"
 
 #define FDS_MARK 'F'       /* the byte that carries descriptors */
@@ -56,10 +57,10 @@ take(struct hed_conn *c, void *p, size_t n, uint64_t end)
         }
         if (errno != EAGAIN)
             return HED_EIO;
-        if (!timed && ((c->tcp && hed_socket_silent(c->fd)) || looks == c->patience))
+        if (!timed && (hed_link_silent(c->link, c->fd) || looks == c->patience))
             return HED_EIO;
 
-        const int err = timed ? hed_socket_wait(c->fd, POLLIN, end, c->tcp) : 0;
+        const int err = timed ? hed_socket_wait(c->fd, POLLIN, end, c->link) : 0;
 
         if (err)
             return err;
@@ -144,7 +145,7 @@ is_silent(const struct hed_conn *c, int *looks, int *waiting)
 {
     int now = 0;
 
-    if (c->tcp && hed_socket_silent(c->fd))
+    if (hed_link_silent(c->link, c->fd))
         return true;
     if (!c->patience || ioctl(c->fd, FIONREAD, &now) != 0)
         return false;
@@ -255,7 +256,7 @@ hed_conn_send_fds(struct hed_conn *c, const int *fds, int count)
 {
     ssize_t sent;
 
-    if (c->tcp)
+    if (!c->link->local)
         return HED_ENOTSUP;
     if (count < 1 || count > HED_CONN_FDS)
         return HED_EINVAL;
@@ -339,12 +340,12 @@ hed_conn_take_fds(struct hed_conn *c, int *fds, int count, int timeout_ms)
     const uint64_t end = hed_socket_end(timeout_ms);
     int err;
 
-    if (c->tcp)
+    if (!c->link->local)
         return HED_ENOTSUP;
     if (count < 1 || count > HED_CONN_FDS)
         return HED_EINVAL;
     while ((err = take_fds(c->fd, fds, count)) == HED_ETIME) {
-        err = hed_socket_wait(c->fd, POLLIN, end, false);
+        err = hed_socket_wait(c->fd, POLLIN, end, c->link);
         if (err)
             break;
     }
@@ -382,7 +383,7 @@ hed_conn_close(struct hed_conn *c)
         return;
     if (c->tls)
         hed_tls_close(c->tls, true);
-    if (c->tcp)
+    if (!c->link->local)
         hear_out(c->fd);
     close(c->fd);
     free(c);
@@ -426,7 +427,7 @@ hed_conn_name(const struct hed_conn *c)
 int
 hed_conn_peer(const struct hed_conn *c, uid_t *uid, gid_t *gid, pid_t *pid)
 {
-    return c->tcp ? HED_ENOTSUP : hed_fd_peer(c->fd, uid, gid, pid);
+    return c->link->local ? hed_fd_peer(c->fd, uid, gid, pid) : HED_ENOTSUP;
 }
 
 int
@@ -454,5 +455,5 @@ hed_conn_gone(struct hed_conn *c)
     while (n < 0 && errno == EINTR);
     if (n > 0 && p.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL))
         return true;
-    return c->tcp && hed_socket_silent(c->fd);
+    return hed_link_silent(c->link, c->fd);
 }

@@ -113,12 +113,12 @@ struct hed_preface {
     uint8_t session[16]; /* of HED_PREFACE_CHANNEL: whose; no secret */
 };
 
-enum hed_transport { HED_TRANSPORT_SHM = 1, HED_TRANSPORT_UNIX, HED_TRANSPORT_TCP };
+enum hed_transport_id { HED_TRANSPORT_SHM = 1, HED_TRANSPORT_UNIX, HED_TRANSPORT_TCP };
 
 struct hed_hello {
     struct hed_msg head;
     uint16_t major, minor;
-    uint32_t transport; /* enum hed_transport */
+    uint32_t transport; /* enum hed_transport_id */
     uint64_t cuda_ids;  /* hash of the calls' numbers and shapes: gen/cuda_hash.h */
     uint64_t nvml_ids;
     uint64_t capabilities; /* enum hed_capabilities that the client can use */

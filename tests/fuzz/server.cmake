@@ -1,5 +1,5 @@
 # What a worker does with what clients send. It stands on a session, hence the registry.
-set(worker_libs heddle_server heddle_layers heddle_backends heddle_core heddle_trace heddle_put
+set(worker_libs heddle_worker heddle_layers heddle_backends heddle_core heddle_trace heddle_put
     heddle_get heddle_handles)
 set(registry ${PROJECT_SOURCE_DIR}/src/registry.c)
 foreach(target call worker)

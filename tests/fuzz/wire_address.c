@@ -7,8 +7,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "wire/conn.h"
-#include "wire/wire.h"
+#include "wire/transport.h"
 
 static void
 must(bool holds)
@@ -30,10 +29,10 @@ check(const char *text)
         return;
     }
     must(hed_address_is(text));
-    must(a.transport >= HED_TRANSPORT_SHM && a.transport <= HED_TRANSPORT_TCP);
+    must(a.transport && hed_transport_by_id(a.transport->id) == a.transport);
     must(memchr(a.path, 0, sizeof a.path) && memchr(a.host, 0, sizeof a.host));
-    must((a.transport == HED_TRANSPORT_TCP) == (a.host[0] != '\0'));
-    must((a.transport != HED_TRANSPORT_TCP) == (a.path[0] != '\0'));
+    must((a.transport->id == HED_TRANSPORT_TCP) == (a.host[0] != '\0'));
+    must((a.transport->id != HED_TRANSPORT_TCP) == (a.path[0] != '\0'));
     hed_address_text(&a, printed, sizeof printed);
     must(hed_address_parse(printed, &again, &why) == 0);
     must(memcmp(&a, &again, sizeof a) == 0);

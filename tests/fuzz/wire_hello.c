@@ -11,6 +11,7 @@
 #include "gen/cuda_hash.h"
 #include "gen/nvml_hash.h"
 #include "server/worker/worker.h"
+#include "wire/link/link.h"
 
 #define TOKEN "between us"
 
@@ -44,7 +45,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
         ((uint8_t *)&h)[at] = data[i + 2];
     }
-    start.tcp = data[0] & 1;
+    start.link = data[0] & 1 ? &hed_link_tcp : &hed_link_unix;
     start.token = data[0] & 2 ? TOKEN : NULL;
 
     const bool certified = data[0] & 4; /* by TLS: no token is asked for then */
@@ -56,7 +57,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     must(h.major == HED_WIRE_MAJOR && h.cuda_ids == HED_CUDA_HASH && h.nvml_ids == HED_NVML_HASH);
     must(memchr(h.name, 0, sizeof h.name) && memchr(h.visible, 0, sizeof h.visible));
-    must((h.transport == HED_TRANSPORT_TCP) == start.tcp);
+    must((h.transport == HED_TRANSPORT_TCP) == (start.link == &hed_link_tcp));
     must(!start.token || certified || strcmp(h.token, TOKEN) == 0);
     return 0;
 }

@@ -11,7 +11,7 @@
 
 #include "base/err.h"
 #include "wire/channel/channel.h"
-#include "wire/channel/parts.h"
+#include "wire/channel/shm.h"
 
 static void
 must(bool holds)
@@ -49,8 +49,8 @@ start(void)
     must(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);
     for (int i = 0; i < 2; i++)
         must(hed_conn_accept(fds[i], NULL, 1000, &conns[i], &why) == 0);
-    must(hed_channel_create(conns[0], true, &client, &why) == 0);
-    must(hed_channel_accept(conns[1], true, &worker, &why) == 0);
+    must(hed_channel_create(conns[0], &hed_channel_shm, &client, &why) == 0);
+    must(hed_channel_accept(conns[1], &hed_channel_shm, &worker, &why) == 0);
 }
 
 /* A word of a ring: any value, or a little more or less than it was. */
@@ -58,8 +58,7 @@ static void
 scribble_word(struct input *in)
 {
     const uint8_t what = (uint8_t)number(in, 1);
-    struct hed_ring_words *w =
-        &((struct hed_channel_shared *)(void *)client->shared)->rings[what % HED_CHANNEL_RINGS];
+    struct hed_ring_words *w = &hed_shm_of(client)->memory->rings[what % HED_SHM_RINGS];
     _Atomic uint64_t *position = what & 4 ? &w->tail : &w->head;
 
     if (what & 8)
@@ -80,9 +79,10 @@ scribble_bytes(struct input *in)
     const size_t n = number(in, 1) % 80;
 
     for (size_t i = 0; i < n; i++) {
-        const uint64_t base = where & 1 ? worker->in.mine : 0;
+        const uint64_t base = where & 1 ? hed_shm_of(worker)->in.mine : 0;
 
-        worker->in.bytes[(base + where / 2 + i) % HED_CHANNEL_CALL_SIZE] = (uint8_t)number(in, 1);
+        hed_shm_of(worker)->in.bytes[(base + where / 2 + i) % HED_SHM_CALL_SIZE] =
+            (uint8_t)number(in, 1);
     }
 }
 
@@ -90,11 +90,12 @@ static void
 say(struct input *in)
 {
     const uint32_t size = (uint32_t)(64 + number(in, 2) % (HED_MSG_MAX - 63));
-    const uint64_t tail = client->out.mine;
+    const uint64_t tail = hed_shm_of(client)->out.mine;
 
     /* The client believes what it wrote, so that it goes on; where it would wait, it does not. */
-    if (tail + 2 * HED_MSG_MAX - client->out.peer > HED_CHANNEL_CALL_SIZE &&
-        tail + 2 * HED_MSG_MAX - atomic_load(&client->out.words->head) > HED_CHANNEL_CALL_SIZE)
+    if (tail + 2 * HED_MSG_MAX - hed_shm_of(client)->out.peer > HED_SHM_CALL_SIZE &&
+        tail + 2 * HED_MSG_MAX - atomic_load(&hed_shm_of(client)->out.words->head) >
+            HED_SHM_CALL_SIZE)
         return;
 
     struct hed_msg *m = hed_channel_begin(client, size);
@@ -126,18 +127,19 @@ static void
 answer(struct input *in)
 {
     const uint32_t size = (uint32_t)(64 + number(in, 2) % (HED_MSG_MAX - 63));
-    const uint64_t head = atomic_load(&worker->out.words->head);
+    const uint64_t head = atomic_load(&hed_shm_of(worker)->out.words->head);
 
     /* It would wait. */
-    if (worker->out.shown - head <= HED_CHANNEL_ANSWER_SIZE &&
-        worker->out.mine + 2 * HED_MSG_MAX - head > HED_CHANNEL_ANSWER_SIZE)
+    if (hed_shm_of(worker)->out.shown - head <= HED_SHM_ANSWER_SIZE &&
+        hed_shm_of(worker)->out.mine + 2 * HED_MSG_MAX - head > HED_SHM_ANSWER_SIZE)
         return;
 
     uint8_t *m = hed_channel_begin(worker, size);
 
     if (!m)
         return;
-    must(m >= worker->out.bytes && m + size <= worker->out.bytes + HED_CHANNEL_ANSWER_SIZE);
+    must(m >= hed_shm_of(worker)->out.bytes &&
+         m + size <= hed_shm_of(worker)->out.bytes + HED_SHM_ANSWER_SIZE);
     memset(m, 1, size);
     (void)hed_channel_end(worker, size, true);
 }
@@ -147,8 +149,8 @@ take_bulk(struct input *in, bool copy)
 {
     static uint8_t data[70000];
     const size_t want = 1 + number(in, 2);
-    const uint64_t tail = atomic_load(&worker->bulk_in.words->tail);
-    const uint64_t there = tail - worker->bulk_in.mine;
+    const uint64_t tail = atomic_load(&hed_shm_of(worker)->bulk_in.words->tail);
+    const uint64_t there = tail - hed_shm_of(worker)->bulk_in.mine;
     size_t n = 0;
     void *p;
 
@@ -161,8 +163,8 @@ take_bulk(struct input *in, bool copy)
     if (hed_channel_bulk_peek(worker, want, &p, &n))
         return;
     must(n >= 1 && n <= want);
-    must((uint8_t *)p >= worker->bulk_in.bytes &&
-         (uint8_t *)p + n <= worker->bulk_in.bytes + HED_CHANNEL_STAGED);
+    must((uint8_t *)p >= hed_shm_of(worker)->bulk_in.bytes &&
+         (uint8_t *)p + n <= hed_shm_of(worker)->bulk_in.bytes + HED_CHANNEL_STAGED);
     memcpy(data, p, n);
 }
 
@@ -172,10 +174,12 @@ give_bulk(struct input *in)
     uint64_t out = 0;
 
     /* More would be the worker's own mistake, which is reported as one. */
-    for (uint32_t i = 0; i < worker->bulk_in.taken.count; i++) {
-        const uint32_t at = (worker->bulk_in.taken.first + i) % HED_RING_SPANS;
+    for (uint32_t i = 0; i < hed_shm_of(worker)->bulk_in.taken.count; i++) {
+        const uint32_t at = (hed_shm_of(worker)->bulk_in.taken.first + i) % HED_RING_SPANS;
 
-        out += worker->bulk_in.taken.span[at].finished ? 0 : worker->bulk_in.taken.span[at].size;
+        out += hed_shm_of(worker)->bulk_in.taken.span[at].finished
+                   ? 0
+                   : hed_shm_of(worker)->bulk_in.taken.span[at].size;
     }
     hed_channel_bulk_done(worker, number(in, 3) % (out + 1));
 }
@@ -184,17 +188,17 @@ static void
 send_bulk(struct input *in)
 {
     const size_t want = 1 + number(in, 3);
-    const uint64_t head = atomic_load(&worker->bulk_out.words->head);
+    const uint64_t head = atomic_load(&hed_shm_of(worker)->bulk_out.words->head);
     size_t n;
     void *p;
 
-    if (worker->bulk_out.mine - head == HED_CHANNEL_STAGED)
+    if (hed_shm_of(worker)->bulk_out.mine - head == HED_CHANNEL_STAGED)
         return; /* it would wait */
     if (hed_channel_bulk_space(worker, want, &p, &n))
         return;
     must(n >= 1 && n <= want);
-    must((uint8_t *)p >= worker->bulk_out.bytes &&
-         (uint8_t *)p + n <= worker->bulk_out.bytes + HED_CHANNEL_STAGED);
+    must((uint8_t *)p >= hed_shm_of(worker)->bulk_out.bytes &&
+         (uint8_t *)p + n <= hed_shm_of(worker)->bulk_out.bytes + HED_CHANNEL_STAGED);
     *(uint8_t *)p = 1;
     (void)hed_channel_bulk_put(worker, n);
 }

@@ -17,7 +17,7 @@
 static _Alignas(16) uint8_t message[HED_MSG_MAX];
 static uint8_t staged[2][STAGED];
 static volatile uint8_t sink;
-static struct hed_channel callbacks;
+static struct play_channel callbacks;
 int play_result;
 
 /* ---- the channel ----------------------------------------------------------------------------- */
@@ -33,157 +33,129 @@ look(const void *p, size_t n)
     sink = sum;
 }
 
-void *
-hed_channel_begin(struct hed_channel *ch, uint32_t size)
+static struct play_channel *
+play_of(struct hed_channel *ch)
 {
-    must(size >= sizeof(struct hed_msg) && size <= HED_MSG_MAX && !ch->begun && !ch->owed);
-    ch->begun = size;
+    return (struct play_channel *)ch;
+}
+
+static void *
+play_channel_begin(struct hed_channel *ch, uint32_t size)
+{
+    struct play_channel *p = play_of(ch);
+
+    must(size >= sizeof(struct hed_msg) && size <= HED_MSG_MAX && !p->begun && !p->owed);
+    p->begun = size;
     memset(message, 0xa5, sizeof message);
     return message;
 }
 
-int
-hed_channel_end(struct hed_channel *ch, uint32_t size, bool urgent)
+static int
+play_channel_end(struct hed_channel *ch, uint32_t size, bool urgent)
 {
     const struct hed_msg *m = (const struct hed_msg *)message;
+    struct play_channel *p = play_of(ch);
 
-    must(ch->begun && size <= ch->begun && m->size == size && m->bulk <= HED_BULK_CHUNK);
+    must(p->begun && size <= p->begun && m->size == size && m->bulk <= HED_BULK_CHUNK);
     must(m->kind >= HED_MSG_ANSWER && m->kind < HED_MSG_KINDS);
     look(message, size);
     if (m->kind == HED_MSG_ANSWER && size >= sizeof(struct hed_answer))
         play_result = ((const struct hed_answer *)m)->result;
-    ch->begun = 0;
-    ch->owed = m->bulk;
+    p->begun = 0;
+    p->owed = m->bulk;
     return 0;
 }
 
-int
-hed_channel_flush(struct hed_channel *ch)
+/* Only the thread of the callback channel waits here. Its client never says anything. */
+static int
+play_channel_next(struct hed_channel *ch, int timeout_ms)
 {
-    return 0;
-}
-
-bool
-hed_channel_dirty(struct hed_channel *ch)
-{
-    return false;
-}
-
-/* Who waits here is the thread of the callback channel, whose client never says anything. */
-int
-hed_channel_next(struct hed_channel *ch, int timeout_ms, struct hed_msg **out)
-{
-    while (ch == &callbacks)
+    while (ch == &callbacks.channel)
         (void)pause();
     return HED_EIO;
 }
 
-int
-hed_channel_bulk_write(struct hed_channel *ch, const void *p, size_t n)
+static int
+play_bulk_write(struct hed_channel *ch, const void *p, size_t n)
 {
-    must(n <= ch->owed);
+    must(n <= play_of(ch)->owed);
     look(p, n);
-    ch->owed -= n;
+    play_of(ch)->owed -= n;
     return 0;
 }
 
-int
-hed_channel_bulk_space(struct hed_channel *ch, size_t want, void **p, size_t *n)
+static int
+play_bulk_space(struct hed_channel *ch, size_t want, void **p, size_t *n)
 {
     *p = staged[1];
     *n = want < STAGED ? want : STAGED;
     return 0;
 }
 
-int
-hed_channel_bulk_put(struct hed_channel *ch, size_t n)
+static int
+play_bulk_put(struct hed_channel *ch, size_t n)
 {
-    must(n <= ch->owed && n <= STAGED);
-    ch->owed -= n;
+    must(n <= play_of(ch)->owed && n <= STAGED);
+    play_of(ch)->owed -= n;
     return 0;
 }
 
-int
-hed_channel_bulk_read(struct hed_channel *ch, void *p, size_t n)
+static int
+play_bulk_read(struct hed_channel *ch, void *p, size_t n)
 {
-    if (n > ch->bulk_size)
+    struct play_channel *c = play_of(ch);
+
+    if (n > c->bulk_size)
         return HED_EIO;
-    memcpy(p, ch->bulk, n);
-    ch->bulk += n;
-    ch->bulk_size -= n;
+    memcpy(p, c->bulk, n);
+    c->bulk += n;
+    c->bulk_size -= n;
     return 0;
 }
 
-int
-hed_channel_bulk_peek(struct hed_channel *ch, size_t most, void **p, size_t *n)
+static int
+play_bulk_peek(struct hed_channel *ch, size_t most, void **p, size_t *n)
 {
     *n = most < STAGED ? most : STAGED;
-    *n = *n < ch->bulk_size ? *n : ch->bulk_size;
+    *n = *n < play_of(ch)->bulk_size ? *n : play_of(ch)->bulk_size;
     *p = staged[0];
-    return *n == 0 ? HED_EIO : hed_channel_bulk_read(ch, staged[0], *n);
+    return *n == 0 ? HED_EIO : play_bulk_read(ch, staged[0], *n);
 }
 
-void
-hed_channel_bulk_done(struct hed_channel *ch, size_t n)
+static int
+play_bulk_done(struct hed_channel *ch, size_t n)
 {
     must(n <= STAGED);
-}
-
-bool
-hed_channel_bulk_area(struct hed_channel *ch, int direction, void **p, size_t *n)
-{
-    *p = staged[direction];
-    *n = STAGED;
-    return true;
-}
-
-struct hed_conn *
-hed_channel_conn(struct hed_channel *ch)
-{
-    return NULL;
-}
-
-int
-hed_channel_create(struct hed_conn *conn, bool shared, struct hed_channel **out,
-                   struct hed_why *why)
-{
-    return HED_ESTATE;
-}
-
-int
-hed_channel_accept(struct hed_conn *conn, bool shared, struct hed_channel **out,
-                   struct hed_why *why)
-{
-    return HED_ESTATE;
-}
-
-void
-hed_channel_free(struct hed_channel *ch)
-{
-}
-
-void
-hed_channel_forked(struct hed_channel *ch)
-{
-}
-
-uint64_t
-hed_channel_first(struct hed_channel *ch)
-{
     return 0;
 }
 
-void
-hed_channel_beat(struct hed_channel *ch)
+static void *
+play_bulk_area(struct hed_channel *ch, int direction)
 {
+    return staged[direction];
 }
+
+static const struct hed_channel_ops play_ops = {
+    .begin = play_channel_begin,
+    .end = play_channel_end,
+    .next = play_channel_next,
+    .bulk_write = play_bulk_write,
+    .bulk_space = play_bulk_space,
+    .bulk_put = play_bulk_put,
+    .bulk_read = play_bulk_read,
+    .bulk_peek = play_bulk_peek,
+    .bulk_done = play_bulk_done,
+    .bulk_area = play_bulk_area,
+};
+
+static struct play_channel callbacks = {.channel.ops = &play_ops};
 
 /* ---- the worker ------------------------------------------------------------------------------ */
 
 static void *
 serve_callbacks(void *worker)
 {
-    (void)hed_worker_callback_channel(worker, &callbacks);
+    (void)hed_worker_callback_channel(worker, &callbacks.channel);
     return NULL;
 }
 
@@ -203,6 +175,7 @@ make_worker(void)
 
     must(w != NULL);
     w->start = &start;
+    w->transport = hed_transport_by_id(HED_TRANSPORT_UNIX);
     w->heap = -1;
     w->no_memory = true;
     w->backend = HED_BACKEND_NULL;
@@ -221,15 +194,15 @@ play_begin(const uint8_t *bulk, size_t size)
 {
     static struct hed_worker *w;
     static struct hed_worker_channel *ch;
-    static struct hed_channel channel;
+    static struct play_channel channel;
     static unsigned inputs;
 
     if (!w) {
         w = make_worker();
-        ch = hed_worker_channel_add(w, &channel, 0);
+        ch = hed_worker_channel_add(w, &channel.channel, 0);
         must(ch != NULL);
     }
-    channel = (struct hed_channel){bulk, size, 0, 0};
+    channel = (struct play_channel){.channel.ops = &play_ops, .bulk = bulk, .bulk_size = size};
     ch->ticket = ch->context = 0;
     atomic_store(&w->next_ticket, 1);
     atomic_store(&w->failed, 0);
@@ -254,9 +227,9 @@ play_message(struct hed_worker_channel *ch, struct hed_msg *m)
     const int err = hed_worker_handle(ch, m);
 
     /* A handler that is content has filled what it began and sent what it promised. */
-    must(err != 0 || (!ch->channel->begun && !ch->channel->owed));
+    must(err != 0 || (!play_of(ch->channel)->begun && !play_of(ch->channel)->owed));
     must(ch->ticket == 0);
-    ch->channel->begun = 0;
-    ch->channel->owed = 0;
+    play_of(ch->channel)->begun = 0;
+    play_of(ch->channel)->owed = 0;
     return err;
 }

@@ -2,7 +2,7 @@
  *
  * What the worker sends is checked and thrown away; bulk that it reads comes out of the input, and
  * ends with it. The process has one worker: what an input leaves behind stays, as in a session that
- * goes on; but turns are new for every input, and a name of each kind is bound again.
+ * goes on; but tickets start again with every input, and a name of each kind is bound again.
  */
 #pragma once
 
@@ -12,7 +12,8 @@
 
 #include "server/worker/worker.h"
 
-struct hed_channel {
+struct play_channel {
+    struct hed_channel channel;
     const uint8_t *bulk; /* left of the input for bulk */
     size_t bulk_size;
     uint32_t begun; /* bytes of the message that is being filled; 0: none */

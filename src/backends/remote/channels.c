@@ -62,8 +62,8 @@ hed_remote_channel_open(struct hed_remote *r, uint32_t thread, enum hed_channel_
     int err = hed_remote_call_on(r, HED_PREFACE_CHANNEL, &conn, why);
 
     if (!err)
-        err = hed_channel_create(conn, r->address.transport == HED_TRANSPORT_SHM, out, why);
-    if (!err && r->address.transport != HED_TRANSPORT_SHM && purpose == HED_CHANNEL_CALLS)
+        err = hed_channel_create(conn, r->address.transport->channel, out, why);
+    if (!err && r->address.transport->channel->beat && purpose == HED_CHANNEL_CALLS)
         err = hed_conn_patience(conn, HED_CHANNEL_SILENT_MS);
     if (!err)
         err = say_attach(r, *out, thread, purpose);
@@ -177,7 +177,7 @@ hed_remote_flush_others(struct hed_remote *r, struct hed_remote_channel *own, ui
     struct hed_remote_channel *ch;
     uint64_t ticket = 0;
 
-    if (r->address.transport == HED_TRANSPORT_SHM)
+    if (!r->buffers)
         return;
     while ((ch = channel_with_lowest_ticket(r, own, below, &ticket))) {
         if (own &&

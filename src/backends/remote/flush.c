@@ -54,7 +54,7 @@ hed_remote_flush_soon(struct hed_remote_channel *channel)
 {
     struct hed_remote *r = channel->remote;
 
-    if (r->address.transport == HED_TRANSPORT_SHM)
+    if (!r->buffers)
         return;
     /* Against the thread's: it sees what was buffered, or this sees that it has begun to look. */
     atomic_thread_fence(memory_order_seq_cst);

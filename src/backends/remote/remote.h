@@ -26,6 +26,7 @@
 #include "driver/driver.h"
 #include "driver/machine.h"
 #include "wire/channel/channel.h"
+#include "wire/transport.h"
 #include "wire/wire.h"
 
 struct hed_config;
@@ -51,6 +52,7 @@ struct hed_remote_device {
 struct hed_remote {
     struct hed_driver *driver; /* set when it has been made */
     struct hed_address address;
+    bool buffers; /* channels keep messages back until they are flushed */
     struct hed_tls tls;
     int timeout_ms; /* of connecting, and of answers that do not wait for a device */
     uint8_t session[16], secret[16];

@@ -19,6 +19,7 @@
 #include "driver/context/context.h"
 #include "gen/cuda_hash.h"
 #include "gen/nvml_hash.h"
+#include "wire/link/link.h"
 
 #define OFFERS_MAX 16  /* of places for the arena */
 #define BEGIN_TIMES 12 /* the time to connect in: so long may a driver take to start */
@@ -34,7 +35,7 @@ fill_hello(const struct hed_remote *r, const struct hed_config *config, bool sec
     h->head.kind = HED_MSG_HELLO;
     h->major = HED_WIRE_MAJOR;
     h->minor = HED_WIRE_MINOR;
-    h->transport = r->address.transport;
+    h->transport = r->address.transport->id;
     h->cuda_ids = HED_CUDA_HASH;
     h->nvml_ids = HED_NVML_HASH;
     h->capabilities = HED_CAN_SLOTS | HED_CAN_SHARED_HEAP;
@@ -70,7 +71,7 @@ take_welcome(struct hed_remote *r, struct hed_conn *conn, uint32_t *devices, str
         hed_why_set(why, "%s%s",
                     err ? "the server hung up instead of answering; its log says why"
                         : "whoever is there does not answer as heddled does",
-                    r->address.transport == HED_TRANSPORT_TCP && r->tls.insecure
+                    !r->address.transport->link->local && r->tls.insecure
                         ? " (does it use TLS? Then set tls_ca, not insecure)"
                         : "");
         return err ? err : HED_EFORMAT;
@@ -319,7 +320,11 @@ settings(struct hed_remote *r, const struct hed_config *c, struct hed_why *why)
     (void)hed_str_copy(r->tls.cert, sizeof r->tls.cert, c->tls_cert);
     (void)hed_str_copy(r->tls.key, sizeof r->tls.key, c->tls_key);
     r->tls.insecure = strcmp(c->insecure, "yes") == 0;
-    return hed_address_parse(c->gpu, &r->address, why);
+
+    const int err = hed_address_parse(c->gpu, &r->address, why);
+
+    r->buffers = !err && r->address.transport->channel->flush;
+    return err;
 }
 
 int
@@ -338,7 +343,7 @@ greet(struct hed_remote *r, const struct hed_config *config, struct hed_conn **c
       uint32_t *count, struct hed_why *why)
 {
     struct hed_why reason = {""};
-    char text[HED_ADDRESS_HOST + 32];
+    char text[HED_ADDRESS_TEXT];
     struct hed_hello hello;
     int err = hed_remote_call_on(r, HED_PREFACE_NEW, conn, why);
 
@@ -356,12 +361,17 @@ greet(struct hed_remote *r, const struct hed_config *config, struct hed_conn **c
     return err;
 }
 
+static bool
+has_shared_memory(const struct hed_remote *r)
+{
+    return r->address.transport->capabilities & HED_CAN_SHARED_HEAP;
+}
+
 int
 hed_remote_connect(struct hed_remote *r, const struct hed_config *config,
                    struct hed_profile_device *devices, size_t room, size_t *count,
                    struct hed_why *why)
 {
-    const bool shared = hed_address_is(config->gpu) && strncmp(config->gpu, "shm:", 4) == 0;
     bool real[HED_PROFILE_DEVICES_MAX] = {false};
     struct hed_channel *channel = NULL;
     struct hed_conn *conn;
@@ -371,18 +381,19 @@ hed_remote_connect(struct hed_remote *r, const struct hed_config *config,
     if (!err)
         err = greet(r, config, &conn, &there, why);
     if (!err)
-        err = hed_channel_create(conn, shared, &channel, why);
-    if (!err && !shared)
+        err = hed_channel_create(conn, r->address.transport->channel, &channel, why);
+    if (!err && r->address.transport->channel->beat)
         err = hed_conn_patience(conn, HED_CHANNEL_SILENT_MS);
     if (!err && there > room)
         err = HED_ELIMIT;
     if (!err && (err = take_devices(r, channel, there, real, devices)) != 0)
-        hed_why_set(why, "%s: the server's devices did not come: %s%s", config->gpu,
-                    hed_err_text(err),
-                    shared ? " (is it on this machine? Over a forwarded socket use unix:)" : "");
+        hed_why_set(
+            why, "%s: the server's devices did not come: %s%s", config->gpu, hed_err_text(err),
+            has_shared_memory(r) ? " (is it on this machine? Over a forwarded socket use unix:)"
+                                 : "");
     if (!err)
         err = agree_on_arena(r, channel, (uint64_t)there + 1, why);
-    if (!err && shared)
+    if (!err && has_shared_memory(r))
         err = take_shared_memory(r, hed_channel_conn(channel), why);
     if (err) {
         hed_channel_free(channel);

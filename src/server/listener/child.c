@@ -16,7 +16,8 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "server/listener/listener.h"
-#include "server/worker/worker.h"
+#include "server/start.h"
+#include "wire/link/link.h"
 
 /* ---- in the new process ---------------------------------------------------------------------- */
 
@@ -69,14 +70,14 @@ be_worker(const struct hed_server *s, const struct hed_peer *p, const struct hed
     struct hed_worker_start start = {
         .conn = p->fd,
         .control = control,
-        .tcp = p->tcp,
-        .tls = p->tcp ? &o->tls : NULL,
+        .link = p->link,
+        .tls = p->link->local ? NULL : &o->tls,
         .memory_limit = o->memory,
         .host_limit = o->host_memory,
         .channel_limit = o->channels,
         .idle_ms = o->idle_ms,
         .hello_ms = (int)(2 * o->patience_ms),
-        .token = p->tcp && o->token[0] ? o->token : NULL,
+        .token = !p->link->local && o->token[0] ? o->token : NULL,
         .images = s->images,
         .ledger = s->ledger,
         .status = line,
@@ -104,7 +105,7 @@ line_of(struct hed_server *s, const struct hed_child *c)
 static void
 fill_line(struct hed_worker_status *line, const struct hed_peer *p)
 {
-    line->client_pid = p->tcp ? 0 : (uint32_t)p->user.pid;
+    line->client_pid = p->link->local ? (uint32_t)p->user.pid : 0;
     line->client_uid = (uint32_t)p->user.uid;
     (void)hed_str_copy(line->peer, sizeof line->peer, p->name);
     atomic_store(&line->started_ns, hed_now_ns());
@@ -114,11 +115,11 @@ fill_line(struct hed_worker_status *line, const struct hed_peer *p)
 static void
 tell_start(const struct hed_child *c, const struct hed_peer *p)
 {
-    if (p->tcp)
-        hed_debug(SERVER, "worker %d for %s", (int)c->pid, p->name);
-    else
+    if (p->link->local)
         hed_debug(SERVER, "worker %d for process %d of user %u", (int)c->pid, (int)p->user.pid,
                   p->user.uid);
+    else
+        hed_debug(SERVER, "worker %d for %s", (int)c->pid, p->name);
 }
 
 int
@@ -137,7 +138,7 @@ hed_child_start(struct hed_server *s, const struct hed_peer *p, struct hed_why *
 
     fill_line(line, p);
     *c = (struct hed_child){
-        .tcp = p->tcp, .uid = p->user.uid, .started_wall_ns = hed_wall_ns(), .control = -1};
+        .link = p->link, .uid = p->user.uid, .started_wall_ns = hed_wall_ns(), .control = -1};
     if (getrandom(c->session, sizeof c->session, 0) == (ssize_t)sizeof c->session &&
         socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0)
         c->pid = fork();
@@ -174,7 +175,7 @@ hed_child_pass(struct hed_server *s, const struct hed_peer *p)
 
         if (c->pid == 0 || memcmp(c->session, p->preface.session, sizeof c->session) != 0)
             continue;
-        if (c->tcp != p->tcp || (!p->tcp && c->uid != p->user.uid))
+        if (c->link != p->link || (p->link->local && c->uid != p->user.uid))
             return HED_EACCESS;
         return hed_fd_send(c->control, p->fd);
     }

@@ -1,9 +1,6 @@
 /* The sockets that the server listens at. See listener.h. */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
-#include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -13,52 +10,29 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "server/listener/listener.h"
+#include "wire/link/link.h"
 
 #define ACCEPT_MAX 64 /* connections taken in one go, so that signals and peers get their turn */
 #define DEAF_NS (HED_NS_PER_S / 10)
-#define ADDRESS_TEXT (HED_ADDRESS_HOST + 32)
-
-/* The port that the kernel chose, where the address left it open. */
-static void
-note_port(struct hed_listener *l)
-{
-    struct sockaddr_storage at;
-    socklen_t size = sizeof at;
-
-    if (!l->tcp || getsockname(l->fd, (struct sockaddr *)&at, &size) != 0)
-        return;
-    l->address.port = ntohs(at.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&at)->sin6_port
-                                                     : ((struct sockaddr_in *)&at)->sin_port);
-}
-
-static bool
-is_loopback(const struct hed_listener *l)
-{
-    struct sockaddr_storage at;
-    socklen_t size = sizeof at;
-
-    if (getsockname(l->fd, (struct sockaddr *)&at, &size) != 0)
-        return false;
-    if (at.ss_family == AF_INET6)
-        return IN6_IS_ADDR_LOOPBACK(&((struct sockaddr_in6 *)&at)->sin6_addr);
-    return ntohl(((struct sockaddr_in *)&at)->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
-}
 
 static void
 tell(const struct hed_server *s, const struct hed_listener *l)
 {
-    char text[ADDRESS_TEXT];
+    const struct hed_link *link = l->address.transport->link;
+    char text[HED_ADDRESS_TEXT];
 
     hed_address_text(&l->address, text, sizeof text);
     hed_info(SERVER, "listening on %s%s", text,
-             !l->tcp                     ? ""
+             link->local                 ? ""
              : !s->options->tls.insecure ? " (TLS)"
                                          : " (no TLS)");
-    if (l->tcp && s->options->tls.insecure)
+    if (!link->local && s->options->tls.insecure)
         hed_warn(SERVER,
                  "INSECURE: %s takes anybody who can reach it, unencrypted, and lets them run code "
                  "on the GPU%s",
-                 text, is_loopback(l) ? " (this machine only)" : "; it is open to the network");
+                 text,
+                 link->is_loopback && link->is_loopback(l->fd) ? " (this machine only)"
+                                                               : "; it is open to the network");
 }
 
 static int
@@ -75,15 +49,15 @@ open_one(struct hed_server *s, const struct hed_address *a, struct hed_why *why)
     *l = (struct hed_listener){
         .source.kind = HED_SOURCE_LISTENER,
         .fd = fd,
-        .tcp = a->transport == HED_TRANSPORT_TCP,
         .address = *a,
     };
     s->listener_count++;
-    if (!l->tcp && stat(a->path, &st) == 0) {
+    if (a->path[0] && stat(a->path, &st) == 0) {
         l->dev = st.st_dev;
         l->ino = st.st_ino;
     }
-    note_port(l);
+    if (a->transport->link->note_address)
+        a->transport->link->note_address(fd, &l->address);
     /* Not blocking: a connection may be gone again by the time it is taken. */
     if (fcntl(fd, F_SETFL, O_NONBLOCK) != 0 || epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &e) != 0) {
         hed_why_set(why, "epoll: %m");
@@ -116,7 +90,7 @@ hed_listen_close(struct hed_server *s)
         struct hed_listener *l = &s->listeners[i];
 
         /* While it still listens, nobody else takes the path for stale. */
-        if (!l->tcp && stat(l->address.path, &st) == 0 && st.st_dev == l->dev &&
+        if (l->address.path[0] && stat(l->address.path, &st) == 0 && st.st_dev == l->dev &&
             st.st_ino == l->ino)
             (void)unlink(l->address.path);
         /* A child that has just been forked may still have it open. */
@@ -140,27 +114,11 @@ hed_listen_pause(struct hed_server *s, bool pause)
     s->deaf_until_ns = pause ? hed_now_ns() + DEAF_NS : 0;
 }
 
-static void
-name_peer(const struct sockaddr_storage *at, char *out, size_t size)
-{
-    char host[INET6_ADDRSTRLEN] = "?";
-
-    if (at->ss_family == AF_INET6) {
-        const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)at;
-
-        (void)inet_ntop(AF_INET6, &v6->sin6_addr, host, sizeof host);
-        (void)snprintf(out, size, "[%s]:%u", host, ntohs(v6->sin6_port));
-    } else {
-        const struct sockaddr_in *v4 = (const struct sockaddr_in *)at;
-
-        (void)inet_ntop(AF_INET, &v4->sin_addr, host, sizeof host);
-        (void)snprintf(out, size, "%s:%u", host, ntohs(v4->sin_port));
-    }
-}
-
 void
 hed_listen_accept(struct hed_server *s, struct hed_listener *l)
 {
+    const struct hed_link *link = l->address.transport->link;
+
     for (int i = 0; i < ACCEPT_MAX; i++) {
         struct sockaddr_storage at = {0};
         socklen_t size = sizeof at;
@@ -177,9 +135,9 @@ hed_listen_accept(struct hed_server *s, struct hed_listener *l)
                 return;
             continue;
         }
-        if (l->tcp)
-            name_peer(&at, name, sizeof name);
+        if (link->name_peer)
+            link->name_peer(&at, name, sizeof name);
         s->accepted++;
-        hed_peer_add(s, fd, l->tcp, name);
+        hed_peer_add(s, fd, link, name);
     }
 }

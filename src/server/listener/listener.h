@@ -24,6 +24,7 @@
 
 #include "server/ledger.h"
 #include "wire/conn.h"
+#include "wire/transport.h"
 #include "wire/wire.h"
 
 struct hed_buf;
@@ -90,7 +91,6 @@ struct hed_source { /* what epoll names; the first member of what it is part of 
 struct hed_listener {
     struct hed_source source;
     int fd;
-    bool tcp;
     struct hed_address address; /* with the port that it really has */
     dev_t dev;                  /* of the socket's file, to remove no other's */
     ino_t ino;
@@ -103,7 +103,7 @@ struct hed_peer { /* a connection that has no owner yet, or is being refused */
     struct hed_peer *next;
     enum hed_peer_state state;
     int fd;
-    bool tcp;
+    const struct hed_link *link;
     struct hed_peer_user user;
     char name[64]; /* address, or "local" */
     uint64_t deadline_ns;
@@ -119,7 +119,7 @@ struct hed_peer { /* a connection that has no owner yet, or is being refused */
 struct hed_child { /* a worker; same index as its line in the ledger */
     pid_t pid;     /* 0: none */
     int control;
-    bool tcp;
+    const struct hed_link *link;
     uid_t uid;
     uint8_t session[16];
     uint64_t started_wall_ns;
@@ -164,7 +164,7 @@ void hed_listen_pause(struct hed_server *s, bool pause);
 /* ---- peer.c ---------------------------------------------------------------------------------- */
 
 /* Takes the descriptor. */
-void hed_peer_add(struct hed_server *s, int fd, bool tcp, const char *name);
+void hed_peer_add(struct hed_server *s, int fd, const struct hed_link *link, const char *name);
 void hed_peer_ready(struct hed_server *s, struct hed_peer *p);
 /* Frees the dead and the late, between two turns of the loop. When the next one is late, or
  * UINT64_MAX. */

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "server/listener/listener.h"
+#include "wire/link/link.h"
 
 #define CLIENTS_DEFAULT 256
 #define CHANNELS_DEFAULT 1024
@@ -442,7 +443,7 @@ check(struct hed_server_options *o, struct hed_why *why)
     bool tcp = false;
 
     for (uint32_t i = 0; i < o->listen_count; i++)
-        tcp = tcp || o->listen[i].transport == HED_TRANSPORT_TCP;
+        tcp = tcp || !o->listen[i].transport->link->local;
     o->tls.token = o->token[0] != '\0';
     return tcp ? check_tcp(o, why) : 0;
 }

@@ -23,6 +23,7 @@
 #include "base/str.h"
 #include "gen/cuda_abi.h"
 #include "server/listener/listener.h"
+#include "wire/link/link.h"
 
 #define DRAIN_MAX 64 /* reads in one go */
 
@@ -37,10 +38,10 @@ hed_server_refused(struct hed_server *s, const struct hed_peer *p, const char *t
     if (s->unsaid)
         hed_warn(SERVER, "%llu more were refused", (unsigned long long)s->unsaid);
     s->unsaid = 0;
-    if (p->tcp)
-        hed_warn(SERVER, "refused %s: %s", p->name, text);
-    else
+    if (p->link->local)
         hed_warn(SERVER, "refused process %d of user %u: %s", (int)p->user.pid, p->user.uid, text);
+    else
+        hed_warn(SERVER, "refused %s: %s", p->name, text);
 }
 
 static void
@@ -107,7 +108,7 @@ refuse(struct hed_server *s, struct hed_peer *p, const char *text)
     struct hed_welcome *w;
 
     hed_server_refused(s, p, text);
-    w = p->tcp && !s->options->tls.insecure ? NULL : calloc(1, sizeof *w);
+    w = p->link->local || s->options->tls.insecure ? calloc(1, sizeof *w) : NULL;
     if (!w) {
         finish(s, p);
         return;
@@ -175,7 +176,7 @@ begin_status(struct hed_server *s, struct hed_peer *p)
 {
     struct hed_buf text;
 
-    if (p->tcp) {
+    if (!p->link->local) {
         hed_server_refused(s, p, "the status is told over unix sockets only");
         finish(s, p);
         return;
@@ -272,7 +273,7 @@ make_room(struct hed_server *s)
 }
 
 void
-hed_peer_add(struct hed_server *s, int fd, bool tcp, const char *name)
+hed_peer_add(struct hed_server *s, int fd, const struct hed_link *link, const char *name)
 {
     struct hed_peer *p = calloc(1, sizeof *p);
     struct epoll_event e = {.events = EPOLLIN, .data.ptr = p};
@@ -287,7 +288,7 @@ hed_peer_add(struct hed_server *s, int fd, bool tcp, const char *name)
     make_room(s);
     p->source.kind = HED_SOURCE_PEER;
     p->fd = fd;
-    p->tcp = tcp;
+    p->link = link;
     p->user = (struct hed_peer_user){.uid = (uid_t)-1, .gid = (gid_t)-1};
     p->deadline_ns = hed_now_ns() + s->options->patience_ms * HED_NS_PER_MS;
     (void)hed_str_copy(p->name, sizeof p->name, name);
@@ -295,7 +296,7 @@ hed_peer_add(struct hed_server *s, int fd, bool tcp, const char *name)
         ;
     *end = p;
     s->peer_count++;
-    if (!tcp && !hed_user_may(s->options, fd, &p->user))
+    if (link->local && !hed_user_may(s->options, fd, &p->user))
         refuse(s, p, "this user may not (--allow-uid, --allow-gid)");
     else
         /* Most have sent it with their connect: no need for another turn. */

@@ -8,8 +8,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "server/listener/listener.h"
-
-#define ADDRESS_TEXT (HED_ADDRESS_HOST + 32)
+#include "wire/link/link.h"
 
 static void
 put_text(struct hed_buf *b, const char *key, const char *value, size_t size)
@@ -32,7 +31,7 @@ seconds(uint64_t ns)
 static void
 put_addresses(const struct hed_server *s, struct hed_buf *b)
 {
-    char text[ADDRESS_TEXT];
+    char text[HED_ADDRESS_TEXT];
 
     hed_buf_addf(b, ",\"addresses\":[");
     for (uint32_t i = 0; i < s->listener_count; i++) {
@@ -109,10 +108,10 @@ put_client(const struct hed_server *s, const struct hed_child *c, struct hed_buf
     const uint64_t last = atomic_load(&w->last_ns);
 
     hed_buf_addf(b, "{\"worker\":%d", (int)c->pid);
-    if (c->tcp)
-        hed_buf_addf(b, ",\"pid\":null,\"uid\":null,");
-    else
+    if (c->link->local)
         hed_buf_addf(b, ",\"pid\":%u,\"uid\":%u,", w->client_pid, w->client_uid);
+    else
+        hed_buf_addf(b, ",\"pid\":null,\"uid\":null,");
     put_text(b, "program", w->program, sizeof w->program);
     hed_buf_addf(b, ",");
     put_text(b, "peer", w->peer, sizeof w->peer);

@@ -141,15 +141,16 @@ make_slots(struct hed_worker *w, int *fd)
     return 0;
 }
 
-/* The client has its addresses: all that stands on them comes up. On shared memory the slots and
- * the heap follow the answer, as descriptors. */
+/* The client has its addresses: starts everything that depends on them. Where memory is shared, the
+ * descriptors of the slots and of the heap follow the answer. */
 static int
 settle(struct hed_worker_channel *ch, const struct hed_msg *m, struct hed_arena_answer *a)
 {
     struct hed_worker *w = ch->worker;
     struct hed_why why = {""};
     int fds[2] = {-1, -1};
-    int err = w->shared ? make_slots(w, &fds[0]) : 0;
+    const bool shared = w->transport->capabilities & HED_CAN_SHARED_HEAP;
+    int err = shared ? make_slots(w, &fds[0]) : 0;
 
     if (!err)
         err = hed_worker_memory_init(w, &why);
@@ -158,7 +159,7 @@ settle(struct hed_worker_channel *ch, const struct hed_msg *m, struct hed_arena_
     if (!err)
         err = hed_worker_host_init(w, &why);
     fds[1] = w->heap;
-    if (!err && w->shared && w->heap < 0)
+    if (!err && shared && w->heap < 0)
         err = HED_ENOMEM;
     if (err)
         hed_error(SERVER, "a session cannot begin: %s", why.text[0] ? why.text : hed_err_text(err));
@@ -167,7 +168,7 @@ settle(struct hed_worker_channel *ch, const struct hed_msg *m, struct hed_arena_
         atomic_store_explicit(&w->settled, true, memory_order_release);
     if (!err)
         err = hed_worker_answer_with(ch, m, CUDA_SUCCESS, a, sizeof *a, 0);
-    if (!err && w->shared)
+    if (!err && shared)
         err = hed_conn_send_fds(hed_channel_conn(ch->channel), fds, 2);
     if (fds[0] >= 0)
         (void)close(fds[0]);

@@ -15,6 +15,7 @@
 #include "gen/nvml_hash.h"
 #include "server/ledger.h"
 #include "server/worker/worker.h"
+#include "wire/link/link.h"
 
 #define SLOTS 8192                      /* words of the page of slots */
 #define KEPT_BACK (UINT64_C(512) << 20) /* bytes of a GPU that are not leased: contexts, code */
@@ -41,6 +42,8 @@ int
 hed_worker_check_hello(const struct hed_worker *w, const struct hed_hello *h, bool certified,
                        struct hed_why *why)
 {
+    const struct hed_transport *t = hed_transport_by_id(h->transport);
+
     if (h->head.kind != HED_MSG_HELLO || h->head.size != sizeof *h ||
         !is_text(h->version, sizeof h->version) || !is_text(h->name, sizeof h->name) ||
         !is_text(h->visible, sizeof h->visible) || !is_text(h->token, sizeof h->token)) {
@@ -61,9 +64,9 @@ hed_worker_check_hello(const struct hed_worker *w, const struct hed_hello *h, bo
                     h->version, HED_VERSION);
         return HED_EVERSION;
     }
-    if (h->transport < HED_TRANSPORT_SHM || h->transport > HED_TRANSPORT_TCP ||
-        (h->transport == HED_TRANSPORT_TCP) != w->start->tcp) {
-        hed_why_set(why, "the client wants a transport that this connection is not");
+    if (!t || t->link != w->start->link) {
+        hed_why_set(why, "the client names transport %u, which this connection cannot carry",
+                    h->transport);
         return HED_EFORMAT;
     }
     if (w->start->token && !certified && !same_token(w->start->token, h)) {
@@ -285,12 +288,12 @@ note_client(struct hed_worker *w, struct hed_conn *conn, const struct hed_hello 
 
     if (s)
         (void)hed_str_copy(s->program, sizeof s->program, h->name[0] ? h->name : "?");
-    if (s && w->start->tcp)
+    if (s && !w->start->link->local)
         hed_info(SERVER, "%s (process %u at %s%s%s, heddle %s) begins", h->name, h->pid, s->peer,
                  name[0] ? ", certificate " : "", name, h->version);
     else if (s)
         hed_info(SERVER, "%s (process %u of user %u, %s, heddle %s) begins", h->name, s->client_pid,
-                 s->client_uid, w->shared ? "shm" : "unix", h->version);
+                 s->client_uid, w->transport->name, h->version);
 }
 
 int
@@ -302,7 +305,7 @@ hed_worker_welcome(struct hed_worker *w, struct hed_conn *conn, const struct hed
 
     memset(&a, 0, sizeof a);
     if (!err) {
-        w->shared = h->transport == HED_TRANSPORT_SHM;
+        w->transport = hed_transport_by_id(h->transport);
         err = hed_worker_print_init(w, why);
     }
     if (!err)
@@ -316,13 +319,13 @@ hed_worker_welcome(struct hed_worker *w, struct hed_conn *conn, const struct hed
         (void)hed_str_copy(a.text, sizeof a.text, why->text);
     } else {
         a.device_count = (uint32_t)w->device_count;
-        a.capabilities = w->shared ? h->capabilities & (HED_CAN_SLOTS | HED_CAN_SHARED_HEAP) : 0;
+        a.capabilities = w->transport->capabilities & h->capabilities;
         memcpy(a.session, w->start->session, sizeof a.session);
         memcpy(a.secret, w->secret, sizeof a.secret);
         a.stride = w->stride;
         a.usable = w->usable;
         a.map_unit = w->map_unit;
-        a.slots = w->slot_count = w->shared ? SLOTS : 0;
+        a.slots = w->slot_count = w->transport->capabilities & HED_CAN_SLOTS ? SLOTS : 0;
         a.driver_version = 13000;
         a.backend = w->backend;
         note_client(w, conn, h);

@@ -512,7 +512,7 @@ hed_worker_memory_init(struct hed_worker *w, struct hed_why *why)
         hed_why_set(why, "no memory");
         return HED_ENOMEM;
     }
-    if (w->shared && w->heap < 0) {
+    if (w->transport->capabilities & HED_CAN_SHARED_HEAP && w->heap < 0) {
         w->heap = make_heap(w->usable);
         if (w->heap < 0) {
             hed_why_set(why, "no shared heap of %llu bytes", (unsigned long long)w->usable);

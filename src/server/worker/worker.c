@@ -26,6 +26,7 @@
 #include "base/str.h"
 #include "server/ledger.h"
 #include "server/worker/worker.h"
+#include "wire/link/link.h"
 
 #define ARENA_MAX ((size_t)64 << 20) /* bytes that one message may take to be decoded */
 #define IDLE_LOOK_MS 1000
@@ -299,7 +300,7 @@ attach(struct hed_worker *w, int fd)
     int err = hed_conn_accept(fd, w->start->tls, w->start->hello_ms, &conn, &why);
 
     if (!err) {
-        err = hed_channel_accept(conn, w->shared, &channel, &why);
+        err = hed_channel_accept(conn, w->transport->channel, &channel, &why);
         if (!err)
             err = hed_channel_next(channel, w->start->hello_ms, &m);
     }
@@ -442,7 +443,7 @@ give_signs(struct hed_worker *w, uint64_t *last)
 {
     const uint64_t now = hed_now_ns();
 
-    if (w->shared || now - *last < HED_CHANNEL_BEAT_MS * HED_NS_PER_MS)
+    if (!w->transport->channel->beat || now - *last < HED_CHANNEL_BEAT_MS * HED_NS_PER_MS)
         return;
     *last = now;
     hed_lock(&w->lock);
@@ -514,11 +515,11 @@ first_channel(struct hed_worker *w, struct hed_worker_channel **out, struct hed_
     err = hed_conn_read(conn, &hello, sizeof hello, s->hello_ms);
     if (err)
         hed_why_set(why, "it hung up, or was silent, before it had said who it is%s",
-                    s->tcp && s->tls && s->tls->insecure ? " (does it use TLS?)" : "");
+                    !s->link->local && s->tls->insecure ? " (does it use TLS?)" : "");
     else
         err = hed_worker_welcome(w, conn, &hello, why);
     if (!err)
-        err = hed_channel_accept(conn, w->shared, &channel, why);
+        err = hed_channel_accept(conn, w->transport->channel, &channel, why);
     else
         hed_conn_close(conn);
     if (err)

@@ -29,31 +29,12 @@
 #include "base/arena.h"
 #include "base/lock.h"
 #include "core/layer.h"
+#include "server/start.h"
 #include "wire/channel/channel.h"
+#include "wire/transport.h"
 #include "wire/wire.h"
 
 struct hed_worker;
-
-/* What the listener tells a worker that it makes. */
-struct hed_worker_start {
-    int conn;    /* the client's first connection; the preface has been read */
-    int control; /* unix socket to the listener: descriptors of further channels come here */
-    bool tcp;
-    const struct hed_tls *tls; /* NULL: none */
-    uint8_t session[16];
-    uint64_t memory_limit; /* bytes a device; 0: none */
-    uint64_t host_limit;   /* bytes of pinned memory; 0: none */
-    uint32_t channel_limit;
-    uint32_t idle_ms;          /* without a message for so long: the session ends; 0: never */
-    int hello_ms;              /* how long the hello, or a channel's first message, may take */
-    const char *token;         /* that a TLS client must show; NULL: none */
-    const char *images;        /* folder of cached images; "" for none */
-    struct hed_ledger *ledger; /* shared by all workers: what is leased of each device */
-    struct hed_worker_status *status; /* shared with the listener, for --status */
-};
-
-/* Serves the client to its end; never returns to the listener's code: _exit with the result. */
-int hed_worker_run(const struct hed_worker_start *start);
 
 /* One channel's thread. */
 struct hed_worker_channel {
@@ -79,7 +60,7 @@ struct hed_worker {
     bool no_memory;        /* the backend does nothing (null): all is done when a call returns */
     enum hed_wire_backend backend;
     bool memops; /* values can be written and waited for in stream order */
-    bool shared; /* channels over shared memory */
+    const struct hed_transport *transport; /* what the hello has named */
     uint8_t secret[16];
     uint64_t offered;        /* base of the arena that the client thinks about; 0: none yet */
     uint64_t base;           /* of the arena: 0 until the client has taken an offer */
@@ -190,7 +171,7 @@ void hed_arena_init_sizes(struct hed_worker *w);
 /* ---- hello.c --------------------------------------------------------------------------------- */
 
 /* Checks the hello, brings the backend up and says so over the bare connection, or says why not.
- * Sets w->shared and all that is known of the devices. HED_EVERSION, HED_EACCESS, ... */
+ * Sets w->transport and all that is known of the devices. HED_EVERSION, HED_EACCESS, ... */
 int hed_worker_welcome(struct hed_worker *w, struct hed_conn *conn, const struct hed_hello *h,
                        struct hed_why *why);
 /* Is it one? For hed_worker_welcome, and for tests. certified: no token is needed. */

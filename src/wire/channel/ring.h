@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "wire/wait.h"
+#include "wire/channel/wait.h"
 
 /* In shared memory. Each word has lines of its own: who writes one does not slow the other. The
  * parked words change only when somebody sleeps, so looking at them is cheap. */

@@ -38,7 +38,8 @@
 #define CIPHERS "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
 
 struct hed_tls_end {
-    int fd;               /* the connection's */
+    int fd; /* the connection's, as is link */
+    const struct hed_link *link;
     bool client;          /* constant */
     bool certified;       /* constant after the handshake, as is name */
     char name[64];        /* CN of the peer's certificate */
@@ -200,7 +201,7 @@ step(struct hed_tls_end *t, enum step what, void *p, size_t n, size_t *did, uint
         if (!blocked)
             return HED_EIO;
 
-        const int err = hed_socket_wait(t->fd, blocked, end, true);
+        const int err = hed_socket_wait(t->fd, blocked, end, t->link);
 
         if (err)
             return err;
@@ -457,8 +458,8 @@ note_peer(struct hed_tls_end *t)
 }
 
 int
-hed_tls_begin(int fd, const struct hed_tls *tls, const char *host, uint64_t end,
-              struct hed_tls_end **out, struct hed_why *why)
+hed_tls_begin(int fd, const struct hed_link *link, const struct hed_tls *tls, const char *host,
+              uint64_t end, struct hed_tls_end **out, struct hed_why *why)
 {
     struct hed_tls_end *t = calloc(1, sizeof *t);
     struct errors errors;
@@ -468,6 +469,7 @@ hed_tls_begin(int fd, const struct hed_tls *tls, const char *host, uint64_t end,
     errors_save(&errors);
     hed_lock_init(&t->lock, HED_RANK_CONN);
     t->fd = fd;
+    t->link = link;
     t->client = host != NULL;
 
     int err = make_context(t, tls, why);

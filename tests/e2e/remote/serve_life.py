@@ -35,7 +35,7 @@ class Words(Case):
             self.assertFalse(os.path.exists(f"{self.dir}/s"))
 
     def test_bad_values_are_refused_with_the_reason(self):
-        self.expect("not an address", "--listen", "here")
+        self.expect("not the address of a server", "--listen", "here")
         self.expect("path", "--listen", "unix:")
         self.expect("is another server", "--gpu", "shm:/x")
         for value in ("0800", "rw", "-1", "07777", ""):

@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "server/listener/listener.h"
+#include "wire/link/link.h"
 
 static struct hed_server_options options;
 
@@ -36,11 +37,15 @@ setup(void **state)
     b->server.ledger = hed_ledger_create();
     (void)hed_ledger_enter(b->server.ledger);
     b->control = control[1];
-    b->server.children[0] = (struct hed_child){
-        .pid = 1234, .control = control[0], .uid = 7, .session = "fifteen letters"};
+    b->server.children[0] = (struct hed_child){.pid = 1234,
+                                               .control = control[0],
+                                               .link = &hed_link_unix,
+                                               .uid = 7,
+                                               .session = "fifteen letters"};
     b->server.child_count = 1;
     b->far = conns[1];
     b->peer.fd = conns[0];
+    b->peer.link = &hed_link_unix;
     b->peer.user.uid = 7;
     memcpy(b->peer.preface.session, "fifteen letters", 16);
     *state = b;
@@ -126,7 +131,7 @@ channel_of_somebody_else_is_refused(void **state)
     b->peer.user.uid = 8;
     assert_int_equal(hed_child_pass(&b->server, &b->peer), HED_EACCESS);
     b->peer.user.uid = 7;
-    b->peer.tcp = true;
+    b->peer.link = &hed_link_tcp;
     assert_int_equal(hed_child_pass(&b->server, &b->peer), HED_EACCESS);
     assert_int_equal(take_fd(b->control), -1);
 }

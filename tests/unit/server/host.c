@@ -79,7 +79,8 @@ hed_worker_stream(struct hed_worker_channel *ch, const struct hed_msg *m, CUstre
 
 /* ---- a channel ------------------------------------------------------------------------------- */
 
-struct hed_channel {
+struct fake_channel {
+    struct hed_channel channel;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     struct hed_run out[16]; /* what the worker has sent */
@@ -89,16 +90,20 @@ struct hed_channel {
     struct hed_run taken; /* what the worker was given */
 };
 
-void *
-hed_channel_begin(struct hed_channel *ch, uint32_t size)
+static void *
+fake_begin(struct hed_channel *channel, uint32_t size)
 {
+    struct fake_channel *ch = (struct fake_channel *)channel;
+
     assert_int_equal(size, sizeof(struct hed_run));
     return ch->ended ? NULL : &ch->out[ch->sent % 16];
 }
 
-int
-hed_channel_end(struct hed_channel *ch, uint32_t size, bool urgent)
+static int
+fake_end(struct hed_channel *channel, uint32_t size, bool urgent)
 {
+    struct fake_channel *ch = (struct fake_channel *)channel;
+
     (void)size;
     assert_true(urgent);
     (void)pthread_mutex_lock(&ch->mutex);
@@ -108,9 +113,11 @@ hed_channel_end(struct hed_channel *ch, uint32_t size, bool urgent)
     return 0;
 }
 
-int
-hed_channel_next(struct hed_channel *ch, int timeout_ms, struct hed_msg **out)
+static int
+fake_next(struct hed_channel *channel, int timeout_ms)
 {
+    struct fake_channel *ch = (struct fake_channel *)channel;
+
     (void)timeout_ms;
     (void)pthread_mutex_lock(&ch->mutex);
     while (!ch->has_in && !ch->ended)
@@ -122,9 +129,14 @@ hed_channel_next(struct hed_channel *ch, int timeout_ms, struct hed_msg **out)
     ch->has_in = false;
     (void)pthread_cond_broadcast(&ch->changed);
     (void)pthread_mutex_unlock(&ch->mutex);
-    *out = &ch->taken.head;
     return has ? 0 : HED_EIO;
 }
+
+static const struct hed_channel_ops fake_ops = {
+    .begin = fake_begin,
+    .end = fake_end,
+    .next = fake_next,
+};
 
 void
 hed_channel_free(struct hed_channel *ch)
@@ -134,7 +146,7 @@ hed_channel_free(struct hed_channel *ch)
 
 /* What the client hears next. */
 static struct hed_run
-heard(struct hed_channel *ch)
+heard(struct fake_channel *ch)
 {
     (void)pthread_mutex_lock(&ch->mutex);
     while (ch->seen == ch->sent)
@@ -147,7 +159,7 @@ heard(struct hed_channel *ch)
 }
 
 static void
-say(struct hed_channel *ch, const struct hed_run *run)
+say(struct fake_channel *ch, const struct hed_run *run)
 {
     (void)pthread_mutex_lock(&ch->mutex);
     while (ch->has_in)
@@ -219,7 +231,7 @@ struct scene {
     struct hed_layer layer;
     struct hed_worker worker;
     struct hed_worker_channel ch;
-    struct hed_channel channel;
+    struct fake_channel channel;
     _Atomic uint64_t slots[SLOTS];
     pthread_t reader;
 };
@@ -238,6 +250,8 @@ begin(bool no_memory, bool can)
     s->worker.slots = s->slots;
     s->worker.slot_count = SLOTS;
     s->ch.worker = &s->worker;
+    s->channel.channel.ops = &fake_ops;
+    s->channel.channel.message = &s->channel.taken.head;
     (void)pthread_mutex_init(&s->channel.mutex, NULL);
     (void)pthread_cond_init(&s->channel.changed, NULL);
     next = CUDA_SUCCESS;
@@ -262,7 +276,7 @@ read_channel(void *arg)
 {
     struct scene *s = arg;
 
-    (void)hed_worker_callback_channel(&s->worker, &s->channel);
+    (void)hed_worker_callback_channel(&s->worker, &s->channel.channel);
     return NULL;
 }
 
@@ -458,7 +472,7 @@ a_client_that_is_gone_holds_up_nobody(void **state)
     close_channel(s);
     assert_int_equal(pthread_join(thread, NULL), 0);
     /* And there is no second callback channel. */
-    assert_int_equal(hed_worker_callback_channel(&s->worker, &s->channel), HED_EEXIST);
+    assert_int_equal(hed_worker_callback_channel(&s->worker, &s->channel.channel), HED_EEXIST);
     finish(s);
 }
 
@@ -484,7 +498,7 @@ nonsense_ends_the_session(void **state)
 
             s->channel.in = bad[i];
             s->channel.has_in = true;
-            (void)hed_worker_callback_channel(&s->worker, &s->channel);
+            (void)hed_worker_callback_channel(&s->worker, &s->channel.channel);
             _exit(0);
         }
         assert_int_equal(waitpid(child, &status, 0), child);

@@ -2,8 +2,7 @@
 #include "harness/unit.h"
 
 #include "base/err.h"
-#include "wire/conn.h"
-#include "wire/wire.h"
+#include "wire/transport.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -13,7 +12,7 @@ addresses_are_read_and_printed(void **state)
     static const struct {
         const char *text;
         uint32_t transport;
-        const char *place;
+        const char *where;
         unsigned port;
         const char *printed; /* NULL: as text */
     } rows[] = {
@@ -38,8 +37,8 @@ addresses_are_read_and_printed(void **state)
         if (hed_address_parse(rows[i].text, &a, &why))
             fail_msg("%s: %s", rows[i].text, why.text);
         assert_true(hed_address_is(rows[i].text));
-        assert_int_equal(a.transport, rows[i].transport);
-        assert_string_equal(a.transport == HED_TRANSPORT_TCP ? a.host : a.path, rows[i].place);
+        assert_int_equal(a.transport->id, rows[i].transport);
+        assert_string_equal(a.transport->id == HED_TRANSPORT_TCP ? a.host : a.path, rows[i].where);
         assert_int_equal(a.port, rows[i].port);
         hed_address_text(&a, text, sizeof text);
         assert_string_equal(text, rows[i].printed ? rows[i].printed : rows[i].text);
@@ -52,13 +51,13 @@ what_is_no_address_is_refused_with_the_reason(void **state)
     static const struct {
         const char *text, *word;
     } rows[] = {
-        {"", "is not an address"},
-        {"unix", "is not an address"},
-        {"UNIX:/x", "is not an address"},
-        {"/run/x.sock", "is not an address"},
-        {"tcp:host:1", "is not an address"},
-        {"tcp:/host", "is not an address"},
-        {"http://host", "is not an address"},
+        {"", "is not the address"},
+        {"unix", "is not the address"},
+        {"UNIX:/x", "is not the address"},
+        {"/run/x.sock", "is not the address"},
+        {"tcp:host:1", "is not the address"},
+        {"tcp:/host", "is not the address"},
+        {"http://host", "is not the address"},
         {"unix:", "path of the socket is missing"},
         {"shm:", "path of the socket is missing"},
         {"unix:/a\nb", "control character"},
@@ -78,9 +77,9 @@ what_is_no_address_is_refused_with_the_reason(void **state)
         {"tcp://host:0x10", "is not a port"},
         {"tcp://host:65536", "is not a port"},
         {"tcp://host:000001", "is not a port"},
-        {"tcp://::1", "stands in brackets"},
-        {"tcp://fe80::1:80", "stands in brackets"},
-        {"tcp://[::1", "no ']'"},
+        {"tcp://::1", "in brackets"},
+        {"tcp://fe80::1:80", "in brackets"},
+        {"tcp://[::1", "the ']' behind"},
         {"tcp://[]", "an IPv6 address"},
         {"tcp://[host]:1", "an IPv6 address"},
         {"tcp://[::1%]:1", "an IPv6 address"},
@@ -128,8 +127,9 @@ long_names_are_refused_and_the_longest_are_not(void **state)
 static void
 an_address_is_printed_into_any_room(void **state)
 {
-    const struct hed_address a = {.transport = HED_TRANSPORT_TCP, .host = "host", .port = 1};
-    const struct hed_address none = {.transport = 99};
+    const struct hed_address a = {
+        .transport = hed_transport_by_id(HED_TRANSPORT_TCP), .host = "host", .port = 1};
+    const struct hed_address none = {.transport = NULL};
     char text[32];
 
     memset(text, 'x', sizeof text);

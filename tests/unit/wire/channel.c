@@ -49,7 +49,7 @@ messages_wrap_in_order(void **state)
             assert_true(is_right(m, out, sizes[out % 64]));
         }
     }
-    assert_true(p.worker->out.mine > 100 * HED_CHANNEL_ANSWER_SIZE);
+    assert_true(hed_shm_of(p.worker)->out.mine > 100 * HED_SHM_ANSWER_SIZE);
     free_pair(&p);
 }
 
@@ -180,12 +180,12 @@ what_is_not_urgent_waits_for_a_flush(void **state)
         struct pair p = make_pair(over);
         struct hed_msg *m;
 
-        assert_false(hed_channel_dirty(p.client));
+        assert_int_equal(hed_channel_first(p.client), 0);
         assert_int_equal(send_one(p.client, 1, 64, 0, false), 0);
-        assert_true(hed_channel_dirty(p.client));
+        assert_int_not_equal(hed_channel_first(p.client), 0);
         assert_int_equal(hed_channel_next(p.worker, 5, &m), HED_ETIME);
         assert_int_equal(hed_channel_flush(p.client), 0);
-        assert_false(hed_channel_dirty(p.client));
+        assert_int_equal(hed_channel_first(p.client), 0);
         assert_int_equal(hed_channel_next(p.worker, PATIENCE_MS, &m), 0);
 
         /* Urgent ones, bulk, and a full buffer take it along. */
@@ -296,14 +296,17 @@ spans_in_stay_until_given_back(void **state)
             assert_int_equal(hed_channel_bulk_read(p.worker, got, rest), 0);
             assert_true(has_pattern(got, rest, i, n[0] + n[1]));
             if (over == OVER_SHM) /* read, but behind what is out: not to be overwritten */
-                assert_int_equal(p.worker->bulk_in.mine - p.worker->bulk_in.shown, sizeof data);
+                assert_int_equal(hed_shm_of(p.worker)->bulk_in.mine -
+                                     hed_shm_of(p.worker)->bulk_in.shown,
+                                 sizeof data);
             assert_true(has_pattern(at[0], n[0], i, 0));
             hed_channel_bulk_done(p.worker, n[0]);
             assert_true(has_pattern(at[1], n[1], i, n[0]));
             hed_channel_bulk_done(p.worker, n[1] / 2);
             hed_channel_bulk_done(p.worker, n[1] - n[1] / 2);
             if (over == OVER_SHM)
-                assert_int_equal(p.worker->bulk_in.mine, p.worker->bulk_in.shown);
+                assert_int_equal(hed_shm_of(p.worker)->bulk_in.mine,
+                                 hed_shm_of(p.worker)->bulk_in.shown);
         }
         free_pair(&p);
     }

@@ -6,9 +6,9 @@
 #include <sys/mman.h>
 
 static struct hed_ring_words *
-words_of(struct hed_channel *ch, enum hed_channel_ring ring)
+words_of(struct hed_channel *ch, enum hed_shm_ring ring)
 {
-    return &((struct hed_channel_shared *)(void *)ch->shared)->rings[ring];
+    return &hed_shm_of(ch)->memory->rings[ring];
 }
 
 /* Tails that the worker must not believe, of a ring in which 128 bytes are written and 64 read. */
@@ -18,7 +18,7 @@ tails_that_cannot_be(void **state)
     static const uint64_t tails[] = {0,
                                      64,
                                      128 + 8,
-                                     HED_CHANNEL_CALL_SIZE + 80,
+                                     HED_SHM_CALL_SIZE + 80,
                                      UINT64_MAX,
                                      UINT64_MAX - 15,
                                      UINT64_C(1) << 63,
@@ -33,7 +33,7 @@ tails_that_cannot_be(void **state)
             assert_int_equal(hed_channel_next(p.worker, 0, &m), 0);
         }
         assert_int_equal(hed_channel_next(p.worker, 0, &m), HED_ETIME); /* 128 read and told */
-        atomic_store(&words_of(p.client, HED_CHANNEL_CALL)->tail, tails[i]);
+        atomic_store(&words_of(p.client, HED_SHM_CALL)->tail, tails[i]);
         assert_int_equal(hed_channel_next(p.worker, PATIENCE_MS, &m), HED_EFORMAT);
         assert_int_equal(hed_channel_next(p.worker, PATIENCE_MS, &m), HED_EFORMAT);
         free_pair(&p);
@@ -43,17 +43,17 @@ tails_that_cannot_be(void **state)
 static void
 heads_that_cannot_be(void **state)
 {
-    static const uint64_t heads[] = {HED_CHANNEL_CALL_SIZE * 2, UINT64_MAX, 8, UINT64_MAX - 15};
+    static const uint64_t heads[] = {HED_SHM_CALL_SIZE * 2, UINT64_MAX, 8, UINT64_MAX - 15};
 
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++) {
         struct pair p = make_pair(OVER_SHM);
         uint64_t n = 0;
 
-        atomic_store(&words_of(p.worker, HED_CHANNEL_CALL)->head, heads[i]);
+        atomic_store(&words_of(p.worker, HED_SHM_CALL)->head, heads[i]);
         while (send_one(p.client, n, 1000, 0, true) == 0)
             n++;
-        assert_in_range(n, 200, HED_CHANNEL_CALL_SIZE / 1000);
-        assert_int_equal(p.client->out.error, HED_EFORMAT);
+        assert_in_range(n, 200, HED_SHM_CALL_SIZE / 1000);
+        assert_int_equal(hed_shm_of(p.client)->out.error, HED_EFORMAT);
         assert_int_equal(hed_channel_end(p.client, 64, true), HED_EFORMAT);
         free_pair(&p);
     }
@@ -74,7 +74,7 @@ sizes_that_cannot_be(void **state)
 
             if (over == OVER_SHM) {
                 assert_int_equal(send_one(p.client, 1, 64, 0, true), 0);
-                memcpy(p.client->out.bytes, &message, sizeof message.size);
+                memcpy(hed_shm_of(p.client)->out.bytes, &message, sizeof message.size);
             } else {
                 assert_int_equal(
                     hed_conn_write(hed_channel_conn(p.client), &message, sizeof message), 0);
@@ -93,17 +93,17 @@ ends_of_the_ring_that_cannot_be(void **state)
 {
     for (int kind = 0; kind < 2; kind++) {
         struct pair p = make_pair(OVER_SHM);
-        struct hed_ring_words *w = words_of(p.client, HED_CHANNEL_CALL);
+        struct hed_ring_words *w = words_of(p.client, HED_SHM_CALL);
         const uint32_t size = kind ? HED_RING_PAD : 128;
         struct hed_msg *m;
         uint64_t n = 0;
 
         /* Up to 64 bytes before the end. */
-        for (; n < HED_CHANNEL_CALL_SIZE / 64 - 1; n++) {
+        for (; n < HED_SHM_CALL_SIZE / 64 - 1; n++) {
             assert_int_equal(send_one(p.client, n, 64, 0, true), 0);
             assert_int_equal(hed_channel_next(p.worker, 0, &m), 0);
         }
-        memcpy(p.client->out.bytes + HED_CHANNEL_CALL_SIZE - 64, &size, sizeof size);
+        memcpy(hed_shm_of(p.client)->out.bytes + HED_SHM_CALL_SIZE - 64, &size, sizeof size);
         atomic_store(&w->tail, n * 64 + (kind ? 64 : 128));
         assert_int_equal(hed_channel_next(p.worker, 0, &m), HED_EFORMAT);
         free_pair(&p);
@@ -112,8 +112,8 @@ ends_of_the_ring_that_cannot_be(void **state)
     struct pair p = make_pair(OVER_SHM);
     struct hed_msg *m;
 
-    memset(p.client->out.bytes, 0xff, HED_CHANNEL_CALL_SIZE);
-    atomic_store(&words_of(p.client, HED_CHANNEL_CALL)->tail, HED_CHANNEL_CALL_SIZE);
+    memset(hed_shm_of(p.client)->out.bytes, 0xff, HED_SHM_CALL_SIZE);
+    atomic_store(&words_of(p.client, HED_SHM_CALL)->tail, HED_SHM_CALL_SIZE);
     assert_int_equal(hed_channel_next(p.worker, 0, &m), HED_EFORMAT);
     free_pair(&p);
 }
@@ -133,7 +133,7 @@ bulk_positions_that_cannot_be(void **state)
         /* 100 bytes there, and back. */
         assert_int_equal(hed_channel_bulk_write(p.client, data, 100), 0);
         assert_int_equal(hed_channel_bulk_read(p.worker, data, 100), 0);
-        atomic_store(&words_of(p.client, HED_CHANNEL_BULK_IN)->tail, positions[i]);
+        atomic_store(&words_of(p.client, HED_SHM_BULK_IN)->tail, positions[i]);
         assert_int_equal(hed_channel_bulk_peek(p.worker, 10, &at, &n), HED_EFORMAT);
         assert_int_equal(hed_channel_bulk_read(p.worker, data, 10), HED_EFORMAT);
 
@@ -143,7 +143,7 @@ bulk_positions_that_cannot_be(void **state)
         assert_int_equal(hed_channel_bulk_write(p.client, data, 100), 0);
         assert_int_equal(hed_channel_bulk_read(p.worker, data, 100), 0);
         assert_int_equal(hed_channel_bulk_write(p.client, data, HED_CHANNEL_STAGED), 0);
-        atomic_store(&words_of(p.worker, HED_CHANNEL_BULK_IN)->head, positions[i]);
+        atomic_store(&words_of(p.worker, HED_SHM_BULK_IN)->head, positions[i]);
         assert_int_equal(hed_channel_bulk_write(p.client, data, 1), HED_EFORMAT);
         free_pair(&p);
     }
@@ -158,7 +158,7 @@ a_size_that_changes_is_read_once(void **state)
 
     assert_int_equal(send_one(p.client, 5, 100, 0, true), 0);
     assert_int_equal(hed_channel_next(p.worker, 0, &m), 0);
-    memset(p.client->out.bytes, 0xff, 200);
+    memset(hed_shm_of(p.client)->out.bytes, 0xff, 200);
     assert_true(is_right(m, 5, 100));
     free_pair(&p);
 }
@@ -170,8 +170,8 @@ parked_words_are_not_trusted(void **state)
     struct hed_msg *m;
 
     for (uint32_t word = 0; word < 5; word++) {
-        atomic_store(&words_of(p.client, HED_CHANNEL_CALL)->reader_parked, word * 0x7fffffffu);
-        atomic_store(&words_of(p.client, HED_CHANNEL_CALL)->writer_parked, word * 0x7fffffffu);
+        atomic_store(&words_of(p.client, HED_SHM_CALL)->reader_parked, word * 0x7fffffffu);
+        atomic_store(&words_of(p.client, HED_SHM_CALL)->writer_parked, word * 0x7fffffffu);
         assert_int_equal(send_one(p.client, word, 64, 0, true), 0);
         assert_int_equal(hed_channel_next(p.worker, 0, &m), 0);
         assert_int_equal(hed_channel_next(p.worker, 3, &m), HED_ETIME);
@@ -201,15 +201,15 @@ memory_that_could_be_pulled_away_is_refused(void **state)
     assert_int_equal(pipe(pipes), 0);
 
     const int fds[] = {
-        memory_of(HED_CHANNEL_SHARED, 0, 0),
-        memory_of(HED_CHANNEL_SHARED, 0, sealing),
-        memory_of(HED_CHANNEL_SHARED, F_SEAL_SHRINK | F_SEAL_SEAL, sealing),
-        memory_of(HED_CHANNEL_SHARED, F_SEAL_GROW | F_SEAL_SEAL, sealing),
-        memory_of(HED_CHANNEL_SHARED, F_SEAL_SHRINK | F_SEAL_GROW, sealing),
-        memory_of(HED_CHANNEL_SHARED - 4096, all, sealing),
-        memory_of(HED_CHANNEL_SHARED + 4096, all, sealing),
+        memory_of(HED_SHM_SIZE, 0, 0),
+        memory_of(HED_SHM_SIZE, 0, sealing),
+        memory_of(HED_SHM_SIZE, F_SEAL_SHRINK | F_SEAL_SEAL, sealing),
+        memory_of(HED_SHM_SIZE, F_SEAL_GROW | F_SEAL_SEAL, sealing),
+        memory_of(HED_SHM_SIZE, F_SEAL_SHRINK | F_SEAL_GROW, sealing),
+        memory_of(HED_SHM_SIZE - 4096, all, sealing),
+        memory_of(HED_SHM_SIZE + 4096, all, sealing),
         memory_of(0, all, sealing),
-        memory_of(HED_CHANNEL_SHARED, all | F_SEAL_WRITE, sealing),
+        memory_of(HED_SHM_SIZE, all | F_SEAL_WRITE, sealing),
         open("/proc/self/exe", O_RDONLY | O_CLOEXEC),
         pipes[0],
         pipes[1],
@@ -222,7 +222,7 @@ memory_that_could_be_pulled_away_is_refused(void **state)
 
         make_conns(OVER_UNIX, conns);
         assert_int_equal(hed_conn_send_fds(conns[0], &fds[i], 1), 0);
-        assert_int_not_equal(hed_channel_accept(conns[1], true, &ch, &why), 0);
+        assert_int_not_equal(hed_channel_accept(conns[1], &hed_channel_shm, &ch, &why), 0);
         assert_string_not_equal(why.text, "");
         hed_conn_close(conns[0]);
         close(fds[i]);

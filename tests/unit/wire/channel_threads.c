@@ -164,8 +164,8 @@ echo(void *arg)
 static void
 never_spin(struct hed_channel *ch)
 {
-    ch->in.waiter.spin = ch->in.waiter.spin_most = 0;
-    ch->out.waiter.spin = ch->out.waiter.spin_most = 0;
+    hed_shm_of(ch)->in.waiter.spin = hed_shm_of(ch)->in.waiter.spin_most = 0;
+    hed_shm_of(ch)->out.waiter.spin = hed_shm_of(ch)->out.waiter.spin_most = 0;
 }
 
 /* Not one wake-up in a million may be lost. */
@@ -193,10 +193,10 @@ ping_pong(bool sleeps)
         assert_int_equal(hed_channel_next(p.client, -1, &m), 0);
         assert_true(m->number == i);
     }
-    assert_int_equal(p.client->in.waiter.missed, 0);
+    assert_int_equal(hed_shm_of(p.client)->in.waiter.missed, 0);
     hed_channel_free(p.client);
     pthread_join(thread, NULL);
-    assert_int_equal(p.worker->in.waiter.missed, 0);
+    assert_int_equal(hed_shm_of(p.worker)->in.waiter.missed, 0);
     hed_channel_free(p.worker);
 }
 
@@ -259,7 +259,7 @@ flush_all_the_time(void *arg)
 {
     /* Relaxed: it only ends the loop. */
     while (!atomic_load_explicit(&enough, memory_order_relaxed)) {
-        if (hed_channel_dirty(arg))
+        if (hed_channel_first(arg) != 0)
             hed_channel_flush(arg);
         sched_yield();
     }

@@ -15,7 +15,9 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "wire/conn.h"
+#include "wire/link/link.h"
 #include "wire/socket.h"
+#include "wire/transport.h"
 #include "wire/wire.h"
 
 static const struct hed_tls insecure = {.insecure = true};
@@ -90,7 +92,7 @@ make_pair(const char *text)
         hed_conn_accept(accept_at(listener), &insecure, PATIENCE_MS, &p.server, &why))
         fail_msg("%s", why.text);
     close(listener);
-    if (a.transport != HED_TRANSPORT_TCP)
+    if (a.transport->link->local)
         unlink(a.path);
     return p;
 }

@@ -5,7 +5,7 @@
  * sleep that it would have; it shrinks when it was in vain. Now and then the longest is tried, or
  * two who have taken to sleeping would never learn better. Giving way (sched_yield) in between was
  * tried and was no better: who yields goes behind those who compute, who is woken before them. */
-#include "wire/wait.h"
+#include "wire/channel/wait.h"
 
 #include <sched.h>
 #include <stdbool.h>

@@ -1,0 +1,63 @@
+/* Links: how a connection of a transport is addressed, made, listened for and watched.
+ *
+ * A link deals in sockets. What travels over a connection, and TLS, are the same for all links:
+ * conn.c reads and writes, and asks the link only what differs.
+ *
+ * Functions that return int return 0 or HED_E... and set *why, unless the comment says otherwise.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+struct hed_address;
+struct hed_why;
+
+struct hed_link {
+    /* Families of its sockets (AF_...), by which an accepted socket's link is found; 0: none. */
+    int families[2];
+
+    /* The peer is a process of this machine. The kernel then knows its user (SO_PEERCRED),
+     * descriptors can be passed, and nobody can listen in. Over any other link, connections are
+     * secured by TLS, or the user has asked for insecure ones. */
+    bool local;
+
+    /* The part of an address behind the scheme. `text` is the whole address, for messages. */
+    int (*parse)(const char *text, const char *rest, struct hed_address *a, struct hed_why *why);
+    void (*print)(const struct hed_address *a, char *out, size_t size);
+
+    /* Client: a connected, blocking socket. `end`: by hed_now_ns(); UINT64_MAX for no end. */
+    int (*connect)(const struct hed_address *a, uint64_t end, int *fd, struct hed_why *why);
+
+    /* Server: a listening socket. mode: of the file, where the address is one. */
+    int (*listen)(const struct hed_address *a, int mode, int *fd, struct hed_why *why);
+
+    /* Server: what the kernel has chosen where the address left it open. NULL: nothing can be. */
+    void (*note_address)(int listening, struct hed_address *a);
+
+    /* Server: can only processes of this machine connect? NULL: they cannot be told apart. */
+    bool (*is_loopback)(int listening);
+
+    /* Server: the name of a peer in the log. NULL: "local". */
+    void (*name_peer)(const struct sockaddr_storage *at, char *out, size_t size);
+
+    /* Both: options of a connected socket. NULL: none. Does not set a reason. */
+    int (*tune)(int fd);
+
+    /* Both: has the peer's machine stopped to acknowledge what it is sent? Called about once a
+     * second by threads that wait. NULL: the kernel itself notices that a peer is gone. */
+    bool (*is_silent)(int fd);
+};
+
+extern const struct hed_link hed_link_unix, hed_link_tcp;
+
+/* The link of a socket; NULL: none of ours. */
+const struct hed_link *hed_link_of(int fd);
+
+static inline bool
+hed_link_silent(const struct hed_link *link, int fd)
+{
+    return link->is_silent && link->is_silent(fd);
+}
