@@ -216,11 +216,9 @@ struct hed_machine {
      * it failed. INVALID_HANDLE: the stream has been destroyed. */
     CUresult (*submit)(void *m, struct hed_stream *s, struct hed_work *w, bool wait);
 
-    /* A launch, under the same conditions: the hot path, without a struct hed_work. `l->params` and
-     * the attributes need not live longer than the call. */
-    CUresult (*launch)(void *m, struct hed_stream *s, struct hed_function *f,
-                       const struct hed_launch *l, const CUlaunchAttribute *attributes,
-                       unsigned count);
+    /* A launch, under the same conditions: the hot path, without a struct hed_work. What `l` points
+     * to need not live longer than the call. The function has been loaded (function_load). */
+    CUresult (*launch)(void *m, struct hed_stream *s, const struct hed_launch *l);
 
     /* A copy, under the same conditions, with CUDA's rules about what the caller waits for (cuda.h,
      * "API synchronization behavior"). waits: the call is one of those without a stream. */
@@ -321,8 +319,13 @@ struct hed_machine {
 
 #define HED_MACHINE_PAGE 65536 /* bytes; a multiple of any host's page */
 
-/* Everything a grid needs to run. Owned by the work it is part of (driver/stream/work.h). */
+/* A launch: everything a grid needs to run. During a call it points to what the caller has; as work
+ * (driver/stream/work.h) it owns its parameters and attributes, and has a reference on its
+ * function.
+ */
 struct hed_launch {
+    struct hed_function *function;
+    CUfunction given; /* the handle that the program used: CUfunction or CUkernel */
     struct hed_code *code;
     uint32_t kernel;           /* index in code->kernels */
     const uint64_t *variables; /* addresses of code->vars in the context; lives with the module */
@@ -331,7 +334,9 @@ struct hed_launch {
     uint32_t cluster[3]; /* 0 0 0 or 1 1 1: none */
     uint32_t dynamic_shared;
     uint32_t param_bytes;
-    const unsigned char *params; /* param_bytes */
+    const unsigned char *params;   /* param_bytes */
+    CUlaunchAttribute *attributes; /* as the program gave them */
+    unsigned attribute_count;
     bool cooperative;
     int device;                        /* ordinal */
     const struct hed_profile *profile; /* of the device */

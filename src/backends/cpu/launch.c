@@ -34,11 +34,6 @@ CUresult
 hed_cpu_launch(void *m, const struct hed_launch *l, struct hed_why *why)
 {
     struct hed_cpu *c = m;
-    const CUresult r = hed_cpu_prepare(m, l->code, l->kernel, why);
-
-    if (r != CUDA_SUCCESS)
-        return r;
-
     const struct hed_ptx_loaded *loaded = hed_cpu_loaded(l->code, l->kernel);
     struct hed_job job = {
         .entry = loaded->entry,

@@ -50,7 +50,7 @@ is_told(const CUlaunchAttribute *a)
 }
 
 static bool
-can_tell_kernel(const struct hed_kernel_work *k)
+can_tell_kernel(const struct hed_launch *k)
 {
     for (unsigned i = 0; i < k->attribute_count; i++)
         if (k->attributes[i].id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT ||
@@ -125,8 +125,7 @@ own_size(const struct hed_work *w)
     switch (w->kind) {
     case HED_WORK_KERNEL:
         return sizeof(struct hed_graph_kernel) +
-               (w->kernel.attribute_count + 1) * sizeof(CUlaunchAttribute) +
-               w->kernel.launch.param_bytes;
+               (w->kernel.attribute_count + 1) * sizeof(CUlaunchAttribute) + w->kernel.param_bytes;
     case HED_WORK_MEMOP:
         return w->memops.count * sizeof(struct hed_graph_value);
     default:
@@ -176,27 +175,27 @@ fill_side(const struct hed_copy_side *s, const struct hed_copy *c, struct hed_gr
 
 /* What a node is, at `to`, which has own_size() zero bytes; the bytes it has become. */
 static uint32_t
-put_kernel_node(const struct hed_kernel_work *k, struct hed_graph_kernel *to)
+put_kernel_node(const struct hed_launch *k, struct hed_graph_kernel *to)
 {
     CUlaunchAttribute *a = (CUlaunchAttribute *)(void *)(to + 1);
     bool cooperative = false;
 
     to->function = k->function->object.handle;
-    memcpy(to->grid, k->launch.grid, sizeof to->grid);
-    memcpy(to->block, k->launch.block, sizeof to->block);
-    to->dynamic_shared = k->launch.dynamic_shared;
-    to->params = k->launch.param_bytes;
+    memcpy(to->grid, k->grid, sizeof to->grid);
+    memcpy(to->block, k->block, sizeof to->block);
+    to->dynamic_shared = k->dynamic_shared;
+    to->params = k->param_bytes;
     for (unsigned i = 0; i < k->attribute_count; i++) {
         if (!is_told(&k->attributes[i]))
             continue;
         cooperative |= k->attributes[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
         a[to->attributes++] = k->attributes[i];
     }
-    if (k->launch.cooperative && !cooperative)
+    if (k->cooperative && !cooperative)
         a[to->attributes++] =
             (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1};
     if (to->params)
-        memcpy(a + to->attributes, k->launch.params, to->params);
+        memcpy(a + to->attributes, k->params, to->params);
     return (uint32_t)(sizeof *to + to->attributes * sizeof *a + to->params);
 }
 

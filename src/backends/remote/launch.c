@@ -20,11 +20,12 @@ travels(const CUlaunchAttribute *a)
            a->id != CU_LAUNCH_ATTRIBUTE_IGNORE;
 }
 
-static CUresult
-send_launch(struct hed_remote *r, struct hed_stream *s, const struct hed_function *f,
-            uint64_t number, const struct hed_launch *l, const CUlaunchAttribute *attributes,
-            unsigned count)
+CUresult
+hed_remote_put_launch(void *m, struct hed_stream *s, const struct hed_launch *l, uint64_t number)
 {
+    struct hed_remote *r = hed_remote_of(m);
+    const CUlaunchAttribute *attributes = l->attributes;
+    const unsigned count = l->attribute_count;
     const uint32_t room =
         (uint32_t)(sizeof(struct hed_launch_body) + count * sizeof *attributes) + l->param_bytes;
     struct hed_remote_channel *channel;
@@ -39,7 +40,7 @@ send_launch(struct hed_remote *r, struct hed_stream *s, const struct hed_functio
 
     CUlaunchAttribute *to = (CUlaunchAttribute *)(b + 1);
 
-    b->function = f->object.handle;
+    b->function = l->function->object.handle;
     memcpy(b->grid, l->grid, sizeof b->grid);
     memcpy(b->block, l->block, sizeof b->block);
     b->dynamic_shared = l->dynamic_shared;
@@ -55,19 +56,4 @@ send_launch(struct hed_remote *r, struct hed_stream *s, const struct hed_functio
 
     return hed_remote_end(channel, &b->head, size) == 0 ? CUDA_SUCCESS
                                                         : CUDA_ERROR_DEVICE_UNAVAILABLE;
-}
-
-CUresult
-hed_remote_put_launch(void *m, struct hed_stream *s, struct hed_function *f,
-                      const struct hed_launch *l, const CUlaunchAttribute *attributes,
-                      unsigned count)
-{
-    return send_launch(hed_remote_of(m), s, f, s->submitted, l, attributes, count);
-}
-
-CUresult
-hed_remote_put_kernel(struct hed_remote *r, struct hed_stream *s, struct hed_work *w)
-{
-    return send_launch(r, s, w->kernel.function, w->number, &w->kernel.launch, w->kernel.attributes,
-                       w->kernel.attribute_count);
 }

@@ -233,8 +233,7 @@ hed_remote_submit(void *m, struct hed_stream *s, struct hed_work *w, bool wait)
 }
 
 CUresult
-hed_remote_launch(void *m, struct hed_stream *s, struct hed_function *f, const struct hed_launch *l,
-                  const CUlaunchAttribute *attributes, unsigned count)
+hed_remote_launch(void *m, struct hed_stream *s, const struct hed_launch *l)
 {
     uint64_t number;
 
@@ -244,7 +243,7 @@ hed_remote_launch(void *m, struct hed_stream *s, struct hed_function *f, const s
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = hed_remote_put_launch(m, s, f, l, attributes, count);
+    r = hed_remote_put_launch(m, s, l, number);
     end_put(s);
     return r;
 }

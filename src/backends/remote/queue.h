@@ -62,9 +62,7 @@ CUresult hed_remote_point_wait(void *m, struct hed_point p);
 CUresult hed_remote_event_query(void *m, struct hed_event *e);
 CUresult hed_remote_event_wait(void *m, struct hed_event *e);
 CUresult hed_remote_submit(void *m, struct hed_stream *s, struct hed_work *w, bool wait);
-CUresult hed_remote_launch(void *m, struct hed_stream *s, struct hed_function *f,
-                           const struct hed_launch *l, const CUlaunchAttribute *attributes,
-                           unsigned count);
+CUresult hed_remote_launch(void *m, struct hed_stream *s, const struct hed_launch *l);
 
 /* ---- queue.c: for the files that send messages ----------------------------------------------- */
 
@@ -154,9 +152,8 @@ void hed_remote_look_at_stream(void *m, struct hed_stream *s);
  * what is needed later is copied, or taken by setting the pointer in it to NULL. All kinds but
  * frees, and copies and fills of private memory. */
 CUresult hed_remote_put(void *m, struct hed_stream *s, struct hed_work *w);
-CUresult hed_remote_put_launch(void *m, struct hed_stream *s, struct hed_function *f,
-                               const struct hed_launch *l, const CUlaunchAttribute *attributes,
-                               unsigned count);
+CUresult hed_remote_put_launch(void *m, struct hed_stream *s, const struct hed_launch *l,
+                               uint64_t number);
 
 /* A copy one side of which is private memory. wait: done when it returns; else the program's memory
  * may be changed when it returns (from), or is written before the stream is next known to have come

@@ -265,9 +265,6 @@ CUresult hed_remote_function_set(void *m, struct hed_function *f, CUfunction_att
 
 CUresult hed_remote_function_load(void *m, struct hed_function *f, struct hed_why *why);
 
-/* launch.c */
-CUresult hed_remote_put_kernel(struct hed_remote *r, struct hed_stream *s, struct hed_work *w);
-
 /* graph.c */
 CUresult hed_remote_put_graph(struct hed_remote *r, struct hed_stream *s, struct hed_work *w);
 

@@ -287,7 +287,7 @@ hed_remote_put(void *m, struct hed_stream *s, struct hed_work *w)
 
     switch (w->kind) {
     case HED_WORK_KERNEL:
-        return hed_remote_put_kernel(r, s, w);
+        return hed_remote_put_launch(m, s, &w->kernel, w->number);
     case HED_WORK_COPY:
         return hed_remote_put_copy(r, s, w);
     case HED_WORK_FILL:

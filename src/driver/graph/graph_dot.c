@@ -38,7 +38,7 @@ put_details(struct hed_buf *b, const struct hed_node *n)
         return;
     switch (n->type) {
     case CU_GRAPH_NODE_TYPE_KERNEL: {
-        const struct hed_launch *l = &w->kernel.launch;
+        const struct hed_launch *l = &w->kernel;
 
         hed_buf_addf(b, "\\n%s\\n<<<(%u,%u,%u),(%u,%u,%u),%u>>>",
                      hed_function_kernel(w->kernel.function)->name, l->grid[0], l->grid[1],

@@ -26,7 +26,7 @@ soft_cuGraphKernelNodeGetAttribute(struct hed_layer *self,
     if (!n)
         return CUDA_ERROR_INVALID_VALUE;
     if (a->value_out) {
-        const struct hed_kernel_work *k = &n->work->kernel;
+        const struct hed_launch *k = &n->work->kernel;
 
         *a->value_out = (CUlaunchAttributeValue){0};
         for (unsigned i = 0; i < k->attribute_count; i++)
@@ -39,7 +39,7 @@ soft_cuGraphKernelNodeGetAttribute(struct hed_layer *self,
 
 /* All attributes of a node anew: those it has, without `id`, and more. */
 static CUresult
-change_attributes(struct hed_kernel_work *k, const CUlaunchAttribute *more, unsigned count)
+change_attributes(struct hed_launch *k, const CUlaunchAttribute *more, unsigned count)
 {
     CUlaunchAttribute *all = calloc(k->attribute_count + count + 1, sizeof *all);
     unsigned n = 0;
@@ -58,7 +58,7 @@ change_attributes(struct hed_kernel_work *k, const CUlaunchAttribute *more, unsi
         all[n++] = more[j];
 
     CUlaunchAttribute *old = k->attributes;
-    CUresult r = hed_launch_attributes(k->function, &k->launch, all, n);
+    CUresult r = hed_launch_attributes(k->function, k, all, n);
 
     if (r == CUDA_SUCCESS)
         r = hed_launch_keep(k, all, n);

@@ -175,14 +175,14 @@ hed_node_work(struct hed_layer *self, const CUgraphNodeParams *p, struct hed_wor
 static CUresult
 parameter_pointers(struct hed_node *n)
 {
-    const struct hed_kernel_work *k = &n->work->kernel;
+    const struct hed_launch *k = &n->work->kernel;
     const struct hed_code_kernel *code = hed_function_kernel(k->function);
     void **p = realloc(n->pointers, (code->param_count + 1) * sizeof(void *));
 
     if (!p)
         return CUDA_ERROR_OUT_OF_MEMORY;
     for (uint32_t i = 0; i < code->param_count; i++)
-        p[i] = (void *)(uintptr_t)(k->launch.params + code->params[i].offset);
+        p[i] = (void *)(uintptr_t)(k->params + code->params[i].offset);
     n->pointers = p;
     return CUDA_SUCCESS;
 }
@@ -190,20 +190,20 @@ parameter_pointers(struct hed_node *n)
 static CUresult
 kernel_params(struct hed_node *n, CUDA_KERNEL_NODE_PARAMS_v3 *out)
 {
-    const struct hed_kernel_work *k = &n->work->kernel;
+    const struct hed_launch *k = &n->work->kernel;
     const CUresult r = parameter_pointers(n);
     const bool is_kernel = hed_handle_kind((uint64_t)(uintptr_t)k->given) == HED_KIND_KERNEL;
 
     if (r == CUDA_SUCCESS)
         *out = (CUDA_KERNEL_NODE_PARAMS_v3){
             .func = is_kernel ? NULL : k->given,
-            .gridDimX = k->launch.grid[0],
-            .gridDimY = k->launch.grid[1],
-            .gridDimZ = k->launch.grid[2],
-            .blockDimX = k->launch.block[0],
-            .blockDimY = k->launch.block[1],
-            .blockDimZ = k->launch.block[2],
-            .sharedMemBytes = k->launch.dynamic_shared,
+            .gridDimX = k->grid[0],
+            .gridDimY = k->grid[1],
+            .gridDimZ = k->grid[2],
+            .blockDimX = k->block[0],
+            .blockDimY = k->block[1],
+            .blockDimZ = k->block[2],
+            .sharedMemBytes = k->dynamic_shared,
             .kernelParams = n->pointers,
             .kern = is_kernel ? (CUkernel)k->given : NULL,
             .ctx = (CUcontext)(uintptr_t)n->work->ctx->object.handle,

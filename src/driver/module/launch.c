@@ -153,34 +153,24 @@ take_params(const struct hed_code_kernel *k, void **params, void **extra, unsign
 
 /* ---- work ------------------------------------------------------------------------------------ */
 
-static void
-fill_launch(struct hed_launch *l, struct hed_function *f, const CUlaunchConfig *config)
-{
-    struct hed_context *c = f->module->ctx;
-
-    *l = (struct hed_launch){
-        .code = f->module->code,
-        .kernel = f->kernel,
-        .variables = f->module->variables,
-        .grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
-        .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
-        .dynamic_shared = config->sharedMemBytes,
-        .device = c->device->ordinal,
-        .profile = &c->device->info.profile,
-        .stack_limit = c->limits[CU_LIMIT_STACK_SIZE],
-        .heap_limit = c->limits[CU_LIMIT_MALLOC_HEAP_SIZE],
-        .printf_limit = c->limits[CU_LIMIT_PRINTF_FIFO_SIZE],
-    };
-}
-
-/* A launch but for its parameters: everything that CUDA checks at once. */
+/* Completes a launch but for its parameters, and checks everything that CUDA checks at once. Sizes
+ * and attributes are set. */
 static CUresult
-check_launch(struct hed_function *f, const CUlaunchConfig *config, struct hed_launch *l)
+check_launch(struct hed_function *f, struct hed_launch *l)
 {
     const struct hed_code_kernel *k = hed_function_kernel(f);
+    const struct hed_context *c = f->module->ctx;
     CUresult r;
 
-    fill_launch(l, f, config);
+    l->function = f;
+    l->code = f->module->code;
+    l->kernel = f->kernel;
+    l->variables = f->module->variables;
+    l->device = c->device->ordinal;
+    l->profile = &c->device->info.profile;
+    l->stack_limit = c->limits[CU_LIMIT_STACK_SIZE];
+    l->heap_limit = c->limits[CU_LIMIT_MALLOC_HEAP_SIZE];
+    l->printf_limit = c->limits[CU_LIMIT_PRINTF_FIFO_SIZE];
     r = check_grid(f, l->grid);
     if (r == CUDA_SUCCESS)
         r = check_block(f, l->block);
@@ -188,54 +178,67 @@ check_launch(struct hed_function *f, const CUlaunchConfig *config, struct hed_la
         l->dynamic_shared > hed_dynamic_shared_max(k, hed_function_profile(f), f->settings))
         r = CUDA_ERROR_INVALID_VALUE;
     if (r == CUDA_SUCCESS)
-        r = hed_launch_attributes(f, l, config->attrs, config->numAttrs);
+        r = hed_launch_attributes(f, l, l->attributes, l->attribute_count);
     if (r == CUDA_SUCCESS && l->cooperative)
         r = check_cooperative(f, l);
     return r;
 }
 
-/* The work has its function: all that is left is to be checked and taken in. */
+/* Work that owns what it has of the launch, whose function the caller keeps. */
 static CUresult
-complete_launch(struct hed_work *w, const CUlaunchConfig *config, void **params, void **extra)
+make_kernel_work(struct hed_context *c, struct hed_function *f, const struct hed_launch *given,
+                 void **params, void **extra, struct hed_work **out)
 {
-    struct hed_function *f = w->kernel.function;
-    struct hed_launch *l = &w->kernel.launch;
-    CUresult r = check_launch(f, config, l);
+    struct hed_work *w = hed_work_create(c, HED_WORK_KERNEL);
+    CUresult r;
+
+    if (!w)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    w->kernel = *given;
+    hed_object_ref(&f->object);
+    r = check_launch(f, &w->kernel);
+
+    const CUresult kept = hed_launch_keep(&w->kernel, given->attributes, given->attribute_count);
 
     if (r == CUDA_SUCCESS)
-        r = hed_launch_keep(&w->kernel, config->attrs, config->numAttrs);
+        r = kept;
     if (r == CUDA_SUCCESS)
-        r = take_params(hed_function_kernel(f), params, extra, NULL, l);
+        r = take_params(hed_function_kernel(f), params, extra, NULL, &w->kernel);
     if (r == CUDA_SUCCESS)
         r = hed_function_prepare(f);
+    if (r == CUDA_SUCCESS)
+        *out = w;
+    else
+        hed_work_free(w);
     return r;
+}
+
+static struct hed_launch
+launch_of(CUfunction f, const CUlaunchConfig *config)
+{
+    return (struct hed_launch){
+        .given = f,
+        .grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
+        .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
+        .dynamic_shared = config->sharedMemBytes,
+        .attributes = config->attrs,
+        .attribute_count = config->numAttrs,
+    };
 }
 
 CUresult
 hed_kernel_work_create(struct hed_context *c, CUfunction handle, const CUlaunchConfig *config,
                        void **params, void **extra, struct hed_work **out)
 {
+    const struct hed_launch l = launch_of(handle, config);
     struct hed_function *f;
     CUresult r = hed_function_find(c, handle, &f);
 
     if (r != CUDA_SUCCESS)
         return r;
-
-    struct hed_work *w = hed_work_create(c, HED_WORK_KERNEL);
-
-    if (!w) {
-        hed_object_put(&f->object);
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    w->kernel.function = f;
-    w->kernel.given = handle;
-    r = complete_launch(w, config, params, extra);
-    if (r != CUDA_SUCCESS) {
-        hed_work_free(w);
-        return r;
-    }
-    *out = w;
-    return CUDA_SUCCESS;
+    r = make_kernel_work(c, f, &l, params, extra, out);
+    hed_object_put(&f->object);
+    return r;
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */
@@ -254,26 +257,26 @@ event_of(const CUlaunchAttribute *a, CUevent *out)
 
 /* Events of a launch are recorded behind it: as late as is allowed. */
 static CUresult
-record_events(struct hed_layer *self, const CUlaunchConfig *config, bool ptds)
+record_events(struct hed_layer *self, const struct hed_launch *l, CUstream stream, bool ptds)
 {
     CUresult r = CUDA_SUCCESS;
 
-    for (unsigned i = 0; i < config->numAttrs && r == CUDA_SUCCESS; i++) {
+    for (unsigned i = 0; i < l->attribute_count && r == CUDA_SUCCESS; i++) {
         CUevent event;
 
-        if (event_of(&config->attrs[i], &event))
+        if (event_of(&l->attributes[i], &event))
             r = self->cuda->cuEventRecord(
-                self, &(struct hed_cuEventRecord){
-                          .hEvent = event, .hStream = config->hStream, .ptds = ptds});
+                self,
+                &(struct hed_cuEventRecord){.hEvent = event, .hStream = stream, .ptds = ptds});
     }
     return r;
 }
 
 static CUresult
-check_events(struct hed_layer *self, const CUlaunchConfig *config)
+check_events(struct hed_layer *self, const struct hed_launch *l)
 {
-    for (unsigned i = 0; i < config->numAttrs; i++) {
-        const CUlaunchAttribute *a = &config->attrs[i];
+    for (unsigned i = 0; i < l->attribute_count; i++) {
+        const CUlaunchAttribute *a = &l->attributes[i];
         CUevent event;
 
         if (!event_of(a, &event))
@@ -288,111 +291,103 @@ check_events(struct hed_layer *self, const CUlaunchConfig *config)
     return CUDA_SUCCESS;
 }
 
-/* Everything that CUDA checks at once, then the machine. */
+/* A node of the graph that is being captured. */
 static CUresult
-launch_function(struct hed_stream *s, CUfunction handle, const CUlaunchConfig *config,
-                void **params, void **extra)
+capture_launch(struct hed_stream *s, struct hed_function *f, const struct hed_launch *l,
+               void **params, void **extra)
+{
+    struct hed_work *w;
+    const CUresult r = make_kernel_work(s->ctx, f, l, params, extra, &w);
+
+    return r == CUDA_SUCCESS ? hed_submit(s, w) : r;
+}
+
+/* A launch on a stream that does not capture. */
+static CUresult
+launch_now(struct hed_stream *s, struct hed_function *f, struct hed_launch *l, void **params,
+           void **extra)
 {
     unsigned char on_stack[PARAMS_ON_STACK];
-    struct hed_function *f;
-    struct hed_launch l;
-    void *m;
-    CUresult r = hed_submit_allowed(s);
-
-    if (r == CUDA_SUCCESS)
-        r = hed_function_find(s->ctx, handle, &f);
-    if (r != CUDA_SUCCESS)
-        return r;
-
     const struct hed_code_kernel *k = hed_function_kernel(f);
     const bool large = k->param_bytes > PARAMS_ON_STACK;
+    CUresult r = hed_submit_allowed(s);
+    void *m;
 
-    r = check_launch(f, config, &l);
     if (r == CUDA_SUCCESS)
-        r = take_params(k, params, extra, large ? NULL : on_stack, &l);
+        r = check_launch(f, l);
+    if (r == CUDA_SUCCESS)
+        r = take_params(k, params, extra, large ? NULL : on_stack, l);
     if (r == CUDA_SUCCESS)
         r = hed_function_prepare(f);
     if (r == CUDA_SUCCESS)
-        r = hed_machine_of(s->ctx, &m)->launch(m, s, f, &l, config->attrs, config->numAttrs);
+        r = hed_machine_of(s->ctx, &m)->launch(m, s, l);
     if (large)
-        free((void *)(uintptr_t)l.params);
-    hed_object_put(&f->object);
+        free((void *)(uintptr_t)l->params);
     return r;
-}
-
-/* A node of the graph that is being captured. */
-static CUresult
-capture_kernel(struct hed_stream *s, CUfunction f, const CUlaunchConfig *config, void **params,
-               void **extra)
-{
-    struct hed_work *w;
-    const CUresult r = hed_kernel_work_create(s->ctx, f, config, params, extra, &w);
-
-    return r == CUDA_SUCCESS ? hed_submit(s, w) : r;
 }
 
 /* The stream says in which context: of a stream of another context than the current one, that one.
  */
 static CUresult
-launch_with_config(struct hed_layer *self, const CUlaunchConfig *config, CUfunction f,
-                   void **params, void **extra, bool ptds)
+launch_on_stream(struct hed_layer *self, struct hed_launch *l, void **params, void **extra,
+                 CUstream stream, bool ptds)
 {
+    struct hed_function *f;
     struct hed_stream *s;
-    CUresult r = hed_stream_find(self, config->hStream, ptds, &s);
+    CUresult r = hed_stream_find(self, stream, ptds, &s);
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = check_events(self, config);
-    /* Acquire: pairs with the capture's beginning. */
+    r = check_events(self, l);
     if (r == CUDA_SUCCESS)
+        r = hed_function_find(s->ctx, l->given, &f);
+    if (r == CUDA_SUCCESS) {
+        /* Acquire: pairs with the capture's beginning. */
         r = atomic_load_explicit(&s->capture, memory_order_acquire)
-                ? capture_kernel(s, f, config, params, extra)
-                : launch_function(s, f, config, params, extra);
+                ? capture_launch(s, f, l, params, extra)
+                : launch_now(s, f, l, params, extra);
+        hed_object_put(&f->object);
+    }
     hed_stream_put(s);
-    if (r == CUDA_SUCCESS && config->numAttrs)
-        r = record_events(self, config, ptds);
+    if (r == CUDA_SUCCESS && l->attribute_count)
+        r = record_events(self, l, stream, ptds);
     return r;
 }
 
 static CUresult
 soft_cuLaunchKernel(struct hed_layer *self, struct hed_cuLaunchKernel *a)
 {
-    const CUlaunchConfig config = {.gridDimX = a->gridDimX,
-                                   .gridDimY = a->gridDimY,
-                                   .gridDimZ = a->gridDimZ,
-                                   .blockDimX = a->blockDimX,
-                                   .blockDimY = a->blockDimY,
-                                   .blockDimZ = a->blockDimZ,
-                                   .sharedMemBytes = a->sharedMemBytes,
-                                   .hStream = a->hStream};
+    struct hed_launch l = {.given = a->f,
+                           .grid = {a->gridDimX, a->gridDimY, a->gridDimZ},
+                           .block = {a->blockDimX, a->blockDimY, a->blockDimZ},
+                           .dynamic_shared = a->sharedMemBytes};
 
-    return launch_with_config(self, &config, a->f, a->kernelParams, a->extra, a->ptds);
+    return launch_on_stream(self, &l, a->kernelParams, a->extra, a->hStream, a->ptds);
 }
 
 static CUresult
 soft_cuLaunchKernelEx(struct hed_layer *self, struct hed_cuLaunchKernelEx *a)
 {
+    struct hed_launch l;
+
     if (!a->config || (a->config->numAttrs && !a->config->attrs))
         return CUDA_ERROR_INVALID_VALUE;
-    return launch_with_config(self, a->config, a->f, a->kernelParams, a->extra, a->ptds);
+    l = launch_of(a->f, a->config);
+    return launch_on_stream(self, &l, a->kernelParams, a->extra, a->config->hStream, a->ptds);
 }
 
 static CUresult
 soft_cuLaunchCooperativeKernel(struct hed_layer *self, struct hed_cuLaunchCooperativeKernel *a)
 {
     CUlaunchAttribute cooperative = {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1};
-    const CUlaunchConfig config = {.gridDimX = a->gridDimX,
-                                   .gridDimY = a->gridDimY,
-                                   .gridDimZ = a->gridDimZ,
-                                   .blockDimX = a->blockDimX,
-                                   .blockDimY = a->blockDimY,
-                                   .blockDimZ = a->blockDimZ,
-                                   .sharedMemBytes = a->sharedMemBytes,
-                                   .hStream = a->hStream,
-                                   .attrs = &cooperative,
-                                   .numAttrs = 1};
+    struct hed_launch l = {.given = a->f,
+                           .grid = {a->gridDimX, a->gridDimY, a->gridDimZ},
+                           .block = {a->blockDimX, a->blockDimY, a->blockDimZ},
+                           .dynamic_shared = a->sharedMemBytes,
+                           .attributes = &cooperative,
+                           .attribute_count = 1};
 
-    return launch_with_config(self, &config, a->f, a->kernelParams, NULL, a->ptds);
+    return launch_on_stream(self, &l, a->kernelParams, NULL, a->hStream, a->ptds);
 }
 
 const struct hed_cuda_ops hed_calls_launch = {

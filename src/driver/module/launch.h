@@ -4,7 +4,6 @@
 #include "gen/cuda_abi.h"
 
 struct hed_function;
-struct hed_kernel_work;
 struct hed_launch;
 
 /* Checks them, and puts what concerns the machine (clusters, cooperation) into the launch, whose
@@ -12,6 +11,5 @@ struct hed_launch;
 CUresult hed_launch_attributes(const struct hed_function *f, struct hed_launch *l,
                                const CUlaunchAttribute *attributes, unsigned count);
 
-/* Keeps a copy of them with the work. */
-CUresult hed_launch_keep(struct hed_kernel_work *k, const CUlaunchAttribute *attributes,
-                         unsigned count);
+/* Makes the launch own a copy of them. */
+CUresult hed_launch_keep(struct hed_launch *l, const CUlaunchAttribute *attributes, unsigned count);

@@ -166,14 +166,13 @@ hed_launch_attributes(const struct hed_function *f, struct hed_launch *l,
 }
 
 CUresult
-hed_launch_keep(struct hed_kernel_work *k, const CUlaunchAttribute *attributes, unsigned count)
+hed_launch_keep(struct hed_launch *l, const CUlaunchAttribute *attributes, unsigned count)
 {
-    if (count == 0)
-        return CUDA_SUCCESS;
-    k->attributes = malloc(count * sizeof *attributes);
-    if (!k->attributes)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    memcpy(k->attributes, attributes, count * sizeof *attributes);
-    k->attribute_count = count;
-    return CUDA_SUCCESS;
+    CUlaunchAttribute *kept = count ? malloc(count * sizeof *kept) : NULL;
+
+    l->attributes = kept;
+    l->attribute_count = kept ? count : 0;
+    if (kept)
+        memcpy(kept, attributes, count * sizeof *kept);
+    return kept || count == 0 ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }

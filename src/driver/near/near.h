@@ -43,8 +43,9 @@ struct hed_executor {
      * the reason. */
     CUresult (*prepare)(void *m, struct hed_code *code, uint32_t kernel, struct hed_why *why);
 
-    /* Runs a grid to its end, on the calling thread and the executor's own. The result is
-     * CUDA_SUCCESS or the (sticky) error of the kernel: ILLEGAL_ADDRESS, ASSERT, ... */
+    /* Runs a grid of a kernel that has been prepared to its end, on the calling thread and the
+     * executor's own. The result is CUDA_SUCCESS or the (sticky) error of the kernel:
+     * ILLEGAL_ADDRESS, ASSERT, ... */
     CUresult (*launch)(void *m, const struct hed_launch *l, struct hed_why *why);
 
     /* In the child of a fork: forgets threads. May be NULL. */
@@ -98,9 +99,7 @@ CUresult hed_near_event_time(void *m, struct hed_event *begin, struct hed_event 
 void hed_near_event_reached(struct hed_event *e, uint64_t record);
 
 /* work.c, likewise. */
-CUresult hed_near_launch(void *m, struct hed_stream *s, struct hed_function *f,
-                         const struct hed_launch *l, const CUlaunchAttribute *attributes,
-                         unsigned count);
+CUresult hed_near_launch(void *m, struct hed_stream *s, const struct hed_launch *l);
 CUresult hed_near_copy(void *m, struct hed_stream *s, const struct hed_copy *c, bool waits);
 
 /* graph.c, likewise. */

@@ -149,19 +149,6 @@ perform_work(struct hed_work *w)
     hed_work_free(w);
 }
 
-/* Takes the next work, which there is, with running set. */
-static struct hed_work *
-queue_take_locked(struct hed_near_stream *q)
-{
-    struct hed_work *w = q->first;
-
-    q->first = w->next;
-    if (!q->first)
-        q->last = &q->first;
-    q->running = true;
-    return w;
-}
-
 static void
 work_done_locked(struct hed_stream *s, uint64_t number)
 {
@@ -203,9 +190,13 @@ run_queue(struct hed_stream *s, bool linger)
 
     hed_lock(&s->lock);
     while (queue_wait_locked(s, linger)) {
-        struct hed_work *w = queue_take_locked(q);
+        struct hed_work *w = q->first;
         const uint64_t number = w->number;
 
+        q->first = w->next;
+        if (!q->first)
+            q->last = &q->first;
+        q->running = true;
         hed_unlock(&s->lock);
         perform_work(w);
         hed_lock(&s->lock);

@@ -205,7 +205,7 @@ hed_near_run(struct hed_work *w, struct hed_why *why)
 
     switch (w->kind) {
     case HED_WORK_KERNEL:
-        return run_kernel(w->ctx->device, &w->kernel.launch, why);
+        return run_kernel(w->ctx->device, &w->kernel, why);
     case HED_WORK_COPY:
         run_copy(d, &w->copy);
         return CUDA_SUCCESS;

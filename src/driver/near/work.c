@@ -11,8 +11,7 @@
 #define STAGED_MAX (64u << 10) /* bytes of pageable memory that are read at the call */
 
 CUresult
-hed_near_launch(void *m, struct hed_stream *s, struct hed_function *f, const struct hed_launch *l,
-                const CUlaunchAttribute *attributes, unsigned count)
+hed_near_launch(void *m, struct hed_stream *s, const struct hed_launch *l)
 {
     struct hed_work *w = hed_work_create(s->ctx, HED_WORK_KERNEL);
     unsigned char *params = w && l->param_bytes ? malloc(l->param_bytes) : NULL;
@@ -23,10 +22,11 @@ hed_near_launch(void *m, struct hed_stream *s, struct hed_function *f, const str
     }
     if (params)
         memcpy(params, l->params, l->param_bytes);
-    w->kernel.launch = *l;
-    w->kernel.launch.params = params;
-    hed_object_ref(&f->object);
-    w->kernel.function = f;
+    w->kernel = *l;
+    w->kernel.params = params;
+    w->kernel.attributes = NULL; /* only nodes of graphs are asked about theirs */
+    w->kernel.attribute_count = 0;
+    hed_object_ref(&l->function->object);
     return hed_near_submit(m, s, w, false);
 }
 

@@ -44,14 +44,14 @@ duplicate(void **p, size_t n)
 }
 
 static bool
-copy_kernel(struct hed_kernel_work *k)
+copy_kernel(struct hed_launch *k)
 {
-    void *params = (void *)(uintptr_t)k->launch.params;
+    void *params = (void *)(uintptr_t)k->params;
     void *attributes = k->attributes;
-    const bool has_params = duplicate(&params, k->launch.param_bytes);
+    const bool has_params = duplicate(&params, k->param_bytes);
     const bool has_attributes = duplicate(&attributes, k->attribute_count * sizeof *k->attributes);
 
-    k->launch.params = params;
+    k->params = params;
     k->attributes = attributes;
     if (k->function)
         hed_object_ref(&k->function->object);
@@ -128,7 +128,7 @@ hed_work_free(struct hed_work *w)
         return;
     switch (w->kind) {
     case HED_WORK_KERNEL:
-        free((void *)(uintptr_t)w->kernel.launch.params);
+        free((void *)(uintptr_t)w->kernel.params);
         free(w->kernel.attributes);
         if (w->kernel.function)
             hed_object_put(&w->kernel.function->object);

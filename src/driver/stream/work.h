@@ -66,14 +66,6 @@ struct hed_fill {
     size_t width, height; /* elements, rows */
 };
 
-struct hed_kernel_work {
-    struct hed_launch launch;      /* params points to memory of this work */
-    struct hed_function *function; /* a reference */
-    CUfunction given;              /* the handle the program used: CUfunction or CUkernel */
-    CUlaunchAttribute *attributes; /* owned copy */
-    unsigned attribute_count;
-};
-
 /* One of cuStreamBatchMemOp's operations, or a single one. */
 struct hed_memops {
     unsigned count;
@@ -96,7 +88,7 @@ struct hed_work {
     enum hed_work_kind kind;
     struct hed_context *ctx; /* a reference */
     union {
-        struct hed_kernel_work kernel;
+        struct hed_launch kernel;
         struct hed_copy copy;
         struct hed_fill fill;
         struct {

@@ -47,6 +47,15 @@ static const char add_ptx[] =
 
 static struct hed_cpu cpu;
 
+/* As near/ does it: code is compiled before the first launch. */
+static CUresult
+prepare_and_launch(const struct hed_launch *l, struct hed_why *why)
+{
+    const CUresult r = hed_cpu_prepare(&cpu, l->code, l->kernel, why);
+
+    return r == CUDA_SUCCESS ? hed_cpu_launch(&cpu, l, why) : r;
+}
+
 static int
 setup(void **state)
 {
@@ -118,7 +127,7 @@ run_add(struct hed_code *code)
     assert_int_equal(bias, 7);
     assert_int_equal(where, addresses[0]);
 
-    const CUresult r = hed_cpu_launch(&cpu, &l, &why);
+    const CUresult r = prepare_and_launch(&l, &why);
 
     if (r != CUDA_SUCCESS)
         print_error("%s\n", why.text);
@@ -277,7 +286,7 @@ long_kernels_that_count_on_lockstep_get_it(void **state)
         .params = (const unsigned char *)&params,
     };
 
-    assert_int_equal(hed_cpu_launch(&cpu, &l, &why), CUDA_SUCCESS);
+    assert_int_equal(prepare_and_launch(&l, &why), CUDA_SUCCESS);
     for (uint32_t i = 0; i < 32; i++)
         assert_int_equal(out[i], 31 - i + 700);
     hed_cpu_close(&cpu, code);
@@ -316,7 +325,7 @@ each_thread_that_fails_an_assertion_is_named(void **state)
     hed_cpu_fill_vars(&cpu, code, addresses);
     dup2(fileno(kept), STDERR_FILENO);
 
-    const CUresult r = hed_cpu_launch(&cpu, &l, &why);
+    const CUresult r = prepare_and_launch(&l, &why);
 
     dup2(before, STDERR_FILENO);
     close(before);

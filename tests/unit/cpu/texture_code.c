@@ -24,6 +24,15 @@ static const char text[] =
     "st.global.v4.b32 [%%o], {%%r0,%%r1,%%r2,%%r3};\nret;\n}\n";
 
 static struct hed_cpu cpu;
+
+/* As near/ does it: code is compiled before the first launch. */
+static CUresult
+prepare_and_launch(const struct hed_launch *l, struct hed_why *why)
+{
+    const CUresult r = hed_cpu_prepare(&cpu, l->code, l->kernel, why);
+
+    return r == CUDA_SUCCESS ? hed_cpu_launch(&cpu, l, why) : r;
+}
 static float image[2][LANES][2]; /* two rows */
 static uint32_t words[LANES];    /* of the surface */
 static _Alignas(16) uint32_t out[LANES][4];
@@ -95,7 +104,7 @@ run(const char *before, const char *code, struct hed_why *why)
     l.code = module;
     l.variables = variables;
 
-    const CUresult r = hed_cpu_launch(&cpu, &l, why);
+    const CUresult r = prepare_and_launch(&l, why);
 
     hed_cpu_close(&cpu, module);
     return r;

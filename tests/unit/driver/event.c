@@ -262,9 +262,9 @@ kernel(struct hed_stream *s, uint32_t which)
     struct hed_work *w = hed_work_create(s->ctx, HED_WORK_KERNEL);
 
     assert_non_null(w);
-    w->kernel.launch.kernel = which;
-    w->kernel.launch.grid[0] = 1;
-    w->kernel.launch.block[0] = 1;
+    w->kernel.kernel = which;
+    w->kernel.grid[0] = 1;
+    w->kernel.block[0] = 1;
     return w;
 }
 
@@ -442,16 +442,16 @@ a_copy_of_work_is_deep(void **state)
     unsigned char *bytes = calloc(1, 20);
 
     memcpy(bytes, params, 20);
-    w->kernel.launch.params = bytes;
-    w->kernel.launch.param_bytes = 20;
+    w->kernel.params = bytes;
+    w->kernel.param_bytes = 20;
     w->kernel.attributes = calloc(1, sizeof *w->kernel.attributes);
     w->kernel.attribute_count = 1;
 
     struct hed_work *c = hed_work_copy(w);
 
     assert_non_null(c);
-    assert_ptr_not_equal(c->kernel.launch.params, bytes);
-    assert_memory_equal(c->kernel.launch.params, bytes, 20);
+    assert_ptr_not_equal(c->kernel.params, bytes);
+    assert_memory_equal(c->kernel.params, bytes, 20);
     assert_ptr_not_equal(c->kernel.attributes, w->kernel.attributes);
     hed_work_free(w);
     hed_work_free(c);

@@ -56,17 +56,10 @@ hed_remote_put(void *m, struct hed_stream *s, struct hed_work *w)
 
 /* As if it were work. */
 CUresult
-hed_remote_put_launch(void *m, struct hed_stream *s, struct hed_function *f,
-                      const struct hed_launch *l, const CUlaunchAttribute *attributes,
-                      unsigned count)
+hed_remote_put_launch(void *m, struct hed_stream *s, const struct hed_launch *l, uint64_t number)
 {
-    struct hed_work w = {.kind = HED_WORK_KERNEL,
-                         .number = s->submitted,
-                         .ctx = s->ctx,
-                         .kernel = {.launch = *l, .function = f}};
+    struct hed_work w = {.kind = HED_WORK_KERNEL, .number = number, .ctx = s->ctx, .kernel = *l};
 
-    (void)attributes;
-    (void)count;
     return peer->put(m, s, &w);
 }
 
