@@ -431,7 +431,9 @@ answer_inside(struct hed_worker_channel *ch, const struct hed_box *box, CUresult
     hed_ticket_pass(ch);
     if (r == CUDA_SUCCESS && !ch->worker->no_memory) {
         r = hed_box_copy(ch->worker, box, 0, p, n, false);
-        if (r == CUDA_SUCCESS && (box->array || b->height * b->depth > 1))
+        /* A copy of one row has waited already. But only a wait makes NVIDIA's driver hand out what
+         * kernels have printed, as a blocking copy of the program's own would. */
+        if (r == CUDA_SUCCESS)
             r = hed_worker_do(ch->worker, cuStreamSynchronize, .hStream = box->stream);
     }
     err = hed_print_deliver(ch);
