@@ -1,19 +1,19 @@
-/* The model of a PTX module: what the parser makes and the code generators read.
+/* The model of a PTX module, which the parser makes and the code generators read.
  *
  *   module -> items in the order of the text: variables, functions, aliases, pragmas, files
  *   func   -> parameters, directives, body: a list of statements, scopes flattened
  *   inst   -> guard, form, operands; a form is shared by all instructions spelled alike
  *
- * Everything lives in the module's arena and dies with it; nothing points into the text. Names are
- * resolved: an operand points to its register, variable, function, label or table. Names are there
- * for people, for the printer, and for what a driver looks up (kernels, variables).
+ * Everything lives in the module's arena; nothing points into the text. Names are resolved: an
+ * operand points to its register, variable, function, label or table. Names are kept for people,
+ * for the printer, and for a driver that looks up kernels and variables.
  *
  * Invariants after hed_ptx_parse has returned 0:
  * 1. An instruction that is not `refused` has operands that fit a pattern of its form
  *    (opcodes.def), in count, kind and type.
- * 2. A function that holds, or can reach by calls, a refused instruction has `refused` set. Of such
- *    an instruction only line and raw text mean anything.
- * 3. regs holds the registers a body mentions, never those it only declares; ids are dense.
+ * 2. A function that has a refused instruction, or can reach one by calls, has `refused` set. Of
+ *    such an instruction only the line and the raw text are valid.
+ * 3. regs holds the registers that a body mentions, not those it only declares; ids are dense.
  */
 #pragma once
 
@@ -33,11 +33,11 @@ struct hed_ptx_stmt;
 #define HED_PTX_OPERANDS_MAX 9 /* operands of an instruction */
 #define HED_PTX_ALTS_MAX 2     /* patterns of a form */
 
-/* What one operand must be; made from the letters of opcodes.def. */
+/* The rule for one operand, made from the letters in opcodes.def. */
 struct hed_ptx_slot {
-    char role;       /* d D s v u V M m T l x, or 0 behind the last */
-    uint8_t type;    /* enum hed_ptx_type, or NONE for what `size` says */
-    uint8_t size;    /* bits of any kind of register, 0 for any size; only with type NONE */
+    char role;       /* d D s v u V M m T l x, or 0 after the last */
+    uint8_t type;    /* enum hed_ptx_type, or NONE if `size` decides */
+    uint8_t size;    /* bits of a register of any kind, 0 for any size; only with type NONE */
     uint8_t arity;   /* elements of a vector, 0 for a scalar */
     bool optional;   /* may be absent */
     bool is_address; /* an address in a register: 32 or 64 bits */
@@ -78,9 +78,9 @@ struct hed_ptx_form {
     uint8_t query;
     uint8_t hints[3];
     uint8_t nhints;
-    uint16_t m, n, k; /* shape, 0 where not said */
+    uint16_t m, n, k; /* the shape; 0 if not given */
     uint8_t npatterns;
-    bool other_words; /* words we do not know were let through: see raw text */
+    bool other_words; /* there are words that we do not know: see text */
     struct hed_ptx_pattern patterns[HED_PTX_ALTS_MAX];
 };
 
@@ -90,7 +90,7 @@ struct hed_ptx_regs {
     uint8_t type;
     uint8_t vec;                 /* elements of a vector register, else 0 */
     bool is_range;               /* %r<count>: %r0 .. %r(count-1) */
-    uint32_t count;              /* 1 where there is no range */
+    uint32_t count;              /* 1 if it is no range */
     struct hed_ptx_regs *joined; /* the next of the same .reg directive */
 };
 
@@ -112,14 +112,14 @@ enum hed_ptx_linkage {
     HED_PTX_LINKAGE_COMMON,
 };
 
-/* An address inside an initialiser: at `at` bytes lie `bytes` bytes of symbol + addend. */
+/* An address inside an initialiser: the `bytes` bytes at `at` are symbol + addend. */
 struct hed_ptx_reloc {
     struct hed_ptx_reloc *next; /* by rising `at` */
     uint64_t at;
     int64_t addend;
     uint64_t mask;                 /* of mask(symbol): the bits stored, shifted down; 0 for all */
-    const struct hed_ptx_var *var; /* either this */
-    struct hed_ptx_func *func;     /* or that */
+    const struct hed_ptx_var *var; /* the symbol is either this */
+    struct hed_ptx_func *func;     /* or this */
     uint8_t bytes;
     bool generic; /* generic(symbol) */
 };
@@ -132,12 +132,12 @@ struct hed_ptx_var {
     uint8_t linkage; /* enum hed_ptx_linkage */
     uint8_t ndims;
     bool managed;      /* .attribute(.managed) */
-    bool unsized;      /* the first dimension is [] and nothing says how long it is */
+    bool unsized;      /* the first dimension is [] and there is no initialiser */
     bool is_ptr;       /* kernel parameter with .ptr */
     uint8_t ptr_space; /* of .ptr */
     bool has_uuid;     /* .attribute(.unified(a, b)) */
     uint32_t ptr_align;
-    uint32_t align; /* bytes; the type's own where nothing was said */
+    uint32_t align; /* bytes; the type's own if none is given */
     bool said_align;
     uint32_t line;
     uint64_t uuid[2];
@@ -145,7 +145,7 @@ struct hed_ptx_var {
     uint64_t size;                    /* bytes in all; 0 when unsized */
     uint64_t offset;                  /* of a parameter: bytes into the block of parameters */
     unsigned char *init;              /* the first init_size bytes; the rest is zero */
-    uint64_t init_size;               /* 0 where nothing was said */
+    uint64_t init_size;               /* 0 if there is no initialiser */
     struct hed_ptx_reloc *relocs;     /* on top of init */
     struct hed_ptx_reg *reg;          /* of a register parameter */
     const struct hed_ptx_func *owner; /* the function it is declared in, or NULL */
@@ -158,7 +158,7 @@ struct hed_ptx_label {
     uint32_t id;             /* dense within the function */
 };
 
-/* Parameters in and out: of a function, of a prototype. Lists by `next`. */
+/* The parameters and results of a function or a prototype. Lists by `next`. */
 struct hed_ptx_sig {
     struct hed_ptx_var *rets, *params;
     uint32_t nrets, nparams;
@@ -166,7 +166,7 @@ struct hed_ptx_sig {
     bool noreturn;
 };
 
-/* .branchtargets, .calltargets, .callprototype: what an indirect jump or call may name. */
+/* .branchtargets, .calltargets, .callprototype: the targets of an indirect jump or call. */
 struct hed_ptx_table {
     const char *name;
     enum { HED_PTX_TABLE_BRANCH, HED_PTX_TABLE_CALL, HED_PTX_TABLE_PROTO } kind;
@@ -193,9 +193,9 @@ enum hed_ptx_operand_kind {
     HED_PTX_OPERAND_SINK,  /* _ */
 };
 
-/* sel: letters x y z w (or r g b a) are 1..4; selectors of the video instructions such as b0, h1 or
- * b3210 have this bit, then one for h, two for the number of digits less one, and the digits, three
- * bits each, the first of them highest.
+/* Values of sel: the letters x y z w (or r g b a) are 1..4. Selectors of the video instructions,
+ * such as b0, h1 or b3210, have the bit HED_PTX_SEL_VIDEO, then one bit for h, two for the number
+ * of digits less one, and three for each digit, the first of them highest.
  */
 #define HED_PTX_SEL_VIDEO 0x8000u
 #define HED_PTX_SEL_HALF 0x4000u
@@ -233,7 +233,7 @@ enum hed_ptx_stmt_kind {
     HED_PTX_STMT_PRAGMA, /* text */
 };
 
-/* Where in the source program (.file, .loc) what follows comes from. */
+/* The location in the source program (.file, .loc) that the following instructions come from. */
 struct hed_ptx_loc {
     uint32_t file, line, column;
 };
@@ -255,18 +255,18 @@ struct hed_ptx_stmt {
 struct hed_ptx_inst {
     struct hed_ptx_stmt stmt;        /* first: the statement is the instruction */
     const struct hed_ptx_form *form; /* never NULL */
-    const struct hed_ptx_reg *guard; /* the instruction runs where it holds; or NULL */
-    bool guard_negated;              /* or where it does not */
-    bool is_refused;                 /* raw says what was written, and form->refused why */
+    const struct hed_ptx_reg *guard; /* the instruction runs if this holds; or NULL */
+    bool guard_negated;              /* it runs if the guard does not hold */
+    bool is_refused;                 /* raw has the text, and form->refused the reason */
     uint8_t pattern;                 /* which of the form's patterns fits */
-    uint8_t noperands;               /* of a call: always 3 or 4: rets, callee, args, table */
+    uint8_t noperands;               /* a call has 3 or 4: rets, callee, args, table */
     const struct hed_ptx_loc *loc;   /* in force here, or NULL */
     struct hed_ptx_operand *operands;
     const char *raw; /* of a refused instruction: its text without guard and ';'; else NULL */
 };
 
 struct hed_ptx_refusal {
-    const struct hed_ptx_func *func; /* that holds the instruction */
+    const struct hed_ptx_func *func; /* the function with the instruction */
     const char *text;                /* the instruction */
     const char *why;
     uint32_t line;
@@ -278,7 +278,7 @@ struct hed_ptx_call {
     struct hed_ptx_func *callee;
 };
 
-/* 0 is "not said". */
+/* 0 means "not given". */
 struct hed_ptx_directives {
     uint32_t maxntid[3], reqntid[3], reqnctapercluster[3];
     uint32_t minnctapersm, maxnctapersm, maxnreg, maxclusterrank;
@@ -303,7 +303,7 @@ struct hed_ptx_func {
     struct hed_ptx_call *calls;
     uint32_t nvars, nregs, nlabels, ninsts;
     const struct hed_ptx_refusal *refused;
-    const struct hed_ptx_func *alias; /* .alias: the function this is another name of */
+    const struct hed_ptx_func *alias; /* .alias: the function that this is another name for */
     struct hed_ptx_func *next;        /* all of the module, in order of first mention */
 };
 

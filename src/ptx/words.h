@@ -1,7 +1,7 @@
 /* The words of PTX as enums, made from words.def, and the opcodes, made from opcodes.def.
  *
- * The words of a class are HED_PTX_<CLASS>_<NAME>, counted from 1; 0 is "not said". Flags are bits
- * of a 64-bit set: HED_PTX_FLAG_FTZ is a mask.
+ * The words of a class are HED_PTX_<CLASS>_<NAME>, counted from 1; 0 means "not given". Flags are
+ * the bits of a 64-bit set: HED_PTX_FLAG(FTZ) is a mask.
  */
 #pragma once
 
@@ -29,7 +29,7 @@ enum hed_ptx_class {
     HED_PTX_CLASS_QUERY,
     HED_PTX_CLASS_HINT,
     HED_PTX_CLASS_FLAG,
-    HED_PTX_CLASS_SHAPE, /* m16n8k16 and the like: no words, numbers */
+    HED_PTX_CLASS_SHAPE, /* m16n8k16 and the like: numbers, not words */
     HED_PTX_CLASSES,
 };
 
@@ -46,7 +46,8 @@ enum hed_ptx_space {
 #include "ptx/words.def"
 };
 
-/* Coordinates of a texture's or surface's geometry, its layer not counted; 0: we have no such. */
+/* The number of coordinates of a texture's or surface's geometry, without the layer; 0 if it is not
+ * supported. */
 unsigned hed_ptx_geom_coordinates(unsigned geom);
 
 enum hed_ptx_round {

@@ -1,18 +1,18 @@
-/* What compiled kernels and whoever runs them agree on: the state a kernel reads, the functions it
- * calls, what its object file holds.
+/* The contract between compiled kernels and the runner (backends/cpu): the state that a kernel
+ * reads, the functions that it calls, and the contents of its object file.
  *
- * Both code generators make the same things: an object file with a function `hed_kernel` that runs
- * one strand of a block to its end, and `hed_kernel_info`. A strand is one thread (scalar) or one
- * warp (warp). Whoever runs it makes a grid, a block and a strand, and calls hed_kernel(strand).
+ * Both shapes of code have the same interface: an object file with `hed_kernel_info` and a function
+ * `hed_kernel` that runs one strand of a block to its end. A strand is one thread (scalar) or one
+ * warp (warp). The runner makes a grid, a block and a strand, and calls hed_kernel(strand).
  *
- * Addresses: generic, global, const and local addresses are host addresses. A shared address is an
- * offset into the block's shared memory, and generic once block->shared is added. Parameters of a
- * kernel are at grid->params. Module variables are at grid->vars[index], index counting the
- * module's variables outside of functions (global and const) in the order of the text; variables
- * that a function declares in global or const space follow in the order of the functions. The
- * address of a function is HED_PTX_FUNC_STRIDE * (1 + its position in module->funcs).
+ * Generic, global, const and local addresses are host addresses. A shared address is an offset into
+ * the block's shared memory; adding block->shared makes it generic. The parameters of a kernel are
+ * at grid->params. The module's variables are at grid->vars[index]: first the global and const
+ * variables outside of functions, in the order of the text, then those that functions declare, in
+ * the order of the functions. The address of a function is HED_PTX_FUNC_STRIDE * (1 + its position
+ * in module->funcs).
  *
- * Offsets of fields are compiled into cached code: HED_PTX_ABI goes up with every change here.
+ * The offsets of fields are compiled into cached code: raise HED_PTX_ABI with every change here.
  */
 #pragma once
 
@@ -28,14 +28,14 @@
 struct hed_ptx_grid {
     uint32_t ntid[3];
     uint32_t nctaid[3];
-    uint32_t ncluster[3]; /* blocks a cluster; 1 1 1 */
+    uint32_t ncluster[3]; /* blocks per cluster; 1 1 1 */
     uint32_t dynamic_shared;
     uint32_t total_shared;
     uint32_t nsm;
     uint64_t id;
     const unsigned char *params;
     const uint64_t *vars;  /* addresses of the module's variables */
-    uint64_t workspace;    /* %envreg1 and 2: what grid-wide barriers use; 0 if not cooperative */
+    uint64_t workspace;    /* %envreg1 and 2, for grid-wide barriers; 0 if not cooperative */
     uint64_t shared_first; /* [shared_first, shared_last) holds all blocks' shared memory */
     uint64_t shared_last;
     uint64_t local_first; /* [local_first, local_last) holds all strands' stacks */
@@ -43,7 +43,7 @@ struct hed_ptx_grid {
     uint64_t clock_start;
 };
 
-/* One block. The runner's own data follows it. */
+/* One block. The runner's own data follows. */
 struct hed_ptx_block {
     const struct hed_ptx_grid *grid;
     unsigned char *shared; /* aligned to 1024 */
@@ -51,15 +51,15 @@ struct hed_ptx_block {
     uint32_t smid;
 };
 
-/* One strand. The runner's own data follows it. */
+/* One strand. The runner's own data follows. */
 struct hed_ptx_strand {
     const struct hed_ptx_grid *grid;
     struct hed_ptx_block *block;
-    int32_t fuel;   /* counts down at backward branches that may wait; at 0: hed_rt_yield */
+    int32_t fuel;   /* counts down at backward branches that may wait; at 0, hed_rt_yield */
     uint32_t warp;  /* %warpid: position of the warp in the block */
     uint32_t lane;  /* scalar: %laneid; warp: 0 */
     uint32_t lanes; /* scalar: 1 << lane; warp: the lanes that exist (a partial last warp) */
-    uint32_t line;  /* of the PTX text, set before what can fail; 0: not known */
+    uint32_t line;  /* of the PTX text, set before anything that can fail; 0 if unknown */
     uint32_t tid[3][HED_PTX_LANES]; /* scalar: only [..][0] */
 };
 
@@ -67,7 +67,7 @@ typedef void (*hed_ptx_entry)(struct hed_ptx_strand *s);
 
 enum hed_ptx_info_flag {
     HED_PTX_WAITS = 1,    /* has barriers, warp operations, or loops that may wait: a strand needs a
-                           * stack of its own that it can be left on */
+                           * stack of its own, so that it can be suspended */
     HED_PTX_GRID = 2,     /* may wait for other blocks (atomics or volatile reads in loops) */
     HED_PTX_RECURSES = 4, /* stack depth is not known */
 };
@@ -76,21 +76,21 @@ enum hed_ptx_info_flag {
 struct hed_ptx_info {
     uint32_t abi;          /* HED_PTX_ABI */
     uint32_t flags;        /* enum hed_ptx_info_flag */
-    uint32_t lanes;        /* a strand: 1 or 32 */
+    uint32_t lanes;        /* per strand: 1 or 32 */
     uint32_t shared;       /* bytes of static shared memory; dynamic follows, see shared_align */
     uint32_t shared_align; /* dynamic shared memory begins at the next multiple of this */
-    uint32_t stack;        /* bytes of stack a strand takes, as far as known */
+    uint32_t stack;        /* bytes of stack per strand, as far as known */
 };
 
 enum hed_ptx_trap {
     HED_PTX_TRAP = 1,         /* the trap instruction, brkpt */
     HED_PTX_TRAP_ALIGN,       /* misaligned address */
     HED_PTX_TRAP_ADDRESS,     /* illegal address found by a check */
-    HED_PTX_TRAP_CALL,        /* a call through a pointer to nothing */
+    HED_PTX_TRAP_CALL,        /* a call through an invalid pointer */
     HED_PTX_TRAP_INSTRUCTION, /* illegal instruction */
 };
 
-/* ---- what kernels call; the runner defines them (symbol names are these) --------------------- */
+/* ---- functions that kernels call, by these names; the runner defines them -------------------- */
 
 /* Lets other strands run. Resets fuel. */
 void hed_rt_yield(struct hed_ptx_strand *s);
@@ -102,9 +102,9 @@ uint64_t hed_rt_clock(struct hed_ptx_strand *s);       /* %clock64 */
 uint64_t hed_rt_globaltimer(struct hed_ptx_strand *s); /* ns */
 
 /* Barriers of the block. `threads` is the number of threads that must arrive, 0 for all of the
- * block; `arriving` of them arrive with this call (scalar: 1). `trues` of those have a true
- * predicate; op is enum hed_rt_reduce, the answer is 0 or 1, or the count. */
-#define HED_PTX_CLUSTER_BARRIER 16 /* the id for barrier.cluster, behind those of the block */
+ * block; `arriving` of them arrive with this call (scalar: 1), and `trues` of those have a true
+ * predicate. op is enum hed_rt_reduce; the result is 0 or 1, or the count. */
+#define HED_PTX_CLUSTER_BARRIER 16 /* the id for barrier.cluster, after those of the block */
 enum hed_rt_reduce { HED_RT_AND, HED_RT_OR, HED_RT_POPC };
 void hed_rt_barrier(struct hed_ptx_strand *s, uint32_t id, uint32_t threads, uint32_t arriving);
 void hed_rt_barrier_arrive(struct hed_ptx_strand *s, uint32_t id, uint32_t threads,
@@ -112,8 +112,9 @@ void hed_rt_barrier_arrive(struct hed_ptx_strand *s, uint32_t id, uint32_t threa
 uint32_t hed_rt_barrier_reduce(struct hed_ptx_strand *s, uint32_t id, uint32_t threads,
                                uint32_t arriving, uint32_t trues, uint32_t op);
 
-/* Warp operations of the scalar generator: a thread waits until all lanes of the mask that still
- * run have come to the same operation. (The warp shape has its lanes at hand, it calls none.) */
+/* Warp operations of the scalar shape: a thread waits until all lanes of the mask that still run
+ * have come to the same operation. (The warp shape has all lanes at hand and does not need
+ * these.) */
 uint32_t hed_rt_shfl(struct hed_ptx_strand *s, uint32_t mode, uint32_t value, uint32_t b,
                      uint32_t c, uint32_t mask, uint32_t *inside); /* mode: enum hed_rt_shfl */
 enum hed_rt_shfl { HED_RT_SHFL_UP, HED_RT_SHFL_DOWN, HED_RT_SHFL_BFLY, HED_RT_SHFL_IDX };
@@ -144,44 +145,44 @@ uint32_t hed_rt_activemask(struct hed_ptx_strand *s);
 uint32_t hed_rt_elect(struct hed_ptx_strand *s, uint32_t mask, uint32_t *elected);
 void hed_rt_warp_sync(struct hed_ptx_strand *s, uint32_t mask);
 
-/* The general one: when all lanes of the mask are there, `fn` runs once with each lane's data
- * (NULL for lanes that are not in the mask or have ended), and all go on. */
-#define HED_RT_STRIDED (UINT64_C(1) << 63) /* in arg: word i of a lane is the 32 i-th from data */
+/* The general warp operation: when all lanes of the mask have come, `fn` runs once with each lane's
+ * data (NULL for lanes that are not in the mask or have ended), and all lanes go on. */
+#define HED_RT_STRIDED (UINT64_C(1) << 63) /* in arg: word i of a lane is at data + 32 i */
 typedef void (*hed_rt_together)(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t arg);
 void hed_rt_collect(struct hed_ptx_strand *s, uint32_t mask, hed_rt_together fn, void *data,
                     uint64_t arg);
 
-/* What CUDA's device code expects to find. Scalar: once a thread. The warp generator calls them for
- * each lane, with s->lane set to it. */
+/* Functions that CUDA's device code expects. The scalar shape calls them once per thread, the warp
+ * shape once per lane, with s->lane set. */
 uint32_t hed_rt_vprintf(struct hed_ptx_strand *s, uint64_t format, uint64_t args);
-/* Comes back, so that each lane that fails is told of; code that called it traps after that. */
+/* Returns, so that each failing lane is reported; the calling code then traps. */
 void hed_rt_assertfail(struct hed_ptx_strand *s, uint64_t message, uint64_t file, uint32_t line,
                        uint64_t function, uint64_t char_size);
 uint64_t hed_rt_malloc(struct hed_ptx_strand *s, uint64_t size);
 void hed_rt_free(struct hed_ptx_strand *s, uint64_t p);
 
-/* Textures and surfaces. `object` is what the program passed. Coordinates are words, floats or
- * integers as said: layer, x, y, z, level, then the gradients in x and in y, three words each, then
- * three integers that are added to x, y and z in texels. */
+/* Textures and surfaces. `object` is the object that the program passed. The coordinates are words,
+ * either floats or integers: layer, x, y, z, level, then the gradients in x and in y with three
+ * words each, then three integers that are added to x, y and z in texels. */
 struct hed_rt_access {
-    uint8_t geom;    /* enum hed_ptx_geom */
-    uint8_t fetch;   /* enum hed_ptx_fetch */
-    uint8_t type;    /* enum hed_ptx_type: of textures, what comes out; of surfaces, an element */
-    uint8_t count;   /* of surfaces: elements */
-    uint8_t clamp;   /* of surfaces: enum hed_ptx_clamp */
-    uint8_t channel; /* of tld4: enum hed_ptx_channel; of sured: enum hed_ptx_oper; else 0 */
+    uint8_t geom;       /* enum hed_ptx_geom */
+    uint8_t fetch;      /* enum hed_ptx_fetch */
+    uint8_t type;       /* enum hed_ptx_type: of a texture's result, or of a surface's element */
+    uint8_t count;      /* of surfaces: elements */
+    uint8_t clamp;      /* of surfaces: enum hed_ptx_clamp */
+    uint8_t channel;    /* of tld4: enum hed_ptx_channel; of sured: enum hed_ptx_oper; else 0 */
     uint8_t is_integer; /* coordinates of textures */
     uint8_t is_store;   /* of surfaces: sust and sured */
 };
 #define HED_RT_COORDINATES 14
 void hed_rt_texture(struct hed_ptx_strand *s, uint64_t object, uint64_t access, const uint32_t *in,
                     uint32_t out[4], uint32_t line);
-/* x is in bytes, or in elements for .p; data is count elements. */
+/* x is in bytes, or in elements for .p; data has `count` elements. */
 void hed_rt_surface(struct hed_ptx_strand *s, uint64_t object, uint64_t access, const uint32_t *in,
                     void *data, uint32_t line);
 void hed_rt_surface_reduce(struct hed_ptx_strand *s, uint64_t object, uint64_t access,
                            const uint32_t *in, const void *data, uint32_t line);
-/* query: enum hed_ptx_query; level is of textures, an integer. */
+/* query is enum hed_ptx_query; level, an integer, is for textures. */
 uint32_t hed_rt_texture_query(struct hed_ptx_strand *s, uint64_t object, uint32_t query,
                               uint32_t level, uint32_t line);
 
@@ -191,11 +192,11 @@ struct hed_ptx_symbol {
     const void *address;
 };
 
-/* Functions without state that compiled code calls: numerics, and what LLVM takes for granted
- * (memcpy, __extendhfsf2, ...). A NULL name ends it. src/ptx/run/helpers.c */
+/* helpers.c: functions without state that compiled code calls: numerics, and what LLVM expects from
+ * a C library (memcpy, __extendhfsf2, ...). A NULL name ends the table. */
 extern const struct hed_ptx_symbol hed_ptx_helpers[];
 
-/* The same for what threads do in groups: matrices, barrier objects. src/ptx/run/group.c */
+/* group.c: the same for what threads do in groups: matrices, barrier objects. */
 extern const struct hed_ptx_symbol hed_ptx_group_helpers[];
 /* The hed_rt functions on textures and surfaces, apart from the others. */
 extern const struct hed_ptx_symbol hed_rt_textures[];

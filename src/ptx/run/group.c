@@ -1,4 +1,4 @@
-/* The table of what group.h declares. */
+/* The functions of group.h by name. */
 #include "ptx/run/group.h"
 
 const struct hed_ptx_symbol hed_ptx_group_helpers[] = {

@@ -1,6 +1,6 @@
 /* Functions that compiled code calls for what threads do in groups: barrier objects (mbarrier.c)
  * and matrices (matrix.c). Functions of type hed_rt_together get each lane's data as 32-bit words:
- * what goes in, and behind it room for what comes out; HED_RT_STRIDED in arg says how they lie.
+ * the operands and, after them, room for the results. HED_RT_STRIDED in arg says how the words lie.
  */
 #pragma once
 
@@ -11,17 +11,17 @@
 /* ---- mbarrier.c ------------------------------------------------------------------------------ */
 
 void hed_ptx_mbarrier_init(uint64_t *b, uint32_t count);
-/* tx is added to the bytes that are expected, then `drop` threads leave for good, then `count`
- * arrivals are counted. The answer is the state before. */
+/* Adds tx to the expected bytes, then `drop` threads leave for good, then `count` threads arrive.
+ * Returns the state before. */
 uint64_t hed_ptx_mbarrier_arrive(uint64_t *b, uint32_t count, int32_t tx, uint32_t drop);
-/* Is the phase of `state` over? Its top bit says which; a parity shifted there does, too. */
+/* Is the phase of `state` over? Only its top bit counts, so a parity can be shifted there. */
 uint32_t hed_ptx_mbarrier_test(const uint64_t *b, uint64_t state);
-/* Arrivals a state was still waiting for. */
+/* The number of arrivals that a state was still waiting for. */
 uint32_t hed_ptx_mbarrier_pending(uint64_t state);
 
 /* ---- matrix.c: of type hed_rt_together ------------------------------------------------------- */
 
-/* What a multiplication is, as the number that goes along with it. */
+/* A multiplication, described in the number that the function gets. */
 struct hed_ptx_mma {
     uint8_t m, n;
     uint16_t k;
@@ -30,32 +30,34 @@ struct hed_ptx_mma {
 
 /* The highest bits of k are flags. */
 #define HED_PTX_MMA_K 0x1fffu
-#define HED_PTX_MMA_WMMA 0x8000u     /* fragments lie as those of wmma */
-#define HED_PTX_MMA_SATURATE 0x4000u /* integers stop at their ends */
+#define HED_PTX_MMA_WMMA 0x8000u     /* fragments lie as in wmma */
+#define HED_PTX_MMA_SATURATE 0x4000u /* integers saturate */
 #define HED_PTX_MMA_AND 0x2000u      /* of single bits: and, not xor */
 
 uint64_t hed_ptx_mma_pack(const struct hed_ptx_mma *m);
 
-/* In: the words of a, b and c. Out: those of d. */
+/* Operands: the words of a, b and c. Results: those of d. */
 void hed_ptx_mma(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t arg);
-/* In: an address (two words). Out: a word a matrix. arg: count, + 256 when transposed. */
+/* Operands: an address (two words). Results: one word per matrix. arg is the number of matrices,
+ * plus 256 if they are transposed. */
 void hed_ptx_ldmatrix(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t arg);
-/* In: an address (two words), a word a matrix. */
+/* Operands: an address (two words), one word per matrix. */
 void hed_ptx_stmatrix(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t arg);
-/* In: a word. Out: a word. */
+/* Operands: one word. Results: one word. */
 void hed_ptx_movmatrix(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t arg);
 
-/* A fragment of wmma in memory: rows and columns of the matrix, its type, and words a lane. */
+/* A fragment of wmma in memory: rows and columns of the matrix, its type, and words per lane. */
 struct hed_ptx_wmma {
     uint8_t rows, columns;
     uint8_t type;      /* enum hed_ptx_type */
-    uint8_t words;     /* of 32 bits, in a lane */
-    uint8_t is_column; /* in memory columns lie one after the other */
+    uint8_t words;     /* of 32 bits, per lane */
+    uint8_t is_column; /* columns are consecutive in memory */
 };
 
 uint64_t hed_ptx_wmma_pack(const struct hed_ptx_wmma *w);
 
-/* In: an address (two words), the distance of rows (or columns) in elements. Out: the fragment. */
+/* Operands: an address (two words), the distance of rows (or columns) in elements. Results: the
+ * fragment. */
 void hed_ptx_wmma_load(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t arg);
-/* In: an address, a distance, the fragment. */
+/* Operands: an address, a distance, the fragment. */
 void hed_ptx_wmma_store(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t arg);

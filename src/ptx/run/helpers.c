@@ -1,5 +1,5 @@
-/* Functions without state that compiled kernels call: what LLVM expects of a C library and of a
- * compiler's run-time library, a few instructions, and the slow ways of soft.c and video.c.
+/* Functions without state that compiled kernels call: what LLVM expects from a C library and from a
+ * compiler's run-time library, a few instructions, and the slow paths in soft.c and video.c.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -36,7 +36,7 @@ is_tiny(uint64_t v)
     return (v & UINT64_C(0x7ff0000000000000)) == 0;
 }
 
-/* Tiny ones are zeros of their sign; the low half of the input is not looked at. */
+/* Subnormal numbers become zeros of the same sign; the low half of the input is ignored. */
 static uint64_t
 high_of(uint64_t v)
 {
@@ -58,7 +58,8 @@ ptx_rsqrt_high(uint64_t v)
     return high_of(as_bits(1 / sqrt(as_double(high_of(v)))));
 }
 
-/* "Find the n-th set bit" from base on, upwards for positive n, downwards for negative: PTX ISA. */
+/* "Find the n-th set bit" (PTX ISA, fns), from base upwards for positive n, downwards for
+ * negative. */
 static uint32_t
 ptx_fns(uint32_t mask, uint32_t base, uint32_t offset)
 {
@@ -75,7 +76,7 @@ ptx_fns(uint32_t mask, uint32_t base, uint32_t offset)
     return UINT32_MAX;
 }
 
-/* ---- half, as run-time libraries have it: bits in, bits out --------------------------------- */
+/* ---- half, as run-time libraries have it: bits in, bits out ---------------------------------- */
 
 static float
 half_to_float(uint16_t h)
@@ -88,7 +89,7 @@ half_to_float(uint16_t h)
         m = m << 13 | 0x7f800000;
         m |= m & 0x7fffff ? 0x400000 : 0;
     } else {
-        /* Times 2^112 makes up for the exponents, of subnormals too. */
+        /* Multiplying by 2^112 corrects the exponent, also of subnormal numbers. */
         m <<= 13;
         memcpy(&f, &m, sizeof(f));
         f *= 0x1p112f;
@@ -139,8 +140,8 @@ half_to_double(uint16_t h)
     return (double)half_to_float(h);
 }
 
-/* LLVM calls these with the half where both machines' conventions put halves, in the low bits of a
- * vector register. Floats travel there too, and unlike halves every compiler knows them. */
+/* LLVM passes a half where the conventions of both machines put halves: in the low bits of a vector
+ * register. Floats are passed there too, and unlike halves every compiler knows them. */
 static float
 carry(uint16_t bits)
 {
@@ -202,7 +203,7 @@ umodti3(u128 a, u128 b)
 }
 
 static u128
-magnitude(i128 v)
+magnitude_bits(i128 v)
 {
     return v < 0 ? -(u128)v : (u128)v;
 }
@@ -210,7 +211,7 @@ magnitude(i128 v)
 static i128
 divti3(i128 a, i128 b)
 {
-    const u128 q = udivti3(magnitude(a), magnitude(b));
+    const u128 q = udivti3(magnitude_bits(a), magnitude_bits(b));
 
     return (i128)((a < 0) != (b < 0) ? -q : q);
 }
@@ -218,7 +219,7 @@ divti3(i128 a, i128 b)
 static i128
 modti3(i128 a, i128 b)
 {
-    const u128 r = umodti3(magnitude(a), magnitude(b));
+    const u128 r = umodti3(magnitude_bits(a), magnitude_bits(b));
 
     return (i128)(a < 0 ? -r : r);
 }
@@ -249,7 +250,7 @@ ashrti3(i128 a, int by)
 
 /* ---- whole numbers --------------------------------------------------------------------------- */
 
-/* The C library has it since glibc 2.25, under a name its headers show on request only. */
+/* glibc has had this function since 2.25, but its headers declare it only on request. */
 static double
 round_even(double x)
 {

@@ -1,4 +1,5 @@
-/* Order of variables and functions, reach and shared memory of a kernel. See layout.h. */
+/* The order of variables and functions; the functions and the shared memory of a kernel. See
+ * layout.h. */
 #include "ptx/run/layout.h"
 
 #include <stdlib.h>
@@ -87,7 +88,7 @@ hed_ptx_func_index(const struct hed_ptx_module *m, const struct hed_ptx_func *f)
 const struct hed_ptx_func *
 hed_ptx_func_real(const struct hed_ptx_func *f)
 {
-    /* A module may hold a ring of aliases; it then stands for nothing with a body. */
+    /* A module may have a ring of aliases, none of which has a body. */
     for (int i = 0; f->alias && i < ALIAS_CHAIN_MAX; i++)
         f = f->alias;
     return f;
@@ -104,7 +105,7 @@ hed_ptx_func_address(const struct hed_ptx_module *m, const struct hed_ptx_func *
 struct reach {
     struct hed_ptx_unit *u;
     const struct hed_ptx_module *m;
-    bool indirect; /* functions whose address is taken were added */
+    bool indirect; /* the functions whose address is taken have been added */
 };
 
 static void
@@ -144,8 +145,8 @@ find_reach(struct reach *r, const struct hed_ptx_func *kernel)
     }
 }
 
-/* Are there calls in a circle? Takes away, again and again, functions that call nothing which is
- * left; a circle stays. */
+/* Is there a cycle of calls? Repeatedly removes functions that call none of the remaining ones; a
+ * cycle remains. */
 static bool
 find_recursion(const struct hed_ptx_unit *u, const struct hed_ptx_module *m, bool *left)
 {
@@ -180,7 +181,7 @@ find_recursion(const struct hed_ptx_unit *u, const struct hed_ptx_module *m, boo
 /* ---- shared memory --------------------------------------------------------------------------- */
 
 static bool
-is_shared(const struct hed_ptx_var *v)
+is_shared_var(const struct hed_ptx_var *v)
 {
     return v->space == HED_PTX_SPACE_SHARED || v->space == HED_PTX_SPACE_SHARED_CTA ||
            v->space == HED_PTX_SPACE_SHARED_CLUSTER;
@@ -218,9 +219,9 @@ add_operand(struct hed_ptx_unit *u, const struct hed_ptx_operand *o)
 
     switch (o->kind) {
     case HED_PTX_OPERAND_VAR:
-        return is_shared(o->var) ? add_shared(u, o->var) : 0;
+        return is_shared_var(o->var) ? add_shared(u, o->var) : 0;
     case HED_PTX_OPERAND_MEM:
-        return o->base == HED_PTX_OPERAND_VAR && is_shared(o->var) ? add_shared(u, o->var) : 0;
+        return o->base == HED_PTX_OPERAND_VAR && is_shared_var(o->var) ? add_shared(u, o->var) : 0;
     case HED_PTX_OPERAND_TUPLE:
     case HED_PTX_OPERAND_VEC:
     case HED_PTX_OPERAND_PAIR:
@@ -233,15 +234,15 @@ add_operand(struct hed_ptx_unit *u, const struct hed_ptx_operand *o)
     }
 }
 
-/* The shared variables a function mentions, and all that it declares: their size counts on a GPU
- * whether they are used or not. */
+/* Adds the shared variables that a function mentions, and all that it declares: on a GPU their size
+ * counts whether they are used or not. */
 static int
 add_mentioned(struct hed_ptx_unit *u, const struct hed_ptx_func *f)
 {
     int err = 0;
 
     for (const struct hed_ptx_var *v = f->vars; v && err == 0; v = v->next) {
-        if (is_shared(v))
+        if (is_shared_var(v))
             err = add_shared(u, v);
     }
     for (const struct hed_ptx_stmt *s = f->body; s && err == 0; s = s->next) {
@@ -255,7 +256,7 @@ add_mentioned(struct hed_ptx_unit *u, const struct hed_ptx_func *f)
     return err;
 }
 
-/* Static variables one after the other; all dynamic ones begin where those end. */
+/* Static variables come one after the other; all dynamic ones begin where those end. */
 static int
 place_shared(struct hed_ptx_unit *u)
 {

@@ -1,6 +1,6 @@
-/* What of a module lies where: the order of its variables and functions, what belongs to a kernel,
- * and the kernel's shared memory. Whoever loads a module and whoever makes code for it must agree,
- * so both ask here. Knows no LLVM.
+/* The layout of a module: the order of its variables and functions, the functions that a kernel
+ * needs, and the kernel's shared memory. The code that loads a module and the code that compiles it
+ * must agree, so both ask here.
  */
 #pragma once
 
@@ -12,17 +12,17 @@
 /* Does this variable have a place in hed_ptx_grid.vars? Global and const ones do. */
 bool hed_ptx_var_counts(const struct hed_ptx_var *v);
 
-/* How many variables the module has, those its functions declare included. */
+/* The number of variables in the module, including those that its functions declare. */
 uint32_t hed_ptx_var_count(const struct hed_ptx_module *m);
 
 /* Calls fn for each of them in the order of their indices, from 0. */
 typedef void (*hed_ptx_var_fn)(void *arg, uint32_t index, const struct hed_ptx_var *v);
 void hed_ptx_each_var(const struct hed_ptx_module *m, hed_ptx_var_fn fn, void *arg);
 
-/* The place of a variable, UINT32_MAX for one that has none. Walks the module. */
+/* The index of a variable; UINT32_MAX if it has none. Walks the module. */
 uint32_t hed_ptx_var_index(const struct hed_ptx_module *m, const struct hed_ptx_var *v);
 
-/* The position of a function in module->funcs, UINT32_MAX for one of another module. */
+/* The position of a function in module->funcs; UINT32_MAX if it belongs to another module. */
 uint32_t hed_ptx_func_index(const struct hed_ptx_module *m, const struct hed_ptx_func *f);
 
 /* The address that a function pointer holds: HED_PTX_FUNC_STRIDE * (1 + index). */
@@ -33,7 +33,7 @@ struct hed_ptx_placed {
     uint32_t offset;
 };
 
-/* A kernel with all that it can reach. */
+/* A kernel and all functions that it can reach. */
 struct hed_ptx_unit {
     const struct hed_ptx_func **funcs; /* with a body; the kernel first; aliases resolved */
     uint32_t nfuncs;
@@ -45,7 +45,7 @@ struct hed_ptx_unit {
     bool recurses;         /* there is a cycle of calls, or a call through a pointer */
 };
 
-/* HED_ENOMEM, or HED_ELIMIT for more shared memory than 2 GiB. fini after success only. */
+/* HED_ENOMEM, or HED_ELIMIT for more than 2 GiB of shared memory. Call fini only after success. */
 int hed_ptx_unit_init(struct hed_ptx_unit *u, const struct hed_ptx_module *m,
                       const struct hed_ptx_func *kernel);
 void hed_ptx_unit_fini(struct hed_ptx_unit *u);

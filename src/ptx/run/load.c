@@ -1,11 +1,11 @@
-/* See load.h.
+/* Loads object files. See load.h.
  *
  *   bytes --headers, sections, symbols checked--> struct object
  *         --sections placed in three parts of one mapping--> code | constants | data
  *         --relocations--> protected: code r-x, constants r--, data rw-
  *
- * After the code's own sections come jumps, one a symbol that is not in the file, for calls that do
- * not reach it; after the constants comes a table of addresses, one a symbol (GOT).
+ * After the sections of code comes one jump for each symbol that is not in the file, for calls that
+ * would not reach it. After the constants comes a table with the address of each symbol (GOT).
  */
 #include "ptx/run/load.h"
 
@@ -70,7 +70,7 @@ symbol_name(const struct object *o, const Elf64_Sym *s)
 }
 
 static int
-check_header(struct object *o)
+check_elf_header(struct object *o)
 {
     Elf64_Ehdr h;
 
@@ -100,7 +100,7 @@ check_header(struct object *o)
 
 /* The symbol table and its names. */
 static int
-find_symbols(struct object *o)
+find_symbol_table(struct object *o)
 {
     for (unsigned i = 0; i < o->nsections; i++) {
         Elf64_Shdr s, names;
@@ -164,7 +164,7 @@ check_section(const struct object *o, unsigned i, const Elf64_Shdr *s)
     return 0;
 }
 
-/* Gives each section that is part of the program its place in the image. */
+/* Gives each section that belongs to the program a place in the image. */
 static int
 place_sections(struct object *o)
 {
@@ -229,7 +229,7 @@ map_image(struct object *o)
 }
 
 static const void *
-look_up(const struct hed_ptx_symbol *const *tables, size_t ntables, const char *name)
+find_in_tables(const struct hed_ptx_symbol *const *tables, size_t ntables, const char *name)
 {
     for (size_t t = 0; t < ntables; t++) {
         for (const struct hed_ptx_symbol *s = tables[t]; s->name; s++) {
@@ -240,8 +240,8 @@ look_up(const struct hed_ptx_symbol *const *tables, size_t ntables, const char *
     return NULL;
 }
 
-/* The address of each symbol. One that is not found is an error only where it is used: LLVM leaves
- * names behind that nothing refers to. */
+/* Finds the address of each symbol. A symbol that is not found is an error only if it is used: LLVM
+ * leaves names behind that nothing refers to. */
 static int
 resolve_symbols(struct object *o, const struct hed_ptx_symbol *const *tables, size_t ntables)
 {
@@ -250,7 +250,7 @@ resolve_symbols(struct object *o, const struct hed_ptx_symbol *const *tables, si
 
         get_symbol(o, i, &s);
         if (s.st_shndx == SHN_UNDEF) {
-            o->value[i] = (uint64_t)(uintptr_t)look_up(tables, ntables, symbol_name(o, &s));
+            o->value[i] = (uint64_t)(uintptr_t)find_in_tables(tables, ntables, symbol_name(o, &s));
             o->outside[i] = true;
             hed_reloc_jump(HOST_MACHINE, o->image + o->jumps + i * HED_RELOC_JUMP, o->value[i]);
         } else if (s.st_shndx == SHN_ABS) {
@@ -353,7 +353,8 @@ relocate_all(const struct object *o)
     return 0;
 }
 
-/* The address of a name that must be defined here, with at least so many bytes, in a part. */
+/* The address of a name that must be defined in the file, in that part, with at least that many
+ * bytes. */
 static int
 find_defined(const struct object *o, const char *name, enum part part, size_t bytes,
              const unsigned char **out)
@@ -378,7 +379,7 @@ find_defined(const struct object *o, const char *name, enum part part, size_t by
 }
 
 static int
-find_kernel(const struct object *o, struct hed_ptx_loaded *out)
+find_kernel_entry(const struct object *o, struct hed_ptx_loaded *out)
 {
     const unsigned char *entry, *info;
     int err = find_defined(o, "hed_kernel", CODE, 1, &entry);
@@ -425,10 +426,10 @@ hed_ptx_load(const void *bytes, size_t size, const struct hed_ptx_symbol *const 
 {
     struct object o = {.bytes = bytes, .size = size, .why = why};
     struct hed_ptx_loaded l = {0};
-    int err = check_header(&o);
+    int err = check_elf_header(&o);
 
     if (!err)
-        err = find_symbols(&o);
+        err = find_symbol_table(&o);
     if (err)
         return err;
     o.at = calloc(o.nsections + 1, sizeof *o.at);
@@ -448,7 +449,7 @@ hed_ptx_load(const void *bytes, size_t size, const struct hed_ptx_symbol *const 
     if (!err)
         err = relocate_all(&o);
     if (!err)
-        err = find_kernel(&o, &l);
+        err = find_kernel_entry(&o, &l);
     if (!err)
         err = protect(&o);
     if (!err) {

@@ -1,14 +1,15 @@
-/* Matrix instructions: what a warp's lanes do with the fragments they hold.
+/* Matrix instructions, which work on the fragments that the lanes of a warp hold.
  *
- * Of mma, a fragment lies as the PTX manual says. With group = lane / 4 and place = lane % 4, and e
- * elements in a register (one of 64 bits counts as one):
+ * A fragment of mma lies as the PTX manual says. With group = lane / 4, place = lane % 4, and e
+ * elements in a register (an element of 64 bits counts as one register):
  *
  *   a   register r, element j   row group + 8 (r odd), column e * place + j + 4 e (r / 2)
  *   b   register r, element j   row e * place + j + 4 e r, column group
  *   c   element i               row group + 8 (i / 2), column 2 * place + i % 2
  *
- * and a matrix of 8 rows has no odd registers in a, no second half in c. Of wmma the layout is left
- * open: the elements, row by row, are dealt out to the lanes in equal runs; halves are held twice.
+ * A matrix of 8 rows has no odd registers in a and no second half in c. PTX does not define the
+ * layout of wmma: here the elements, row by row, are divided among the lanes in equal runs, and
+ * halves are held twice.
  *
  * Products are added by fma, in the order of k, in single precision (double for f64); integers are
  * exact. Results in halves are rounded once, at the end.
@@ -16,11 +17,12 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "ptx/run/group.h"
 #include "ptx/run/small_float.h"
 #include "ptx/words.h"
 
-#define A_MAX (16 * 256) /* elements: of mma.m16n8k256, on bits */
+#define A_MAX (16 * 256) /* elements of mma.m16n8k256, on single bits */
 #define B_MAX (256 * 8)
 #define C_MAX (16 * 16)
 
@@ -44,14 +46,14 @@ hed_ptx_wmma_pack(const struct hed_ptx_wmma *w)
 
 /* ---- elements -------------------------------------------------------------------------------- */
 
-/* A number of whatever type. */
+/* A number of any type. */
 union number {
     double f;
     int64_t i;
 };
 
 static bool
-is_whole(enum hed_ptx_type t)
+is_integer_type(enum hed_ptx_type t)
 {
     switch (t) {
     case HED_PTX_TYPE_S8:
@@ -82,7 +84,7 @@ from_bits(uint64_t bits)
 }
 
 static union number
-decode(enum hed_ptx_type t, uint64_t v)
+decode_number(enum hed_ptx_type t, uint64_t v)
 {
     switch (t) {
     case HED_PTX_TYPE_S8:
@@ -113,7 +115,7 @@ decode(enum hed_ptx_type t, uint64_t v)
 }
 
 static uint64_t
-encode(enum hed_ptx_type t, union number v)
+encode_number(enum hed_ptx_type t, union number v)
 {
     uint64_t bits;
 
@@ -130,14 +132,14 @@ encode(enum hed_ptx_type t, union number v)
     }
 }
 
-/* A lane's words. */
+/* The words of a lane. */
 struct words {
-    uint32_t *first; /* NULL: the lane takes no part */
+    uint32_t *first; /* NULL if the lane takes no part */
     unsigned step;   /* from one to the next */
 };
 
 static struct words
-words_of(void *const *data, unsigned lane, unsigned skip, uint64_t arg)
+lane_words(void *const *data, unsigned lane, unsigned skip, uint64_t arg)
 {
     const struct words w = {data[lane], arg & HED_RT_STRIDED ? HED_PTX_LANES : 1};
 
@@ -145,34 +147,34 @@ words_of(void *const *data, unsigned lane, unsigned skip, uint64_t arg)
 }
 
 static uint32_t *
-word(struct words w, unsigned n)
+word_at(struct words w, unsigned n)
 {
     return w.first + (size_t)n * w.step;
 }
 
-/* Element n of words that hold elements of so many bits. */
+/* Element n of words that hold elements of `bits` bits. */
 static uint64_t
-get(struct words w, unsigned n, unsigned bits)
+get_element(struct words w, unsigned n, unsigned bits)
 {
     if (bits == 64)
-        return *word(w, 2 * n) | (uint64_t)*word(w, 2 * n + 1) << 32;
+        return *word_at(w, 2 * n) | (uint64_t)*word_at(w, 2 * n + 1) << 32;
     if (bits == 32)
-        return *word(w, n);
-    return *word(w, n * bits / 32) >> n * bits % 32 & ((1u << bits) - 1);
+        return *word_at(w, n);
+    return *word_at(w, n * bits / 32) >> n * bits % 32 & ((1u << bits) - 1);
 }
 
 static void
-put(struct words w, unsigned n, unsigned bits, uint64_t v)
+put_element(struct words w, unsigned n, unsigned bits, uint64_t v)
 {
     if (bits == 64) {
-        *word(w, 2 * n) = (uint32_t)v;
-        *word(w, 2 * n + 1) = (uint32_t)(v >> 32);
+        *word_at(w, 2 * n) = (uint32_t)v;
+        *word_at(w, 2 * n + 1) = (uint32_t)(v >> 32);
     } else if (bits == 32) {
-        *word(w, n) = (uint32_t)v;
+        *word_at(w, n) = (uint32_t)v;
     } else {
         const unsigned at = n * bits % 32;
         const uint32_t mask = ((1u << bits) - 1) << at;
-        uint32_t *p = word(w, n * bits / 32);
+        uint32_t *p = word_at(w, n * bits / 32);
 
         *p = (*p & ~mask) | ((uint32_t)v << at & mask);
     }
@@ -196,7 +198,7 @@ struct cell {
 };
 
 static struct cell
-locate(const struct fragment *f, unsigned lane, unsigned n)
+element_cell(const struct fragment *f, unsigned lane, unsigned n)
 {
     const unsigned group = lane / 4;
     const unsigned place = lane % 4;
@@ -235,16 +237,16 @@ fragment_of(enum part part, const struct hed_ptx_mma *m, enum hed_ptx_type t)
     };
 
     f.count = f.rows * f.columns / HED_PTX_LANES;
-    /* Halves of wmma are there twice, in eight registers. */
+    /* wmma holds halves twice, in eight registers. */
     if (f.is_wmma && part != PART_C && t == HED_PTX_TYPE_F16)
         f.count = 16;
-    f.words = (f.count * f.bits + 31) / 32;
+    f.words = (unsigned)hed_divide_up(f.count * f.bits, 32);
     return f;
 }
 
 /* ---- mma ------------------------------------------------------------------------------------- */
 
-/* It lies on the stack of a strand, so each is only as large as the largest of its kind. */
+/* It lies on the stack of a strand, so each array is only as large as it must be. */
 struct matrices {
     unsigned columns, depth; /* n and k */
     union number a[A_MAX];   /* by row */
@@ -253,7 +255,7 @@ struct matrices {
 };
 
 static bool
-fits(const struct hed_ptx_mma *m)
+product_fits(const struct hed_ptx_mma *m)
 {
     const unsigned k = m->k & HED_PTX_MMA_K;
 
@@ -262,15 +264,15 @@ fits(const struct hed_ptx_mma *m)
 }
 
 static void
-gather(struct matrices *x, const struct fragment *f, enum hed_ptx_type t, void *const *data,
-       unsigned skip, uint64_t arg)
+gather_fragment(struct matrices *x, const struct fragment *f, enum hed_ptx_type t,
+                void *const *data, unsigned skip, uint64_t arg)
 {
     for (unsigned lane = 0; lane < HED_PTX_LANES; lane++) {
-        const struct words w = words_of(data, lane, skip, arg);
+        const struct words w = lane_words(data, lane, skip, arg);
 
         for (unsigned n = 0; w.first && n < f->count; n++) {
-            const struct cell at = locate(f, lane, n);
-            const union number v = decode(t, get(w, n, f->bits));
+            const struct cell at = element_cell(f, lane, n);
+            const union number v = decode_number(t, get_element(w, n, f->bits));
 
             if (f->part == PART_A)
                 x->a[at.row * x->depth + at.column] = v;
@@ -283,13 +285,14 @@ gather(struct matrices *x, const struct fragment *f, enum hed_ptx_type t, void *
 }
 
 static int64_t
-saturate(int64_t v)
+saturate_s32(int64_t v)
 {
     return v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : v;
 }
 
 static union number
-dot(const struct hed_ptx_mma *m, const union number *a, const union number *b, union number c)
+dot_of_row(const struct hed_ptx_mma *m, const union number *a, const union number *b,
+           union number c)
 {
     const unsigned k = m->k & HED_PTX_MMA_K;
     float sum;
@@ -299,11 +302,11 @@ dot(const struct hed_ptx_mma *m, const union number *a, const union number *b, u
             c.i += m->k & HED_PTX_MMA_AND ? a[i].i & b[i].i : a[i].i ^ b[i].i;
         return c;
     }
-    if (is_whole(m->a)) {
+    if (is_integer_type(m->a)) {
         for (unsigned i = 0; i < k; i++)
             c.i += a[i].i * b[i].i;
         if (m->k & HED_PTX_MMA_SATURATE)
-            c.i = saturate(c.i);
+            c.i = saturate_s32(c.i);
         return c;
     }
     if (m->a == HED_PTX_TYPE_F64) {
@@ -326,8 +329,8 @@ hed_ptx_mma(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t arg)
     (void)mask;
     memcpy(&m, &arg, sizeof(m));
     m.c &= 0x7f; /* HED_RT_STRIDED is above it */
-    if (!fits(&m))
-        return; /* The checker lets no such shape through. */
+    if (!product_fits(&m))
+        return; /* the checker accepts no such shape */
     x.columns = m.n;
     x.depth = m.k & HED_PTX_MMA_K;
 
@@ -336,40 +339,40 @@ hed_ptx_mma(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t arg)
     const struct fragment c = fragment_of(PART_C, &m, m.c);
     const struct fragment d = fragment_of(PART_C, &m, m.d);
 
-    gather(&x, &a, m.a, data, 0, arg);
-    gather(&x, &b, m.b, data, a.words, arg);
-    gather(&x, &c, m.c, data, a.words + b.words, arg);
+    gather_fragment(&x, &a, m.a, data, 0, arg);
+    gather_fragment(&x, &b, m.b, data, a.words, arg);
+    gather_fragment(&x, &c, m.c, data, a.words + b.words, arg);
     for (unsigned row = 0; row < m.m; row++) {
         for (unsigned column = 0; column < m.n; column++)
-            x.c[row * m.n + column] =
-                dot(&m, x.a + row * x.depth, x.b + column * x.depth, x.c[row * m.n + column]);
+            x.c[row * m.n + column] = dot_of_row(&m, x.a + row * x.depth, x.b + column * x.depth,
+                                                 x.c[row * m.n + column]);
     }
     for (unsigned lane = 0; lane < HED_PTX_LANES; lane++) {
-        const struct words w = words_of(data, lane, a.words + b.words + c.words, arg);
+        const struct words w = lane_words(data, lane, a.words + b.words + c.words, arg);
 
         for (unsigned n = 0; w.first && n < d.count; n++) {
-            const struct cell at = locate(&d, lane, n);
+            const struct cell at = element_cell(&d, lane, n);
 
-            put(w, n, d.bits, encode(m.d, x.c[at.row * m.n + at.column]));
+            put_element(w, n, d.bits, encode_number(m.d, x.c[at.row * m.n + at.column]));
         }
     }
 }
 
 /* ---- 8 by 8 matrices of 16 bits -------------------------------------------------------------- */
 
-/* The row of matrix n that a lane pointed to. */
+/* The row of matrix n, whose address a lane gave. */
 static uint16_t *
 row_of(void *const *data, unsigned n, unsigned row, uint64_t arg)
 {
-    const struct words w = words_of(data, 8 * n + row, 0, arg);
+    const struct words w = lane_words(data, 8 * n + row, 0, arg);
 
-    return w.first ? (uint16_t *)(uintptr_t)get(w, 0, 64) : NULL;
+    return w.first ? (uint16_t *)(uintptr_t)get_element(w, 0, 64) : NULL;
 }
 
 #define TRANSPOSED 256u
 
 static struct cell
-locate16(unsigned lane, unsigned j, bool transposed)
+cell_of_8x8(unsigned lane, unsigned j, bool transposed)
 {
     const struct cell at = {lane / 4, 2 * (lane % 4) + j};
 
@@ -383,18 +386,18 @@ hed_ptx_ldmatrix(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t arg)
 
     (void)mask;
     for (unsigned lane = 0; lane < HED_PTX_LANES; lane++) {
-        const struct words w = words_of(data, lane, 2, arg);
+        const struct words w = lane_words(data, lane, 2, arg);
 
         for (unsigned n = 0; w.first && n < count; n++) {
             uint32_t v = 0;
 
             for (unsigned j = 0; j < 2; j++) {
-                const struct cell at = locate16(lane, j, (arg & TRANSPOSED) != 0);
+                const struct cell at = cell_of_8x8(lane, j, (arg & TRANSPOSED) != 0);
                 const uint16_t *row = row_of(data, n, at.row, arg);
 
                 v |= (row ? (uint32_t)row[at.column] : 0) << 16 * j;
             }
-            *word(w, n) = v;
+            *word_at(w, n) = v;
         }
     }
 }
@@ -406,14 +409,14 @@ hed_ptx_stmatrix(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t arg)
 
     (void)mask;
     for (unsigned lane = 0; lane < HED_PTX_LANES; lane++) {
-        const struct words w = words_of(data, lane, 2, arg);
+        const struct words w = lane_words(data, lane, 2, arg);
 
         for (unsigned n = 0; w.first && n < 2 * count; n++) {
-            const struct cell at = locate16(lane, n % 2, (arg & TRANSPOSED) != 0);
+            const struct cell at = cell_of_8x8(lane, n % 2, (arg & TRANSPOSED) != 0);
             uint16_t *row = row_of(data, n / 2, at.row, arg);
 
             if (row)
-                row[at.column] = (uint16_t)get(w, n, 16);
+                row[at.column] = (uint16_t)get_element(w, n, 16);
         }
     }
 }
@@ -423,13 +426,13 @@ hed_ptx_movmatrix(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t arg)
 {
     (void)mask;
     for (unsigned lane = 0; lane < HED_PTX_LANES; lane++) {
-        const struct words w = words_of(data, lane, 1, arg);
+        const struct words w = lane_words(data, lane, 1, arg);
 
         for (unsigned j = 0; w.first && j < 2; j++) {
-            const struct cell at = locate16(lane, j, true);
-            const struct words from = words_of(data, 4 * at.row + at.column / 2, 0, arg);
+            const struct cell at = cell_of_8x8(lane, j, true);
+            const struct words from = lane_words(data, 4 * at.row + at.column / 2, 0, arg);
 
-            put(w, j, 16, from.first ? get(from, at.column % 2, 16) : 0);
+            put_element(w, j, 16, from.first ? get_element(from, at.column % 2, 16) : 0);
         }
     }
 }
@@ -438,10 +441,10 @@ hed_ptx_movmatrix(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t arg)
 
 /* Moves one lane's fragment from or to memory. */
 static void
-move(void *const *data, unsigned lane, uint64_t arg, bool is_load)
+move_wmma_lane(void *const *data, unsigned lane, uint64_t arg, bool is_load)
 {
-    const struct words head = words_of(data, lane, 0, arg);
-    const struct words body = words_of(data, lane, 3, arg);
+    const struct words head = lane_words(data, lane, 0, arg);
+    const struct words body = lane_words(data, lane, 3, arg);
     struct hed_ptx_wmma w;
 
     memcpy(&w, &arg, sizeof(w));
@@ -450,22 +453,22 @@ move(void *const *data, unsigned lane, uint64_t arg, bool is_load)
 
     const unsigned bits = hed_ptx_types[w.type].bits;
     const struct fragment f = {.rows = w.rows, .columns = w.columns, .bits = bits, .is_wmma = true};
-    const uint64_t distance = *word(head, 2);
+    const uint64_t distance = *word_at(head, 2);
 
     for (unsigned n = 0; n < w.words * 32u / bits; n++) {
-        const struct cell at = locate(&f, lane, n);
+        const struct cell at = element_cell(&f, lane, n);
         const uint64_t bit =
             bits * (w.is_column ? at.column * distance + at.row : at.row * distance + at.column);
-        unsigned char *p = (unsigned char *)(uintptr_t)(get(head, 0, 64) + bit / 8);
+        unsigned char *p = (unsigned char *)(uintptr_t)(get_element(head, 0, 64) + bit / 8);
         uint64_t v = 0;
 
         if (bits < 8 && is_load) {
-            put(body, n, bits, *p >> bit % 8 & ((1u << bits) - 1));
+            put_element(body, n, bits, *p >> bit % 8 & ((1u << bits) - 1));
         } else if (is_load) {
             memcpy(&v, p, bits / 8);
-            put(body, n, bits, v);
+            put_element(body, n, bits, v);
         } else {
-            v = get(body, n, bits);
+            v = get_element(body, n, bits);
             memcpy(p, &v, bits / 8);
         }
     }
@@ -476,7 +479,7 @@ hed_ptx_wmma_load(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t arg)
 {
     (void)mask;
     for (unsigned lane = 0; lane < HED_PTX_LANES; lane++)
-        move(data, lane, arg, true);
+        move_wmma_lane(data, lane, arg, true);
 }
 
 void
@@ -484,5 +487,5 @@ hed_ptx_wmma_store(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t arg)
 {
     (void)mask;
     for (unsigned lane = 0; lane < HED_PTX_LANES; lane++)
-        move(data, lane, arg, false);
+        move_wmma_lane(data, lane, arg, false);
 }

@@ -1,4 +1,4 @@
-/* See reloc.h. S, A and P below are the letters of the ELF supplements: symbol,
+/* Relocations. See reloc.h. S, A and P below are the letters of the ELF supplements: symbol,
  * addend, place. */
 #include "ptx/run/reloc.h"
 
@@ -63,22 +63,22 @@ hed_reloc_want(unsigned machine, uint32_t type, unsigned *bytes)
     return HED_RELOC_UNKNOWN;
 }
 
-/* Does v fit a signed number of so many bits? */
+/* Does v fit a signed number of that many bits? */
 static bool
-fits(int64_t v, unsigned bits)
+fits_signed(int64_t v, unsigned bits)
 {
     return v >= -(INT64_C(1) << (bits - 1)) && v < INT64_C(1) << (bits - 1);
 }
 
 static void
-put32(unsigned char *at, uint64_t v)
+store_word32(unsigned char *at, uint64_t v)
 {
     const uint32_t low = (uint32_t)v;
 
     memcpy(at, &low, sizeof low);
 }
 
-/* Replaces `bits` bits of the instruction from bit `from` on. */
+/* Replaces `bits` bits of the instruction, from bit `from` on. */
 static void
 put_field(unsigned char *at, unsigned from, unsigned bits, uint64_t v)
 {
@@ -90,11 +90,11 @@ put_field(unsigned char *at, unsigned from, unsigned bits, uint64_t v)
     memcpy(at, &instruction, sizeof instruction);
 }
 
-/* ADR and ADRP: two bits in 29, the other nineteen in 5. */
+/* ADR and ADRP: two bits at bit 29, the other nineteen at bit 5. */
 static int
 put_adr(unsigned char *at, int64_t v)
 {
-    if (!fits(v, 21))
+    if (!fits_signed(v, 21))
         return HED_ERANGE;
     put_field(at, 29, 2, (uint64_t)v & 3);
     put_field(at, 5, 19, ((uint64_t)v >> 2) & 0x7ffff);
@@ -130,13 +130,13 @@ apply_aarch64(uint32_t type, unsigned char *at, uint64_t place, uint64_t v)
         memcpy(at, &distance, sizeof distance);
         return 0;
     case R_AARCH64_PREL32:
-        if (!fits(distance, 32))
+        if (!fits_signed(distance, 32))
             return HED_ERANGE;
-        put32(at, (uint64_t)distance);
+        store_word32(at, (uint64_t)distance);
         return 0;
     case R_AARCH64_CALL26:
     case R_AARCH64_JUMP26:
-        if (!fits(distance, 28) || (distance & 3) != 0)
+        if (!fits_signed(distance, 28) || (distance & 3) != 0)
             return HED_ERANGE;
         put_field(at, 0, 26, (uint64_t)distance >> 2);
         return 0;
@@ -177,21 +177,21 @@ apply_x86_64(uint32_t type, unsigned char *at, uint64_t place, uint64_t v)
     case R_X86_64_32:
         if (v > UINT32_MAX)
             return HED_ERANGE;
-        put32(at, v);
+        store_word32(at, v);
         return 0;
     case R_X86_64_32S:
-        if (!fits((int64_t)v, 32))
+        if (!fits_signed((int64_t)v, 32))
             return HED_ERANGE;
-        put32(at, v);
+        store_word32(at, v);
         return 0;
     case R_X86_64_PC32:
     case R_X86_64_PLT32:
     case R_X86_64_GOTPCREL:
     case R_X86_64_GOTPCRELX:
     case R_X86_64_REX_GOTPCRELX:
-        if (!fits(distance, 32))
+        if (!fits_signed(distance, 32))
             return HED_ERANGE;
-        put32(at, (uint64_t)distance);
+        store_word32(at, (uint64_t)distance);
         return 0;
     default:
         return HED_ENOTSUP;
@@ -211,9 +211,9 @@ hed_reloc_apply(unsigned machine, uint32_t type, unsigned char *at, uint64_t pla
 void
 hed_reloc_jump(unsigned machine, unsigned char *at, uint64_t target)
 {
-    /* ldr x16, 8 bytes on; br x16; the address. x16 is the linker's to use. */
+    /* ldr x16, the word 8 bytes on; br x16; the address. Linkers may use x16. */
     static const unsigned char arm[8] = {0x50, 0x00, 0x00, 0x58, 0x00, 0x02, 0x1f, 0xd6};
-    /* jmp *0(%rip); the address; two bytes that are never run. */
+    /* jmp *0(%rip); the address; two bytes that are never executed. */
     static const unsigned char intel[6] = {0xff, 0x25, 0, 0, 0, 0};
 
     memset(at, 0xcc, HED_RELOC_JUMP);

@@ -1,8 +1,8 @@
-/* Double arithmetic in all directions of rounding, by integers.
+/* Double arithmetic in all rounding directions, done with integers.
  *
- * A number is m * 2^exp with m of up to 128 bits; what was lost below m is noted in its lowest bit,
- * which is far below all bits that rounding looks at. NaNs are the caller's business: they come out
- * as some NaN.
+ * A number is m * 2^exp with m of up to 128 bits. If anything was lost below m, its lowest bit is
+ * set; that bit is far below the bits that decide the rounding. For NaNs the result is some NaN;
+ * the caller chooses the right one.
  */
 #include "ptx/run/soft.h"
 
@@ -32,7 +32,7 @@ struct layout {
 static const struct layout f64 = {64, 52};
 
 static bool
-is_nan(uint64_t v)
+is_nan_bits(uint64_t v)
 {
     return (v & ~SIGN_BIT) > INF_BITS;
 }
@@ -44,7 +44,7 @@ is_inf(uint64_t v)
 }
 
 static struct number
-unpack(uint64_t v)
+unpack_number(uint64_t v)
 {
     const int e = (int)(v >> 52 & 0x7ff);
     const uint64_t m = v & ((UINT64_C(1) << 52) - 1);
@@ -64,7 +64,7 @@ width_of(wide m)
     return low ? 64 - (unsigned)__builtin_clzll(low) : 0;
 }
 
-/* Right by n; what falls out stays as the lowest bit. */
+/* Shifts right by n; the lowest bit is set if anything was shifted out. */
 static wide
 shift_down(wide m, unsigned n)
 {
@@ -90,9 +90,9 @@ rounds_up(wide rest, wide half, bool odd, bool negative, uint32_t mode)
     }
 }
 
-/* The bits of a number that is not zero. */
+/* The bits of a number that is not zero, rounded. */
 static uint64_t
-pack(struct number n, struct layout f, uint32_t mode)
+pack_number(struct number n, struct layout f, uint32_t mode)
 {
     const unsigned exponents = f.bits - 1 - f.mantissa;
     const int bias = (1 << (exponents - 1)) - 1;
@@ -101,7 +101,7 @@ pack(struct number n, struct layout f, uint32_t mode)
     const uint64_t sign = (uint64_t)n.negative << (f.bits - 1);
     unsigned w = width_of(n.m);
 
-    /* Two bits below the last one, for half and the rest. */
+    /* Keep two bits below the last one: for one half, and for the rest. */
     if (w < f.mantissa + 3) {
         n.m <<= f.mantissa + 3 - w;
         n.exp -= (int)(f.mantissa + 3 - w);
@@ -113,7 +113,7 @@ pack(struct number n, struct layout f, uint32_t mode)
     if (n.exp + down < lowest)
         down = lowest - n.exp;
 
-    /* Everything out: what is left is less than half of the last bit. */
+    /* Everything is shifted out: the rest is less than half of the last bit. */
     const unsigned by = down > 126 ? 126 : (unsigned)down;
 
     n.m = shift_down(n.m, down > 126 ? (unsigned)(down - 126) : 0);
@@ -138,12 +138,12 @@ pack(struct number n, struct layout f, uint32_t mode)
 /* ---- operations ------------------------------------------------------------------------------ */
 
 static uint64_t
-sum(struct number a, struct number b, uint32_t mode)
+add_numbers(struct number a, struct number b, uint32_t mode)
 {
     if (a.m == 0 && b.m == 0)
         return a.negative == b.negative ? (uint64_t)a.negative << 63
                                         : (uint64_t)(mode == HED_PTX_ROUND_RM) << 63;
-    /* Both to the top, less two bits, then the smaller one down to the other's exponent. */
+    /* Shift both to the top, less two bits, then the smaller one down to the other's exponent. */
     for (struct number *n = &a; n; n = n == &a ? &b : NULL) {
         const unsigned up = 126 - width_of(n->m);
 
@@ -170,17 +170,17 @@ sum(struct number a, struct number b, uint32_t mode)
     }
     if (a.m == 0)
         return (uint64_t)(mode == HED_PTX_ROUND_RM) << 63;
-    return pack(a, f64, mode);
+    return pack_number(a, f64, mode);
 }
 
 uint64_t
 hed_ptx_add_f64(uint64_t a, uint64_t b, uint32_t mode)
 {
-    if (is_nan(a) || is_nan(b) || (is_inf(a) && is_inf(b) && a != b))
+    if (is_nan_bits(a) || is_nan_bits(b) || (is_inf(a) && is_inf(b) && a != b))
         return NAN_BITS;
     if (is_inf(a) || is_inf(b))
         return is_inf(a) ? a : b;
-    return sum(unpack(a), unpack(b), mode);
+    return add_numbers(unpack_number(a), unpack_number(b), mode);
 }
 
 uint64_t
@@ -193,10 +193,10 @@ uint64_t
 hed_ptx_fma_f64(uint64_t a, uint64_t b, uint64_t c, uint32_t mode)
 {
     const uint64_t sign = (a ^ b) & SIGN_BIT;
-    struct number x = unpack(a);
-    const struct number y = unpack(b);
+    struct number x = unpack_number(a);
+    const struct number y = unpack_number(b);
 
-    if (is_nan(a) || is_nan(b) || is_nan(c))
+    if (is_nan_bits(a) || is_nan_bits(b) || is_nan_bits(c))
         return NAN_BITS;
     if (is_inf(a) || is_inf(b)) {
         if (((a | SIGN_BIT) == SIGN_BIT) || ((b | SIGN_BIT) == SIGN_BIT))
@@ -208,41 +208,41 @@ hed_ptx_fma_f64(uint64_t a, uint64_t b, uint64_t c, uint32_t mode)
     x.m *= y.m;
     x.exp += y.exp;
     x.negative = sign != 0;
-    return sum(x, unpack(c), mode);
+    return add_numbers(x, unpack_number(c), mode);
 }
 
 uint64_t
 hed_ptx_mul_f64(uint64_t a, uint64_t b, uint32_t mode)
 {
     const uint64_t sign = (a ^ b) & SIGN_BIT;
-    struct number x = unpack(a);
-    const struct number y = unpack(b);
+    struct number x = unpack_number(a);
+    const struct number y = unpack_number(b);
 
-    if (is_nan(a) || is_nan(b))
+    if (is_nan_bits(a) || is_nan_bits(b))
         return NAN_BITS;
     if (is_inf(a) || is_inf(b))
         return x.m == 0 || y.m == 0 ? NAN_BITS : sign | INF_BITS;
     x.m *= y.m;
     x.exp += y.exp;
     x.negative = sign != 0;
-    return x.m == 0 ? sign : pack(x, f64, mode);
+    return x.m == 0 ? sign : pack_number(x, f64, mode);
 }
 
 uint64_t
 hed_ptx_div_f64(uint64_t a, uint64_t b, uint32_t mode)
 {
     const uint64_t sign = (a ^ b) & SIGN_BIT;
-    struct number x = unpack(a);
-    const struct number y = unpack(b);
+    struct number x = unpack_number(a);
+    const struct number y = unpack_number(b);
 
-    if (is_nan(a) || is_nan(b) || (is_inf(a) && is_inf(b)) || (x.m == 0 && y.m == 0))
+    if (is_nan_bits(a) || is_nan_bits(b) || (is_inf(a) && is_inf(b)) || (x.m == 0 && y.m == 0))
         return NAN_BITS;
     if (is_inf(a) || y.m == 0)
         return sign | INF_BITS;
     if (is_inf(b) || x.m == 0)
         return sign;
 
-    /* At least 64 bits of quotient. */
+    /* The quotient gets at least 64 bits. */
     const unsigned up = 127 - width_of(x.m);
 
     x.m <<= up;
@@ -251,7 +251,7 @@ hed_ptx_div_f64(uint64_t a, uint64_t b, uint32_t mode)
 
     x = (struct number){sign != 0, x.exp - (int)up - y.exp, q << 1 | (x.m % y.m != 0)};
     x.exp--;
-    return pack(x, f64, mode);
+    return pack_number(x, f64, mode);
 }
 
 uint64_t
@@ -263,17 +263,17 @@ hed_ptx_rcp_f64(uint64_t a, uint32_t mode)
 uint64_t
 hed_ptx_sqrt_f64(uint64_t a, uint32_t mode)
 {
-    struct number x = unpack(a);
+    struct number x = unpack_number(a);
     wide root = 0;
 
     if (x.m == 0)
         return a;
-    if (is_nan(a) || a >> 63)
+    if (is_nan_bits(a) || a >> 63)
         return NAN_BITS;
     if (is_inf(a))
         return a;
 
-    /* An even exponent, and as many bits as there is room for. */
+    /* The exponent must be even, and there are as many bits as fit. */
     unsigned up = 126 - width_of(x.m);
 
     up -= (unsigned)(x.exp - (int)up) & 1;
@@ -290,7 +290,7 @@ hed_ptx_sqrt_f64(uint64_t a, uint32_t mode)
             x.m = root << 1 | (rest != 0);
     }
     x.exp = x.exp / 2 - 1;
-    return pack(x, f64, mode);
+    return pack_number(x, f64, mode);
 }
 
 uint64_t
@@ -300,5 +300,5 @@ hed_ptx_round_int(uint64_t v, uint32_t how)
     const struct layout f = {how >> 16 & 255, how >> 24};
     const struct number n = {negative, 0, negative ? -v : v};
 
-    return v ? pack(n, f, how & 255) : 0;
+    return v ? pack_number(n, f, how & 255) : 0;
 }

@@ -1,4 +1,4 @@
-/* Floating point by integers, for what compiled kernels cannot do with LLVM's operations alone.
+/* Floating point with integers, for what compiled kernels cannot do with LLVM's operations alone.
  * Modes are enum hed_ptx_round. No state, no errors. */
 #pragma once
 

@@ -1,5 +1,5 @@
-/* The video instructions: select parts, extend, compute, saturate, combine. As PTX ISA, "Scalar
- * Video Instructions" and "SIMD Video Instructions", tells it.
+/* The video instructions: select parts, extend, compute, saturate, combine. PTX ISA, "Scalar Video
+ * Instructions" and "SIMD Video Instructions".
  */
 #include "ptx/run/video.h"
 
@@ -11,7 +11,7 @@
 uint32_t
 hed_video_how(const struct hed_video *v)
 {
-    return v->op | v->lanes << 4 | v->d_signed << 7 | v->a_signed << 8 | v->b_signed << 9 |
+    return v->op | v->parts << 4 | v->d_signed << 7 | v->a_signed << 8 | v->b_signed << 9 |
            v->sat << 10 | v->wrap << 11 | v->second << 12 | v->merges << 14 | v->po << 15 |
            v->shift << 16 | v->negates_product << 20 | v->negates_c << 21 | v->cmp << 22;
 }
@@ -23,11 +23,11 @@ hed_video_selectors(const struct hed_video *v)
 }
 
 static struct hed_video
-unpack(uint32_t how, uint64_t selectors)
+unpack_video(uint32_t how, uint64_t selectors)
 {
     return (struct hed_video){
         .op = how & 15,
-        .lanes = how >> 4 & 7,
+        .parts = how >> 4 & 7,
         .d_signed = how >> 7 & 1,
         .a_signed = how >> 8 & 1,
         .b_signed = how >> 9 & 1,
@@ -60,7 +60,7 @@ digits(uint16_t sel)
 }
 
 static int64_t
-extend(uint64_t v, unsigned bits, bool is_signed)
+extend_part(uint64_t v, unsigned bits, bool is_signed)
 {
     v &= bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
     if (is_signed && v >> (bits - 1))
@@ -69,7 +69,7 @@ extend(uint64_t v, unsigned bits, bool is_signed)
 }
 
 static int64_t
-clamp(int64_t v, unsigned bits, bool is_signed)
+clamp_part(int64_t v, unsigned bits, bool is_signed)
 {
     const int64_t most = is_signed ? (INT64_C(1) << (bits - 1)) - 1 : (INT64_C(1) << bits) - 1;
     const int64_t least = is_signed ? -(INT64_C(1) << (bits - 1)) : 0;
@@ -78,7 +78,7 @@ clamp(int64_t v, unsigned bits, bool is_signed)
 }
 
 static bool
-compare(int64_t a, int64_t b, unsigned cmp)
+compare_parts(int64_t a, int64_t b, unsigned cmp)
 {
     switch (cmp) {
     case HED_PTX_CMP_EQ:
@@ -97,7 +97,7 @@ compare(int64_t a, int64_t b, unsigned cmp)
 }
 
 static int64_t
-compute(const struct hed_video *v, int64_t a, int64_t b)
+compute_part(const struct hed_video *v, int64_t a, int64_t b)
 {
     const unsigned by = v->wrap ? (unsigned)b & 31 : b > 32 || b < 0 ? 32 : (unsigned)b;
 
@@ -117,7 +117,7 @@ compute(const struct hed_video *v, int64_t a, int64_t b)
     case HED_VIDEO_SHR:
         return a >> by;
     case HED_VIDEO_SET:
-        return compare(a, b, v->cmp);
+        return compare_parts(a, b, v->cmp);
     default:
         return (a + b + (a + b >= 0)) >> 1;
     }
@@ -141,18 +141,18 @@ part(uint32_t v, uint16_t sel, bool is_signed)
     const unsigned bits = sel & HED_PTX_SEL_HALF ? 16 : 8;
 
     if (!sel)
-        return extend(v, 32, is_signed);
-    return extend((uint64_t)v >> (bits * digit(sel, 0)), bits, is_signed);
+        return extend_part(v, 32, is_signed);
+    return extend_part((uint64_t)v >> (bits * digit(sel, 0)), bits, is_signed);
 }
 
 static uint32_t
 single(const struct hed_video *v, uint32_t a, uint32_t b, uint32_t c)
 {
     const unsigned bits = !v->d_sel ? 32 : v->d_sel & HED_PTX_SEL_HALF ? 16 : 8;
-    int64_t r = compute(v, part(a, v->a_sel, v->a_signed), part(b, v->b_sel, v->b_signed));
+    int64_t r = compute_part(v, part(a, v->a_sel, v->a_signed), part(b, v->b_sel, v->b_signed));
 
     if (v->sat)
-        r = clamp(r, bits, v->d_signed);
+        r = clamp_part(r, bits, v->d_signed);
     if (v->second)
         return second(v, (uint32_t)r, c);
     if (v->merges && v->d_sel) {
@@ -165,7 +165,7 @@ single(const struct hed_video *v, uint32_t a, uint32_t b, uint32_t c)
 }
 
 static uint32_t
-multiply(const struct hed_video *v, uint32_t a, uint32_t b, uint32_t c)
+multiply_add(const struct hed_video *v, uint32_t a, uint32_t b, uint32_t c)
 {
     const bool is_signed = v->a_signed || v->b_signed || v->negates_product || v->negates_c;
     __int128 r = (__int128)part(a, v->a_sel, v->a_signed) * part(b, v->b_sel, v->b_signed);
@@ -175,7 +175,7 @@ multiply(const struct hed_video *v, uint32_t a, uint32_t b, uint32_t c)
         r = -r;
     if (v->negates_c && !v->po)
         c = ~c;
-    addend = extend(c, 32, is_signed);
+    addend = extend_part(c, 32, is_signed);
     r += addend + (v->po || v->negates_c);
     r >>= v->shift;
     if (v->sat) {
@@ -187,30 +187,30 @@ multiply(const struct hed_video *v, uint32_t a, uint32_t b, uint32_t c)
     return (uint32_t)r;
 }
 
-/* ---- two and four lanes ---------------------------------------------------------------------- */
+/* ---- two and four parts ---------------------------------------------------------------------- */
 
 static uint32_t
-several(const struct hed_video *v, uint32_t a, uint32_t b, uint32_t c)
+compute_parts(const struct hed_video *v, uint32_t a, uint32_t b, uint32_t c)
 {
-    const unsigned bits = 32 / v->lanes;
+    const unsigned bits = 32 / v->parts;
     const uint64_t both = (uint64_t)b << 32 | a;
     const uint32_t mask = (UINT32_C(1) << bits) - 1;
     uint32_t sum = c;
     uint32_t out = c;
 
-    for (unsigned i = 0; i < v->lanes; i++) {
+    for (unsigned i = 0; i < v->parts; i++) {
         const unsigned from_a = v->a_sel ? digit(v->a_sel, i) : i;
-        const unsigned from_b = v->b_sel ? digit(v->b_sel, i) : i + v->lanes;
+        const unsigned from_b = v->b_sel ? digit(v->b_sel, i) : i + v->parts;
         bool wanted = v->d_sel == 0;
-        int64_t r = compute(v, extend(both >> (bits * from_a), bits, v->a_signed),
-                            extend(both >> (bits * from_b), bits, v->b_signed));
+        int64_t r = compute_part(v, extend_part(both >> (bits * from_a), bits, v->a_signed),
+                                 extend_part(both >> (bits * from_b), bits, v->b_signed));
 
         for (unsigned k = 0; v->d_sel && k < digits(v->d_sel); k++)
             wanted |= digit(v->d_sel, k) == i;
         if (!wanted)
             continue;
         if (v->sat)
-            r = clamp(r, bits, v->d_signed);
+            r = clamp_part(r, bits, v->d_signed);
         sum += (uint32_t)r;
         out = (out & ~(mask << (bits * i))) | ((uint32_t)r & mask) << (bits * i);
     }
@@ -220,9 +220,9 @@ several(const struct hed_video *v, uint32_t a, uint32_t b, uint32_t c)
 uint32_t
 hed_ptx_video(uint32_t a, uint32_t b, uint32_t c, uint32_t how, uint64_t selectors)
 {
-    const struct hed_video v = unpack(how, selectors);
+    const struct hed_video v = unpack_video(how, selectors);
 
-    if (v.lanes > 1)
-        return several(&v, a, b, c);
-    return v.op == HED_VIDEO_MAD ? multiply(&v, a, b, c) : single(&v, a, b, c);
+    if (v.parts > 1)
+        return compute_parts(&v, a, b, c);
+    return v.op == HED_VIDEO_MAD ? multiply_add(&v, a, b, c) : single(&v, a, b, c);
 }

@@ -1,4 +1,4 @@
-/* The video instructions, one thread at a time: what compiled kernels call. */
+/* The video instructions, for one thread at a time; compiled kernels call this. */
 #pragma once
 
 #include <stdint.h>
@@ -17,17 +17,17 @@ enum hed_video_op {
 };
 
 /* An instruction in one word, a constant of the compiled code. Selectors are those of struct
- * hed_ptx_operand; 0 where nothing was said. */
+ * hed_ptx_operand; 0 if there is none. */
 struct hed_video {
     uint32_t op : 4;    /* enum hed_video_op */
-    uint32_t lanes : 3; /* 1, 2, 4 */
+    uint32_t parts : 3; /* of a word: 1, 2, 4 */
     uint32_t d_signed : 1;
     uint32_t a_signed : 1;
     uint32_t b_signed : 1;
     uint32_t sat : 1;
     uint32_t wrap : 1;   /* of shifts; else clamp */
     uint32_t second : 2; /* 0, or 1 add, 2 min, 3 max */
-    uint32_t merges : 1; /* c is there and no second operation */
+    uint32_t merges : 1; /* there is a c and no second operation */
     uint32_t po : 1;
     uint32_t shift : 4; /* of vmad: 0, 7, 15 */
     uint32_t negates_product : 1;
@@ -38,6 +38,6 @@ struct hed_video {
 
 uint32_t hed_ptx_video(uint32_t a, uint32_t b, uint32_t c, uint32_t how, uint64_t selectors);
 
-/* The two constants hed_ptx_video takes. */
+/* The two constants that hed_ptx_video takes. */
 uint32_t hed_video_how(const struct hed_video *v);
 uint64_t hed_video_selectors(const struct hed_video *v);

@@ -1,4 +1,4 @@
-/* Lanes and what they do together: see ptx/run/warp.h. */
+/* The lanes of a warp. See warp.h. */
 #include "ptx/run/warp.h"
 
 #include <stddef.h>
@@ -7,7 +7,7 @@
 #include "ptx/run/small_float.h"
 
 static uint32_t
-lowest(const struct hed_warp *w)
+lowest_pc(const struct hed_warp *w)
 {
     uint32_t low = HED_WARP_NONE;
 
@@ -16,9 +16,9 @@ lowest(const struct hed_warp *w)
     return low;
 }
 
-/* The lanes at a pc become the active ones. */
+/* Removes the lanes that wait at a pc, and returns them. */
 static uint32_t
-take(struct hed_warp *w, uint32_t pc)
+take_lanes_at(struct hed_warp *w, uint32_t pc)
 {
     uint32_t lanes = 0;
 
@@ -31,10 +31,10 @@ take(struct hed_warp *w, uint32_t pc)
 }
 
 static void
-put(struct hed_warp *w, uint32_t lanes, uint32_t pc)
+put_lanes_at(struct hed_warp *w, uint32_t lanes, uint32_t pc)
 {
-    for (; lanes; lanes &= lanes - 1)
-        w->pc[__builtin_ctz(lanes)] = pc;
+    for (uint32_t left = lanes, lane; hed_next_lane(&left, &lane);)
+        w->pc[lane] = pc;
 }
 
 void
@@ -49,7 +49,7 @@ hed_warp_init(struct hed_warp *w)
 void
 hed_warp_wait(struct hed_warp *w, uint32_t lanes, uint32_t pc)
 {
-    put(w, lanes, pc);
+    put_lanes_at(w, lanes, pc);
     if (pc < w->next)
         w->next = pc;
 }
@@ -57,14 +57,14 @@ hed_warp_wait(struct hed_warp *w, uint32_t lanes, uint32_t pc)
 uint32_t
 hed_warp_next(struct hed_warp *w)
 {
-    const uint32_t pc = lowest(w);
+    const uint32_t pc = lowest_pc(w);
 
     if (pc == HED_WARP_NONE) {
         w->active = 0;
         return 0;
     }
-    w->active = take(w, pc);
-    w->next = lowest(w);
+    w->active = take_lanes_at(w, pc);
+    w->next = lowest_pc(w);
     w->forced = pc >= HED_WARP_PARKED;
     return pc & ~HED_WARP_PARKED;
 }
@@ -74,14 +74,14 @@ hed_warp_rotate(struct hed_warp *w, uint32_t lanes, uint32_t pc)
 {
     uint32_t behind = HED_WARP_NONE;
 
-    put(w, lanes, pc);
+    put_lanes_at(w, lanes, pc);
     for (unsigned i = 0; i < HED_PTX_LANES; i++)
         if (w->pc[i] > pc && w->pc[i] < behind)
             behind = w->pc[i];
     if (behind >= HED_WARP_PARKED)
         return hed_warp_next(w);
-    w->active = take(w, behind);
-    /* They run on without a look at those before them, until they come to rest. */
+    w->active = take_lanes_at(w, behind);
+    /* They run until they stop, whatever lanes wait further up in the text. */
     w->next = HED_WARP_FAR;
     w->forced = 0;
     return behind;
@@ -92,15 +92,15 @@ hed_warp_meet(struct hed_warp *w, uint32_t lanes, uint32_t pc, uint32_t required
 {
     uint32_t elsewhere = 0;
 
-    lanes |= take(w, pc | HED_WARP_PARKED);
+    lanes |= take_lanes_at(w, pc | HED_WARP_PARKED);
     for (unsigned i = 0; i < HED_PTX_LANES; i++)
         elsewhere |= (uint32_t)(w->pc[i] != HED_WARP_NONE) << i;
     if ((required & elsewhere) && !w->forced) {
-        put(w, lanes, pc | HED_WARP_PARKED);
+        put_lanes_at(w, lanes, pc | HED_WARP_PARKED);
         return 0;
     }
     w->forced = 0;
-    w->next = lowest(w);
+    w->next = lowest_pc(w);
     return lanes;
 }
 
@@ -146,8 +146,8 @@ hed_warp_match_any(const uint64_t *values, const uint32_t *masks, uint32_t lanes
     for (unsigned i = 0; i < HED_PTX_LANES; i++) {
         uint32_t same = 0;
 
-        for (uint32_t m = lanes & masks[i]; m; m &= m - 1)
-            same |= (uint32_t)(values[__builtin_ctz(m)] == values[i]) << __builtin_ctz(m);
+        for (uint32_t left = lanes & masks[i], lane; hed_next_lane(&left, &lane);)
+            same |= (uint32_t)(values[lane] == values[i]) << lane;
         out[i] = same;
     }
 }
@@ -168,9 +168,9 @@ hed_warp_match_all(const uint64_t *values, const uint32_t *masks, uint32_t lanes
     return all;
 }
 
-/* min and max of floats: numbers win over NaN unless NaN is asked for; -0 is below +0. */
+/* min and max of floats: a number wins over NaN unless .NaN is given; -0 is less than +0. */
 static uint32_t
-combine_floats(uint32_t op, uint32_t x, uint32_t y)
+redux_floats(uint32_t op, uint32_t x, uint32_t y)
 {
     const uint32_t kind = op - HED_RT_REDUX_MIN_F;
     const int is_max = kind & 1;
@@ -194,7 +194,7 @@ combine_floats(uint32_t op, uint32_t x, uint32_t y)
 }
 
 static uint32_t
-combine(uint32_t op, uint32_t x, uint32_t y)
+redux_words(uint32_t op, uint32_t x, uint32_t y)
 {
     switch (op) {
     case HED_RT_REDUX_ADD:
@@ -214,7 +214,7 @@ combine(uint32_t op, uint32_t x, uint32_t y)
     case HED_RT_REDUX_XOR:
         return x ^ y;
     default:
-        return combine_floats(op, x, y);
+        return redux_floats(op, x, y);
     }
 }
 
@@ -225,15 +225,17 @@ hed_warp_redux(uint32_t op, const uint32_t *values, const uint32_t *masks, uint3
     for (uint32_t left = lanes; left;) {
         const uint32_t mask = masks[__builtin_ctz(left)];
         const uint32_t group = (lanes & mask) | (left & -left);
-        uint32_t m = group;
-        uint32_t sum = values[__builtin_ctz(m)];
+        uint32_t rest = group, lane = 0, sum;
 
+        (void)hed_next_lane(&rest, &lane);
+        sum = values[lane];
         /* A single value goes through the operation too: .abs changes it. */
-        sum = op >= HED_RT_REDUX_MIN_F ? combine_floats(op, sum, sum) : sum;
-        for (m &= m - 1; m; m &= m - 1)
-            sum = combine(op, sum, values[__builtin_ctz(m)]);
-        for (m = group; m; m &= m - 1)
-            out[__builtin_ctz(m)] = sum;
+        sum = op >= HED_RT_REDUX_MIN_F ? redux_floats(op, sum, sum) : sum;
+        while (hed_next_lane(&rest, &lane))
+            sum = redux_words(op, sum, values[lane]);
+        rest = group;
+        while (hed_next_lane(&rest, &lane))
+            out[lane] = sum;
         left &= ~group;
     }
 }

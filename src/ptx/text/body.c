@@ -1,4 +1,4 @@
-/* Bodies of functions: scopes, declarations, labels, tables, places in the source. */
+/* Bodies of functions: scopes, declarations, labels, tables, source locations. */
 #include "ptx/text/parser.h"
 
 #include <string.h>
@@ -21,7 +21,7 @@ add_plain(struct hed_ptx_parser *p, int kind)
     return hed_ptx_add_stmt(p, sizeof(struct hed_ptx_stmt), kind);
 }
 
-/* .reg .b32 %r<10>, %x; behind .reg */
+/* .reg .b32 %r<10>, %x; the .reg has been taken. */
 static void
 take_regs(struct hed_ptx_parser *p)
 {
@@ -123,7 +123,7 @@ take_label(struct hed_ptx_parser *p, struct hed_ptx_name *name)
         s->label = label;
 }
 
-/* Behind "name :" and the directive. */
+/* "name :" and the directive have been taken. */
 static void
 take_table(struct hed_ptx_parser *p, struct hed_ptx_name *name, int kind)
 {
@@ -154,7 +154,7 @@ take_table(struct hed_ptx_parser *p, struct hed_ptx_name *name, int kind)
     add_plain(p, HED_PTX_STMT_TABLE)->table = t;
 }
 
-/* Is the identifier at hand followed by a colon? */
+/* Is the current identifier followed by a colon? */
 static bool
 is_label(const struct hed_ptx_parser *p)
 {
@@ -217,7 +217,7 @@ take_directive(struct hed_ptx_parser *p)
     }
 }
 
-/* One statement; false behind the closing brace of the function. */
+/* Takes one statement; false after the closing brace of the function. */
 static bool
 take_stmt(struct hed_ptx_parser *p)
 {
@@ -256,9 +256,9 @@ take_stmt(struct hed_ptx_parser *p)
     return true;
 }
 
-/* After an error: to behind the next ';', or to a '}' that can only end a scope. */
+/* After an error: continues after the next ';', or at a '}' that can only end a scope. */
 static void
-resync(struct hed_ptx_parser *p)
+skip_bad_statement(struct hed_ptx_parser *p)
 {
     unsigned open = p->nesting;
 
@@ -285,7 +285,7 @@ hed_ptx_take_body(struct hed_ptx_parser *p, struct hed_ptx_func *f)
     f->has_body = true;
     p->recover = &here;
     if (_setjmp(here))
-        resync(p);
+        skip_bad_statement(p);
     do {
         if (p->tok.kind == HED_PTX_TOKEN_END) {
             p->recover = outer;

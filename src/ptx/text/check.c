@@ -1,5 +1,5 @@
-/* Operands against the patterns of their form, by the type rules of the PTX manual; and who cannot
- * run because of what it calls.
+/* Checks operands against the patterns of their form, by the type rules of the PTX manual; and
+ * finds the functions that cannot run because of the functions they call.
  */
 #include "ptx/text/check.h"
 
@@ -34,7 +34,7 @@ is_relaxed(unsigned op)
 }
 
 static bool
-is_whole(uint8_t kind)
+is_integer_kind(uint8_t kind)
 {
     return kind == HED_PTX_KIND_U || kind == HED_PTX_KIND_S || kind == HED_PTX_KIND_B;
 }
@@ -56,17 +56,17 @@ hed_ptx_fits(enum hed_ptx_type reg, enum hed_ptx_type type, bool relaxed)
         return same || wider;
     case HED_PTX_KIND_U:
     case HED_PTX_KIND_S:
-        return is_whole(r->kind) && (same || wider);
+        return is_integer_kind(r->kind) && (same || wider);
     case HED_PTX_KIND_F:
         return r->kind == HED_PTX_KIND_B && (same || wider);
     case HED_PTX_KIND_X:
-        return same || wider || (is_whole(r->kind) && t->bits < 16 && r->bits == 16);
+        return same || wider || (is_integer_kind(r->kind) && t->bits < 16 && r->bits == 16);
     default:
         return false;
     }
 }
 
-/* A single register, with its component, against a slot. */
+/* Does a single register, with its component, fit a slot? */
 static bool
 reg_fits(const struct hed_ptx_operand *o, const struct hed_ptx_slot *s, bool relaxed)
 {
@@ -78,8 +78,8 @@ reg_fits(const struct hed_ptx_operand *o, const struct hed_ptx_slot *s, bool rel
     if (s->type)
         return hed_ptx_fits(type, s->type, relaxed);
     if (s->is_address)
-        return is_whole(t->kind) && (t->bits == 32 || t->bits == 64);
-    return s->size == 0 || (t->bits == s->size && is_whole(t->kind));
+        return is_integer_kind(t->kind) && (t->bits == 32 || t->bits == 64);
+    return s->size == 0 || (t->bits == s->size && is_integer_kind(t->kind));
 }
 
 static bool
@@ -90,7 +90,7 @@ is_float_slot(const struct hed_ptx_slot *s)
     return kind == HED_PTX_KIND_F || s->type == HED_PTX_TYPE_BF16 || s->type == HED_PTX_TYPE_BF16X2;
 }
 
-/* Constants: integers for integers, floats for floats, bits for both. */
+/* Integer constants fit integers, float constants floats, and bits take both. */
 static bool
 constant_fits(const struct hed_ptx_operand *o, const struct hed_ptx_slot *s)
 {
@@ -108,7 +108,7 @@ allows_sreg(unsigned op)
     return op == HED_PTX_OP_MOV || op == HED_PTX_OP_CVT || op == HED_PTX_OP_CVTA;
 }
 
-/* A source that is not a vector. NULL when it fits. */
+/* A source that is not a vector. NULL if it fits, else the complaint. */
 static const char *
 check_source(const struct hed_ptx_inst *i, const struct hed_ptx_slot *s,
              const struct hed_ptx_operand *o)
@@ -151,7 +151,7 @@ is_vector(const struct hed_ptx_slot *s, const struct hed_ptx_operand *o)
     return s->arity || o->kind == HED_PTX_OPERAND_VEC;
 }
 
-/* The elements of a vector, each as if it stood alone. */
+/* Checks each element of a vector as if it stood alone. */
 static const char *
 check_elements(const struct hed_ptx_inst *i, const struct hed_ptx_slot *s,
                const struct hed_ptx_operand *o, bool is_dest)
@@ -172,10 +172,10 @@ check_elements(const struct hed_ptx_inst *i, const struct hed_ptx_slot *s,
     return NULL;
 }
 
-/* a|p, or a alone. */
+/* The destination a|p, or a alone. */
 static const char *
-check_pair(const struct hed_ptx_inst *i, const struct hed_ptx_slot *s,
-           const struct hed_ptx_operand *o)
+check_destination_pair(const struct hed_ptx_inst *i, const struct hed_ptx_slot *s,
+                       const struct hed_ptx_operand *o)
 {
     const struct hed_ptx_slot predicate = {.role = 'd', .type = HED_PTX_TYPE_PRED};
 
@@ -187,9 +187,9 @@ check_pair(const struct hed_ptx_inst *i, const struct hed_ptx_slot *s,
     return is_vector(s, o) ? check_elements(i, s, o, true) : check_dest(i, s, o);
 }
 
-/* A vector that takes a value apart or puts it together: mov.b64 {a, b}, c */
+/* A vector that splits or joins a value: mov.b64 {a, b}, c */
 static const char *
-check_parts(const struct hed_ptx_slot *s, const struct hed_ptx_operand *o)
+check_split_value(const struct hed_ptx_slot *s, const struct hed_ptx_operand *o)
 {
     unsigned bits = hed_ptx_types[s->type].bits;
 
@@ -223,9 +223,9 @@ base_space(unsigned space)
     }
 }
 
-/* [..]; nth counts the memory operands, each of which has its own state space. */
+/* [..]; nth is the number of the memory operand: each has its own state space. */
 static const char *
-check_memory(const struct hed_ptx_inst *i, const struct hed_ptx_operand *o, unsigned nth)
+check_memory_operand(const struct hed_ptx_inst *i, const struct hed_ptx_operand *o, unsigned nth)
 {
     const struct hed_ptx_form *f = i->form;
     const unsigned space = base_space(nth < f->nspaces ? f->spaces[nth] : HED_PTX_SPACE_NONE);
@@ -265,7 +265,7 @@ check_operand(const struct hed_ptx_inst *i, const struct hed_ptx_slot *s,
     case 'd':
         return check_dest(i, s, o);
     case 'D':
-        return check_pair(i, s, o);
+        return check_destination_pair(i, s, o);
     case 'v':
         return is_vector(s, o) ? check_elements(i, s, o, true) : check_dest(i, s, o);
     case 'u':
@@ -276,11 +276,11 @@ check_operand(const struct hed_ptx_inst *i, const struct hed_ptx_slot *s,
         if (!s->type)
             return o->kind == HED_PTX_OPERAND_VEC || o->kind == HED_PTX_OPERAND_REG ? NULL
                                                                                     : mismatch;
-        return o->kind == HED_PTX_OPERAND_VEC ? check_parts(s, o) : check_dest(i, s, o);
+        return o->kind == HED_PTX_OPERAND_VEC ? check_split_value(s, o) : check_dest(i, s, o);
     case 'M':
-        return o->kind == HED_PTX_OPERAND_VEC ? check_parts(s, o) : check_source(i, s, o);
+        return o->kind == HED_PTX_OPERAND_VEC ? check_split_value(s, o) : check_source(i, s, o);
     case 'm':
-        return check_memory(i, o, (*memories)++);
+        return check_memory_operand(i, o, (*memories)++);
     case 'T':
         return o->kind == HED_PTX_OPERAND_TUPLE || o->kind == HED_PTX_OPERAND_MEM ? NULL : mismatch;
     case 'l':
@@ -309,9 +309,9 @@ check_pattern(const struct hed_ptx_inst *i, const struct hed_ptx_pattern *p)
     return NULL;
 }
 
-/* What holds between operands and modifiers. */
+/* Checks what the patterns cannot express: rules between operands and modifiers. */
 static const char *
-check_rest(const struct hed_ptx_inst *i)
+check_modifier_rules(const struct hed_ptx_inst *i)
 {
     const struct hed_ptx_form *f = i->form;
 
@@ -353,7 +353,7 @@ hed_ptx_check_inst(struct hed_ptx_parser *p, struct hed_ptx_inst *i)
 
         if (!now) {
             i->pattern = k;
-            why = check_rest(i);
+            why = check_modifier_rules(i);
             break;
         }
         why = k == 0 ? now : mismatch;
@@ -367,7 +367,7 @@ hed_ptx_check_inst(struct hed_ptx_parser *p, struct hed_ptx_inst *i)
     }
 }
 
-/* What a call through a register may reach: every function whose address somebody took. */
+/* A call through a register may reach every function whose address is taken somewhere. */
 static const struct hed_ptx_refusal *
 refused_by_address(const struct hed_ptx_module *m)
 {

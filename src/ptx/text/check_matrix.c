@@ -1,8 +1,8 @@
-/* How many registers the fragments of a matrix take: mma, wmma, ldmatrix, stmatrix.
+/* The number of registers in the fragments of a matrix: mma, wmma, ldmatrix, stmatrix.
  *
- * A fragment is the matrix divided over the 32 threads of the warp (8 for the old m8n8k4 on halves,
- * which four groups of 8 do each for themselves), packed into 32-bit registers, or one number a
- * register where a number takes 32 bits or more.
+ * A fragment is a thread's share of the matrix, which is divided among the 32 threads of the warp.
+ * (The old m8n8k4 on halves divides it among 8 threads; four such groups work independently.) The
+ * numbers are packed into 32-bit registers; a number of 32 bits or more has a register of its own.
  */
 #include "ptx/text/parser.h"
 
@@ -41,7 +41,7 @@ check_mma(const struct hed_ptx_inst *i)
            has(&i->operands[3], registers(f->m * f->n, f->types[3], threads));
 }
 
-/* wmma keeps two copies of a and b where they are halves, and 8 registers whatever the shape. */
+/* wmma keeps two copies of a and b if they are halves, and always 8 registers of them. */
 static unsigned
 wmma_inputs(const struct hed_ptx_form *f, unsigned rows, unsigned type)
 {

@@ -40,7 +40,7 @@ of_int(uint64_t bits, bool is_unsigned)
 }
 
 static struct hed_ptx_value
-negate(const struct hed_ptx_value *v)
+negate_value(const struct hed_ptx_value *v)
 {
     struct hed_ptx_value r = *v;
 
@@ -90,7 +90,7 @@ take_unary(struct hed_ptx_parser *p, int depth)
         hed_ptx_fail(p, "Expression is nested too deeply");
     if (hed_ptx_take(p, '-')) {
         v = take_unary(p, depth + 1);
-        return negate(&v);
+        return negate_value(&v);
     }
     if (hed_ptx_take(p, '+'))
         return take_unary(p, depth + 1);
@@ -124,9 +124,9 @@ take_unary(struct hed_ptx_parser *p, int depth)
     hed_ptx_syntax(p);
 }
 
-/* Higher binds tighter; -1 for what is no operator. */
+/* A higher number binds tighter; -1 if the token is not an operator. */
 static int
-precedence(const struct hed_ptx_parser *p)
+operator_precedence(const struct hed_ptx_parser *p)
 {
     static const struct {
         uint16_t punct;
@@ -180,7 +180,7 @@ apply_double(struct hed_ptx_parser *p, unsigned op, double a, double b)
 }
 
 static uint64_t
-divide(struct hed_ptx_parser *p, bool rest, bool is_unsigned, uint64_t a, uint64_t b)
+divide_values(struct hed_ptx_parser *p, bool rest, bool is_unsigned, uint64_t a, uint64_t b)
 {
     if (b == 0)
         hed_ptx_fail(p, "Division by zero in a constant expression");
@@ -192,7 +192,7 @@ divide(struct hed_ptx_parser *p, bool rest, bool is_unsigned, uint64_t a, uint64
 }
 
 static bool
-compare(unsigned op, bool is_unsigned, uint64_t a, uint64_t b)
+compare_values(unsigned op, bool is_unsigned, uint64_t a, uint64_t b)
 {
     const bool less = is_unsigned ? a < b : (int64_t)a < (int64_t)b;
 
@@ -225,8 +225,8 @@ shift(unsigned op, bool is_unsigned, uint64_t a, uint64_t b)
 }
 
 static struct hed_ptx_value
-apply(struct hed_ptx_parser *p, unsigned op, const struct hed_ptx_value *x,
-      const struct hed_ptx_value *y)
+apply_operator(struct hed_ptx_parser *p, unsigned op, const struct hed_ptx_value *x,
+               const struct hed_ptx_value *y)
 {
     const bool u = x->is_unsigned || y->is_unsigned;
     const uint64_t a = x->bits;
@@ -243,7 +243,7 @@ apply(struct hed_ptx_parser *p, unsigned op, const struct hed_ptx_value *x,
         return of_int(a * b, u);
     case '/':
     case '%':
-        return of_int(divide(p, op == '%', u, a, b), u);
+        return of_int(divide_values(p, op == '%', u, a, b), u);
     case '&':
         return of_int(a & b, u);
     case '|':
@@ -258,7 +258,7 @@ apply(struct hed_ptx_parser *p, unsigned op, const struct hed_ptx_value *x,
     case HED_PTX_PUNCT_SHR:
         return of_int(shift(op, x->is_unsigned, a, b), x->is_unsigned);
     default:
-        return of_int(compare(op, u, a, b), false);
+        return of_int(compare_values(op, u, a, b), false);
     }
 }
 
@@ -267,7 +267,7 @@ take_expr(struct hed_ptx_parser *p, int least, int depth)
 {
     struct hed_ptx_value a = take_unary(p, depth);
 
-    for (int level; (level = precedence(p)) >= least;) {
+    for (int level; (level = operator_precedence(p)) >= least;) {
         const unsigned op = p->tok.punct;
 
         if (level < 0)
@@ -286,7 +286,7 @@ take_expr(struct hed_ptx_parser *p, int least, int depth)
 
         const struct hed_ptx_value b = take_expr(p, level + 1, depth + 1);
 
-        a = apply(p, op, &a, &b);
+        a = apply_operator(p, op, &a, &b);
     }
     return a;
 }
@@ -294,13 +294,13 @@ take_expr(struct hed_ptx_parser *p, int least, int depth)
 struct hed_ptx_value
 hed_ptx_take_value(struct hed_ptx_parser *p)
 {
-    /* Nearly always a number and nothing else. */
+    /* An expression is nearly always a single number. */
     if (p->tok.kind == HED_PTX_TOKEN_INT) {
         const struct hed_ptx_lexer before = p->lex;
         const struct hed_ptx_token t = p->tok;
 
         hed_ptx_next(p);
-        if (precedence(p) < 0)
+        if (operator_precedence(p) < 0)
             return of_int(t.bits, t.bits > INT64_MAX || t.text[t.len - 1] == 'U');
         p->lex = before;
         p->tok = t;

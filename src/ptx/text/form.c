@@ -1,7 +1,7 @@
 /* Forms: an opcode and its modifiers as text, parsed once into typed fields and operand patterns.
  *
- * The tables come from words.def and opcodes.def. What they do not know makes a form with `refused`
- * set: the kernel that uses it cannot run, the module can be loaded.
+ * The tables come from words.def and opcodes.def. A spelling that they do not know becomes a form
+ * with `refused` set: the module can be loaded, but a kernel that uses the form cannot run.
  */
 #include "ptx/text/parser.h"
 
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define FIRST_FORMS 64u
-#define OTHERS (UINT64_C(1) << 63) /* flags: words that we do not know are let through */
+#define OTHERS (UINT64_C(1) << 63) /* flags: words that we do not know are accepted */
 
 _Static_assert(HED_PTX_FLAGS < 63, "the last flag bit is OTHERS");
 
@@ -113,9 +113,9 @@ hed_ptx_space_text(enum hed_ptx_space space)
     return "";
 }
 
-/* Why the form cannot be used; the first reason stays. */
+/* Notes why the form cannot be used; the first reason stays. */
 static void
-refuse(struct hed_ptx_parser *p, struct hed_ptx_form *f, const char *fmt, const char *word)
+refuse_form(struct hed_ptx_parser *p, struct hed_ptx_form *f, const char *fmt, const char *word)
 {
     char text[160];
 
@@ -130,7 +130,7 @@ refuse(struct hed_ptx_parser *p, struct hed_ptx_form *f, const char *fmt, const 
     f->refused = hed_ptx_copy(p, text, strlen(text));
 }
 
-/* The row whose name is the longest that the text begins with. */
+/* The row with the longest name that the text begins with. */
 static const struct opcode *
 find_opcode(const char *text, size_t len)
 {
@@ -159,9 +159,9 @@ primary(const struct opcode *o)
     return o;
 }
 
-/* Adds to a list of words with room for `room`; false when it is full. */
+/* Adds to a list of words that holds `room`; false if it is full. */
 static bool
-append(uint8_t *list, uint8_t *count, unsigned room, uint8_t value)
+append_word(uint8_t *list, uint8_t *count, unsigned room, uint8_t value)
 {
     if (*count == room)
         return false;
@@ -178,19 +178,19 @@ set_once(uint8_t *field, uint8_t value)
     return true;
 }
 
-/* Puts a word into the field of its class; false when there is no room for another. */
+/* Puts a word into the field of its class; false if there is no room for another. */
 static bool
 put_word(struct hed_ptx_form *f, uint8_t class, uint8_t v)
 {
     switch ((enum hed_ptx_class) class) {
     case HED_PTX_CLASS_TYPE:
-        return append(f->types, &f->ntypes, COUNT_OF(f->types), v);
+        return append_word(f->types, &f->ntypes, COUNT_OF(f->types), v);
     case HED_PTX_CLASS_SPACE:
-        return append(f->spaces, &f->nspaces, COUNT_OF(f->spaces), v);
+        return append_word(f->spaces, &f->nspaces, COUNT_OF(f->spaces), v);
     case HED_PTX_CLASS_LAYOUT:
-        return append(f->layouts, &f->nlayouts, COUNT_OF(f->layouts), v);
+        return append_word(f->layouts, &f->nlayouts, COUNT_OF(f->layouts), v);
     case HED_PTX_CLASS_HINT:
-        return append(f->hints, &f->nhints, COUNT_OF(f->hints), v);
+        return append_word(f->hints, &f->nhints, COUNT_OF(f->hints), v);
     case HED_PTX_CLASS_VEC:
         return set_once(&f->vec, (uint8_t)(1u << v));
     case HED_PTX_CLASS_COUNT:
@@ -261,7 +261,7 @@ put_shape(struct hed_ptx_form *f, const char *word)
 
 /* Does the opcode take this word? */
 static bool
-allows(const struct opcode *o, uint8_t class, uint8_t value)
+opcode_allows(const struct opcode *o, uint8_t class, uint8_t value)
 {
     if (class == HED_PTX_CLASS_FLAG)
         return (o->flags >> value & 1) != 0;
@@ -271,8 +271,8 @@ allows(const struct opcode *o, uint8_t class, uint8_t value)
 }
 
 static void
-take_word(struct hed_ptx_parser *p, struct hed_ptx_form *f, const struct opcode *o,
-          const char *word)
+take_modifier(struct hed_ptx_parser *p, struct hed_ptx_form *f, const struct opcode *o,
+              const char *word)
 {
     bool known = false;
 
@@ -282,23 +282,23 @@ take_word(struct hed_ptx_parser *p, struct hed_ptx_form *f, const struct opcode 
         if (strcmp(words[i].text, word) != 0)
             continue;
         known = true;
-        if (!allows(o, words[i].class, words[i].value))
+        if (!opcode_allows(o, words[i].class, words[i].value))
             continue;
         if (put_word(f, words[i].class, words[i].value))
             return;
         if (!(o->flags & OTHERS))
-            refuse(p, f, "Modifier '.%s' cannot be given twice", word);
+            refuse_form(p, f, "Modifier '.%s' cannot be given twice", word);
     }
     if (o->flags & OTHERS)
         f->other_words = true;
     else if (known)
-        refuse(p, f, "Illegal modifier '.%s'", word);
+        refuse_form(p, f, "Illegal modifier '.%s'", word);
     else
-        refuse(p, f, "Unknown modifier '.%s'", word);
+        refuse_form(p, f, "Unknown modifier '.%s'", word);
 }
 
 static uint32_t
-said(const struct hed_ptx_form *f)
+class_is_said(const struct hed_ptx_form *f)
 {
     uint32_t s = 0;
 
@@ -321,7 +321,7 @@ said(const struct hed_ptx_form *f)
     return s;
 }
 
-/* What the table alone cannot say. */
+/* Checks what the table alone cannot express. */
 static void
 check_form(struct hed_ptx_parser *p, struct hed_ptx_form *f, const struct opcode *o)
 {
@@ -329,16 +329,16 @@ check_form(struct hed_ptx_parser *p, struct hed_ptx_form *f, const struct opcode
     const bool is_int = kind == HED_PTX_KIND_U || kind == HED_PTX_KIND_S;
 
     if (f->ntypes < o->least || f->ntypes > o->most)
-        refuse(p, f, "Unexpected instruction types specified for '%s'", o->text);
-    else if (o->need & ~said(f))
-        refuse(p, f, "A required modifier of '%s' is missing", o->text);
+        refuse_form(p, f, "Unexpected instruction types specified for '%s'", o->text);
+    else if (o->need & ~class_is_said(f))
+        refuse_form(p, f, "A required modifier of '%s' is missing", o->text);
     else if ((f->op == HED_PTX_OP_MUL || f->op == HED_PTX_OP_MAD) && is_int != (f->part != 0))
-        refuse(p, f, "Unexpected instruction types specified for '%s'", o->text);
+        refuse_form(p, f, "Unexpected instruction types specified for '%s'", o->text);
     else if (f->part == HED_PTX_PART_WIDE && hed_ptx_types[f->types[0]].bits == 64)
-        refuse(p, f, "Unexpected instruction types specified for '%s'", o->text);
+        refuse_form(p, f, "Unexpected instruction types specified for '%s'", o->text);
 }
 
-/* One letter of type in a pattern: see opcodes.def. */
+/* The letter for the type in a pattern: see opcodes.def. */
 static void
 set_slot_type(const struct hed_ptx_form *f, struct hed_ptx_slot *s, char c)
 {
@@ -374,7 +374,7 @@ set_slot_type(const struct hed_ptx_form *f, struct hed_ptx_slot *s, char c)
     }
 }
 
-/* One pattern, up to its end or a '/'. Gives where the next one begins, or NULL. */
+/* Reads one pattern, up to its end or a '/'. Returns the start of the next one, or NULL. */
 static const char *
 set_pattern(const struct hed_ptx_form *f, struct hed_ptx_pattern *pat, const char *text)
 {
@@ -421,7 +421,7 @@ new_form(struct hed_ptx_parser *p, const char *text, size_t len)
     f->text = hed_ptx_copy(p, text, len);
     p->m->nforms++;
     if (!o) {
-        refuse(p, f, "Not a name of any known instruction: '%s'", f->text);
+        refuse_form(p, f, "Not a name of any known instruction: '%s'", f->text);
         return f;
     }
     f->op = o->op;
@@ -431,11 +431,11 @@ new_form(struct hed_ptx_parser *p, const char *text, size_t len)
         const size_t n = strcspn(f->text + ++at, ".");
 
         if (n >= sizeof(word)) {
-            refuse(p, f, "Unknown modifier '.%s'", f->text + at);
+            refuse_form(p, f, "Unknown modifier '.%s'", f->text + at);
         } else {
             memcpy(word, f->text + at, n);
             word[n] = '\0';
-            take_word(p, f, o, word);
+            take_modifier(p, f, o, word);
         }
         at += n;
     }

@@ -1,11 +1,12 @@
-/* Initialisers: a list of values in braces becomes an image of bytes and addresses on top of it. */
+/* Initialisers: a list of values in braces becomes an image of bytes, and a list of addresses in
+ * it. */
 #include "ptx/text/parser.h"
 
 #include <string.h>
 
 #include "base/number.h"
 
-/* Where we are in the image. */
+/* The image of a variable while it is read. */
 struct image {
     struct hed_ptx_var *v;
     uint64_t capacity;                       /* bytes allocated in v->init */
@@ -17,7 +18,7 @@ struct image {
 
 /* Makes sure that the image holds `size` bytes. */
 static void
-reach(struct hed_ptx_parser *p, struct image *im, uint64_t size)
+grow_image(struct hed_ptx_parser *p, struct image *im, uint64_t size)
 {
     struct hed_ptx_var *v = im->v;
 
@@ -36,7 +37,7 @@ reach(struct hed_ptx_parser *p, struct image *im, uint64_t size)
 }
 
 static uint64_t
-encode(struct hed_ptx_parser *p, const struct hed_ptx_value *value, int type)
+encode_value(struct hed_ptx_parser *p, const struct hed_ptx_value *value, int type)
 {
     const double d = hed_ptx_value_double(value);
     const float f = (float)d;
@@ -71,7 +72,7 @@ new_reloc(struct hed_ptx_parser *p, struct image *im, uint64_t at)
     return r;
 }
 
-/* name, name + 4: behind generic( and the mask */
+/* name, or name + 4; generic( and the mask have been taken. */
 static void
 take_symbol(struct hed_ptx_parser *p, struct hed_ptx_reloc *r)
 {
@@ -119,7 +120,7 @@ take_element(struct hed_ptx_parser *p, struct image *im, uint64_t index)
     if (__builtin_mul_overflow(index, (uint64_t)im->width, &at) ||
         (!im->v->unsized && at + im->width > im->v->size))
         hed_ptx_fail(p, "Too many initializers for '%s'", im->v->name);
-    reach(p, im, at + im->width);
+    grow_image(p, im, at + im->width);
     if (p->tok.kind == HED_PTX_TOKEN_IDENT &&
         hed_ptx_intern(p, p->tok.text, p->tok.len)->sym == NULL && p->tok.len == 7 &&
         memcmp(p->tok.text, "WARP_SZ", 7) == 0) {
@@ -143,14 +144,14 @@ take_element(struct hed_ptx_parser *p, struct image *im, uint64_t index)
         return;
     }
 
-    const uint64_t bits = encode(p, &value, im->v->type);
+    const uint64_t bits = encode_value(p, &value, im->v->type);
 
     for (unsigned i = 0; i < im->width && i < 8; i++)
         im->v->init[at + i] = (unsigned char)(bits >> (8 * i));
 }
 
-/* A list in braces of that level, or, where braces were left out, single elements. Gives the index
- * of the element behind it.
+/* Takes a list in braces for that level, or single elements if the braces are left out. Returns the
+ * index of the next element.
  */
 static uint64_t
 take_level(struct hed_ptx_parser *p, struct image *im, int level, uint64_t first)

@@ -3,13 +3,13 @@
 
 #include <string.h>
 
-/* Names that are not declared yet: until settle() sees the operand, its elems hold the name and its
- * offset line and column.
+/* A name that is not declared yet: until settle_operand() sees the operand, its elems hold the name
+ * and its offset holds line and column.
  */
 #define UNRESOLVED HED_PTX_OPERAND_NONE
 
 static void
-settle(struct hed_ptx_parser *p, struct hed_ptx_operand *o, uint32_t count)
+settle_operand(struct hed_ptx_parser *p, struct hed_ptx_operand *o, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         if (o[i].kind == UNRESOLVED && o[i].count == UINT32_MAX)
@@ -17,7 +17,7 @@ settle(struct hed_ptx_parser *p, struct hed_ptx_operand *o, uint32_t count)
     }
 }
 
-/* .x, .b0, .h10: behind a register. */
+/* .x, .b0, .h10: the selector after a register. */
 static uint16_t
 take_sel(struct hed_ptx_parser *p)
 {
@@ -54,7 +54,7 @@ take_offset(struct hed_ptx_parser *p, struct hed_ptx_operand *o)
     }
 }
 
-/* arr[2]: the element's address. */
+/* arr[2]: the address of the element. */
 static void
 take_index(struct hed_ptx_parser *p, struct hed_ptx_operand *o)
 {
@@ -106,7 +106,7 @@ take_named(struct hed_ptx_parser *p, struct hed_ptx_operand *o)
         return;
     case HED_PTX_SYM_LABEL:
     case HED_PTX_SYM_TABLE:
-        /* One of an inner scope may still come and hide it. */
+        /* A declaration in an inner scope may still follow and hide it. */
         if (s->depth < p->depth)
             break;
         o->kind = kind == HED_PTX_SYM_LABEL ? HED_PTX_OPERAND_LABEL : HED_PTX_OPERAND_TABLE;
@@ -137,12 +137,12 @@ take_constant(struct hed_ptx_parser *p, struct hed_ptx_operand *o)
 }
 
 static struct hed_ptx_operand *
-keep(struct hed_ptx_parser *p, const struct hed_ptx_operand *o, uint32_t count)
+keep_elements(struct hed_ptx_parser *p, const struct hed_ptx_operand *o, uint32_t count)
 {
     struct hed_ptx_operand *copy = hed_ptx_alloc(p, count ? count : 1, sizeof(*o));
 
     memcpy(copy, o, count * sizeof(*o));
-    settle(p, copy, count);
+    settle_operand(p, copy, count);
     return copy;
 }
 
@@ -170,12 +170,12 @@ hed_ptx_take_operands(struct hed_ptx_parser *p, unsigned close, uint32_t *count)
     }
     hed_ptx_next(p);
     *count = n;
-    return keep(p, list, n);
+    return keep_elements(p, list, n);
 }
 
 /* [a + 4], or a tuple: [tex, {x, y}] */
 static void
-take_memory(struct hed_ptx_parser *p, struct hed_ptx_operand *o)
+take_memory_operand(struct hed_ptx_parser *p, struct hed_ptx_operand *o)
 {
     struct hed_ptx_operand base = {0};
 
@@ -204,7 +204,7 @@ take_memory(struct hed_ptx_parser *p, struct hed_ptx_operand *o)
     } while (hed_ptx_take(p, ','));
     hed_ptx_expect(p, ']');
     *o = (struct hed_ptx_operand){.kind = HED_PTX_OPERAND_TUPLE, .count = n};
-    o->elems = keep(p, parts, n);
+    o->elems = keep_elements(p, parts, n);
 }
 
 static void
@@ -221,7 +221,7 @@ take_simple(struct hed_ptx_parser *p, struct hed_ptx_operand *o)
             take_named(p, o);
         }
     } else if (hed_ptx_take(p, '[')) {
-        take_memory(p, o);
+        take_memory_operand(p, o);
         if (hed_ptx_take_dot(p, "unified"))
             o->unified = true;
     } else if (hed_ptx_at(p, '{')) {
@@ -236,7 +236,7 @@ take_simple(struct hed_ptx_parser *p, struct hed_ptx_operand *o)
     }
 }
 
-/* !p and -a, where a name follows; anything else is a constant expression. */
+/* !p or -a, if a name follows; anything else is a constant expression. */
 static bool
 take_negation(struct hed_ptx_parser *p)
 {
@@ -266,12 +266,12 @@ hed_ptx_take_operand(struct hed_ptx_parser *p, struct hed_ptx_operand *o)
 
         take_simple(p, &both[1]);
         *o = (struct hed_ptx_operand){.kind = HED_PTX_OPERAND_PAIR, .count = 2};
-        o->elems = keep(p, both, 2);
+        o->elems = keep_elements(p, both, 2);
     }
 }
 
 static void
-add_call(struct hed_ptx_parser *p, struct hed_ptx_func *callee)
+add_call_edge(struct hed_ptx_parser *p, struct hed_ptx_func *callee)
 {
     struct hed_ptx_call *c;
 
@@ -306,7 +306,7 @@ take_call(struct hed_ptx_parser *p, struct hed_ptx_operand *o)
     hed_ptx_take_operand(p, &o[1]);
     if (o[1].kind == HED_PTX_OPERAND_FUNC) {
         o[1].func->address_taken = taken;
-        add_call(p, o[1].func);
+        add_call_edge(p, o[1].func);
     } else if (o[1].kind == HED_PTX_OPERAND_REG) {
         p->func->calls_indirectly = true;
     } else {
@@ -336,7 +336,7 @@ take_guard(struct hed_ptx_parser *p, struct hed_ptx_inst *i)
     i->guard = o.reg;
 }
 
-/* The name, also where blanks stand between its words. */
+/* The instruction's name, whose words may be separated by blanks. */
 static const struct hed_ptx_form *
 take_form(struct hed_ptx_parser *p)
 {
@@ -364,7 +364,7 @@ take_form(struct hed_ptx_parser *p)
     return hed_ptx_form(p, whole, n);
 }
 
-/* Reads over a refused instruction, whatever its operands are. */
+/* Skips a refused instruction, whatever its operands are. */
 static void
 skip_to_end(struct hed_ptx_parser *p)
 {
@@ -397,7 +397,7 @@ refuse_inst(struct hed_ptx_parser *p, const struct hed_ptx_inst *i)
 }
 
 static uint8_t
-wanted(unsigned op)
+wanted_kind(unsigned op)
 {
     if (op == HED_PTX_OP_CALL)
         return HED_PTX_WANT_CALLS;
@@ -427,7 +427,7 @@ hed_ptx_take_inst(struct hed_ptx_parser *p)
         hed_ptx_next(p);
         return;
     }
-    p->want = wanted(i->form->op);
+    p->want = wanted_kind(i->form->op);
     if (i->form->op == HED_PTX_OP_CALL) {
         memset(o, 0, 4 * sizeof(o[0]));
         n = take_call(p, o);
@@ -442,7 +442,7 @@ hed_ptx_take_inst(struct hed_ptx_parser *p)
     if (!hed_ptx_at(p, ';'))
         hed_ptx_syntax(p);
     i->noperands = (uint8_t)n;
-    i->operands = keep(p, o, n);
+    i->operands = keep_elements(p, o, n);
     hed_ptx_next(p);
     hed_ptx_check_inst(p, i);
 }

@@ -25,16 +25,16 @@ static const unsigned char classes[256] = {
 /* clang-format on */
 
 static bool
-is(char c, unsigned mask)
+is_class(char c, unsigned mask)
 {
     return (classes[(unsigned char)c] & mask) != 0;
 }
 
-/* A % inside a name would be the operator. */
+/* A % can begin a name, but inside of one it would be the operator. */
 static bool
-in_name(char c)
+is_ptx_name_char(char c)
 {
-    return is(c, ALPHA | DIGIT) && c != '%';
+    return is_class(c, ALPHA | DIGIT) && c != '%';
 }
 
 void
@@ -53,7 +53,7 @@ newline(struct hed_ptx_lexer *l)
     l->line_start = l->at;
 }
 
-/* Behind the opening of a comment. Was it closed? */
+/* The opening of a comment has been taken. Is the comment closed? */
 static bool
 skip_comment(struct hed_ptx_lexer *l)
 {
@@ -71,26 +71,26 @@ skip_comment(struct hed_ptx_lexer *l)
 }
 
 static void
-skip_line(struct hed_ptx_lexer *l)
+skip_text_line(struct hed_ptx_lexer *l)
 {
     const char *nl = memchr(l->at, '\n', (size_t)(l->end - l->at));
 
     l->at = nl ? nl : l->end;
 }
 
-/* False for a comment without end; the token is then its opening. */
+/* False for a comment without an end; the token is then its opening. */
 static bool
 skip_blanks(struct hed_ptx_lexer *l, struct hed_ptx_token *t)
 {
     while (l->at < l->end) {
         const char c = *l->at;
 
-        if (is(c, BLANK)) {
+        if (is_class(c, BLANK)) {
             l->at++;
             if (c == '\n')
                 newline(l);
         } else if (c == '/' && l->end - l->at > 1 && l->at[1] == '/') {
-            skip_line(l);
+            skip_text_line(l);
         } else if (c == '/' && l->end - l->at > 1 && l->at[1] == '*') {
             t->text = l->at;
             t->line = l->line;
@@ -101,7 +101,7 @@ skip_blanks(struct hed_ptx_lexer *l, struct hed_ptx_token *t)
                 return false;
             }
         } else if (c == '#' && l->at == l->line_start) {
-            skip_line(l); /* left over from a preprocessor */
+            skip_text_line(l); /* left over from a preprocessor */
         } else {
             break;
         }
@@ -110,24 +110,24 @@ skip_blanks(struct hed_ptx_lexer *l, struct hed_ptx_token *t)
 }
 
 static unsigned
-digit_value(char c)
+ptx_digit_value(char c)
 {
     if (c <= '9')
         return (unsigned)(c - '0');
     return (unsigned)((c | 0x20) - 'a' + 10);
 }
 
-/* Digits of the base from `at`; stops at the first that is none. */
+/* Reads digits of that base; stops at the first character that is none. */
 static bool
-read_digits(const char **at, const char *end, unsigned base, uint64_t *out)
+lex_digits(const char **at, const char *end, unsigned base, uint64_t *out)
 {
     const char *p = *at;
     uint64_t value = 0;
     bool fits = true;
 
-    for (; p < end && is(*p, HEX) && digit_value(*p) < base; p++) {
+    for (; p < end && is_class(*p, HEX) && ptx_digit_value(*p) < base; p++) {
         fits = fits && !__builtin_mul_overflow(value, (uint64_t)base, &value) &&
-               !__builtin_add_overflow(value, (uint64_t)digit_value(*p), &value);
+               !__builtin_add_overflow(value, (uint64_t)ptx_digit_value(*p), &value);
     }
 
     const bool any = p > *at;
@@ -143,9 +143,8 @@ read_bits(struct hed_ptx_lexer *l, struct hed_ptx_token *t, uint16_t kind, int d
 {
     const char *at = l->at + 2;
 
-    t->kind = read_digits(&at, l->end, 16, &t->bits) && at - l->at - 2 == digits
-                  ? kind
-                  : HED_PTX_TOKEN_BAD;
+    t->kind = lex_digits(&at, l->end, 16, &t->bits) && at - l->at - 2 == digits ? kind
+                                                                                : HED_PTX_TOKEN_BAD;
     l->at = at;
 }
 
@@ -155,13 +154,13 @@ read_decimal_float(struct hed_ptx_lexer *l, struct hed_ptx_token *t)
     const char *p = l->at;
     char copy[FLOAT_TEXT_MAX];
 
-    while (p < l->end && (is(*p, DIGIT) || *p == '.'))
+    while (p < l->end && (is_class(*p, DIGIT) || *p == '.'))
         p++;
     if (p < l->end && (*p == 'e' || *p == 'E')) {
         p++;
         if (p < l->end && (*p == '+' || *p == '-'))
             p++;
-        while (p < l->end && is(*p, DIGIT))
+        while (p < l->end && is_class(*p, DIGIT))
             p++;
     }
 
@@ -173,7 +172,7 @@ read_decimal_float(struct hed_ptx_lexer *l, struct hed_ptx_token *t)
         memcpy(copy, l->at, n);
         copy[n] = '\0';
 
-        /* The locale's decimal point may not be ours; then the number is refused, not misread. */
+        /* If the locale's decimal point is not ours, the number is refused, not misread. */
         const double value = strtod(copy, &end);
 
         memcpy(&t->bits, &value, sizeof(value));
@@ -184,7 +183,7 @@ read_decimal_float(struct hed_ptx_lexer *l, struct hed_ptx_token *t)
 }
 
 static void
-read_number(struct hed_ptx_lexer *l, struct hed_ptx_token *t)
+lex_number(struct hed_ptx_lexer *l, struct hed_ptx_token *t)
 {
     const char *p = l->at;
     const char next = l->end - p > 1 ? (char)(p[1] | 0x20) : '\0';
@@ -202,13 +201,13 @@ read_number(struct hed_ptx_lexer *l, struct hed_ptx_token *t)
 
         const char *digits = p;
 
-        t->kind = read_digits(&p, l->end, base, &t->bits) ? HED_PTX_TOKEN_INT : HED_PTX_TOKEN_BAD;
+        t->kind = lex_digits(&p, l->end, base, &t->bits) ? HED_PTX_TOKEN_INT : HED_PTX_TOKEN_BAD;
         if (base == 10 && p < l->end && (*p == '.' || *p == 'e' || *p == 'E')) {
             read_decimal_float(l, t);
         } else {
             if (base == 10 && *digits == '0' && p - digits > 1) {
                 p = digits;
-                if (!read_digits(&p, l->end, 8, &t->bits))
+                if (!lex_digits(&p, l->end, 8, &t->bits))
                     t->kind = HED_PTX_TOKEN_BAD;
             }
             l->at = p;
@@ -216,9 +215,9 @@ read_number(struct hed_ptx_lexer *l, struct hed_ptx_token *t)
                 l->at++;
         }
     }
-    if (l->at < l->end && in_name(*l->at)) {
+    if (l->at < l->end && is_ptx_name_char(*l->at)) {
         t->kind = HED_PTX_TOKEN_BAD;
-        while (l->at < l->end && in_name(*l->at))
+        while (l->at < l->end && is_ptx_name_char(*l->at))
             l->at++;
     }
 }
@@ -241,14 +240,14 @@ read_string(struct hed_ptx_lexer *l, struct hed_ptx_token *t)
     l->at = p;
 }
 
-/* Letters, digits and "::", from p on. */
+/* The end of the letters, digits and "::" that begin at p. */
 static const char *
 word_end(const char *p, const char *end)
 {
     for (;;) {
-        while (p < end && in_name(*p))
+        while (p < end && is_ptx_name_char(*p))
             p++;
-        if (end - p > 2 && p[0] == ':' && p[1] == ':' && in_name(p[2]))
+        if (end - p > 2 && p[0] == ':' && p[1] == ':' && is_ptx_name_char(p[2]))
             p += 2;
         else
             return p;
@@ -305,13 +304,13 @@ hed_ptx_lex(struct hed_ptx_lexer *l, struct hed_ptx_token *t)
     const char c = *l->at;
     const char *next = l->at + 1;
 
-    if (is(c, ALPHA) && (c != '%' || (next < l->end && in_name(*next)))) {
-        while (next < l->end && in_name(*next))
+    if (is_class(c, ALPHA) && (c != '%' || (next < l->end && is_ptx_name_char(*next)))) {
+        while (next < l->end && is_ptx_name_char(*next))
             next++;
         l->at = next;
         t->kind = HED_PTX_TOKEN_IDENT;
-    } else if (is(c, DIGIT)) {
-        read_number(l, t);
+    } else if (is_class(c, DIGIT)) {
+        lex_number(l, t);
     } else if (c == '.') {
         l->at = word_end(next, l->end);
         t->text = next;
@@ -328,7 +327,7 @@ hed_ptx_lex(struct hed_ptx_lexer *l, struct hed_ptx_token *t)
 void
 hed_ptx_lex_opcode(struct hed_ptx_lexer *l, struct hed_ptx_token *t)
 {
-    while (l->end - l->at > 1 && *l->at == '.' && in_name(l->at[1]))
+    while (l->end - l->at > 1 && *l->at == '.' && is_ptx_name_char(l->at[1]))
         l->at = word_end(l->at + 1, l->end);
     t->len = (uint32_t)(l->at - t->text);
 }

@@ -1,5 +1,6 @@
-/* Tokens of PTX text: a cursor over a range of memory. Allocates nothing, never fails: what is no
- * token is HED_PTX_TOKEN_BAD, and the end, or a 0 byte, is HED_PTX_TOKEN_END for ever.
+/* Tokens of PTX text: a cursor over a range of memory. It allocates nothing and never fails: what
+ * is not a token is HED_PTX_TOKEN_BAD, and at the end, or at a 0 byte, every token is
+ * HED_PTX_TOKEN_END.
  */
 #pragma once
 
@@ -8,7 +9,7 @@
 
 enum hed_ptx_token_kind {
     HED_PTX_TOKEN_END,
-    HED_PTX_TOKEN_BAD,    /* a character, literal or comment that cannot be */
+    HED_PTX_TOKEN_BAD,    /* an invalid character, literal or comment */
     HED_PTX_TOKEN_IDENT,  /* add, %r1, $L__BB0_1, _ */
     HED_PTX_TOKEN_DOT,    /* .global, .L2::128B, .2d: text without the dot */
     HED_PTX_TOKEN_INT,    /* bits */
@@ -49,7 +50,7 @@ void hed_ptx_lex_init(struct hed_ptx_lexer *l, const char *text, size_t size);
 /* The next token; blanks and comments before it are skipped. */
 void hed_ptx_lex(struct hed_ptx_lexer *l, struct hed_ptx_token *t);
 
-/* Right behind an identifier: takes the rest of an instruction's name, ".global.nc.v4.f32", into
- * the token, up to the first character that cannot be part of it.
+/* Right after an identifier: adds the rest of an instruction's name, ".global.nc.v4.f32", to the
+ * token, up to the first character that cannot be part of it.
  */
 void hed_ptx_lex_opcode(struct hed_ptx_lexer *l, struct hed_ptx_token *t);

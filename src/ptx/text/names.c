@@ -1,9 +1,9 @@
-/* Names and scopes: interning, what a name means where, registers out of ranges.
+/* Names and scopes: interning names, what a name means in a scope, registers of ranges.
  *
  * Invariants:
- * 1. name->sym is the innermost declaration in scope; the ones it hides hang behind it.
- * 2. A register of a range is a symbol of the scope of its range, made when it is first mentioned:
- *    a range of a thousand million registers costs as much as a range of one.
+ * 1. name->sym is the innermost declaration in scope; `hidden` leads to the ones that it hides.
+ * 2. A register of a range is a symbol in the scope of its range. It is made when it is first
+ *    mentioned, so a range of a thousand million registers costs as much as a range of one.
  */
 #include "ptx/text/parser.h"
 
@@ -56,9 +56,9 @@ grow_names(struct hed_ptx_parser *p)
     p->names_size = size;
 }
 
-/* The place of a name in the table: its own, or the empty one where it belongs. */
+/* The position of a name in the table, or the empty position where it belongs. */
 static uint32_t
-find_place(const struct hed_ptx_parser *p, const char *text, size_t len, uint32_t hash)
+find_name_slot(const struct hed_ptx_parser *p, const char *text, size_t len, uint32_t hash)
 {
     uint32_t at = hash & (p->names_size - 1);
 
@@ -77,7 +77,7 @@ hed_ptx_intern(struct hed_ptx_parser *p, const char *text, size_t len)
     if (p->nnames * 4 >= p->names_size * 3)
         grow_names(p);
 
-    const uint32_t at = find_place(p, text, len, hash);
+    const uint32_t at = find_name_slot(p, text, len, hash);
 
     if (p->names[at])
         return p->names[at];
@@ -106,7 +106,7 @@ hed_ptx_take_name(struct hed_ptx_parser *p)
     return n;
 }
 
-/* Puts a symbol of the scope `depth` in front, below those of deeper scopes. */
+/* Adds a symbol of the scope `depth` to a name, below the symbols of deeper scopes. */
 static struct hed_ptx_sym *
 add_sym(struct hed_ptx_parser *p, struct hed_ptx_name *name, int kind, uint16_t depth)
 {
@@ -176,9 +176,9 @@ hed_ptx_new_reg(struct hed_ptx_parser *p, const char *name, const struct hed_ptx
     return r;
 }
 
-/* The innermost range with that prefix that has a register of that number. */
+/* The innermost range with that prefix that has a register with that number. */
 static const struct hed_ptx_range *
-range_of(const struct hed_ptx_name *prefix, uint64_t number)
+find_range_of_prefix(const struct hed_ptx_name *prefix, uint64_t number)
 {
     for (const struct hed_ptx_range *r = prefix->range; r; r = r->hidden) {
         if (number < r->regs->count)
@@ -187,7 +187,7 @@ range_of(const struct hed_ptx_name *prefix, uint64_t number)
     return NULL;
 }
 
-/* %r12 is 12 of %r<...> or 2 of %r1<...>: the innermost of all that are possible. */
+/* %r12 is number 12 of %r<...> or number 2 of %r1<...>: the innermost possible range wins. */
 static const struct hed_ptx_range *
 find_range(const struct hed_ptx_parser *p, const struct hed_ptx_name *name)
 {
@@ -205,8 +205,8 @@ find_range(const struct hed_ptx_parser *p, const struct hed_ptx_name *name)
             continue; /* numbers have no leading zeros */
 
         const struct hed_ptx_name *prefix =
-            p->names[find_place(p, name->text, len, hed_ptx_hash(name->text, len))];
-        const struct hed_ptx_range *r = prefix ? range_of(prefix, number) : NULL;
+            p->names[find_name_slot(p, name->text, len, hed_ptx_hash(name->text, len))];
+        const struct hed_ptx_range *r = prefix ? find_range_of_prefix(prefix, number) : NULL;
 
         if (r && (!best || r->depth > best->depth))
             best = r;
@@ -256,7 +256,7 @@ hed_ptx_open_scope(struct hed_ptx_parser *p)
 }
 
 static bool
-resolve(const struct hed_ptx_fixup *f)
+resolve_fixup(const struct hed_ptx_fixup *f)
 {
     const struct hed_ptx_sym *s = f->name->sym;
     struct hed_ptx_operand o = *f->operand;
@@ -274,7 +274,7 @@ resolve(const struct hed_ptx_fixup *f)
     return true;
 }
 
-/* A name that is not declared in this scope may still be in the one around it. */
+/* A name that is not declared in this scope may still be declared in the enclosing one. */
 static void
 settle_fixups(struct hed_ptx_parser *p, struct hed_ptx_name_scope *s)
 {
@@ -282,7 +282,7 @@ settle_fixups(struct hed_ptx_parser *p, struct hed_ptx_name_scope *s)
 
     for (struct hed_ptx_fixup *f = s->fixups; f; f = next) {
         next = f->next;
-        if (f->name->sym && f->name->sym->depth == p->depth && resolve(f))
+        if (f->name->sym && f->name->sym->depth == p->depth && resolve_fixup(f))
             continue;
         if (p->depth > 1) {
             f->next = p->scopes[p->depth - 1].fixups;
@@ -314,7 +314,7 @@ hed_ptx_add_fixup(struct hed_ptx_parser *p, struct hed_ptx_operand *o)
 {
     struct hed_ptx_fixup *f = hed_ptx_alloc(p, 1, sizeof(*f));
 
-    /* What take_named() in parse_inst.c left there. */
+    /* take_named() in inst.c put these there. */
     f->name = (void *)o->elems;
     f->operand = o;
     f->want = p->want;

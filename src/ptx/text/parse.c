@@ -1,9 +1,9 @@
-/* Modules: the directives outside of functions, the heads of functions, errors, memory.
+/* Modules: directives outside of functions, heads of functions, errors, memory.
  *
- *   lex.c -> parse.c            modules, functions' heads
- *            parse_var.c init.c variables, parameters, initialisers
- *            parse_body.c       statements, scopes, labels
- *            parse_inst.c       instructions and operands -> form.c -> check.c
+ *   lex.c -> parse.c        modules, heads of functions
+ *            var.c init.c   variables, parameters, initialisers
+ *            body.c         statements, scopes, labels
+ *            inst.c         instructions and operands -> form.c -> check.c
  */
 #include "ptx/text/parse.h"
 
@@ -16,7 +16,7 @@
 #include "ptx/text/parser.h"
 
 static void *
-take_memory(struct hed_ptx_parser *p, size_t bytes, size_t align)
+alloc_or_give_up(struct hed_ptx_parser *p, size_t bytes, size_t align)
 {
     const struct hed_arena *a = &p->m->arena;
     void *memory = hed_arena_alloc(&p->m->arena, bytes, align);
@@ -33,13 +33,13 @@ hed_ptx_alloc(struct hed_ptx_parser *p, size_t count, size_t size)
 
     if (__builtin_mul_overflow(count, size, &bytes))
         hed_ptx_give_up(p, HED_ELIMIT);
-    return memset(take_memory(p, bytes, bytes < 8 ? 1 : 8), 0, bytes);
+    return memset(alloc_or_give_up(p, bytes, bytes < 8 ? 1 : 8), 0, bytes);
 }
 
 const char *
 hed_ptx_copy(struct hed_ptx_parser *p, const char *text, size_t len)
 {
-    char *copy = take_memory(p, len + 1, 1);
+    char *copy = alloc_or_give_up(p, len + 1, 1);
 
     memcpy(copy, text, len);
     copy[len] = '\0';
@@ -54,7 +54,8 @@ hed_ptx_give_up(struct hed_ptx_parser *p, int err)
 }
 
 static void __attribute__((format(printf, 4, 0)))
-add_error(struct hed_ptx_parser *p, uint32_t line, uint32_t column, const char *fmt, va_list args)
+add_parse_error(struct hed_ptx_parser *p, uint32_t line, uint32_t column, const char *fmt,
+                va_list args)
 {
     char text[320];
     struct hed_ptx_error *e;
@@ -76,7 +77,7 @@ hed_ptx_error_at(struct hed_ptx_parser *p, uint32_t line, uint32_t column, const
     va_list args;
 
     va_start(args, fmt);
-    add_error(p, line, column, fmt, args);
+    add_parse_error(p, line, column, fmt, args);
     va_end(args);
 }
 
@@ -86,7 +87,7 @@ hed_ptx_fail(struct hed_ptx_parser *p, const char *fmt, ...)
     va_list args;
 
     va_start(args, fmt);
-    add_error(p, p->tok.line, p->tok.column, fmt, args);
+    add_parse_error(p, p->tok.line, p->tok.column, fmt, args);
     va_end(args);
     longjmp(*p->recover, 1);
 }
@@ -130,7 +131,7 @@ hed_ptx_take_dot(struct hed_ptx_parser *p, const char *word)
 }
 
 static struct hed_ptx_item *
-add_item(struct hed_ptx_parser *p, int kind)
+add_module_item(struct hed_ptx_parser *p, int kind)
 {
     struct hed_ptx_item *i = hed_ptx_alloc(p, 1, sizeof(*i));
 
@@ -140,7 +141,7 @@ add_item(struct hed_ptx_parser *p, int kind)
     return i;
 }
 
-/* 8.7 is a float to the lexer: its digits count. */
+/* The lexer takes 8.7 for a float, so the digits are read here. */
 static void
 take_version(struct hed_ptx_parser *p)
 {
@@ -193,11 +194,11 @@ take_target(struct hed_ptx_parser *p)
     } while (hed_ptx_take(p, ','));
 }
 
-/* .file 1 "name", 123, 456; clang puts the folder into a string of its own in front. */
+/* .file 1 "name", 123, 456; clang puts the folder in front, as another string. */
 static void
 take_file(struct hed_ptx_parser *p)
 {
-    struct hed_ptx_item *i = add_item(p, HED_PTX_ITEM_FILE);
+    struct hed_ptx_item *i = add_module_item(p, HED_PTX_ITEM_FILE);
 
     i->text = "";
     i->number = (uint32_t)hed_ptx_take_u32(p);
@@ -219,7 +220,7 @@ take_file(struct hed_ptx_parser *p)
         hed_ptx_take_value(p);
 }
 
-/* Debug sections say nothing about what the program does. */
+/* Debug sections do not change what the program does. */
 static void
 skip_section(struct hed_ptx_parser *p)
 {
@@ -243,7 +244,7 @@ take_pragmas(struct hed_ptx_parser *p, struct hed_ptx_func *f)
         const char *text = hed_ptx_copy(p, p->tok.text, p->tok.len);
 
         if (!f)
-            add_item(p, HED_PTX_ITEM_PRAGMA)->text = text;
+            add_module_item(p, HED_PTX_ITEM_PRAGMA)->text = text;
         else if (f->directives.npragmas < 4)
             f->directives.pragmas[f->directives.npragmas++] = text;
         hed_ptx_next(p);
@@ -251,7 +252,7 @@ take_pragmas(struct hed_ptx_parser *p, struct hed_ptx_func *f)
     hed_ptx_take(p, ';');
 }
 
-/* x, y, z; what is left out is 1. */
+/* x, y, z; those that are left out are 1. */
 static void
 take_three(struct hed_ptx_parser *p, uint32_t out[3])
 {
@@ -295,7 +296,7 @@ take_func_directives(struct hed_ptx_parser *p, struct hed_ptx_func *f)
     }
 }
 
-/* The function of that name, made if there was none. */
+/* The function with that name; makes it if there is none. */
 static struct hed_ptx_func *
 find_func(struct hed_ptx_parser *p, struct hed_ptx_name *name, bool is_entry)
 {
@@ -324,7 +325,7 @@ take_definition(struct hed_ptx_parser *p, struct hed_ptx_func *f)
         hed_ptx_fail_name(p, "Duplicate definition of '%s'", f->name);
     p->func = f;
     p->regs_end = &f->regs;
-    add_item(p, HED_PTX_ITEM_FUNC)->func = f;
+    add_module_item(p, HED_PTX_ITEM_FUNC)->func = f;
     hed_ptx_open_scope(p);
     hed_ptx_declare_params(p, f->sig.rets);
     hed_ptx_declare_params(p, f->sig.params);
@@ -334,7 +335,7 @@ take_definition(struct hed_ptx_parser *p, struct hed_ptx_func *f)
     p->func = NULL;
 }
 
-/* Behind .func or .entry. */
+/* .func or .entry has been taken. */
 static void
 take_func(struct hed_ptx_parser *p, int linkage, bool is_entry)
 {
@@ -366,7 +367,7 @@ take_func(struct hed_ptx_parser *p, int linkage, bool is_entry)
             f->linkage = (uint8_t)linkage;
     }
     if (hed_ptx_take(p, ';')) {
-        add_item(p, HED_PTX_ITEM_DECL)->func = f;
+        add_module_item(p, HED_PTX_ITEM_DECL)->func = f;
         return;
     }
     f->line = line;
@@ -388,7 +389,7 @@ take_alias(struct hed_ptx_parser *p)
     if (!of->sym || of->sym->kind != HED_PTX_SYM_FUNC || of->sym == name->sym)
         hed_ptx_fail_name(p, "Unknown symbol '%s'", of->text);
     name->sym->func->alias = of->sym->func;
-    add_item(p, HED_PTX_ITEM_ALIAS)->func = name->sym->func;
+    add_module_item(p, HED_PTX_ITEM_ALIAS)->func = name->sym->func;
 }
 
 static int
@@ -426,7 +427,7 @@ take_declaration(struct hed_ptx_parser *p)
     for (struct hed_ptx_var *v = hed_ptx_take_vars(p, space, linkage); v; v = next) {
         next = v->next;
         v->next = NULL;
-        add_item(p, HED_PTX_ITEM_VAR)->var = v;
+        add_module_item(p, HED_PTX_ITEM_VAR)->var = v;
         p->m->nvars++;
     }
 }
@@ -458,9 +459,9 @@ take_item(struct hed_ptx_parser *p)
         take_declaration(p);
 }
 
-/* After an error outside of a body: to behind the next ';' or block. */
+/* After an error outside of a body: continues after the next ';' or block. */
 static void
-resync(struct hed_ptx_parser *p)
+skip_bad_directive(struct hed_ptx_parser *p)
 {
     unsigned depth = 0;
 
@@ -492,7 +493,7 @@ take_module(struct hed_ptx_parser *p)
 
     p->recover = &here;
     if (_setjmp(here))
-        resync(p);
+        skip_bad_directive(p);
     while (p->tok.kind != HED_PTX_TOKEN_END)
         take_item(p);
     p->recover = p->give_up;
@@ -509,9 +510,10 @@ hed_ptx_module_init(struct hed_ptx_module *m, size_t ceiling)
     hed_arena_init(&m->arena, ceiling);
 }
 
-/* Apart from hed_ptx_parse so that the parser is not a variable of the function with the setjmp. */
+/* Apart from hed_ptx_parse(), so that the parser is not a variable of the function with the
+ * setjmp. */
 static void
-run(struct hed_ptx_parser *p)
+parse_module(struct hed_ptx_parser *p)
 {
     jmp_buf end;
 
@@ -532,7 +534,7 @@ hed_ptx_parse(struct hed_ptx_module *m, const char *text, size_t size)
     p.funcs_end = &m->funcs;
     p.errors_end = &m->errors;
     hed_ptx_lex_init(&p.lex, text, size);
-    run(&p);
+    parse_module(&p);
     if (p.err)
         return p.err;
     return m->nerrors ? HED_EFORMAT : 0;

@@ -1,9 +1,9 @@
-/* The parser's insides, for the files parse*.c, names.c, form.c and check*.c. Not an interface.
+/* What the files of the parser share. Not an interface for others.
  *
- * A parser reads tokens one ahead. Errors are collected; after one, reading goes on behind the next
- * ';' or '}' (hed_ptx_fail jumps to the nearest recovery point, which owns nothing but arena
- * memory, so nothing leaks). Out of memory, over the ceiling or over the limit of errors ends the
- * parse by a jump to the outermost point.
+ * The parser reads one token ahead. Errors are collected; after an error, it continues after the
+ * next ';' or '}'. hed_ptx_fail jumps to the nearest recovery point, which owns only arena memory,
+ * so nothing leaks. If memory runs out, or the ceiling or the limit of errors is reached, the parse
+ * ends with a jump to the outermost point.
  */
 #pragma once
 
@@ -25,7 +25,7 @@ enum hed_ptx_sym_kind {
     HED_PTX_SYM_TABLE,
 };
 
-/* What a name means somewhere. Declarations of an inner scope hide those outside. */
+/* What a name means in a scope. Declarations of an inner scope hide those outside. */
 struct hed_ptx_sym {
     uint8_t kind;
     uint16_t depth; /* of its scope; 0 is the module */
@@ -55,11 +55,11 @@ struct hed_ptx_range {
 struct hed_ptx_name {
     const char *text;
     uint32_t len, hash;
-    struct hed_ptx_sym *sym;     /* what it means here and now, or NULL */
+    struct hed_ptx_sym *sym;     /* its meaning in the current scope, or NULL */
     struct hed_ptx_range *range; /* the range of which it is the prefix, or NULL */
 };
 
-/* What a name that is not declared yet must turn out to be. */
+/* What kind of thing an undeclared name must turn out to be. */
 enum hed_ptx_want {
     HED_PTX_WANT_LABEL,
     HED_PTX_WANT_BRANCHES, /* .branchtargets */
@@ -91,10 +91,10 @@ struct hed_ptx_form_slot {
 struct hed_ptx_parser {
     struct hed_ptx_module *m;
     struct hed_ptx_lexer lex;
-    struct hed_ptx_token tok; /* the one not yet taken */
-    jmp_buf *recover;         /* where hed_ptx_fail goes */
-    jmp_buf *give_up;         /* where the end of memory goes */
-    int err;                  /* why we gave up */
+    struct hed_ptx_token tok; /* the current token, which is not taken yet */
+    jmp_buf *recover;         /* where hed_ptx_fail jumps to */
+    jmp_buf *give_up;         /* where hed_ptx_give_up jumps to */
+    int err;                  /* why it gave up */
 
     struct hed_ptx_name **names; /* open addressing; a power of two */
     uint32_t nnames, names_size;
@@ -103,7 +103,7 @@ struct hed_ptx_parser {
 
     struct hed_ptx_name_scope scopes[HED_PTX_DEPTH_MAX + 1];
     uint16_t depth;
-    uint16_t inner_ranges; /* ranges declared in scopes of a body: names may be hidden by them */
+    uint16_t inner_ranges; /* ranges declared in scopes of a body, which may hide names */
 
     struct hed_ptx_item **items_end;
     struct hed_ptx_func **funcs_end;
@@ -121,21 +121,21 @@ struct hed_ptx_parser {
     uint32_t name_line, name_column; /* of the name taken last */
 };
 
-/* Memory from the module's arena, zeroed; does not return when there is none. */
+/* Zeroed memory from the module's arena; does not return if there is none. */
 void *hed_ptx_alloc(struct hed_ptx_parser *p, size_t count, size_t size);
 
-/* A copy of text, terminated. */
+/* A terminated copy of the text. */
 const char *hed_ptx_copy(struct hed_ptx_parser *p, const char *text, size_t len);
 
-/* Records an error at a place; goes on. */
+/* Notes an error at that position and continues. */
 void hed_ptx_error_at(struct hed_ptx_parser *p, uint32_t line, uint32_t column, const char *fmt,
                       ...) __attribute__((cold, format(printf, 4, 5)));
 
-/* Records an error at the token and jumps to the recovery point. */
+/* Notes an error at the token and jumps to the recovery point. */
 _Noreturn void hed_ptx_fail(struct hed_ptx_parser *p, const char *fmt, ...)
     __attribute__((cold, format(printf, 2, 3)));
 
-/* Records an error at the name taken last and jumps to the recovery point. */
+/* Notes an error at the last name that was taken and jumps to the recovery point. */
 _Noreturn void hed_ptx_fail_name(struct hed_ptx_parser *p, const char *fmt, const char *name)
     __attribute__((cold));
 
@@ -185,12 +185,14 @@ struct hed_ptx_name *hed_ptx_intern(struct hed_ptx_parser *p, const char *text, 
 /* Takes an identifier; anything else is a syntax error. */
 struct hed_ptx_name *hed_ptx_take_name(struct hed_ptx_parser *p);
 
-/* Makes the name mean something in the scope. NULL, with an error, for a duplicate there. */
+/* Gives the name a meaning in the current scope. NULL, with an error, if it has one there
+ * already. */
 struct hed_ptx_sym *hed_ptx_declare(struct hed_ptx_parser *p, struct hed_ptx_name *name, int kind);
 void hed_ptx_declare_range(struct hed_ptx_parser *p, struct hed_ptx_name *name,
                            struct hed_ptx_regs *regs);
 
-/* What the name means here, or NULL. A register of a range comes into being by this. */
+/* The meaning of the name in the current scope, or NULL. Makes the register if the name is one of a
+ * range. */
 struct hed_ptx_sym *hed_ptx_lookup(struct hed_ptx_parser *p, struct hed_ptx_name *name);
 
 /* A new register of the function. */
@@ -201,7 +203,7 @@ void hed_ptx_open_scope(struct hed_ptx_parser *p);
 void hed_ptx_close_scope(struct hed_ptx_parser *p);
 void hed_ptx_add_fixup(struct hed_ptx_parser *p, struct hed_ptx_operand *o);
 
-/* form.c: the form of that spelling, made on first sight. */
+/* form.c: the form with that spelling, made when it is first met. */
 const struct hed_ptx_form *hed_ptx_form(struct hed_ptx_parser *p, const char *text, size_t len);
 
 /* expr.c: constant expressions. */
@@ -215,33 +217,34 @@ struct hed_ptx_value {
 struct hed_ptx_value hed_ptx_take_value(struct hed_ptx_parser *p);
 uint64_t hed_ptx_take_u32(struct hed_ptx_parser *p); /* an integer of 0 .. 2^32-1 */
 
-/* <n>: how many registers or variables; a literal, for '>' closes. */
+/* <n>: the number of registers or variables. A literal, because an expression would take the
+ * '>'. */
 uint32_t hed_ptx_take_range(struct hed_ptx_parser *p);
 
 double hed_ptx_value_double(const struct hed_ptx_value *v);
 
-/* parse_var.c */
+/* var.c */
 
 /* enum hed_ptx_type or _space of a dot token, or 0; nothing is taken. */
 int hed_ptx_type_at(const struct hed_ptx_parser *p);
 int hed_ptx_space_at(const struct hed_ptx_parser *p);
 
-/* Behind the state space: alignment, type, names, initialisers. A list by next. */
+/* Takes what follows the state space: alignment, type, names, initialisers. A list by next. */
 struct hed_ptx_var *hed_ptx_take_vars(struct hed_ptx_parser *p, int space, int linkage);
 
-/* "(.param .b32 a, ...)": a list by next, how many they are, and the bytes they take. */
+/* "(.param .b32 a, ...)": a list by next, the number of parameters, and their size in bytes. */
 struct hed_ptx_var *hed_ptx_take_params(struct hed_ptx_parser *p, uint32_t *count, uint64_t *size);
 
-/* Makes the parameters' names known in the scope. */
+/* Declares the parameters' names in the current scope. */
 void hed_ptx_declare_params(struct hed_ptx_parser *p, struct hed_ptx_var *params);
 void hed_ptx_take_init(struct hed_ptx_parser *p, struct hed_ptx_var *v);
 void hed_ptx_set_size(struct hed_ptx_parser *p, struct hed_ptx_var *v);
 
-/* parse_body.c: behind the '{', up to and with the '}'. */
+/* body.c: takes everything after the '{', up to and including the '}'. */
 void hed_ptx_take_body(struct hed_ptx_parser *p, struct hed_ptx_func *f);
 void *hed_ptx_add_stmt(struct hed_ptx_parser *p, size_t size, int kind);
 
-/* parse_inst.c: an instruction; its name is the token. */
+/* inst.c: takes an instruction; the current token is its name. */
 void hed_ptx_take_inst(struct hed_ptx_parser *p);
 void hed_ptx_take_operand(struct hed_ptx_parser *p, struct hed_ptx_operand *o);
 struct hed_ptx_operand *hed_ptx_take_operands(struct hed_ptx_parser *p, unsigned close,
@@ -249,7 +252,8 @@ struct hed_ptx_operand *hed_ptx_take_operands(struct hed_ptx_parser *p, unsigned
 
 /* check.c */
 
-/* May an operand that names a label or table, or nothing yet, stand where that is wanted? */
+/* May an operand that names a label, a table, or something undeclared stand where `want` is
+ * wanted? */
 bool hed_ptx_is_wanted(const struct hed_ptx_operand *o, uint8_t want);
 void hed_ptx_check_inst(struct hed_ptx_parser *p, struct hed_ptx_inst *i);
 bool hed_ptx_check_matrix(const struct hed_ptx_inst *i);

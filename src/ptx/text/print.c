@@ -10,7 +10,7 @@
 static const char *const linkages[] = {"", ".extern ", ".visible ", ".weak ", ".common "};
 
 static void
-add(struct hed_buf *b, const char *text)
+add_ptx_text(struct hed_buf *b, const char *text)
 {
     hed_buf_add(b, text, strlen(text));
 }
@@ -21,13 +21,13 @@ static void
 print_list(const struct hed_ptx_operand *o, uint32_t count, const char *open, const char *close,
            struct hed_buf *b)
 {
-    add(b, open);
+    add_ptx_text(b, open);
     for (uint32_t i = 0; i < count; i++) {
         if (i)
-            add(b, ", ");
+            add_ptx_text(b, ", ");
         print_operand(&o[i], b);
     }
-    add(b, close);
+    add_ptx_text(b, close);
 }
 
 static void
@@ -42,7 +42,7 @@ print_sel(unsigned sel, struct hed_buf *b)
 
     const int digits = (int)(sel >> 12 & 3) + 1;
 
-    add(b, sel & HED_PTX_SEL_HALF ? ".h" : ".b");
+    add_ptx_text(b, sel & HED_PTX_SEL_HALF ? ".h" : ".b");
     for (int i = digits; i-- > 0;)
         hed_buf_addf(b, "%u", sel >> (3 * i) & 7);
 }
@@ -54,18 +54,18 @@ print_offset(int64_t offset, struct hed_buf *b)
         hed_buf_addf(b, "+%" PRId64, offset);
 }
 
-/* The member that a REG, VAR or INT operand, or the base of a MEM one, is in. */
+/* Prints a REG, VAR or INT operand, or the base of a MEM operand. */
 static void
 print_base(const struct hed_ptx_operand *o, unsigned kind, struct hed_buf *b)
 {
     if (kind == HED_PTX_OPERAND_REG)
-        add(b, o->reg->name);
+        add_ptx_text(b, o->reg->name);
     else if (kind == HED_PTX_OPERAND_VAR)
-        add(b, o->var->name);
+        add_ptx_text(b, o->var->name);
     else if (kind == HED_PTX_OPERAND_FUNC)
-        add(b, o->func->name);
+        add_ptx_text(b, o->func->name);
     else if (kind == HED_PTX_OPERAND_SREG)
-        add(b, hed_ptx_sregs[o->sreg].text);
+        add_ptx_text(b, hed_ptx_sregs[o->sreg].text);
     else
         hed_buf_addf(b, "%" PRId64, (int64_t)o->bits);
     print_sel(o->sel, b);
@@ -76,7 +76,8 @@ static void
 print_operand(const struct hed_ptx_operand *o, struct hed_buf *b)
 {
     if (o->negated)
-        add(b, o->kind == HED_PTX_OPERAND_REG && o->reg->type != HED_PTX_TYPE_PRED ? "-" : "!");
+        add_ptx_text(b, o->kind == HED_PTX_OPERAND_REG && o->reg->type != HED_PTX_TYPE_PRED ? "-"
+                                                                                            : "!");
     switch ((enum hed_ptx_operand_kind)o->kind) {
     case HED_PTX_OPERAND_REG:
     case HED_PTX_OPERAND_SREG:
@@ -92,20 +93,20 @@ print_operand(const struct hed_ptx_operand *o, struct hed_buf *b)
             hed_buf_addf(b, "0d%016" PRIX64, o->bits);
         break;
     case HED_PTX_OPERAND_LABEL:
-        add(b, o->label->name);
+        add_ptx_text(b, o->label->name);
         break;
     case HED_PTX_OPERAND_TABLE:
-        add(b, o->table->name);
+        add_ptx_text(b, o->table->name);
         break;
     case HED_PTX_OPERAND_MEM:
-        add(b, "[");
+        add_ptx_text(b, "[");
         print_base(o, o->base, b);
-        add(b, o->unified ? "].unified" : "]");
+        add_ptx_text(b, o->unified ? "].unified" : "]");
         break;
     case HED_PTX_OPERAND_TUPLE:
-        add(b, "[");
+        add_ptx_text(b, "[");
         print_base(&o->elems[0], o->elems[0].base, b);
-        add(b, ", ");
+        add_ptx_text(b, ", ");
         print_list(o->elems + 1, o->count - 1, "", "]", b);
         break;
     case HED_PTX_OPERAND_VEC:
@@ -113,7 +114,7 @@ print_operand(const struct hed_ptx_operand *o, struct hed_buf *b)
         break;
     case HED_PTX_OPERAND_PAIR:
         print_operand(&o->elems[0], b);
-        add(b, "|");
+        add_ptx_text(b, "|");
         print_operand(&o->elems[1], b);
         break;
     case HED_PTX_OPERAND_LIST:
@@ -121,7 +122,7 @@ print_operand(const struct hed_ptx_operand *o, struct hed_buf *b)
         break;
     case HED_PTX_OPERAND_SINK:
     case HED_PTX_OPERAND_NONE:
-        add(b, "_");
+        add_ptx_text(b, "_");
         break;
     }
 }
@@ -133,15 +134,15 @@ print_call(const struct hed_ptx_inst *i, struct hed_buf *b)
 
     if (o[0].count) {
         print_operand(&o[0], b);
-        add(b, ", ");
+        add_ptx_text(b, ", ");
     }
     print_operand(&o[1], b);
     if (o[2].count || i->noperands > 3) {
-        add(b, ", ");
+        add_ptx_text(b, ", ");
         print_operand(&o[2], b);
     }
     if (i->noperands > 3) {
-        add(b, ", ");
+        add_ptx_text(b, ", ");
         print_operand(&o[3], b);
     }
 }
@@ -152,33 +153,33 @@ hed_ptx_print_inst(const struct hed_ptx_inst *i, struct hed_buf *b)
     if (i->guard)
         hed_buf_addf(b, "@%s%s ", i->guard_negated ? "!" : "", i->guard->name);
     if (i->is_refused) {
-        add(b, i->raw);
-        add(b, ";");
+        add_ptx_text(b, i->raw);
+        add_ptx_text(b, ";");
         return;
     }
-    add(b, i->form->text);
+    add_ptx_text(b, i->form->text);
     if (i->noperands)
-        add(b, " ");
+        add_ptx_text(b, " ");
     if (i->form->op == HED_PTX_OP_CALL)
         print_call(i, b);
     else
         print_list(i->operands, i->noperands, "", "", b);
-    add(b, ";");
+    add_ptx_text(b, ";");
 }
 
-/* Everything of a declaration up to and with the dimensions. */
+/* A declaration up to and including its dimensions. */
 static void
 print_declarator(const struct hed_ptx_var *v, struct hed_buf *b)
 {
-    add(b, linkages[v->linkage]);
+    add_ptx_text(b, linkages[v->linkage]);
     hed_buf_addf(b, ".%s ", hed_ptx_space_text(v->space));
     if (v->managed || v->has_uuid) {
-        add(b, ".attribute(");
-        add(b, v->managed ? ".managed" : "");
-        add(b, v->managed && v->has_uuid ? ", " : "");
+        add_ptx_text(b, ".attribute(");
+        add_ptx_text(b, v->managed ? ".managed" : "");
+        add_ptx_text(b, v->managed && v->has_uuid ? ", " : "");
         if (v->has_uuid)
             hed_buf_addf(b, ".unified(%" PRIu64 ", %" PRIu64 ")", v->uuid[0], v->uuid[1]);
-        add(b, ") ");
+        add_ptx_text(b, ") ");
     }
     if (v->said_align)
         hed_buf_addf(b, ".align %u ", v->align);
@@ -186,16 +187,16 @@ print_declarator(const struct hed_ptx_var *v, struct hed_buf *b)
         hed_buf_addf(b, ".v%u ", v->vec);
     hed_buf_addf(b, ".%s ", hed_ptx_types[v->type].text);
     if (v->is_ptr) {
-        add(b, ".ptr ");
+        add_ptx_text(b, ".ptr ");
         if (v->ptr_space)
             hed_buf_addf(b, ".%s ", hed_ptx_space_text(v->ptr_space));
         if (v->ptr_align)
             hed_buf_addf(b, ".align %u ", v->ptr_align);
     }
-    add(b, v->name);
+    add_ptx_text(b, v->name);
     for (int i = 0; i < v->ndims; i++) {
         if (i == 0 && v->unsized)
-            add(b, "[]");
+            add_ptx_text(b, "[]");
         else
             hed_buf_addf(b, "[%" PRIu64 "]", v->dims[i]);
     }
@@ -211,7 +212,7 @@ print_reloc(const struct hed_ptx_reloc *r, struct hed_buf *b)
     hed_buf_addf(b, r->generic ? "generic(%s)" : "%s", name);
     print_offset(r->addend, b);
     if (r->mask)
-        add(b, ")");
+        add_ptx_text(b, ")");
 }
 
 /* A walk over the elements of an initialiser. */
@@ -249,16 +250,16 @@ print_level(struct walk *w, int level, struct hed_buf *b)
     const bool is_vec = w->v->vec && level == w->v->ndims;
     const uint64_t count = is_vec ? w->v->vec : w->v->dims[level];
 
-    add(b, "{");
+    add_ptx_text(b, "{");
     for (uint64_t i = 0; i < count && w->at < w->v->init_size && !b->err; i++) {
         if (i)
-            add(b, ", ");
+            add_ptx_text(b, ", ");
         if (level + 1 < w->levels)
             print_level(w, level + 1, b);
         else
             print_element(w, b);
     }
-    add(b, "}");
+    add_ptx_text(b, "}");
 }
 
 static void
@@ -270,25 +271,25 @@ print_var(const struct hed_ptx_var *v, struct hed_buf *b)
     w.width = (hed_ptx_types[v->type].bits + 7u) / 8;
     w.levels = v->ndims + (v->vec ? 1 : 0);
     if (v->init_size) {
-        add(b, " = ");
+        add_ptx_text(b, " = ");
         if (w.levels)
             print_level(&w, 0, b);
         else
             print_element(&w, b);
     }
-    add(b, ";\n");
+    add_ptx_text(b, ";\n");
 }
 
 static void
 print_params(const struct hed_ptx_var *v, struct hed_buf *b)
 {
-    add(b, "(");
+    add_ptx_text(b, "(");
     for (; v; v = v->next) {
         print_declarator(v, b);
         if (v->next)
-            add(b, ", ");
+            add_ptx_text(b, ", ");
     }
-    add(b, ")");
+    add_ptx_text(b, ")");
 }
 
 static void
@@ -299,7 +300,7 @@ print_three(const char *name, const uint32_t n[3], struct hed_buf *b)
 }
 
 static void
-print_one(const char *name, uint32_t n, struct hed_buf *b)
+print_number_directive(const char *name, uint32_t n, struct hed_buf *b)
 {
     if (n)
         hed_buf_addf(b, "\n.%s %u", name, n);
@@ -310,24 +311,24 @@ print_head(const struct hed_ptx_func *f, struct hed_buf *b)
 {
     const struct hed_ptx_directives *d = &f->directives;
 
-    add(b, linkages[f->linkage]);
-    add(b, f->is_entry ? ".entry " : ".func ");
+    add_ptx_text(b, linkages[f->linkage]);
+    add_ptx_text(b, f->is_entry ? ".entry " : ".func ");
     if (f->sig.nrets) {
         print_params(f->sig.rets, b);
-        add(b, " ");
+        add_ptx_text(b, " ");
     }
-    add(b, f->name);
+    add_ptx_text(b, f->name);
     print_params(f->sig.params, b);
     print_three("maxntid", d->maxntid, b);
     print_three("reqntid", d->reqntid, b);
     print_three("reqnctapercluster", d->reqnctapercluster, b);
-    print_one("minnctapersm", d->minnctapersm, b);
-    print_one("maxnctapersm", d->maxnctapersm, b);
-    print_one("maxnreg", d->maxnreg, b);
-    print_one("maxclusterrank", d->maxclusterrank, b);
-    add(b, d->explicitcluster ? "\n.explicitcluster" : "");
-    add(b, d->blocksareclusters ? "\n.blocksareclusters" : "");
-    add(b, f->sig.noreturn ? "\n.noreturn" : "");
+    print_number_directive("minnctapersm", d->minnctapersm, b);
+    print_number_directive("maxnctapersm", d->maxnctapersm, b);
+    print_number_directive("maxnreg", d->maxnreg, b);
+    print_number_directive("maxclusterrank", d->maxclusterrank, b);
+    add_ptx_text(b, d->explicitcluster ? "\n.explicitcluster" : "");
+    add_ptx_text(b, d->blocksareclusters ? "\n.blocksareclusters" : "");
+    add_ptx_text(b, f->sig.noreturn ? "\n.noreturn" : "");
     for (int i = 0; i < d->npragmas; i++)
         hed_buf_addf(b, "\n.pragma \"%s\";", d->pragmas[i]);
 }
@@ -335,20 +336,20 @@ print_head(const struct hed_ptx_func *f, struct hed_buf *b)
 static void
 print_regs(const struct hed_ptx_regs *r, struct hed_buf *b)
 {
-    add(b, ".reg ");
+    add_ptx_text(b, ".reg ");
     if (r->vec)
         hed_buf_addf(b, ".v%u ", r->vec);
     hed_buf_addf(b, ".%s ", hed_ptx_types[r->type].text);
     for (; r; r = r->joined) {
-        add(b, r->name);
+        add_ptx_text(b, r->name);
         if (r->is_range)
             hed_buf_addf(b, "<%u>", r->count);
-        add(b, r->joined ? ", " : ";\n");
+        add_ptx_text(b, r->joined ? ", " : ";\n");
     }
 }
 
 static void
-print_table(const struct hed_ptx_table *t, struct hed_buf *b)
+print_target_table(const struct hed_ptx_table *t, struct hed_buf *b)
 {
     static const char *const names[] = {".branchtargets ", ".calltargets ", ".callprototype "};
 
@@ -356,9 +357,9 @@ print_table(const struct hed_ptx_table *t, struct hed_buf *b)
     if (t->kind == HED_PTX_TABLE_PROTO) {
         if (t->sig.nrets)
             print_params(t->sig.rets, b);
-        add(b, " _ ");
+        add_ptx_text(b, " _ ");
         print_params(t->sig.params, b);
-        add(b, t->sig.noreturn ? " .noreturn;\n" : ";\n");
+        add_ptx_text(b, t->sig.noreturn ? " .noreturn;\n" : ";\n");
     } else {
         print_list(t->targets, t->count, "", ";\n", b);
     }
@@ -369,18 +370,18 @@ print_stmt(const struct hed_ptx_stmt *s, struct hed_buf *b)
 {
     switch ((enum hed_ptx_stmt_kind)s->kind) {
     case HED_PTX_STMT_INST:
-        add(b, "    ");
+        add_ptx_text(b, "    ");
         hed_ptx_print_inst((const struct hed_ptx_inst *)s, b);
-        add(b, "\n");
+        add_ptx_text(b, "\n");
         break;
     case HED_PTX_STMT_LABEL:
         hed_buf_addf(b, "%s:\n", s->label->name);
         break;
     case HED_PTX_STMT_OPEN:
-        add(b, "{\n");
+        add_ptx_text(b, "{\n");
         break;
     case HED_PTX_STMT_CLOSE:
-        add(b, "}\n");
+        add_ptx_text(b, "}\n");
         break;
     case HED_PTX_STMT_REGS:
         if (s->regs)
@@ -390,7 +391,7 @@ print_stmt(const struct hed_ptx_stmt *s, struct hed_buf *b)
         print_var(s->var, b);
         break;
     case HED_PTX_STMT_TABLE:
-        print_table(s->table, b);
+        print_target_table(s->table, b);
         break;
     case HED_PTX_STMT_LOC:
         hed_buf_addf(b, ".loc %u %u %u\n", s->loc->file, s->loc->line, s->loc->column);
@@ -410,14 +411,14 @@ print_item(const struct hed_ptx_item *i, struct hed_buf *b)
         break;
     case HED_PTX_ITEM_DECL:
         print_head(i->func, b);
-        add(b, ";\n");
+        add_ptx_text(b, ";\n");
         break;
     case HED_PTX_ITEM_FUNC:
         print_head(i->func, b);
-        add(b, "\n{\n");
+        add_ptx_text(b, "\n{\n");
         for (const struct hed_ptx_stmt *s = i->func->body; s && !b->err; s = s->next)
             print_stmt(s, b);
-        add(b, "}\n");
+        add_ptx_text(b, "}\n");
         break;
     case HED_PTX_ITEM_ALIAS:
         hed_buf_addf(b, ".alias %s, %s;\n", i->func->name, i->func->alias->name);
@@ -434,7 +435,7 @@ print_item(const struct hed_ptx_item *i, struct hed_buf *b)
 void
 hed_ptx_print(const struct hed_ptx_module *m, struct hed_buf *b)
 {
-    /* Not debug: ptxas wants debug sections with it, and they are not kept. */
+    /* Not debug: ptxas would then require debug sections, which are not kept. */
     static const char *const options[] = {"texmode_unified", "texmode_independent", NULL,
                                           "map_f64_to_f32"};
     const char suffix[2] = {m->suffix, '\0'};

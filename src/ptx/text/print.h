@@ -1,5 +1,5 @@
-/* A module as PTX text again: what was parsed, in the same order and with the same names, without
- * comments and debug sections. Parsed again it gives the same module, and so the same text.
+/* Prints a module as PTX text: in the same order and with the same names, without comments and
+ * debug sections. Parsing the result gives the same module, and so the same text.
  */
 #pragma once
 

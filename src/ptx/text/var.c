@@ -6,7 +6,7 @@
 
 #include "base/number.h"
 
-#define ALIGN_MAX 4096u /* bytes; more than any driver grants */
+#define ALIGN_MAX 4096u /* bytes; no driver allows more */
 
 static const char *const type_texts[] = {
     [0] = "",
@@ -89,7 +89,7 @@ take_attributes(struct hed_ptx_parser *p, struct hed_ptx_var *v)
     hed_ptx_expect(p, ')');
 }
 
-/* .ptr .global .align 16, behind the type of a kernel's parameter */
+/* .ptr .global .align 16, after the type of a kernel's parameter */
 static void
 take_ptr(struct hed_ptx_parser *p, struct hed_ptx_var *v)
 {
@@ -101,7 +101,7 @@ take_ptr(struct hed_ptx_parser *p, struct hed_ptx_var *v)
         v->ptr_align = take_align(p);
 }
 
-/* Everything in front of the name, in any order. */
+/* Takes everything in front of the name, in any order. */
 static void
 take_prefix(struct hed_ptx_parser *p, struct hed_ptx_var *v)
 {
@@ -169,7 +169,7 @@ hed_ptx_set_size(struct hed_ptx_parser *p, struct hed_ptx_var *v)
     v->size = size;
 }
 
-/* Behind its prefix: name, dimensions, size. */
+/* Takes name and dimensions, after the prefix, and sets the size. */
 static struct hed_ptx_name *
 take_declarator(struct hed_ptx_parser *p, struct hed_ptx_var *v)
 {
@@ -183,7 +183,7 @@ take_declarator(struct hed_ptx_parser *p, struct hed_ptx_var *v)
     return name;
 }
 
-/* An .extern variable may be declared again, and be defined after it was. */
+/* An .extern variable may be declared again, and may be defined later. */
 static bool
 is_again(const struct hed_ptx_sym *old, const struct hed_ptx_var *v)
 {
@@ -193,7 +193,7 @@ is_again(const struct hed_ptx_sym *old, const struct hed_ptx_var *v)
             v->linkage == HED_PTX_LINKAGE_COMMON || v->linkage == HED_PTX_LINKAGE_WEAK);
 }
 
-/* Takes name[dims] = init. A second declaration fills in the first object and gives NULL. */
+/* Takes name[dims] = init. A second declaration completes the first object and returns NULL. */
 static struct hed_ptx_var *
 take_var(struct hed_ptx_parser *p, const struct hed_ptx_var *prefix)
 {
@@ -223,7 +223,7 @@ take_var(struct hed_ptx_parser *p, const struct hed_ptx_var *prefix)
     return v;
 }
 
-/* %r<10>: that many variables %r0 .. %r9. Rare, and not for many. */
+/* %r<10>: the variables %r0 .. %r9. Rare, and only for small numbers. */
 #define REPEAT_MAX 4096u
 #define NAME_MAX_BYTES 255u
 

@@ -27,8 +27,8 @@ find_video_op(enum hed_ptx_op op, struct hed_video *v)
 {
     for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
         v->op = ops[i].op & 15u;
-        v->lanes = op == ops[i].one ? 1 : op == ops[i].two ? 2 : op == ops[i].four ? 4 : 0;
-        if (v->lanes)
+        v->parts = op == ops[i].one ? 1 : op == ops[i].two ? 2 : op == ops[i].four ? 4 : 0;
+        if (v->parts)
             return;
     }
 }
