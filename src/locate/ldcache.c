@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/io.h"
 
 #define CACHE_PATH "/etc/ld.so.cache"
 #define CACHE_MAX (64u * 1024 * 1024) /* bytes */
@@ -78,21 +79,6 @@ hed_ldcache_each_in(const void *data, size_t size, const char *name,
     return 0;
 }
 
-static int
-read_all(int fd, char *data, size_t size)
-{
-    for (size_t done = 0; done < size;) {
-        const ssize_t n = read(fd, data + done, size - done);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return n < 0 ? hed_err_from_errno(errno) : HED_ETRUNC;
-        done += (size_t)n;
-    }
-    return 0;
-}
-
 int
 hed_ldcache_each(const char *name, void (*fn)(void *arg, const char *path), void *arg)
 {
@@ -110,7 +96,7 @@ hed_ldcache_each(const char *name, void (*fn)(void *arg, const char *path), void
     else if (!(data = malloc((size_t)st.st_size)))
         err = HED_ENOMEM;
     if (!err)
-        err = read_all(fd, data, (size_t)st.st_size);
+        err = hed_read_all(fd, data, (size_t)st.st_size);
     if (!err)
         err = hed_ldcache_each_in(data, (size_t)st.st_size, name, fn, arg);
     free(data);

@@ -1,17 +1,17 @@
 /* The sixteen barriers of a block.
  *
- * A barrier counts threads. One for all threads of the block counts those that have ended as well;
- * how many lanes of a running warp have ended, only the warp knows, so when nobody in a block can
- * run and all who are left wait at one such barrier, it is complete.
+ * A barrier counts threads. A barrier for all threads of the block also counts those that have
+ * ended. Only a running warp knows how many of its lanes have ended. So if no strand of a block can
+ * run and all that are left wait at one such barrier, it is complete.
  */
 #include "backends/cpu/engine.h"
 
 static void
-release(struct hed_barrier *r)
+release_barrier(struct hed_barrier *r)
 {
     struct hed_strand *list = r->waiting, *ordered = NULL;
 
-    /* They came last first: let them go on in the order they came. */
+    /* The list has the latest first; they continue in the order in which they came. */
     while (list) {
         struct hed_strand *s = list;
 
@@ -32,7 +32,7 @@ release(struct hed_barrier *r)
 }
 
 static bool
-complete(const struct hed_block *b, const struct hed_barrier *r)
+is_barrier_complete(const struct hed_block *b, const struct hed_barrier *r)
 {
     if (r->expected == 0)
         return r->arrived + b->ended_threads >= b->grid->threads;
@@ -45,8 +45,8 @@ hed_barrier_ended(struct hed_block *b)
     for (uint32_t id = 0; id < HED_BARRIERS; id++) {
         struct hed_barrier *r = &b->barriers[id];
 
-        if (r->arrived && r->expected == 0 && complete(b, r))
-            release(r);
+        if (r->arrived && r->expected == 0 && is_barrier_complete(b, r))
+            release_barrier(r);
     }
 }
 
@@ -62,16 +62,17 @@ hed_barrier_stuck(struct hed_block *b)
         for (const struct hed_strand *s = r->waiting; s; s = s->next)
             waiting++;
         if (waiting == b->live) {
-            release(r);
+            release_barrier(r);
             return true;
         }
     }
     return false;
 }
 
-/* Counts the arrival. True: the barrier is complete, and those who waited can go on. */
+/* Counts an arrival. True if the barrier is complete, and the strands that waited can continue. */
 static bool
-arrive(struct hed_strand *s, uint32_t id, uint32_t threads, uint32_t arriving, uint32_t trues)
+arrive_at_barrier(struct hed_strand *s, uint32_t id, uint32_t threads, uint32_t arriving,
+                  uint32_t trues)
 {
     struct hed_block *b = s->block;
 
@@ -84,18 +85,19 @@ arrive(struct hed_strand *s, uint32_t id, uint32_t threads, uint32_t arriving, u
     r->expected = threads >= b->grid->threads ? 0 : threads;
     r->arrived += arriving;
     r->trues += trues;
-    if (!complete(b, r))
+    if (!is_barrier_complete(b, r))
         return false;
     s->barrier_trues = r->trues;
     s->barrier_count = r->arrived;
-    release(r);
+    release_barrier(r);
     return true;
 }
 
 static void
-meet_at(struct hed_strand *s, uint32_t id, uint32_t threads, uint32_t arriving, uint32_t trues)
+wait_at_barrier(struct hed_strand *s, uint32_t id, uint32_t threads, uint32_t arriving,
+                uint32_t trues)
 {
-    if (arrive(s, id, threads, arriving, trues))
+    if (arrive_at_barrier(s, id, threads, arriving, trues))
         return;
 
     struct hed_barrier *r = &s->block->barriers[id];
@@ -109,13 +111,13 @@ meet_at(struct hed_strand *s, uint32_t id, uint32_t threads, uint32_t arriving, 
 void
 hed_rt_barrier(struct hed_ptx_strand *a, uint32_t id, uint32_t threads, uint32_t arriving)
 {
-    meet_at(hed_strand_of(a), id, threads, arriving, 0);
+    wait_at_barrier(hed_strand_of(a), id, threads, arriving, 0);
 }
 
 void
 hed_rt_barrier_arrive(struct hed_ptx_strand *a, uint32_t id, uint32_t threads, uint32_t arriving)
 {
-    (void)arrive(hed_strand_of(a), id, threads, arriving, 0);
+    (void)arrive_at_barrier(hed_strand_of(a), id, threads, arriving, 0);
 }
 
 uint32_t
@@ -124,7 +126,7 @@ hed_rt_barrier_reduce(struct hed_ptx_strand *a, uint32_t id, uint32_t threads, u
 {
     struct hed_strand *s = hed_strand_of(a);
 
-    meet_at(s, id, threads, arriving, trues);
+    wait_at_barrier(s, id, threads, arriving, trues);
     switch (op) {
     case HED_RT_AND:
         return s->barrier_trues == s->barrier_count;

@@ -1,4 +1,4 @@
-/* Open blocks: their strands, stacks and shared memory, which are used again and again. */
+/* Open blocks: their strands, stacks and shared memory, which are reused. */
 #include "backends/cpu/engine.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "base/number.h"
 
 #define OUT_MAX ((size_t)256 << 20) /* bytes that one block may print */
-/* Stacks do not all begin at the same place of a page: they would share few lines of the cache. */
+/* Stacks begin at different offsets in a page; otherwise they would compete for few cache lines. */
 #define SHIFT 1088
 #define SHIFTS 15
 #define SHARED_ALIGN 1024 /* ptx/run/abi.h */
@@ -54,8 +54,8 @@ give_guards(struct hed_engine *e, uint32_t count)
     hed_unlock(&e->lock);
 }
 
-/* The lowest part of each stack cannot be touched, so that what grows too large does not run into
- * its neighbour. */
+/* Makes the lowest part of each stack inaccessible, so that a stack that grows too large does not
+ * run into its neighbour. */
 static void
 protect_stacks(struct hed_block *b)
 {
@@ -71,10 +71,10 @@ protect_stacks(struct hed_block *b)
         (void)mprotect(b->stacks.at + i * b->stack_size, b->guard, PROT_NONE);
 }
 
-/* Shared memory ends where its last page does, and the next cannot be touched: what runs over its
- * end is found out, as on a GPU. */
+/* Shared memory ends at the end of a page, and the next page is inaccessible, so an access beyond
+ * its end fails, as on a GPU. */
 static int
-take_shared(struct hed_block *b, size_t size)
+take_shared_memory(struct hed_block *b, size_t size)
 {
     struct hed_regions *from = &b->worker->engine->shared;
     const size_t page = page_size();
@@ -141,7 +141,7 @@ block_create(struct hed_engine_worker *w, const struct hed_grid *g)
         b->strand_room = g->rooms;
     if (!b->strands ||
         hed_region_take(&w->engine->stacks, g->stacks * g->stack_size, &b->stacks) != 0 ||
-        take_shared(b, shared_size(g)) != 0) {
+        take_shared_memory(b, shared_size(g)) != 0) {
         b->guard = 0;
         block_free(b);
         return NULL;
@@ -150,9 +150,9 @@ block_create(struct hed_engine_worker *w, const struct hed_grid *g)
     return b;
 }
 
-/* Can a block of another grid be used for this one? */
+/* Can a block of an earlier grid be reused for this one? */
 static bool
-fits(const struct hed_block *b, const struct hed_grid *g)
+block_fits(const struct hed_block *b, const struct hed_grid *g)
 {
     return b->stack_size >= g->stack_size && (b->guard == g->guard || b->guard == 0) &&
            b->stack_room >= g->stacks && b->strand_room >= g->rooms &&
@@ -191,7 +191,7 @@ hed_block_open(struct hed_engine_worker *w, struct hed_grid *g)
     struct hed_block *b;
 
     for (struct hed_block **at = &w->spare; (b = *at) != NULL; at = &b->next) {
-        if (fits(b, g)) {
+        if (block_fits(b, g)) {
             *at = b->next;
             w->spare_count--;
             break;
@@ -206,7 +206,7 @@ hed_block_open(struct hed_engine_worker *w, struct hed_grid *g)
     b->abi.grid = &g->abi;
     b->abi.shared = b->shared.at + shared_room(b) - shared_size(g);
     b->abi.smid = w->index % g->abi.nsm;
-    b->turns = 0;
+    b->steps = 0;
     for (uint32_t i = 0; i < g->rooms; i++) {
         struct hed_strand *s = &b->strands[i];
 
@@ -243,7 +243,7 @@ hed_block_begin(struct hed_block *b, uint64_t index)
     b->ended_threads = 0;
     b->first = b->last = NULL;
     b->queued = 0;
-    b->turns = 0;
+    b->steps = 0;
     memset(b->barriers, 0, sizeof b->barriers);
     memset(b->warps, 0, g->warps * sizeof *b->warps);
     for (uint32_t i = 0; i < g->strands; i++) {
@@ -283,7 +283,7 @@ hed_block_trim(struct hed_engine_worker *w, uint32_t keep)
 {
     struct hed_block **at = &w->spare;
 
-    /* The latest are in front: those at the end have not fitted for longest. */
+    /* The latest are in front; those at the end have been of no use for longest. */
     for (uint32_t n = 0; n < keep && *at; n++)
         at = &(*at)->next;
     while (*at) {

@@ -1,4 +1,4 @@
-/* See cache.h. */
+/* Compiled kernels on disk. See cache.h. */
 #include "backends/cpu/cache.h"
 
 #include <dirent.h>
@@ -16,15 +16,16 @@
 #include "base/buf.h"
 #include "base/crc.h"
 #include "base/folder.h"
+#include "base/io.h"
 #include "base/log.h"
 #include "base/str.h"
 
 #define SUFFIX ".kernel"
 #define OBJECT_MAX ((uint64_t)512 << 20) /* bytes of one object */
-#define FRESH_S 3600                     /* a time younger than this is not freshened */
-#define ABANDONED_S 3600  /* a file that was not renamed in this time never will be */
-#define TRIM_EVERY 64     /* stores between looks at the whole folder */
-#define FILES_MAX 1000000 /* in the folder; more are not looked at */
+#define FRESH_S 3600                     /* a newer time is not updated */
+#define ABANDONED_S 3600                 /* a temporary file that is older will never be renamed */
+#define TRIM_EVERY 64                    /* stores between two checks of the whole folder */
+#define FILES_MAX 1000000                /* in the folder; others are ignored */
 
 struct header {
     char magic[8];
@@ -67,74 +68,38 @@ hed_cache_free(struct hed_cache *c)
     free(c);
 }
 
-/* With room for what mkstemp-like names add. */
+/* With room for the file's name and the suffix of a temporary file. */
 #define PATH_ROOM (PATH_MAX + 96)
 
 static void
-path_of(const struct hed_cache *c, const struct hed_cache_key *key, char *out)
+entry_path(const struct hed_cache *c, const struct hed_cache_key *key, char *out)
 {
     char text[HED_HASH_TEXT];
 
     snprintf(out, PATH_ROOM, "%s/%s" SUFFIX, c->folder, hed_hash_text(key->hash, text));
 }
 
-static bool
-read_all(int fd, void *p, size_t size)
-{
-    unsigned char *at = p;
-
-    while (size > 0) {
-        const ssize_t n = read(fd, at, size);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        at += n;
-        size -= (size_t)n;
-    }
-    return true;
-}
-
-static bool
-write_all(int fd, const void *p, size_t size)
-{
-    const unsigned char *at = p;
-
-    while (size > 0) {
-        const ssize_t n = write(fd, at, size);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        at += n;
-        size -= (size_t)n;
-    }
-    return true;
-}
-
 static void
-freshen(int fd, const struct stat *st)
+update_time(int fd, const struct stat *st)
 {
     if (time(NULL) - st->st_mtime > FRESH_S)
         (void)futimens(fd, NULL);
 }
 
-/* What is executed must be ours: nobody else may have put it there. */
+/* The code will be executed, so only the user may have been able to write it. */
 static bool
-is_ours(const struct stat *st)
+is_written_by_user(const struct stat *st)
 {
     return S_ISREG(st->st_mode) && st->st_uid == geteuid() && (st->st_mode & 022) == 0;
 }
 
 static bool
-read_entry(int fd, const struct hed_cache_key *key, struct hed_buf *out)
+read_cache_entry(int fd, const struct hed_cache_key *key, struct hed_buf *out)
 {
     struct header h;
     struct stat st;
 
-    if (fstat(fd, &st) != 0 || !is_ours(&st) || !read_all(fd, &h, sizeof h))
+    if (fstat(fd, &st) != 0 || !is_written_by_user(&st) || hed_read_all(fd, &h, sizeof h) != 0)
         return false;
     if (memcmp(h.magic, magic, sizeof magic) != 0 || memcmp(&h.key, key, sizeof h.key) != 0 ||
         h.size > OBJECT_MAX || (uint64_t)st.st_size != sizeof h + h.size)
@@ -142,11 +107,11 @@ read_entry(int fd, const struct hed_cache_key *key, struct hed_buf *out)
 
     void *object = malloc(h.size ? h.size : 1);
     const bool right =
-        object && read_all(fd, object, h.size) && hed_crc32(0, object, h.size) == h.crc;
+        object && hed_read_all(fd, object, h.size) == 0 && hed_crc32(0, object, h.size) == h.crc;
 
     if (right) {
         hed_buf_add(out, object, h.size);
-        freshen(fd, &st);
+        update_time(fd, &st);
     }
     free(object);
     return right && !out->err;
@@ -159,14 +124,14 @@ hed_cache_get(struct hed_cache *c, const struct hed_cache_key *key, struct hed_b
 
     if (!c)
         return false;
-    path_of(c, key, path);
+    entry_path(c, key, path);
 
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 
     if (fd < 0)
         return false;
 
-    const bool found = read_entry(fd, key, out);
+    const bool found = read_cache_entry(fd, key, out);
 
     close(fd);
     return found;
@@ -174,7 +139,7 @@ hed_cache_get(struct hed_cache *c, const struct hed_cache_key *key, struct hed_b
 
 /* ---- storing --------------------------------------------------------------------------------- */
 
-/* The folder and those above it. */
+/* Makes the folder and those above it. */
 static bool
 make_folder(const char *folder)
 {
@@ -200,7 +165,7 @@ struct file {
 };
 
 static int
-older(const void *x, const void *y)
+compare_ages(const void *x, const void *y)
 {
     const struct file *a = x, *b = y;
 
@@ -209,9 +174,10 @@ older(const void *x, const void *y)
     return a->time.tv_nsec < b->time.tv_nsec ? -1 : a->time.tv_nsec > b->time.tv_nsec;
 }
 
-/* Files that writers left behind end in something else than our suffix, and are removed in time. */
+/* Is it a finished file? Temporary files that writers left behind do not end in our suffix; old
+ * ones are removed. */
 static bool
-is_entry(DIR *d, const struct dirent *e, struct file *out)
+is_cache_entry(DIR *d, const struct dirent *e, struct file *out)
 {
     const size_t n = strlen(e->d_name), suffix = sizeof SUFFIX - 1;
     struct stat st;
@@ -230,10 +196,11 @@ is_entry(DIR *d, const struct dirent *e, struct file *out)
     return true;
 }
 
-/* Removes the oldest files until nine tenths of the limit are left. Other processes may do the same
- * at the same time: a file that is gone already is as good. */
+/* If the folder is over its limit, removes the oldest files until nine tenths of the limit are
+ * left. Other processes may do the same at the same time; it does not matter which removes a
+ * file. */
 static void
-trim(const struct hed_cache *c)
+trim_folder(const struct hed_cache *c)
 {
     DIR *d = opendir(c->folder);
     struct file *files = NULL;
@@ -253,11 +220,11 @@ trim(const struct hed_cache *c)
             files = grown;
             room = more;
         }
-        if (is_entry(d, e, &files[count]))
+        if (is_cache_entry(d, e, &files[count]))
             total += files[count++].size;
     }
     if (total > c->limit) {
-        qsort(files, count, sizeof *files, older);
+        qsort(files, count, sizeof *files, compare_ages);
         for (size_t i = 0; i < count && total > c->limit / 10 * 9; i++) {
             (void)unlinkat(dirfd(d), files[i].name, 0);
             total -= files[i].size;
@@ -277,7 +244,7 @@ hed_cache_put(struct hed_cache *c, const struct hed_cache_key *key, const void *
         return;
     memcpy(h.magic, magic, sizeof magic);
     h.crc = hed_crc32(0, object, size);
-    path_of(c, key, path);
+    entry_path(c, key, path);
     snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
 
     const int fd = mkostemp(temporary, O_CLOEXEC);
@@ -287,13 +254,14 @@ hed_cache_put(struct hed_cache *c, const struct hed_cache_key *key, const void *
         return;
     }
 
-    const bool written = write_all(fd, &h, sizeof h) && write_all(fd, object, size);
+    const bool written =
+        hed_write_all(fd, &h, sizeof h) == 0 && hed_write_all(fd, object, size) == 0;
 
     if (close(fd) != 0 || !written || rename(temporary, path) != 0) {
         (void)unlink(temporary);
         return;
     }
-    /* Relaxed: only says when it is time to look. */
+    /* Relaxed: the number only decides when to check the folder. */
     if (atomic_fetch_add_explicit(&c->stores, 1, memory_order_relaxed) % TRIM_EVERY == 0)
-        trim(c);
+        trim_folder(c);
 }

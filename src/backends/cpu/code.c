@@ -1,6 +1,7 @@
-/* Images into code: describes what is in them, fills variables, compiles kernels when asked.
+/* Turns images into code: describes what is in them, fills variables, compiles kernels on demand.
  *
- *   kernel: NONE --first who asks--> BUSY --> READY | FAILED      others wait, under code->lock
+ *   kernel: NONE --the first thread that asks--> BUSY --> READY | FAILED
+ *   Other threads wait for code->done.
  */
 #include "backends/cpu/code.h"
 
@@ -26,7 +27,7 @@ explain_refusal(const struct hed_ptx_refusal *r, struct hed_why *why)
 }
 
 static CUresult
-result_of(int err)
+result_of_error(int err)
 {
     switch (err) {
     case 0:
@@ -43,7 +44,7 @@ result_of(int err)
     }
 }
 
-/* Without a lock: it may take long. */
+/* Called without a lock, since it may take long. */
 static CUresult
 compile_kernel(struct hed_cpu *c, struct hed_cpu_code *code, struct hed_cpu_kernel *k,
                struct hed_why *why)
@@ -54,7 +55,7 @@ compile_kernel(struct hed_cpu *c, struct hed_cpu_code *code, struct hed_cpu_kern
         explain_refusal(k->func->refused, why);
     else
         err = hed_cpu_compile(c, &code->module, k->func, &code->text, &k->loaded, why);
-    return result_of(err);
+    return result_of_error(err);
 }
 
 CUresult
@@ -66,7 +67,7 @@ hed_cpu_prepare(void *m, struct hed_code *pub, uint32_t kernel, struct hed_why *
         return CUDA_ERROR_INVALID_VALUE;
     struct hed_cpu_kernel *k = &code->states[kernel];
 
-    /* Acquire: pairs with the release below, so that what was loaded is seen. */
+    /* Acquire: pairs with the release below, which makes the loaded code visible. */
     if (atomic_load_explicit(&k->state, memory_order_acquire) == HED_CPU_READY)
         return CUDA_SUCCESS;
     hed_lock(&code->lock);
@@ -100,8 +101,8 @@ hed_cpu_loaded(const struct hed_code *pub, uint32_t kernel)
 /* ---- variables ------------------------------------------------------------------------------- */
 
 static uint64_t
-address_of(const struct hed_cpu_code *code, const struct hed_ptx_reloc *r,
-           const uint64_t *addresses)
+relocated_address(const struct hed_cpu_code *code, const struct hed_ptx_reloc *r,
+                  const uint64_t *addresses)
 {
     if (r->func)
         return hed_ptx_func_address(&code->module, r->func);
@@ -126,7 +127,7 @@ hed_cpu_fill_vars(void *m, struct hed_code *pub, const uint64_t *addresses)
             memcpy(at, v->init, v->init_size);
         memset(at + v->init_size, 0, v->size - v->init_size);
         for (const struct hed_ptx_reloc *r = code->vars[i]->relocs; r; r = r->next) {
-            uint64_t value = address_of(code, r, addresses) + (uint64_t)r->addend;
+            uint64_t value = relocated_address(code, r, addresses) + (uint64_t)r->addend;
 
             if (r->mask)
                 value = (value & r->mask) >> __builtin_ctzll(r->mask);

@@ -1,4 +1,4 @@
-/* Code as the CPU GPU keeps it: a hed_code with what is behind it. */
+/* The CPU GPU's own data of a hed_code. */
 #pragma once
 
 #include <pthread.h>
@@ -13,29 +13,29 @@
 #include "ptx/ptx.h"
 #include "ptx/run/load.h"
 
-#define HED_CPU_DESCRIPTION_MAX ((size_t)1 << 30) /* bytes: kernels' and variables' descriptions */
+#define HED_CPU_DESCRIPTION_MAX ((size_t)1 << 30) /* bytes of descriptions */
 
 enum hed_cpu_kernel_state { HED_CPU_NONE, HED_CPU_BUSY, HED_CPU_READY, HED_CPU_FAILED };
 
 struct hed_cpu_kernel {
     const struct hed_ptx_func *func;
     _Atomic int state; /* enum hed_cpu_kernel_state; changed under the code's lock */
-    CUresult result;   /* of READY and FAILED, as what follows */
+    CUresult result;   /* valid if READY or FAILED, like the next members */
     struct hed_ptx_loaded loaded;
     struct hed_why why;
 };
 
 struct hed_cpu_code {
     struct hed_code pub;    /* first */
-    struct hed_arena arena; /* what pub points to */
+    struct hed_arena arena; /* holds what pub points to */
     struct hed_ptx_module module;
     struct hed_cache_key text;       /* the hash of the PTX */
-    const struct hed_ptx_var **vars; /* behind pub.vars */
-    struct hed_cpu_kernel *states;   /* behind pub.kernels */
+    const struct hed_ptx_var **vars; /* by index in pub.vars */
+    struct hed_cpu_kernel *states;   /* by index in pub.kernels */
     struct hed_lock lock;
     pthread_cond_t done; /* a kernel is not BUSY any more */
 };
 
-/* describe.c: what is in a module. */
+/* describe.c: reads PTX and describes what is in it. */
 int hed_code_read_ptx(struct hed_cpu_code *code, const struct hed_code_source *source,
                       struct hed_buf *log, struct hed_why *why);

@@ -1,4 +1,4 @@
-/* One kernel, from the cache or by the compiler. See cpu.h. */
+/* Gets a kernel from the cache or from the compiler. See cpu.h. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
@@ -36,8 +36,8 @@ add_feature(struct hed_cpu *c, bool there, const char *name)
         snprintf(c->features + n, sizeof c->features - n, "%s+%s", n ? "," : "", name);
 }
 
-/* What the processor says it can do, by LLVM's names. Never by the processor's own name: a virtual
- * machine may hide what the name promises. */
+/* The features that the processor reports, by LLVM's names. Not those that the processor's model is
+ * known to have: a virtual machine may hide some. */
 #if defined(__aarch64__)
 
 static void
@@ -68,7 +68,7 @@ find_features(struct hed_cpu *c)
         add_feature(c, cx & (1u << 23), "popcnt");
         add_feature(c, cx & (1u << 13), "cx16");
     }
-    /* The rest also needs the system to save the registers, which these ask for. */
+    /* The others also need the system to save registers; __builtin_cpu_supports checks that. */
     add_feature(c, __builtin_cpu_supports("avx"), "avx");
     add_feature(c, __builtin_cpu_supports("avx") && (cx & (1u << 29)), "f16c");
     add_feature(c, __builtin_cpu_supports("fma"), "fma");
@@ -78,14 +78,14 @@ find_features(struct hed_cpu *c)
     if (__get_cpuid(0x80000001, &a, &b, &cx, &d))
         add_feature(c, cx & (1u << 5), "lzcnt");
     /* Not avx512*: LLVM 19 merges and, or and select into one instruction there and gets a sign
-     * wrong, as tests/cu's fmodf shows (cu.warp.floating). */
+     * wrong (test cu.warp.floating, fmodf). */
 }
 
 #endif
 
 /* ---- the compiler ---------------------------------------------------------------------------- */
 
-/* The plug-in lies beside the library this is in. */
+/* The plug-in is beside the library that this code is in. */
 static void
 find_compiler(struct hed_cpu *c)
 {
@@ -133,7 +133,8 @@ load_compiler_locked(struct hed_cpu *c, struct hed_why *why)
         return NULL;
     }
     if (compiler->abi != HED_PTX_ABI) {
-        hed_why_set(why, "%s is of another version of heddle", c->compiler_path);
+        hed_why_set(why, "%s belongs to another version of heddle: install heddle again",
+                    c->compiler_path);
         return NULL;
     }
     hed_debug(CPU, "loaded %s: %s", c->compiler_path, compiler->version);
@@ -176,7 +177,7 @@ kernel_cache_key(const struct hed_cpu *c, const struct hed_cache_key *text, cons
 }
 
 static int
-load(const struct hed_buf *object, struct hed_ptx_loaded *out, struct hed_why *why)
+load_object(const struct hed_buf *object, struct hed_ptx_loaded *out, struct hed_why *why)
 {
     static const struct hed_ptx_symbol *const tables[] = {
         hed_cpu_runtime,       hed_ptx_helpers, hed_ptx_warp_helpers,
@@ -187,7 +188,7 @@ load(const struct hed_buf *object, struct hed_ptx_loaded *out, struct hed_why *w
                         why);
 }
 
-/* What a compilation needs and answers, for the thread that does it. */
+/* A compilation: its inputs and results, for the thread that does it. */
 struct compilation {
     const struct hed_ptx_compiler *compiler;
     const struct hed_ptx_module *module;
@@ -214,10 +215,10 @@ compile_main(void *arg)
     return NULL;
 }
 
-/* On a thread with a large stack: LLVM goes deep into large functions, and the program's threads
- * may have small ones. */
+/* Compiles on a thread with a large stack: LLVM recurses deeply in large functions, and the
+ * program's threads may have small stacks. */
 static int
-compile(struct compilation *n)
+compile_on_thread(struct compilation *n)
 {
     pthread_attr_t attr;
     pthread_t thread;
@@ -255,7 +256,7 @@ hed_cpu_compile(struct hed_cpu *c, const struct hed_ptx_module *module,
     int err;
 
     hed_buf_init(&object, OBJECT_MAX);
-    if (hed_cache_get(c->cache, &key, &object) && load(&object, out, why) == 0) {
+    if (hed_cache_get(c->cache, &key, &object) && load_object(&object, out, why) == 0) {
         hed_debug(CPU, "kernel %s found in the cache", kernel->name);
         hed_buf_fini(&object);
         return 0;
@@ -271,9 +272,9 @@ hed_cpu_compile(struct hed_cpu *c, const struct hed_ptx_module *module,
         .why = why,
     };
 
-    err = n.compiler ? compile(&n) : HED_ENOTFOUND;
+    err = n.compiler ? compile_on_thread(&n) : HED_ENOTFOUND;
     if (!err)
-        err = load(&object, out, why);
+        err = load_object(&object, out, why);
     if (!err)
         hed_cache_put(c->cache, &key, object.data, object.size);
     hed_buf_fini(&object);

@@ -39,8 +39,8 @@ const struct hed_executor hed_cpu_executor = {
     .prepare = hed_cpu_prepare,
     .launch = hed_cpu_launch,
     .forked = executor_forked,
-    /* The process ends: its threads sleep, or run a kernel that nobody waits for. Calls may still
-     * come, so nothing is taken down. */
+    /* The process ends: its threads sleep, or run a kernel whose result is not needed. Calls may
+     * still come, so nothing is freed. */
     .fini = NULL,
 };
 
@@ -88,7 +88,7 @@ cpu_create(const struct hed_config *config, struct hed_cpu **out, struct hed_why
 static int
 cpu_init(struct hed_layer *self, const struct hed_config *config, struct hed_why *why)
 {
-    /* Room for all devices, and for those that CUDA_VISIBLE_DEVICES leaves. */
+    /* Room for all devices and, after them, for those that CUDA_VISIBLE_DEVICES selects. */
     struct hed_profile_device *devices = calloc(2 * HED_PROFILE_DEVICES_MAX, sizeof *devices);
     struct hed_profile_device *visible = devices ? devices + HED_PROFILE_DEVICES_MAX : NULL;
     struct hed_driver *driver = NULL;
@@ -112,7 +112,7 @@ cpu_init(struct hed_layer *self, const struct hed_config *config, struct hed_why
 
         err = hed_driver_create(&c->near.machine, c, visible, left, &driver, why);
     }
-    /* NVML shows all of them. Without memory for that it shows the visible ones. */
+    /* NVML shows all devices. If there is no memory for that, it shows the visible ones. */
     if (!err)
         (void)hed_shared_attach(driver, devices, count);
     free(devices);
@@ -135,7 +135,7 @@ static struct hed_layer_type type = {
 };
 
 static void
-complete_type(void)
+complete_cpu_type(void)
 {
     type.cuda = hed_driver_calls();
     type.nvml = hed_driver_nvml_calls();
@@ -151,6 +151,6 @@ hed_backend_plugin(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-    (void)pthread_once(&once, complete_type);
+    (void)pthread_once(&once, complete_cpu_type);
     return &type;
 }

@@ -1,4 +1,4 @@
-/* What is in an image: kernels and variables as the driver wants them described. */
+/* Describes the kernels and variables of an image for the driver. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,17 +7,18 @@
 #include "ptx/run/layout.h"
 #include "ptx/text/parse.h"
 
-/* A register file of 65536: with 64 registers a thread, a block of 1024 threads still fits. There
- * are no registers here; programs want to see a number that makes sense. */
+/* There are no registers here, but programs want to see a plausible number. With 64 registers per
+ * thread, a block of 1024 threads still fits a register file of 65536. */
 #define FILE_REGISTERS 65536
 #define REGISTERS_LEAST 16
 #define REGISTERS_MOST 255
 #define BLOCK_THREADS 1024
 
 static void *
-alloc(struct hed_cpu_code *code, size_t count, size_t size)
+alloc_description(struct hed_cpu_code *code, size_t count, size_t size)
 {
-    const size_t bytes = count * size; /* counts are of things that are in memory already */
+    const size_t bytes =
+        count * size; /* cannot overflow: the things counted are in memory already */
     void *p = hed_arena_alloc(&code->arena, bytes, 16);
 
     if (p && bytes)
@@ -26,7 +27,7 @@ alloc(struct hed_cpu_code *code, size_t count, size_t size)
 }
 
 static uint32_t
-product(const uint32_t v[3])
+thread_count(const uint32_t v[3])
 {
     const uint64_t n = (uint64_t)(v[0] ? v[0] : 1) * (v[1] ? v[1] : 1);
 
@@ -41,7 +42,7 @@ estimate_registers(const struct hed_ptx_func *f, uint32_t max_threads)
     const uint32_t threads =
         max_threads && max_threads < BLOCK_THREADS ? max_threads : BLOCK_THREADS;
     uint32_t most = FILE_REGISTERS / threads;
-    /* PTX names a register for nearly every value: most are short-lived. */
+    /* PTX has a register for nearly every value; most are short-lived. */
     uint32_t n = REGISTERS_LEAST + f->nregs / 8;
 
     if (most > REGISTERS_MOST)
@@ -56,7 +57,7 @@ estimate_registers(const struct hed_ptx_func *f, uint32_t max_threads)
 static int
 describe_params(struct hed_cpu_code *code, const struct hed_ptx_func *f, struct hed_code_kernel *k)
 {
-    struct hed_code_param *params = alloc(code, f->sig.nparams, sizeof *params);
+    struct hed_code_param *params = alloc_description(code, f->sig.nparams, sizeof *params);
     uint32_t n = 0;
 
     if (!params)
@@ -70,7 +71,8 @@ describe_params(struct hed_cpu_code *code, const struct hed_ptx_func *f, struct 
 }
 
 static int
-describe_kernel(struct hed_cpu_code *code, const struct hed_ptx_func *f, struct hed_code_kernel *k)
+describe_ptx_kernel(struct hed_cpu_code *code, const struct hed_ptx_func *f,
+                    struct hed_code_kernel *k)
 {
     const struct hed_ptx_directives *d = &f->directives;
     struct hed_ptx_unit unit;
@@ -85,11 +87,11 @@ describe_kernel(struct hed_cpu_code *code, const struct hed_ptx_func *f, struct 
             k->local += v->space == HED_PTX_SPACE_LOCAL ? (uint32_t)v->size : 0;
     }
     hed_ptx_unit_fini(&unit);
-    /* .reqntid is no bound of its own: what NVIDIA's driver says of such a kernel is the device's
-     * number, and a launch is compared with `required`. */
-    k->max_threads = product(d->maxntid);
+    /* .reqntid does not lower max_threads: for such a kernel NVIDIA's driver reports the device's
+     * limit, and a launch is compared with `required`. */
+    k->max_threads = thread_count(d->maxntid);
     k->registers =
-        estimate_registers(f, product(d->reqntid) ? product(d->reqntid) : k->max_threads);
+        estimate_registers(f, thread_count(d->reqntid) ? thread_count(d->reqntid) : k->max_threads);
     for (int i = 0; i < 3; i++) {
         k->required[i] = d->reqntid[i] ? d->reqntid[i] : d->reqntid[0] ? 1 : 0;
         k->cluster[i] = d->reqnctapercluster[i]   ? d->reqnctapercluster[i]
@@ -137,7 +139,7 @@ describe_var(void *arg, uint32_t index, const struct hed_ptx_var *v)
 }
 
 static bool
-is_kernel(const struct hed_ptx_func *f)
+is_kernel_with_body(const struct hed_ptx_func *f)
 {
     return f->is_entry && f->has_body;
 }
@@ -147,24 +149,24 @@ describe_module(struct hed_cpu_code *code, uint32_t device)
 {
     const struct hed_ptx_module *m = &code->module;
     const uint32_t nvars = hed_ptx_var_count(m);
-    struct vars v = {.code = code, .vars = alloc(code, nvars, sizeof *v.vars)};
+    struct vars v = {.code = code, .vars = alloc_description(code, nvars, sizeof *v.vars)};
     uint32_t count = 0, n = 0;
 
-    code->vars = alloc(code, nvars, sizeof *code->vars);
+    code->vars = alloc_description(code, nvars, sizeof *code->vars);
     for (const struct hed_ptx_func *f = m->funcs; f; f = f->next)
-        count += is_kernel(f);
+        count += is_kernel_with_body(f);
 
-    struct hed_code_kernel *kernels = alloc(code, count, sizeof *kernels);
+    struct hed_code_kernel *kernels = alloc_description(code, count, sizeof *kernels);
 
     code->states = calloc(count ? count : 1, sizeof *code->states);
     if (!v.vars || !code->vars || !kernels || !code->states)
         return HED_ENOMEM;
     hed_ptx_each_var(m, describe_var, &v);
     for (const struct hed_ptx_func *f = m->funcs; f; f = f->next) {
-        if (!is_kernel(f))
+        if (!is_kernel_with_body(f))
             continue;
 
-        const int err = describe_kernel(code, f, &kernels[n]);
+        const int err = describe_ptx_kernel(code, f, &kernels[n]);
 
         if (err)
             return err;

@@ -1,14 +1,13 @@
-/* A worker's part of a grid whose strands never wait: they run one after the other, all on one
- * stack.
+/* A worker's part of a grid whose strands never wait: they run one after the other on one stack.
  *
- * What is to be done next is in the worker, never on the stack, so that after a thread has ended
- * inside a called function a new stack goes on with the next.
+ * The position in the grid is kept in the worker, never on the stack. So if a thread ends inside a
+ * called function, the next strand can run on a new stack.
  */
 #include "backends/cpu/engine.h"
 
-/* The block is over, or there was none yet: finds the next. False: there is none. */
+/* Goes to the next block, when a block is finished or at the beginning. False if there is none. */
 static bool
-next_block(struct hed_engine_worker *w, struct hed_grid *g)
+advance_block(struct hed_engine_worker *w, struct hed_grid *g)
 {
     struct hed_block *b = w->direct.room;
 
@@ -17,7 +16,7 @@ next_block(struct hed_engine_worker *w, struct hed_grid *g)
     if (b->out.size)
         hed_output_add(g, b->index, &b->out);
     if (w->direct.block == w->direct.end) {
-        /* Relaxed: as in grid.c. */
+        /* Relaxed: as in open_next_block() of grid.c. */
         const uint64_t from = atomic_fetch_add_explicit(&g->next, g->chunk, memory_order_relaxed);
 
         if (from >= g->blocks)
@@ -58,7 +57,7 @@ direct_main(void *arg)
     hed_side_first(&w->side);
     do
         run_strands(w, g);
-    while (next_block(w, g));
+    while (advance_block(w, g));
     w->direct.done = true;
     hed_strand_abandon(&w->direct.room->strands[0]);
 }

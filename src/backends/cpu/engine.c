@@ -1,4 +1,4 @@
-/* The engine itself: made, freed, and a grid from launch to result. */
+/* Creating and freeing the engine, and running a grid. */
 #include "backends/cpu/engine.h"
 
 #include <sched.h>
@@ -11,19 +11,19 @@
 
 #define STACKS_RANGE ((size_t)256 << 30) /* bytes of addresses */
 #define SHARED_RANGE ((size_t)64 << 30)
-#define STACK_WARP ((size_t)1 << 20)     /* what a warp takes besides its variables, at most */
-#define STACK_THREAD ((size_t)128 << 10) /* and a thread */
-#define STACK_LEAST ((size_t)64 << 10) /* sizes are powers of two, so that stacks are used again */
-#define STACK_MOST ((size_t)256 << 20) /* a strand */
-#define GUARD ((size_t)64 << 10)       /* bytes under a stack; large frames may skip a page */
-#define GUARDED_MOST 64                /* strands of a block that have guards */
-#define RECURSION_FACTOR 16            /* our frames are not a GPU's */
-#define CHUNKS 16                      /* a worker, about */
+#define STACK_WARP ((size_t)1 << 20)     /* of a warp, besides its variables, at most */
+#define STACK_THREAD ((size_t)128 << 10) /* of a thread, likewise */
+#define STACK_LEAST ((size_t)64 << 10)   /* sizes are powers of two, so that stacks can be reused */
+#define STACK_MOST ((size_t)256 << 20)   /* per strand */
+#define GUARD ((size_t)64 << 10)         /* bytes under a stack; large frames may skip a page */
+#define GUARDED_MOST 64     /* stacks have guards if a block has at most so many strands */
+#define RECURSION_FACTOR 16 /* our frames are larger than a GPU's */
+#define CHUNKS 16           /* per worker, about */
 #define CHUNK_MOST 64
 #define OPEN_LEAST 2
 
 static unsigned
-cores(void)
+count_cores(void)
 {
     cpu_set_t set;
 
@@ -44,7 +44,7 @@ hed_engine_create(unsigned threads, struct hed_engine **out, struct hed_why *why
         hed_why_set(why, "no memory for the CPU GPU");
         return HED_ENOMEM;
     }
-    e->threads = threads ? threads : cores();
+    e->threads = threads ? threads : count_cores();
     if (e->threads > HED_ENGINE_THREADS_MAX)
         e->threads = HED_ENGINE_THREADS_MAX;
     hed_lock_init(&e->lock, HED_RANK_WORKERS);
@@ -84,7 +84,7 @@ hed_engine_free(struct hed_engine *e)
 void
 hed_engine_forked(struct hed_engine *e)
 {
-    /* Whoever held the lock is not there any more, and neither are those who waited. */
+    /* The threads that held the lock or waited for it do not exist in the child. */
     hed_lock_init(&e->lock, HED_RANK_WORKERS);
     pthread_cond_init(&e->work, NULL);
     e->started = 0;
@@ -92,9 +92,9 @@ hed_engine_forked(struct hed_engine *e)
     e->idle = NULL;
 }
 
-/* How large a stack is and whether it has a guard. The compiler knows what a kernel's variables
- * take, not what values that fit no register take; addresses are cheap, and memory is what is
- * touched. */
+/* Chooses the size of a stack and whether it has a guard. The compiler knows the size of a kernel's
+ * variables, but not how much it spills. Address space is cheap, and memory is used only where it
+ * is touched. */
 static void
 choose_stack(struct hed_grid *g)
 {
@@ -111,7 +111,7 @@ choose_stack(struct hed_grid *g)
         g->stack_size *= 2;
 }
 
-/* How blocks are handed out. */
+/* Chooses how blocks are handed out. */
 static void
 choose_blocks(struct hed_grid *g)
 {
@@ -134,7 +134,7 @@ choose_blocks(struct hed_grid *g)
 }
 
 static CUresult
-check(const struct hed_job *job, struct hed_why *why)
+check_job(const struct hed_job *job, struct hed_why *why)
 {
     uint64_t threads = 1;
 
@@ -187,7 +187,7 @@ grid_init(struct hed_grid *g, struct hed_engine *e, const struct hed_job *job)
     a->local_first = (uint64_t)(uintptr_t)e->stacks.base;
     a->local_last = a->local_first + e->stacks.size;
     if (job->cooperative) {
-        /* What cooperative groups expect there: the size, then the barrier's word. */
+        /* Cooperative groups expect the size here, then the word of the barrier. */
         g->workspace[0] = sizeof g->workspace;
         a->workspace = (uint64_t)(uintptr_t)g->workspace;
     }
@@ -205,7 +205,7 @@ grid_init(struct hed_grid *g, struct hed_engine *e, const struct hed_job *job)
 CUresult
 hed_engine_run(struct hed_engine *e, const struct hed_job *job, struct hed_why *why)
 {
-    CUresult r = check(job, why);
+    CUresult r = check_job(job, why);
 
     if (r != CUDA_SUCCESS)
         return r;

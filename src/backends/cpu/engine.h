@@ -2,23 +2,24 @@
  *
  *   hed_engine_run(job)          the caller works too, and waits until the grid is done
  *     struct hed_grid            one launch: blocks are handed out in order of their index
- *       struct hed_engine_worker        a thread at work on it: the engine's, or the caller
- *         struct hed_block       an open block: shared memory, stacks, barriers
- *           struct hed_strand    a thread or a warp of it (ptx/run/abi.h)
+ *       struct hed_engine_worker   a thread that works on it: the engine's, or the caller
+ *         struct hed_block         an open block: shared memory, stacks, barriers
+ *           struct hed_strand      a thread or a warp of it (ptx/run/abi.h)
  *
- * Two ways to run a block. A kernel that never waits is run strand after strand on one stack
- * (direct.c). Else each strand has a stack of its own and strands of a block take turns (grid.c); a
- * worker whose blocks all wait opens further ones, so that blocks can wait for each other.
+ * There are two ways to run a block. A kernel that never waits runs strand after strand on one
+ * stack (direct.c). Otherwise each strand has a stack of its own, and the strands of a block run
+ * alternately (grid.c); a worker whose blocks all wait opens further ones, so that blocks can wait
+ * for each other.
  *
- * Kernels always run on stacks from the engine's arena, never on the thread's own: so a fault ends
- * the launch by going back to the thread's stack, wherever the kernel was (fault.c).
+ * Kernels always run on stacks from the engine's range, never on the thread's own. So after a
+ * fault, wherever the kernel was, the launch ends by going back to the thread's stack (fault.c).
  *
  * Invariants:
- * 1. A block and its strands belong to one worker from begin to end; nothing in them is locked.
+ * 1. A block and its strands belong to one worker from beginning to end; nothing in them is locked.
  * 2. A worker leaves a grid when no block is left to be handed out and its own have ended; when all
- *    have left, the grid is done.
- * 3. A failed grid (failed != 0) hands out no more blocks, and no strand of it goes on once it has
- *    given up its turn.
+ *    workers have left, the grid is done.
+ * 3. A failed grid (failed != 0) hands out no more blocks, and none of its strands continues after
+ *    it has yielded.
  */
 #pragma once
 
@@ -48,7 +49,7 @@ struct hed_engine_worker;
 #define HED_SHARED_MAX ((size_t)256 << 10) /* bytes of shared memory a block can have */
 #define HED_BLOCK_THREADS_MAX 1024
 
-/* What to run. Everything it points to lives until hed_engine_run returns. */
+/* A launch. Everything that it points to lives until hed_engine_run returns. */
 struct hed_job {
     hed_ptx_entry entry;
     struct hed_ptx_info info;
@@ -61,27 +62,29 @@ struct hed_job {
     bool cooperative;
     uint64_t id;
     uint32_t sm_count;     /* of the device */
-    uint32_t resident;     /* blocks that a GPU would run at once; 0: not known */
+    uint32_t resident;     /* blocks that a GPU would run at once; 0 if unknown */
     uint32_t clock_khz;    /* of %clock */
-    size_t stack_limit;    /* bytes a thread, for kernels that recurse */
+    size_t stack_limit;    /* bytes per thread, for kernels that recurse */
     size_t printf_limit;   /* bytes */
     size_t heap_limit;     /* bytes */
-    struct hed_heap *heap; /* of the device; NULL: kernels get no memory */
+    struct hed_heap *heap; /* of the device; NULL if malloc of kernels always fails */
 };
 
-/* threads: how many take part in a grid, the caller among them; 0: one a core. HED_ENOMEM, ... */
+/* `threads` is the number of threads that work on a grid, including the caller; 0 means one per
+ * core. HED_ENOMEM, ... */
 int hed_engine_create(unsigned threads, struct hed_engine **out, struct hed_why *why);
 
 /* No grid may run. Stops the threads. */
 void hed_engine_free(struct hed_engine *e);
 
-/* In the child of a fork: the threads are not there. */
+/* In the child of a fork, where the threads do not exist. */
 void hed_engine_forked(struct hed_engine *e);
 
-/* Runs a grid to its end. Any thread, several at once. CUDA_SUCCESS or why the grid failed. */
+/* Runs a grid to its end. May be called by any thread, by several at once. Returns CUDA_SUCCESS or
+ * the error of the grid. */
 CUresult hed_engine_run(struct hed_engine *e, const struct hed_job *job, struct hed_why *why);
 
-/* ---- inside --------------------------------------------------------------------------------- */
+/* ---- inside ---------------------------------------------------------------------------------- */
 
 enum hed_strand_state {
     HED_STRAND_READY,   /* in the block's queue, or running */
@@ -95,13 +98,13 @@ struct hed_strand {
     struct hed_side side;
     struct hed_strand *next; /* in the queue, or among those that wait at the same barrier */
     enum hed_strand_state state;
-    unsigned char *stack; /* lowest byte, the guard included; NULL: shared with others */
-    uint32_t threads;     /* it began with */
-    uint32_t spun;        /* times it has yielded in a row */
+    unsigned char *stack; /* lowest byte, including the guard; NULL if it shares one */
+    uint32_t threads;     /* at its beginning */
+    uint32_t spun;        /* how often it has yielded in a row */
 
     /* While it waits at a barrier. */
-    uint32_t barrier;       /* 1 + id; 0: at none */
-    uint32_t barrier_trues; /* the answer */
+    uint32_t barrier;       /* 1 + id; 0 if it waits at none */
+    uint32_t barrier_trues; /* the result */
     uint32_t barrier_count;
 
     /* While it waits for lanes of its warp (lanes.c). */
@@ -109,22 +112,22 @@ struct hed_strand {
     void *data;
     uint64_t arg;
     uint32_t mask;
-    const void *site; /* of activemask: the caller */
+    const void *site; /* of activemask: the calling code */
 };
 
 struct hed_barrier {
-    uint32_t expected; /* threads; 0: all of the block */
+    uint32_t expected; /* threads; 0 means all of the block */
     uint32_t arrived;  /* threads */
     uint32_t trues;
-    struct hed_strand *waiting; /* latest first */
+    struct hed_strand *waiting; /* the latest first */
 };
 
-/* Lanes of the scalar shape that wait for each other. */
+/* The lanes of a warp in the scalar shape, which wait for each other. */
 struct hed_lanes {
     uint32_t live;    /* lanes that have not ended */
-    uint32_t waiting; /* lanes in a collective operation */
+    uint32_t waiting; /* lanes in an operation with others */
     uint32_t active;  /* lanes in activemask */
-    uint32_t ready;   /* how many lanes are in the queue, or run */
+    uint32_t ready;   /* number of lanes that are in the queue or run */
     uint32_t yields;  /* since something else happened */
 };
 
@@ -132,28 +135,28 @@ struct hed_block {
     struct hed_ptx_block abi; /* first */
     struct hed_engine_worker *worker;
     struct hed_grid *grid;
-    struct hed_block *next; /* of the worker's open or spare ones */
+    struct hed_block *next; /* in the worker's list of open or spare blocks */
     uint64_t index;         /* in the grid */
     uint32_t live;          /* strands that have not ended */
     uint32_t ended_threads;
-    uint32_t moved; /* something other than yielding has happened: for the scheduler */
-    struct hed_strand *first, *last; /* that are ready */
+    uint32_t moved;                  /* counts what happens besides yielding, for the scheduler */
+    struct hed_strand *first, *last; /* the queue of ready strands */
     uint32_t queued;
     struct hed_barrier barriers[HED_BARRIERS];
-    struct hed_buf out; /* what it printed */
+    struct hed_buf out; /* what its threads printed */
 
-    /* Kept from block to block. */
+    /* Kept for the next block. */
     struct hed_region shared;
     struct hed_region stacks;
-    size_t stack_size;                /* a strand, guard included */
-    size_t guard;                     /* bytes of it that cannot be touched; 0: none */
-    uint32_t stack_room, strand_room; /* how many of them */
-    uint32_t turns;                   /* since it had to let others go first */
+    size_t stack_size;                /* per strand, including the guard */
+    size_t guard;                     /* bytes of it that are inaccessible; 0 if none */
+    uint32_t stack_room, strand_room; /* how many there are */
+    uint32_t steps;                   /* since other blocks last had a step */
     struct hed_strand *strands;
     struct hed_lanes warps[HED_BLOCK_THREADS_MAX / HED_PTX_LANES]; /* of the scalar shape */
 };
 
-/* Where a kernel failed; filled in by the signal handler, so plain values only. */
+/* The place where a kernel failed. The signal handler fills it in, so it has plain values only. */
 struct hed_fault {
     int signo, code;
     uint64_t address;
@@ -162,18 +165,17 @@ struct hed_fault {
 
 struct hed_engine_worker {
     struct hed_engine *engine;
-    struct hed_engine_worker
-        *next_idle; /* of those without a thread; guarded by the engine's lock */
+    struct hed_engine_worker *next_idle; /* in engine->idle; guarded by the engine's lock */
     unsigned index;
     pthread_t thread;
-    struct hed_grid *grid;      /* it works on; NULL: none */
+    struct hed_grid *grid;      /* that it works on, or NULL */
     struct hed_side side;       /* its own stack, while a kernel runs */
-    struct hed_strand *running; /* NULL while no kernel runs. Read by the signal handler. */
-    bool gone;                  /* the kernel left by a fault, a trap or an exit: say what below */
+    struct hed_strand *running; /* NULL while no kernel runs; read by the signal handler */
+    bool gone;                  /* the strand left by a fault, a trap or an exit */
     struct hed_fault fault;     /* signo is 0 if there was none */
-    struct hed_block *open;     /* ring: the next to have its turn */
+    struct hed_block *open;     /* a ring; open->next takes the next step */
     uint32_t open_count;
-    struct hed_block *spare; /* of earlier blocks */
+    struct hed_block *spare; /* from earlier blocks */
     uint32_t spare_count;
     struct hed_region alternate; /* stack for signals */
 
@@ -191,40 +193,40 @@ struct hed_grid {
     const struct hed_job *job;
     struct hed_engine *engine;
     uint32_t threads, strands, warps; /* of a block */
-    uint32_t stacks;                  /* a block: strands, or 1 if strands share it */
-    uint32_t rooms;                   /* structs a block: strands, or 1 */
+    uint32_t stacks;                  /* per block: strands, or 1 if they share one */
+    uint32_t rooms;                   /* structs per block: strands, or 1 */
     bool direct;                      /* strands run one after the other */
     uint64_t blocks;
-    uint64_t chunk;      /* blocks handed out at once (direct) */
+    uint64_t chunk;      /* blocks that are handed out at once (direct) */
     uint32_t open_most;  /* blocks that a worker may have open */
-    uint32_t open_share; /* and may open without having waited first */
+    uint32_t open_share; /* and may open before its blocks have waited */
     size_t stack_size, guard;
-    _Atomic uint64_t next;               /* block to be handed out */
+    _Atomic uint64_t next;               /* the next block to be handed out */
     _Atomic uint32_t failed;             /* CUresult */
-    struct hed_why why;                  /* of the failure; written by who set failed */
-    _Alignas(64) uint32_t workspace[16]; /* of grid-wide barriers */
+    struct hed_why why;                  /* the reason; written by the thread that set failed */
+    _Alignas(64) uint32_t workspace[16]; /* for grid-wide barriers */
     struct hed_lock out_lock;
-    struct hed_output *out; /* what blocks printed, until the end; guarded by out_lock */
+    struct hed_output *out; /* what blocks printed; guarded by out_lock */
     size_t out_bytes;
     uint64_t out_count;
     /* Guarded by the engine's lock. */
     struct hed_grid *next_grid, *previous_grid;
-    unsigned users; /* workers in it, the caller not counted */
+    unsigned users; /* workers in it, without the caller */
     pthread_cond_t left_cond;
 };
 
 struct hed_engine {
     unsigned threads;
     struct hed_regions stacks, shared;
-    struct hed_lock lock; /* what follows */
+    struct hed_lock lock; /* guards what follows */
     pthread_cond_t work;
     struct hed_grid *grids;            /* that have blocks to hand out */
     struct hed_engine_worker *workers; /* threads - 1; started with the first launch */
     unsigned started;
-    struct hed_engine_worker *idle; /* for callers */
-    unsigned worker_count;          /* all, for their index */
+    struct hed_engine_worker *idle; /* for calling threads */
+    unsigned worker_count;          /* of all, for their index */
     bool stopping;
-    unsigned guards; /* stacks with a guard, as each costs the system a mapping or two */
+    unsigned guards; /* stacks with a guard: each costs the system a mapping or two */
 };
 
 static inline struct hed_strand *
@@ -233,28 +235,28 @@ hed_strand_of(struct hed_ptx_strand *s)
     return (struct hed_strand *)s;
 }
 
-/* ---- block.c: open blocks and what they keep ------------------------------------------------- */
+/* ---- block.c: open blocks -------------------------------------------------------------------- */
 
-/* A block for the worker's grid; NULL: no memory. */
+/* A block for the worker's grid; NULL if there is no memory. */
 struct hed_block *hed_block_open(struct hed_engine_worker *w, struct hed_grid *g);
-/* Makes it block `index`, with all strands at their beginning. */
+/* Makes it block `index` of the grid, with all strands at their beginning. */
 void hed_block_begin(struct hed_block *b, uint64_t index);
-/* The place of a block in the grid, and nothing else of hed_block_begin. */
+/* Sets the position of a block in the grid, and nothing else of hed_block_begin. */
 void hed_block_place(struct hed_block *b, uint64_t index);
-/* It ran to its end, or never will: hands on what it printed, keeps the room. */
+/* The block has ended, or never will: passes on what it printed, and keeps its memory. */
 void hed_block_close(struct hed_block *b);
-/* Gives the room back; at most `keep` spare ones stay. */
+/* Frees spare blocks; at most `keep` stay. */
 void hed_block_trim(struct hed_engine_worker *w, uint32_t keep);
 
-/* Initial values of a strand: thread or warp number `strand` of a block. */
+/* The initial values of a strand: thread or warp number `strand` of a block. */
 void hed_strand_place(struct hed_strand *s, const struct hed_grid *g, uint32_t strand);
 
 /* ---- worker.c -------------------------------------------------------------------------------- */
 
-/* Calls for help with a grid; takes it out again and waits until nobody is in it. */
+/* Offers a grid to the threads; withdraws it and waits until no worker is in it. */
 void hed_engine_workers_join(struct hed_engine *e, struct hed_grid *g);
 void hed_engine_workers_leave(struct hed_engine *e, struct hed_grid *g);
-/* A worker for the calling thread; NULL: no memory. */
+/* A worker for the calling thread; NULL if there is no memory. */
 struct hed_engine_worker *hed_engine_worker_take(struct hed_engine *e);
 void hed_engine_worker_give(struct hed_engine_worker *w);
 /* The calling thread works on a grid as w. */
@@ -269,35 +271,36 @@ void hed_direct_work(struct hed_engine_worker *w, struct hed_grid *g);
 static inline bool
 hed_grid_failed(struct hed_grid *g)
 {
-    /* Relaxed: a worker that sees it late only works in vain. */
+    /* Relaxed: a worker that sees it late only does useless work. */
     return atomic_load_explicit(&g->failed, memory_order_relaxed) != 0;
 }
 
-/* The first failure counts. The text gets kernel, block and thread put behind it if s is given. */
+/* The first failure counts. The kernel is added to the text and, if s is given, block and
+ * thread. */
 void hed_grid_fail(struct hed_grid *g, CUresult r, const struct hed_strand *s, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Leaves it until hed_strand_ready. */
+/* Suspends the strand until hed_strand_ready. */
 void hed_strand_wait(struct hed_strand *s);
-/* It has run to its end. */
+/* The strand has run to its end. */
 _Noreturn void hed_strand_end(struct hed_strand *s);
-/* Lets the worker's scheduler go on; returns when the strand has its turn again. */
+/* Returns to the worker's scheduler; comes back when the strand runs again. */
 void hed_strand_leave(struct hed_strand *s);
-/* The same for good. */
+/* Returns to the worker's scheduler for good. */
 _Noreturn void hed_strand_abandon(struct hed_strand *s);
-/* A strand that waited can go on. */
+/* The strand can run: puts it into the queue. */
 void hed_strand_ready(struct hed_strand *s);
-/* Runs it until it leaves. w->gone says whether it will never come back. */
+/* Runs the strand until it leaves. If w->gone is set, it will never come back. */
 void hed_strand_run(struct hed_engine_worker *w, struct hed_strand *s);
 
-/* ---- barrier.c, lanes.c: when something changed ---------------------------------------------- */
+/* ---- barrier.c, lanes.c: reactions to changes ------------------------------------------------ */
 
-/* Threads of the block have ended: barriers may be complete. */
+/* Threads of the block have ended, so barriers may be complete. */
 void hed_barrier_ended(struct hed_block *b);
-/* Nobody in the block can run: true if somebody can now. */
+/* No strand of the block can run; true if one can now. */
 bool hed_barrier_stuck(struct hed_block *b);
 
-/* A lane of the scalar shape waits, yields or has ended: others may go on. */
+/* A lane of the scalar shape waits, yields or has ended, so others may continue. */
 void hed_lanes_changed(struct hed_block *b, struct hed_lanes *w);
 void hed_lanes_ended(struct hed_strand *s);
 static inline struct hed_lanes *
@@ -308,31 +311,30 @@ hed_lanes_of(const struct hed_strand *s)
 
 /* ---- fault.c --------------------------------------------------------------------------------- */
 
-/* A stack for the worker's signals. HED_ENOMEM. */
+/* Takes a stack for the worker's signals. HED_ENOMEM. */
 #define HED_FAULT_STACK HED_REGION_LEAST
 int hed_fault_init(struct hed_engine_worker *w);
 void hed_fault_fini(struct hed_engine_worker *w);
 
-/* The calling thread is the worker, until it leaves. */
+/* The calling thread is the worker until it leaves. */
 void hed_fault_enter(struct hed_engine_worker *w, stack_t *before);
 void hed_fault_leave(struct hed_engine_worker *w, const stack_t *before);
-/* Turns what the handler noted into the grid's failure. */
+/* Reports the fault that the handler noted as the grid's failure. */
 void hed_fault_report(struct hed_engine_worker *w, const struct hed_strand *s);
 
 /* ---- printf.c -------------------------------------------------------------------------------- */
 
-/* What a block printed becomes the grid's; all of it is written to stdout, in order of the blocks.
- */
+/* Adds what a block printed to the grid; writes all of it to stdout in the order of the blocks. */
 void hed_output_add(struct hed_grid *g, uint64_t block, struct hed_buf *out);
 void hed_output_write(struct hed_grid *g);
 
 /* ---- rt.c ------------------------------------------------------------------------------------ */
 
-/* Backward branches that may wait, between turns: at first, and of a strand that does nothing else.
- */
+/* Backward branches that may wait, between two yields: at first, and for a strand that does nothing
+ * else. */
 #define HED_FUEL 512
 #define HED_FUEL_SPINNING 64
-#define HED_SPINS 4 /* turns until it is taken to do nothing else */
+#define HED_SPINS 4 /* yields after which a strand is assumed to do nothing else */
 
-/* Every function of ptx/run/abi.h that the runner defines, by name. */
+/* The functions of ptx/run/abi.h that the runner defines, by name. */
 extern const struct hed_ptx_symbol hed_cpu_runtime[];

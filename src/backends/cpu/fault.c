@@ -1,10 +1,10 @@
-/* Faults inside kernels: signals become the launch's error, and the process lives on.
+/* Faults inside kernels: a signal becomes the launch's error, and the process lives on.
  *
- *   kernel --fault--> handler notes it and lets the thread go on in hed_fiber_jump(worker's stack)
- *   anything else --fault--> the handler that was there before
+ *   kernel --fault--> the handler notes it; the thread continues in hed_fiber_jump(worker's stack)
+ *   anything else --fault--> the handler that was installed before ours
  *
- * The handlers are installed with the first launch, and again when the program has replaced one: a
- * kernel's fault must not reach a handler that knows nothing of it.
+ * The handlers are installed with the first launch, and again if the program has replaced one, so
+ * that a kernel's fault never reaches a handler that does not know about kernels.
  */
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -17,22 +17,24 @@ static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
 #define SIGNALS (sizeof signals / sizeof *signals)
 
 static struct hed_lock install_lock = HED_LOCK_INIT(HED_RANK_WORKERS);
-/* What was there before. Replaced as a whole, and never freed: a handler may be reading it. */
+/* The handler before ours. Replaced as a whole and never freed, since a handler may be reading
+ * it. */
 struct earlier {
     struct sigaction action;
     struct earlier *older;
 };
 static _Atomic(struct earlier *) before[SIGNALS];
 
-/* Handlers run on stacks out of one range; which one says whose it is. Thread-local variables would
- * not do: a thread's first use of one takes memory, and the handler must not. */
+/* Handlers run on stacks that lie in one range, so the position of a stack identifies its worker.
+ * Thread-local variables cannot be used: a thread's first use of one allocates memory, which a
+ * handler must not do. */
 #define STACKS_MOST 16384
 
 static pthread_once_t stacks_once = PTHREAD_ONCE_INIT;
 static struct hed_regions stacks;
 static bool stacks_there;
 static _Atomic(struct hed_engine_worker *)
-    owners[STACKS_MOST]; /* by place of the stack in the range */
+    owners[STACKS_MOST]; /* by position of the stack in the range */
 
 static _Atomic pid_t chaining; /* the thread that is inside the program's handler */
 
@@ -43,7 +45,7 @@ make_stacks(void)
 }
 
 static size_t
-place_of(const void *p)
+stack_index(const void *p)
 {
     const uintptr_t at = (uintptr_t)p - (uintptr_t)stacks.base;
 
@@ -66,18 +68,18 @@ hed_fault_fini(struct hed_engine_worker *w)
         hed_region_give(&stacks, &w->alternate);
 }
 
-/* The worker whose thread this handler interrupted; NULL: none. */
+/* The worker whose thread this handler interrupted; NULL if there is none. */
 static struct hed_engine_worker *
 this_worker(void)
 {
-    const size_t place = stacks_there ? place_of(__builtin_frame_address(0)) : STACKS_MOST;
+    const size_t place = stacks_there ? stack_index(__builtin_frame_address(0)) : STACKS_MOST;
 
-    /* Relaxed: set by this very thread. */
+    /* Relaxed: this thread itself wrote it. */
     return place < STACKS_MOST ? atomic_load_explicit(&owners[place], memory_order_relaxed) : NULL;
 }
 
 static size_t
-index_of(int signo)
+signal_index(int signo)
 {
     size_t i = 0;
 
@@ -86,9 +88,9 @@ index_of(int signo)
     return i;
 }
 
-/* Makes the interrupted code go on with the worker's own stack. */
+/* Makes the interrupted code continue on the worker's own stack. */
 static void
-divert(ucontext_t *uc, struct hed_engine_worker *w)
+divert_to_worker(ucontext_t *uc, struct hed_engine_worker *w)
 {
     hed_side_divert(&w->side);
 #if defined(__aarch64__)
@@ -110,23 +112,23 @@ pc_of(const ucontext_t *uc)
 #endif
 }
 
-/* What would have happened without us. */
+/* Does what would have happened without our handler. */
 static void
-chain(int signo, siginfo_t *info, void *context)
+chain_signal(int signo, siginfo_t *info, void *context)
 {
     /* Acquire: pairs with the release in install_locked. */
     const struct earlier *earlier =
-        atomic_load_explicit(&before[index_of(signo)], memory_order_acquire);
+        atomic_load_explicit(&before[signal_index(signo)], memory_order_acquire);
     const struct sigaction *old = earlier ? &earlier->action : NULL;
 
     const pid_t me = (pid_t)syscall(SYS_gettid);
-    /* Relaxed: only this thread's own value matters. */
+    /* Relaxed: only a value that this thread wrote matters. */
     const bool again = atomic_load_explicit(&chaining, memory_order_relaxed) == me;
 
     if (again || !old ||
         (!(old->sa_flags & SA_SIGINFO) &&
          (old->sa_handler == SIG_DFL || old->sa_handler == SIG_IGN))) {
-        /* The instruction runs again, and this time the system does what it does by default. */
+        /* The instruction runs again, and then the system takes its default action. */
         struct sigaction plain = {.sa_handler = SIG_DFL};
 
         sigaction(signo, &plain, NULL);
@@ -146,7 +148,7 @@ on_fault(int signo, siginfo_t *info, void *context)
     struct hed_engine_worker *w = this_worker();
 
     if (!w || !w->running || info->si_code == SI_USER || info->si_code == SI_TKILL) {
-        chain(signo, info, context);
+        chain_signal(signo, info, context);
         return;
     }
     w->fault.signo = signo;
@@ -154,11 +156,11 @@ on_fault(int signo, siginfo_t *info, void *context)
     w->fault.address = (uint64_t)(uintptr_t)info->si_addr;
     w->fault.pc = pc_of(context);
     w->gone = true;
-    divert(context, w);
+    divert_to_worker(context, w);
 }
 
 static bool
-is_ours(int signo)
+is_our_handler(int signo)
 {
     struct sigaction now;
 
@@ -170,7 +172,7 @@ static void
 install_locked(void)
 {
     for (size_t i = 0; i < SIGNALS; i++) {
-        struct earlier *now = is_ours(signals[i]) ? NULL : malloc(sizeof *now);
+        struct earlier *now = is_our_handler(signals[i]) ? NULL : malloc(sizeof *now);
         struct sigaction ours = {.sa_sigaction = on_fault};
 
         if (!now)
@@ -194,31 +196,31 @@ hed_fault_enter(struct hed_engine_worker *w, stack_t *old)
     const stack_t ours = {.ss_sp = w->alternate.at, .ss_size = HED_FAULT_STACK};
     sigset_t faults;
 
-    /* Programs that replace one replace this one. */
-    if (!is_ours(SIGSEGV)) {
+    /* A program that replaces any of them also replaces this one. */
+    if (!is_our_handler(SIGSEGV)) {
         hed_lock(&install_lock);
         install_locked();
         hed_unlock(&install_lock);
     }
     sigaltstack(&ours, old);
-    /* A thread that blocks them would be killed by a fault. */
+    /* If the thread blocked these signals, a fault would kill the process. */
     sigemptyset(&faults);
     for (size_t i = 0; i < SIGNALS; i++)
         sigaddset(&faults, signals[i]);
     pthread_sigmask(SIG_UNBLOCK, &faults, NULL);
-    atomic_store_explicit(&owners[place_of(w->alternate.at)], w, memory_order_relaxed);
+    atomic_store_explicit(&owners[stack_index(w->alternate.at)], w, memory_order_relaxed);
 }
 
 void
 hed_fault_leave(struct hed_engine_worker *w, const stack_t *old)
 {
-    atomic_store_explicit(&owners[place_of(w->alternate.at)], NULL, memory_order_relaxed);
+    atomic_store_explicit(&owners[stack_index(w->alternate.at)], NULL, memory_order_relaxed);
     sigaltstack(old, NULL);
 }
 
-/* The stack's guard, and a little below it for large frames. */
+/* Is the address in the stack's guard, or a little below it, as with large frames? */
 static bool
-in_guard(const struct hed_strand *s, uint64_t address)
+is_in_guard(const struct hed_strand *s, uint64_t address)
 {
     const uint64_t low = (uint64_t)(uintptr_t)s->stack;
 
@@ -237,9 +239,9 @@ hed_fault_report(struct hed_engine_worker *w, const struct hed_strand *s)
         if (f->signo == SIGBUS && f->code == BUS_ADRALN)
             hed_grid_fail(w->grid, CUDA_ERROR_MISALIGNED_ADDRESS, s, "misaligned address 0x%llx",
                           address);
-        else if (in_guard(s, address))
+        else if (is_in_guard(s, address))
             hed_grid_fail(w->grid, CUDA_ERROR_ILLEGAL_ADDRESS, s, "stack overflow");
-        else if (f->code == SI_KERNEL) /* x86-64 does not say which, of those no page can have */
+        else if (f->code == SI_KERNEL) /* x86-64 does not tell non-canonical addresses */
             hed_grid_fail(w->grid, CUDA_ERROR_ILLEGAL_ADDRESS, s, "illegal address");
         else
             hed_grid_fail(w->grid, CUDA_ERROR_ILLEGAL_ADDRESS, s, "illegal address 0x%llx",

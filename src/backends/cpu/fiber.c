@@ -1,4 +1,4 @@
-/* The first picture of a fiber's stack: see fiber.S, whose layout it must follow. */
+/* The initial contents of a fiber's stack, which must match the layout in fiber.S. */
 #include "backends/cpu/fiber.h"
 
 #include <stdint.h>
@@ -69,8 +69,8 @@ hed_side_first(struct hed_side *other)
 void
 hed_side_divert(struct hed_side *to)
 {
-    /* The interrupted stack is given up, but the handler still has to return from here: its own
-     * frames may be in what NULL would free. */
+    /* The interrupted stack is abandoned, but the handler still has to return: passing NULL might
+     * free its own frames. */
     static _Thread_local void *lost;
 
     __sanitizer_start_switch_fiber(&lost, to->bottom, to->size);

@@ -1,23 +1,23 @@
-/* Stacks that can be left and come back to.
+/* Stacks that can be suspended and resumed.
  *
- * A fiber is a stopped stack; its stack pointer says everything. It always runs on the thread that
- * made it run, so thread-local variables keep their addresses.
+ * A fiber is a suspended stack, and its stack pointer is all that is needed to resume it. It always
+ * runs on the same thread, so thread-local variables keep their addresses.
  */
 #pragma once
 
 #include <stddef.h>
 
-/* Stops the running stack, leaves its stack pointer in *save, and goes on with `to`: another that
- * was stopped or made. Returns when somebody goes on with *save. What a C function may expect of a
- * call holds: the registers it keeps, the floating-point mode. */
+/* Suspends the running stack, stores its stack pointer in *save, and continues with `to`, another
+ * that was suspended or made. Returns when *save is resumed. To the caller it is an ordinary call:
+ * saved registers and the floating-point mode are kept. */
 void hed_fiber_switch(void **save, void *to);
 
-/* Goes on with `to`; the running stack is given up. The signal handler lets an interrupted kernel
- * go on here instead of where it was, with `to` as the argument, so it must not use the stack. */
+/* Continues with `to`; the running stack is abandoned. The signal handler makes an interrupted
+ * kernel continue here, with `to` as the argument, so this must not use the stack. */
 _Noreturn void hed_fiber_jump(void *to);
 
-/* A stack whose last byte is before `top` (aligned to 16) that will call fn(arg), which must not
- * return, in the default floating-point mode. */
+/* Makes a stack that ends at `top` (aligned to 16) and will call fn(arg) in the default
+ * floating-point mode. fn must not return. */
 void *hed_fiber_make(void *top, void (*fn)(void *arg), void *arg);
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -31,11 +31,11 @@ void *hed_fiber_make(void *top, void (*fn)(void *arg), void *arg);
 #define HED_FIBER_ASAN 0
 #endif
 
-/* A stack, with what AddressSanitizer wants to know about it. ThreadSanitizer is told nothing: it
- * has room for some hundred fibers only, so what runs on them is compiled without it
+/* A stack, with what AddressSanitizer has to know about it. ThreadSanitizer is not told: it has
+ * room for only some hundred fibers, so the code that runs on them is compiled without it
  * (CMakeLists.txt). */
 struct hed_side {
-    void *sp; /* while it is stopped */
+    void *sp; /* while it is suspended */
     const void *bottom;
     size_t size;
     void *fake;
@@ -44,11 +44,11 @@ struct hed_side {
 #if HED_FIBER_ASAN
 void hed_side_switch(struct hed_side *from, struct hed_side *to);
 _Noreturn void hed_side_leave(struct hed_side *from, struct hed_side *to);
-/* First thing on a new stack, which was come to from `other`. */
+/* The first call on a new stack; control came from `other`. */
 void hed_side_first(struct hed_side *other);
-/* In a signal handler, before it lets the interrupted stack go on with `to`. */
+/* In a signal handler, before it makes the interrupted code continue with `to`. */
 void hed_side_divert(struct hed_side *to);
-/* A stack is made, perhaps where another was. */
+/* A stack is made, perhaps where another one was. */
 void hed_side_init(struct hed_side *s, void *bottom, size_t size);
 #else
 static inline void

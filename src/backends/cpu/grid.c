@@ -1,15 +1,15 @@
 /* A worker's part of a grid whose strands have stacks of their own.
  *
- *   open blocks in a ring; the first has its turn:
+ *   open blocks form a ring; the first one takes a step:
  *     every strand that is ready runs until it yields, waits or ends
- *     ended    -> the next block takes its place
- *     moved    -> it goes on
- *     waited   -> all it did was yield: the next in the ring has its turn
- *     stuck    -> nobody in it can ever run: the launch fails
- *   a whole round of waiting -> one more block is opened, if there is one and the bound allows
+ *     ended    -> the next block of the grid takes its place
+ *     moved    -> it takes another step
+ *     waited   -> its strands only yielded: the next block in the ring takes a step
+ *     stuck    -> none of its strands can ever run: the launch fails
+ *   all blocks only waited -> one more block is opened, if there is one and the limit allows it
  *
- * Blocks are handed out in order of their index, so a block that waits for an earlier one waits for
- * something that runs or has ended.
+ * Blocks are handed out in the order of their index, so a block that waits for an earlier one waits
+ * for a block that runs or has ended.
  */
 #include "backends/cpu/engine.h"
 
@@ -20,13 +20,13 @@
 #include "base/clock.h"
 #include "base/demangle.h"
 
-#define TURNS_MOST 64       /* of a block that moves, before others have theirs */
-#define PATIENCE 64         /* rounds of waiting before more than a worker's share is opened */
+#define STEPS_MOST 64       /* of a block that moves, before others take theirs */
+#define PATIENCE 64         /* rounds of waiting before a worker opens more than its share */
 #define PATIENCE_ALONE 1000 /* the same for kernels that seem not to wait for other blocks */
-#define ROUNDS_BUSY 256 /* rounds of waiting before the processor is left to others for a while */
+#define ROUNDS_BUSY 256     /* rounds of waiting before the thread sleeps for a while */
 #define NAP_NS 20000
 
-enum turn { TURN_ENDED, TURN_MOVED, TURN_WAITED, TURN_STUCK };
+enum step { STEP_ENDED, STEP_MOVED, STEP_WAITED, STEP_STUCK };
 
 void
 hed_grid_fail(struct hed_grid *g, CUresult r, const struct hed_strand *s, const char *fmt, ...)
@@ -128,14 +128,14 @@ hed_strand_run(struct hed_engine_worker *w, struct hed_strand *s)
     w->fault.signo = 0;
     w->running = s;
     hed_side_switch(&w->side, &s->side);
-    s = w->running; /* direct.c goes from strand to strand. */
+    s = w->running; /* direct.c changes it from strand to strand */
     w->running = NULL;
     if (w->fault.signo)
         hed_fault_report(w, s);
 }
 
-static enum turn
-turn(struct hed_engine_worker *w, struct hed_block *b)
+static enum step
+step_block(struct hed_engine_worker *w, struct hed_block *b)
 {
     uint32_t n = b->queued;
 
@@ -147,21 +147,21 @@ turn(struct hed_engine_worker *w, struct hed_block *b)
         b->queued--;
         hed_strand_run(w, s);
         if (hed_grid_failed(b->grid))
-            return TURN_WAITED;
+            return STEP_WAITED;
     }
     if (b->live == 0)
-        return TURN_ENDED;
+        return STEP_ENDED;
     if (!b->first)
-        return hed_barrier_stuck(b) ? TURN_MOVED : TURN_STUCK;
-    return b->moved ? TURN_MOVED : TURN_WAITED;
+        return hed_barrier_stuck(b) ? STEP_MOVED : STEP_STUCK;
+    return b->moved ? STEP_MOVED : STEP_WAITED;
 }
 
-/* The next block of the grid, opened and put where it has its turn now. */
+/* Opens the next block of the grid and makes it the first in the ring. */
 static bool
-open_next(struct hed_engine_worker *w, struct hed_grid *g)
+open_next_block(struct hed_engine_worker *w, struct hed_grid *g)
 {
-    /* Relaxed: the number is all that is handed over; what the launch made was seen when the worker
-     * came to the grid, under the engine's lock. */
+    /* Relaxed: only the number is handed over. The worker saw the data of the launch when it came
+     * to the grid, under the engine's lock. */
     if (atomic_load_explicit(&g->next, memory_order_relaxed) >= g->blocks)
         return false;
 
@@ -191,18 +191,18 @@ open_next(struct hed_engine_worker *w, struct hed_grid *g)
     return true;
 }
 
-/* w->open is the block that had its turn last; the next one in the ring has the next. */
+/* w->open is the block that took the last step; the one after it in the ring takes the next. */
 static struct hed_block *
-ring_first(struct hed_engine_worker *w)
+first_in_ring(struct hed_engine_worker *w)
 {
     return w->open->next;
 }
 
-/* Takes the first out of the ring. */
+/* Removes the first block from the ring. */
 static void
-close_first(struct hed_engine_worker *w)
+close_first_block(struct hed_engine_worker *w)
 {
-    struct hed_block *b = ring_first(w);
+    struct hed_block *b = first_in_ring(w);
 
     if (b == w->open)
         w->open = NULL;
@@ -212,11 +212,11 @@ close_first(struct hed_engine_worker *w)
     hed_block_close(b);
 }
 
-/* Rounds of waiting before one more block is opened. Blocks of a cooperative grid are known to wait
- * for all the others. Of other kernels all that is known is that they may: mostly they wait for
- * earlier blocks, or only look as if they waited, so the more are open, the longer it takes. */
+/* The rounds of waiting before one more block is opened. The blocks of a cooperative grid are known
+ * to wait for all others. Blocks of other kernels may wait: mostly for earlier blocks, or they only
+ * seem to, so the more blocks are open, the longer it takes. */
 static uint32_t
-patience_of(const struct hed_engine_worker *w, const struct hed_grid *g)
+rounds_of_patience(const struct hed_engine_worker *w, const struct hed_grid *g)
 {
     if (g->job->cooperative)
         return w->open_count < g->open_share ? 1 : PATIENCE;
@@ -225,63 +225,62 @@ patience_of(const struct hed_engine_worker *w, const struct hed_grid *g)
     return PATIENCE_ALONE;
 }
 
-/* Blocks have only waited for a number of turns: opens one more, or lets others have the processor.
- */
+/* Blocks have only waited for a number of steps: opens one more, or yields the processor. */
 static void
-wait_on(struct hed_engine_worker *w, struct hed_grid *g, uint64_t *turns)
+wait_for_blocks(struct hed_engine_worker *w, struct hed_grid *g, uint64_t *steps)
 {
-    const uint64_t rounds = *turns / w->open_count;
-    const uint32_t patience = patience_of(w, g);
+    const uint64_t rounds = *steps / w->open_count;
+    const uint32_t patience = rounds_of_patience(w, g);
 
     if (rounds < 1)
         return;
-    if (rounds >= patience && w->open_count < g->open_most && open_next(w, g)) {
-        *turns = 0;
+    if (rounds >= patience && w->open_count < g->open_most && open_next_block(w, g)) {
+        *steps = 0;
         return;
     }
-    if (rounds >= ROUNDS_BUSY && *turns % w->open_count == 0)
+    if (rounds >= ROUNDS_BUSY && *steps % w->open_count == 0)
         hed_sleep_ns(NAP_NS);
-    else if (rounds >= 4 && *turns % w->open_count == 0)
+    else if (rounds >= 4 && *steps % w->open_count == 0)
         sched_yield();
 }
 
 void
 hed_grid_work(struct hed_engine_worker *w, struct hed_grid *g)
 {
-    uint64_t waited = 0; /* turns since something moved */
+    uint64_t waited = 0; /* steps since something moved */
 
     while (!hed_grid_failed(g)) {
-        if (w->open_count == 0 && !open_next(w, g))
+        if (w->open_count == 0 && !open_next_block(w, g))
             break;
 
-        struct hed_block *b = ring_first(w);
+        struct hed_block *b = first_in_ring(w);
 
-        switch (turn(w, b)) {
-        case TURN_ENDED:
-            close_first(w);
+        switch (step_block(w, b)) {
+        case STEP_ENDED:
+            close_first_block(w);
             waited = 0;
             break;
-        case TURN_MOVED:
+        case STEP_MOVED:
             waited = 0;
-            if (++b->turns < TURNS_MOST)
+            if (++b->steps < STEPS_MOST)
                 break;
-            /* It may move around in circles until another block has done something. */
-            b->turns = 0;
+            /* It may move in circles until another block has done something. */
+            b->steps = 0;
             w->open = b;
             if (w->open_count < g->open_share && g->open_share > 1)
-                (void)open_next(w, g);
+                (void)open_next_block(w, g);
             break;
-        case TURN_WAITED:
+        case STEP_WAITED:
             w->open = b;
             waited++;
-            wait_on(w, g, &waited);
+            wait_for_blocks(w, g, &waited);
             break;
-        case TURN_STUCK:
+        case STEP_STUCK:
             hed_grid_fail(g, CUDA_ERROR_LAUNCH_TIMEOUT, &b->strands[0],
                           "all threads of the block wait for each other");
             break;
         }
     }
     while (w->open_count > 0)
-        close_first(w);
+        close_first_block(w);
 }

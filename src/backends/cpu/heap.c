@@ -1,4 +1,4 @@
-/* See heap.h. */
+/* The heap of device code. See heap.h. */
 #include "backends/cpu/heap.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #define ROOM_FIRST 64
 
-static char removed; /* its address marks a slot that is free again */
+static char removed; /* its address marks a slot that was used and is free again */
 
 void
 hed_heap_init(struct hed_heap *h)
@@ -30,16 +30,16 @@ hed_heap_fini(struct hed_heap *h)
 }
 
 static size_t
-place_of(const struct hed_heap *h, const void *p)
+slot_index(const struct hed_heap *h, const void *p)
 {
     return (size_t)(((uint64_t)(uintptr_t)p >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 20) &
            (h->room - 1);
 }
 
 static void
-put_locked(struct hed_heap *h, void *p, size_t size)
+put_slot_locked(struct hed_heap *h, void *p, size_t size)
 {
-    size_t i = place_of(h, p);
+    size_t i = slot_index(h, p);
 
     while (h->slots[i].at)
         i = (i + 1) & (h->room - 1);
@@ -47,9 +47,9 @@ put_locked(struct hed_heap *h, void *p, size_t size)
     h->filled++;
 }
 
-/* Room for one more, with a quarter of the slots empty. */
+/* Makes room for one more, with a quarter of the slots empty. */
 static int
-grow_locked(struct hed_heap *h)
+grow_heap_locked(struct hed_heap *h)
 {
     if (h->filled * 4 < h->room * 3)
         return 0;
@@ -71,7 +71,7 @@ grow_locked(struct hed_heap *h)
     h->filled = 0;
     for (size_t i = 0; i < old_room; i++) {
         if (old[i].at && old[i].at != &removed)
-            put_locked(h, old[i].at, old[i].size);
+            put_slot_locked(h, old[i].at, old[i].size);
     }
     free(old);
     return 0;
@@ -85,10 +85,10 @@ hed_heap_take(struct hed_heap *h, size_t size, size_t limit)
     if (size == 0 || size > limit)
         return NULL;
     hed_lock(&h->lock);
-    if (size <= limit - h->used && h->used <= limit && grow_locked(h) == 0) {
+    if (size <= limit - h->used && h->used <= limit && grow_heap_locked(h) == 0) {
         p = aligned_alloc(16, (size + 15) & ~(size_t)15);
         if (p) {
-            put_locked(h, p, size);
+            put_slot_locked(h, p, size);
             h->used += size;
         }
     }
@@ -103,7 +103,7 @@ hed_heap_give(struct hed_heap *h, void *p)
 
     hed_lock(&h->lock);
     if (h->room) {
-        for (size_t i = place_of(h, p); h->slots[i].at; i = (i + 1) & (h->room - 1)) {
+        for (size_t i = slot_index(h, p); h->slots[i].at; i = (i + 1) & (h->room - 1)) {
             if (h->slots[i].at == p) {
                 h->used -= h->slots[i].size;
                 h->slots[i].at = &removed;
@@ -128,7 +128,7 @@ hed_rt_malloc(struct hed_ptx_strand *s, uint64_t size)
     return (uint64_t)(uintptr_t)hed_heap_take(job->heap, size, job->heap_limit);
 }
 
-/* What malloc did not give is let be, as an H200 does; only the log hears of it. */
+/* A pointer that is not malloc's is ignored, as on an H200, except for a line in the log. */
 void
 hed_rt_free(struct hed_ptx_strand *s, uint64_t p)
 {
@@ -137,6 +137,6 @@ hed_rt_free(struct hed_ptx_strand *s, uint64_t p)
     if (p == 0)
         return;
     if (!job->heap || hed_heap_give(job->heap, (void *)(uintptr_t)p) != 0)
-        hed_warn(CPU, "kernel %s frees 0x%llx, which is not its to free", job->name,
+        hed_warn(CPU, "kernel %s frees 0x%llx, which malloc did not return", job->name,
                  (unsigned long long)p);
 }

@@ -1,4 +1,4 @@
-/* The heap of device code: malloc and free of kernels, one heap a device. */
+/* The heap of device code: malloc and free of kernels, one heap per device. */
 #pragma once
 
 #include <stddef.h>
@@ -7,15 +7,15 @@
 #include "base/lock.h"
 
 struct hed_heap_slot {
-    void *at; /* NULL: empty; a mark of its own: was used */
+    void *at; /* NULL if empty; a mark if it was used */
     size_t size;
 };
 
-/* Memory is the process's; the table knows what is in use, so that a bad pointer is found out
- * without looking behind it. */
+/* The memory is the process's. The table has the addresses in use, so a bad pointer is found
+ * without reading the memory it points to. */
 struct hed_heap {
     struct hed_lock lock;
-    struct hed_heap_slot *slots; /* open addressing; guarded by lock, as all that follows */
+    struct hed_heap_slot *slots; /* open addressing; guarded by lock, like all that follows */
     size_t room;                 /* a power of two */
     size_t filled;               /* slots that are not empty */
     size_t used;                 /* bytes */
@@ -25,7 +25,7 @@ void hed_heap_init(struct hed_heap *h);
 /* Frees everything. */
 void hed_heap_fini(struct hed_heap *h);
 
-/* NULL: over the limit, or no memory. Aligned to 16. */
+/* Aligned to 16; NULL if the limit is exceeded or there is no memory. */
 void *hed_heap_take(struct hed_heap *h, size_t size, size_t limit);
-/* HED_EINVAL: it is not of this heap. */
+/* HED_EINVAL if p is not from this heap. */
 int hed_heap_give(struct hed_heap *h, void *p);

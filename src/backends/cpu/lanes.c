@@ -1,40 +1,39 @@
-/* Lanes of a warp that do something together, in the scalar shape, where each lane is a strand.
+/* Operations among the lanes of a warp in the scalar shape, where each lane is a strand.
  *
- * Lanes that wait with the same operation and the same mask are a group. A group goes on when every
- * lane of the mask is in it or has ended; the last to come does the work for all.
+ * Lanes that wait with the same operation and the same mask form a group. The group continues when
+ * every lane of the mask is in it or has ended; the last lane to come does the work for all.
  *
- * activemask has no mask to wait for. Lanes that ask from the same place are together when no other
- * lane of the warp can run: those that could have come have come. A lane that only yields is
- * waiting for something else and does not count.
+ * activemask has no mask to wait for. The lanes that call it from the same place belong together,
+ * and they continue when no other lane of the warp can run, because then no more can come. A lane
+ * that only yields waits for something else and does not count.
  */
 #include "backends/cpu/engine.h"
 
 #include "ptx/run/warp.h"
 
-#define YIELDS_MOST 4 /* of each lane that can run, before activemask goes on without them */
+#define YIELDS_MOST 4 /* of each lane that can run, before activemask continues without it */
 
 static uint32_t
-bit_of(const struct hed_strand *s)
+lane_bit(const struct hed_strand *s)
 {
     return UINT32_C(1) << s->abi.lane;
 }
 
-/* The strand of a lane. Warps of the scalar shape are 32 strands in a row. */
+/* The strand of a lane. A warp of the scalar shape is 32 consecutive strands. */
 static struct hed_strand *
-lane_of(struct hed_block *b, const struct hed_lanes *w, uint32_t lane)
+strand_of_lane(struct hed_block *b, const struct hed_lanes *w, uint32_t lane)
 {
     return &b->strands[(uint32_t)(w - b->warps) * HED_PTX_LANES + lane];
 }
 
-/* The lanes that wait with s's operation and mask. */
+/* The lanes that wait with the operation and mask of s. */
 static uint32_t
-group_of(struct hed_block *b, const struct hed_lanes *w, const struct hed_strand *s)
+waiting_group(struct hed_block *b, const struct hed_lanes *w, const struct hed_strand *s)
 {
     uint32_t group = 0;
 
-    for (uint32_t rest = w->waiting & s->mask; rest; rest &= rest - 1) {
-        const uint32_t lane = (uint32_t)__builtin_ctz(rest);
-        const struct hed_strand *other = lane_of(b, w, lane);
+    for (uint32_t rest = w->waiting & s->mask, lane; hed_next_lane(&rest, &lane);) {
+        const struct hed_strand *other = strand_of_lane(b, w, lane);
 
         if (other->fn == s->fn && other->mask == s->mask && other->arg == s->arg)
             group |= UINT32_C(1) << lane;
@@ -42,47 +41,42 @@ group_of(struct hed_block *b, const struct hed_lanes *w, const struct hed_strand
     return group;
 }
 
-/* All of the group are there: does their work and lets them go on, all but `me`. */
+/* The group is complete: does its work and makes all lanes but `me` ready. */
 static void
-finish(struct hed_block *b, struct hed_lanes *w, uint32_t group, const struct hed_strand *me)
+finish_group(struct hed_block *b, struct hed_lanes *w, uint32_t group, const struct hed_strand *me)
 {
     void *data[HED_PTX_LANES] = {0};
-    const struct hed_strand *first = lane_of(b, w, (uint32_t)__builtin_ctz(group));
+    const struct hed_strand *first = strand_of_lane(b, w, (uint32_t)__builtin_ctz(group));
 
-    for (uint32_t rest = group; rest; rest &= rest - 1) {
-        const uint32_t lane = (uint32_t)__builtin_ctz(rest);
-
-        data[lane] = lane_of(b, w, lane)->data;
-    }
+    for (uint32_t rest = group, lane; hed_next_lane(&rest, &lane);)
+        data[lane] = strand_of_lane(b, w, lane)->data;
     if (first->fn)
         first->fn(data, group, first->arg);
     w->waiting &= ~group;
     b->moved++;
-    for (uint32_t rest = group; rest; rest &= rest - 1) {
-        struct hed_strand *s = lane_of(b, w, (uint32_t)__builtin_ctz(rest));
+    for (uint32_t rest = group, lane; hed_next_lane(&rest, &lane);) {
+        struct hed_strand *s = strand_of_lane(b, w, lane);
 
         if (s != me)
             hed_strand_ready(s);
     }
 }
 
-/* Lets the lanes at activemask go on that asked from the same place as the first of them. */
+/* Makes those lanes at activemask ready that called it from the same place as the first of them. */
 static void
-finish_active(struct hed_block *b, struct hed_lanes *w)
+finish_activemask(struct hed_block *b, struct hed_lanes *w)
 {
-    const void *site = lane_of(b, w, (uint32_t)__builtin_ctz(w->active))->site;
+    const void *site = strand_of_lane(b, w, (uint32_t)__builtin_ctz(w->active))->site;
     uint32_t mask = 0;
 
-    for (uint32_t rest = w->active; rest; rest &= rest - 1) {
-        const uint32_t lane = (uint32_t)__builtin_ctz(rest);
-
-        if (lane_of(b, w, lane)->site == site)
+    for (uint32_t rest = w->active, lane; hed_next_lane(&rest, &lane);) {
+        if (strand_of_lane(b, w, lane)->site == site)
             mask |= UINT32_C(1) << lane;
     }
     w->active &= ~mask;
     w->yields = 0;
-    for (uint32_t rest = mask; rest; rest &= rest - 1) {
-        struct hed_strand *s = lane_of(b, w, (uint32_t)__builtin_ctz(rest));
+    for (uint32_t rest = mask, lane; hed_next_lane(&rest, &lane);) {
+        struct hed_strand *s = strand_of_lane(b, w, lane);
 
         s->mask = mask;
         hed_strand_ready(s);
@@ -93,7 +87,7 @@ void
 hed_lanes_changed(struct hed_block *b, struct hed_lanes *w)
 {
     if (w->active && w->yields >= YIELDS_MOST * w->ready)
-        finish_active(b, w);
+        finish_activemask(b, w);
 }
 
 void
@@ -104,15 +98,15 @@ hed_lanes_ended(struct hed_strand *s)
 
     if (!w)
         return;
-    w->live &= ~bit_of(s);
+    w->live &= ~lane_bit(s);
     w->ready--;
     w->yields = 0;
     for (uint32_t rest = w->waiting; rest; rest &= w->waiting & (rest - 1)) {
-        const struct hed_strand *other = lane_of(b, w, (uint32_t)__builtin_ctz(rest));
-        const uint32_t group = group_of(b, w, other);
+        const struct hed_strand *other = strand_of_lane(b, w, (uint32_t)__builtin_ctz(rest));
+        const uint32_t group = waiting_group(b, w, other);
 
         if (group == (other->mask & w->live))
-            finish(b, w, group, NULL);
+            finish_group(b, w, group, NULL);
     }
     hed_lanes_changed(b, w);
 }
@@ -124,19 +118,19 @@ hed_rt_collect(struct hed_ptx_strand *a, uint32_t mask, hed_rt_together fn, void
     struct hed_strand *s = hed_strand_of(a);
     struct hed_lanes *w = hed_lanes_of(s);
 
-    /* A mask without the lane itself is an error of the program; it stands for itself then. */
-    s->mask = mask | bit_of(s);
+    /* A mask without the lane itself is an error of the program; the lane is added. */
+    s->mask = mask | lane_bit(s);
     s->fn = fn;
     s->data = data;
     s->arg = arg;
     if (!w || s->block->grid->direct)
         hed_rt_trap(a, HED_PTX_TRAP_INSTRUCTION, a->line);
-    w->waiting |= bit_of(s);
+    w->waiting |= lane_bit(s);
 
-    const uint32_t group = group_of(s->block, w, s);
+    const uint32_t group = waiting_group(s->block, w, s);
 
     if (group == (s->mask & w->live))
-        finish(s->block, w, group, s);
+        finish_group(s->block, w, group, s);
     else
         hed_strand_wait(s);
 }
@@ -150,7 +144,7 @@ hed_rt_activemask(struct hed_ptx_strand *a)
     if (!w || s->block->grid->direct)
         return a->lanes;
     s->site = __builtin_return_address(0);
-    w->active |= bit_of(s);
+    w->active |= lane_bit(s);
     hed_strand_wait(s);
     return s->mask;
 }
@@ -163,7 +157,7 @@ struct shfl {
 };
 
 static void
-shfl(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t mode)
+together_shfl(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t mode)
 {
     for (uint32_t rest = mask; rest; rest &= rest - 1) {
         const unsigned lane = (unsigned)__builtin_ctz(rest);
@@ -172,7 +166,7 @@ shfl(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t mode)
 
         d->inside = hed_warp_source((uint32_t)mode, lane, d->b, d->c, &from);
 
-        /* From a lane that is not there PTX promises nothing. */
+        /* PTX does not define the value from a lane that does not take part. */
         const struct shfl *source = data[from];
 
         d->result = source ? source->value : d->value;
@@ -185,7 +179,7 @@ hed_rt_shfl(struct hed_ptx_strand *s, uint32_t mode, uint32_t value, uint32_t b,
 {
     struct shfl d = {.value = value, .b = b, .c = c};
 
-    hed_rt_collect(s, mask, shfl, &d, mode);
+    hed_rt_collect(s, mask, together_shfl, &d, mode);
     if (inside)
         *inside = d.inside;
     return d.result;
@@ -196,7 +190,7 @@ struct vote {
 };
 
 static void
-vote(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t mode)
+together_vote(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t mode)
 {
     uint32_t ballot = 0, result;
 
@@ -230,7 +224,7 @@ hed_rt_vote(struct hed_ptx_strand *s, uint32_t mode, uint32_t predicate, uint32_
 {
     struct vote d = {.predicate = predicate};
 
-    hed_rt_collect(s, mask, vote, &d, mode);
+    hed_rt_collect(s, mask, together_vote, &d, mode);
     return d.result;
 }
 
@@ -240,7 +234,7 @@ struct match {
 };
 
 static void
-match(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t all)
+together_match(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t all)
 {
     uint64_t values[HED_PTX_LANES] = {0};
     uint32_t masks[HED_PTX_LANES], out[HED_PTX_LANES];
@@ -269,7 +263,7 @@ hed_rt_match_any(struct hed_ptx_strand *s, uint64_t value, uint32_t mask)
 {
     struct match d = {.value = value};
 
-    hed_rt_collect(s, mask, match, &d, 0);
+    hed_rt_collect(s, mask, together_match, &d, 0);
     return d.result;
 }
 
@@ -278,7 +272,7 @@ hed_rt_match_all(struct hed_ptx_strand *s, uint64_t value, uint32_t mask, uint32
 {
     struct match d = {.value = value};
 
-    hed_rt_collect(s, mask, match, &d, 1);
+    hed_rt_collect(s, mask, together_match, &d, 1);
     if (same)
         *same = d.same;
     return d.result;
@@ -289,7 +283,7 @@ struct redux {
 };
 
 static void
-redux(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t op)
+together_redux(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t op)
 {
     uint32_t values[HED_PTX_LANES] = {0}, masks[HED_PTX_LANES], out[HED_PTX_LANES];
 
@@ -308,12 +302,12 @@ hed_rt_redux(struct hed_ptx_strand *s, uint32_t op, uint32_t value, uint32_t mas
 {
     struct redux d = {.value = value};
 
-    hed_rt_collect(s, mask, redux, &d, op);
+    hed_rt_collect(s, mask, together_redux, &d, op);
     return d.result;
 }
 
 static void
-elect(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t arg)
+together_elect(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t arg)
 {
     for (uint32_t rest = mask; rest; rest &= rest - 1)
         *(uint32_t *)data[__builtin_ctz(rest)] = (uint32_t)__builtin_ctz(mask);
@@ -324,20 +318,20 @@ hed_rt_elect(struct hed_ptx_strand *s, uint32_t mask, uint32_t *elected)
 {
     uint32_t leader = 0;
 
-    hed_rt_collect(s, mask, elect, &leader, 0);
+    hed_rt_collect(s, mask, together_elect, &leader, 0);
     if (elected)
         *elected = leader == s->lane;
     return leader;
 }
 
-/* Nothing to do but to come together; a function of its own, so that it is told from others. */
+/* Lanes only come together. A function of its own, which tells this operation from others. */
 static void
-meet(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t arg)
+together_nothing(void *const data[HED_PTX_LANES], uint32_t mask, uint64_t arg)
 {
 }
 
 void
 hed_rt_warp_sync(struct hed_ptx_strand *s, uint32_t mask)
 {
-    hed_rt_collect(s, mask, meet, NULL, 0);
+    hed_rt_collect(s, mask, together_nothing, NULL, 0);
 }

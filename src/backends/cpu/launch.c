@@ -1,28 +1,31 @@
-/* A launch as the engine wants it. */
+/* Passes a launch to the engine. */
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/engine.h"
 
 static uint32_t
-attribute(const struct hed_profile *p, int which, uint32_t otherwise)
+profile_attribute(const struct hed_profile *p, int which, uint32_t otherwise)
 {
     return p && p->attributes[which] > 0 ? (uint32_t)p->attributes[which] : otherwise;
 }
 
-/* How many blocks the device would run at once. */
+/* The number of blocks that the device would run at once. */
 static uint32_t
 resident_blocks(const struct hed_profile *p, const struct hed_job *job)
 {
     const uint64_t threads = (uint64_t)job->block[0] * job->block[1] * job->block[2];
     const uint32_t shared = job->info.shared + job->dynamic_shared;
-    uint64_t blocks = attribute(p, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, 2048) /
-                      (threads ? threads : 1);
-    const uint32_t most = attribute(p, CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR, 16);
+    uint64_t blocks =
+        profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, 2048) /
+        (threads ? threads : 1);
+    const uint32_t most =
+        profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR, 16);
 
     if (blocks > most)
         blocks = most;
     if (shared) {
         const uint32_t fit =
-            attribute(p, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, 65536) / shared;
+            profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, 65536) /
+            shared;
 
         if (blocks > fit)
             blocks = fit;
@@ -45,8 +48,8 @@ hed_cpu_launch(void *m, const struct hed_launch *l, struct hed_why *why)
         .vars = l->variables,
         .cooperative = l->cooperative,
         .id = l->grid_id,
-        .sm_count = attribute(l->profile, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 1),
-        .clock_khz = attribute(l->profile, CU_DEVICE_ATTRIBUTE_CLOCK_RATE, 1000000),
+        .sm_count = profile_attribute(l->profile, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 1),
+        .clock_khz = profile_attribute(l->profile, CU_DEVICE_ATTRIBUTE_CLOCK_RATE, 1000000),
         .stack_limit = l->stack_limit,
         .heap_limit = l->heap_limit,
         .printf_limit = l->printf_limit,

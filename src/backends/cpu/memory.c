@@ -9,7 +9,8 @@
 #include "base/err.h"
 #include "base/number.h"
 
-/* ThreadSanitizer turns a place that it does not like into 0, which a privileged process gets. */
+/* ThreadSanitizer replaces an address that it does not allow by 0, which a privileged process
+ * gets. */
 #if defined(__SANITIZE_THREAD__)
 #define PLACES_CAN_BE_CHOSEN false
 #elif defined(__has_feature)
@@ -40,7 +41,7 @@ hed_cpu_reserve(void *m, uint64_t want, uint64_t size, uint64_t *base)
     if (PLACES_CAN_BE_CHOSEN && hed_set_aside(want, size))
         p = at_address(want);
     if (p == MAP_FAILED) {
-        /* A little more, so that the range begins at a page of ours. */
+        /* A little more, so that the range can begin at a multiple of HED_MACHINE_PAGE. */
         p = mmap(NULL, size + HED_MACHINE_PAGE, PROT_NONE, flags, -1, 0);
         if (p == MAP_FAILED)
             return HED_ENOMEM;
@@ -57,7 +58,7 @@ hed_cpu_map(void *m, uint64_t at, uint64_t size)
 
     if (p == MAP_FAILED)
         return HED_ENOMEM;
-    /* Large arrays are mostly used whole: fewer, larger pages are faster to get. */
+    /* Large arrays are mostly used as a whole, and fewer, larger pages are faster to get. */
     if (size >= HUGE_LEAST)
         (void)madvise(p, size, MADV_HUGEPAGE);
     return 0;
@@ -69,7 +70,7 @@ hed_cpu_unmap(void *m, uint64_t at, uint64_t size)
     void *p = mmap(at_address(at), size, PROT_NONE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 
-    /* Out of mappings: what cannot be taken away is at least emptied and closed. */
+    /* The process is out of mappings: at least release the memory and make it inaccessible. */
     if (p == MAP_FAILED) {
         (void)madvise(at_address(at), size, MADV_DONTNEED);
         (void)mprotect(at_address(at), size, PROT_NONE);

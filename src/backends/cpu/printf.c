@@ -1,9 +1,9 @@
 /* printf of device code.
  *
- * The compiler hands over the format and a block of arguments, each promoted as in C and aligned to
- * its own size: ints take 4 bytes, everything else 8. Text is made at once, kept a block, and
- * written to the program's stdout when the grid is done, in order of the blocks; so a run prints
- * the same every time. Nothing is lost: past the limit, what is there is written early.
+ * The kernel passes the format and a block of arguments, each promoted as in C and aligned to its
+ * own size: ints take 4 bytes, everything else 8. The text is formatted at once, collected for each
+ * block, and written to the program's stdout in the order of the blocks when the grid is done. So
+ * every run prints the same. Nothing is lost: when the limit is reached, the text is written early.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "base/number.h"
 
 #define SPEC_MOST 64     /* bytes of one conversion: %-+ #0123.456lld */
-#define FIELD_MOST 65536 /* of widths and precisions */
+#define FIELD_MOST 65536 /* the largest width or precision */
 
 struct hed_output {
     struct hed_output *next;
@@ -29,7 +29,7 @@ struct arguments {
 };
 
 static uint64_t
-take(struct arguments *a, size_t size)
+take_argument(struct arguments *a, size_t size)
 {
     uint64_t value = 0;
 
@@ -45,8 +45,8 @@ struct spec {
     char text[SPEC_MOST]; /* "%-8.3" so far: flags, width, precision */
     size_t size;
     bool wide;       /* 8 bytes: l, ll, j, z, t */
-    int narrow;      /* how many h */
-    char conversion; /* 0: the format ends inside */
+    int narrow;      /* the number of h */
+    char conversion; /* 0 if the format ends inside */
     bool too_long;
 };
 
@@ -69,12 +69,12 @@ spec_number(struct spec *s, int v)
         spec_add(s, *p);
 }
 
-/* A width or a precision: digits, or * and an argument. */
+/* Reads a width or a precision: digits, or * and an argument. */
 static const char *
-read_number(const char *p, struct spec *s, struct arguments *a)
+read_field_number(const char *p, struct spec *s, struct arguments *a)
 {
     if (*p == '*') {
-        const int v = (int)take(a, 4);
+        const int v = (int)take_argument(a, 4);
 
         spec_number(s, v > FIELD_MOST ? FIELD_MOST : v < -FIELD_MOST ? -FIELD_MOST : v);
         return p + 1;
@@ -90,7 +90,7 @@ read_number(const char *p, struct spec *s, struct arguments *a)
     return p;
 }
 
-/* What follows a %; returns what follows the conversion. */
+/* Reads what follows a %; returns the rest of the format. */
 static const char *
 read_spec(const char *p, struct spec *s, struct arguments *a)
 {
@@ -98,10 +98,10 @@ read_spec(const char *p, struct spec *s, struct arguments *a)
     spec_add(s, '%');
     for (; *p && strchr("-+ #0", *p); p++)
         spec_add(s, *p);
-    p = read_number(p, s, a);
+    p = read_field_number(p, s, a);
     if (*p == '.') {
         spec_add(s, '.');
-        p = read_number(p + 1, s, a);
+        p = read_field_number(p + 1, s, a);
     }
     for (; *p && strchr("hljztLq", *p); p++) {
         if (*p == 'h')
@@ -113,7 +113,7 @@ read_spec(const char *p, struct spec *s, struct arguments *a)
     return *p ? p + 1 : p;
 }
 
-/* The specs are made of checked parts, and each call's argument has the type its letter says. */
+/* The specs consist of checked parts, and each argument has the type that its letter says. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 
@@ -139,7 +139,7 @@ print_integer(struct hed_buf *out, struct spec *s, uint64_t v)
 }
 
 static void
-print_one(struct hed_buf *out, struct spec *s, struct arguments *a)
+print_conversion(struct hed_buf *out, struct spec *s, struct arguments *a)
 {
     double d;
     uint64_t v;
@@ -154,12 +154,12 @@ print_one(struct hed_buf *out, struct spec *s, struct arguments *a)
     case 'u':
     case 'x':
     case 'X':
-        print_integer(out, s, take(a, s->wide ? 8 : 4));
+        print_integer(out, s, take_argument(a, s->wide ? 8 : 4));
         return;
     case 'c':
         spec_add(s, 'c');
-        v = take(a, 4);
-        /* A 0 is a byte like others, but ends the text for addf. */
+        v = take_argument(a, 4);
+        /* A 0 is a byte like any other, but it would end the text for hed_buf_addf. */
         if ((v & 0xff) == 0)
             hed_buf_add(out, "", 1);
         else
@@ -173,22 +173,22 @@ print_one(struct hed_buf *out, struct spec *s, struct arguments *a)
     case 'G':
     case 'a':
     case 'A':
-        v = take(a, 8);
+        v = take_argument(a, 8);
         memcpy(&d, &v, sizeof d);
         spec_add(s, s->conversion);
         hed_buf_addf(out, s->text, d);
         return;
     case 's':
-        v = take(a, 8);
+        v = take_argument(a, 8);
         spec_add(s, 's');
         hed_buf_addf(out, s->text, v ? (const char *)(uintptr_t)v : "(null)");
         return;
     case 'p':
         spec_add(s, 'p');
-        hed_buf_addf(out, s->text, (void *)(uintptr_t)take(a, 8));
+        hed_buf_addf(out, s->text, (void *)(uintptr_t)take_argument(a, 8));
         return;
     case 'n':
-        (void)take(a, 8); /* CUDA: "The %n conversion is not supported". */
+        (void)take_argument(a, 8); /* CUDA: "The %n conversion is not supported". */
         return;
     default:
         hed_buf_add(out, s->text, s->size);
@@ -217,7 +217,7 @@ hed_rt_vprintf(struct hed_ptx_strand *strand, uint64_t format, uint64_t args)
         if (!*end)
             break;
         p = read_spec(end + 1, &s, &a);
-        print_one(&b->out, &s, &a);
+        print_conversion(&b->out, &s, &a);
     }
     return b->out.err ? UINT32_MAX - 1 : a.taken;
 }
@@ -225,7 +225,7 @@ hed_rt_vprintf(struct hed_ptx_strand *strand, uint64_t format, uint64_t args)
 /* ---- the grid's output ----------------------------------------------------------------------- */
 
 static int
-compare(const void *x, const void *y)
+compare_outputs(const void *x, const void *y)
 {
     const struct hed_output *a = *(struct hed_output *const *)x;
     const struct hed_output *b = *(struct hed_output *const *)y;
@@ -235,9 +235,9 @@ compare(const void *x, const void *y)
     return a->order < b->order ? -1 : a->order > b->order;
 }
 
-/* Through stdio, as the program's own text: what it printed before comes before. */
+/* Through stdio, like the program's own text, so that the order is kept. */
 static void
-write_list(struct hed_output *list)
+write_outputs(struct hed_output *list)
 {
     size_t count = 0, i = 0;
 
@@ -251,7 +251,7 @@ write_list(struct hed_output *list)
     if (sorted) {
         for (struct hed_output *o = list; o; o = o->next)
             sorted[i++] = o;
-        qsort(sorted, count, sizeof *sorted, compare);
+        qsort(sorted, count, sizeof *sorted, compare_outputs);
         for (i = 0; i < count; i++)
             (void)fwrite(sorted[i]->text, 1, sorted[i]->size, stdout);
     }
@@ -291,12 +291,12 @@ hed_output_add(struct hed_grid *g, uint64_t block, struct hed_buf *out)
         g->out_bytes = 0;
     }
     hed_unlock(&g->out_lock);
-    write_list(early);
+    write_outputs(early);
 }
 
 void
 hed_output_write(struct hed_grid *g)
 {
-    write_list(g->out);
+    write_outputs(g->out);
     g->out = NULL;
 }

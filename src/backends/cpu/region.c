@@ -1,5 +1,7 @@
-/* See region.h. Pieces are cut off the front of the range and never joined again: sizes repeat from
- * launch to launch. A free piece is remembered outside of it, so that its pages can be dropped.
+/* Address space for stacks and shared memory. See region.h.
+ *
+ * Pieces are cut off the front of the range and never joined again, since sizes repeat from launch
+ * to launch. A free piece is remembered outside of it, so that its pages can be released.
  */
 #include "backends/cpu/region.h"
 
@@ -8,8 +10,8 @@
 
 #include "base/err.h"
 
-#define SHARE 4                         /* of a range that is not as large as wanted */
-#define LEAST_RANGE ((size_t)256 << 20) /* bytes: with less there is no use in starting */
+#define SHARE 4 /* the part that we take of a range that is smaller than wanted */
+#define LEAST_RANGE ((size_t)256 << 20) /* bytes; with less, the engine does not start */
 
 struct hed_region_free {
     struct hed_region_free *next;
@@ -30,7 +32,7 @@ hed_regions_init(struct hed_regions *a, size_t want)
     }
     if (p == MAP_FAILED)
         return HED_ENOMEM;
-    /* Where addresses are few (ulimit -v, sanitizers), others need some too. */
+    /* Where address space is limited (ulimit -v, sanitizers), others need some too. */
     if (size < want && size / SHARE >= LEAST_RANGE) {
         munmap((unsigned char *)p + size / SHARE, size - size / SHARE);
         size /= SHARE;
@@ -105,7 +107,7 @@ hed_region_take(struct hed_regions *a, size_t size, struct hed_region *out)
     hed_unlock(&a->lock);
     if (!out->at)
         return HED_ENOMEM;
-    /* What fails here stays cut off: the system is out of memory or of mappings. */
+    /* A piece that fails here is lost: the system is out of memory or of mappings. */
     return mprotect(out->at, out->size, PROT_READ | PROT_WRITE) == 0 ? 0 : HED_ENOMEM;
 }
 

@@ -1,7 +1,7 @@
 /* Address space for stacks and shared memory: one reserved range, handed out in pieces whose sizes
- * are powers of two. So one comparison says whether an address is in it (isspacep).
+ * are powers of two. So one comparison tells whether an address is in it (isspacep).
  *
- * Memory costs nothing until it is touched, and what is given back is not touched any more.
+ * A piece takes memory only where it is touched, and none after it was given back.
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 
 struct hed_region {
     unsigned char *at;
-    size_t size; /* what it has, a power of two */
+    size_t size; /* bytes, a power of two */
 };
 
 struct hed_regions {
@@ -27,12 +27,12 @@ struct hed_regions {
     struct hed_region_free *free[HED_REGION_CLASSES]; /* by size */
 };
 
-/* Reserves `want` bytes, or less where there is no more. HED_ENOMEM. */
+/* Reserves `want` bytes, or less if there are not so many. HED_ENOMEM. */
 int hed_regions_init(struct hed_regions *a, size_t want);
 void hed_regions_fini(struct hed_regions *a);
 
-/* At least `size` bytes that can be read and written, holding anything. HED_ENOMEM. */
+/* At least `size` bytes that can be read and written, with any contents. HED_ENOMEM. */
 int hed_region_take(struct hed_regions *a, size_t size, struct hed_region *out);
 
-/* All of it must be readable and writable again. */
+/* The whole piece must be readable and writable again. */
 void hed_region_give(struct hed_regions *a, struct hed_region *r);

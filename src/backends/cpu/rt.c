@@ -1,4 +1,4 @@
-/* What compiled kernels call that is neither a barrier, a warp operation, output nor memory. */
+/* The functions of ptx/run/abi.h that are not about barriers, lanes, output or memory. */
 #include <stdio.h>
 #include <unistd.h>
 
@@ -6,7 +6,7 @@
 #include "base/clock.h"
 
 #define SLEEP_MOST_NS 1000000 /* PTX: "the maximum sleep duration is 1 millisecond" */
-#define ASSERT_TEXT_MOST 1024 /* bytes of a line about a failed assertion */
+#define ASSERT_TEXT_MOST 1024 /* bytes of the line about a failed assertion */
 
 void
 hed_rt_yield(struct hed_ptx_strand *a)
@@ -96,7 +96,7 @@ hed_rt_globaltimer(struct hed_ptx_strand *a)
     return hed_wall_ns();
 }
 
-/* The line CUDA writes, to stderr as CUDA does. */
+/* Writes the line that CUDA writes, to stderr as CUDA does. */
 void
 hed_rt_assertfail(struct hed_ptx_strand *a, uint64_t message, uint64_t file, uint32_t line,
                   uint64_t function, uint64_t char_size)
@@ -116,7 +116,7 @@ hed_rt_assertfail(struct hed_ptx_strand *a, uint64_t message, uint64_t file, uin
         const size_t size = (size_t)n < sizeof text ? (size_t)n : sizeof text - 1;
 
         if (write(STDERR_FILENO, text, size) < 0)
-            text[0] = 0; /* There is nobody to tell. */
+            text[0] = 0; /* nothing can be done if it fails */
     }
     hed_grid_fail(g, CUDA_ERROR_ASSERT, s, "assertion failed");
 }

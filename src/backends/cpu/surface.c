@@ -1,8 +1,8 @@
-/* Surfaces as kernels see them, and what kernels may ask of textures and surfaces: descriptors
+/* Surfaces as kernels see them, and queries about textures and surfaces. Both are descriptors
  * (driver/memory/array.h) of plain memory.
  *
- * An object that is no descriptor, and an access outside of a surface that asks for it, end the
- * kernel.
+ * An object that is not a descriptor ends the kernel; so does an access outside of a surface, if
+ * the access says .trap.
  */
 #include <math.h>
 #include <string.h>
@@ -19,17 +19,17 @@ surface_of(struct hed_ptx_strand *s, uint64_t object, uint32_t line)
 {
     const struct hed_surface *f = (const struct hed_surface *)(uintptr_t)object;
 
-    s->line = line; /* for whoever finds the fault that a bad object makes */
+    s->line = line; /* for the report of a fault that a bad object causes */
     if (object == 0 || object % _Alignof(struct hed_surface) || f->magic != HED_SURFACE_MAGIC)
         hed_rt_trap(s, HED_PTX_TRAP_ADDRESS, line);
     return f;
 }
 
-/* Brings byte, row and plane into the surface; false: they are outside, and nothing is to be done.
- */
+/* Clamps byte, row and plane to the surface; false if they are outside and nothing is to be
+ * done. */
 static bool
-settle(struct hed_ptx_strand *s, const struct hed_surface *f, const struct hed_rt_access *how,
-       uint64_t bytes, int64_t *at, uint32_t line)
+clamp_to_surface(struct hed_ptx_strand *s, const struct hed_surface *f,
+                 const struct hed_rt_access *how, uint64_t bytes, int64_t *at, uint32_t line)
 {
     const int64_t row = (int64_t)f->image.width * f->format.bytes;
     const int64_t last[3] = {row - (int64_t)bytes, (int64_t)f->image.height - 1,
@@ -49,10 +49,10 @@ settle(struct hed_ptx_strand *s, const struct hed_surface *f, const struct hed_r
     return true;
 }
 
-/* Where so many bytes are; NULL: outside. */
+/* The address of that many bytes; NULL if they are outside. */
 static unsigned char *
-find(struct hed_ptx_strand *s, const struct hed_surface *f, const struct hed_rt_access *how,
-     const uint32_t *in, uint64_t bytes, uint32_t line)
+surface_address(struct hed_ptx_strand *s, const struct hed_surface *f,
+                const struct hed_rt_access *how, const uint32_t *in, uint64_t bytes, uint32_t line)
 {
     const unsigned dimensions = hed_ptx_geom_coordinates(how->geom);
     int64_t at[3] = {(int32_t)in[1], dimensions > 1 ? (int32_t)in[2] : 0,
@@ -60,7 +60,7 @@ find(struct hed_ptx_strand *s, const struct hed_surface *f, const struct hed_rt_
 
     if (how->fetch == HED_PTX_FETCH_P)
         at[0] *= f->format.bytes;
-    if (!settle(s, f, how, bytes, at, line))
+    if (!clamp_to_surface(s, f, how, bytes, at, line))
         return NULL;
     return (unsigned char *)(uintptr_t)(f->image.at + (uint64_t)at[2] * f->image.slice +
                                         (uint64_t)at[1] * f->image.pitch + (uint64_t)at[0]);
@@ -68,8 +68,8 @@ find(struct hed_ptx_strand *s, const struct hed_surface *f, const struct hed_rt_
 
 /* ---- loads and stores ------------------------------------------------------------------------ */
 
-/* A word becomes a channel: floats where the format holds floats or shares of 1, else integers.
- * What does not fit becomes the nearest that does. */
+/* Converts a word to a channel. The word is a float if the format holds floats or normalised
+ * numbers, else an integer; it is clamped to what the channel holds. */
 static uint32_t
 channel_bits(const struct hed_format *f, uint32_t word)
 {
@@ -80,7 +80,7 @@ channel_bits(const struct hed_format *f, uint32_t word)
     switch (f->texel) {
     case HED_TEXEL_FLOAT:
         return f->bits == 16 ? hed_to_f16(hed_from_bits32(word)) : word;
-    case HED_TEXEL_UNORM: /* not above 0: also what is no number */
+    case HED_TEXEL_UNORM: /* "not above 0" includes NaN */
         return (uint32_t)(hed_from_bits32(word) > 0
                               ? rint(fmin(hed_from_bits32(word), 1) * (double)(top - 1))
                               : 0);
@@ -122,7 +122,7 @@ hed_rt_surface(struct hed_ptx_strand *s, uint64_t object, uint64_t access, const
     const bool is_formatted = how.fetch == HED_PTX_FETCH_P;
     const uint64_t bytes =
         is_formatted ? f->format.bytes : (uint64_t)how.count * hed_ptx_types[how.type].bits / 8;
-    unsigned char *p = find(s, f, &how, in, bytes, line);
+    unsigned char *p = surface_address(s, f, &how, in, bytes, line);
 
     if (!p && !how.is_store)
         memset(data, 0, bytes);
@@ -138,7 +138,7 @@ hed_rt_surface(struct hed_ptx_strand *s, uint64_t object, uint64_t access, const
 /* ---- reductions ------------------------------------------------------------------------------ */
 
 static uint64_t
-combine(const struct hed_rt_access *how, uint64_t a, uint64_t b)
+reduce_values(const struct hed_rt_access *how, uint64_t a, uint64_t b)
 {
     const bool is_wide = hed_ptx_types[how->type].bits == 64;
     bool is_less = a < b;
@@ -159,14 +159,14 @@ combine(const struct hed_rt_access *how, uint64_t a, uint64_t b)
     }
 }
 
-/* The other side of these are other threads' reductions: like atomics of global memory, they order
+/* Relaxed: pairs with the reductions of other threads. Like atomics on global memory, they order
  * nothing else. */
 static void
 reduce32(const struct hed_rt_access *how, uint32_t *p, uint32_t v)
 {
     uint32_t old = __atomic_load_n(p, __ATOMIC_RELAXED);
 
-    while (!__atomic_compare_exchange_n(p, &old, (uint32_t)combine(how, old, v), true,
+    while (!__atomic_compare_exchange_n(p, &old, (uint32_t)reduce_values(how, old, v), true,
                                         __ATOMIC_RELAXED, __ATOMIC_RELAXED))
         ;
 }
@@ -176,7 +176,7 @@ reduce64(const struct hed_rt_access *how, uint64_t *p, uint64_t v)
 {
     uint64_t old = __atomic_load_n(p, __ATOMIC_RELAXED);
 
-    while (!__atomic_compare_exchange_n(p, &old, combine(how, old, v), true, __ATOMIC_RELAXED,
+    while (!__atomic_compare_exchange_n(p, &old, reduce_values(how, old, v), true, __ATOMIC_RELAXED,
                                         __ATOMIC_RELAXED))
         ;
 }
@@ -192,7 +192,7 @@ hed_rt_surface_reduce(struct hed_ptx_strand *s, uint64_t object, uint64_t access
     memcpy(&how, &access, sizeof(how));
 
     const unsigned bytes = hed_ptx_types[how.type].bits / 8;
-    unsigned char *p = find(s, f, &how, in, bytes, line);
+    unsigned char *p = surface_address(s, f, &how, in, bytes, line);
 
     if ((uintptr_t)p % bytes)
         hed_rt_trap(s, HED_PTX_TRAP_ALIGN, line);
@@ -206,7 +206,7 @@ hed_rt_surface_reduce(struct hed_ptx_strand *s, uint64_t object, uint64_t access
 
 /* ---- questions ------------------------------------------------------------------------------- */
 
-/* The numbers that PTX gives channel types: those of OpenCL. */
+/* The numbers of channel types in PTX, which are those of OpenCL. */
 static uint32_t
 type_number(const struct hed_format *f, bool is_share)
 {

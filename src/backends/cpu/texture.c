@@ -2,9 +2,9 @@
  *
  *   coordinates -> face -> level(s) -> texel position(s) by address mode -> texel -> filter
  *
- * Filtering has weights of 8 bits behind the point, as the hardware has; sums are rounded once.
- * The object 0 reads as 0: an H200 has no complaint about it. Another one that is no descriptor
- * ends the kernel, be it by a check or by the fault that reading it is.
+ * The weights of filtering have 8 fractional bits, as in hardware; sums are rounded once. The
+ * object 0 reads as 0, as on an H200. Any other object that is not a descriptor ends the kernel, by
+ * a check or by the fault that reading it causes.
  */
 #include <math.h>
 #include <string.h>
@@ -25,19 +25,19 @@ union texel {
 struct lookup {
     const struct hed_texture *t;
     struct hed_rt_access how;
-    unsigned dimensions; /* coordinates on a plane, or 3 */
-    uint32_t plane;      /* layer or face; 0 where there are 3 dimensions */
+    unsigned dimensions; /* 1 or 2 coordinates on a plane, or 3 */
+    uint32_t plane;      /* layer or face; 0 if there are 3 dimensions */
     bool is_cube;
     float at[3];     /* x y z; of a cube, x and y on the face from 0 to 1 */
-    int32_t cell[3]; /* the same where coordinates are integers */
+    int32_t cell[3]; /* the same, if the coordinates are integers */
     int32_t offset[3];
-    float major; /* of a cube: the largest part of the direction */
+    float major; /* of a cube: the largest component of the direction */
 };
 
 /* ---- texels ---------------------------------------------------------------------------------- */
 
 static bool
-is_whole(const struct hed_texture *t)
+is_integer_texel(const struct hed_texture *t)
 {
     return t->as_integer &&
            (t->format.texel == HED_TEXEL_UINT || t->format.texel == HED_TEXEL_SINT);
@@ -50,12 +50,12 @@ linear_of_srgb(float v)
 }
 
 static int32_t
-extend(uint32_t bits, unsigned width)
+extend_channel(uint32_t bits, unsigned width)
 {
     return (int32_t)(bits << (32 - width)) >> (32 - width);
 }
 
-/* One channel of so many bits, as a float. */
+/* One channel as a float. */
 static float
 channel_value(const struct hed_format *f, uint32_t bits)
 {
@@ -66,7 +66,7 @@ channel_value(const struct hed_format *f, uint32_t bits)
         return f->bits == 16 ? hed_from_f16((uint16_t)bits) : hed_from_bits32(bits);
     case HED_TEXEL_SINT:
     case HED_TEXEL_SNORM:
-        return fmaxf((float)extend(bits, f->bits) / floorf(top / 2), -1);
+        return fmaxf((float)extend_channel(bits, f->bits) / floorf(top / 2), -1);
     default:
         return (float)bits / top;
     }
@@ -76,16 +76,16 @@ static union texel
 read_texel(const struct hed_texture *t, const unsigned char *p)
 {
     const unsigned bytes = t->format.bits / 8;
-    const bool whole = is_whole(t);
+    const bool whole = is_integer_texel(t);
     const bool srgb = t->srgb && !whole && bytes == 1 && t->format.texel != HED_TEXEL_SINT;
-    union texel v = {.u = {0, 0, 0, 0}}; /* channels that are not there, as on an H200 */
+    union texel v = {.u = {0, 0, 0, 0}}; /* missing channels are 0, as on an H200 */
 
     for (unsigned c = 0; c < t->format.channels; c++) {
         uint32_t bits = 0;
 
         memcpy(&bits, p + (size_t)c * bytes, bytes);
         if (whole && t->format.texel == HED_TEXEL_SINT)
-            v.u[c] = (uint32_t)extend(bits, t->format.bits);
+            v.u[c] = (uint32_t)extend_channel(bits, t->format.bits);
         else if (whole)
             v.u[c] = bits;
         else
@@ -97,7 +97,7 @@ read_texel(const struct hed_texture *t, const unsigned char *p)
 }
 
 static union texel
-border(const struct hed_texture *t)
+border_texel(const struct hed_texture *t)
 {
     union texel v;
 
@@ -107,7 +107,8 @@ border(const struct hed_texture *t)
 
 /* ---- cubes ----------------------------------------------------------------------------------- */
 
-/* The face a direction points to, and where on it, from -1 to 1, before the division by major. */
+/* The face that a direction points to, and the position on it, from -1 to 1, before the division by
+ * major. */
 static unsigned
 find_face(const float *at, float *s, float *t, float *major)
 {
@@ -134,7 +135,7 @@ find_face(const float *at, float *s, float *t, float *major)
 }
 
 static void
-project(struct lookup *k)
+project_on_face(struct lookup *k)
 {
     float s, t;
     const unsigned face = find_face(k->at, &s, &t, &k->major);
@@ -146,8 +147,8 @@ project(struct lookup *k)
     k->dimensions = 2;
 }
 
-/* A cell beside an edge of a face is one of the next face: the direction to its middle says which.
- */
+/* A cell beyond an edge of a face belongs to the next face; the direction to its centre says
+ * which. */
 static void
 cross_edge(uint32_t size, uint32_t *plane, int64_t *cell)
 {
@@ -165,10 +166,10 @@ cross_edge(uint32_t size, uint32_t *plane, int64_t *cell)
 
 /* ---- positions ------------------------------------------------------------------------------- */
 
-/* Brings a texel position into the image by the address mode; false: the border. Wrapping and
- * mirroring are for normalised coordinates only; the others clamp then. */
+/* Brings a texel position into the image as the address mode says; false if the border is read.
+ * Wrapping and mirroring are for normalised coordinates only; without those, they clamp. */
 static bool
-settle(const struct lookup *k, unsigned d, uint32_t size, int64_t *i)
+apply_address_mode(const struct lookup *k, unsigned d, uint32_t size, int64_t *i)
 {
     const int64_t n = size;
     unsigned mode = k->is_cube ? CU_TR_ADDRESS_MODE_CLAMP : k->t->address[d];
@@ -194,13 +195,13 @@ settle(const struct lookup *k, unsigned d, uint32_t size, int64_t *i)
 }
 
 static uint32_t
-size_of(const struct hed_texels *g, unsigned d)
+image_size(const struct hed_texels *g, unsigned d)
 {
     return d == 0 ? g->width : d == 1 ? g->height : g->depth;
 }
 
 static union texel
-fetch(const struct lookup *k, const struct hed_texels *g, const int64_t *cell)
+fetch_texel(const struct lookup *k, const struct hed_texels *g, const int64_t *cell)
 {
     const struct hed_texture *t = k->t;
     uint32_t plane = k->plane;
@@ -208,15 +209,15 @@ fetch(const struct lookup *k, const struct hed_texels *g, const int64_t *cell)
 
     for (unsigned d = 0; d < k->dimensions; d++)
         i[d] = cell[d] + k->offset[d];
-    /* Memory: what is outside reads as 0. */
+    /* Linear memory reads as 0 outside. */
     if (t->shape == HED_SHAPE_LINEAR && (i[0] < 0 || i[0] >= g->width))
         return (union texel){.u = {0}};
     if (k->is_cube && t->seamless &&
         (i[0] < 0 || i[0] >= g->width || i[1] < 0 || i[1] >= g->height))
         cross_edge(g->width, &plane, i);
     for (unsigned d = 0; d < k->dimensions; d++)
-        if (!settle(k, d, size_of(g, d), &i[d]))
-            return border(t);
+        if (!apply_address_mode(k, d, image_size(g, d), &i[d]))
+            return border_texel(t);
     if (k->dimensions < 3)
         i[2] = plane < g->depth ? plane : g->depth - 1;
     return read_texel(t, (const unsigned char *)(uintptr_t)(g->at + (uint64_t)i[2] * g->slice +
@@ -224,12 +225,12 @@ fetch(const struct lookup *k, const struct hed_texels *g, const int64_t *cell)
                                                             (uint64_t)i[0] * t->format.bytes));
 }
 
-/* Coordinate d in texels. Far out it would leave the range of integers. */
+/* Coordinate d in texels, limited to the range of integers. */
 static float
 scaled(const struct lookup *k, const struct hed_texels *g, unsigned d)
 {
     const bool is_share = k->t->normalized || k->is_cube;
-    const float v = is_share ? k->at[d] * (float)size_of(g, d) : k->at[d];
+    const float v = is_share ? k->at[d] * (float)image_size(g, d) : k->at[d];
 
     return isnan(v) ? 0 : fminf(fmaxf(v, -0x1p40f), 0x1p40f);
 }
@@ -243,12 +244,12 @@ sample_nearest(const struct lookup *k, const struct hed_texels *g)
 
     for (unsigned d = 0; d < k->dimensions; d++)
         cell[d] = (int64_t)floorf(scaled(k, g, d));
-    return fetch(k, g, cell);
+    return fetch_texel(k, g, cell);
 }
 
-/* The cell to the lower left and the weights of its neighbours, to 8 bits. */
+/* The cell to the lower left, and the weights of its neighbours with 8 bits. */
 static void
-split(const struct lookup *k, const struct hed_texels *g, int64_t *cell, double *weight)
+split_coordinates(const struct lookup *k, const struct hed_texels *g, int64_t *cell, double *weight)
 {
     for (unsigned d = 0; d < k->dimensions; d++) {
         const double v = (double)scaled(k, g, d) - 0.5;
@@ -259,7 +260,7 @@ split(const struct lookup *k, const struct hed_texels *g, int64_t *cell, double 
     }
 }
 
-/* At a corner of a cube three faces meet: the fourth texel is the mean of the three there are. */
+/* At a corner of a cube three faces meet: the fourth texel is the mean of the three others. */
 static union texel
 fetch_corner(const struct lookup *k, const struct hed_texels *g, const int64_t *cell)
 {
@@ -269,7 +270,7 @@ fetch_corner(const struct lookup *k, const struct hed_texels *g, const int64_t *
     union texel mean = {.f = {0}};
 
     for (unsigned i = 0; i < 3; i++) {
-        const union texel v = fetch(k, g, at[i]);
+        const union texel v = fetch_texel(k, g, at[i]);
 
         for (unsigned c = 0; c < 4; c++)
             mean.f[c] += v.f[c] / 3;
@@ -292,7 +293,7 @@ sample_linear(const struct lookup *k, const struct hed_texels *g)
     double sum[4] = {0, 0, 0, 0};
     union texel out;
 
-    split(k, g, low, weight);
+    split_coordinates(k, g, low, weight);
     for (unsigned corner = 0; corner < 1u << k->dimensions; corner++) {
         int64_t cell[3];
         double w = 1;
@@ -306,7 +307,8 @@ sample_linear(const struct lookup *k, const struct hed_texels *g)
         if (w == 0)
             continue;
 
-        const union texel v = is_corner(k, g, cell) ? fetch_corner(k, g, cell) : fetch(k, g, cell);
+        const union texel v =
+            is_corner(k, g, cell) ? fetch_corner(k, g, cell) : fetch_texel(k, g, cell);
 
         for (unsigned c = 0; c < 4; c++)
             sum[c] += w * (double)v.f[c];
@@ -316,20 +318,20 @@ sample_linear(const struct lookup *k, const struct hed_texels *g)
     return out;
 }
 
-/* tld4: one channel of the four texels around, in the order the manual says. */
+/* tld4: one channel of the four surrounding texels, in the order of the PTX manual. */
 static union texel
-gather(const struct lookup *k, const struct hed_texels *g)
+gather_texels(const struct lookup *k, const struct hed_texels *g)
 {
     static const uint8_t order[4][2] = {{0, 1}, {1, 1}, {1, 0}, {0, 0}};
     int64_t low[3] = {0, 0, 0};
     double weight[3];
     union texel all;
 
-    split(k, g, low, weight);
+    split_coordinates(k, g, low, weight);
     for (unsigned i = 0; i < 4; i++) {
         const int64_t cell[3] = {low[0] + order[i][0], low[1] + order[i][1], 0};
 
-        all.u[i] = fetch(k, g, cell).u[(k->how.channel - HED_PTX_CHANNEL_R) & 3];
+        all.u[i] = fetch_texel(k, g, cell).u[(k->how.channel - HED_PTX_CHANNEL_R) & 3];
     }
     return all;
 }
@@ -343,19 +345,20 @@ sample_level(const struct lookup *k, unsigned level)
     if (k->how.is_integer) {
         const int64_t cell[3] = {k->cell[0], k->cell[1], k->cell[2]};
 
-        return fetch(k, g, cell);
+        return fetch_texel(k, g, cell);
     }
     if (k->how.channel)
-        return gather(k, g);
-    if (t->filter == CU_TR_FILTER_MODE_LINEAR && !is_whole(t))
+        return gather_texels(k, g);
+    if (t->filter == CU_TR_FILTER_MODE_LINEAR && !is_integer_texel(t))
         return sample_linear(k, g);
     return sample_nearest(k, g);
 }
 
 /* ---- levels ---------------------------------------------------------------------------------- */
 
-/* The level a pair of gradients asks for: the logarithm of the longer one, in texels. On a cube
- * they are of the direction; the face is twice as wide as the direction's largest part. */
+/* The level that a pair of gradients selects: the logarithm of the longer one, in texels. On a cube
+ * the gradients are those of the direction; a face is twice as wide as the direction's largest
+ * component. */
 static float
 level_of(const struct lookup *k, const uint32_t *gradients)
 {
@@ -372,7 +375,7 @@ level_of(const struct lookup *k, const uint32_t *gradients)
             if (k->is_cube)
                 v *= (float)g->width / (2 * k->major);
             else if (k->t->normalized)
-                v *= (float)size_of(g, d);
+                v *= (float)image_size(g, d);
             sum += v * v;
         }
         longest = fmaxf(longest, sum);
@@ -381,7 +384,7 @@ level_of(const struct lookup *k, const uint32_t *gradients)
 }
 
 static union texel
-sample(const struct lookup *k, const uint32_t *in)
+sample_texture(const struct lookup *k, const uint32_t *in)
 {
     const struct hed_texture *t = k->t;
     const unsigned last = t->levels ? t->levels - 1u : 0;
@@ -395,7 +398,7 @@ sample(const struct lookup *k, const uint32_t *in)
         level = level_of(k, in + 5);
     level = isnan(level) ? 0 : fmaxf(t->level_min, fminf(level + t->bias, t->level_max));
     level = fmaxf(0, fminf(level, (float)last));
-    if (t->mipmap_filter != CU_TR_FILTER_MODE_LINEAR || is_whole(t))
+    if (t->mipmap_filter != CU_TR_FILTER_MODE_LINEAR || is_integer_texel(t))
         return sample_level(k, (unsigned)floorf(level + 0.5f));
 
     const unsigned low = (unsigned)floorf(level);
@@ -413,7 +416,7 @@ sample(const struct lookup *k, const uint32_t *in)
 
 /* ---- the instruction ------------------------------------------------------------------------- */
 
-/* The plane that a layer is; layers beyond the last are the last. */
+/* The plane of a layer; layers beyond the last are the last. */
 static uint32_t
 plane_of(const struct hed_texture *t, unsigned geom, uint32_t layer)
 {
@@ -425,7 +428,7 @@ plane_of(const struct hed_texture *t, unsigned geom, uint32_t layer)
     return t->first_layer + (layer < count ? layer : count ? count - 1 : 0) * each;
 }
 
-/* Halves come as 16 bits in a word, or in pairs. */
+/* Halves are 16 bits in a word, or pairs. */
 static void
 put_result(const union texel *v, unsigned type, uint32_t out[4])
 {
@@ -456,7 +459,7 @@ hed_rt_texture(struct hed_ptx_strand *s, uint64_t object, uint64_t access, const
         memset(out, 0, 4 * sizeof(*out));
         return;
     }
-    s->line = line; /* for whoever finds the fault that a bad object makes */
+    s->line = line; /* for the report of a fault that a bad object causes */
     if (object % _Alignof(struct hed_texture) || k.t->magic != HED_TEXTURE_MAGIC)
         hed_rt_trap(s, HED_PTX_TRAP_ADDRESS, line);
     k.dimensions = hed_ptx_geom_coordinates(k.how.geom);
@@ -467,8 +470,8 @@ hed_rt_texture(struct hed_ptx_strand *s, uint64_t object, uint64_t access, const
         k.offset[d] = (int32_t)in[11 + d];
     }
     if (k.how.geom == HED_PTX_GEOM_CUBE || k.how.geom == HED_PTX_GEOM_ACUBE)
-        project(&k);
-    v = sample(&k, in);
+        project_on_face(&k);
+    v = sample_texture(&k, in);
     put_result(&v, k.how.type, out);
     s->line = 0;
 }

@@ -1,7 +1,7 @@
-/* The engine's threads, and the workers that callers become while their grid runs.
+/* The engine's threads, and the workers that calling threads use while their grid runs.
  *
- * A thread sleeps until a grid has blocks to hand out, works on it until there are none, and looks
- * for the next. Threads start with the first grid that has more than one block.
+ * A thread sleeps until a grid has blocks to hand out, works on the grid until there are none, and
+ * looks for the next. The threads start with the first grid that has more than one block.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,13 +15,13 @@
 static bool
 has_blocks(struct hed_grid *g)
 {
-    /* Relaxed: a stale answer costs one look more. */
+    /* Relaxed: a stale value costs one more look. */
     return atomic_load_explicit(&g->next, memory_order_relaxed) < g->blocks && !hed_grid_failed(g);
 }
 
-/* A grid that can use a worker: the one with the fewest. */
+/* The grid that needs a worker most: the one with the fewest. */
 static struct hed_grid *
-choose_locked(struct hed_engine *e)
+choose_grid_locked(struct hed_engine *e)
 {
     struct hed_grid *best = NULL;
 
@@ -33,7 +33,7 @@ choose_locked(struct hed_engine *e)
 }
 
 static void
-work(struct hed_engine_worker *w, struct hed_grid *g)
+work_on_grid(struct hed_engine_worker *w, struct hed_grid *g)
 {
     w->grid = g;
     if (g->direct)
@@ -54,7 +54,7 @@ thread_main(void *arg)
     hed_fault_enter(w, &before);
     hed_lock(&e->lock);
     while (!e->stopping) {
-        struct hed_grid *g = choose_locked(e);
+        struct hed_grid *g = choose_grid_locked(e);
 
         if (!g) {
             (void)hed_lock_wait(&e->lock, &e->work, NULL);
@@ -62,7 +62,7 @@ thread_main(void *arg)
         }
         g->users++;
         hed_unlock(&e->lock);
-        work(w, g);
+        work_on_grid(w, g);
         hed_lock(&e->lock);
         if (--g->users == 0)
             pthread_cond_broadcast(&g->left_cond);
@@ -72,9 +72,9 @@ thread_main(void *arg)
     return NULL;
 }
 
-/* Its own thread gets no signal that is meant for the program. */
+/* The thread gets no signals that are meant for the program. */
 static int
-start_thread(struct hed_engine_worker *w)
+start_engine_thread(struct hed_engine_worker *w)
 {
     pthread_attr_t attr;
     sigset_t all, old;
@@ -117,7 +117,7 @@ start_threads_locked(struct hed_engine *e)
     while (e->started + 1 < e->threads) {
         struct hed_engine_worker *w = &e->workers[e->started];
 
-        if (worker_init(e, w, e->started + 1) != 0 || start_thread(w) != 0) {
+        if (worker_init(e, w, e->started + 1) != 0 || start_engine_thread(w) != 0) {
             hed_warn(CPU, "only %u of %u threads could be started", e->started + 1, e->threads);
             hed_fault_fini(w);
             e->threads = e->started + 1;
@@ -175,7 +175,8 @@ hed_engine_worker_take(struct hed_engine *e)
     if (w)
         return w;
     w = calloc(1, sizeof *w);
-    /* Callers share the numbers of the threads: a number is an SM's, not a name. */
+    /* Calling threads share the numbers of our threads: a number stands for an SM, not for a
+     * thread. */
     if (w && worker_init(e, w, index) != 0) {
         free(w);
         w = NULL;
@@ -200,7 +201,7 @@ hed_engine_worker_run(struct hed_engine_worker *w, struct hed_grid *g)
     stack_t before;
 
     hed_fault_enter(w, &before);
-    work(w, g);
+    work_on_grid(w, g);
     hed_fault_leave(w, &before);
 }
 

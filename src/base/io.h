@@ -1,0 +1,10 @@
+/* Reading and writing whole ranges of bytes, whatever signals come. */
+#pragma once
+
+#include <stddef.h>
+
+/* Reads exactly n bytes. HED_ETRUNC at the end of the file, or the error of read(2). */
+int hed_read_all(int fd, void *p, size_t n);
+
+/* Writes all n bytes, or gives the error of write(2). */
+int hed_write_all(int fd, const void *p, size_t n);
