@@ -1,4 +1,4 @@
-/* Architectures as text, and what runs where. See arch.h. */
+/* Architectures as text, and which devices run their code. See arch.h. */
 #include "fatbin/arch.h"
 
 #include <stddef.h>
@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 
-/* No compute capability is near it; more digits would be somebody's mistake. */
+/* Far above any compute capability; more digits must be a mistake. */
 #define NUMBER_MAX 9999
 
 const char *

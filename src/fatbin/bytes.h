@@ -1,7 +1,7 @@
-/* Bytes somebody else wrote, read without trust: a piece of memory, and loads that look first.
+/* Untrusted bytes: a piece of memory, and loads that check first.
  *
- * Little-endian and unaligned, like every format in this room. Nothing is copied or owned: what is
- * handed out points into the piece and lives as long as it does.
+ * Little-endian and unaligned, like every format in this room. Nothing is copied or owned: the
+ * results point into the piece and live as long as it does.
  */
 #pragma once
 
@@ -23,14 +23,14 @@ hed_bytes_has(struct hed_bytes b, uint64_t offset, uint64_t n)
     return hed_range_fits(offset, n, b.size);
 }
 
-/* Where n bytes at an offset are, or NULL if they are not all there. */
+/* The address of n bytes at an offset; NULL if they are not all there. */
 static inline const uint8_t *
 hed_bytes_at(struct hed_bytes b, uint64_t offset, uint64_t n)
 {
     return b.data && hed_bytes_has(b, offset, n) ? b.data + offset : NULL;
 }
 
-/* n bytes at an offset as a piece of their own; an empty one if they are not all there. */
+/* n bytes at an offset as a new piece; an empty one if they are not all there. */
 static inline struct hed_bytes
 hed_bytes_cut(struct hed_bytes b, uint64_t offset, uint64_t n)
 {

@@ -1,19 +1,20 @@
-/* Which image of a fat binary a device would use. See fatbin.h. */
+/* Chooses the image of a fat binary that a device would use. See fatbin.h. */
 #include <stdio.h>
 
 #include "base/err.h"
 #include "fatbin/fatbin.h"
 
-/* Higher is better; 0 is out of the question. Machine code is before PTX that fits, and PTX that
- * fits before PTX that is too new.
+/* A higher rank is better; 0 means that the image cannot be used. Machine code comes before PTX
+ * that fits, and that before PTX that is too new.
  */
 #define RANK_CUBIN (UINT64_C(3) << 40)
 #define RANK_PTX (UINT64_C(2) << 40)
 #define RANK_NEWER (UINT64_C(1) << 40)
 
-/* Of images for one architecture the one that is tied to it closest can use most of it. */
+/* Among images for the same architecture, the one that is tied to it most closely can use most of
+ * it. */
 static uint64_t
-within(struct hed_arch arch)
+rank_within_arch(struct hed_arch arch)
 {
     return ((uint64_t)arch.number << 2) | (arch.suffix == 'a' ? 2 : arch.suffix == 'f' ? 1 : 0);
 }
@@ -25,23 +26,23 @@ rank(const struct hed_fatbin_entry *e, const struct hed_choose *how)
         return 0;
     if (e->kind == HED_FATBIN_CUBIN && !(how->flags & HED_CHOOSE_PTX_ONLY) &&
         hed_arch_runs(e->arch, how->device))
-        return RANK_CUBIN | within(e->arch);
+        return RANK_CUBIN | rank_within_arch(e->arch);
     if (e->kind != HED_FATBIN_PTX || (how->flags & HED_CHOOSE_CUBIN_ONLY))
         return 0;
     if (how->ptx_below && e->arch.number >= how->ptx_below)
         return 0;
     if (hed_arch_compiles(e->arch, how->device))
-        return RANK_PTX | within(e->arch);
-    /* Tied to something older than the device: nothing says that it would compile. */
+        return RANK_PTX | rank_within_arch(e->arch);
+    /* It is tied to something older than the device, and may not compile for it. */
     if (!(how->flags & HED_CHOOSE_NEWER_PTX) || e->arch.number <= how->device)
         return 0;
-    /* Here the oldest is best, and the least tied. */
-    return RANK_NEWER | ((UINT64_C(1) << 36) - within(e->arch));
+    /* Here the oldest one is best, and the one that is tied least. */
+    return RANK_NEWER | ((UINT64_C(1) << 36) - rank_within_arch(e->arch));
 }
 
-/* Adds " sm_90" to the text while it fits. */
+/* Adds " sm_90" to the text if it fits. */
 static void
-mention(char *text, size_t size, size_t *used, const struct hed_fatbin_entry *e)
+add_arch_text(char *text, size_t size, size_t *used, const struct hed_fatbin_entry *e)
 {
     char arch[HED_ARCH_TEXT];
     const int n = snprintf(text + *used, size - *used, " %s", hed_fatbin_arch_text(e, arch));
@@ -68,7 +69,7 @@ hed_fatbin_choose(struct hed_bytes fatbin, const struct hed_choose *how,
     while ((r = hed_fatbin_next(&w, &e, why)) > 0) {
         const uint64_t this = rank(&e, how);
 
-        mention(there, sizeof there, &used, &e);
+        add_arch_text(there, sizeof there, &used, &e);
         if (this > highest) {
             highest = this;
             best = e;

@@ -1,7 +1,8 @@
 /* Reading a cubin. See cubin.h.
  *
- * Sections that belong to a kernel name its code's section in sh_info; records about the whole
- * module name its symbol. Two tables from these numbers to the kernel make one pass enough.
+ * A section that belongs to a kernel has the section of the kernel's code in sh_info; records about
+ * the whole module name the kernel's symbol. With a table for each of these numbers, one pass is
+ * enough.
  */
 #include "fatbin/cubin.h"
 
@@ -13,10 +14,10 @@
 
 #define SHT_CUDA_INFO 0x70000000u
 #define SHT_CUDA_COMPAT 0x70000086u
-#define STO_CUDA_ENTRY 0x10 /* in st_other: a kernel, not a function kernels call */
+#define STO_CUDA_ENTRY 0x10 /* in st_other: a kernel, not a function that kernels call */
 #define OSABI_CUDA_13 0x41
 
-/* "on sm_90+ it includes 1 KiB reserved": in a linked cubin, part of .nv.shared.<kernel>. */
+/* From sm_90 on, .nv.shared.<kernel> of a linked cubin includes 1 KiB that the system reserves. */
 #define RESERVED_SHARED 1024
 #define RESERVED_SINCE 90
 
@@ -40,7 +41,7 @@ hed_cubin_begins(struct hed_bytes b)
 }
 
 static int
-open_cubin(struct hed_bytes b, struct hed_elf_file *o, struct hed_why *why)
+open_cubin_elf(struct hed_bytes b, struct hed_elf_file *o, struct hed_why *why)
 {
     const int err = hed_elf_file_read(b, o, why);
 
@@ -54,13 +55,13 @@ open_cubin(struct hed_bytes b, struct hed_elf_file *o, struct hed_why *why)
 }
 
 static struct hed_arch
-arch_of(const struct hed_elf_file *o)
+cubin_arch(const struct hed_elf_file *o)
 {
     const bool old = o->osabi != OSABI_CUDA_13;
     struct hed_arch arch = {old ? o->flags & 0xff : o->flags >> 8 & 0xff, '\0'};
     struct hed_elf_section s;
 
-    /* Older ones mark it in the byte after the architecture. */
+    /* Older cubins mark it in the byte after the architecture. */
     if (old && (o->flags >> 8 & 8))
         arch.suffix = 'a';
     for (uint32_t i = 0; !old && i < o->count; i++) {
@@ -75,16 +76,16 @@ int
 hed_cubin_arch(struct hed_bytes b, struct hed_arch *out, struct hed_why *why)
 {
     struct hed_elf_file o;
-    const int err = open_cubin(b, &o, why);
+    const int err = open_cubin_elf(b, &o, why);
 
     if (err == 0)
-        *out = arch_of(&o);
+        *out = cubin_arch(&o);
     return err;
 }
 
-/* Cleared room in the arena for n things, at least one. */
+/* Zeroed memory in the arena for n things, at least one. */
 static void *
-make_room(struct reader *r, uint64_t n, size_t size)
+alloc_zeroed(struct reader *r, uint64_t n, size_t size)
 {
     void *p = NULL;
 
@@ -98,14 +99,15 @@ make_room(struct reader *r, uint64_t n, size_t size)
 }
 
 static bool
-is_kernel(const struct reader *r, const struct hed_elf_symbol *s)
+is_kernel_symbol(const struct reader *r, const struct hed_elf_symbol *s)
 {
     return (s->info & 0xf) == STT_FUNC && (s->other & STO_CUDA_ENTRY) && s->section != SHN_UNDEF &&
            s->section < r->o.count;
 }
 
 static bool
-find_symbols(const struct reader *r, struct hed_elf_section *table, struct hed_elf_section *strings)
+find_cubin_symbols(const struct reader *r, struct hed_elf_section *table,
+                   struct hed_elf_section *strings)
 {
     for (uint32_t i = 0; i < r->o.count; i++) {
         if (hed_elf_file_section(&r->o, i, table) && table->type == SHT_SYMTAB)
@@ -121,18 +123,18 @@ list_kernels(struct reader *r)
     struct hed_elf_symbol s;
     uint32_t n = 0;
 
-    if (!find_symbols(r, &table, &strings))
+    if (!find_cubin_symbols(r, &table, &strings))
         return;
     r->symbols = hed_elf_file_symbols(&table);
     for (uint32_t i = 0; i < r->symbols; i++)
-        n += hed_elf_file_symbol(&table, &strings, i, &s) && is_kernel(r, &s);
-    r->c->kernels = make_room(r, n ? n : 1, sizeof *r->c->kernels);
-    r->by_section = make_room(r, r->o.count, sizeof *r->by_section);
-    r->by_symbol = make_room(r, r->symbols, sizeof *r->by_symbol);
+        n += hed_elf_file_symbol(&table, &strings, i, &s) && is_kernel_symbol(r, &s);
+    r->c->kernels = alloc_zeroed(r, n ? n : 1, sizeof *r->c->kernels);
+    r->by_section = alloc_zeroed(r, r->o.count, sizeof *r->by_section);
+    r->by_symbol = alloc_zeroed(r, r->symbols, sizeof *r->by_symbol);
     if (r->err)
         return;
     for (uint32_t i = 0; i < r->symbols; i++) {
-        if (!hed_elf_file_symbol(&table, &strings, i, &s) || !is_kernel(r, &s))
+        if (!hed_elf_file_symbol(&table, &strings, i, &s) || !is_kernel_symbol(r, &s))
             continue;
 
         struct hed_cubin_kernel *k = &r->c->kernels[r->c->kernel_count++];
@@ -159,14 +161,14 @@ read_global(void *arg, uint8_t attribute, struct hed_bytes value)
 static int
 read_info(struct reader *r, const struct hed_elf_section *s, struct hed_cubin_kernel *k)
 {
-    /* One section a kernel: a second one would leave parameters of the first behind. */
+    /* A kernel has one such section: a second one would leave parameters of the first behind. */
     if (k->params)
         return HED_EFORMAT;
 
     int err = hed_cubin_info_kernel(s->bytes, k, &r->c->api);
 
     if (err == 0 && k->param_count) {
-        k->params = make_room(r, k->param_count, sizeof *k->params);
+        k->params = alloc_zeroed(r, k->param_count, sizeof *k->params);
         err = k->params ? hed_cubin_info_kernel(s->bytes, k, &r->c->api) : r->err;
     }
     return err;
@@ -210,11 +212,11 @@ hed_cubin_read(struct hed_bytes b, struct hed_arena *arena, struct hed_cubin *ou
     struct hed_cubin c = {0};
     struct reader r = {.arena = arena, .c = &c};
     struct hed_elf_section s;
-    const int err = open_cubin(b, &r.o, why);
+    const int err = open_cubin_elf(b, &r.o, why);
 
     if (err != 0)
         return err;
-    c.arch = arch_of(&r.o);
+    c.arch = cubin_arch(&r.o);
     c.linked = r.o.type == ET_EXEC;
     list_kernels(&r);
     for (uint32_t i = 0; !r.err && c.kernel_count && i < r.o.count; i++) {

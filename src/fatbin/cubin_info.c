@@ -1,7 +1,7 @@
 /* The records of a cubin's .nv.info and .nv.compat sections. See cubin.h.
  *
- *     format u8, attribute u8, then by format:  1  two bytes of nothing
- *                                               2  u8 value, one byte of nothing
+ *     format u8, attribute u8, then by format:  1  two unused bytes
+ *                                               2  u8 value, one unused byte
  *                                               3  u16 value
  *                                               4  u16 length, that many bytes
  */
@@ -29,9 +29,9 @@ enum attribute {
 #define COMPAT_EXACT 0x09 /* in .nv.compat */
 #define KPARAM_SIZE 12
 #define KPARAM_SIZE_SHIFT 18
-#define NO_LIMIT 0xff /* MAXREG_COUNT where nobody set one */
+#define NO_LIMIT 0xff /* MAXREG_COUNT if no limit was set */
 
-/* A parameter that was not seen yet; no real one is that large. */
+/* A parameter that has not been seen yet; no real one is that large. */
 #define UNSEEN UINT32_MAX
 
 int
@@ -62,9 +62,9 @@ hed_cubin_info_each(struct hed_bytes b, hed_cubin_info_fn fn, void *arg)
     return 0;
 }
 
-/* A number of one, two or four bytes. */
+/* Reads a number of one, two or four bytes. */
 static uint32_t
-number(struct hed_bytes v)
+info_number(struct hed_bytes v)
 {
     if (v.size >= 4)
         return hed_load_u32(v.data);
@@ -118,7 +118,7 @@ read_record(void *arg, uint8_t attribute, struct hed_bytes v)
     case KPARAM_INFO_V2:
         return read_param(r, attribute, v);
     case CBANK_PARAM_SIZE:
-        k->param_bytes = number(v);
+        k->param_bytes = info_number(v);
         break;
     case PARAM_CBANK:
         k->param_bank = v.size >= 6 ? hed_load_u16(v.data + 4) : 0;
@@ -133,16 +133,16 @@ read_record(void *arg, uint8_t attribute, struct hed_bytes v)
         triple(v, k->cluster);
         break;
     case MAX_CLUSTER_RANK:
-        k->max_cluster = number(v);
+        k->max_cluster = info_number(v);
         break;
     case MAXREG_COUNT:
-        k->max_registers = number(v) == NO_LIMIT ? 0 : number(v);
+        k->max_registers = info_number(v) == NO_LIMIT ? 0 : info_number(v);
         break;
     case NUM_BARRIERS:
-        k->barriers = number(v);
+        k->barriers = info_number(v);
         break;
     case CUDA_API_VERSION:
-        *r->api = number(v);
+        *r->api = info_number(v);
         break;
     default:
         break;
@@ -190,7 +190,7 @@ read_compat(void *arg, uint8_t attribute, struct hed_bytes v)
     bool *exact = arg;
 
     if (attribute == COMPAT_EXACT)
-        *exact = number(v) == 1;
+        *exact = info_number(v) == 1;
     return 0;
 }
 
@@ -199,7 +199,7 @@ hed_cubin_info_exact(struct hed_bytes compat)
 {
     bool exact = false;
 
-    /* Records that do not add up are no reason to refuse code that is otherwise well. */
+    /* Bad records are no reason to refuse code that is otherwise good. */
     hed_cubin_info_each(compat, read_compat, &exact);
     return exact;
 }

@@ -6,9 +6,9 @@
 #include "base/err.h"
 
 static bool
-header_at(const struct hed_elf_file *o, uint32_t i, Elf64_Shdr *out)
+section_header(const struct hed_elf_file *o, uint32_t i, Elf64_Shdr *out)
 {
-    /* headers + count * size is known not to be over the file's end. */
+    /* headers + count * size is known to be within the file. */
     const uint8_t *p = hed_bytes_at(o->bytes, o->headers + (uint64_t)i * sizeof *out, sizeof *out);
 
     if (!p)
@@ -31,7 +31,7 @@ hed_elf_file_begins(struct hed_bytes b)
     return hed_bytes_begin(b, ELFMAG, SELFMAG);
 }
 
-/* Files with more sections than fit into 16 bits have the numbers in section 0. */
+/* Files with more sections than 16 bits can count have the numbers in section 0. */
 static int
 read_sections(const Elf64_Ehdr *head, struct hed_elf_file *o, struct hed_why *why)
 {
@@ -42,7 +42,7 @@ read_sections(const Elf64_Ehdr *head, struct hed_elf_file *o, struct hed_why *wh
     o->headers = head->e_shoff;
     if (head->e_shoff == 0)
         return 0;
-    if (head->e_shentsize != sizeof first || !header_at(o, 0, &first)) {
+    if (head->e_shentsize != sizeof first || !section_header(o, 0, &first)) {
         hed_why_set(why, "its section headers are not where it says");
         return HED_ETRUNC;
     }
@@ -55,7 +55,7 @@ read_sections(const Elf64_Ehdr *head, struct hed_elf_file *o, struct hed_why *wh
         return HED_ETRUNC;
     }
     o->count = (uint32_t)count;
-    if (names < o->count && header_at(o, names, &first))
+    if (names < o->count && section_header(o, names, &first))
         o->names = section_bytes(o, &first);
     return 0;
 }
@@ -97,7 +97,7 @@ hed_elf_file_section(const struct hed_elf_file *o, uint32_t i, struct hed_elf_se
 {
     Elf64_Shdr h;
 
-    if (i >= o->count || !header_at(o, i, &h))
+    if (i >= o->count || !section_header(o, i, &h))
         return false;
 
     const struct hed_bytes bytes = section_bytes(o, &h);

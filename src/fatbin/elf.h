@@ -1,6 +1,6 @@
-/* The sections and symbols of a 64-bit little-endian ELF file, as far as this room needs them: host
- * programs with fat binaries in them, and cubins. Not the room locate's reader, which looks at
- * what the loader looks at. Every offset is checked; nothing is copied.
+/* The sections and symbols of 64-bit little-endian ELF files: host programs that contain fat
+ * binaries, and cubins. Every offset is checked; nothing is copied. (The room locate has its own
+ * reader, which reads what the loader reads.)
  */
 #pragma once
 
@@ -20,7 +20,7 @@ struct hed_elf_file {
     uint32_t flags;   /* e_flags */
     uint8_t osabi;
     uint64_t headers; /* offset of the section headers */
-    uint32_t count;   /* of sections, all of whose headers are there */
+    uint32_t count;   /* of sections; all their headers are in the file */
     struct hed_bytes names;
 };
 
@@ -29,9 +29,9 @@ struct hed_elf_section {
     uint32_t type;          /* SHT_... */
     uint32_t link;          /* sh_link */
     uint32_t info;          /* sh_info */
-    uint64_t size;          /* also of a section without bytes in the file */
+    uint64_t size;          /* also if the section has no bytes in the file */
     uint64_t start;         /* offset in the file */
-    struct hed_bytes bytes; /* empty for a section without bytes in the file */
+    struct hed_bytes bytes; /* empty if the section has no bytes in the file */
 };
 
 struct hed_elf_symbol {
@@ -51,11 +51,11 @@ int hed_elf_file_read(struct hed_bytes b, struct hed_elf_file *out, struct hed_w
 /* False if there is no such section, or its bytes are not all in the file. */
 bool hed_elf_file_section(const struct hed_elf_file *o, uint32_t i, struct hed_elf_section *out);
 
-/* The symbols in a table of them; symbol 0 is none. */
+/* The symbols in a symbol table; symbol 0 is none. */
 uint32_t hed_elf_file_symbols(const struct hed_elf_section *table);
 bool hed_elf_file_symbol(const struct hed_elf_section *table, const struct hed_elf_section *strings,
                          uint32_t i, struct hed_elf_symbol *out);
 
-/* Is the section's name that, or does it begin with that? */
+/* Is that the section's name, or does the name begin with it? */
 bool hed_elf_section_is(const struct hed_elf_section *s, const char *name);
 bool hed_elf_section_begins(const struct hed_elf_section *s, const char *prefix);

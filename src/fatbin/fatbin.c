@@ -70,7 +70,7 @@ hed_fatbin_walk(struct hed_bytes b, struct hed_fatbin_walk *w, struct hed_why *w
     return 0;
 }
 
-/* Names, options and the like lie inside the entry's header; what does not is not there. */
+/* Names, options and the like lie inside the entry's header; those that do not are ignored. */
 static void
 read_extras(struct hed_bytes header, struct hed_fatbin_entry *e)
 {
@@ -116,7 +116,7 @@ suffix_of(uint64_t flags)
 }
 
 static void
-read_entry(struct hed_bytes header, struct hed_bytes image, struct hed_fatbin_entry *e)
+read_fatbin_entry(struct hed_bytes header, struct hed_bytes image, struct hed_fatbin_entry *e)
 {
     const uint8_t *p = header.data;
     const uint32_t packed = hed_load_u32(p + ENTRY_PACKED);
@@ -161,8 +161,8 @@ hed_fatbin_next(struct hed_fatbin_walk *w, struct hed_fatbin_entry *out, struct 
 
     struct hed_fatbin_entry e = {.offset = w->at};
 
-    read_entry(hed_bytes_cut(w->bytes, w->at, self),
-               hed_bytes_cut(w->bytes, (uint64_t)w->at + self, stored), &e);
+    read_fatbin_entry(hed_bytes_cut(w->bytes, w->at, self),
+                      hed_bytes_cut(w->bytes, (uint64_t)w->at + self, stored), &e);
     w->at += (size_t)(self + stored);
     *out = e;
     return 1;

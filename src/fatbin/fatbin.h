@@ -1,8 +1,8 @@
-/* The fat binary container: one header, then entries back to back, each one image (PTX text,
- * machine code, ...) for one architecture. docs/internals/fatbin.md has the layout.
+/* The fat binary container: a header, then consecutive entries, each with one image (PTX text,
+ * machine code, ...) for one architecture. docs/internals/fatbin.md describes the layout.
  *
- * Bytes in, structs out. Walking allocates nothing and unpacks nothing; what it hands out points
- * into the bytes. No length or offset in them is believed before it is checked.
+ * Walking over a fat binary allocates nothing and unpacks nothing; the results point into the
+ * bytes. Every length and offset in them is checked.
  */
 #pragma once
 
@@ -22,7 +22,7 @@ struct hed_why;
 #define HED_FATBIN_HEADER_SIZE 16
 #define HED_FATBIN_ENTRY_SIZE 64 /* of an entry's header without its optional parts */
 
-/* The kinds that are known; others exist and are passed over by their size. */
+/* The known kinds; others exist and are skipped by their size. */
 enum hed_fatbin_kind {
     HED_FATBIN_PTX = 1,
     HED_FATBIN_CUBIN = 2,
@@ -49,8 +49,8 @@ enum hed_fatbin_packing {
     HED_PACKING_NONE,
     HED_PACKING_LZ4,
     HED_PACKING_ZSTD,
-    HED_PACKING_SEALED,  /* nobody but NVIDIA's tools reads it */
-    HED_PACKING_UNKNOWN, /* compressed, and no flag says how */
+    HED_PACKING_SEALED,  /* only NVIDIA's tools can read it */
+    HED_PACKING_UNKNOWN, /* compressed in an unknown way */
 };
 
 struct hed_fatbin_entry {
@@ -60,13 +60,13 @@ struct hed_fatbin_entry {
     struct hed_arch arch;
     uint64_t flags; /* enum hed_fatbin_flag */
     enum hed_fatbin_packing packing;
-    struct hed_bytes stored;  /* the image as it lies there, packed or not */
-    uint64_t size;            /* bytes once unpacked, as far as the entry says: a claim */
+    struct hed_bytes stored;  /* the image as it is stored, packed or not */
+    uint64_t size;            /* bytes after unpacking, as the entry claims */
     struct hed_bytes options; /* ptxas' command line; empty if there is none */
-    bool has_options;         /* they are there, if empty, with a NUL inside of the header */
-    struct hed_bytes name;    /* the source file's name; empty if there is none */
-    struct hed_bytes compat;  /* records as in a cubin's .nv.compat; empty if there are none */
-    size_t offset;            /* of the entry, from the start of the fat binary */
+    bool has_options;        /* there are options, perhaps empty, with a NUL inside of the header */
+    struct hed_bytes name;   /* the source file's name; empty if there is none */
+    struct hed_bytes compat; /* records as in a cubin's .nv.compat; empty if there are none */
+    size_t offset;           /* of the entry, from the start of the fat binary */
 };
 
 struct hed_fatbin_walk {
@@ -75,16 +75,16 @@ struct hed_fatbin_walk {
     bool cut;               /* the header promised more bytes than there are */
 };
 
-/* Does a fat binary begin here? If so, *size is what its header says it takes; it may well be more
+/* Does a fat binary begin here? If so, *size is the size that its header claims, which may be more
  * than there are bytes. */
 bool hed_fatbin_begins(struct hed_bytes b, uint64_t *size);
 
-/* Starts walking. HED_EFORMAT if that is no fat binary, HED_EVERSION for a version nobody has seen,
- * HED_ETRUNC if its header is not whole. */
+/* Starts a walk. HED_EFORMAT if this is not a fat binary, HED_EVERSION if its version is unknown,
+ * HED_ETRUNC if its header is incomplete. */
 int hed_fatbin_walk(struct hed_bytes b, struct hed_fatbin_walk *w, struct hed_why *why);
 
-/* 1 and the next entry, 0 at the end, HED_EFORMAT or HED_ETRUNC where the entries stop making
- * sense; then it stays there. */
+/* 1 and the next entry, 0 at the end, HED_EFORMAT or HED_ETRUNC at a damaged entry, where the walk
+ * stays. */
 int hed_fatbin_next(struct hed_fatbin_walk *w, struct hed_fatbin_entry *out, struct hed_why *why);
 
 /* "ptx", "cubin", "lto", or NULL for a kind without a name. */
@@ -98,37 +98,38 @@ const char *hed_fatbin_arch_text(const struct hed_fatbin_entry *e, char *out);
 enum hed_choose_flag {
     HED_CHOOSE_PTX_ONLY = 1,    /* no machine code: CUDA_FORCE_PTX_JIT, or a device without SASS */
     HED_CHOOSE_CUBIN_ONLY = 2,  /* no PTX: CUDA_DISABLE_PTX_JIT */
-    HED_CHOOSE_NEWER_PTX = 4,   /* if nothing else fits, the oldest PTX of those that are too new */
-    HED_CHOOSE_64BIT_ONLY = 16, /* pass over images for 32-bit programs */
+    HED_CHOOSE_NEWER_PTX = 4,   /* if nothing else fits, take the oldest PTX that is too new */
+    HED_CHOOSE_64BIT_ONLY = 16, /* skip images for 32-bit programs */
 };
 
 struct hed_choose {
     uint32_t device;    /* 10 * major + minor of the compute capability */
     unsigned flags;     /* enum hed_choose_flag */
-    uint32_t ptx_below; /* only PTX for older architectures than this; 0 for no such limit. For
-                         * going on to the next one when a kernel cannot be compiled. */
+    uint32_t ptx_below; /* only PTX for older architectures than this; 0 for no limit. To try
+                         * the next one if a kernel cannot be compiled. */
 };
 
-/* The image a device would use: machine code it runs, the newest and most specific first; else the
- * newest PTX that can be compiled for it. Of equals the first. HED_ENOTFOUND if there is none, with
- * what there is in why; HED_E... if the fat binary is damaged and nothing before the damage fits.
+/* The image that a device would use: machine code that it runs, the newest and most specific first;
+ * else the newest PTX that can be compiled for it. Among equals, the first. HED_ENOTFOUND if there
+ * is none (`why` lists what there is); HED_E... if the fat binary is damaged and nothing before the
+ * damage fits.
  */
 int hed_fatbin_choose(struct hed_bytes fatbin, const struct hed_choose *how,
                       struct hed_fatbin_entry *out, struct hed_why *why);
 
 /* ---- unpack.c -------------------------------------------------------------------------------- */
 
-/* Was this build made with what unpacks that? */
+/* Can this build unpack it? */
 bool hed_fatbin_can_unpack(enum hed_fatbin_packing packing);
 const char *hed_fatbin_packing_name(enum hed_fatbin_packing packing);
 
-/* The image into out[room]; *size is its size. PTX comes without the NULs after its end. HED_ELIMIT
- * if it does not fit, HED_EFORMAT if it cannot be unpacked, HED_ENOTSUP if this build cannot do it
- * or nobody can. */
+/* Unpacks the image into out[room]; *size is its size. PTX loses the NULs after its end. HED_ELIMIT
+ * if it does not fit, HED_EFORMAT if it cannot be unpacked, HED_ENOTSUP if this build, or any,
+ * cannot do it. */
 int hed_fatbin_unpack(const struct hed_fatbin_entry *e, void *out, size_t room, size_t *size,
                       struct hed_why *why);
 
-/* The image where it lies if it is not packed, else unpacked into the arena, whose ceiling (less
- * what is used of it) bounds it: HED_ELIMIT. */
+/* The image in place if it is not packed, else unpacked into the arena. HED_ELIMIT if that would
+ * exceed the arena's ceiling. */
 int hed_fatbin_image(const struct hed_fatbin_entry *e, struct hed_arena *arena,
                      struct hed_bytes *out, struct hed_why *why);

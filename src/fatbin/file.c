@@ -19,7 +19,7 @@ failed(int e, struct hed_why *why)
 int
 hed_fatbin_map(const char *path, struct hed_bytes *out, struct hed_why *why)
 {
-    /* A FIFO or a device must not make us wait. */
+    /* Non-blocking, so that a FIFO or a device does not make us wait. */
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat st;
     int err = 0;

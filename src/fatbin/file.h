@@ -1,5 +1,5 @@
-/* A file as bytes: mapped, not read, so that a library of gigabytes costs what is looked at. Who
- * cuts the file short meanwhile takes the pages away from under us (SIGBUS), as for every map.
+/* A file as bytes: mapped, not read, so that only the parts that are used cost anything. If another
+ * process truncates the file meanwhile, an access fails with SIGBUS, as with every mapping.
  */
 #pragma once
 
@@ -7,6 +7,6 @@
 
 struct hed_why;
 
-/* An empty file is empty bytes. Regular files only: HED_EINVAL for others. */
+/* An empty file gives empty bytes. HED_EINVAL if it is not a regular file. */
 int hed_fatbin_map(const char *path, struct hed_bytes *out, struct hed_why *why);
 void hed_fatbin_unmap(struct hed_bytes b);

@@ -26,7 +26,7 @@ hed_find_init(struct hed_find *f, struct hed_bytes file, unsigned flags)
 /* ---- regions --------------------------------------------------------------------------------- */
 
 static void
-search(struct hed_find *f, struct hed_bytes region, struct hed_bytes name, bool relocatable)
+set_region(struct hed_find *f, struct hed_bytes region, struct hed_bytes name, bool relocatable)
 {
     f->region = region;
     f->region_at = 0;
@@ -34,7 +34,7 @@ search(struct hed_find *f, struct hed_bytes region, struct hed_bytes name, bool 
     f->region_relocatable = relocatable;
 }
 
-/* Fat binaries follow one another with gaps in between; inside one we do not look for another. */
+/* Fat binaries follow one another, with gaps in between; the inside of one is not searched. */
 static bool
 next_in_region(struct hed_find *f, struct hed_found *out)
 {
@@ -64,7 +64,7 @@ next_in_region(struct hed_find *f, struct hed_found *out)
             .relocatable = f->region_relocatable,
             .cut = size > rest.size,
         };
-        /* A size that is too large is a lie: there may be more behind it. */
+        /* A size that is too large is wrong, and more fat binaries may follow. */
         f->region_at += out->cut ? HED_FATBIN_HEADER_SIZE : (size_t)size;
         return true;
     }
@@ -101,7 +101,7 @@ next_section(struct hed_find *f)
 
         if (relocatable || hed_elf_section_is(&s, ".nv_fatbin") ||
             !(f->flags & HED_FIND_SECTIONS)) {
-            search(f, s.bytes, s.name, relocatable);
+            set_region(f, s.bytes, s.name, relocatable);
             return true;
         }
     }
@@ -124,9 +124,9 @@ found_whole(const struct hed_find *f, enum hed_found_kind kind, struct hed_bytes
     return 1;
 }
 
-/* 1 if the bytes are themselves what is looked for, 0 if they are to be searched. */
+/* 1 if the bytes themselves are GPU code, 0 if they are to be searched. */
 static int
-begin(struct hed_find *f, struct hed_bytes b, struct hed_found *out, struct hed_why *why)
+begin_search(struct hed_find *f, struct hed_bytes b, struct hed_found *out, struct hed_why *why)
 {
     const struct hed_bytes none = {NULL, 0};
     struct hed_ptx_head head;
@@ -139,19 +139,19 @@ begin(struct hed_find *f, struct hed_bytes b, struct hed_found *out, struct hed_
         const int err = hed_elf_file_read(b, &f->object, why);
 
         f->section = 0;
-        /* Somebody may have taken the section headers away. */
+        /* The section headers may have been stripped. */
         if (err == 0 && f->object.count == 0)
-            search(f, b, none, false);
-        /* In an archive others follow. */
+            set_region(f, b, none, false);
+        /* In an archive other members follow. */
         return f->is_archive ? 0 : err;
     }
-    /* Archives have members of all kinds; a file that somebody names is worth a search. */
+    /* Archives have members of all kinds, but a file that the user names is worth a search. */
     if (!f->is_archive || hed_fatbin_begins(b, &(uint64_t){0}))
-        search(f, b, none, false);
+        set_region(f, b, none, false);
     return 0;
 }
 
-/* "/123" is the name at 123 in the table, ended by "/\n"; "name/" is itself. */
+/* "/123" is the name at offset 123 in the table, up to "/\n"; "name/" is the name itself. */
 static struct hed_bytes
 member_name(const struct hed_find *f, const struct ar_hdr *h)
 {
@@ -170,7 +170,7 @@ member_name(const struct hed_find *f, const struct ar_hdr *h)
     return hed_bytes_cut(name, 0, n);
 }
 
-/* The next member's bytes: 1, 0 at the end, HED_EFORMAT where the archive stops making sense. */
+/* 1 and the bytes of the next member, 0 at the end, HED_EFORMAT if the archive is damaged. */
 static int
 next_member(struct hed_find *f, struct hed_bytes *out, struct hed_why *why)
 {
@@ -228,7 +228,7 @@ hed_find_next(struct hed_find *f, struct hed_found *out, struct hed_why *why)
             if (r <= 0)
                 return r;
         }
-        r = begin(f, next, out, why);
+        r = begin_search(f, next, out, why);
         if (r != 0)
             return r;
     }

@@ -1,7 +1,7 @@
-/* Finding GPU code in a file, whatever file it is: a program, library or object file, a static
- * archive of these, a fat binary, a cubin, PTX text. Anything else is searched for fat binaries.
+/* Finds GPU code in any file: a program, library or object file, a static archive of these, a fat
+ * binary, a cubin, PTX text. Anything else is searched for fat binaries.
  *
- * Allocates nothing; what it hands out points into the file's bytes.
+ * Allocates nothing; the results point into the bytes of the file.
  */
 #pragma once
 
@@ -15,8 +15,8 @@
 struct hed_why;
 
 enum hed_find_flag {
-    /* Of ELF files only the sections where compilers put GPU code. Libraries are known that keep
-     * thousands of fat binaries in their read-only data; without this flag they are found. */
+    /* In ELF files, search only the sections where compilers put GPU code. Without this flag, fat
+     * binaries in read-only data are found too; some libraries have thousands of them there. */
     HED_FIND_SECTIONS = 1,
 };
 
@@ -24,12 +24,12 @@ enum hed_found_kind { HED_FOUND_FATBIN, HED_FOUND_CUBIN, HED_FOUND_PTX };
 
 struct hed_found {
     enum hed_found_kind kind;
-    struct hed_bytes bytes;   /* of a fat binary that is cut: as much as there is */
+    struct hed_bytes bytes;   /* of a truncated fat binary, as much as there is */
     uint64_t offset;          /* in the file */
-    struct hed_bytes section; /* where in an ELF file, or empty */
-    struct hed_bytes member;  /* where in an archive, or empty */
-    bool relocatable;         /* not linked yet: the parts of a program built with -rdc=true */
-    bool cut;                 /* the fat binary says it is longer */
+    struct hed_bytes section; /* the section of an ELF file, or empty */
+    struct hed_bytes member;  /* the member of an archive, or empty */
+    bool relocatable;         /* not linked yet: a part of a program built with -rdc=true */
+    bool cut;                 /* the fat binary claims to be longer */
 };
 
 struct hed_find {
@@ -53,8 +53,8 @@ struct hed_find {
     uint64_t wrappers[3]; /* fat binary wrappers seen: of other versions, version 1, version 2 */
 };
 
-/* data stays where it is until the search is over. */
+/* The bytes must stay in place until the search is over. */
 void hed_find_init(struct hed_find *f, struct hed_bytes file, unsigned flags);
 
-/* 1 and what was found, 0 at the end, or why the file cannot be searched. */
+/* 1 and what was found, 0 at the end, or an error if the file cannot be searched. */
 int hed_find_next(struct hed_find *f, struct hed_found *out, struct hed_why *why);

@@ -8,7 +8,7 @@
 #include "fatbin/fatbin.h"
 #include "fatbin/ptx_text.h"
 
-/* What somebody passes as an image that is longer is no image. */
+/* Nothing longer can be an image. */
 #define EXTENT_MAX (UINT64_C(1) << 40)
 
 _Static_assert(sizeof(struct hed_fatbin_wrapper) == HED_FATBIN_WRAPPER_SIZE,
@@ -67,7 +67,7 @@ at_elf(const void *p, struct hed_image *out, struct hed_why *why)
         return HED_EFORMAT;
     }
 
-    /* What lies behind the headers is known once they can be read. */
+    /* The end of the sections is known once the headers can be read. */
     struct hed_bytes b = {p, (size_t)end};
 
     for (uint32_t i = 0; i < head.e_shnum && head.e_shentsize == sizeof(Elf64_Shdr); i++) {
@@ -95,7 +95,7 @@ hed_image_at(const void *p, struct hed_image *out, struct hed_why *why)
         hed_why_set(why, "no image");
         return HED_EINVAL;
     }
-    /* No magic has a NUL in it; text may end before four bytes. */
+    /* No magic number contains a NUL, and a text may be shorter than four bytes. */
     if (strnlen(p, 4) == 4) {
         const uint32_t magic = hed_load_u32(p);
 

@@ -1,6 +1,6 @@
-/* An image in memory as CUDA's module functions get it: a pointer and no length. What is there says
- * how long it is, and is believed, because CUDA believes it: only for what the program itself
- * passes to cuModuleLoadData and its like, never for bytes from elsewhere.
+/* An image in memory as CUDA's module functions get it: a pointer without a length. The length
+ * comes from the image itself and is trusted, as CUDA trusts it. So this is only for images that
+ * the program itself passes to cuModuleLoadData and the like, never for bytes from elsewhere.
  */
 #pragma once
 
@@ -13,7 +13,7 @@ struct hed_fatbin_wrapper {
     uint32_t magic;           /* HED_FATBIN_WRAPPER_MAGIC */
     uint32_t version;         /* 2: of a linked program */
     const void *data;         /* the fat binary */
-    const void *const *parts; /* version 2: those that it was linked of, ending with NULL */
+    const void *const *parts; /* version 2: those that it was linked from, ending with NULL */
 };
 
 enum hed_image_kind { HED_IMAGE_FATBIN, HED_IMAGE_CUBIN, HED_IMAGE_PTX };
@@ -21,11 +21,11 @@ enum hed_image_kind { HED_IMAGE_FATBIN, HED_IMAGE_CUBIN, HED_IMAGE_PTX };
 struct hed_image {
     enum hed_image_kind kind;
     struct hed_bytes bytes; /* PTX without its NUL */
-    /* Of a linked program (-rdc=true): the fat binaries it was linked of, ending with NULL. They
-     * have the PTX that the linked one has not. NULL if there are none. */
+    /* Of a linked program (-rdc=true): the fat binaries that it was linked from, ending with NULL.
+     * They have the PTX that the linked one lacks. NULL if there are none. */
     const void *const *parts;
 };
 
-/* By the first bytes: a fat binary's wrapper, a fat binary, a cubin, PTX text. HED_EINVAL for NULL,
- * HED_EFORMAT for what is none of these. */
+/* Decides by the first bytes: a fat binary's wrapper, a fat binary, a cubin, PTX text. HED_EINVAL
+ * for NULL, HED_EFORMAT if it is none of these. */
 int hed_image_at(const void *p, struct hed_image *out, struct hed_why *why);

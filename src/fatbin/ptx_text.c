@@ -1,11 +1,11 @@
-/* A look at PTX text. See ptx_text.h. */
+/* A quick look at PTX text. See ptx_text.h. */
 #include "fatbin/ptx_text.h"
 
 #include <stdio.h>
 
 #include "base/number.h"
 
-/* What comes before .version and .target are comments; longer ones have not been seen. */
+/* Only comments come before .version and .target; longer ones are not expected. */
 #define HEAD_MAX 16384
 
 static bool
@@ -15,9 +15,9 @@ is_word(uint8_t c)
            c == '$' || c == '.' || c == '%';
 }
 
-/* Past blanks and comments. */
+/* The position after blanks and comments. */
 static size_t
-skip(struct hed_bytes t, size_t at)
+skip_ptx_blanks(struct hed_bytes t, size_t at)
 {
     while (at < t.size) {
         const uint8_t c = t.data[at];
@@ -40,11 +40,11 @@ skip(struct hed_bytes t, size_t at)
     return at;
 }
 
-/* The next word, or one other character; strings are one. Empty at the end. */
+/* The next word, string, or single other character; empty at the end. */
 static struct hed_bytes
-token(struct hed_bytes t, size_t *at)
+ptx_token(struct hed_bytes t, size_t *at)
 {
-    const size_t start = skip(t, *at);
+    const size_t start = skip_ptx_blanks(t, *at);
     size_t end = start;
 
     while (end < t.size && is_word(t.data[end]))
@@ -61,7 +61,7 @@ token(struct hed_bytes t, size_t *at)
 }
 
 static bool
-is(struct hed_bytes word, const char *text)
+ptx_word_is(struct hed_bytes word, const char *text)
 {
     return word.size == strlen(text) && hed_bytes_begin(word, text, word.size);
 }
@@ -80,19 +80,19 @@ hed_ptx_begins(struct hed_bytes text, struct hed_ptx_head *out)
     size_t at = 0;
     char word[32];
 
-    if (!is(token(t, &at), ".version"))
+    if (!ptx_word_is(ptx_token(t, &at), ".version"))
         return false;
-    copy_word(token(t, &at), word, sizeof word);
+    copy_word(ptx_token(t, &at), word, sizeof word);
     if (sscanf(word, "%4hu.%4hu", &head.major, &head.minor) != 2)
         return false;
     for (int i = 0; i < 32; i++) {
-        const struct hed_bytes w = token(t, &at);
+        const struct hed_bytes w = ptx_token(t, &at);
 
-        if (is(w, ".target") && head.arch.number == 0) {
-            copy_word(token(t, &at), word, sizeof word);
+        if (ptx_word_is(w, ".target") && head.arch.number == 0) {
+            copy_word(ptx_token(t, &at), word, sizeof word);
             hed_arch_parse(word, &head.arch, NULL);
-        } else if (is(w, ".address_size")) {
-            head.is_64 = is(token(t, &at), "64");
+        } else if (ptx_word_is(w, ".address_size")) {
+            head.is_64 = ptx_word_is(ptx_token(t, &at), "64");
             break;
         }
     }
@@ -103,19 +103,19 @@ hed_ptx_begins(struct hed_bytes text, struct hed_ptx_head *out)
 struct hed_bytes
 hed_ptx_next_entry(struct hed_bytes text, size_t *at)
 {
-    struct hed_bytes w = token(text, at);
+    struct hed_bytes w = ptx_token(text, at);
 
-    while (w.size && !is(w, ".entry"))
-        w = token(text, at);
-    return w.size ? token(text, at) : w;
+    while (w.size && !ptx_word_is(w, ".entry"))
+        w = ptx_token(text, at);
+    return w.size ? ptx_token(text, at) : w;
 }
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
-#define PARAMS_MAX 32764u /* bytes; more than that no kernel takes */
+#define PARAMS_MAX 32764u /* bytes; no kernel takes more */
 
 static bool
-number(struct hed_bytes w, uint32_t *out)
+ptx_number(struct hed_bytes w, uint32_t *out)
 {
     uint64_t n = 0;
 
@@ -130,30 +130,30 @@ number(struct hed_bytes w, uint32_t *out)
     return true;
 }
 
-/* Bytes of a type: .u32, .b8, .f64, ...; 0: it is none. */
+/* The size of a type (.u32, .b8, .f64, ...) in bytes; 0 if it is not a type. */
 static uint32_t
 type_size(struct hed_bytes w)
 {
     uint32_t bits;
 
-    if (is(w, ".texref") || is(w, ".samplerref") || is(w, ".surfref"))
+    if (ptx_word_is(w, ".texref") || ptx_word_is(w, ".samplerref") || ptx_word_is(w, ".surfref"))
         return 8;
     if (w.size < 3 || w.data[0] != '.' || !strchr("busf", w.data[1]) ||
-        !number(hed_bytes_from(w, 2), &bits) || bits % 8 != 0 || bits > 128)
+        !ptx_number(hed_bytes_from(w, 2), &bits) || bits % 8 != 0 || bits > 128)
         return 0;
     return bits / 8;
 }
 
-/* "[4][3]" behind a name: times that many. False: too many. */
+/* "[4][3]" after a name: multiplies *size. False if it gets too large. */
 static bool
-dimensions(struct hed_bytes t, size_t *at, uint64_t *size)
+read_dimensions(struct hed_bytes t, size_t *at, uint64_t *size)
 {
     size_t next = *at;
 
-    while (is(token(t, &next), "[")) {
+    while (ptx_word_is(ptx_token(t, &next), "[")) {
         uint32_t n;
 
-        if (!number(token(t, &next), &n) || !is(token(t, &next), "]"))
+        if (!ptx_number(ptx_token(t, &next), &n) || !ptx_word_is(ptx_token(t, &next), "]"))
             return false;
         *size *= n;
         if (*size > PARAMS_MAX)
@@ -163,20 +163,20 @@ dimensions(struct hed_bytes t, size_t *at, uint64_t *size)
     return true;
 }
 
-/* One parameter, behind ".param": its type, its name, and what says how it lies. */
+/* One parameter, after ".param": its type, its name, its alignment and size. */
 static bool
-parameter(struct hed_bytes t, size_t *at, uint32_t *align, uint64_t *size)
+read_parameter(struct hed_bytes t, size_t *at, uint32_t *align, uint64_t *size)
 {
     bool is_pointer = false, is_aligned = false;
     uint32_t type = 0, n;
-    struct hed_bytes w = token(t, at);
+    struct hed_bytes w = ptx_token(t, at);
 
     *align = 1;
-    for (; w.size && w.data[0] == '.'; w = token(t, at)) {
-        if (is(w, ".ptr")) {
-            is_pointer = true; /* an .align behind it is of what it points to */
-        } else if (is(w, ".align")) {
-            if (!number(token(t, at), &n) || n == 0 || n > 4096)
+    for (; w.size && w.data[0] == '.'; w = ptx_token(t, at)) {
+        if (ptx_word_is(w, ".ptr")) {
+            is_pointer = true; /* an .align after it applies to what it points to */
+        } else if (ptx_word_is(w, ".align")) {
+            if (!ptx_number(ptx_token(t, at), &n) || n == 0 || n > 4096)
                 return false;
             *align = is_pointer ? *align : n;
             is_aligned = is_aligned || !is_pointer;
@@ -187,25 +187,25 @@ parameter(struct hed_bytes t, size_t *at, uint32_t *align, uint64_t *size)
     *size = type;
     if (!is_aligned)
         *align = type;
-    return type && w.size && is_word(w.data[0]) && dimensions(t, at, size);
+    return type && w.size && is_word(w.data[0]) && read_dimensions(t, at, size);
 }
 
-/* "(.param ..., .param ...)", or nothing. */
+/* Reads "(.param ..., .param ...)", or nothing. */
 static bool
-parameters(struct hed_bytes t, size_t *at, struct hed_ptx_glance *k, struct hed_ptx_place *params,
-           uint32_t room)
+read_parameters(struct hed_bytes t, size_t *at, struct hed_ptx_glance *k,
+                struct hed_ptx_place *params, uint32_t room)
 {
     size_t next = *at;
-    struct hed_bytes w = token(t, &next);
+    struct hed_bytes w = ptx_token(t, &next);
     uint64_t bytes = 0;
 
-    if (!is(w, "("))
+    if (!ptx_word_is(w, "("))
         return true;
-    for (w = token(t, &next); is(w, ".param"); w = token(t, &next)) {
+    for (w = ptx_token(t, &next); ptx_word_is(w, ".param"); w = ptx_token(t, &next)) {
         uint32_t align;
         uint64_t size;
 
-        if (!parameter(t, &next, &align, &size))
+        if (!read_parameter(t, &next, &align, &size))
             return false;
         bytes = hed_round_up(bytes, align);
         if (bytes + size > PARAMS_MAX)
@@ -214,26 +214,26 @@ parameters(struct hed_bytes t, size_t *at, struct hed_ptx_glance *k, struct hed_
             params[k->param_count] = (struct hed_ptx_place){(uint32_t)bytes, (uint32_t)size};
         k->param_count++;
         bytes += size;
-        w = token(t, &next);
-        if (!is(w, ","))
+        w = ptx_token(t, &next);
+        if (!ptx_word_is(w, ","))
             break;
     }
     k->param_bytes = (uint32_t)bytes;
     *at = next;
-    return is(w, ")");
+    return ptx_word_is(w, ")");
 }
 
-/* Up to three numbers with commas between them. */
+/* Reads up to three numbers, separated by commas. */
 static void
-three(struct hed_bytes t, size_t *at, uint32_t out[3])
+read_three(struct hed_bytes t, size_t *at, uint32_t out[3])
 {
     for (int i = 0; i < 3; i++) {
         size_t next = *at;
 
-        if (!number(token(t, &next), &out[i]))
+        if (!ptx_number(ptx_token(t, &next), &out[i]))
             return;
         *at = next;
-        if (!is(token(t, &next), ","))
+        if (!ptx_word_is(ptx_token(t, &next), ","))
             return;
         *at = next;
     }
@@ -250,16 +250,17 @@ hed_ptx_next_kernel(struct hed_bytes text, size_t *at, struct hed_ptx_glance *ou
 
         if (k.name.size == 0)
             return false;
-        if (!is_word(k.name.data[0]) || !parameters(text, at, &k, params, room))
+        if (!is_word(k.name.data[0]) || !read_parameters(text, at, &k, params, room))
             continue;
-        for (w = token(text, at); w.size && !is(w, "{") && !is(w, ";"); w = token(text, at)) {
-            if (is(w, ".maxntid"))
-                three(text, at, most);
-            else if (is(w, ".reqntid"))
-                three(text, at, k.required);
+        for (w = ptx_token(text, at); w.size && !ptx_word_is(w, "{") && !ptx_word_is(w, ";");
+             w = ptx_token(text, at)) {
+            if (ptx_word_is(w, ".maxntid"))
+                read_three(text, at, most);
+            else if (ptx_word_is(w, ".reqntid"))
+                read_three(text, at, k.required);
         }
-        if (!is(w, "{"))
-            continue; /* cut off */
+        if (!ptx_word_is(w, "{"))
+            continue; /* it is cut off */
         for (int i = 1; i < 3; i++)
             most[i] = most[i] ? most[i] : 1;
         if (most[0] <= 1024 && most[1] <= 1024 && most[2] <= 1024)

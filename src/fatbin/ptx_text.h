@@ -1,5 +1,5 @@
-/* What PTX text says at a glance: its version, its target, its kernels. Not a parser,
- * which is the room ptx; comments are passed over, everything else is taken at its word.
+/* A quick look at PTX text: its version, its target, its kernels. Not a parser (that is the room
+ * ptx): comments are skipped, and everything else is taken as it is.
  */
 #pragma once
 
@@ -16,25 +16,24 @@ struct hed_ptx_head {
     bool is_64;           /* .address_size 64 */
 };
 
-/* Does the text begin as PTX must, with .version? Only its first few thousand bytes are looked at.
- */
+/* Does the text begin with .version, as PTX must? Looks only at its first few thousand bytes. */
 bool hed_ptx_begins(struct hed_bytes text, struct hed_ptx_head *out);
 
 struct hed_ptx_glance {
     struct hed_bytes name;
-    uint32_t param_count; /* all there are, also those there was no room for */
+    uint32_t param_count; /* of all parameters, also those that did not fit */
     uint32_t param_bytes;
-    uint32_t max_threads; /* of .maxntid; 0: not said */
-    uint32_t required[3]; /* .reqntid; 0: not said */
+    uint32_t max_threads; /* of .maxntid; 0 if not given */
+    uint32_t required[3]; /* .reqntid; 0 if not given */
 };
 struct hed_ptx_place {
     uint32_t offset, size; /* bytes */
 };
 
-/* The next kernel at or after *at, which moves on, and its parameters: false at the end. One that
- * makes no sense is passed over. params: NULL for none. */
+/* The next kernel at or after *at, which is advanced, and its parameters; false at the end. A
+ * kernel that cannot be read is skipped. params may be NULL. */
 bool hed_ptx_next_kernel(struct hed_bytes text, size_t *at, struct hed_ptx_glance *out,
                          struct hed_ptx_place *params, uint32_t room);
 
-/* The name of the next kernel (.entry) at or after *at, which moves on; empty at the end. */
+/* The name of the next kernel (.entry) at or after *at, which is advanced; empty at the end. */
 struct hed_bytes hed_ptx_next_entry(struct hed_bytes text, size_t *at);

@@ -1,5 +1,5 @@
 /* Unpacking images: LZ4 blocks and zstd frames. The only file that knows these libraries; each is
- * used if it was there at configure time (HED_FATBIN_HAS_LZ4, HED_FATBIN_HAS_ZSTD).
+ * used if it was found at configure time (HED_FATBIN_HAS_LZ4, HED_FATBIN_HAS_ZSTD).
  */
 #include <inttypes.h>
 #include <limits.h>
@@ -17,7 +17,7 @@
 #include "base/err.h"
 #include "fatbin/fatbin.h"
 
-/* An entry may claim too little: then its image is tried again with twice the room, so often. */
+/* An entry may claim too small a size: its image is tried again with twice the room, this often. */
 #define TRIES 3
 
 bool
@@ -99,7 +99,7 @@ unpack_zstd(struct hed_bytes from, void *out, size_t room, size_t *size)
 }
 #endif
 
-/* PTX is stored with its NUL, and padded with more of them. */
+/* PTX is stored with its NUL and padded with more NULs. */
 static size_t
 without_nuls(const struct hed_fatbin_entry *e, const uint8_t *p, size_t n)
 {
@@ -133,7 +133,7 @@ hed_fatbin_unpack(const struct hed_fatbin_entry *e, void *out, size_t room, size
 #ifdef HED_FATBIN_HAS_LZ4
     case HED_PACKING_LZ4:
         err = unpack_lz4(e->stored, out, room, &n);
-        /* LZ4 does not say whether the room was too small or the data bad. */
+        /* LZ4 does not tell whether the room was too small or the data bad. */
         if (err == HED_EFORMAT && room < e->size)
             err = HED_ELIMIT;
         break;
@@ -173,7 +173,7 @@ hed_fatbin_image(const struct hed_fatbin_entry *e, struct hed_arena *arena, stru
         size_t n;
         uint8_t *p = NULL;
 
-        /* Only the ceiling is a matter of the entry; that the heap is empty is not. */
+        /* Only the ceiling depends on the entry; an empty heap does not. */
         if (room > arena->ceiling - arena->used || room > SIZE_MAX / 2) {
             hed_why_set(why, "claims %" PRIu64 " bytes unpacked, over the limit of %zu", room,
                         arena->ceiling);
