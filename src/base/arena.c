@@ -8,7 +8,7 @@
 #include "base/err.h"
 
 #define FIRST_CHUNK 4096u    /* bytes of room in the first chunk */
-#define LARGEST_CHUNK 65536u /* they double up to this; larger only for one large request */
+#define LARGEST_CHUNK 65536u /* chunks double up to this; only a large request gets a larger one */
 
 struct hed_arena_chunk {
     struct hed_arena_chunk *next; /* the one before it in time */
@@ -25,7 +25,7 @@ hed_arena_init(struct hed_arena *a, size_t ceiling)
 
 /* Takes size bytes from the chunk, or NULL if they do not fit. */
 static void *
-take(struct hed_arena_chunk *c, size_t size, size_t align)
+take_from_chunk(struct hed_arena_chunk *c, size_t size, size_t align)
 {
     const size_t pad = -((uintptr_t)c->room + c->used) & (align - 1);
     const size_t left = c->size - c->used;
@@ -39,9 +39,9 @@ take(struct hed_arena_chunk *c, size_t size, size_t align)
     return p;
 }
 
-/* Puts a chunk in front that holds size bytes wherever its room begins. */
+/* Adds a chunk at the front that holds size bytes at any alignment. */
 static bool
-add_chunk(struct hed_arena *a, size_t size, size_t align)
+add_arena_chunk(struct hed_arena *a, size_t size, size_t align)
 {
     size_t room = a->chunks ? a->chunks->size : FIRST_CHUNK / 2;
     size_t need;
@@ -85,12 +85,12 @@ hed_arena_alloc(struct hed_arena *a, size_t size, size_t align)
     if (charge > a->ceiling - a->used)
         return NULL;
 
-    void *p = a->chunks ? take(a->chunks, size, align) : NULL;
+    void *p = a->chunks ? take_from_chunk(a->chunks, size, align) : NULL;
 
     if (!p) {
-        if (!add_chunk(a, size, align))
+        if (!add_arena_chunk(a, size, align))
             return NULL;
-        p = take(a->chunks, size, align);
+        p = take_from_chunk(a->chunks, size, align);
     }
     a->used += charge;
     return p;

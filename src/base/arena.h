@@ -1,7 +1,7 @@
 /* A bump arena with a ceiling: many small allocations, freed all at once.
  *
- * For what a parser or decoder builds out of bytes it does not trust. Not for objects that live and
- * die on their own, and not for use by two threads at once.
+ * For what a parser or decoder builds from bytes that it does not trust. Not for objects that are
+ * freed one by one, and not for use by two threads at once.
  *
  * Invariants:
  * 1. used is the sum of the sizes handed out since the last reset, each rounded up to its
@@ -24,14 +24,14 @@ struct hed_arena {
 /* Allocates nothing yet. */
 void hed_arena_init(struct hed_arena *a, size_t ceiling);
 
-/* Memory for size bytes (not cleared), or NULL when that would go over the ceiling or the heap is
- * empty. align is a power of two. A size of 0 gives a valid pointer of its own, and counts as 1.
+/* Memory for size bytes (not cleared), or NULL if that would exceed the ceiling or the heap is
+ * exhausted. align is a power of two. A size of 0 gives a valid, distinct pointer and counts as 1.
  */
 void *hed_arena_alloc(struct hed_arena *a, size_t size, size_t align)
     __attribute__((malloc, alloc_size(2), alloc_align(3), warn_unused_result));
 
-/* Everything handed out is gone; one chunk is kept for the next round. */
+/* Frees everything that was handed out. One chunk is kept for the next round. */
 void hed_arena_reset(struct hed_arena *a);
 
-/* Everything is freed. The arena can be used again as after init. */
+/* Frees everything. The arena can be used again, as after init. */
 void hed_arena_fini(struct hed_arena *a);

@@ -14,7 +14,7 @@
 void
 hed_buf_init(struct hed_buf *b, size_t ceiling)
 {
-    /* One byte less than all there is, so that the terminating 0 has a place in any case. */
+    /* One byte less than the largest size, so that the terminating 0 always fits. */
     if (ceiling > (size_t)-2)
         ceiling = (size_t)-2;
     *b = (struct hed_buf){.ceiling = ceiling};
@@ -22,7 +22,7 @@ hed_buf_init(struct hed_buf *b, size_t ceiling)
 
 /* Makes room for n more bytes and the 0, or sets the error. */
 static bool
-make_room(struct hed_buf *b, size_t n)
+grow_buf(struct hed_buf *b, size_t n)
 {
     if (b->err)
         return false;
@@ -59,7 +59,7 @@ make_room(struct hed_buf *b, size_t n)
 void
 hed_buf_add(struct hed_buf *b, const void *p, size_t n)
 {
-    if (!make_room(b, n))
+    if (!grow_buf(b, n))
         return;
     if (n > 0)
         memcpy(b->data + b->size, p, n);
@@ -83,7 +83,7 @@ hed_buf_addf(struct hed_buf *b, const char *fmt, ...)
         b->err = HED_EINVAL;
         return;
     }
-    if (!make_room(b, (size_t)n))
+    if (!grow_buf(b, (size_t)n))
         return;
 
     va_start(ap, fmt);

@@ -1,6 +1,6 @@
 /* A growing buffer of bytes with a ceiling and one sticky error.
  *
- * Add as much as you like and look at err once, at the end. Not a decoder, and not for use by two
+ * Add as much as you like and check err once, at the end. Not a decoder, and not for use by two
  * threads at once.
  *
  * Invariants:

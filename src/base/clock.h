@@ -1,4 +1,4 @@
-/* Time in nanoseconds: a clock that never goes back, a clock on the wall, sleeping. */
+/* Time in nanoseconds: a clock that never goes back, the wall clock, sleeping. */
 #pragma once
 
 #include <errno.h>
@@ -24,14 +24,14 @@ hed_now_ns(void)
     return hed_clock_ns(CLOCK_MONOTONIC);
 }
 
-/* Since the epoch: for showing to people. May jump. */
+/* Time since the epoch, for showing to people. May jump. */
 static inline uint64_t
 hed_wall_ns(void)
 {
     return hed_clock_ns(CLOCK_REALTIME);
 }
 
-/* Sleeps at least that long, signals or not. Keeps errno. */
+/* Sleeps at least that long, even if signals arrive. Keeps errno. */
 static inline void
 hed_sleep_ns(uint64_t ns)
 {
@@ -41,7 +41,7 @@ hed_sleep_ns(uint64_t ns)
         .tv_nsec = (long)(end % HED_NS_PER_S),
     };
 
-    /* To a point in time, not for a duration, so that signals do not add up. */
+    /* Until a point in time, not for a duration, so that signals do not make it longer. */
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
         ;
 }

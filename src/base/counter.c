@@ -1,8 +1,8 @@
-/* Whether the processor's counter keeps time.
+/* Decides whether the processor's counter keeps time.
  *
  * The kernel tests the counter on all processors and stops using it as soon as it goes wrong, so
- * its choice of a clock source is the best answer there is. A container without /sys has no answer:
- * the counter is then not used.
+ * its choice of a clock source is the best answer there is. Without /sys, as in some containers,
+ * the answer is no.
  */
 #include "base/counter.h"
 
@@ -15,7 +15,7 @@
 #endif
 
 #define CLOCK_SOURCE "/sys/devices/system/clocksource/clocksource0/current_clocksource"
-#define SLOWEST_HZ 10000000 /* a slower counter would tell too little */
+#define SLOWEST_HZ 10000000 /* a slower counter would be too coarse */
 
 static bool
 kernel_clock_is(const char *name)

@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The counter now. Successive readings of one thread do not go back, except that the processor may
- * read it a few nanoseconds early or late: it does not wait for the instructions around it. */
+/* The counter now. The processor does not wait for the instructions around the reading, which may
+ * therefore be a few nanoseconds early or late. */
 static inline uint64_t
 hed_counter_read(void)
 {
@@ -25,6 +25,6 @@ hed_counter_read(void)
 #endif
 }
 
-/* Does the counter keep time on this machine? That is so where the kernel itself uses it for its
- * clock. Opens a file of /sys: ask once. */
+/* Does the counter keep time on this machine? It does if the kernel itself uses it for its clock.
+ * This opens a file of /sys, so ask once. */
 bool hed_counter_usable(void);

@@ -16,7 +16,7 @@
 
 /* table[k][b]: the CRC of byte b followed by k zero bytes. Constant once made. */
 static uint32_t table[8][256];
-static bool has_instruction; /* likewise */
+static bool has_instruction; /* the same */
 static pthread_once_t setup_once = PTHREAD_ONCE_INIT;
 
 static void
@@ -39,7 +39,7 @@ set_up(void)
 }
 
 static uint32_t
-load32(const unsigned char *p)
+load_u32(const unsigned char *p)
 {
     uint32_t v;
 
@@ -78,8 +78,8 @@ static uint32_t
 add_by_table(uint32_t crc, const unsigned char *s, size_t n)
 {
     for (; n >= 8; s += 8, n -= 8) {
-        const uint32_t low = load32(s) ^ crc;
-        const uint32_t high = load32(s + 4);
+        const uint32_t low = load_u32(s) ^ crc;
+        const uint32_t high = load_u32(s + 4);
 
         crc = table[7][low & 0xff] ^ table[6][(low >> 8) & 0xff] ^ table[5][(low >> 16) & 0xff] ^
               table[4][low >> 24] ^ table[3][high & 0xff] ^ table[2][(high >> 8) & 0xff] ^

@@ -13,7 +13,7 @@
 _Static_assert(sizeof(_Atomic uint32_t) == 4, "the kernel reads four bytes");
 
 static bool
-wait_for(int op, _Atomic uint32_t *addr, uint32_t expect, int64_t timeout_ns)
+futex_wait(int op, _Atomic uint32_t *addr, uint32_t expect, int64_t timeout_ns)
 {
     const int saved = errno;
     struct timespec t;
@@ -33,7 +33,7 @@ wait_for(int op, _Atomic uint32_t *addr, uint32_t expect, int64_t timeout_ns)
 }
 
 static int
-wake(int op, _Atomic uint32_t *addr, int n)
+futex_wake(int op, _Atomic uint32_t *addr, int n)
 {
     const int saved = errno;
     const long woken = syscall(SYS_futex, addr, op, n, NULL, NULL, 0);
@@ -47,23 +47,23 @@ wake(int op, _Atomic uint32_t *addr, int n)
 bool
 hed_futex_wait(_Atomic uint32_t *addr, uint32_t expect, int64_t timeout_ns)
 {
-    return wait_for(FUTEX_WAIT, addr, expect, timeout_ns);
+    return futex_wait(FUTEX_WAIT, addr, expect, timeout_ns);
 }
 
 bool
 hed_futex_wait_private(_Atomic uint32_t *addr, uint32_t expect, int64_t timeout_ns)
 {
-    return wait_for(FUTEX_WAIT_PRIVATE, addr, expect, timeout_ns);
+    return futex_wait(FUTEX_WAIT_PRIVATE, addr, expect, timeout_ns);
 }
 
 int
 hed_futex_wake(_Atomic uint32_t *addr, int n)
 {
-    return wake(FUTEX_WAKE, addr, n);
+    return futex_wake(FUTEX_WAKE, addr, n);
 }
 
 int
 hed_futex_wake_private(_Atomic uint32_t *addr, int n)
 {
-    return wake(FUTEX_WAKE_PRIVATE, addr, n);
+    return futex_wake(FUTEX_WAKE_PRIVATE, addr, n);
 }

@@ -15,9 +15,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Sleeps while *addr is expect, until woken or, if timeout_ns is not negative, until so much time
- * has passed. False when the time ran out. True is no promise that the word changed: a signal
- * ends the wait as well, so look at the word again.
+/* Sleeps while *addr is expect, until woken or, if timeout_ns is not negative, until that time has
+ * passed. False if the time ran out. True does not mean that the word has changed: a signal also
+ * ends the wait, so look at the word again.
  */
 bool hed_futex_wait(_Atomic uint32_t *addr, uint32_t expect, int64_t timeout_ns);
 bool hed_futex_wait_private(_Atomic uint32_t *addr, uint32_t expect, int64_t timeout_ns);

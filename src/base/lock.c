@@ -8,7 +8,7 @@
 /* The locks this thread holds, by rank; one of a rank at most. */
 static _Thread_local const struct hed_lock *held[HED_RANK_COUNT];
 
-/* Before waiting, not after: a wrong order that would dead-lock is reported, not waited for. */
+/* Called before waiting, so that a wrong order is reported even where it would deadlock. */
 static void
 check_order(const struct hed_lock *lock)
 {

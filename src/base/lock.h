@@ -26,18 +26,18 @@ enum hed_rank {
     HED_RANK_EVENT,      /* an event's last record */
     HED_RANK_STREAM,     /* a stream's queue */
     HED_RANK_MEMORY,     /* a soft driver's addresses and allocations */
-    HED_RANK_MIRRORS,    /* memory that a remote machine has, too, being made alike */
+    HED_RANK_MIRRORS,    /* memory that is mirrored on a remote machine being synchronized */
     HED_RANK_HANDLES,    /* a soft driver's table of handles */
     HED_RANK_CODE,       /* a machine's code being compiled */
     HED_RANK_IMAGES,     /* what a remote machine knows of its code */
-    HED_RANK_HOST,       /* functions that a remote machine is to run */
+    HED_RANK_HOST,       /* host functions that a remote machine must run */
     HED_RANK_LEASE,      /* memory and copies of a remote machine */
     HED_RANK_WORKER,     /* a server's worker: its channels, its failure */
     HED_RANK_CHANNELS,   /* a remote machine's channels */
     HED_RANK_CHANNEL,    /* what one channel has buffered */
-    HED_RANK_CONN,       /* a secured connection: TLS is not for two threads at once */
+    HED_RANK_CONN,       /* a secured connection, because TLS is not thread-safe */
     HED_RANK_WORKERS,    /* a machine's workers */
-    HED_RANK_SHARED,     /* joining what processes share about devices */
+    HED_RANK_SHARED,     /* joining the file in which processes share the state of devices */
     HED_RANK_REGION,     /* a machine's stacks and shared memory */
     HED_RANK_OUTPUT,     /* what kernels print */
     HED_RANK_HEAP,       /* memory that kernels allocate */
@@ -45,7 +45,7 @@ enum hed_rank {
     HED_RANK_STICKY,     /* contexts with a refused launch */
     HED_RANK_SCHED,      /* a process's estimates of its GPU time */
     HED_RANK_RECORDS,    /* which memory that is */
-    HED_RANK_MEET,       /* the file where processes meet */
+    HED_RANK_MEET,       /* the file in which processes meet */
     HED_RANK_STUBS,      /* counting stubs being given out */
     HED_RANK_TRACE_FILE, /* the trace file itself */
     HED_RANK_TRACE,      /* a trace's bookkeeping */
@@ -67,24 +67,24 @@ struct hed_lock {
 
 void hed_lock_init(struct hed_lock *lock, enum hed_rank rank);
 
-/* Nobody may hold it or wait for it. */
+/* No thread may hold the lock or wait for it. */
 void hed_lock_fini(struct hed_lock *lock);
 
-/* While it holds a lock, a thread cannot be cancelled: it would take the lock to its grave. Locks
- * are released in the reverse order of taking.
+/* A thread that holds a lock cannot be cancelled, because the lock would stay locked for ever.
+ * Locks are released in the reverse order of taking.
  */
 void hed_lock(struct hed_lock *lock);
 void hed_unlock(struct hed_lock *lock);
-bool hed_lock_try(struct hed_lock *lock); /* false: somebody has it; the order is the same */
+bool hed_lock_try(struct hed_lock *lock); /* false: another thread holds it; same order */
 
-/* The same for a few loads and stores, with nothing in between at which a thread can be cancelled:
- * its cancellation state need not be touched, which is most of a lock's price. */
+/* The same for a few loads and stores without a cancellation point in between. The cancellation
+ * state need not be changed then, which is most of the cost of a lock. */
 void hed_lock_brief(struct hed_lock *lock);
 void hed_unlock_brief(struct hed_lock *lock);
 
-/* pthread_cond_wait() for the holder of the lock, which counts as held all the while: the note of
- * its cancellation state, which others who take the lock meanwhile overwrite, is kept. Where an end
- * is given (by the condition's clock), ETIMEDOUT when that has come. Else 0.
+/* pthread_cond_wait() for the holder of the lock, which counts as held all the time. Keeps the
+ * holder's cancellation state, which other threads that take the lock meanwhile overwrite. Returns
+ * ETIMEDOUT if an end is given (by the condition's clock) and has come, otherwise 0.
  */
 int hed_lock_wait(struct hed_lock *lock, pthread_cond_t *cond, const struct timespec *end);
 

@@ -32,7 +32,7 @@ struct span {
 };
 
 static struct span
-trim(struct span s)
+trim_words(struct span s)
 {
     while (s.n > 0 && s.p[0] == ' ')
         s.p++, s.n--;
@@ -66,14 +66,14 @@ parse_item(struct span item, unsigned char *rest, unsigned char *named, struct h
         comp.n = (size_t)(eq - item.p);
         level.p = eq + 1;
         level.n = item.n - comp.n - 1;
-        comp = trim(comp);
+        comp = trim_words(comp);
     }
-    level = trim(level);
+    level = trim_words(level);
 
     const int l = find_name(level, level_names, LEVEL_COUNT);
 
     if (l < 0) {
-        hed_why_set(why, "log: no level \"%.*s\" (off, error, warn, info, debug)",
+        hed_why_set(why, "log: there is no level '%.*s'; use off, error, warn, info or debug",
                     (int)(level.n < 64 ? level.n : 64), level.p);
         return HED_EINVAL;
     }
@@ -85,7 +85,8 @@ parse_item(struct span item, unsigned char *rest, unsigned char *named, struct h
     const int c = find_name(comp, comp_names, HED_LOG_COUNT);
 
     if (c < 0) {
-        hed_why_set(why, "log: no component \"%.*s\"", (int)(comp.n < 64 ? comp.n : 64), comp.p);
+        hed_why_set(why, "log: there is no component '%.*s'; it is the name of a folder in src/",
+                    (int)(comp.n < 64 ? comp.n : 64), comp.p);
         return HED_EINVAL;
     }
     named[c] = (unsigned char)(l + 1);
@@ -99,7 +100,7 @@ hed_log_setup(const char *spec, struct hed_why *why)
     unsigned char named[HED_LOG_COUNT] = {0};
 
     for (const char *p = spec ? spec : ""; *p;) {
-        const struct span item = trim((struct span){p, strcspn(p, ",")});
+        const struct span item = trim_words((struct span){p, strcspn(p, ",")});
 
         p += strcspn(p, ",");
         p += *p == ',';

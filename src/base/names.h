@@ -9,7 +9,7 @@
 struct hed_enum_value {
     int32_t value;
     const char *name;
-    const char *text; /* what it means, for a human; NULL where nobody said */
+    const char *text; /* what it means, for people; NULL if the spec does not say */
 };
 
 struct hed_enum {

@@ -6,7 +6,7 @@
 #include "base/arena.h"
 
 static void
-fail(struct hed_dec *d, int err)
+fail_decoder(struct hed_dec *d, int err)
 {
     d->err = d->err ? d->err : err;
     d->at = d->end;
@@ -66,7 +66,7 @@ hed_put_text(struct hed_enc *e, const char *s)
 void
 hed_get_bad(struct hed_dec *d)
 {
-    fail(d, HED_EFORMAT);
+    fail_decoder(d, HED_EFORMAT);
 }
 
 void
@@ -75,7 +75,7 @@ hed_get_case(struct hed_dec *d, uint16_t which)
     const uint16_t found = hed_get_u16(d);
 
     if (found != which)
-        fail(d, HED_EFORMAT);
+        fail_decoder(d, HED_EFORMAT);
 }
 
 uint32_t
@@ -91,7 +91,7 @@ void
 hed_get_same(struct hed_dec *d, const void *p, uint32_t n, uint64_t count)
 {
     if (p && n != count)
-        fail(d, HED_EFORMAT);
+        fail_decoder(d, HED_EFORMAT);
 }
 
 const uint8_t *
@@ -100,7 +100,7 @@ hed_get_span(struct hed_dec *d, size_t n)
     const uint8_t *p = d->at;
 
     if ((size_t)(d->end - d->at) < n) {
-        fail(d, HED_ETRUNC);
+        fail_decoder(d, HED_ETRUNC);
         return NULL;
     }
     d->at += n;
@@ -115,14 +115,14 @@ hed_get_room(struct hed_dec *d, uint64_t count, size_t size)
     if (d->err)
         return NULL;
     if (!d->arena || __builtin_mul_overflow(count, size, &bytes)) {
-        fail(d, HED_ELIMIT);
+        fail_decoder(d, HED_ELIMIT);
         return NULL;
     }
 
     void *p = hed_arena_alloc(d->arena, bytes, alignof(max_align_t) < 128 ? 128 : 256);
 
     if (!p) {
-        fail(d, HED_ELIMIT);
+        fail_decoder(d, HED_ELIMIT);
         return NULL;
     }
     memset(p, 0, bytes);
@@ -141,7 +141,7 @@ whole_count(struct hed_dec *d)
     if (count == HED_PACK_NULL32 && stored == 0)
         return -1;
     if (count != stored || stored > (size_t)(d->end - d->at)) {
-        fail(d, HED_EFORMAT);
+        fail_decoder(d, HED_EFORMAT);
         return 0;
     }
     return stored;
@@ -163,7 +163,7 @@ hed_get_count_into(struct hed_dec *d, uint64_t room)
     const int64_t count = whole_count(d);
 
     if (count > 0 && (uint64_t)count > room) {
-        fail(d, HED_EFORMAT);
+        fail_decoder(d, HED_EFORMAT);
         return 0;
     }
     return count < 0 ? 0 : (uint32_t)count;
@@ -180,7 +180,7 @@ bulk_span(struct hed_dec *d, uint32_t *n)
     if (d->err || (count == HED_PACK_NULL64 && stored == 0))
         return NULL;
     if (count != stored) {
-        fail(d, HED_EFORMAT);
+        fail_decoder(d, HED_EFORMAT);
         return NULL;
     }
 
@@ -210,7 +210,7 @@ hed_get_bulk_into(struct hed_dec *d, void *p, uint64_t room)
     const uint8_t *from = bulk_span(d, &n);
 
     if (from && n > room)
-        fail(d, HED_EFORMAT);
+        fail_decoder(d, HED_EFORMAT);
     else if (from)
         memcpy(p, from, n);
     return d->err ? 0 : n;
@@ -247,7 +247,7 @@ hed_get_text_into(struct hed_dec *d, char *s, uint64_t room)
     if (!from)
         return;
     if (n >= room) {
-        fail(d, HED_EFORMAT);
+        fail_decoder(d, HED_EFORMAT);
         return;
     }
     memcpy(s, from, n);

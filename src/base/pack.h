@@ -1,13 +1,13 @@
-/* Bytes out and in: the primitives under the wire and the trace (docs/trace-format.md).
+/* Encoding and decoding bytes: the primitives of the wire and the trace (docs/trace-format.md).
  *
  * An encoder writes into a fixed piece of memory, a decoder reads from one; each holds one sticky
- * error that is looked at once, at the end. Little-endian, unaligned. This file knows no call and
- * no record: generated code (gen/emit_wire.py) does.
+ * error that is checked once, at the end. Little-endian, unaligned. This file knows nothing of
+ * calls and records: generated code (gen/emit_wire.py) does.
  *
  * Invariants:
- * 1. at never passes end; after an error nothing is written or handed out any more.
- * 2. What a decoder allocates comes out of its arena, whose ceiling bounds it; a count is believed
- *    only as far as bytes are there for it.
+ * 1. at never passes end. After an error nothing more is written or handed out.
+ * 2. A decoder allocates from its arena, whose ceiling bounds it. A count is believed only if there
+ *    are bytes for it.
  */
 #pragma once
 
@@ -39,7 +39,7 @@ struct hed_dec {
     int err;                 /* 0, HED_ETRUNC, HED_EFORMAT, HED_ELIMIT, HED_ENOMEM */
 };
 
-/* An encoder over memory that keeps everything whole. p may be NULL if n is 0, here and below. */
+/* An encoder over memory that cuts nothing. p may be NULL if n is 0, here and below. */
 static inline struct hed_enc
 hed_enc_over(void *p, size_t n)
 {
@@ -80,7 +80,7 @@ HED_PACK_PUT(u64, uint64_t)
 HED_PACK_PUT(f32, float)
 HED_PACK_PUT(f64, double)
 
-/* Room for n bytes, to be filled by hed_store_*; NULL and the error when there is none. */
+/* Room for n bytes, for hed_store_* to fill. NULL, and the error is set, if there is not enough. */
 static inline uint8_t *
 hed_put_space(struct hed_enc *e, size_t n)
 {
@@ -108,7 +108,7 @@ HED_PACK_STORE(u64, uint64_t)
 HED_PACK_STORE(f32, float)
 HED_PACK_STORE(f64, double)
 
-/* The head of an array of count items at p; how many of them the caller is to put. */
+/* Puts the head of an array of count items at p. Returns how many of them the caller must put. */
 uint32_t hed_put_items(struct hed_enc *e, const void *p, uint64_t count);
 
 /* Bulk data; p may be NULL. */
@@ -150,37 +150,38 @@ HED_PACK_GET(u64, uint64_t)
 HED_PACK_GET(f32, float)
 HED_PACK_GET(f64, double)
 
-/* The bytes make no sense: HED_EFORMAT, unless there was an error before. */
+/* Sets HED_EFORMAT, unless there was an error before: the bytes make no sense. */
 void hed_get_bad(struct hed_dec *d);
 
 /* The number of a union's member; any other than `which` is HED_EFORMAT. */
 void hed_get_case(struct hed_dec *d, uint16_t which);
 
-/* The u32 that is `skip` bytes ahead, without taking it; 0 when it is not there. */
+/* The u32 that is `skip` bytes ahead, without consuming it; 0 if there are not enough bytes. */
 uint32_t hed_get_peek(const struct hed_dec *d, size_t skip);
 
-/* Of p, got with n items, the caller's own count says that there are `count`: anything else is
- * HED_EFORMAT, so that nobody reads past the end. p may be NULL, with any count. */
+/* Checks that p, which was decoded with n items, has as many as the caller's own `count`. Otherwise
+ * sets HED_EFORMAT, so that nothing is read past the end. p may be NULL, with any count. */
 void hed_get_same(struct hed_dec *d, const void *p, uint32_t n, uint64_t count);
 
-/* n bytes where they lie, or NULL (and the error) when they are not there. */
+/* n bytes in place. NULL, and the error is set, if there are not enough. */
 const uint8_t *hed_get_span(struct hed_dec *d, size_t n);
 
-/* Cleared room for count things of a size, from the arena; NULL and the error if refused. */
+/* Cleared room from the arena for count items of a size. NULL, and the error is set, if refused. */
 void *hed_get_room(struct hed_dec *d, uint64_t count, size_t size);
 
-/* The head of an array: room for its items, of which the caller gets *n. Only whole arrays are
- * taken: one that was cut when it was put is HED_EFORMAT. NULL for NULL, with *n 0.
+/* Gets the head of an array and allocates room for its items; the caller must get *n of them. Only
+ * complete arrays are accepted: one that was cut when it was put is HED_EFORMAT. NULL for NULL,
+ * with *n 0.
  */
 void *hed_get_items(struct hed_dec *d, size_t size, uint32_t *n);
 
-/* The same into the caller's own array of `room` items: how many to get. */
+/* The same for the caller's own array of `room` items. Returns how many to get. */
 uint32_t hed_get_count_into(struct hed_dec *d, uint64_t room);
 
 /* Bulk data and strings, in the arena. *n is the number of bytes; the string ends in 0. */
 void *hed_get_bulk(struct hed_dec *d, uint32_t *n);
 char *hed_get_text(struct hed_dec *d);
 
-/* The same into the caller's memory; how many bytes there were. */
+/* The same into the caller's memory. Returns how many bytes there were. */
 uint32_t hed_get_bulk_into(struct hed_dec *d, void *p, uint64_t room);
 void hed_get_text_into(struct hed_dec *d, char *s, uint64_t room);

@@ -1,4 +1,4 @@
-/* A hint to the CPU inside a loop that looks at memory until it changes. */
+/* A hint to the CPU inside a loop that waits for memory to change. */
 #pragma once
 
 static inline void
@@ -7,7 +7,7 @@ hed_relax(void)
 #if defined(__x86_64__)
     __builtin_ia32_pause();
 #elif defined(__aarch64__)
-    __asm__ volatile("isb" ::: "memory"); /* `yield` is free on most cores: no pause at all */
+    __asm__ volatile("isb" ::: "memory"); /* `yield` does nothing on most cores */
 #else
     __asm__ volatile("" ::: "memory");
 #endif

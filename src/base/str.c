@@ -14,15 +14,15 @@ is_digit(char c)
 
 /* ASCII only, unlike tolower: a Turkish user's "I" is our "i". */
 static char
-lower(char c)
+lower_letter(char c)
 {
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
 static int
-digit_value(char c)
+value_of_digit(char c)
 {
-    c = lower(c);
+    c = lower_letter(c);
     if (is_digit(c))
         return c - '0';
     if (c >= 'a' && c <= 'f')
@@ -32,15 +32,15 @@ digit_value(char c)
 
 /* Reads digits up to the first character that is none, and leaves *s there. */
 static int
-read_digits(const char **s, unsigned base, uint64_t *out)
+parse_digits(const char **s, unsigned base, uint64_t *out)
 {
     const char *p = *s;
     uint64_t value = 0;
     bool over = false;
 
-    while (digit_value(*p) < (int)base) {
+    while (value_of_digit(*p) < (int)base) {
         over |= __builtin_mul_overflow(value, base, &value);
-        over |= __builtin_add_overflow(value, (uint64_t)digit_value(*p), &value);
+        over |= __builtin_add_overflow(value, (uint64_t)value_of_digit(*p), &value);
         p++;
     }
     if (p == *s)
@@ -58,7 +58,7 @@ hed_parse_u64(const char *s, uint64_t *out)
     unsigned base = 10;
     uint64_t value;
 
-    if (s[0] == '0' && lower(s[1]) == 'x') {
+    if (s[0] == '0' && lower_letter(s[1]) == 'x') {
         base = 16;
         s += 2;
     }
@@ -67,7 +67,7 @@ hed_parse_u64(const char *s, uint64_t *out)
     if (s[strspn(s, base == 16 ? "0123456789abcdefABCDEF" : "0123456789")] != '\0')
         return HED_EINVAL;
 
-    const int err = read_digits(&s, base, &value);
+    const int err = parse_digits(&s, base, &value);
 
     if (err)
         return err;
@@ -83,16 +83,16 @@ unit_shift(const char *s)
     int shift = 0;
 
     if (*s != '\0') {
-        const char *unit = strchr(units, lower(*s));
+        const char *unit = strchr(units, lower_letter(*s));
 
         if (unit) {
             shift = 10 * (int)(unit - units + 1);
             s++;
-            if (lower(s[0]) == 'i' && lower(s[1]) == 'b')
+            if (lower_letter(s[0]) == 'i' && lower_letter(s[1]) == 'b')
                 s++;
         }
     }
-    if (lower(*s) == 'b')
+    if (lower_letter(*s) == 'b')
         s++;
     return *s == '\0' ? shift : -1;
 }
@@ -103,7 +103,7 @@ hed_parse_size(const char *s, uint64_t *out)
     uint64_t whole = 0;
     uint64_t part = 0; /* the fraction is part / scale */
     uint64_t scale = 1;
-    int err = read_digits(&s, 10, &whole);
+    int err = parse_digits(&s, 10, &whole);
 
     if (err)
         return err;
@@ -115,7 +115,7 @@ hed_parse_size(const char *s, uint64_t *out)
 
         if (strspn(s, "0123456789") > 18)
             return HED_EINVAL;
-        err = read_digits(&s, 10, &part);
+        err = parse_digits(&s, 10, &part);
         if (err)
             return err;
         for (const char *p = first; p < s; p++)
@@ -137,7 +137,7 @@ hed_parse_size(const char *s, uint64_t *out)
 static bool
 same_word(const char *a, const char *b)
 {
-    while (*a && lower(*a) == *b)
+    while (*a && lower_letter(*a) == *b)
         a++, b++;
     return *a == '\0' && *b == '\0';
 }

@@ -1,4 +1,4 @@
-/* Text: reading numbers, copying, trimming, escaping. No locale has a say in any of it. */
+/* Text: reading numbers, copying, trimming, escaping. Independent of the locale. */
 #pragma once
 
 #include <stdbool.h>
@@ -25,14 +25,14 @@ int hed_parse_bool(const char *s, bool *out);
 /* Copies src to dst[size], cut to fit and terminated unless size is 0. Did all of it fit? */
 bool hed_str_copy(char *dst, size_t size, const char *src);
 
-/* Cuts blanks off the end of s, in place, and returns where the first other character is. */
+/* Cuts blanks off the end of s, in place, and returns a pointer to the first other character. */
 char *hed_str_trim(char *s);
 
-/* Are n bytes the same? All are looked at, so that the time it takes tells nothing: for secrets. */
+/* Are n bytes the same? For secrets: it always compares all, so that the time reveals nothing. */
 bool hed_same_secret(const void *a, const void *b, size_t n);
 
 /* Appends n bytes as the inside of a JSON string: quotes, backslashes and control characters
- * escaped, valid UTF-8 as it is, and U+FFFD for each byte that is no part of any.
+ * escaped, valid UTF-8 unchanged, and U+FFFD for each byte that is not part of valid UTF-8.
  */
 void hed_str_escape(struct hed_buf *b, const char *s, size_t n);
 

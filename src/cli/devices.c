@@ -52,7 +52,7 @@ count_shown(const struct hed_probe *p)
 }
 
 static void
-print_text(const struct hed_probe *p, const char *gpu)
+print_devices(const struct hed_probe *p, const char *gpu)
 {
     printf("CUDA %d.%d, %d device%s (--gpu %s)\n", p->version / 1000, p->version % 1000 / 10,
            p->count, p->count == 1 ? "" : "s", gpu);
@@ -72,7 +72,7 @@ print_text(const struct hed_probe *p, const char *gpu)
 }
 
 static void
-add_text(struct hed_buf *b, const char *key, const char *value)
+add_device_text(struct hed_buf *b, const char *key, const char *value)
 {
     hed_str_field(b, key, value, strlen(value));
 }
@@ -86,12 +86,12 @@ add_devices(struct hed_buf *b, const struct hed_probe *p)
 
         format_uuid(d->uuid, uuid, sizeof uuid);
         hed_buf_addf(b, "%s{\"index\":%d,", i ? "," : "", i);
-        add_text(b, "name", d->name);
+        add_device_text(b, "name", d->name);
         hed_buf_addf(b, ",");
-        add_text(b, "uuid", uuid);
+        add_device_text(b, "uuid", uuid);
         hed_buf_addf(b, ",\"compute_capability\":\"%d.%d\",\"memory_bytes\":%llu,", d->major,
                      d->minor, (unsigned long long)d->memory);
-        add_text(b, "pci_bus_id", d->bus);
+        add_device_text(b, "pci_bus_id", d->bus);
         hed_buf_addf(b, "}");
     }
 }
@@ -109,37 +109,37 @@ explain_failure(const struct hed_probe *p, const char *missing, char *text, size
 }
 
 static void
-add_error(struct hed_buf *b, const struct hed_probe *p, const char *missing)
+add_probe_error(struct hed_buf *b, const struct hed_probe *p, const char *missing)
 {
     const char *name = p->result ? hed_probe_result_name(p) : NULL;
     char text[640];
     const char *hint = explain_failure(p, missing, text, sizeof text);
 
     hed_buf_addf(b, ",\"error\":{");
-    add_text(b, "step", p->step);
+    add_device_text(b, "step", p->step);
     hed_buf_addf(b, ",\"result\":%d,", p->result);
-    add_text(b, "name", name ? name : "");
+    add_device_text(b, "name", name ? name : "");
     hed_buf_addf(b, ",");
-    add_text(b, "text", text);
+    add_device_text(b, "text", text);
     hed_buf_addf(b, ",");
-    add_text(b, "hint", hint);
+    add_device_text(b, "hint", hint);
     hed_buf_addf(b, "}");
 }
 
 static int
-print_json(const struct hed_probe *p, const char *gpu, const char *missing)
+print_devices_json(const struct hed_probe *p, const char *gpu, const char *missing)
 {
     struct hed_buf b;
 
     hed_buf_init(&b, OUTPUT_MAX);
     hed_buf_addf(&b, "{");
-    add_text(&b, "gpu", gpu);
+    add_device_text(&b, "gpu", gpu);
     hed_buf_addf(&b, ",\"cuda_version\":%d,\"devices\":[", p->version);
     if (hed_probe_ok(p))
         add_devices(&b, p);
     hed_buf_addf(&b, "]");
     if (!hed_probe_ok(p))
-        add_error(&b, p, missing);
+        add_probe_error(&b, p, missing);
     hed_buf_addf(&b, "}");
     puts(hed_buf_cstr(&b));
     hed_buf_fini(&b);
@@ -174,9 +174,9 @@ list_devices(const struct hed_install *install, const char *gpu, char *const *en
     p->listen = hed_config_gpu_is_address(gpu);
     hed_probe_cuda(p);
     if (json)
-        code = print_json(p, gpu, missing);
+        code = print_devices_json(p, gpu, missing);
     else if (hed_probe_ok(p))
-        print_text(p, gpu);
+        print_devices(p, gpu);
     else
         code = print_failure(p, missing);
     hed_probe_free(p);
@@ -185,7 +185,7 @@ list_devices(const struct hed_install *install, const char *gpu, char *const *en
 
 /* Writes to *missing if there is no NVIDIA driver where one is needed. */
 static void
-find_driver(const struct hed_config *c, const char *gpu, struct hed_why *missing)
+look_for_driver(const struct hed_config *c, const char *gpu, struct hed_why *missing)
 {
     char path[PATH_MAX];
 
@@ -234,7 +234,7 @@ hed_cli_devices(int argc, char **argv)
 
     const char *gpu = hed_install_gpu(&install, &config);
 
-    find_driver(&config, gpu, &missing);
+    look_for_driver(&config, gpu, &missing);
     /* The library's log tells why it cannot go on, unless we already know. */
     if (!missing.text[0] && config.log[0] == '\0' && !hed_env_get(&env, "HEDDLE_LOG"))
         hed_env_set_setting(&env, "log", "warn");

@@ -10,7 +10,7 @@
 #define VALUE_MAX (2u * 1024 * 1024) /* bytes; more than execve takes anyway */
 
 static char *
-find_variable(char *const *vars, const char *name)
+find_env(char *const *vars, const char *name)
 {
     const size_t n = strlen(name);
 
@@ -54,7 +54,7 @@ hed_env_fini(struct hed_env *e)
 const char *
 hed_env_get(const struct hed_env *e, const char *name)
 {
-    const char *var = e->vars ? find_variable(e->vars, name) : NULL;
+    const char *var = e->vars ? find_env(e->vars, name) : NULL;
 
     return var ? var + strlen(name) + 1 : NULL;
 }
@@ -167,7 +167,7 @@ hed_env_drop(struct hed_env *e, const char *name, const char *item, const char *
 void
 hed_env_unset(struct hed_env *e, const char *name)
 {
-    char *var = e->vars ? find_variable(e->vars, name) : NULL;
+    char *var = e->vars ? find_env(e->vars, name) : NULL;
 
     if (!var)
         return;
@@ -208,7 +208,7 @@ hed_env_print_changes(const struct hed_env *e, char *const *old, FILE *out)
             continue;
         snprintf(name, sizeof name, "%.*s", (int)n, var);
 
-        const char *before = find_variable(old, name);
+        const char *before = find_env(old, name);
 
         if (before && strcmp(before, var) == 0)
             continue;
@@ -221,7 +221,7 @@ hed_env_print_changes(const struct hed_env *e, char *const *old, FILE *out)
 
         if ((size_t)snprintf(name, sizeof name, "%.*s", (int)strcspn(*old, "="), *old) <
                 sizeof name &&
-            !find_variable(e->vars, name))
+            !find_env(e->vars, name))
             fprintf(out, "unset %s\n", name);
     }
 }

@@ -68,7 +68,7 @@ find_folder(const char *own, char *out)
 }
 
 static int
-check_library(const char *path, struct hed_why *why)
+check_installed_library(const char *path, struct hed_why *why)
 {
     struct hed_elf elf;
     const int err = hed_elf_read(path, &elf);
@@ -109,7 +109,7 @@ hed_install_find(struct hed_install *out, struct hed_why *why)
     for (size_t i = 0; i < HED_INSTALL_COUNT && !err; i++) {
         err = join_path(out->lib[i], out->dir, names[i]);
         if (!err)
-            err = check_library(out->lib[i], why);
+            err = check_installed_library(out->lib[i], why);
     }
     return err;
 }

@@ -116,7 +116,7 @@ run_help(int argc, char **argv)
 }
 
 static int
-dispatch(int argc, char **argv)
+run_command(int argc, char **argv)
 {
     if (argc < 2) {
         print_help(stderr);
@@ -141,7 +141,7 @@ dispatch(int argc, char **argv)
 int
 main(int argc, char **argv)
 {
-    const int code = dispatch(argc, argv);
+    const int code = run_command(argc, argv);
 
     /* A full disk must not look like success. */
     errno = 0;

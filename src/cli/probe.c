@@ -39,7 +39,7 @@ begin_step(struct hed_probe *p, const char *what)
 
 /* NULL when it cannot be opened; the reason is then in p->error. */
 static void *
-open_library(struct hed_probe *p)
+load_probed_library(struct hed_probe *p)
 {
     if (p->env)
         environ = (char **)p->env;
@@ -73,7 +73,7 @@ open_library(struct hed_probe *p)
 static void
 load_library(void *arg)
 {
-    open_library(arg);
+    load_probed_library(arg);
 }
 
 static int
@@ -92,7 +92,7 @@ note_library(struct dl_phdr_info *info, size_t size, void *arg)
 static void
 load_and_look(void *arg)
 {
-    if (open_library(arg))
+    if (load_probed_library(arg))
         (void)dl_iterate_phdr(note_library, arg);
 }
 
@@ -143,7 +143,7 @@ static void
 ask_cuda(void *arg)
 {
     struct hed_probe *p = arg;
-    void *library = open_library(p);
+    void *library = load_probed_library(p);
 
     /* The version first: it is known even where cuInit fails. */
     if (!library || !ASK(p, library, "cuDriverGetVersion", (int *), &p->version) ||
@@ -160,7 +160,7 @@ static void
 ask_nvml(void *arg)
 {
     struct hed_probe *p = arg;
-    void *library = open_library(p);
+    void *library = load_probed_library(p);
     unsigned count = 0;
 
     if (library && ASK(p, library, "nvmlInit_v2", (void)) &&

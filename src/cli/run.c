@@ -150,7 +150,7 @@ set_setting(struct request *r, const char *option, const char *key, const char *
 
 /* KEY=VALUE */
 static int
-set_pair(struct request *r, const char *pair)
+set_key_value(struct request *r, const char *pair)
 {
     const size_t n = strcspn(pair, "=");
     char key[64];
@@ -180,13 +180,13 @@ take_config(struct request *r, const char *value)
 }
 
 static int
-take_option(struct request *r, int option, const char *value)
+take_run_option(struct request *r, int option, const char *value)
 {
     switch (option) {
     case OPT_CONFIG:
         return take_config(r, value);
     case OPT_SET:
-        return set_pair(r, value);
+        return set_key_value(r, value);
     case OPT_STICKY_LAUNCH:
         return set_setting(r, options[option].name, "sticky_launch", "yes");
     case OPT_PRINT_ENV:
@@ -208,7 +208,7 @@ take_option(struct request *r, int option, const char *value)
 
 /* An injected library is only told of calls: it can delay and record them, no more. */
 static int
-check_inject(const struct request *r)
+check_inject_options(const struct request *r)
 {
     const struct hed_config *c = &r->config;
     const char *wrong = NULL;
@@ -233,7 +233,7 @@ check_inject(const struct request *r)
 
 /* Fills in the request. Afterwards all settings are known to be valid. */
 static int
-parse_request(struct request *r, int argc, char **argv)
+parse_run(struct request *r, int argc, char **argv)
 {
     struct hed_cli_opts o = hed_cli_opts_over(options, argc, argv);
     struct hed_why why = {""};
@@ -243,7 +243,7 @@ parse_request(struct request *r, int argc, char **argv)
     hed_config_init(&r->config);
     hed_env_init(&r->env, environ);
     while (!r->help && (option = hed_cli_opts_next(&o)) != HED_CLI_OPT_END) {
-        if (option == HED_CLI_OPT_BAD || take_option(r, option, o.value) != 0)
+        if (option == HED_CLI_OPT_BAD || take_run_option(r, option, o.value) != 0)
             return HED_EXIT_USAGE;
     }
     if (r->help)
@@ -257,7 +257,7 @@ parse_request(struct request *r, int argc, char **argv)
         hed_cli_say("run: %s", why.text);
         return HED_EXIT_USAGE;
     }
-    return r->inject ? check_inject(r) : HED_EXIT_OK;
+    return r->inject ? check_inject_options(r) : HED_EXIT_OK;
 }
 
 /* ---- the trace file -------------------------------------------------------------------------- */
@@ -435,7 +435,7 @@ prepare_loader(struct request *r)
 }
 
 static int
-execute(struct request *r, const struct hed_target *t)
+execute_program(struct request *r, const struct hed_target *t)
 {
     const char *trace = r->config.trace;
 
@@ -482,14 +482,14 @@ run_program(struct request *r)
         hed_env_print_changes(&r->env, environ, stdout);
         return HED_EXIT_OK;
     }
-    return execute(r, &target);
+    return execute_program(r, &target);
 }
 
 int
 hed_cli_run(int argc, char **argv)
 {
     struct request r = {0};
-    int code = parse_request(&r, argc, argv);
+    int code = parse_run(&r, argc, argv);
 
     if (code == HED_EXIT_OK && r.help)
         fputs(usage, stdout);

@@ -147,7 +147,7 @@ take_setting(struct request *r, const char *key, const char *value)
 }
 
 static int
-take_option(struct request *r, int option, const char *value)
+take_serve_option(struct request *r, int option, const char *value)
 {
     switch (option) {
     case OPT_GPU:
@@ -170,7 +170,7 @@ take_option(struct request *r, int option, const char *value)
 }
 
 static int
-parse_request(struct request *r, int argc, char **argv)
+parse_serve(struct request *r, int argc, char **argv)
 {
     struct hed_cli_opts o = hed_cli_opts_over(options, argc, argv);
     struct hed_why why = {""};
@@ -181,7 +181,7 @@ parse_request(struct request *r, int argc, char **argv)
     r->words[r->count++] = strdup("heddled");
     while (!r->help && (option = hed_cli_opts_next(&o)) != HED_CLI_OPT_END) {
         const int code =
-            option == HED_CLI_OPT_BAD ? HED_EXIT_USAGE : take_option(r, option, o.value);
+            option == HED_CLI_OPT_BAD ? HED_EXIT_USAGE : take_serve_option(r, option, o.value);
 
         if (code)
             return code;
@@ -259,7 +259,7 @@ find_address(const struct request *r, struct hed_address *out, struct hed_why *w
 }
 
 static int
-read_all(struct hed_conn *c, struct hed_buf *b)
+read_status(struct hed_conn *c, struct hed_buf *b)
 {
     char piece[16384];
     ssize_t n;
@@ -314,7 +314,7 @@ ask_status(const struct request *r)
     if (hed_conn_open(&address, NULL, &preface, STATUS_MS, &c, &why) != 0) {
         hed_cli_say("serve: %s", why.text);
     } else {
-        const int err = read_all(c, &text);
+        const int err = read_status(c, &text);
 
         if (err)
             hed_cli_say("serve: the server does not answer: %s", hed_err_text(err));
@@ -330,7 +330,7 @@ int
 hed_cli_serve(int argc, char **argv)
 {
     struct request r = {0};
-    int code = parse_request(&r, argc, argv);
+    int code = parse_serve(&r, argc, argv);
 
     if (code == HED_EXIT_OK && r.help)
         fputs(usage, stdout);

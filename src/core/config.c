@@ -42,7 +42,7 @@ static const struct setting settings[] = {
 
 #define SETTING_COUNT (sizeof settings / sizeof *settings)
 
-/* What the values of some settings are held to. */
+/* The ranges of some settings. */
 static const struct {
     const char *key;
     uint64_t low, high;
@@ -89,7 +89,8 @@ hed_config_describe(size_t i, const char **key, const char **value, const char *
 }
 
 static int
-set_number(struct hed_config *c, const struct setting *s, const char *value, struct hed_why *why)
+set_number_setting(struct hed_config *c, const struct setting *s, const char *value,
+                   struct hed_why *why)
 {
     uint64_t n;
     const int err = s->kind == KIND_SIZE ? hed_parse_size(value, &n) : hed_parse_u64(value, &n);
@@ -170,7 +171,7 @@ hed_config_gpu_is(const char *gpu, const char *name)
     return strncmp(gpu, name, n) == 0 && (gpu[n] == '\0' || gpu[n] == ':');
 }
 
-/* What goes into a hello, where it has 128 bytes. */
+/* A hello has 128 bytes for the token. */
 #define TOKEN_MAX 127
 
 static int
@@ -193,7 +194,7 @@ hed_config_gpu_is_address(const char *gpu)
     return false;
 }
 
-/* One place where work runs. An address is looked at by the backend that connects to it. */
+/* Checks where work runs. The backend that connects to an address checks that. */
 static int
 check_gpu(const char *value, struct hed_why *why)
 {
@@ -265,7 +266,7 @@ hed_config_set(struct hed_config *c, const char *key, const char *value, struct 
         return HED_ENOTFOUND;
     }
     return s->kind == KIND_TEXT || s->kind == KIND_WORD ? set_text(c, s, value, why)
-                                                        : set_number(c, s, value, why);
+                                                        : set_number_setting(c, s, value, why);
 }
 
 void
@@ -277,7 +278,7 @@ hed_config_init(struct hed_config *c)
             hed_bug("the default of %s is refused", settings[i].key);
 }
 
-/* One line of a file, without its newline; changed in place. */
+/* Reads one line of a file, without its newline, which is changed. */
 static int
 parse_line(struct hed_config *c, char *line, struct hed_why *why)
 {
@@ -339,11 +340,11 @@ env_get(char *const *env, const char *name)
     return NULL;
 }
 
-/* Reads a whole file of at most HED_CONFIG_FILE_MAX bytes. */
+/* Reads a complete file of at most HED_CONFIG_FILE_MAX bytes. */
 static int
 read_file(const char *path, char **text, size_t *size, struct hed_why *why)
 {
-    /* Not to be held up by a FIFO that nobody writes to. */
+    /* A FIFO without a writer must not block. */
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat st;
     size_t n = 0;
@@ -384,7 +385,7 @@ read_file(const char *path, char **text, size_t *size, struct hed_why *why)
 
 /* Reads the settings file. Only a file that HEDDLE_CONFIG names must be there and readable. */
 static int
-load_file(struct hed_config *c, char *const *env, struct hed_why *why)
+load_settings_file(struct hed_config *c, char *const *env, struct hed_why *why)
 {
     const char *given = env_get(env, ENV_PREFIX "CONFIG");
     const char *xdg = env_get(env, "XDG_CONFIG_HOME");
@@ -463,10 +464,10 @@ hed_config_load(struct hed_config *c, char *const *env, struct hed_why *why)
 {
     hed_config_init(c);
 
-    const int err = load_file(c, env, why);
+    const int err = load_settings_file(c, env, why);
     const char *log = env_get(env, ENV_PREFIX "LOG");
 
-    /* First of all: whoever asked for a log is to read there what is wrong with the rest. */
+    /* First of all, so that the log can tell what is wrong with the other settings. */
     if (log)
         (void)hed_config_set(c, "log", log, NULL);
     return err ? err : load_env(c, env, why);

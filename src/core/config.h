@@ -60,12 +60,12 @@ struct hed_config {
 #undef HED_CONFIG_WORD
 #undef HED_CONFIG_SIZE
 #undef HED_CONFIG_NUMBER
-    struct hed_why warning; /* what hed_config_load passed over, for people; empty: nothing */
+    struct hed_why warning; /* what hed_config_load ignored, for people; empty: nothing */
 };
 
-/* The names that `gpu` and `layers` may have, NULL at the end. Those of src/registry.c, which only
- * a process under heddle has, "auto" and the plug-ins' ("cpu"); a test holds them together. A name
- * of a plug-in may have ':' and what it means to the plug-in behind it. */
+/* The names that `gpu` and `layers` can have, NULL at the end: those in src/registry.c, which only
+ * the library has, "auto", and those of plug-ins ("cpu"). A test keeps the two lists equal. After
+ * the name of a plug-in there can be ':' and something that the plug-in understands. */
 extern const char *const hed_config_gpus[];
 extern const char *const hed_config_layers[];
 
@@ -75,26 +75,26 @@ extern const char *const hed_config_perfs[];
 /* Is `name` in the list of `perf`? */
 bool hed_config_perf_has(const struct hed_config *c, const char *name);
 
-/* Is that the place `name`, with or without something behind it? "cpu:h100" is "cpu". */
+/* Does `gpu` name this place, with or without something after it? "cpu:h100" names "cpu". */
 bool hed_config_gpu_is(const char *gpu, const char *name);
 
-/* Is it the address of a server? "unix:PATH", "shm:PATH", "tcp://HOST:PORT". */
+/* Is it the address of a server: "unix:PATH", "shm:PATH" or "tcp://HOST:PORT"? */
 bool hed_config_gpu_is_address(const char *gpu);
 
-/* The defaults. */
+/* Sets all defaults. */
 void hed_config_init(struct hed_config *c);
 
-/* Defaults, then the file, then the environment `env` ("NAME=value" strings, NULL at the end). The
- * caller shows c->warning. */
+/* Loads the defaults, then the file, then the environment `env` ("NAME=value" strings, NULL at the
+ * end). The caller must show c->warning. */
 int hed_config_load(struct hed_config *c, char *const *env, struct hed_why *why);
 
-/* One setting from text. HED_ENOTFOUND: no such key; HED_EINVAL, HED_ERANGE: bad value. */
+/* Sets one setting from text. HED_ENOTFOUND: no such key; HED_EINVAL, HED_ERANGE: bad value. */
 int hed_config_set(struct hed_config *c, const char *key, const char *value, struct hed_why *why);
 
-/* The text of a settings file: `key = value` lines, `#` comments, blank lines. `name` is for
- * messages, which also name the line. */
+/* Reads the text of a settings file: `key = value` lines, `#` comments, blank lines. Messages
+ * contain `name` and the line's number. */
 int hed_config_parse(struct hed_config *c, const char *text, size_t size, const char *name,
                      struct hed_why *why);
 
-/* The key, default and help of setting i, for people; false past the last. */
+/* The key, default and help of setting i; false after the last. */
 bool hed_config_describe(size_t i, const char **key, const char **value, const char **help);

@@ -52,7 +52,7 @@ hed_nvml_error_text(nvmlReturn_t error)
 }
 
 static int
-parse(const struct hed_enum *e, const char *text, int32_t *out)
+parse_error(const struct hed_enum *e, const char *text, int32_t *out)
 {
     const struct hed_enum_value *v = hed_enum_find_name(e, text);
     uint64_t n;
@@ -69,7 +69,7 @@ int
 hed_cuda_error_parse(const char *text, CUresult *out)
 {
     int32_t n;
-    const int err = parse(cuda_results(), text, &n);
+    const int err = parse_error(cuda_results(), text, &n);
 
     if (!err)
         *out = (CUresult)n;
@@ -80,7 +80,7 @@ int
 hed_nvml_error_parse(const char *text, nvmlReturn_t *out)
 {
     int32_t n;
-    const int err = parse(nvml_results(), text, &n);
+    const int err = parse_error(nvml_results(), text, &n);
 
     if (!err)
         *out = (nvmlReturn_t)n;

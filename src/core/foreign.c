@@ -1,4 +1,4 @@
-/* The stubs of core/foreign.h: who has which. */
+/* The stubs of core/foreign.h: which function has which. */
 #include "core/foreign.h"
 
 #include <stdatomic.h>
@@ -38,7 +38,7 @@ hed_foreign_wrap(void *function, const char *name)
     if (i == n && n < HED_FOREIGN_MAX) {
         hed_foreign_targets[i] = function;
         hed_stats_add(&hed_stats.foreign_pointers, 1);
-        /* Release: whoever reads the count sees the stub's target. */
+        /* Release: a thread that reads the count sees the stub's target. */
         atomic_store_explicit(&used, n + 1, memory_order_release);
     }
     hed_unlock(&lock);

@@ -12,11 +12,11 @@
 
 #define HED_FOREIGN_MAX 4096 /* stubs; foreign.S has as many */
 
-/* A stub for a function, the same one every time; the function itself when stubs have run out or
- * this architecture has none. The first time, `name` is said in the log. */
+/* The stub for a function, always the same one; the function itself when there are no more stubs or
+ * this architecture has none. The first time, `name` is logged. */
 HED_EXPORT void *hed_foreign_wrap(void *function, const char *name);
 
-/* In the child of a fork: its lock may have been held by a thread that is not here. */
+/* In the child of a fork: resets the lock, which another thread of the parent may have held. */
 void hed_foreign_forked(void);
 
 /* Calls made through stubs so far. */

@@ -1,4 +1,4 @@
-/* Making layers, and the calls that nobody can answer. */
+/* Makes layers, and answers the calls that no layer can answer. */
 #include "core/layer.h"
 
 #include <stdlib.h>
@@ -9,10 +9,10 @@
 
 typedef void (*op)(void);
 
-/* Fills the NULL entries of `own` from `rest`. Operation tables are arrays of function pointers in
- * all but name; hed_cuda_ops says so. */
+/* Fills the NULL entries of `own` from `rest`. An operation table has the layout of an array of
+ * function pointers, see hed_cuda_ops. */
 static void
-complete(void *table, const void *own, const void *rest, size_t size)
+complete_type(void *table, const void *own, const void *rest, size_t size)
 {
     for (size_t at = 0; at < size; at += sizeof(op)) {
         op mine = NULL;
@@ -31,8 +31,10 @@ hed_layer_place(struct hed_layer_room *room, const struct hed_layer_type *type,
     const struct hed_cuda_ops *cuda = type->cuda_rest ? type->cuda_rest : &hed_cuda_forward;
     const struct hed_nvml_ops *nvml = type->nvml_rest ? type->nvml_rest : &hed_nvml_forward;
 
-    complete(&room->cuda, type->cuda, type->cuda_any ? &hed_cuda_any : cuda, sizeof room->cuda);
-    complete(&room->nvml, type->nvml, type->nvml_any ? &hed_nvml_any : nvml, sizeof room->nvml);
+    complete_type(&room->cuda, type->cuda, type->cuda_any ? &hed_cuda_any : cuda,
+                  sizeof room->cuda);
+    complete_type(&room->nvml, type->nvml, type->nvml_any ? &hed_nvml_any : nvml,
+                  sizeof room->nvml);
     room->layer = (struct hed_layer){&room->cuda, &room->nvml, next, type, NULL};
 }
 

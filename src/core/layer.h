@@ -1,8 +1,8 @@
-/* Layers: what stands between the exported functions and the place where work runs.
+/* Layers: the code between the exported functions and the place where work runs.
  *
  * A layer is a constant type, a small instance and the next layer. A backend is a layer with
- * nothing below it. A type overrides the calls it cares for, one function each (`cuda`), or sees
- * all the others through one function (`cuda_any`), or both; what is left is forwarded.
+ * nothing below it. A type overrides single calls, with one function each (`cuda`), or handles all
+ * others in one function (`cuda_any`), or both. All other calls are forwarded.
  *
  *     exported cuMemAlloc_v2 -> trace.any -> quota.cuMemAlloc_v2 -> gpu.cuMemAlloc_v2 -> NVIDIA's
  *
@@ -69,18 +69,18 @@ struct hed_layer_type {
      * call. NULL: there is nothing to do. */
     void (*forked)(struct hed_layer *self);
 
-    /* Something the program said through the public API. 0, or HED_E... for what it refuses; who
-     * refuses says why in the log. NULL: it does not care. */
+    /* The program told us something through the public API. 0, or HED_E... if the layer refuses it
+     * and has logged the reason. NULL: the layer does not need to know. */
     int (*note)(struct hed_layer *self, enum hed_note note, const char *text);
 
-    /* Adds what it has counted. NULL: nothing. */
+    /* Adds what the layer has counted. NULL: nothing. */
     void (*count)(struct hed_layer *self, struct hed_counts *out);
 
-    /* Backend: the address behind an exported name in the library it stands on; NULL: none, or it
-     * stands on none. */
+    /* Backend: the address of an exported name in the library that it uses. NULL: there is none, or
+     * it uses no library. */
     void *(*symbol)(struct hed_layer *self, enum hed_api api, const char *name);
 
-    /* Backend: it keeps the state of a driver itself, so a fork must be noticed for it. */
+    /* Backend: it keeps the state of a driver itself, so it must be told of a fork. */
     bool soft;
 };
 
@@ -92,32 +92,32 @@ struct hed_layer_type {
 HED_EXPORT CUresult hed_cuda_invoke(struct hed_layer *layer, enum hed_cuda_call id, void *args);
 HED_EXPORT nvmlReturn_t hed_nvml_invoke(struct hed_layer *layer, enum hed_nvml_call id, void *args);
 
-/* Generated tables that fill what a type left out. */
+/* Generated tables for the calls that a type does not override. */
 extern const struct hed_cuda_ops hed_cuda_forward;
 extern const struct hed_cuda_ops hed_cuda_any;
 extern const struct hed_nvml_ops hed_nvml_forward;
 extern const struct hed_nvml_ops hed_nvml_any;
 
-/* For generated code: a number that is no call, which is a bug of ours; and a function NVIDIA's
- * library does not have, which is counted and named once in the log. */
+/* For generated code: a number that is not a call, which is a bug of ours; and a function that
+ * NVIDIA's library does not have, which is counted and logged once. */
 CUresult hed_cuda_no_such_call(enum hed_cuda_call id);
 nvmlReturn_t hed_nvml_no_such_call(enum hed_nvml_call id);
 CUresult hed_cuda_not_in_driver(struct hed_layer *self, enum hed_cuda_call id);
 nvmlReturn_t hed_nvml_not_in_driver(struct hed_layer *self, enum hed_nvml_call id);
 
-/* Room for an instance: it owns its operation tables, which are the type's, completed. */
+/* Memory for an instance and its operation tables, which are the type's with all entries filled. */
 struct hed_layer_room {
     struct hed_layer layer;
     struct hed_cuda_ops cuda;
     struct hed_nvml_ops nvml;
 };
 
-/* Makes an instance in room that lives as long; init is not called. */
+/* Makes an instance in memory of the caller's, without calling init. */
 void hed_layer_place(struct hed_layer_room *room, const struct hed_layer_type *type,
                      struct hed_layer *next);
 
-/* A new instance of a type above `next`, init included. Freed by hed_layer_free only where no call
- * can be under way any more. */
+/* Makes an instance of a type above `next`, and calls init. It may be freed with hed_layer_free
+ * only when no call can be under way any more. */
 int hed_layer_create(const struct hed_layer_type *type, struct hed_layer *next,
                      const struct hed_config *config, struct hed_layer **out, struct hed_why *why);
 void hed_layer_free(struct hed_layer *layer);

@@ -19,12 +19,13 @@ static const unsigned counts[HED_NVTX_MODULES] = {
     [HED_NVTX_CORE2] = HED_NVTX_CORE2_COUNT,   [HED_NVTX_SYNC] = HED_NVTX_SYNC_COUNT,
 };
 
-/* Where the library writes its functions, and the lists of those places: with 0 at both ends. All
- * of NVTX is offered, because a library may give up without it; most is never called. */
+/* Where the library writes its functions, and the lists of those addresses, with 0 at both ends.
+ * All functions of NVTX are offered, because a library may give up otherwise; most are never
+ * called. */
 static hed_nvtx_function slots[HED_NVTX_MODULES][HED_NVTX_MOST];
 static hed_nvtx_function *lists[HED_NVTX_MODULES][HED_NVTX_MOST + 1];
 
-/* What is called. Constant once the state is ON. */
+/* The functions that we call. Constant once the state is ON. */
 static hed_nvtx_push_ex domain_push; /* NULL: the plain ones */
 static hed_nvtx_pop_domain domain_pop;
 static hed_nvtx_push_a plain_push;
@@ -76,7 +77,7 @@ get_table(uint32_t id)
     }
 }
 
-/* What the library has filled in. False: nothing that makes ranges. */
+/* Takes the functions that the library has filled in. False: none of them makes ranges. */
 static bool
 choose_functions(void)
 {
@@ -97,9 +98,9 @@ choose_functions(void)
     return plain_push && plain_pop;
 }
 
-/* Whatever is wrong with the library, it stays: it may have left something behind. */
+/* Even if it is refused the library stays loaded, because it may have left something behind. */
 static bool
-load(const char *path)
+load_tool(const char *path)
 {
     void *library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
     int (*init)(const void *(*)(uint32_t));
@@ -133,32 +134,32 @@ load(const char *path)
 
 /* Acquire: pairs with the release in hed_nvtx_ask, so that the functions are seen. */
 static int
-look(void)
+look_for_tool(void)
 {
     return atomic_load_explicit(&hed_nvtx_state, memory_order_acquire);
 }
 
-/* Somebody else loads the library; in a child of that process, nobody does. */
+/* Another thread loads the library; in a child of that process, no thread does. */
 static bool
 wait_for_start(void)
 {
     int starting = HED_NVTX_STARTING;
 
-    for (int i = 0; i < WAIT_MS && look() == HED_NVTX_STARTING; i++)
+    for (int i = 0; i < WAIT_MS && look_for_tool() == HED_NVTX_STARTING; i++)
         (void)nanosleep(&(struct timespec){.tv_nsec = HED_NS_PER_MS}, NULL);
     (void)atomic_compare_exchange_strong_explicit(&hed_nvtx_state, &starting, HED_NVTX_OFF,
                                                   memory_order_relaxed, memory_order_relaxed);
-    return look() == HED_NVTX_ON;
+    return look_for_tool() == HED_NVTX_ON;
 }
 
 bool
 hed_nvtx_ask(void)
 {
-    int state = look();
+    int state = look_for_tool();
 
     if (state == HED_NVTX_ON || state == HED_NVTX_OFF || loads)
         return state == HED_NVTX_ON;
-    /* Relaxed: who comes second stays away from what the first is about to write. */
+    /* Relaxed: a second thread does not touch what the first is about to write. */
     if (state == HED_NVTX_STARTING ||
         !atomic_compare_exchange_strong_explicit(&hed_nvtx_state, &state, HED_NVTX_STARTING,
                                                  memory_order_relaxed, memory_order_relaxed))
@@ -169,7 +170,7 @@ hed_nvtx_ask(void)
 
     loads = true;
 
-    const bool on = path && *path && load(path);
+    const bool on = path && *path && load_tool(path);
 
     loads = false;
     atomic_store_explicit(&hed_nvtx_state, on ? HED_NVTX_ON : HED_NVTX_OFF, memory_order_release);

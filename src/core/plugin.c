@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <limits.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,11 +17,15 @@ int
 hed_plugin_folder(char *out, size_t size)
 {
     char path[PATH_MAX];
+    struct link_map *map = NULL;
     Dl_info info;
 
-    /* Any address of ours does. The name is as the loader was given it: links are followed. */
-    if (!dladdr((const void *)&hed_cuda_forward, &info) || !info.dli_fname ||
-        !realpath(info.dli_fname, path))
+    /* Any address of ours will do. */
+    if (!dladdr1((const void *)&hed_cuda_forward, &info, (void **)&map, RTLD_DL_LINKMAP) || !map)
+        return HED_ENOTFOUND;
+    /* A library has the name by which it was loaded, of which links are followed. A program, such
+     * as the heddle command, has none; argv[0] would only do if it had a slash. */
+    if (!realpath(map->l_name[0] ? map->l_name : "/proc/self/exe", path))
         return HED_ENOTFOUND;
 
     char *slash = strrchr(path, '/');
@@ -33,7 +38,8 @@ hed_plugin_folder(char *out, size_t size)
 
 /* The type in a loaded plug-in. */
 static int
-find_type(void *library, const char *path, const struct hed_layer_type **out, struct hed_why *why)
+find_backend_type(void *library, const char *path, const struct hed_layer_type **out,
+                  struct hed_why *why)
 {
     const char *version = dlsym(library, HED_PLUGIN_VERSION);
     const struct hed_layer_type *(*type)(void);
@@ -41,11 +47,11 @@ find_type(void *library, const char *path, const struct hed_layer_type **out, st
     /* ISO C has no conversion between objects and functions; POSIX has. */
     *(void **)&type = dlsym(library, HED_PLUGIN_TYPE);
     if (!version || !type) {
-        hed_why_set(why, "%s is not a backend of heddle", path);
+        hed_why_set(why, "%s is not a backend of heddle; install heddle again", path);
         return HED_EINVAL;
     }
     if (strncmp(version, HED_VERSION, sizeof HED_VERSION) != 0) {
-        hed_why_set(why, "%s is of version %.32s, heddle of %s: install heddle again", path,
+        hed_why_set(why, "%s has version %.32s, but heddle has %s; install heddle again", path,
                     version, HED_VERSION);
         return HED_EVERSION;
     }
@@ -61,14 +67,14 @@ hed_plugin_open(const char *name, const struct hed_layer_type **out, struct hed_
     int err = hed_plugin_folder(folder, sizeof folder);
 
     if (err) {
-        hed_why_set(why, "cannot tell where heddle's libraries are: %s", hed_err_text(err));
+        hed_why_set(why, "cannot find out where heddle's libraries are: %s", hed_err_text(err));
         return err;
     }
     (void)snprintf(path, sizeof path, "%s/backend-%.32s.so", folder, name);
     if (access(path, F_OK) != 0) {
         hed_why_set(why,
-                    "there is no %s: this heddle was built without the '%s' backend (cpu needs "
-                    "LLVM when heddle is built)",
+                    "there is no %s, because this heddle was built without the backend '%s' (cpu "
+                    "needs LLVM)",
                     path, name);
         return HED_ENOTFOUND;
     }
@@ -81,6 +87,6 @@ hed_plugin_open(const char *name, const struct hed_layer_type **out, struct hed_
         hed_why_set(why, "cannot load %s: %s", path, text ? text : "the loader does not say why");
         return HED_EINVAL;
     }
-    /* Whatever is wrong with it, it stays: its constructors may have left something behind. */
-    return find_type(library, path, out, why);
+    /* Even if it is refused it stays loaded, because its constructors may have left something. */
+    return find_backend_type(library, path, out, why);
 }

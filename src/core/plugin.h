@@ -1,7 +1,7 @@
-/* Backends that are libraries of their own, so that what they bring with them is loaded only into
- * processes that use it. They lie beside libheddle.so and are of the same build.
+/* Backends that are libraries of their own, so that their dependencies are loaded only into
+ * processes that use them. They lie beside libheddle.so.0 and belong to the same build.
  *
- * A plug-in backend-NAME.so is linked with libheddle.so for the session, the counters and the
+ * A plug-in backend-NAME.so is linked with libheddle.so.0 for the session, the counters and the
  * tables of calls, and exports the two symbols below.
  */
 #pragma once
@@ -18,6 +18,6 @@ struct hed_why;
 /* The folder that this library (or program) was loaded from. HED_ENOTFOUND, HED_ELIMIT. */
 int hed_plugin_folder(char *out, size_t size);
 
-/* Loads backend-NAME.so; it is never unloaded. HED_ENOTFOUND: there is none; HED_EVERSION,
- * HED_EINVAL: it cannot be used, with the reason. */
+/* Loads backend-NAME.so, which is never unloaded. HED_ENOTFOUND: there is none; HED_EVERSION,
+ * HED_EINVAL: it cannot be used. */
 int hed_plugin_open(const char *name, const struct hed_layer_type **out, struct hed_why *why);

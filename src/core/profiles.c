@@ -68,7 +68,7 @@ hed_profiles_file(const char *folder, const char *name, char *path, size_t size,
     return 0;
 }
 
-/* Cuts "x8" off the end of an item and returns 8. 0: there is no number, -1: it makes no sense. */
+/* Cuts "x8" off the end of an item and returns 8. 0: there is no number, -1: it is out of range. */
 static int
 take_count(char *item)
 {
@@ -130,13 +130,13 @@ refuse_item(const char *folder, const char *item, struct hed_why *why)
     char names[NAMES_TEXT];
 
     if (strchr(item, '/')) {
-        hed_why_set(why, "gpu: there is no device profile %.512s", item);
+        hed_why_set(why, "gpu: there is no device profile '%.512s'", item);
         return HED_ENOTFOUND;
     }
     list_profiles(folder, names, sizeof names);
     hed_why_set(why,
-                "gpu: there is no device '%.64s' (there are: %.400s; with a number, such as "
-                "%.64sx8; or the path of a profile)",
+                "gpu: there is no device '%.64s'; choose from %.400s, with a number such as "
+                "%.64sx8, or give the path of a profile",
                 item, names, HED_PROFILES_GENERIC);
     return is_profile_name(item) ? HED_ENOTFOUND : HED_EINVAL;
 }
@@ -156,7 +156,7 @@ hed_profiles_find(const char *folder, const char *item, char *path, size_t size,
             return refuse_item(folder, name, why);
     }
     if (times < 0) {
-        hed_why_set(why, "gpu: '%.64s': the number of devices is from 1 to %d", item,
+        hed_why_set(why, "gpu: '%.64s': the number of devices must be from 1 to %d", item,
                     HED_PROFILES_MAX);
         return HED_ELIMIT;
     }
@@ -178,7 +178,7 @@ hed_profiles_each(const char *setting, hed_profiles_item_fn fn, void *arg, struc
         char item[ITEM_MAX];
 
         if (length == 0 || length >= sizeof item) {
-            hed_why_set(why, "gpu: an empty or endless name in '%.64s'", setting);
+            hed_why_set(why, "gpu: '%.64s' contains an empty or too long name", setting);
             return HED_EINVAL;
         }
         memcpy(item, at, length);

@@ -1,6 +1,6 @@
 /* Device profiles by name: where their files are and how the setting `gpu` names them, such as
  * "cpu:h100x8,t4" or "cpu:/path/mine.json". The settings use it to refuse a wrong name before
- * anything runs, and the soft driver to find the files. Reading them is driver/profile.h's.
+ * anything runs, and the soft driver to find the files, which driver/profile.h reads.
  */
 #pragma once
 

@@ -56,7 +56,7 @@ heddle_range_pop(void)
 }
 
 static uint64_t
-get(_Atomic uint64_t *counter)
+get_counter(_Atomic uint64_t *counter)
 {
     return atomic_load_explicit(counter, memory_order_relaxed);
 }
@@ -74,13 +74,13 @@ heddle_read_counters(struct heddle_counters *counters)
 
     const struct heddle_counters all = {
         .size = counters->size,
-        .unsupported_calls = get(&hed_stats.unsupported_calls),
-        .foreign_pointers = get(&hed_stats.foreign_pointers),
+        .unsupported_calls = get_counter(&hed_stats.unsupported_calls),
+        .foreign_pointers = get_counter(&hed_stats.foreign_pointers),
         .foreign_calls = hed_foreign_calls(),
-        .export_tables = get(&hed_stats.export_tables),
+        .export_tables = get_counter(&hed_stats.export_tables),
         .trace_records = counts.trace_records,
         .trace_dropped = counts.trace_dropped,
-        .faults_injected = get(&hed_stats.faults_injected),
+        .faults_injected = get_counter(&hed_stats.faults_injected),
     };
 
     memcpy(counters, &all, counters->size < sizeof all ? counters->size : sizeof all);

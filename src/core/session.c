@@ -1,4 +1,4 @@
-/* Building the chain of core/session.h, taking it through fork and exit. */
+/* Builds the chain of core/session.h, and handles fork and exit. */
 #include "core/session.h"
 
 #include <pthread.h>
@@ -23,7 +23,7 @@ struct hed_session hed_session = {.recording = true};
 static struct hed_lock start_lock = HED_LOCK_INIT(HED_RANK_SESSION);
 static char chain_text[256] = "none";
 static pid_t session_pid;      /* process that built the chain */
-static bool no_driver;         /* the backend found nothing to stand on */
+static bool no_driver;         /* the backend found no driver */
 static bool forked_after_init; /* this is a child whose parent had initialised a soft backend */
 
 static const struct hed_config *given; /* settings that were given; NULL: the environment's */
@@ -53,7 +53,7 @@ not_in_registry(const char *name, struct hed_why *why)
 
 /* Does the setting `sched` ask for mode=record? The layer reports other mistakes in it. */
 static bool
-wants_record(const struct hed_config *c)
+asks_for_record(const struct hed_config *c)
 {
     char list[HED_CONFIG_TEXT_MAX];
     char *rest = list;
@@ -87,7 +87,7 @@ choose_layers(const struct hed_config *c, const struct hed_layer_type **out, siz
             out[(*count)++] = find_type(hed_layer_types, "fault");
         if (c->mem || *c->mem_group)
             out[(*count)++] = find_type(hed_layer_types, "quota");
-        if (wants_record(c))
+        if (asks_for_record(c))
             out[(*count)++] = find_type(hed_layer_types, "record");
         if (*c->sched)
             out[(*count)++] = find_type(hed_layer_types, "sched");
@@ -109,7 +109,7 @@ choose_layers(const struct hed_config *c, const struct hed_layer_type **out, siz
     return 0;
 }
 
-/* The chain's text is needed by layers while they are made, so it is written first. */
+/* Layers need the chain's text while they are made, so it is written first. */
 static void
 name_chain(const struct hed_layer_type *const *layers, size_t count, const char *backend)
 {
@@ -122,7 +122,7 @@ name_chain(const struct hed_layer_type *const *layers, size_t count, const char 
 }
 
 static int
-build(const struct hed_config *c, struct hed_layer **top, struct hed_why *why)
+build_chain(const struct hed_config *c, struct hed_layer **top, struct hed_why *why)
 {
     const struct hed_layer_type *layers[CHAIN_MAX];
     const struct hed_layer_type *backend;
@@ -136,7 +136,7 @@ build(const struct hed_config *c, struct hed_layer **top, struct hed_why *why)
     name_chain(layers, count, backend->name);
     *top = NULL;
     err = hed_layer_create(backend, NULL, c, top, why);
-    /* What a soft backend does not find is something that a setting names. */
+    /* A soft backend needs no driver: it misses something that a setting names. */
     no_driver = err == HED_ENOTFOUND && !backend->soft;
     for (size_t i = count; !err && i-- > 0;)
         err = hed_layer_create(layers[i], *top, c, top, why);
@@ -149,8 +149,8 @@ build(const struct hed_config *c, struct hed_layer **top, struct hed_why *why)
     return err;
 }
 
-/* An error that tells the program as much as an error can. "No device" only where that is so:
- * programs go on without a GPU then, and a mistake in a setting must not do that. */
+/* Chooses the error that tells the program most. "No device" is only for a machine without one,
+ * because programs then continue without a GPU, which a wrong setting must not cause. */
 static struct hed_layer *
 dead_layer(void)
 {
@@ -160,7 +160,7 @@ dead_layer(void)
 }
 
 static struct hed_layer *
-start_locked(void)
+start_session_locked(void)
 {
     static struct hed_config config; /* large; built under the lock, once */
     struct hed_layer *top = NULL;
@@ -181,7 +181,7 @@ start_locked(void)
     if (!err && forked_after_init)
         return hed_dead_layer(CUDA_ERROR_NOT_INITIALIZED, NVML_ERROR_UNINITIALIZED);
     if (!err)
-        err = build(&config, &top, &why);
+        err = build_chain(&config, &top, &why);
     if (err) {
         hed_error(CORE, "%s", why.text);
         top = dead_layer();
@@ -209,9 +209,10 @@ after_fork_in_child(void)
 
 /* The process ends. Calls may still come from exit handlers that run after this one. */
 __attribute__((destructor)) static void
-finish(void)
+finish_layers(void)
 {
-    /* A child made behind our back (_Fork, clone) has the parent's chain but not its threads. */
+    /* A child that was made without our knowledge (_Fork, clone) has the parent's chain but not its
+     * threads. */
     if (session_pid != getpid())
         return;
     for (struct hed_layer *l = atomic_load_explicit(&hed_session.top, memory_order_acquire); l;
@@ -224,7 +225,7 @@ static void
 watch_the_process(void)
 {
     (void)pthread_atfork(NULL, NULL, after_fork_in_child);
-    (void)at_quick_exit(finish); /* exit() runs it as the library's destructor */
+    (void)at_quick_exit(finish_layers); /* exit() runs it as the library's destructor */
 }
 
 struct hed_layer *
@@ -240,7 +241,7 @@ hed_session_start(void)
 
     if (!top) {
         session_pid = getpid();
-        top = start_locked();
+        top = start_session_locked();
         /* Release: pairs with the acquire in hed_top. */
         atomic_store_explicit(&hed_session.top, top, memory_order_release);
     }

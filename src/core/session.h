@@ -25,11 +25,11 @@ struct hed_session {
 
 HED_EXPORT extern struct hed_session hed_session;
 
-/* Settings to build the chain with, instead of those of the environment. They must stay, and come
- * before the first call. */
+/* Settings for building the chain, instead of those of the environment. They must stay valid, and
+ * be given before the first call. */
 void hed_session_settings(const struct hed_config *config);
 
-/* Builds the chain, once; every thread gets the same. */
+/* Builds the chain once, and returns its top layer. */
 HED_EXPORT struct hed_layer *hed_session_start(void);
 
 /* The top layer. */
@@ -48,8 +48,8 @@ HED_EXPORT struct hed_layer *hed_session_backend(void);
 /* "trace>gpu" */
 HED_EXPORT const char *hed_session_chain(void);
 
-/* Tells every layer that wants to know. text may be NULL. 0, or what the first that refuses it says
- * (HED_E...); the others have been told, too. */
+/* Passes a note to every layer. text may be NULL. 0, or the error (HED_E...) of the first layer
+ * that refuses it; the others have got it, too. */
 int hed_session_note(enum hed_note note, const char *text);
 
 /* Is the program's recording on? */

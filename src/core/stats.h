@@ -1,4 +1,4 @@
-/* Counters of what happened in this process, and the one-time mention of what cannot be done.
+/* Counters of what happened in this process, and logging once what cannot be done.
  *
  * Counters are relaxed atomics: each is right, no two are of the same instant. None is touched on
  * the path of an ordinary call.
@@ -23,7 +23,7 @@ HED_EXPORT extern struct hed_stats hed_stats;
 /* What layers count themselves; each adds to it when asked. */
 struct hed_counts {
     uint64_t trace_records; /* written to the trace so far */
-    uint64_t trace_dropped; /* not written because the disk could not follow */
+    uint64_t trace_dropped; /* not written because the disk was too slow */
 };
 
 static inline void

@@ -1,9 +1,9 @@
 /* libcuda.so.1: the entry points that cannot be generated.
  *
- * cuGetProcAddress hands out addresses, and must hand out ours. On a backend that stands on
- * NVIDIA's library, NVIDIA's answer comes first: what it refuses is refused, and where it answers
- * with a function other than the one our export stands for (a signature newer than our spec), that
- * function is handed through, behind a stub that counts its calls.
+ * cuGetProcAddress must hand out the addresses of our functions. On a backend that uses NVIDIA's
+ * library, NVIDIA's answer comes first: what it refuses is refused. If it answers with a function
+ * that our export does not stand for (a signature newer than our spec), the program gets that
+ * function behind a stub that counts its calls.
  */
 #include <string.h>
 
@@ -13,7 +13,8 @@
 #include "front/procs.h"
 #include "gen/cuda_front.h"
 
-/* The address to give for one NVIDIA gave, or, on a soft backend, for none. NULL: not found. */
+/* The address that the program gets for the one that NVIDIA gave, or, on a soft backend, for none.
+ * NULL: not found. */
 static void *
 ours_for(void *theirs, const char *symbol, const struct hed_proc *own)
 {
@@ -26,11 +27,11 @@ ours_for(void *theirs, const char *symbol, const struct hed_proc *own)
     return hed_foreign_wrap(theirs, symbol);
 }
 
-/* What both forms do after the chain has answered. What is missing is an error of the older form
- * only (measured on 580). */
+/* What both forms do after the chain has answered. A missing function is an error only in the older
+ * form (measured on 580). */
 static CUresult
-answer(CUresult r, const char *symbol, void **pfn, int version, cuuint64_t flags,
-       CUdriverProcAddressQueryResult *status, CUresult missing)
+answer_proc(CUresult r, const char *symbol, void **pfn, int version, cuuint64_t flags,
+            CUdriverProcAddressQueryResult *status, CUresult missing)
 {
     CUdriverProcAddressQueryResult found;
 
@@ -62,8 +63,8 @@ cuGetProcAddress(const char *symbol, void **pfn, int cudaVersion, cuuint64_t fla
     struct hed_cuGetProcAddress a = {symbol, pfn, cudaVersion, flags};
     struct hed_layer *top = hed_top();
 
-    return answer(top->cuda->cuGetProcAddress(top, &a), symbol, pfn, cudaVersion, flags, NULL,
-                  CUDA_ERROR_NOT_FOUND);
+    return answer_proc(top->cuda->cuGetProcAddress(top, &a), symbol, pfn, cudaVersion, flags, NULL,
+                       CUDA_ERROR_NOT_FOUND);
 }
 
 HED_EXPORT CUresult
@@ -73,6 +74,6 @@ cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion, cuuint64_t 
     struct hed_cuGetProcAddress_v2 a = {symbol, pfn, cudaVersion, flags, symbolStatus};
     struct hed_layer *top = hed_top();
 
-    return answer(top->cuda->cuGetProcAddress_v2(top, &a), symbol, pfn, cudaVersion, flags,
-                  symbolStatus, CUDA_SUCCESS);
+    return answer_proc(top->cuda->cuGetProcAddress_v2(top, &a), symbol, pfn, cudaVersion, flags,
+                       symbolStatus, CUDA_SUCCESS);
 }

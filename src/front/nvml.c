@@ -5,8 +5,8 @@
 
 const char *nvmlErrorString(nvmlReturn_t result);
 
-/* NVIDIA's own texts where its library is there, else ours; it returns no result that a layer could
- * see. */
+/* NVIDIA's own texts if its library is there, otherwise ours. The function returns no result, so
+ * layers do not see it. */
 HED_EXPORT const char *
 nvmlErrorString(nvmlReturn_t result)
 {

@@ -33,7 +33,8 @@ hed_proc_find(const char *base, int version, cuuint64_t flags,
         const struct hed_proc *p = &hed_cuda_procs[i];
 
         known = true;
-        /* Plain ones come first and each flavour is sorted, so the last that fits is the best. */
+        /* Plain variants come first and both are sorted by version, so the last match is the best.
+         */
         if (p->since <= version && (!p->ptds || per_thread))
             best = p;
     }

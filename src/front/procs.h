@@ -1,4 +1,4 @@
-/* The exported functions by name, version and stream flavour, and the rule of cuGetProcAddress. */
+/* The exported functions by name, version and stream variant, and the rule of cuGetProcAddress. */
 #pragma once
 
 #include <stdbool.h>

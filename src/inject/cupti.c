@@ -8,7 +8,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
-#include "core/cupti_places.h"
+#include "core/cupti_files.h"
 
 struct hed_cupti hed_cupti;
 

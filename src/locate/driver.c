@@ -53,7 +53,8 @@ hed_locate_reject(const char *path)
     return NULL;
 }
 
-/* The loader's cache knows no way to stop: after the first yes the rest is passed over. */
+/* The search in the loader's cache cannot be stopped, so after the first yes the rest is ignored.
+ */
 struct visit {
     hed_locate_fn fn;
     void *arg;
@@ -88,11 +89,11 @@ struct search {
     char *path;
     size_t size;
     bool found;
-    char refused[300]; /* what was there and why it was not taken; cut to fit */
+    char refused[300]; /* a file that was not accepted, and the reason; cut to fit */
 };
 
 static bool
-consider(void *arg, const char *path, const char *place)
+consider_candidate(void *arg, const char *path, const char *place)
 {
     struct search *s = arg;
     const char *wrong = hed_locate_reject(path);
@@ -112,7 +113,7 @@ hed_locate_find(const char *soname, const char *given, char *path, size_t size, 
     struct search s = {path, size, false, ""};
 
     if (*given) {
-        /* A bare name would be looked up by the loader, which may well find heddle. */
+        /* The loader would look a bare name up, and might find heddle. */
         const char *wrong = *given == '/' ? hed_locate_reject(given) : "is not a full path";
 
         if (!wrong && hed_str_copy(path, size, given))
@@ -120,7 +121,7 @@ hed_locate_find(const char *soname, const char *given, char *path, size_t size, 
         hed_why_set(why, "%s %s", given, wrong ? wrong : "is too long a path");
         return HED_EINVAL;
     }
-    hed_locate_each(soname, consider, &s);
+    hed_locate_each(soname, consider_candidate, &s);
     if (s.found)
         return 0;
     hed_why_set(why,

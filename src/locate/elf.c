@@ -43,7 +43,7 @@ copy_out(const struct image *f, uint64_t offset, void *to, size_t n)
 
 /* The string at an offset of the string table, or NULL if it does not end inside the file. */
 static const char *
-string_at(const struct image *f, uint64_t table, uint64_t offset)
+elf_string(const struct image *f, uint64_t table, uint64_t offset)
 {
     if (table > f->size || offset >= f->size - table)
         return NULL;
@@ -90,7 +90,7 @@ read_dynamic(const struct image *f, const Elf64_Ehdr *head, const Elf64_Phdr *se
     uint64_t table = f->size;
     Elf64_Dyn d;
 
-    /* Twice: the names can only be looked up once the string table is known. */
+    /* Two passes: names can be looked up only when the string table is known. */
     for (size_t i = 0; i < count; i++) {
         if (!copy_out(f, segment->p_offset + i * sizeof d, &d, sizeof d) || d.d_tag == DT_NULL)
             break;
@@ -102,7 +102,7 @@ read_dynamic(const struct image *f, const Elf64_Ehdr *head, const Elf64_Phdr *se
             break;
 
         const bool named = d.d_tag == DT_SONAME || d.d_tag == DT_NEEDED;
-        const char *name = named ? string_at(f, table, d.d_un.d_val) : NULL;
+        const char *name = named ? elf_string(f, table, d.d_un.d_val) : NULL;
 
         if (name && d.d_tag == DT_SONAME)
             snprintf(out->soname, sizeof out->soname, "%s", name);
@@ -112,13 +112,13 @@ read_dynamic(const struct image *f, const Elf64_Ehdr *head, const Elf64_Phdr *se
 }
 
 static void
-read_image(const struct image *f, struct hed_elf *out)
+read_elf(const struct image *f, struct hed_elf *out)
 {
     Elf64_Ehdr head;
     Elf64_Phdr p;
 
     out->is_script = f->size > 2 && memcmp(f->data, "#!", 2) == 0;
-    /* The machine is at the same place in 32-bit files. */
+    /* The machine is at the same offset in 32-bit files. */
     if (f->size < sizeof(Elf32_Ehdr) || memcmp(f->data, ELFMAG, SELFMAG) != 0)
         return;
     out->is_elf = true;
@@ -157,7 +157,7 @@ hed_elf_read(const char *path, struct hed_elf *out)
         if (data == MAP_FAILED) {
             err = hed_err_from_errno(errno);
         } else {
-            read_image(&(struct image){data, (size_t)st.st_size}, out);
+            read_elf(&(struct image){data, (size_t)st.st_size}, out);
             munmap(data, (size_t)st.st_size);
         }
     }

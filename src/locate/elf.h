@@ -1,6 +1,6 @@
-/* What an ELF file is, as far as heddle cares: for whom it was built, and how it is
- * loaded. Reads 64-bit little-endian files whole; of others it knows that they are other. Not a
- * linker, and it trusts nothing: every offset is checked.
+/* What heddle needs to know of an ELF file: for which machine it was built, and how it is loaded.
+ * Only 64-bit little-endian files are read completely. Not a linker. It trusts nothing: every
+ * offset is checked.
  */
 #pragma once
 

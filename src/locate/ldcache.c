@@ -43,7 +43,7 @@ get_u32(const char *p)
 
 /* The string at an offset, or NULL if it does not end inside. */
 static const char *
-string_at(const struct cache *c, uint32_t offset)
+cache_string(const struct cache *c, uint32_t offset)
 {
     if (offset >= c->size || !memchr(c->data + offset, 0, c->size - offset))
         return NULL;
@@ -70,8 +70,8 @@ hed_ldcache_each_in(const void *data, size_t size, const char *name,
         return HED_ETRUNC;
     for (size_t i = 0; i < count; i++) {
         const char *entry = c.data + HEADER_SIZE + i * ENTRY_SIZE;
-        const char *key = string_at(&c, get_u32(entry + 4));
-        const char *value = string_at(&c, get_u32(entry + 8));
+        const char *key = cache_string(&c, get_u32(entry + 4));
+        const char *value = cache_string(&c, get_u32(entry + 8));
 
         if (key && value && strcmp(key, name) == 0)
             fn(arg, value);

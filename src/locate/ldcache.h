@@ -1,6 +1,6 @@
-/* The dynamic loader's cache, /etc/ld.so.cache: which file a library's name stands for. Read by
- * hand, because asking the loader would give the answer for this process, with its LD_LIBRARY_PATH
- * and LD_PRELOAD, which may well be heddle's own.
+/* The dynamic loader's cache, /etc/ld.so.cache: which file belongs to a library's name. We read it
+ * ourselves, because the loader would answer for this process, with its LD_LIBRARY_PATH and
+ * LD_PRELOAD, which may name heddle's own libraries.
  */
 #pragma once
 

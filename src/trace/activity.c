@@ -14,7 +14,7 @@
 /* ---- writing --------------------------------------------------------------------------------- */
 
 static void
-put_kernel(struct hed_enc *e, const struct hed_trace_activity *a)
+put_kernel_shape(struct hed_enc *e, const struct hed_trace_activity *a)
 {
     for (int i = 0; i < 3; i++)
         hed_put_u32(e, a->grid[i]);
@@ -40,7 +40,7 @@ hed_trace_put_activity(struct hed_trace_writer *w, const struct hed_trace_activi
     hed_put_u32(e, a->stream);
     hed_put_textbuf(e, a->name, size);
     if (a->kind == HED_TRACE_KERNEL) {
-        put_kernel(e, a);
+        put_kernel_shape(e, a);
     } else if (a->kind == HED_TRACE_COPY || a->kind == HED_TRACE_FILL) {
         hed_put_u64(e, a->bytes);
         hed_put_u8(e, a->from);

@@ -1,8 +1,8 @@
-/* What a GPU did: one record a kernel, copy or fill, with the times it began and ended there
- * (docs/trace-format.md).
+/* What a GPU did: one record for each kernel, copy or fill, with the times when it began and ended
+ * there (docs/trace-format.md).
  *
  * A record names the call that caused it by a correlation id, which the call's own record has, too
- * (hed_trace_head.correlation). Whoever makes both chooses the ids; 0 is none.
+ * (hed_trace_head.correlation). The code that makes both chooses the ids; 0 means none.
  */
 #pragma once
 
@@ -14,7 +14,7 @@ struct hed_buf;
 struct hed_trace_record;
 struct hed_trace_writer;
 
-#define HED_TRACE_NAME_MAX 4096 /* bytes of a name that are kept; of C++ they can be long */
+#define HED_TRACE_NAME_MAX 4096 /* bytes of a name that are kept; C++ names can be long */
 
 enum hed_trace_activity_kind {
     HED_TRACE_KERNEL = 1,
@@ -35,9 +35,9 @@ enum hed_trace_memory {
 };
 
 struct hed_trace_activity {
-    uint16_t kind;    /* enum hed_trace_activity_kind, or one that is newer than we are */
+    uint16_t kind;    /* enum hed_trace_activity_kind, or one of a later version */
     const char *name; /* of a kernel, or of what is OTHER; may be NULL */
-    size_t name_size; /* bytes of it; the writer takes 0 as "up to its end", a NUL */
+    size_t name_size; /* bytes of the name; for the writer, 0 means up to the NUL */
     uint64_t start;   /* ns of CLOCK_MONOTONIC */
     uint64_t end;     /* the same */
     uint32_t device;  /* as CUDA counts them in that process */
@@ -48,9 +48,9 @@ struct hed_trace_activity {
     /* Kernels. */
     uint32_t grid[3];
     uint32_t block[3];
-    uint32_t static_shared;  /* bytes a block */
+    uint32_t static_shared;  /* bytes per block */
     uint32_t dynamic_shared; /* the same */
-    uint32_t registers;      /* a thread */
+    uint32_t registers;      /* per thread */
 
     /* Copies and fills. */
     uint64_t bytes;
@@ -62,7 +62,7 @@ struct hed_trace_activity {
  * As with every record, a full ring makes the thread wait, or drop and count. */
 void hed_trace_put_activity(struct hed_trace_writer *w, const struct hed_trace_activity *a);
 
-/* Reads one back. False for records of another kind and for those that are not whole. The name is
+/* Reads one back. False for records of another kind and for incomplete ones. The name is
  * `name_size` bytes in the mapping, without a NUL. */
 bool hed_trace_get_activity(const struct hed_trace_record *r, struct hed_trace_activity *a);
 
@@ -75,6 +75,6 @@ const char *hed_trace_memory_name(unsigned memory);
 /* As text: `kernel saxpy grid 256x1x1 block 128x1x1`, `copy host to device, 4096 bytes`. */
 void hed_trace_print_activity(const struct hed_trace_record *r, struct hed_buf *b);
 
-/* What it has beyond its kind, name and times, as members of a JSON object: `"device":0,...`, no
- * braces. Nothing for a record that is not whole. */
+/* Everything but its kind, name and times, as members of a JSON object: `"device":0,...`, without
+ * braces. Nothing for an incomplete record. */
 void hed_trace_json_activity(const struct hed_trace_record *r, struct hed_buf *b);

@@ -36,7 +36,7 @@ hed_trace_block_begin(const void *file, size_t size, size_t header)
 
 /* Does a header stand at `at`? Its block may be larger than what is left of the file. */
 static bool
-header_at(const struct hed_trace_block_scan *s, size_t at, struct head *h)
+block_at(const struct hed_trace_block_scan *s, size_t at, struct head *h)
 {
     if (s->size - at < sizeof(*h))
         return false;
@@ -48,7 +48,7 @@ header_at(const struct hed_trace_block_scan *s, size_t at, struct head *h)
 static bool
 sound_at(const struct hed_trace_block_scan *s, size_t at, struct head *h)
 {
-    return header_at(s, at, h) && h->size <= s->size - at - sizeof(*h) &&
+    return block_at(s, at, h) && h->size <= s->size - at - sizeof(*h) &&
            hed_trace_block_crc(s->file + at, s->file + at + sizeof(*h), h->size) == h->crc;
 }
 
@@ -65,7 +65,7 @@ number_fits(const struct hed_trace_block_scan *s, size_t at, uint64_t number)
 
 /* The next sound block after s->at, or the file's size. */
 static size_t
-search(struct hed_trace_block_scan *s)
+search_block(struct hed_trace_block_scan *s)
 {
     size_t at = s->at + 1;
 
@@ -76,7 +76,7 @@ search(struct hed_trace_block_scan *s)
         if (!p)
             break;
         at = (size_t)(p - s->file);
-        if (header_at(s, at, &h) && number_fits(s, at, h.number)) {
+        if (block_at(s, at, &h) && number_fits(s, at, h.number)) {
             s->work -= h.size < s->work ? h.size : s->work;
             if (sound_at(s, at, &h))
                 return at;
@@ -96,7 +96,7 @@ is_cut(const struct hed_trace_block_scan *s)
 
     if (left < sizeof(h) && memcmp(p, HED_TRACE_BLOCK_MAGIC, left < 4 ? left : 4) == 0)
         return true;
-    if (header_at(s, s->at, &h) && h.size > left - sizeof(h))
+    if (block_at(s, s->at, &h) && h.size > left - sizeof(h))
         return true;
     for (size_t i = 0; i < left; i++) {
         if (p[i])
@@ -107,16 +107,16 @@ is_cut(const struct hed_trace_block_scan *s)
 
 /* Something is wrong at s->at: goes on to where it is right again. */
 static void
-skip(struct hed_trace_block_scan *s)
+skip_damage(struct hed_trace_block_scan *s)
 {
-    const size_t next = search(s);
+    const size_t next = search_block(s);
     struct head h = {.number = s->number};
 
     if (next == s->size && is_cut(s)) {
         s->cut = s->size - s->at;
     } else {
         /* One block whose header is believable, or who knows what. */
-        const bool one = header_at(s, s->at, &h) && h.size == next - s->at - sizeof(h);
+        const bool one = block_at(s, s->at, &h) && h.size == next - s->at - sizeof(h);
 
         s->gap = true;
         s->gap_type = one ? h.type : 0;
@@ -139,8 +139,8 @@ hed_trace_block_next(struct hed_trace_block_scan *s, struct hed_trace_block *b)
     s->gap = false;
     s->gap_type = 0;
     if (s->at < s->size && !sound_at(s, s->at, &h))
-        skip(s);
-    if (s->at >= s->size || !header_at(s, s->at, &h))
+        skip_damage(s);
+    if (s->at >= s->size || !block_at(s, s->at, &h))
         return false;
     *b = (struct hed_trace_block){
         .type = h.type,

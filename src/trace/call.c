@@ -1,4 +1,4 @@
-/* Calls into records. */
+/* Turns calls into records. */
 #include "trace/call.h"
 
 #include <string.h>

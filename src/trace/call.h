@@ -1,4 +1,4 @@
-/* Calls into records: what everybody who traces calls does alike.
+/* Turns calls into records, for the trace layer and the injected library.
  *
  * A record is made after its call, when the outputs are known. A call that overwrites what it was
  * given (HED_CALL_INOUT) is encoded before it is made:
@@ -30,19 +30,20 @@ struct hed_trace_call {
     const void *args;                    /* struct hed_cuMemAlloc_v2 and so on */
     uint64_t start;                      /* hed_trace_ticks() before the call */
     uint64_t duration;                   /* ticks */
-    uint64_t correlation;                /* what GPU activity will name it by; 0: nothing */
+    uint64_t correlation;                /* the id by which GPU activity names it; 0: none */
     const struct hed_trace_early *early; /* NULL: encode the request now */
 };
 
-/* Arrays that go in are left out: their counts are not accepted yet. */
+/* Encodes a request before its call. Arrays are left out, because the driver has not yet accepted
+ * their counts. */
 void hed_trace_early_cuda(struct hed_trace_early *early, uint32_t id, const void *args);
 void hed_trace_early_nvml(struct hed_trace_early *early, uint32_t id, const void *args);
 
-/* The calling thread's record of a call that has returned. The API's number is hed_api's, so the
- * file's schemas must be cuda's, then nvml's. */
+/* Puts the calling thread's record of a call that has returned. The file's schemas must be cuda's,
+ * then nvml's, because the API's number is that of hed_api. */
 void hed_trace_put_cuda(struct hed_trace_writer *w, const struct hed_trace_call *call);
 void hed_trace_put_nvml(struct hed_trace_writer *w, const struct hed_trace_call *call);
 
-/* A mark, a range's begin or end, or a client (enum hed_trace_record_kind), now. text may be NULL.
- */
+/* Puts a mark, the begin or end of a range, or a client (enum hed_trace_record_kind), now. text may
+ * be NULL. */
 void hed_trace_put_note(struct hed_trace_writer *w, uint8_t kind, const char *text);

@@ -76,7 +76,7 @@ find_bend(const struct hed_trace_clock *c, uint64_t ticks)
 }
 
 static uint64_t
-line_at(const struct hed_trace_clock *c, uint64_t ticks)
+ns_on_line(const struct hed_trace_clock *c, uint64_t ticks)
 {
     const struct hed_trace_instant *from = &c->bends[c->count - 1];
     double rate = c->rate;
@@ -112,8 +112,8 @@ hed_trace_clock_compare(struct hed_trace_clock *c, struct hed_trace_instant now)
         return;
 
     const uint64_t used = c->used > last.ticks ? c->used : last.ticks;
-    const uint64_t used_ns = line_at(c, used);
-    const uint64_t expected = line_at(c, now.ticks);
+    const uint64_t used_ns = ns_on_line(c, used);
+    const uint64_t expected = ns_on_line(c, now.ticks);
     const uint64_t off = expected > now.ns ? expected - now.ns : now.ns - expected;
 
     /* A line that is ahead of the clock where it was last used cannot be bent back. */
@@ -150,7 +150,7 @@ hed_trace_clock_ns(struct hed_trace_clock *c, uint64_t ticks)
         return ticks;
     if (ticks > c->used)
         c->used = ticks;
-    return line_at(c, ticks);
+    return ns_on_line(c, ticks);
 }
 
 static uint64_t

@@ -49,13 +49,13 @@ void hed_trace_clock_init(struct hed_trace_clock *c, bool counter);
 /* Compares the line with the clock, now. To be called before the first conversion. */
 void hed_trace_clock_update(struct hed_trace_clock *c);
 
-/* The two for tests: the line begins at an instant; it is compared with an instant. One that is not
- * after the previous one is left out. */
+/* The parts of the two above, for tests: begins the line at an instant; compares it with an
+ * instant, which is ignored if it is not after the previous one. */
 void hed_trace_clock_begin(struct hed_trace_clock *c, struct hed_trace_instant start);
 void hed_trace_clock_compare(struct hed_trace_clock *c, struct hed_trace_instant now);
 
 /* Ticks as nanoseconds of CLOCK_MONOTONIC. */
 uint64_t hed_trace_clock_ns(struct hed_trace_clock *c, uint64_t ticks);
 
-/* Turns the times of records, n bytes of whole ones, into nanoseconds where they lie. */
+/* Converts the times of complete records, n bytes of them, to nanoseconds in place. */
 void hed_trace_clock_convert(struct hed_trace_clock *c, uint8_t *p, size_t n);

@@ -19,12 +19,12 @@
 #include "trace/format.h"
 #include "trace/write.h"
 
-#define FD_FROM 512    /* descriptors below are left to the program where that is possible */
-#define NAMES_MAX 1000 /* files one process id may leave behind under one name */
+#define FD_FROM 512    /* lower descriptors are left to the program if possible */
+#define NAMES_MAX 1000 /* files that one process id can write under one name */
 
-/* Writes everything or sets err. */
+/* Writes everything, or sets err. */
 static void
-write_all(struct hed_trace_file *f, struct iovec *v, int n)
+write_vector(struct hed_trace_file *f, struct iovec *v, int n)
 {
     while (n > 0) {
         const ssize_t put = writev(f->fd, v, n);
@@ -54,7 +54,8 @@ write_all(struct hed_trace_file *f, struct iovec *v, int n)
     }
 }
 
-/* Programs close descriptors they do not know, and the number may then be another file's. */
+/* Some programs close descriptors that they do not know; the number may then belong to another
+ * file. */
 static bool
 still_ours(struct hed_trace_file *f)
 {
@@ -68,9 +69,9 @@ still_ours(struct hed_trace_file *f)
     return false;
 }
 
-/* A high number, out of the way of programs that close all the low ones. */
+/* Moves the descriptor to a high number, because some programs close all low ones. */
 static int
-keep(struct hed_trace_file *f, int fd, struct hed_why *why)
+keep_descriptor(struct hed_trace_file *f, int fd, struct hed_why *why)
 {
     const int high = fcntl(fd, F_DUPFD_CLOEXEC, FD_FROM);
     struct stat st;
@@ -79,7 +80,7 @@ keep(struct hed_trace_file *f, int fd, struct hed_why *why)
         close(fd);
     f->fd = high >= 0 ? high : fd;
     if (fstat(f->fd, &st)) {
-        hed_why_set(why, "cannot look at the trace %s: %s", f->path, strerror(errno));
+        hed_why_set(why, "cannot check the trace '%s': %s", f->path, strerror(errno));
         return hed_err_from_errno(errno);
     }
     f->device = st.st_dev;
@@ -106,7 +107,7 @@ hed_trace_file_block(struct hed_trace_file *f, uint32_t type, uint64_t thread, c
 
     struct iovec v[2] = {{head, sizeof head}, {(void *)(uintptr_t)p, n}};
 
-    write_all(f, v, n ? 2 : 1);
+    write_vector(f, v, n ? 2 : 1);
 }
 
 /* `dir/name.hed` -> `dir/name.PID.hed`, with -N before the ending from the second try on. */
@@ -136,7 +137,7 @@ open_new(struct hed_trace_file *f, const struct hed_trace_options *o, struct hed
                                 : name_of_try(f->path, sizeof f->path, o->path, attempt++);
 
         if (!fits) {
-            hed_why_set(why, "the trace's path is too long");
+            hed_why_set(why, "the trace's path is too long: '%.200s...'", o->path);
             return HED_ELIMIT;
         }
 
@@ -145,23 +146,24 @@ open_new(struct hed_trace_file *f, const struct hed_trace_options *o, struct hed
         struct stat st;
 
         if (fd >= 0)
-            return keep(f, fd, why);
+            return keep_descriptor(f, fd, why);
         if (e == EEXIST && plain && lstat(f->path, &st) == 0 && !S_ISREG(st.st_mode) &&
             !S_ISLNK(st.st_mode)) {
-            hed_why_set(why, "the trace cannot be %s: it is there and not a file", f->path);
+            hed_why_set(why, "cannot write the trace '%s', which exists and is not a regular file",
+                        f->path);
             return HED_EEXIST;
         }
         plain = false;
         if (e != EEXIST) {
-            hed_why_set(why, "cannot make the trace %s: %s", f->path, strerror(e));
+            hed_why_set(why, "cannot create the trace '%s': %s", f->path, strerror(e));
             return hed_err_from_errno(e);
         }
     }
-    hed_why_set(why, "%s: too many traces of this name", o->path);
+    hed_why_set(why, "there are too many traces with the name '%s'; remove some", o->path);
     return HED_EEXIST;
 }
 
-/* The arguments of the program, joined by U+001F, or nothing where /proc is not there. */
+/* Adds the arguments of the program, joined by U+001F, or nothing if there is no /proc. */
 static void
 add_cmdline(struct hed_buf *b)
 {
@@ -189,7 +191,7 @@ write_info(struct hed_trace_file *f, const struct hed_trace_options *o)
     const ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
 
     exe[n > 0 ? n : 0] = 0;
-    exe[strcspn(exe, "\n")] = 0; /* a line is a line, whatever a path may hold */
+    exe[strcspn(exe, "\n")] = 0; /* a path can contain a newline, a line cannot */
     if (uname(&host))
         memset(&host, 0, sizeof host);
     hed_buf_init(&b, 65536);
@@ -221,13 +223,13 @@ hed_trace_file_create(struct hed_trace_file *f, const struct hed_trace_options *
     hed_put_u16(&e, HED_TRACE_MAJOR);
     hed_put_u16(&e, HED_TRACE_MINOR);
     hed_put_u32(&e, 0);
-    write_all(f, &v, 1);
+    write_vector(f, &v, 1);
     write_info(f, o);
     for (const char *const *s = o->schemas; s && *s; s++)
         hed_trace_file_block(f, HED_TRACE_SCHEMA, 0, *s, strlen(*s));
     if (f->err) {
-        hed_why_set(why, "cannot write the trace %s: %s", f->path, strerror(errno));
-        (void)unlink(f->path); /* nothing of use is in it */
+        hed_why_set(why, "cannot write the trace '%s': %s", f->path, strerror(errno));
+        (void)unlink(f->path); /* there is nothing useful in it */
         hed_trace_file_close(f);
         return f->err;
     }

@@ -1,5 +1,5 @@
-/* The trace file being written: blocks go in, one write a block. Not thread-safe: the writer's file
- * lock guards it. */
+/* The trace file being written, one write per block. Not thread-safe: the writer's file lock guards
+ * it. */
 #pragma once
 
 #include <stddef.h>

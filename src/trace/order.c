@@ -1,4 +1,4 @@
-/* The records of a trace in the order of time: an index of 24 bytes a record. */
+/* The records of a trace in the order of time: an index with 24 bytes per record. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -30,9 +30,9 @@ by_start(const void *a, const void *b)
     return (x->at > y->at) - (x->at < y->at);
 }
 
-/* Where a thread stands among the trace's threads. */
+/* The index of a thread among the trace's threads. */
 static uint32_t
-place(const struct hed_trace *t, uint64_t thread)
+thread_index(const struct hed_trace *t, uint64_t thread)
 {
     uint32_t low = 0;
     uint32_t high = (uint32_t)hed_trace_state(t)->threads;
@@ -76,7 +76,7 @@ hed_trace_sort(const struct hed_trace *t, struct hed_trace_index **out, struct h
         e->start = r.start;
         e->at = r.at;
         e->size = r.size;
-        e->thread = index->count && r.thread == before ? e[-1].thread : place(t, r.thread);
+        e->thread = index->count && r.thread == before ? e[-1].thread : thread_index(t, r.thread);
         sorted = sorted && (index->count == 0 || e[-1].start <= e->start);
         before = r.thread;
         index->count++;

@@ -80,7 +80,7 @@ put_reply(struct hed_value_out *o, const struct hed_schema_call *c, uint64_t wan
 
 /* Takes back what was added since `start` if it did not all fit, and says so instead. */
 static void
-settle(struct hed_buf *b, size_t start, const char *instead)
+settle_facts(struct hed_buf *b, size_t start, const char *instead)
 {
     if (b->err != HED_ELIMIT)
         return;
@@ -157,7 +157,7 @@ hed_trace_print_args(const struct hed_trace *t, const struct hed_trace_record *r
         hed_value_raw(&o, " -> ");
         put_reply(&o, c, set);
     }
-    settle(b, start, "(<too long>)");
+    settle_facts(b, start, "(<too long>)");
 }
 
 void
@@ -182,7 +182,7 @@ hed_trace_json_args(const struct hed_trace *t, const struct hed_trace_record *r,
         hed_value_raw(&o, "}");
     }
     hed_value_raw(&o, o.dec.err ? ",\"cut\":true}" : "}");
-    settle(b, start, "{\"cut\":true}");
+    settle_facts(b, start, "{\"cut\":true}");
 }
 
 static const struct hed_enum_value *
@@ -279,5 +279,5 @@ hed_trace_print_other(const struct hed_trace_record *r, struct hed_buf *b)
     default:
         hed_buf_addf(b, "record of unknown kind %u", r->kind);
     }
-    settle(b, start, "<too long>");
+    settle_facts(b, start, "<too long>");
 }

@@ -3,9 +3,9 @@
  *     cuMemAlloc_v2(bytesize=1048576) -> dptr=0x302000000
  *     {"in":{"bytesize":1048576},"out":{"dptr":"0x302000000"}}
  *
- * All of these append to a buffer whose ceiling the caller chose: what does not fit is replaced by
- * a word that says so, and the buffer stays usable. Any record is safe to print, however broken.
- * Texts that are handed out live as long as the trace is open.
+ * All of these append to a buffer whose ceiling the caller has chosen. What does not fit is
+ * replaced by a word that says so, and the buffer stays usable. Any record can be printed safely,
+ * however broken it is. Texts that are returned stay valid while the trace is open.
  */
 #pragma once
 
@@ -16,7 +16,7 @@ struct hed_buf;
 struct hed_trace;
 struct hed_trace_record;
 
-/* What can be told of a call without showing it. */
+/* Facts about a call. */
 struct hed_trace_facts {
     const char *name;   /* without suffix; NULL if the schema does not know the call */
     const char *suffix; /* "_ptsz", "_ptds" or "" */
@@ -31,7 +31,7 @@ void hed_trace_facts(const struct hed_trace *t, const struct hed_trace_record *r
 void hed_trace_print_name(const struct hed_trace *t, const struct hed_trace_record *r,
                           struct hed_buf *b);
 
-/* The whole call, its result excepted. */
+/* The complete call, without its result. */
 void hed_trace_print_args(const struct hed_trace *t, const struct hed_trace_record *r,
                           struct hed_buf *b);
 
@@ -46,7 +46,7 @@ void hed_trace_print_result(const struct hed_trace *t, const struct hed_trace_re
 /* A call that failed. "Not ready" is an answer, not a failure. */
 bool hed_trace_is_error(const struct hed_trace *t, const struct hed_trace_record *r);
 
-/* A record that is no call: `range "text"` and the like. */
+/* A record that is not a call: `range "text"` and the like. */
 void hed_trace_print_other(const struct hed_trace_record *r, struct hed_buf *b);
 
 /* "call", "mark", "begin", "end", "client", "dropped", "activity", "unknown". */

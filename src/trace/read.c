@@ -1,9 +1,9 @@
-/* Opening a trace: the walk over its blocks, and what is known once it is done.
+/* Opens a trace: walks over its blocks and keeps what the other functions need.
  *
  * Invariants:
- * 1. Every block in the table lies inside the file, was sound when it was entered, and its size is
- *    cut to the records in it that are whole.
- * 2. Nothing of a trace changes after open: readers of one trace may be in several threads.
+ * 1. Every block in the table lies inside the file and was sound when it was added. Its size covers
+ *    only complete records.
+ * 2. A trace does not change after open, so several threads can read it.
  */
 #include "trace/read.h"
 
@@ -26,7 +26,7 @@
 struct chunk {
     uint64_t at; /* bytes into the file: its payload */
     uint64_t thread;
-    uint32_t size; /* bytes of whole records */
+    uint32_t size; /* bytes of complete records */
 };
 
 struct thread {
@@ -57,14 +57,14 @@ struct hed_trace {
     struct info *info;                                   /* newest first */
     const struct hed_schema *schemas[HED_TRACE_API_MAX]; /* NULL: not understood */
     unsigned schema_count;
-    bool schemas_unsure; /* one may be missing: later ones have no number we could trust */
+    bool schemas_unsure; /* one may be missing, so the numbers of later ones are not certain */
 };
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* Room for one more in a growing array of things of a size; false if there is no memory. */
+/* Makes room for one more item in an array. False if there is no memory. */
 static bool
-grow(void **array, size_t count, size_t *capacity, size_t size)
+grow_array(void **array, size_t count, size_t *capacity, size_t size)
 {
     if (count < *capacity)
         return true;
@@ -80,7 +80,7 @@ grow(void **array, size_t count, size_t *capacity, size_t size)
 }
 
 static const char *
-keep_text(struct hed_trace *t, const void *p, size_t n)
+copy_text(struct hed_trace *t, const void *p, size_t n)
 {
     char *s = hed_arena_alloc(&t->arena, n + 1, 1);
 
@@ -101,7 +101,7 @@ add_thread(struct hed_trace *t, uint64_t id, const char *name)
 
     void *array = t->threads;
 
-    if (!grow(&array, t->thread_count, &t->thread_room, sizeof(*t->threads)))
+    if (!grow_array(&array, t->thread_count, &t->thread_room, sizeof(*t->threads)))
         return HED_ENOMEM;
     t->threads = array;
     t->threads[t->thread_count] = (struct thread){id, name, t->thread_count};
@@ -129,8 +129,8 @@ add_info(struct hed_trace *t, const struct hed_trace_block *b)
 
         if (!i)
             return;
-        i->key = keep_text(t, line, (size_t)(equals - line));
-        i->value = keep_text(t, equals + 1, (size_t)(line + n - equals - 1));
+        i->key = copy_text(t, line, (size_t)(equals - line));
+        i->value = copy_text(t, equals + 1, (size_t)(line + n - equals - 1));
         if (!i->key || !i->value)
             return;
         i->next = t->info;
@@ -145,15 +145,15 @@ add_schema(struct hed_trace *t, const struct hed_trace_block *b)
 
     if (t->schema_count == HED_TRACE_API_MAX || t->schemas_unsure)
         return;
-    /* On failure its calls go without names; everything else can be read. */
+    /* After a failure its calls have no names; everything else can be read. */
     if (b && hed_schema_parse((const char *)b->payload, b->size, &t->arena, &s, NULL) != 0)
         s = NULL;
     t->schemas[t->schema_count++] = s;
 }
 
-/* Counts a block's records and sees how far they are whole. */
+/* Counts a block's records. Returns how many bytes of complete records it has. */
 static uint32_t
-count_records(struct hed_trace *t, const struct hed_trace_block *b, uint64_t *dropped)
+count_block(struct hed_trace *t, const struct hed_trace_block *b, uint64_t *dropped)
 {
     struct hed_trace_state *s = &t->state;
     struct hed_trace_record r;
@@ -180,9 +180,9 @@ count_records(struct hed_trace *t, const struct hed_trace_block *b, uint64_t *dr
 }
 
 static int
-add_chunk(struct hed_trace *t, const struct hed_trace_block *b, uint64_t *dropped)
+add_records(struct hed_trace *t, const struct hed_trace_block *b, uint64_t *dropped)
 {
-    const uint32_t whole = count_records(t, b, dropped);
+    const uint32_t whole = count_block(t, b, dropped);
     void *array = t->chunks;
 
     if (whole < b->size) {
@@ -193,7 +193,7 @@ add_chunk(struct hed_trace *t, const struct hed_trace_block *b, uint64_t *droppe
         return 0;
     if (t->chunk_count == HED_TRACE_BLOCKS_MAX)
         return HED_ELIMIT;
-    if (!grow(&array, t->chunk_count, &t->chunk_room, sizeof(*t->chunks)))
+    if (!grow_array(&array, t->chunk_count, &t->chunk_room, sizeof(*t->chunks)))
         return HED_ENOMEM;
     t->chunks = array;
     t->chunks[t->chunk_count++] = (struct chunk){
@@ -215,7 +215,7 @@ add_end(struct hed_trace *t, const struct hed_trace_block *b)
 }
 
 static int
-add_block(struct hed_trace *t, const struct hed_trace_block *b, uint64_t *dropped)
+take_block(struct hed_trace *t, const struct hed_trace_block *b, uint64_t *dropped)
 {
     const char *name;
 
@@ -227,15 +227,15 @@ add_block(struct hed_trace *t, const struct hed_trace_block *b, uint64_t *droppe
         add_schema(t, b);
         return 0;
     case HED_TRACE_RECORDS:
-        return add_chunk(t, b, dropped);
+        return add_records(t, b, dropped);
     case HED_TRACE_THREAD:
-        name = keep_text(t, b->payload, b->size);
+        name = copy_text(t, b->payload, b->size);
         return name ? add_thread(t, b->thread, name) : 0;
     case HED_TRACE_END:
         add_end(t, b);
         return 0;
     default:
-        return 0; /* newer than we are */
+        return 0; /* of a later version */
     }
 }
 
@@ -250,7 +250,7 @@ by_id(const void *a, const void *b)
     return (x->order > y->order) - (x->order < y->order);
 }
 
-/* One entry a thread, with the last name it had. */
+/* Keeps one entry for each thread, with the last name that it had. */
 static void
 settle_threads(struct hed_trace *t)
 {
@@ -271,7 +271,7 @@ settle_threads(struct hed_trace *t)
 }
 
 static int
-walk(struct hed_trace *t)
+walk_blocks(struct hed_trace *t)
 {
     struct hed_trace_block_scan scan =
         hed_trace_block_begin(t->file, t->size, HED_TRACE_FILE_HEADER);
@@ -286,7 +286,7 @@ walk(struct hed_trace *t)
         else if (scan.gap && scan.gap_type == 0 && t->chunk_count == 0)
             t->schemas_unsure = true;
         s->blocks++;
-        err = add_block(t, &b, &dropped);
+        err = take_block(t, &b, &dropped);
     }
     settle_threads(t);
     s->size = t->size;
@@ -302,7 +302,7 @@ walk(struct hed_trace *t)
 }
 
 static int
-check_header(const uint8_t *p, size_t size, uint16_t *version, struct hed_why *why)
+check_file_header(const uint8_t *p, size_t size, uint16_t *version, struct hed_why *why)
 {
     uint16_t major;
 
@@ -329,7 +329,7 @@ open_over(const uint8_t *p, size_t size, bool mapped, struct hed_trace **out, st
 {
     struct hed_trace *t = NULL;
     uint16_t major = 0;
-    int err = check_header(p, size, &major, why);
+    int err = check_file_header(p, size, &major, why);
 
     if (!err) {
         t = calloc(1, sizeof(*t));
@@ -340,7 +340,7 @@ open_over(const uint8_t *p, size_t size, bool mapped, struct hed_trace **out, st
         t->size = size;
         t->major = major;
         hed_arena_init(&t->arena, HED_TRACE_META_MAX);
-        err = walk(t);
+        err = walk_blocks(t);
     }
     if (err) {
         if (err == HED_ENOMEM || err == HED_ELIMIT)
@@ -361,7 +361,7 @@ hed_trace_open_memory(const void *p, size_t size, struct hed_trace **out, struct
 
 /* Maps the file; *size is 0 and nothing is mapped for an empty one. */
 static int
-map_file(const char *path, const uint8_t **p, size_t *size, struct hed_why *why)
+map_trace(const char *path, const uint8_t **p, size_t *size, struct hed_why *why)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat st;
@@ -395,7 +395,7 @@ hed_trace_open(const char *path, struct hed_trace **out, struct hed_why *why)
 {
     const uint8_t *p;
     size_t size;
-    int err = map_file(path, &p, &size, why);
+    int err = map_trace(path, &p, &size, why);
 
     if (err)
         return err;

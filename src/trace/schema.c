@@ -33,7 +33,7 @@ struct parser {
 };
 
 static void *
-room(struct parser *p, size_t count, size_t size)
+alloc_parsed(struct parser *p, size_t count, size_t size)
 {
     void *m = NULL;
     size_t bytes;
@@ -50,7 +50,7 @@ room(struct parser *p, size_t count, size_t size)
 
 /* Cuts the part before the first `stop` off s; the stop itself is dropped. */
 static struct span
-cut(struct span *s, char stop)
+cut_word(struct span *s, char stop)
 {
     struct span head = {s->at, 0};
 
@@ -66,7 +66,7 @@ cut(struct span *s, char stop)
 }
 
 static bool
-is(struct span s, const char *word)
+span_is(struct span s, const char *word)
 {
     return s.n == strlen(word) && memcmp(s.at, word, s.n) == 0;
 }
@@ -86,9 +86,9 @@ is_name(struct span s)
 }
 
 static const char *
-copy(struct parser *p, struct span s)
+copy_span(struct parser *p, struct span s)
 {
-    char *name = room(p, s.n + 1, 1);
+    char *name = alloc_parsed(p, s.n + 1, 1);
 
     if (!name)
         return "";
@@ -98,7 +98,7 @@ copy(struct parser *p, struct span s)
 }
 
 static bool
-number(struct span s, uint32_t *out)
+number_of_span(struct span s, uint32_t *out)
 {
     uint64_t v = 0;
 
@@ -119,7 +119,7 @@ count_words(struct span line)
     size_t n = 0;
 
     for (; line.n; n++)
-        cut(&line, ' ');
+        cut_word(&line, ' ');
     return n;
 }
 
@@ -173,7 +173,7 @@ named_code(struct parser *p, struct span s, struct hed_schema_type *t)
 
     if (!is_name(rest))
         return;
-    t->name = copy(p, rest);
+    t->name = copy_span(p, rest);
     if (s.at[0] == 'h') {
         t->code = HED_CODE_HANDLE;
     } else if (s.at[0] == 'e') {
@@ -192,10 +192,10 @@ parse_code(struct parser *p, struct span s, unsigned nest, struct hed_schema_typ
     if (s.n == 0 || nest > HED_SCHEMA_NEST_MAX)
         return;
     if (s.at[0] == '[' || s.at[0] == '*' || s.at[0] == '@') {
-        struct hed_schema_type *inner = room(p, 1, sizeof(*inner));
+        struct hed_schema_type *inner = alloc_parsed(p, 1, sizeof(*inner));
         struct span rest = {s.at + 1, s.n - 1};
 
-        if (!inner || (s.at[0] == '[' && !number(cut(&rest, ']'), &t->count)))
+        if (!inner || (s.at[0] == '[' && !number_of_span(cut_word(&rest, ']'), &t->count)))
             return;
         parse_code(p, rest, nest + 1, inner);
         t->inner = inner;
@@ -207,7 +207,7 @@ parse_code(struct parser *p, struct span s, unsigned nest, struct hed_schema_typ
         return;
     }
     for (size_t i = 0; i < sizeof(plain_codes) / sizeof(plain_codes[0]); i++) {
-        if (is(s, plain_codes[i].word))
+        if (span_is(s, plain_codes[i].word))
             t->code = plain_codes[i].code;
     }
 }
@@ -219,22 +219,22 @@ static struct hed_schema_field *
 parse_fields(struct parser *p, struct span line, bool with_dir, uint32_t *count)
 {
     const size_t n = count_words(line);
-    struct hed_schema_field *fields = room(p, n ? n : 1, sizeof(*fields));
+    struct hed_schema_field *fields = alloc_parsed(p, n ? n : 1, sizeof(*fields));
 
     *count = 0;
     for (size_t i = 0; i < n && fields; i++) {
-        struct span word = cut(&line, ' ');
+        struct span word = cut_word(&line, ' ');
         struct hed_schema_field *f = &fields[i];
 
         if (with_dir) {
-            const struct span dir = cut(&word, ':');
+            const struct span dir = cut_word(&word, ':');
 
             f->dir = dir.n == 1 && strchr("iob", dir.at[0]) ? dir.at[0] : 0;
         }
 
-        const struct span name = cut(&word, ':');
+        const struct span name = cut_word(&word, ':');
 
-        f->name = is_name(name) ? copy(p, name) : "";
+        f->name = is_name(name) ? copy_span(p, name) : "";
         /* A name or direction that makes no sense: nothing is known about the value either. */
         if ((name.n == 0 || *f->name) && (!with_dir || (f->dir && name.n)))
             parse_code(p, word, 0, &f->type);
@@ -245,37 +245,38 @@ parse_fields(struct parser *p, struct span line, bool with_dir, uint32_t *count)
 
 /* The line that begins at `at`. */
 static struct span
-line_at(struct span text, size_t at)
+line_from(struct span text, size_t at)
 {
     struct span rest = {text.at + at, text.n - at};
 
-    return cut(&rest, '\n');
+    return cut_word(&rest, '\n');
 }
 
 static char
 record_keyword(struct span word)
 {
-    return is(word, "struct") ? 's' : is(word, "union") ? 'u' : 0;
+    return span_is(word, "struct") ? 's' : span_is(word, "union") ? 'u' : 0;
 }
 
 /* First pass: how many records and calls there may be. */
 static void
-count_lines(struct parser *p, struct span text)
+count_schema_lines(struct parser *p, struct span text)
 {
     size_t records = 0;
     size_t calls = 0;
 
     while (text.n) {
-        struct span line = cut(&text, '\n');
-        const struct span keyword = cut(&line, ' ');
+        struct span line = cut_word(&text, '\n');
+        const struct span keyword = cut_word(&line, ' ');
         uint32_t n;
 
         records += record_keyword(keyword) != 0;
-        if (is(keyword, "call") && number(cut(&line, ' '), &n) && n <= CALL_MAX && n >= calls)
+        if (span_is(keyword, "call") && number_of_span(cut_word(&line, ' '), &n) && n <= CALL_MAX &&
+            n >= calls)
             calls = n + 1;
     }
-    p->schema->records = room(p, records ? records : 1, sizeof(*p->schema->records));
-    p->schema->calls = room(p, calls ? calls : 1, sizeof(*p->schema->calls));
+    p->schema->records = alloc_parsed(p, records ? records : 1, sizeof(*p->schema->records));
+    p->schema->calls = alloc_parsed(p, calls ? calls : 1, sizeof(*p->schema->calls));
     p->schema->call_count = calls;
 }
 
@@ -287,15 +288,15 @@ name_records(struct parser *p, struct span text)
     size_t at = 0;
 
     while (at < text.n && !p->err) {
-        struct span line = line_at(text, at);
+        struct span line = line_from(text, at);
         const size_t next = at + line.n + 1;
-        const char keyword = record_keyword(cut(&line, ' '));
-        const struct span name = cut(&line, ' ');
+        const char keyword = record_keyword(cut_word(&line, ' '));
+        const struct span name = cut_word(&line, ' ');
 
         if (keyword && is_name(name)) {
             struct hed_schema_record *r = &s->records[s->record_count++];
 
-            r->name = copy(p, name);
+            r->name = copy_span(p, name);
             r->keyword = keyword;
             r->at = (uint32_t)at;
         }
@@ -308,12 +309,12 @@ name_records(struct parser *p, struct span text)
 static void
 fill_record(struct parser *p, struct span text, struct hed_schema_record *r)
 {
-    struct span line = line_at(text, r->at);
+    struct span line = line_from(text, r->at);
 
-    cut(&line, ' ');
-    cut(&line, ' ');
+    cut_word(&line, ' ');
+    cut_word(&line, ' ');
     /* A union without a size cannot be read; one without fields never is. */
-    if (r->keyword == 'u' && !number(cut(&line, ' '), &r->size))
+    if (r->keyword == 'u' && !number_of_span(cut_word(&line, ' '), &r->size))
         r->keyword = '?';
     r->fields = parse_fields(p, line, false, &r->field_count);
 }
@@ -323,15 +324,16 @@ parse_call(struct parser *p, struct span line)
 {
     uint32_t n;
 
-    if (!number(cut(&line, ' '), &n) || n >= p->schema->call_count || p->schema->calls[n])
+    if (!number_of_span(cut_word(&line, ' '), &n) || n >= p->schema->call_count ||
+        p->schema->calls[n])
         return;
 
-    const struct span name = cut(&line, ' ');
-    struct hed_schema_call *c = is_name(name) ? room(p, 1, sizeof(*c)) : NULL;
+    const struct span name = cut_word(&line, ' ');
+    struct hed_schema_call *c = is_name(name) ? alloc_parsed(p, 1, sizeof(*c)) : NULL;
 
     if (!c)
         return;
-    c->name = copy(p, name);
+    c->name = copy_span(p, name);
     c->args = parse_fields(p, line, true, &c->arg_count);
     if (c->arg_count && !p->err) {
         const char *last = c->args[c->arg_count - 1].name;
@@ -348,22 +350,22 @@ parse_fails(struct parser *p, struct span line)
     const struct hed_schema *s = p->schema;
     uint32_t n;
     struct hed_schema_call *c =
-        number(cut(&line, ' '), &n) && n < s->call_count ? s->calls[n] : NULL;
-    struct hed_schema_fails *f = c ? room(p, 1, sizeof(*f)) : NULL;
+        number_of_span(cut_word(&line, ' '), &n) && n < s->call_count ? s->calls[n] : NULL;
+    struct hed_schema_fails *f = c ? alloc_parsed(p, 1, sizeof(*f)) : NULL;
 
     if (!f)
         return;
 
-    const struct span result = cut(&line, ' ');
+    const struct span result = cut_word(&line, ' ');
 
-    f->any = is(result, "*");
-    if (!f->any && !number(result, &f->result))
+    f->any = span_is(result, "*");
+    if (!f->any && !number_of_span(result, &f->result))
         return;
     while (line.n) {
-        const struct span word = cut(&line, ' ');
+        const struct span word = cut_word(&line, ' ');
 
         for (uint32_t i = 0; i < c->arg_count && i < 64; i++) {
-            if (is(word, c->args[i].name) && c->args[i].dir != 'i')
+            if (span_is(word, c->args[i].name) && c->args[i].dir != 'i')
                 f->args |= UINT64_C(1) << i;
         }
     }
@@ -375,20 +377,20 @@ static int
 parse_api(struct parser *p, struct span line)
 {
     struct hed_schema *s = p->schema;
-    const struct span keyword = cut(&line, ' ');
-    const struct span name = cut(&line, ' ');
+    const struct span keyword = cut_word(&line, ' ');
+    const struct span name = cut_word(&line, ' ');
 
-    if (!is(keyword, "api") || !is_name(name) || !is_name(line))
+    if (!span_is(keyword, "api") || !is_name(name) || !is_name(line))
         return HED_EFORMAT;
-    s->api = copy(p, name);
-    if (is(name, "cuda")) {
+    s->api = copy_span(p, name);
+    if (span_is(name, "cuda")) {
         s->enums = hed_cuda_enums;
         s->enum_count = hed_cuda_enum_count;
-    } else if (is(name, "nvml")) {
+    } else if (span_is(name, "nvml")) {
         s->enums = hed_nvml_enums;
         s->enum_count = hed_nvml_enum_count;
     }
-    s->result = hed_enums_find(s->enums, s->enum_count, copy(p, line));
+    s->result = hed_enums_find(s->enums, s->enum_count, copy_span(p, line));
     return p->err;
 }
 
@@ -397,9 +399,9 @@ parse_lines(struct parser *p, struct span text, const char *keyword,
             void (*parse)(struct parser *p, struct span line))
 {
     while (!p->err && text.n) {
-        struct span line = cut(&text, '\n');
+        struct span line = cut_word(&text, '\n');
 
-        if (is(cut(&line, ' '), keyword))
+        if (span_is(cut_word(&line, ' '), keyword))
             parse(p, line);
     }
 }
@@ -411,15 +413,15 @@ hed_schema_parse(const char *text, size_t size, struct hed_arena *arena,
     struct parser p = {.arena = arena};
     struct span all = {text, size};
 
-    p.schema = room(&p, 1, sizeof(*p.schema));
-    if (p.schema && parse_api(&p, line_at(all, 0)) == HED_EFORMAT) {
+    p.schema = alloc_parsed(&p, 1, sizeof(*p.schema));
+    if (p.schema && parse_api(&p, line_from(all, 0)) == HED_EFORMAT) {
         hed_why_set(why, "the schema does not begin with an api line");
         return HED_EFORMAT;
     }
     if (size > UINT32_MAX)
         p.err = HED_ELIMIT;
     if (!p.err)
-        count_lines(&p, all);
+        count_schema_lines(&p, all);
     if (!p.err)
         name_records(&p, all);
     for (size_t i = 0; !p.err && i < p.schema->record_count; i++)

@@ -1,12 +1,11 @@
 /* The schema of one API as a trace carries it (docs/trace-format.md), in memory.
  *
- * It says how a call's bytes are to be read; print.c reads them. A schema comes out of a file and
- * is not trusted: what makes no sense becomes HED_CODE_BAD, so that one strange call spoils no
- * other.
+ * It describes the encoding of a call; print.c decodes it. A schema comes from a file and is not
+ * trusted: what cannot be understood becomes HED_CODE_BAD, so that one strange call does not affect
+ * the others.
  *
- * Invariants:
- * 1. Everything lies in the arena given to the parser and is constant after it.
- * 2. Types may refer to one another in circles; whoever follows them bounds depth and steps.
+ * Invariants: 1. Everything lies in the arena given to the parser and is constant after it. 2.
+ * Types can refer to each other in circles, so code that follows them must limit depth and steps.
  */
 #pragma once
 

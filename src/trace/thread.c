@@ -14,11 +14,11 @@
 #include "trace/writer.h"
 
 #define WAIT_NS 10000000    /* covers a lost wake-up; it is not what normally ends a wait */
-#define FETCH_AHEAD 192     /* bytes: where the next records but one will lie */
-#define ITEMS_MAX 64        /* of an array that are kept in a record */
-#define TEXT_BYTES_MAX 1024 /* of a string, likewise */
+#define FETCH_AHEAD 192     /* bytes from a record to what is fetched for later ones */
+#define ITEMS_MAX 64        /* items of an array that are kept in a record */
+#define TEXT_BYTES_MAX 1024 /* bytes of a string that are kept */
 
-/* The calling thread's state; thread_ends() is called when the thread ends. */
+/* The calling thread's state; close_ring() is called when the thread ends. */
 static __thread struct own {
     struct hed_enc enc; /* first, so that hed_trace_end() finds the rest by it */
     struct hed_trace_writer *writer;
@@ -31,7 +31,7 @@ static pthread_key_t exit_key;
 static pthread_once_t exit_once = PTHREAD_ONCE_INIT;
 
 static void
-thread_ends(void *p)
+close_ring(void *p)
 {
     struct hed_trace_ring *r = p;
 
@@ -44,7 +44,7 @@ thread_ends(void *p)
 static void
 make_exit_key(void)
 {
-    if (pthread_key_create(&exit_key, thread_ends))
+    if (pthread_key_create(&exit_key, close_ring))
         hed_bug("no thread key for the trace");
 }
 
@@ -89,7 +89,7 @@ create_ring(struct hed_trace_writer *w)
 
 /* The ring is full. Waits until there is room; NULL if the record is to be dropped. */
 static uint8_t *
-wait_for_room(struct hed_trace_writer *w, struct hed_trace_ring *r)
+wait_for_ring(struct hed_trace_writer *w, struct hed_trace_ring *r)
 {
     uint8_t *p = NULL;
 
@@ -162,7 +162,7 @@ reserve_slowly(struct hed_trace_writer *w)
     uint8_t *p = hed_trace_ring_reserve(r);
 
     if (!p)
-        p = wait_for_room(w, r);
+        p = wait_for_ring(w, r);
     if (p && atomic_load_explicit(&r->dropped, memory_order_relaxed)) {
         report_dropped(w, r);
         p = hed_trace_ring_reserve(r);

@@ -23,7 +23,7 @@
 #define TEXT_BYTES 32 /* of raw data */
 #define JSON_BYTES 4096
 
-static void put(struct hed_value_out *o, const struct hed_schema_type *t, unsigned depth);
+static void put_value(struct hed_value_out *o, const struct hed_schema_type *t, unsigned depth);
 static void put_members(struct hed_value_out *o, const struct hed_schema_record *r, unsigned depth,
                         bool *first);
 
@@ -52,7 +52,7 @@ hed_value_raw(struct hed_value_out *o, const char *text)
 }
 
 static void
-fail(struct hed_value_out *o, int err)
+fail_value(struct hed_value_out *o, int err)
 {
     if (!o->dec.err)
         o->dec.err = err;
@@ -81,12 +81,12 @@ hed_value_name(struct hed_value_out *o, bool *first, const char *name)
 
 /* May another value be read here? If not, the error says why. */
 static bool
-enter(struct hed_value_out *o, unsigned depth)
+enter_value(struct hed_value_out *o, unsigned depth)
 {
     if (o->dec.err)
         return false;
     if (depth > HED_VALUE_DEPTH_MAX || o->steps == 0) {
-        fail(o, HED_ELIMIT);
+        fail_value(o, HED_ELIMIT);
         return false;
     }
     o->steps--;
@@ -206,7 +206,7 @@ put_bulk(struct hed_value_out *o)
 }
 
 static void
-put_text(struct hed_value_out *o)
+put_field_text(struct hed_value_out *o)
 {
     const uint32_t length = hed_get_u32(&o->dec);
     const uint32_t stored = hed_get_u32(&o->dec);
@@ -227,7 +227,7 @@ put_text(struct hed_value_out *o)
 /* ---- numbers --------------------------------------------------------------------------------- */
 
 static uint64_t
-get_number(struct hed_value_out *o, enum hed_schema_code code)
+get_field_number(struct hed_value_out *o, enum hed_schema_code code)
 {
     switch (code) {
     case HED_CODE_U8:
@@ -301,9 +301,9 @@ put_handle(struct hed_value_out *o, const struct hed_schema_type *t, uint64_t v)
 }
 
 static void
-put_number(struct hed_value_out *o, const struct hed_schema_type *t)
+put_field_number(struct hed_value_out *o, const struct hed_schema_type *t)
 {
-    const uint64_t v = get_number(o, t->code);
+    const uint64_t v = get_field_number(o, t->code);
 
     if (o->dec.err) {
         hed_value_lament(o);
@@ -356,7 +356,7 @@ put_list(struct hed_value_out *o, const struct hed_schema_type *inner, uint32_t 
             o->buf = NULL;
         if (i)
             hed_value_raw(o, o->json ? "," : ", ");
-        put(o, inner, depth + 1);
+        put_value(o, inner, depth + 1);
     }
     o->buf = buf;
     if (!o->json && shown < count)
@@ -377,7 +377,7 @@ put_many(struct hed_value_out *o, const struct hed_schema_type *t, unsigned dept
     const uint32_t stored = hed_get_u32(&o->dec);
 
     if (!o->dec.err && stored > count)
-        fail(o, HED_EFORMAT);
+        fail_value(o, HED_EFORMAT);
     if (o->dec.err)
         hed_value_lament(o);
     else if (count == HED_PACK_NULL32)
@@ -396,7 +396,7 @@ put_ref(struct hed_value_out *o, const struct hed_schema_type *t, unsigned depth
     if (o->dec.err)
         hed_value_lament(o);
     else if (present)
-        put(o, t->inner, depth + 1);
+        put_value(o, t->inner, depth + 1);
     else
         hed_value_raw(o, o->json ? "null" : "NULL");
 }
@@ -416,7 +416,7 @@ skip_zero(struct hed_value_out *o, const struct hed_schema_type *t, unsigned dep
     struct hed_buf *buf = o->buf;
 
     o->buf = NULL;
-    put(o, t, depth);
+    put_value(o, t, depth);
     o->buf = buf;
     if (!o->dec.err && all_zero(before.at, (size_t)(o->dec.at - before.at)))
         return true;
@@ -435,7 +435,7 @@ put_member(struct hed_value_out *o, const struct hed_schema_field *f, unsigned d
         return;
     }
     hed_value_name(o, first, *f->name ? f->name : "?");
-    put(o, &f->type, depth);
+    put_value(o, &f->type, depth);
 }
 
 static void
@@ -444,7 +444,7 @@ put_case(struct hed_value_out *o, const struct hed_schema_record *r, unsigned de
     const uint16_t which = hed_get_u16(&o->dec);
 
     if (!o->dec.err && which > r->field_count)
-        fail(o, HED_EFORMAT);
+        fail_value(o, HED_EFORMAT);
     if (o->dec.err) {
         hed_value_name(o, first, "?");
         hed_value_lament(o);
@@ -459,8 +459,8 @@ put_case(struct hed_value_out *o, const struct hed_schema_record *r, unsigned de
 static void
 put_members(struct hed_value_out *o, const struct hed_schema_record *r, unsigned depth, bool *first)
 {
-    if (!enter(o, depth) || (r->keyword != 's' && r->keyword != 'u')) {
-        fail(o, HED_ENOTSUP);
+    if (!enter_value(o, depth) || (r->keyword != 's' && r->keyword != 'u')) {
+        fail_value(o, HED_ENOTSUP);
         hed_value_name(o, first, "?");
         hed_value_lament(o);
         return;
@@ -474,13 +474,13 @@ put_members(struct hed_value_out *o, const struct hed_schema_record *r, unsigned
 }
 
 static void
-put(struct hed_value_out *o, const struct hed_schema_type *t, unsigned depth)
+put_value(struct hed_value_out *o, const struct hed_schema_type *t, unsigned depth)
 {
     bool first = true;
 
     if (t->code == HED_CODE_BAD)
-        fail(o, HED_ENOTSUP);
-    if (!enter(o, depth)) {
+        fail_value(o, HED_ENOTSUP);
+    if (!enter_value(o, depth)) {
         hed_value_lament(o);
         return;
     }
@@ -510,15 +510,15 @@ put(struct hed_value_out *o, const struct hed_schema_type *t, unsigned depth)
         put_bulk(o);
         return;
     case HED_CODE_TEXT:
-        put_text(o);
+        put_field_text(o);
         return;
     default:
-        put_number(o, t);
+        put_field_number(o, t);
     }
 }
 
 void
 hed_value_put(struct hed_value_out *o, const struct hed_schema_type *t)
 {
-    put(o, t, 0);
+    put_value(o, t, 0);
 }

@@ -90,7 +90,7 @@ drain_ring(struct hed_trace_writer *w, struct hed_trace_ring *r)
 }
 
 static void
-count_locked(struct hed_trace_writer *w, uint64_t *records, uint64_t *dropped)
+count_records_locked(struct hed_trace_writer *w, uint64_t *records, uint64_t *dropped)
 {
     *records = w->past_records;
     *dropped = w->past_dropped + atomic_load_explicit(&w->lost, memory_order_relaxed);
@@ -99,7 +99,7 @@ count_locked(struct hed_trace_writer *w, uint64_t *records, uint64_t *dropped)
         *dropped += atomic_load_explicit(&r->dropped, memory_order_relaxed) +
                     atomic_load_explicit(&r->dropped_before, memory_order_relaxed);
     }
-    /* They were counted when they were made. */
+    /* These were counted when they were made. */
     *records -= w->unwritten;
     *dropped += w->unwritten;
 }
@@ -135,9 +135,10 @@ drain_locked(struct hed_trace_writer *w)
 
     hed_unlock(&w->lock);
     hed_trace_clock_update(&w->clock);
-    /* New rings go before the first and only we take rings out: what follows stands still. */
+    /* New rings are added before the first one, and only we remove rings, so the rest of the list
+     * does not change. */
     for (; r; r = next) {
-        /* Looked at before draining: what a closed ring holds then is all it will ever hold. */
+        /* Checked before draining: a closed ring gets no more records. */
         const bool closed = atomic_load_explicit(&r->closed, memory_order_acquire);
 
         next = r->next;
@@ -179,12 +180,12 @@ hed_trace_wake(struct hed_trace_writer *w)
 /* ---- life ------------------------------------------------------------------------------------ */
 
 static int
-start_thread(struct hed_trace_writer *w)
+start_writer_thread(struct hed_trace_writer *w)
 {
     sigset_t all;
     sigset_t before;
 
-    /* The application's signals are not for our thread. */
+    /* Our thread must not handle the application's signals. */
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
 
@@ -223,8 +224,8 @@ hed_trace_writer_open(const struct hed_trace_options *o, struct hed_trace_writer
         free(w);
         return err;
     }
-    if (start_thread(w)) {
-        hed_warn(TRACE, "no thread for the trace: every call writes its own record");
+    if (start_writer_thread(w)) {
+        hed_warn(TRACE, "cannot start the trace's thread, so every call writes its own record");
         atomic_store_explicit(&w->late, true, memory_order_release);
     }
     *out = w;
@@ -258,7 +259,7 @@ hed_trace_writer_close(struct hed_trace_writer *w)
     hed_lock(&w->file_lock);
     drain_locked(w);
     hed_lock(&w->lock);
-    count_locked(w, &records, &dropped);
+    count_records_locked(w, &records, &dropped);
     hed_unlock(&w->lock);
     hed_put_u64(&e, records);
     hed_put_u64(&e, dropped);
@@ -269,8 +270,8 @@ hed_trace_writer_close(struct hed_trace_writer *w)
 void
 hed_trace_writer_forked(struct hed_trace_writer *w)
 {
-    /* Locks may be held by threads that do not exist here: nothing but the descriptor is touched.
-     * The rings stay allocated; the child never frees what the parent's threads were using. */
+    /* Threads that do not exist here may hold the locks, so only the descriptor is touched. The
+     * rings stay allocated: the child never frees what the parent's threads were using. */
     hed_trace_thread_forget(w);
     hed_trace_file_close(&w->file);
 }
@@ -298,6 +299,6 @@ void
 hed_trace_writer_count(struct hed_trace_writer *w, uint64_t *records, uint64_t *dropped)
 {
     hed_lock(&w->lock);
-    count_locked(w, records, dropped);
+    count_records_locked(w, records, dropped);
     hed_unlock(&w->lock);
 }

@@ -1,14 +1,14 @@
-/* Writing a trace without holding up the program.
+/* Writes a trace without slowing the program down.
  *
  *     thread 1 -> ring 1 \
  *     thread 2 -> ring 2  > writer thread -> file
  *     thread n -> ring n /
  *
- * A thread puts a record into its own ring: no lock, no system call, no allocation but for its
- * first record. The writer thread takes what is there when a ring is half full, or every
- * HED_TRACE_FLUSH_NS. A full ring makes its thread wait, or drop and count, as asked. After
- * hed_trace_writer_close there is no writer thread any more: whoever still makes a record writes it
- * to the file himself, so nothing is lost at the end of a process.
+ * A thread puts a record into its own ring, without a lock, a system call or, after its first
+ * record, an allocation. The writer thread empties the rings when one is half full, or every
+ * HED_TRACE_FLUSH_NS. If a ring is full, its thread waits, or drops the record and counts it, as
+ * the options say. After hed_trace_writer_close there is no writer thread any more: a thread that
+ * still makes a record writes it to the file itself, so nothing is lost at the end of a process.
  */
 #pragma once
 
@@ -23,22 +23,22 @@
 struct hed_trace_writer;
 struct hed_why;
 
-#define HED_TRACE_FLUSH_NS 200000000  /* longest a record waits for the disk */
-#define HED_TRACE_BODY_MAX 16384      /* bytes of a record's body, bulk data not counted */
-#define HED_TRACE_DATA_MAX (1u << 20) /* ceiling of data_bytes */
-#define HED_TRACE_RINGS_MAX 4096      /* threads at once; records of more are dropped and counted */
-#define HED_TRACE_MEMORY_MAX (256u << 20) /* ring memory; past it new rings get the minimum */
+#define HED_TRACE_FLUSH_NS 200000000      /* a record waits at most this long for the disk */
+#define HED_TRACE_BODY_MAX 16384          /* bytes of a record's body, bulk data not counted */
+#define HED_TRACE_DATA_MAX (1u << 20)     /* ceiling of data_bytes */
+#define HED_TRACE_RINGS_MAX 4096          /* threads; records of more are dropped and counted */
+#define HED_TRACE_MEMORY_MAX (256u << 20) /* ring memory; beyond it new rings get the minimum */
 #define HED_TRACE_RING_MIN (64u << 10)
 
 struct hed_trace_options {
     const char *path;           /* see hed_trace_writer_open */
-    uint64_t owner;             /* process that may take the plain path; 0: any */
-    uint64_t ring_size;         /* bytes a thread */
+    uint64_t owner;             /* process that gets the plain path; 0: any */
+    uint64_t ring_size;         /* bytes per thread */
     uint32_t data_bytes;        /* bulk data kept in a record */
     bool drop;                  /* when a ring is full: drop instead of waiting */
     bool counter;               /* read the processor's counter for times, where it keeps time */
     const char *chain;          /* for the file's head: "trace>gpu" */
-    const char *const *schemas; /* one text an API, NULL at the end */
+    const char *const *schemas; /* one text per API, NULL at the end */
 };
 
 /* What the times of records are read from; the first member of every writer. */
@@ -64,33 +64,36 @@ struct hed_trace_head {
     uint64_t duration; /* the same */
     int32_t result;
     uint32_t flags;
-    uint64_t correlation; /* what GPU activity names this call by; 0: nothing does */
+    uint64_t correlation; /* the id by which GPU activity names this call; 0: none */
 };
 
-/* Makes the file and starts the writer thread. An existing file is never overwritten: `t.hed` is
- * used if it does not exist and this process is the owner, else `t.PID.hed`, `t.PID-1.hed`, ... */
+/* Creates the file and starts the writer thread. An existing file is never overwritten: the name is
+ * `t.hed` if that does not exist and this process is the owner, else `t.PID.hed`, `t.PID-1.hed`,
+ * ...
+ */
 int hed_trace_writer_open(const struct hed_trace_options *o, struct hed_trace_writer **out,
                           struct hed_why *why);
 
 /* The file's path, for messages. */
 const char *hed_trace_writer_path(const struct hed_trace_writer *w);
 
-/* Begins a record of the calling thread: the encoder to put its body with, or NULL when it is
- * dropped (and counted). Nothing may block between begin and end. */
+/* Begins a record of the calling thread. Returns the encoder for its body, or NULL if the record is
+ * dropped and counted. Nothing may block between begin and end. */
 struct hed_enc *hed_trace_begin(struct hed_trace_writer *w);
 
 /* Ends the record that begin gave e for: adds the head and hands it to the writer. */
 void hed_trace_end(struct hed_trace_writer *w, struct hed_enc *e,
                    const struct hed_trace_head *head);
 
-/* Writes all that is there, ends the writer thread and marks the file as complete. Threads may go
- * on making records; each is then written at once. */
+/* Writes all records, ends the writer thread and marks the file as complete. Threads can go on
+ * making records; each is then written at once. */
 void hed_trace_writer_close(struct hed_trace_writer *w);
 
 /* In the child of a fork: forgets the writer without touching the file. */
 void hed_trace_writer_forked(struct hed_trace_writer *w);
 
-/* Closes, and gives everything back. No other thread may use the writer any more. For tests. */
+/* Closes the writer and frees everything. No other thread may use the writer any more. For tests.
+ */
 void hed_trace_writer_free(struct hed_trace_writer *w);
 
 /* Totals so far. */

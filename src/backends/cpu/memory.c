@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include "backends/cpu/cpu.h"
-#include "base/aside.h"
 #include "base/err.h"
 #include "base/number.h"
+#include "base/reserve.h"
 
 /* ThreadSanitizer replaces an address that it does not allow by 0, which a privileged process
  * gets. */
@@ -38,7 +38,7 @@ hed_cpu_reserve(void *m, uint64_t want, uint64_t size, uint64_t *base)
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
     void *p = MAP_FAILED;
 
-    if (PLACES_CAN_BE_CHOSEN && hed_set_aside(want, size))
+    if (PLACES_CAN_BE_CHOSEN && hed_reserve_addresses(want, size))
         p = at_address(want);
     if (p == MAP_FAILED) {
         /* A little more, so that the range can begin at a multiple of HED_MACHINE_PAGE. */

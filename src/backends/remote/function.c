@@ -9,10 +9,10 @@
 
 #include "backends/remote/code.h"
 #include "backends/remote/memory.h"
-#include "base/aside.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/number.h"
+#include "base/reserve.h"
 #include "driver/context/context.h"
 #include "driver/module/module.h"
 
@@ -205,7 +205,7 @@ reserve_variable_locked(struct hed_remote_code *c, uint64_t at, uint64_t end)
 
     struct hed_remote_range *new = malloc(sizeof *new);
 
-    if (!new || !hed_set_aside(at, end - at)) {
+    if (!new || !hed_reserve_addresses(at, end - at)) {
         free(new);
         return false;
     }

@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "backends/remote/remote.h"
-#include "base/aside.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/reserve.h"
 #include "base/str.h"
 #include "core/config.h"
 #include "driver/context/context.h"
@@ -240,7 +240,7 @@ agree_on_arena(struct hed_remote *r, struct hed_channel *channel, uint64_t parts
         err = ask_arena(channel, 0, refused, &offered);
         if (err || !offered)
             break;
-        if (hed_set_aside(offered, parts * r->stride)) {
+        if (hed_reserve_addresses(offered, parts * r->stride)) {
             err = ask_arena(channel, offered, 0, &refused);
             if (!err && refused != offered)
                 err = HED_EFORMAT;

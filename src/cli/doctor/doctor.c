@@ -71,7 +71,7 @@ hed_doctor_hint(struct hed_doctor *d, const char *fmt, ...)
 }
 
 static void
-print_text(const struct hed_doctor *d)
+print_findings(const struct hed_doctor *d)
 {
     const bool colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
     size_t counts[3] = {0};
@@ -99,29 +99,29 @@ print_text(const struct hed_doctor *d)
 }
 
 static void
-add_text(struct hed_buf *b, const char *key, const char *value, const char *after)
+add_finding_text(struct hed_buf *b, const char *key, const char *value, const char *after)
 {
     hed_str_field(b, key, value, strlen(value));
     hed_buf_addf(b, "%s", after);
 }
 
 static void
-print_json(const struct hed_doctor *d, bool failed)
+print_findings_json(const struct hed_doctor *d, bool failed)
 {
     struct hed_buf b;
 
     hed_buf_init(&b, OUTPUT_MAX);
     hed_buf_addf(&b, "{");
-    add_text(&b, "version", hed_cli_version_text, ",");
+    add_finding_text(&b, "version", hed_cli_version_text, ",");
     hed_buf_addf(&b, "\"failed\":%s,\"findings\":[", failed ? "true" : "false");
     for (size_t i = 0; i < d->count; i++) {
         const struct hed_finding *f = &d->findings[i];
 
         hed_buf_addf(&b, "%s{", i ? "," : "");
-        add_text(&b, "level", level_names[f->level], ",");
-        add_text(&b, "name", f->name, ",");
-        add_text(&b, "text", f->text, ",");
-        add_text(&b, "hint", f->hint, "}");
+        add_finding_text(&b, "level", level_names[f->level], ",");
+        add_finding_text(&b, "name", f->name, ",");
+        add_finding_text(&b, "text", f->text, ",");
+        add_finding_text(&b, "hint", f->hint, "}");
     }
     hed_buf_addf(&b, "]}");
     puts(hed_buf_cstr(&b));
@@ -163,9 +163,9 @@ hed_cli_doctor(int argc, char **argv)
     for (size_t i = 0; i < d->count; i++)
         failed = failed || d->findings[i].level == HED_FINDING_FAIL;
     if (json)
-        print_json(d, failed);
+        print_findings_json(d, failed);
     else
-        print_text(d);
+        print_findings(d);
     free(d);
     return failed ? HED_EXIT_FAILED : HED_EXIT_OK;
 }

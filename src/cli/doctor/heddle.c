@@ -15,7 +15,7 @@
 
 /* Loads one library in a child and compares its version. True if everything is right. */
 static bool
-check_library(struct hed_doctor *d, const char *path)
+check_own_library(struct hed_doctor *d, const char *path)
 {
     struct hed_env env;
     const char *hint;
@@ -64,9 +64,9 @@ check_libraries(struct hed_doctor *d)
         return;
     }
     /* The fronts bring the core library with them, and its version. */
-    if (check_library(d, install.lib[HED_INSTALL_CORE]) &&
-        check_library(d, install.lib[HED_INSTALL_CUDA]) &&
-        check_library(d, install.lib[HED_INSTALL_NVML]))
+    if (check_own_library(d, install.lib[HED_INSTALL_CORE]) &&
+        check_own_library(d, install.lib[HED_INSTALL_CUDA]) &&
+        check_own_library(d, install.lib[HED_INSTALL_NVML]))
         hed_doctor_say(d, HED_FINDING_OK, "libraries", "heddle %s in %s", hed_cli_version_text,
                        install.dir);
     if (strpbrk(install.dir, ":; ")) {

@@ -10,7 +10,7 @@
 #include "cli/doctor/doctor.h"
 #include "cli/install.h"
 #include "cli/probe.h"
-#include "core/cupti_places.h"
+#include "core/cupti_files.h"
 #include "locate/driver.h"
 #include "sched/share.h"
 

@@ -57,7 +57,7 @@ base_name(const char *path)
 
 /* 0 or errno. */
 static int
-write_all(int fd, struct hed_bytes b)
+write_bytes(int fd, struct hed_bytes b)
 {
     for (size_t at = 0; at < b.size;) {
         const ssize_t n = write(fd, b.data + at, b.size - at);
@@ -70,14 +70,14 @@ write_all(int fd, struct hed_bytes b)
 }
 
 static int
-write_file(const char *path, struct hed_bytes b)
+write_image_file(const char *path, struct hed_bytes b)
 {
     const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 
     if (fd < 0)
         return errno;
 
-    const int err = write_all(fd, b);
+    const int err = write_bytes(fd, b);
 
     /* Some file systems report only here that the disk is full. */
     if (close(fd) != 0 && !err)
@@ -109,7 +109,7 @@ write_image(struct extract *x, const struct hed_cli_image *m, struct hed_bytes i
     int n, err;
 
     if (x->to_stdout) {
-        err = write_all(STDOUT_FILENO, image);
+        err = write_bytes(STDOUT_FILENO, image);
         if (err)
             hed_cli_say("fatbin extract: cannot write the output: %s", strerror(err));
         return err == 0;
@@ -117,7 +117,7 @@ write_image(struct extract *x, const struct hed_cli_image *m, struct hed_bytes i
     snprintf(number, sizeof number, "kind%u", m->entry.kind);
     n = snprintf(path, sizeof path, "%s/%s.%" PRIu64 ".%s.%s", x->asked.dir, base_name(m->path),
                  m->number, hed_fatbin_arch_text(&m->entry, arch), kind ? kind : number);
-    err = n < 0 || (size_t)n >= sizeof path ? ENAMETOOLONG : write_file(path, image);
+    err = n < 0 || (size_t)n >= sizeof path ? ENAMETOOLONG : write_image_file(path, image);
     if (err) {
         hed_cli_say("fatbin extract: cannot write '%s': %s", path, strerror(err));
         return false;

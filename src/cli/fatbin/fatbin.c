@@ -203,7 +203,7 @@ read_arch(const struct hed_cli_opts *o, struct hed_cli_select *select)
 }
 
 static bool
-read_number(const struct hed_cli_opts *o, struct hed_cli_select *select)
+read_entry_number(const struct hed_cli_opts *o, struct hed_cli_select *select)
 {
     if (hed_parse_u64(o->value, &select->number) == 0 && select->number > 0)
         return true;
@@ -214,14 +214,14 @@ read_number(const struct hed_cli_opts *o, struct hed_cli_select *select)
 
 /* Takes one option, by its name. False: the value is wrong, and the reason was printed. */
 static bool
-take_option(const struct hed_cli_opts *o, const char *name, struct hed_cli_asked *asked)
+take_fatbin_option(const struct hed_cli_opts *o, const char *name, struct hed_cli_asked *asked)
 {
     if (strcmp(name, "kind") == 0)
         return read_kind(o, &asked->select);
     if (strcmp(name, "arch") == 0)
         return read_arch(o, &asked->select);
     if (strcmp(name, "entry") == 0)
-        return read_number(o, &asked->select);
+        return read_entry_number(o, &asked->select);
     if (strcmp(name, "output") == 0)
         asked->dir = o->value;
     else if (strcmp(name, "sections") == 0)
@@ -254,7 +254,7 @@ hed_cli_fatbin_words(struct hed_cli_opts *o, const char *usage, struct hed_cli_a
             fputs(usage, stdout);
             return -1 - HED_EXIT_OK;
         }
-        if (!take_option(o, o->table[word].name, asked))
+        if (!take_fatbin_option(o, o->table[word].name, asked))
             return -1 - HED_EXIT_USAGE;
     }
     return count;

@@ -70,7 +70,7 @@ find_row(struct info *x, const struct hed_fatbin_entry *e)
 }
 
 static bool
-add_image(void *arg, const struct hed_cli_image *m)
+count_image(void *arg, const struct hed_cli_image *m)
 {
     struct info *x = arg;
     struct row *r = find_row(x, &m->entry);
@@ -206,7 +206,7 @@ text_notes(const struct info *x, const struct hed_cli_visit *v, bool counted)
 }
 
 static void
-print_text(const struct info *x, const char *path, const struct hed_cli_visit *v, bool counted)
+print_page(const struct info *x, const char *path, const struct hed_cli_visit *v, bool counted)
 {
     printf("%s: %zu bytes, ", path, v->bytes.size);
     if (v->images == 0) {
@@ -241,7 +241,7 @@ json_rows(struct hed_buf *b, const struct info *x, bool counted)
 }
 
 static void
-print_json(const struct info *x, const char *path, const struct hed_cli_visit *v, bool counted)
+print_page_json(const struct info *x, const char *path, const struct hed_cli_visit *v, bool counted)
 {
     const struct row *jit = jit_row(x);
     char arch[HED_ARCH_TEXT];
@@ -268,7 +268,7 @@ print_json(const struct info *x, const char *path, const struct hed_cli_visit *v
 }
 
 static void
-show_file(struct info *x, const char *path)
+show_page(struct info *x, const char *path)
 {
     uint64_t code = 0;
 
@@ -276,7 +276,7 @@ show_file(struct info *x, const char *path)
     x->not_counted = x->relocatable = x->unreadable = 0;
     memset(x->packed, 0, sizeof x->packed);
 
-    const struct hed_cli_visit v = hed_cli_fatbin_visit(path, &x->asked.select, add_image, x);
+    const struct hed_cli_visit v = hed_cli_fatbin_visit(path, &x->asked.select, count_image, x);
 
     if (v.code != HED_EXIT_OK)
         x->code = v.code;
@@ -293,9 +293,9 @@ show_file(struct info *x, const char *path)
     if (counted && v.code == HED_EXIT_OK)
         hed_cli_fatbin_visit(path, &x->asked.select, count_kernels, x);
     if (x->asked.json)
-        print_json(x, path, &v, counted && v.code == HED_EXIT_OK);
+        print_page_json(x, path, &v, counted && v.code == HED_EXIT_OK);
     else
-        print_text(x, path, &v, counted && v.code == HED_EXIT_OK);
+        print_page(x, path, &v, counted && v.code == HED_EXIT_OK);
 }
 
 int
@@ -316,7 +316,7 @@ hed_cli_fatbin_info(int argc, char **argv)
     }
     hed_arena_init(&x.arena, HED_CLI_IMAGE_MAX);
     for (int i = 0; i < count; i++)
-        show_file(&x, argv[i]);
+        show_page(&x, argv[i]);
     hed_arena_fini(&x.arena);
     return x.code;
 }

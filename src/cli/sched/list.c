@@ -182,7 +182,7 @@ add_row(struct hed_buf *b, const struct hed_sched_place *p, const char *state, s
 /* ---- for programs ---------------------------------------------------------------------------- */
 
 static void
-add_text(struct hed_buf *b, const char *key, const char *value, size_t max)
+add_client_text(struct hed_buf *b, const char *key, const char *value, size_t max)
 {
     hed_str_field(b, key, value, strnlen(value, max));
 }
@@ -210,9 +210,9 @@ add_json_row(struct hed_buf *b, const struct hed_sched_place *p, const char *sta
     const uint64_t ends = GET(p->ends);
 
     hed_buf_addf(b, "{\"pid\":%d,", GET(p->pid));
-    add_text(b, "name", p->name, HED_SCHED_NAME);
+    add_client_text(b, "name", p->name, HED_SCHED_NAME);
     hed_buf_addf(b, ",");
-    add_text(b, "group", p->group, HED_SCHED_NAME);
+    add_client_text(b, "group", p->group, HED_SCHED_NAME);
     hed_buf_addf(b,
                  ",\"priority\":\"%s\",\"share\":%u,\"deadline_us\":%" PRIu64
                  ",\"state\":\"%s\",\"waiting\":%u,\"queued\":%u,\"in_flight_ms\":%.3f,"

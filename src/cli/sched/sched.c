@@ -270,7 +270,7 @@ read_change(const struct hed_cli_sched *r, struct hed_sched_change *change)
         return false;
     }
     if (hed_sched_parse_change(r->settings, &change->settings, &why) != 0) {
-        hed_cli_say("sched: %s", why.text);
+        hed_cli_say("%s", why.text); /* it begins with "sched: " */
         return false;
     }
     if (!r->pid && (change->settings.given & OF_CLIENT)) {
@@ -330,7 +330,7 @@ unknown_verb(const char *word, const char *const *verbs, size_t count)
 }
 
 static bool
-take_word(struct hed_cli_sched *r, const char *word)
+take_sched_word(struct hed_cli_sched *r, const char *word)
 {
     static const char *const verbs[] = {"list", "set", "pause", "resume", "release", "policies"};
 
@@ -349,7 +349,7 @@ take_word(struct hed_cli_sched *r, const char *word)
 }
 
 static int
-parse_request(struct hed_cli_sched *r, int argc, char **argv)
+parse_sched(struct hed_cli_sched *r, int argc, char **argv)
 {
     struct hed_cli_opts o = hed_cli_opts_over(options, argc, argv);
     bool plain = false;
@@ -358,7 +358,7 @@ parse_request(struct hed_cli_sched *r, int argc, char **argv)
     while ((option = hed_cli_words_next(&o, &plain)) != HED_CLI_OPT_END) {
         if (option == HED_CLI_OPT_BAD)
             return HED_EXIT_USAGE;
-        if (option == HED_CLI_OPERAND && !take_word(r, o.value))
+        if (option == HED_CLI_OPERAND && !take_sched_word(r, o.value))
             return HED_EXIT_USAGE;
         if (option == OPT_GPU)
             r->gpu = o.value;
@@ -379,7 +379,7 @@ parse_request(struct hed_cli_sched *r, int argc, char **argv)
 }
 
 static int
-list_policies(const struct hed_cli_sched *r)
+print_policies(const struct hed_cli_sched *r)
 {
     if (r->settings) {
         hed_cli_say("sched: unexpected '%s'; policies takes no settings", r->settings);
@@ -395,7 +395,7 @@ hed_cli_sched(int argc, char **argv)
 {
     struct hed_cli_sched r = {0};
     static struct hed_cli_gpu gpus[HED_CLI_GPUS];
-    int code = parse_request(&r, argc, argv);
+    int code = parse_sched(&r, argc, argv);
 
     if (code != HED_EXIT_OK)
         return code;
@@ -404,7 +404,7 @@ hed_cli_sched(int argc, char **argv)
         return HED_EXIT_OK;
     }
     if (strcmp(r.verb, "policies") == 0)
-        return list_policies(&r);
+        return print_policies(&r);
 
     const size_t count = find_gpus(&r, gpus);
 

@@ -28,7 +28,7 @@ struct spans {
 /* ---- counting -------------------------------------------------------------------------------- */
 
 static bool
-add_span(struct spans *s, const struct hed_trace_activity *a)
+add_busy_span(struct spans *s, const struct hed_trace_activity *a)
 {
     const size_t n = s->count;
 
@@ -57,7 +57,7 @@ clean_name(const struct hed_trace_activity *a, struct hed_buf *b)
 }
 
 static bool
-add_kernel(struct hed_gpu *g, const struct hed_trace_activity *a, struct hed_buf *scratch)
+add_kernel_time(struct hed_gpu *g, const struct hed_trace_activity *a, struct hed_buf *scratch)
 {
     const uint32_t line = hed_table_line(&g->kernels, clean_name(a, scratch), NULL);
 
@@ -65,7 +65,7 @@ add_kernel(struct hed_gpu *g, const struct hed_trace_activity *a, struct hed_buf
 }
 
 static bool
-add_copy(struct hed_gpu *g, const struct hed_trace_activity *a)
+add_copy_time(struct hed_gpu *g, const struct hed_trace_activity *a)
 {
     char name[64];
 
@@ -175,11 +175,11 @@ hed_gpu_add(struct hed_gpu *g, const struct hed_trace *t, struct hed_gpu_devices
     while (good && hed_trace_next(&c, &r)) {
         if (!hed_trace_get_activity(&r, &a))
             continue;
-        good = add_span(&spans, &a);
+        good = add_busy_span(&spans, &a);
         if (a.kind == HED_TRACE_KERNEL)
-            good = good && add_kernel(g, &a, &scratch);
+            good = good && add_kernel_time(g, &a, &scratch);
         else if (a.kind == HED_TRACE_COPY || a.kind == HED_TRACE_FILL)
-            good = good && add_copy(g, &a);
+            good = good && add_copy_time(g, &a);
     }
     good = sum_up(&spans, devices) && good;
     good = good && add_waits(g, t);

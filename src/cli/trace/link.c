@@ -38,7 +38,7 @@ add_activity(struct hed_cli_links *l, const struct hed_trace_activity *a)
 }
 
 static void
-add_call(struct hed_cli_links *l, const struct hed_trace_record *r)
+add_caller(struct hed_cli_links *l, const struct hed_trace_record *r)
 {
     const uint32_t known = hed_cli_map_get(&l->map, r->correlation);
 
@@ -73,7 +73,7 @@ hed_cli_links_make(struct hed_cli_links *l, const struct hed_trace *t)
     c = hed_trace_cursor_over(t);
     while (hed_trace_next(&c, &r)) {
         if (r.kind == HED_TRACE_CALL && r.correlation)
-            add_call(l, &r);
+            add_caller(l, &r);
     }
     return true;
 }

@@ -197,7 +197,7 @@ text_line(struct show *s, const struct hed_trace_record *r)
 }
 
 static void
-text_head(struct show *s)
+text_trace_head(struct show *s)
 {
     const struct hed_trace *t = s->trace;
     const char *host = hed_trace_info(t, "host");
@@ -290,7 +290,7 @@ json_line(struct show *s, const struct hed_trace_record *r)
 }
 
 static void
-json_head(struct show *s)
+json_trace_head(struct show *s)
 {
     static const char *const keys[] = {"heddle", "pid",        "ppid",       "exe",  "host",
                                        "arch",   "clock_mono", "clock_wall", "chain"};
@@ -378,7 +378,7 @@ prepare_threads(struct show *s)
 }
 
 static int
-show_file(struct show *s)
+show_trace(struct show *s)
 {
     struct hed_trace *t = hed_cli_trace_open(s->path);
     int code = HED_EXIT_FAILED;
@@ -391,9 +391,9 @@ show_file(struct show *s)
     hed_buf_init(&s->name, HED_CLI_LINE_MAX);
     if (prepare_threads(s)) {
         if (s->json)
-            json_head(s);
+            json_trace_head(s);
         else
-            text_head(s);
+            text_trace_head(s);
         code = show_all(s);
 
         const int verdict = hed_cli_trace_verdict(s->path, t);
@@ -455,5 +455,5 @@ hed_cli_trace_show(int argc, char **argv)
     }
     if (ok && !s.path)
         hed_cli_say("trace show: no file given; see heddle trace show --help");
-    return ok && s.path ? show_file(&s) : HED_EXIT_USAGE;
+    return ok && s.path ? show_trace(&s) : HED_EXIT_USAGE;
 }

@@ -43,8 +43,8 @@ struct summary {
 /* The line of a call + 1, or 0 if there is no memory. It is found by the numbers in the record, so
  * that each name is made only once per file. */
 static uint32_t
-line_of(struct summary *s, struct hed_cli_map *known, const struct hed_trace *t,
-        const struct hed_trace_record *r, uint64_t thread_number)
+line_of_call(struct summary *s, struct hed_cli_map *known, const struct hed_trace *t,
+             const struct hed_trace_record *r, uint64_t thread_number)
 {
     const uint64_t key = thread_number << 24 | (uint64_t)r->api << 16 | r->call;
     uint32_t line = hed_cli_map_get(known, key);
@@ -75,7 +75,7 @@ struct totals {
 };
 
 static void
-count_records(struct summary *s, const struct hed_trace *t, struct totals *totals)
+count_calls(struct summary *s, const struct hed_trace *t, struct totals *totals)
 {
     struct hed_cli_map known = {0};
     struct hed_cli_map threads = {0};
@@ -94,7 +94,7 @@ count_records(struct summary *s, const struct hed_trace *t, struct totals *total
         }
 
         const bool error = hed_trace_is_error(t, &r);
-        const uint32_t line = line_of(s, &known, t, &r, thread);
+        const uint32_t line = line_of_call(s, &known, t, &r, thread);
 
         totals->calls++;
         totals->errors += error;
@@ -108,7 +108,8 @@ count_records(struct summary *s, const struct hed_trace *t, struct totals *total
 /* ---- the head -------------------------------------------------------------------------------- */
 
 static void
-text_head(struct summary *s, const char *path, const struct hed_trace *t, const struct totals *n)
+text_file_head(struct summary *s, const char *path, const struct hed_trace *t,
+               const struct totals *n)
 {
     const struct hed_trace_state *state = hed_trace_state(t);
     const char *chain = hed_trace_info(t, "chain");
@@ -142,7 +143,8 @@ text_head(struct summary *s, const char *path, const struct hed_trace *t, const 
 }
 
 static void
-json_head(struct summary *s, const char *path, const struct hed_trace *t, const struct totals *n)
+json_file_head(struct summary *s, const char *path, const struct hed_trace *t,
+               const struct totals *n)
 {
     const struct hed_trace_state *state = hed_trace_state(t);
     struct hed_buf *b = &s->json;
@@ -169,7 +171,7 @@ json_head(struct summary *s, const char *path, const struct hed_trace *t, const 
 }
 
 static void
-add_file(struct summary *s, const char *path)
+add_trace_file(struct summary *s, const char *path)
 {
     struct hed_trace *t = hed_cli_trace_open(path);
     struct totals totals = {0};
@@ -178,12 +180,12 @@ add_file(struct summary *s, const char *path)
         s->code = HED_EXIT_FAILED;
         return;
     }
-    count_records(s, t, &totals);
+    count_calls(s, t, &totals);
     hed_gpu_add(&s->gpu, t, &totals.gpus);
     if (s->as_json)
-        json_head(s, path, t, &totals);
+        json_file_head(s, path, t, &totals);
     else
-        text_head(s, path, t, &totals);
+        text_file_head(s, path, t, &totals);
     if (hed_cli_trace_verdict(path, t) != HED_EXIT_OK)
         s->code = HED_EXIT_FAILED;
     hed_gpu_devices_fini(&totals.gpus);
@@ -282,7 +284,7 @@ print_names(const struct table *t, const struct hed_call_stats_line *l)
 }
 
 static void
-print_table(const struct summary *s)
+print_call_table(const struct summary *s)
 {
     struct table t = {.total = 0};
     char text[40];
@@ -307,7 +309,7 @@ print_table(const struct summary *s)
 }
 
 static void
-print_json(const struct summary *s)
+print_summary_json(const struct summary *s)
 {
     struct hed_buf b;
 
@@ -344,7 +346,7 @@ summarise(struct summary *s, char **files, int count)
     hed_buf_init(&s->json, 64u << 20);
     s->many = count > 1;
     for (int i = 0; i < count; i++)
-        add_file(s, files[i]);
+        add_trace_file(s, files[i]);
     hed_table_finish(&s->table, s->sort);
     hed_gpu_finish(&s->gpu, s->sort);
     if (s->full || s->gpu.full) {
@@ -352,9 +354,9 @@ summarise(struct summary *s, char **files, int count)
         s->code = HED_EXIT_FAILED;
     }
     if (s->as_json)
-        print_json(s);
+        print_summary_json(s);
     else if (s->table.stats.count)
-        print_table(s);
+        print_call_table(s);
     if (!s->as_json)
         hed_gpu_print(&s->gpu);
     hed_table_fini(&s->table);

@@ -1,10 +1,10 @@
-/* The fault layer: fails the n-th call of a name with a given error. A test double for the layers
- * above it and for programs: what does my code do when the third allocation fails?
+/* The fault layer: makes the n-th call of a name fail with a given error, to test the layers above
+ * it and programs: what does my code do when the third allocation fails?
  *
  *     HEDDLE_FAULT=cuMemAlloc_v2:3:CUDA_ERROR_OUT_OF_MEMORY,cuLaunchKernel:*:700
  *
  * N counts calls of that name in this process, from 1; `*` fails every one. The error is a name or
- * a number of the API's results. A call that is failed does not reach the layer below.
+ * a number of the API's results. A call that fails this way does not reach the layer below.
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -37,7 +37,7 @@ struct fault {
 
 /* The result to fail a call with, or 0. */
 static int32_t
-verdict(struct fault *f, enum hed_api api, uint32_t call)
+planned_result(struct fault *f, enum hed_api api, uint32_t call)
 {
     int32_t result = 0;
 
@@ -60,7 +60,7 @@ verdict(struct fault *f, enum hed_api api, uint32_t call)
 static CUresult
 fault_cuda_any(struct hed_layer *self, enum hed_cuda_call id, void *args)
 {
-    const int32_t result = verdict(self->state, HED_API_CUDA, id);
+    const int32_t result = planned_result(self->state, HED_API_CUDA, id);
 
     return result ? (CUresult)result : hed_cuda_invoke(self->next, id, args);
 }
@@ -68,12 +68,12 @@ fault_cuda_any(struct hed_layer *self, enum hed_cuda_call id, void *args)
 static nvmlReturn_t
 fault_nvml_any(struct hed_layer *self, enum hed_nvml_call id, void *args)
 {
-    const int32_t result = verdict(self->state, HED_API_NVML, id);
+    const int32_t result = planned_result(self->state, HED_API_NVML, id);
 
     return result ? (nvmlReturn_t)result : hed_nvml_invoke(self->next, id, args);
 }
 
-/* NAME:N:ERROR, changed in place. */
+/* Reads NAME:N:ERROR, which is changed. */
 static int
 parse_rule(struct rule *r, char *text, struct hed_why *why)
 {
@@ -83,18 +83,20 @@ parse_rule(struct rule *r, char *text, struct hed_why *why)
     const char *error = rest;
 
     if (!n || !error) {
-        hed_why_set(why, "fault: expected NAME:N:ERROR, found '%.64s'", name);
+        hed_why_set(why, "fault: '%.64s' is not NAME:N:ERROR, such as cuInit:1:CUDA_ERROR_UNKNOWN",
+                    name);
         return HED_EFORMAT;
     }
     r->api = strncmp(name, "nvml", 4) == 0 ? HED_API_NVML : HED_API_CUDA;
     r->call = hed_call_find(r->api, name);
     if (!r->call) {
-        hed_why_set(why, "fault: there is no call '%.64s'", name);
+        hed_why_set(
+            why, "fault: there is no call '%.64s'; use its full name, such as cuMemAlloc_v2", name);
         return HED_ENOTFOUND;
     }
     r->n = EVERY;
     if (strcmp(n, "*") != 0 && (hed_parse_u64(n, &r->n) || r->n == 0)) {
-        hed_why_set(why, "fault: '%.64s' is neither * nor a count from 1", n);
+        hed_why_set(why, "fault: '%.64s' is neither * nor a number from 1 on", n);
         return HED_EINVAL;
     }
 
@@ -105,7 +107,7 @@ parse_rule(struct rule *r, char *text, struct hed_why *why)
 
     r->result = r->api == HED_API_CUDA ? (int32_t)cuda : (int32_t)nvml;
     if (err || r->result == 0) {
-        hed_why_set(why, "fault: '%.64s' is no error", error);
+        hed_why_set(why, "fault: '%.64s' is not the name or number of an error", error);
         return HED_EINVAL;
     }
     return 0;

@@ -1,8 +1,8 @@
 /* The trace layer: every call becomes a record in a file (docs/trace-format.md).
  *
  * It sees all calls through `any`. A record is made after the call, when its outputs are known;
- * only what the call overwrites is encoded before. Between the two clock readings there is nothing
- * but the call itself.
+ * only arguments that the call overwrites are encoded before. Between the two readings of the time
+ * there is nothing but the call itself.
  */
 #include <string.h>
 
@@ -94,7 +94,7 @@ trace_init(struct hed_layer *self, const struct hed_config *config, struct hed_w
     struct hed_trace_writer *w;
 
     if (!*config->trace) {
-        hed_why_set(why, "the trace layer needs the setting 'trace', a file to write");
+        hed_why_set(why, "the trace layer needs the setting 'trace', the file to write to");
         return HED_EINVAL;
     }
 

@@ -12,9 +12,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/aside.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/reserve.h"
 #include "server/worker/worker.h"
 
 #define GPU_STRIDE (UINT64_C(1) << 39)
@@ -66,8 +66,8 @@ try_gpu(struct hed_worker *w, uint64_t base)
 
     if (!w->no_memory && !reserve_at(w, base, devices, &got))
         return false;
-    if (hed_set_aside(base + (w->no_memory ? 0 : devices),
-                      w->stride + (w->no_memory ? devices : 0)))
+    if (hed_reserve_addresses(base + (w->no_memory ? 0 : devices),
+                              w->stride + (w->no_memory ? devices : 0)))
         return true;
     if (!w->no_memory)
         free_at(w, base, devices);

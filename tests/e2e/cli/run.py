@@ -89,14 +89,21 @@ class Words(Case):
 class Settings(Case):
     """Settings are checked before anything is run."""
 
+    def test_profiles_are_found_when_heddle_is_found_by_path(self):
+        env = clean_environment(PATH=os.path.dirname(os.path.realpath(HEDDLE)))
+        r = subprocess.run("heddle run --gpu cpu:h1000 true", shell=True, cwd=self.dir, env=env,
+                           executable="/bin/sh", capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual(r.returncode, 2)
+        self.assertIn("there is no device 'h1000'", r.stderr)
+
     def test_bad_values_are_refused_with_the_reason(self):
         for args, says in (
                 (("--gpu", "nowhere"), "nowhere"),
-                (("--gpu", "cpu:h1000"), "run: --gpu: there is no device 'h1000' (there are: a100"),
+                (("--gpu", "cpu:h1000"), "run: --gpu: there is no device 'h1000'; choose from a"),
                 (("--gpu", "cpu:t4,h1000x2"), "--gpu: there is no device 'h1000'"),
-                (("--gpu", "cpu:h100x65"), "--gpu: 'h100x65': the number of devices is from 1 to"),
+                (("--gpu", "cpu:h100x65"), "--gpu: 'h100x65': the number of devices must be"),
                 (("--gpu", "cpu:h100x64,t4"), "--gpu: more than 64 devices"),
-                (("--gpu", "cpu:./none.json"), "--gpu: there is no device profile ./none.json"),
+                (("--gpu", "cpu:./none.json"), "--gpu: there is no device profile './none.json'"),
                 (("--trace-data", "1z"), "--trace-data: '1z'"),
                 (("--trace-full", "maybe"), "maybe"),
                 (("--layers", "trace,magic"), "magic"),
@@ -159,7 +166,7 @@ class Settings(Case):
         self.expect(2, "run", "--config", "bad.conf", "true", says="bad.conf:2")
 
     def test_a_server_is_not_started_for_a_device_that_does_not_exist(self):
-        self.expect(2, "serve", "--gpu", "cpu:h1000", says="there is no device 'h1000' (there are:")
+        self.expect(2, "serve", "--gpu", "cpu:h1000", says="there is no device 'h1000'; choose")
 
     @needs_libraries
     def test_a_default_settings_file_that_cannot_be_read_is_a_warning(self):

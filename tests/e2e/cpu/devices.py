@@ -114,8 +114,8 @@ class Devices(Case):
         self.assertEqual([d["uuid"] for d in some], [all[2]["uuid"], all[0]["uuid"]])
 
     def test_what_is_not_there_is_named(self):
-        for gpu, says in (("cpu:h1000", "no device 'h1000' (there are: a100-40g, "),
-                          ("cpu:/no/p.json", "no device profile /no/p.json"),
+        for gpu, says in (("cpu:h1000", "no device 'h1000'; choose from a100-40g, "),
+                          ("cpu:/no/p.json", "no device profile '/no/p.json'"),
                           ("cpu:h100x99", "from 1 to 64")):
             r = self.devices("--gpu", gpu)
             self.assertEqual(r.returncode, 2)
@@ -125,7 +125,7 @@ class Devices(Case):
         r = subprocess.run([sys.executable, "-c", PROGRAM, "1"], env=environment("cpu:h1000"),
                            text=True, capture_output=True, timeout=PATIENCE)
         self.assertNotEqual(r.returncode, 0)
-        self.assertIn("no device 'h1000' (there are: a100-40g, ", r.stderr)
+        self.assertIn("no device 'h1000'; choose from a100-40g, ", r.stderr)
 
 
 @unittest.skipIf(SANITIZED, "python has no sanitizer in it")

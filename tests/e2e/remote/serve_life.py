@@ -48,7 +48,7 @@ class Words(Case):
             self.expect("--clients", "--clients", value)
         self.expect("--channels", "--channels", "0")
         self.expect("--idle", "--idle", "5000000000")
-        self.expect("log: no level", "--log", "loud")
+        self.expect("log: there is no level", "--log", "loud")
         self.expect("--token-file", "--token-file", "/nonexistent")
         self.expect("there is no option '--frob'", "--frob")
         self.expect("takes no value", "--insecure=1")

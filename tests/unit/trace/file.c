@@ -130,11 +130,11 @@ what_cannot_be_made_is_refused(void **state)
 
     assert_int_equal(hed_trace_writer_open(&o, &w, &why), HED_ENOTFOUND);
     assert_string_equal(why.text,
-                        "cannot make the trace /nonexistent/t.hed: No such file or directory");
+                        "cannot create the trace '/nonexistent/t.hed': No such file or directory");
     memset(text, 'x', sizeof text - 1);
     o.path = text;
     assert_int_not_equal(hed_trace_writer_open(&o, &w, &why), 0);
-    assert_string_equal(why.text, "the trace's path is too long");
+    assert_non_null(strstr(why.text, "the trace's path is too long: 'xxx"));
     assert_null(w);
 }
 

@@ -1,5 +1,5 @@
-/* See aside.h. */
-#include "base/aside.h"
+/* Reserving addresses. See reserve.h. */
+#include "base/reserve.h"
 
 #include <sys/mman.h>
 
@@ -8,14 +8,14 @@
 #endif
 
 bool
-hed_set_aside(uint64_t at, uint64_t size)
+hed_reserve_addresses(uint64_t at, uint64_t size)
 {
     void *p = mmap((void *)(uintptr_t)at, size, PROT_NONE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
 
     if (p == (void *)(uintptr_t)at)
         return true;
-    /* Systems that do not know the flag take the address for a hint. */
+    /* A kernel that does not know the flag treats the address as a hint. */
     if (p != MAP_FAILED)
         (void)munmap(p, size);
     return false;

@@ -1,5 +1,5 @@
-/* Where CUPTI is looked for: by who loads it (inject), and by who says whether it is there
- * (heddle doctor). */
+/* Where to look for CUPTI: for the injected library, which loads it, and for heddle doctor, which
+ * checks whether it is there. */
 #pragma once
 
 /* The newest first: CUPTI works with drivers that are newer than itself. */
