@@ -93,12 +93,12 @@ class Together(Case):
         self.pause_at_work()
         for _ in range(3):
             # The queue is full, or nearly so, and the program waits for room.
-            until(lambda: self.held() > 50)
-            held, before = self.held(), self.clients()[0]["calls"]
+            held = until(lambda: (n := self.held()) > 50 and n, self.clients)
+            before = self.clients()[0]["calls"]
             self.assertEqual(self.sched("release").returncode, 0)
             # Those go, and the next one comes to the gate; none of those that come passes.
             until(lambda: self.clients()[0]["calls"] == before + held, self.clients)
-            until(self.held)
+            until(self.held, self.clients)
             self.assertEqual(self.clients()[0]["calls"], before + held)
         p.kill()
 
