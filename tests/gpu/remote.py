@@ -23,6 +23,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TOP / "tests"))
+from harness.patience import listens, until  # noqa: E402
+
 PROGRAMS = Path(__file__).resolve().parent / "programs"
 NVCC = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
 results = []
@@ -187,7 +190,7 @@ def main():
     server = subprocess.Popen([options.build / "lib" / "heddle" / "heddled", "--listen", address,
                                "--gpu", "gpu", "--log", "warn",
                                *(["--insecure"] if options.transport == "tcp" else [])])
-    time.sleep(1)
+    until(lambda: listens(address), "a server that listens")
     try:
         for part in options.part.split(","):
             for f in {"programs": [programs], "conformance": [conformance],

@@ -4,6 +4,7 @@ There is one limit, far above what a busy machine needs: a test that reaches it 
 that never comes. Nothing is measured against it.
 """
 
+import socket
 import time
 
 PATIENCE = 240  # seconds
@@ -18,3 +19,14 @@ def until(condition, what=""):
             raise AssertionError(f"it never comes: {what() if callable(what) else what}")
         time.sleep(0.01)
     return value
+
+
+def listens(address):
+    """Can a server be reached at this address? A socket's file is there a moment before it can."""
+    if address.startswith("tcp://"):
+        host, port = address[6:].split(":")
+        family, at = socket.AF_INET, (host, int(port))
+    else:
+        family, at = socket.AF_UNIX, address.split(":", 1)[1]
+    with socket.socket(family) as s:
+        return s.connect_ex(at) == 0

@@ -12,10 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../harness/patience.h"
 #include "stress.h"
 
 #define THREADS_MAX 1024
-#define QUIET_MOST 60 /* seconds */
 
 static const struct action {
     const char *name;
@@ -173,7 +173,7 @@ watch(int count, long seconds)
 
         quiet = now == before ? quiet + 1 : 0;
         before = now;
-        if (quiet >= QUIET_MOST)
+        if (quiet >= PATIENCE_S)
             give_up(count);
         if (t % 10 == 0)
             printf("%ld s: %llu actions, %ld KiB\n", t, (unsigned long long)now, resident_kib());
