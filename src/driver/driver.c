@@ -18,15 +18,15 @@ static _Atomic(struct hed_driver *) here;
 /* ---- the table of calls ---------------------------------------------------------------------- */
 
 static const struct hed_cuda_ops *const cuda_areas[] = {
-    &hed_calls_device,       &hed_calls_device_info,    &hed_calls_context,
-    &hed_calls_primary,      &hed_calls_stream,         &hed_calls_event,
-    &hed_calls_memop,        &hed_calls_memory,         &hed_calls_copy,
-    &hed_calls_pool,         &hed_calls_virtual,        &hed_calls_array,
-    &hed_calls_module,       &hed_calls_library,        &hed_calls_function,
-    &hed_calls_launch,       &hed_calls_link,           &hed_calls_graph,
-    &hed_calls_node,         &hed_calls_exec,           &hed_calls_capture,
-    &hed_calls_table,        &hed_calls_user_object,    &hed_calls_graph_dot,
-    &hed_calls_graph_update, &hed_calls_node_attribute,
+    &hed_calls_device,       &hed_calls_device_info, &hed_calls_context,
+    &hed_calls_primary,      &hed_calls_stream,      &hed_calls_event,
+    &hed_calls_memop,        &hed_calls_memory,      &hed_calls_copy,
+    &hed_calls_pool,         &hed_calls_virtual,     &hed_calls_array,
+    &hed_calls_module,       &hed_calls_library,     &hed_calls_function,
+    &hed_calls_launch,       &hed_calls_link,        &hed_calls_graph,
+    &hed_calls_node,         &hed_calls_exec,        &hed_calls_capture,
+    &hed_calls_table,        &hed_calls_user_object, &hed_calls_graph_dot,
+    &hed_calls_graph_update, &hed_calls_condition,   &hed_calls_node_attribute,
 };
 
 static const struct hed_nvml_ops *const nvml_areas[] = {

@@ -126,6 +126,7 @@ extern const struct hed_cuda_ops hed_calls_table;       /* tables.c: export tabl
 extern const struct hed_cuda_ops hed_calls_user_object; /* user_object.c */
 extern const struct hed_cuda_ops hed_calls_graph_dot;   /* graph_dot.c */
 extern const struct hed_cuda_ops hed_calls_graph_update;   /* graph_update.c */
+extern const struct hed_cuda_ops hed_calls_condition;      /* condition.c */
 extern const struct hed_cuda_ops hed_calls_node_attribute; /* node_attribute.c */
 
 extern const struct hed_nvml_ops hed_calls_nvml_device;  /* nvml_device.c */

@@ -232,6 +232,12 @@ struct hed_machine {
     /* The executable graph is being freed. */
     void (*graph_gone)(void *m, struct hed_exec *e);
 
+    /* A conditional handle for a graph, which is named by its handle; both NULL where there are
+     * none. The second: the graph is being freed, and its handles with it. */
+    CUresult (*graph_condition)(void *m, struct hed_context *c, uint64_t graph, unsigned value,
+                                unsigned flags, uint64_t *out);
+    void (*graph_conditions_gone)(void *m, uint64_t graph);
+
     /* ---- code (module/) ---- */
 
     /* Opens an image for a device: sets p->code, and what else of it the machine knows. `why` takes

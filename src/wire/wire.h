@@ -274,20 +274,31 @@ struct hed_array_body {
  * added to it, each behind others by position; a graph begun inside of another ends as a node of
  * that; the outermost ends as an executable graph with a name, which it may have had before: then
  * it is updated, or made anew where it cannot be. Positions (32 bits each) follow the body and, at
- * the next multiple of 8, the node's own struct. */
+ * the next multiple of 8, the node's own struct.
+ *
+ * A conditional handle is the driver's, since kernels set it, and belongs to a graph of the
+ * driver's. So a graph with such handles has a name, under which the worker keeps it: handles are
+ * made for the name, and the graph is begun under it. Behind a conditional node its branches are
+ * begun, by number, and ended. */
 enum hed_graph_op {
     HED_GRAPH_BEGIN = 1,
     HED_GRAPH_NODE,
     HED_GRAPH_CHILD,
     HED_GRAPH_MAKE, /* may be answered */
-    HED_GRAPH_DROP  /* the executable graph goes */
+    HED_GRAPH_DROP, /* the executable graph goes */
+    /* Since 1.1. */
+    HED_GRAPH_CONDITION, /* answered: struct hed_graph_condition_answer */
+    HED_GRAPH_BRANCH,    /* of the conditional node that was told last */
+    HED_GRAPH_END,       /* of a branch */
+    HED_GRAPH_FORGET     /* the graph that was kept under a name goes */
 };
 struct hed_graph_body {
     struct hed_msg head; /* context: the node's */
     uint32_t op;         /* enum hed_graph_op */
     uint32_t type;       /* of HED_GRAPH_NODE: CUgraphNodeType */
-    uint64_t exec;       /* of HED_GRAPH_MAKE and _DROP: the name */
-    uint64_t flags;      /* of HED_GRAPH_MAKE: of cuGraphInstantiate */
+    uint64_t exec;       /* of HED_GRAPH_MAKE and _DROP: the name of the executable graph; of
+                          * _BEGIN, _CONDITION and _FORGET: the name of one that is kept, or 0 */
+    uint64_t flags;      /* of HED_GRAPH_MAKE: of cuGraphInstantiate; of _BRANCH: which */
     uint32_t after;      /* positions that follow */
     uint32_t size;       /* bytes of the node's own, behind them */
 };
@@ -325,6 +336,20 @@ struct hed_graph_value { /* so many as fit: of a batch of operations on memory *
     uint32_t operation;  /* CUstreamBatchMemOpType */
     uint32_t flags;
     uint64_t at, value;
+};
+
+struct hed_graph_condition { /* behind a body of HED_GRAPH_CONDITION */
+    uint32_t value, flags;
+};
+struct hed_graph_condition_answer {
+    struct hed_answer head;
+    uint64_t handle;
+};
+
+struct hed_graph_choice { /* a conditional node */
+    uint64_t handle;
+    uint32_t type; /* CUgraphConditionalNodeType */
+    uint32_t branches;
 };
 
 struct hed_host_body {

@@ -32,7 +32,8 @@ results = []
 
 # Programs that are linked on the device side: with machine code for this GPU, with machine code and
 # PTX for an older one, and with PTX alone. The driver links the latter two again.
-LINKED = {"linked": "linked/first.cu linked/second.cu linked/third.cu", "nested": "nested.cu"}
+LINKED = {"linked": "linked/first.cu linked/second.cu linked/third.cu", "nested": "nested.cu",
+          "conditional": "conditional.cu"}
 WAYS = {"machine": ["-arch=sm_90"], "older": ["-arch=sm_80"],
         "ptx": ["-arch=compute_80", "-code=compute_80"]}
 

@@ -5,6 +5,7 @@
  * are put on the stream one after the other, which is an order their edges allow.
  */
 #include "backends/remote/queue.h"
+#include "core/stats.h"
 #include "driver/driver.h"
 #include "driver/graph/graph.h"
 #include "driver/memory/memory.h"
@@ -13,6 +14,20 @@ static struct hed_remote_exec *
 mirror_of(const struct hed_exec *e)
 {
     return e->own;
+}
+
+/* Only the worker's driver can choose. */
+static bool
+has_condition(const struct hed_graph_exec *g)
+{
+    for (size_t i = 0; i < g->count; i++) {
+        const struct hed_exec_node *n = &g->nodes[i];
+
+        if (n->condition.count || (n->child && has_condition(n->child)) ||
+            (n->work && n->work->kind == HED_WORK_GRAPH && has_condition(n->work->graph)))
+            return true;
+    }
+    return false;
 }
 
 /* ---- without a mirror ------------------------------------------------------------------------ */
@@ -134,7 +149,8 @@ bring_up_locked(void *m, struct hed_exec *e, struct hed_stream *s)
 
     if (x->mirrored == e->version || x->by_node == e->version)
         return;
-    if (hed_remote_mirror_exec(m, s->ctx, e, e->body, x->mirrored == 0) == CUDA_SUCCESS)
+    x->refused = hed_remote_mirror_exec(m, s->ctx, e, e->body, x->mirrored == 0);
+    if (x->refused == CUDA_SUCCESS)
         x->mirrored = e->version;
     else
         x->by_node = e->version;
@@ -151,8 +167,14 @@ hed_remote_graph_launch(void *m, struct hed_exec *e, struct hed_stream *s,
 
     const bool by_node = mirror_of(e)->by_node == e->version;
 
+    r = mirror_of(e)->refused;
     hed_unlock(&e->lock);
-    if (by_node) {
+    if (by_node && has_condition(body)) {
+        if (r == CUDA_ERROR_NOT_SUPPORTED)
+            hed_stats_unsupported(HED_API_CUDA, HED_cuGraphLaunch,
+                                  "a remote GPU (a conditional node beside memory or functions of "
+                                  "the program's own, or in a graph inside of another)");
+    } else if (by_node) {
         r = wait_for_last(m, e, s);
         if (r == CUDA_SUCCESS)
             r = put_nodes(s, body);

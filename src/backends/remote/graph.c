@@ -31,6 +31,8 @@ inner(const struct hed_exec_node *n)
 static bool
 is_empty(const struct hed_exec_node *n)
 {
+    if (n->condition.count)
+        return false;
     return n->disabled || !n->work || n->work->kind == HED_WORK_NONE ||
            (n->work->kind == HED_WORK_COPY && n->work->copy.width == 0) ||
            (n->work->kind == HED_WORK_FILL &&
@@ -136,13 +138,19 @@ own_size(const struct hed_work *w)
 static bool
 can_tell(struct hed_remote *r, const struct hed_graph_exec *g, unsigned depth)
 {
-    if (depth == DEPTH_MAX)
+    /* Conditional handles are made for the outermost graph. */
+    if (depth == DEPTH_MAX || (depth > 0 && g->root))
         return false;
     for (size_t i = 0; i < g->count; i++) {
         const struct hed_exec_node *n = &g->nodes[i];
         size_t size = sizeof(struct hed_graph_body) + n->in_count * sizeof(uint32_t) + 8;
 
-        if (!n->disabled && inner(n)) {
+        if (n->condition.count) {
+            size += sizeof(struct hed_graph_choice);
+            for (uint32_t k = 0; k < n->condition.count; k++)
+                if (!can_tell(r, n->branches[k], depth + 1))
+                    return false;
+        } else if (!n->disabled && inner(n)) {
             if (!can_tell(r, inner(n), depth + 1))
                 return false;
         } else if (!is_empty(n)) {
@@ -255,6 +263,15 @@ put_own(const struct hed_work *w, void *to, uint32_t *type)
     }
 }
 
+static uint32_t
+put_choice(const struct hed_condition *c, void *to, uint32_t *type)
+{
+    *type = CU_GRAPH_NODE_TYPE_CONDITIONAL;
+    *(struct hed_graph_choice *)to = (struct hed_graph_choice){
+        .handle = c->handle, .type = (uint32_t)c->type, .branches = c->count};
+    return sizeof(struct hed_graph_choice);
+}
+
 /* A step that is no node of its own; NULL: lost. */
 static struct hed_graph_body *
 graph_step(struct hed_remote *r, uint64_t context, enum hed_graph_op op, size_t more,
@@ -268,12 +285,27 @@ graph_step(struct hed_remote *r, uint64_t context, enum hed_graph_op op, size_t 
     return b;
 }
 
+/* Begins a graph: `graph` is its name, if the worker keeps it. */
 static bool
-begin_graph(struct hed_remote *r, uint64_t context)
+begin_graph(struct hed_remote *r, uint64_t context, uint64_t graph)
 {
     struct hed_remote_channel *channel;
     struct hed_graph_body *b = graph_step(r, context, HED_GRAPH_BEGIN, 0, &channel);
 
+    if (b)
+        b->exec = graph;
+    return b && hed_remote_end(channel, &b->head, sizeof *b) == 0;
+}
+
+/* Begins a branch of the last node, or ends it. */
+static bool
+tell_branch(struct hed_remote *r, uint64_t context, enum hed_graph_op op, uint32_t number)
+{
+    struct hed_remote_channel *channel;
+    struct hed_graph_body *b = graph_step(r, context, op, 0, &channel);
+
+    if (b)
+        b->flags = number;
     return b && hed_remote_end(channel, &b->head, sizeof *b) == 0;
 }
 
@@ -281,11 +313,13 @@ static bool
 tell_node(struct hed_remote *r, uint64_t context, const struct hed_exec_node *n, bool child)
 {
     const size_t in = (n->in_count * sizeof(uint32_t) + 7) / 8 * 8;
-    const bool empty = child || is_empty(n);
+    const bool choice = n->condition.count > 0;
+    const bool empty = child || choice || is_empty(n);
     const uint64_t where = empty ? context : n->work->ctx->object.handle;
+    const size_t own = choice ? sizeof(struct hed_graph_choice) : empty ? 0 : own_size(n->work);
     struct hed_remote_channel *channel;
-    struct hed_graph_body *b = graph_step(r, where, child ? HED_GRAPH_CHILD : HED_GRAPH_NODE,
-                                          in + (empty ? 0 : own_size(n->work)), &channel);
+    struct hed_graph_body *b =
+        graph_step(r, where, child ? HED_GRAPH_CHILD : HED_GRAPH_NODE, in + own, &channel);
 
     if (!b)
         return false;
@@ -293,23 +327,29 @@ tell_node(struct hed_remote *r, uint64_t context, const struct hed_exec_node *n,
     b->after = (uint32_t)n->in_count;
     for (size_t i = 0; i < n->in_count; i++)
         ((uint32_t *)(void *)(b + 1))[i] = (uint32_t)n->in[i];
-    if (!empty)
+    if (choice)
+        b->size = put_choice(&n->condition, (char *)(b + 1) + in, &b->type);
+    else if (!empty)
         b->size = put_own(n->work, (char *)(b + 1) + in, &b->type);
     return hed_remote_end(channel, &b->head, (uint32_t)(sizeof *b + in + b->size)) == 0;
 }
 
 static bool
-send_graph(struct hed_remote *r, uint64_t context, const struct hed_graph_exec *g)
+send_nodes(struct hed_remote *r, uint64_t context, const struct hed_graph_exec *g)
 {
-    bool good = begin_graph(r, context);
+    bool good = true;
 
     for (size_t i = 0; i < g->count && good; i++) {
         const struct hed_exec_node *n = &g->nodes[i];
         const bool child = !n->disabled && inner(n);
 
         if (child)
-            good = send_graph(r, context, inner(n));
+            good = begin_graph(r, context, 0) && send_nodes(r, context, inner(n));
         good = good && tell_node(r, context, n, child);
+        for (uint32_t k = 0; k < n->condition.count && good; k++)
+            good = tell_branch(r, context, HED_GRAPH_BRANCH, k) &&
+                   send_nodes(r, context, n->branches[k]) &&
+                   tell_branch(r, context, HED_GRAPH_END, k);
     }
     return good;
 }
@@ -326,7 +366,7 @@ hed_remote_mirror_exec(void *m, struct hed_context *c, struct hed_exec *e,
 
     if (!can_tell(r, body, 0))
         return CUDA_ERROR_NOT_SUPPORTED;
-    if (!send_graph(r, c->object.handle, body) ||
+    if (!begin_graph(r, c->object.handle, body->root) || !send_nodes(r, c->object.handle, body) ||
         !(b = graph_step(r, c->object.handle, HED_GRAPH_MAKE, 0, &channel)))
         return CUDA_ERROR_DEVICE_UNAVAILABLE;
     b->exec = e->object.handle;
@@ -352,6 +392,48 @@ hed_remote_drop_exec(void *m, uint64_t handle)
     if (!b)
         return;
     b->exec = handle;
+    (void)hed_remote_end(channel, &b->head, sizeof *b);
+}
+
+/* ---- conditional handles --------------------------------------------------------------------- */
+
+CUresult
+hed_remote_graph_condition(void *m, struct hed_context *c, uint64_t graph, unsigned value,
+                           unsigned flags, uint64_t *out)
+{
+    struct hed_remote_channel *channel;
+    struct hed_graph_body *b = graph_step(hed_remote_of(m), c->object.handle, HED_GRAPH_CONDITION,
+                                          sizeof(struct hed_graph_condition), &channel);
+    const struct hed_graph_condition_answer *a;
+
+    if (!b)
+        return CUDA_ERROR_DEVICE_UNAVAILABLE;
+    b->exec = graph;
+    b->size = sizeof(struct hed_graph_condition);
+    *(struct hed_graph_condition *)(b + 1) =
+        (struct hed_graph_condition){.value = value, .flags = flags};
+    b->head.flags |= HED_MSG_WANTS_ANSWER;
+    if (hed_remote_end(channel, &b->head, (uint32_t)sizeof *b + b->size) != 0)
+        return CUDA_ERROR_DEVICE_UNAVAILABLE;
+    a = (const struct hed_graph_condition_answer *)hed_remote_answer(channel);
+    if (!a)
+        return CUDA_ERROR_DEVICE_UNAVAILABLE;
+    if (a->head.result == CUDA_SUCCESS && a->head.head.size >= sizeof *a)
+        *out = a->handle;
+    return a->head.result == CUDA_SUCCESS && a->head.head.size < sizeof *a
+               ? CUDA_ERROR_DEVICE_UNAVAILABLE
+               : (CUresult)a->head.result;
+}
+
+void
+hed_remote_graph_conditions_gone(void *m, uint64_t graph)
+{
+    struct hed_remote_channel *channel;
+    struct hed_graph_body *b = graph_step(hed_remote_of(m), 0, HED_GRAPH_FORGET, 0, &channel);
+
+    if (!b)
+        return;
+    b->exec = graph;
     (void)hed_remote_end(channel, &b->head, sizeof *b);
 }
 

@@ -37,6 +37,7 @@ struct hed_remote_context {
 struct hed_remote_exec {
     uint64_t mirrored; /* what the worker's mirror of it is; 0: there is none */
     uint64_t by_node;  /* there cannot be a mirror of this one: its nodes are sent one by one */
+    CUresult refused;  /* why there is none */
 };
 
 static inline struct hed_remote_stream *
@@ -171,6 +172,11 @@ bool hed_remote_functions_wait(void *m);
 CUresult hed_remote_mirror_exec(void *m, struct hed_context *c, struct hed_exec *e,
                                 struct hed_graph_exec *body, bool first);
 void hed_remote_drop_exec(void *m, uint64_t handle);
+
+/* Conditional handles of the worker's driver, for a graph that the worker keeps for them. */
+CUresult hed_remote_graph_condition(void *m, struct hed_context *c, uint64_t graph, unsigned value,
+                                    unsigned flags, uint64_t *out);
+void hed_remote_graph_conditions_gone(void *m, uint64_t graph);
 
 /* Loads an image: the code's kernels have names, positions and, once described, the rest. Closes
  * it. */

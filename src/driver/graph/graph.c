@@ -143,6 +143,7 @@ node_destroy(struct hed_object *o)
         hed_work_free(n->work);
     if (n->child)
         hed_graph_destroy(n->child);
+    hed_node_take_condition(n);
     hed_graph_memory_unref(n->memory);
     free(n->pointers);
     free(n->in.at);
@@ -273,6 +274,9 @@ graph_free(struct hed_object *o)
     struct hed_graph *g = (struct hed_graph *)o;
 
     hed_graph_users_free(&g->users);
+    hed_graph_handles_free(g);
+    if (g->root)
+        hed_object_put(&g->root->object);
     free(g);
 }
 
@@ -366,9 +370,12 @@ hed_graph_order_locked(struct hed_graph *g)
 static CUresult
 copy_node(struct hed_graph *to, const struct hed_node *n, struct hed_node **out)
 {
-    struct hed_node *c = node_create(to, n->type);
+    struct hed_node *c;
     CUresult r = CUDA_SUCCESS;
 
+    if (n->condition.count) /* its handle belongs to the original */
+        return CUDA_ERROR_NOT_SUPPORTED;
+    c = node_create(to, n->type);
     if (!c)
         return CUDA_ERROR_OUT_OF_MEMORY;
     c->origin = n->object.handle;

@@ -33,6 +33,9 @@ hed_graph_exec_unref(struct hed_graph_exec *g)
             hed_work_free(n->work);
         hed_graph_exec_unref(n->child);
         hed_graph_memory_unref(n->memory);
+        for (uint32_t k = 0; n->branches && k < n->condition.count; k++)
+            hed_graph_exec_unref(n->branches[k]);
+        free(n->branches);
         free(n->in);
     }
     free(g->nodes);
@@ -67,11 +70,28 @@ copy_positions(struct hed_exec_node *to, const size_t *in, size_t count)
     return true;
 }
 
+static bool
+copy_branches(struct hed_exec_node *to, const struct hed_exec_node *from)
+{
+    if (!from->branches)
+        return true;
+    to->branches = calloc(from->condition.count, sizeof(struct hed_graph_exec *));
+    if (!to->branches)
+        return false;
+    for (uint32_t i = 0; i < from->condition.count; i++) {
+        hed_graph_exec_ref(from->branches[i]);
+        to->branches[i] = from->branches[i];
+    }
+    return true;
+}
+
 static struct hed_graph_exec *
 body_copy(const struct hed_graph_exec *g)
 {
     struct hed_graph_exec *c = body_create(g->count);
 
+    if (c)
+        c->root = g->root;
     for (size_t i = 0; c && i < g->count; i++) {
         const struct hed_exec_node *from = &g->nodes[i];
         struct hed_exec_node *to = &c->nodes[i];
@@ -82,8 +102,10 @@ body_copy(const struct hed_graph_exec *g)
             hed_graph_exec_ref(from->child);
         to->work = from->work ? hed_work_copy(from->work) : NULL;
         to->in = NULL;
+        to->branches = NULL;
         c->count = i + 1;
-        if ((from->work && !to->work) || !copy_positions(to, from->in, from->in_count)) {
+        if ((from->work && !to->work) || !copy_positions(to, from->in, from->in_count) ||
+            !copy_branches(to, from)) {
             hed_graph_exec_unref(c);
             return NULL;
         }
@@ -97,6 +119,7 @@ make_node(const struct hed_node *n, struct hed_exec_node *to)
 {
     to->handle = n->object.handle;
     to->type = n->type;
+    to->condition = n->condition;
     to->memory = hed_graph_memory_ref(n->memory);
     to->in = malloc((n->in.count + 1) * sizeof *to->in);
     if (!to->in)
@@ -109,6 +132,22 @@ make_node(const struct hed_node *n, struct hed_exec_node *to)
     return CUDA_SUCCESS;
 }
 
+/* The bodies of what is inside of a node. */
+static CUresult
+make_inner(const struct hed_node *n, struct hed_exec_node *to)
+{
+    CUresult r = n->child ? hed_exec_body(n->child, &to->child) : CUDA_SUCCESS;
+
+    if (r != CUDA_SUCCESS || !n->condition.count)
+        return r;
+    to->branches = calloc(n->condition.count, sizeof(struct hed_graph_exec *));
+    if (!to->branches)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    for (uint32_t i = 0; i < n->condition.count && r == CUDA_SUCCESS; i++)
+        r = hed_exec_body(n->branches[i], &to->branches[i]);
+    return r;
+}
+
 CUresult
 hed_exec_body(struct hed_graph *g, struct hed_graph_exec **out)
 {
@@ -118,6 +157,7 @@ hed_exec_body(struct hed_graph *g, struct hed_graph_exec **out)
     if (!b)
         return CUDA_ERROR_OUT_OF_MEMORY;
     hed_lock(&hed_graphs_lock);
+    b->root = g->handles ? g->object.handle : 0;
 
     struct hed_node **order = hed_graph_order_locked(g);
 
@@ -130,11 +170,10 @@ hed_exec_body(struct hed_graph *g, struct hed_graph_exec **out)
         b->count = i + 1;
     }
     hed_unlock(&hed_graphs_lock);
-    /* Child graphs take the lock themselves; they go with their nodes, which the program may not
+    /* Graphs inside take the lock themselves; they go with their nodes, which the program may not
      * destroy meanwhile. */
     for (size_t i = 0; i < b->count && r == CUDA_SUCCESS; i++)
-        if (order[i]->child)
-            r = hed_exec_body(order[i]->child, &b->nodes[i].child);
+        r = make_inner(order[i], &b->nodes[i]);
     free(order);
     if (r != CUDA_SUCCESS) {
         hed_graph_exec_unref(b);
@@ -155,6 +194,8 @@ exec_free(struct hed_object *o)
     hed_graph_exec_unref(e->body);
     hed_points_clear(&e->last);
     hed_graph_users_free(&e->users);
+    if (e->graph)
+        hed_object_put(&e->graph->object);
     hed_lock_fini(&e->lock);
     free(e);
 }
@@ -190,6 +231,10 @@ instantiate_graph(struct hed_layer *self, CUgraph handle, unsigned long long fla
     e->flags = flags;
     hed_lock_init(&e->lock, HED_RANK_GRAPH);
     r = hed_exec_body(g, &e->body);
+    if (r == CUDA_SUCCESS && e->body->root) {
+        hed_object_ref(&g->object);
+        e->graph = g;
+    }
     if (r == CUDA_SUCCESS)
         r = hed_graph_users_copy(g->users, &e->users);
     if (r == CUDA_SUCCESS && hed_handles_add(d->handles, HED_KIND_GRAPH_EXEC, &e->object) != 0)

@@ -4,6 +4,24 @@
 #include "driver/driver.h"
 #include "driver/graph/node.h"
 
+static CUgraphExecUpdateResult compare_bodies(const struct hed_graph_exec *old,
+                                              const struct hed_graph_exec *new, uint64_t *node);
+
+/* The same for what is inside of two nodes. */
+static CUgraphExecUpdateResult
+compare_inner(const struct hed_exec_node *x, const struct hed_exec_node *y, uint64_t *node)
+{
+    CUgraphExecUpdateResult r =
+        x->child ? compare_bodies(x->child, y->child, node) : CU_GRAPH_EXEC_UPDATE_SUCCESS;
+
+    if (x->condition.handle != y->condition.handle || x->condition.type != y->condition.type ||
+        x->condition.count != y->condition.count)
+        return CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
+    for (uint32_t i = 0; i < x->condition.count && r == CU_GRAPH_EXEC_UPDATE_SUCCESS; i++)
+        r = compare_bodies(x->branches[i], y->branches[i], node);
+    return r;
+}
+
 /* Why a body cannot take a new one's place; SUCCESS if it can. */
 static CUgraphExecUpdateResult
 compare_bodies(const struct hed_graph_exec *old, const struct hed_graph_exec *new, uint64_t *node)
@@ -21,12 +39,11 @@ compare_bodies(const struct hed_graph_exec *old, const struct hed_graph_exec *ne
             return CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
         if (x->memory != y->memory)
             return CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
-        if (x->child) {
-            const CUgraphExecUpdateResult r = compare_bodies(x->child, y->child, node);
 
-            if (r != CU_GRAPH_EXEC_UPDATE_SUCCESS)
-                return r;
-        }
+        const CUgraphExecUpdateResult r = compare_inner(x, y, node);
+
+        if (r != CU_GRAPH_EXEC_UPDATE_SUCCESS)
+            return r;
     }
     *node = 0;
     return CU_GRAPH_EXEC_UPDATE_SUCCESS;
@@ -41,6 +58,8 @@ keep_names(const struct hed_graph_exec *old, struct hed_graph_exec *new)
         new->nodes[i].disabled = old->nodes[i].disabled;
         if (old->nodes[i].child)
             keep_names(old->nodes[i].child, new->nodes[i].child);
+        for (uint32_t k = 0; k < old->nodes[i].condition.count; k++)
+            keep_names(old->nodes[i].branches[k], new->nodes[i].branches[k]);
     }
 }
 

@@ -35,6 +35,13 @@ struct hed_graph_memory {
     CUDA_MEM_ALLOC_NODE_PARAMS_v1 given; /* accessDescs is NULL */
 };
 
+/* What a conditional node chooses by: a handle of the machine's, whose value kernels set. */
+struct hed_condition {
+    uint64_t handle;
+    CUgraphConditionalNodeType type;
+    uint32_t count; /* branches: graphs that it chooses among; 0: the node is none */
+};
+
 struct hed_edge {
     struct hed_node *node; /* the other end */
     CUgraphEdgeData data;
@@ -55,6 +62,9 @@ struct hed_node {
     struct hed_graph_memory *memory; /* of an allocation node; counted */
     uint64_t freed;                  /* of a free node: the address */
     void **pointers;                 /* to the kernel's parameters, once asked for; owned */
+    struct hed_condition condition;  /* of a conditional node */
+    struct hed_graph **branches;     /* its graphs, condition.count of them; owned */
+    CUgraph *branch_handles;         /* their handles, which the program was given; owned */
     struct hed_edges in, out;
     uint64_t origin; /* handle of the node it was cloned from; 0 */
     size_t mark;     /* of whoever walks the graph, under the lock */
@@ -73,16 +83,27 @@ struct hed_graph {
     struct hed_node *first, **last;
     size_t count;
     struct hed_graph_user *users;
-    bool is_child; /* belongs to a node: cannot be destroyed by its handle */
+    bool is_child;          /* belongs to a node: cannot be destroyed by its handle */
+    struct hed_graph *root; /* of a branch: the graph that has the handles, a reference; or NULL */
+    struct hed_graph_handle *handles; /* conditional ones, of it and of its branches */
+};
+
+/* A conditional handle that a graph was given. Under the lock of all graphs. */
+struct hed_graph_handle {
+    struct hed_graph_handle *next;
+    uint64_t handle;
+    bool used; /* a node has it */
 };
 
 struct hed_exec_node {
     uint64_t handle; /* of the graph's node */
     CUgraphNodeType type;
-    struct hed_work *work;           /* owned */
-    struct hed_graph_exec *child;    /* a reference */
-    struct hed_graph_memory *memory; /* a reference */
-    size_t *in;                      /* positions of the nodes it comes after */
+    struct hed_work *work;            /* owned */
+    struct hed_graph_exec *child;     /* a reference */
+    struct hed_graph_memory *memory;  /* a reference */
+    struct hed_condition condition;   /* of a conditional node */
+    struct hed_graph_exec **branches; /* references, condition.count of them; owned */
+    size_t *in;                       /* positions of the nodes it comes after */
     size_t in_count;
     bool disabled;
 };
@@ -93,6 +114,7 @@ struct hed_graph_exec {
     _Atomic uint32_t refs;
     struct hed_exec_node *nodes; /* in an order that their edges allow */
     size_t count;
+    uint64_t root; /* handle of the graph, if that has conditional handles; 0 */
 };
 
 /* What a CUgraphExec is the name of. */
@@ -104,8 +126,9 @@ struct hed_exec {
     struct hed_points last;      /* of the last launch: the next one comes behind it; under lock */
     unsigned long long flags;
     struct hed_graph_user *users;
-    uint64_t version; /* of the body: goes up when that is changed; under lock */
-    void *own;        /* the machine's bytes, behind this struct; under lock */
+    struct hed_graph *graph; /* a reference, if it has conditional handles: they live on; or NULL */
+    uint64_t version;        /* of the body: goes up when that is changed; under lock */
+    void *own;               /* the machine's bytes, behind this struct; under lock */
 };
 
 /* The body is about to be changed. */
@@ -151,6 +174,16 @@ struct hed_node **hed_graph_order_locked(struct hed_graph *g);
 
 struct hed_graph_memory *hed_graph_memory_ref(struct hed_graph_memory *m);
 void hed_graph_memory_unref(struct hed_graph_memory *m);
+
+/* ---- condition.c --------------------------------------------------------------------------- */
+
+/* Makes a new node conditional: its branches are made and p->phGraph_out is set. INVALID_VALUE: the
+ * handle is not of this graph, or has a node. */
+CUresult hed_node_give_condition(struct hed_node *n, CUDA_CONDITIONAL_NODE_PARAMS *p);
+/* The node goes, and with it its branches. */
+void hed_node_take_condition(struct hed_node *n);
+/* The graph goes, and with it its handles. */
+void hed_graph_handles_free(struct hed_graph *g);
 
 /* ---- user_object.c ------------------------------------------------------------------------- */
 

@@ -27,7 +27,9 @@ give_child(struct hed_driver *d, struct hed_node *n, const CUDA_CHILD_GRAPH_NODE
 
     if (!g)
         return r;
-    if (p->ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE) {
+    if (g->handles || g->root) { /* conditional handles belong to their graph */
+        r = CUDA_ERROR_NOT_SUPPORTED;
+    } else if (p->ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE) {
         if (!g->is_child && g != n->graph) {
             n->child = g;
             g->is_child = true;
@@ -105,6 +107,8 @@ give_rest(struct hed_layer *self, struct hed_node *n, CUgraphNodeParams *p)
         return give_node_memory(self, n, &p->alloc);
     case CU_GRAPH_NODE_TYPE_MEM_FREE:
         return give_up_memory(hed_driver_of(self), n, p->free.dptr);
+    case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+        return hed_node_give_condition(n, &p->conditional);
     default:
         return CUDA_SUCCESS;
     }

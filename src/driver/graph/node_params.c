@@ -157,12 +157,11 @@ hed_node_work(struct hed_layer *self, const CUgraphNodeParams *p, struct hed_wor
     case CU_GRAPH_NODE_TYPE_GRAPH:
     case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
     case CU_GRAPH_NODE_TYPE_MEM_FREE:
-        return CUDA_SUCCESS;
     case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+        return CUDA_SUCCESS;
     case CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL:
     case CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT:
-        hed_stats_unsupported(HED_API_CUDA, HED_cuGraphAddNode,
-                              "conditional and external semaphore nodes");
+        hed_stats_unsupported(HED_API_CUDA, HED_cuGraphAddNode, "external semaphore nodes");
         return CUDA_ERROR_NOT_SUPPORTED;
     default:
         return CUDA_ERROR_INVALID_VALUE;
@@ -251,6 +250,12 @@ hed_node_params(struct hed_node *n, CUgraphNodeParams *out)
         break;
     case CU_GRAPH_NODE_TYPE_GRAPH:
         out->graph.graph = n->child ? (CUgraph)(uintptr_t)n->child->object.handle : NULL;
+        break;
+    case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+        out->conditional.handle = n->condition.handle;
+        out->conditional.type = n->condition.type;
+        out->conditional.size = n->condition.count;
+        out->conditional.phGraph_out = n->branch_handles;
         break;
     default:
         break;

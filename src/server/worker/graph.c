@@ -1,7 +1,8 @@
 /* HED_MSG_GRAPH: executable graphs, told by the client node by node. See wire.h.
  *
  *   begin ──> a draft ──node──node──> make: instantiated or updated under the client's name
- *               └── begin ──> a draft inside ──node──> child: a node of the draft outside
+ *               ├── begin ──> a draft inside ──node──> child: a node of the draft outside
+ *               └── branch ──> a draft of the last node's graph ──node──> end
  *
  * Each channel has its own drafts. The first failure of the backend is kept in the outermost draft:
  * what follows is counted and not done, and the end says it.
@@ -14,51 +15,36 @@
 
 #include "base/err.h"
 #include "base/log.h"
-#include "base/number.h"
-#include "server/worker/code.h"
+#include "server/worker/graph.h"
 #include "server/worker/worker.h"
 
 #define DEPTH_MAX 16
 #define NODES_MAX (1u << 20) /* of one graph */
-#define ATTRIBUTES_MAX 64
-
-struct draft {
-    struct draft *outer;
-    CUgraph graph;
-    CUgraphNode *nodes;
-    uint32_t count, room;
-};
 
 struct hed_drafts {
-    struct draft *top;
+    struct hed_draft *top;
     unsigned depth;
     CUresult failed; /* the first failure since the outermost was begun */
 };
 
-/* Where a node goes, checked. */
-struct place {
-    struct draft *draft;
-    CUgraphNode *after;
-    uint32_t count;
-    const void *own; /* the node's own struct */
-    uint32_t size;
-};
-
 static void
-drop(struct hed_worker *w, struct hed_drafts *d)
+drop_draft(struct hed_worker *w, struct hed_drafts *d)
 {
-    struct draft *t = d->top;
+    struct hed_draft *t = d->top;
 
     d->top = t->outer;
     d->depth--;
-    if (t->graph)
+    if (t->kept)
+        hed_kept_graph_return(t);
+    if (t->graph && !t->borrowed)
         (void)hed_worker_do(w, cuGraphDestroy, .hGraph = t->graph);
     free(t->nodes);
     free(t);
 }
 
+/* A new draft on top of the others. */
 static int
-begin(struct hed_worker_channel *ch)
+push_draft(struct hed_worker_channel *ch)
 {
     struct hed_drafts *d = ch->drafts;
 
@@ -67,7 +53,7 @@ begin(struct hed_worker_channel *ch)
     if (d->depth == DEPTH_MAX)
         return HED_EFORMAT;
 
-    struct draft *t = calloc(1, sizeof *t);
+    struct hed_draft *t = calloc(1, sizeof *t);
 
     if (!t)
         return HED_ENOMEM;
@@ -76,321 +62,55 @@ begin(struct hed_worker_channel *ch)
     t->outer = d->top;
     d->top = t;
     d->depth++;
-    if (d->failed == CUDA_SUCCESS)
-        d->failed = hed_worker_do(ch->worker, cuGraphCreate, .phGraph = &t->graph);
     return 0;
 }
 
-/* Is memory the client's, every byte of it? Between the shares there is memory of ours; variables
- * of modules lie elsewhere. */
-static bool
-inside(struct hed_worker *w, uint64_t at, uint64_t size)
-{
-    if (hed_worker_variable_covers(w, at, size))
-        return true;
-    if (!w->stride || at < w->base || (at - w->base) / w->stride > (uint64_t)w->device_count)
-        return false;
-
-    const uint64_t offset = (at - w->base) % w->stride;
-
-    return hed_range_fits(offset, size, w->usable);
-}
-
-/* ---- the kinds of nodes: 0 and *r, or HED_EFORMAT ------------------------------------------ */
-
-/* Attributes that are numbers and mean something to a node. */
-static bool
-is_for_nodes(CUlaunchAttributeID id)
-{
-    switch (id) {
-    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
-    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-    case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
-    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
-    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
-    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
-    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
-    case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
-    case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
-        return true;
-    default:
-        return false;
-    }
-}
-
-static CUresult
-set_attributes(struct hed_worker *w, CUgraphNode node, const void *attributes, uint32_t count)
-{
-    CUresult r = CUDA_SUCCESS;
-
-    for (uint32_t i = 0; i < count && r == CUDA_SUCCESS; i++) {
-        CUlaunchAttribute a;
-
-        memcpy(&a, (const char *)attributes + i * sizeof a, sizeof a);
-        r = is_for_nodes(a.id) ? hed_worker_do(w, cuGraphKernelNodeSetAttribute, .hNode = node,
-                                               .attr = a.id, .value = &a.value)
-                               : CUDA_ERROR_NOT_SUPPORTED;
-    }
-    return r;
-}
-
 static int
-add_kernel(struct hed_worker *w, const struct place *p, CUgraphNode *out, CUresult *r)
+begin_graph(struct hed_worker_channel *ch, const struct hed_graph_body *b)
 {
-    const struct hed_graph_kernel *k = p->own;
+    const int err = push_draft(ch);
+    struct hed_drafts *d = ch->drafts;
 
-    if (p->size < sizeof *k || k->attributes > ATTRIBUTES_MAX ||
-        p->size - sizeof *k < k->attributes * sizeof(CUlaunchAttribute) ||
-        p->size - sizeof *k - k->attributes * sizeof(CUlaunchAttribute) < k->params)
-        return HED_EFORMAT;
-
-    const struct hed_worker_function *f = hed_worker_function(w->code, k->function);
-    const char *attributes = (const char *)(k + 1);
-    void *params = (void *)(uintptr_t)(attributes + k->attributes * sizeof(CUlaunchAttribute));
-    size_t size = k->params;
-    void *extra[] = {(void *)1, params, (void *)2, &size, NULL}; /* CU_LAUNCH_PARAM_BUFFER_... */
-
-    if (!f) { /* one that could not be made */
-        *r = CUDA_ERROR_INVALID_HANDLE;
-        return 0;
-    }
-    if (f->param_bytes != k->params && f->param_bytes != HED_PARAMS_UNKNOWN)
-        return HED_EFORMAT;
-
-    const CUDA_KERNEL_NODE_PARAMS_v2 params_v2 = {.func = f->real,
-                                                  .gridDimX = k->grid[0],
-                                                  .gridDimY = k->grid[1],
-                                                  .gridDimZ = k->grid[2],
-                                                  .blockDimX = k->block[0],
-                                                  .blockDimY = k->block[1],
-                                                  .blockDimZ = k->block[2],
-                                                  .sharedMemBytes = k->dynamic_shared,
-                                                  .extra = size ? extra : NULL};
-
-    *r = hed_worker_do(w, cuGraphAddKernelNode_v2, .phGraphNode = out, .hGraph = p->draft->graph,
-                       .dependencies = p->after, .numDependencies = p->count,
-                       .nodeParams = &params_v2);
-    if (*r == CUDA_SUCCESS)
-        *r = set_attributes(w, *out, attributes, k->attributes);
-    return 0;
-}
-
-/* Bytes from the first to the last of one side's memory; false: more than there are, or rows that
- * overlap, of which a driver may think otherwise. */
-static bool
-span(const struct hed_graph_copy *c, const struct hed_graph_side *s, uint64_t *out)
-{
-    uint64_t slice, rows, planes;
-
-    if ((c->height > 1 && s->pitch < c->width) || (c->depth > 1 && s->height < c->height))
-        return false;
-    return c->width && c->height && c->depth &&
-           !__builtin_mul_overflow(s->pitch, s->height, &slice) &&
-           !__builtin_mul_overflow(slice, c->depth - 1, &planes) &&
-           !__builtin_mul_overflow(s->pitch, c->height - 1, &rows) &&
-           !__builtin_add_overflow(rows, planes, &rows) &&
-           !__builtin_add_overflow(rows, c->width, out);
-}
-
-/* 0, HED_EFORMAT; HED_ENOTFOUND: there is no such array. */
-static int
-check_side(struct hed_worker *w, const struct hed_graph_copy *c, const struct hed_graph_side *s,
-           CUarray *array)
-{
-    uint64_t bytes, real = 0;
-
-    *array = NULL;
-    if (!s->array)
-        return span(c, s, &bytes) && inside(w, s->at, bytes) ? 0 : HED_EFORMAT;
-
-    const int err =
-        hed_name_fits(s->array, "array") ? hed_name_real(w->names, s->array, &real) : HED_ENOTFOUND;
-
-    *array = (CUarray)(uintptr_t)real;
-    return err;
-}
-
-static CUcontext
-current(struct hed_worker *w)
-{
-    CUcontext c = NULL;
-
-    (void)hed_worker_do(w, cuCtxGetCurrent, .pctx = &c);
-    return c;
-}
-
-static int
-add_copy(struct hed_worker *w, const struct place *p, CUgraphNode *out, CUresult *r)
-{
-    const struct hed_graph_copy *c = p->own;
-    CUarray from, to;
-    int err;
-
-    if (p->size < sizeof *c)
-        return HED_EFORMAT;
-    err = check_side(w, c, &c->from, &from);
-    if (!err)
-        err = check_side(w, c, &c->to, &to);
-    if (err == HED_EFORMAT)
-        return err;
-    *r = CUDA_ERROR_INVALID_HANDLE;
     if (err)
-        return 0;
-
-    const CUDA_MEMCPY3D_v2 params = {
-        .srcMemoryType = from ? CU_MEMORYTYPE_ARRAY : CU_MEMORYTYPE_UNIFIED,
-        .srcDevice = c->from.at,
-        .srcArray = from,
-        .srcXInBytes = from ? c->from.x : 0,
-        .srcY = from ? c->from.y : 0,
-        .srcZ = from ? c->from.z : 0,
-        .srcPitch = c->from.pitch,
-        .srcHeight = c->from.height,
-        .dstMemoryType = to ? CU_MEMORYTYPE_ARRAY : CU_MEMORYTYPE_UNIFIED,
-        .dstDevice = c->to.at,
-        .dstArray = to,
-        .dstXInBytes = to ? c->to.x : 0,
-        .dstY = to ? c->to.y : 0,
-        .dstZ = to ? c->to.z : 0,
-        .dstPitch = c->to.pitch,
-        .dstHeight = c->to.height,
-        .WidthInBytes = c->width,
-        .Height = c->height,
-        .Depth = c->depth,
-    };
-
-    *r = hed_worker_do(w, cuGraphAddMemcpyNode, .phGraphNode = out, .hGraph = p->draft->graph,
-                       .dependencies = p->after, .numDependencies = p->count, .copyParams = &params,
-                       .ctx = current(w));
-    return 0;
-}
-
-static int
-add_fill(struct hed_worker *w, const struct place *p, CUgraphNode *out, CUresult *r)
-{
-    const struct hed_graph_fill *f = p->own;
-    uint64_t row, bytes;
-
-    if (p->size < sizeof *f || f->height == 0 || f->width == 0 ||
-        (f->element != 1 && f->element != 2 && f->element != 4) ||
-        __builtin_mul_overflow(f->width, (uint64_t)f->element, &row) ||
-        (f->height > 1 && f->pitch < row) ||
-        __builtin_mul_overflow(f->pitch, f->height - 1, &bytes) ||
-        __builtin_add_overflow(bytes, row, &bytes) || !inside(w, f->to, bytes))
+        return err;
+    if (b->exec && d->depth > 1) /* only the outermost is kept */
         return HED_EFORMAT;
+    if (d->failed == CUDA_SUCCESS)
+        d->failed = b->exec ? hed_kept_graph_lend(ch->worker, b->exec, d->top)
+                            : hed_worker_do(ch->worker, cuGraphCreate, .phGraph = &d->top->graph);
+    return 0;
+}
 
-    const CUDA_MEMSET_NODE_PARAMS_v1 params = {.dst = f->to,
-                                               .pitch = f->pitch,
-                                               .value = f->value,
-                                               .elementSize = f->element,
-                                               .width = f->width,
-                                               .height = f->height};
+/* A graph of the conditional node that was told last. */
+static int
+begin_branch(struct hed_worker_channel *ch, const struct hed_graph_body *b)
+{
+    struct hed_drafts *d = ch->drafts;
+    const struct hed_draft *of = d ? d->top : NULL;
+    int err = of && b->flags < of->branch_count ? push_draft(ch) : HED_EFORMAT;
 
-    *r = hed_worker_do(w, cuGraphAddMemsetNode, .phGraphNode = out, .hGraph = p->draft->graph,
-                       .dependencies = p->after, .numDependencies = p->count,
-                       .memsetParams = &params, .ctx = current(w));
+    if (err)
+        return err;
+    d->top->borrowed = true;
+    d->top->graph = of->branches ? of->branches[b->flags] : NULL;
     return 0;
 }
 
 static int
-add_event(struct hed_worker *w, const struct place *p, bool record, CUgraphNode *out, CUresult *r)
+end_branch(struct hed_worker_channel *ch)
 {
-    const struct hed_graph_event *e = p->own;
-    uint64_t real;
+    struct hed_drafts *d = ch->drafts;
 
-    if (p->size < sizeof *e)
+    if (!d || d->depth < 2 || !d->top->borrowed)
         return HED_EFORMAT;
-    *r = CUDA_ERROR_INVALID_HANDLE;
-    if (!hed_name_fits(e->event, "event") || hed_name_real(w->names, e->event, &real) != 0)
-        return 0;
-    if (record)
-        *r = hed_worker_do(w, cuGraphAddEventRecordNode, .phGraphNode = out,
-                           .hGraph = p->draft->graph, .dependencies = p->after,
-                           .numDependencies = p->count, .event = (CUevent)(uintptr_t)real);
-    else
-        *r = hed_worker_do(w, cuGraphAddEventWaitNode, .phGraphNode = out,
-                           .hGraph = p->draft->graph, .dependencies = p->after,
-                           .numDependencies = p->count, .event = (CUevent)(uintptr_t)real);
+    drop_draft(ch->worker, d);
     return 0;
-}
-
-static bool
-value_op(struct hed_worker *w, const struct hed_graph_value *v, CUstreamBatchMemOpParams_v1 *out)
-{
-    *out = (CUstreamBatchMemOpParams_v1){0};
-    switch (v->operation) {
-    case CU_STREAM_MEM_OP_WAIT_VALUE_32:
-    case CU_STREAM_MEM_OP_WAIT_VALUE_64:
-        out->waitValue.address = v->at;
-        out->waitValue.value64 = v->value;
-        out->waitValue.flags = v->flags;
-        break;
-    case CU_STREAM_MEM_OP_WRITE_VALUE_32:
-    case CU_STREAM_MEM_OP_WRITE_VALUE_64:
-        out->writeValue.address = v->at;
-        out->writeValue.value64 = v->value;
-        out->writeValue.flags = v->flags;
-        break;
-    default:
-        return false;
-    }
-    out->operation = (CUstreamBatchMemOpType)v->operation;
-    return inside(w, v->at, sizeof(uint64_t));
-}
-
-static int
-add_values(struct hed_worker_channel *ch, const struct place *p, CUgraphNode *out, CUresult *r)
-{
-    const struct hed_graph_value *v = p->own;
-    const uint32_t count = p->size / (uint32_t)sizeof *v;
-    CUstreamBatchMemOpParams_v1 *ops = hed_arena_alloc(&ch->arena, (count + 1) * sizeof *ops, 16);
-
-    if (!ops)
-        return HED_ENOMEM;
-    for (uint32_t i = 0; i < count; i++)
-        if (!value_op(ch->worker, &v[i], &ops[i]))
-            return HED_EFORMAT;
-
-    const CUDA_BATCH_MEM_OP_NODE_PARAMS_v1 params = {
-        .ctx = current(ch->worker), .count = count, .paramArray = ops};
-
-    *r = hed_worker_do(ch->worker, cuGraphAddBatchMemOpNode, .phGraphNode = out,
-                       .hGraph = p->draft->graph, .dependencies = p->after,
-                       .numDependencies = p->count, .nodeParams = &params);
-    return 0;
-}
-
-static int
-add_node(struct hed_worker_channel *ch, uint32_t type, const struct place *p, CUgraphNode *out,
-         CUresult *r)
-{
-    struct hed_worker *w = ch->worker;
-
-    switch (type) {
-    case CU_GRAPH_NODE_TYPE_KERNEL:
-        return add_kernel(w, p, out, r);
-    case CU_GRAPH_NODE_TYPE_MEMCPY:
-        return add_copy(w, p, out, r);
-    case CU_GRAPH_NODE_TYPE_MEMSET:
-        return add_fill(w, p, out, r);
-    case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
-    case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
-        return add_event(w, p, type == CU_GRAPH_NODE_TYPE_EVENT_RECORD, out, r);
-    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
-        return add_values(ch, p, out, r);
-    case CU_GRAPH_NODE_TYPE_EMPTY:
-        *r = hed_worker_do(w, cuGraphAddEmptyNode, .phGraphNode = out, .hGraph = p->draft->graph,
-                           .dependencies = p->after, .numDependencies = p->count);
-        return 0;
-    default:
-        return HED_EFORMAT;
-    }
 }
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
 static bool
-has_room(struct draft *t)
+has_room(struct hed_draft *t)
 {
     if (t->count < t->room)
         return true;
@@ -407,8 +127,8 @@ has_room(struct draft *t)
 
 /* What follows the body: positions of a draft's nodes, and the node's own. */
 static int
-locate(struct hed_worker_channel *ch, const struct hed_graph_body *b, struct draft *t,
-       struct place *p)
+find_place(struct hed_worker_channel *ch, const struct hed_graph_body *b, struct hed_draft *t,
+           struct hed_node_place *p)
 {
     const uint32_t rest = b->head.size - (uint32_t)sizeof *b;
     const uint32_t *positions = (const uint32_t *)(const void *)(b + 1);
@@ -435,29 +155,45 @@ locate(struct hed_worker_channel *ch, const struct hed_graph_body *b, struct dra
     return has_room(t) ? 0 : HED_ELIMIT;
 }
 
+/* The branches of a node that was not added are told all the same. */
 static int
-node(struct hed_worker_channel *ch, const struct hed_graph_body *b)
+expect_branches(struct hed_draft *t, const struct hed_node_place *p)
+{
+    const struct hed_graph_choice *c = p->own;
+
+    if (p->size < sizeof *c)
+        return HED_EFORMAT;
+    t->branches = NULL;
+    t->branch_count = c->branches;
+    return 0;
+}
+
+static int
+take_node(struct hed_worker_channel *ch, const struct hed_graph_body *b)
 {
     struct hed_drafts *d = ch->drafts;
     CUgraphNode made = NULL;
-    struct place p;
-    int err = d && d->top ? locate(ch, b, d->top, &p) : HED_EFORMAT;
+    struct hed_node_place p;
+    int err = d && d->top ? find_place(ch, b, d->top, &p) : HED_EFORMAT;
 
     if (!err && d->failed == CUDA_SUCCESS)
-        err = add_node(ch, b->type, &p, &made, &d->failed);
+        err = hed_worker_add_node(ch, b->type, &p, &made, &d->failed);
     if (!err)
         d->top->nodes[d->top->count++] = made;
+    if (!err && b->type == CU_GRAPH_NODE_TYPE_CONDITIONAL && d->failed != CUDA_SUCCESS)
+        err = expect_branches(d->top, &p);
     return err;
 }
 
 /* The draft on top becomes a node of the one outside of it. */
 static int
-child(struct hed_worker_channel *ch, const struct hed_graph_body *b)
+end_child(struct hed_worker_channel *ch, const struct hed_graph_body *b)
 {
     struct hed_drafts *d = ch->drafts;
     CUgraphNode made = NULL;
-    struct place p;
-    int err = d && d->depth > 1 ? locate(ch, b, d->top->outer, &p) : HED_EFORMAT;
+    struct hed_node_place p;
+    int err =
+        d && d->depth > 1 && !d->top->borrowed ? find_place(ch, b, d->top->outer, &p) : HED_EFORMAT;
 
     if (err)
         return err;
@@ -465,7 +201,7 @@ child(struct hed_worker_channel *ch, const struct hed_graph_body *b)
         d->failed = hed_worker_do(ch->worker, cuGraphAddChildGraphNode, .phGraphNode = &made,
                                   .hGraph = p.draft->graph, .dependencies = p.after,
                                   .numDependencies = p.count, .childGraph = d->top->graph);
-    drop(ch->worker, d);
+    drop_draft(ch->worker, d);
     d->top->nodes[d->top->count++] = made;
     return 0;
 }
@@ -503,7 +239,7 @@ instantiate(struct hed_worker *w, CUgraph graph, const struct hed_graph_body *b)
 }
 
 static int
-make(struct hed_worker_channel *ch, const struct hed_graph_body *b)
+make_exec(struct hed_worker_channel *ch, const struct hed_graph_body *b)
 {
     struct hed_drafts *d = ch->drafts;
 
@@ -511,7 +247,7 @@ make(struct hed_worker_channel *ch, const struct hed_graph_body *b)
         return HED_EFORMAT;
     if (d->failed == CUDA_SUCCESS)
         d->failed = instantiate(ch->worker, d->top->graph, b);
-    drop(ch->worker, d);
+    drop_draft(ch->worker, d);
     if (b->head.flags & HED_MSG_WANTS_ANSWER)
         return hed_worker_answer(ch, &b->head, (int)d->failed, NULL, 0);
     hed_worker_failed(ch->worker, b->head.context, d->failed);
@@ -521,7 +257,7 @@ make(struct hed_worker_channel *ch, const struct hed_graph_body *b)
 /* "If the executable graph is in-flight, it will not be terminated, but rather freed asynchronously
  * on completion." (CUDA Driver API, cuGraphExecDestroy) Its context may be gone already. */
 static int
-forget(struct hed_worker_channel *ch, const struct hed_graph_body *b)
+drop_exec(struct hed_worker_channel *ch, const struct hed_graph_body *b)
 {
     uint64_t real;
 
@@ -544,15 +280,23 @@ hed_do_graph(struct hed_worker_channel *ch, struct hed_msg *m)
 
     switch (b->op) {
     case HED_GRAPH_BEGIN:
-        return begin(ch);
+        return begin_graph(ch, b);
     case HED_GRAPH_NODE:
-        return node(ch, b);
+        return take_node(ch, b);
     case HED_GRAPH_CHILD:
-        return child(ch, b);
+        return end_child(ch, b);
+    case HED_GRAPH_BRANCH:
+        return begin_branch(ch, b);
+    case HED_GRAPH_END:
+        return end_branch(ch);
     case HED_GRAPH_MAKE:
-        return make(ch, b);
+        return make_exec(ch, b);
     case HED_GRAPH_DROP:
-        return forget(ch, b);
+        return drop_exec(ch, b);
+    case HED_GRAPH_CONDITION:
+        return hed_worker_condition(ch, b);
+    case HED_GRAPH_FORGET:
+        return hed_worker_forget_graph(ch, b);
     default:
         return HED_EFORMAT;
     }

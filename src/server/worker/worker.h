@@ -90,8 +90,9 @@ struct hed_worker {
     struct hed_worker_code *code;
     struct hed_worker_host *host;
     struct hed_worker_print *print;
-    struct hed_worker_arrays *arrays; /* array.c's; NULL: none yet */
-    _Atomic int nvml;                 /* nvml.c's: it has been begun */
+    struct hed_worker_arrays *arrays;   /* array.c's; NULL: none yet */
+    struct hed_kept_graph *kept_graphs; /* condition.c's; NULL: none */
+    _Atomic int nvml;                   /* nvml.c's: it has been begun */
 };
 
 /* A handler of one kind of message: 0, or HED_E... and the session ends. The message is private

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Programs that were linked on the device side (nvcc -rdc=true), on a worker.
+"""Programs that were linked on the device side (nvcc -rdc=true), on a worker; conditional nodes.
 
 A worker without a device gets what a GPU of compute capability 9.0 would get: the linked machine
 code where there is some for it, and otherwise all parts, for NVIDIA's driver to link. A CPU GPU, on
@@ -22,7 +22,8 @@ LIBRARIES = BUILD / "lib/heddle"
 FATBIN, LINKED = 0xBA55ED50, 0x4B4E4CF1
 PTX, CUBIN = 1, 2
 
-SOURCES = {"linked": sorted((PROGRAMS / "linked").glob("*.cu")), "nested": [PROGRAMS / "nested.cu"]}
+SOURCES = {"linked": sorted((PROGRAMS / "linked").glob("*.cu")),
+           "nested": [PROGRAMS / "nested.cu"]}
 KERNELS = {"linked": [b"_Z3runPi", b"_Z4lastPi"], "nested": [b"_Z5childi", b"_Z6parentv"]}
 # What each prints on a worker without a device once its first launch has succeeded. Variables have
 # no address there, so the programs end soon after it.
@@ -127,7 +128,25 @@ def check_joined(flags):
           (done.returncode, done.stdout) == (0, PRINTED))
 
 
+def check_conditional():
+    """Conditional nodes need the device runtime. A worker without a device takes all that is told;
+    the CPU GPU refuses by name."""
+    program = SCRATCH / "conditional"
+    subprocess.run([NVCC, "-O1", "-rdc=true", "-arch=sm_90", "-o", program,
+                    PROGRAMS / "conditional.cu"], check=True)
+    done, _ = run_on_worker("null", program)
+    check(f"conditional nodes: {done.returncode}, {done.stdout!r}",
+          done.returncode == 0 and done.stdout.count("while: 0 0 0 0\n") == 2)
+    for gpu in ("here", "worker"):
+        done = (run_on_worker("cpu:h200", program)[0] if gpu == "worker" else
+                subprocess.run([BUILD / "bin/heddle", "run", "--gpu", "cpu:h200", program],
+                               stdout=subprocess.PIPE, text=True, check=False))
+        check(f"conditional nodes on a CPU GPU ({gpu}): {done.returncode}, {done.stdout!r}",
+              done.returncode == 1 and "operation not supported" in done.stdout)
+
+
 def main():
+    check_conditional()
     for name in SOURCES:
         check_machine_code(name)
         check_parts(name)

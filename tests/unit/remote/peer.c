@@ -95,6 +95,19 @@ hed_remote_drop_exec(void *m, uint64_t handle)
     peer->exec_gone(m, handle);
 }
 
+CUresult
+hed_remote_graph_condition(void *m, struct hed_context *c, uint64_t graph, unsigned value,
+                           unsigned flags, uint64_t *out)
+{
+    return peer->condition_made(m, c, graph, value, flags, out);
+}
+
+void
+hed_remote_graph_conditions_gone(void *m, uint64_t graph)
+{
+    peer->conditions_gone(m, graph);
+}
+
 /* ---- entries of the table that are messages themselves --------------------------------------- */
 
 CUresult

@@ -33,6 +33,9 @@ struct peer {
     CUresult (*exec_made)(void *m, struct hed_context *c, struct hed_exec *e,
                           struct hed_graph_exec *body, bool first);
     void (*exec_gone)(void *m, uint64_t handle);
+    CUresult (*condition_made)(void *m, struct hed_context *c, uint64_t graph, unsigned value,
+                               unsigned flags, uint64_t *out);
+    void (*conditions_gone)(void *m, uint64_t graph);
     CUresult (*array_made)(void *m, struct hed_context *c, struct hed_array *a);
     CUresult (*mipmap_made)(void *m, struct hed_context *c, struct hed_mipmap *mm);
     void (*array_gone)(void *m, uint64_t context, uint64_t handle);
