@@ -11,7 +11,7 @@ unseen, so it does not pass the generator either.
 
 import re
 
-from gen.errors import fail
+from gen.model import fail
 
 WORK = {
     "launch": "runs kernels",

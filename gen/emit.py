@@ -12,7 +12,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from gen import (emit_abi, emit_calls, emit_check, emit_doc, emit_forward, emit_front,  # noqa: E402
                  emit_handles, emit_hash, emit_null, emit_print, emit_real, emit_sets,
                  emit_travel, emit_wire, emit_work)
-from gen.model import SpecError, load  # noqa: E402
+from gen.model import SpecError  # noqa: E402
+from gen.vocabulary import load  # noqa: E402
 
 EMITTERS = {
     "abi": emit_abi, "calls": emit_calls, "forward": emit_forward, "front": emit_front,

@@ -1,3 +1,3 @@
-"""NVML 13.0. The files are executed in this order, in one name space (gen/model.py)."""
+"""NVML 13.0. The files are executed in this order, in one name space (gen/vocabulary.py)."""
 
 FILES = ["system", "device_types", "usage_types", "device", "control", "mig", "vgpu", "local"]

@@ -10,7 +10,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT))
 
-from gen.model import Record, load  # noqa: E402
+from gen.model import Record  # noqa: E402
+from gen.vocabulary import load  # noqa: E402
 
 
 def is_pointer(a):

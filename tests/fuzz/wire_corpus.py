@@ -16,7 +16,8 @@ sys.path.insert(0, str(ROOT))
 
 from gen.emit_handles import kind_of  # noqa: E402
 from gen.emit_travel import can_travel  # noqa: E402
-from gen.model import Array, Bytes, Func, Pointer, Record, Ref, Shape, Text, load  # noqa: E402
+from gen.model import Array, Bytes, Func, Pointer, Record, Ref, Shape, Text  # noqa: E402
+from gen.vocabulary import load  # noqa: E402
 
 KINDS = ["", "context", "stream", "event", "module", "library", "function", "kernel", "graph",
          "graphNode", "graphExec", "pool", "physical", "array", "mipmap", "texture", "surface",

@@ -7,7 +7,8 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT))
 
 from gen.emit_wire import needs_tag, used_records  # noqa: E402
-from gen.model import Array, Bytes, Record, Ref, Shape, Text, TextBuf, load, names_in  # noqa: E402
+from gen.model import Array, Bytes, Record, Ref, Shape, Text, TextBuf, names_in  # noqa: E402
+from gen.vocabulary import load  # noqa: E402
 from gen.writer import Writer, c_count  # noqa: E402
 
 
