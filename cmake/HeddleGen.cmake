@@ -4,6 +4,7 @@
 #   heddle_names         names of enum values, schemas
 #   heddle_put           calls into bytes      heddle_get   bytes into calls
 #   heddle_handles       the handles in a call's arguments, what can travel
+#   heddle_work          how much work a call is, which memory it touches
 #   HEDDLE_GEN_DIR       where the files are; they are included as "gen/cuda_calls.h"
 #   HEDDLE_GEN_CUDA      the DEPENDS of a custom command that reads the files of the CUDA API
 #   HEDDLE_GEN_NVML      the same for NVML
@@ -58,6 +59,7 @@ endfunction()
 heddle_gen_library(names cuda_names.c nvml_names.c)
 heddle_gen_library(put cuda_put.c nvml_put.c LIBS heddle_base)
 heddle_gen_library(get cuda_get.c nvml_get.c LIBS heddle_base)
+heddle_gen_library(work cuda_work.c)
 heddle_gen_library(handles cuda_handles.c cuda_travel.c nvml_handles.c nvml_travel.c)
 
 # The proof that the spec says what NVIDIA's headers say, wherever they are.

@@ -4,6 +4,11 @@
     about   the argument it is about: a function, an event, a device; else the one with free=
     size    how much: blocks of a launch, bytes of a copy; an expression over the arguments
     defer   it may be made later, by another thread, with success as its answer
+    memory  whether a limit on device memory has to know of it, because it takes, frees, maps or
+            tells of some
+    travel  whether the remote backend has a worker make it: gen/travel.py
+
+and the word `extent` of an argument that is an address: how much of what is behind it is touched.
 
 Every call says what it does: a new launch that nobody has thought about must not pass the gate
 unseen, so it does not pass the generator either.
@@ -11,7 +16,7 @@ unseen, so it does not pass the generator either.
 
 import re
 
-from gen.model import fail
+from gen.model import Pointer, fail, names_in
 
 WORK = {
     "launch": "runs kernels",
@@ -41,11 +46,21 @@ _PATH = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*")
 class Effects:
     """The words of one call."""
 
-    def __init__(self, does=None, about=None, size=None, defer=False):
+    def __init__(self, does=None, about=None, size=None, defer=False, memory=False, travel=None):
         self.does, self.about, self.size, self.defer = does, about, size, defer
+        self.memory, self.travel = memory, travel
 
 
-def check(c, effects):
+class Span:
+    """Memory from an address on: `count` elements of `of` bytes; or `rows` times that, each row
+    `pitch` bytes after the one before. `"ByteCount"` is short for Span("ByteCount"); "0", also for
+    a struct with addresses in it, says that the call touches nothing behind them."""
+
+    def __init__(self, count, rows=None, pitch=None, of=1):
+        self.count, self.rows, self.pitch, self.of = count, rows, pitch, of
+
+
+def check(spec, c, effects):
     """Attaches the words to the call, or says which one is missing or wrong."""
     e = effects
     c.effects = e
@@ -68,6 +83,22 @@ def check(c, effects):
         _check_path(c, path)
     if e.defer and (not c.stream or e.does not in (*WORK, "order")):
         fail(c.where, c.name, "defer= is for work on a stream")
+    for a in c.args:
+        _check_extent(c, a)
+
+
+def finish(spec):
+    """Checks that need the whole spec."""
+    for c in spec.calls:
+        kinds = {k for a in c.args for k in (a.new, a.free)} & set(spec.memory_kinds)
+        if not c.effects.memory and not c.uncounted and (
+                kinds or any(w in c.name for w in spec.memory_words)):
+            fail(c.where, c.name, "may take or free device memory: say memory=True if a limit on "
+                 "memory has to know of it, else why not, in an uncounted() line")
+    if any(c.area for c in spec.calls):
+        for c in spec.calls:
+            if not c.area:
+                fail(c.where, c.name, "is in no area: add it to an area() line of the spec")
 
 
 def _check_about(c, e):
@@ -79,6 +110,23 @@ def _check_about(c, e):
         fail(c.where, c.name, e.about, "about= is for values, and this is a pointer")
     if e.does == "begin_context" and e.about is None:
         fail(c.where, c.name, "begins a context: say on which device by about=")
+
+
+def _check_extent(c, a):
+    if a.extent is None:
+        return
+    if not isinstance(a.extent, Span):
+        a.extent = Span(a.extent)
+    s = a.extent
+    if s.count == "0":
+        return
+    if a.dir != "in" or a.shape or not (isinstance(a.type, Pointer) or a.type.code[0] == "x"):
+        fail(a.where, c.name, a.name, "extent= is for addresses")
+    if (s.rows is None) != (s.pitch is None):
+        fail(a.where, c.name, a.name, "extent= with rows needs a pitch, and a pitch needs rows")
+    for name in [n for e in (s.count, s.rows, s.pitch) if e for n in names_in(e)]:
+        if c.arg(name) is None or c.arg(name).is_pointer:
+            fail(a.where, c.name, a.name, f"extent= uses '{name}', which is no number")
 
 
 def _check_path(c, path):

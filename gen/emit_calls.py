@@ -72,6 +72,7 @@ def _info(spec, calls):
     for c in calls:
         flags = [f for f, on in (("HED_CALL_BLOCKS", c.blocks),
                                  ("HED_CALL_DEFER", c.effects.defer),
+                                 ("HED_CALL_TRAVEL", c.effects.travel),
                                  ("HED_CALL_BY_HAND", any(_opaque(a) for a in c.args)),
                                  ("HED_CALL_INOUT", any(a.dir == "inout" for a in c.args))) if on]
         stream, inside = _stream(c)
@@ -81,7 +82,8 @@ def _info(spec, calls):
         about = f"offsetof(struct hed_{c.name}, {c.effects.about})" if c.effects.about else "-1"
         w(f"        {ptds}, sizeof(struct hed_{c.name}),")
         w(f"        HED_DOES_{c.effects.does.upper()}, {about},")
-        w(f"        {kind_name(spec, about_kind(c))}, {kind_name(spec, made_kind(c))}}},")
+        w(f"        {kind_name(spec, about_kind(c))}, {kind_name(spec, made_kind(c))},")
+        w(f'        "{c.area or ""}"}},')
     w("};")
     return w.text()
 

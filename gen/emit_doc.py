@@ -1,20 +1,21 @@
 """emit_doc: tables for people: the calls (`<api>_calls.md`), and as bytes (`wire_<api>.md`)."""
 
-from gen.emit_travel import can_answer, can_travel
+from gen.travel import can_answer, can_travel
 
 
 def emit(spec):
     rows = [f"# {spec.name}: calls", "",
             f"{len(spec.calls)} calls, {sum(len(list(c.variants)) for c in spec.calls)} exported "
             "names. Generated from the spec.", "",
-            "| no. | call | does | since | per-thread variant | stream | waits | may overtake |",
-            "| --- | --- | --- | --- | --- | --- | --- | --- |"]
+            "| no. | call | area | does | since | per-thread variant | stream | waits | may "
+            "overtake |",
+            "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
     for c in sorted(spec.calls, key=lambda c: c.id):
         overtake = {"none": "everything", "stream": "other streams", "all": "nothing"}[c.after]
         suffix = f"`{c.suffix}`" if c.suffix else ""
         does = c.effects.does.replace("_", " ")
-        rows.append(f"| {c.id} | `{c.name}` | {does} | {c.since or ''} | {suffix} | "
-                    f"{c.stream or ''} | {'yes' if c.blocks else ''} | {overtake} |")
+        rows.append(f"| {c.id} | `{c.name}` | {c.area or ''} | {does} | {c.since or ''} | "
+                    f"{suffix} | {c.stream or ''} | {'yes' if c.blocks else ''} | {overtake} |")
     return {f"{spec.name}_calls.md": "\n".join(rows) + "\n", f"wire_{spec.name}.md": _wire(spec)}
 
 

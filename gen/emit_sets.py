@@ -22,6 +22,12 @@ def emit(spec):
              [c for c in calls if any(a.free == kind for a in c.args)])
     _set(w, f"HED_{api}_WORK", "takes the GPU's time: " + ", ".join(WORK),
          [c for c in calls if c.effects.does in WORK])
+    _set(w, f"HED_{api}_MEMORY", "takes, frees, maps or tells of device memory",
+         [c for c in calls if c.effects.memory])
+    _set(w, f"HED_{api}_TRAVEL", "is sent to a worker by the remote backend",
+         [c for c in calls if c.effects.travel])
+    _set(w, f"HED_{api}_GUARD", "is sent, and a function of the worker looks at its arguments",
+         [c for c in calls if c.effects.travel == "guard"])
     return {f"{spec.name}_sets.h": w.text()}
 
 

@@ -4,48 +4,15 @@ A worker makes calls for a client that it does not trust. This says which calls 
 which addresses a call would follow, and whether what it wrote is within the room that there was.
 """
 
-from gen.model import Array, Bytes, Func, Pointer, Record, Ref, Shape, TextBuf, names_in
+from gen.model import Array, Bytes, Record, Ref, TextBuf, names_in
+from gen.travel import address_kind, can_answer, can_travel
 from gen.walk import WALK_MACRO, Walk, dispatch
 from gen.writer import Writer, c_count
-
-
-def address_kind(t):
-    """What an address leads to: a function, memory of this process, or device memory."""
-    if isinstance(t, Func):
-        return "function"
-    if isinstance(t, Pointer):
-        return "device" if t.device else "host"
-    return "device" if getattr(t, "code", "") in ("x32", "x64") else None
 
 
 WALK = Walk("walk", address_kind, True,
             lambda x, t, kind: f'WALK(fn(arg, "{kind}", (uint64_t)(uintptr_t){x}));',
             "hed_address_fn")
-
-
-def _own(t):
-    """Whether a value of this type may have an address of the program's own in it."""
-    if isinstance(t, Shape):
-        return _own(t.type)
-    if isinstance(t, Record):
-        return any(_own(f.type) for f in t.fields)
-    return address_kind(t) in ("function", "host")
-
-
-def can_travel(c):
-    """Addresses inside structs may be NULL, so those are looked at call by call; an argument that
-    is one has no other meaning."""
-    def stays(a):
-        t = a.shape.type if a.shape else a.type
-        return bool(a.by_hand) or (not isinstance(t, Record) and _own(t))
-
-    return not (c.by_hand or c.local) and not any(stays(a) for a in c.args)
-
-
-def can_answer(c):
-    """Pointers among what comes out are the other process's."""
-    return can_travel(c) and not any((a.shape.type if a.shape else a.type).deep() or _own(a.type)
-                                     for a in c.outs)
 
 
 def grows(c):

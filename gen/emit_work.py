@@ -1,8 +1,9 @@
-"""emit_work: how much work a call is (`<api>_work.h`, `.c`)."""
+"""emit_work: how much work a call is, and which memory it touches (`<api>_work.h`, `.c`)."""
 
 import re
 
 from gen.effects import paths_in
+from gen.travel import address_kind
 from gen.walk import dispatch
 from gen.writer import Writer
 
@@ -12,21 +13,32 @@ def emit(spec):
 
 
 def _header(spec):
-    w = Writer(f"How much work a {spec.name} call is.")
+    api = spec.name
+    most = max([len(_extents(c)) for c in spec.calls] + [1])
+    w = Writer(f"How much work a {api} call is, and which memory it touches.")
     w("#pragma once")
     w()
     w("#include <stdint.h>")
     w()
-    w(f'#include "gen/{spec.name}_calls.h"')
+    w('#include "core/call.h"')
+    w(f'#include "gen/{api}_calls.h"')
     w()
     w("/* Blocks of a launch, bytes of a copy (size= in the spec); 0: nobody says. */")
     w(f"uint64_t hed_{spec.name}_size(enum hed_{spec.name}_call id, const void *args);")
+    w()
+    w("/* What the call touches behind its addresses (extent= in the spec). Returns how many such")
+    w(" * places there are. */")
+    w(f"#define HED_{api.upper()}_EXTENTS {most}")
+    w(f"unsigned hed_{api}_extents(enum hed_{api}_call id, const void *args,")
+    w(f"    struct hed_extent extents[HED_{api.upper()}_EXTENTS]);")
     return w.text()
 
 
 def _source(spec):
-    w = Writer(f"How much work a {spec.name} call is.")
+    w = Writer(f"How much work a {spec.name} call is, and which memory it touches.")
     w(f'#include "gen/{spec.name}_work.h"')
+    w()
+    w("#include <stddef.h>")
     w()
     calls = [c for c in spec.calls if c.effects.size]
     for c in calls:
@@ -42,7 +54,33 @@ def _source(spec):
     dispatch(w, spec, ["uint64_t", f"hed_{spec.name}_size(enum hed_{spec.name}_call id, "
                        "const void *args)"],
              calls, lambda c: f"return size_{c.name}(args);", "return 0;")
+    _sources_of_extents(w, spec)
     return w.text().rstrip("\n") + "\n"
+
+
+def _extents(c):
+    return [a for a in c.args if a.extent and a.extent.count != "0"]
+
+
+def _sources_of_extents(w, spec):
+    calls = [c for c in spec.calls if _extents(c)]
+    for c in calls:
+        w("static unsigned")
+        w(f"extents_{c.name}(const struct hed_{c.name} *a, struct hed_extent *e)")
+        with w.block(""):
+            for i, a in enumerate(_extents(c)):
+                s = a.extent
+                rows, pitch = (_expression(x) for x in (s.rows or 1, s.pitch or 0))
+                host = "true" if address_kind(a.type) == "host" else "false"
+                w(f"e[{i}] = (struct hed_extent){{(uint64_t)a->{a.name}, {_expression(s.count)}, "
+                  f"{s.of},")
+                w(f"    {rows}, {pitch}, offsetof(struct hed_{c.name}, {a.name}), {host}}};")
+            w(f"return {len(_extents(c))};")
+        w()
+    dispatch(w, spec, ["unsigned", f"hed_{spec.name}_extents(enum hed_{spec.name}_call id, "
+                       "const void *args,",
+                       f"    struct hed_extent extents[HED_{spec.name.upper()}_EXTENTS])"],
+             calls, lambda c: f"return extents_{c.name}(args, extents);", "return 0;")
 
 
 def _expression(size):

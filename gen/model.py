@@ -208,12 +208,13 @@ class Arg:
     tag     the argument that says which member of this union is live
     fills   the call writes behind this by_hand pointer
     on      set by calls that fail too: "failure" for any failure, or a list of results
+    extent  how much of the memory behind this address the call touches: gen/effects.py
     """
 
     def __init__(self, dir_, type_, name, opt=False, new=None, free=None, c=None, by_hand=None,
-                 tag=None, fills=False, on=None):
+                 tag=None, fills=False, on=None, extent=None):
         self.dir, self.type, self.name = dir_, type_, name
-        self.on = on
+        self.on, self.extent = on, extent
         self.opt, self.new, self.free, self.by_hand = opt, new, free, by_hand
         self.tag, self.fills = tag, fills
         self._c = c
@@ -283,6 +284,9 @@ class Call:
         self.after = after
         self.header = None
         self.local = None
+        self.area = None  # what people would file it under
+        self.uncounted = None  # why a limit on memory does not count it, although it sounds so
+        self.effects = None
         self.id = None  # wire number, from the .ids file
 
     @property
@@ -327,6 +331,7 @@ class Spec:
         self.types = []  # in order of description; consts too
         self.calls = []
         self.kinds = set()
+        self.memory_kinds, self.memory_words = [], []  # device_memory()
         self.exports = []  # names of the library that are no calls
         self.scope = {}
 
@@ -339,6 +344,12 @@ class Spec:
 
     def call(self, name):
         return next((c for c in self.calls if c.name == name), None)
+
+    @property
+    def all_kinds(self):
+        """Kinds of objects: those of handles, and of numbers that name objects."""
+        codes = [t.code for t in self.types if isinstance(t, Type)]
+        return {c[2:] for c in codes if c.startswith("h.")} | self.kinds
 
     @property
     def enums(self):

@@ -11,7 +11,7 @@ import re
 import traceback
 from pathlib import Path
 
-from gen import effects
+from gen import effects, travel
 from gen.model import (CDPTR, CPTR, DPTR, PTR, SCALARS, STR, Alias, Arg, Array, Bytes, Call, Const,
                        Enum, Field, Func, Handle, Pointer, Record, Ref, Scalar, Shape, Spec,
                        SpecError, TextBuf, Type, fail, here, names_in)
@@ -29,7 +29,7 @@ class Vocabulary:
         words = {n: getattr(self, n) for n in dir(self) if not n.startswith("_") and n != "words"}
         words.update(SCALARS)
         words.update(PTR=PTR, CPTR=CPTR, DPTR=DPTR, CDPTR=CDPTR, STR=STR, Ref=Ref, Array=Array,
-                     Bytes=Bytes, TextBuf=TextBuf, F=Field, Ptr=Pointer)
+                     Bytes=Bytes, TextBuf=TextBuf, F=Field, Ptr=Pointer, Span=effects.Span)
         words["In"] = lambda t, n, **kw: Arg("in", t, n, **kw)
         words["Out"] = lambda t, n, **kw: Arg("out", t, n, **kw)
         words["InOut"] = lambda t, n, **kw: Arg("inout", t, n, **kw)
@@ -53,6 +53,16 @@ class Vocabulary:
                 fail(here(), p, "matches no call")
             for c in calls:
                 c.local = why
+
+    def area(self, name, *patterns):
+        """What people would file calls under (`cuMemcpy*`). The first area that a call is in
+        counts; a spec that has areas has one for every call."""
+        calls = [c for c in self._spec.calls if c.area is None
+                 and any(fnmatch.fnmatchcase(c.name, p) for p in patterns)]
+        if not calls:
+            fail(here(), name, "is the area of no call")
+        for c in calls:
+            c.area = name
 
     def const(self, name, c):
         self._spec.add(Const(name, str(c)), name)
@@ -119,7 +129,7 @@ class Vocabulary:
                 a.on = [spec.short]
         for a in c.args:
             self._check_on(c, a)
-        effects.check(c, effects.Effects(**words))
+        effects.check(spec, c, effects.Effects(**words))
         spec.calls.append(c)
 
     def _check_stream(self, c, path):
@@ -147,7 +157,7 @@ class Vocabulary:
         if a.tag and not c.arg(a.tag):
             fail(a.where, c.name, a.name, f"tag '{a.tag}' is no argument")
         for what in (a.new, a.free):
-            if what and what not in self._kinds():
+            if what and what not in self._spec.all_kinds:
                 fail(a.where, c.name, a.name, f"no handle of kind '{what}'")
         if s is None:
             if a.dir == "in" and a.opt:
@@ -164,14 +174,27 @@ class Vocabulary:
         if isinstance(s, TextBuf) and a.dir != "out":
             fail(a.where, c.name, a.name, "TextBuf is for Out")
 
-    def _kinds(self):
-        """Kinds of objects: those of handles, and of numbers that name objects."""
-        codes = [t.code for t in self._spec.types if isinstance(t, Type)]
-        return {c[2:] for c in codes if c.startswith("h.")} | self._spec.kinds
-
     def kind(self, *names):
         """Objects that are known by an address or a number rather than by a handle type."""
         self._spec.kinds.update(names)
+
+    def device_memory(self, kinds, words):
+        """Calls that make or end an object of these kinds, or have one of these words in their
+        names, say memory=True, or stand in an uncounted() line."""
+        for k in kinds:
+            if k not in self._spec.all_kinds:
+                fail(here(), k, "no handle is of this kind")
+        self._spec.memory_kinds, self._spec.memory_words = kinds, words
+
+    def uncounted(self, why, *names):
+        """Calls that a limit on device memory need not know of."""
+        for n in names:
+            c = self._spec.call(n)
+            if c is None:
+                fail(here(), n, "no such call")
+            if c.effects.memory or c.uncounted:
+                fail(here(), n, "says memory=True" if c.effects.memory else "is named twice")
+            c.uncounted = why
 
     def _record(self, name, keyword, fields, tag=None, cases=None, align=None):
         where = here()
@@ -228,6 +251,8 @@ def load(path, ids=None):
     if spec.result is None:
         raise SpecError(f"{files[0]}:1: no api() line, or its result enum is not described")
     number(spec, Path(ids) if ids else path.with_suffix(".ids"))
+    travel.check(spec)
+    effects.finish(spec)
     return spec
 
 

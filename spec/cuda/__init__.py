@@ -2,4 +2,5 @@
 (gen/vocabulary.py)."""
 
 FILES = ["core", "device", "context", "module", "memory", "copy", "array",
-         "stream", "launch", "graph", "external", "interop", "flags", "local"]
+         "stream", "launch", "graph", "external", "interop", "flags", "local",
+         "areas", "limits"]

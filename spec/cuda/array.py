@@ -233,9 +233,9 @@ call("cuDeviceGetTexture1DLinearMaxWidth", Out(SIZE, "maxWidthInElements"),
      In(CUarray_format, "format"), In(U32, "numChannels"), In(CUdevice, "dev"), since=11010,
      after="none")
 call("cuArrayCreate", Out(CUarray, "pHandle", new="array"),
-     In(Ref(CUDA_ARRAY_DESCRIPTOR_v1), "pAllocateArray"), since=2000, does="make")
+     In(Ref(CUDA_ARRAY_DESCRIPTOR_v1), "pAllocateArray"), since=2000, does="make", memory=True)
 call("cuArrayCreate_v2", Out(CUarray, "pHandle", new="array"),
-     In(Ref(CUDA_ARRAY_DESCRIPTOR_v2), "pAllocateArray"), since=3020, does="make")
+     In(Ref(CUDA_ARRAY_DESCRIPTOR_v2), "pAllocateArray"), since=3020, does="make", memory=True)
 call("cuArrayGetDescriptor", Out(CUDA_ARRAY_DESCRIPTOR_v1, "pArrayDescriptor"),
      In(CUarray, "hArray"), since=2000, does="ask")
 call("cuArrayGetDescriptor_v2", Out(CUDA_ARRAY_DESCRIPTOR_v2, "pArrayDescriptor"),
@@ -252,22 +252,23 @@ call("cuMipmappedArrayGetMemoryRequirements",
      In(CUdevice, "device"), since=11060, does="ask")
 call("cuArrayGetPlane", Out(CUarray, "pPlaneArray"), In(CUarray, "hArray"), In(U32, "planeIdx"),
      since=11020, does="ask")
-call("cuArrayDestroy", In(CUarray, "hArray", free="array"), since=2000, blocks=True, does="end")
+call("cuArrayDestroy", In(CUarray, "hArray", free="array"), since=2000, blocks=True, does="end",
+     memory=True)
 call("cuArray3DCreate", Out(CUarray, "pHandle", new="array"),
-     In(Ref(CUDA_ARRAY3D_DESCRIPTOR_v1), "pAllocateArray"), since=2000, does="make")
+     In(Ref(CUDA_ARRAY3D_DESCRIPTOR_v1), "pAllocateArray"), since=2000, does="make", memory=True)
 call("cuArray3DCreate_v2", Out(CUarray, "pHandle", new="array"),
-     In(Ref(CUDA_ARRAY3D_DESCRIPTOR_v2), "pAllocateArray"), since=3020, does="make")
+     In(Ref(CUDA_ARRAY3D_DESCRIPTOR_v2), "pAllocateArray"), since=3020, does="make", memory=True)
 call("cuArray3DGetDescriptor", Out(CUDA_ARRAY3D_DESCRIPTOR_v1, "pArrayDescriptor"),
      In(CUarray, "hArray"), since=2000, does="ask")
 call("cuArray3DGetDescriptor_v2", Out(CUDA_ARRAY3D_DESCRIPTOR_v2, "pArrayDescriptor"),
      In(CUarray, "hArray"), since=3020, does="ask")
 call("cuMipmappedArrayCreate", Out(CUmipmappedArray, "pHandle", new="mipmap"),
      In(Ref(CUDA_ARRAY3D_DESCRIPTOR_v2), "pMipmappedArrayDesc"), In(U32, "numMipmapLevels"),
-     since=5000, does="make")
+     since=5000, does="make", memory=True)
 call("cuMipmappedArrayGetLevel", Out(CUarray, "pLevelArray"),
      In(CUmipmappedArray, "hMipmappedArray"), In(U32, "level"), since=5000, does="ask")
 call("cuMipmappedArrayDestroy", In(CUmipmappedArray, "hMipmappedArray", free="mipmap"), since=5000,
-     blocks=True, does="end")
+     blocks=True, does="end", memory=True)
 call("cuTexRefSetArray", In(CUtexref, "hTexRef"), In(CUarray, "hArray"), In(U32, "Flags"),
      since=2000, does="set")
 call("cuTexRefSetMipmappedArray", In(CUtexref, "hTexRef"), In(CUmipmappedArray, "hMipmappedArray"),
@@ -330,8 +331,9 @@ call("cuSurfRefGetArray", Out(CUarray, "phArray"), In(CUsurfref, "hSurfRef"), si
      does="ask")
 call("cuTexObjectCreate", Out(CUtexObject, "pTexObject", new="texture"),
      In(Ref(CUDA_RESOURCE_DESC_v1), "pResDesc"), In(Ref(CUDA_TEXTURE_DESC_v1), "pTexDesc"),
-     In(Ref(CUDA_RESOURCE_VIEW_DESC_v1), "pResViewDesc"), since=5000, does="make")
-call("cuTexObjectDestroy", In(CUtexObject, "texObject", free="texture"), since=5000, does="end")
+     In(Ref(CUDA_RESOURCE_VIEW_DESC_v1), "pResViewDesc"), since=5000, does="make", travel="guard")
+call("cuTexObjectDestroy", In(CUtexObject, "texObject", free="texture"), since=5000, does="end",
+     travel=True)
 call("cuTexObjectGetResourceDesc", Out(CUDA_RESOURCE_DESC_v1, "pResDesc"),
      In(CUtexObject, "texObject"), since=5000, does="ask")
 call("cuTexObjectGetTextureDesc", Out(CUDA_TEXTURE_DESC_v1, "pTexDesc"),
@@ -339,38 +341,39 @@ call("cuTexObjectGetTextureDesc", Out(CUDA_TEXTURE_DESC_v1, "pTexDesc"),
 call("cuTexObjectGetResourceViewDesc", Out(CUDA_RESOURCE_VIEW_DESC_v1, "pResViewDesc"),
      In(CUtexObject, "texObject"), since=5000, does="ask")
 call("cuSurfObjectCreate", Out(CUsurfObject, "pSurfObject", new="surface"),
-     In(Ref(CUDA_RESOURCE_DESC_v1), "pResDesc"), since=5000, does="make")
-call("cuSurfObjectDestroy", In(CUsurfObject, "surfObject", free="surface"), since=5000, does="end")
+     In(Ref(CUDA_RESOURCE_DESC_v1), "pResDesc"), since=5000, does="make", travel="guard")
+call("cuSurfObjectDestroy", In(CUsurfObject, "surfObject", free="surface"), since=5000, does="end",
+     travel=True)
 call("cuSurfObjectGetResourceDesc", Out(CUDA_RESOURCE_DESC_v1, "pResDesc"),
      In(CUsurfObject, "surfObject"), since=5000, does="ask")
 call("cuTensorMapEncodeTiled", Out(CUtensorMap, "tensorMap"),
      In(CUtensorMapDataType, "tensorDataType"), In(cuuint32_t, "tensorRank"),
-     In(DPTR, "globalAddress"), In(Array(cuuint64_t, "tensorRank"), "globalDim"),
+     In(DPTR, "globalAddress", extent="0"), In(Array(cuuint64_t, "tensorRank"), "globalDim"),
      In(Array(cuuint64_t, "tensorRank - 1"), "globalStrides"),
      In(Array(cuuint32_t, "tensorRank"), "boxDim"),
      In(Array(cuuint32_t, "tensorRank"), "elementStrides"), In(CUtensorMapInterleave, "interleave"),
      In(CUtensorMapSwizzle, "swizzle"), In(CUtensorMapL2promotion, "l2Promotion"),
-     In(CUtensorMapFloatOOBfill, "oobFill"), since=12000, after="none")
+     In(CUtensorMapFloatOOBfill, "oobFill"), since=12000, after="none", travel=True)
 call("cuTensorMapEncodeIm2col", Out(CUtensorMap, "tensorMap"),
      In(CUtensorMapDataType, "tensorDataType"), In(cuuint32_t, "tensorRank"),
-     In(DPTR, "globalAddress"), In(Array(cuuint64_t, "tensorRank"), "globalDim"),
+     In(DPTR, "globalAddress", extent="0"), In(Array(cuuint64_t, "tensorRank"), "globalDim"),
      In(Array(cuuint64_t, "tensorRank - 1"), "globalStrides"),
      In(Array(I32, "tensorRank - 2"), "pixelBoxLowerCorner"),
      In(Array(I32, "tensorRank - 2"), "pixelBoxUpperCorner"), In(cuuint32_t, "channelsPerPixel"),
      In(cuuint32_t, "pixelsPerColumn"), In(Array(cuuint32_t, "tensorRank"), "elementStrides"),
      In(CUtensorMapInterleave, "interleave"), In(CUtensorMapSwizzle, "swizzle"),
      In(CUtensorMapL2promotion, "l2Promotion"), In(CUtensorMapFloatOOBfill, "oobFill"), since=12000,
-     after="none")
+     after="none", travel=True)
 call("cuTensorMapEncodeIm2colWide", Out(CUtensorMap, "tensorMap"),
      In(CUtensorMapDataType, "tensorDataType"), In(cuuint32_t, "tensorRank"),
-     In(DPTR, "globalAddress"), In(Array(cuuint64_t, "tensorRank"), "globalDim"),
+     In(DPTR, "globalAddress", extent="0"), In(Array(cuuint64_t, "tensorRank"), "globalDim"),
      In(Array(cuuint64_t, "tensorRank - 1"), "globalStrides"), In(I32, "pixelBoxLowerCornerWidth"),
      In(I32, "pixelBoxUpperCornerWidth"), In(cuuint32_t, "channelsPerPixel"),
      In(cuuint32_t, "pixelsPerColumn"), In(Array(cuuint32_t, "tensorRank"), "elementStrides"),
      In(CUtensorMapInterleave, "interleave"), In(CUtensorMapIm2ColWideMode, "mode"),
      In(CUtensorMapSwizzle, "swizzle"), In(CUtensorMapL2promotion, "l2Promotion"),
-     In(CUtensorMapFloatOOBfill, "oobFill"), since=12080, after="none")
-call("cuTensorMapReplaceAddress", InOut(CUtensorMap, "tensorMap"), In(DPTR, "globalAddress"),
-     since=12000, after="none")
+     In(CUtensorMapFloatOOBfill, "oobFill"), since=12080, after="none", travel=True)
+call("cuTensorMapReplaceAddress", InOut(CUtensorMap, "tensorMap"),
+     In(DPTR, "globalAddress", extent="0"), since=12000, after="none", travel=True)
 call("cuMemMapArrayAsync", In(Array(CUarrayMapInfo_v1, "count", mut=True), "mapInfoList"),
-     In(U32, "count"), In(CUstream, "hStream"), since=11010, ptds=True, does="order")
+     In(U32, "count"), In(CUstream, "hStream"), since=11010, ptds=True, does="order", memory=True)

@@ -47,22 +47,24 @@ handle("CUdevResourceDesc", "devResourceDesc")
 handle("CUstream", "stream")
 
 call("cuDevicePrimaryCtxRetain", Out(CUcontext, "pctx", new="context"), In(CUdevice, "dev"),
-     since=7000, does="begin_context", about="dev")
-call("cuDevicePrimaryCtxRelease", In(CUdevice, "dev"), since=7000, blocks=True, does="end_context")
+     since=7000, does="begin_context", about="dev", memory=True, travel=True)
+call("cuDevicePrimaryCtxRelease", In(CUdevice, "dev"), since=7000, blocks=True, does="end_context",
+     memory=True)
 call("cuDevicePrimaryCtxRelease_v2", In(CUdevice, "dev"), since=11000, blocks=True,
-     does="end_context")
+     does="end_context", memory=True)
 call("cuDevicePrimaryCtxSetFlags", In(CUdevice, "dev"), In(U32, "flags"), since=7000, does="set")
 call("cuDevicePrimaryCtxSetFlags_v2", In(CUdevice, "dev"), In(U32, "flags"), since=11000,
-     does="set")
+     does="set", travel=True)
 call("cuDevicePrimaryCtxGetState", In(CUdevice, "dev"), Out(U32, "flags"), Out(I32, "active"),
      since=7000, does="ask")
-call("cuDevicePrimaryCtxReset", In(CUdevice, "dev"), since=7000, blocks=True, does="end_context")
+call("cuDevicePrimaryCtxReset", In(CUdevice, "dev"), since=7000, blocks=True, does="end_context",
+     memory=True)
 call("cuDevicePrimaryCtxReset_v2", In(CUdevice, "dev"), since=11000, blocks=True,
-     does="end_context")
+     does="end_context", memory=True, travel=True)
 call("cuCtxCreate", Out(CUcontext, "pctx", new="context"), In(U32, "flags"), In(CUdevice, "dev"),
      since=2000, does="begin_context", about="dev")
 call("cuCtxCreate_v2", Out(CUcontext, "pctx", new="context"), In(U32, "flags"), In(CUdevice, "dev"),
-     since=3020, does="begin_context", about="dev")
+     since=3020, does="begin_context", about="dev", travel=True)
 call("cuCtxCreate_v3", Out(CUcontext, "pctx", new="context"),
      In(Array(CUexecAffinityParam_v1, "numParams", mut=True), "paramsArray"), In(I32, "numParams"),
      In(U32, "flags"), In(CUdevice, "dev"), since=11040, does="begin_context", about="dev")
@@ -70,9 +72,9 @@ call("cuCtxCreate_v4", Out(CUcontext, "pctx", new="context"),
      In(Ref(CUctxCreateParams, mut=True), "ctxCreateParams"), In(U32, "flags"), In(CUdevice, "dev"),
      since=12050, does="begin_context", about="dev")
 call("cuCtxDestroy", In(CUcontext, "ctx", free="context"), since=2000, blocks=True,
-     does="end_context")
+     does="end_context", memory=True)
 call("cuCtxDestroy_v2", In(CUcontext, "ctx", free="context"), since=4000, blocks=True,
-     does="end_context")
+     does="end_context", memory=True, travel=True)
 call("cuCtxPushCurrent", In(CUcontext, "ctx"), since=2000, after="none", does="set")
 call("cuCtxPushCurrent_v2", In(CUcontext, "ctx"), since=4000, after="none", does="set")
 call("cuCtxPopCurrent", Out(CUcontext, "pctx", opt=True), since=2000, after="none", does="set")
@@ -84,10 +86,11 @@ call("cuCtxGetDevice_v2", Out(CUdevice, "device"), In(CUcontext, "ctx"), since=1
 call("cuCtxGetFlags", Out(U32, "flags"), since=7000, after="none")
 call("cuCtxSetFlags", In(U32, "flags"), since=12010, does="set")
 call("cuCtxGetId", In(CUcontext, "ctx"), Out(U64, "ctxId"), since=12000, does="ask")
-call("cuCtxSynchronize", since=2000, blocks=True, does="wait")
+call("cuCtxSynchronize", since=2000, blocks=True, does="wait", travel=True)
 call("cuCtxSynchronize_v2", In(CUcontext, "ctx"), since=13000, blocks=True, does="wait",
      about="ctx")
-call("cuCtxSetLimit", In(CUlimit, "limit"), In(SIZE, "value"), since=3010, does="set")
+call("cuCtxSetLimit", In(CUlimit, "limit"), In(SIZE, "value"), since=3010, does="set", memory=True,
+     travel="guard")
 call("cuCtxGetLimit", Out(SIZE, "pvalue"), In(CUlimit, "limit"), since=3010, after="none")
 call("cuCtxGetCacheConfig", Out(CUfunc_cache, "pconfig"), since=3020, after="none")
 call("cuCtxSetCacheConfig", In(CUfunc_cache, "config"), since=3020, does="set")
@@ -101,12 +104,12 @@ call("cuCtxRecordEvent", In(CUcontext, "hCtx"), In(CUevent, "hEvent"), since=120
 call("cuCtxWaitEvent", In(CUcontext, "hCtx"), In(CUevent, "hEvent"), since=12050, does="order")
 call("cuCtxAttach", Out(CUcontext, "pctx"), In(U32, "flags"), since=2000, does="set")
 call("cuCtxDetach", In(CUcontext, "ctx", free="context"), since=2000, blocks=True,
-     does="end_context")
+     does="end_context", memory=True)
 call("cuCtxGetSharedMemConfig", Out(CUsharedconfig, "pConfig"), since=4020, does="ask")
 call("cuCtxSetSharedMemConfig", In(CUsharedconfig, "config"), since=4020, does="set")
 call("cuCtxEnablePeerAccess", In(CUcontext, "peerContext"), In(U32, "Flags"), since=4000,
-     does="set")
-call("cuCtxDisablePeerAccess", In(CUcontext, "peerContext"), since=4000, does="set")
+     does="set", travel=True)
+call("cuCtxDisablePeerAccess", In(CUcontext, "peerContext"), since=4000, does="set", travel=True)
 call("cuGreenCtxCreate", Out(CUgreenCtx, "phCtx", new="greenCtx"), In(CUdevResourceDesc, "desc"),
      In(CUdevice, "dev"), In(U32, "flags"), since=12040, does="begin_context", about="dev")
 call("cuGreenCtxDestroy", In(CUgreenCtx, "hCtx", free="greenCtx"), since=12040, blocks=True,

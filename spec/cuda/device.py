@@ -206,8 +206,10 @@ call("cuDeviceGetUuid", Out(CUuuid, "uuid"), In(CUdevice, "dev"), since=9020, af
 call("cuDeviceGetUuid_v2", Out(CUuuid, "uuid"), In(CUdevice, "dev"), since=11040, after="none")
 call("cuDeviceGetLuid", Out(Array(CHAR, "8"), "luid"), Out(U32, "deviceNodeMask"),
      In(CUdevice, "dev"), since=10000, after="none")
-call("cuDeviceTotalMem", Out(U32, "bytes"), In(CUdevice, "dev"), since=2000, after="none")
-call("cuDeviceTotalMem_v2", Out(SIZE, "bytes"), In(CUdevice, "dev"), since=3020, after="none")
+call("cuDeviceTotalMem", Out(U32, "bytes"), In(CUdevice, "dev"), since=2000, after="none",
+     memory=True)
+call("cuDeviceTotalMem_v2", Out(SIZE, "bytes"), In(CUdevice, "dev"), since=3020, after="none",
+     memory=True)
 call("cuDeviceGetAttribute", Out(I32, "pi"), In(CUdevice_attribute, "attrib"), In(CUdevice, "dev"),
      since=2000, after="none")
 call("cuDeviceGetHostAtomicCapabilities", Out(Array(U32, "count"), "capabilities"),
@@ -228,9 +230,9 @@ call("cuDeviceGetByPCIBusId", Out(CUdevice, "dev"), In(STR, "pciBusId"), since=4
 call("cuDeviceGetPCIBusId", Out(TextBuf("len"), "pciBusId"), In(I32, "len"), In(CUdevice, "dev"),
      since=4010, after="none")
 call("cuDeviceCanAccessPeer", Out(I32, "canAccessPeer"), In(CUdevice, "dev"),
-     In(CUdevice, "peerDev"), since=4000, after="none")
+     In(CUdevice, "peerDev"), since=4000, after="none", travel=True)
 call("cuDeviceGetP2PAttribute", Out(I32, "value"), In(CUdevice_P2PAttribute, "attrib"),
-     In(CUdevice, "srcDevice"), In(CUdevice, "dstDevice"), since=8000, after="none")
+     In(CUdevice, "srcDevice"), In(CUdevice, "dstDevice"), since=8000, after="none", travel=True)
 call("cuDeviceGetP2PAtomicCapabilities", Out(Array(U32, "count"), "capabilities"),
      In(Array(CUatomicOperation, "count"), "operations"), In(U32, "count"),
      In(CUdevice, "srcDevice"), In(CUdevice, "dstDevice"), since=13000, after="none")

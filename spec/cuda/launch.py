@@ -66,9 +66,9 @@ call("cuOccupancyMaxPotentialBlockSizeWithFlags", Out(I32, "minGridSize"), Out(I
 call("cuOccupancyAvailableDynamicSMemPerBlock", Out(SIZE, "dynamicSmemSize"),
      In(CUfunction, "func"), In(I32, "numBlocks"), In(I32, "blockSize"), since=10020, after="none")
 call("cuOccupancyMaxPotentialClusterSize", Out(I32, "clusterSize"), In(CUfunction, "func"),
-     In(Ref(CUlaunchConfig), "config"), since=11070, after="none")
+     In(Ref(CUlaunchConfig), "config", extent="0"), since=11070, after="none", travel=True)
 call("cuOccupancyMaxActiveClusters", Out(I32, "numClusters"), In(CUfunction, "func"),
-     In(Ref(CUlaunchConfig), "config"), since=11070, after="none")
+     In(Ref(CUlaunchConfig), "config", extent="0"), since=11070, after="none", travel=True)
 call("cuLaunchKernel", In(CUfunction, "f"), In(U32, "gridDimX"), In(U32, "gridDimY"),
      In(U32, "gridDimZ"), In(U32, "blockDimX"), In(U32, "blockDimY"), In(U32, "blockDimZ"),
      In(U32, "sharedMemBytes"), In(CUstream, "hStream"),

@@ -111,25 +111,28 @@ enum("CUmem_range_attribute",
      CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE=7,
      CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID=8)
 
-call("cuDeviceSetMemPool", In(CUdevice, "dev"), In(CUmemoryPool, "pool"), since=11020, does="set")
-call("cuDeviceGetMemPool", Out(CUmemoryPool, "pool"),
-     In(CUdevice, "dev"), since=11020, after="none")
+call("cuDeviceSetMemPool", In(CUdevice, "dev"), In(CUmemoryPool, "pool"), since=11020, does="set",
+     memory=True)
+call("cuDeviceGetMemPool", Out(CUmemoryPool, "pool"), In(CUdevice, "dev"), since=11020,
+     after="none", memory=True)
 call("cuDeviceGetDefaultMemPool", Out(CUmemoryPool, "pool_out"), In(CUdevice, "dev"), since=11020,
-     after="none")
-call("cuMemGetInfo", Out(U32, "free"), Out(U32, "total"), since=2000, does="ask")
-call("cuMemGetInfo_v2", Out(SIZE, "free"), Out(SIZE, "total"), since=3020, does="ask")
+     after="none", memory=True)
+call("cuMemGetInfo", Out(U32, "free"), Out(U32, "total"), since=2000, does="ask", memory=True)
+call("cuMemGetInfo_v2", Out(SIZE, "free"), Out(SIZE, "total"), since=3020, does="ask", memory=True)
 call("cuMemAlloc", Out(CUdeviceptr_v1, "dptr", new="memory"), In(U32, "bytesize"), since=2000,
-     does="make")
+     does="make", memory=True)
 call("cuMemAlloc_v2", Out(CUdeviceptr, "dptr", new="memory"), In(SIZE, "bytesize"), since=3020,
-     does="make")
+     does="make", memory=True)
 call("cuMemAllocPitch", Out(CUdeviceptr_v1, "dptr", new="memory"), Out(U32, "pPitch"),
      In(U32, "WidthInBytes"), In(U32, "Height"), In(U32, "ElementSizeBytes"), since=2000,
-     does="make")
+     does="make", memory=True)
 call("cuMemAllocPitch_v2", Out(CUdeviceptr, "dptr", new="memory"), Out(SIZE, "pPitch"),
      In(SIZE, "WidthInBytes"), In(SIZE, "Height"), In(U32, "ElementSizeBytes"), since=3020,
-     does="make")
-call("cuMemFree", In(CUdeviceptr_v1, "dptr", free="memory"), since=2000, blocks=True, does="end")
-call("cuMemFree_v2", In(CUdeviceptr, "dptr", free="memory"), since=3020, blocks=True, does="end")
+     does="make", memory=True)
+call("cuMemFree", In(CUdeviceptr_v1, "dptr", free="memory"), since=2000, blocks=True, does="end",
+     memory=True)
+call("cuMemFree_v2", In(CUdeviceptr, "dptr", free="memory"), since=3020, blocks=True, does="end",
+     memory=True)
 call("cuMemGetAddressRange", Out(CUdeviceptr_v1, "pbase", opt=True), Out(U32, "psize", opt=True),
      In(CUdeviceptr_v1, "dptr"), since=2000, after="none")
 call("cuMemGetAddressRange_v2", Out(CUdeviceptr, "pbase", opt=True), Out(SIZE, "psize", opt=True),
@@ -145,7 +148,7 @@ call("cuMemHostGetDevicePointer_v2", Out(CUdeviceptr, "pdptr"), In(PTR, "p"), In
      since=3020, after="none")
 call("cuMemHostGetFlags", Out(U32, "pFlags"), In(PTR, "p"), since=2030, after="none")
 call("cuMemAllocManaged", Out(CUdeviceptr, "dptr", new="memory"), In(SIZE, "bytesize"),
-     In(U32, "flags"), since=6000, does="make")
+     In(U32, "flags"), since=6000, does="make", memory=True)
 call("cuIpcGetEventHandle", Out(CUipcEventHandle_v1, "pHandle"), In(CUevent, "event"), since=4010,
      does="ask")
 call("cuIpcOpenEventHandle", Out(CUevent, "phEvent", new="event"),
@@ -172,12 +175,15 @@ call("cuMemAddressReserve", Out(CUdeviceptr, "ptr", new="range"), In(SIZE, "size
 call("cuMemAddressFree", In(CUdeviceptr, "ptr", free="range"), In(SIZE, "size"), since=10020,
      does="end")
 call("cuMemCreate", Out(CUmemGenericAllocationHandle, "handle", new="physical"), In(SIZE, "size"),
-     In(Ref(CUmemAllocationProp_v1), "prop"), In(U64, "flags"), since=10020, does="make")
+     In(Ref(CUmemAllocationProp_v1), "prop"), In(U64, "flags"), since=10020, does="make",
+     memory=True)
 call("cuMemRelease", In(CUmemGenericAllocationHandle, "handle", free="physical"), since=10020,
-     does="end")
+     does="end", memory=True)
 call("cuMemMap", In(CUdeviceptr, "ptr"), In(SIZE, "size"), In(SIZE, "offset"),
-     In(CUmemGenericAllocationHandle, "handle"), In(U64, "flags"), since=10020, does="set")
-call("cuMemUnmap", In(CUdeviceptr, "ptr"), In(SIZE, "size"), since=10020, blocks=True, does="set")
+     In(CUmemGenericAllocationHandle, "handle"), In(U64, "flags"), since=10020, does="set",
+     memory=True)
+call("cuMemUnmap", In(CUdeviceptr, "ptr"), In(SIZE, "size"), since=10020, blocks=True, does="set",
+     memory=True)
 call("cuMemSetAccess", In(CUdeviceptr, "ptr"), In(SIZE, "size"),
      In(Array(CUmemAccessDesc_v1, "count"), "desc"), In(SIZE, "count"), since=10020, does="set")
 call("cuMemGetAccess", Out(U64, "flags"), In(Ref(CUmemLocation_v1), "location"),
@@ -195,9 +201,9 @@ call("cuMemGetAllocationGranularity", Out(SIZE, "granularity"),
 call("cuMemGetAllocationPropertiesFromHandle", Out(CUmemAllocationProp_v1, "prop"),
      In(CUmemGenericAllocationHandle, "handle"), since=10020, does="ask")
 call("cuMemRetainAllocationHandle", Out(CUmemGenericAllocationHandle, "handle", new="physical"),
-     In(DPTR, "addr"), since=11000, does="make")
+     In(DPTR, "addr"), since=11000, does="make", memory=True)
 call("cuMemPoolTrimTo", In(CUmemoryPool, "pool"), In(SIZE, "minBytesToKeep"), since=11020,
-     blocks=True, does="set")
+     blocks=True, does="set", memory=True)
 call("cuMemPoolSetAttribute", In(CUmemoryPool, "pool"), In(CUmemPool_attribute, "attr"),
      In(PTR, "value", by_hand="its size depends on the attribute"), since=11020, does="set")
 call("cuMemPoolGetAttribute", In(CUmemoryPool, "pool"), In(CUmemPool_attribute, "attr"),
@@ -208,23 +214,25 @@ call("cuMemPoolSetAccess", In(CUmemoryPool, "pool"), In(Array(CUmemAccessDesc_v1
 call("cuMemPoolGetAccess", Out(CUmemAccess_flags, "flags"), In(CUmemoryPool, "memPool"),
      In(Ref(CUmemLocation_v1, mut=True), "location"), since=11020, does="ask")
 call("cuMemPoolCreate", Out(CUmemoryPool, "pool", new="pool"),
-     In(Ref(CUmemPoolProps_v1), "poolProps"), since=11020, does="make")
+     In(Ref(CUmemPoolProps_v1), "poolProps"), since=11020, does="make", memory=True)
 call("cuMemPoolDestroy", In(CUmemoryPool, "pool", free="pool"), since=11020, blocks=True,
-     does="end")
+     does="end", memory=True)
 call("cuMemGetDefaultMemPool", Out(CUmemoryPool, "pool_out"),
      In(Ref(CUmemLocation_v1, mut=True), "location"), In(CUmemAllocationType, "type"), since=13000,
-     does="ask")
+     does="ask", memory=True)
 call("cuMemGetMemPool", Out(CUmemoryPool, "pool"), In(Ref(CUmemLocation_v1, mut=True), "location"),
-     In(CUmemAllocationType, "type"), since=13000, does="ask")
+     In(CUmemAllocationType, "type"), since=13000, does="ask", memory=True)
 call("cuMemSetMemPool", In(Ref(CUmemLocation_v1, mut=True), "location"),
-     In(CUmemAllocationType, "type"), In(CUmemoryPool, "pool"), since=13000, does="set")
+     In(CUmemAllocationType, "type"), In(CUmemoryPool, "pool"), since=13000, does="set",
+     memory=True)
 call("cuMemPoolExportToShareableHandle",
      In(PTR, "handle_out", by_hand="what it is depends on the handle type", fills=True),
      In(CUmemoryPool, "pool"), In(CUmemAllocationHandleType, "handleType"), In(U64, "flags"),
      since=11020, does="set")
 call("cuMemPoolImportFromShareableHandle", Out(CUmemoryPool, "pool_out", new="pool"),
      In(PTR, "handle", by_hand="what it is depends on the handle type"),
-     In(CUmemAllocationHandleType, "handleType"), In(U64, "flags"), since=11020, does="make")
+     In(CUmemAllocationHandleType, "handleType"), In(U64, "flags"), since=11020, does="make",
+     memory=True)
 call("cuMemPoolExportPointer", Out(CUmemPoolPtrExportData_v1, "shareData_out"),
      In(CUdeviceptr, "ptr"), since=11020, does="set")
 call("cuMemPoolImportPointer", Out(CUdeviceptr, "ptr_out", new="memory"), In(CUmemoryPool, "pool"),
@@ -267,8 +275,9 @@ call("cuPointerGetAttributes", In(U32, "numAttributes"),
         by_hand="every element is an out-buffer of its own", fills=True), In(CUdeviceptr, "ptr"),
      since=7000, after="none")
 call("cuMemFreeAsync", In(CUdeviceptr, "dptr", free="memory"), In(CUstream, "hStream"), since=11020,
-     ptds=True, does="order", defer=True)
+     ptds=True, does="order", defer=True, memory=True)
 call("cuMemAllocAsync", Out(CUdeviceptr, "dptr", new="memory"), In(SIZE, "bytesize"),
-     In(CUstream, "hStream"), since=11020, ptds=True, does="order")
+     In(CUstream, "hStream"), since=11020, ptds=True, does="order", memory=True)
 call("cuMemAllocFromPoolAsync", Out(CUdeviceptr, "dptr", new="memory"), In(SIZE, "bytesize"),
-     In(CUmemoryPool, "pool"), In(CUstream, "hStream"), since=11020, ptds=True, does="order")
+     In(CUmemoryPool, "pool"), In(CUstream, "hStream"), since=11020, ptds=True, does="order",
+     memory=True)

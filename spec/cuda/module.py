@@ -67,16 +67,18 @@ enum("CUfunctionLoadingState",
      CU_FUNCTION_LOADING_STATE_MAX=2)
 
 call("cuModuleLoad", Out(CUmodule, "module", new="module"), In(STR, "fname"), since=2000,
-     does="make")
+     does="make", memory=True)
 call("cuModuleLoadData", Out(CUmodule, "module", new="module"),
-     In(CPTR, "image", by_hand="the image says its own size"), since=2000, does="make")
+     In(CPTR, "image", by_hand="the image says its own size"), since=2000, does="make", memory=True)
 call("cuModuleLoadDataEx", Out(CUmodule, "module", new="module"),
      In(CPTR, "image", by_hand="the image says its own size"), In(U32, "numOptions"),
      In(Array(CUjit_option, "numOptions", mut=True), "options"),
-     In(Array(PTR, "numOptions", mut=True), "optionValues"), since=2010, does="make")
+     In(Array(PTR, "numOptions", mut=True), "optionValues"), since=2010, does="make", memory=True)
 call("cuModuleLoadFatBinary", Out(CUmodule, "module", new="module"),
-     In(CPTR, "fatCubin", by_hand="the image says its own size"), since=2000, does="make")
-call("cuModuleUnload", In(CUmodule, "hmod", free="module"), since=2000, blocks=True, does="end")
+     In(CPTR, "fatCubin", by_hand="the image says its own size"), since=2000, does="make",
+     memory=True)
+call("cuModuleUnload", In(CUmodule, "hmod", free="module"), since=2000, blocks=True, does="end",
+     memory=True)
 call("cuModuleGetLoadingMode", Out(CUmoduleLoadingMode, "mode"), since=11070, after="none")
 call("cuModuleGetFunction", Out(CUfunction, "hfunc"), In(CUmodule, "hmod"), In(STR, "name"),
      since=2000, after="none")
@@ -122,30 +124,30 @@ call("cuLibraryLoadData", Out(CUlibrary, "library", new="library"),
      In(Array(PTR, "numJitOptions", mut=True), "jitOptionsValues"), In(U32, "numJitOptions"),
      In(Array(CUlibraryOption, "numLibraryOptions", mut=True), "libraryOptions"),
      In(Array(PTR, "numLibraryOptions", mut=True), "libraryOptionValues"),
-     In(U32, "numLibraryOptions"), since=12000, does="make")
+     In(U32, "numLibraryOptions"), since=12000, does="make", memory=True)
 call("cuLibraryLoadFromFile", Out(CUlibrary, "library", new="library"), In(STR, "fileName"),
      In(Array(CUjit_option, "numJitOptions", mut=True), "jitOptions"),
      In(Array(PTR, "numJitOptions", mut=True), "jitOptionsValues"), In(U32, "numJitOptions"),
      In(Array(CUlibraryOption, "numLibraryOptions", mut=True), "libraryOptions"),
      In(Array(PTR, "numLibraryOptions", mut=True), "libraryOptionValues"),
-     In(U32, "numLibraryOptions"), since=12000, does="make")
+     In(U32, "numLibraryOptions"), since=12000, does="make", memory=True)
 call("cuLibraryUnload", In(CUlibrary, "library", free="library"), since=12000, blocks=True,
-     does="end")
+     does="end", memory=True)
 call("cuLibraryGetKernel", Out(CUkernel, "pKernel"), In(CUlibrary, "library"), In(STR, "name"),
      since=12000, after="none")
 call("cuLibraryGetKernelCount", Out(U32, "count"), In(CUlibrary, "lib"), since=12040, after="none")
 call("cuLibraryEnumerateKernels", Out(Array(CUkernel, "numKernels"), "kernels"),
      In(U32, "numKernels"), In(CUlibrary, "lib"), since=12040, after="none")
 call("cuLibraryGetModule", Out(CUmodule, "pMod"), In(CUlibrary, "library"), since=12000,
-     after="none")
+     after="none", memory=True)
 call("cuKernelGetFunction", Out(CUfunction, "pFunc"), In(CUkernel, "kernel"), since=12000,
      after="none")
 call("cuKernelGetLibrary", Out(CUlibrary, "pLib"), In(CUkernel, "kernel"), since=12050,
      after="none")
 call("cuLibraryGetGlobal", Out(CUdeviceptr, "dptr", opt=True), Out(SIZE, "bytes", opt=True),
-     In(CUlibrary, "library"), In(STR, "name"), since=12000, after="none")
+     In(CUlibrary, "library"), In(STR, "name"), since=12000, after="none", memory=True)
 call("cuLibraryGetManaged", Out(CUdeviceptr, "dptr", opt=True), Out(SIZE, "bytes", opt=True),
-     In(CUlibrary, "library"), In(STR, "name"), since=12000, after="none")
+     In(CUlibrary, "library"), In(STR, "name"), since=12000, after="none", memory=True)
 call("cuLibraryGetUnifiedFunction", Out(PTR, "fptr"), In(CUlibrary, "library"), In(STR, "symbol"),
      since=12000, after="none")
 call("cuKernelGetAttribute", Out(I32, "pi"), In(CUfunction_attribute, "attrib"),
@@ -160,18 +162,18 @@ call("cuKernelGetParamInfo", In(CUkernel, "kernel"), In(SIZE, "paramIndex"),
 call("cuFuncGetAttribute", Out(I32, "pi"), In(CUfunction_attribute, "attrib"),
      In(CUfunction, "hfunc"), since=2020, after="none")
 call("cuFuncSetAttribute", In(CUfunction, "hfunc"), In(CUfunction_attribute, "attrib"),
-     In(I32, "value"), since=9000, does="set")
+     In(I32, "value"), since=9000, does="set", travel=True)
 call("cuFuncSetCacheConfig", In(CUfunction, "hfunc"), In(CUfunc_cache, "config"), since=3000,
-     does="set")
+     does="set", travel=True)
 call("cuFuncGetModule", Out(CUmodule, "hmod"), In(CUfunction, "hfunc"), since=11000, after="none")
 call("cuFuncGetName", Out(STR, "name"), In(CUfunction, "hfunc"), since=12030, after="none")
 call("cuFuncGetParamInfo", In(CUfunction, "func"), In(SIZE, "paramIndex"), Out(SIZE, "paramOffset"),
      Out(SIZE, "paramSize", opt=True), since=12040, after="none")
 call("cuFuncIsLoaded", Out(CUfunctionLoadingState, "state"), In(CUfunction, "function"),
      since=12040, after="none")
-call("cuFuncLoad", In(CUfunction, "function"), since=12040, does="set")
+call("cuFuncLoad", In(CUfunction, "function"), since=12040, does="set", travel=True)
 call("cuFuncSetBlockShape", In(CUfunction, "hfunc"), In(I32, "x"), In(I32, "y"), In(I32, "z"),
      since=2000, does="set")
 call("cuFuncSetSharedSize", In(CUfunction, "hfunc"), In(U32, "bytes"), since=2000, does="set")
 call("cuFuncSetSharedMemConfig", In(CUfunction, "hfunc"), In(CUsharedconfig, "config"), since=4020,
-     does="set")
+     does="set", travel=True)

@@ -135,20 +135,21 @@ union("CUlaunchAttributeValue",
 call("cuStreamCreate", Out(CUstream, "phStream", new="stream"), In(U32, "Flags"), since=2000,
      after="none", does="make")
 call("cuStreamCreateWithPriority", Out(CUstream, "phStream", new="stream"), In(U32, "flags"),
-     In(I32, "priority"), since=5050, after="none", does="make")
+     In(I32, "priority"), since=5050, after="none", does="make", travel=True)
 call("cuThreadExchangeStreamCaptureMode", InOut(CUstreamCaptureMode, "mode"), since=10010,
      after="none", does="set")
 call("cuStreamDestroy", In(CUstream, "hStream", free="stream"), since=2000, does="end")
-call("cuStreamDestroy_v2", In(CUstream, "hStream", free="stream"), since=4000, does="end")
+call("cuStreamDestroy_v2", In(CUstream, "hStream", free="stream"), since=4000, does="end",
+     travel=True)
 call("cuEventCreate", Out(CUevent, "phEvent", new="event"), In(U32, "Flags"), since=2000,
-     after="none", does="make")
-call("cuEventQuery", In(CUevent, "hEvent"), since=2000, does="poll", about="hEvent")
+     after="none", does="make", travel=True)
+call("cuEventQuery", In(CUevent, "hEvent"), since=2000, does="poll", about="hEvent", travel=True)
 call("cuEventSynchronize", In(CUevent, "hEvent"), since=2000, blocks=True, does="wait",
-     about="hEvent")
+     about="hEvent", travel=True)
 call("cuEventDestroy", In(CUevent, "hEvent", free="event"), since=2000, does="end")
-call("cuEventDestroy_v2", In(CUevent, "hEvent", free="event"), since=4000, does="end")
+call("cuEventDestroy_v2", In(CUevent, "hEvent", free="event"), since=4000, does="end", travel=True)
 call("cuEventElapsedTime", Out(F32, "pMilliseconds"), In(CUevent, "hStart"), In(CUevent, "hEnd"),
-     since=2000, does="ask")
+     since=2000, does="ask", travel=True)
 call("cuEventElapsedTime_v2", Out(F32, "pMilliseconds"), In(CUevent, "hStart"), In(CUevent, "hEnd"),
      since=12080, does="ask")
 call("cuStreamGetGreenCtx", In(CUstream, "hStream"), Out(CUgreenCtx, "phCtx"), since=12040,
@@ -166,16 +167,16 @@ call("cuStreamGetCtx", In(CUstream, "hStream"), Out(CUcontext, "pctx"), since=90
 call("cuStreamGetCtx_v2", In(CUstream, "hStream"), Out(CUcontext, "pCtx", opt=True),
      Out(CUgreenCtx, "pGreenCtx", opt=True), since=12050, ptds=True, after="none")
 call("cuStreamWaitEvent", In(CUstream, "hStream"), In(CUevent, "hEvent"), In(U32, "Flags"),
-     since=3020, ptds=7000, after="all", does="order", defer=True)
+     since=3020, ptds=7000, after="all", does="order", defer=True, travel=True)
 call("cuStreamAddCallback", In(CUstream, "hStream"), In(CUstreamCallback, "callback"),
      In(PTR, "userData"), In(U32, "flags"), since=5000, ptds=7000, does="order", defer=True)
 call("cuStreamAttachMemAsync", In(CUstream, "hStream"), In(CUdeviceptr, "dptr"), In(SIZE, "length"),
      In(U32, "flags"), since=6000, ptds=7000, does="order")
-call("cuStreamQuery", In(CUstream, "hStream"), since=2000, ptds=7000, does="poll")
+call("cuStreamQuery", In(CUstream, "hStream"), since=2000, ptds=7000, does="poll", travel=True)
 call("cuStreamSynchronize", In(CUstream, "hStream"), since=2000, ptds=7000, blocks=True,
-     does="wait")
+     does="wait", travel=True)
 call("cuEventRecord", In(CUevent, "hEvent"), In(CUstream, "hStream"), since=2000, ptds=7000,
-     does="order", about="hEvent", defer=True)
+     does="order", about="hEvent", defer=True, travel=True)
 call("cuEventRecordWithFlags", In(CUevent, "hEvent"), In(CUstream, "hStream"), In(U32, "flags"),
      since=11010, ptds=True, does="order", about="hEvent", defer=True)
 call("cuStreamWriteValue32", In(CUstream, "stream"), In(CUdeviceptr, "addr"),
@@ -199,14 +200,15 @@ call("cuStreamBatchMemOp", In(CUstream, "stream"), In(U32, "count"),
      since=8000, ptds=True, does="order")
 call("cuStreamBatchMemOp_v2", In(CUstream, "stream"), In(U32, "count"),
      In(Array(CUstreamBatchMemOpParams_v1, "count", mut=True), "paramArray"), In(U32, "flags"),
-     since=11070, ptds=True, does="order")
-call("cuStreamBeginCapture", In(CUstream, "hStream"), since=10000, ptds=True, does="begin_capture")
+     since=11070, ptds=True, does="order", travel="guard")
+call("cuStreamBeginCapture", In(CUstream, "hStream"), since=10000, ptds=True, does="begin_capture",
+     memory=True)
 call("cuStreamBeginCapture_v2", In(CUstream, "hStream"), In(CUstreamCaptureMode, "mode"),
-     since=10010, ptds=True, does="begin_capture")
+     since=10010, ptds=True, does="begin_capture", memory=True)
 call("cuStreamBeginCaptureToGraph", In(CUstream, "hStream"), In(CUgraph, "hGraph"),
      In(Array(CUgraphNode, "numDependencies"), "dependencies"),
      In(Array(CUgraphEdgeData, "numDependencies"), "dependencyData"), In(SIZE, "numDependencies"),
-     In(CUstreamCaptureMode, "mode"), since=12030, ptds=True, does="begin_capture")
+     In(CUstreamCaptureMode, "mode"), since=12030, ptds=True, does="begin_capture", memory=True)
 call("cuStreamEndCapture", In(CUstream, "hStream"),
      Out(CUgraph, "phGraph", new="graph", on=["CUDA_ERROR_STREAM_CAPTURE_INVALIDATED"]),
      since=10000, ptds=True, does="end_capture")
@@ -231,7 +233,8 @@ call("cuStreamCopyAttributes", In(CUstream, "dstStream"), In(CUstream, "srcStrea
 call("cuStreamGetAttribute", In(CUstream, "hStream"), In(CUlaunchAttributeID, "attr"),
      Out(CUlaunchAttributeValue, "value", tag="attr"), since=11000, ptds=True, does="ask")
 call("cuStreamSetAttribute", In(CUstream, "hStream"), In(CUlaunchAttributeID, "attr"),
-     In(Ref(CUlaunchAttributeValue), "param", tag="attr"), since=11000, ptds=True, does="set")
+     In(Ref(CUlaunchAttributeValue), "param", tag="attr", extent="0"), since=11000, ptds=True,
+     does="set", travel=True)
 call("cuStreamUpdateCaptureDependencies", In(CUstream, "hStream"),
      In(Array(CUgraphNode, "numDependencies", mut=True), "dependencies"),
      In(SIZE, "numDependencies"), In(U32, "flags"), since=11030, ptds=True, does="set")

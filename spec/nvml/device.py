@@ -49,29 +49,32 @@ call("nvmlDeviceGetLastBBXFlushTime", In(nvmlDevice_t, "device"), Out(U64, "time
      Out(ULONG, "durationUs"))
 call("nvmlDeviceGetDisplayMode", In(nvmlDevice_t, "device"), Out(nvmlEnableState_t, "display"))
 call("nvmlDeviceGetDisplayActive", In(nvmlDevice_t, "device"), Out(nvmlEnableState_t, "isActive"))
-call("nvmlDeviceGetPersistenceMode", In(nvmlDevice_t, "device"), Out(nvmlEnableState_t, "mode"))
+call("nvmlDeviceGetPersistenceMode", In(nvmlDevice_t, "device"), Out(nvmlEnableState_t, "mode"),
+     travel=True)
 call("nvmlDeviceGetPciInfoExt", In(nvmlDevice_t, "device"), InOut(nvmlPciInfoExt_v1_t, "pci"))
 call("nvmlDeviceGetPciInfo_v3", In(nvmlDevice_t, "device"), Out(nvmlPciInfo_t, "pci"))
 call("nvmlDeviceGetMaxPcieLinkGeneration", In(nvmlDevice_t, "device"), Out(U32, "maxLinkGen"))
 call("nvmlDeviceGetGpuMaxPcieLinkGeneration", In(nvmlDevice_t, "device"),
      Out(U32, "maxLinkGenDevice"))
 call("nvmlDeviceGetMaxPcieLinkWidth", In(nvmlDevice_t, "device"), Out(U32, "maxLinkWidth"))
-call("nvmlDeviceGetCurrPcieLinkGeneration", In(nvmlDevice_t, "device"), Out(U32, "currLinkGen"))
-call("nvmlDeviceGetCurrPcieLinkWidth", In(nvmlDevice_t, "device"), Out(U32, "currLinkWidth"))
+call("nvmlDeviceGetCurrPcieLinkGeneration", In(nvmlDevice_t, "device"), Out(U32, "currLinkGen"),
+     travel=True)
+call("nvmlDeviceGetCurrPcieLinkWidth", In(nvmlDevice_t, "device"), Out(U32, "currLinkWidth"),
+     travel=True)
 call("nvmlDeviceGetPcieThroughput", In(nvmlDevice_t, "device"),
-     In(nvmlPcieUtilCounter_t, "counter"), Out(U32, "value"))
-call("nvmlDeviceGetPcieReplayCounter", In(nvmlDevice_t, "device"), Out(U32, "value"))
+     In(nvmlPcieUtilCounter_t, "counter"), Out(U32, "value"), travel=True)
+call("nvmlDeviceGetPcieReplayCounter", In(nvmlDevice_t, "device"), Out(U32, "value"), travel=True)
 call("nvmlDeviceGetClockInfo", In(nvmlDevice_t, "device"), In(nvmlClockType_t, "type"),
-     Out(U32, "clock"))
+     Out(U32, "clock"), travel=True)
 call("nvmlDeviceGetMaxClockInfo", In(nvmlDevice_t, "device"), In(nvmlClockType_t, "type"),
      Out(U32, "clock"))
 call("nvmlDeviceGetGpcClkVfOffset", In(nvmlDevice_t, "device"), Out(I32, "offset"))
 call("nvmlDeviceGetApplicationsClock", In(nvmlDevice_t, "device"), In(nvmlClockType_t, "clockType"),
-     Out(U32, "clockMHz"))
+     Out(U32, "clockMHz"), travel=True)
 call("nvmlDeviceGetDefaultApplicationsClock", In(nvmlDevice_t, "device"),
      In(nvmlClockType_t, "clockType"), Out(U32, "clockMHz"))
 call("nvmlDeviceGetClock", In(nvmlDevice_t, "device"), In(nvmlClockType_t, "clockType"),
-     In(nvmlClockId_t, "clockId"), Out(U32, "clockMHz"))
+     In(nvmlClockId_t, "clockId"), Out(U32, "clockMHz"), travel=True)
 call("nvmlDeviceGetMaxCustomerBoostClock", In(nvmlDevice_t, "device"),
      In(nvmlClockType_t, "clockType"), Out(U32, "clockMHz"))
 call("nvmlDeviceGetSupportedMemoryClocks", In(nvmlDevice_t, "device"), InOut(U32, "count"),
@@ -80,8 +83,9 @@ call("nvmlDeviceGetSupportedGraphicsClocks", In(nvmlDevice_t, "device"), In(U32,
      InOut(U32, "count"), Out(Array(U32, "*count"), "clocksMHz", opt=True))
 call("nvmlDeviceGetAutoBoostedClocksEnabled", In(nvmlDevice_t, "device"),
      Out(nvmlEnableState_t, "isEnabled"), Out(nvmlEnableState_t, "defaultIsEnabled"))
-call("nvmlDeviceGetFanSpeed", In(nvmlDevice_t, "device"), Out(U32, "speed"))
-call("nvmlDeviceGetFanSpeed_v2", In(nvmlDevice_t, "device"), In(U32, "fan"), Out(U32, "speed"))
+call("nvmlDeviceGetFanSpeed", In(nvmlDevice_t, "device"), Out(U32, "speed"), travel=True)
+call("nvmlDeviceGetFanSpeed_v2", In(nvmlDevice_t, "device"), In(U32, "fan"), Out(U32, "speed"),
+     travel=True)
 call("nvmlDeviceGetFanSpeedRPM", In(nvmlDevice_t, "device"),
      InOut(nvmlFanSpeedInfo_v1_t, "fanSpeed"))
 call("nvmlDeviceGetTargetFanSpeed", In(nvmlDevice_t, "device"), In(U32, "fan"),
@@ -92,27 +96,29 @@ call("nvmlDeviceGetFanControlPolicy_v2", In(nvmlDevice_t, "device"), In(U32, "fa
      Out(nvmlFanControlPolicy_t, "policy"))
 call("nvmlDeviceGetNumFans", In(nvmlDevice_t, "device"), Out(U32, "numFans"))
 call("nvmlDeviceGetTemperature", In(nvmlDevice_t, "device"),
-     In(nvmlTemperatureSensors_t, "sensorType"), Out(U32, "temp"))
+     In(nvmlTemperatureSensors_t, "sensorType"), Out(U32, "temp"), travel=True)
 call("nvmlDeviceGetCoolerInfo", In(nvmlDevice_t, "device"),
      InOut(nvmlCoolerInfo_v1_t, "coolerInfo"))
 call("nvmlDeviceGetTemperatureV", In(nvmlDevice_t, "device"),
-     InOut(nvmlTemperature_v1_t, "temperature"))
+     InOut(nvmlTemperature_v1_t, "temperature"), travel=True)
 call("nvmlDeviceGetTemperatureThreshold", In(nvmlDevice_t, "device"),
      In(nvmlTemperatureThresholds_t, "thresholdType"), Out(U32, "temp"))
 call("nvmlDeviceGetMarginTemperature", In(nvmlDevice_t, "device"),
      InOut(nvmlMarginTemperature_v1_t, "marginTempInfo"))
 call("nvmlDeviceGetThermalSettings", In(nvmlDevice_t, "device"), In(U32, "sensorIndex"),
      Out(nvmlGpuThermalSettings_t, "pThermalSettings"))
-call("nvmlDeviceGetPerformanceState", In(nvmlDevice_t, "device"), Out(nvmlPstates_t, "pState"))
+call("nvmlDeviceGetPerformanceState", In(nvmlDevice_t, "device"), Out(nvmlPstates_t, "pState"),
+     travel=True)
 call("nvmlDeviceGetCurrentClocksEventReasons", In(nvmlDevice_t, "device"),
-     Out(U64, "clocksEventReasons"))
+     Out(U64, "clocksEventReasons"), travel=True)
 call("nvmlDeviceGetCurrentClocksThrottleReasons", In(nvmlDevice_t, "device"),
-     Out(U64, "clocksThrottleReasons"))
+     Out(U64, "clocksThrottleReasons"), travel=True)
 call("nvmlDeviceGetSupportedClocksEventReasons", In(nvmlDevice_t, "device"),
      Out(U64, "supportedClocksEventReasons"))
 call("nvmlDeviceGetSupportedClocksThrottleReasons", In(nvmlDevice_t, "device"),
      Out(U64, "supportedClocksThrottleReasons"))
-call("nvmlDeviceGetPowerState", In(nvmlDevice_t, "device"), Out(nvmlPstates_t, "pState"))
+call("nvmlDeviceGetPowerState", In(nvmlDevice_t, "device"), Out(nvmlPstates_t, "pState"),
+     travel=True)
 call("nvmlDeviceGetDynamicPstatesInfo", In(nvmlDevice_t, "device"),
      Out(nvmlGpuDynamicPstatesInfo_t, "pDynamicPstatesInfo"))
 call("nvmlDeviceGetMemClkVfOffset", In(nvmlDevice_t, "device"), Out(I32, "offset"))
@@ -130,45 +136,50 @@ call("nvmlDeviceGetPerformanceModes", In(nvmlDevice_t, "device"),
 call("nvmlDeviceGetCurrentClockFreqs", In(nvmlDevice_t, "device"),
      InOut(nvmlDeviceCurrentClockFreqs_v1_t, "currentClockFreqs"))
 call("nvmlDeviceGetPowerManagementMode", In(nvmlDevice_t, "device"), Out(nvmlEnableState_t, "mode"))
-call("nvmlDeviceGetPowerManagementLimit", In(nvmlDevice_t, "device"), Out(U32, "limit"))
+call("nvmlDeviceGetPowerManagementLimit", In(nvmlDevice_t, "device"), Out(U32, "limit"),
+     travel=True)
 call("nvmlDeviceGetPowerManagementLimitConstraints", In(nvmlDevice_t, "device"),
      Out(U32, "minLimit"), Out(U32, "maxLimit"))
 call("nvmlDeviceGetPowerManagementDefaultLimit", In(nvmlDevice_t, "device"),
      Out(U32, "defaultLimit"))
-call("nvmlDeviceGetPowerUsage", In(nvmlDevice_t, "device"), Out(U32, "power"))
+call("nvmlDeviceGetPowerUsage", In(nvmlDevice_t, "device"), Out(U32, "power"), travel=True)
 call("nvmlDeviceGetPowerMizerMode_v1", In(nvmlDevice_t, "device"),
      Out(nvmlDevicePowerMizerModes_v1_t, "powerMizerMode"))
-call("nvmlDeviceGetTotalEnergyConsumption", In(nvmlDevice_t, "device"), Out(U64, "energy"))
-call("nvmlDeviceGetEnforcedPowerLimit", In(nvmlDevice_t, "device"), Out(U32, "limit"))
+call("nvmlDeviceGetTotalEnergyConsumption", In(nvmlDevice_t, "device"), Out(U64, "energy"),
+     travel=True)
+call("nvmlDeviceGetEnforcedPowerLimit", In(nvmlDevice_t, "device"), Out(U32, "limit"), travel=True)
 call("nvmlDeviceGetGpuOperationMode", In(nvmlDevice_t, "device"),
      Out(nvmlGpuOperationMode_t, "current"), Out(nvmlGpuOperationMode_t, "pending"))
-call("nvmlDeviceGetMemoryInfo", In(nvmlDevice_t, "device"), Out(nvmlMemory_t, "memory"))
-call("nvmlDeviceGetMemoryInfo_v2", In(nvmlDevice_t, "device"), InOut(nvmlMemory_v2_t, "memory"))
-call("nvmlDeviceGetComputeMode", In(nvmlDevice_t, "device"), Out(nvmlComputeMode_t, "mode"))
+call("nvmlDeviceGetMemoryInfo", In(nvmlDevice_t, "device"), Out(nvmlMemory_t, "memory"),
+     memory=True, travel=True)
+call("nvmlDeviceGetMemoryInfo_v2", In(nvmlDevice_t, "device"), InOut(nvmlMemory_v2_t, "memory"),
+     memory=True, travel=True)
+call("nvmlDeviceGetComputeMode", In(nvmlDevice_t, "device"), Out(nvmlComputeMode_t, "mode"),
+     travel=True)
 call("nvmlDeviceGetCudaComputeCapability", In(nvmlDevice_t, "device"), Out(I32, "major"),
      Out(I32, "minor"))
 call("nvmlDeviceGetDramEncryptionMode", In(nvmlDevice_t, "device"),
      InOut(nvmlDramEncryptionInfo_v1_t, "current"),
      InOut(nvmlDramEncryptionInfo_v1_t, "pending"))
 call("nvmlDeviceGetEccMode", In(nvmlDevice_t, "device"), Out(nvmlEnableState_t, "current"),
-     Out(nvmlEnableState_t, "pending"))
+     Out(nvmlEnableState_t, "pending"), travel=True)
 call("nvmlDeviceGetDefaultEccMode", In(nvmlDevice_t, "device"),
      Out(nvmlEnableState_t, "defaultMode"))
 call("nvmlDeviceGetBoardId", In(nvmlDevice_t, "device"), Out(U32, "boardId"))
 call("nvmlDeviceGetMultiGpuBoard", In(nvmlDevice_t, "device"), Out(U32, "multiGpuBool"))
 call("nvmlDeviceGetTotalEccErrors", In(nvmlDevice_t, "device"),
      In(nvmlMemoryErrorType_t, "errorType"), In(nvmlEccCounterType_t, "counterType"),
-     Out(U64, "eccCounts"))
+     Out(U64, "eccCounts"), travel=True)
 call("nvmlDeviceGetDetailedEccErrors", In(nvmlDevice_t, "device"),
      In(nvmlMemoryErrorType_t, "errorType"), In(nvmlEccCounterType_t, "counterType"),
      Out(nvmlEccErrorCounts_t, "eccCounts"))
 call("nvmlDeviceGetMemoryErrorCounter", In(nvmlDevice_t, "device"),
      In(nvmlMemoryErrorType_t, "errorType"), In(nvmlEccCounterType_t, "counterType"),
-     In(nvmlMemoryLocation_t, "locationType"), Out(U64, "count"))
+     In(nvmlMemoryLocation_t, "locationType"), Out(U64, "count"), travel=True)
 call("nvmlDeviceGetUtilizationRates", In(nvmlDevice_t, "device"),
-     Out(nvmlUtilization_t, "utilization"))
+     Out(nvmlUtilization_t, "utilization"), travel=True)
 call("nvmlDeviceGetEncoderUtilization", In(nvmlDevice_t, "device"), Out(U32, "utilization"),
-     Out(U32, "samplingPeriodUs"))
+     Out(U32, "samplingPeriodUs"), travel=True)
 call("nvmlDeviceGetEncoderCapacity", In(nvmlDevice_t, "device"),
      In(nvmlEncoderType_t, "encoderQueryType"), Out(U32, "encoderCapacity"))
 call("nvmlDeviceGetEncoderStats", In(nvmlDevice_t, "device"), Out(U32, "sessionCount"),
@@ -176,11 +187,11 @@ call("nvmlDeviceGetEncoderStats", In(nvmlDevice_t, "device"), Out(U32, "sessionC
 call("nvmlDeviceGetEncoderSessions", In(nvmlDevice_t, "device"), InOut(U32, "sessionCount"),
      Out(Array(nvmlEncoderSessionInfo_t, "*sessionCount"), "sessionInfos", opt=True))
 call("nvmlDeviceGetDecoderUtilization", In(nvmlDevice_t, "device"), Out(U32, "utilization"),
-     Out(U32, "samplingPeriodUs"))
+     Out(U32, "samplingPeriodUs"), travel=True)
 call("nvmlDeviceGetJpgUtilization", In(nvmlDevice_t, "device"), Out(U32, "utilization"),
-     Out(U32, "samplingPeriodUs"))
+     Out(U32, "samplingPeriodUs"), travel=True)
 call("nvmlDeviceGetOfaUtilization", In(nvmlDevice_t, "device"), Out(U32, "utilization"),
-     Out(U32, "samplingPeriodUs"))
+     Out(U32, "samplingPeriodUs"), travel=True)
 call("nvmlDeviceGetFBCStats", In(nvmlDevice_t, "device"), Out(nvmlFBCStats_t, "fbcStats"))
 call("nvmlDeviceGetFBCSessions", In(nvmlDevice_t, "device"), InOut(U32, "sessionCount"),
      Out(Array(nvmlFBCSessionInfo_t, "*sessionCount"), "sessionInfo", opt=True))
@@ -191,13 +202,15 @@ call("nvmlDeviceGetVbiosVersion", In(nvmlDevice_t, "device"), Out(TextBuf("lengt
 call("nvmlDeviceGetBridgeChipInfo", In(nvmlDevice_t, "device"),
      Out(nvmlBridgeChipHierarchy_t, "bridgeHierarchy"))
 call("nvmlDeviceGetComputeRunningProcesses_v3", In(nvmlDevice_t, "device"), InOut(U32, "infoCount"),
-     Out(Array(nvmlProcessInfo_t, "*infoCount"), "infos", opt=True))
+     Out(Array(nvmlProcessInfo_t, "*infoCount"), "infos", opt=True), memory=True)
 call("nvmlDeviceGetGraphicsRunningProcesses_v3", In(nvmlDevice_t, "device"),
-     InOut(U32, "infoCount"), Out(Array(nvmlProcessInfo_t, "*infoCount"), "infos", opt=True))
+     InOut(U32, "infoCount"), Out(Array(nvmlProcessInfo_t, "*infoCount"), "infos", opt=True),
+     memory=True)
 call("nvmlDeviceGetMPSComputeRunningProcesses_v3", In(nvmlDevice_t, "device"),
-     InOut(U32, "infoCount"), Out(Array(nvmlProcessInfo_t, "*infoCount"), "infos", opt=True))
+     InOut(U32, "infoCount"), Out(Array(nvmlProcessInfo_t, "*infoCount"), "infos", opt=True),
+     memory=True)
 call("nvmlDeviceGetRunningProcessDetailList", In(nvmlDevice_t, "device"),
-     InOut(nvmlProcessDetailList_v1_t, "plist"))
+     InOut(nvmlProcessDetailList_v1_t, "plist"), memory=True)
 call("nvmlDeviceOnSameBoard", In(nvmlDevice_t, "device1"), In(nvmlDevice_t, "device2"),
      Out(I32, "onSameBoard"))
 call("nvmlDeviceGetAPIRestriction", In(nvmlDevice_t, "device"), In(nvmlRestrictedAPI_t, "apiType"),
@@ -205,7 +218,8 @@ call("nvmlDeviceGetAPIRestriction", In(nvmlDevice_t, "device"), In(nvmlRestricte
 call("nvmlDeviceGetSamples", In(nvmlDevice_t, "device"), In(nvmlSamplingType_t, "type"),
      In(U64, "lastSeenTimeStamp"), Out(nvmlValueType_t, "sampleValType"),
      InOut(U32, "sampleCount"), Out(Array(nvmlSample_t, "*sampleCount"), "samples", opt=True))
-call("nvmlDeviceGetBAR1MemoryInfo", In(nvmlDevice_t, "device"), Out(nvmlBAR1Memory_t, "bar1Memory"))
+call("nvmlDeviceGetBAR1MemoryInfo", In(nvmlDevice_t, "device"), Out(nvmlBAR1Memory_t, "bar1Memory"),
+     travel=True)
 call("nvmlDeviceGetViolationStatus", In(nvmlDevice_t, "device"),
      In(nvmlPerfPolicyType_t, "perfPolicyType"), Out(nvmlViolationTime_t, "violTime"))
 call("nvmlDeviceGetIrqNum", In(nvmlDevice_t, "device"), Out(U32, "irqNum"))
@@ -251,7 +265,7 @@ call("nvmlDeviceGetRetiredPages_v2", In(nvmlDevice_t, "device"),
 call("nvmlDeviceGetRetiredPagesPendingStatus", In(nvmlDevice_t, "device"),
      Out(nvmlEnableState_t, "isPending"))
 call("nvmlDeviceGetRemappedRows", In(nvmlDevice_t, "device"), Out(U32, "corrRows"),
-     Out(U32, "uncRows"), Out(U32, "isPending"), Out(U32, "failureOccurred"))
+     Out(U32, "uncRows"), Out(U32, "isPending"), Out(U32, "failureOccurred"), travel=True)
 call("nvmlDeviceGetRowRemapperHistogram", In(nvmlDevice_t, "device"),
      Out(nvmlRowRemapperHistogramValues_t, "values"))
 call("nvmlDeviceGetArchitecture", In(nvmlDevice_t, "device"), Out(nvmlDeviceArchitecture_t, "arch"))
@@ -289,7 +303,7 @@ call("nvmlDeviceGetSupportedEventTypes", In(nvmlDevice_t, "device"), Out(U64, "e
 call("nvmlDeviceQueryDrainState", In(Ref(nvmlPciInfo_t, mut=True), "pciInfo"),
      Out(nvmlEnableState_t, "currentState"))
 call("nvmlDeviceGetFieldValues", In(nvmlDevice_t, "device"), In(I32, "valuesCount"),
-     InOut(Array(nvmlFieldValue_t, "valuesCount"), "values"))
+     InOut(Array(nvmlFieldValue_t, "valuesCount"), "values"), travel=True)
 call("nvmlDeviceGetVirtualizationMode", In(nvmlDevice_t, "device"),
      Out(nvmlGpuVirtualizationMode_t, "pVirtualMode"))
 call("nvmlDeviceGetPgpuMetadataString", In(nvmlDevice_t, "device"),
@@ -313,16 +327,18 @@ call("nvmlDeviceGetNvLinkRemotePciInfo", In(nvmlDevice_t, "device"), In(U32, "li
 call("nvmlDeviceGetAttributes", In(nvmlDevice_t, "device"),
      Out(nvmlDeviceAttributes_t, "attributes"))
 call("nvmlDeviceGetComputeRunningProcesses", In(nvmlDevice_t, "device"), InOut(U32, "infoCount"),
-     Out(Array(nvmlProcessInfo_v1_t, "*infoCount"), "infos", opt=True))
+     Out(Array(nvmlProcessInfo_v1_t, "*infoCount"), "infos", opt=True), memory=True)
 call("nvmlDeviceGetComputeRunningProcesses_v2", In(nvmlDevice_t, "device"), InOut(U32, "infoCount"),
-     Out(Array(nvmlProcessInfo_v2_t, "*infoCount"), "infos", opt=True))
+     Out(Array(nvmlProcessInfo_v2_t, "*infoCount"), "infos", opt=True), memory=True)
 call("nvmlDeviceGetGraphicsRunningProcesses", In(nvmlDevice_t, "device"), InOut(U32, "infoCount"),
-     Out(Array(nvmlProcessInfo_v1_t, "*infoCount"), "infos", opt=True))
+     Out(Array(nvmlProcessInfo_v1_t, "*infoCount"), "infos", opt=True), memory=True)
 call("nvmlDeviceGetGraphicsRunningProcesses_v2", In(nvmlDevice_t, "device"),
-     InOut(U32, "infoCount"), Out(Array(nvmlProcessInfo_v2_t, "*infoCount"), "infos", opt=True))
+     InOut(U32, "infoCount"), Out(Array(nvmlProcessInfo_v2_t, "*infoCount"), "infos", opt=True),
+     memory=True)
 call("nvmlDeviceGetMPSComputeRunningProcesses", In(nvmlDevice_t, "device"), InOut(U32, "infoCount"),
-     Out(Array(nvmlProcessInfo_v1_t, "*infoCount"), "infos", opt=True))
+     Out(Array(nvmlProcessInfo_v1_t, "*infoCount"), "infos", opt=True), memory=True)
 call("nvmlDeviceGetMPSComputeRunningProcesses_v2", In(nvmlDevice_t, "device"),
-     InOut(U32, "infoCount"), Out(Array(nvmlProcessInfo_v2_t, "*infoCount"), "infos", opt=True))
+     InOut(U32, "infoCount"), Out(Array(nvmlProcessInfo_v2_t, "*infoCount"), "infos", opt=True),
+     memory=True)
 call("nvmlDeviceGetDriverModel", In(nvmlDevice_t, "device"), Out(nvmlDriverModel_t, "current"),
      Out(nvmlDriverModel_t, "pending"))

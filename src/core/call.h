@@ -15,6 +15,7 @@ enum hed_call_flags {
     HED_CALL_DEFER = 2,   /* may be made later, by another thread */
     HED_CALL_BY_HAND = 4, /* is given an address that only hand-written code can follow */
     HED_CALL_INOUT = 8,   /* overwrites something the caller put in */
+    HED_CALL_TRAVEL = 16, /* the remote backend sends it to a worker */
 };
 
 /* What queued work a call may not overtake. Work without a stream (allocations, attributes, graph
@@ -61,7 +62,38 @@ struct hed_call_info {
     int about;         /* offset of the object that the call is about; -1 */
     unsigned of_kind;  /* kind of that object, enum hed_<api>_kind */
     unsigned new_kind; /* kind of the object that it makes, the same */
+    const char *area;  /* what people would file it under: "copy", "graph" */
 };
+
+/* Memory that a call touches: `count` elements of `element` bytes in each of `rows` rows, which
+ * begin `pitch` bytes apart. */
+struct hed_extent {
+    uint64_t at;
+    uint64_t count;
+    uint32_t element;
+    uint64_t rows;
+    uint64_t pitch; /* 0: there is one row */
+    int offset;     /* of the address in the argument struct */
+    bool host;      /* it is an address of the process, not of device memory */
+};
+
+/* Bytes from the first to the last one. False: no memory is that large, or rows would overlap. */
+static inline bool
+hed_extent_bytes(const struct hed_extent *e, uint64_t *bytes)
+{
+    uint64_t width;
+    uint64_t before;
+
+    if (__builtin_mul_overflow(e->count, (uint64_t)e->element, &width))
+        return false;
+    *bytes = 0;
+    if (width == 0 || e->rows == 0)
+        return true;
+    if (e->rows > 1 && e->pitch < width)
+        return false;
+    return !__builtin_mul_overflow(e->rows - 1, e->pitch, &before) &&
+           !__builtin_add_overflow(before, width, bytes);
+}
 
 /* Whether a call puts work on the GPU that takes its time. */
 static inline bool

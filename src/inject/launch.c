@@ -5,51 +5,32 @@
 
 #include "base/log.h"
 
-/* The launches that can be voided. */
-static const enum hed_cuda_call launches[] = {
-    HED_cuLaunchKernel,
-    HED_cuLaunchKernelEx,
-    HED_cuLaunchCooperativeKernel,
-};
+static _Atomic enum hed_inject_proof proofs[HED_CUDA_CALLS];
 
-#define LAUNCHES (sizeof launches / sizeof *launches)
-
-static _Atomic enum hed_inject_proof proofs[LAUNCHES];
-
-/* LAUNCHES: it is none of them. */
-static size_t
-index_of(enum hed_cuda_call id)
-{
-    size_t i = 0;
-
-    while (i < LAUNCHES && launches[i] != id)
-        i++;
-    return i;
-}
-
+/* Launches that the recording queue may hold, of kernels: a graph has no grid. */
 bool
 hed_inject_voids(enum hed_cuda_call id)
 {
-    return index_of(id) < LAUNCHES;
+    const struct hed_call_info *info = &hed_cuda_info[id];
+
+    return info->does == HED_DOES_LAUNCH && info->flags & HED_CALL_DEFER &&
+           info->of_kind == HED_CUDA_KIND_FUNCTION;
 }
 
 enum hed_inject_proof
 hed_inject_proof(enum hed_cuda_call id)
 {
-    const size_t i = index_of(id);
-
     /* Relaxed: what is taken on the strength of it was known as good after it. */
-    return i < LAUNCHES ? atomic_load_explicit(&proofs[i], memory_order_relaxed) : HED_INJECT_FAILS;
+    return hed_inject_voids(id) ? atomic_load_explicit(&proofs[id], memory_order_relaxed)
+                                : HED_INJECT_FAILS;
 }
 
 void
 hed_inject_prove(enum hed_cuda_call id, enum hed_inject_proof proof)
 {
-    const size_t i = index_of(id);
-
-    if (i == LAUNCHES)
+    if (!hed_inject_voids(id))
         return;
-    if (atomic_exchange_explicit(&proofs[i], proof, memory_order_relaxed) != proof &&
+    if (atomic_exchange_explicit(&proofs[id], proof, memory_order_relaxed) != proof &&
         proof == HED_INJECT_FAILS)
         hed_warn(INJECT, "%s cannot be held with this driver", hed_cuda_info[id].name);
 }

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT))
 
 from gen.emit_handles import kind_of  # noqa: E402
-from gen.emit_travel import can_travel  # noqa: E402
+from gen.travel import can_travel  # noqa: E402
 from gen.model import Array, Bytes, Func, Pointer, Record, Ref, Shape, Text  # noqa: E402
 from gen.vocabulary import load  # noqa: E402
 

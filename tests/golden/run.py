@@ -230,6 +230,35 @@ BAD = {
                         ["bad.py:4", "tA", "size= is for calls that do launch"]),
     "deferred_without_a_stream": ('call("tA", does="copy", defer=True)',
                                   ["bad.py:4", "tA", "defer= is for work on a stream"]),
+    "extent_of_a_number": ('call("tA",\n     In(U32, "n", extent="4"))',
+                           ["bad.py:5", "tA", "n", "extent= is for addresses"]),
+    "extent_of_nothing": ('call("tA", In(PTR, "p", extent="n"))',
+                          ["bad.py:4", "tA", "p", "'n', which is no number"]),
+    "extent_without_a_pitch": ('call("tA", In(PTR, "p", extent=Span("4", "2")))',
+                               ["bad.py:4", "tA", "p", "needs a pitch"]),
+    "travels_somehow": ('call("tA", travel="quickly")', ["bad.py:4", "tA", "'quickly'"]),
+    "travels_with_an_address": ('call("tA", In(CPTR, "p"), travel=True)',
+                                ["bad.py:4", "tA", "an address of the program's own"]),
+    "travels_and_stays": ('call("tA", travel=True)\nlocal("it is shy", "tA")',
+                          ["bad.py:4", "tA", "it is shy"]),
+    "reaches_who_knows_where": ('call("tA",\n     In(DPTR, "p"), travel=True)',
+                                ["bad.py:5", "tA", "p", "extent=", "guard_tA"]),
+    "reaches_in_a_struct": ('struct("tS", F(DPTR, "p"))\n'
+                            'call("tA", In(Ref(tS), "s"), travel=True)',
+                            ["bad.py:5", "tA", "s", "guard_tA"]),
+    "memory_that_nobody_counts": ('device_memory(["thing"], [])\n'
+                                  'call("tA", Out(tThing, "t", new="thing"), does="make")',
+                                  ["bad.py:5", "tA", "memory=True", "uncounted()"]),
+    "a_name_that_nobody_counts": ('device_memory([], ["A"])\ncall("tA")',
+                                  ["bad.py:5", "tA", "memory=True", "uncounted()"]),
+    "memory_of_no_kind": ('device_memory(["dog"], [])', ["bad.py:4", "dog"]),
+    "counted_and_not": ('call("tA", memory=True)\nuncounted("no", "tA")',
+                        ["bad.py:5", "tA", "says memory=True"]),
+    "uncounted_twice": ('call("tA")\nuncounted("no", "tA", "tA")',
+                        ["bad.py:5", "tA", "named twice"]),
+    "uncounted_nothing": ('uncounted("no", "tA")', ["bad.py:4", "tA", "no such call"]),
+    "area_of_nothing": ('area("sea", "tB*")', ["bad.py:4", "sea", "the area of no call"]),
+    "no_area": ('call("tA")\ncall("tB")\narea("sea", "tB")', ["bad.py:4", "tA", "in no area"]),
     "local_of_nothing": ('local("no", "tB*")', ["bad.py:4", "tB*", "matches no call"]),
     "when_of_nothing": ('struct("tS", F(U32, "a", when=("b", 1)))',
                         ["bad.py:4", "tS", "a", "'b', which is no field"]),
@@ -268,7 +297,8 @@ class BadSpecs(unittest.TestCase):
     def test_bad_descriptions(self):
         for name, (text, words) in BAD.items():
             with self.subTest(name):
-                self.refuse(GOOD + text + "\n", "1 tA\n", words)
+                ids = "1 tA\n2 tB\n" if '"tB")' in text else "1 tA\n"
+                self.refuse(GOOD + text + "\n", ids, words)
 
     def test_no_api_line(self):
         self.refuse('enum("tResult", T_OK=0)\n', "", ["bad.py:1", "api()"])
@@ -355,6 +385,32 @@ class Numbers(unittest.TestCase):
         for path in sorted((ROOT / "spec").glob("*.ids")):
             numbers = sorted(pairs(path.read_text()))
             self.assertEqual(numbers, list(range(1, len(numbers) + 1)), path.name)
+
+
+class Classified(unittest.TestCase):
+    """The generator refuses calls that do not say what they do; these look at what they say."""
+
+    def setUp(self):
+        from gen.vocabulary import load
+        self.calls = load(ROOT / "spec/cuda").calls
+
+    def test_what_sounds_like_work_is_work(self):
+        sounds = {"launch": r"cuLaunch|cuGraphLaunch", "copy": r"cuMemcpy", "fill": r"cuMemset"}
+        for does, pattern in sounds.items():
+            for c in self.calls:
+                if re.match(pattern, c.name) and c.name != "cuLaunchHostFunc":
+                    self.assertEqual(c.effects.does, does, f"{c.where}: {c.name}")
+
+    def test_what_waits_says_so(self):
+        for c in self.calls:
+            if re.search(r"Synchronize", c.name):
+                self.assertEqual(c.effects.does, "wait", f"{c.where}: {c.name}")
+
+    def test_work_on_a_stream_is_no_property_of_it(self):
+        """Of the calls with a stream, only those about the stream itself are no work on it."""
+        for c in self.calls:
+            if c.stream and c.effects.does in ("make", "end", "set", "ask"):
+                self.assertRegex(c.name, "^cuStream|^cuGraphInstantiate", c.where)
 
 
 class Wire(unittest.TestCase):

@@ -5,6 +5,7 @@ api(prefix="tiny", result="tinyResult", headers=["tiny.h"], after=None,
     short="TINY_BAD_VALUE")
 export("tinyHello")
 kind("memory")
+device_memory(["memory"], ["Open"])
 
 const("TINY_NAME_MAX", 16)
 
@@ -69,9 +70,12 @@ call("tinyOpen_v2", Out(tinyThing, "thing", new="thing"), In(STR, "name"),
      InOut(tinyConfig, "config"), In(U32, "flags"), since=2000, does="make")
 call("tinyClose", In(tinyThing, "thing", free="thing"), since=1000, does="end")
 call("tinyAlloc", Out(tinyAddress, "address", new="memory"), In(SIZE, "bytes"), since=1000,
-     does="make")
-call("tinyCopy", In(tinyAddress, "to"), In(Bytes("bytes"), "from"), In(SIZE, "bytes"), since=1000,
-     ptds=1500, blocks=True, does="copy", size="bytes")
+     does="make", memory=True)
+call("tinyCopy", In(tinyAddress, "to", extent="bytes"), In(Bytes("bytes"), "from"),
+     In(SIZE, "bytes"), since=1000, ptds=1500, blocks=True, does="copy", size="bytes", travel=True)
+call("tinyFill", In(tinyAddress, "to", extent=Span("width", "height", "pitch", of=4)),
+     In(CPTR, "from", by_hand="read later", extent="4"), In(U32, "width"), In(U32, "height"),
+     In(SIZE, "pitch"), since=1000, does="fill")
 call("tinyRead", Out(Bytes("*size"), "buffer", opt=True), InOut(SIZE, "size"),
      In(tinyStream, "stream"), since=1000, ptds=True, does="order")
 call("tinyName", Out(TextBuf("length"), "name"), In(I32, "length"), In(tinyThing, "thing"),
@@ -99,7 +103,10 @@ call("tinyMoveAll", In(Array(tinyMove, "count"), "moves"), In(U32, "count"),
      Out(SIZE, "failed", opt=True, on="failure"),
      Out(tinyThing, "culprit", opt=True, on=["TINY_BROKEN", "TINY_BAD_VALUE"]), since=1000,
      does="move")
-call("tinyMoveOne", InOut(tinyMove, "move"), since=1000, does="fill")
+call("tinyMoveOne", InOut(tinyMove, "move"), since=1000, does="move", travel="guard")
 call("tinyLookUp", In(STR, "name"), Out(PTR, "function"), since=1000,
      by_hand="it hands out our own functions", does="ask")
 local("it ends others", "tinyCl*")
+area("work", "tinyRun*", "tinyCopy", "tinyFill", "tinyMove*")
+area("rest", "tiny*")
+uncounted("a thing is no memory", "tinyOpen", "tinyOpen_v2")

@@ -1,11 +1,13 @@
-/* NVML of the worker's devices: what changes there (memory, load, temperature) is asked of the
- * worker; what a device is, the soft driver knows. Of the processes that use it a program sees
- * itself: a server tells no client of the others. On the wire a device is called by the worker's
- * number of it plus one.
+/* NVML of the worker's devices. What changes there (memory, load, temperature) is asked of the
+ * worker, by the calls that say travel= in the spec; what a device is, the soft driver knows. A
+ * program sees only itself among the processes that use a device: a server tells no client of the
+ * others.
+ * On the wire a device is called by the worker's number of it plus one.
  */
 #include "driver/nvml/nvml.h"
 
 #include "backends/remote/remote.h"
+#include "gen/nvml_sets.h"
 
 static nvmlReturn_t
 ask_worker(struct hed_layer *self, enum hed_nvml_call id, nvmlDevice_t *device, void *args)
@@ -31,76 +33,8 @@ ask_worker(struct hed_layer *self, enum hed_nvml_call id, nvmlDevice_t *device, 
         return ask_worker(self, HED_##call, &a->device, a);                         \
     }
 
-ASK(nvmlDeviceGetMemoryInfo)
-ASK(nvmlDeviceGetMemoryInfo_v2)
-ASK(nvmlDeviceGetBAR1MemoryInfo)
-ASK(nvmlDeviceGetUtilizationRates)
-ASK(nvmlDeviceGetEncoderUtilization)
-ASK(nvmlDeviceGetDecoderUtilization)
-ASK(nvmlDeviceGetJpgUtilization)
-ASK(nvmlDeviceGetOfaUtilization)
-ASK(nvmlDeviceGetTemperature)
-ASK(nvmlDeviceGetTemperatureV)
-ASK(nvmlDeviceGetPowerUsage)
-ASK(nvmlDeviceGetTotalEnergyConsumption)
-ASK(nvmlDeviceGetPowerState)
-ASK(nvmlDeviceGetPerformanceState)
-ASK(nvmlDeviceGetClockInfo)
-ASK(nvmlDeviceGetClock)
-ASK(nvmlDeviceGetFanSpeed)
-ASK(nvmlDeviceGetFanSpeed_v2)
-ASK(nvmlDeviceGetCurrentClocksThrottleReasons)
-ASK(nvmlDeviceGetCurrentClocksEventReasons)
-ASK(nvmlDeviceGetPcieThroughput)
-ASK(nvmlDeviceGetPcieReplayCounter)
-ASK(nvmlDeviceGetCurrPcieLinkGeneration)
-ASK(nvmlDeviceGetCurrPcieLinkWidth)
-ASK(nvmlDeviceGetEccMode)
-ASK(nvmlDeviceGetMemoryErrorCounter)
-ASK(nvmlDeviceGetTotalEccErrors)
-ASK(nvmlDeviceGetRemappedRows)
-ASK(nvmlDeviceGetEnforcedPowerLimit)
-ASK(nvmlDeviceGetPowerManagementLimit)
-ASK(nvmlDeviceGetPersistenceMode)
-ASK(nvmlDeviceGetComputeMode)
-ASK(nvmlDeviceGetFieldValues)
-ASK(nvmlDeviceGetApplicationsClock)
+HED_NVML_TRAVEL(ASK)
 
-#define ENTRY(call) .call = remote_##call
+#define ENTRY(call) .call = remote_##call,
 
-const struct hed_nvml_ops hed_remote_nvml = {
-    ENTRY(nvmlDeviceGetMemoryInfo),
-    ENTRY(nvmlDeviceGetMemoryInfo_v2),
-    ENTRY(nvmlDeviceGetBAR1MemoryInfo),
-    ENTRY(nvmlDeviceGetUtilizationRates),
-    ENTRY(nvmlDeviceGetEncoderUtilization),
-    ENTRY(nvmlDeviceGetDecoderUtilization),
-    ENTRY(nvmlDeviceGetJpgUtilization),
-    ENTRY(nvmlDeviceGetOfaUtilization),
-    ENTRY(nvmlDeviceGetTemperature),
-    ENTRY(nvmlDeviceGetTemperatureV),
-    ENTRY(nvmlDeviceGetPowerUsage),
-    ENTRY(nvmlDeviceGetTotalEnergyConsumption),
-    ENTRY(nvmlDeviceGetPowerState),
-    ENTRY(nvmlDeviceGetPerformanceState),
-    ENTRY(nvmlDeviceGetClockInfo),
-    ENTRY(nvmlDeviceGetClock),
-    ENTRY(nvmlDeviceGetFanSpeed),
-    ENTRY(nvmlDeviceGetFanSpeed_v2),
-    ENTRY(nvmlDeviceGetCurrentClocksThrottleReasons),
-    ENTRY(nvmlDeviceGetCurrentClocksEventReasons),
-    ENTRY(nvmlDeviceGetPcieThroughput),
-    ENTRY(nvmlDeviceGetPcieReplayCounter),
-    ENTRY(nvmlDeviceGetCurrPcieLinkGeneration),
-    ENTRY(nvmlDeviceGetCurrPcieLinkWidth),
-    ENTRY(nvmlDeviceGetEccMode),
-    ENTRY(nvmlDeviceGetMemoryErrorCounter),
-    ENTRY(nvmlDeviceGetTotalEccErrors),
-    ENTRY(nvmlDeviceGetRemappedRows),
-    ENTRY(nvmlDeviceGetEnforcedPowerLimit),
-    ENTRY(nvmlDeviceGetPowerManagementLimit),
-    ENTRY(nvmlDeviceGetPersistenceMode),
-    ENTRY(nvmlDeviceGetComputeMode),
-    ENTRY(nvmlDeviceGetFieldValues),
-    ENTRY(nvmlDeviceGetApplicationsClock),
-};
+const struct hed_nvml_ops hed_remote_nvml = {HED_NVML_TRAVEL(ENTRY)};

@@ -9,6 +9,7 @@
 #include "cli/trace/chrome_event.h"
 #include "cli/trace/chrome_gpu.h"
 #include "cli/trace/util.h"
+#include "core/call.h"
 #include "trace/print.h"
 #include "trace/read.h"
 
@@ -77,47 +78,17 @@ stream_key(const struct hed_trace_facts *f, uint64_t thread, char *label, size_t
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
+/* A trace names its calls itself. Its numbers are usually ours, and it may have calls that we do
+ * not know. */
 static const char *
-area_of(const char *name)
+area_of(const struct hed_trace_record *r, const char *name)
 {
-    static const struct {
-        const char *prefix;
-        const char *area;
-    } areas[] = {
-        {"nvml", "nvml"},
-        {"cuMemcpy", "copy"},
-        {"cuMemset", "copy"},
-        {"cuMem", "memory"},
-        {"cuPointer", "memory"},
-        {"cuLaunch", "launch"},
-        {"cuStream", "stream"},
-        {"cuEvent", "event"},
-        {"cuModule", "module"},
-        {"cuLibrary", "module"},
-        {"cuLink", "module"},
-        {"cuKernel", "module"},
-        {"cuFunc", "module"},
-        {"cuGraph", "graph"},
-        {"cuUserObject", "graph"},
-        {"cuCtx", "context"},
-        {"cuDevicePrimaryCtx", "context"},
-        {"cuGreenCtx", "context"},
-        {"cuArray", "array"},
-        {"cuMipmapped", "array"},
-        {"cuTex", "array"},
-        {"cuSurf", "array"},
-        {"cuTensorMap", "array"},
-        {"cuDevice", "device"},
-        {"cuInit", "device"},
-        {"cuDriver", "device"},
-        {"cuGet", "device"},
-    };
+    const enum hed_api api = (enum hed_api)r->api;
+    const struct hed_call_info *info = hed_call_info(api, r->call);
 
-    for (size_t i = 0; name && i < sizeof(areas) / sizeof(areas[0]); i++) {
-        if (strncmp(name, areas[i].prefix, strlen(areas[i].prefix)) == 0)
-            return areas[i].area;
-    }
-    return "other";
+    if (name && (!info || strcmp(info->name, name) != 0))
+        info = hed_call_info(api, hed_call_find(api, name));
+    return name && info ? info->area : "other";
 }
 
 /* The parts that a call's slices have in common. */
@@ -127,7 +98,7 @@ add_slice(struct hed_chrome *c, const struct hed_trace_record *r, const struct h
 {
     hed_chrome_us(&c->out, "ts", hed_cli_trace_time(c->trace, r->start));
     hed_chrome_us(&c->out, "dur", duration);
-    hed_buf_addf(&c->out.event, ",\"cat\":\"%s\",\"name\":\"", area_of(f->name));
+    hed_buf_addf(&c->out.event, ",\"cat\":\"%s\",\"name\":\"", area_of(r, f->name));
     hed_trace_print_name(c->trace, r, &c->out.event);
     hed_buf_addf(&c->out.event, "\"");
     if (hed_trace_is_error(c->trace, r))

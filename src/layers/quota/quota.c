@@ -259,8 +259,8 @@ quota_forked(struct hed_layer *self)
 
 #define ENTRY(call) .call = quota_##call,
 
-static const struct hed_cuda_ops quota_cuda = {QUOTA_CALLS(ENTRY)};
-static const struct hed_nvml_ops quota_nvml = {QUOTA_NVML_CALLS(ENTRY)};
+static const struct hed_cuda_ops quota_cuda = {HED_CUDA_MEMORY(ENTRY)};
+static const struct hed_nvml_ops quota_nvml = {HED_NVML_MEMORY(ENTRY)};
 
 const struct hed_layer_type hed_quota_layer = {
     .name = "quota",

@@ -29,6 +29,8 @@
 
 #include "base/lock.h"
 #include "core/layer.h"
+#include "gen/cuda_sets.h"
+#include "gen/nvml_sets.h"
 #include "meet/meet.h"
 
 #define QUOTA_DEVICES 64
@@ -199,97 +201,11 @@ void quota_physical_array_gone(struct quota *q, uint64_t array);
 
 /* ---- the calls, by part ---------------------------------------------------------------------- */
 
-#define QUOTA_CALLS(X)                    \
-    X(cuMemAlloc)                         \
-    X(cuMemAlloc_v2)                      \
-    X(cuMemAllocPitch)                    \
-    X(cuMemAllocPitch_v2)                 \
-    X(cuMemAllocManaged)                  \
-    X(cuMemFree)                          \
-    X(cuMemFree_v2)                       \
-    X(cuArrayCreate)                      \
-    X(cuArrayCreate_v2)                   \
-    X(cuArray3DCreate)                    \
-    X(cuArray3DCreate_v2)                 \
-    X(cuMipmappedArrayCreate)             \
-    X(cuArrayDestroy)                     \
-    X(cuMipmappedArrayDestroy)            \
-    X(cuMemAllocAsync)                    \
-    X(cuMemAllocFromPoolAsync)            \
-    X(cuMemFreeAsync)                     \
-    X(cuMemPoolCreate)                    \
-    X(cuMemPoolDestroy)                   \
-    X(cuMemPoolTrimTo)                    \
-    X(cuMemPoolImportFromShareableHandle) \
-    X(cuDeviceGetDefaultMemPool)          \
-    X(cuDeviceGetMemPool)                 \
-    X(cuMemGetDefaultMemPool)             \
-    X(cuMemGetMemPool)                    \
-    X(cuDeviceSetMemPool)                 \
-    X(cuMemSetMemPool)                    \
-    X(cuStreamBeginCapture)               \
-    X(cuStreamBeginCapture_v2)            \
-    X(cuStreamBeginCaptureToGraph)        \
-    X(cuMemCreate)                        \
-    X(cuMemRelease)                       \
-    X(cuMemRetainAllocationHandle)        \
-    X(cuMemMap)                           \
-    X(cuMemUnmap)                         \
-    X(cuMemMapArrayAsync)                 \
-    X(cuGraphAddMemAllocNode)             \
-    X(cuGraphAddNode)                     \
-    X(cuGraphAddNode_v2)                  \
-    X(cuGraphInstantiate)                 \
-    X(cuGraphInstantiate_v2)              \
-    X(cuGraphInstantiateWithFlags)        \
-    X(cuGraphInstantiateWithParams)       \
-    X(cuGraphUpload)                      \
-    X(cuGraphLaunch)                      \
-    X(cuGraphExecDestroy)                 \
-    X(cuGraphDestroy)                     \
-    X(cuDeviceGraphMemTrim)               \
-    X(cuModuleLoad)                       \
-    X(cuModuleLoadData)                   \
-    X(cuModuleLoadDataEx)                 \
-    X(cuModuleLoadFatBinary)              \
-    X(cuModuleUnload)                     \
-    X(cuLibraryLoadData)                  \
-    X(cuLibraryLoadFromFile)              \
-    X(cuLibraryUnload)                    \
-    X(cuLibraryGetModule)                 \
-    X(cuLibraryGetGlobal)                 \
-    X(cuLibraryGetManaged)                \
-    X(cuCtxSetLimit)                      \
-    X(cuCtxDestroy)                       \
-    X(cuCtxDestroy_v2)                    \
-    X(cuCtxDetach)                        \
-    X(cuDevicePrimaryCtxRetain)           \
-    X(cuDevicePrimaryCtxRelease)          \
-    X(cuDevicePrimaryCtxRelease_v2)       \
-    X(cuDevicePrimaryCtxReset)            \
-    X(cuDevicePrimaryCtxReset_v2)         \
-    X(cuMemGetInfo)                       \
-    X(cuMemGetInfo_v2)                    \
-    X(cuDeviceTotalMem)                   \
-    X(cuDeviceTotalMem_v2)
-
-#define QUOTA_NVML_CALLS(X)                       \
-    X(nvmlDeviceGetMemoryInfo)                    \
-    X(nvmlDeviceGetMemoryInfo_v2)                 \
-    X(nvmlDeviceGetComputeRunningProcesses)       \
-    X(nvmlDeviceGetComputeRunningProcesses_v2)    \
-    X(nvmlDeviceGetComputeRunningProcesses_v3)    \
-    X(nvmlDeviceGetGraphicsRunningProcesses)      \
-    X(nvmlDeviceGetGraphicsRunningProcesses_v2)   \
-    X(nvmlDeviceGetGraphicsRunningProcesses_v3)   \
-    X(nvmlDeviceGetMPSComputeRunningProcesses)    \
-    X(nvmlDeviceGetMPSComputeRunningProcesses_v2) \
-    X(nvmlDeviceGetMPSComputeRunningProcesses_v3) \
-    X(nvmlDeviceGetRunningProcessDetailList)
-
+/* One function for each call that takes, frees, maps or tells of device memory (memory= in the
+ * spec). A call without one is an undefined reference of the table in quota.c. */
 #define QUOTA_DECLARE(call) CUresult quota_##call(struct hed_layer *self, struct hed_##call *a);
-QUOTA_CALLS(QUOTA_DECLARE)
+HED_CUDA_MEMORY(QUOTA_DECLARE)
 #undef QUOTA_DECLARE
 #define QUOTA_DECLARE(call) nvmlReturn_t quota_##call(struct hed_layer *self, struct hed_##call *a);
-QUOTA_NVML_CALLS(QUOTA_DECLARE)
+HED_NVML_MEMORY(QUOTA_DECLARE)
 #undef QUOTA_DECLARE

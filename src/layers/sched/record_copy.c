@@ -3,6 +3,7 @@
  * when the call returns, the program may look there. */
 #include <stddef.h>
 
+#include "gen/cuda_work.h"
 #include "layers/sched/record_inner.h"
 
 /* ---- questions about memory ------------------------------------------------------------------ */
@@ -177,41 +178,7 @@ copy_3d(struct hed_record *r, struct hed_record_try *t)
     return hed_record_is_device(r, c->srcDevice, from) && hed_record_is_device(r, c->dstDevice, to);
 }
 
-/* ---- fills ----------------------------------------------------------------------------------- */
-
-static bool
-fill(struct hed_record *r, CUdeviceptr p, size_t n, size_t element)
-{
-    size_t size;
-
-    return !__builtin_mul_overflow(n, element, &size) && p % element == 0 &&
-           hed_record_is_device(r, p, size);
-}
-
-static bool
-fill_2d(struct hed_record *r, struct hed_record_try *t, CUdeviceptr p, size_t pitch, size_t width,
-        size_t height, size_t element)
-{
-    size_t size;
-
-    if (__builtin_mul_overflow(width, element, &width) || p % element || pitch % element ||
-        !extent(width, height, pitch, &size))
-        return false;
-    t->kind = hed_record_mix(t->id, pitch);
-    return hed_record_is_device(r, p, size);
-}
-
-#define FILL(call, element)                                          \
-    case HED_##call:                                                 \
-        return fill(r, ((const struct hed_##call *)args)->dstDevice, \
-                    ((const struct hed_##call *)args)->N, element);
-
-#define FILL_2D(call, element)                                             \
-    case HED_##call:                                                       \
-        return fill_2d(r, t, ((const struct hed_##call *)args)->dstDevice, \
-                       ((const struct hed_##call *)args)->dstPitch,        \
-                       ((const struct hed_##call *)args)->Width,           \
-                       ((const struct hed_##call *)args)->Height, element);
+/* ---- prefetches ------------------------------------------------------------------------------ */
 
 static bool
 is_managed(struct hed_record *r, CUdeviceptr p, size_t size)
@@ -239,38 +206,52 @@ prefetch(struct hed_record *r, struct hed_record_try *t)
     return is_managed(r, two->devPtr, two->count);
 }
 
+/* ---- all ------------------------------------------------------------------------------------- */
+
+/* One place that a copy or a fill touches. */
+static bool
+examine_extent(struct hed_record *r, struct hed_record_try *t, const struct hed_extent *e,
+               bool is_written)
+{
+    uint64_t bytes;
+
+    if (!hed_extent_bytes(e, &bytes) || bytes == 0)
+        return false;
+    /* Pitches have limits that are the device's. */
+    if (e->pitch)
+        t->kind = hed_record_mix(t->id, e->pitch);
+    if (!e->host)
+        return e->at % e->element == 0 && e->pitch % e->element == 0 &&
+               hed_record_is_device(r, e->at, bytes);
+    if (is_written)
+        return hed_record_is_pinned(r, e->at, bytes);
+    return from_host(r, t, (const void *)(uintptr_t)e->at, bytes, (size_t)e->offset);
+}
+
 bool
 hed_record_examine_copy(struct hed_record *r, struct hed_record_try *t)
 {
-    const void *args = t->args;
-    const struct hed_cuMemcpyHtoDAsync_v2 *in = args;
-    const struct hed_cuMemcpyDtoHAsync_v2 *out = args;
-    const struct hed_cuMemcpyDtoDAsync_v2 *inside = args;
+    struct hed_extent extents[HED_CUDA_EXTENTS];
 
     switch ((int)t->id) {
-    case HED_cuMemcpyHtoDAsync_v2:
-        return hed_record_is_device(r, in->dstDevice, in->ByteCount) &&
-               from_host(r, t, in->srcHost, in->ByteCount,
-                         offsetof(struct hed_cuMemcpyHtoDAsync_v2, srcHost));
-    case HED_cuMemcpyDtoHAsync_v2:
-        return hed_record_is_device(r, out->srcDevice, out->ByteCount) &&
-               hed_record_is_pinned(r, (CUdeviceptr)(uintptr_t)out->dstHost, out->ByteCount);
-    case HED_cuMemcpyDtoDAsync_v2:
-        return hed_record_is_device(r, inside->dstDevice, inside->ByteCount) &&
-               hed_record_is_device(r, inside->srcDevice, inside->ByteCount);
     case HED_cuMemcpyAsync:
-        return copy_any(r, t, args);
+        return copy_any(r, t, t->args);
     case HED_cuMemcpy2DAsync_v2:
         return copy_2d(r, t);
     case HED_cuMemcpy3DAsync_v2:
         return copy_3d(r, t);
-        FILL(cuMemsetD8Async, 1)
-        FILL(cuMemsetD16Async, 2)
-        FILL(cuMemsetD32Async, 4)
-        FILL_2D(cuMemsetD2D8Async, 1)
-        FILL_2D(cuMemsetD2D16Async, 2)
-        FILL_2D(cuMemsetD2D32Async, 4)
-    default:
+    case HED_cuMemPrefetchAsync:
+    case HED_cuMemPrefetchAsync_v2:
         return prefetch(r, t);
+    default:
+        break;
     }
+
+    const unsigned count = hed_cuda_extents(t->id, t->args, extents);
+
+    /* CUDA's copies and fills name their destination first. */
+    for (unsigned i = 0; i < count; i++)
+        if (!examine_extent(r, t, &extents[i], i == 0))
+            return false;
+    return count > 0;
 }

@@ -1,12 +1,21 @@
 /* Which calls a client may have made, and with which addresses.
  *
- * Only those that the remote backend sends: what can travel at all (gen/cuda_travel.h) is far more,
- * and every call is a way into the driver. What makes, maps or frees memory has messages of its
- * own, under the lease (memory.c). Addresses of copies, fills, values and textures must be the
- * client's memory: what it has mapped, or variables of its modules.
+ * Only those that the remote backend sends (travel= in the spec): what can travel at all
+ * (gen/cuda_travel.h) is far more, and every call is a way into the driver. Calls that make, map or
+ * free memory have messages of their own, under the lease (memory.c). All that a call touches must
+ * be the client's memory: what it has mapped, or variables of its modules. The spec says how far a
+ * call reaches (extent=); calls with travel="guard" are checked by a function of their own here.
  */
+#include "gen/cuda_sets.h"
+#include "gen/cuda_work.h"
 #include "server/worker/code.h"
 #include "server/worker/memory.h"
+
+static CUresult
+verdict(bool reaches)
+{
+    return reaches ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
 
 bool
 hed_memory_reaches(struct hed_worker *w, uint64_t at, uint64_t size)
@@ -51,16 +60,6 @@ reaches_side(struct hed_worker *w, const CUDA_MEMCPY3D_v2 *c, bool to)
         __builtin_mul_overflow(pitch, height, &slice))
         return false;
     return reaches_box(w, to ? c->dstDevice : c->srcDevice, pitch, slice, c);
-}
-
-static bool
-reaches_fill(struct hed_worker *w, uint64_t at, uint64_t pitch, uint64_t width, uint64_t height,
-             unsigned element)
-{
-    CUDA_MEMCPY3D_v2 c = {.Height = height, .Depth = 1};
-
-    return !__builtin_mul_overflow(width, (uint64_t)element, &c.WidthInBytes) &&
-           reaches_box(w, at, pitch, 0, &c);
 }
 
 static bool
@@ -112,57 +111,38 @@ reaches_resource(struct hed_worker *w, const CUDA_RESOURCE_DESC_v1 *d)
     }
 }
 
-/* Calls without an address: handles and numbers only. */
-static bool
-is_sent(enum hed_cuda_call id)
+/* ---- calls that are looked at in their own way ----------------------------------------------- */
+
+static CUresult
+guard_cuMemcpy3DAsync_v2(struct hed_worker *w, const struct hed_cuMemcpy3DAsync_v2 *a)
 {
-    switch (id) {
-    case HED_cuCtxCreate_v2:
-    case HED_cuCtxDestroy_v2:
-    case HED_cuCtxDisablePeerAccess:
-    case HED_cuCtxEnablePeerAccess:
-    case HED_cuCtxSynchronize:
-    case HED_cuDeviceCanAccessPeer:
-    case HED_cuDeviceGetP2PAttribute:
-    case HED_cuDevicePrimaryCtxRetain:
-    case HED_cuDevicePrimaryCtxReset_v2:
-    case HED_cuDevicePrimaryCtxSetFlags_v2:
-    case HED_cuEventCreate:
-    case HED_cuEventDestroy_v2:
-    case HED_cuEventElapsedTime:
-    case HED_cuEventQuery:
-    case HED_cuEventRecord:
-    case HED_cuEventSynchronize:
-    case HED_cuFuncLoad:
-    case HED_cuFuncSetAttribute:
-    case HED_cuFuncSetCacheConfig:
-    case HED_cuFuncSetSharedMemConfig:
-    case HED_cuGraphLaunch:
-    case HED_cuOccupancyMaxActiveClusters:
-    case HED_cuOccupancyMaxPotentialClusterSize:
-    case HED_cuStreamCreateWithPriority:
-    case HED_cuStreamDestroy_v2:
-    case HED_cuStreamQuery:
-    case HED_cuStreamSetAttribute:
-    case HED_cuStreamSynchronize:
-    case HED_cuStreamWaitEvent:
-    case HED_cuSurfObjectDestroy:
-    case HED_cuTexObjectDestroy:
-    /* Of these the address is only written into what kernels are given. */
-    case HED_cuTensorMapEncodeIm2col:
-    case HED_cuTensorMapEncodeIm2colWide:
-    case HED_cuTensorMapEncodeTiled:
-    case HED_cuTensorMapReplaceAddress:
-        return true;
-    default:
-        return false;
-    }
+    const CUDA_MEMCPY3D_v2 *c = a->pCopy;
+
+    return verdict(c && reaches_side(w, c, false) && reaches_side(w, c, true));
+}
+
+static CUresult
+guard_cuStreamBatchMemOp_v2(struct hed_worker *w, const struct hed_cuStreamBatchMemOp_v2 *a)
+{
+    return verdict(reaches_values(w, a));
+}
+
+static CUresult
+guard_cuTexObjectCreate(struct hed_worker *w, const struct hed_cuTexObjectCreate *a)
+{
+    return verdict(reaches_resource(w, a->pResDesc));
+}
+
+static CUresult
+guard_cuSurfObjectCreate(struct hed_worker *w, const struct hed_cuSurfObjectCreate *a)
+{
+    return verdict(reaches_resource(w, a->pResDesc));
 }
 
 /* Heaps of kernels are memory of the device that no lease is asked for: one that is larger than all
  * that the client could have is refused. */
 static CUresult
-check_limit(struct hed_worker *w, const struct hed_cuCtxSetLimit *a)
+guard_cuCtxSetLimit(struct hed_worker *w, const struct hed_cuCtxSetLimit *a)
 {
     CUdevice device = 0;
 
@@ -173,59 +153,36 @@ check_limit(struct hed_worker *w, const struct hed_cuCtxSetLimit *a)
     return a->value <= hed_memory_obtainable(w, device) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-#define ROW(call, element)                                                              \
-    case HED_##call: {                                                                  \
-        const struct hed_##call *a = args;                                              \
-                                                                                        \
-        return reaches_fill(w, a->dstDevice, 0, a->N, 1, element) ? CUDA_SUCCESS : bad; \
+/* ---- all ------------------------------------------------------------------------------------- */
+
+static bool
+reaches_extents(struct hed_worker *w, enum hed_cuda_call id, const void *args)
+{
+    struct hed_extent extents[HED_CUDA_EXTENTS];
+    const unsigned count = hed_cuda_extents(id, args, extents);
+
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t bytes;
+
+        if (!hed_extent_bytes(&extents[i], &bytes) ||
+            (bytes && !hed_memory_reaches(w, extents[i].at, bytes)))
+            return false;
     }
-#define PLANE(call, element)                                                            \
-    case HED_##call: {                                                                  \
-        const struct hed_##call *a = args;                                              \
-                                                                                        \
-        return reaches_fill(w, a->dstDevice, a->dstPitch, a->Width, a->Height, element) \
-                   ? CUDA_SUCCESS                                                       \
-                   : bad;                                                               \
-    }
+    return true;
+}
+
+#define GUARD(call)  \
+    case HED_##call: \
+        return guard_##call(w, args);
 
 CUresult
 hed_memory_guard(struct hed_worker *w, enum hed_cuda_call id, const void *args)
 {
-    const CUresult bad = CUDA_ERROR_INVALID_VALUE;
-
-    switch (id) {
-    case HED_cuMemcpyAsync: {
-        const struct hed_cuMemcpyAsync *a = args;
-
-        return a->ByteCount == 0 || (hed_memory_reaches(w, a->dst, a->ByteCount) &&
-                                     hed_memory_reaches(w, a->src, a->ByteCount))
-                   ? CUDA_SUCCESS
-                   : bad;
-    }
-    case HED_cuMemcpy3DAsync_v2: {
-        const CUDA_MEMCPY3D_v2 *c = ((const struct hed_cuMemcpy3DAsync_v2 *)args)->pCopy;
-
-        return c && reaches_side(w, c, false) && reaches_side(w, c, true) ? CUDA_SUCCESS : bad;
-    }
-    case HED_cuStreamBatchMemOp_v2:
-        return reaches_values(w, args) ? CUDA_SUCCESS : bad;
-    case HED_cuCtxSetLimit:
-        return check_limit(w, args);
-    case HED_cuTexObjectCreate:
-        return reaches_resource(w, ((const struct hed_cuTexObjectCreate *)args)->pResDesc)
-                   ? CUDA_SUCCESS
-                   : bad;
-    case HED_cuSurfObjectCreate:
-        return reaches_resource(w, ((const struct hed_cuSurfObjectCreate *)args)->pResDesc)
-                   ? CUDA_SUCCESS
-                   : bad;
-        ROW(cuMemsetD8Async, 1)
-        ROW(cuMemsetD16Async, 2)
-        ROW(cuMemsetD32Async, 4)
-        PLANE(cuMemsetD2D8Async, 1)
-        PLANE(cuMemsetD2D16Async, 2)
-        PLANE(cuMemsetD2D32Async, 4)
+    if (!(hed_cuda_info[id].flags & HED_CALL_TRAVEL))
+        return CUDA_ERROR_NOT_SUPPORTED;
+    switch ((int)id) {
+        HED_CUDA_GUARD(GUARD)
     default:
-        return is_sent(id) ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+        return verdict(reaches_extents(w, id, args));
     }
 }

@@ -1,6 +1,6 @@
-/* HED_MSG_NVML: what a client asks about its devices. It may ask, and nothing else: only calls that
- * get something of a device are made. On the wire a device is called by its number plus one, the
- * number that CUDA has for it here.
+/* HED_MSG_NVML: what a client asks about its devices. Only the questions that the remote backend
+ * sends are answered (travel= in the spec). On the wire a device is called by its number plus one,
+ * the number that CUDA has for it here.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,6 @@
 #include "server/worker/worker.h"
 
 #define UUID_TEXT 48
-#define ASKS "nvmlDeviceGet"
 
 #define nvml_do(w, name, ...) ((w)->top->nvml->name((w)->top, &(struct hed_##name){__VA_ARGS__}))
 
@@ -67,23 +66,6 @@ refuse(void *arg, const char *kind, uint64_t address)
     (void)arg;
     (void)kind;
     return address ? HED_ENOTSUP : 0;
-}
-
-/* Who else is on the machine, and what they do there, is not the client's business. */
-static bool
-is_of_others(const char *name)
-{
-    return strstr(name, "Process") || strstr(name, "Accounting") || strstr(name, "Sessions") ||
-           strstr(name, "Vgpu");
-}
-
-static bool
-is_question(enum hed_nvml_call id)
-{
-    if (is_of_others(hed_nvml_info[id].name))
-        return false;
-    return strncmp(hed_nvml_info[id].name, ASKS, sizeof ASKS - 1) == 0 && hed_nvml_can_travel(id) &&
-           hed_nvml_can_answer(id);
 }
 
 /* NVML is begun once, for good: the end of the process ends it. */
@@ -150,7 +132,8 @@ hed_do_nvml(struct hed_worker_channel *ch, struct hed_msg *m)
     if (id == 0 || id >= HED_NVML_CALLS || !(m->flags & HED_MSG_WANTS_ANSWER) ||
         b->request > m->size - sizeof *m - sizeof *b)
         return HED_EFORMAT;
-    if (!is_question(id)) {
+    /* Who else is on the machine, and what they do there, is not the client's business. */
+    if (!(hed_nvml_info[id].flags & HED_CALL_TRAVEL)) {
         hed_warn(SERVER, "a client sent %s, which is not for clients", hed_nvml_info[id].name);
         return hed_worker_answer(ch, m, NVML_ERROR_NOT_SUPPORTED, NULL, 0);
     }

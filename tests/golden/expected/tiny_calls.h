@@ -32,7 +32,8 @@ enum hed_tiny_call {
     HED_tinyEnd = 20,
     HED_tinyCapture = 21,
     HED_tinyCaptured = 22,
-    HED_TINY_CALLS = 23, /* one more than the largest */
+    HED_tinyFill = 23,
+    HED_TINY_CALLS = 24, /* one more than the largest */
 };
 
 enum hed_tiny_kind {
@@ -72,6 +73,14 @@ struct hed_tinyCopy {
     const void *from;
     size_t bytes;
     bool ptds; /* called by its per-thread-default-stream name */
+};
+
+struct hed_tinyFill {
+    tinyAddress to;
+    const void *from;
+    unsigned int width;
+    unsigned int height;
+    size_t pitch;
 };
 
 struct hed_tinyRead {
@@ -188,4 +197,5 @@ struct hed_tiny_ops {
     tinyResult (*tinyEnd)(struct hed_layer *self, struct hed_tinyEnd *a);
     tinyResult (*tinyCapture)(struct hed_layer *self, struct hed_tinyCapture *a);
     tinyResult (*tinyCaptured)(struct hed_layer *self, struct hed_tinyCaptured *a);
+    tinyResult (*tinyFill)(struct hed_layer *self, struct hed_tinyFill *a);
 };

@@ -19,6 +19,8 @@ _Static_assert(__builtin_types_compatible_p(__typeof__(tinyCopy),
     tinyResult(tinyAddress to, const void *from, size_t bytes)), "tinyCopy");
 _Static_assert(__builtin_types_compatible_p(__typeof__(tinyCopy_ptds),
     tinyResult(tinyAddress to, const void *from, size_t bytes)), "tinyCopy_ptds");
+_Static_assert(__builtin_types_compatible_p(__typeof__(tinyFill),
+    tinyResult(tinyAddress to, const void *from, unsigned int width, unsigned int height, size_t pitch)), "tinyFill");
 _Static_assert(__builtin_types_compatible_p(__typeof__(tinyRead),
     tinyResult(void *buffer, size_t *size, tinyStream stream)), "tinyRead");
 _Static_assert(__builtin_types_compatible_p(__typeof__(tinyRead_ptsz),

@@ -266,6 +266,18 @@ any_tinyCaptured(struct hed_layer *self, struct hed_tinyCaptured *a)
     return self->type->tiny_any(self, HED_tinyCaptured, a);
 }
 
+static tinyResult
+forward_tinyFill(struct hed_layer *self, struct hed_tinyFill *a)
+{
+    return self->next->tiny->tinyFill(self->next, a);
+}
+
+static tinyResult
+any_tinyFill(struct hed_layer *self, struct hed_tinyFill *a)
+{
+    return self->type->tiny_any(self, HED_tinyFill, a);
+}
+
 const struct hed_tiny_ops hed_tiny_forward = {
     .tinyInit = forward_tinyInit,
     .tinyOpen = forward_tinyOpen,
@@ -289,6 +301,7 @@ const struct hed_tiny_ops hed_tiny_forward = {
     .tinyEnd = forward_tinyEnd,
     .tinyCapture = forward_tinyCapture,
     .tinyCaptured = forward_tinyCaptured,
+    .tinyFill = forward_tinyFill,
 };
 
 const struct hed_tiny_ops hed_tiny_any = {
@@ -314,6 +327,7 @@ const struct hed_tiny_ops hed_tiny_any = {
     .tinyEnd = any_tinyEnd,
     .tinyCapture = any_tinyCapture,
     .tinyCaptured = any_tinyCaptured,
+    .tinyFill = any_tinyFill,
 };
 
 tinyResult
@@ -364,6 +378,8 @@ hed_tiny_invoke(struct hed_layer *layer, enum hed_tiny_call id, void *args)
         return layer->tiny->tinyCapture(layer, args);
     case HED_tinyCaptured:
         return layer->tiny->tinyCaptured(layer, args);
+    case HED_tinyFill:
+        return layer->tiny->tinyFill(layer, args);
     case HED_TINY_CALLS:
         break;
     }

@@ -68,6 +68,15 @@ tinyCopy_ptds(tinyAddress to, const void *from, size_t bytes)
 }
 
 HED_EXPORT tinyResult
+tinyFill(tinyAddress to, const void *from, unsigned int width, unsigned int height, size_t pitch)
+{
+    struct hed_tinyFill a = {.to = to, .from = from, .width = width, .height = height, .pitch = pitch};
+    struct hed_layer *top = hed_top();
+
+    return top->tiny->tinyFill(top, &a);
+}
+
+HED_EXPORT tinyResult
 tinyRead(void *buffer, size_t *size, tinyStream stream)
 {
     struct hed_tinyRead a = {.buffer = buffer, .size = size, .stream = stream};

@@ -236,6 +236,16 @@ get_request_tinyCopy(struct hed_dec *d, struct hed_tinyCopy *a)
 }
 
 static void
+get_request_tinyFill(struct hed_dec *d, struct hed_tinyFill *a)
+{
+    a->to = (tinyAddress)hed_get_u64(d);
+    a->from = (const void *)(uintptr_t)hed_get_u64(d); /* by hand */
+    a->width = (unsigned int)hed_get_u32(d);
+    a->height = (unsigned int)hed_get_u32(d);
+    a->pitch = (size_t)hed_get_u64(d);
+}
+
+static void
 get_request_tinyRead(struct hed_dec *d, struct hed_tinyRead *a)
 {
     const bool has_buffer = hed_get_u8(d); /* skip buffer: out */
@@ -558,6 +568,9 @@ hed_tiny_get_request(struct hed_dec *d, enum hed_tiny_call id, void *args)
     case HED_tinyCopy:
         get_request_tinyCopy(d, args);
         return;
+    case HED_tinyFill:
+        get_request_tinyFill(d, args);
+        return;
     case HED_tinyRead:
         get_request_tinyRead(d, args);
         return;
@@ -645,6 +658,8 @@ hed_tiny_get_reply(struct hed_dec *d, enum hed_tiny_call id, void *args, int res
         get_reply_tinyAlloc(d, args);
         return;
     case HED_tinyCopy:
+        return;
+    case HED_tinyFill:
         return;
     case HED_tinyRead:
         get_reply_tinyRead(d, args);

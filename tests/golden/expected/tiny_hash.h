@@ -4,4 +4,4 @@
 
 #include <stdint.h>
 
-#define HED_TINY_HASH UINT64_C(0xcc1d97166faf8261)
+#define HED_TINY_HASH UINT64_C(0xda7232f7658c974e)

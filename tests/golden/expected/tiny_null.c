@@ -53,6 +53,12 @@ null_tinyCopy(struct hed_layer *self, struct hed_tinyCopy *a)
 }
 
 static tinyResult
+null_tinyFill(struct hed_layer *self, struct hed_tinyFill *a)
+{
+    return HED_TINY_OK;
+}
+
+static tinyResult
 null_tinyRead(struct hed_layer *self, struct hed_tinyRead *a)
 {
     if (!a->size)
@@ -183,6 +189,7 @@ const struct hed_tiny_ops hed_tiny_null = {
     .tinyClose = null_tinyClose,
     .tinyAlloc = null_tinyAlloc,
     .tinyCopy = null_tinyCopy,
+    .tinyFill = null_tinyFill,
     .tinyRead = null_tinyRead,
     .tinyName = null_tinyName,
     .tinyText = null_tinyText,

@@ -13,6 +13,7 @@ const struct hed_proc hed_tiny_procs[] = {
     {"tinyCopy", "tinyCopy", 1000, false, (void *)tinyCopy},
     {"tinyCopy", "tinyCopy_ptds", 1500, true, (void *)tinyCopy_ptds},
     {"tinyEnd", "tinyEnd", 1000, false, (void *)tinyEnd},
+    {"tinyFill", "tinyFill", 1000, false, (void *)tinyFill},
     {"tinyInit", "tinyInit", 1000, false, (void *)tinyInit},
     {"tinyList", "tinyList", 1000, false, (void *)tinyList},
     {"tinyLookUp", "tinyLookUp", 1000, false, (void *)tinyLookUp},
@@ -36,4 +37,4 @@ const struct hed_proc hed_tiny_procs[] = {
     {"tinyWait", "tinyWait_ptsz", 1000, true, (void *)tinyWait_ptsz},
 };
 
-const size_t hed_tiny_proc_count = 29;
+const size_t hed_tiny_proc_count = 30;

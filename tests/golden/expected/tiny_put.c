@@ -246,6 +246,22 @@ put_request_tinyCopy(struct hed_enc *e, const struct hed_tinyCopy *a)
 }
 
 static void
+put_request_tinyFill(struct hed_enc *e, const struct hed_tinyFill *a)
+{
+    {
+        uint8_t *p = hed_put_space(e, 32);
+
+        if (p) {
+            hed_store_u64(p + 0, (uint64_t)a->to);
+            hed_store_u64(p + 8, (uint64_t)(uintptr_t)a->from /* by hand: read later */);
+            hed_store_u32(p + 16, (uint32_t)a->width);
+            hed_store_u32(p + 20, (uint32_t)a->height);
+            hed_store_u64(p + 24, (uint64_t)a->pitch);
+        }
+    }
+}
+
+static void
 put_request_tinyRead(struct hed_enc *e, const struct hed_tinyRead *a)
 {
     hed_put_u8(e, a->buffer != NULL /* skip buffer: out */);
@@ -572,6 +588,9 @@ hed_tiny_put_request(struct hed_enc *e, enum hed_tiny_call id, const void *args)
     case HED_tinyCopy:
         put_request_tinyCopy(e, args);
         return;
+    case HED_tinyFill:
+        put_request_tinyFill(e, args);
+        return;
     case HED_tinyRead:
         put_request_tinyRead(e, args);
         return;
@@ -659,6 +678,8 @@ hed_tiny_put_reply(struct hed_enc *e, enum hed_tiny_call id, const void *args, i
         put_reply_tinyAlloc(e, args);
         return;
     case HED_tinyCopy:
+        return;
+    case HED_tinyFill:
         return;
     case HED_tinyRead:
         put_reply_tinyRead(e, args);

@@ -14,6 +14,7 @@ const char *const hed_tiny_real_names[] = {
     "tinyAlloc",
     "tinyCopy",
     "tinyCopy_ptds",
+    "tinyFill",
     "tinyRead",
     "tinyRead_ptsz",
     "tinyName",
@@ -38,7 +39,7 @@ const char *const hed_tiny_real_names[] = {
     "tinyLookUp",
 };
 
-const size_t hed_tiny_real_count = 29;
+const size_t hed_tiny_real_count = 30;
 
 static tinyResult
 real_tinyInit(struct hed_layer *self, struct hed_tinyInit *a)
@@ -98,6 +99,16 @@ real_tinyCopy(struct hed_layer *self, struct hed_tinyCopy *a)
     if (__builtin_expect(f == NULL, 0))
         return hed_tiny_not_in_driver(self, HED_tinyCopy);
     return f(a->to, a->from, a->bytes);
+}
+
+static tinyResult
+real_tinyFill(struct hed_layer *self, struct hed_tinyFill *a)
+{
+    __typeof__(hed_tiny_real.tinyFill) f = hed_tiny_real.tinyFill;
+
+    if (__builtin_expect(f == NULL, 0))
+        return hed_tiny_not_in_driver(self, HED_tinyFill);
+    return f(a->to, a->from, a->width, a->height, a->pitch);
 }
 
 static tinyResult
@@ -267,6 +278,7 @@ const struct hed_tiny_ops hed_tiny_real_ops = {
     .tinyClose = real_tinyClose,
     .tinyAlloc = real_tinyAlloc,
     .tinyCopy = real_tinyCopy,
+    .tinyFill = real_tinyFill,
     .tinyRead = real_tinyRead,
     .tinyName = real_tinyName,
     .tinyText = real_tinyText,

@@ -14,6 +14,7 @@ struct hed_tiny_real {
     tinyResult (*tinyAlloc)(tinyAddress *address, size_t bytes);
     tinyResult (*tinyCopy)(tinyAddress to, const void *from, size_t bytes);
     tinyResult (*tinyCopy_ptds)(tinyAddress to, const void *from, size_t bytes);
+    tinyResult (*tinyFill)(tinyAddress to, const void *from, unsigned int width, unsigned int height, size_t pitch);
     tinyResult (*tinyRead)(void *buffer, size_t *size, tinyStream stream);
     tinyResult (*tinyRead_ptsz)(void *buffer, size_t *size, tinyStream stream);
     tinyResult (*tinyName)(char *name, int length, tinyThing thing);

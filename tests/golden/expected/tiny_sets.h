@@ -13,11 +13,12 @@
 
 /* fills memory */
 #define HED_TINY_DOES_FILL(X) \
-    X(tinyMoveOne)
+    X(tinyFill)
 
 /* moves or unpacks memory */
 #define HED_TINY_DOES_MOVE(X) \
-    X(tinyMoveAll)
+    X(tinyMoveAll) \
+    X(tinyMoveOne)
 
 /* puts on a stream what takes none of the GPU's time: events, waits, host functions */
 #define HED_TINY_DOES_ORDER(X) \
@@ -57,4 +58,18 @@
     X(tinyRun) \
     X(tinyRunEx) \
     X(tinyMoveAll) \
+    X(tinyMoveOne) \
+    X(tinyFill)
+
+/* takes, frees, maps or tells of device memory */
+#define HED_TINY_MEMORY(X) \
+    X(tinyAlloc)
+
+/* is sent to a worker by the remote backend */
+#define HED_TINY_TRAVEL(X) \
+    X(tinyCopy) \
+    X(tinyMoveOne)
+
+/* is sent, and a function of the worker looks at its arguments */
+#define HED_TINY_GUARD(X) \
     X(tinyMoveOne)

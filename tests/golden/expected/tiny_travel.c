@@ -56,6 +56,13 @@ walk_tinyCopy(struct hed_tinyCopy *a, hed_address_fn fn, void *arg)
 }
 
 static int
+walk_tinyFill(struct hed_tinyFill *a, hed_address_fn fn, void *arg)
+{
+    WALK(fn(arg, "device", (uint64_t)(uintptr_t)a->to));
+    return 0;
+}
+
+static int
 walk_tinyRun(struct hed_tinyRun *a, hed_address_fn fn, void *arg)
 {
     WALK(fn(arg, "function", (uint64_t)(uintptr_t)a->callback));
@@ -97,6 +104,8 @@ hed_tiny_each_address(enum hed_tiny_call id, void *args, hed_address_fn fn,
         return walk_tinyOpen_v2(args, fn, arg);
     case HED_tinyCopy:
         return walk_tinyCopy(args, fn, arg);
+    case HED_tinyFill:
+        return walk_tinyFill(args, fn, arg);
     case HED_tinyRun:
         return walk_tinyRun(args, fn, arg);
     case HED_tinyMoveAll:

@@ -28,6 +28,7 @@ union hed_tiny_args {
     struct hed_tinyClose tinyClose;
     struct hed_tinyAlloc tinyAlloc;
     struct hed_tinyCopy tinyCopy;
+    struct hed_tinyFill tinyFill;
     struct hed_tinyRead tinyRead;
     struct hed_tinyName tinyName;
     struct hed_tinyText tinyText;

@@ -1,0 +1,3 @@
+"""What people would file a call under: NVML is one area."""
+
+area("nvml", "nvml*")
