@@ -36,10 +36,10 @@ quota_round(uint64_t n)
 
 /* After the call that took memory. */
 static CUresult
-enter(struct hed_layer *self, enum quota_kind kind, uint64_t key, struct quota_device *d,
-      uint64_t bytes)
+charge_allocation(struct hed_layer *self, enum quota_kind kind, uint64_t key,
+                  struct quota_device *d, uint64_t bytes)
 {
-    const struct quota_record r = {
+    const struct quota_charge r = {
         .key = key, .bytes = bytes, .device = d, .context = quota_context(self), .kind = kind};
 
     if (quota_put(self->state, &r) == 0)
@@ -57,23 +57,23 @@ enter(struct hed_layer *self, enum quota_kind kind, uint64_t key, struct quota_d
 }
 
 /* One call that takes `bytes` and, if it succeeds, has put the key into *out. */
-#define TAKE(call, kind_, bytes_, good, out)                             \
-    do {                                                                 \
-        struct quota_device *dev_ = (good) ? quota_current(self) : NULL; \
-        const uint64_t charge_ = dev_ ? (bytes_) : 0;                    \
-                                                                         \
-        if (charge_ == 0)                                                \
-            return hed_next(self, call, a);                              \
-        if (!quota_claim(self, dev_, charge_))                           \
-            return CUDA_ERROR_OUT_OF_MEMORY;                             \
-                                                                         \
-        const CUresult r_ = hed_next(self, call, a);                     \
-                                                                         \
-        if (r_ != CUDA_SUCCESS) {                                        \
-            quota_give(dev_, charge_);                                   \
-            return r_;                                                   \
-        }                                                                \
-        return enter(self, kind_, (uint64_t)(out), dev_, charge_);       \
+#define TAKE(call, kind_, bytes_, good, out)                                   \
+    do {                                                                       \
+        struct quota_device *dev_ = (good) ? quota_current(self) : NULL;       \
+        const uint64_t charge_ = dev_ ? (bytes_) : 0;                          \
+                                                                               \
+        if (charge_ == 0)                                                      \
+            return hed_next(self, call, a);                                    \
+        if (!quota_claim(self, dev_, charge_))                                 \
+            return CUDA_ERROR_OUT_OF_MEMORY;                                   \
+                                                                               \
+        const CUresult r_ = hed_next(self, call, a);                           \
+                                                                               \
+        if (r_ != CUDA_SUCCESS) {                                              \
+            quota_give(dev_, charge_);                                         \
+            return r_;                                                         \
+        }                                                                      \
+        return charge_allocation(self, kind_, (uint64_t)(out), dev_, charge_); \
     } while (0)
 
 CUresult
@@ -204,7 +204,7 @@ quota_cuMipmappedArrayCreate(struct hed_layer *self, struct hed_cuMipmappedArray
 
 /* After the call: the record that was taken out before it goes, or comes back. */
 static CUresult
-gone(struct hed_layer *self, bool found, const struct quota_record *old, CUresult r)
+allocation_freed(struct hed_layer *self, bool found, const struct quota_charge *old, CUresult r)
 {
     if (!found)
         return r;
@@ -232,18 +232,18 @@ graph_freed(struct hed_layer *self, bool found)
 CUresult
 quota_cuMemFree(struct hed_layer *self, struct hed_cuMemFree *a)
 {
-    struct quota_record old;
+    struct quota_charge old;
     const bool found = quota_take(self->state, QUOTA_MEMORY, a->dptr, &old);
 
-    return gone(self, found, &old, hed_next(self, cuMemFree, a));
+    return allocation_freed(self, found, &old, hed_next(self, cuMemFree, a));
 }
 
 CUresult
 quota_cuMemFree_v2(struct hed_layer *self, struct hed_cuMemFree_v2 *a)
 {
-    struct quota_record old;
+    struct quota_charge old;
     const bool found = quota_take(self->state, QUOTA_MEMORY, a->dptr, &old);
-    const CUresult r = gone(self, found, &old, hed_next(self, cuMemFree_v2, a));
+    const CUresult r = allocation_freed(self, found, &old, hed_next(self, cuMemFree_v2, a));
 
     graph_freed(self, found);
     return r;
@@ -252,9 +252,9 @@ quota_cuMemFree_v2(struct hed_layer *self, struct hed_cuMemFree_v2 *a)
 CUresult
 quota_cuMemFreeAsync(struct hed_layer *self, struct hed_cuMemFreeAsync *a)
 {
-    struct quota_record old;
+    struct quota_charge old;
     const bool found = quota_take(self->state, QUOTA_MEMORY, a->dptr, &old);
-    const CUresult r = gone(self, found, &old, hed_next(self, cuMemFreeAsync, a));
+    const CUresult r = allocation_freed(self, found, &old, hed_next(self, cuMemFreeAsync, a));
 
     graph_freed(self, found);
     return r;
@@ -263,10 +263,10 @@ quota_cuMemFreeAsync(struct hed_layer *self, struct hed_cuMemFreeAsync *a)
 CUresult
 quota_cuArrayDestroy(struct hed_layer *self, struct hed_cuArrayDestroy *a)
 {
-    struct quota_record old;
+    struct quota_charge old;
     const uint64_t key = (uint64_t)(uintptr_t)a->hArray;
     const bool found = quota_take(self->state, QUOTA_ARRAY, key, &old);
-    const CUresult r = gone(self, found, &old, hed_next(self, cuArrayDestroy, a));
+    const CUresult r = allocation_freed(self, found, &old, hed_next(self, cuArrayDestroy, a));
 
     if (r == CUDA_SUCCESS)
         quota_physical_array_gone(self->state, key);
@@ -276,10 +276,11 @@ quota_cuArrayDestroy(struct hed_layer *self, struct hed_cuArrayDestroy *a)
 CUresult
 quota_cuMipmappedArrayDestroy(struct hed_layer *self, struct hed_cuMipmappedArrayDestroy *a)
 {
-    struct quota_record old;
+    struct quota_charge old;
     const uint64_t key = (uint64_t)(uintptr_t)a->hMipmappedArray;
     const bool found = quota_take(self->state, QUOTA_MIPMAP, key, &old);
-    const CUresult r = gone(self, found, &old, hed_next(self, cuMipmappedArrayDestroy, a));
+    const CUresult r =
+        allocation_freed(self, found, &old, hed_next(self, cuMipmappedArrayDestroy, a));
 
     if (r == CUDA_SUCCESS)
         quota_physical_array_gone(self->state, key);

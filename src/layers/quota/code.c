@@ -26,7 +26,7 @@ free_memory(struct hed_layer *self, uint64_t *out)
 
 /* The device to measure; NULL: there is none, as without a context. */
 static struct quota_device *
-begin(struct hed_layer *self)
+begin_measuring(struct hed_layer *self)
 {
     struct quota_device *d = quota_current(self);
     uint64_t free;
@@ -44,7 +44,7 @@ begin(struct hed_layer *self)
 
 /* What this call took: since the last look, as several may be under way. */
 static uint64_t
-end(struct hed_layer *self, struct quota_device *d)
+end_measuring(struct hed_layer *self, struct quota_device *d)
 {
     uint64_t free = 0;
     int64_t took = 0;
@@ -72,10 +72,10 @@ library_key(uint64_t library, CUcontext context)
 }
 
 static void
-enter(struct hed_layer *self, enum quota_kind kind, uint64_t key, struct quota_device *d,
-      uint64_t bytes)
+charge_code(struct hed_layer *self, enum quota_kind kind, uint64_t key, struct quota_device *d,
+            uint64_t bytes)
 {
-    struct quota_record r = {
+    struct quota_charge r = {
         .key = key, .bytes = bytes, .device = d, .context = quota_context(self), .kind = kind};
 
     if (kind == QUOTA_LIBRARY) {
@@ -117,9 +117,9 @@ weigh_again(struct hed_layer *self, enum quota_kind kind, uint64_t key, uint64_t
 #define LOAD(call, kind_, out)                                                    \
     CUresult quota_##call(struct hed_layer *self, struct hed_##call *a)           \
     {                                                                             \
-        struct quota_device *d = (out) ? begin(self) : NULL;                      \
+        struct quota_device *d = (out) ? begin_measuring(self) : NULL;            \
         CUresult r = hed_next(self, call, a);                                     \
-        uint64_t took = d ? quota_without_heap(self, end(self, d)) : 0;           \
+        uint64_t took = d ? quota_without_heap(self, end_measuring(self, d)) : 0; \
                                                                                   \
         if (r != CUDA_SUCCESS || took == 0)                                       \
             return r;                                                             \
@@ -136,7 +136,7 @@ weigh_again(struct hed_layer *self, enum quota_kind kind, uint64_t key, uint64_t
                 return r;                                                         \
             }                                                                     \
         }                                                                         \
-        enter(self, kind_, (uint64_t)(uintptr_t) * (out), d, took);               \
+        charge_code(self, kind_, (uint64_t)(uintptr_t) * (out), d, took);         \
         return r;                                                                 \
     }
 
@@ -150,7 +150,7 @@ LOAD(cuLibraryLoadFromFile, QUOTA_LIBRARY, a->library)
 #define UNLOAD(call, kind_, handle)                                                             \
     CUresult quota_##call(struct hed_layer *self, struct hed_##call *a)                         \
     {                                                                                           \
-        struct quota_record old;                                                                \
+        struct quota_charge old;                                                                \
         const bool found = quota_take(self->state, kind_, (uint64_t)(uintptr_t)(handle), &old); \
         const CUresult r = hed_next(self, call, a);                                             \
                                                                                                 \
@@ -166,7 +166,7 @@ UNLOAD(cuModuleUnload, QUOTA_MODULE, a->hmod)
 CUresult
 quota_cuLibraryUnload(struct hed_layer *self, struct hed_cuLibraryUnload *a)
 {
-    struct quota_records all;
+    struct quota_charges all;
 
     quota_take_library(self->state, a->library, &all);
 
@@ -193,23 +193,23 @@ used(struct hed_layer *self, struct quota_device *d, uint64_t key, uint64_t took
         hed_info(QUOTA, "a library's %llu bytes do not fit; they are there until it is unloaded",
                  (unsigned long long)took);
     }
-    enter(self, QUOTA_LIBRARY, key, d, took);
+    charge_code(self, QUOTA_LIBRARY, key, d, took);
     return fits ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 #define USE(call)                                                                                \
     CUresult quota_##call(struct hed_layer *self, struct hed_##call *a)                          \
     {                                                                                            \
-        struct quota_record old;                                                                 \
+        struct quota_charge old;                                                                 \
         const uint64_t key = (uint64_t)(uintptr_t)a->library;                                    \
                                                                                                  \
         if (quota_peek(self->state, QUOTA_LIBRARY, library_key(key, quota_context(self)), &old)) \
             return old.bytes && quota_is_over(old.device) ? CUDA_ERROR_OUT_OF_MEMORY             \
                                                           : hed_next(self, call, a);             \
                                                                                                  \
-        struct quota_device *d = begin(self);                                                    \
+        struct quota_device *d = begin_measuring(self);                                          \
         const CUresult r = hed_next(self, call, a);                                              \
-        const uint64_t took = d ? quota_without_heap(self, end(self, d)) : 0;                    \
+        const uint64_t took = d ? quota_without_heap(self, end_measuring(self, d)) : 0;          \
                                                                                                  \
         return d && r == CUDA_SUCCESS ? used(self, d, key, took) : r;                            \
     }

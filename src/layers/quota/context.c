@@ -5,7 +5,7 @@
 #define DESTROY(call)                                                   \
     CUresult quota_##call(struct hed_layer *self, struct hed_##call *a) \
     {                                                                   \
-        struct quota_records all;                                       \
+        struct quota_charges all;                                       \
                                                                         \
         quota_take_all(self->state, a->ctx, &all);                      \
                                                                         \
@@ -32,7 +32,7 @@ quota_cuCtxDetach(struct hed_layer *self, struct hed_cuCtxDetach *a)
 
     if (r == CUDA_SUCCESS && context &&
         hed_next(self, cuCtxGetApiVersion, &get) == CUDA_ERROR_INVALID_CONTEXT) {
-        struct quota_records all;
+        struct quota_charges all;
 
         quota_take_all(self->state, context, &all);
         quota_drop_all(self, &all);
@@ -57,7 +57,7 @@ quota_cuDevicePrimaryCtxRetain(struct hed_layer *self, struct hed_cuDevicePrimar
 
 /* Before: takes what goes if this is the end of the primary context. */
 static struct quota_device *
-begin(struct hed_layer *self, CUdevice dev, bool reset, struct quota_records *all)
+primary_ending(struct hed_layer *self, CUdevice dev, bool reset, struct quota_charges *all)
 {
     struct quota_device *d = quota_device(self, dev);
     const bool last =
@@ -69,8 +69,8 @@ begin(struct hed_layer *self, CUdevice dev, bool reset, struct quota_records *al
 }
 
 static CUresult
-end(struct hed_layer *self, struct quota_device *d, CUdevice dev, bool reset,
-    struct quota_records *all, CUresult r)
+primary_ended(struct hed_layer *self, struct quota_device *d, CUdevice dev, bool reset,
+              struct quota_charges *all, CUresult r)
 {
     unsigned flags = 0;
     int active = 1;
@@ -95,14 +95,14 @@ end(struct hed_layer *self, struct quota_device *d, CUdevice dev, bool reset,
     return r;
 }
 
-#define PRIMARY(call, reset)                                            \
-    CUresult quota_##call(struct hed_layer *self, struct hed_##call *a) \
-    {                                                                   \
-        struct quota_records all;                                       \
-        struct quota_device *d = begin(self, a->dev, reset, &all);      \
-        const CUresult r = hed_next(self, call, a);                     \
-                                                                        \
-        return end(self, d, a->dev, reset, &all, r);                    \
+#define PRIMARY(call, reset)                                                \
+    CUresult quota_##call(struct hed_layer *self, struct hed_##call *a)     \
+    {                                                                       \
+        struct quota_charges all;                                           \
+        struct quota_device *d = primary_ending(self, a->dev, reset, &all); \
+        const CUresult r = hed_next(self, call, a);                         \
+                                                                            \
+        return primary_ended(self, d, a->dev, reset, &all, r);              \
     }
 
 PRIMARY(cuDevicePrimaryCtxRelease, false)

@@ -33,19 +33,19 @@ quota_graph_begin(struct hed_layer *self, struct quota_device *d, uint64_t n)
 /* After the call: n was charged for it, the report says what is there. added: the call was one that
  * adds a node. */
 static void
-settle(struct hed_layer *self, struct quota_device *d, uint64_t n, bool added)
+settle_graph_memory(struct hed_layer *self, struct quota_device *d, uint64_t n, bool added)
 {
     uint64_t spare = n ? quota_round(n) : 0;
     struct quota *q = self->state;
     cuuint64_t value = 0;
-    uint64_t turn;
+    uint64_t serial;
     CUdevice ordinal = -1;
 
     for (CUdevice i = 0; ordinal < 0 && i < QUOTA_DEVICES; i++)
         if (atomic_load_explicit(&q->ordinals[i], memory_order_acquire) == d)
             ordinal = i;
     hed_lock_brief(&d->graph_lock);
-    turn = ++d->graph_turn;
+    serial = ++d->graph_serial;
     hed_unlock_brief(&d->graph_lock);
 
     struct hed_cuDeviceGetGraphMemAttribute get = {ordinal, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT,
@@ -76,7 +76,7 @@ settle(struct hed_layer *self, struct quota_device *d, uint64_t n, bool added)
             quota_force(d, more - paid);
         spare -= paid;
         d->graph_charged = want;
-    } else if (want < d->graph_charged && turn == d->graph_turn) {
+    } else if (want < d->graph_charged && serial == d->graph_serial) {
         spare += d->graph_charged - want;
         d->graph_charged = want;
     }
@@ -88,13 +88,13 @@ settle(struct hed_layer *self, struct quota_device *d, uint64_t n, bool added)
 void
 quota_graph_end(struct hed_layer *self, struct quota_device *d, uint64_t n)
 {
-    settle(self, d, n, false);
+    settle_graph_memory(self, d, n, false);
 }
 
 void
 quota_graph_added(struct hed_layer *self, struct quota_device *d, uint64_t n)
 {
-    settle(self, d, n, true);
+    settle_graph_memory(self, d, n, true);
 }
 
 /* Must a graph's memory be charged before a call that may take it? Not where it was taken when its
@@ -215,7 +215,7 @@ quota_cuGraphAddNode_v2(struct hed_layer *self, struct hed_cuGraphAddNode_v2 *a)
 static bool add_graph(struct hed_layer *self, CUgraph graph, struct quota_exec *e, int depth);
 
 static bool
-add_node(struct hed_layer *self, CUgraphNode node, struct quota_exec *e, int depth)
+add_memory_node(struct hed_layer *self, CUgraphNode node, struct quota_exec *e, int depth)
 {
     CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
     CUDA_MEM_ALLOC_NODE_PARAMS_v1 p = {0};
@@ -265,7 +265,7 @@ add_graph(struct hed_layer *self, CUgraph graph, struct quota_exec *e, int depth
     get.nodes = nodes;
     if (nodes && hed_next(self, cuGraphGetNodes, &get) == CUDA_SUCCESS)
         for (size_t i = 0; i < n; i++)
-            any |= nodes[i] && add_node(self, nodes[i], e, depth);
+            any |= nodes[i] && add_memory_node(self, nodes[i], e, depth);
     free(nodes);
     return any;
 }
@@ -289,7 +289,8 @@ weigh(struct hed_layer *self, CUgraph graph)
 
 /* Charges an executable graph's memory before a call, on all its devices or none. */
 static bool
-begin(struct hed_layer *self, struct quota_exec *e, bool launch, uint64_t charged[QUOTA_DEVICES])
+charge_exec(struct hed_layer *self, struct quota_exec *e, bool launch,
+            uint64_t charged[QUOTA_DEVICES])
 {
     bool good = true;
 
@@ -310,8 +311,8 @@ begin(struct hed_layer *self, struct quota_exec *e, bool launch, uint64_t charge
 
 /* model: bytes more (1) or fewer (-1) that executable graphs have. */
 static void
-end(struct hed_layer *self, struct quota_exec *e, const uint64_t charged[QUOTA_DEVICES], int model,
-    bool launched)
+settle_exec(struct hed_layer *self, struct quota_exec *e, const uint64_t charged[QUOTA_DEVICES],
+            int model, bool launched)
 {
     for (CUdevice i = 0; i < QUOTA_DEVICES; i++) {
         struct quota_device *d = e->bytes[i] ? quota_device(self, i) : NULL;
@@ -335,15 +336,15 @@ made(struct hed_layer *self, struct quota_exec *e, CUgraphExec *exec, CUresult r
 {
     const bool good = r == CUDA_SUCCESS && exec;
 
-    end(self, e, charged, good ? 1 : 0, false);
+    settle_exec(self, e, charged, good ? 1 : 0, false);
     if (good) {
-        const struct quota_record record = {
+        const struct quota_charge record = {
             .key = (uint64_t)(uintptr_t)*exec, .thing = e, .kind = QUOTA_EXEC};
 
         if (quota_put(self->state, &record) == 0)
             return r;
         (void)hed_next(self, cuGraphExecDestroy, &(struct hed_cuGraphExecDestroy){*exec});
-        end(self, e, NULL, -1, false);
+        settle_exec(self, e, NULL, -1, false);
         r = CUDA_ERROR_OUT_OF_MEMORY;
     }
     free(e);
@@ -358,7 +359,7 @@ made(struct hed_layer *self, struct quota_exec *e, CUgraphExec *exec, CUresult r
                                                                                 \
         if (!e)                                                                 \
             return hed_next(self, call, a);                                     \
-        if (!begin(self, e, false, charged)) {                                  \
+        if (!charge_exec(self, e, false, charged)) {                            \
             free(e);                                                            \
             return CUDA_ERROR_OUT_OF_MEMORY;                                    \
         }                                                                       \
@@ -374,7 +375,7 @@ static struct quota_exec *
 find(struct hed_layer *self, CUgraphExec exec)
 {
     struct quota *q = self->state;
-    struct quota_record r;
+    struct quota_charge r;
 
     return atomic_load_explicit(&q->memory_nodes, memory_order_relaxed) &&
                    quota_peek(q, QUOTA_EXEC, (uint64_t)(uintptr_t)exec, &r)
@@ -390,12 +391,12 @@ find(struct hed_layer *self, CUgraphExec exec)
                                                                         \
         if (!e)                                                         \
             return hed_next(self, call, a);                             \
-        if (!begin(self, e, true, charged))                             \
+        if (!charge_exec(self, e, true, charged))                       \
             return CUDA_ERROR_OUT_OF_MEMORY;                            \
                                                                         \
         const CUresult r = hed_next(self, call, a);                     \
                                                                         \
-        end(self, e, charged, 0, r == CUDA_SUCCESS);                    \
+        settle_exec(self, e, charged, 0, r == CUDA_SUCCESS);            \
         return r;                                                       \
     }
 
@@ -405,14 +406,14 @@ LAUNCH(cuGraphLaunch)
 CUresult
 quota_cuGraphExecDestroy(struct hed_layer *self, struct hed_cuGraphExecDestroy *a)
 {
-    struct quota_record r;
+    struct quota_charge r;
     const bool found = quota_take(self->state, QUOTA_EXEC, (uint64_t)(uintptr_t)a->hGraphExec, &r);
     const CUresult result = hed_next(self, cuGraphExecDestroy, a);
 
     if (found && result != CUDA_SUCCESS) {
         (void)quota_put(self->state, &r);
     } else if (found) {
-        end(self, r.thing, NULL, -1, false);
+        settle_exec(self, r.thing, NULL, -1, false);
         free(r.thing);
     }
     return result;

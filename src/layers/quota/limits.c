@@ -16,7 +16,7 @@
 
 /* Contexts are far enough apart for a few numbers behind each. */
 static uint64_t
-key_of(CUcontext context, unsigned limit)
+limit_key(CUcontext context, unsigned limit)
 {
     return (uint64_t)(uintptr_t)context + limit;
 }
@@ -44,7 +44,7 @@ threads(struct hed_layer *self)
 
 /* Bytes that a limit of n means, above what every context has; UINT64_MAX for too many. */
 static uint64_t
-bytes_of(struct hed_layer *self, CUlimit limit, uint64_t n)
+limit_bytes(struct hed_layer *self, CUlimit limit, uint64_t n)
 {
     const uint64_t first = limit == CU_LIMIT_STACK_SIZE         ? STACK_FIRST
                            : limit == CU_LIMIT_PRINTF_FIFO_SIZE ? PRINT_FIRST
@@ -57,7 +57,7 @@ bytes_of(struct hed_layer *self, CUlimit limit, uint64_t n)
 
 /* The driver may have made more or less of it, which it has done already. */
 static uint64_t
-settle(struct hed_layer *self, struct quota_device *d, CUlimit limit, uint64_t charged)
+settle_limit(struct hed_layer *self, struct quota_device *d, CUlimit limit, uint64_t charged)
 {
     size_t now = 0;
     struct hed_cuCtxGetLimit get = {&now, limit};
@@ -65,7 +65,7 @@ settle(struct hed_layer *self, struct quota_device *d, CUlimit limit, uint64_t c
     if (hed_next(self, cuCtxGetLimit, &get) != CUDA_SUCCESS || now == 0)
         return charged;
 
-    const uint64_t is = bytes_of(self, limit, now);
+    const uint64_t is = limit_bytes(self, limit, now);
 
     if (is > charged)
         quota_force(d, is - charged);
@@ -85,10 +85,10 @@ quota_cuCtxSetLimit(struct hed_layer *self, struct hed_cuCtxSetLimit *a)
         return hed_next(self, cuCtxSetLimit, a);
 
     const CUcontext context = quota_context(self);
-    const uint64_t key = key_of(context, (unsigned)a->limit);
-    struct quota_record record = {.key = key, .device = d, .context = context, .kind = QUOTA_LIMIT};
-    struct quota_record old = {0};
-    const uint64_t want = bytes_of(self, a->limit, a->value);
+    const uint64_t key = limit_key(context, (unsigned)a->limit);
+    struct quota_charge record = {.key = key, .device = d, .context = context, .kind = QUOTA_LIMIT};
+    struct quota_charge old = {0};
+    const uint64_t want = limit_bytes(self, a->limit, a->value);
     const bool found = quota_take(self->state, QUOTA_LIMIT, key, &old);
     const uint64_t more = want > old.bytes ? want - old.bytes : 0;
     CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
@@ -105,7 +105,7 @@ quota_cuCtxSetLimit(struct hed_layer *self, struct hed_cuCtxSetLimit *a)
     }
     if (want < old.bytes)
         quota_give(d, old.bytes - want);
-    record.bytes = settle(self, d, a->limit, want);
+    record.bytes = settle_limit(self, d, a->limit, want);
     /* Without memory for the record it stays charged: too much, never too little. */
     (void)quota_put(self->state, &record);
     return r;
@@ -116,15 +116,15 @@ quota_without_heap(struct hed_layer *self, uint64_t took)
 {
     struct quota *q = self->state;
     const CUcontext context = took ? quota_context(self) : NULL;
-    struct quota_record heap;
-    struct quota_record seen;
+    struct quota_charge heap;
+    struct quota_charge seen;
 
     if (took == 0 ||
-        !quota_peek(q, QUOTA_LIMIT, key_of(context, CU_LIMIT_MALLOC_HEAP_SIZE), &heap) ||
+        !quota_peek(q, QUOTA_LIMIT, limit_key(context, CU_LIMIT_MALLOC_HEAP_SIZE), &heap) ||
         heap.bytes == 0 || took < heap.bytes ||
-        quota_peek(q, QUOTA_LIMIT, key_of(context, HEAP_SEEN), &seen))
+        quota_peek(q, QUOTA_LIMIT, limit_key(context, HEAP_SEEN), &seen))
         return took;
-    seen = (struct quota_record){.key = key_of(context, HEAP_SEEN),
+    seen = (struct quota_charge){.key = limit_key(context, HEAP_SEEN),
                                  .device = heap.device,
                                  .context = context,
                                  .kind = QUOTA_LIMIT};

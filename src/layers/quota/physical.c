@@ -29,7 +29,7 @@ let_go(struct quota_physical *p)
 static int
 remember(struct quota *q, struct quota_physical *p)
 {
-    const struct quota_record r = {.key = p->handle,
+    const struct quota_charge r = {.key = p->handle,
                                    .bytes = p->bytes,
                                    .device = p->device,
                                    .thing = p,
@@ -74,7 +74,7 @@ static struct quota_physical *
 drop_handle(struct quota *q, uint64_t handle)
 {
     struct quota_physical *p = NULL;
-    struct quota_record r;
+    struct quota_charge r;
 
     hed_lock(&q->lock);
     if (quota_peek(q, QUOTA_PHYSICAL, handle, &r)) {
@@ -109,7 +109,7 @@ quota_cuMemRelease(struct hed_layer *self, struct hed_cuMemRelease *a)
 
 /* The first mapping at or behind an address. */
 static size_t
-lower(const struct quota *q, uint64_t at)
+first_mapping_from(const struct quota *q, uint64_t at)
 {
     size_t low = 0;
     size_t high = q->mapping_count;
@@ -138,7 +138,7 @@ add_mapping(struct quota *q, uint64_t at, uint64_t size, struct quota_physical *
         q->mapping_size = n;
     }
 
-    const size_t i = lower(q, at);
+    const size_t i = first_mapping_from(q, at);
 
     memmove(&q->mappings[i + 1], &q->mappings[i], (q->mapping_count - i) * sizeof *q->mappings);
     q->mappings[i] = (struct quota_mapping){at, size, p};
@@ -154,7 +154,7 @@ drop_mappings(struct quota *q, uint64_t at, uint64_t size)
     size_t to;
 
     hed_lock(&q->lock);
-    to = lower(q, at);
+    to = first_mapping_from(q, at);
     for (size_t i = to; i < q->mapping_count; i++) {
         const struct quota_mapping m = q->mappings[i];
         const bool array = m.size == 0;
@@ -175,7 +175,7 @@ static struct quota_physical *
 hold(struct quota *q, uint64_t handle)
 {
     struct quota_physical *p = NULL;
-    struct quota_record r;
+    struct quota_charge r;
 
     hed_lock(&q->lock);
     if (quota_peek(q, QUOTA_PHYSICAL, handle, &r)) {
@@ -259,7 +259,7 @@ quota_cuMemRetainAllocationHandle(struct hed_layer *self, struct hed_cuMemRetain
     if (r != CUDA_SUCCESS || !a->handle)
         return r;
     hed_lock(&q->lock);
-    for (size_t i = lower(q, at + 1); i-- > 0;) {
+    for (size_t i = first_mapping_from(q, at + 1); i-- > 0;) {
         const struct quota_mapping *m = &q->mappings[i];
 
         if (m->size == 0)

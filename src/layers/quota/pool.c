@@ -11,7 +11,7 @@
  * which is done before anybody is refused.
  *
  * A report may be older than what another thread has done since: it makes a charge smaller only
- * where nothing has begun meanwhile (`turn`).
+ * where nothing has begun meanwhile (`serial`).
  */
 #include <stdlib.h>
 
@@ -46,7 +46,7 @@ quota_pool_learn(struct quota *q, CUmemoryPool handle, struct quota_device *d)
 }
 
 static struct quota_pool *
-find(struct quota *q, CUmemoryPool handle)
+find_pool(struct quota *q, CUmemoryPool handle)
 {
     struct quota_pool *p;
 
@@ -58,15 +58,15 @@ find(struct quota *q, CUmemoryPool handle)
 }
 
 static uint64_t
-begin(struct quota *q, struct quota_pool *p, bool *gone)
+pool_measure(struct quota *q, struct quota_pool *p, bool *gone)
 {
     hed_lock_brief(&q->lock);
 
-    const uint64_t turn = ++p->turn;
+    const uint64_t serial = ++p->serial;
 
     *gone = p->gone;
     hed_unlock_brief(&q->lock);
-    return turn;
+    return serial;
 }
 
 /* What the layer below says the pool has; 0 where it does not. */
@@ -97,11 +97,11 @@ trim_pool(struct hed_layer *self, struct quota_pool *p)
 /* Makes the charge what it should be. False: the pool is larger than the limit lets it be; it is
  * charged all the same. */
 static bool
-settle(struct hed_layer *self, struct quota_pool *p)
+pool_settle(struct hed_layer *self, struct quota_pool *p)
 {
     struct quota *q = self->state;
     bool gone;
-    const uint64_t turn = begin(q, p, &gone);
+    const uint64_t serial = pool_measure(q, p, &gone);
     const uint64_t n = gone ? 0 : reported(self, p);
     bool fits = true;
 
@@ -114,7 +114,7 @@ settle(struct hed_layer *self, struct quota_pool *p)
         if (!fits)
             quota_force(p->device, want - p->charged);
         p->charged = want;
-    } else if (want < p->charged && turn == p->turn) {
+    } else if (want < p->charged && serial == p->serial) {
         quota_give(p->device, p->charged - want);
         p->charged = want;
     }
@@ -129,7 +129,7 @@ charge_live(struct quota *q, struct quota_pool *p, uint64_t n)
     bool good = true;
 
     hed_lock(&q->lock);
-    p->turn++;
+    p->serial++;
     if (n > UINT64_MAX / 2 - p->live)
         good = false;
     else if (p->live + n > p->charged) {
@@ -150,9 +150,9 @@ quota_pool_freed(struct hed_layer *self, struct quota_pool *p, uint64_t n)
 
     hed_lock_brief(&q->lock);
     p->live -= n;
-    p->turn++;
+    p->serial++;
     hed_unlock_brief(&q->lock);
-    (void)settle(self, p);
+    (void)pool_settle(self, p);
 }
 
 /* All pools of a device; those that keep more than the program has are trimmed first. */
@@ -177,7 +177,7 @@ quota_pools_settle(struct hed_layer *self, struct quota_device *d, bool trim)
             continue;
         if (trim && !gone)
             trim_pool(self, p);
-        (void)settle(self, p);
+        (void)pool_settle(self, p);
     }
 }
 
@@ -186,7 +186,7 @@ struct quota_pool *
 quota_pool_end(struct hed_layer *self, CUmemoryPool handle)
 {
     struct quota *q = self->state;
-    struct quota_pool *p = find(q, handle);
+    struct quota_pool *p = find_pool(q, handle);
 
     hed_lock_brief(&q->lock);
     if (p)
@@ -208,16 +208,16 @@ quota_pool_ended(struct hed_layer *self, struct quota_pool *p, bool done)
         hed_unlock_brief(&q->lock);
     }
     if (p->device)
-        (void)settle(self, p);
+        (void)pool_settle(self, p);
 }
 
 void
 quota_pool_changed(struct hed_layer *self, CUmemoryPool handle)
 {
-    struct quota_pool *p = find(self->state, handle);
+    struct quota_pool *p = find_pool(self->state, handle);
 
     if (p && p->device)
-        (void)settle(self, p);
+        (void)pool_settle(self, p);
 }
 
 /* ---- allocating ------------------------------------------------------------------------------ */
@@ -235,7 +235,7 @@ quota_capturing(struct hed_layer *self, CUstream stream, bool ptds)
 
 /* The device that a stream works on; the current one for streams that are everybody's. */
 static struct quota_device *
-device_of(struct hed_layer *self, CUstream stream)
+device_of_stream(struct hed_layer *self, CUstream stream)
 {
     CUdevice dev = 0;
     CUcontext context = NULL;
@@ -304,16 +304,16 @@ after(struct hed_layer *self, struct quota_pool *p, uint64_t n, CUresult r, CUde
         return r;
     }
 
-    const struct quota_record record = {.key = *at,
+    const struct quota_charge record = {.key = *at,
                                         .bytes = n,
                                         .device = p->device,
                                         .context = quota_context(self),
                                         .thing = p,
                                         .kind = QUOTA_MEMORY};
 
-    if (!settle(self, p)) {
+    if (!pool_settle(self, p)) {
         trim_pool(self, p);
-        (void)settle(self, p);
+        (void)pool_settle(self, p);
         if (quota_used(p->device) > p->device->limit)
             return undo(self, p, *at, stream, ptds, n);
     }
@@ -322,7 +322,7 @@ after(struct hed_layer *self, struct quota_pool *p, uint64_t n, CUresult r, CUde
 
 /* Charges for n bytes of a pool, after having made room if need be. */
 static bool
-prepare(struct hed_layer *self, struct quota_pool *p, uint64_t n)
+pool_claim(struct hed_layer *self, struct quota_pool *p, uint64_t n)
 {
     if (charge_live(self->state, p, n))
         return true;
@@ -331,7 +331,7 @@ prepare(struct hed_layer *self, struct quota_pool *p, uint64_t n)
 }
 
 static uint64_t
-size_of(uint64_t n)
+pool_round(uint64_t n)
 {
     return n > UINT64_MAX - 511 ? UINT64_MAX : (n + 511) & ~511ull;
 }
@@ -343,7 +343,7 @@ quota_cuMemAllocAsync(struct hed_layer *self, struct hed_cuMemAllocAsync *a)
     /* A question about a stream that captures may end the capture: the current device it is. */
     struct quota_device *d = !a->dptr || !a->bytesize ? NULL
                              : capturing              ? quota_current(self)
-                                                      : device_of(self, a->hStream);
+                                                      : device_of_stream(self, a->hStream);
     struct quota_pool *p;
 
     if (d && capturing) {
@@ -360,12 +360,12 @@ quota_cuMemAllocAsync(struct hed_layer *self, struct hed_cuMemAllocAsync *a)
     p = d ? current_pool(self, d) : NULL;
     if (!p || !p->device)
         return hed_next(self, cuMemAllocAsync, a);
-    if (!prepare(self, p, size_of(a->bytesize)))
+    if (!pool_claim(self, p, pool_round(a->bytesize)))
         return CUDA_ERROR_OUT_OF_MEMORY;
 
     const CUresult r = hed_next(self, cuMemAllocAsync, a);
 
-    return after(self, p, size_of(a->bytesize), r, a->dptr, a->hStream, a->ptds);
+    return after(self, p, pool_round(a->bytesize), r, a->dptr, a->hStream, a->ptds);
 }
 
 CUresult
@@ -373,8 +373,8 @@ quota_cuMemAllocFromPoolAsync(struct hed_layer *self, struct hed_cuMemAllocFromP
 {
     struct quota *q = self->state;
     const bool capturing = quota_capturing(self, a->hStream, a->ptds);
-    struct quota_device *d = a->dptr && a->bytesize ? device_of(self, a->hStream) : NULL;
-    struct quota_pool *p = d ? find(q, a->pool) : NULL;
+    struct quota_device *d = a->dptr && a->bytesize ? device_of_stream(self, a->hStream) : NULL;
+    struct quota_pool *p = d ? find_pool(q, a->pool) : NULL;
 
     if (d && !p && a->pool) /* from somewhere we did not see */
         p = quota_pool_learn(q, a->pool, d);
@@ -390,10 +390,10 @@ quota_cuMemAllocFromPoolAsync(struct hed_layer *self, struct hed_cuMemAllocFromP
         quota_graph_added(self, p->device, a->bytesize);
         return r;
     }
-    if (!prepare(self, p, size_of(a->bytesize)))
+    if (!pool_claim(self, p, pool_round(a->bytesize)))
         return CUDA_ERROR_OUT_OF_MEMORY;
 
     const CUresult r = hed_next(self, cuMemAllocFromPoolAsync, a);
 
-    return after(self, p, size_of(a->bytesize), r, a->dptr, a->hStream, a->ptds);
+    return after(self, p, pool_round(a->bytesize), r, a->dptr, a->hStream, a->ptds);
 }

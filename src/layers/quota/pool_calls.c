@@ -3,7 +3,7 @@
 
 /* A pool that the program was told of. */
 static void
-learn(struct hed_layer *self, CUmemoryPool pool, const CUmemLocation_v1 *where)
+learn_pool(struct hed_layer *self, CUmemoryPool pool, const CUmemLocation_v1 *where)
 {
     const bool device = where && where->type == CU_MEM_LOCATION_TYPE_DEVICE;
     struct quota_device *d = device ? quota_device(self, where->id) : NULL;
@@ -20,7 +20,7 @@ learn_typed(struct hed_layer *self, CUmemoryPool pool, const CUmemLocation_v1 *w
         (!where || where->type != CU_MEM_LOCATION_TYPE_DEVICE))
         (void)quota_pool_learn(self->state, pool, quota_current(self));
     else
-        learn(self, pool, where);
+        learn_pool(self, pool, where);
 }
 
 static void
@@ -52,7 +52,7 @@ quota_cuMemPoolImportFromShareableHandle(struct hed_layer *self,
     const CUresult r = hed_next(self, cuMemPoolImportFromShareableHandle, a);
 
     if (r == CUDA_SUCCESS && a->pool_out)
-        learn(self, *a->pool_out, NULL);
+        learn_pool(self, *a->pool_out, NULL);
     return r;
 }
 
@@ -83,7 +83,7 @@ quota_cuDeviceGetDefaultMemPool(struct hed_layer *self, struct hed_cuDeviceGetDe
     const CUresult r = hed_next(self, cuDeviceGetDefaultMemPool, a);
 
     if (r == CUDA_SUCCESS && a->pool_out)
-        learn(self, *a->pool_out, &(CUmemLocation_v1){CU_MEM_LOCATION_TYPE_DEVICE, a->dev});
+        learn_pool(self, *a->pool_out, &(CUmemLocation_v1){CU_MEM_LOCATION_TYPE_DEVICE, a->dev});
     return r;
 }
 
@@ -94,7 +94,7 @@ quota_cuDeviceGetMemPool(struct hed_layer *self, struct hed_cuDeviceGetMemPool *
 
     /* Pools of other processes can be current, too; then this is not their first sight. */
     if (r == CUDA_SUCCESS && a->pool)
-        learn(self, *a->pool, &(CUmemLocation_v1){CU_MEM_LOCATION_TYPE_DEVICE, a->dev});
+        learn_pool(self, *a->pool, &(CUmemLocation_v1){CU_MEM_LOCATION_TYPE_DEVICE, a->dev});
     return r;
 }
 
@@ -138,7 +138,7 @@ quota_cuMemSetMemPool(struct hed_layer *self, struct hed_cuMemSetMemPool *a)
 
 /* From the first capture on, streams are asked whether they are in one. */
 static void
-captures(struct hed_layer *self)
+note_first_capture(struct hed_layer *self)
 {
     atomic_store_explicit(&((struct quota *)self->state)->captures, true, memory_order_relaxed);
 }
@@ -146,20 +146,20 @@ captures(struct hed_layer *self)
 CUresult
 quota_cuStreamBeginCapture(struct hed_layer *self, struct hed_cuStreamBeginCapture *a)
 {
-    captures(self);
+    note_first_capture(self);
     return hed_next(self, cuStreamBeginCapture, a);
 }
 
 CUresult
 quota_cuStreamBeginCapture_v2(struct hed_layer *self, struct hed_cuStreamBeginCapture_v2 *a)
 {
-    captures(self);
+    note_first_capture(self);
     return hed_next(self, cuStreamBeginCapture_v2, a);
 }
 
 CUresult
 quota_cuStreamBeginCaptureToGraph(struct hed_layer *self, struct hed_cuStreamBeginCaptureToGraph *a)
 {
-    captures(self);
+    note_first_capture(self);
     return hed_next(self, cuStreamBeginCaptureToGraph, a);
 }

@@ -55,7 +55,7 @@ group_slot(struct quota *q, const uint64_t key[2])
 }
 
 static struct quota_device *
-make_device(struct quota *q, const uint64_t key[2])
+make_quota_device(struct quota *q, const uint64_t key[2])
 {
     struct quota_device *d = calloc(1, sizeof *d);
 
@@ -77,7 +77,7 @@ make_device(struct quota *q, const uint64_t key[2])
     }
     d->meet = q->meet;
     d->total = &((struct quota_common *)hed_meet_common(q->meet))->total[d->slot];
-    d->used = &((struct quota_place *)hed_meet_mine(q->meet))->used[d->slot];
+    d->used = &((struct quota_slot *)hed_meet_mine(q->meet))->used[d->slot];
     return d;
 }
 
@@ -90,7 +90,7 @@ quota_device_by_key(struct quota *q, const uint64_t key[2])
     for (uint32_t i = 0; !d && i < q->device_count; i++)
         if (memcmp(q->devices[i]->key, key, sizeof q->devices[i]->key) == 0)
             d = q->devices[i];
-    if (!d && q->device_count < QUOTA_DEVICES && (d = make_device(q, key)) != NULL)
+    if (!d && q->device_count < QUOTA_DEVICES && (d = make_quota_device(q, key)) != NULL)
         q->devices[q->device_count++] = d;
     hed_unlock(&q->lock);
     return d;
@@ -200,10 +200,10 @@ quota_claim(struct hed_layer *self, struct quota_device *d, uint64_t n)
 /* ---- the layer ------------------------------------------------------------------------------- */
 
 static int
-join(struct quota *q, const char *group, struct hed_why *why)
+join_group(struct quota *q, const char *group, struct hed_why *why)
 {
     static const struct hed_meet_shape shape = {GROUP_MAGIC, sizeof(struct quota_common),
-                                                sizeof(struct quota_place), QUOTA_PLACES};
+                                                sizeof(struct quota_slot), QUOTA_SLOTS};
     char name[128];
 
     if (!*group)
@@ -239,7 +239,7 @@ quota_init(struct hed_layer *self, const struct hed_config *config, struct hed_w
     for (size_t i = 0; i < QUOTA_SHARDS; i++)
         hed_lock_init(&q->shards[i].lock, HED_RANK_RECORDS);
 
-    const int err = join(q, config->mem_group, why);
+    const int err = join_group(q, config->mem_group, why);
 
     if (err) {
         free(q);

@@ -1,7 +1,7 @@
 /* The quota layer's parts: how much of each device's memory a process, or a group of them, has.
  *
  *   quota.c    the layer: settings, the table of calls
- *   purse.c    the amount a device is charged with, in this process and in the group
+ *   budget.c    the amount a device is charged with, in this process and in the group
  *   table.c    what was charged for what: by address and by handle
  *   alloc.c    plain, pitched and managed memory, arrays, freeing
  *   pool.c     pools and stream-ordered allocations
@@ -19,7 +19,7 @@
  * 2. A record is taken out of the table before its memory is freed, because the address can be
  *    somebody else's right after.
  * 3. No lock is held across a call of the next layer.
- * 4. What a process of a group has is in its own place of the meeting file: it goes with it.
+ * 4. What a process of a group has is in its own slot of the meeting file: it goes with it.
  */
 #pragma once
 
@@ -34,10 +34,10 @@
 #include "meet/meet.h"
 
 #define QUOTA_DEVICES 64
-#define QUOTA_PLACES 256
+#define QUOTA_SLOTS 256
 #define QUOTA_SHARDS 64
 
-/* ---- purse ----------------------------------------------------------------------------------- */
+/* ---- budget ---------------------------------------------------------------------------------- */
 
 /* The group's part that all share. A total has a count of changes in its upper 16 bits. */
 struct quota_common {
@@ -45,7 +45,7 @@ struct quota_common {
     _Atomic uint64_t key[QUOTA_DEVICES][2]; /* the device's UUID; 0: free */
 };
 
-struct quota_place {
+struct quota_slot {
     _Atomic uint64_t used[QUOTA_DEVICES];
 };
 
@@ -57,7 +57,7 @@ struct quota_device {
     uint32_t slot;           /* in the group's arrays */
     struct hed_meet *meet;   /* NULL: the limit is this process's alone */
     _Atomic uint64_t *total; /* what is compared with the limit */
-    _Atomic uint64_t *used;  /* of this process, in its place; NULL without a group */
+    _Atomic uint64_t *used;  /* of this process, in its slot; NULL without a group */
     _Atomic uint64_t own;    /* of this process */
     _Atomic uint64_t alone;  /* total without a group */
 
@@ -67,7 +67,7 @@ struct quota_device {
 
     /* Graphs' memory; see graph.c. */
     struct hed_lock graph_lock;
-    uint64_t graph_charged, graph_model, graph_turn;
+    uint64_t graph_charged, graph_model, graph_serial;
     _Atomic bool graph_mute;      /* the layer below does not say */
     bool graph_eager;             /* it takes memory when a node is added */
     bool graph_reports;           /* the layer below says what graphs have */
@@ -98,7 +98,7 @@ enum quota_kind {
     QUOTA_LIMIT
 };
 
-struct quota_record {
+struct quota_charge {
     uint64_t key;
     uint64_t bytes;
     struct quota_device *device;
@@ -109,12 +109,12 @@ struct quota_record {
 
 struct quota_shard {
     struct hed_lock lock;
-    struct quota_record *slots; /* kind 0: free */
+    struct quota_charge *slots; /* kind 0: free */
     size_t size, count;         /* size: a power of two, or 0 */
 } __attribute__((aligned(64)));
 
-struct quota_records {
-    struct quota_record *at;
+struct quota_charges {
+    struct quota_charge *at;
     size_t count, size;
 };
 
@@ -126,7 +126,7 @@ struct quota_pool {
     bool gone;                   /* destroyed; the last of it goes with its last allocation */
     _Atomic bool mute;           /* the layer below does not say what it has */
     uint64_t live, charged;      /* guarded by quota.lock, as is the rest */
-    uint64_t turn;
+    uint64_t serial;
     struct quota_pool *next;
 };
 
@@ -166,14 +166,14 @@ bool quota_claim(struct hed_layer *self, struct quota_device *d, uint64_t n);
 /* What a device loses by an allocation of n bytes. */
 uint64_t quota_round(uint64_t n);
 
-int quota_put(struct quota *q, const struct quota_record *r);
-bool quota_take(struct quota *q, enum quota_kind kind, uint64_t key, struct quota_record *out);
-bool quota_peek(struct quota *q, enum quota_kind kind, uint64_t key, struct quota_record *out);
+int quota_put(struct quota *q, const struct quota_charge *r);
+bool quota_take(struct quota *q, enum quota_kind kind, uint64_t key, struct quota_charge *out);
+bool quota_peek(struct quota *q, enum quota_kind kind, uint64_t key, struct quota_charge *out);
 /* Takes what goes with a context. */
-void quota_take_all(struct quota *q, CUcontext context, struct quota_records *out);
-void quota_take_library(struct quota *q, CUlibrary library, struct quota_records *out);
-void quota_put_all(struct quota *q, struct quota_records *r);
-void quota_drop_all(struct hed_layer *self, struct quota_records *r); /* gives all back */
+void quota_take_all(struct quota *q, CUcontext context, struct quota_charges *out);
+void quota_take_library(struct quota *q, CUlibrary library, struct quota_charges *out);
+void quota_put_all(struct quota *q, struct quota_charges *r);
+void quota_drop_all(struct hed_layer *self, struct quota_charges *r); /* gives all back */
 
 /* Pools. */
 struct quota_pool *quota_pool_learn(struct quota *q, CUmemoryPool handle, struct quota_device *d);

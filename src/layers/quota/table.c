@@ -8,7 +8,7 @@
 #define FIRST_SIZE 16
 
 static uint64_t
-mix(enum quota_kind kind, uint64_t key)
+hash_key(enum quota_kind kind, uint64_t key)
 {
     uint64_t h = (key ^ (uint64_t)kind << 56) * UINT64_C(0x9e3779b97f4a7c15);
 
@@ -23,7 +23,7 @@ shard_of(struct quota *q, uint64_t hash)
 
 /* Where the record is or would be. There is a free slot, always. */
 static size_t
-find(const struct quota_shard *s, enum quota_kind kind, uint64_t key, uint64_t hash)
+shard_find(const struct quota_shard *s, enum quota_kind kind, uint64_t key, uint64_t hash)
 {
     size_t i = (hash / QUOTA_SHARDS) & (s->size - 1);
 
@@ -33,7 +33,7 @@ find(const struct quota_shard *s, enum quota_kind kind, uint64_t key, uint64_t h
 }
 
 static bool
-grow(struct quota_shard *s)
+shard_grow(struct quota_shard *s)
 {
     struct quota_shard to = {.size = s->size ? s->size * 2 : FIRST_SIZE};
 
@@ -41,10 +41,10 @@ grow(struct quota_shard *s)
     if (!to.slots)
         return false;
     for (size_t i = 0; i < s->size; i++) {
-        const struct quota_record *r = &s->slots[i];
+        const struct quota_charge *r = &s->slots[i];
 
         if (r->kind != 0)
-            to.slots[find(&to, r->kind, r->key, mix(r->kind, r->key))] = *r;
+            to.slots[shard_find(&to, r->kind, r->key, hash_key(r->kind, r->key))] = *r;
     }
     free(s->slots);
     s->slots = to.slots;
@@ -54,18 +54,18 @@ grow(struct quota_shard *s)
 
 /* A record of that key that is there already is one whose end nobody told us of: it goes. */
 int
-quota_put(struct quota *q, const struct quota_record *r)
+quota_put(struct quota *q, const struct quota_charge *r)
 {
-    const uint64_t hash = mix(r->kind, r->key);
+    const uint64_t hash = hash_key(r->kind, r->key);
     struct quota_shard *s = shard_of(q, hash);
-    struct quota_record old = {0};
+    struct quota_charge old = {0};
     bool good = true;
 
     hed_lock_brief(&s->lock);
     if ((s->count + 1) * 4 > s->size * 3)
-        good = grow(s);
+        good = shard_grow(s);
     if (good) {
-        struct quota_record *at = &s->slots[find(s, r->kind, r->key, hash)];
+        struct quota_charge *at = &s->slots[shard_find(s, r->kind, r->key, hash)];
 
         old = *at;
         *at = *r;
@@ -78,13 +78,13 @@ quota_put(struct quota *q, const struct quota_record *r)
 }
 
 static void
-erase(struct quota_shard *s, size_t hole)
+shard_erase(struct quota_shard *s, size_t hole)
 {
     const size_t mask = s->size - 1;
 
     for (size_t i = (hole + 1) & mask; s->slots[i].kind != 0; i = (i + 1) & mask) {
-        const struct quota_record *r = &s->slots[i];
-        const size_t home = (mix(r->kind, r->key) / QUOTA_SHARDS) & mask;
+        const struct quota_charge *r = &s->slots[i];
+        const size_t home = (hash_key(r->kind, r->key) / QUOTA_SHARDS) & mask;
 
         /* It may move if its home is not between the hole and itself. */
         if (((i - home) & mask) >= ((i - hole) & mask)) {
@@ -97,45 +97,46 @@ erase(struct quota_shard *s, size_t hole)
 }
 
 static bool
-get(struct quota *q, enum quota_kind kind, uint64_t key, struct quota_record *out, bool remove)
+table_get(struct quota *q, enum quota_kind kind, uint64_t key, struct quota_charge *out,
+          bool remove)
 {
-    const uint64_t hash = mix(kind, key);
+    const uint64_t hash = hash_key(kind, key);
     struct quota_shard *s = shard_of(q, hash);
     bool found = false;
 
     hed_lock_brief(&s->lock);
     if (s->size != 0) {
-        const size_t i = find(s, kind, key, hash);
+        const size_t i = shard_find(s, kind, key, hash);
 
         found = s->slots[i].kind != 0;
         if (found)
             *out = s->slots[i];
         if (found && remove)
-            erase(s, i);
+            shard_erase(s, i);
     }
     hed_unlock_brief(&s->lock);
     return found;
 }
 
 bool
-quota_take(struct quota *q, enum quota_kind kind, uint64_t key, struct quota_record *out)
+quota_take(struct quota *q, enum quota_kind kind, uint64_t key, struct quota_charge *out)
 {
-    return get(q, kind, key, out, true);
+    return table_get(q, kind, key, out, true);
 }
 
 bool
-quota_peek(struct quota *q, enum quota_kind kind, uint64_t key, struct quota_record *out)
+quota_peek(struct quota *q, enum quota_kind kind, uint64_t key, struct quota_charge *out)
 {
-    return get(q, kind, key, out, false);
+    return table_get(q, kind, key, out, false);
 }
 
 /* Without memory for the list, the rest stays charged: too much, never too little. */
 static bool
-append(struct quota_records *list, const struct quota_record *r)
+list_append(struct quota_charges *list, const struct quota_charge *r)
 {
     if (list->count == list->size) {
         const size_t size = list->size ? list->size * 2 : 64;
-        struct quota_record *at = realloc(list->at, size * sizeof *at);
+        struct quota_charge *at = realloc(list->at, size * sizeof *at);
 
         if (!at)
             return false;
@@ -148,21 +149,21 @@ append(struct quota_records *list, const struct quota_record *r)
 
 /* Takes what has that context, or is that library's. */
 static void
-take_those(struct quota *q, CUcontext context, const void *library, struct quota_records *out)
+take_those(struct quota *q, CUcontext context, const void *library, struct quota_charges *out)
 {
-    *out = (struct quota_records){0};
+    *out = (struct quota_charges){0};
     for (size_t n = 0; n < QUOTA_SHARDS; n++) {
         struct quota_shard *s = &q->shards[n];
 
         hed_lock_brief(&s->lock);
         for (size_t i = 0; i < s->size;) {
-            const struct quota_record *r = &s->slots[i];
+            const struct quota_charge *r = &s->slots[i];
             const bool meant = library ? r->kind == QUOTA_LIBRARY && r->thing == library
                                        : r->kind != 0 && r->context == context;
 
             /* Erasing may move another one here. */
-            if (meant && append(out, r))
-                erase(s, i);
+            if (meant && list_append(out, r))
+                shard_erase(s, i);
             else
                 i++;
         }
@@ -171,23 +172,23 @@ take_those(struct quota *q, CUcontext context, const void *library, struct quota
 }
 
 void
-quota_take_all(struct quota *q, CUcontext context, struct quota_records *out)
+quota_take_all(struct quota *q, CUcontext context, struct quota_charges *out)
 {
-    *out = (struct quota_records){0};
+    *out = (struct quota_charges){0};
     if (context)
         take_those(q, context, NULL, out);
 }
 
 void
-quota_take_library(struct quota *q, CUlibrary library, struct quota_records *out)
+quota_take_library(struct quota *q, CUlibrary library, struct quota_charges *out)
 {
-    *out = (struct quota_records){0};
+    *out = (struct quota_charges){0};
     if (library)
         take_those(q, NULL, library, out);
 }
 
 void
-quota_put_all(struct quota *q, struct quota_records *r)
+quota_put_all(struct quota *q, struct quota_charges *r)
 {
     for (size_t i = 0; i < r->count; i++)
         (void)quota_put(q, &r->at[i]);
@@ -195,7 +196,7 @@ quota_put_all(struct quota *q, struct quota_records *r)
 }
 
 void
-quota_drop_all(struct hed_layer *self, struct quota_records *r)
+quota_drop_all(struct hed_layer *self, struct quota_charges *r)
 {
     for (size_t i = 0; i < r->count; i++) {
         if (r->at[i].kind == QUOTA_MEMORY && r->at[i].thing)

@@ -23,7 +23,7 @@ left(struct quota_device *d)
 
 /* Pools may have given memory up since. */
 static struct quota_device *
-look(struct hed_layer *self)
+current_settled_device(struct hed_layer *self)
 {
     struct quota_device *d = quota_current(self);
 
@@ -36,7 +36,7 @@ CUresult
 quota_cuMemGetInfo(struct hed_layer *self, struct hed_cuMemGetInfo *a)
 {
     const CUresult r = hed_next(self, cuMemGetInfo, a);
-    struct quota_device *d = r == CUDA_SUCCESS ? look(self) : NULL;
+    struct quota_device *d = r == CUDA_SUCCESS ? current_settled_device(self) : NULL;
 
     if (d && a->free)
         *a->free = (unsigned)hed_min(*a->free, left(d));
@@ -49,7 +49,7 @@ CUresult
 quota_cuMemGetInfo_v2(struct hed_layer *self, struct hed_cuMemGetInfo_v2 *a)
 {
     const CUresult r = hed_next(self, cuMemGetInfo_v2, a);
-    struct quota_device *d = r == CUDA_SUCCESS ? look(self) : NULL;
+    struct quota_device *d = r == CUDA_SUCCESS ? current_settled_device(self) : NULL;
 
     if (d && a->free)
         *a->free = hed_min(*a->free, left(d));
@@ -84,7 +84,7 @@ quota_cuDeviceTotalMem_v2(struct hed_layer *self, struct hed_cuDeviceTotalMem_v2
 
 /* "GPU-01234567-89ab-...": the digits are the UUID's bytes. */
 static bool
-parse(const char *text, uint64_t key[2])
+parse_uuid(const char *text, uint64_t key[2])
 {
     unsigned char bytes[16] = {0};
     unsigned n = 0;
@@ -106,7 +106,7 @@ parse(const char *text, uint64_t key[2])
 }
 
 static struct quota_device *
-device_of(struct hed_layer *self, nvmlDevice_t device)
+device_of_nvml(struct hed_layer *self, nvmlDevice_t device)
 {
     char uuid[96] = "";
     unsigned index = 0;
@@ -114,7 +114,7 @@ device_of(struct hed_layer *self, nvmlDevice_t device)
     struct hed_nvmlDeviceGetUUID get = {device, uuid, sizeof uuid - 1};
     struct hed_nvmlDeviceGetIndex number = {device, &index};
 
-    if (hed_next_nvml(self, nvmlDeviceGetUUID, &get) == NVML_SUCCESS && parse(uuid, key))
+    if (hed_next_nvml(self, nvmlDeviceGetUUID, &get) == NVML_SUCCESS && parse_uuid(uuid, key))
         return quota_device_by_key(self->state, key);
     if (hed_next_nvml(self, nvmlDeviceGetIndex, &number) != NVML_SUCCESS)
         return NULL;
@@ -126,7 +126,8 @@ nvmlReturn_t
 quota_nvmlDeviceGetMemoryInfo(struct hed_layer *self, struct hed_nvmlDeviceGetMemoryInfo *a)
 {
     const nvmlReturn_t r = hed_next_nvml(self, nvmlDeviceGetMemoryInfo, a);
-    struct quota_device *d = r == NVML_SUCCESS && a->memory ? device_of(self, a->device) : NULL;
+    struct quota_device *d =
+        r == NVML_SUCCESS && a->memory ? device_of_nvml(self, a->device) : NULL;
 
     if (d) {
         nvmlMemory_t *m = a->memory;
@@ -143,7 +144,8 @@ nvmlReturn_t
 quota_nvmlDeviceGetMemoryInfo_v2(struct hed_layer *self, struct hed_nvmlDeviceGetMemoryInfo_v2 *a)
 {
     const nvmlReturn_t r = hed_next_nvml(self, nvmlDeviceGetMemoryInfo_v2, a);
-    struct quota_device *d = r == NVML_SUCCESS && a->memory ? device_of(self, a->device) : NULL;
+    struct quota_device *d =
+        r == NVML_SUCCESS && a->memory ? device_of_nvml(self, a->device) : NULL;
 
     if (d) {
         nvmlMemory_v2_t *m = a->memory;
@@ -169,16 +171,17 @@ limit_process(struct quota_device *d, unsigned pid, unsigned long long *used)
     *used = hed_min(*used, d->limit);
 }
 
-#define PROCESSES(call)                                                                        \
-    nvmlReturn_t quota_##call(struct hed_layer *self, struct hed_##call *a)                    \
-    {                                                                                          \
-        const nvmlReturn_t r = hed_next_nvml(self, call, a);                                   \
-        struct quota_device *d =                                                               \
-            r == NVML_SUCCESS && a->infos && a->infoCount ? device_of(self, a->device) : NULL; \
-                                                                                               \
-        for (unsigned i = 0; d && i < *a->infoCount; i++)                                      \
-            limit_process(d, a->infos[i].pid, &a->infos[i].usedGpuMemory);                     \
-        return r;                                                                              \
+#define PROCESSES(call)                                                        \
+    nvmlReturn_t quota_##call(struct hed_layer *self, struct hed_##call *a)    \
+    {                                                                          \
+        const nvmlReturn_t r = hed_next_nvml(self, call, a);                   \
+        struct quota_device *d = r == NVML_SUCCESS && a->infos && a->infoCount \
+                                     ? device_of_nvml(self, a->device)         \
+                                     : NULL;                                   \
+                                                                               \
+        for (unsigned i = 0; d && i < *a->infoCount; i++)                      \
+            limit_process(d, a->infos[i].pid, &a->infos[i].usedGpuMemory);     \
+        return r;                                                              \
     }
 
 PROCESSES(nvmlDeviceGetComputeRunningProcesses)
@@ -196,8 +199,9 @@ quota_nvmlDeviceGetRunningProcessDetailList(struct hed_layer *self,
                                             struct hed_nvmlDeviceGetRunningProcessDetailList *a)
 {
     const nvmlReturn_t r = hed_next_nvml(self, nvmlDeviceGetRunningProcessDetailList, a);
-    struct quota_device *d =
-        r == NVML_SUCCESS && a->plist && a->plist->procArray ? device_of(self, a->device) : NULL;
+    struct quota_device *d = r == NVML_SUCCESS && a->plist && a->plist->procArray
+                                 ? device_of_nvml(self, a->device)
+                                 : NULL;
 
     for (unsigned i = 0; d && i < a->plist->numProcArrayEntries; i++)
         limit_process(d, a->plist->procArray[i].pid, &a->plist->procArray[i].usedGpuMemory);

@@ -1,13 +1,13 @@
 /* What a device is charged with (layers/quota/quota.h).
  *
  * Alone, the total is a word of this process. In a group it is a word of the meeting file, beside
- * the places where each process says what it has. A process writes in an order that keeps the total
+ * the slots where each process says what it has. A process writes in an order that keeps the total
  * at or above what the living have, wherever it dies:
  *
- *   reserve: its place first, then the total        give back: the total first, then its place
+ *   reserve: its slot first, then the total        give back: the total first, then its slot
  *
  * So the total can only be too large, by what dead processes had. That is noticed when a process is
- * about to be refused: it adds up the places of the living, and the sum becomes the total if that
+ * about to be refused: it adds up the slots of the living, and the sum becomes the total if that
  * has not changed meanwhile, which is why its upper bits count changes. No lock is taken, so a
  * process that is slow, stopped or dead at any step is in nobody's way.
  */
@@ -27,21 +27,21 @@ with(uint64_t word, uint64_t bytes)
 }
 
 static bool
-fits(const struct quota_device *d, uint64_t word, uint64_t n)
+budget_fits(const struct quota_device *d, uint64_t word, uint64_t n)
 {
     const uint64_t have = word & BYTES;
 
     return have <= d->limit && n <= d->limit - have;
 }
 
-/* Release: who sees the new total sees our place as it was before. Acquire: the other way round. */
+/* Release: who sees the new total sees our slot as it was before. Acquire: the other way round. */
 static bool
-add(struct quota_device *d, uint64_t n, bool force)
+budget_add(struct quota_device *d, uint64_t n, bool force)
 {
     uint64_t word = atomic_load_explicit(d->total, memory_order_relaxed);
 
     do {
-        if (!force && !fits(d, word, n))
+        if (!force && !budget_fits(d, word, n))
             return false;
     } while (!atomic_compare_exchange_weak_explicit(d->total, &word, with(word, (word & BYTES) + n),
                                                     memory_order_acq_rel, memory_order_relaxed));
@@ -49,7 +49,7 @@ add(struct quota_device *d, uint64_t n, bool force)
 }
 
 static void
-note(struct quota_device *d, uint64_t n)
+budget_note_own(struct quota_device *d, uint64_t n)
 {
     if (d->used)
         atomic_fetch_add_explicit(d->used, n, memory_order_acq_rel);
@@ -63,27 +63,27 @@ unnote(struct quota_device *d, uint64_t n)
 }
 
 static bool
-try(struct quota_device *d, uint64_t n)
+budget_try(struct quota_device *d, uint64_t n)
 {
     /* A look first: a note that is taken back again disturbs others' sums. */
-    if (!fits(d, atomic_load_explicit(d->total, memory_order_relaxed), n))
+    if (!budget_fits(d, atomic_load_explicit(d->total, memory_order_relaxed), n))
         return false;
-    note(d, n);
-    if (add(d, n, false))
+    budget_note_own(d, n);
+    if (budget_add(d, n, false))
         return true;
     unnote(d, n);
     return false;
 }
 
-/* The sum of what the living have; saturating, as the file may hold anything. A place without bytes
+/* The sum of what the living have; saturating, as the file may hold anything. A slot without bytes
  * is not worth a system call. */
 static uint64_t
 living(struct quota_device *d)
 {
     uint64_t sum = 0;
 
-    for (uint32_t i = 0; i < QUOTA_PLACES; i++) {
-        struct quota_place *p = hed_meet_place(d->meet, i);
+    for (uint32_t i = 0; i < QUOTA_SLOTS; i++) {
+        struct quota_slot *p = hed_meet_place(d->meet, i);
         uint64_t n = atomic_load_explicit(&p->used[d->slot], memory_order_relaxed);
 
         if (n == 0 || !hed_meet_taken(d->meet, i, NULL))
@@ -116,7 +116,7 @@ try_recounted(struct quota_device *d, uint64_t n)
         if (i > 0)
             (void)sched_yield();
         recount(d);
-        done = try(d, n);
+        done = budget_try(d, n);
     }
     return done;
 }
@@ -126,7 +126,7 @@ quota_reserve(struct quota_device *d, uint64_t n)
 {
     if (n > d->limit)
         return false;
-    if (!try(d, n) && (!d->meet || !try_recounted(d, n)))
+    if (!budget_try(d, n) && (!d->meet || !try_recounted(d, n)))
         return false;
     atomic_fetch_add_explicit(&d->own, n, memory_order_relaxed);
     return true;
@@ -135,8 +135,8 @@ quota_reserve(struct quota_device *d, uint64_t n)
 void
 quota_force(struct quota_device *d, uint64_t n)
 {
-    note(d, n);
-    (void)add(d, n, true);
+    budget_note_own(d, n);
+    (void)budget_add(d, n, true);
     atomic_fetch_add_explicit(&d->own, n, memory_order_relaxed);
 }
 
