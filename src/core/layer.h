@@ -45,6 +45,8 @@ struct hed_layer {
     void *state; /* the type's own; set by its init */
 };
 
+#define HED_LAYER_MEMO 192 /* bytes that a layer may keep from `before` to `after` of a call */
+
 struct hed_layer_type {
     const char *name;
 
@@ -56,6 +58,15 @@ struct hed_layer_type {
     const struct hed_nvml_ops *nvml_rest;
     CUresult (*cuda_any)(struct hed_layer *self, enum hed_cuda_call id, void *args);
     nvmlReturn_t (*nvml_any)(struct hed_layer *self, enum hed_nvml_call id, void *args);
+
+    /* For calls that do not come through the chain, because the program's driver makes them itself
+     * (src/inject): whether the layer does anything about a call, and what it does before and after
+     * it, in the call's thread. `memo` has HED_LAYER_MEMO bytes, aligned to 16, and belongs to the
+     * call. All three or none: NULL means that the layer does nothing about such calls. */
+    bool (*sees)(enum hed_cuda_call id);
+    void (*before)(struct hed_layer *self, enum hed_cuda_call id, const void *args, void *memo);
+    void (*after)(struct hed_layer *self, enum hed_cuda_call id, const void *args, void *memo,
+                  CUresult result);
 
     /* Makes self->state. Layers below are already up. NULL: there is nothing to do. */
     int (*init)(struct hed_layer *self, const struct hed_config *config, struct hed_why *why);

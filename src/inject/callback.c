@@ -5,8 +5,8 @@
 #include "core/session.h"
 #include "inject/inject.h"
 #include "inject/launch.h"
-#include "layers/sched/record.h"
-#include "layers/sched/sched.h"
+#include "record/record.h"
+#include "sched/gate.h"
 #include "trace/call.h"
 #include "trace/write.h"
 
@@ -15,7 +15,7 @@
 /* What becomes of a call that is recorded. */
 enum fate {
     FATE_NONE,  /* nobody was asked */
-    FATE_MADE,  /* hed_record_after is due */
+    FATE_MADE,  /* hed_recorder_after is due */
     FATE_TRIED, /* the same, but it was voided, to see whether that works, and must be made yet */
     FATE_TAKEN, /* it is made later: this one was voided */
     FATE_ERROR, /* the program gets the error of earlier work */
@@ -31,12 +31,12 @@ struct frame {
     bool voided;
     CUresult answer;
     uint64_t start;
-    void *params; /* the driver's */
-    struct hed_turn turn;
-    struct hed_sched_gpu *hurried; /* the thread counts there as waiting for the GPU; NULL */
+    void *params;             /* the driver's */
+    struct hed_gate *hurried; /* the thread counts there as waiting for the GPU; NULL */
     struct hed_record_call recorded;
     struct hed_inject_void empty;
     struct hed_trace_early early;
+    _Alignas(16) unsigned char memo[HED_LAYER_MEMO];  /* of the layer sched */
     _Alignas(16) unsigned char args[HED_INJECT_ARGS]; /* a copy, as heddle's layers want them */
 };
 
@@ -63,14 +63,26 @@ copy_args(struct frame *f, const struct hed_inject_call *call)
         memcpy(f->args + info->ptds, &call->ptds, sizeof call->ptds);
 }
 
+static void
+gate_before(struct frame *f)
+{
+    hed_inject.sched->type->before(hed_inject.sched, f->id, f->args, f->memo);
+}
+
+static void
+gate_after(struct frame *f, CUresult made)
+{
+    hed_inject.sched->type->after(hed_inject.sched, f->id, f->args, f->memo, made);
+}
+
 /* What is held goes first, and the call is not held with the next ones. */
 static void
 drain(struct frame *f)
 {
-    hed_record_drain_all(hed_inject.record);
-    f->hurried = hed_sched_here(hed_inject.sched);
+    hed_recorder_drain_all(hed_inject.record);
+    f->hurried = hed_gate_current(hed_inject.sched->state);
     if (f->hurried)
-        hed_sched_hurry(f->hurried);
+        hed_gate_sync_begin(f->hurried);
 }
 
 static void
@@ -85,8 +97,8 @@ ask_record(struct frame *f)
         drain(f);
         return;
     }
-    hed_record_set_tag(f->traced ? f->correlation : 0);
-    switch (hed_record_before(hed_inject.record, f->id, f->args, &f->recorded, &result)) {
+    hed_recorder_set_tag(f->traced ? f->correlation : 0);
+    switch (hed_recorder_before(hed_inject.record, f->id, f->args, &f->recorded, &result)) {
     case HED_RECORD_MAKE:
         f->fate = FATE_MADE;
         if (!f->recorded.client || !f->recorded.tried || !hed_inject_voids(f->id) ||
@@ -114,11 +126,12 @@ static void
 abandon(struct frame *f)
 {
     if (f->gated)
-        hed_sched_after(hed_inject.sched, &f->turn, f->id, f->args, CUDA_ERROR_UNKNOWN);
+        gate_after(f, CUDA_ERROR_UNKNOWN);
     if (f->hurried)
-        hed_sched_hurried(f->hurried);
+        hed_gate_sync_end(f->hurried);
     if (f->fate == FATE_MADE || f->fate == FATE_TRIED)
-        (void)hed_record_after(hed_inject.record, f->id, f->args, &f->recorded, CUDA_ERROR_UNKNOWN);
+        (void)hed_recorder_after(hed_inject.record, f->id, f->args, &f->recorded,
+                                 CUDA_ERROR_UNKNOWN);
 }
 
 /* A frame for a call. Those that are not above it on the stack are left over; where that cannot be
@@ -159,7 +172,7 @@ enter(const struct hed_cupti_call *c, const struct hed_inject_call *call)
         ask_record(f);
     f->gated = (call->wants & HED_INJECT_GATE) && !f->voided;
     if (f->gated)
-        hed_sched_before(hed_inject.sched, &f->turn, f->id, f->args);
+        gate_before(f);
 }
 
 /* Makes the call that was voided for a trial. If it was made nevertheless, arguments are not taken
@@ -190,9 +203,9 @@ answer(struct frame *f, CUresult made)
 {
     switch (f->fate) {
     case FATE_MADE:
-        return hed_record_after(hed_inject.record, f->id, f->args, &f->recorded, made);
+        return hed_recorder_after(hed_inject.record, f->id, f->args, &f->recorded, made);
     case FATE_TRIED:
-        return hed_record_after(hed_inject.record, f->id, f->args, &f->recorded, make(f, made));
+        return hed_recorder_after(hed_inject.record, f->id, f->args, &f->recorded, make(f, made));
     case FATE_TAKEN:
         return made == CUDA_SUCCESS || hed_inject_is_refusal(made) ? f->answer : made;
     case FATE_ERROR:
@@ -210,9 +223,9 @@ leave(const struct hed_cupti_call *c, struct frame *f)
     if (f->voided)
         hed_inject_put_back(&f->empty, f->id, f->params);
     if (f->gated)
-        hed_sched_after(hed_inject.sched, &f->turn, f->id, f->args, made);
+        gate_after(f, made);
     if (f->hurried)
-        hed_sched_hurried(f->hurried);
+        hed_gate_sync_end(f->hurried);
 
     const CUresult result = answer(f, made);
 
@@ -257,7 +270,7 @@ find_frame(uint32_t correlation)
 static bool
 is_ours(uintptr_t stack)
 {
-    return hed_record_inside() || (mine.inside && stack < mine.stack);
+    return hed_recorder_inside() || (mine.inside && stack < mine.stack);
 }
 
 void
@@ -277,7 +290,7 @@ hed_inject_callback(void *user, int domain, uint32_t id, const void *data)
     const uintptr_t stack = (uintptr_t)__builtin_frame_address(0);
 
     if (is_ours(stack)) {
-        const uint64_t tag = hed_record_tag() ? hed_record_tag() : mine.instead;
+        const uint64_t tag = hed_recorder_tag() ? hed_recorder_tag() : mine.instead;
 
         if (tag && c->site == HED_CUPTI_ENTER)
             hed_inject_link(c->correlation, tag);

@@ -6,7 +6,6 @@
 #include "base/str.h"
 #include "inject/inject.h"
 #include "inject/launch.h"
-#include "layers/sched/sched.h"
 
 /* cuLaunchKernel_ptsz is cuLaunchKernel on the calling thread's own default stream. */
 static bool
@@ -50,13 +49,13 @@ find(const char *name)
 /* A launch that cannot be kept from running must not be taken: it waits for those that were. So
  * does a call that nobody knows. */
 static uint8_t
-wants_record(const struct hed_inject_call *c)
+wants_record(const struct hed_inject *i, const struct hed_inject_call *c)
 {
     if (!c->id)
         return HED_INJECT_DRAIN;
     if (hed_cuda_info[c->id].does == HED_DOES_LAUNCH && !hed_inject_voids(c->id))
         return HED_INJECT_DRAIN;
-    return hed_cuda_info[c->id].after != HED_AFTER_NONE || hed_sched_sees(&hed_cuda_info[c->id])
+    return hed_cuda_info[c->id].after != HED_AFTER_NONE || i->sched->type->sees(c->id)
                ? HED_INJECT_RECORD
                : 0;
 }
@@ -64,11 +63,11 @@ wants_record(const struct hed_inject_call *c)
 static uint8_t
 wants(const struct hed_inject *i, const struct hed_inject_call *c)
 {
-    uint8_t w = i->record ? wants_record(c) : 0;
+    uint8_t w = i->record ? wants_record(i, c) : 0;
 
     if (c->id && i->writer)
         w |= HED_INJECT_TRACE;
-    if (c->id && i->sched && hed_sched_sees(&hed_cuda_info[c->id]))
+    if (c->id && i->sched && i->sched->type->sees(c->id))
         w |= HED_INJECT_GATE;
     return w;
 }

@@ -15,7 +15,7 @@
 #include "base/str.h"
 #include "core/config.h"
 #include "core/session.h"
-#include "layers/sched/record.h"
+#include "record/record.h"
 
 struct hed_inject hed_inject;
 
@@ -89,8 +89,8 @@ start_record(struct hed_inject *i, const struct hed_config *c, struct hed_why *w
         hed_warn(INJECT, "stream=own has no effect here: launches stay on their streams");
     settings.own_stream = false;
     /* A call that is made inside a callback has a correlation id that no record names. */
-    return hed_record_create(i->sched, &settings, HED_RECORD_LAUNCHES | HED_RECORD_ASIDE,
-                             &i->record, why);
+    return hed_recorder_create(i->sched, i->sched->state, &settings,
+                               HED_RECORD_LAUNCHES | HED_RECORD_ASIDE, &i->record, why);
 }
 
 static void
@@ -99,7 +99,7 @@ forked(void)
     /* Relaxed: there is one thread. */
     atomic_store_explicit(&hed_inject.off, true, memory_order_relaxed);
     if (hed_inject.record)
-        hed_record_forked(hed_inject.record);
+        hed_recorder_forked(hed_inject.record);
 }
 
 /* The process ends; the chain's layers are told later, when the library goes. */
@@ -109,7 +109,7 @@ ended(void)
     if (atomic_load_explicit(&hed_inject.off, memory_order_relaxed))
         return;
     if (hed_inject.record)
-        hed_record_fini(hed_inject.record);
+        hed_recorder_fini(hed_inject.record);
     hed_inject_flush();
 }
 

@@ -44,7 +44,7 @@ struct hed_inject_call {
 struct hed_inject {
     _Atomic bool off;                /* in a forked child: nothing is done any more */
     struct hed_layer *sched;         /* NULL: not asked for */
-    struct hed_record *record;       /* NULL: calls are not recorded */
+    struct hed_recorder *record;     /* NULL: calls are not recorded */
     struct hed_trace_writer *writer; /* NULL: no trace */
     struct hed_inject_call calls[HED_CUPTI_CALLS_MAX];
 };

@@ -1,15 +1,15 @@
-/* Deciding who may run: from shared memory to a scene, through the policy, and into gate words.
+/* Deciding which clients may run: from shared memory to a scene, through the policy, and into gate
+ * words.
  *
- *     lock -> who is there, who works -> policy -> gate words, wakes -> unlock
+ *     lock -> which clients exist, which work -> policy -> gate words, wake-ups -> unlock
  *
- * It runs in whichever process noticed something, and in any that waits when the time has come
- * (next_look). So nothing depends on a process that is stopped or dead: those who are dead are
- * found by the kernel's locks, those who are stopped by the kernel's word, at every census.
+ * The process that notices a change decides; while clients wait, each of them decides when the time
+ * comes (next_look). So nothing depends on a process that is stopped or dead: the kernel's locks
+ * tell which clients are dead, and the kernel's state of a process tells which are stopped. Both
+ * are asked at every census.
  */
-#include <errno.h>
 #include <limits.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -18,8 +18,8 @@
 #include "sched/share.h"
 
 #define CENSUS_NS (10 * HED_NS_PER_MS)
-#define SOONEST_NS 20000        /* between two looks: who waits must not spin */
-#define FAR_NS (10 * CENSUS_NS) /* a next look that is so far away was set by nobody */
+#define SOONEST_NS 20000        /* between two looks, so that waiting clients do not spin */
+#define FAR_NS (10 * CENSUS_NS) /* nobody sets the next look further away than this */
 
 /* Relaxed: see share.c. */
 #define SET(word, value) atomic_store_explicit(&(word), (value), memory_order_relaxed)
@@ -27,18 +27,30 @@
 #define AT_MOST(word, limit) (GET(word) > (limit) ? SET(word, (limit)) : (void)0)
 
 struct view {
-    struct hed_sched_place *place[HED_SCHED_PLACES];
-    struct hed_sched_client clients[HED_SCHED_PLACES];
-    struct hed_sched_place *paused[HED_SCHED_PLACES];
+    struct hed_sched_slot *slots[HED_SCHED_SLOTS]; /* of `clients` */
+    struct hed_sched_client clients[HED_SCHED_SLOTS];
+    struct hed_sched_slot *paused[HED_SCHED_SLOTS];
     size_t count;
     size_t paused_count;
     bool census;
 };
 
-/* What cannot be was written by somebody who writes nonsense: others must not wait for it for ever.
- * Some of these times are never in the future, but `now` may be of before others were written. */
+/* ---- shared memory to scene ------------------------------------------------------------------ */
+
+/* Whether a signal or a debugger has stopped the process. If nobody knows, it has not. */
+static bool
+is_stopped(int32_t pid)
+{
+    char text[256];
+    const char *state = hed_process_stat(pid, text, sizeof text);
+
+    return state && state[1] == ' ' && strchr("TtZX", state[2]) && state[2] != '\0';
+}
+
+/* A value that cannot be true was written by a faulty process: nobody may wait for it for ever.
+ * Some of these times are never in the future, but `now` may be older than they are. */
 static void
-put_right(struct hed_sched_place *p, uint64_t now)
+clamp_slot(struct hed_sched_slot *p, uint64_t now)
 {
     const uint64_t latest = now + HED_SCHED_PATIENCE_NS;
 
@@ -52,7 +64,7 @@ put_right(struct hed_sched_place *p, uint64_t now)
 
 /* Brings up to date whether a client works. */
 static void
-refresh(struct hed_sched_place *p, struct hed_scene *s, bool census)
+refresh_slot(struct hed_sched_slot *p, struct hed_scene *s, bool census)
 {
     const uint64_t last = GET(p->last_call);
     const uint64_t ends = GET(p->ends);
@@ -61,13 +73,13 @@ refresh(struct hed_sched_place *p, struct hed_scene *s, bool census)
     if (!GET(p->working))
         return;
     if (!(GET(p->gate) & HED_GATE_WATCH) && !GET(p->fresh)) {
-        /* Nobody has looked at it so far: it has until now plus the margin to show itself. */
+        /* Nobody has watched it so far: it has one margin to show that it works. */
         SET(p->last_call, s->now);
         hed_scene_look(s, s->now + HED_SCHED_MARGIN_NS);
         return;
     }
     if (GET(p->waiting) || GET(p->queued) || GET(p->syncing)) {
-        if (!census || !hed_process_is_stopped(GET(p->pid)))
+        if (!census || !is_stopped(GET(p->pid)))
             return;
         end = s->now;
     } else if (s->now < end + HED_SCHED_MARGIN_NS) {
@@ -76,14 +88,14 @@ refresh(struct hed_sched_place *p, struct hed_scene *s, bool census)
     }
     SET(p->working, 0);
     SET(p->fresh, 0);
-    SET(p->tickets, 0); /* of calls that went another way */
+    SET(p->tickets, 0); /* left over from calls that went on for another reason */
     SET(p->since, end);
     SET(p->rested, end);
 }
 
 /* Calls that wait and have not been released yet. */
 static uint32_t
-count_waiting(const struct hed_sched_place *p)
+count_waiting(const struct hed_sched_slot *p)
 {
     const uint32_t n = GET(p->waiting) + GET(p->queued);
     const uint32_t released = GET(p->tickets);
@@ -91,18 +103,44 @@ count_waiting(const struct hed_sched_place *p)
     return n > released ? n - released : 0;
 }
 
+static struct hed_sched_client
+read_client(const struct hed_sched_slot *p, uint32_t slot, uint64_t now)
+{
+    struct hed_sched_client c = {
+        .slot = slot,
+        .working = GET(p->working),
+        .fresh = GET(p->fresh),
+        .waiting = count_waiting(p),
+        .syncing = GET(p->syncing),
+        .priority = GET(p->priority),
+        .weight = GET(p->weight),
+        .deadline = GET(p->deadline),
+        .since = GET(p->since),
+        .rested = GET(p->rested),
+        /* Acquire: a thread that is counted has written since when it waits. */
+        .waits_since =
+            atomic_load_explicit(&p->waiting, memory_order_acquire) ? GET(p->waits_since) : now,
+        .used = GET(p->used),
+        .ends = GET(p->ends),
+    };
+
+    for (int i = 0; i < HED_POLICY_CLIENT_MEMORY; i++)
+        c.memory[i] = GET(p->memory[i]);
+    return c;
+}
+
 static void
-gather(struct hed_meet *m, struct view *v, struct hed_scene *s)
+gather_clients(struct hed_meet *m, struct view *v, struct hed_scene *s)
 {
     struct hed_sched_common *c = hed_meet_common(m);
     uint32_t high = GET(c->high);
 
-    high = high > HED_SCHED_PLACES ? HED_SCHED_PLACES : high;
+    high = high > HED_SCHED_SLOTS ? HED_SCHED_SLOTS : high;
     v->census = s->now >= GET(c->census) + CENSUS_NS || GET(c->census) > s->now;
     if (v->census)
         SET(c->census, s->now);
     for (uint32_t i = 0; i < high; i++) {
-        struct hed_sched_place *p = hed_meet_place(m, i);
+        struct hed_sched_slot *p = hed_meet_place(m, i);
 
         if (!GET(p->present))
             continue;
@@ -110,37 +148,15 @@ gather(struct hed_meet *m, struct view *v, struct hed_scene *s)
             SET(p->present, 0);
             continue;
         }
-        put_right(p, s->now);
-        refresh(p, s, v->census);
+        clamp_slot(p, s->now);
+        refresh_slot(p, s, v->census);
         if (GET(c->paused) || GET(p->paused)) {
             v->paused[v->paused_count++] = p;
             continue;
         }
-        v->place[v->count] = p;
-
-        struct hed_sched_client *k = &v->clients[v->count++];
-
-        *k = (struct hed_sched_client){
-            .slot = i,
-            .working = GET(p->working),
-            .fresh = GET(p->fresh),
-            .waiting = count_waiting(p),
-            .syncing = GET(p->syncing),
-            .priority = GET(p->priority),
-            .weight = GET(p->weight),
-            .deadline = GET(p->deadline),
-            .since = GET(p->since),
-            .rested = GET(p->rested),
-            /* Acquire: as it counts, it has said since when. */
-            .waits_since = atomic_load_explicit(&p->waiting, memory_order_acquire)
-                               ? GET(p->waits_since)
-                               : s->now,
-            .used = GET(p->used),
-            .ends = GET(p->ends),
-        };
-        for (int j = 0; j < HED_POLICY_CLIENT_MEMORY; j++)
-            k->memory[j] = GET(p->memory[j]);
-        s->working += k->working;
+        v->slots[v->count] = p;
+        v->clients[v->count] = read_client(p, i, s->now);
+        s->working += v->clients[v->count++].working;
     }
 }
 
@@ -151,25 +167,27 @@ split_groups(struct view *v)
     for (size_t i = 0; i < v->count; i++) {
         uint32_t members = 1;
 
-        for (size_t k = 0; k < v->count && v->place[i]->group[0]; k++)
+        for (size_t k = 0; k < v->count && v->slots[i]->group[0]; k++)
             members += k != i && v->clients[k].working &&
-                       strncmp(v->place[i]->group, v->place[k]->group, HED_SCHED_NAME) == 0;
-        /* Thousandths, so that nothing is lost in parts. */
+                       strncmp(v->slots[i]->group, v->slots[k]->group, HED_SCHED_NAME) == 0;
+        /* Thousandths, so that parts do not lose much in rounding. */
         v->clients[i].weight = v->clients[i].weight * 1000 / members;
         if (v->clients[i].weight == 0)
             v->clients[i].weight = 1;
     }
 }
 
-/* Writes a gate word; true if its owner is closed out. */
+/* ---- verdicts to gate words ------------------------------------------------------------------ */
+
+/* Writes a gate word. True if it closes the gate. */
 static bool
-tell(struct hed_sched_place *p, uint32_t gate)
+write_gate(struct hed_sched_slot *p, uint32_t gate)
 {
     const uint32_t old = GET(p->gate);
 
     if (old != gate) {
-        /* Sequentially consistent, both: of this store and load, and of a waiter's count and look
-         * at the word, one sees the other; else it would sleep and not be woken. */
+        /* Sequentially consistent, both: either this load sees the waiter's count, or the waiter,
+         * which counts itself first, sees this word. Else it would sleep and not be woken. */
         (void)atomic_exchange_explicit(&p->gate, gate, memory_order_seq_cst);
         if (atomic_load_explicit(&p->waiting, memory_order_seq_cst))
             (void)hed_futex_wake(&p->gate, INT_MAX);
@@ -177,9 +195,9 @@ tell(struct hed_sched_place *p, uint32_t gate)
     return gate & HED_GATE_CLOSED;
 }
 
-/* Has somebody asked by hand that what is held now goes on? Once. */
+/* Whether a user has asked that waiting calls go on. Answers yes once. */
 static bool
-is_asked_for(struct hed_sched_place *p)
+take_release(struct hed_sched_slot *p)
 {
     const bool asked = GET(p->release);
 
@@ -187,31 +205,32 @@ is_asked_for(struct hed_sched_place *p)
     return asked;
 }
 
-/* So many calls are let through a gate that is not open; the bit tells those that sleep there. */
+/* Lets so many calls pass a closed gate. Returns the NEWS bit of the new gate word, which tells
+ * sleeping threads. */
 static uint32_t
-release_by_count(struct hed_sched_place *p, uint32_t count)
+give_tickets(struct hed_sched_slot *p, uint32_t count)
 {
     const uint32_t news = GET(p->gate) & HED_GATE_NEWS;
 
     if (!count)
         return news;
-    /* Release: pairs with the acquire of who takes one. */
+    /* Release: pairs with the acquire in take_ticket (gate.c). */
     atomic_fetch_add_explicit(&p->tickets, count, memory_order_release);
     return news ^ HED_GATE_NEWS;
 }
 
 static uint32_t
-gate_of(struct hed_sched_place *p, const struct hed_sched_client *k, const struct hed_scene *s,
+gate_of(struct hed_sched_slot *p, const struct hed_sched_client *c, const struct hed_scene *s,
         const struct hed_policy *policy)
 {
-    enum hed_verdict verdict = k->verdict;
-    bool released = is_asked_for(p);
+    enum hed_verdict verdict = c->verdict;
+    bool released = take_release(p);
     uint32_t gate = 0;
 
-    if (!k->working)
+    if (!c->working)
         return HED_GATE_IDLE | HED_GATE_WATCH;
-    if (verdict == HED_VERDICT_CLOSED && k->waiting &&
-        s->now >= k->waits_since + HED_SCHED_PATIENCE_NS) {
+    if (verdict == HED_VERDICT_CLOSED && c->waiting &&
+        s->now >= c->waits_since + HED_SCHED_PATIENCE_NS) {
         verdict = HED_VERDICT_LIMIT;
     } else if (policy->releases_calls) {
         released = released || verdict == HED_VERDICT_OPEN;
@@ -222,41 +241,42 @@ gate_of(struct hed_sched_place *p, const struct hed_sched_client *k, const struc
     if (verdict == HED_VERDICT_LIMIT)
         gate |= HED_GATE_LIMIT | HED_GATE_WATCH;
     if (verdict == HED_VERDICT_OPEN)
-        SET(p->tickets, 0); /* nobody needs them: they are not for whoever is held next */
+        SET(p->tickets, 0); /* tickets that are left are not for calls that wait later */
     else
-        gate |= release_by_count(p, released ? k->waiting : 0);
+        gate |= give_tickets(p, released ? c->waiting : 0);
     if (s->working > 1 || policy->asked_on_sync)
         gate |= HED_GATE_WATCH;
     return gate;
 }
 
 static void
-apply(struct hed_meet *m, struct view *v, struct hed_scene *s, const struct hed_policy *policy)
+apply_verdicts(struct hed_meet *m, struct view *v, struct hed_scene *s,
+               const struct hed_policy *policy)
 {
     struct hed_sched_common *c = hed_meet_common(m);
     uint32_t held = 0;
     uint32_t watchman = 0;
 
     for (size_t i = 0; i < v->count; i++) {
-        struct hed_sched_place *p = v->place[i];
+        struct hed_sched_slot *p = v->slots[i];
 
         for (int j = 0; j < HED_POLICY_CLIENT_MEMORY; j++)
             SET(p->memory[j], v->clients[i].memory[j]);
         SET(p->fresh, 0);
         SET(p->until, v->clients[i].until);
         SET(p->spare, v->clients[i].spare);
-        if (tell(p, gate_of(p, &v->clients[i], s, policy))) {
+        if (write_gate(p, gate_of(p, &v->clients[i], s, policy))) {
             held++;
             if (!watchman && GET(p->waiting))
                 watchman = v->clients[i].slot + 1;
         }
     }
     for (size_t i = 0; i < v->paused_count; i++) {
-        struct hed_sched_place *p = v->paused[i];
-        const uint32_t count = is_asked_for(p) ? count_waiting(p) : 0;
+        struct hed_sched_slot *p = v->paused[i];
+        const uint32_t count = take_release(p) ? count_waiting(p) : 0;
 
-        (void)tell(p, HED_GATE_CLOSED | HED_GATE_WATCH | release_by_count(p, count) |
-                          (GET(p->working) ? 0 : HED_GATE_IDLE));
+        (void)write_gate(p, HED_GATE_CLOSED | HED_GATE_WATCH | give_tickets(p, count) |
+                                (GET(p->working) ? 0 : HED_GATE_IDLE));
     }
     for (int j = 0; j < HED_POLICY_MEMORY; j++)
         SET(c->memory[j], s->memory[j]);
@@ -264,6 +284,8 @@ apply(struct hed_meet *m, struct view *v, struct hed_scene *s, const struct hed_
     SET(c->watchman, watchman);
     SET(c->next_look, s->next_look > s->now + SOONEST_NS ? s->next_look : s->now + SOONEST_NS);
 }
+
+/* ---- deciding -------------------------------------------------------------------------------- */
 
 void
 hed_sched_decide_locked(struct hed_meet *m, uint64_t now)
@@ -285,12 +307,12 @@ hed_sched_decide_locked(struct hed_meet *m, uint64_t now)
     v.count = v.paused_count = 0;
     for (int j = 0; j < HED_POLICY_MEMORY; j++)
         s.memory[j] = GET(c->memory[j]);
-    gather(m, &v, &s);
+    gather_clients(m, &v, &s);
     s.count = v.count;
     split_groups(&v);
     if (s.working > 1 || policy->asked_alone)
         policy->decide(&s);
-    apply(m, &v, &s, policy);
+    apply_verdicts(m, &v, &s, policy);
 }
 
 int
@@ -306,7 +328,7 @@ hed_sched_decide(struct hed_meet *m, uint64_t now)
 }
 
 bool
-hed_sched_due(const struct hed_sched_common *c, uint64_t now)
+hed_sched_is_due(const struct hed_sched_common *c, uint64_t now)
 {
     const uint64_t next = GET(c->next_look);
 
@@ -314,14 +336,14 @@ hed_sched_due(const struct hed_sched_common *c, uint64_t now)
 }
 
 int
-hed_sched_look(struct hed_meet *m, uint64_t now)
+hed_sched_decide_if_due(struct hed_meet *m, uint64_t now)
 {
     struct hed_sched_common *c = hed_meet_common(m);
     const int err = hed_meet_lock(m);
 
     if (err)
         return err;
-    if (hed_sched_due(c, now))
+    if (hed_sched_is_due(c, now))
         hed_sched_decide_locked(m, now);
     hed_meet_unlock(m);
     return 0;

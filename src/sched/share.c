@@ -7,39 +7,53 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/futex.h"
 
 const struct hed_meet_shape hed_sched_shape = {
     .magic = HED_SCHED_MAGIC,
     .common = sizeof(struct hed_sched_common),
-    .place = sizeof(struct hed_sched_place),
-    .places = HED_SCHED_PLACES,
+    .place = sizeof(struct hed_sched_slot),
+    .places = HED_SCHED_SLOTS,
 };
 
-/* Relaxed everywhere in this file: what is written is written under the meeting's lock, which
- * orders it for all who take it; others read single numbers. */
+/* Relaxed everywhere in this file: stores happen under the meeting's lock, which orders them for
+ * everybody who takes it; others read single numbers. */
 #define SET(word, value) atomic_store_explicit(&(word), (value), memory_order_relaxed)
 #define GET(word) atomic_load_explicit(&(word), memory_order_relaxed)
 
-static void
-set_params_locked(struct hed_sched_common *c, const struct hed_sched_settings *settings,
-                  uint32_t given)
+#define GIVEN_COMMON                                                                               \
+    (HED_SCHED_GIVEN_POLICY | HED_SCHED_GIVEN_HOLD | HED_SCHED_GIVEN_CAP | HED_SCHED_GIVEN_SLICE | \
+     HED_SCHED_GIVEN_BATCH | HED_SCHED_GIVEN_BATCH_WAIT)
+
+void
+hed_sched_meet_name(const char *scope, const unsigned char uuid[16], char out[HED_SCHED_MEET_MAX])
 {
-    if (given & HED_SCHED_GIVEN_HOLD)
-        SET(c->hold, settings->params.hold);
-    if (given & HED_SCHED_GIVEN_CAP)
-        SET(c->cap, settings->params.cap);
-    if (given & HED_SCHED_GIVEN_SLICE)
-        SET(c->slice, settings->params.slice);
-    if (given & HED_SCHED_GIVEN_BATCH)
-        SET(c->batch, settings->params.batch);
-    if (given & HED_SCHED_GIVEN_BATCH_WAIT)
-        SET(c->batch_wait, settings->params.batch_wait);
+    size_t n =
+        (size_t)snprintf(out, HED_SCHED_MEET_MAX, HED_SCHED_BEGIN "%s%s", scope, *scope ? "-" : "");
+
+    for (int i = 0; i < 16; i++)
+        n += (size_t)snprintf(out + n, HED_SCHED_MEET_MAX - n, "%02x", uuid[i]);
 }
 
-/* What a policy remembers means nothing to another one. */
+/* ---- settings -------------------------------------------------------------------------------- */
+
+static void
+set_params_locked(struct hed_sched_common *c, const struct hed_sched_params *params, uint32_t given)
+{
+    if (given & HED_SCHED_GIVEN_HOLD)
+        SET(c->hold, params->hold);
+    if (given & HED_SCHED_GIVEN_CAP)
+        SET(c->cap, params->cap);
+    if (given & HED_SCHED_GIVEN_SLICE)
+        SET(c->slice, params->slice);
+    if (given & HED_SCHED_GIVEN_BATCH)
+        SET(c->batch, params->batch);
+    if (given & HED_SCHED_GIVEN_BATCH_WAIT)
+        SET(c->batch_wait, params->batch_wait);
+}
+
+/* One policy's memory means nothing to another. */
 static void
 set_policy_locked(struct hed_meet *m, uint32_t policy)
 {
@@ -48,8 +62,8 @@ set_policy_locked(struct hed_meet *m, uint32_t policy)
     SET(c->policy, policy);
     for (int i = 0; i < HED_POLICY_MEMORY; i++)
         SET(c->memory[i], 0);
-    for (uint32_t i = 0; i < HED_SCHED_PLACES; i++) {
-        struct hed_sched_place *p = hed_meet_place(m, i);
+    for (uint32_t i = 0; i < HED_SCHED_SLOTS; i++) {
+        struct hed_sched_slot *p = hed_meet_place(m, i);
 
         for (int k = 0; k < HED_POLICY_CLIENT_MEMORY; k++)
             SET(p->memory[k], 0);
@@ -60,20 +74,17 @@ static void
 set_common_locked(struct hed_meet *m, const struct hed_sched_settings *settings)
 {
     struct hed_sched_common *c = hed_meet_common(m);
-    const uint32_t common = HED_SCHED_GIVEN_POLICY | HED_SCHED_GIVEN_HOLD | HED_SCHED_GIVEN_CAP |
-                            HED_SCHED_GIVEN_SLICE | HED_SCHED_GIVEN_BATCH |
-                            HED_SCHED_GIVEN_BATCH_WAIT;
 
     if (!GET(c->made)) {
-        set_params_locked(c, settings, common);
+        set_params_locked(c, &settings->params, GIVEN_COMMON);
         set_policy_locked(m, settings->policy);
         SET(c->made, 1);
-    } else if (settings->given & common) {
-        set_params_locked(c, settings, settings->given);
+    } else if (settings->given & GIVEN_COMMON) {
+        set_params_locked(c, &settings->params, settings->given);
         if ((settings->given & HED_SCHED_GIVEN_POLICY) && settings->policy != GET(c->policy))
             set_policy_locked(m, settings->policy);
     }
-    if (settings->given & common)
+    if (settings->given & GIVEN_COMMON)
         SET(c->generation, GET(c->generation) + 1);
 }
 
@@ -91,7 +102,7 @@ hed_sched_set_common(struct hed_meet *m, const struct hed_sched_settings *settin
 }
 
 void
-hed_sched_change_locked(struct hed_sched_place *p, const struct hed_sched_change *c)
+hed_sched_change_locked(struct hed_sched_slot *p, const struct hed_sched_change *c)
 {
     if (c->settings.given & HED_SCHED_GIVEN_PRIORITY)
         SET(p->priority, c->settings.priority);
@@ -105,13 +116,16 @@ hed_sched_change_locked(struct hed_sched_place *p, const struct hed_sched_change
         SET(p->release, (uint32_t)c->release);
 }
 
-/* Nobody is left who chose what is set there: the next one begins with the defaults. */
+/* ---- joining --------------------------------------------------------------------------------- */
+
+/* If the others have all left, their settings go with them: the next client starts with the
+ * defaults. */
 static void
 forget_settings_locked(struct hed_meet *m)
 {
     struct hed_sched_common *c = hed_meet_common(m);
 
-    for (uint32_t i = 0; i < HED_SCHED_PLACES; i++)
+    for (uint32_t i = 0; i < HED_SCHED_SLOTS; i++)
         if ((int)i != hed_meet_index(m) && hed_meet_taken(m, i, NULL))
             return;
     SET(c->made, 0);
@@ -119,9 +133,9 @@ forget_settings_locked(struct hed_meet *m)
     SET(c->high, 0);
 }
 
-/* The own place is one that is decided about. */
+/* From now on, decisions include the own slot. */
 static void
-stand_locked(struct hed_meet *m, struct hed_sched_place *p)
+show_slot_locked(struct hed_meet *m, struct hed_sched_slot *p)
 {
     struct hed_sched_common *c = hed_meet_common(m);
     const uint32_t index = (uint32_t)hed_meet_index(m);
@@ -129,6 +143,19 @@ stand_locked(struct hed_meet *m, struct hed_sched_place *p)
     if (GET(c->high) <= index)
         SET(c->high, index + 1);
     SET(p->present, 1);
+}
+
+static void
+fill_slot_locked(struct hed_sched_slot *p, const struct hed_sched_settings *settings)
+{
+    SET(p->gate, HED_GATE_IDLE);
+    SET(p->priority, settings->priority);
+    SET(p->weight, settings->weight);
+    SET(p->deadline, settings->deadline);
+    SET(p->pid, (int32_t)getpid());
+    SET(p->since, hed_now_ns());
+    (void)snprintf(p->name, sizeof p->name, "%s", program_invocation_short_name);
+    memcpy(p->group, settings->group, sizeof p->group);
 }
 
 int
@@ -147,36 +174,29 @@ hed_sched_join(const char *meet_name, const struct hed_sched_settings *settings,
         return err;
     }
 
-    struct hed_sched_place *p = hed_meet_mine(m);
+    struct hed_sched_slot *p = hed_meet_mine(m);
 
-    /* It was zeroed before, but a decision for the previous owner may have been under way. */
-    memset((void *)p, 0, sizeof *p);
     forget_settings_locked(m);
-    SET(p->gate, HED_GATE_IDLE);
-    SET(p->priority, settings->priority);
-    SET(p->weight, settings->weight);
-    SET(p->deadline, settings->deadline);
-    SET(p->pid, (int32_t)getpid());
-    SET(p->since, hed_now_ns());
-    (void)snprintf(p->name, sizeof p->name, "%s", program_invocation_short_name);
-    memcpy(p->group, settings->group, sizeof p->group);
+    fill_slot_locked(p, settings);
     set_common_locked(m, settings);
-    stand_locked(m, p);
+    show_slot_locked(m, p);
     hed_sched_decide_locked(m, hed_now_ns());
     hed_meet_unlock(m);
     *out = m;
     return 0;
 }
 
+/* ---- working and resting --------------------------------------------------------------------- */
+
 int
 hed_sched_announce(struct hed_meet *m, uint64_t now)
 {
-    struct hed_sched_place *p = hed_meet_mine(m);
+    struct hed_sched_slot *p = hed_meet_mine(m);
     const int err = p ? hed_meet_lock(m) : HED_ESTATE;
 
     if (err)
         return err;
-    stand_locked(m, p);
+    show_slot_locked(m, p);
     SET(p->last_call, now);
     if (!GET(p->working)) {
         SET(p->working, 1);
@@ -200,10 +220,10 @@ hed_sched_rest(struct hed_meet *m, uint64_t now)
         SET(c->next_look, look);
 
     const uint32_t first = GET(c->watchman);
-    struct hed_sched_place *p = first ? hed_meet_place(m, first - 1) : NULL;
+    struct hed_sched_slot *p = first ? hed_meet_place(m, first - 1) : NULL;
 
-    /* It has gone to sleep with a later hour in mind, or is about to: then the word must not be the
-     * one that it has seen. Release: who sees the bit sees the hour. */
+    /* The watchman sleeps until a later time, or is about to. The word must differ from the one
+     * that it has seen. Release: a thread that sees the bit also sees the new time. */
     if (p && GET(p->gate) & HED_GATE_CLOSED) {
         atomic_fetch_xor_explicit(&p->gate, HED_GATE_NEWS, memory_order_release);
         (void)hed_futex_wake(&p->gate, INT_MAX);
@@ -212,9 +232,9 @@ hed_sched_rest(struct hed_meet *m, uint64_t now)
 }
 
 void
-hed_sched_go(struct hed_meet *m, uint64_t now)
+hed_sched_retire(struct hed_meet *m, uint64_t now)
 {
-    struct hed_sched_place *p = hed_meet_mine(m);
+    struct hed_sched_slot *p = hed_meet_mine(m);
 
     if (!p || hed_meet_lock(m) != 0)
         return;
@@ -226,21 +246,11 @@ hed_sched_go(struct hed_meet *m, uint64_t now)
 }
 
 uint64_t
-hed_sched_calls(const struct hed_sched_place *p)
+hed_sched_calls(const struct hed_sched_slot *p)
 {
     uint64_t n = 0;
 
     for (int i = 0; i < HED_SCHED_STRIPES; i++)
         n += GET(p->calls[i].n);
     return n;
-}
-
-void
-hed_sched_meet_name(const char *scope, const unsigned char uuid[16], char out[HED_SCHED_MEET_MAX])
-{
-    size_t n =
-        (size_t)snprintf(out, HED_SCHED_MEET_MAX, HED_SCHED_BEGIN "%s%s", scope, *scope ? "-" : "");
-
-    for (int i = 0; i < 16; i++)
-        n += (size_t)snprintf(out + n, HED_SCHED_MEET_MAX - n, "%02x", uuid[i]);
 }

@@ -1,15 +1,15 @@
-/* What processes that use one GPU share: a common part and a place for each (src/meet).
+/* What the processes that use one GPU share: a common part, and a slot for each client (src/meet).
  *
- *     IDLE --first call: hed_sched_announce--> WORKING --hed_sched_rest, or others find out--> IDLE
+ *     IDLE --first call: hed_sched_announce--> WORKING --hed_sched_rest, or others notice--> IDLE
  *
  * Invariants:
- * 1. A gate word is 0 only while its process works and nobody decides about it: its calls then cost
- *    a load and a count. Whoever begins to work finds IDLE in its own word and announces itself;
- *    that is when others' words get their bits.
- * 2. Gate words, states and the common part change only under hed_meet_lock; a place's counters are
- *    its owner's. All are read without a lock, by everybody: each is right, no two are of the same
- *    instant.
- * 3. Nothing here is believed: a wrong number costs fairness or a wait that ends.
+ * 1. A gate word is 0 only while its client works and no decision restricts it. Its calls then cost
+ *    a load and a count. A client that begins to work finds IDLE in its own word and announces
+ *    itself; that decision gives other clients' words their bits.
+ * 2. Gate words, states and the common part change only under hed_meet_lock. The counters of a slot
+ *    belong to its owner. Everybody reads everything without a lock: each number is right, but no
+ *    two are of the same instant.
+ * 3. Nothing here is trusted: a wrong number costs fairness, or a wait that ends.
  */
 #pragma once
 
@@ -23,117 +23,122 @@
 #include "sched/settings.h"
 
 #define HED_SCHED_MAGIC 0x53434832u
-#define HED_SCHED_PLACES 128
-#define HED_SCHED_STRIPES 4 /* of a counter that all threads of a process count in */
+#define HED_SCHED_SLOTS 128
+#define HED_SCHED_STRIPES 4 /* counters that the threads of a process divide among themselves */
 
 /* Bits of a gate word. */
-enum hed_gate {
-    HED_GATE_CLOSED = 1, /* wait until it is gone */
-    HED_GATE_LIMIT = 2,  /* keep the work in flight below the cap */
-    HED_GATE_WATCH = 4,  /* somebody cares: count GPU time, look at the clock */
-    HED_GATE_IDLE = 8,   /* announce yourself */
-    HED_GATE_NEWS = 16,  /* changes with every release or new hour: nobody may sleep through one */
+enum hed_gate_bit {
+    HED_GATE_CLOSED = 1, /* calls wait until it is cleared */
+    HED_GATE_LIMIT = 2,  /* calls keep the work in flight below the cap */
+    HED_GATE_WATCH = 4,  /* others have work, too: measure GPU time, and look at the clock */
+    HED_GATE_IDLE = 8,   /* the client has no work: announce it before the next call */
+    HED_GATE_NEWS = 16,  /* flips with every release and every earlier look, to wake sleepers */
 };
 
 struct hed_sched_common {
-    _Atomic uint64_t next_look;  /* ns: whoever comes by then decides again */
-    _Atomic uint32_t generation; /* changes of the settings below */
-    _Atomic uint32_t made;       /* the settings have been filled in */
+    _Atomic uint64_t next_look;  /* ns: the first process that passes by after this decides again */
+    _Atomic uint32_t generation; /* counts changes of the settings below */
+    _Atomic uint32_t made;       /* 1: the settings have been filled in */
     _Atomic uint32_t policy;     /* index in hed_policies */
-    _Atomic uint32_t paused;     /* everybody waits */
-    _Atomic uint32_t high;       /* places that have ever been used */
-    _Atomic uint32_t held;       /* clients that are closed out, by the last decision */
-    _Atomic uint32_t watchman;   /* place of the one of them that looks first, + 1; 0: none waits */
+    _Atomic uint32_t paused;     /* 1: all clients wait */
+    _Atomic uint32_t high;       /* 1 + the highest slot that was ever used */
+    _Atomic uint32_t held;       /* clients whose gate the last decision closed */
+    _Atomic uint32_t watchman;   /* 1 + the slot of the waiting client that looks first; 0: none */
     _Atomic uint32_t batch;      /* struct hed_sched_params */
     _Atomic uint64_t hold, cap, slice, batch_wait;
-    _Atomic uint64_t census;                    /* ns: when the dead were last looked for */
+    _Atomic uint64_t census;                    /* ns: when dead clients were last looked for */
     _Atomic uint64_t memory[HED_POLICY_MEMORY]; /* the policy's */
 };
 
-struct hed_sched_place {
-    _Alignas(64) _Atomic uint32_t gate; /* enum hed_gate; a futex */
+struct hed_sched_slot {
+    _Alignas(64) _Atomic uint32_t gate; /* enum hed_gate_bit; a futex */
 
     /* Written by the owner. */
     _Alignas(64) _Atomic uint64_t last_call; /* ns, while it is watched */
-    _Atomic uint64_t ends;        /* ns: when the work in flight ends, as far as can be told */
-    _Atomic uint64_t used;        /* ns of GPU time, while it was watched */
-    _Atomic uint64_t waited;      /* ns at the gate, all threads together */
-    _Atomic uint64_t waits_since; /* ns: since when the first of those waits */
-    _Atomic uint32_t waiting;     /* threads at the gate */
-    _Atomic uint32_t syncing;     /* threads that wait for the GPU */
-    _Atomic uint32_t queued;  /* calls that are recorded (record mode) and not at the gate yet */
-    _Atomic uint32_t present; /* the rest is filled in */
+    _Atomic uint64_t ends;                   /* ns: when its work in flight ends, as estimated */
+    _Atomic uint64_t used;                   /* ns of GPU time, while it was watched */
+    _Atomic uint64_t waited;                 /* ns at the gate, of all threads together */
+    _Atomic uint64_t waits_since;            /* ns: since when the first of them waits */
+    _Atomic uint32_t waiting;                /* threads at the gate */
+    _Atomic uint32_t syncing;                /* threads that wait for the GPU */
+    _Atomic uint32_t queued;                 /* recorded calls that are not at the gate yet */
+    _Atomic uint32_t present;                /* 1: the rest is filled in */
     _Atomic int32_t pid;
     char name[HED_SCHED_NAME];
     char group[HED_SCHED_NAME];
 
-    /* Written under the lock, by anybody. */
+    /* Written under the lock, by any process. */
     _Alignas(64) _Atomic uint32_t working;
-    _Atomic uint32_t fresh; /* it has begun to work since the last decision */
+    _Atomic uint32_t fresh; /* 1: it began to work after the last decision */
     _Atomic uint32_t priority;
     _Atomic uint32_t weight;
     _Atomic uint32_t paused;
-    _Atomic uint32_t release; /* what is held at the next decision gets tickets, whatever for */
-    _Atomic uint32_t
-        tickets; /* calls that may pass though the gate is not open; taken by the owner */
-    _Atomic uint64_t deadline; /* ns from when it begins to work */
-    _Atomic uint64_t since;    /* ns: works since, or has been idle since */
-    _Atomic uint64_t rested;   /* ns: end of its last work; 0: it has done none */
+    _Atomic uint32_t release;  /* 1: the next decision lets the calls go on that wait then */
+    _Atomic uint32_t tickets;  /* calls that may pass a closed gate; the owner takes them */
+    _Atomic uint64_t deadline; /* ns after it begins to work */
+    _Atomic uint64_t since;    /* ns: since when it works, or is idle */
+    _Atomic uint64_t rested;   /* ns: when its last work ended; 0: it has done none */
     _Atomic uint64_t until;    /* struct hed_sched_client */
     _Atomic uint64_t spare;
     _Atomic uint64_t memory[HED_POLICY_CLIENT_MEMORY]; /* the policy's, about this client */
 
-    /* Calls that put work on a GPU, in the whole process. */
+    /* Calls that put work on a GPU, of the whole process. */
     struct {
         _Alignas(64) _Atomic uint64_t n;
     } calls[HED_SCHED_STRIPES];
 };
 
-#define HED_SCHED_MEET_MAX 101 /* bytes of the name of a meeting place, the 0 included */
+#define HED_SCHED_MEET_MAX 101 /* bytes of a meeting file's name, with its 0 */
 #define HED_SCHED_BEGIN "sched-"
 
-/* The name under which the users of a GPU meet, by its UUID. */
+/* The name of the meeting file of a GPU, by its UUID. */
 void hed_sched_meet_name(const char *scope, const unsigned char uuid[16],
                          char out[HED_SCHED_MEET_MAX]);
 
 extern const struct hed_meet_shape hed_sched_shape;
 
-/* Joins, with a place filled in from `settings`. */
+/* Joins the clients of a GPU, and fills in the own slot. */
 int hed_sched_join(const char *meet_name, const struct hed_sched_settings *settings,
                    struct hed_meet **out, struct hed_why *why);
 
-/* Changes what all share, and wakes whoever it concerns. */
+/* Changes the settings that all clients share, and decides. */
 int hed_sched_set_common(struct hed_meet *m, const struct hed_sched_settings *settings,
                          uint64_t now);
 
-/* Changes one client. Only what `given` says; paused and release: -1 leaves it. */
+/* A change of one client: the settings that `given` names. -1 leaves paused and release alone. */
 struct hed_sched_change {
     struct hed_sched_settings settings;
     int paused;
     int release;
 };
 
-void hed_sched_change_locked(struct hed_sched_place *p, const struct hed_sched_change *c);
+void hed_sched_change_locked(struct hed_sched_slot *p, const struct hed_sched_change *c);
 
-/* Who waits longer goes on: what it waits for may wait for it, by ways that we do not see. */
+/* A call that has waited for so long goes on: what it waits for may wait for it, in a way that
+ * heddle does not see. */
 #define HED_SCHED_PATIENCE_NS (10 * HED_NS_PER_S)
 
-/* Decides who may run, now, and tells them. HED_ETIME and others: somebody who is stopped has the
- * lock; whoever waits goes on by itself then. */
+/* Decides which clients may run, and tells them. HED_ETIME and other errors: a process that is
+ * stopped holds the lock, and calls go on by themselves. */
 int hed_sched_decide(struct hed_meet *m, uint64_t now);
-int hed_sched_look(struct hed_meet *m, uint64_t now); /* only if nobody has meanwhile */
-
-/* Is it time to? Also where the time is further away than anybody sets it. */
-bool hed_sched_due(const struct hed_sched_common *c, uint64_t now);
 void hed_sched_decide_locked(struct hed_meet *m, uint64_t now);
 
-/* The owner of a place begins to work: decides. Has no work any more: whoever waits for that is
- * told when to look. It has a moment to come back: many programs do, and would lose their turn. */
-#define HED_SCHED_MARGIN_NS 200000
+/* Whether it is time to decide: next_look has come, or is too far away to be true. */
+bool hed_sched_is_due(const struct hed_sched_common *c, uint64_t now);
+
+/* Decides if it is still due once the lock is held. */
+int hed_sched_decide_if_due(struct hed_meet *m, uint64_t now);
+
+/* The owner of the slot begins to work: decides. */
 int hed_sched_announce(struct hed_meet *m, uint64_t now);
+
+/* The owner of the slot has no work any more: waiting clients learn when to look. It keeps the GPU
+ * for this margin, because most programs wait for the GPU and go on at once. */
+#define HED_SCHED_MARGIN_NS 200000
 void hed_sched_rest(struct hed_meet *m, uint64_t now);
 
-/* The owner is about to end: nobody counts with it any more. */
-void hed_sched_go(struct hed_meet *m, uint64_t now);
+/* The owner of the slot is about to end: it does not count any more, and its gate stays open. */
+void hed_sched_retire(struct hed_meet *m, uint64_t now);
 
-uint64_t hed_sched_calls(const struct hed_sched_place *p);
+/* Calls of the slot's owner so far. */
+uint64_t hed_sched_calls(const struct hed_sched_slot *p);

@@ -23,12 +23,12 @@
 /* The programs of a GPU that are shown, and how many calls they had made a moment ago. */
 struct view {
     uint32_t count;
-    uint32_t places[HED_SCHED_PLACES];
-    uint64_t calls[HED_SCHED_PLACES]; /* by place */
+    uint32_t places[HED_SCHED_SLOTS];
+    uint64_t calls[HED_SCHED_SLOTS]; /* by place */
 };
 
 static const char *
-state_of(const struct hed_sched_place *p, bool everybody_paused, uint64_t calls_before)
+state_of(const struct hed_sched_slot *p, bool everybody_paused, uint64_t calls_before)
 {
     const uint32_t gate = GET(p->gate);
 
@@ -95,7 +95,7 @@ short_seconds(uint64_t ns, char out[SHORT_MAX])
 
 /* A program's name as plain letters, whatever is in shared memory. */
 static size_t
-plain_name(const struct hed_sched_place *p, char out[HED_SCHED_NAME])
+plain_name(const struct hed_sched_slot *p, char out[HED_SCHED_NAME])
 {
     snprintf(out, HED_SCHED_NAME, "%.*s", HED_SCHED_NAME - 1, p->name);
     for (char *c = out; *c; c++)
@@ -162,7 +162,7 @@ add_head(struct hed_buf *b, const struct hed_cli_gpu *g, size_t index, size_t wi
 }
 
 static void
-add_row(struct hed_buf *b, const struct hed_sched_place *p, const char *state, size_t width)
+add_row(struct hed_buf *b, const struct hed_sched_slot *p, const char *state, size_t width)
 {
     char name[HED_SCHED_NAME];
     char held[SHORT_MAX];
@@ -204,7 +204,7 @@ add_json_head(struct hed_buf *b, const struct hed_cli_gpu *g, size_t index)
 }
 
 static void
-add_json_row(struct hed_buf *b, const struct hed_sched_place *p, const char *state)
+add_json_row(struct hed_buf *b, const struct hed_sched_slot *p, const char *state)
 {
     const uint64_t now = hed_now_ns();
     const uint64_t ends = GET(p->ends);
@@ -236,7 +236,7 @@ add_gpu(struct hed_buf *b, bool json, const struct hed_cli_gpu *g, size_t index,
     else
         add_head(b, g, index, width);
     for (uint32_t i = 0; i < v->count; i++) {
-        const struct hed_sched_place *p = hed_meet_place(g->meet, v->places[i]);
+        const struct hed_sched_slot *p = hed_meet_place(g->meet, v->places[i]);
         const char *state = state_of(p, GET(c->paused), v->calls[v->places[i]]);
 
         if (json && i)
@@ -257,12 +257,12 @@ look_twice(const struct hed_cli_sched *r, const struct hed_cli_gpu *gpus, struct
            size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        for (uint32_t k = 0; k < HED_SCHED_PLACES; k++)
+        for (uint32_t k = 0; k < HED_SCHED_SLOTS; k++)
             views[i].calls[k] = hed_sched_calls(hed_meet_place(gpus[i].meet, k));
     if (count)
         hed_sleep_ns(GLANCE_NS);
     for (size_t i = 0; i < count; i++)
-        for (uint32_t k = 0; gpus[i].meant && k < HED_SCHED_PLACES; k++)
+        for (uint32_t k = 0; gpus[i].meant && k < HED_SCHED_SLOTS; k++)
             if (hed_cli_sched_meant(r, &gpus[i], k))
                 views[i].places[views[i].count++] = k;
 }

@@ -78,7 +78,7 @@ read_name(const char *name, struct hed_cli_gpu *g)
 bool
 hed_cli_sched_meant(const struct hed_cli_sched *r, const struct hed_cli_gpu *g, uint32_t place)
 {
-    const struct hed_sched_place *p = hed_meet_place(g->meet, place);
+    const struct hed_sched_slot *p = hed_meet_place(g->meet, place);
 
     return GET(p->present) && (r->pid == 0 || (uint64_t)GET(p->pid) == r->pid) &&
            hed_meet_taken(g->meet, place, NULL);
@@ -90,7 +90,7 @@ has_programs(const struct hed_cli_gpu *g)
     const struct hed_cli_sched all = {0};
     bool is = false;
 
-    for (uint32_t i = 0; !is && i < HED_SCHED_PLACES; i++)
+    for (uint32_t i = 0; !is && i < HED_SCHED_SLOTS; i++)
         is = hed_cli_sched_meant(&all, g, i);
     return is;
 }
@@ -176,7 +176,7 @@ find_gpus(const struct hed_cli_sched *r, struct hed_cli_gpu *gpus)
 struct met {
     size_t gpus;
     size_t programs; /* clients of one process are one */
-    int32_t pids[HED_CLI_GPUS * HED_SCHED_PLACES];
+    int32_t pids[HED_CLI_GPUS * HED_SCHED_SLOTS];
     char text[256]; /* "GPU-21e7fea3, GPU-21e7fea3 (scope x)" */
 };
 
@@ -226,8 +226,8 @@ change_gpu(const struct hed_cli_sched *r, struct hed_cli_gpu *g,
 
     if (err)
         return err;
-    for (uint32_t i = 0; i < HED_SCHED_PLACES; i++) {
-        struct hed_sched_place *p = hed_meet_place(g->meet, i);
+    for (uint32_t i = 0; i < HED_SCHED_SLOTS; i++) {
+        struct hed_sched_slot *p = hed_meet_place(g->meet, i);
 
         if (!hed_cli_sched_meant(r, g, i))
             continue;

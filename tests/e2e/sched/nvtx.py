@@ -22,7 +22,7 @@ FACTS = os.environ.get("HED_NVTX_FACTS", "")
 SCRATCH = os.environ.get("HED_SCRATCH", "/tmp")
 LINE = re.compile(r"^(\d+) (\d+) ([+\-!]) ([a-z]+)(?:: (.*))?$")
 
-PAUSED = "heddle: wait for turn: paused"
+PAUSED = "heddle: wait at the gate: paused"
 
 RANGES = """
 import ctypes
@@ -111,7 +111,7 @@ class Ranges(unittest.TestCase):
     def test_who_waits_for_whom(self):
         low = self.start(",prio=low", FOR_EVER, "0", "4")
         high = self.start(",prio=high", FOR_EVER, "0", "4")
-        wait = re.compile(rf"heddle: wait for turn: .* \({high.pid}\) runs")
+        wait = re.compile(rf"heddle: wait at the gate: .* \({high.pid}\) runs")
         until(lambda: any(int(line[0]) == low.pid and wait.fullmatch(line[4] or "")
                           for line in self.read()), self.read)
         self.end(high)

@@ -14,7 +14,7 @@
 #include "core/layer.h"
 #include "core/session.h"
 #include "layers/layers.h"
-#include "layers/sched/record_inner.h"
+#include "record/engine.h"
 
 #define LOG_MAX 20000
 #define CONTEXT ((CUcontext)0xc0)
@@ -284,7 +284,7 @@ struct chain {
     struct hed_layer_room bottom;
     struct hed_layer *sched; /* NULL: there is none */
     struct hed_layer *top;
-    struct hed_record *engine;
+    struct hed_recorder *engine;
 };
 
 static char scope[32] = "unit"; /* where processes meet, if sched is there */
@@ -323,12 +323,12 @@ discard(struct chain *c)
 
     atomic_store(&c->fake.hold, false);
     hed_layer_free(c->top);
-    hed_record_free(c->engine); /* which the layer keeps, for calls that come late */
+    hed_recorder_free(c->engine); /* which the layer keeps, for calls that come late */
     if (s) {
         hed_layer_free(c->sched);
         for (uint32_t i = 0; i < atomic_load(&s->count); i++) {
-            hed_meet_leave(s->gpus[i]->meet);
-            free(s->gpus[i]);
+            hed_meet_leave(s->gates[i]->meet);
+            free(s->gates[i]);
         }
         for (uint32_t i = 0; i < s->named_count; i++)
             free(s->named[i]);

@@ -186,7 +186,7 @@ work(void *arg)
             char name[16];
 
             snprintf(name, sizeof name, "client%u", (me->index + (unsigned)i / 100) % 3);
-            hed_record_set_client(w->c->engine, i % 300 ? name : "", false);
+            hed_recorder_set_client(w->c->engine, i % 300 ? name : "", false);
         }
         step(w, &seed);
     }

@@ -24,16 +24,16 @@ teardown(void **state)
     return 0;
 }
 /* The place of the process's own client, or of a named one. */
-static struct hed_sched_gpu *
-gpu(struct chain *c, const char *name)
+static struct hed_gate *
+gate_of(struct chain *c, const char *name)
 {
     struct hed_sched *s = c->sched->state;
 
     for (uint32_t i = 0; i < atomic_load(&s->count); i++) {
-        const struct hed_sched_named *client = s->gpus[i]->client;
+        const struct hed_sched_named *client = s->gates[i]->client;
 
         if (strcmp(client ? client->name : "", name) == 0)
-            return s->gpus[i];
+            return s->gates[i];
     }
     fail_msg("there is no client '%s'", name);
     return NULL;
@@ -61,7 +61,7 @@ stays(struct chain *c, unsigned launches)
 static void
 until_queued(struct chain *c, uint32_t count)
 {
-    WAIT_UNTIL(atomic_load(&gpu(c, "")->place->queued) == count);
+    WAIT_UNTIL(atomic_load(&gate_of(c, "")->slot->queued) == count);
 }
 
 #define LONG_WAIT "policy=batch,batch_wait_us=10000000"
@@ -130,11 +130,11 @@ time_releases_what_is_held(void **state)
 static void
 change(struct chain *c, int paused, int release)
 {
-    struct hed_sched_gpu *g = gpu(c, "");
+    struct hed_gate *g = gate_of(c, "");
     const struct hed_sched_change what = {.paused = paused, .release = release};
 
     assert_int_equal(hed_meet_lock(g->meet), 0);
-    hed_sched_change_locked(g->place, &what);
+    hed_sched_change_locked(g->slot, &what);
     hed_sched_decide_locked(g->meet, hed_now_ns());
     hed_meet_unlock(g->meet);
 }
@@ -153,7 +153,7 @@ who_is_held_holds_no_thread(void **state)
     change(c, 0, -1);
     assert_int_equal(CALL(c, cuCtxSynchronize, 0), CUDA_SUCCESS);
     assert_int_equal(made(c, HED_cuLaunchKernel), 1000);
-    assert_int_equal(atomic_load(&gpu(c, "")->place->queued), 0);
+    assert_int_equal(atomic_load(&gate_of(c, "")->slot->queued), 0);
     discard(c);
 }
 
@@ -162,7 +162,7 @@ who_is_held_holds_no_thread(void **state)
 static void
 until_at_the_gate(struct chain *c)
 {
-    WAIT_UNTIL(atomic_load(&gpu(c, "")->place->waiting) == 1);
+    WAIT_UNTIL(atomic_load(&gate_of(c, "")->slot->waiting) == 1);
 }
 
 static void
@@ -240,7 +240,7 @@ named_main(void *arg)
     struct named *n = arg;
 
     current_context = CONTEXT;
-    hed_record_set_client(n->c->engine, n->name, true);
+    hed_recorder_set_client(n->c->engine, n->name, true);
     for (uint64_t i = 0; i < 50; i++)
         assert_int_equal(launch(n->c, n->stream, i), CUDA_SUCCESS);
     assert_int_equal(CALL(n->c, cuStreamSynchronize, .hStream = n->stream), CUDA_SUCCESS);
@@ -259,12 +259,12 @@ clients_of_a_process_have_places_of_their_own(void **state)
     for (int i = 0; i < 2; i++)
         assert_int_equal(pthread_join(threads[i], NULL), 0);
     assert_int_equal(made(c, HED_cuLaunchKernel), 100);
-    assert_int_equal(hed_sched_calls(gpu(c, "web")->place), 50);
-    assert_int_equal(hed_sched_calls(gpu(c, "bulk")->place), 50);
-    assert_int_equal(atomic_load(&gpu(c, "web")->place->priority), HED_PRIORITY_HIGH);
-    assert_int_equal(atomic_load(&gpu(c, "web")->place->weight), 300);
-    assert_int_equal(atomic_load(&gpu(c, "bulk")->place->weight), 100);
-    assert_non_null(strstr(gpu(c, "web")->place->name, "/web"));
+    assert_int_equal(hed_sched_calls(gate_of(c, "web")->slot), 50);
+    assert_int_equal(hed_sched_calls(gate_of(c, "bulk")->slot), 50);
+    assert_int_equal(atomic_load(&gate_of(c, "web")->slot->priority), HED_PRIORITY_HIGH);
+    assert_int_equal(atomic_load(&gate_of(c, "web")->slot->weight), 300);
+    assert_int_equal(atomic_load(&gate_of(c, "bulk")->slot->weight), 100);
+    assert_non_null(strstr(gate_of(c, "web")->slot->name, "/web"));
     discard(c);
 }
 
@@ -274,7 +274,7 @@ held_main(void *arg)
     struct named *n = arg;
 
     current_context = CONTEXT;
-    hed_record_set_client(n->c->engine, n->name, true);
+    hed_recorder_set_client(n->c->engine, n->name, true);
     for (uint64_t i = 0; i < 8; i++)
         assert_int_equal(launch(n->c, n->stream, i), CUDA_SUCCESS);
     return NULL;
@@ -293,7 +293,7 @@ clients_that_wait_for_each_other(void **state)
         assert_int_equal(pthread_join(thread, NULL), 0);
         assert_int_equal(CALL(c, cuStreamSynchronize, .hStream = STREAM(1)), CUDA_SUCCESS);
         assert_int_equal(made(c, HED_cuLaunchKernel), 8 * round);
-        assert_int_equal(hed_sched_calls(gpu(c, "other")->place), 8 * round);
+        assert_int_equal(hed_sched_calls(gate_of(c, "other")->slot), 8 * round);
     }
     discard(c);
 }
@@ -326,9 +326,9 @@ clients_in_gate_mode(void **state)
         assert_int_equal(pthread_create(&threads[i], NULL, gate_main, &names[i]), 0);
     for (int i = 0; i < 3; i++)
         assert_int_equal(pthread_join(threads[i], NULL), 0);
-    assert_int_equal(hed_sched_calls(gpu(c, "one")->place), 100);
-    assert_int_equal(hed_sched_calls(gpu(c, "two")->place), 50);
-    assert_int_equal(hed_sched_calls(gpu(c, "")->place), 3);
+    assert_int_equal(hed_sched_calls(gate_of(c, "one")->slot), 100);
+    assert_int_equal(hed_sched_calls(gate_of(c, "two")->slot), 50);
+    assert_int_equal(hed_sched_calls(gate_of(c, "")->slot), 3);
     discard(c);
 }
 

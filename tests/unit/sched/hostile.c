@@ -23,7 +23,7 @@ begin_pair(struct pair *p, int number)
     launch(p->low);
     sync_all(p->low);
     launch(p->high);
-    atomic_fetch_add(&gpu(p->high)->place->syncing, 1);
+    atomic_fetch_add(&gate_of(p->high)->slot->syncing, 1);
     start_held(&p->held, p->low, 0);
     until_it_waits(p->low);
 }
@@ -53,8 +53,8 @@ enum nonsense {
 static void
 write_nonsense(struct pair *p, enum nonsense what)
 {
-    struct hed_sched_gpu *low = gpu(p->low);
-    struct hed_sched_gpu *high = gpu(p->high);
+    struct hed_gate *low = gate_of(p->low);
+    struct hed_gate *high = gate_of(p->high);
     const uint64_t later = hed_now_ns() + HOUR;
 
     switch (what) {
@@ -62,22 +62,22 @@ write_nonsense(struct pair *p, enum nonsense what)
         atomic_store(&low->common->next_look, later);
         break;
     case WAITS_SINCE:
-        atomic_store(&low->place->waits_since, later);
+        atomic_store(&low->slot->waits_since, later);
         break;
     case NO_PLACES:
         atomic_store(&low->common->high, 0);
         break;
     case NOT_PRESENT:
-        atomic_store(&low->place->present, 0);
+        atomic_store(&low->slot->present, 0);
         break;
     case ENDS:
-        atomic_store(&high->place->ends, later);
+        atomic_store(&high->slot->ends, later);
         break;
     case LAST_CALL:
-        atomic_store(&high->place->last_call, later);
+        atomic_store(&high->slot->last_call, later);
         break;
     default:
-        atomic_store(&high->place->rested, later);
+        atomic_store(&high->slot->rested, later);
         break;
     }
 }
@@ -92,7 +92,7 @@ a_word_that_cannot_be_holds_nobody_for_ever(void **state)
         begin_pair(&pairs[i], i);
     for (int i = 0; i < KINDS; i++)
         if (i != WAITS_SINCE) /* which makes a difference only where there is work for ever */
-            atomic_fetch_sub(&gpu(pairs[i].high)->place->syncing, 1);
+            atomic_fetch_sub(&gate_of(pairs[i].high)->slot->syncing, 1);
     while (waiting) {
         waiting = 0;
         for (int i = 0; i < KINDS; i++) {
@@ -107,7 +107,7 @@ a_word_that_cannot_be_holds_nobody_for_ever(void **state)
         hed_sleep_ns(HED_NS_PER_MS);
     }
     for (int i = 0; i < KINDS; i++) {
-        assert_int_equal(atomic_load(&gpu(pairs[i].low)->place->waiting), 0);
+        assert_int_equal(atomic_load(&gate_of(pairs[i].low)->slot->waiting), 0);
         end_pair(&pairs[i]);
     }
 }
@@ -118,20 +118,20 @@ a_time_that_cannot_be_is_soon_forgotten(void **state)
 {
     for (int what = ENDS; what <= RESTED; what++) {
         struct pair p = {.low = client("prio=low,hold_us=0"), .high = client("prio=high")};
-        struct hed_meet *m = gpu(p.low)->meet;
+        struct hed_meet *m = gate_of(p.low)->meet;
         const uint64_t now = hed_now_ns();
         const uint64_t then = now + HED_SCHED_PATIENCE_NS + HED_NS_PER_S;
 
-        assert_int_equal(hed_sched_announce(gpu(p.low)->meet, now), 0);
+        assert_int_equal(hed_sched_announce(gate_of(p.low)->meet, now), 0);
         if (what != RESTED)
-            assert_int_equal(hed_sched_announce(gpu(p.high)->meet, now), 0);
+            assert_int_equal(hed_sched_announce(gate_of(p.high)->meet, now), 0);
         write_nonsense(&p, (enum nonsense)what);
         assert_int_equal(hed_sched_decide(m, now), 0);
-        atomic_store(&gpu(p.low)->place->last_call, then);
+        atomic_store(&gate_of(p.low)->slot->last_call, then);
         assert_int_equal(hed_sched_decide(m, then - HED_SCHED_PATIENCE_NS), 0);
-        assert_true(gate(p.low) & HED_GATE_CLOSED);
+        assert_true(gate_word(p.low) & HED_GATE_CLOSED);
         assert_int_equal(hed_sched_decide(m, then), 0);
-        assert_int_equal(gate(p.low) & HED_GATE_CLOSED, 0);
+        assert_int_equal(gate_word(p.low) & HED_GATE_CLOSED, 0);
         discard(p.low);
         discard(p.high);
     }
@@ -145,22 +145,22 @@ a_clock_that_cannot_be_holds_nobody_for_ever(void **state)
     struct client *high = client("prio=high");
 
     launch(low);
-    assert_true(gate(low) & HED_GATE_LIMIT);
-    atomic_store(&gpu(low)->place->ends, hed_now_ns() + HOUR);
+    assert_true(gate_word(low) & HED_GATE_LIMIT);
+    atomic_store(&gate_of(low)->slot->ends, hed_now_ns() + HOUR);
     launch(low);
     low->fake.free_at = hed_now_ns() + HED_NS_PER_S / 2; /* no mark sets the clock right */
-    atomic_store(&gpu(low)->common->cap, UINT64_MAX / 4);
+    atomic_store(&gate_of(low)->common->cap, UINT64_MAX / 4);
     for (int i = 0; i < 3; i++) {
         struct hed_cuMemsetD8Async fill = {.uc = 0};
 
         fill.hStream = (CUstream)(uintptr_t)0x100;
         assert_int_equal(low->top->cuda->cuMemsetD8Async(low->top, &fill), CUDA_SUCCESS);
     }
-    assert_true(gpu(low)->pace.ends < hed_now_ns() + HOUR);
-    atomic_store(&gpu(low)->common->cap, hed_sched_defaults.cap);
+    assert_true(gate_of(low)->pace.ends < hed_now_ns() + HOUR);
+    atomic_store(&gate_of(low)->common->cap, hed_sched_defaults.cap);
     launch(low);
-    assert_int_equal(atomic_load(&gpu(low)->place->waiting), 0);
-    assert_true(atomic_load(&gpu(low)->place->ends) < hed_now_ns() + HED_NS_PER_S);
+    assert_int_equal(atomic_load(&gate_of(low)->slot->waiting), 0);
+    assert_true(atomic_load(&gate_of(low)->slot->ends) < hed_now_ns() + HED_NS_PER_S);
     discard(low);
     discard(high);
 }
@@ -216,28 +216,28 @@ scribble(void *memory, size_t size, uint64_t *seed)
 static void *
 scribble_main(void *arg)
 {
-    struct hed_meet *m = gpu(arg)->meet;
+    struct hed_meet *m = gate_of(arg)->meet;
     struct hed_sched_common *c = hed_meet_common(m);
     uint64_t seed = 0x5eed;
 
     for (int round = 0; round < ROUNDS; round++) {
         scribble(c, sizeof *c, &seed);
         atomic_store(&c->paused, 0);
-        for (uint32_t i = 0; i < HED_SCHED_PLACES; i++) {
-            struct hed_sched_place *p = hed_meet_place(m, i);
+        for (uint32_t i = 0; i < HED_SCHED_SLOTS; i++) {
+            struct hed_sched_slot *p = hed_meet_place(m, i);
 
             if (i >= 4 && next_random(&seed) % 16)
                 continue;
-            scribble(p, offsetof(struct hed_sched_place, name), &seed);
-            scribble(&p->working, sizeof *p - offsetof(struct hed_sched_place, working), &seed);
+            scribble(p, offsetof(struct hed_sched_slot, name), &seed);
+            scribble(&p->working, sizeof *p - offsetof(struct hed_sched_slot, working), &seed);
             atomic_store(&p->paused, 0);
         }
         hed_sleep_ns(next_random(&seed) % (5 * HED_NS_PER_MS));
     }
     atomic_store(&scribbled, true);
     /* What is asked for by hand is for a hand to undo. */
-    for (uint32_t i = 0; i < HED_SCHED_PLACES; i++)
-        atomic_store(&((struct hed_sched_place *)hed_meet_place(m, i))->paused, 0);
+    for (uint32_t i = 0; i < HED_SCHED_SLOTS; i++)
+        atomic_store(&((struct hed_sched_slot *)hed_meet_place(m, i))->paused, 0);
     atomic_store(&c->paused, 0);
     return NULL;
 }
@@ -262,8 +262,8 @@ nonsense_everywhere_holds_nobody_for_ever(void **state)
     pthread_t scribbler, workers[WORKERS];
 
     /* Names without an end. Not while threads read them, because that is not atomic. */
-    for (uint32_t i = 0; i < HED_SCHED_PLACES; i++) {
-        struct hed_sched_place *p = hed_meet_place(gpu(both[0])->meet, i);
+    for (uint32_t i = 0; i < HED_SCHED_SLOTS; i++) {
+        struct hed_sched_slot *p = hed_meet_place(gate_of(both[0])->meet, i);
 
         memset(p->name, 0xff, sizeof p->name);
         memset(p->group, i % 3 ? 0xff : 0, sizeof p->group);
@@ -292,13 +292,13 @@ patience_is_with_those_of_whom_none_goes_on(void **state)
 {
     struct client *low = client("prio=low,hold_us=0");
     struct client *high = client("prio=high");
-    struct hed_sched_place *p = gpu(low)->place;
+    struct hed_sched_slot *p = gate_of(low)->slot;
     struct held held[2];
 
     launch(low);
     sync_all(low);
     launch(high);
-    atomic_fetch_add(&gpu(high)->place->syncing, 1);
+    atomic_fetch_add(&gate_of(high)->slot->syncing, 1);
     for (int i = 0; i < 2; i++)
         start_held(&held[i], low, 0);
     WAIT_UNTIL(atomic_load(&p->waiting) == 2);
@@ -309,7 +309,7 @@ patience_is_with_those_of_whom_none_goes_on(void **state)
     atomic_store(&p->tickets, 1); /* one goes on, when it looks */
     WAIT_UNTIL(atomic_load(&p->waiting) == 1);
     assert_true(atomic_load(&p->waits_since) > before + HED_NS_PER_S);
-    atomic_fetch_sub(&gpu(high)->place->syncing, 1);
+    atomic_fetch_sub(&gate_of(high)->slot->syncing, 1);
     for (int i = 0; i < 2; i++)
         pthread_join(held[i].thread, NULL);
     discard(low);
@@ -322,30 +322,30 @@ a_new_hour_is_not_slept_through(void **state)
 {
     struct client *low = client("prio=low,hold_us=0");
     struct client *high = client("prio=high");
-    struct hed_sched_common *c = gpu(low)->common;
+    struct hed_sched_common *c = gate_of(low)->common;
     struct held h;
 
     launch(low);
     sync_all(low);
     launch(high);
-    atomic_fetch_add(&gpu(high)->place->syncing, 1);
+    atomic_fetch_add(&gate_of(high)->slot->syncing, 1);
     start_held(&h, low, 0);
     until_it_waits(low);
 
-    struct hed_meet *m = gpu(high)->meet;
+    struct hed_meet *m = gate_of(high)->meet;
     const uint64_t now = hed_now_ns();
     uint32_t before;
 
     /* Nobody decides meanwhile. */
     do {
         assert_int_equal(hed_sched_decide(m, hed_now_ns()), 0);
-        before = gate(low);
+        before = gate_word(low);
         atomic_store(&c->next_look, now + HED_NS_PER_S / 20);
         hed_sched_rest(m, now);
     } while (atomic_load(&c->next_look) != now + HED_SCHED_MARGIN_NS);
     assert_true(before & HED_GATE_CLOSED);
-    assert_int_equal(gate(low), before ^ HED_GATE_NEWS);
-    atomic_fetch_sub(&gpu(high)->place->syncing, 1);
+    assert_int_equal(gate_word(low), before ^ HED_GATE_NEWS);
+    atomic_fetch_sub(&gate_of(high)->slot->syncing, 1);
     pthread_join(h.thread, NULL);
     discard(low);
     discard(high);
@@ -363,10 +363,10 @@ a_context_takes_its_captures_along(void **state)
 
     assert_int_equal(low->top->cuda->cuStreamBeginCapture_v2(low->top, &begin), CUDA_SUCCESS);
     assert_int_equal(low->top->cuda->cuCtxDestroy_v2(low->top, &other), CUDA_SUCCESS);
-    assert_int_equal(atomic_load(&s->keep_off), 1);
+    assert_int_equal(atomic_load(&s->forbidden), 1);
     low->fake.capturing = false;
     assert_int_equal(low->top->cuda->cuCtxDestroy_v2(low->top, &end), CUDA_SUCCESS);
-    assert_int_equal(atomic_load(&s->keep_off), 0);
+    assert_int_equal(atomic_load(&s->forbidden), 0);
     discard(low);
     discard(high);
 }
@@ -380,8 +380,7 @@ events_are_not_lost(void **state)
     struct hed_sched *s = low->top->state;
 
     for (s->spares = 0; s->spares < HED_PACE_SPARE; s->spares++)
-        s->spare[s->spares] =
-            (struct hed_mark){.end = (CUevent)(uintptr_t)(EVENTS - 1), .context = (CUcontext)99};
+        s->spare[s->spares] = (struct hed_mark){.end = EVENTS - 1, .context = 99};
     for (int i = 0; i < 2000; i++) {
         launch(low);
         if (i % 10 == 0)
@@ -402,24 +401,25 @@ an_event_of_before_is_not_used_again(void **state)
     struct hed_sched *s = low->top->state;
     struct hed_cuCtxDestroy_v2 end = {.ctx = (CUcontext)1};
     struct hed_cuLaunchKernel a = {.f = (CUfunction)0x1000, .gridDimX = 1, .gridDimY = 1};
-    struct hed_turn t;
+    const struct hed_layer_type *type = low->top->type;
+    struct hed_gate_pass pass;
 
     for (int i = 0; i < 2; i++) {
-        hed_sched_before(low->top, &t, HED_cuLaunchKernel, &a);
+        type->before(low->top, HED_cuLaunchKernel, &a, &pass);
 
-        const CUevent start = t.mark.start;
+        const uint64_t start = pass.mark.start;
 
-        assert_non_null(start);
+        assert_true(start != 0);
         assert_int_equal(low->top->cuda->cuCtxDestroy_v2(low->top, &end), CUDA_SUCCESS);
         low->fake.context = 1; /* the next one is at the same address */
         if (i)
-            hed_sched_keep_off(s); /* as while that one ends, too */
-        hed_sched_after(low->top, &t, HED_cuLaunchKernel, &a, CUDA_SUCCESS);
+            hed_sched_forbid_calls(s); /* as while that one ends, too */
+        type->after(low->top, HED_cuLaunchKernel, &a, &pass, CUDA_SUCCESS);
         if (i)
-            hed_sched_come_back(s);
+            hed_sched_allow_calls(s);
         for (unsigned k = 0; k < s->spares; k++)
-            assert_ptr_not_equal(s->spare[k].end, start);
-        assert_ptr_not_equal(gpu(low)->pace.marks[0].start, start);
+            assert_true(s->spare[k].end != start);
+        assert_true(gate_of(low)->pace.marks[0].start != start);
         (void)low->top->cuda->cuLaunchKernel(low->top, &a); /* every second one is timed */
     }
     discard(low);
@@ -450,7 +450,7 @@ a_child_waits_for_no_thread_of_its_parent(void **state)
     pthread_t holder;
 
     launch(a);
-    assert_true(hed_sched_own_begin(s));
+    assert_true(hed_sched_begin_own_calls(s));
     assert_int_equal(pthread_create(&holder, NULL, hold_lock, s), 0);
     WAIT_UNTIL(atomic_load(&holding) == 1);
 
@@ -468,7 +468,7 @@ a_child_waits_for_no_thread_of_its_parent(void **state)
     }
     atomic_store(&holding, 2);
     pthread_join(holder, NULL);
-    hed_sched_own_end(s);
+    hed_sched_end_own_calls(s);
 
     int status;
 

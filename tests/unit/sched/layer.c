@@ -12,12 +12,12 @@ alone_nothing_is_measured(void **state)
 {
     struct client *a = client("");
 
-    assert_int_equal(gate(a), HED_GATE_IDLE | HED_GATE_WATCH);
+    assert_int_equal(gate_word(a), HED_GATE_IDLE | HED_GATE_WATCH);
     for (int i = 0; i < 1000; i++)
         launch(a);
-    assert_int_equal(gate(a), 0);
+    assert_int_equal(gate_word(a), 0);
     assert_int_equal(a->fake.launches, 1000);
-    assert_int_equal(hed_sched_calls(gpu(a)->place), 1000);
+    assert_int_equal(hed_sched_calls(gate_of(a)->slot), 1000);
     assert_true(a->fake.own == 0);
     sync_all(a);
     discard(a);
@@ -32,8 +32,8 @@ an_idle_neighbour_costs_nothing(void **state)
     launch(b);
     sync_all(b);
     /* b has shown no work for a while soon: then a is alone. */
-    WAIT_UNTIL((launch(a), gate(a) == 0));
-    assert_true(gate(b) & HED_GATE_IDLE);
+    WAIT_UNTIL((launch(a), gate_word(a) == 0));
+    assert_true(gate_word(b) & HED_GATE_IDLE);
     discard(a);
     discard(b);
 }
@@ -47,24 +47,24 @@ the_low_is_held_while_the_high_has_work(void **state)
 
     high->fake.kernel_ns = PATIENCE_S * HED_NS_PER_S; /* until the test ends it */
     launch(low);
-    assert_true(gate(low) & HED_GATE_LIMIT);
+    assert_true(gate_word(low) & HED_GATE_LIMIT);
     sync_all(low);
     launch(high);
 
     struct held sync;
 
     start_held(&sync, high, SYNC); /* how long, the layer cannot know, but that a thread waits */
-    WAIT_UNTIL(atomic_load(&gpu(high)->place->syncing));
+    WAIT_UNTIL(atomic_load(&gate_of(high)->slot->syncing));
     start_held(&h, low, 0);
     until_it_waits(low);
-    assert_true(gate(low) & HED_GATE_CLOSED);
+    assert_true(gate_word(low) & HED_GATE_CLOSED);
     give_a_moment(20);
     assert_false(atomic_load(&h.done));
     fake_end(&high->fake);
     pthread_join(h.thread, NULL);
     pthread_join(sync.thread, NULL);
-    assert_true(atomic_load(&gpu(low)->place->waited) != 0);
-    assert_int_equal(atomic_load(&gpu(low)->place->waiting), 0);
+    assert_true(atomic_load(&gate_of(low)->slot->waited) != 0);
+    assert_int_equal(atomic_load(&gate_of(low)->slot->waiting), 0);
     discard(low);
     discard(high);
 }
@@ -86,7 +86,7 @@ the_limited_keep_below_the_cap(void **state)
      * then there are fewer of them in flight. */
     WAIT_UNTIL((launch(low), low->fake.in_flight >= 2 * HED_NS_PER_MS));
     assert_true(low->fake.in_flight <= 6 * HED_NS_PER_MS);
-    assert_true(atomic_load(&gpu(low)->place->used) > 60 * HED_NS_PER_MS);
+    assert_true(atomic_load(&gate_of(low)->slot->used) > 60 * HED_NS_PER_MS);
     assert_int_equal(low->fake.bad, 0);
     discard(low);
     discard(high);
@@ -128,7 +128,7 @@ who_waits_for_somebody_expected_still_works(void **state)
     struct client *low = client("prio=low,hold_us=0");
     struct client *high = client("prio=high");
     struct hed_sched *s = low->top->state;
-    struct hed_sched_place *p = gpu(high)->place;
+    struct hed_sched_slot *p = gate_of(high)->slot;
     struct held h;
 
     launch(low);
@@ -142,20 +142,20 @@ who_waits_for_somebody_expected_still_works(void **state)
     atomic_store(&p->memory[0], hed_now_ns() - 57 * HED_NS_PER_S);
     atomic_store(&p->memory[1], 60 * HED_NS_PER_S);
     atomic_store(&p->memory[3], 9);
-    assert_int_equal(hed_sched_decide(gpu(high)->meet, hed_now_ns()), 0);
-    assert_true(atomic_load(&gpu(low)->place->until) != 0);
+    assert_int_equal(hed_sched_decide(gate_of(high)->meet, hed_now_ns()), 0);
+    assert_true(atomic_load(&gate_of(low)->slot->until) != 0);
     start_held(&h, low, 0);
     /* A machine may be so slow that the 3 s are over, and the call goes on. */
-    WAIT_UNTIL(atomic_load(&gpu(low)->place->waiting) || atomic_load(&h.done));
+    WAIT_UNTIL(atomic_load(&gate_of(low)->slot->waiting) || atomic_load(&h.done));
     for (int i = 0; i < 5; i++) {
-        assert_true(atomic_load(&gpu(low)->place->working) || atomic_load(&h.done));
+        assert_true(atomic_load(&gate_of(low)->slot->working) || atomic_load(&h.done));
         hed_sleep_ns(HED_SCHED_MARGIN_NS / 2);
-        assert_int_equal(hed_sched_decide(gpu(high)->meet, hed_now_ns()), 0);
+        assert_int_equal(hed_sched_decide(gate_of(high)->meet, hed_now_ns()), 0);
     }
     atomic_store(&p->memory[3], 0); /* it is not expected any more */
-    assert_int_equal(hed_sched_decide(gpu(high)->meet, hed_now_ns()), 0);
+    assert_int_equal(hed_sched_decide(gate_of(high)->meet, hed_now_ns()), 0);
     pthread_join(h.thread, NULL);
-    assert_int_equal(atomic_load(&gpu(low)->place->waiting), 0);
+    assert_int_equal(atomic_load(&gate_of(low)->slot->waiting), 0);
     discard(low);
     discard(high);
 }
@@ -208,13 +208,13 @@ pause_holds_release_lets_go_resume_ends_it(void **state)
         assert_false(atomic_load(&h.done));
         change(a, -1, 1);
         pthread_join(h.thread, NULL);
-        assert_true(gate(a) & HED_GATE_CLOSED);
+        assert_true(gate_word(a) & HED_GATE_CLOSED);
     }
     start_held(&h, a, 0);
     until_it_waits(a);
     change(a, 0, -1);
     pthread_join(h.thread, NULL);
-    assert_int_equal(gate(a) & HED_GATE_CLOSED, 0);
+    assert_int_equal(gate_word(a) & HED_GATE_CLOSED, 0);
     assert_int_equal(a->fake.launches, 5);
     discard(a);
 }
@@ -254,7 +254,7 @@ who_is_killed_holds_nobody(void **state)
         struct client *high = client("prio=high");
 
         launch(high);
-        atomic_fetch_add(&gpu(high)->place->syncing, 1); /* as one that waits for the GPU */
+        atomic_fetch_add(&gate_of(high)->slot->syncing, 1); /* as one that waits for the GPU */
         (void)!write(ends[1], "", 1);
         for (;;)
             pause();
@@ -288,7 +288,7 @@ who_is_stopped_holds_nobody(void **state)
         struct client *high = client("prio=high");
 
         launch(high);
-        atomic_fetch_add(&gpu(high)->place->syncing, 1);
+        atomic_fetch_add(&gate_of(high)->slot->syncing, 1);
         (void)!write(ends[1], "", 1);
         for (;;)
             pause();
@@ -316,7 +316,7 @@ a_process_that_is_stopped_with_the_lock_holds_nobody(void **state)
         struct client *b = client("");
 
         launch(b);
-        if (hed_meet_lock(gpu(b)->meet) == 0)
+        if (hed_meet_lock(gate_of(b)->meet) == 0)
             (void)raise(SIGSTOP);
         _exit(1);
     }
@@ -345,7 +345,7 @@ a_child_begins_anew(void **state)
         struct client *b = client("");
 
         launch(b);
-        _exit(hed_meet_index(gpu(b)->meet) == 1 ? 0 : 1);
+        _exit(hed_meet_index(gate_of(b)->meet) == 1 ? 0 : 1);
     }
 
     int status;
@@ -394,11 +394,11 @@ take_turns(struct client **clients, int count, uint64_t *now, uint64_t step, int
     for (int i = 0; i < times; i++) {
         *now += step;
         for (int k = 0; k < count; k++)
-            atomic_store(&gpu(clients[k])->place->last_call, *now);
-        assert_int_equal(hed_sched_decide(gpu(clients[0])->meet, *now), 0);
+            atomic_store(&gate_of(clients[k])->slot->last_call, *now);
+        assert_int_equal(hed_sched_decide(gate_of(clients[0])->meet, *now), 0);
         for (int k = 0; k < count; k++)
-            if (!(gate(clients[k]) & HED_GATE_CLOSED))
-                atomic_fetch_add(&gpu(clients[k])->place->used, step);
+            if (!(gate_word(clients[k]) & HED_GATE_CLOSED))
+                atomic_fetch_add(&gate_of(clients[k])->slot->used, step);
     }
 }
 
@@ -409,14 +409,14 @@ a_group_has_one_share(void **state)
     uint64_t now = hed_now_ns() + HED_NS_PER_S;
 
     for (int i = 0; i < 3; i++)
-        assert_int_equal(hed_sched_announce(gpu(all[i])->meet, now), 0);
+        assert_int_equal(hed_sched_announce(gate_of(all[i])->meet, now), 0);
     take_turns(all, 3, &now, HED_NS_PER_MS, 4000);
 
-    const uint64_t whole = atomic_load(&gpu(all[2])->place->used);
+    const uint64_t whole = atomic_load(&gate_of(all[2])->slot->used);
 
     assert_in_range(whole, 1950 * HED_NS_PER_MS, 2050 * HED_NS_PER_MS);
     for (int i = 0; i < 2; i++)
-        assert_in_range(atomic_load(&gpu(all[i])->place->used), 950 * HED_NS_PER_MS,
+        assert_in_range(atomic_load(&gate_of(all[i])->slot->used), 950 * HED_NS_PER_MS,
                         1050 * HED_NS_PER_MS);
     for (int i = 0; i < 3; i++)
         discard(all[i]);
@@ -430,17 +430,17 @@ who_has_waited_for_long_goes_on(void **state)
     struct client *both[] = {low, high};
     uint64_t now = hed_now_ns() + 100 * HED_NS_PER_S;
 
-    assert_int_equal(hed_sched_announce(gpu(high)->meet, now), 0);
-    assert_int_equal(hed_sched_announce(gpu(low)->meet, now), 0);
-    atomic_store(&gpu(low)->place->waiting, 1);
-    atomic_store(&gpu(low)->place->waits_since, now);
+    assert_int_equal(hed_sched_announce(gate_of(high)->meet, now), 0);
+    assert_int_equal(hed_sched_announce(gate_of(low)->meet, now), 0);
+    atomic_store(&gate_of(low)->slot->waiting, 1);
+    atomic_store(&gate_of(low)->slot->waits_since, now);
     take_turns(both, 2, &now, HED_NS_PER_S, 9);
-    assert_true(gate(low) & HED_GATE_CLOSED);
+    assert_true(gate_word(low) & HED_GATE_CLOSED);
     take_turns(both, 2, &now, HED_NS_PER_S, 1);
-    assert_int_equal(gate(low), HED_GATE_LIMIT | HED_GATE_WATCH);
-    atomic_store(&gpu(low)->place->waiting, 0);
+    assert_int_equal(gate_word(low), HED_GATE_LIMIT | HED_GATE_WATCH);
+    atomic_store(&gate_of(low)->slot->waiting, 0);
     take_turns(both, 2, &now, HED_NS_PER_S, 1);
-    assert_true(gate(low) & HED_GATE_CLOSED);
+    assert_true(gate_word(low) & HED_GATE_CLOSED);
     discard(low);
     discard(high);
 }
@@ -459,22 +459,22 @@ gpus_have_gates_of_their_own(void **state)
     assert_int_equal(atomic_load(&s->count), 2);
     a->fake.device = 1;
     launch(a);
-    assert_int_equal(atomic_load(&s->gpus[1]->place->gate), 0);
-    assert_int_equal(hed_meet_lock(s->gpus[1]->meet), 0);
-    hed_sched_change_locked(s->gpus[1]->place, &pause_it);
-    hed_sched_decide_locked(s->gpus[1]->meet, hed_now_ns());
-    hed_meet_unlock(s->gpus[1]->meet);
+    assert_int_equal(atomic_load(&s->gates[1]->slot->gate), 0);
+    assert_int_equal(hed_meet_lock(s->gates[1]->meet), 0);
+    hed_sched_change_locked(s->gates[1]->slot, &pause_it);
+    hed_sched_decide_locked(s->gates[1]->meet, hed_now_ns());
+    hed_meet_unlock(s->gates[1]->meet);
     a->fake.device = 0;
     for (int i = 0; i < 100; i++)
         launch(a);
     a->fake.device = 1;
     start_held(&h, a, 0);
-    WAIT_UNTIL(atomic_load(&s->gpus[1]->place->waiting) == 1);
-    assert_int_equal(hed_meet_lock(s->gpus[1]->meet), 0);
+    WAIT_UNTIL(atomic_load(&s->gates[1]->slot->waiting) == 1);
+    assert_int_equal(hed_meet_lock(s->gates[1]->meet), 0);
     pause_it.paused = 0;
-    hed_sched_change_locked(s->gpus[1]->place, &pause_it);
-    hed_sched_decide_locked(s->gpus[1]->meet, hed_now_ns());
-    hed_meet_unlock(s->gpus[1]->meet);
+    hed_sched_change_locked(s->gates[1]->slot, &pause_it);
+    hed_sched_decide_locked(s->gates[1]->meet, hed_now_ns());
+    hed_meet_unlock(s->gates[1]->meet);
     pthread_join(h.thread, NULL);
     assert_int_equal(a->fake.launches, 103);
     discard(a);
@@ -552,8 +552,8 @@ the_order_of_calls_on_a_stream_is_kept(void **state)
         assert_int_equal(a->fake.bad, 0);
         assert_int_equal(a->fake.launches, 3 * CALLS);
         assert_int_equal(b->fake.launches, CALLS);
-        assert_int_equal(atomic_load(&gpu(a)->place->waiting), 0);
-        assert_int_equal(atomic_load(&gpu(a)->place->syncing), 0);
+        assert_int_equal(atomic_load(&gate_of(a)->slot->waiting), 0);
+        assert_int_equal(atomic_load(&gate_of(a)->slot->syncing), 0);
         discard(a);
         discard(b);
     }

@@ -15,7 +15,7 @@
 #include "core/config.h"
 #include "core/layer.h"
 #include "layers/layers.h"
-#include "layers/sched/sched.h"
+#include "sched/gate.h"
 
 #define EVENTS 256
 #define STREAMS 6
@@ -216,10 +216,10 @@ client(const char *settings)
     return c;
 }
 
-static struct hed_sched_gpu *
-gpu(struct client *c)
+static struct hed_gate *
+gate_of(struct client *c)
 {
-    return ((struct hed_sched *)c->top->state)->gpus[0];
+    return ((struct hed_sched *)c->top->state)->gates[0];
 }
 
 static void
@@ -229,8 +229,8 @@ discard(struct client *c)
 
     hed_layer_free(c->top); /* it keeps its state, for calls that come late */
     for (uint32_t i = 0; i < atomic_load(&s->count); i++) {
-        hed_meet_leave(s->gpus[i]->meet);
-        free(s->gpus[i]);
+        hed_meet_leave(s->gates[i]->meet);
+        free(s->gates[i]);
     }
     free(s);
     free(c);
@@ -286,9 +286,9 @@ sync_all(struct client *c)
 }
 
 static uint32_t
-gate(struct client *c)
+gate_word(struct client *c)
 {
-    return atomic_load(&gpu(c)->place->gate);
+    return atomic_load(&gate_of(c)->slot->gate);
 }
 
 #define SYNC UINTPTR_MAX /* for a stream: no launch but a wait for all */
@@ -324,17 +324,17 @@ start_held(struct held *h, struct client *c, uintptr_t stream)
 static void
 until_it_waits(struct client *c)
 {
-    WAIT_UNTIL(atomic_load(&gpu(c)->place->waiting));
+    WAIT_UNTIL(atomic_load(&gate_of(c)->slot->waiting));
 }
 
 static inline void
 change(struct client *c, int paused, int release)
 {
-    struct hed_meet *m = gpu(c)->meet;
+    struct hed_meet *m = gate_of(c)->meet;
     const struct hed_sched_change what = {.paused = paused, .release = release};
 
     assert_int_equal(hed_meet_lock(m), 0);
-    hed_sched_change_locked(gpu(c)->place, &what);
+    hed_sched_change_locked(gate_of(c)->slot, &what);
     hed_sched_decide_locked(m, hed_now_ns());
     hed_meet_unlock(m);
 }

@@ -81,7 +81,7 @@ decide(struct world *w)
     w->decisions++;
 }
 
-/* As the gate of layers/sched lets it. */
+/* As the gate (sched/gate.c) lets it. */
 static bool
 may(const struct world *w, const struct hed_sched_client *c, const struct actor *a)
 {

@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "layers/sched/record_inner.h"
+#include "record/engine.h"
 
 /* The stream of that context, 0 if there is none; and what it comes after. */
 static uint64_t
-find(struct hed_record *r, CUcontext context, uint32_t *after)
+find(struct hed_recorder *r, CUcontext context, uint32_t *after)
 {
     uint64_t stream = 0;
 
@@ -25,7 +25,7 @@ find(struct hed_record *r, CUcontext context, uint32_t *after)
 
 /* False: another thread has made one meanwhile, or there is no room. */
 static bool
-keep(struct hed_record *r, CUcontext context, CUstream stream)
+keep(struct hed_recorder *r, CUcontext context, CUstream stream)
 {
     bool kept = false;
 
@@ -45,7 +45,7 @@ keep(struct hed_record *r, CUcontext context, CUstream stream)
 }
 
 static void
-set_after(struct hed_record *r, uint64_t stream, uint32_t after)
+set_after(struct hed_recorder *r, uint64_t stream, uint32_t after)
 {
     hed_lock(&r->lock);
     for (unsigned i = 0; i < HED_RECORD_CONTEXTS; i++)
@@ -55,7 +55,7 @@ set_after(struct hed_record *r, uint64_t stream, uint32_t after)
 }
 
 static uint64_t
-make(struct hed_record *r, CUcontext context)
+make(struct hed_recorder *r, CUcontext context)
 {
     CUstream made = NULL;
     struct hed_cuStreamCreate create = {&made, CU_STREAM_NON_BLOCKING};
@@ -76,7 +76,7 @@ make(struct hed_record *r, CUcontext context)
 }
 
 uint64_t
-hed_record_own_stream(struct hed_record *r, CUcontext context)
+hed_record_own_stream(struct hed_recorder *r, CUcontext context)
 {
     /* Acquire: pairs with the count of calls that have been made. */
     const uint32_t passed = atomic_load_explicit(&r->passed, memory_order_acquire);
@@ -100,7 +100,7 @@ hed_record_own_stream(struct hed_record *r, CUcontext context)
 }
 
 uint64_t
-hed_record_own_stream_of(struct hed_record *r, CUcontext context, uint64_t stream)
+hed_record_own_stream_of(struct hed_recorder *r, CUcontext context, uint64_t stream)
 {
     CUcontext its = context;
     struct hed_cuStreamGetCtx a = {(CUstream)(uintptr_t)stream, &its, false};
@@ -116,7 +116,7 @@ hed_record_own_stream_of(struct hed_record *r, CUcontext context, uint64_t strea
 
 /* Waits for the work on our streams, in this context or in all. */
 CUresult
-hed_record_wait_own(struct hed_record *r, CUcontext context)
+hed_record_wait_own(struct hed_recorder *r, CUcontext context)
 {
     struct hed_cuStreamSynchronize waits[HED_RECORD_CONTEXTS] = {0};
     unsigned count = 0;
@@ -134,10 +134,10 @@ hed_record_wait_own(struct hed_record *r, CUcontext context)
 
 /* Does that stream capture? Then it is left alone. */
 static bool
-captures(struct hed_record *r, uint64_t stream, bool ptds)
+captures(struct hed_recorder *r, uint64_t stream, bool ptds)
 {
     return atomic_load_explicit(&r->capturing, memory_order_acquire) &&
-           hed_sched_captures(r->next, (CUstream)(uintptr_t)stream, ptds);
+           hed_stream_captures(r->next, stream, ptds);
 }
 
 /* Is its stream a place for work, not a thing? */
@@ -193,7 +193,7 @@ put_back_callback(struct hed_cuStreamAddCallback *a, const struct hed_record_cal
 }
 
 void
-hed_record_swap(struct hed_record *r, enum hed_cuda_call id, void *args, CUcontext context,
+hed_record_swap(struct hed_recorder *r, enum hed_cuda_call id, void *args, CUcontext context,
                 struct hed_record_call *c)
 {
     const struct hed_call_info *info = &hed_cuda_info[id];
@@ -250,7 +250,7 @@ hed_record_put_back(enum hed_cuda_call id, void *args, const struct hed_record_c
 /* The program's stream has not joined a capture: then the event was one of work, for which ours is
  * to wait. */
 static CUresult
-wait_for_event(struct hed_record *r, const struct hed_cuStreamWaitEvent *a)
+wait_for_event(struct hed_recorder *r, const struct hed_cuStreamWaitEvent *a)
 {
     CUcontext context = NULL;
     struct hed_cuCtxGetCurrent current = {&context};
@@ -266,7 +266,7 @@ wait_for_event(struct hed_record *r, const struct hed_cuStreamWaitEvent *a)
 }
 
 CUresult
-hed_record_catch_up(struct hed_record *r, enum hed_cuda_call id, void *args,
+hed_record_catch_up(struct hed_recorder *r, enum hed_cuda_call id, void *args,
                     const struct hed_record_call *c)
 {
     const struct hed_call_info *info = &hed_cuda_info[id];
@@ -287,7 +287,7 @@ hed_record_catch_up(struct hed_record *r, enum hed_cuda_call id, void *args,
 
 /* A context may end: its stream goes with it. */
 void
-hed_record_forget_streams(struct hed_record *r)
+hed_record_forget_streams(struct hed_recorder *r)
 {
     hed_lock(&r->lock);
     memset(r->streams, 0, sizeof r->streams);

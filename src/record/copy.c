@@ -4,12 +4,12 @@
 #include <stddef.h>
 
 #include "gen/cuda_work.h"
-#include "layers/sched/record_inner.h"
+#include "record/engine.h"
 
 /* ---- questions about memory ------------------------------------------------------------------ */
 
 static bool
-range_of(struct hed_record *r, CUdeviceptr p, CUdeviceptr *base, size_t *size)
+range_of(struct hed_recorder *r, CUdeviceptr p, CUdeviceptr *base, size_t *size)
 {
     struct hed_cuMemGetAddressRange_v2 a = {base, size, p};
 
@@ -19,7 +19,7 @@ range_of(struct hed_record *r, CUdeviceptr p, CUdeviceptr *base, size_t *size)
 }
 
 bool
-hed_record_is_device(struct hed_record *r, CUdeviceptr p, size_t size)
+hed_record_is_device(struct hed_recorder *r, CUdeviceptr p, size_t size)
 {
     CUdeviceptr base;
     size_t whole;
@@ -29,7 +29,7 @@ hed_record_is_device(struct hed_record *r, CUdeviceptr p, size_t size)
 }
 
 bool
-hed_record_is_allocation(struct hed_record *r, CUdeviceptr p)
+hed_record_is_allocation(struct hed_recorder *r, CUdeviceptr p)
 {
     CUdeviceptr base;
     size_t whole;
@@ -39,7 +39,7 @@ hed_record_is_allocation(struct hed_record *r, CUdeviceptr p)
 
 /* 0: the driver does not know it. */
 static unsigned
-memory_type(struct hed_record *r, CUdeviceptr p)
+memory_type(struct hed_recorder *r, CUdeviceptr p)
 {
     unsigned type = 0;
     struct hed_cuPointerGetAttribute a = {&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p};
@@ -48,7 +48,7 @@ memory_type(struct hed_record *r, CUdeviceptr p)
 }
 
 bool
-hed_record_is_pinned(struct hed_record *r, CUdeviceptr p, size_t size)
+hed_record_is_pinned(struct hed_recorder *r, CUdeviceptr p, size_t size)
 {
     return p && size && memory_type(r, p) == CU_MEMORYTYPE_HOST &&
            memory_type(r, p + size - 1) == CU_MEMORYTYPE_HOST;
@@ -58,7 +58,8 @@ hed_record_is_pinned(struct hed_record *r, CUdeviceptr p, size_t size)
 
 /* From memory of the host; the pointer to it is at that offset of the arguments. */
 static bool
-from_host(struct hed_record *r, struct hed_record_try *t, const void *p, size_t size, size_t at)
+from_host(struct hed_recorder *r, struct hed_record_candidate *t, const void *p, size_t size,
+          size_t at)
 {
     const CUdeviceptr address = (CUdeviceptr)(uintptr_t)p;
 
@@ -73,13 +74,13 @@ from_host(struct hed_record *r, struct hed_record_try *t, const void *p, size_t 
 }
 
 static bool
-is_any(struct hed_record *r, CUdeviceptr p, size_t size)
+is_any(struct hed_recorder *r, CUdeviceptr p, size_t size)
 {
     return hed_record_is_device(r, p, size) || hed_record_is_pinned(r, p, size);
 }
 
 static bool
-copy_any(struct hed_record *r, struct hed_record_try *t, const struct hed_cuMemcpyAsync *a)
+copy_any(struct hed_recorder *r, struct hed_record_candidate *t, const struct hed_cuMemcpyAsync *a)
 {
     if (is_any(r, a->src, a->ByteCount))
         return is_any(r, a->dst, a->ByteCount);
@@ -104,7 +105,7 @@ extent(size_t width, size_t lines, size_t pitch, size_t *out)
 
 /* One side of a copy. Arrays and pageable memory are not deferred. */
 static bool
-side(struct hed_record *r, CUmemorytype type, const void *host, CUdeviceptr device, size_t skip,
+side(struct hed_recorder *r, CUmemorytype type, const void *host, CUdeviceptr device, size_t skip,
      size_t size)
 {
     const CUdeviceptr p = type == CU_MEMORYTYPE_HOST ? (CUdeviceptr)(uintptr_t)host : device;
@@ -128,7 +129,7 @@ skip_to(size_t x, size_t y, size_t pitch, size_t *out)
 }
 
 static bool
-copy_2d(struct hed_record *r, struct hed_record_try *t)
+copy_2d(struct hed_recorder *r, struct hed_record_candidate *t)
 {
     const CUDA_MEMCPY2D_v2 *c = ((const struct hed_cuMemcpy2DAsync_v2 *)t->args)->pCopy;
     size_t from;
@@ -152,7 +153,7 @@ copy_2d(struct hed_record *r, struct hed_record_try *t)
 
 /* Planes of lines: without offsets, and only from device to device. */
 static bool
-copy_3d(struct hed_record *r, struct hed_record_try *t)
+copy_3d(struct hed_recorder *r, struct hed_record_candidate *t)
 {
     const CUDA_MEMCPY3D_v2 *c = ((const struct hed_cuMemcpy3DAsync_v2 *)t->args)->pCopy;
     size_t planes[2];
@@ -181,7 +182,7 @@ copy_3d(struct hed_record *r, struct hed_record_try *t)
 /* ---- prefetches ------------------------------------------------------------------------------ */
 
 static bool
-is_managed(struct hed_record *r, CUdeviceptr p, size_t size)
+is_managed(struct hed_recorder *r, CUdeviceptr p, size_t size)
 {
     unsigned managed = 0;
     struct hed_cuPointerGetAttribute a = {&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, p};
@@ -192,7 +193,7 @@ is_managed(struct hed_record *r, CUdeviceptr p, size_t size)
 
 /* Whether a place can be prefetched to, and how, was found out by one that succeeded. */
 static bool
-prefetch(struct hed_record *r, struct hed_record_try *t)
+prefetch(struct hed_recorder *r, struct hed_record_candidate *t)
 {
     const struct hed_cuMemPrefetchAsync *one = t->args;
     const struct hed_cuMemPrefetchAsync_v2 *two = t->args;
@@ -210,7 +211,7 @@ prefetch(struct hed_record *r, struct hed_record_try *t)
 
 /* One place that a copy or a fill touches. */
 static bool
-examine_extent(struct hed_record *r, struct hed_record_try *t, const struct hed_extent *e,
+examine_extent(struct hed_recorder *r, struct hed_record_candidate *t, const struct hed_extent *e,
                bool is_written)
 {
     uint64_t bytes;
@@ -229,7 +230,7 @@ examine_extent(struct hed_record *r, struct hed_record_try *t, const struct hed_
 }
 
 bool
-hed_record_examine_copy(struct hed_record *r, struct hed_record_try *t)
+hed_record_examine_copy(struct hed_recorder *r, struct hed_record_candidate *t)
 {
     struct hed_extent extents[HED_CUDA_EXTENTS];
 

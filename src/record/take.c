@@ -4,7 +4,7 @@
 #include <limits.h>
 #include <stddef.h>
 
-#include "layers/sched/record_inner.h"
+#include "record/engine.h"
 
 #define GRID_YZ_MAX 65535u
 
@@ -25,7 +25,7 @@ mix_grid(uint64_t hash, unsigned x, unsigned y, unsigned z)
 
 /* `extra`: arguments in one piece. False: it is not of the form that is documented. */
 static bool
-read_extra(struct hed_record_try *t, void **extra, size_t at)
+read_extra(struct hed_record_candidate *t, void **extra, size_t at)
 {
     const void *data = NULL;
     const size_t *size = NULL;
@@ -52,7 +52,7 @@ read_extra(struct hed_record_try *t, void **extra, size_t at)
 
 /* Where the kernel's arguments are. */
 static bool
-read_arguments(struct hed_record_try *t, void **params, size_t params_at, void **extra,
+read_arguments(struct hed_record_candidate *t, void **params, size_t params_at, void **extra,
                size_t extra_at)
 {
     if (extra && params)
@@ -67,7 +67,7 @@ read_arguments(struct hed_record_try *t, void **params, size_t params_at, void *
 }
 
 static void
-kernel(struct hed_record_try *t, CUfunction f, const unsigned block[3], unsigned shared)
+kernel(struct hed_record_candidate *t, CUfunction f, const unsigned block[3], unsigned shared)
 {
     t->function = f;
     t->shared = shared;
@@ -77,7 +77,7 @@ kernel(struct hed_record_try *t, CUfunction f, const unsigned block[3], unsigned
 }
 
 static bool
-launch(struct hed_record_try *t)
+launch(struct hed_record_candidate *t)
 {
     const struct hed_cuLaunchKernel *a = t->args;
     const unsigned block[3] = {a->blockDimX, a->blockDimY, a->blockDimZ};
@@ -90,7 +90,7 @@ launch(struct hed_record_try *t)
 }
 
 static bool
-launch_cooperative(struct hed_record_try *t)
+launch_cooperative(struct hed_record_candidate *t)
 {
     const struct hed_cuLaunchCooperativeKernel *a = t->args;
     const unsigned block[3] = {a->blockDimX, a->blockDimY, a->blockDimZ};
@@ -107,7 +107,7 @@ launch_cooperative(struct hed_record_try *t)
 /* What of an attribute may make that a launch is refused; its events are touched. False: it has an
  * answer for the caller, or nobody knows it. */
 static bool
-read_attribute(struct hed_record_try *t, const CUlaunchAttribute *a)
+read_attribute(struct hed_record_candidate *t, const CUlaunchAttribute *a)
 {
     const CUlaunchAttributeValue *v = &a->value;
 
@@ -142,7 +142,7 @@ read_attribute(struct hed_record_try *t, const CUlaunchAttribute *a)
 }
 
 static bool
-launch_ex(struct hed_record_try *t)
+launch_ex(struct hed_record_candidate *t)
 {
     const struct hed_cuLaunchKernelEx *a = t->args;
     const CUlaunchConfig *k = a->config;
@@ -167,7 +167,7 @@ launch_ex(struct hed_record_try *t)
 /* ---- events, functions, words ---------------------------------------------------------------- */
 
 static bool
-with_event(struct hed_record_try *t, CUevent event, unsigned flags)
+with_event(struct hed_record_candidate *t, CUevent event, unsigned flags)
 {
     t->touches = (uint64_t)(uintptr_t)event;
     return event && flags == 0;
@@ -175,7 +175,7 @@ with_event(struct hed_record_try *t, CUevent event, unsigned flags)
 
 /* Words in memory that a stream waits for or writes. What is refused depends on the flags. */
 static bool
-with_word(struct hed_record *r, struct hed_record_try *t, CUdeviceptr at, unsigned flags,
+with_word(struct hed_recorder *r, struct hed_record_candidate *t, CUdeviceptr at, unsigned flags,
           size_t size)
 {
     t->kind = hed_record_mix(t->id, flags);
@@ -189,7 +189,7 @@ with_word(struct hed_record *r, struct hed_record_try *t, CUdeviceptr at, unsign
                          ((const struct hed_##call *)args)->flags, bytes);
 
 static bool
-order(struct hed_record *r, struct hed_record_try *t)
+order(struct hed_recorder *r, struct hed_record_candidate *t)
 {
     const void *args = t->args;
     const struct hed_cuEventRecord *rec = args;
@@ -240,7 +240,7 @@ hed_record_sort(enum hed_cuda_call id)
 }
 
 static bool
-examine(struct hed_record *r, struct hed_record_try *t)
+examine(struct hed_recorder *r, struct hed_record_candidate *t)
 {
     switch ((int)t->id) {
     case HED_cuLaunchKernel:
@@ -259,7 +259,7 @@ examine(struct hed_record *r, struct hed_record_try *t)
 }
 
 bool
-hed_record_examine(struct hed_record *r, struct hed_record_try *t)
+hed_record_examine(struct hed_recorder *r, struct hed_record_candidate *t)
 {
     if (!examine(r, t))
         return false;

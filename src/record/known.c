@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "layers/sched/record_inner.h"
+#include "record/engine.h"
 
 #define PROBES 8
 
@@ -52,7 +52,7 @@ add_handle_locked(struct hed_record_client *c, uint64_t handle, CUcontext contex
 }
 
 void
-hed_record_forget_handle(struct hed_record *r, uint64_t handle)
+hed_record_forget_handle(struct hed_recorder *r, uint64_t handle)
 {
     /* Acquire: as in hed_record_wait_others. */
     const uint32_t clients = atomic_load_explicit(&r->count, memory_order_acquire);
@@ -103,7 +103,7 @@ hed_record_forget_all_locked(struct hed_record_client *c)
 
 /* That function may have so much dynamic shared memory now: what took more is not known. */
 void
-hed_record_forget_shared(struct hed_record *r, CUfunction f, uint32_t shared)
+hed_record_forget_shared(struct hed_recorder *r, CUfunction f, uint32_t shared)
 {
     /* Acquire: as in hed_record_wait_others. */
     const uint32_t clients = atomic_load_explicit(&r->count, memory_order_acquire);
@@ -183,7 +183,7 @@ add_kind_locked(struct hed_record_client *c, const struct hed_record_kind *kind)
 }
 
 void
-hed_record_learn(struct hed_record_client *c, const struct hed_record_try *t)
+hed_record_learn(struct hed_record_client *c, const struct hed_record_candidate *t)
 {
     struct hed_record_kind kind = {.key = t->kind, .function = t->function, .shared = t->shared};
 

@@ -1,8 +1,10 @@
-/* The record layer: drives the record engine (record.h) from above the layer sched. Every call goes
- * through it; those that are deferred return at once, the others are made when their turn is. */
+/* The record layer: calls are recorded in a queue and made later. An adapter: every call goes
+ * through the recorder (src/record), which answers for it or says that it is to be made now. */
+#include <string.h>
+
 #include "base/err.h"
 #include "core/config.h"
-#include "layers/sched/record.h"
+#include "record/record.h"
 
 static CUresult
 record_any(struct hed_layer *self, enum hed_cuda_call id, void *args)
@@ -10,21 +12,29 @@ record_any(struct hed_layer *self, enum hed_cuda_call id, void *args)
     struct hed_record_call call;
     CUresult result;
 
-    if (hed_record_before(self->state, id, args, &call, &result) != HED_RECORD_MAKE)
+    if (hed_recorder_before(self->state, id, args, &call, &result) != HED_RECORD_MAKE)
         return result;
     result = hed_cuda_invoke(self->next, id, args);
-    return hed_record_after(self->state, id, args, &call, result);
+    return hed_recorder_after(self->state, id, args, &call, result);
+}
+
+/* The engine of the layer sched, if that is next: queued calls then count as waiting there. */
+static struct hed_sched *
+find_sched(const struct hed_layer *next)
+{
+    return strcmp(next->type->name, "sched") == 0 ? next->state : NULL;
 }
 
 static int
 record_init(struct hed_layer *self, const struct hed_config *config, struct hed_why *why)
 {
     struct hed_sched_settings settings;
-    struct hed_record *r = NULL;
+    struct hed_recorder *r = NULL;
     int err = hed_sched_parse(*config->sched ? config->sched : "on", &settings, why);
 
     if (!err)
-        err = hed_record_create(self->next, &settings, HED_RECORD_ALL, &r, why);
+        err = hed_recorder_create(self->next, find_sched(self->next), &settings, HED_RECORD_ALL, &r,
+                                  why);
     self->state = r;
     return err;
 }
@@ -32,22 +42,24 @@ record_init(struct hed_layer *self, const struct hed_config *config, struct hed_
 static void
 record_fini(struct hed_layer *self)
 {
-    hed_record_fini(self->state);
+    hed_recorder_fini(self->state);
 }
 
 static void
 record_forked(struct hed_layer *self)
 {
-    hed_record_forked(self->state);
+    hed_recorder_forked(self->state);
 }
 
 static int
 record_note(struct hed_layer *self, enum hed_note note, const char *text)
 {
     if (note == HED_NOTE_CLIENT) /* the layers below are told by the session */
-        hed_record_set_client(self->state, text, false);
+        hed_recorder_set_client(self->state, text, false);
     return 0;
 }
+
+extern const struct hed_layer_type hed_record_layer;
 
 const struct hed_layer_type hed_record_layer = {
     .name = "record",

@@ -16,8 +16,9 @@
 #include <stdatomic.h>
 
 #include "base/lock.h"
-#include "layers/sched/record.h"
-#include "layers/sched/sched.h"
+#include "core/stream.h"
+#include "record/record.h"
+#include "sched/gate.h"
 
 #define HED_RECORD_RING (2u << 20)    /* bytes of a client's queue; a power of two */
 #define HED_RECORD_MAX (192u << 10)   /* bytes of one record */
@@ -31,12 +32,12 @@
 #define HED_RECORD_PARAMS 4096 /* of a kernel */
 
 /* A call in the ring. Its arguments follow, and what they point at. */
-struct hed_record_slot {
+struct hed_record {
     _Alignas(16) uint32_t size; /* bytes, this included; a multiple of 32 */
     uint32_t id;                /* enum hed_cuda_call; 0: go on at the beginning of the ring */
     CUcontext context;
-    struct hed_sched_gpu *gpu; /* where it counts as queued; NULL: nowhere */
-    uint64_t tag;              /* see hed_record_set_tag */
+    struct hed_gate *gpu; /* where it counts as queued; NULL: nowhere */
+    uint64_t tag;         /* see hed_recorder_set_tag */
 };
 
 /* The words of a launch's `extra`. */
@@ -70,7 +71,7 @@ struct hed_record_handle {
 };
 
 struct hed_record_client {
-    struct hed_record *engine;
+    struct hed_recorder *engine;
     char name[HED_SCHED_NAME]; /* "": the process's own */
     char text[512];            /* what the layers below are told */
     uint32_t index;
@@ -84,7 +85,7 @@ struct hed_record_client {
     struct hed_record_kind kinds[HED_RECORD_KINDS];
     struct hed_record_handle handles[HED_RECORD_HANDLES];
 
-    _Atomic(struct hed_sched_gpu *) gpu;       /* where the last one counts as queued; NULL */
+    _Atomic(struct hed_gate *) gpu;            /* where the last one counts as queued; NULL */
     _Atomic uint64_t last[HED_RECORD_TOUCHED]; /* number of the last record that touches it */
     _Atomic uint64_t last_default;             /* the same of the default stream */
     _Alignas(64) _Atomic uint64_t in;          /* records ever taken */
@@ -98,10 +99,10 @@ struct hed_record_client {
     _Atomic uint32_t error;                    /* CUresult of the first call that failed; 0 */
 };
 
-struct hed_record {
+struct hed_recorder {
     struct hed_layer *next;
-    bool sched; /* that is the layer sched */
-    bool own;   /* stream=own */
+    struct hed_sched *sched; /* its engine, if `next` is the layer sched; else NULL */
+    bool own;                /* stream=own */
     unsigned defer;
     uint32_t queue;
     _Atomic bool off;           /* nothing is taken any more */
@@ -123,15 +124,15 @@ struct hed_record {
 };
 
 /* A call as it is being looked at. */
-struct hed_record_try {
+struct hed_record_candidate {
     enum hed_cuda_call id;
     const struct hed_call_info *info;
     void *args;
     CUcontext context;
-    struct hed_sched_gpu *gpu; /* see hed_record_slot */
-    uint64_t stream;           /* that it will run on */
-    uint64_t touches;          /* another handle that it uses; 0: none */
-    uint64_t frees;            /* an address that it gives back; 0: none */
+    struct hed_gate *gpu; /* see hed_record_slot */
+    uint64_t stream;      /* that it will run on */
+    uint64_t touches;     /* another handle that it uses; 0: none */
+    uint64_t frees;       /* an address that it gives back; 0: none */
     uint64_t kind;
     CUfunction function;
     uint32_t shared;
@@ -151,16 +152,16 @@ struct hed_record_thread {
     unsigned inside;  /* it makes calls of ours */
     uint64_t tag;     /* goes with the calls that it hands over */
     uint64_t issuing; /* the tag of the call that it is issuing */
-    const struct hed_record *engine;
+    const struct hed_recorder *engine;
     struct hed_record_client *client; /* of that engine */
     const struct hed_record_client *gpu_client;
     CUcontext gpu_context;
     uint32_t gpu_epoch;
-    struct hed_sched_gpu *gpu; /* of that client, in that context */
+    struct hed_gate *gpu; /* of that client, in that context */
 };
 
 struct hed_record_thread *hed_record_thread(void);
-struct hed_record_client *hed_record_mine(struct hed_record *r);
+struct hed_record_client *hed_record_mine(struct hed_recorder *r);
 
 /* record_queue.c. What becomes of a call that could be deferred: */
 enum hed_record_push {
@@ -169,7 +170,8 @@ enum hed_record_push {
     HED_PUSH_CANNOT,
 };
 
-enum hed_record_push hed_record_push(struct hed_record_client *c, const struct hed_record_try *t);
+enum hed_record_push hed_record_push(struct hed_record_client *c,
+                                     const struct hed_record_candidate *t);
 
 /* Waits until the record of that number has been issued. `mine`: this thread is of that client, and
  * may do it itself. */
@@ -179,43 +181,43 @@ void hed_record_stop(struct hed_record_client *c);
 bool hed_record_settle(struct hed_record_client *c, uint64_t end); /* by then, at exit */
 
 /* record_order.c */
-void hed_record_wait_others(struct hed_record *r, const struct hed_record_client *c,
+void hed_record_wait_others(struct hed_recorder *r, const struct hed_record_client *c,
                             const uint64_t *handles, unsigned count, bool all);
 bool hed_record_has(const struct hed_record_client *c, uint64_t handle, bool everything);
 void hed_record_touch_locked(struct hed_record_client *c, uint64_t handle, uint64_t number);
 
 /* record_take.c: may it be deferred, apart from what only the client knows? */
 unsigned hed_record_sort(enum hed_cuda_call id); /* enum hed_record_defer; 0: it may not */
-bool hed_record_examine(struct hed_record *r, struct hed_record_try *t);
+bool hed_record_examine(struct hed_recorder *r, struct hed_record_candidate *t);
 
 /* record_copy.c */
-bool hed_record_examine_copy(struct hed_record *r, struct hed_record_try *t);
-bool hed_record_is_device(struct hed_record *r, CUdeviceptr p, size_t size);
-bool hed_record_is_pinned(struct hed_record *r, CUdeviceptr p, size_t size);
-bool hed_record_is_allocation(struct hed_record *r, CUdeviceptr p);
+bool hed_record_examine_copy(struct hed_recorder *r, struct hed_record_candidate *t);
+bool hed_record_is_device(struct hed_recorder *r, CUdeviceptr p, size_t size);
+bool hed_record_is_pinned(struct hed_recorder *r, CUdeviceptr p, size_t size);
+bool hed_record_is_allocation(struct hed_recorder *r, CUdeviceptr p);
 
 /* record_known.c; the client's lock is held where it says so. */
 struct hed_record_kind *hed_record_find_kind_locked(struct hed_record_client *c, uint64_t key);
 bool hed_record_known_locked(struct hed_record_client *c, uint64_t handle, CUcontext context);
-void hed_record_learn(struct hed_record_client *c, const struct hed_record_try *t);
-void hed_record_forget_handle(struct hed_record *r, uint64_t handle);
-void hed_record_forget_shared(struct hed_record *r, CUfunction f, uint32_t shared);
+void hed_record_learn(struct hed_record_client *c, const struct hed_record_candidate *t);
+void hed_record_forget_handle(struct hed_recorder *r, uint64_t handle);
+void hed_record_forget_shared(struct hed_recorder *r, CUfunction f, uint32_t shared);
 void hed_record_forget_all_locked(struct hed_record_client *c);
 
 /* record_stream.c: the stream that work in the current context runs on; 0: there is none. */
-uint64_t hed_record_own_stream(struct hed_record *r, CUcontext context);
+uint64_t hed_record_own_stream(struct hed_recorder *r, CUcontext context);
 /* The same for what is to go to a stream of the program, which may be of another context. */
-uint64_t hed_record_own_stream_of(struct hed_record *r, CUcontext context, uint64_t stream);
-void hed_record_forget_streams(struct hed_record *r);
-CUresult hed_record_wait_own(struct hed_record *r, CUcontext context); /* NULL: all */
+uint64_t hed_record_own_stream_of(struct hed_recorder *r, CUcontext context, uint64_t stream);
+void hed_record_forget_streams(struct hed_recorder *r);
+CUresult hed_record_wait_own(struct hed_recorder *r, CUcontext context); /* NULL: all */
 
 /* Puts our stream into a call that is made, where that is work; and the program's back. */
-void hed_record_swap(struct hed_record *r, enum hed_cuda_call id, void *args, CUcontext context,
+void hed_record_swap(struct hed_recorder *r, enum hed_cuda_call id, void *args, CUcontext context,
                      struct hed_record_call *c);
 void hed_record_put_back(enum hed_cuda_call id, void *args, const struct hed_record_call *c,
                          CUresult made);
 /* After a call that was made, and succeeded: what comes next on our stream comes after it. */
-CUresult hed_record_catch_up(struct hed_record *r, enum hed_cuda_call id, void *args,
+CUresult hed_record_catch_up(struct hed_recorder *r, enum hed_cuda_call id, void *args,
                              const struct hed_record_call *c);
 
 static inline uint64_t

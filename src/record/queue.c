@@ -12,7 +12,7 @@
 #include "base/relax.h"
 #include "core/errors.h"
 #include "core/nvtx.h"
-#include "layers/sched/record_inner.h"
+#include "record/engine.h"
 
 #define SPINS 400           /* looks for more before the issuing thread sleeps: some microseconds */
 #define RESTART (64u << 10) /* an empty ring begins anew from there on: it stays in the cache */
@@ -25,7 +25,7 @@
 /* ---- issuing --------------------------------------------------------------------------------- */
 
 static void
-set_current(const struct hed_record *r, CUcontext context)
+set_current(const struct hed_recorder *r, CUcontext context)
 {
     struct hed_cuCtxSetCurrent a = {context};
 
@@ -56,7 +56,7 @@ struct place {
 };
 
 static void
-go_to(const struct hed_record *r, struct place *p, CUcontext context)
+go_to(const struct hed_recorder *r, struct place *p, CUcontext context)
 {
     const uint32_t epoch = atomic_load_explicit(&r->epoch, memory_order_acquire);
 
@@ -70,17 +70,17 @@ go_to(const struct hed_record *r, struct place *p, CUcontext context)
 static void
 issue_one(struct hed_record_client *c, struct place *place)
 {
-    const struct hed_record *r = c->engine;
+    const struct hed_recorder *r = c->engine;
     uint64_t head = atomic_load_explicit(&c->head, memory_order_relaxed);
-    struct hed_record_slot *s = (struct hed_record_slot *)(c->ring + head % HED_RECORD_RING);
+    struct hed_record *s = (struct hed_record *)(c->ring + head % HED_RECORD_RING);
 
     if (s->id == 0) {
         head += s->size;
-        s = (struct hed_record_slot *)(c->ring + head % HED_RECORD_RING);
+        s = (struct hed_record *)(c->ring + head % HED_RECORD_RING);
     }
     go_to(r, place, s->context);
     if (s->gpu)
-        hed_sched_unqueue(s->gpu);
+        hed_gate_unqueue(s->gpu);
 
     hed_record_thread()->issuing = s->tag;
 
@@ -187,7 +187,7 @@ issuer_main(void *arg)
 
     hed_record_thread()->inside = 1;
     if (c->engine->sched)
-        hed_sched_set_client(c->engine->next, c->text);
+        hed_sched_set_client(c->engine->sched, c->text);
     while (has_records(c) || !atomic_load_explicit(&c->engine->stop, memory_order_seq_cst)) {
         if (!has_records(c) || !take_role(c)) {
             sleep_until_woken(c);
@@ -261,7 +261,7 @@ issue_here(struct hed_record_client *c, uint64_t number)
         return false;
     /* A thread that ended here would take the role with it. */
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-    before = hed_sched_context(c->engine->next);
+    before = hed_current_context(c->engine->next);
     place = (struct place){before, atomic_load_explicit(&c->engine->epoch, memory_order_acquire)};
     issue_until(c, number, &place);
     if (place.context != before)
@@ -275,10 +275,10 @@ issue_here(struct hed_record_client *c, uint64_t number)
 static void
 wait_for_other(struct hed_record_client *c, uint64_t number)
 {
-    struct hed_sched_gpu *g = atomic_load_explicit(&c->gpu, memory_order_relaxed);
+    struct hed_gate *g = atomic_load_explicit(&c->gpu, memory_order_relaxed);
 
     if (g)
-        hed_sched_release(g);
+        hed_gate_release(g);
     /* One that was on its way to the gate was not counted: once more, then. */
     wait_for(c, number, g ? (int64_t)HED_NS_PER_MS : -1);
 }
@@ -287,13 +287,13 @@ void
 hed_record_drain(struct hed_record_client *c, uint64_t number, bool mine)
 {
     const bool helps = mine && !(c->engine->defer & HED_RECORD_ASIDE);
-    struct hed_sched_gpu *g;
+    struct hed_gate *g;
 
     if (is_out(c, number))
         return;
-    g = c->engine->sched && mine ? hed_sched_here(c->engine->next) : NULL;
+    g = c->engine->sched && mine ? hed_gate_current(c->engine->sched) : NULL;
     if (g)
-        hed_sched_hurry(g);
+        hed_gate_sync_begin(g);
     hed_nvtx_push("heddle: wait for queued work");
     while (!is_out(c, number))
         if (!mine)
@@ -302,7 +302,7 @@ hed_record_drain(struct hed_record_client *c, uint64_t number, bool mine)
             wait_for(c, number, -1);
     hed_nvtx_pop();
     if (g)
-        hed_sched_hurried(g);
+        hed_gate_sync_end(g);
 }
 
 bool
@@ -327,10 +327,10 @@ attributes_size(const CUlaunchConfig *config)
 
 /* Bytes of a record. */
 static size_t
-size_of(const struct hed_record_try *t, const struct hed_record_kind *k)
+size_of(const struct hed_record_candidate *t, const struct hed_record_kind *k)
 {
     const struct hed_record_layout *l = k->layout;
-    size_t n = sizeof(struct hed_record_slot) + hed_round_up(t->info->size, 16);
+    size_t n = sizeof(struct hed_record) + hed_round_up(t->info->size, 16);
 
     if (t->config)
         n += attributes_size(t->config);
@@ -344,7 +344,7 @@ size_of(const struct hed_record_try *t, const struct hed_record_kind *k)
 }
 
 static char *
-copy_config(char *at, char *args, const struct hed_record_try *t)
+copy_config(char *at, char *args, const struct hed_record_candidate *t)
 {
     CUlaunchConfig *config = (CUlaunchConfig *)at;
     CUlaunchAttribute *attrs = (CUlaunchAttribute *)(at + hed_round_up(sizeof *config, 16));
@@ -360,7 +360,8 @@ copy_config(char *at, char *args, const struct hed_record_try *t)
 }
 
 static char *
-copy_params(char *at, char *args, const struct hed_record_try *t, const struct hed_record_layout *l)
+copy_params(char *at, char *args, const struct hed_record_candidate *t,
+            const struct hed_record_layout *l)
 {
     void **array = (void **)at;
     char *values = at + hed_round_up(l->count * sizeof *array, 16);
@@ -375,7 +376,7 @@ copy_params(char *at, char *args, const struct hed_record_try *t, const struct h
 
 /* Arguments in one piece: the list that names it, and the piece. */
 static void
-copy_packed(char *at, char *args, const struct hed_record_try *t)
+copy_packed(char *at, char *args, const struct hed_record_candidate *t)
 {
     void **list = (void **)at;
     size_t *size = (size_t *)&list[5];
@@ -392,7 +393,7 @@ copy_packed(char *at, char *args, const struct hed_record_try *t)
 }
 
 static void
-fill(struct hed_record_slot *s, const struct hed_record_try *t, const struct hed_record_kind *k)
+fill(struct hed_record *s, const struct hed_record_candidate *t, const struct hed_record_kind *k)
 {
     char *args = (char *)(s + 1);
     char *at = args + hed_round_up(t->info->size, 16);
@@ -418,7 +419,7 @@ fill(struct hed_record_slot *s, const struct hed_record_try *t, const struct hed
 
 /* The kernel's arguments are where they should be. */
 static bool
-params_are_there(const struct hed_record_try *t, const struct hed_record_layout *l)
+params_are_there(const struct hed_record_candidate *t, const struct hed_record_layout *l)
 {
     if (!t->has_params || !l)
         return true;
@@ -429,7 +430,7 @@ params_are_there(const struct hed_record_try *t, const struct hed_record_layout 
 }
 
 /* Room for so many bytes, behind what is there or at the beginning of the ring. NULL: not now. */
-static struct hed_record_slot *
+static struct hed_record *
 reserve_locked(struct hed_record_client *c, size_t size)
 {
     /* Acquire: pairs with the release in issue_one: nobody looks at those bytes any more. */
@@ -443,13 +444,13 @@ reserve_locked(struct hed_record_client *c, size_t size)
         atomic_load_explicit(&c->in, memory_order_relaxed) - out >= c->engine->queue)
         return NULL;
     if (anew) {
-        struct hed_record_slot *skip = (struct hed_record_slot *)(c->ring + offset);
+        struct hed_record *skip = (struct hed_record *)(c->ring + offset);
 
         skip->size = (uint32_t)rest;
         skip->id = 0;
         c->tail += rest;
     }
-    return (struct hed_record_slot *)(c->ring + c->tail % HED_RECORD_RING);
+    return (struct hed_record *)(c->ring + c->tail % HED_RECORD_RING);
 }
 
 static bool
@@ -464,11 +465,11 @@ prepare_locked(struct hed_record_client *c)
 
 /* One attempt; the record that has to be issued first is in *full, where the ring is. */
 static enum hed_record_push
-push_locked(struct hed_record_client *c, const struct hed_record_try *t, uint64_t *full)
+push_locked(struct hed_record_client *c, const struct hed_record_candidate *t, uint64_t *full)
 {
-    struct hed_record *r = c->engine;
+    struct hed_recorder *r = c->engine;
     struct hed_record_kind *k;
-    struct hed_record_slot *s;
+    struct hed_record *s;
     size_t size;
 
     *full = 0;
@@ -505,7 +506,7 @@ push_locked(struct hed_record_client *c, const struct hed_record_try *t, uint64_
     fill(s, t, k);
     c->tail += size;
     if (t->gpu) {
-        hed_sched_queue(t->gpu);
+        hed_gate_queue(t->gpu);
         atomic_store_explicit(&c->gpu, t->gpu, memory_order_relaxed);
     }
     hed_record_touch_locked(c, t->stream, number);
@@ -519,7 +520,7 @@ push_locked(struct hed_record_client *c, const struct hed_record_try *t, uint64_
 }
 
 enum hed_record_push
-hed_record_push(struct hed_record_client *c, const struct hed_record_try *t)
+hed_record_push(struct hed_record_client *c, const struct hed_record_candidate *t)
 {
     enum hed_record_push done;
     uint64_t full;
@@ -532,15 +533,15 @@ hed_record_push(struct hed_record_client *c, const struct hed_record_try *t)
             break;
         /* The queue's ceiling: the program waits, as it does where a GPU's queue is full. A batch
          * that is larger than the queue would never be full. */
-        struct hed_sched_gpu *g = c->engine->sched ? hed_sched_here(c->engine->next) : NULL;
+        struct hed_gate *g = c->engine->sched ? hed_gate_current(c->engine->sched) : NULL;
 
         hed_nvtx_push("heddle: wait for room in the queue");
         if (g)
-            hed_sched_hurry(g);
+            hed_gate_sync_begin(g);
         while (!is_out(c, full))
             wait_for(c, full, -1);
         if (g)
-            hed_sched_hurried(g);
+            hed_gate_sync_end(g);
         hed_nvtx_pop();
     }
     if (done != HED_PUSH_TAKEN)
@@ -548,6 +549,6 @@ hed_record_push(struct hed_record_client *c, const struct hed_record_try *t)
     if (atomic_load_explicit(&c->role, memory_order_seq_cst) == 0)
         wake_issuer(c);
     if (t->gpu)
-        hed_sched_queued(t->gpu);
+        hed_gate_queued(t->gpu);
     return done;
 }

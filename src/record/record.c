@@ -1,5 +1,5 @@
 /* The record engine: what is done about a call before and after it. */
-#include "layers/sched/record.h"
+#include "record/record.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "core/session.h"
-#include "layers/sched/record_inner.h"
+#include "record/engine.h"
 
 #define EXIT_NS (5 * HED_NS_PER_S) /* for what is queued when the process ends */
 
@@ -21,19 +21,19 @@ hed_record_thread(void)
 }
 
 bool
-hed_record_inside(void)
+hed_recorder_inside(void)
 {
     return thread.inside;
 }
 
 void
-hed_record_set_tag(uint64_t tag)
+hed_recorder_set_tag(uint64_t tag)
 {
     thread.tag = tag;
 }
 
 uint64_t
-hed_record_tag(void)
+hed_recorder_tag(void)
 {
     return thread.issuing;
 }
@@ -41,7 +41,7 @@ hed_record_tag(void)
 /* ---- clients --------------------------------------------------------------------------------- */
 
 static struct hed_record_client *
-add_client_locked(struct hed_record *r, const char *name, const char *text)
+add_client_locked(struct hed_recorder *r, const char *name, const char *text)
 {
     const uint32_t count = atomic_load_explicit(&r->count, memory_order_relaxed);
     struct hed_record_client *c = count < HED_RECORD_CLIENTS ? calloc(1, sizeof *c) : NULL;
@@ -60,7 +60,7 @@ add_client_locked(struct hed_record *r, const char *name, const char *text)
 }
 
 static struct hed_record_client *
-find_client(struct hed_record *r, const char *name, const char *text)
+find_client(struct hed_recorder *r, const char *name, const char *text)
 {
     struct hed_record_client *c = NULL;
 
@@ -75,7 +75,7 @@ find_client(struct hed_record *r, const char *name, const char *text)
 }
 
 void
-hed_record_set_client(struct hed_record *r, const char *text, bool below)
+hed_recorder_set_client(struct hed_recorder *r, const char *text, bool below)
 {
     char name[HED_SCHED_NAME] = "";
     struct hed_sched_settings settings = {0};
@@ -87,17 +87,17 @@ hed_record_set_client(struct hed_record *r, const char *text, bool below)
     thread.engine = r;
     thread.client = c ? c : r->clients[0];
     if (below && r->sched)
-        hed_sched_set_client(r->next, text);
+        hed_sched_set_client(r->sched, text);
 }
 
 static struct hed_record_client *
-my_client(struct hed_record *r)
+my_client(struct hed_recorder *r)
 {
     return thread.engine == r ? thread.client : r->clients[0];
 }
 
 static bool
-several(const struct hed_record *r)
+several(const struct hed_recorder *r)
 {
     return atomic_load_explicit(&r->count, memory_order_relaxed) > 1;
 }
@@ -105,8 +105,8 @@ several(const struct hed_record *r)
 /* ---- deferring ------------------------------------------------------------------------------- */
 
 /* Where the client's work in this context counts as queued. */
-static struct hed_sched_gpu *
-gpu_of(struct hed_record *r, struct hed_record_client *c, CUcontext context)
+static struct hed_gate *
+gpu_of(struct hed_recorder *r, struct hed_record_client *c, CUcontext context)
 {
     const uint32_t epoch = atomic_load_explicit(&r->epoch, memory_order_relaxed);
 
@@ -115,19 +115,19 @@ gpu_of(struct hed_record *r, struct hed_record_client *c, CUcontext context)
     thread.gpu_client = c;
     thread.gpu_context = context;
     thread.gpu_epoch = epoch;
-    thread.gpu = hed_sched_here(r->next);
+    thread.gpu = hed_gate_current(r->sched);
     return thread.gpu;
 }
 
 /* Looks at a call: where it runs, what it needs. False: it cannot be deferred. */
 static bool
-look(struct hed_record *r, struct hed_record_try *t)
+look(struct hed_recorder *r, struct hed_record_candidate *t)
 {
     bool ptds;
 
     t->info = &hed_cuda_info[t->id];
     ptds = hed_call_ptds(t->info, t->args);
-    t->context = hed_sched_context(r->next);
+    t->context = hed_current_context(r->next);
     if (!t->context || !hed_call_stream(t->info, t->args, &t->stream))
         return false;
     if (r->own) {
@@ -153,7 +153,7 @@ take_error(struct hed_record_client *c, CUresult *result)
 
 /* Has any client queued something that touches that handle? */
 static bool
-is_queued(struct hed_record *r, uint64_t handle, bool everything)
+is_queued(struct hed_recorder *r, uint64_t handle, bool everything)
 {
     /* Acquire: as in hed_record_wait_others. */
     const uint32_t clients = atomic_load_explicit(&r->count, memory_order_acquire);
@@ -166,8 +166,8 @@ is_queued(struct hed_record *r, uint64_t handle, bool everything)
 
 /* Into the queue with it, if it can be. */
 static enum hed_record_verdict
-defer(struct hed_record *r, struct hed_record_client *c, struct hed_record_try *t, unsigned sort,
-      struct hed_record_call *call, CUresult *result)
+defer(struct hed_recorder *r, struct hed_record_client *c, struct hed_record_candidate *t,
+      unsigned sort, struct hed_record_call *call, CUresult *result)
 {
     if (!look(r, t) || (t->frees && is_queued(r, t->frees, false)))
         return HED_RECORD_MAKE; /* what is given back twice is refused the second time */
@@ -191,7 +191,7 @@ defer(struct hed_record *r, struct hed_record_client *c, struct hed_record_try *
 
 /* A question whether work is done: it is not if it is queued. */
 static bool
-is_not_ready(struct hed_record *r, enum hed_cuda_call id, const void *args)
+is_not_ready(struct hed_recorder *r, enum hed_cuda_call id, const void *args)
 {
     const struct hed_call_info *info = &hed_cuda_info[id];
     uint64_t stream;
@@ -212,7 +212,7 @@ tells_errors(const struct hed_call_info *info)
 }
 
 static void
-forget_ended(struct hed_record *r, const struct hed_call_info *info, const void *args)
+forget_ended(struct hed_recorder *r, const struct hed_call_info *info, const void *args)
 {
     switch (info->of_kind) {
     case HED_CUDA_KIND_STREAM:
@@ -231,7 +231,7 @@ forget_ended(struct hed_record *r, const struct hed_call_info *info, const void 
 
 /* What a call that is about to be made takes away. */
 static void
-forget(struct hed_record *r, enum hed_cuda_call id, const void *args)
+forget(struct hed_recorder *r, enum hed_cuda_call id, const void *args)
 {
     const struct hed_call_info *info = &hed_cuda_info[id];
 
@@ -266,7 +266,7 @@ makes_memory(const struct hed_call_info *info)
 /* What other clients have queued and the call may not overtake: what touches its stream or event,
  * nothing if it only makes something, and else everything. */
 static void
-settle_others(struct hed_record *r, const struct hed_record_client *c, enum hed_cuda_call id,
+settle_others(struct hed_recorder *r, const struct hed_record_client *c, enum hed_cuda_call id,
               const void *args)
 {
     const struct hed_call_info *info = &hed_cuda_info[id];
@@ -284,7 +284,7 @@ settle_others(struct hed_record *r, const struct hed_record_client *c, enum hed_
 
 /* Everything that the call may not overtake is issued. */
 static void
-settle(struct hed_record *r, struct hed_record_client *c, enum hed_cuda_call id, const void *args)
+settle(struct hed_recorder *r, struct hed_record_client *c, enum hed_cuda_call id, const void *args)
 {
     if (several(r))
         settle_others(r, c, id, args);
@@ -301,9 +301,9 @@ is_streamless_work(enum hed_cuda_call id)
 /* stream=own, before a call that is made: it goes to our stream, or waits for it. What waits for
  * all work, to free or to end something, waits for ours, too. */
 static CUresult
-prepare_own(struct hed_record *r, enum hed_cuda_call id, void *args, struct hed_record_call *call)
+prepare_own(struct hed_recorder *r, enum hed_cuda_call id, void *args, struct hed_record_call *call)
 {
-    const CUcontext context = hed_sched_context(r->next);
+    const CUcontext context = hed_current_context(r->next);
 
     hed_record_swap(r, id, args, context, call);
     if (!context || !is_streamless_work(id))
@@ -316,9 +316,9 @@ prepare_own(struct hed_record *r, enum hed_cuda_call id, void *args, struct hed_
 
 /* Recording is off: what is queued goes first. */
 static void
-pass(struct hed_record *r)
+pass(struct hed_recorder *r)
 {
-    hed_record_drain_all(r);
+    hed_recorder_drain_all(r);
     if (!r->own || atomic_load_explicit(&r->passing, memory_order_relaxed) ||
         atomic_load_explicit(&r->capturing, memory_order_acquire))
         return;
@@ -328,7 +328,7 @@ pass(struct hed_record *r)
 
 /* A call that is made in this thread, in its turn. */
 static enum hed_record_verdict
-make(struct hed_record *r, enum hed_cuda_call id, void *args, struct hed_record_call *call,
+make(struct hed_recorder *r, enum hed_cuda_call id, void *args, struct hed_record_call *call,
      CUresult *result)
 {
     struct hed_record_client *c = call->client;
@@ -346,16 +346,16 @@ make(struct hed_record *r, enum hed_cuda_call id, void *args, struct hed_record_
     /* A thread of the program that is held at the gate holds all that it would queue: nothing is to
      * be waited for then. */
     if (r->sched && hed_call_is_work(&hed_cuda_info[id]) &&
-        (call->hurried = hed_sched_here(r->next)) != NULL)
-        hed_sched_hurry(call->hurried);
+        (call->hurried = hed_gate_current(r->sched)) != NULL)
+        hed_gate_sync_begin(call->hurried);
     return HED_RECORD_MAKE;
 }
 
 enum hed_record_verdict
-hed_record_before(struct hed_record *r, enum hed_cuda_call id, void *args,
-                  struct hed_record_call *call, CUresult *result)
+hed_recorder_before(struct hed_recorder *r, enum hed_cuda_call id, void *args,
+                    struct hed_record_call *call, CUresult *result)
 {
-    struct hed_record_try t = {.id = id, .args = args};
+    struct hed_record_candidate t = {.id = id, .args = args};
     const unsigned sort = hed_record_sort(id) & r->defer;
     struct hed_record_client *c;
 
@@ -392,7 +392,7 @@ hed_record_before(struct hed_record *r, enum hed_cuda_call id, void *args,
 
 /* Captures for which there is no room are never known to have ended: nothing is deferred then. */
 static void
-note_capture(struct hed_record *r, uint64_t from, uint64_t to)
+note_capture(struct hed_recorder *r, uint64_t from, uint64_t to)
 {
     bool found = false;
 
@@ -408,24 +408,24 @@ note_capture(struct hed_record *r, uint64_t from, uint64_t to)
 }
 
 static void
-after_capture(struct hed_record *r, enum hed_cuda_call id, const void *args, CUresult made)
+after_capture(struct hed_recorder *r, enum hed_cuda_call id, const void *args, CUresult made)
 {
     switch (hed_cuda_info[id].does) {
     case HED_DOES_BEGIN_CAPTURE:
         if (made == CUDA_SUCCESS)
-            note_capture(r, 0, hed_sched_stream_key(id, args));
+            note_capture(r, 0, hed_call_stream_key(&hed_cuda_info[id], args));
         else
             atomic_fetch_sub_explicit(&r->capturing, 1, memory_order_seq_cst);
         break;
     case HED_DOES_END_CAPTURE:
         /* "Capture must be ended on the same thread": another's attempt does not end it. */
         if (made != CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD)
-            note_capture(r, hed_sched_stream_key(id, args), 0);
+            note_capture(r, hed_call_stream_key(&hed_cuda_info[id], args), 0);
         break;
     case HED_DOES_END:
         if (hed_cuda_info[id].of_kind == HED_CUDA_KIND_STREAM && made == CUDA_SUCCESS &&
             atomic_load_explicit(&r->capturing, memory_order_relaxed))
-            note_capture(r, hed_sched_stream_key(id, args), 0);
+            note_capture(r, hed_call_stream_key(&hed_cuda_info[id], args), 0);
         break;
     default:
         break;
@@ -433,7 +433,7 @@ after_capture(struct hed_record *r, enum hed_cuda_call id, const void *args, CUr
 }
 
 static void
-after_attribute(struct hed_record *r, enum hed_cuda_call id, const void *args)
+after_attribute(struct hed_recorder *r, enum hed_cuda_call id, const void *args)
 {
     const struct hed_cuFuncSetAttribute *f = args;
     const struct hed_cuKernelSetAttribute *k = args;
@@ -447,10 +447,10 @@ after_attribute(struct hed_record *r, enum hed_cuda_call id, const void *args)
 }
 
 CUresult
-hed_record_after(struct hed_record *r, enum hed_cuda_call id, void *args,
-                 struct hed_record_call *call, CUresult made)
+hed_recorder_after(struct hed_recorder *r, enum hed_cuda_call id, void *args,
+                   struct hed_record_call *call, CUresult made)
 {
-    struct hed_record_try t = {.id = id, .args = args};
+    struct hed_record_candidate t = {.id = id, .args = args};
 
     if (!call->client)
         return made;
@@ -458,7 +458,7 @@ hed_record_after(struct hed_record *r, enum hed_cuda_call id, void *args,
     if (call->passed && r->own)
         atomic_fetch_add_explicit(&r->passed, 1, memory_order_release);
     if (call->hurried)
-        hed_sched_hurried(call->hurried);
+        hed_gate_sync_end(call->hurried);
     hed_record_put_back(id, args, call, made);
     after_capture(r, id, args, made);
     if (made != CUDA_SUCCESS) {
@@ -478,14 +478,15 @@ hed_record_after(struct hed_record *r, enum hed_cuda_call id, void *args,
 /* ---- the engine's life ----------------------------------------------------------------------- */
 
 int
-hed_record_create(struct hed_layer *next, const struct hed_sched_settings *settings, unsigned defer,
-                  struct hed_record **out, struct hed_why *why)
+hed_recorder_create(struct hed_layer *next, struct hed_sched *sched,
+                    const struct hed_sched_settings *settings, unsigned defer,
+                    struct hed_recorder **out, struct hed_why *why)
 {
-    struct hed_record *r = calloc(1, sizeof *r);
+    struct hed_recorder *r = calloc(1, sizeof *r);
 
     if (r) {
         r->next = next;
-        r->sched = next->type == &hed_sched_layer;
+        r->sched = sched;
         r->own = settings->own_stream;
         r->defer = defer;
         r->queue = settings->queue ? settings->queue : HED_SCHED_QUEUE;
@@ -501,7 +502,7 @@ hed_record_create(struct hed_layer *next, const struct hed_sched_settings *setti
 }
 
 void
-hed_record_drain_all(struct hed_record *r)
+hed_recorder_drain_all(struct hed_recorder *r)
 {
     /* Acquire: as in hed_record_wait_others. */
     const uint32_t clients = atomic_load_explicit(&r->count, memory_order_acquire);
@@ -514,7 +515,7 @@ hed_record_drain_all(struct hed_record *r)
 }
 
 void
-hed_record_fini(struct hed_record *r)
+hed_recorder_fini(struct hed_recorder *r)
 {
     const uint64_t end = hed_now_ns() + EXIT_NS;
     /* Acquire: as in hed_record_wait_others. */
@@ -524,20 +525,20 @@ hed_record_fini(struct hed_record *r)
     if (atomic_exchange_explicit(&r->off, true, memory_order_relaxed))
         return;
     if (r->sched)
-        hed_sched_let_go(r->next);
+        hed_sched_open_gates(r->sched);
     for (uint32_t i = 0; i < clients && !thread.inside; i++)
         if (!hed_record_settle(r->clients[i], end))
             hed_warn(SCHED, "what is left in a queue cannot be issued: the process ends without");
 }
 
 void
-hed_record_forked(struct hed_record *r)
+hed_recorder_forked(struct hed_recorder *r)
 {
     atomic_store_explicit(&r->off, true, memory_order_relaxed);
 }
 
 void
-hed_record_free(struct hed_record *r)
+hed_recorder_free(struct hed_recorder *r)
 {
     if (!r)
         return;

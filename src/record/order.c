@@ -1,7 +1,7 @@
 /* Order between the clients of a process: who touches a stream or an event that another client has
  * queued work on waits for that work first. What each client's queue touches is kept in counters
  * that several handles share: one too many is waited for, never one too few. */
-#include "layers/sched/record_inner.h"
+#include "record/engine.h"
 
 #define GET(word) atomic_load_explicit(&(word), memory_order_relaxed)
 
@@ -43,7 +43,7 @@ hed_record_has(const struct hed_record_client *c, uint64_t handle, bool everythi
 }
 
 void
-hed_record_wait_others(struct hed_record *r, const struct hed_record_client *c,
+hed_record_wait_others(struct hed_recorder *r, const struct hed_record_client *c,
                        const uint64_t *handles, unsigned count, bool all)
 {
     /* Acquire: pairs with the release in add_client, so that the clients are seen complete. */

@@ -1,0 +1,118 @@
+/* The functions of the driver that the engine of sharing needs. `below` is the layer under
+ * sched. */
+#include <string.h>
+
+#include "core/nvtx.h"
+#include "core/stream.h"
+#include "layers/sched/sched.h"
+
+#define EVENT(handle) ((CUevent)(uintptr_t)(handle))
+
+static bool
+driver_get_device(void *below, int *device)
+{
+    struct hed_layer *at = below;
+    CUdevice d = -1;
+    struct hed_cuCtxGetDevice a = {&d};
+
+    if (at->cuda->cuCtxGetDevice(at, &a) != CUDA_SUCCESS)
+        return false;
+    *device = d;
+    return true;
+}
+
+static bool
+driver_get_uuid(void *below, int device, unsigned char uuid[16])
+{
+    struct hed_layer *at = below;
+    CUuuid u = {{0}};
+    struct hed_cuDeviceGetUuid_v2 a = {&u, device};
+
+    if (at->cuda->cuDeviceGetUuid_v2(at, &a) != CUDA_SUCCESS)
+        return false;
+    memcpy(uuid, &u, 16);
+    return true;
+}
+
+static uint64_t
+driver_get_context(void *below)
+{
+    return (uint64_t)(uintptr_t)hed_current_context(below);
+}
+
+static bool
+driver_is_capturing(void *below, uint64_t stream, bool ptds)
+{
+    return hed_stream_captures(below, stream, ptds);
+}
+
+static uint64_t
+driver_create_event(void *below)
+{
+    struct hed_layer *at = below;
+    CUevent e = NULL;
+    struct hed_cuEventCreate a = {&e, CU_EVENT_DEFAULT};
+
+    return at->cuda->cuEventCreate(at, &a) == CUDA_SUCCESS ? (uint64_t)(uintptr_t)e : 0;
+}
+
+static void
+driver_destroy_event(void *below, uint64_t event)
+{
+    struct hed_layer *at = below;
+    struct hed_cuEventDestroy_v2 a = {EVENT(event)};
+
+    (void)at->cuda->cuEventDestroy_v2(at, &a);
+}
+
+static bool
+driver_record_event(void *below, uint64_t event, uint64_t stream, bool ptds)
+{
+    struct hed_layer *at = below;
+    struct hed_cuEventRecord a = {EVENT(event), (CUstream)(uintptr_t)stream, ptds};
+
+    return at->cuda->cuEventRecord(at, &a) == CUDA_SUCCESS;
+}
+
+static enum hed_event_state
+driver_query_event(void *below, uint64_t event)
+{
+    struct hed_layer *at = below;
+    struct hed_cuEventQuery a = {EVENT(event)};
+    const CUresult r = at->cuda->cuEventQuery(at, &a);
+
+    return r == CUDA_SUCCESS           ? HED_EVENT_DONE
+           : r == CUDA_ERROR_NOT_READY ? HED_EVENT_PENDING
+                                       : HED_EVENT_FAILED;
+}
+
+static double
+driver_elapsed_ms(void *below, uint64_t start, uint64_t end)
+{
+    struct hed_layer *at = below;
+    float ms = -1;
+    struct hed_cuEventElapsedTime a = {&ms, EVENT(start), EVENT(end)};
+
+    return at->cuda->cuEventElapsedTime(at, &a) == CUDA_SUCCESS ? (double)ms : -1;
+}
+
+static bool
+driver_has_ranges(void)
+{
+    return hed_nvtx_on();
+}
+
+const struct hed_sched_driver hed_sched_driver = {
+    .get_device = driver_get_device,
+    .get_uuid = driver_get_uuid,
+    .get_context = driver_get_context,
+    .is_capturing = driver_is_capturing,
+    .create_event = driver_create_event,
+    .destroy_event = driver_destroy_event,
+    .record_event = driver_record_event,
+    .query_event = driver_query_event,
+    .elapsed_ms = driver_elapsed_ms,
+    .has_ranges = driver_has_ranges,
+    .push_range = hed_nvtx_push,
+    .pop_range = hed_nvtx_pop,
+};
