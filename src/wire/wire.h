@@ -19,8 +19,10 @@
 
 #include <stdint.h>
 
-#define HED_WIRE_MAJOR 1 /* changes when old and new cannot talk */
-#define HED_WIRE_MINOR 1 /* changes when something was added that the other side may lack */
+#include "base/copy.h"
+
+#define HED_WIRE_MAJOR 2 /* changes when old and new cannot talk */
+#define HED_WIRE_MINOR 0 /* changes when something was added that the other side may lack */
 
 #define HED_MSG_ALIGN 16u
 #define HED_MSG_MAX 65536u /* bytes of a message, its head included, bulk excluded */
@@ -237,26 +239,21 @@ struct hed_launch_body {
     uint32_t cooperative;
 };
 
-/* One side of a copy that is the device's. Up to HED_COPY_INSIDE bytes may lie behind this struct,
- * or behind the answer to HED_MSG_COPY_OUT, instead of in bulk. */
+/* A copy, or a piece of one, between memory of the client and memory or an array of the device: the
+ * client's side is `from` of HED_MSG_COPY_IN, and `to` of the others. Up to HED_COPY_INSIDE bytes
+ * may lie behind this struct, or behind the answer to HED_MSG_COPY_OUT, instead of in bulk. */
 #define HED_COPY_INSIDE 4096u
 struct hed_copy_body {
     struct hed_msg head;
-    uint64_t at;                   /* address; of an array: 0 */
-    uint64_t array;                /* name; 0: memory */
-    uint64_t pitch, slice;         /* of memory: bytes from row to row, plane to plane */
-    uint64_t x, y, z, level;       /* in the array: bytes, rows, planes */
-    uint64_t width, height, depth; /* bytes, rows, planes of this piece; bulk is w * h * d */
-    uint64_t client;               /* COPY_DEFERRED: where the bytes go in the client */
-    uint64_t client_pitch, client_slice;
+    struct hed_copy copy; /* bulk is the bytes of its box, row by row */
 };
 
 /* Bytes of a HED_MSG_COPY_DEFERRED; no bulk: they will not come, the copy failed. Or, without a
  * pitch, bytes of memory that both sides have (HED_MSG_SYNC_HOST). */
 struct hed_data {
-    struct hed_msg head; /* bulk: width * height * depth bytes; number: which piece, from 1 */
-    uint64_t client, client_pitch, client_slice;
-    uint64_t width, height, depth;
+    struct hed_msg head;     /* bulk: the bytes of the box; number: which piece, from 1 */
+    struct hed_copy_side to; /* memory of the client */
+    struct hed_box box;
 };
 
 /* HED_MSG_ARRAY: the names of a mipmap's levels follow. */
@@ -310,17 +307,6 @@ struct hed_graph_kernel { /* then attributes, each 72 bytes, then parameters */
     uint32_t attributes;
     uint32_t params; /* bytes */
     uint32_t reserved;
-};
-
-struct hed_graph_side {
-    uint64_t at;            /* address in the arena; of an array: 0 */
-    uint64_t array;         /* name; 0: memory */
-    uint64_t pitch, height; /* of memory: bytes from row to row, rows from plane to plane */
-    uint64_t x, y, z;       /* in the array */
-};
-struct hed_graph_copy {
-    struct hed_graph_side from, to;
-    uint64_t width, height, depth;
 };
 
 struct hed_graph_fill {

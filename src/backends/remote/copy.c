@@ -24,18 +24,12 @@
 #define ON_THE_WAY 4              /* requests before the first answer is read */
 #define LOST CUDA_ERROR_DEVICE_UNAVAILABLE
 
-/* Memory of this process, and what of it a piece is. */
-struct box {
-    uint64_t at, pitch, slice;
-    uint64_t width, height, depth; /* bytes, rows, planes; none is 0 */
-};
-
 struct transfer {
     struct hed_remote *r;
     struct hed_stream *s;
     uint64_t context, stream;
-    struct hed_copy_side far;
-    struct box here;
+    struct hed_copy copy; /* all of it; rows side by side are one */
+    bool to_host;         /* else from memory of this process */
     bool large;
 };
 
@@ -45,92 +39,69 @@ pointer_at(uint64_t at)
     return (void *)(uintptr_t)at;
 }
 
-static uint64_t
-box_bytes(const struct box *b)
+/* The side of a copy, or of a piece of it, that is this process's memory. */
+static const struct hed_copy_side *
+our_side(const struct transfer *t, const struct hed_copy *c)
 {
-    return b->width * b->height * b->depth;
-}
-
-/* Rows side by side on both sides are one long row, planes side by side one tall plane. */
-static void
-flatten(struct transfer *t)
-{
-    struct box *h = &t->here;
-    struct hed_copy_side *f = &t->far;
-
-    if (f->array || (h->height > 1 && (h->pitch != h->width || f->pitch != h->width)))
-        return;
-
-    const uint64_t plane = h->width * h->height;
-
-    if (h->depth == 1 || (h->slice == plane && f->slice == plane)) {
-        h->width = plane * h->depth;
-        h->height = h->depth = 1;
-    } else {
-        h->width = plane;
-        h->height = h->depth;
-        h->depth = 1;
-        h->pitch = h->slice;
-        f->pitch = f->slice;
-    }
+    return t->to_host ? &c->to : &c->from;
 }
 
 /* The piece that begins at (x, y, z): as much as a message may have. */
-static struct box
+static struct hed_copy
 piece_at(const struct transfer *t, uint64_t x, uint64_t y, uint64_t z)
 {
-    const struct box *h = &t->here;
-    struct box p = {.at = h->at + z * h->slice + y * h->pitch + x,
-                    .pitch = h->pitch,
-                    .slice = h->slice,
-                    .width = hed_min(h->width - x, HED_BULK_CHUNK),
-                    .height = 1,
-                    .depth = 1};
+    const struct hed_box *b = &t->copy.box;
+    struct hed_copy p = {.from = hed_side_move(t->copy.from, x, y, z),
+                         .to = hed_side_move(t->copy.to, x, y, z),
+                         .box = {hed_min(b->width - x, HED_BULK_CHUNK), 1, 1}};
 
-    if (p.width == h->width)
-        p.height = hed_min(h->height - y, HED_BULK_CHUNK / h->width);
-    if (p.width == h->width && p.height == h->height)
-        p.depth = hed_min(h->depth - z, HED_BULK_CHUNK / (h->width * h->height));
+    if (p.box.width == b->width)
+        p.box.height = hed_min(b->height - y, HED_BULK_CHUNK / b->width);
+    if (p.box.width == b->width && p.box.height == b->height)
+        p.box.depth = hed_min(b->depth - z, HED_BULK_CHUNK / (b->width * b->height));
     return p;
 }
 
 /* Where the piece after that begins; false: it was the last. */
 static bool
-next_piece(const struct transfer *t, const struct box *p, uint64_t *x, uint64_t *y, uint64_t *z)
+next_piece(const struct transfer *t, const struct hed_copy *p, uint64_t *x, uint64_t *y,
+           uint64_t *z)
 {
-    *x += p->width;
-    if (*x < t->here.width)
+    *x += p->box.width;
+    if (*x < t->copy.box.width)
         return true;
     *x = 0;
-    *y += p->height;
-    if (*y < t->here.height)
+    *y += p->box.height;
+    if (*y < t->copy.box.height)
         return true;
     *y = 0;
-    *z += p->depth;
-    return *z < t->here.depth;
+    *z += p->box.depth;
+    return *z < t->copy.box.depth;
 }
 
 /* ---- bytes of a box, as one row -------------------------------------------------------------- */
 
 /* Copies n of them from or to p, the first being number `from`. */
 static void
-move_bytes(const struct transfer *t, const struct box *b, uint64_t from, void *p, uint64_t n,
+move_bytes(const struct transfer *t, const struct hed_copy *c, uint64_t from, void *p, uint64_t n,
            bool out)
 {
+    const struct hed_copy_side *ours = our_side(t, c);
+    const struct hed_box *b = &c->box;
     char *row = p;
 
     if (b->height == 1 && b->depth == 1) {
         if (out)
-            hed_remote_memcpy(t->r, p, pointer_at(b->at + from), n, t->large);
+            hed_remote_memcpy(t->r, p, pointer_at(ours->at + from), n, t->large);
         else
-            hed_remote_memcpy(t->r, pointer_at(b->at + from), p, n, t->large);
+            hed_remote_memcpy(t->r, pointer_at(ours->at + from), p, n, t->large);
         return;
     }
     while (n > 0) {
         const uint64_t y = from / b->width;
         const uint64_t x = from % b->width;
         const uint64_t part = hed_min(b->width - x, n);
-        char *here = pointer_at(b->at + y / b->height * b->slice + y % b->height * b->pitch + x);
+        char *here = pointer_at(hed_side_at(ours, x, y % b->height, y / b->height));
 
         memcpy(out ? row : here, out ? here : row, part);
         row += part;
@@ -139,14 +110,22 @@ move_bytes(const struct transfer *t, const struct box *b, uint64_t from, void *p
     }
 }
 
-static int
-write_bulk(const struct transfer *t, struct hed_channel *channel, const struct box *b)
+/* Are the bytes one row of this process's memory, and is there no memory of the channel's? Then
+ * they need not be copied. */
+static bool
+goes_straight(const struct transfer *t, const struct hed_copy *c)
 {
-    const uint64_t all = box_bytes(b);
+    return !t->r->slots && c->box.height == 1 && c->box.depth == 1;
+}
+
+static int
+write_bulk(const struct transfer *t, struct hed_channel *channel, const struct hed_copy *b)
+{
+    const uint64_t all = hed_box_bytes(&b->box);
     int err = 0;
 
-    if (!t->r->slots && b->height == 1 && b->depth == 1)
-        return hed_channel_bulk_write(channel, pointer_at(b->at), all);
+    if (goes_straight(t, b))
+        return hed_channel_bulk_write(channel, pointer_at(our_side(t, b)->at), all);
     for (uint64_t done = 0; !err && done < all;) {
         void *p;
         size_t n;
@@ -162,13 +141,13 @@ write_bulk(const struct transfer *t, struct hed_channel *channel, const struct b
 }
 
 static int
-read_bulk(const struct transfer *t, struct hed_channel *channel, const struct box *b)
+read_bulk(const struct transfer *t, struct hed_channel *channel, const struct hed_copy *b)
 {
-    const uint64_t all = box_bytes(b);
+    const uint64_t all = hed_box_bytes(&b->box);
     int err = 0;
 
-    if (!t->r->slots && b->height == 1 && b->depth == 1)
-        return hed_channel_bulk_read(channel, pointer_at(b->at), all);
+    if (goes_straight(t, b))
+        return hed_channel_bulk_read(channel, pointer_at(our_side(t, b)->at), all);
     for (uint64_t done = 0; !err && done < all;) {
         void *p;
         size_t n;
@@ -205,41 +184,24 @@ skip_bulk(struct hed_channel *channel, uint64_t n)
 /* ---- messages -------------------------------------------------------------------------------- */
 
 static struct hed_copy_body *
-begin_transfer(const struct transfer *t, enum hed_msg_kind kind, const struct box *p, uint64_t x,
-               uint64_t y, uint64_t z, uint32_t inside, struct hed_remote_channel **channel)
+begin_transfer(const struct transfer *t, enum hed_msg_kind kind, const struct hed_copy *p,
+               uint32_t inside, struct hed_remote_channel **channel)
 {
     struct hed_copy_body *m = hed_remote_begin(t->r, kind, (uint32_t)sizeof *m + inside, t->context,
                                                t->stream, 0, channel);
-    const struct hed_copy_side *f = &t->far;
 
-    if (!m)
-        return NULL;
-    if (f->array) {
-        m->array = f->array;
-        m->x = f->x + x;
-        m->y = f->y + y;
-        m->z = f->z + z;
-    } else {
-        m->at = f->at + z * f->slice + y * f->pitch + x;
-        m->pitch = f->pitch;
-        m->slice = f->slice;
-    }
-    m->width = p->width;
-    m->height = p->height;
-    m->depth = p->depth;
-    m->client = p->at;
-    m->client_pitch = p->pitch;
-    m->client_slice = p->slice;
+    if (m)
+        m->copy = *p;
     return m;
 }
 
 /* Few bytes ride in the message. */
 static int
-send_inside(const struct transfer *t, const struct box *p, uint64_t x, uint64_t y, uint64_t z)
+send_inside(const struct transfer *t, const struct hed_copy *p)
 {
-    const uint32_t n = (uint32_t)box_bytes(p);
+    const uint32_t n = (uint32_t)hed_box_bytes(&p->box);
     struct hed_remote_channel *channel;
-    struct hed_copy_body *m = begin_transfer(t, HED_MSG_COPY_IN, p, x, y, z, n, &channel);
+    struct hed_copy_body *m = begin_transfer(t, HED_MSG_COPY_IN, p, n, &channel);
 
     if (!m)
         return HED_EIO;
@@ -248,21 +210,21 @@ send_inside(const struct transfer *t, const struct box *p, uint64_t x, uint64_t 
 }
 
 static int
-send_copy_piece(const struct transfer *t, const struct box *p, uint64_t x, uint64_t y, uint64_t z)
+send_copy_piece(const struct transfer *t, const struct hed_copy *p)
 {
     struct hed_remote_channel *channel = hed_remote_channel(t->r);
     const bool first = t->r->slots != NULL;
     struct hed_copy_body *m;
     int err = channel ? 0 : HED_EIO;
 
-    if (box_bytes(p) <= HED_COPY_INSIDE)
-        return send_inside(t, p, x, y, z);
+    if (hed_box_bytes(&p->box) <= HED_COPY_INSIDE)
+        return send_inside(t, p);
     if (!err && first)
         err = write_bulk(t, channel->channel, p);
-    m = err ? NULL : begin_transfer(t, HED_MSG_COPY_IN, p, x, y, z, 0, &channel);
+    m = err ? NULL : begin_transfer(t, HED_MSG_COPY_IN, p, 0, &channel);
     if (!m)
         return err ? err : HED_EIO;
-    m->head.bulk = box_bytes(p);
+    m->head.bulk = hed_box_bytes(&p->box);
     err = hed_remote_end(channel, &m->head, sizeof *m);
     if (!err && !first)
         err = write_bulk(t, channel->channel, p);
@@ -273,12 +235,12 @@ static CUresult
 send_all(const struct transfer *t)
 {
     uint64_t x = 0, y = 0, z = 0;
-    struct box p;
+    struct hed_copy p;
     int err;
 
     do {
         p = piece_at(t, x, y, z);
-        err = send_copy_piece(t, &p, x, y, z);
+        err = send_copy_piece(t, &p);
     } while (!err && next_piece(t, &p, &x, &y, &z));
     if (err) {
         hed_remote_lose(t->r, hed_err_text(err));
@@ -290,10 +252,9 @@ send_all(const struct transfer *t)
 
 /* Asks for a piece: nobody waits for its answer yet. */
 static int
-request(const struct transfer *t, const struct box *p, uint64_t x, uint64_t y, uint64_t z,
-        struct hed_remote_channel **channel)
+request(const struct transfer *t, const struct hed_copy *p, struct hed_remote_channel **channel)
 {
-    struct hed_copy_body *m = begin_transfer(t, HED_MSG_COPY_OUT, p, x, y, z, 0, channel);
+    struct hed_copy_body *m = begin_transfer(t, HED_MSG_COPY_OUT, p, 0, channel);
 
     if (!m)
         return HED_EIO;
@@ -303,11 +264,11 @@ request(const struct transfer *t, const struct box *p, uint64_t x, uint64_t y, u
 
 /* The answer to the oldest request, and the bytes. */
 static int
-receive_piece(const struct transfer *t, struct hed_remote_channel *channel, const struct box *p,
-              CUresult *r)
+receive_piece(const struct transfer *t, struct hed_remote_channel *channel,
+              const struct hed_copy *p, CUresult *r)
 {
     const struct hed_answer *a = hed_remote_answer(channel);
-    const uint64_t n = box_bytes(p);
+    const uint64_t n = hed_box_bytes(&p->box);
 
     if (!a)
         return HED_EIO;
@@ -328,7 +289,7 @@ static CUresult
 receive_all(const struct transfer *t)
 {
     const uint64_t before = hed_stream_now(t->s);
-    struct box asked[ON_THE_WAY];
+    struct hed_copy asked[ON_THE_WAY];
     struct hed_remote_channel *channel = NULL;
     uint64_t x = 0, y = 0, z = 0;
     unsigned first = 0, count = 0;
@@ -338,10 +299,10 @@ receive_all(const struct transfer *t)
 
     while (!err && (more || count > 0)) {
         if (more && count < ON_THE_WAY) {
-            struct box *p = &asked[(first + count++) % ON_THE_WAY];
+            struct hed_copy *p = &asked[(first + count++) % ON_THE_WAY];
 
             *p = piece_at(t, x, y, z);
-            err = request(t, p, x, y, z, &channel);
+            err = request(t, p, &channel);
             more = next_piece(t, p, &x, &y, &z);
             continue;
         }
@@ -370,24 +331,19 @@ ask_deferred(const struct transfer *t, CUresult *r)
     struct hed_remote_deferred piece;
     struct hed_remote_channel *channel;
     uint64_t x = 0, y = 0, z = 0;
-    struct box p;
+    struct hed_copy p;
 
-    if (!hed_remote_deferred_room(t->r, box_bytes(&t->here)))
+    if (!hed_remote_deferred_room(t->r, hed_box_bytes(&t->copy.box)))
         return false;
     *r = CUDA_SUCCESS;
     do {
         struct hed_copy_body *m = NULL;
 
         p = piece_at(t, x, y, z);
-        piece = (struct hed_remote_deferred){.at = p.at,
-                                             .pitch = p.pitch,
-                                             .slice = p.slice,
-                                             .width = p.width,
-                                             .height = p.height,
-                                             .depth = p.depth};
+        piece = (struct hed_remote_deferred){.to = p.to, .box = p.box};
 
         if (hed_remote_deferred_add(t->r, &piece))
-            m = begin_transfer(t, HED_MSG_COPY_DEFERRED, &p, x, y, z, 0, &channel);
+            m = begin_transfer(t, HED_MSG_COPY_DEFERRED, &p, 0, &channel);
         if (!m || hed_remote_end(channel, &m->head, sizeof *m) != 0) {
             hed_remote_lose(t->r, "a copy cannot be asked for");
             *r = LOST;
@@ -397,35 +353,31 @@ ask_deferred(const struct transfer *t, CUresult *r)
     return true;
 }
 
-/* Bytes from first to last of a box, for what overlaps it. */
-static uint64_t
-span_of(const struct box *b)
-{
-    return (b->depth - 1) * b->slice + (b->height - 1) * b->pitch + b->width;
-}
-
 CUresult
 hed_remote_copy_host(void *m, struct hed_stream *s, const struct hed_copy *c, bool to_host,
                      bool wait)
 {
-    const struct hed_copy_side *here = to_host ? &c->to : &c->from;
-    struct transfer t = {
-        .r = hed_remote_of(m),
-        .s = s,
-        .context = s->ctx->object.handle,
-        .stream = hed_stream_name(s),
-        .far = to_host ? c->from : c->to,
-        .here = {here->at, here->pitch, here->slice, c->width, c->height, c->depth}};
+    struct transfer t = {.r = hed_remote_of(m),
+                         .s = s,
+                         .context = s->ctx->object.handle,
+                         .stream = hed_stream_name(s),
+                         .copy = *c,
+                         .to_host = to_host};
+    const struct hed_copy_side *ours = our_side(&t, &t.copy);
+    uint64_t span = 0;
     CUresult r = CUDA_SUCCESS;
 
-    flatten(&t);
-    t.large = box_bytes(&t.here) >= LARGE;
+    /* How an array's rows lie is not known here. */
+    if (!c->from.array && !c->to.array)
+        hed_copy_flatten(&t.copy);
+    t.large = hed_box_bytes(&t.copy.box) >= LARGE;
     if (to_host) {
         if (wait || !ask_deferred(&t, &r))
             r = receive_all(&t);
         return r;
     }
-    if (hed_remote_deferred_touches(t.r, t.here.at, span_of(&t.here))) {
+    (void)hed_side_span(ours, &t.copy.box, &span); /* checked when the copy was */
+    if (hed_remote_deferred_touches(t.r, ours->at, span)) {
         r = hed_stream_synchronize(s);
         if (r != CUDA_SUCCESS)
             return r;
@@ -436,14 +388,21 @@ hed_remote_copy_host(void *m, struct hed_stream *s, const struct hed_copy *c, bo
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
+/* Rows from plane to plane. */
+static uint64_t
+plane_rows(const struct hed_copy *c, const struct hed_copy_side *s)
+{
+    return c->box.depth > 1 && s->pitch ? s->slice / s->pitch : c->box.height;
+}
+
 static CUDA_MEMCPY3D_v2
 describe_copy(const struct hed_copy *c)
 {
     CUDA_MEMCPY3D_v2 p = {.srcMemoryType = CU_MEMORYTYPE_UNIFIED,
                           .dstMemoryType = CU_MEMORYTYPE_UNIFIED,
-                          .WidthInBytes = c->width,
-                          .Height = c->height,
-                          .Depth = c->depth};
+                          .WidthInBytes = c->box.width,
+                          .Height = c->box.height,
+                          .Depth = c->box.depth};
 
     if (c->from.array) {
         p.srcMemoryType = CU_MEMORYTYPE_ARRAY;
@@ -454,7 +413,7 @@ describe_copy(const struct hed_copy *c)
     } else {
         p.srcDevice = c->from.at;
         p.srcPitch = c->from.pitch;
-        p.srcHeight = c->depth > 1 && c->from.pitch ? c->from.slice / c->from.pitch : c->height;
+        p.srcHeight = plane_rows(c, &c->from);
     }
     if (c->to.array) {
         p.dstMemoryType = CU_MEMORYTYPE_ARRAY;
@@ -465,7 +424,7 @@ describe_copy(const struct hed_copy *c)
     } else {
         p.dstDevice = c->to.at;
         p.dstPitch = c->to.pitch;
-        p.dstHeight = c->depth > 1 && c->to.pitch ? c->to.slice / c->to.pitch : c->height;
+        p.dstHeight = plane_rows(c, &c->to);
     }
     return p;
 }
@@ -478,11 +437,11 @@ hed_remote_put_copy(struct hed_remote *r, struct hed_stream *s, struct hed_work 
     const uint64_t stream = hed_stream_name(s);
     const CUstream named = (CUstream)(uintptr_t)stream;
 
-    if (!c->from.array && !c->to.array && c->height == 1 && c->depth == 1) {
+    if (!c->from.array && !c->to.array && c->box.height == 1 && c->box.depth == 1) {
         hed_remote_send(
             r, context, stream, w->number, HED_cuMemcpyAsync,
             &(struct hed_cuMemcpyAsync){
-                .dst = c->to.at, .src = c->from.at, .ByteCount = c->width, .hStream = named});
+                .dst = c->to.at, .src = c->from.at, .ByteCount = c->box.width, .hStream = named});
         return CUDA_SUCCESS;
     }
 
@@ -539,9 +498,7 @@ hed_remote_memory_copy(void *m, uint64_t to, uint64_t from, size_t size)
     const bool reads = hed_remote_shares(m, from, size);
     const struct hed_copy c = {.from = {.at = from, .pitch = size, .slice = size},
                                .to = {.at = to, .pitch = size, .slice = size},
-                               .width = size,
-                               .height = 1,
-                               .depth = 1};
+                               .box = {size, 1, 1}};
 
     if (size == 0)
         return;

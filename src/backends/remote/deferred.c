@@ -11,6 +11,7 @@
  *    overtake, on channels of their own.
  */
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "backends/remote/memory.h"
@@ -18,12 +19,6 @@
 #include "base/err.h"
 
 #define LOOK_NS (50 * HED_NS_PER_MS) /* how often a lost session is looked for */
-
-static uint64_t
-deferred_bytes(const struct hed_remote_deferred *p)
-{
-    return p->width * p->height * p->depth;
-}
 
 bool
 hed_remote_deferred_room(struct hed_remote *r, uint64_t bytes)
@@ -67,8 +62,8 @@ take_piece(struct hed_remote_copies *c, const struct hed_data *d)
 
     hed_lock(&c->lock);
     for (struct hed_remote_deferred **link = &c->first; (p = *link); link = &p->next) {
-        if (p->at != d->client || p->pitch != d->client_pitch || p->slice != d->client_slice ||
-            p->width != d->width || p->height != d->height || p->depth != d->depth)
+        if (p->to.at != d->to.at || p->to.pitch != d->to.pitch || p->to.slice != d->to.slice ||
+            memcmp(&p->box, &d->box, sizeof p->box) != 0)
             continue;
         *link = p->next;
         if (!*link)
@@ -84,12 +79,12 @@ read_rows(struct hed_channel *channel, const struct hed_remote_deferred *p)
 {
     int err = 0;
 
-    if (p->height == 1 && p->depth == 1)
-        return hed_channel_bulk_read(channel, (void *)(uintptr_t)p->at, p->width);
-    for (uint64_t z = 0; z < p->depth; z++)
-        for (uint64_t y = 0; y < p->height && !err; y++)
-            err = hed_channel_bulk_read(
-                channel, (void *)(uintptr_t)(p->at + z * p->slice + y * p->pitch), p->width);
+    if (p->box.height == 1 && p->box.depth == 1)
+        return hed_channel_bulk_read(channel, (void *)(uintptr_t)p->to.at, p->box.width);
+    for (uint64_t z = 0; z < p->box.depth; z++)
+        for (uint64_t y = 0; y < p->box.height && !err; y++)
+            err = hed_channel_bulk_read(channel, (void *)(uintptr_t)hed_side_at(&p->to, 0, y, z),
+                                        p->box.width);
     return err;
 }
 
@@ -123,7 +118,7 @@ static int
 finish_copy(struct hed_remote_copies *c, struct hed_remote_deferred *p, uint64_t number)
 {
     hed_lock(&c->lock);
-    c->bytes -= deferred_bytes(p);
+    c->bytes -= hed_box_bytes(&p->box);
     /* Relaxed: as where it was added. */
     atomic_fetch_sub_explicit(&c->count, 1, memory_order_relaxed);
 
@@ -142,10 +137,10 @@ hed_remote_data(struct hed_remote_channel *channel, const struct hed_data *d)
     struct hed_remote_deferred *p;
     int err = 0;
 
-    if (d->client_pitch == 0)
+    if (d->to.pitch == 0)
         return hed_remote_mirror_data(channel, d);
     p = take_piece(c, d);
-    if (!p || (d->head.bulk != 0 && d->head.bulk != deferred_bytes(p))) {
+    if (!p || (d->head.bulk != 0 && d->head.bulk != hed_box_bytes(&p->box))) {
         free(p);
         return HED_EFORMAT;
     }
@@ -194,9 +189,10 @@ hed_remote_deferred_touches(struct hed_remote *r, uint64_t at, uint64_t size)
         return false;
     hed_lock(&c->lock);
     for (const struct hed_remote_deferred *p = c->first; p && !touches; p = p->next) {
-        const uint64_t n = (p->depth - 1) * p->slice + (p->height - 1) * p->pitch + p->width;
+        uint64_t n = 0;
 
-        touches = at < p->at + n && p->at < at + size;
+        (void)hed_side_span(&p->to, &p->box, &n); /* checked when the copy was */
+        touches = at < p->to.at + n && p->to.at < at + size;
     }
     hed_unlock(&c->lock);
     return touches;

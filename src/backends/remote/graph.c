@@ -34,7 +34,7 @@ is_empty(const struct hed_exec_node *n)
     if (n->condition.count)
         return false;
     return n->disabled || !n->work || n->work->kind == HED_WORK_NONE ||
-           (n->work->kind == HED_WORK_COPY && n->work->copy.width == 0) ||
+           (n->work->kind == HED_WORK_COPY && n->work->copy.box.width == 0) ||
            (n->work->kind == HED_WORK_FILL &&
             (n->work->fill.width == 0 || n->work->fill.height == 0));
 }
@@ -65,7 +65,7 @@ can_tell_kernel(const struct hed_launch *k)
 static bool
 can_tell_copy(struct hed_driver *d, const struct hed_copy *c)
 {
-    return !c->staged && !hed_remote_is_private(d->machine_state, d, &c->from, c) &&
+    return !hed_remote_is_private(d->machine_state, d, &c->from, c) &&
            !hed_remote_is_private(d->machine_state, d, &c->to, c);
 }
 
@@ -79,7 +79,7 @@ static bool
 can_tell_fill(struct hed_driver *d, const struct hed_fill *f)
 {
     const struct hed_copy_side side = {.at = f->to, .pitch = f->pitch};
-    const struct hed_copy c = {.width = f->width * f->size, .height = f->height, .depth = 1};
+    const struct hed_copy c = {.box = {f->width * f->size, f->height, 1}};
 
     return !hed_remote_is_private(d->machine_state, d, &side, &c);
 }
@@ -131,7 +131,7 @@ own_size(const struct hed_work *w)
     case HED_WORK_MEMOP:
         return w->memops.count * sizeof(struct hed_graph_value);
     default:
-        return sizeof(struct hed_graph_copy); /* the largest of the others */
+        return sizeof(struct hed_copy); /* the largest of the others */
     }
 }
 
@@ -165,21 +165,6 @@ can_tell(struct hed_remote *r, const struct hed_graph_exec *g, unsigned depth)
 }
 
 /* ---- telling --------------------------------------------------------------------------------- */
-
-static void
-fill_side(const struct hed_copy_side *s, const struct hed_copy *c, struct hed_graph_side *out)
-{
-    out->array = s->array;
-    if (s->array) {
-        out->x = s->x;
-        out->y = s->y;
-        out->z = s->z;
-        return;
-    }
-    out->at = s->at;
-    out->pitch = s->pitch;
-    out->height = c->depth > 1 && s->pitch ? s->slice / s->pitch : c->height;
-}
 
 /* What a node is, at `to`, which has own_size() zero bytes; the bytes it has become. */
 static uint32_t
@@ -232,17 +217,10 @@ put_own(const struct hed_work *w, void *to, uint32_t *type)
     case HED_WORK_KERNEL:
         *type = CU_GRAPH_NODE_TYPE_KERNEL;
         return put_kernel_node(&w->kernel, to);
-    case HED_WORK_COPY: {
-        struct hed_graph_copy *c = to;
-
+    case HED_WORK_COPY:
         *type = CU_GRAPH_NODE_TYPE_MEMCPY;
-        fill_side(&w->copy.from, &w->copy, &c->from);
-        fill_side(&w->copy.to, &w->copy, &c->to);
-        c->width = w->copy.width;
-        c->height = w->copy.height;
-        c->depth = w->copy.depth;
-        return sizeof *c;
-    }
+        *(struct hed_copy *)to = w->copy;
+        return sizeof w->copy;
     case HED_WORK_FILL:
         *type = CU_GRAPH_NODE_TYPE_MEMSET;
         *(struct hed_graph_fill *)to = (struct hed_graph_fill){.to = w->fill.to,

@@ -28,8 +28,8 @@ struct hed_remote_memory {
 /* A piece of a copy to memory of this process whose bytes have yet to come: deferred.c. */
 struct hed_remote_deferred {
     struct hed_remote_deferred *next;
-    uint64_t at, pitch, slice; /* where the bytes go */
-    uint64_t width, height, depth;
+    struct hed_copy_side to; /* where the bytes go */
+    struct hed_box box;
 };
 
 /* Pieces come on many channels: so many numbers may one be ahead of another that is on its way. */

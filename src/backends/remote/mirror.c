@@ -94,9 +94,9 @@ send_mirror_granule(struct hed_remote *r, uint64_t at, uint8_t *shadow, uint64_t
     if (!d)
         return;
     memcpy(shadow, (const void *)(uintptr_t)at, n); /* once: the program may go on changing it */
-    d->client = at;
-    d->width = n;
-    d->height = d->depth = 1;
+    d->to.at = at;
+    d->box.width = n;
+    d->box.height = d->box.depth = 1;
     d->head.bulk = n;
     err = hed_remote_end(channel, &d->head, sizeof *d);
     if (!err)
@@ -132,9 +132,9 @@ ask_changes(struct hed_remote *r, uint64_t at, uint64_t size)
     if (!d)
         return;
     d->head.flags = HED_MSG_WANTS_ANSWER;
-    d->client = at;
-    d->width = size;
-    d->height = d->depth = 1;
+    d->to.at = at;
+    d->box.width = size;
+    d->box.height = d->box.depth = 1;
     asked.at = at;
     asked.size = size;
     if (hed_remote_end(channel, &d->head, sizeof *d) == 0)
@@ -146,14 +146,14 @@ int
 hed_remote_mirror_data(struct hed_remote_channel *channel, const struct hed_data *d)
 {
     const uint64_t n = d->head.bulk;
-    uint8_t *here = (uint8_t *)(uintptr_t)d->client;
+    uint8_t *here = (uint8_t *)(uintptr_t)d->to.at;
     uint8_t *shadow = NULL;
     uint8_t *from;
     int err;
 
-    if (n > 0 && n <= GRANULE && n == d->width && d->client >= asked.at &&
-        d->client - asked.at < asked.size && n <= asked.size - (d->client - asked.at))
-        shadow = mirror_shadow(channel->remote, d->client, n);
+    if (n > 0 && n <= GRANULE && n == d->box.width && d->to.at >= asked.at &&
+        d->to.at - asked.at < asked.size && n <= asked.size - (d->to.at - asked.at))
+        shadow = mirror_shadow(channel->remote, d->to.at, n);
     if (!shadow)
         return HED_EFORMAT;
     from = malloc(n);

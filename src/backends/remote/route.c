@@ -36,10 +36,14 @@ hed_remote_fill_here(struct hed_stream *s, const struct hed_fill *f)
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
+/* The sides have been checked: no span is more than there is. */
 static uint64_t
 span_of_side(const struct hed_copy *c, const struct hed_copy_side *side)
 {
-    return c->width + (c->height - 1) * side->pitch + (c->depth - 1) * side->slice;
+    uint64_t bytes = 0;
+
+    (void)hed_side_span(side, &c->box, &bytes);
+    return bytes;
 }
 
 bool
@@ -71,11 +75,10 @@ copy_here(struct hed_stream *s, const struct hed_copy *c)
 
     if (r != CUDA_SUCCESS)
         return r;
-    for (size_t z = 0; z < c->depth; z++)
-        for (size_t y = 0; y < c->height; y++)
-            memmove((void *)(uintptr_t)(c->to.at + z * c->to.slice + y * c->to.pitch),
-                    (const void *)(uintptr_t)(c->from.at + z * c->from.slice + y * c->from.pitch),
-                    c->width);
+    for (uint64_t z = 0; z < c->box.depth; z++)
+        for (uint64_t y = 0; y < c->box.height; y++)
+            memmove((void *)(uintptr_t)hed_side_at(&c->to, 0, y, z),
+                    (const void *)(uintptr_t)hed_side_at(&c->from, 0, y, z), c->box.width);
     return CUDA_SUCCESS;
 }
 

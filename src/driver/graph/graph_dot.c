@@ -48,7 +48,8 @@ put_details(struct hed_buf *b, const struct hed_node *n)
     case CU_GRAPH_NODE_TYPE_MEMCPY:
         hed_buf_addf(b, "\\n0x%llx -> 0x%llx\\n%zu x %zu x %zu bytes",
                      (unsigned long long)w->copy.from.at, (unsigned long long)w->copy.to.at,
-                     w->copy.width, w->copy.height, w->copy.depth);
+                     (size_t)w->copy.box.width, (size_t)w->copy.box.height,
+                     (size_t)w->copy.box.depth);
         break;
     case CU_GRAPH_NODE_TYPE_MEMSET:
         hed_buf_addf(b, "\\n0x%llx = %u\\n%zu x %zu of %u bytes", (unsigned long long)w->fill.to,

@@ -55,6 +55,7 @@ copy_work(struct hed_layer *self, const CUDA_MEMCPY_NODE_PARAMS *p, struct hed_w
     if (!*out)
         return CUDA_ERROR_OUT_OF_MEMORY;
     (*out)->copy = copy;
+    (*out)->copy_given = p->copyParams;
     return CUDA_SUCCESS;
 }
 
@@ -222,7 +223,7 @@ hed_node_params(struct hed_node *n, CUgraphNodeParams *out)
         return kernel_params(n, &out->kernel);
     case CU_GRAPH_NODE_TYPE_MEMCPY:
         out->memcpy.copyCtx = ctx;
-        out->memcpy.copyParams = n->work->copy.given;
+        out->memcpy.copyParams = n->work->copy_given;
         break;
     case CU_GRAPH_NODE_TYPE_MEMSET:
         out->memset = (CUDA_MEMSET_NODE_PARAMS_v2){

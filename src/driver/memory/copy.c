@@ -11,64 +11,47 @@
 
 #define NO_MANS_LAND 4096 /* no memory is below */
 
-/* One side as the program describes it. */
-struct side {
-    CUmemorytype type;
-    uint64_t at; /* of memory */
-    CUarray array;
-    size_t x, y, z;       /* bytes, rows, planes */
-    size_t pitch, height; /* of memory; 0: as the copied region has */
-};
-
-/* Bytes from the first to the last of a region; false: more than there are. */
-static bool
-copy_span(const struct hed_copy *c, const struct hed_copy_side *s, uint64_t *out)
-{
-    uint64_t rows, planes;
-
-    return !__builtin_mul_overflow(s->pitch, c->height - 1, &rows) &&
-           !__builtin_mul_overflow(s->slice, c->depth - 1, &planes) &&
-           !__builtin_add_overflow(rows, planes, &rows) &&
-           !__builtin_add_overflow(rows, c->width, out);
-}
+/* A side as the program describes it: `slice` has the height of its planes in rows, and pitch and
+ * height may be 0, for those of the box. */
 
 /* A host pointer may as well be a device's, as NVIDIA's driver has it. */
 static CUresult
-resolve_memory(struct hed_driver *d, const struct side *s, const struct hed_copy *c, bool write,
-               struct hed_copy_side *out)
+resolve_memory(struct hed_driver *d, CUmemorytype type, const struct hed_box *b, bool write,
+               struct hed_copy_side *side)
 {
+    const struct hed_copy_side s = *side;
     uint64_t row, rows, offset, up, bytes;
     struct hed_allocation a;
     bool known;
 
-    if (__builtin_add_overflow(s->x, c->width, &row) ||
-        __builtin_add_overflow(s->y, c->height, &rows) || (s->pitch && s->pitch < row) ||
-        (s->height && s->height < rows) || s->at < NO_MANS_LAND)
+    if (__builtin_add_overflow(s.x, b->width, &row) ||
+        __builtin_add_overflow(s.y, b->height, &rows) || (s.pitch && s.pitch < row) ||
+        (s.slice && s.slice < rows) || s.at < NO_MANS_LAND)
         return CUDA_ERROR_INVALID_VALUE;
-    out->pitch = s->pitch ? s->pitch : row;
-    if (__builtin_mul_overflow(out->pitch, s->height ? s->height : rows, &out->slice) ||
-        __builtin_mul_overflow(out->slice, s->z, &up) ||
-        __builtin_mul_overflow(out->pitch, s->y, &offset) ||
+    *side = (struct hed_copy_side){.pitch = s.pitch ? s.pitch : row};
+    if (__builtin_mul_overflow(side->pitch, s.slice ? s.slice : rows, &side->slice) ||
+        __builtin_mul_overflow(side->slice, s.z, &up) ||
+        __builtin_mul_overflow(side->pitch, s.y, &offset) ||
         __builtin_add_overflow(offset, up, &offset) ||
-        __builtin_add_overflow(offset, s->x, &offset) ||
-        __builtin_add_overflow(offset, s->at, &out->at) || !copy_span(c, out, &bytes))
+        __builtin_add_overflow(offset, s.x, &offset) ||
+        __builtin_add_overflow(offset, s.at, &side->at) || !hed_side_span(side, b, &bytes))
         return CUDA_ERROR_INVALID_VALUE;
-    if (!hed_memory_usable(d, out->at, bytes, write, &known, &a))
+    if (!hed_memory_usable(d, side->at, bytes, write, &known, &a))
         return CUDA_ERROR_INVALID_VALUE;
-    if (s->type == CU_MEMORYTYPE_DEVICE && !known)
+    if (type == CU_MEMORYTYPE_DEVICE && !known)
         return CUDA_ERROR_INVALID_VALUE;
-    out->pageable = !known;
-    out->host = !known || a.kind == HED_MEMORY_HOST || a.kind == HED_MEMORY_REGISTERED ||
-                a.kind == HED_MEMORY_MANAGED || !a.device;
-    out->mapped = known && hed_memory_is_mapped(&a);
+    side->pageable = !known;
+    side->host = !known || a.kind == HED_MEMORY_HOST || a.kind == HED_MEMORY_REGISTERED ||
+                 a.kind == HED_MEMORY_MANAGED || !a.device;
+    side->mapped = known && hed_memory_is_mapped(&a);
     return CUDA_SUCCESS;
 }
 
 static CUresult
-resolve_array(struct hed_driver *d, const struct side *s, const struct hed_copy *c,
-              struct hed_copy_side *out)
+resolve_array(struct hed_driver *d, const struct hed_box *b, struct hed_copy_side *side)
 {
-    struct hed_array *a = hed_array_find(d, s->array);
+    struct hed_array *a = hed_array_find(d, (CUarray)(uintptr_t)side->array);
+    const struct hed_copy_side s = *side;
     CUresult r = CUDA_ERROR_INVALID_VALUE;
 
     if (!a)
@@ -77,17 +60,12 @@ resolve_array(struct hed_driver *d, const struct side *s, const struct hed_copy 
     const struct hed_texels *m = &a->image;
     const uint64_t row = (uint64_t)m->width * a->format.bytes;
 
-    if (s->x <= row && c->width <= row - s->x && s->y <= m->height &&
-        c->height <= m->height - s->y && s->z <= m->depth && c->depth <= m->depth - s->z) {
-        const uint64_t offset = s->z * m->slice + s->y * m->pitch + s->x;
-
-        *out = (struct hed_copy_side){.at = m->at ? m->at + offset : 0,
-                                      .pitch = m->pitch,
-                                      .slice = m->slice,
-                                      .array = a->object.handle,
-                                      .x = s->x,
-                                      .y = s->y,
-                                      .z = s->z};
+    if (s.x <= row && b->width <= row - s.x && s.y <= m->height && b->height <= m->height - s.y &&
+        s.z <= m->depth && b->depth <= m->depth - s.z) {
+        *side = hed_side_move(
+            (struct hed_copy_side){
+                .at = m->at, .pitch = m->pitch, .slice = m->slice, .array = a->object.handle},
+            s.x, s.y, s.z);
         r = CUDA_SUCCESS;
     }
     hed_object_put(&a->object);
@@ -95,16 +73,16 @@ resolve_array(struct hed_driver *d, const struct side *s, const struct hed_copy 
 }
 
 static CUresult
-resolve_side(struct hed_driver *d, const struct side *s, const struct hed_copy *c, bool write,
-             struct hed_copy_side *out)
+resolve_side(struct hed_driver *d, CUmemorytype type, const struct hed_box *b, bool write,
+             struct hed_copy_side *side)
 {
-    switch (s->type) {
+    switch (type) {
     case CU_MEMORYTYPE_HOST:
     case CU_MEMORYTYPE_DEVICE:
     case CU_MEMORYTYPE_UNIFIED:
-        return resolve_memory(d, s, c, write, out);
+        return resolve_memory(d, type, b, write, side);
     case CU_MEMORYTYPE_ARRAY:
-        return resolve_array(d, s, c, out);
+        return resolve_array(d, b, side);
     default:
         return CUDA_ERROR_INVALID_VALUE;
     }
@@ -119,49 +97,48 @@ address(CUmemorytype type, const void *host, CUdeviceptr device)
 CUresult
 hed_copy_resolve(struct hed_context *c, const CUDA_MEMCPY3D_v2 *p, struct hed_copy *out)
 {
-    const struct side from = {.type = p->srcMemoryType,
-                              .at = address(p->srcMemoryType, p->srcHost, p->srcDevice),
-                              .array = p->srcArray,
-                              .x = p->srcXInBytes,
-                              .y = p->srcY,
-                              .z = p->srcZ,
-                              .pitch = p->srcPitch,
-                              .height = p->srcHeight};
-    const struct side to = {.type = p->dstMemoryType,
-                            .at = address(p->dstMemoryType, p->dstHost, p->dstDevice),
-                            .array = p->dstArray,
-                            .x = p->dstXInBytes,
-                            .y = p->dstY,
-                            .z = p->dstZ,
-                            .pitch = p->dstPitch,
-                            .height = p->dstHeight};
     struct hed_driver *d = c->device->driver;
 
     *out = (struct hed_copy){
-        .width = p->WidthInBytes, .height = p->Height, .depth = p->Depth, .given = *p};
+        .from = {.at = address(p->srcMemoryType, p->srcHost, p->srcDevice),
+                 .array = (uint64_t)(uintptr_t)p->srcArray,
+                 .x = p->srcXInBytes,
+                 .y = p->srcY,
+                 .z = p->srcZ,
+                 .pitch = p->srcPitch,
+                 .slice = p->srcHeight},
+        .to = {.at = address(p->dstMemoryType, p->dstHost, p->dstDevice),
+               .array = (uint64_t)(uintptr_t)p->dstArray,
+               .x = p->dstXInBytes,
+               .y = p->dstY,
+               .z = p->dstZ,
+               .pitch = p->dstPitch,
+               .slice = p->dstHeight},
+        .box = {p->WidthInBytes, p->Height, p->Depth},
+    };
     if (p->WidthInBytes == 0 || p->Height == 0 || p->Depth == 0) {
-        out->width = 0;
+        out->box.width = 0;
         return CUDA_SUCCESS;
     }
 
-    CUresult r = resolve_side(d, &from, out, false, &out->from);
+    const CUresult r = resolve_side(d, p->srcMemoryType, &out->box, false, &out->from);
 
-    if (r == CUDA_SUCCESS)
-        r = resolve_side(d, &to, out, true, &out->to);
-    return r;
+    return r == CUDA_SUCCESS ? resolve_side(d, p->dstMemoryType, &out->box, true, &out->to) : r;
 }
 
 /* ---- putting a copy on a stream -------------------------------------------------------------- */
 
 /* A node reads when its graph runs. */
 static CUresult
-capture_copy(struct hed_stream *s, const struct hed_copy *c, bool waits)
+capture_copy(struct hed_stream *s, const struct hed_copy *c, const CUDA_MEMCPY3D_v2 *given,
+             bool waits)
 {
     struct hed_work *w = hed_work_create(s->ctx, HED_WORK_COPY);
 
     if (!w)
         return CUDA_ERROR_OUT_OF_MEMORY;
     w->copy = *c;
+    w->copy_given = *given;
     return waits ? hed_submit_wait(s, w) : hed_submit(s, w);
 }
 
@@ -172,17 +149,17 @@ submit_copy(struct hed_stream *s, struct hed_context *c, const CUDA_MEMCPY3D_v2 
     CUresult r = hed_copy_resolve(c, given, &copy);
     void *m;
 
-    if (r != CUDA_SUCCESS || copy.width == 0)
+    if (r != CUDA_SUCCESS || copy.box.width == 0)
         return r;
     /* Relaxed: the program orders its capture and its copies. */
     if (atomic_load_explicit(&s->capture, memory_order_relaxed))
-        return capture_copy(s, &copy, waits);
+        return capture_copy(s, &copy, given, waits);
     r = hed_submit_allowed(s);
     return r == CUDA_SUCCESS ? hed_machine_of(s->ctx, &m)->copy(m, s, &copy, waits) : r;
 }
 
 CUresult
-hed_copy_put(struct hed_layer *self, const struct hed_copy_order *o)
+hed_copy_put(struct hed_layer *self, const struct hed_copy_call *o)
 {
     struct hed_context *c;
     struct hed_stream *s;
@@ -228,15 +205,14 @@ hed_copy_row(CUmemorytype to_type, uint64_t to, CUmemorytype from_type, uint64_t
 static CUresult
 copy_row(struct hed_layer *self, CUDA_MEMCPY3D_v2 given, bool ptds)
 {
-    return hed_copy_put(self,
-                        &(struct hed_copy_order){.given = given, .ptds = ptds, .waits = true});
+    return hed_copy_put(self, &(struct hed_copy_call){.given = given, .ptds = ptds, .waits = true});
 }
 
 static CUresult
 copy_row_async(struct hed_layer *self, CUDA_MEMCPY3D_v2 given, CUstream stream, bool ptds)
 {
     return hed_copy_put(self,
-                        &(struct hed_copy_order){.given = given, .stream = stream, .ptds = ptds});
+                        &(struct hed_copy_call){.given = given, .stream = stream, .ptds = ptds});
 }
 
 #define ADDRESS(p) ((uint64_t)(uintptr_t)(p))

@@ -22,7 +22,7 @@
     HED_SOFT(call)                                                                                \
     {                                                                                             \
         return hed_copy_put(                                                                      \
-            self, &(struct hed_copy_order){                                                       \
+            self, &(struct hed_copy_call){                                                        \
                       .given = {from, to, .WidthInBytes = a->ByteCount, .Height = 1, .Depth = 1}, \
                       __VA_ARGS__});                                                              \
     }
@@ -88,13 +88,12 @@ COPY_ROW(cuMemcpyAtoHAsync, FROM_ARRAY, TO_HOST, .stream = a->hStream)
                         .Depth = (p)->Depth})
 
 /* A copy that is described by a struct: the rest says when and where it is done. */
-#define COPY(call, shape, ...)                                                                \
-    HED_SOFT(call)                                                                            \
-    {                                                                                         \
-        if (!a->pCopy)                                                                        \
-            return CUDA_ERROR_INVALID_VALUE;                                                  \
-        return hed_copy_put(self,                                                             \
-                            &(struct hed_copy_order){.given = shape(a->pCopy), __VA_ARGS__}); \
+#define COPY(call, shape, ...)                                                                     \
+    HED_SOFT(call)                                                                                 \
+    {                                                                                              \
+        if (!a->pCopy)                                                                             \
+            return CUDA_ERROR_INVALID_VALUE;                                                       \
+        return hed_copy_put(self, &(struct hed_copy_call){.given = shape(a->pCopy), __VA_ARGS__}); \
     }
 
 COPY(cuMemcpy2D_v2, PLANE, .ptds = a->ptds, .waits = true)
@@ -126,7 +125,7 @@ hed_soft_cuMemcpy3DPeer(struct hed_layer *self, struct hed_cuMemcpy3DPeer *a)
     if (!are_contexts(self, a->pCopy))
         return CUDA_ERROR_INVALID_CONTEXT;
     return hed_copy_put(
-        self, &(struct hed_copy_order){.given = BOX(a->pCopy), .ptds = a->ptds, .waits = true});
+        self, &(struct hed_copy_call){.given = BOX(a->pCopy), .ptds = a->ptds, .waits = true});
 }
 
 CUresult
@@ -136,6 +135,6 @@ hed_soft_cuMemcpy3DPeerAsync(struct hed_layer *self, struct hed_cuMemcpy3DPeerAs
         return CUDA_ERROR_INVALID_VALUE;
     if (!are_contexts(self, a->pCopy))
         return CUDA_ERROR_INVALID_CONTEXT;
-    return hed_copy_put(self, &(struct hed_copy_order){
+    return hed_copy_put(self, &(struct hed_copy_call){
                                   .given = BOX(a->pCopy), .ptds = a->ptds, .stream = a->hStream});
 }

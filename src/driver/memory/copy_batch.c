@@ -37,7 +37,7 @@ static CUresult
 put_batch_copy(struct hed_layer *self, const CUDA_MEMCPY3D_v2 *given, CUmemcpySrcAccessOrder order,
                CUstream stream, bool ptds)
 {
-    return hed_copy_put(self, &(struct hed_copy_order){
+    return hed_copy_put(self, &(struct hed_copy_call){
                                   .given = *given,
                                   .stream = stream,
                                   .ptds = ptds,

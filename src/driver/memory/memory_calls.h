@@ -107,7 +107,7 @@ HED_SOFT(cuSurfObjectDestroy);
 HED_SOFT(cuSurfObjectGetResourceDesc);
 
 /* A copy on a stream. */
-struct hed_copy_order {
+struct hed_copy_call {
     CUDA_MEMCPY3D_v2 given;
     CUstream stream;
     bool ptds;
@@ -115,7 +115,7 @@ struct hed_copy_order {
 };
 
 /* Checks and does it. */
-CUresult hed_copy_put(struct hed_layer *self, const struct hed_copy_order *o);
+CUresult hed_copy_put(struct hed_layer *self, const struct hed_copy_call *o);
 
 /* n bytes in one row; the types are CU_MEMORYTYPE_HOST, DEVICE or UNIFIED. */
 CUDA_MEMCPY3D_v2 hed_copy_row(CUmemorytype to_type, uint64_t to, CUmemorytype from_type,

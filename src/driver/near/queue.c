@@ -346,6 +346,8 @@ perform_ours(struct hed_stream *s, struct hed_work *w)
 static bool
 is_quick(const struct hed_work *w)
 {
+    const struct hed_box *b = &w->copy.box;
+
     switch (w->kind) {
     case HED_WORK_NONE:
     case HED_WORK_EVENT_RECORD:
@@ -354,9 +356,9 @@ is_quick(const struct hed_work *w)
     case HED_WORK_FREE:
         return true;
     case HED_WORK_COPY:
-        return w->copy.width <= QUICK_BYTES && w->copy.height <= QUICK_BYTES &&
-               w->copy.width * w->copy.height <= QUICK_BYTES && w->copy.depth <= QUICK_BYTES &&
-               w->copy.width * w->copy.height * w->copy.depth <= QUICK_BYTES;
+        return b->width <= QUICK_BYTES && b->height <= QUICK_BYTES &&
+               b->width * b->height <= QUICK_BYTES && b->depth <= QUICK_BYTES &&
+               hed_box_bytes(b) <= QUICK_BYTES;
     case HED_WORK_FILL:
         return w->fill.width <= QUICK_BYTES && w->fill.height <= QUICK_BYTES &&
                w->fill.width * w->fill.height <= QUICK_BYTES / 4;

@@ -19,37 +19,16 @@
 
 /* ---- copies and fills ------------------------------------------------------------------------ */
 
-/* Rows side by side are one long row, planes side by side one tall plane. */
-static void
-flatten_copy(struct hed_copy *c)
-{
-    if (c->height == 1 || (c->from.pitch == c->width && c->to.pitch == c->width)) {
-        const size_t plane = c->width * c->height;
-
-        if (c->depth == 1 || (c->from.slice == plane && c->to.slice == plane)) {
-            c->width = plane * c->depth;
-            c->height = 1;
-            c->depth = 1;
-        } else {
-            c->width = plane;
-            c->height = c->depth;
-            c->depth = 1;
-            c->from.pitch = c->from.slice;
-            c->to.pitch = c->to.slice;
-        }
-    }
-}
-
 static void
 run_copy(const struct hed_driver *d, const struct hed_copy *given)
 {
     struct hed_copy c = *given;
 
-    flatten_copy(&c);
-    for (size_t z = 0; z < c.depth; z++)
-        for (size_t y = 0; y < c.height; y++)
-            d->machine->memory.copy(d->machine_state, c.to.at + z * c.to.slice + y * c.to.pitch,
-                                    c.from.at + z * c.from.slice + y * c.from.pitch, c.width);
+    hed_copy_flatten(&c);
+    for (uint64_t z = 0; z < c.box.depth; z++)
+        for (uint64_t y = 0; y < c.box.height; y++)
+            d->machine->memory.copy(d->machine_state, hed_side_at(&c.to, 0, y, z),
+                                    hed_side_at(&c.from, 0, y, z), c.box.width);
 }
 
 static void

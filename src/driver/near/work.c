@@ -36,27 +36,26 @@ hed_near_launch(void *m, struct hed_stream *s, const struct hed_launch *l)
 
 /* Reads pageable memory now: rows side by side in memory of the work. False: it is too much. */
 static bool
-stage_copy(struct hed_copy *c)
+stage_copy(struct hed_work *w)
 {
-    const size_t most = STAGED_MAX;
+    const struct hed_box b = w->copy.box;
+    const struct hed_copy_side from = w->copy.from;
 
-    if (c->width > most || c->height > most / c->width || c->depth > most / c->width / c->height)
+    if (b.width > STAGED_MAX || b.height > STAGED_MAX / b.width ||
+        b.depth > STAGED_MAX / b.width / b.height)
         return false;
-    c->staged_size = c->width * c->height * c->depth;
-    c->staged = malloc(c->staged_size);
-    if (!c->staged)
+    w->staged_size = hed_box_bytes(&b);
+    w->staged = malloc(w->staged_size);
+    if (!w->staged)
         return false;
 
-    char *at = c->staged;
+    char *at = w->staged;
 
-    for (size_t z = 0; z < c->depth; z++)
-        for (size_t y = 0; y < c->height; y++, at += c->width)
-            memcpy(at,
-                   (const void *)(uintptr_t)(c->from.at + z * c->from.slice + y * c->from.pitch),
-                   c->width);
-    c->from = (struct hed_copy_side){.at = (uint64_t)(uintptr_t)c->staged,
-                                     .pitch = c->width,
-                                     .slice = (uint64_t)c->width * c->height};
+    for (uint64_t z = 0; z < b.depth; z++)
+        for (uint64_t y = 0; y < b.height; y++, at += b.width)
+            memcpy(at, (const void *)(uintptr_t)hed_side_at(&from, 0, y, z), b.width);
+    w->copy.from = (struct hed_copy_side){
+        .at = (uint64_t)(uintptr_t)w->staged, .pitch = b.width, .slice = b.width * b.height};
     return true;
 }
 
@@ -69,5 +68,5 @@ hed_near_copy(void *m, struct hed_stream *s, const struct hed_copy *c, bool wait
         return CUDA_ERROR_OUT_OF_MEMORY;
     w->copy = *c;
     return hed_near_submit(m, s, w,
-                           waits || c->to.pageable || (c->from.pageable && !stage_copy(&w->copy)));
+                           waits || c->to.pageable || (c->from.pageable && !stage_copy(w)));
 }

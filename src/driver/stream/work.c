@@ -59,13 +59,13 @@ copy_kernel(struct hed_launch *k)
 }
 
 static bool
-copy_staged(struct hed_copy *c)
+copy_staged(struct hed_work *w)
 {
-    if (!c->staged)
+    if (!w->staged)
         return true;
-    if (!duplicate(&c->staged, c->staged_size))
+    if (!duplicate(&w->staged, w->staged_size))
         return false;
-    c->from.at = (uint64_t)(uintptr_t)c->staged;
+    w->copy.from.at = (uint64_t)(uintptr_t)w->staged;
     return true;
 }
 
@@ -77,7 +77,7 @@ own(struct hed_work *w)
     case HED_WORK_KERNEL:
         return copy_kernel(&w->kernel);
     case HED_WORK_COPY:
-        return copy_staged(&w->copy);
+        return copy_staged(w);
     case HED_WORK_EVENT_RECORD:
     case HED_WORK_EVENT_WAIT:
         hed_object_ref(&w->event.event->object);
@@ -134,7 +134,7 @@ hed_work_free(struct hed_work *w)
             hed_object_put(&w->kernel.function->object);
         break;
     case HED_WORK_COPY:
-        free(w->copy.staged);
+        free(w->staged);
         break;
     case HED_WORK_EVENT_RECORD:
     case HED_WORK_EVENT_WAIT:

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/copy.h"
 #include "driver/machine.h"
 #include "gen/cuda_abi.h"
 
@@ -37,26 +38,6 @@ enum hed_work_kind {
     HED_WORK_MEMOP, /* cuStreamWaitValue, cuStreamWriteValue, batches */
     HED_WORK_GRAPH, /* a whole executable graph */
     HED_WORK_COUNT
-};
-
-/* One side of a copy, resolved: memory, or an array. */
-struct hed_copy_side {
-    uint64_t at;      /* address of the first byte; 0: of an array that has no address here */
-    uint64_t pitch;   /* bytes from row to row */
-    uint64_t slice;   /* bytes from plane to plane */
-    uint64_t array;   /* handle; 0: memory */
-    uint64_t x, y, z; /* in that array: bytes, rows, planes */
-    bool host;        /* memory of the host: pinned, registered, managed or pageable */
-    bool pageable;    /* the program's own, which no call has told the driver of */
-    bool mapped;      /* kernels may be told of it */
-};
-
-struct hed_copy {
-    struct hed_copy_side from, to;
-    size_t width, height, depth; /* bytes, rows, planes; none is 0 */
-    CUDA_MEMCPY3D_v2 given;      /* as the program gave it, for graph nodes to be asked */
-    void *staged; /* owned: bytes read at the call already, where from.at points; NULL: none */
-    size_t staged_size;
 };
 
 struct hed_fill {
@@ -89,7 +70,12 @@ struct hed_work {
     struct hed_context *ctx; /* a reference */
     union {
         struct hed_launch kernel;
-        struct hed_copy copy;
+        struct {
+            struct hed_copy copy;
+            CUDA_MEMCPY3D_v2 copy_given; /* as the program gave it, for nodes to be asked */
+            void *staged;                /* owned: bytes read at the call, where copy.from points */
+            size_t staged_size;
+        };
         struct hed_fill fill;
         struct {
             CUhostFn fn;

@@ -56,11 +56,12 @@ copies_of(struct hed_worker_channel *ch)
     return ch->copies;
 }
 
-/* ---- boxes ----------------------------------------------------------------------------------- */
+/* ---- copies ---------------------------------------------------------------------------------- */
 
 uint64_t
-hed_box_bytes(const struct hed_copy_body *b)
+hed_copy_size(const struct hed_copy *c, const struct hed_copy_side *side)
 {
+    const struct hed_box *b = &c->box;
     uint64_t n;
 
     if (b->width == 0 || b->height == 0 || b->depth == 0 ||
@@ -68,120 +69,123 @@ hed_box_bytes(const struct hed_copy_body *b)
         __builtin_mul_overflow(n, b->depth, &n) || n > HED_BULK_CHUNK)
         return 0;
     /* Planes are so many rows apart: that is how the API has it. */
-    if (!b->array && b->height * b->depth > 1 &&
-        (b->pitch < b->width ||
-         (b->depth > 1 && (b->slice % b->pitch || b->slice / b->pitch < b->height))))
+    if (!side->array && b->height * b->depth > 1 &&
+        (side->pitch < b->width ||
+         (b->depth > 1 && (side->slice % side->pitch || side->slice / side->pitch < b->height))))
         return 0;
     return n;
 }
 
 CUresult
-hed_box_open(struct hed_worker_channel *ch, const struct hed_copy_body *b, struct hed_box *out)
+hed_copy_open(struct hed_worker_channel *ch, const struct hed_copy_body *b, bool in,
+              struct hed_opened_copy *out)
 {
+    const struct hed_copy_side *side = in ? &b->copy.to : &b->copy.from;
     struct hed_worker *w = ch->worker;
-    uint64_t real, rows, planes, span;
+    uint64_t real, span;
 
-    *out = (struct hed_box){.body = b, .bytes = hed_box_bytes(b)};
+    *out = (struct hed_opened_copy){
+        .body = b, .side = side, .in = in, .bytes = hed_copy_size(&b->copy, side)};
     if (out->bytes == 0)
         return CUDA_ERROR_INVALID_VALUE;
     if (hed_worker_stream(ch, &b->head, &out->stream) != 0)
         return CUDA_ERROR_INVALID_HANDLE;
-    if (b->array) {
-        if (!hed_name_fits(b->array, "array") || hed_name_real(w->names, b->array, &real) != 0)
+    if (side->array) {
+        if (!hed_name_fits(side->array, "array") ||
+            hed_name_real(w->names, side->array, &real) != 0)
             return CUDA_ERROR_INVALID_HANDLE;
         out->array = (CUarray)(uintptr_t)real;
         return CUDA_SUCCESS;
     }
-    if (__builtin_mul_overflow(b->pitch, b->height - 1, &rows) ||
-        __builtin_mul_overflow(b->slice, b->depth - 1, &planes) ||
-        __builtin_add_overflow(rows, planes, &span) ||
-        __builtin_add_overflow(span, b->width, &span) || !hed_memory_reaches(w, b->at, span))
+    if (!hed_side_span(side, &b->copy.box, &span) || !hed_memory_reaches(w, side->at, span))
         return CUDA_ERROR_INVALID_VALUE;
     return CUDA_SUCCESS;
 }
 
-/* A part of a box: w bytes of h rows of d planes, beginning at (x, y, z). */
+/* A part of a copy's box: a box of its own that begins at (x, y, z). */
 struct part {
-    uint64_t x, y, z, w, h, d;
+    uint64_t x, y, z;
+    struct hed_box box;
 };
 
 static CUresult
-copy_part(struct hed_worker *w, const struct hed_box *box, const struct part *q, void *p, bool in)
+copy_part(struct hed_worker *w, const struct hed_opened_copy *o, const struct part *q, void *p)
 {
-    const struct hed_copy_body *b = box->body;
-    const uint64_t at = b->at + q->z * b->slice + q->y * b->pitch + q->x;
-    CUDA_MEMCPY3D_v2 c = {.WidthInBytes = q->w, .Height = q->h, .Depth = q->d};
+    const struct hed_copy_side *s = o->side;
+    const uint64_t at = hed_side_at(s, q->x, q->y, q->z);
+    const uint64_t rows =
+        o->body->copy.box.depth > 1 && s->pitch ? s->slice / s->pitch : q->box.height;
+    CUDA_MEMCPY3D_v2 c = {
+        .WidthInBytes = q->box.width, .Height = q->box.height, .Depth = q->box.depth};
 
-    if (!box->array && q->h == 1 && q->d == 1)
-        return in ? hed_worker_do(w, cuMemcpyHtoDAsync_v2, .dstDevice = at, .srcHost = p,
-                                  .ByteCount = q->w, .hStream = box->stream)
-                  : hed_worker_do(w, cuMemcpyDtoHAsync_v2, .dstHost = p, .srcDevice = at,
-                                  .ByteCount = q->w, .hStream = box->stream);
-    if (in) {
+    if (!o->array && q->box.height == 1 && q->box.depth == 1)
+        return o->in ? hed_worker_do(w, cuMemcpyHtoDAsync_v2, .dstDevice = at, .srcHost = p,
+                                     .ByteCount = q->box.width, .hStream = o->stream)
+                     : hed_worker_do(w, cuMemcpyDtoHAsync_v2, .dstHost = p, .srcDevice = at,
+                                     .ByteCount = q->box.width, .hStream = o->stream);
+    if (o->in) {
         c.srcMemoryType = CU_MEMORYTYPE_HOST;
         c.srcHost = p;
-        c.srcPitch = q->w;
-        c.srcHeight = q->h;
-        c.dstMemoryType = box->array ? CU_MEMORYTYPE_ARRAY : CU_MEMORYTYPE_DEVICE;
-        c.dstArray = box->array;
-        c.dstDevice = box->array ? 0 : at;
-        c.dstPitch = b->pitch;
-        c.dstHeight = b->depth > 1 && b->pitch ? b->slice / b->pitch : q->h;
-        c.dstXInBytes = box->array ? b->x + q->x : 0;
-        c.dstY = box->array ? b->y + q->y : 0;
-        c.dstZ = box->array ? b->z + q->z : 0;
+        c.srcPitch = q->box.width;
+        c.srcHeight = q->box.height;
+        c.dstMemoryType = o->array ? CU_MEMORYTYPE_ARRAY : CU_MEMORYTYPE_DEVICE;
+        c.dstArray = o->array;
+        c.dstDevice = o->array ? 0 : at;
+        c.dstPitch = o->array ? 0 : s->pitch;
+        c.dstHeight = o->array ? 0 : rows;
+        c.dstXInBytes = o->array ? s->x + q->x : 0;
+        c.dstY = o->array ? s->y + q->y : 0;
+        c.dstZ = o->array ? s->z + q->z : 0;
     } else {
         c.dstMemoryType = CU_MEMORYTYPE_HOST;
         c.dstHost = p;
-        c.dstPitch = q->w;
-        c.dstHeight = q->h;
-        c.srcMemoryType = box->array ? CU_MEMORYTYPE_ARRAY : CU_MEMORYTYPE_DEVICE;
-        c.srcArray = box->array;
-        c.srcDevice = box->array ? 0 : at;
-        c.srcPitch = b->pitch;
-        c.srcHeight = b->depth > 1 && b->pitch ? b->slice / b->pitch : q->h;
-        c.srcXInBytes = box->array ? b->x + q->x : 0;
-        c.srcY = box->array ? b->y + q->y : 0;
-        c.srcZ = box->array ? b->z + q->z : 0;
+        c.dstPitch = q->box.width;
+        c.dstHeight = q->box.height;
+        c.srcMemoryType = o->array ? CU_MEMORYTYPE_ARRAY : CU_MEMORYTYPE_DEVICE;
+        c.srcArray = o->array;
+        c.srcDevice = o->array ? 0 : at;
+        c.srcPitch = o->array ? 0 : s->pitch;
+        c.srcHeight = o->array ? 0 : rows;
+        c.srcXInBytes = o->array ? s->x + q->x : 0;
+        c.srcY = o->array ? s->y + q->y : 0;
+        c.srcZ = o->array ? s->z + q->z : 0;
     }
-    return hed_worker_do(w, cuMemcpy3DAsync_v2, .pCopy = &c, .hStream = box->stream);
+    return hed_worker_do(w, cuMemcpy3DAsync_v2, .pCopy = &c, .hStream = o->stream);
 }
 
 /* The largest part that begins at byte `from` and has no more than n bytes: whole planes, whole
  * rows, or a part of a row. */
 static struct part
-part_at(const struct hed_copy_body *b, uint64_t from, uint64_t n)
+part_at(const struct hed_box *b, uint64_t from, uint64_t n)
 {
     const uint64_t plane = b->width * b->height;
     struct part q = {.x = from % b->width,
                      .y = from / b->width % b->height,
                      .z = from / plane,
-                     .w = b->width,
-                     .h = b->height,
-                     .d = 1};
+                     .box = {b->width, b->height, 1}};
 
     if (q.x == 0 && q.y == 0 && n >= plane) {
-        q.d = n / plane;
+        q.box.depth = n / plane;
     } else if (q.x == 0 && n >= b->width) {
-        q.h = n / b->width < b->height - q.y ? n / b->width : b->height - q.y;
+        q.box.height = n / b->width < b->height - q.y ? n / b->width : b->height - q.y;
     } else {
-        q.w = n < b->width - q.x ? n : b->width - q.x;
-        q.h = 1;
+        q.box.width = n < b->width - q.x ? n : b->width - q.x;
+        q.box.height = 1;
     }
     return q;
 }
 
 CUresult
-hed_box_copy(struct hed_worker *w, const struct hed_box *b, uint64_t from, void *p, uint64_t n,
-             bool in)
+hed_copy_bytes(struct hed_worker *w, const struct hed_opened_copy *c, uint64_t from, void *p,
+               uint64_t n)
 {
     CUresult r = CUDA_SUCCESS;
 
     while (n > 0 && r == CUDA_SUCCESS) {
-        const struct part q = part_at(b->body, from, n);
-        const uint64_t bytes = q.w * q.h * q.d;
+        const struct part q = part_at(&c->body->copy.box, from, n);
+        const uint64_t bytes = hed_box_bytes(&q.box);
 
-        r = copy_part(w, b, &q, p, in);
+        r = copy_part(w, c, &q, p);
         p = (char *)p + bytes;
         from += bytes;
         n -= bytes;
@@ -303,7 +307,7 @@ wait_for_ticket(struct hed_worker_channel *ch, const struct hed_msg *m)
 static int
 copy_inside(struct hed_worker_channel *ch, const struct hed_copy_body *b, uint64_t n)
 {
-    struct hed_box box;
+    struct hed_opened_copy copy;
     CUresult r;
     int err;
 
@@ -312,26 +316,26 @@ copy_inside(struct hed_worker_channel *ch, const struct hed_copy_body *b, uint64
     err = wait_for_ticket(ch, &b->head);
     if (err || ch->worker->no_memory)
         return err;
-    r = hed_box_open(ch, b, &box);
+    r = hed_copy_open(ch, b, true, &copy);
     if (r == CUDA_SUCCESS)
-        r = hed_box_copy(ch->worker, &box, 0, (void *)(uintptr_t)(b + 1), n, true);
+        r = hed_copy_bytes(ch->worker, &copy, 0, (void *)(uintptr_t)(b + 1), n);
     hed_worker_failed(ch->worker, b->head.context, r);
     return 0;
 }
 
 /* Notes that spans are out until the stream has come to here. */
 static void
-note_pending(struct hed_worker_channel *ch, struct hed_copies *c, const struct hed_box *box,
-             CUresult r)
+note_pending(struct hed_worker_channel *ch, struct hed_copies *c,
+             const struct hed_opened_copy *copy, CUresult r)
 {
     struct pending *p = &c->pending[(c->first + c->count) % PENDING];
 
-    p->bytes = box->bytes;
+    p->bytes = copy->bytes;
     p->passed = r != CUDA_SUCCESS || !c->registered[0];
     if (!p->passed && (fit_event(ch, &p->event, &p->context) != CUDA_SUCCESS ||
                        hed_worker_do(ch->worker, cuEventRecord, .hEvent = p->event,
-                                     .hStream = box->stream) != CUDA_SUCCESS)) {
-        (void)hed_worker_do(ch->worker, cuStreamSynchronize, .hStream = box->stream);
+                                     .hStream = copy->stream) != CUDA_SUCCESS)) {
+        (void)hed_worker_do(ch->worker, cuStreamSynchronize, .hStream = copy->stream);
         p->passed = true;
     }
     c->bytes += p->bytes;
@@ -343,7 +347,7 @@ copy_bulk(struct hed_worker_channel *ch, struct hed_copies *c, const struct hed_
           uint64_t all)
 {
     struct span spans[SPANS];
-    struct hed_box box = {0};
+    struct hed_opened_copy copy = {0};
     unsigned count = 0;
     uint64_t got = 0;
     CUresult r = CUDA_SUCCESS;
@@ -370,13 +374,13 @@ copy_bulk(struct hed_worker_channel *ch, struct hed_copies *c, const struct hed_
         return 0;
     }
     register_area(ch, c, 0);
-    r = hed_box_open(ch, b, &box);
+    r = hed_copy_open(ch, b, true, &copy);
     for (unsigned i = 0, from = 0; i < count && r == CUDA_SUCCESS; i++) {
-        r = hed_box_copy(ch->worker, &box, from, spans[i].p, spans[i].n, true);
+        r = hed_copy_bytes(ch->worker, &copy, from, spans[i].p, spans[i].n);
         from += (unsigned)spans[i].n;
     }
-    box.bytes = all;
-    note_pending(ch, c, &box, r);
+    copy.bytes = all;
+    note_pending(ch, c, &copy, r);
     hed_worker_failed(ch->worker, b->head.context, r);
     return 0;
 }
@@ -386,7 +390,7 @@ hed_do_copy_in(struct hed_worker_channel *ch, struct hed_msg *m)
 {
     const struct hed_copy_body *b = (const struct hed_copy_body *)m;
     struct hed_copies *c = copies_of(ch);
-    const uint64_t n = hed_box_bytes(b);
+    const uint64_t n = hed_copy_size(&b->copy, &b->copy.to);
 
     if (!c)
         return HED_ENOMEM;
@@ -415,13 +419,13 @@ deliver_first(struct hed_worker_channel *ch, const struct hed_msg *m, int *err)
     return r;
 }
 
-/* The answer has them inside. The box was opened in this message's turn: what it names and where it
- * lies is not looked at again, since others may change that by now. */
+/* The answer has them inside. The copy was opened in this message's turn: what it names and where
+ * it lies is not looked at again, since others may change that by now. */
 static int
-answer_inside(struct hed_worker_channel *ch, const struct hed_box *box, CUresult r)
+answer_inside(struct hed_worker_channel *ch, const struct hed_opened_copy *copy, CUresult r)
 {
-    const struct hed_copy_body *b = box->body;
-    const uint64_t n = hed_box_bytes(b);
+    const struct hed_copy_body *b = copy->body;
+    const uint64_t n = hed_copy_size(&b->copy, &b->copy.from);
     void *p = hed_arena_alloc(&ch->arena, n, 16);
     int err;
 
@@ -430,11 +434,11 @@ answer_inside(struct hed_worker_channel *ch, const struct hed_box *box, CUresult
     memset(p, 0, n);
     hed_ticket_pass(ch);
     if (r == CUDA_SUCCESS && !ch->worker->no_memory) {
-        r = hed_box_copy(ch->worker, box, 0, p, n, false);
+        r = hed_copy_bytes(ch->worker, copy, 0, p, n);
         /* A copy of one row has waited already. But only a wait makes NVIDIA's driver hand out what
          * kernels have printed, as a blocking copy of the program's own would. */
         if (r == CUDA_SUCCESS)
-            r = hed_worker_do(ch->worker, cuStreamSynchronize, .hStream = box->stream);
+            r = hed_worker_do(ch->worker, cuStreamSynchronize, .hStream = copy->stream);
     }
     err = hed_print_deliver(ch);
     return err ? err : hed_worker_answer(ch, &b->head, (int)r, p, r == CUDA_SUCCESS ? n : 0);
@@ -442,7 +446,7 @@ answer_inside(struct hed_worker_channel *ch, const struct hed_box *box, CUresult
 
 /* Puts the copy on its stream, and waits for it. The turn is passed on. */
 static CUresult
-fill_spans(struct hed_worker_channel *ch, struct hed_copies *c, const struct hed_box *box,
+fill_spans(struct hed_worker_channel *ch, struct hed_copies *c, const struct hed_opened_copy *copy,
            CUresult r, const struct span *spans, unsigned count)
 {
     struct hed_worker *w = ch->worker;
@@ -455,24 +459,24 @@ fill_spans(struct hed_worker_channel *ch, struct hed_copies *c, const struct hed
     if (!w->no_memory && !c->registered[1])
         hed_ticket_pass(ch); /* each of them waits */
     for (unsigned i = 0; i < count && r == CUDA_SUCCESS && !w->no_memory; i++) {
-        r = hed_box_copy(w, box, from, spans[i].p, spans[i].n, false);
+        r = hed_copy_bytes(w, copy, from, spans[i].p, spans[i].n);
         from += spans[i].n;
     }
     if (!w->no_memory && r == CUDA_SUCCESS)
-        r = hed_worker_do(w, cuEventRecord, .hEvent = c->out, .hStream = box->stream);
+        r = hed_worker_do(w, cuEventRecord, .hEvent = c->out, .hStream = copy->stream);
     hed_ticket_pass(ch);
     if (!w->no_memory && r == CUDA_SUCCESS)
         r = hed_worker_do(w, cuEventSynchronize, .hEvent = c->out);
     return r;
 }
 
-/* opened: the box was, in this message's turn, with that result. */
+/* opened: the copy was, in this message's turn, with that result. */
 static int
-answer_bulk(struct hed_worker_channel *ch, struct hed_copies *c, struct hed_box *box, bool opened,
-            CUresult r)
+answer_bulk(struct hed_worker_channel *ch, struct hed_copies *c, struct hed_opened_copy *copy,
+            bool opened, CUresult r)
 {
-    const struct hed_copy_body *b = box->body;
-    const uint64_t all = hed_box_bytes(b);
+    const struct hed_copy_body *b = copy->body;
+    const uint64_t all = hed_copy_size(&b->copy, &b->copy.from);
     struct hed_answer a;
     struct span spans[SPANS];
     unsigned count = 0;
@@ -491,8 +495,8 @@ answer_bulk(struct hed_worker_channel *ch, struct hed_copies *c, struct hed_box 
     if (err)
         return err;
     if (!opened)
-        r = hed_box_open(ch, b, box);
-    r = fill_spans(ch, c, box, r, spans, count);
+        r = hed_copy_open(ch, b, false, copy);
+    r = fill_spans(ch, c, copy, r, spans, count);
     err = hed_print_deliver(ch);
     memset(&a, 0, sizeof a);
     /* The place has been taken: bytes come also if it failed, and mean nothing then. */
@@ -508,10 +512,10 @@ hed_do_copy_out(struct hed_worker_channel *ch, struct hed_msg *m)
 {
     const struct hed_copy_body *b = (const struct hed_copy_body *)m;
     struct hed_copies *c = copies_of(ch);
-    const uint64_t n = hed_box_bytes(b);
+    const uint64_t n = hed_copy_size(&b->copy, &b->copy.from);
     const bool first = ch->worker->memory && hed_copies_are_deferred(ch->worker);
     const bool opened = first || n <= HED_COPY_INSIDE;
-    struct hed_box box = {.body = b};
+    struct hed_opened_copy copy = {.body = b, .side = &b->copy.from};
     CUresult r = CUDA_SUCCESS, delivered = CUDA_SUCCESS;
     int err = 0;
 
@@ -522,12 +526,13 @@ hed_do_copy_out(struct hed_worker_channel *ch, struct hed_msg *m)
     if (opened)
         err = wait_for_ticket(ch, m);
     if (!err && opened)
-        r = hed_box_open(ch, b, &box);
+        r = hed_copy_open(ch, b, false, &copy);
     if (!err && first)
         delivered = deliver_first(ch, m, &err);
     if (err)
         return err;
     if (delivered != CUDA_SUCCESS)
         return hed_worker_answer(ch, m, (int)delivered, NULL, 0);
-    return n <= HED_COPY_INSIDE ? answer_inside(ch, &box, r) : answer_bulk(ch, c, &box, opened, r);
+    return n <= HED_COPY_INSIDE ? answer_inside(ch, &copy, r)
+                                : answer_bulk(ch, c, &copy, opened, r);
 }

@@ -148,16 +148,16 @@ static CUresult
 put_on_stream(struct hed_worker_channel *ch, const struct hed_copy_body *b, struct piece *q)
 {
     struct hed_worker *w = ch->worker;
-    struct hed_box box;
-    CUresult r = hed_box_open(ch, b, &box);
+    struct hed_opened_copy c;
+    CUresult r = hed_copy_open(ch, b, false, &c);
 
     if (w->no_memory || r != CUDA_SUCCESS)
         return r;
-    r = hed_box_copy(w, &box, 0, q->p, q->bytes, false);
+    r = hed_copy_bytes(w, &c, 0, q->p, q->bytes);
     if (r == CUDA_SUCCESS)
         r = hed_worker_do(w, cuEventCreate, .phEvent = &q->event, .Flags = NO_TIMING);
     if (r == CUDA_SUCCESS)
-        r = hed_worker_do(w, cuEventRecord, .hEvent = q->event, .hStream = box.stream);
+        r = hed_worker_do(w, cuEventRecord, .hEvent = q->event, .hStream = c.stream);
     return r;
 }
 
@@ -166,7 +166,7 @@ hed_do_copy_deferred(struct hed_worker_channel *ch, struct hed_msg *m)
 {
     const struct hed_copy_body *b = (const struct hed_copy_body *)m;
     struct hed_worker *w = ch->worker;
-    const uint64_t n = hed_box_bytes(b);
+    const uint64_t n = hed_copy_size(&b->copy, &b->copy.from);
     struct hed_deferred_copies *t;
     struct piece *q;
     CUresult r;
@@ -180,12 +180,8 @@ hed_do_copy_deferred(struct hed_worker_channel *ch, struct hed_msg *m)
     q->bytes = n;
     while (class_size(q->class) < n)
         q->class ++;
-    q->data.client = b->client;
-    q->data.client_pitch = b->client_pitch;
-    q->data.client_slice = b->client_slice;
-    q->data.width = b->width;
-    q->data.height = b->height;
-    q->data.depth = b->depth;
+    q->data.to = b->copy.to;
+    q->data.box = b->copy.box;
     q->p = take_buffer(w, q->class);
     r = q->p ? put_on_stream(ch, b, q) : CUDA_ERROR_OUT_OF_MEMORY;
     q->failed = r != CUDA_SUCCESS;

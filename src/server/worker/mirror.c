@@ -44,16 +44,16 @@ take_bytes(struct hed_worker_channel *ch, const struct hed_data *d)
         err = hed_ticket_wait(ch, d->head.ticket);
     if (err)
         return err;
-    p = find(ch->worker, d->client, n);
+    p = find(ch->worker, d->to.at, n);
     if (!p)
         return HED_EFORMAT;
 
     uint8_t *shadow = shadow_of(p);
-    uint8_t *here = (uint8_t *)(uintptr_t)d->client;
+    uint8_t *here = (uint8_t *)(uintptr_t)d->to.at;
 
     if (!shadow)
         return HED_ENOMEM;
-    shadow += d->client - p->at;
+    shadow += d->to.at - p->at;
     for (uint64_t i = 0; i < n; i++)
         if (from[i] != shadow[i])
             here[i] = shadow[i] = from[i];
@@ -72,9 +72,9 @@ send_granule(struct hed_worker_channel *ch, uint64_t at, uint8_t *shadow, uint64
     memset(d, 0, sizeof *d);
     d->head =
         (struct hed_msg){.size = sizeof *d, .kind = HED_MSG_DATA, .thread = ch->thread, .bulk = n};
-    d->client = at;
-    d->width = n;
-    d->height = d->depth = 1;
+    d->to.at = at;
+    d->box.width = n;
+    d->box.height = d->box.depth = 1;
 
     const int err = hed_channel_end(ch->channel, sizeof *d, false);
 
@@ -85,7 +85,7 @@ send_granule(struct hed_worker_channel *ch, uint64_t at, uint8_t *shadow, uint64
 static int
 give_bytes(struct hed_worker_channel *ch, const struct hed_data *d)
 {
-    struct hed_mapping *p = find(ch->worker, d->client, d->width);
+    struct hed_mapping *p = find(ch->worker, d->to.at, d->box.width);
     uint8_t *shadow = p ? shadow_of(p) : NULL;
     int err = 0;
 
@@ -93,7 +93,7 @@ give_bytes(struct hed_worker_channel *ch, const struct hed_data *d)
         return HED_EFORMAT;
     if (!shadow)
         return HED_ENOMEM;
-    for (uint64_t at = d->client, end = at + d->width; at < end && !err;) {
+    for (uint64_t at = d->to.at, end = at + d->box.width; at < end && !err;) {
         const uint64_t next = (at / GRANULE + 1) * GRANULE;
         const uint64_t n = (next < end ? next : end) - at;
 
@@ -118,5 +118,5 @@ hed_do_sync_host(struct hed_worker_channel *ch, struct hed_msg *m)
     err = hed_ticket_wait(ch, m->ticket);
     if (err)
         return err;
-    return d->width && m->flags & HED_MSG_WANTS_ANSWER ? give_bytes(ch, d) : HED_EFORMAT;
+    return d->box.width && m->flags & HED_MSG_WANTS_ANSWER ? give_bytes(ch, d) : HED_EFORMAT;
 }

@@ -117,23 +117,27 @@ add_kernel(struct hed_worker *w, const struct hed_node_place *p, CUgraphNode *ou
 /* Bytes from the first to the last of one side's memory; false: more than there are, or rows that
  * overlap, of which a driver may think otherwise. */
 static bool
-find_span(const struct hed_graph_copy *c, const struct hed_graph_side *s, uint64_t *out)
+find_span(const struct hed_copy *c, const struct hed_copy_side *s, uint64_t *out)
 {
-    uint64_t slice, rows, planes;
+    const struct hed_box *b = &c->box;
 
-    if ((c->height > 1 && s->pitch < c->width) || (c->depth > 1 && s->height < c->height))
+    if (b->width == 0 || b->height == 0 || b->depth == 0 || (b->height > 1 && s->pitch < b->width))
         return false;
-    return c->width && c->height && c->depth &&
-           !__builtin_mul_overflow(s->pitch, s->height, &slice) &&
-           !__builtin_mul_overflow(slice, c->depth - 1, &planes) &&
-           !__builtin_mul_overflow(s->pitch, c->height - 1, &rows) &&
-           !__builtin_add_overflow(rows, planes, &rows) &&
-           !__builtin_add_overflow(rows, c->width, out);
+    if (b->depth > 1 && (s->pitch == 0 || s->slice % s->pitch || s->slice / s->pitch < b->height))
+        return false;
+    return hed_side_span(s, b, out);
+}
+
+/* Rows from plane to plane. */
+static uint64_t
+plane_rows(const struct hed_copy *c, const struct hed_copy_side *s)
+{
+    return c->box.depth > 1 ? s->slice / s->pitch : c->box.height;
 }
 
 /* 0, HED_EFORMAT; HED_ENOTFOUND: there is no such array. */
 static int
-check_side(struct hed_worker *w, const struct hed_graph_copy *c, const struct hed_graph_side *s,
+check_side(struct hed_worker *w, const struct hed_copy *c, const struct hed_copy_side *s,
            CUarray *array)
 {
     uint64_t bytes, real = 0;
@@ -152,7 +156,7 @@ check_side(struct hed_worker *w, const struct hed_graph_copy *c, const struct he
 static int
 add_copy(struct hed_worker *w, const struct hed_node_place *p, CUgraphNode *out, CUresult *r)
 {
-    const struct hed_graph_copy *c = p->own;
+    const struct hed_copy *c = p->own;
     CUarray from, to;
     int err;
 
@@ -169,24 +173,24 @@ add_copy(struct hed_worker *w, const struct hed_node_place *p, CUgraphNode *out,
 
     const CUDA_MEMCPY3D_v2 params = {
         .srcMemoryType = from ? CU_MEMORYTYPE_ARRAY : CU_MEMORYTYPE_UNIFIED,
-        .srcDevice = c->from.at,
+        .srcDevice = from ? 0 : c->from.at,
         .srcArray = from,
         .srcXInBytes = from ? c->from.x : 0,
         .srcY = from ? c->from.y : 0,
         .srcZ = from ? c->from.z : 0,
-        .srcPitch = c->from.pitch,
-        .srcHeight = c->from.height,
+        .srcPitch = from ? 0 : c->from.pitch,
+        .srcHeight = from ? 0 : plane_rows(c, &c->from),
         .dstMemoryType = to ? CU_MEMORYTYPE_ARRAY : CU_MEMORYTYPE_UNIFIED,
-        .dstDevice = c->to.at,
+        .dstDevice = to ? 0 : c->to.at,
         .dstArray = to,
         .dstXInBytes = to ? c->to.x : 0,
         .dstY = to ? c->to.y : 0,
         .dstZ = to ? c->to.z : 0,
-        .dstPitch = c->to.pitch,
-        .dstHeight = c->to.height,
-        .WidthInBytes = c->width,
-        .Height = c->height,
-        .Depth = c->depth,
+        .dstPitch = to ? 0 : c->to.pitch,
+        .dstHeight = to ? 0 : plane_rows(c, &c->to),
+        .WidthInBytes = c->box.width,
+        .Height = c->box.height,
+        .Depth = c->box.depth,
     };
 
     *r = hed_worker_do(w, cuGraphAddMemcpyNode, .phGraphNode = out, .hGraph = p->draft->graph,

@@ -113,14 +113,14 @@ class Lives(faults.Faults):
         server = self.serve()
 
         def major(hello):
-            struct.pack_into("<H", hello, HELLO_MAJOR, 2)
+            struct.pack_into("<H", hello, HELLO_MAJOR, 77)
             return bytes(hello)
 
         def calls(hello):
             hello[HELLO_IDS] ^= 1
             return bytes(hello)
 
-        for change, text in ((major, "speaks version 2"), (calls, "know different calls")):
+        for change, text in ((major, "speaks version 77"), (calls, "know different calls")):
             client = self.changed_hello(server, change)
             self.assertEqual(client.returncode, 1, client)
             self.assertIn("cuInit", client.stderr)  # it fails there, before anything runs

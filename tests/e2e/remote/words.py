@@ -229,7 +229,7 @@ class Log(Case):
             while piece := s.recv(4096):
                 answer += piece
         text = answer[-256:].split(b"\0")[0].decode()
-        self.assertRegex(text, r"version 77 of the wire, this server \(heddle .*\) 1: use the same")
+        self.assertRegex(text, r"version 77 of the wire, this server \(heddle .*\) 2: use the same")
 
 
 class Tls(Case):

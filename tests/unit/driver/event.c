@@ -276,9 +276,9 @@ copy(struct hed_stream *s, void *to, const void *from, size_t n)
     assert_non_null(w);
     w->copy.from.at = (uint64_t)(uintptr_t)from;
     w->copy.to.at = (uint64_t)(uintptr_t)to;
-    w->copy.width = n;
-    w->copy.height = 1;
-    w->copy.depth = 1;
+    w->copy.box.width = n;
+    w->copy.box.height = 1;
+    w->copy.box.depth = 1;
     return w;
 }
 
@@ -388,8 +388,8 @@ copies_go_row_by_row_and_plane_by_plane(void **state)
         struct hed_work *w = copy(s, to, from, rows[r][0]);
 
         memset(to, 0, sizeof to);
-        w->copy.height = rows[r][1];
-        w->copy.depth = rows[r][2];
+        w->copy.box.height = rows[r][1];
+        w->copy.box.depth = rows[r][2];
         w->copy.from.pitch = w->copy.to.pitch = 8;
         w->copy.from.slice = w->copy.to.slice = 32;
         OK(hed_submit_wait(s, w));

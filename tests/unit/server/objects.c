@@ -396,11 +396,9 @@ graphs_that_make_no_sense_end_the_session(void **state)
     struct scene *s = *state;
     struct kernel k = {.k = {.function = 5, .params = 8}};
     struct hed_graph_fill f = {.to = BASE + SHARE - 8, .width = 16, .height = 1, .element = 1};
-    struct hed_graph_copy c = {.from = {.at = BASE, .pitch = 16, .height = 1},
-                               .to = {.at = 0x1000, .pitch = 16, .height = 1},
-                               .width = 16,
-                               .height = 1,
-                               .depth = 1};
+    struct hed_copy c = {.from = {.at = BASE, .pitch = 16, .slice = 16},
+                         .to = {.at = 0x1000, .pitch = 16, .slice = 16},
+                         .box = {16, 1, 1}};
     struct hed_graph_value v = {.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32, .at = 0x1000};
 
     assert_int_equal(EMPTY(s, NULL, 0), HED_EFORMAT); /* nothing was begun */
@@ -437,8 +435,10 @@ graphs_that_make_no_sense_end_the_session(void **state)
     c.to.at = BASE + SHARE + 4096;                             /* between two shares */
     assert_int_equal(NODE(MEMCPY, &c, sizeof c), HED_EFORMAT);
     c.to.at = BASE;
-    c.depth = 2;
-    c.to.height = UINT64_MAX;
+    c.box.depth = 2;
+    c.to.slice = UINT64_MAX - 15; /* more bytes than there are */
+    assert_int_equal(NODE(MEMCPY, &c, sizeof c), HED_EFORMAT);
+    c.to.slice = 24; /* no number of rows */
     assert_int_equal(NODE(MEMCPY, &c, sizeof c), HED_EFORMAT);
     assert_int_equal(NODE(BATCH_MEM_OP, &v, sizeof v), HED_EFORMAT);
     expect("graph0");
