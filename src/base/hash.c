@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/number.h"
+
 #define BLOCK 128 /* bytes */
 #define ROUNDS 12
 
@@ -101,7 +103,7 @@ hed_hash_add(struct hed_hash *h, const void *p, size_t n)
             continue;
         }
 
-        const size_t some = n < BLOCK - h->held ? n : BLOCK - h->held;
+        const size_t some = hed_min(n, BLOCK - h->held);
 
         memcpy(h->block + h->held, from, some);
         h->held += some;

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 
 #include "base/err.h"
+#include "base/number.h"
 
 enum header_at { HEADER_VERSION = 4, HEADER_SELF = 6, HEADER_BODY = 8 };
 
@@ -63,7 +64,7 @@ hed_fatbin_walk(struct hed_bytes b, struct hed_fatbin_walk *w, struct hed_why *w
         return HED_EVERSION;
     }
     *w = (struct hed_fatbin_walk){
-        .bytes = hed_bytes_cut(b, 0, size < b.size ? size : b.size),
+        .bytes = hed_bytes_cut(b, 0, hed_min(size, b.size)),
         .at = hed_load_u16(p + HEADER_SELF),
         .cut = size > b.size,
     };

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "base/number.h"
 #include "fatbin/cubin.h"
 #include "fatbin/fatbin.h"
 #include "fatbin/ptx_text.h"
@@ -57,7 +58,7 @@ next_in_region(struct hed_find *f, struct hed_found *out)
         }
         *out = (struct hed_found){
             .kind = HED_FOUND_FATBIN,
-            .bytes = hed_bytes_cut(rest, 0, size < rest.size ? size : rest.size),
+            .bytes = hed_bytes_cut(rest, 0, hed_min(size, rest.size)),
             .offset = (uint64_t)(p - f->file.data),
             .section = f->region_name,
             .member = f->member,

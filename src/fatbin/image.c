@@ -4,6 +4,7 @@
 #include <elf.h>
 
 #include "base/err.h"
+#include "base/number.h"
 #include "fatbin/elf.h"
 #include "fatbin/fatbin.h"
 #include "fatbin/ptx_text.h"
@@ -60,7 +61,7 @@ at_elf(const void *p, struct hed_image *out, struct hed_why *why)
     /* ptxas and nvlink put segment headers last, and section headers right before them. */
     const uint64_t sections = head.e_shoff + (uint64_t)head.e_shnum * head.e_shentsize;
     const uint64_t segments = head.e_phoff + (uint64_t)head.e_phnum * head.e_phentsize;
-    const uint64_t end = sections > segments ? sections : segments;
+    const uint64_t end = hed_max(sections, segments);
 
     if (head.e_machine != HED_ELF_CUDA || end > EXTENT_MAX || end < sizeof head) {
         hed_why_set(why, "an ELF file, but not a cubin");

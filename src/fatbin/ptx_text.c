@@ -75,7 +75,7 @@ copy_word(struct hed_bytes word, char *out, size_t size)
 bool
 hed_ptx_begins(struct hed_bytes text, struct hed_ptx_head *out)
 {
-    const struct hed_bytes t = hed_bytes_cut(text, 0, text.size < HEAD_MAX ? text.size : HEAD_MAX);
+    const struct hed_bytes t = hed_bytes_cut(text, 0, hed_min(text.size, HEAD_MAX));
     struct hed_ptx_head head = {0};
     size_t at = 0;
     char word[32];

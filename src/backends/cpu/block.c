@@ -74,7 +74,7 @@ protect_stacks(struct hed_block *b)
 /* Shared memory ends at the end of a page, and the next page is inaccessible, so an access beyond
  * its end fails, as on a GPU. */
 static int
-take_shared_memory(struct hed_block *b, size_t size)
+take_block_shared(struct hed_block *b, size_t size)
 {
     struct hed_regions *from = &b->worker->engine->shared;
     const size_t page = page_size();
@@ -141,7 +141,7 @@ block_create(struct hed_engine_worker *w, const struct hed_grid *g)
         b->strand_room = g->rooms;
     if (!b->strands ||
         hed_region_take(&w->engine->stacks, g->stacks * g->stack_size, &b->stacks) != 0 ||
-        take_shared_memory(b, shared_size(g)) != 0) {
+        take_block_shared(b, shared_size(g)) != 0) {
         b->guard = 0;
         block_free(b);
         return NULL;
@@ -170,7 +170,7 @@ hed_strand_place(struct hed_strand *s, const struct hed_grid *g, uint32_t strand
 
     a->warp = first / HED_PTX_LANES;
     a->lane = first % HED_PTX_LANES;
-    s->threads = g->threads - first < width ? g->threads - first : width;
+    s->threads = (uint32_t)hed_min(g->threads - first, width);
     a->lanes = width == 1 ? UINT32_C(1) << a->lane : UINT32_MAX >> (HED_PTX_LANES - s->threads);
     for (uint32_t lane = 0; lane < width; lane++) {
         for (int d = 0; d < 3; d++)

@@ -4,6 +4,7 @@
 
 #include "backends/cpu/code.h"
 #include "base/buf.h"
+#include "base/number.h"
 #include "ptx/run/layout.h"
 #include "ptx/text/parse.h"
 
@@ -71,7 +72,7 @@ describe_params(struct hed_cpu_code *code, const struct hed_ptx_func *f, struct 
 }
 
 static int
-describe_ptx_kernel(struct hed_cpu_code *code, const struct hed_ptx_func *f,
+describe_cpu_kernel(struct hed_cpu_code *code, const struct hed_ptx_func *f,
                     struct hed_code_kernel *k)
 {
     const struct hed_ptx_directives *d = &f->directives;
@@ -131,7 +132,7 @@ describe_var(void *arg, uint32_t index, const struct hed_ptx_var *v)
         .managed = v->managed,
         .visible = !v->owner,
         .init = v->init,
-        .init_size = v->init_size < v->size ? v->init_size : v->size,
+        .init_size = hed_min(v->init_size, v->size),
         .texture = is_texture(v),
     };
     if (o->constant)
@@ -166,7 +167,7 @@ describe_module(struct hed_cpu_code *code, uint32_t device)
         if (!is_kernel_with_body(f))
             continue;
 
-        const int err = describe_ptx_kernel(code, f, &kernels[n]);
+        const int err = describe_cpu_kernel(code, f, &kernels[n]);
 
         if (err)
             return err;

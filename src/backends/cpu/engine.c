@@ -119,7 +119,7 @@ choose_blocks(struct hed_grid *g)
     const uint32_t workers = g->engine->threads;
     const uint64_t chunk = g->blocks / ((uint64_t)workers * CHUNKS);
 
-    g->chunk = !g->direct || chunk < 1 ? 1 : chunk < CHUNK_MOST ? chunk : CHUNK_MOST;
+    g->chunk = g->direct ? hed_clamp(chunk, 1, CHUNK_MOST) : 1;
     if (job->cooperative) {
         g->open_most = UINT32_MAX;
         g->open_share = (uint32_t)hed_divide_up(g->blocks, workers);

@@ -1,11 +1,11 @@
-/* Switching stacks. See fiber.h for what is promised.
+/* Switching stacks. See fiber.h.
  *
- * What a stopped fiber keeps on its stack, from the saved stack pointer up:
+ * A suspended fiber has this on its stack, from the saved stack pointer up:
  *
  *   aarch64   d8-d15 | x19-x28 | x29 x30 | fpcr, nothing            176 bytes
  *   x86-64    mxcsr and x87 control word | r15 r14 r13 r12 rbx rbp | return address   64 bytes
  *
- * fiber.c makes the same picture for a fiber that has not run yet.
+ * fiber.c puts the same on the stack of a fiber that has not run yet.
  */
 
 #if defined(__aarch64__)

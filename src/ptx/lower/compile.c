@@ -317,12 +317,6 @@ hed_ptx_compile(const struct hed_ptx_module *m, const struct hed_ptx_func *kerne
 
 static const char version[] = "LLVM " HED_LLVM_VERSION ", heddle code 1, abi " STRING(HED_PTX_ABI);
 
-const char *
-hed_ptx_compiler(void)
-{
-    return version;
-}
-
 __attribute__((visibility("default"))) const struct hed_ptx_compiler hed_ptx_compiler_llvm = {
     .abi = HED_PTX_ABI,
     .compile = hed_ptx_compile,

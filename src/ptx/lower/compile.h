@@ -30,9 +30,6 @@ struct hed_ptx_options {
 int hed_ptx_compile(const struct hed_ptx_module *m, const struct hed_ptx_func *kernel,
                     const struct hed_ptx_options *o, struct hed_buf *object, struct hed_why *why);
 
-/* LLVM's version and ours: what the code depends on besides the source. For cache keys. */
-const char *hed_ptx_compiler(void);
-
 /* The plug-in heddle/compiler-llvm.so exports only this. */
 struct hed_ptx_compiler {
     uint32_t abi; /* HED_PTX_ABI */

@@ -71,7 +71,7 @@ skip_comment(struct hed_ptx_lexer *l)
 }
 
 static void
-skip_text_line(struct hed_ptx_lexer *l)
+skip_directive_line(struct hed_ptx_lexer *l)
 {
     const char *nl = memchr(l->at, '\n', (size_t)(l->end - l->at));
 
@@ -90,7 +90,7 @@ skip_blanks(struct hed_ptx_lexer *l, struct hed_ptx_token *t)
             if (c == '\n')
                 newline(l);
         } else if (c == '/' && l->end - l->at > 1 && l->at[1] == '/') {
-            skip_text_line(l);
+            skip_directive_line(l);
         } else if (c == '/' && l->end - l->at > 1 && l->at[1] == '*') {
             t->text = l->at;
             t->line = l->line;
@@ -101,7 +101,7 @@ skip_blanks(struct hed_ptx_lexer *l, struct hed_ptx_token *t)
                 return false;
             }
         } else if (c == '#' && l->at == l->line_start) {
-            skip_text_line(l); /* left over from a preprocessor */
+            skip_directive_line(l); /* left over from a preprocessor */
         } else {
             break;
         }

@@ -1,8 +1,8 @@
-/* Compiles every kernel of the PTX files given, and says which cannot be compiled.
+/* Compiles every kernel of the given PTX files and reports those that cannot be compiled.
  *
  *   ptx_compile [-v] [-w] [-O LEVEL] [-d FOLDER] FILE...
  *
- * -v: also how long each took; -w: as warps; -d: LLVM's text of each into the folder.
+ * -v also prints times, -w compiles for warps, -d writes LLVM's text of each kernel to the folder.
  *
  * Exits with 1 if a kernel fails for another reason than an instruction that is not supported, or
  * if LLVM's code for it is wrong.

@@ -1,6 +1,6 @@
-/* Runs all rows through libcuda: `rows_cuda --dump FILE` keeps what came out, `--compare FILE` says
- * what differs from what was kept, `--hash FILE` writes one line a row: the golden data. A number
- * after FILE is the seed of other inputs (rows.h); golden data have none.
+/* Runs all rows through libcuda. `rows_cuda --dump FILE` writes all results, `--compare FILE`
+ * reports what differs from such a file, and `--hash FILE` writes the golden data, one line per
+ * row. A number after FILE is the seed of other inputs (rows.h); golden data have none.
  *
  * Plain C and dlopen, so that it builds wherever there is a compiler:
  *   cc -O1 rows_cuda.c rows.c -lm -ldl -o rows_cuda

@@ -140,7 +140,7 @@ warp_place_variables(struct hed_lower *l)
             continue;
         hed_lower_map_add(
             l, f->vars, v,
-            hed_lower_alloca(l, l->i8, stride * HED_PTX_LANES, v->align > 16 ? v->align : 16));
+            hed_lower_alloca(l, l->i8, stride * HED_PTX_LANES, (unsigned)hed_max(v->align, 16)));
         hed_lower_map_add(l, hed_lower_warp_state(l)->strides, v, (void *)(uintptr_t)stride);
     }
 }
