@@ -56,6 +56,7 @@ struct hed_driver {
     int device_count;
     struct hed_layer self;           /* for calls that the driver makes to itself: state is this */
     _Atomic bool initialized;        /* cuInit has succeeded */
+    _Atomic bool managed;            /* there is, or was, managed memory */
     _Atomic bool ended;              /* the process ends: everything is DEINITIALIZED */
     _Atomic int lost;                /* CUresult: the machine is gone, and so every context fails */
     uint64_t space_base;             /* of the one range that was reserved */

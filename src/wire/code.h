@@ -4,6 +4,7 @@
  *                  CUDA_ERROR_FILE_NOT_FOUND, and the client sends the image and asks again
  *          MORE    -> more records          CLOSE: no answer
  *          GLOBAL, MANAGED -> address and size of a variable
+ *          ATOMICS -> whether the code has system-wide atomics
  *          LINK    the first of a number makes a linker; images are added to it; LAST: records are
  *                  what it made of them
  *   IMAGE  a piece of an image, with its bulk; no answer
@@ -60,7 +61,8 @@ enum hed_open_op {
     HED_OPEN_CLOSE,
     HED_OPEN_GLOBAL, /* the name follows, with its NUL */
     HED_OPEN_MANAGED,
-    HED_OPEN_LINK
+    HED_OPEN_LINK,
+    HED_OPEN_ATOMICS /* since 1.1: answered with struct hed_atomics_answer */
 };
 
 enum hed_open_flag {
@@ -100,6 +102,12 @@ struct hed_open_answer { /* bulk: the first of the records; at a failure: the lo
 struct hed_variable_answer {
     struct hed_answer head;
     uint64_t at, size;
+};
+
+struct hed_atomics_answer {
+    struct hed_answer head;
+    uint32_t system; /* the library has system-wide atomics */
+    uint32_t reserved;
 };
 
 struct hed_kernel_body {

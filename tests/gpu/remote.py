@@ -71,7 +71,7 @@ def build():
                           *flags])
 
     rows = [("array_static", "array.cu", []), ("array_shared", "array.cu", ["-cudart", "shared"]),
-            ("streams", "streams.cu", []),
+            ("streams", "streams.cu", []), ("system_atomics", "system_atomics.cu", []),
             ("streams_ptds", "streams.cu", ["-default-stream", "per-thread"]),
             ("driver", "driver.c", ["-lcuda"])]
     rows += [(f"{program}_{way}", sources, ["-rdc=true", *flags])
@@ -88,7 +88,7 @@ def remote():
 
 def programs():
     commands = {n: [work / n] for n in ("array_static", "array_shared", "streams", "streams_ptds",
-                                        "driver")}
+                                        "driver", "system_atomics")}
     commands |= {n: [work / n] for n in (f"{p}_{w}" for p in LINKED for w in WAYS)}
     commands |= {n: ["python3", PROGRAMS / f"{n}.py"]
                  for n in ("torch_train", "cupy_hello", "triton_hello", "jax_hello", "nvml_hello")}

@@ -24,6 +24,7 @@ struct hed_remote_library {
     _Atomic bool *described; /* by kernel */
     struct hed_arena arena;  /* names, parameters; guarded by the lock once it is open */
     struct hed_code *local;  /* of a worker that knows nothing of code: described here */
+    _Atomic int atomics;     /* atomics.c's: what is known of system-wide ones */
 };
 
 /* Addresses of the worker's that are reserved here, apart from each other. */

@@ -245,6 +245,11 @@ hed_remote_launch(void *m, struct hed_stream *s, const struct hed_launch *l)
         return r;
     r = hed_remote_put_launch(m, s, l, number);
     end_put(s);
+    /* Relaxed: a thread that uses managed memory knows of it. */
+    if (r == CUDA_SUCCESS &&
+        atomic_load_explicit(&s->ctx->device->driver->managed, memory_order_relaxed) &&
+        hed_remote_must_run_alone(m, s, l))
+        hed_remote_wait_alone(m, s, l);
     return r;
 }
 

@@ -173,6 +173,11 @@ CUresult hed_remote_mirror_exec(void *m, struct hed_context *c, struct hed_exec 
                                 struct hed_graph_exec *body, bool first);
 void hed_remote_drop_exec(void *m, uint64_t handle);
 
+/* Does a launch use system-wide atomics on managed memory that are not atomic for the program? Then
+ * waits for the launch, which is the last on the stream. */
+bool hed_remote_must_run_alone(void *m, const struct hed_stream *s, const struct hed_launch *l);
+void hed_remote_wait_alone(void *m, struct hed_stream *s, const struct hed_launch *l);
+
 /* Conditional handles of the worker's driver, for a graph that the worker keeps for them. */
 CUresult hed_remote_graph_condition(void *m, struct hed_context *c, uint64_t graph, unsigned value,
                                     unsigned flags, uint64_t *out);

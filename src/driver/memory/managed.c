@@ -59,8 +59,11 @@ hed_soft_cuMemAllocManaged(struct hed_layer *self, struct hed_cuMemAllocManaged 
         (a->flags != CU_MEM_ATTACH_GLOBAL && a->flags != CU_MEM_ATTACH_HOST))
         return CUDA_ERROR_INVALID_VALUE;
     r = hed_memory_take_flags(c, HED_MEMORY_MANAGED, a->bytesize, 0, a->flags, &at);
-    if (r == CUDA_SUCCESS)
+    if (r == CUDA_SUCCESS) {
+        /* Relaxed: who uses the memory has it from this call. */
+        atomic_store_explicit(&hed_driver_of(self)->managed, true, memory_order_relaxed);
         *a->dptr = at;
+    }
     return r == CUDA_ERROR_INVALID_VALUE ? CUDA_ERROR_OUT_OF_MEMORY : r;
 }
 

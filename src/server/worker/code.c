@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "fatbin/atomics.h"
 #include "server/worker/images.h"
 #include "server/worker/intact.h"
 #include "server/worker/library.h"
@@ -302,6 +303,23 @@ tell_variable(struct hed_worker_channel *ch, const struct hed_open_body *b,
     return hed_worker_answer_with(ch, &b->head, (int)r, &a, sizeof a, 0);
 }
 
+/* Clients ask once per library, if they have managed memory. */
+static int
+tell_atomics(struct hed_worker_channel *ch, const struct hed_open_body *b,
+             const struct hed_worker_library *lib)
+{
+    const struct hed_bytes image = {lib->image, (size_t)lib->image_size};
+    struct hed_atomics_answer a = {.system = 0};
+    struct hed_bytes part;
+
+    if (!lib->wrapper)
+        a.system = hed_image_has_system_atomics(image);
+    for (uint32_t i = 0;
+         !a.system && lib->wrapper && hed_linked_at(lib->image, lib->image_size, i, &part); i++)
+        a.system = hed_image_has_system_atomics(part);
+    return hed_worker_answer_with(ch, &b->head, CUDA_SUCCESS, &a, sizeof a, 0);
+}
+
 int
 hed_do_open(struct hed_worker_channel *ch, struct hed_msg *m)
 {
@@ -327,6 +345,8 @@ hed_do_open(struct hed_worker_channel *ch, struct hed_msg *m)
     case HED_OPEN_GLOBAL:
     case HED_OPEN_MANAGED:
         return lib->links ? HED_EFORMAT : tell_variable(ch, b, lib);
+    case HED_OPEN_ATOMICS:
+        return lib->links ? HED_EFORMAT : tell_atomics(ch, b, lib);
     case HED_OPEN_CLOSE:
         hed_lock(&c->lock);
         c->libraries[b->code] = NULL;

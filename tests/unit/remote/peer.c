@@ -108,6 +108,17 @@ hed_remote_graph_conditions_gone(void *m, uint64_t graph)
     peer->conditions_gone(m, graph);
 }
 
+bool
+hed_remote_must_run_alone(void *m, const struct hed_stream *s, const struct hed_launch *l)
+{
+    return false;
+}
+
+void
+hed_remote_wait_alone(void *m, struct hed_stream *s, const struct hed_launch *l)
+{
+}
+
 /* ---- entries of the table that are messages themselves --------------------------------------- */
 
 CUresult
