@@ -5,23 +5,37 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "base/number.h"
 #include "sched/gate.h"
 
 /* Stand for a GPU whose other clients cannot be reached: its gate is always open. */
 static struct hed_sched_slot lone_slot;
 static struct hed_sched_common lone_common;
 
+/* Memory that is zeroed and begins with a cache line; free() releases it. */
+static void *
+alloc_lines(size_t size)
+{
+    const size_t rounded = hed_round_up(size, 64);
+    void *p = aligned_alloc(64, rounded);
+
+    return p ? memset(p, 0, rounded) : NULL;
+}
+
 int
 hed_sched_create(const struct hed_sched_driver *driver, void *below,
                  const struct hed_sched_settings *settings, struct hed_sched **out,
                  struct hed_why *why)
 {
-    struct hed_sched *s = calloc(1, sizeof *s);
+    static _Atomic uint64_t engines;
+    struct hed_sched *s = alloc_lines(sizeof *s);
 
     if (!s) {
         hed_why_set(why, "sched: %s", hed_err_text(HED_ENOMEM));
         return HED_ENOMEM;
     }
+    /* Relaxed: a number that nobody else gets. */
+    s->id = atomic_fetch_add_explicit(&engines, 1, memory_order_relaxed) + 1;
     s->driver = driver;
     s->below = below;
     s->settings = *settings;
@@ -82,10 +96,11 @@ hed_sched_join_device(struct hed_sched *s, int device)
     for (uint32_t i = 0; !g && i < count; i++)
         if (s->gates[i]->device == device && s->gates[i]->client == client)
             g = s->gates[i];
-    if (!g && count < HED_SCHED_GATES && (g = calloc(1, sizeof *g)) != NULL) {
+    if (!g && count < HED_SCHED_GATES && (g = alloc_lines(sizeof *g)) != NULL) {
         g->sched = s;
         g->device = device;
         g->client = client;
+        atomic_init(&g->pace.next_poll, UINT64_MAX);
         join_clients(g, uuid);
         s->gates[count] = g;
         /* Release, both: pair with the acquires in hed_gate_open and hed_sched_all_open. */

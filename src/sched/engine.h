@@ -63,13 +63,21 @@ struct hed_mark {
     uint64_t predicted; /* ns: when the work ends by the clock */
 };
 
-/* A gate's clock: when does the client's work on this GPU end? Guarded by hed_sched.lock. */
+/* A gate's clock: when does the client's work on this GPU end?
+ *
+ * Every paced call reads the first part, so it changes rarely: a thread adds up the time of its own
+ * calls, and takes the lock for a part of the cap at a time. */
 struct hed_pace {
-    uint64_t ends;      /* ns */
-    uint64_t marked;    /* ns: `ends` at the last mark */
-    uint64_t last_poll; /* ns */
-    uint64_t stream;    /* key of the only stream with work; 0: no work, UINT64_MAX: several */
-    bool polling;       /* a thread is asking the driver about marks */
+    /* Written under hed_sched.lock, read without. */
+    _Alignas(64) _Atomic uint64_t ends; /* ns */
+    _Atomic uint64_t stream;    /* key of the only stream with work; 0: none, UINT64_MAX: several */
+    _Atomic uint64_t next_poll; /* ns: when to ask the driver about marks; UINT64_MAX: none */
+    _Atomic uint64_t next_sample; /* ns: when a call may be timed again */
+
+    /* Guarded by hed_sched.lock. */
+    _Alignas(64) uint64_t marked; /* ns: `ends` at the last mark */
+    uint64_t last_poll;           /* ns */
+    bool polling;                 /* a thread is asking the driver about marks */
     struct hed_mark marks[HED_PACE_MARKS];
     unsigned first, count;
 };
@@ -101,20 +109,24 @@ struct hed_sched_kind {
     uint32_t steady; /* samples in a row that were alike */
 };
 
+/* The parts are aligned so that what every call reads shares no cache line with what calls
+ * write. */
 struct hed_sched {
     /* The slot of the only gate; NULL: there are several gates, or none. */
-    _Atomic(struct hed_sched_slot *) only;
-    _Atomic uint32_t count; /* of gates; only grows */
-    struct hed_gate *gates[HED_SCHED_GATES];
+    _Alignas(64) _Atomic(struct hed_sched_slot *) only;
+    _Atomic uint32_t count;     /* of gates; only grows */
+    _Atomic uint32_t forbidden; /* captures, and contexts being ended: no driver calls */
     const struct hed_sched_driver *driver;
     void *below;
+    uint64_t id; /* of this engine; never 0, and never used again in this process */
+    struct hed_gate *gates[HED_SCHED_GATES];
     struct hed_sched_settings settings;
 
-    struct hed_lock lock; /* guards what follows, the adding of gates, and every pace */
+    _Alignas(64) _Atomic uint32_t busy; /* threads that make driver calls for the engine */
+
+    _Alignas(64) struct hed_lock lock; /* guards what follows, the adding of gates, every pace */
     struct hed_sched_named *named[HED_SCHED_CLIENTS];
     uint32_t named_count;
-    _Atomic uint32_t forbidden; /* captures, and contexts being ended: no driver calls */
-    _Atomic uint32_t busy;      /* threads that make driver calls for the engine */
     struct {
         uint64_t stream; /* its key; 0: none */
         uint64_t context;
@@ -129,7 +141,9 @@ struct hed_sched {
 struct hed_gate_pass {
     struct hed_gate *gate; /* NULL: the call is not the engine's business */
     struct hed_gpu_work work;
-    bool watched; /* its time counts */
+    bool watched;   /* its time counts */
+    bool known;     /* `takes` comes from samples, not from a guess */
+    uint64_t takes; /* ns, if it is watched */
     struct hed_mark mark;
     uint32_t era; /* of the mark's start */
 };
@@ -148,9 +162,10 @@ void hed_sched_end_own_calls(struct hed_sched *s);
 /* waits.c: the client has no work on that GPU any more, as far as anybody knows. */
 void hed_gate_rest(struct hed_gate *g, uint64_t now);
 
-/* kinds.c. ns that work of that kind takes; whether this call is to be timed. */
+/* kinds.c. ns that work of that kind takes. The second fills in `takes` and `known` of a pass, and
+ * answers whether this call is to be timed. */
 uint64_t hed_sched_kind_takes(struct hed_sched *s, const struct hed_gpu_work *work);
-bool hed_sched_kind_wants_sample(struct hed_sched *s, const struct hed_gpu_work *work);
+bool hed_sched_kind_estimate(struct hed_gate_pass *pass, uint64_t now);
 struct hed_sched_kind *hed_sched_kind_find_locked(struct hed_sched *s, uint64_t key);
 void hed_sched_kind_learn_locked(struct hed_sched *s, uint64_t key, double ms);
 
@@ -163,8 +178,8 @@ void hed_event_destroy(struct hed_sched *s, const uint64_t *events, unsigned cou
 
 /* pace.c */
 uint64_t hed_pace_ends(struct hed_gate *g, uint64_t now); /* at least now */
-void hed_pace_begin(struct hed_gate_pass *pass);
-void hed_pace_end(struct hed_gate_pass *pass, uint64_t now);
+void hed_pace_begin(struct hed_gate_pass *pass, uint64_t now);
+void hed_pace_end(struct hed_gate_pass *pass);
 void hed_pace_cancel(struct hed_gate_pass *pass);
 void hed_pace_poll(struct hed_gate *g, uint64_t now);
 void hed_pace_rest_locked(struct hed_gate *g, uint64_t now);

@@ -10,6 +10,7 @@
 #define DOUBT 8     /* work in flight may take longer than estimated by one such part */
 #define GIVE_UP_NS \
     (HED_SCHED_PATIENCE_NS + 2 * HED_NS_PER_S) /* after any decision would have helped */
+#define SHOW_NS (HED_SCHED_MARGIN_NS / 8)      /* how old a client's last call may look to others */
 #define STUCK_NS (20 * HED_NS_PER_MS) /* later than that, the clock's estimate is given up */
 
 #define GUESS_KERNEL_NS 50000
@@ -159,7 +160,7 @@ wait_until_open(struct hed_gate *g, uint64_t *since)
 static uint64_t
 time_until_below_cap(const struct hed_gate *g, uint64_t takes, uint64_t now, bool waits)
 {
-    const uint64_t ends = GET(g->slot->ends);
+    const uint64_t ends = GET(g->pace.ends);
     const uint64_t until = GET(g->slot->until);
     uint64_t cap = hed_gate_cap(g);
 
@@ -176,12 +177,11 @@ time_until_below_cap(const struct hed_gate *g, uint64_t takes, uint64_t now, boo
 
 /* Waits until little enough is in flight. True: the gate has closed in the meantime. */
 static bool
-wait_below_cap(struct hed_gate_pass *pass, uint64_t *since)
+wait_below_cap(struct hed_gate_pass *pass, uint64_t *since, uint64_t start)
 {
     struct hed_gate *g = pass->gate;
     struct hed_sched *s = g->sched;
     struct hed_sched_slot *p = g->slot;
-    const uint64_t start = hed_now_ns();
     const uint64_t takes = GET(p->until) ? hed_sched_kind_takes(s, &pass->work) : 0;
     uint64_t now = start;
     uint64_t latest = 0;
@@ -221,45 +221,69 @@ wait_below_cap(struct hed_gate_pass *pass, uint64_t *since)
 
 /* ---- a call ---------------------------------------------------------------------------------- */
 
+/* Others see that the client works. All its threads share that word: write it only now and then. */
 static void
-pass_gate(struct hed_gate_pass *pass)
+show_call(struct hed_sched_slot *p, uint64_t now)
+{
+    if (now > GET(p->last_call) + SHOW_NS)
+        SET(p->last_call, now);
+}
+
+static void
+pass_gate(struct hed_gate_pass *pass, uint64_t now)
 {
     struct hed_gate *g = pass->gate;
     struct hed_sched_slot *p = g->slot;
-    const uint64_t now = hed_now_ns();
     uint64_t since = now;
     const uint32_t gate = GET(p->gate);
 
     if ((gate & HED_GATE_IDLE) && hed_sched_announce(g->meet, now) != 0)
         return;
-    SET(p->last_call, now);
+    show_call(p, now);
     if (!decide_if_due(g, now))
         return;
     /* A call that need not wait also takes a ticket: the release may have counted it. */
     if (!take_ticket(p))
         do
-            if ((GET(p->gate) & HED_GATE_CLOSED) && !wait_until_open(g, &since))
-                break;
-        while (wait_below_cap(pass, &since));
+            if (GET(p->gate) & HED_GATE_CLOSED) {
+                if (!wait_until_open(g, &since))
+                    break;
+                now = hed_now_ns();
+            }
+        while (wait_below_cap(pass, &since, now));
     pass->watched = GET(p->gate) & HED_GATE_WATCH;
+}
+
+/* The gate of a call that puts work on a GPU. With one gate, no need to ask the driver: a thread
+ * without a context goes through it as well, and its call fails afterwards. */
+static struct hed_gate *
+gate_of_call(struct hed_sched *s)
+{
+    /* Acquire: as in hed_gate_open. */
+    if (atomic_load_explicit(&s->only, memory_order_acquire))
+        return s->gates[0]->meet ? s->gates[0] : NULL;
+    return hed_gate_current(s);
 }
 
 void
 hed_gate_enter(struct hed_sched *s, struct hed_gate_pass *pass, const struct hed_gpu_work *work)
 {
-    *pass = (struct hed_gate_pass){.work = *work};
+    *pass = (struct hed_gate_pass){.work = *work, .takes = work->guess};
     if (GET(s->forbidden) && work->on_stream &&
         s->driver->is_capturing(s->below, work->stream, work->ptds))
         return;
-    pass->gate = hed_gate_current(s);
+    pass->gate = gate_of_call(s);
     if (!pass->gate)
         return;
+
+    const uint64_t now = hed_now_ns();
+
     hed_sched_count(pass->gate->slot);
-    pass_gate(pass);
+    pass_gate(pass, now);
     if (work->blocks)
         atomic_fetch_add_explicit(&pass->gate->slot->syncing, 1, memory_order_relaxed);
     else if (pass->watched)
-        hed_pace_begin(pass);
+        hed_pace_begin(pass, now);
 }
 
 void
@@ -269,24 +293,17 @@ hed_gate_leave(struct hed_sched *s, struct hed_gate_pass *pass, bool ok)
 
     if (!g)
         return;
-
-    const uint64_t now = hed_now_ns();
-
-    SET(g->slot->last_call, now);
     if (pass->watched && ok)
-        hed_pace_end(pass, now);
+        hed_pace_end(pass);
     else
         hed_pace_cancel(pass);
     if (!pass->work.blocks)
         return;
+
+    const uint64_t now = hed_now_ns();
+
+    SET(g->slot->last_call, now);
     atomic_fetch_sub_explicit(&g->slot->syncing, 1, memory_order_relaxed);
-    if (pass->watched && ok) {
-        hed_lock(&s->lock);
-
-        const uint64_t only = g->pace.stream;
-
-        hed_unlock(&s->lock);
-        if (only == pass->work.stream_key)
-            hed_gate_rest(g, now);
-    }
+    if (pass->watched && ok && GET(g->pace.stream) == pass->work.stream_key)
+        hed_gate_rest(g, now);
 }

@@ -104,13 +104,14 @@ void hed_gate_release(struct hed_gate *g);
  * then. */
 bool hed_sched_all_open(struct hed_sched *s);
 
-/* Counts a call. Threads use counters of their own if their stacks are far enough apart. */
+/* Counts a call. Threads that were started one after the other have different counters: their
+ * thread pointers are a stack and a guard page apart, and stacks are multiples of 64 KiB. */
 static inline void
 hed_sched_count(struct hed_sched_slot *p)
 {
-    const uintptr_t stack = (uintptr_t)__builtin_frame_address(0);
+    const uintptr_t thread = (uintptr_t)__builtin_thread_pointer();
 
-    atomic_fetch_add_explicit(&p->calls[(stack >> 16) % HED_SCHED_STRIPES].n, 1,
+    atomic_fetch_add_explicit(&p->calls[(thread >> 12) % HED_SCHED_STRIPES].n, 1,
                               memory_order_relaxed);
 }
 

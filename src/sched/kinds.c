@@ -9,9 +9,12 @@
 #define SAMPLE_FIRST 2 /* one call in so many is timed, until STEADY samples in a row were alike */
 #define SAMPLE_EVERY 32
 #define STEADY 3
-#define SHORTEST_NS 500 /* no work takes less */
+#define FEW 3                /* with fewer samples, a kind is hardly known */
+#define SAMPLE_GAP_NS 200000 /* between samples of kinds that are: a sample is four driver calls */
+#define SHORTEST_NS 500      /* no work takes less */
 #define LONGEST_NS UINT32_MAX
 #define PROBES 8
+#define REMEMBERED 64
 
 struct hed_sched_kind *
 hed_sched_kind_find_locked(struct hed_sched *s, uint64_t key)
@@ -66,15 +69,64 @@ hed_sched_kind_takes(struct hed_sched *s, const struct hed_gpu_work *work)
     return ns;
 }
 
-bool
-hed_sched_kind_wants_sample(struct hed_sched *s, const struct hed_gpu_work *work)
+/* ---- estimates ------------------------------------------------------------------------------- */
+
+/* What a thread remembers about kinds, so that it asks the table, under its lock, only where a call
+ * may be timed. Direct-mapped: a kind that takes another's entry costs a look at the table. */
+static _Thread_local struct {
+    uint64_t engine; /* hed_sched.id; 0: none */
+    uint64_t key;
+    uint32_t ns;
+    uint32_t left; /* calls before the next that may be timed */
+} remembered[REMEMBERED];
+
+/* Whether to time this call of a kind that the calling thread has looked up. */
+static bool
+wants_sample_locked(struct hed_gate *g, struct hed_sched_kind *k, uint64_t now)
 {
+    const uint32_t every = k->steady < STEADY ? SAMPLE_FIRST : SAMPLE_EVERY;
+
+    if (k->samples >= FEW) {
+        /* Relaxed: written under the lock, which is held. */
+        if (now < atomic_load_explicit(&g->pace.next_sample, memory_order_relaxed))
+            return false;
+        atomic_store_explicit(&g->pace.next_sample, now + SAMPLE_GAP_NS, memory_order_relaxed);
+        return true;
+    }
+    return k->calls++ % every == 0;
+}
+
+bool
+hed_sched_kind_estimate(struct hed_gate_pass *pass, uint64_t now)
+{
+    struct hed_gate *g = pass->gate;
+    struct hed_sched *s = g->sched;
+    const uint64_t key = pass->work.kind;
+    __typeof__(&remembered[0]) r = &remembered[key % REMEMBERED];
+
+    pass->known = true;
+    if (r->engine == s->id && r->key == key) {
+        pass->takes = r->ns;
+        if (r->left) {
+            r->left--;
+            return false;
+        }
+        /* Relaxed: if another thread moves it just now, the table says so under the lock. */
+        if (now < atomic_load_explicit(&g->pace.next_sample, memory_order_relaxed))
+            return false;
+    }
     hed_lock_brief(&s->lock);
 
-    struct hed_sched_kind *k = hed_sched_kind_find_locked(s, work->kind);
-    const bool sample = k->calls % (k->steady < STEADY ? SAMPLE_FIRST : SAMPLE_EVERY) == 0;
+    struct hed_sched_kind *k = hed_sched_kind_find_locked(s, key);
+    const bool sample = wants_sample_locked(g, k, now);
+    const uint32_t every = k->steady < STEADY ? SAMPLE_FIRST : SAMPLE_EVERY;
 
-    k->calls++;
+    pass->known = k->samples;
+    pass->takes = pass->known ? k->ns : pass->work.guess;
+    r->engine = k->samples >= FEW ? s->id : 0;
+    r->key = key;
+    r->ns = k->ns;
+    r->left = every - 1;
     hed_unlock_brief(&s->lock);
     return sample;
 }

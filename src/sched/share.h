@@ -22,9 +22,9 @@
 #include "sched/policy.h"
 #include "sched/settings.h"
 
-#define HED_SCHED_MAGIC 0x53434832u
+#define HED_SCHED_MAGIC 0x53434833u
 #define HED_SCHED_SLOTS 128
-#define HED_SCHED_STRIPES 4 /* counters that the threads of a process divide among themselves */
+#define HED_SCHED_STRIPES 16 /* counters that the threads of a process divide among themselves */
 
 /* Bits of a gate word. */
 enum hed_gate_bit {

@@ -46,12 +46,7 @@ hed_gate_wait_end(struct hed_sched *s, struct hed_gate *g, bool ok, uint64_t str
     SET(g->slot->last_call, now);
     if (!ok)
         return;
-    hed_lock(&s->lock);
-
-    const uint64_t only = g->pace.stream;
-
-    hed_unlock(&s->lock);
-    if (stream == 0 || only == stream)
+    if (stream == 0 || GET(g->pace.stream) == stream)
         hed_gate_rest(g, now);
     else
         hed_pace_poll(g, now);
