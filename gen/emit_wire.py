@@ -7,6 +7,7 @@ generated code. The trace stores the same bytes.
 
 from gen.model import (Array, Bytes, Func, Handle, Pointer, Record, Ref, Shape, Text, TextBuf,
                        fail)
+from gen.put_call import dispatch_both, put_both
 from gen.writer import Writer, c_count, field_c
 
 NAMES = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}
@@ -32,6 +33,9 @@ def _header(spec):
     w(f"void hed_{api}_put_request(struct hed_enc *e, enum hed_{api}_call id, const void *args);")
     w(f"void hed_{api}_put_reply(struct hed_enc *e, enum hed_{api}_call id, const void *args,")
     w("    int result);")
+    w()
+    w("/* Both, for a call that succeeded. */")
+    w(f"void hed_{api}_put_call(struct hed_enc *e, enum hed_{api}_call id, const void *args);")
     w()
     w("/* Read them back. get_request allocates from d's arena and makes room for outputs;")
     w(" * get_reply fills the outputs that args points at. Errors stick to d. */")
@@ -178,8 +182,10 @@ def _put_file(spec):
             _put_call(w, c, "reply")
         if c.fails:
             _put_failed(w, c, spec.result.values)
+        put_both(w, c)
     for part in ("request", "reply"):
         _dispatch(w, spec, "put", part, "const ")
+    dispatch_both(w, spec)
     return w.text()
 
 

@@ -29,7 +29,8 @@ void
 hed_trace_put_activity(struct hed_trace_writer *w, const struct hed_trace_activity *a)
 {
     const size_t size = a->name && !a->name_size ? strlen(a->name) : a->name_size;
-    struct hed_enc *e = hed_trace_begin(w);
+    struct hed_trace_put put;
+    struct hed_enc *e = hed_trace_begin(w, &put);
 
     if (!e)
         return;
@@ -46,7 +47,7 @@ hed_trace_put_activity(struct hed_trace_writer *w, const struct hed_trace_activi
         hed_put_u8(e, a->from);
         hed_put_u8(e, a->to);
     }
-    hed_trace_end(w, e,
+    hed_trace_end(w, &put,
                   &(struct hed_trace_head){
                       .kind = HED_TRACE_ACTIVITY,
                       .call = a->kind,

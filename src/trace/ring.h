@@ -28,29 +28,32 @@
 #define HED_TRACE_RING_LINE 128
 
 struct hed_trace_ring {
-    uint8_t *data;               /* size + slack bytes; owned */
-    uint64_t size;               /* bytes of a lap */
     uint64_t slack;              /* the longest record */
     uint64_t thread;             /* kernel id of the producer; constant */
     struct hed_trace_ring *next; /* the writer's list */
     char name[16];               /* of the thread; written to the file before its first record */
     bool named;                  /* the consumer's: that has been done */
 
-    /* The producer's. Those that are atomic are read by others, relaxed unless it says so. */
+    /* What the producer uses for every record: one cache line. Those that are atomic are read by
+     * others, relaxed unless it says so. */
     _Alignas(HED_TRACE_RING_LINE) _Atomic uint64_t head; /* stored with release */
     uint64_t at;                                         /* head's byte in data */
-    uint64_t full_at;         /* head must not be past this to reserve, unless tail has moved */
-    uint64_t wake_at;         /* when head is past this, more than half of the ring is in use */
-    _Atomic uint64_t lap_end; /* where the last full lap ended; published by head */
+    uint64_t full_at; /* head must not be past this to reserve, unless tail has moved */
+    uint64_t wake_at; /* when head is past this, more than half of the ring is in use */
+    uint8_t *data;    /* size + slack bytes; owned; constant */
+    uint64_t size;    /* bytes of a lap; constant */
     _Atomic uint64_t records;
-    _Atomic uint64_t dropped;        /* records given up since the last dropped-record */
+    _Atomic uint64_t dropped; /* records given up since the last dropped-record */
+
+    /* What the producer uses now and then. */
+    _Atomic uint64_t lap_end;        /* where the last full lap ended; published by head */
     _Atomic uint64_t dropped_before; /* records given up, as far as the trace says so */
     _Atomic bool waiting;            /* the producer sleeps on drained */
     _Atomic bool closed;             /* the thread has ended */
 
     /* The consumer's. */
     _Alignas(HED_TRACE_RING_LINE) _Atomic uint64_t tail; /* stored with release */
-    _Atomic uint32_t drained; /* futex: counts the consumer's rounds while somebody waits */
+    _Atomic uint32_t drained; /* futex: counts the consumer's rounds while a producer waits */
 };
 
 /* NULL when there is no memory. */

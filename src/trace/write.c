@@ -209,6 +209,8 @@ hed_trace_writer_open(const struct hed_trace_options *o, struct hed_trace_writer
     memset(w, 0, sizeof *w);
     w->data_bytes = o->data_bytes < HED_TRACE_DATA_MAX ? o->data_bytes : HED_TRACE_DATA_MAX;
     w->slack = sizeof(struct hed_trace_long) + HED_TRACE_BODY_MAX + w->data_bytes + HED_TRACE_LINK;
+    w->room = w->slack - HED_TRACE_LINK -
+              (sizeof(struct hed_trace_long) - sizeof(struct hed_trace_short));
     w->ring_size = o->ring_size > 4 * w->slack ? o->ring_size : 4 * w->slack;
     w->drop = o->drop;
     w->process = getpid();

@@ -20,6 +20,7 @@
 #include "base/counter.h"
 #include "base/pack.h"
 
+struct hed_trace_own;
 struct hed_trace_writer;
 struct hed_why;
 
@@ -67,6 +68,13 @@ struct hed_trace_head {
     uint64_t correlation; /* the id by which GPU activity names this call; 0: none */
 };
 
+/* A record that is being made; on the stack. */
+struct hed_trace_put {
+    struct hed_enc enc; /* for its body */
+    uint8_t *record;
+    struct hed_trace_own *own;
+};
+
 /* Creates the file and starts the writer thread. An existing file is never overwritten: the name is
  * `t.hed` if that does not exist and this process is the owner, else `t.PID.hed`, `t.PID-1.hed`,
  * ...
@@ -79,10 +87,10 @@ const char *hed_trace_writer_path(const struct hed_trace_writer *w);
 
 /* Begins a record of the calling thread. Returns the encoder for its body, or NULL if the record is
  * dropped and counted. Nothing may block between begin and end. */
-struct hed_enc *hed_trace_begin(struct hed_trace_writer *w);
+struct hed_enc *hed_trace_begin(struct hed_trace_writer *w, struct hed_trace_put *put);
 
-/* Ends the record that begin gave e for: adds the head and hands it to the writer. */
-void hed_trace_end(struct hed_trace_writer *w, struct hed_enc *e,
+/* Ends it: adds the head and hands the record to the writer. */
+void hed_trace_end(struct hed_trace_writer *w, struct hed_trace_put *put,
                    const struct hed_trace_head *head);
 
 /* Writes all records, ends the writer thread and marks the file as complete. Threads can go on

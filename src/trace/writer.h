@@ -36,6 +36,7 @@ struct hed_trace_writer {
     _Atomic bool failed;            /* the file cannot be written any more */
     uint32_t data_bytes;
     uint64_t ring_size, slack;
+    uint64_t room; /* bytes of a record that its short header and its body may take */
     pid_t process; /* that opened it; a child made by _Fork must leave it alone */
 
     /* guards rings, ring_count, ring_bytes, past_*, unwritten */

@@ -18,9 +18,19 @@
 #include "trace/format.h"
 #include "trace/write.h"
 
-/* The two APIs differ only in types. TRACE_ANY(cuda, CUresult) makes trace_cuda_any and what it
- * needs. */
-#define TRACE_ANY(api, result_t)                                                               \
+/* The two APIs differ only in types. TRACE_ANY(cuda, CUDA, CUresult) makes trace_cuda_any and what
+ * it needs. The calls that overwrite arguments are kept as a small set of our own, because the
+ * description of a call is far larger, and looking at it costs a cache line for each call. */
+#define TRACE_ANY(api, API, result_t)                                                          \
+    static uint64_t inout_##api[HED_##API##_CALLS / 64 + 1]; /* constant after init */         \
+                                                                                               \
+    static void set_inout_##api(void)                                                          \
+    {                                                                                          \
+        for (uint32_t id = 0; id < HED_##API##_CALLS; id++)                                    \
+            if (hed_##api##_info[id].flags & HED_CALL_INOUT)                                   \
+                inout_##api[id / 64] |= UINT64_C(1) << id % 64;                                \
+    }                                                                                          \
+                                                                                               \
     static void put_##api(struct hed_layer *self, enum hed_##api##_call id, const void *args,  \
                           result_t r, uint64_t start, const struct hed_trace_early *early)     \
     {                                                                                          \
@@ -49,7 +59,7 @@
     {                                                                                          \
         if (__builtin_expect(!hed_session_recording(), 0))                                     \
             return hed_##api##_invoke(self->next, id, args);                                   \
-        if (hed_##api##_info[id].flags & HED_CALL_INOUT)                                       \
+        if (__builtin_expect(inout_##api[id / 64] >> (id % 64) & 1, 0))                        \
             return trace_##api##_inout(self, id, args);                                        \
                                                                                                \
         const uint64_t start = hed_trace_ticks(self->state);                                   \
@@ -59,8 +69,8 @@
         return r;                                                                              \
     }
 
-TRACE_ANY(cuda, CUresult)
-TRACE_ANY(nvml, nvmlReturn_t)
+TRACE_ANY(cuda, CUDA, CUresult)
+TRACE_ANY(nvml, NVML, nvmlReturn_t)
 
 static int
 trace_note(struct hed_layer *self, enum hed_note note, const char *text)
@@ -103,6 +113,8 @@ trace_init(struct hed_layer *self, const struct hed_config *config, struct hed_w
     if (err)
         return err;
     self->state = w;
+    set_inout_cuda();
+    set_inout_nvml();
     hed_info(TRACE, "writing %s", hed_trace_writer_path(w));
     return 0;
 }

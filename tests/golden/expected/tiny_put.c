@@ -157,6 +157,12 @@ put_request_tinyInit(struct hed_enc *e, const struct hed_tinyInit *a)
 }
 
 static void
+put_call_tinyInit(struct hed_enc *e, const void *args)
+{
+    put_request_tinyInit(e, args);
+}
+
+static void
 put_request_tinyOpen(struct hed_enc *e, const struct hed_tinyOpen *a)
 {
     hed_put_u8(e, a->thing != NULL /* skip thing: out */);
@@ -175,6 +181,13 @@ put_reply_tinyOpen(struct hed_enc *e, const struct hed_tinyOpen *a)
     }
     /* skip name: in */
     /* skip config: in */
+}
+
+static void
+put_call_tinyOpen(struct hed_enc *e, const void *args)
+{
+    put_request_tinyOpen(e, args);
+    put_reply_tinyOpen(e, args);
 }
 
 static void
@@ -203,9 +216,22 @@ put_reply_tinyOpen_v2(struct hed_enc *e, const struct hed_tinyOpen_v2 *a)
 }
 
 static void
+put_call_tinyOpen_v2(struct hed_enc *e, const void *args)
+{
+    put_request_tinyOpen_v2(e, args);
+    put_reply_tinyOpen_v2(e, args);
+}
+
+static void
 put_request_tinyClose(struct hed_enc *e, const struct hed_tinyClose *a)
 {
     hed_put_u64(e, (uint64_t)(uintptr_t)a->thing);
+}
+
+static void
+put_call_tinyClose(struct hed_enc *e, const void *args)
+{
+    put_request_tinyClose(e, args);
 }
 
 static void
@@ -231,6 +257,13 @@ put_reply_tinyAlloc(struct hed_enc *e, const struct hed_tinyAlloc *a)
 }
 
 static void
+put_call_tinyAlloc(struct hed_enc *e, const void *args)
+{
+    put_request_tinyAlloc(e, args);
+    put_reply_tinyAlloc(e, args);
+}
+
+static void
 put_request_tinyCopy(struct hed_enc *e, const struct hed_tinyCopy *a)
 {
     hed_put_u64(e, (uint64_t)a->to);
@@ -243,6 +276,12 @@ put_request_tinyCopy(struct hed_enc *e, const struct hed_tinyCopy *a)
             hed_store_u8(p + 8, a->ptds);
         }
     }
+}
+
+static void
+put_call_tinyCopy(struct hed_enc *e, const void *args)
+{
+    put_request_tinyCopy(e, args);
 }
 
 static void
@@ -259,6 +298,12 @@ put_request_tinyFill(struct hed_enc *e, const struct hed_tinyFill *a)
             hed_store_u64(p + 24, (uint64_t)a->pitch);
         }
     }
+}
+
+static void
+put_call_tinyFill(struct hed_enc *e, const void *args)
+{
+    put_request_tinyFill(e, args);
 }
 
 static void
@@ -300,6 +345,13 @@ put_failed_tinyRead(struct hed_enc *e, const struct hed_tinyRead *a, int result)
 }
 
 static void
+put_call_tinyRead(struct hed_enc *e, const void *args)
+{
+    put_request_tinyRead(e, args);
+    put_reply_tinyRead(e, args);
+}
+
+static void
 put_request_tinyName(struct hed_enc *e, const struct hed_tinyName *a)
 {
     {
@@ -321,6 +373,13 @@ put_reply_tinyName(struct hed_enc *e, const struct hed_tinyName *a)
     }
     /* skip length: in */
     /* skip thing: in */
+}
+
+static void
+put_call_tinyName(struct hed_enc *e, const void *args)
+{
+    put_request_tinyName(e, args);
+    put_reply_tinyName(e, args);
 }
 
 static void
@@ -346,6 +405,13 @@ put_reply_tinyText(struct hed_enc *e, const struct hed_tinyText *a)
 }
 
 static void
+put_call_tinyText(struct hed_enc *e, const void *args)
+{
+    put_request_tinyText(e, args);
+    put_reply_tinyText(e, args);
+}
+
+static void
 put_request_tinyRun(struct hed_enc *e, const struct hed_tinyRun *a)
 {
     {
@@ -360,6 +426,12 @@ put_request_tinyRun(struct hed_enc *e, const struct hed_tinyRun *a)
             hed_store_u8(p + 40, a->ptds);
         }
     }
+}
+
+static void
+put_call_tinyRun(struct hed_enc *e, const void *args)
+{
+    put_request_tinyRun(e, args);
 }
 
 static void
@@ -391,6 +463,13 @@ put_reply_tinySet(struct hed_enc *e, const struct hed_tinySet *a)
 }
 
 static void
+put_call_tinySet(struct hed_enc *e, const void *args)
+{
+    put_request_tinySet(e, args);
+    put_reply_tinySet(e, args);
+}
+
+static void
 put_request_tinyRunEx(struct hed_enc *e, const struct hed_tinyRunEx *a)
 {
     hed_put_u8(e, a->launch != NULL);
@@ -409,6 +488,12 @@ put_request_tinyRunEx(struct hed_enc *e, const struct hed_tinyRunEx *a)
 }
 
 static void
+put_call_tinyRunEx(struct hed_enc *e, const void *args)
+{
+    put_request_tinyRunEx(e, args);
+}
+
+static void
 put_request_tinyWait(struct hed_enc *e, const struct hed_tinyWait *a)
 {
     hed_put_u8(e, a->stream != NULL);
@@ -416,6 +501,12 @@ put_request_tinyWait(struct hed_enc *e, const struct hed_tinyWait *a)
         hed_put_u64(e, (uint64_t)(uintptr_t)(*a->stream));
     }
     hed_put_u8(e, a->ptds);
+}
+
+static void
+put_call_tinyWait(struct hed_enc *e, const void *args)
+{
+    put_request_tinyWait(e, args);
 }
 
 static void
@@ -432,9 +523,21 @@ put_request_tinyQuery(struct hed_enc *e, const struct hed_tinyQuery *a)
 }
 
 static void
+put_call_tinyQuery(struct hed_enc *e, const void *args)
+{
+    put_request_tinyQuery(e, args);
+}
+
+static void
 put_request_tinyBegin(struct hed_enc *e, const struct hed_tinyBegin *a)
 {
     hed_put_u32(e, (uint32_t)a->device);
+}
+
+static void
+put_call_tinyBegin(struct hed_enc *e, const void *args)
+{
+    put_request_tinyBegin(e, args);
 }
 
 static void
@@ -444,15 +547,33 @@ put_request_tinyEnd(struct hed_enc *e, const struct hed_tinyEnd *a)
 }
 
 static void
+put_call_tinyEnd(struct hed_enc *e, const void *args)
+{
+    put_request_tinyEnd(e, args);
+}
+
+static void
 put_request_tinyCapture(struct hed_enc *e, const struct hed_tinyCapture *a)
 {
     hed_put_u64(e, (uint64_t)(uintptr_t)a->stream);
 }
 
 static void
+put_call_tinyCapture(struct hed_enc *e, const void *args)
+{
+    put_request_tinyCapture(e, args);
+}
+
+static void
 put_request_tinyCaptured(struct hed_enc *e, const struct hed_tinyCaptured *a)
 {
     hed_put_u64(e, (uint64_t)(uintptr_t)a->stream);
+}
+
+static void
+put_call_tinyCaptured(struct hed_enc *e, const void *args)
+{
+    put_request_tinyCaptured(e, args);
 }
 
 static void
@@ -490,6 +611,13 @@ put_failed_tinyList(struct hed_enc *e, const struct hed_tinyList *a, int result)
     if (a->count && result == 1) {
         hed_put_u32(e, (uint32_t)(*a->count));
     }
+}
+
+static void
+put_call_tinyList(struct hed_enc *e, const void *args)
+{
+    put_request_tinyList(e, args);
+    put_reply_tinyList(e, args);
 }
 
 static void
@@ -534,6 +662,13 @@ put_failed_tinyMoveAll(struct hed_enc *e, const struct hed_tinyMoveAll *a, int r
 }
 
 static void
+put_call_tinyMoveAll(struct hed_enc *e, const void *args)
+{
+    put_request_tinyMoveAll(e, args);
+    put_reply_tinyMoveAll(e, args);
+}
+
+static void
 put_request_tinyMoveOne(struct hed_enc *e, const struct hed_tinyMoveOne *a)
 {
     hed_put_u8(e, a->move != NULL);
@@ -551,6 +686,13 @@ put_reply_tinyMoveOne(struct hed_enc *e, const struct hed_tinyMoveOne *a)
 }
 
 static void
+put_call_tinyMoveOne(struct hed_enc *e, const void *args)
+{
+    put_request_tinyMoveOne(e, args);
+    put_reply_tinyMoveOne(e, args);
+}
+
+static void
 put_request_tinyLookUp(struct hed_enc *e, const struct hed_tinyLookUp *a)
 {
     hed_put_text(e, a->name);
@@ -564,6 +706,13 @@ put_reply_tinyLookUp(struct hed_enc *e, const struct hed_tinyLookUp *a)
     if (a->function) {
         hed_put_u64(e, (uint64_t)(uintptr_t)(*a->function));
     }
+}
+
+static void
+put_call_tinyLookUp(struct hed_enc *e, const void *args)
+{
+    put_request_tinyLookUp(e, args);
+    put_reply_tinyLookUp(e, args);
 }
 
 void
@@ -725,5 +874,41 @@ hed_tiny_put_reply(struct hed_enc *e, enum hed_tiny_call id, const void *args, i
         break;
     }
     e->err = HED_EFORMAT;
+}
+
+void
+hed_tiny_put_call(struct hed_enc *e, enum hed_tiny_call id, const void *args)
+{
+    static void (*const calls[HED_TINY_CALLS])(struct hed_enc *e, const void *args) = {
+        [HED_tinyInit] = put_call_tinyInit,
+        [HED_tinyOpen] = put_call_tinyOpen,
+        [HED_tinyOpen_v2] = put_call_tinyOpen_v2,
+        [HED_tinyClose] = put_call_tinyClose,
+        [HED_tinyAlloc] = put_call_tinyAlloc,
+        [HED_tinyCopy] = put_call_tinyCopy,
+        [HED_tinyFill] = put_call_tinyFill,
+        [HED_tinyRead] = put_call_tinyRead,
+        [HED_tinyName] = put_call_tinyName,
+        [HED_tinyText] = put_call_tinyText,
+        [HED_tinyRun] = put_call_tinyRun,
+        [HED_tinySet] = put_call_tinySet,
+        [HED_tinyRunEx] = put_call_tinyRunEx,
+        [HED_tinyWait] = put_call_tinyWait,
+        [HED_tinyQuery] = put_call_tinyQuery,
+        [HED_tinyBegin] = put_call_tinyBegin,
+        [HED_tinyEnd] = put_call_tinyEnd,
+        [HED_tinyCapture] = put_call_tinyCapture,
+        [HED_tinyCaptured] = put_call_tinyCaptured,
+        [HED_tinyList] = put_call_tinyList,
+        [HED_tinyMoveAll] = put_call_tinyMoveAll,
+        [HED_tinyMoveOne] = put_call_tinyMoveOne,
+        [HED_tinyLookUp] = put_call_tinyLookUp,
+    };
+
+    if ((uint32_t)id >= HED_TINY_CALLS || !calls[id]) {
+        e->err = HED_EFORMAT;
+        return;
+    }
+    calls[id](e, args);
 }
 

@@ -13,6 +13,9 @@ void hed_tiny_put_request(struct hed_enc *e, enum hed_tiny_call id, const void *
 void hed_tiny_put_reply(struct hed_enc *e, enum hed_tiny_call id, const void *args,
     int result);
 
+/* Both, for a call that succeeded. */
+void hed_tiny_put_call(struct hed_enc *e, enum hed_tiny_call id, const void *args);
+
 /* Read them back. get_request allocates from d's arena and makes room for outputs;
  * get_reply fills the outputs that args points at. Errors stick to d. */
 void hed_tiny_get_request(struct hed_dec *d, enum hed_tiny_call id, void *args);

@@ -128,14 +128,15 @@ calls_carry_their_id(void **state)
 
     /* Whole, without an id, and cut: the id is there all the same. */
     for (int i = 0; i < 3; i++) {
-        struct hed_enc *e = hed_trace_begin(w);
+        struct hed_trace_put put;
+        struct hed_enc *e = hed_trace_begin(w, &put);
 
         assert_non_null(e);
         hed_put_u64(e, 7);
         if (i == 2)
             hed_put_raw(e, bytes, sizeof bytes);
         head.correlation = i == 1 ? 0 : 42 + (unsigned)i;
-        hed_trace_end(w, e, &head);
+        hed_trace_end(w, &put, &head);
     }
     hed_trace_writer_free(w);
     for (unsigned i = 0; i < 3; i++) {
@@ -156,10 +157,11 @@ ids_survive_sorting(void **state)
     struct hed_trace_record r;
 
     for (unsigned i = 0; i < 10; i++) {
-        struct hed_enc *e = hed_trace_begin(w);
+        struct hed_trace_put put;
+        struct hed_enc *e = hed_trace_begin(w, &put);
 
         assert_non_null(e);
-        hed_trace_end(w, e,
+        hed_trace_end(w, &put,
                       &(struct hed_trace_head){
                           .kind = HED_TRACE_CALL, .start = 100 - i, .correlation = i + 1});
     }

@@ -206,11 +206,12 @@ a_writer_with_the_counter_writes_nanoseconds(void **state)
     assert_int_equal(hed_trace_writer_open(&o, &w, &why), 0);
     for (uint64_t i = 0; i < CALLS; i++) {
         const uint64_t start = hed_trace_ticks(w);
-        struct hed_enc *e = hed_trace_begin(w);
+        struct hed_trace_put put;
+        struct hed_enc *e = hed_trace_begin(w, &put);
 
         assert_non_null(e);
         hed_put_u64(e, i);
-        hed_trace_end(w, e,
+        hed_trace_end(w, &put,
                       &(struct hed_trace_head){.kind = HED_TRACE_CALL,
                                                .call = 1,
                                                .start = start,

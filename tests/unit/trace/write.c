@@ -312,13 +312,14 @@ long_bodies_are_cut_and_marked(void **state)
     struct hed_trace_record r;
 
     for (size_t n = HED_TRACE_BODY_MAX - 8; n < sizeof bytes; n += 500) {
-        struct hed_enc *e = hed_trace_begin(w);
+        struct hed_trace_put put;
+        struct hed_enc *e = hed_trace_begin(w, &put);
 
         assert_non_null(e);
         hed_put_u64(e, n);
         hed_put_raw(e, bytes, n);
         hed_put_u8(e, 1);
-        hed_trace_end(w, e, &(struct hed_trace_head){.kind = HED_TRACE_CALL});
+        hed_trace_end(w, &put, &(struct hed_trace_head){.kind = HED_TRACE_CALL});
     }
     hed_trace_writer_free(w);
 

@@ -42,13 +42,14 @@ put_call(struct hed_trace_writer *w, uint64_t who, uint32_t number, size_t data)
 {
     static const uint8_t bytes[4096] = "data";
     const struct hed_trace_head head = {HED_TRACE_CALL, 0, 1, number + 1, 2, (int32_t)number, 0, 0};
-    struct hed_enc *e = hed_trace_begin(w);
+    struct hed_trace_put put;
+    struct hed_enc *e = hed_trace_begin(w, &put);
 
     if (!e)
         return false;
     hed_put_u64(e, who << 32 | number);
     hed_put_bulk(e, bytes, data);
-    hed_trace_end(w, e, &head);
+    hed_trace_end(w, &put, &head);
     return true;
 }
 

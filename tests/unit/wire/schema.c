@@ -31,6 +31,7 @@ put_call(struct hed_trace_writer *w, enum hed_api api, uint32_t id, uint64_t see
     const struct hed_trace_head head = {HED_TRACE_CALL, (uint8_t)api, (uint16_t)id, 1, 1, 0, 0, 0};
     struct hed_arena arena;
     struct fill f = {seed * 977 + id, &arena, seed % 2};
+    struct hed_trace_put put;
     struct hed_enc *e;
 
     hed_arena_init(&arena, 1 << 20);
@@ -39,7 +40,7 @@ put_call(struct hed_trace_writer *w, enum hed_api api, uint32_t id, uint64_t see
         fill_cuda_args(&f, (enum hed_cuda_call)id, &args);
     else
         fill_nvml_args(&f, (enum hed_nvml_call)id, &args);
-    e = hed_trace_begin(w);
+    e = hed_trace_begin(w, &put);
     assert_non_null(e);
     if (api == HED_API_CUDA) {
         hed_cuda_put_request(e, (enum hed_cuda_call)id, &args);
@@ -48,7 +49,7 @@ put_call(struct hed_trace_writer *w, enum hed_api api, uint32_t id, uint64_t see
         hed_nvml_put_request(e, (enum hed_nvml_call)id, &args);
         hed_nvml_put_reply(e, (enum hed_nvml_call)id, &args, 0);
     }
-    hed_trace_end(w, e, &head);
+    hed_trace_end(w, &put, &head);
     hed_arena_fini(&arena);
 }
 
