@@ -1,6 +1,12 @@
 /* Events of a worker, as messages. See remote.h and queue.h.
  *
- * Behind a record goes a mark (stream.c), so that over shared memory asking is reading a word.
+ * The worker gets an event when the event is first used there: many programs make events that they
+ * never record. A mark follows each record (stream.c), so over shared memory a query only reads a
+ * word.
+ *
+ * Invariant: an event's creation, its uses and its destruction reach the worker in this order. Its
+ * creation and destruction are sent under events_lock, and `mirrored` is set when the creation has
+ * its ticket.
  */
 #include "backends/remote/queue.h"
 #include "backends/remote/remote.h"
@@ -14,24 +20,44 @@ event_name(const struct hed_event *e)
 void
 hed_remote_event_made(void *m, struct hed_event *e)
 {
+    (void)m, (void)e;
+}
+
+void
+hed_remote_need_event(struct hed_remote *r, struct hed_event *e)
+{
     CUevent name = event_name(e);
 
-    hed_remote_send(hed_remote_of(m), e->ctx->object.handle, 0, 0, HED_cuEventCreate,
-                    &(struct hed_cuEventCreate){&name, e->flags});
+    /* Acquire: pairs with the release below; the creation has a lower ticket than what follows. */
+    if (atomic_load_explicit(&e->mirrored, memory_order_acquire))
+        return;
+    hed_lock(&r->events_lock);
+    /* Relaxed, both: under the lock. An event that has been destroyed is not made any more. */
+    if (!atomic_load_explicit(&e->mirrored, memory_order_relaxed) &&
+        !atomic_load_explicit(&e->gone, memory_order_relaxed)) {
+        hed_remote_send(r, e->ctx->object.handle, 0, 0, HED_cuEventCreate,
+                        &(struct hed_cuEventCreate){&name, e->flags});
+        atomic_store_explicit(&e->mirrored, true, memory_order_release);
+    }
+    hed_unlock(&r->events_lock);
 }
 
 void
 hed_remote_event_gone(void *m, struct hed_event *e)
 {
+    struct hed_remote *r = hed_remote_of(m);
     const struct hed_context *c = e->ctx;
 
+    hed_lock(&r->events_lock);
     /* Acquire: pairs with the end of the context's contents. Those of a made context have gone with
      * it; a primary one stays there, but for a reset. */
-    if (e->generation == atomic_load_explicit(&c->generation, memory_order_acquire) ||
-        (c->primary &&
-         atomic_load_explicit(&hed_remote_context(c)->resets, memory_order_relaxed) == 0))
-        hed_remote_send(hed_remote_of(m), e->ctx->object.handle, 0, 0, HED_cuEventDestroy_v2,
+    if (atomic_load_explicit(&e->mirrored, memory_order_relaxed) && /* under the lock */
+        (e->generation == atomic_load_explicit(&c->generation, memory_order_acquire) ||
+         (c->primary &&
+          atomic_load_explicit(&hed_remote_context(c)->resets, memory_order_relaxed) == 0)))
+        hed_remote_send(r, e->ctx->object.handle, 0, 0, HED_cuEventDestroy_v2,
                         &(struct hed_cuEventDestroy_v2){event_name(e)});
+    hed_unlock(&r->events_lock);
 }
 
 CUresult
@@ -40,6 +66,7 @@ hed_remote_put_event(struct hed_remote *r, struct hed_stream *s, struct hed_work
     const uint64_t stream = hed_stream_name(s);
     const CUevent event = event_name(w->event.event);
 
+    hed_remote_need_event(r, w->event.event);
     if (w->kind == HED_WORK_EVENT_WAIT) {
         hed_remote_send(
             r, s->ctx->object.handle, stream, w->number, HED_cuStreamWaitEvent,

@@ -296,6 +296,10 @@ tell_node(struct hed_remote *r, uint64_t context, const struct hed_exec_node *n,
     const uint64_t where = empty ? context : n->work->ctx->object.handle;
     const size_t own = choice ? sizeof(struct hed_graph_choice) : empty ? 0 : own_size(n->work);
     struct hed_remote_channel *channel;
+
+    if (!empty && (n->work->kind == HED_WORK_EVENT_RECORD || n->work->kind == HED_WORK_EVENT_WAIT))
+        hed_remote_need_event(r, n->work->event.event);
+
     struct hed_graph_body *b =
         graph_step(r, where, child ? HED_GRAPH_CHILD : HED_GRAPH_NODE, in + own, &channel);
 

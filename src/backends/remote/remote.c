@@ -69,6 +69,7 @@ remote_init(struct hed_layer *self, const struct hed_config *config, struct hed_
     if (!err) {
         r->heap = -1;
         hed_lock_init(&r->channels_lock, HED_RANK_CHANNELS);
+        hed_lock_init(&r->events_lock, HED_RANK_EVENTS);
         err = hed_remote_code_init(r);
     }
     if (!err)

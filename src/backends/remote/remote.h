@@ -67,6 +67,8 @@ struct hed_remote {
     struct hed_remote_channel *channels;
     uint32_t threads; /* channels made so far */
 
+    struct hed_lock events_lock; /* rank HED_RANK_EVENTS: event.c */
+
     uint64_t arena;      /* where all shares begin, also those of devices that are not visible */
     uint64_t base, size; /* of the arena as this client has it; host's share last */
     uint64_t stride, usable; /* bytes: from share to share, and of each that may be used */
@@ -206,6 +208,8 @@ void hed_remote_read_locked(struct hed_remote *r, struct hed_stream *s);
 bool hed_remote_is_late_locked(struct hed_stream *s);
 
 void hed_remote_event_made(void *m, struct hed_event *e); /* event.c */
+/* The worker has the event from now on. Before a message that names it. */
+void hed_remote_need_event(struct hed_remote *r, struct hed_event *e);
 void hed_remote_event_gone(void *m, struct hed_event *e);
 CUresult hed_remote_event_time(void *m, struct hed_event *begin, struct hed_event *end, float *ms);
 CUresult hed_remote_put_event(struct hed_remote *r, struct hed_stream *s, struct hed_work *w);

@@ -84,6 +84,7 @@ struct hed_event {
     uint32_t generation;                   /* the context's, when it was made */
     unsigned flags;                        /* CU_EVENT_... */
     _Atomic bool gone;                     /* the machine has been told that it is destroyed */
+    _Atomic bool mirrored;                 /* the machine's: its worker has the event, too */
     struct hed_lock lock;                  /* guards what follows; rank HED_RANK_EVENT */
     struct hed_point point;                /* of the last record */
     bool recorded;                         /* ever */

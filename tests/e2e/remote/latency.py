@@ -25,6 +25,7 @@ THINGS = ("launch", "record", "copy_pageable", "copy_pinned", "copy_back", "copy
           "allocate", "allocate_in_order", "new_stream", "new_event", "launch_graph", "query")
 WAYS = (0, 0.0002, 0.001, 0.010, 0.030)  # seconds, each
 FEW, MANY = 10, 1000
+CALL = 1  # HED_MSG_CALL
 ALLOWED = 4  # round trips that may come in between, of 1000: a lease, room for what was destroyed
 START = 11  # answers to a program of the runtime, to its first result
 
@@ -64,6 +65,21 @@ class Latency(faults.Faults):
             print(f"{thing:20} {FEW:5}: {few:3} round trips, {MANY}: {many:3}, {us} us")
             self.assertLessEqual(many, few + ALLOWED, thing)
             self.assertLessEqual(few, 2 + ALLOWED, thing)
+
+    def test_an_event_that_is_never_used_is_no_message(self):
+        def talk(proxy, process):
+            self.assertEqual(process.stdout.readline().strip(), "ready")
+            before = proxy.kinds(True).get(CALL, 0)
+            process.stdin.write("\n")
+            process.stdin.flush()
+            process.stdout.readline()  # the wait at the end has been answered, so all has passed
+            calls = proxy.kinds(True).get(CALL, 0) - before
+            process.stdin.write("\n")
+            return calls
+
+        server = self.serve()
+        calls = self.through(server, 0.0, [PROGRAM, "new_event", str(MANY)], talk)
+        self.assertLessEqual(calls, ALLOWED)
 
     def test_over_longer_ways(self):
         server = self.serve()
