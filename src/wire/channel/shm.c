@@ -106,8 +106,10 @@ init_rings(struct hed_shm_channel *s, struct hed_conn *conn, bool client)
                   HED_CHANNEL_STAGED, 1, conn);
     hed_ring_init(client ? &s->bulk_in : &s->bulk_out, &words[HED_SHM_BULK_OUT], bulk_out,
                   HED_CHANNEL_STAGED, 1, conn);
-    /* A client sends much that can wait; a worker's answers never can. */
+    /* A client sends much that can wait; a worker's answers never can. A client waits for the
+     * device, often for the same work again; a worker waits for the program to do something. */
     s->in.waiter.naps = !client && s->in.waiter.few;
+    s->in.waiter.expects = client && !s->in.waiter.few;
 }
 
 /* ---- beginning and end ----------------------------------------------------------------------- */

@@ -1,10 +1,12 @@
 /* The spin and the sleep of wait.h.
  *
- * Spinning pays when the answer is nearly there, and takes the core from whoever is to answer when
- * cores are few. So the spin grows when the change came while spinning, or so soon after going to
- * sleep that it would have; it shrinks when it was in vain. Now and then the longest is tried, or
- * two who have taken to sleeping would never learn better. Giving way (sched_yield) in between was
- * tried and was no better: who yields goes behind those who compute, who is woken before them. */
+ * Spinning pays off when the answer is nearly there. When cores are few, it takes the core from the
+ * process that is to answer. So the spin grows when the change came during it, or so soon after it
+ * that a longer one would have met it, and shrinks when it was in vain. Now and then the longest
+ * spin is tried: two sides that both sleep would otherwise never learn that spinning pays. Yielding
+ * (sched_yield) in between was tried and was no better: a thread that yields goes behind those that
+ * compute, a thread that is woken goes in front of them.
+ */
 #include "wire/channel/wait.h"
 
 #include <sched.h>
@@ -17,8 +19,8 @@
 #include "wire/channel/channel.h"
 #include "wire/conn.h"
 
-#define LOOKS 16       /* between looks at the clock */
-#define FIRST_LOOKS 32 /* before the clock is looked at at all */
+#define LOOKS 16       /* at the position, between two at the clock */
+#define FIRST_LOOKS 32 /* at the position, before the first at the clock */
 #define TRY_EVERY 16   /* waits; how often the longest spin is tried */
 #define GROWS_FROM 500 /* ns */
 #define PARK_MS (HED_CHANNEL_LOST_MS / 2)
@@ -45,7 +47,7 @@ hed_waiter_init(struct hed_waiter *w, struct hed_conn *conn)
 void
 hed_wait_unpark(_Atomic uint32_t *parked)
 {
-    /* Relaxed: the word itself is all that is told. A waiter that has not slept yet does not. */
+    /* Relaxed: the word itself is the message. A waiter that does not sleep yet will not. */
     if (atomic_exchange_explicit(parked, HED_WAIT_AWAKE, memory_order_relaxed) != HED_WAIT_AWAKE)
         hed_futex_wake(parked, 1);
 }
@@ -53,20 +55,20 @@ hed_wait_unpark(_Atomic uint32_t *parked)
 void
 hed_wait_leave(_Atomic uint32_t *parked)
 {
-    /* Release: pairs with the exchange in park(), after which the connection is found closed. */
+    /* Release: pairs with the exchange in wait_park(); the connection is found closed after it. */
     atomic_store_explicit(parked, HED_WAIT_LEFT, memory_order_release);
     hed_futex_wake(parked, 1);
 }
 
 /* Acquire: pairs with the store in hed_wait_tell(). */
 static inline bool
-changed(const _Atomic uint64_t *position, uint64_t seen)
+has_changed(const _Atomic uint64_t *position, uint64_t seen)
 {
     return atomic_load_explicit(position, memory_order_acquire) != seen;
 }
 
 static void
-adapt(struct hed_waiter *w, bool paid)
+adapt_spin(struct hed_waiter *w, bool paid)
 {
     uint32_t next = paid ? w->spin * 2 : w->spin / 2;
 
@@ -77,15 +79,13 @@ adapt(struct hed_waiter *w, bool paid)
     w->spin = next < w->spin_most ? next : w->spin_most;
 }
 
-/* Spins until the change is there (true) or the time for it is used up. */
+/* Spins until the change is there (true), or until `end`. */
 static bool
-spin(struct hed_waiter *w, const _Atomic uint64_t *position, uint64_t seen, uint64_t start)
+spin_until(const _Atomic uint64_t *position, uint64_t seen, uint64_t end)
 {
-    const uint32_t time = ++w->waits % TRY_EVERY == 0 ? w->spin_most : w->spin;
-
-    while (time > 0 && hed_now_ns() - start < time) {
+    while (hed_now_ns() < end) {
         for (int i = 0; i < LOOKS; i++) {
-            if (changed(position, seen))
+            if (has_changed(position, seen))
                 return true;
             hed_relax();
         }
@@ -93,10 +93,18 @@ spin(struct hed_waiter *w, const _Atomic uint64_t *position, uint64_t seen, uint
     return false;
 }
 
-/* Sleeps once, at most so long. True: the change is there. */
 static bool
-park(struct hed_waiter *w, const _Atomic uint64_t *position, uint64_t seen,
-     _Atomic uint32_t *parked, enum hed_wait_parked how, int64_t ns)
+spin_first(struct hed_waiter *w, const _Atomic uint64_t *position, uint64_t seen, uint64_t start)
+{
+    const uint32_t time = ++w->waits % TRY_EVERY == 0 ? w->spin_most : w->spin;
+
+    return time > 0 && spin_until(position, seen, start + time);
+}
+
+/* Sleeps once, for at most so long. True: the change is there. */
+static bool
+wait_park(struct hed_waiter *w, const _Atomic uint64_t *position, uint64_t seen,
+          _Atomic uint32_t *parked, enum hed_wait_parked how, int64_t ns)
 {
     uint32_t was = how;
     bool woken = true;
@@ -104,28 +112,29 @@ park(struct hed_waiter *w, const _Atomic uint64_t *position, uint64_t seen,
     /* Sequentially consistent, store before load: the other side is hed_wait_tell(). */
     const bool left = atomic_exchange_explicit(parked, was, memory_order_seq_cst) == HED_WAIT_LEFT;
 
-    if (left) /* relaxed: nobody but this thread will look; the next sleep is to know it, too */
+    if (left) /* relaxed: only this thread looks at it, before its next sleep */
         atomic_store_explicit(parked, HED_WAIT_LEFT, memory_order_relaxed);
     else if (atomic_load_explicit(position, memory_order_seq_cst) == seen)
         woken = hed_futex_wait(parked, was, ns);
-    /* Relaxed: a waker that reads the old value wakes nobody, which is harmless. That somebody left
+    /* Relaxed: a waker that reads the old value wakes nobody, which is harmless. HED_WAIT_LEFT
      * stays there. */
     atomic_compare_exchange_strong_explicit(parked, &was, HED_WAIT_AWAKE, memory_order_relaxed,
                                             memory_order_relaxed);
 
-    const bool there = changed(position, seen);
+    const bool there = has_changed(position, seen);
 
-    w->missed += how == HED_WAIT_PARKED && there && !woken;
+    w->missed += ns == w->park_ms * INT64_C(1000000) && there && !woken;
     return there;
 }
 
-/* Where cores are few, being woken for every message would cost the writer more than the message:
- * after a busy time the reader looks by itself for a while. */
+/* Where cores are few, waking the reader for every message would cost the writer more than the
+ * message: after a busy time the reader looks by itself for a while. */
 static bool
-nap(struct hed_waiter *w, const _Atomic uint64_t *position, uint64_t seen, _Atomic uint32_t *parked)
+take_naps(struct hed_waiter *w, const _Atomic uint64_t *position, uint64_t seen,
+          _Atomic uint32_t *parked)
 {
     for (int i = 0; i < HED_WAIT_NAPS; i++)
-        if (park(w, position, seen, parked, HED_WAIT_NAPPING, HED_WAIT_NAP))
+        if (wait_park(w, position, seen, parked, HED_WAIT_NAPPING, HED_WAIT_NAP))
             return true;
     return false;
 }
@@ -142,12 +151,30 @@ sleep_until_changed(struct hed_waiter *w, const _Atomic uint64_t *position, uint
             return HED_ETIME;
         if (end && end - now < (uint64_t)ns)
             ns = (int64_t)(end - now);
-        if (park(w, position, seen, parked, HED_WAIT_PARKED, ns))
+        if (wait_park(w, position, seen, parked, HED_WAIT_PARKED, ns))
             return 0;
-        /* Woken for nothing, or not at all: the peer may be gone. What it said before is heard. */
+        /* It was woken without a change, or by the clock: the peer may be gone. What the peer said
+         * before that is still read. */
         if (w->conn && hed_conn_gone(w->conn))
-            return changed(position, seen) ? 0 : HED_EIO;
+            return has_changed(position, seen) ? 0 : HED_EIO;
     }
+}
+
+/* Sleeps until the usual wait is about to end, and then spins. HED_ETIME: it took longer. */
+static int
+wait_as_usual(struct hed_waiter *w, const _Atomic uint64_t *position, uint64_t seen,
+              _Atomic uint32_t *parked, uint64_t start)
+{
+    uint64_t from, to;
+
+    if (!hed_wait_expects(w, &from, &to))
+        return HED_ETIME;
+
+    const int err = sleep_until_changed(w, position, seen, parked, start + from);
+
+    if (err != HED_ETIME)
+        return err;
+    return spin_until(position, seen, start + to) ? 0 : HED_ETIME;
 }
 
 int
@@ -155,30 +182,36 @@ hed_wait_change(struct hed_waiter *w, const _Atomic uint64_t *position, uint64_t
                 _Atomic uint32_t *parked, int timeout_ms)
 {
     if (timeout_ms == 0)
-        return changed(position, seen) ? 0 : HED_ETIME;
+        return has_changed(position, seen) ? 0 : HED_ETIME;
     for (int i = 0; w->spin_most && i < FIRST_LOOKS; i++) {
-        if (changed(position, seen))
+        if (has_changed(position, seen))
             return 0;
         hed_relax();
     }
 
     const uint64_t start = hed_now_ns();
     const uint64_t end = timeout_ms < 0 ? 0 : start + (uint64_t)timeout_ms * UINT64_C(1000000);
+    int err = HED_ETIME;
 
-    if (spin(w, position, seen, start)) {
-        adapt(w, true);
+    if (spin_first(w, position, seen, start)) {
+        adapt_spin(w, true);
         return 0;
     }
-
-    if (w->naps && timeout_ms < 0 && nap(w, position, seen, parked)) {
-        adapt(w, false);
+    if (w->naps && timeout_ms < 0 && take_naps(w, position, seen, parked)) {
+        adapt_spin(w, false);
         return 0;
     }
+    if (timeout_ms < 0)
+        err = wait_as_usual(w, position, seen, parked, start);
+    if (err == HED_ETIME)
+        err = sleep_until_changed(w, position, seen, parked, end);
 
-    const int r = sleep_until_changed(w, position, seen, parked, end);
+    const uint64_t took = hed_now_ns() - start;
 
-    /* Half of it where cores are few: there the peer may be on this one, waits for our spin to end,
-     * and takes the longer the longer we spin. */
-    adapt(w, r == 0 && hed_now_ns() - start < (w->spin_least ? w->spin_most : w->spin_most / 2));
-    return r;
+    /* Half of it where cores are few: there the peer may run on this core, waits until our spin
+     * ends, and takes the longer the longer we spin. */
+    adapt_spin(w, err == 0 && took < (w->spin_least ? w->spin_most : w->spin_most / 2));
+    if (err == 0)
+        w->usual = took;
+    return err;
 }

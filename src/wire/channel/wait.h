@@ -6,15 +6,24 @@
  *   if *position == seen       (seq. cst.)        *parked = 0, wake
  *       sleep while *parked == 1
  *
- * Who leaves for good writes HED_WAIT_LEFT into the word instead: a waiter that finds it there asks
- * whether the peer is gone before it sleeps.
+ * A sleeper on an idle core takes tens of microseconds to wake up. A program that waits for the
+ * same work again and again, such as a training step, would pay that each time. So a client, which
+ * waits for answers, remembers how long its last long wait took, sleeps a little less than that,
+ * and then spins again:
+ *
+ *   0                        usual - margin    usual    usual + margin
+ *   ├── spin ──┤ sleep ·············├───────── spin ─────────┤ sleep ···
+ *
+ * A side that leaves for good writes HED_WAIT_LEFT into the word instead. A waiter that finds it
+ * there asks whether the peer is gone before it sleeps.
  *
  * Invariants:
  * 1. Either the waiter sees the new position or the waker sees that it is parked: each stores
  *    first and loads after it, and all four are sequentially consistent.
  * 2. Neither side trusts the words: whatever is in them, a wait ends when the connection is gone,
  *    and costs the other side nothing but time.
- * 3. How long is spun follows what paid off before, and never exceeds HED_WAIT_SPIN_MOST.
+ * 3. How long a waiter spins follows from what paid off before. The first spin never exceeds
+ *    HED_WAIT_SPIN_MOST, the second one a quarter of the usual wait, or two margins.
  */
 #pragma once
 
@@ -30,24 +39,49 @@ struct hed_conn;
 #define HED_WAIT_NAP 40000             /* ns */
 #define HED_WAIT_NAPS 50               /* before the sleep is a deep one */
 
+/* The second spin begins and ends an eighth of the usual wait before and after its end, within
+ * these limits. */
+#define HED_WAIT_MARGIN_LEAST 100000            /* ns; a timer and a sleeper may be that late */
+#define HED_WAIT_MARGIN_MOST 1000000            /* ns */
+#define HED_WAIT_USUAL_MOST UINT64_C(100000000) /* ns; longer waits have no second spin */
+
 struct hed_waiter {        /* of one side of one direction; used by one thread at a time */
-    struct hed_conn *conn; /* who might be gone; NULL: nobody */
-    uint32_t spin;         /* ns; what is spun next time */
+    struct hed_conn *conn; /* asked whether the peer is gone; NULL: nobody is */
+    uint32_t spin;         /* ns; how long the next wait spins */
     uint32_t spin_least;   /* ns */
     uint32_t spin_most;    /* ns; 0: there is one core */
     uint32_t waits;        /* that were longer than a few looks */
-    bool few;              /* cores, that is */
-    bool naps;             /* sleeps shortly at first, and is not woken for what can wait */
+    uint64_t usual;        /* ns; the last wait that outlasted its spin; 0: none yet */
+    bool few;              /* there are few cores */
+    bool expects;          /* spins again when its usual wait is about to end */
+    bool naps;             /* takes short sleeps first, from which it need not be woken */
     uint32_t park_ms;      /* the longest sleep, after which it asks whether the peer is gone */
     uint32_t missed;       /* sleeps that only the clock ended, though there was a change: tests */
 };
 
 void hed_waiter_init(struct hed_waiter *w, struct hed_conn *conn);
 
-/* Waits until *position is no longer `seen`, which it was when looked at last; timeout_ms < 0: as
- * long as the peer lives. 0, HED_ETIME, HED_EIO when the peer is gone. */
+/* Waits until *position is no longer `seen`, its value when the caller last looked; timeout_ms < 0:
+ * as long as the peer lives. 0, HED_ETIME, HED_EIO when the peer is gone. */
 int hed_wait_change(struct hed_waiter *w, const _Atomic uint64_t *position, uint64_t seen,
                     _Atomic uint32_t *parked, int timeout_ms);
+
+/* When to spin for the second time, in ns after the wait has begun. False: not at all. */
+static inline bool
+hed_wait_expects(const struct hed_waiter *w, uint64_t *from, uint64_t *to)
+{
+    uint64_t margin = w->usual / 8;
+
+    if (!w->expects || w->usual == 0 || w->usual > HED_WAIT_USUAL_MOST)
+        return false;
+    if (margin < HED_WAIT_MARGIN_LEAST)
+        margin = HED_WAIT_MARGIN_LEAST;
+    if (margin > HED_WAIT_MARGIN_MOST)
+        margin = HED_WAIT_MARGIN_MOST;
+    *from = w->usual > margin ? w->usual - margin : 0;
+    *to = w->usual + margin;
+    return true;
+}
 
 /* What a parked word can be; a hostile peer may write anything. */
 enum hed_wait_parked { HED_WAIT_AWAKE, HED_WAIT_PARKED, HED_WAIT_LEFT, HED_WAIT_NAPPING };
@@ -56,12 +90,12 @@ void hed_wait_unpark(_Atomic uint32_t *parked); /* for hed_wait_tell() */
 void hed_wait_leave(_Atomic uint32_t *parked);  /* after the connection was closed */
 
 /* Moves the position that the other side may be waiting for, and wakes it if it is parked.
- * can_wait: not from a nap, which it wakes from soon. */
+ * can_wait: does not wake it from a nap, which ends soon. */
 static inline void
 hed_wait_tell(_Atomic uint64_t *position, uint64_t value, _Atomic uint32_t *parked, bool can_wait)
 {
     /* The store releases what was written before it to hed_wait_change()'s caller. Store and load
-     * are sequentially consistent: the other side is park() in wait.c. */
+     * are sequentially consistent: the other side is wait_park() in wait.c. */
     atomic_store_explicit(position, value, memory_order_seq_cst);
 
     const uint32_t state = atomic_load_explicit(parked, memory_order_seq_cst);

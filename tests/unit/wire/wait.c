@@ -1,0 +1,129 @@
+/* Tests of waiting for a word in shared memory: what a waiter expects, and that it wakes up in
+ * every phase of a wait. */
+#include "harness/unit.h"
+
+#include <pthread.h>
+
+#include "base/err.h"
+#include "base/relax.h"
+#include "wire/channel/wait.h"
+
+#define US UINT64_C(1000)
+#define MS UINT64_C(1000000)
+
+static void
+nothing_is_expected_without_a_usual_wait(void **state)
+{
+    struct hed_waiter w = {.expects = true};
+    uint64_t from, to;
+
+    assert_false(hed_wait_expects(&w, &from, &to));
+    w.usual = HED_WAIT_USUAL_MOST + 1;
+    assert_false(hed_wait_expects(&w, &from, &to));
+    w = (struct hed_waiter){.usual = MS};
+    assert_false(hed_wait_expects(&w, &from, &to));
+}
+
+static void
+the_second_spin_is_an_eighth_of_the_wait_within_limits(void **state)
+{
+    static const struct {
+        uint64_t usual, from, to;
+    } rows[] = {
+        {50 * US, 0, 150 * US},         {100 * US, 0, 200 * US},     {800 * US, 700 * US, 900 * US},
+        {4 * MS, 3500 * US, 4500 * US}, {80 * MS, 79 * MS, 81 * MS},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct hed_waiter w = {.expects = true, .usual = rows[i].usual};
+        uint64_t from = 1, to = 1;
+
+        assert_true(hed_wait_expects(&w, &from, &to));
+        assert_int_equal(from, rows[i].from);
+        assert_int_equal(to, rows[i].to);
+    }
+}
+
+struct word {
+    _Atomic uint64_t position;
+    _Atomic uint32_t parked;
+    struct hed_waiter waiter;
+    int result;
+};
+
+static void *
+wait_for_word(void *arg)
+{
+    struct word *w = arg;
+
+    w->result = hed_wait_change(&w->waiter, &w->position, 0, &w->parked, -1);
+    return NULL;
+}
+
+/* Tells when the waiter sleeps. */
+static void
+wake_sleeper(struct word *w)
+{
+    pthread_t thread;
+
+    assert_int_equal(pthread_create(&thread, NULL, wait_for_word, w), 0);
+    while (atomic_load(&w->parked) != HED_WAIT_PARKED)
+        hed_relax();
+    hed_wait_tell(&w->position, 1, &w->parked, false);
+    pthread_join(thread, NULL);
+    assert_int_equal(w->result, 0);
+    assert_int_equal(atomic_load(&w->parked), HED_WAIT_AWAKE);
+}
+
+static void
+a_long_wait_is_remembered(void **state)
+{
+    struct word w = {.waiter = {.park_ms = 500, .expects = true}};
+
+    wake_sleeper(&w);
+    assert_true(w.waiter.usual > 0);
+}
+
+static void
+a_change_before_the_usual_time_wakes_it(void **state)
+{
+    struct word w = {.waiter = {.park_ms = 500, .expects = true, .usual = 90 * MS}};
+
+    for (int i = 0; i < 20; i++) {
+        atomic_store(&w.position, 0);
+        w.waiter.usual = 90 * MS;
+        wake_sleeper(&w);
+    }
+}
+
+static void
+a_change_during_the_second_spin_is_seen(void **state)
+{
+    struct word w = {.waiter = {.park_ms = 500, .expects = true, .usual = 50 * US}};
+    pthread_t thread;
+
+    /* The first margin is longer than the usual wait: it spins at once, and then sleeps. */
+    assert_int_equal(pthread_create(&thread, NULL, wait_for_word, &w), 0);
+    hed_wait_tell(&w.position, 1, &w.parked, false);
+    pthread_join(thread, NULL);
+    assert_int_equal(w.result, 0);
+}
+
+static void
+a_change_after_the_second_spin_wakes_it(void **state)
+{
+    struct word w = {.waiter = {.park_ms = 500, .expects = true, .usual = 50 * US}};
+
+    wake_sleeper(&w);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(nothing_is_expected_without_a_usual_wait),
+    cmocka_unit_test(the_second_spin_is_an_eighth_of_the_wait_within_limits),
+    cmocka_unit_test(a_long_wait_is_remembered),
+    cmocka_unit_test(a_change_before_the_usual_time_wakes_it),
+    cmocka_unit_test(a_change_during_the_second_spin_is_seen),
+    cmocka_unit_test(a_change_after_the_second_spin_wakes_it),
+};
+
+HED_UNIT_MAIN(tests)
