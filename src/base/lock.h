@@ -25,6 +25,7 @@ enum hed_rank {
     HED_RANK_CONTEXT,    /* what is in one context */
     HED_RANK_EVENT,      /* an event's last record */
     HED_RANK_STREAM,     /* a stream's queue */
+    HED_RANK_EVENTS,     /* an event being made or destroyed in a remote machine */
     HED_RANK_MEMORY,     /* a soft driver's addresses and allocations */
     HED_RANK_MIRRORS,    /* memory that is mirrored on a remote machine being synchronized */
     HED_RANK_HANDLES,    /* a soft driver's table of handles */
@@ -33,7 +34,6 @@ enum hed_rank {
     HED_RANK_HOST,       /* host functions that a remote machine must run */
     HED_RANK_LEASE,      /* memory and copies of a remote machine */
     HED_RANK_WORKER,     /* a server's worker: its channels, its failure */
-    HED_RANK_EVENTS,     /* an event being made or destroyed in a remote machine */
     HED_RANK_CHANNELS,   /* a remote machine's channels */
     HED_RANK_CHANNEL,    /* what one channel has buffered */
     HED_RANK_CONN,       /* a secured connection, because TLS is not thread-safe */

@@ -251,7 +251,8 @@ static CUresult
 perform(struct hed_worker_channel *ch, const struct hed_msg *m, void *args, struct doing *d)
 {
     const enum hed_cuda_call id = (enum hed_cuda_call)m->call;
-    const CUresult refused = prepare(ch->worker, id, m->context, args, d);
+    const CUresult refused =
+        hed_worker_explain(ch->worker, m->context, prepare(ch->worker, id, m->context, args, d));
     uint64_t rooms[HED_CUDA_ROOMS];
 
     if (refused != CUDA_SUCCESS)

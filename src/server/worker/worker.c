@@ -150,6 +150,16 @@ hed_worker_failed(struct hed_worker *w, uint64_t context, CUresult error)
         atomic_fetch_add_explicit(&w->slots[HED_WORKER_FAILURES], 1, memory_order_relaxed);
 }
 
+CUresult
+hed_worker_explain(struct hed_worker *w, uint64_t context, CUresult r)
+{
+    /* Acquire: as in fill_answer. */
+    const int failed =
+        r == CUDA_ERROR_INVALID_HANDLE ? atomic_load_explicit(&w->failed, memory_order_acquire) : 0;
+
+    return failed && w->failed_context == context ? (CUresult)failed : r;
+}
+
 void
 hed_worker_recovered(struct hed_worker *w, uint64_t context)
 {

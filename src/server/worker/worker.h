@@ -207,6 +207,9 @@ int hed_worker_answer_with(struct hed_worker_channel *ch, const struct hed_msg *
                            void *answer, size_t size, uint64_t bulk);
 /* The result of work that nobody waits for. 0 is fine. */
 void hed_worker_failed(struct hed_worker *w, uint64_t context, CUresult error);
+/* The result of a call whose object has no name: if the context had failed before, the object could
+ * not be made, and the failure is the answer. All other results stay as they are. */
+CUresult hed_worker_explain(struct hed_worker *w, uint64_t context, CUresult r);
 /* The context has been destroyed or reset: its failure is told no more. */
 void hed_worker_recovered(struct hed_worker *w, uint64_t context);
 /* The stream of a message as the backend names it. HED_ENOTFOUND. */

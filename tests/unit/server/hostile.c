@@ -92,12 +92,26 @@ what_was_freed_is_not_freed_again(void **state)
 
     (void)state;
     assert_int_equal(result(ch, HED_cuEventCreate, &create, play_name(3) + 5), CUDA_SUCCESS);
-    /* Also if it is said to block, so that the turn is passed on before the call is made. */
+    /* Also if it is said to block, so that the next ticket goes on before the call is made. */
     assert_int_equal(call(ch, HED_cuEventDestroy_v2, &destroy, 0, HED_MSG_BLOCKS), 0);
     assert_int_equal(play_result, CUDA_SUCCESS);
     assert_int_equal(result(ch, HED_cuEventDestroy_v2, &destroy, 0), CUDA_ERROR_INVALID_HANDLE);
     assert_int_equal(result(ch, HED_cuEventQuery, &(struct hed_cuEventQuery){.hEvent = event}, 0),
                      CUDA_ERROR_INVALID_HANDLE);
+}
+
+/* An object that a failed context could not make has no name; its calls answer the failure. */
+static void
+a_failed_context_answers_its_failure(void **state)
+{
+    struct hed_worker_channel *ch = play_begin(no_bulk, 0);
+    const struct hed_cuEventQuery query = {.hEvent = (CUevent)(uintptr_t)(play_name(3) + 5)};
+
+    (void)state;
+    hed_worker_failed(ch->worker, play_name(1), CUDA_ERROR_ILLEGAL_ADDRESS);
+    assert_int_equal(result(ch, HED_cuEventQuery, &query, 0), CUDA_ERROR_ILLEGAL_ADDRESS);
+    ch->worker->failed_context = play_name(1) + 1;
+    assert_int_equal(result(ch, HED_cuEventQuery, &query, 0), CUDA_ERROR_INVALID_HANDLE);
 }
 
 /* Objects without a name could be made for ever, and nobody would count them. */
@@ -260,6 +274,7 @@ other_processes_are_not_told_of(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(calls_that_nobody_sends_are_not_made),
     cmocka_unit_test(what_was_freed_is_not_freed_again),
+    cmocka_unit_test(a_failed_context_answers_its_failure),
     cmocka_unit_test(a_new_object_needs_a_name_of_its_own),
     cmocka_unit_test(textures_are_those_that_were_made),
     cmocka_unit_test(addresses_are_the_clients_own),
