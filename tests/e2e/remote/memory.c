@@ -393,7 +393,8 @@ be_the_other_client(bool taken)
 
     OK(CU(cuMemGetInfo_v2)(&left, &total));
     if (!taken) {
-        OK(CU(cuMemAlloc_v2)(&p, total / 10 * 6));
+        /* Nobody waits for a free: the first client's worker may still have it before it. */
+        WAIT_UNTIL(CU(cuMemAlloc_v2)(&p, total / 10 * 6) == CUDA_SUCCESS);
         return 0;
     }
     CHECK(left < total / 2, "%zu of %zu bytes are free", left, total);
