@@ -47,6 +47,9 @@ def _values(w, spec, nvidia):
             continue
         for name, value in e.values.items():
             w(f'_Static_assert((int){name} == {value}, "{name}");')
+    for c in spec.consts:
+        if isinstance(c.value, int):  # clang takes no pointers here
+            w(f'_Static_assert({c.name} == {c.value}, "{c.name}");')
     for r in spec.records:
         if r.name in interop:
             continue

@@ -352,6 +352,10 @@ class Spec:
         return {c[2:] for c in codes if c.startswith("h.")} | self.kinds
 
     @property
+    def consts(self):
+        return [t for t in self.types if isinstance(t, Const)]
+
+    @property
     def enums(self):
         return [t for t in self.types if isinstance(t, Enum)]
 
@@ -361,5 +365,11 @@ class Spec:
 
 
 class Const:
-    def __init__(self, name, c):
-        self.name, self.c = name, c
+    """A macro: a number, or a piece of C such as `((CUstream)0x1)`."""
+
+    def __init__(self, name, value):
+        self.name, self.value = name, value
+
+    @property
+    def c(self):
+        return f"({self.value})" if isinstance(self.value, int) and self.value < 0 else self.value

@@ -64,8 +64,9 @@ class Vocabulary:
         for c in calls:
             c.area = name
 
-    def const(self, name, c):
-        self._spec.add(Const(name, str(c)), name)
+    def const(self, name, value):
+        """A macro of NVIDIA's header: a number, or a piece of C."""
+        self._spec.add(Const(name, value), name)
 
     def alias(self, name, base, code=None):
         return self._spec.add(Alias(name, base, code), name)

@@ -195,7 +195,7 @@ struct("CUDA_BATCH_MEM_OP_NODE_PARAMS_v2",
 
 alias("CUgraphConditionalHandle", cuuint64_t, "h.conditional")
 
-const("CU_GRAPH_COND_ASSIGN_DEFAULT", "0x1")
+const("CU_GRAPH_COND_ASSIGN_DEFAULT", 0x1)
 enum("CUgraphConditionalNodeType",
      CU_GRAPH_COND_TYPE_IF=0, CU_GRAPH_COND_TYPE_WHILE=1, CU_GRAPH_COND_TYPE_SWITCH=2)
 

@@ -1,4 +1,4 @@
 """NVML 13.0. The files are executed in this order, in one name space (gen/vocabulary.py)."""
 
-FILES = ["system", "device_types", "usage_types", "device", "control", "mig", "vgpu", "local",
-         "areas"]
+FILES = ["system", "device_types", "usage_types", "device", "control", "mig", "vgpu", "numbers",
+         "local", "areas"]

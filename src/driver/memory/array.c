@@ -13,10 +13,12 @@
 #include "driver/memory/memory_index.h"
 
 #define ROW_ALIGN 64 /* bytes; rows begin at multiples */
-#define KNOWN_FLAGS                                                                 \
-    (HED_ARRAY_LAYERED | HED_ARRAY_SURFACE | HED_ARRAY_CUBEMAP | HED_ARRAY_GATHER | \
-     HED_ARRAY_COLOR | HED_ARRAY_SPARSE | HED_ARRAY_DEFERRED | HED_ARRAY_VIDEO)
-#define REFUSED_FLAGS (HED_ARRAY_SPARSE | HED_ARRAY_DEFERRED | HED_ARRAY_VIDEO)
+#define KNOWN_FLAGS                                                                      \
+    (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_SURFACE_LDST | CUDA_ARRAY3D_CUBEMAP |           \
+     CUDA_ARRAY3D_TEXTURE_GATHER | CUDA_ARRAY3D_COLOR_ATTACHMENT | CUDA_ARRAY3D_SPARSE | \
+     CUDA_ARRAY3D_DEFERRED_MAPPING | CUDA_ARRAY3D_VIDEO_ENCODE_DECODE)
+#define REFUSED_FLAGS \
+    (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING | CUDA_ARRAY3D_VIDEO_ENCODE_DECODE)
 
 /* ---- formats and shapes ---------------------------------------------------------------------- */
 
@@ -83,9 +85,9 @@ hed_format_of(CUarray_format format, unsigned channels, struct hed_format *out, 
 enum hed_shape
 hed_array_shape(const CUDA_ARRAY3D_DESCRIPTOR_v2 *given)
 {
-    const bool layered = given->Flags & HED_ARRAY_LAYERED;
+    const bool layered = given->Flags & CUDA_ARRAY3D_LAYERED;
 
-    if (given->Flags & HED_ARRAY_CUBEMAP)
+    if (given->Flags & CUDA_ARRAY3D_CUBEMAP)
         return layered ? HED_SHAPE_CUBE_LAYERED : HED_SHAPE_CUBE;
     if (layered)
         return given->Height ? HED_SHAPE_2D_LAYERED : HED_SHAPE_1D_LAYERED;
@@ -140,14 +142,14 @@ array_fits(const struct hed_device *dev, const CUDA_ARRAY3D_DESCRIPTOR_v2 *g)
 static bool
 has_shape(const CUDA_ARRAY3D_DESCRIPTOR_v2 *g)
 {
-    const bool layered = g->Flags & HED_ARRAY_LAYERED;
+    const bool layered = g->Flags & CUDA_ARRAY3D_LAYERED;
 
     if (g->Width == 0 || (g->Flags & ~KNOWN_FLAGS))
         return false;
-    if (g->Flags & HED_ARRAY_CUBEMAP)
+    if (g->Flags & CUDA_ARRAY3D_CUBEMAP)
         return g->Width == g->Height && g->Depth > 0 &&
                (layered ? g->Depth % 6 == 0 : g->Depth == 6);
-    if ((g->Flags & HED_ARRAY_GATHER) && (g->Height == 0 || (g->Depth && !layered)))
+    if ((g->Flags & CUDA_ARRAY3D_TEXTURE_GATHER) && (g->Height == 0 || (g->Depth && !layered)))
         return false;
     return layered ? g->Depth > 0 : g->Depth == 0 || g->Height > 0;
 }

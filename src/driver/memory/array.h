@@ -13,16 +13,6 @@
 #include "driver/driver.h"
 #include "driver/handle.h"
 
-#define HED_ARRAY_LAYERED 0x01u /* CUDA_ARRAY3D_..., macros in NVIDIA's header */
-#define HED_ARRAY_SURFACE 0x02u
-#define HED_ARRAY_CUBEMAP 0x04u
-#define HED_ARRAY_GATHER 0x08u
-#define HED_ARRAY_DEPTH 0x10u
-#define HED_ARRAY_COLOR 0x20u
-#define HED_ARRAY_SPARSE 0x40u
-#define HED_ARRAY_DEFERRED 0x80u
-#define HED_ARRAY_VIDEO 0x100u
-
 #define HED_LEVEL_ALIGN 512  /* bytes; levels of a mipmap begin at multiples */
 #define HED_MIPMAP_LEVELS 18 /* of the largest array any profile allows, and some */
 

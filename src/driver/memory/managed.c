@@ -10,9 +10,6 @@
 #include "driver/memory/memory_index.h"
 #include "driver/stream/stream.h"
 
-#define NOWHERE (-2) /* CU_DEVICE_INVALID */
-#define HOST (-1)    /* CU_DEVICE_CPU */
-
 struct place {
     CUmemLocationType type; /* INVALID: nowhere */
     int id;
@@ -36,8 +33,9 @@ struct pieces { /* hed_allocation.extra; NULL: nothing was said yet */
     struct piece at[];
 };
 
-static const struct advice no_advice = {.preferred = {CU_MEM_LOCATION_TYPE_INVALID, NOWHERE},
-                                        .prefetched = {CU_MEM_LOCATION_TYPE_INVALID, NOWHERE}};
+static const struct advice no_advice = {
+    .preferred = {CU_MEM_LOCATION_TYPE_INVALID, CU_DEVICE_INVALID},
+    .prefetched = {CU_MEM_LOCATION_TYPE_INVALID, CU_DEVICE_INVALID}};
 
 /* One thing said about a range: exactly one member is used, by `what`. */
 struct saying {
@@ -183,7 +181,7 @@ place_of_location(struct hed_driver *d, CUmemLocation_v1 l, struct place *out)
         *out = (struct place){l.type, l.id};
         return CUDA_SUCCESS;
     case CU_MEM_LOCATION_TYPE_HOST:
-        *out = (struct place){l.type, HOST};
+        *out = (struct place){l.type, CU_DEVICE_CPU};
         return CUDA_SUCCESS;
     case CU_MEM_LOCATION_TYPE_HOST_NUMA:
         if (l.id < 0)
@@ -201,7 +199,7 @@ place_of_location(struct hed_driver *d, CUmemLocation_v1 l, struct place *out)
 static CUmemLocation_v1
 location_of(CUdevice device)
 {
-    if (device == HOST)
+    if (device == CU_DEVICE_CPU)
         return (CUmemLocation_v1){CU_MEM_LOCATION_TYPE_HOST, 0};
     return (CUmemLocation_v1){CU_MEM_LOCATION_TYPE_DEVICE, device};
 }
@@ -416,7 +414,7 @@ common(const struct pieces *p, uint64_t from, uint64_t to)
 static int
 as_device(struct place p)
 {
-    return p.type == CU_MEM_LOCATION_TYPE_HOST_NUMA ? HOST : p.id;
+    return p.type == CU_MEM_LOCATION_TYPE_HOST_NUMA ? CU_DEVICE_CPU : p.id;
 }
 
 static void
@@ -428,9 +426,9 @@ put_accessed_by(const struct advice *v, int *out, size_t count)
         if (v->accessed_by >> i & 1)
             out[n++] = i;
     if (v->accessed_by_host && n < count)
-        out[n++] = HOST;
+        out[n++] = CU_DEVICE_CPU;
     while (n < count)
-        out[n++] = NOWHERE;
+        out[n++] = CU_DEVICE_INVALID;
 }
 
 static CUresult

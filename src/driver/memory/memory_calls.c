@@ -247,7 +247,7 @@ map_host_memory(struct hed_driver *d, uint64_t at)
     struct hed_allocation *a = hed_memory_in_locked(d->memory, HED_TREE_ALLOCATIONS, at);
 
     if (a && a->kind == HED_MEMORY_HOST && !hed_memory_is_mapped(a)) {
-        a->flags |= HED_MEMORY_DEVICEMAP;
+        a->flags |= CU_MEMHOSTALLOC_DEVICEMAP;
         atomic_fetch_add_explicit(&d->memory->mapped, 1, memory_order_relaxed);
     }
     hed_unlock(&d->memory_lock);

@@ -6,7 +6,8 @@
 #include "driver/driver.h"
 
 /* Flags of the API that are macros in NVIDIA's header. */
-#define HED_MEMHOSTALLOC_ALL 0x07u /* portable, device map, write-combined */
+#define HED_MEMHOSTALLOC_ALL \
+    (CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED)
 #define HED_MEMHOST_DEVICEMAP 0x02u
 #define HED_MEMHOSTREGISTER_ALL 0x0fu
 #define HED_MEMHOSTREGISTER_IOMEMORY 0x04u

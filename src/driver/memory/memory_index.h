@@ -36,13 +36,11 @@ struct hed_memory {
         *host_current; /* of the host: default and current; current is guarded */
 };
 
-#define HED_MEMORY_DEVICEMAP 2u /* in flags of HED_MEMORY_HOST: CU_MEMHOSTALLOC_DEVICEMAP */
-
 static inline bool
 hed_memory_is_mapped(const struct hed_allocation *a)
 {
     return a->kind == HED_MEMORY_MANAGED ||
-           (a->kind == HED_MEMORY_HOST && (a->flags & HED_MEMORY_DEVICEMAP));
+           (a->kind == HED_MEMORY_HOST && (a->flags & CU_MEMHOSTALLOC_DEVICEMAP));
 }
 
 static inline enum hed_memory_tree

@@ -21,7 +21,7 @@ next_level(const CUDA_ARRAY3D_DESCRIPTOR_v2 *g)
 
     next.Width = half(g->Width);
     next.Height = half(g->Height);
-    if (!(g->Flags & (HED_ARRAY_LAYERED | HED_ARRAY_CUBEMAP)))
+    if (!(g->Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP)))
         next.Depth = half(g->Depth);
     return next;
 }
@@ -31,7 +31,7 @@ static unsigned
 clamp_levels(const CUDA_ARRAY3D_DESCRIPTOR_v2 *g, unsigned asked)
 {
     CUDA_ARRAY3D_DESCRIPTOR_v2 level = *g;
-    const bool has_depth = !(g->Flags & (HED_ARRAY_LAYERED | HED_ARRAY_CUBEMAP));
+    const bool has_depth = !(g->Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP));
     unsigned most = 1;
 
     while (most < HED_MIPMAP_LEVELS &&

@@ -4,7 +4,6 @@
 #include "driver/memory/memory_calls.h"
 #include "driver/memory/memory_index.h"
 
-#define NO_DEVICE (-2)     /* CU_DEVICE_INVALID */
 #define ATTRIBUTES_MAX 256 /* asked for at once; there are 21 */
 
 /* What an address is, with the range and the mapping it is in. */
@@ -115,7 +114,7 @@ answer_attribute(const struct pointer *p, CUpointer_attribute attribute, void *d
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
         return put_int_attribute(data, m->kind == HED_MEMORY_MANAGED);
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-        return put_int_attribute(data, m->device ? m->device->ordinal : NO_DEVICE);
+        return put_int_attribute(data, m->device ? m->device->ordinal : CU_DEVICE_INVALID);
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
         return put64(data, p->range_at);
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
@@ -161,7 +160,7 @@ put_nothing(const struct pointer *p, bool reserved, bool known, CUpointer_attrib
         (void)put64(data, 0);
         break;
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-        (void)put_int_attribute(data, NO_DEVICE);
+        (void)put_int_attribute(data, CU_DEVICE_INVALID);
         break;
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:

@@ -12,11 +12,9 @@
 #include "driver/memory/memory_calls.h"
 #include "driver/memory/memory_index.h"
 
-#define FLAG_AS_INTEGER 0x01u /* CU_TRSF_..., macros in NVIDIA's header */
-#define FLAG_NORMALIZED 0x02u
-#define FLAG_SRGB 0x10u
-#define FLAG_SEAMLESS 0x40u
-#define KNOWN_FLAGS 0x73u /* the above, and 0x20, which is about speed */
+#define KNOWN_FLAGS                                                            \
+    (CU_TRSF_READ_AS_INTEGER | CU_TRSF_NORMALIZED_COORDINATES | CU_TRSF_SRGB | \
+     CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION | CU_TRSF_SEAMLESS_CUBEMAP)
 
 /* An attribute's value where the profile has none. */
 #define TEXTURE_ALIGN 512
@@ -170,7 +168,7 @@ set_sampler(const CUDA_TEXTURE_DESC_v1 *d, struct hed_texture *t)
     if ((d->flags & ~KNOWN_FLAGS) || (unsigned)d->filterMode > CU_TR_FILTER_MODE_LINEAR ||
         (unsigned)d->mipmapFilterMode > CU_TR_FILTER_MODE_LINEAR)
         return CUDA_ERROR_INVALID_VALUE;
-    t->normalized = d->flags & FLAG_NORMALIZED;
+    t->normalized = d->flags & CU_TRSF_NORMALIZED_COORDINATES;
     for (int i = 0; i < 3; i++) {
         if ((unsigned)d->addressMode[i] > CU_TR_ADDRESS_MODE_BORDER)
             return CUDA_ERROR_INVALID_VALUE;
@@ -183,9 +181,9 @@ set_sampler(const CUDA_TEXTURE_DESC_v1 *d, struct hed_texture *t)
     t->mipmap_filter = (uint8_t)d->mipmapFilterMode;
     /* cuda.h: "a texture with 32-bit integer format will not be promoted, regardless of whether or
      * not this flag is specified." */
-    t->as_integer = (d->flags & FLAG_AS_INTEGER) || t->format.bits == 32;
-    t->srgb = d->flags & FLAG_SRGB;
-    t->seamless = d->flags & FLAG_SEAMLESS;
+    t->as_integer = (d->flags & CU_TRSF_READ_AS_INTEGER) || t->format.bits == 32;
+    t->srgb = d->flags & CU_TRSF_SRGB;
+    t->seamless = d->flags & CU_TRSF_SEAMLESS_CUBEMAP;
     t->anisotropy = d->maxAnisotropy > 16 ? 16 : d->maxAnisotropy;
     t->bias = d->mipmapLevelBias;
     t->level_min = d->minMipmapLevelClamp;

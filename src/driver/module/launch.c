@@ -12,11 +12,6 @@
 #include "driver/stream/stream.h"
 #include "driver/stream/work.h"
 
-/* cuda.h's names for what stands in `extra`. */
-#define PARAM_END ((void *)0)
-#define PARAM_BUFFER_POINTER ((void *)1)
-#define PARAM_BUFFER_SIZE ((void *)2)
-
 #define EXTRA_MAX 64 /* entries of `extra` that are looked at */
 
 #define PARAMS_ON_STACK 4096 /* bytes; most devices allow no more */
@@ -107,10 +102,10 @@ copy_buffer(const struct hed_code_kernel *k, void *const *extra, unsigned char *
     const void *buffer = NULL;
     const size_t *size = NULL;
 
-    for (unsigned i = 0; extra[i] != PARAM_END; i += 2) {
-        if (extra[i] == PARAM_BUFFER_POINTER)
+    for (unsigned i = 0; extra[i] != CU_LAUNCH_PARAM_END; i += 2) {
+        if (extra[i] == CU_LAUNCH_PARAM_BUFFER_POINTER)
             buffer = extra[i + 1];
-        else if (extra[i] == PARAM_BUFFER_SIZE)
+        else if (extra[i] == CU_LAUNCH_PARAM_BUFFER_SIZE)
             size = extra[i + 1];
         else
             return CUDA_ERROR_INVALID_VALUE;

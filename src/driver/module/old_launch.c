@@ -9,10 +9,6 @@
 
 #include "driver/module/module.h"
 
-/* cuda.h's names for what stands in `extra`. */
-#define PARAM_BUFFER_POINTER ((void *)1)
-#define PARAM_BUFFER_SIZE ((void *)2)
-
 /* Returns a function's state, created if necessary, with its module's lock held. The caller ends
  * with leave_old_state(). */
 static CUresult
@@ -144,7 +140,8 @@ launch_old_grid(struct hed_layer *self, CUfunction handle, int width, int height
     leave_old_state(f);
 
     size_t size = old.param_bytes;
-    void *extra[] = {PARAM_BUFFER_POINTER, old.params, PARAM_BUFFER_SIZE, &size, NULL};
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, old.params, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
+                     CU_LAUNCH_PARAM_END};
     struct hed_cuLaunchKernel a = {.f = handle,
                                    .gridDimX = (unsigned)width,
                                    .gridDimY = (unsigned)height,

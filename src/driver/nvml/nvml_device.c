@@ -69,14 +69,22 @@ brand(const struct hed_profile *p)
     return NVML_BRAND_UNKNOWN;
 }
 
-/* NVML_DEVICE_ARCH_...: numbers, not an enum. */
 static unsigned
 architecture(const struct hed_profile *p)
 {
-    static const char *const names[] = {[2] = "kepler", "maxwell", "pascal", "volta",    "turing",
-                                        "ampere",       "ada",     "hopper", "blackwell"};
+    static const char *const names[] = {
+        [NVML_DEVICE_ARCH_KEPLER] = "kepler",
+        [NVML_DEVICE_ARCH_MAXWELL] = "maxwell",
+        [NVML_DEVICE_ARCH_PASCAL] = "pascal",
+        [NVML_DEVICE_ARCH_VOLTA] = "volta",
+        [NVML_DEVICE_ARCH_TURING] = "turing",
+        [NVML_DEVICE_ARCH_AMPERE] = "ampere",
+        [NVML_DEVICE_ARCH_ADA] = "ada",
+        [NVML_DEVICE_ARCH_HOPPER] = "hopper",
+        [NVML_DEVICE_ARCH_BLACKWELL] = "blackwell",
+    };
 
-    for (unsigned i = 2; i < sizeof names / sizeof *names; i++)
+    for (unsigned i = NVML_DEVICE_ARCH_KEPLER; i < sizeof names / sizeof *names; i++)
         if (strcmp(names[i], p->architecture) == 0)
             return i;
     return UINT32_MAX;

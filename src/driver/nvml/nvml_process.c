@@ -194,24 +194,6 @@ HED_NVML_REFUSE(nvmlDeviceGetProcessesUtilizationInfo, procesesUtilInfo)
 
 /* ---- values by number ------------------------------------------------------------------------ */
 
-/* NVML_FI_DEV_...: numbers, not an enum. */
-enum field {
-    FIELD_ECC_CURRENT = 1,
-    FIELD_ECC_PENDING = 2,
-    FIELD_MEMORY_TEMP = 82,
-    FIELD_ENERGY = 83,
-    FIELD_NVLINK_COUNT = 91,
-    FIELD_PCIE_REPLAY = 94,
-    FIELD_C2C_COUNT = 170,
-    FIELD_POWER_AVERAGE = 185,
-    FIELD_POWER_INSTANT = 186,
-    FIELD_POWER_MIN = 187,
-    FIELD_POWER_MAX = 188,
-    FIELD_POWER_DEFAULT = 189,
-    FIELD_POWER_CURRENT = 190,
-    FIELD_POWER_REQUESTED = 192,
-};
-
 /* false: the device does not have it. */
 static bool
 field_number(const struct hed_nvml_device *d, unsigned id, unsigned *out)
@@ -219,29 +201,29 @@ field_number(const struct hed_nvml_device *d, unsigned id, unsigned *out)
     const struct hed_profile *p = d->profile;
 
     switch (id) {
-    case FIELD_ECC_CURRENT:
-    case FIELD_ECC_PENDING:
+    case NVML_FI_DEV_ECC_CURRENT:
+    case NVML_FI_DEV_ECC_PENDING:
         *out = p->attributes[CU_DEVICE_ATTRIBUTE_ECC_ENABLED] != 0;
         return true;
-    case FIELD_MEMORY_TEMP:
+    case NVML_FI_DEV_MEMORY_TEMP:
         *out = hed_nvml_temperature(d);
         return true;
-    case FIELD_NVLINK_COUNT:
-    case FIELD_PCIE_REPLAY:
-    case FIELD_C2C_COUNT:
+    case NVML_FI_DEV_NVLINK_LINK_COUNT:
+    case NVML_FI_DEV_PCIE_REPLAY_COUNTER:
+    case NVML_FI_DEV_C2C_LINK_COUNT:
         *out = 0;
         return true;
-    case FIELD_POWER_AVERAGE:
-    case FIELD_POWER_INSTANT:
+    case NVML_FI_DEV_POWER_AVERAGE:
+    case NVML_FI_DEV_POWER_INSTANT:
         *out = hed_nvml_power(d);
         return true;
-    case FIELD_POWER_MIN:
+    case NVML_FI_DEV_POWER_MIN_LIMIT:
         *out = hed_nvml_power_least(p);
         return true;
-    case FIELD_POWER_MAX:
-    case FIELD_POWER_DEFAULT:
-    case FIELD_POWER_CURRENT:
-    case FIELD_POWER_REQUESTED:
+    case NVML_FI_DEV_POWER_MAX_LIMIT:
+    case NVML_FI_DEV_POWER_DEFAULT_LIMIT:
+    case NVML_FI_DEV_POWER_CURRENT_LIMIT:
+    case NVML_FI_DEV_POWER_REQUESTED_LIMIT:
         *out = p->power_limit;
         return true;
     default:
@@ -266,7 +248,7 @@ soft_nvmlDeviceGetFieldValues(struct hed_layer *self, struct hed_nvmlDeviceGetFi
         v->latencyUsec = 0;
         v->nvmlReturn = NVML_SUCCESS;
         memset(&v->value, 0, sizeof v->value);
-        if (v->fieldId == FIELD_ENERGY) {
+        if (v->fieldId == NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION) {
             v->valueType = NVML_VALUE_TYPE_UNSIGNED_LONG_LONG;
             v->value.ullVal = hed_nvml_energy(&d);
         } else if (field_number(&d, v->fieldId, &v->value.uiVal)) {

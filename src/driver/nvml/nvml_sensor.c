@@ -7,7 +7,6 @@
 #include "driver/nvml/nvml.h"
 
 #define SAMPLE_US 1000000u /* the time that use is measured over */
-#define REASON_IDLE 1ull   /* nvmlClocksEventReasonGpuIdle */
 #define REASONS_KNOWN 0x1ffull
 
 unsigned
@@ -165,7 +164,7 @@ soft_nvmlDeviceGetSupportedGraphicsClocks(struct hed_layer *self,
 static unsigned long long
 clock_reasons(const struct hed_nvml_device *d)
 {
-    return hed_shared_load(d->driver, d->index) ? 0 : REASON_IDLE;
+    return hed_shared_load(d->driver, d->index) ? 0 : nvmlClocksEventReasonGpuIdle;
 }
 
 HED_NVML_ANSWER(nvmlDeviceGetCurrentClocksEventReasons, clocksEventReasons, clock_reasons(&d))

@@ -8,8 +8,6 @@
 #include "driver/nvml/nvml.h"
 
 #define DRIVER_RELEASE "580.65.06" /* the first that knows CUDA 13.0 */
-#define UUID_ASCII 1
-#define UUID_BINARY 2
 
 /* ---- what the others begin with -------------------------------------------------------------- */
 
@@ -324,9 +322,9 @@ soft_nvmlDeviceGetHandleByUUIDV(struct hed_layer *self, struct hed_nvmlDeviceGet
         return find_nvml_device(self, has_uuid_text, NULL, a->device);
     if (a->uuid->version != HED_NVML_VERSION(nvmlUUID_v1_t, 1u))
         return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-    if (a->uuid->type == UUID_BINARY)
+    if (a->uuid->type == NVML_UUID_TYPE_BINARY)
         return find_nvml_device(self, has_uuid_bytes, a->uuid->value.bytes, a->device);
-    if (a->uuid->type != UUID_ASCII)
+    if (a->uuid->type != NVML_UUID_TYPE_ASCII)
         return NVML_ERROR_INVALID_ARGUMENT;
     memcpy(text, a->uuid->value.str, sizeof a->uuid->value.str);
     return find_nvml_device(self, has_uuid_text, text, a->device);

@@ -307,8 +307,8 @@ hed_stream_find(struct hed_layer *self, CUstream handle, bool ptds, struct hed_s
 
     if (!handle)
         return find_default(self, ptds, out);
-    if (handle == HED_STREAM_LEGACY || handle == HED_STREAM_PER_THREAD)
-        return find_default(self, handle == HED_STREAM_PER_THREAD, out);
+    if (handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD)
+        return find_default(self, handle == CU_STREAM_PER_THREAD, out);
     /* Acquire: pairs with cuInit. */
     if (!atomic_load_explicit(&d->initialized, memory_order_acquire))
         return CUDA_ERROR_NOT_INITIALIZED;

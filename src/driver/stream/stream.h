@@ -32,10 +32,6 @@
 
 struct hed_capture; /* driver/graph/graph.h */
 
-/* Names that are no handles: CU_STREAM_LEGACY and CU_STREAM_PER_THREAD of cuda.h. */
-#define HED_STREAM_LEGACY ((CUstream)(uintptr_t)1)
-#define HED_STREAM_PER_THREAD ((CUstream)(uintptr_t)2)
-
 /* What cuCtxGetStreamPriorityRange answers; others are taken for the nearest. */
 #define HED_STREAM_PRIORITY_LEAST 0
 #define HED_STREAM_PRIORITY_GREATEST (-5)

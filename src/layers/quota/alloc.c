@@ -13,8 +13,6 @@
 #define PAGE (2ull << 20)
 #define TILE_WIDTH 512u
 #define TILE_ROWS 8u
-#define ARRAY_SPARSE 0x40u
-#define ARRAY_DEFERRED 0x80u /* both: memory is mapped to it later, by handle */
 
 static uint64_t
 up(uint64_t n, uint64_t to)
@@ -135,7 +133,8 @@ array_3d(const CUDA_ARRAY3D_DESCRIPTOR_v2 *d, unsigned levels)
     uint64_t z = d->Depth;
     uint64_t sum = 0;
 
-    if (d->Flags & (ARRAY_SPARSE | ARRAY_DEFERRED))
+    /* Memory is mapped to such an array later, by handle. */
+    if (d->Flags & (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING))
         return 0;
     for (unsigned i = 0; i < levels && i < 64; i++) {
         const uint64_t n = image(w, h, z, hed_array_element_bytes(d->Format, d->NumChannels));

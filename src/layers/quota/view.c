@@ -9,8 +9,6 @@
 #include "base/number.h"
 #include "layers/quota/quota.h"
 
-#define NOT_AVAILABLE UINT64_MAX /* NVML_VALUE_NOT_AVAILABLE, of a process's memory */
-
 static uint64_t
 left(struct quota_device *d)
 {
@@ -165,7 +163,7 @@ quota_nvmlDeviceGetMemoryInfo_v2(struct hed_layer *self, struct hed_nvmlDeviceGe
 static void
 limit_process(struct quota_device *d, unsigned pid, unsigned long long *used)
 {
-    if (*used == NOT_AVAILABLE)
+    if (*used == (unsigned long long)NVML_VALUE_NOT_AVAILABLE)
         return;
     *used = pid == (unsigned)getpid() ? atomic_load_explicit(&d->own, memory_order_relaxed) : *used;
     *used = hed_min(*used, d->limit);

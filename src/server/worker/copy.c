@@ -20,10 +20,8 @@
 #include "base/err.h"
 #include "base/log.h"
 
-#define PENDING 64   /* messages whose bulk a device may still read */
-#define SPANS 16     /* pieces that the bulk of one message lies in */
-#define PORTABLE 1u  /* CU_MEMHOSTREGISTER_PORTABLE */
-#define NO_TIMING 2u /* CU_EVENT_DISABLE_TIMING */
+#define PENDING 64 /* messages whose bulk a device may still read */
+#define SPANS 16   /* pieces that the bulk of one message lies in */
 
 struct span {
     void *p;
@@ -205,7 +203,8 @@ fit_event(struct hed_worker_channel *ch, CUevent *event, uint64_t *context)
         (void)hed_worker_do(ch->worker, cuEventDestroy_v2, .hEvent = *event);
     *event = NULL;
     *context = ch->context;
-    return hed_worker_do(ch->worker, cuEventCreate, .phEvent = event, .Flags = NO_TIMING);
+    return hed_worker_do(ch->worker, cuEventCreate, .phEvent = event,
+                         .Flags = CU_EVENT_DISABLE_TIMING);
 }
 
 /* Gives back what devices have read; waits for some of it while more than `most` bytes are out. */
@@ -242,8 +241,8 @@ hed_copies_settle(struct hed_worker_channel *ch)
 bool
 hed_copy_register(struct hed_worker *w, void *p, size_t n)
 {
-    return hed_worker_do(w, cuMemHostRegister_v2, .p = p, .bytesize = n, .Flags = PORTABLE) ==
-           CUDA_SUCCESS;
+    return hed_worker_do(w, cuMemHostRegister_v2, .p = p, .bytesize = n,
+                         .Flags = CU_MEMHOSTREGISTER_PORTABLE) == CUDA_SUCCESS;
 }
 
 /* So that devices read and write it by themselves. It goes with the context it was done in. */

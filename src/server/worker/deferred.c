@@ -20,7 +20,6 @@
 #define PIECES_MAX 65536u
 #define CLASSES 6          /* of memory: 32 KiB, 64 KiB, ... 1 MiB */
 #define CLASS_LEAST 32768u /* bytes */
-#define NO_TIMING 2u       /* CU_EVENT_DISABLE_TIMING */
 
 struct buffer {
     struct buffer *next;
@@ -155,7 +154,7 @@ put_on_stream(struct hed_worker_channel *ch, const struct hed_copy_body *b, stru
         return r;
     r = hed_copy_bytes(w, &c, 0, q->p, q->bytes);
     if (r == CUDA_SUCCESS)
-        r = hed_worker_do(w, cuEventCreate, .phEvent = &q->event, .Flags = NO_TIMING);
+        r = hed_worker_do(w, cuEventCreate, .phEvent = &q->event, .Flags = CU_EVENT_DISABLE_TIMING);
     if (r == CUDA_SUCCESS)
         r = hed_worker_do(w, cuEventRecord, .hEvent = q->event, .hStream = c.stream);
     return r;

@@ -119,9 +119,17 @@ start_backend(struct hed_worker *w, struct hed_why *why)
 static void
 tell_nvml(struct hed_worker *w, int i, struct hed_wire_device *d)
 {
-    static const char *const names[] = {"",       "",       "kepler",   "maxwell",
-                                        "pascal", "volta",  "turing",   "ampere",
-                                        "ada",    "hopper", "blackwell"};
+    static const char *const names[] = {
+        [NVML_DEVICE_ARCH_KEPLER] = "kepler",
+        [NVML_DEVICE_ARCH_MAXWELL] = "maxwell",
+        [NVML_DEVICE_ARCH_PASCAL] = "pascal",
+        [NVML_DEVICE_ARCH_VOLTA] = "volta",
+        [NVML_DEVICE_ARCH_TURING] = "turing",
+        [NVML_DEVICE_ARCH_AMPERE] = "ampere",
+        [NVML_DEVICE_ARCH_ADA] = "ada",
+        [NVML_DEVICE_ARCH_HOPPER] = "hopper",
+        [NVML_DEVICE_ARCH_BLACKWELL] = "blackwell",
+    };
     const struct hed_nvml_ops *nvml = w->top->nvml;
     struct hed_layer *top = w->top;
     nvmlDeviceArchitecture_t arch = 0;
@@ -155,7 +163,7 @@ tell_nvml(struct hed_worker *w, int i, struct hed_wire_device *d)
     d->vbios[sizeof d->vbios - 1] = 0;
     d->pci_device_id = pci.pciDeviceId;
     d->pci_subsystem_id = pci.pciSubSystemId;
-    if (arch < sizeof names / sizeof names[0])
+    if (arch < sizeof names / sizeof names[0] && names[arch])
         (void)hed_str_copy(d->architecture, sizeof d->architecture, names[arch]);
     (void)hed_str_copy(d->brand, sizeof d->brand,
                        brand == NVML_BRAND_GEFORCE || brand == NVML_BRAND_GEFORCE_RTX ? "geforce"

@@ -24,9 +24,8 @@
 #include "base/log.h"
 #include "server/worker/worker.h"
 
-#define SLOT_FIRST 16      /* before that the page has other words */
-#define CHANNEL_MS 5000    /* for the callback channel, which was opened before, to be here */
-#define REGISTER_FLAGS 0x3 /* cuda.h: CU_MEMHOSTREGISTER_PORTABLE, _DEVICEMAP */
+#define SLOT_FIRST 16   /* before that the page has other words */
+#define CHANNEL_MS 5000 /* for the callback channel, which was opened before, to be here */
 
 struct hed_host_call {
     struct hed_host_call *next; /* h->waiting */
@@ -302,9 +301,9 @@ register_slots(struct hed_worker *w)
 {
     void *page = (void *)(uintptr_t)w->slots;
     CUdeviceptr at = 0;
-    const CUresult r =
-        hed_worker_do(w, cuMemHostRegister_v2, .p = page,
-                      .bytesize = w->slot_count * sizeof *w->slots, .Flags = REGISTER_FLAGS);
+    const CUresult r = hed_worker_do(
+        w, cuMemHostRegister_v2, .p = page, .bytesize = w->slot_count * sizeof *w->slots,
+        .Flags = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
 
     if ((r != CUDA_SUCCESS && r != CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED) ||
         hed_worker_do(w, cuMemHostGetDevicePointer_v2, .pdptr = &at, .p = page) != CUDA_SUCCESS)

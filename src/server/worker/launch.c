@@ -92,7 +92,8 @@ hed_do_launch(struct hed_worker_channel *ch, struct hed_msg *m)
     size_t size = b->params;
     unsigned char *params = (unsigned char *)(m + 1) + (sizeof *b - sizeof *m) +
                             b->attributes * sizeof(CUlaunchAttribute);
-    void *extra[] = {(void *)1, params, (void *)2, &size, NULL}; /* CU_LAUNCH_PARAM_BUFFER_... */
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, params, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
+                     CU_LAUNCH_PARAM_END};
     const CUresult r = b->attributes ? launch_with(w, b, f->real, stream, size ? extra : NULL)
                                      : launch_plain(w, b, f->real, stream, size ? extra : NULL);
 

@@ -21,8 +21,7 @@
 #include "server/ledger.h"
 
 #define PHYSICALS_MAX (1u << 20)
-#define HOST_UNIT 65536u   /* bytes; HED_MACHINE_PAGE of the client's driver */
-#define PORTABLE_MAPPED 3u /* CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP */
+#define HOST_UNIT 65536u /* bytes; HED_MACHINE_PAGE of the client's driver */
 
 /* Is a range a part of the arena, in the devices' or in the host's share? Behind what is usable of
  * a device's share there may be the backend's own memory. */
@@ -392,7 +391,7 @@ map_host(struct hed_worker *w, const struct hed_map *m, CUresult *r)
         *r = CUDA_ERROR_OUT_OF_MEMORY;
     else if (!w->no_memory)
         *r = hed_worker_do(w, cuMemHostRegister_v2, .p = pointer(m->at), .bytesize = m->size,
-                           .Flags = PORTABLE_MAPPED);
+                           .Flags = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
     if (*r != CUDA_SUCCESS) {
         struct hed_mapping out;
 

@@ -87,7 +87,8 @@ add_kernel(struct hed_worker *w, const struct hed_node_place *p, CUgraphNode *ou
     const char *attributes = (const char *)(k + 1);
     void *params = (void *)(uintptr_t)(attributes + k->attributes * sizeof(CUlaunchAttribute));
     size_t size = k->params;
-    void *extra[] = {(void *)1, params, (void *)2, &size, NULL}; /* CU_LAUNCH_PARAM_BUFFER_... */
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, params, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
+                     CU_LAUNCH_PARAM_END};
 
     if (!f) { /* one that could not be made */
         *r = CUDA_ERROR_INVALID_HANDLE;

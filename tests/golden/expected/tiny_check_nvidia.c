@@ -70,6 +70,7 @@ _Static_assert((int)TINY_ALSO_OK == 0, "TINY_ALSO_OK");
 _Static_assert((int)TINY_CIRCLE == 1, "TINY_CIRCLE");
 _Static_assert((int)TINY_SQUARE == 2, "TINY_SQUARE");
 _Static_assert((int)TINY_DISC == 3, "TINY_DISC");
+_Static_assert(TINY_NAME_MAX == 16, "TINY_NAME_MAX");
 _Static_assert(sizeof(tinyPoint) == 40, "size of tinyPoint");
 _Static_assert(_Alignof(tinyPoint) == 8, "alignment of tinyPoint");
 _Static_assert(offsetof(tinyPoint, x) == 0, "tinyPoint.x");

@@ -31,10 +31,10 @@ arrays_have_shapes(void **state)
     struct fake *f = ready(1);
 
     ok(try(f, 16, 0, 0, CU_AD_FORMAT_HALF, 4, 0));
-    ok(try(f, 16, 16, 6, CU_AD_FORMAT_FLOAT, 1, HED_ARRAY_CUBEMAP));
-    ok(try(f, 16, 16, 12, CU_AD_FORMAT_FLOAT, 1, HED_ARRAY_CUBEMAP | HED_ARRAY_LAYERED));
-    ok(try(f, 16, 0, 4, CU_AD_FORMAT_FLOAT, 1, HED_ARRAY_LAYERED));
-    ok(try(f, 16, 16, 0, CU_AD_FORMAT_FLOAT, 1, HED_ARRAY_GATHER));
+    ok(try(f, 16, 16, 6, CU_AD_FORMAT_FLOAT, 1, CUDA_ARRAY3D_CUBEMAP));
+    ok(try(f, 16, 16, 12, CU_AD_FORMAT_FLOAT, 1, CUDA_ARRAY3D_CUBEMAP | CUDA_ARRAY3D_LAYERED));
+    ok(try(f, 16, 0, 4, CU_AD_FORMAT_FLOAT, 1, CUDA_ARRAY3D_LAYERED));
+    ok(try(f, 16, 16, 0, CU_AD_FORMAT_FLOAT, 1, CUDA_ARRAY3D_TEXTURE_GATHER));
     ok(try(f, 16, 16, 0, CU_AD_FORMAT_UNORM_INT8X4, 4, 0));
     bad(try(f, 16, 16, 0, CU_AD_FORMAT_UNORM_INT8X4, 2, 0));
     bad(try(f, 0, 16, 0, CU_AD_FORMAT_FLOAT, 1, 0));
@@ -42,12 +42,12 @@ arrays_have_shapes(void **state)
     bad(try(f, 16, 16, 0, CU_AD_FORMAT_FLOAT, 3, 0));
     bad(try(f, 16, 16, 0, CU_AD_FORMAT_FLOAT, 0, 0));
     bad(try(f, 16, 16, 0, 77, 1, 0));
-    bad(try(f, 16, 16, 0, CU_AD_FORMAT_FLOAT, 1, HED_ARRAY_LAYERED));
-    bad(try(f, 16, 8, 6, CU_AD_FORMAT_FLOAT, 1, HED_ARRAY_CUBEMAP));
-    bad(try(f, 16, 16, 5, CU_AD_FORMAT_FLOAT, 1, HED_ARRAY_CUBEMAP));
+    bad(try(f, 16, 16, 0, CU_AD_FORMAT_FLOAT, 1, CUDA_ARRAY3D_LAYERED));
+    bad(try(f, 16, 8, 6, CU_AD_FORMAT_FLOAT, 1, CUDA_ARRAY3D_CUBEMAP));
+    bad(try(f, 16, 16, 5, CU_AD_FORMAT_FLOAT, 1, CUDA_ARRAY3D_CUBEMAP));
     bad(try(f, 16, 16, 0, CU_AD_FORMAT_FLOAT, 1, 0x1000));
-    bad(try(f, 16, 16, 0, CU_AD_FORMAT_FLOAT, 1, HED_ARRAY_DEPTH));
-    assert_int_equal(try(f, 16, 16, 0, CU_AD_FORMAT_FLOAT, 1, HED_ARRAY_SPARSE),
+    bad(try(f, 16, 16, 0, CU_AD_FORMAT_FLOAT, 1, CUDA_ARRAY3D_DEPTH_TEXTURE));
+    assert_int_equal(try(f, 16, 16, 0, CU_AD_FORMAT_FLOAT, 1, CUDA_ARRAY3D_SPARSE),
                      CUDA_ERROR_NOT_SUPPORTED);
     assert_int_equal(try(f, 16, 16, 0, CU_AD_FORMAT_BC7_UNORM, 4, 0), CUDA_ERROR_NOT_SUPPORTED);
     bad(fake_call(f, cuArrayCreate_v2, NULL,
@@ -75,7 +75,7 @@ static void
 arrays_tell_what_they_are(void **state)
 {
     struct fake *f = ready(1);
-    CUarray a = made(f, 64, 32, 0, CU_AD_FORMAT_FLOAT, 2, HED_ARRAY_SURFACE), plane = NULL;
+    CUarray a = made(f, 64, 32, 0, CU_AD_FORMAT_FLOAT, 2, CUDA_ARRAY3D_SURFACE_LDST), plane = NULL;
     CUDA_ARRAY3D_DESCRIPTOR_v2 d = {0};
     CUDA_ARRAY_DESCRIPTOR_v2 d2 = {0};
     CUDA_ARRAY_MEMORY_REQUIREMENTS_v1 m;
@@ -85,7 +85,7 @@ arrays_tell_what_they_are(void **state)
     assert_int_equal(d.Height, 32);
     assert_int_equal(d.Depth, 0);
     assert_int_equal(d.NumChannels, 2);
-    assert_int_equal(d.Flags, HED_ARRAY_SURFACE);
+    assert_int_equal(d.Flags, CUDA_ARRAY3D_SURFACE_LDST);
     ok(fake_call(f, cuArrayGetDescriptor_v2, &d2, a));
     assert_int_equal(d2.Width, 64);
     bad(fake_call(f, cuArrayGetMemoryRequirements, &m, a, 0));
@@ -311,7 +311,8 @@ static void
 surfaces_are_of_arrays(void **state)
 {
     struct fake *f = ready(1);
-    CUarray a = made(f, 64, 0, 5, CU_AD_FORMAT_FLOAT, 1, HED_ARRAY_SURFACE | HED_ARRAY_LAYERED);
+    CUarray a =
+        made(f, 64, 0, 5, CU_AD_FORMAT_FLOAT, 1, CUDA_ARRAY3D_SURFACE_LDST | CUDA_ARRAY3D_LAYERED);
     CUDA_RESOURCE_DESC_v1 r = {.resType = CU_RESOURCE_TYPE_ARRAY, .res.array.hArray = a}, back;
     CUsurfObject s = 0;
     const struct hed_surface *d;

@@ -158,7 +158,7 @@ the_legacy_stream_and_blocking_streams_wait_for_each_other(void **state)
 
     holds_up(f, blocking, NULL);
     holds_up(f, NULL, blocking);
-    holds_up(f, HED_STREAM_LEGACY, blocking);
+    holds_up(f, CU_STREAM_LEGACY, blocking);
     lets_pass(f, other, NULL);
     lets_pass(f, NULL, other);
     lets_pass(f, blocking, other);
@@ -171,10 +171,10 @@ the_threads_own_stream_is_a_blocking_one(void **state)
     struct fake *f = begin();
     CUstream blocking = make(f, 0);
 
-    holds_up(f, HED_STREAM_PER_THREAD, NULL);
-    holds_up(f, NULL, HED_STREAM_PER_THREAD);
-    lets_pass(f, HED_STREAM_PER_THREAD, blocking);
-    lets_pass(f, blocking, HED_STREAM_PER_THREAD);
+    holds_up(f, CU_STREAM_PER_THREAD, NULL);
+    holds_up(f, NULL, CU_STREAM_PER_THREAD);
+    lets_pass(f, CU_STREAM_PER_THREAD, blocking);
+    lets_pass(f, blocking, CU_STREAM_PER_THREAD);
     busy_fake_free(f);
 }
 
@@ -232,7 +232,7 @@ asking_the_legacy_stream_asks_blocking_ones(void **state)
 
     busy_begin(f, &busy, blocking);
     assert_int_equal(query(f, NULL), CUDA_ERROR_NOT_READY);
-    OK(query(f, HED_STREAM_PER_THREAD));
+    OK(query(f, CU_STREAM_PER_THREAD));
     OK(query(f, other));
     busy_end(&busy);
     OK(fake_call(f, cuStreamSynchronize, NULL));
@@ -352,11 +352,11 @@ a_stream_knows_where_it_is(void **state)
     OK(fake_call(f, cuStreamGetDevice, s, &device));
     assert_int_equal(device, 1);
     OK(fake_call(f, cuStreamGetId, NULL, &a));
-    OK(fake_call(f, cuStreamGetId, HED_STREAM_LEGACY, &b));
+    OK(fake_call(f, cuStreamGetId, CU_STREAM_LEGACY, &b));
     assert_int_equal(a, b);
     OK(fake_call(f, cuStreamGetId, NULL, &b, .ptds = true));
     assert_int_not_equal(a, b);
-    OK(fake_call(f, cuStreamGetId, HED_STREAM_PER_THREAD, &a));
+    OK(fake_call(f, cuStreamGetId, CU_STREAM_PER_THREAD, &a));
     assert_int_equal(a, b);
     OK(fake_call(f, cuStreamGetId, s, &a));
     assert_int_not_equal(a, b);
@@ -415,9 +415,9 @@ use_own_stream(void *arg)
     struct helper *h = arg;
 
     OK(fake_call(h->f, cuCtxSetCurrent, h->ctx));
-    OK(fake_call(h->f, cuStreamGetId, HED_STREAM_PER_THREAD, &h->id));
-    busy_begin(h->f, h->busy, HED_STREAM_PER_THREAD);
-    OK(fake_call(h->f, cuLaunchHostFunc, HED_STREAM_PER_THREAD, set_flag, h->flag));
+    OK(fake_call(h->f, cuStreamGetId, CU_STREAM_PER_THREAD, &h->id));
+    busy_begin(h->f, h->busy, CU_STREAM_PER_THREAD);
+    OK(fake_call(h->f, cuLaunchHostFunc, CU_STREAM_PER_THREAD, set_flag, h->flag));
     return NULL;
 }
 
@@ -432,11 +432,11 @@ each_thread_has_its_own_stream(void **state)
     unsigned long long mine;
     pthread_t t;
 
-    OK(fake_call(f, cuStreamGetId, HED_STREAM_PER_THREAD, &mine));
+    OK(fake_call(f, cuStreamGetId, CU_STREAM_PER_THREAD, &mine));
     assert_int_equal(pthread_create(&t, NULL, use_own_stream, &h), 0);
     (void)pthread_join(t, NULL);
     assert_int_not_equal(mine, h.id);
-    OK(query(f, HED_STREAM_PER_THREAD));
+    OK(query(f, CU_STREAM_PER_THREAD));
     assert_int_equal(query(f, NULL), CUDA_ERROR_NOT_READY);
     assert_false(flag);
     busy_end(&busy);
@@ -513,15 +513,15 @@ a_dying_context_waits_for_its_streams(void **state)
 
     OK(fake_call(f, cuLaunchHostFunc, s, set_flag, &flags[0]));
     OK(fake_call(f, cuLaunchHostFunc, n, set_flag, &flags[1]));
-    OK(fake_call(f, cuLaunchHostFunc, HED_STREAM_PER_THREAD, set_flag, &flags[2]));
+    OK(fake_call(f, cuLaunchHostFunc, CU_STREAM_PER_THREAD, set_flag, &flags[2]));
     OK(fake_call(f, cuDevicePrimaryCtxReset_v2, 0));
     assert_true(flags[0] && flags[1] && flags[2]);
     assert_null(dev->primary->streams);
     assert_int_equal(query(f, s), CUDA_ERROR_INVALID_HANDLE);
     assert_int_equal(query(f, n), CUDA_ERROR_INVALID_HANDLE);
     (void)fake_use_primary(f, 0);
-    OK(fake_call(f, cuLaunchHostFunc, HED_STREAM_PER_THREAD, set_flag, &flags[2]));
-    OK(fake_call(f, cuStreamSynchronize, HED_STREAM_PER_THREAD));
+    OK(fake_call(f, cuLaunchHostFunc, CU_STREAM_PER_THREAD, set_flag, &flags[2]));
+    OK(fake_call(f, cuStreamSynchronize, CU_STREAM_PER_THREAD));
     busy_fake_free(f);
 }
 
@@ -541,15 +541,15 @@ the_child_of_a_fork_starts_anew(void **state)
 #endif
 #endif
     f = begin();
-    busy_begin(f, &busy, HED_STREAM_PER_THREAD);
+    busy_begin(f, &busy, CU_STREAM_PER_THREAD);
 
     const pid_t child = fork();
 
     if (child == 0) {
         struct fake *own = begin();
 
-        OK(fake_call(own, cuLaunchHostFunc, HED_STREAM_PER_THREAD, set_flag, &flag));
-        OK(fake_call(own, cuStreamSynchronize, HED_STREAM_PER_THREAD));
+        OK(fake_call(own, cuLaunchHostFunc, CU_STREAM_PER_THREAD, set_flag, &flag));
+        OK(fake_call(own, cuStreamSynchronize, CU_STREAM_PER_THREAD));
         _exit(flag == 1 ? 0 : 1);
     }
     assert_true(child > 0);

@@ -70,7 +70,7 @@ crowd_member(void *arg)
         OK(fake_call(f, cuEventRecord, c->event, c->shared[round % 2]));
         OK(fake_call(f, cuStreamWaitEvent, own[(round + 1) % STREAMS], e));
         OK(fake_call(f, cuStreamWaitEvent, c->shared[1], c->event));
-        put_one(c, HED_STREAM_PER_THREAD);
+        put_one(c, CU_STREAM_PER_THREAD);
         if (round % 8 == 0)
             put_one(c, NULL);
         if (round % 16 == 3)
@@ -103,7 +103,7 @@ context_user(void *arg)
 
             for (int n = 0; n < 5; n++) {
                 put_one(c, s);
-                put_one(c, n % 2 ? NULL : HED_STREAM_PER_THREAD);
+                put_one(c, n % 2 ? NULL : CU_STREAM_PER_THREAD);
             }
             if (i == 2)
                 OK(fake_call(f, cuStreamDestroy_v2, s));

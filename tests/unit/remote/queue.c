@@ -281,7 +281,7 @@ use_own_stream(void *arg)
 
     OK(fake_call(f, cuCtxSetCurrent,
                  (CUcontext)(uintptr_t)f->driver->devices[0].primary->object.handle));
-    OK(fake_call(f, cuLaunchHostFunc, HED_STREAM_PER_THREAD, function, NULL));
+    OK(fake_call(f, cuLaunchHostFunc, CU_STREAM_PER_THREAD, function, NULL));
     OK(fake_call(f, cuLaunchHostFunc, NULL, function, NULL, .ptds = true));
     return NULL;
 }
