@@ -190,7 +190,7 @@ run_test(char **argv, pid_t keeper, const sigset_t *before)
 }
 
 static _Noreturn void
-keep(char **argv, pid_t launch, const sigset_t *before, const sigset_t *waited)
+keep_test(char **argv, pid_t launch, const sigset_t *before, const sigset_t *waited)
 {
     int status = 0;
     bool ended = false;
@@ -250,7 +250,7 @@ main(int argc, char **argv)
     if (keeper < 0)
         die("fork");
     if (keeper == 0)
-        keep(argv + 1, launch, &before, &waited);
+        keep_test(argv + 1, launch, &before, &waited);
     while (sigwait(&waited, &sig) == 0)
         if (sig != SIGCHLD)
             (void)kill(keeper, SIGTERM);

@@ -34,7 +34,7 @@ static CUmodule module;
 static CUdeviceptr memory;
 
 static void
-start(void)
+start_driver(void)
 {
     CHECK_IS(CU(cuInit)(0), CUDA_SUCCESS);
     CHECK_IS(CU(cuDevicePrimaryCtxRetain)(&context, 0), CUDA_SUCCESS);
@@ -45,7 +45,7 @@ start(void)
 }
 
 static void
-launch(const char *name, CUstream s)
+launch_kernel(const char *name, CUstream s)
 {
     uint32_t value = 5;
     CUfunction f;
@@ -61,9 +61,9 @@ start_forever(void)
 {
     CUstream s;
 
-    start();
+    start_driver();
     CHECK_IS(CU(cuStreamCreate)(&s, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
-    launch("forever", s);
+    launch_kernel("forever", s);
     WAIT_UNTIL(((volatile uint32_t *)(uintptr_t)memory)[1]);
     return s;
 }
@@ -83,7 +83,7 @@ works(void)
 {
     uint32_t words[512];
 
-    launch("fill", NULL);
+    launch_kernel("fill", NULL);
     CHECK_IS(CU(cuMemcpyDtoH_v2)(words, memory, sizeof words), CUDA_SUCCESS);
     for (int i = 0; i < 512; i++)
         CHECK_IS(words[i], 5);
@@ -165,11 +165,11 @@ exit_while_threads_work(void)
 {
     pthread_t thread;
 
-    start();
+    start_driver();
     for (int i = 0; i < 4; i++)
         CHECK_IS(pthread_create(&thread, NULL, works_until_the_end, NULL), 0);
     for (int i = 0; i < 200; i++)
-        launch("fill", NULL);
+        launch_kernel("fill", NULL);
     exit(STATUS);
 }
 
@@ -188,7 +188,7 @@ main_thread_ends_first(void)
 {
     pthread_t thread;
 
-    start();
+    start_driver();
     CHECK_IS(pthread_create(&thread, NULL, outlives_main, NULL), 0);
     pthread_exit(NULL);
 }
@@ -213,9 +213,9 @@ static void
 calls_are_answered_at_exit(void)
 {
     CHECK_IS(atexit(calls_at_exit), 0); /* runs after what is registered later */
-    start();
+    start_driver();
     CHECK_IS(atexit(calls_at_exit), 0);
-    launch("fill", NULL);
+    launch_kernel("fill", NULL);
     exit(STATUS);
 }
 
@@ -248,7 +248,7 @@ is_refused(void)
 static void
 children_are_refused(void)
 {
-    start();
+    start_driver();
     works();
     for (int i = 0; i < 20; i++) {
         const pid_t child = fork();
@@ -258,7 +258,7 @@ children_are_refused(void)
             exit(is_refused() ? 0 : 1);
         if (child == 0)
             _exit(is_refused() ? 0 : 1);
-        launch("fill", NULL);
+        launch_kernel("fill", NULL);
         CHECK_IS(status_of(child), 0);
         works();
     }
@@ -270,12 +270,12 @@ children_of_a_busy_process_are_refused(void)
 {
     pthread_t thread;
 
-    start();
+    start_driver();
     for (int i = 0; i < 3; i++)
         CHECK_IS(pthread_create(&thread, NULL, works_until_the_end, NULL), 0);
     for (int i = 0; i < 50; i++) {
         for (int k = 0; k < 5; k++)
-            launch("fill", NULL);
+            launch_kernel("fill", NULL);
 
         const pid_t child = fork();
 
@@ -294,7 +294,7 @@ both_work_when_forked_before(void)
     const pid_t child = fork();
 
     CHECK(child >= 0, "no child");
-    start();
+    start_driver();
     works();
     if (child == 0)
         exit(0);
@@ -326,7 +326,7 @@ new_programs_work(void)
 static void
 program(void)
 {
-    start();
+    start_driver();
     works();
     exit(STATUS);
 }
@@ -374,7 +374,7 @@ cancelled_threads_leave_no_lock(void)
 static void
 closing_the_library_changes_nothing(void)
 {
-    start();
+    start_driver();
     for (int i = 0; i < 10; i++) {
         void *library = conf_open();
 

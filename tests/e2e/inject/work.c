@@ -64,7 +64,7 @@ mix(uint32_t value, CUstream stream, unsigned grid)
 }
 
 static void
-start(void)
+start_driver(void)
 {
     CUcontext context;
 
@@ -106,7 +106,7 @@ read_word(int i)
 }
 
 static void
-finish(void)
+finish_case(void)
 {
     CHECK(read_word(0) == expected, "another result");
     CHECK(atomic_load(&seen->broken) == 0, "arguments were not put back");
@@ -139,7 +139,7 @@ by_number(void)
     until_count(before + 4);
     for (unsigned i = 0; i < 4; i++)
         is_launch(before + i, 10 + i, streams[i == 3 ? 1 : i], 20 + i);
-    finish();
+    finish_case();
 }
 
 /* The same, all on one stream. */
@@ -153,7 +153,7 @@ by_number_one_stream(void)
     until_count(before + 8);
     for (unsigned i = 0; i < 8; i++)
         is_launch(before + i, i, streams[0], 2);
-    finish();
+    finish_case();
 }
 
 /* Needs a large batch and a short wait. */
@@ -165,7 +165,7 @@ by_time(void)
     GOOD(mix(5, streams[0], 2));
     GOOD(mix(6, streams[1], 2));
     until_count(before + 2);
-    finish();
+    finish_case();
 }
 
 /* Needs a large batch and a long wait. */
@@ -182,7 +182,7 @@ by_waiting(void)
     GOOD(CU(cuCtxSynchronize)());
     CHECK(count() == before + 3, "%u launches", count() - before);
     GOOD(mix(8, streams[2], 2));
-    finish(); /* a copy waits, too */
+    finish_case(); /* a copy waits, too */
     CHECK(count() == before + 4, "%u launches", count() - before);
 }
 
@@ -198,7 +198,7 @@ full_queue(void)
     CHECK(count() == before + 100, "%u launches", count() - before);
     for (unsigned i = 0; i < 100; i++)
         is_launch(before + i, i, streams[i % STREAMS], 2);
-    finish();
+    finish_case();
 }
 
 /* Needs batch=2 and a long wait. Launches of all shapes, and what cannot be held. */
@@ -263,7 +263,7 @@ capture(void)
     CHECK(graph, "no graph");
     expected = outside;
     GOOD(mix(7, streams[0], 2));
-    finish();
+    finish_case();
 }
 
 /* Needs batch=2 and a long wait: the variants for per-thread default streams. */
@@ -294,7 +294,7 @@ per_thread(void)
         CHECK(l->stream || (l->thread == gettid() && strstr(l->function, "_ptsz")),
               "launch %u: %s by another thread", i, l->function);
     }
-    finish();
+    finish_case();
 }
 
 static void *
@@ -330,7 +330,7 @@ threads(void)
     GOOD(CU(cuCtxSynchronize)());
     CHECK(count() == before + 800, "%u launches", count() - before);
     CHECK(read_word(1) == 800, "another sum");
-    finish();
+    finish_case();
 }
 
 /* Any settings: what a child does is its own business. */
@@ -344,7 +344,7 @@ forks(void)
         _exit(CU(cuStreamSynchronize)(streams[0]) == CUDA_SUCCESS ? 0 : 1);
     CHECK(waitpid(child, &status, 0) == child && status == 0, "the child: %d", status);
     GOOD(mix(3, streams[0], 2));
-    finish();
+    finish_case();
 }
 
 static jmp_buf way_out;
@@ -378,13 +378,13 @@ jumps(void)
     CHECK(count() == before, "%u were not held", count() - before);
     GOOD(CU(cuStreamSynchronize)(streams[0]));
     CHECK(count() == before + 2, "%u launches", count() - before);
-    finish();
+    finish_case();
 }
 
 static volatile sig_atomic_t stopped;
 
 static void
-stop(int sig)
+note_stop(int sig)
 {
     (void)sig;
     stopped = 1;
@@ -394,7 +394,7 @@ stop(int sig)
 static void
 work(void)
 {
-    (void)signal(SIGTERM, stop);
+    (void)signal(SIGTERM, note_stop);
     puts("ready");
     fflush(stdout);
     while (!stopped) {
@@ -402,7 +402,7 @@ work(void)
         GOOD(CU(cuStreamSynchronize)(streams[0]));
         hed_sleep_ns(200000);
     }
-    finish();
+    finish_case();
     printf("%u\n", count());
 }
 
@@ -421,7 +421,7 @@ main(int argc, char **argv)
         {"jumps", jumps},
     };
 
-    start();
+    start_driver();
     if (argc > 1 && strcmp(argv[1], "work") == 0) {
         work();
         return 0;

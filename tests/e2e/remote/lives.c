@@ -17,7 +17,7 @@ static CUcontext ctx;
 static CUdeviceptr p;
 
 static void
-begin(void)
+begin_client(void)
 {
     OK(CU(cuInit)(0));
     OK(CU(cuDevicePrimaryCtxRetain)(&ctx, 0));
@@ -26,7 +26,7 @@ begin(void)
 }
 
 static void
-use(uint32_t value)
+use_memory(uint32_t value)
 {
     uint32_t got[4] = {0};
 
@@ -73,8 +73,8 @@ in_child(void)
 static void
 lives_fork(void)
 {
-    begin();
-    use(1);
+    begin_client();
+    use_memory(1);
     for (int i = 0; i < 3; i++) {
         const pid_t child = fork();
 
@@ -87,9 +87,9 @@ lives_fork(void)
             execl("/proc/self/exe", "lives", "plain", (char *)NULL);
             _exit(9);
         }
-        use((uint32_t)i + 10); /* while the child lives */
+        use_memory((uint32_t)i + 10); /* while the child lives */
         wait_for_child(child);
-        use((uint32_t)i + 2);
+        use_memory((uint32_t)i + 2);
     }
 }
 
@@ -98,8 +98,8 @@ lives_fork(void)
 static void
 lives_orphan(void)
 {
-    begin();
-    use(1);
+    begin_client();
+    use_memory(1);
 
     const pid_t child = fork();
 
@@ -132,12 +132,12 @@ lives_threads(void)
 {
     pthread_t t;
 
-    begin();
+    begin_client();
     for (uintptr_t i = 0; i < SHORT_THREADS; i++) {
         CHECK_IS(pthread_create(&t, NULL, short_thread, (void *)i), 0);
         CHECK_IS(pthread_join(t, NULL), 0);
     }
-    use(5);
+    use_memory(5);
     say_ok();
     (void)getchar(); /* the channels are counted meanwhile */
 }
@@ -149,7 +149,7 @@ after_main(void *arg)
 
     CHECK_IS(pthread_join(*main_thread, NULL), 0);
     OK(CU(cuCtxSetCurrent)(ctx));
-    use(6);
+    use_memory(6);
     say_ok();
     exit(0);
 }
@@ -161,8 +161,8 @@ lives_main_ends(void)
     pthread_t t;
 
     me = pthread_self();
-    begin();
-    use(1);
+    begin_client();
+    use_memory(1);
     CHECK_IS(pthread_create(&t, NULL, after_main, &me), 0);
     pthread_exit(NULL);
 }
@@ -187,7 +187,7 @@ lives_exit_busy(void)
 {
     pthread_t t;
 
-    begin();
+    begin_client();
     for (int i = 0; i < 3; i++)
         CHECK_IS(pthread_create(&t, NULL, busy, NULL), 0);
     for (int i = 0; i < 1000; i++)
@@ -207,7 +207,7 @@ lives_exit_pending(void)
 {
     CUstream s;
 
-    begin();
+    begin_client();
     OK(CU(cuStreamCreate)(&s, 0));
     OK(CU(cuLaunchHostFunc)(s, nothing, NULL));
     for (int i = 0; i < 100; i++)
@@ -218,14 +218,14 @@ static void
 lives_reset(void)
 {
     for (int i = 0; i < 3; i++) {
-        begin();
-        use((uint32_t)i);
+        begin_client();
+        use_memory((uint32_t)i);
         OK(CU(cuDevicePrimaryCtxReset_v2)(0));
         CHECK(CU(cuMemsetD8_v2)(p, 0, 16) != CUDA_SUCCESS, "memory is there after a reset");
         OK(CU(cuDevicePrimaryCtxRelease_v2)(0));
     }
-    begin();
-    use(9);
+    begin_client();
+    use_memory(9);
 }
 
 static void
@@ -233,18 +233,18 @@ lives_unload(void)
 {
     void *library = conf_open();
 
-    begin();
-    use(1);
+    begin_client();
+    use_memory(1);
     CHECK_IS(dlclose(library), 0);
     CHECK_IS(dlclose(conf_open()), 0);
-    use(2);
+    use_memory(2);
 }
 
 static void
 lives_plain(void)
 {
-    begin();
-    use(3);
+    begin_client();
+    use_memory(3);
 }
 
 int

@@ -81,7 +81,7 @@ how_it_is(void)
 
 /* Memory of a program is used memory, and the program is among the processes. */
 static void
-who_uses_it(void)
+processes_are_listed(void)
 {
     nvmlProcessInfo_t all[64];
     nvmlMemory_t before = {0}, after = {0};
@@ -118,7 +118,7 @@ main(void)
     OK(NV(nvmlInit_v2)());
     what_it_is();
     how_it_is();
-    who_uses_it();
+    processes_are_listed();
     OK(NV(nvmlShutdown)());
     return 0;
 }

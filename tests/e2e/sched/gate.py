@@ -110,7 +110,7 @@ class Together(Case):
 
 
 class Deaths(Case):
-    def test_kill_9_of_who_holds_others(self):
+    def test_kill_9_of_a_program_that_holds_others(self):
         low = self.start("prio=low", FOR_EVER, "0", LAUNCHES)
         high = self.start("prio=high", FOR_EVER, "0", LAUNCHES)
         self.until_it_works(high)
@@ -119,7 +119,7 @@ class Deaths(Case):
         self.until_it_works(low)
         self.assertNotIn(high.pid, self.clients())
 
-    def test_stop_of_who_holds_others(self):
+    def test_stop_of_a_program_that_holds_others(self):
         low = self.start("prio=low", FOR_EVER, "0", LAUNCHES)
         high = self.start("prio=high", FOR_EVER, "0", LAUNCHES)
         self.until_it_works(high)
@@ -389,7 +389,7 @@ class Files(Case):
                 self.lock(f.fileno(), 1, 128)  # 128 are there
                 self.all_verbs()
 
-    def test_who_is_gone_leaves_no_empty_gpu(self):
+    def test_a_program_that_is_gone_leaves_no_empty_gpu(self):
         path = self.left_behind()
         seen = set()
         for i in range(40):

@@ -1,15 +1,16 @@
-/* The quota layer under a program: every way to have memory of a device counts, the limit holds,
- * and what a killed process had is there again.
+/* The quota layer under a program: every way of allocating device memory counts, the limit holds,
+ * and the memory of a killed process is available again.
  *
  *     quota [hollow|far|whole [SECTION]]
  *
- * `hollow`: nothing is below, so only what the layer itself counts can be looked at. `far`: code is
- * elsewhere, and does not show. Each section is a process of its own, and goes on after a number
- * that is not right, so that one run tells all that is wrong on a machine.
+ * `hollow`: the backend has no memory, so only the layer's own counts can be checked. `far`: code
+ * is loaded in another process, and its size does not show. Each section runs in a process of its
+ * own, and continues after a wrong number, so that one run reports everything that is wrong on a
+ * machine.
  *
- * What is asserted is what the layer promises: memory over the limit is not to be had, whatever was
- * had before, and all of it is back when it was given back. When a driver takes and gives up memory
- * that it keeps without need is its own affair.
+ * The test asserts what the layer promises: memory over the limit cannot be allocated, whatever was
+ * allocated before, and all of it is available again after it has been freed. When a driver takes
+ * or gives up memory that it keeps without need is the driver's own decision.
  */
 #include "quota_case.h"
 
@@ -65,14 +66,14 @@ pools_count(void)
     the_rest_is_there("cuMemAllocFromPoolAsync", base);
     OK(CU(cuMemFreeAsync)(p, stream));
     OK(CU(cuStreamSynchronize)(stream));
-    /* The pool keeps it; somebody who needs it gets it. */
+    /* The pool keeps it, but an allocation that needs it gets it. */
     try_all("a pool that keeps memory", base);
     OK(CU(cuMemAllocFromPoolAsync)(&p, PART, pool, stream));
     OK(CU(cuMemFreeAsync)(p, stream));
     OK(CU(cuStreamSynchronize)(stream));
     OK(CU(cuMemPoolTrimTo)(pool, 0));
     all_is_back("cuMemPoolTrimTo", base);
-    /* As the device's own pool; then it goes. */
+    /* It becomes the device's own pool, and is then destroyed. */
     OK(CU(cuDeviceGetMemPool)(&current, 0));
     OK(CU(cuDeviceSetMemPool)(0, pool));
     OK(CU(cuMemAllocAsync)(&p, PART, stream));
@@ -132,9 +133,9 @@ arrays_count(void)
     all_is_back("cuMipmappedArrayDestroy", base);
 }
 
-/* All of the limit, while a graph has run that needs PART of it. Its memory is not in use now: a
- * driver may keep it, then all is not to be had; or give it up, then the graph cannot run
- * meanwhile. Never both. */
+/* Asks for all of the limit after a graph has run that needs PART of it. The graph's memory is not
+ * in use now. A driver may keep it, and then the allocation fails; or give it up, and then the
+ * graph cannot run meanwhile. Both can never succeed. */
 static void
 all_or_the_graph(CUgraphExec exec, size_t base)
 {
@@ -151,7 +152,8 @@ all_or_the_graph(CUgraphExec exec, size_t base)
     OK(CU(cuMemFree_v2)(p));
 }
 
-/* What is charged while a graph is built is the driver's affair; that it is, and goes, is not. */
+/* How much is charged while a graph is built is up to the driver. That it is charged, and freed
+ * again, is not. */
 static void
 graphs_count(bool captured)
 {
@@ -244,7 +246,7 @@ open_nvml(void)
     CHECK_IS(NV(nvmlInit_v2)(), NVML_SUCCESS);
 }
 
-/* The list of processes: nobody has more than the limit, and this one what it is charged with. */
+/* In the list of processes none uses more than the limit, and this one uses what it is charged. */
 static void
 processes_agree(nvmlDevice_t device, size_t held)
 {
@@ -271,7 +273,7 @@ processes_agree(nvmlDevice_t device, size_t held)
             EXPECT(old[i].usedGpuMemory <= LIMIT, "process %u", old[i].pid);
 }
 
-/* While `held` is charged to this process, and nobody else has anything. */
+/* `held` is charged to this process, and no other process has anything. */
 static void
 nvml_says(nvmlDevice_t device, size_t held)
 {
@@ -309,7 +311,7 @@ nvml_agrees(void)
 
 /* ---- several devices ------------------------------------------------------------------------- */
 
-/* Everything on the second device, by every way that names it, while the first is current. */
+/* Allocates on the second device in every way that names it, while the first one is current. */
 static void
 other_device_counts(CUcontext second)
 {
@@ -386,7 +388,7 @@ each_device_has_its_limit(void)
 
 /* ---- what kernels are given ------------------------------------------------------------------ */
 
-/* A heap above what every context has counts from when it is asked for until its context ends. */
+/* A heap larger than the default one counts from cuCtxSetLimit until its context ends. */
 static void
 heaps_count(void)
 {
@@ -446,7 +448,7 @@ static const struct {
     {"devices", each_device_has_its_limit, true, false},
     {"graphs", graphs_made, false, false},
     {"captured", graphs_captured, true, false},
-    {"hold", hold, true, true}, /* for `group` and `killed` alone: in no list */
+    {"hold", hold, true, true}, /* run only by `group` and `killed` */
     {"struggle", struggle, true, true},
 };
 
@@ -471,7 +473,7 @@ run_section(const char *name)
     return 1;
 }
 
-/* All that hold here, each in a process of its own: its status. */
+/* Runs every section that applies here, each in a process of its own. */
 static int
 run_all(const char *mode)
 {

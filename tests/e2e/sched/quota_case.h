@@ -1,4 +1,4 @@
-/* What the sections of quota.c share: the limit, and what is to hold before and after. */
+/* What the sections of quota.c share: the limit, and checks around an allocation. */
 #pragma once
 
 #include "conformance/conf.h"
@@ -13,9 +13,9 @@
 extern bool hollow, far;
 extern CUcontext primary;
 extern CUstream stream;
-extern _Atomic int wrong; /* what was not as it should be */
+extern _Atomic int wrong; /* how many expectations have failed */
 
-/* CHECK and CHECK_IS end the section: what follows needs what failed. These do not. */
+/* Unlike CHECK and CHECK_IS, these do not end the section. */
 #define EXPECT(holds, ...)                                  \
     do {                                                    \
         if (!(holds)) {                                     \
@@ -45,7 +45,7 @@ free_bytes(void)
     return free;
 }
 
-/* Something that is not to be had. If it is, it goes back: the rest is to be looked at, too. */
+/* An allocation that must fail. If it succeeds it is freed, so that the rest can be tested. */
 static inline void
 refuse(const char *what, size_t n)
 {
@@ -74,7 +74,7 @@ try_all(const char *what, size_t n)
     OK(CU(cuMemFree_v2)(p));
 }
 
-/* While PART is taken: the rest can be had, and not more. */
+/* While PART is allocated, the rest is available and nothing more. */
 static inline void
 the_rest_is_there(const char *what, size_t base)
 {
@@ -98,7 +98,7 @@ all_is_back(const char *what, size_t base)
     try_all(what, base);
 }
 
-/* quota_many.c: sections with several threads and processes; the last two are for the others. */
+/* quota_many.c: sections with several threads and processes. The others run the last two. */
 void threads_hold_the_limit(void);
 void a_group_shares_and_loses_nothing(void);
 void killed_in_the_middle_nothing_is_lost(void);

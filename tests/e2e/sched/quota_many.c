@@ -64,9 +64,9 @@ threads_hold_the_limit(void)
 
 /* ---- the group ------------------------------------------------------------------------------- */
 
-/* The program again, as one of the group. It says 'y' when it has what it wants. */
+/* Starts this program again as a member of the group. It writes 'y' when it is ready. */
 static pid_t
-start(const char *section)
+start_member(const char *section)
 {
     int ends[2];
     char c = 0;
@@ -101,7 +101,7 @@ hold(void)
         pause();
 }
 
-/* Takes what it can get, in all ways, until it is killed. */
+/* Allocates whatever it can get, in several ways, until it is killed. */
 void
 struggle(void)
 {
@@ -123,7 +123,7 @@ struggle(void)
 }
 
 static void
-end(pid_t pid)
+end_member(pid_t pid)
 {
     kill(pid, SIGKILL);
     CHECK_IS(waitpid(pid, NULL, 0), pid);
@@ -136,13 +136,13 @@ a_group_shares_and_loses_nothing(void)
     CUdeviceptr p;
 
     for (int round = 0; round < 3; round++) {
-        const pid_t pid = start("hold");
+        const pid_t pid = start_member("hold");
 
         EXPECT_IS(free_bytes(), base - PART - PART / 2);
         EXPECT_IS(CU(cuMemAlloc_v2)(&p, PART), CUDA_ERROR_OUT_OF_MEMORY);
         OK(CU(cuMemAlloc_v2)(&p, base - PART - PART / 2));
         OK(CU(cuMemFree_v2)(p));
-        end(pid);
+        end_member(pid);
         all_is_back("a killed process", base);
     }
 }
@@ -157,10 +157,10 @@ killed_in_the_middle_nothing_is_lost(void)
         pid_t pids[8];
 
         for (int i = 0; i < 8; i++)
-            pids[i] = start("struggle");
+            pids[i] = start_member("struggle");
         for (int i = 0; i < 8; i++) {
             usleep((seed = seed * 1664525u + 1013904223u) >> 18);
-            end(pids[i]);
+            end_member(pids[i]);
         }
         all_is_back("eight killed processes", base);
     }

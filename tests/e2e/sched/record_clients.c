@@ -77,14 +77,14 @@ launch(CUdeviceptr p, CUstream s)
 static volatile sig_atomic_t stopped;
 
 static void
-stop(int sig)
+note_stop(int sig)
 {
     (void)sig;
     stopped = 1;
 }
 
 static void *
-work(void *arg)
+work_as_client(void *arg)
 {
     const size_t i = (size_t)(uintptr_t)arg;
     const uint64_t end = hed_now_ns() + (uint64_t)(seconds * 1e9);
@@ -106,7 +106,7 @@ work(void *arg)
 }
 
 static bool
-load(void)
+load_driver(void)
 {
     void *l = dlopen("libcuda.so.1", RTLD_NOW);
 
@@ -142,10 +142,10 @@ main(int argc, char **argv)
     const bool leaves = argc == 2 && strcmp(argv[1], "leave") == 0;
     const int count = argc - 2;
 
-    if ((!leaves && count < 1) || count > THREADS_MAX || !load())
+    if ((!leaves && count < 1) || count > THREADS_MAX || !load_driver())
         return 2;
     seconds = strtod(argv[1], NULL);
-    (void)signal(SIGTERM, stop);
+    (void)signal(SIGTERM, note_stop);
     MUST(p_cuInit(0));
     heddle = heddle_load();
     MUST(p_cuDevicePrimaryCtxRetain(&context, 0));
@@ -159,7 +159,7 @@ main(int argc, char **argv)
         return leave();
     for (int i = 0; i < count; i++) {
         names[i] = argv[2 + i];
-        pthread_create(&threads[i], NULL, work, (void *)(uintptr_t)i);
+        pthread_create(&threads[i], NULL, work_as_client, (void *)(uintptr_t)i);
     }
     printf("ready\n");
     fflush(stdout);

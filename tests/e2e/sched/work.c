@@ -43,7 +43,7 @@ static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
 DRIVER(DECLARE)
 
 static bool
-load(void)
+load_driver(void)
 {
     void *l = dlopen("libcuda.so.1", RTLD_NOW);
 
@@ -65,7 +65,7 @@ load(void)
 static volatile sig_atomic_t stopped;
 
 static void
-stop(int sig)
+note_stop(int sig)
 {
     (void)sig;
     stopped = 1;
@@ -88,9 +88,9 @@ main(int argc, char **argv)
     unsigned launches = 0;
     void *params[] = {&p, &n};
 
-    if (!load())
+    if (!load_driver())
         return 77;
-    (void)signal(SIGTERM, stop);
+    (void)signal(SIGTERM, note_stop);
     MUST(p_cuInit(0));
     MUST(p_cuDevicePrimaryCtxRetain(&context, 0));
     MUST(p_cuCtxSetCurrent(context));

@@ -9,7 +9,7 @@
 #include "unit/driver/busy.h"
 
 static struct fake *
-begin(CUstream *s)
+begin_driver(CUstream *s)
 {
     struct fake *f = fake_create(1);
 
@@ -19,7 +19,7 @@ begin(CUstream *s)
 }
 
 static CUevent
-make(struct fake *f, unsigned flags)
+make_event(struct fake *f, unsigned flags)
 {
     CUevent e = NULL;
 
@@ -48,8 +48,8 @@ static void
 an_event_is_reached_with_its_stream(void **state)
 {
     CUstream s;
-    struct fake *f = begin(&s);
-    CUevent e = make(f, 0);
+    struct fake *f = begin_driver(&s);
+    CUevent e = make_event(f, 0);
     struct busy busy;
 
     OK(query(f, e));
@@ -68,8 +68,8 @@ a_stream_waits_for_another_ones_event(void **state)
 {
     CUstream a;
     CUstream b;
-    struct fake *f = begin(&a);
-    CUevent e = make(f, CU_EVENT_DISABLE_TIMING);
+    struct fake *f = begin_driver(&a);
+    CUevent e = make_event(f, CU_EVENT_DISABLE_TIMING);
     _Atomic int flag = 0;
     struct busy busy;
 
@@ -96,10 +96,10 @@ static void
 times_between_events(void **state)
 {
     CUstream s;
-    struct fake *f = begin(&s);
-    CUevent a = make(f, 0);
-    CUevent b = make(f, 0);
-    CUevent untimed = make(f, CU_EVENT_DISABLE_TIMING);
+    struct fake *f = begin_driver(&s);
+    CUevent a = make_event(f, 0);
+    CUevent b = make_event(f, 0);
+    CUevent untimed = make_event(f, CU_EVENT_DISABLE_TIMING);
     struct busy busy;
     float ms = -1;
 
@@ -129,8 +129,8 @@ static void
 wrong_events_are_refused(void **state)
 {
     CUstream s;
-    struct fake *f = begin(&s);
-    CUevent e = make(f, 0);
+    struct fake *f = begin_driver(&s);
+    CUevent e = make_event(f, 0);
     CUcontext c;
 
     assert_int_equal(fake_call(f, cuEventCreate, &e, 8), CUDA_ERROR_INVALID_VALUE);
@@ -153,7 +153,7 @@ wrong_events_are_refused(void **state)
     assert_int_equal(fake_call(f, cuEventRecord, e, NULL), CUDA_ERROR_INVALID_HANDLE);
     OK(fake_call(f, cuEventRecord, e, s));
     OK(fake_call(f, cuStreamWaitEvent, NULL, e));
-    CUevent other = make(f, 0);
+    CUevent other = make_event(f, 0);
     OK(fake_call(f, cuEventRecord, other, NULL));
     OK(fake_call(f, cuEventSynchronize, other));
     OK(fake_call(f, cuEventSynchronize, e));
@@ -193,7 +193,7 @@ a_callback_is_told_the_stream_and_its_state(void **state)
 {
     static const uintptr_t names[] = {0, 1, 2};
     CUstream s;
-    struct fake *f = begin(&s);
+    struct fake *f = begin_driver(&s);
     struct told t = {.times = 0};
 
     for (size_t i = 0; i < 3; i++) {
@@ -237,8 +237,8 @@ static void
 a_host_function_may_ask_about_what_it_can_name(void **state)
 {
     CUstream s;
-    struct fake *f = begin(&s);
-    struct asker a = {.f = f, .s = s, .e = make(f, 0)};
+    struct fake *f = begin_driver(&s);
+    struct asker a = {.f = f, .s = s, .e = make_event(f, 0)};
 
     OK(fake_call(f, cuLaunchHostFunc, s, ask, &a));
     OK(fake_call(f, cuStreamSynchronize, s));
@@ -286,9 +286,9 @@ static void
 a_failure_stays_and_skips_what_is_queued(void **state)
 {
     CUstream stream;
-    struct fake *f = begin(&stream);
+    struct fake *f = begin_driver(&stream);
     struct hed_stream *s = inside(f, stream);
-    CUevent e = make(f, 0);
+    CUevent e = make_event(f, 0);
     struct told t = {.times = 0};
     _Atomic int flag = 0;
     int from = 7;
@@ -331,7 +331,7 @@ static void
 waiting_for_failing_work_tells_its_failure(void **state)
 {
     CUstream stream;
-    struct fake *f = begin(&stream);
+    struct fake *f = begin_driver(&stream);
     struct hed_stream *s = inside(f, stream);
 
     f->launch = failing_launch;
@@ -355,7 +355,7 @@ static void
 what_is_waited_for_runs_here_when_the_stream_is_idle(void **state)
 {
     CUstream stream;
-    struct fake *f = begin(&stream);
+    struct fake *f = begin_driver(&stream);
     struct hed_stream *s = inside(f, stream);
     pthread_t where;
 
@@ -379,7 +379,7 @@ copies_go_row_by_row_and_plane_by_plane(void **state)
     static const size_t rows[][3] = {{8, 4, 4}, {8, 4, 2}, {8, 1, 1}, {5, 3, 2}, {8, 2, 3},
                                      {1, 4, 4}, {8, 1, 4}, {3, 1, 3}, {3, 2, 1}};
     CUstream stream;
-    struct fake *f = begin(&stream);
+    struct fake *f = begin_driver(&stream);
     struct hed_stream *s = inside(f, stream);
 
     for (size_t i = 0; i < sizeof from; i++)
@@ -408,7 +408,7 @@ static void
 fills_have_three_widths(void **state)
 {
     CUstream stream;
-    struct fake *f = begin(&stream);
+    struct fake *f = begin_driver(&stream);
     struct hed_stream *s = inside(f, stream);
 
     for (unsigned size = 1; size <= 4; size *= 2) {
@@ -435,7 +435,7 @@ static void
 a_copy_of_work_is_deep(void **state)
 {
     CUstream stream;
-    struct fake *f = begin(&stream);
+    struct fake *f = begin_driver(&stream);
     struct hed_stream *s = inside(f, stream);
     struct hed_work *w = kernel(s, FAKE_COPY);
     const uint64_t params[3] = {(uint64_t)(uintptr_t)&w, 0, 0};
@@ -479,7 +479,7 @@ a_stream_waits_for_values_and_writes_them(void **state)
         {CU_STREAM_WAIT_VALUE_NOR, 0xff, ~0xffu, 1},
     };
     CUstream s;
-    struct fake *f = begin(&s);
+    struct fake *f = begin_driver(&s);
     CUdeviceptr p;
 
     OK(fake_call(f, cuMemAlloc_v2, &p, 64));
@@ -502,7 +502,7 @@ static void
 a_failed_context_ends_waiting_for_values(void **state)
 {
     CUstream s;
-    struct fake *f = begin(&s);
+    struct fake *f = begin_driver(&s);
     CUdeviceptr p;
 
     OK(fake_call(f, cuMemAlloc_v2, &p, 64));
@@ -518,7 +518,7 @@ static void
 wrong_values_in_memory_are_refused(void **state)
 {
     CUstream s;
-    struct fake *f = begin(&s);
+    struct fake *f = begin_driver(&s);
     CUstreamBatchMemOpParams_v1 op;
     uint32_t own = 0;
     CUdeviceptr p;

@@ -5,7 +5,7 @@
 #include "unit/driver/busy.h"
 
 static struct fake *
-begin(CUstream *s)
+begin_driver(CUstream *s)
 {
     struct fake *f = fake_create(1);
 
@@ -25,7 +25,7 @@ note(void *arg)
 }
 
 static void
-forget(void)
+forget_order(void)
 {
     memset(order, 0, sizeof order);
     atomic_store(&ran, 0);
@@ -51,11 +51,11 @@ new_graph(struct fake *f)
 }
 
 static void
-run(struct fake *f, CUgraph g, CUstream s)
+run_graph(struct fake *f, CUgraph g, CUstream s)
 {
     CUgraphExec e;
 
-    forget();
+    forget_order();
     OK(fake_call(f, cuGraphInstantiateWithFlags, &e, g, 0));
     OK(fake_call(f, cuGraphLaunch, e, s));
     OK(fake_call(f, cuStreamSynchronize, s));
@@ -66,7 +66,7 @@ static void
 nodes_run_in_the_order_of_their_edges(void **state)
 {
     CUstream s;
-    struct fake *f = begin(&s);
+    struct fake *f = begin_driver(&s);
     CUgraph g = new_graph(f);
     CUgraphNode c = host_node(f, g, "c", NULL, 0);
     CUgraphNode b = host_node(f, g, "b", NULL, 0);
@@ -76,7 +76,7 @@ nodes_run_in_the_order_of_their_edges(void **state)
     size_t count = 0;
 
     OK(fake_call(f, cuGraphAddDependencies, g, from, to, 2));
-    run(f, g, s);
+    run_graph(f, g, s);
     assert_string_equal(order, "abc");
     OK(fake_call(f, cuGraphGetEdges, g, NULL, NULL, &count));
     assert_int_equal(count, 2);
@@ -84,7 +84,7 @@ nodes_run_in_the_order_of_their_edges(void **state)
     assert_int_equal(count, 1);
     OK(fake_call(f, cuGraphRemoveDependencies, g, from, to, 1));
     OK(fake_call(f, cuGraphDestroyNode, b));
-    run(f, g, s);
+    run_graph(f, g, s);
     assert_int_equal(strlen(order), 2);
     OK(fake_call(f, cuGraphDestroy, g));
     busy_fake_free(f);
@@ -94,7 +94,7 @@ static void
 edges_that_make_no_sense_are_refused(void **state)
 {
     CUstream s;
-    struct fake *f = begin(&s);
+    struct fake *f = begin_driver(&s);
     CUgraph g = new_graph(f);
     CUgraph other = new_graph(f);
     CUgraphNode a = host_node(f, g, "a", NULL, 0);
@@ -120,7 +120,7 @@ static void
 a_dead_graph_and_its_nodes_are_recognised(void **state)
 {
     CUstream s;
-    struct fake *f = begin(&s);
+    struct fake *f = begin_driver(&s);
     CUgraph g = new_graph(f);
     CUgraphNode a = host_node(f, g, "a", NULL, 0);
     CUgraphNodeType type;
@@ -138,7 +138,7 @@ static void
 a_clone_has_nodes_of_its_own(void **state)
 {
     CUstream s;
-    struct fake *f = begin(&s);
+    struct fake *f = begin_driver(&s);
     CUgraph g = new_graph(f);
     CUgraph child = new_graph(f);
     CUgraph clone, inner, inner_of_clone;
@@ -158,7 +158,7 @@ a_clone_has_nodes_of_its_own(void **state)
     assert_int_equal(fake_call(f, cuGraphDestroy, inner), CUDA_ERROR_INVALID_VALUE);
     OK(fake_call(f, cuGraphDestroy, g));
     OK(fake_call(f, cuGraphDestroy, child));
-    run(f, clone, s);
+    run_graph(f, clone, s);
     assert_string_equal(order, "ai");
     busy_fake_free(f);
 }
@@ -167,14 +167,14 @@ static void
 a_launched_graph_keeps_what_it_was_launched_with(void **state)
 {
     CUstream s;
-    struct fake *f = begin(&s);
+    struct fake *f = begin_driver(&s);
     CUgraph g = new_graph(f);
     CUgraphNode a = host_node(f, g, "a", NULL, 0);
     CUDA_HOST_NODE_PARAMS_v1 p = {note, (void *)(uintptr_t) "b"};
     CUgraphExec e;
     struct busy b;
 
-    forget();
+    forget_order();
     OK(fake_call(f, cuGraphInstantiateWithFlags, &e, g, 0));
     busy_begin(f, &b, s);
     OK(fake_call(f, cuGraphLaunch, e, s));
@@ -192,7 +192,7 @@ static void
 launches_of_one_graph_come_one_behind_the_other(void **state)
 {
     CUstream s, t;
-    struct fake *f = begin(&s);
+    struct fake *f = begin_driver(&s);
     CUgraph g = new_graph(f);
     CUgraphExec e;
     struct busy b;
@@ -200,7 +200,7 @@ launches_of_one_graph_come_one_behind_the_other(void **state)
     OK(fake_call(f, cuStreamCreate, &t, CU_STREAM_NON_BLOCKING));
     (void)host_node(f, g, "a", NULL, 0);
     OK(fake_call(f, cuGraphInstantiateWithFlags, &e, g, 0));
-    forget();
+    forget_order();
     busy_begin(f, &b, s);
     OK(fake_call(f, cuGraphLaunch, e, s));
     OK(fake_call(f, cuGraphLaunch, e, t)); /* nothing else orders the two streams */
@@ -216,7 +216,7 @@ static void
 an_update_takes_the_same_shape_only(void **state)
 {
     CUstream s;
-    struct fake *f = begin(&s);
+    struct fake *f = begin_driver(&s);
     CUgraph g = new_graph(f);
     CUgraph same = new_graph(f);
     CUgraph other = new_graph(f);
@@ -236,7 +236,7 @@ an_update_takes_the_same_shape_only(void **state)
     assert_int_not_equal(info.result, CU_GRAPH_EXEC_UPDATE_SUCCESS);
     OK(fake_call(f, cuGraphExecUpdate_v2, e, same, &info));
     assert_int_equal(info.result, CU_GRAPH_EXEC_UPDATE_SUCCESS);
-    forget();
+    forget_order();
     OK(fake_call(f, cuGraphLaunch, e, s));
     OK(fake_call(f, cuStreamSynchronize, s));
     assert_string_equal(order, "xy");
@@ -249,7 +249,7 @@ static void
 captured_streams_fork_and_join(void **state)
 {
     CUstream s, t;
-    struct fake *f = begin(&s);
+    struct fake *f = begin_driver(&s);
     CUevent fork, join;
     CUgraph g = NULL;
     CUstreamCaptureStatus status;
@@ -258,7 +258,7 @@ captured_streams_fork_and_join(void **state)
     OK(fake_call(f, cuStreamCreate, &t, CU_STREAM_NON_BLOCKING));
     OK(fake_call(f, cuEventCreate, &fork, 0));
     OK(fake_call(f, cuEventCreate, &join, 0));
-    forget();
+    forget_order();
     OK(fake_call(f, cuStreamBeginCapture_v2, s, CU_STREAM_CAPTURE_MODE_GLOBAL));
     OK(fake_call(f, cuLaunchHostFunc, s, note, (void *)(uintptr_t) "a"));
     OK(fake_call(f, cuEventRecord, fork, s));
@@ -275,7 +275,7 @@ captured_streams_fork_and_join(void **state)
     assert_int_equal(status, CU_STREAM_CAPTURE_STATUS_NONE);
     OK(fake_call(f, cuGraphGetEdges, g, NULL, NULL, &count));
     assert_int_equal(count, 3); /* a to b, and both to c, as the stream had come behind a */
-    run(f, g, s);
+    run_graph(f, g, s);
     assert_string_equal(order, "abc");
     busy_fake_free(f);
 }
@@ -284,7 +284,7 @@ static void
 a_stream_that_does_not_come_back_spoils_the_capture(void **state)
 {
     CUstream s, t;
-    struct fake *f = begin(&s);
+    struct fake *f = begin_driver(&s);
     CUevent fork;
     CUgraph g = (CUgraph)(uintptr_t)1;
 
@@ -304,7 +304,7 @@ static void
 a_capture_outlives_the_streams_that_joined_it(void **state)
 {
     CUstream s, t;
-    struct fake *f = begin(&s);
+    struct fake *f = begin_driver(&s);
     CUevent fork, join;
     CUgraph g = NULL;
 
@@ -312,7 +312,7 @@ a_capture_outlives_the_streams_that_joined_it(void **state)
     OK(fake_call(f, cuEventCreate, &join, 0));
     for (int back = 1; back >= 0; back--) {
         OK(fake_call(f, cuStreamCreate, &t, CU_STREAM_NON_BLOCKING));
-        forget();
+        forget_order();
         OK(fake_call(f, cuStreamBeginCapture_v2, s, CU_STREAM_CAPTURE_MODE_GLOBAL));
         OK(fake_call(f, cuEventRecord, fork, s));
         OK(fake_call(f, cuStreamWaitEvent, t, fork, 0));
@@ -324,7 +324,7 @@ a_capture_outlives_the_streams_that_joined_it(void **state)
         assert_int_equal(fake_call(f, cuStreamEndCapture, s, &g),
                          back ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
         if (back) {
-            run(f, g, s);
+            run_graph(f, g, s);
             assert_string_equal(order, "b");
         }
     }
@@ -335,16 +335,16 @@ static void
 a_capture_into_a_given_graph_need_not_hand_it_out(void **state)
 {
     CUstream s;
-    struct fake *f = begin(&s);
+    struct fake *f = begin_driver(&s);
     CUgraph g;
 
     OK(fake_call(f, cuGraphCreate, &g, 0));
     OK(fake_call(f, cuStreamBeginCaptureToGraph, s, g, NULL, NULL, 0,
                  CU_STREAM_CAPTURE_MODE_GLOBAL));
-    forget();
+    forget_order();
     OK(fake_call(f, cuLaunchHostFunc, s, note, (void *)(uintptr_t) "a"));
     OK(fake_call(f, cuStreamEndCapture, s, NULL));
-    run(f, g, s);
+    run_graph(f, g, s);
     assert_string_equal(order, "a");
     OK(fake_call(f, cuStreamBeginCapture_v2, s, CU_STREAM_CAPTURE_MODE_GLOBAL));
     assert_int_equal(fake_call(f, cuStreamEndCapture, s, NULL), CUDA_ERROR_INVALID_VALUE);
@@ -356,7 +356,7 @@ static void
 what_a_capture_does_not_survive(void **state)
 {
     CUstream s;
-    struct fake *f = begin(&s);
+    struct fake *f = begin_driver(&s);
     CUgraph g;
     CUdeviceptr p;
 
@@ -386,7 +386,7 @@ static void
 memory_can_be_freed_beside_a_relaxed_capture(void **state)
 {
     CUstream s;
-    struct fake *f = begin(&s);
+    struct fake *f = begin_driver(&s);
     CUgraph g;
     CUdeviceptr p;
 
@@ -406,7 +406,7 @@ static void
 copies_and_fills_are_captured(void **state)
 {
     CUstream s;
-    struct fake *f = begin(&s);
+    struct fake *f = begin_driver(&s);
     CUdeviceptr a, b;
     CUgraph g;
     uint32_t host[16] = {0};
@@ -419,7 +419,7 @@ copies_and_fills_are_captured(void **state)
     OK(fake_call(f, cuMemcpyDtoHAsync_v2, host, b, 64, s));
     OK(fake_call(f, cuStreamEndCapture, s, &g));
     assert_int_equal(host[15], 0);
-    run(f, g, s);
+    run_graph(f, g, s);
     assert_int_equal(host[15], 7);
     busy_fake_free(f);
 }
@@ -428,7 +428,7 @@ static void
 memory_of_a_captured_allocation_outlives_the_runs(void **state)
 {
     CUstream s;
-    struct fake *f = begin(&s);
+    struct fake *f = begin_driver(&s);
     CUdeviceptr p;
     CUgraph g;
     uint32_t host[4] = {0};
@@ -441,7 +441,7 @@ memory_of_a_captured_allocation_outlives_the_runs(void **state)
     OK(fake_call(f, cuStreamEndCapture, s, &g));
     for (int i = 0; i < 3; i++) {
         memset(host, 0, sizeof host);
-        run(f, g, s);
+        run_graph(f, g, s);
         assert_int_equal(host[3], 9);
     }
     OK(fake_call(f, cuGraphDestroy, g));
@@ -454,7 +454,7 @@ static void
 an_event_waited_for_in_a_graph_is_the_one_of_the_launch(void **state)
 {
     CUstream s, t;
-    struct fake *f = begin(&s);
+    struct fake *f = begin_driver(&s);
     CUgraph g = new_graph(f);
     CUgraphNode n;
     CUgraphExec e;
@@ -466,7 +466,7 @@ an_event_waited_for_in_a_graph_is_the_one_of_the_launch(void **state)
     OK(fake_call(f, cuGraphAddEventWaitNode, &n, g, NULL, 0, event));
     (void)host_node(f, g, "x", &n, 1);
     OK(fake_call(f, cuGraphInstantiateWithFlags, &e, g, 0));
-    forget();
+    forget_order();
     busy_begin(f, &b, t);
     OK(fake_call(f, cuEventRecord, event, t));
     OK(fake_call(f, cuGraphLaunch, e, s));
@@ -484,7 +484,7 @@ static void
 kernel_nodes_say_what_they_were_given(void **state)
 {
     CUstream s;
-    struct fake *f = begin(&s);
+    struct fake *f = begin_driver(&s);
     CUgraph g = new_graph(f);
     CUmodule m;
     CUfunction fn;
@@ -510,7 +510,7 @@ kernel_nodes_say_what_they_were_given(void **state)
     assert_int_equal(got.gridDimX, 2);
     assert_int_equal(*(uint64_t *)got.kernelParams[1], 0x2000);
     assert_int_equal(*(uint32_t *)got.kernelParams[2], 0);
-    run(f, g, s);
+    run_graph(f, g, s);
     assert_int_equal(atomic_load(&f->launches), 1);
     p.gridDimX = 0;
     assert_int_equal(fake_call(f, cuGraphAddKernelNode_v2, &n, g, NULL, 0, &p),
@@ -530,7 +530,7 @@ static void
 a_user_object_lives_as_long_as_the_graphs(void **state)
 {
     CUstream s;
-    struct fake *f = begin(&s);
+    struct fake *f = begin_driver(&s);
     CUgraph g = new_graph(f);
     CUgraph clone;
     CUuserObject o;
@@ -552,7 +552,7 @@ static void
 a_graph_can_be_drawn(void **state)
 {
     CUstream s;
-    struct fake *f = begin(&s);
+    struct fake *f = begin_driver(&s);
     CUgraph g = new_graph(f);
     CUgraphNode a = host_node(f, g, "a", NULL, 0);
     char path[512], text[4096] = "";

@@ -52,7 +52,7 @@ fake_now(void)
 
 /* A driver that sees the last of the devices only, and NVML started on it. */
 static struct fake *
-start(nvmlDevice_t *handles)
+start_nvml(nvmlDevice_t *handles)
 {
     struct hed_profile_device all[DEVICES];
 
@@ -70,7 +70,7 @@ start(nvmlDevice_t *handles)
 }
 
 static void
-stop(struct fake *f)
+stop_nvml(struct fake *f)
 {
     hed_shared_free(f->driver);
     fake_free(f);
@@ -94,14 +94,14 @@ nothing_is_answered_before_init_and_after_shutdown(void **state)
     assert_int_equal(nvml(f, nvmlDeviceGetIndex, h, &n), NVML_SUCCESS);
     assert_int_equal(nvml(f, nvmlShutdown, 0), NVML_SUCCESS);
     assert_int_equal(nvml(f, nvmlDeviceGetIndex, h, &n), NVML_ERROR_UNINITIALIZED);
-    stop(f);
+    stop_nvml(f);
 }
 
 static void
 hidden_devices_are_shown(void **state)
 {
     nvmlDevice_t h[DEVICES];
-    struct fake *f = start(h);
+    struct fake *f = start_nvml(h);
     unsigned n = 0;
 
     assert_int_equal(nvml(f, nvmlDeviceGetCount_v2, &n), NVML_SUCCESS);
@@ -112,14 +112,14 @@ hidden_devices_are_shown(void **state)
     }
     assert_int_equal(nvml(f, nvmlDeviceGetHandleByIndex_v2, DEVICES, &h[0]),
                      NVML_ERROR_INVALID_ARGUMENT);
-    stop(f);
+    stop_nvml(f);
 }
 
 static void
 what_is_no_handle_is_refused(void **state)
 {
     nvmlDevice_t h[DEVICES];
-    struct fake *f = start(h);
+    struct fake *f = start_nvml(h);
     unsigned n = 7;
     const uintptr_t bad[] = {0,
                              1,
@@ -137,14 +137,14 @@ what_is_no_handle_is_refused(void **state)
     }
     assert_int_equal(nvml(f, nvmlDeviceGetIndex, h[0], NULL), NVML_ERROR_INVALID_ARGUMENT);
     assert_int_equal(n, 7);
-    stop(f);
+    stop_nvml(f);
 }
 
 static void
 devices_are_found_by_every_name(void **state)
 {
     nvmlDevice_t h[DEVICES];
-    struct fake *f = start(h);
+    struct fake *f = start_nvml(h);
     static const char *const buses[] = {"0000:02:00.0", "00000000:02:00.0", "0:2:0.0", "02:00.0",
                                         "0000:02:00"};
     nvmlDevice_t found = NULL;
@@ -179,14 +179,14 @@ devices_are_found_by_every_name(void **state)
     hed_profile_uuid_text((const uint8_t *)&cuda, text);
     assert_int_equal(nvml(f, nvmlDeviceGetUUID, h[DEVICES - 1], uuid, sizeof uuid), NVML_SUCCESS);
     assert_string_equal(uuid, text);
-    stop(f);
+    stop_nvml(f);
 }
 
 static void
 old_pci_structs_are_not_overrun(void **state)
 {
     nvmlDevice_t h[DEVICES];
-    struct fake *f = start(h);
+    struct fake *f = start_nvml(h);
     union {
         nvmlPciInfo_t pci;
         unsigned char bytes[sizeof(nvmlPciInfo_t)];
@@ -197,7 +197,7 @@ old_pci_structs_are_not_overrun(void **state)
     assert_int_equal(u.pci.bus, 1);
     for (size_t i = 52; i < sizeof u; i++)
         assert_int_equal(u.bytes[i], 0xee);
-    stop(f);
+    stop_nvml(f);
 }
 
 static unsigned long long
@@ -249,7 +249,7 @@ memory_of_all_processes_counts_while_they_live(void **state)
 {
     struct hed_profile_device all[DEVICES];
     nvmlDevice_t h[DEVICES];
-    struct fake *f = start(h);
+    struct fake *f = start_nvml(h);
     nvmlProcessInfo_t info[4];
     unsigned n = 0;
     int keep;
@@ -287,28 +287,28 @@ memory_of_all_processes_counts_while_they_live(void **state)
     assert_int_equal(nvml(f, nvmlDeviceGetComputeRunningProcesses_v3, h[2], &n, info),
                      NVML_SUCCESS);
     assert_int_equal(n, 0);
-    stop(f);
+    stop_nvml(f);
 }
 
 static void
 more_than_there_is_cannot_be_used(void **state)
 {
     nvmlDevice_t h[DEVICES];
-    struct fake *f = start(h);
+    struct fake *f = start_nvml(h);
 
     hed_shared_memory(f->driver, 0, UINT64_MAX);
     assert_true(used(f, h[2]) == FAKE_MEMORY);
     hed_shared_memory(f->driver, 1, GIB);
     hed_shared_memory(f->driver, -1, GIB);
     assert_true(used(f, h[0]) == 0 && used(f, h[1]) == 0);
-    stop(f);
+    stop_nvml(f);
 }
 
 static void
 work_shows_as_use_power_and_heat(void **state)
 {
     nvmlDevice_t h[DEVICES];
-    struct fake *f = start(h);
+    struct fake *f = start_nvml(h);
     nvmlUtilization_t use = {7, 7};
     unsigned long long energy[2] = {0};
     unsigned power = 0;
@@ -332,14 +332,14 @@ work_shows_as_use_power_and_heat(void **state)
     assert_true(energy[1] - energy[0] >= 900000);
     assert_int_equal(nvml(f, nvmlDeviceGetUtilizationRates, h[1], &use), NVML_SUCCESS);
     assert_int_equal(use.gpu, 0);
-    stop(f);
+    stop_nvml(f);
 }
 
 static void
 half_a_second_of_work_is_half_a_load(void **state)
 {
     nvmlDevice_t h[DEVICES];
-    struct fake *f = start(h);
+    struct fake *f = start_nvml(h);
 
     now = 1000 * HED_NS_PER_S + HED_NS_PER_S / 2;
     for (int i = 0; i < 500; i++)
@@ -350,7 +350,7 @@ half_a_second_of_work_is_half_a_load(void **state)
     assert_int_equal(hed_shared_load(f->driver, 2), 50);
     now = 1002 * HED_NS_PER_S;
     assert_int_equal(hed_shared_load(f->driver, 2), 0);
-    stop(f);
+    stop_nvml(f);
 }
 
 static void
@@ -359,14 +359,14 @@ there_is_always_room_for_new_devices(void **state)
     /* More than the file has places for. */
     for (int i = 0; i < 100; i++) {
         nvmlDevice_t h[DEVICES];
-        struct fake *f = start(h);
+        struct fake *f = start_nvml(h);
 
         hed_shared_memory(f->driver, 0, GIB);
         assert_true(used(f, h[2]) == GIB);
         assert_true(hed_shared_worked(f->driver, 2) == 0);
         hed_shared_busy(f->driver, 0, 1000000);
         assert_true(hed_shared_worked(f->driver, 2) == 1000000);
-        stop(f);
+        stop_nvml(f);
     }
 }
 
@@ -374,7 +374,7 @@ static void
 enums_and_versions_are_checked(void **state)
 {
     nvmlDevice_t h[DEVICES];
-    struct fake *f = start(h);
+    struct fake *f = start_nvml(h);
     nvmlMemory_v2_t memory = {.version = sizeof memory | 1u << 24};
     nvmlFieldValue_t fields[2] = {{.fieldId = 186}, {.fieldId = 9999}};
     nvmlDeviceArchitecture_t arch = 0;
@@ -400,7 +400,7 @@ enums_and_versions_are_checked(void **state)
     assert_int_equal(fields[0].nvmlReturn, NVML_SUCCESS);
     assert_int_equal(fields[0].value.uiVal, 10000);
     assert_int_equal(fields[1].nvmlReturn, NVML_ERROR_NOT_SUPPORTED);
-    stop(f);
+    stop_nvml(f);
 }
 
 static const struct CMUnitTest tests[] = {

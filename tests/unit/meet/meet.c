@@ -1,4 +1,4 @@
-/* Tests of meet/meet: who is there, who has gone however it went, and what is not believed. */
+/* Tests of meet/meet: joining, leaving and dying at any step, and files with nonsense in them. */
 #include "harness/unit.h"
 
 #include <fcntl.h>
@@ -37,7 +37,7 @@ teardown(void **state)
 }
 
 static struct hed_meet *
-join(void)
+join_meeting(void)
 {
     struct hed_meet *m = NULL;
     struct hed_why why = {""};
@@ -48,7 +48,7 @@ join(void)
 }
 
 static uint32_t
-people(struct hed_meet *m)
+count_people(struct hed_meet *m)
 {
     uint32_t n = 0;
 
@@ -89,7 +89,7 @@ wait_for(int fd, int n)
 }
 
 static void
-end(pid_t pid)
+end_child(pid_t pid)
 {
     assert_int_equal(kill(pid, SIGKILL), 0);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
@@ -98,8 +98,8 @@ end(pid_t pid)
 static void
 two_have_a_place_each_and_one_common_part(void **state)
 {
-    struct hed_meet *a = join();
-    struct hed_meet *b = join();
+    struct hed_meet *a = join_meeting();
+    struct hed_meet *b = join_meeting();
     struct hed_meet *look = NULL;
     pid_t pid = 0;
 
@@ -118,9 +118,9 @@ two_have_a_place_each_and_one_common_part(void **state)
     assert_int_equal(hed_meet_look(name, &shape, &look, NULL), 0);
     assert_null(hed_meet_mine(look));
     assert_int_equal(hed_meet_index(look), -1);
-    assert_int_equal(people(look), 2);
+    assert_int_equal(count_people(look), 2);
     hed_meet_leave(a);
-    assert_int_equal(people(look), 1);
+    assert_int_equal(count_people(look), 1);
     hed_meet_leave(look);
     hed_meet_leave(b);
     hed_meet_leave(NULL);
@@ -145,7 +145,7 @@ static void
 a_killed_holder_is_gone_and_its_place_is_zero(void **state)
 {
     int fds[2];
-    struct hed_meet *m = join();
+    struct hed_meet *m = join_meeting();
 
     assert_int_equal(pipe(fds), 0);
 
@@ -156,10 +156,10 @@ a_killed_holder_is_gone_and_its_place_is_zero(void **state)
     assert_true(hed_meet_taken(m, 1, &says));
     assert_int_equal(says, pid);
     assert_int_equal(((unsigned char *)hed_meet_place(m, 1))[0], 0xee);
-    end(pid);
+    end_child(pid);
     assert_false(hed_meet_taken(m, 1, NULL));
 
-    struct hed_meet *next = join();
+    struct hed_meet *next = join_meeting();
     const unsigned char *mine = hed_meet_mine(next);
 
     assert_int_equal(hed_meet_index(next), 1);
@@ -207,14 +207,14 @@ static void
 a_killed_holder_of_the_lock_lets_go(void **state)
 {
     int fds[2];
-    struct hed_meet *m = join();
+    struct hed_meet *m = join_meeting();
 
     assert_int_equal(pipe(fds), 0);
 
     const pid_t pid = start_lock_holder(fds[1], 0);
 
     wait_for(fds[0], 1);
-    end(pid);
+    end_child(pid);
     assert_int_equal(hed_meet_lock(m), 0);
     hed_meet_unlock(m);
     hed_meet_leave(m);
@@ -226,7 +226,7 @@ static void
 a_stopped_holder_of_the_lock_is_in_nobodys_way(void **state)
 {
     int fds[2];
-    struct hed_meet *a = join();
+    struct hed_meet *a = join_meeting();
     struct hed_meet *look = NULL;
 
     assert_int_equal(pipe(fds), 0);
@@ -237,17 +237,17 @@ a_stopped_holder_of_the_lock_is_in_nobodys_way(void **state)
     stop_child(pid);
 
     /* Joining, looking and leaving do not need the lock. */
-    struct hed_meet *b = join();
+    struct hed_meet *b = join_meeting();
 
     assert_int_equal(hed_meet_look(name, &shape, &look, NULL), 0);
-    assert_int_equal(people(look), 3);
+    assert_int_equal(count_people(look), 3);
     hed_meet_leave(b);
-    assert_int_equal(people(look), 2);
+    assert_int_equal(count_people(look), 2);
     hed_meet_leave(look);
     /* Only one call waits for it. If each of them did, this would take ten minutes. */
     for (int i = 0; i < 300; i++)
         assert_int_equal(hed_meet_lock(a), HED_ETIME);
-    end(pid);
+    end_child(pid);
     assert_int_equal(hed_meet_lock(a), 0);
     hed_meet_unlock(a);
     hed_meet_leave(a);
@@ -255,12 +255,12 @@ a_stopped_holder_of_the_lock_is_in_nobodys_way(void **state)
     close(fds[1]);
 }
 
-/* Longer than a stopped holder would be waited for. */
+/* It takes longer than the lock of a stopped holder would be waited for. */
 static void
 a_slow_holder_of_the_lock_is_waited_for(void **state)
 {
     int fds[2];
-    struct hed_meet *m = join();
+    struct hed_meet *m = join_meeting();
 
     assert_int_equal(pipe(fds), 0);
 
@@ -289,7 +289,7 @@ lock_from_outside(off_t at)
 static void
 a_lock_that_nobody_lets_go_of_is_a_wait_that_ends(void **state)
 {
-    struct hed_meet *a = join();
+    struct hed_meet *a = join_meeting();
     const int fd = lock_from_outside(0);
 
     assert_int_equal(hed_meet_lock(a), HED_ETIME);
@@ -304,26 +304,26 @@ static void
 a_member_that_stops_while_it_joins_is_in_nobodys_way(void **state)
 {
     int fds[2];
-    struct hed_meet *m = join();
+    struct hed_meet *m = join_meeting();
 
     assert_int_equal(pipe(fds), 0);
 
     const pid_t pid = start_holder(fds[1]);
 
     wait_for(fds[0], 1);
-    end(pid);
+    end_child(pid);
 
     const int fd = lock_from_outside(1 + 4096 + 1); /* the claim of place 1 */
-    struct hed_meet *b = join();
+    struct hed_meet *b = join_meeting();
 
     assert_int_equal(hed_meet_index(b), 2);
     /* What the dead process has left there is not taken for the new owner's. */
     assert_int_equal(((unsigned char *)hed_meet_place(m, 1))[0], 0xee);
     assert_false(hed_meet_taken(m, 1, NULL));
-    assert_int_equal(people(m), 2);
+    assert_int_equal(count_people(m), 2);
     close(fd);
 
-    struct hed_meet *c = join();
+    struct hed_meet *c = join_meeting();
 
     assert_int_equal(hed_meet_index(c), 1);
     assert_int_equal(((unsigned char *)hed_meet_mine(c))[0], 0);
@@ -379,12 +379,12 @@ sixty_four_join(bool old)
         seen[(int)c] = true;
     }
 
-    struct hed_meet *m = join();
+    struct hed_meet *m = join_meeting();
 
-    assert_int_equal(people(m), 65);
+    assert_int_equal(count_people(m), 65);
     for (int i = 0; i < 64; i++)
-        end(pids[i]);
-    assert_int_equal(people(m), 1);
+        end_child(pids[i]);
+    assert_int_equal(count_people(m), 1);
     hed_meet_leave(m);
     close(ready[0]);
     close(ready[1]);
@@ -406,7 +406,7 @@ static void
 a_forked_child_leaves_the_parents_place_alone(void **state)
 {
     int fds[2];
-    struct hed_meet *m = join();
+    struct hed_meet *m = join_meeting();
     struct hed_meet *look = NULL;
 
     assert_int_equal(pipe(fds), 0);
@@ -433,13 +433,13 @@ a_forked_child_leaves_the_parents_place_alone(void **state)
     }
     wait_for(fds[0], 1);
     assert_string_equal(mine, "parent");
-    assert_int_equal(people(look), 2);
+    assert_int_equal(count_people(look), 2);
     /* The parent's place goes with the parent, although the child was made with its descriptor. */
     hed_meet_leave(m);
     assert_false(hed_meet_taken(look, 0, NULL));
     assert_true(hed_meet_taken(look, 1, NULL));
-    end(pid);
-    assert_int_equal(people(look), 0);
+    end_child(pid);
+    assert_int_equal(count_people(look), 0);
     hed_meet_leave(look);
     close(fds[0]);
     close(fds[1]);
@@ -453,11 +453,11 @@ all_places_taken_is_a_limit(void **state)
     struct hed_why why = {""};
 
     for (uint32_t i = 0; i < shape.places; i++)
-        all[i] = join();
+        all[i] = join_meeting();
     assert_int_equal(hed_meet_join(name, &shape, &more, &why), HED_ELIMIT);
     assert_non_null(strstr(why.text, "places are taken"));
     hed_meet_leave(all[7]);
-    more = join();
+    more = join_meeting();
     assert_int_equal(hed_meet_index(more), 7);
     all[7] = more;
     for (uint32_t i = 0; i < shape.places; i++)
@@ -468,7 +468,7 @@ static void
 another_kind_is_not_joined_while_somebody_is_there(void **state)
 {
     struct hed_meet_shape other = shape;
-    struct hed_meet *m = join();
+    struct hed_meet *m = join_meeting();
     struct hed_meet *b = NULL;
 
     other.magic++;
@@ -484,7 +484,7 @@ another_kind_is_not_joined_while_somebody_is_there(void **state)
     assert_int_equal(hed_meet_join(name, &other, &b, NULL), 0);
     assert_string_equal(hed_meet_common(b), "");
     hed_meet_leave(b);
-    m = join();
+    m = join_meeting();
     hed_meet_leave(m);
 }
 
@@ -513,7 +513,7 @@ wrong_magic_is_left_as_it_is(void **state)
     assert_string_equal(back, "precious");
     close(fd);
 
-    /* Who made it died before there was anything in it. */
+    /* Its maker died before it had written anything. */
     write_file("\0\0\0\0\0\0\0\0\0", 9);
     assert_int_equal(hed_meet_join(name, &shape, &m, NULL), 0);
     hed_meet_leave(m);
@@ -528,7 +528,7 @@ wrong_magic_is_left_as_it_is(void **state)
 static void
 hostile_contents_are_only_wrong_numbers(void **state)
 {
-    struct hed_meet *m = join();
+    struct hed_meet *m = join_meeting();
     struct stat st;
     uint32_t seed = 1;
 
@@ -542,7 +542,7 @@ hostile_contents_are_only_wrong_numbers(void **state)
         /* The head's magic is left: else nobody would join. The shape is not believed. */
         for (off_t i = round % 2 ? 8 : 64; i < st.st_size; i++)
             p[i] = (unsigned char)((seed = seed * 1664525u + 1013904223u) >> 24);
-        assert_int_equal(people(m), 1);
+        assert_int_equal(count_people(m), 1);
         assert_int_equal(hed_meet_lock(m), 0);
         hed_meet_unlock(m);
 
@@ -604,19 +604,19 @@ names_and_shapes_are_checked(void **state)
 static void
 a_file_removed_underneath_goes_on_working(void **state)
 {
-    struct hed_meet *a = join();
-    struct hed_meet *b = join();
+    struct hed_meet *a = join_meeting();
+    struct hed_meet *b = join_meeting();
 
     assert_int_equal(unlink(path), 0);
     memcpy(hed_meet_mine(a), "still", 6);
     assert_string_equal(hed_meet_place(b, 0), "still");
-    assert_int_equal(people(a), 2);
+    assert_int_equal(count_people(a), 2);
     assert_int_equal(hed_meet_lock(b), 0);
     hed_meet_unlock(b);
 
-    struct hed_meet *c = join(); /* a new one, with nobody else in it */
+    struct hed_meet *c = join_meeting(); /* a new one, with nobody else in it */
 
-    assert_int_equal(people(c), 1);
+    assert_int_equal(count_people(c), 1);
     hed_meet_leave(a);
     hed_meet_leave(b);
     hed_meet_leave(c);
@@ -644,7 +644,7 @@ add_many(void *arg)
 static void
 the_lock_keeps_threads_and_processes_apart(void **state)
 {
-    struct hed_meet *m = join();
+    struct hed_meet *m = join_meeting();
     pthread_t threads[3];
     const pid_t pid = fork();
     struct add a = {m, 300};

@@ -1,5 +1,5 @@
-/* Tests of the quota layer between processes: one limit for a group, and nothing lost when somebody
- * of it is killed. */
+/* Tests of the quota layer between processes: a group has one limit, and nothing is lost when one
+ * of its members is killed. */
 #include "unit/quota/make.h"
 
 #include <fcntl.h>
@@ -59,7 +59,7 @@ two_share_one_limit(void **state)
 }
 
 static void
-who_leaves_takes_its_use_along(void **state)
+a_member_that_leaves_frees_its_memory(void **state)
 {
     struct hed_layer *a = quota_over(100 * MIB, group);
     struct hed_layer *b = quota_over(100 * MIB, group);
@@ -71,7 +71,7 @@ who_leaves_takes_its_use_along(void **state)
     quota_discard(b);
 }
 
-/* A child that takes what it can get until it is killed. */
+/* Starts a child that allocates whatever it can get until it is killed. */
 static pid_t
 start_child(int fd, bool churns)
 {
@@ -116,7 +116,7 @@ a_killed_process_leaks_nothing(void **state)
     for (int i = 0; i < 5; i++) {
         kill(pids[i], SIGKILL);
         waitpid(pids[i], NULL, 0);
-        /* Exactly as much as has come back. */
+        /* Exactly what the dead have had is available. */
         (void)take(l, 20 * MIB * (uint64_t)(i + 1) + 2 * MIB, CUDA_ERROR_OUT_OF_MEMORY);
         give(l, take(l, 20 * MIB * (uint64_t)(i + 1), CUDA_SUCCESS));
     }
@@ -194,7 +194,8 @@ a_stopped_member_is_in_nobodys_way(void **state)
     close(fds[1]);
 }
 
-/* Killed anywhere, while the limit is fought for: then all of it is to be had, and not more. */
+/* Members are killed at random points while they compete for the limit. Afterwards all of it is
+ * available, and nothing more. */
 static void
 killed_in_the_middle_leaks_nothing(void **state)
 {
@@ -230,9 +231,9 @@ killed_in_the_middle_leaks_nothing(void **state)
     close(fds[1]);
 }
 
-/* Also while others live on, so that the total is never counted anew from nothing. */
+/* The same while another member lives on, so that the total never starts again from zero. */
 static void
-who_lives_on_keeps_what_it_has(void **state)
+a_living_member_keeps_its_memory(void **state)
 {
     struct hed_layer *l = quota_over(100 * MIB, group);
     const CUdeviceptr mine = take(l, 40 * MIB, CUDA_SUCCESS);
@@ -382,11 +383,11 @@ a_group_needs_a_limit_and_a_name(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(two_share_one_limit, setup, teardown),
-    cmocka_unit_test_setup_teardown(who_leaves_takes_its_use_along, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_member_that_leaves_frees_its_memory, setup, teardown),
     cmocka_unit_test_setup_teardown(a_killed_process_leaks_nothing, setup, teardown),
     cmocka_unit_test_setup_teardown(a_stopped_member_is_in_nobodys_way, setup, teardown),
     cmocka_unit_test_setup_teardown(killed_in_the_middle_leaks_nothing, setup, teardown),
-    cmocka_unit_test_setup_teardown(who_lives_on_keeps_what_it_has, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_living_member_keeps_its_memory, setup, teardown),
     cmocka_unit_test_setup_teardown(many_join_at_once, setup, teardown),
     cmocka_unit_test_setup_teardown(a_forked_child_starts_clean, setup, teardown),
     cmocka_unit_test_setup_teardown(nonsense_in_the_file_is_a_wrong_number, setup, teardown),

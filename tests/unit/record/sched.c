@@ -140,7 +140,7 @@ change(struct chain *c, int paused, int release)
 }
 
 static void
-who_is_held_holds_no_thread(void **state)
+a_held_client_holds_no_thread(void **state)
 {
     struct chain *c = chain("", true);
 
@@ -360,7 +360,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(batch_releases_exactly_what_was_held, setup, teardown),
     cmocka_unit_test_setup_teardown(a_wait_for_the_gpu_releases_what_is_held, setup, teardown),
     cmocka_unit_test_setup_teardown(time_releases_what_is_held, setup, teardown),
-    cmocka_unit_test_setup_teardown(who_is_held_holds_no_thread, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_held_client_holds_no_thread, setup, teardown),
     cmocka_unit_test_setup_teardown(a_release_is_of_what_is_queued, setup, teardown),
     cmocka_unit_test_setup_teardown(the_end_waits_for_nobody, setup, teardown),
     cmocka_unit_test_setup_teardown(clients_of_a_process_have_places_of_their_own, setup, teardown),

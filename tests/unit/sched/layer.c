@@ -123,7 +123,7 @@ times_taken_beside_others_are_forgotten(void **state)
 
 /* Who is kept off the GPU because somebody is expected has work, though it has none in flight. */
 static void
-who_waits_for_somebody_expected_still_works(void **state)
+a_client_held_for_an_expected_one_still_works(void **state)
 {
     struct client *low = client("prio=low,hold_us=0");
     struct client *high = client("prio=high");
@@ -239,7 +239,7 @@ events_do_not_outlive_their_context(void **state)
 }
 
 static void
-who_is_killed_holds_nobody(void **state)
+a_killed_client_holds_nobody(void **state)
 {
     struct client *low = client("prio=low");
     int ends[2];
@@ -273,7 +273,7 @@ who_is_killed_holds_nobody(void **state)
 }
 
 static void
-who_is_stopped_holds_nobody(void **state)
+a_stopped_client_holds_nobody(void **state)
 {
     struct client *low = client("prio=low");
     int ends[2];
@@ -423,7 +423,7 @@ a_group_has_one_share(void **state)
 }
 
 static void
-who_has_waited_for_long_goes_on(void **state)
+a_client_that_has_waited_for_long_goes_on(void **state)
 {
     struct client *low = client("prio=low");
     struct client *high = client("prio=high");
@@ -565,17 +565,17 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(the_low_is_held_while_the_high_has_work, setup, teardown),
     cmocka_unit_test_setup_teardown(the_limited_keep_below_the_cap, setup, teardown),
     cmocka_unit_test_setup_teardown(times_taken_beside_others_are_forgotten, setup, teardown),
-    cmocka_unit_test_setup_teardown(who_waits_for_somebody_expected_still_works, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_client_held_for_an_expected_one_still_works, setup, teardown),
     cmocka_unit_test_setup_teardown(captures_are_left_alone, setup, teardown),
     cmocka_unit_test_setup_teardown(pause_holds_release_lets_go_resume_ends_it, setup, teardown),
     cmocka_unit_test_setup_teardown(events_do_not_outlive_their_context, setup, teardown),
-    cmocka_unit_test_setup_teardown(who_is_killed_holds_nobody, setup, teardown),
-    cmocka_unit_test_setup_teardown(who_is_stopped_holds_nobody, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_killed_client_holds_nobody, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_stopped_client_holds_nobody, setup, teardown),
     cmocka_unit_test_setup_teardown(a_process_that_is_stopped_with_the_lock_holds_nobody, setup,
                                     teardown),
     cmocka_unit_test_setup_teardown(a_child_begins_anew, setup, teardown),
     cmocka_unit_test_setup_teardown(a_group_has_one_share, setup, teardown),
-    cmocka_unit_test_setup_teardown(who_has_waited_for_long_goes_on, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_client_that_has_waited_for_long_goes_on, setup, teardown),
     cmocka_unit_test_setup_teardown(gpus_have_gates_of_their_own, setup, teardown),
     cmocka_unit_test(bad_settings_are_refused),
     cmocka_unit_test_setup_teardown(the_order_of_calls_on_a_stream_is_kept, setup, teardown),

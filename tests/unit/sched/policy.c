@@ -110,7 +110,7 @@ make_low_and_high(struct world *w, uint64_t piece)
 }
 
 static void
-who_comes_at_regular_times_finds_the_gpu_free(void **state)
+a_periodic_client_finds_the_gpu_free(void **state)
 {
     static const uint64_t pieces[] = {50 * US, 500 * US, 1700 * US, 2500 * US};
 
@@ -130,7 +130,7 @@ who_comes_at_regular_times_finds_the_gpu_free(void **state)
 }
 
 static void
-who_comes_at_any_time_or_not_at_all_is_not_waited_for(void **state)
+a_client_without_a_period_is_not_waited_for(void **state)
 {
     struct world w;
 
@@ -488,8 +488,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(priority_holds_the_low_while_the_high_works_and_a_moment_longer),
     cmocka_unit_test(priority_leaves_equals_alone),
     cmocka_unit_test(priority_bounds_the_wait_of_the_high),
-    cmocka_unit_test(who_comes_at_regular_times_finds_the_gpu_free),
-    cmocka_unit_test(who_comes_at_any_time_or_not_at_all_is_not_waited_for),
+    cmocka_unit_test(a_periodic_client_finds_the_gpu_free),
+    cmocka_unit_test(a_client_without_a_period_is_not_waited_for),
     cmocka_unit_test(a_rhythm_outlasts_who_is_late),
     cmocka_unit_test(long_work_runs_beside_who_comes_often),
     cmocka_unit_test(fair_gives_the_shares_that_were_asked_for),

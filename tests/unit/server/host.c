@@ -237,7 +237,7 @@ struct scene {
 };
 
 static struct scene *
-begin(bool no_memory, bool can)
+begin_scene(bool no_memory, bool can)
 {
     struct scene *s = calloc(1, sizeof *s);
     struct hed_why why;
@@ -265,7 +265,7 @@ begin(bool no_memory, bool can)
 }
 
 static void
-finish(struct scene *s)
+finish_scene(struct scene *s)
 {
     free(s->worker.host);
     free(s);
@@ -345,7 +345,7 @@ open_late(void *arg)
 static void
 a_function_without_a_channel_ends_the_session(void **state)
 {
-    struct scene *s = begin(false, true);
+    struct scene *s = begin_scene(false, true);
     struct hed_worker_host *host_part = s->worker.host;
 
     (void)state;
@@ -355,13 +355,13 @@ a_function_without_a_channel_ends_the_session(void **state)
     assert_int_equal(host(s, 77, false), HED_EFORMAT);
     s->worker.host = host_part;
     assert_null(given.fn);
-    finish(s);
+    finish_scene(s);
 }
 
 static void
 a_stream_waits_until_the_client_has_run_it(void **state)
 {
-    struct scene *s = begin(false, true);
+    struct scene *s = begin_scene(false, true);
     pthread_t thread;
 
     (void)state;
@@ -384,13 +384,13 @@ a_stream_waits_until_the_client_has_run_it(void **state)
     say(&s->channel, &run);
     assert_int_equal(pthread_join(thread, NULL), 0);
     close_channel(s);
-    finish(s);
+    finish_scene(s);
 }
 
 static void
 callbacks_are_told_the_streams_state(void **state)
 {
-    struct scene *s = begin(false, true);
+    struct scene *s = begin_scene(false, true);
     pthread_t thread;
 
     (void)state;
@@ -405,13 +405,13 @@ callbacks_are_told_the_streams_state(void **state)
     say(&s->channel, &run);
     assert_int_equal(pthread_join(thread, NULL), 0);
     close_channel(s);
-    finish(s);
+    finish_scene(s);
 }
 
 static void
 what_cannot_be_put_on_a_stream_is_told_at_once(void **state)
 {
-    struct scene *s = begin(false, true);
+    struct scene *s = begin_scene(false, true);
     struct hed_host_body unknown = {
         .head = {.size = sizeof unknown, .kind = HED_MSG_HOST, .stream = 12345}, .id = 6};
 
@@ -430,38 +430,38 @@ what_cannot_be_put_on_a_stream_is_told_at_once(void **state)
     assert_int_equal(heard(&s->channel).status, CUDA_ERROR_INVALID_HANDLE);
     assert_int_equal(passed, 2); /* nobody else waits meanwhile */
     close_channel(s);
-    finish(s);
+    finish_scene(s);
 }
 
 static void
 a_backend_that_does_nothing_calls_nothing(void **state)
 {
-    struct scene *s = begin(true, false);
+    struct scene *s = begin_scene(true, false);
 
     (void)state;
     open_channel(s);
     assert_int_equal(host(s, 8, false), 0);
     assert_int_equal(heard(&s->channel).id, 8);
     close_channel(s);
-    finish(s);
+    finish_scene(s);
 }
 
 static void
 what_was_copied_can_be_fetched(void **state)
 {
-    struct scene *s = begin(false, true);
+    struct scene *s = begin_scene(false, true);
     struct hed_msg m = {.size = sizeof m, .kind = HED_MSG_FETCH};
 
     (void)state;
     assert_int_equal(hed_do_fetch(&s->ch, &m), 0);
     assert_int_equal(delivered, 1);
-    finish(s);
+    finish_scene(s);
 }
 
 static void
 a_client_that_is_gone_holds_up_nobody(void **state)
 {
-    struct scene *s = begin(false, true);
+    struct scene *s = begin_scene(false, true);
     pthread_t thread;
 
     (void)state;
@@ -473,7 +473,7 @@ a_client_that_is_gone_holds_up_nobody(void **state)
     assert_int_equal(pthread_join(thread, NULL), 0);
     /* And there is no second callback channel. */
     assert_int_equal(hed_worker_callback_channel(&s->worker, &s->channel.channel), HED_EEXIST);
-    finish(s);
+    finish_scene(s);
 }
 
 /* In a process of its own: its end is what is looked at. */
@@ -494,7 +494,7 @@ nonsense_ends_the_session(void **state)
 
         assert_true(child >= 0);
         if (child == 0) {
-            struct scene *s = begin(false, true);
+            struct scene *s = begin_scene(false, true);
 
             s->channel.in = bad[i];
             s->channel.has_in = true;
@@ -512,7 +512,7 @@ nonsense_ends_the_session(void **state)
 static void
 devices_write_marks_where_they_can(void **state)
 {
-    struct scene *s = begin(false, true);
+    struct scene *s = begin_scene(false, true);
 
     (void)state;
     assert_int_equal(mark(s, 20, 5), 0);
@@ -525,13 +525,13 @@ devices_write_marks_where_they_can(void **state)
     assert_int_equal(mark(s, 22, 7), 0);
     assert_int_equal(registered, 2);
     assert_non_null(given.fn);
-    finish(s);
+    finish_scene(s);
 }
 
 static void
 else_the_host_does(void **state)
 {
-    struct scene *s = begin(false, false);
+    struct scene *s = begin_scene(false, false);
 
     (void)state;
     assert_int_equal(mark(s, 20, 5), 0);
@@ -543,24 +543,24 @@ else_the_host_does(void **state)
     next = CUDA_ERROR_LAUNCH_FAILED;
     assert_int_equal(mark(s, 20, 6), 0);
     assert_int_equal(noted, CUDA_ERROR_LAUNCH_FAILED);
-    finish(s);
+    finish_scene(s);
 }
 
 static void
 where_nothing_is_done_a_mark_is_there_at_once(void **state)
 {
-    struct scene *s = begin(true, false);
+    struct scene *s = begin_scene(true, false);
 
     (void)state;
     assert_int_equal(mark(s, 63, 5), 0);
     assert_int_equal(atomic_load(&s->slots[63]), 5);
-    finish(s);
+    finish_scene(s);
 }
 
 static void
 marks_stay_in_the_page(void **state)
 {
-    struct scene *s = begin(false, true);
+    struct scene *s = begin_scene(false, true);
     struct hed_msg unknown = {
         .size = sizeof unknown, .kind = HED_MSG_MARK, .stream = 12345, .reserved = 20};
 
@@ -574,7 +574,7 @@ marks_stay_in_the_page(void **state)
     s->worker.slots = s->slots;
     assert_int_equal(hed_do_mark(&s->ch, &unknown), 0);
     assert_int_equal(noted, CUDA_ERROR_INVALID_HANDLE);
-    finish(s);
+    finish_scene(s);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -20,7 +20,8 @@
 /* ---- certificates ---------------------------------------------------------------------------- */
 
 static void
-make(enum hed_cert_kind kind, const char *folder, const char *name, const char *hosts, int days)
+make_cert(enum hed_cert_kind kind, const char *folder, const char *name, const char *hosts,
+          int days)
 {
     const struct hed_cert_request r = {kind, folder, name, hosts, days, true};
     struct hed_cert_files files;
@@ -35,11 +36,11 @@ setup(void **state)
 {
     (void)state;
     enter_scratch();
-    make(HED_CERT_CA, "a", "test CA", NULL, 10);
-    make(HED_CERT_CA, "b", "other CA", NULL, 10);
-    make(HED_CERT_SERVER, "a", NULL, "localhost,127.0.0.1,::1", 5);
-    make(HED_CERT_CLIENT, "a", "alice", NULL, 5);
-    make(HED_CERT_CLIENT, "b", "alice", NULL, 5);
+    make_cert(HED_CERT_CA, "a", "test CA", NULL, 10);
+    make_cert(HED_CERT_CA, "b", "other CA", NULL, 10);
+    make_cert(HED_CERT_SERVER, "a", NULL, "localhost,127.0.0.1,::1", 5);
+    make_cert(HED_CERT_CLIENT, "a", "alice", NULL, 5);
+    make_cert(HED_CERT_CLIENT, "b", "alice", NULL, 5);
     return 0;
 }
 
@@ -240,7 +241,7 @@ no_client_certificate_is_refused(void **state)
 static void
 another_host_is_refused(void **state)
 {
-    make(HED_CERT_SERVER, "a", NULL, "other.example,10.1.2.3", 5);
+    make_cert(HED_CERT_SERVER, "a", NULL, "other.example,10.1.2.3", 5);
     refuse("tcp://127.0.0.1:0", files("a", "a/server-other.example"), files("a", "a/client-alice"),
            NULL, "certificate is not for 127.0.0.1");
     refuse("tcp://localhost:0", files("a", "a/server-other.example"), files("a", "a/client-alice"),
@@ -250,8 +251,8 @@ another_host_is_refused(void **state)
 static void
 expired_certificates_are_refused(void **state)
 {
-    make(HED_CERT_SERVER, "a", NULL, "127.0.0.1", -1);
-    make(HED_CERT_CLIENT, "a", "bob", NULL, -1);
+    make_cert(HED_CERT_SERVER, "a", NULL, "127.0.0.1", -1);
+    make_cert(HED_CERT_CLIENT, "a", "bob", NULL, -1);
     refuse("tcp://127.0.0.1:0", files("a", "a/server-127.0.0.1"), files("a", "a/client-alice"),
            NULL, "expired");
     refuse("tcp://127.0.0.1:0", files("a", SERVER), files("a", "a/client-bob"), "expired",
@@ -274,7 +275,7 @@ bad_files_are_named(void **state)
 {
     struct hed_tls t = files("a", "a/client-alice");
 
-    make(HED_CERT_CLIENT, "a", "carol", NULL, 5);
+    make_cert(HED_CERT_CLIENT, "a", "carol", NULL, 5);
     close(open("empty", O_CREAT | O_WRONLY, 0600));
     refuse("tcp://127.0.0.1:0", files("a", SERVER), files("nowhere", NULL), NULL,
            "CA nowhere/ca.pem: No such file");
@@ -346,7 +347,7 @@ plain_text_is_refused_at_once(void **state)
 
 /* Half of a handshake, and then nothing. */
 static void
-who_does_not_finish_is_left_in_time(void **state)
+a_peer_that_does_not_finish_is_left(void **state)
 {
     const struct hed_tls server = files("a", SERVER);
     const struct hed_tls client = files("a", "a/client-alice");
@@ -488,10 +489,10 @@ certificates_say_what_they_are(void **state)
     assert_string_equal(f.hosts, "");
 
     /* It does not outlive its CA. */
-    make(HED_CERT_CLIENT, "a", "long", NULL, 5000);
+    make_cert(HED_CERT_CLIENT, "a", "long", NULL, 5000);
     assert_int_equal(hed_cert_read("a/client-long.pem", &f, &why), 0);
     assert_true(f.days_left <= 10);
-    make(HED_CERT_CLIENT, "a", "old", NULL, -3);
+    make_cert(HED_CERT_CLIENT, "a", "old", NULL, -3);
     assert_int_equal(hed_cert_read("a/client-old.pem", &f, &why), 0);
     assert_true(f.days_left < 0);
     assert_int_equal(hed_cert_read("a/ca.key", &f, &why), HED_EFORMAT);
@@ -551,7 +552,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup(bad_files_are_named, setup),
     cmocka_unit_test_setup(an_older_tls_is_refused, setup),
     cmocka_unit_test_setup(plain_text_is_refused_at_once, setup),
-    cmocka_unit_test_setup(who_does_not_finish_is_left_in_time, setup),
+    cmocka_unit_test_setup(a_peer_that_does_not_finish_is_left, setup),
     cmocka_unit_test_setup_teardown(short_and_interrupted_calls_change_nothing, setup, good_again),
     cmocka_unit_test_setup_teardown(a_cut_line_is_an_error, setup, good_again),
     cmocka_unit_test_setup(a_reader_and_a_writer_do_not_disturb_each_other, setup),
