@@ -113,4 +113,4 @@ int hed_cli_absolute(const char *path, char *out, size_t size, struct hed_why *w
 
 /* ---- version.c: this build ------------------------------------------------------------------- */
 
-extern const char hed_cli_version_text[]; /* "0.1.0" */
+extern const char hed_cli_version_text[]; /* "0.2.0" */
