@@ -226,7 +226,8 @@ class Ends(Case):
         try:
             with open(f"/proc/{pid}/stat") as f:
                 return f.read().rsplit(")", 1)[1].split()[0] != "Z"
-        except FileNotFoundError:
+        # Gone before the file was opened, or between opening and reading it.
+        except (FileNotFoundError, ProcessLookupError):
             return False
 
     def test_a_client_that_goes_is_followed_by_its_worker(self):

@@ -33,7 +33,7 @@ def states(pid):
         try:
             with open(f"/proc/{pid}/task/{tid}/stat", encoding="utf-8") as f:
                 found.add(f.read().rsplit(")", 1)[1].split()[0])
-        except FileNotFoundError:
+        except (FileNotFoundError, ProcessLookupError):
             pass  # a thread that has ended
     return found
 
