@@ -31,7 +31,7 @@ churn(void *arg)
 
         CHECK(r == CUDA_SUCCESS || r == CUDA_ERROR_OUT_OF_MEMORY, "%d", (int)r);
         if (r == CUDA_SUCCESS) {
-            const size_t now = held += size[k];
+            const size_t now = atomic_fetch_add(&held, size[k]) + size[k];
 
             if (now > most)
                 most = now;

@@ -33,8 +33,7 @@ whatever_is_there_is_read(void **state)
                                       ".entry a",
                                       ".entry {.reqntid",
                                       "\x50\xed\x55\xba",
-                                      "\x7f"
-                                      "ELF",
+                                      "\177ELF",
                                       ".entry a .reqntid,,,,{"};
     uint32_t t[3];
 
