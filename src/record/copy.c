@@ -1,6 +1,6 @@
-/* Copies, fills and prefetches that may be deferred: those whose memory is known to the driver, and
- * small ones from memory that is not, which is copied. Copies into such memory are not deferred:
- * when the call returns, the program may look there. */
+/* Which copies, fills and prefetches may be deferred: those whose memory the driver knows, and
+ * small copies from pageable memory, which is copied into the record. Copies into pageable memory
+ * are not deferred: when such a call returns, the program may read the memory. */
 #include <stddef.h>
 
 #include "gen/cuda_work.h"
@@ -9,7 +9,7 @@
 /* ---- questions about memory ------------------------------------------------------------------ */
 
 static bool
-range_of(struct hed_recorder *r, CUdeviceptr p, CUdeviceptr *base, size_t *size)
+ask_range(struct hed_recorder *r, CUdeviceptr p, CUdeviceptr *base, size_t *size)
 {
     struct hed_cuMemGetAddressRange_v2 a = {base, size, p};
 
@@ -24,7 +24,7 @@ hed_record_is_device(struct hed_recorder *r, CUdeviceptr p, size_t size)
     CUdeviceptr base;
     size_t whole;
 
-    return p && size && range_of(r, p, &base, &whole) && p >= base && size <= whole &&
+    return p && size && ask_range(r, p, &base, &whole) && p >= base && size <= whole &&
            p - base <= whole - size;
 }
 
@@ -34,12 +34,12 @@ hed_record_is_allocation(struct hed_recorder *r, CUdeviceptr p)
     CUdeviceptr base;
     size_t whole;
 
-    return p && range_of(r, p, &base, &whole) && base == p && whole;
+    return p && ask_range(r, p, &base, &whole) && base == p && whole;
 }
 
-/* 0: the driver does not know it. */
+/* The type of the memory; 0: the driver does not know it. */
 static unsigned
-memory_type(struct hed_recorder *r, CUdeviceptr p)
+ask_memory_type(struct hed_recorder *r, CUdeviceptr p)
 {
     unsigned type = 0;
     struct hed_cuPointerGetAttribute a = {&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p};
@@ -50,22 +50,22 @@ memory_type(struct hed_recorder *r, CUdeviceptr p)
 bool
 hed_record_is_pinned(struct hed_recorder *r, CUdeviceptr p, size_t size)
 {
-    return p && size && memory_type(r, p) == CU_MEMORYTYPE_HOST &&
-           memory_type(r, p + size - 1) == CU_MEMORYTYPE_HOST;
+    return p && size && ask_memory_type(r, p) == CU_MEMORYTYPE_HOST &&
+           ask_memory_type(r, p + size - 1) == CU_MEMORYTYPE_HOST;
 }
 
-/* ---- in one line ----------------------------------------------------------------------------- */
+/* ---- copies in one dimension ----------------------------------------------------------------- */
 
-/* From memory of the host; the pointer to it is at that offset of the arguments. */
+/* A copy from host memory. `at` is the offset of the pointer to it in the arguments. */
 static bool
-from_host(struct hed_recorder *r, struct hed_record_candidate *t, const void *p, size_t size,
-          size_t at)
+examine_host_source(struct hed_recorder *r, struct hed_record_candidate *t, const void *p,
+                    size_t size, size_t at)
 {
     const CUdeviceptr address = (CUdeviceptr)(uintptr_t)p;
 
     if (hed_record_is_pinned(r, address, size))
         return true;
-    if (!p || size > HED_RECORD_INLINE || memory_type(r, address) != 0)
+    if (!p || size > HED_RECORD_INLINE || ask_memory_type(r, address) != 0)
         return false;
     t->data = p;
     t->size = size;
@@ -74,26 +74,28 @@ from_host(struct hed_recorder *r, struct hed_record_candidate *t, const void *p,
 }
 
 static bool
-is_any(struct hed_recorder *r, CUdeviceptr p, size_t size)
+is_device_or_pinned(struct hed_recorder *r, CUdeviceptr p, size_t size)
 {
     return hed_record_is_device(r, p, size) || hed_record_is_pinned(r, p, size);
 }
 
 static bool
-copy_any(struct hed_recorder *r, struct hed_record_candidate *t, const struct hed_cuMemcpyAsync *a)
+examine_copy_any(struct hed_recorder *r, struct hed_record_candidate *t,
+                 const struct hed_cuMemcpyAsync *a)
 {
-    if (is_any(r, a->src, a->ByteCount))
-        return is_any(r, a->dst, a->ByteCount);
+    if (is_device_or_pinned(r, a->src, a->ByteCount))
+        return is_device_or_pinned(r, a->dst, a->ByteCount);
     return hed_record_is_device(r, a->dst, a->ByteCount) &&
-           from_host(r, t, (const void *)(uintptr_t)a->src, a->ByteCount,
-                     offsetof(struct hed_cuMemcpyAsync, src));
+           examine_host_source(r, t, (const void *)(uintptr_t)a->src, a->ByteCount,
+                               offsetof(struct hed_cuMemcpyAsync, src));
 }
 
-/* ---- in several lines ------------------------------------------------------------------------ */
+/* ---- copies in two and three dimensions ------------------------------------------------------ */
 
-/* `lines` of `width` bytes, `pitch` apart. False: too much for any memory, or nothing. */
+/* The bytes from the first to the last of `lines` lines of `width` bytes that are `pitch` apart.
+ * False: there are none, or too many for any memory. */
 static bool
-extent(size_t width, size_t lines, size_t pitch, size_t *out)
+lines_size(size_t width, size_t lines, size_t pitch, size_t *out)
 {
     size_t before;
 
@@ -103,10 +105,10 @@ extent(size_t width, size_t lines, size_t pitch, size_t *out)
     return !__builtin_add_overflow(before, width, out);
 }
 
-/* One side of a copy. Arrays and pageable memory are not deferred. */
+/* One side of a copy. Copies of arrays and pageable memory are not deferred. */
 static bool
-side(struct hed_recorder *r, CUmemorytype type, const void *host, CUdeviceptr device, size_t skip,
-     size_t size)
+examine_side(struct hed_recorder *r, CUmemorytype type, const void *host, CUdeviceptr device,
+             size_t skip, size_t size)
 {
     const CUdeviceptr p = type == CU_MEMORYTYPE_HOST ? (CUdeviceptr)(uintptr_t)host : device;
     CUdeviceptr at;
@@ -117,11 +119,11 @@ side(struct hed_recorder *r, CUmemorytype type, const void *host, CUdeviceptr de
         return hed_record_is_pinned(r, at, size);
     if (type == CU_MEMORYTYPE_DEVICE)
         return hed_record_is_device(r, at, size);
-    return type == CU_MEMORYTYPE_UNIFIED && is_any(r, at, size);
+    return type == CU_MEMORYTYPE_UNIFIED && is_device_or_pinned(r, at, size);
 }
 
 static bool
-skip_to(size_t x, size_t y, size_t pitch, size_t *out)
+offset_of_start(size_t x, size_t y, size_t pitch, size_t *out)
 {
     size_t lines;
 
@@ -129,7 +131,7 @@ skip_to(size_t x, size_t y, size_t pitch, size_t *out)
 }
 
 static bool
-copy_2d(struct hed_recorder *r, struct hed_record_candidate *t)
+examine_copy_2d(struct hed_recorder *r, struct hed_record_candidate *t)
 {
     const CUDA_MEMCPY2D_v2 *c = ((const struct hed_cuMemcpy2DAsync_v2 *)t->args)->pCopy;
     size_t from;
@@ -137,23 +139,23 @@ copy_2d(struct hed_recorder *r, struct hed_record_candidate *t)
     size_t src_skip;
     size_t dst_skip;
 
-    if (!c || !extent(c->WidthInBytes, c->Height, c->srcPitch, &from) ||
-        !extent(c->WidthInBytes, c->Height, c->dstPitch, &to) ||
-        !skip_to(c->srcXInBytes, c->srcY, c->srcPitch, &src_skip) ||
-        !skip_to(c->dstXInBytes, c->dstY, c->dstPitch, &dst_skip))
+    if (!c || !lines_size(c->WidthInBytes, c->Height, c->srcPitch, &from) ||
+        !lines_size(c->WidthInBytes, c->Height, c->dstPitch, &to) ||
+        !offset_of_start(c->srcXInBytes, c->srcY, c->srcPitch, &src_skip) ||
+        !offset_of_start(c->dstXInBytes, c->dstY, c->dstPitch, &dst_skip))
         return false;
     t->data = c;
     t->size = sizeof *c;
     t->data_at = offsetof(struct hed_cuMemcpy2DAsync_v2, pCopy);
-    /* Pitches have limits that are the device's. */
+    /* The device limits pitches, so a pitch is part of the kind. */
     t->kind = hed_record_mix(hed_record_mix(t->id, c->srcPitch), c->dstPitch);
-    return side(r, c->srcMemoryType, c->srcHost, c->srcDevice, src_skip, from) &&
-           side(r, c->dstMemoryType, c->dstHost, c->dstDevice, dst_skip, to);
+    return examine_side(r, c->srcMemoryType, c->srcHost, c->srcDevice, src_skip, from) &&
+           examine_side(r, c->dstMemoryType, c->dstHost, c->dstDevice, dst_skip, to);
 }
 
-/* Planes of lines: without offsets, and only from device to device. */
+/* Copies in three dimensions: only without offsets, and only from device to device. */
 static bool
-copy_3d(struct hed_recorder *r, struct hed_record_candidate *t)
+examine_copy_3d(struct hed_recorder *r, struct hed_record_candidate *t)
 {
     const CUDA_MEMCPY3D_v2 *c = ((const struct hed_cuMemcpy3DAsync_v2 *)t->args)->pCopy;
     size_t planes[2];
@@ -169,8 +171,8 @@ copy_3d(struct hed_recorder *r, struct hed_record_candidate *t)
         return false;
     if (__builtin_mul_overflow(c->srcHeight, c->Depth, &planes[0]) ||
         __builtin_mul_overflow(c->dstHeight, c->Depth, &planes[1]) ||
-        !extent(c->WidthInBytes, planes[0], c->srcPitch, &from) ||
-        !extent(c->WidthInBytes, planes[1], c->dstPitch, &to))
+        !lines_size(c->WidthInBytes, planes[0], c->srcPitch, &from) ||
+        !lines_size(c->WidthInBytes, planes[1], c->dstPitch, &to))
         return false;
     t->data = c;
     t->size = sizeof *c;
@@ -191,9 +193,9 @@ is_managed(struct hed_recorder *r, CUdeviceptr p, size_t size)
            r->next->cuda->cuPointerGetAttribute(r->next, &a) == CUDA_SUCCESS && managed;
 }
 
-/* Whether a place can be prefetched to, and how, was found out by one that succeeded. */
+/* The destination is part of the kind: the driver decides whether it can be prefetched to. */
 static bool
-prefetch(struct hed_recorder *r, struct hed_record_candidate *t)
+examine_prefetch(struct hed_recorder *r, struct hed_record_candidate *t)
 {
     const struct hed_cuMemPrefetchAsync *one = t->args;
     const struct hed_cuMemPrefetchAsync_v2 *two = t->args;
@@ -209,7 +211,7 @@ prefetch(struct hed_recorder *r, struct hed_record_candidate *t)
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-/* One place that a copy or a fill touches. */
+/* One range of memory that a copy or a fill touches. */
 static bool
 examine_extent(struct hed_recorder *r, struct hed_record_candidate *t, const struct hed_extent *e,
                bool is_written)
@@ -218,7 +220,7 @@ examine_extent(struct hed_recorder *r, struct hed_record_candidate *t, const str
 
     if (!hed_extent_bytes(e, &bytes) || bytes == 0)
         return false;
-    /* Pitches have limits that are the device's. */
+    /* The device limits pitches, so a pitch is part of the kind. */
     if (e->pitch)
         t->kind = hed_record_mix(t->id, e->pitch);
     if (!e->host)
@@ -226,7 +228,7 @@ examine_extent(struct hed_recorder *r, struct hed_record_candidate *t, const str
                hed_record_is_device(r, e->at, bytes);
     if (is_written)
         return hed_record_is_pinned(r, e->at, bytes);
-    return from_host(r, t, (const void *)(uintptr_t)e->at, bytes, (size_t)e->offset);
+    return examine_host_source(r, t, (const void *)(uintptr_t)e->at, bytes, (size_t)e->offset);
 }
 
 bool
@@ -236,14 +238,14 @@ hed_record_examine_copy(struct hed_recorder *r, struct hed_record_candidate *t)
 
     switch ((int)t->id) {
     case HED_cuMemcpyAsync:
-        return copy_any(r, t, t->args);
+        return examine_copy_any(r, t, t->args);
     case HED_cuMemcpy2DAsync_v2:
-        return copy_2d(r, t);
+        return examine_copy_2d(r, t);
     case HED_cuMemcpy3DAsync_v2:
-        return copy_3d(r, t);
+        return examine_copy_3d(r, t);
     case HED_cuMemPrefetchAsync:
     case HED_cuMemPrefetchAsync_v2:
-        return prefetch(r, t);
+        return examine_prefetch(r, t);
     default:
         break;
     }

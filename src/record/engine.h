@@ -1,15 +1,16 @@
-/* The record engine's own: what its files share. What it promises is in record.h.
+/* The structures that the files of the record engine share. record.h says what the engine promises.
  *
- *     threads of a client                       the client's issuing thread, or one that drains
- *       take: under the lock, into the ring       in its turn (role), in order:
- *         in++, wake it if it sleeps                next layer (gate), out++, wake who waits
+ *     threads of a client                    the issuing thread, or a thread that drains
+ *       under the lock: write the record       with the role, in order: call the next layer,
+ *       into the ring, in++                    which is the gate, out++
+ *       wake the issuing thread if it sleeps   wake the threads that wait for this number
  *
  * Invariants:
- * 1. Records in..out of a ring are written before `in` says so, and not touched until `out`
- *    and `head` say that they are done with.
- * 2. Who has the role, and nobody else, moves `out` and `head` and makes calls of the queue. It is
- *    given up only when nothing is left or by somebody who wakes the issuing thread.
- * 3. The lock is never held across a call of the next layer.
+ * 1. A record is complete before `in` counts it, and nobody overwrites it before `out` and `head`
+ *    count it as issued.
+ * 2. Only the thread that has the role changes `out` and `head` and issues records. It gives the
+ *    role up when no record is left, or wakes the issuing thread.
+ * 3. The lock is never held during a call of the next layer.
  */
 #pragma once
 
@@ -24,19 +25,19 @@
 #define HED_RECORD_MAX (192u << 10)   /* bytes of one record */
 #define HED_RECORD_INLINE (64u << 10) /* bytes of pageable memory that are copied into a record */
 #define HED_RECORD_CLIENTS 64
-#define HED_RECORD_KINDS 1024   /* kinds of launches known, a client; a power of two */
-#define HED_RECORD_HANDLES 1024 /* streams, events and graphs known, a client; a power of two */
+#define HED_RECORD_KINDS 1024   /* known kinds of calls per client; a power of two */
+#define HED_RECORD_HANDLES 1024 /* known streams, events and graphs; a power of two */
 #define HED_RECORD_TOUCHED 256  /* counters by stream or event; a power of two */
 #define HED_RECORD_CAPTURES 64
-#define HED_RECORD_CONTEXTS 64 /* with a stream of ours */
-#define HED_RECORD_PARAMS 4096 /* of a kernel */
+#define HED_RECORD_CONTEXTS 64 /* contexts with a stream of heddle's */
+#define HED_RECORD_PARAMS 4096 /* parameters of a kernel */
 
-/* A call in the ring. Its arguments follow, and what they point at. */
+/* A call in the ring. The argument struct follows, and the data that it points to. */
 struct hed_record {
-    _Alignas(16) uint32_t size; /* bytes, this included; a multiple of 32 */
-    uint32_t id;                /* enum hed_cuda_call; 0: go on at the beginning of the ring */
+    _Alignas(16) uint32_t size; /* bytes, with this header; a multiple of 32 */
+    uint32_t id; /* enum hed_cuda_call; 0: the next record is at the start of the ring */
     CUcontext context;
-    struct hed_gate *gpu; /* where it counts as queued; NULL: nowhere */
+    struct hed_gate *gpu; /* the gate that counts it as queued; NULL: none */
     uint64_t tag;         /* see hed_recorder_set_tag */
 };
 
@@ -56,147 +57,165 @@ struct hed_record_layout {
     struct hed_record_param at[];
 };
 
-/* A launch that has succeeded: the like may be deferred. */
+/* A kind of call that has succeeded: calls of this kind may be deferred. */
 struct hed_record_kind {
-    uint64_t key; /* 0: none */
+    uint64_t key; /* 0: the entry is free */
     CUfunction function;
     uint32_t shared;
-    struct hed_record_layout *layout; /* NULL: there are no arguments to copy */
+    struct hed_record_layout *layout; /* NULL: the kernel has no arguments */
 };
 
-/* A stream, an event or a graph that a call has succeeded with, in that context. */
+/* A stream, an event or a graph that a call has used with success, in that context. */
 struct hed_record_handle {
-    uint64_t handle; /* 0: none */
+    uint64_t handle; /* 0: the entry is free */
     CUcontext context;
 };
 
 struct hed_record_client {
     struct hed_recorder *engine;
-    char name[HED_SCHED_NAME]; /* "": the process's own */
-    char text[512];            /* what the layers below are told */
+    char name[HED_SCHED_NAME]; /* "": the process's own client */
+    char text[512];            /* the client's text for hed_sched_set_client() */
     uint32_t index;
 
-    pthread_t thread;     /* the issuing one, if started */
-    struct hed_lock lock; /* guards what is below up to `last`, and writing of `in` and `last` */
-    char *ring;           /* NULL: nothing has been taken yet */
-    uint64_t tail;        /* bytes ever taken */
-    bool started;         /* there is an issuing thread */
-    uint32_t epoch;       /* of the engine, when kinds was last emptied */
+    pthread_t thread;     /* the issuing thread, if `started` */
+    struct hed_lock lock; /* guards the fields up to `handles`, and writes of `last` and `in` */
+    char *ring;           /* NULL: no call has been queued yet */
+    uint64_t tail;        /* bytes ever put into the ring */
+    bool started;         /* the issuing thread exists */
+    uint32_t epoch;       /* the engine's epoch when `kinds` was last emptied */
     struct hed_record_kind kinds[HED_RECORD_KINDS];
     struct hed_record_handle handles[HED_RECORD_HANDLES];
 
-    _Atomic(struct hed_gate *) gpu;            /* where the last one counts as queued; NULL */
-    _Atomic uint64_t last[HED_RECORD_TOUCHED]; /* number of the last record that touches it */
-    _Atomic uint64_t last_default;             /* the same of the default stream */
-    _Alignas(64) _Atomic uint64_t in;          /* records ever taken */
+    _Atomic(struct hed_gate *) gpu;            /* the gate of the last record; NULL: none */
+    _Atomic uint64_t last[HED_RECORD_TOUCHED]; /* number of the last record with that handle */
+    _Atomic uint64_t last_default;             /* the same for the default stream */
+    _Alignas(64) _Atomic uint64_t in;          /* records ever queued */
     _Alignas(64) _Atomic uint64_t out;         /* records ever issued */
     _Atomic uint64_t head;                     /* bytes ever issued */
-    _Atomic uint64_t wake_at;                  /* the first that somebody waits for; UINT64_MAX */
-    _Atomic uint32_t progress;                 /* a futex; changes when wake_at has been reached */
-    _Atomic uint32_t role;                     /* 1: somebody issues */
-    _Atomic uint32_t sleeping;                 /* the issuing thread does */
-    _Atomic uint32_t wake;                     /* its futex */
-    _Atomic uint32_t error;                    /* CUresult of the first call that failed; 0 */
+    _Atomic uint64_t wake_at;                  /* the lowest number that a thread waits for */
+    _Atomic uint32_t progress;                 /* a futex; changes when `out` reaches wake_at */
+    _Atomic uint32_t role;                     /* 1: a thread issues records */
+    _Atomic uint32_t sleeping;                 /* 1: the issuing thread sleeps */
+    _Atomic uint32_t wake;                     /* the futex on which it sleeps */
+    _Atomic uint32_t error; /* CUresult of the first queued call that failed; 0: none */
 };
 
 struct hed_recorder {
     struct hed_layer *next;
-    struct hed_sched *sched; /* its engine, if `next` is the layer sched; else NULL */
+    struct hed_sched *sched; /* the engine of `next`, if that is the layer sched */
     bool own;                /* stream=own */
     unsigned defer;
     uint32_t queue;
-    _Atomic bool off;           /* nothing is taken any more */
-    _Atomic bool passing;       /* recording is off, and our streams have been waited for */
-    _Atomic uint32_t passed;    /* calls ever that went straight down, by the program's streams */
-    _Atomic bool stop;          /* issuing threads end when they have nothing to do */
-    _Atomic uint32_t epoch;     /* changes when functions may have gone */
-    _Atomic uint32_t capturing; /* captures under way, or about to be */
-    _Atomic uint32_t count;     /* of clients; grows only */
+    _Atomic bool off;           /* no call is queued any more */
+    _Atomic bool passing;       /* recording is off, and heddle's streams have no work left */
+    _Atomic uint32_t passed;    /* calls ever that were made while recording was off */
+    _Atomic bool stop;          /* issuing threads end when their queue is empty */
+    _Atomic uint32_t epoch;     /* changes when functions may have ended */
+    _Atomic uint32_t capturing; /* captures that run or are about to begin */
+    _Atomic uint32_t count;     /* clients; only grows */
     struct hed_record_client *clients[HED_RECORD_CLIENTS];
 
-    struct hed_lock lock; /* guards clients being added, and what is below */
+    struct hed_lock lock; /* guards additions to `clients`, and the fields below */
     uint64_t captures[HED_RECORD_CAPTURES];
     struct {
         CUcontext context;
         CUstream stream;
-        uint32_t after; /* it comes after so many of `passed` */
+        uint32_t after; /* the value of `passed` whose calls it comes after */
     } streams[HED_RECORD_CONTEXTS];
 };
 
-/* A call as it is being looked at. */
+/* A call that is being examined: can it be deferred? */
 struct hed_record_candidate {
     enum hed_cuda_call id;
     const struct hed_call_info *info;
     void *args;
     CUcontext context;
-    struct hed_gate *gpu; /* see hed_record_slot */
-    uint64_t stream;      /* that it will run on */
-    uint64_t touches;     /* another handle that it uses; 0: none */
-    uint64_t frees;       /* an address that it gives back; 0: none */
+    struct hed_gate *gpu; /* the gate that counts it as queued; NULL: none */
+    uint64_t stream;      /* the stream that it will run on */
+    uint64_t touches;     /* another handle that it uses, an event or a graph; 0: none */
+    uint64_t frees;       /* an address that it frees; 0: none */
     uint64_t kind;
     CUfunction function;
     uint32_t shared;
-    bool swapped;                 /* the stream is ours */
+    bool swapped;                 /* `stream` is heddle's, not the program's */
     bool has_params;              /* the kernel's arguments are in `params` */
-    void **params;                /* may be NULL: it has none */
-    size_t params_at;             /* offset of that in the arguments */
-    const CUlaunchConfig *config; /* NULL: there is none; else the arguments begin with it */
-    const void *data;             /* copied behind the arguments; NULL */
-    size_t size;                  /* of that */
-    size_t data_at;               /* offset of the pointer to it, in the arguments */
-    bool packed;                  /* `data` are kernel's arguments, given by `extra` */
+    void **params;                /* NULL: the kernel has no arguments */
+    size_t params_at;             /* the offset of that pointer in `args` */
+    const CUlaunchConfig *config; /* NULL: none; otherwise `args` begins with this pointer */
+    const void *data;             /* data to copy behind `args`; NULL: none */
+    size_t size;                  /* bytes of `data` */
+    size_t data_at;               /* the offset of the pointer to it in `args` */
+    bool packed;                  /* `data` holds the kernel's arguments, from `extra` */
 };
 
-/* What a thread knows. */
+/* The engine's state of one thread. */
 struct hed_record_thread {
-    unsigned inside;  /* it makes calls of ours */
-    uint64_t tag;     /* goes with the calls that it hands over */
+    unsigned inside;  /* how many calls of the engine it is inside */
+    uint64_t tag;     /* goes with the calls that it queues */
     uint64_t issuing; /* the tag of the call that it is issuing */
     const struct hed_recorder *engine;
-    struct hed_record_client *client; /* of that engine */
+    struct hed_record_client *client; /* a client of that engine */
     const struct hed_record_client *gpu_client;
     CUcontext gpu_context;
     uint32_t gpu_epoch;
-    struct hed_gate *gpu; /* of that client, in that context */
+    struct hed_gate *gpu; /* the gate of gpu_client in gpu_context */
 };
 
 struct hed_record_thread *hed_record_thread(void);
 struct hed_record_client *hed_record_mine(struct hed_recorder *r);
 
-/* record_queue.c. What becomes of a call that could be deferred: */
+/* ---- queue.c --------------------------------------------------------------------------------- */
+
+/* The outcome of an attempt to queue a call. */
 enum hed_record_push {
     HED_PUSH_TAKEN,
-    HED_PUSH_UNKNOWN, /* the like has not succeeded yet */
+    HED_PUSH_UNKNOWN, /* no call like it has succeeded yet */
     HED_PUSH_CANNOT,
 };
 
 enum hed_record_push hed_record_push(struct hed_record_client *c,
                                      const struct hed_record_candidate *t);
 
-/* Waits until the record of that number has been issued. `mine`: this thread is of that client, and
- * may do it itself. */
+/* Waits until the record of that number has been issued. `mine`: the calling thread works for this
+ * client and may issue the records itself. */
 void hed_record_drain(struct hed_record_client *c, uint64_t number, bool mine);
-bool hed_record_start(struct hed_record_client *c); /* its issuing thread */
-void hed_record_stop(struct hed_record_client *c);
-bool hed_record_settle(struct hed_record_client *c, uint64_t end); /* by then, at exit */
 
-/* record_order.c */
+/* Starts and ends the issuing thread. */
+bool hed_record_start(struct hed_record_client *c);
+void hed_record_stop(struct hed_record_client *c);
+
+/* At exit: issues the queued calls. False: some are left at the time `end`. */
+bool hed_record_settle(struct hed_record_client *c, uint64_t end);
+
+/* ---- order.c --------------------------------------------------------------------------------- */
+
+/* Waits until the other clients' records that touch these handles, or all their records, have been
+ * issued. */
 void hed_record_wait_others(struct hed_recorder *r, const struct hed_record_client *c,
                             const uint64_t *handles, unsigned count, bool all);
+/* Whether a record of the client that touches the handle, or any record, is still queued. */
 bool hed_record_has(const struct hed_record_client *c, uint64_t handle, bool everything);
 void hed_record_touch_locked(struct hed_record_client *c, uint64_t handle, uint64_t number);
 
-/* record_take.c: may it be deferred, apart from what only the client knows? */
-unsigned hed_record_sort(enum hed_cuda_call id); /* enum hed_record_defer; 0: it may not */
+/* ---- take.c ---------------------------------------------------------------------------------- */
+
+/* The bit of enum hed_record_defer that allows this call to be deferred; 0: it is never
+ * deferred. */
+unsigned hed_record_sort(enum hed_cuda_call id);
+
+/* Whether the call can be deferred, as far as its arguments say. Only the client knows whether a
+ * call like it has succeeded before. */
 bool hed_record_examine(struct hed_recorder *r, struct hed_record_candidate *t);
 
-/* record_copy.c */
+/* ---- copy.c ---------------------------------------------------------------------------------- */
+
 bool hed_record_examine_copy(struct hed_recorder *r, struct hed_record_candidate *t);
 bool hed_record_is_device(struct hed_recorder *r, CUdeviceptr p, size_t size);
 bool hed_record_is_pinned(struct hed_recorder *r, CUdeviceptr p, size_t size);
 bool hed_record_is_allocation(struct hed_recorder *r, CUdeviceptr p);
 
-/* record_known.c; the client's lock is held where it says so. */
+/* ---- known.c --------------------------------------------------------------------------------- */
+
 struct hed_record_kind *hed_record_find_kind_locked(struct hed_record_client *c, uint64_t key);
 bool hed_record_known_locked(struct hed_record_client *c, uint64_t handle, CUcontext context);
 void hed_record_learn(struct hed_record_client *c, const struct hed_record_candidate *t);
@@ -204,19 +223,21 @@ void hed_record_forget_handle(struct hed_recorder *r, uint64_t handle);
 void hed_record_forget_shared(struct hed_recorder *r, CUfunction f, uint32_t shared);
 void hed_record_forget_all_locked(struct hed_record_client *c);
 
-/* record_stream.c: the stream that work in the current context runs on; 0: there is none. */
+/* ---- stream.c -------------------------------------------------------------------------------- */
+
+/* heddle's stream of the current context; 0: there is none. */
 uint64_t hed_record_own_stream(struct hed_recorder *r, CUcontext context);
-/* The same for what is to go to a stream of the program, which may be of another context. */
+/* The same for work on a stream of the program, which may belong to another context. */
 uint64_t hed_record_own_stream_of(struct hed_recorder *r, CUcontext context, uint64_t stream);
 void hed_record_forget_streams(struct hed_recorder *r);
 CUresult hed_record_wait_own(struct hed_recorder *r, CUcontext context); /* NULL: all */
 
-/* Puts our stream into a call that is made, where that is work; and the program's back. */
+/* Replace the program's stream of a call that is work by heddle's, and put it back afterwards. */
 void hed_record_swap(struct hed_recorder *r, enum hed_cuda_call id, void *args, CUcontext context,
                      struct hed_record_call *c);
 void hed_record_put_back(enum hed_cuda_call id, void *args, const struct hed_record_call *c,
                          CUresult made);
-/* After a call that was made, and succeeded: what comes next on our stream comes after it. */
+/* After a call that succeeded: later work on heddle's stream comes after it. */
 CUresult hed_record_catch_up(struct hed_recorder *r, enum hed_cuda_call id, void *args,
                              const struct hed_record_call *c);
 

@@ -1,5 +1,6 @@
-/* What is known to be good: kinds of launches, streams, events and graphs that a call has succeeded
- * with. Only the like is deferred, so that what CUDA refuses at once is refused at once. */
+/* Kinds of calls that have succeeded, and the streams, events and graphs that they used. Only calls
+ * with a known kind and known handles are deferred, so that a call which CUDA refuses at once is
+ * still refused at once. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +35,7 @@ hed_record_known_locked(struct hed_record_client *c, uint64_t handle, CUcontext 
 static void
 add_handle_locked(struct hed_record_client *c, uint64_t handle, CUcontext context)
 {
-    struct hed_record_handle *place = handle_at(c, handle, 0); /* where there is no other */
+    struct hed_record_handle *slot = handle_at(c, handle, 0); /* replaced if none is free */
 
     if (hed_record_is_default(handle))
         return;
@@ -42,19 +43,19 @@ add_handle_locked(struct hed_record_client *c, uint64_t handle, CUcontext contex
         struct hed_record_handle *h = handle_at(c, handle, i);
 
         if (h->handle == handle) {
-            place = h;
+            slot = h;
             break;
         }
-        if (h->handle == 0 && place->handle != 0)
-            place = h;
+        if (h->handle == 0 && slot->handle != 0)
+            slot = h;
     }
-    *place = (struct hed_record_handle){handle, context};
+    *slot = (struct hed_record_handle){handle, context};
 }
 
 void
 hed_record_forget_handle(struct hed_recorder *r, uint64_t handle)
 {
-    /* Acquire: as in hed_record_wait_others. */
+    /* Acquire: see hed_record_wait_others. */
     const uint32_t clients = atomic_load_explicit(&r->count, memory_order_acquire);
 
     for (uint32_t i = 0; i < clients; i++) {
@@ -68,7 +69,7 @@ hed_record_forget_handle(struct hed_recorder *r, uint64_t handle)
     }
 }
 
-/* ---- kinds of launches ----------------------------------------------------------------------- */
+/* ---- kinds ----------------------------------------------------------------------------------- */
 
 static struct hed_record_kind *
 kind_at(struct hed_record_client *c, uint64_t key, unsigned probe)
@@ -86,7 +87,7 @@ hed_record_find_kind_locked(struct hed_record_client *c, uint64_t key)
 }
 
 static void
-drop_kind(struct hed_record_kind *k)
+clear_kind(struct hed_record_kind *k)
 {
     free(k->layout);
     *k = (struct hed_record_kind){0};
@@ -96,16 +97,16 @@ void
 hed_record_forget_all_locked(struct hed_record_client *c)
 {
     for (unsigned i = 0; i < HED_RECORD_KINDS; i++)
-        drop_kind(&c->kinds[i]);
+        clear_kind(&c->kinds[i]);
     memset(c->handles, 0, sizeof c->handles);
     c->epoch = atomic_load_explicit(&c->engine->epoch, memory_order_acquire);
 }
 
-/* That function may have so much dynamic shared memory now: what took more is not known. */
+/* The function's limit of dynamic shared memory has changed: forgets its kinds that need more. */
 void
 hed_record_forget_shared(struct hed_recorder *r, CUfunction f, uint32_t shared)
 {
-    /* Acquire: as in hed_record_wait_others. */
+    /* Acquire: see hed_record_wait_others. */
     const uint32_t clients = atomic_load_explicit(&r->count, memory_order_acquire);
 
     for (uint32_t i = 0; i < clients; i++) {
@@ -114,13 +115,13 @@ hed_record_forget_shared(struct hed_recorder *r, CUfunction f, uint32_t shared)
         hed_lock(&c->lock);
         for (unsigned k = 0; k < HED_RECORD_KINDS; k++)
             if (c->kinds[k].function == f && c->kinds[k].shared > shared)
-                drop_kind(&c->kinds[k]);
+                clear_kind(&c->kinds[k]);
         hed_unlock(&c->lock);
     }
 }
 
-/* Asks for one parameter. A function of a library goes by both names, but the driver knows a
- * CUkernel only under its own. */
+/* Asks for one parameter. A program may pass a CUkernel as a CUfunction, but the driver answers
+ * questions about a CUkernel only in the call for kernels. */
 static CUresult
 ask_param(struct hed_layer *next, CUfunction f, bool kernel, size_t i, size_t *offset, size_t *size)
 {
@@ -131,7 +132,8 @@ ask_param(struct hed_layer *next, CUfunction f, bool kernel, size_t i, size_t *o
                   : next->cuda->cuFuncGetParamInfo(next, &function_param);
 }
 
-/* The parameters of a function. False: they cannot be had. *out NULL: there are none. */
+/* Asks for the parameters of a function. False: the driver does not tell. *out is NULL if there are
+ * none. */
 static bool
 ask_layout(struct hed_layer *next, CUfunction f, struct hed_record_layout **out)
 {
@@ -153,13 +155,13 @@ ask_layout(struct hed_layer *next, CUfunction f, struct hed_record_layout **out)
             continue;
         }
         if (r == CUDA_SUCCESS && size == 0)
-            r = CUDA_ERROR_INVALID_VALUE; /* another way to say that there is none */
+            r = CUDA_ERROR_INVALID_VALUE; /* another answer that means: no such parameter */
         if (r != CUDA_SUCCESS || offset + size > UINT16_MAX || l->count == HED_RECORD_PARAMS)
             break;
         l->at[l->count++] = (struct hed_record_param){(uint16_t)offset, (uint16_t)size};
         l->bytes = l->bytes > offset + size ? l->bytes : (uint32_t)(offset + size);
     }
-    /* "CUDA_ERROR_INVALID_VALUE" is how the driver says that there is no such parameter. */
+    /* CUDA_ERROR_INVALID_VALUE is the driver's answer if there is no such parameter. */
     if (r != CUDA_ERROR_INVALID_VALUE || l->count == 0) {
         free(l);
         return r == CUDA_ERROR_INVALID_VALUE;
@@ -177,8 +179,8 @@ add_kind_locked(struct hed_record_client *c, const struct hed_record_kind *kind)
     for (unsigned i = 0; !k && i < PROBES; i++)
         if (kind_at(c, kind->key, i)->key == 0)
             k = kind_at(c, kind->key, i);
-    k = k ? k : kind_at(c, kind->key, 0); /* it takes another's place */
-    drop_kind(k);
+    k = k ? k : kind_at(c, kind->key, 0); /* replaces another kind */
+    clear_kind(k);
     *k = *kind;
 }
 

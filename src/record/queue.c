@@ -1,4 +1,4 @@
-/* A client's queue: records go into a ring, and out of it in the same order, to the next layer. */
+/* A client's queue. Records go into a ring and, in the same order, from there to the next layer. */
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
@@ -14,13 +14,14 @@
 #include "core/nvtx.h"
 #include "record/engine.h"
 
-#define SPINS 400           /* looks for more before the issuing thread sleeps: some microseconds */
-#define RESTART (64u << 10) /* an empty ring begins anew from there on: it stays in the cache */
+#define SPINS 400 /* polls before the issuing thread sleeps: some microseconds */
+/* An empty ring starts again after so many bytes, so that it stays in the cache. */
+#define RESTART (64u << 10)
 #define ALIGN 32u
 
-/* Below, what is written before somebody is looked for is written by an exchange: a plain store may
- * be passed by the look that follows where this is ARM code that is emulated on another processor
- * (QEMU on x86-64), and a wake-up would be lost. It costs the same. */
+/* Where a thread writes a word and then looks whether another thread sleeps, it writes with an
+ * exchange. When ARM code is emulated on another processor (QEMU on x86-64), the look may overtake
+ * a plain store, and a wake-up would be lost. An exchange costs the same. */
 
 /* ---- issuing --------------------------------------------------------------------------------- */
 
@@ -32,8 +33,8 @@ set_current(const struct hed_recorder *r, CUcontext context)
     (void)r->next->cuda->cuCtxSetCurrent(r->next, &a);
 }
 
-/* The first error is kept for the program, all go to the log. What has failed once may fail again:
- * nothing is known to be good any more. */
+/* Keeps the first error for the program, and logs every error. Later calls may fail as well, so the
+ * engine forgets which kinds have succeeded. */
 static void
 keep_error(struct hed_record_client *c, uint32_t id, CUresult result)
 {
@@ -48,27 +49,27 @@ keep_error(struct hed_record_client *c, uint32_t id, CUresult result)
              name ? name : "an error without a name");
 }
 
-/* What is current in a thread that issues. A context that has ended may come back under the same
- * address, and is not current then. */
-struct place {
+/* The context that is current in an issuing thread. A context that has ended may come back under
+ * the same address without being current, so the epoch is kept as well. */
+struct current {
     CUcontext context;
     uint32_t epoch;
 };
 
 static void
-go_to(const struct hed_recorder *r, struct place *p, CUcontext context)
+make_current(const struct hed_recorder *r, struct current *p, CUcontext context)
 {
     const uint32_t epoch = atomic_load_explicit(&r->epoch, memory_order_acquire);
 
     if (p->context == context && p->epoch == epoch)
         return;
     set_current(r, context);
-    *p = (struct place){context, epoch};
+    *p = (struct current){context, epoch};
 }
 
-/* Issues the oldest record. The role is ours. */
+/* Issues the oldest record. The calling thread has the role. */
 static void
-issue_one(struct hed_record_client *c, struct place *place)
+issue_one(struct hed_record_client *c, struct current *now)
 {
     const struct hed_recorder *r = c->engine;
     uint64_t head = atomic_load_explicit(&c->head, memory_order_relaxed);
@@ -78,7 +79,7 @@ issue_one(struct hed_record_client *c, struct place *place)
         head += s->size;
         s = (struct hed_record *)(c->ring + head % HED_RECORD_RING);
     }
-    go_to(r, place, s->context);
+    make_current(r, now, s->context);
     if (s->gpu)
         hed_gate_unqueue(s->gpu);
 
@@ -89,12 +90,13 @@ issue_one(struct hed_record_client *c, struct place *place)
     hed_record_thread()->issuing = 0;
     if (result != CUDA_SUCCESS)
         keep_error(c, s->id, result);
-    /* Release: pairs with the acquire of who wants room. */
+    /* Release: pairs with the acquire in reserve_locked. */
     atomic_store_explicit(&c->head, head + s->size, memory_order_release);
 
     const uint64_t out = atomic_load_explicit(&c->out, memory_order_relaxed) + 1;
 
-    /* Sequentially consistent, both: against wait_for, of which one sees the other. */
+    /* Both sequentially consistent: either this thread or wait_for_record sees the other's
+     * write. */
     (void)atomic_exchange_explicit(&c->out, out, memory_order_seq_cst);
     if (atomic_load_explicit(&c->wake_at, memory_order_seq_cst) <= out) {
         atomic_store_explicit(&c->wake_at, UINT64_MAX, memory_order_seq_cst);
@@ -106,7 +108,7 @@ issue_one(struct hed_record_client *c, struct place *place)
 static bool
 has_records(struct hed_record_client *c)
 {
-    /* `in` sequentially consistent: pairs with the store in push, against `sleeping`, too. */
+    /* `in` sequentially consistent: pairs with push_locked, and is ordered with `sleeping`. */
     return atomic_load_explicit(&c->in, memory_order_seq_cst) !=
            atomic_load_explicit(&c->out, memory_order_relaxed);
 }
@@ -114,18 +116,18 @@ has_records(struct hed_record_client *c)
 static bool
 take_role(struct hed_record_client *c)
 {
-    uint32_t nobody = 0;
+    uint32_t free_role = 0;
 
-    /* Acquire: pairs with the release of whoever had it. */
+    /* Acquire: pairs with give_role. */
     return atomic_load_explicit(&c->role, memory_order_relaxed) == 0 &&
-           atomic_compare_exchange_strong_explicit(&c->role, &nobody, 1, memory_order_seq_cst,
+           atomic_compare_exchange_strong_explicit(&c->role, &free_role, 1, memory_order_seq_cst,
                                                    memory_order_relaxed);
 }
 
 static void
 wake_issuer(struct hed_record_client *c)
 {
-    /* Sequentially consistent: against sleep_until_woken. */
+    /* Sequentially consistent: pairs with sleep_until_woken. */
     if (!atomic_load_explicit(&c->sleeping, memory_order_seq_cst))
         return;
     atomic_store_explicit(&c->sleeping, 0, memory_order_seq_cst);
@@ -141,19 +143,19 @@ give_role(struct hed_record_client *c)
         wake_issuer(c);
 }
 
-/* Issues as long as there is something, up to that number. The role is ours. */
+/* Issues the queued records, up to that number. The calling thread has the role. */
 static void
-issue_until(struct hed_record_client *c, uint64_t number, struct place *place)
+issue_until(struct hed_record_client *c, uint64_t number, struct current *now)
 {
     struct hed_record_thread *me = hed_record_thread();
 
     me->inside++;
     hed_nvtx_push("heddle: submit");
     while (atomic_load_explicit(&c->out, memory_order_relaxed) < number &&
-           /* Acquire: pairs with the store in push, so that the record is seen complete. */
+           /* Acquire: pairs with push_locked, so that the record is complete. */
            atomic_load_explicit(&c->in, memory_order_acquire) >
                atomic_load_explicit(&c->out, memory_order_relaxed))
-        issue_one(c, place);
+        issue_one(c, now);
     hed_nvtx_pop();
     me->inside--;
 }
@@ -170,8 +172,8 @@ sleep_until_woken(struct hed_record_client *c)
             return;
         hed_relax();
     }
-    /* Sequentially consistent: of this and the look, and of push and wake_issuer, one sees the
-     * other. */
+    /* Sequentially consistent: either this thread sees the new record, or the thread that pushes it
+     * sees that this one sleeps. */
     (void)atomic_exchange_explicit(&c->sleeping, 1, memory_order_seq_cst);
     if ((!has_records(c) || atomic_load_explicit(&c->role, memory_order_seq_cst) != 0) &&
         !atomic_load_explicit(&c->engine->stop, memory_order_seq_cst))
@@ -183,7 +185,7 @@ static void *
 issuer_main(void *arg)
 {
     struct hed_record_client *c = arg;
-    struct place place = {0};
+    struct current now = {0};
 
     hed_record_thread()->inside = 1;
     if (c->engine->sched)
@@ -193,7 +195,7 @@ issuer_main(void *arg)
             sleep_until_woken(c);
             continue;
         }
-        issue_until(c, UINT64_MAX, &place);
+        issue_until(c, UINT64_MAX, &now);
         give_role(c);
     }
     return NULL;
@@ -205,7 +207,7 @@ hed_record_start(struct hed_record_client *c)
     sigset_t all;
     sigset_t old;
 
-    /* The program's signals are for its own threads. */
+    /* The program's signals go to its own threads. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
 
@@ -213,7 +215,7 @@ hed_record_start(struct hed_record_client *c)
 
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (err)
-        hed_warn(SCHED, "there is no thread to issue calls: nothing is recorded");
+        hed_warn(SCHED, "cannot start the thread that issues queued calls: calls are not deferred");
     return err == 0;
 }
 
@@ -230,14 +232,14 @@ hed_record_stop(struct hed_record_client *c)
 /* ---- waiting --------------------------------------------------------------------------------- */
 
 static bool
-is_out(const struct hed_record_client *c, uint64_t number)
+is_issued(const struct hed_record_client *c, uint64_t number)
 {
-    /* Sequentially consistent: as in issue_one. */
+    /* Sequentially consistent: see issue_one. */
     return atomic_load_explicit(&c->out, memory_order_seq_cst) >= number;
 }
 
 static void
-wait_for(struct hed_record_client *c, uint64_t number, int64_t ns)
+wait_for_record(struct hed_record_client *c, uint64_t number, int64_t ns)
 {
     const uint32_t progress = atomic_load_explicit(&c->progress, memory_order_seq_cst);
     uint64_t at = atomic_load_explicit(&c->wake_at, memory_order_seq_cst);
@@ -245,33 +247,34 @@ wait_for(struct hed_record_client *c, uint64_t number, int64_t ns)
     while (at > number && !atomic_compare_exchange_weak_explicit(
                               &c->wake_at, &at, number, memory_order_seq_cst, memory_order_seq_cst))
         ;
-    if (!is_out(c, number))
+    if (!is_issued(c, number))
         (void)hed_futex_wait_private(&c->progress, progress, ns);
 }
 
-/* Does the issuing thread's work, up to that number, in this thread. False: somebody else does. */
+/* Issues the records up to that number in this thread. False: another thread has the role. */
 static bool
 issue_here(struct hed_record_client *c, uint64_t number)
 {
     CUcontext before;
-    struct place place;
+    struct current now;
     int cancel;
 
     if (!take_role(c))
         return false;
-    /* A thread that ended here would take the role with it. */
+    /* A thread that was cancelled here would keep the role. */
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     before = hed_current_context(c->engine->next);
-    place = (struct place){before, atomic_load_explicit(&c->engine->epoch, memory_order_acquire)};
-    issue_until(c, number, &place);
-    if (place.context != before)
+    now = (struct current){before, atomic_load_explicit(&c->engine->epoch, memory_order_acquire)};
+    issue_until(c, number, &now);
+    if (now.context != before)
         set_current(c->engine, before);
     give_role(c);
     (void)pthread_setcancelstate(cancel, NULL);
     return true;
 }
 
-/* Another client's work. What it is held for may be this very client's turn: it goes on, then. */
+/* Waits for another client's record. That client may be held because this one has the GPU, so its
+ * queued calls are released. */
 static void
 wait_for_other(struct hed_record_client *c, uint64_t number)
 {
@@ -279,8 +282,8 @@ wait_for_other(struct hed_record_client *c, uint64_t number)
 
     if (g)
         hed_gate_release(g);
-    /* One that was on its way to the gate was not counted: once more, then. */
-    wait_for(c, number, g ? (int64_t)HED_NS_PER_MS : -1);
+    /* A call that was on its way to the gate has not been counted. Release again after a while. */
+    wait_for_record(c, number, g ? (int64_t)HED_NS_PER_MS : -1);
 }
 
 void
@@ -289,17 +292,17 @@ hed_record_drain(struct hed_record_client *c, uint64_t number, bool mine)
     const bool helps = mine && !(c->engine->defer & HED_RECORD_ASIDE);
     struct hed_gate *g;
 
-    if (is_out(c, number))
+    if (is_issued(c, number))
         return;
     g = c->engine->sched && mine ? hed_gate_current(c->engine->sched) : NULL;
     if (g)
         hed_gate_sync_begin(g);
     hed_nvtx_push("heddle: wait for queued work");
-    while (!is_out(c, number))
+    while (!is_issued(c, number))
         if (!mine)
             wait_for_other(c, number);
         else if (!helps || !issue_here(c, number))
-            wait_for(c, number, -1);
+            wait_for_record(c, number, -1);
     hed_nvtx_pop();
     if (g)
         hed_gate_sync_end(g);
@@ -310,13 +313,13 @@ hed_record_settle(struct hed_record_client *c, uint64_t end)
 {
     const uint64_t in = atomic_load_explicit(&c->in, memory_order_seq_cst);
 
-    while (!is_out(c, in) && hed_now_ns() < end)
+    while (!is_issued(c, in) && hed_now_ns() < end)
         if (!issue_here(c, in))
-            wait_for(c, in, (int64_t)HED_NS_PER_MS);
-    return is_out(c, in);
+            wait_for_record(c, in, (int64_t)HED_NS_PER_MS);
+    return is_issued(c, in);
 }
 
-/* ---- taking ---------------------------------------------------------------------------------- */
+/* ---- adding a record ------------------------------------------------------------------------- */
 
 static size_t
 attributes_size(const CUlaunchConfig *config)
@@ -325,9 +328,9 @@ attributes_size(const CUlaunchConfig *config)
            hed_round_up(config->numAttrs * sizeof *config->attrs, 16);
 }
 
-/* Bytes of a record. */
+/* The size of a record in bytes. */
 static size_t
-size_of(const struct hed_record_candidate *t, const struct hed_record_kind *k)
+record_size(const struct hed_record_candidate *t, const struct hed_record_kind *k)
 {
     const struct hed_record_layout *l = k->layout;
     size_t n = sizeof(struct hed_record) + hed_round_up(t->info->size, 16);
@@ -374,7 +377,7 @@ copy_params(char *at, char *args, const struct hed_record_candidate *t,
     return values + l->bytes;
 }
 
-/* Arguments in one piece: the list that names it, and the piece. */
+/* Packed arguments: the list `extra`, and the data that it points to. */
 static void
 copy_packed(char *at, char *args, const struct hed_record_candidate *t)
 {
@@ -393,7 +396,8 @@ copy_packed(char *at, char *args, const struct hed_record_candidate *t)
 }
 
 static void
-fill(struct hed_record *s, const struct hed_record_candidate *t, const struct hed_record_kind *k)
+fill_call(struct hed_record *s, const struct hed_record_candidate *t,
+          const struct hed_record_kind *k)
 {
     char *args = (char *)(s + 1);
     char *at = args + hed_round_up(t->info->size, 16);
@@ -408,7 +412,8 @@ fill(struct hed_record *s, const struct hed_record_candidate *t, const struct he
     if (t->has_params && k->layout)
         at = copy_params(at, args, t, k->layout);
     else if (t->has_params)
-        memset(args + t->params_at, 0, sizeof(void *)); /* the program's list may be gone */
+        /* The program's list may not exist any more when the call is made. */
+        memset(args + t->params_at, 0, sizeof(void *));
     if (t->packed) {
         copy_packed(at, args, t);
     } else if (t->data) {
@@ -417,7 +422,7 @@ fill(struct hed_record *s, const struct hed_record_candidate *t, const struct he
     }
 }
 
-/* The kernel's arguments are where they should be. */
+/* Whether the program gave a pointer to every argument of the kernel. */
 static bool
 params_are_there(const struct hed_record_candidate *t, const struct hed_record_layout *l)
 {
@@ -429,21 +434,21 @@ params_are_there(const struct hed_record_candidate *t, const struct hed_record_l
     return true;
 }
 
-/* Room for so many bytes, behind what is there or at the beginning of the ring. NULL: not now. */
+/* Finds room for a record, behind the last one or at the start of the ring. NULL: it is full. */
 static struct hed_record *
 reserve_locked(struct hed_record_client *c, size_t size)
 {
-    /* Acquire: pairs with the release in issue_one: nobody looks at those bytes any more. */
+    /* Acquire: pairs with issue_one, which has finished with the bytes before `head`. */
     const uint64_t head = atomic_load_explicit(&c->head, memory_order_acquire);
     const uint64_t offset = c->tail % HED_RECORD_RING;
     const uint64_t rest = HED_RECORD_RING - offset;
-    const bool anew = rest < size || (head == c->tail && offset >= RESTART && size <= offset);
+    const bool restart = rest < size || (head == c->tail && offset >= RESTART && size <= offset);
     const uint64_t out = atomic_load_explicit(&c->out, memory_order_relaxed);
 
-    if (c->tail - head + size + (anew ? rest : 0) > HED_RECORD_RING ||
+    if (c->tail - head + size + (restart ? rest : 0) > HED_RECORD_RING ||
         atomic_load_explicit(&c->in, memory_order_relaxed) - out >= c->engine->queue)
         return NULL;
-    if (anew) {
+    if (restart) {
         struct hed_record *skip = (struct hed_record *)(c->ring + offset);
 
         skip->size = (uint32_t)rest;
@@ -454,7 +459,7 @@ reserve_locked(struct hed_record_client *c, size_t size)
 }
 
 static bool
-prepare_locked(struct hed_record_client *c)
+start_queue_locked(struct hed_record_client *c)
 {
     if (!c->ring)
         c->ring = aligned_alloc(64, HED_RECORD_RING);
@@ -463,7 +468,8 @@ prepare_locked(struct hed_record_client *c)
     return c->ring && c->started;
 }
 
-/* One attempt; the record that has to be issued first is in *full, where the ring is. */
+/* Tries once to add a record. If the ring is full, *full is the number of the record that must be
+ * issued first; otherwise it is 0. */
 static enum hed_record_push
 push_locked(struct hed_record_client *c, const struct hed_record_candidate *t, uint64_t *full)
 {
@@ -482,8 +488,8 @@ push_locked(struct hed_record_client *c, const struct hed_record_candidate *t, u
         return HED_PUSH_UNKNOWN;
     if (t->touches && !hed_record_known_locked(c, t->touches, t->context))
         return HED_PUSH_UNKNOWN;
-    size = size_of(t, k);
-    if (size > HED_RECORD_MAX || !params_are_there(t, k->layout) || !prepare_locked(c))
+    size = record_size(t, k);
+    if (size > HED_RECORD_MAX || !params_are_there(t, k->layout) || !start_queue_locked(c))
         return HED_PUSH_CANNOT;
 
     const uint64_t number = atomic_load_explicit(&c->in, memory_order_relaxed) + 1;
@@ -493,8 +499,8 @@ push_locked(struct hed_record_client *c, const struct hed_record_candidate *t, u
         const uint64_t in = number - 1;
         const uint64_t out = atomic_load_explicit(&c->out, memory_order_relaxed);
 
-        /* Some at once, so that it is not woken for each; none that is not there: the queue may be
-         * empty by now. */
+        /* Wait for a quarter of the queue, so that the thread is not woken for every record. The
+         * number must exist: the queue may be empty by now. */
         *full = out < in ? out + 1 + (in - out - 1) / 4 : in;
         return HED_PUSH_CANNOT;
     }
@@ -503,7 +509,7 @@ push_locked(struct hed_record_client *c, const struct hed_record_candidate *t, u
     s->context = t->context;
     s->gpu = t->gpu;
     s->tag = hed_record_thread()->tag;
-    fill(s, t, k);
+    fill_call(s, t, k);
     c->tail += size;
     if (t->gpu) {
         hed_gate_queue(t->gpu);
@@ -514,7 +520,7 @@ push_locked(struct hed_record_client *c, const struct hed_record_candidate *t, u
         hed_record_touch_locked(c, t->touches, number);
     if (t->frees)
         hed_record_touch_locked(c, t->frees, number);
-    /* Sequentially consistent: the record is complete, and see sleep_until_woken. */
+    /* Sequentially consistent: the record is complete; pairs with sleep_until_woken. */
     (void)atomic_exchange_explicit(&c->in, number, memory_order_seq_cst);
     return HED_PUSH_TAKEN;
 }
@@ -531,15 +537,16 @@ hed_record_push(struct hed_record_client *c, const struct hed_record_candidate *
         hed_unlock_brief(&c->lock);
         if (!full)
             break;
-        /* The queue's ceiling: the program waits, as it does where a GPU's queue is full. A batch
-         * that is larger than the queue would never be full. */
+        /* The program waits, as it does when a GPU's own queue is full. The thread counts as
+         * waiting for the GPU, because a batch that is larger than the queue would never be
+         * complete. */
         struct hed_gate *g = c->engine->sched ? hed_gate_current(c->engine->sched) : NULL;
 
         hed_nvtx_push("heddle: wait for room in the queue");
         if (g)
             hed_gate_sync_begin(g);
-        while (!is_out(c, full))
-            wait_for(c, full, -1);
+        while (!is_issued(c, full))
+            wait_for_record(c, full, -1);
         if (g)
             hed_gate_sync_end(g);
         hed_nvtx_pop();

@@ -1,4 +1,4 @@
-/* The record engine: what is done about a call before and after it. */
+/* The record engine: the steps before and after a call. */
 #include "record/record.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "core/session.h"
 #include "record/engine.h"
 
-#define EXIT_NS (5 * HED_NS_PER_S) /* for what is queued when the process ends */
+#define EXIT_NS (5 * HED_NS_PER_S) /* for the queued calls when the process ends */
 
 static _Thread_local struct hed_record_thread thread;
 
@@ -54,7 +54,7 @@ add_client_locked(struct hed_recorder *r, const char *name, const char *text)
     hed_lock_init(&c->lock, HED_RANK_SCHED);
     atomic_init(&c->wake_at, UINT64_MAX);
     r->clients[count] = c;
-    /* Release: pairs with the acquires of all who go through the clients. */
+    /* Release: pairs with the acquire of every thread that walks the clients. */
     atomic_store_explicit(&r->count, count + 1, memory_order_release);
     return c;
 }
@@ -81,7 +81,7 @@ hed_recorder_set_client(struct hed_recorder *r, const char *text, bool below)
     struct hed_sched_settings settings = {0};
     struct hed_record_client *c = NULL;
 
-    /* What is wrong with it goes to the log once: by the layer sched, where that is there. */
+    /* An error in the text is logged once, by the layer sched if it is in the chain. */
     if (text && *text && hed_sched_parse_client(text, name, &settings, NULL) == 0)
         c = find_client(r, name, text);
     thread.engine = r;
@@ -91,22 +91,22 @@ hed_recorder_set_client(struct hed_recorder *r, const char *text, bool below)
 }
 
 static struct hed_record_client *
-my_client(struct hed_recorder *r)
+client_of_thread(struct hed_recorder *r)
 {
     return thread.engine == r ? thread.client : r->clients[0];
 }
 
 static bool
-several(const struct hed_recorder *r)
+has_several_clients(const struct hed_recorder *r)
 {
     return atomic_load_explicit(&r->count, memory_order_relaxed) > 1;
 }
 
 /* ---- deferring ------------------------------------------------------------------------------- */
 
-/* Where the client's work in this context counts as queued. */
+/* The gate that counts the client's queued work in this context. */
 static struct hed_gate *
-gpu_of(struct hed_recorder *r, struct hed_record_client *c, CUcontext context)
+gate_of_client(struct hed_recorder *r, struct hed_record_client *c, CUcontext context)
 {
     const uint32_t epoch = atomic_load_explicit(&r->epoch, memory_order_relaxed);
 
@@ -119,9 +119,9 @@ gpu_of(struct hed_recorder *r, struct hed_record_client *c, CUcontext context)
     return thread.gpu;
 }
 
-/* Looks at a call: where it runs, what it needs. False: it cannot be deferred. */
+/* Finds out where a call runs and what it needs. False: it cannot be deferred. */
 static bool
-look(struct hed_recorder *r, struct hed_record_candidate *t)
+examine_call(struct hed_recorder *r, struct hed_record_candidate *t)
 {
     bool ptds;
 
@@ -136,26 +136,26 @@ look(struct hed_recorder *r, struct hed_record_candidate *t)
         if (!t->stream)
             return false;
     } else if (t->stream == 2 || (t->stream == 0 && ptds)) {
-        return false; /* this thread's own stream: in another thread it would be another */
+        return false; /* the per-thread default stream would be another one in another thread */
     }
     return hed_record_examine(r, t);
 }
 
 static bool
-take_error(struct hed_record_client *c, CUresult *result)
+take_client_error(struct hed_record_client *c, CUresult *result)
 {
-    /* Relaxed: one word, and whoever waited for the record has seen its end. */
+    /* Relaxed: it is one word, and a thread that waited for the record has seen it issued. */
     if (!atomic_load_explicit(&c->error, memory_order_relaxed))
         return false;
     *result = (CUresult)atomic_exchange_explicit(&c->error, 0, memory_order_relaxed);
     return *result != CUDA_SUCCESS;
 }
 
-/* Has any client queued something that touches that handle? */
+/* Whether any client has a queued record that touches the handle. */
 static bool
 is_queued(struct hed_recorder *r, uint64_t handle, bool everything)
 {
-    /* Acquire: as in hed_record_wait_others. */
+    /* Acquire: see hed_record_wait_others. */
     const uint32_t clients = atomic_load_explicit(&r->count, memory_order_acquire);
     bool queued = false;
 
@@ -164,22 +164,22 @@ is_queued(struct hed_recorder *r, uint64_t handle, bool everything)
     return queued;
 }
 
-/* Into the queue with it, if it can be. */
+/* Puts the call into the queue if that is possible. */
 static enum hed_record_verdict
-defer(struct hed_recorder *r, struct hed_record_client *c, struct hed_record_candidate *t,
-      unsigned sort, struct hed_record_call *call, CUresult *result)
+defer_call(struct hed_recorder *r, struct hed_record_client *c, struct hed_record_candidate *t,
+           unsigned sort, struct hed_record_call *call, CUresult *result)
 {
-    if (!look(r, t) || (t->frees && is_queued(r, t->frees, false)))
-        return HED_RECORD_MAKE; /* what is given back twice is refused the second time */
-    if (take_error(c, result))
+    if (!examine_call(r, t) || (t->frees && is_queued(r, t->frees, false)))
+        return HED_RECORD_MAKE; /* the driver must be able to refuse memory that is freed twice */
+    if (take_client_error(c, result))
         return HED_RECORD_ANSWER;
-    if (several(r)) {
+    if (has_several_clients(r)) {
         const uint64_t touched[] = {t->stream, t->touches};
 
         hed_record_wait_others(r, c, touched, t->touches ? 2 : 1, false);
     }
     if (r->sched && sort != HED_RECORD_ORDER)
-        t->gpu = gpu_of(r, c, t->context);
+        t->gpu = gate_of_client(r, c, t->context);
 
     const enum hed_record_push pushed = hed_record_push(c, t);
 
@@ -189,7 +189,7 @@ defer(struct hed_recorder *r, struct hed_record_client *c, struct hed_record_can
 
 /* ---- before ---------------------------------------------------------------------------------- */
 
-/* A question whether work is done: it is not if it is queued. */
+/* Whether the call asks if work is done that is still queued: the answer is that it is not. */
 static bool
 is_not_ready(struct hed_recorder *r, enum hed_cuda_call id, const void *args)
 {
@@ -203,8 +203,8 @@ is_not_ready(struct hed_recorder *r, enum hed_cuda_call id, const void *args)
     return is_queued(r, hed_call_about(info, args), false);
 }
 
-/* Calls that tell the program of errors: those that put work on the GPU or wait for it. Others
- * would leave something behind if they were not made. */
+/* Whether a call may answer with an error of earlier work: if it puts work on the GPU or waits for
+ * it. Other calls, such as frees, must be made in any case. */
 static bool
 tells_errors(const struct hed_call_info *info)
 {
@@ -229,9 +229,9 @@ forget_ended(struct hed_recorder *r, const struct hed_call_info *info, const voi
     }
 }
 
-/* What a call that is about to be made takes away. */
+/* Forgets the handles and kinds that a call is about to end. */
 static void
-forget(struct hed_recorder *r, enum hed_cuda_call id, const void *args)
+forget_targets(struct hed_recorder *r, enum hed_cuda_call id, const void *args)
 {
     const struct hed_call_info *info = &hed_cuda_info[id];
 
@@ -240,8 +240,8 @@ forget(struct hed_recorder *r, enum hed_cuda_call id, const void *args)
         forget_ended(r, info, args);
         break;
     case HED_DOES_ORDER:
-        /* An event of a capture cannot be waited for when the capture has ended; the driver says so
-         * at once. */
+        /* The driver refuses to wait for an event of a capture that has ended, and does so at
+         * once. */
         if (info->of_kind == HED_CUDA_KIND_EVENT &&
             atomic_load_explicit(&r->capturing, memory_order_acquire))
             hed_record_forget_handle(r, hed_call_about(info, args));
@@ -255,7 +255,7 @@ forget(struct hed_recorder *r, enum hed_cuda_call id, const void *args)
     }
 }
 
-/* Whether a call only makes memory. */
+/* Whether a call only allocates memory. */
 static bool
 makes_memory(const struct hed_call_info *info)
 {
@@ -263,8 +263,8 @@ makes_memory(const struct hed_call_info *info)
            (info->new_kind == HED_CUDA_KIND_MEMORY || info->new_kind == HED_CUDA_KIND_HOST);
 }
 
-/* What other clients have queued and the call may not overtake: what touches its stream or event,
- * nothing if it only makes something, and else everything. */
+/* Waits for the other clients' queued calls that this call may not overtake: those on its stream or
+ * event, none if it only allocates memory, and otherwise all. */
 static void
 settle_others(struct hed_recorder *r, const struct hed_record_client *c, enum hed_cuda_call id,
               const void *args)
@@ -282,24 +282,25 @@ settle_others(struct hed_recorder *r, const struct hed_record_client *c, enum he
     hed_record_wait_others(r, c, handles, count, count == 0 || r->own);
 }
 
-/* Everything that the call may not overtake is issued. */
+/* Issues every queued call that this call may not overtake. */
 static void
-settle(struct hed_recorder *r, struct hed_record_client *c, enum hed_cuda_call id, const void *args)
+settle_before(struct hed_recorder *r, struct hed_record_client *c, enum hed_cuda_call id,
+              const void *args)
 {
-    if (several(r))
+    if (has_several_clients(r))
         settle_others(r, c, id, args);
     hed_record_drain(c, atomic_load_explicit(&c->in, memory_order_relaxed), true);
 }
 
-/* Is that work that has no stream to be named? */
+/* Whether a call is work but names no stream. */
 static bool
 is_streamless_work(enum hed_cuda_call id)
 {
     return hed_cuda_info[id].stream < 0 && hed_call_is_work(&hed_cuda_info[id]);
 }
 
-/* stream=own, before a call that is made: it goes to our stream, or waits for it. What waits for
- * all work, to free or to end something, waits for ours, too. */
+/* stream=own, before a call that is made now: work goes to heddle's stream, or waits for it if it
+ * names no stream. */
 static CUresult
 prepare_own(struct hed_recorder *r, enum hed_cuda_call id, void *args, struct hed_record_call *call)
 {
@@ -308,15 +309,15 @@ prepare_own(struct hed_recorder *r, enum hed_cuda_call id, void *args, struct he
     hed_record_swap(r, id, args, context, call);
     if (!context || !is_streamless_work(id))
         return CUDA_SUCCESS;
-    /* Those two come after the work of other contexts as well. */
+    /* Copies between contexts come after the work of other contexts as well. */
     if (id == HED_cuMemcpyPeer || id == HED_cuMemcpy3DPeer)
         return hed_record_wait_own(r, NULL);
     return hed_record_wait_own(r, context);
 }
 
-/* Recording is off: what is queued goes first. */
+/* Recording is off: the queued calls go first. */
 static void
-pass(struct hed_recorder *r)
+pass_unrecorded(struct hed_recorder *r)
 {
     hed_recorder_drain_all(r);
     if (!r->own || atomic_load_explicit(&r->passing, memory_order_relaxed) ||
@@ -326,10 +327,10 @@ pass(struct hed_recorder *r)
     atomic_store_explicit(&r->passing, true, memory_order_relaxed);
 }
 
-/* A call that is made in this thread, in its turn. */
+/* Prepares a call that the program's thread makes now. */
 static enum hed_record_verdict
-make(struct hed_recorder *r, enum hed_cuda_call id, void *args, struct hed_record_call *call,
-     CUresult *result)
+make_in_thread(struct hed_recorder *r, enum hed_cuda_call id, void *args,
+               struct hed_record_call *call, CUresult *result)
 {
     struct hed_record_client *c = call->client;
 
@@ -337,14 +338,14 @@ make(struct hed_recorder *r, enum hed_cuda_call id, void *args, struct hed_recor
         *result = CUDA_ERROR_NOT_READY;
         return HED_RECORD_ANSWER;
     }
-    settle(r, c, id, args);
-    if (tells_errors(&hed_cuda_info[id]) && take_error(c, result))
+    settle_before(r, c, id, args);
+    if (tells_errors(&hed_cuda_info[id]) && take_client_error(c, result))
         return HED_RECORD_ANSWER;
-    forget(r, id, args);
+    forget_targets(r, id, args);
     if (r->own && (*result = prepare_own(r, id, args, call)) != CUDA_SUCCESS)
         return HED_RECORD_ANSWER;
-    /* A thread of the program that is held at the gate holds all that it would queue: nothing is to
-     * be waited for then. */
+    /* A program thread that is held at the gate cannot queue more calls. So it counts as waiting
+     * for the GPU, and a batch is not held for its sake. */
     if (r->sched && hed_call_is_work(&hed_cuda_info[id]) &&
         (call->hurried = hed_gate_current(r->sched)) != NULL)
         hed_gate_sync_begin(call->hurried);
@@ -361,36 +362,37 @@ hed_recorder_before(struct hed_recorder *r, enum hed_cuda_call id, void *args,
 
     call->client = NULL;
     *result = CUDA_SUCCESS;
-    /* Relaxed: switches, not barriers. */
+    /* Relaxed: it is a switch, not a barrier. */
     if (thread.inside || atomic_load_explicit(&r->off, memory_order_relaxed))
         return HED_RECORD_MAKE;
-    call->client = c = my_client(r);
+    call->client = c = client_of_thread(r);
     call->tried = call->swapped = call->joins = false;
     call->hurried = NULL;
     call->passed = !hed_session_recording();
-    /* Captures count also while recording is off: it may be on again before they end. */
+    /* Captures also count while recording is off: it may be on again before they end. */
     if (hed_cuda_info[id].does == HED_DOES_BEGIN_CAPTURE)
         atomic_fetch_add_explicit(&r->capturing, 1, memory_order_seq_cst);
     if (call->passed) {
-        pass(r);
-        forget(r, id, args);
+        pass_unrecorded(r);
+        forget_targets(r, id, args);
         return HED_RECORD_MAKE;
     }
-    /* Acquire: pairs with the count of who begins a capture, before it drains. */
+    /* Acquire: pairs with the count of a thread that begins a capture, before it drains. */
     if (sort && !atomic_load_explicit(&r->capturing, memory_order_acquire)) {
-        const enum hed_record_verdict verdict = defer(r, c, &t, sort, call, result);
+        const enum hed_record_verdict verdict = defer_call(r, c, &t, sort, call, result);
 
         if (verdict != HED_RECORD_MAKE)
             return verdict;
     }
     if (hed_cuda_info[id].after == HED_AFTER_NONE)
         return HED_RECORD_MAKE;
-    return make(r, id, args, call, result);
+    return make_in_thread(r, id, args, call, result);
 }
 
 /* ---- after ----------------------------------------------------------------------------------- */
 
-/* Captures for which there is no room are never known to have ended: nothing is deferred then. */
+/* Replaces one capture's stream in the list, 0 being a free entry. A capture that finds no free
+ * entry is never known to have ended, and no call is deferred any more. */
 static void
 note_capture(struct hed_recorder *r, uint64_t from, uint64_t to)
 {
@@ -418,7 +420,7 @@ after_capture(struct hed_recorder *r, enum hed_cuda_call id, const void *args, C
             atomic_fetch_sub_explicit(&r->capturing, 1, memory_order_seq_cst);
         break;
     case HED_DOES_END_CAPTURE:
-        /* "Capture must be ended on the same thread": another's attempt does not end it. */
+        /* "Capture must be ended on the same thread": another thread's attempt does not end it. */
         if (made != CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD)
             note_capture(r, hed_call_stream_key(&hed_cuda_info[id], args), 0);
         break;
@@ -454,7 +456,7 @@ hed_recorder_after(struct hed_recorder *r, enum hed_cuda_call id, void *args,
 
     if (!call->client)
         return made;
-    /* Release: pairs with the acquire in hed_record_own_stream, which waits for what was made. */
+    /* Release: pairs with the acquire in hed_record_own_stream, which waits for such calls. */
     if (call->passed && r->own)
         atomic_fetch_add_explicit(&r->passed, 1, memory_order_release);
     if (call->hurried)
@@ -462,7 +464,7 @@ hed_recorder_after(struct hed_recorder *r, enum hed_cuda_call id, void *args,
     hed_record_put_back(id, args, call, made);
     after_capture(r, id, args, made);
     if (made != CUDA_SUCCESS) {
-        /* The context has failed: nothing succeeds there any more, and that is to be said. */
+        /* The context has failed. Every later call fails, and must say so at once. */
         if (hed_cuda_info[id].does == HED_DOES_WAIT)
             atomic_fetch_add_explicit(&r->epoch, 1, memory_order_release);
         return made;
@@ -470,7 +472,8 @@ hed_recorder_after(struct hed_recorder *r, enum hed_cuda_call id, void *args,
     after_attribute(r, id, args);
     if (r->own && !call->passed && (made = hed_record_catch_up(r, id, args, call)) != CUDA_SUCCESS)
         return made;
-    if (call->tried && !atomic_load_explicit(&r->capturing, memory_order_acquire) && look(r, &t))
+    if (call->tried && !atomic_load_explicit(&r->capturing, memory_order_acquire) &&
+        examine_call(r, &t))
         hed_record_learn(call->client, &t);
     return made;
 }
@@ -504,13 +507,14 @@ hed_recorder_create(struct hed_layer *next, struct hed_sched *sched,
 void
 hed_recorder_drain_all(struct hed_recorder *r)
 {
-    /* Acquire: as in hed_record_wait_others. */
+    /* Acquire: see hed_record_wait_others. */
     const uint32_t clients = atomic_load_explicit(&r->count, memory_order_acquire);
 
     for (uint32_t i = 0; i < clients; i++) {
         struct hed_record_client *c = r->clients[i];
 
-        hed_record_drain(c, atomic_load_explicit(&c->in, memory_order_relaxed), c == my_client(r));
+        hed_record_drain(c, atomic_load_explicit(&c->in, memory_order_relaxed),
+                         c == client_of_thread(r));
     }
 }
 
@@ -518,17 +522,19 @@ void
 hed_recorder_fini(struct hed_recorder *r)
 {
     const uint64_t end = hed_now_ns() + EXIT_NS;
-    /* Acquire: as in hed_record_wait_others. */
+    /* Acquire: see hed_record_wait_others. */
     const uint32_t clients = atomic_load_explicit(&r->count, memory_order_acquire);
 
-    /* In the child of a fork, what is queued is the parent's. */
+    /* In the child of a fork, the queued calls are the parent's. */
     if (atomic_exchange_explicit(&r->off, true, memory_order_relaxed))
         return;
     if (r->sched)
         hed_sched_open_gates(r->sched);
     for (uint32_t i = 0; i < clients && !thread.inside; i++)
         if (!hed_record_settle(r->clients[i], end))
-            hed_warn(SCHED, "what is left in a queue cannot be issued: the process ends without");
+            hed_warn(
+                SCHED,
+                "the process ends, but queued calls could not be issued within 5 s: they are lost");
 }
 
 void

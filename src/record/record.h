@@ -1,25 +1,29 @@
-/* Record mode: calls that put work on a GPU are copied into a queue and made later, in the same
- * order, by a thread of ours, so that work can be held without holding the program's threads.
+/* The engine of record mode. Calls that put work on a GPU are copied into a queue, and threads of
+ * the engine make them later in the same order. So work can be held without holding the program's
+ * threads.
  *
- * The engine. The layer `record` (record_layer.c) drives it from above the layer `sched`; whoever
- * sees calls in another way can drive it as well:
+ * The layer `record` (src/layers/record) drives the engine from above the layer `sched`.
+ * src/inject, which sees calls through CUPTI, drives it in the same way:
  *
  *     struct hed_record_call c;
  *     CUresult result;
  *
  *     switch (hed_recorder_before(r, id, args, &c, &result)) {
- *     case HED_RECORD_TAKEN:  return result;           it is in the queue; do not make it
- *     case HED_RECORD_ANSWER: return result;           do not make it; the program gets this
+ *     case HED_RECORD_TAKEN:  return result;           the call is in the queue; do not make it
+ *     case HED_RECORD_ANSWER: return result;           do not make it; return this answer
  *     case HED_RECORD_MAKE:   break;
  *     }
  *     made = ... make the call with args, in this thread ...
- *     return hed_recorder_after(r, id, args, &c, made);  always, if MAKE was the answer
+ *     return hed_recorder_after(r, id, args, &c, made);  always after MAKE
  *
  * Promises:
- * 1. All that a client queues is issued in the order it was queued in, whatever the streams.
- * 2. When `before` says MAKE, everything that the call may not overtake has been issued.
- * 3. What a call points at is copied before it counts as taken: the caller may overwrite it.
- * 4. While any stream captures, nothing is taken, and no call of ours is made that could end it.
+ * 1. The calls that a client queues are issued in the order in which they were queued, whatever
+ *    their streams.
+ * 2. When `before` answers MAKE, every queued call that this call may not overtake has been issued.
+ * 3. The data that a call points to is copied before `before` answers TAKEN. The caller may
+ *    overwrite it then.
+ * 4. While any stream captures, no call is queued, and the engine makes no call that could end the
+ *    capture.
  */
 #pragma once
 
@@ -33,76 +37,82 @@ struct hed_recorder;
 struct hed_gate;
 struct hed_sched;
 
-/* What may be taken. */
+/* Which calls may be queued: a set of these bits. */
 enum hed_record_defer {
     HED_RECORD_LAUNCHES = 1, /* launches of kernels and graphs */
-    HED_RECORD_COPIES = 2,   /* copies, fills and prefetches, where their memory allows it */
+    HED_RECORD_COPIES = 2,   /* copies, fills and prefetches, if their memory allows it */
     HED_RECORD_ORDER = 4,    /* events, waits, host functions, frees in stream order */
     HED_RECORD_ALL = 7,
-    HED_RECORD_ASIDE = 8, /* besides: only threads of ours issue, never one that drains */
+    HED_RECORD_ASIDE = 8, /* only the engine's threads issue calls, never a program thread */
 };
 
 enum hed_record_verdict {
     HED_RECORD_MAKE,   /* make the call now, in this thread, then hed_recorder_after */
-    HED_RECORD_TAKEN,  /* it is in the queue: *result is its answer */
-    HED_RECORD_ANSWER, /* it must not be made: *result is its answer, an error of earlier work */
+    HED_RECORD_TAKEN,  /* the call is in the queue, and *result is its answer */
+    HED_RECORD_ANSWER, /* do not make it: *result is its answer, an error of earlier work */
 };
 
-/* What `before` tells `after` of the same call. The caller's memory, the engine's contents. */
+/* What `before` tells `after` about a call. The memory belongs to the caller, the contents to the
+ * engine. */
 struct hed_record_call {
     struct hed_record_client *client; /* NULL: `after` has nothing to do */
-    struct hed_gate *hurried;         /* its thread counts there as waiting for the GPU */
-    bool tried;                       /* what it uses becomes known as good if it succeeds */
-    bool passed;                      /* recording is off: it goes straight down */
-    bool joins;   /* it goes to the program's stream, which may join a capture by it */
-    bool swapped; /* a stream of ours is in the place of the program's: */
+    struct hed_gate *hurried;         /* where the thread counts as waiting for the GPU */
+    bool tried;                       /* calls like it may be deferred if it succeeds */
+    bool passed;                      /* recording is off: it goes straight to the next layer */
+    bool joins;   /* it goes to the program's stream, which may join a capture through it */
+    bool swapped; /* heddle's stream replaces the program's, which the next fields keep */
     bool ptds;
     uint64_t stream;
-    CUlaunchConfig config;       /* what the arguments point at meanwhile, */
-    const CUlaunchConfig *given; /* instead of this */
-    CUstreamCallback callback;   /* the program's, if ours is in its place */
+    CUlaunchConfig config;       /* the arguments point to this during the call */
+    const CUlaunchConfig *given; /* the program's configuration */
+    CUstreamCallback callback;   /* the program's callback, if heddle's replaces it */
     void *user;
-    void *told; /* what ours is given; NULL: the program's is there */
+    void *told; /* the argument of heddle's callback; NULL: the program's is in use */
 };
 
-/* An engine over `next`: calls are issued by calling that layer. If it is the layer `sched`, queued
- * work counts there as waiting, and clients have places of their own. `settings` is copied.
+/* Creates an engine that issues calls by calling the layer `next`. If `next` is the layer `sched`,
+ * `sched` is its engine: queued work counts as waiting there, and named clients have slots of their
+ * own. `settings` is copied.
  *
- * settings->own_stream works only for a caller that hands on `args` as they are after `before`. */
+ * settings->own_stream works only if the caller makes the call with `args` as `before` left
+ * them. */
 int hed_recorder_create(struct hed_layer *next, struct hed_sched *sched,
                         const struct hed_sched_settings *settings, unsigned defer,
                         struct hed_recorder **out, struct hed_why *why);
 
-/* Before and after a call. By any thread; may wait (for a full queue, for work to be issued).
- * Inside a call of ours (hed_recorder_inside) and while recording is off, nothing is taken.
+/* Before and after a call, in any thread. May wait for room in a queue or for work to be issued.
+ * Inside a call of the engine (hed_recorder_inside) and while recording is off, no call is queued.
  *
- * `args` is as in the table of calls (struct hed_cuLaunchKernel ...). */
+ * `args` is the argument struct of the call (struct hed_cuLaunchKernel ...). */
 enum hed_record_verdict hed_recorder_before(struct hed_recorder *r, enum hed_cuda_call id,
                                             void *args, struct hed_record_call *c,
                                             CUresult *result);
 CUresult hed_recorder_after(struct hed_recorder *r, enum hed_cuda_call id, void *args,
                             struct hed_record_call *c, CUresult made);
 
-/* Is the calling thread making a call of ours? Then what it calls goes straight down. */
+/* Whether the calling thread is inside a call of the engine. Calls that it makes there go straight
+ * to the next layer. */
 bool hed_recorder_inside(void);
 
-/* A word of the caller's own that goes with a call: set for the calls that this thread hands over
- * from now on; and that of the call that this thread is issuing, 0 if none. */
+/* A word of the caller's own that travels with a queued call. The first function sets the word for
+ * the calls that this thread queues from now on. The second returns the word of the call that this
+ * thread is issuing, 0 if there is none. */
 void hed_recorder_set_tag(uint64_t tag);
 uint64_t hed_recorder_tag(void);
 
-/* The client that the calling thread works for from now on, "name" or "name:prio=high,share=3"; ""
- * or NULL: the process's own. Tells the layers below, too, if `below`. */
+/* Sets the client that the calling thread works for from now on: "name" or
+ * "name:prio=high,share=3". "" or NULL is the process's own client. With `below`, also tells the
+ * engine of `sched`. */
 void hed_recorder_set_client(struct hed_recorder *r, const char *text, bool below);
 
-/* Waits until everything that all clients have queued so far has been issued. */
+/* Waits until all calls that any client has queued so far have been issued. */
 void hed_recorder_drain_all(struct hed_recorder *r);
 
-/* Drains; from then on nothing is taken. Calls may still come. */
+/* Issues the queued calls and queues no more. Calls may still come. */
 void hed_recorder_fini(struct hed_recorder *r);
 
-/* In the child of a fork: what is queued is forgotten, and nothing is taken any more. */
+/* In the child of a fork: forgets the queued calls and queues no more. */
 void hed_recorder_forked(struct hed_recorder *r);
 
-/* Only where no call can be under way and hed_recorder_fini has been called: for tests. */
+/* For tests, after hed_recorder_fini and when no call can be under way. */
 void hed_recorder_free(struct hed_recorder *r);

@@ -1,14 +1,14 @@
-/* stream=own: a client's work runs on a stream of ours, one in each context, instead of the
- * program's. That keeps the order of everything; work that ran side by side does not any more. */
+/* stream=own: a client's work runs on one stream of heddle's in each context, instead of the
+ * program's streams. All work keeps its order, and no two pieces of work run at the same time. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "record/engine.h"
 
-/* The stream of that context, 0 if there is none; and what it comes after. */
+/* heddle's stream of that context, 0 if there is none, and the calls that it comes after. */
 static uint64_t
-find(struct hed_recorder *r, CUcontext context, uint32_t *after)
+find_own_stream(struct hed_recorder *r, CUcontext context, uint32_t *after)
 {
     uint64_t stream = 0;
 
@@ -23,9 +23,10 @@ find(struct hed_recorder *r, CUcontext context, uint32_t *after)
     return stream;
 }
 
-/* False: another thread has made one meanwhile, or there is no room. */
+/* Keeps a new stream. False: another thread has created one in the meantime, or there is no
+ * room. */
 static bool
-keep(struct hed_recorder *r, CUcontext context, CUstream stream)
+keep_own_stream(struct hed_recorder *r, CUcontext context, CUstream stream)
 {
     bool kept = false;
 
@@ -45,7 +46,7 @@ keep(struct hed_recorder *r, CUcontext context, CUstream stream)
 }
 
 static void
-set_after(struct hed_recorder *r, uint64_t stream, uint32_t after)
+set_stream_after(struct hed_recorder *r, uint64_t stream, uint32_t after)
 {
     hed_lock(&r->lock);
     for (unsigned i = 0; i < HED_RECORD_CONTEXTS; i++)
@@ -55,7 +56,7 @@ set_after(struct hed_recorder *r, uint64_t stream, uint32_t after)
 }
 
 static uint64_t
-make(struct hed_recorder *r, CUcontext context)
+create_own_stream(struct hed_recorder *r, CUcontext context)
 {
     CUstream made = NULL;
     struct hed_cuStreamCreate create = {&made, CU_STREAM_NON_BLOCKING};
@@ -63,39 +64,41 @@ make(struct hed_recorder *r, CUcontext context)
     const CUresult result = r->next->cuda->cuStreamCreate(r->next, &create);
 
     if (result != CUDA_SUCCESS) {
-        hed_warn(SCHED, "there is no stream of our own: error %d", (int)result);
+        hed_warn(SCHED,
+                 "stream=own: cannot create a stream (CUDA error %d): the program's are used",
+                 (int)result);
         return 0;
     }
-    if (keep(r, context, made))
+    if (keep_own_stream(r, context, made))
         return (uint64_t)(uintptr_t)made;
 
     struct hed_cuStreamDestroy_v2 destroy = {made};
 
     (void)r->next->cuda->cuStreamDestroy_v2(r->next, &destroy);
-    return find(r, context, &after);
+    return find_own_stream(r, context, &after);
 }
 
 uint64_t
 hed_record_own_stream(struct hed_recorder *r, CUcontext context)
 {
-    /* Acquire: pairs with the count of calls that have been made. */
+    /* Acquire: pairs with the count in hed_recorder_after. */
     const uint32_t passed = atomic_load_explicit(&r->passed, memory_order_acquire);
     uint32_t after = passed;
-    uint64_t stream = context ? find(r, context, &after) : 0;
+    uint64_t stream = context ? find_own_stream(r, context, &after) : 0;
     struct hed_cuCtxSynchronize all = {0};
 
     if (atomic_load_explicit(&r->passing, memory_order_relaxed))
         atomic_store_explicit(&r->passing, false, memory_order_relaxed);
-    /* None is made while anything captures, nor is anything waited for. */
+    /* While a stream captures, no stream is created, and nothing is waited for. */
     if (!context || (stream && after == passed) ||
         atomic_load_explicit(&r->capturing, memory_order_acquire))
         return stream;
     if (!stream)
-        stream = make(r, context);
-    /* What went by the program's streams, while recording was off or while there was none of ours,
-     * comes before what goes by ours. */
+        stream = create_own_stream(r, context);
+    /* Work that went to the program's streams while recording was off, or before heddle's stream
+     * existed, comes before the work on heddle's stream. */
     if (stream && r->next->cuda->cuCtxSynchronize(r->next, &all) == CUDA_SUCCESS)
-        set_after(r, stream, passed);
+        set_stream_after(r, stream, passed);
     return stream;
 }
 
@@ -106,15 +109,15 @@ hed_record_own_stream_of(struct hed_recorder *r, CUcontext context, uint64_t str
     struct hed_cuStreamGetCtx a = {(CUstream)(uintptr_t)stream, &its, false};
     uint32_t after;
 
-    /* 2: the thread's own, as good as a default one here. */
+    /* 2 is the per-thread default stream, which needs no other treatment here. */
     if (hed_record_is_default(stream) || stream == 2 ||
         r->next->cuda->cuStreamGetCtx(r->next, &a) != CUDA_SUCCESS || its == context)
         return hed_record_own_stream(r, context);
-    /* One that is not there is made when that context is current. */
-    return find(r, its, &after);
+    /* A stream that is missing is created when that context is current. */
+    return find_own_stream(r, its, &after);
 }
 
-/* Waits for the work on our streams, in this context or in all. */
+/* Waits for the work on heddle's streams, in this context or in all. */
 CUresult
 hed_record_wait_own(struct hed_recorder *r, CUcontext context)
 {
@@ -132,17 +135,17 @@ hed_record_wait_own(struct hed_recorder *r, CUcontext context)
     return result;
 }
 
-/* Does that stream capture? Then it is left alone. */
+/* Whether the stream captures. Calls on such a stream are not changed. */
 static bool
-captures(struct hed_recorder *r, uint64_t stream, bool ptds)
+stream_captures(struct hed_recorder *r, uint64_t stream, bool ptds)
 {
     return atomic_load_explicit(&r->capturing, memory_order_acquire) &&
            hed_stream_captures(r->next, stream, ptds);
 }
 
-/* Is its stream a place for work, not a thing? */
+/* Whether the call's stream is where work goes, and not the object that the call is about. */
 static bool
-swaps(enum hed_cuda_call id)
+swaps_stream(enum hed_cuda_call id)
 {
     const struct hed_call_info *info = &hed_cuda_info[id];
 
@@ -150,7 +153,7 @@ swaps(enum hed_cuda_call id)
            info->does >= HED_DOES_LAUNCH && info->does <= HED_DOES_POLL;
 }
 
-/* A callback is told its stream: the program's, not ours. */
+/* A callback gets its stream as an argument: this must be the program's stream, not heddle's. */
 struct told {
     CUstreamCallback callback;
     void *user;
@@ -158,7 +161,7 @@ struct told {
 };
 
 static void
-call_back(CUstream ours, CUresult status, void *data)
+call_program_back(CUstream own, CUresult status, void *data)
 {
     const struct told t = *(struct told *)data;
 
@@ -177,7 +180,7 @@ swap_callback(struct hed_cuStreamAddCallback *a, struct hed_record_call *c)
     *t = (struct told){a->callback, a->userData, (CUstream)(uintptr_t)c->stream};
     c->callback = a->callback;
     c->user = a->userData;
-    a->callback = call_back;
+    a->callback = call_program_back;
     a->userData = t;
 }
 
@@ -188,7 +191,7 @@ put_back_callback(struct hed_cuStreamAddCallback *a, const struct hed_record_cal
         return;
     a->callback = c->callback;
     a->userData = c->user;
-    if (made != CUDA_SUCCESS) /* it is not called, then */
+    if (made != CUDA_SUCCESS) /* the callback is not called then */
         free(c->told);
 }
 
@@ -201,11 +204,11 @@ hed_record_swap(struct hed_recorder *r, enum hed_cuda_call id, void *args, CUcon
     struct hed_cuLaunchKernelEx *ex = args;
     uint64_t own;
 
-    if (!swaps(id) || !hed_call_stream(info, args, &c->stream) ||
-        captures(r, c->stream, ptds && *ptds))
+    if (!swaps_stream(id) || !hed_call_stream(info, args, &c->stream) ||
+        stream_captures(r, c->stream, ptds && *ptds))
         return;
-    /* Nobody can be asked whether an event is of a capture, and a stream that waits for one joins
-     * that. See hed_record_catch_up. */
+    /* A stream that waits for an event of a capture joins the capture, and no call tells whether an
+     * event belongs to one. See hed_record_catch_up. */
     if (id == HED_cuStreamWaitEvent && atomic_load_explicit(&r->capturing, memory_order_acquire)) {
         c->joins = true;
         return;
@@ -247,8 +250,8 @@ hed_record_put_back(enum hed_cuda_call id, void *args, const struct hed_record_c
         put_back_callback(args, c, made);
 }
 
-/* The program's stream has not joined a capture: then the event was one of work, for which ours is
- * to wait. */
+/* After the program's stream has waited for an event. If it has not joined a capture, the event
+ * belongs to ordinary work, and heddle's stream must wait for it as well. */
 static CUresult
 wait_for_event(struct hed_recorder *r, const struct hed_cuStreamWaitEvent *a)
 {
@@ -256,7 +259,7 @@ wait_for_event(struct hed_recorder *r, const struct hed_cuStreamWaitEvent *a)
     struct hed_cuCtxGetCurrent current = {&context};
     struct hed_cuStreamWaitEvent wait = *a;
 
-    if (captures(r, (uint64_t)(uintptr_t)a->hStream, a->ptds) ||
+    if (stream_captures(r, (uint64_t)(uintptr_t)a->hStream, a->ptds) ||
         r->next->cuda->cuCtxGetCurrent(r->next, &current) != CUDA_SUCCESS)
         return CUDA_SUCCESS;
     wait.ptds = false;
@@ -277,15 +280,15 @@ hed_record_catch_up(struct hed_recorder *r, enum hed_cuda_call id, void *args,
         return wait_for_event(r, args);
     if (info->stream >= 0 || !hed_call_is_work(info))
         return CUDA_SUCCESS;
-    /* It ran on the default stream, and ours does not wait for that. Where anything captures, a
-     * wait for the whole context would end that. */
+    /* The work ran on the default stream, for which heddle's stream does not wait. A wait for the
+     * whole context would end a capture. */
     if (!atomic_load_explicit(&r->capturing, memory_order_acquire))
         return r->next->cuda->cuCtxSynchronize(r->next, &all);
     one.ptds = hed_call_ptds(info, args);
     return r->next->cuda->cuStreamSynchronize(r->next, &one);
 }
 
-/* A context may end: its stream goes with it. */
+/* A context may end, and heddle's stream with it. */
 void
 hed_record_forget_streams(struct hed_recorder *r)
 {

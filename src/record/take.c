@@ -1,6 +1,5 @@
-/* Which calls may be deferred, and what has to be copied for that. A call is looked at in the
- * program's thread: questions to the driver about its memory are asked here. What is not sure is
- * not deferred. */
+/* Which calls may be deferred, and what must be copied for that. The program's thread examines the
+ * call and asks the driver about its memory. A call is deferred only if all answers are certain. */
 #include <limits.h>
 #include <stddef.h>
 
@@ -10,7 +9,7 @@
 
 /* ---- launches -------------------------------------------------------------------------------- */
 
-/* No launch with such a grid succeeds, whatever the kernel. */
+/* Whether a launch with this grid fails for every kernel. */
 static bool
 grid_is_bad(unsigned x, unsigned y, unsigned z)
 {
@@ -23,9 +22,9 @@ mix_grid(uint64_t hash, unsigned x, unsigned y, unsigned z)
     return hed_record_mix(hed_record_mix(hash, (uint64_t)x << 32 | y), z);
 }
 
-/* `extra`: arguments in one piece. False: it is not of the form that is documented. */
+/* Packed arguments in `extra`. False: they do not have the documented form. */
 static bool
-read_extra(struct hed_record_candidate *t, void **extra, size_t at)
+examine_extra(struct hed_record_candidate *t, void **extra, size_t at)
 {
     const void *data = NULL;
     const size_t *size = NULL;
@@ -50,15 +49,15 @@ read_extra(struct hed_record_candidate *t, void **extra, size_t at)
     return true;
 }
 
-/* Where the kernel's arguments are. */
+/* Finds the kernel's arguments. */
 static bool
-read_arguments(struct hed_record_candidate *t, void **params, size_t params_at, void **extra,
-               size_t extra_at)
+examine_arguments(struct hed_record_candidate *t, void **params, size_t params_at, void **extra,
+                  size_t extra_at)
 {
     if (extra && params)
         return false;
     if (extra)
-        return read_extra(t, extra, extra_at);
+        return examine_extra(t, extra, extra_at);
     t->has_params = true;
     t->params = params;
     t->params_at = params_at;
@@ -67,7 +66,7 @@ read_arguments(struct hed_record_candidate *t, void **params, size_t params_at, 
 }
 
 static void
-kernel(struct hed_record_candidate *t, CUfunction f, const unsigned block[3], unsigned shared)
+set_kernel(struct hed_record_candidate *t, CUfunction f, const unsigned block[3], unsigned shared)
 {
     t->function = f;
     t->shared = shared;
@@ -77,37 +76,37 @@ kernel(struct hed_record_candidate *t, CUfunction f, const unsigned block[3], un
 }
 
 static bool
-launch(struct hed_record_candidate *t)
+examine_launch(struct hed_record_candidate *t)
 {
     const struct hed_cuLaunchKernel *a = t->args;
     const unsigned block[3] = {a->blockDimX, a->blockDimY, a->blockDimZ};
 
     if (!a->f || grid_is_bad(a->gridDimX, a->gridDimY, a->gridDimZ))
         return false;
-    kernel(t, a->f, block, a->sharedMemBytes);
-    return read_arguments(t, a->kernelParams, offsetof(struct hed_cuLaunchKernel, kernelParams),
-                          a->extra, offsetof(struct hed_cuLaunchKernel, extra));
+    set_kernel(t, a->f, block, a->sharedMemBytes);
+    return examine_arguments(t, a->kernelParams, offsetof(struct hed_cuLaunchKernel, kernelParams),
+                             a->extra, offsetof(struct hed_cuLaunchKernel, extra));
 }
 
 static bool
-launch_cooperative(struct hed_record_candidate *t)
+examine_cooperative(struct hed_record_candidate *t)
 {
     const struct hed_cuLaunchCooperativeKernel *a = t->args;
     const unsigned block[3] = {a->blockDimX, a->blockDimY, a->blockDimZ};
 
     if (!a->f || grid_is_bad(a->gridDimX, a->gridDimY, a->gridDimZ))
         return false;
-    kernel(t, a->f, block, a->sharedMemBytes);
-    /* All of the grid must fit on the GPU at once. */
+    set_kernel(t, a->f, block, a->sharedMemBytes);
+    /* The driver refuses a cooperative grid that does not fit on the GPU as a whole. */
     t->kind = mix_grid(t->kind, a->gridDimX, a->gridDimY, a->gridDimZ);
-    return read_arguments(t, a->kernelParams,
-                          offsetof(struct hed_cuLaunchCooperativeKernel, kernelParams), NULL, 0);
+    return examine_arguments(t, a->kernelParams,
+                             offsetof(struct hed_cuLaunchCooperativeKernel, kernelParams), NULL, 0);
 }
 
-/* What of an attribute may make that a launch is refused; its events are touched. False: it has an
- * answer for the caller, or nobody knows it. */
+/* Adds the values of an attribute for which a launch may be refused to its kind, and notes its
+ * event. False: the attribute is unknown, or the launch would write an answer for the caller. */
 static bool
-read_attribute(struct hed_record_candidate *t, const CUlaunchAttribute *a)
+examine_attribute(struct hed_record_candidate *t, const CUlaunchAttribute *a)
 {
     const CUlaunchAttributeValue *v = &a->value;
 
@@ -142,7 +141,7 @@ read_attribute(struct hed_record_candidate *t, const CUlaunchAttribute *a)
 }
 
 static bool
-launch_ex(struct hed_record_candidate *t)
+examine_launch_ex(struct hed_record_candidate *t)
 {
     const struct hed_cuLaunchKernelEx *a = t->args;
     const CUlaunchConfig *k = a->config;
@@ -153,43 +152,44 @@ launch_ex(struct hed_record_candidate *t)
 
     const unsigned block[3] = {k->blockDimX, k->blockDimY, k->blockDimZ};
 
-    kernel(t, a->f, block, k->sharedMemBytes);
+    set_kernel(t, a->f, block, k->sharedMemBytes);
     if (k->numAttrs)
         t->kind = mix_grid(t->kind, k->gridDimX, k->gridDimY, k->gridDimZ);
     for (unsigned i = 0; i < k->numAttrs; i++)
-        if (!read_attribute(t, &k->attrs[i]))
+        if (!examine_attribute(t, &k->attrs[i]))
             return false;
     t->config = k;
-    return read_arguments(t, a->kernelParams, offsetof(struct hed_cuLaunchKernelEx, kernelParams),
-                          a->extra, offsetof(struct hed_cuLaunchKernelEx, extra));
+    return examine_arguments(t, a->kernelParams,
+                             offsetof(struct hed_cuLaunchKernelEx, kernelParams), a->extra,
+                             offsetof(struct hed_cuLaunchKernelEx, extra));
 }
 
 /* ---- events, functions, words ---------------------------------------------------------------- */
 
 static bool
-with_event(struct hed_record_candidate *t, CUevent event, unsigned flags)
+examine_event(struct hed_record_candidate *t, CUevent event, unsigned flags)
 {
     t->touches = (uint64_t)(uintptr_t)event;
     return event && flags == 0;
 }
 
-/* Words in memory that a stream waits for or writes. What is refused depends on the flags. */
+/* Words in memory that a stream waits for or writes. The flags decide what the driver refuses. */
 static bool
-with_word(struct hed_recorder *r, struct hed_record_candidate *t, CUdeviceptr at, unsigned flags,
-          size_t size)
+examine_word(struct hed_recorder *r, struct hed_record_candidate *t, CUdeviceptr at, unsigned flags,
+             size_t size)
 {
     t->kind = hed_record_mix(t->id, flags);
     return at % size == 0 &&
            (hed_record_is_device(r, at, size) || hed_record_is_pinned(r, at, size));
 }
 
-#define WORD(call, bytes)                                               \
-    case HED_##call:                                                    \
-        return with_word(r, t, ((const struct hed_##call *)args)->addr, \
-                         ((const struct hed_##call *)args)->flags, bytes);
+#define WORD(call, bytes)                                                  \
+    case HED_##call:                                                       \
+        return examine_word(r, t, ((const struct hed_##call *)args)->addr, \
+                            ((const struct hed_##call *)args)->flags, bytes);
 
 static bool
-order(struct hed_recorder *r, struct hed_record_candidate *t)
+examine_order(struct hed_recorder *r, struct hed_record_candidate *t)
 {
     const void *args = t->args;
     const struct hed_cuEventRecord *rec = args;
@@ -199,15 +199,15 @@ order(struct hed_recorder *r, struct hed_record_candidate *t)
 
     switch ((int)t->id) {
     case HED_cuEventRecord:
-        return with_event(t, rec->hEvent, 0);
+        return examine_event(t, rec->hEvent, 0);
     case HED_cuEventRecordWithFlags:
-        return with_event(t, flagged->hEvent, flagged->flags);
+        return examine_event(t, flagged->hEvent, flagged->flags);
     case HED_cuStreamWaitEvent:
-        return with_event(t, wait->hEvent, wait->Flags);
+        return examine_event(t, wait->hEvent, wait->Flags);
     case HED_cuLaunchHostFunc:
         return ((const struct hed_cuLaunchHostFunc *)args)->fn;
     case HED_cuStreamAddCallback:
-        /* One that is told its stream is to be told the program's. */
+        /* With stream=own the callback must get the program's stream (see stream.c). */
         return callback->callback && callback->flags == 0 && !r->own;
     case HED_cuMemFreeAsync:
         t->frees = ((const struct hed_cuMemFreeAsync *)args)->dptr;
@@ -240,30 +240,31 @@ hed_record_sort(enum hed_cuda_call id)
 }
 
 static bool
-examine(struct hed_recorder *r, struct hed_record_candidate *t)
+examine_by_call(struct hed_recorder *r, struct hed_record_candidate *t)
 {
     switch ((int)t->id) {
     case HED_cuLaunchKernel:
-        return launch(t);
+        return examine_launch(t);
     case HED_cuLaunchKernelEx:
-        return launch_ex(t);
+        return examine_launch_ex(t);
     case HED_cuLaunchCooperativeKernel:
-        return launch_cooperative(t);
+        return examine_cooperative(t);
     case HED_cuGraphLaunch:
         t->touches = (uint64_t)(uintptr_t)((const struct hed_cuGraphLaunch *)t->args)->hGraph;
         return t->touches;
     default:
         return hed_record_sort(t->id) == HED_RECORD_COPIES ? hed_record_examine_copy(r, t)
-                                                           : order(r, t);
+                                                           : examine_order(r, t);
     }
 }
 
 bool
 hed_record_examine(struct hed_recorder *r, struct hed_record_candidate *t)
 {
-    if (!examine(r, t))
+    if (!examine_by_call(r, t))
         return false;
-    /* Something of each sort has to succeed first: in a context that has failed, nothing does. */
+    /* Every call needs a kind that has succeeded in this context: in a context that has failed, no
+     * call succeeds. */
     t->kind = t->kind ? t->kind : hed_record_mix(1, t->id);
     t->kind = hed_record_mix(t->kind, (uint64_t)(uintptr_t)t->context) | 1;
     return true;

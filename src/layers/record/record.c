@@ -1,5 +1,5 @@
-/* The record layer: calls are recorded in a queue and made later. An adapter: every call goes
- * through the recorder (src/record), which answers for it or says that it is to be made now. */
+/* The record layer: calls are kept in a queue and made later. It is an adapter: it passes every
+ * call to the engine (src/record), which takes it, answers it, or says that it must be made now. */
 #include <string.h>
 
 #include "base/err.h"
@@ -18,7 +18,7 @@ record_any(struct hed_layer *self, enum hed_cuda_call id, void *args)
     return hed_recorder_after(self->state, id, args, &call, result);
 }
 
-/* The engine of the layer sched, if that is next: queued calls then count as waiting there. */
+/* The engine of the layer sched if that is the next layer, NULL otherwise. */
 static struct hed_sched *
 find_sched(const struct hed_layer *next)
 {
@@ -54,7 +54,7 @@ record_forked(struct hed_layer *self)
 static int
 record_note(struct hed_layer *self, enum hed_note note, const char *text)
 {
-    if (note == HED_NOTE_CLIENT) /* the layers below are told by the session */
+    if (note == HED_NOTE_CLIENT) /* the session tells the layers below */
         hed_recorder_set_client(self->state, text, false);
     return 0;
 }

@@ -1,9 +1,9 @@
-/* Tests of record mode: captures, streams of our own, the switch, what ends meanwhile. */
+/* Tests of record mode: captures, stream=own, turning recording off and on, objects that end. */
 #include "unit/record/make.h"
 
 #include <sys/wait.h>
 
-/* The last call of that sort that was made. */
+/* The most recent call with that number. */
 static const struct entry *
 last(struct chain *c, enum hed_cuda_call id)
 {
@@ -20,7 +20,7 @@ set_recording(bool on)
     atomic_store(&hed_session.recording, on);
 }
 
-/* A fork to a second stream and back, as programs do it. */
+/* A capture that forks to a second stream and joins it again, as programs do. */
 static void
 capture_two_streams(struct chain *c)
 {
@@ -56,8 +56,8 @@ streams_join_captures(void **state)
         }
         for (int round = 0; round < 3; round++) {
             capture_two_streams(c);
-            /* A stream that is not of the capture, and an event of work: that is waited for where
-             * the work goes. */
+            /* A stream outside the capture waits for an event of ordinary work: the wait goes to
+             * the stream that the work runs on. */
             assert_int_equal(CALL(c, cuStreamWaitEvent, STREAM(2), EVENT(2), 0, false),
                              CUDA_SUCCESS);
             assert_int_equal(last(c, HED_cuStreamWaitEvent)->stream, third);
@@ -74,9 +74,9 @@ streams_join_captures(void **state)
     }
 }
 
-/* It is refused at once when it is waited for, so it is not deferred. */
+/* The driver refuses at once to wait for such an event, so the wait is not deferred. */
 static void
-an_event_of_a_capture_is_not_known_any_more(void **state)
+an_event_of_a_capture_is_forgotten(void **state)
 {
     struct chain *c = chain("", false);
 
@@ -95,11 +95,11 @@ an_event_of_a_capture_is_not_known_any_more(void **state)
 }
 
 static void
-no_call_of_ours_ends_a_capture(void **state)
+no_call_of_the_engine_ends_a_capture(void **state)
 {
     struct chain *c = chain("stream=own", false);
 
-    /* Without a stream of ours, and with one. */
+    /* First without a stream of heddle's, then with one. */
     for (int i = 0; i < 2; i++) {
         assert_int_equal(CALL(c, cuStreamBeginCapture_v2, .hStream = STREAM(0)), CUDA_SUCCESS);
         assert_int_equal(launch(c, STREAM(0), 1), CUDA_SUCCESS);
@@ -113,7 +113,7 @@ no_call_of_ours_ends_a_capture(void **state)
         assert_int_equal(launch(c, STREAM(1), 1), CUDA_SUCCESS);
         assert_int_equal(atomic_load(&c->fake.broken), 0);
         assert_int_equal(CALL(c, cuStreamEndCapture, .hStream = STREAM(0)), CUDA_SUCCESS);
-        /* What went by the program's stream has to be done before anything goes by ours. */
+        /* Work on the program's stream must be done before work goes to heddle's stream. */
         assert_int_equal(launch(c, STREAM(1), 1), CUDA_SUCCESS);
         assert_int_equal(CALL(c, cuStreamSynchronize, .hStream = STREAM(1)), CUDA_SUCCESS);
         assert_int_equal(last(c, HED_cuLaunchKernel)->stream, OWN(0));
@@ -148,7 +148,7 @@ captures_count_whatever_the_switch_says(void **state)
 }
 
 static void
-what_went_while_it_was_off_comes_first(void **state)
+calls_made_while_recording_was_off_come_first(void **state)
 {
     struct chain *c = chain("stream=own", false);
 
@@ -158,10 +158,10 @@ what_went_while_it_was_off_comes_first(void **state)
         set_recording(false);
         assert_int_equal(launch(c, STREAM(0), 3), CUDA_SUCCESS);
         assert_int_equal(c->fake.log[c->fake.count - 1].stream, (uintptr_t)STREAM(0));
-        assert_int_equal(c->fake.log[c->fake.count - 2].id, HED_cuStreamSynchronize); /* of ours */
+        assert_int_equal(c->fake.log[c->fake.count - 2].id, HED_cuStreamSynchronize); /* heddle's */
         assert_int_equal(launch(c, STREAM(0), 4), CUDA_SUCCESS);
         set_recording(true);
-        assert_int_equal(launch(c, STREAM(0), 5), CUDA_SUCCESS); /* is known, and may be deferred */
+        assert_int_equal(launch(c, STREAM(0), 5), CUDA_SUCCESS); /* its kind is known */
         assert_int_equal(CALL(c, cuStreamSynchronize, .hStream = STREAM(0)), CUDA_SUCCESS);
         assert_int_equal(last(c, HED_cuLaunchKernel)->args.b, 5);
         assert_int_equal(last(c, HED_cuLaunchKernel)->stream, OWN(0));
@@ -172,7 +172,7 @@ what_went_while_it_was_off_comes_first(void **state)
 }
 
 static void
-what_is_gone_while_it_was_off_is_not_known(void **state)
+handles_that_end_while_recording_is_off_are_forgotten(void **state)
 {
     struct chain *c = chain("", false);
 
@@ -206,17 +206,17 @@ a_stream_of_another_context(void **state)
     current_context = CONTEXT;
     assert_int_equal(CALL(c, cuStreamSynchronize, .hStream = STREAM(8)), CUDA_SUCCESS);
     assert_int_equal(last(c, HED_cuStreamSynchronize)->stream, OWN(1));
-    current_context = NULL; /* in a thread that has none */
+    current_context = NULL; /* in a thread without a context */
     assert_int_equal(CALL(c, cuStreamSynchronize, .hStream = STREAM(0)), CUDA_SUCCESS);
     assert_int_equal(last(c, HED_cuStreamSynchronize)->stream, OWN(0));
     current_context = CONTEXT;
     discard(c);
 }
 
-/* A context that has failed says so to whoever waits, and can be ended all the same; who waits for
- * an event waits for no more than that. */
+/* A wait reports that its context has failed, and the context can still be destroyed. A wait for an
+ * event waits for nothing else. */
 static void
-our_stream_is_not_in_the_way(void **state)
+heddles_stream_does_not_get_in_the_way(void **state)
 {
     struct chain *c = chain("stream=own", false);
 
@@ -252,7 +252,8 @@ the_end_of_a_child_issues_nothing(void **state)
 
         hed_record_layer.forked(c->top);
         atomic_store(&c->fake.hold, false);
-        atomic_store(&c->engine->clients[0]->role, 0); /* as if nobody had issued just then */
+        atomic_store(&c->engine->clients[0]->role,
+                     0); /* as if no thread had the role at that moment */
         hed_record_layer.fini(c->top);
         _exit(c->fake.count == before ? 0 : 1);
     }
@@ -274,9 +275,9 @@ drain_main(void *arg)
     return NULL;
 }
 
-/* A thread that waits for the queue may be the one that issues, and be cancelled meanwhile. */
+/* A thread that drains the queue may have the role and be cancelled at that time. */
 static void
-a_thread_that_is_cancelled_takes_nothing_with_it(void **state)
+a_cancelled_thread_gives_the_role_up(void **state)
 {
     struct chain *c = chain("", false);
 
@@ -302,15 +303,15 @@ a_thread_that_is_cancelled_takes_nothing_with_it(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(streams_join_captures),
-    cmocka_unit_test(an_event_of_a_capture_is_not_known_any_more),
-    cmocka_unit_test(no_call_of_ours_ends_a_capture),
+    cmocka_unit_test(an_event_of_a_capture_is_forgotten),
+    cmocka_unit_test(no_call_of_the_engine_ends_a_capture),
     cmocka_unit_test(captures_count_whatever_the_switch_says),
-    cmocka_unit_test(what_went_while_it_was_off_comes_first),
-    cmocka_unit_test(what_is_gone_while_it_was_off_is_not_known),
+    cmocka_unit_test(calls_made_while_recording_was_off_come_first),
+    cmocka_unit_test(handles_that_end_while_recording_is_off_are_forgotten),
     cmocka_unit_test(a_stream_of_another_context),
-    cmocka_unit_test(our_stream_is_not_in_the_way),
+    cmocka_unit_test(heddles_stream_does_not_get_in_the_way),
     cmocka_unit_test(the_end_of_a_child_issues_nothing),
-    cmocka_unit_test(a_thread_that_is_cancelled_takes_nothing_with_it),
+    cmocka_unit_test(a_cancelled_thread_gives_the_role_up),
 };
 
 HED_UNIT_MAIN(tests)

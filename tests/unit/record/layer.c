@@ -1,11 +1,11 @@
-/* Tests of record mode over a driver that is made up: what is deferred, what is copied, what is
- * answered. */
+/* Tests of record mode over a fake driver: which calls are deferred, what is copied, and what the
+ * program gets as an answer. */
 #include "unit/record/make.h"
 
 #include <sys/wait.h>
 
 static void
-the_first_of_a_kind_is_made_at_once_the_like_is_queued(void **state)
+the_first_of_a_kind_is_made_at_once_and_later_ones_are_queued(void **state)
 {
     struct chain *c = chain("", false);
 
@@ -49,7 +49,7 @@ kernels_and_packed_arguments_are_copied(void **state)
     assert_int_equal(launch_with(c, KERNEL, STREAM(0), (struct arguments){17, 18, 19, 20}),
                      CUDA_SUCCESS);
     memset(buffer, 'y', sizeof buffer);
-    a.extra = extra; /* the other way round: the same to the driver */
+    a.extra = extra; /* the driver accepts both orders */
     assert_int_equal(c->top->cuda->cuLaunchKernel(c->top, &a), CUDA_SUCCESS);
     memset(buffer, 'z', sizeof buffer);
     assert_int_equal(queued(c), 3);
@@ -92,9 +92,9 @@ attributes_are_copied_and_part_of_the_kind(void **state)
     discard(c);
 }
 
-/* Autotuners try launches that cannot succeed, and go by the answer. */
+/* Autotuners try launches that cannot succeed, and rely on the answer. */
 static void
-what_is_refused_is_refused_at_once(void **state)
+a_launch_that_the_driver_refuses_is_refused_at_once(void **state)
 {
     struct chain *c = chain("", false);
     struct hed_cuLaunchKernel a = {.f = FUNCTION, .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1};
@@ -118,7 +118,7 @@ what_is_refused_is_refused_at_once(void **state)
 }
 
 static void
-an_error_of_queued_work_is_told_once(void **state)
+an_error_of_queued_work_is_reported_once(void **state)
 {
     struct chain *c = chain("", false);
 
@@ -126,13 +126,13 @@ an_error_of_queued_work_is_told_once(void **state)
     c->fake.answer = CUDA_ERROR_ILLEGAL_ADDRESS;
     assert_int_equal(launch(c, STREAM(0), 3), CUDA_SUCCESS);
     atomic_store(&c->fake.hold, false);
-    /* What would leave something behind is made. */
+    /* Memory is freed in spite of the error. */
     assert_int_equal(CALL(c, cuMemFree_v2, .dptr = DEVICE_BEGIN), CUDA_SUCCESS);
     assert_int_equal(made(c, HED_cuMemFree_v2), 1);
     assert_int_equal(CALL(c, cuStreamSynchronize, .hStream = STREAM(0)),
                      CUDA_ERROR_ILLEGAL_ADDRESS);
     assert_int_equal(CALL(c, cuStreamSynchronize, .hStream = STREAM(0)), CUDA_SUCCESS);
-    /* Nothing is known to be good after that. */
+    /* After an error, no kind is known. */
     assert_int_equal(launch(c, STREAM(0), 3), CUDA_ERROR_ILLEGAL_ADDRESS);
     c->fake.answer = CUDA_SUCCESS;
     assert_int_equal(launch(c, STREAM(0), 3), CUDA_SUCCESS);
@@ -153,7 +153,7 @@ copies_are_deferred_where_their_memory_allows_it(void **state)
     char out[64];
     char *large = malloc(100000);
 
-    /* One of each sort has to succeed. */
+    /* One call of each kind must succeed first. */
     assert_int_equal(CALL(c, cuMemcpyHtoDAsync_v2, DEVICE_BEGIN, small, 64, STREAM(0), false),
                      CUDA_SUCCESS);
     assert_int_equal(CALL(c, cuMemcpyDtoHAsync_v2, pinned, DEVICE_BEGIN, 64, STREAM(0), false),
@@ -168,7 +168,7 @@ copies_are_deferred_where_their_memory_allows_it(void **state)
     memset(small, 'b', sizeof small);
     assert_int_equal(CALL(c, cuMemcpyHtoDAsync_v2, DEVICE_BEGIN, pinned, 64, STREAM(0), false),
                      CUDA_SUCCESS);
-    memset(pinned, 'p', sizeof pinned); /* is read when it is copied */
+    memset(pinned, 'p', sizeof pinned); /* the driver reads it when it copies */
     assert_int_equal(CALL(c, cuMemcpyDtoHAsync_v2, pinned, DEVICE_BEGIN, 64, STREAM(0), false),
                      CUDA_SUCCESS);
     assert_int_equal(CALL(c, cuMemsetD32Async, DEVICE_BEGIN, 1, 16, STREAM(0), false),
@@ -176,7 +176,7 @@ copies_are_deferred_where_their_memory_allows_it(void **state)
     assert_int_equal(CALL(c, cuMemFreeAsync, DEVICE_BEGIN, STREAM(0), false), CUDA_SUCCESS);
     assert_int_equal(queued(c), 6);
     atomic_store(&c->fake.hold, false);
-    /* These wait for the queue and are made in this thread. */
+    /* These calls wait for the queue and are made in this thread. */
     assert_int_equal(CALL(c, cuMemcpyHtoDAsync_v2, DEVICE_BEGIN, large, 100000, STREAM(0), false),
                      CUDA_SUCCESS);
     assert_int_equal(queued(c), 0);
@@ -197,7 +197,7 @@ copies_are_deferred_where_their_memory_allows_it(void **state)
 }
 
 static void
-what_is_queued_is_not_ready(void **state)
+queued_work_is_not_ready(void **state)
 {
     struct chain *c = chain("", false);
 
@@ -249,7 +249,7 @@ while_anything_captures_nothing_is_queued(void **state)
     hold(c, STREAM(0));
     assert_int_equal(launch(c, STREAM(0), 3), CUDA_SUCCESS);
     assert_int_equal(queued(c), 2);
-    /* One that does not begin. */
+    /* A capture that fails to begin. */
     c->fake.fails = HED_cuStreamBeginCapture_v2;
     c->fake.answer = CUDA_ERROR_INVALID_VALUE;
     atomic_store(&c->fake.hold, false);
@@ -298,7 +298,7 @@ a_full_queue_makes_the_program_wait(void **state)
     discard(c);
 }
 
-/* The queue may be empty again by the time that it has been found full. */
+/* A thread that finds the queue full may find it empty a moment later. */
 static void
 a_queue_of_one(void **state)
 {
@@ -311,7 +311,7 @@ a_queue_of_one(void **state)
     discard(c);
 }
 
-/* Slots of all sizes, often around the ring. */
+/* Records of all sizes, many times around the ring. */
 static void
 the_ring_goes_round(void **state)
 {
@@ -374,7 +374,7 @@ a_child_forgets(void **state)
     if (pid == 0) {
         hed_record_layer.forked(c->top);
         atomic_store(&c->fake.hold, false);
-        /* Straight down, and nothing is waited for. */
+        /* Calls go straight to the driver, and nothing waits. */
         const bool good =
             launch(c, STREAM(0), 4) == CUDA_SUCCESS && CALL(c, cuCtxSynchronize, 0) == CUDA_SUCCESS;
 
@@ -415,7 +415,7 @@ a_function_of_the_program_may_call(void **state)
 }
 
 static void
-what_is_gone_is_not_known_any_more(void **state)
+handles_and_kinds_that_end_are_forgotten(void **state)
 {
     struct chain *c = chain("", false);
 
@@ -430,7 +430,7 @@ what_is_gone_is_not_known_any_more(void **state)
     c->fake.answer = CUDA_ERROR_INVALID_HANDLE;
     assert_int_equal(launch(c, STREAM(0), 5), CUDA_ERROR_INVALID_HANDLE);
     c->fake.answer = CUDA_SUCCESS;
-    /* Without a layout there is nothing to copy by. */
+    /* Without a layout the arguments cannot be copied. */
     for (int i = 0; i < 3; i++) {
         assert_int_equal(launch_with(c, SECRET, STREAM(1), (struct arguments){0}), CUDA_SUCCESS);
         assert_true(pthread_equal(c->fake.log[c->fake.count - 1].thread, pthread_self()));
@@ -462,14 +462,14 @@ contexts_are_those_of_the_call(void **state)
     discard(c);
 }
 
-/* The next one may have the address of the last, and is not current in any thread. */
+/* A new context may have the address of an old one, without being current in any thread. */
 static void
 contexts_end(void **state)
 {
     struct chain *c = chain("", false);
 
     for (unsigned round = 0; round < 5; round++) {
-        hold(c, STREAM(0)); /* the second one is issued by the thread for that */
+        hold(c, STREAM(0)); /* the issuing thread makes the second launch */
         atomic_store(&c->fake.hold, false);
         assert_int_equal(CALL(c, cuStreamSynchronize, .hStream = STREAM(0)), CUDA_SUCCESS);
         assert_int_equal(c->fake.log[c->fake.count - 2].id, HED_cuLaunchKernel);
@@ -501,7 +501,7 @@ note_stream(CUstream stream, CUresult status, void *data)
 }
 
 static void
-a_callback_is_told_the_programs_stream(void **state)
+a_callback_gets_the_programs_stream(void **state)
 {
     static const char *const settings[] = {"", "stream=own"};
 
@@ -526,7 +526,7 @@ a_callback_is_told_the_programs_stream(void **state)
 }
 
 static void
-on_a_stream_of_our_own(void **state)
+with_stream_own_all_work_runs_on_one_stream(void **state)
 {
     struct chain *c = chain("stream=own", false);
     const uint64_t own = 0x7700;
@@ -535,10 +535,11 @@ on_a_stream_of_our_own(void **state)
         assert_int_equal(launch(c, STREAM(i % 3), i), CUDA_SUCCESS);
     assert_int_equal(CALL(c, cuEventRecord, EVENT(0), STREAM(1), false), CUDA_SUCCESS);
     assert_int_equal(CALL(c, cuStreamSynchronize, .hStream = STREAM(2)), CUDA_SUCCESS);
-    for (unsigned i = 2; i < c->fake.count; i++) /* it was made, and all waited for */
+    for (unsigned i = 2; i < c->fake.count;
+         i++) /* after the stream was created and the context waited for */
         assert_int_equal(c->fake.log[i].stream, own);
     assert_int_equal(CALL(c, cuMemcpyDtoH_v2, pinned, DEVICE_BEGIN, 4, false), CUDA_SUCCESS);
-    /* Our stream before it, all after it. */
+    /* The call waits for heddle's stream before it, and for the context after it. */
     assert_int_equal(c->fake.log[c->fake.count - 3].id, HED_cuStreamSynchronize);
     assert_int_equal(c->fake.log[c->fake.count - 3].stream, own);
     assert_int_equal(c->fake.log[c->fake.count - 1].id, HED_cuCtxSynchronize);
@@ -550,13 +551,13 @@ on_a_stream_of_our_own(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(the_first_of_a_kind_is_made_at_once_the_like_is_queued),
+    cmocka_unit_test(the_first_of_a_kind_is_made_at_once_and_later_ones_are_queued),
     cmocka_unit_test(kernels_and_packed_arguments_are_copied),
     cmocka_unit_test(attributes_are_copied_and_part_of_the_kind),
-    cmocka_unit_test(what_is_refused_is_refused_at_once),
-    cmocka_unit_test(an_error_of_queued_work_is_told_once),
+    cmocka_unit_test(a_launch_that_the_driver_refuses_is_refused_at_once),
+    cmocka_unit_test(an_error_of_queued_work_is_reported_once),
     cmocka_unit_test(copies_are_deferred_where_their_memory_allows_it),
-    cmocka_unit_test(what_is_queued_is_not_ready),
+    cmocka_unit_test(queued_work_is_not_ready),
     cmocka_unit_test(questions_do_not_wait),
     cmocka_unit_test(while_anything_captures_nothing_is_queued),
     cmocka_unit_test(a_full_queue_makes_the_program_wait),
@@ -565,12 +566,12 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_switch_turns_it_off_and_on),
     cmocka_unit_test(a_child_forgets),
     cmocka_unit_test(a_function_of_the_program_may_call),
-    cmocka_unit_test(what_is_gone_is_not_known_any_more),
+    cmocka_unit_test(handles_and_kinds_that_end_are_forgotten),
     cmocka_unit_test(contexts_are_those_of_the_call),
     cmocka_unit_test(contexts_end),
     cmocka_unit_test(the_threads_own_stream_stays_with_its_thread),
-    cmocka_unit_test(a_callback_is_told_the_programs_stream),
-    cmocka_unit_test(on_a_stream_of_our_own),
+    cmocka_unit_test(a_callback_gets_the_programs_stream),
+    cmocka_unit_test(with_stream_own_all_work_runs_on_one_stream),
 };
 
 HED_UNIT_MAIN(tests)

@@ -1,5 +1,5 @@
-/* For tests of record mode: a driver that is made up, which writes down what it is called with, and
- * can be told to hold, to fail, or to check that nothing comes out of order. */
+/* For tests of record mode: a fake driver that logs its calls with their arguments. It can hold
+ * launches, make calls fail, or pass every call to a test's hook. */
 #pragma once
 
 #include "harness/unit.h"
@@ -18,21 +18,21 @@
 
 #define LOG_MAX 20000
 #define CONTEXT ((CUcontext)0xc0)
-#define OTHER_CONTEXT ((CUcontext)0xd0) /* of STREAM(8) and those above */
+#define OTHER_CONTEXT ((CUcontext)0xd0) /* the context of STREAM(8) and above */
 #define FUNCTION ((CUfunction)0x1000)
-#define KERNEL ((CUfunction)0x2000) /* whose parameters are known to cuKernelGetParamInfo only */
-#define SECRET ((CUfunction)0x3000) /* whose parameters nobody tells */
+#define KERNEL ((CUfunction)0x2000) /* only cuKernelGetParamInfo knows its parameters */
+#define SECRET ((CUfunction)0x3000) /* no call tells its parameters */
 #define DEVICE_BEGIN 0x100000u
 #define DEVICE_SIZE 0x100000u
 #define STREAM(i) ((CUstream)(uintptr_t)(0x100 + 0x100 * (uintptr_t)(i)))
 #define EVENT(i) ((CUevent)(uintptr_t)(0x9000 + 0x10 * (uintptr_t)(i)))
-#define OWN(i) (0x7700 + 0x100 * (uint64_t)(i)) /* those that are created */
+#define OWN(i) (0x7700 + 0x100 * (uint64_t)(i)) /* the streams that cuStreamCreate returns */
 
 static _Thread_local CUcontext current_context;
-static _Thread_local unsigned current_since; /* fake.ended when it was set */
+static _Thread_local unsigned current_since; /* the value of fake.ended when it was set */
 static char pinned[4096];
 
-/* What a kernel is launched with. */
+/* The arguments of a launch. */
 struct arguments {
     uint32_t a;
     uint64_t b;
@@ -48,22 +48,22 @@ struct entry {
     struct arguments args; /* of a launch */
     char data[64];         /* of a copy from the host, or of packed arguments */
     uint64_t handle;
-    unsigned since; /* current_since of its thread */
+    unsigned since; /* current_since of the calling thread */
 };
 
 struct fake {
     pthread_mutex_t lock;
     struct entry *log;
     unsigned count;
-    CUresult answer;          /* of launches */
-    enum hed_cuda_call fails; /* that call answers with `answer`; 0: all launches do */
-    _Atomic bool hold;        /* launches wait for its end */
-    _Atomic unsigned held;
-    _Atomic unsigned ended;             /* contexts */
-    _Atomic unsigned created;           /* streams */
-    _Atomic uint64_t capturing_streams; /* a bit for each; those of OWN have one together */
+    CUresult answer;                    /* the result of launches */
+    enum hed_cuda_call fails;           /* the call that answers with `answer`; 0: every launch */
+    _Atomic bool hold;                  /* launches wait until it is false */
+    _Atomic unsigned held;              /* launches that wait now */
+    _Atomic unsigned ended;             /* contexts that have ended */
+    _Atomic unsigned created;           /* streams that have been created */
+    _Atomic uint64_t capturing_streams; /* one bit per stream, and one for all of OWN */
     _Atomic uint64_t captured_events;
-    _Atomic unsigned broken; /* captures, by calls that may not be made then */
+    _Atomic unsigned broken; /* calls that ended a capture though they must not */
     void (*hook)(struct fake *, const struct entry *);
     void *user;
 };
@@ -109,7 +109,7 @@ event_bit(uint64_t event)
     return UINT64_C(1) << ((event - 0x9000) / 0x10 & 63);
 }
 
-/* Questions, which are not written down. */
+/* Questions, which are not logged. */
 static bool
 fake_question(struct fake *f, enum hed_cuda_call id, void *args, CUresult *r)
 {
@@ -164,7 +164,7 @@ fake_question(struct fake *f, enum hed_cuda_call id, void *args, CUresult *r)
     }
 }
 
-/* Streams join captures by events, and all of them leave when one ends. */
+/* A stream joins a capture through an event, and all streams leave when the capture ends. */
 static void
 note_capture(struct fake *f, const struct entry *e)
 {
@@ -282,12 +282,12 @@ static const struct hed_layer_type fake_type = {.name = "fake", .cuda_any = fake
 struct chain {
     struct fake fake;
     struct hed_layer_room bottom;
-    struct hed_layer *sched; /* NULL: there is none */
+    struct hed_layer *sched; /* NULL: the layer is not in the chain */
     struct hed_layer *top;
     struct hed_recorder *engine;
 };
 
-static char scope[32] = "unit"; /* where processes meet, if sched is there */
+static char scope[32] = "unit"; /* the name under which processes meet, if sched is in the chain */
 
 static struct chain *
 chain(const char *settings, bool with_sched)
@@ -323,7 +323,7 @@ discard(struct chain *c)
 
     atomic_store(&c->fake.hold, false);
     hed_layer_free(c->top);
-    hed_recorder_free(c->engine); /* which the layer keeps, for calls that come late */
+    hed_recorder_free(c->engine); /* the layer keeps it for calls that come late */
     if (s) {
         hed_layer_free(c->sched);
         for (uint32_t i = 0; i < atomic_load(&s->count); i++) {
@@ -340,7 +340,7 @@ discard(struct chain *c)
 
 #define CALL(c, name, ...) ((c)->top->cuda->name((c)->top, &(struct hed_##name){__VA_ARGS__}))
 
-/* Launches with those arguments, and overwrites them when the call has returned. */
+/* Launches with these arguments, and overwrites them when the call has returned. */
 static CUresult
 launch_with(struct chain *c, CUfunction f, CUstream s, struct arguments with)
 {
@@ -371,7 +371,7 @@ queued(struct chain *c)
     return atomic_load(&k->in) - atomic_load(&k->out);
 }
 
-/* How many calls of that sort have been made. */
+/* How often that call has been made. */
 static inline unsigned
 made(struct chain *c, enum hed_cuda_call id)
 {
@@ -384,11 +384,11 @@ made(struct chain *c, enum hed_cuda_call id)
     return n;
 }
 
-/* Holds launches and waits until one is held, so that what follows stays queued. */
+/* Makes the driver hold launches, and waits until it holds one: later calls stay queued. */
 static inline void
 hold(struct chain *c, CUstream s)
 {
-    (void)launch(c, s, 1); /* known now */
+    (void)launch(c, s, 1); /* its kind is known now */
     assert_int_equal(CALL(c, cuStreamSynchronize, .hStream = s), CUDA_SUCCESS);
     atomic_store(&c->fake.hold, true);
     assert_int_equal(launch(c, s, 2), CUDA_SUCCESS);

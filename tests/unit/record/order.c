@@ -1,10 +1,10 @@
-/* Order under record mode, by random programs: threads, several a client or with clients of their
- * own, use streams and events together. What the program orders stays in order.
+/* Tests that record mode keeps the order of calls, with random programs. Threads of one client or
+ * of several clients use the same streams and events.
  *
- * Every stream and event has a lock in the test, held while a thread makes a call that touches it:
- * so calls of different threads on one of them are ordered by the program, and numbered. The driver
- * that is made up sees the numbers come, and that they come one by one. The default stream is
- * ordered with all streams; waits see everything before them. */
+ * Every stream and event has a lock, which a thread holds while it makes a call that uses it. So
+ * the program orders the calls on each stream and event, and numbers them. The fake driver checks
+ * that the numbers arrive one after the other. The default stream is ordered with all streams, and
+ * a wait must come after every call before it. */
 #include "unit/record/make.h"
 
 #define STREAMS 4
@@ -16,9 +16,9 @@ struct world {
     struct chain *c;
     pthread_mutex_t stream_lock[STREAMS];
     pthread_mutex_t event_lock[EVENTS];
-    uint64_t sent[STREAMS]; /* by the stream's lock; the default stream's counts in all */
+    uint64_t sent[STREAMS]; /* under the stream's lock; the default stream counts in all */
     uint64_t events_sent[EVENTS];
-    /* The driver's, by its lock. */
+    /* Under the driver's lock. */
     uint64_t seen[STREAMS];
     uint64_t events_seen[EVENTS];
     unsigned disorder;
@@ -26,7 +26,7 @@ struct world {
     unsigned seed;
 };
 
-/* Numbers of a call on the default stream: those of all streams. */
+/* Names the default stream in a launch, whose number holds those of all streams. */
 #define ALL 99
 
 static void
@@ -46,7 +46,7 @@ check_launch(struct world *w, const struct entry *e)
 }
 
 static void
-watch(struct fake *f, const struct entry *e)
+check_call(struct fake *f, const struct entry *e)
 {
     struct world *w = f->user;
 
@@ -92,7 +92,7 @@ lock_all(struct world *w, bool lock, bool events)
 }
 
 static void
-send(struct world *w, CUstream s, uint32_t name, uint64_t number)
+send_launch(struct world *w, CUstream s, uint32_t name, uint64_t number)
 {
     assert_int_equal(
         launch_with(w->c, FUNCTION, s, (struct arguments){name, number, 0, number * 7}),
@@ -107,7 +107,7 @@ on_default(struct world *w)
     lock_all(w, true, false);
     for (int i = 0; i < STREAMS; i++)
         numbers |= (++w->sent[i] & 0xffff) << 16 * i;
-    send(w, NULL, ALL, numbers);
+    send_launch(w, NULL, ALL, numbers);
     lock_all(w, false, false);
 }
 
@@ -116,7 +116,7 @@ on_stream(struct world *w, unsigned s, unsigned e, unsigned what)
 {
     pthread_mutex_lock(&w->stream_lock[s]);
     if (what < 6) {
-        send(w, STREAM(s), s, ++w->sent[s]);
+        send_launch(w, STREAM(s), s, ++w->sent[s]);
     } else if (what < 8) {
         pthread_mutex_lock(&w->event_lock[e]);
         w->events_sent[e]++;
@@ -144,7 +144,7 @@ on_all(struct world *w, bool wait)
 }
 
 static void
-step(struct world *w, unsigned *seed)
+make_random_call(struct world *w, unsigned *seed)
 {
     const unsigned what = (unsigned)rand_r(seed) % 40;
     const unsigned s = (unsigned)rand_r(seed) % STREAMS;
@@ -174,7 +174,7 @@ struct worker {
 };
 
 static void *
-work(void *arg)
+worker_main(void *arg)
 {
     struct worker *me = arg;
     struct world *w = me->w;
@@ -188,13 +188,13 @@ work(void *arg)
             snprintf(name, sizeof name, "client%u", (me->index + (unsigned)i / 100) % 3);
             hed_recorder_set_client(w->c->engine, i % 300 ? name : "", false);
         }
-        step(w, &seed);
+        make_random_call(w, &seed);
     }
     return NULL;
 }
 
 static void
-run(const char *settings, bool clients, bool switches)
+run_programs(const char *settings, bool clients, bool switches)
 {
     for (unsigned seed = 1; seed <= 4; seed++) {
         struct world w = {.c = chain(settings, false), .clients = clients, .seed = seed};
@@ -205,10 +205,10 @@ run(const char *settings, bool clients, bool switches)
         for (int i = 0; i < EVENTS; i++)
             pthread_mutex_init(&w.event_lock[i], NULL);
         w.c->fake.user = &w;
-        w.c->fake.hook = watch;
+        w.c->fake.hook = check_call;
         for (unsigned i = 0; i < THREADS; i++) {
             workers[i] = (struct worker){.w = &w, .index = i};
-            assert_int_equal(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
+            assert_int_equal(pthread_create(&workers[i].thread, NULL, worker_main, &workers[i]), 0);
         }
         for (int i = 0; switches && i < 20; i++) {
             atomic_store(&hed_session.recording, i % 2);
@@ -228,37 +228,37 @@ run(const char *settings, bool clients, bool switches)
 static void
 one_client_with_many_threads(void **state)
 {
-    run("", false, false);
+    run_programs("", false, false);
 }
 
 static void
 a_short_queue(void **state)
 {
-    run("queue=3", false, false);
+    run_programs("queue=3", false, false);
 }
 
 static void
 clients_that_share_streams_and_events(void **state)
 {
-    run("", true, false);
+    run_programs("", true, false);
 }
 
 static void
 clients_with_short_queues(void **state)
 {
-    run("queue=2", true, false);
+    run_programs("queue=2", true, false);
 }
 
 static void
 switched_off_and_on_in_between(void **state)
 {
-    run("", false, true);
+    run_programs("", false, true);
 }
 
 static void
 clients_switched_off_and_on(void **state)
 {
-    run("queue=5", true, true);
+    run_programs("queue=5", true, true);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -1,5 +1,5 @@
-/* Tests of record mode above the layer sched: what is held is held in queues, and released by its
- * number; clients of one process have places of their own. */
+/* Tests of record mode above the layer sched: held calls are in queues and are released by number,
+ * and the clients of one process have slots of their own. */
 #include "unit/record/make.h"
 
 static int
@@ -23,7 +23,8 @@ teardown(void **state)
     unlink(path);
     return 0;
 }
-/* The place of the process's own client, or of a named one. */
+
+/* The gate of the process's own client or of a named one. */
 static struct hed_gate *
 gate_of(struct chain *c, const char *name)
 {
@@ -39,7 +40,7 @@ gate_of(struct chain *c, const char *name)
     return NULL;
 }
 
-/* Waits until so many launches have been made; false: more. */
+/* Waits until so many launches have been made. False: there are more. */
 static bool
 reaches(struct chain *c, unsigned launches)
 {
@@ -47,7 +48,7 @@ reaches(struct chain *c, unsigned launches)
     return made(c, HED_cuLaunchKernel) == launches;
 }
 
-/* And stays there: whatever else may come has had a moment. */
+/* The same, and no more launches come within a moment. */
 static bool
 stays(struct chain *c, unsigned launches)
 {
@@ -57,7 +58,7 @@ stays(struct chain *c, unsigned launches)
     return there && made(c, HED_cuLaunchKernel) == launches;
 }
 
-/* Waits until so many are queued, which they are when the issuing thread has run. */
+/* Waits until so many calls are queued, which is so when the issuing thread has run. */
 static void
 until_queued(struct chain *c, uint32_t count)
 {
@@ -66,21 +67,21 @@ until_queued(struct chain *c, uint32_t count)
 
 #define LONG_WAIT "policy=batch,batch_wait_us=10000000"
 
-/* One thread, and as many streams as one likes. */
+/* One thread that launches on so many streams. */
 static void
 hold_and_release(unsigned streams)
 {
     struct chain *c = chain(LONG_WAIT ",batch=8", true);
     unsigned n = 0;
 
-    for (; n < streams; n++) /* becomes known: the thread itself is not held */
+    for (; n < streams; n++) /* becomes known; the thread is not held */
         assert_int_equal(launch(c, STREAM(n), n), CUDA_SUCCESS);
     assert_true(stays(c, streams));
     for (unsigned batch = 1; batch <= 5; batch++) {
         for (unsigned i = 0; i < 7; i++, n++)
             assert_int_equal(launch(c, STREAM(n % streams), n), CUDA_SUCCESS);
         assert_true(stays(c, streams + (batch - 1) * 8));
-        until_queued(c, 6); /* and one at the gate */
+        until_queued(c, 6); /* and one call is at the gate */
         assert_int_equal(launch(c, STREAM(n % streams), n), CUDA_SUCCESS);
         n++;
         assert_true(stays(c, streams + batch * 8));
@@ -126,7 +127,7 @@ time_releases_what_is_held(void **state)
     discard(c);
 }
 
-/* What `heddle sched` does. */
+/* Does what the command `heddle sched` does. */
 static void
 change(struct chain *c, int paused, int release)
 {
@@ -157,14 +158,14 @@ a_held_client_holds_no_thread(void **state)
     discard(c);
 }
 
-/* A release by hand: exactly what is queued at that moment, together, and once. */
-/* One on its way from the queue to the gate is not held yet, and not released with the others. */
+/* A call on its way from the queue to the gate is not held yet, and a release does not count it. */
 static void
 until_at_the_gate(struct chain *c)
 {
     WAIT_UNTIL(atomic_load(&gate_of(c, "")->slot->waiting) == 1);
 }
 
+/* A release by hand lets exactly those calls go that are queued at that moment, once. */
 static void
 release_by_hand(const char *settings, bool paused)
 {
@@ -183,19 +184,19 @@ release_by_hand(const char *settings, bool paused)
         change(c, -1, 1);
         n += 10;
         assert_true(reaches(c, n));
-        assert_int_equal(launch(c, STREAM(0), 7), CUDA_SUCCESS); /* comes later: is held */
+        assert_int_equal(launch(c, STREAM(0), 7), CUDA_SUCCESS); /* comes later and is held */
         assert_true(stays(c, n));
         until_at_the_gate(c);
         change(c, -1, 1);
         assert_true(stays(c, ++n));
-        change(c, -1, 1); /* nothing is held: nothing is kept for who comes */
+        change(c, -1, 1); /* nothing is held: a later call gets no ticket */
     }
     if (paused) {
         change(c, 0, -1);
         assert_int_equal(launch(c, STREAM(0), 7), CUDA_SUCCESS);
         assert_int_equal(CALL(c, cuStreamSynchronize, .hStream = STREAM(0)), CUDA_SUCCESS);
         assert_true(reaches(c, n + 1));
-        /* None is left over from the time when nobody needed one. */
+        /* A release while the gate was open leaves no ticket. */
         change(c, -1, 1);
         change(c, 1, -1);
         assert_int_equal(launch(c, STREAM(0), 7), CUDA_SUCCESS);
@@ -205,7 +206,7 @@ release_by_hand(const char *settings, bool paused)
 }
 
 static void
-a_release_is_of_what_is_queued(void **state)
+a_release_lets_queued_calls_go(void **state)
 {
     release_by_hand("", true);
     release_by_hand("policy=fair", true);
@@ -213,9 +214,9 @@ a_release_is_of_what_is_queued(void **state)
     release_by_hand(LONG_WAIT ",batch=1000", false);
 }
 
-/* At the end of the process, what is held goes: nobody is left to let it go. */
+/* When the process ends, held calls are made: nobody would release them later. */
 static void
-the_end_waits_for_nobody(void **state)
+held_calls_are_made_when_the_process_ends(void **state)
 {
     struct chain *c = chain("", true);
 
@@ -248,7 +249,7 @@ named_main(void *arg)
 }
 
 static void
-clients_of_a_process_have_places_of_their_own(void **state)
+clients_of_a_process_have_slots_of_their_own(void **state)
 {
     struct chain *c = chain("", true);
     struct named names[] = {{c, "web:prio=high,share=300", STREAM(0)}, {c, "bulk", STREAM(1)}};
@@ -280,7 +281,8 @@ held_main(void *arg)
     return NULL;
 }
 
-/* Who waits for another client's work lets that go on: it may be held for who waits. */
+/* A client that waits for another client's work releases it, because that work may be held in
+ * favour of the client that waits. */
 static void
 clients_that_wait_for_each_other(void **state)
 {
@@ -288,7 +290,7 @@ clients_that_wait_for_each_other(void **state)
     struct named other = {c, "other", STREAM(1)};
     pthread_t thread;
 
-    for (unsigned round = 1; round <= 50; round++) { /* nobody has patience for so many */
+    for (unsigned round = 1; round <= 50; round++) { /* too many to be released by patience alone */
         assert_int_equal(pthread_create(&thread, NULL, held_main, &other), 0);
         assert_int_equal(pthread_join(thread, NULL), 0);
         assert_int_equal(CALL(c, cuStreamSynchronize, .hStream = STREAM(1)), CUDA_SUCCESS);
@@ -298,7 +300,7 @@ clients_that_wait_for_each_other(void **state)
     discard(c);
 }
 
-/* The same without a queue: threads of one process that wait for each other's turns. */
+/* The same without a queue: threads of one process that take turns at the gate. */
 static void *
 gate_main(void *arg)
 {
@@ -361,9 +363,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(a_wait_for_the_gpu_releases_what_is_held, setup, teardown),
     cmocka_unit_test_setup_teardown(time_releases_what_is_held, setup, teardown),
     cmocka_unit_test_setup_teardown(a_held_client_holds_no_thread, setup, teardown),
-    cmocka_unit_test_setup_teardown(a_release_is_of_what_is_queued, setup, teardown),
-    cmocka_unit_test_setup_teardown(the_end_waits_for_nobody, setup, teardown),
-    cmocka_unit_test_setup_teardown(clients_of_a_process_have_places_of_their_own, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_release_lets_queued_calls_go, setup, teardown),
+    cmocka_unit_test_setup_teardown(held_calls_are_made_when_the_process_ends, setup, teardown),
+    cmocka_unit_test_setup_teardown(clients_of_a_process_have_slots_of_their_own, setup, teardown),
     cmocka_unit_test_setup_teardown(clients_that_wait_for_each_other, setup, teardown),
     cmocka_unit_test_setup_teardown(clients_in_gate_mode, setup, teardown),
     cmocka_unit_test(settings_of_record_mode),
