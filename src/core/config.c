@@ -417,7 +417,7 @@ load_settings_file(struct hed_config *c, char *const *env, struct hed_why *why)
         return 0;
     }
     if (err)
-        hed_why_set(why, "%s", reason.text);
+        hed_why_set(why, "cannot read the settings file %s", reason.text);
     else
         err = hed_config_parse(c, text, size, path, why);
     free(text);

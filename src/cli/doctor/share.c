@@ -151,8 +151,8 @@ check_inject(struct hed_doctor *d)
                         "CUPTI comes with the CUDA toolkit (NVIDIA's package cuda-cupti). If it is "
                         "in an unusual folder, set `cupti` to its path.");
     } else {
-        hed_doctor_say(d, HED_FINDING_OK, "--inject", "%s, CUPTI is %s",
-                       gpu ? "works" : "works where there is a GPU", found);
+        hed_doctor_say(d, HED_FINDING_OK, "--inject", "%s; CUPTI is %s",
+                       gpu ? "works" : "works on machines with a GPU", found);
     }
 }
 

@@ -187,8 +187,8 @@ read_kind(const struct hed_cli_opts *o, struct hed_cli_select *select)
         select->kind = (uint16_t)n;
         return true;
     }
-    hed_cli_say("%s: --kind '%s' is none of ptx, cubin, lto, and not a number", o->command,
-                o->value);
+    hed_cli_say("%s: --kind: there is no '%s'; choose from ptx, cubin and lto, or give a number",
+                o->command, o->value);
     return false;
 }
 

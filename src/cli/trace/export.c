@@ -237,7 +237,7 @@ hed_cli_trace_export(int argc, char **argv)
     }
     if (!input || !chrome) {
         hed_cli_say("trace export: no %s given; see heddle trace export --help",
-                    chrome ? "file" : "format (--chrome)");
+                    chrome ? "file" : "format, such as --chrome,");
         return HED_EXIT_USAGE;
     }
     if (!output && asprintf(&made, "%s.json", input) < 0)

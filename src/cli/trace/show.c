@@ -29,7 +29,7 @@ static const char usage[] =
     "  --to SEC       only what began before SEC\n"
     "  --limit N      stop after N lines\n"
     "  --no-args      show the names of calls without their arguments\n"
-    "  --file-order   keep the order of the file, in which threads take turns\n"
+    "  --file-order   keep the order of the file: pieces of threads alternate\n"
     "  --json         print one JSON object per line\n"
     "  -h, --help     show this help\n";
 

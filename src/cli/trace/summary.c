@@ -371,7 +371,8 @@ parse_sort(const char *word, enum hed_table_sort *sort)
 {
     if (hed_table_sort_word(word, sort))
         return true;
-    hed_cli_say("trace summary: --sort '%s' is none of total, count, mean, p99, errors, name",
+    hed_cli_say("trace summary: --sort: there is no '%s'; choose from total, count, mean, p99, "
+                "errors and name",
                 word);
     return false;
 }
