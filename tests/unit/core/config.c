@@ -164,7 +164,8 @@ only_a_given_file_must_exist(void **state)
     assert_int_equal(load("HOME=/nonexistent", NULL, NULL), 0);
     assert_int_equal(load("XDG_CONFIG_HOME=/dev/null", NULL, NULL), 0);
     assert_int_equal(load("HEDDLE_CONFIG=/nonexistent/x", NULL, NULL), HED_ENOTFOUND);
-    assert_string_equal(why.text, "/nonexistent/x: No such file or directory");
+    assert_string_equal(why.text,
+                        "cannot read the settings file /nonexistent/x: No such file or directory");
     assert_int_not_equal(load("HEDDLE_CONFIG=/", NULL, NULL), 0);
     assert_non_null(strstr(why.text, "/: "));
 }
