@@ -104,8 +104,21 @@ def answers(text):
     return found
 
 
+def early_ends(got, want):
+    """Lines about cases that ended early. They come first, because all answers that are missing
+    after that have no other cause."""
+    for case, question, time in got:
+        if question == "ended" and (case, question, time) not in want:
+            count = sum(k[0] == case for k in got) - 1
+            asked = sum(k[0] == case for k in want)
+            how = got[case, question, time]
+            reason = " (no answer in time)" if how == "signal 14" else ""
+            yield f"[{case}] ended with {how}{reason} after {count} of {asked} answers"
+
+
 def compare(name, got, want, on_purpose, either):
     """Lines that say how the answers differ."""
+    yield from early_ends(got, want)
     allowed = {k[1:]: v for k, v in on_purpose.items() if k[0] == name}
     for key in [*want, *(k for k in got if k not in want)]:
         g, w = got.get(key), want.get(key)

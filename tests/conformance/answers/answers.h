@@ -46,6 +46,14 @@ struct ask_case {
     void (*run)(void);
 };
 
+/* Ends the case if its next answer does not come: a hang is an answer, too ("ended: signal 14").
+ * Each answer has that long, because a case may compile hundreds of kernels on a busy machine. */
+static inline void
+ask_patiently(void)
+{
+    alarm(PATIENCE_S);
+}
+
 /* The error's name without its prefix, "ok" for success, the number where it has no name. */
 static inline const char *
 ask_result(CUresult r)
@@ -53,6 +61,7 @@ ask_result(CUresult r)
     static _Thread_local char number[16];
     const char *name = NULL;
 
+    ask_patiently();
     if (r == CUDA_SUCCESS)
         return "ok";
     if (CU(cuGetErrorName)(r, &name) == CUDA_SUCCESS && name)
@@ -120,7 +129,7 @@ ask_all(int argc, char **argv, const struct ask_case *cases, size_t count)
 
         CHECK(child >= 0, "no child");
         if (child == 0) {
-            alarm(PATIENCE_S); /* A hang is an answer, too: "ended by signal 14". */
+            ask_patiently();
             cases[i].run();
             exit(0);
         }
