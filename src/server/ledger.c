@@ -1,7 +1,7 @@
 /* The ledger in shared memory. See ledger.h.
  *
- * Any worker may be killed, or stopped, between any two instructions here: what it has written by
- * then is in its own line, or is the gate, and both go with hed_ledger_clear().
+ * A worker may be killed or stopped between any two instructions here. What it has written by then
+ * is in its own line or in the gate, and hed_ledger_clear() clears both.
  */
 #include "server/ledger.h"
 
@@ -30,7 +30,7 @@ hed_ledger_free(struct hed_ledger *l)
         (void)munmap(l, sizeof *l);
 }
 
-/* How many lines there are to look at. Lines are other processes' to write: never trust them. */
+/* The number of lines to look at. Other processes write it, so it is never trusted. */
 static uint32_t
 count_lines(const struct hed_ledger *l)
 {
@@ -41,14 +41,14 @@ count_lines(const struct hed_ledger *l)
 }
 
 static bool
-is_device(int device)
+is_ledger_device(int device)
 {
     return device >= 0 && device < HED_LEDGER_DEVICES;
 }
 
-/* a + b, or the largest number there is. */
+/* a + b, but UINT64_MAX instead of an overflow. */
 static uint64_t
-add(uint64_t a, uint64_t b)
+saturating_add(uint64_t a, uint64_t b)
 {
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
@@ -59,12 +59,12 @@ hed_ledger_leased(const struct hed_ledger *l, int device)
     const uint32_t n = count_lines(l);
     uint64_t sum = 0;
 
-    if (!is_device(device))
+    if (!is_ledger_device(device))
         return 0;
-    /* Sequentially consistent, as are the additions to the lines: of two workers that ask at once,
-     * the later one in that order sees what the earlier one wrote. */
+    /* Sequentially consistent, like the additions to the lines: of two workers that ask at the same
+     * time, the later one in that order sees what the earlier one wrote. */
     for (uint32_t i = 0; i < n; i++)
-        sum = add(sum, atomic_load(&l->workers[i].leased[device]));
+        sum = saturating_add(sum, atomic_load(&l->workers[i].leased[device]));
     return sum;
 }
 
@@ -78,7 +78,7 @@ gate_close(struct hed_ledger *l, uint32_t me)
     for (;;) {
         uint32_t free = 0;
 
-        /* The gate orders nothing: the lines do, see hed_ledger_leased(). */
+        /* The gate orders no other accesses; the lines do that, see hed_ledger_leased(). */
         if (atomic_compare_exchange_strong_explicit(&l->gate, &free, me, memory_order_acquire,
                                                     memory_order_relaxed))
             return true;
@@ -91,21 +91,22 @@ gate_close(struct hed_ledger *l, uint32_t me)
 static void
 gate_open(struct hed_ledger *l, uint32_t me)
 {
-    /* Unless the listener has opened it meanwhile and somebody else is in. */
+    /* Does nothing if the listener has opened the gate meanwhile and another worker has closed
+     * it. */
     (void)atomic_compare_exchange_strong_explicit(&l->gate, &me, 0, memory_order_release,
                                                   memory_order_relaxed);
 }
 
-/* How much of what the line has just grown by may be kept: `asked`, or what there is room for. */
+/* How much of the `asked` bytes, which the line has just grown by, the worker may keep. */
 static uint64_t
-room(const struct hed_ledger *l, int device, uint64_t asked, uint64_t least)
+bytes_to_keep(const struct hed_ledger *l, int device, uint64_t asked, uint64_t least)
 {
     const uint64_t total = atomic_load(&l->total[device]);
     const uint64_t sum = hed_ledger_leased(l, device);
 
     if (total == 0 || sum <= total)
         return asked;
-    if (sum == UINT64_MAX) /* more than can be counted */
+    if (sum == UINT64_MAX) /* the sum overflowed */
         return 0;
 
     const uint64_t over = sum - total;
@@ -118,7 +119,7 @@ uint64_t
 hed_ledger_take(struct hed_ledger *l, struct hed_worker_status *w, int device, uint64_t want,
                 uint64_t least, uint64_t limit)
 {
-    if (!is_device(device) || want == 0 || least > want)
+    if (!is_ledger_device(device) || want == 0 || least > want)
         return 0;
 
     const uint32_t me = (uint32_t)(w - l->workers) + 1;
@@ -128,11 +129,11 @@ hed_ledger_take(struct hed_ledger *l, struct hed_worker_status *w, int device, u
     uint64_t had = atomic_load(line);
     uint64_t asked;
 
-    /* Other threads of this worker may ask and give at the same time. */
+    /* Other threads of this worker may take and give at the same time. */
     do {
         uint64_t most = limit == 0 ? UINT64_MAX - had : limit > had ? limit - had : 0;
 
-        /* Not more than there ever is, so that sums stay exact. */
+        /* Never more than the device has, so that sums stay exact. */
         if (total && total < most)
             most = total;
         asked = want < most ? want : most;
@@ -140,7 +141,7 @@ hed_ledger_take(struct hed_ledger *l, struct hed_worker_status *w, int device, u
             asked = 0;
     } while (asked && !atomic_compare_exchange_weak(line, &had, had + asked));
 
-    const uint64_t kept = asked ? room(l, device, asked, least) : 0;
+    const uint64_t kept = asked ? bytes_to_keep(l, device, asked, least) : 0;
 
     if (kept < asked)
         atomic_fetch_sub(line, asked - kept);
@@ -152,13 +153,13 @@ hed_ledger_take(struct hed_ledger *l, struct hed_worker_status *w, int device, u
 void
 hed_ledger_give(struct hed_ledger *l, struct hed_worker_status *w, int device, uint64_t bytes)
 {
-    if (!is_device(device))
+    if (!is_ledger_device(device))
         return;
 
     _Atomic uint64_t *line = &w->leased[device];
     uint64_t had = atomic_load(line);
 
-    /* Never below zero, whatever the caller believes to have. */
+    /* Never below zero, even if the caller gives back more than it has. */
     while (!atomic_compare_exchange_weak(line, &had, had > bytes ? had - bytes : 0))
         ;
 }
@@ -188,8 +189,8 @@ hed_ledger_clear(struct hed_ledger *l, struct hed_worker_status *w)
 {
     uint32_t gate = (uint32_t)(w - l->workers) + 1;
 
-    /* All of it goes at once, the leases among it, and then the line is free. The worker is dead,
-     * and who adds up meanwhile sees each lease whole or gone. */
+    /* The worker is dead. A worker that adds up the lines meanwhile sees each lease either complete
+     * or gone. The line becomes free last. */
     for (int i = 0; i < HED_LEDGER_DEVICES; i++)
         atomic_store(&w->leased[i], 0);
     atomic_store(&w->host, 0);

@@ -1,4 +1,4 @@
-/* Workers as the listener sees them: making them, handing them channels, burying them. See
+/* The workers as the listener sees them: starting them, passing channels to them, reaping them. See
  * listener.h.
  */
 #include <errno.h>
@@ -33,7 +33,8 @@ close_between(int first, int last)
         (void)close(fd);
 }
 
-/* The listener's descriptors are of no use to a client's code, and other clients' least of all. */
+/* Closes the listener's descriptors. A client's code has no use for them, least of all for those of
+ * other clients. */
 static void
 close_others(int a, int b)
 {
@@ -45,7 +46,7 @@ close_others(int a, int b)
     close_between(high + 1, INT32_MAX);
 }
 
-/* Signals as any process has them, but for those of a terminal, which are for the listener. */
+/* Resets all signals. Those that a terminal sends are ignored: the listener handles them. */
 static void
 reset_signals(void)
 {
@@ -84,7 +85,7 @@ be_worker(const struct hed_server *s, const struct hed_peer *p, const struct hed
     };
 
     memcpy(start.session, c->session, sizeof start.session);
-    /* KILL, not TERM: a driver may be in the middle of anything. */
+    /* SIGKILL, not SIGTERM: a driver may be in the middle of anything. */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != listener)
         _exit(1);
     (void)prctl(PR_SET_NAME, "heddled-worker");
@@ -113,7 +114,7 @@ fill_line(struct hed_worker_status *line, const struct hed_peer *p)
 }
 
 static void
-tell_start(const struct hed_child *c, const struct hed_peer *p)
+log_worker_start(const struct hed_child *c, const struct hed_peer *p)
 {
     if (p->link->local)
         hed_debug(SERVER, "worker %d for process %d of user %u", (int)c->pid, (int)p->user.pid,
@@ -147,7 +148,8 @@ hed_child_start(struct hed_server *s, const struct hed_peer *p, struct hed_why *
     if (c->pid == 0)
         be_worker(s, p, c, line, pair[1], listener);
     if (c->pid < 0) {
-        /* The reason is the server's business; the client learns that it is not its own fault. */
+        /* The reason concerns the server's administrator. The client only learns that it is not at
+         * fault. */
         hed_error(SERVER, "no worker for a new client: %m");
         hed_why_set(why, "the server has no means left for one more client");
         if (pair[0] >= 0)
@@ -161,12 +163,12 @@ hed_child_start(struct hed_server *s, const struct hed_peer *p, struct hed_why *
     atomic_store(&line->pid, (uint32_t)c->pid);
     s->child_count++;
     s->served++;
-    tell_start(c, p);
+    log_worker_start(c, p);
     return 0;
 }
 
-/* The number of a session is no secret, but without the right user it is of no use either; over TCP
- * the worker asks for the secret. */
+/* The number of a session is not secret, but it is useless without the right user. Over TCP, the
+ * worker asks for the session's secret. */
 int
 hed_child_pass(struct hed_server *s, const struct hed_peer *p)
 {
@@ -183,7 +185,7 @@ hed_child_pass(struct hed_server *s, const struct hed_peer *p)
 }
 
 static void
-tell_end(struct hed_server *s, const struct hed_child *c, int how)
+log_worker_end(struct hed_server *s, const struct hed_child *c, int how)
 {
     const struct hed_worker_status *line = line_of(s, c);
     const unsigned long long messages = atomic_load(&line->messages);
@@ -202,7 +204,7 @@ tell_end(struct hed_server *s, const struct hed_child *c, int how)
         (void)snprintf(end, sizeof end, "ended with status %d", WEXITSTATUS(how));
     if (failed)
         (void)snprintf(error, sizeof error, ", after CUDA error %u", failed);
-    /* Of a client that was never welcome, its worker has said why. */
+    /* If the client was refused, its worker has already logged why. */
     if (WIFEXITED(how) && !line->program[0])
         hed_debug(SERVER, "worker %d %s", (int)c->pid, end);
     else if (how == 0 || s->stopping)
@@ -227,7 +229,7 @@ hed_child_reap(struct hed_server *s)
 
             if (c->pid != pid)
                 continue;
-            tell_end(s, c, how);
+            log_worker_end(s, c, how);
             (void)close(c->control);
             c->pid = 0;
             hed_ledger_clear(s->ledger, line_of(s, c));

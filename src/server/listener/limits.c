@@ -1,4 +1,4 @@
-/* Who may come in, and how many at a time. See listener.h. */
+/* Which users are let in, and how many clients per second. See listener.h. */
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "server/listener/listener.h"
 
-#define GROUPS_MAX 4096 /* a peer's supplementary groups that are looked at */
+#define GROUPS_MAX 4096 /* bytes; the peer's supplementary groups beyond that are ignored */
 
 void
 hed_bucket_init(struct hed_bucket *b, uint32_t rate, uint64_t now_ns)
@@ -41,9 +41,9 @@ is_among(const uint32_t *list, uint32_t count, uint32_t id)
     return false;
 }
 
-/* The groups that the peer had when it connected, as the kernel knows them. */
+/* Checks the groups that the peer had when it connected, as the kernel recorded them. */
 static bool
-group_may(const struct hed_server_options *o, int fd, gid_t gid)
+is_group_allowed(const struct hed_server_options *o, int fd, gid_t gid)
 {
     gid_t groups[GROUPS_MAX / sizeof(gid_t)];
     socklen_t size = sizeof groups;
@@ -66,5 +66,5 @@ hed_user_may(const struct hed_server_options *o, int fd, struct hed_peer_user *o
     if (hed_fd_peer(fd, &out->uid, &out->gid, &out->pid) != 0)
         return false;
     return out->uid == 0 || out->uid == geteuid() || o->allow_all ||
-           is_among(o->uids, o->uid_count, out->uid) || group_may(o, fd, out->gid);
+           is_among(o->uids, o->uid_count, out->uid) || is_group_allowed(o, fd, out->gid);
 }

@@ -1,4 +1,4 @@
-/* The sockets that the server listens at. See listener.h. */
+/* The sockets that the server listens on. See listener.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/epoll.h>
@@ -12,11 +12,11 @@
 #include "server/listener/listener.h"
 #include "wire/link/link.h"
 
-#define ACCEPT_MAX 64 /* connections taken in one go, so that signals and peers get their turn */
+#define ACCEPT_MAX 64 /* connections accepted in one round; then signals and peers are handled */
 #define DEAF_NS (HED_NS_PER_S / 10)
 
 static void
-tell(const struct hed_server *s, const struct hed_listener *l)
+log_listening(const struct hed_server *s, const struct hed_listener *l)
 {
     const struct hed_link *link = l->address.transport->link;
     char text[HED_ADDRESS_TEXT];
@@ -36,7 +36,7 @@ tell(const struct hed_server *s, const struct hed_listener *l)
 }
 
 static int
-open_one(struct hed_server *s, const struct hed_address *a, struct hed_why *why)
+open_listener(struct hed_server *s, const struct hed_address *a, struct hed_why *why)
 {
     struct hed_listener *l = &s->listeners[s->listener_count];
     struct epoll_event e = {.events = EPOLLIN, .data.ptr = l};
@@ -58,12 +58,12 @@ open_one(struct hed_server *s, const struct hed_address *a, struct hed_why *why)
     }
     if (a->transport->link->note_address)
         a->transport->link->note_address(fd, &l->address);
-    /* Not blocking: a connection may be gone again by the time it is taken. */
+    /* Non-blocking: a connection may be gone by the time it is accepted. */
     if (fcntl(fd, F_SETFL, O_NONBLOCK) != 0 || epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &e) != 0) {
         hed_why_set(why, "epoll: %m");
         return hed_err_from_errno(errno);
     }
-    tell(s, l);
+    log_listening(s, l);
     return 0;
 }
 
@@ -73,7 +73,7 @@ hed_listen_open(struct hed_server *s, struct hed_why *why)
     int err = 0;
 
     for (uint32_t i = 0; !err && i < s->options->listen_count; i++)
-        err = open_one(s, &s->options->listen[i], why);
+        err = open_listener(s, &s->options->listen[i], why);
     if (!err && (s->options->mode & 0077) == 0 &&
         (s->options->allow_all || s->options->uid_count || s->options->gid_count))
         hed_warn(SERVER, "--mode %04o keeps out whom --allow-uid and --allow-gid let in",
@@ -89,11 +89,13 @@ hed_listen_close(struct hed_server *s)
     for (uint32_t i = 0; i < s->listener_count; i++) {
         struct hed_listener *l = &s->listeners[i];
 
-        /* While it still listens, nobody else takes the path for stale. */
+        /* Removed before the socket is closed: as long as it listens, no other server takes the
+         * path for stale. */
         if (l->address.path[0] && stat(l->address.path, &st) == 0 && st.st_dev == l->dev &&
             st.st_ino == l->ino)
             (void)unlink(l->address.path);
-        /* A child that has just been forked may still have it open. */
+        /* Closing is not enough: a child that has just been forked may still have the descriptor
+         * open. */
         (void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, l->fd, NULL);
         (void)shutdown(l->fd, SHUT_RDWR);
         (void)close(l->fd);
@@ -127,7 +129,7 @@ hed_listen_accept(struct hed_server *s, struct hed_listener *l)
 
         if (fd < 0) {
             if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-                /* It would be reported again and again. */
+                /* epoll would report it again and again. */
                 hed_warn(SERVER, "cannot take a connection: %m");
                 hed_listen_pause(s, true);
             }

@@ -1,19 +1,19 @@
-/* The listener: heddled's main process. It takes connections, decides whose they are and whether
- * they may, and makes a worker for each new client. docs/internals/server.md.
+/* The listener: heddled's main process. It accepts connections, decides which clients it serves,
+ * and starts a worker for each new client. See docs/internals/server.md.
  *
  *   accept ──> peer: 32 bytes of preface ──┬─ NEW ─────> limits ──> fork a worker (worker.h)
  *   (listen.c)            (peer.c)         ├─ CHANNEL ─> its descriptor goes to the client's worker
  *                                          └─ STATUS ──> JSON (status.c), unix sockets only
  *
- * One thread, one epoll; nothing blocks but the fork itself. It makes no CUDA call, ever, so that
- * every worker begins with a process that no driver has seen.
+ * The listener has one thread and one epoll, and only the fork itself blocks. It never makes a CUDA
+ * call, so that every worker begins as a process in which no driver has been loaded.
  *
  * Invariants:
  * 1. A child exists exactly as long as its line in the ledger: both begin in hed_child_start() and
  *    end in hed_child_reap().
- * 2. There are at most HED_PEERS_MAX connections without an owner, each for at most --patience; the
- *    oldest goes when one more comes.
- * 3. A worker ends with the listener, however that ends (PR_SET_PDEATHSIG).
+ * 2. At most HED_PEERS_MAX connections have no owner, each for at most --patience. When one more
+ *    arrives, the oldest is closed.
+ * 3. A worker ends with the listener, however the listener ends (PR_SET_PDEATHSIG).
  */
 #pragma once
 
@@ -32,7 +32,7 @@ struct hed_why;
 
 #define HED_LISTENERS_MAX 16
 #define HED_PEERS_MAX 256
-#define HED_KILL_MS 1000 /* that a worker has to end by SIGTERM before SIGKILL */
+#define HED_KILL_MS 1000 /* after SIGTERM, a worker has this long to end before SIGKILL */
 #define HED_ALLOW_MAX 64
 
 /* ---- options.c ------------------------------------------------------------------------------- */
@@ -42,63 +42,63 @@ struct hed_server_options {
     uint32_t listen_count;
     char gpu[4096];
     char log[256];
-    char images[1024]; /* "": none */
-    uint32_t mode;     /* of sockets' files */
-    bool allow_all;    /* every user of this machine */
+    char images[1024]; /* "" for none */
+    uint32_t mode;     /* of the sockets' files */
+    bool allow_all;    /* let every user of this machine in */
     uint32_t uids[HED_ALLOW_MAX], uid_count;
     uint32_t gids[HED_ALLOW_MAX], gid_count;
-    uint64_t memory, host_memory; /* bytes a client; 0: no limit */
+    uint64_t memory, host_memory; /* bytes per client; 0 for no limit */
     uint32_t clients, channels;
-    uint32_t rate;        /* new clients a second; 0: no limit */
-    uint32_t idle_ms;     /* 0: for ever */
-    uint32_t patience_ms; /* that a connection has to say what it is */
-    uint32_t grace_ms;    /* that clients have to finish when the server is asked to stop */
+    uint32_t rate;        /* new clients per second; 0 for no limit */
+    uint32_t idle_ms;     /* 0 for no limit */
+    uint32_t patience_ms; /* how long a connection may take to send its preface */
+    uint32_t grace_ms;    /* how long clients may take to finish when the server stops */
     struct hed_tls tls;
-    char token[128]; /* "": none is asked for */
+    char token[128]; /* "" if clients need none */
     bool help;
 };
 
-/* The words behind the program's name. HED_EINVAL and others, with the reason. */
+/* Reads the words after the program's name. Returns an error, and its reason, if they are wrong. */
 int hed_server_options_read(struct hed_server_options *o, int count, char **words,
                             struct hed_why *why);
 
 /* ---- limits.c -------------------------------------------------------------------------------- */
 
-struct hed_bucket { /* so many a second, and as many at once */
+struct hed_bucket { /* a token bucket: `rate` per second, and as many at once */
     uint32_t rate;
-    uint64_t at_ns; /* when it was last looked at */
+    uint64_t at_ns; /* when the tokens were last counted */
     double tokens;
 };
 void hed_bucket_init(struct hed_bucket *b, uint32_t rate, uint64_t now_ns);
-bool hed_bucket_take(struct hed_bucket *b, uint64_t now_ns); /* always, with a rate of 0 */
+bool hed_bucket_take(struct hed_bucket *b, uint64_t now_ns); /* a rate of 0 always succeeds */
 
-struct hed_peer_user { /* who is on the other end of a unix socket */
+struct hed_peer_user { /* the process at the other end of a unix socket */
     uid_t uid;
     gid_t gid;
     pid_t pid;
 };
-/* Who it is, and whether the options let them in. False: they do not. */
+/* Finds out which user is at the other end, and returns whether the options let that user in. */
 bool hed_user_may(const struct hed_server_options *o, int fd, struct hed_peer_user *out);
 
 /* ---- the server ------------------------------------------------------------------------------ */
 
 enum hed_source_kind { HED_SOURCE_SIGNALS, HED_SOURCE_LISTENER, HED_SOURCE_PEER };
 
-struct hed_source { /* what epoll names; the first member of what it is part of */
+struct hed_source { /* the data of an epoll event; the first member of a larger struct */
     enum hed_source_kind kind;
 };
 
 struct hed_listener {
     struct hed_source source;
     int fd;
-    struct hed_address address; /* with the port that it really has */
-    dev_t dev;                  /* of the socket's file, to remove no other's */
+    struct hed_address address; /* with the port that the system chose, if the port was 0 */
+    dev_t dev;                  /* identify the socket's file, so that only our own is removed */
     ino_t ino;
 };
 
 enum hed_peer_state { HED_PEER_PREFACE, HED_PEER_WRITING, HED_PEER_DRAINING, HED_PEER_DEAD };
 
-struct hed_peer { /* a connection that has no owner yet, or is being refused */
+struct hed_peer { /* a connection that no worker owns yet, or that is being refused */
     struct hed_source source;
     struct hed_peer *next;
     enum hed_peer_state state;
@@ -112,12 +112,12 @@ struct hed_peer { /* a connection that has no owner yet, or is being refused */
         unsigned char in[sizeof(struct hed_preface)];
     };
     size_t got;
-    unsigned char *out; /* owned; what is being written */
+    unsigned char *out; /* the bytes being written; owned */
     size_t out_size, out_done;
 };
 
-struct hed_child { /* a worker; same index as its line in the ledger */
-    pid_t pid;     /* 0: none */
+struct hed_child { /* a worker; its index is that of its line in the ledger */
+    pid_t pid;     /* 0 if there is no worker */
     int control;
     const struct hed_link *link;
     uid_t uid;
@@ -131,15 +131,15 @@ struct hed_server {
     struct hed_source signal_source;
     struct hed_listener listeners[HED_LISTENERS_MAX];
     uint32_t listener_count;
-    bool deaf; /* out of descriptors: no accept() until deaf_until_ns */
+    bool deaf; /* out of descriptors: accept nothing until deaf_until_ns */
     uint64_t deaf_until_ns;
 
     struct hed_peer *peers;        /* oldest first */
-    uint32_t peer_count;           /* of them that are not dead */
-    struct hed_bucket rate, quiet; /* quiet: lines about refusals */
-    uint64_t unsaid;               /* refusals without a line */
+    uint32_t peer_count;           /* those that are not dead */
+    struct hed_bucket rate, quiet; /* quiet limits the log lines about refusals */
+    uint64_t unsaid;               /* refusals that have not been logged */
 
-    const char *images; /* the folder, if it is there; else "" */
+    const char *images; /* the folder if it exists, else "" */
     struct hed_ledger *ledger;
     struct hed_child children[HED_LEDGER_WORKERS];
     uint32_t child_count;
@@ -148,42 +148,43 @@ struct hed_server {
     uint64_t accepted, refused, served;
 
     bool stopping, killed;
-    uint64_t stop_ns; /* when the next, harder step is due */
+    uint64_t stop_ns; /* when the next, harder step of stopping is due */
 };
 
-/* Serves until it is told to stop. 0, or HED_E... and the reason: it could not begin. */
+/* Serves until it is told to stop. Returns 0, or an error and its reason if the server could not
+ * start. */
 int hed_server_run(const struct hed_server_options *o, struct hed_why *why);
 
 /* ---- listen.c -------------------------------------------------------------------------------- */
 
 int hed_listen_open(struct hed_server *s, struct hed_why *why);
-void hed_listen_close(struct hed_server *s); /* and removes the sockets' files */
+void hed_listen_close(struct hed_server *s); /* also removes the sockets' files */
 void hed_listen_accept(struct hed_server *s, struct hed_listener *l);
 void hed_listen_pause(struct hed_server *s, bool pause);
 
 /* ---- peer.c ---------------------------------------------------------------------------------- */
 
-/* Takes the descriptor. */
+/* Takes ownership of the descriptor. */
 void hed_peer_add(struct hed_server *s, int fd, const struct hed_link *link, const char *name);
 void hed_peer_ready(struct hed_server *s, struct hed_peer *p);
-/* Frees the dead and the late, between two turns of the loop. When the next one is late, or
- * UINT64_MAX. */
+/* Frees the dead peers and closes the late ones; called between two rounds of the loop. Returns
+ * when the next peer will be late, or UINT64_MAX. */
 uint64_t hed_peers_sweep(struct hed_server *s, uint64_t now_ns);
 void hed_peers_close(struct hed_server *s);
-/* A line in the log about somebody who was not let in; not too many of them. */
+/* Logs that a client was refused, unless there have been too many such lines. */
 void hed_server_refused(struct hed_server *s, const struct hed_peer *p, const char *text);
 
 /* ---- child.c --------------------------------------------------------------------------------- */
 
-/* A worker for a new client. Takes the descriptor unless it fails. */
+/* Starts a worker for a new client. Takes ownership of the descriptor unless it fails. */
 int hed_child_start(struct hed_server *s, const struct hed_peer *p, struct hed_why *why);
-/* One more connection for the worker of that session; the caller keeps its copy. HED_ENOTFOUND:
- * there is none. HED_EACCESS: it is somebody else's. */
+/* Passes a further connection to the worker of its session; the caller keeps its own descriptor.
+ * Returns HED_ENOTFOUND if there is no such session, HED_EACCESS if it is another user's. */
 int hed_child_pass(struct hed_server *s, const struct hed_peer *p);
 void hed_child_reap(struct hed_server *s);
-void hed_child_signal(struct hed_server *s, int signal); /* all of them */
+void hed_child_signal(struct hed_server *s, int signal); /* all workers */
 
 /* ---- status.c -------------------------------------------------------------------------------- */
 
-#define HED_STATUS_MAX (8u << 20) /* bytes of the whole text */
+#define HED_STATUS_MAX (8u << 20) /* bytes of the complete text */
 void hed_status_write(const struct hed_server *s, struct hed_buf *out);

@@ -1,9 +1,9 @@
-/* heddled: the server's program. `heddle serve` becomes it; so does a unit of systemd.
+/* heddled: the server's program. `heddle serve` and the systemd unit execute it.
  *
  *     main ── options ── listener (listener.h) ──fork──> workers (worker.h)
  *
- * The settings that workers are to have go into the environment, where libheddle.so looks for them
- * when a worker makes its first call.
+ * The settings of the workers go into the environment, where libheddle.so reads them when a worker
+ * makes its first call.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static const char help[] =
     "and heddle-serve(1).\n";
 
 static int
-fail(const char *text, int code)
+fail_with(const char *text, int code)
 {
     fprintf(stderr, "heddled: %s\n", text);
     return code;
@@ -35,12 +35,12 @@ main(int argc, char **argv)
     struct hed_why why = {""};
 
     if (hed_server_options_read(&options, argc - 1, argv + 1, &why) != 0)
-        return fail(why.text, EXIT_USAGE);
+        return fail_with(why.text, EXIT_USAGE);
     if (options.help)
         return fputs(help, stdout) < 0 || fflush(stdout) != 0 ? EXIT_FAILED : 0;
     if (hed_log_setup(options.log, &why) != 0)
-        return fail(why.text, EXIT_USAGE);
+        return fail_with(why.text, EXIT_USAGE);
     if (setenv("HEDDLE_GPU", options.gpu, 1) != 0 || setenv("HEDDLE_LOG", options.log, 1) != 0)
-        return fail(hed_err_text(HED_ENOMEM), EXIT_FAILED);
-    return hed_server_run(&options, &why) == 0 ? 0 : fail(why.text, EXIT_FAILED);
+        return fail_with(hed_err_text(HED_ENOMEM), EXIT_FAILED);
+    return hed_server_run(&options, &why) == 0 ? 0 : fail_with(why.text, EXIT_FAILED);
 }

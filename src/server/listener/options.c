@@ -1,4 +1,4 @@
-/* heddled's options. Nothing is opened here but the file of the token. */
+/* heddled's options. The only file that is opened here is that of the token. */
 #include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
@@ -20,14 +20,14 @@
 #define CHANNELS_MAX 65536
 #define RATE_DEFAULT 256
 #define RATE_MAX 1000000
-#define SECONDS_MAX 2000000 /* twice as many milliseconds fit in 32 bits */
+#define SECONDS_MAX 2000000 /* twice as many milliseconds fit into 32 bits */
 #define PATIENCE_MS 5000
 #define GRACE_MS 5000
 
 typedef int (*take_fn)(struct hed_server_options *o, const char *value, struct hed_why *why);
 
 static int
-take_number(const char *value, uint64_t least, uint64_t most, uint32_t *out, struct hed_why *why)
+parse_number(const char *value, uint64_t least, uint64_t most, uint32_t *out, struct hed_why *why)
 {
     uint64_t n = 0;
 
@@ -41,7 +41,7 @@ take_number(const char *value, uint64_t least, uint64_t most, uint32_t *out, str
 }
 
 static int
-take_size(const char *value, uint64_t *out, struct hed_why *why)
+parse_size(const char *value, uint64_t *out, struct hed_why *why)
 {
     if (hed_parse_size(value, out) == 0)
         return 0;
@@ -50,7 +50,7 @@ take_size(const char *value, uint64_t *out, struct hed_why *why)
 }
 
 static int
-take_text(const char *value, char *out, size_t size, struct hed_why *why)
+parse_text(const char *value, char *out, size_t size, struct hed_why *why)
 {
     if (value[0] && hed_str_copy(out, size, value))
         return 0;
@@ -58,7 +58,8 @@ take_text(const char *value, char *out, size_t size, struct hed_why *why)
     return HED_EINVAL;
 }
 
-/* "tcp://" and "tcp://:PORT" are this machine's own: nobody else gets in by a slip. */
+/* "tcp://" and "tcp://:PORT" listen on this machine only, so that nobody opens the server to the
+ * network by mistake. */
 static int
 take_listen(struct hed_server_options *o, const char *value, struct hed_why *why)
 {
@@ -78,7 +79,7 @@ take_listen(struct hed_server_options *o, const char *value, struct hed_why *why
     return err;
 }
 
-/* A server of a server would be one more hop, or its own client. */
+/* Refuses the address of a server: it would only be one more hop, or the server itself. */
 static int
 take_gpu(struct hed_server_options *o, const char *value, struct hed_why *why)
 {
@@ -86,7 +87,7 @@ take_gpu(struct hed_server_options *o, const char *value, struct hed_why *why)
         hed_why_set(why, "'%.200s' is another server; a server needs gpu, cpu or null", value);
         return HED_EINVAL;
     }
-    return take_text(value, o->gpu, sizeof o->gpu, why);
+    return parse_text(value, o->gpu, sizeof o->gpu, why);
 }
 
 static int
@@ -104,15 +105,15 @@ take_mode(struct hed_server_options *o, const char *value, struct hed_why *why)
 }
 
 static int
-full(struct hed_why *why)
+refuse_more_ids(struct hed_why *why)
 {
     hed_why_set(why, "more than %d", HED_ALLOW_MAX);
     return HED_ELIMIT;
 }
 
-/* One user or group, by number or name. */
+/* Parses one user or group, given by number or name. */
 static int
-take_id(const char *item, bool group, uint32_t *out, struct hed_why *why)
+parse_id(const char *item, bool group, uint32_t *out, struct hed_why *why)
 {
     uint64_t n = 0;
 
@@ -132,9 +133,9 @@ take_id(const char *item, bool group, uint32_t *out, struct hed_why *why)
     return 0;
 }
 
-/* "1000,alice": adds to the list. */
+/* Parses a list such as "1000,alice" and adds it to `list`. */
 static int
-take_ids(const char *value, bool group, uint32_t *list, uint32_t *count, struct hed_why *why)
+parse_ids(const char *value, bool group, uint32_t *list, uint32_t *count, struct hed_why *why)
 {
     char item[128];
 
@@ -142,10 +143,10 @@ take_ids(const char *value, bool group, uint32_t *list, uint32_t *count, struct 
         const size_t n = strcspn(at, ",");
 
         if (*count == HED_ALLOW_MAX)
-            return full(why);
+            return refuse_more_ids(why);
         (void)snprintf(item, sizeof item, "%.*s", (int)n, at);
 
-        const int err = take_id(item, group, &list[*count], why);
+        const int err = parse_id(item, group, &list[*count], why);
 
         if (err)
             return err;
@@ -162,50 +163,50 @@ take_allow_uid(struct hed_server_options *o, const char *value, struct hed_why *
         o->allow_all = true;
         return 0;
     }
-    return take_ids(value, false, o->uids, &o->uid_count, why);
+    return parse_ids(value, false, o->uids, &o->uid_count, why);
 }
 
 static int
 take_allow_gid(struct hed_server_options *o, const char *value, struct hed_why *why)
 {
-    return take_ids(value, true, o->gids, &o->gid_count, why);
+    return parse_ids(value, true, o->gids, &o->gid_count, why);
 }
 
 static int
-take_memory(struct hed_server_options *o, const char *value, struct hed_why *why)
+take_memory_limit(struct hed_server_options *o, const char *value, struct hed_why *why)
 {
-    return take_size(value, &o->memory, why);
+    return parse_size(value, &o->memory, why);
 }
 
 static int
 take_host_memory(struct hed_server_options *o, const char *value, struct hed_why *why)
 {
-    return take_size(value, &o->host_memory, why);
+    return parse_size(value, &o->host_memory, why);
 }
 
 static int
 take_clients(struct hed_server_options *o, const char *value, struct hed_why *why)
 {
-    return take_number(value, 1, HED_LEDGER_WORKERS, &o->clients, why);
+    return parse_number(value, 1, HED_LEDGER_WORKERS, &o->clients, why);
 }
 
 static int
 take_channels(struct hed_server_options *o, const char *value, struct hed_why *why)
 {
-    return take_number(value, 1, CHANNELS_MAX, &o->channels, why);
+    return parse_number(value, 1, CHANNELS_MAX, &o->channels, why);
 }
 
 static int
 take_rate(struct hed_server_options *o, const char *value, struct hed_why *why)
 {
-    return take_number(value, 0, RATE_MAX, &o->rate, why);
+    return parse_number(value, 0, RATE_MAX, &o->rate, why);
 }
 
 static int
-take_seconds(const char *value, uint64_t least, uint32_t *out_ms, struct hed_why *why)
+parse_seconds(const char *value, uint64_t least, uint32_t *out_ms, struct hed_why *why)
 {
     uint32_t seconds = 0;
-    const int err = take_number(value, least, SECONDS_MAX, &seconds, why);
+    const int err = parse_number(value, least, SECONDS_MAX, &seconds, why);
 
     if (!err)
         *out_ms = seconds * 1000;
@@ -215,40 +216,41 @@ take_seconds(const char *value, uint64_t least, uint32_t *out_ms, struct hed_why
 static int
 take_idle(struct hed_server_options *o, const char *value, struct hed_why *why)
 {
-    return take_seconds(value, 0, &o->idle_ms, why);
+    return parse_seconds(value, 0, &o->idle_ms, why);
 }
 
 static int
 take_patience(struct hed_server_options *o, const char *value, struct hed_why *why)
 {
-    return take_seconds(value, 1, &o->patience_ms, why);
+    return parse_seconds(value, 1, &o->patience_ms, why);
 }
 
 static int
 take_grace(struct hed_server_options *o, const char *value, struct hed_why *why)
 {
-    return take_seconds(value, 0, &o->grace_ms, why);
+    return parse_seconds(value, 0, &o->grace_ms, why);
 }
 
 static int
 take_tls_ca(struct hed_server_options *o, const char *value, struct hed_why *why)
 {
-    return take_text(value, o->tls.ca, sizeof o->tls.ca, why);
+    return parse_text(value, o->tls.ca, sizeof o->tls.ca, why);
 }
 
 static int
 take_tls_cert(struct hed_server_options *o, const char *value, struct hed_why *why)
 {
-    return take_text(value, o->tls.cert, sizeof o->tls.cert, why);
+    return parse_text(value, o->tls.cert, sizeof o->tls.cert, why);
 }
 
 static int
 take_tls_key(struct hed_server_options *o, const char *value, struct hed_why *why)
 {
-    return take_text(value, o->tls.key, sizeof o->tls.key, why);
+    return parse_text(value, o->tls.key, sizeof o->tls.key, why);
 }
 
-/* The first line of the file. Others must not be able to read it: it is all that a client needs. */
+/* Reads the first line of the file. Other users must not be able to read the file, because a client
+ * needs nothing but the token. */
 static int
 take_token_file(struct hed_server_options *o, const char *value, struct hed_why *why)
 {
@@ -286,7 +288,7 @@ take_insecure(struct hed_server_options *o, const char *value, struct hed_why *w
     return 0;
 }
 
-/* "none": images are sent anew by each client. */
+/* With "none", every client sends its images again. */
 static int
 take_images(struct hed_server_options *o, const char *value, struct hed_why *why)
 {
@@ -294,13 +296,13 @@ take_images(struct hed_server_options *o, const char *value, struct hed_why *why
         o->images[0] = '\0';
         return 0;
     }
-    return take_text(value, o->images, sizeof o->images, why);
+    return parse_text(value, o->images, sizeof o->images, why);
 }
 
 static int
 take_log(struct hed_server_options *o, const char *value, struct hed_why *why)
 {
-    return take_text(value, o->log, sizeof o->log, why);
+    return parse_text(value, o->log, sizeof o->log, why);
 }
 
 static int
@@ -320,7 +322,7 @@ static const struct option {
     {"mode", true, take_mode},
     {"allow-uid", true, take_allow_uid},
     {"allow-gid", true, take_allow_gid},
-    {"memory", true, take_memory},
+    {"memory", true, take_memory_limit},
     {"host-memory", true, take_host_memory},
     {"clients", true, take_clients},
     {"channels", true, take_channels},
@@ -339,7 +341,7 @@ static const struct option {
 };
 
 static const struct option *
-find(const char *name, size_t n)
+find_server_option(const char *name, size_t n)
 {
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         if (strlen(table[i].name) == n && memcmp(table[i].name, name, n) == 0)
@@ -348,13 +350,13 @@ find(const char *name, size_t n)
     return NULL;
 }
 
-/* --name value, --name=value. *used: how many words it was. */
+/* Reads one option, `--name value` or `--name=value`. *used is set to the number of words. */
 static int
-take_word(struct hed_server_options *o, int count, char **words, int *used, struct hed_why *why)
+take_option(struct hed_server_options *o, int count, char **words, int *used, struct hed_why *why)
 {
     const char *word = strcmp(words[0], "-h") == 0 ? "--help" : words[0];
     const size_t n = strncmp(word, "--", 2) == 0 ? strcspn(word + 2, "=") : 0;
-    const struct option *t = find(word + 2, n);
+    const struct option *t = find_server_option(word + 2, n);
     const char *value = t && word[2 + n] == '=' ? word + 2 + n + 1 : NULL;
     struct hed_why reason = {""};
 
@@ -393,7 +395,7 @@ default_listen(struct hed_server_options *o, struct hed_why *why)
         return HED_EINVAL;
     }
     if (geteuid() == 0)
-        (void)mkdir(folder, 0755); /* by systemd, most of the time; if not here, listening fails */
+        (void)mkdir(folder, 0755); /* systemd may have made it; if not, listening fails */
     (void)snprintf(text, sizeof text, "shm:%s/heddle.sock", folder);
     return hed_address_parse(text, &o->listen[o->listen_count++], why);
 }
@@ -438,7 +440,7 @@ check_tcp(const struct hed_server_options *o, struct hed_why *why)
 }
 
 static int
-check(struct hed_server_options *o, struct hed_why *why)
+check_options(struct hed_server_options *o, struct hed_why *why)
 {
     bool tcp = false;
 
@@ -464,8 +466,8 @@ hed_server_options_read(struct hed_server_options *o, int count, char **words, s
     o->grace_ms = GRACE_MS;
     default_images(o->images, sizeof o->images);
     for (int i = 0, used; !err && i < count; i += used)
-        err = take_word(o, count - i, words + i, &used, why);
+        err = take_option(o, count - i, words + i, &used, why);
     if (!err && !o->help && o->listen_count == 0)
         err = default_listen(o, why);
-    return err || o->help ? err : check(o, why);
+    return err || o->help ? err : check_options(o, why);
 }

@@ -1,13 +1,14 @@
-/* Peers: connections that have no owner yet. See listener.h.
+/* Peers: connections that no worker owns yet. See listener.h.
  *
  *   PREFACE ──┬─ NEW, CHANNEL ──> DEAD (a worker has it now)
  *      │      ├─ STATUS ─────> WRITING ──> DRAINING ──> DEAD
  *      │      └─ refused ────> WRITING ──> DRAINING ──> DEAD
  *      └─ nonsense, gone, late ──> DEAD
  *
- * A client that is refused has sent, or is about to send, its hello, and waits for a welcome: it
- * gets one that says why, and what it sends meanwhile is thrown away, since closing the socket on
- * it would cost it the answer. Over TLS there is nobody yet to encrypt the answer: it is closed.
+ * A refused client has sent its hello, or is about to, and waits for a welcome. It gets one that
+ * contains the reason. What it sends meanwhile is read and discarded, because closing the socket on
+ * unread data could destroy the answer. Over TLS the listener cannot encrypt an answer, so it just
+ * closes the connection.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -25,7 +26,7 @@
 #include "server/listener/listener.h"
 #include "wire/link/link.h"
 
-#define DRAIN_MAX 64 /* reads in one go */
+#define DRAIN_MAX 64 /* reads in one round */
 
 void
 hed_server_refused(struct hed_server *s, const struct hed_peer *p, const char *text)
@@ -45,30 +46,30 @@ hed_server_refused(struct hed_server *s, const struct hed_peer *p, const char *t
 }
 
 static void
-finish(struct hed_server *s, struct hed_peer *p)
+close_peer(struct hed_server *s, struct hed_peer *p)
 {
     if (p->state == HED_PEER_DEAD)
         return;
-    /* Closing does not do it: a worker may have the same connection, and epoll would go on telling
-     * us about it. */
+    /* Closing is not enough: a worker may hold the same connection, and epoll would go on reporting
+     * it. */
     (void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, p->fd, NULL);
     (void)close(p->fd);
     p->fd = -1;
-    p->state = HED_PEER_DEAD; /* freed by the sweep: this turn's events may still name it */
+    p->state = HED_PEER_DEAD; /* the sweep frees it: events of this round may still point to it */
     s->peer_count--;
 }
 
 static void
-watch(struct hed_server *s, struct hed_peer *p, uint32_t events)
+watch_peer(struct hed_server *s, struct hed_peer *p, uint32_t events)
 {
     struct epoll_event e = {.events = events, .data.ptr = p};
 
     if (epoll_ctl(s->epoll, EPOLL_CTL_MOD, p->fd, &e) != 0)
-        finish(s, p);
+        close_peer(s, p);
 }
 
 static void
-write_on(struct hed_server *s, struct hed_peer *p)
+continue_writing(struct hed_server *s, struct hed_peer *p)
 {
     while (p->out_done < p->out_size) {
         const ssize_t n = send(p->fd, p->out + p->out_done, p->out_size - p->out_done,
@@ -77,7 +78,7 @@ write_on(struct hed_server *s, struct hed_peer *p)
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && errno != EAGAIN) {
-            finish(s, p);
+            close_peer(s, p);
             return;
         }
         if (n < 0)
@@ -86,10 +87,10 @@ write_on(struct hed_server *s, struct hed_peer *p)
     }
     p->state = HED_PEER_DRAINING;
     (void)shutdown(p->fd, SHUT_WR);
-    watch(s, p, EPOLLIN);
+    watch_peer(s, p, EPOLLIN);
 }
 
-/* Takes the bytes. */
+/* Takes ownership of `out`. */
 static void
 begin_writing(struct hed_server *s, struct hed_peer *p, unsigned char *out, size_t size)
 {
@@ -97,20 +98,20 @@ begin_writing(struct hed_server *s, struct hed_peer *p, unsigned char *out, size
     p->deadline_ns = hed_now_ns() + s->options->patience_ms * HED_NS_PER_MS;
     p->out = out;
     p->out_size = size;
-    watch(s, p, EPOLLOUT);
+    watch_peer(s, p, EPOLLOUT);
     if (p->state == HED_PEER_WRITING)
-        write_on(s, p);
+        continue_writing(s, p);
 }
 
 static void
-refuse(struct hed_server *s, struct hed_peer *p, const char *text)
+refuse_peer(struct hed_server *s, struct hed_peer *p, const char *text)
 {
     struct hed_welcome *w;
 
     hed_server_refused(s, p, text);
     w = p->link->local || s->options->tls.insecure ? calloc(1, sizeof *w) : NULL;
     if (!w) {
-        finish(s, p);
+        close_peer(s, p);
         return;
     }
     w->head.head.size = sizeof *w;
@@ -123,7 +124,7 @@ refuse(struct hed_server *s, struct hed_peer *p, const char *text)
 }
 
 static void
-drain(struct hed_server *s, struct hed_peer *p)
+drain_peer(struct hed_server *s, struct hed_peer *p)
 {
     char waste[4096];
 
@@ -133,7 +134,7 @@ drain(struct hed_server *s, struct hed_peer *p)
         if (n > 0 || (n < 0 && errno == EINTR))
             continue;
         if (n == 0 || errno != EAGAIN)
-            finish(s, p);
+            close_peer(s, p);
         return;
     }
 }
@@ -146,15 +147,15 @@ begin_client(struct hed_server *s, struct hed_peer *p)
     struct hed_why why = {""};
 
     if (s->stopping)
-        refuse(s, p, "the server is about to stop");
+        refuse_peer(s, p, "the server is about to stop");
     else if (s->child_count >= s->options->clients)
-        refuse(s, p, "the server has as many clients as it takes (--clients)");
+        refuse_peer(s, p, "the server has as many clients as it takes (--clients)");
     else if (!hed_bucket_take(&s->rate, hed_now_ns()))
-        refuse(s, p, "too many new clients in a second (--rate)");
+        refuse_peer(s, p, "too many new clients in a second (--rate)");
     else if (hed_child_start(s, p, &why) != 0)
-        refuse(s, p, why.text);
+        refuse_peer(s, p, why.text);
     else
-        finish(s, p);
+        close_peer(s, p);
 }
 
 static void
@@ -168,7 +169,7 @@ begin_channel(struct hed_server *s, struct hed_peer *p)
         hed_server_refused(s, p, "a channel of somebody else's session");
     else if (err)
         hed_server_refused(s, p, "a channel whose worker takes no more");
-    finish(s, p);
+    close_peer(s, p);
 }
 
 static void
@@ -178,7 +179,7 @@ begin_status(struct hed_server *s, struct hed_peer *p)
 
     if (!p->link->local) {
         hed_server_refused(s, p, "the status is told over unix sockets only");
-        finish(s, p);
+        close_peer(s, p);
         return;
     }
     hed_buf_init(&text, HED_STATUS_MAX);
@@ -186,19 +187,19 @@ begin_status(struct hed_server *s, struct hed_peer *p)
     if (text.err) {
         hed_error(SERVER, "the status cannot be written: %s", hed_err_text(text.err));
         hed_buf_fini(&text);
-        finish(s, p);
+        close_peer(s, p);
         return;
     }
     begin_writing(s, p, text.data, text.size);
 }
 
 static void
-decide(struct hed_server *s, struct hed_peer *p)
+handle_preface(struct hed_server *s, struct hed_peer *p)
 {
     if (memcmp(p->preface.magic, HED_PREFACE_MAGIC, sizeof p->preface.magic) != 0 ||
         p->preface.reserved != 0) {
         hed_server_refused(s, p, "it does not speak heddle's protocol");
-        finish(s, p);
+        close_peer(s, p);
         return;
     }
     switch (p->preface.kind) {
@@ -213,14 +214,14 @@ decide(struct hed_server *s, struct hed_peer *p)
         break;
     default:
         hed_server_refused(s, p, "it asks for something that this version does not know");
-        finish(s, p);
+        close_peer(s, p);
     }
 }
 
 static void
 read_preface(struct hed_server *s, struct hed_peer *p)
 {
-    /* Not a byte more: what follows is for the worker. */
+    /* Reads not a byte more, since what follows is for the worker. */
     const ssize_t n = recv(p->fd, p->in + p->got, sizeof p->in - p->got, MSG_DONTWAIT);
 
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
@@ -228,13 +229,13 @@ read_preface(struct hed_server *s, struct hed_peer *p)
     if (n <= 0) {
         if (p->got)
             hed_server_refused(s, p, "it went away in the middle of its first words");
-        finish(s, p);
+        close_peer(s, p);
         return;
     }
     p->got += (size_t)n;
-    /* Nonsense is known by its first bytes; no need to wait for the rest. */
+    /* Wrong first bytes are enough to refuse the peer, without waiting for the rest. */
     if (p->got == sizeof p->in || memcmp(p->in, HED_PREFACE_MAGIC, p->got < 8 ? p->got : 8) != 0)
-        decide(s, p);
+        handle_preface(s, p);
 }
 
 void
@@ -245,10 +246,10 @@ hed_peer_ready(struct hed_server *s, struct hed_peer *p)
         read_preface(s, p);
         break;
     case HED_PEER_WRITING:
-        write_on(s, p);
+        continue_writing(s, p);
         break;
     case HED_PEER_DRAINING:
-        drain(s, p);
+        drain_peer(s, p);
         break;
     case HED_PEER_DEAD:
         break;
@@ -257,9 +258,9 @@ hed_peer_ready(struct hed_server *s, struct hed_peer *p)
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-/* Those that are waited for longest go first; who is honest says who he is at once. */
+/* If there are too many peers, closes the oldest. An honest client sends its preface at once. */
 static void
-make_room(struct hed_server *s)
+make_room_for_peer(struct hed_server *s)
 {
     struct hed_peer *p = s->peers;
 
@@ -269,7 +270,7 @@ make_room(struct hed_server *s)
         return;
     if (p->state == HED_PEER_PREFACE)
         hed_server_refused(s, p, "too many connections that say nothing");
-    finish(s, p);
+    close_peer(s, p);
 }
 
 void
@@ -285,7 +286,7 @@ hed_peer_add(struct hed_server *s, int fd, const struct hed_link *link, const ch
         free(p);
         return;
     }
-    make_room(s);
+    make_room_for_peer(s);
     p->source.kind = HED_SOURCE_PEER;
     p->fd = fd;
     p->link = link;
@@ -297,9 +298,10 @@ hed_peer_add(struct hed_server *s, int fd, const struct hed_link *link, const ch
     *end = p;
     s->peer_count++;
     if (link->local && !hed_user_may(s->options, fd, &p->user))
-        refuse(s, p, "this user may not (--allow-uid, --allow-gid)");
+        refuse_peer(s, p, "this user may not (--allow-uid, --allow-gid)");
     else
-        /* Most have sent it with their connect: no need for another turn. */
+        /* Most clients send the preface as soon as they are connected, so it is often there
+         * already. */
         read_preface(s, p);
 }
 
@@ -314,7 +316,7 @@ hed_peers_sweep(struct hed_server *s, uint64_t now_ns)
         if (p->state != HED_PEER_DEAD && now_ns >= p->deadline_ns) {
             if (p->state == HED_PEER_PREFACE)
                 hed_server_refused(s, p, "it did not say in time what it wants");
-            finish(s, p);
+            close_peer(s, p);
         }
         if (p->state == HED_PEER_DEAD) {
             *at = p->next;
@@ -332,6 +334,6 @@ void
 hed_peers_close(struct hed_server *s)
 {
     for (struct hed_peer *p = s->peers; p; p = p->next)
-        finish(s, p);
+        close_peer(s, p);
     (void)hed_peers_sweep(s, 0);
 }

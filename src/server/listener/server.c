@@ -1,4 +1,4 @@
-/* The listener's loop, its signals, its beginning and its end. See listener.h.
+/* The listener's loop, its signals, its start and its end. See listener.h.
  *
  *   serving ──TERM, INT──> stopping: no new connections; clients have --grace to finish
  *                              │ time, or another signal
@@ -24,7 +24,7 @@
 #include "server/listener/listener.h"
 
 #define EVENTS 64
-#define QUIET_RATE 20 /* lines about refusals a second */
+#define QUIET_RATE 20 /* log lines about refusals per second */
 #define MS UINT64_C(1000000)
 
 /* ---- signals --------------------------------------------------------------------------------- */
@@ -48,7 +48,7 @@ open_signals(struct hed_server *s)
 }
 
 static void
-stop(struct hed_server *s, const char *why)
+stop_serving(struct hed_server *s, const char *why)
 {
     if (!s->stopping) {
         s->stopping = true;
@@ -76,10 +76,11 @@ take_signals(struct hed_server *s)
 
     while (read(s->signals, &info, sizeof info) == (ssize_t)sizeof info) {
         if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT)
-            stop(s, info.ssi_signo == SIGTERM ? "SIGTERM" : "SIGINT");
-        /* SIGHUP: there is nothing to read anew, and a closed terminal is no reason to stop. */
+            stop_serving(s, info.ssi_signo == SIGTERM ? "SIGTERM" : "SIGINT");
+        /* SIGHUP is ignored: there is no configuration to read again, and a closed terminal is no
+         * reason to stop. */
     }
-    /* In any case: one SIGCHLD may stand for many. */
+    /* Always reap, because one SIGCHLD may stand for many. */
     hed_child_reap(s);
 }
 
@@ -97,12 +98,12 @@ next_timeout(struct hed_server *s)
         next = s->stop_ns;
     if (next == UINT64_MAX)
         return -1;
-    /* Up, so that it is over when the wait is. */
+    /* Rounded up, so that the time has passed when the wait ends. */
     return next <= now ? 0 : (int)hed_divide_up(next - now, MS);
 }
 
 static void
-serve(struct hed_server *s)
+run_loop(struct hed_server *s)
 {
     struct epoll_event events[EVENTS];
 
@@ -122,13 +123,13 @@ serve(struct hed_server *s)
         if (s->deaf && hed_now_ns() >= s->deaf_until_ns)
             hed_listen_pause(s, false);
         if (s->stopping && hed_now_ns() >= s->stop_ns)
-            stop(s, "time is up");
+            stop_serving(s, "time is up");
     }
 }
 
 /* ---- beginning ------------------------------------------------------------------------------- */
 
-/* A connection, a control socket and a channel or two for each of many clients. */
+/* Many clients may connect, and each needs a connection, a control socket and a few channels. */
 static void
 raise_limits(void)
 {
@@ -140,7 +141,8 @@ raise_limits(void)
     }
 }
 
-/* The folder of images, with the folders above it. Without it images are sent anew each time. */
+/* Creates the folder of images and the folders above it. Without it, clients send their images each
+ * time. */
 static const char *
 make_images(const char *path)
 {
@@ -164,7 +166,7 @@ make_images(const char *path)
     return "";
 }
 
-/* Tells systemd, where it asked to be told, that connections are taken. */
+/* Tells systemd, if it asked for that, that the server accepts connections. */
 static void
 notify_ready(void)
 {
@@ -190,7 +192,7 @@ notify_ready(void)
 }
 
 static int
-begin(struct hed_server *s, struct hed_why *why)
+start_serving(struct hed_server *s, struct hed_why *why)
 {
     raise_limits();
     s->ledger = hed_ledger_create();
@@ -209,17 +211,17 @@ begin(struct hed_server *s, struct hed_why *why)
 int
 hed_server_run(const struct hed_server_options *o, struct hed_why *why)
 {
-    static struct hed_server server; /* large, and there is one */
+    static struct hed_server server; /* static because it is large; there is only one */
     struct hed_server *s = &server;
 
     *s = (struct hed_server){.options = o, .epoll = -1, .signals = -1};
 
-    const int err = begin(s, why);
+    const int err = start_serving(s, why);
 
     if (!err) {
         hed_info(SERVER, "heddle " HED_VERSION " serves --gpu %s", o->gpu);
         notify_ready();
-        serve(s);
+        run_loop(s);
         hed_info(SERVER, "stopped after %llu client%s", (unsigned long long)s->served,
                  s->served == 1 ? "" : "s");
     }

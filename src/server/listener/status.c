@@ -1,5 +1,5 @@
-/* What `heddle serve --status` shows: one JSON object. Keys are only ever added; heddle-serve(1)
- * names them. What workers have written into their lines is numbers and text, and not trusted.
+/* The answer to `heddle serve --status`: one JSON object. Keys are only ever added; heddle-serve(1)
+ * lists them. Workers write the numbers and texts in the ledger, so they are not trusted.
  */
 #include <string.h>
 #include <unistd.h>
@@ -23,7 +23,7 @@ put_number(struct hed_buf *b, const char *key, uint64_t value)
 }
 
 static double
-seconds(uint64_t ns)
+seconds_of(uint64_t ns)
 {
     return (double)ns / (double)HED_NS_PER_S;
 }
@@ -56,7 +56,7 @@ put_limits(const struct hed_server *s, struct hed_buf *b)
     hed_buf_addf(b, ",\"idle_seconds\":%u}", o->idle_ms / 1000);
 }
 
-/* Devices are known from the first client on. */
+/* Devices become known with the first client. */
 static void
 put_devices(const struct hed_server *s, struct hed_buf *b)
 {
@@ -115,9 +115,9 @@ put_client(const struct hed_server *s, const struct hed_child *c, struct hed_buf
     put_text(b, "program", w->program, sizeof w->program);
     hed_buf_addf(b, ",");
     put_text(b, "peer", w->peer, sizeof w->peer);
-    hed_buf_addf(b, ",\"since\":%.3f", seconds(c->started_wall_ns));
-    hed_buf_addf(b, ",\"seconds\":%.3f", seconds(now - atomic_load(&w->started_ns)));
-    hed_buf_addf(b, ",\"idle_seconds\":%.3f", now > last ? seconds(now - last) : 0);
+    hed_buf_addf(b, ",\"since\":%.3f", seconds_of(c->started_wall_ns));
+    hed_buf_addf(b, ",\"seconds\":%.3f", seconds_of(now - atomic_load(&w->started_ns)));
+    hed_buf_addf(b, ",\"idle_seconds\":%.3f", now > last ? seconds_of(now - last) : 0);
     put_number(b, "channels", atomic_load(&w->channels));
     put_number(b, "messages", atomic_load(&w->messages));
     put_number(b, "bytes_in", atomic_load(&w->bytes_in));
@@ -136,7 +136,7 @@ hed_status_write(const struct hed_server *s, struct hed_buf *out)
     hed_buf_addf(out, "{");
     put_text(out, "version", HED_VERSION, sizeof HED_VERSION);
     put_number(out, "pid", (uint64_t)getpid());
-    hed_buf_addf(out, ",\"uptime_seconds\":%.3f", seconds(hed_now_ns() - s->started_ns));
+    hed_buf_addf(out, ",\"uptime_seconds\":%.3f", seconds_of(hed_now_ns() - s->started_ns));
     put_addresses(s, out);
     hed_buf_addf(out, ",");
     put_text(out, "gpu", s->options->gpu, sizeof s->options->gpu);

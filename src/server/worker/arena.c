@@ -3,9 +3,9 @@
  *   base + i * stride           device i's share: the backend's device addresses
  *   base + count * stride       the host's share: memory of both processes, or of each its own
  *
- * The worker offers a base at which its backend has reserved the devices' shares; the client takes
- * it or asks for another. On a GPU there are several to choose from; the CPU GPU has one; a backend
- * that does nothing has addresses of this process set aside.
+ * The worker offers a base at which its backend has reserved the devices' shares. The client
+ * accepts it or asks for another. With a GPU there are several bases to choose from; the CPU GPU
+ * has one. For a backend that does no work, addresses of this process are reserved.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -18,7 +18,8 @@
 #include "server/worker/worker.h"
 
 #define GPU_STRIDE (UINT64_C(1) << 39)
-#define CPU_STRIDE (UINT64_C(1) << 40) /* the soft driver's own, of which the client gets half */
+/* The soft driver's own stride; the client gets half of each share. */
+#define CPU_STRIDE (UINT64_C(1) << 40)
 
 static const uint64_t bases[] = {0x200000000000, 0x300000000000, 0x600000000000, 0x100000000000,
                                  0x400000000000};
@@ -52,12 +53,12 @@ reserve_at(struct hed_worker *w, uint64_t at, uint64_t size, uint64_t *got)
 }
 
 static void
-free_at(struct hed_worker *w, uint64_t at, uint64_t size)
+release_at(struct hed_worker *w, uint64_t at, uint64_t size)
 {
     (void)hed_worker_do(w, cuMemAddressFree, .ptr = at, .size = size);
 }
 
-/* A GPU's devices share one range; the host's part is this process's. */
+/* The devices of a GPU backend share one range. The host's share is memory of this process. */
 static bool
 try_gpu(struct hed_worker *w, uint64_t base)
 {
@@ -70,12 +71,12 @@ try_gpu(struct hed_worker *w, uint64_t base)
                               w->stride + (w->no_memory ? devices : 0)))
         return true;
     if (!w->no_memory)
-        free_at(w, base, devices);
+        release_at(w, base, devices);
     return false;
 }
 
-/* The soft driver has a space for each device and one for the host, all in a row: the first half of
- * each. They are whole as long as nothing has been allocated. */
+/* The soft driver has one space per device and one for the host, all in a row; the client gets the
+ * first half of each. Nothing has been allocated in them yet. */
 static bool
 try_cpu(struct hed_worker *w, uint64_t *base)
 {
@@ -87,15 +88,16 @@ try_cpu(struct hed_worker *w, uint64_t *base)
         if (reserve_at(w, *base + (uint64_t)i * w->stride, w->usable, &got))
             continue;
         while (--i >= 0)
-            free_at(w, *base + (uint64_t)i * w->stride, w->usable);
+            release_at(w, *base + (uint64_t)i * w->stride, w->usable);
         return false;
     }
     return true;
 }
 
-/* The next base after one that the client refused (0: the first); 0: there is none. */
+/* Offers the next base after one that the client refused (0 for the first). Returns 0 if there is
+ * none. */
 static uint64_t
-offer(struct hed_worker *w, uint64_t refused)
+offer_base(struct hed_worker *w, uint64_t refused)
 {
     uint64_t base = 0;
     size_t i = 0;
@@ -111,19 +113,20 @@ offer(struct hed_worker *w, uint64_t refused)
 }
 
 static void
-withdraw(struct hed_worker *w, uint64_t base)
+withdraw_base(struct hed_worker *w, uint64_t base)
 {
     const uint64_t devices = (uint64_t)w->device_count * w->stride;
 
     if (is_cpu(w))
         return;
     if (!w->no_memory)
-        free_at(w, base, devices);
+        release_at(w, base, devices);
     (void)munmap((void *)(uintptr_t)(base + (w->no_memory ? 0 : devices)),
                  w->stride + (w->no_memory ? devices : 0));
 }
 
-/* The words that both sides see change; sealed, so that neither can take them from the other. */
+/* Creates the page of slots that both sides see. It is sealed, so that neither side can shrink it
+ * under the other. */
 static int
 make_slots(struct hed_worker *w, int *fd)
 {
@@ -141,10 +144,10 @@ make_slots(struct hed_worker *w, int *fd)
     return 0;
 }
 
-/* The client has its addresses: starts everything that depends on them. Where memory is shared, the
+/* The client has accepted the base: starts everything that depends on it. If memory is shared, the
  * descriptors of the slots and of the heap follow the answer. */
 static int
-settle(struct hed_worker_channel *ch, const struct hed_msg *m, struct hed_arena_answer *a)
+accept_base(struct hed_worker_channel *ch, const struct hed_msg *m, struct hed_arena_answer *a)
 {
     struct hed_worker *w = ch->worker;
     struct hed_why why = {""};
@@ -163,7 +166,8 @@ settle(struct hed_worker_channel *ch, const struct hed_msg *m, struct hed_arena_
         err = HED_ENOMEM;
     if (err)
         hed_error(SERVER, "a session cannot begin: %s", why.text[0] ? why.text : hed_err_text(err));
-    /* Release: pairs with the acquire in attach(); a channel that is let in finds all of it. */
+    /* Release: pairs with the acquire in attach_channel(), so that a new channel finds everything
+     * ready. */
     if (!err)
         atomic_store_explicit(&w->settled, true, memory_order_release);
     if (!err)
@@ -185,17 +189,17 @@ hed_do_arena(struct hed_worker_channel *ch, struct hed_msg *m)
     memset(&a, 0, sizeof a);
     if (w->base)
         return HED_EFORMAT;
-    if (o->base) { /* the client has it, too */
+    if (o->base) { /* the client has reserved it, too */
         if (o->base != w->offered)
             return HED_EFORMAT;
         w->base = a.base = o->base;
-        return settle(ch, m, &a);
+        return accept_base(ch, m, &a);
     }
     if (o->refused != w->offered)
         return HED_EFORMAT;
     if (w->offered)
-        withdraw(w, w->offered);
-    w->offered = a.base = offer(w, o->refused);
+        withdraw_base(w, w->offered);
+    w->offered = a.base = offer_base(w, o->refused);
     return hed_worker_answer_with(ch, m, a.base ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY, &a,
                                   sizeof a, 0);
 }

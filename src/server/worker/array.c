@@ -1,10 +1,10 @@
-/* HED_MSG_ARRAY: arrays and mipmapped arrays, which are made under the client's names and paid for
- * out of its share of the device.
+/* HED_MSG_ARRAY: arrays and mipmapped arrays, which are created under the client's names and
+ * charged to its lease of the device.
  *
- * Invariants, for whoever has the turn:
- * 1. An array is in the list exactly while its names are bound, and so long its bytes are in the
+ * Invariants, as seen by the thread that holds the current ticket:
+ * 1. An array is in the list exactly as long as its names are bound and its bytes are in the
  *    ledger.
- * 2. A mipmap's levels have names of their own, which go with it.
+ * 2. The levels of a mipmap have names of their own, which are bound and unbound with it.
  */
 #include <stdlib.h>
 
@@ -16,7 +16,7 @@
 #include "server/worker/worker.h"
 
 #define LEVELS_MAX 32
-#define ARRAYS_MAX (1u << 20) /* of one client */
+#define ARRAYS_MAX (1u << 20) /* per client */
 #define BUCKETS 256u
 
 struct array {
@@ -24,8 +24,8 @@ struct array {
     uint64_t name, real;
     uint64_t bytes;
     int device;
-    uint32_t levels;  /* 0: no mipmap */
-    uint64_t level[]; /* names */
+    uint32_t levels;  /* 0 if it is not mipmapped */
+    uint64_t level[]; /* the client's names of the levels */
 };
 
 struct hed_worker_arrays {
@@ -34,7 +34,7 @@ struct hed_worker_arrays {
 };
 
 static struct array **
-find(struct hed_worker_arrays *all, uint64_t name)
+find_array(struct hed_worker_arrays *all, uint64_t name)
 {
     struct array **at = &all->buckets[name % BUCKETS];
 
@@ -45,14 +45,14 @@ find(struct hed_worker_arrays *all, uint64_t name)
 
 /* ---- what it takes --------------------------------------------------------------------------- */
 
-/* About: devices keep arrays in blocks of at least ROW bytes by ROWS rows, and every level of a
- * mipmap in pages of its own; a million arrays of one element are not a million bytes. False: no
- * device has so much. */
+/* An estimate: devices keep arrays in blocks of at least ROW bytes by ROWS rows, and every level of
+ * a mipmap in pages of its own. So a million arrays of one element take more than a million
+ * elements. False if no device has that much memory. */
 #define ROW 64u
 #define ROWS 8u
 #define PAGE 4096u
 static bool
-bytes_of(const struct hed_array_body *b, uint64_t *out)
+array_bytes(const struct hed_array_body *b, uint64_t *out)
 {
     const uint64_t height = b->height ? b->height : 1;
     uint64_t n;
@@ -73,7 +73,7 @@ bytes_of(const struct hed_array_body *b, uint64_t *out)
 }
 
 static CUresult
-pay(struct hed_worker *w, struct array *a)
+charge_array(struct hed_worker *w, struct array *a)
 {
     CUdevice device = 0;
     const CUresult r = hed_worker_do(w, cuCtxGetDevice, .device = &device);
@@ -88,7 +88,7 @@ pay(struct hed_worker *w, struct array *a)
 }
 
 static void
-pay_back(struct hed_worker *w, const struct array *a)
+uncharge_array(struct hed_worker *w, const struct array *a)
 {
     if (w->start->ledger && w->start->status && a->bytes)
         hed_ledger_give(w->start->ledger, w->start->status, a->device, a->bytes);
@@ -97,7 +97,7 @@ pay_back(struct hed_worker *w, const struct array *a)
 /* ---- making ---------------------------------------------------------------------------------- */
 
 static CUresult
-make(struct hed_worker *w, const struct hed_array_body *b, struct array *a)
+make_array(struct hed_worker *w, const struct hed_array_body *b, struct array *a)
 {
     const CUDA_ARRAY3D_DESCRIPTOR_v2 d = {.Width = b->width,
                                           .Height = b->height,
@@ -119,7 +119,7 @@ make(struct hed_worker *w, const struct hed_array_body *b, struct array *a)
 }
 
 static void
-unmake(struct hed_worker *w, const struct array *a)
+unmake_array(struct hed_worker *w, const struct array *a)
 {
     CUresult r;
 
@@ -132,18 +132,19 @@ unmake(struct hed_worker *w, const struct array *a)
         hed_debug(SERVER, "destroying an array answered %d", (int)r);
 }
 
-/* Levels that were not named are left out. */
+/* Levels that were never named are ignored. */
 static void
-unname(struct hed_worker *w, const struct array *a)
+unbind_names(struct hed_worker *w, const struct array *a)
 {
     (void)hed_name_unbind(w->names, a->name, NULL);
     for (uint32_t i = 0; i < a->levels; i++)
         (void)hed_name_unbind(w->names, a->level[i], NULL);
 }
 
-/* Gives the array and its levels their names. HED_EEXIST and the like: then none is given. */
+/* Binds the names of the array and of its levels, or none of them if that fails (HED_EEXIST,
+ * ...). */
 static int
-name(struct hed_worker *w, struct array *a)
+bind_names(struct hed_worker *w, struct array *a)
 {
     const uint32_t levels = a->levels;
     int err = hed_name_fits(a->name, levels ? "mipmap" : "array")
@@ -163,14 +164,14 @@ name(struct hed_worker *w, struct array *a)
                   : HED_ENOTFOUND;
     }
     if (err)
-        unname(w, a);
+        unbind_names(w, a);
     a->levels = levels;
     return err;
 }
 
-/* HED_E...: nonsense; *result: what the backend says. */
+/* Returns HED_E... if the request makes no sense. *result is the backend's answer. */
 static int
-create(struct hed_worker *w, const struct hed_array_body *b, CUresult *result)
+create_named_array(struct hed_worker *w, const struct hed_array_body *b, CUresult *result)
 {
     struct array *a = calloc(1, sizeof *a + b->levels * sizeof a->level[0]);
     int err = 0;
@@ -182,16 +183,16 @@ create(struct hed_worker *w, const struct hed_array_body *b, CUresult *result)
     a->levels = b->levels;
     for (uint32_t i = 0; i < b->levels; i++)
         a->level[i] = ((const uint64_t *)(const void *)(b + 1))[i];
-    if (!bytes_of(b, &a->bytes))
+    if (!array_bytes(b, &a->bytes))
         goto out;
-    *result = pay(w, a);
+    *result = charge_array(w, a);
     if (*result != CUDA_SUCCESS)
         goto out;
-    *result = make(w, b, a);
+    *result = make_array(w, b, a);
     if (*result == CUDA_SUCCESS) {
-        err = name(w, a);
+        err = bind_names(w, a);
         if (!err) {
-            struct array **at = find(w->arrays, a->name);
+            struct array **at = find_array(w->arrays, a->name);
 
             a->next = *at;
             *at = a;
@@ -200,29 +201,29 @@ create(struct hed_worker *w, const struct hed_array_body *b, CUresult *result)
         }
         hed_warn(SERVER, "an array's names: %s", hed_err_text(err));
         *result = CUDA_ERROR_INVALID_HANDLE;
-        unmake(w, a);
+        unmake_array(w, a);
     }
-    pay_back(w, a);
+    uncharge_array(w, a);
 out:
     free(a);
     return err == HED_EEXIST || err == HED_ELIMIT ? HED_EFORMAT : 0;
 }
 
-/* Its names go in the order of messages; waiting for the device is for the others' no business. */
+/* The names are unbound in ticket order. The next ticket does not have to wait for the device. */
 static int
-destroy(struct hed_worker_channel *ch, uint64_t name)
+destroy_named_array(struct hed_worker_channel *ch, uint64_t name)
 {
-    struct array **at = find(ch->worker->arrays, name);
+    struct array **at = find_array(ch->worker->arrays, name);
     struct array *a = *at;
 
     if (!a)
         return HED_EFORMAT;
     *at = a->next;
     ch->worker->arrays->count--;
-    unname(ch->worker, a);
+    unbind_names(ch->worker, a);
     hed_ticket_pass(ch);
-    unmake(ch->worker, a);
-    pay_back(ch->worker, a);
+    unmake_array(ch->worker, a);
+    uncharge_array(ch->worker, a);
     free(a);
     return 0;
 }
@@ -237,12 +238,12 @@ hed_do_array(struct hed_worker_channel *ch, struct hed_msg *m)
     if (!w->arrays && !(w->arrays = calloc(1, sizeof *w->arrays)))
         return HED_ENOMEM;
     if (b->op == HED_ARRAY_DESTROY)
-        return destroy(ch, b->name);
+        return destroy_named_array(ch, b->name);
     if (b->op != HED_ARRAY_CREATE || b->levels > LEVELS_MAX ||
-        b->levels * sizeof(uint64_t) > m->size - sizeof *b || *find(w->arrays, b->name))
+        b->levels * sizeof(uint64_t) > m->size - sizeof *b || *find_array(w->arrays, b->name))
         return HED_EFORMAT;
 
-    const int err = create(w, b, &result);
+    const int err = create_named_array(w, b, &result);
 
     return err ? err : hed_worker_answer(ch, m, (int)result, NULL, 0);
 }

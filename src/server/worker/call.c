@@ -1,10 +1,11 @@
 /* HED_MSG_CALL: a call of the API by its number, made on the chain with the client's arguments.
  *
  *   request ──get_request──> arguments, room for outputs ──each_in──> names become handles
- *       ──> the turn is passed on, if it may block ──> the chain ──> new objects get their names
+ *       ──> the ticket is passed on, if it may block ──> the chain ──> new objects get their names
  *       ──put_reply──> answer, or, where none is wanted, a failure is the context's
  *
- * What cannot travel (addresses of the client's own, functions) is refused: hed_cuda_can_travel().
+ * Arguments that cannot travel (addresses of the client's own memory, functions) are refused:
+ * hed_cuda_can_travel().
  */
 #include <string.h>
 
@@ -17,8 +18,8 @@
 #include "server/worker/code.h"
 #include "server/worker/worker.h"
 
-#define NAMES_MAX 64     /* objects that one call makes, or frees */
-#define CONTEXTS_MAX 256 /* of one client: each takes memory of the device that no lease counts */
+#define NAMES_MAX 64     /* objects that one call creates or frees */
+#define CONTEXTS_MAX 256 /* per client: each takes device memory that no lease counts */
 
 struct freed {
     const char *kind;
@@ -28,16 +29,16 @@ struct freed {
 struct doing {
     struct hed_worker *worker;
     enum hed_cuda_call id;
-    const uint64_t *names; /* that the client gives to new objects */
+    const uint64_t *names; /* the client's names for new objects */
     uint32_t name_count;
     uint32_t made;                 /* new objects so far */
-    struct freed freed[NAMES_MAX]; /* what the call frees */
+    struct freed freed[NAMES_MAX]; /* the objects that the call frees */
     uint32_t freed_count;
     bool done;     /* the call was made: its result is the backend's */
-    bool nonsense; /* the session is to end */
+    bool nonsense; /* the session must end */
 };
 
-/* Kinds whose values are the backend's own on both sides: kernels are given them. */
+/* Kinds whose values are the backend's on both sides, because kernels get them as arguments. */
 static bool
 is_value(const char *kind)
 {
@@ -62,7 +63,7 @@ note_freed(void *arg, const char *kind, uint64_t *handle)
 }
 
 static int
-translate(void *arg, const char *kind, uint64_t *handle)
+translate_handle(void *arg, const char *kind, uint64_t *handle)
 {
     const struct doing *d = arg;
 
@@ -72,8 +73,8 @@ translate(void *arg, const char *kind, uint64_t *handle)
                                         : HED_ENOTFOUND;
 }
 
-/* What the call frees has no name from now on: another channel, which may have the turn before the
- * call is made, neither finds nor frees it again. False: it had none. */
+/* Unbinds the names of the objects that the call frees. Another channel, whose ticket may come
+ * before the call is made, then neither finds nor frees them again. False if one had no name. */
 static bool
 take_freed(struct doing *d)
 {
@@ -104,8 +105,8 @@ give_freed_back(struct doing *d)
     }
 }
 
-/* A new object gets the client's name. One without would be nobody's to free. A primary context has
- * the name that it had before it was reset. */
+/* Binds the client's name to a new object. Without a name, nobody could free it. A primary context
+ * keeps its name when it is reset. */
 static int
 name_new(void *arg, const char *kind, uint64_t *handle)
 {
@@ -126,9 +127,9 @@ name_new(void *arg, const char *kind, uint64_t *handle)
     return err;
 }
 
-/* Handles of the backend's that the client did not name mean nothing to it. */
+/* Hides handles of the backend that the client did not name, since they mean nothing to it. */
 static int
-hide(void *arg, const char *kind, uint64_t *handle)
+hide_handle(void *arg, const char *kind, uint64_t *handle)
 {
     (void)arg;
     if (!is_value(kind))
@@ -140,7 +141,7 @@ static int
 answer_reply(struct hed_worker_channel *ch, const struct hed_msg *m, CUresult r, void *args)
 {
     static const size_t room = HED_MSG_MAX - sizeof(struct hed_answer);
-    uint8_t small[512]; /* most are */
+    uint8_t small[512]; /* enough for most */
     uint8_t *body = small;
     struct hed_enc e = hed_enc_over(small, sizeof small);
 
@@ -179,9 +180,10 @@ hed_do_wait(struct hed_worker_channel *ch, struct hed_msg *m)
     return err ? err : hed_worker_answer(ch, m, (int)r, NULL, 0);
 }
 
-/* What the answer is, or that nobody wants one. */
+/* Sends the answer, if the client wants one; else notes a failure. */
 static int
-finish(struct hed_worker_channel *ch, const struct hed_msg *m, CUresult r, void *args, bool done)
+answer_call(struct hed_worker_channel *ch, const struct hed_msg *m, CUresult r, void *args,
+            bool done)
 {
     if (!(m->flags & HED_MSG_WANTS_ANSWER)) {
         if (r != CUDA_SUCCESS)
@@ -198,7 +200,7 @@ finish(struct hed_worker_channel *ch, const struct hed_msg *m, CUresult r, void 
     return done ? answer_reply(ch, m, r, args) : hed_worker_answer(ch, m, r, NULL, 0);
 }
 
-/* Addresses of this process are none of the client's business; those of devices are its own. */
+/* Refuses addresses of this process. Those of devices are the client's own. */
 static int
 refuse_own(void *arg, const char *kind, uint64_t address)
 {
@@ -206,21 +208,23 @@ refuse_own(void *arg, const char *kind, uint64_t address)
     return address == 0 || strcmp(kind, "device") == 0 ? 0 : HED_EFORMAT;
 }
 
-/* May it be made? The names of what it frees are gone then. */
+/* Checks whether the call may be made and translates its handles. Objects that it frees lose their
+ * names. */
 static CUresult
-prepare(struct hed_worker *w, enum hed_cuda_call id, uint64_t context, void *args, struct doing *d)
+prepare_call(struct hed_worker *w, enum hed_cuda_call id, uint64_t context, void *args,
+             struct doing *d)
 {
     if (!w->values && !(w->values = hed_values_create()))
         return CUDA_ERROR_OUT_OF_MEMORY;
     if (hed_cuda_each_freed(id, args, note_freed, d) != 0 ||
-        hed_cuda_each_in(id, args, translate, d) != 0)
+        hed_cuda_each_in(id, args, translate_handle, d) != 0)
         return CUDA_ERROR_INVALID_HANDLE;
 
     const CUresult refused = hed_memory_guard(w, id, args);
 
     if (refused != CUDA_SUCCESS)
         return refused;
-    /* Relaxed, here and below: a limit, no order. */
+    /* Relaxed, here and below: it is only a limit and orders nothing. */
     if (id == HED_cuCtxCreate_v2 &&
         atomic_load_explicit(&w->contexts, memory_order_relaxed) >= CONTEXTS_MAX)
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -246,13 +250,13 @@ note_contexts(struct hed_worker *w, enum hed_cuda_call id, uint64_t context)
         hed_worker_recovered(w, context);
 }
 
-/* Makes the call; handles are the backend's then. */
+/* Makes the call, with the backend's handles. */
 static CUresult
-perform(struct hed_worker_channel *ch, const struct hed_msg *m, void *args, struct doing *d)
+perform_call(struct hed_worker_channel *ch, const struct hed_msg *m, void *args, struct doing *d)
 {
     const enum hed_cuda_call id = (enum hed_cuda_call)m->call;
-    const CUresult refused =
-        hed_worker_explain(ch->worker, m->context, prepare(ch->worker, id, m->context, args, d));
+    const CUresult refused = hed_worker_explain(ch->worker, m->context,
+                                                prepare_call(ch->worker, id, m->context, args, d));
     uint64_t rooms[HED_CUDA_ROOMS];
 
     if (refused != CUDA_SUCCESS)
@@ -264,11 +268,12 @@ perform(struct hed_worker_channel *ch, const struct hed_msg *m, void *args, stru
     const CUresult r = hed_cuda_invoke(ch->worker->top, id, args);
 
     d->done = true;
-    /* Freed is freed, whatever the answer was: CUDA says so of objects of failed contexts. */
+    /* After any other error the object is freed all the same; CUDA says so of objects in failed
+     * contexts. */
     if (r == CUDA_ERROR_INVALID_VALUE)
         give_freed_back(d);
     if (r != CUDA_SUCCESS) {
-        (void)hed_cuda_each_failed(id, args, hide, d);
+        (void)hed_cuda_each_failed(id, args, hide_handle, d);
         return r;
     }
     note_contexts(ch->worker, id, m->context);
@@ -280,14 +285,14 @@ perform(struct hed_worker_channel *ch, const struct hed_msg *m, void *args, stru
     if (hed_cuda_each_new(id, args, name_new, d) != 0) {
         hed_warn(SERVER, "%s: the client gives a name twice, or a wrong one",
                  hed_cuda_info[id].name);
-        d->nonsense = true; /* what was made has no name: it must not be made again and again */
+        d->nonsense = true; /* the new object has no name, and the client must not repeat that */
         return CUDA_ERROR_INVALID_HANDLE;
     }
-    (void)hed_cuda_each_out(id, args, hide, d);
+    (void)hed_cuda_each_out(id, args, hide_handle, d);
     return CUDA_SUCCESS;
 }
 
-/* The names behind the request; false: they are not there. */
+/* Finds the names after the request. False if they are not there. */
 static bool
 take_names(const struct hed_msg *m, const struct hed_call_body *b, struct doing *d)
 {
@@ -311,7 +316,7 @@ hed_do_call(struct hed_worker_channel *ch, struct hed_msg *m)
         return HED_EFORMAT;
     if (!hed_cuda_can_travel(id) || (m->flags & HED_MSG_WANTS_ANSWER && !hed_cuda_can_answer(id))) {
         hed_warn(SERVER, "a client sent %s, which cannot travel", hed_cuda_info[id].name);
-        return finish(ch, m, CUDA_ERROR_NOT_SUPPORTED, NULL, false);
+        return answer_call(ch, m, CUDA_ERROR_NOT_SUPPORTED, NULL, false);
     }
 
     void *args = hed_arena_alloc(&ch->arena, HED_CUDA_MAX_ARGS, 16);
@@ -328,10 +333,10 @@ hed_do_call(struct hed_worker_channel *ch, struct hed_msg *m)
     if (hed_cuda_each_address(id, args, refuse_own, NULL) != 0) {
         hed_warn(SERVER, "%s: an address that only the client could follow",
                  hed_cuda_info[id].name);
-        return finish(ch, m, CUDA_ERROR_NOT_SUPPORTED, NULL, false);
+        return answer_call(ch, m, CUDA_ERROR_NOT_SUPPORTED, NULL, false);
     }
 
-    const CUresult r = perform(ch, m, args, &d);
+    const CUresult r = perform_call(ch, m, args, &d);
 
-    return d.nonsense ? HED_EFORMAT : finish(ch, m, r, args, d.done);
+    return d.nonsense ? HED_EFORMAT : answer_call(ch, m, r, args, d.done);
 }

@@ -1,12 +1,12 @@
-/* Images, libraries, kernels, functions. See wire/code.h for what is said about them.
+/* Images, libraries, kernels, functions. See wire/code.h for their messages.
  *
  * Invariants:
- * 1. A library's number belongs to the client: it opens a free one, and closes it once.
- * 2. What is passed to the backend as an image is whole: no length in its headers leads out of it.
+ * 1. The client chooses a library's number: it opens a free one, and closes it once.
+ * 2. An image that is passed to the backend is intact: no length in its headers leads out of it.
  * 3. The bytes of an image stay mapped as long as its library, which points into them.
  *
- * Libraries are opened while others have the turn, since that may take long; the client does not
- * use a library's number before it has the answer. So they are guarded by a lock.
+ * Opening a library may take long, so later tickets proceed meanwhile. The client does not use a
+ * library's number before it has the answer. Therefore a lock guards the libraries.
  */
 #include "server/worker/code.h"
 
@@ -45,8 +45,9 @@ hed_worker_code_init(struct hed_worker *w, struct hed_why *why)
 
 /* ---- images ---------------------------------------------------------------------------------- */
 
-/* In no order with anything else: the turn is passed on first. Bulk is copied before it is looked
- * at: the client could change it in between. What cannot be kept is found missing by OPEN. */
+/* Images are not ordered with anything else, so the next ticket proceeds at once. Bulk is copied
+ * before it is checked, because the client could change it in between. If an image cannot be
+ * stored, HED_MSG_OPEN does not find it. */
 int
 hed_do_image(struct hed_worker_channel *ch, struct hed_msg *m)
 {
@@ -86,8 +87,8 @@ hed_worker_library(struct hed_worker_code *c, uint32_t number)
     return lib;
 }
 
-/* The answer, and as much of the records as goes with it: copied, since another channel may close
- * the library as soon as it has its number. `lib` gets its number if it is new. */
+/* Answers, with as many of the records as fit. They are copied first, since another channel may
+ * close the library as soon as it has its number. A new library is entered under its number. */
 static int
 answer_open(struct hed_worker_channel *ch, const struct hed_open_body *b, CUresult r,
             struct hed_worker_library *lib, const char *log)
@@ -112,12 +113,12 @@ answer_open(struct hed_worker_channel *ch, const struct hed_open_body *b, CUresu
 
         const bool taken = c->libraries[b->code] && c->libraries[b->code] != lib;
 
-        /* Release: pairs with the acquire in hed_do_open. */
+        /* Release: pairs with the acquire in hed_do_open(). */
         atomic_store_explicit(&lib->busy, false, memory_order_release);
         if (!taken)
             c->libraries[b->code] = lib;
         hed_unlock(&c->lock);
-        if (taken) { /* another channel has opened one under the same number meanwhile */
+        if (taken) { /* another channel has opened one under this number meanwhile */
             hed_worker_library_free(ch->worker, lib);
             return HED_EFORMAT;
         }
@@ -130,9 +131,9 @@ answer_open(struct hed_worker_channel *ch, const struct hed_open_body *b, CUresu
     return err || !some ? err : hed_channel_bulk_write(ch->channel, first, some);
 }
 
-/* Does it lead nowhere out of itself? */
+/* Is the image intact? */
 static bool
-check_image(const struct hed_worker_library *lib, bool strict)
+is_library_intact(const struct hed_worker_library *lib, bool strict)
 {
     return hed_linked_begins(lib->image, lib->image_size)
                ? hed_linked_is_intact(lib->image, lib->image_size, strict)
@@ -140,7 +141,7 @@ check_image(const struct hed_worker_library *lib, bool strict)
 }
 
 static CUresult
-load(struct hed_worker *w, struct hed_worker_library *lib, const struct hed_open_body *b)
+load_image(struct hed_worker *w, struct hed_worker_library *lib, const struct hed_open_body *b)
 {
     int err;
 
@@ -148,11 +149,11 @@ load(struct hed_worker *w, struct hed_worker_library *lib, const struct hed_open
     err = b->size && b->size <= HED_IMAGE_MAX
               ? hed_images_map(w->code->images, b->hash, b->size, &lib->image)
               : HED_EFORMAT;
-    if (err == HED_ENOTFOUND) /* it has never been sent, or been put out meanwhile */
+    if (err == HED_ENOTFOUND) /* never sent, or removed meanwhile */
         return CUDA_ERROR_FILE_NOT_FOUND;
     if (err)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    if (!check_image(lib, w->backend == HED_BACKEND_GPU))
+    if (!is_library_intact(lib, w->backend == HED_BACKEND_GPU))
         return CUDA_ERROR_INVALID_IMAGE;
     if (hed_linked_begins(lib->image, lib->image_size)) {
         lib->wrapper = hed_linked_wrap(lib->image, lib->image_size);
@@ -162,9 +163,10 @@ load(struct hed_worker *w, struct hed_worker_library *lib, const struct hed_open
     return hed_worker_library_load(w, lib, b);
 }
 
-/* A new one. Its number is free, and taken when the answer says so. */
+/* Creates a library. It is entered under its number, which is free, when the answer is sent. */
 static int
-create(struct hed_worker *w, const struct hed_open_body *b, struct hed_worker_library **out)
+create_worker_library(struct hed_worker *w, const struct hed_open_body *b,
+                      struct hed_worker_library **out)
 {
     struct hed_worker_library *lib = NULL;
     int err;
@@ -183,20 +185,21 @@ create(struct hed_worker *w, const struct hed_open_body *b, struct hed_worker_li
     return err;
 }
 
-/* Loads, or makes a step of linking: that may take long, so the turn is passed on. */
+/* Loads a library or does a step of linking. That may take long, so the next ticket proceeds. */
 static int
 open_library(struct hed_worker_channel *ch, struct hed_open_body *b, struct hed_worker_library *lib)
 {
     char *log = hed_arena_alloc(&ch->arena, HED_CODE_LOG_MAX, 16);
     const bool is_new = !lib;
     CUresult r;
-    int err = !log ? HED_ENOMEM : is_new ? create(ch->worker, b, &lib) : 0;
+    int err = !log ? HED_ENOMEM : is_new ? create_worker_library(ch->worker, b, &lib) : 0;
 
     if (err)
         return err;
-    atomic_store_explicit(&lib->busy, true, memory_order_relaxed); /* the turn orders it */
+    /* Relaxed: ticket order makes it visible. */
+    atomic_store_explicit(&lib->busy, true, memory_order_relaxed);
     hed_ticket_pass(ch);
-    r = b->op == HED_OPEN_LOAD ? load(ch->worker, lib, b)
+    r = b->op == HED_OPEN_LOAD ? load_image(ch->worker, lib, b)
                                : hed_worker_link(ch->worker, lib, b, &err);
     (void)hed_str_copy(log, HED_CODE_LOG_MAX, hed_jit_room_log(lib->jit));
     if (r != CUDA_SUCCESS && is_new) {
@@ -207,8 +210,8 @@ open_library(struct hed_worker_channel *ch, struct hed_open_body *b, struct hed_
 }
 
 static int
-tell_more(struct hed_worker_channel *ch, const struct hed_open_body *b,
-          struct hed_worker_library *lib)
+answer_more(struct hed_worker_channel *ch, const struct hed_open_body *b,
+            struct hed_worker_library *lib)
 {
     struct hed_open_answer a = {.kernels = lib->kernel_count, .records = lib->records.size};
 
@@ -274,8 +277,8 @@ hed_worker_variable_covers(struct hed_worker *w, uint64_t at, uint64_t size)
 }
 
 static int
-tell_variable(struct hed_worker_channel *ch, const struct hed_open_body *b,
-              struct hed_worker_library *lib)
+answer_variable(struct hed_worker_channel *ch, const struct hed_open_body *b,
+                struct hed_worker_library *lib)
 {
     const char *name = (const char *)(b + 1);
     const size_t room = b->head.size - sizeof *b;
@@ -294,7 +297,7 @@ tell_variable(struct hed_worker_channel *ch, const struct hed_open_body *b,
                           .library = lib->real, .name = name);
     a.at = at;
     a.size = size;
-    /* A managed one is in no context: it goes with its library. */
+    /* A managed variable belongs to no context, only to its library. */
     const uint64_t context = b->op == HED_OPEN_GLOBAL ? b->head.context : 0;
 
     if (r == CUDA_SUCCESS &&
@@ -303,10 +306,10 @@ tell_variable(struct hed_worker_channel *ch, const struct hed_open_body *b,
     return hed_worker_answer_with(ch, &b->head, (int)r, &a, sizeof a, 0);
 }
 
-/* Clients ask once per library, if they have managed memory. */
+/* Clients that use managed memory ask once per library. */
 static int
-tell_atomics(struct hed_worker_channel *ch, const struct hed_open_body *b,
-             const struct hed_worker_library *lib)
+answer_atomics(struct hed_worker_channel *ch, const struct hed_open_body *b,
+               const struct hed_worker_library *lib)
 {
     const struct hed_bytes image = {lib->image, (size_t)lib->image_size};
     struct hed_atomics_answer a = {.system = 0};
@@ -334,19 +337,20 @@ hed_do_open(struct hed_worker_channel *ch, struct hed_msg *m)
 
     if (b->op == HED_OPEN_LOAD || (b->op == HED_OPEN_LINK && !lib))
         return lib ? HED_EFORMAT : open_library(ch, b, NULL);
-    /* Acquire: what whoever was busy has done to it is seen. */
+    /* Acquire: pairs with the release in answer_open(); the work of the thread that was busy is
+     * visible. */
     if (!lib || atomic_load_explicit(&lib->busy, memory_order_acquire))
         return HED_EFORMAT;
     switch (b->op) {
     case HED_OPEN_LINK:
         return lib->links ? open_library(ch, b, lib) : HED_EFORMAT;
     case HED_OPEN_MORE:
-        return tell_more(ch, b, lib);
+        return answer_more(ch, b, lib);
     case HED_OPEN_GLOBAL:
     case HED_OPEN_MANAGED:
-        return lib->links ? HED_EFORMAT : tell_variable(ch, b, lib);
+        return lib->links ? HED_EFORMAT : answer_variable(ch, b, lib);
     case HED_OPEN_ATOMICS:
-        return lib->links ? HED_EFORMAT : tell_atomics(ch, b, lib);
+        return lib->links ? HED_EFORMAT : answer_atomics(ch, b, lib);
     case HED_OPEN_CLOSE:
         hed_lock(&c->lock);
         c->libraries[b->code] = NULL;

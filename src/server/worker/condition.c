@@ -1,13 +1,14 @@
 /* Graphs that are kept for their conditional handles, and conditional nodes. See graph.h.
  *
- * A handle of the driver's belongs to a graph of the driver's, and the client gets it before it
- * tells what the graph is, since kernels get it as a parameter. So a graph of that name is kept
- * from its first handle until the client forgets it, and lent to the draft when it is told.
+ * A handle of the driver belongs to a graph of the driver. The client gets the handle before it
+ * describes the graph, because kernels get it as a parameter. So the worker keeps a graph of that
+ * name from its first handle until the client forgets it, and lends it to the draft when the client
+ * describes it.
  *
  * Invariants:
- * 1. All of this is done by the channel whose message it is, in the order of tickets.
+ * 1. All of this is done by the thread that holds the current ticket.
  * 2. A kept graph is lent to one draft at a time.
- * 3. The driver gets only handles that it has given for the draft's own graph.
+ * 3. The driver only gets handles that it has created for the draft's own graph.
  */
 #include <stdlib.h>
 
@@ -16,23 +17,23 @@
 #include "server/worker/graph.h"
 #include "server/worker/worker.h"
 
-#define KEPT_MAX 4096u     /* graphs of a client */
-#define HANDLES_MAX 4096u  /* of one graph */
-#define BRANCHES_MAX 4096u /* of one node */
+#define KEPT_MAX 4096u     /* per client */
+#define HANDLES_MAX 4096u  /* per graph */
+#define BRANCHES_MAX 4096u /* per node */
 
 struct hed_kept_graph {
     struct hed_kept_graph *next;
     uint64_t name;
     CUgraph graph;
     bool lent;
-    CUgraphNode *nodes; /* from the last time that it was lent; owned */
+    CUgraphNode *nodes; /* from the last draft; owned */
     uint32_t count;
     uint32_t handle_count;
     uint64_t handles[];
 };
 
 static struct hed_kept_graph **
-find_kept(struct hed_worker *w, uint64_t name)
+find_kept_graph(struct hed_worker *w, uint64_t name)
 {
     struct hed_kept_graph **at = &w->kept_graphs;
 
@@ -64,9 +65,9 @@ keep_graph(struct hed_worker *w, uint64_t name, CUresult *r)
     return k;
 }
 
-/* The graph at a link of the list goes. */
+/* Removes the graph at a link of the list. */
 static void
-drop_kept(struct hed_worker *w, struct hed_kept_graph **at)
+drop_kept_graph(struct hed_worker *w, struct hed_kept_graph **at)
 {
     struct hed_kept_graph *k = *at;
 
@@ -77,12 +78,12 @@ drop_kept(struct hed_worker *w, struct hed_kept_graph **at)
 }
 
 static CUresult
-make_handle(struct hed_worker *w, const struct hed_graph_body *b, uint64_t *out)
+make_condition_handle(struct hed_worker *w, const struct hed_graph_body *b, uint64_t *out)
 {
     const struct hed_graph_condition *c = (const struct hed_graph_condition *)(const void *)(b + 1);
     CUgraphConditionalHandle handle = 0;
     CUresult r = CUDA_SUCCESS;
-    struct hed_kept_graph *k = *find_kept(w, b->exec);
+    struct hed_kept_graph *k = *find_kept_graph(w, b->exec);
 
     if (!k)
         k = keep_graph(w, b->exec, &r);
@@ -95,8 +96,8 @@ make_handle(struct hed_worker *w, const struct hed_graph_body *b, uint64_t *out)
                       .flags = c->flags);
     if (r == CUDA_SUCCESS)
         *out = k->handles[k->handle_count++] = handle;
-    else if (k->handle_count == 0) /* the client knows of none, and will not say that it is done */
-        drop_kept(w, find_kept(w, b->exec));
+    else if (k->handle_count == 0) /* without a handle, the client never forgets it */
+        drop_kept_graph(w, find_kept_graph(w, b->exec));
     return r;
 }
 
@@ -110,33 +111,34 @@ hed_worker_condition(struct hed_worker_channel *ch, const struct hed_graph_body 
         b->head.size < sizeof *b + sizeof(struct hed_graph_condition) || !b->exec)
         return HED_EFORMAT;
     if (hed_name_fits(b->exec, "graph"))
-        r = make_handle(ch->worker, b, &a.handle);
+        r = make_condition_handle(ch->worker, b, &a.handle);
     return hed_worker_answer_with(ch, &b->head, (int)r, &a, sizeof a, 0);
 }
 
 int
 hed_worker_forget_graph(struct hed_worker_channel *ch, const struct hed_graph_body *b)
 {
-    struct hed_kept_graph **at = find_kept(ch->worker, b->exec);
+    struct hed_kept_graph **at = find_kept_graph(ch->worker, b->exec);
     const struct hed_kept_graph *k = *at;
 
     if (!k)
         return 0;
     if (k->lent)
         return HED_EFORMAT;
-    drop_kept(ch->worker, at);
+    drop_kept_graph(ch->worker, at);
     return 0;
 }
 
 CUresult
 hed_kept_graph_lend(struct hed_worker *w, uint64_t name, struct hed_draft *to)
 {
-    struct hed_kept_graph *k = *find_kept(w, name);
+    struct hed_kept_graph *k = *find_kept_graph(w, name);
     CUresult r = CUDA_SUCCESS;
 
     if (!k || k->lent)
         return CUDA_ERROR_INVALID_HANDLE;
-    /* It was told before, and is told again: it has been instantiated twice, or changed. */
+    /* The client described it before and does so again: it is instantiated twice, or was
+     * changed. */
     while (k->count > 0 && r == CUDA_SUCCESS) {
         const CUgraphNode node = k->nodes[--k->count];
 
@@ -164,7 +166,7 @@ hed_kept_graph_return(struct hed_draft *from)
 
 /* ---- conditional nodes ----------------------------------------------------------------------- */
 
-/* Was the handle given for the graph that all these drafts are of? */
+/* Was the handle created for the graph that the drafts describe? */
 static bool
 is_own_handle(const struct hed_draft *d, uint64_t handle)
 {
@@ -177,7 +179,7 @@ is_own_handle(const struct hed_draft *d, uint64_t handle)
 }
 
 int
-hed_worker_add_choice(struct hed_worker *w, const struct hed_node_place *p, CUgraphNode *out,
+hed_worker_add_choice(struct hed_worker *w, const struct hed_node_position *p, CUgraphNode *out,
                       CUresult *r)
 {
     const struct hed_graph_choice *c = p->own;
@@ -199,6 +201,6 @@ hed_worker_add_choice(struct hed_worker *w, const struct hed_node_place *p, CUgr
     d->branches = *r == CUDA_SUCCESS ? params.conditional.phGraph_out : NULL;
     d->branch_count = c->branches;
     if (*r == CUDA_SUCCESS && !d->branches && !w->no_memory)
-        *r = CUDA_ERROR_UNKNOWN; /* a driver that tells nothing of the branches */
+        *r = CUDA_ERROR_UNKNOWN; /* the driver does not tell the branches */
     return 0;
 }

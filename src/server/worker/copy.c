@@ -1,16 +1,17 @@
 /* Bytes between the client's memory and devices: HED_MSG_COPY_IN, HED_MSG_COPY_OUT.
  *
- *   in    bulk has come ──turn──> put on the stream, straight out of the channel's memory ──> event
+ *   in    bulk has come ──ticket──> enqueued, straight out of the channel's memory ──> event
  *         ... later: the event has passed, the channel's memory is given back
- *   out   room in the channel's memory ──turn──> put on the stream, event ──pass──> event has
- *         passed ──> answer, bulk
+ *   out   room in the channel's memory ──ticket──> enqueued, event ──pass──> event has passed
+ *         ──> answer, bulk
  *
- * The turn is held only while work is put on streams: never while the client or a device is waited
- * for. A copy that the client waits for may be put on its stream a little later than its turn:
- * whatever comes between was sent while the client was waiting, so nothing orders the two.
+ * A thread holds the ticket only while it enqueues work on streams, never while it waits for the
+ * client or a device. A copy that the client waits for may be enqueued a little after its ticket
+ * was passed on. Whatever comes in between was sent while the client was waiting, so nothing orders
+ * the two.
  *
  * Invariant: `pending` has, oldest first, every span of the channel's memory that was taken and not
- * given back; a device may still read it until the entry's event has passed.
+ * given back. A device may read it until the entry's event has passed.
  */
 #include "server/worker/copy.h"
 
@@ -21,7 +22,7 @@
 #include "base/log.h"
 
 #define PENDING 64 /* messages whose bulk a device may still read */
-#define SPANS 16   /* pieces that the bulk of one message lies in */
+#define SPANS 16   /* pieces that the bulk of one message may consist of */
 
 struct span {
     void *p;
@@ -30,18 +31,18 @@ struct span {
 
 struct pending {
     size_t bytes;
-    CUevent event;    /* made when first needed */
-    uint64_t context; /* it was made in, by the client's name */
-    bool passed;      /* nothing to wait for */
+    CUevent event;    /* created when first needed */
+    uint64_t context; /* the client's name of the context that the event belongs to */
+    bool passed;      /* there is nothing to wait for */
 };
 
 struct hed_copies {
     struct pending pending[PENDING];
     unsigned first, count;
-    size_t bytes;              /* of all of them */
-    bool registered[2];        /* the channel's memory for bulk: incoming, outgoing */
-    bool refused[2];           /* and that failed: not tried again */
-    uint64_t registered_in[2]; /* the context, by the client's name */
+    size_t bytes;              /* of all entries */
+    bool registered[2];        /* the channel's memory for bulk, incoming and outgoing */
+    bool refused[2];           /* registering it failed and is not tried again */
+    uint64_t registered_in[2]; /* the client's name of the context */
     CUevent out;               /* for copies to the client */
     uint64_t out_context;
 };
@@ -66,7 +67,7 @@ hed_copy_size(const struct hed_copy *c, const struct hed_copy_side *side)
         __builtin_mul_overflow(b->width, b->height, &n) ||
         __builtin_mul_overflow(n, b->depth, &n) || n > HED_BULK_CHUNK)
         return 0;
-    /* Planes are so many rows apart: that is how the API has it. */
+    /* The API gives the distance between planes in rows. */
     if (!side->array && b->height * b->depth > 1 &&
         (side->pitch < b->width ||
          (b->depth > 1 && (side->slice % side->pitch || side->slice / side->pitch < b->height))))
@@ -151,7 +152,7 @@ copy_part(struct hed_worker *w, const struct hed_opened_copy *o, const struct pa
     return hed_worker_do(w, cuMemcpy3DAsync_v2, .pCopy = &c, .hStream = o->stream);
 }
 
-/* The largest part that begins at byte `from` and has no more than n bytes: whole planes, whole
+/* The largest part that begins at byte `from` and has at most n bytes: complete planes, complete
  * rows, or a part of a row. */
 static struct part
 part_at(const struct hed_box *b, uint64_t from, uint64_t n)
@@ -193,7 +194,7 @@ hed_copy_bytes(struct hed_worker *w, const struct hed_opened_copy *c, uint64_t f
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-/* An event that is of the channel's current context. */
+/* Makes sure that the event belongs to the channel's current context. */
 static CUresult
 fit_event(struct hed_worker_channel *ch, CUevent *event, uint64_t *context)
 {
@@ -207,9 +208,10 @@ fit_event(struct hed_worker_channel *ch, CUevent *event, uint64_t *context)
                          .Flags = CU_EVENT_DISABLE_TIMING);
 }
 
-/* Gives back what devices have read; waits for some of it while more than `most` bytes are out. */
+/* Gives back what devices have read. While more than `most` bytes are taken, it waits for the
+ * oldest. */
 static void
-give_back(struct hed_worker_channel *ch, struct hed_copies *c, size_t most)
+give_back_pending(struct hed_worker_channel *ch, struct hed_copies *c, size_t most)
 {
     while (c->count > 0) {
         struct pending *p = &c->pending[c->first];
@@ -233,7 +235,7 @@ void
 hed_copies_settle(struct hed_worker_channel *ch)
 {
     if (ch->copies)
-        give_back(ch, ch->copies, 0);
+        give_back_pending(ch, ch->copies, 0);
 }
 
 /* ---- the channel's memory -------------------------------------------------------------------- */
@@ -245,7 +247,8 @@ hed_copy_register(struct hed_worker *w, void *p, size_t n)
                          .Flags = CU_MEMHOSTREGISTER_PORTABLE) == CUDA_SUCCESS;
 }
 
-/* So that devices read and write it by themselves. It goes with the context it was done in. */
+/* Registers the channel's memory, so that devices access it directly. The registration ends with
+ * its context. */
 static void
 register_area(struct hed_worker_channel *ch, struct hed_copies *c, int direction)
 {
@@ -278,7 +281,7 @@ most_pending(struct hed_worker_channel *ch)
     return n / 2;
 }
 
-/* Adds what the next bytes lie in to the spans. */
+/* Adds n bytes at p to the spans. */
 static void
 add_span(struct span *spans, unsigned *count, void *p, size_t n)
 {
@@ -302,9 +305,10 @@ wait_for_ticket(struct hed_worker_channel *ch, const struct hed_msg *m)
     return err;
 }
 
-/* A few bytes that came in the message: the backend reads them before the call returns. */
+/* Copies a few bytes that are in the message itself. The backend reads them before the call
+ * returns. */
 static int
-copy_inside(struct hed_worker_channel *ch, const struct hed_copy_body *b, uint64_t n)
+copy_from_message(struct hed_worker_channel *ch, const struct hed_copy_body *b, uint64_t n)
 {
     struct hed_opened_copy copy;
     CUresult r;
@@ -322,7 +326,7 @@ copy_inside(struct hed_worker_channel *ch, const struct hed_copy_body *b, uint64
     return 0;
 }
 
-/* Notes that spans are out until the stream has come to here. */
+/* Notes that the spans are in use until the stream has come to this point. */
 static void
 note_pending(struct hed_worker_channel *ch, struct hed_copies *c,
              const struct hed_opened_copy *copy, CUresult r)
@@ -363,7 +367,7 @@ copy_bulk(struct hed_worker_channel *ch, struct hed_copies *c, const struct hed_
         }
     }
     if (!err && got < all)
-        return HED_EFORMAT; /* in shreds: no channel of ours does that */
+        return HED_EFORMAT; /* in very small pieces, which none of our channels makes */
     if (!err)
         err = wait_for_ticket(ch, &b->head);
     if (err)
@@ -396,14 +400,14 @@ hed_do_copy_in(struct hed_worker_channel *ch, struct hed_msg *m)
     if (n == 0 || !ch->worker->memory || (m->bulk != 0 && m->bulk != n))
         return HED_EFORMAT;
     if (m->bulk == 0)
-        return copy_inside(ch, b, n);
-    give_back(ch, c, most_pending(ch));
+        return copy_from_message(ch, b, n);
+    give_back_pending(ch, c, most_pending(ch));
     return copy_bulk(ch, c, b, n);
 }
 
 /* ---- out ------------------------------------------------------------------------------------- */
 
-/* What is to come before this answer comes now: while the channel's memory is not being filled. */
+/* Sends deferred copies before this answer, as long as the channel's memory is not being filled. */
 static CUresult
 deliver_first(struct hed_worker_channel *ch, const struct hed_msg *m, int *err)
 {
@@ -418,10 +422,10 @@ deliver_first(struct hed_worker_channel *ch, const struct hed_msg *m, int *err)
     return r;
 }
 
-/* The answer has them inside. The copy was opened in this message's turn: what it names and where
- * it lies is not looked at again, since others may change that by now. */
+/* Answers with the bytes inside the message. The copy was opened while this thread held the ticket;
+ * its handles and addresses are not checked again, since others may change them by now. */
 static int
-answer_inside(struct hed_worker_channel *ch, const struct hed_opened_copy *copy, CUresult r)
+answer_with_bytes(struct hed_worker_channel *ch, const struct hed_opened_copy *copy, CUresult r)
 {
     const struct hed_copy_body *b = copy->body;
     const uint64_t n = hed_copy_size(&b->copy, &b->copy.from);
@@ -434,8 +438,8 @@ answer_inside(struct hed_worker_channel *ch, const struct hed_opened_copy *copy,
     hed_ticket_pass(ch);
     if (r == CUDA_SUCCESS && !ch->worker->no_memory) {
         r = hed_copy_bytes(ch->worker, copy, 0, p, n);
-        /* A copy of one row has waited already. But only a wait makes NVIDIA's driver hand out what
-         * kernels have printed, as a blocking copy of the program's own would. */
+        /* A copy of one row has waited already. But NVIDIA's driver passes on what kernels have
+         * printed only in a wait, as it would in a blocking copy of the program's own. */
         if (r == CUDA_SUCCESS)
             r = hed_worker_do(ch->worker, cuStreamSynchronize, .hStream = copy->stream);
     }
@@ -443,7 +447,7 @@ answer_inside(struct hed_worker_channel *ch, const struct hed_opened_copy *copy,
     return err ? err : hed_worker_answer(ch, &b->head, (int)r, p, r == CUDA_SUCCESS ? n : 0);
 }
 
-/* Puts the copy on its stream, and waits for it. The turn is passed on. */
+/* Enqueues the copy and waits for it. The next ticket proceeds meanwhile. */
 static CUresult
 fill_spans(struct hed_worker_channel *ch, struct hed_copies *c, const struct hed_opened_copy *copy,
            CUresult r, const struct span *spans, unsigned count)
@@ -456,7 +460,7 @@ fill_spans(struct hed_worker_channel *ch, struct hed_copies *c, const struct hed
         r = fit_event(ch, &c->out, &c->out_context);
     }
     if (!w->no_memory && !c->registered[1])
-        hed_ticket_pass(ch); /* each of them waits */
+        hed_ticket_pass(ch); /* because each of the copies waits */
     for (unsigned i = 0; i < count && r == CUDA_SUCCESS && !w->no_memory; i++) {
         r = hed_copy_bytes(w, copy, from, spans[i].p, spans[i].n);
         from += spans[i].n;
@@ -469,7 +473,7 @@ fill_spans(struct hed_worker_channel *ch, struct hed_copies *c, const struct hed
     return r;
 }
 
-/* opened: the copy was, in this message's turn, with that result. */
+/* `opened` means that the copy was opened while this thread held the ticket, with the result r. */
 static int
 answer_bulk(struct hed_worker_channel *ch, struct hed_copies *c, struct hed_opened_copy *copy,
             bool opened, CUresult r)
@@ -498,7 +502,8 @@ answer_bulk(struct hed_worker_channel *ch, struct hed_copies *c, struct hed_open
     r = fill_spans(ch, c, copy, r, spans, count);
     err = hed_print_deliver(ch);
     memset(&a, 0, sizeof a);
-    /* The place has been taken: bytes come also if it failed, and mean nothing then. */
+    /* The space has been taken, so bytes are sent even if the copy failed. They mean nothing
+     * then. */
     if (!err)
         err = hed_worker_answer_with(ch, &b->head, (int)r, &a, sizeof a, all);
     for (unsigned i = 0; i < count && !err; i++)
@@ -532,6 +537,6 @@ hed_do_copy_out(struct hed_worker_channel *ch, struct hed_msg *m)
         return err;
     if (delivered != CUDA_SUCCESS)
         return hed_worker_answer(ch, m, (int)delivered, NULL, 0);
-    return n <= HED_COPY_INSIDE ? answer_inside(ch, &copy, r)
+    return n <= HED_COPY_INSIDE ? answer_with_bytes(ch, &copy, r)
                                 : answer_bulk(ch, c, &copy, opened, r);
 }

@@ -1,12 +1,13 @@
 /* Copies to the client's memory that nobody waits for: HED_MSG_COPY_DEFERRED.
  *
- *   turn: memory of ours ──> put on the stream, event ──> list
+ *   in ticket order: memory of ours ──> enqueued on the stream, event ──> list
  *   before an answer, on any channel: those whose event has passed are sent as HED_MSG_DATA
  *
  * Invariants:
- * 1. Whether events have passed is looked at by one thread at a time; others wait until it has
- *    taken out what goes. So when a channel's answer is made, all that had come by then has been
- *    counted in `delivered`, and the client waits until so many have arrived, on whatever channels.
+ * 1. Only one thread at a time checks which events have passed; others wait until it has taken out
+ *    the pieces to send. So when a channel makes an answer, all pieces that were finished by then
+ *    have been counted in `delivered`, and the client waits until that many have arrived, on
+ *    whatever channels.
  * 2. A copy that failed is delivered too, without its bytes.
  */
 #include <stdlib.h>
@@ -16,9 +17,10 @@
 #include "base/err.h"
 #include "server/worker/copy.h"
 
-#define BYTES_MAX (UINT64_C(96) << 20) /* the client keeps to less: HED_DEFERRED_MAX there */
+/* Bytes of all pieces. The client stays below that: its HED_DEFERRED_MAX is smaller. */
+#define BYTES_MAX (UINT64_C(96) << 20)
 #define PIECES_MAX 65536u
-#define CLASSES 6          /* of memory: 32 KiB, 64 KiB, ... 1 MiB */
+#define CLASSES 6          /* of buffers: 32 KiB, 64 KiB, ... 1 MiB */
 #define CLASS_LEAST 32768u /* bytes */
 
 struct buffer {
@@ -28,12 +30,12 @@ struct buffer {
 
 struct piece {
     struct piece *next;
-    struct hed_data data; /* as it is sent */
+    struct hed_data data; /* the message that is sent */
     uint64_t bytes;
-    uint64_t number; /* the client waits for all up to one that an answer names */
+    uint64_t number; /* an answer names a number, and the client waits for all up to it */
     void *p;
     unsigned class;
-    CUevent event; /* NULL: nothing to wait for */
+    CUevent event; /* NULL if there is nothing to wait for */
     bool failed;
 };
 
@@ -45,7 +47,7 @@ struct hed_deferred_copies {
     struct buffer *free[CLASSES];
     uint64_t bytes;
     uint32_t pieces;
-    _Atomic uint32_t waiting; /* pieces in the list, or being looked at */
+    _Atomic uint32_t waiting; /* pieces in the list or being checked */
     _Atomic uint64_t delivered;
 };
 
@@ -65,14 +67,14 @@ hed_deferred_copies_create(void)
 bool
 hed_copies_are_deferred(struct hed_worker *w)
 {
-    /* Relaxed: what this client's thread has sent before is seen, since turns are ordered. */
+    /* Relaxed: what this client's thread has sent before is visible, because of ticket order. */
     return atomic_load_explicit(&w->memory->deferred->waiting, memory_order_relaxed) > 0;
 }
 
 uint64_t
 hed_copies_delivered(struct hed_worker *w)
 {
-    /* Relaxed: this thread has looked itself, or waited for who did. */
+    /* Relaxed: this thread has checked itself, or has waited for the thread that did. */
     return w->memory ? atomic_load_explicit(&w->memory->deferred->delivered, memory_order_relaxed)
                      : 0;
 }
@@ -85,7 +87,7 @@ class_size(unsigned class)
     return (size_t)CLASS_LEAST << class;
 }
 
-/* A page of any host's fits into the least class twice, or is one. */
+/* A page of any host fits at least twice into the smallest class, or is as large. */
 static void *
 take_buffer(struct hed_worker *w, unsigned class)
 {
@@ -108,7 +110,7 @@ take_buffer(struct hed_worker *w, unsigned class)
     if (p == MAP_FAILED)
         return NULL;
     if (!w->no_memory)
-        (void)hed_copy_register(w, p, size); /* else the copy waits: slow, not wrong */
+        (void)hed_copy_register(w, p, size); /* else the copy waits, which is slow but right */
     return p;
 }
 
@@ -118,7 +120,7 @@ give_buffer(struct hed_deferred_copies *t, unsigned class, void *p)
     struct buffer *b = malloc(sizeof *b);
 
     if (!b)
-        return; /* it is lost; the process is about to be, too */
+        return; /* the memory is lost, but the process is about to end, too */
     b->p = p;
     hed_lock(&t->lock);
     b->next = t->free[class];
@@ -129,7 +131,7 @@ give_buffer(struct hed_deferred_copies *t, unsigned class, void *p)
 /* ---- taking them on -------------------------------------------------------------------------- */
 
 static bool
-enough(struct hed_deferred_copies *t, uint64_t n)
+is_too_much(struct hed_deferred_copies *t, uint64_t n)
 {
     hed_lock(&t->lock);
 
@@ -144,7 +146,7 @@ enough(struct hed_deferred_copies *t, uint64_t n)
 }
 
 static CUresult
-put_on_stream(struct hed_worker_channel *ch, const struct hed_copy_body *b, struct piece *q)
+enqueue_piece(struct hed_worker_channel *ch, const struct hed_copy_body *b, struct piece *q)
 {
     struct hed_worker *w = ch->worker;
     struct hed_opened_copy c;
@@ -170,7 +172,7 @@ hed_do_copy_deferred(struct hed_worker_channel *ch, struct hed_msg *m)
     struct piece *q;
     CUresult r;
 
-    if (n == 0 || !w->memory || m->bulk || enough(w->memory->deferred, n))
+    if (n == 0 || !w->memory || m->bulk || is_too_much(w->memory->deferred, n))
         return HED_EFORMAT;
     t = w->memory->deferred;
     q = calloc(1, sizeof *q);
@@ -182,22 +184,23 @@ hed_do_copy_deferred(struct hed_worker_channel *ch, struct hed_msg *m)
     q->data.to = b->copy.to;
     q->data.box = b->copy.box;
     q->p = take_buffer(w, q->class);
-    r = q->p ? put_on_stream(ch, b, q) : CUDA_ERROR_OUT_OF_MEMORY;
+    r = q->p ? enqueue_piece(ch, b, q) : CUDA_ERROR_OUT_OF_MEMORY;
     q->failed = r != CUDA_SUCCESS;
     hed_worker_failed(w, m->context, r);
     hed_lock(&t->lock);
     *t->last = q;
     t->last = &q->next;
     hed_unlock(&t->lock);
-    atomic_fetch_add_explicit(&t->waiting, 1, memory_order_relaxed); /* hed_copies_are_deferred */
+    /* Relaxed: see hed_copies_are_deferred(). */
+    atomic_fetch_add_explicit(&t->waiting, 1, memory_order_relaxed);
     return 0;
 }
 
 /* ---- delivering ------------------------------------------------------------------------------ */
 
-/* Has the piece come? Failures are told, too. */
+/* Is the piece ready to be sent? Failed ones are. */
 static bool
-has_come(struct hed_worker *w, struct piece *q)
+is_ready_to_send(struct hed_worker *w, struct piece *q)
 {
     CUresult r;
 
@@ -210,9 +213,9 @@ has_come(struct hed_worker *w, struct piece *q)
     return true;
 }
 
-/* The list, for one thread to look through. NULL: it is empty. */
+/* Takes the list, so that one thread can go through it. NULL if it is empty. */
 static struct piece *
-begin_look(struct hed_deferred_copies *t)
+take_pieces(struct hed_deferred_copies *t)
 {
     hed_lock(&t->lock);
     while (t->looking)
@@ -229,10 +232,10 @@ begin_look(struct hed_deferred_copies *t)
     return all;
 }
 
-/* What has not come goes back, before what was added meanwhile; the rest is counted as sent. */
+/* Puts the unfinished pieces back, before those added meanwhile, and counts the others as sent. */
 static void
-end_look(struct hed_deferred_copies *t, struct piece *left, struct piece **last, struct piece *go,
-         uint32_t sent)
+return_pieces(struct hed_deferred_copies *t, struct piece *left, struct piece **last,
+              struct piece *go, uint32_t sent)
 {
     uint64_t number;
 
@@ -271,7 +274,7 @@ send_piece(struct hed_worker_channel *ch, struct piece *q)
 }
 
 static void
-forget(struct hed_worker *w, struct piece *q)
+free_piece(struct hed_worker *w, struct piece *q)
 {
     struct hed_deferred_copies *t = w->memory->deferred;
 
@@ -299,9 +302,9 @@ hed_copies_deliver(struct hed_worker_channel *ch)
 
     if (!t || !hed_copies_are_deferred(w))
         return 0;
-    for (struct piece *q = begin_look(t); q; q = next) {
+    for (struct piece *q = take_pieces(t); q; q = next) {
         next = q->next;
-        if (has_come(w, q)) {
+        if (is_ready_to_send(w, q)) {
             *end = q;
             end = &q->next;
             sent++;
@@ -313,12 +316,12 @@ hed_copies_deliver(struct hed_worker_channel *ch)
     *end = NULL;
     *last = NULL;
     if (sent || left)
-        end_look(t, left, last, go, sent);
+        return_pieces(t, left, last, go, sent);
     for (struct piece *q = go; q; q = next) {
         next = q->next;
         if (!err)
             err = send_piece(ch, q);
-        forget(w, q);
+        free_piece(w, q);
     }
     return err;
 }

@@ -1,4 +1,4 @@
-/* What is told of kernels. See library.h. */
+/* Descriptions of kernels for the client. See library.h. */
 #include <string.h>
 
 #include "base/number.h"
@@ -7,11 +7,11 @@
 #include "server/worker/worker.h"
 
 #define SMALL_IMAGE (1u << 20) /* bytes */
-#define BLOCK_MAX 1024         /* threads: what every device takes */
+#define BLOCK_MAX 1024         /* threads that every device supports */
 
 static void
-put_params(struct hed_worker *w, CUkernel kernel, struct hed_buf *out, uint32_t *count,
-           uint32_t *bytes)
+describe_kernel_params(struct hed_worker *w, CUkernel kernel, struct hed_buf *out, uint32_t *count,
+                       uint32_t *bytes)
 {
     *bytes = 0;
     for (*count = 0; *count < HED_PARAMS_MAX; ++*count) {
@@ -32,7 +32,7 @@ put_params(struct hed_worker *w, CUkernel kernel, struct hed_buf *out, uint32_t 
 }
 
 static CUresult
-get_attributes(struct hed_worker *w, CUkernel kernel, int device, int32_t *to)
+describe_attributes(struct hed_worker *w, CUkernel kernel, int device, int32_t *to)
 {
     CUfunction f = NULL;
 
@@ -41,7 +41,8 @@ get_attributes(struct hed_worker *w, CUkernel kernel, int device, int32_t *to)
             hed_worker_do(w, cuKernelGetAttribute, .pi = &to[i], .attrib = (CUfunction_attribute)i,
                           .kernel = kernel, .dev = device);
 
-        /* Where no context is needed for it on this device; else in the current one. */
+        /* Some devices need no context for this. Otherwise the function in the current context is
+         * asked. */
         if (r != CUDA_SUCCESS && !f)
             r = hed_worker_do(w, cuKernelGetFunction, .pFunc = &f, .kernel = kernel);
         if (f)
@@ -65,14 +66,14 @@ hed_worker_record(struct hed_worker *w, struct hed_worker_library *lib, uint32_t
 
     hed_buf_add(out, &k, sizeof k);
     if (describe) {
-        r = get_attributes(w, lib->kernels[index], device, k.attributes);
-        put_params(w, lib->kernels[index], out, &k.params, &lib->param_bytes[index]);
+        r = describe_attributes(w, lib->kernels[index], device, k.attributes);
+        describe_kernel_params(w, lib->kernels[index], out, &k.params, &lib->param_bytes[index]);
     }
     if (r == CUDA_SUCCESS)
         r = hed_worker_do(w, cuKernelGetName, .name = &name, .hfunc = lib->kernels[index]);
     if (r != CUDA_SUCCESS)
         return r;
-    /* Large images of a GPU are read only for a kernel that has bounds at all. */
+    /* A large image for a GPU is read only if the kernel has bounds at all. */
     if (describe && (w->backend == HED_BACKEND_CPU || lib->image_size < SMALL_IMAGE ||
                      k.attributes[CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK] < BLOCK_MAX)) {
         if (!lib->required)
@@ -97,6 +98,6 @@ hed_worker_param_bytes(struct hed_worker *w, struct hed_worker_library *lib, uin
     uint32_t count;
 
     if (lib->param_bytes[index] == HED_PARAMS_UNKNOWN)
-        put_params(w, lib->kernels[index], NULL, &count, &lib->param_bytes[index]);
+        describe_kernel_params(w, lib->kernels[index], NULL, &count, &lib->param_bytes[index]);
     return lib->param_bytes[index];
 }

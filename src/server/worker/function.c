@@ -39,7 +39,8 @@ hed_worker_function_add(struct hed_worker *w, uint64_t name, CUfunction real, ui
     return 0;
 }
 
-/* To a driver, a function whose context or library has gone is an address of anything. */
+/* A function must be forgotten with its context or library, because its handle then means nothing
+ * to the driver. */
 void
 hed_worker_functions_forget(struct hed_worker *w, uint64_t context, const void *library)
 {

@@ -1,14 +1,14 @@
-/* HED_MSG_GRAPH: executable graphs, told by the client node by node. See wire.h.
+/* HED_MSG_GRAPH: executable graphs, which the client describes node by node. See wire.h.
  *
  *   begin ──> a draft ──node──node──> make: instantiated or updated under the client's name
- *               ├── begin ──> a draft inside ──node──> child: a node of the draft outside
+ *               ├── begin ──> an inner draft ──node──> child: a node of the outer draft
  *               └── branch ──> a draft of the last node's graph ──node──> end
  *
- * Each channel has its own drafts. The first failure of the backend is kept in the outermost draft:
- * what follows is counted and not done, and the end says it.
+ * Each channel has its own drafts. The outermost draft remembers the backend's first failure. What
+ * follows it is counted but not done, and the end reports the failure.
  *
- * Invariant: a draft's nodes are the backend's handles in the order they were told; positions from
- * the client are less than their number.
+ * Invariant: a draft's nodes are the backend's handles in the client's order; positions from the
+ * client are less than their number.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@
 struct hed_drafts {
     struct hed_draft *top;
     unsigned depth;
-    CUresult failed; /* the first failure since the outermost was begun */
+    CUresult failed; /* the first failure since the outermost draft began */
 };
 
 static void
@@ -42,7 +42,7 @@ drop_draft(struct hed_worker *w, struct hed_drafts *d)
     free(t);
 }
 
-/* A new draft on top of the others. */
+/* Adds a draft on top of the others. */
 static int
 push_draft(struct hed_worker_channel *ch)
 {
@@ -66,14 +66,14 @@ push_draft(struct hed_worker_channel *ch)
 }
 
 static int
-begin_graph(struct hed_worker_channel *ch, const struct hed_graph_body *b)
+begin_draft(struct hed_worker_channel *ch, const struct hed_graph_body *b)
 {
     const int err = push_draft(ch);
     struct hed_drafts *d = ch->drafts;
 
     if (err)
         return err;
-    if (b->exec && d->depth > 1) /* only the outermost is kept */
+    if (b->exec && d->depth > 1) /* only the outermost graph is kept */
         return HED_EFORMAT;
     if (d->failed == CUDA_SUCCESS)
         d->failed = b->exec ? hed_kept_graph_lend(ch->worker, b->exec, d->top)
@@ -81,7 +81,7 @@ begin_graph(struct hed_worker_channel *ch, const struct hed_graph_body *b)
     return 0;
 }
 
-/* A graph of the conditional node that was told last. */
+/* Begins a graph of the conditional node that was described last. */
 static int
 begin_branch(struct hed_worker_channel *ch, const struct hed_graph_body *b)
 {
@@ -110,7 +110,7 @@ end_branch(struct hed_worker_channel *ch)
 /* ---- steps ----------------------------------------------------------------------------------- */
 
 static bool
-has_room(struct hed_draft *t)
+make_room_for_node(struct hed_draft *t)
 {
     if (t->count < t->room)
         return true;
@@ -125,10 +125,11 @@ has_room(struct hed_draft *t)
     return true;
 }
 
-/* What follows the body: positions of a draft's nodes, and the node's own. */
+/* Reads what follows the body: the positions of earlier nodes of the draft, then the node's own
+ * part. */
 static int
-find_place(struct hed_worker_channel *ch, const struct hed_graph_body *b, struct hed_draft *t,
-           struct hed_node_place *p)
+read_position(struct hed_worker_channel *ch, const struct hed_graph_body *b, struct hed_draft *t,
+              struct hed_node_position *p)
 {
     const uint32_t rest = b->head.size - (uint32_t)sizeof *b;
     const uint32_t *positions = (const uint32_t *)(const void *)(b + 1);
@@ -152,12 +153,12 @@ find_place(struct hed_worker_channel *ch, const struct hed_graph_body *b, struct
             return HED_EFORMAT;
         p->after[i] = t->nodes[positions[i]];
     }
-    return has_room(t) ? 0 : HED_ELIMIT;
+    return make_room_for_node(t) ? 0 : HED_ELIMIT;
 }
 
-/* The branches of a node that was not added are told all the same. */
+/* The client describes the branches even of a node that was not added. */
 static int
-expect_branches(struct hed_draft *t, const struct hed_node_place *p)
+expect_branches(struct hed_draft *t, const struct hed_node_position *p)
 {
     const struct hed_graph_choice *c = p->own;
 
@@ -169,12 +170,12 @@ expect_branches(struct hed_draft *t, const struct hed_node_place *p)
 }
 
 static int
-take_node(struct hed_worker_channel *ch, const struct hed_graph_body *b)
+add_node(struct hed_worker_channel *ch, const struct hed_graph_body *b)
 {
     struct hed_drafts *d = ch->drafts;
     CUgraphNode made = NULL;
-    struct hed_node_place p;
-    int err = d && d->top ? find_place(ch, b, d->top, &p) : HED_EFORMAT;
+    struct hed_node_position p;
+    int err = d && d->top ? read_position(ch, b, d->top, &p) : HED_EFORMAT;
 
     if (!err && d->failed == CUDA_SUCCESS)
         err = hed_worker_add_node(ch, b->type, &p, &made, &d->failed);
@@ -185,15 +186,15 @@ take_node(struct hed_worker_channel *ch, const struct hed_graph_body *b)
     return err;
 }
 
-/* The draft on top becomes a node of the one outside of it. */
+/* Adds the top draft as a node to the draft outside it. */
 static int
 end_child(struct hed_worker_channel *ch, const struct hed_graph_body *b)
 {
     struct hed_drafts *d = ch->drafts;
     CUgraphNode made = NULL;
-    struct hed_node_place p;
-    int err =
-        d && d->depth > 1 && !d->top->borrowed ? find_place(ch, b, d->top->outer, &p) : HED_EFORMAT;
+    struct hed_node_position p;
+    int err = d && d->depth > 1 && !d->top->borrowed ? read_position(ch, b, d->top->outer, &p)
+                                                     : HED_EFORMAT;
 
     if (err)
         return err;
@@ -206,9 +207,10 @@ end_child(struct hed_worker_channel *ch, const struct hed_graph_body *b)
     return 0;
 }
 
-/* An executable graph takes over what the draft does; where it cannot, a new one takes its name. */
+/* Updates the executable graph of that name with the draft. If that is not possible, a new one
+ * takes its name. */
 static CUresult
-instantiate(struct hed_worker *w, CUgraph graph, const struct hed_graph_body *b)
+instantiate_draft(struct hed_worker *w, CUgraph graph, const struct hed_graph_body *b)
 {
     uint64_t real = 0;
     CUgraphExec made = NULL;
@@ -246,7 +248,7 @@ make_exec(struct hed_worker_channel *ch, const struct hed_graph_body *b)
     if (!d || d->depth != 1)
         return HED_EFORMAT;
     if (d->failed == CUDA_SUCCESS)
-        d->failed = instantiate(ch->worker, d->top->graph, b);
+        d->failed = instantiate_draft(ch->worker, d->top->graph, b);
     drop_draft(ch->worker, d);
     if (b->head.flags & HED_MSG_WANTS_ANSWER)
         return hed_worker_answer(ch, &b->head, (int)d->failed, NULL, 0);
@@ -280,9 +282,9 @@ hed_do_graph(struct hed_worker_channel *ch, struct hed_msg *m)
 
     switch (b->op) {
     case HED_GRAPH_BEGIN:
-        return begin_graph(ch, b);
+        return begin_draft(ch, b);
     case HED_GRAPH_NODE:
-        return take_node(ch, b);
+        return add_node(ch, b);
     case HED_GRAPH_CHILD:
         return end_child(ch, b);
     case HED_GRAPH_BRANCH:

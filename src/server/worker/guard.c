@@ -1,10 +1,10 @@
-/* Which calls a client may have made, and with which addresses.
+/* Which calls a client may make, and with which addresses.
  *
- * Only those that the remote backend sends (travel= in the spec): what can travel at all
- * (gen/cuda_travel.h) is far more, and every call is a way into the driver. Calls that make, map or
- * free memory have messages of their own, under the lease (memory.c). All that a call touches must
- * be the client's memory: what it has mapped, or variables of its modules. The spec says how far a
- * call reaches (extent=); calls with travel="guard" are checked by a function of their own here.
+ * Only calls that the remote backend sends are allowed (travel= in the spec). Far more could travel
+ * (gen/cuda_travel.h), but every call is a way into the driver. Calls that create, map or free
+ * memory have messages of their own, under the lease (memory.c). All memory that a call touches
+ * must be the client's: what it has mapped, or variables of its modules. The spec says how far a
+ * call reaches (extent=). Calls with travel="guard" are checked by a function of their own here.
  */
 #include "gen/cuda_sets.h"
 #include "gen/cuda_work.h"
@@ -12,7 +12,7 @@
 #include "server/worker/memory.h"
 
 static CUresult
-verdict(bool reaches)
+result_of_check(bool reaches)
 {
     return reaches ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
@@ -24,8 +24,8 @@ hed_memory_reaches(struct hed_worker *w, uint64_t at, uint64_t size)
            hed_worker_variable_covers(w, at, size);
 }
 
-/* Bytes from the first to the last of rows and planes. Rows that would overlap are refused: a
- * driver may take a pitch of 0 to mean the width. */
+/* Checks all bytes from the first to the last, over rows and planes. Rows that would overlap are
+ * refused, since a driver may take a pitch of 0 to mean the width. */
 static bool
 reaches_box(struct hed_worker *w, uint64_t at, uint64_t pitch, uint64_t slice,
             const CUDA_MEMCPY3D_v2 *c)
@@ -44,7 +44,7 @@ reaches_box(struct hed_worker *w, uint64_t at, uint64_t pitch, uint64_t slice,
            !__builtin_add_overflow(span, c->WidthInBytes, &span) && hed_memory_reaches(w, at, span);
 }
 
-/* A side of a copy as this client sends it: the address is that of the first byte. */
+/* Checks one side of a copy as our client sends it: the address is that of the first byte. */
 static bool
 reaches_side(struct hed_worker *w, const CUDA_MEMCPY3D_v2 *c, bool to)
 {
@@ -72,7 +72,7 @@ reaches_values(struct hed_worker *w, const struct hed_cuStreamBatchMemOp_v2 *a)
         const bool narrow = op->operation == CU_STREAM_MEM_OP_WAIT_VALUE_32 ||
                             op->operation == CU_STREAM_MEM_OP_WRITE_VALUE_32;
 
-        /* Both kinds have the address in the same place; barriers and flushes have none. */
+        /* Both kinds have the address at the same offset; barriers and flushes have none. */
         if (wide || narrow) {
             if (!hed_memory_reaches(w, op->waitValue.address, wide ? 8 : 4))
                 return false;
@@ -84,7 +84,7 @@ reaches_values(struct hed_worker *w, const struct hed_cuStreamBatchMemOp_v2 *a)
     return true;
 }
 
-/* What a texture or a surface is of. */
+/* Checks the memory of a texture or a surface. */
 static bool
 reaches_resource(struct hed_worker *w, const CUDA_RESOURCE_DESC_v1 *d)
 {
@@ -100,7 +100,7 @@ reaches_resource(struct hed_worker *w, const CUDA_RESOURCE_DESC_v1 *d)
     case CU_RESOURCE_TYPE_LINEAR:
         return hed_memory_reaches(w, d->res.linear.devPtr, d->res.linear.sizeInBytes);
     case CU_RESOURCE_TYPE_PITCH2D:
-        /* The last row need not have all of its pitch; but it has that of the first byte. */
+        /* The last row need not be as long as the pitch, but its first byte must be there. */
         return d->res.pitch2D.height > 0 &&
                !__builtin_mul_overflow(d->res.pitch2D.pitchInBytes, d->res.pitch2D.height - 1,
                                        &bytes) &&
@@ -118,28 +118,28 @@ guard_cuMemcpy3DAsync_v2(struct hed_worker *w, const struct hed_cuMemcpy3DAsync_
 {
     const CUDA_MEMCPY3D_v2 *c = a->pCopy;
 
-    return verdict(c && reaches_side(w, c, false) && reaches_side(w, c, true));
+    return result_of_check(c && reaches_side(w, c, false) && reaches_side(w, c, true));
 }
 
 static CUresult
 guard_cuStreamBatchMemOp_v2(struct hed_worker *w, const struct hed_cuStreamBatchMemOp_v2 *a)
 {
-    return verdict(reaches_values(w, a));
+    return result_of_check(reaches_values(w, a));
 }
 
 static CUresult
 guard_cuTexObjectCreate(struct hed_worker *w, const struct hed_cuTexObjectCreate *a)
 {
-    return verdict(reaches_resource(w, a->pResDesc));
+    return result_of_check(reaches_resource(w, a->pResDesc));
 }
 
 static CUresult
 guard_cuSurfObjectCreate(struct hed_worker *w, const struct hed_cuSurfObjectCreate *a)
 {
-    return verdict(reaches_resource(w, a->pResDesc));
+    return result_of_check(reaches_resource(w, a->pResDesc));
 }
 
-/* Heaps of kernels are memory of the device that no lease is asked for: one that is larger than all
+/* Heaps of kernels are device memory that needs no lease. A heap that is larger than all the memory
  * that the client could have is refused. */
 static CUresult
 guard_cuCtxSetLimit(struct hed_worker *w, const struct hed_cuCtxSetLimit *a)
@@ -183,6 +183,6 @@ hed_memory_guard(struct hed_worker *w, enum hed_cuda_call id, const void *args)
     switch ((int)id) {
         HED_CUDA_GUARD(GUARD)
     default:
-        return verdict(reaches_extents(w, id, args));
+        return result_of_check(reaches_extents(w, id, args));
     }
 }

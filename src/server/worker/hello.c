@@ -1,4 +1,4 @@
-/* The beginning of a session: hello, the backend, what there is to know of its devices.
+/* The beginning of a session: the hello, the backend, and the description of its devices.
  *
  * A hello that does not fit (another version, other calls, no token) is answered with the reason,
  * before anything runs.
@@ -17,18 +17,18 @@
 #include "server/worker/worker.h"
 #include "wire/link/link.h"
 
-#define SLOTS 8192                      /* words of the page of slots */
+#define SLOTS 8192                      /* words in the page of slots */
 #define KEPT_BACK (UINT64_C(512) << 20) /* bytes of a GPU that are not leased: contexts, code */
 
 /* ---- checks ---------------------------------------------------------------------------------- */
 
 static bool
-is_text(const char *s, size_t room)
+ends_in_room(const char *s, size_t room)
 {
     return memchr(s, 0, room) != NULL;
 }
 
-/* What is shown has zeros behind it, to the end; so has what it is compared with. */
+/* Compares all of the room for a token, which is padded with zeros on both sides. */
 static bool
 same_token(const char *token, const struct hed_hello *h)
 {
@@ -45,8 +45,8 @@ hed_worker_check_hello(const struct hed_worker *w, const struct hed_hello *h, bo
     const struct hed_transport *t = hed_transport_by_id(h->transport);
 
     if (h->head.kind != HED_MSG_HELLO || h->head.size != sizeof *h ||
-        !is_text(h->version, sizeof h->version) || !is_text(h->name, sizeof h->name) ||
-        !is_text(h->visible, sizeof h->visible) || !is_text(h->token, sizeof h->token)) {
+        !ends_in_room(h->version, sizeof h->version) || !ends_in_room(h->name, sizeof h->name) ||
+        !ends_in_room(h->visible, sizeof h->visible) || !ends_in_room(h->token, sizeof h->token)) {
         hed_why_set(why, "this is no hello");
         return HED_EFORMAT;
     }
@@ -117,7 +117,7 @@ start_backend(struct hed_worker *w, struct hed_why *why)
 /* ---- devices --------------------------------------------------------------------------------- */
 
 static void
-tell_nvml(struct hed_worker *w, int i, struct hed_wire_device *d)
+describe_by_nvml(struct hed_worker *w, int i, struct hed_wire_device *d)
 {
     static const char *const names[] = {
         [NVML_DEVICE_ARCH_KEPLER] = "kepler",
@@ -172,7 +172,7 @@ tell_nvml(struct hed_worker *w, int i, struct hed_wire_device *d)
 }
 
 static void
-tell_attributes(struct hed_worker *w, int i, struct hed_wire_device *d)
+describe_attributes_of(struct hed_worker *w, int i, struct hed_wire_device *d)
 {
     for (int a = 1; a < HED_WIRE_ATTRIBUTES; a++) {
         int value = 0;
@@ -180,7 +180,7 @@ tell_attributes(struct hed_worker *w, int i, struct hed_wire_device *d)
         if (hed_worker_do(w, cuDeviceGetAttribute, .pi = &value, .attrib = (CUdevice_attribute)a,
                           .dev = i) != CUDA_SUCCESS)
             continue;
-        /* A backend that does nothing knows nothing either. */
+        /* A backend that does no work knows no attributes. */
         if (w->no_memory && value == 0)
             continue;
         d->attributes[a] = value;
@@ -193,10 +193,10 @@ tell_attributes(struct hed_worker *w, int i, struct hed_wire_device *d)
     d->pci_slot = d->attributes[CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID];
 }
 
-/* Nothing is known of a device of the backend that does nothing. It gets what programs, and
- * NVIDIA's runtime, need to go on: the limits of a GPU, and 0 for every other attribute. */
+/* Makes up a device for the backend that does no work: it gets what programs and NVIDIA's runtime
+ * need to continue, the limits of a GPU, and 0 for every other attribute. */
 static void
-make_up(struct hed_wire_device *d)
+make_up_device(struct hed_wire_device *d)
 {
     static const struct {
         CUdevice_attribute attribute;
@@ -234,7 +234,7 @@ make_up(struct hed_wire_device *d)
 }
 
 static void
-tell_device(struct hed_worker *w, int i, struct hed_wire_device *d)
+describe_device(struct hed_worker *w, int i, struct hed_wire_device *d)
 {
     size_t memory = 0;
     CUuuid uuid;
@@ -252,20 +252,20 @@ tell_device(struct hed_worker *w, int i, struct hed_wire_device *d)
     d->index = i;
     d->real = w->backend == HED_BACKEND_GPU;
     (void)hed_str_copy(d->short_name, sizeof d->short_name, "remote");
-    tell_attributes(w, i, d);
+    describe_attributes_of(w, i, d);
     d->clusters = d->real && d->attributes[CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH] != 0;
     d->accepts_newer_ptx = w->backend == HED_BACKEND_CPU;
     if (w->no_memory)
-        make_up(d);
+        make_up_device(d);
     else
-        tell_nvml(w, i, d);
+        describe_by_nvml(w, i, d);
 
-    /* What can be leased in all; the same from every worker. */
+    /* How much may be leased in all; every worker computes the same. */
     const uint64_t back = d->real ? KEPT_BACK : 0;
 
     if (w->start->ledger)
         atomic_store_explicit(&w->start->ledger->total[i], d->memory > back ? d->memory - back : 0,
-                              memory_order_relaxed); /* one word */
+                              memory_order_relaxed); /* a single word */
 }
 
 int
@@ -276,7 +276,7 @@ hed_worker_tell_devices(struct hed_worker_channel *ch)
 
         if (!d)
             return HED_EIO;
-        tell_device(ch->worker, i, d);
+        describe_device(ch->worker, i, d);
 
         const int err = hed_channel_end(ch->channel, sizeof *d, i + 1 == ch->worker->device_count);
 

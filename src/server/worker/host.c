@@ -1,19 +1,19 @@
 /* Functions that run in the client, in the order of a stream here; and marks. See worker.h.
  *
- *   HED_MSG_HOST ──> cuLaunchHostFunc(tell) ... its turn ──> HED_MSG_RUN on the callback channel
- *                                               tell waits <── the same back: it has been run
+ *   HED_MSG_HOST ──> cuLaunchHostFunc ... the stream comes to it ──> HED_MSG_RUN, callback channel
+ *                                  run_in_client() waits <── the same back: it has been run
  *
- * The stream waits because the function that the driver calls waits: as it would if the program's
- * own function were called there. Only the driver's thread for such functions is held up, no
+ * The stream waits because the function that the driver calls waits, just as if the program's own
+ * function were called there. That blocks only the driver's thread for such functions, never a
  * channel.
  *
- * A mark makes a stream write a number into the page of slots that the client reads: by the device
- * itself where it can, else by a function that the driver calls.
+ * A mark makes a stream write a number into the page of slots that the client reads. The device
+ * writes it if it can, otherwise a function that the driver calls.
  *
  * Invariants:
- * 1. What the client sends on the callback channel is believed only if it answers a call that was
- *    made; anything else ends the session.
- * 2. Nobody waits for the client at the end: the process just goes.
+ * 1. A message on the callback channel is believed only if it answers a call that was made.
+ *    Anything else ends the session.
+ * 2. At the end of a session nothing waits for the client: the process just exits.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,27 +24,28 @@
 #include "base/log.h"
 #include "server/worker/worker.h"
 
-#define SLOT_FIRST 16   /* before that the page has other words */
-#define CHANNEL_MS 5000 /* for the callback channel, which was opened before, to be here */
+#define SLOT_FIRST 16 /* the words before that have other uses */
+/* How long to wait for the callback channel, which the client has opened before. */
+#define CHANNEL_MS 5000
 
 struct hed_host_call {
-    struct hed_host_call *next; /* h->waiting */
+    struct hed_host_call *next; /* in h->waiting */
     struct hed_worker *worker;
     uint64_t id, stream, number; /* the client's */
-    uint64_t token;              /* of the message that waits to be answered */
+    uint64_t token;              /* identifies the message that waits for its answer */
 };
 
 struct hed_worker_host {
     struct hed_lock lock; /* rank HED_RANK_HOST; guards all of this */
     pthread_cond_t changed;
-    struct hed_channel *channel; /* the callback channel; NULL: not there yet */
-    bool ended;                  /* it was, and is no more */
+    struct hed_channel *channel; /* the callback channel; NULL if it has not come yet */
+    bool ended;                  /* the callback channel has come and is gone */
     uint64_t tokens;
     struct hed_host_call *waiting;
-    CUdeviceptr slots_at; /* where devices see them; 0: not registered (any more) */
+    CUdeviceptr slots_at; /* their device address; 0 if they are not registered */
 };
 
-/* ---- telling the client ---------------------------------------------------------------------- */
+/* ---- running in the client ------------------------------------------------------------------- */
 
 static int
 send_run_locked(struct hed_worker_host *h, const struct hed_host_call *c, CUresult status,
@@ -75,10 +76,10 @@ is_waiting_locked(const struct hed_worker_host *h, uint64_t token)
     return c != NULL;
 }
 
-/* wait: until it has been run. A call in a graph may be under way more than once: the note of that
- * is this function's own. */
+/* Sends the function to the client and, with `wait`, waits until it has been run. A call in a graph
+ * may be under way more than once, so each run is noted on this function's own stack. */
 static void
-tell(const struct hed_host_call *call, CUresult status, bool wait)
+run_in_client(const struct hed_host_call *call, CUresult status, bool wait)
 {
     struct hed_worker_host *h = call->worker->host;
     struct hed_host_call note = *call;
@@ -101,13 +102,13 @@ tell(const struct hed_host_call *call, CUresult status, bool wait)
     hed_unlock(&h->lock);
 }
 
-/* The driver's thread for such things. */
+/* Runs on the driver's thread for such functions. */
 static void
 on_host(void *data)
 {
     struct hed_host_call *c = data;
 
-    tell(c, CUDA_SUCCESS, true);
+    run_in_client(c, CUDA_SUCCESS, true);
     free(c);
 }
 
@@ -117,15 +118,15 @@ on_callback(CUstream stream, CUresult status, void *data)
     struct hed_host_call *c = data;
 
     (void)stream;
-    tell(c, status, true);
+    run_in_client(c, status, true);
     free(c);
 }
 
 /* ---- the callback channel -------------------------------------------------------------------- */
 
-/* An answer: whoever waits for it goes on. */
+/* An answer from the client: wakes the thread that waits for it. */
 static int
-take_back(struct hed_worker_host *h, const struct hed_msg *m)
+take_run_answer(struct hed_worker_host *h, const struct hed_msg *m)
 {
     struct hed_host_call **at;
 
@@ -135,7 +136,7 @@ take_back(struct hed_worker_host *h, const struct hed_msg *m)
     for (at = &h->waiting; *at && (*at)->token != m->reserved; at = &(*at)->next)
         continue;
 
-    /* Those that nobody waits for are answered, too. */
+    /* Calls that nobody waits for are answered, too. */
     const bool known = *at || (m->reserved >= 1 && m->reserved <= h->tokens);
 
     if (*at) {
@@ -146,7 +147,7 @@ take_back(struct hed_worker_host *h, const struct hed_msg *m)
     return known ? 0 : HED_EFORMAT;
 }
 
-/* On a thread of its own, which reads here from now on. */
+/* Runs on a thread of its own, which reads the channel from now on. */
 int
 hed_worker_callback_channel(struct hed_worker *w, struct hed_channel *channel)
 {
@@ -171,7 +172,7 @@ hed_worker_callback_channel(struct hed_worker *w, struct hed_channel *channel)
     while (!err) {
         err = hed_channel_next(channel, -1, &m);
         if (!err)
-            err = take_back(h, m);
+            err = take_run_answer(h, m);
     }
     if (err != HED_EIO) {
         hed_error(SERVER, "a client sent nonsense on its callback channel; its session ends");
@@ -187,7 +188,7 @@ hed_worker_callback_channel(struct hed_worker *w, struct hed_channel *channel)
 /* ---- functions ------------------------------------------------------------------------------- */
 
 static struct hed_host_call *
-make_call(struct hed_worker *w, uint64_t id, uint64_t stream, uint64_t number)
+make_host_call(struct hed_worker *w, uint64_t id, uint64_t stream, uint64_t number)
 {
     struct hed_host_call *c = calloc(1, sizeof *c);
 
@@ -200,10 +201,11 @@ make_call(struct hed_worker *w, uint64_t id, uint64_t stream, uint64_t number)
     return c;
 }
 
-/* The client opens its callback channel before it sends the first function, but that may be let in
- * a little later. A client that never opened one would wait for ever, and its streams with it. */
+/* The client opens its callback channel before it sends the first function, but the channel may be
+ * accepted a little later. A client that never opened one would wait for ever, and its streams with
+ * it. */
 static bool
-has_channel(struct hed_worker_host *h)
+wait_for_callback_channel(struct hed_worker_host *h)
 {
     struct timespec end = {0};
     bool has;
@@ -211,7 +213,7 @@ has_channel(struct hed_worker_host *h)
 
     hed_lock(&h->lock);
     if (!h->channel && !h->ended) {
-        (void)clock_gettime(CLOCK_REALTIME, &end); /* the condition's clock */
+        (void)clock_gettime(CLOCK_REALTIME, &end); /* the condition variable's clock */
         end.tv_sec += CHANNEL_MS / 1000;
     }
     while (!h->channel && !h->ended && err == 0)
@@ -227,12 +229,12 @@ hed_do_host(struct hed_worker_channel *ch, struct hed_msg *m)
     const struct hed_host_body *b = (const struct hed_host_body *)m;
     struct hed_worker *w = ch->worker;
     struct hed_host_call *c;
-    CUresult r = CUDA_ERROR_INVALID_HANDLE; /* a stream that could not be made, or nonsense */
+    CUresult r = CUDA_ERROR_INVALID_HANDLE; /* the stream could not be created, or never existed */
     CUstream stream;
 
-    if (!w->host || !has_channel(w->host))
+    if (!w->host || !wait_for_callback_channel(w->host))
         return HED_EFORMAT;
-    c = make_call(w, b->id, m->stream, m->number);
+    c = make_host_call(w, b->id, m->stream, m->number);
     if (!c)
         return HED_ENOMEM;
     if (hed_worker_stream(ch, m, &stream) == 0)
@@ -242,17 +244,18 @@ hed_do_host(struct hed_worker_channel *ch, struct hed_msg *m)
                                       .userData = c);
     if (r != CUDA_SUCCESS)
         hed_worker_failed(w, m->context, r);
-    /* Where nobody calls it: those that are run in any case are, and the others are forgotten. */
+    /* Nothing will call the function: those that are run in any case are run now, the others are
+     * forgotten. */
     if (r != CUDA_SUCCESS || w->no_memory) {
         hed_ticket_pass(ch);
-        tell(c, r, false);
+        run_in_client(c, r, false);
         free(c);
     }
     return 0;
 }
 
-/* A function is about to run and wants what was copied before its turn. Whoever has the turn may be
- * waiting for that very function to end, so this is not in the order. */
+/* A function is about to run and needs the bytes that were copied before it. The thread that holds
+ * the current ticket may be waiting for that very function, so this message has no ticket. */
 int
 hed_do_fetch(struct hed_worker_channel *ch, struct hed_msg *m)
 {
@@ -268,7 +271,8 @@ struct mark {
     uint64_t number;
 };
 
-/* Release: what the stream did before is seen by whoever reads the number (remote/stream.c). */
+/* Release: pairs with the acquire in remote/stream.c. A client that reads the number sees what the
+ * stream did before. */
 static void
 write_slot(void *data)
 {
@@ -295,7 +299,7 @@ mark_by_host(struct hed_worker *w, CUstream stream, _Atomic uint64_t *slot, uint
     return r;
 }
 
-/* Lets devices write the slots; the registration goes with the context that was current then. */
+/* Lets devices write the slots. The registration ends with the context that is current now. */
 static CUdeviceptr
 register_slots(struct hed_worker *w)
 {
@@ -311,7 +315,8 @@ register_slots(struct hed_worker *w)
     return at;
 }
 
-/* By the device. After its context has gone the page is registered anew, once. */
+/* Lets the device write the mark. If the context of the registration is gone, the page is
+ * registered once more. */
 static CUresult
 mark_by_device(struct hed_worker *w, CUstream stream, uint32_t slot, uint64_t number)
 {
@@ -345,11 +350,11 @@ hed_do_mark(struct hed_worker_channel *ch, struct hed_msg *m)
         return 0;
     }
     if (w->no_memory) {
-        /* Release: as in write_slot. */
+        /* Release: as in write_slot(). */
         atomic_store_explicit(&w->slots[slot], m->number, memory_order_release);
         return 0;
     }
-    /* Only whoever has the turn is here. */
+    /* Only the thread that holds the current ticket comes here. */
     if (w->memops) {
         r = mark_by_device(w, stream, (uint32_t)slot, m->number);
         w->memops = r != CUDA_ERROR_NOT_SUPPORTED && r != CUDA_ERROR_INVALID_VALUE;

@@ -19,29 +19,28 @@
 #include "base/number.h"
 #include "wire/code.h"
 
-#define FOLDER_MAX (UINT64_C(16) << 30) /* bytes of all files; the oldest go first */
+#define FOLDER_MAX (UINT64_C(16) << 30) /* bytes of all files; the oldest are removed first */
 #define MEMORY_MAX (UINT64_C(2) << 30)  /* bytes of images without a folder */
-#define MEMORY_COUNT 128                /* and their number: each has a descriptor */
+#define MEMORY_COUNT 128                /* their number; each has a descriptor */
 #define ARRIVING_MAX (UINT64_C(2) << 30)
-#define CHARGE_LEAST \
-    (UINT64_C(1) << 20) /* bytes that a file counts as at least: a folder of so
-                                          * many is looked through for every image */
-#define STALE_S 3600    /* a file that has been arriving for so long has been left by somebody */
+/* Bytes that a file counts as at least, since all files are looked at for every new image. */
+#define CHARGE_LEAST (UINT64_C(1) << 20)
+#define STALE_S 3600 /* a file that has been arriving for so long was abandoned */
 #define ARRIVING_PREFIX "arriving-"
 
-/* An image that is coming in. */
+/* An image that is arriving. */
 struct arriving {
     struct arriving *next;
     const void *channel;
     uint8_t hash[HED_HASH_SIZE];
     uint64_t size, got;
     int fd;
-    int err; /* it cannot be kept: the rest is dropped */
+    int err; /* the image cannot be stored: the rest is dropped */
     char temporary[PATH_MAX];
     struct hed_hash state;
 };
 
-/* One in memory. */
+/* An image in memory. */
 struct kept {
     struct kept *next;
     uint8_t hash[HED_HASH_SIZE];
@@ -50,8 +49,8 @@ struct kept {
 };
 
 struct hed_images {
-    char folder[PATH_MAX - 2 * HED_HASH_TEXT]; /* "": none */
-    struct hed_lock lock;                      /* rank HED_RANK_IMAGES; guards what follows */
+    char folder[PATH_MAX - 2 * HED_HASH_TEXT]; /* "" for none */
+    struct hed_lock lock;                      /* rank HED_RANK_IMAGES; guards the following */
     struct arriving *arriving;
     struct kept *kept; /* newest first */
     uint64_t kept_bytes;
@@ -61,7 +60,7 @@ struct hed_images {
 /* ---- the folder ------------------------------------------------------------------------------ */
 
 static bool
-is_ours(const char *folder)
+is_private_folder(const char *folder)
 {
     struct stat s;
 
@@ -80,7 +79,7 @@ hed_images_create(const char *folder)
     hed_lock_init(&i->lock, HED_RANK_IMAGES);
     if (!folder || !folder[0])
         return i;
-    if (strlen(folder) < sizeof i->folder && is_ours(folder))
+    if (strlen(folder) < sizeof i->folder && is_private_folder(folder))
         memcpy(i->folder, folder, strlen(folder) + 1);
     else
         hed_warn(SERVER, "%s is not a folder that only this user writes to: no images are kept",
@@ -89,7 +88,7 @@ hed_images_create(const char *folder)
 }
 
 static void
-path_of(const struct hed_images *i, const uint8_t *hash, char out[PATH_MAX])
+image_path(const struct hed_images *i, const uint8_t *hash, char out[PATH_MAX])
 {
     char text[HED_HASH_TEXT];
 
@@ -97,14 +96,15 @@ path_of(const struct hed_images *i, const uint8_t *hash, char out[PATH_MAX])
 }
 
 static uint64_t
-charge(uint64_t size)
+charged_size(uint64_t size)
 {
     return size < CHARGE_LEAST ? CHARGE_LEAST : size;
 }
 
-/* Bytes in the folder; *oldest is the file to go first. Files that never arrived go at once. */
+/* The bytes in the folder. *oldest is the file to remove first. Abandoned files are removed at
+ * once. */
 static uint64_t
-look_around(const struct hed_images *i, char oldest[PATH_MAX], uint64_t *oldest_size)
+measure_folder(const struct hed_images *i, char oldest[PATH_MAX], uint64_t *oldest_size)
 {
     DIR *d = opendir(i->folder);
     const time_t now = time(NULL);
@@ -124,8 +124,8 @@ look_around(const struct hed_images *i, char oldest[PATH_MAX], uint64_t *oldest_
             continue;
         }
         if (strlen(e->d_name) != HED_HASH_TEXT - 1)
-            continue; /* none of ours */
-        bytes += charge((uint64_t)s.st_size);
+            continue; /* not one of our files */
+        bytes += charged_size((uint64_t)s.st_size);
         if (!oldest[0] || s.st_mtime < first) {
             first = s.st_mtime;
             *oldest_size = (uint64_t)s.st_size;
@@ -138,12 +138,12 @@ look_around(const struct hed_images *i, char oldest[PATH_MAX], uint64_t *oldest_
 }
 
 static void
-make_room(const struct hed_images *i, uint64_t size)
+make_room_for_image(const struct hed_images *i, uint64_t size)
 {
     char oldest[PATH_MAX];
     uint64_t gone;
 
-    while (look_around(i, oldest, &gone) + charge(size) > FOLDER_MAX && oldest[0])
+    while (measure_folder(i, oldest, &gone) + charged_size(size) > FOLDER_MAX && oldest[0])
         if (unlink(oldest) != 0 && errno != ENOENT)
             return;
 }
@@ -151,7 +151,7 @@ make_room(const struct hed_images *i, uint64_t size)
 /* ---- finding --------------------------------------------------------------------------------- */
 
 static struct kept *
-kept_locked(struct hed_images *i, const uint8_t *hash, uint64_t size)
+find_kept_image_locked(struct hed_images *i, const uint8_t *hash, uint64_t size)
 {
     struct kept *k = i->kept;
 
@@ -160,21 +160,21 @@ kept_locked(struct hed_images *i, const uint8_t *hash, uint64_t size)
     return k;
 }
 
-/* A descriptor of the image, the caller's; -1: it is not there. */
+/* Opens the image for the caller; -1 if it is not there. */
 static int
-find(struct hed_images *i, const uint8_t *hash, uint64_t size)
+open_stored_image(struct hed_images *i, const uint8_t *hash, uint64_t size)
 {
     char path[PATH_MAX];
     struct stat s;
     int fd = -1;
 
     if (i->folder[0]) {
-        path_of(i, hash, path);
+        image_path(i, hash, path);
         fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
         if (fd < 0)
             return -1;
         if (fstat(fd, &s) == 0 && S_ISREG(s.st_mode) && (uint64_t)s.st_size == size) {
-            (void)futimens(fd, NULL); /* used: not the oldest any more */
+            (void)futimens(fd, NULL); /* it was used, so it is no longer the oldest */
             return fd;
         }
         (void)close(fd);
@@ -182,7 +182,7 @@ find(struct hed_images *i, const uint8_t *hash, uint64_t size)
     }
     hed_lock(&i->lock);
 
-    const struct kept *k = kept_locked(i, hash, size);
+    const struct kept *k = find_kept_image_locked(i, hash, size);
 
     if (k)
         fd = fcntl(k->fd, F_DUPFD_CLOEXEC, 0);
@@ -193,7 +193,7 @@ find(struct hed_images *i, const uint8_t *hash, uint64_t size)
 bool
 hed_images_has(struct hed_images *i, const uint8_t hash[HED_HASH_SIZE], uint64_t size)
 {
-    const int fd = find(i, hash, size);
+    const int fd = open_stored_image(i, hash, size);
 
     if (fd >= 0)
         (void)close(fd);
@@ -203,7 +203,7 @@ hed_images_has(struct hed_images *i, const uint8_t hash[HED_HASH_SIZE], uint64_t
 /* ---- arriving -------------------------------------------------------------------------------- */
 
 static void
-drop(struct arriving *a)
+drop_arriving(struct arriving *a)
 {
     if (a->temporary[0])
         (void)unlink(a->temporary);
@@ -212,9 +212,9 @@ drop(struct arriving *a)
     free(a);
 }
 
-/* Takes a channel's out of the list: it is that channel's thread's alone then. */
+/* Takes a channel's image out of the list. Only that channel's thread uses it then. */
 static struct arriving *
-take(struct hed_images *i, const void *channel)
+take_arriving(struct hed_images *i, const void *channel)
 {
     struct arriving **at = &i->arriving;
 
@@ -231,7 +231,7 @@ take(struct hed_images *i, const void *channel)
 }
 
 static void
-put_back(struct hed_images *i, struct arriving *a)
+return_arriving(struct hed_images *i, struct arriving *a)
 {
     hed_lock(&i->lock);
     a->next = i->arriving;
@@ -240,7 +240,7 @@ put_back(struct hed_images *i, struct arriving *a)
 }
 
 static uint64_t
-all_arriving(struct hed_images *i)
+count_arriving_bytes(struct hed_images *i)
 {
     uint64_t bytes = 0;
 
@@ -251,10 +251,10 @@ all_arriving(struct hed_images *i)
     return bytes;
 }
 
-/* A file in the folder. Where the system can, one without a name: it goes with this process,
- * however that ends, so that clients who come and go fill no disk. */
+/* Creates a file in the folder, without a name if the system can do that. Such a file disappears
+ * with this process, however it ends, so that clients that come and go cannot fill the disk. */
 static int
-make_file(const struct hed_images *i, struct arriving *a)
+make_image_file(const struct hed_images *i, struct arriving *a)
 {
     const int fd = open(i->folder, O_TMPFILE | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR);
 
@@ -269,9 +269,9 @@ make_file(const struct hed_images *i, struct arriving *a)
     return named;
 }
 
-/* Gives a file that has none a name, for a moment. */
+/* Gives a file without a name a temporary one. */
 static bool
-name_file(const struct hed_images *i, struct arriving *a)
+name_image_file(const struct hed_images *i, struct arriving *a)
 {
     char self[64];
 
@@ -280,7 +280,7 @@ name_file(const struct hed_images *i, struct arriving *a)
     (void)snprintf(self, sizeof self, "/proc/self/fd/%d", a->fd);
     (void)snprintf(a->temporary, sizeof a->temporary, "%s/%s%d-%d", i->folder, ARRIVING_PREFIX,
                    (int)getpid(), a->fd);
-    (void)unlink(a->temporary); /* of a process that had this number before */
+    (void)unlink(a->temporary); /* left by an earlier process of this number */
     if (linkat(AT_FDCWD, self, AT_FDCWD, a->temporary, AT_SYMLINK_FOLLOW) == 0 ||
         linkat(a->fd, "", AT_FDCWD, a->temporary, AT_EMPTY_PATH) == 0)
         return true;
@@ -289,7 +289,7 @@ name_file(const struct hed_images *i, struct arriving *a)
 }
 
 static struct arriving *
-begin(struct hed_images *i, const void *channel, const uint8_t *hash, uint64_t size)
+begin_arriving(struct hed_images *i, const void *channel, const uint8_t *hash, uint64_t size)
 {
     struct arriving *a = calloc(1, sizeof *a);
 
@@ -300,8 +300,8 @@ begin(struct hed_images *i, const void *channel, const uint8_t *hash, uint64_t s
     memcpy(a->hash, hash, HED_HASH_SIZE);
     hed_hash_init(&a->state);
     if (i->folder[0]) {
-        make_room(i, size);
-        a->fd = make_file(i, a);
+        make_room_for_image(i, size);
+        a->fd = make_image_file(i, a);
     } else {
         a->fd = memfd_create("heddle-image", MFD_CLOEXEC);
     }
@@ -331,7 +331,8 @@ write_piece(struct arriving *a, const unsigned char *p, size_t n)
     }
 }
 
-/* In memory: the oldest make room. What is mapped of them stays. */
+/* Stores the image in memory and removes the oldest ones to make room. Their mappings stay
+ * valid. */
 static int
 keep_in_memory(struct hed_images *i, struct arriving *a)
 {
@@ -362,9 +363,9 @@ keep_in_memory(struct hed_images *i, struct arriving *a)
     return 0;
 }
 
-/* All of it is here: it gets its name if it is what it was said to be. */
+/* All pieces are here: gives the image its name if its hash is right. */
 static int
-finish(struct hed_images *i, struct arriving *a)
+finish_arriving(struct hed_images *i, struct arriving *a)
 {
     uint8_t hash[HED_HASH_SIZE];
     char path[PATH_MAX];
@@ -376,8 +377,8 @@ finish(struct hed_images *i, struct arriving *a)
         return HED_EFORMAT;
     if (!i->folder[0])
         return keep_in_memory(i, a);
-    path_of(i, hash, path);
-    if (fchmod(a->fd, S_IRUSR | S_IWUSR) != 0 || !name_file(i, a) ||
+    image_path(i, hash, path);
+    if (fchmod(a->fd, S_IRUSR | S_IWUSR) != 0 || !name_image_file(i, a) ||
         rename(a->temporary, path) != 0)
         return HED_EIO;
     a->temporary[0] = '\0';
@@ -388,37 +389,37 @@ int
 hed_images_add(struct hed_images *i, const void *channel, const uint8_t hash[HED_HASH_SIZE],
                uint64_t size, uint64_t offset, const void *p, size_t n, bool *complete)
 {
-    struct arriving *a = take(i, channel);
+    struct arriving *a = take_arriving(i, channel);
     int err = 0;
 
     *complete = false;
-    if (offset == 0 && a) { /* the one before was given up */
-        drop(a);
+    if (offset == 0 && a) { /* the image before was given up */
+        drop_arriving(a);
         a = NULL;
     }
     if (offset == 0 && size > 0 && size <= HED_IMAGE_MAX) {
-        if (all_arriving(i) + size > ARRIVING_MAX)
+        if (count_arriving_bytes(i) + size > ARRIVING_MAX)
             return HED_ELIMIT;
-        a = begin(i, channel, hash, size);
+        a = begin_arriving(i, channel, hash, size);
         if (!a)
             return HED_ENOMEM;
     }
     if (!a || a->got != offset || a->size != size || n == 0 || n > size - offset ||
         memcmp(a->hash, hash, HED_HASH_SIZE) != 0) {
         if (a)
-            drop(a);
+            drop_arriving(a);
         return HED_EFORMAT;
     }
     hed_hash_add(&a->state, p, n);
     write_piece(a, p, n);
     a->got += n;
     if (a->got < a->size) {
-        put_back(i, a);
+        return_arriving(i, a);
         return 0;
     }
-    err = finish(i, a);
+    err = finish_arriving(i, a);
     *complete = err == 0;
-    drop(a);
+    drop_arriving(a);
     return err;
 }
 
@@ -435,12 +436,12 @@ mapped_size(uint64_t size)
 int
 hed_images_map(struct hed_images *i, const uint8_t hash[HED_HASH_SIZE], uint64_t size, void **out)
 {
-    const int fd = find(i, hash, size);
+    const int fd = open_stored_image(i, hash, size);
     void *p;
 
     if (fd < 0)
         return HED_ENOTFOUND;
-    /* The page behind it: text ends with a 0 wherever it ends. */
+    /* A page of zeros follows, so that text always ends with a 0. */
     p = mmap(NULL, mapped_size(size), PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p != MAP_FAILED && mmap(p, size, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) == MAP_FAILED) {
         hed_images_unmap(p, size);
@@ -468,7 +469,7 @@ hed_images_free(struct hed_images *i)
         struct arriving *a = i->arriving;
 
         i->arriving = a->next;
-        drop(a);
+        drop_arriving(a);
     }
     while (i->kept) {
         struct kept *k = i->kept;

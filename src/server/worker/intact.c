@@ -1,7 +1,8 @@
-/* Whole images. See intact.h.
+/* Checks that images are intact. See intact.h.
  *
- * NVIDIA's driver looks for the compiler's options of an entry with PTX without asking whether
- * there are any: without, it follows whatever is at the beginning of the entry, out of the image.
+ * NVIDIA's driver looks for the compiler options of an entry with PTX without asking whether there
+ * are any. If there are none, it follows whatever is at the beginning of the entry, out of the
+ * image.
  */
 #include "server/worker/intact.h"
 
@@ -13,9 +14,9 @@
 #include "fatbin/elf.h"
 #include "fatbin/fatbin.h"
 
-#define TEXT_LOOK 4 /* bytes by which text is known */
+#define TEXT_LOOK 4 /* bytes that must look like text */
 
-/* Segments are not what our own reader looks at, but a loader does. */
+/* Our own reader does not look at segments, but a loader does. */
 static bool
 segments_are_intact(struct hed_bytes b)
 {
@@ -103,10 +104,10 @@ entry_is_intact(const struct hed_fatbin_entry *e, bool strict)
            cubin_is_intact(e->stored);
 }
 
-/* The 0 behind it ends it. What else a driver knows begins with other bytes: a wrapper, say, which
- * holds the address of an image. */
+/* Text ends with the 0 after the image. Everything else that a driver knows begins with other
+ * bytes, for example a wrapper that holds the address of an image. */
 static bool
-is_text(struct hed_bytes b)
+is_image_text(struct hed_bytes b)
 {
     for (size_t i = 0; i < b.size && i < TEXT_LOOK; i++) {
         const uint8_t c = b.data[i];
@@ -131,7 +132,7 @@ hed_image_is_intact(const void *image, uint64_t size, bool strict)
     if (hed_cubin_begins(b))
         return cubin_is_intact(b);
     if (!hed_fatbin_begins(b, &said))
-        return is_text(b);
+        return is_image_text(b);
     if (said > size || hed_fatbin_walk(b, &w, NULL) != 0)
         return false;
     while ((r = hed_fatbin_next(&w, &e, NULL)) > 0)

@@ -1,4 +1,4 @@
-/* Launches: checked, translated, and on to the backend. The way most messages go. */
+/* Launches: checked, translated and passed on to the backend. Most messages are launches. */
 #include <string.h>
 
 #include "base/err.h"
@@ -11,10 +11,10 @@
 
 _Static_assert(sizeof(CUlaunchAttribute) == 72, "as wire.h has it");
 
-/* Those that are numbers and nothing else: no handle, and no address but one that is a hint. What
- * is not known here could be anything. */
+/* Attributes that are plain numbers: no handles, and no addresses except as a hint. Unknown ones
+ * could be anything. */
 static bool
-can_travel(const CUlaunchAttribute *a)
+can_attribute_travel(const CUlaunchAttribute *a)
 {
     switch (a->id) {
     case CU_LAUNCH_ATTRIBUTE_IGNORE:
@@ -47,8 +47,8 @@ launch_plain(struct hed_worker *w, const struct hed_launch_body *b, CUfunction f
 }
 
 static CUresult
-launch_with(struct hed_worker *w, const struct hed_launch_body *b, CUfunction f, CUstream stream,
-            void **extra)
+launch_with_attributes(struct hed_worker *w, const struct hed_launch_body *b, CUfunction f,
+                       CUstream stream, void **extra)
 {
     CUlaunchAttribute attributes[ATTRIBUTES_MAX];
     const CUlaunchConfig config = {.gridDimX = b->grid[0],
@@ -64,7 +64,7 @@ launch_with(struct hed_worker *w, const struct hed_launch_body *b, CUfunction f,
 
     memcpy(attributes, b + 1, b->attributes * sizeof *attributes);
     for (uint32_t i = 0; i < b->attributes; i++)
-        if (!can_travel(&attributes[i]))
+        if (!can_attribute_travel(&attributes[i]))
             return CUDA_ERROR_NOT_SUPPORTED;
     return hed_worker_do(w, cuLaunchKernelEx, .config = &config, .f = f, .extra = extra);
 }
@@ -81,7 +81,8 @@ hed_do_launch(struct hed_worker_channel *ch, struct hed_msg *m)
         m->size - sizeof *b < b->attributes * sizeof(CUlaunchAttribute) + b->params)
         return HED_EFORMAT;
     f = hed_worker_function(w->code, b->function);
-    /* A program that unloads in one thread what it launches in another; or it was never loaded. */
+    /* The program unloads in one thread what it launches in another, or the code was never
+     * loaded. */
     if (!f || hed_worker_stream(ch, m, &stream) != 0) {
         hed_worker_failed(w, m->context, CUDA_ERROR_INVALID_HANDLE);
         return 0;
@@ -94,8 +95,9 @@ hed_do_launch(struct hed_worker_channel *ch, struct hed_msg *m)
                             b->attributes * sizeof(CUlaunchAttribute);
     void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, params, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
                      CU_LAUNCH_PARAM_END};
-    const CUresult r = b->attributes ? launch_with(w, b, f->real, stream, size ? extra : NULL)
-                                     : launch_plain(w, b, f->real, stream, size ? extra : NULL);
+    const CUresult r = b->attributes
+                           ? launch_with_attributes(w, b, f->real, stream, size ? extra : NULL)
+                           : launch_plain(w, b, f->real, stream, size ? extra : NULL);
 
     if (r != CUDA_SUCCESS)
         hed_worker_failed(w, m->context, r);

@@ -1,8 +1,8 @@
 /* Loading libraries. See library.h.
  *
- * NVIDIA's driver compiles a library when something of it is first needed, and tells then what is
- * wrong with it; a module it compiles at once. So what is to be a module is taken into its context
- * at once.
+ * NVIDIA's driver compiles a library when something in it is first needed, and only then reports
+ * what is wrong with it. It compiles a module at once. So a library that will be used as a module
+ * is loaded into its context at once.
  */
 #include "server/worker/library.h"
 
@@ -15,14 +15,14 @@
 #include "server/worker/required.h"
 #include "server/worker/worker.h"
 
-#define DESCRIBE_ALL 64 /* one of no more kernels is described as a whole */
+#define DESCRIBE_ALL 64 /* a library with no more kernels is described completely */
 #define LOG_ROOM (HED_CODE_LOG_MAX / 2)
 
 /* ---- options --------------------------------------------------------------------------------- */
 
-/* Those that are numbers and nothing else. */
+/* Options that are plain numbers. */
 static bool
-can_travel(uint32_t option)
+can_option_travel(uint32_t option)
 {
     switch (option) {
     case CU_JIT_WALL_TIME:
@@ -44,7 +44,7 @@ can_travel(uint32_t option)
 }
 
 static void
-add(struct hed_jit_room *j, CUjit_option option, uint64_t value)
+add_option(struct hed_jit_room *j, CUjit_option option, uint64_t value)
 {
     j->options[j->count] = option;
     j->values[j->count++] = (void *)(uintptr_t)value;
@@ -57,10 +57,10 @@ add_logs(struct hed_jit_room *j)
     if (!j->error)
         return HED_ENOMEM;
     j->info = j->error + LOG_ROOM;
-    add(j, CU_JIT_ERROR_LOG_BUFFER, (uint64_t)(uintptr_t)j->error);
-    add(j, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, LOG_ROOM);
-    add(j, CU_JIT_INFO_LOG_BUFFER, (uint64_t)(uintptr_t)j->info);
-    add(j, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, LOG_ROOM);
+    add_option(j, CU_JIT_ERROR_LOG_BUFFER, (uint64_t)(uintptr_t)j->error);
+    add_option(j, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, LOG_ROOM);
+    add_option(j, CU_JIT_INFO_LOG_BUFFER, (uint64_t)(uintptr_t)j->info);
+    add_option(j, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, LOG_ROOM);
     return 0;
 }
 
@@ -80,8 +80,8 @@ hed_jit_room_create(const struct hed_open_body *b, struct hed_jit_room **out)
     if (b->log)
         err = add_logs(j);
     for (uint32_t i = 0; i < b->options && !err; i++) {
-        if (can_travel(options[i].option))
-            add(j, (CUjit_option)options[i].option, options[i].value);
+        if (can_option_travel(options[i].option))
+            add_option(j, (CUjit_option)options[i].option, options[i].value);
         else
             err = HED_EFORMAT;
     }
@@ -112,17 +112,18 @@ hed_jit_room_log(const struct hed_jit_room *j)
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-/* To describe a kernel is to load it: NVIDIA's driver does that when a kernel is first needed, and
- * libraries have many that never are. A module's are few and used. */
+/* To describe a kernel is to load it. NVIDIA's driver loads a kernel when it is first needed, and
+ * libraries have many kernels that never are. Modules have few, and use them. */
 static bool
 describes_all(const struct hed_worker *w, const struct hed_open_body *b, unsigned kernels)
 {
     return kernels <= DESCRIBE_ALL && (w->backend != HED_BACKEND_GPU || b->flags & HED_OPEN_NOW);
 }
 
-/* Names of all kernels, and perhaps the rest of them. */
+/* Sends the names of all kernels, and their descriptions if describes_all(). */
 static CUresult
-enumerate(struct hed_worker *w, struct hed_worker_library *lib, const struct hed_open_body *b)
+enumerate_kernels(struct hed_worker *w, struct hed_worker_library *lib,
+                  const struct hed_open_body *b)
 {
     unsigned n = 0;
     CUresult r = hed_worker_do(w, cuLibraryGetKernelCount, .count = &n, .lib = lib->real);
@@ -165,7 +166,7 @@ hed_worker_library_load(struct hed_worker *w, struct hed_worker_library *lib,
     if (r == CUDA_SUCCESS && b->flags & HED_OPEN_NOW && !w->no_memory)
         r = hed_worker_do(w, cuLibraryGetModule, .pMod = &module, .library = lib->real);
     if (r == CUDA_SUCCESS)
-        r = enumerate(w, lib, b);
+        r = enumerate_kernels(w, lib, b);
     if (r == CUDA_SUCCESS && lib->wrapper && !lib->kernel_count && !w->no_memory)
         hed_warn(SERVER, "the driver found no kernel in a program that was linked of parts");
     return r;
@@ -179,7 +180,7 @@ hed_worker_library_free(struct hed_worker *w, struct hed_worker_library *lib)
 
     if (lib->link)
         (void)hed_worker_do(w, cuLinkDestroy, .state = lib->link);
-    /* What the backend may still point into stays. */
+    /* The backend may still point into these if unloading failed. */
     if (gone && lib->image)
         hed_images_unmap(lib->image, lib->image_size);
     if (gone) {

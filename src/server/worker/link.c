@@ -1,7 +1,7 @@
-/* Linking for a client: cuLinkCreate and what follows. See library.h.
+/* Linking for a client: cuLinkCreate and the calls after it. See library.h.
  *
- * The inputs are images as others are, sent and kept by their hashes. The driver is told how long
- * each is, and copies what it needs.
+ * The inputs are images like others, sent and found by their hashes. The driver gets the length of
+ * each and copies what it needs.
  */
 #include <string.h>
 
@@ -11,9 +11,9 @@
 #include "server/worker/library.h"
 #include "server/worker/worker.h"
 
-/* The image's name, behind the options; NULL: it has no end. */
+/* The image's name, after the options. NULL if it has no end. */
 static const char *
-name_of(const struct hed_open_body *b)
+input_name(const struct hed_open_body *b)
 {
     const size_t at = sizeof *b + (size_t)b->options * sizeof(struct hed_wire_jit);
     const char *name = (const char *)b + at;
@@ -21,16 +21,16 @@ name_of(const struct hed_open_body *b)
     return at < b->head.size && memchr(name, 0, b->head.size - at) ? name : NULL;
 }
 
-/* Machine code and fat binaries say themselves how long they are, too, and are believed. */
+/* Machine code and fat binaries contain their own length, and the driver believes it. */
 static bool
-is_fit(const struct hed_open_body *b, const void *image)
+is_input_intact(const struct hed_open_body *b, const void *image)
 {
     return (b->type != CU_JIT_INPUT_CUBIN && b->type != CU_JIT_INPUT_FATBINARY) ||
            hed_image_is_intact(image, b->size, true);
 }
 
 static CUresult
-add(struct hed_worker *w, struct hed_worker_library *lib, const struct hed_open_body *b)
+add_input(struct hed_worker *w, struct hed_worker_library *lib, const struct hed_open_body *b)
 {
     void *image;
     const int err = hed_images_map(w->code->images, b->hash, b->size, &image);
@@ -38,18 +38,18 @@ add(struct hed_worker *w, struct hed_worker_library *lib, const struct hed_open_
 
     if (err)
         return err == HED_ENOTFOUND ? CUDA_ERROR_FILE_NOT_FOUND : CUDA_ERROR_OUT_OF_MEMORY;
-    /* Text is given with its end: there is a 0 behind every image. */
-    if (is_fit(b, image))
+    /* PTX is passed with its terminating 0, which follows every image. */
+    if (is_input_intact(b, image))
         r = hed_worker_do(w, cuLinkAddData_v2, .state = lib->link, .type = (CUjitInputType)b->type,
                           .data = image, .size = (size_t)b->size + (b->type == CU_JIT_INPUT_PTX),
-                          .name = name_of(b));
+                          .name = input_name(b));
     hed_images_unmap(image, b->size);
     return r;
 }
 
-/* Its bytes are the linker's, which goes with them. */
+/* Copies the result, whose bytes belong to the linker, and destroys the linker. */
 static CUresult
-complete(struct hed_worker *w, struct hed_worker_library *lib)
+finish_link(struct hed_worker *w, struct hed_worker_library *lib)
 {
     void *made = NULL;
     size_t size = 0;
@@ -73,7 +73,7 @@ hed_worker_link(struct hed_worker *w, struct hed_worker_library *lib, const stru
     CUresult r = CUDA_SUCCESS;
 
     if (b->size > HED_IMAGE_MAX || b->type >= CU_JIT_NUM_INPUT_TYPES || b->options > j->count ||
-        (b->size && !name_of(b)) || (lib->links && !lib->link)) {
+        (b->size && !input_name(b)) || (lib->links && !lib->link)) {
         *err = HED_EFORMAT;
         return CUDA_ERROR_INVALID_VALUE;
     }
@@ -82,12 +82,12 @@ hed_worker_link(struct hed_worker *w, struct hed_worker_library *lib, const stru
         r = hed_worker_do(w, cuLinkCreate_v2, .numOptions = j->count,
                           .options = j->count ? j->options : NULL,
                           .optionValues = j->count ? j->values : NULL, .stateOut = &lib->link);
-        if (r == CUDA_SUCCESS && !lib->link) /* nothing is done here */
+        if (r == CUDA_SUCCESS && !lib->link) /* the backend does no work */
             r = CUDA_ERROR_NOT_SUPPORTED;
     }
     if (r == CUDA_SUCCESS && b->size)
-        r = add(w, lib, b);
+        r = add_input(w, lib, b);
     if (r == CUDA_SUCCESS && b->flags & HED_OPEN_LAST)
-        r = complete(w, lib);
+        r = finish_link(w, lib);
     return r;
 }

@@ -11,7 +11,7 @@
 #include "wire/code.h"
 
 static bool
-read_head(const void *image, uint64_t size, struct hed_wire_linked *head)
+read_linked_head(const void *image, uint64_t size, struct hed_wire_linked *head)
 {
     if (size < sizeof *head)
         return false;
@@ -20,7 +20,7 @@ read_head(const void *image, uint64_t size, struct hed_wire_linked *head)
 }
 
 static uint64_t
-size_at(const void *image, uint32_t i)
+linked_part_size(const void *image, uint32_t i)
 {
     uint64_t size;
 
@@ -34,7 +34,7 @@ hed_linked_begins(const void *image, uint64_t size)
 {
     struct hed_wire_linked head;
 
-    return read_head(image, size, &head);
+    return read_linked_head(image, size, &head);
 }
 
 bool
@@ -43,12 +43,12 @@ hed_linked_at(const void *image, uint64_t size, uint32_t i, struct hed_bytes *ou
     struct hed_wire_linked head;
     uint64_t at;
 
-    if (!read_head(image, size, &head) || i >= head.count || head.count > HED_WIRE_LINKED_MAX ||
-        head.count > (size - sizeof head) / sizeof(uint64_t))
+    if (!read_linked_head(image, size, &head) || i >= head.count ||
+        head.count > HED_WIRE_LINKED_MAX || head.count > (size - sizeof head) / sizeof(uint64_t))
         return false;
     at = sizeof head + head.count * sizeof(uint64_t);
     for (uint32_t k = 0;; k++) {
-        const uint64_t here = size_at(image, k);
+        const uint64_t here = linked_part_size(image, k);
 
         at = hed_round_up(at, HED_WIRE_LINKED_ALIGN);
         if (at > size || here > size - at)
@@ -68,7 +68,7 @@ hed_linked_is_intact(const void *image, uint64_t size, bool strict)
     struct hed_bytes part;
     uint64_t said;
 
-    if (!read_head(image, size, &head) || head.count == 0)
+    if (!read_linked_head(image, size, &head) || head.count == 0)
         return false;
     for (uint32_t i = 0; i < head.count; i++)
         if (!hed_linked_at(image, size, i, &part) || !hed_fatbin_begins(part, &said) ||
@@ -84,12 +84,12 @@ hed_linked_wrap(const void *image, uint64_t size)
     struct hed_fatbin_wrapper *w = NULL;
     struct hed_bytes part;
 
-    if (read_head(image, size, &head))
+    if (read_linked_head(image, size, &head))
         w = calloc(1, sizeof *w + ((size_t)head.count + 1) * sizeof part.data);
     if (!w)
         return NULL;
 
-    const void **parts = (const void **)(w + 1); /* the last stays NULL */
+    const void **parts = (const void **)(w + 1); /* the last one stays NULL */
 
     *w = (struct hed_fatbin_wrapper){
         .magic = HED_FATBIN_WRAPPER_MAGIC, .version = 2, .parts = parts};

@@ -1,5 +1,4 @@
-/* The table of what is mapped where: see memory.h. Sorted, so that finding is fast; changes are
- * rare. */
+/* The table of mappings: see memory.h. It is sorted, so that finding is fast; changes are rare. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,9 +7,9 @@
 
 #define MAPPINGS_MAX (1u << 20)
 
-/* The place of the first mapping that ends behind an address. */
+/* The index of the first mapping that ends after an address. */
 static size_t
-place_of(const struct hed_worker_memory *m, uint64_t at)
+index_of_mapping(const struct hed_worker_memory *m, uint64_t at)
 {
     size_t low = 0, high = m->count;
 
@@ -29,7 +28,7 @@ place_of(const struct hed_worker_memory *m, uint64_t at)
 struct hed_mapping *
 hed_mapping_find(struct hed_worker_memory *m, uint64_t at)
 {
-    const size_t i = place_of(m, at);
+    const size_t i = index_of_mapping(m, at);
 
     return i < m->count && m->mappings[i].at <= at ? &m->mappings[i] : NULL;
 }
@@ -37,7 +36,7 @@ hed_mapping_find(struct hed_worker_memory *m, uint64_t at)
 bool
 hed_mapping_covers(struct hed_worker_memory *m, uint64_t at, uint64_t size)
 {
-    size_t i = place_of(m, at);
+    size_t i = index_of_mapping(m, at);
 
     if (size > UINT64_MAX - at)
         return false;
@@ -72,7 +71,7 @@ hed_table_grow(void **table, size_t count, size_t *room, size_t most, size_t eac
 int
 hed_mapping_enter(struct hed_worker_memory *m, const struct hed_mapping *new)
 {
-    const size_t i = place_of(m, new->at);
+    const size_t i = index_of_mapping(m, new->at);
 
     if (i < m->count && m->mappings[i].at < new->at + new->size)
         return HED_EFORMAT;
@@ -88,7 +87,7 @@ int
 hed_mapping_leave(struct hed_worker_memory *m, uint64_t at, uint64_t size,
                   enum hed_mapping_kind kind, struct hed_mapping *out)
 {
-    const size_t i = place_of(m, at);
+    const size_t i = index_of_mapping(m, at);
 
     if (i == m->count || m->mappings[i].at != at || m->mappings[i].size != size ||
         m->mappings[i].kind != kind)

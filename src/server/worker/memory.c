@@ -1,12 +1,12 @@
-/* Memory behind the arena's addresses, in the worker: HED_MSG_LEASE, HED_MSG_MAP, HED_MSG_UNMAP.
+/* The memory at the arena's addresses, in the worker: HED_MSG_LEASE, HED_MSG_MAP, HED_MSG_UNMAP.
  *
- * The client says where; that it makes sense is checked here: addresses inside the arena, multiples
- * of the unit, nothing mapped twice, nothing unmapped that is not there, and no more than what was
- * leased. What is unmapped is not in use: the client has waited for it, and where it has not, only
- * its own device context suffers.
+ * The client chooses the addresses, and the worker checks them: they are inside the arena and
+ * multiples of the unit, nothing is mapped twice, nothing is unmapped that is not there, and no
+ * more is mapped than was leased. Memory that is unmapped is not in use: the client has waited for
+ * it. If it has not, only its own device context suffers.
  *
- * Invariant: left[i] plus the sizes of device i's blocks and physical memory is what the ledger has
- * in this worker's line.
+ * Invariant: left[i] plus the sizes of device i's blocks and physical memory equals this worker's
+ * lease in the ledger.
  */
 #include "server/worker/memory.h"
 
@@ -23,10 +23,10 @@
 #define PHYSICALS_MAX (1u << 20)
 #define HOST_UNIT 65536u /* bytes; HED_MACHINE_PAGE of the client's driver */
 
-/* Is a range a part of the arena, in the devices' or in the host's share? Behind what is usable of
- * a device's share there may be the backend's own memory. */
+/* Is a range inside the arena, in the devices' or in the host's share? The backend's own memory may
+ * follow the usable part of a device's share. */
 static bool
-in_arena(const struct hed_worker *w, const struct hed_map *m, bool host, uint64_t unit)
+is_in_arena(const struct hed_worker *w, const struct hed_map *m, bool host, uint64_t unit)
 {
     const uint64_t from = host ? hed_worker_host_base(w) : w->base;
     const uint64_t all = host ? w->usable : (uint64_t)w->device_count * w->stride;
@@ -43,18 +43,18 @@ in_arena(const struct hed_worker *w, const struct hed_map *m, bool host, uint64_
 /* ---- the lease ------------------------------------------------------------------------------- */
 
 static bool
-is_device(const struct hed_worker *w, int device)
+is_client_device(const struct hed_worker *w, int device)
 {
     return device >= 0 && device < w->device_count && device < HED_LEDGER_DEVICES;
 }
 
-/* What the client could have in all: what it has, and what the ledger leaves. */
+/* Adds up what the client has and what the ledger leaves. */
 uint64_t
 hed_memory_obtainable(struct hed_worker *w, int device)
 {
     const struct hed_worker_start *s = w->start;
 
-    if (!is_device(w, device) || !s->ledger || !s->status)
+    if (!is_client_device(w, device) || !s->ledger || !s->status)
         return UINT64_MAX;
 
     const uint64_t total = atomic_load(&s->ledger->total[device]);
@@ -75,7 +75,7 @@ hed_do_lease(struct hed_worker_channel *ch, struct hed_msg *m)
     CUresult r = CUDA_SUCCESS;
 
     memset(&a, 0, sizeof a);
-    if (!is_device(w, q->device) || !w->memory || q->least > q->want)
+    if (!is_client_device(w, q->device) || !w->memory || q->least > q->want)
         return HED_EFORMAT;
 
     uint64_t *left = &w->memory->left[q->device];
@@ -100,7 +100,7 @@ hed_do_lease(struct hed_worker_channel *ch, struct hed_msg *m)
 
 /* ---- device memory --------------------------------------------------------------------------- */
 
-/* What may be done at a range: by all devices that can, at least by its own. */
+/* Sets the access to a range for its own device and for all others that can reach it. */
 static CUresult
 set_access(struct hed_worker *w, uint64_t at, uint64_t size, int device, unsigned flags)
 {
@@ -122,7 +122,7 @@ set_access(struct hed_worker *w, uint64_t at, uint64_t size, int device, unsigne
 }
 
 static CUresult
-create(struct hed_worker *w, int device, uint64_t size, uint64_t *real)
+create_backend_memory(struct hed_worker *w, int device, uint64_t size, uint64_t *real)
 {
     CUmemGenericAllocationHandle handle = 0;
     const CUmemAllocationProp_v1 prop = {
@@ -142,14 +142,14 @@ map_device(struct hed_worker *w, const struct hed_map *m, CUresult *r)
     struct hed_mapping p = {
         .at = m->at, .size = m->size, .kind = HED_MAPPING_BLOCK, .device = m->device};
 
-    if (!is_device(w, m->device) || !in_arena(w, m, false, w->map_unit) ||
+    if (!is_client_device(w, m->device) || !is_in_arena(w, m, false, w->map_unit) ||
         m->size > w->memory->left[m->device])
         return HED_EFORMAT;
     if (!w->no_memory)
-        *r = create(w, m->device, m->size, &p.physical);
+        *r = create_backend_memory(w, m->device, m->size, &p.physical);
     if (*r != CUDA_SUCCESS)
         return 0;
-    /* Freed when the mapping is: nobody names it any more. */
+    /* The memory is freed with its mapping, since it has no other handle. */
     if (!w->no_memory) {
         *r = hed_worker_do(w, cuMemMap, .ptr = m->at, .size = m->size, .handle = p.physical);
         (void)hed_worker_do(w, cuMemRelease, .handle = p.physical);
@@ -167,8 +167,8 @@ map_device(struct hed_worker *w, const struct hed_map *m, CUresult *r)
     return 0;
 }
 
-/* Memory that could not be mapped is nobody's, but the client believes it has it: the failure of
- * its context tells it, and what it unmaps then is passed over. */
+/* Memory that could not be mapped does not exist, but the client believes that it does. The failure
+ * of its context will tell it. Until then, unmapping such memory does nothing. */
 static int
 unmap_device(struct hed_worker *w, const struct hed_map *m, CUresult *r)
 {
@@ -185,7 +185,7 @@ unmap_device(struct hed_worker *w, const struct hed_map *m, CUresult *r)
 /* ---- physical memory ------------------------------------------------------------------------- */
 
 static size_t
-made_place(const struct hed_worker_memory *m, uint64_t name)
+index_of_physical(const struct hed_worker_memory *m, uint64_t name)
 {
     size_t low = 0, high = m->made_count;
 
@@ -201,16 +201,16 @@ made_place(const struct hed_worker_memory *m, uint64_t name)
 }
 
 static struct hed_physical_made *
-find_made(struct hed_worker_memory *m, uint64_t name)
+find_physical(struct hed_worker_memory *m, uint64_t name)
 {
-    const size_t i = made_place(m, name);
+    const size_t i = index_of_physical(m, name);
 
     return i < m->made_count && m->made[i].name == name ? &m->made[i] : NULL;
 }
 
-/* It has neither a name nor a mapping any more. */
+/* Frees the memory if it has neither a name nor a mapping any more. */
 static void
-drop_made(struct hed_worker_memory *m, struct hed_physical_made *p)
+drop_physical(struct hed_worker_memory *m, struct hed_physical_made *p)
 {
     const size_t i = (size_t)(p - m->made);
 
@@ -237,10 +237,11 @@ make_physical(struct hed_worker *w, const struct hed_map *m, CUresult *r)
 {
     struct hed_worker_memory *mem = w->memory;
     struct hed_physical_made p = {.name = m->physical, .size = m->size, .device = m->device};
-    const size_t i = made_place(mem, m->physical);
+    const size_t i = index_of_physical(mem, m->physical);
 
-    if ((m->device != -1 && !is_device(w, m->device)) || m->size == 0 || m->size % w->map_unit ||
-        (m->device >= 0 && m->size > mem->left[m->device]) || find_made(mem, m->physical))
+    if ((m->device != -1 && !is_client_device(w, m->device)) || m->size == 0 ||
+        m->size % w->map_unit || (m->device >= 0 && m->size > mem->left[m->device]) ||
+        find_physical(mem, m->physical))
         return HED_EFORMAT;
     if (!hed_table_grow((void **)&mem->made, mem->made_count, &mem->made_room, PHYSICALS_MAX,
                         sizeof p))
@@ -248,7 +249,7 @@ make_physical(struct hed_worker *w, const struct hed_map *m, CUresult *r)
     if (m->device < 0 && !within_host_limit(w, m->size))
         *r = CUDA_ERROR_OUT_OF_MEMORY;
     else if (!w->no_memory)
-        *r = create(w, m->device, m->size, &p.real);
+        *r = create_backend_memory(w, m->device, m->size, &p.real);
     if (*r != CUDA_SUCCESS)
         return 0;
     if (m->device >= 0)
@@ -261,32 +262,32 @@ make_physical(struct hed_worker *w, const struct hed_map *m, CUresult *r)
     return 0;
 }
 
-/* What the client names that is not there is nonsense, unless it could not be made. */
+/* An object that is not there is an error of the protocol, unless it could not be created. */
 static int
-missing(const struct hed_worker *w)
+answer_missing(const struct hed_worker *w)
 {
-    /* Relaxed: this thread, or one whose turn was before, has written it. */
+    /* Relaxed: this thread, or that of an earlier ticket, has written it. */
     return atomic_load_explicit(&w->failed, memory_order_relaxed) ? 0 : HED_EFORMAT;
 }
 
 static int
 release_physical(struct hed_worker *w, const struct hed_map *m, CUresult *r)
 {
-    struct hed_physical_made *p = find_made(w->memory, m->physical);
+    struct hed_physical_made *p = find_physical(w->memory, m->physical);
 
     if (!p || p->released)
-        return missing(w);
+        return answer_missing(w);
     if (!w->no_memory)
         *r = hed_worker_do(w, cuMemRelease, .handle = p->real);
     p->released = true;
-    drop_made(w->memory, p);
+    drop_physical(w->memory, p);
     return 0;
 }
 
 static int
 map_view(struct hed_worker *w, const struct hed_map *m, CUresult *r)
 {
-    struct hed_physical_made *p = find_made(w->memory, m->physical);
+    struct hed_physical_made *p = find_physical(w->memory, m->physical);
     const struct hed_mapping new = {.at = m->at,
                                     .size = m->size,
                                     .kind = HED_MAPPING_VIEW,
@@ -294,9 +295,9 @@ map_view(struct hed_worker *w, const struct hed_map *m, CUresult *r)
                                     .physical = m->physical};
 
     if (!p || p->released)
-        return missing(w);
+        return answer_missing(w);
     if (m->size != p->size ||
-        (!in_arena(w, m, false, w->map_unit) && !in_arena(w, m, true, w->map_unit)))
+        (!is_in_arena(w, m, false, w->map_unit) && !is_in_arena(w, m, true, w->map_unit)))
         return HED_EFORMAT;
 
     const int err = hed_mapping_enter(w->memory, &new);
@@ -316,13 +317,13 @@ unmap_view(struct hed_worker *w, const struct hed_map *m, CUresult *r)
     struct hed_physical_made *p;
 
     if (hed_mapping_leave(w->memory, m->at, m->size, HED_MAPPING_VIEW, &old) != 0)
-        return missing(w);
+        return answer_missing(w);
     if (!w->no_memory)
         *r = hed_worker_do(w, cuMemUnmap, .ptr = m->at, .size = m->size);
-    p = find_made(w->memory, old.physical);
+    p = find_physical(w->memory, old.physical);
     if (p) {
         p->views--;
-        drop_made(w->memory, p);
+        drop_physical(w->memory, p);
     }
     return 0;
 }
@@ -333,7 +334,7 @@ change_access(struct hed_worker *w, const struct hed_map *m, CUresult *r)
     const struct hed_mapping *p = hed_mapping_find(w->memory, m->at);
 
     if (!p || p->kind != HED_MAPPING_VIEW || p->at != m->at || p->size != m->size)
-        return missing(w);
+        return answer_missing(w);
     if (m->access != CU_MEM_ACCESS_FLAGS_PROT_NONE && m->access != CU_MEM_ACCESS_FLAGS_PROT_READ &&
         m->access != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
         return HED_EFORMAT;
@@ -345,25 +346,25 @@ change_access(struct hed_worker *w, const struct hed_map *m, CUresult *r)
 /* ---- host memory ----------------------------------------------------------------------------- */
 
 static void *
-pointer(uint64_t at)
+pointer_to(uint64_t at)
 {
     return (void *)(uintptr_t)at;
 }
 
 static void
-close_here(uint64_t at, uint64_t size)
+close_host_range(uint64_t at, uint64_t size)
 {
-    (void)mmap(pointer(at), size, PROT_NONE,
+    (void)mmap(pointer_to(at), size, PROT_NONE,
                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
-/* The same pages as the client's, or other memory at the same place. */
+/* Maps the same pages as the client's, or other memory at the same addresses. */
 static bool
-open_here(const struct hed_worker *w, uint64_t at, uint64_t size)
+open_host_range(const struct hed_worker *w, uint64_t at, uint64_t size)
 {
     const bool shared = w->heap >= 0;
     const void *p =
-        mmap(pointer(at), size, PROT_READ | PROT_WRITE,
+        mmap(pointer_to(at), size, PROT_READ | PROT_WRITE,
              (shared ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS) | MAP_NORESERVE | MAP_FIXED,
              w->heap, shared ? (off_t)(at - hed_worker_host_base(w)) : 0);
 
@@ -376,7 +377,7 @@ map_host(struct hed_worker *w, const struct hed_map *m, CUresult *r)
     const struct hed_mapping p = {
         .at = m->at, .size = m->size, .kind = HED_MAPPING_HOST, .device = -1};
 
-    if (!in_arena(w, m, true, HOST_UNIT))
+    if (!is_in_arena(w, m, true, HOST_UNIT))
         return HED_EFORMAT;
     if (!within_host_limit(w, m->size)) {
         *r = CUDA_ERROR_OUT_OF_MEMORY;
@@ -387,19 +388,19 @@ map_host(struct hed_worker *w, const struct hed_map *m, CUresult *r)
 
     if (err)
         return err;
-    if (!open_here(w, m->at, m->size))
+    if (!open_host_range(w, m->at, m->size))
         *r = CUDA_ERROR_OUT_OF_MEMORY;
     else if (!w->no_memory)
-        *r = hed_worker_do(w, cuMemHostRegister_v2, .p = pointer(m->at), .bytesize = m->size,
+        *r = hed_worker_do(w, cuMemHostRegister_v2, .p = pointer_to(m->at), .bytesize = m->size,
                            .Flags = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
     if (*r != CUDA_SUCCESS) {
         struct hed_mapping out;
 
-        close_here(m->at, m->size);
+        close_host_range(m->at, m->size);
         return hed_mapping_leave(w->memory, m->at, m->size, HED_MAPPING_HOST, &out);
     }
     w->memory->host += m->size;
-    if (w->start->status) /* relaxed: for people */
+    if (w->start->status) /* relaxed: only displayed */
         atomic_store_explicit(&w->start->status->host, w->memory->host, memory_order_relaxed);
     return 0;
 }
@@ -410,25 +411,25 @@ unmap_host(struct hed_worker *w, const struct hed_map *m, CUresult *r)
     struct hed_mapping p;
 
     if (hed_mapping_leave(w->memory, m->at, m->size, HED_MAPPING_HOST, &p) != 0)
-        return missing(w);
+        return answer_missing(w);
     if (!w->no_memory)
-        *r = hed_worker_do(w, cuMemHostUnregister, .p = pointer(m->at));
-    close_here(m->at, m->size);
+        *r = hed_worker_do(w, cuMemHostUnregister, .p = pointer_to(m->at));
+    close_host_range(m->at, m->size);
     if (w->heap >= 0)
         (void)fallocate(w->heap, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                         (off_t)(m->at - hed_worker_host_base(w)), (off_t)m->size);
     free(p.shadow);
     w->memory->host -= m->size;
-    if (w->start->status) /* relaxed: for people */
+    if (w->start->status) /* relaxed: only displayed */
         atomic_store_explicit(&w->start->status->host, w->memory->host, memory_order_relaxed);
     return 0;
 }
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-/* The answer, or the failure of the context. */
+/* Sends the answer, or notes the failure of the context. */
 static int
-done(struct hed_worker_channel *ch, const struct hed_msg *m, CUresult r)
+answer_mapping(struct hed_worker_channel *ch, const struct hed_msg *m, CUresult r)
 {
     if (m->flags & HED_MSG_WANTS_ANSWER)
         return hed_worker_answer(ch, m, (int)r, NULL, 0);
@@ -449,8 +450,8 @@ static const map_fn takers[] = {[HED_MAP_DEVICE] = unmap_device,
                                 [HED_MAP_VIEW] = unmap_view};
 
 static int
-change(struct hed_worker_channel *ch, const struct hed_msg *msg, const map_fn *by_kind,
-       size_t kinds)
+change_mapping(struct hed_worker_channel *ch, const struct hed_msg *msg, const map_fn *by_kind,
+               size_t kinds)
 {
     const struct hed_map *m = (const struct hed_map *)msg;
     CUresult r = CUDA_SUCCESS;
@@ -463,25 +464,25 @@ change(struct hed_worker_channel *ch, const struct hed_msg *msg, const map_fn *b
     if (r != CUDA_SUCCESS)
         hed_warn(SERVER, "memory of kind %u, %llu bytes: error %d", m->kind,
                  (unsigned long long)m->size, (int)r);
-    return err ? err : done(ch, msg, r);
+    return err ? err : answer_mapping(ch, msg, r);
 }
 
 int
 hed_do_map(struct hed_worker_channel *ch, struct hed_msg *m)
 {
-    return change(ch, m, makers, sizeof makers / sizeof makers[0]);
+    return change_mapping(ch, m, makers, sizeof makers / sizeof makers[0]);
 }
 
 int
 hed_do_unmap(struct hed_worker_channel *ch, struct hed_msg *m)
 {
-    return change(ch, m, takers, sizeof takers / sizeof takers[0]);
+    return change_mapping(ch, m, takers, sizeof takers / sizeof takers[0]);
 }
 
 /* ---- the heap -------------------------------------------------------------------------------- */
 
-/* All addresses of the host's share have a place in it; pages come with their first use. Sealed, so
- * that the client cannot take it away from under us. */
+/* Creates the heap, which covers all addresses of the host's share; pages appear with their first
+ * use. It is sealed, so that the client cannot shrink it under the worker. */
 static int
 make_heap(uint64_t size)
 {

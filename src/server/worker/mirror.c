@@ -1,11 +1,11 @@
-/* Host memory that the client and this worker have each their own of, at the same addresses
- * (sockets): HED_MSG_SYNC_HOST.
+/* Mirrored host memory: over sockets, the client and this worker each have their own memory at the
+ * same addresses. HED_MSG_SYNC_HOST.
  *
- *   with bulk      bytes that the program has changed: written here
- *   with a wish    for an answer: bytes that devices have changed here go to the client first
+ *   with bulk                 bytes that the program has changed: written here
+ *   with an answer wanted     bytes that devices have changed here go to the client first
  *
- * The shadow is what both sides are known to have had. A byte counts as changed here if it differs
- * from that, so what the other side changes next to it meanwhile stays.
+ * The shadow holds what both sides are known to have had. A byte counts as changed here if it
+ * differs from the shadow, so bytes next to it that the other side changes meanwhile are kept.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,14 +18,14 @@
 static uint8_t *
 shadow_of(struct hed_mapping *p)
 {
-    if (!p->shadow) /* both sides' memory begins as zeros */
+    if (!p->shadow) /* the memory of both sides begins as zeros */
         p->shadow = calloc(1, p->size);
     return p->shadow;
 }
 
-/* The pinned mapping that a range is in. */
+/* The pinned mapping that contains a range. */
 static struct hed_mapping *
-find(struct hed_worker *w, uint64_t at, uint64_t size)
+find_pinned(struct hed_worker *w, uint64_t at, uint64_t size)
 {
     struct hed_mapping *p = hed_mapping_find(w->memory, at);
 
@@ -33,7 +33,7 @@ find(struct hed_worker *w, uint64_t at, uint64_t size)
 }
 
 static int
-take_bytes(struct hed_worker_channel *ch, const struct hed_data *d)
+take_changes(struct hed_worker_channel *ch, const struct hed_data *d)
 {
     const uint64_t n = d->head.bulk;
     uint8_t *from = hed_arena_alloc(&ch->arena, n, 16);
@@ -44,7 +44,7 @@ take_bytes(struct hed_worker_channel *ch, const struct hed_data *d)
         err = hed_ticket_wait(ch, d->head.ticket);
     if (err)
         return err;
-    p = find(ch->worker, d->to.at, n);
+    p = find_pinned(ch->worker, d->to.at, n);
     if (!p)
         return HED_EFORMAT;
 
@@ -67,7 +67,7 @@ send_granule(struct hed_worker_channel *ch, uint64_t at, uint8_t *shadow, uint64
 
     if (!d)
         return HED_EIO;
-    /* Once, and then sent from there: a device may still be writing. */
+    /* Copied once and sent from the copy, since a device may still be writing. */
     memcpy(shadow, (const void *)(uintptr_t)at, n);
     memset(d, 0, sizeof *d);
     d->head =
@@ -81,11 +81,11 @@ send_granule(struct hed_worker_channel *ch, uint64_t at, uint8_t *shadow, uint64
     return err ? err : hed_channel_bulk_write(ch->channel, shadow, n);
 }
 
-/* Sends what has changed here of a range. */
+/* Sends what has changed here in a range. */
 static int
-give_bytes(struct hed_worker_channel *ch, const struct hed_data *d)
+answer_with_changes(struct hed_worker_channel *ch, const struct hed_data *d)
 {
-    struct hed_mapping *p = find(ch->worker, d->to.at, d->box.width);
+    struct hed_mapping *p = find_pinned(ch->worker, d->to.at, d->box.width);
     uint8_t *shadow = p ? shadow_of(p) : NULL;
     int err = 0;
 
@@ -113,10 +113,11 @@ hed_do_sync_host(struct hed_worker_channel *ch, struct hed_msg *m)
     if (m->size < sizeof *d || !ch->worker->memory || ch->worker->heap >= 0)
         return HED_EFORMAT;
     if (m->bulk)
-        return m->bulk <= GRANULE && !(m->flags & HED_MSG_WANTS_ANSWER) ? take_bytes(ch, d)
+        return m->bulk <= GRANULE && !(m->flags & HED_MSG_WANTS_ANSWER) ? take_changes(ch, d)
                                                                         : HED_EFORMAT;
     err = hed_ticket_wait(ch, m->ticket);
     if (err)
         return err;
-    return d->box.width && m->flags & HED_MSG_WANTS_ANSWER ? give_bytes(ch, d) : HED_EFORMAT;
+    return d->box.width && m->flags & HED_MSG_WANTS_ANSWER ? answer_with_changes(ch, d)
+                                                           : HED_EFORMAT;
 }

@@ -1,17 +1,17 @@
-/* The client's names, and what the backend calls the same things. See worker.h.
+/* The client's names and the backend's handles for the same objects. See worker.h.
  *
  *     63      56 55             32 31                 0
  *     |  kind   |   generation    |   index           |      a name (the client's handle)
  *
- * A table for each kind, in chunks that are made when first needed: finding a name is two array
- * accesses. A name whose generation is not the one that was bound is not found.
+ * There is one table per kind, in chunks that are allocated when first needed, so a lookup is two
+ * array accesses. A name with another generation than the bound one is not found.
  *
- * A client's thread may name a new object before another's message about the old one of the same
- * index has come: such names wait in a list of their own until there is room.
+ * A thread of the client may name a new object before another thread's message about the old object
+ * of the same index has come. Such names wait in a list of their own until the entry is free.
  *
- * Names are bound and forgotten under a lock: calls that block do so after their turn. Finding one
- * takes no lock: an entry's name is looked at before and after what it stands for, so what is found
- * is what the name stood for at that time.
+ * Names are bound and forgotten under a lock, because calls that block do so after they have passed
+ * the ticket on. A lookup takes no lock: it reads the entry's name before and after the handle, so
+ * the handle is the one that the name stood for at that time.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,13 +21,13 @@
 #include "server/worker/worker.h"
 
 #define KINDS 256
-#define CHUNK 1024u                    /* names a chunk */
-#define CHUNKS 8192u                   /* chunks a kind: 2^23 names */
-#define INDEX(name) ((uint32_t)(name)) /* low half */
-#define OTHERS_MAX 4096u               /* a client that reuses places has a few of them at most */
+#define CHUNK 1024u                    /* names per chunk */
+#define CHUNKS 8192u                   /* chunks per kind: 2^23 names */
+#define INDEX(name) ((uint32_t)(name)) /* the low half */
+#define OTHERS_MAX 4096u               /* a client that reuses an index has only a few of them */
 
 struct entry {
-    _Atomic uint64_t name; /* 0: free */
+    _Atomic uint64_t name; /* 0 if the entry is free */
     _Atomic uint64_t real;
 };
 
@@ -43,18 +43,18 @@ struct other {
 struct hed_names {
     _Atomic(struct table *) kinds[KINDS];
     struct hed_lock lock;          /* rank HED_RANK_CHANNEL; guards changes, and others */
-    struct other *others;          /* whose place is taken by an older name */
-    _Atomic uint32_t others_count; /* so that it need not be looked through */
+    struct other *others;          /* names whose entry an older name still occupies */
+    _Atomic uint32_t others_count; /* 0 saves searching the list */
 };
 
-/* The numbers of the default streams, and nothing at all: they mean the same everywhere. */
+/* 0 and the numbers of the default streams mean the same everywhere. */
 static bool
-is_plain(uint64_t name)
+is_plain_name(uint64_t name)
 {
     return name <= 2;
 }
 
-/* By the kind's number in a name: enum hed_kind of the client's soft driver. */
+/* By the number of the kind in a name: enum hed_kind of the client's soft driver. */
 static const char *const kinds[] = {
     "",       "context", "stream",    "event",     "module",     "library",  "function",
     "kernel", "graph",   "graphNode", "graphExec", "pool",       "physical", "array",
@@ -66,11 +66,11 @@ hed_name_fits(uint64_t name, const char *kind)
 {
     const size_t number = (size_t)(name >> 56);
 
-    if (is_plain(name))
+    if (is_plain_name(name))
         return name == 0 || strcmp(kind, "stream") == 0;
     if (number == 0 || number >= sizeof kinds / sizeof kinds[0])
         return false;
-    /* Where a function is wanted, a kernel will do. */
+    /* A kernel can stand for a function. */
     return strcmp(kinds[number], kind) == 0 ||
            (strcmp(kind, "function") == 0 && strcmp(kinds[number], "kernel") == 0);
 }
@@ -89,7 +89,7 @@ void
 hed_names_free(struct hed_names *n)
 {
     for (unsigned k = 0; n && k < KINDS; k++) {
-        /* Relaxed: nobody else is left. */
+        /* Relaxed: no other thread is left. */
         struct table *t = atomic_load_explicit(&n->kinds[k], memory_order_relaxed);
 
         for (unsigned c = 0; t && c < CHUNKS; c++)
@@ -125,7 +125,7 @@ bind_other_locked(struct hed_names *n, uint64_t name, uint64_t real)
 }
 
 static int
-find_other_locked(struct hed_names *n, uint64_t name, uint64_t *real, bool forget)
+look_for_other_locked(struct hed_names *n, uint64_t name, uint64_t *real, bool forget)
 {
     struct other **at = &n->others;
     struct other *o;
@@ -143,31 +143,32 @@ find_other_locked(struct hed_names *n, uint64_t name, uint64_t *real, bool forge
 }
 
 static int
-find_other(struct hed_names *n, uint64_t name, uint64_t *real)
+look_for_other(struct hed_names *n, uint64_t name, uint64_t *real)
 {
     int err;
 
-    /* Relaxed: who may ask for a name does so in a later turn than it was bound in. */
+    /* Relaxed: a name is looked up under a later ticket than it was bound under. */
     if (atomic_load_explicit(&n->others_count, memory_order_relaxed) == 0)
         return HED_ENOTFOUND;
     hed_lock(&n->lock);
-    err = find_other_locked(n, name, real, false);
+    err = look_for_other_locked(n, name, real, false);
     hed_unlock(&n->lock);
     return err;
 }
 
 /* ---- all names ------------------------------------------------------------------------------- */
 
-/* The place of a name; NULL: there is none, or no memory to make it. make: under the lock. */
+/* The entry of a name. With `make`, which needs the lock, it is allocated. NULL if there is none or
+ * no memory. */
 static struct entry *
-find(struct hed_names *n, uint64_t name, bool make)
+find_name_entry(struct hed_names *n, uint64_t name, bool make)
 {
     const uint32_t chunk = INDEX(name) / CHUNK;
 
     if (chunk >= CHUNKS)
         return NULL;
 
-    /* Acquire here and below: pairs with the release where it was made. */
+    /* Acquire here and below: pairs with the release after the allocation. */
     struct table *t = atomic_load_explicit(&n->kinds[name >> 56], memory_order_acquire);
 
     if (!t && make && (t = calloc(1, sizeof *t)))
@@ -183,9 +184,9 @@ find(struct hed_names *n, uint64_t name, bool make)
 }
 
 static int
-bind_locked(struct hed_names *n, uint64_t name, uint64_t real)
+bind_name_locked(struct hed_names *n, uint64_t name, uint64_t real)
 {
-    struct entry *e = find(n, name, true);
+    struct entry *e = find_name_entry(n, name, true);
 
     if (!e)
         return HED_ENOMEM;
@@ -193,12 +194,12 @@ bind_locked(struct hed_names *n, uint64_t name, uint64_t real)
     /* Relaxed: only changed under the lock. */
     const uint64_t old = atomic_load_explicit(&e->name, memory_order_relaxed);
 
-    if (old == name || find_other_locked(n, name, NULL, false) == 0)
+    if (old == name || look_for_other_locked(n, name, NULL, false) == 0)
         return HED_EEXIST;
     if (old != 0)
         return bind_other_locked(n, name, real);
-    /* Release, both: a finder that sees this, from before or after, sees that the name has changed
-     * (hed_name_real). */
+    /* Release, both: a lookup that sees this handle, from before or after, also sees that the name
+     * has changed (hed_name_real). */
     atomic_store_explicit(&e->real, real, memory_order_release);
     atomic_store_explicit(&e->name, name, memory_order_release);
     return 0;
@@ -209,10 +210,10 @@ hed_name_bind(struct hed_names *n, uint64_t name, uint64_t real)
 {
     int err;
 
-    if (is_plain(name) || INDEX(name) / CHUNK >= CHUNKS)
+    if (is_plain_name(name) || INDEX(name) / CHUNK >= CHUNKS)
         return HED_ELIMIT;
     hed_lock(&n->lock);
-    err = bind_locked(n, name, real);
+    err = bind_name_locked(n, name, real);
     hed_unlock(&n->lock);
     return err;
 }
@@ -220,22 +221,22 @@ hed_name_bind(struct hed_names *n, uint64_t name, uint64_t real)
 int
 hed_name_real(struct hed_names *n, uint64_t name, uint64_t *real)
 {
-    if (is_plain(name)) {
+    if (is_plain_name(name)) {
         *real = name;
         return 0;
     }
 
-    const struct entry *e = find(n, name, false);
+    const struct entry *e = find_name_entry(n, name, false);
 
-    /* Acquire, all: pairs with the releases in bind_locked. A name that is still there afterwards
-     * was there when what it stands for was read. */
+    /* Acquire, all: pairs with the releases in bind_name_locked(). A name that is still there
+     * afterwards was there when the handle was read. */
     if (!e || atomic_load_explicit(&e->name, memory_order_acquire) != name)
-        return find_other(n, name, real);
+        return look_for_other(n, name, real);
 
     const uint64_t found = atomic_load_explicit(&e->real, memory_order_acquire);
 
     if (atomic_load_explicit(&e->name, memory_order_acquire) != name)
-        return find_other(n, name, real);
+        return look_for_other(n, name, real);
     *real = found;
     return 0;
 }
@@ -245,19 +246,19 @@ hed_name_unbind(struct hed_names *n, uint64_t name, uint64_t *real)
 {
     int err = 0;
 
-    if (is_plain(name))
+    if (is_plain_name(name))
         return HED_ENOTFOUND;
     hed_lock(&n->lock);
 
-    struct entry *e = find(n, name, false);
+    struct entry *e = find_name_entry(n, name, false);
 
     /* Relaxed: only changed under the lock. */
     if (!e || atomic_load_explicit(&e->name, memory_order_relaxed) != name) {
-        err = find_other_locked(n, name, real, true);
+        err = look_for_other_locked(n, name, real, true);
     } else {
         if (real)
             *real = atomic_load_explicit(&e->real, memory_order_relaxed);
-        /* Release: as in bind_locked. */
+        /* Release: as in bind_name_locked(). */
         atomic_store_explicit(&e->name, 0, memory_order_release);
     }
     hed_unlock(&n->lock);

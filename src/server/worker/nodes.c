@@ -1,4 +1,4 @@
-/* The nodes of graphs: what the client tells of each is checked and given to the backend. See
+/* The nodes of graphs: checks the client's description of each and passes it to the backend. See
  * graph.h; wire.h has the structs.
  */
 #include <string.h>
@@ -20,8 +20,8 @@ hed_worker_current(struct hed_worker *w)
     return c;
 }
 
-/* Is memory the client's, every byte of it? Between the shares there is memory of ours; variables
- * of modules lie elsewhere. */
+/* Does all of the memory belong to the client? Between the shares there is memory of the worker;
+ * variables of modules are outside the shares. */
 static bool
 is_clients_memory(struct hed_worker *w, uint64_t at, uint64_t size)
 {
@@ -37,7 +37,7 @@ is_clients_memory(struct hed_worker *w, uint64_t at, uint64_t size)
 
 /* ---- the kinds of nodes: 0 and *r, or HED_EFORMAT -------------------------------------------- */
 
-/* Attributes that are numbers and mean something to a node. */
+/* Attributes that are plain numbers and mean something to a node. */
 static bool
 is_for_nodes(CUlaunchAttributeID id)
 {
@@ -74,7 +74,7 @@ set_attributes(struct hed_worker *w, CUgraphNode node, const void *attributes, u
 }
 
 static int
-add_kernel(struct hed_worker *w, const struct hed_node_place *p, CUgraphNode *out, CUresult *r)
+add_kernel(struct hed_worker *w, const struct hed_node_position *p, CUgraphNode *out, CUresult *r)
 {
     const struct hed_graph_kernel *k = p->own;
 
@@ -90,7 +90,7 @@ add_kernel(struct hed_worker *w, const struct hed_node_place *p, CUgraphNode *ou
     void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, params, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
                      CU_LAUNCH_PARAM_END};
 
-    if (!f) { /* one that could not be made */
+    if (!f) { /* the function could not be created */
         *r = CUDA_ERROR_INVALID_HANDLE;
         return 0;
     }
@@ -115,10 +115,10 @@ add_kernel(struct hed_worker *w, const struct hed_node_place *p, CUgraphNode *ou
     return 0;
 }
 
-/* Bytes from the first to the last of one side's memory; false: more than there are, or rows that
- * overlap, of which a driver may think otherwise. */
+/* The bytes from the first to the last on one side. False if there are too many, or if rows
+ * overlap, which a driver may understand differently. */
 static bool
-find_span(const struct hed_copy *c, const struct hed_copy_side *s, uint64_t *out)
+span_of_node_side(const struct hed_copy *c, const struct hed_copy_side *s, uint64_t *out)
 {
     const struct hed_box *b = &c->box;
 
@@ -129,14 +129,14 @@ find_span(const struct hed_copy *c, const struct hed_copy_side *s, uint64_t *out
     return hed_side_span(s, b, out);
 }
 
-/* Rows from plane to plane. */
+/* The number of rows from one plane to the next. */
 static uint64_t
-plane_rows(const struct hed_copy *c, const struct hed_copy_side *s)
+rows_per_plane(const struct hed_copy *c, const struct hed_copy_side *s)
 {
     return c->box.depth > 1 ? s->slice / s->pitch : c->box.height;
 }
 
-/* 0, HED_EFORMAT; HED_ENOTFOUND: there is no such array. */
+/* Returns 0, HED_EFORMAT, or HED_ENOTFOUND if there is no such array. */
 static int
 check_side(struct hed_worker *w, const struct hed_copy *c, const struct hed_copy_side *s,
            CUarray *array)
@@ -145,7 +145,8 @@ check_side(struct hed_worker *w, const struct hed_copy *c, const struct hed_copy
 
     *array = NULL;
     if (!s->array)
-        return find_span(c, s, &bytes) && is_clients_memory(w, s->at, bytes) ? 0 : HED_EFORMAT;
+        return span_of_node_side(c, s, &bytes) && is_clients_memory(w, s->at, bytes) ? 0
+                                                                                     : HED_EFORMAT;
 
     const int err =
         hed_name_fits(s->array, "array") ? hed_name_real(w->names, s->array, &real) : HED_ENOTFOUND;
@@ -155,7 +156,7 @@ check_side(struct hed_worker *w, const struct hed_copy *c, const struct hed_copy
 }
 
 static int
-add_copy(struct hed_worker *w, const struct hed_node_place *p, CUgraphNode *out, CUresult *r)
+add_copy(struct hed_worker *w, const struct hed_node_position *p, CUgraphNode *out, CUresult *r)
 {
     const struct hed_copy *c = p->own;
     CUarray from, to;
@@ -180,7 +181,7 @@ add_copy(struct hed_worker *w, const struct hed_node_place *p, CUgraphNode *out,
         .srcY = from ? c->from.y : 0,
         .srcZ = from ? c->from.z : 0,
         .srcPitch = from ? 0 : c->from.pitch,
-        .srcHeight = from ? 0 : plane_rows(c, &c->from),
+        .srcHeight = from ? 0 : rows_per_plane(c, &c->from),
         .dstMemoryType = to ? CU_MEMORYTYPE_ARRAY : CU_MEMORYTYPE_UNIFIED,
         .dstDevice = to ? 0 : c->to.at,
         .dstArray = to,
@@ -188,7 +189,7 @@ add_copy(struct hed_worker *w, const struct hed_node_place *p, CUgraphNode *out,
         .dstY = to ? c->to.y : 0,
         .dstZ = to ? c->to.z : 0,
         .dstPitch = to ? 0 : c->to.pitch,
-        .dstHeight = to ? 0 : plane_rows(c, &c->to),
+        .dstHeight = to ? 0 : rows_per_plane(c, &c->to),
         .WidthInBytes = c->box.width,
         .Height = c->box.height,
         .Depth = c->box.depth,
@@ -201,7 +202,7 @@ add_copy(struct hed_worker *w, const struct hed_node_place *p, CUgraphNode *out,
 }
 
 static int
-add_fill(struct hed_worker *w, const struct hed_node_place *p, CUgraphNode *out, CUresult *r)
+add_fill(struct hed_worker *w, const struct hed_node_position *p, CUgraphNode *out, CUresult *r)
 {
     const struct hed_graph_fill *f = p->own;
     uint64_t row, bytes;
@@ -228,7 +229,7 @@ add_fill(struct hed_worker *w, const struct hed_node_place *p, CUgraphNode *out,
 }
 
 static int
-add_event(struct hed_worker *w, const struct hed_node_place *p, bool record, CUgraphNode *out,
+add_event(struct hed_worker *w, const struct hed_node_position *p, bool record, CUgraphNode *out,
           CUresult *r)
 {
     const struct hed_graph_event *e = p->own;
@@ -275,7 +276,7 @@ value_op(struct hed_worker *w, const struct hed_graph_value *v, CUstreamBatchMem
 }
 
 static int
-add_values(struct hed_worker_channel *ch, const struct hed_node_place *p, CUgraphNode *out,
+add_values(struct hed_worker_channel *ch, const struct hed_node_position *p, CUgraphNode *out,
            CUresult *r)
 {
     const struct hed_graph_value *v = p->own;
@@ -298,7 +299,7 @@ add_values(struct hed_worker_channel *ch, const struct hed_node_place *p, CUgrap
 }
 
 int
-hed_worker_add_node(struct hed_worker_channel *ch, uint32_t type, const struct hed_node_place *p,
+hed_worker_add_node(struct hed_worker_channel *ch, uint32_t type, const struct hed_node_position *p,
                     CUgraphNode *out, CUresult *r)
 {
     struct hed_worker *w = ch->worker;

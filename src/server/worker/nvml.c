@@ -1,6 +1,6 @@
-/* HED_MSG_NVML: what a client asks about its devices. Only the questions that the remote backend
- * sends are answered (travel= in the spec). On the wire a device is called by its number plus one,
- * the number that CUDA has for it here.
+/* HED_MSG_NVML: questions of a client about its devices. Only the questions that the remote backend
+ * sends are answered (travel= in the spec). On the wire, a device is CUDA's number for it on the
+ * server, plus one.
  */
 #include <stdio.h>
 #include <string.h>
@@ -17,9 +17,9 @@
 
 #define nvml_do(w, name, ...) ((w)->top->nvml->name((w)->top, &(struct hed_##name){__VA_ARGS__}))
 
-/* NVML's numbers need not be CUDA's: the UUID is the same. */
+/* NVML's numbers may differ from CUDA's, but the UUID is the same. */
 static nvmlReturn_t
-find(struct hed_worker *w, unsigned ordinal, nvmlDevice_t *out)
+find_device_by_uuid(struct hed_worker *w, unsigned ordinal, nvmlDevice_t *out)
 {
     CUuuid id = {{0}};
     char text[UUID_TEXT];
@@ -38,21 +38,21 @@ find(struct hed_worker *w, unsigned ordinal, nvmlDevice_t *out)
 }
 
 static int
-translate(void *arg, const char *kind, uint64_t *handle)
+translate_nvml_device(void *arg, const char *kind, uint64_t *handle)
 {
     struct hed_worker *w = arg;
     nvmlDevice_t device = NULL;
 
     if (strcmp(kind, "device") != 0 || *handle == 0 || *handle > (uint64_t)w->device_count)
         return HED_ENOTFOUND;
-    if (find(w, (unsigned)(*handle - 1), &device) != NVML_SUCCESS)
+    if (find_device_by_uuid(w, (unsigned)(*handle - 1), &device) != NVML_SUCCESS)
         return HED_ENOTFOUND;
     *handle = (uint64_t)(uintptr_t)device;
     return 0;
 }
 
 static int
-hide(void *arg, const char *kind, uint64_t *handle)
+hide_nvml_handle(void *arg, const char *kind, uint64_t *handle)
 {
     (void)arg;
     (void)kind;
@@ -61,18 +61,18 @@ hide(void *arg, const char *kind, uint64_t *handle)
 }
 
 static int
-refuse(void *arg, const char *kind, uint64_t address)
+refuse_nvml_address(void *arg, const char *kind, uint64_t address)
 {
     (void)arg;
     (void)kind;
     return address ? HED_ENOTSUP : 0;
 }
 
-/* NVML is begun once, for good: the end of the process ends it. */
+/* NVML is initialised once; the end of the process shuts it down. */
 static bool
-is_begun(struct hed_worker *w)
+is_nvml_ready(struct hed_worker *w)
 {
-    /* Relaxed: NVML counts itself, twice is fine. */
+    /* Relaxed: NVML counts initialisations, so a second one does no harm. */
     if (atomic_load_explicit(&w->nvml, memory_order_relaxed))
         return true;
     if (!w->top->nvml || nvml_do(w, nvmlInit_v2, 0) != NVML_SUCCESS)
@@ -82,15 +82,15 @@ is_begun(struct hed_worker *w)
 }
 
 static nvmlReturn_t
-perform(struct hed_worker *w, enum hed_nvml_call id, void *args, bool *done)
+perform_nvml(struct hed_worker *w, enum hed_nvml_call id, void *args, bool *done)
 {
     uint64_t rooms[HED_NVML_ROOMS];
 
-    if (!is_begun(w))
+    if (!is_nvml_ready(w))
         return NVML_ERROR_DRIVER_NOT_LOADED;
-    if (hed_nvml_each_address(id, args, refuse, NULL) != 0)
+    if (hed_nvml_each_address(id, args, refuse_nvml_address, NULL) != 0)
         return NVML_ERROR_NOT_SUPPORTED;
-    if (!hed_nvml_sizes_fit(id, args) || hed_nvml_each_in(id, args, translate, w) != 0)
+    if (!hed_nvml_sizes_fit(id, args) || hed_nvml_each_in(id, args, translate_nvml_device, w) != 0)
         return NVML_ERROR_INVALID_ARGUMENT;
     hed_nvml_rooms(id, args, rooms);
 
@@ -101,14 +101,15 @@ perform(struct hed_worker *w, enum hed_nvml_call id, void *args, bool *done)
         return NVML_ERROR_UNKNOWN;
     }
     *done = true;
-    (void)hed_nvml_each_new(id, args, hide, NULL);
-    (void)hed_nvml_each_out(id, args, hide, NULL);
-    (void)hed_nvml_each_failed(id, args, hide, NULL);
+    (void)hed_nvml_each_new(id, args, hide_nvml_handle, NULL);
+    (void)hed_nvml_each_out(id, args, hide_nvml_handle, NULL);
+    (void)hed_nvml_each_failed(id, args, hide_nvml_handle, NULL);
     return r;
 }
 
 static int
-answer(struct hed_worker_channel *ch, const struct hed_msg *m, nvmlReturn_t r, const void *args)
+answer_nvml(struct hed_worker_channel *ch, const struct hed_msg *m, nvmlReturn_t r,
+            const void *args)
 {
     static const size_t room = HED_MSG_MAX - sizeof(struct hed_answer);
     uint8_t *body = hed_arena_alloc(&ch->arena, room, 16);
@@ -132,7 +133,7 @@ hed_do_nvml(struct hed_worker_channel *ch, struct hed_msg *m)
     if (id == 0 || id >= HED_NVML_CALLS || !(m->flags & HED_MSG_WANTS_ANSWER) ||
         b->request > m->size - sizeof *m - sizeof *b)
         return HED_EFORMAT;
-    /* Who else is on the machine, and what they do there, is not the client's business. */
+    /* A client may not ask about other processes on the machine. */
     if (!(hed_nvml_info[id].flags & HED_CALL_TRAVEL)) {
         hed_warn(SERVER, "a client sent %s, which is not for clients", hed_nvml_info[id].name);
         return hed_worker_answer(ch, m, NVML_ERROR_NOT_SUPPORTED, NULL, 0);
@@ -149,10 +150,10 @@ hed_do_nvml(struct hed_worker_channel *ch, struct hed_msg *m)
         hed_warn(SERVER, "%s: %s", hed_nvml_info[id].name, hed_err_text(dec.err));
         return HED_EFORMAT;
     }
-    /* Nothing waits for what is asked here. */
+    /* The order of these questions does not matter. */
     hed_ticket_pass(ch);
 
-    const nvmlReturn_t r = perform(ch->worker, id, args, &done);
+    const nvmlReturn_t r = perform_nvml(ch->worker, id, args, &done);
 
-    return done ? answer(ch, m, r, args) : hed_worker_answer(ch, m, (int)r, NULL, 0);
+    return done ? answer_nvml(ch, m, r, args) : hed_worker_answer(ch, m, (int)r, NULL, 0);
 }

@@ -1,11 +1,12 @@
-/* What kernels print comes out at the client.
+/* Sends what kernels print to the client.
  *
- * Drivers write it to this process's standard output when a context is waited for. That is a file
- * in memory here, so that nobody who writes to it ever waits; what has been sent is cut out of it.
+ * Drivers write it to this process's standard output when a context is waited for. Here that is a
+ * file in memory, so that writers never wait. What has been sent is cut out of it.
  *
- * Every wait asks whether there is something, so asking must cost nothing: the file is as large as
- * it may get from the start, mapped, and written from its beginning on; a byte that is not 0 where
- * the next text would begin is text. (A kernel that prints a 0 first is heard with what follows.)
+ * Every wait asks whether there is text, so asking must cost almost nothing. The file has its final
+ * size from the start, is mapped, and is written from its beginning on. If the byte where the next
+ * text would begin is not 0, there is text. (Text that begins with a 0 is sent later, with the text
+ * after it.)
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -19,16 +20,16 @@
 #include "base/log.h"
 #include "server/worker/worker.h"
 
-#define PIECE ((size_t)32768)    /* bytes of text a message */
-#define MOST ((uint64_t)1 << 40) /* bytes of text a session; only what is there takes memory */
-#define LOOK_EVERY 64            /* questions between looks at the position itself */
+#define PIECE ((size_t)32768)    /* bytes of text per message */
+#define MOST ((uint64_t)1 << 40) /* bytes of text per session; only written pages take memory */
+#define LOOK_EVERY 64            /* questions between two checks of the file position */
 
 struct hed_worker_print {
     int fd;
-    const _Atomic char *text; /* all of the file */
+    const _Atomic char *text; /* the mapped file */
     _Atomic uint32_t looks;
     struct hed_lock lock;  /* rank HED_RANK_CHANNEL; guards changes of sent */
-    _Atomic uint64_t sent; /* bytes from the file's beginning that have been sent */
+    _Atomic uint64_t sent; /* bytes from the beginning of the file that have been sent */
 };
 
 int
@@ -55,8 +56,8 @@ hed_worker_print_init(struct hed_worker *w, struct hed_why *why)
     return 0;
 }
 
-/* Is there text? Relaxed: a driver has written it before it came back to this thread, and what
- * other threads' drivers write meanwhile is theirs to be asked for. */
+/* Is there text? Relaxed: a driver has written it before it came back to this thread. What the
+ * drivers of other threads write meanwhile is left to those threads. */
 static bool
 has_text(struct hed_worker_print *p)
 {
@@ -68,10 +69,10 @@ has_text(struct hed_worker_print *p)
            atomic_fetch_add_explicit(&p->looks, 1, memory_order_relaxed) % LOOK_EVERY == 0;
 }
 
-/* The next piece of text; 0: there is no more. What was taken is cut out: its memory goes, and
- * positions stay, so that whoever writes meanwhile loses nothing. */
+/* Takes the next piece of text; 0 if there is none. The piece is cut out: its memory is freed, but
+ * positions stay the same, so nothing is lost that is written meanwhile. */
 static size_t
-take(struct hed_worker_print *p, char *to)
+take_text(struct hed_worker_print *p, char *to)
 {
     ssize_t n = 0;
 
@@ -101,10 +102,10 @@ hed_print_deliver(struct hed_worker_channel *ch)
 
     if (!p)
         return 0;
-    (void)fflush(stdout); /* a driver that writes through it need not have flushed */
+    (void)fflush(stdout); /* a driver may write through stdout without flushing it */
     if (!has_text(p))
         return 0;
-    while (!err && (n = take(p, text)) > 0) {
+    while (!err && (n = take_text(p, text)) > 0) {
         const uint32_t size = (uint32_t)(sizeof(struct hed_msg) + n);
         struct hed_msg *m = hed_channel_begin(ch->channel, size);
 

@@ -10,7 +10,8 @@
 #include "fatbin/ptx_text.h"
 #include "server/worker/linked.h"
 
-#define UNPACKED_MAX ((size_t)1 << 30) /* bytes of one entry, and of what is read of it */
+/* Bytes of one decompressed entry, and of what is read of it. */
+#define UNPACKED_MAX ((size_t)1 << 30)
 
 struct one {
     struct one *next;
@@ -23,7 +24,7 @@ struct hed_required {
 };
 
 static void
-add(struct hed_required *r, const char *name, size_t n, const uint32_t threads[3])
+add_required(struct hed_required *r, const char *name, size_t n, const uint32_t threads[3])
 {
     struct one *o = malloc(sizeof *o + n + 1);
 
@@ -46,7 +47,7 @@ read_ptx(struct hed_required *r, struct hed_bytes text)
 
     while (hed_ptx_next_kernel(text, &at, &k, NULL, 0))
         if (k.required[0])
-            add(r, (const char *)k.name.data, k.name.size, k.required);
+            add_required(r, (const char *)k.name.data, k.name.size, k.required);
 }
 
 /* ---- the rest -------------------------------------------------------------------------------- */
@@ -61,8 +62,8 @@ read_cubin(struct hed_required *r, struct hed_bytes bytes)
     if (hed_cubin_read(bytes, &arena, &c, NULL) == 0)
         for (uint32_t i = 0; i < c.kernel_count; i++)
             if (c.kernels[i].required_threads[0])
-                add(r, (const char *)c.kernels[i].name.data, c.kernels[i].name.size,
-                    c.kernels[i].required_threads);
+                add_required(r, (const char *)c.kernels[i].name.data, c.kernels[i].name.size,
+                             c.kernels[i].required_threads);
     hed_arena_fini(&arena);
 }
 

@@ -1,7 +1,7 @@
-/* Texture and surface objects: kernels are given their values, so the client has the backend's own
- * and no names for them. What it gives back must be one that it was given. See worker.h.
+/* Texture and surface objects. Kernels get their values, so the client uses the backend's values
+ * instead of names. A value that the client passes must be one that it was given. See worker.h.
  *
- * A backend may give one value twice: it counts as often.
+ * A backend may give out the same value twice; then it is counted twice.
  */
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@
 #include "server/worker/worker.h"
 
 #define BUCKETS 4096u
-#define VALUES_MAX (1u << 20) /* of one client */
+#define VALUES_MAX (1u << 20) /* per client */
 
 struct value {
     struct value *next;
@@ -35,7 +35,7 @@ hed_values_create(void)
 }
 
 static struct value **
-find_locked(struct hed_values *v, bool surface, uint64_t value)
+find_value_locked(struct hed_values *v, bool surface, uint64_t value)
 {
     struct value **at = &v->buckets[(value ^ value >> 12 ^ value >> 32) % BUCKETS];
 
@@ -54,7 +54,7 @@ hed_value_add(struct hed_values *v, bool surface, uint64_t value)
         return HED_ENOMEM;
     hed_lock(&v->lock);
     if (v->count < VALUES_MAX) {
-        struct value **at = find_locked(v, surface, value);
+        struct value **at = find_value_locked(v, surface, value);
 
         *new = (struct value){*at, value, surface};
         *at = new;
@@ -74,7 +74,7 @@ hed_value_has(struct hed_values *v, bool surface, uint64_t value)
 
     if (v) {
         hed_lock(&v->lock);
-        has = *find_locked(v, surface, value) != NULL;
+        has = *find_value_locked(v, surface, value) != NULL;
         hed_unlock(&v->lock);
     }
     return has;
@@ -88,7 +88,7 @@ hed_value_remove(struct hed_values *v, bool surface, uint64_t value)
     if (v) {
         hed_lock(&v->lock);
 
-        struct value **at = find_locked(v, surface, value);
+        struct value **at = find_value_locked(v, surface, value);
 
         old = *at;
         if (old) {

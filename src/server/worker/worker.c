@@ -1,13 +1,13 @@
-/* The worker's life: its channels' threads, and the control thread that lets channels in. See
- * worker.h.
+/* The worker's life: the threads of its channels, and the control thread, which accepts channels.
+ * See worker.h.
  *
  *   hed_worker_run: first channel ── hello ──> backend up ── loop ──┐
  *       control: channels that the listener sends ── attach ── loop ├── the first channel that ends
  *        ...                                                        │   ends the process
  *
- * A client keeps its channels to its end and never closes one before, so a channel that ends is a
- * client that is gone. Nothing is waited for then: the process goes, and its memory, threads and
- * device state with it.
+ * A client keeps its channels to its end and never closes one before, so when a channel ends, the
+ * client is gone. Then nothing is waited for: the process exits, and its memory, threads and device
+ * state go with it.
  */
 #include <errno.h>
 #include <poll.h>
@@ -28,10 +28,10 @@
 #include "server/worker/worker.h"
 #include "wire/link/link.h"
 
-#define ARENA_MAX ((size_t)64 << 20) /* bytes that one message may take to be decoded */
+#define ARENA_MAX ((size_t)64 << 20) /* bytes that decoding one message may take */
 #define IDLE_LOOK_MS 1000
-#define HEAP_SLACK (UINT64_C(64) << 20) /* bytes over --host-memory that are borne */
-#define BEATS_IDLE 100                  /* signs of life on a channel where nothing comes */
+#define HEAP_SLACK (UINT64_C(64) << 20) /* bytes over --host-memory that are tolerated */
+#define BEATS_IDLE 100                  /* signs of life on a channel over which nothing comes */
 
 static const struct hed_handling handlings[HED_MSG_KINDS] = {
     [HED_MSG_CALL] = {hed_do_call, sizeof(struct hed_msg) + sizeof(struct hed_call_body), 0, 0},
@@ -71,7 +71,8 @@ fill_answer(struct hed_worker_channel *ch, const struct hed_msg *m, int result,
     a->head.ticket = m->ticket;
     a->head.number = hed_copies_delivered(w);
     a->result = result;
-    /* Acquire: failed_context was written before (hed_worker_failed). */
+    /* Acquire: pairs with the release in hed_worker_failed(), which writes failed_context
+     * before. */
     a->failed = atomic_load_explicit(&w->failed, memory_order_acquire);
     a->failed_context = a->failed ? w->failed_context : 0;
 }
@@ -92,7 +93,7 @@ hed_worker_answer_with(struct hed_worker_channel *ch, const struct hed_msg *m, i
     if (!out)
         return HED_EIO;
     memcpy(out, answer, size);
-    if (bulk && ch->worker->start->status) /* relaxed: a number for people */
+    if (bulk && ch->worker->start->status) /* relaxed: only displayed */
         atomic_fetch_add_explicit(&ch->worker->start->status->bytes_out, bulk,
                                   memory_order_relaxed);
     return hed_channel_end(ch->channel, (uint32_t)size, bulk == 0);
@@ -140,7 +141,7 @@ hed_worker_failed(struct hed_worker *w, uint64_t context, CUresult error)
 
     if (first) {
         w->failed_context = context;
-        /* Release: pairs with the acquire in fill_answer. */
+        /* Release: pairs with the acquire in fill_answer(). */
         atomic_store_explicit(&w->failed, (int)error, memory_order_release);
         if (w->start->status)
             w->start->status->failed = (uint32_t)error;
@@ -153,7 +154,7 @@ hed_worker_failed(struct hed_worker *w, uint64_t context, CUresult error)
 CUresult
 hed_worker_explain(struct hed_worker *w, uint64_t context, CUresult r)
 {
-    /* Acquire: as in fill_answer. */
+    /* Acquire: as in fill_answer(). */
     const int failed =
         r == CUDA_ERROR_INVALID_HANDLE ? atomic_load_explicit(&w->failed, memory_order_acquire) : 0;
 
@@ -203,9 +204,9 @@ hed_worker_context(struct hed_worker_channel *ch, uint64_t name)
 
 /* ---- one message ----------------------------------------------------------------------------- */
 
-/* Before the arena is there, a client can ask for it, and little else. */
+/* Until there is an arena, a client can ask for it, and do little else. */
 static bool
-comes_too_soon(const struct hed_worker *w, const struct hed_msg *m)
+is_too_early(const struct hed_worker *w, const struct hed_msg *m)
 {
     return (!w->memory || !w->code || !w->host) && m->kind != HED_MSG_ARENA &&
            m->kind != HED_MSG_NVML && m->kind != HED_MSG_PING && m->kind != HED_MSG_FETCH;
@@ -218,7 +219,7 @@ hed_worker_handle(struct hed_worker_channel *ch, struct hed_msg *m)
     int err = 0;
 
     if (!h || !h->handler || m->size < h->least || m->bulk > HED_BULK_CHUNK ||
-        (m->ticket == 0) != h->no_ticket || comes_too_soon(ch->worker, m))
+        (m->ticket == 0) != h->no_ticket || is_too_early(ch->worker, m))
         return HED_EFORMAT;
     hed_worker_count(ch, m);
     hed_arena_reset(&ch->arena);
@@ -226,7 +227,7 @@ hed_worker_handle(struct hed_worker_channel *ch, struct hed_msg *m)
         hed_copies_settle(ch);
     if (!h->waits_itself && !h->no_ticket)
         err = hed_ticket_wait(ch, m->ticket);
-    /* A context that has gone is no reason to end: destroying things comes late. */
+    /* A message may come after its context is gone, for example when it destroys objects. */
     if (!err && !h->no_ticket && !h->waits_itself && hed_worker_context(ch, m->context) != 0)
         hed_debug(SERVER, "message %u names a context that is not there", m->kind);
     if (!err)
@@ -237,13 +238,13 @@ hed_worker_handle(struct hed_worker_channel *ch, struct hed_msg *m)
 
 /* ---- channels -------------------------------------------------------------------------------- */
 
-/* The end of the client is the end of the process; nothing is flushed, nothing waits. */
+/* Ends the process with its client. Nothing is flushed, nothing waits. */
 static _Noreturn void
-end(struct hed_worker *w, int err)
+end_session(struct hed_worker *w, int err)
 {
-    /* Relaxed: waiters look now and then. */
+    /* Relaxed: waiting threads check it from time to time. */
     atomic_store_explicit(&w->ending, true, memory_order_relaxed);
-    /* Channels are put in front, and never go. */
+    /* Channels are added at the front and never removed. */
     hed_lock(&w->lock);
     for (struct hed_worker_channel *ch = w->channels; ch; ch = ch->next)
         hed_worker_tell_counts(ch);
@@ -267,7 +268,8 @@ serve_channel(void *arg)
         err = hed_channel_next(ch->channel, -1, &m);
         if (!err && m->kind == HED_MSG_BYE)
             err = HED_EIO;
-        /* Relaxed, both: for the control thread's look now and then. Nobody else writes it. */
+        /* Relaxed, both: the control thread looks at it from time to time. No other thread writes
+         * it. */
         atomic_store_explicit(&ch->taken, ++taken, memory_order_relaxed);
         if (!err)
             err = hed_worker_handle(ch, m);
@@ -276,7 +278,7 @@ serve_channel(void *arg)
     if (err != HED_EIO)
         hed_error(SERVER, "channel %u ends at message %u of kind %u (call %u): %s", ch->thread,
                   (unsigned)m->ticket, m->kind, m->call, hed_err_text(err));
-    end(ch->worker, err);
+    end_session(ch->worker, err);
 }
 
 struct hed_worker_channel *
@@ -299,9 +301,10 @@ hed_worker_channel_add(struct hed_worker *w, struct hed_channel *channel, uint32
     return ch;
 }
 
-/* A channel that says whose it is; anything else is shut out, and the session goes on. */
+/* Accepts a channel that knows the session's secret. Any other is closed, and the session goes
+ * on. */
 static int
-attach(struct hed_worker *w, int fd)
+attach_channel(struct hed_worker *w, int fd)
 {
     struct hed_why why = {""};
     struct hed_conn *conn;
@@ -321,10 +324,11 @@ attach(struct hed_worker *w, int fd)
               !hed_same_secret(a->secret, w->secret, sizeof a->secret) ||
               a->purpose > HED_CHANNEL_CALLBACKS))
         err = HED_EACCESS;
-    /* Acquire: pairs with the release in arena.c. Until then there is the first channel, alone. */
+    /* Acquire: pairs with the release in accept_base() of arena.c. Until then only the first
+     * channel is allowed. */
     if (!err && !atomic_load_explicit(&w->settled, memory_order_acquire))
         err = HED_EACCESS;
-    atomic_fetch_sub_explicit(&w->doors, 1, memory_order_relaxed); /* a number */
+    atomic_fetch_sub_explicit(&w->new_channels, 1, memory_order_relaxed); /* only a count */
     if (!err && a->purpose == HED_CHANNEL_CALLBACKS)
         return hed_worker_callback_channel(w, channel);
 
@@ -341,11 +345,11 @@ attach(struct hed_worker *w, int fd)
     return err;
 }
 
-/* Channels that are still to say whose they are count, too: each has a thread. */
+/* Channels that have not yet shown the secret count, too, because each has a thread. */
 static bool
-is_full(struct hed_worker *w)
+has_all_channels(struct hed_worker *w)
 {
-    uint32_t n = atomic_load_explicit(&w->doors, memory_order_relaxed);
+    uint32_t n = atomic_load_explicit(&w->new_channels, memory_order_relaxed);
 
     hed_lock(&w->lock);
     for (const struct hed_worker_channel *ch = w->channels; ch; ch = ch->next)
@@ -355,31 +359,31 @@ is_full(struct hed_worker *w)
 }
 
 static void *
-attach_thread(void *arg)
+attach_main(void *arg)
 {
-    struct hed_worker_door *d = arg;
+    struct hed_worker_new_channel *d = arg;
 
-    (void)attach(d->worker, d->fd);
+    (void)attach_channel(d->worker, d->fd);
     free(d);
     return NULL;
 }
 
-/* Each new channel gets a thread from the start: one that says nothing keeps out no other. */
+/* Each new channel gets a thread at once, so that a silent one does not keep out others. */
 static void
-let_in(struct hed_worker *w, int fd)
+accept_channel(struct hed_worker *w, int fd)
 {
-    struct hed_worker_door *d = is_full(w) ? NULL : malloc(sizeof *d);
+    struct hed_worker_new_channel *d = has_all_channels(w) ? NULL : malloc(sizeof *d);
     pthread_t thread;
 
     if (d) {
-        *d = (struct hed_worker_door){w, fd};
-        /* Relaxed: a number, of which only the control thread wants to know. */
-        atomic_fetch_add_explicit(&w->doors, 1, memory_order_relaxed);
-        if (pthread_create(&thread, NULL, attach_thread, d) == 0) {
+        *d = (struct hed_worker_new_channel){w, fd};
+        /* Relaxed: a count that only the control thread reads. */
+        atomic_fetch_add_explicit(&w->new_channels, 1, memory_order_relaxed);
+        if (pthread_create(&thread, NULL, attach_main, d) == 0) {
             (void)pthread_detach(thread);
             return;
         }
-        atomic_fetch_sub_explicit(&w->doors, 1, memory_order_relaxed);
+        atomic_fetch_sub_explicit(&w->new_channels, 1, memory_order_relaxed);
         free(d);
     }
     hed_warn(SERVER, "a connection is closed: its client may have %u (--channels)",
@@ -387,12 +391,12 @@ let_in(struct hed_worker *w, int fd)
     (void)close(fd);
 }
 
-#define WATCHED \
-    64 /* channels whose end wakes the control thread; it finds that of others when it looks */
+/* Channels whose end wakes the control thread. It notices the end of others when it polls. */
+#define WATCHED 64
 
-/* Waits for the listener, or for a channel's peer to go. */
+/* Waits for the listener, or for the peer of a channel to go away. */
 static bool
-wait_for_any(struct hed_worker *w, bool *from_listener)
+wait_for_listener_or_peer(struct hed_worker *w, bool *from_listener)
 {
     struct pollfd p[1 + WATCHED] = {{.fd = w->start->control, .events = POLLIN}};
     nfds_t n = 1;
@@ -419,7 +423,7 @@ is_idle(struct hed_worker *w, uint64_t *messages, uint64_t *since)
 
     hed_lock(&w->lock);
     for (const struct hed_worker_channel *ch = w->channels; ch;
-         ch = ch->next) /* relaxed: seldom looked at */
+         ch = ch->next) /* relaxed: rarely read */
         now += atomic_load_explicit(&ch->taken, memory_order_relaxed);
     hed_unlock(&w->lock);
     if (now != *messages || !w->start->idle_ms) {
@@ -431,25 +435,25 @@ is_idle(struct hed_worker *w, uint64_t *messages, uint64_t *since)
     return w->start->idle_ms && hed_now_ns() - *since > (uint64_t)w->start->idle_ms * HED_NS_PER_MS;
 }
 
-/* Pages of the shared heap are there as soon as the client touches them, also where it has mapped
- * nothing: what is there counts, not what was asked for. */
+/* Pages of the shared heap appear as soon as the client touches them, even where it has mapped
+ * nothing. So the pages that exist count, not what the client asked for. */
 static bool
-takes_too_much(const struct hed_worker *w)
+exceeds_host_limit(const struct hed_worker *w)
 {
     const uint64_t limit = w->start->host_limit;
     struct stat s;
 
-    /* Acquire: pairs with the release in arena.c; the heap is there. */
+    /* Acquire: pairs with the release in accept_base() of arena.c; the heap exists. */
     if (!limit || !atomic_load_explicit(&w->settled, memory_order_acquire) || w->heap < 0 ||
         fstat(w->heap, &s) != 0)
         return false;
     return (uint64_t)s.st_blocks * 512 > limit + HEAP_SLACK;
 }
 
-/* Signs of life, over sockets: to a client that waits, and for some time to one that may have said
- * something which is still on its way. Not for ever: an idle client reads nothing. */
+/* Sends signs of life over sockets: to a client that waits, and for some time to one that may have
+ * sent something that is still on its way. Not for ever, because an idle client reads nothing. */
 static void
-give_signs(struct hed_worker *w, uint64_t *last)
+send_signs_of_life(struct hed_worker *w, uint64_t *last)
 {
     const uint64_t now = hed_now_ns();
 
@@ -461,7 +465,7 @@ give_signs(struct hed_worker *w, uint64_t *last)
     struct hed_worker_channel *ch = w->channels;
 
     hed_unlock(&w->lock);
-    for (; ch; ch = ch->next) { /* channels are put in front, and never go */
+    for (; ch; ch = ch->next) { /* channels are added at the front and never removed */
         const uint64_t taken = atomic_load_explicit(&ch->taken, memory_order_relaxed);
 
         if (taken != ch->heard)
@@ -473,8 +477,8 @@ give_signs(struct hed_worker *w, uint64_t *last)
     }
 }
 
-/* Waits for channels to let in. While a kernel runs, all channels' threads may be in a call: that
- * the client is gone is noticed here then. */
+/* Waits for channels to accept. While a kernel runs, the threads of all channels may be in a call;
+ * then the end of the client is noticed here. */
 static void *
 control_thread(void *arg)
 {
@@ -485,33 +489,33 @@ control_thread(void *arg)
     while (!gone) {
         bool from_listener;
 
-        if (wait_for_any(w, &from_listener))
-            end(w, 0);
+        if (wait_for_listener_or_peer(w, &from_listener))
+            end_session(w, 0);
 
         int fd;
         const int err = from_listener ? hed_fd_take(w->start->control, &fd) : HED_ETIME;
 
         gone = err == HED_EIO;
         if (!err)
-            let_in(w, fd);
-        give_signs(w, &sign);
-        if (takes_too_much(w)) {
+            accept_channel(w, fd);
+        send_signs_of_life(w, &sign);
+        if (exceeds_host_limit(w)) {
             hed_error(SERVER, "a client uses more host memory than it may; its session ends");
-            end(w, HED_ELIMIT);
+            end_session(w, HED_ELIMIT);
         }
         if (is_idle(w, &messages, &since)) {
             hed_info(SERVER, "no message for %u ms: the session ends", w->start->idle_ms);
-            end(w, 0);
+            end_session(w, 0);
         }
     }
     hed_info(SERVER, "the listener is gone, and so is this session");
-    end(w, 0);
+    end_session(w, 0);
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
 static int
-first_channel(struct hed_worker *w, struct hed_worker_channel **out, struct hed_why *why)
+open_first_channel(struct hed_worker *w, struct hed_worker_channel **out, struct hed_why *why)
 {
     const struct hed_worker_start *s = w->start;
     struct hed_conn *conn;
@@ -521,7 +525,7 @@ first_channel(struct hed_worker *w, struct hed_worker_channel **out, struct hed_
 
     if (err)
         return err;
-    /* What kind of channel it is to be, the hello says; so that comes before the channel. */
+    /* The hello says which kind of channel it will be, so it comes before the channel. */
     err = hed_conn_read(conn, &hello, sizeof hello, s->hello_ms);
     if (err)
         hed_why_set(why, "it hung up, or was silent, before it had said who it is%s",
@@ -558,7 +562,7 @@ hed_worker_run(const struct hed_worker_start *start)
                   : HED_ENOMEM;
     }
     if (!err)
-        err = first_channel(w, &ch, &why);
+        err = open_first_channel(w, &ch, &why);
     if (!err && pthread_create(&control, NULL, control_thread, w) != 0)
         err = HED_ENOMEM;
     if (err) {

@@ -1,13 +1,14 @@
-/* A worker: the process that does one client's work. docs/internals/server.md.
+/* A worker: the process that does the work of one client. See docs/internals/server.md.
  *
  *   listener ──fork──> worker ──channel threads──> chain of layers (core/layer.h) ──> backend
  *                         └── control: new channels from the listener, peers that are gone
  *
- * It is forked before any driver call, and everything of the client's is in it: when the client is
- * gone it exits, and the kernel and the driver free it all; when it dies nobody else notices.
+ * It is forked before any driver call, and everything that belongs to the client is in it. When the
+ * client is gone, the worker exits, and the kernel and the driver free everything. When a worker
+ * dies, no other client notices.
  *
  *   worker.c  life, control thread, channels' loop      ticket.c  messages in ticket order
- *   hello.c   hello, devices                 names.c   the client's names -> what the backend gave
+ *   hello.c   hello, devices                 names.c   the client's names -> the backend's handles
  *   call.c    HED_MSG_CALL                   memory.c  map, unmap, lease, heap
  *   copy.c    bulk in and out                code.c    images, libraries, kernels
  *   launch.c  launches                       host.c    functions that run in the client, marks
@@ -15,9 +16,10 @@
  *
  * Invariants:
  * 1. Whatever the client sends, the worker neither crashes nor reads or writes memory that is not
- *    the client's; nonsense ends the session with a line in the log.
- * 2. Messages are done in the order of their tickets; one that may block passes the turn on first.
- * 3. A call without an answer that fails is the failure of its context: told in every answer.
+ *    the client's. Nonsense ends the session with one line in the log.
+ * 2. Messages are handled in ticket order. A handler that may block lets the next ticket proceed
+ *    first.
+ * 3. If a call without an answer fails, its context has failed, and every answer says so.
  */
 #pragma once
 
@@ -36,73 +38,73 @@
 
 struct hed_worker;
 
-/* One channel's thread. */
+/* One channel and its thread. */
 struct hed_worker_channel {
     struct hed_worker *worker;
     struct hed_worker_channel *next; /* worker->channels; guarded by lock */
     struct hed_channel *channel;
     uint32_t thread;
-    uint64_t ticket;        /* of the message in hand; 0: none, or its turn has been passed on */
-    uint64_t context;       /* the client's name of the current one */
+    uint64_t ticket;        /* of the current message; 0 if none, or if it has been passed on */
+    uint64_t context;       /* the client's name of the current context */
     struct hed_arena arena; /* for decoding; emptied before each message */
-    /* Since the status was told of them (worker.c); written by the channel's thread. */
+    /* Counted since the status was last updated (worker.c). Written by the channel's thread. */
     _Atomic uint64_t messages, launches, bytes_in;
-    struct hed_copies *copies; /* copy.c's: bulk that a device still reads or writes; NULL: none */
-    struct hed_drafts *drafts; /* graph.c's: graphs that are being made; NULL: none */
-    _Atomic uint64_t taken;    /* messages: odd while one is being done */
-    uint64_t heard;            /* the control thread's: `taken` at its last beat */
-    uint32_t beats;            /* the control thread's: signs of life since that changed */
+    struct hed_copies *copies; /* copy.c: bulk that a device still reads or writes; NULL for none */
+    struct hed_drafts *drafts; /* graph.c: graphs that are being built; NULL for none */
+    _Atomic uint64_t taken;    /* counts messages; odd while one is being handled */
+    uint64_t heard;            /* control thread only: `taken` at its last beat */
+    uint32_t beats;            /* control thread only: signs of life since `taken` changed */
 };
 
 struct hed_worker {
     const struct hed_worker_start *start;
-    struct hed_layer *top; /* calls go here */
-    bool no_memory;        /* the backend does nothing (null): all is done when a call returns */
+    struct hed_layer *top; /* calls go to this layer */
+    bool no_memory;        /* the backend does no work (null): it is all done when a call returns */
     enum hed_wire_backend backend;
     bool memops; /* values can be written and waited for in stream order */
-    const struct hed_transport *transport; /* what the hello has named */
+    const struct hed_transport *transport; /* the one that the hello named */
     uint8_t secret[16];
-    uint64_t offered;        /* base of the arena that the client thinks about; 0: none yet */
-    uint64_t base;           /* of the arena: 0 until the client has taken an offer */
-    _Atomic bool settled;    /* and all that stands on it is up: now other channels may come */
-    uint64_t stride, usable; /* bytes: from share to share, and of each that is the client's */
+    uint64_t offered;        /* the arena's base that was offered to the client; 0 for none yet */
+    uint64_t base;           /* the arena's base; 0 until the client has accepted one */
+    _Atomic bool settled;    /* all that depends on the base is ready: other channels may attach */
+    uint64_t stride, usable; /* bytes from share to share; bytes of each for the client */
     uint32_t map_unit;
     int device_count;
 
     _Atomic uint64_t next_ticket; /* of the message that is handled next */
     _Atomic uint32_t ticket_waiters;
     _Atomic uint32_t ticket_bell;
-    _Atomic bool ending;     /* the session is over: nobody waits any more */
-    _Atomic uint64_t *slots; /* shared page; NULL: none */
+    _Atomic bool ending;     /* the session is over, and no thread may go on waiting */
+    _Atomic uint64_t *slots; /* shared page; NULL for none */
     uint32_t slot_count;
-    int heap; /* -1: none */
+    int heap; /* -1 for none */
 
-    struct hed_lock lock; /* rank HED_RANK_WORKER: channels, failure */
+    struct hed_lock lock; /* rank HED_RANK_WORKER: guards channels, failure */
     struct hed_worker_channel *channels;
-    _Atomic uint32_t doors; /* channels that have not said yet whose they are */
-    _Atomic int failed;     /* CUresult of the first failure */
+    _Atomic uint32_t new_channels; /* channels that have not yet shown the session's secret */
+    _Atomic int failed;            /* CUresult of the first failure */
     uint64_t failed_context;
 
     struct hed_names *names;
-    struct hed_values *values; /* NULL: none yet */
-    _Atomic uint32_t contexts; /* that the client has made */
+    struct hed_values *values; /* NULL if there are none yet */
+    _Atomic uint32_t contexts; /* how many the client has created */
     struct hed_worker_memory *memory;
     struct hed_worker_code *code;
     struct hed_worker_host *host;
     struct hed_worker_print *print;
-    struct hed_worker_arrays *arrays;   /* array.c's; NULL: none yet */
-    struct hed_kept_graph *kept_graphs; /* condition.c's; NULL: none */
-    _Atomic int nvml;                   /* nvml.c's: it has been begun */
+    struct hed_worker_arrays *arrays;   /* array.c; NULL if there are none yet */
+    struct hed_kept_graph *kept_graphs; /* condition.c; NULL if there are none */
+    _Atomic int nvml;                   /* nvml.c: 1 when NVML has been initialised */
 };
 
-/* A handler of one kind of message: 0, or HED_E... and the session ends. The message is private
- * memory, its size fits `least`, and its context is current. */
+/* Handles one kind of message. Returns 0, or HED_E... to end the session. The message is in private
+ * memory, has at least `least` bytes, and its context is current. */
 typedef int (*hed_handler)(struct hed_worker_channel *ch, struct hed_msg *m);
 struct hed_handling {
-    hed_handler handler; /* NULL: clients do not send it */
-    uint32_t least;      /* bytes it has at least */
-    bool waits_itself;   /* the handler takes the turn itself (bulk comes first) */
-    bool no_ticket;      /* is not in the order */
+    hed_handler handler; /* NULL if clients do not send it */
+    uint32_t least;      /* its smallest size in bytes */
+    bool waits_itself;   /* the handler waits for the ticket itself, because it reads bulk first */
+    bool no_ticket;      /* the message has no ticket */
 };
 
 int hed_do_arena(struct hed_worker_channel *ch, struct hed_msg *m);
@@ -127,7 +129,7 @@ int hed_do_fetch(struct hed_worker_channel *ch, struct hed_msg *m);
 int hed_do_array(struct hed_worker_channel *ch, struct hed_msg *m); /* array.c */
 int hed_do_graph(struct hed_worker_channel *ch, struct hed_msg *m); /* graph.c */
 
-/* Called once the backend is up (cuInit has succeeded, devices are known), before any work. */
+/* Called once, when cuInit has succeeded and the devices are known, before any work. */
 int hed_worker_memory_init(struct hed_worker *w, struct hed_why *why);
 int hed_worker_code_init(struct hed_worker *w, struct hed_why *why);
 int hed_worker_host_init(struct hed_worker *w, struct hed_why *why);
@@ -135,25 +137,28 @@ int hed_worker_print_init(struct hed_worker *w, struct hed_why *why);
 
 /* ---- ticket.c -------------------------------------------------------------------------------- */
 
-/* Waits until it is this ticket's turn. HED_EFORMAT: it has been (used twice). */
+/* Waits until the ticket is next. HED_EFORMAT if it was used before. */
 int hed_ticket_wait(struct hed_worker_channel *ch, uint64_t ticket);
-/* The next one's turn: at the end of a message, or before something that blocks. Idempotent. */
+/* Lets the next ticket proceed: at the end of a message, or before something that blocks. May be
+ * called again. */
 void hed_ticket_pass(struct hed_worker_channel *ch);
 
 /* ---- names.c --------------------------------------------------------------------------------- */
 
-/* What the client calls `name` is `real` here. kind: enum hed_kind of driver/handle.h is in the
- * name's top byte. HED_EEXIST, HED_ELIMIT, HED_ENOMEM. */
+/* Binds the client's `name` to the backend's handle `real`. The kind (enum hed_kind of
+ * driver/handle.h) is in the name's top byte. HED_EEXIST, HED_ELIMIT, HED_ENOMEM. */
 int hed_name_bind(struct hed_names *n, uint64_t name, uint64_t real);
-/* 0 stays 0, the default streams' numbers (1, 2) stay what they are. HED_ENOTFOUND. */
+/* Finds the backend's handle. 0 and the numbers of the default streams (1, 2) stay what they are.
+ * HED_ENOTFOUND. */
 int hed_name_real(struct hed_names *n, uint64_t name, uint64_t *real);
-/* Forgets it. HED_ENOTFOUND. */
+/* Forgets a name. HED_ENOTFOUND. */
 int hed_name_unbind(struct hed_names *n, uint64_t name, uint64_t *real);
 struct hed_names *hed_names_create(void);
 void hed_names_free(struct hed_names *n);
-/* Is it a name for a thing of this kind ("stream", as in gen/cuda_handles.h)? 0 is one for all, the
- * default streams' numbers for streams. Whoever binds or looks up a client's name asks first: a
- * driver that is given a stream for an event may do anything. */
+/* Is it a name for an object of this kind ("stream", as in gen/cuda_handles.h)? 0 is a name for all
+ * kinds, and the numbers of the default streams are names for streams. To be asked before a
+ * client's name is bound or looked up: a driver that gets a stream where it expects an event may do
+ * anything. */
 bool hed_name_fits(uint64_t name, const char *kind);
 
 /* ---- values.c: texture and surface objects, by the backend's values -------------------------- */
@@ -162,74 +167,77 @@ struct hed_values *hed_values_create(void);
 /* HED_ELIMIT, HED_ENOMEM. */
 int hed_value_add(struct hed_values *v, bool surface, uint64_t value);
 bool hed_value_has(struct hed_values *v, bool surface, uint64_t value);
-bool hed_value_remove(struct hed_values *v, bool surface, uint64_t value); /* false: not there */
+bool hed_value_remove(struct hed_values *v, bool surface, uint64_t value); /* did it exist? */
 
-#define HED_WORKER_FAILURES 0 /* slot: how many contexts have failed */
+#define HED_WORKER_FAILURES 0 /* slot that counts the contexts that have failed */
 
-/* arena.c: stride, usable, map_unit. */
+/* arena.c: sets stride, usable and map_unit. */
 void hed_arena_init_sizes(struct hed_worker *w);
 
 /* ---- hello.c --------------------------------------------------------------------------------- */
 
-/* Checks the hello, brings the backend up and says so over the bare connection, or says why not.
- * Sets w->transport and all that is known of the devices. HED_EVERSION, HED_EACCESS, ... */
+/* Checks the hello, starts the backend and answers over the bare connection, with the reason if it
+ * fails. Sets w->transport and all that is known of the devices. HED_EVERSION, HED_EACCESS, ... */
 int hed_worker_welcome(struct hed_worker *w, struct hed_conn *conn, const struct hed_hello *h,
                        struct hed_why *why);
-/* Is it one? For hed_worker_welcome, and for tests. certified: no token is needed. */
+/* Is the hello acceptable? For hed_worker_welcome and for tests. `certified` means that no token is
+ * needed. */
 int hed_worker_check_hello(const struct hed_worker *w, const struct hed_hello *h, bool certified,
                            struct hed_why *why);
-/* The first messages on the first channel: struct hed_wire_device for each. */
+/* Sends the first messages on the first channel: one struct hed_wire_device per device. */
 int hed_worker_tell_devices(struct hed_worker_channel *ch);
 
 /* ---- worker.c -------------------------------------------------------------------------------- */
 
-/* count.c: a message has come; what has been counted is told. */
+/* count.c: counts a message; adds what was counted to the status. */
 void hed_worker_count(struct hed_worker_channel *ch, const struct hed_msg *m);
 void hed_worker_tell_counts(struct hed_worker_channel *ch);
 
-/* One message, checked and done; for the channels' loops, and for tests. */
+/* Checks and handles one message. For the channels' loops and for tests. */
 int hed_worker_handle(struct hed_worker_channel *ch, struct hed_msg *m);
 struct hed_worker_channel *hed_worker_channel_add(struct hed_worker *w, struct hed_channel *channel,
                                                   uint32_t thread);
-struct hed_worker_door { /* a channel that has knocked */
+struct hed_worker_new_channel { /* a channel whose first message has not come yet */
     struct hed_worker *worker;
     int fd;
 };
-/* host.c: the client's callback channel is there; it is taken. 0 or HED_E... */
+/* host.c: takes the client's callback channel. Returns 0 or HED_E... */
 int hed_worker_callback_channel(struct hed_worker *w, struct hed_channel *channel);
 
-/* The answer to a message that wanted one: result, then n bytes of body. */
+/* Answers a message that wants an answer: the result, then n bytes of body. */
 int hed_worker_answer(struct hed_worker_channel *ch, const struct hed_msg *m, int result,
                       const void *body, size_t n);
-/* The same for a message of the caller's own: a struct that begins with struct hed_answer, whose
- * head is filled in here. `bulk` bytes are written by the caller right after. */
+/* The same with the caller's own struct, which begins with a struct hed_answer whose head is filled
+ * in here. The caller writes `bulk` bytes right after. */
 int hed_worker_answer_with(struct hed_worker_channel *ch, const struct hed_msg *m, int result,
                            void *answer, size_t size, uint64_t bulk);
-/* The result of work that nobody waits for. 0 is fine. */
+/* Notes the result of work that nobody waits for. CUDA_SUCCESS is allowed. */
 void hed_worker_failed(struct hed_worker *w, uint64_t context, CUresult error);
-/* The result of a call whose object has no name: if the context had failed before, the object could
- * not be made, and the failure is the answer. All other results stay as they are. */
+/* Explains the result of a call whose object has no name: if the context had failed before, the
+ * object could not be created, and that failure is the answer. All other results stay as they
+ * are. */
 CUresult hed_worker_explain(struct hed_worker *w, uint64_t context, CUresult r);
-/* The context has been destroyed or reset: its failure is told no more. */
+/* Forgets the failure of a context that has been destroyed or reset. */
 void hed_worker_recovered(struct hed_worker *w, uint64_t context);
-/* The stream of a message as the backend names it. HED_ENOTFOUND. */
+/* The stream of a message, as the backend's handle. HED_ENOTFOUND. */
 int hed_worker_stream(struct hed_worker_channel *ch, const struct hed_msg *m, CUstream *out);
-/* Makes the client's context current on this thread. HED_ENOTFOUND, or the call's failure noted. */
+/* Makes the client's context current on this thread. Returns HED_ENOTFOUND, or notes the failure of
+ * the call. */
 int hed_worker_context(struct hed_worker_channel *ch, uint64_t name);
-/* Before every answer to a message that waited for the device: what was to come later (copy.c)
- * and what kernels printed (print.c) goes first. */
+/* Called before every answer to a message that waited for the device: sends deferred copies
+ * (copy.c) and what kernels have printed (print.c). */
 int hed_worker_before_answer(struct hed_worker_channel *ch);
 int hed_copies_deliver(struct hed_worker_channel *ch); /* copy.c */
-/* copy.c: all of the incoming bulk that devices still read is given back: before bulk is read by
- * anybody else, who would find no room in the pipe. */
+/* copy.c: waits until devices have read all incoming bulk and gives it back. Called before other
+ * code reads bulk, which would find no room in the channel. */
 void hed_copies_settle(struct hed_worker_channel *ch);
-uint64_t hed_copies_delivered(struct hed_worker *w);  /* pieces, on all channels: for answers */
+uint64_t hed_copies_delivered(struct hed_worker *w);  /* pieces on all channels, for answers */
 int hed_print_deliver(struct hed_worker_channel *ch); /* print.c */
 
-/* guard.c: may the call be made, with these addresses? It must be this thread's turn.
+/* guard.c: may the call be made with these addresses? The thread must hold the current ticket.
  * INVALID_VALUE, NOT_SUPPORTED. */
 CUresult hed_memory_guard(struct hed_worker *w, enum hed_cuda_call id, const void *args);
 
-/* A call of the chain: hed_worker_do(w, cuMemMap, .ptr = at, .size = n). */
+/* Makes a call on the chain: hed_worker_do(w, cuMemMap, .ptr = at, .size = n). */
 #define hed_worker_do(w, name, ...) \
     ((w)->top->cuda->name((w)->top, &(struct hed_##name){__VA_ARGS__}))
