@@ -1,7 +1,7 @@
 /* What does a program pay for its calls, wherever its GPU is? One process, driver API, any libcuda:
  * NVIDIA's own, heddle's on any backend.
  *
- *     remote_calls LIBRARY PREFIX [SECONDS-A-ROW]
+ *     remote_calls LIBRARY PREFIX [SECONDS-PER-ROW [launches | issue]]
  *
  * Prints `PREFIXname value unit`. bench/remote runs it over every transport beside the bare
  * primitives; tests/gpu runs it natively and over a server on a GPU. Rows are medians over batches,
@@ -279,6 +279,10 @@ main(int argc, char **argv)
     if (argc > 4 && strcmp(argv[4], "launches") == 0)
         return only_launches(seconds);
     start();
+    if (argc > 4 && strcmp(argv[4], "issue") == 0) {
+        time_issue();
+        return 0;
+    }
     time_row("query", row_query, 200);
     time_issue();
     time_sustained(seconds);

@@ -274,15 +274,14 @@ log_refusal(struct hed_function *f, CUresult r, const char *why)
               advice_for(r));
 }
 
-CUresult
-hed_function_prepare(struct hed_function *f)
+/* The first launch of a function, or the program asks for it to be loaded. Not a part of
+ * hed_function_prepare(): the text in `why` would be written for every launch. */
+static __attribute__((noinline)) CUresult
+load_function(struct hed_function *f)
 {
     const struct hed_driver *d = f->module->driver;
     struct hed_why why = {"the GPU that runs the program refused it"};
 
-    /* Relaxed: the machine orders its own data. */
-    if (atomic_load_explicit(&f->loaded, memory_order_relaxed))
-        return CUDA_SUCCESS;
     if (!hed_function_kernel(f)->has_code) {
         log_refusal(f, CUDA_ERROR_NO_BINARY_FOR_GPU,
                     "the module has machine code for real GPUs only, and no PTX");
@@ -291,11 +290,19 @@ hed_function_prepare(struct hed_function *f)
 
     const CUresult r = d->machine->function_load(d->machine_state, f, &why);
 
+    /* Relaxed: as below. */
     if (r == CUDA_SUCCESS)
         atomic_store_explicit(&f->loaded, true, memory_order_relaxed);
     else
         log_refusal(f, r, why.text);
     return r;
+}
+
+CUresult
+hed_function_prepare(struct hed_function *f)
+{
+    /* Relaxed: the machine orders its own data. */
+    return atomic_load_explicit(&f->loaded, memory_order_relaxed) ? CUDA_SUCCESS : load_function(f);
 }
 
 /* ---- modules --------------------------------------------------------------------------------- */
