@@ -168,7 +168,7 @@ static void
 a_graph_has_its_branches_inside(void **state)
 {
     struct fake *f = begin_fake();
-    CUgraph g = make_graph(f), branches[3], inner[1];
+    CUgraph g = make_graph(f), branches[3] = {0}, inner[1] = {0};
     const CUgraphConditionalHandle h = make_handle(f, g);
     CUgraphExec e;
 
@@ -205,7 +205,7 @@ static void
 handles_live_as_long_as_what_runs(void **state)
 {
     struct fake *f = begin_fake();
-    CUgraph g = make_graph(f), branch;
+    CUgraph g = make_graph(f), branch = NULL;
     CUgraphExec e;
 
     assert_int_equal(add_choice(f, g, make_handle(f, g), CU_GRAPH_COND_TYPE_IF, 1, &branch),
@@ -268,7 +268,7 @@ static void
 nobody_else_can_choose(void **state)
 {
     struct fake *f = begin_fake();
-    CUgraph g = make_graph(f), branch;
+    CUgraph g = make_graph(f), branch = NULL;
     CUgraphExec e;
 
     assert_int_equal(add_choice(f, g, make_handle(f, g), CU_GRAPH_COND_TYPE_IF, 1, &branch),
@@ -286,7 +286,7 @@ static void
 an_executable_graph_can_be_updated(void **state)
 {
     struct fake *f = begin_fake();
-    CUgraph g = make_graph(f), branch, other = make_graph(f), theirs;
+    CUgraph g = make_graph(f), branch = NULL, other = make_graph(f), theirs = NULL;
     CUgraphExecUpdateResultInfo_v1 info;
     CUgraphExec e;
 
