@@ -1,5 +1,5 @@
-/* Calls about the driver, and which devices there are; what these are like is in device_info.c.
- * What each answers to what nonsense was measured on NVIDIA's driver 580. */
+/* Calls about the driver and about which devices there are. Calls about what the devices are like
+ * are in device_info.c. The errors for invalid arguments were measured on NVIDIA's driver 580. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "core/stats.h"
 #include "driver/context/context.h"
 
-#define PCI_ID_LEAST 13 /* "0000:00:00.0" and its end */
+#define PCI_ID_LEAST 13 /* "0000:00:00.0" and its terminating 0 */
 
 CUresult
 hed_device_get(struct hed_layer *self, CUdevice ordinal, struct hed_device **out)
@@ -79,7 +79,8 @@ soft_cuGetErrorString(struct hed_layer *self, struct hed_cuGetErrorString *a)
     return a->pStr ? hed_cuda_error_text(a->error, a->pStr) : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* The front knows its own functions and finds them itself (front/cuda.c). */
+/* Only the arguments are checked here: the front knows its own functions and finds them itself
+ * (front/cuda.c). */
 static CUresult
 check_proc_arguments(const char *symbol, void **pfn, cuuint64_t flags)
 {
@@ -102,7 +103,7 @@ soft_cuGetProcAddress_v2(struct hed_layer *self, struct hed_cuGetProcAddress_v2 
     return check_proc_arguments(a->symbol, a->pfn, a->flags);
 }
 
-/* Writes of other devices are seen at once: it is all one memory. */
+/* All devices share one memory, so writes of other devices are seen at once. */
 static CUresult
 soft_cuFlushGPUDirectRDMAWrites(struct hed_layer *self, struct hed_cuFlushGPUDirectRDMAWrites *a)
 {
@@ -138,7 +139,7 @@ soft_cuProfilerStop(struct hed_layer *self, struct hed_cuProfilerStop *a)
     return hed_current(self, &c);
 }
 
-/* ---- which devices there are ----------------------------------------------------------------- */
+/* ---- the list of devices --------------------------------------------------------------------- */
 
 static CUresult
 soft_cuDeviceGetCount(struct hed_layer *self, struct hed_cuDeviceGetCount *a)
@@ -202,7 +203,7 @@ soft_cuDeviceGetUuid_v2(struct hed_layer *self, struct hed_cuDeviceGetUuid_v2 *a
     return get_uuid(self, a->uuid, a->dev);
 }
 
-/* Such ids are Windows' own. */
+/* Only Windows has LUIDs. */
 static CUresult
 soft_cuDeviceGetLuid(struct hed_layer *self, struct hed_cuDeviceGetLuid *a)
 {

@@ -1,11 +1,11 @@
-/* Calls about what devices are like and how they see each other. What each answers to what nonsense
- * was measured on NVIDIA's driver 580. */
+/* Calls about what devices are like and how they see each other. The errors for invalid arguments
+ * were measured on NVIDIA's driver 580. */
 #include <string.h>
 
 #include "core/array_format.h"
 #include "driver/driver.h"
 
-/* ---- what they are like ---------------------------------------------------------------------- */
+/* ---- properties ------------------------------------------------------------------------------ */
 
 static CUresult
 soft_cuDeviceTotalMem(struct hed_layer *self, struct hed_cuDeviceTotalMem *a)
@@ -30,7 +30,7 @@ soft_cuDeviceTotalMem_v2(struct hed_layer *self, struct hed_cuDeviceTotalMem_v2 
     return r;
 }
 
-/* What is the device's own, not its profile's, comes first. */
+/* Values that are the device's own come before those of its profile. */
 static bool
 find_device_attribute(const struct hed_device *dev, unsigned id, int *out)
 {
@@ -110,7 +110,8 @@ soft_cuDeviceGetProperties(struct hed_layer *self, struct hed_cuDeviceGetPropert
     return CUDA_SUCCESS;
 }
 
-/* The attribute is for the widest element, 16 bytes; narrower ones have more, up to four times. */
+/* The attribute is for the widest element, 16 bytes; narrower elements allow more, up to four times
+ * as many. */
 static CUresult
 soft_cuDeviceGetTexture1DLinearMaxWidth(struct hed_layer *self,
                                         struct hed_cuDeviceGetTexture1DLinearMaxWidth *a)
@@ -132,7 +133,7 @@ soft_cuDeviceGetTexture1DLinearMaxWidth(struct hed_layer *self,
     return CUDA_SUCCESS;
 }
 
-/* Affinity needs NVIDIA's MPS. */
+/* Execution affinity needs NVIDIA's MPS. */
 static CUresult
 soft_cuDeviceGetExecAffinitySupport(struct hed_layer *self,
                                     struct hed_cuDeviceGetExecAffinitySupport *a)
@@ -145,7 +146,7 @@ soft_cuDeviceGetExecAffinitySupport(struct hed_layer *self,
     return r;
 }
 
-/* As NVIDIA's driver over PCI Express: no operation is promised to be atomic with the host's. */
+/* As on NVIDIA's driver over PCI Express, no operation is promised to be atomic with the host's. */
 static CUresult
 soft_cuDeviceGetHostAtomicCapabilities(struct hed_layer *self,
                                        struct hed_cuDeviceGetHostAtomicCapabilities *a)
@@ -175,7 +176,7 @@ soft_cuDeviceGetNvSciSyncAttributes(struct hed_layer *self,
 
 /* ---- peers: all devices are the same machine's memory ---------------------------------------- */
 
-/* Of two devices, the machine may know more. */
+/* The machine may know more about a pair of devices than the driver does. */
 static bool
 machine_knows(struct hed_layer *self, enum hed_cuda_call id, void *args, CUresult *r)
 {
@@ -249,8 +250,8 @@ soft_cuDeviceGetP2PAtomicCapabilities(struct hed_layer *self,
 
 /* ---- memory of graphs ------------------------------------------------------------------------ */
 
-/* It is reserved while the graph lives and in use as long: nothing of it is shared between graphs.
- */
+/* Graph memory counts as reserved and as used for as long as the graph lives, because graphs share
+ * none of it. */
 static CUresult
 soft_cuDeviceGetGraphMemAttribute(struct hed_layer *self,
                                   struct hed_cuDeviceGetGraphMemAttribute *a)
@@ -283,7 +284,7 @@ soft_cuDeviceGetGraphMemAttribute(struct hed_layer *self,
     return CUDA_SUCCESS;
 }
 
-/* "Only 0 may be set" (CUDA Driver API), and only of what remembers a peak. */
+/* "Only 0 may be set" (CUDA Driver API), and only for attributes that keep a peak. */
 static CUresult
 soft_cuDeviceSetGraphMemAttribute(struct hed_layer *self,
                                   struct hed_cuDeviceSetGraphMemAttribute *a)
@@ -307,7 +308,7 @@ soft_cuDeviceSetGraphMemAttribute(struct hed_layer *self,
     return CUDA_SUCCESS;
 }
 
-/* Nothing is kept that no graph uses. */
+/* There is nothing to trim: memory that no graph uses is not kept. */
 static CUresult
 soft_cuDeviceGraphMemTrim(struct hed_layer *self, struct hed_cuDeviceGraphMemTrim *a)
 {

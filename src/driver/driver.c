@@ -1,4 +1,4 @@
-/* Making a soft driver: its addresses, its devices, and one table of calls out of the areas'. */
+/* Making a soft driver: its addresses, its devices, and the tables of all areas merged into one. */
 #include "driver/driver.h"
 
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 #include "driver/memory/memory.h"
 #include "driver/shared.h"
 
-#define SHARE_MOST (1ull << 40)  /* bytes of addresses a device gets, and the host */
-#define SHARE_LEAST (1ull << 28) /* with less there is no use in starting */
+#define SHARE_MOST (1ull << 40)  /* bytes of addresses for each device, and for the host */
+#define SHARE_LEAST (1ull << 28) /* with less than this a driver does not start */
 
 static _Atomic(struct hed_driver *) here;
 
@@ -41,7 +41,8 @@ static struct hed_nvml_ops nvml_calls;
 
 typedef void (*entry)(void);
 
-/* Operation tables are arrays of function pointers in all but name; hed_cuda_ops says so. */
+/* Operation tables are arrays of function pointers in all but name; struct hed_cuda_ops promises
+ * it. */
 static void
 merge_tables(void *table, const void *area, size_t size, const char *api)
 {
@@ -112,8 +113,8 @@ hed_driver_nvml_unsupported(struct hed_layer *self, enum hed_nvml_call id, void 
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-/* One range for all: the same addresses wherever the machine can have them. Address space may be
- * limited (ulimit -v, sanitizers), so less is asked for until it is given. */
+/* Reserves one range for all devices, at the same addresses on every machine that can have them.
+ * Address space may be limited (ulimit -v, sanitizers), so it asks for less until it gets it. */
 static int
 reserve_range(struct hed_driver *d, uint64_t *share, struct hed_why *why)
 {

@@ -1,4 +1,4 @@
-/* The table of driver/handle.h: slots in chunks that never move, a list of free ones. */
+/* The table of driver/handle.h: slots in chunks that never move, and a list of free slots. */
 #include "driver/handle.h"
 
 #include <stdlib.h>
@@ -13,12 +13,12 @@
 
 struct slot {
     struct hed_object *object; /* NULL while it is free */
-    uint32_t generation;       /* of the object, or of the next one */
+    uint32_t generation;       /* of the object, or of the next object if the slot is free */
     uint32_t next_free;        /* index, or NO_SLOT */
     uint8_t kind;
 };
 
-/* One lock guards everything: it is held for a few loads, never across a call. */
+/* One lock guards everything. It is held for a few loads, never across a call. */
 struct hed_handles {
     struct hed_lock lock;
     struct slot *chunks[CHUNKS];
@@ -61,7 +61,7 @@ hed_handles_free(struct hed_handles *t)
     free(t);
 }
 
-/* A slot that is free, or a new one; NULL with *err. */
+/* Takes a free slot, or makes a new one. NULL with *err on failure. */
 static struct slot *
 take_slot_locked(struct hed_handles *t, uint32_t *index, int *err)
 {
@@ -107,7 +107,7 @@ hed_handles_add(struct hed_handles *t, enum hed_kind kind, struct hed_object *o)
     return err;
 }
 
-/* The slot whose object the handle names; NULL if it names none of that kind. */
+/* The slot whose object the handle names; NULL if there is no such object of that kind. */
 static struct slot *
 find_slot_locked(struct hed_handles *t, enum hed_kind kind, uint64_t handle)
 {
@@ -145,7 +145,8 @@ hed_handles_remove(struct hed_handles *t, enum hed_kind kind, uint64_t handle)
     if (s) {
         s->object = NULL;
         s->generation++;
-        /* A slot at the end of its generations is retired: no old handle may fit again. */
+        /* A slot that has used up its generations is retired, so that no old handle becomes valid
+         * again. */
         if (s->generation < GENERATIONS) {
             s->next_free = t->first_free;
             t->first_free = (uint32_t)handle;
@@ -158,7 +159,8 @@ hed_handles_remove(struct hed_handles *t, enum hed_kind kind, uint64_t handle)
 void
 hed_object_put(struct hed_object *o)
 {
-    /* Release: what this user did is seen by whoever destroys it; acquire is the other side. */
+    /* Release: the thread that destroys the object sees what this user did to it. Acquire: this
+     * thread may be that one. */
     if (atomic_fetch_sub_explicit(&o->refs, 1, memory_order_acq_rel) == 1)
         o->destroy(o);
 }

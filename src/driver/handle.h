@@ -3,16 +3,17 @@
  *     63      56 55             32 31                 0
  *     |  kind   |   generation    |   index           |
  *
- * Made in the client, without an answer from anybody. A stale, foreign or invented handle is
- * recognised and never a crash: the kind must fit, the index must be in use, and the generation
- * must be the one the index has now. So a CUkernel is told from a CUfunction by the handle alone.
+ * They are made in the client, without asking a server. A stale, foreign or invented handle is
+ * recognised and never causes a crash: the kind must fit, the index must be in use, and the
+ * generation must be the index's current one. A CUkernel can be told from a CUfunction by the
+ * handle alone.
  *
  * Invariants:
- * 1. A slot's generation goes up when its handle is freed, so a freed handle never comes back to
- *    life before 2^24 more objects have lived in that slot; a slot that reaches the end is retired.
- * 2. An object that was got stays valid until it is put: freeing a handle takes the name away at
- * once
- *    and the object when the last user is done.
+ * 1. A slot's generation goes up when its handle is freed, so a freed handle does not become valid
+ *    again before 2^24 more objects have lived in that slot. A slot at its last generation is
+ *    retired.
+ * 2. An object returned by hed_handles_get() stays valid until hed_object_put(). Removing a handle
+ *    takes the name away at once; the object lives until its last user is done.
  */
 #pragma once
 
@@ -42,34 +43,37 @@ enum hed_kind {
     HED_KIND_COUNT
 };
 
-#define HED_HANDLES_MAX (1u << 22) /* live objects of one table; a program's leak ends there */
+#define HED_HANDLES_MAX \
+    (1u << 22) /* live objects in one table; bounds what a leaking program
+                                    * can use */
 
-/* What every object with a handle begins with. */
+/* Every object with a handle begins with this. */
 struct hed_object {
-    uint64_t handle;                       /* constant while it has a name */
-    _Atomic uint32_t refs;                 /* the name counts as one until it is freed */
-    void (*destroy)(struct hed_object *o); /* called by whoever puts last; frees it */
+    uint64_t handle;                       /* constant while the object has a handle */
+    _Atomic uint32_t refs;                 /* the handle counts as one until it is removed */
+    void (*destroy)(struct hed_object *o); /* called with the last reference; frees the object */
 };
 
-struct hed_handles; /* a table; one a session */
+struct hed_handles; /* a table of handles; one per session */
 
 struct hed_handles *hed_handles_create(void);
 
-/* Frees the table and destroys what still has a name. No other thread may use it. */
+/* Frees the table and destroys the objects that still have a handle. No other thread may use it. */
 void hed_handles_free(struct hed_handles *t);
 
-/* Names an object, which then belongs to the table: 0 or HED_ENOMEM, HED_ELIMIT. o->destroy is set
- * by the caller; handle and refs are set here. */
+/* Gives an object a handle; the object then belongs to the table. 0, HED_ENOMEM or HED_ELIMIT. The
+ * caller has set o->destroy; handle and refs are set here. */
 int hed_handles_add(struct hed_handles *t, enum hed_kind kind, struct hed_object *o);
 
-/* The object of a handle, to be put back; NULL if there is none of that kind. */
+/* The object that a handle names, with a reference that the caller gives back by hed_object_put();
+ * NULL if there is no such object of that kind. */
 struct hed_object *hed_handles_get(struct hed_handles *t, enum hed_kind kind, uint64_t handle);
 
-/* Takes the name away. The object is handed to the caller with the name's reference; NULL as above.
- * */
+/* Removes the handle. The caller gets the object with the reference that the handle held; NULL as
+ * above. */
 struct hed_object *hed_handles_remove(struct hed_handles *t, enum hed_kind kind, uint64_t handle);
 
-/* Takes another reference to an object that the caller has one to. */
+/* Adds a reference to an object to which the caller has one already. */
 static inline void
 hed_object_ref(struct hed_object *o)
 {
@@ -80,7 +84,7 @@ hed_object_ref(struct hed_object *o)
 /* Gives a reference back. */
 void hed_object_put(struct hed_object *o);
 
-/* The kind a handle claims to be of; 0 for what cannot be one of ours. */
+/* The kind that a handle claims to be; 0 if it cannot be one of ours. */
 static inline enum hed_kind
 hed_handle_kind(uint64_t handle)
 {

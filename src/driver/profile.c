@@ -1,6 +1,5 @@
-/* Which devices there are: the setting `gpu` and CUDA_VISIBLE_DEVICES. See driver/profile.h; the
- * text of a profile is profile_read.c's.
- */
+/* Which devices there are: the setting `gpu` and CUDA_VISIBLE_DEVICES. See driver/profile.h;
+ * profile_read.c reads the text of a profile. */
 #include "driver/profile.h"
 
 #include <ctype.h>
@@ -21,14 +20,15 @@
 /* ---- files ----------------------------------------------------------------------------------- */
 
 struct loading {
-    char folder[PATH_MAX]; /* of the file that is being read */
-    int depth;             /* files that are being read */
+    char folder[PATH_MAX]; /* the folder of the file that is being read */
+    int depth;             /* how many files are being read, one inside the other */
 };
 
 static int load_profile(struct loading *l, const char *path, struct hed_profile *p,
                         struct hed_why *why);
 
-/* Loads the profile that another one is based on: beside that one, else among heddle's own. */
+/* Loads the profile that another one is based on: from the same folder, or else from heddle's own.
+ */
 static int
 load_base(void *arg, const char *base, struct hed_profile *p, struct hed_why *why)
 {
@@ -105,7 +105,7 @@ short_name(const char *path, char *out, size_t size)
         *dot = '\0';
 }
 
-/* Loads the profile that a file has, and makes sure that it is a device. */
+/* Loads the profile in a file and checks that it describes a device. */
 static int
 load_device(const char *path, struct hed_profile *p, struct hed_why *why)
 {
@@ -131,7 +131,7 @@ mix_bits(uint64_t x)
     return x ^ x >> 31;
 }
 
-/* The same in every process, and different for every profile and index. */
+/* UUIDs are the same in every process, and different for every profile and index. */
 static void
 make_uuid(const struct hed_profile *p, uint32_t index, uint8_t out[16])
 {
@@ -174,7 +174,7 @@ make_profile_device(const struct hed_profile *p, uint32_t index, struct hed_prof
 }
 
 struct list {
-    char folder[PATH_MAX]; /* of heddle's profiles */
+    char folder[PATH_MAX]; /* where heddle's profiles are */
     struct hed_profile_device *out;
     size_t room, count;
 };
@@ -221,8 +221,8 @@ hed_profile_devices(const char *setting, struct hed_profile_device *out, size_t 
 
 /* ---- CUDA_VISIBLE_DEVICES -------------------------------------------------------------------- */
 
-/* The device that an entry names; -1 if it names none. A UUID may be cut short where it is still
- * the only one. */
+/* The index of the device that an entry names; -1 if it names none. A UUID may be shortened as long
+ * as it fits one device only. */
 static int
 find_visible_entry(const struct hed_profile_device *devices, size_t count, const char *entry,
                    size_t n)
@@ -261,7 +261,8 @@ hed_profile_visible(struct hed_profile_device *devices, size_t count, const char
 
     struct hed_profile_device *all = malloc((count ? count : 1) * sizeof *all);
 
-    /* Without memory for a copy nothing can be put in order; nothing would run either. */
+    /* Without memory for a copy the list cannot be reordered, and nothing else would work either.
+     */
     if (!all)
         return 0;
     memcpy(all, devices, count * sizeof *all);

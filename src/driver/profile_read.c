@@ -1,7 +1,8 @@
 /* The text of a profile: JSON into struct hed_profile. docs/internals/profiles.md has the format.
  *
- * A file is read over its base, so every key is optional here; whether the whole is a device is for
- * hed_profile_check. Keys that nobody knows are refused: a misspelt one would change nothing.
+ * A file is read on top of its base, so every key is optional here; hed_profile_check() decides
+ * whether the result is a complete device. Unknown keys are refused, since a misspelt key would
+ * otherwise be ignored silently.
  */
 #include <ctype.h>
 #include <stddef.h>
@@ -28,8 +29,8 @@ set_attribute(struct hed_profile *p, unsigned attribute, int value)
 
 #include <jansson.h>
 
-/* A place in struct hed_profile for each key. SIZE is a number of bytes, or text such as "16G"; ID
- * is text such as "0x233010de". */
+/* Maps each key to a field of struct hed_profile. SIZE is a number of bytes, or text such as "16G";
+ * ID is text such as "0x233010de". */
 enum kind { KIND_TEXT, KIND_SIZE, KIND_NUMBER, KIND_BOOL, KIND_ID };
 
 struct field {
@@ -73,7 +74,7 @@ static const struct field nvml_fields[] = {
     {0},
 };
 
-/* What is being read, and for whom reasons are. */
+/* What is being read, and where reasons for a failure go. */
 struct reading {
     struct hed_profile *p;
     const char *label;
@@ -87,7 +88,7 @@ refuse_key(const struct reading *r, const char *key, const char *what)
     return HED_EFORMAT;
 }
 
-/* Numbers from 0 to high, written as such or as text that one of our parsers takes. */
+/* Reads a number from 0 to `high`, written as a JSON number or as text that `parse` accepts. */
 static int
 get_json_number(const json_t *v, int (*parse)(const char *, uint64_t *), uint64_t high,
                 uint64_t *out)
@@ -144,7 +145,7 @@ read_field(const struct reading *r, const struct field *f, const json_t *v)
     return 0;
 }
 
-/* The field of a key, NULL if there is none. */
+/* The field of a key, or NULL. */
 static const struct field *
 find_field(const struct field *fields, const char *key)
 {
@@ -173,8 +174,8 @@ read_nvml(const struct reading *r, json_t *object)
     return 0;
 }
 
-/* The number of an attribute: its name in cuda.h, in small letters and without what all have in
- * common. 0 if there is none. */
+/* The number of an attribute, given its name in cuda.h in lower case and without the common prefix;
+ * 0 if there is none. */
 static unsigned
 find_attribute_by_name(const char *key)
 {
@@ -209,7 +210,7 @@ read_attributes(const struct reading *r, json_t *object)
 
         if (!attribute)
             return refuse_key(r, key, "is not a device attribute");
-        /* null: the device does not have it, whatever the base says. */
+        /* null: the device does not have the attribute, whatever the base says. */
         if (json_is_null(v)) {
             r->p->has_attribute[attribute / 64] &= ~(1ull << attribute % 64);
             continue;
@@ -309,7 +310,7 @@ hed_profile_parse(struct hed_profile *p, const char *text, size_t size, const ch
 
 #endif
 
-/* What a driver computes with: a profile may not make it divide by zero. */
+/* Attributes that the driver computes with: a profile must not make it divide by zero. */
 static const struct {
     CUdevice_attribute attribute;
     int low, high;
@@ -332,7 +333,7 @@ static const struct {
     {CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR, 1, 64},
 };
 
-/* Follows from other fields, unless the file says otherwise. */
+/* Derives an attribute from other fields unless the file sets it. */
 static void
 complete_attribute(struct hed_profile *p, CUdevice_attribute attribute, uint32_t value)
 {

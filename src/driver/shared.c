@@ -1,6 +1,5 @@
-/* The driver's side of driver/shared.h: its devices, what it tells, what NVML asks. The file itself
- * is shared_file.c's.
- */
+/* The driver's side of driver/shared.h: its devices, the usage it reports, and the answers to NVML.
+ * The file itself is in shared_file.c. */
 #include "driver/shared.h"
 
 #include <stdlib.h>
@@ -18,11 +17,11 @@ struct hed_shared_state {
     struct hed_profile_device *all;          /* constant */
     size_t count;                            /* constant */
     size_t visible[HED_PROFILE_DEVICES_MAX]; /* ordinal -> index in all; constant */
-    _Atomic unsigned inits;                  /* of NVML, by this process */
-    uint64_t (*now)(void);                   /* the clock that loads are measured with; constant */
-    struct hed_lock lock;                    /* taken while the file is joined */
-    _Atomic(struct hed_shared_file *) file;  /* NULL until joined */
-    struct hed_shared_part part;             /* set before file is; constant then */
+    _Atomic unsigned inits;                  /* nvmlInit minus nvmlShutdown of this process */
+    uint64_t (*now)(void);                   /* the clock that measures load; constant */
+    struct hed_lock lock;                    /* held while the file is joined */
+    _Atomic(struct hed_shared_file *) file;  /* NULL until the file is joined */
+    struct hed_shared_part part;             /* set before `file` is; constant from then on */
 };
 
 static struct hed_shared_file *
@@ -73,7 +72,7 @@ destroy_shared_state(struct hed_shared_state *s)
     free(s);
 }
 
-/* Which of all the visible ones are. */
+/* Finds each visible device in the list of all devices. */
 static void
 match_visible_devices(struct hed_shared_state *s, const struct hed_driver *d)
 {
@@ -101,7 +100,8 @@ hed_shared_attach(struct hed_driver *d, const struct hed_profile_device *all, si
     return 0;
 }
 
-/* Makes it of the visible devices where nobody attached any. Two threads may both try. */
+/* The state; made from the visible devices if hed_shared_attach() was not called. Two threads may
+ * both try to make it. */
 static struct hed_shared_state *
 state(struct hed_driver *d)
 {
@@ -133,7 +133,7 @@ hed_shared_leave(struct hed_driver *d)
 
     uint64_t owner = s->part.owner;
 
-    /* In a child of a fork the slot is the parent's. */
+    /* In the child of a fork the slot belongs to the parent. */
     if ((pid_t)(owner >> 32) == getpid())
         (void)atomic_compare_exchange_strong_explicit(&s->part.slot->owner, &owner, 0,
                                                       memory_order_release, memory_order_relaxed);
@@ -156,9 +156,9 @@ hed_shared_free(struct hed_driver *d)
     d->shared = NULL;
 }
 
-/* ---- telling --------------------------------------------------------------------------------- */
+/* ---- reporting ------------------------------------------------------------------------------- */
 
-/* The index of a visible device among all; false if it is none. */
+/* The index of a visible device in the list of all devices; false if it is not there. */
 static bool
 find_visible_device(const struct hed_driver *d, const struct hed_shared_state *s, int ordinal,
                     size_t *out)
@@ -180,12 +180,13 @@ hed_shared_memory(struct hed_driver *d, int ordinal, uint64_t used)
     s = state(d);
     if (!find_visible_device(d, s, ordinal, &i) || !join_shared_file(s) || !s->part.slot)
         return;
-    /* Somebody who could not see us alive may have taken it; then it is not ours to write. */
+    /* A process that took us for dead may have claimed the slot; then it is not ours to write. */
     if (atomic_load_explicit(&s->part.slot->owner, memory_order_relaxed) == s->part.owner)
         atomic_store_explicit(&s->part.slot->used[i], used, memory_order_relaxed);
 }
 
-/* Adds microseconds to a second of the history. Older seconds in its place are forgotten. */
+/* Adds microseconds to one second of the history, replacing an older second that used the same
+ * entry. */
 static void
 add_second(struct hed_shared_device *d, uint64_t second, uint64_t us)
 {
@@ -222,7 +223,7 @@ hed_shared_busy(struct hed_driver *d, int ordinal, uint64_t ns)
     uint64_t end = s->now();
 
     atomic_fetch_add_explicit(&device->worked, ns, memory_order_relaxed);
-    /* What lasted longer than the history fills it. */
+    /* Work that lasted longer than the history fills all of it. */
     for (int k = 0; k < HED_SHARED_SECONDS && ns > 0; k++) {
         const uint64_t second = end / HED_NS_PER_S;
         const uint64_t in = end - second * HED_NS_PER_S;
@@ -236,7 +237,7 @@ hed_shared_busy(struct hed_driver *d, int ordinal, uint64_t ns)
     }
 }
 
-/* ---- asking ---------------------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------------------- */
 
 size_t
 hed_shared_devices(struct hed_driver *d, const struct hed_profile_device **out)
@@ -255,7 +256,7 @@ hed_shared_inits(struct hed_driver *d)
     return s ? &s->inits : NULL;
 }
 
-/* Our own place of a device in the file; NULL if it has none. */
+/* The device's entry in the file; NULL if it has none. */
 static struct hed_shared_device *
 find_device(struct hed_driver *d, size_t index)
 {
@@ -265,10 +266,10 @@ find_device(struct hed_driver *d, size_t index)
     return f && s->part.device[index] ? &f->devices[s->part.device[index] - 1] : NULL;
 }
 
-/* Calls fn with every living process's use of a device that is not 0. */
+/* Calls fn for every living process that uses memory of a device. */
 typedef void (*use_fn)(void *arg, pid_t pid, uint64_t used);
 
-/* Of a device of another computer a process knows its own use only. */
+/* The device of another computer: this process knows only its own use. */
 static void
 own_use(struct hed_driver *d, size_t index, use_fn fn, void *arg)
 {
@@ -320,7 +321,8 @@ add_use(void *arg, pid_t pid, uint64_t used)
 {
     uint64_t *sum = arg;
 
-    /* At most so many slots of at most so much memory: no overflow. */
+    /* This cannot overflow: the number of slots and the memory counted for each are both bounded.
+     */
     *sum += used;
 }
 
@@ -336,7 +338,7 @@ hed_shared_used(struct hed_driver *d, size_t index)
     return sum < all[index].profile.memory ? sum : all[index].profile.memory;
 }
 
-/* Microseconds of work in a second of the clock. */
+/* Microseconds of work during one second of the clock. */
 static uint64_t
 get_second(const struct hed_shared_device *d, uint64_t second)
 {

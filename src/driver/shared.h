@@ -1,13 +1,13 @@
-/* What the processes of one user share about the devices of a soft driver, for NVML: who uses how
- * much memory, and how busy a device has been. Nothing else is shared; what a program may allocate
- * does not depend on it.
+/* What the processes of one user share about the devices of a soft driver, for NVML: how much
+ * memory each process uses, and how busy a device has been. Nothing else is shared, and what a
+ * program may allocate does not depend on it.
  *
  *   process A --hed_shared_memory, hed_shared_busy--> /dev/shm/heddle-UID-devices
  *   process B <--hed_shared_used, hed_shared_processes, hed_shared_load--'
  *
- * A device is known by its UUID, so processes that were given different devices do not mix them up.
- * The file is joined when there is something to tell or to ask, never before. Where it cannot be
- * used a process knows of itself only.
+ * Devices are identified by UUID, so processes that were given different devices do not mix them
+ * up. A process joins the file when it has something to report or to ask, never before. If the file
+ * cannot be used, a process knows about itself only.
  */
 #pragma once
 
@@ -26,40 +26,40 @@ struct hed_shared_process {
     uint64_t used; /* bytes; never 0 */
 };
 
-/* Tells the driver which devices the machine has, those that CUDA_VISIBLE_DEVICES hides included:
- * NVML shows all of them. Before the first call; a driver that is not told has its visible devices.
- * HED_ENOMEM. */
+/* Tells the driver which devices the computer has, including those that CUDA_VISIBLE_DEVICES hides:
+ * NVML shows all of them. Called before the first call of the program; otherwise the driver knows
+ * its visible devices only. HED_ENOMEM. */
 int hed_shared_attach(struct hed_driver *d, const struct hed_profile_device *all, size_t count);
 
-/* The process ends, or the driver does: what it used is free again. */
+/* The process or the driver ends: its memory no longer counts as used. */
 void hed_shared_leave(struct hed_driver *d);
 void hed_shared_free(struct hed_driver *d);
 
-/* So much of a visible device is in use by this process now; so long it has worked, ending now. Any
- * thread, under the driver's locks or not. */
+/* Reports how much memory of a visible device this process uses now, and how long the device has
+ * worked until now. Any thread may call them, with or without the driver's locks. */
 void hed_shared_memory(struct hed_driver *d, int ordinal, uint64_t used);
 void hed_shared_busy(struct hed_driver *d, int ordinal, uint64_t ns);
-/* For tests: another clock than hed_now_ns. Before anything is measured. */
+/* For tests: replaces hed_now_ns() as the clock. Call it before anything is measured. */
 void hed_shared_clock(struct hed_driver *d, uint64_t (*now)(void));
 
 /* ---- for NVML: `index` is among all devices -------------------------------------------------- */
 
-/* All devices of the machine; 0 when there is no memory to know them. */
+/* All devices of the computer; 0 if there is no memory for the list. */
 size_t hed_shared_devices(struct hed_driver *d, const struct hed_profile_device **out);
 
-/* nvmlInit minus nvmlShutdown; NULL as above. */
+/* nvmlInit minus nvmlShutdown; NULL if there is no memory. */
 _Atomic unsigned *hed_shared_inits(struct hed_driver *d);
 
-/* Bytes that all processes use, never over the profile's memory. */
+/* Bytes that all processes use together, at most the profile's memory. */
 uint64_t hed_shared_used(struct hed_driver *d, size_t index);
 
-/* Per cent of the last second or two that the device was at work. */
+/* The percentage of the last second or two during which the device worked. */
 unsigned hed_shared_load(struct hed_driver *d, size_t index);
 
-/* Nanoseconds of work since the file was made. */
+/* Nanoseconds of work since the file was created. */
 uint64_t hed_shared_worked(struct hed_driver *d, size_t index);
 
-/* The processes that have memory on it; returns how many there are, of which at most `room` are
- * put. */
+/* Lists the processes that use memory of a device. Returns how many there are; at most `room` are
+ * written. */
 size_t hed_shared_processes(struct hed_driver *d, size_t index, struct hed_shared_process *out,
                             size_t room);

@@ -1,4 +1,4 @@
-/* Joining the file of driver/shared_file.h. */
+/* Joining the file that driver/shared_file.h describes. */
 #include "driver/shared_file.h"
 
 #include <errno.h>
@@ -16,13 +16,13 @@
 #include "base/log.h"
 #include "base/process.h"
 
-#define FILE_MAGIC 0x0000000145444548ull /* changes with the layout */
+#define FILE_MAGIC 0x0000000145444548ull /* changes whenever the layout does */
 #define LOCK_TRIES 50                    /* a millisecond each */
 
 /* ---- processes ------------------------------------------------------------------------------- */
 
-/* The owner's word of a living process; 0 if there is none. Field 22 of /proc/PID/stat is the time
- * it started. */
+/* The value that stands for a living process in `owner`; 0 if it is not alive. Field 22 of
+ * /proc/PID/stat is the time at which it started. */
 static uint64_t
 owner_of(pid_t pid)
 {
@@ -64,7 +64,8 @@ open_shared_file(void)
     return fd;
 }
 
-/* Somebody who is stopped while he has it must not stop us. */
+/* Locks the file. Gives up after a while: a process that is stopped while it holds the lock must
+ * not stop us. */
 static bool
 lock_file(int fd)
 {
@@ -78,7 +79,8 @@ lock_file(int fd)
     return false;
 }
 
-/* The file, ours alone and of the right size, in memory. Locked; NULL if it cannot be used. */
+/* Maps the file, which must belong to us alone and have the right size. The file is locked. NULL if
+ * it cannot be used. */
 static struct hed_shared_file *
 map_shared_file(int fd)
 {
@@ -87,7 +89,7 @@ map_shared_file(int fd)
     if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
         (st.st_mode & 022) != 0)
         return NULL;
-    /* With its pages, so that a full /dev/shm is noticed now and not as a signal later. */
+    /* Allocates the pages too, so that a full /dev/shm is an error now and not a signal later. */
     if (st.st_size != (off_t)sizeof(struct hed_shared_file) &&
         (ftruncate(fd, 0) != 0 ||
          posix_fallocate(fd, 0, (off_t)sizeof(struct hed_shared_file)) != 0)) {
@@ -104,13 +106,14 @@ map_shared_file(int fd)
 
     if (atomic_load_explicit(&f->magic, memory_order_acquire) != FILE_MAGIC) {
         memset((void *)f, 0, sizeof *f);
-        /* Release: whoever sees the number sees the zeros (the acquire above). */
+        /* Release: a process that sees the magic number (the acquire above) sees the zeros as well.
+         */
         atomic_store_explicit(&f->magic, FILE_MAGIC, memory_order_release);
     }
     return f;
 }
 
-/* Which devices some living process has. */
+/* Marks the devices that some living process uses. */
 static void
 mark_live(const struct hed_shared_file *f, bool live[HED_SHARED_DEVICES])
 {
@@ -135,8 +138,8 @@ has_uuid(const struct hed_shared_device *d, const uint64_t uuid[2])
            atomic_load_explicit(&d->uuid[1], memory_order_relaxed) == uuid[1];
 }
 
-/* The place of a device in the file, plus 1: its own, an empty one, or that of one which nobody has
- * any more. 0: there is none. The file is locked. */
+/* The device's entry in the file, plus 1: its own, an empty one, or one that no living process uses
+ * any more. 0 if there is none. The file is locked. */
 static uint32_t
 enter_device(struct hed_shared_file *f, const uint8_t uuid[16], bool live[HED_SHARED_DEVICES])
 {
@@ -169,7 +172,7 @@ enter_device(struct hed_shared_file *f, const uint8_t uuid[16], bool live[HED_SH
     return at + 1;
 }
 
-/* A slot that nobody lives in becomes ours. The file is locked. */
+/* Claims a slot whose process is dead, or an empty one. The file is locked. */
 static struct hed_shared_slot *
 claim_slot(struct hed_shared_file *f, uint64_t owner, const uint32_t *device)
 {
@@ -177,7 +180,7 @@ claim_slot(struct hed_shared_file *f, uint64_t owner, const uint32_t *device)
         struct hed_shared_slot *s = &f->slots[i];
         const uint64_t old = atomic_load_explicit(&s->owner, memory_order_acquire);
 
-        /* Ours already: that of a driver that was here before. */
+        /* A slot with our own owner was left by an earlier driver in this process. */
         if (old != owner && hed_shared_alive(old))
             continue;
         atomic_store_explicit(&s->owner, 0, memory_order_relaxed);
@@ -185,15 +188,15 @@ claim_slot(struct hed_shared_file *f, uint64_t owner, const uint32_t *device)
             atomic_store_explicit(&s->used[k], 0, memory_order_relaxed);
             atomic_store_explicit(&s->device[k], device[k], memory_order_relaxed);
         }
-        /* Release: whoever sees us in it (the acquire in each_use) sees it empty.
-         */
+        /* Release: a process that sees us as the owner (the acquire in each_use) sees the slot
+         * empty. */
         atomic_store_explicit(&s->owner, owner, memory_order_release);
         return s;
     }
     return NULL;
 }
 
-/* Processes that cannot share know at least of themselves. */
+/* A file of our own, for processes that cannot share: they know at least about themselves. */
 static struct hed_shared_file *
 private_file(void)
 {
@@ -224,7 +227,7 @@ hed_shared_join(const struct hed_profile_device *all, size_t count, struct hed_s
         part->slot = part->owner ? claim_slot(f, part->owner, part->device) : NULL;
     }
     if (fd >= 0) {
-        /* The mapping holds on to the open file, and with it to the lock. */
+        /* The mapping keeps the open file, and with it the lock, alive: so unlock explicitly. */
         (void)flock(fd, LOCK_UN);
         close(fd);
     }

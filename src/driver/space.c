@@ -1,7 +1,8 @@
-/* The bookkeeping of driver/space.h: blocks in one tree by address and, if free, in one by size.
+/* The bookkeeping of driver/space.h: all blocks are in one tree, ordered by address, and free
+ * blocks also in another, ordered by size.
  *
- * A treap: a binary tree whose shape is that of random insertion, kept so by a random priority a
- * node. Both trees share the block, so that splitting and merging never search twice.
+ * Both are treaps: binary trees that keep the shape of random insertion by giving each node a
+ * random priority. Both trees share the block, so that splitting and merging never search twice.
  */
 #include "driver/space.h"
 
@@ -23,7 +24,7 @@ struct block {
 struct hed_space {
     struct block *root[TREES];
     uint64_t used;
-    uint64_t random; /* state of the priorities' generator */
+    uint64_t random; /* state of the generator of priorities */
 };
 
 static uint32_t
@@ -35,7 +36,7 @@ next_priority(struct hed_space *s)
     return (uint32_t)s->random;
 }
 
-/* Is a before b? By size, equal sizes are told apart by address. */
+/* Is a before b? In the tree by size, blocks of equal size are ordered by address. */
 static bool
 before(enum tree t, const struct block *a, const struct block *b)
 {
@@ -146,7 +147,7 @@ block_of(const struct hed_space *s, uint64_t address)
     return b;
 }
 
-/* Makes [at, at + size) of a free block a taken block of its own; the rest stays free. */
+/* Turns [at, at + size) of a free block into a taken block of its own; the rest stays free. */
 static int
 carve(struct hed_space *s, struct block *b, uint64_t at, uint64_t size)
 {
@@ -177,7 +178,7 @@ carve(struct hed_space *s, struct block *b, uint64_t at, uint64_t size)
     return 0;
 }
 
-/* The first free block of at least `size` bytes, smallest first, in which an aligned piece fits. */
+/* The smallest free block, of at least `size` bytes, in which an aligned piece fits. */
 static struct block *
 best_fit(struct block *b, uint64_t size, uint64_t align)
 {
@@ -238,7 +239,7 @@ join_free_blocks(struct hed_space *s, struct block *b, struct block *after)
     tree_erase(BY_SIZE, &s->root[BY_SIZE], b);
     tree_erase(BY_SIZE, &s->root[BY_SIZE], after);
     tree_erase(BY_ADDRESS, &s->root[BY_ADDRESS], after);
-    b->size += after->size; /* its place by address does not change */
+    b->size += after->size; /* its position in the tree by address does not change */
     free(after);
     tree_insert(BY_SIZE, &s->root[BY_SIZE], b);
 }

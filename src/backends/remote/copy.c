@@ -322,7 +322,7 @@ receive_all(const struct transfer *t)
     return r;
 }
 
-/* ---- what comes later ------------------------------------------------------------------------ */
+/* ---- deferred copies ------------------------------------------------------------------------- */
 
 /* Asks for all of it to come later. False: too much is on its way already; nothing was asked. */
 static bool

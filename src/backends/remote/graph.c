@@ -39,7 +39,7 @@ is_empty(const struct hed_exec_node *n)
             (n->work->fill.width == 0 || n->work->fill.height == 0));
 }
 
-/* ---- can it be told? ------------------------------------------------------------------------- */
+/* ---- can the worker run it as one graph? ----------------------------------------------------- */
 
 /* Of attributes, those that a node has; the others allow overlap, which edges do not. */
 static bool
@@ -164,7 +164,7 @@ can_tell(struct hed_remote *r, const struct hed_graph_exec *g, unsigned depth)
     return true;
 }
 
-/* ---- telling --------------------------------------------------------------------------------- */
+/* ---- building the worker's copy -------------------------------------------------------------- */
 
 /* What a node is, at `to`, which has own_size() zero bytes; the bytes it has become. */
 static uint32_t

@@ -189,7 +189,7 @@ copy_linked(const struct hed_image *image, const struct pick *p, struct hed_buf 
     return made->err ? made->err : found ? 0 : HED_ENOTFOUND;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- whole images ---------------------------------------------------------------------------- */
 
 int
 hed_remote_pack(const struct hed_image *image, const struct hed_profile *profile, bool real,

@@ -337,7 +337,7 @@ hed_remote_unmap(void *machine, uint64_t at, uint64_t size)
         unlease(r, device, size);
 }
 
-/* ---- physical memory of the program's own ---------------------------------------------------- */
+/* ---- physical memory that the program creates ------------------------------------------------ */
 
 int
 hed_remote_physical_create(void *machine, int device, uint64_t size,
@@ -426,7 +426,7 @@ hed_remote_protect(void *machine, uint64_t at, uint64_t size, bool readable, boo
         false);
 }
 
-/* ---- how much there is ----------------------------------------------------------------------- */
+/* ---- memory sizes ---------------------------------------------------------------------------- */
 
 size_t
 hed_remote_memory_left(void *machine, struct hed_context *c)

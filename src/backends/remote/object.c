@@ -11,7 +11,7 @@
 #include "driver/memory/memory.h"
 #include "driver/module/image.h"
 
-/* ---- programs ------------------------------------------------------------------------------ */
+/* ---- programs -------------------------------------------------------------------------------- */
 
 CUresult
 hed_remote_program_open(void *m, struct hed_device *dev, struct hed_program *p,
@@ -39,7 +39,7 @@ hed_remote_fill_vars(void *m, struct hed_program *p, const uint64_t *addresses)
 {
 }
 
-/* ---- arrays -------------------------------------------------------------------------------- */
+/* ---- arrays ---------------------------------------------------------------------------------- */
 
 /* It is in the index; `made` says whether the worker has it. */
 static CUresult
@@ -89,7 +89,7 @@ hed_remote_array_gone(void *m, const struct hed_allocation *a, uint64_t handle)
     hed_array_discharge(a->device->driver, a);
 }
 
-/* ---- objects ------------------------------------------------------------------------------- */
+/* ---- objects --------------------------------------------------------------------------------- */
 
 CUresult
 hed_remote_texture_made(void *m, struct hed_context *c, const struct hed_texture *t,

@@ -21,7 +21,7 @@
 #include "driver/driver.h"
 #include "driver/memory/memory.h"
 
-/* ---- what is known --------------------------------------------------------------------------- */
+/* ---- how far streams have come --------------------------------------------------------------- */
 
 /* Takes note of waits for the whole context. Acquire: pairs with the release in
  * hed_remote_context_wait; what came with that answer is seen. */
@@ -300,7 +300,7 @@ hed_remote_point_wait(void *m, struct hed_point p)
     return await_stream(m, p.stream);
 }
 
-/* ---- copies that the program takes to be done ------------------------------------------------ */
+/* ---- copies that the program considers done -------------------------------------------------- */
 
 void
 hed_remote_copied(struct hed_stream *s)
@@ -352,7 +352,7 @@ hed_remote_settle_now(void *m, struct hed_stream *s)
         atomic_store_explicit(&hed_remote_stream(s)->settled, seen, memory_order_relaxed);
 }
 
-/* ---- questions ------------------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------------------- */
 
 /* The legacy stream's questions are about blocking streams, too: each is asked on its own. */
 static CUresult

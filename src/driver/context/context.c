@@ -1,4 +1,4 @@
-/* The life of contexts: made ones and primary ones. */
+/* The life of contexts, both created and primary. */
 #include "driver/context/context.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "driver/memory/memory.h"
 #include "driver/module/module.h"
 
-#define API_VERSION 3020 /* what cuCtxGetApiVersion says of all contexts since CUDA 3.2 */
+#define API_VERSION 3020 /* the answer of cuCtxGetApiVersion for all contexts since CUDA 3.2 */
 
 static _Atomic uint64_t ids;
 
@@ -32,7 +32,7 @@ destroy_object(struct hed_object *o)
 void
 hed_context_ref(struct hed_context *c)
 {
-    /* Relaxed: who takes one has one. */
+    /* Relaxed: the caller already has a reference. */
     atomic_fetch_add_explicit(&c->object.refs, 1, memory_order_relaxed);
 }
 
@@ -48,7 +48,7 @@ hed_context_find_inactive(struct hed_driver *d, CUcontext handle)
 {
     struct hed_context *c = hed_thread_context(d);
 
-    /* Mostly it is the current one, which costs no lock. */
+    /* Usually the handle is that of the current context, and then no lock is needed. */
     if (c && hed_context_handle(c) == handle)
         return c->primary || hed_context_alive(c) ? c : NULL;
 
@@ -91,7 +91,7 @@ hed_context_synchronize(struct hed_context *c)
 
 /* ---- contents -------------------------------------------------------------------------------- */
 
-/* Fills in what a new or revived context has. */
+/* Gives a new or revived context its contents. */
 static CUresult
 open_contents(struct hed_context *c)
 {
@@ -118,9 +118,9 @@ open_contents(struct hed_context *c)
     return r;
 }
 
-/* Everything in the context goes: what was queued is waited for, nothing new can come in, then the
- * runtime's destructors are called, which NVIDIA's driver does when the context is already dead,
- * and what refers to something goes before what it refers to. No lock is held. */
+/* Empties a context. First its queued work is waited for and no new work can come in. Then the
+ * runtime's destructors are called; NVIDIA's driver also calls them when the context is already
+ * dead. Objects that refer to others go before those. No lock is held. */
 static void
 close_contents(struct hed_context *c)
 {
@@ -128,7 +128,7 @@ close_contents(struct hed_context *c)
     const struct hed_machine *machine = hed_machine_of(c, &m);
 
     (void)hed_context_synchronize(c);
-    /* Release: whoever still sees it alive sees its contents; both go together for the rest. */
+    /* Release: a thread that still sees the context alive sees its contents too. */
     atomic_store_explicit(&c->alive, false, memory_order_release);
     atomic_fetch_add_explicit(&c->generation, 1, memory_order_release);
     hed_storage_clear(c);
@@ -138,7 +138,7 @@ close_contents(struct hed_context *c)
     machine->context_gone(m, c);
 }
 
-/* ---- made contexts --------------------------------------------------------------------------- */
+/* ---- created contexts ------------------------------------------------------------------------ */
 
 static struct hed_context *
 create_object(struct hed_device *dev)
@@ -185,7 +185,7 @@ unlink_context(struct hed_context *c)
     hed_unlock(&d->contexts_lock);
 }
 
-/* Takes the name away, and with it the reference that the name had. */
+/* Removes the handle, and with it the reference that the handle held. */
 static void
 forget_name(struct hed_context *c)
 {
@@ -249,7 +249,8 @@ hed_primary_retain(struct hed_device *dev, struct hed_context **out)
     while (c->closing)
         (void)hed_lock_wait(&d->contexts_lock, &d->contexts_changed, NULL);
     if (!hed_context_alive(c)) {
-        /* No lock is held while the machine is told; others wait meanwhile. */
+        /* No lock is held while the machine is called. Other threads wait for `closing` meanwhile.
+         */
         c->closing = true;
         hed_unlock(&d->contexts_lock);
         r = open_contents(c);

@@ -1,4 +1,4 @@
-/* Calls about contexts. What each answers to what nonsense was measured on NVIDIA's driver 580. */
+/* Calls about contexts. The errors for invalid arguments were measured on NVIDIA's driver 580. */
 #include "driver/context/context.h"
 
 #include "core/stats.h"
@@ -8,7 +8,7 @@
 #define PRIORITY_LEAST 0
 #define PRIORITY_GREATEST (-5) /* the range of every device since Volta */
 
-/* A context that a call names: NULL is the current one, alive or not. */
+/* The context that a call names. NULL is the current one, alive or not. */
 static CUresult
 named_context(struct hed_layer *self, CUcontext handle, struct hed_context **out)
 {
@@ -28,7 +28,7 @@ named_context(struct hed_layer *self, CUcontext handle, struct hed_context **out
     return CUDA_SUCCESS;
 }
 
-/* The same, but it must be alive and well. */
+/* The same, but the context must be alive and have no sticky error. */
 static CUresult
 usable_context(struct hed_layer *self, CUcontext handle, struct hed_context **out)
 {
@@ -44,8 +44,7 @@ usable_context(struct hed_layer *self, CUcontext handle, struct hed_context **ou
     return r;
 }
 
-/* For questions that a failed context still answers when it is named, but not as the current one.
- */
+/* For calls that a failed context still answers if it is named, but not as the current context. */
 static CUresult
 named_or_usable(struct hed_layer *self, CUcontext handle, struct hed_context **out)
 {
@@ -57,7 +56,7 @@ named_or_usable(struct hed_layer *self, CUcontext handle, struct hed_context **o
     return r == CUDA_SUCCESS && !hed_context_alive(*out) ? CUDA_ERROR_CONTEXT_IS_DESTROYED : r;
 }
 
-/* NOT_INITIALIZED comes before any look at arguments. */
+/* NOT_INITIALIZED takes precedence over errors in the arguments. */
 static CUresult
 ready_and(struct hed_layer *self, bool arguments_are_fine)
 {
@@ -68,7 +67,7 @@ ready_and(struct hed_layer *self, bool arguments_are_fine)
     return r;
 }
 
-/* Exactly one way of waiting, and no unknown bit. */
+/* At most one way of waiting, and no unknown bit. */
 static bool
 flags_are_fine(unsigned flags)
 {
@@ -77,7 +76,7 @@ flags_are_fine(unsigned flags)
     return (flags & ~(unsigned)CU_CTX_FLAGS_MASK) == 0 && (schedule & (schedule - 1)) == 0;
 }
 
-/* ---- made contexts --------------------------------------------------------------------------- */
+/* ---- created contexts ------------------------------------------------------------------------ */
 
 static CUresult
 create_context(struct hed_layer *self, CUcontext *out, unsigned flags, CUdevice ordinal)
@@ -89,7 +88,8 @@ create_context(struct hed_layer *self, CUcontext *out, unsigned flags, CUdevice 
 
     if (r == CUDA_SUCCESS)
         r = hed_device_get(self, ordinal, &dev);
-    /* NVIDIA's driver says of a context that may dump core on request only that it may. */
+    /* NVIDIA's driver reports only CU_CTX_COREDUMP_ENABLE for a context that may dump core on
+     * request. */
     if (flags & CU_CTX_USER_COREDUMP_ENABLE)
         flags = (flags & ~(unsigned)CU_CTX_USER_COREDUMP_ENABLE) | CU_CTX_COREDUMP_ENABLE;
     if (r == CUDA_SUCCESS)
@@ -116,8 +116,8 @@ soft_cuCtxCreate_v2(struct hed_layer *self, struct hed_cuCtxCreate_v2 *a)
     return create_context(self, a->pctx, a->flags, a->dev);
 }
 
-/* Affinity needs NVIDIA's MPS: "CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY" without (CUDA Driver API,
- * cuCtxCreate). */
+/* Execution affinity needs NVIDIA's MPS; without it: "CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY" (CUDA
+ * Driver API, cuCtxCreate). */
 static CUresult
 create_with(struct hed_layer *self, CUcontext *out, const CUexecAffinityParam_v1 *params, int count,
             unsigned flags, CUdevice dev)
@@ -316,7 +316,7 @@ soft_cuCtxGetCurrent(struct hed_layer *self, struct hed_cuCtxGetCurrent *a)
     return CUDA_SUCCESS;
 }
 
-/* ---- questions ------------------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------------------- */
 
 static CUresult
 get_device(struct hed_layer *self, CUdevice *out, CUcontext handle)
@@ -400,7 +400,7 @@ soft_cuCtxGetApiVersion(struct hed_layer *self, struct hed_cuCtxGetApiVersion *a
         r = named_or_usable(self, a->ctx, &c);
     if (r == CUDA_SUCCESS)
         *a->version = c->version;
-    /* A context that is named, not current, and is gone is "invalid" here alone. */
+    /* Only this call answers INVALID_CONTEXT for a named context that has been destroyed. */
     return a->ctx && r == CUDA_ERROR_CONTEXT_IS_DESTROYED ? CUDA_ERROR_INVALID_CONTEXT : r;
 }
 
@@ -479,7 +479,7 @@ peer_contexts(struct hed_layer *self, CUcontext handle, struct hed_context **min
     return r;
 }
 
-/* Kernels are to reach the memory. */
+/* Tells the machine that kernels may reach a peer's memory, or may no longer. */
 static CUresult
 tell_peers(struct hed_context *mine, enum hed_cuda_call id, void *args)
 {
@@ -504,7 +504,7 @@ soft_cuCtxEnablePeerAccess(struct hed_layer *self, struct hed_cuCtxEnablePeerAcc
 
     const uint64_t bit = 1ull << peer->device->ordinal;
 
-    /* Relaxed: who may use memory is between this call and later ones of the program. */
+    /* Relaxed: the program orders this call and later uses of the memory itself. */
     if (atomic_fetch_or_explicit(&mine->peers, bit, memory_order_relaxed) & bit)
         return CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
     r = tell_peers(mine, HED_cuCtxEnablePeerAccess, a);

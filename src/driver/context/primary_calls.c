@@ -1,6 +1,6 @@
-/* Calls about primary contexts, and about the limits and caches of any context. What each answers
- * to what nonsense, and the limits' first values and bounds, were measured on NVIDIA's driver 580
- * (H200). */
+/* Calls about primary contexts, and about the limits and caches of any context. The errors for
+ * invalid arguments, and the limits' default values and bounds, were measured on NVIDIA's driver
+ * 580 (H200). */
 #include "driver/context/context.h"
 
 #include "base/number.h"
@@ -18,7 +18,7 @@
 #define LAUNCHES_MOST (512ull << 10)
 #define FETCH_FIRST 64ull
 #define FETCH_MOST 128ull
-#define L2_PARTS 16ull /* persisting lines are set aside in sixteenths of the cache */
+#define L2_PARTS 16ull /* the share of the cache for persisting lines is counted in sixteenths */
 
 /* ---- primary contexts ------------------------------------------------------------------------ */
 
@@ -81,7 +81,7 @@ soft_cuDevicePrimaryCtxReset_v2(struct hed_layer *self, struct hed_cuDevicePrima
     return reset_primary(self, a->dev);
 }
 
-/* Before version 11 flags could not be changed while the context was active. */
+/* Before version 11 the flags could not be changed while the context was active. */
 static CUresult
 set_flags(struct hed_layer *self, CUdevice ordinal, unsigned flags, bool also_when_active)
 {
@@ -150,7 +150,7 @@ device_attribute(const struct hed_context *c, CUdevice_attribute a)
 static void
 store_limit(struct hed_context *c, CUlimit limit, uint64_t value)
 {
-    /* Relaxed: a launch on another thread takes the old value or the new one. */
+    /* Relaxed: a launch on another thread uses the old value or the new one. */
     atomic_store_explicit(&c->limits[limit], value, memory_order_relaxed);
 }
 
@@ -175,7 +175,7 @@ hed_context_default_limits(struct hed_context *c)
                 device_attribute(c, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN));
 }
 
-/* Is there such a limit, on this device? */
+/* Does this device have the limit? */
 static CUresult
 check_limit_id(const struct hed_context *c, CUlimit limit)
 {
@@ -189,7 +189,7 @@ check_limit_id(const struct hed_context *c, CUlimit limit)
     return CUDA_SUCCESS;
 }
 
-/* What every thread of a full device could have of its memory. */
+/* The largest stack for which a device full of threads has memory. */
 static uint64_t
 most_stack(const struct hed_context *c)
 {
@@ -279,7 +279,7 @@ soft_cuCtxGetLimit(struct hed_layer *self, struct hed_cuCtxGetLimit *a)
 
 /* ---- caches ---------------------------------------------------------------------------------- */
 
-/* NOT_INITIALIZED comes before INVALID_VALUE, and both before a look at the context. */
+/* NOT_INITIALIZED comes before INVALID_VALUE, and both come before the context is looked at. */
 static CUresult
 answerable(struct hed_layer *self, const void *answer)
 {
@@ -327,7 +327,8 @@ soft_cuCtxGetSharedMemConfig(struct hed_layer *self, struct hed_cuCtxGetSharedMe
     return r;
 }
 
-/* Banks have had one width since Maxwell: the wish is taken and has no effect. */
+/* Shared memory banks have had one width since Maxwell: the setting is accepted and has no effect.
+ */
 static CUresult
 soft_cuCtxSetSharedMemConfig(struct hed_layer *self, struct hed_cuCtxSetSharedMemConfig *a)
 {
@@ -339,7 +340,7 @@ soft_cuCtxSetSharedMemConfig(struct hed_layer *self, struct hed_cuCtxSetSharedMe
     return r;
 }
 
-/* There is no cache whose lines persist. */
+/* There is no cache with persisting lines. */
 static CUresult
 soft_cuCtxResetPersistingL2Cache(struct hed_layer *self, struct hed_cuCtxResetPersistingL2Cache *a)
 {

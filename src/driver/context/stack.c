@@ -1,7 +1,7 @@
 /* The stack of contexts that every thread has.
  *
- * A thread belongs to one driver at a time: what it has of another (the parent's, after a fork; the
- * last test's) is dropped when it is met.
+ * A thread belongs to one driver at a time. If its stack belongs to another driver (the parent's
+ * after a fork, or an earlier test's), the stack is emptied at the next use.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -10,15 +10,15 @@
 #include "driver/stream/work.h"
 
 #define BORROWED 8          /* contexts that one call may look up */
-#define DEPTH_MAX (1 << 20) /* contexts on one stack: a program that pushes without end */
+#define DEPTH_MAX (1 << 20) /* contexts on one stack; a limit for programs that push for ever */
 
 struct stack {
-    uint64_t driver;         /* serial of the driver whose contexts these are */
+    uint64_t driver;         /* serial of the driver that the contexts belong to */
     struct hed_context **at; /* references; the top is last */
     uint32_t count, room;
-    struct hed_context *borrowed[BORROWED]; /* references, the oldest is overwritten next */
+    struct hed_context *borrowed[BORROWED]; /* references; the oldest is overwritten next */
     uint32_t next_borrowed;
-    bool known; /* the thread's end will be noticed */
+    bool known; /* a destructor will run when the thread ends */
 };
 
 static _Thread_local struct stack stack;
@@ -53,7 +53,7 @@ make_stack_key(void)
     have_key = pthread_key_create(&key, stack_of_thread_ends) == 0;
 }
 
-/* The thread's stack for a driver. */
+/* The calling thread's stack for a driver. */
 static struct stack *
 mine(const struct hed_driver *d)
 {
@@ -119,7 +119,7 @@ hed_thread_pop(struct hed_driver *d)
 {
     struct stack *s = mine(d);
 
-    /* The caller may go on using what it has popped. */
+    /* The caller may still use the context that it pops. */
     if (s->count > 0)
         (void)hed_thread_borrow(d, s->at[--s->count]);
 }

@@ -1,14 +1,14 @@
-/* Context-local storage: what runtimes keep in a context, by key, with a destructor.
+/* Context-local storage: values that runtimes keep in a context, by key, with a destructor.
  *
- * NVIDIA's runtime looks here on every call, so a thread remembers what it found last: what it
- * remembers holds as long as nothing has been put, removed or cleared anywhere (`epoch`), which
+ * NVIDIA's runtime looks up a value on every call, so each thread remembers the last few that it
+ * found. They stay valid until anything is put, removed or cleared anywhere (`epoch`), which
  * happens a few times in the life of a program.
  */
 #include <stdlib.h>
 
 #include "driver/context/context.h"
 
-#define REMEMBERED 4     /* few: memory of each thread that a plug-in brings must be small */
+#define REMEMBERED 4     /* small, because thread-local memory of a plug-in is scarce */
 #define ENTRIES_MAX 4096 /* keys in one context */
 
 struct hed_storage {
@@ -21,7 +21,7 @@ struct hed_storage {
 static _Atomic uint64_t epoch = 1;
 
 struct memory {
-    uint64_t epoch; /* 0: nothing */
+    uint64_t epoch; /* 0: empty */
     const struct hed_context *ctx;
     void *key;
     void *value;
@@ -32,13 +32,13 @@ static _Thread_local struct memory remembered[REMEMBERED];
 static struct memory *
 thread_cache_entry(const struct hed_context *c, const void *key)
 {
-    /* Both are addresses: the golden ratio brings what differs in them to the top. */
+    /* Both are addresses: multiplying by the golden ratio moves the bits that differ to the top. */
     const uint64_t mixed = ((uintptr_t)c ^ (uintptr_t)key) * 0x9e3779b97f4a7c15ull;
 
     return &remembered[(mixed >> 32) % REMEMBERED];
 }
 
-/* Release: pairs with the acquire in hed_storage_get, whose reader then looks at the list again. */
+/* Release: pairs with the acquire in hed_storage_get(); its reader then searches the list again. */
 static void
 storage_changed(void)
 {
@@ -101,7 +101,8 @@ hed_storage_get(struct hed_context *c, void *key, void **value)
 
     if (s) {
         *value = s->value;
-        /* The epoch that was read first: a change since then makes it useless at once. */
+        /* This is the epoch from before the search: a change since then invalidates the entry at
+         * once. */
         *m = (struct memory){now, c, key, s->value};
     }
     hed_unlock(&c->lock);

@@ -21,7 +21,7 @@ struct hed_capture *hed_captures;
 _Atomic unsigned hed_captures_active;
 __thread CUstreamCaptureMode hed_capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
 
-/* ---- tips ---------------------------------------------------------------------------------- */
+/* ---- tips ------------------------------------------------------------------------------------ */
 
 bool
 hed_tips_add(struct hed_tips *t, struct hed_node *n)
@@ -84,7 +84,7 @@ hed_tips_handles(struct hed_tips *t)
     return h;
 }
 
-/* ---- captures ------------------------------------------------------------------------------ */
+/* ---- captures -------------------------------------------------------------------------------- */
 
 void
 hed_capture_unref_locked(struct hed_capture *c)
@@ -170,7 +170,7 @@ hed_capture_put_streams(struct hed_joined *all)
     }
 }
 
-/* ---- what hed_submit and events ask -------------------------------------------------------- */
+/* ---- questions of hed_submit() and of events ------------------------------------------------- */
 
 static const CUgraphNodeType node_types[HED_WORK_COUNT] = {
     [HED_WORK_NONE] = CU_GRAPH_NODE_TYPE_EMPTY,

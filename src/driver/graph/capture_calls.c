@@ -227,7 +227,7 @@ soft_cuStreamEndCapture(struct hed_layer *self, struct hed_cuStreamEndCapture *a
     return r;
 }
 
-/* ---- asking -------------------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------------------- */
 
 struct info {
     CUstreamCaptureStatus *status;

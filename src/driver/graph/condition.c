@@ -24,7 +24,7 @@ root_of(struct hed_graph *g)
     return g->root ? g->root : g;
 }
 
-/* ---- handles ------------------------------------------------------------------------------- */
+/* ---- handles --------------------------------------------------------------------------------- */
 
 static CUresult
 add_handle(struct hed_graph *g, struct hed_context *c, unsigned value, unsigned flags,
@@ -104,7 +104,7 @@ hed_graph_handles_free(struct hed_graph *g)
     }
 }
 
-/* ---- nodes --------------------------------------------------------------------------------- */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
 static bool
 is_valid(const CUDA_CONDITIONAL_NODE_PARAMS *p)

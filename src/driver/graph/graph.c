@@ -9,7 +9,7 @@
 
 struct hed_lock hed_graphs_lock = HED_LOCK_INIT(HED_RANK_GRAPH);
 
-/* ---- memory of allocation nodes ------------------------------------------------------------ */
+/* ---- memory of allocation nodes -------------------------------------------------------------- */
 
 struct hed_graph_memory *
 hed_graph_memory_ref(struct hed_graph_memory *m)
@@ -30,7 +30,7 @@ hed_graph_memory_unref(struct hed_graph_memory *m)
     free(m);
 }
 
-/* ---- edges --------------------------------------------------------------------------------- */
+/* ---- edges ----------------------------------------------------------------------------------- */
 
 static bool
 edges_push(struct hed_edges *e, struct hed_node *node, const CUgraphEdgeData *data)
@@ -132,7 +132,7 @@ hed_graph_disconnect_locked(struct hed_node *from, struct hed_node *to, const CU
     return edges_drop(&to->in, from, data) && edges_drop(&from->out, to, data);
 }
 
-/* ---- nodes --------------------------------------------------------------------------------- */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
 static void
 node_destroy(struct hed_object *o)
@@ -266,7 +266,7 @@ hed_graph_add(struct hed_graph *g, CUgraphNodeType type, struct hed_work *work,
     return CUDA_SUCCESS;
 }
 
-/* ---- graphs -------------------------------------------------------------------------------- */
+/* ---- graphs ---------------------------------------------------------------------------------- */
 
 static void
 graph_free(struct hed_object *o)
@@ -340,7 +340,7 @@ hed_exec_find(struct hed_driver *d, CUgraphExec handle)
                                               (uint64_t)(uintptr_t)handle);
 }
 
-/* ---- order and copies ---------------------------------------------------------------------- */
+/* ---- order and copies ------------------------------------------------------------------------ */
 
 struct hed_node **
 hed_graph_order_locked(struct hed_graph *g)

@@ -11,7 +11,7 @@
 #include "driver/graph/node.h"
 #include "driver/stream/stream.h"
 
-/* ---- bodies -------------------------------------------------------------------------------- */
+/* ---- bodies ---------------------------------------------------------------------------------- */
 
 void
 hed_graph_exec_ref(struct hed_graph_exec *g)
@@ -183,7 +183,7 @@ hed_exec_body(struct hed_graph *g, struct hed_graph_exec **out)
     return CUDA_SUCCESS;
 }
 
-/* ---- the object ---------------------------------------------------------------------------- */
+/* ---- the object ------------------------------------------------------------------------------ */
 
 static void
 exec_free(struct hed_object *o)
@@ -311,7 +311,7 @@ soft_cuGraphExecGetFlags(struct hed_layer *self, struct hed_cuGraphExecGetFlags 
     return a->flags ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* ---- changing ------------------------------------------------------------------------------ */
+/* ---- changing -------------------------------------------------------------------------------- */
 
 /* The body for writing: a copy if somebody else has it. The lock is held. */
 static struct hed_graph_exec *

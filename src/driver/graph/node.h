@@ -140,7 +140,7 @@ hed_exec_changed_locked(struct hed_exec *e)
 
 extern struct hed_lock hed_graphs_lock;
 
-/* ---- graph.c ------------------------------------------------------------------------------- */
+/* ---- graph.c --------------------------------------------------------------------------------- */
 
 /* A new graph with a handle; child ones have a handle too. NULL: no memory. */
 struct hed_graph *hed_graph_create(struct hed_driver *d);
@@ -175,7 +175,7 @@ struct hed_node **hed_graph_order_locked(struct hed_graph *g);
 struct hed_graph_memory *hed_graph_memory_ref(struct hed_graph_memory *m);
 void hed_graph_memory_unref(struct hed_graph_memory *m);
 
-/* ---- condition.c --------------------------------------------------------------------------- */
+/* ---- condition.c ----------------------------------------------------------------------------- */
 
 /* Makes a new node conditional: its branches are made and p->phGraph_out is set. INVALID_VALUE: the
  * handle is not of this graph, or has a node. */
@@ -185,14 +185,14 @@ void hed_node_take_condition(struct hed_node *n);
 /* The graph goes, and with it its handles. */
 void hed_graph_handles_free(struct hed_graph *g);
 
-/* ---- user_object.c ------------------------------------------------------------------------- */
+/* ---- user_object.c --------------------------------------------------------------------------- */
 
 CUresult hed_graph_users_add(struct hed_graph_user **list, struct hed_user_object *o,
                              unsigned count);
 CUresult hed_graph_users_copy(struct hed_graph_user *from, struct hed_graph_user **to);
 void hed_graph_users_free(struct hed_graph_user **list);
 
-/* ---- node_params.c: work out of what a program says about a node, and back ----------------- */
+/* ---- node_params.c: work out of what a program says about a node, and back ------------------- */
 
 /* Work of a node of `type` from its parameters, checked; NULL work for empty and child nodes. */
 CUresult hed_node_work(struct hed_layer *self, const CUgraphNodeParams *p, struct hed_work **out);
@@ -200,7 +200,7 @@ CUresult hed_node_work(struct hed_layer *self, const CUgraphNodeParams *p, struc
 /* What a node was given; pointers in it live as long as the node is not changed. */
 CUresult hed_node_params(struct hed_node *n, CUgraphNodeParams *out);
 
-/* ---- graph_exec.c -------------------------------------------------------------------------- */
+/* ---- graph_exec.c ---------------------------------------------------------------------------- */
 
 /* The body that a graph makes; child graphs included. */
 CUresult hed_exec_body(struct hed_graph *g, struct hed_graph_exec **out);

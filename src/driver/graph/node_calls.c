@@ -8,7 +8,7 @@
 #include "driver/graph/node.h"
 #include "driver/memory/memory.h"
 
-/* ---- adding -------------------------------------------------------------------------------- */
+/* ---- adding ---------------------------------------------------------------------------------- */
 
 struct place {
     CUgraphNode *out;
@@ -313,7 +313,7 @@ soft_cuGraphAddMemFreeNode(struct hed_layer *self, struct hed_cuGraphAddMemFreeN
     return add_node_at(self, PLACE(a), &p);
 }
 
-/* ---- asking -------------------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------------------- */
 
 /* The description of a node that must be of a type; `room` is where the caller wants it. */
 static CUresult
@@ -386,7 +386,7 @@ soft_cuGraphMemFreeNodeGetParams(struct hed_layer *self, struct hed_cuGraphMemFr
     return fits ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* ---- setting ------------------------------------------------------------------------------- */
+/* ---- setting --------------------------------------------------------------------------------- */
 
 /* In a graph (exec NULL), or in an executable one. */
 static CUresult

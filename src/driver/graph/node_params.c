@@ -169,7 +169,7 @@ hed_node_work(struct hed_layer *self, const CUgraphNodeParams *p, struct hed_wor
     }
 }
 
-/* ---- and back ------------------------------------------------------------------------------ */
+/* ---- from work to CUDA's structs ------------------------------------------------------------- */
 
 /* Pointers to the parameters, as the program gave them; they live as long as the node's work. */
 static CUresult

@@ -423,7 +423,7 @@ soft_cuArrayDestroy(struct hed_layer *self, struct hed_cuArrayDestroy *a)
     return r;
 }
 
-/* ---- asking ---------------------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------------------- */
 
 static CUresult
 describe_array(struct hed_layer *self, CUarray handle, CUDA_ARRAY3D_DESCRIPTOR_v2 *out)

@@ -65,7 +65,7 @@ hed_soft_cuMemAllocManaged(struct hed_layer *self, struct hed_cuMemAllocManaged 
     return r == CUDA_ERROR_INVALID_VALUE ? CUDA_ERROR_OUT_OF_MEMORY : r;
 }
 
-/* ---- what was said about ranges -------------------------------------------------------------- */
+/* ---- advice about ranges --------------------------------------------------------------------- */
 
 static void
 apply_saying(struct advice *v, const struct saying *s)
@@ -375,7 +375,7 @@ hed_soft_cuMemDiscardAndPrefetchBatchAsync(struct hed_layer *self,
                                                     .ptds = a->ptds});
 }
 
-/* ---- asking ---------------------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------------------- */
 
 static struct place
 same_place(struct place a, struct place b)

@@ -294,7 +294,7 @@ soft_cuMemHostGetFlags(struct hed_layer *self, struct hed_cuMemHostGetFlags *a)
     return CUDA_SUCCESS;
 }
 
-/* ---- the program's own memory ---------------------------------------------------------------- */
+/* ---- registered memory ----------------------------------------------------------------------- */
 
 /* Is there memory behind all of [p, p + size)? */
 static bool

@@ -203,7 +203,7 @@ soft_cuFuncSetSharedMemConfig(struct hed_layer *self, struct hed_cuFuncSetShared
     return r;
 }
 
-/* ---- what it is ------------------------------------------------------------------------------ */
+/* ---- properties ------------------------------------------------------------------------------ */
 
 static CUresult
 soft_cuFuncGetModule(struct hed_layer *self, struct hed_cuFuncGetModule *a)

@@ -180,7 +180,7 @@ soft_cuLibraryUnload(struct hed_layer *self, struct hed_cuLibraryUnload *a)
     return r == CUDA_SUCCESS ? hed_library_unload(hed_driver_of(self), a->library) : r;
 }
 
-/* ---- what is in it --------------------------------------------------------------------------- */
+/* ---- contents -------------------------------------------------------------------------------- */
 
 /* A library and the device that is meant; put the library back. */
 static CUresult

@@ -189,7 +189,7 @@ soft_cuModuleGetLoadingMode(struct hed_layer *self, struct hed_cuModuleGetLoadin
     return CUDA_SUCCESS;
 }
 
-/* ---- what is in it --------------------------------------------------------------------------- */
+/* ---- contents -------------------------------------------------------------------------------- */
 
 static CUresult
 function_handle(struct hed_module *m, uint32_t kernel, CUfunction *out)

@@ -3,7 +3,7 @@
 
 #include "driver/driver.h"
 
-/* ---- objects that are nothing but what the driver keeps of them ------------------------------ */
+/* ---- objects that need nothing from this machine --------------------------------------------- */
 
 static CUresult
 context_made(void *m, struct hed_context *c)

@@ -114,7 +114,7 @@ add_default_points(struct hed_stream *s, struct hed_points *after)
     return good;
 }
 
-/* ---- doing work ------------------------------------------------------------------------------ */
+/* ---- running work ---------------------------------------------------------------------------- */
 
 /* When a context has failed, events are still reached, callbacks told and memory given back;
  * nothing else is done. */
@@ -252,7 +252,7 @@ start_runner(struct hed_stream *s)
     }
 }
 
-/* ---- putting work in ------------------------------------------------------------------------- */
+/* ---- adding work ----------------------------------------------------------------------------- */
 
 enum queued {
     REFUSED,   /* the stream is destroyed */

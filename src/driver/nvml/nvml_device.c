@@ -1,4 +1,4 @@
-/* NVML: what a device is. Its names and numbers, its place on the bus, its modes. */
+/* NVML: what a device is. Its names and numbers, its position on the bus, its modes. */
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -90,7 +90,7 @@ architecture(const struct hed_profile *p)
     return UINT32_MAX;
 }
 
-/* Lanes of arithmetic in a multiprocessor, as NVIDIA counts cores. */
+/* Arithmetic lanes in a multiprocessor, which NVIDIA calls cores. */
 static unsigned
 cores_per_multiprocessor(const struct hed_profile *p)
 {
@@ -153,7 +153,8 @@ fill_pci(const struct hed_nvml_device *d, nvmlPciInfo_t *out)
                    out->domain & 0xffff, out->bus & 0xff, out->device & 0xff);
 }
 
-/* `size`: the first versions of the struct end before the long name, with four words to spare. */
+/* The first versions of the struct are shorter: `size` ends before the long name, with four words
+ * to spare. */
 static nvmlReturn_t
 pci_info(struct hed_layer *self, nvmlDevice_t device, nvmlPciInfo_t *out, size_t size)
 {
@@ -253,7 +254,7 @@ has_ecc(const struct hed_profile *p)
            p->attributes[CU_DEVICE_ATTRIBUTE_ECC_ENABLED] != 0;
 }
 
-/* Of the devices there are, those that can be divided are the big ones of each generation. */
+/* The devices that can be divided are the big ones of each generation. */
 static bool
 has_mig(const struct hed_profile *p)
 {
@@ -334,7 +335,7 @@ soft_nvmlDeviceGetDefaultEccMode(struct hed_layer *self, struct hed_nvmlDeviceGe
     return NVML_SUCCESS;
 }
 
-/* There are never errors. */
+/* There are never any errors. */
 static nvmlReturn_t
 no_errors(struct hed_layer *self, nvmlDevice_t device, unsigned long long *out)
 {

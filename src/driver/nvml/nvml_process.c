@@ -1,11 +1,11 @@
-/* NVML: memory and who uses it, and values by number. */
+/* NVML: memory and the processes that use it, and values by field number. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "driver/nvml/nvml.h"
 
-#define LIST_MAX 1024 /* processes looked at */
+#define LIST_MAX 1024 /* processes that are listed at most */
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
@@ -49,7 +49,7 @@ soft_nvmlDeviceGetBAR1MemoryInfo(struct hed_layer *self, struct hed_nvmlDeviceGe
 
     if (r != NVML_SUCCESS)
         return r;
-    /* A window over all memory: a power of two. */
+    /* BAR1 is a window over all memory, and its size is a power of two. */
     while (total < d.profile->memory)
         total *= 2;
     a->bar1Memory->bar1Total = total;
@@ -70,7 +70,7 @@ HED_NVML_ANSWER(nvmlDeviceGetMemoryBusWidth, busWidth, bus_width(d.profile))
 
 /* ---- processes ------------------------------------------------------------------------------- */
 
-/* Puts entry i of a list; the three versions of the struct differ. */
+/* Writes entry i of a list; the three versions of the struct differ. */
 typedef void (*put_fn)(void *list, size_t i, const struct hed_shared_process *p);
 
 static void
@@ -79,7 +79,7 @@ put_v1(void *list, size_t i, const struct hed_shared_process *p)
     ((nvmlProcessInfo_v1_t *)list)[i] = (nvmlProcessInfo_v1_t){(unsigned)p->pid, p->used};
 }
 
-/* No device is divided: the numbers of the parts are all ones. */
+/* No device is divided, so the ids of instances are all ones. */
 static void
 put_v2(void *list, size_t i, const struct hed_shared_process *p)
 {
@@ -143,7 +143,7 @@ soft_nvmlDeviceGetComputeRunningProcesses_v3(struct hed_layer *self,
     return list_processes(self, a->device, a->infoCount, a->infos, put_v3);
 }
 
-/* Nobody draws, and nobody shares through MPS. */
+/* No process uses graphics or MPS. */
 HED_NVML_ANSWER(nvmlDeviceGetGraphicsRunningProcesses, infoCount, 0)
 HED_NVML_ANSWER(nvmlDeviceGetGraphicsRunningProcesses_v2, infoCount, 0)
 HED_NVML_ANSWER(nvmlDeviceGetGraphicsRunningProcesses_v3, infoCount, 0)
@@ -151,8 +151,7 @@ HED_NVML_ANSWER(nvmlDeviceGetMPSComputeRunningProcesses, infoCount, 0)
 HED_NVML_ANSWER(nvmlDeviceGetMPSComputeRunningProcesses_v2, infoCount, 0)
 HED_NVML_ANSWER(nvmlDeviceGetMPSComputeRunningProcesses_v3, infoCount, 0)
 
-/* One sample for each process: work is counted by device, so each gets its share of the
- * memory's. */
+/* One sample per process. Work is only counted per device, so each process gets an equal share. */
 static nvmlReturn_t
 soft_nvmlDeviceGetProcessUtilization(struct hed_layer *self,
                                      struct hed_nvmlDeviceGetProcessUtilization *a)
@@ -194,7 +193,7 @@ HED_NVML_REFUSE(nvmlDeviceGetProcessesUtilizationInfo, procesesUtilInfo)
 
 /* ---- values by number ------------------------------------------------------------------------ */
 
-/* false: the device does not have it. */
+/* The value of a field; false if the device does not have it. */
 static bool
 field_number(const struct hed_nvml_device *d, unsigned id, unsigned *out)
 {

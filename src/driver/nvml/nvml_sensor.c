@@ -1,12 +1,12 @@
-/* NVML: how a device is doing. Clocks, power, temperature, fans and how busy it is. A CPU has other
- * numbers: these follow from the profile and from the share of time that kernels ran.
- */
+/* NVML: how a device is doing. Clocks, power, temperature, fans and how busy it is. A CPU has no
+ * such values; they are derived from the profile and from the share of time during which kernels
+ * ran. */
 #include <string.h>
 
 #include "base/clock.h"
 #include "driver/nvml/nvml.h"
 
-#define SAMPLE_US 1000000u /* the time that use is measured over */
+#define SAMPLE_US 1000000u /* the time over which load is measured */
 #define REASONS_KNOWN 0x1ffull
 
 unsigned
@@ -34,7 +34,7 @@ hed_nvml_temperature(const struct hed_nvml_device *d)
     return p->temperature_idle + (unsigned)(range * hed_shared_load(d->driver, d->index) / 100);
 }
 
-/* mW * ns / 1e9 is mJ/1e3. Idle power since the machine started, and more for work. */
+/* mW * ns / 1e9 is mJ/1e3. Idle power since the computer started, plus more while it worked. */
 uint64_t
 hed_nvml_energy(const struct hed_nvml_device *d)
 {
@@ -48,7 +48,7 @@ hed_nvml_energy(const struct hed_nvml_device *d)
 
 /* ---- clocks ---------------------------------------------------------------------------------- */
 
-/* MHz; false: there is no such clock. */
+/* MHz; false if there is no such clock. */
 static bool
 clock_of(const struct hed_profile *p, nvmlClockType_t type, unsigned *mhz)
 {
@@ -91,7 +91,7 @@ soft_nvmlDeviceGetClock(struct hed_layer *self, struct hed_nvmlDeviceGetClock *a
     return get_clock(self, a->device, a->clockType, a->clockMHz);
 }
 
-/* The clock that video has follows the others. */
+/* The video clock follows the others and has no setting of its own. */
 static nvmlReturn_t
 application_clock(struct hed_layer *self, nvmlDevice_t device, nvmlClockType_t type, unsigned *out)
 {
@@ -124,7 +124,7 @@ soft_nvmlDeviceGetMaxCustomerBoostClock(struct hed_layer *self,
     return application_clock(self, a->device, a->clockType, a->clockMHz);
 }
 
-/* A list of one. */
+/* A list with one clock. */
 static nvmlReturn_t
 put_clock(unsigned *count, unsigned *clocks, unsigned mhz)
 {
@@ -279,7 +279,7 @@ fan_speed(struct hed_layer *self, nvmlDevice_t device, unsigned fan, unsigned *o
         return NVML_ERROR_NOT_SUPPORTED;
     if (fan >= d.profile->fans)
         return NVML_ERROR_INVALID_ARGUMENT;
-    /* Per cent. They stand still while there is nothing to do. */
+    /* Per cent. Fans stand still while the device is idle. */
     *out = hed_shared_load(d.driver, d.index) * 7 / 10;
     return NVML_SUCCESS;
 }
@@ -302,7 +302,7 @@ soft_nvmlDeviceGetTargetFanSpeed(struct hed_layer *self, struct hed_nvmlDeviceGe
     return fan_speed(self, a->device, a->fan, a->targetSpeed);
 }
 
-/* ---- use ------------------------------------------------------------------------------------- */
+/* ---- load ------------------------------------------------------------------------------------ */
 
 static nvmlReturn_t
 soft_nvmlDeviceGetUtilizationRates(struct hed_layer *self,
@@ -314,7 +314,8 @@ soft_nvmlDeviceGetUtilizationRates(struct hed_layer *self,
     if (r != NVML_SUCCESS)
         return r;
     a->utilization->gpu = hed_shared_load(d.driver, d.index);
-    /* How much of the time memory was read or written is not known; never more than that. */
+    /* How much of the time memory was accessed is not known; it is never more than the time of
+     * work. */
     a->utilization->memory = a->utilization->gpu / 2;
     return NVML_SUCCESS;
 }
@@ -381,7 +382,7 @@ soft_nvmlDeviceGetEncoderStats(struct hed_layer *self, struct hed_nvmlDeviceGetE
     return NVML_SUCCESS;
 }
 
-/* KB/s over the bus; there is none. */
+/* KB/s over the bus, of which there is none. */
 HED_NVML_ANSWER(nvmlDeviceGetPcieThroughput, value, 0)
 
 #define ENTRY(call) .call = soft_##call

@@ -1,4 +1,4 @@
-/* NVML: starting, the system, finding devices, how they are connected. */
+/* NVML: starting, the system, finding devices, and how they are connected. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "base/str.h"
 #include "driver/nvml/nvml.h"
 
-#define DRIVER_RELEASE "580.65.06" /* the first that knows CUDA 13.0 */
+#define DRIVER_RELEASE "580.65.06" /* the first release that supports CUDA 13.0 */
 
 /* ---- what the others begin with -------------------------------------------------------------- */
 
@@ -40,7 +40,8 @@ hed_nvml_find(struct hed_layer *self, nvmlDevice_t handle, const void *out,
     const size_t count = hed_shared_devices(hed_driver_of(self), &all);
     const uintptr_t at = (uintptr_t)handle - (uintptr_t)all;
 
-    /* A handle is the address of a device's description; anything else is not looked at. */
+    /* A handle is the address of a device's description; any other value is refused without
+     * dereferencing it. */
     if (!handle || !out || at % sizeof *all != 0 || at / sizeof *all >= count)
         return NVML_ERROR_INVALID_ARGUMENT;
     d->driver = hed_driver_of(self);
@@ -126,8 +127,7 @@ soft_nvmlSystemGetNVMLVersion(struct hed_layer *self, struct hed_nvmlSystemGetNV
     return system_text(self, a->version, a->length, "13." DRIVER_RELEASE);
 }
 
-/* These two are answered before nvmlInit as well: they are about the library.
- */
+/* These two work before nvmlInit, since they are about the library. */
 static nvmlReturn_t
 soft_nvmlSystemGetCudaDriverVersion(struct hed_layer *self,
                                     struct hed_nvmlSystemGetCudaDriverVersion *a)
@@ -187,7 +187,8 @@ soft_nvmlSystemGetProcessName(struct hed_layer *self, struct hed_nvmlSystemGetPr
     if (n < 0)
         return NVML_ERROR_NOT_FOUND;
     name[n] = '\0';
-    /* The first word is the program; a kernel thread has none. Cut, not refused, as NVIDIA's. */
+    /* The first word is the program; a kernel thread has none. As in NVIDIA's, a name that is too
+     * long is cut. */
     (void)hed_str_copy(a->name, a->length, name);
     return NVML_SUCCESS;
 }
@@ -267,7 +268,7 @@ soft_nvmlDeviceGetHandleByIndex(struct hed_layer *self, struct hed_nvmlDeviceGet
     return by_index(self, a->index, a->device);
 }
 
-/* The device that `is` says yes to. */
+/* The device for which `is` returns true. */
 typedef bool (*is_fn)(const struct hed_profile_device *info, const void *what);
 
 static nvmlReturn_t
@@ -391,8 +392,7 @@ soft_nvmlDeviceGetHandleBySerial(struct hed_layer *self, struct hed_nvmlDeviceGe
 
 /* ---- how they are connected ------------------------------------------------------------------ */
 
-/* All devices are in this process's memory: as far apart as those of one CPU.
- */
+/* All devices are in this process's memory: as close together as the devices of one CPU. */
 #define DISTANCE NVML_TOPOLOGY_NODE
 
 static nvmlReturn_t
@@ -410,7 +410,7 @@ soft_nvmlDeviceGetTopologyCommonAncestor(struct hed_layer *self,
     return r;
 }
 
-/* Puts all devices but one. *count is the room there is, then how many there are. */
+/* Writes all devices but one. *count is the room on entry, and the number of devices on return. */
 static nvmlReturn_t
 put_other_devices(struct hed_layer *self, size_t but, unsigned *count, nvmlDevice_t *out)
 {

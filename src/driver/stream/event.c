@@ -253,7 +253,7 @@ soft_cuStreamWaitEvent(struct hed_layer *self, struct hed_cuStreamWaitEvent *a)
     return r;
 }
 
-/* ---- asking ---------------------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------------------- */
 
 struct hed_point
 hed_event_point(struct hed_event *e)

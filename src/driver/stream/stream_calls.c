@@ -7,7 +7,7 @@
 #include "driver/memory/memory.h"
 #include "driver/stream/stream.h"
 
-/* ---- making ---------------------------------------------------------------------------------- */
+/* ---- creating -------------------------------------------------------------------------------- */
 
 static CUresult
 create_stream(struct hed_layer *self, unsigned flags, int priority, CUstream *out)
@@ -195,7 +195,7 @@ soft_cuStreamAttachMemAsync(struct hed_layer *self, struct hed_cuStreamAttachMem
     return r;
 }
 
-/* ---- asking ---------------------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------------------- */
 
 static CUresult
 soft_cuStreamGetFlags(struct hed_layer *self, struct hed_cuStreamGetFlags *a)

@@ -1,5 +1,5 @@
-/* What the export tables' functions do. Facts about them: measured, or read off the runtimes that
- * call them; what has been seen of the errors is what NVIDIA's driver 580 answers. */
+/* The functions in the export tables. What they do was measured, or read from the runtimes that
+ * call them; their errors are those that NVIDIA's driver 580 was seen to return. */
 #include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -20,7 +20,7 @@ ready(struct hed_driver **out)
 
 /* ---- CUDART_INTERFACE ------------------------------------------------------------------------ */
 
-/* Runtimes up to CUDA 11 load their fat binaries here; later ones by cuLibraryLoadData. */
+/* Runtimes up to CUDA 11 load their fat binaries through this; later ones use cuLibraryLoadData. */
 CUresult
 hed_slot_load_wrapper(CUmodule *out, const void *wrapper)
 {
@@ -49,7 +49,7 @@ hed_slot_load_header_with(const void *header, CUmodule *out, void *a, void *b, u
     return hed_slot_load_wrapper_with(out, header, a, b, c);
 }
 
-/* The handle only: the context is not retained and does not become active. */
+/* Returns the handle only: the context is not retained and does not become active. */
 CUresult
 hed_slot_primary(CUcontext *out, CUdevice ordinal)
 {
@@ -77,14 +77,14 @@ hed_slot_graphics_device(CUdevice ordinal, void *data)
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-/* An old runtime takes a module down; the module has its own end. */
+/* An old runtime is about to unload a module. Nothing to do: cuModuleUnload follows. */
 void
 hed_slot_module_gone(size_t n)
 {
     (void)n;
 }
 
-/* Ours are loaded when they are needed. */
+/* Nothing to do: our compilers are loaded when they are needed. */
 CUresult
 hed_slot_load_compilers(void)
 {
@@ -93,7 +93,7 @@ hed_slot_load_compilers(void)
 
 /* ---- TOOLS_RUNTIME_CALLBACK_HOOKS ------------------------------------------------------------ */
 
-/* The runtime reads these on every call: 0 is "nobody wants to hear of it". */
+/* The runtime reads these on every call: 0 means that no tool wants to be told. */
 static const uint32_t hook_calls[HED_HOOK_CALLS];
 static const uint32_t hook_events[HED_HOOK_EVENTS];
 
@@ -134,8 +134,8 @@ hed_slot_current(CUcontext *out)
 
 /* ---- CONTEXT_LOCAL_STORAGE ------------------------------------------------------------------- */
 
-/* A context that is named may be a primary one that is not active; one that is current must be
- * alive, and is `dead` if it is not. */
+/* A context that is named may be a primary one that is not active. The current context must be
+ * alive; if it is not, the result is `dead`. */
 static CUresult
 storage_context(CUcontext handle, CUresult dead, struct hed_context **out)
 {
@@ -172,7 +172,7 @@ hed_slot_storage_remove(CUcontext handle, void *key)
     return r == CUDA_SUCCESS ? hed_storage_remove(c, key) : r;
 }
 
-/* Once or more in every call of the runtime. */
+/* Called at least once in every call of the runtime. */
 CUresult
 hed_slot_storage_get(void **value, CUcontext handle, void *key)
 {
@@ -186,7 +186,7 @@ hed_slot_storage_get(void **value, CUcontext handle, void *key)
 
 /* ---- CONTEXT_CHECKS -------------------------------------------------------------------------- */
 
-/* Anything but 0 marks contexts that the runtime must not use. */
+/* Any value but 0 marks a context that the runtime must not use. */
 CUresult
 hed_slot_check_context(CUcontext handle, uint32_t *kind, const void **more)
 {
@@ -244,7 +244,7 @@ hed_slot_integrity(uint32_t version, uint64_t seconds, uint8_t out[16])
 
 /* ---- ERROR_LOG ------------------------------------------------------------------------------- */
 
-/* The runtime's own words about what a program did wrong. The format is the runtime's. */
+/* Messages of the runtime about errors of the program. The format is the runtime's. */
 __attribute__((format(printf, 3, 0))) void
 hed_slot_log(const char *component, int level, const char *format, va_list ap)
 {
@@ -280,8 +280,8 @@ hed_slot_context_id(CUcontext handle, uint32_t *id)
     return CUDA_SUCCESS;
 }
 
-/* The functions of a module, each told with its name; how many there were. cuFFT finds its kernels
- * so. Seen on NVIDIA's driver 580: what the function returns does not matter. */
+/* Calls `tell` for each function of a module, with its name, and returns their number. cuFFT finds
+ * its kernels this way. Seen on NVIDIA's driver 580: the result of `tell` does not matter. */
 uint32_t
 hed_slot_each_function(CUcontext handle, CUmodule module, hed_slot_function_fn tell, void *data)
 {
@@ -308,7 +308,7 @@ hed_slot_each_function(CUcontext handle, CUmodule module, hed_slot_function_fn t
     return count;
 }
 
-/* Without telling tools about it; there are none. */
+/* Creates a context without telling tools about it; there are no tools here. */
 CUresult
 hed_slot_create_context(CUcontext *out, unsigned flags, CUdevice ordinal)
 {

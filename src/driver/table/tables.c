@@ -1,9 +1,9 @@
 /* NVIDIA's private tables, by which its runtime and libraries talk to the driver beside the API.
  *
- * A table is an array of words at a place that never changes: the first is the table's size in
- * bytes (but for CONTEXT_LOCAL_STORAGE, which has no such word and ends with NULL), the others are
- * functions. Readers compare the size with a least one, so larger is safe. What a slot is for is
- * known of few; the others are counted, named once in the log and answer 0.
+ * A table is an array of words that never moves. The first word is the table's size in bytes, the
+ * others are functions. (CONTEXT_LOCAL_STORAGE has no size and ends with NULL.) Readers check that
+ * the size is large enough, so a larger table is safe. The purpose of most slots is unknown: those
+ * are counted, logged once by name, and return 0.
  */
 #include "driver/table/tables.h"
 
@@ -13,9 +13,9 @@
 #include "base/log.h"
 #include "core/stats.h"
 
-#define WORDS_MOST 100 /* of one table */
+#define WORDS_MOST 100 /* in one table */
 
-/* The tables that have slots nobody knows. */
+/* The tables that have unknown slots. */
 enum table { INTERFACE, HOOKS, TLS, CHECKS, INTEGRITY, LOG, TOOLS, MODULES, TABLES };
 
 static const char *const names[TABLES] = {"CUDART_INTERFACE", "TOOLS_RUNTIME_CALLBACK_HOOKS",
@@ -29,14 +29,14 @@ unknown_table(enum table table, unsigned slot, uintptr_t a, uintptr_t b, uintptr
     static _Atomic bool named[TABLES][WORDS_MOST];
 
     hed_stats_add(&hed_stats.unsupported_calls, 1);
-    /* Relaxed: a line more or less in the log. */
+    /* Relaxed: at worst a line is logged twice. */
     if (!atomic_exchange_explicit(&named[table][slot], true, memory_order_relaxed))
         hed_warn(DRIVER, "slot %u of export table %s is not known: (%#llx, %#llx, %#llx)", slot,
                  names[table], (unsigned long long)a, (unsigned long long)b, (unsigned long long)c);
     return 0;
 }
 
-/* A function for each slot that nobody knows, so that it can be named. */
+/* One function for each unknown slot, so that the log can name it. */
 #define UNKNOWN(table, n)                                               \
     static uintptr_t table##_##n(uintptr_t a, uintptr_t b, uintptr_t c) \
     {                                                                   \
@@ -86,7 +86,7 @@ TOOLS_LAST(UNKNOWN)
 MODULES_FIRST(UNKNOWN)
 MODULES_LAST(UNKNOWN)
 
-/* The first word: bytes of a table of so many words. */
+/* The first word: the size in bytes of a table of `words` words. */
 #define SIZE(words) (hed_slot)(uintptr_t)((words) * sizeof(hed_slot))
 
 const hed_slot hed_table_interface[13] = {
@@ -142,7 +142,7 @@ static const hed_slot modules[100] = {
 
 static const hed_slot creation[2] = {SIZE(2), (hed_slot)hed_slot_create_context};
 
-/* By the bytes of their ids, as they lie in memory. What is not here does not exist. */
+/* Tables by the bytes of their ids, as they are in memory. An id that is not here is unknown. */
 static const struct {
     unsigned char id[16];
     const hed_slot *table;
@@ -179,8 +179,8 @@ static const struct {
      creation},
 };
 
-/* "CUDA_ERROR_INVALID_VALUE" for an id that is not known: measured. NVIDIA's runtime asks for the
- * first table before cuInit. */
+/* "CUDA_ERROR_INVALID_VALUE" for an unknown id: measured. NVIDIA's runtime asks for the first table
+ * before cuInit. */
 static CUresult
 soft_cuGetExportTable(struct hed_layer *self, struct hed_cuGetExportTable *a)
 {

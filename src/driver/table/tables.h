@@ -1,5 +1,6 @@
-/* The export tables' functions that do something: table_slots.c. They are called by NVIDIA's own
- * libraries, without a layer; all have C's calling convention and return a CUresult unless said. */
+/* The functions in the export tables that do something: table_slots.c. NVIDIA's libraries call them
+ * directly, without a layer. All have C's calling convention and return a CUresult unless declared
+ * otherwise. */
 #pragma once
 
 #include <stdarg.h>
@@ -8,11 +9,11 @@
 
 #include "driver/context/context.h"
 
-/* What a table holds: functions of any type. */
+/* An entry of a table: a function of any type. */
 typedef void (*hed_slot)(void);
 
-/* Sizes of the words that say which runtime functions a tool wants to hear of. The runtime of CUDA
- * 13.0 wants more than 522 and 13; both grow with each release. */
+/* The number of words that say which runtime functions a tool wants to be told of. The runtime of
+ * CUDA 13.0 needs more than 522 and 13; both grow with each release. */
 #define HED_HOOK_CALLS 4096
 #define HED_HOOK_EVENTS 64
 
@@ -42,7 +43,7 @@ CUresult hed_slot_storage_get(void **value, CUcontext handle, void *key);
 CUresult hed_slot_check_context(CUcontext handle, uint32_t *kind, const void **more);
 uint32_t hed_slot_check_nothing(void);
 
-/* INTEGRITY_CHECK; the addresses are part of the answer: tables.c knows them. */
+/* INTEGRITY_CHECK. The addresses are part of the answer, and tables.c knows them. */
 CUresult hed_slot_integrity(uint32_t version, uint64_t seconds, uint8_t out[16]);
 extern const hed_slot hed_table_interface[];
 extern const hed_slot hed_table_integrity[];
