@@ -99,6 +99,11 @@ struct hed_layer_type {
 #define hed_next(self, call, a) ((self)->next->cuda->call((self)->next, (a)))
 #define hed_next_nvml(self, call, a) ((self)->next->nvml->call((self)->next, (a)))
 
+/* Makes a call of our own, in this layer: hed_call(self->next, cuMemFree_v2, .dptr = at). */
+#define hed_call(layer, call, ...) ((layer)->cuda->call((layer), &(struct hed_##call){__VA_ARGS__}))
+#define hed_call_nvml(layer, call, ...) \
+    ((layer)->nvml->call((layer), &(struct hed_##call){__VA_ARGS__}))
+
 /* Calls a layer by number. */
 HED_EXPORT CUresult hed_cuda_invoke(struct hed_layer *layer, enum hed_cuda_call id, void *args);
 HED_EXPORT nvmlReturn_t hed_nvml_invoke(struct hed_layer *layer, enum hed_nvml_call id, void *args);

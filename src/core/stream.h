@@ -35,9 +35,8 @@ static inline CUcontext
 hed_current_context(struct hed_layer *at)
 {
     CUcontext context = NULL;
-    struct hed_cuCtxGetCurrent a = {&context};
 
-    return at->cuda->cuCtxGetCurrent(at, &a) == CUDA_SUCCESS ? context : NULL;
+    return hed_call(at, cuCtxGetCurrent, .pctx = &context) == CUDA_SUCCESS ? context : NULL;
 }
 
 /* Whether a stream captures. Only the driver knows: streams join captures through events, which
@@ -46,8 +45,8 @@ static inline bool
 hed_stream_captures(struct hed_layer *at, uint64_t stream, bool ptds)
 {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-    struct hed_cuStreamIsCapturing a = {(CUstream)(uintptr_t)stream, &status, ptds};
 
-    return at->cuda->cuStreamIsCapturing(at, &a) != CUDA_SUCCESS ||
+    return hed_call(at, cuStreamIsCapturing, .hStream = (CUstream)(uintptr_t)stream,
+                    .captureStatus = &status, .ptds = ptds) != CUDA_SUCCESS ||
            status != CU_STREAM_CAPTURE_STATUS_NONE;
 }

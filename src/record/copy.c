@@ -11,11 +11,10 @@
 static bool
 ask_range(struct hed_recorder *r, CUdeviceptr p, CUdeviceptr *base, size_t *size)
 {
-    struct hed_cuMemGetAddressRange_v2 a = {base, size, p};
-
     *base = 0;
     *size = 0;
-    return r->next->cuda->cuMemGetAddressRange_v2(r->next, &a) == CUDA_SUCCESS;
+    return hed_call(r->next, cuMemGetAddressRange_v2, .pbase = base, .psize = size, .dptr = p) ==
+           CUDA_SUCCESS;
 }
 
 bool
@@ -37,14 +36,23 @@ hed_record_is_allocation(struct hed_recorder *r, CUdeviceptr p)
     return p && ask_range(r, p, &base, &whole) && base == p && whole;
 }
 
+/* What the driver says about an address; 0 if it does not know it. */
+static unsigned
+ask_about(struct hed_recorder *r, CUdeviceptr p, CUpointer_attribute attribute)
+{
+    unsigned value = 0;
+
+    return hed_call(r->next, cuPointerGetAttribute, .data = &value, .attribute = attribute,
+                    .ptr = p) == CUDA_SUCCESS
+               ? value
+               : 0;
+}
+
 /* The type of the memory; 0: the driver does not know it. */
 static unsigned
 ask_memory_type(struct hed_recorder *r, CUdeviceptr p)
 {
-    unsigned type = 0;
-    struct hed_cuPointerGetAttribute a = {&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p};
-
-    return r->next->cuda->cuPointerGetAttribute(r->next, &a) == CUDA_SUCCESS ? type : 0;
+    return ask_about(r, p, CU_POINTER_ATTRIBUTE_MEMORY_TYPE);
 }
 
 bool
@@ -186,11 +194,7 @@ examine_copy_3d(struct hed_recorder *r, struct hed_record_candidate *t)
 static bool
 is_managed(struct hed_recorder *r, CUdeviceptr p, size_t size)
 {
-    unsigned managed = 0;
-    struct hed_cuPointerGetAttribute a = {&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, p};
-
-    return hed_record_is_device(r, p, size) &&
-           r->next->cuda->cuPointerGetAttribute(r->next, &a) == CUDA_SUCCESS && managed;
+    return hed_record_is_device(r, p, size) && ask_about(r, p, CU_POINTER_ATTRIBUTE_IS_MANAGED);
 }
 
 /* The destination is part of the kind: the driver decides whether it can be prefetched to. */

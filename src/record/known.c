@@ -125,11 +125,8 @@ hed_record_forget_shared(struct hed_recorder *r, CUfunction f, uint32_t shared)
 static CUresult
 ask_param(struct hed_layer *next, CUfunction f, bool kernel, size_t i, size_t *offset, size_t *size)
 {
-    struct hed_cuFuncGetParamInfo function_param = {f, i, offset, size};
-    struct hed_cuKernelGetParamInfo kernel_param = {(CUkernel)(void *)f, i, offset, size};
-
-    return kernel ? next->cuda->cuKernelGetParamInfo(next, &kernel_param)
-                  : next->cuda->cuFuncGetParamInfo(next, &function_param);
+    return kernel ? hed_call(next, cuKernelGetParamInfo, (CUkernel)(void *)f, i, offset, size)
+                  : hed_call(next, cuFuncGetParamInfo, f, i, offset, size);
 }
 
 /* Asks for the parameters of a function. False: the driver does not tell. *out is NULL if there are

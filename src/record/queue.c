@@ -28,9 +28,7 @@
 static void
 set_current(const struct hed_recorder *r, CUcontext context)
 {
-    struct hed_cuCtxSetCurrent a = {context};
-
-    (void)r->next->cuda->cuCtxSetCurrent(r->next, &a);
+    (void)hed_call(r->next, cuCtxSetCurrent, .ctx = context);
 }
 
 /* Keeps the first error for the program, and logs every error. Later calls may fail as well, so the

@@ -59,9 +59,9 @@ static uint64_t
 create_own_stream(struct hed_recorder *r, CUcontext context)
 {
     CUstream made = NULL;
-    struct hed_cuStreamCreate create = {&made, CU_STREAM_NON_BLOCKING};
     uint32_t after;
-    const CUresult result = r->next->cuda->cuStreamCreate(r->next, &create);
+    const CUresult result =
+        hed_call(r->next, cuStreamCreate, .phStream = &made, .Flags = CU_STREAM_NON_BLOCKING);
 
     if (result != CUDA_SUCCESS) {
         hed_warn(SCHED,
@@ -71,11 +71,20 @@ create_own_stream(struct hed_recorder *r, CUcontext context)
     }
     if (keep_own_stream(r, context, made))
         return (uint64_t)(uintptr_t)made;
-
-    struct hed_cuStreamDestroy_v2 destroy = {made};
-
-    (void)r->next->cuda->cuStreamDestroy_v2(r->next, &destroy);
+    (void)hed_call(r->next, cuStreamDestroy_v2, .hStream = made);
     return find_own_stream(r, context, &after);
+}
+
+static CUresult
+wait_for_context(struct hed_recorder *r)
+{
+    return hed_call(r->next, cuCtxSynchronize, 0);
+}
+
+static CUresult
+wait_for_stream(struct hed_recorder *r, CUstream stream, bool ptds)
+{
+    return hed_call(r->next, cuStreamSynchronize, .hStream = stream, .ptds = ptds);
 }
 
 uint64_t
@@ -85,7 +94,6 @@ hed_record_own_stream(struct hed_recorder *r, CUcontext context)
     const uint32_t passed = atomic_load_explicit(&r->passed, memory_order_acquire);
     uint32_t after = passed;
     uint64_t stream = context ? find_own_stream(r, context, &after) : 0;
-    struct hed_cuCtxSynchronize all = {0};
 
     if (atomic_load_explicit(&r->passing, memory_order_relaxed))
         atomic_store_explicit(&r->passing, false, memory_order_relaxed);
@@ -97,7 +105,7 @@ hed_record_own_stream(struct hed_recorder *r, CUcontext context)
         stream = create_own_stream(r, context);
     /* Work that went to the program's streams while recording was off, or before heddle's stream
      * existed, comes before the work on heddle's stream. */
-    if (stream && r->next->cuda->cuCtxSynchronize(r->next, &all) == CUDA_SUCCESS)
+    if (stream && wait_for_context(r) == CUDA_SUCCESS)
         set_stream_after(r, stream, passed);
     return stream;
 }
@@ -106,12 +114,13 @@ uint64_t
 hed_record_own_stream_of(struct hed_recorder *r, CUcontext context, uint64_t stream)
 {
     CUcontext its = context;
-    struct hed_cuStreamGetCtx a = {(CUstream)(uintptr_t)stream, &its, false};
     uint32_t after;
 
     /* 2 is the per-thread default stream, which needs no other treatment here. */
     if (hed_record_is_default(stream) || stream == 2 ||
-        r->next->cuda->cuStreamGetCtx(r->next, &a) != CUDA_SUCCESS || its == context)
+        hed_call(r->next, cuStreamGetCtx, .hStream = (CUstream)(uintptr_t)stream, .pctx = &its) !=
+            CUDA_SUCCESS ||
+        its == context)
         return hed_record_own_stream(r, context);
     /* A stream that is missing is created when that context is current. */
     return find_own_stream(r, its, &after);
@@ -121,17 +130,17 @@ hed_record_own_stream_of(struct hed_recorder *r, CUcontext context, uint64_t str
 CUresult
 hed_record_wait_own(struct hed_recorder *r, CUcontext context)
 {
-    struct hed_cuStreamSynchronize waits[HED_RECORD_CONTEXTS] = {0};
+    CUstream waits[HED_RECORD_CONTEXTS];
     unsigned count = 0;
     CUresult result = CUDA_SUCCESS;
 
     hed_lock(&r->lock);
     for (unsigned i = 0; i < HED_RECORD_CONTEXTS; i++)
         if (r->streams[i].context && (!context || r->streams[i].context == context))
-            waits[count++].hStream = r->streams[i].stream;
+            waits[count++] = r->streams[i].stream;
     hed_unlock(&r->lock);
     for (unsigned i = 0; i < count && result == CUDA_SUCCESS; i++)
-        result = r->next->cuda->cuStreamSynchronize(r->next, &waits[i]);
+        result = wait_for_stream(r, waits[i], false);
     return result;
 }
 
@@ -255,17 +264,15 @@ hed_record_put_back(enum hed_cuda_call id, void *args, const struct hed_record_c
 static CUresult
 wait_for_event(struct hed_recorder *r, const struct hed_cuStreamWaitEvent *a)
 {
-    CUcontext context = NULL;
-    struct hed_cuCtxGetCurrent current = {&context};
-    struct hed_cuStreamWaitEvent wait = *a;
+    const uint64_t stream = (uint64_t)(uintptr_t)a->hStream;
+    uint64_t own;
 
-    if (stream_captures(r, (uint64_t)(uintptr_t)a->hStream, a->ptds) ||
-        r->next->cuda->cuCtxGetCurrent(r->next, &current) != CUDA_SUCCESS)
+    if (stream_captures(r, stream, a->ptds))
         return CUDA_SUCCESS;
-    wait.ptds = false;
-    wait.hStream =
-        (CUstream)(uintptr_t)hed_record_own_stream_of(r, context, (uint64_t)(uintptr_t)a->hStream);
-    return wait.hStream ? r->next->cuda->cuStreamWaitEvent(r->next, &wait) : CUDA_SUCCESS;
+    own = hed_record_own_stream_of(r, hed_current_context(r->next), stream);
+    return own ? hed_call(r->next, cuStreamWaitEvent, .hStream = (CUstream)(uintptr_t)own,
+                          .hEvent = a->hEvent, .Flags = a->Flags)
+               : CUDA_SUCCESS;
 }
 
 CUresult
@@ -273,8 +280,6 @@ hed_record_catch_up(struct hed_recorder *r, enum hed_cuda_call id, void *args,
                     const struct hed_record_call *c)
 {
     const struct hed_call_info *info = &hed_cuda_info[id];
-    struct hed_cuCtxSynchronize all = {0};
-    struct hed_cuStreamSynchronize one = {0};
 
     if (c->joins)
         return wait_for_event(r, args);
@@ -283,9 +288,8 @@ hed_record_catch_up(struct hed_recorder *r, enum hed_cuda_call id, void *args,
     /* The work ran on the default stream, for which heddle's stream does not wait. A wait for the
      * whole context would end a capture. */
     if (!atomic_load_explicit(&r->capturing, memory_order_acquire))
-        return r->next->cuda->cuCtxSynchronize(r->next, &all);
-    one.ptds = hed_call_ptds(info, args);
-    return r->next->cuda->cuStreamSynchronize(r->next, &one);
+        return wait_for_context(r);
+    return wait_for_stream(r, NULL, hed_call_ptds(info, args));
 }
 
 /* A context may end, and heddle's stream with it. */

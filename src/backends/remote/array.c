@@ -70,10 +70,9 @@ hed_remote_make_texture(void *m, struct hed_context *c, const CUDA_RESOURCE_DESC
                         uint64_t *value)
 {
     CUtexObject object = 0;
-    struct hed_cuTexObjectCreate args = {
-        .pTexObject = &object, .pResDesc = res, .pTexDesc = tex, .pResViewDesc = view};
-    const CUresult r =
-        hed_remote_ask(hed_remote_of(m), c->object.handle, 0, HED_cuTexObjectCreate, &args, false);
+    const CUresult r = hed_remote_ask(hed_remote_of(m), c->object.handle, 0, cuTexObjectCreate,
+                                      .pTexObject = &object, .pResDesc = res, .pTexDesc = tex,
+                                      .pResViewDesc = view);
 
     *value = object;
     return r;
@@ -84,9 +83,8 @@ hed_remote_make_surface(void *m, struct hed_context *c, const CUDA_RESOURCE_DESC
                         uint64_t *value)
 {
     CUsurfObject object = 0;
-    struct hed_cuSurfObjectCreate args = {.pSurfObject = &object, .pResDesc = res};
-    const CUresult r =
-        hed_remote_ask(hed_remote_of(m), c->object.handle, 0, HED_cuSurfObjectCreate, &args, false);
+    const CUresult r = hed_remote_ask(hed_remote_of(m), c->object.handle, 0, cuSurfObjectCreate,
+                                      .pSurfObject = &object, .pResDesc = res);
 
     *value = object;
     return r;
@@ -95,11 +93,10 @@ hed_remote_make_surface(void *m, struct hed_context *c, const CUDA_RESOURCE_DESC
 void
 hed_remote_drop_object(void *m, struct hed_context *c, bool surface, uint64_t value)
 {
-    struct hed_cuTexObjectDestroy texture = {.texObject = value};
-    struct hed_cuSurfObjectDestroy gone = {.surfObject = value};
-
     if (surface)
-        hed_remote_send(hed_remote_of(m), c->object.handle, 0, 0, HED_cuSurfObjectDestroy, &gone);
+        hed_remote_send(hed_remote_of(m), c->object.handle, 0, 0, cuSurfObjectDestroy,
+                        .surfObject = value);
     else
-        hed_remote_send(hed_remote_of(m), c->object.handle, 0, 0, HED_cuTexObjectDestroy, &texture);
+        hed_remote_send(hed_remote_of(m), c->object.handle, 0, 0, cuTexObjectDestroy,
+                        .texObject = value);
 }

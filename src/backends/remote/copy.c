@@ -438,17 +438,15 @@ hed_remote_put_copy(struct hed_remote *r, struct hed_stream *s, struct hed_work 
     const CUstream named = (CUstream)(uintptr_t)stream;
 
     if (!c->from.array && !c->to.array && c->box.height == 1 && c->box.depth == 1) {
-        hed_remote_send(
-            r, context, stream, w->number, HED_cuMemcpyAsync,
-            &(struct hed_cuMemcpyAsync){
-                .dst = c->to.at, .src = c->from.at, .ByteCount = c->box.width, .hStream = named});
+        hed_remote_send(r, context, stream, w->number, cuMemcpyAsync, .dst = c->to.at,
+                        .src = c->from.at, .ByteCount = c->box.width, .hStream = named);
         return CUDA_SUCCESS;
     }
 
     const CUDA_MEMCPY3D_v2 p = describe_copy(c);
 
-    hed_remote_send(r, context, stream, w->number, HED_cuMemcpy3DAsync_v2,
-                    &(struct hed_cuMemcpy3DAsync_v2){.pCopy = &p, .hStream = named});
+    hed_remote_send(r, context, stream, w->number, cuMemcpy3DAsync_v2, .pCopy = &p,
+                    .hStream = named);
     return CUDA_SUCCESS;
 }
 
@@ -460,8 +458,7 @@ hed_remote_put_fill(struct hed_remote *r, struct hed_stream *s, struct hed_work 
     const uint64_t stream = hed_stream_name(s);
     const CUstream on = (CUstream)(uintptr_t)stream;
 
-#define SEND(call, ...) \
-    hed_remote_send(r, context, stream, w->number, HED_##call, &(struct hed_##call){__VA_ARGS__})
+#define SEND(call, ...) hed_remote_send(r, context, stream, w->number, call, __VA_ARGS__)
 #define ROW .dstDevice = f->to, .N = f->width, .hStream = on
 #define PLANE \
     .dstDevice = f->to, .dstPitch = f->pitch, .Width = f->width, .Height = f->height, .hStream = on

@@ -35,8 +35,8 @@ hed_remote_need_event(struct hed_remote *r, struct hed_event *e)
     /* Relaxed, both: under the lock. An event that has been destroyed is not made any more. */
     if (!atomic_load_explicit(&e->mirrored, memory_order_relaxed) &&
         !atomic_load_explicit(&e->gone, memory_order_relaxed)) {
-        hed_remote_send(r, e->ctx->object.handle, 0, 0, HED_cuEventCreate,
-                        &(struct hed_cuEventCreate){&name, e->flags});
+        hed_remote_send(r, e->ctx->object.handle, 0, 0, cuEventCreate, .phEvent = &name,
+                        .Flags = e->flags);
         atomic_store_explicit(&e->mirrored, true, memory_order_release);
     }
     hed_unlock(&r->events_lock);
@@ -55,8 +55,7 @@ hed_remote_event_gone(void *m, struct hed_event *e)
         (e->generation == atomic_load_explicit(&c->generation, memory_order_acquire) ||
          (c->primary &&
           atomic_load_explicit(&hed_remote_context(c)->resets, memory_order_relaxed) == 0)))
-        hed_remote_send(r, e->ctx->object.handle, 0, 0, HED_cuEventDestroy_v2,
-                        &(struct hed_cuEventDestroy_v2){event_name(e)});
+        hed_remote_send(r, e->ctx->object.handle, 0, 0, cuEventDestroy_v2, .hEvent = event_name(e));
     hed_unlock(&r->events_lock);
 }
 
@@ -68,13 +67,12 @@ hed_remote_put_event(struct hed_remote *r, struct hed_stream *s, struct hed_work
 
     hed_remote_need_event(r, w->event.event);
     if (w->kind == HED_WORK_EVENT_WAIT) {
-        hed_remote_send(
-            r, s->ctx->object.handle, stream, w->number, HED_cuStreamWaitEvent,
-            &(struct hed_cuStreamWaitEvent){(CUstream)(uintptr_t)stream, event, 0, false});
+        hed_remote_send(r, s->ctx->object.handle, stream, w->number, cuStreamWaitEvent,
+                        .hStream = (CUstream)(uintptr_t)stream, .hEvent = event);
         return CUDA_SUCCESS;
     }
-    hed_remote_send(r, s->ctx->object.handle, stream, w->number, HED_cuEventRecord,
-                    &(struct hed_cuEventRecord){event, (CUstream)(uintptr_t)stream, false});
+    hed_remote_send(r, s->ctx->object.handle, stream, w->number, cuEventRecord, .hEvent = event,
+                    .hStream = (CUstream)(uintptr_t)stream);
     (void)hed_remote_mark_locked(r, s, w->number);
     return CUDA_SUCCESS;
 }
@@ -83,8 +81,8 @@ CUresult
 hed_remote_await_event(void *m, struct hed_event *e)
 {
     struct hed_remote *r = hed_remote_of(m);
-    const CUresult result = hed_remote_ask(r, e->ctx->object.handle, 0, HED_cuEventSynchronize,
-                                           &(struct hed_cuEventSynchronize){event_name(e)}, true);
+    const CUresult result = hed_remote_ask_waiting(r, e->ctx->object.handle, 0, cuEventSynchronize,
+                                                   .hEvent = event_name(e));
 
     hed_remote_host_drain(r);
     hed_remote_sync_in(r);
@@ -126,9 +124,9 @@ hed_remote_ask_event(void *m, struct hed_event *e)
     else if (!hed_remote_healthy(r))
         hed_remote_look(r);
     if (ask) {
-        result = hed_remote_waited(e->ctx,
-                                   hed_remote_ask(r, e->ctx->object.handle, 0, HED_cuEventQuery,
-                                                  &(struct hed_cuEventQuery){event_name(e)}, true));
+        result = hed_remote_ask_waiting(r, e->ctx->object.handle, 0, cuEventQuery,
+                                        .hEvent = event_name(e));
+        result = hed_remote_waited(e->ctx, result);
         if (result == CUDA_SUCCESS && hed_remote_host_busy(r))
             result = CUDA_ERROR_NOT_READY;
         if (result == CUDA_SUCCESS) {
@@ -144,8 +142,7 @@ hed_remote_ask_event(void *m, struct hed_event *e)
 CUresult
 hed_remote_event_time(void *m, struct hed_event *begin, struct hed_event *end, float *ms)
 {
-    struct hed_cuEventElapsedTime a = {ms, event_name(begin), event_name(end)};
-
-    return hed_remote_ask(hed_remote_of(m), begin->ctx->object.handle, 0, HED_cuEventElapsedTime,
-                          &a, false);
+    return hed_remote_ask(hed_remote_of(m), begin->ctx->object.handle, 0, cuEventElapsedTime,
+                          .pMilliseconds = ms, .hStart = event_name(begin),
+                          .hEnd = event_name(end));
 }

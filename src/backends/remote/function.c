@@ -123,19 +123,18 @@ apply_settings(struct hed_remote *r, struct hed_function *f)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         /* Relaxed: see struct hed_settings. */
         const int value = atomic_load_explicit(all[i].value, memory_order_relaxed);
-        struct hed_cuFuncSetAttribute a = {
-            .hfunc = f->handle, .attrib = all[i].attribute, .value = value};
 
         if (value != all[i].unset)
-            hed_remote_send(r, f->module->ctx->object.handle, 0, 0, HED_cuFuncSetAttribute, &a);
+            hed_remote_send(r, f->module->ctx->object.handle, 0, 0, cuFuncSetAttribute,
+                            .hfunc = f->handle, .attrib = all[i].attribute, .value = value);
     }
 
-    struct hed_cuFuncSetCacheConfig cache = {
-        .hfunc = f->handle,
-        .config = (CUfunc_cache)atomic_load_explicit(&s->cache_config, memory_order_relaxed)};
+    const CUfunc_cache cache =
+        (CUfunc_cache)atomic_load_explicit(&s->cache_config, memory_order_relaxed);
 
-    if (cache.config != CU_FUNC_CACHE_PREFER_NONE)
-        hed_remote_send(r, f->module->ctx->object.handle, 0, 0, HED_cuFuncSetCacheConfig, &cache);
+    if (cache != CU_FUNC_CACHE_PREFER_NONE)
+        hed_remote_send(r, f->module->ctx->object.handle, 0, 0, cuFuncSetCacheConfig,
+                        .hfunc = f->handle, .config = cache);
 }
 
 void
@@ -170,22 +169,20 @@ hed_remote_function_gone(void *m, struct hed_function *f)
 CUresult
 hed_remote_function_set(void *m, struct hed_function *f, CUfunction_attribute attribute, int value)
 {
-    struct hed_cuFuncSetAttribute a = {.hfunc = f->handle, .attrib = attribute, .value = value};
-
-    return hed_remote_ask(hed_remote_of(m), f->module->ctx->object.handle, 0,
-                          HED_cuFuncSetAttribute, &a, false);
+    return hed_remote_ask(hed_remote_of(m), f->module->ctx->object.handle, 0, cuFuncSetAttribute,
+                          .hfunc = f->handle, .attrib = attribute, .value = value);
 }
 
 CUresult
 hed_remote_function_load(void *m, struct hed_function *f, struct hed_why *why)
 {
     struct hed_remote *r = hed_remote_of(m);
-    struct hed_cuFuncLoad a = {.function = f->handle};
 
     /* Loading a library was enough where there is machine code, and where nothing runs. */
     if (r->devices[f->module->ctx->device->ordinal].real || r->backend == HED_BACKEND_NULL)
         return CUDA_SUCCESS;
-    return hed_remote_ask(r, f->module->ctx->object.handle, 0, HED_cuFuncLoad, &a, true);
+    return hed_remote_ask_waiting(r, f->module->ctx->object.handle, 0, cuFuncLoad,
+                                  .function = f->handle);
 }
 
 /* ---- variables ------------------------------------------------------------------------------- */

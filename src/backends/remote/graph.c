@@ -423,10 +423,10 @@ CUresult
 hed_remote_put_graph(struct hed_remote *r, struct hed_stream *s, struct hed_work *w)
 {
     const uint64_t stream = hed_stream_name(s);
-    struct hed_cuGraphLaunch args = {.hGraph = (CUgraphExec)(uintptr_t)w->exec,
-                                     .hStream = (CUstream)(uintptr_t)stream};
 
     hed_remote_sync_out(r);
-    hed_remote_send(r, s->ctx->object.handle, stream, w->number, HED_cuGraphLaunch, &args);
+    hed_remote_send(r, s->ctx->object.handle, stream, w->number, cuGraphLaunch,
+                    .hGraph = (CUgraphExec)(uintptr_t)w->exec,
+                    .hStream = (CUstream)(uintptr_t)stream);
     return CUDA_SUCCESS;
 }

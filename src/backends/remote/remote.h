@@ -160,13 +160,26 @@ int hed_remote_end(struct hed_remote_channel *channel, struct hed_msg *msg, uint
 struct hed_answer *hed_remote_answer(struct hed_remote_channel *channel);
 
 /* A call without an answer. Objects that it makes are named by what its outputs hold already. */
-void hed_remote_send(struct hed_remote *r, uint64_t context, uint64_t stream, uint64_t number,
-                     enum hed_cuda_call id, void *args);
+void hed_remote_send_call(struct hed_remote *r, uint64_t context, uint64_t stream, uint64_t number,
+                          enum hed_cuda_call id, void *args);
 
 /* A call with an answer: its outputs are filled in after success. `waits`: for the device, so for
  * any length of time. DEVICE_UNAVAILABLE when the session is lost. */
-CUresult hed_remote_ask(struct hed_remote *r, uint64_t context, uint64_t stream,
-                        enum hed_cuda_call id, void *args, bool waits);
+CUresult hed_remote_ask_call(struct hed_remote *r, uint64_t context, uint64_t stream,
+                             enum hed_cuda_call id, void *args, bool waits);
+
+/* The same with the call's arguments in place:
+ * hed_remote_send(r, context, stream, number, cuEventRecord, .hEvent = event, .hStream = s). */
+#define hed_remote_send(r, context, stream, number, call, ...)           \
+    hed_remote_send_call((r), (context), (stream), (number), HED_##call, \
+                         &(struct hed_##call){__VA_ARGS__})
+#define hed_remote_ask(r, context, stream, call, ...)                                            \
+    hed_remote_ask_call((r), (context), (stream), HED_##call, &(struct hed_##call){__VA_ARGS__}, \
+                        false)
+#define hed_remote_ask_waiting(r, context, stream, call, ...)                                    \
+    hed_remote_ask_call((r), (context), (stream), HED_##call, &(struct hed_##call){__VA_ARGS__}, \
+                        true)
+
 /* Waits for a stream, or, where that is 0, for all of a context: the call that programs make most
  * often, and so without the cost of one. */
 CUresult hed_remote_wait(struct hed_remote *r, uint64_t context, uint64_t stream);

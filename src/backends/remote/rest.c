@@ -28,7 +28,7 @@ ask_clusters(struct hed_remote *r, uint64_t context, enum hed_cuda_call id, void
     plain.numAttrs = count;
     *config = &plain;
 
-    const CUresult result = hed_remote_ask(r, context, 0, id, args, false);
+    const CUresult result = hed_remote_ask_call(r, context, 0, id, args, false);
 
     *config = given;
     return result;
@@ -51,21 +51,21 @@ ask_peers(struct hed_remote *r, enum hed_cuda_call id, void *args)
 
         a.dev = there(r, a.dev);
         a.peerDev = there(r, a.peerDev);
-        return hed_remote_ask(r, 0, 0, id, &a, false);
+        return hed_remote_ask_call(r, 0, 0, id, &a, false);
     }
 
     struct hed_cuDeviceGetP2PAttribute a = *(struct hed_cuDeviceGetP2PAttribute *)args;
 
     a.srcDevice = there(r, a.srcDevice);
     a.dstDevice = there(r, a.dstDevice);
-    return hed_remote_ask(r, 0, 0, id, &a, false);
+    return hed_remote_ask_call(r, 0, 0, id, &a, false);
 }
 
 /* The worker keeps primary contexts longer than the program does, and what was enabled in them. */
 static CUresult
 change_peers(struct hed_remote *r, uint64_t context, enum hed_cuda_call id, void *args)
 {
-    const CUresult result = hed_remote_ask(r, context, 0, id, args, false);
+    const CUresult result = hed_remote_ask_call(r, context, 0, id, args, false);
 
     return result == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED ||
                    result == CUDA_ERROR_PEER_ACCESS_NOT_ENABLED
@@ -92,7 +92,7 @@ hed_remote_call(void *m, struct hed_context *c, enum hed_cuda_call id, void *arg
     case HED_cuTensorMapReplaceAddress:
     case HED_cuFuncSetCacheConfig:
     case HED_cuFuncSetSharedMemConfig:
-        return hed_remote_ask(r, context, 0, id, args, false);
+        return hed_remote_ask_call(r, context, 0, id, args, false);
     case HED_cuOccupancyMaxActiveClusters:
         return ask_clusters(r, context, id, args,
                             &((struct hed_cuOccupancyMaxActiveClusters *)args)->config);

@@ -234,8 +234,8 @@ begin_call(struct hed_remote *r, const struct hed_msg *head, put_fn put, const v
 }
 
 void
-hed_remote_send(struct hed_remote *r, uint64_t context, uint64_t stream, uint64_t number,
-                enum hed_cuda_call id, void *args)
+hed_remote_send_call(struct hed_remote *r, uint64_t context, uint64_t stream, uint64_t number,
+                     enum hed_cuda_call id, void *args)
 {
     const struct hed_msg head = {.kind = HED_MSG_CALL,
                                  .call = (uint16_t)id,
@@ -255,8 +255,8 @@ hed_remote_send(struct hed_remote *r, uint64_t context, uint64_t stream, uint64_
 }
 
 CUresult
-hed_remote_ask(struct hed_remote *r, uint64_t context, uint64_t stream, enum hed_cuda_call id,
-               void *args, bool waits)
+hed_remote_ask_call(struct hed_remote *r, uint64_t context, uint64_t stream, enum hed_cuda_call id,
+                    void *args, bool waits)
 {
     const struct hed_msg head = {.kind = HED_MSG_CALL,
                                  .call = (uint16_t)id,

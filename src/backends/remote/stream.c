@@ -40,18 +40,16 @@ hed_remote_context_made(void *m, struct hed_context *c)
     CUresult result = CUDA_SUCCESS;
 
     if (!c->primary) {
-        result = hed_remote_ask(r, 0, 0, HED_cuCtxCreate_v2,
-                                &(struct hed_cuCtxCreate_v2){&name, c->flags, device}, false);
+        result = hed_remote_ask(r, 0, 0, cuCtxCreate_v2, .pctx = &name, .flags = c->flags,
+                                .dev = device);
     } else if (!own->made || own->reset) {
         /* Through a reset the name stays what it was. */
         if (c->flags)
-            result = hed_remote_ask(r, 0, 0, HED_cuDevicePrimaryCtxSetFlags_v2,
-                                    &(struct hed_cuDevicePrimaryCtxSetFlags_v2){device, c->flags},
-                                    false);
+            result = hed_remote_ask(r, 0, 0, cuDevicePrimaryCtxSetFlags_v2, .dev = device,
+                                    .flags = c->flags);
         if (result != CUDA_SUCCESS)
             return result;
-        result = hed_remote_ask(r, 0, 0, HED_cuDevicePrimaryCtxRetain,
-                                &(struct hed_cuDevicePrimaryCtxRetain){&name, device}, false);
+        result = hed_remote_ask(r, 0, 0, cuDevicePrimaryCtxRetain, .pctx = &name, .dev = device);
     }
     if (result == CUDA_SUCCESS) {
         own->made = true;
@@ -66,12 +64,11 @@ hed_remote_context_gone(void *m, struct hed_context *c)
     struct hed_remote *r = hed_remote_of(m);
 
     if (!c->primary) {
-        (void)hed_remote_ask(r, c->object.handle, 0, HED_cuCtxDestroy_v2,
-                             &(struct hed_cuCtxDestroy_v2){hed_context_handle(c)}, true);
+        (void)hed_remote_ask_waiting(r, c->object.handle, 0, cuCtxDestroy_v2,
+                                     .ctx = hed_context_handle(c));
     } else if (hed_context_error(c) != CUDA_SUCCESS) {
-        (void)hed_remote_ask(
-            r, c->object.handle, 0, HED_cuDevicePrimaryCtxReset_v2,
-            &(struct hed_cuDevicePrimaryCtxReset_v2){r->devices[c->device->ordinal].ordinal}, true);
+        (void)hed_remote_ask_waiting(r, c->object.handle, 0, cuDevicePrimaryCtxReset_v2,
+                                     .dev = r->devices[c->device->ordinal].ordinal);
         hed_remote_context(c)->reset = true;
         /* Relaxed: only whether it has happened counts (event.c). */
         atomic_fetch_add_explicit(&hed_remote_context(c)->resets, 1, memory_order_relaxed);
@@ -81,8 +78,8 @@ hed_remote_context_gone(void *m, struct hed_context *c)
 CUresult
 hed_remote_context_limit(void *m, struct hed_context *c, CUlimit limit, size_t value)
 {
-    return hed_remote_ask(hed_remote_of(m), c->object.handle, 0, HED_cuCtxSetLimit,
-                          &(struct hed_cuCtxSetLimit){limit, value}, false);
+    return hed_remote_ask(hed_remote_of(m), c->object.handle, 0, cuCtxSetLimit, .limit = limit,
+                          .value = value);
 }
 
 CUresult
@@ -109,10 +106,10 @@ hed_remote_stream_made(void *m, struct hed_stream *s)
 {
     CUstream name = (CUstream)(uintptr_t)s->object.handle;
 
-    hed_remote_send(
-        hed_remote_of(m), s->ctx->object.handle, 0, 0, HED_cuStreamCreateWithPriority,
-        &(struct hed_cuStreamCreateWithPriority){
-            &name, s->blocking ? CU_STREAM_DEFAULT : CU_STREAM_NON_BLOCKING, s->priority});
+    hed_remote_send(hed_remote_of(m), s->ctx->object.handle, 0, 0, cuStreamCreateWithPriority,
+                    .phStream = &name,
+                    .flags = s->blocking ? CU_STREAM_DEFAULT : CU_STREAM_NON_BLOCKING,
+                    .priority = s->priority);
 }
 
 void
@@ -121,8 +118,8 @@ hed_remote_stream_drop(void *m, struct hed_stream *s)
     struct hed_remote_stream *q = hed_remote_stream(s);
     struct hed_remote *r = hed_remote_of(m);
 
-    hed_remote_send(r, s->ctx->object.handle, 0, 0, HED_cuStreamDestroy_v2,
-                    &(struct hed_cuStreamDestroy_v2){(CUstream)(uintptr_t)s->object.handle});
+    hed_remote_send(r, s->ctx->object.handle, 0, 0, cuStreamDestroy_v2,
+                    .hStream = (CUstream)(uintptr_t)s->object.handle);
     if (q->slot)
         hed_remote_slot_leave(r, q->slot, q->marked);
     q->slot = 0;
@@ -132,13 +129,12 @@ void
 hed_remote_stream_set(void *m, struct hed_stream *s, CUlaunchAttributeID id,
                       const CUlaunchAttributeValue *value)
 {
-    struct hed_cuStreamSetAttribute a = {(CUstream)(uintptr_t)hed_stream_name(s), id, value, false};
-
     /* How a thread waits is this side's. The others are hints: a device that does not take one is
      * no failure. */
     if (id != CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY)
-        (void)hed_remote_ask(hed_remote_of(m), s->ctx->object.handle, hed_stream_name(s),
-                             HED_cuStreamSetAttribute, &a, false);
+        (void)hed_remote_ask(
+            hed_remote_of(m), s->ctx->object.handle, hed_stream_name(s), cuStreamSetAttribute,
+            .hStream = (CUstream)(uintptr_t)hed_stream_name(s), .attr = id, .param = value);
 }
 
 CUresult
@@ -206,10 +202,10 @@ hed_remote_is_late_locked(struct hed_stream *s)
 static CUresult
 query_stream(struct hed_remote *r, struct hed_stream *s, uint64_t number)
 {
-    struct hed_cuStreamQuery a = {(CUstream)(uintptr_t)hed_stream_name(s), false};
     /* As if it waited: what comes with an answer is to come. */
     const CUresult result =
-        hed_remote_ask(r, s->ctx->object.handle, hed_stream_name(s), HED_cuStreamQuery, &a, true);
+        hed_remote_ask_waiting(r, s->ctx->object.handle, hed_stream_name(s), cuStreamQuery,
+                               .hStream = (CUstream)(uintptr_t)hed_stream_name(s));
 
     if (result == CUDA_SUCCESS && hed_remote_host_busy(r))
         return CUDA_ERROR_NOT_READY;
@@ -271,12 +267,10 @@ hed_remote_ask_stream(void *m, struct hed_stream *s)
 static CUresult
 put_memops(struct hed_remote *r, struct hed_stream *s, struct hed_work *w)
 {
-    struct hed_cuStreamBatchMemOp_v2 a = {(CUstream)(uintptr_t)hed_stream_name(s), w->memops.count,
-                                          w->memops.ops, 0, false};
-
     hed_remote_sync_out(r);
-    hed_remote_send(r, s->ctx->object.handle, hed_stream_name(s), w->number,
-                    HED_cuStreamBatchMemOp_v2, &a);
+    hed_remote_send(r, s->ctx->object.handle, hed_stream_name(s), w->number, cuStreamBatchMemOp_v2,
+                    .stream = (CUstream)(uintptr_t)hed_stream_name(s), .count = w->memops.count,
+                    .paramArray = w->memops.ops);
     return CUDA_SUCCESS;
 }
 

@@ -13,9 +13,8 @@ driver_get_device(void *below, int *device)
 {
     struct hed_layer *at = below;
     CUdevice d = -1;
-    struct hed_cuCtxGetDevice a = {&d};
 
-    if (at->cuda->cuCtxGetDevice(at, &a) != CUDA_SUCCESS)
+    if (hed_call(at, cuCtxGetDevice, .device = &d) != CUDA_SUCCESS)
         return false;
     *device = d;
     return true;
@@ -26,9 +25,8 @@ driver_get_uuid(void *below, int device, unsigned char uuid[16])
 {
     struct hed_layer *at = below;
     CUuuid u = {{0}};
-    struct hed_cuDeviceGetUuid_v2 a = {&u, device};
 
-    if (at->cuda->cuDeviceGetUuid_v2(at, &a) != CUDA_SUCCESS)
+    if (hed_call(at, cuDeviceGetUuid_v2, .uuid = &u, .dev = device) != CUDA_SUCCESS)
         return false;
     memcpy(uuid, &u, 16);
     return true;
@@ -51,35 +49,33 @@ driver_create_event(void *below)
 {
     struct hed_layer *at = below;
     CUevent e = NULL;
-    struct hed_cuEventCreate a = {&e, CU_EVENT_DEFAULT};
+    const CUresult r = hed_call(at, cuEventCreate, .phEvent = &e, .Flags = CU_EVENT_DEFAULT);
 
-    return at->cuda->cuEventCreate(at, &a) == CUDA_SUCCESS ? (uint64_t)(uintptr_t)e : 0;
+    return r == CUDA_SUCCESS ? (uint64_t)(uintptr_t)e : 0;
 }
 
 static void
 driver_destroy_event(void *below, uint64_t event)
 {
     struct hed_layer *at = below;
-    struct hed_cuEventDestroy_v2 a = {EVENT(event)};
 
-    (void)at->cuda->cuEventDestroy_v2(at, &a);
+    (void)hed_call(at, cuEventDestroy_v2, .hEvent = EVENT(event));
 }
 
 static bool
 driver_record_event(void *below, uint64_t event, uint64_t stream, bool ptds)
 {
     struct hed_layer *at = below;
-    struct hed_cuEventRecord a = {EVENT(event), (CUstream)(uintptr_t)stream, ptds};
 
-    return at->cuda->cuEventRecord(at, &a) == CUDA_SUCCESS;
+    return hed_call(at, cuEventRecord, .hEvent = EVENT(event),
+                    .hStream = (CUstream)(uintptr_t)stream, .ptds = ptds) == CUDA_SUCCESS;
 }
 
 static enum hed_event_state
 driver_query_event(void *below, uint64_t event)
 {
     struct hed_layer *at = below;
-    struct hed_cuEventQuery a = {EVENT(event)};
-    const CUresult r = at->cuda->cuEventQuery(at, &a);
+    const CUresult r = hed_call(at, cuEventQuery, .hEvent = EVENT(event));
 
     return r == CUDA_SUCCESS           ? HED_EVENT_DONE
            : r == CUDA_ERROR_NOT_READY ? HED_EVENT_PENDING
@@ -91,9 +87,10 @@ driver_elapsed_ms(void *below, uint64_t start, uint64_t end)
 {
     struct hed_layer *at = below;
     float ms = -1;
-    struct hed_cuEventElapsedTime a = {&ms, EVENT(start), EVENT(end)};
+    const CUresult r = hed_call(at, cuEventElapsedTime, .pMilliseconds = &ms,
+                                .hStart = EVENT(start), .hEnd = EVENT(end));
 
-    return at->cuda->cuEventElapsedTime(at, &a) == CUDA_SUCCESS ? (double)ms : -1;
+    return r == CUDA_SUCCESS ? (double)ms : -1;
 }
 
 static bool

@@ -21,6 +21,7 @@
 #include "core/config.h"
 #include "core/errors.h"
 #include "core/layer.h"
+#include "core/stream.h"
 
 #define STUCK_MAX 64 /* contexts; those of more refused launches behave as under CUDA */
 
@@ -41,19 +42,15 @@ static bool
 find_context(struct hed_layer *self, const struct hed_call_info *info, const void *args,
              struct stuck *out)
 {
-    struct hed_cuCtxGetCurrent current = {.pctx = &out->context};
-
     out->context = info->of_kind == HED_CUDA_KIND_CONTEXT
                        ? (CUcontext)(uintptr_t)hed_call_about(info, args)
                        : NULL;
-    if (!out->context &&
-        (hed_next(self, cuCtxGetCurrent, &current) != CUDA_SUCCESS || !out->context))
+    if (!out->context)
+        out->context = hed_current_context(self->next);
+    if (!out->context)
         return false;
-
-    struct hed_cuCtxGetId id = {.ctx = out->context, .ctxId = &out->id};
-
-    if (hed_next(self, cuCtxGetId, &id) != CUDA_SUCCESS) /* a driver before CUDA 12.0 */
-        out->id = 0;
+    if (hed_call(self->next, cuCtxGetId, .ctx = out->context, .ctxId = &out->id) != CUDA_SUCCESS)
+        out->id = 0; /* a driver before CUDA 12.0 */
     return true;
 }
 

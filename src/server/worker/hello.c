@@ -130,7 +130,6 @@ describe_by_nvml(struct hed_worker *w, int i, struct hed_wire_device *d)
         [NVML_DEVICE_ARCH_HOPPER] = "hopper",
         [NVML_DEVICE_ARCH_BLACKWELL] = "blackwell",
     };
-    const struct hed_nvml_ops *nvml = w->top->nvml;
     struct hed_layer *top = w->top;
     nvmlDeviceArchitecture_t arch = 0;
     nvmlBrandType_t brand = NVML_BRAND_UNKNOWN;
@@ -138,11 +137,11 @@ describe_by_nvml(struct hed_worker *w, int i, struct hed_wire_device *d)
     nvmlPciInfo_t pci;
 
     memset(&pci, 0, sizeof pci);
-    if (nvml->nvmlInit_v2(top, &(struct hed_nvmlInit_v2){0}) != NVML_SUCCESS ||
-        nvml->nvmlDeviceGetHandleByIndex_v2(
-            top, &(struct hed_nvmlDeviceGetHandleByIndex_v2){(unsigned)i, &dev}) != NVML_SUCCESS)
+    if (hed_call_nvml(top, nvmlInit_v2, 0) != NVML_SUCCESS ||
+        hed_call_nvml(top, nvmlDeviceGetHandleByIndex_v2, .index = (unsigned)i, .device = &dev) !=
+            NVML_SUCCESS)
         return;
-#define ASK(call, ...) ((void)nvml->call(top, &(struct hed_##call){dev, __VA_ARGS__}))
+#define ASK(call, ...) ((void)hed_call_nvml(top, call, dev, __VA_ARGS__))
     ASK(nvmlDeviceGetArchitecture, &arch);
     ASK(nvmlDeviceGetBrand, &brand);
     ASK(nvmlDeviceGetPciInfo_v3, &pci);

@@ -15,7 +15,7 @@
 
 #define UUID_TEXT 48
 
-#define nvml_do(w, name, ...) ((w)->top->nvml->name((w)->top, &(struct hed_##name){__VA_ARGS__}))
+#define nvml_do(w, call, ...) hed_call_nvml((w)->top, call, __VA_ARGS__)
 
 /* NVML's numbers may differ from CUDA's, but the UUID is the same. */
 static nvmlReturn_t

@@ -239,5 +239,4 @@ int hed_print_deliver(struct hed_worker_channel *ch); /* print.c */
 CUresult hed_memory_guard(struct hed_worker *w, enum hed_cuda_call id, const void *args);
 
 /* Makes a call on the chain: hed_worker_do(w, cuMemMap, .ptr = at, .size = n). */
-#define hed_worker_do(w, name, ...) \
-    ((w)->top->cuda->name((w)->top, &(struct hed_##name){__VA_ARGS__}))
+#define hed_worker_do(w, call, ...) hed_call((w)->top, call, __VA_ARGS__)
