@@ -18,7 +18,7 @@ define workflow
 	cmake --build build/$(1) -j $(JOBS)
 endef
 
-.PHONY: all demo test ci sanitize bench lint tidy deb install clean help bootstrap
+.PHONY: all demo test ci sanitize bench bench-cpu lint tidy deb install clean help bootstrap
 
 all:
 	$(need_cmake)
@@ -51,6 +51,13 @@ bench:
 	$(call workflow,release)
 	bench/run
 
+# ARGS='--quick --only sgemm' and so on go to bench/cpu/run.
+bench-cpu:
+	tools/bootstrap pocl-opencl-icd ocl-icd-opencl-dev opencl-headers 'clang-19|clang'
+	cmake --preset release $(GENERATOR)
+	cmake --build build/release -j $(JOBS) --target libcuda backend_cpu compiler_llvm
+	bench/cpu/run $(ARGS)
+
 lint: all
 	ctest --preset dev -L lint
 
@@ -75,6 +82,7 @@ help:
 	@echo "make ci         clang, a sanitizer, clang-tidy: what CI checks beyond the tests"
 	@echo "make sanitize   the tests under ASan+UBSan, then under TSan"
 	@echo "make bench      build for release and measure"
+	@echo "make bench-cpu  the CPU GPU beside PoCL and plain C (ARGS=--quick, --help ...)"
 	@echo "make lint       format, includes, style, headers"
 	@echo "make tidy       clang-tidy over src (slow)"
 	@echo "make deb        Debian packages into build/deb"

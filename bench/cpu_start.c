@@ -1,9 +1,9 @@
-/* What does the CPU GPU cost: memory before anything runs, the first launch, a launch, a copy, and
- * a few kernels thread by thread and warp by warp?
+/* What does the CPU GPU cost: memory before anything runs, the first launch, a launch, a copy? How
+ * fast kernels run is measured by bench/cpu.
  *
  * Prints `name value unit` lines. Memory and first launches need processes of their own, so the
  * program runs itself: rounds alternate, and the best of each is kept, because these machines are
- * noisy. HED_LIBCUDA names the library, HED_BENCH_PTX the kernels. */
+ * noisy. HED_LIBCUDA names the library. */
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,7 +18,7 @@
 #include "gen/cuda_front.h"
 
 #define ROUNDS 9
-#define KERNEL_ROUNDS 5
+#define RATE_ROUNDS 5
 #define COPY_BYTES ((size_t)64 << 20)
 #define LAUNCHES 2000
 #define NUMBERS 5 /* that child_first prints */
@@ -34,7 +34,8 @@ static const char small[] =
     "mul.wide.u32 %d3, %r5, 4;\nadd.s64 %d4, %d1, %d3;\nadd.s64 %d5, %d2, %d3;\n"
     "ld.global.f32 %f2, [%d4];\nld.global.f32 %f3, [%d5];\n"
     "fma.rn.f32 %f4, %f1, %f2, %f3;\nst.global.f32 [%d5], %f4;\n"
-    "DONE: ret;\n}\n";
+    "DONE: ret;\n}\n"
+    ".visible .entry empty()\n{\nret;\n}\n";
 
 static void *library;
 
@@ -185,7 +186,7 @@ child_first(void)
     return 0;
 }
 
-/* ---- launches, copies, kernels --------------------------------------------------------------- */
+/* ---- launches and copies --------------------------------------------------------------------- */
 
 static void
 show_launches(CUmodule m)
@@ -198,7 +199,7 @@ show_launches(CUmodule m)
     __typeof__(&cuLaunchKernel) launch = CU(cuLaunchKernel);
     __typeof__(&cuStreamSynchronize) wait = CU(cuStreamSynchronize);
 
-    for (int round = 0; round < KERNEL_ROUNDS; round++) {
+    for (int round = 0; round < RATE_ROUNDS; round++) {
         const uint64_t start = hed_now_ns();
 
         for (int i = 0; i < LAUNCHES; i++) {
@@ -212,7 +213,7 @@ show_launches(CUmodule m)
     }
     printf("%f ", best);
     best = 1e9;
-    for (int round = 0; round < KERNEL_ROUNDS; round++) {
+    for (int round = 0; round < RATE_ROUNDS; round++) {
         const uint64_t start = hed_now_ns();
 
         for (int i = 0; i < LAUNCHES; i++)
@@ -240,7 +241,7 @@ show_copies(void)
     memset(to, 2, COPY_BYTES);
     MUST(CU(cuMemAlloc_v2)(&p, COPY_BYTES));
     MUST(CU(cuMemcpyHtoD_v2)(p, from, COPY_BYTES));
-    for (int round = 0; round < KERNEL_ROUNDS * 3; round++) {
+    for (int round = 0; round < RATE_ROUNDS * 3; round++) {
         const uint64_t start = hed_now_ns();
 
         if (round % 3 == 0)
@@ -261,61 +262,17 @@ show_copies(void)
     MUST(CU(cuMemFree_v2)(p));
 }
 
-static void
-show_kernel(CUmodule m, const char *name, const unsigned grid[2], const unsigned block[2],
-            void **params)
-{
-    CUfunction f;
-    double best = 1e9;
-
-    MUST(CU(cuModuleGetFunction)(&f, m, name));
-    for (int round = 0; round <= KERNEL_ROUNDS; round++) {
-        const uint64_t start = hed_now_ns();
-
-        MUST(CU(cuLaunchKernel)(f, grid[0], grid[1], 1, block[0], block[1], 1, 0, NULL, params,
-                                NULL));
-        MUST(CU(cuCtxSynchronize)());
-
-        const double ms = since_ms(start);
-
-        if (round > 0 && ms < best)
-            best = ms;
-    }
-    printf("%f ", best);
-}
-
-static const char *const kernels[] = {"saxpy_4M", "reduce_1M", "matmul_256", "mandelbrot_512x512",
-                                      "shuffle_1M"};
-enum { KERNELS = sizeof kernels / sizeof *kernels };
-
 /* In a child. */
 static int
-child_kernels(void)
+child_rates(void)
 {
     CUmodule m;
-    CUdeviceptr x, y, z;
-    float a = 2;
-    int n = 4 << 20, side = 256, width = 512;
 
     open_library();
     open_context();
-    MUST(CU(cuModuleLoad)(&m, getenv("HED_BENCH_PTX")));
+    MUST(CU(cuModuleLoadData)(&m, small));
     show_launches(m);
     show_copies();
-    MUST(CU(cuMemAlloc_v2)(&x, (size_t)n * 4));
-    MUST(CU(cuMemAlloc_v2)(&y, (size_t)n * 4));
-    MUST(CU(cuMemAlloc_v2)(&z, (size_t)n * 4));
-    MUST(CU(cuMemsetD32_v2)(x, 0, (size_t)n));
-    MUST(CU(cuMemsetD32_v2)(y, 0, (size_t)n));
-    MUST(CU(cuMemsetD32_v2)(z, 0, (size_t)n));
-    show_kernel(m, "saxpy", (unsigned[]){(unsigned)n / 256, 1}, (unsigned[]){256, 1},
-                (void *[]){&a, &x, &y, &n});
-    show_kernel(m, "reduce", (unsigned[]){4096, 1}, (unsigned[]){256, 1}, (void *[]){&x, &y});
-    show_kernel(m, "matmul", (unsigned[]){16, 16}, (unsigned[]){16, 16},
-                (void *[]){&x, &y, &z, &side});
-    show_kernel(m, "mandelbrot", (unsigned[]){1024, 1}, (unsigned[]){256, 1},
-                (void *[]){&z, &width, &width});
-    show_kernel(m, "shuffle", (unsigned[]){4096, 1}, (unsigned[]){256, 1}, (void *[]){&x});
     printf("\n");
     return 0;
 }
@@ -398,21 +355,16 @@ show_first(const char *folder, const char *codegen)
 }
 
 static void
-show_kernels(const char *cache)
+show_rates(const char *cache)
 {
-    double of[2][5 + KERNELS];
+    double of[5];
 
-    run("kernels", "scalar", cache, of[0], 5 + KERNELS);
-    run("kernels", "warp", cache, of[1], 5 + KERNELS);
-    printf("launch_and_wait %.2f us\n", of[1][0]);
-    printf("launch_queued %.2f us\n", of[1][1]);
-    printf("memcpy %.2f GB/s\n", of[1][2]);
-    printf("copy_to_device %.2f GB/s\n", of[1][3]);
-    printf("copy_from_device %.2f GB/s\n", of[1][4]);
-    for (int i = 0; i < KERNELS; i++) {
-        printf("%s_scalar %.2f ms\n", kernels[i], of[0][5 + i]);
-        printf("%s_warp %.2f ms\n", kernels[i], of[1][5 + i]);
-    }
+    run("rates", "warp", cache, of, 5);
+    printf("launch_and_wait %.2f us\n", of[0]);
+    printf("launch_queued %.2f us\n", of[1]);
+    printf("memcpy %.2f GB/s\n", of[2]);
+    printf("copy_to_device %.2f GB/s\n", of[3]);
+    printf("copy_from_device %.2f GB/s\n", of[4]);
 }
 
 int
@@ -420,19 +372,19 @@ main(int argc, char **argv)
 {
     const char *folder = getenv("HED_SCRATCH"); /* for caches */
 
-    if (argc > 1 && strcmp(argv[1], "kernels") == 0)
-        return child_kernels();
+    if (argc > 1 && strcmp(argv[1], "rates") == 0)
+        return child_rates();
     if (argc > 1 && strcmp(argv[1], "first") == 0)
         return child_first();
     if (argc > 1)
         return child_memory(strcmp(argv[1], "idle") == 0);
-    if (!getenv("HED_LIBCUDA") || !getenv("HED_BENCH_PTX") || !folder) {
+    if (!getenv("HED_LIBCUDA") || !folder) {
         fprintf(stderr, "run it by bench/run\n");
         return 1;
     }
     show_memory(folder);
     show_first(folder, "scalar");
     show_first(folder, "warp");
-    show_kernels(folder);
+    show_rates(folder);
     return 0;
 }

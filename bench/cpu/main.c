@@ -1,0 +1,199 @@
+/* Runs one case with one contestant and prints what it took as a line of JSON.
+ *
+ *     PROGRAM list                              the cases, one per line
+ *     PROGRAM CASE SECONDS [write|check FILE]
+ *
+ * The first launch works on fresh data; its outputs are written to FILE or compared with it. Then
+ * as many launches are timed as take SECONDS of CPU time or more; 0 skips that. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "contestant.h"
+
+static const struct bench_case *const tables[] = {memory_cases, reduce_cases,  dense_cases,
+                                                  rows_cases,   grid_cases,    math_cases,
+                                                  sort_cases,   integer_cases, sparse_cases};
+
+enum { TABLES = sizeof tables / sizeof *tables, MAX_LAUNCHES = 1 << 30 };
+
+static double
+seconds(clockid_t clock)
+{
+    struct timespec t;
+
+    clock_gettime(clock, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static const struct bench_case *
+find_case(const char *name)
+{
+    for (int i = 0; i < TABLES; i++)
+        for (const struct bench_case *c = tables[i]; c->name; c++)
+            if (strcmp(c->name, name) == 0)
+                return c;
+    fprintf(stderr, "no case is called %s\n", name);
+    exit(1);
+}
+
+static void
+list_cases(void)
+{
+    for (int i = 0; i < TABLES; i++)
+        for (const struct bench_case *c = tables[i]; c->name; c++)
+            printf("%s %s %s %g\n", c->name, c->file, c->kernel, c->tolerance);
+}
+
+/* ---- comparing ------------------------------------------------------------------------------- */
+
+struct difference {
+    double worst; /* the largest error, relative to its element or the mean size */
+    size_t wrong; /* elements over the tolerance */
+};
+
+static double
+element_value(const void *data, enum element element, size_t i)
+{
+    switch (element) {
+    case WORDS:
+        return ((const uint32_t *)data)[i];
+    case BYTES:
+        return ((const uint8_t *)data)[i];
+    case FLOATS:
+        return (double)((const float *)data)[i];
+    case DOUBLES:
+        return ((const double *)data)[i];
+    case HALVES:
+        return (double)((const _Float16 *)data)[i];
+    }
+    return NAN;
+}
+
+static void
+compare_buffer(struct difference *d, const struct buffer *b, const void *reference,
+               double tolerance)
+{
+    static const size_t size[] = {4, 1, 4, 8, 2};
+    const size_t count = b->bytes / size[b->element];
+    double mean = 0;
+
+    for (size_t i = 0; i < count; i++)
+        mean += fabs(element_value(reference, b->element, i)) / (double)count;
+    for (size_t i = 0; i < count; i++) {
+        const double want = element_value(reference, b->element, i);
+        const double got = element_value(b->data, b->element, i);
+        const double error = got == want ? 0 : fabs(got - want) / fmax(fabs(want), mean);
+
+        if (!(error <= tolerance))
+            d->wrong++;
+        if (!(error <= d->worst))
+            d->worst = error;
+    }
+}
+
+static struct difference
+write_or_check(const struct job *job, bool check, const char *path, double tolerance)
+{
+    struct difference d = {0, 0};
+    FILE *f = fopen(path, check ? "rb" : "wb");
+
+    for (int i = 0; f && i < job->buffer_count; i++) {
+        const struct buffer *b = &job->buffers[i];
+
+        if (!b->is_output)
+            continue;
+
+        void *reference = check ? malloc(b->bytes) : NULL;
+
+        if (check ? !reference || fread(reference, 1, b->bytes, f) != b->bytes
+                  : fwrite(b->data, 1, b->bytes, f) != b->bytes) {
+            fprintf(stderr, "%s is too short\n", path);
+            exit(1);
+        }
+        if (check)
+            compare_buffer(&d, b, reference, tolerance);
+        free(reference);
+    }
+    if (!f || fclose(f) != 0) {
+        perror(path);
+        exit(1);
+    }
+    return d;
+}
+
+/* ---- timing ---------------------------------------------------------------------------------- */
+
+struct times {
+    double cpu, wall; /* seconds of all launches */
+    int launches;
+};
+
+static struct times
+time_launches(const struct job *job, double at_least)
+{
+    struct times t = {.launches = 1};
+
+    for (;;) {
+        const double cpu = seconds(CLOCK_PROCESS_CPUTIME_ID), wall = seconds(CLOCK_MONOTONIC);
+
+        contestant_run(job, t.launches);
+        t.cpu = seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+        t.wall = seconds(CLOCK_MONOTONIC) - wall;
+        if (t.cpu >= at_least || t.launches > MAX_LAUNCHES / 16)
+            return t;
+
+        /* Grow towards the goal, but do not trust the first short measurements. */
+        const double factor = t.cpu > 0 ? 1.2 * at_least / t.cpu : 16;
+
+        t.launches = (int)ceil(t.launches * fmin(fmax(factor, 1.2), 16));
+    }
+}
+
+int
+main(int argc, char **argv)
+{
+    struct job job = {0};
+    struct difference d = {0, 0};
+    struct times t = {0, 0, 0};
+    struct rusage usage;
+
+    if (argc == 2 && strcmp(argv[1], "list") == 0)
+        return list_cases(), 0;
+    if (argc < 3) {
+        fprintf(stderr, "usage: %s CASE SECONDS [write|check FILE]\n", argv[0]);
+        return 1;
+    }
+
+    const struct bench_case *c = find_case(argv[1]);
+
+    c->prepare(&job);
+
+    const double cpu = seconds(CLOCK_PROCESS_CPUTIME_ID), wall = seconds(CLOCK_MONOTONIC);
+
+    contestant_open(c, &job);
+    contestant_run(&job, 1);
+
+    const double first_cpu = seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+    const double first_wall = seconds(CLOCK_MONOTONIC) - wall;
+
+    if (argc > 4) {
+        contestant_fetch(&job);
+        d = write_or_check(&job, strcmp(argv[3], "check") == 0, argv[4], c->tolerance);
+    }
+    if (strtod(argv[2], NULL) > 0)
+        t = time_launches(&job, strtod(argv[2], NULL));
+    getrusage(RUSAGE_SELF, &usage);
+    printf("{\"case\": \"%s\", \"first_cpu_ms\": %.3f, \"first_wall_ms\": %.3f, "
+           "\"launches\": %d, \"cpu_us\": %.4f, \"wall_us\": %.4f, \"flops\": %.0f, "
+           "\"bytes\": %.0f, \"error\": %g, \"wrong\": %zu, \"rss_mib\": %.1f}\n",
+           c->name, first_cpu * 1e3, first_wall * 1e3, t.launches,
+           t.launches ? t.cpu / t.launches * 1e6 : 0, t.launches ? t.wall / t.launches * 1e6 : 0,
+           job.flops, job.bytes, isfinite(d.worst) ? d.worst : 1e300, d.wrong,
+           (double)usage.ru_maxrss / 1024);
+    job_free(&job);
+    return 0;
+}
