@@ -1,10 +1,10 @@
-/* Connections: reading, writing, descriptors, closing. They begin in open.c. See conn.h.
+/* Connections: reading, writing, descriptors, closing. open.c creates them. See conn.h.
  *
  * Invariants:
- * 1. The descriptor blocks; where a time-out is given, calls are made with MSG_DONTWAIT and poll
- *    does the waiting. So reading without one costs a system call a piece.
- * 2. A TCP socket's blocking calls return with EAGAIN once a second (hed_socket_tune), which is
- *    when a look is taken whether the peer is silent.
+ * 1. The descriptor blocks. With a timeout, calls are made with MSG_DONTWAIT and poll does the
+ *    waiting. So reading without a timeout costs one system call per piece.
+ * 2. The blocking calls of a TCP socket return with EAGAIN once a second (hed_socket_tune), and
+ *    then the connection checks whether the peer is silent.
  */
 #include "wire/conn.h"
 
@@ -22,17 +22,17 @@
 #include "wire/socket.h"
 
 #define FDS_MARK 'F'       /* the byte that carries descriptors */
-#define FDS_ROOM 253       /* the most that the kernel lets a message carry */
+#define FDS_ROOM 253       /* the most descriptors that the kernel lets a message carry */
 #define GATHER 16384       /* bytes of a TLS record */
 #define TAKEN_AT_ONCE 4096 /* bytes that a socket with room takes without blocking */
-#define ENOUGH_SAID 32768  /* bytes that wait to be read: no more may come */
-#define LAST_WORDS 1048576 /* bytes that are still taken from a peer when it is left */
+#define ENOUGH_SAID 32768  /* bytes that wait to be read; with so many, no more may arrive */
+#define LAST_WORDS 1048576 /* bytes that are still read from a peer when its connection is closed */
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* At least one byte, at most n. */
+/* Reads at least one byte, at most n. */
 static ssize_t
-take(struct hed_conn *c, void *p, size_t n, uint64_t end)
+read_once(struct hed_conn *c, void *p, size_t n, uint64_t end)
 {
     const bool timed = end != UINT64_MAX;
 
@@ -76,7 +76,7 @@ hed_conn_read_some(struct hed_conn *c, void *p, size_t least, size_t n, int time
     if (least > n || n > SSIZE_MAX)
         return HED_EINVAL;
     while (got < least) {
-        const ssize_t more = take(c, (char *)p + got, n - got, end);
+        const ssize_t more = read_once(c, (char *)p + got, n - got, end);
 
         if (more < 0)
             return more;
@@ -95,9 +95,9 @@ hed_conn_read(struct hed_conn *c, void *p, size_t n, int timeout_ms)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* Takes n bytes off the front of the parts. */
+/* Removes n bytes from the front of the parts. */
 static void
-advance(struct iovec **parts, size_t *count, size_t n)
+skip_bytes(struct iovec **parts, size_t *count, size_t n)
 {
     while (*count > 0 && n >= (*parts)->iov_len) {
         n -= (*parts)->iov_len;
@@ -110,7 +110,7 @@ advance(struct iovec **parts, size_t *count, size_t n)
     }
 }
 
-/* Small parts become one TLS record. */
+/* Joins small parts into one TLS record. */
 static int
 write_secured(struct hed_conn *c, const struct iovec *parts, size_t count)
 {
@@ -138,8 +138,8 @@ write_secured(struct hed_conn *c, const struct iovec *parts, size_t count)
     return n ? hed_tls_write(c->tls, gathered, n) : 0;
 }
 
-/* A write was blocked for a second. Is the peer silent, in one way or another? What it says waits
- * to be read, so its amount grows; where much waits it was not silent. */
+/* A write has blocked for a second: is the peer silent in either direction? What it sends waits to
+ * be read, so the amount that waits grows. If much waits, the peer was not silent. */
 static bool
 is_silent(const struct hed_conn *c, int *looks, int *waiting)
 {
@@ -162,13 +162,13 @@ hed_conn_writev(struct hed_conn *c, struct iovec *parts, int count)
 
     if (c->tls)
         return write_secured(c, parts, left);
-    advance(&parts, &left, 0); /* empty ones in front */
+    skip_bytes(&parts, &left, 0); /* skips empty parts */
     while (left > 0) {
         const struct msghdr m = {.msg_iov = parts, .msg_iovlen = left < IOV_MAX ? left : IOV_MAX};
         const ssize_t sent = hed_socket_sendmsg(c->fd, &m, 0);
 
         if (sent >= 0)
-            advance(&parts, &left, (size_t)sent);
+            skip_bytes(&parts, &left, (size_t)sent);
         else if (errno == EAGAIN ? is_silent(c, &looks, &waiting) : errno != EINTR)
             return HED_EIO;
     }
@@ -227,7 +227,7 @@ union fds_room {
     struct cmsghdr align;
 };
 
-/* Of one call: -1 and errno, or 1. */
+/* Makes one call. Returns 1, or -1 and errno. */
 static ssize_t
 send_fds(int socket, const int *fds, int count, int flags)
 {
@@ -277,9 +277,10 @@ hed_fd_send(int socket, int fd)
     return sent == 1 ? 0 : HED_EIO;
 }
 
-/* The descriptors that a message brought; the first `most` of them are kept, all are counted. */
+/* Collects the descriptors of a message: keeps the first `most` and closes the others. Returns how
+ * many there were. */
 static int
-collect(struct msghdr *m, int *fds, int most)
+collect_fds(struct msghdr *m, int *fds, int most)
 {
     int n = 0;
 
@@ -303,7 +304,7 @@ collect(struct msghdr *m, int *fds, int most)
     return n;
 }
 
-/* What is there now: 0, HED_ETIME where nothing is, HED_EIO, HED_EFORMAT. */
+/* Takes what is there now. Returns 0, HED_ETIME if there is nothing, HED_EIO or HED_EFORMAT. */
 static int
 take_fds(int socket, int *fds, int count)
 {
@@ -323,7 +324,7 @@ take_fds(int socket, int *fds, int count)
     if (got <= 0)
         return got < 0 && errno == EAGAIN ? HED_ETIME : HED_EIO;
 
-    const int n = collect(&m, kept, count);
+    const int n = collect_fds(&m, kept, count);
 
     if (n == count && mark == FDS_MARK && !(m.msg_flags & MSG_CTRUNC)) {
         memcpy(fds, kept, (size_t)count * sizeof *fds);
@@ -360,10 +361,10 @@ hed_fd_take(int socket, int *fd)
 
 /* ---- the connection itself ------------------------------------------------------------------- */
 
-/* A TCP socket that is closed while something is unread tells the peer so at once, and the peer
- * throws away what we said last, such as why it was refused. So what has come is read first. */
+/* If a TCP socket is closed while something is unread, the peer is told at once and throws away
+ * what we sent last, such as the reason why it was refused. So what has arrived is read first. */
 static void
-hear_out(int fd)
+drain_socket(int fd)
 {
     char rest[4096];
     size_t n = 0;
@@ -384,7 +385,7 @@ hed_conn_close(struct hed_conn *c)
     if (c->tls)
         hed_tls_close(c->tls, true);
     if (!c->link->local)
-        hear_out(c->fd);
+        drain_socket(c->fd);
     close(c->fd);
     free(c);
 }

@@ -23,7 +23,7 @@ struct hed_why;
 struct hed_tls {
     char ca[1024], cert[1024], key[1024];
     bool insecure; /* no TLS at all: the user asked for it, and the log says so */
-    bool token;    /* server: clients without a certificate are let in, their hello has the token */
+    bool token;    /* server: a client without a certificate may connect; its hello has the token */
 };
 bool hed_tls_built(void); /* was heddle built with OpenSSL? */
 
@@ -37,52 +37,58 @@ int hed_conn_open(const struct hed_address *a, const struct hed_tls *tls,
                   const struct hed_preface *preface, int timeout_ms, struct hed_conn **out,
                   struct hed_why *why);
 
-/* Server: a listening socket; accept(2) gives bare sockets. A unix socket's file gets `mode`. */
+/* Server: creates a listening socket; accept(2) gives bare sockets. The file of a unix socket gets
+ * `mode`. */
 int hed_conn_listen(const struct hed_address *a, int mode, int *fd, struct hed_why *why);
 
-/* Server: a connection over an accepted socket whose preface has been read. Does the handshake. tls
- * may be NULL for local links only. Takes the descriptor, also if it fails. */
+/* Server: creates a connection over an accepted socket whose preface has been read, and does the
+ * handshake. tls may be NULL for local links only. Takes ownership of the descriptor, even if it
+ * fails. */
 int hed_conn_accept(int fd, const struct hed_tls *tls, int timeout_ms, struct hed_conn **out,
                     struct hed_why *why);
 
-void hed_conn_close(struct hed_conn *c);   /* and frees it; NULL is fine */
-void hed_conn_forget(struct hed_conn *c);  /* in the child of a fork: says nothing to the peer */
+void hed_conn_close(struct hed_conn *c);   /* also frees it; NULL is allowed */
+void hed_conn_forget(struct hed_conn *c);  /* in the child of a fork; the peer does not notice */
 int hed_conn_fd(const struct hed_conn *c); /* for poll: POLLHUP */
 bool hed_conn_secure(const struct hed_conn *c);
-/* Did the peer show a certificate that the CA has signed? Its name (CN) for the log, "" for none. A
- * server that accepts tokens must ask for one if this is false. */
+/* Did the peer show a certificate that the CA has signed? Its name (CN) is for the log, "" for
+ * none. A server that accepts tokens must ask for one if this is false. */
 bool hed_conn_certified(const struct hed_conn *c);
 const char *hed_conn_name(const struct hed_conn *c);
 /* The user and process at the other end. HED_ENOTSUP for links that are not local. */
 int hed_conn_peer(const struct hed_conn *c, uid_t *uid, gid_t *gid, pid_t *pid);
 
-/* Reads or writes all of it, or fails. timeout_ms < 0: until the peer is gone; 0: what is there.
- * Handles short reads and writes and EINTR. After HED_ETIME, bytes may be lost; where that matters,
- * call hed_conn_read_some() with least = 1, which takes nothing if it returns HED_ETIME. A peer
- * whose machine no longer acknowledges what it is sent counts as gone after HED_CONN_LOST_MS. */
+/* Read or write all of it, or fail. A negative timeout_ms waits until the peer is gone; 0 takes
+ * only what is there. Short reads and writes and EINTR are handled. After HED_ETIME, bytes may be
+ * lost; where that matters, call hed_conn_read_some() with least = 1, which takes nothing if it
+ * returns HED_ETIME. A peer whose machine no longer acknowledges what it is sent counts as gone
+ * after HED_CONN_LOST_MS. */
 #define HED_CONN_LOST_MS 10000
 int hed_conn_read(struct hed_conn *c, void *p, size_t n, int timeout_ms);
 int hed_conn_write(struct hed_conn *c, const void *p, size_t n);
 int hed_conn_writev(struct hed_conn *c, struct iovec *parts, int count); /* changes parts */
-/* Writes what can be written without waiting, of n bytes: how many (maybe 0), or an error. */
+/* Writes as many of n bytes as possible without waiting. Returns how many (maybe 0), or an
+ * error. */
 ssize_t hed_conn_write_now(struct hed_conn *c, const void *p, size_t n);
-/* From now on, a read without a time-out fails with HED_EIO if nothing at all has come for this
+/* From now on, a read without a timeout fails with HED_EIO if nothing at all has arrived for this
  * long, and so does a write of which the peer takes nothing. For a peer that gives signs of life
- * (hed_channel_beat). Whole seconds. */
+ * (hed_channel_beat). In multiples of a second. */
 int hed_conn_patience(struct hed_conn *c, int ms);
-/* Ends both directions, so that threads that wait here and there notice it. Any thread. */
+/* Ends both directions, so that threads that wait on either side notice it. Any thread may call
+ * it. */
 void hed_conn_break(struct hed_conn *c);
-/* At least `least` bytes, at most n: how many, or an error. */
+/* Reads at least `least` bytes, at most n. Returns how many, or an error. */
 ssize_t hed_conn_read_some(struct hed_conn *c, void *p, size_t least, size_t n, int timeout_ms);
 
-/* Descriptors over a local link. Each message carries exactly `count`: if another number comes, it
- * is closed and the answer is HED_EFORMAT. The sender's descriptors stay open. */
+/* Pass descriptors over a local link. Each message carries exactly `count`. If another number
+ * arrives, all are closed and the answer is HED_EFORMAT. The sender's descriptors stay open. */
 #define HED_CONN_FDS 16 /* at most */
 int hed_conn_send_fds(struct hed_conn *c, const int *fds, int count);
 int hed_conn_take_fds(struct hed_conn *c, int *fds, int count, int timeout_ms);
 
-/* One descriptor over a bare unix socket, without waiting. HED_EIO: the other end is closed or
- * full; HED_ETIME: there is none now; HED_EFORMAT: something else came, and was closed. */
+/* Pass one descriptor over a bare unix socket, without waiting. HED_EIO if the other end is closed
+ * or full; HED_ETIME if there is none now; HED_EFORMAT if something else arrived, which was
+ * closed. */
 int hed_fd_send(int socket, int fd);
 int hed_fd_take(int socket, int *fd);
 

@@ -1,4 +1,4 @@
-/* Death at a message, for tests. See dies.h. A process counts one kind of message only. */
+/* Dying at a certain message, for tests. See dies.h. A process counts one kind of message only. */
 #include "wire/dies.h"
 
 #ifdef HED_DEBUG
@@ -11,10 +11,10 @@
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static const char *name;
-static _Atomic long left; /* messages; negative: never */
+static _Atomic long left; /* messages; negative for never */
 
 static void
-find(void)
+read_count(void)
 {
     const char *text = getenv(name);
     char line[32] = "";
@@ -32,7 +32,7 @@ void
 hed_dies_count(const char *variable)
 {
     name = variable;
-    (void)pthread_once(&once, find);
+    (void)pthread_once(&once, read_count);
     if (atomic_load(&left) >= 0 && atomic_fetch_sub(&left, 1) == 0)
         (void)raise(SIGKILL);
 }

@@ -1,8 +1,8 @@
-/* For tests, in debug builds only: a process that dies at its n-th message. */
+/* For tests, in debug builds only: a process dies at its n-th message. */
 #pragma once
 
-/* Counts a message. When as many have been counted as the environment variable says (a number, or
- * the path of a file that has one), the process is killed, as kill -9 would. */
+/* Counts a message. At the number that the environment variable gives (a number, or the path of a
+ * file that contains one), the process is killed, as by kill -9. */
 #ifdef HED_DEBUG
 void hed_dies_count(const char *variable);
 #else

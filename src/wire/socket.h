@@ -20,50 +20,52 @@ struct hed_why;
 struct hed_conn {
     int fd;
     const struct hed_link *link;
-    int patience;            /* looks, one a second, in which nothing may come; 0: any number */
-    struct hed_tls_end *tls; /* NULL: bytes go as they are */
+    int patience;            /* seconds in which nothing may arrive; 0 for any number */
+    struct hed_tls_end *tls; /* NULL without TLS */
 };
 
-/* For tests: called instead of recvmsg(2) and sendmsg(2), with their results and errno. NULL: the
- * kernel's own again. Set it while no connection is in use. */
+/* For tests: called instead of recvmsg(2) and sendmsg(2), with their results and errno. NULL
+ * restores the kernel's own. Set it while no connection is in use. */
 struct hed_conn_kernel {
     ssize_t (*recvmsg)(int fd, struct msghdr *m, int flags);
     ssize_t (*sendmsg)(int fd, const struct msghdr *m, int flags);
 };
 void hed_conn_kernel(const struct hed_conn_kernel *k);
 
-/* One call each, never SIGPIPE. -1 and errno; callers handle EINTR. */
+/* One call each, never SIGPIPE. They return -1 and set errno; callers handle EINTR. */
 ssize_t hed_socket_recv(int fd, void *p, size_t n, int flags);
 ssize_t hed_socket_recvmsg(int fd, struct msghdr *m, int flags);
 ssize_t hed_socket_sendmsg(int fd, const struct msghdr *m, int flags);
 
-/* When a time-out ends, by hed_now_ns(); UINT64_MAX: never. */
+/* When a timeout ends, as a time of hed_now_ns(); UINT64_MAX for never. */
 uint64_t hed_socket_end(int timeout_ms);
 
-/* Waits for POLLIN or POLLOUT until then: 0, HED_ETIME, or HED_EIO for a peer that is silent. Other
- * events of poll are left to the next read or write. link: NULL for a socket that is connecting. */
+/* Waits for POLLIN or POLLOUT until `end`. Returns 0, HED_ETIME, or HED_EIO for a peer that is
+ * silent. Other events of poll are left to the next read or write. `link` is NULL for a socket that
+ * is connecting. */
 int hed_socket_wait(int fd, short events, uint64_t end, const struct hed_link *link);
 
-/* Makes blocking calls return with EAGAIN once a second (HED_SOCKET_LOOK_MS), for a look. */
+/* Makes blocking calls return with EAGAIN once a second (HED_SOCKET_LOOK_MS), for a check. */
 #define HED_SOCKET_LOOK_MS 1000
 int hed_socket_looks(int fd);
 
 #define HED_SOCKET_BACKLOG 256 /* of listening sockets */
 
-/* For links: a hint about an errno of connect(), to be put behind its text; "" for no hint. */
+/* For links: a hint about an errno of connect(), to be appended to its text; "" for no hint. */
 const char *hed_socket_is_heddled_there(int error);
 
 /* ---- TLS over a connected socket: tls/tls.c, or tls/none.c without OpenSSL ------------------- */
 
-/* The handshake. host: whom the client expects; NULL on the server's side. */
+/* Does the handshake. `host` is the server that the client expects; NULL on the server's side. */
 int hed_tls_begin(int fd, const struct hed_link *link, const struct hed_tls *tls, const char *host,
                   uint64_t end, struct hed_tls_end **out, struct hed_why *why);
-/* The client's side: the server's first byte, or why the server refuses us. */
+/* Client: reads the server's first byte, or finds out why the server refuses us. */
 int hed_tls_ready(struct hed_tls_end *t, char *byte, uint64_t end, struct hed_why *why);
-/* At least one byte, or HED_EIO, HED_ETIME. */
+/* Reads at least one byte, or returns HED_EIO or HED_ETIME. */
 ssize_t hed_tls_read(struct hed_tls_end *t, void *p, size_t n, uint64_t end);
 int hed_tls_write(struct hed_tls_end *t, const void *p, size_t n);
 bool hed_tls_certified(const struct hed_tls_end *t);
 const char *hed_tls_name(const struct hed_tls_end *t);
-/* bye: tells the peer. Otherwise says nothing, and frees nothing in the child of a fork. */
+/* With `bye` the peer is told. Otherwise, in the child of a fork, nothing is sent and nothing
+ * freed. */
 void hed_tls_close(struct hed_tls_end *t, bool bye);

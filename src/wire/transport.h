@@ -19,7 +19,7 @@ struct hed_link;
 struct hed_why;
 
 struct hed_transport {
-    enum hed_transport_id id; /* what struct hed_hello calls it; a number is never used again */
+    enum hed_transport_id id; /* its number in struct hed_hello; a number is never used again */
     const char *name;         /* in the log: "shm" */
     const char *scheme;       /* what its addresses begin with: "shm:" */
     const char *form;         /* one of its addresses, as a message shows it: "shm:PATH" */
@@ -28,20 +28,20 @@ struct hed_transport {
     const struct hed_channel_ops *channel;
 };
 
-/* NULL: there is none. */
+/* Returns NULL if there is none. */
 const struct hed_transport *hed_transport_by_id(uint32_t id);
 
 /* ---- addresses of servers -------------------------------------------------------------------- */
 
-#define HED_ADDRESS_PORT 7717 /* where an address has none */
+#define HED_ADDRESS_PORT 7717 /* for an address without a port */
 #define HED_ADDRESS_HOST 256
 #define HED_ADDRESS_TEXT (HED_ADDRESS_HOST + 32) /* enough for hed_address_text() */
 
 struct hed_address {
-    const struct hed_transport *transport; /* NULL: this is no address yet */
+    const struct hed_transport *transport; /* NULL if this is not an address yet */
     char path[108];                        /* of a unix socket; else "" */
     char host[HED_ADDRESS_HOST];           /* of TCP; else "" */
-    uint16_t port;                         /* 0 is for listening only: any free one */
+    uint16_t port;                         /* 0 is for listening only: any free port */
 };
 
 /* Parsing is strict, so that a typing error is reported here and not by a failed lookup a minute

@@ -1,7 +1,7 @@
 /* Channels: messages in both directions between one thread here and one thread of the peer, with
  * bulk data beside them.
  *
- *   out:  hed_channel_begin -> fill in -> hed_channel_end       (bulk, if any, right behind it)
+ *   out:  hed_channel_begin -> fill in -> hed_channel_end       (bulk, if any, right after it)
  *   in:   hed_channel_next -> a private copy of the message     (bulk, if any, must be taken next)
  *
  * Over shared memory a channel is four rings in one memfd, which the client makes and sends over
@@ -37,15 +37,15 @@
 #define HED_CHANNEL_BEAT_MS 2500
 #define HED_CHANNEL_SILENT_MS 10000
 
-/* The client's side, and the worker's side, of a channel over this connection, which they take.
- * Both must use the same operations, which the client's hello has named. */
+/* Create the client's side, or the worker's side, of a channel over this connection, which they
+ * take ownership of. Both must use the same operations, which the client's hello has named. */
 int hed_channel_create(struct hed_conn *conn, const struct hed_channel_ops *ops,
                        struct hed_channel **out, struct hed_why *why);
 int hed_channel_accept(struct hed_conn *conn, const struct hed_channel_ops *ops,
                        struct hed_channel **out, struct hed_why *why);
-void hed_channel_free(struct hed_channel *ch); /* NULL is fine */
+void hed_channel_free(struct hed_channel *ch); /* NULL is allowed */
 void
-hed_channel_forked(struct hed_channel *ch); /* in the child of a fork: the peer hears nothing */
+hed_channel_forked(struct hed_channel *ch); /* in the child of a fork; the peer does not notice */
 
 static inline struct hed_conn *
 hed_channel_conn(struct hed_channel *ch)
@@ -55,8 +55,8 @@ hed_channel_conn(struct hed_channel *ch)
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-/* Room for a message of `size` bytes, 16-byte aligned; the caller must fill in the head. Waits
- * while there is no room. NULL: the peer is gone. */
+/* Returns room for a message of `size` bytes, 16-byte aligned; the caller must fill in the head.
+ * Waits while there is no room. NULL if the peer is gone. */
 static inline void *
 hed_channel_begin(struct hed_channel *ch, uint32_t size)
 {
@@ -64,23 +64,23 @@ hed_channel_begin(struct hed_channel *ch, uint32_t size)
 }
 
 /* Sends the message that was begun. `size` is its final size, at most what hed_channel_begin()
- * reserved. urgent: the peer must see it now. Otherwise the message may stay in a buffer until the
- * buffer is full, an urgent message or bulk follows, or hed_channel_flush() is called. */
+ * reserved. If `urgent`, the peer must see it now. Otherwise the message may stay in a buffer until
+ * the buffer is full, an urgent message or bulk follows, or hed_channel_flush() is called. */
 static inline int
 hed_channel_end(struct hed_channel *ch, uint32_t size, bool urgent)
 {
     return ch->ops->end(ch, size, urgent);
 }
 
-/* Sends what is buffered. Any thread, at any time. */
+/* Sends what is buffered. Any thread may call it at any time. */
 static inline int
 hed_channel_flush(struct hed_channel *ch)
 {
     return ch->ops->flush ? ch->ops->flush(ch) : 0;
 }
 
-/* The ticket of the first message that is buffered and that no thread is writing out just now; 0:
- * none. A hint: to be sure, flush. Any thread. */
+/* The ticket of the first message that is buffered and that no thread is writing out just now; 0 if
+ * there is none. It is a hint: to be sure, flush. Any thread may call it. */
 static inline uint64_t
 hed_channel_first(struct hed_channel *ch)
 {
@@ -88,7 +88,7 @@ hed_channel_first(struct hed_channel *ch)
 }
 
 /* Sends a sign of life (HED_MSG_PING) between two messages, if that is possible without waiting and
- * if the transport needs one. Any thread. */
+ * if the transport needs one. Any thread may call it. */
 static inline void
 hed_channel_beat(struct hed_channel *ch)
 {
@@ -96,12 +96,13 @@ hed_channel_beat(struct hed_channel *ch)
         ch->ops->beat(ch);
 }
 
-/* The next message, in memory that stays valid until the next call. Waits up to timeout_ms (< 0:
- * until the peer is gone). HED_ETIME: there was none. HED_EIO, HED_EFORMAT. */
+/* Gets the next message, in memory that stays valid until the next call. Waits up to timeout_ms or,
+ * if that is negative, until the peer is gone. HED_ETIME if there was none, HED_EIO,
+ * HED_EFORMAT. */
 static inline int
 hed_channel_next(struct hed_channel *ch, int timeout_ms, struct hed_msg **out)
 {
-    *out = ch->message; /* it is always the same memory */
+    *out = ch->message; /* always the same memory */
     return ch->ops->next(ch, timeout_ms);
 }
 
@@ -110,8 +111,8 @@ hed_channel_next(struct hed_channel *ch, int timeout_ms, struct hed_msg **out)
 #define HED_CHANNEL_STAGED \
     (UINT32_C(8) << 20) /* bytes that may be in use in place, per direction */
 
-/* Writer: sends n bytes, directly from the caller's memory where the transport can. HED_ESTATE
- * while a span is being filled, because these bytes would overtake it. */
+/* Writer: sends n bytes, directly from the caller's memory if the transport can. HED_ESTATE while a
+ * span is being filled, because these bytes would overtake it. */
 static inline int
 hed_channel_bulk_write(struct hed_channel *ch, const void *p, size_t n)
 {
@@ -121,7 +122,7 @@ hed_channel_bulk_write(struct hed_channel *ch, const void *p, size_t n)
 /* Writer: a span of memory to fill in place, of 1 to *n bytes; hed_channel_bulk_put() then says how
  * many of them count. The memory is part of hed_channel_bulk_area(). `want` is how much will be
  * written in all. Up to 64 spans may be filled at once. They are put in order, and all bytes of
- * every span but the last must count. HED_ESTATE: all of the area is being filled. */
+ * every span but the last must count. HED_ESTATE if all of the area is being filled. */
 static inline int
 hed_channel_bulk_space(struct hed_channel *ch, size_t want, void **p, size_t *n)
 {
@@ -134,18 +135,18 @@ hed_channel_bulk_put(struct hed_channel *ch, size_t n)
     return ch->ops->bulk_put(ch, n);
 }
 
-/* Reader: takes n bytes, directly into the caller's memory where the transport can. */
+/* Reader: takes n bytes, directly into the caller's memory if the transport can. */
 static inline int
 hed_channel_bulk_read(struct hed_channel *ch, void *p, size_t n)
 {
     return ch->ops->bulk_read(ch, p, n);
 }
 
-/* Reader: a span of 1 to `most` bytes that have come. It may be used in place until it is given
+/* Reader: a span of 1 to `most` bytes that have arrived. It may be used in place until it is given
  * back by hed_channel_bulk_done(), in order, and possibly after the next span has been taken (a
- * copy engine reads it meanwhile). HED_ESTATE: HED_CHANNEL_STAGED bytes are in use already. `most`
- * is at most what is left of the message's bulk. Bytes that hed_channel_bulk_read() takes behind
- * such a span are given back together with it. */
+ * copy engine reads it meanwhile). HED_ESTATE if HED_CHANNEL_STAGED bytes are in use already.
+ * `most` is at most what is left of the message's bulk. Bytes that hed_channel_bulk_read() takes
+ * after such a span are given back together with it. */
 static inline int
 hed_channel_bulk_peek(struct hed_channel *ch, size_t most, void **p, size_t *n)
 {
@@ -154,6 +155,6 @@ hed_channel_bulk_peek(struct hed_channel *ch, size_t most, void **p, size_t *n)
 
 void hed_channel_bulk_done(struct hed_channel *ch, size_t n);
 
-/* The memory that spans come from, to be registered with a driver. direction: 0 incoming, 1
- * outgoing. False: there is none yet, because that direction has not been used. */
+/* The memory that spans come from, to be registered with a driver. `direction` is 0 for incoming, 1
+ * for outgoing. False if there is none yet, because that direction has not been used. */
 bool hed_channel_bulk_area(struct hed_channel *ch, int direction, void **p, size_t *n);

@@ -19,26 +19,27 @@ struct hed_msg;
 struct hed_why;
 
 struct hed_channel_ops {
-    /* Makes one side of a channel over a connection: the client's, or the worker's, which is made
-     * at the same time. The struct that is returned begins with struct hed_channel; the caller
-     * fills that in. On failure the connection stays the caller's. */
+    /* Creates one side of a channel over a connection: the client's, or the worker's, which is
+     * created at the same time. The struct that is returned begins with struct hed_channel, which
+     * the caller fills in. On failure the connection stays the caller's. */
     int (*create)(struct hed_conn *conn, bool client, struct hed_channel **out,
                   struct hed_why *why);
-    /* The connection has been closed: wakes a peer that sleeps elsewhere. NULL: it need not be. */
+    /* The connection has been closed: wakes a peer that sleeps elsewhere. NULL if that is not
+     * needed. */
     void (*wake_peer)(struct hed_channel *ch);
-    void (*free)(struct hed_channel *ch); /* all but the connection and the message */
+    void (*free)(struct hed_channel *ch); /* everything except the connection and the message */
     /* In the child of a fork: every later call fails with HED_EIO, and the peer notices nothing. */
     void (*forked)(struct hed_channel *ch);
 
-    /* Messages, written. `begin` may wait for room; `end` never waits for the peer to answer. */
+    /* Writing messages. `begin` may wait for room; `end` never waits for the peer to answer. */
     void *(*begin)(struct hed_channel *ch, uint32_t size);
     int (*end)(struct hed_channel *ch, uint32_t size, bool urgent);
-    /* Messages, read: into ch->message, after the size has been checked. */
+    /* Reading messages: into ch->message, after the size has been checked. */
     int (*next)(struct hed_channel *ch, int timeout_ms);
 
-    /* A channel that keeps messages back until there are many. All three are called by any thread.
-     * NULL, all: messages are visible to the peer as soon as `end` returns, and the death of the
-     * peer is noticed without signs of life. */
+    /* For a channel that holds messages back until there are many. Any thread may call all three.
+     * All are NULL if messages are visible to the peer as soon as `end` returns and the death of
+     * the peer is noticed without signs of life. */
     int (*flush)(struct hed_channel *ch);
     uint64_t (*first)(struct hed_channel *ch);
     void (*beat)(struct hed_channel *ch);
@@ -49,7 +50,7 @@ struct hed_channel_ops {
     int (*bulk_put)(struct hed_channel *ch, size_t n);
     int (*bulk_read)(struct hed_channel *ch, void *p, size_t n);
     int (*bulk_peek)(struct hed_channel *ch, size_t most, void **p, size_t *n);
-    int (*bulk_done)(struct hed_channel *ch, size_t n); /* HED_EINVAL: more than was taken */
+    int (*bulk_done)(struct hed_channel *ch, size_t n); /* HED_EINVAL: more than taken */
     void *(*bulk_area)(struct hed_channel *ch,
                        int direction); /* HED_CHANNEL_STAGED bytes, or NULL */
 };
@@ -58,7 +59,7 @@ struct hed_channel_ops {
 struct hed_channel {
     const struct hed_channel_ops *ops;
     struct hed_conn *conn;   /* owned; NULL after a fork */
-    struct hed_msg *message; /* owned; what `next` has read. HED_MSG_MAX bytes */
+    struct hed_msg *message; /* owned; what `next` has read; HED_MSG_MAX bytes */
 };
 
 extern const struct hed_channel_ops hed_channel_shm, hed_channel_stream;

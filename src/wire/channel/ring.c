@@ -1,4 +1,4 @@
-/* Rings in shared memory. See ring.h for the positions and what holds of them. */
+/* Rings in shared memory. See ring.h for the positions and their invariants. */
 #include "wire/channel/ring.h"
 
 #include <stdbool.h>
@@ -9,10 +9,10 @@
 #include "base/number.h"
 #include "wire/wire.h"
 
-#define PIECE (256 << 10) /* bulk is told to the reader in such pieces, so that both copy at once */
+#define PIECE (256 << 10) /* bytes of bulk that the reader is told at once */
 
 static __attribute__((cold, noinline)) int
-fail(struct hed_ring *r, int error, const char *what)
+ring_fail(struct hed_ring *r, int error, const char *what)
 {
     if (!r->error && error == HED_EFORMAT)
         hed_warn(WIRE, "the peer broke a ring: %s", what);
@@ -53,28 +53,28 @@ hed_ring_init(struct hed_ring *r, struct hed_ring_words *words, void *bytes, uin
 
 /* ---- what the peer says ---------------------------------------------------------------------- */
 
-/* The reader's look at the tail. */
+/* Reads the tail, for the reader. */
 static int
-look_at_tail(struct hed_ring *r)
+read_tail(struct hed_ring *r)
 {
-    /* Acquire: pairs with the writer's hed_wait_tell(); what was written before is there. */
+    /* Acquire: pairs with the writer's hed_wait_tell(); what was written before is visible. */
     const uint64_t tail = atomic_load_explicit(&r->words->tail, memory_order_acquire);
 
     if (tail - r->shown > r->size || tail - r->shown < r->peer - r->shown || tail % r->unit)
-        return fail(r, HED_EFORMAT, "a tail that cannot be");
+        return ring_fail(r, HED_EFORMAT, "a tail that cannot be");
     r->peer = tail;
     return 0;
 }
 
-/* The writer's look at the head. */
+/* Reads the head, for the writer. */
 static int
-look_at_head(struct hed_ring *r)
+read_head(struct hed_ring *r)
 {
-    /* Acquire: pairs with the reader's hed_wait_tell(); it has read what was there. */
+    /* Acquire: pairs with the reader's hed_wait_tell(); the reader has read what was there. */
     const uint64_t head = atomic_load_explicit(&r->words->head, memory_order_acquire);
 
     if (r->shown - head > r->size || r->shown - head > r->shown - r->peer || head % r->unit)
-        return fail(r, HED_EFORMAT, "a head that cannot be");
+        return ring_fail(r, HED_EFORMAT, "a head that cannot be");
     r->peer = head;
     return 0;
 }
@@ -93,28 +93,28 @@ show_head(struct hed_ring *r, uint64_t head)
     hed_wait_tell(&r->words->head, head, &r->words->writer_parked, false);
 }
 
-/* Waits until the peer's position is another than the one heard last. A time that ran out is no
- * failure of the ring. */
+/* Waits until the peer's position differs from the one read last. A timeout is not a failure of the
+ * ring. */
 static int
-wait_for(struct hed_ring *r, bool reads, int timeout_ms)
+wait_for_peer(struct hed_ring *r, bool reads, int timeout_ms)
 {
     struct hed_ring_words *w = r->words;
     const int e = hed_wait_change(&r->waiter, reads ? &w->tail : &w->head, r->peer,
                                   reads ? &w->reader_parked : &w->writer_parked, timeout_ms);
 
     if (e == 0)
-        return reads ? look_at_tail(r) : look_at_head(r);
-    return e == HED_ETIME ? e : fail(r, e, "");
+        return reads ? read_tail(r) : read_head(r);
+    return e == HED_ETIME ? e : ring_fail(r, e, "");
 }
 
 /* Waits until the writer may write up to position `end`. */
 static __attribute__((noinline)) int
 wait_for_room(struct hed_ring *r, uint64_t end)
 {
-    int e = look_at_head(r);
+    int e = read_head(r);
 
     while (e == 0 && end - r->peer > r->size)
-        e = wait_for(r, false, -1);
+        e = wait_for_peer(r, false, -1);
     return e;
 }
 
@@ -142,10 +142,10 @@ hed_ring_begin(struct hed_ring *r, uint32_t size)
     return r->bytes + (begin & (r->size - 1));
 }
 
-/* The lines that the next message goes to were last read by the peer: they take longer to get than
- * to fill, and there is time until then. */
+/* Prefetches the cache lines of the next message. The peer read them last, so getting them takes
+ * longer than filling them, and there is time until then. */
 static inline void
-want_next(const struct hed_ring *r)
+prefetch_for_writer(const struct hed_ring *r)
 {
     for (unsigned line = 0; line < 4; line++)
         __builtin_prefetch(r->bytes + ((r->mine + line * 64) & (r->size - 1)), 1);
@@ -161,39 +161,41 @@ hed_ring_end(struct hed_ring *r, uint32_t size, bool urgent)
     memcpy(r->bytes + (r->begun & (r->size - 1)), &size, sizeof size);
     r->mine = r->begun + hed_align_up(size, HED_MSG_ALIGN);
     r->room = 0;
-    /* A reader that naps is left alone while there is room. The head heard last will do. */
+    /* A napping reader is not woken while there is room. The head that was read last is good enough
+     * for that. */
     show_tail(r, r->mine, !urgent && r->mine - r->peer < r->size / 2);
-    want_next(r);
+    prefetch_for_writer(r);
     return 0;
 }
 
-/* The size of what begins where the reader is, of which there is some. Relaxed: look_at_tail() has
- * ordered it, and whatever it is is checked. Each place is read once. */
+/* The size of what begins at the reader's position, of which there is some. Relaxed: read_tail()
+ * has ordered it, and any value is checked. Each size is read once. */
 static inline uint32_t
-size_here(const struct hed_ring *r)
+read_size(const struct hed_ring *r)
 {
     const void *at = r->bytes + (r->mine & (r->size - 1));
 
     return atomic_load_explicit((const _Atomic uint32_t *)at, memory_order_relaxed);
 }
 
-/* A pad is passed over. It is never alone, and never all of the ring. */
+/* Skips a pad. A pad is never alone, and never fills the ring. */
 static int
-pass_pad(struct hed_ring *r)
+skip_pad(struct hed_ring *r)
 {
     const uint64_t offset = r->mine & (r->size - 1);
     const uint64_t left = r->size - offset;
 
     if (offset == 0 || left >= r->peer - r->mine)
-        return fail(r, HED_EFORMAT, "a pad that cannot be");
+        return ring_fail(r, HED_EFORMAT, "a pad that cannot be");
     r->mine += left;
     return 0;
 }
 
-/* The message behind, which is there already: its lines are the writer's still, and come while the
- * one in hand is done. One that is still being written is left to the writer. */
+/* Prefetches the next message, which is there already: its cache lines still belong to the writer,
+ * and arrive while the current message is handled. A message that is still being written is left to
+ * the writer. */
 static inline void
-want_waiting(const struct hed_ring *r)
+prefetch_for_reader(const struct hed_ring *r)
 {
     for (unsigned line = 0; line < 3; line++)
         __builtin_prefetch(r->bytes + ((r->mine + line * 64) & (r->size - 1)), 0);
@@ -206,15 +208,16 @@ take_message(struct hed_ring *r, uint32_t size, void *into)
     const uint64_t length = hed_align_up(size, HED_MSG_ALIGN);
 
     if (size < sizeof(struct hed_msg) || size > HED_MSG_MAX)
-        return fail(r, HED_EFORMAT, "a message of a wrong size");
+        return ring_fail(r, HED_EFORMAT, "a message of a wrong size");
     if (length > r->peer - r->mine || length > r->size - offset)
-        return fail(r, HED_EFORMAT, "a message that is not all there");
+        return ring_fail(r, HED_EFORMAT, "a message that is not all there");
     memcpy(into, r->bytes + offset, size);
     memcpy(into, &size, sizeof size); /* it may have been changed meanwhile */
     r->mine += length;
     if (r->mine != r->peer)
-        want_waiting(r);
-    /* The writer is told seldom, since it costs a fence: once a quarter, and before waiting. */
+        prefetch_for_reader(r);
+    /* The writer is told rarely, because that costs a fence: once per quarter of the ring, and
+     * before waiting. */
     if (r->mine - r->shown >= r->size / 4)
         show_head(r, r->mine);
     return 0;
@@ -226,22 +229,22 @@ hed_ring_next(struct hed_ring *r, int timeout_ms, void *into)
     int e = r->error;
 
     if (!e && r->mine == r->peer)
-        e = look_at_tail(r);
+        e = read_tail(r);
     if (!e && r->mine == r->peer) {
         if (r->shown != r->mine)
             show_head(r, r->mine);
-        e = wait_for(r, true, timeout_ms);
+        e = wait_for_peer(r, true, timeout_ms);
     }
     if (e)
         return e;
 
-    uint32_t size = size_here(r);
+    uint32_t size = read_size(r);
 
     if (size == HED_RING_PAD) {
-        e = pass_pad(r);
+        e = skip_pad(r);
         if (e)
             return e;
-        size = size_here(r);
+        size = read_size(r);
     }
     return take_message(r, size, into);
 }
@@ -257,7 +260,7 @@ hed_ring_space(struct hed_ring *r, size_t want, void **p, size_t *n)
         return r->error;
     if (want == 0)
         return HED_EINVAL;
-    /* All of the ring is being filled by the caller: nobody else can make room. */
+    /* The caller itself is filling all of the ring, so nobody can make room. */
     if (r->mine - r->shown == r->size)
         return HED_ESTATE;
     if (r->mine + hed_min(want, r->size - offset) - r->peer > r->size) {
@@ -297,7 +300,7 @@ hed_ring_write(struct hed_ring *r, const void *p, size_t n)
 {
     const char *from = p;
 
-    /* It would go in front of what the caller is still filling. */
+    /* These bytes would overtake what the caller is still filling. */
     if (r->spans.count > 0)
         return HED_ESTATE;
     while (n > 0) {
@@ -317,7 +320,7 @@ hed_ring_write(struct hed_ring *r, const void *p, size_t n)
     return 0;
 }
 
-/* The next span that has come, waited for. */
+/* Takes the next span that has arrived, and waits for it if needed. */
 static int
 take_span(struct hed_ring *r, size_t most, void **p, size_t *n)
 {
@@ -326,15 +329,15 @@ take_span(struct hed_ring *r, size_t most, void **p, size_t *n)
 
     if (!e && most == 0)
         e = HED_EINVAL;
-    /* All of the ring is in the caller's hands: nothing more can come. */
+    /* The caller itself uses all of the ring, so nothing more can arrive. */
     if (!e && r->mine - r->shown == r->size)
         e = HED_ESTATE;
     if (!e && r->taken.count == HED_RING_SPANS)
         e = HED_ELIMIT;
     if (!e && r->peer - r->mine < hed_min(most, r->size - offset))
-        e = look_at_tail(r);
+        e = read_tail(r);
     if (!e && r->peer == r->mine)
-        e = wait_for(r, true, -1);
+        e = wait_for_peer(r, true, -1);
     if (e)
         return e;
     *p = r->bytes + offset;
@@ -343,9 +346,9 @@ take_span(struct hed_ring *r, size_t most, void **p, size_t *n)
     return 0;
 }
 
-/* Notes that the last n bytes taken are with the caller, or are finished with. */
+/* Notes that the caller uses the last n bytes taken, or that it has finished with them. */
 static void
-note_taken(struct hed_taken *t, size_t n, bool finished)
+note_span_taken(struct hed_taken *t, size_t n, bool finished)
 {
     const uint32_t last = (t->first + t->count - 1) % HED_RING_SPANS;
 
@@ -358,10 +361,10 @@ note_taken(struct hed_taken *t, size_t n, bool finished)
     t->count++;
 }
 
-/* The caller is finished with the first n bytes that are with it. The writer gets those, and what
- * was finished before but lay behind them. */
+/* The caller has finished with the first n bytes that it uses. Gives them back to the writer,
+ * together with what was finished before but lay after them. */
 static int
-give_back(struct hed_ring *r, uint64_t n)
+give_back_spans(struct hed_ring *r, uint64_t n)
 {
     struct hed_taken *t = &r->taken;
     uint64_t freed = 0;
@@ -390,14 +393,14 @@ hed_ring_peek(struct hed_ring *r, size_t most, void **p, size_t *n)
     const int e = take_span(r, most, p, n);
 
     if (!e)
-        note_taken(&r->taken, *n, false);
+        note_span_taken(&r->taken, *n, false);
     return e;
 }
 
 int
 hed_ring_done(struct hed_ring *r, size_t n)
 {
-    return r->error ? r->error : give_back(r, n);
+    return r->error ? r->error : give_back_spans(r, n);
 }
 
 int
@@ -413,8 +416,8 @@ hed_ring_read(struct hed_ring *r, void *p, size_t n)
         if (e)
             return e;
         memcpy(to, from, span);
-        note_taken(&r->taken, span, true);
-        give_back(r, 0);
+        note_span_taken(&r->taken, span, true);
+        give_back_spans(r, 0);
         to += span;
         n -= span;
     }

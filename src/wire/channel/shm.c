@@ -59,7 +59,7 @@ check_memory(int fd, struct hed_why *why)
 }
 
 static int
-take_memory(struct hed_conn *conn, int *out, struct hed_why *why)
+receive_memory(struct hed_conn *conn, int *out, struct hed_why *why)
 {
     int fd = -1;
     int err = hed_conn_take_fds(conn, &fd, 1, TAKE_MS);
@@ -106,8 +106,8 @@ init_rings(struct hed_shm_channel *s, struct hed_conn *conn, bool client)
                   HED_CHANNEL_STAGED, 1, conn);
     hed_ring_init(client ? &s->bulk_in : &s->bulk_out, &words[HED_SHM_BULK_OUT], bulk_out,
                   HED_CHANNEL_STAGED, 1, conn);
-    /* A client sends much that can wait; a worker's answers never can. A client waits for the
-     * device, often for the same work again; a worker waits for the program to do something. */
+    /* A client sends many messages that can wait, but a worker's answers cannot. A client waits for
+     * the device, often for the same work again; a worker waits for the program to do something. */
     s->in.waiter.naps = !client && s->in.waiter.few;
     s->in.waiter.expects = client && !s->in.waiter.few;
 }
@@ -133,7 +133,7 @@ shm_create(struct hed_conn *conn, bool client, struct hed_channel **out, struct 
 
     if (!s)
         return HED_ENOMEM;
-    err = client ? make_memory(&fd, why) : take_memory(conn, &fd, why);
+    err = client ? make_memory(&fd, why) : receive_memory(conn, &fd, why);
     if (!err)
         err = map_memory(s, fd, why);
     if (!err && client) {

@@ -25,29 +25,29 @@
 #include "wire/channel/ring.h"
 
 #define BUFFER (UINT32_C(128) << 10) /* bytes of messages, in each direction */
-#define FULL (UINT32_C(64) << 10)    /* so many buffered bytes are sent without being asked to */
-#define SPAN_LEAST (128u << 10)      /* of incoming bulk, if that much is to come */
+#define FULL (UINT32_C(64) << 10)    /* so many buffered bytes are sent without an urgent message */
+#define SPAN_LEAST (128u << 10)      /* bytes of incoming bulk per span, if that many are to come */
 
 /* Page-aligned memory through which spans of bulk go. */
 struct staging {
-    uint8_t *bytes;           /* HED_CHANNEL_STAGED; NULL: not used yet */
-    uint64_t given, returned; /* positions: handed to the caller, and back */
+    uint8_t *bytes;           /* HED_CHANNEL_STAGED; NULL if not used yet */
+    uint64_t given, returned; /* positions: handed to the caller, and handed back */
     struct hed_spans spans;   /* outgoing: what the caller is filling */
 };
 
 struct outgoing {
-    struct hed_lock lock;  /* guards what follows, and writing to the connection */
+    struct hed_lock lock;  /* guards the following, and writing to the connection */
     uint8_t *bytes;        /* BUFFER */
-    uint32_t sent, filled; /* filled is changed by the channel's writer only */
+    uint32_t sent, filled; /* only the channel's writer changes `filled` */
     uint64_t owed;         /* bulk that messages have announced and that was not written yet */
-    uint32_t room;         /* of the message that is being filled, at `filled`; 0: none */
-    /* The ticket of the first buffered message; 0: nothing is buffered, or a thread is just writing
-     * all of it. */
+    uint32_t room;         /* of the message that is being filled, at `filled`; 0 for none */
+    /* The ticket of the first buffered message; 0 if nothing is buffered, or a thread is just
+     * writing all of it. */
     _Atomic uint64_t first;
     struct staging bulk;
 };
 
-struct incoming {   /* the reader's alone */
+struct incoming {   /* used by the reader only */
     uint8_t *bytes; /* BUFFER */
     uint32_t taken, filled;
     struct staging bulk;
@@ -95,7 +95,7 @@ staging_free(struct staging *s)
 }
 
 static void
-stream_free(struct hed_channel *ch)
+stream_channel_free(struct hed_channel *ch)
 {
     struct stream *s = stream_of(ch);
 
@@ -119,7 +119,7 @@ stream_create(struct hed_conn *conn, bool client, struct hed_channel **out, stru
     s->outgoing.bytes = aligned_alloc(HED_MSG_ALIGN, BUFFER);
     s->incoming.bytes = aligned_alloc(HED_MSG_ALIGN, BUFFER);
     if (!s->outgoing.bytes || !s->incoming.bytes) {
-        stream_free(&s->channel);
+        stream_channel_free(&s->channel);
         return HED_ENOMEM;
     }
     *out = &s->channel;
@@ -477,7 +477,7 @@ stream_bulk_area(struct hed_channel *ch, int direction)
 
 const struct hed_channel_ops hed_channel_stream = {
     .create = stream_create,
-    .free = stream_free,
+    .free = stream_channel_free,
     .forked = stream_forked,
     .begin = stream_begin,
     .end = stream_end,

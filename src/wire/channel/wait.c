@@ -19,9 +19,9 @@
 #include "wire/channel/channel.h"
 #include "wire/conn.h"
 
-#define LOOKS 16       /* at the position, between two at the clock */
-#define FIRST_LOOKS 32 /* at the position, before the first at the clock */
-#define TRY_EVERY 16   /* waits; how often the longest spin is tried */
+#define LOOKS 16       /* checks of the position between two of the clock */
+#define FIRST_LOOKS 32 /* checks of the position before the first of the clock */
+#define TRY_EVERY 16   /* waits between two trials of the longest spin */
 #define GROWS_FROM 500 /* ns */
 #define PARK_MS (HED_CHANNEL_LOST_MS / 2)
 
@@ -112,12 +112,12 @@ wait_park(struct hed_waiter *w, const _Atomic uint64_t *position, uint64_t seen,
     /* Sequentially consistent, store before load: the other side is hed_wait_tell(). */
     const bool left = atomic_exchange_explicit(parked, was, memory_order_seq_cst) == HED_WAIT_LEFT;
 
-    if (left) /* relaxed: only this thread looks at it, before its next sleep */
+    if (left) /* relaxed: only this thread reads it, before its next sleep */
         atomic_store_explicit(parked, HED_WAIT_LEFT, memory_order_relaxed);
     else if (atomic_load_explicit(position, memory_order_seq_cst) == seen)
         woken = hed_futex_wait(parked, was, ns);
-    /* Relaxed: a waker that reads the old value wakes nobody, which is harmless. HED_WAIT_LEFT
-     * stays there. */
+    /* Relaxed: a waker that reads the old value wakes no thread, which is harmless. HED_WAIT_LEFT
+     * stays. */
     atomic_compare_exchange_strong_explicit(parked, &was, HED_WAIT_AWAKE, memory_order_relaxed,
                                             memory_order_relaxed);
 
@@ -127,8 +127,8 @@ wait_park(struct hed_waiter *w, const _Atomic uint64_t *position, uint64_t seen,
     return there;
 }
 
-/* Where cores are few, waking the reader for every message would cost the writer more than the
- * message: after a busy time the reader looks by itself for a while. */
+/* With few cores, waking the reader for every message would cost the writer more than the message.
+ * So after a busy time the reader wakes up by itself for a while. */
 static bool
 take_naps(struct hed_waiter *w, const _Atomic uint64_t *position, uint64_t seen,
           _Atomic uint32_t *parked)
@@ -153,14 +153,14 @@ sleep_until_changed(struct hed_waiter *w, const _Atomic uint64_t *position, uint
             ns = (int64_t)(end - now);
         if (wait_park(w, position, seen, parked, HED_WAIT_PARKED, ns))
             return 0;
-        /* It was woken without a change, or by the clock: the peer may be gone. What the peer said
+        /* It was woken without a change, or by the clock: the peer may be gone. What the peer sent
          * before that is still read. */
         if (w->conn && hed_conn_gone(w->conn))
             return has_changed(position, seen) ? 0 : HED_EIO;
     }
 }
 
-/* Sleeps until the usual wait is about to end, and then spins. HED_ETIME: it took longer. */
+/* Sleeps until the usual wait is about to end, and then spins. HED_ETIME if it took longer. */
 static int
 wait_as_usual(struct hed_waiter *w, const _Atomic uint64_t *position, uint64_t seen,
               _Atomic uint32_t *parked, uint64_t start)
@@ -208,8 +208,8 @@ hed_wait_change(struct hed_waiter *w, const _Atomic uint64_t *position, uint64_t
 
     const uint64_t took = hed_now_ns() - start;
 
-    /* Half of it where cores are few: there the peer may run on this core, waits until our spin
-     * ends, and takes the longer the longer we spin. */
+    /* Half of it with few cores: the peer may then run on this core, waits until our spin ends, and
+     * takes longer the longer we spin. */
     adapt_spin(w, err == 0 && took < (w->spin_least ? w->spin_most : w->spin_most / 2));
     if (err == 0)
         w->usual = took;

@@ -35,9 +35,9 @@ struct hed_conn;
 
 #define HED_WAIT_SPIN_MOST 50000       /* ns; where there are more than two cores */
 #define HED_WAIT_SPIN_LEAST 10000      /* ns; a kernel and the wait for it take about that */
-#define HED_WAIT_SPIN_MOST_OF_TWO 3000 /* ns; of two cores, others want one. The least is none. */
+#define HED_WAIT_SPIN_MOST_OF_TWO 3000 /* ns; with two cores, others need one. There is no least. */
 #define HED_WAIT_NAP 40000             /* ns */
-#define HED_WAIT_NAPS 50               /* before the sleep is a deep one */
+#define HED_WAIT_NAPS 50               /* before a deep sleep */
 
 /* The second spin begins and ends an eighth of the usual wait before and after its end, within
  * these limits. */
@@ -45,28 +45,29 @@ struct hed_conn;
 #define HED_WAIT_MARGIN_MOST 1000000            /* ns */
 #define HED_WAIT_USUAL_MOST UINT64_C(100000000) /* ns; longer waits have no second spin */
 
-struct hed_waiter {        /* of one side of one direction; used by one thread at a time */
-    struct hed_conn *conn; /* asked whether the peer is gone; NULL: nobody is */
+struct hed_waiter {        /* one side of one direction; used by one thread at a time */
+    struct hed_conn *conn; /* asked whether the peer is gone; NULL for a peer that never goes */
     uint32_t spin;         /* ns; how long the next wait spins */
     uint32_t spin_least;   /* ns */
-    uint32_t spin_most;    /* ns; 0: there is one core */
-    uint32_t waits;        /* that were longer than a few looks */
-    uint64_t usual;        /* ns; the last wait that outlasted its spin; 0: none yet */
-    bool few;              /* there are few cores */
+    uint32_t spin_most;    /* ns; 0 if there is only one core */
+    uint32_t waits;        /* that took longer than a few checks */
+    uint64_t usual;        /* ns; the last wait that outlasted its spin; 0 if none yet */
+    bool few;              /* there are only one or two cores */
     bool expects;          /* spins again when its usual wait is about to end */
     bool naps;             /* takes short sleeps first, from which it need not be woken */
-    uint32_t park_ms;      /* the longest sleep, after which it asks whether the peer is gone */
-    uint32_t missed;       /* sleeps that only the clock ended, though there was a change: tests */
+    uint32_t park_ms;      /* the longest sleep, after which it checks whether the peer is gone */
+    uint32_t missed;       /* for tests: sleeps that missed a change until the clock */
 };
 
 void hed_waiter_init(struct hed_waiter *w, struct hed_conn *conn);
 
-/* Waits until *position is no longer `seen`, its value when the caller last looked; timeout_ms < 0:
- * as long as the peer lives. 0, HED_ETIME, HED_EIO when the peer is gone. */
+/* Waits until *position is no longer `seen`, its value when the caller last looked. A negative
+ * timeout_ms means as long as the peer lives. Returns 0, HED_ETIME, or HED_EIO when the peer is
+ * gone. */
 int hed_wait_change(struct hed_waiter *w, const _Atomic uint64_t *position, uint64_t seen,
                     _Atomic uint32_t *parked, int timeout_ms);
 
-/* When to spin for the second time, in ns after the wait has begun. False: not at all. */
+/* When to spin for the second time, in ns after the wait began. False if not at all. */
 static inline bool
 hed_wait_expects(const struct hed_waiter *w, uint64_t *from, uint64_t *to)
 {
@@ -89,8 +90,8 @@ enum hed_wait_parked { HED_WAIT_AWAKE, HED_WAIT_PARKED, HED_WAIT_LEFT, HED_WAIT_
 void hed_wait_unpark(_Atomic uint32_t *parked); /* for hed_wait_tell() */
 void hed_wait_leave(_Atomic uint32_t *parked);  /* after the connection was closed */
 
-/* Moves the position that the other side may be waiting for, and wakes it if it is parked.
- * can_wait: does not wake it from a nap, which ends soon. */
+/* Moves the position that the other side may be waiting for, and wakes it if it is parked. With
+ * `can_wait` it is not woken from a nap, which ends soon. */
 static inline void
 hed_wait_tell(_Atomic uint64_t *position, uint64_t value, _Atomic uint32_t *parked, bool can_wait)
 {

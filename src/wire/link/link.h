@@ -16,7 +16,8 @@ struct hed_address;
 struct hed_why;
 
 struct hed_link {
-    /* Families of its sockets (AF_...), by which an accepted socket's link is found; 0: none. */
+    /* The families of its sockets (AF_...), by which the link of an accepted socket is found; 0 for
+     * none. */
     int families[2];
 
     /* The peer is a process of this machine. The kernel then knows its user (SO_PEERCRED),
@@ -24,36 +25,39 @@ struct hed_link {
      * secured by TLS, or the user has asked for insecure ones. */
     bool local;
 
-    /* The part of an address behind the scheme. `text` is the whole address, for messages. */
+    /* Parses the part of an address after the scheme. `text` is the complete address, for
+     * messages. */
     int (*parse)(const char *text, const char *rest, struct hed_address *a, struct hed_why *why);
     void (*print)(const struct hed_address *a, char *out, size_t size);
 
-    /* Client: a connected, blocking socket. `end`: by hed_now_ns(); UINT64_MAX for no end. */
+    /* Client: returns a connected, blocking socket. `end` is a time of hed_now_ns(), UINT64_MAX for
+     * no end. */
     int (*connect)(const struct hed_address *a, uint64_t end, int *fd, struct hed_why *why);
 
-    /* Server: a listening socket. mode: of the file, where the address is one. */
+    /* Server: returns a listening socket. `mode` is that of the file, if the address is one. */
     int (*listen)(const struct hed_address *a, int mode, int *fd, struct hed_why *why);
 
-    /* Server: what the kernel has chosen where the address left it open. NULL: nothing can be. */
+    /* Server: fills in what the kernel has chosen where the address left it open. NULL if nothing
+     * can be open. */
     void (*note_address)(int listening, struct hed_address *a);
 
-    /* Server: can only processes of this machine connect? NULL: they cannot be told apart. */
+    /* Server: can only processes of this machine connect? NULL if that cannot be told. */
     bool (*is_loopback)(int listening);
 
-    /* Server: the name of a peer in the log. NULL: "local". */
+    /* Server: the name of a peer in the log. NULL for "local". */
     void (*name_peer)(const struct sockaddr_storage *at, char *out, size_t size);
 
-    /* Both: options of a connected socket. NULL: none. Does not set a reason. */
+    /* Both: sets the options of a connected socket. NULL for none. Does not set a reason. */
     int (*tune)(int fd);
 
-    /* Both: has the peer's machine stopped to acknowledge what it is sent? Called about once a
-     * second by threads that wait. NULL: the kernel itself notices that a peer is gone. */
+    /* Both: has the peer's machine stopped acknowledging what it is sent? Threads that wait call it
+     * about once a second. NULL if the kernel itself notices that a peer is gone. */
     bool (*is_silent)(int fd);
 };
 
 extern const struct hed_link hed_link_unix, hed_link_tcp;
 
-/* The link of a socket; NULL: none of ours. */
+/* The link of a socket; NULL if it is none of ours. */
 const struct hed_link *hed_link_of(int fd);
 
 static inline bool

@@ -1,10 +1,10 @@
 /* TCP: a host and a port. Connections are secured by TLS unless the user has turned it off.
  *
- * A peer whose machine is gone says nothing. While no data is under way, the kernel's keep-alive
+ * A peer whose machine is gone sends nothing. While no data is under way, the kernel's keep-alive
  * notices it. While data is under way, keep-alive rests and the kernel would retry for a quarter of
  * an hour. TCP_USER_TIMEOUT would end that, but it also ends connections to a healthy peer that
- * does not read for a while, such as a worker whose stream is busy. So threads that wait look once
- * a second at what the kernel knows of the peer (tcp_is_silent).
+ * does not read for a while, such as a worker whose stream is busy. So threads that wait check once
+ * a second what the kernel knows of the peer (tcp_is_silent).
  */
 #include <arpa/inet.h>
 #include <errno.h>

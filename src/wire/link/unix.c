@@ -114,7 +114,7 @@ connect_path(const struct hed_address *a, uint64_t end, int *fd, struct hed_why 
 /* ---- listening ------------------------------------------------------------------------------- */
 
 /* Two servers that start at one path must not remove each other's socket. The folder stays locked
- * from the look at what is there until this server listens. A process that never gives up the lock
+ * from the check of what is there until this server listens. A process that never releases the lock
  * only delays us. Returns the locked folder, or -1. */
 static int
 lock_folder(const char *path, struct hed_why *why)

@@ -1,5 +1,5 @@
 /* Making and reading certificates, with OpenSSL. See cert.h. Only the command line uses this, so it
- * works in OpenSSL's own library context.
+ * works in OpenSSL's default library context.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -25,11 +25,11 @@
 #define DAY 86400L
 #define SKEW 300 /* seconds that a client's clock may be behind */
 #define SERIAL_BYTES 16
-#define FILE_MAX_BYTES 1048576 /* of a file that is to be a certificate */
+#define FILE_MAX_BYTES 1048576 /* of a file that should be a certificate */
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
-/* What becomes a part of a file's name: letters, digits and a few more. */
+/* Can it be part of a file's name? Letters, digits and a few more. */
 static bool
 is_file_name(const char *s)
 {
@@ -40,7 +40,7 @@ is_file_name(const char *s)
 }
 
 static bool
-is_text(const char *s)
+is_printable(const char *s)
 {
     for (const char *p = s; *p; p++)
         if ((unsigned char)*p < ' ' || (unsigned char)*p >= 0x7f)
@@ -56,7 +56,8 @@ is_ip(const char *s)
     return inet_pton(AF_INET, s, at) == 1 || inet_pton(AF_INET6, s, at) == 1;
 }
 
-/* "a,10.0.0.1" as the extension has it: "DNS:a,IP:10.0.0.1". The first host is the server's. */
+/* Turns "a,10.0.0.1" into the form of the extension, "DNS:a,IP:10.0.0.1". The first host names the
+ * server. */
 static int
 read_hosts(const char *hosts, char *out, size_t size, char *first, size_t first_size,
            struct hed_why *why)
@@ -72,7 +73,7 @@ read_hosts(const char *hosts, char *out, size_t size, char *first, size_t first_
             memcpy(host, p, length);
             host[length] = '\0';
         }
-        /* No '@' or '_' tricks: only what a host's name may have, or "*." in front of it. */
+        /* No '@' or '_' tricks: only the characters of a host's name, or "*." before it. */
         if (length >= sizeof host ||
             !(is_ip(host) || (is_file_name(strncmp(host, "*.", 2) == 0 ? host + 2 : host) &&
                               !strchr(host, '@')))) {
@@ -99,8 +100,8 @@ read_hosts(const char *hosts, char *out, size_t size, char *first, size_t first_
 /* ---- files ----------------------------------------------------------------------------------- */
 
 static int
-name_file(char *out, size_t size, const char *folder, const char *prefix, const char *name,
-          const char *suffix, struct hed_why *why)
+pem_path(char *out, size_t size, const char *folder, const char *prefix, const char *name,
+         const char *suffix, struct hed_why *why)
 {
     const int n = snprintf(out, size, "%s/%s%s%s", folder, prefix, name, suffix);
 
@@ -110,7 +111,7 @@ name_file(char *out, size_t size, const char *folder, const char *prefix, const 
     return HED_ELIMIT;
 }
 
-/* Writes what `put` makes, all or nothing: beside the file, then in its place. */
+/* Writes what `put` makes, all or nothing: to a new file, which then replaces the old one. */
 static int
 write_file(const char *path, mode_t mode, int (*put)(FILE *, void *), void *arg,
            struct hed_why *why)
@@ -150,16 +151,16 @@ put_cert(FILE *f, void *cert)
     return PEM_write_X509(f, cert);
 }
 
-/* A key with a password is not asked about. */
+/* Never asks for the password of a key. */
 static int
-no_password(char *p, int n, int writing, void *arg)
+refuse_key_password(char *p, int n, int writing, void *arg)
 {
     (void)p, (void)n, (void)writing, (void)arg;
     return -1;
 }
 
 static FILE *
-open_file(const char *path, struct hed_why *why)
+open_pem_file(const char *path, struct hed_why *why)
 {
     struct stat st;
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -180,11 +181,11 @@ open_file(const char *path, struct hed_why *why)
 static int
 read_cert(const char *path, X509 **out, struct hed_why *why)
 {
-    FILE *f = open_file(path, why);
+    FILE *f = open_pem_file(path, why);
 
     if (!f)
         return hed_err_from_errno(errno);
-    *out = PEM_read_X509(f, NULL, no_password, NULL);
+    *out = PEM_read_X509(f, NULL, refuse_key_password, NULL);
     fclose(f);
     if (*out)
         return 0;
@@ -197,7 +198,7 @@ read_authority(const char *folder, const char *cert_path, X509 **cert, EVP_PKEY 
                struct hed_why *why)
 {
     char path[1024];
-    int err = name_file(path, sizeof path, folder, "ca", "", ".key", why);
+    int err = pem_path(path, sizeof path, folder, "ca", "", ".key", why);
 
     if (!err)
         err = read_cert(cert_path, cert, why);
@@ -206,11 +207,11 @@ read_authority(const char *folder, const char *cert_path, X509 **cert, EVP_PKEY 
     if (err)
         return err;
 
-    FILE *f = open_file(path, why);
+    FILE *f = open_pem_file(path, why);
 
     if (!f)
         return hed_err_from_errno(errno);
-    *key = PEM_read_PrivateKey(f, NULL, no_password, NULL);
+    *key = PEM_read_PrivateKey(f, NULL, refuse_key_password, NULL);
     fclose(f);
     if (!*key || X509_check_private_key(*cert, *key) != 1 || X509_check_ca(*cert) != 1) {
         hed_why_set(why, "%s: not the key of the CA %s", path, cert_path);
@@ -252,7 +253,7 @@ add_extensions(X509 *cert, X509 *issuer, enum hed_cert_kind kind, const char *ho
            (kind != HED_CERT_SERVER || add_extension(cert, issuer, NID_subject_alt_name, hosts));
 }
 
-/* From now, with a little for clocks that are behind; not longer than the CA. */
+/* Valid from now, a little earlier for clocks that are behind; not longer than the CA. */
 static bool
 set_times(X509 *cert, X509 *issuer, int days)
 {
@@ -284,7 +285,7 @@ set_serial(X509 *cert)
     return good;
 }
 
-/* issuer, issuer_key: NULL for a CA, which signs itself. */
+/* `issuer` and `issuer_key` are NULL for a CA, which signs itself. */
 static X509 *
 make_cert(const struct hed_cert_request *r, const char *name, const char *hosts, EVP_PKEY *key,
           X509 *issuer, EVP_PKEY *issuer_key)
@@ -317,7 +318,7 @@ check_request(const struct hed_cert_request *r, char *hosts, size_t size, char *
     }
     if (r->kind == HED_CERT_SERVER)
         return read_hosts(r->hosts, hosts, size, name, HED_CERT_NAME + 1, why);
-    if (!(r->kind == HED_CERT_CA ? is_text(r->name) : is_file_name(r->name))) {
+    if (!(r->kind == HED_CERT_CA ? is_printable(r->name) : is_file_name(r->name))) {
         hed_why_set(why, "'%.64s' is not a name%s", r->name,
                     r->kind == HED_CERT_CA ? "" : ": letters, digits and . _ @ - are");
         return HED_EINVAL;
@@ -329,18 +330,18 @@ check_request(const struct hed_cert_request *r, char *hosts, size_t size, char *
 }
 
 static int
-name_files(const struct hed_cert_request *r, const char *name, struct hed_cert_files *f,
+cert_paths(const struct hed_cert_request *r, const char *name, struct hed_cert_files *f,
            struct hed_why *why)
 {
     const bool ca = r->kind == HED_CERT_CA;
     const char *prefix = ca ? "ca" : r->kind == HED_CERT_SERVER ? "server-" : "client-";
     const char *stem = ca ? "" : strncmp(name, "*.", 2) == 0 ? name + 2 : name;
-    int err = name_file(f->cert, sizeof f->cert, r->folder, prefix, stem, ".pem", why);
+    int err = pem_path(f->cert, sizeof f->cert, r->folder, prefix, stem, ".pem", why);
 
     if (!err)
-        err = name_file(f->key, sizeof f->key, r->folder, prefix, stem, ".key", why);
+        err = pem_path(f->key, sizeof f->key, r->folder, prefix, stem, ".key", why);
     if (!err)
-        err = name_file(f->ca, sizeof f->ca, r->folder, "ca", "", ".pem", why);
+        err = pem_path(f->ca, sizeof f->ca, r->folder, "ca", "", ".pem", why);
     if (!err && !r->force) {
         const char *there = access(f->cert, F_OK) == 0  ? f->cert
                             : access(f->key, F_OK) == 0 ? f->key
@@ -371,7 +372,7 @@ hed_cert_make(const struct hed_cert_request *r, struct hed_cert_files *out, stru
     int err = check_request(r, hosts, sizeof hosts, name, why);
 
     if (!err)
-        err = name_files(r, name, &files, why);
+        err = cert_paths(r, name, &files, why);
     if (!err && r->kind != HED_CERT_CA)
         err = read_authority(r->folder, files.ca, &issuer, &issuer_key, why);
     if (!err && (key = EVP_EC_gen("P-256")))
@@ -400,12 +401,12 @@ hed_cert_make(const struct hed_cert_request *r, struct hed_cert_files *out, stru
 /* ---- reading --------------------------------------------------------------------------------- */
 
 static void
-tell_name(const X509_NAME *name, char *out, size_t size)
+show_name(const X509_NAME *name, char *out, size_t size)
 {
     BIO *b = BIO_new(BIO_s_mem());
     int n = 0;
 
-    /* RFC 2253's way has control characters and all beyond ASCII escaped. */
+    /* The format of RFC 2253 escapes control characters and everything beyond ASCII. */
     if (b && X509_NAME_print_ex(b, name, 0, XN_FLAG_RFC2253) >= 0)
         n = BIO_read(b, out, (int)size - 1);
     out[n > 0 ? n : 0] = '\0';
@@ -413,7 +414,7 @@ tell_name(const X509_NAME *name, char *out, size_t size)
 }
 
 static void
-tell_time(const ASN1_TIME *at, char *out, size_t size)
+show_time(const ASN1_TIME *at, char *out, size_t size)
 {
     struct tm t;
 
@@ -422,9 +423,9 @@ tell_time(const ASN1_TIME *at, char *out, size_t size)
         (void)hed_str_copy(out, size, "?");
 }
 
-/* A host of a certificate, as text; false for what is neither a name nor an address. */
+/* Writes a host of a certificate as text; false if it is neither a name nor an address. */
 static bool
-tell_host(const GENERAL_NAME *name, char *out, size_t size)
+show_host(const GENERAL_NAME *name, char *out, size_t size)
 {
     const ASN1_STRING *s = name->type == GEN_DNS     ? name->d.dNSName
                            : name->type == GEN_IPADD ? name->d.iPAddress
@@ -444,7 +445,7 @@ tell_host(const GENERAL_NAME *name, char *out, size_t size)
 }
 
 static void
-tell_hosts(X509 *cert, char *out, size_t size)
+show_hosts(X509 *cert, char *out, size_t size)
 {
     GENERAL_NAMES *all = X509_get_ext_d2i(cert, NID_subject_alt_name, NULL, NULL);
     size_t n = 0;
@@ -453,7 +454,7 @@ tell_hosts(X509 *cert, char *out, size_t size)
     for (int i = 0; i < sk_GENERAL_NAME_num(all); i++) {
         char host[256];
 
-        if (!tell_host(sk_GENERAL_NAME_value(all, i), host, sizeof host) ||
+        if (!show_host(sk_GENERAL_NAME_value(all, i), host, sizeof host) ||
             n + strlen(host) + 2 > size)
             continue;
         n += (size_t)snprintf(out + n, size - n, "%s%s", n ? "," : "", host);
@@ -462,7 +463,7 @@ tell_hosts(X509 *cert, char *out, size_t size)
 }
 
 static void
-tell_use(X509 *cert, char *out, size_t size)
+show_use(X509 *cert, char *out, size_t size)
 {
     const bool any = !(X509_get_extension_flags(cert) & EXFLAG_XKUSAGE);
     const uint32_t use = any ? 0 : X509_get_extended_key_usage(cert);
@@ -480,7 +481,7 @@ tell_use(X509 *cert, char *out, size_t size)
 }
 
 static void
-tell_fingerprint(X509 *cert, char *out, size_t size)
+show_fingerprint(X509 *cert, char *out, size_t size)
 {
     unsigned char bytes[EVP_MAX_MD_SIZE];
     unsigned n = 0;
@@ -506,13 +507,13 @@ hed_cert_read(const char *path, struct hed_cert_facts *out, struct hed_why *why)
         return err;
     }
     memset(out, 0, sizeof *out);
-    tell_name(X509_get_subject_name(cert), out->subject, sizeof out->subject);
-    tell_name(X509_get_issuer_name(cert), out->issuer, sizeof out->issuer);
-    tell_time(X509_get0_notBefore(cert), out->from, sizeof out->from);
-    tell_time(X509_get0_notAfter(cert), out->until, sizeof out->until);
-    tell_hosts(cert, out->hosts, sizeof out->hosts);
-    tell_use(cert, out->use, sizeof out->use);
-    tell_fingerprint(cert, out->fingerprint, sizeof out->fingerprint);
+    show_name(X509_get_subject_name(cert), out->subject, sizeof out->subject);
+    show_name(X509_get_issuer_name(cert), out->issuer, sizeof out->issuer);
+    show_time(X509_get0_notBefore(cert), out->from, sizeof out->from);
+    show_time(X509_get0_notAfter(cert), out->until, sizeof out->until);
+    show_hosts(cert, out->hosts, sizeof out->hosts);
+    show_use(cert, out->use, sizeof out->use);
+    show_fingerprint(cert, out->fingerprint, sizeof out->fingerprint);
     if (ASN1_TIME_diff(&days, &seconds, NULL, X509_get0_notAfter(cert)) == 1)
         out->days_left = seconds < 0 ? days - 1L : days;
     X509_free(cert);

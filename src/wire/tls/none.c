@@ -1,4 +1,4 @@
-/* TLS where OpenSSL was not there when heddle was built: it says so. */
+/* Stands in for TLS where heddle was built without OpenSSL: every attempt fails and says so. */
 #ifndef HED_HAVE_OPENSSL
 
 #include "base/err.h"
@@ -62,5 +62,5 @@ hed_tls_close(struct hed_tls_end *t, bool bye)
 }
 
 #else
-typedef int hed_tls_none_is_empty; /* a file has something in it */
+typedef int hed_tls_none_is_empty; /* a file must not be empty */
 #endif

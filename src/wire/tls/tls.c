@@ -1,17 +1,17 @@
 /* TLS 1.3 over a connected socket, with OpenSSL. See socket.h.
  *
- * The program that heddle is loaded into may use OpenSSL too. So everything here lives in a library
- * context of its own, the queue of errors, which is the thread's, is left as it was found, and
- * nothing is ever cleaned up for the process as a whole.
+ * The program that heddle is loaded into may use OpenSSL too. So everything here is in a library
+ * context of its own, the thread's queue of errors is left as it was found, and nothing is ever
+ * cleaned up for the process.
  *
  * Invariants:
- * 1. OpenSSL never waits and never touches the socket but through our BIO, which asks the kernel
- *    with MSG_DONTWAIT and notes in `blocked` what it would have had to wait for. The waiting is
- *    done outside of the lock, so a reader that waits does not hold up a writer.
- * 2. Whether to try again is decided by `blocked` and not by SSL_get_error(), which also looks at
- *    errors that the program left in the queue.
- * 3. What a peer's certificate is worth is decided in the handshake, by OpenSSL, against the CA
- *    file alone; no file of the system's is a trust anchor.
+ * 1. OpenSSL never waits and touches the socket only through our BIO, which asks the kernel with
+ *    MSG_DONTWAIT and notes in `blocked` what it would have had to wait for. Waiting is done
+ *    without the lock, so a reader that waits does not block a writer.
+ * 2. `blocked` decides whether to try again, not SSL_get_error(), which also looks at errors that
+ *    the program left in the queue.
+ * 3. OpenSSL checks the peer's certificate in the handshake, against the CA file alone; no file of
+ *    the system is a trust anchor.
  */
 #ifdef HED_HAVE_OPENSSL
 
@@ -38,18 +38,18 @@
 #define CIPHERS "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
 
 struct hed_tls_end {
-    int fd; /* the connection's, as is link */
+    int fd; /* the connection's, like link */
     const struct hed_link *link;
     bool client;          /* constant */
-    bool certified;       /* constant after the handshake, as is name */
+    bool certified;       /* constant after the handshake, like name */
     char name[64];        /* CN of the peer's certificate */
-    struct hed_lock lock; /* guards what follows */
+    struct hed_lock lock; /* guards the following */
     OSSL_LIB_CTX *library;
     SSL_CTX *context;
     SSL *ssl;
     short blocked;        /* POLLIN, POLLOUT: what the last call would have waited for */
-    bool broken;          /* nothing more can be said */
-    unsigned long reason; /* of OpenSSL, for what broke it; 0: the peer hung up */
+    bool broken;          /* the session cannot be used any more */
+    unsigned long reason; /* OpenSSL's reason why it broke; 0 if the peer hung up */
 };
 
 /* ---- the socket, as OpenSSL sees it ---------------------------------------------------------- */
@@ -88,7 +88,7 @@ static long
 bio_ctrl(BIO *b, int what, long n, void *p)
 {
     (void)b, (void)n, (void)p;
-    return what == BIO_CTRL_FLUSH; /* nothing is kept back */
+    return what == BIO_CTRL_FLUSH; /* nothing is buffered */
 }
 
 static BIO_METHOD *method;
@@ -106,7 +106,7 @@ make_method(void)
 
 /* ---- the thread's queue of errors ------------------------------------------------------------ */
 
-#define ERRORS 16 /* that OpenSSL keeps */
+#define ERRORS 16 /* as many as OpenSSL keeps */
 
 struct errors {
     size_t count;
@@ -117,7 +117,7 @@ struct errors {
     } all[ERRORS];
 };
 
-/* The handshake clears the queue; reading and writing add to it, for which marks do. */
+/* The handshake clears the queue. Reading and writing only add to it, and marks undo that. */
 static void
 errors_save(struct errors *e)
 {
@@ -156,7 +156,8 @@ errors_restore(const struct errors *e)
 
 enum step { STEP_HANDSHAKE, STEP_READ, STEP_WRITE };
 
-/* True: done, *did bytes. False: blocked says what to wait for; if nothing, it is broken. */
+/* True if done, with *did bytes. If false, `blocked` says what to wait for, or the session is
+ * broken. */
 static bool
 step_locked(struct hed_tls_end *t, enum step what, void *p, size_t n, size_t *did)
 {
@@ -187,7 +188,7 @@ step_locked(struct hed_tls_end *t, enum step what, void *p, size_t n, size_t *di
 }
 
 static int
-step(struct hed_tls_end *t, enum step what, void *p, size_t n, size_t *did, uint64_t end)
+run_step(struct hed_tls_end *t, enum step what, void *p, size_t n, size_t *did, uint64_t end)
 {
     for (;;) {
         hed_lock(&t->lock);
@@ -210,7 +211,7 @@ step(struct hed_tls_end *t, enum step what, void *p, size_t n, size_t *did, uint
 
 /* ---- files, and whom to trust ---------------------------------------------------------------- */
 
-/* A key that needs a password is not asked about on the terminal of the program. */
+/* Never asks for the password of a key on the program's terminal. */
 static int
 no_password(char *p, int n, int writing, void *arg)
 {
@@ -237,7 +238,7 @@ check_file(const char *what, const char *path, bool secret, struct hed_why *why)
 }
 
 static int
-load_own(struct hed_tls_end *t, const struct hed_tls *tls, struct hed_why *why)
+load_own_certificate(struct hed_tls_end *t, const struct hed_tls *tls, struct hed_why *why)
 {
     int err = check_file("certificate", tls->cert, false, why);
 
@@ -277,7 +278,7 @@ load_files(struct hed_tls_end *t, const struct hed_tls *tls, struct hed_why *why
             err = HED_EFORMAT;
         }
     }
-    return err || !tls->cert[0] ? err : load_own(t, tls, why);
+    return err || !tls->cert[0] ? err : load_own_certificate(t, tls, why);
 }
 
 static int
@@ -295,23 +296,23 @@ make_context(struct hed_tls_end *t, const struct hed_tls *tls, struct hed_why *w
         return HED_ENOTSUP;
     }
     if (!t->client && !tls->ca[0])
-        verify = SSL_VERIFY_NONE; /* the token is what counts; load_files() has seen to it */
+        verify = SSL_VERIFY_NONE; /* only the token counts, as load_files() has checked */
     else if (!t->client && !tls->token)
         verify |= SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
     SSL_CTX_set_verify(t->context, verify, NULL);
     SSL_CTX_set_security_level(t->context, 2);
     SSL_CTX_set_default_passwd_cb(t->context, no_password);
     SSL_CTX_set_session_cache_mode(t->context, SSL_SESS_CACHE_OFF);
-    SSL_CTX_set_num_tickets(t->context, 0); /* nothing is resumed */
+    SSL_CTX_set_num_tickets(t->context, 0); /* sessions are not resumed */
     SSL_CTX_set_mode(t->context, SSL_MODE_ENABLE_PARTIAL_WRITE |
                                      SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_AUTO_RETRY);
-    SSL_CTX_set_read_ahead(t->context, 1); /* a record in one call to the kernel, not two */
+    SSL_CTX_set_read_ahead(t->context, 1); /* one call to the kernel per record, not two */
     return load_files(t, tls, why);
 }
 
 /* The certificate must be for this host: by its address if it is one, else by its name. */
 static bool
-expect_host(SSL *ssl, const char *host)
+require_host(SSL *ssl, const char *host)
 {
     X509_VERIFY_PARAM *param = SSL_get0_param(ssl);
     char number[INET6_ADDRSTRLEN];
@@ -336,21 +337,21 @@ make_session(struct hed_tls_end *t, const char *host)
     BIO *b = BIO_new_ex(t->library, method);
 
     t->ssl = SSL_new(t->context);
-    if (!b || !t->ssl || (host && !expect_host(t->ssl, host))) {
+    if (!b || !t->ssl || (host && !require_host(t->ssl, host))) {
         BIO_free(b);
         return HED_ENOMEM;
     }
     BIO_set_data(b, t);
     BIO_set_init(b, 1);
-    SSL_set_bio(t->ssl, b, b); /* takes it */
+    SSL_set_bio(t->ssl, b, b); /* takes ownership */
     return 0;
 }
 
 /* ---- why it did not work --------------------------------------------------------------------- */
 
-/* Was it made by a CA that we do not know? */
+/* Was the certificate issued by a CA that we do not know? */
 static bool
-is_stranger(long verify)
+is_unknown_issuer(long verify)
 {
     return verify == X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN ||
            verify == X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT ||
@@ -371,15 +372,15 @@ explain_certificate(const struct hed_tls_end *t, const char *host, struct hed_wh
     else
         hed_why_set(why, "the %s's certificate is not accepted: %s%s",
                     t->client ? "server" : "client", X509_verify_cert_error_string(verify),
-                    !is_stranger(verify) ? ""
-                    : t->client          ? " (is tls_ca the CA that made it?)"
-                                         : " (is --tls-ca the CA that made it?)");
+                    !is_unknown_issuer(verify) ? ""
+                    : t->client                ? " (is tls_ca the CA that made it?)"
+                                               : " (is --tls-ca the CA that made it?)");
     return HED_EACCESS;
 }
 
-/* What a broken session means to people. */
+/* Explains a broken session to a person. */
 static int
-explain(const struct hed_tls_end *t, int err, const char *host, struct hed_why *why)
+explain_broken(const struct hed_tls_end *t, int err, const char *host, struct hed_why *why)
 {
     const char *peer = t->client ? "server" : "client";
     const char *text = ERR_reason_error_string(t->reason);
@@ -426,7 +427,7 @@ explain(const struct hed_tls_end *t, int err, const char *host, struct hed_why *
     default:
         break;
     }
-    /* Reasons from SSL_AD_REASON_OFFSET on are alerts: words of the peer. */
+    /* Reasons from SSL_AD_REASON_OFFSET on are alerts that the peer sent. */
     const bool alert = ERR_GET_REASON(t->reason) >= SSL_AD_REASON_OFFSET;
 
     hed_why_set(why, "%s%s: %s", alert ? "refused by the " : "no TLS with the ", peer,
@@ -476,8 +477,8 @@ hed_tls_begin(int fd, const struct hed_link *link, const struct hed_tls *tls, co
 
     if (!err && (err = make_session(t, host)))
         hed_why_set(why, "OpenSSL could not begin");
-    if (!err && (err = step(t, STEP_HANDSHAKE, NULL, 0, NULL, end)))
-        err = explain(t, err, host, why);
+    if (!err && (err = run_step(t, STEP_HANDSHAKE, NULL, 0, NULL, end)))
+        err = explain_broken(t, err, host, why);
     if (err) {
         t->broken = true;
         hed_tls_close(t, true);
@@ -494,14 +495,14 @@ hed_tls_ready(struct hed_tls_end *t, char *byte, uint64_t end, struct hed_why *w
 {
     const ssize_t got = hed_tls_read(t, byte, 1, end);
 
-    return got < 0 ? explain(t, (int)got, "", why) : 0;
+    return got < 0 ? explain_broken(t, (int)got, "", why) : 0;
 }
 
 ssize_t
 hed_tls_read(struct hed_tls_end *t, void *p, size_t n, uint64_t end)
 {
     size_t got = 0;
-    const int err = step(t, STEP_READ, p, n, &got, end);
+    const int err = run_step(t, STEP_READ, p, n, &got, end);
 
     return err ? err : (ssize_t)got;
 }
@@ -511,7 +512,7 @@ hed_tls_write(struct hed_tls_end *t, const void *p, size_t n)
 {
     while (n > 0) {
         size_t sent = 0;
-        const int err = step(t, STEP_WRITE, (void *)p, n, &sent, UINT64_MAX);
+        const int err = run_step(t, STEP_WRITE, (void *)p, n, &sent, UINT64_MAX);
 
         if (err)
             return err;
@@ -536,7 +537,8 @@ hed_tls_name(const struct hed_tls_end *t)
 void
 hed_tls_close(struct hed_tls_end *t, bool bye)
 {
-    /* Another thread may have been inside OpenSSL when the process was forked: hands off. */
+    /* Another thread may have been inside OpenSSL when the process was forked, so nothing is
+     * touched. */
     if (!bye)
         return;
     ERR_set_mark();
@@ -551,5 +553,5 @@ hed_tls_close(struct hed_tls_end *t, bool bye)
 }
 
 #else
-typedef int hed_tls_is_empty; /* a file has something in it */
+typedef int hed_tls_is_empty; /* a file must not be empty */
 #endif
