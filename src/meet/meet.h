@@ -1,18 +1,20 @@
-/* Where processes meet: a file in shared memory with a place for each process that is there.
+/* Where processes meet: a file in shared memory with a slot for each process that has joined.
  *
- *   /dev/shm/heddle-UID-NAME    (mode 0600; made by the first process)
+ *   /dev/shm/heddle-UID-NAME    (mode 0600; created by the first process)
  *
- * The kernel notices when a process dies, however it dies: its place is a byte of the file that it
- * has locked (an open file description's lock, which goes with the process). So nobody has to
- * clean up after it, and nobody has to guess from a timeout that a process is dead. Joining and
- * leaving never wait for another process, however slowly that one runs.
+ * The kernel notices when a process dies, however it dies: a process has locked one byte of the
+ * file for its slot, with a lock of an open file description, which ends with the process. So no
+ * process has to clean up after another, or guess from a timeout that it is dead. Joining and
+ * leaving never wait for another process, however slowly it runs.
  *
  * Invariants:
- * 1. Only the owner of a place writes to it, but for words that its user says others may write.
- * 2. A place is handed out again only after its last owner's lock has gone. It is zeroed before
- *    hed_meet_taken() is true of it, so a word that is read after that is its owner's.
- * 3. Nothing in the file is believed: a process of the same user may write nonsense there, and the
- *    worst of it is a wrong number or a wait that ends.
+ * 1. Only the owner of a slot writes to it, except for words that the user of the file lets others
+ *    write.
+ * 2. A slot is handed out again only after the lock of its last owner has ended. It is zeroed
+ *    before hed_meet_taken() is true for it, so a word that is read after that was written by its
+ *    owner.
+ * 3. Nothing in the file is trusted: a process of the same user may write nonsense there. The worst
+ *    result is a wrong number or a wait that ends.
  * 4. No lock is held across a call of the application or of a driver.
  */
 #pragma once
@@ -27,36 +29,38 @@ struct hed_why;
 struct hed_meet; /* this process's part in it */
 
 struct hed_meet_shape {
-    uint32_t magic;  /* of the user and its version: a file with another one is not joined */
-    uint32_t common; /* bytes that all share, in front */
-    uint32_t place;  /* bytes of each process's place */
-    uint32_t places; /* how many */
+    uint32_t magic;  /* of the user and its version; a file with another is not joined */
+    uint32_t common; /* bytes that all processes share, at the beginning */
+    uint32_t slot;   /* bytes of each process's slot */
+    uint32_t slots;  /* how many */
 };
 
-/* Joins NAME (letters, digits, '-', '.'), making it if need be, and takes a place. HED_ELIMIT: all
- * places are taken; HED_EVERSION: it is another kind of file; HED_EACCESS, HED_ENOMEM, HED_EIO. */
+/* Joins NAME (letters, digits, '-', '.'), creates the file if needed, and takes a slot. HED_ELIMIT
+ * if all slots are taken; HED_EVERSION if it is another kind of file; HED_EACCESS, HED_ENOMEM,
+ * HED_EIO. */
 int hed_meet_join(const char *name, const struct hed_meet_shape *shape, struct hed_meet **out,
                   struct hed_why *why);
 
-/* Joins without a place of its own: to look, or to tell others something (heddle sched ...).
- * HED_ENOTFOUND: nobody has made it, or whoever comes next makes it anew. */
+/* Joins without a slot: to look, or to tell others something (heddle sched ...). HED_ENOTFOUND if
+ * the file does not exist, or the next process that joins would replace it. */
 int hed_meet_look(const char *name, const struct hed_meet_shape *shape, struct hed_meet **out,
                   struct hed_why *why);
 
-void hed_meet_leave(struct hed_meet *m);  /* the place is free; NULL is fine */
-void hed_meet_forked(struct hed_meet *m); /* in the child: the place is the parent's */
+void hed_meet_leave(struct hed_meet *m);  /* frees the slot; NULL is allowed */
+void hed_meet_forked(struct hed_meet *m); /* in the child of a fork: the slot is the parent's */
 
 void *hed_meet_common(struct hed_meet *m);
-void *hed_meet_mine(struct hed_meet *m);      /* NULL: only looking */
-int hed_meet_index(const struct hed_meet *m); /* of the own place; -1 */
-void *hed_meet_place(struct hed_meet *m, uint32_t index);
+void *hed_meet_mine(struct hed_meet *m);      /* NULL without a slot */
+int hed_meet_index(const struct hed_meet *m); /* of the process's own slot; -1 if it has none */
+void *hed_meet_slot(struct hed_meet *m, uint32_t index);
 
-/* Is somebody there, now? Asks the kernel: a system call. *pid (may be NULL) is who says so. */
+/* Does a process have the slot now? Asks the kernel: one system call. *pid (pid may be NULL) is
+ * what the owner wrote. */
 bool hed_meet_taken(struct hed_meet *m, uint32_t index, pid_t *pid);
 
 /* Held while the common part changes, by one process at a time and for microseconds. The kernel
- * releases it if its holder dies. HED_ETIME: the same process has had it for too long, 2 seconds if
- * it is stopped and 10 otherwise; later calls then give up after a millisecond, until one
+ * releases it if its holder dies. HED_ETIME if the same process has held it for too long, 2 seconds
+ * if it is stopped and 10 otherwise; later calls then give up after a millisecond, until one
  * succeeds. */
 int hed_meet_lock(struct hed_meet *m);
 void hed_meet_unlock(struct hed_meet *m);

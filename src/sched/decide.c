@@ -140,7 +140,7 @@ gather_clients(struct hed_meet *m, struct view *v, struct hed_scene *s)
     if (v->census)
         SET(c->census, s->now);
     for (uint32_t i = 0; i < high; i++) {
-        struct hed_sched_slot *p = hed_meet_place(m, i);
+        struct hed_sched_slot *p = hed_meet_slot(m, i);
 
         if (!GET(p->present))
             continue;

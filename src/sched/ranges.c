@@ -13,7 +13,7 @@ find_runner(const struct hed_gate *g)
     const uint32_t high = GET(g->common->high);
 
     for (uint32_t i = 0; i < high && i < HED_SCHED_SLOTS; i++) {
-        const struct hed_sched_slot *p = hed_meet_place(g->meet, i);
+        const struct hed_sched_slot *p = hed_meet_slot(g->meet, i);
 
         if (p != g->slot && GET(p->present) && GET(p->working) && !(GET(p->gate) & HED_GATE_CLOSED))
             return p;

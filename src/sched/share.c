@@ -13,8 +13,8 @@
 const struct hed_meet_shape hed_sched_shape = {
     .magic = HED_SCHED_MAGIC,
     .common = sizeof(struct hed_sched_common),
-    .place = sizeof(struct hed_sched_slot),
-    .places = HED_SCHED_SLOTS,
+    .slot = sizeof(struct hed_sched_slot),
+    .slots = HED_SCHED_SLOTS,
 };
 
 /* Relaxed everywhere in this file: stores happen under the meeting's lock, which orders them for
@@ -63,7 +63,7 @@ set_policy_locked(struct hed_meet *m, uint32_t policy)
     for (int i = 0; i < HED_POLICY_MEMORY; i++)
         SET(c->memory[i], 0);
     for (uint32_t i = 0; i < HED_SCHED_SLOTS; i++) {
-        struct hed_sched_slot *p = hed_meet_place(m, i);
+        struct hed_sched_slot *p = hed_meet_slot(m, i);
 
         for (int k = 0; k < HED_POLICY_CLIENT_MEMORY; k++)
             SET(p->memory[k], 0);
@@ -220,7 +220,7 @@ hed_sched_rest(struct hed_meet *m, uint64_t now)
         SET(c->next_look, look);
 
     const uint32_t first = GET(c->watchman);
-    struct hed_sched_slot *p = first ? hed_meet_place(m, first - 1) : NULL;
+    struct hed_sched_slot *p = first ? hed_meet_slot(m, first - 1) : NULL;
 
     /* The watchman sleeps until a later time, or is about to. The word must differ from the one
      * that it has seen. Release: a thread that sees the bit also sees the new time. */

@@ -136,7 +136,7 @@ name_width(const struct hed_cli_gpu *gpus, const struct view *views, size_t coun
 
     for (size_t i = 0; i < count; i++) {
         for (uint32_t k = 0; k < views[i].count; k++) {
-            const size_t n = plain_name(hed_meet_place(gpus[i].meet, views[i].places[k]), name);
+            const size_t n = plain_name(hed_meet_slot(gpus[i].meet, views[i].places[k]), name);
 
             width = n > width ? n : width;
         }
@@ -236,7 +236,7 @@ add_gpu(struct hed_buf *b, bool json, const struct hed_cli_gpu *g, size_t index,
     else
         add_head(b, g, index, width);
     for (uint32_t i = 0; i < v->count; i++) {
-        const struct hed_sched_slot *p = hed_meet_place(g->meet, v->places[i]);
+        const struct hed_sched_slot *p = hed_meet_slot(g->meet, v->places[i]);
         const char *state = state_of(p, GET(c->paused), v->calls[v->places[i]]);
 
         if (json && i)
@@ -258,7 +258,7 @@ look_twice(const struct hed_cli_sched *r, const struct hed_cli_gpu *gpus, struct
 {
     for (size_t i = 0; i < count; i++)
         for (uint32_t k = 0; k < HED_SCHED_SLOTS; k++)
-            views[i].calls[k] = hed_sched_calls(hed_meet_place(gpus[i].meet, k));
+            views[i].calls[k] = hed_sched_calls(hed_meet_slot(gpus[i].meet, k));
     if (count)
         hed_sleep_ns(GLANCE_NS);
     for (size_t i = 0; i < count; i++)

@@ -78,7 +78,7 @@ read_name(const char *name, struct hed_cli_gpu *g)
 bool
 hed_cli_sched_meant(const struct hed_cli_sched *r, const struct hed_cli_gpu *g, uint32_t place)
 {
-    const struct hed_sched_slot *p = hed_meet_place(g->meet, place);
+    const struct hed_sched_slot *p = hed_meet_slot(g->meet, place);
 
     return GET(p->present) && (r->pid == 0 || (uint64_t)GET(p->pid) == r->pid) &&
            hed_meet_taken(g->meet, place, NULL);
@@ -227,7 +227,7 @@ change_gpu(const struct hed_cli_sched *r, struct hed_cli_gpu *g,
     if (err)
         return err;
     for (uint32_t i = 0; i < HED_SCHED_SLOTS; i++) {
-        struct hed_sched_slot *p = hed_meet_place(g->meet, i);
+        struct hed_sched_slot *p = hed_meet_slot(g->meet, i);
 
         if (!hed_cli_sched_meant(r, g, i))
             continue;

@@ -83,7 +83,7 @@ living(struct quota_device *d)
     uint64_t sum = 0;
 
     for (uint32_t i = 0; i < QUOTA_SLOTS; i++) {
-        struct quota_slot *p = hed_meet_place(d->meet, i);
+        struct quota_slot *p = hed_meet_slot(d->meet, i);
         uint64_t n = atomic_load_explicit(&p->used[d->slot], memory_order_relaxed);
 
         if (n == 0 || !hed_meet_taken(d->meet, i, NULL))

@@ -52,7 +52,7 @@ count_people(struct hed_meet *m)
 {
     uint32_t n = 0;
 
-    for (uint32_t i = 0; i < shape.places; i++)
+    for (uint32_t i = 0; i < shape.slots; i++)
         n += hed_meet_taken(m, i, NULL);
     return n;
 }
@@ -70,7 +70,7 @@ start_holder(int fd)
     char c = hed_meet_join(name, &shape, &m, NULL) == 0 ? 'y' : 'n';
 
     if (m)
-        memset(hed_meet_mine(m), 0xee, shape.place);
+        memset(hed_meet_mine(m), 0xee, shape.slot);
     if (write(fd, &c, 1) != 1)
         _exit(1);
     for (;;)
@@ -108,13 +108,13 @@ two_have_a_place_each_and_one_common_part(void **state)
     memcpy(hed_meet_common(a), "hello", 6);
     assert_string_equal(hed_meet_common(b), "hello");
     memcpy(hed_meet_mine(a), "mine", 5);
-    assert_string_equal(hed_meet_place(b, 0), "mine");
-    assert_null(hed_meet_place(b, shape.places));
+    assert_string_equal(hed_meet_slot(b, 0), "mine");
+    assert_null(hed_meet_slot(b, shape.slots));
     assert_true(hed_meet_taken(a, 0, &pid));
     assert_int_equal(pid, getpid());
     assert_true(hed_meet_taken(a, 1, NULL));
     assert_false(hed_meet_taken(a, 2, NULL));
-    assert_false(hed_meet_taken(a, shape.places, NULL));
+    assert_false(hed_meet_taken(a, shape.slots, NULL));
     assert_int_equal(hed_meet_look(name, &shape, &look, NULL), 0);
     assert_null(hed_meet_mine(look));
     assert_int_equal(hed_meet_index(look), -1);
@@ -155,7 +155,7 @@ a_killed_holder_is_gone_and_its_place_is_zero(void **state)
     wait_for(fds[0], 1);
     assert_true(hed_meet_taken(m, 1, &says));
     assert_int_equal(says, pid);
-    assert_int_equal(((unsigned char *)hed_meet_place(m, 1))[0], 0xee);
+    assert_int_equal(((unsigned char *)hed_meet_slot(m, 1))[0], 0xee);
     end_child(pid);
     assert_false(hed_meet_taken(m, 1, NULL));
 
@@ -163,7 +163,7 @@ a_killed_holder_is_gone_and_its_place_is_zero(void **state)
     const unsigned char *mine = hed_meet_mine(next);
 
     assert_int_equal(hed_meet_index(next), 1);
-    for (uint32_t i = 0; i < shape.place; i++)
+    for (uint32_t i = 0; i < shape.slot; i++)
         assert_int_equal(mine[i], 0);
     hed_meet_leave(next);
     hed_meet_leave(m);
@@ -318,7 +318,7 @@ a_member_that_stops_while_it_joins_is_in_nobodys_way(void **state)
 
     assert_int_equal(hed_meet_index(b), 2);
     /* What the dead process has left there is not taken for the new owner's. */
-    assert_int_equal(((unsigned char *)hed_meet_place(m, 1))[0], 0xee);
+    assert_int_equal(((unsigned char *)hed_meet_slot(m, 1))[0], 0xee);
     assert_false(hed_meet_taken(m, 1, NULL));
     assert_int_equal(count_people(m), 2);
     close(fd);
@@ -452,15 +452,15 @@ all_places_taken_is_a_limit(void **state)
     struct hed_meet *more = NULL;
     struct hed_why why = {""};
 
-    for (uint32_t i = 0; i < shape.places; i++)
+    for (uint32_t i = 0; i < shape.slots; i++)
         all[i] = join_meeting();
     assert_int_equal(hed_meet_join(name, &shape, &more, &why), HED_ELIMIT);
-    assert_non_null(strstr(why.text, "places are taken"));
+    assert_non_null(strstr(why.text, "slots are taken"));
     hed_meet_leave(all[7]);
     more = join_meeting();
     assert_int_equal(hed_meet_index(more), 7);
     all[7] = more;
-    for (uint32_t i = 0; i < shape.places; i++)
+    for (uint32_t i = 0; i < shape.slots; i++)
         hed_meet_leave(all[i]);
 }
 
@@ -474,7 +474,7 @@ another_kind_is_not_joined_while_somebody_is_there(void **state)
     other.magic++;
     assert_int_equal(hed_meet_join(name, &other, &b, NULL), HED_EVERSION);
     other = shape;
-    other.places *= 2;
+    other.slots *= 2;
     assert_int_equal(hed_meet_join(name, &other, &b, NULL), HED_EVERSION);
     assert_int_equal(hed_meet_look(name, &other, &b, NULL), HED_EVERSION);
     memcpy(hed_meet_common(m), "old", 4);
@@ -521,7 +521,7 @@ wrong_magic_is_left_as_it_is(void **state)
     assert_int_equal(truncate(path, 100), 0);
     assert_int_equal(hed_meet_look(name, &shape, &m, NULL), HED_ENOTFOUND);
     assert_int_equal(hed_meet_join(name, &shape, &m, NULL), 0);
-    memset(hed_meet_mine(m), 1, shape.place);
+    memset(hed_meet_mine(m), 1, shape.slot);
     hed_meet_leave(m);
 }
 
@@ -609,7 +609,7 @@ a_file_removed_underneath_goes_on_working(void **state)
 
     assert_int_equal(unlink(path), 0);
     memcpy(hed_meet_mine(a), "still", 6);
-    assert_string_equal(hed_meet_place(b, 0), "still");
+    assert_string_equal(hed_meet_slot(b, 0), "still");
     assert_int_equal(count_people(a), 2);
     assert_int_equal(hed_meet_lock(b), 0);
     hed_meet_unlock(b);

@@ -224,7 +224,7 @@ scribble_main(void *arg)
         scribble(c, sizeof *c, &seed);
         atomic_store(&c->paused, 0);
         for (uint32_t i = 0; i < HED_SCHED_SLOTS; i++) {
-            struct hed_sched_slot *p = hed_meet_place(m, i);
+            struct hed_sched_slot *p = hed_meet_slot(m, i);
 
             if (i >= 4 && next_random(&seed) % 16)
                 continue;
@@ -237,7 +237,7 @@ scribble_main(void *arg)
     atomic_store(&scribbled, true);
     /* What is asked for by hand is for a hand to undo. */
     for (uint32_t i = 0; i < HED_SCHED_SLOTS; i++)
-        atomic_store(&((struct hed_sched_slot *)hed_meet_place(m, i))->paused, 0);
+        atomic_store(&((struct hed_sched_slot *)hed_meet_slot(m, i))->paused, 0);
     atomic_store(&c->paused, 0);
     return NULL;
 }
@@ -263,7 +263,7 @@ nonsense_everywhere_holds_nobody_for_ever(void **state)
 
     /* Names without an end. Not while threads read them, because that is not atomic. */
     for (uint32_t i = 0; i < HED_SCHED_SLOTS; i++) {
-        struct hed_sched_slot *p = hed_meet_place(gate_of(both[0])->meet, i);
+        struct hed_sched_slot *p = hed_meet_slot(gate_of(both[0])->meet, i);
 
         memset(p->name, 0xff, sizeof p->name);
         memset(p->group, i % 3 ? 0xff : 0, sizeof p->group);
