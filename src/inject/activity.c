@@ -1,5 +1,5 @@
-/* What the GPU did, from CUPTI's activity records into the trace. CUPTI hands buffers over in a
- * thread of its own, or in the one that flushes. */
+/* Writes what the GPU did into the trace, from CUPTI's activity records. CUPTI hands buffers over
+ * in a thread of its own, or in the thread that flushes. */
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -9,14 +9,14 @@
 
 #define BUFFER_SIZE ((size_t)1 << 20)
 #define CLOCK_LOOKS 32
-#define FLUSH_MS 1000 /* so that a program that is killed leaves most of it */
+#define FLUSH_MS 1000 /* so that a program that is killed leaves most of its trace */
 
-/* Added to CUPTI's times where it cannot take them from our clock. */
+/* Added to CUPTI's times if it cannot take them from our clock. */
 static uint64_t skew;
 
-/* A held launch is made by a call of ours, which is what its kernel will name. The program's own
- * call is here, by the lowest bits of ours: ours << 32 | the program's. So many calls later, a
- * kernel must have been handed over. */
+/* A held launch is made by a call of ours, and the record of its kernel names that call. This table
+ * finds the program's own call by the lowest bits of ours: ours << 32 | the program's. A kernel's
+ * record must arrive before so many more calls have been made. */
 #define LINKS (1u << 18)
 static _Atomic uint64_t links[LINKS];
 
@@ -29,7 +29,7 @@ hed_inject_link(uint32_t ours, uint64_t programs)
 }
 
 static uint64_t
-caused_by(uint32_t correlation)
+find_program_call(uint32_t correlation)
 {
     const uint64_t link = atomic_load_explicit(&links[correlation % LINKS], memory_order_relaxed);
 
@@ -37,22 +37,22 @@ caused_by(uint32_t correlation)
 }
 
 static uint64_t
-now(void)
+activity_time(void)
 {
     return hed_now_ns();
 }
 
 static void
-requested(uint8_t **buffer, size_t *size, size_t *records_max)
+give_buffer_to_cupti(uint8_t **buffer, size_t *size, size_t *records_max)
 {
     *buffer = aligned_alloc(8, BUFFER_SIZE);
-    *size = *buffer ? BUFFER_SIZE : 0; /* 0: CUPTI drops, and counts */
+    *size = *buffer ? BUFFER_SIZE : 0; /* 0: CUPTI drops records, and counts them */
     *records_max = 0;
 }
 
-/* Of CUpti_ActivityMemoryKind. */
+/* By CUpti_ActivityMemoryKind. */
 static uint8_t
-memory(uint8_t kind)
+trace_memory_kind(uint8_t kind)
 {
     static const uint8_t known[] = {
         [1] = HED_TRACE_MEMORY_HOST,    [2] = HED_TRACE_MEMORY_PINNED,
@@ -64,7 +64,7 @@ memory(uint8_t kind)
     return kind < sizeof known ? known[kind] : HED_TRACE_MEMORY_UNKNOWN;
 }
 
-/* A record without an end is of something that never ran, or was not measured. */
+/* A record without an end is of something that never ran or was not measured. */
 static void
 put_kernel(const struct hed_cupti_kernel *k)
 {
@@ -79,7 +79,7 @@ put_kernel(const struct hed_cupti_kernel *k)
         .device = k->device,
         .context = k->context,
         .stream = k->stream,
-        .correlation = caused_by(k->correlation),
+        .correlation = find_program_call(k->correlation),
         .static_shared = (uint32_t)k->static_shared,
         .dynamic_shared = (uint32_t)k->dynamic_shared,
         .registers = k->registers,
@@ -110,10 +110,10 @@ put_copy(const struct hed_cupti_copy *c)
             .device = c->device,
             .context = c->context,
             .stream = c->stream,
-            .correlation = caused_by(peer ? c->peer.correlation : c->correlation),
+            .correlation = find_program_call(peer ? c->peer.correlation : c->correlation),
             .bytes = c->bytes,
-            .from = from_here ? memory(c->from) : HED_TRACE_MEMORY_PEER,
-            .to = to_here ? memory(c->to) : HED_TRACE_MEMORY_PEER,
+            .from = from_here ? trace_memory_kind(c->from) : HED_TRACE_MEMORY_PEER,
+            .to = to_here ? trace_memory_kind(c->to) : HED_TRACE_MEMORY_PEER,
         });
 }
 
@@ -129,14 +129,14 @@ put_fill(const struct hed_cupti_fill *f)
                                                   .device = f->device,
                                                   .context = f->context,
                                                   .stream = f->stream,
-                                                  .correlation = caused_by(f->correlation),
+                                                  .correlation = find_program_call(f->correlation),
                                                   .bytes = f->bytes,
                                                   .to = HED_TRACE_MEMORY_DEVICE,
                                               });
 }
 
 static void
-completed(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t used)
+take_buffer_from_cupti(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t used)
 {
     void *record = NULL;
     size_t dropped = 0;
@@ -163,17 +163,17 @@ completed(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t u
         hed_warn(INJECT, "CUPTI dropped %zu records of kernels and copies", dropped);
 }
 
-/* The GPU's times are to be those of the calls. */
+/* The GPU's times must be on the clock of the calls. */
 static void
-set_clock(void)
+align_clocks(void)
 {
     uint64_t best = UINT64_MAX;
     uint64_t theirs;
 
     if (hed_cupti.cuptiActivityRegisterTimestampCallback &&
-        hed_cupti.cuptiActivityRegisterTimestampCallback(now) == 0)
+        hed_cupti.cuptiActivityRegisterTimestampCallback(activity_time) == 0)
         return;
-    /* Of several looks at both clocks, the shortest is the most exact. */
+    /* Of several readings of both clocks, the shortest is the most exact. */
     for (int i = 0; hed_cupti.cuptiGetTimestamp && i < CLOCK_LOOKS; i++) {
         const uint64_t before = hed_now_ns();
 
@@ -199,8 +199,8 @@ hed_inject_watch(void)
     if (!hed_cupti.cuptiActivityRegisterCallbacks || !hed_cupti.cuptiActivityEnable ||
         !hed_cupti.cuptiActivityGetNextRecord || !hed_cupti.cuptiActivityFlushAll)
         return HED_CUPTI_NOT_SUPPORTED;
-    set_clock();
-    err = hed_cupti.cuptiActivityRegisterCallbacks(requested, completed);
+    align_clocks();
+    err = hed_cupti.cuptiActivityRegisterCallbacks(give_buffer_to_cupti, take_buffer_from_cupti);
     for (size_t i = 0; !err && i < sizeof kinds / sizeof *kinds; i++)
         err = hed_cupti.cuptiActivityEnable(kinds[i]);
     if (!err && hed_cupti.cuptiActivityFlushPeriod)

@@ -1,5 +1,5 @@
-/* The two halves of every call that is looked at. ENTER and EXIT come in the program's thread; what
- * the first leaves for the second is in a frame of that thread. */
+/* Before and after every call that we want to see. ENTER and EXIT come in the program's thread.
+ * ENTER leaves what EXIT needs in a frame of that thread. */
 #include <string.h>
 
 #include "core/session.h"
@@ -10,20 +10,20 @@
 #include "trace/call.h"
 #include "trace/write.h"
 
-#define FRAMES 4 /* calls inside of calls; of deeper ones the outermost is given up */
+#define FRAMES 4 /* calls inside calls; of deeper ones the outermost is given up */
 
-/* What becomes of a call that is recorded. */
+/* What happens to a call in record mode. */
 enum fate {
-    FATE_NONE,  /* nobody was asked */
-    FATE_MADE,  /* hed_recorder_after is due */
-    FATE_TRIED, /* the same, but it was voided, to see whether that works, and must be made yet */
+    FATE_NONE,  /* the recorder was not asked */
+    FATE_MADE,  /* hed_recorder_after() must follow */
+    FATE_TRIED, /* the same, but it was voided to see whether that works, and has yet to be made */
     FATE_TAKEN, /* it is made later: this one was voided */
     FATE_ERROR, /* the program gets the error of earlier work */
 };
 
 struct frame {
     uint32_t correlation;
-    uintptr_t stack; /* of the callback at ENTER: a call inside of this one is at a lower address */
+    uintptr_t stack; /* of the callback at ENTER: a call inside this one is at a lower address */
     enum hed_cuda_call id;
     enum fate fate;
     bool gated;
@@ -32,23 +32,23 @@ struct frame {
     CUresult answer;
     uint64_t start;
     void *params;             /* the driver's */
-    struct hed_gate *hurried; /* the thread counts there as waiting for the GPU; NULL */
+    struct hed_gate *hurried; /* where the thread counts as waiting for the GPU; NULL */
     struct hed_record_call recorded;
     struct hed_inject_void empty;
     struct hed_trace_early early;
     _Alignas(16) unsigned char memo[HED_LAYER_MEMO];  /* of the layer sched */
-    _Alignas(16) unsigned char args[HED_INJECT_ARGS]; /* a copy, as heddle's layers want them */
+    _Alignas(16) unsigned char args[HED_INJECT_ARGS]; /* a copy in the form of heddle's layers */
 };
 
 static __thread struct {
-    bool inside;      /* a callback of ours is under way: what it calls is not looked at */
+    bool inside;      /* a callback of ours is running: the calls that it makes are ignored */
     uintptr_t stack;  /* that callback's */
-    uint32_t instead; /* that makes this call of the program's; 0: none */
+    uint32_t instead; /* the program's call that our call makes; 0 for none */
     unsigned depth;
     struct frame frames[FRAMES];
 } mine;
 
-/* CUPTI's words, then the word that says which variant it is. */
+/* Copies CUPTI's words, and then the word that says which variant it is. */
 static void
 copy_args(struct frame *f, const struct hed_inject_call *call)
 {
@@ -75,9 +75,9 @@ gate_after(struct frame *f, CUresult made)
     hed_inject.sched->type->after(hed_inject.sched, f->id, f->args, f->memo, made);
 }
 
-/* What is held goes first, and the call is not held with the next ones. */
+/* Issues what is held first; the thread then counts as waiting, so that nothing new is held. */
 static void
-drain(struct frame *f)
+drain_held_work(struct frame *f)
 {
     hed_recorder_drain_all(hed_inject.record);
     f->hurried = hed_gate_current(hed_inject.sched->state);
@@ -90,11 +90,11 @@ ask_record(struct frame *f)
 {
     CUresult result = CUDA_SUCCESS;
 
-    /* Calls without parameters have none; a launch that has none could not be voided. */
+    /* Calls without parameters have none; a launch without any could not be voided. */
     if (!f->params && hed_inject_voids(f->id))
         return;
     if (hed_inject_voids(f->id) && hed_inject_proof(f->id) == HED_INJECT_FAILS) {
-        drain(f);
+        drain_held_work(f);
         return;
     }
     hed_recorder_set_tag(f->traced ? f->correlation : 0);
@@ -114,16 +114,17 @@ ask_record(struct frame *f)
         break;
     }
     f->answer = result;
-    /* Only launches can be kept from running; others happen, and the program gets the error. */
+    /* Only launches can be kept from running. Other calls happen, and the program gets the
+     * error. */
     f->voided = hed_inject_voids(f->id);
     if (f->voided)
         hed_inject_void(&f->empty, f->id, f->params);
 }
 
-/* A call that never returns: the program has jumped out of it (longjmp, an exception). What it
- * counts in must not stay; what it was given is gone. */
+/* A call that never returns: the program has jumped out of it (longjmp, an exception). It must not
+ * stay counted anywhere; its arguments are gone. */
 static void
-abandon(struct frame *f)
+abandon_frame(struct frame *f)
 {
     if (f->gated)
         gate_after(f, CUDA_ERROR_UNKNOWN);
@@ -134,15 +135,15 @@ abandon(struct frame *f)
                                  CUDA_ERROR_UNKNOWN);
 }
 
-/* A frame for a call. Those that are not above it on the stack are left over; where that cannot be
- * told, as with several stacks, the oldest is, when there are too many. */
+/* A frame for a call. Frames that are not above it on the stack are left over. If that cannot be
+ * told, as with several stacks, the oldest is dropped when there are too many. */
 static struct frame *
 new_frame(void)
 {
     while (mine.depth && mine.frames[mine.depth - 1].stack <= mine.stack)
-        abandon(&mine.frames[--mine.depth]);
+        abandon_frame(&mine.frames[--mine.depth]);
     if (mine.depth == FRAMES) {
-        abandon(&mine.frames[0]);
+        abandon_frame(&mine.frames[0]);
         memmove(&mine.frames[0], &mine.frames[1], (FRAMES - 1) * sizeof mine.frames[0]);
         mine.depth--;
     }
@@ -150,7 +151,7 @@ new_frame(void)
 }
 
 static void
-enter(const struct hed_cupti_call *c, const struct hed_inject_call *call)
+enter_call(const struct hed_cupti_call *c, const struct hed_inject_call *call)
 {
     struct frame *f = new_frame();
 
@@ -167,7 +168,7 @@ enter(const struct hed_cupti_call *c, const struct hed_inject_call *call)
         hed_trace_early_cuda(&f->early, f->id, f->args);
     f->start = f->traced ? hed_trace_ticks(hed_inject.writer) : 0;
     if (call->wants & HED_INJECT_DRAIN)
-        drain(f);
+        drain_held_work(f);
     else if (call->wants & HED_INJECT_RECORD)
         ask_record(f);
     f->gated = (call->wants & HED_INJECT_GATE) && !f->voided;
@@ -175,11 +176,11 @@ enter(const struct hed_cupti_call *c, const struct hed_inject_call *call)
         gate_before(f);
 }
 
-/* Makes the call that was voided for a trial. If it was made nevertheless, arguments are not taken
- * again after ENTER, and nothing can be held: the engine must not learn of it, so that it never
- * takes the like. */
+/* Makes the call that was voided for a trial. If the driver ran it nevertheless, it does not read
+ * its arguments again after ENTER, and nothing can be held. Then the recorder must not learn of the
+ * call, so that it never takes one like it. */
 static CUresult
-make(struct frame *f, CUresult made)
+make_voided_call(struct frame *f, CUresult made)
 {
     if (made == CUDA_SUCCESS) {
         f->recorded.tried = false;
@@ -196,16 +197,17 @@ make(struct frame *f, CUresult made)
     return made;
 }
 
-/* What the program is told. The driver's own word counts where it is about something else than the
- * empty grid: an error that sticks, code that cannot be loaded. */
+/* The program's answer. The driver's own answer counts if it is about something else than the empty
+ * grid: a sticky error, code that cannot be loaded. */
 static CUresult
-answer(struct frame *f, CUresult made)
+answer_program(struct frame *f, CUresult made)
 {
     switch (f->fate) {
     case FATE_MADE:
         return hed_recorder_after(hed_inject.record, f->id, f->args, &f->recorded, made);
     case FATE_TRIED:
-        return hed_recorder_after(hed_inject.record, f->id, f->args, &f->recorded, make(f, made));
+        return hed_recorder_after(hed_inject.record, f->id, f->args, &f->recorded,
+                                  make_voided_call(f, made));
     case FATE_TAKEN:
         return made == CUDA_SUCCESS || hed_inject_is_refusal(made) ? f->answer : made;
     case FATE_ERROR:
@@ -216,7 +218,7 @@ answer(struct frame *f, CUresult made)
 }
 
 static void
-leave(const struct hed_cupti_call *c, struct frame *f)
+leave_call(const struct hed_cupti_call *c, struct frame *f)
 {
     const CUresult made = *(const CUresult *)c->returns;
 
@@ -227,7 +229,7 @@ leave(const struct hed_cupti_call *c, struct frame *f)
     if (f->hurried)
         hed_gate_sync_end(f->hurried);
 
-    const CUresult result = answer(f, made);
+    const CUresult result = answer_program(f, made);
 
     if (result != made)
         *(CUresult *)c->returns = result;
@@ -260,15 +262,15 @@ find_frame(uint32_t correlation)
     if (i == 0)
         return NULL;
     while (mine.depth > i)
-        abandon(&mine.frames[--mine.depth]);
+        abandon_frame(&mine.frames[--mine.depth]);
     mine.depth--;
     return &mine.frames[i - 1];
 }
 
-/* Is this callback caused by a call of ours? One that is not deeper on the stack than the one that
- * makes calls is not: the program has jumped out of that one. */
+/* Is this callback caused by a call of ours? Not if it is no deeper on the stack than the callback
+ * that makes calls: then the program has jumped out of that one. */
 static bool
-is_ours(uintptr_t stack)
+is_our_own_call(uintptr_t stack)
 {
     return hed_recorder_inside() || (mine.inside && stack < mine.stack);
 }
@@ -283,13 +285,13 @@ hed_inject_callback(void *user, int domain, uint32_t id, const void *data)
 
     const struct hed_inject_call *call = &hed_inject.calls[id];
 
-    /* Relaxed: it is set where there is one thread. */
+    /* Relaxed: it is set while there is only one thread. */
     if (!call->wants || atomic_load_explicit(&hed_inject.off, memory_order_relaxed))
         return;
 
     const uintptr_t stack = (uintptr_t)__builtin_frame_address(0);
 
-    if (is_ours(stack)) {
+    if (is_our_own_call(stack)) {
         const uint64_t tag = hed_recorder_tag() ? hed_recorder_tag() : mine.instead;
 
         if (tag && c->site == HED_CUPTI_ENTER)
@@ -299,14 +301,14 @@ hed_inject_callback(void *user, int domain, uint32_t id, const void *data)
     mine.inside = true;
     mine.stack = stack;
     if (c->site == HED_CUPTI_ENTER) {
-        enter(c, call);
+        enter_call(c, call);
     } else if (c->site == HED_CUPTI_EXIT) {
         struct frame *f = find_frame(c->correlation);
 
         if (f && c->returns)
-            leave(c, f);
+            leave_call(c, f);
         else if (f)
-            abandon(f);
+            abandon_frame(f);
     }
     mine.inside = false;
 }

@@ -1,5 +1,5 @@
-/* Which call a callback id is, and what is wanted of it. CUPTI gives the names; nothing is known
- * beforehand, so a newer CUPTI's ids are as good as those of today. */
+/* Which call a callback id stands for, and what we want of it. CUPTI gives the names. Nothing is
+ * known beforehand, so the ids of a newer CUPTI work as well. */
 #include <string.h>
 
 #include "base/log.h"
@@ -26,7 +26,7 @@ cut_suffix(char *name)
 }
 
 static struct hed_inject_call
-find(const char *name)
+find_injected_call(const char *name)
 {
     struct hed_inject_call c = {0};
     char plain[128];
@@ -47,7 +47,7 @@ find(const char *name)
 }
 
 /* A launch that cannot be kept from running must not be taken: it waits for those that were. So
- * does a call that nobody knows. */
+ * does a call that heddle does not know. */
 static uint8_t
 wants_record(const struct hed_inject *i, const struct hed_inject_call *c)
 {
@@ -61,7 +61,7 @@ wants_record(const struct hed_inject *i, const struct hed_inject_call *c)
 }
 
 static uint8_t
-wants(const struct hed_inject *i, const struct hed_inject_call *c)
+wants_of_call(const struct hed_inject *i, const struct hed_inject_call *c)
 {
     uint8_t w = i->record ? wants_record(i, c) : 0;
 
@@ -83,9 +83,9 @@ hed_inject_list(struct hed_inject *i)
         if (hed_cupti.cuptiGetCallbackName(HED_CUPTI_DRIVER_API, id, &name) != 0 || !name)
             break;
 
-        struct hed_inject_call c = find(name);
+        struct hed_inject_call c = find_injected_call(name);
 
-        c.wants = wants(i, &c);
+        c.wants = wants_of_call(i, &c);
         i->calls[id] = c;
         count += c.wants != 0;
         if (!c.id)

@@ -15,9 +15,9 @@ struct hed_cupti hed_cupti;
 static const char *const sonames[] = {HED_CUPTI_SONAMES};
 static const char *const folders[] = {HED_CUPTI_FOLDERS};
 
-/* The functions of one library. False: one that must be there is not. */
+/* Finds the functions of a library. False if one is missing that is needed. */
 static bool
-fill_in(void *library, const char **missing)
+find_functions(void *library, const char **missing)
 {
     struct hed_cupti table = {0};
 
@@ -47,7 +47,7 @@ open_any(void)
     void *library = NULL;
     char path[256];
 
-    /* Two of them in one process get in each other's way: torch's profiler brings one, too. */
+    /* Two copies in one process disturb each other, and torch's profiler brings one, too. */
     for (size_t i = 0; !library && i < count; i++)
         library = dlopen(sonames[i], RTLD_NOW | RTLD_NOLOAD);
     for (size_t i = 0; !library && i < count; i++)
@@ -77,7 +77,7 @@ hed_cupti_open(const char *given, struct hed_why *why)
                          "it with the setting 'cupti'");
         return HED_ENOTFOUND;
     }
-    if (!fill_in(library, &missing)) {
+    if (!find_functions(library, &missing)) {
         hed_why_set(why, "libcupti has no %s", missing);
         (void)dlclose(library);
         return HED_EVERSION;

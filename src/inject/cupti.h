@@ -1,6 +1,7 @@
-/* The part of CUPTI that heddle uses, declared by us: heddle builds without a CUDA toolkit, and the
- * library is opened when the driver has loaded us. What is here has been so since CUDA 10; fields
- * that came later stand behind those. tests/e2e/inject/layout.c holds it against NVIDIA's headers.
+/* The part of CUPTI that heddle uses, in our own declarations: heddle builds without a CUDA
+ * toolkit, and the library is opened after the driver has loaded us. These declarations have been
+ * valid since CUDA 10; later fields come after them. tests/e2e/inject/layout.c compares them with
+ * NVIDIA's headers.
  */
 #pragma once
 
@@ -13,24 +14,24 @@ struct hed_why;
 #define HED_CUPTI_ENTER 0      /* site */
 #define HED_CUPTI_EXIT 1
 #define HED_CUPTI_FLUSH_FORCED 1
-#define HED_CUPTI_CALLS_MAX 4096 /* callback ids that are asked for; CUDA 13 has 807 */
+#define HED_CUPTI_CALLS_MAX 4096 /* callback ids that are tried; CUDA 13 has 807 */
 
-/* Results that are looked at. */
+/* Results that we look at. */
 #define HED_CUPTI_FULL 12 /* MAX_LIMIT_REACHED: no more records; no more subscribers */
 #define HED_CUPTI_NOT_SUPPORTED 27
 #define HED_CUPTI_OTHER_PROFILER 39 /* MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED */
 
-/* What a callback is told of a call. */
+/* What a callback learns of a call. */
 struct hed_cupti_call {
     int site;
     const char *function;
     void *params;  /* the arguments in order; the driver uses these very words afterwards */
-    void *returns; /* CUresult, at the exit; what is written there is what the program gets */
+    void *returns; /* CUresult, at EXIT; the program gets what is written there */
     const char *symbol;
     void *context;
     uint32_t context_id;
     uint64_t *shared;
-    uint32_t correlation; /* of this call, and of what it puts on the GPU */
+    uint32_t correlation; /* of this call and of the work that it gives the GPU */
 };
 
 enum hed_cupti_kind {
@@ -46,7 +47,7 @@ struct hed_cupti_kernel {
     uint8_t cache, shared_config;
     uint16_t registers;
     uint32_t partition_wanted, partition;
-    uint64_t start, end, completed; /* ns; 0: not known */
+    uint64_t start, end, completed; /* ns; 0 if not known */
     uint32_t device, context, stream;
     int32_t grid[3], block[3];
     int32_t static_shared, dynamic_shared;
@@ -85,7 +86,7 @@ typedef void (*hed_cupti_requested)(uint8_t **buffer, size_t *size, size_t *reco
 typedef void (*hed_cupti_completed)(void *context, uint32_t stream, uint8_t *buffer, size_t size,
                                     size_t used);
 
-/* X(name, arguments): functions that must be there. All return a CUptiResult, 0 for success. */
+/* X(name, arguments): functions that are needed. All return a CUptiResult, 0 for success. */
 #define HED_CUPTI_NEEDED(X)                                         \
     X(cuptiSubscribe, (void **, hed_cupti_callback, void *))        \
     X(cuptiUnsubscribe, (void *))                                   \
@@ -94,7 +95,7 @@ typedef void (*hed_cupti_completed)(void *context, uint32_t stream, uint8_t *buf
     X(cuptiGetResultString, (int, const char **))                   \
     X(cuptiGetVersion, (uint32_t *))
 
-/* Functions that are wanted for a trace; of the last two, an older CUPTI has none. */
+/* Functions for a trace; an older CUPTI lacks the last two. */
 #define HED_CUPTI_WANTED(X)                                                       \
     X(cuptiActivityRegisterCallbacks, (hed_cupti_requested, hed_cupti_completed)) \
     X(cuptiActivityEnable, (int kind))                                            \
@@ -108,16 +109,16 @@ typedef void (*hed_cupti_completed)(void *context, uint32_t stream, uint8_t *buf
 struct hed_cupti {
 #define HED_CUPTI_ENTRY(name, arguments) int(*name) arguments;
     HED_CUPTI_NEEDED(HED_CUPTI_ENTRY)
-    HED_CUPTI_WANTED(HED_CUPTI_ENTRY) /* NULL: not there */
+    HED_CUPTI_WANTED(HED_CUPTI_ENTRY) /* NULL if missing */
 #undef HED_CUPTI_ENTRY
 };
 
-/* Set by hed_cupti_open, constant afterwards. */
+/* Set by hed_cupti_open(), constant afterwards. */
 extern struct hed_cupti hed_cupti;
 
-/* Opens libcupti: `given` (a full path) if it is not "", else one that the process has already,
- * else by the loader's ways, else in the toolkit's usual folders. */
+/* Opens libcupti: `given` (a full path) if it is not "", else one that the process has loaded, else
+ * one on the loader's search path, else one in the toolkit's usual folders. */
 int hed_cupti_open(const char *given, struct hed_why *why);
 
-/* What a result means, for people. */
+/* The meaning of a result, for messages. */
 const char *hed_cupti_text(int result);

@@ -1,5 +1,5 @@
-/* InitializeInjection, which the driver calls inside of the program's cuInit: settings, CUPTI, the
- * chain, in the order in which each can still be given up without a trace of us. */
+/* InitializeInjection, which the driver calls inside the program's cuInit: settings, CUPTI, the
+ * chain, in an order in which each step can still be given up without leaving a trace. */
 #include "inject/inject.h"
 
 #include <dlfcn.h>
@@ -22,7 +22,7 @@ struct hed_inject hed_inject;
 /* Called by the driver; 1 is success. */
 HED_EXPORT int InitializeInjection(void);
 
-/* The settings, cut to what can be done from here. */
+/* Loads the settings and drops what is not possible from here. */
 static int
 load_settings(struct hed_config *c, struct hed_why *why)
 {
@@ -43,14 +43,14 @@ load_settings(struct hed_config *c, struct hed_why *why)
     c->mem = 0;
     c->mem_group[0] = c->fault[0] = '\0';
     (void)hed_str_copy(c->gpu, sizeof c->gpu, "gpu");
-    /* Never the layer `record`: calls do not come through the chain, so its engine is driven from
+    /* Never the layer `record`: calls do not come through the chain, so the recorder is driven from
      * here. */
     (void)snprintf(c->layers, sizeof c->layers, "%s%s%s", *c->trace ? "trace" : "",
                    *c->trace && *c->sched ? "," : "", *c->sched ? "sched" : "");
     return 0;
 }
 
-/* The driver that has loaded us. Another copy, found elsewhere, would be another driver. */
+/* Finds the driver that has loaded us. Another copy of the file would be another driver. */
 static void
 find_driver(struct hed_config *c)
 {
@@ -64,7 +64,7 @@ find_driver(struct hed_config *c)
     (void)dlclose(library);
 }
 
-/* The layers that the chain has. False: it could not be built, and the log says why. */
+/* Finds the layers of the chain. False if it could not be built; the log says why. */
 static bool
 find_layers(struct hed_inject *i, struct hed_layer *top)
 {
@@ -94,17 +94,17 @@ start_record(struct hed_inject *i, const struct hed_config *c, struct hed_why *w
 }
 
 static void
-forked(void)
+injection_forked(void)
 {
-    /* Relaxed: there is one thread. */
+    /* Relaxed: there is only one thread. */
     atomic_store_explicit(&hed_inject.off, true, memory_order_relaxed);
     if (hed_inject.record)
         hed_recorder_forked(hed_inject.record);
 }
 
-/* The process ends; the chain's layers are told later, when the library goes. */
+/* The process ends. The chain's layers are told later, when the library is unloaded. */
 static void
-ended(void)
+injection_ended(void)
 {
     if (atomic_load_explicit(&hed_inject.off, memory_order_relaxed))
         return;
@@ -113,9 +113,9 @@ ended(void)
     hed_inject_flush();
 }
 
-/* Enables what is wanted. */
+/* Enables the callbacks that are wanted. */
 static void
-enable(const struct hed_inject *i, void *subscriber)
+enable_callbacks(const struct hed_inject *i, void *subscriber)
 {
     unsigned failed = 0;
     int last = 0;
@@ -133,9 +133,9 @@ enable(const struct hed_inject *i, void *subscriber)
         hed_warn(INJECT, "%u calls are not seen: %s", failed, hed_cupti_text(last));
 }
 
-/* The chain, and what is to be seen. */
+/* Builds the chain, and the list of calls to see. */
 static int
-build(const struct hed_config *c, struct hed_why *why)
+build_injected_chain(const struct hed_config *c, struct hed_why *why)
 {
     hed_session_settings(c);
     if (!find_layers(&hed_inject, hed_session_start())) {
@@ -155,7 +155,7 @@ build(const struct hed_config *c, struct hed_why *why)
 }
 
 static int
-start(const struct hed_config *c, struct hed_why *why)
+start_injection(const struct hed_config *c, struct hed_why *why)
 {
     void *subscriber = NULL;
     int err = hed_cupti_open(c->cupti, why);
@@ -169,7 +169,7 @@ start(const struct hed_config *c, struct hed_why *why)
         hed_why_set(why, "CUPTI refuses: %s", hed_cupti_text(refused));
         return HED_ESTATE;
     }
-    err = build(c, why);
+    err = build_injected_chain(c, why);
     if (err) {
         (void)hed_cupti.cuptiUnsubscribe(subscriber);
         return err;
@@ -179,16 +179,16 @@ start(const struct hed_config *c, struct hed_why *why)
 
     if (blind)
         hed_warn(INJECT, "the trace will have no kernels and copies: %s", hed_cupti_text(blind));
-    (void)pthread_atfork(NULL, NULL, forked);
-    (void)atexit(ended);
-    enable(&hed_inject, subscriber);
+    (void)pthread_atfork(NULL, NULL, injection_forked);
+    (void)atexit(injection_ended);
+    enable_callbacks(&hed_inject, subscriber);
     return 0;
 }
 
 int
 InitializeInjection(void)
 {
-    static struct hed_config config; /* large, and the chain may look at it again */
+    static struct hed_config config; /* large, and the chain may read it again */
     static atomic_flag started = ATOMIC_FLAG_INIT;
     struct hed_why why = {""};
 
@@ -201,7 +201,7 @@ InitializeInjection(void)
         return 1;
     if (!err) {
         find_driver(&config);
-        err = start(&config, &why);
+        err = start_injection(&config, &why);
     }
     if (err)
         hed_error(INJECT, "the program runs without heddle: %s", why.text);

@@ -7,7 +7,7 @@
 
 static _Atomic enum hed_inject_proof proofs[HED_CUDA_CALLS];
 
-/* Launches that the recording queue may hold, of kernels: a graph has no grid. */
+/* Launches of kernels that the recording queue may hold. A graph has no grid. */
 bool
 hed_inject_voids(enum hed_cuda_call id)
 {
@@ -20,7 +20,7 @@ hed_inject_voids(enum hed_cuda_call id)
 enum hed_inject_proof
 hed_inject_proof(enum hed_cuda_call id)
 {
-    /* Relaxed: what is taken on the strength of it was known as good after it. */
+    /* Relaxed: a launch that is taken because of it was known to be good after it. */
     return hed_inject_voids(id) ? atomic_load_explicit(&proofs[id], memory_order_relaxed)
                                 : HED_INJECT_FAILS;
 }
@@ -42,9 +42,10 @@ hed_inject_is_refusal(CUresult result)
            result == CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
 }
 
-/* Where its grid's width is; NULL: it is in cuLaunchKernelEx's config, which is the program's. */
+/* Finds the width of the grid. NULL if it is in the config of cuLaunchKernelEx, which is the
+ * program's. */
 static unsigned *
-width(enum hed_cuda_call id, void *params)
+grid_width(enum hed_cuda_call id, void *params)
 {
     if (id == HED_cuLaunchKernel)
         return &((struct hed_cuLaunchKernel *)params)->gridDimX;
@@ -56,7 +57,7 @@ width(enum hed_cuda_call id, void *params)
 void
 hed_inject_void(struct hed_inject_void *v, enum hed_cuda_call id, void *params)
 {
-    unsigned *grid = width(id, params);
+    unsigned *grid = grid_width(id, params);
     struct hed_cuLaunchKernelEx *x = params;
 
     if (grid) {
@@ -73,7 +74,7 @@ hed_inject_void(struct hed_inject_void *v, enum hed_cuda_call id, void *params)
 void
 hed_inject_put_back(const struct hed_inject_void *v, enum hed_cuda_call id, void *params)
 {
-    unsigned *grid = width(id, params);
+    unsigned *grid = grid_width(id, params);
 
     if (grid)
         *grid = v->grid;
