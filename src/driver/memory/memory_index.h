@@ -1,9 +1,9 @@
-/* Inside of memory.c and its neighbours: the trees of allocations, and what a driver's memory is.
+/* For memory.c and its neighbours only: the trees of allocations, and the memory of a driver.
  *
- * Three trees by first address: allocations; reserved ranges, which mappings lie in; descriptors of
- * texture and surface objects, which no address of the program finds.
+ * There are three trees, ordered by first address: allocations; reserved ranges, in which mappings
+ * lie; and descriptors of texture and surface objects, which cannot be found by address.
  *
- * Functions that end in _locked need driver->memory_lock; what they return is good while it is
+ * Functions that end in _locked need driver->memory_lock; what they return is valid while it is
  * held.
  */
 #pragma once
@@ -25,15 +25,16 @@ struct hed_memory_node;
 
 struct hed_memory {
     struct hed_memory_node *root[HED_TREE_COUNT];
-    uint64_t random;         /* state of the priorities' generator */
+    uint64_t random;         /* state of the generator of priorities */
     uint64_t ids;            /* the last BUFFER_ID given out */
-    _Atomic uint32_t mapped; /* allocations that hed_memory_is_mapped */
+    _Atomic uint32_t mapped; /* number of allocations for which hed_memory_is_mapped() */
     struct hed_blocks host;
     struct hed_blocks plain[HED_PROFILE_DEVICES_MAX];
     struct hed_blocks managed[HED_PROFILE_DEVICES_MAX];
     struct hed_waiting_free *waiting, **waiting_last; /* oldest first: pool.c */
-    struct hed_pool *host_pool,
-        *host_current; /* of the host: default and current; current is guarded */
+    _Atomic uint32_t waiting_count;                   /* their number; read without the lock */
+    struct hed_pool *host_pool;                       /* the host's default pool */
+    struct hed_pool *host_current;                    /* its current pool; guarded */
 };
 
 static inline bool
@@ -51,64 +52,67 @@ hed_memory_tree_of(enum hed_memory_kind kind)
     return kind == HED_MEMORY_DESCRIPTOR ? HED_TREE_DESCRIPTORS : HED_TREE_ALLOCATIONS;
 }
 
-/* The one with the greatest first address that is not above, the least that is not below. */
+/* The allocation with the greatest first address at or below; with the least at or above. */
 struct hed_allocation *hed_memory_floor_locked(struct hed_memory *m, enum hed_memory_tree t,
                                                uint64_t address);
 struct hed_allocation *hed_memory_ceiling_locked(struct hed_memory *m, enum hed_memory_tree t,
                                                  uint64_t address);
 
-/* The one that an address is in. */
+/* The allocation that contains an address. */
 struct hed_allocation *hed_memory_in_locked(struct hed_memory *m, enum hed_memory_tree t,
                                             uint64_t address);
 
-/* The first that [at, at + size) touches. */
+/* The first allocation that overlaps [at, at + size). */
 struct hed_allocation *hed_memory_first_locked(struct hed_memory *m, enum hed_memory_tree t,
                                                uint64_t at, uint64_t size);
 
-/* A node is made before the lock is taken, and freed after. */
+/* A node is made before the lock is taken, and freed after it is released. */
 struct hed_memory_node *hed_memory_node_create(const struct hed_allocation *a);
 void hed_memory_node_free(struct hed_memory_node *n);
-struct hed_allocation *hed_memory_node_allocation(struct hed_memory_node *n); /* before insert */
+struct hed_allocation *hed_memory_node_allocation(struct hed_memory_node *n); /* call it before
+                                                                               * insert */
 struct hed_allocation *hed_memory_insert_locked(struct hed_memory *m, struct hed_memory_node *n);
 struct hed_memory_node *hed_memory_remove_locked(struct hed_memory *m,
                                                  const struct hed_allocation *a);
 
-/* Puts an allocation into the index; its id is given here. OUT_OF_MEMORY. Takes the lock. */
+/* Puts an allocation into the index and gives it its id. OUT_OF_MEMORY. Takes the lock. */
 CUresult hed_memory_add(struct hed_driver *d, const struct hed_allocation *a);
 
-/* Takes the allocation out that begins at an address and is of the kind; false: there is none.
- * Takes the lock. */
+/* Takes the allocation that begins at an address out of the index; false if there is none of that
+ * kind. Takes the lock. */
 bool hed_memory_remove(struct hed_driver *d, enum hed_memory_kind kind, uint64_t at,
                        struct hed_allocation *out);
 
-/* Gives back what was behind an allocation that is in the index no more. The lock is not held. */
+/* Gives back the memory of an allocation that has left the index. The lock is not held. */
 void hed_memory_release(struct hed_driver *d, const struct hed_allocation *a);
 
-/* As hed_memory_covers, for reading or writing; *first (may be NULL) takes a copy of the allocation
- * that the first byte is in, where there is one. */
+/* Like hed_memory_covers(), for reading or writing. *first (may be NULL) takes a copy of the
+ * allocation that contains the first byte, if there is one. */
 bool hed_memory_usable(struct hed_driver *d, uint64_t at, uint64_t size, bool write, bool *known,
                        struct hed_allocation *first);
 
-/* Of the context: what identifies it in an allocation. */
+/* Sets the fields that identify an allocation's context. */
 void hed_memory_mark(struct hed_allocation *a, struct hed_context *c);
 
-/* hed_memory_release's other half, each in its own file. */
+/* The parts of hed_memory_release() that are in other files. */
 void hed_pool_release(const struct hed_allocation *a);                        /* pool.c */
 void hed_array_release(struct hed_driver *d, const struct hed_allocation *a); /* array.c */
 
 void hed_virtual_release(const struct hed_allocation *a); /* virtual.c */
 
-/* Memory is short: what the device's pools keep without using it goes. pool.c */
+/* Memory is short: frees what the device's pools keep without using it. pool.c */
 void hed_pool_trim_device(struct hed_device *dev);
 
-/* pool.c. Does the waiting frees that streams have come to; forgets those of a dead context. */
+/* settle does the waiting frees whose point has been reached; context_gone does those of a context
+ * that is being destroyed. pool.c */
 void hed_pool_settle(struct hed_driver *d);
 void hed_pool_context_gone(struct hed_context *c);
 
 /* Spare bytes of the device's default and current pools. pool.c */
 uint64_t hed_pool_spare_locked(const struct hed_device *dev);
 
-/* Memory is short: pools' and spare blocks of a device go; NULL: the host's. memory.c */
+/* Memory is short: frees the spare blocks and the unused blocks of pools, of a device or, if dev is
+ * NULL, of the host. memory.c */
 void hed_memory_trim(struct hed_driver *d, struct hed_device *dev);
 
 /* The handle of a pool; 0 for NULL. pool.c */

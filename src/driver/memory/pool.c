@@ -1,4 +1,4 @@
-/* The memory of pools: see driver/memory/pool.h. The calls are in pool_calls.c. */
+/* The memory of pools. See driver/memory/pool.h; the calls are in pool_calls.c. */
 #include "driver/memory/pool.h"
 
 #include <stdlib.h>
@@ -8,9 +8,13 @@
 #include "driver/stream/stream.h"
 #include "driver/stream/work.h"
 
-#define LOOKS_MOST 8            /* waiting frees that were not reached when looked at */
-#define PENDING_LOOKS 64        /* frees on their way that are looked at for one to take over */
-#define WASTE_SMALL (64u << 10) /* bytes; larger pieces are taken over only if half is used */
+#define LOOKS_MOST \
+    8                    /* waiting frees not reached yet at which one look at the list
+                                 * stops */
+#define PENDING_LOOKS 64 /* queued frees that are searched for memory to take over */
+#define WASTE_SMALL \
+    (64u << 10) /* bytes; a larger piece is taken over only if at least half of
+                                 * it is used */
 
 struct hed_pool *
 hed_pool_find(struct hed_driver *d, CUmemoryPool handle)
@@ -22,7 +26,7 @@ hed_pool_find(struct hed_driver *d, CUmemoryPool handle)
 void
 hed_pool_ref(struct hed_pool *p)
 {
-    /* Relaxed: whoever refs has a reference, or the lock under which one is dropped. */
+    /* Relaxed: the caller has a reference, or the lock under which the last one is dropped. */
     if (p)
         atomic_fetch_add_explicit(&p->object.refs, 1, memory_order_relaxed);
 }
@@ -50,7 +54,7 @@ pool_count_locked(struct hed_pool *p, uint64_t more, uint64_t less)
         p->used_high = p->used;
 }
 
-/* Memory that was freed on this stream and fits without much waste. */
+/* Takes over memory that was freed on this stream and fits without much waste. */
 static bool
 take_over_locked(struct hed_pool *p, struct hed_context *c, const struct hed_stream *s,
                  uint64_t size, uint64_t *at, struct hed_pending **unlinked)
@@ -130,7 +134,7 @@ hed_pool_take(struct hed_pool *p, struct hed_context *c, struct hed_stream *s, u
         hed_memory_trim(p->driver, p->device);
         r = take_new(p, c, size, graph, at);
     }
-    /* What other streams have yet to free may be enough; a capture may not wait for it. */
+    /* Memory that other streams are about to free may be enough. A capture must not wait for it. */
     if (r == CUDA_ERROR_OUT_OF_MEMORY && pending && s && !graph) {
         r = hed_context_synchronize(c);
         hed_pool_settle(p->driver);
@@ -161,7 +165,7 @@ hed_pool_graph_take(struct hed_context *c, struct hed_pool *pool, uint64_t size,
 
 /* ---- giving back ----------------------------------------------------------------------------- */
 
-/* Takes the entry of an address off the list. */
+/* Takes the entry of an address out of the list. */
 static struct hed_pending *
 unlink_locked(struct hed_pool *p, uint64_t at)
 {
@@ -232,12 +236,12 @@ hed_pool_graph_give(struct hed_driver *d, uint64_t at)
 CUresult
 hed_pool_work_alloc(struct hed_work *w)
 {
-    return CUDA_SUCCESS; /* memory has been there since the address was */
+    return CUDA_SUCCESS; /* the memory exists since the call that chose the address */
 }
 
-/* The stream has come to a free of this address. */
+/* The stream has reached a free of this address. */
 static void
-freed(struct hed_driver *d, uint64_t at)
+finish_free(struct hed_driver *d, uint64_t at)
 {
     struct hed_memory_node *n = NULL;
     struct hed_allocation gone;
@@ -247,7 +251,7 @@ freed(struct hed_driver *d, uint64_t at)
     struct hed_allocation *a = hed_memory_in_locked(d->memory, HED_TREE_ALLOCATIONS, at);
 
     if (a && a->at == at && !a->graph) {
-        /* None on its way: this one was captured, and frees memory from outside of its graph. */
+        /* No free is queued: this one was captured, and frees memory from outside its graph. */
         const bool captured = a->frees == 0;
 
         if (!captured)
@@ -267,23 +271,15 @@ freed(struct hed_driver *d, uint64_t at)
 CUresult
 hed_pool_work_free(struct hed_work *w)
 {
-    freed(w->ctx->device->driver, w->memory.at);
+    finish_free(w->ctx->device->driver, w->memory.at);
     return CUDA_SUCCESS;
 }
 
 /* ---- frees that wait for a point ------------------------------------------------------------- */
 
-static void
-append_locked(struct hed_memory *m, struct hed_waiting_free *f)
-{
-    f->next = NULL;
-    *m->waiting_last = f;
-    m->waiting_last = &f->next;
-}
-
 /* Takes the whole list. */
 static struct hed_waiting_free *
-detach_locked(struct hed_memory *m)
+detach_waiting_locked(struct hed_memory *m)
 {
     struct hed_waiting_free *all = m->waiting;
 
@@ -292,9 +288,10 @@ detach_locked(struct hed_memory *m)
     return all;
 }
 
-/* Puts a list back, before what was added meanwhile. */
+/* Puts a list back, before the frees that were added meanwhile. */
 static void
-reattach(struct hed_driver *d, struct hed_waiting_free *list, struct hed_waiting_free **last)
+reattach_waiting(struct hed_driver *d, struct hed_waiting_free *list,
+                 struct hed_waiting_free **last)
 {
     struct hed_memory *m = d->memory;
 
@@ -308,63 +305,71 @@ reattach(struct hed_driver *d, struct hed_waiting_free *list, struct hed_waiting
     hed_unlock(&d->memory_lock);
 }
 
-void
-hed_pool_settle(struct hed_driver *d)
+/* Does the waiting frees for which is_due() returns true, oldest first. The others stay. */
+static void
+do_waiting_frees(struct hed_driver *d, bool (*is_due)(const struct hed_waiting_free *f, void *arg),
+                 void *arg)
 {
     struct hed_waiting_free *left = NULL;
     struct hed_waiting_free **last = &left;
-    int unreached = 0;
 
     hed_lock(&d->memory_lock);
 
-    struct hed_waiting_free *f = detach_locked(d->memory);
+    struct hed_waiting_free *f = detach_waiting_locked(d->memory);
 
     hed_unlock(&d->memory_lock);
     while (f) {
         struct hed_waiting_free *next = f->next;
 
-        if (unreached < LOOKS_MOST && hed_point_reached((struct hed_point){f->stream, f->number})) {
-            freed(d, f->at);
+        if (is_due(f, arg)) {
+            finish_free(d, f->at);
             hed_stream_put(f->stream);
             free(f);
+            /* Relaxed: as in hed_pool_settle(). */
+            atomic_fetch_sub_explicit(&d->memory->waiting_count, 1, memory_order_relaxed);
         } else {
-            unreached++;
             *last = f;
             last = &f->next;
             *last = NULL;
         }
         f = next;
     }
-    reattach(d, left, last);
+    reattach_waiting(d, left, last);
+}
+
+/* Looking may cost a message, so it stops after a few frees that have not been reached. */
+static bool
+is_free_reached(const struct hed_waiting_free *f, void *arg)
+{
+    int *unreached = arg;
+
+    if (*unreached < LOOKS_MOST && hed_point_reached((struct hed_point){f->stream, f->number}))
+        return true;
+    (*unreached)++;
+    return false;
+}
+
+void
+hed_pool_settle(struct hed_driver *d)
+{
+    int unreached = 0;
+
+    /* Relaxed: a thread sees its own frees. Those that another thread adds at this moment may just
+     * as well come after this call. */
+    if (atomic_load_explicit(&d->memory->waiting_count, memory_order_relaxed) > 0)
+        do_waiting_frees(d, is_free_reached, &unreached);
+}
+
+static bool
+is_free_of_context(const struct hed_waiting_free *f, void *arg)
+{
+    return f->stream->ctx == arg;
 }
 
 void
 hed_pool_context_gone(struct hed_context *c)
 {
-    struct hed_driver *d = c->device->driver;
-    struct hed_waiting_free *left = NULL;
-    struct hed_waiting_free **last = &left;
-
-    hed_lock(&d->memory_lock);
-
-    struct hed_waiting_free *f = detach_locked(d->memory);
-
-    hed_unlock(&d->memory_lock);
-    while (f) {
-        struct hed_waiting_free *next = f->next;
-
-        if (f->stream->ctx == c) {
-            freed(d, f->at);
-            hed_stream_put(f->stream);
-            free(f);
-        } else {
-            *last = f;
-            last = &f->next;
-            *last = NULL;
-        }
-        f = next;
-    }
-    reattach(d, left, last);
+    do_waiting_frees(c->device->driver, is_free_of_context, c);
 }
 
 bool
@@ -378,14 +383,17 @@ hed_pool_free_behind(struct hed_stream *s, uint64_t at)
     *f = (struct hed_waiting_free){.stream = s, .number = hed_stream_now(s), .at = at};
     hed_object_ref(&s->object);
     hed_lock(&d->memory_lock);
-    append_locked(d->memory, f);
+    *d->memory->waiting_last = f;
+    d->memory->waiting_last = &f->next;
+    /* Relaxed: as in hed_pool_settle(). */
+    atomic_fetch_add_explicit(&d->memory->waiting_count, 1, memory_order_relaxed);
     hed_unlock(&d->memory_lock);
     return true;
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-/* On a stream that captures, the memory becomes the graph's. */
+/* On a capturing stream the memory becomes the graph's. */
 static CUresult
 take_captured(struct hed_pool *p, struct hed_stream *s, uint64_t size, uint64_t *at)
 {
@@ -420,7 +428,7 @@ stream_is_capturing(struct hed_stream *s)
     return atomic_load_explicit(&s->capture, memory_order_relaxed) != NULL;
 }
 
-/* pool NULL: the current one of the stream's device. */
+/* A NULL pool is the current one of the stream's device. */
 static CUresult
 alloc_in_stream_order(struct hed_layer *self, CUdeviceptr *out, size_t size, struct hed_pool *pool,
                       CUstream stream, bool ptds)
@@ -442,7 +450,7 @@ alloc_in_stream_order(struct hed_layer *self, CUdeviceptr *out, size_t size, str
     hed_unlock(&d->memory_lock);
     if (!out)
         r = CUDA_ERROR_INVALID_VALUE;
-    else if (size > 0) /* nothing is fine, and nothing: as NVIDIA's driver does */
+    else if (size > 0) /* allocating 0 bytes succeeds and does nothing, as on NVIDIA's driver */
         r = stream_is_capturing(s) ? take_captured(pool, s, size, &at)
                                    : hed_pool_take(pool, s->ctx, s, size, false, &at);
     if (r == CUDA_SUCCESS)
@@ -469,7 +477,7 @@ hed_soft_cuMemAllocFromPoolAsync(struct hed_layer *self, struct hed_cuMemAllocFr
     return r;
 }
 
-/* The program gives it up now. False: it is not the program's to free. */
+/* The program frees the memory now. False if it is not the program's to free. */
 static bool
 give_up(struct hed_driver *d, uint64_t at, struct hed_stream *s, struct hed_pending *e,
         struct hed_work *w)
@@ -504,7 +512,7 @@ give_up(struct hed_driver *d, uint64_t at, struct hed_stream *s, struct hed_pend
     return ok;
 }
 
-/* The stream would not have it: it is the program's again. */
+/* The stream refused the free, so the program has the memory again. */
 static void
 take_back_free(struct hed_driver *d, uint64_t at)
 {
