@@ -103,7 +103,7 @@ hed_shared_attach(struct hed_driver *d, const struct hed_profile_device *all, si
 /* The state; made from the visible devices if hed_shared_attach() was not called. Two threads may
  * both try to make it. */
 static struct hed_shared_state *
-state(struct hed_driver *d)
+shared_state(struct hed_driver *d)
 {
     struct hed_shared_state *none = NULL;
     struct hed_shared_state *s = __atomic_load_n(&d->shared, __ATOMIC_ACQUIRE);
@@ -177,7 +177,7 @@ hed_shared_memory(struct hed_driver *d, int ordinal, uint64_t used)
 
     if (d->machine->alone)
         return;
-    s = state(d);
+    s = shared_state(d);
     if (!find_visible_device(d, s, ordinal, &i) || !join_shared_file(s) || !s->part.slot)
         return;
     /* A process that took us for dead may have claimed the slot; then it is not ours to write. */
@@ -206,13 +206,13 @@ add_second(struct hed_shared_device *d, uint64_t second, uint64_t us)
 void
 hed_shared_clock(struct hed_driver *d, uint64_t (*now)(void))
 {
-    state(d)->now = now;
+    shared_state(d)->now = now;
 }
 
 void
 hed_shared_busy(struct hed_driver *d, int ordinal, uint64_t ns)
 {
-    struct hed_shared_state *s = state(d);
+    struct hed_shared_state *s = shared_state(d);
     struct hed_shared_file *f;
     size_t i;
 
@@ -242,7 +242,7 @@ hed_shared_busy(struct hed_driver *d, int ordinal, uint64_t ns)
 size_t
 hed_shared_devices(struct hed_driver *d, const struct hed_profile_device **out)
 {
-    const struct hed_shared_state *s = state(d);
+    const struct hed_shared_state *s = shared_state(d);
 
     *out = s ? s->all : NULL;
     return s ? s->count : 0;
@@ -251,7 +251,7 @@ hed_shared_devices(struct hed_driver *d, const struct hed_profile_device **out)
 _Atomic unsigned *
 hed_shared_inits(struct hed_driver *d)
 {
-    struct hed_shared_state *s = state(d);
+    struct hed_shared_state *s = shared_state(d);
 
     return s ? &s->inits : NULL;
 }
@@ -260,7 +260,7 @@ hed_shared_inits(struct hed_driver *d)
 static struct hed_shared_device *
 find_device(struct hed_driver *d, size_t index)
 {
-    struct hed_shared_state *s = state(d);
+    struct hed_shared_state *s = shared_state(d);
     struct hed_shared_file *f = s && index < s->count ? join_shared_file(s) : NULL;
 
     return f && s->part.device[index] ? &f->devices[s->part.device[index] - 1] : NULL;
@@ -273,7 +273,7 @@ typedef void (*use_fn)(void *arg, pid_t pid, uint64_t used);
 static void
 own_use(struct hed_driver *d, size_t index, use_fn fn, void *arg)
 {
-    const struct hed_shared_state *s = state(d);
+    const struct hed_shared_state *s = shared_state(d);
 
     for (int i = 0; i < d->device_count; i++) {
         size_t k;
@@ -298,7 +298,7 @@ each_use(struct hed_driver *d, size_t index, use_fn fn, void *arg)
         return;
     }
 
-    struct hed_shared_state *s = state(d);
+    struct hed_shared_state *s = shared_state(d);
     struct hed_shared_file *f = s && index < s->count ? join_shared_file(s) : NULL;
 
     for (size_t i = 0; f && s->part.device[index] && i < HED_SHARED_SLOTS; i++) {
@@ -356,7 +356,7 @@ hed_shared_load(struct hed_driver *d, size_t index)
     if (!device)
         return 0;
 
-    const uint64_t now = state(d)->now();
+    const uint64_t now = shared_state(d)->now();
     const uint64_t second = now / HED_NS_PER_S;
     const uint64_t window = 1000000 + now % HED_NS_PER_S / 1000;
 

@@ -38,7 +38,7 @@ next_priority(struct hed_space *s)
 
 /* Is a before b? In the tree by size, blocks of equal size are ordered by address. */
 static bool
-before(enum tree t, const struct block *a, const struct block *b)
+is_before(enum tree t, const struct block *a, const struct block *b)
 {
     if (t == BY_SIZE && a->size != b->size)
         return a->size < b->size;
@@ -65,7 +65,7 @@ tree_insert(enum tree t, struct block **link, struct block *b)
         return;
     }
 
-    const int side = before(t, *link, b);
+    const int side = is_before(t, *link, b);
 
     tree_insert(t, &(*link)->kid[t][side], b);
     if ((*link)->kid[t][side]->priority > (*link)->priority)
@@ -76,7 +76,7 @@ static void
 tree_erase(enum tree t, struct block **link, struct block *b)
 {
     while (*link != b)
-        link = &(*link)->kid[t][before(t, *link, b)];
+        link = &(*link)->kid[t][is_before(t, *link, b)];
     while (b->kid[t][0] || b->kid[t][1]) {
         struct block *const *kid = b->kid[t];
         const int up = !kid[0] || (kid[1] && kid[1]->priority > kid[0]->priority);
@@ -149,7 +149,7 @@ block_of(const struct hed_space *s, uint64_t address)
 
 /* Turns [at, at + size) of a free block into a taken block of its own; the rest stays free. */
 static int
-carve(struct hed_space *s, struct block *b, uint64_t at, uint64_t size)
+carve_block(struct hed_space *s, struct block *b, uint64_t at, uint64_t size)
 {
     const uint64_t end = b->at + b->size;
     struct block *left = at > b->at ? new_block(s, b->at, at - b->at, false) : NULL;
@@ -213,7 +213,7 @@ hed_space_take(struct hed_space *s, uint64_t size, uint64_t align, uint64_t *out
         return HED_ELIMIT;
 
     const uint64_t at = b->at + (-b->at & (align - 1));
-    const int err = carve(s, b, at, size);
+    const int err = carve_block(s, b, at, size);
 
     if (!err)
         *out = at;
@@ -229,7 +229,7 @@ hed_space_take_at(struct hed_space *s, uint64_t at, uint64_t size)
         return HED_EINVAL;
     if (!b || b->taken || size > b->at + b->size - at)
         return HED_EEXIST;
-    return carve(s, b, at, size);
+    return carve_block(s, b, at, size);
 }
 
 /* Joins a free block with the one right after it, if that is free too. */

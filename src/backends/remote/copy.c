@@ -252,7 +252,8 @@ send_all(const struct transfer *t)
 
 /* Asks for a piece: nobody waits for its answer yet. */
 static int
-request(const struct transfer *t, const struct hed_copy *p, struct hed_remote_channel **channel)
+request_bytes(const struct transfer *t, const struct hed_copy *p,
+              struct hed_remote_channel **channel)
 {
     struct hed_copy_body *m = begin_transfer(t, HED_MSG_COPY_OUT, p, 0, channel);
 
@@ -302,7 +303,7 @@ receive_all(const struct transfer *t)
             struct hed_copy *p = &asked[(first + count++) % ON_THE_WAY];
 
             *p = piece_at(t, x, y, z);
-            err = request(t, p, &channel);
+            err = request_bytes(t, p, &channel);
             more = next_piece(t, p, &x, &y, &z);
             continue;
         }
@@ -390,7 +391,7 @@ hed_remote_copy_host(void *m, struct hed_stream *s, const struct hed_copy *c, bo
 
 /* Rows from plane to plane. */
 static uint64_t
-plane_rows(const struct hed_copy *c, const struct hed_copy_side *s)
+rows_per_plane(const struct hed_copy *c, const struct hed_copy_side *s)
 {
     return c->box.depth > 1 && s->pitch ? s->slice / s->pitch : c->box.height;
 }
@@ -413,7 +414,7 @@ describe_copy(const struct hed_copy *c)
     } else {
         p.srcDevice = c->from.at;
         p.srcPitch = c->from.pitch;
-        p.srcHeight = plane_rows(c, &c->from);
+        p.srcHeight = rows_per_plane(c, &c->from);
     }
     if (c->to.array) {
         p.dstMemoryType = CU_MEMORYTYPE_ARRAY;
@@ -424,7 +425,7 @@ describe_copy(const struct hed_copy *c)
     } else {
         p.dstDevice = c->to.at;
         p.dstPitch = c->to.pitch;
-        p.dstHeight = plane_rows(c, &c->to);
+        p.dstHeight = rows_per_plane(c, &c->to);
     }
     return p;
 }
@@ -480,7 +481,7 @@ hed_remote_put_fill(struct hed_remote *r, struct hed_stream *s, struct hed_work 
 /* ---- the machine's copy and fill: small things of the driver's own --------------------------- */
 
 static struct hed_stream *
-legacy(struct hed_remote *r)
+legacy_stream(struct hed_remote *r)
 {
     const struct hed_context *c = r->driver ? hed_thread_context(r->driver) : NULL;
 
@@ -491,7 +492,7 @@ void
 hed_remote_memory_copy(void *m, uint64_t to, uint64_t from, size_t size)
 {
     struct hed_remote *r = hed_remote_of(m);
-    struct hed_stream *s = legacy(r);
+    struct hed_stream *s = legacy_stream(r);
     const bool reads = hed_remote_shares(m, from, size);
     const struct hed_copy c = {.from = {.at = from, .pitch = size, .slice = size},
                                .to = {.at = to, .pitch = size, .slice = size},
@@ -509,7 +510,7 @@ void
 hed_remote_memory_fill(void *m, uint64_t to, uint32_t value, unsigned width, size_t count)
 {
     struct hed_remote *r = hed_remote_of(m);
-    struct hed_stream *s = legacy(r);
+    struct hed_stream *s = legacy_stream(r);
     struct hed_work w = {
         .kind = HED_WORK_FILL,
         .fill = {.to = to, .value = value, .size = width, .width = count, .height = 1}};

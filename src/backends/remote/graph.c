@@ -20,7 +20,7 @@ _Static_assert(sizeof(CUlaunchAttribute) == 72, "as wire.h has it");
 
 /* The graph that a node stands for; NULL: it stands for work. */
 static const struct hed_graph_exec *
-inner(const struct hed_exec_node *n)
+inner_graph(const struct hed_exec_node *n)
 {
     if (n->child)
         return n->child;
@@ -150,8 +150,8 @@ can_tell(struct hed_remote *r, const struct hed_graph_exec *g, unsigned depth)
             for (uint32_t k = 0; k < n->condition.count; k++)
                 if (!can_tell(r, n->branches[k], depth + 1))
                     return false;
-        } else if (!n->disabled && inner(n)) {
-            if (!can_tell(r, inner(n), depth + 1))
+        } else if (!n->disabled && inner_graph(n)) {
+            if (!can_tell(r, inner_graph(n), depth + 1))
                 return false;
         } else if (!is_empty(n)) {
             if (!can_tell_work(r, n->work))
@@ -265,7 +265,7 @@ graph_step(struct hed_remote *r, uint64_t context, enum hed_graph_op op, size_t 
 
 /* Begins a graph: `graph` is its name, if the worker keeps it. */
 static bool
-begin_graph(struct hed_remote *r, uint64_t context, uint64_t graph)
+send_graph_begin(struct hed_remote *r, uint64_t context, uint64_t graph)
 {
     struct hed_remote_channel *channel;
     struct hed_graph_body *b = graph_step(r, context, HED_GRAPH_BEGIN, 0, &channel);
@@ -323,10 +323,10 @@ send_nodes(struct hed_remote *r, uint64_t context, const struct hed_graph_exec *
 
     for (size_t i = 0; i < g->count && good; i++) {
         const struct hed_exec_node *n = &g->nodes[i];
-        const bool child = !n->disabled && inner(n);
+        const bool child = !n->disabled && inner_graph(n);
 
         if (child)
-            good = begin_graph(r, context, 0) && send_nodes(r, context, inner(n));
+            good = send_graph_begin(r, context, 0) && send_nodes(r, context, inner_graph(n));
         good = good && tell_node(r, context, n, child);
         for (uint32_t k = 0; k < n->condition.count && good; k++)
             good = tell_branch(r, context, HED_GRAPH_BRANCH, k) &&
@@ -348,7 +348,8 @@ hed_remote_mirror_exec(void *m, struct hed_context *c, struct hed_exec *e,
 
     if (!can_tell(r, body, 0))
         return CUDA_ERROR_NOT_SUPPORTED;
-    if (!begin_graph(r, c->object.handle, body->root) || !send_nodes(r, c->object.handle, body) ||
+    if (!send_graph_begin(r, c->object.handle, body->root) ||
+        !send_nodes(r, c->object.handle, body) ||
         !(b = graph_step(r, c->object.handle, HED_GRAPH_MAKE, 0, &channel)))
         return CUDA_ERROR_DEVICE_UNAVAILABLE;
     b->exec = e->object.handle;

@@ -40,7 +40,7 @@ struct hed_remote_helpers {
 
 /* Takes and copies blocks of a job until there are none. */
 static void
-help(struct hed_remote_helpers *h, uint32_t job)
+do_pieces(struct hed_remote_helpers *h, uint32_t job)
 {
     for (;;) {
         uint64_t at = atomic_load_explicit(&h->next, memory_order_acquire);
@@ -63,7 +63,7 @@ help(struct hed_remote_helpers *h, uint32_t job)
 }
 
 static void *
-helper(void *arg)
+helper_thread(void *arg)
 {
     struct hed_remote_helpers *h = arg;
     uint32_t seen = 0;
@@ -85,7 +85,7 @@ helper(void *arg)
             atomic_fetch_sub(&h->sleeping, 1);
         }
         seen = bell;
-        help(h, bell);
+        do_pieces(h, bell);
     }
     return NULL;
 }
@@ -108,7 +108,7 @@ make_helpers(void)
 
         (void)pthread_attr_init(&attr);
         (void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-        made += pthread_create(&thread, &attr, helper, h) == 0;
+        made += pthread_create(&thread, &attr, helper_thread, h) == 0;
         (void)pthread_attr_destroy(&attr);
     }
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -152,7 +152,7 @@ start_helpers(struct hed_remote_helpers *h, void *to, const void *from, size_t n
     h->size = n;
     atomic_store_explicit(&h->blocks, blocks, memory_order_relaxed);
     atomic_store_explicit(&h->left, blocks, memory_order_relaxed);
-    /* Release: pairs with help(). */
+    /* Release: pairs with do_pieces(). */
     atomic_store_explicit(&h->next, (uint64_t)job << 32, memory_order_release);
     atomic_store(&h->bell, job);
     if (atomic_load(&h->sleeping))
@@ -170,8 +170,8 @@ hed_remote_memcpy(struct hed_remote *r, void *to, const void *from, size_t n, bo
         memcpy(to, from, n);
         return;
     }
-    help(h, start_helpers(h, to, from, n));
-    /* Acquire: pairs with help(). */
+    do_pieces(h, start_helpers(h, to, from, n));
+    /* Acquire: pairs with do_pieces(). */
     while (atomic_load_explicit(&h->left, memory_order_acquire) > 0)
         hed_relax();
     atomic_store_explicit(&h->busy, false, memory_order_release);

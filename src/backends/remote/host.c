@@ -188,7 +188,7 @@ add_function(struct hed_remote_host *h, const struct hed_work *w)
 
 /* Release: pairs with hed_remote_functions_wait; what the function wrote is seen. */
 static void
-ran(struct hed_remote_host *h)
+note_run(struct hed_remote_host *h)
 {
     atomic_fetch_sub_explicit(&h->unrun, 1, memory_order_release);
 }
@@ -212,7 +212,7 @@ forget_host_function(struct hed_remote_host *h, uint64_t id)
     struct hed_work *w = take_function(h, id);
 
     if (w)
-        ran(h);
+        note_run(h);
     hed_work_free(w);
 }
 
@@ -253,7 +253,7 @@ run_function(struct hed_remote *r, uint64_t id, CUresult status)
     if (w->kind == HED_WORK_CALLBACK || hed_context_error(w->ctx) == CUDA_SUCCESS)
         hed_work_call(w);
     hed_work_free(w);
-    ran(r->host);
+    note_run(r->host);
 }
 
 /* What has not run when the session is lost. */
@@ -278,7 +278,7 @@ abandon_functions(struct hed_remote_host *h)
         if (w->kind == HED_WORK_CALLBACK)
             hed_work_call(w);
         hed_work_free(w);
-        ran(h);
+        note_run(h);
     }
 }
 
@@ -485,7 +485,7 @@ hed_remote_host_busy(const struct hed_remote *r)
 bool
 hed_remote_functions_wait(void *m)
 {
-    /* Acquire: pairs with the release in ran(). */
+    /* Acquire: pairs with the release in note_run(). */
     return atomic_load_explicit(&hed_remote_of(m)->host->unrun, memory_order_acquire) > 0;
 }
 

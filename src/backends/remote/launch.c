@@ -13,7 +13,7 @@ _Static_assert(sizeof(CUlaunchAttribute) == 72, "as wire.h has it");
 
 /* Events of a launch are recorded behind it, by messages of their own. */
 static bool
-travels(const CUlaunchAttribute *a)
+attribute_travels(const CUlaunchAttribute *a)
 {
     return a->id != CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT &&
            a->id != CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT &&
@@ -45,7 +45,7 @@ hed_remote_put_launch(void *m, struct hed_stream *s, const struct hed_launch *l,
     memcpy(b->block, l->block, sizeof b->block);
     b->dynamic_shared = l->dynamic_shared;
     for (unsigned i = 0; i < count; i++)
-        if (travels(&attributes[i]))
+        if (attribute_travels(&attributes[i]))
             *to++ = attributes[i];
     b->attributes = (uint32_t)(to - (CUlaunchAttribute *)(b + 1));
     b->params = l->param_bytes;

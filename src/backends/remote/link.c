@@ -84,7 +84,7 @@ hed_remote_link_made(void *m, struct hed_device *dev, const struct hed_jit_how *
 
 /* The options were told when it was made; only whether the log is wanted counts from then on. */
 static struct hed_remote_opening
-opening(struct hed_linker *l, struct hed_jit_how *how, struct hed_buf *log)
+link_opening(struct hed_linker *l, struct hed_jit_how *how, struct hed_buf *log)
 {
     *how = (struct hed_jit_how){.log = log};
     return (struct hed_remote_opening){
@@ -96,7 +96,7 @@ hed_remote_link_add(void *m, struct hed_linker *l, const struct hed_linker_input
                     struct hed_buf *log)
 {
     struct hed_jit_how how;
-    struct hed_remote_opening o = opening(l, &how, log);
+    struct hed_remote_opening o = link_opening(l, &how, log);
     struct hed_bytes bytes = {input->data, input->size};
     CUresult r;
 
@@ -117,7 +117,7 @@ CUresult
 hed_remote_link_end(void *m, struct hed_linker *l, struct hed_buf *out, struct hed_buf *log)
 {
     struct hed_jit_how how;
-    struct hed_remote_opening o = opening(l, &how, log);
+    struct hed_remote_opening o = link_opening(l, &how, log);
     CUresult r;
 
     (void)m;

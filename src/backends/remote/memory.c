@@ -137,7 +137,7 @@ ask_lease(struct hed_remote *r, int device, uint64_t want, uint64_t least)
 
 /* Takes so much of the lease, and asks for more if need be; false: the server has no more. */
 static bool
-lease(struct hed_remote *r, int device, uint64_t size)
+take_or_ask_lease(struct hed_remote *r, int device, uint64_t size)
 {
     struct hed_remote_memory *m = r->memory;
     bool taken = take_lease(r, device, size);
@@ -171,7 +171,7 @@ lease(struct hed_remote *r, int device, uint64_t size)
 
 /* What is not mapped any more may be again; more than will be needed soon goes back. */
 static void
-unlease(struct hed_remote *r, int device, uint64_t size)
+return_lease(struct hed_remote *r, int device, uint64_t size)
 {
     _Atomic uint64_t *lease = &r->devices[device].lease;
     const uint64_t step = lease_step(r, device);
@@ -286,7 +286,7 @@ hed_remote_map(void *machine, uint64_t at, uint64_t size)
 
     if (device < 0)
         return map_pinned(r, at, size);
-    if (!lease(r, device, size))
+    if (!take_or_ask_lease(r, device, size))
         return no_lease(r);
     return send_map(
         r, HED_MSG_MAP,
@@ -334,7 +334,7 @@ hed_remote_unmap(void *machine, uint64_t at, uint64_t size)
     what.device = r->devices[device].ordinal;
     /* The message first: whoever uses the lease again comes behind it. */
     if (send_map(r, HED_MSG_UNMAP, &what, false) == 0)
-        unlease(r, device, size);
+        return_lease(r, device, size);
 }
 
 /* ---- physical memory that the program creates ------------------------------------------------ */
@@ -354,7 +354,7 @@ hed_remote_physical_create(void *machine, int device, uint64_t size,
         .pub.size = size,
         .device = device};
 
-    int err = device < 0 || lease(r, device, size) ? 0 : no_lease(r);
+    int err = device < 0 || take_or_ask_lease(r, device, size) ? 0 : no_lease(r);
 
     /* The host's is under no lease: whether there is any must be asked. */
     if (!err)
@@ -382,7 +382,7 @@ hed_remote_physical_free(void *machine, struct hed_physical_memory *memory)
                                  .physical = p->name};
 
     if (send_map(r, HED_MSG_UNMAP, &what, false) == 0 && p->device >= 0)
-        unlease(r, p->device, p->pub.size);
+        return_lease(r, p->device, p->pub.size);
     free(p);
 }
 

@@ -167,7 +167,7 @@ hed_remote_mirror_data(struct hed_remote_channel *channel, const struct hed_data
 
 /* For all memory that kernels can reach. */
 static void
-each(struct hed_remote *r, void (*fn)(struct hed_remote *r, uint64_t at, uint64_t size))
+for_each_mirror(struct hed_remote *r, void (*fn)(struct hed_remote *r, uint64_t at, uint64_t size))
 {
     uint64_t at = 0, size;
 
@@ -183,11 +183,11 @@ each(struct hed_remote *r, void (*fn)(struct hed_remote *r, uint64_t at, uint64_
 void
 hed_remote_sync_out(struct hed_remote *r)
 {
-    each(r, send_changes);
+    for_each_mirror(r, send_changes);
 }
 
 void
 hed_remote_sync_in(struct hed_remote *r)
 {
-    each(r, ask_changes);
+    for_each_mirror(r, ask_changes);
 }

@@ -38,7 +38,7 @@ ask_clusters(struct hed_remote *r, uint64_t context, enum hed_cuda_call id, void
 
 /* A program's device as the server counts them. */
 static CUdevice
-there(const struct hed_remote *r, CUdevice device)
+worker_ordinal(const struct hed_remote *r, CUdevice device)
 {
     return r->devices[device].ordinal;
 }
@@ -49,15 +49,15 @@ ask_peers(struct hed_remote *r, enum hed_cuda_call id, void *args)
     if (id == HED_cuDeviceCanAccessPeer) {
         struct hed_cuDeviceCanAccessPeer a = *(struct hed_cuDeviceCanAccessPeer *)args;
 
-        a.dev = there(r, a.dev);
-        a.peerDev = there(r, a.peerDev);
+        a.dev = worker_ordinal(r, a.dev);
+        a.peerDev = worker_ordinal(r, a.peerDev);
         return hed_remote_ask_call(r, 0, 0, id, &a, false);
     }
 
     struct hed_cuDeviceGetP2PAttribute a = *(struct hed_cuDeviceGetP2PAttribute *)args;
 
-    a.srcDevice = there(r, a.srcDevice);
-    a.dstDevice = there(r, a.dstDevice);
+    a.srcDevice = worker_ordinal(r, a.srcDevice);
+    a.dstDevice = worker_ordinal(r, a.dstDevice);
     return hed_remote_ask_call(r, 0, 0, id, &a, false);
 }
 

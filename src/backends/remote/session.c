@@ -271,7 +271,7 @@ hed_remote_reserve(void *m, uint64_t want, uint64_t size, uint64_t *base)
 
 /* Is it memory of at least that size, for good? */
 static bool
-stays(int fd, uint64_t size)
+is_sealed(int fd, uint64_t size)
 {
     const int seals = fcntl(fd, F_GET_SEALS);
     struct stat s;
@@ -293,7 +293,7 @@ take_shared_memory(struct hed_remote *r, struct hed_conn *conn, struct hed_why *
         return err;
     }
     /* Nobody may take them away under us: touching what is not there would end the program. */
-    if (!stays(fds[0], size) || !stays(fds[1], r->usable)) {
+    if (!is_sealed(fds[0], size) || !is_sealed(fds[1], r->usable)) {
         (void)close(fds[0]);
         (void)close(fds[1]);
         hed_why_set(why, "the server's shared memory is not what it should be");
@@ -313,7 +313,7 @@ take_shared_memory(struct hed_remote *r, struct hed_conn *conn, struct hed_why *
 /* ---- connecting ------------------------------------------------------------------------------ */
 
 static int
-settings(struct hed_remote *r, const struct hed_config *c, struct hed_why *why)
+read_settings(struct hed_remote *r, const struct hed_config *c, struct hed_why *why)
 {
     r->timeout_ms = (int)c->connect_timeout;
     (void)hed_str_copy(r->tls.ca, sizeof r->tls.ca, c->tls_ca);
@@ -339,8 +339,8 @@ hed_remote_call_on(const struct hed_remote *r, enum hed_preface_kind kind, struc
 }
 
 static int
-greet(struct hed_remote *r, const struct hed_config *config, struct hed_conn **conn,
-      uint32_t *count, struct hed_why *why)
+exchange_hello(struct hed_remote *r, const struct hed_config *config, struct hed_conn **conn,
+               uint32_t *count, struct hed_why *why)
 {
     struct hed_why reason = {""};
     char text[HED_ADDRESS_TEXT];
@@ -376,10 +376,10 @@ hed_remote_connect(struct hed_remote *r, const struct hed_config *config,
     struct hed_channel *channel = NULL;
     struct hed_conn *conn;
     uint32_t there = 0;
-    int err = settings(r, config, why);
+    int err = read_settings(r, config, why);
 
     if (!err)
-        err = greet(r, config, &conn, &there, why);
+        err = exchange_hello(r, config, &conn, &there, why);
     if (!err)
         err = hed_channel_create(conn, r->address.transport->channel, &channel, why);
     if (!err && r->address.transport->channel->beat)

@@ -440,7 +440,7 @@ soft_cuCtxGetExecAffinity(struct hed_layer *self, struct hed_cuCtxGetExecAffinit
 /* ---- waiting --------------------------------------------------------------------------------- */
 
 static CUresult
-synchronize(struct hed_layer *self, CUcontext handle)
+synchronize_context(struct hed_layer *self, CUcontext handle)
 {
     struct hed_context *c;
     CUresult r = usable_context(self, handle, &c);
@@ -454,13 +454,13 @@ static CUresult
 soft_cuCtxSynchronize(struct hed_layer *self, struct hed_cuCtxSynchronize *a)
 {
     (void)a;
-    return synchronize(self, NULL);
+    return synchronize_context(self, NULL);
 }
 
 static CUresult
 soft_cuCtxSynchronize_v2(struct hed_layer *self, struct hed_cuCtxSynchronize_v2 *a)
 {
-    return synchronize(self, a->ctx);
+    return synchronize_context(self, a->ctx);
 }
 
 /* ---- peers ----------------------------------------------------------------------------------- */

@@ -281,7 +281,7 @@ soft_cuCtxGetLimit(struct hed_layer *self, struct hed_cuCtxGetLimit *a)
 
 /* NOT_INITIALIZED comes before INVALID_VALUE, and both come before the context is looked at. */
 static CUresult
-answerable(struct hed_layer *self, const void *answer)
+check_answer(struct hed_layer *self, const void *answer)
 {
     const CUresult r = hed_driver_ready(hed_driver_of(self));
 
@@ -292,7 +292,7 @@ static CUresult
 soft_cuCtxGetCacheConfig(struct hed_layer *self, struct hed_cuCtxGetCacheConfig *a)
 {
     struct hed_context *c;
-    CUresult r = answerable(self, a->pconfig);
+    CUresult r = check_answer(self, a->pconfig);
 
     if (r == CUDA_SUCCESS)
         r = hed_current(self, &c);
@@ -318,7 +318,7 @@ static CUresult
 soft_cuCtxGetSharedMemConfig(struct hed_layer *self, struct hed_cuCtxGetSharedMemConfig *a)
 {
     struct hed_context *c;
-    CUresult r = answerable(self, a->pConfig);
+    CUresult r = check_answer(self, a->pConfig);
 
     if (r == CUDA_SUCCESS)
         r = hed_current(self, &c);

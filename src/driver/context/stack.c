@@ -27,7 +27,7 @@ static pthread_key_t key;
 static bool have_key;
 
 static void
-empty(struct stack *s)
+empty_stack(struct stack *s)
 {
     while (s->count > 0)
         hed_context_unref(s->at[--s->count]);
@@ -42,7 +42,7 @@ stack_of_thread_ends(void *p)
 {
     struct stack *s = p;
 
-    empty(s);
+    empty_stack(s);
     free(s->at);
     *s = (struct stack){0};
 }
@@ -55,7 +55,7 @@ make_stack_key(void)
 
 /* The calling thread's stack for a driver. */
 static struct stack *
-mine(const struct hed_driver *d)
+own_stack(const struct hed_driver *d)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct stack *s = &stack;
@@ -63,7 +63,7 @@ mine(const struct hed_driver *d)
     if (__builtin_expect(s->driver == d->serial, 1))
         return s;
     (void)pthread_once(&once, make_stack_key);
-    empty(s);
+    empty_stack(s);
     s->driver = d->serial;
     if (!s->known && have_key)
         s->known = pthread_setspecific(key, s) == 0;
@@ -73,7 +73,7 @@ mine(const struct hed_driver *d)
 struct hed_context *
 hed_thread_context(struct hed_driver *d)
 {
-    const struct stack *s = mine(d);
+    const struct stack *s = own_stack(d);
 
     return s->count ? s->at[s->count - 1] : NULL;
 }
@@ -81,7 +81,7 @@ hed_thread_context(struct hed_driver *d)
 bool
 hed_thread_push(struct hed_driver *d, struct hed_context *c)
 {
-    struct stack *s = mine(d);
+    struct stack *s = own_stack(d);
 
     if (s->count == s->room) {
         const uint32_t room = s->room ? s->room * 2 : 8;
@@ -101,7 +101,7 @@ hed_thread_push(struct hed_driver *d, struct hed_context *c)
 bool
 hed_thread_set(struct hed_driver *d, struct hed_context *c)
 {
-    struct stack *s = mine(d);
+    struct stack *s = own_stack(d);
 
     if (s->count == 0)
         return hed_thread_push(d, c);
@@ -117,7 +117,7 @@ hed_thread_set(struct hed_driver *d, struct hed_context *c)
 void
 hed_thread_pop(struct hed_driver *d)
 {
-    struct stack *s = mine(d);
+    struct stack *s = own_stack(d);
 
     /* The caller may still use the context that it pops. */
     if (s->count > 0)
@@ -127,7 +127,7 @@ hed_thread_pop(struct hed_driver *d)
 struct hed_context *
 hed_thread_borrow(struct hed_driver *d, struct hed_context *c)
 {
-    struct stack *s = mine(d);
+    struct stack *s = own_stack(d);
     struct hed_context **slot = &s->borrowed[s->next_borrowed++ % BORROWED];
 
     hed_context_unref(*slot);

@@ -4,8 +4,8 @@
  *                                       |
  *                                       +--something that cannot be captured--> invalidated
  *
- * A capture has an origin stream, and the streams that joined it by waiting for an event that was
- * recorded in it. For each it knows the nodes that the stream's next node will come after.
+ * A capture has an origin stream, and streams that joined it by waiting for an event recorded in
+ * it. For each stream it knows the tips: the nodes that the stream's next node will come after.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ hed_tips_add(struct hed_tips *t, struct hed_node *n)
         t->at = at;
         t->room = room;
     }
-    /* The node is alive: its graph holds it while we add. */
+    /* The node is alive: its graph keeps it while it is added here. */
     t->at[t->count++] = (struct hed_node *)hed_handles_get(n->graph->driver->handles,
                                                            HED_KIND_GRAPH_NODE, n->object.handle);
     return true;
@@ -70,7 +70,7 @@ tips_merge(struct hed_tips *to, const struct hed_tips *from)
     return true;
 }
 
-/* The tips as handles; good until the next call on the stream. */
+/* The tips as handles; valid until the next call on the stream. */
 CUgraphNode *
 hed_tips_handles(struct hed_tips *t)
 {
@@ -110,7 +110,7 @@ hed_capture_joined_locked(struct hed_capture *c, const struct hed_stream *s)
 struct hed_capture *
 hed_capture_of(struct hed_stream *s)
 {
-    /* Relaxed: under the lock, or the caller looks again under it. */
+    /* Relaxed: the caller holds the lock, or looks again under it. */
     return atomic_load_explicit(&s->capture, memory_order_relaxed);
 }
 
@@ -121,20 +121,21 @@ hed_capture_join_locked(struct hed_capture *c, struct hed_stream *s, struct hed_
 
     if (!j)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    /* A reference of our own: the caller's ends with its call. */
+    /* The capture needs a reference of its own: the caller's ends with the call. */
     atomic_fetch_add_explicit(&s->object.refs, 1, memory_order_relaxed);
     j->stream = s;
     j->next = c->streams;
     c->streams = j;
     c->refs++;
-    /* Release: pairs with hed_submit's look at it, which then takes the lock. */
+    /* Release: pairs with the acquire in hed_submit(), which takes the lock if it finds a capture.
+     */
     atomic_store_explicit(&s->capture, c, memory_order_release);
     *out = j;
     return CUDA_SUCCESS;
 }
 
-/* All streams leave; the capture is no longer under way. Streams are handed back to be put when
- * the lock is gone. */
+/* All streams leave and the capture is no longer active. Returns the streams, which the caller puts
+ * back after it has released the lock. */
 struct hed_joined *
 hed_capture_leave_locked(struct hed_capture *c)
 {
@@ -151,7 +152,7 @@ hed_capture_leave_locked(struct hed_capture *c)
         at = &(*at)->next;
     if (*at) {
         *at = c->next;
-        /* Relaxed: a hint for others to look under the lock. */
+        /* Relaxed: only a hint that tells others to look under the lock. */
         atomic_fetch_sub_explicit(&hed_captures_active, 1, memory_order_relaxed);
     }
     return all;
@@ -186,8 +187,8 @@ static const CUgraphNodeType node_types[HED_WORK_COUNT] = {
     [HED_WORK_GRAPH] = CU_GRAPH_NODE_TYPE_GRAPH,
 };
 
-/* Memory that a captured allocation took lives as long as its graph, however often the graph runs;
- * freeing it inside the graph then only says that nobody uses it any more. */
+/* The memory of a captured allocation lives as long as its graph, however often the graph runs.
+ * Freeing it inside the graph only means that it is no longer used. */
 static CUresult
 own_memory(struct hed_graph *g, struct hed_node *n)
 {
@@ -212,7 +213,7 @@ own_memory(struct hed_graph *g, struct hed_node *n)
         while (a && !(a->memory && a->memory->at == n->freed))
             a = a->next;
         if (!a)
-            return CUDA_SUCCESS; /* memory from outside: freed when the graph runs */
+            return CUDA_SUCCESS; /* memory from outside the graph: freed when the graph runs */
     }
     n->work = NULL;
     hed_work_free(w);
@@ -251,7 +252,8 @@ hed_capture_add(struct hed_stream *s, struct hed_work *w)
     CUresult r;
 
     if (!j) {
-        r = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED; /* it ended while we came here */
+        r = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED; /* the capture ended while this thread waited
+                                                    * for the lock */
     } else if (c->invalidated || w->kind == HED_WORK_CALLBACK) {
         r = c->invalidated ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
                            : CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
@@ -331,7 +333,7 @@ hed_capture_wait(struct hed_stream *s, struct hed_event *e)
     struct hed_joined *j = NULL;
 
     if (!c) {
-        /* A capture cannot depend on what happens outside of it. */
+        /* A capture cannot depend on events outside it. */
         r = mine ? CUDA_ERROR_STREAM_CAPTURE_ISOLATION : CUDA_SUCCESS;
         if (mine)
             mine->invalidated = true;
@@ -368,7 +370,7 @@ hed_capture_broken(struct hed_stream *s)
     return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 }
 
-/* What the mode of this thread forbids: "cudaStreamCaptureModeGlobal: if the local thread has an
+/* Calls that this thread's mode forbids: "cudaStreamCaptureModeGlobal: if the local thread has an
  * ongoing capture sequence that was not initiated with cudaStreamCaptureModeRelaxed at
  * cuStreamBeginCapture, or if any other thread has a concurrent capture sequence initiated with
  * cudaStreamCaptureModeGlobal, this thread is prohibited from potentially unsafe API calls." (CUDA
@@ -378,7 +380,8 @@ hed_capture_unsafe(struct hed_layer *self)
 {
     bool forbidden = false;
 
-    /* Relaxed: a capture that another thread begins at this moment is not before this call. */
+    /* Relaxed: a capture that another thread begins at this moment does not come before this call.
+     */
     if (atomic_load_explicit(&hed_captures_active, memory_order_relaxed) == 0 ||
         hed_capture_mode == CU_STREAM_CAPTURE_MODE_RELAXED)
         return CUDA_SUCCESS;

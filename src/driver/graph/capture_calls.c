@@ -1,4 +1,4 @@
-/* Beginning and ending captures, and asking about them. See capture.c for what a capture is. */
+/* Beginning and ending captures, and queries about them. capture.c explains what a capture is. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 
 static _Atomic uint64_t next_id = 1;
 
-/* The nodes a capture into a given graph begins behind. */
+/* Sets the nodes after which a capture into a given graph begins. */
 static CUresult
 begin_behind_locked(struct hed_capture *c, struct hed_joined *j, const CUgraphNode *deps,
                     size_t count)
@@ -24,7 +24,7 @@ begin_behind_locked(struct hed_capture *c, struct hed_joined *j, const CUgraphNo
     return CUDA_SUCCESS;
 }
 
-/* Makes the capture and lets the stream into it. Takes the graph's reference on success. */
+/* Makes the capture and lets the stream join it. Takes the reference to the graph on success. */
 static CUresult
 begin_capture_locked(struct hed_stream *s, CUstreamCaptureMode mode, struct hed_graph *g, bool owns)
 {
@@ -49,17 +49,17 @@ begin_capture_locked(struct hed_stream *s, CUstreamCaptureMode mode, struct hed_
         free(c);
         return r;
     }
-    c->refs--; /* ours: the stream has its own now */
+    c->refs--; /* the creator's reference: the stream has its own now */
     c->next = hed_captures;
     hed_captures = c;
-    /* Relaxed: a hint for others to look under the lock. */
+    /* Relaxed: only a hint that tells others to look under the lock. */
     atomic_fetch_add_explicit(&hed_captures_active, 1, memory_order_relaxed);
     return CUDA_SUCCESS;
 }
 
 struct begin {
     CUstreamCaptureMode mode;
-    CUgraph graph; /* NULL: a new one */
+    CUgraph graph; /* NULL: make a new one */
     const CUgraphNode *deps;
     size_t count;
 };
@@ -71,7 +71,7 @@ begin_stream(struct hed_driver *d, struct hed_stream *s, const struct begin *b)
 
     if (!g)
         return b->graph ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY;
-    if (!b->graph) /* the name's reference stays with the name; this one is the capture's */
+    if (!b->graph) /* the handle keeps its own reference; this one is the capture's */
         (void)hed_graph_find(d, (CUgraph)(uintptr_t)g->object.handle);
 
     hed_lock(&hed_captures_lock);
@@ -156,8 +156,8 @@ came_back(const struct hed_tips *t, const struct hed_tips *end)
     return true;
 }
 
-/* Has everything that other streams did become something the origin's last nodes come after? A node
- * that nothing comes after must be one of them. */
+/* Does the origin's last node come after everything that the other streams did? Every node without
+ * a successor must be one of the origin's tips. */
 static bool
 all_came_back_locked(struct hed_capture *c)
 {
@@ -169,7 +169,8 @@ all_came_back_locked(struct hed_capture *c)
     return came_back(&c->left, end);
 }
 
-/* Who captures into a graph of their own has it already, and need not be told. */
+/* `untold`: the program gave no pointer for the graph. That is allowed only if it captures into a
+ * graph of its own. */
 static CUresult
 end_capture_locked(struct hed_stream *s, bool untold, struct hed_capture **out)
 {
@@ -211,7 +212,7 @@ soft_cuStreamEndCapture(struct hed_layer *self, struct hed_cuStreamEndCapture *a
         c->graph = NULL;
         c->refs++;
         all = hed_capture_leave_locked(c);
-        c->invalidated = true; /* for events that still remember it */
+        c->invalidated = true; /* for events that still refer to the capture */
         hed_capture_unref_locked(c);
     }
     hed_unlock(&hed_captures_lock);
@@ -258,7 +259,7 @@ info_locked(struct hed_stream *s, const struct info *i)
     if (i->deps && !(*i->deps = hed_tips_handles(&j->tips)))
         return CUDA_ERROR_OUT_OF_MEMORY;
     if (i->edges)
-        *i->edges = NULL; /* all edges are plain ones */
+        *i->edges = NULL; /* no edge carries data */
     if (i->count)
         *i->count = j->tips.count;
     return CUDA_SUCCESS;

@@ -1,14 +1,14 @@
-/* Conditional nodes: graphs that run if, or as long as, kernels say so.
+/* Conditional nodes: graphs that run if, or as long as, a value that kernels set says so.
  *
  *   cuGraphConditionalHandleCreate --machine->graph_condition--> a handle, which kernels get
  *   cuGraphAddNode --handle--> a node with branches: empty graphs that the program fills
  *
- * The handle is the machine's own, because kernels set its value. It belongs to the root of the
- * graphs: "The conditional handle must be associated with a conditional node in this graph or one
- * of its children." (CUDA Driver API, cuGraphConditionalHandleCreate)
+ * The handle comes from the machine, because kernels set its value. It belongs to the outermost
+ * graph: "The conditional handle must be associated with a conditional node in this graph or one of
+ * its children." (CUDA Driver API, cuGraphConditionalHandleCreate)
  *
- * Graphs with conditional handles are not cloned, and are not made child graphs: their handles
- * belong to them.
+ * Graphs with conditional handles cannot be cloned and cannot become child graphs, because the
+ * handles belong to them.
  */
 #include <stdlib.h>
 
@@ -16,7 +16,7 @@
 #include "driver/driver.h"
 #include "driver/graph/node.h"
 
-#define BRANCHES_MAX 4096u /* of one node */
+#define BRANCHES_MAX 4096u /* per node */
 
 static struct hed_graph *
 root_of(struct hed_graph *g)
@@ -110,7 +110,7 @@ static bool
 is_valid(const CUDA_CONDITIONAL_NODE_PARAMS *p)
 {
     switch (p->type) {
-    case CU_GRAPH_COND_TYPE_IF: /* with an else, or without */
+    case CU_GRAPH_COND_TYPE_IF: /* with or without an else */
         return p->size == 1 || p->size == 2;
     case CU_GRAPH_COND_TYPE_WHILE:
         return p->size == 1;
@@ -160,7 +160,7 @@ hed_node_give_condition(struct hed_node *n, CUDA_CONDITIONAL_NODE_PARAMS *p)
     if (!fits)
         return CUDA_ERROR_INVALID_VALUE;
     n->condition = (struct hed_condition){.handle = p->handle, .type = p->type};
-    /* On failure the node goes, and takes what it has along. */
+    /* On failure the caller destroys the node with everything it has. */
     if (!make_branches(n, p->size))
         return CUDA_ERROR_OUT_OF_MEMORY;
     p->phGraph_out = n->branch_handles;

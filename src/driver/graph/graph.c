@@ -1,4 +1,4 @@
-/* Graphs as data: nodes, edges, copies, an order to run in. See driver/graph/node.h. */
+/* Graphs as data: nodes, edges, copies, and an order to run in. See driver/graph/node.h. */
 #include "driver/graph/graph.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@ struct hed_graph_memory *
 hed_graph_memory_ref(struct hed_graph_memory *m)
 {
     if (m)
-        /* Relaxed: whoever refs has a reference already. */
+        /* Relaxed: the caller has a reference already. */
         atomic_fetch_add_explicit(&m->refs, 1, memory_order_relaxed);
     return m;
 }
@@ -23,7 +23,7 @@ hed_graph_memory_ref(struct hed_graph_memory *m)
 void
 hed_graph_memory_unref(struct hed_graph_memory *m)
 {
-    /* Acquire and release: the last user sees what the others did before they let go. */
+    /* Acquire and release: the last user sees what the others did before they gave up theirs. */
     if (!m || atomic_fetch_sub_explicit(&m->refs, 1, memory_order_acq_rel) != 1)
         return;
     hed_pool_graph_give(m->driver, m->at);
@@ -72,10 +72,10 @@ edges_have(const struct hed_edges *e, const struct hed_node *node)
     return false;
 }
 
-/* Can `to` be reached from `from`? Depth first, by the marks: an explicit stack, as graphs of a
- * captured training step have tens of thousands of nodes in a row. */
+/* Can `to` be reached from `from`? A depth-first search that marks nodes. It has an explicit stack,
+ * since the graph of a captured training step has tens of thousands of nodes in a row. */
 static CUresult
-reaches(struct hed_node *from, const struct hed_node *to, bool *answer)
+node_reaches(struct hed_node *from, const struct hed_node *to, bool *answer)
 {
     struct hed_graph *g = from->graph;
     struct hed_node **stack = malloc((g->count + 1) * sizeof(struct hed_node *));
@@ -112,8 +112,8 @@ hed_graph_connect_locked(struct hed_node *from, struct hed_node *to, const CUgra
     if (from->graph != to->graph || from == to || edges_have(&to->in, from))
         return CUDA_ERROR_INVALID_VALUE;
 
-    /* A node without successors closes no circle; that is how graphs are mostly built. */
-    const CUresult r = to->out.count ? reaches(to, from, &cycle) : CUDA_SUCCESS;
+    /* A node without successors cannot close a cycle, and most graphs are built in that order. */
+    const CUresult r = to->out.count ? node_reaches(to, from, &cycle) : CUDA_SUCCESS;
 
     if (r != CUDA_SUCCESS || cycle)
         return cycle ? CUDA_ERROR_INVALID_VALUE : r;
@@ -151,7 +151,8 @@ node_destroy(struct hed_object *o)
     free(n);
 }
 
-/* The node out of its graph and without its name; whoever still holds it may go on reading. */
+/* Takes the node out of its graph and removes its handle; a thread that holds a reference may go on
+ * reading it. */
 void
 hed_graph_remove_node_locked(struct hed_node *n)
 {
@@ -199,7 +200,7 @@ node_append_locked(struct hed_graph *g, struct hed_node *n)
     g->count++;
 }
 
-/* Takes the name away and lets go of it. */
+/* Removes the node's handle and the reference that it held. */
 static void
 node_drop(struct hed_driver *d, struct hed_node *n)
 {
@@ -209,7 +210,7 @@ node_drop(struct hed_driver *d, struct hed_node *n)
         hed_object_put(o);
 }
 
-/* The nodes that handles name, all of graph g. */
+/* Adds edges from the nodes that `handles` name, which must all be in graph g. */
 static CUresult
 connect_all_locked(struct hed_graph *g, struct hed_node *n, const CUgraphNode *deps,
                    const CUgraphEdgeData *edges, size_t count)
@@ -352,7 +353,7 @@ hed_graph_order_locked(struct hed_graph *g)
     if (!order)
         return NULL;
     for (struct hed_node *n = g->first; n; n = n->next) {
-        n->mark = n->in.count; /* edges that are still to come in */
+        n->mark = n->in.count; /* edges from nodes that are not in the order yet */
         if (n->mark == 0)
             order[tail++] = n;
     }
@@ -366,7 +367,7 @@ hed_graph_order_locked(struct hed_graph *g)
     return order; /* tail == g->count: there are no cycles (invariant 1) */
 }
 
-/* What one node holds, without its edges. */
+/* Copies one node, without its edges. */
 static CUresult
 copy_node(struct hed_graph *to, const struct hed_node *n, struct hed_node **out)
 {
@@ -398,7 +399,7 @@ copy_node(struct hed_graph *to, const struct hed_node *n, struct hed_node **out)
     return CUDA_SUCCESS;
 }
 
-/* The edges between copies, which lie at the position that `mark` of the originals says. */
+/* Adds the edges between the copies. `mark` of an original is the position of its copy. */
 static CUresult
 copy_edges_locked(const struct hed_graph *g, struct hed_node *const *copies)
 {
@@ -413,7 +414,7 @@ copy_edges_locked(const struct hed_graph *g, struct hed_node *const *copies)
     return CUDA_SUCCESS;
 }
 
-/* A graph is not changed while it is cloned: the program has to see to that, as with CUDA. */
+/* As with CUDA, the program must not change a graph while it is being cloned. */
 CUresult
 hed_graph_clone(struct hed_graph *g, struct hed_graph **out)
 {

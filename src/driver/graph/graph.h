@@ -1,7 +1,8 @@
-/* Graphs: work as nodes with edges; made by hand or by capturing streams; instantiated and run.
+/* Graphs: work as nodes with edges, built call by call or by capturing streams, then instantiated
+ * and run.
  *
- * A node holds work (driver/stream/work.h), or another graph. Capturing is making nodes out of work
- * that would have been queued: hed_submit asks hed_capture_add first.
+ * A node holds work (driver/stream/work.h), or another graph. Capturing turns work that would have
+ * been queued into nodes: hed_submit() calls hed_capture_add().
  */
 #pragma once
 
@@ -15,42 +16,42 @@ struct hed_graph;
 struct hed_graph_exec;
 struct hed_capture;
 
-/* Is the stream capturing? Takes the work as a node behind what the stream depends on. The caller
- * has seen s->capture set; the capture may have been invalidated: STREAM_CAPTURE_INVALIDATED. Takes
- * the work in any case. */
+/* Adds the work as a node behind what the capturing stream depends on. The caller has seen
+ * s->capture set. STREAM_CAPTURE_INVALIDATED if the capture has become invalid. Takes ownership of
+ * the work even on failure. */
 CUresult hed_capture_add(struct hed_stream *s, struct hed_work *w);
 
-/* Events while capturing: recording puts the stream's dependencies into the event; waiting for such
- * an event makes the waiting stream join the capture. */
+/* Events during a capture: recording stores the stream's dependencies in the event, and a stream
+ * that waits for such an event joins the capture. */
 CUresult hed_capture_record(struct hed_stream *s, struct hed_event *e);
 CUresult hed_capture_wait(struct hed_stream *s, struct hed_event *e);
 
-/* The event is recorded anew or destroyed: what it remembers of a capture is gone. */
+/* The event is recorded again or destroyed: forgets what it knows about a capture. */
 void hed_capture_forget(struct hed_event *e);
 
-/* Something was done that a capture does not survive (synchronising a capturing stream): the
- * answer for the call, after the stream's capture has been made invalid. */
+/* The program has done something that a capture does not survive, such as synchronising a capturing
+ * stream. Invalidates the stream's capture and returns the error for the call. */
 CUresult hed_capture_broken(struct hed_stream *s);
 
-/* An event recorded inside a capture was asked about: the capture is invalid after that. */
+/* The program has queried an event that was recorded inside a capture: invalidates the capture. */
 void hed_capture_event_asked(struct hed_event *e);
 
-/* A context dies: captures of its streams end. */
+/* The stream's context is being destroyed: ends its capture. */
 void hed_capture_stream_gone(struct hed_stream *s);
 
-/* The program destroys a stream: if it is a capture's origin the capture ends, if it joined a
- * capture the capture goes on without it. */
+/* The program destroys a stream. If it is the origin of a capture, the capture ends; if it has
+ * joined one, the capture goes on without it. */
 void hed_capture_stream_destroyed(struct hed_stream *s);
 
-/* May a call that is unsafe during captures be made by this thread now? Called by cuMemAlloc and
- * its like: STREAM_CAPTURE_UNSUPPORTED where a capture in this thread's mode forbids it (and the
- * capture is invalidated). Cheap when nothing captures. */
+/* May this thread make a call now that is unsafe during captures, such as cuMemAlloc?
+ * STREAM_CAPTURE_UNSUPPORTED if a capture forbids it in this thread's mode; that capture becomes
+ * invalid. Cheap while no stream captures. */
 CUresult hed_capture_unsafe(struct hed_layer *self);
 
-/* Work that synchronises with the legacy stream while a blocking stream of the context captures:
- * STREAM_CAPTURE_IMPLICIT. */
+/* For work that synchronises with the legacy stream: STREAM_CAPTURE_IMPLICIT while a blocking
+ * stream of the context captures. */
 CUresult hed_capture_implicit(struct hed_context *c);
 
-/* What an executable graph runs: counted. */
+/* References to the contents of an executable graph. */
 void hed_graph_exec_ref(struct hed_graph_exec *g);
 void hed_graph_exec_unref(struct hed_graph_exec *g);

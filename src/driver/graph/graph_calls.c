@@ -1,6 +1,5 @@
-/* Calls about graphs and the edges in them. What nodes do is node_calls.c's; running is
- * graph_exec.c's; pictures are graph_dot.c's.
- */
+/* Calls about graphs and their edges. node_calls.c has the calls about nodes, graph_exec.c those
+ * that run graphs, and graph_dot.c writes pictures. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,7 +38,7 @@ soft_cuGraphDestroy(struct hed_layer *self, struct hed_cuGraphDestroy *a)
     if (!g)
         return CUDA_ERROR_INVALID_VALUE;
 
-    const bool child = g->is_child; /* it goes with its node */
+    const bool child = g->is_child; /* a child graph goes with its node */
 
     if (!child)
         hed_graph_destroy(g);
@@ -67,8 +66,8 @@ soft_cuGraphClone(struct hed_layer *self, struct hed_cuGraphClone *a)
     return r;
 }
 
-/* "hClonedGraph must have been cloned from hOriginalNode's graph"; child graphs are looked through
- * as well, because their nodes were cloned along. */
+/* "hClonedGraph must have been cloned from hOriginalNode's graph". Child graphs are searched as
+ * well, because their nodes were cloned with them. */
 static struct hed_node *
 find_clone_locked(struct hed_graph *g, uint64_t origin)
 {
@@ -114,8 +113,8 @@ soft_cuGraphNodeGetType(struct hed_layer *self, struct hed_cuGraphNodeGetType *a
     return a->type ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* The shape of all the calls that list something: "if nodes is NULL, only the number is returned";
- * entries beyond what there is are set to NULL, and the count to what was written. */
+/* All calls that list something have this form: "if nodes is NULL, only the number is returned".
+ * Surplus entries are set to NULL, and the count to the number of entries written. */
 struct list {
     CUgraphNode *nodes, *to;
     CUgraphEdgeData *data;
@@ -154,9 +153,9 @@ list_end(struct list *l, size_t *count)
 
 static const CUgraphEdgeData plain_edge;
 
-/* Calls without edge data cannot be used where an edge has some: CUDA_ERROR_LOSSY_QUERY. */
+/* Calls without edge data fail with CUDA_ERROR_LOSSY_QUERY where an edge has some. */
 static bool
-loses(const struct list *l, const CUgraphEdgeData *data)
+loses_edge_data(const struct list *l, const CUgraphEdgeData *data)
 {
     return l->nodes && !l->data && memcmp(data, &plain_edge, sizeof plain_edge) != 0;
 }
@@ -203,7 +202,7 @@ list_edges(struct hed_layer *self, CUgraph handle, CUgraphNode *from, CUgraphNod
 
     if (!g)
         return CUDA_ERROR_INVALID_VALUE;
-    /* "from and to may both be NULL": one alone makes no sense. */
+    /* "from and to may both be NULL": giving only one of them is an error. */
     if (!count || !from != !to) {
         hed_object_put(&g->object);
         return CUDA_ERROR_INVALID_VALUE;
@@ -214,7 +213,7 @@ list_edges(struct hed_layer *self, CUgraph handle, CUgraphNode *from, CUgraphNod
     hed_lock(&hed_graphs_lock);
     for (struct hed_node *n = g->first; n && r == CUDA_SUCCESS; n = n->next)
         for (size_t i = 0; i < n->out.count; i++) {
-            if (loses(&l, &n->out.at[i].data))
+            if (loses_edge_data(&l, &n->out.at[i].data))
                 r = CUDA_ERROR_LOSSY_QUERY;
             list_put(&l, n, n->out.at[i].node, &n->out.at[i].data);
         }
@@ -255,7 +254,7 @@ list_neighbours(struct hed_layer *self, CUgraphNode handle, bool outgoing, CUgra
 
     hed_lock(&hed_graphs_lock);
     for (size_t i = 0; i < edges->count; i++) {
-        if (loses(&l, &edges->at[i].data))
+        if (loses_edge_data(&l, &edges->at[i].data))
             r = CUDA_ERROR_LOSSY_QUERY;
         list_put(&l, edges->at[i].node, NULL, &edges->at[i].data);
     }
@@ -293,7 +292,8 @@ soft_cuGraphNodeGetDependentNodes_v2(struct hed_layer *self,
                            a->numDependentNodes);
 }
 
-/* Edges come or go one by one; those before a bad one stay changed, as nothing says otherwise. */
+/* Adds or removes edges one by one. Those before an invalid one stay changed: CUDA's documentation
+ * does not say otherwise. */
 static CUresult
 change_edges(struct hed_layer *self, CUgraph handle, const CUgraphNode *from, const CUgraphNode *to,
              const CUgraphEdgeData *data, size_t count, bool add)

@@ -9,7 +9,7 @@
 #include "driver/graph/node.h"
 #include "driver/module/module.h"
 
-#define DOT_MAX ((size_t)256 << 20) /* bytes of a picture */
+#define DOT_MAX ((size_t)256 << 20) /* bytes in a picture */
 #define ALL_FLAGS 0xffffu
 
 static const char *const type_names[] = {
@@ -60,7 +60,7 @@ put_details(struct hed_buf *b, const struct hed_node *n)
     }
 }
 
-/* The nodes and edges of a graph; child graphs are boxes in it. The lock is held. */
+/* Writes the nodes and edges of a graph; child graphs become boxes inside it. The lock is held. */
 static void
 put_graph_locked(struct hed_buf *b, const struct hed_graph *g, unsigned flags)
 {

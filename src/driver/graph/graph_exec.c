@@ -1,7 +1,7 @@
-/* Executable graphs: made of graphs, changed, launched.
+/* Executable graphs: instantiated from graphs, changed, launched.
  *
  *   cuGraphLaunch (graph_launch.c): a reference to the body -> machine->graph_launch
- *   cuGraphExec...SetParams: a body that somebody runs or will run is copied first
+ *   cuGraphExec...SetParams: a body that a launch still uses is copied first
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,14 +16,14 @@
 void
 hed_graph_exec_ref(struct hed_graph_exec *g)
 {
-    /* Relaxed: whoever refs has a reference already. */
+    /* Relaxed: the caller has a reference already. */
     atomic_fetch_add_explicit(&g->refs, 1, memory_order_relaxed);
 }
 
 void
 hed_graph_exec_unref(struct hed_graph_exec *g)
 {
-    /* Acquire and release: the last user sees what the others did before they let go. */
+    /* Acquire and release: the last user sees what the others did before they gave up theirs. */
     if (!g || atomic_fetch_sub_explicit(&g->refs, 1, memory_order_acq_rel) != 1)
         return;
     for (size_t i = 0; i < g->count; i++) {
@@ -113,7 +113,7 @@ body_copy(const struct hed_graph_exec *g)
     return c;
 }
 
-/* One node of a graph; its place in the order is in the marks of the nodes. */
+/* Copies one node of a graph. The marks of the nodes are their positions in the order. */
 static CUresult
 make_node(const struct hed_node *n, struct hed_exec_node *to)
 {
@@ -132,7 +132,7 @@ make_node(const struct hed_node *n, struct hed_exec_node *to)
     return CUDA_SUCCESS;
 }
 
-/* The bodies of what is inside of a node. */
+/* Makes the bodies of the graphs inside a node. */
 static CUresult
 make_inner(const struct hed_node *n, struct hed_exec_node *to)
 {
@@ -170,8 +170,8 @@ hed_exec_body(struct hed_graph *g, struct hed_graph_exec **out)
         b->count = i + 1;
     }
     hed_unlock(&hed_graphs_lock);
-    /* Graphs inside take the lock themselves; they go with their nodes, which the program may not
-     * destroy meanwhile. */
+    /* Graphs inside take the lock themselves. They live as long as their nodes, which the program
+     * may not destroy during the call. */
     for (size_t i = 0; i < b->count && r == CUDA_SUCCESS; i++)
         r = make_inner(order[i], &b->nodes[i]);
     free(order);
@@ -313,12 +313,12 @@ soft_cuGraphExecGetFlags(struct hed_layer *self, struct hed_cuGraphExecGetFlags 
 
 /* ---- changing -------------------------------------------------------------------------------- */
 
-/* The body for writing: a copy if somebody else has it. The lock is held. */
+/* The body for writing: a copy if a launch still uses it. The lock is held. */
 static struct hed_graph_exec *
 writable_locked(struct hed_exec *e)
 {
     hed_exec_changed_locked(e);
-    /* Acquire: pairs with the release of a run that has let go of the body. */
+    /* Acquire: pairs with the release of a launch that gives up its reference to the body. */
     if (atomic_load_explicit(&e->body->refs, memory_order_acquire) == 1)
         return e->body;
 

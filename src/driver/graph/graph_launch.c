@@ -1,5 +1,5 @@
-/* Launching executable graphs: on a stream that captures a launch is a node, else the machine does
- * it. */
+/* Launching executable graphs. On a capturing stream a launch becomes a node; otherwise the machine
+ * runs it. */
 #include "driver/driver.h"
 #include "driver/graph/node.h"
 #include "driver/stream/stream.h"
@@ -30,7 +30,7 @@ hed_exec_launched(struct hed_exec *e, struct hed_stream *s)
 }
 
 static CUresult
-capture_launch(struct hed_stream *s, struct hed_graph_exec *body)
+capture_graph_launch(struct hed_stream *s, struct hed_graph_exec *body)
 {
     struct hed_work *w = hed_work_create(s->ctx, HED_WORK_GRAPH);
 
@@ -49,7 +49,7 @@ launch_body(struct hed_exec *e, struct hed_stream *s, struct hed_graph_exec *bod
 
     /* Relaxed: the program orders its capture and its launches. */
     if (atomic_load_explicit(&s->capture, memory_order_relaxed))
-        return capture_launch(s, body);
+        return capture_graph_launch(s, body);
     r = hed_submit_allowed(s);
     return r == CUDA_SUCCESS ? d->machine->graph_launch(d->machine_state, e, s, body) : r;
 }

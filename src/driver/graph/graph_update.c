@@ -1,4 +1,4 @@
-/* cuGraphExecUpdate: an executable graph takes over what a graph of the same shape does. */
+/* cuGraphExecUpdate: an executable graph takes over the work of a graph with the same structure. */
 #include <string.h>
 
 #include "driver/driver.h"
@@ -7,7 +7,7 @@
 static CUgraphExecUpdateResult compare_bodies(const struct hed_graph_exec *old,
                                               const struct hed_graph_exec *new, uint64_t *node);
 
-/* The same for what is inside of two nodes. */
+/* Compares the graphs inside two nodes. */
 static CUgraphExecUpdateResult
 compare_inner(const struct hed_exec_node *x, const struct hed_exec_node *y, uint64_t *node)
 {
@@ -22,7 +22,7 @@ compare_inner(const struct hed_exec_node *x, const struct hed_exec_node *y, uint
     return r;
 }
 
-/* Why a body cannot take a new one's place; SUCCESS if it can. */
+/* The reason why a body cannot be replaced by a new one; SUCCESS if it can. */
 static CUgraphExecUpdateResult
 compare_bodies(const struct hed_graph_exec *old, const struct hed_graph_exec *new, uint64_t *node)
 {
@@ -49,7 +49,8 @@ compare_bodies(const struct hed_graph_exec *old, const struct hed_graph_exec *ne
     return CU_GRAPH_EXEC_UPDATE_SUCCESS;
 }
 
-/* Nodes keep the names of the graph the exec was made of: the program goes on using these. */
+/* Nodes keep the handles of the graph that the executable graph was instantiated from, because the
+ * program goes on using those. */
 static void
 keep_names(const struct hed_graph_exec *old, struct hed_graph_exec *new)
 {

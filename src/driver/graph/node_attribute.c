@@ -1,4 +1,4 @@
-/* Attributes of kernel nodes: as those of a launch. */
+/* Attributes of kernel nodes. They are those of a launch. */
 #include <stdlib.h>
 
 #include "driver/driver.h"
@@ -37,7 +37,7 @@ soft_cuGraphKernelNodeGetAttribute(struct hed_layer *self,
     return a->value_out ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* All attributes of a node anew: those it has, without `id`, and more. */
+/* Replaces the attributes of a node: keeps all but `id`, and adds `more`. */
 static CUresult
 change_attributes(struct hed_launch *k, const CUlaunchAttribute *more, unsigned count)
 {

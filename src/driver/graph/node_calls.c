@@ -1,6 +1,5 @@
-/* Calls about nodes: adding, asking, setting, in graphs and in executable ones. All of them go
- * through the one description that fits every node, CUgraphNodeParams.
- */
+/* Calls about nodes: adding, queries, setting, in graphs and in executable graphs. All of them use
+ * CUgraphNodeParams, the one description that fits every kind of node. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +17,8 @@ struct place {
     size_t count;
 };
 
-/* A child graph is a copy that belongs to its node; a moved one is the graph itself. */
+/* A child graph is a copy that belongs to its node, unless ownership was moved: then it is the
+ * graph itself. */
 static CUresult
 give_child(struct hed_driver *d, struct hed_node *n, const CUDA_CHILD_GRAPH_NODE_PARAMS *p)
 {
@@ -44,7 +44,7 @@ give_child(struct hed_driver *d, struct hed_node *n, const CUDA_CHILD_GRAPH_NODE
     return r;
 }
 
-/* The address is known at once, and the same whenever the graph runs. */
+/* The address is known at once, and is the same whenever the graph runs. */
 static CUresult
 give_node_memory(struct hed_layer *self, struct hed_node *n, CUDA_MEM_ALLOC_NODE_PARAMS_v2 *p)
 {
@@ -84,8 +84,8 @@ give_node_memory(struct hed_layer *self, struct hed_node *n, CUDA_MEM_ALLOC_NODE
     return CUDA_SUCCESS;
 }
 
-/* Freeing memory of an allocation node, here or in a graph that ran before: it stays with that
- * node's graph, and only what it holds is gone. Other memory is not a graph's to free. */
+/* Frees memory of an allocation node, in this graph or in one that ran before. The memory stays
+ * with that node's graph; only its contents are lost. A graph cannot free other memory. */
 static CUresult
 give_up_memory(struct hed_driver *d, struct hed_node *n, CUdeviceptr at)
 {
@@ -166,7 +166,7 @@ soft_cuGraphAddNode_v2(struct hed_layer *self, struct hed_cuGraphAddNode_v2 *a)
     return a->nodeParams ? add_node_at(self, &at, a->nodeParams) : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Descriptions of kernels have grown at their end: each is the beginning of the next. */
+/* The structs for kernels have grown at their end: each version is the beginning of the next. */
 static CUgraphNodeParams
 of_kernel(const void *p, size_t size)
 {
@@ -315,7 +315,8 @@ soft_cuGraphAddMemFreeNode(struct hed_layer *self, struct hed_cuGraphAddMemFreeN
 
 /* ---- queries --------------------------------------------------------------------------------- */
 
-/* The description of a node that must be of a type; `room` is where the caller wants it. */
+/* The description of a node, which must be of the given type. `room` is the program's pointer for
+ * the answer: INVALID_VALUE if it is NULL. */
 static CUresult
 ask_node(struct hed_layer *self, CUgraphNode handle, CUgraphNodeType type, const void *room,
          CUgraphNodeParams *out)
@@ -388,7 +389,7 @@ soft_cuGraphMemFreeNodeGetParams(struct hed_layer *self, struct hed_cuGraphMemFr
 
 /* ---- setting --------------------------------------------------------------------------------- */
 
-/* In a graph (exec NULL), or in an executable one. */
+/* Changes a node in a graph (exec is NULL) or in an executable graph. */
 static CUresult
 set_node(struct hed_layer *self, CUgraphExec exec, CUgraphNode handle, const CUgraphNodeParams *p)
 {

@@ -1,4 +1,4 @@
-/* What a program says about a node, and the work it becomes; and back. */
+/* Turns the parameters that a program gives for a node into work, and work back into parameters. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "driver/module/module.h"
 #include "driver/stream/stream.h"
 
-/* The context a node's work is done in: the one named, else the current one. */
+/* The context in which a node's work runs: the one that is named, or else the current one. */
 static CUresult
 context_of(struct hed_layer *self, CUcontext handle, struct hed_context **out)
 {
@@ -48,7 +48,7 @@ copy_work(struct hed_layer *self, const CUDA_MEMCPY_NODE_PARAMS *p, struct hed_w
 
     if (r == CUDA_SUCCESS)
         r = hed_copy_resolve(c, &p->copyParams, &copy);
-    /* Work never copies nothing; a node that does is one that only orders others. */
+    /* There is no work that copies nothing; such a node only orders others. */
     if (r != CUDA_SUCCESS)
         return r;
     *out = hed_work_create(c, HED_WORK_COPY);
@@ -171,7 +171,8 @@ hed_node_work(struct hed_layer *self, const CUgraphNodeParams *p, struct hed_wor
 
 /* ---- from work to CUDA's structs ------------------------------------------------------------- */
 
-/* Pointers to the parameters, as the program gave them; they live as long as the node's work. */
+/* Makes pointers to the parameters, as the program gave them. They live as long as the node's work.
+ */
 static CUresult
 parameter_pointers(struct hed_node *n)
 {

@@ -1,7 +1,7 @@
-/* User objects: what a program wants to live as long as the graphs that use it.
+/* User objects: objects of the program that live at least as long as the graphs that use them.
  *
- * A user object has a count; graphs hold some of it. When it reaches zero, the program's function
- * is called, once, with no lock held.
+ * A user object has a count, part of which is held by graphs. When the count reaches zero, the
+ * program's destructor is called, once, with no lock held.
  */
 #include <limits.h>
 #include <stdatomic.h>
@@ -11,7 +11,7 @@
 #include "driver/graph/node.h"
 
 struct hed_user_object {
-    struct hed_object object; /* first */
+    struct hed_object object; /* must come first */
     void *data;
     CUhostFn destroy;
     _Atomic uint32_t count; /* references that the program knows of */
@@ -24,7 +24,7 @@ object_free(struct hed_object *o)
     free(o);
 }
 
-/* Gives references of the program's count back; the last one ends the object. */
+/* Gives up references that the program counts; the last one destroys the object. */
 static CUresult
 release_user_object(struct hed_user_object *o, unsigned count)
 {
@@ -33,7 +33,8 @@ release_user_object(struct hed_user_object *o, unsigned count)
     do {
         if (count == 0 || count > have)
             return CUDA_ERROR_INVALID_VALUE;
-        /* Acquire and release: whoever takes the last sees what the others did before. */
+        /* Acquire and release: the thread that gives up the last sees what the others did before.
+         */
     } while (!atomic_compare_exchange_weak_explicit(&o->count, &have, have - count,
                                                     memory_order_acq_rel, memory_order_relaxed));
     if (have != count)
@@ -49,7 +50,7 @@ release_user_object(struct hed_user_object *o, unsigned count)
 }
 
 static CUresult
-retain(struct hed_user_object *o, unsigned count)
+retain_user_object(struct hed_user_object *o, unsigned count)
 {
     uint32_t have = atomic_load_explicit(&o->count, memory_order_relaxed);
 
@@ -78,7 +79,7 @@ CUresult
 hed_graph_users_copy(struct hed_graph_user *from, struct hed_graph_user **to)
 {
     for (; from; from = from->next) {
-        CUresult r = retain(from->object, from->count);
+        CUresult r = retain_user_object(from->object, from->count);
 
         if (r == CUDA_SUCCESS)
             r = hed_graph_users_add(to, from->object, from->count);
@@ -141,7 +142,7 @@ soft_cuUserObjectRetain(struct hed_layer *self, struct hed_cuUserObjectRetain *a
     if (!o)
         return CUDA_ERROR_INVALID_VALUE;
 
-    const CUresult r = retain(o, a->count);
+    const CUresult r = retain_user_object(o, a->count);
 
     hed_object_put(&o->object);
     return r;
@@ -169,7 +170,7 @@ soft_cuGraphRetainUserObject(struct hed_layer *self, struct hed_cuGraphRetainUse
     CUresult r = CUDA_ERROR_INVALID_VALUE;
 
     if (g && o && a->count > 0 && (a->flags & ~(unsigned)CU_GRAPH_USER_OBJECT_MOVE) == 0) {
-        r = a->flags & CU_GRAPH_USER_OBJECT_MOVE ? CUDA_SUCCESS : retain(o, a->count);
+        r = a->flags & CU_GRAPH_USER_OBJECT_MOVE ? CUDA_SUCCESS : retain_user_object(o, a->count);
         if (r == CUDA_SUCCESS)
             r = hed_graph_users_add(&g->users, o, a->count);
     }

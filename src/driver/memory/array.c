@@ -1,7 +1,8 @@
-/* Arrays: made, asked about, destroyed. See driver/memory/array.h.
+/* Arrays: creating, queries, destroying. See driver/memory/array.h.
  *
- * The machine gives an array memory and says under which key it is in the index of allocations: its
- * address, or, where that is not in this process, its handle, which is no address of any memory.
+ * The machine gives an array memory and chooses the key under which it is in the index of
+ * allocations: its address or, if the memory is not in this process, its handle, which is not the
+ * address of any memory.
  */
 #include "driver/memory/array.h"
 
@@ -12,7 +13,7 @@
 #include "driver/memory/memory_calls.h"
 #include "driver/memory/memory_index.h"
 
-#define ROW_ALIGN 64 /* bytes; rows begin at multiples */
+#define ROW_ALIGN 64 /* bytes; rows begin at multiples of this */
 #define KNOWN_FLAGS                                                                      \
     (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_SURFACE_LDST | CUDA_ARRAY3D_CUBEMAP |           \
      CUDA_ARRAY3D_TEXTURE_GATHER | CUDA_ARRAY3D_COLOR_ATTACHMENT | CUDA_ARRAY3D_SPARSE | \
@@ -22,7 +23,7 @@
 
 /* ---- formats and shapes ---------------------------------------------------------------------- */
 
-/* Formats with any number of channels. */
+/* Formats that allow any number of channels. */
 static bool
 plain_format(CUarray_format format, struct hed_format *out)
 {
@@ -49,7 +50,7 @@ plain_format(CUarray_format format, struct hed_format *out)
     return false;
 }
 
-/* Formats that say how many channels they have: X1, X2, X4 of each, in this order. */
+/* Formats that imply the number of channels: X1, X2, X4 of each, in this order. */
 static bool
 normalized_format(CUarray_format format, unsigned channels, struct hed_format *out)
 {
@@ -67,7 +68,7 @@ normalized_format(CUarray_format format, unsigned channels, struct hed_format *o
 bool
 hed_format_of(CUarray_format format, unsigned channels, struct hed_format *out, bool *known)
 {
-    /* Block-compressed, planar and packed formats lie in these ranges. */
+    /* Block-compressed, planar and packed formats are in these ranges. */
     *known = (format >= CU_AD_FORMAT_BC1_UNORM && format <= CU_AD_FORMAT_YUV444_16bit_SemiPlanar) ||
              format == CU_AD_FORMAT_UNORM_INT_101010_2;
     if (!plain_format(format, out) && !normalized_format(format, channels, out))
@@ -98,7 +99,7 @@ hed_array_shape(const CUDA_ARRAY3D_DESCRIPTOR_v2 *given)
 
 /* ---- checks ---------------------------------------------------------------------------------- */
 
-/* Is a size within a limit of the device? Limits that its profile does not have do not limit. */
+/* Is a size within a limit of the device? A limit that the profile does not have is no limit. */
 static bool
 within_limit(const struct hed_device *dev, int attribute, size_t size)
 {
@@ -109,7 +110,7 @@ within_limit(const struct hed_device *dev, int attribute, size_t size)
     return size <= (size_t)p->attributes[attribute];
 }
 
-/* The attributes that limit width, height and depth of each shape; 0: the one before counts too. */
+/* The attributes that limit width, height and depth of each shape; 0: the previous one applies. */
 static bool
 array_fits(const struct hed_device *dev, const CUDA_ARRAY3D_DESCRIPTOR_v2 *g)
 {
@@ -138,7 +139,7 @@ array_fits(const struct hed_device *dev, const CUDA_ARRAY3D_DESCRIPTOR_v2 *g)
            (!limit[2] || within_limit(dev, limit[2], g->Depth));
 }
 
-/* Do the sizes and flags make a shape? */
+/* Do the sizes and flags describe a valid shape? */
 static bool
 has_shape(const CUDA_ARRAY3D_DESCRIPTOR_v2 *g)
 {
@@ -180,7 +181,7 @@ hed_array_check(const struct hed_device *dev, const CUDA_ARRAY3D_DESCRIPTOR_v2 *
 static void
 destroy_array(struct hed_object *o)
 {
-    free(o); /* an array or a mipmap: its memory is in the index, and goes from there */
+    free(o); /* of an array or a mipmap; the index of memory owns the memory */
 }
 
 struct hed_array *
@@ -262,7 +263,7 @@ hed_array_enter(struct hed_context *c, uint64_t handle, uint64_t bytes)
 void
 hed_array_leave(struct hed_context *c, uint64_t handle)
 {
-    /* Without an owner, so there is nothing to destroy. */
+    /* It has no owner, so no object is destroyed. */
     (void)hed_memory_give(c->device->driver, HED_MEMORY_ARRAY, handle);
 }
 
@@ -416,7 +417,7 @@ soft_cuArrayDestroy(struct hed_layer *self, struct hed_cuArrayDestroy *a)
 
     if (!array)
         return CUDA_ERROR_INVALID_HANDLE;
-    /* A level belongs to its mipmap; NVIDIA's driver accepts the call. */
+    /* A level belongs to its mipmap. NVIDIA's driver accepts the call and does nothing. */
     if (!array->is_level)
         r = hed_array_give(c, array->key);
     hed_object_put(&array->object);
@@ -443,7 +444,7 @@ describe_array(struct hed_layer *self, CUarray handle, CUDA_ARRAY3D_DESCRIPTOR_v
     return CUDA_SUCCESS;
 }
 
-/* Fills *to, of any of the descriptors' types, from what was asked for. */
+/* Fills in *to, a descriptor of either type, from the one that the program gave. */
 #define ANSWER_2D(to, g)                                                     \
     ((to)->Width = (unsigned)(g).Width, (to)->Height = (unsigned)(g).Height, \
      (to)->Format = (g).Format, (to)->NumChannels = (g).NumChannels)
@@ -506,8 +507,8 @@ soft_cuArray3DGetDescriptor_v2(struct hed_layer *self, struct hed_cuArray3DGetDe
     return CUDA_SUCCESS;
 }
 
-/* These are for sparse, planar and unmapped arrays, of which there are none: every array is the
- * wrong kind. */
+/* These calls are for sparse, planar and unmapped arrays, which do not exist here: every array is
+ * of the wrong kind. */
 static CUresult
 not_sparse_array(struct hed_layer *self, CUarray handle)
 {

@@ -12,9 +12,11 @@
 #include "driver/memory/memory.h"
 #include "driver/shared.h"
 
-#define BLOCK (2u << 20)       /* bytes; of a block that small allocations share */
-#define KEPT_BLOCK (32u << 20) /* bytes; a pool grows by multiples of that */
-#define SMALL (BLOCK / 2)      /* bytes; what is larger gets a block alone where nothing is kept */
+#define BLOCK (2u << 20)       /* bytes in a block that small allocations share */
+#define KEPT_BLOCK (32u << 20) /* bytes; a pool grows by multiples of this */
+#define SMALL \
+    (BLOCK / 2) /* bytes; where nothing is kept, larger allocations get a block of
+                                * their own */
 
 bool
 hed_device_charge(struct hed_device *dev, uint64_t bytes)
@@ -78,7 +80,7 @@ unlist_locked(struct hed_memory_block *k)
     k->link = NULL;
 }
 
-/* A piece of a block that is there already. */
+/* Cuts a piece from a block that exists already. */
 static struct hed_memory_block *
 cut_locked(struct hed_blocks *b, uint64_t size, uint64_t align, uint64_t *at)
 {
@@ -101,7 +103,7 @@ cut_locked(struct hed_blocks *b, uint64_t size, uint64_t align, uint64_t *at)
     return NULL;
 }
 
-/* Counts a block as one that is used; false: that would be too much. */
+/* Charges a block to its payer; false if the device does not have that much. */
 static bool
 pay_locked(struct hed_blocks *b, uint64_t size)
 {
@@ -122,7 +124,7 @@ unpay_locked(struct hed_blocks *b, uint64_t size)
     b->reserved -= size;
 }
 
-/* Reserves addresses and charges for a new block. */
+/* Reserves addresses for a new block and charges it. */
 static CUresult
 reserve_block_locked(struct hed_blocks *b, struct hed_memory_block *k, uint64_t align)
 {
@@ -145,7 +147,7 @@ release_block_locked(struct hed_blocks *b, struct hed_memory_block *k, bool paid
 
 /* ---- spare blocks ---------------------------------------------------------------------------- */
 
-/* An empty block that is in no list and paid for becomes a spare one, if there may be more. */
+/* Turns an empty block, which is charged and in no list, into a spare one, if more are allowed. */
 static bool
 spare_locked(struct hed_blocks *b, struct hed_memory_block *k)
 {
@@ -157,7 +159,7 @@ spare_locked(struct hed_blocks *b, struct hed_memory_block *k)
     return true;
 }
 
-/* A spare block that is just what is needed, in no list and paid for; NULL: there is none. */
+/* A spare block that fits, charged again and in no list; NULL if there is none. */
 static struct hed_memory_block *
 unspare_locked(struct hed_blocks *b, uint64_t size, uint64_t align, bool alone)
 {
@@ -180,7 +182,7 @@ free_block(struct hed_memory_block *k)
     free(k);
 }
 
-/* A new block, mapped, in no list. */
+/* Makes a new block: mapped, and in no list. */
 static CUresult
 map_new_block(struct hed_blocks *b, uint64_t size, uint64_t align, bool alone,
               struct hed_memory_block **out)
@@ -216,7 +218,7 @@ map_new_block(struct hed_blocks *b, uint64_t size, uint64_t align, bool alone,
     return CUDA_SUCCESS;
 }
 
-/* A block that is in no list and has nothing in it goes away. */
+/* Frees an empty block that is in no list. */
 static void
 drop_block(struct hed_memory_block *k, bool paid)
 {
@@ -287,7 +289,7 @@ hed_blocks_take(struct hed_blocks *b, uint64_t size, uint64_t align, uint64_t *a
             return r;
         hed_lock(&b->driver->memory_lock);
         list_locked(&b->open, k);
-        k = cut_locked(b, size, align, at); /* the new block comes first, and fits */
+        k = cut_locked(b, size, align, at); /* the new block comes first in the list, and fits */
         hed_unlock(&b->driver->memory_lock);
         if (!k) {
             hed_bug("a new block of memory has no room");

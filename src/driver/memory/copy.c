@@ -1,7 +1,7 @@
-/* Copies: checked and resolved into addresses and pitches, then put on a stream. Copies of one row
- * are here; of planes, of arrays and in batches in copy_array.c and copy_batch.c.
+/* Copies: checked, resolved into addresses and pitches, then put on a stream. Copies of one row are
+ * here; copies of planes and arrays are in copy_array.c, batches in copy_batch.c.
  *
- * What the caller waits for is the machine's business (machine->copy).
+ * The machine decides what the caller waits for (machine->copy).
  */
 #include "driver/memory/array.h"
 #include "driver/memory/memory_calls.h"
@@ -9,12 +9,12 @@
 #include "driver/stream/stream.h"
 #include "driver/stream/work.h"
 
-#define NO_MANS_LAND 4096 /* no memory is below */
+#define NO_MANS_LAND 4096 /* there is no memory below this address */
 
-/* A side as the program describes it: `slice` has the height of its planes in rows, and pitch and
- * height may be 0, for those of the box. */
+/* A side as the program describes it. `slice` is the height of a plane in rows. Pitch and height
+ * may be 0, which stands for those of the box. */
 
-/* A host pointer may as well be a device's, as NVIDIA's driver has it. */
+/* As on NVIDIA's driver, a host pointer may point to device memory. */
 static CUresult
 resolve_memory(struct hed_driver *d, CUmemorytype type, const struct hed_box *b, bool write,
                struct hed_copy_side *side)
@@ -89,7 +89,7 @@ resolve_side(struct hed_driver *d, CUmemorytype type, const struct hed_box *b, b
 }
 
 static uint64_t
-address(CUmemorytype type, const void *host, CUdeviceptr device)
+side_address(CUmemorytype type, const void *host, CUdeviceptr device)
 {
     return type == CU_MEMORYTYPE_HOST ? (uint64_t)(uintptr_t)host : device;
 }
@@ -100,14 +100,14 @@ hed_copy_resolve(struct hed_context *c, const CUDA_MEMCPY3D_v2 *p, struct hed_co
     struct hed_driver *d = c->device->driver;
 
     *out = (struct hed_copy){
-        .from = {.at = address(p->srcMemoryType, p->srcHost, p->srcDevice),
+        .from = {.at = side_address(p->srcMemoryType, p->srcHost, p->srcDevice),
                  .array = (uint64_t)(uintptr_t)p->srcArray,
                  .x = p->srcXInBytes,
                  .y = p->srcY,
                  .z = p->srcZ,
                  .pitch = p->srcPitch,
                  .slice = p->srcHeight},
-        .to = {.at = address(p->dstMemoryType, p->dstHost, p->dstDevice),
+        .to = {.at = side_address(p->dstMemoryType, p->dstHost, p->dstDevice),
                .array = (uint64_t)(uintptr_t)p->dstArray,
                .x = p->dstXInBytes,
                .y = p->dstY,
@@ -128,7 +128,7 @@ hed_copy_resolve(struct hed_context *c, const CUDA_MEMCPY3D_v2 *p, struct hed_co
 
 /* ---- putting a copy on a stream -------------------------------------------------------------- */
 
-/* A node reads when its graph runs. */
+/* A node reads its source when its graph runs. */
 static CUresult
 capture_copy(struct hed_stream *s, const struct hed_copy *c, const CUDA_MEMCPY3D_v2 *given,
              bool waits)
@@ -289,7 +289,7 @@ soft_cuMemcpyAsync(struct hed_layer *self, struct hed_cuMemcpyAsync *a)
         a->hStream, a->ptds);
 }
 
-/* NULL stands for the current context, as NVIDIA's driver has it. */
+/* NULL stands for the current context, as on NVIDIA's driver. */
 static bool
 is_context(struct hed_layer *self, CUcontext ctx)
 {

@@ -1,13 +1,12 @@
-/* Copies of planes and of arrays: the calls, each turned into the one description that copy.c
- * resolves. Those whose name has no version are older forms with 32-bit sizes; where such a form
- * names device memory by a 32-bit address it cannot name any of ours.
- */
+/* Copies of planes and of arrays: each call is turned into the one description that copy.c
+ * resolves. Calls without a version in their name are older forms with 32-bit sizes. If such a form
+ * has a 32-bit device address, it cannot address any of our memory. */
 #include "driver/memory/memory_calls.h"
 #include "driver/memory/memory_index.h"
 
 /* ---- a row of an array ----------------------------------------------------------------------- */
 
-/* The two sides of a row; all calls name their arguments alike. */
+/* The two sides of a row; all calls use the same argument names. */
 #define FROM_HOST .srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = a->srcHost
 #define FROM_DEVICE .srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = a->srcDevice
 #define FROM_ARRAY \
@@ -17,7 +16,7 @@
 #define TO_ARRAY \
     .dstMemoryType = CU_MEMORYTYPE_ARRAY, .dstArray = a->dstArray, .dstXInBytes = a->dstOffset
 
-/* A copy of one row: the rest says when and where it is done. */
+/* A copy of one row. The further arguments say on which stream, and whether the caller waits. */
 #define COPY_ROW(call, from, to, ...)                                                             \
     HED_SOFT(call)                                                                                \
     {                                                                                             \
@@ -42,7 +41,7 @@ COPY_ROW(cuMemcpyAtoHAsync, FROM_ARRAY, TO_HOST, .stream = a->hStream)
 
 /* ---- planes and boxes ------------------------------------------------------------------------ */
 
-/* All forms have fields of the same names. */
+/* All forms have fields with the same names. */
 #define PLANE(p)                                             \
     ((CUDA_MEMCPY3D_v2){.srcXInBytes = (p)->srcXInBytes,     \
                         .srcY = (p)->srcY,                   \
@@ -87,7 +86,8 @@ COPY_ROW(cuMemcpyAtoHAsync, FROM_ARRAY, TO_HOST, .stream = a->hStream)
                         .Height = (p)->Height,               \
                         .Depth = (p)->Depth})
 
-/* A copy that is described by a struct: the rest says when and where it is done. */
+/* A copy described by a struct. The further arguments say on which stream, and whether the caller
+ * waits. */
 #define COPY(call, shape, ...)                                                                     \
     HED_SOFT(call)                                                                                 \
     {                                                                                              \
@@ -112,7 +112,7 @@ are_contexts(struct hed_layer *self, const CUDA_MEMCPY3D_PEER_v1 *p)
 {
     struct hed_driver *d = hed_driver_of(self);
 
-    /* NULL stands for the current one; memory of the host has none. */
+    /* NULL stands for the current context; host memory has none. */
     return (!p->srcContext || hed_context_find(d, p->srcContext)) &&
            (!p->dstContext || hed_context_find(d, p->dstContext));
 }

@@ -7,7 +7,7 @@
 #include "driver/memory/memory_index.h"
 #include "driver/stream/work.h"
 
-#define NO_INDEX SIZE_MAX /* the failure has nothing to do with one copy */
+#define NO_INDEX SIZE_MAX /* the failure does not concern one copy in particular */
 
 static bool
 is_order(CUmemcpySrcAccessOrder order)
@@ -17,14 +17,14 @@ is_order(CUmemcpySrcAccessOrder order)
            order == CU_MEMCPY_SRC_ACCESS_ORDER_ANY;
 }
 
-/* A batch is not allowed on the legacy stream. */
+/* Batches are not allowed on the legacy stream. */
 static bool
 is_legacy(CUstream stream, bool ptds)
 {
     return (stream == NULL && !ptds) || stream == (CUstream)(uintptr_t)1;
 }
 
-/* The context to check copies in; the copies themselves check the stream. */
+/* The context in which copies are checked. Submitting the copies checks the stream. */
 static CUresult
 begin_batch(struct hed_layer *self, CUstream stream, bool ptds, struct hed_context **c)
 {
@@ -51,7 +51,7 @@ struct rows {
     const size_t *sizes;
     size_t count;
     const CUmemcpyAttributes_v1 *attributes;
-    const size_t *first; /* copy that attributes[i] hold from, up to the next one's */
+    const size_t *first; /* attributes[i] apply from copy first[i] on, up to the next one's */
     size_t attribute_count;
     CUstream stream;
     bool ptds;
@@ -73,7 +73,7 @@ are_attributes(const struct rows *b)
 }
 
 static CUDA_MEMCPY3D_v2
-row(const struct rows *b, size_t i)
+describe_row(const struct rows *b, size_t i)
 {
     return hed_copy_row(CU_MEMORYTYPE_UNIFIED, b->to[i], CU_MEMORYTYPE_UNIFIED, b->from[i],
                         b->sizes[i]);
@@ -92,7 +92,7 @@ copy_rows(struct hed_layer *self, const struct rows *b, size_t *failed)
     if (!b->to || !b->from || !b->sizes || b->count == 0 || !are_attributes(b))
         return CUDA_ERROR_INVALID_VALUE;
     for (size_t i = 0; i < b->count; i++) {
-        const CUDA_MEMCPY3D_v2 given = row(b, i);
+        const CUDA_MEMCPY3D_v2 given = describe_row(b, i);
         struct hed_copy copy;
 
         r = b->sizes[i] ? hed_copy_resolve(c, &given, &copy) : CUDA_ERROR_INVALID_VALUE;
@@ -102,7 +102,7 @@ copy_rows(struct hed_layer *self, const struct rows *b, size_t *failed)
         }
     }
     for (size_t i = 0; r == CUDA_SUCCESS && i < b->count; i++) {
-        const CUDA_MEMCPY3D_v2 given = row(b, i);
+        const CUDA_MEMCPY3D_v2 given = describe_row(b, i);
 
         if (attribute + 1 < b->attribute_count && b->first[attribute + 1] == i)
             attribute++;
@@ -153,8 +153,8 @@ hed_soft_cuMemcpyBatchAsync_v2(struct hed_layer *self, struct hed_cuMemcpyBatchA
 
 /* ---- boxes ----------------------------------------------------------------------------------- */
 
-/* cuda.h, CUmemcpy3DOperand: "rowLength: Length of each row in elements", where elements are those
- * of the array on the other side, or bytes where both are memory; extents likewise. */
+/* cuda.h, CUmemcpy3DOperand: "rowLength: Length of each row in elements". Elements are those of the
+ * array on the other side, or bytes if both sides are memory. The same applies to extents. */
 static size_t
 element_bytes(struct hed_driver *d, const CUmemcpy3DOperand_v1 *o)
 {
@@ -192,7 +192,7 @@ operand_of(const CUmemcpy3DOperand_v1 *o, size_t bytes, struct operand *out)
 }
 
 static bool
-box(struct hed_driver *d, const CUDA_MEMCPY3D_BATCH_OP_v1 *op, CUDA_MEMCPY3D_v2 *out)
+describe_box(struct hed_driver *d, const CUDA_MEMCPY3D_BATCH_OP_v1 *op, CUDA_MEMCPY3D_v2 *out)
 {
     const size_t from_bytes = element_bytes(d, &op->src);
     const size_t bytes = from_bytes > 1 ? from_bytes : element_bytes(d, &op->dst);
@@ -241,15 +241,15 @@ copy_boxes(struct hed_layer *self, const struct hed_cuMemcpy3DBatchAsync_v2 *a, 
     for (size_t i = 0; i < a->numOps; i++) {
         struct hed_copy copy;
 
-        r = box(d, &a->opList[i], &given) ? hed_copy_resolve(c, &given, &copy)
-                                          : CUDA_ERROR_INVALID_VALUE;
+        r = describe_box(d, &a->opList[i], &given) ? hed_copy_resolve(c, &given, &copy)
+                                                   : CUDA_ERROR_INVALID_VALUE;
         if (r != CUDA_SUCCESS) {
             *failed = i;
             return r;
         }
     }
     for (size_t i = 0; r == CUDA_SUCCESS && i < a->numOps; i++)
-        if (box(d, &a->opList[i], &given))
+        if (describe_box(d, &a->opList[i], &given))
             r = put_batch_copy(self, &given, a->opList[i].srcAccessOrder, a->hStream, a->ptds);
     return r;
 }

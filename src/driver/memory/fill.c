@@ -1,4 +1,4 @@
-/* Fills: memory set to one value, of 1, 2 or 4 bytes, in rows. */
+/* Fills: memory set to one value of 1, 2 or 4 bytes, in rows. */
 #include "driver/memory/memory_calls.h"
 
 #include "driver/memory/memory_index.h"
@@ -46,7 +46,7 @@ struct order {
     bool ptds;
 };
 
-/* CUDA's fills of device memory return before they are done, whatever their name says. */
+/* CUDA's fills of device memory return before they are done, whatever their name suggests. */
 static CUresult
 fill_memory(struct hed_layer *self, const struct order *o)
 {
@@ -71,8 +71,8 @@ fill_memory(struct hed_layer *self, const struct order *o)
     return r;
 }
 
-/* The calls differ in what they call their value and in its size; the stream is NULL for those that
- * name none. */
+/* The calls differ in the name and the size of their value. The stream is NULL for calls that name
+ * none. */
 #define FILL_ROW(call, member, bytes, on)                \
     HED_SOFT(call)                                       \
     {                                                    \

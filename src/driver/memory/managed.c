@@ -1,7 +1,6 @@
-/* Managed memory: the host's memory, seen by all devices at the same address, counted on the device
- * it was allocated for. Nothing moves; advice and prefetches are checked and remembered, so that a
- * program that asks is told what it said.
- */
+/* Managed memory: host memory that all devices see at the same address, charged to the device it
+ * was allocated for. Nothing moves. Advice and prefetches are checked and remembered, so that a
+ * program that asks gets back what it set. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,14 +10,14 @@
 #include "driver/stream/stream.h"
 
 struct place {
-    CUmemLocationType type; /* INVALID: nowhere */
+    CUmemLocationType type; /* INVALID: no location */
     int id;
 };
 
 struct advice {
     bool read_mostly;
     bool accessed_by_host;
-    uint64_t accessed_by; /* bit per device */
+    uint64_t accessed_by; /* one bit per device */
     struct place preferred, prefetched;
 };
 
@@ -28,7 +27,7 @@ struct piece {
     struct advice advice;
 };
 
-struct pieces { /* hed_allocation.extra; NULL: nothing was said yet */
+struct pieces { /* hed_allocation.extra; NULL until the program says something */
     size_t count;
     struct piece at[];
 };
@@ -37,7 +36,7 @@ static const struct advice no_advice = {
     .preferred = {CU_MEM_LOCATION_TYPE_INVALID, CU_DEVICE_INVALID},
     .prefetched = {CU_MEM_LOCATION_TYPE_INVALID, CU_DEVICE_INVALID}};
 
-/* One thing said about a range: exactly one member is used, by `what`. */
+/* One piece of advice about a range; `what` says which member is used. */
 struct saying {
     enum { READ_MOSTLY, PREFERRED, ACCESSED_BY, PREFETCHED } what;
     bool on;
@@ -58,7 +57,7 @@ hed_soft_cuMemAllocManaged(struct hed_layer *self, struct hed_cuMemAllocManaged 
         return CUDA_ERROR_INVALID_VALUE;
     r = hed_memory_take_flags(c, HED_MEMORY_MANAGED, a->bytesize, 0, a->flags, &at);
     if (r == CUDA_SUCCESS) {
-        /* Relaxed: who uses the memory has it from this call. */
+        /* Relaxed: a thread that uses the memory got its address from this call. */
         atomic_store_explicit(&hed_driver_of(self)->managed, true, memory_order_relaxed);
         *a->dptr = at;
     }
@@ -91,7 +90,7 @@ apply_saying(struct advice *v, const struct saying *s)
     }
 }
 
-/* Puts a piece at the end, or lengthens the last one if it says the same. */
+/* Adds a piece at the end, or extends the last one if it has the same advice. */
 static void
 push_piece(struct pieces *p, uint64_t end, const struct advice *v)
 {
@@ -105,7 +104,7 @@ push_piece(struct pieces *p, uint64_t end, const struct advice *v)
         p->at[p->count++] = (struct piece){end, *v};
 }
 
-/* The pieces with something said about [from, to); NULL: no memory. */
+/* A copy of the pieces with advice added for [from, to); NULL if there is no memory. */
 static struct pieces *
 pieces_changed(const struct pieces *old, uint64_t size, uint64_t from, uint64_t to,
                const struct saying *s)
@@ -134,7 +133,7 @@ pieces_changed(const struct pieces *old, uint64_t size, uint64_t from, uint64_t 
     return p;
 }
 
-/* The managed allocation that all of a range is in. */
+/* The managed allocation that contains all of a range. */
 static struct hed_allocation *
 managed_locked(struct hed_driver *d, uint64_t at, uint64_t size)
 {
@@ -170,7 +169,7 @@ say_about_range(struct hed_driver *d, uint64_t at, uint64_t size, const struct s
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-/* A place as a call names it. */
+/* A location as a call names it. */
 static CUresult
 place_of_location(struct hed_driver *d, CUmemLocation_v1 l, struct place *out)
 {
@@ -251,7 +250,7 @@ hed_soft_cuMemAdvise(struct hed_layer *self, struct hed_cuMemAdvise *a)
                                            .location = location_of(a->device)});
 }
 
-/* The stream of a call that has nothing to put on it: it must exist and not be capturing. */
+/* Checks the stream of a call that puts nothing on it: it must exist and not be capturing. */
 static CUresult
 check_stream(struct hed_layer *self, CUstream handle, bool ptds)
 {
@@ -261,7 +260,7 @@ check_stream(struct hed_layer *self, CUstream handle, bool ptds)
     if (r != CUDA_SUCCESS)
         return r;
 
-    /* Relaxed: the program itself orders beginning a capture and using the stream. */
+    /* Relaxed: the program orders the beginning of a capture and the use of the stream. */
     const bool captures = atomic_load_explicit(&s->capture, memory_order_relaxed) != NULL;
 
     hed_stream_put(s);
@@ -340,7 +339,7 @@ hed_soft_cuMemPrefetchBatchAsync(struct hed_layer *self, struct hed_cuMemPrefetc
     for (size_t i = 1; i < a->numPrefetchLocs; i++)
         if (a->prefetchLocIdxs[i] <= a->prefetchLocIdxs[i - 1] || a->prefetchLocIdxs[i] >= a->count)
             return CUDA_ERROR_INVALID_VALUE;
-    /* A place holds from its index up to the next one's. */
+    /* A location applies from its index up to the next one's. */
     for (size_t i = 0; r == CUDA_SUCCESS && i < a->count; i++) {
         if (place + 1 < a->numPrefetchLocs && a->prefetchLocIdxs[place + 1] == i)
             place++;
@@ -349,7 +348,7 @@ hed_soft_cuMemPrefetchBatchAsync(struct hed_layer *self, struct hed_cuMemPrefetc
     return r;
 }
 
-/* What is discarded has no defined content: what was there is as good as anything. */
+/* Discarded memory has undefined contents, so its old contents will do. */
 CUresult
 hed_soft_cuMemDiscardBatchAsync(struct hed_layer *self, struct hed_cuMemDiscardBatchAsync *a)
 {
@@ -383,9 +382,9 @@ same_place(struct place a, struct place b)
     return a.type == b.type && a.id == b.id ? a : no_advice.preferred;
 }
 
-/* What holds for all of [from, to). */
+/* The advice that applies to all of [from, to). */
 static struct advice
-common(const struct pieces *p, uint64_t from, uint64_t to)
+common_advice(const struct pieces *p, uint64_t from, uint64_t to)
 {
     struct advice all = no_advice;
     uint64_t begin = 0;
@@ -410,7 +409,7 @@ common(const struct pieces *p, uint64_t from, uint64_t to)
     return all;
 }
 
-/* A place as a device number: all of the host is CU_DEVICE_CPU. */
+/* A location as a device number; the host is CU_DEVICE_CPU wherever it is. */
 static int
 as_device(struct place p)
 {
@@ -441,7 +440,7 @@ get_attribute(struct hed_driver *d, void *data, size_t size, CUmem_range_attribu
     hed_lock(&d->memory_lock);
 
     const struct hed_allocation *m = managed_locked(d, at, count);
-    const struct advice v = m ? common(m->extra, at - m->at, at - m->at + count) : no_advice;
+    const struct advice v = m ? common_advice(m->extra, at - m->at, at - m->at + count) : no_advice;
 
     hed_unlock(&d->memory_lock);
     if (!m)

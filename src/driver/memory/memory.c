@@ -1,4 +1,4 @@
-/* The index of allocations, and taking and giving back of all memory that is cut from blocks. */
+/* The index of allocations, and taking and giving back memory that is cut from blocks. */
 #include "driver/memory/memory.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "driver/context/context.h"
 #include "driver/memory/memory_index.h"
 
-/* Bytes of the host: pinned memory, unlike a device's, cannot be more than there is. 0: unknown. */
+/* Bytes of host memory: pinned memory, unlike a device's, must really exist. 0 if unknown. */
 static uint64_t
 physical_memory(void)
 {
@@ -46,7 +46,8 @@ hed_memory_driver_fini(struct hed_driver *d)
 
     if (!m)
         return;
-    /* The table of handles has been freed, and with it every object that had only its name. */
+    /* The table of handles has been freed, and with it every object to which only its handle
+     * referred. */
     d->handles = NULL;
     for (int t = 0; t < HED_TREE_COUNT; t++) {
         struct hed_allocation *a;
@@ -211,7 +212,7 @@ hed_memory_find(struct hed_driver *d, uint64_t address, struct hed_allocation *o
 bool
 hed_memory_has_mapped(struct hed_driver *d)
 {
-    /* Relaxed: see hed_memory_insert_locked. */
+    /* Relaxed: see hed_memory_insert_locked(). */
     return d->memory && atomic_load_explicit(&d->memory->mapped, memory_order_relaxed) > 0;
 }
 
@@ -233,7 +234,7 @@ hed_memory_next_mapped(struct hed_driver *d, uint64_t *at, uint64_t *size)
     return a != NULL;
 }
 
-/* May a copy touch the bytes of this allocation? */
+/* May a copy read, or write, this allocation? */
 static bool
 open_to_copies(const struct hed_allocation *a, bool write)
 {
@@ -251,7 +252,7 @@ open_to_copies(const struct hed_allocation *a, bool write)
     }
 }
 
-/* Is a range outside of all allocations the program's own memory? */
+/* Is a range outside all allocations the program's own memory? */
 static bool
 is_foreign(const struct hed_driver *d, uint64_t at, uint64_t size)
 {
@@ -276,7 +277,7 @@ usable_locked(struct hed_driver *d, uint64_t at, uint64_t size, bool write)
             return true;
         at += rest;
         size -= rest;
-        /* Only mappings in a reserved range are one object to the program when side by side. */
+        /* Only adjacent mappings in a reserved range count as one object for the program. */
         if (a->kind != HED_MEMORY_VIRTUAL)
             return false;
         a = hed_memory_in_locked(m, HED_TREE_ALLOCATIONS, at);
@@ -309,7 +310,7 @@ hed_memory_covers(struct hed_driver *d, uint64_t at, uint64_t size, bool *known)
     return hed_memory_usable(d, at, size, false, known, NULL);
 }
 
-/* Takes one allocation of the context out, the first at or after *from. */
+/* Takes one allocation of the context out of the index: the first at or after *from. */
 static bool
 remove_next(struct hed_driver *d, enum hed_memory_tree t, const struct hed_context *c,
             uint64_t *from, struct hed_allocation *out)

@@ -1,5 +1,5 @@
-/* Plain, pitched and host memory: the calls. Managed memory is in managed.c, pointer attributes are
- * in pointer.c. */
+/* Calls for plain, pitched and host memory. Managed memory is in managed.c, and pointer attributes
+ * are in pointer.c. */
 #include "driver/memory/memory_calls.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "driver/memory/memory_index.h"
 #include "driver/stream/stream.h"
 
-#define PITCH 512 /* bytes; rows of pitched memory begin at multiples */
+#define PITCH 512 /* bytes; rows of pitched memory begin at multiples of this */
 
 CUresult
 hed_memory_begin(struct hed_layer *self, struct hed_context **out)
@@ -53,10 +53,10 @@ soft_cuMemGetInfo_v2(struct hed_layer *self, struct hed_cuMemGetInfo_v2 *a)
 
     struct hed_device *dev = c->device;
     void *m;
-    /* Others use the device, too: what it has left may be less than what we have not used. */
+    /* Other processes use the device too: it may have less left than this driver has not used. */
     const size_t left = hed_machine_of(c, &m)->memory_left(m, c);
 
-    /* NVIDIA's driver lets either be left out. */
+    /* As on NVIDIA's driver, either pointer may be NULL. */
     hed_lock(&dev->driver->memory_lock);
     if (a->free) {
         const uint64_t unused = dev->info.profile.memory - dev->used;
@@ -137,7 +137,7 @@ soft_cuMemFree_v2(struct hed_layer *self, struct hed_cuMemFree_v2 *a)
     struct hed_context *c;
     CUresult r = hed_memory_begin(self, &c);
 
-    if (a->dptr == 0) /* NVIDIA's driver asks for no context then */
+    if (a->dptr == 0) /* NVIDIA's driver does not need a context for this */
         return r == CUDA_ERROR_NOT_INITIALIZED ? r : CUDA_SUCCESS;
     if (r != CUDA_SUCCESS)
         return r;
@@ -150,7 +150,7 @@ soft_cuMemFree_v2(struct hed_layer *self, struct hed_cuMemFree_v2 *a)
     r = hed_memory_quiesce(c, &m);
     if (m.kind == HED_MEMORY_POOL)
         hed_pool_settle(d);
-    /* Memory of a graph stays: the graph may run again and give out the same address. */
+    /* Memory of a graph stays: the graph may run again and use the same address. */
     if (m.graph)
         return r;
 
@@ -190,7 +190,7 @@ alloc_host_memory(struct hed_layer *self, void **pp, size_t size, unsigned flags
         return r;
     if (!pp || (flags & ~HED_MEMHOSTALLOC_ALL))
         return CUDA_ERROR_INVALID_VALUE;
-    if (size == 0) { /* fine, and nothing: as NVIDIA's driver does */
+    if (size == 0) { /* succeeds and does nothing, as on NVIDIA's driver */
         *pp = NULL;
         return CUDA_SUCCESS;
     }
@@ -237,8 +237,8 @@ soft_cuMemFreeHost(struct hed_layer *self, struct hed_cuMemFreeHost *a)
     return r != CUDA_SUCCESS ? r : given;
 }
 
-/* A kernel is to be told of it: where host memory is not shared with devices, it has to be kept
- * alike from now on. */
+/* Kernels may use host memory from now on. A machine that does not share it with its devices has to
+ * keep both copies the same. */
 static void
 map_host_memory(struct hed_driver *d, uint64_t at)
 {
@@ -274,7 +274,7 @@ soft_cuMemHostGetDevicePointer_v2(struct hed_layer *self,
         return CUDA_ERROR_NOT_SUPPORTED;
     }
     map_host_memory(c->device->driver, m.at);
-    *a->pdptr = at; /* one address space: the host's address is the device's */
+    *a->pdptr = at; /* there is one address space: host and device addresses are the same */
     return CUDA_SUCCESS;
 }
 
@@ -290,7 +290,7 @@ soft_cuMemHostGetFlags(struct hed_layer *self, struct hed_cuMemHostGetFlags *a)
     if (!a->pFlags || !hed_memory_find(c->device->driver, (uint64_t)(uintptr_t)a->p, &m) ||
         (m.kind != HED_MEMORY_HOST && m.kind != HED_MEMORY_REGISTERED))
         return CUDA_ERROR_INVALID_VALUE;
-    *a->pFlags = m.flags | HED_MEMHOST_DEVICEMAP; /* with one address space, all of it is */
+    *a->pFlags = m.flags | HED_MEMHOST_DEVICEMAP; /* with one address space all of it is mapped */
     return CUDA_SUCCESS;
 }
 
@@ -304,7 +304,7 @@ is_mapped(uint64_t p, size_t size)
     const int e = errno;
     const bool mapped = msync((void *)(uintptr_t)start, p + size - start, MS_ASYNC) == 0;
 
-    /* EINVAL: pages here are larger, and the start is not that of one; the answer is unknown. */
+    /* EINVAL: pages are larger here, and the range does not begin on one. The answer is unknown. */
     const bool unknown = !mapped && errno == EINVAL;
 
     errno = e;
@@ -312,7 +312,7 @@ is_mapped(uint64_t p, size_t size)
 }
 
 /* Puts a range into the index unless some of it is there already: ALREADY_REGISTERED, or
- * INVALID_VALUE where it is memory of another kind. */
+ * INVALID_VALUE if that is memory of another kind. */
 static CUresult
 add_registered(struct hed_driver *d, const struct hed_allocation *m)
 {
@@ -388,7 +388,7 @@ soft_cuMemHostUnregister(struct hed_layer *self, struct hed_cuMemHostUnregister 
         return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
     if (m.at != at || m.kind != HED_MEMORY_REGISTERED)
         return CUDA_ERROR_INVALID_VALUE;
-    /* The program may free it now. */
+    /* The program may free the memory after this. */
     r = hed_memory_quiesce(c, &m);
     if (hed_memory_give(c->device->driver, HED_MEMORY_REGISTERED, at) != CUDA_SUCCESS)
         return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;

@@ -1,4 +1,5 @@
-/* Calls of one area's table that are answered in several files, and what those begin with. */
+/* Calls that are in one area's table but implemented in several files, and what those files share.
+ */
 #pragma once
 
 #include "core/layer.h"
@@ -112,10 +113,10 @@ struct hed_copy_call {
     CUDA_MEMCPY3D_v2 given;
     CUstream stream;
     bool ptds;
-    bool waits; /* the call returns when it is done */
+    bool waits; /* the call returns when the copy is done */
 };
 
-/* Checks and does it. */
+/* Checks the copy and puts it on its stream. */
 CUresult hed_copy_put(struct hed_layer *self, const struct hed_copy_call *o);
 
 /* n bytes in one row; the types are CU_MEMORYTYPE_HOST, DEVICE or UNIFIED. */
@@ -132,9 +133,9 @@ hed_memory_initialized(struct hed_layer *self)
                : CUDA_ERROR_NOT_INITIALIZED;
 }
 
-/* The current context, for a call that a stream capture forbids: as hed_current, and
+/* The current context, for a call that is forbidden during a stream capture: as hed_current(), or
  * STREAM_CAPTURE_UNSUPPORTED. */
 CUresult hed_memory_begin(struct hed_layer *self, struct hed_context **out);
 
-/* Waits until nothing that was put on streams can use an allocation any more. */
+/* Waits until no work on a stream can use an allocation any more. */
 CUresult hed_memory_quiesce(struct hed_context *c, const struct hed_allocation *a);

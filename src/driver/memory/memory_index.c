@@ -1,10 +1,10 @@
-/* The trees of memory_index.h: treaps, as in space.c, of allocations by first address. */
+/* The trees of memory_index.h: treaps, as in space.c, of allocations ordered by first address. */
 #include "driver/memory/memory_index.h"
 
 #include <stdlib.h>
 
 struct hed_memory_node {
-    struct hed_allocation a; /* first */
+    struct hed_allocation a; /* must come first */
     struct hed_memory_node *kid[2];
     uint32_t priority;
 };
@@ -44,7 +44,8 @@ hed_memory_insert_locked(struct hed_memory *m, struct hed_memory_node *n)
     n->priority = (uint32_t)m->random;
     n->a.id = ++m->ids;
     index_insert(&m->root[hed_memory_tree_of(n->a.kind)], n);
-    /* Relaxed: who looks for it without the lock has made the allocation, or does not mind. */
+    /* Relaxed: a thread that looks without the lock has made the allocation itself, or need not see
+     * it. */
     if (hed_memory_is_mapped(&n->a))
         atomic_fetch_add_explicit(&m->mapped, 1, memory_order_relaxed);
     return &n->a;

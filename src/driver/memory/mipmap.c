@@ -1,5 +1,5 @@
-/* Mipmapped arrays: levels, each half the size of the one before, that are arrays in one piece of
- * memory. */
+/* Mipmapped arrays: levels, each half the size of the one before. The levels are arrays in one
+ * piece of memory. */
 #include <stdlib.h>
 
 #include "base/number.h"
@@ -8,21 +8,21 @@
 #include "driver/memory/memory_index.h"
 
 static size_t
-half(size_t size)
+half_size(size_t size)
 {
-    return size > 1 ? size / 2 : size; /* 0 stays 0: a dimension that is not there */
+    return size > 1 ? size / 2 : size; /* 0 stays 0: there is no such dimension */
 }
 
-/* The level after one. Layers and faces are not halved. */
+/* The next smaller level. Layers and faces are not halved. */
 static CUDA_ARRAY3D_DESCRIPTOR_v2
 next_level(const CUDA_ARRAY3D_DESCRIPTOR_v2 *g)
 {
     CUDA_ARRAY3D_DESCRIPTOR_v2 next = *g;
 
-    next.Width = half(g->Width);
-    next.Height = half(g->Height);
+    next.Width = half_size(g->Width);
+    next.Height = half_size(g->Height);
     if (!(g->Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP)))
-        next.Depth = half(g->Depth);
+        next.Depth = half_size(g->Depth);
     return next;
 }
 
@@ -58,7 +58,7 @@ destroy_mipmap(struct hed_object *o)
     free(o);
 }
 
-/* A mipmap with a name, but without memory yet; its levels have names as far as m->levels. */
+/* A mipmap with a handle, but without memory yet. Its first m->levels levels have handles too. */
 static struct hed_mipmap *
 add_mipmap(struct hed_context *c, const CUDA_ARRAY3D_DESCRIPTOR_v2 *g, const struct hed_format *f,
            unsigned levels)
@@ -165,7 +165,8 @@ hed_soft_cuMipmappedArrayDestroy(struct hed_layer *self, struct hed_cuMipmappedA
     return r;
 }
 
-/* For sparse and unmapped arrays, of which there are none: every mipmap is the wrong kind. */
+/* These calls are for sparse and unmapped arrays, which do not exist here: every mipmap is of the
+ * wrong kind. */
 static CUresult
 not_sparse_mipmap(struct hed_layer *self, CUmipmappedArray handle)
 {

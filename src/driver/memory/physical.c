@@ -1,4 +1,4 @@
-/* Physical memory: see driver/memory/physical.h. Where it is mapped is virtual.c's. */
+/* Physical memory: see driver/memory/physical.h. virtual.c maps it. */
 #include "driver/memory/physical.h"
 
 #include <stdlib.h>
@@ -51,7 +51,7 @@ hed_physical_lose(struct hed_physical *p, uint32_t *count)
     const bool last = p->names == 0 && p->mappings == 0;
 
     hed_unlock(&d->memory_lock);
-    /* At the end of the driver the table of handles is gone already. */
+    /* When the driver is freed, the table of handles has gone already. */
     if (last && d->handles) {
         struct hed_object *name =
             hed_handles_remove(d->handles, HED_KIND_PHYSICAL, p->object.handle);
@@ -90,7 +90,7 @@ check_prop(struct hed_driver *d, const CUmemAllocationProp_v1 *p, enum hed_cuda_
     }
 }
 
-/* Memory that is paid for, with its first name. */
+/* Physical memory that is charged to its device, with one name. */
 static CUresult
 create_physical(struct hed_driver *d, struct hed_device *dev, uint64_t size,
                 const CUmemAllocationProp_v1 *prop, struct hed_physical **out)
@@ -174,7 +174,7 @@ hed_soft_cuMemGetAllocationGranularity(struct hed_layer *self,
                                a->option != CU_MEM_ALLOC_GRANULARITY_RECOMMENDED)))
         r = CUDA_ERROR_INVALID_VALUE;
     if (r == CUDA_SUCCESS) {
-        /* Asking is allowed for memory that cannot be made. */
+        /* A program may ask about memory that cannot be made. */
         CUmemAllocationProp_v1 prop = *a->prop;
 
         prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_NONE;

@@ -1,19 +1,19 @@
-/* Pointer attributes: what can be asked about an address. */
+/* Pointer attributes: queries about an address. */
 #include <string.h>
 
 #include "driver/memory/memory_calls.h"
 #include "driver/memory/memory_index.h"
 
-#define ATTRIBUTES_MAX 256 /* asked for at once; there are 21 */
+#define ATTRIBUTES_MAX 256 /* in one call; there are 21 */
 
-/* What an address is, with the range and the mapping it is in. */
+/* An address, with the allocation and the range it is in. */
 struct pointer {
     uint64_t at;
     struct hed_allocation m;
-    uint64_t range_at, range_size; /* the reserved range's, for mappings */
+    uint64_t range_at, range_size; /* of the reserved range, if it is in a mapping */
     uint64_t mapping_at, mapping_size;
-    uint64_t pool;  /* its handle */
-    uint64_t block; /* an id that all allocations of one mapping share */
+    uint64_t pool;  /* the handle of its pool */
+    uint64_t block; /* an id that all allocations in one block share */
 };
 
 static bool
@@ -59,7 +59,7 @@ access_of(const struct hed_allocation *m)
     return m->kind == HED_MEMORY_VIRTUAL ? m->flags : CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE;
 }
 
-/* Answers are of three sizes; data need not be aligned. */
+/* Answers have three sizes; data need not be aligned. */
 static CUresult
 put64(void *data, uint64_t v)
 {
@@ -107,7 +107,7 @@ answer_attribute(const struct pointer *p, CUpointer_attribute attribute, void *d
     case CU_POINTER_ATTRIBUTE_P2P_TOKENS:
         return put_tokens(data, m);
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
-        /* NVIDIA's driver has it on for device memory from the start. */
+        /* NVIDIA's driver sets it for device memory from the start. */
         return put_int_attribute(data, m->sync_memops || !is_host_allocation(m));
     case CU_POINTER_ATTRIBUTE_BUFFER_ID:
         return put64(data, m->id);
@@ -142,8 +142,8 @@ answer_attribute(const struct pointer *p, CUpointer_attribute attribute, void *d
     }
 }
 
-/* What cuPointerGetAttributes says where there is no answer: of an address that CUDA does not know,
- * of a reserved one with nothing mapped there, or of the one attribute. */
+/* The answers of cuPointerGetAttributes if there is none to give: for an address that CUDA does not
+ * know, for a reserved one with nothing mapped there, or for just this attribute. */
 static void
 put_nothing(const struct pointer *p, bool reserved, bool known, CUpointer_attribute attribute,
             void *data)

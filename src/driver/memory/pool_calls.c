@@ -1,4 +1,4 @@
-/* Memory pools and memory in the order of streams: the calls. See driver/memory/pool.h. */
+/* Calls for memory pools and for memory in stream order. See driver/memory/pool.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@ destroy_pool(struct hed_object *o)
     free(p);
 }
 
-/* A pool with a name; dev NULL: of the host. */
+/* A pool with a handle; dev is NULL for the host. */
 static int
 create_pool(struct hed_driver *d, struct hed_device *dev, const CUmemPoolProps_v1 *props,
             struct hed_pool **out)
@@ -36,7 +36,7 @@ create_pool(struct hed_driver *d, struct hed_device *dev, const CUmemPoolProps_v
     p->device = dev;
     p->props = *props;
     hed_blocks_init(&p->blocks, d, dev ? dev->space : d->host_space, dev, true);
-    /* The limit is on what is reserved, which grows in steps: one step is always to be had. */
+    /* The limit applies to reserved memory, which grows in steps: one step is always allowed. */
     if (props->maxSize)
         p->blocks.limit = hed_blocks_round(props->maxSize);
     for (int i = 0; i < 3; i++)
@@ -76,7 +76,7 @@ hed_pool_driver_init(struct hed_driver *d)
     return err;
 }
 
-/* The pools go with the table of handles, which has their only references. */
+/* The pools go with the table of handles, which holds the only references to them. */
 void
 hed_pool_driver_fini(struct hed_driver *d)
 {
@@ -157,7 +157,7 @@ soft_cuMemPoolDestroy(struct hed_layer *self, struct hed_cuMemPoolDestroy *a)
     struct hed_object *name =
         hed_handles_remove(d->handles, HED_KIND_POOL, (uint64_t)(uintptr_t)a->pool);
 
-    /* A device whose current pool it is goes back to its default one. */
+    /* A device that has it as its current pool goes back to its default one. */
     hed_lock(&d->memory_lock);
     for (int i = 0; i < d->device_count; i++)
         if (d->devices[i].current_pool == p)
@@ -215,7 +215,8 @@ set_current_pool(struct hed_driver *d, struct hed_device *dev, CUmemoryPool hand
         d->memory->host_current = p;
     hed_unlock(&d->memory_lock);
 
-    /* Destroyed meanwhile? Then whoever destroyed it may have looked before it was current. */
+    /* If it has been destroyed meanwhile, the thread that did so may have looked before it was
+     * current. */
     struct hed_pool *still = hed_pool_find(d, handle);
 
     if (!still) {
@@ -254,7 +255,7 @@ soft_cuDeviceSetMemPool(struct hed_layer *self, struct hed_cuDeviceSetMemPool *a
     return r == CUDA_SUCCESS ? set_current_pool(hed_driver_of(self), dev, a->pool) : r;
 }
 
-/* The device that a location and a type of memory name. */
+/* The device that a location and a type of memory stand for. */
 static CUresult
 device_of_typed_location(struct hed_layer *self, const CUmemLocation_v1 *l,
                          CUmemAllocationType type, enum hed_cuda_call id, struct hed_device **out)
@@ -410,7 +411,7 @@ check_access(const struct hed_pool *p, const CUmemAccessDesc_v1 *m)
         return CUDA_ERROR_INVALID_VALUE;
     if (m->location.id < 0 || m->location.id >= d->device_count)
         return CUDA_ERROR_INVALID_DEVICE;
-    /* The device that has the memory always has access. */
+    /* The device that owns the memory always has access. */
     if (p->device == &d->devices[m->location.id] && m->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
         return CUDA_ERROR_INVALID_DEVICE;
     return CUDA_SUCCESS;

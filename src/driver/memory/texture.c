@@ -1,8 +1,7 @@
 /* Texture and surface objects. See memory/array.h.
  *
- * What the program gets is the value that the machine has given the object. What the program said
- * when it made the object is kept in the index, under a key that is the machine's too, for when it
- * asks.
+ * The program gets the value that the machine has given the object. The description that it gave is
+ * kept in the index for queries, under a key that the machine chooses too.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +15,7 @@
     (CU_TRSF_READ_AS_INTEGER | CU_TRSF_NORMALIZED_COORDINATES | CU_TRSF_SRGB | \
      CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION | CU_TRSF_SEAMLESS_CUBEMAP)
 
-/* An attribute's value where the profile has none. */
+/* Used if the profile does not have the attribute. */
 #define TEXTURE_ALIGN 512
 #define TEXTURE_PITCH_ALIGN 32
 #define LINEAR_WIDTH (1 << 28)
@@ -79,7 +78,7 @@ from_mipmap(struct hed_driver *d, CUmipmappedArray handle, struct hed_texture *t
     return r;
 }
 
-/* Format and address of linear memory. NVIDIA's driver does not look at how much is behind it. */
+/* Checks format and address of linear memory. NVIDIA's driver does not check its size. */
 static bool
 is_linear(const struct hed_device *dev, uint64_t at, CUarray_format format, unsigned channels,
           struct hed_format *out)
@@ -173,7 +172,7 @@ set_sampler(const CUDA_TEXTURE_DESC_v1 *d, struct hed_texture *t)
         if ((unsigned)d->addressMode[i] > CU_TR_ADDRESS_MODE_BORDER)
             return CUDA_ERROR_INVALID_VALUE;
         t->address[i] = (uint8_t)d->addressMode[i];
-        /* Only coordinates from 0 to 1 can wrap or be mirrored: others are clamped. */
+        /* Only coordinates from 0 to 1 can wrap or be mirrored; others are clamped. */
         if (!t->normalized && d->addressMode[i] != CU_TR_ADDRESS_MODE_BORDER)
             t->address[i] = CU_TR_ADDRESS_MODE_CLAMP;
     }
@@ -192,7 +191,7 @@ set_sampler(const CUDA_TEXTURE_DESC_v1 *d, struct hed_texture *t)
     return CUDA_SUCCESS;
 }
 
-/* Formats of views are 1, 2 and 4 channels of each of these, in this order. */
+/* Formats of views have 1, 2 and 4 channels of each of these, in this order. */
 static bool
 view_format(CUresourceViewFormat format, struct hed_format *out)
 {
@@ -218,7 +217,7 @@ set_view(const CUDA_RESOURCE_VIEW_DESC_v1 *v, struct hed_texture *t)
 {
     struct hed_format format = t->format;
 
-    /* Linear memory has one view of it. */
+    /* Linear memory has only one view. */
     if (t->shape == HED_SHAPE_LINEAR)
         return CUDA_SUCCESS;
     if (v->format >= CU_RES_VIEW_FORMAT_UNSIGNED_BC1 &&
@@ -255,7 +254,7 @@ texture_key(const struct hed_context *c, unsigned long long value, bool surface)
     return hed_machine_of(c, &m)->object_key(m, c, surface, value);
 }
 
-/* Gives the entry under a key what the program said. False: there is no such entry. */
+/* Adds the program's description to the entry under a key. False if there is no such entry. */
 static bool
 keep_in_entry(struct hed_driver *d, uint64_t key, struct object *kept)
 {
@@ -270,7 +269,7 @@ keep_in_entry(struct hed_driver *d, uint64_t key, struct object *kept)
     return found;
 }
 
-/* Keeps what the program said about an object that the machine has made. */
+/* Keeps the program's description of an object that the machine has made. */
 static CUresult
 keep_object(struct hed_context *c, unsigned long long value, const struct object *o,
             unsigned long long *out)
@@ -298,7 +297,7 @@ keep_object(struct hed_context *c, unsigned long long value, const struct object
     return CUDA_SUCCESS;
 }
 
-/* A copy of what an object was made from; false: there is none. */
+/* A copy of the description an object was made from; false if there is none. */
 static bool
 look_up_description(const struct hed_context *c, unsigned long long handle, bool surface,
                     struct object *out, struct hed_allocation *entry)
@@ -378,7 +377,7 @@ hed_soft_cuSurfObjectCreate(struct hed_layer *self, struct hed_cuSurfObjectCreat
     return r == CUDA_SUCCESS ? keep_object(c, value, &o, a->pSurfObject) : r;
 }
 
-/* NVIDIA's driver has no complaint about an object that does not exist. */
+/* NVIDIA's driver accepts an object that does not exist. */
 static CUresult
 destroy_texture_object(struct hed_layer *self, unsigned long long handle, bool surface)
 {
@@ -409,7 +408,7 @@ hed_soft_cuSurfObjectDestroy(struct hed_layer *self, struct hed_cuSurfObjectDest
     return destroy_texture_object(self, a->surfObject, true);
 }
 
-/* What the program said when it made the object. */
+/* The description that the program gave when it made the object. */
 static CUresult
 ask_object(struct hed_layer *self, unsigned long long handle, bool surface, const void *answer,
            struct object *out)

@@ -1,10 +1,10 @@
-/* Virtual memory management: reserved ranges of addresses, physical memory, and mappings of the one
- * into the other.
+/* Virtual memory management: reserved ranges of addresses, physical memory, and mappings of the
+ * latter into the former.
  *
  *   cuMemAddressReserve -> HED_MEMORY_RESERVED    addresses of a space
- *   cuMemCreate         -> struct hed_physical    memory, counted on its device: physical.c
+ *   cuMemCreate         -> struct hed_physical    memory, charged to its device: physical.c
  *   cuMemMap            -> HED_MEMORY_VIRTUAL     inside a reserved range; no access
- *   cuMemSetAccess      -> its flags              what any device or the host may do
+ *   cuMemSetAccess      -> its flags              what a device or the host may do
  *
  * Physical memory lives while it has names (cuMemCreate, cuMemRetainAllocationHandle) or mappings.
  */
@@ -32,7 +32,7 @@ is_whole_units(uint64_t n)
 
 /* ---- addresses ------------------------------------------------------------------------------- */
 
-/* The spaces, best first: the current device's, the others', the host's. */
+/* The spaces in order of preference: the current device's, the others', the host's. */
 static struct hed_space *
 space_at(struct hed_driver *d, int first, int i)
 {
@@ -129,7 +129,7 @@ hed_virtual_release(const struct hed_allocation *a)
     free(m);
 }
 
-/* Puts a mapping that nobody may use yet into the index. */
+/* Puts a mapping without access rights into the index. */
 static CUresult
 insert_mapping(struct hed_driver *d, const struct hed_allocation *m, struct hed_physical *p)
 {
@@ -203,8 +203,8 @@ soft_cuMemMap(struct hed_layer *self, struct hed_cuMemMap *a)
 
     if (!p)
         return CUDA_ERROR_INVALID_VALUE;
-    /* cuda.h: "offset - currently must be zero"; NVIDIA's driver says NOT_SUPPORTED to that, and to
-     * sizes that are not the allocation's. */
+    /* cuda.h: "offset - currently must be zero". NVIDIA's driver answers NOT_SUPPORTED to other
+     * offsets, and to sizes that are not the allocation's. */
     if (a->offset != 0 || a->size != p->size) {
         hed_stats_unsupported(HED_API_CUDA, HED_cuMemMap, "a part of physical memory");
         r = CUDA_ERROR_NOT_SUPPORTED;
@@ -215,7 +215,7 @@ soft_cuMemMap(struct hed_layer *self, struct hed_cuMemMap *a)
     return r;
 }
 
-/* Are all mappings that a range touches wholly inside? *bytes: how much they cover. */
+/* Are all mappings that overlap a range wholly inside it? *bytes is how much they cover. */
 static bool
 are_whole_locked(struct hed_driver *d, uint64_t at, uint64_t size, uint64_t *bytes)
 {
@@ -246,7 +246,7 @@ soft_cuMemUnmap(struct hed_layer *self, struct hed_cuMemUnmap *a)
         return r;
     if (!is_whole_units(a->size) || a->ptr % GRANULARITY || a->size > UINT64_MAX - a->ptr)
         return CUDA_ERROR_INVALID_VALUE;
-    /* Work that is on its way may use it. */
+    /* Queued work may use it. */
     if (c)
         (void)hed_context_synchronize(c);
     hed_lock(&d->memory_lock);
@@ -272,7 +272,7 @@ soft_cuMemUnmap(struct hed_layer *self, struct hed_cuMemUnmap *a)
 
 /* ---- access ---------------------------------------------------------------------------------- */
 
-/* Where in mapping.access a location is; -1: nowhere. */
+/* The index of a location in mapping.access; -1 if it has none. */
 static int
 access_index(const struct hed_driver *d, const CUmemLocation_v1 *l)
 {
@@ -302,7 +302,7 @@ are_descriptions(const struct hed_driver *d, const CUmemAccessDesc_v1 *desc, siz
     return true;
 }
 
-/* Kernels of all devices and the host run in one address space: what one may do, all can. */
+/* Kernels of all devices and the host share one address space: if one may access it, all can. */
 static void
 allow_locked(struct hed_driver *d, struct hed_allocation *m, const CUmemAccessDesc_v1 *desc,
              size_t count)

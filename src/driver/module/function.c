@@ -13,7 +13,7 @@
 /* ---- attributes ------------------------------------------------------------------------------ */
 
 static int
-setting(const _Atomic int *value)
+load_setting(const _Atomic int *value)
 {
     return atomic_load_explicit(value, memory_order_relaxed);
 }
@@ -28,7 +28,7 @@ uint32_t
 hed_dynamic_shared_max(const struct hed_code_kernel *k, const struct hed_profile *p,
                        const struct hed_settings *s)
 {
-    const int set = setting(&s->max_dynamic_shared);
+    const int set = load_setting(&s->max_dynamic_shared);
     const uint32_t limit = shared_default(p);
 
     if (set >= 0)
@@ -46,9 +46,9 @@ max_threads(const struct hed_code_kernel *k, const struct hed_profile *p)
 
 /* Compiled in, or set by the program. */
 static int
-cluster(const struct hed_code_kernel *k, const struct hed_settings *s, int i)
+cluster_size(const struct hed_code_kernel *k, const struct hed_settings *s, int i)
 {
-    return k->cluster[0] ? (int)k->cluster[i] : setting(&s->cluster[i]);
+    return k->cluster[0] ? (int)k->cluster[i] : load_setting(&s->cluster[i]);
 }
 
 CUresult
@@ -65,13 +65,14 @@ hed_attribute_get(const struct hed_code_kernel *k, const struct hed_profile *p,
         [CU_FUNC_ATTRIBUTE_BINARY_VERSION] = (int)k->binary_version,
         [CU_FUNC_ATTRIBUTE_CACHE_MODE_CA] = 0,
         [CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES] = (int)hed_dynamic_shared_max(k, p, s),
-        [CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT] = setting(&s->carveout),
+        [CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT] = load_setting(&s->carveout),
         [CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET] = k->must_have_cluster,
-        [CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH] = cluster(k, s, 0),
-        [CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT] = cluster(k, s, 1),
-        [CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH] = cluster(k, s, 2),
-        [CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED] = setting(&s->nonportable_cluster),
-        [CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE] = setting(&s->cluster_policy),
+        [CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH] = cluster_size(k, s, 0),
+        [CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT] = cluster_size(k, s, 1),
+        [CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH] = cluster_size(k, s, 2),
+        [CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED] =
+            load_setting(&s->nonportable_cluster),
+        [CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE] = load_setting(&s->cluster_policy),
     };
 
     if (!out || (unsigned)a >= CU_FUNC_ATTRIBUTE_MAX)
@@ -443,8 +444,8 @@ static uint32_t
 cluster_blocks(const struct hed_function *f, const CUlaunchConfig *config)
 {
     const struct hed_code_kernel *k = hed_function_kernel(f);
-    uint32_t n = (uint32_t)(cluster(k, f->settings, 0) * cluster(k, f->settings, 1) *
-                            cluster(k, f->settings, 2));
+    uint32_t n = (uint32_t)(cluster_size(k, f->settings, 0) * cluster_size(k, f->settings, 1) *
+                            cluster_size(k, f->settings, 2));
 
     for (unsigned i = 0; config->attrs && i < config->numAttrs; i++)
         if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
@@ -469,7 +470,7 @@ blocks_at_once(const struct hed_function *f, const CUlaunchConfig *config)
 static uint32_t
 largest_cluster(const struct hed_function *f)
 {
-    return setting(&f->settings->nonportable_cluster) ? LARGEST_CLUSTER : PORTABLE_CLUSTER;
+    return load_setting(&f->settings->nonportable_cluster) ? LARGEST_CLUSTER : PORTABLE_CLUSTER;
 }
 
 /* How clusters fit, only the device itself knows. False: it cannot be asked. */

@@ -301,8 +301,8 @@ check_events(struct hed_layer *self, const struct hed_launch *l)
 
 /* A node of the graph that is being captured. */
 static CUresult
-capture_launch(struct hed_stream *s, struct hed_function *f, const struct hed_launch *l,
-               void **params, void **extra)
+capture_kernel_launch(struct hed_stream *s, struct hed_function *f, const struct hed_launch *l,
+                      void **params, void **extra)
 {
     struct hed_work *w;
     const CUresult r = make_kernel_work(s->ctx, f, l, params, extra, &w);
@@ -352,7 +352,7 @@ launch_on_stream(struct hed_layer *self, struct hed_launch *l, void **params, vo
     if (r == CUDA_SUCCESS) {
         /* Acquire: pairs with the capture's beginning. */
         r = atomic_load_explicit(&s->capture, memory_order_acquire)
-                ? capture_launch(s, f, l, params, extra)
+                ? capture_kernel_launch(s, f, l, params, extra)
                 : launch_now(s, f, l, params, extra);
         hed_object_put(&f->object);
     }

@@ -39,13 +39,13 @@ check_window(const CUaccessPolicyWindow_v1 *w)
 }
 
 static CUresult
-good(bool yes)
+valid_if(bool yes)
 {
     return yes ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 static CUresult
-whole_or_none(const uint32_t d[3])
+check_cluster_dims(const uint32_t d[3])
 {
     const int zeros = (d[0] == 0) + (d[1] == 0) + (d[2] == 0);
 
@@ -63,31 +63,31 @@ check_attribute(const CUlaunchAttribute *a, struct hed_launch *l)
         return check_window(&v->accessPolicyWindow);
     case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
         l->cooperative = v->cooperative == 1;
-        return good(is_flag(v->cooperative));
+        return valid_if(is_flag(v->cooperative));
     case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
-        return good(v->syncPolicy >= CU_SYNC_POLICY_AUTO &&
-                    v->syncPolicy <= CU_SYNC_POLICY_BLOCKING_SYNC);
+        return valid_if(v->syncPolicy >= CU_SYNC_POLICY_AUTO &&
+                        v->syncPolicy <= CU_SYNC_POLICY_BLOCKING_SYNC);
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
         l->cluster[0] = v->clusterDim.x;
         l->cluster[1] = v->clusterDim.y;
         l->cluster[2] = v->clusterDim.z;
-        return whole_or_none(l->cluster);
+        return check_cluster_dims(l->cluster);
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
-        return good((unsigned)v->clusterSchedulingPolicyPreference <=
-                    CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING);
+        return valid_if((unsigned)v->clusterSchedulingPolicyPreference <=
+                        CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING);
     case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
-        return good(is_flag(v->programmaticStreamSerializationAllowed));
+        return valid_if(is_flag(v->programmaticStreamSerializationAllowed));
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
-        return good(v->memSyncDomainMap.default_ < MEM_SYNC_DOMAINS &&
-                    v->memSyncDomainMap.remote < MEM_SYNC_DOMAINS);
+        return valid_if(v->memSyncDomainMap.default_ < MEM_SYNC_DOMAINS &&
+                        v->memSyncDomainMap.remote < MEM_SYNC_DOMAINS);
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
-        return good((unsigned)v->memSyncDomain <= CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE);
+        return valid_if((unsigned)v->memSyncDomain <= CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE);
     case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE:
         hed_stats_unsupported(HED_API_CUDA, HED_cuLaunchKernelEx,
                               "the soft driver (nodes that kernels update)");
         return CUDA_ERROR_NOT_SUPPORTED;
     case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
-        return good(v->sharedMemCarveout <= 100 || (int)v->sharedMemCarveout == -1);
+        return valid_if(v->sharedMemCarveout <= 100 || (int)v->sharedMemCarveout == -1);
     case CU_LAUNCH_ATTRIBUTE_IGNORE:
     case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
     case CU_LAUNCH_ATTRIBUTE_PRIORITY:

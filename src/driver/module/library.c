@@ -475,7 +475,7 @@ kernel_create_locked(struct hed_library *l, const char *name, struct hed_program
 }
 
 static uint32_t
-bucket(const struct hed_library *l, const char *name)
+kernel_bucket(const struct hed_library *l, const char *name)
 {
     uint32_t h = 2166136261u; /* FNV-1a */
 
@@ -499,7 +499,7 @@ hed_library_kernel(struct hed_library *l, struct hed_device *dev, const char *na
         return CUDA_ERROR_NOT_FOUND;
     hed_lock(&l->lock);
 
-    struct hed_kernel **head = &l->kernels[bucket(l, name)];
+    struct hed_kernel **head = &l->kernels[kernel_bucket(l, name)];
     struct hed_kernel *k = *head;
 
     while (k && strcmp(k->name, name) != 0)

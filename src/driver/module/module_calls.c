@@ -28,7 +28,7 @@ find_loading_mode(void)
 
 /* Read once: CUDA does not look at its environment again either. */
 static CUmoduleLoadingMode
-mode(void)
+get_loading_mode(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -55,7 +55,7 @@ load_module(struct hed_layer *self, const struct hed_image *image, const struct 
     hed_program_unref(p);
     if (r != CUDA_SUCCESS)
         return r;
-    if (mode() == CU_MODULE_EAGER_LOADING)
+    if (get_loading_mode() == CU_MODULE_EAGER_LOADING)
         m->driver->machine->module_load(m->driver->machine_state, m);
     *out = (CUmodule)(uintptr_t)m->object.handle;
     hed_object_put(&m->object);
@@ -185,7 +185,7 @@ soft_cuModuleGetLoadingMode(struct hed_layer *self, struct hed_cuModuleGetLoadin
         return r;
     if (!a->mode)
         return CUDA_ERROR_INVALID_VALUE;
-    *a->mode = mode();
+    *a->mode = get_loading_mode();
     return CUDA_SUCCESS;
 }
 

@@ -49,15 +49,15 @@ graph_gone(void *m, struct hed_exec *e)
 }
 
 static CUresult
-describe(void *m, struct hed_device *dev, struct hed_code *code, uint32_t kernel)
+near_describe(void *m, struct hed_device *dev, struct hed_code *code, uint32_t kernel)
 {
     return CUDA_SUCCESS;
 }
 
 /* All of them are listed. */
 static CUresult
-variable(void *m, struct hed_context *c, struct hed_code *code, bool managed, const char *name,
-         uint64_t *at, uint64_t *size)
+near_variable(void *m, struct hed_context *c, struct hed_code *code, bool managed, const char *name,
+              uint64_t *at, uint64_t *size)
 {
     return CUDA_ERROR_NOT_FOUND;
 }
@@ -146,9 +146,9 @@ hed_near_init(struct hed_near *n, const struct hed_executor *executor)
         .graph_gone = graph_gone,
         .open = hed_near_open,
         .close = hed_near_close,
-        .describe = describe,
+        .describe = near_describe,
         .fill_vars = hed_near_fill_vars,
-        .variable = variable,
+        .variable = near_variable,
         .function_made = function_changed,
         .function_gone = function_changed,
         .function_set = function_set,

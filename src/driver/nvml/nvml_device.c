@@ -52,7 +52,7 @@ soft_nvmlDeviceGetVbiosVersion(struct hed_layer *self, struct hed_nvmlDeviceGetV
 }
 
 static nvmlBrandType_t
-brand(const struct hed_profile *p)
+nvml_brand(const struct hed_profile *p)
 {
     static const struct {
         const char *name;
@@ -70,7 +70,7 @@ brand(const struct hed_profile *p)
 }
 
 static unsigned
-architecture(const struct hed_profile *p)
+nvml_architecture(const struct hed_profile *p)
 {
     static const char *const names[] = {
         [NVML_DEVICE_ARCH_KEPLER] = "kepler",
@@ -99,8 +99,8 @@ cores_per_multiprocessor(const struct hed_profile *p)
     return (unsigned)p->attributes[CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT] * (few ? 64 : 128);
 }
 
-HED_NVML_ANSWER(nvmlDeviceGetBrand, type, brand(d.profile))
-HED_NVML_ANSWER(nvmlDeviceGetArchitecture, arch, architecture(d.profile))
+HED_NVML_ANSWER(nvmlDeviceGetBrand, type, nvml_brand(d.profile))
+HED_NVML_ANSWER(nvmlDeviceGetArchitecture, arch, nvml_architecture(d.profile))
 HED_NVML_ANSWER(nvmlDeviceGetNumGpuCores, numCores, cores_per_multiprocessor(d.profile))
 HED_NVML_ANSWER(nvmlDeviceGetIndex, index, (unsigned)d.index)
 HED_NVML_ANSWER(nvmlDeviceGetMinorNumber, minorNumber, (unsigned)d.index)

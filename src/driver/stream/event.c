@@ -187,7 +187,7 @@ record_on(struct hed_stream *s, struct hed_event *e, unsigned flags)
 }
 
 static CUresult
-record_event(struct hed_layer *self, CUevent event, CUstream stream, unsigned flags, bool ptds)
+put_event_record(struct hed_layer *self, CUevent event, CUstream stream, unsigned flags, bool ptds)
 {
     struct hed_event *e;
     struct hed_stream *s;
@@ -210,13 +210,13 @@ record_event(struct hed_layer *self, CUevent event, CUstream stream, unsigned fl
 static CUresult
 soft_cuEventRecord(struct hed_layer *self, struct hed_cuEventRecord *a)
 {
-    return record_event(self, a->hEvent, a->hStream, 0, a->ptds);
+    return put_event_record(self, a->hEvent, a->hStream, 0, a->ptds);
 }
 
 static CUresult
 soft_cuEventRecordWithFlags(struct hed_layer *self, struct hed_cuEventRecordWithFlags *a)
 {
-    return record_event(self, a->hEvent, a->hStream, a->flags, a->ptds);
+    return put_event_record(self, a->hEvent, a->hStream, a->flags, a->ptds);
 }
 
 /* The event may be of another context, whose failure is not the stream's. */
@@ -347,7 +347,7 @@ has_time(struct hed_event *e)
 }
 
 static CUresult
-elapsed(struct hed_layer *self, float *out, CUevent first, CUevent second)
+elapsed_time(struct hed_layer *self, float *out, CUevent first, CUevent second)
 {
     struct hed_event *from = NULL;
     struct hed_event *to = NULL;
@@ -374,13 +374,13 @@ elapsed(struct hed_layer *self, float *out, CUevent first, CUevent second)
 static CUresult
 soft_cuEventElapsedTime(struct hed_layer *self, struct hed_cuEventElapsedTime *a)
 {
-    return elapsed(self, a->pMilliseconds, a->hStart, a->hEnd);
+    return elapsed_time(self, a->pMilliseconds, a->hStart, a->hEnd);
 }
 
 static CUresult
 soft_cuEventElapsedTime_v2(struct hed_layer *self, struct hed_cuEventElapsedTime_v2 *a)
 {
-    return elapsed(self, a->pMilliseconds, a->hStart, a->hEnd);
+    return elapsed_time(self, a->pMilliseconds, a->hStart, a->hEnd);
 }
 
 /* Events between processes (cuIpcGetEventHandle, cuIpcOpenEventHandle) are not here: they are

@@ -100,8 +100,8 @@ put_on(struct hed_stream *s, const CUstreamBatchMemOpParams_v1 *ops, unsigned co
 }
 
 static CUresult
-batch(struct hed_layer *self, CUstream stream, bool ptds, unsigned count,
-      const CUstreamBatchMemOpParams_v1 *ops)
+submit_memops(struct hed_layer *self, CUstream stream, bool ptds, unsigned count,
+              const CUstreamBatchMemOpParams_v1 *ops)
 {
     struct hed_stream *s;
     CUresult r = hed_stream_find(self, stream, ptds, &s);
@@ -116,8 +116,8 @@ batch(struct hed_layer *self, CUstream stream, bool ptds, unsigned count,
 }
 
 static CUresult
-one(struct hed_layer *self, CUstream stream, bool ptds, CUstreamBatchMemOpType what,
-    CUdeviceptr address, uint64_t value, unsigned flags)
+submit_memop(struct hed_layer *self, CUstream stream, bool ptds, CUstreamBatchMemOpType what,
+             CUdeviceptr address, uint64_t value, unsigned flags)
 {
     CUstreamBatchMemOpParams_v1 op;
 
@@ -130,14 +130,14 @@ one(struct hed_layer *self, CUstream stream, bool ptds, CUstreamBatchMemOpType w
         op.waitValue.value64 = value;
     else
         op.waitValue.value = (cuuint32_t)value;
-    return batch(self, stream, ptds, 1, &op);
+    return submit_memops(self, stream, ptds, 1, &op);
 }
 
-#define SINGLE(call, what)                                                               \
-    static CUresult soft_##call(struct hed_layer *self, struct hed_##call *a)            \
-    {                                                                                    \
-        return one(self, a->stream, a->ptds, CU_STREAM_MEM_OP_##what, a->addr, a->value, \
-                   a->flags);                                                            \
+#define SINGLE(call, what)                                                                        \
+    static CUresult soft_##call(struct hed_layer *self, struct hed_##call *a)                     \
+    {                                                                                             \
+        return submit_memop(self, a->stream, a->ptds, CU_STREAM_MEM_OP_##what, a->addr, a->value, \
+                            a->flags);                                                            \
     }
 
 SINGLE(cuStreamWaitValue32, WAIT_VALUE_32)
@@ -154,7 +154,7 @@ soft_cuStreamBatchMemOp(struct hed_layer *self, struct hed_cuStreamBatchMemOp *a
 {
     if (a->flags != 0)
         return CUDA_ERROR_INVALID_VALUE;
-    return batch(self, a->stream, a->ptds, a->count, a->paramArray);
+    return submit_memops(self, a->stream, a->ptds, a->count, a->paramArray);
 }
 
 static CUresult
@@ -162,7 +162,7 @@ soft_cuStreamBatchMemOp_v2(struct hed_layer *self, struct hed_cuStreamBatchMemOp
 {
     if (a->flags != 0)
         return CUDA_ERROR_INVALID_VALUE;
-    return batch(self, a->stream, a->ptds, a->count, a->paramArray);
+    return submit_memops(self, a->stream, a->ptds, a->count, a->paramArray);
 }
 
 const struct hed_cuda_ops hed_calls_memop = {

@@ -13,7 +13,7 @@
 static _Atomic uint64_t ids;
 
 static void
-stream_free(struct hed_object *o)
+free_stream_object(struct hed_object *o)
 {
     struct hed_stream *s = (struct hed_stream *)o;
 
@@ -35,7 +35,7 @@ stream_alloc(struct hed_context *c)
     if (!s)
         return NULL;
     s->own = s + 1;
-    s->object.destroy = stream_free;
+    s->object.destroy = free_stream_object;
     atomic_init(&s->object.refs, 1);
     s->ctx = c;
     hed_context_ref(c);
@@ -111,7 +111,7 @@ hed_stream_create(struct hed_context *c, unsigned flags, int priority, CUstream 
     s->blocking = !(flags & CU_STREAM_NON_BLOCKING);
     s->priority = hed_stream_priority(priority);
     if (!give_name(s)) {
-        stream_free(&s->object);
+        free_stream_object(&s->object);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     link_stream(s);
@@ -259,7 +259,7 @@ own_stream(struct hed_context *c)
     o->stream = stream_alloc(c);
     if (!o->stream || !give_name(o->stream)) {
         if (o->stream)
-            stream_free(&o->stream->object);
+            free_stream_object(&o->stream->object);
         free(o);
         return NULL;
     }

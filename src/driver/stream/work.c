@@ -30,7 +30,7 @@ hed_work_create(struct hed_context *ctx, enum hed_work_kind kind)
 
 /* A copy of n bytes in *p, which is replaced; NULL stays NULL. */
 static bool
-duplicate(void **p, size_t n)
+duplicate_bytes(void **p, size_t n)
 {
     void *copy;
 
@@ -48,8 +48,9 @@ copy_kernel(struct hed_launch *k)
 {
     void *params = (void *)(uintptr_t)k->params;
     void *attributes = k->attributes;
-    const bool has_params = duplicate(&params, k->param_bytes);
-    const bool has_attributes = duplicate(&attributes, k->attribute_count * sizeof *k->attributes);
+    const bool has_params = duplicate_bytes(&params, k->param_bytes);
+    const bool has_attributes =
+        duplicate_bytes(&attributes, k->attribute_count * sizeof *k->attributes);
 
     k->params = params;
     k->attributes = attributes;
@@ -63,7 +64,7 @@ copy_staged(struct hed_work *w)
 {
     if (!w->staged)
         return true;
-    if (!duplicate(&w->staged, w->staged_size))
+    if (!duplicate_bytes(&w->staged, w->staged_size))
         return false;
     w->copy.from.at = (uint64_t)(uintptr_t)w->staged;
     return true;
@@ -71,7 +72,7 @@ copy_staged(struct hed_work *w)
 
 /* Makes the copied pointers the copy's own. False: no memory, but it can be freed. */
 static bool
-own(struct hed_work *w)
+own_contents(struct hed_work *w)
 {
     switch (w->kind) {
     case HED_WORK_KERNEL:
@@ -88,7 +89,7 @@ own(struct hed_work *w)
         return true;
     case HED_WORK_MEMOP: {
         void *ops = w->memops.ops;
-        const bool good = duplicate(&ops, w->memops.count * sizeof w->memops.ops[0]);
+        const bool good = duplicate_bytes(&ops, w->memops.count * sizeof w->memops.ops[0]);
 
         w->memops.ops = ops;
         return good;
@@ -114,7 +115,7 @@ hed_work_copy(const struct hed_work *from)
     w->after = (struct hed_points){0};
     w->result = NULL;
     hed_context_ref(w->ctx);
-    if (!own(w)) {
+    if (!own_contents(w)) {
         hed_work_free(w);
         return NULL;
     }

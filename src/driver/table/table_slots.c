@@ -12,7 +12,7 @@
 
 /* The driver, if it is ready for calls. */
 static CUresult
-ready(struct hed_driver **out)
+ready_driver(struct hed_driver **out)
 {
     *out = hed_driver_here();
     return *out ? hed_driver_ready(*out) : CUDA_ERROR_NOT_INITIALIZED;
@@ -25,7 +25,7 @@ CUresult
 hed_slot_load_wrapper(CUmodule *out, const void *wrapper)
 {
     struct hed_driver *d;
-    const CUresult r = ready(&d);
+    const CUresult r = ready_driver(&d);
     struct hed_cuModuleLoadData a = {out, wrapper};
 
     if (r != CUDA_SUCCESS)
@@ -54,7 +54,7 @@ CUresult
 hed_slot_primary(CUcontext *out, CUdevice ordinal)
 {
     struct hed_driver *d;
-    const CUresult r = ready(&d);
+    const CUresult r = ready_driver(&d);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -140,7 +140,7 @@ static CUresult
 storage_context(CUcontext handle, CUresult dead, struct hed_context **out)
 {
     struct hed_driver *d;
-    const CUresult r = ready(&d);
+    const CUresult r = ready_driver(&d);
 
     if (__builtin_expect(r != CUDA_SUCCESS, 0))
         return r;
@@ -210,7 +210,7 @@ hed_slot_integrity(uint32_t version, uint64_t seconds, uint8_t out[16])
 {
     struct hed_integrity_device devices[HED_PROFILE_DEVICES_MAX];
     struct hed_driver *d;
-    const CUresult r = ready(&d);
+    const CUresult r = ready_driver(&d);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -265,7 +265,7 @@ CUresult
 hed_slot_context_id(CUcontext handle, uint32_t *id)
 {
     struct hed_driver *d;
-    const CUresult r = ready(&d);
+    const CUresult r = ready_driver(&d);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -289,7 +289,7 @@ hed_slot_each_function(CUcontext handle, CUmodule module, hed_slot_function_fn t
     uint32_t count = 0;
 
     (void)handle;
-    if (ready(&d) != CUDA_SUCCESS || !tell)
+    if (ready_driver(&d) != CUDA_SUCCESS || !tell)
         return 0;
 
     struct hed_module *m = hed_module_find(d, module);
@@ -313,7 +313,7 @@ CUresult
 hed_slot_create_context(CUcontext *out, unsigned flags, CUdevice ordinal)
 {
     struct hed_driver *d;
-    const CUresult r = ready(&d);
+    const CUresult r = ready_driver(&d);
     struct hed_cuCtxCreate_v2 a = {out, flags, ordinal};
 
     return r == CUDA_SUCCESS ? d->self.cuda->cuCtxCreate_v2(&d->self, &a) : r;
