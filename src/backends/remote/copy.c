@@ -391,7 +391,7 @@ hed_remote_copy_host(void *m, struct hed_stream *s, const struct hed_copy *c, bo
 
 /* Rows from plane to plane. */
 static uint64_t
-rows_per_plane(const struct hed_copy *c, const struct hed_copy_side *s)
+copy_plane_rows(const struct hed_copy *c, const struct hed_copy_side *s)
 {
     return c->box.depth > 1 && s->pitch ? s->slice / s->pitch : c->box.height;
 }
@@ -414,7 +414,7 @@ describe_copy(const struct hed_copy *c)
     } else {
         p.srcDevice = c->from.at;
         p.srcPitch = c->from.pitch;
-        p.srcHeight = rows_per_plane(c, &c->from);
+        p.srcHeight = copy_plane_rows(c, &c->from);
     }
     if (c->to.array) {
         p.dstMemoryType = CU_MEMORYTYPE_ARRAY;
@@ -425,7 +425,7 @@ describe_copy(const struct hed_copy *c)
     } else {
         p.dstDevice = c->to.at;
         p.dstPitch = c->to.pitch;
-        p.dstHeight = rows_per_plane(c, &c->to);
+        p.dstHeight = copy_plane_rows(c, &c->to);
     }
     return p;
 }

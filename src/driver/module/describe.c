@@ -21,7 +21,7 @@ struct description {
 };
 
 static const char *
-copy_text(struct hed_arena *a, struct hed_bytes b)
+arena_text(struct hed_arena *a, struct hed_bytes b)
 {
     char *s = hed_arena_alloc(a, b.size + 1, 1);
 
@@ -38,7 +38,7 @@ describe_cubin_kernel(struct hed_arena *a, const struct hed_cubin *c,
                       const struct hed_cubin_kernel *k, struct hed_code_kernel *out)
 {
     struct hed_code_param *params = hed_arena_alloc(a, (k->param_count + 1u) * sizeof *params, 8);
-    const char *name = copy_text(a, k->name);
+    const char *name = arena_text(a, k->name);
     const uint64_t bound = (uint64_t)k->max_threads[0] *
                            (k->max_threads[1] ? k->max_threads[1] : 1) *
                            (k->max_threads[2] ? k->max_threads[2] : 1);
@@ -99,7 +99,7 @@ add_variable(struct description *d, struct hed_code_var *out, const struct hed_e
              const struct hed_elf_section *in)
 {
     const struct hed_bytes init = hed_bytes_cut(in->bytes, s->value, s->size);
-    const char *name = copy_text(&d->arena, s->name);
+    const char *name = arena_text(&d->arena, s->name);
     unsigned char *first = init.size ? hed_arena_alloc(&d->arena, init.size, 16) : NULL;
 
     if (!name || (init.size && !first))

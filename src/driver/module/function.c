@@ -46,7 +46,7 @@ max_threads(const struct hed_code_kernel *k, const struct hed_profile *p)
 
 /* Compiled in, or set by the program. */
 static int
-cluster_size(const struct hed_code_kernel *k, const struct hed_settings *s, int i)
+required_cluster(const struct hed_code_kernel *k, const struct hed_settings *s, int i)
 {
     return k->cluster[0] ? (int)k->cluster[i] : load_setting(&s->cluster[i]);
 }
@@ -67,9 +67,9 @@ hed_attribute_get(const struct hed_code_kernel *k, const struct hed_profile *p,
         [CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES] = (int)hed_dynamic_shared_max(k, p, s),
         [CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT] = load_setting(&s->carveout),
         [CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET] = k->must_have_cluster,
-        [CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH] = cluster_size(k, s, 0),
-        [CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT] = cluster_size(k, s, 1),
-        [CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH] = cluster_size(k, s, 2),
+        [CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH] = required_cluster(k, s, 0),
+        [CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT] = required_cluster(k, s, 1),
+        [CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH] = required_cluster(k, s, 2),
         [CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED] =
             load_setting(&s->nonportable_cluster),
         [CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE] = load_setting(&s->cluster_policy),
@@ -444,8 +444,9 @@ static uint32_t
 cluster_blocks(const struct hed_function *f, const CUlaunchConfig *config)
 {
     const struct hed_code_kernel *k = hed_function_kernel(f);
-    uint32_t n = (uint32_t)(cluster_size(k, f->settings, 0) * cluster_size(k, f->settings, 1) *
-                            cluster_size(k, f->settings, 2));
+    uint32_t n =
+        (uint32_t)(required_cluster(k, f->settings, 0) * required_cluster(k, f->settings, 1) *
+                   required_cluster(k, f->settings, 2));
 
     for (unsigned i = 0; config->attrs && i < config->numAttrs; i++)
         if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
