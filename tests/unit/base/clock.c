@@ -1,4 +1,4 @@
-/* Tests of base/clock: forward, in nanoseconds, long enough. */
+/* Tests of base/clock: time goes forward, in nanoseconds, and a sleep is long enough. */
 #include "harness/unit.h"
 
 #include "base/clock.h"

@@ -1,10 +1,10 @@
-/* Tests of base/crc: known values, and that it does not matter how the bytes are cut. */
+/* Tests of base/crc: known values, and the same result however the bytes are split. */
 #include "harness/unit.h"
 
 #include "base/crc.h"
 
 static void
-known_values(void **state)
+the_known_values_come_out(void **state)
 {
     /* The check value of the CRC catalogues, and zlib's answers. */
     assert_int_equal(hed_crc32(0, "123456789", 9), 0xcbf43926);
@@ -14,12 +14,12 @@ known_values(void **state)
 }
 
 static void
-nothing_changes_nothing(void **state)
+no_bytes_change_nothing(void **state)
 {
     assert_int_equal(hed_crc32(0x12345678, NULL, 0), 0x12345678);
 }
 
-/* The definition, a bit at a time. */
+/* The definition of CRC-32, one bit at a time. */
 static uint32_t
 plain(const unsigned char *p, size_t n)
 {
@@ -34,7 +34,7 @@ plain(const unsigned char *p, size_t n)
 }
 
 static void
-any_length_and_alignment(void **state)
+every_length_and_alignment_is_right(void **state)
 {
     unsigned char bytes[96];
 
@@ -47,7 +47,7 @@ any_length_and_alignment(void **state)
 }
 
 static void
-pieces_equal_the_whole(void **state)
+pieces_give_the_result_of_the_whole(void **state)
 {
     unsigned char bytes[61];
 
@@ -64,10 +64,10 @@ pieces_equal_the_whole(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(known_values),
-    cmocka_unit_test(nothing_changes_nothing),
-    cmocka_unit_test(any_length_and_alignment),
-    cmocka_unit_test(pieces_equal_the_whole),
+    cmocka_unit_test(the_known_values_come_out),
+    cmocka_unit_test(no_bytes_change_nothing),
+    cmocka_unit_test(every_length_and_alignment_is_right),
+    cmocka_unit_test(pieces_give_the_result_of_the_whole),
 };
 
 HED_UNIT_MAIN(tests)

@@ -1,4 +1,4 @@
-/* Readable names of C++ functions. */
+/* Tests of base/demangle: readable names of C++ functions. */
 #include "base/demangle.h"
 
 #include <stdio.h>
@@ -63,9 +63,9 @@ long_results_are_cut(void **state)
     assert_string_equal(hed_demangle("_Z7abcdefgv", out, sizeof out), "abcdefg");
 }
 
-/* Substitutions of substitutions double a name each time; nesting without end needs a stack. */
+/* Each substitution of a substitution doubles the name, and endless nesting needs a stack. */
 static void
-hostile_names_end(void **state)
+hostile_names_take_little_time_and_stack(void **state)
 {
     char name[8192] = "_Z1fI1aIiiE";
     size_t n = strlen(name);
@@ -89,7 +89,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(names_become_readable),
     cmocka_unit_test(other_names_stay_as_they_are),
     cmocka_unit_test(long_results_are_cut),
-    cmocka_unit_test(hostile_names_end),
+    cmocka_unit_test(hostile_names_take_little_time_and_stack),
 };
 
 HED_UNIT_MAIN(tests)

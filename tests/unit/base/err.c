@@ -86,7 +86,7 @@ why_may_be_its_own_argument(void **state)
     assert_string_equal(why.text, "open a.hed: no such file");
 }
 
-/* Calls hed_bug in a child; returns what it wrote in text and its wait status. */
+/* Calls hed_bug in a child. `text` receives what it wrote; returns its wait status. */
 static int
 bug_in_child(const char *levels, char *text, size_t size)
 {

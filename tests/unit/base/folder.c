@@ -1,4 +1,4 @@
-/* Folders of the user. */
+/* Tests of base/folder: where a user's files go. */
 #include "base/folder.h"
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@ the_cache_is_in_the_xdg_folder(void **state)
 }
 
 static void
-or_in_the_home_folder(void **state)
+without_xdg_the_cache_is_in_the_home_folder(void **state)
 {
     char out[64];
 
@@ -28,7 +28,7 @@ or_in_the_home_folder(void **state)
 }
 
 static void
-there_may_be_none(void **state)
+without_a_home_there_is_no_cache(void **state)
 {
     char out[64] = "x", small[8];
 
@@ -42,8 +42,8 @@ there_may_be_none(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_cache_is_in_the_xdg_folder),
-    cmocka_unit_test(or_in_the_home_folder),
-    cmocka_unit_test(there_may_be_none),
+    cmocka_unit_test(without_xdg_the_cache_is_in_the_home_folder),
+    cmocka_unit_test(without_a_home_there_is_no_cache),
 };
 
 HED_UNIT_MAIN(tests)

@@ -1,4 +1,4 @@
-/* Tests of base/hash: known answers, and that pieces make no difference. */
+/* Tests of base/hash: known answers, however the bytes are split. */
 #include "base/hash.h"
 #include "harness/unit.h"
 
@@ -16,9 +16,9 @@ hash(const unsigned char *p, size_t n, size_t piece)
     return hed_hash_text(out, text);
 }
 
-/* BLAKE2b-256 as Python's hashlib has it: nothing, "abc", and n bytes 0, 7, 14, ... */
+/* BLAKE2b-256 from Python's hashlib, of nothing, of "abc", and of n bytes 0, 7, 14, ... */
 static void
-known_answers(void **state)
+the_known_answers_come_out(void **state)
 {
     static const struct {
         size_t n;
@@ -43,7 +43,7 @@ known_answers(void **state)
 }
 
 static void
-pieces_do_not_matter(void **state)
+pieces_give_the_hash_of_the_whole(void **state)
 {
     unsigned char bytes[1000];
     char whole[HED_HASH_TEXT];
@@ -57,7 +57,7 @@ pieces_do_not_matter(void **state)
 }
 
 static void
-texts_end_where_they_end(void **state)
+the_ends_of_texts_count(void **state)
 {
     unsigned char ab_c[HED_HASH_SIZE], a_bc[HED_HASH_SIZE];
     struct hed_hash h;
@@ -74,9 +74,9 @@ texts_end_where_they_end(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(known_answers),
-    cmocka_unit_test(pieces_do_not_matter),
-    cmocka_unit_test(texts_end_where_they_end),
+    cmocka_unit_test(the_known_answers_come_out),
+    cmocka_unit_test(pieces_give_the_hash_of_the_whole),
+    cmocka_unit_test(the_ends_of_texts_count),
 };
 
 HED_UNIT_MAIN(tests)

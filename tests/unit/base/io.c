@@ -1,4 +1,4 @@
-/* Reading and writing whole ranges of bytes. */
+/* Tests of base/io: reading and writing whole ranges of bytes. */
 #include "base/io.h"
 
 #include <string.h>
@@ -26,7 +26,7 @@ what_is_written_is_read(void **state)
 }
 
 static void
-errors_are_told(void **state)
+errors_are_reported(void **state)
 {
     char out[4];
 
@@ -36,7 +36,7 @@ errors_are_told(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_is_written_is_read),
-    cmocka_unit_test(errors_are_told),
+    cmocka_unit_test(errors_are_reported),
 };
 
 HED_UNIT_MAIN(tests)

@@ -51,7 +51,7 @@ locks_nest_in_the_order_of_their_ranks(void **state)
     hed_lock(&middle);
     hed_lock(&inner);
     assert_true(hed_lock_held(&middle));
-    /* Releasing has no order. */
+    /* Locks may be released in any order. */
     hed_unlock(&outer);
     hed_unlock(&inner);
     hed_unlock(&middle);
@@ -75,7 +75,7 @@ held_is_exact_in_debug_builds_and_true_in_release_builds(void **state)
 
 #ifdef HED_DEBUG
 
-/* Does the function end the process? In a child, with its report thrown away. */
+/* Does the function end the process? It runs in a child, whose report is discarded. */
 static bool
 is_caught(void (*wrong)(void))
 {
@@ -152,7 +152,7 @@ struct meeting {
     bool waits, may_go; /* guarded by the lock */
 };
 
-/* Waits with cancellation switched off, and says whether it still is. */
+/* Waits with cancellation disabled, and says whether it is still disabled afterwards. */
 static void *
 wait_uncancellable(void *arg)
 {
@@ -169,7 +169,7 @@ wait_uncancellable(void *arg)
     return before == PTHREAD_CANCEL_DISABLE ? m : NULL;
 }
 
-/* Others, whose state is another, take the lock in the meantime. */
+/* Threads with another cancellation state take the lock in the meantime. */
 static void
 waiting_keeps_the_cancellation_state(void **state)
 {

@@ -1,4 +1,4 @@
-/* Tests of base/log: levels, what a line looks like, what is evaluated. */
+/* Tests of base/log: the levels, the form of a line, and when arguments are evaluated. */
 #include "harness/unit.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ capture(void)
     dup2(fds[1], 2);
 }
 
-/* Ends the capture; text holds what was written. */
+/* Ends the capture: `text` then holds what was written. */
 static void
 captured(void)
 {

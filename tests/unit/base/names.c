@@ -1,4 +1,4 @@
-/* Tests of base/names, and that the generated tables are what the searches need. */
+/* Tests of base/names, and of the order that its searches need in the generated tables. */
 #include "harness/unit.h"
 
 #include "base/names.h"

@@ -1,10 +1,10 @@
-/* Small arithmetic. */
+/* Tests of base/number: small arithmetic. */
 #include "base/number.h"
 
 #include "harness/unit.h"
 
 static void
-least_and_most(void **state)
+min_and_max_choose_the_right_one(void **state)
 {
     assert_int_equal(hed_min(3, 7), 3);
     assert_int_equal(hed_max(3, 7), 7);
@@ -15,7 +15,7 @@ least_and_most(void **state)
 }
 
 static void
-rounding(void **state)
+rounding_goes_up_to_the_next_multiple(void **state)
 {
     assert_int_equal(hed_divide_up(0, 32), 0);
     assert_int_equal(hed_divide_up(1, 32), 1);
@@ -41,8 +41,8 @@ ranges_do_not_overflow(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(least_and_most),
-    cmocka_unit_test(rounding),
+    cmocka_unit_test(min_and_max_choose_the_right_one),
+    cmocka_unit_test(rounding_goes_up_to_the_next_multiple),
     cmocka_unit_test(ranges_do_not_overflow),
 };
 

@@ -1,4 +1,4 @@
-/* Tests of base/pack: what is put is got back, and no byte too few or too many does harm. */
+/* Tests of base/pack: values that are put are got back, and input of any length does no harm. */
 #include "harness/unit.h"
 
 #include "base/arena.h"
@@ -53,7 +53,7 @@ put_sample(struct hed_enc *e)
     hed_put_items(e, NULL, 9);
 }
 
-/* Returns what was got; nothing in it is uninitialised, whatever the bytes were. */
+/* Returns the decoded values; all are initialised, whatever the bytes were. */
 static struct values
 get_sample(struct hed_dec *d)
 {
@@ -94,7 +94,7 @@ encode_sample(uint8_t *p, size_t size)
 }
 
 static void
-what_is_put_is_got(void **state)
+values_that_are_put_are_got_back(void **state)
 {
     uint8_t bytes[256];
     const size_t n = encode_sample(bytes, sizeof bytes);
@@ -183,7 +183,7 @@ encoder_stops_at_every_size(void **state)
         assert_memory_equal(p, whole, (size_t)(e.at - p));
         assert_int_equal(p[size], 0x5a);
 
-        /* Once over, even what would fit is refused. */
+        /* After an overflow, the encoder refuses even what would fit. */
         const uint8_t *at = e.at;
 
         hed_put_u8(&e, 1);
@@ -211,7 +211,7 @@ decoder_stops_at_every_size(void **state)
         (void)get_sample(&d);
         assert_true(d.err == HED_ETRUNC || d.err == HED_EFORMAT);
         assert_ptr_equal(d.at, d.end);
-        /* Afterwards everything is zero, and nothing is handed out. */
+        /* After an error all values are zero, and no memory is handed out. */
         assert_int_equal(hed_get_u64(&d), 0);
         assert_null(hed_get_span(&d, 1));
         assert_null(hed_get_room(&d, 1, 1));
@@ -234,7 +234,7 @@ first_error_sticks(void **state)
 }
 
 static void
-encoder_cuts_what_is_long(void **state)
+encoder_truncates_long_data(void **state)
 {
     static const uint8_t data[100] = "0123456789";
     uint8_t bytes[128];
@@ -262,7 +262,7 @@ encoder_cuts_what_is_long(void **state)
     assert_int_equal(hed_get_u32(&d), 4);
 }
 
-/* One of: items, bulk, text. */
+/* One array, one bulk, one text. */
 static int
 get_cut(char what, uint64_t count, uint32_t stored)
 {
@@ -290,7 +290,7 @@ get_cut(char what, uint64_t count, uint32_t stored)
 }
 
 static void
-decoder_refuses_what_was_cut(void **state)
+decoder_refuses_truncated_data(void **state)
 {
     for (const char *what = "ibt"; *what; what++) {
         assert_int_equal(get_cut(*what, 4, 4), 0);
@@ -299,19 +299,19 @@ decoder_refuses_what_was_cut(void **state)
         assert_int_equal(get_cut(*what, 4, 5), HED_EFORMAT);
         assert_int_equal(get_cut(*what, UINT32_MAX - 1, 0), HED_EFORMAT);
         assert_int_equal(get_cut(*what, UINT32_MAX, 1), HED_EFORMAT);
-        assert_int_not_equal(get_cut(*what, 1000, 1000), 0); /* more than is there */
+        assert_int_not_equal(get_cut(*what, 1000, 1000), 0); /* more than there are bytes */
     }
     assert_int_equal(get_cut('b', UINT64_MAX, 0), 0);
     assert_int_equal(get_cut('b', UINT64_MAX, 4), HED_EFORMAT);
 }
 
 static void
-huge_counts_are_not_believed(void **state)
+huge_counts_are_refused(void **state)
 {
     uint8_t bytes[64];
     struct hed_enc e = hed_enc_over(bytes, sizeof bytes);
 
-    /* A pointer with more items than a count can say. */
+    /* A pointer with more items than a count can express. */
     assert_int_equal(hed_put_items(&e, "x", UINT64_MAX), 0);
     assert_int_equal(hed_put_items(&e, "x", UINT32_MAX), 0);
     assert_int_equal(e.err, 0);
@@ -324,7 +324,7 @@ huge_counts_are_not_believed(void **state)
 }
 
 static void
-room_is_bounded_and_clear(void **state)
+space_is_bounded_and_zeroed(void **state)
 {
     struct hed_arena arena;
 
@@ -341,7 +341,7 @@ room_is_bounded_and_clear(void **state)
     assert_int_equal(d.err, HED_ELIMIT);
 
     d = hed_dec_over("", 0, &arena);
-    assert_null(hed_get_room(&d, 1 << 12, 1)); /* over the ceiling with what is there */
+    assert_null(hed_get_room(&d, 1 << 12, 1)); /* above the ceiling, together with what is used */
     assert_int_equal(d.err, HED_ELIMIT);
     hed_arena_fini(&arena);
 }
@@ -381,7 +381,7 @@ into_takes_what_fits(void **state)
 static void
 textbuf_ends_at_its_count(void **state)
 {
-    const char full[4] = {'a', 'b', 'c', 'd'}; /* no 0 */
+    const char full[4] = {'a', 'b', 'c', 'd'}; /* without a terminating 0 */
     uint8_t bytes[64];
     struct hed_enc e = hed_enc_over(bytes, sizeof bytes);
     struct hed_arena arena;
@@ -407,7 +407,7 @@ cases_and_counts_must_agree(void **state)
     struct hed_dec d = hed_dec_over(bytes, sizeof bytes, NULL);
 
     assert_int_equal(hed_get_peek(&d, 2), 0x04030201);
-    assert_int_equal(hed_get_peek(&d, 3), 0); /* not all of it is there */
+    assert_int_equal(hed_get_peek(&d, 3), 0); /* some of it is missing */
     assert_int_equal(hed_get_peek(&d, 300), 0);
     assert_int_equal(d.err, 0);
     hed_get_case(&d, 3);
@@ -429,9 +429,9 @@ cases_and_counts_must_agree(void **state)
     assert_int_equal(d.err, HED_ETRUNC); /* the first one */
 }
 
-/* So many cannot fit, and nobody tries. */
+/* So many cannot fit, so the decoder does not even try. */
 static void
-items_beyond_the_end(void **state)
+items_beyond_the_end_are_refused(void **state)
 {
     uint8_t room[16] = {0};
     struct hed_enc e = hed_enc_over(room, sizeof room);
@@ -447,14 +447,21 @@ items_beyond_the_end(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(what_is_put_is_got),           cmocka_unit_test(bytes_are_little_endian),
-    cmocka_unit_test(numbers_keep_their_bits),      cmocka_unit_test(space_is_filled_by_stores),
-    cmocka_unit_test(encoder_stops_at_every_size),  cmocka_unit_test(decoder_stops_at_every_size),
-    cmocka_unit_test(first_error_sticks),           cmocka_unit_test(encoder_cuts_what_is_long),
-    cmocka_unit_test(decoder_refuses_what_was_cut), cmocka_unit_test(huge_counts_are_not_believed),
-    cmocka_unit_test(room_is_bounded_and_clear),    cmocka_unit_test(into_takes_what_fits),
-    cmocka_unit_test(textbuf_ends_at_its_count),    cmocka_unit_test(cases_and_counts_must_agree),
-    cmocka_unit_test(items_beyond_the_end),
+    cmocka_unit_test(values_that_are_put_are_got_back),
+    cmocka_unit_test(bytes_are_little_endian),
+    cmocka_unit_test(numbers_keep_their_bits),
+    cmocka_unit_test(space_is_filled_by_stores),
+    cmocka_unit_test(encoder_stops_at_every_size),
+    cmocka_unit_test(decoder_stops_at_every_size),
+    cmocka_unit_test(first_error_sticks),
+    cmocka_unit_test(encoder_truncates_long_data),
+    cmocka_unit_test(decoder_refuses_truncated_data),
+    cmocka_unit_test(huge_counts_are_refused),
+    cmocka_unit_test(space_is_bounded_and_zeroed),
+    cmocka_unit_test(into_takes_what_fits),
+    cmocka_unit_test(textbuf_ends_at_its_count),
+    cmocka_unit_test(cases_and_counts_must_agree),
+    cmocka_unit_test(items_beyond_the_end_are_refused),
 };
 
 HED_UNIT_MAIN(tests)

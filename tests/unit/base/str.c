@@ -1,4 +1,4 @@
-/* Tests of base/str: rows of text and what comes out. */
+/* Tests of base/str: tables of inputs and expected results. */
 #include "harness/unit.h"
 
 #include "base/buf.h"
@@ -190,7 +190,7 @@ fields_are_quoted_and_escaped(void **state)
 }
 
 static void
-secrets_are_the_same_or_not(void **state)
+secrets_are_compared(void **state)
 {
     assert_true(hed_same_secret("0123", "0123", 4));
     assert_true(hed_same_secret("0123", "9999", 0));
@@ -201,7 +201,7 @@ secrets_are_the_same_or_not(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(fields_are_quoted_and_escaped),
-    cmocka_unit_test(secrets_are_the_same_or_not),
+    cmocka_unit_test(secrets_are_compared),
     cmocka_unit_test(u64_reads_decimal_and_hexadecimal),
     cmocka_unit_test(size_reads_units_and_fractions),
     cmocka_unit_test(bool_reads_eight_words),

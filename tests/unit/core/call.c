@@ -1,5 +1,5 @@
-/* Tests of core/call and of what the generator tells about calls: how much work one is, what it is
- * about, which memory it touches. */
+/* Tests of core/call and of what the generator says about calls: how much work a call is, which
+ * object it is about, which memory it touches. */
 #include "core/call.h"
 
 #include "gen/cuda_calls.h"
@@ -67,7 +67,7 @@ rows_reach_from_the_first_to_the_last(void **state)
     }
 }
 
-/* What a call frees is what it is about, whatever it does besides. */
+/* A call is about the object that it frees, whatever else it does. */
 static void
 a_call_that_frees_is_about_what_it_frees(void **state)
 {

@@ -1,4 +1,4 @@
-/* Tests of core/config: where settings come from, and what is refused with which words. */
+/* Tests of core/config: where settings come from, and which are refused, with which message. */
 #include "harness/unit.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 static struct hed_config config; /* large */
 static struct hed_why why;
 
-/* A file in the scratch folder; its path stays valid until the next call. */
+/* Makes a file in the scratch folder. The returned path stays valid until the next call. */
 static const char *
 file_of(const char *name, const void *text, size_t size)
 {
@@ -105,7 +105,7 @@ file_is_read(void **state)
     assert_string_equal(config.gpu, "null");
     assert_true(config.trace_buffer == 65536);
     assert_string_equal(config.trace, "/a b#c");
-    assert_string_equal(config.log, "a=b"); /* only the first = divides */
+    assert_string_equal(config.log, "a=b"); /* only the first = separates */
     assert_int_equal(parse(""), 0);
     assert_int_equal(hed_config_parse(&config, NULL, 0, "f.conf", &why), 0);
     assert_int_equal(parse("gpu=null\ngpu=gpu\n"), 0);
@@ -149,7 +149,7 @@ xdg_and_home_are_looked_at(void **state)
     assert_string_equal(config.log, "x");
     assert_int_equal(load(home, "XDG_CONFIG_HOME=", NULL), 0);
     assert_string_equal(config.log, "h");
-    /* The setting comes before both, and an empty one means none. */
+    /* HEDDLE_CONFIG comes before both, and if it is empty there is no file. */
     assert_int_equal(load(home, "HEDDLE_CONFIG=", NULL), 0);
     assert_string_equal(config.log, "");
     /* A default file that is wrong is refused. */
@@ -334,7 +334,7 @@ unknown_variables_are_refused(void **state)
     strncat(longest, "=1", 3);
     assert_int_equal(load(longest, NULL, NULL), HED_ENOTFOUND);
     assert_non_null(strstr(why.text, "there is no such setting"));
-    /* What only looks alike is none of ours. */
+    /* Variables that only look similar are not ours. */
     assert_int_equal(load("HEDDLEX=1", "XHEDDLE_A=1", "HEDDLE"), 0);
     assert_int_equal(load("HEDDLE_NO_EQUALS_SIGN", "", "="), 0);
 }

@@ -1,4 +1,4 @@
-/* Tests of core/foreign: a call through a stub arrives as it was made, and is counted. */
+/* Tests of core/foreign: a call through a stub arrives unchanged, and is counted. */
 #include "harness/unit.h"
 
 #include <pthread.h>
@@ -11,7 +11,7 @@ struct large {
     uint64_t words[9];
 };
 
-/* More than fits into registers on any architecture, of every class. */
+/* More arguments of every class than fit into registers on any architecture. */
 typedef struct large (*wide)(int, double, const char *, float, uint64_t, double, uint8_t, double,
                              uint64_t, double, uint64_t, double, uint64_t, double, uint64_t, double,
                              double, uint64_t, uint16_t, double, struct large);
@@ -162,12 +162,12 @@ without_stubs_the_function_itself_is_given(void **state)
         void *p = hed_foreign_wrap(&functions[i], "many");
 
         assert_non_null(p);
-        /* Once they have run out, they stay so. */
+        /* Once all stubs are used, no more appear. */
         assert_true(p != &functions[i] ? wrapped == i : 1);
         wrapped += p != &functions[i];
     }
     assert_true(wrapped > HED_FOREIGN_MAX - 16 && wrapped <= HED_FOREIGN_MAX);
-    /* Stubs that were handed out go on working. */
+    /* Stubs that were handed out still work. */
     assert_ptr_not_equal(hed_foreign_wrap(&functions[0], "known"), &functions[0]);
 
     const uint64_t before = hed_foreign_calls();

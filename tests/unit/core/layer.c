@@ -1,5 +1,5 @@
-/* Tests of core/layer and core/call: who gets a call. Operation tables are arrays of pointers in
- * all but name, entry i being call i + 1; the tests use them so.
+/* Tests of core/layer and core/call: which layer gets a call. The tests use an operation table as
+ * an array of pointers, in which entry i is call i + 1.
  */
 #include "harness/unit.h"
 
@@ -304,7 +304,7 @@ create_and_free_run_init_and_fini(void **state)
     assert_int_equal(finis, 1);
     hed_layer_free(NULL);
 
-    /* Out-parameters are untouched on failure, and fini does not follow a failed init. */
+    /* On failure, out-parameters are untouched, and fini is not called after a failed init. */
     layer = (struct hed_layer *)&config;
     config.log[0] = 'x';
     assert_int_equal(hed_layer_create(&counted, NULL, &config, &layer, &why), HED_ESTATE);

@@ -1,5 +1,5 @@
-/* Tests of core/nvtx with a profiler's library (tests/e2e/sched/nvtx_tool.c). A process keeps its
- * ranges for good, so each case runs in a child process. */
+/* Tests of core/nvtx with a profiler's library (tests/e2e/sched/nvtx_tool.c). A process loads that
+ * library only once, so each case runs in a child process. */
 #include "harness/unit.h"
 
 #include <pthread.h>
@@ -18,7 +18,7 @@ static char log_path[512];
 static char err_path[512];
 static char text[1 << 20];
 
-/* Runs `body` in a child whose profiler is `tool`, and reads what that has written. */
+/* Runs `body` in a child whose profiler is `tool`, and reads what the profiler has written. */
 static void
 in_child(const char *tool, const char *mode, int (*body)(void))
 {
@@ -60,9 +60,9 @@ read_text(const char *path)
     return text;
 }
 
-/* How often does it say so? */
+/* How often does the output contain the text? */
 static unsigned
-count(const char *path, const char *what)
+count_in_file(const char *path, const char *what)
 {
     unsigned n = 0;
 
@@ -78,7 +78,7 @@ two_ranges(void)
     hed_nvtx_push("inner");
     hed_nvtx_pop();
     hed_nvtx_pop();
-    hed_nvtx_pop(); /* one too many: nobody hears of it */
+    hed_nvtx_pop(); /* one too many, which the tool is not told */
     return hed_nvtx_on() ? 0 : 1;
 }
 
@@ -94,44 +94,44 @@ static void
 ranges_have_a_domain(void **state)
 {
     in_child(getenv("HED_NVTX_TOOL"), "", two_ranges);
-    assert_int_equal(count(log_path, "+ heddle: outer\n"), 1);
-    assert_int_equal(count(log_path, "+ heddle: inner\n"), 1);
-    assert_int_equal(count(log_path, "- heddle\n"), 2);
-    assert_int_equal(count(err_path, "\n"), 0);
+    assert_int_equal(count_in_file(log_path, "+ heddle: outer\n"), 1);
+    assert_int_equal(count_in_file(log_path, "+ heddle: inner\n"), 1);
+    assert_int_equal(count_in_file(log_path, "- heddle\n"), 2);
+    assert_int_equal(count_in_file(err_path, "\n"), 0);
 }
 
 static void
 a_tool_without_domains_gets_plain_ranges(void **state)
 {
     in_child(getenv("HED_NVTX_TOOL"), "plain", two_ranges);
-    assert_int_equal(count(log_path, "+ default: outer\n"), 1);
-    assert_int_equal(count(log_path, "- default\n"), 2);
+    assert_int_equal(count_in_file(log_path, "+ default: outer\n"), 1);
+    assert_int_equal(count_in_file(log_path, "- default\n"), 2);
 }
 
 static void
 without_a_tool_it_is_off(void **state)
 {
     in_child(NULL, "", stays_off);
-    assert_int_equal(count(err_path, "\n"), 0);
+    assert_int_equal(count_in_file(err_path, "\n"), 0);
     in_child("", "", stays_off);
-    assert_int_equal(count(err_path, "\n"), 0);
+    assert_int_equal(count_in_file(err_path, "\n"), 0);
 }
 
 static void
 a_broken_tool_is_one_line_in_the_log(void **state)
 {
     in_child("/no/such/library.so", "", stays_off);
-    assert_int_equal(count(err_path, "\n"), 1);
-    assert_int_equal(count(err_path, "/no/such/library.so"), 1);
+    assert_int_equal(count_in_file(err_path, "\n"), 1);
+    assert_int_equal(count_in_file(err_path, "/no/such/library.so"), 1);
     in_child("libm.so.6", "", stays_off);
-    assert_int_equal(count(err_path, "\n"), 1);
-    assert_int_equal(count(err_path, "has no InitializeInjectionNvtx2"), 1);
+    assert_int_equal(count_in_file(err_path, "\n"), 1);
+    assert_int_equal(count_in_file(err_path, "has no InitializeInjectionNvtx2"), 1);
     in_child(getenv("HED_NVTX_TOOL"), "refuse", stays_off);
-    assert_int_equal(count(err_path, "\n"), 1);
-    assert_int_equal(count(err_path, "does not want to"), 1);
+    assert_int_equal(count_in_file(err_path, "\n"), 1);
+    assert_int_equal(count_in_file(err_path, "does not want to"), 1);
     in_child(getenv("HED_NVTX_TOOL"), "none", stays_off);
-    assert_int_equal(count(err_path, "\n"), 1);
-    assert_int_equal(count(err_path, "takes none"), 1);
+    assert_int_equal(count_in_file(err_path, "\n"), 1);
+    assert_int_equal(count_in_file(err_path, "takes none"), 1);
 }
 
 static pthread_barrier_t barrier;
@@ -163,16 +163,16 @@ many_threads(void)
     return 0;
 }
 
-/* Whoever comes while the library is being loaded waits for it: no range is lost. */
+/* A thread that comes while the library is being loaded waits for it, so no range is lost. */
 static void
 threads_begin_at_once(void **state)
 {
     in_child(getenv("HED_NVTX_TOOL"), "slow", many_threads);
-    assert_int_equal(count(log_path, "+ heddle: "), 2 * TIMES * THREADS);
-    assert_int_equal(count(log_path, "- heddle\n"), 2 * TIMES * THREADS);
+    assert_int_equal(count_in_file(log_path, "+ heddle: "), 2 * TIMES * THREADS);
+    assert_int_equal(count_in_file(log_path, "- heddle\n"), 2 * TIMES * THREADS);
 }
 
-/* A child of a process that was just loading it: nobody does that there. */
+/* The parent forked while it was loading the library, and no thread of the child goes on. */
 static int
 nobody_loads(void)
 {
@@ -184,7 +184,7 @@ static void
 a_start_that_does_not_end_is_given_up(void **state)
 {
     in_child(getenv("HED_NVTX_TOOL"), "", nobody_loads);
-    assert_int_equal(count(log_path, "\n"), 0);
+    assert_int_equal(count_in_file(log_path, "\n"), 0);
 }
 
 static int
@@ -206,10 +206,11 @@ static void
 a_child_goes_on(void **state)
 {
     in_child(getenv("HED_NVTX_TOOL"), "", fork_within_a_range);
-    assert_int_equal(count(log_path, "+ heddle: both\n"), 1);
-    assert_int_equal(count(log_path, "+ heddle: child\n"), 1);
-    assert_int_equal(count(log_path, "+ heddle: parent\n"), 1);
-    assert_int_equal(count(log_path, "- heddle\n"), 4); /* the child's copy of `both` ends, too */
+    assert_int_equal(count_in_file(log_path, "+ heddle: both\n"), 1);
+    assert_int_equal(count_in_file(log_path, "+ heddle: child\n"), 1);
+    assert_int_equal(count_in_file(log_path, "+ heddle: parent\n"), 1);
+    assert_int_equal(count_in_file(log_path, "- heddle\n"),
+                     4); /* the child's copy of `both` is closed, too */
 }
 
 static const struct CMUnitTest tests[] = {

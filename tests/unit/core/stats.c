@@ -1,4 +1,4 @@
-/* Tests of core/stats: counting, and naming once. The log goes through a pipe. */
+/* Tests of core/stats: calls are counted, and named once. The log goes through a pipe. */
 #include "harness/unit.h"
 
 #include <pthread.h>
@@ -9,7 +9,7 @@
 #include "gen/cuda_calls.h"
 #include "gen/nvml_calls.h"
 
-/* What standard error gets while `run` runs. */
+/* Returns what is written to standard error while `run` runs. */
 static void
 capture(void (*run)(void), char *text, size_t size)
 {

@@ -1,4 +1,5 @@
-/* Compiled kernels on disk: found again, bounded, never wrong. */
+/* Tests of the cache on disk: compiled kernels are found again, their size is bounded, and no wrong
+ * kernel comes out. */
 #include "backends/cpu/cache.h"
 
 #include <dirent.h>
@@ -57,7 +58,7 @@ path_of(uint64_t n)
     return path;
 }
 
-/* What is stored under a number: as many bytes of its value. */
+/* Under the number n, the tests store n bytes with the value n. */
 static void
 put(uint64_t n, size_t size)
 {
@@ -104,7 +105,7 @@ bytes_in_folder(void)
 }
 
 static void
-what_was_stored_is_found(void **state)
+stored_kernels_are_found(void **state)
 {
     assert_false(get(1, 100));
     put(1, 100);
@@ -121,7 +122,7 @@ the_folder_stays_under_its_limit(void **state)
 {
     for (uint64_t n = 0; n < 200; n++)
         put(n, 2000);
-    /* Looked at now and then: between looks it may grow by as many files. */
+    /* The cache checks its size only now and then, and can grow by that many files in between. */
     assert_true(bytes_in_folder() < 100000 + 64 * 2100);
     assert_true(get(199, 2000));
     assert_false(get(0, 2000));
@@ -138,7 +139,7 @@ files_of_others_are_not_used(void **state)
 }
 
 static void
-cut_files_are_passed_over(void **state)
+truncated_files_are_ignored(void **state)
 {
     put(8, 1000);
     for (int size = 0; size < 1040; size += 13) {
@@ -170,7 +171,7 @@ processes_may_store_at_once(void **state)
 }
 
 static void
-a_cache_that_cannot_be_is_none(void **state)
+a_folder_that_cannot_be_made_means_no_cache(void **state)
 {
     assert_null(hed_cache_create(folder, 0));
 
@@ -186,12 +187,12 @@ a_cache_that_cannot_be_is_none(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test_setup_teardown(what_was_stored_is_found, setup, teardown),
+    cmocka_unit_test_setup_teardown(stored_kernels_are_found, setup, teardown),
     cmocka_unit_test_setup_teardown(the_folder_stays_under_its_limit, setup, teardown),
     cmocka_unit_test_setup_teardown(files_of_others_are_not_used, setup, teardown),
-    cmocka_unit_test_setup_teardown(cut_files_are_passed_over, setup, teardown),
+    cmocka_unit_test_setup_teardown(truncated_files_are_ignored, setup, teardown),
     cmocka_unit_test_setup_teardown(processes_may_store_at_once, setup, teardown),
-    cmocka_unit_test_setup_teardown(a_cache_that_cannot_be_is_none, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_folder_that_cannot_be_made_means_no_cache, setup, teardown),
 };
 
 HED_UNIT_MAIN(tests)

@@ -1,5 +1,5 @@
-/* PTX through the whole machine: read, described, compiled, cached, run. Needs the compiler, which
- * is looked for where the build puts it (HED_COMPILER). */
+/* PTX through all of the CPU GPU: it is read, described, compiled, cached and run. Needs the
+ * compiler, which HED_COMPILER names. */
 #include <dirent.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -47,7 +47,7 @@ static const char add_ptx[] =
 
 static struct hed_cpu cpu;
 
-/* As near/ does it: code is compiled before the first launch. */
+/* Compiles before the first launch, as near/ does. */
 static CUresult
 prepare_and_launch(const struct hed_launch *l, struct hed_why *why)
 {
@@ -237,7 +237,7 @@ damaged_cache_files_are_replaced(void **state)
 }
 
 static void
-what_cannot_be_compiled_is_named(void **state)
+kernels_that_cannot_be_compiled_are_named(void **state)
 {
     struct hed_code *code = open_text(add_ptx);
     struct hed_why why = {""};
@@ -248,7 +248,7 @@ what_cannot_be_compiled_is_named(void **state)
     hed_cpu_close(&cpu, code);
 }
 
-/* Each lane writes its slot and reads another's at once. */
+/* Each lane writes its own word and immediately reads another lane's. */
 static const char neighbours_head[] =
     HEAD ".visible .entry swap(.param .u64 out)\n"
          "{\n"
@@ -264,7 +264,7 @@ static const char neighbours_tail[] =
     "}\n";
 
 static void
-long_kernels_that_count_on_lockstep_get_it(void **state)
+long_kernels_that_rely_on_lockstep_get_it(void **state)
 {
     uint32_t out[32] = {0};
     const void *params = out;
@@ -370,8 +370,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(a_kernel_is_compiled_and_run, setup, teardown),
     cmocka_unit_test_setup_teardown(the_second_time_needs_no_compiler, setup, teardown),
     cmocka_unit_test_setup_teardown(damaged_cache_files_are_replaced, setup, teardown),
-    cmocka_unit_test_setup_teardown(what_cannot_be_compiled_is_named, setup, teardown),
-    cmocka_unit_test_setup_teardown(long_kernels_that_count_on_lockstep_get_it, setup, teardown),
+    cmocka_unit_test_setup_teardown(kernels_that_cannot_be_compiled_are_named, setup, teardown),
+    cmocka_unit_test_setup_teardown(long_kernels_that_rely_on_lockstep_get_it, setup, teardown),
     cmocka_unit_test_setup_teardown(each_thread_that_fails_an_assertion_is_named, setup, teardown),
     cmocka_unit_test_setup_teardown(a_kernel_is_compiled_once, setup, teardown),
 };

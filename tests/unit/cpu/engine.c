@@ -1,9 +1,10 @@
-/* Grids run: every thread once, with the right numbers; barriers; blocks that wait for blocks. */
+/* Tests of running grids: every thread runs once and has the right numbers; barriers; blocks that
+ * wait for blocks. */
 #include <stdatomic.h>
 
 #include "unit/cpu/make.h"
 
-/* Adds 1 to its place; notes numbers. */
+/* Counts its thread, if the numbers of the strand are right. */
 static void
 count_scalar(struct hed_ptx_strand *s)
 {
@@ -93,7 +94,7 @@ blocks_and_threads_have_three_dimensions(void **state)
     free(out);
 }
 
-/* Sum of a block by halving, a barrier a step. */
+/* Adds up the values of a block by halving, with a barrier after each step. */
 static void
 sum(struct hed_ptx_strand *s)
 {
@@ -125,7 +126,7 @@ barriers_hold_a_block_together(void **state)
         assert_int_equal(out[b], 256 * 256 * b + 255 * 128);
 }
 
-/* Threads that end early do not hold up a barrier for all. */
+/* Threads that have ended do not hold up a barrier. */
 static void
 early_end(struct hed_ptx_strand *s)
 {
@@ -137,7 +138,7 @@ early_end(struct hed_ptx_strand *s)
     __atomic_fetch_add(out, 1, __ATOMIC_RELAXED);
 }
 
-/* The same with warps that know best how many of their lanes are left. */
+/* The same with warps, which themselves know how many of their lanes are left. */
 static void
 early_lanes(struct hed_ptx_strand *s)
 {
@@ -162,7 +163,7 @@ ended_threads_count_as_arrived(void **state)
     assert_int_equal(out, 8);
 }
 
-/* Half of the block produces, the other half consumes, by barriers 1 and 2. */
+/* Half of the block produces and the other half consumes, through barriers 1 and 2. */
 static void
 produce(struct hed_ptx_strand *s)
 {
@@ -228,7 +229,7 @@ spend(struct hed_ptx_strand *s)
         hed_rt_yield(s);
 }
 
-/* Each block adds to what the block before it left: decoupled look-back in its plainest form. */
+/* Each block adds to the result of the block before it: the simplest decoupled look-back. */
 static void
 look_back(struct hed_ptx_strand *s)
 {
@@ -257,7 +258,7 @@ blocks_may_wait_for_earlier_ones(void **state)
     free(done);
 }
 
-/* All blocks meet, several times: only right if all are there at once. */
+/* All blocks meet several times, which works only if all of them are running at once. */
 static void
 meet_all(struct hed_ptx_strand *s)
 {

@@ -1,4 +1,5 @@
-/* Kernels that fail: the right error, kernel, block and thread, and the engine lives on. */
+/* Tests of kernels that fail: the error, kernel, block and thread are right, and the engine still
+ * works afterwards. */
 #include "unit/cpu/make.h"
 
 static void
@@ -113,7 +114,7 @@ endless(struct hed_ptx_strand *s)
 }
 
 static void
-endless_recursion_is_found_out(void **state)
+endless_recursion_is_noticed(void **state)
 {
     expect(endless, HED_PTX_RECURSES, CUDA_ERROR_ILLEGAL_ADDRESS, "stack overflow");
     expect(endless, HED_PTX_RECURSES | HED_PTX_WAITS, CUDA_ERROR_ILLEGAL_ADDRESS, "stack overflow");
@@ -199,7 +200,7 @@ faults_outside_of_kernels_are_the_programs(void **state)
 }
 
 static void
-too_much_is_refused(void **state)
+launches_that_need_too_much_are_refused(void **state)
 {
     struct hed_job job = make_job(nothing, 1, 0, 1, 1025);
     struct hed_why why;
@@ -216,12 +217,12 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(a_bad_address_fails_the_launch, setup, teardown),
     cmocka_unit_test_setup_teardown(shared_memory_has_an_end, setup, teardown),
     cmocka_unit_test_setup_teardown(traps_fail_the_launch, setup, teardown),
-    cmocka_unit_test_setup_teardown(endless_recursion_is_found_out, setup, teardown),
+    cmocka_unit_test_setup_teardown(endless_recursion_is_noticed, setup, teardown),
     cmocka_unit_test_setup_teardown(threads_that_wait_for_each_other_do_not_hang, setup, teardown),
     cmocka_unit_test_setup_teardown(assertions_fail_the_launch, setup, teardown),
     cmocka_unit_test_setup_teardown(a_thread_may_end_anywhere, setup, teardown),
     cmocka_unit_test_setup_teardown(faults_outside_of_kernels_are_the_programs, setup, teardown),
-    cmocka_unit_test_setup_teardown(too_much_is_refused, setup_alone, teardown),
+    cmocka_unit_test_setup_teardown(launches_that_need_too_much_are_refused, setup_alone, teardown),
 };
 
 HED_UNIT_MAIN(tests)

@@ -1,4 +1,4 @@
-/* Lanes of a warp that do things together, in the scalar shape. */
+/* Tests of lanes of a warp that act together, in the scalar shape. */
 #include <math.h>
 #include <stdatomic.h>
 
@@ -54,7 +54,7 @@ votes(struct hed_ptx_strand *s)
     uint32_t *o = out[s->lane];
     const uint32_t mask = s->lane < 16 ? 0xffff : 0xffff0000;
 
-    /* Two halves vote apart, in different order. */
+    /* The two halves of the warp vote separately, in different order. */
     o[0] = hed_rt_vote(s, HED_RT_VOTE_BALLOT, s->lane % 2, mask);
     o[1] = hed_rt_vote(s, HED_RT_VOTE_ALL, s->lane < 16, mask);
     o[2] = hed_rt_vote(s, HED_RT_VOTE_ANY, s->lane == 20, mask);
@@ -191,7 +191,7 @@ active(struct hed_ptx_strand *s)
 }
 
 static void
-activemask_names_those_who_are_there(void **state)
+activemask_names_the_lanes_that_are_there(void **state)
 {
     uint32_t out[32][2] = {0};
 
@@ -202,7 +202,7 @@ activemask_names_those_who_are_there(void **state)
     }
 }
 
-/* A spin lock between lanes of a warp; the holder asks who is active while others spin. */
+/* A spin lock between lanes of a warp. The holder asks which lanes are active while others spin. */
 static void
 locks(struct hed_ptx_strand *s)
 {
@@ -255,7 +255,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(matches_find_equal_values, setup, teardown),
     cmocka_unit_test_setup_teardown(reductions_combine_all_lanes, setup, teardown),
     cmocka_unit_test_setup_teardown(ended_lanes_are_not_waited_for, setup, teardown),
-    cmocka_unit_test_setup_teardown(activemask_names_those_who_are_there, setup, teardown),
+    cmocka_unit_test_setup_teardown(activemask_names_the_lanes_that_are_there, setup, teardown),
     cmocka_unit_test_setup_teardown(lanes_may_spin_on_each_other, setup, teardown),
     cmocka_unit_test_setup_teardown(one_lane_is_elected, setup_alone, teardown),
 };

@@ -1,4 +1,4 @@
-/* What tests of the engine share: a job with everything set, and threads' numbers. */
+/* Shared by the tests of the engine: a job with everything set, and the numbers of threads. */
 #pragma once
 
 #include <stdlib.h>
@@ -67,7 +67,7 @@ param(const struct hed_ptx_strand *s, unsigned i)
     return p;
 }
 
-/* Number of a lane's thread in the grid, of one-dimensional grids. */
+/* The number of a lane's thread in a one-dimensional grid. */
 static inline uint32_t
 thread_of(const struct hed_ptx_strand *s, uint32_t lane)
 {

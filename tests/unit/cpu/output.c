@@ -1,10 +1,10 @@
-/* What kernels print, and the memory they allocate. */
+/* Tests of what kernels print, and of the memory that they allocate. */
 #include <stdio.h>
 #include <unistd.h>
 
 #include "unit/cpu/make.h"
 
-/* Runs a grid with stdout in a file, and returns what is in it. */
+/* Runs a grid with stdout redirected to a file, and returns what it printed. */
 static char *
 capture(struct hed_job *job, void *const *params)
 {

@@ -1,4 +1,4 @@
-/* Textures and surfaces as kernels see them, sampled from descriptors made by hand. */
+/* Tests of textures and surfaces as kernels see them, with descriptors made by hand. */
 #include "unit/cpu/make.h"
 
 #include <math.h>
@@ -6,7 +6,7 @@
 #include "driver/memory/array.h"
 #include "ptx/words.h"
 
-static struct hed_ptx_strand strand; /* what cannot fail wants nothing of it */
+static struct hed_ptx_strand strand; /* not used by operations that cannot fail */
 
 static float
 as_float(uint32_t bits)
@@ -35,7 +35,7 @@ pack(struct hed_rt_access a)
     return v;
 }
 
-/* Floats, one channel, clamped, the nearest, in texels. */
+/* One channel of floats, clamped, nearest texel, coordinates in texels. */
 static struct hed_texture
 make(enum hed_shape shape, const void *data, uint32_t w, uint32_t h, uint32_t d)
 {
@@ -116,7 +116,7 @@ weights_have_eight_bits(void **state)
     assert_true(sample(&t, HED_PTX_GEOM_1D, 1.5f - 1.0f / 1024, 0, 0) == 1);
 }
 
-/* What the programming guide says of x, for each mode. */
+/* What the programming guide says about x in each mode. */
 static float
 guide(const float *row, int n, unsigned mode, float x)
 {
@@ -143,7 +143,7 @@ guide(const float *row, int n, unsigned mode, float x)
 }
 
 static void
-coordinates_wrap_clamp_mirror_and_end(void **state)
+coordinates_wrap_clamp_mirror_and_have_borders(void **state)
 {
     const float row[5] = {10, 11, 12, 13, 14};
     struct hed_texture t = make(HED_SHAPE_1D, row, 5, 1, 1);
@@ -228,9 +228,9 @@ directions_find_their_face(void **state)
     (void)sample(&t, HED_PTX_GEOM_CUBE, 0, 0, 0);
 }
 
-/* With edges that do not show, a step over one changes little. */
+/* If edges are seamless, a step over an edge changes the value only a little. */
 static void
-seamless_cubes_go_on_over_edges(void **state)
+seamless_cubes_continue_over_edges(void **state)
 {
     static float faces[6][4][4];
     struct hed_texture t = make(HED_SHAPE_CUBE, faces, 4, 4, 6);
@@ -251,7 +251,7 @@ seamless_cubes_go_on_over_edges(void **state)
             in[(a + 2) % 3] = out[(a + 2) % 3] = p;
             in[a] *= 1.0001f;
             out[(a + 1) % 3] *= 1.0001f;
-            /* The weights of 8 bits leave a step of two parts in 256. */
+            /* Because weights have 8 bits, a step of two parts in 256 remains. */
             assert_true(fabsf(sample(&t, HED_PTX_GEOM_CUBE, in[0], in[1], in[2]) -
                               sample(&t, HED_PTX_GEOM_CUBE, out[0], out[1], out[2])) < 2);
         }
@@ -287,7 +287,7 @@ levels_are_chosen_and_mixed(void **state)
         hed_rt_texture(&strand, (uint64_t)(uintptr_t)&t, pack(level), in, out, 1);
         assert_true(as_float(out[0]) == rows[i].want);
     }
-    in[5] = as_bits(0.5f); /* two texels of the largest: level 1 */
+    in[5] = as_bits(0.5f); /* two texels of the largest level: level 1 */
     hed_rt_texture(&strand, (uint64_t)(uintptr_t)&t, pack(grad), in, out, 1);
     assert_true(as_float(out[0]) == 100);
     t.level_max = 0;
@@ -298,7 +298,7 @@ levels_are_chosen_and_mixed(void **state)
 /* ---- elements and forms ---------------------------------------------------------------------- */
 
 static void
-integers_become_parts_of_one_or_stay(void **state)
+integers_are_normalised_or_stay(void **state)
 {
     const uint8_t bytes[4] = {0, 255, 128, 51};
     struct hed_texture t = make(HED_SHAPE_1D, bytes, 4, 1, 1);
@@ -318,7 +318,7 @@ integers_become_parts_of_one_or_stay(void **state)
     sample_as(&t, how, at, 0, out);
     assert_int_equal(out[0], (uint32_t)-128);
     assert_int_equal(out[1], 0);
-    assert_int_equal(out[3], 0); /* a channel that is not there */
+    assert_int_equal(out[3], 0); /* a channel that does not exist */
 }
 
 static void
@@ -401,7 +401,7 @@ formatted_stores_keep_to_the_format(void **state)
 
     hed_rt_surface(&strand, (uint64_t)(uintptr_t)&f, pack(how), in, data, 1);
     assert_memory_equal(bytes, "\0\0\0\0\x05\xfb\x7f\x80", 8);
-    in[1] = 2; /* beyond the end: nothing */
+    in[1] = 2; /* beyond the end: writes nothing */
     hed_rt_surface(&strand, (uint64_t)(uintptr_t)&f, pack(how), in, data, 1);
     f.format = (struct hed_format){HED_TEXEL_FLOAT, 16, 2, 4};
     in[1] = 0;
@@ -440,7 +440,7 @@ reductions_lose_nothing(void **state)
     assert_int_equal(words[1], 7 + 20 * 64 * 100);
 }
 
-/* ---- what is no object ----------------------------------------------------------------------- */
+/* ---- numbers that are no object -------------------------------------------------------------- */
 
 static void
 sample_it(struct hed_ptx_strand *s)
@@ -482,7 +482,7 @@ expect_bad(hed_ptx_entry entry, const void *object)
 }
 
 static void
-what_is_no_object_fails_the_launch(void **state)
+a_number_that_is_no_object_fails_the_launch(void **state)
 {
     static const uint64_t zeros[200];
     uint32_t words[2] = {0};
@@ -500,7 +500,7 @@ what_is_no_object_fails_the_launch(void **state)
     expect_bad(sample_it, &f);
     expect_bad(load_it, &t);
     expect_bad(load_it, NULL);
-    expect_bad(load_it, &f); /* it is one, but 8 is beyond its end */
+    expect_bad(load_it, &f); /* it is an object, but 8 is beyond its end */
 }
 
 static void
@@ -537,20 +537,20 @@ objects_answer_questions(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_nearest_texel_is_the_one_below),
     cmocka_unit_test(weights_have_eight_bits),
-    cmocka_unit_test(coordinates_wrap_clamp_mirror_and_end),
+    cmocka_unit_test(coordinates_wrap_clamp_mirror_and_have_borders),
     cmocka_unit_test(coordinates_in_texels_do_not_wrap),
     cmocka_unit_test(filters_mix_four_and_eight_texels),
     cmocka_unit_test(layers_beyond_the_last_are_the_last),
     cmocka_unit_test(directions_find_their_face),
-    cmocka_unit_test(seamless_cubes_go_on_over_edges),
+    cmocka_unit_test(seamless_cubes_continue_over_edges),
     cmocka_unit_test(levels_are_chosen_and_mixed),
-    cmocka_unit_test(integers_become_parts_of_one_or_stay),
+    cmocka_unit_test(integers_are_normalised_or_stay),
     cmocka_unit_test(halves_come_alone_or_in_pairs),
     cmocka_unit_test(gathers_and_offsets_take_neighbours),
     cmocka_unit_test(memory_beyond_its_end_reads_as_zero),
     cmocka_unit_test(formatted_stores_keep_to_the_format),
     cmocka_unit_test_setup_teardown(reductions_lose_nothing, setup, teardown),
-    cmocka_unit_test_setup_teardown(what_is_no_object_fails_the_launch, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_number_that_is_no_object_fails_the_launch, setup, teardown),
     cmocka_unit_test(objects_answer_questions),
 };
 

@@ -1,5 +1,5 @@
-/* Instructions on textures and surfaces through the compiler, as one thread and as a warp: what the
- * sampler is asked, what arrives, what is refused. Needs the compiler (HED_COMPILER).
+/* Tests of instructions on textures and surfaces through the compiler, in both shapes: what the
+ * sampler is asked, which values arrive, what is refused. Needs the compiler (HED_COMPILER).
  */
 #include <stdlib.h>
 
@@ -25,7 +25,7 @@ static const char text[] =
 
 static struct hed_cpu cpu;
 
-/* As near/ does it: code is compiled before the first launch. */
+/* Compiles before the first launch, as near/ does. */
 static CUresult
 prepare_and_launch(const struct hed_launch *l, struct hed_why *why)
 {
@@ -119,7 +119,7 @@ bits(float f)
     return u;
 }
 
-/* What lane 35, which is in a second, partial warp, gets. */
+/* The values of lane 35, which is in the second, partial warp. */
 #define LANE 35
 
 static void
@@ -199,7 +199,7 @@ surfaces_are_read_written_and_reduced(void **state)
 }
 
 static void
-objects_answer(void **state)
+objects_answer_questions(void **state)
 {
     expect("txq.width.b32 %r0, [%t]; txq.height.b32 %r1, [%t]; txq.level.width.b32 %r2, [%t], 1;\n"
            "suq.width.b32 %r3, [%f];",
@@ -207,7 +207,7 @@ objects_answer(void **state)
 }
 
 static void
-what_is_not_known_is_refused_by_name(void **state)
+unknown_forms_are_refused_by_name(void **state)
 {
     static const struct {
         const char *before, *code, *why;
@@ -232,8 +232,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(textures_are_sampled, setup, teardown),
     cmocka_unit_test_setup_teardown(halves_and_gathers_arrive, setup, teardown),
     cmocka_unit_test_setup_teardown(surfaces_are_read_written_and_reduced, setup, teardown),
-    cmocka_unit_test_setup_teardown(objects_answer, setup, teardown),
-    cmocka_unit_test_setup_teardown(what_is_not_known_is_refused_by_name, setup, teardown),
+    cmocka_unit_test_setup_teardown(objects_answer_questions, setup, teardown),
+    cmocka_unit_test_setup_teardown(unknown_forms_are_refused_by_name, setup, teardown),
 };
 
 HED_UNIT_MAIN(tests)

@@ -10,7 +10,7 @@ in_ptx(const char *text)
 }
 
 static void
-ptx_says_sys(void **state)
+ptx_with_sys_is_found(void **state)
 {
     assert_true(in_ptx("{ atom.global.sys.add.u32 %r1, [%rd2], 1; }"));
     assert_true(in_ptx("red.sys.global.add.u32 [a], 1;"));
@@ -26,7 +26,7 @@ ptx_says_sys(void **state)
 }
 
 static void
-a_fat_binary_is_looked_into(void **state)
+images_in_a_fat_binary_are_searched(void **state)
 {
     struct make m;
 
@@ -37,9 +37,9 @@ a_fat_binary_is_looked_into(void **state)
     assert_true(hed_image_has_system_atomics(made(&m)));
 }
 
-/* Real machine code without such operations, and the same with one put into it. */
+/* Real machine code without such operations, and the same code with one inserted. */
 static void
-machine_code_has_a_scope(void **state)
+machine_code_with_system_scope_is_found(void **state)
 {
     static const struct {
         const char *file;
@@ -75,9 +75,9 @@ machine_code_has_a_scope(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(ptx_says_sys),
-    cmocka_unit_test(a_fat_binary_is_looked_into),
-    cmocka_unit_test(machine_code_has_a_scope),
+    cmocka_unit_test(ptx_with_sys_is_found),
+    cmocka_unit_test(images_in_a_fat_binary_are_searched),
+    cmocka_unit_test(machine_code_with_system_scope_is_found),
 };
 
 HED_UNIT_MAIN(tests)

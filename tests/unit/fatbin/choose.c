@@ -1,7 +1,8 @@
 /* Tests of fatbin/choose and fatbin/arch: which image a device gets. */
 #include "unit/fatbin/make.h"
 
-/* Images as words: "sm_75 sm_90a compute_80"; a '!' in front makes it one for 32-bit programs. */
+/* Images are given as words, "sm_75 sm_90a compute_80". A '!' in front of a word makes it an image
+ * for 32-bit programs. */
 static struct hed_bytes
 images(struct make *m, const char *words)
 {
@@ -47,7 +48,7 @@ check(const char *words, uint32_t device, unsigned flags, uint32_t below, const 
 }
 
 static void
-machine_code_of_the_same_major(void **state)
+machine_code_of_the_same_major_is_chosen(void **state)
 {
     check("sm_75 sm_80 sm_86 sm_89", 86, 0, 0, "sm_86");
     check("sm_75 sm_86 sm_80", 89, 0, 0, "sm_86");
@@ -87,32 +88,32 @@ a_suffix_f_is_for_the_family(void **state)
 }
 
 static void
-newest_ptx_that_is_not_too_new(void **state)
+the_newest_ptx_that_is_not_too_new_is_chosen(void **state)
 {
     check("compute_52 compute_80 compute_120", 90, 0, 0, "compute_80");
     check("compute_120", 90, 0, 0, NULL);
 }
 
 static void
-ptx_alone_and_no_ptx(void **state)
+ptx_can_be_required_or_excluded(void **state)
 {
     check("sm_90 compute_80", 90, HED_CHOOSE_PTX_ONLY, 0, "compute_80");
     check("sm_80 compute_90", 90, HED_CHOOSE_CUBIN_ONLY, 0, NULL);
 }
 
 static void
-ptx_that_is_too_new_on_request(void **state)
+ptx_that_is_too_new_is_chosen_on_request(void **state)
 {
     const unsigned flags = HED_CHOOSE_PTX_ONLY | HED_CHOOSE_NEWER_PTX;
 
     check("compute_121 compute_120 compute_120a", 90, flags, 0, "compute_120");
     check("compute_120 compute_52", 90, flags, 0, "compute_52");
-    /* Older and tied to its architecture: no reason to think that it compiles. */
+    /* It is older and tied to its architecture, so it may not compile. */
     check("compute_80a", 90, flags, 0, NULL);
 }
 
 static void
-ptx_below_goes_on_to_the_next(void **state)
+ptx_below_a_limit_is_chosen_on_request(void **state)
 {
     check("compute_90 compute_80 compute_75", 90, 0, 90, "compute_80");
     check("compute_90 compute_80 compute_75", 90, 0, 80, "compute_75");
@@ -120,7 +121,7 @@ ptx_below_goes_on_to_the_next(void **state)
 }
 
 static void
-of_equals_the_first(void **state)
+of_equal_images_the_first_is_chosen(void **state)
 {
     const struct hed_choose how = {90, 0, 0};
     struct hed_fatbin_entry e;
@@ -131,7 +132,7 @@ of_equals_the_first(void **state)
 }
 
 static void
-images_for_32_bits_are_passed_over(void **state)
+images_for_32_bits_are_ignored(void **state)
 {
     check("!sm_90 sm_90", 90, HED_CHOOSE_64BIT_ONLY, 0, "sm_90");
     check("!sm_90", 90, HED_CHOOSE_64BIT_ONLY, 0, NULL);
@@ -139,7 +140,7 @@ images_for_32_bits_are_passed_over(void **state)
 }
 
 static void
-what_was_found_before_damage_is_used(void **state)
+images_before_damage_are_used(void **state)
 {
     const struct hed_choose how = {90, 0, 0};
     struct hed_fatbin_entry e;
@@ -149,7 +150,7 @@ what_was_found_before_damage_is_used(void **state)
 }
 
 static void
-nothing_fits_and_why_says_what_there_is(void **state)
+if_nothing_fits_the_reason_lists_the_images(void **state)
 {
     const struct hed_choose how = {80, 0, 0};
     struct hed_fatbin_entry e;
@@ -180,18 +181,18 @@ architectures_are_read(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(machine_code_of_the_same_major),
+    cmocka_unit_test(machine_code_of_the_same_major_is_chosen),
     cmocka_unit_test(machine_code_goes_before_ptx),
     cmocka_unit_test(a_suffix_a_is_exact),
     cmocka_unit_test(a_suffix_f_is_for_the_family),
-    cmocka_unit_test(newest_ptx_that_is_not_too_new),
-    cmocka_unit_test(ptx_alone_and_no_ptx),
-    cmocka_unit_test(ptx_that_is_too_new_on_request),
-    cmocka_unit_test(ptx_below_goes_on_to_the_next),
-    cmocka_unit_test(of_equals_the_first),
-    cmocka_unit_test(images_for_32_bits_are_passed_over),
-    cmocka_unit_test(what_was_found_before_damage_is_used),
-    cmocka_unit_test(nothing_fits_and_why_says_what_there_is),
+    cmocka_unit_test(the_newest_ptx_that_is_not_too_new_is_chosen),
+    cmocka_unit_test(ptx_can_be_required_or_excluded),
+    cmocka_unit_test(ptx_that_is_too_new_is_chosen_on_request),
+    cmocka_unit_test(ptx_below_a_limit_is_chosen_on_request),
+    cmocka_unit_test(of_equal_images_the_first_is_chosen),
+    cmocka_unit_test(images_for_32_bits_are_ignored),
+    cmocka_unit_test(images_before_damage_are_used),
+    cmocka_unit_test(if_nothing_fits_the_reason_lists_the_images),
     cmocka_unit_test(architectures_are_read),
 };
 

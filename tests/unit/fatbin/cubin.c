@@ -1,4 +1,4 @@
-/* Tests of fatbin/cubin: kernels and their parameters as the source has them. */
+/* Tests of fatbin/cubin: kernels have the parameters that the source declares. */
 #include "unit/fatbin/make.h"
 
 #include "fatbin/cubin.h"
@@ -53,7 +53,7 @@ check_params(const struct hed_cubin_kernel *k, const struct hed_cubin_param *exp
 
 /* add(const float *, float *, int, char, double); shared({char, double[3]}, short, float *) */
 static void
-parameters_lie_as_c_has_them(void **state)
+parameters_lie_where_c_puts_them(void **state)
 {
     static const char *const files[] = {"cubin/sm_75", "cubin/sm_90", "cubin/parts"};
     static const struct hed_cubin_param add[] = {{0, 8}, {8, 8}, {16, 4}, {20, 1}, {24, 8}};
@@ -70,7 +70,7 @@ parameters_lie_as_c_has_them(void **state)
     }
 }
 
-/* More than 4 KiB of parameters have records of another form. */
+/* Kernels with more than 4 KiB of parameters have entries of another form. */
 static void
 large_parameters_are_read(void **state)
 {
@@ -83,7 +83,7 @@ large_parameters_are_read(void **state)
 }
 
 static void
-parameters_begin_where_the_architecture_has_them(void **state)
+parameters_begin_where_the_architecture_says(void **state)
 {
     load("cubin/sm_75");
     assert_int_equal(kernel("add")->param_bank, 0x160);
@@ -92,9 +92,9 @@ parameters_begin_where_the_architecture_has_them(void **state)
     assert_int_equal(kernel("add")->constant, 0x210 + 32);
 }
 
-/* float t[64]: what sm_90 reserves for the system is apart, in linked code only. */
+/* float t[64]. What sm_90 reserves for the system is separate, and only in linked code. */
 static void
-shared_memory_is_what_was_declared(void **state)
+shared_memory_is_as_declared(void **state)
 {
     static const struct {
         const char *file;
@@ -111,9 +111,9 @@ shared_memory_is_what_was_declared(void **state)
     }
 }
 
-/* The numbers are cuobjdump -res-usage's. */
+/* The numbers come from cuobjdump -res-usage. */
 static void
-registers_bounds_and_barriers(void **state)
+registers_bounds_and_barriers_are_read(void **state)
 {
     load("cubin/sm_90");
     assert_int_equal(kernel("add")->registers, 12);
@@ -127,7 +127,7 @@ registers_bounds_and_barriers(void **state)
 }
 
 static void
-architecture_and_suffix(void **state)
+architecture_and_suffix_are_read(void **state)
 {
     static const struct {
         const char *file;
@@ -157,7 +157,7 @@ other_files_are_refused(void **state)
 }
 
 static void
-ceiling_holds(void **state)
+memory_is_bounded(void **state)
 {
     struct hed_arena small;
     struct hed_why why;
@@ -169,15 +169,14 @@ ceiling_holds(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test_setup_teardown(parameters_lie_as_c_has_them, setup, teardown),
+    cmocka_unit_test_setup_teardown(parameters_lie_where_c_puts_them, setup, teardown),
     cmocka_unit_test_setup_teardown(large_parameters_are_read, setup, teardown),
-    cmocka_unit_test_setup_teardown(parameters_begin_where_the_architecture_has_them, setup,
-                                    teardown),
-    cmocka_unit_test_setup_teardown(shared_memory_is_what_was_declared, setup, teardown),
-    cmocka_unit_test_setup_teardown(registers_bounds_and_barriers, setup, teardown),
-    cmocka_unit_test(architecture_and_suffix),
+    cmocka_unit_test_setup_teardown(parameters_begin_where_the_architecture_says, setup, teardown),
+    cmocka_unit_test_setup_teardown(shared_memory_is_as_declared, setup, teardown),
+    cmocka_unit_test_setup_teardown(registers_bounds_and_barriers_are_read, setup, teardown),
+    cmocka_unit_test(architecture_and_suffix_are_read),
     cmocka_unit_test_setup_teardown(other_files_are_refused, setup, teardown),
-    cmocka_unit_test(ceiling_holds),
+    cmocka_unit_test(memory_is_bounded),
 };
 
 HED_UNIT_MAIN(tests)

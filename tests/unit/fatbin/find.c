@@ -5,7 +5,7 @@
 #include "fatbin/image.h"
 #include "fatbin/ptx_text.h"
 
-/* How many are found; the last result is in *r, the last one found in *last. */
+/* Returns how many are found. *r receives the last result, *last the last image found. */
 static int
 count(const char *file, unsigned flags, int *r, struct hed_found *last)
 {
@@ -21,7 +21,7 @@ count(const char *file, unsigned flags, int *r, struct hed_found *last)
 }
 
 static void
-sections_of_a_program(void **state)
+sections_of_a_program_are_searched(void **state)
 {
     struct hed_find f;
     struct hed_found found[4];
@@ -44,7 +44,7 @@ sections_of_a_program(void **state)
 }
 
 static void
-every_kind_of_file(void **state)
+every_kind_of_file_is_searched(void **state)
 {
     static const struct {
         const char *file;
@@ -81,7 +81,7 @@ every_kind_of_file(void **state)
 }
 
 static void
-members_have_names(void **state)
+members_of_archives_have_names(void **state)
 {
     static const char *const names[] = {"a.o", "a_name_that_is_too_long.o", "k.ptx"};
     struct hed_find f;
@@ -95,7 +95,7 @@ members_have_names(void **state)
 }
 
 static void
-a_cut_fat_binary_is_marked(void **state)
+a_truncated_fat_binary_is_marked(void **state)
 {
     struct hed_found last;
     int r;
@@ -106,7 +106,7 @@ a_cut_fat_binary_is_marked(void **state)
 }
 
 static void
-images_behind_pointers(void **state)
+images_behind_pointers_are_found(void **state)
 {
     static const char ptx[] = ".version 7.0\n.target sm_52\n";
     const struct hed_bytes fatbin = fixture("fatbin/many");
@@ -156,7 +156,7 @@ text(const char *s)
 }
 
 static void
-ptx_at_a_glance(void **state)
+ptx_is_recognised(void **state)
 {
     const struct hed_bytes t = text("/* .version 1.0 */ // .target\n.version 8.7\n"
                                     ".target sm_90a, debug\n.address_size 64\n"
@@ -181,10 +181,13 @@ ptx_at_a_glance(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(sections_of_a_program),  cmocka_unit_test(every_kind_of_file),
-    cmocka_unit_test(members_have_names),     cmocka_unit_test(a_cut_fat_binary_is_marked),
-    cmocka_unit_test(images_behind_pointers), cmocka_unit_test(other_pointers_are_refused),
-    cmocka_unit_test(ptx_at_a_glance),
+    cmocka_unit_test(sections_of_a_program_are_searched),
+    cmocka_unit_test(every_kind_of_file_is_searched),
+    cmocka_unit_test(members_of_archives_have_names),
+    cmocka_unit_test(a_truncated_fat_binary_is_marked),
+    cmocka_unit_test(images_behind_pointers_are_found),
+    cmocka_unit_test(other_pointers_are_refused),
+    cmocka_unit_test(ptx_is_recognised),
 };
 
 HED_UNIT_MAIN(tests)

@@ -1,4 +1,4 @@
-/* Tests of fatbin/ptx_text: kernels and their parameters, at a glance. */
+/* Tests of fatbin/ptx_text: kernels and their parameters, without parsing all of the PTX. */
 #include "fatbin/ptx_text.h"
 
 #include <stdlib.h>
@@ -30,7 +30,7 @@ is_param(uint32_t i, uint32_t offset, uint32_t size)
 }
 
 static void
-parameters_lie_as_they_say(void **state)
+parameters_lie_as_declared(void **state)
 {
     const struct hed_ptx_glance k =
         first(".visible .entry k(\n .param .u8 a, // one\n .param .u64 .ptr .global .align 256 b,\n"
@@ -62,7 +62,7 @@ kernels_follow_each_other(void **state)
     struct hed_ptx_glance k;
     size_t at = 0;
 
-    /* the word in the function's body is taken for what it is not; no compiler writes that */
+    /* the word in the function's body is mistaken for a kernel, but no compiler writes that */
     assert_true(hed_ptx_next_kernel(t, &at, &k, NULL, 0));
     assert_int_equal(k.name.size, 5);
     assert_int_equal(k.param_count, 0);
@@ -75,7 +75,7 @@ kernels_follow_each_other(void **state)
 }
 
 static void
-what_makes_no_sense_is_no_kernel(void **state)
+nonsense_is_not_a_kernel(void **state)
 {
     static const char *const odd[] = {
         "",
@@ -104,7 +104,7 @@ what_makes_no_sense_is_no_kernel(void **state)
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
         if (first(odd[i]).name.size != 0)
             fail_msg("%s", odd[i]);
-    /* more parameters than there is room for are counted */
+    /* parameters beyond the array are only counted */
     assert_int_equal(
         first(".entry k(.param .b8 a,.param .b8 a,.param .b8 a,.param .b8 a,.param .b8 "
               "a,.param .b8 a,.param .b8 a,.param .b8 a,.param .b8 a,.param .b8 a){")
@@ -112,9 +112,9 @@ what_makes_no_sense_is_no_kernel(void **state)
         10);
 }
 
-/* Cut anywhere, it is read to its end and no further. */
+/* A text that is truncated anywhere is read up to its end and no further. */
 static void
-cut_text_is_read_to_its_end(void **state)
+truncated_text_is_read_to_its_end(void **state)
 {
     static const char text[] = ".entry k(.param .align 8 .b8 a[8], .param .u64 .ptr b) "
                                ".reqntid 1, 2, 3 /* x */ { \"s\" }";
@@ -133,10 +133,10 @@ cut_text_is_read_to_its_end(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(parameters_lie_as_they_say),
+    cmocka_unit_test(parameters_lie_as_declared),
     cmocka_unit_test(kernels_follow_each_other),
-    cmocka_unit_test(what_makes_no_sense_is_no_kernel),
-    cmocka_unit_test(cut_text_is_read_to_its_end),
+    cmocka_unit_test(nonsense_is_not_a_kernel),
+    cmocka_unit_test(truncated_text_is_read_to_its_end),
 };
 
 HED_UNIT_MAIN(tests)

@@ -1,4 +1,4 @@
-/* Fixtures out of the fuzz corpora, and fat binaries made on the spot. */
+/* Files of the fuzz corpora for tests, and fat binaries that a test makes itself. */
 #pragma once
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "fatbin/file.h"
 #include "harness/unit.h"
 
-/* A file of the corpora, mapped; what the tests map goes with the process. */
+/* Maps a file of the corpora. Mappings last as long as the process. */
 static inline struct hed_bytes
 fixture(const char *name)
 {
@@ -87,7 +87,7 @@ make_entry(struct make *m, uint16_t kind, uint32_t arch, uint64_t flags)
     memcpy(m->data + 8, &body, sizeof body);
 }
 
-/* An entry of PTX as compilers make it: with room for options, of which there are none. */
+/* An entry of PTX as compilers make it, with space for options but without any. */
 static inline void
 make_ptx(struct make *m, uint32_t arch, const char *text)
 {

@@ -1,4 +1,4 @@
-/* Tests of fatbin/fatbin and fatbin/unpack: what nvcc made, and what nobody would. */
+/* Tests of fatbin/fatbin and fatbin/unpack, with files that nvcc made and with damaged ones. */
 #include "unit/fatbin/make.h"
 
 static struct hed_arena arena;
@@ -71,9 +71,9 @@ compat_records_follow_the_options(void **state)
     assert_int_equal(e.compat.data[1], 9);
 }
 
-/* The same kernels, packed in all ways. */
+/* The same kernels with every kind of compression. */
 static void
-packings_unpack_to_the_same(void **state)
+all_packings_unpack_to_the_same(void **state)
 {
     const struct hed_fatbin_entry plain = entry_of(fixture("fatbin/plain"), 0);
     const struct hed_fatbin_entry lz4 = entry_of(fixture("fatbin/lz4"), 1);
@@ -87,7 +87,7 @@ packings_unpack_to_the_same(void **state)
     assert_int_equal(lz4.packing, HED_PACKING_LZ4);
     assert_int_equal(hed_fatbin_image(&plain, &arena, &a, NULL), 0);
     assert_int_equal(hed_fatbin_image(&lz4, &arena, &b, NULL), 0);
-    /* Without the NUL it was stored with. */
+    /* Without the NUL that is stored behind it. */
     assert_int_equal(a.size, 1906);
     assert_int_equal(b.size, 1906);
     assert_memory_equal(a.data, b.data, a.size);
@@ -105,7 +105,7 @@ packings_unpack_to_the_same(void **state)
 }
 
 static void
-small_room_is_refused(void **state)
+a_buffer_that_is_too_small_is_refused(void **state)
 {
     static const struct {
         const char *file;
@@ -130,7 +130,7 @@ small_room_is_refused(void **state)
 }
 
 static void
-a_claim_over_the_ceiling_is_refused(void **state)
+a_claimed_size_above_the_ceiling_is_refused(void **state)
 {
     const struct hed_fatbin_entry e = entry_of(fixture("fatbin/bomb"), 0);
     struct hed_bytes b;
@@ -144,7 +144,7 @@ a_claim_over_the_ceiling_is_refused(void **state)
 }
 
 static void
-a_claim_that_is_too_small_is_outgrown(void **state)
+a_claimed_size_that_is_too_small_is_corrected(void **state)
 {
     const struct hed_fatbin_entry e = entry_of(fixture("fatbin/modest"), 0);
     struct hed_bytes b;
@@ -157,7 +157,7 @@ a_claim_that_is_too_small_is_outgrown(void **state)
 }
 
 static void
-what_cannot_be_unpacked_says_why(void **state)
+images_that_cannot_be_unpacked_say_why(void **state)
 {
     static const struct {
         int err;
@@ -237,11 +237,11 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(entries_are_what_nvcc_put_in),
     cmocka_unit_test(options_and_source_are_read),
     cmocka_unit_test(compat_records_follow_the_options),
-    cmocka_unit_test_setup_teardown(packings_unpack_to_the_same, setup, teardown),
-    cmocka_unit_test(small_room_is_refused),
-    cmocka_unit_test_setup_teardown(a_claim_over_the_ceiling_is_refused, setup, teardown),
-    cmocka_unit_test_setup_teardown(a_claim_that_is_too_small_is_outgrown, setup, teardown),
-    cmocka_unit_test_setup_teardown(what_cannot_be_unpacked_says_why, setup, teardown),
+    cmocka_unit_test_setup_teardown(all_packings_unpack_to_the_same, setup, teardown),
+    cmocka_unit_test(a_buffer_that_is_too_small_is_refused),
+    cmocka_unit_test_setup_teardown(a_claimed_size_above_the_ceiling_is_refused, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_claimed_size_that_is_too_small_is_corrected, setup, teardown),
+    cmocka_unit_test_setup_teardown(images_that_cannot_be_unpacked_say_why, setup, teardown),
     cmocka_unit_test(damage_ends_the_walk),
     cmocka_unit_test(only_fat_binaries_are_walked),
     cmocka_unit_test(kinds_without_a_name_have_a_number),

@@ -13,7 +13,7 @@
 static struct hed_config config; /* large */
 static struct hed_why why;
 
-/* fault above null; NULL and the reason when the rules are refused. */
+/* Makes the fault layer above null. Returns NULL and sets the reason if the rules are refused. */
 static struct hed_layer *
 chain(const char *rules, int *err)
 {
@@ -31,7 +31,7 @@ chain(const char *rules, int *err)
 static void
 discard(struct hed_layer *l)
 {
-    free(l->state); /* it has no fini: state lives as long as the process */
+    free(l->state); /* the layer has no fini: its state lives as long as the process */
     hed_layer_free(l);
 }
 

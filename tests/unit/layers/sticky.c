@@ -15,7 +15,7 @@
 static struct {
     CUcontext current;
     unsigned long long id; /* of every context */
-    CUresult launch;       /* what launches come to */
+    CUresult launch;       /* the result of launches */
     unsigned launches, syncs, frees;
 } backend;
 
@@ -110,7 +110,7 @@ teardown(void **state)
 {
     struct hed_layer *l = *state;
 
-    free(l->state); /* it has no fini: state lives as long as the process */
+    free(l->state); /* the layer has no fini: its state lives as long as the process */
     hed_layer_free(l);
     return 0;
 }
@@ -208,7 +208,7 @@ other_contexts_go_on(void **state)
     backend.launch = CUDA_SUCCESS;
     assert_int_equal(launch(l), CUDA_SUCCESS);
     assert_int_equal(synchronize(l), CUDA_SUCCESS);
-    /* A call that names the context is about that one. */
+    /* A call that names a context is about that one, not about the current one. */
     assert_int_equal(l->cuda->cuCtxSynchronize_v2(l, &named), CUDA_ERROR_INVALID_VALUE);
 }
 
@@ -229,7 +229,7 @@ a_new_context_starts_afresh(void **state)
 }
 
 static void
-drivers_without_ids_will_do(void **state)
+drivers_without_context_ids_are_supported(void **state)
 {
     struct hed_layer *l = *state;
 
@@ -251,7 +251,7 @@ a_launch_without_a_context_sticks_to_nothing(void **state)
 }
 
 static void
-there_is_a_limit(void **state)
+old_failures_are_kept_when_there_are_many(void **state)
 {
     struct hed_layer *l = *state;
 
@@ -271,9 +271,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(cleaning_up_goes_on, setup, teardown),
     cmocka_unit_test_setup_teardown(other_contexts_go_on, setup, teardown),
     cmocka_unit_test_setup_teardown(a_new_context_starts_afresh, setup, teardown),
-    cmocka_unit_test_setup_teardown(drivers_without_ids_will_do, setup, teardown),
+    cmocka_unit_test_setup_teardown(drivers_without_context_ids_are_supported, setup, teardown),
     cmocka_unit_test_setup_teardown(a_launch_without_a_context_sticks_to_nothing, setup, teardown),
-    cmocka_unit_test_setup_teardown(there_is_a_limit, setup, teardown),
+    cmocka_unit_test_setup_teardown(old_failures_are_kept_when_there_are_many, setup, teardown),
 };
 
 HED_UNIT_MAIN(tests)

@@ -1,4 +1,4 @@
-/* Tests of locate on made-up files: each is judged without being loaded. */
+/* Tests of locate with made-up files, which it judges without loading them. */
 #include "harness/unit.h"
 
 #include <elf.h>
@@ -68,7 +68,7 @@ reject(const char *path, const char *reason)
 }
 
 static void
-what_is_no_elf_is_rejected(void **state)
+files_that_are_not_elf_are_rejected(void **state)
 {
     reject(file_of("empty", "", 0), "is not a library");
     reject(
@@ -113,13 +113,13 @@ stubs_are_rejected(void **state)
     assert_int_equal(mkdir(path_of("stubs"), 0777), 0);
     reject(file_of("stubs/libcuda.so", &head, sizeof head),
            "is the CUDA toolkit's stub, for linking only");
-    /* By any name. */
+    /* Whatever its name. */
     snprintf(link, sizeof link, "%s/libcuda.so.1", getenv("HED_SCRATCH"));
     assert_int_equal(symlink("stubs/libcuda.so", link), 0);
     reject(link, "is the CUDA toolkit's stub, for linking only");
 }
 
-/* A file with a dynamic section that needs `name`, some of its numbers replaced. */
+/* Makes a file with a dynamic section that needs `name`, in which some numbers are replaced. */
 struct library {
     Elf64_Ehdr head;
     Elf64_Phdr load, dynamic;
@@ -156,7 +156,7 @@ heddle_itself_is_rejected(void **state)
     reject(file_of("theirs", &l, sizeof l), NULL);
 }
 
-/* Whatever 64-bit number of it is replaced by a large one: it is judged, not believed. */
+/* Replaces each 64-bit number by a large one: locate checks it and does not crash. */
 static void
 damaged_libraries_do_no_harm(void **state)
 {
@@ -203,7 +203,7 @@ a_path_that_does_not_fit_is_refused(void **state)
 }
 
 static void
-what_is_nowhere_is_not_found(void **state)
+a_library_that_does_not_exist_is_not_found(void **state)
 {
     char found[1024] = "untouched";
     struct hed_why why = {""};
@@ -218,7 +218,7 @@ what_is_nowhere_is_not_found(void **state)
     assert_non_null(strstr(why.text, "the setting 'nvml'"));
 }
 
-/* The cache and the folders are those of this machine; libc is certainly there. */
+/* This searches the cache and the folders of this machine, where libc is sure to be. */
 static void
 the_loaders_cache_is_searched(void **state)
 {
@@ -232,7 +232,7 @@ the_loaders_cache_is_searched(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(what_is_no_elf_is_rejected),
+    cmocka_unit_test(files_that_are_not_elf_are_rejected),
     cmocka_unit_test(every_truncation_is_rejected),
     cmocka_unit_test(other_machines_are_rejected),
     cmocka_unit_test(stubs_are_rejected),
@@ -240,7 +240,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(damaged_libraries_do_no_harm),
     cmocka_unit_test(a_fifo_does_not_hang_the_program),
     cmocka_unit_test(a_path_that_does_not_fit_is_refused),
-    cmocka_unit_test(what_is_nowhere_is_not_found),
+    cmocka_unit_test(a_library_that_does_not_exist_is_not_found),
     cmocka_unit_test(the_loaders_cache_is_searched),
 };
 

@@ -1,4 +1,4 @@
-/* Atomics compiled and run, in both shapes. */
+/* Tests of atomics, which are compiled and run in both shapes. */
 #include "harness/unit.h"
 
 #include "ptx/exec/harness.h"
@@ -76,7 +76,7 @@ check_atomics(enum hed_ptx_shape shape)
 }
 
 static void
-atomics_change_memory_and_answer_the_old_value(void **state)
+atomics_change_memory_and_return_the_old_value(void **state)
 {
     (void)state;
     check_atomics(HED_PTX_SCALAR);
@@ -101,7 +101,7 @@ atomics_work_on_128_bits(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(atomics_change_memory_and_answer_the_old_value),
+    cmocka_unit_test(atomics_change_memory_and_return_the_old_value),
     cmocka_unit_test(atomics_work_on_128_bits),
 };
 

@@ -1,4 +1,4 @@
-/* Tests of the PTX parser: what is wrong, where, and how it goes on. */
+/* Tests of the PTX parser: what it reports as wrong, where, and how it continues. */
 #include "unit/ptx/make.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -112,7 +112,7 @@ syntax_is_checked(void **state)
 }
 
 static void
-goes_on_after_an_error(void **state)
+parsing_continues_after_an_error(void **state)
 {
     static const uint32_t lines[] = {6, 7, 9, 9, 9, 10, 11, 15};
     static const char text[] =
@@ -155,7 +155,7 @@ errors_are_bounded(void **state)
     hed_buf_fini(&text);
 }
 
-/* text, n times, then its end. */
+/* Repeats a text n times and adds an end. */
 static int
 parse_repeated(const char *head, const char *text, int n, const char *tail, size_t ceiling)
 {
@@ -210,7 +210,7 @@ memory_is_bounded(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(operands_are_checked), cmocka_unit_test(names_are_checked),
-    cmocka_unit_test(syntax_is_checked),    cmocka_unit_test(goes_on_after_an_error),
+    cmocka_unit_test(syntax_is_checked),    cmocka_unit_test(parsing_continues_after_an_error),
     cmocka_unit_test(errors_are_bounded),   cmocka_unit_test(nesting_is_bounded),
     cmocka_unit_test(memory_is_bounded),
 };

@@ -1,5 +1,5 @@
-/* Tests of ptx/helpers: what kernels call beside their own code, found by name as they find it. The
- * instructions behind hed_ptx_* are tested by the rows (tests/ptx/exec). */
+/* Tests of ptx/helpers: the functions that compiled kernels call, found by name as kernels find
+ * them. The rows (tests/ptx/exec) test the instructions behind hed_ptx_*. */
 #include "harness/unit.h"
 
 #include <fenv.h>
@@ -23,7 +23,7 @@ find(const char *name)
     return NULL;
 }
 
-/* A function pointer out of the table: ISO C has no cast for it. */
+/* Returns a function pointer of the table. ISO C has no cast for this. */
 #define FIND(type, variable, name)                \
     __typeof__(type) *variable;                   \
     {                                             \
@@ -59,7 +59,7 @@ double_of(uint64_t v)
 }
 
 static void
-names_are_there_once(void **state)
+every_name_exists_once(void **state)
 {
     (void)state;
     for (const struct hed_ptx_symbol *s = hed_ptx_helpers; s->name; s++) {
@@ -96,7 +96,7 @@ halves_are_rounded_to_nearest_even(void **state)
     FIND(uint16_t(double), narrow, "__gnu_d2h_ieee")
 
     (void)state;
-    /* Between two neighbours: half way goes to the even one, a hair more or less does not. */
+    /* Half way between two neighbours the even one is taken; slightly off it, the nearer one. */
     for (uint32_t h = 0; h < 0x7bff; h++) {
         const double low = (double)widen((uint16_t)h);
         const double high = (double)widen((uint16_t)(h + 1));
@@ -142,7 +142,7 @@ round_even_takes_halves_to_even(void **state)
     assert_true(isinf(round_even(INFINITY)));
 }
 
-/* The machine itself can round in all directions, when told to: that is the reference. */
+/* The processor can round in all directions, and is the reference. */
 static void
 doubles_are_rounded_as_the_machine_does(void **state)
 {
@@ -193,7 +193,7 @@ doubles_are_rounded_as_the_machine_does(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(names_are_there_once),
+    cmocka_unit_test(every_name_exists_once),
     cmocka_unit_test(every_half_survives_a_float),
     cmocka_unit_test(halves_are_rounded_to_nearest_even),
     cmocka_unit_test(long_division_never_traps),

@@ -1,4 +1,4 @@
-/* Tests of ptx/lex: rows of text and the tokens they are. */
+/* Tests of ptx/lex: texts and the tokens that they consist of. */
 #include "harness/unit.h"
 
 #include "ptx/text/lex.h"
@@ -8,7 +8,7 @@
 struct row {
     const char *text;
     int kind;
-    uint64_t bits; /* of a number; of punctuation, the character */
+    uint64_t bits; /* the value of a number; the character of punctuation */
     uint32_t len;
 };
 
@@ -65,7 +65,7 @@ numbers_have_all_their_forms(void **state)
 }
 
 static void
-words_and_punctuation(void **state)
+words_and_punctuation_are_told_apart(void **state)
 {
     static const struct row rows[] = {
         {"%r12,", HED_PTX_TOKEN_IDENT, 0, 4},
@@ -93,7 +93,7 @@ words_and_punctuation(void **state)
 }
 
 static void
-lines_and_columns(void **state)
+lines_and_columns_are_counted(void **state)
 {
     static const char text[] = "a\r\n  b /* x\n y */ c\n// d\n#line\n\te";
     static const struct {
@@ -117,7 +117,7 @@ lines_and_columns(void **state)
 }
 
 static void
-stops_at_its_size_and_at_zero(void **state)
+reading_stops_at_the_size_and_at_zero(void **state)
 {
     assert_int_equal(first("abcdef", 3).len, 3);
     assert_int_equal(first("12345", 2).bits, 12);
@@ -141,9 +141,9 @@ opcodes_are_taken_whole(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(numbers_have_all_their_forms),
-    cmocka_unit_test(words_and_punctuation),
-    cmocka_unit_test(lines_and_columns),
-    cmocka_unit_test(stops_at_its_size_and_at_zero),
+    cmocka_unit_test(words_and_punctuation_are_told_apart),
+    cmocka_unit_test(lines_and_columns_are_counted),
+    cmocka_unit_test(reading_stops_at_the_size_and_at_zero),
     cmocka_unit_test(opcodes_are_taken_whole),
 };
 

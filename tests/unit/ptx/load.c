@@ -1,4 +1,4 @@
-/* Object files are loaded, connected and protected; what is wrong with one is an error. */
+/* Tests of loading object files: they are relocated and protected, and bad ones are refused. */
 #include "ptx/run/load.h"
 
 #include <elf.h>
@@ -70,7 +70,7 @@ objects_run(void **state)
 }
 
 static void
-a_symbol_that_nobody_has_is_named(void **state)
+an_unknown_symbol_is_named(void **state)
 {
     struct hed_ptx_loaded l;
     struct hed_why why = {""};
@@ -80,7 +80,7 @@ a_symbol_that_nobody_has_is_named(void **state)
 }
 
 static void
-every_cut_is_refused(void **state)
+every_truncation_is_refused(void **state)
 {
     for (size_t n = 0; n < object_size; n += 7) {
         unsigned char *cut = malloc(n + 1);
@@ -125,7 +125,7 @@ word(const unsigned char *at)
 }
 
 static void
-aarch64_instructions_are_changed(void **state)
+aarch64_instructions_are_relocated(void **state)
 {
     static const struct {
         uint32_t type, before, after;
@@ -160,7 +160,7 @@ aarch64_instructions_are_changed(void **state)
 }
 
 static void
-x86_64_instructions_are_changed(void **state)
+x86_64_instructions_are_relocated(void **state)
 {
     static const struct {
         uint32_t type, after;
@@ -194,11 +194,11 @@ x86_64_instructions_are_changed(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(objects_run, setup, teardown),
-    cmocka_unit_test_setup_teardown(a_symbol_that_nobody_has_is_named, setup, teardown),
-    cmocka_unit_test_setup_teardown(every_cut_is_refused, setup, teardown),
+    cmocka_unit_test_setup_teardown(an_unknown_symbol_is_named, setup, teardown),
+    cmocka_unit_test_setup_teardown(every_truncation_is_refused, setup, teardown),
     cmocka_unit_test_setup_teardown(damage_does_no_harm, setup, teardown),
-    cmocka_unit_test(aarch64_instructions_are_changed),
-    cmocka_unit_test(x86_64_instructions_are_changed),
+    cmocka_unit_test(aarch64_instructions_are_relocated),
+    cmocka_unit_test(x86_64_instructions_are_relocated),
 };
 
 HED_UNIT_MAIN(tests)

@@ -1,5 +1,5 @@
-/* An object file such as the compiler makes, made by the C compiler: calls and data of every kind
- * that the loader must connect. Never linked into anything. */
+/* The C compiler makes an object file of this that is like those of the PTX compiler, with all
+ * kinds of calls and data that the loader must relocate. It is never linked into anything. */
 #include <stdint.h>
 
 #include "ptx/run/abi.h"

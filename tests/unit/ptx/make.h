@@ -1,4 +1,4 @@
-/* For the tests of ptx: text into modules. */
+/* Shared by the tests of ptx: turns text into modules. */
 #pragma once
 
 #include "harness/unit.h"
@@ -14,14 +14,14 @@
 
 #define HEAD ".version 8.0\n.target sm_80\n.address_size 64\n"
 
-/* The registers every body of the rows has; on one line, the fifth of the text. */
+/* The registers of every body, on one line, the fifth of the text. */
 #define REGS                                                                                    \
     ".reg .pred %p<9>; .reg .b16 %rs<9>; .reg .b32 %r<99>; .reg .f32 %f<9>; .reg .b64 %rd<9>; " \
     ".reg .f64 %fd<9>; .reg .b128 %q<3>;\n"
 
 #define KERNEL(body) HEAD ".visible .entry k(.param .u64 a, .param .u32 n) {\n" REGS body "}\n"
 
-/* Parses, and fails the test where the text is not good. */
+/* Parses the text, and fails the test if it is wrong. */
 static inline void
 make(struct hed_ptx_module *m, const char *text)
 {

@@ -1,5 +1,5 @@
-/* Matrix instructions and barrier objects: fragments as the PTX manual draws them, products against
- * plain loops. Runs as warps, whose lanes are all at hand. */
+/* Tests of matrix instructions and barrier objects. Fragments are as the PTX manual draws them, and
+ * products are compared with plain loops. Only the warp shape runs, which has all lanes at hand. */
 #include "harness/unit.h"
 
 #include <stdlib.h>
@@ -242,7 +242,7 @@ barrier_objects_count_arrivals_and_bytes(void **state)
     assert_int_equal(hed_ptx_mbarrier_test(&b, second), 0);
     hed_ptx_mbarrier_arrive(&b, 1, 8, 0);
     assert_int_equal(hed_ptx_mbarrier_test(&b, second), 1);
-    hed_ptx_mbarrier_arrive(&b, 1, 0, 0); /* one thread has left for good */
+    hed_ptx_mbarrier_arrive(&b, 1, 0, 0); /* one thread has left for ever */
     assert_int_equal(hed_ptx_mbarrier_test(&b, 0), 1);
 }
 

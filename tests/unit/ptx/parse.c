@@ -1,10 +1,10 @@
-/* Tests of the PTX parser: the model that comes out. */
+/* Tests of the PTX parser: the kernel model that it makes. */
 #include "unit/ptx/make.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static void
-reads_the_head(void **state)
+the_head_is_read(void **state)
 {
     struct hed_ptx_module m;
 
@@ -182,7 +182,7 @@ forms_have_typed_fields(void **state)
 }
 
 static void
-scopes_hide_and_end(void **state)
+inner_names_hide_outer_ones_until_their_scope_ends(void **state)
 {
     struct hed_ptx_module m;
 
@@ -282,12 +282,12 @@ source_lines_stay_with_instructions(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(reads_the_head),
+    cmocka_unit_test(the_head_is_read),
     cmocka_unit_test(variables_become_bytes_and_addresses),
     cmocka_unit_test(functions_have_signatures_and_directives),
     cmocka_unit_test(modifiers_are_a_set),
     cmocka_unit_test(forms_have_typed_fields),
-    cmocka_unit_test(scopes_hide_and_end),
+    cmocka_unit_test(inner_names_hide_outer_ones_until_their_scope_ends),
     cmocka_unit_test(calls_have_a_fixed_shape),
     cmocka_unit_test(huge_ranges_cost_nothing),
     cmocka_unit_test(unknown_instructions_refuse_kernels_only),

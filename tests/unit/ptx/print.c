@@ -1,9 +1,9 @@
-/* Tests of the PTX printer: what is printed parses to the same, and single instructions. */
+/* Tests of the PTX printer: printed text parses to the same model, and single instructions. */
 #include "unit/ptx/make.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-/* Prints, parses, prints: the same text twice. Gives the text. */
+/* Prints, parses and prints again: both texts are the same. Returns the text. */
 static void
 round_trip(const char *text, struct hed_buf *out)
 {
@@ -100,7 +100,7 @@ instructions_come_out_as_they_went_in(void **state)
 }
 
 static void
-modules_come_round(void **state)
+modules_survive_printing_and_parsing(void **state)
 {
     static const char text[] =
         ".version 8.3\n.target sm_90a, texmode_independent\n.address_size 64\n"
@@ -129,7 +129,7 @@ modules_come_round(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(instructions_come_out_as_they_went_in),
-    cmocka_unit_test(modules_come_round),
+    cmocka_unit_test(modules_survive_printing_and_parsing),
 };
 
 HED_UNIT_MAIN(tests)

@@ -1,4 +1,4 @@
-/* Kernels compiled and run: memory, calls, control flow. */
+/* Tests of kernels that are compiled and run: memory, calls, control flow. */
 #include "harness/unit.h"
 
 #include <stdlib.h>
@@ -47,7 +47,7 @@ kernel_adds_vectors(void **state)
 }
 
 static void
-loads_extend_and_stores_cut(void **state)
+loads_extend_and_stores_truncate(void **state)
 {
     static const _Alignas(8) uint8_t in[] = {0xfe, 0xff, 0x80, 0x01, 1, 2, 3, 4};
     uint32_t out[8] = {0};
@@ -363,7 +363,7 @@ functions_of_the_system_are_called(void **state)
 }
 
 static void
-loops_that_wait_give_way(void **state)
+loops_that_wait_yield(void **state)
 {
     uint32_t memory[4] = {0};
     struct exec e;
@@ -387,7 +387,7 @@ loops_that_wait_give_way(void **state)
     assert_int_equal(e.yields, 0);
     assert_int_equal(e.info.flags, 0);
     exec_close(&e);
-    /* As code that was not optimised does it. */
+    /* As unoptimised code does. */
     assert_int_equal(run_kernel(&e,
                                 "mov.u64 %d2, frame; cvta.local.u64 %d2, %d2;\n"
                                 "AGAIN: atom.add.u32 %r1, [%d0], 1; st.u32 [%d2], %r1;\n"
@@ -417,7 +417,7 @@ branches_go_by_table(void **state)
 }
 
 static void
-special_registers_say_where_we_are(void **state)
+special_registers_have_the_right_values(void **state)
 {
     static const char code[] =
         ".version 9.0\n.target sm_90\n.address_size 64\n"
@@ -450,7 +450,7 @@ special_registers_say_where_we_are(void **state)
 }
 
 static void
-copies_of_the_asynchronous_kind_are_done_at_once(void **state)
+asynchronous_copies_are_done_at_once(void **state)
 {
     static const uint32_t in[8] __attribute__((aligned(16))) = {1, 2, 3, 4, 5, 6, 7, 8};
     uint32_t out[8] __attribute__((aligned(16))) = {0};
@@ -488,7 +488,7 @@ refusals_name_the_instruction(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(kernel_adds_vectors),
-    cmocka_unit_test(loads_extend_and_stores_cut),
+    cmocka_unit_test(loads_extend_and_stores_truncate),
     cmocka_unit_test(vectors_and_wide_values_move),
     cmocka_unit_test(values_of_128_bits_move),
     cmocka_unit_test(mov_packs_and_unpacks),
@@ -500,10 +500,10 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(exit_in_a_function_ends_the_thread),
     cmocka_unit_test(bad_pointers_and_addresses_trap),
     cmocka_unit_test(functions_of_the_system_are_called),
-    cmocka_unit_test(loops_that_wait_give_way),
+    cmocka_unit_test(loops_that_wait_yield),
     cmocka_unit_test(branches_go_by_table),
-    cmocka_unit_test(special_registers_say_where_we_are),
-    cmocka_unit_test(copies_of_the_asynchronous_kind_are_done_at_once),
+    cmocka_unit_test(special_registers_have_the_right_values),
+    cmocka_unit_test(asynchronous_copies_are_done_at_once),
     cmocka_unit_test(refusals_name_the_instruction),
 };
 

@@ -1,12 +1,13 @@
-/* Tests of the sched layer beside somebody who writes nonsense into what processes share, or who
- * leaves in the middle of something. Whatever stands there, every call ends. */
+/* Tests of the sched layer beside a process that writes nonsense into the shared memory, or that
+ * ends in the middle of something. Whatever the memory contains, every call returns. */
 #include "unit/sched/make.h"
 
 #define HOUR (3600 * HED_NS_PER_S)
 
-/* ---- one word that cannot be ----------------------------------------------------------------- */
+/* ---- one impossible value -------------------------------------------------------------------- */
 
-/* A low client at its gate, closed because of a high one that waits for its GPU all the time. */
+/* A client of low priority that waits at its gate, because one of high priority waits for the GPU
+ * all the time. */
 struct pair {
     char scope[sizeof scope];
     struct client *low, *high;
@@ -38,11 +39,11 @@ end_pair(struct pair *p)
     teardown(NULL);
 }
 
-/* Somebody writes it again and again, more often than anybody decides. */
+/* What the test writes again and again, more often than any process decides. */
 enum nonsense {
-    NEXT_LOOK, /* nobody decides any more */
+    NEXT_LOOK, /* no process would decide any more */
     WAITS_SINCE,
-    NO_PLACES,
+    NO_SLOTS,
     NOT_PRESENT,
     ENDS,
     LAST_CALL,
@@ -64,7 +65,7 @@ write_nonsense(struct pair *p, enum nonsense what)
     case WAITS_SINCE:
         atomic_store(&low->slot->waits_since, later);
         break;
-    case NO_PLACES:
+    case NO_SLOTS:
         atomic_store(&low->common->high, 0);
         break;
     case NOT_PRESENT:
@@ -83,7 +84,7 @@ write_nonsense(struct pair *p, enum nonsense what)
 }
 
 static void
-a_word_that_cannot_be_holds_nobody_for_ever(void **state)
+an_impossible_word_holds_no_call_for_ever(void **state)
 {
     static struct pair pairs[KINDS];
     int waiting = KINDS;
@@ -91,7 +92,7 @@ a_word_that_cannot_be_holds_nobody_for_ever(void **state)
     for (int i = 0; i < KINDS; i++)
         begin_pair(&pairs[i], i);
     for (int i = 0; i < KINDS; i++)
-        if (i != WAITS_SINCE) /* which makes a difference only where there is work for ever */
+        if (i != WAITS_SINCE) /* which matters only if the other has endless work */
             atomic_fetch_sub(&gate_of(pairs[i].high)->slot->syncing, 1);
     while (waiting) {
         waiting = 0;
@@ -101,7 +102,8 @@ a_word_that_cannot_be_holds_nobody_for_ever(void **state)
             write_nonsense(&pairs[i], (enum nonsense)i);
             waiting++;
         }
-        /* Somebody decides, however late it is said to be: else it would wait for longer. */
+        /* A process decides although the next decision is due much later: without that, this call
+         * would wait longer than the one with the wrong end. */
         assert_true(!atomic_load(&pairs[ENDS].held.done) ||
                     atomic_load(&pairs[NEXT_LOOK].held.done));
         hed_sleep_ns(HED_NS_PER_MS);
@@ -112,9 +114,9 @@ a_word_that_cannot_be_holds_nobody_for_ever(void **state)
     }
 }
 
-/* Written once: it is not believed for longer than anybody would wait. */
+/* The time is written once. It is believed for no longer than a call is ever held. */
 static void
-a_time_that_cannot_be_is_soon_forgotten(void **state)
+an_impossible_time_is_soon_forgotten(void **state)
 {
     for (int what = ENDS; what <= RESTED; what++) {
         struct pair p = {.low = client("prio=low,hold_us=0"), .high = client("prio=high")};
@@ -137,9 +139,9 @@ a_time_that_cannot_be_is_soon_forgotten(void **state)
     }
 }
 
-/* The own clock, as others see it, is not what a call waits by for ever; nor is a cap. */
+/* Neither a wrong end of its own work, nor a wrong cap, makes a call wait for ever. */
 static void
-a_clock_that_cannot_be_holds_nobody_for_ever(void **state)
+an_impossible_end_or_cap_holds_no_call_for_ever(void **state)
 {
     struct client *low = client("prio=low");
     struct client *high = client("prio=high");
@@ -148,7 +150,7 @@ a_clock_that_cannot_be_holds_nobody_for_ever(void **state)
     assert_true(gate_word(low) & HED_GATE_LIMIT);
     atomic_store(&gate_of(low)->slot->ends, hed_now_ns() + HOUR);
     launch(low);
-    low->fake.free_at = hed_now_ns() + HED_NS_PER_S / 2; /* no mark sets the clock right */
+    low->fake.free_at = hed_now_ns() + HED_NS_PER_S / 2; /* so that no mark corrects the time */
     atomic_store(&gate_of(low)->common->cap, UINT64_MAX / 4);
     for (int i = 0; i < 3; i++) {
         struct hed_cuMemsetD8Async fill = {.uc = 0};
@@ -181,7 +183,7 @@ next_random(uint64_t *seed)
     return *seed;
 }
 
-/* Numbers as they hurt: none, few, all, times around now, anything. */
+/* Numbers that are likely to hurt: zero, small ones, all bits, times around now, anything. */
 static uint64_t
 any_number(uint64_t *seed)
 {
@@ -235,7 +237,7 @@ scribble_main(void *arg)
         hed_sleep_ns(next_random(&seed) % (5 * HED_NS_PER_MS));
     }
     atomic_store(&scribbled, true);
-    /* What is asked for by hand is for a hand to undo. */
+    /* Only a user ends a pause, so the test must do it. */
     for (uint32_t i = 0; i < HED_SCHED_SLOTS; i++)
         atomic_store(&((struct hed_sched_slot *)hed_meet_slot(m, i))->paused, 0);
     atomic_store(&c->paused, 0);
@@ -250,18 +252,19 @@ launch_many(void *arg)
         if (i % 20 == 0)
             sync_all(arg);
         if (i % 100 == 0)
-            hed_sleep_ns(HED_NS_PER_MS); /* it may become idle */
+            hed_sleep_ns(HED_NS_PER_MS); /* so that it can become idle */
     }
     return NULL;
 }
 
 static void
-nonsense_everywhere_holds_nobody_for_ever(void **state)
+nonsense_everywhere_holds_no_call_for_ever(void **state)
 {
     struct client *both[] = {client("prio=low"), client("prio=high,policy=fair")};
     pthread_t scribbler, workers[WORKERS];
 
-    /* Names without an end. Not while threads read them, because that is not atomic. */
+    /* Names that do not end. They are written before threads read them, because that is not
+     * atomic. */
     for (uint32_t i = 0; i < HED_SCHED_SLOTS; i++) {
         struct hed_sched_slot *p = hed_meet_slot(gate_of(both[0])->meet, i);
 
@@ -276,7 +279,7 @@ nonsense_everywhere_holds_nobody_for_ever(void **state)
         pthread_join(workers[i], NULL);
     pthread_join(scribbler, NULL);
     for (int i = 0; i < 2; i++) {
-        launch(both[i]); /* on what is left of it */
+        launch(both[i]); /* on whatever the memory contains now */
         assert_true(both[i]->fake.launches > 200);
         assert_int_equal(both[i]->fake.bad, 0);
     }
@@ -284,11 +287,12 @@ nonsense_everywhere_holds_nobody_for_ever(void **state)
     discard(both[1]);
 }
 
-/* ---- leaving in the middle of something ------------------------------------------------------ */
+/* ---- ending in the middle of something ------------------------------------------------------- */
 
-/* With threads enough, one always waits: that is no reason to let them go on. */
+/* If a client has many threads, some thread always waits. It counts as held for long only if none
+ * of them goes on. */
 static void
-patience_is_with_those_of_whom_none_goes_on(void **state)
+a_client_is_held_for_long_only_if_no_thread_goes_on(void **state)
 {
     struct client *low = client("prio=low,hold_us=0");
     struct client *high = client("prio=high");
@@ -306,7 +310,7 @@ patience_is_with_those_of_whom_none_goes_on(void **state)
     const uint64_t before = hed_now_ns() - HED_SCHED_PATIENCE_NS / 2;
 
     atomic_store(&p->waits_since, before);
-    atomic_store(&p->tickets, 1); /* one goes on, when it looks */
+    atomic_store(&p->tickets, 1); /* lets one of them go on */
     WAIT_UNTIL(atomic_load(&p->waiting) == 1);
     assert_true(atomic_load(&p->waits_since) > before + HED_NS_PER_S);
     atomic_fetch_sub(&gate_of(high)->slot->syncing, 1);
@@ -316,9 +320,10 @@ patience_is_with_those_of_whom_none_goes_on(void **state)
     discard(high);
 }
 
-/* Who is about to sleep until a later hour must not: it would find another word at its gate. */
+/* A thread that is about to sleep until the old time of the next decision must not: its gate word
+ * changes, so that it notices the new time. */
 static void
-a_new_hour_is_not_slept_through(void **state)
+a_sleeper_notices_an_earlier_decision(void **state)
 {
     struct client *low = client("prio=low,hold_us=0");
     struct client *high = client("prio=high");
@@ -336,7 +341,7 @@ a_new_hour_is_not_slept_through(void **state)
     const uint64_t now = hed_now_ns();
     uint32_t before;
 
-    /* Nobody decides meanwhile. */
+    /* Repeat until no other thread has decided in between. */
     do {
         assert_int_equal(hed_sched_decide(m, hed_now_ns()), 0);
         before = gate_word(low);
@@ -352,7 +357,7 @@ a_new_hour_is_not_slept_through(void **state)
 }
 
 static void
-a_context_takes_its_captures_along(void **state)
+captures_end_with_their_context(void **state)
 {
     struct client *low = client("prio=low");
     struct client *high = client("prio=high");
@@ -371,7 +376,7 @@ a_context_takes_its_captures_along(void **state)
     discard(high);
 }
 
-/* Events of contexts that are not used any more must not be in the way of those that are. */
+/* Events of contexts that are no longer used must not take the place of those of others. */
 static void
 events_are_not_lost(void **state)
 {
@@ -392,9 +397,9 @@ events_are_not_lost(void **state)
     discard(high);
 }
 
-/* Of a context that ends during a call, nothing is kept. */
+/* If a context ends during a call, nothing of it is kept. */
 static void
-an_event_of_before_is_not_used_again(void **state)
+an_event_of_an_ended_context_is_not_used_again(void **state)
 {
     struct client *low = client("prio=low");
     struct client *high = client("prio=high");
@@ -411,22 +416,22 @@ an_event_of_before_is_not_used_again(void **state)
 
         assert_true(start != 0);
         assert_int_equal(low->top->cuda->cuCtxDestroy_v2(low->top, &end), CUDA_SUCCESS);
-        low->fake.context = 1; /* the next one is at the same address */
+        low->fake.context = 1; /* the next context has the same address */
         if (i)
-            hed_sched_forbid_calls(s); /* as while that one ends, too */
+            hed_sched_forbid_calls(s); /* as if that context were ending, too */
         type->after(low->top, HED_cuLaunchKernel, &a, &pass, CUDA_SUCCESS);
         if (i)
             hed_sched_allow_calls(s);
         for (unsigned k = 0; k < s->spares; k++)
             assert_true(s->spare[k].end != start);
         assert_true(gate_of(low)->pace.marks[0].start != start);
-        (void)low->top->cuda->cuLaunchKernel(low->top, &a); /* every second one is timed */
+        (void)low->top->cuda->cuLaunchKernel(low->top, &a); /* every second launch is timed */
     }
     discard(low);
     discard(high);
 }
 
-static _Atomic int holding; /* 1: it holds the lock, 2: it is to let go of it */
+static _Atomic int holding; /* 1: the thread holds the lock, 2: it shall release it */
 
 static void *
 hold_lock(void *arg)
@@ -440,7 +445,7 @@ hold_lock(void *arg)
     return NULL;
 }
 
-/* Other threads were in the middle of something. */
+/* Other threads of the parent were in the middle of something when it forked. */
 static void
 a_child_waits_for_no_thread_of_its_parent(void **state)
 {
@@ -478,15 +483,18 @@ a_child_waits_for_no_thread_of_its_parent(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test_setup_teardown(a_word_that_cannot_be_holds_nobody_for_ever, setup, teardown),
-    cmocka_unit_test_setup_teardown(a_time_that_cannot_be_is_soon_forgotten, setup, teardown),
-    cmocka_unit_test_setup_teardown(a_clock_that_cannot_be_holds_nobody_for_ever, setup, teardown),
-    cmocka_unit_test_setup_teardown(nonsense_everywhere_holds_nobody_for_ever, setup, teardown),
-    cmocka_unit_test_setup_teardown(patience_is_with_those_of_whom_none_goes_on, setup, teardown),
-    cmocka_unit_test_setup_teardown(a_new_hour_is_not_slept_through, setup, teardown),
-    cmocka_unit_test_setup_teardown(a_context_takes_its_captures_along, setup, teardown),
+    cmocka_unit_test_setup_teardown(an_impossible_word_holds_no_call_for_ever, setup, teardown),
+    cmocka_unit_test_setup_teardown(an_impossible_time_is_soon_forgotten, setup, teardown),
+    cmocka_unit_test_setup_teardown(an_impossible_end_or_cap_holds_no_call_for_ever, setup,
+                                    teardown),
+    cmocka_unit_test_setup_teardown(nonsense_everywhere_holds_no_call_for_ever, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_client_is_held_for_long_only_if_no_thread_goes_on, setup,
+                                    teardown),
+    cmocka_unit_test_setup_teardown(a_sleeper_notices_an_earlier_decision, setup, teardown),
+    cmocka_unit_test_setup_teardown(captures_end_with_their_context, setup, teardown),
     cmocka_unit_test_setup_teardown(events_are_not_lost, setup, teardown),
-    cmocka_unit_test_setup_teardown(an_event_of_before_is_not_used_again, setup, teardown),
+    cmocka_unit_test_setup_teardown(an_event_of_an_ended_context_is_not_used_again, setup,
+                                    teardown),
     cmocka_unit_test_setup_teardown(a_child_waits_for_no_thread_of_its_parent, setup, teardown),
 };
 

@@ -1,5 +1,5 @@
-/* Tests of the sched layer over a driver that is made up: a GPU that runs one kernel after the
- * other, by the real clock. Two chains in one process are two clients, as two processes are. */
+/* Tests of the sched layer above a fake driver, whose GPU runs one kernel after the other by the
+ * real clock. Two chains in one process are two clients, as two processes would be. */
 #include "unit/sched/make.h"
 
 #define THREADS 4
@@ -31,7 +31,7 @@ an_idle_neighbour_costs_nothing(void **state)
 
     launch(b);
     sync_all(b);
-    /* b has shown no work for a while soon: then a is alone. */
+    /* Soon b has had no work for a while, and then a is alone. */
     WAIT_UNTIL((launch(a), gate_word(a) == 0));
     assert_true(gate_word(b) & HED_GATE_IDLE);
     discard(a);
@@ -53,7 +53,7 @@ the_low_is_held_while_the_high_has_work(void **state)
 
     struct held sync;
 
-    start_held(&sync, high, SYNC); /* how long, the layer cannot know, but that a thread waits */
+    start_held(&sync, high, SYNC); /* the layer only sees that a thread waits */
     WAIT_UNTIL(atomic_load(&gate_of(high)->slot->syncing));
     start_held(&h, low, 0);
     until_it_waits(low);
@@ -69,9 +69,9 @@ the_low_is_held_while_the_high_has_work(void **state)
     discard(high);
 }
 
-/* In flight: the cap, one kernel, and what goes by before the first sample is known. */
+/* In flight are at most the cap, one kernel, and what passes before the first sample is known. */
 static void
-the_limited_keep_below_the_cap(void **state)
+limited_clients_stay_below_the_cap(void **state)
 {
     struct client *low = client("prio=low,cap_us=4000");
     struct client *high = client("prio=high");
@@ -82,8 +82,8 @@ the_limited_keep_below_the_cap(void **state)
     low->fake.in_flight = 0;
     for (int i = 0; i < 60; i++)
         launch(low);
-    /* And the GPU is kept busy. A thread that is not run makes a kernel seem longer, for a while:
-     * then there are fewer of them in flight. */
+    /* The GPU is kept busy. On a busy machine a kernel can seem longer for a while, and then fewer
+     * of them are in flight. */
     WAIT_UNTIL((launch(low), low->fake.in_flight >= 2 * HED_NS_PER_MS));
     assert_true(low->fake.in_flight <= 6 * HED_NS_PER_MS);
     assert_true(atomic_load(&gate_of(low)->slot->used) > 60 * HED_NS_PER_MS);
@@ -92,7 +92,7 @@ the_limited_keep_below_the_cap(void **state)
     discard(high);
 }
 
-/* What a kernel is held to take, after one more of them. */
+/* Runs one more kernel, and returns how long the layer now thinks that one takes. */
 static uint32_t
 time_one_more(struct client *c)
 {
@@ -106,7 +106,7 @@ time_one_more(struct client *c)
     return ns;
 }
 
-/* As at a start beside many others: what was timed then must not count for long. */
+/* A program that starts beside many others measures long times, which must not count for long. */
 static void
 times_taken_beside_others_are_forgotten(void **state)
 {
@@ -121,9 +121,9 @@ times_taken_beside_others_are_forgotten(void **state)
     discard(high);
 }
 
-/* Who is kept off the GPU because somebody is expected has work, though it has none in flight. */
+/* A client that is kept off the GPU for a predicted one has work, although none is in flight. */
 static void
-a_client_held_for_an_expected_one_still_works(void **state)
+a_client_held_for_a_predicted_one_still_has_work(void **state)
 {
     struct client *low = client("prio=low,hold_us=0");
     struct client *high = client("prio=high");
@@ -138,21 +138,21 @@ a_client_held_for_an_expected_one_still_works(void **state)
     for (int i = 0; i < HED_PACE_KINDS; i++)
         if (s->kinds[i].key)
             s->kinds[i].ns = UINT32_MAX; /* 4.3 s */
-    /* The high one came every minute, and is due in 3 s, before a kernel's end. */
+    /* The high one began every minute, and is due in 3 s, before a kernel would end. */
     atomic_store(&p->memory[0], hed_now_ns() - 57 * HED_NS_PER_S);
     atomic_store(&p->memory[1], 60 * HED_NS_PER_S);
     atomic_store(&p->memory[3], 9);
     assert_int_equal(hed_sched_decide(gate_of(high)->meet, hed_now_ns()), 0);
     assert_true(atomic_load(&gate_of(low)->slot->until) != 0);
     start_held(&h, low, 0);
-    /* A machine may be so slow that the 3 s are over, and the call goes on. */
+    /* On a slow machine the 3 s may be over already, and the call has gone on. */
     WAIT_UNTIL(atomic_load(&gate_of(low)->slot->waiting) || atomic_load(&h.done));
     for (int i = 0; i < 5; i++) {
         assert_true(atomic_load(&gate_of(low)->slot->working) || atomic_load(&h.done));
         hed_sleep_ns(HED_SCHED_MARGIN_NS / 2);
         assert_int_equal(hed_sched_decide(gate_of(high)->meet, hed_now_ns()), 0);
     }
-    atomic_store(&p->memory[3], 0); /* it is not expected any more */
+    atomic_store(&p->memory[3], 0); /* it is no longer predicted */
     assert_int_equal(hed_sched_decide(gate_of(high)->meet, hed_now_ns()), 0);
     pthread_join(h.thread, NULL);
     assert_int_equal(atomic_load(&gate_of(low)->slot->waiting), 0);
@@ -176,8 +176,8 @@ captures_are_left_alone(void **state)
     const unsigned own = low->fake.own;
 
     for (int i = 0; i < 100; i++)
-        launch_on(low, 0x100, 0); /* would be held, were it not into a capture */
-    start_held(&h, low, 0x200);   /* which this is not */
+        launch_on(low, 0x100, 0); /* not held, because the stream captures */
+    start_held(&h, low, 0x200);   /* this stream does not capture */
     until_it_waits(low);
     assert_int_equal(low->fake.own, own);
     change(low, 0, -1);
@@ -239,7 +239,7 @@ events_do_not_outlive_their_context(void **state)
 }
 
 static void
-a_killed_client_holds_nobody(void **state)
+a_killed_client_holds_no_other(void **state)
 {
     struct client *low = client("prio=low");
     int ends[2];
@@ -254,7 +254,7 @@ a_killed_client_holds_nobody(void **state)
         struct client *high = client("prio=high");
 
         launch(high);
-        atomic_fetch_add(&gate_of(high)->slot->syncing, 1); /* as one that waits for the GPU */
+        atomic_fetch_add(&gate_of(high)->slot->syncing, 1); /* as if a thread waited for the GPU */
         (void)!write(ends[1], "", 1);
         for (;;)
             pause();
@@ -273,7 +273,7 @@ a_killed_client_holds_nobody(void **state)
 }
 
 static void
-a_stopped_client_holds_nobody(void **state)
+a_stopped_client_holds_no_other(void **state)
 {
     struct client *low = client("prio=low");
     int ends[2];
@@ -305,7 +305,7 @@ a_stopped_client_holds_nobody(void **state)
 }
 
 static void
-a_process_that_is_stopped_with_the_lock_holds_nobody(void **state)
+a_process_stopped_with_the_lock_holds_no_other(void **state)
 {
     struct client *a = client("");
     struct held h;
@@ -331,7 +331,7 @@ a_process_that_is_stopped_with_the_lock_holds_nobody(void **state)
 }
 
 static void
-a_child_begins_anew(void **state)
+a_child_starts_afresh(void **state)
 {
     struct client *a = client("");
 
@@ -387,9 +387,10 @@ bad_settings_are_refused(void **state)
 
 /* ---- deciding, by a clock of the test's own -------------------------------------------------- */
 
-/* Everybody works; each decision is so long after the last, and whoever may run uses that time. */
+/* All clients have work. Decides every `step` ns; each client that may run uses the GPU
+ * meanwhile. */
 static void
-take_turns(struct client **clients, int count, uint64_t *now, uint64_t step, int times)
+decide_often(struct client **clients, int count, uint64_t *now, uint64_t step, int times)
 {
     for (int i = 0; i < times; i++) {
         *now += step;
@@ -410,7 +411,7 @@ a_group_has_one_share(void **state)
 
     for (int i = 0; i < 3; i++)
         assert_int_equal(hed_sched_announce(gate_of(all[i])->meet, now), 0);
-    take_turns(all, 3, &now, HED_NS_PER_MS, 4000);
+    decide_often(all, 3, &now, HED_NS_PER_MS, 4000);
 
     const uint64_t whole = atomic_load(&gate_of(all[2])->slot->used);
 
@@ -434,12 +435,12 @@ a_client_that_has_waited_for_long_goes_on(void **state)
     assert_int_equal(hed_sched_announce(gate_of(low)->meet, now), 0);
     atomic_store(&gate_of(low)->slot->waiting, 1);
     atomic_store(&gate_of(low)->slot->waits_since, now);
-    take_turns(both, 2, &now, HED_NS_PER_S, 9);
+    decide_often(both, 2, &now, HED_NS_PER_S, 9);
     assert_true(gate_word(low) & HED_GATE_CLOSED);
-    take_turns(both, 2, &now, HED_NS_PER_S, 1);
+    decide_often(both, 2, &now, HED_NS_PER_S, 1);
     assert_int_equal(gate_word(low), HED_GATE_LIMIT | HED_GATE_WATCH);
     atomic_store(&gate_of(low)->slot->waiting, 0);
-    take_turns(both, 2, &now, HED_NS_PER_S, 1);
+    decide_often(both, 2, &now, HED_NS_PER_S, 1);
     assert_true(gate_word(low) & HED_GATE_CLOSED);
     discard(low);
     discard(high);
@@ -507,7 +508,7 @@ toggle(void *arg)
 
 /* A thread has streams of its own, so it knows the order of calls on them. */
 static void *
-work(void *arg)
+launch_in_order(void *arg)
 {
     struct worker *w = arg;
     uint64_t numbers[STREAMS] = {0};
@@ -542,7 +543,8 @@ the_order_of_calls_on_a_stream_is_kept(void **state)
         assert_int_equal(pthread_create(&toggler, NULL, toggle, a), 0);
         for (unsigned i = 0; i < THREADS; i++) {
             workers[i] = (struct worker){.c = i == 3 ? b : a, .seed = i + 1, .index = i};
-            assert_int_equal(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
+            assert_int_equal(pthread_create(&workers[i].thread, NULL, launch_in_order, &workers[i]),
+                             0);
         }
         for (unsigned i = 0; i < THREADS; i++)
             pthread_join(workers[i].thread, NULL);
@@ -563,17 +565,18 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(alone_nothing_is_measured, setup, teardown),
     cmocka_unit_test_setup_teardown(an_idle_neighbour_costs_nothing, setup, teardown),
     cmocka_unit_test_setup_teardown(the_low_is_held_while_the_high_has_work, setup, teardown),
-    cmocka_unit_test_setup_teardown(the_limited_keep_below_the_cap, setup, teardown),
+    cmocka_unit_test_setup_teardown(limited_clients_stay_below_the_cap, setup, teardown),
     cmocka_unit_test_setup_teardown(times_taken_beside_others_are_forgotten, setup, teardown),
-    cmocka_unit_test_setup_teardown(a_client_held_for_an_expected_one_still_works, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_client_held_for_a_predicted_one_still_has_work, setup,
+                                    teardown),
     cmocka_unit_test_setup_teardown(captures_are_left_alone, setup, teardown),
     cmocka_unit_test_setup_teardown(pause_holds_release_lets_go_resume_ends_it, setup, teardown),
     cmocka_unit_test_setup_teardown(events_do_not_outlive_their_context, setup, teardown),
-    cmocka_unit_test_setup_teardown(a_killed_client_holds_nobody, setup, teardown),
-    cmocka_unit_test_setup_teardown(a_stopped_client_holds_nobody, setup, teardown),
-    cmocka_unit_test_setup_teardown(a_process_that_is_stopped_with_the_lock_holds_nobody, setup,
+    cmocka_unit_test_setup_teardown(a_killed_client_holds_no_other, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_stopped_client_holds_no_other, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_process_stopped_with_the_lock_holds_no_other, setup,
                                     teardown),
-    cmocka_unit_test_setup_teardown(a_child_begins_anew, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_child_starts_afresh, setup, teardown),
     cmocka_unit_test_setup_teardown(a_group_has_one_share, setup, teardown),
     cmocka_unit_test_setup_teardown(a_client_that_has_waited_for_long_goes_on, setup, teardown),
     cmocka_unit_test_setup_teardown(gpus_have_gates_of_their_own, setup, teardown),

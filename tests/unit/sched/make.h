@@ -1,5 +1,5 @@
-/* For tests of the sched layer: a driver that is made up, with a GPU that runs one kernel after the
- * other by the real clock; clients; calls that may be held. */
+/* Shared by tests of the sched layer: a fake driver, whose GPU runs one kernel after the other by
+ * the real clock; clients; calls that may be held. */
 #pragma once
 
 #include "harness/unit.h"
@@ -24,21 +24,21 @@
 
 struct fake {
     pthread_mutex_t lock;
-    uint64_t kernel_ns; /* a kernel takes */
-    uint64_t free_at;   /* the GPU has work until */
-    uint64_t in_flight; /* the most that a launch has found there, ns */
+    uint64_t kernel_ns; /* how long a kernel takes */
+    uint64_t free_at;   /* when the work on the GPU ends */
+    uint64_t in_flight; /* the most work that a launch has found there, ns */
     unsigned launches;
     unsigned own;     /* calls of the layer's own */
-    unsigned bad;     /* uses of events that are no more; own calls while capturing */
-    unsigned context; /* number of the current one: contexts end */
+    unsigned bad;     /* uses of destroyed events; own calls while capturing */
+    unsigned context; /* number of the current context, which changes when it ends */
     CUdevice device;  /* of the current context */
-    bool capturing;   /* stream 0x100 does */
+    bool capturing;   /* stream 0x100 captures */
     struct {
         unsigned context; /* 0: no event */
         uint64_t at;
     } events[EVENTS];
     unsigned next_event;
-    uint64_t order[STREAMS]; /* of launches on each stream: the last one's number */
+    uint64_t order[STREAMS]; /* for each stream, the number of its last launch */
     unsigned disorder;
 };
 
@@ -141,7 +141,7 @@ fake_locked(struct fake *f, enum hed_cuda_call id, void *args)
     }
 }
 
-/* A test may end a kernel early, by fake_end. */
+/* A test can end a kernel early with fake_end(). */
 static void
 fake_wait(struct fake *f)
 {
@@ -227,7 +227,7 @@ discard(struct client *c)
 {
     struct hed_sched *s = c->top->state;
 
-    hed_layer_free(c->top); /* it keeps its state, for calls that come late */
+    hed_layer_free(c->top); /* its state stays, for late calls */
     for (uint32_t i = 0; i < atomic_load(&s->count); i++) {
         hed_meet_leave(s->gates[i]->meet);
         free(s->gates[i]);
@@ -291,9 +291,9 @@ gate_word(struct client *c)
     return atomic_load(&gate_of(c)->slot->gate);
 }
 
-#define SYNC UINTPTR_MAX /* for a stream: no launch but a wait for all */
+#define SYNC UINTPTR_MAX /* instead of a stream: wait for everything, launch nothing */
 
-/* A launch in a thread of its own, which may be held. */
+/* A launch in a thread of its own, because it may be held. */
 struct held {
     pthread_t thread;
     struct client *c;

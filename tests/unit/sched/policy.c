@@ -1,4 +1,5 @@
-/* Tests of the policies on a simulated clock: who may run when, and what becomes of shares. */
+/* Tests of the policies with a simulated clock: which client may run when, and how shares work
+ * out. */
 #include "unit/sched/world.h"
 
 /* ---- priority -------------------------------------------------------------------------------- */
@@ -7,17 +8,17 @@ static void
 priority_holds_the_low_while_the_high_works_and_a_moment_longer(void **state)
 {
     static const struct {
-        uint64_t at; /* ms / 10 from the begin */
+        uint64_t at; /* ms / 10 from the beginning */
         enum hed_verdict low;
     } rows[] = {
-        {5, HED_VERDICT_CLOSED},  /* the high one has work from 0 on, 2 ms of it */
+        {5, HED_VERDICT_CLOSED},  /* the high one has 2 ms of work, from 0 on */
         {19, HED_VERDICT_CLOSED}, /* until here */
-        {24, HED_VERDICT_CLOSED}, /* and 0.5 ms longer */
+        {24, HED_VERDICT_CLOSED}, /* and for 0.5 ms longer */
         {26, HED_VERDICT_LIMIT},
         {99, HED_VERDICT_LIMIT},
         {101, HED_VERDICT_CLOSED}, /* it begins again after 10 ms */
         {124, HED_VERDICT_CLOSED},
-        {136, HED_VERDICT_LIMIT}, /* it had to wait for what was in flight */
+        {136, HED_VERDICT_LIMIT}, /* it had to wait for the work in flight */
     };
     struct world w;
 
@@ -45,7 +46,7 @@ priority_leaves_equals_alone(void **state)
         assert_int_equal(w.clients[i].verdict, HED_VERDICT_OPEN);
 }
 
-/* What the high one waits for is what the low one has in flight: the cap and one piece. */
+/* The high one waits for the work that the low one has in flight: the cap and one piece. */
 static void
 priority_bounds_the_wait_of_the_high(void **state)
 {
@@ -72,14 +73,14 @@ priority_bounds_the_wait_of_the_high(void **state)
         }
         assert_true(worst > 0);
         assert_true(worst <= hed_sched_defaults.cap + pieces[i]);
-        /* And the low one has what is left. */
+        /* The low one gets the time that is left. */
         assert_true(w.actors[0].done * pieces[i] > 200000 * STEP / 2);
     }
 }
 
-/* Two clients: one of low priority with work without end, one of high that comes every 20 ms and
- * `jitter` later, for 2 ms. Runs `ns` and returns the longest that the high one found the GPU busy
- * when it came. */
+/* Two clients: one of low priority with endless work, and one of high priority that begins every
+ * 20 ms, up to `jitter` later, and works for 2 ms. Runs for `ns` and returns the longest time that
+ * the high one had to wait for the GPU when it began. */
 static uint64_t
 come_and_go(struct world *w, uint64_t ns, uint64_t jitter)
 {
@@ -93,7 +94,7 @@ come_and_go(struct world *w, uint64_t ns, uint64_t jitter)
             worst = w->gpu_free - w->scene.now;
         random = random * UINT64_C(6364136223846793005) + 1;
         if (jitter)
-            w->actors[1].next += random % jitter; /* what follows comes later */
+            w->actors[1].next += random % jitter; /* the next ones come later, too */
     }
     return worst;
 }
@@ -118,12 +119,12 @@ a_periodic_client_finds_the_gpu_free(void **state)
         struct world w;
 
         make_low_and_high(&w, pieces[i]);
-        (void)come_and_go(&w, 200 * MS, 0); /* to learn it */
+        (void)come_and_go(&w, 200 * MS, 0); /* time to learn the period */
 
         const uint64_t before = w.actors[0].done;
 
         assert_int_equal(come_and_go(&w, 2 * S, 0), 0);
-        /* 2.5 of 20 ms are the other's; a piece and a moment are left unused. */
+        /* 2.5 of 20 ms belong to the other one; a piece and a moment stay unused. */
         assert_true((w.actors[0].done - before) * pieces[i] + 100 * (pieces[i] + 200 * US) >
                     2 * S * 17 / 20);
     }
@@ -140,7 +141,8 @@ a_client_without_a_period_is_not_waited_for(void **state)
 
     make_low_and_high(&w, 500 * US);
     (void)come_and_go(&w, 200 * MS, 0);
-    w.actors[1].next = UINT64_MAX; /* it does not come any more, which is seen after three times */
+    w.actors[1].next =
+        UINT64_MAX; /* it does not begin any more, which is noticed after three periods */
     run_for(&w, 65 * MS);
 
     const uint64_t before = w.actors[0].done;
@@ -149,9 +151,9 @@ a_client_without_a_period_is_not_waited_for(void **state)
     assert_true((w.actors[0].done - before) * 500 * US >= S - MS);
 }
 
-/* One that is late, or does not come, is expected again at its old time. */
+/* A client that is late, or misses a period, is predicted again at its old times. */
 static void
-a_rhythm_outlasts_who_is_late(void **state)
+a_period_outlasts_a_late_client(void **state)
 {
     struct world w;
     uint64_t worst = 0;
@@ -171,9 +173,9 @@ a_rhythm_outlasts_who_is_late(void **state)
     assert_int_equal(worst, 0);
 }
 
-/* A kernel that takes longer than may be left unused is not kept off. */
+/* A kernel that takes longer than the time that may stay unused is not kept off the GPU. */
 static void
-long_work_runs_beside_who_comes_often(void **state)
+long_work_runs_beside_a_frequent_client(void **state)
 {
     struct world w;
 
@@ -247,7 +249,7 @@ fair_does_not_save_up_idle_time(void **state)
 }
 
 static void
-fair_leaves_the_gpu_to_who_has_work(void **state)
+fair_leaves_the_gpu_to_clients_with_work(void **state)
 {
     struct world w;
 
@@ -259,7 +261,7 @@ fair_leaves_the_gpu_to_who_has_work(void **state)
     assert_true(w.clients[1].used > 195 * MS);
 }
 
-/* ---- turns ----------------------------------------------------------------------------------- */
+/* ---- one at a time --------------------------------------------------------------------------- */
 
 static void
 slice_rotates(void **state)
@@ -321,7 +323,7 @@ deadline_serves_the_earliest_first(void **state)
         w.actors[i].burst = 20;
     }
     w.clients[0].deadline = 90 * MS;
-    w.clients[1].deadline = 10 * MS; /* 2 has none: it comes last */
+    w.clients[1].deadline = 10 * MS; /* 2 has no deadline: it comes last */
     run_for(&w, MS);
     assert_int_equal(w.clients[1].verdict, HED_VERDICT_LIMIT);
     run_for(&w, 2 * MS);
@@ -355,7 +357,8 @@ deadlines_are_met_where_there_is_time(void **state)
 
 /* ---- batch ----------------------------------------------------------------------------------- */
 
-/* A scene for batch: so many threads wait, the first since so long. */
+/* Asks batch while `waiting` threads wait, the first for `since` ns, and `syncing` threads wait for
+ * the GPU. */
 static enum hed_verdict
 ask_batch(struct world *w, uint32_t waiting, uint64_t since, uint32_t syncing)
 {
@@ -389,17 +392,17 @@ batch_releases_by_number_time_or_sync(void **state)
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-/* Nobody waits for ever, with eight that work without end. The exceptions are meant: who has a
- * lower priority waits as long as there is a higher. */
+/* With eight clients that have endless work, no client waits for ever. There is one intended
+ * exception: a client of lower priority waits as long as one of higher priority has work. */
 static void
-nobody_starves(void **state)
+no_client_starves(void **state)
 {
     const uint64_t slice = hed_sched_defaults.slice;
     const struct {
         const char *policy;
         uint64_t longest;
     } rows[] = {
-        /* fair: two slices a turn, since the first to be behind is one behind already */
+        /* fair: two slices each time, since the first to be behind is one slice behind already */
         {"priority", 100 * MS}, {"fair", 2 * CLIENTS_MAX * slice},    {"fifo", 1600 * slice},
         {"deadline", 2 * S},    {"slice", (CLIENTS_MAX + 1) * slice}, {"batch", 100 * MS},
     };
@@ -421,9 +424,9 @@ nobody_starves(void **state)
     }
 }
 
-/* What a policy remembers lies where others can write. */
+/* Other processes can write to the memory of a policy. */
 static void
-nonsense_heals(void **state)
+policies_recover_from_nonsense(void **state)
 {
     static const char *const names[] = {"fair", "slice", "fifo", "priority"};
 
@@ -470,7 +473,7 @@ the_same_scene_gives_the_same_verdicts(void **state)
 }
 
 static void
-nothing_to_decide_is_decided(void **state)
+an_empty_scene_does_no_harm(void **state)
 {
     for (int p = 0; p < HED_POLICY_COUNT; p++) {
         struct world w;
@@ -490,20 +493,20 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(priority_bounds_the_wait_of_the_high),
     cmocka_unit_test(a_periodic_client_finds_the_gpu_free),
     cmocka_unit_test(a_client_without_a_period_is_not_waited_for),
-    cmocka_unit_test(a_rhythm_outlasts_who_is_late),
-    cmocka_unit_test(long_work_runs_beside_who_comes_often),
+    cmocka_unit_test(a_period_outlasts_a_late_client),
+    cmocka_unit_test(long_work_runs_beside_a_frequent_client),
     cmocka_unit_test(fair_gives_the_shares_that_were_asked_for),
     cmocka_unit_test(fair_does_not_save_up_idle_time),
-    cmocka_unit_test(fair_leaves_the_gpu_to_who_has_work),
+    cmocka_unit_test(fair_leaves_the_gpu_to_clients_with_work),
     cmocka_unit_test(slice_rotates),
     cmocka_unit_test(fifo_serves_in_the_order_of_arrival),
     cmocka_unit_test(deadline_serves_the_earliest_first),
     cmocka_unit_test(deadlines_are_met_where_there_is_time),
     cmocka_unit_test(batch_releases_by_number_time_or_sync),
-    cmocka_unit_test(nobody_starves),
-    cmocka_unit_test(nonsense_heals),
+    cmocka_unit_test(no_client_starves),
+    cmocka_unit_test(policies_recover_from_nonsense),
     cmocka_unit_test(the_same_scene_gives_the_same_verdicts),
-    cmocka_unit_test(nothing_to_decide_is_decided),
+    cmocka_unit_test(an_empty_scene_does_no_harm),
 };
 
 HED_UNIT_MAIN(tests)

@@ -1,7 +1,7 @@
 /* A simulated GPU with clients under a policy, for the tests of the policies.
  *
- * It runs one piece of work after the other, in the order in which they are put there, as the
- * clients may. */
+ * The GPU runs one piece of work after the other, in the order in which clients put them there,
+ * when the policy lets them. */
 #pragma once
 
 #include "harness/unit.h"
@@ -19,15 +19,15 @@
 
 struct actor {
     uint64_t piece;  /* ns of a piece of work */
-    uint64_t period; /* ns between bursts; 0: work without end */
+    uint64_t period; /* ns between bursts; 0: endless work */
     uint64_t burst;  /* pieces of a burst */
 
     uint64_t left;    /* pieces of this burst that are not yet on the GPU */
     uint64_t next;    /* when the next burst begins */
-    uint64_t ends;    /* of its work on the GPU */
+    uint64_t ends;    /* when its work on the GPU ends */
     uint64_t done;    /* pieces */
     uint64_t served;  /* when one was last put on the GPU */
-    uint64_t longest; /* it has waited for that, at most */
+    uint64_t longest; /* the longest it has waited for that */
 };
 
 struct world {
@@ -60,7 +60,7 @@ make(struct world *w, const char *policy, size_t count)
     }
 }
 
-/* As sched/decide.c asks a policy. */
+/* Asks the policy as sched/decide.c does. */
 static void
 decide(struct world *w)
 {
@@ -81,7 +81,7 @@ decide(struct world *w)
     w->decisions++;
 }
 
-/* As the gate (sched/gate.c) lets it. */
+/* Would the gate (sched/gate.c) let the client put one more piece on the GPU? */
 static bool
 may(const struct world *w, const struct hed_sched_client *c, const struct actor *a)
 {
@@ -116,7 +116,7 @@ work(struct world *w, size_t i)
         c->waits_since = now;
 }
 
-/* Begins and ends of work; true if there was one. */
+/* Lets work begin and end. Returns whether any did. */
 static bool
 change(struct world *w, size_t i)
 {
