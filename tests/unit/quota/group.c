@@ -31,7 +31,7 @@ teardown(void **state)
 }
 
 static void
-two_share_one_limit(void **state)
+two_processes_share_one_limit(void **state)
 {
     struct hed_layer *a = quota_over(100 * MIB, group);
     struct hed_layer *b = quota_over(100 * MIB, group);
@@ -45,7 +45,7 @@ two_share_one_limit(void **state)
     assert_int_equal(charged(b), 0);
     give(a, p);
     give(b, take(b, 100 * MIB, CUDA_SUCCESS));
-    /* Another device is another limit. */
+    /* Another device has a limit of its own. */
     fake.uuid = 8;
 
     struct hed_layer *c = quota_over(100 * MIB, group);
@@ -116,7 +116,7 @@ a_killed_process_leaks_nothing(void **state)
     for (int i = 0; i < 5; i++) {
         kill(pids[i], SIGKILL);
         waitpid(pids[i], NULL, 0);
-        /* Exactly what the dead have had is available. */
+        /* Exactly the memory of the dead processes is available again. */
         (void)take(l, 20 * MIB * (uint64_t)(i + 1) + 2 * MIB, CUDA_ERROR_OUT_OF_MEMORY);
         give(l, take(l, 20 * MIB * (uint64_t)(i + 1), CUDA_SUCCESS));
     }
@@ -153,7 +153,7 @@ start_stopped_member(int fd)
 
 /* However slowly one member runs, others join, allocate, get what a dead one had, and leave. */
 static void
-a_stopped_member_is_in_nobodys_way(void **state)
+a_stopped_member_does_not_block_others(void **state)
 {
     int fds[2];
     char c[2];
@@ -197,7 +197,7 @@ a_stopped_member_is_in_nobodys_way(void **state)
 /* Members are killed at random points while they compete for the limit. Afterwards all of it is
  * available, and nothing more. */
 static void
-killed_in_the_middle_leaks_nothing(void **state)
+members_killed_in_the_middle_leak_nothing(void **state)
 {
     struct hed_layer *l = quota_over(100 * MIB, group);
     uint32_t seed = 7;
@@ -265,7 +265,7 @@ a_living_member_keeps_its_memory(void **state)
 #define MANY 64
 
 static void
-many_join_at_once(void **state)
+many_processes_can_join_at_once(void **state)
 {
     struct hed_layer *l = quota_over(MANY * 2 * MIB, group);
     pid_t pids[MANY];
@@ -302,7 +302,7 @@ many_join_at_once(void **state)
 }
 
 static void
-a_forked_child_starts_clean(void **state)
+a_forked_child_has_nothing_charged(void **state)
 {
     struct hed_layer *l = quota_over(100 * MIB, group);
     const CUdeviceptr p = take(l, 60 * MIB, CUDA_SUCCESS);
@@ -311,7 +311,8 @@ a_forked_child_starts_clean(void **state)
 
     if (pid == 0) {
         hed_quota_layer.forked(l);
-        (void)CALL(l, cuMemFree_v2, p); /* the parent's: not given back there */
+        (void)CALL(l, cuMemFree_v2,
+                   p); /* belongs to the parent, so the child does not give it back */
 
         struct hed_layer *own = quota_over(100 * MIB, group);
         CUdeviceptr q;
@@ -382,14 +383,14 @@ a_group_needs_a_limit_and_a_name(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test_setup_teardown(two_share_one_limit, setup, teardown),
+    cmocka_unit_test_setup_teardown(two_processes_share_one_limit, setup, teardown),
     cmocka_unit_test_setup_teardown(a_member_that_leaves_frees_its_memory, setup, teardown),
     cmocka_unit_test_setup_teardown(a_killed_process_leaks_nothing, setup, teardown),
-    cmocka_unit_test_setup_teardown(a_stopped_member_is_in_nobodys_way, setup, teardown),
-    cmocka_unit_test_setup_teardown(killed_in_the_middle_leaks_nothing, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_stopped_member_does_not_block_others, setup, teardown),
+    cmocka_unit_test_setup_teardown(members_killed_in_the_middle_leak_nothing, setup, teardown),
     cmocka_unit_test_setup_teardown(a_living_member_keeps_its_memory, setup, teardown),
-    cmocka_unit_test_setup_teardown(many_join_at_once, setup, teardown),
-    cmocka_unit_test_setup_teardown(a_forked_child_starts_clean, setup, teardown),
+    cmocka_unit_test_setup_teardown(many_processes_can_join_at_once, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_forked_child_has_nothing_charged, setup, teardown),
     cmocka_unit_test_setup_teardown(nonsense_in_the_file_is_a_wrong_number, setup, teardown),
     cmocka_unit_test_setup_teardown(a_group_needs_a_limit_and_a_name, setup, teardown),
 };

@@ -24,7 +24,8 @@ teardown(void **state)
 {
     struct hed_layer *l = *state;
 
-    /* Whatever a test did, the device never had more than the limit, and the books are even. */
+    /* Whatever a test did, the device never had more than the limit, and everything was given
+     * back. */
     assert_int_equal(charged(l), 0);
     assert_true(atomic_load(&fake.high) <= (int64_t)(100 * MIB));
     quota_discard(l);
@@ -40,16 +41,16 @@ the_limit_is_met_exactly(void **state)
 
     (void)take(l, 1, CUDA_ERROR_OUT_OF_MEMORY);
     (void)take(l, UINT64_MAX, CUDA_ERROR_OUT_OF_MEMORY);
-    assert_int_equal(atomic_load(&fake.calls), calls); /* refused here, not below */
+    assert_int_equal(atomic_load(&fake.calls), calls); /* refused by the layer, not by the device */
     give(l, a);
     give(l, take(l, 98 * MIB + 1, CUDA_SUCCESS));
     assert_int_equal(CALL(l, cuMemFree_v2, 0x1234), CUDA_ERROR_INVALID_VALUE);
     (void)take(l, 101 * MIB, CUDA_ERROR_OUT_OF_MEMORY);
 }
 
-/* What a refusal puts into the log. */
+/* Allocates more than the limit, and reads what the refusal puts into the log. */
 static void
-refuse(struct hed_layer *l, uint64_t n, char *text, size_t size)
+read_refusal(struct hed_layer *l, uint64_t n, char *text, size_t size)
 {
     const int before = dup(STDERR_FILENO);
     int fds[2];
@@ -76,18 +77,18 @@ every_refusal_is_logged(void **state)
     const CUdeviceptr a = take(l, 60 * MIB, CUDA_SUCCESS);
     char text[512];
 
-    refuse(l, 50 * MIB, text, sizeof text);
+    read_refusal(l, 50 * MIB, text, sizeof text);
     assert_non_null(
         strstr(text, "52428800 bytes are over the limit of 104857600, of which 62914560 are used"));
     /* Larger than the limit itself. */
-    refuse(l, 200 * MIB, text, sizeof text);
+    read_refusal(l, 200 * MIB, text, sizeof text);
     assert_non_null(strstr(
         text, "209715200 bytes are over the limit of 104857600, of which 62914560 are used"));
     give(l, a);
 }
 
 static void
-what_fails_below_is_given_back(void **state)
+an_allocation_that_fails_is_given_back(void **state)
 {
     struct hed_layer *l = *state;
     CUmemGenericAllocationHandle h = 0;
@@ -112,7 +113,7 @@ without_a_context_the_call_goes_down(void **state)
     CUdeviceptr p = 0;
 
     fake_context = 0;
-    assert_int_equal(CALL(l, cuMemAlloc_v2, &p, 64), CUDA_SUCCESS); /* the fake does not mind */
+    assert_int_equal(CALL(l, cuMemAlloc_v2, &p, 64), CUDA_SUCCESS); /* the fake does not care */
     give(l, p);
     fake_context = 1;
 }
@@ -179,7 +180,7 @@ a_pool_is_charged_with_what_it_keeps(void **state)
     assert_int_equal(charged(l), 32 * MIB);
     assert_int_equal(CALL(l, cuMemFreeAsync, a, NULL, false), CUDA_SUCCESS);
     assert_int_equal(charged(l), 32 * MIB);
-    /* It is in the way of somebody: it goes. */
+    /* An allocation needs the memory that the pool keeps, so the pool gives it up. */
     c = take(l, 98 * MIB, CUDA_SUCCESS);
     assert_int_equal(charged(l), 98 * MIB);
     give(l, c);
@@ -189,7 +190,8 @@ a_pool_is_charged_with_what_it_keeps(void **state)
     assert_int_equal(charged(l), 0);
 }
 
-/* The one case where a device has more for a moment: nobody knows of a step before. */
+/* The one case where a device has more than the limit for a moment: the step by which a pool grows
+ * is not known before. */
 static void
 a_step_that_does_not_fit_is_undone(void **state)
 {
@@ -224,7 +226,7 @@ physical_memory_goes_with_its_last_handle_and_mapping(void **state)
     assert_int_equal(CALL(l, cuMemUnmap, at, 32 * MIB), CUDA_SUCCESS);
     assert_int_equal(charged(l), 64 * MIB);
 
-    /* A handle again, from the mapping that is left. */
+    /* A new handle, from the mapping that is left. */
     CUmemGenericAllocationHandle again = 0;
 
     assert_int_equal(
@@ -262,7 +264,7 @@ a_context_takes_its_memory_with_it(void **state)
     assert_int_equal(charged(l), 34 * MIB);
     assert_int_equal(CALL(l, cuCtxDestroy_v2, (CUcontext)(uintptr_t)2), CUDA_SUCCESS);
     assert_int_equal(charged(l), 2 * MIB);
-    /* The primary context: with its last user. */
+    /* The memory of the primary context goes with its last user. */
     assert_int_equal(CALL(l, cuDevicePrimaryCtxRetain, &primary, 0), CUDA_SUCCESS);
     assert_int_equal(CALL(l, cuDevicePrimaryCtxRetain, &primary, 0), CUDA_SUCCESS);
     assert_int_equal(CALL(l, cuDevicePrimaryCtxRelease_v2, 0), CUDA_SUCCESS);
@@ -270,11 +272,12 @@ a_context_takes_its_memory_with_it(void **state)
     assert_int_equal(CALL(l, cuDevicePrimaryCtxRelease_v2, 0), CUDA_SUCCESS);
     assert_int_equal(charged(l), 0);
     for (int i = 0; i < 8; i++)
-        give(l, p[i]); /* the fake has them still */
+        give(l, p[i]); /* the fake still has them */
     give(l, other);
 }
 
-/* Memory comes with the launch and goes with a trim; before the first, the graph counts whole. */
+/* A launch takes the memory and a trim gives it back; before the first launch, all of the graph's
+ * memory is charged. */
 static void
 graph_memory_counts_while_graphs_have_it(void **state)
 {
@@ -297,13 +300,14 @@ graph_memory_counts_while_graphs_have_it(void **state)
     assert_int_equal(CALL(l, cuGraphLaunch, a, NULL, false), CUDA_SUCCESS);
     assert_int_equal(CALL(l, cuGraphLaunch, a, NULL, false), CUDA_SUCCESS);
     assert_int_equal(charged(l), 60 * MIB);
-    /* What is kept without need goes to somebody who needs it; then the launch has to wait. */
+    /* Memory that is kept without need goes to an allocation that needs it, and then a launch
+     * fails. */
     held = take(l, 50 * MIB, CUDA_SUCCESS);
     assert_int_equal(fake.graph_reserved, 0);
     assert_int_equal(CALL(l, cuGraphLaunch, a, NULL, false), CUDA_ERROR_OUT_OF_MEMORY);
     give(l, held);
     assert_int_equal(CALL(l, cuGraphLaunch, a, NULL, false), CUDA_SUCCESS);
-    /* Another graph may use the same memory; room for it is made by giving that up first. */
+    /* Another graph may use the same memory, which is given up first. */
     assert_int_equal(CALL(l, cuGraphInstantiateWithFlags, &b, graph, 0), CUDA_SUCCESS);
     assert_int_equal(CALL(l, cuGraphLaunch, b, NULL, false), CUDA_SUCCESS);
     assert_int_equal(charged(l), 60 * MIB);
@@ -315,7 +319,7 @@ graph_memory_counts_while_graphs_have_it(void **state)
 }
 
 static void
-code_is_measured(void **state)
+loaded_code_is_charged_by_measuring(void **state)
 {
     struct hed_layer *l = *state;
     CUmodule m = NULL;
@@ -326,12 +330,12 @@ code_is_measured(void **state)
     assert_int_equal(charged(l), 10 * MIB);
     assert_int_equal(CALL(l, cuModuleUnload, m), CUDA_SUCCESS);
     assert_int_equal(charged(l), 0);
-    /* Too large: unloaded again. */
+    /* It is too large, and is unloaded again. */
     p = take(l, 94 * MIB, CUDA_SUCCESS);
     assert_int_equal(CALL(l, cuModuleLoadData, &m, ""), CUDA_ERROR_OUT_OF_MEMORY);
     assert_int_equal(charged(l), 94 * MIB);
     assert_int_equal(fake.module, 0);
-    /* Somebody else took memory meanwhile: not the module's fault. */
+    /* Another process took memory meanwhile, which is not charged to the module. */
     fake.code = 2 * MIB;
     fake.others = 50 * MIB;
     assert_int_equal(CALL(l, cuModuleLoadData, &m, ""), CUDA_SUCCESS);
@@ -343,7 +347,7 @@ code_is_measured(void **state)
 }
 
 static void
-the_view_is_of_the_limit(void **state)
+programs_see_the_limit_as_the_memory(void **state)
 {
     struct hed_layer *l = *state;
     const CUdeviceptr p = take(l, 30 * MIB, CUDA_SUCCESS);
@@ -361,7 +365,7 @@ the_view_is_of_the_limit(void **state)
     assert_int_equal(m.total, 100 * MIB);
     assert_int_equal(m.free, 70 * MIB);
     assert_int_equal(m.used, 30 * MIB);
-    /* Others leave less than the limit would. */
+    /* Other processes leave less memory than the limit allows. */
     atomic_fetch_add(&fake.taken, 960 * MIB);
     assert_int_equal(CALL(l, cuMemGetInfo_v2, &free, &total), CUDA_SUCCESS);
     assert_int_equal(free, 34 * MIB);
@@ -418,7 +422,7 @@ churn(void *arg)
 }
 
 static void
-threads_are_never_over_the_limit_together(void **state)
+threads_together_stay_below_the_limit(void **state)
 {
     struct hed_layer *l = *state;
     pthread_t threads[8];
@@ -432,7 +436,7 @@ threads_are_never_over_the_limit_together(void **state)
 }
 
 static void
-random_sequences_are_as_a_model_says(void **state)
+random_sequences_agree_with_a_model(void **state)
 {
     struct hed_layer *l = *state;
     uint64_t size[64] = {0};
@@ -469,7 +473,7 @@ random_sequences_are_as_a_model_says(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(the_limit_is_met_exactly, setup, teardown),
     cmocka_unit_test_setup_teardown(every_refusal_is_logged, setup, teardown),
-    cmocka_unit_test_setup_teardown(what_fails_below_is_given_back, setup, teardown),
+    cmocka_unit_test_setup_teardown(an_allocation_that_fails_is_given_back, setup, teardown),
     cmocka_unit_test_setup_teardown(without_a_context_the_call_goes_down, setup, teardown),
     cmocka_unit_test_setup_teardown(sizes_are_what_a_device_loses, setup, teardown),
     cmocka_unit_test_setup_teardown(arrays_are_charged_with_whole_tiles, setup, teardown),
@@ -479,10 +483,10 @@ static const struct CMUnitTest tests[] = {
                                     teardown),
     cmocka_unit_test_setup_teardown(a_context_takes_its_memory_with_it, setup, teardown),
     cmocka_unit_test_setup_teardown(graph_memory_counts_while_graphs_have_it, setup, teardown),
-    cmocka_unit_test_setup_teardown(code_is_measured, setup, teardown),
-    cmocka_unit_test_setup_teardown(the_view_is_of_the_limit, setup, teardown),
-    cmocka_unit_test_setup_teardown(threads_are_never_over_the_limit_together, setup, teardown),
-    cmocka_unit_test_setup_teardown(random_sequences_are_as_a_model_says, setup, teardown),
+    cmocka_unit_test_setup_teardown(loaded_code_is_charged_by_measuring, setup, teardown),
+    cmocka_unit_test_setup_teardown(programs_see_the_limit_as_the_memory, setup, teardown),
+    cmocka_unit_test_setup_teardown(threads_together_stay_below_the_limit, setup, teardown),
+    cmocka_unit_test_setup_teardown(random_sequences_agree_with_a_model, setup, teardown),
 };
 
 HED_UNIT_MAIN(tests)

@@ -1,4 +1,4 @@
-/* The device of layer_quota_make.h. */
+/* The fake device of make.h. */
 #include "unit/quota/make.h"
 
 #include <unistd.h>
@@ -29,7 +29,7 @@ verdict(void)
     return atomic_exchange(&fake.fail, CUDA_SUCCESS);
 }
 
-/* The lowest free slot: addresses are used again as soon as they can be. */
+/* Takes the lowest free slot, so that addresses are used again as soon as possible. */
 static CUresult
 place(uint64_t *slots, uint64_t base, uint64_t n, CUdeviceptr *out)
 {
@@ -106,7 +106,7 @@ fake_cuArrayDestroy(struct hed_layer *self, struct hed_cuArrayDestroy *a)
     return CUDA_SUCCESS;
 }
 
-/* It is counted as free before others can have its place. */
+/* Counts the memory as free before another thread can get its slot. */
 static CUresult
 fake_cuMemFree_v2(struct hed_layer *self, struct hed_cuMemFree_v2 *a)
 {
@@ -194,7 +194,7 @@ fake_cuDeviceGetMemPool(struct hed_layer *self, struct hed_cuDeviceGetMemPool *a
     return CUDA_SUCCESS;
 }
 
-/* ---- graphs: memory comes with a launch and stays until a trim, as with NVIDIA's driver ----- */
+/* ---- graphs: a launch takes memory, which stays until a trim, as with NVIDIA's driver -------- */
 
 static void
 graph_fit(void)
@@ -367,7 +367,7 @@ fake_nvmlDeviceGetUUID(struct hed_layer *self, struct hed_nvmlDeviceGetUUID *a)
     return NVML_SUCCESS;
 }
 
-/* NVML's handles are ordinals and 1 more. */
+/* An NVML handle is the device's number plus 1. */
 static nvmlReturn_t
 fake_nvmlDeviceGetMemoryInfo_v2(struct hed_layer *self, struct hed_nvmlDeviceGetMemoryInfo_v2 *a)
 {

@@ -1,5 +1,5 @@
-/* Tests of the quota layer in one process: several devices, what NVML says, what contexts are told
- * to have, libraries that come when they are used, pools that are not the device's own. */
+/* Tests of the quota layer in one process: several devices, NVML, limits of contexts, libraries
+ * that are loaded when they are used, pools that do not belong to the device. */
 #include "unit/quota/make.h"
 
 #include <unistd.h>
@@ -70,7 +70,7 @@ each_device_has_a_limit(void **state)
         assert_int_equal(m.free, 30 * (unsigned)i * MIB);
         assert_int_equal(m.used, m.total - m.free);
     }
-    /* Freed while the other device is current: given back where it was charged. */
+    /* It is freed while the other device is current, and given back where it was charged. */
     use_device(1);
     give(l, p[0]);
     assert_int_equal(charged_on(l, 0), 0);
@@ -80,7 +80,7 @@ each_device_has_a_limit(void **state)
 }
 
 static void
-nvml_is_of_the_limit(void **state)
+nvml_shows_the_limit(void **state)
 {
     struct hed_layer *l = *state;
     const CUdeviceptr p = take(l, 30 * MIB, CUDA_SUCCESS);
@@ -104,7 +104,7 @@ nvml_is_of_the_limit(void **state)
     assert_int_equal(NVML(l, nvmlDeviceGetComputeRunningProcesses_v3, device, &n, infos),
                      NVML_SUCCESS);
     assert_int_equal(infos[0].usedGpuMemory, 100 * MIB);
-    assert_true(infos[1].usedGpuMemory == UINT64_MAX); /* not told, and so it stays */
+    assert_true(infos[1].usedGpuMemory == UINT64_MAX); /* NVML did not say, and this stays so */
     assert_int_equal(infos[2].pid, getpid());
     assert_int_equal(infos[2].usedGpuMemory, 30 * MIB);
     assert_int_equal(NVML(l, nvmlDeviceGetGraphicsRunningProcesses, device, &n, &old),
@@ -119,19 +119,19 @@ heaps_and_stacks_count_until_their_context_ends(void **state)
     struct hed_layer *l = *state;
 
     fake_context = 2;
-    /* What every context has is not charged. */
+    /* The defaults, which every context has, are not charged. */
     assert_int_equal(CALL(l, cuCtxSetLimit, CU_LIMIT_MALLOC_HEAP_SIZE, 8 * MIB), CUDA_SUCCESS);
     assert_int_equal(CALL(l, cuCtxSetLimit, CU_LIMIT_STACK_SIZE, 512), CUDA_SUCCESS);
     assert_int_equal(charged(l), 0);
     assert_int_equal(CALL(l, cuCtxSetLimit, CU_LIMIT_MALLOC_HEAP_SIZE, 48 * MIB), CUDA_SUCCESS);
     assert_int_equal(charged(l), 40 * MIB);
-    /* Of 10 * 1024 threads: 3 KiB each. */
+    /* 3 KiB for each of 10 * 1024 threads. */
     assert_int_equal(CALL(l, cuCtxSetLimit, CU_LIMIT_STACK_SIZE, 4096), CUDA_SUCCESS);
     assert_int_equal(charged(l), 40 * MIB + 30 * MIB);
-    /* Rounded below. */
+    /* The device rounds it up. */
     assert_int_equal(CALL(l, cuCtxSetLimit, CU_LIMIT_PRINTF_FIFO_SIZE, 2 * MIB - 1), CUDA_SUCCESS);
     assert_int_equal(charged(l), 71 * MIB);
-    /* Too much, and what fails below: as before. */
+    /* A limit that is too large, or that fails below, changes nothing. */
     assert_int_equal(CALL(l, cuCtxSetLimit, CU_LIMIT_MALLOC_HEAP_SIZE, 80 * MIB),
                      CUDA_ERROR_OUT_OF_MEMORY);
     assert_int_equal(CALL(l, cuCtxSetLimit, CU_LIMIT_STACK_SIZE, SIZE_MAX),
@@ -147,7 +147,7 @@ heaps_and_stacks_count_until_their_context_ends(void **state)
     assert_int_equal(charged(l), 0);
 }
 
-/* The first module of a context brings the heap along: it is not charged twice. */
+/* Loading the first module of a context also allocates the heap, which is not charged twice. */
 static void
 a_heap_is_charged_once(void **state)
 {
@@ -168,10 +168,11 @@ a_heap_is_charged_once(void **state)
     assert_int_equal(CALL(l, cuCtxDestroy_v2, (CUcontext)(uintptr_t)2), CUDA_SUCCESS);
 }
 
-/* A library that comes with its first use cannot be put out again: it is over the limit until the
- * program unloads it. All the while it counts, and nothing more is to be had, nor the library. */
+/* A library that is loaded at its first use cannot be removed again, so the limit is exceeded until
+ * the program unloads it. Until then it is charged, and neither memory nor the library is given
+ * out. */
 static void
-a_library_that_does_not_fit_is_not_to_be_had(void **state)
+a_library_that_does_not_fit_is_not_given_out(void **state)
 {
     struct hed_layer *l = *state;
     const CUlibrary library = (CUlibrary)(uintptr_t)0x5001;
@@ -186,13 +187,13 @@ a_library_that_does_not_fit_is_not_to_be_had(void **state)
     (void)take(l, 1, CUDA_ERROR_OUT_OF_MEMORY);
     assert_int_equal(CALL(l, cuMemGetInfo_v2, &free, &total), CUDA_SUCCESS);
     assert_int_equal(free, 0);
-    /* There is room: it is there. */
+    /* Now it fits, and can be used. */
     give(l, p);
     assert_int_equal(CALL(l, cuLibraryGetModule, &m, library), CUDA_SUCCESS);
     assert_int_equal(charged(l), 20 * MIB);
     assert_int_equal(CALL(l, cuLibraryUnload, library), CUDA_SUCCESS);
     assert_int_equal(charged(l), 0);
-    /* The program may give it up instead. */
+    /* Or the program unloads it. */
     p = take(l, 90 * MIB, CUDA_SUCCESS);
     assert_int_equal(CALL(l, cuLibraryGetModule, &m, library), CUDA_ERROR_OUT_OF_MEMORY);
     assert_int_equal(CALL(l, cuLibraryUnload, library), CUDA_SUCCESS);
@@ -216,7 +217,7 @@ a_library_counts_on_each_device_it_is_used_on(void **state)
         assert_int_equal(CALL(l, cuLibraryGetModule, &m, library), CUDA_SUCCESS);
         assert_int_equal(charged_on(l, i), 20 * MIB);
     }
-    /* One context ends; then the library goes, from the other. */
+    /* One context ends; then the library is unloaded from the other. */
     assert_int_equal(CALL(l, cuCtxDestroy_v2, (CUcontext)(uintptr_t)2), CUDA_SUCCESS);
     assert_int_equal(charged_on(l, 1), 0);
     assert_int_equal(charged_on(l, 0), 20 * MIB);
@@ -257,8 +258,8 @@ pools_of_managed_memory_count_and_imported_ones_do_not(void **state)
     assert_int_equal(CALL(l, cuMemPoolTrimTo, pool, 0), CUDA_SUCCESS);
 }
 
-/* A driver that takes a graph's memory with its nodes, and gives it up when it is trimmed: the next
- * launch takes it again, and is charged for it before. */
+/* This driver takes a graph's memory when nodes are added, and gives it up at a trim. The next
+ * launch takes it again, and is charged before that. */
 static void
 a_graph_that_was_trimmed_is_charged_again(void **state)
 {
@@ -310,7 +311,7 @@ sizes_that_no_device_has_are_refused(void **state)
         p.bytesize = sizes[i];
         assert_int_equal(CALL(l, cuGraphAddMemAllocNode, &node, graph, NULL, 0, &p),
                          CUDA_ERROR_OUT_OF_MEMORY);
-        fake.graph_node = sizes[i]; /* as if it had been added */
+        fake.graph_node = sizes[i]; /* as if such a node had been added */
         assert_int_equal(CALL(l, cuGraphInstantiateWithFlags, &exec, graph, 0),
                          CUDA_ERROR_OUT_OF_MEMORY);
     }
@@ -318,11 +319,11 @@ sizes_that_no_device_has_are_refused(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(each_device_has_a_limit, setup, teardown),
-    cmocka_unit_test_setup_teardown(nvml_is_of_the_limit, setup, teardown),
+    cmocka_unit_test_setup_teardown(nvml_shows_the_limit, setup, teardown),
     cmocka_unit_test_setup_teardown(heaps_and_stacks_count_until_their_context_ends, setup,
                                     teardown),
     cmocka_unit_test_setup_teardown(a_heap_is_charged_once, setup, teardown),
-    cmocka_unit_test_setup_teardown(a_library_that_does_not_fit_is_not_to_be_had, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_library_that_does_not_fit_is_not_given_out, setup, teardown),
     cmocka_unit_test_setup_teardown(a_library_counts_on_each_device_it_is_used_on, setup, teardown),
     cmocka_unit_test_setup_teardown(pools_of_managed_memory_count_and_imported_ones_do_not, setup,
                                     teardown),

@@ -1,4 +1,5 @@
-/* Tests of trace/activity and trace/call: what the GPU did, and the ids that tie it to calls. */
+/* Tests of trace/activity and trace/call: what the GPU did, and the ids that connect it with
+ * calls. */
 #include "harness/unit.h"
 
 #include <pthread.h>
@@ -55,7 +56,7 @@ record_at(unsigned i)
 }
 
 static void
-what_is_put_is_read(void **state)
+activities_that_are_put_are_read(void **state)
 {
     struct hed_trace_writer *w = open_writer("what_is_put_is_read.hed", false, 65536);
     struct hed_trace_activity a;
@@ -92,7 +93,8 @@ strange_values_are_kept_in_bounds(void **state)
     struct hed_trace_activity a = kernel;
     struct hed_trace_record r;
 
-    /* It ends before it begins; its name is far too long; one that does not end. */
+    /* An activity that ends before it begins and whose name is far too long; a name without an
+     * end. */
     memset(name, 'k', sizeof name - 1);
     a.end = a.start - 1;
     a.name = name;
@@ -126,7 +128,7 @@ calls_carry_their_id(void **state)
     struct hed_trace_writer *w = open_writer("calls_carry_their_id.hed", false, 65536);
     struct hed_trace_head head = {.kind = HED_TRACE_CALL, .call = 1, .correlation = 42};
 
-    /* Whole, without an id, and cut: the id is there all the same. */
+    /* A complete record, one without an id, and a truncated one, which still has its id. */
     for (int i = 0; i < 3; i++) {
         struct hed_trace_put put;
         struct hed_enc *e = hed_trace_begin(w, &put);
@@ -180,7 +182,7 @@ ids_survive_sorting(void **state)
 
 /* A record that says it has an id but is too short for one is not read past its end. */
 static void
-an_id_that_does_not_fit_is_none(void **state)
+a_record_too_short_for_an_id_has_none(void **state)
 {
     static struct make m;
     struct hed_trace *t = NULL;
@@ -203,10 +205,10 @@ an_id_that_does_not_fit_is_none(void **state)
     hed_trace_close(t);
 }
 
-/* ---- what is not whole ----------------------------------------------------------------------- */
+/* ---- incomplete records ---------------------------------------------------------------------- */
 
 static void
-cut_bodies_are_refused_and_printed(void **state)
+truncated_bodies_are_refused_and_printed(void **state)
 {
     struct hed_trace_writer *w = open_writer("cut_bodies.hed", false, 65536);
     struct hed_trace_activity a;
@@ -260,7 +262,7 @@ a_null_name_has_no_bytes(void **state)
 }
 
 static void
-text_is_for_people(void **state)
+activities_are_printed_for_people(void **state)
 {
     struct hed_trace_writer *w = open_writer("text_is_for_people.hed", false, 65536);
     const struct hed_trace_activity fill = {.kind = HED_TRACE_FILL, .bytes = 64, .to = 3};
@@ -308,7 +310,7 @@ put_many(void *p)
     return NULL;
 }
 
-/* As CUPTI does it: whole buffers at a time, from a thread of its own, beside those that call. */
+/* As CUPTI does: whole buffers from a thread of its own, beside the threads that make calls. */
 static void
 any_thread_may_put(void **state)
 {
@@ -360,14 +362,14 @@ notes_are_records(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(what_is_put_is_read),
+    cmocka_unit_test(activities_that_are_put_are_read),
     cmocka_unit_test(strange_values_are_kept_in_bounds),
     cmocka_unit_test(calls_carry_their_id),
     cmocka_unit_test(ids_survive_sorting),
-    cmocka_unit_test(an_id_that_does_not_fit_is_none),
-    cmocka_unit_test(cut_bodies_are_refused_and_printed),
+    cmocka_unit_test(a_record_too_short_for_an_id_has_none),
+    cmocka_unit_test(truncated_bodies_are_refused_and_printed),
     cmocka_unit_test(a_null_name_has_no_bytes),
-    cmocka_unit_test(text_is_for_people),
+    cmocka_unit_test(activities_are_printed_for_people),
     cmocka_unit_test(any_thread_may_put),
     cmocka_unit_test(notes_are_records),
 };

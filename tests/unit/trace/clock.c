@@ -1,4 +1,4 @@
-/* Tests of trace/clock: ticks become nanoseconds, in order and near the truth. */
+/* Tests of trace/clock: ticks become nanoseconds, in order and with little error. */
 #include "harness/unit.h"
 
 #include <stdlib.h>
@@ -38,9 +38,9 @@ times_lie_on_a_line(void **state)
     hed_trace_clock_compare(c, at_ns(1000 + 200 * MS));
     for (uint64_t ns = 1000; ns < 1000 * MS; ns += 1234567)
         assert_in_range(hed_trace_clock_ns(c, at_ns(ns).ticks), ns - 1, ns + 1);
-    /* Also before its beginning. */
+    /* Also before the first instant. */
     assert_in_range(hed_trace_clock_ns(c, at_ns(2000).ticks), 1999, 2001);
-    /* A line that fits gets no bends. */
+    /* If the line fits, no bends are added. */
     for (uint64_t ns = 1000 * MS; ns < 10000 * MS; ns += 10 * MS)
         hed_trace_clock_compare(c, at_ns(ns));
     assert_int_equal(c->count, 2);
@@ -48,11 +48,11 @@ times_lie_on_a_line(void **state)
 }
 
 static void
-a_first_look_that_is_too_early_is_mended(void **state)
+a_first_comparison_that_is_too_early_is_corrected(void **state)
 {
     struct hed_trace_clock *c = new_clock(at_ns(1000));
 
-    /* After 10 ns, of which one is an error: the rate is a tenth wrong. */
+    /* After 10 ns with an error of 1 ns, the rate is wrong by a tenth. */
     hed_trace_clock_compare(c, (struct hed_trace_instant){25, 1011});
     assert_in_range(hed_trace_clock_ns(c, 0), 1000, 1000);
     hed_trace_clock_compare(c, at_ns(1000 + 200 * MS));
@@ -79,16 +79,16 @@ a_rate_that_changes_is_followed(void **state)
             assert_true(got >= last);
             last = got;
         }
-        /* Nothing was used beyond this instant: the line goes through it. */
+        /* No time after this instant was used, so the line goes through it. */
         assert_in_range(last, ns - 1, ns + 1);
     }
     free(c);
 }
 
-/* Threads go on making records while the writer converts: times past the last look are used, and
- * must not be overtaken by what the next look finds. */
+/* Threads make records while the writer converts, so times after the last comparison are used. The
+ * next comparison must not give an earlier time for a later tick. */
 static void
-a_time_that_was_used_stays(void **state)
+times_that_were_used_stay_in_order(void **state)
 {
     struct hed_trace_clock *c = new_clock((struct hed_trace_instant){0, 0});
     uint32_t random = 1;
@@ -125,12 +125,12 @@ instants_out_of_order_are_left_out(void **state)
     hed_trace_clock_compare(c, (struct hed_trace_instant){500, 2000});
     hed_trace_clock_compare(c, (struct hed_trace_instant){2000, 900});
     assert_int_equal(c->count, 1);
-    assert_int_equal(hed_trace_clock_ns(c, 5000), 1000); /* nothing is known of the rate */
+    assert_int_equal(hed_trace_clock_ns(c, 5000), 1000); /* the rate is not known yet */
     free(c);
 }
 
 static void
-old_bends_are_thinned_and_never_all_forgotten(void **state)
+old_bends_are_thinned_out_but_not_all_forgotten(void **state)
 {
     struct hed_trace_clock *c = new_clock(at_ns(1000));
 
@@ -152,7 +152,7 @@ old_bends_are_thinned_and_never_all_forgotten(void **state)
 }
 
 static void
-records_are_converted_where_they_lie(void **state)
+records_are_converted_in_place(void **state)
 {
     struct hed_trace_clock *c = new_clock(at_ns(1000));
     const struct hed_trace_short brief = {.size = 20, .call = 1, .duration = 250, .start = 2500};
@@ -184,7 +184,7 @@ records_are_converted_where_they_lie(void **state)
     free(c);
 }
 
-/* Where the counter is used, records still have the times of CLOCK_MONOTONIC, in order. */
+/* If the counter is used, records still have the times of CLOCK_MONOTONIC, in order. */
 static void
 a_writer_with_the_counter_writes_nanoseconds(void **state)
 {
@@ -253,12 +253,12 @@ the_counter_does_not_go_back(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(times_lie_on_a_line),
-    cmocka_unit_test(a_first_look_that_is_too_early_is_mended),
+    cmocka_unit_test(a_first_comparison_that_is_too_early_is_corrected),
     cmocka_unit_test(a_rate_that_changes_is_followed),
-    cmocka_unit_test(a_time_that_was_used_stays),
+    cmocka_unit_test(times_that_were_used_stay_in_order),
     cmocka_unit_test(instants_out_of_order_are_left_out),
-    cmocka_unit_test(old_bends_are_thinned_and_never_all_forgotten),
-    cmocka_unit_test(records_are_converted_where_they_lie),
+    cmocka_unit_test(old_bends_are_thinned_out_but_not_all_forgotten),
+    cmocka_unit_test(records_are_converted_in_place),
     cmocka_unit_test(a_writer_with_the_counter_writes_nanoseconds),
     cmocka_unit_test(the_counter_does_not_go_back),
 };

@@ -1,4 +1,4 @@
-/* Tests of trace/file: what a trace is called, what it begins with, where none is made. */
+/* Tests of trace/file: the name of a trace, its head, and where no trace is made. */
 #include "harness/unit.h"
 
 #include <stdlib.h>
@@ -57,7 +57,7 @@ existing_files_are_never_overwritten(void **state)
         assert_int_equal(finish(w[i])->calls, 1);
 }
 
-/* A link counts as there, wherever it leads: nothing is ever written through it. */
+/* A link counts as an existing file, wherever it leads, and nothing is written through it. */
 static void
 links_are_not_followed(void **state)
 {
@@ -87,7 +87,7 @@ links_are_not_followed(void **state)
     }
 }
 
-/* A name that stands for something else is a mistake: no second name is made up beside it. */
+/* Such a name is a user's mistake, so no other name is made up. */
 static void
 devices_and_folders_are_refused(void **state)
 {
@@ -121,7 +121,7 @@ only_the_owner_gets_the_plain_name(void **state)
 }
 
 static void
-what_cannot_be_made_is_refused(void **state)
+a_path_where_no_file_can_be_made_is_refused(void **state)
 {
     static char text[8000];
     struct hed_trace_options o = {.path = "/nonexistent/t.hed", .ring_size = 65536};
@@ -144,7 +144,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(links_are_not_followed),
     cmocka_unit_test(devices_and_folders_are_refused),
     cmocka_unit_test(only_the_owner_gets_the_plain_name),
-    cmocka_unit_test(what_cannot_be_made_is_refused),
+    cmocka_unit_test(a_path_where_no_file_can_be_made_is_refused),
 };
 
 HED_UNIT_MAIN(tests)

@@ -1,5 +1,5 @@
-/* Makes trace files in memory for tests, from docs/trace-format.md alone: the writer has no part in
- * it. Everything goes into one buffer that is large enough for a test.
+/* Makes trace files in memory for tests, following docs/trace-format.md and without the writer's
+ * code. Everything goes into one buffer that is large enough for a test.
  */
 #pragma once
 
@@ -65,7 +65,7 @@ make_text(struct make *m, uint32_t type, uint64_t thread, const char *text)
     return make_block(m, type, thread, text, strlen(text));
 }
 
-/* ---- a record: its body in pieces, then its head --------------------------------------------- */
+/* ---- a record: first its body in pieces, then its head --------------------------------------- */
 
 static inline void
 put(struct make *m, uint64_t value, size_t n)

@@ -1,4 +1,5 @@
-/* Tests of trace/print: calls as text and JSON, one row a value; what is cut; what is too long. */
+/* Tests of trace/print: calls as text and as JSON, truncated records, and values that are too
+ * long. */
 #include "harness/unit.h"
 
 #include "base/buf.h"
@@ -9,7 +10,7 @@
 static struct make m;
 static struct hed_buf text;
 static struct hed_buf json;
-static struct hed_trace *trace; /* the one printed last */
+static struct hed_trace *trace; /* the record that was printed last */
 
 static const char schema[] = "api cuda CUresult\n"
                              "struct deep reserved:[2]u32 n:u32 pad:[4]i8 :n.one\n"
@@ -27,7 +28,7 @@ static const char schema[] = "api cuda CUresult\n"
                              "call 9 find i:name:z o:where:x64 o:status:u32\n"
                              "fails 9 500 status\n";
 
-/* The one record made so far, printed both ways. */
+/* Prints the one record that was made, as text and as JSON. */
 static void
 print(uint16_t call, int32_t result, uint32_t flags, struct hed_trace_facts *facts)
 {
@@ -129,7 +130,7 @@ unknown_flags_change_nothing(void **state)
           "{\"in\":{\"bytesize\":64},\"out\":{\"dptr\":\"0x302000000\"}}");
 }
 
-/* The id at the end is no part of the call, not even of one that is cut. */
+/* The id at the end is not part of the call, even if the call is truncated. */
 static void
 ids_are_not_printed(void **state)
 {
@@ -156,7 +157,7 @@ absent_outputs_are_null(void **state)
 }
 
 static void
-in_and_out(void **state)
+in_out_arguments_are_printed_twice(void **state)
 {
     put(&m, 1, 1);
     put(&m, 5, 4);
@@ -172,7 +173,7 @@ in_and_out(void **state)
 }
 
 static void
-bulk_streams_and_suffixes(void **state)
+bulk_streams_and_suffixes_are_printed(void **state)
 {
     struct hed_trace_facts facts;
 
@@ -211,7 +212,7 @@ streams_in_structs_are_found(void **state)
 }
 
 static void
-numbers(void **state)
+numbers_are_printed_by_kind(void **state)
 {
     const float f = 0.1f;
     const double d = -1.5e300;
@@ -228,7 +229,7 @@ numbers(void **state)
 }
 
 static void
-names_and_strings(void **state)
+names_and_strings_are_printed(void **state)
 {
     put(&m, 2, 4);
     put(&m, 123456, 4);
@@ -266,7 +267,7 @@ structs_hide_zero_fillers(void **state)
 }
 
 static void
-lists(void **state)
+long_lists_are_shortened(void **state)
 {
     put(&m, 100, 4);
     put(&m, 2, 4);
@@ -284,7 +285,7 @@ lists(void **state)
 }
 
 static void
-cut_bodies_say_so(void **state)
+truncated_bodies_say_so(void **state)
 {
     put(&m, 1, 1);
     put(&m, 64, 8);
@@ -301,14 +302,14 @@ cut_bodies_say_so(void **state)
 }
 
 static void
-unknown_calls(void **state)
+unknown_calls_are_printed_as_such(void **state)
 {
     print(99, 0, 0, NULL);
     check("cuda#99(<no schema>)", "{\"cut\":true}");
 }
 
 static void
-too_long_is_replaced(void **state)
+values_that_are_too_long_are_replaced(void **state)
 {
     hed_buf_fini(&text);
     hed_buf_init(&text, 24);
@@ -321,7 +322,7 @@ too_long_is_replaced(void **state)
 }
 
 static void
-results_and_errors(void **state)
+results_and_errors_are_named(void **state)
 {
     static const struct {
         int32_t result;
@@ -352,7 +353,7 @@ results_and_errors(void **state)
 }
 
 static void
-other_kinds(void **state)
+records_of_other_kinds_are_printed(void **state)
 {
     static const struct {
         uint8_t kind;
@@ -387,18 +388,18 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(unknown_flags_change_nothing, setup, teardown),
     cmocka_unit_test_setup_teardown(ids_are_not_printed, setup, teardown),
     cmocka_unit_test_setup_teardown(absent_outputs_are_null, setup, teardown),
-    cmocka_unit_test_setup_teardown(in_and_out, setup, teardown),
-    cmocka_unit_test_setup_teardown(bulk_streams_and_suffixes, setup, teardown),
+    cmocka_unit_test_setup_teardown(in_out_arguments_are_printed_twice, setup, teardown),
+    cmocka_unit_test_setup_teardown(bulk_streams_and_suffixes_are_printed, setup, teardown),
     cmocka_unit_test_setup_teardown(streams_in_structs_are_found, setup, teardown),
-    cmocka_unit_test_setup_teardown(numbers, setup, teardown),
-    cmocka_unit_test_setup_teardown(names_and_strings, setup, teardown),
+    cmocka_unit_test_setup_teardown(numbers_are_printed_by_kind, setup, teardown),
+    cmocka_unit_test_setup_teardown(names_and_strings_are_printed, setup, teardown),
     cmocka_unit_test_setup_teardown(structs_hide_zero_fillers, setup, teardown),
-    cmocka_unit_test_setup_teardown(lists, setup, teardown),
-    cmocka_unit_test_setup_teardown(cut_bodies_say_so, setup, teardown),
-    cmocka_unit_test_setup_teardown(unknown_calls, setup, teardown),
-    cmocka_unit_test_setup_teardown(too_long_is_replaced, setup, teardown),
-    cmocka_unit_test_setup_teardown(results_and_errors, setup, teardown),
-    cmocka_unit_test_setup_teardown(other_kinds, setup, teardown),
+    cmocka_unit_test_setup_teardown(long_lists_are_shortened, setup, teardown),
+    cmocka_unit_test_setup_teardown(truncated_bodies_say_so, setup, teardown),
+    cmocka_unit_test_setup_teardown(unknown_calls_are_printed_as_such, setup, teardown),
+    cmocka_unit_test_setup_teardown(values_that_are_too_long_are_replaced, setup, teardown),
+    cmocka_unit_test_setup_teardown(results_and_errors_are_named, setup, teardown),
+    cmocka_unit_test_setup_teardown(records_of_other_kinds_are_printed, setup, teardown),
 };
 
 HED_UNIT_MAIN(tests)

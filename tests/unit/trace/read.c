@@ -1,4 +1,4 @@
-/* Tests of trace/read: whole files, cut files, damaged files, and the order of time. */
+/* Tests of trace/read: complete, truncated and damaged files, and the order of time. */
 #include "harness/unit.h"
 
 #include <stdbool.h>
@@ -14,7 +14,7 @@
 static struct make m;
 static uint16_t major = 1; /* version of the samples */
 
-/* Three blocks of records of two threads; where the second and third begin. */
+/* Makes three blocks of records of two threads, and says where the second and third begin. */
 static size_t second;
 static size_t third;
 
@@ -52,7 +52,7 @@ open_sample(size_t size)
 }
 
 static size_t
-count(const struct hed_trace *t)
+count_records(const struct hed_trace *t)
 {
     struct hed_trace_cursor c = hed_trace_cursor_over(t);
     struct hed_trace_record r;
@@ -65,7 +65,7 @@ count(const struct hed_trace *t)
 }
 
 static void
-whole_file(void **state)
+a_complete_file_is_read(void **state)
 {
     make_sample();
 
@@ -83,7 +83,7 @@ whole_file(void **state)
     assert_int_equal(s->zero, 100);
     assert_true(s->ended);
     assert_int_equal(s->end_records, 6);
-    assert_int_equal(count(t), 6);
+    assert_int_equal(count_records(t), 6);
     assert_int_equal(hed_trace_info_u64(t, "pid"), 77);
     assert_string_equal(hed_trace_info(t, "exe"), "/bin/new");
     assert_int_equal(hed_trace_info_u64(t, "exe"), 0);
@@ -100,7 +100,7 @@ whole_file(void **state)
 }
 
 static void
-order_of_time(void **state)
+records_come_in_the_order_of_time(void **state)
 {
     static const uint64_t starts[] = {110, 120, 130, 130, 140, 141};
     static const uint64_t threads[] = {5, 6, 5, 6, 5, 5};
@@ -122,9 +122,9 @@ order_of_time(void **state)
     hed_trace_close(t);
 }
 
-/* Wherever a file is cut, everything in whole blocks is there, and nothing is called damage. */
+/* Wherever a file is truncated, all complete blocks are read, and nothing counts as damage. */
 static void
-any_cut_is_read_up_to_the_last_whole_block(void **state)
+a_truncated_file_is_read_up_to_its_last_complete_block(void **state)
 {
     make_sample();
     for (size_t size = 16; size < m.size; size++) {
@@ -135,14 +135,14 @@ any_cut_is_read_up_to_the_last_whole_block(void **state)
         assert_int_equal(s->bytes_lost, 0);
         assert_false(s->ended);
         if (size >= third)
-            assert_true(count(t) >= 4);
+            assert_true(count_records(t) >= 4);
         else if (size >= second)
-            assert_true(count(t) >= 2);
+            assert_true(count_records(t) >= 2);
         hed_trace_close(t);
     }
 }
 
-/* One byte wrong anywhere in a block loses that block at most. */
+/* One wrong byte anywhere in a block costs at most that block. */
 static void
 any_damage_costs_one_block(void **state)
 {
@@ -152,7 +152,7 @@ any_damage_costs_one_block(void **state)
 
         struct hed_trace *t = open_sample(m.size);
         const struct hed_trace_state *s = hed_trace_state(t);
-        const size_t n = count(t);
+        const size_t n = count_records(t);
 
         assert_true(s->ended);
         /* What is not covered by the CRC: type, thread and number may be wrong unseen. */
@@ -191,7 +191,7 @@ blocks_of_other_traces_inside_damage_are_not_taken(void **state)
 
     struct hed_trace *t = open_sample(m.size);
 
-    assert_int_equal(count(t), 1);
+    assert_int_equal(count_records(t), 1);
     assert_int_equal(hed_trace_state(t)->first, 20);
     assert_int_equal(hed_trace_state(t)->threads, 1);
     hed_trace_close(t);
@@ -214,7 +214,8 @@ lost_schema_keeps_the_numbers_of_the_others(void **state)
     assert_string_equal(hed_trace_schema(t, 1)->api, "nvml");
     hed_trace_close(t);
 
-    /* Nothing can be said when the header is gone too: better no names than wrong ones. */
+    /* If the header is damaged, too, no schema can be numbered: no names are better than wrong
+     * ones. */
     m.file[at] ^= 1;
     t = open_sample(m.size);
     assert_null(hed_trace_schema(t, 0));
@@ -228,14 +229,14 @@ bad_record_ends_its_block_only(void **state)
     make_begin(&m, 1);
     make_record(&m, HED_TRACE_CALL, 1, 10, 1, 0, 0);
     make_record(&m, HED_TRACE_CALL, 1, 11, 1, 0, 0);
-    memset(m.records + 32, 0, 4); /* a record of no size would be read for ever */
+    memset(m.records + 32, 0, 4); /* a record of size 0 would be read for ever */
     make_records(&m, 5);
     make_record(&m, HED_TRACE_CALL, 1, 12, 1, 0, 0);
     make_records(&m, 5);
 
     struct hed_trace *t = open_sample(m.size);
 
-    assert_int_equal(count(t), 2);
+    assert_int_equal(count_records(t), 2);
     assert_int_equal(hed_trace_state(t)->blocks_bad, 1);
     assert_int_equal(hed_trace_state(t)->bytes_lost, 32);
     hed_trace_close(t);
@@ -245,9 +246,9 @@ static void
 version_2_is_read_like_version_1(void **state)
 {
     major = 2;
-    whole_file(state);
-    order_of_time(state);
-    any_cut_is_read_up_to_the_last_whole_block(state);
+    a_complete_file_is_read(state);
+    records_come_in_the_order_of_time(state);
+    a_truncated_file_is_read_up_to_its_last_complete_block(state);
     any_damage_costs_one_block(state);
     major = 1;
 }
@@ -286,7 +287,7 @@ short_records_have_what_long_ones_have(void **state)
     hed_trace_close(t);
 }
 
-/* What a damaged header could say that is no record: each ends its block, and only that. */
+/* Headers that damage could produce and that are no record. Each ends its block, and only that. */
 static void
 bad_headers_end_their_block_only(void **state)
 {
@@ -295,7 +296,7 @@ bad_headers_end_their_block_only(void **state)
         {15, 0x80},           /* the same, with a correlation id */
         {200, 0},             /* longer than the block */
         {0, 0, 1, 0, 31},     /* a long record that is shorter than its header */
-        {0, 0, 1, 0, 0},      /* of no size */
+        {0, 0, 1, 0, 0},      /* of size 0 */
         {0, 0, 1, 0, 33},     /* one byte longer than the block */
         {0, 0, 1, 0, 0, 255}, /* much longer */
     };
@@ -311,7 +312,7 @@ bad_headers_end_their_block_only(void **state)
 
         struct hed_trace *t = open_sample(m.size);
 
-        assert_int_equal(count(t), 2);
+        assert_int_equal(count_records(t), 2);
         assert_int_equal(hed_trace_state(t)->blocks_bad, 1);
         assert_int_equal(hed_trace_state(t)->bytes_lost, 32);
         hed_trace_close(t);
@@ -319,7 +320,7 @@ bad_headers_end_their_block_only(void **state)
 }
 
 static void
-not_a_trace(void **state)
+files_that_are_no_trace_are_refused(void **state)
 {
     struct hed_trace *t = NULL;
     struct hed_why why;
@@ -357,15 +358,15 @@ files_are_mapped(void **state)
     assert_int_equal(fwrite(m.file, 1, m.size, f), m.size);
     fclose(f);
     assert_int_equal(hed_trace_open(path, &t, &why), 0);
-    assert_int_equal(count(t), 6);
+    assert_int_equal(count_records(t), 6);
     hed_trace_close(t);
     unlink(path);
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(whole_file),
-    cmocka_unit_test(order_of_time),
-    cmocka_unit_test(any_cut_is_read_up_to_the_last_whole_block),
+    cmocka_unit_test(a_complete_file_is_read),
+    cmocka_unit_test(records_come_in_the_order_of_time),
+    cmocka_unit_test(a_truncated_file_is_read_up_to_its_last_complete_block),
     cmocka_unit_test(any_damage_costs_one_block),
     cmocka_unit_test(blocks_of_other_traces_inside_damage_are_not_taken),
     cmocka_unit_test(lost_schema_keeps_the_numbers_of_the_others),
@@ -373,7 +374,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(version_2_is_read_like_version_1),
     cmocka_unit_test(short_records_have_what_long_ones_have),
     cmocka_unit_test(bad_headers_end_their_block_only),
-    cmocka_unit_test(not_a_trace),
+    cmocka_unit_test(files_that_are_no_trace_are_refused),
     cmocka_unit_test(files_are_mapped),
 };
 

@@ -1,4 +1,4 @@
-/* Tests of trace/ring: what goes in comes out, in order and whole, however the laps fall. */
+/* Tests of trace/ring: records come out complete and in order, wherever the ring wraps around. */
 #include "harness/unit.h"
 
 #include <pthread.h>
@@ -6,7 +6,7 @@
 
 #include "trace/ring.h"
 
-/* A record is its size and its number, then bytes that follow from both. */
+/* A record holds its size, its number, and bytes that follow from both. */
 #define RECORD_MIN 8
 
 static uint8_t
@@ -30,7 +30,7 @@ produce(struct hed_trace_ring *r, uint32_t number, uint32_t size)
     return true;
 }
 
-/* Takes one run of records; *number is the next one that must come. */
+/* Takes one run of records. *number is the number of the next record. */
 static bool
 consume(struct hed_trace_ring *r, uint32_t *number)
 {
@@ -63,7 +63,7 @@ every_size_wraps_around(void **state)
         uint32_t in = 0;
         uint32_t out = 0;
 
-        /* Different amounts stay behind, so that head and tail meet at every distance. */
+        /* The amounts differ, so that the ring wraps around at every distance. */
         for (uint32_t round = 0; round < 300; round++) {
             for (uint32_t i = 0; i <= round % 4; i++)
                 in += produce(r, in, size);
@@ -88,7 +88,7 @@ a_full_ring_refuses_and_recovers(void **state)
             while (produce(r, in, size))
                 in++;
             assert_null(hed_trace_ring_reserve(r));
-            /* At least what is not kept free for the longest record. */
+            /* All is used but the space that is kept for the longest record. */
             assert_true((in - out) * size + 64 > 256 - 64);
             assert_true(atomic_load(&r->head) - atomic_load(&r->tail) <= r->size);
             assert_true(consume(r, &out));
@@ -125,7 +125,7 @@ a_ring_that_fills_asks_once_for_the_consumer(void **state)
     hed_trace_ring_free(r);
 }
 
-/* The consumer empties the ring as soon as it is asked: the producer never finds it full. */
+/* If the consumer empties the ring as soon as it is asked, the producer never finds it full. */
 static void
 a_consumer_that_is_quick_is_asked_in_time(void **state)
 {
@@ -169,7 +169,7 @@ an_empty_ring_gives_nothing(void **state)
     assert_non_null(r);
     assert_true(r->thread == 42);
     assert_null(hed_trace_ring_peek(r, &n));
-    /* A reservation that is not committed is no record. */
+    /* A reservation that is not committed does not become a record. */
     assert_non_null(hed_trace_ring_reserve(r));
     assert_null(hed_trace_ring_peek(r, &n));
     hed_trace_ring_free(r);

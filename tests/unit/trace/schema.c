@@ -1,4 +1,4 @@
-/* Tests of trace/schema: what is understood, and what becomes BAD without spoiling the rest. */
+/* Tests of trace/schema: what is understood, and what becomes BAD without affecting the rest. */
 #include "harness/unit.h"
 
 #include "base/arena.h"
@@ -34,7 +34,7 @@ parse(const char *text)
 }
 
 static void
-calls_and_arguments(void **state)
+calls_and_arguments_are_read(void **state)
 {
     const struct hed_schema *s = parse("api cuda CUresult\n"
                                        "call 7 cuX o:dptr:x64 i:n:u64 b:m:e.CUresult i:_ptsz:u8\n");
@@ -56,9 +56,9 @@ calls_and_arguments(void **state)
     assert_null(hed_schema_call(NULL, 7));
 }
 
-/* In any order, before the call too; what makes no sense sets nothing. */
+/* Lines may come in any order, even before the call. Lines that make no sense have no effect. */
 static void
-outputs_that_failures_set(void **state)
+outputs_that_failures_set_are_read(void **state)
 {
     const struct hed_schema *s = parse("api cuda CUresult\n"
                                        "fails 7 500 status\n"
@@ -148,7 +148,7 @@ arena_ceiling_is_respected(void **state)
     hed_arena_fini(&small);
 }
 
-/* No code of the real schemas may be BAD but that of union members which are never encoded. */
+/* In the real schemas, only union members that are never encoded may have a BAD code. */
 static void
 check_types(const struct hed_schema_type *t)
 {
@@ -193,8 +193,8 @@ real_schemas_are_understood(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test_setup_teardown(calls_and_arguments, setup, teardown),
-    cmocka_unit_test_setup_teardown(outputs_that_failures_set, setup, teardown),
+    cmocka_unit_test_setup_teardown(calls_and_arguments_are_read, setup, teardown),
+    cmocka_unit_test_setup_teardown(outputs_that_failures_set_are_read, setup, teardown),
     cmocka_unit_test_setup_teardown(types_may_come_in_any_order, setup, teardown),
     cmocka_unit_test_setup_teardown(unknown_codes_are_bad_and_alone, setup, teardown),
     cmocka_unit_test_setup_teardown(first_line_must_be_the_api, setup, teardown),

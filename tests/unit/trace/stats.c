@@ -1,10 +1,10 @@
-/* Tests of cli/trace_stats: percentiles, exact and rounded. */
+/* Tests of cli/trace/stats: exact and rounded percentiles. */
 #include "harness/unit.h"
 
 #include "cli/trace/stats.h"
 
 static void
-nearest_rank(void **state)
+percentiles_are_of_the_nearest_rank(void **state)
 {
     struct hed_call_stats s = {0};
     const size_t l = hed_call_stats_line(&s, "a", NULL);
@@ -22,7 +22,7 @@ nearest_rank(void **state)
 }
 
 static void
-few_and_none(void **state)
+few_values_or_none_do_no_harm(void **state)
 {
     struct hed_call_stats s = {0};
 
@@ -73,8 +73,8 @@ every_duration_has_a_bucket(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(nearest_rank),
-    cmocka_unit_test(few_and_none),
+    cmocka_unit_test(percentiles_are_of_the_nearest_rank),
+    cmocka_unit_test(few_values_or_none_do_no_harm),
     cmocka_unit_test(many_are_within_one_percent),
     cmocka_unit_test(every_duration_has_a_bucket),
 };

@@ -1,4 +1,4 @@
-/* Tests of trace/write: what threads put is in the file, read back by trace/read. */
+/* Tests of trace/write: the records of all threads are in the file, as trace/read reads it. */
 #include "harness/unit.h"
 
 #include <fcntl.h>
@@ -29,7 +29,7 @@ struct worker {
 };
 
 static void *
-work(void *p)
+put_calls(void *p)
 {
     struct worker *me = p;
 
@@ -46,7 +46,7 @@ run_workers(struct hed_trace_writer *w, uint32_t workers, uint32_t count)
 
     for (uint32_t i = 0; i < workers; i++) {
         all[i] = (struct worker){.w = w, .who = i, .count = count};
-        assert_int_equal(pthread_create(&all[i].thread, NULL, work, &all[i]), 0);
+        assert_int_equal(pthread_create(&all[i].thread, NULL, put_calls, &all[i]), 0);
     }
     for (uint32_t i = 0; i < workers; i++) {
         pthread_join(all[i].thread, NULL);
@@ -86,7 +86,7 @@ drop_mode_counts_what_it_drops(void **state)
     const struct found *f = finish(w);
 
     assert_true(f->calls == kept);
-    /* The records that say so account for gaps inside, not for a tail that was dropped. */
+    /* Records about drops explain the gaps between records, but not a dropped end. */
     assert_true(f->dropped <= dropped);
     assert_true(f->gaps <= f->dropped_records);
 }
@@ -242,7 +242,7 @@ a_forked_child_leaves_the_file_alone(void **state)
     if (child == 0) {
         hed_trace_writer_forked(w);
 
-        /* A writer of its own, under the same path. */
+        /* The child has a writer of its own, with the same path. */
         struct hed_trace_writer *own =
             open_writer("a_forked_child_leaves_the_file_alone.hed", false, 65536);
 
@@ -281,12 +281,12 @@ a_full_disk_is_survived_and_counted(void **state)
         (void)put_call(w, 0, i, 60);
     hed_trace_writer_close(w);
     hed_trace_writer_count(w, &records, &dropped);
-    assert_true(records + dropped >= 20000); /* reports of what was dropped may come on top */
+    assert_true(records + dropped >= 20000); /* records about drops may be added */
 
     struct hed_trace *t = read_back(path);
     const struct hed_trace_state *s = hed_trace_state(t);
 
-    /* What is counted as written is there; all else is counted as dropped. */
+    /* Records that count as written are in the file; all others count as dropped. */
     assert_true(s->records > 0 && s->records < 20000);
     assert_true(records == s->records);
     assert_false(s->ended);
@@ -301,10 +301,10 @@ a_full_disk_is_survived_and_counted(void **state)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
-/* ---- cut ------------------------------------------------------------------------------------- */
+/* ---- truncation ------------------------------------------------------------------------------ */
 
 static void
-long_bodies_are_cut_and_marked(void **state)
+long_bodies_are_truncated_and_marked(void **state)
 {
     static const uint8_t bytes[HED_TRACE_BODY_MAX + 4096];
     struct hed_trace_writer *w = open_writer("long_bodies_are_cut_and_marked.hed", false, 65536);
@@ -332,7 +332,7 @@ long_bodies_are_cut_and_marked(void **state)
         assert_true(hed_trace_next(&c, &r));
         memcpy(&word, r.body, 8);
         assert_true(word == n);
-        /* There is room for 64 bytes of data besides. */
+        /* There is space for 64 more bytes of data. */
         assert_int_equal(r.flags & HED_TRACE_CUT, n + 9 > HED_TRACE_BODY_MAX + 64);
     }
     assert_false(hed_trace_next(&c, &r));
@@ -348,7 +348,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(closing_under_load_loses_nothing),
     cmocka_unit_test(a_forked_child_leaves_the_file_alone),
     cmocka_unit_test(a_full_disk_is_survived_and_counted),
-    cmocka_unit_test(long_bodies_are_cut_and_marked),
+    cmocka_unit_test(long_bodies_are_truncated_and_marked),
 };
 
 HED_UNIT_MAIN(tests)

@@ -1,4 +1,4 @@
-/* For tests of the trace's writer: files are made in the scratch folder, and read back. */
+/* Shared by tests of the trace's writer: makes files in the scratch folder and reads them back. */
 #pragma once
 
 #include "harness/unit.h"
@@ -36,7 +36,7 @@ open_writer(const char *name, bool drop, uint64_t ring_size)
     return w;
 }
 
-/* One record that says who made it and its number; `result` carries the number, too. */
+/* Puts one record with its thread and its number. `result` also carries the number. */
 static inline bool
 put_call(struct hed_trace_writer *w, uint64_t who, uint32_t number, size_t data)
 {
@@ -69,7 +69,7 @@ read_back(const char *file)
 
 struct found {
     uint64_t calls, dropped_records, dropped;
-    uint32_t next[WHO_MAX]; /* by who: one more than the last number */
+    uint32_t next[WHO_MAX]; /* by thread: one more than the last number */
     uint32_t gaps;          /* numbers that did not follow their predecessor */
 };
 
@@ -104,7 +104,7 @@ walk(const struct hed_trace *t, struct found *f)
     }
 }
 
-/* Closes, frees, and checks what END says against what is there. */
+/* Closes and frees the writer, and compares the END block with the records. */
 static inline struct found *
 finish(struct hed_trace_writer *w)
 {
