@@ -19,7 +19,7 @@ static struct hed_lock other_inner = HED_LOCK_INIT(HED_RANK_TRACE);
 static int counter; /* guarded by inner */
 
 static void *
-count(void *arg)
+count_rounds(void *arg)
 {
     for (int i = 0; i < ROUNDS; i++) {
         hed_lock(&inner);
@@ -35,7 +35,7 @@ only_one_thread_at_a_time(void **state)
     pthread_t threads[THREADS];
 
     for (int i = 0; i < THREADS; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, count, NULL), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, count_rounds, NULL), 0);
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
     assert_int_equal(counter, THREADS * ROUNDS);

@@ -37,7 +37,7 @@ folder_of(const char *name)
 
 /* hed_config_load with up to three variables. */
 static int
-load(const char *a, const char *b, const char *c)
+load_settings(const char *a, const char *b, const char *c)
 {
     char copies[3][8192];
     char *env[4] = {NULL};
@@ -54,7 +54,7 @@ load(const char *a, const char *b, const char *c)
 }
 
 static int
-parse(const char *text)
+parse_settings(const char *text)
 {
     hed_config_init(&config);
     memset(&why, 0, sizeof why);
@@ -91,7 +91,7 @@ defaults_are_as_described(void **state)
     }
     assert_true(n >= 16);
     assert_false(hed_config_describe(SIZE_MAX, &key, &value, &help));
-    assert_int_equal(load(NULL, NULL, NULL), 0);
+    assert_int_equal(load_settings(NULL, NULL, NULL), 0);
     assert_int_equal(hed_config_load(&config, NULL, NULL), 0);
     assert_string_equal(config.gpu, "auto");
 }
@@ -99,16 +99,17 @@ defaults_are_as_described(void **state)
 static void
 file_is_read(void **state)
 {
-    assert_int_equal(parse("# a comment\n\n  gpu =  null  \n\ttrace_buffer=64k\r\ntrace= /a b#c \n"
-                           "   # indented\nlog=a=b"),
-                     0);
+    assert_int_equal(
+        parse_settings("# a comment\n\n  gpu =  null  \n\ttrace_buffer=64k\r\ntrace= /a b#c \n"
+                       "   # indented\nlog=a=b"),
+        0);
     assert_string_equal(config.gpu, "null");
     assert_true(config.trace_buffer == 65536);
     assert_string_equal(config.trace, "/a b#c");
     assert_string_equal(config.log, "a=b"); /* only the first = separates */
-    assert_int_equal(parse(""), 0);
+    assert_int_equal(parse_settings(""), 0);
     assert_int_equal(hed_config_parse(&config, NULL, 0, "f.conf", &why), 0);
-    assert_int_equal(parse("gpu=null\ngpu=gpu\n"), 0);
+    assert_int_equal(parse_settings("gpu=null\ngpu=gpu\n"), 0);
     assert_string_equal(config.gpu, "gpu"); /* the last one counts */
 }
 
@@ -119,13 +120,13 @@ environment_wins_over_file(void **state)
     char variable[1100];
 
     snprintf(variable, sizeof variable, "HEDDLE_CONFIG=%s", file_of("a", text, strlen(text)));
-    assert_int_equal(load(variable, NULL, NULL), 0);
+    assert_int_equal(load_settings(variable, NULL, NULL), 0);
     assert_string_equal(config.gpu, "null");
     assert_true(config.trace_data == 5);
-    assert_int_equal(load("HEDDLE_GPU=gpu", variable, "PATH=/bin"), 0);
+    assert_int_equal(load_settings("HEDDLE_GPU=gpu", variable, "PATH=/bin"), 0);
     assert_string_equal(config.gpu, "gpu");
     assert_true(config.trace_data == 5);
-    assert_int_equal(load(variable, "HEDDLE_TRACE_DATA=7", "HEDDLE_TRACE="), 0);
+    assert_int_equal(load_settings(variable, "HEDDLE_TRACE_DATA=7", "HEDDLE_TRACE="), 0);
     assert_true(config.trace_data == 7);
     assert_string_equal(config.trace, "");
 }
@@ -145,28 +146,28 @@ xdg_and_home_are_looked_at(void **state)
     file_of("home/.config/heddle/heddle.conf", "log=h\n", 6);
     snprintf(xdg, sizeof xdg, "XDG_CONFIG_HOME=%s/xdg", getenv("HED_SCRATCH"));
     snprintf(home, sizeof home, "HOME=%s/home", getenv("HED_SCRATCH"));
-    assert_int_equal(load(xdg, home, NULL), 0);
+    assert_int_equal(load_settings(xdg, home, NULL), 0);
     assert_string_equal(config.log, "x");
-    assert_int_equal(load(home, "XDG_CONFIG_HOME=", NULL), 0);
+    assert_int_equal(load_settings(home, "XDG_CONFIG_HOME=", NULL), 0);
     assert_string_equal(config.log, "h");
     /* HEDDLE_CONFIG comes before both, and if it is empty there is no file. */
-    assert_int_equal(load(home, "HEDDLE_CONFIG=", NULL), 0);
+    assert_int_equal(load_settings(home, "HEDDLE_CONFIG=", NULL), 0);
     assert_string_equal(config.log, "");
     /* A default file that is wrong is refused. */
     file_of("xdg/heddle/heddle.conf", "nonsense\n", 9);
-    assert_int_equal(load(xdg, home, NULL), HED_EFORMAT);
+    assert_int_equal(load_settings(xdg, home, NULL), HED_EFORMAT);
     assert_non_null(strstr(why.text, "xdg/heddle/heddle.conf:1: "));
 }
 
 static void
 only_a_given_file_must_exist(void **state)
 {
-    assert_int_equal(load("HOME=/nonexistent", NULL, NULL), 0);
-    assert_int_equal(load("XDG_CONFIG_HOME=/dev/null", NULL, NULL), 0);
-    assert_int_equal(load("HEDDLE_CONFIG=/nonexistent/x", NULL, NULL), HED_ENOTFOUND);
+    assert_int_equal(load_settings("HOME=/nonexistent", NULL, NULL), 0);
+    assert_int_equal(load_settings("XDG_CONFIG_HOME=/dev/null", NULL, NULL), 0);
+    assert_int_equal(load_settings("HEDDLE_CONFIG=/nonexistent/x", NULL, NULL), HED_ENOTFOUND);
     assert_string_equal(why.text,
                         "cannot read the settings file /nonexistent/x: No such file or directory");
-    assert_int_not_equal(load("HEDDLE_CONFIG=/", NULL, NULL), 0);
+    assert_int_not_equal(load_settings("HEDDLE_CONFIG=/", NULL, NULL), 0);
     assert_non_null(strstr(why.text, "/: "));
 }
 
@@ -180,13 +181,13 @@ a_default_file_that_cannot_be_read_is_a_warning(void **state)
     folder_of("unread/heddle");
     folder_of("unread/heddle/heddle.conf"); /* not a file, so that root cannot read it either */
     snprintf(xdg, sizeof xdg, "XDG_CONFIG_HOME=%s/unread", getenv("HED_SCRATCH"));
-    assert_int_equal(load(xdg, "HEDDLE_LOG=x", NULL), 0);
+    assert_int_equal(load_settings(xdg, "HEDDLE_LOG=x", NULL), 0);
     assert_string_equal(config.log, "x");
     assert_non_null(strstr(config.warning.text, "unread/heddle/heddle.conf: not a regular file; "));
     snprintf(given, sizeof given, "HEDDLE_CONFIG=%s/unread/heddle/heddle.conf",
              getenv("HED_SCRATCH"));
-    assert_int_equal(load(given, NULL, NULL), HED_EINVAL);
-    assert_int_equal(load(NULL, NULL, NULL), 0);
+    assert_int_equal(load_settings(given, NULL, NULL), HED_EINVAL);
+    assert_int_equal(load_settings(NULL, NULL, NULL), 0);
     assert_string_equal(config.warning.text, "");
 }
 
@@ -199,9 +200,9 @@ too_large_a_file_is_refused(void **state)
     memset(text, '\n', HED_CONFIG_FILE_MAX + 1);
     snprintf(variable, sizeof variable, "HEDDLE_CONFIG=%s",
              file_of("big", text, HED_CONFIG_FILE_MAX));
-    assert_int_equal(load(variable, NULL, NULL), 0);
+    assert_int_equal(load_settings(variable, NULL, NULL), 0);
     file_of("big", text, HED_CONFIG_FILE_MAX + 1);
-    assert_int_equal(load(variable, NULL, NULL), HED_ELIMIT);
+    assert_int_equal(load_settings(variable, NULL, NULL), HED_ELIMIT);
     assert_non_null(strstr(why.text, "/big: over a limit"));
     free(text);
 }
@@ -267,16 +268,16 @@ bad_lines_are_refused_by_number(void **state)
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        assert_int_equal(parse(rows[i].text), rows[i].err);
+        assert_int_equal(parse_settings(rows[i].text), rows[i].err);
         assert_string_equal(why.text, rows[i].message);
     }
-    assert_int_equal(parse("gpu = cpu:h1000"), HED_ENOTFOUND);
+    assert_int_equal(parse_settings("gpu = cpu:h1000"), HED_ENOTFOUND);
     assert_non_null(strstr(why.text, "gpu: there is no device 'h1000'; choose from a100-40g, "));
-    assert_int_equal(parse("gpu ="), HED_EINVAL);
-    assert_int_equal(parse("gpu = cpu:h100x8,t4\ncache_size = 0"), 0);
+    assert_int_equal(parse_settings("gpu ="), HED_EINVAL);
+    assert_int_equal(parse_settings("gpu = cpu:h100x8,t4\ncache_size = 0"), 0);
     assert_string_equal(config.gpu, "cpu:h100x8,t4");
-    assert_int_equal(parse("gpu = cpu"), 0);
-    assert_int_equal(parse("trace_buffer = 64k\ntrace_buffer=16M\ntrace_data=1M"), 0);
+    assert_int_equal(parse_settings("gpu = cpu"), 0);
+    assert_int_equal(parse_settings("trace_buffer = 64k\ntrace_buffer=16M\ntrace_data=1M"), 0);
 }
 
 static void
@@ -298,14 +299,14 @@ long_lines_and_values_are_refused(void **state)
     memset(text, 'x', sizeof text - 1);
     memcpy(text, "trace=", 6);
     text[6 + HED_CONFIG_TEXT_MAX - 1] = 0;
-    assert_int_equal(parse(text), 0);
+    assert_int_equal(parse_settings(text), 0);
     assert_int_equal(strlen(config.trace), HED_CONFIG_TEXT_MAX - 1);
     text[6 + HED_CONFIG_TEXT_MAX - 1] = 'x';
     text[6 + HED_CONFIG_TEXT_MAX] = 0;
-    assert_int_equal(parse(text), HED_ELIMIT);
+    assert_int_equal(parse_settings(text), HED_ELIMIT);
     assert_string_equal(why.text, "f.conf:1: trace: the value is longer than 4095 characters");
     text[6 + HED_CONFIG_TEXT_MAX] = 'x';
-    assert_int_equal(parse(text), HED_ELIMIT);
+    assert_int_equal(parse_settings(text), HED_ELIMIT);
     assert_string_equal(why.text, "f.conf:1: the line is too long");
 }
 
@@ -323,28 +324,28 @@ unknown_variables_are_refused(void **state)
 {
     char longest[200] = "HEDDLE_";
 
-    assert_int_equal(load("HEDDLE_COLOUR=red", NULL, NULL), HED_ENOTFOUND);
+    assert_int_equal(load_settings("HEDDLE_COLOUR=red", NULL, NULL), HED_ENOTFOUND);
     assert_string_equal(
         why.text, "HEDDLE_COLOUR: there is no setting 'colour'; `heddle help settings` lists them");
-    assert_int_equal(load("HEDDLE_=x", NULL, NULL), HED_ENOTFOUND);
-    assert_int_equal(load("HEDDLE_TRACE_BUFFER=huge", NULL, NULL), HED_EINVAL);
+    assert_int_equal(load_settings("HEDDLE_=x", NULL, NULL), HED_ENOTFOUND);
+    assert_int_equal(load_settings("HEDDLE_TRACE_BUFFER=huge", NULL, NULL), HED_EINVAL);
     assert_string_equal(why.text, "HEDDLE_TRACE_BUFFER: trace_buffer: 'huge' is not a size such as "
                                   "64k or 1M");
     memset(longest + 7, 'X', 150);
     strncat(longest, "=1", 3);
-    assert_int_equal(load(longest, NULL, NULL), HED_ENOTFOUND);
+    assert_int_equal(load_settings(longest, NULL, NULL), HED_ENOTFOUND);
     assert_non_null(strstr(why.text, "there is no such setting"));
     /* Variables that only look similar are not ours. */
-    assert_int_equal(load("HEDDLEX=1", "XHEDDLE_A=1", "HEDDLE"), 0);
-    assert_int_equal(load("HEDDLE_NO_EQUALS_SIGN", "", "="), 0);
+    assert_int_equal(load_settings("HEDDLEX=1", "XHEDDLE_A=1", "HEDDLE"), 0);
+    assert_int_equal(load_settings("HEDDLE_NO_EQUALS_SIGN", "", "="), 0);
 }
 
 static void
 optimisations_are_turned_off_by_name(void **state)
 {
-    assert_int_equal(parse(""), 0);
+    assert_int_equal(parse_settings(""), 0);
     assert_false(hed_config_perf_has(&config, "no_counter"));
-    assert_int_equal(parse("perf = no_counter"), 0);
+    assert_int_equal(parse_settings("perf = no_counter"), 0);
     assert_true(hed_config_perf_has(&config, "no_counter"));
     assert_false(hed_config_perf_has(&config, "no_count"));
     assert_false(hed_config_perf_has(&config, ""));

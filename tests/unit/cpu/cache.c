@@ -60,7 +60,7 @@ path_of(uint64_t n)
 
 /* Under the number n, the tests store n bytes with the value n. */
 static void
-put(uint64_t n, size_t size)
+store_kernel(uint64_t n, size_t size)
 {
     unsigned char *bytes = malloc(size);
 
@@ -70,7 +70,7 @@ put(uint64_t n, size_t size)
 }
 
 static bool
-get(uint64_t n, size_t size)
+find_kernel(uint64_t n, size_t size)
 {
     struct hed_buf out;
     bool right;
@@ -107,44 +107,44 @@ bytes_in_folder(void)
 static void
 stored_kernels_are_found(void **state)
 {
-    assert_false(get(1, 100));
-    put(1, 100);
-    put(2, 0);
-    assert_true(get(1, 100));
-    assert_true(get(2, 0));
-    assert_false(get(3, 100));
-    put(1, 200);
-    assert_true(get(1, 200));
+    assert_false(find_kernel(1, 100));
+    store_kernel(1, 100);
+    store_kernel(2, 0);
+    assert_true(find_kernel(1, 100));
+    assert_true(find_kernel(2, 0));
+    assert_false(find_kernel(3, 100));
+    store_kernel(1, 200);
+    assert_true(find_kernel(1, 200));
 }
 
 static void
 the_folder_stays_under_its_limit(void **state)
 {
     for (uint64_t n = 0; n < 200; n++)
-        put(n, 2000);
+        store_kernel(n, 2000);
     /* The cache checks its size only now and then, and can grow by that many files in between. */
     assert_true(bytes_in_folder() < 100000 + 64 * 2100);
-    assert_true(get(199, 2000));
-    assert_false(get(0, 2000));
+    assert_true(find_kernel(199, 2000));
+    assert_false(find_kernel(0, 2000));
 }
 
 static void
 files_of_others_are_not_used(void **state)
 {
-    put(7, 100);
+    store_kernel(7, 100);
     assert_int_equal(chmod(path_of(7), 0666), 0);
-    assert_false(get(7, 100));
-    put(7, 100);
-    assert_true(get(7, 100));
+    assert_false(find_kernel(7, 100));
+    store_kernel(7, 100);
+    assert_true(find_kernel(7, 100));
 }
 
 static void
 truncated_files_are_ignored(void **state)
 {
-    put(8, 1000);
+    store_kernel(8, 1000);
     for (int size = 0; size < 1040; size += 13) {
         assert_int_equal(truncate(path_of(8), size), 0);
-        assert_false(get(8, 1000));
+        assert_false(find_kernel(8, 1000));
     }
 }
 
@@ -154,8 +154,8 @@ processes_may_store_at_once(void **state)
     for (int child = 0; child < 4; child++) {
         if (fork() == 0) {
             for (uint64_t n = 0; n < 300; n++) {
-                put(n % 20, 500 + n % 20);
-                (void)get((n * 7) % 20, 500 + (n * 7) % 20);
+                store_kernel(n % 20, 500 + n % 20);
+                (void)find_kernel((n * 7) % 20, 500 + (n * 7) % 20);
             }
             _exit(0);
         }
@@ -167,7 +167,7 @@ processes_may_store_at_once(void **state)
         assert_int_equal(status, 0);
     }
     for (uint64_t n = 0; n < 20; n++)
-        assert_true(get(n, 500 + n));
+        assert_true(find_kernel(n, 500 + n));
 }
 
 static void

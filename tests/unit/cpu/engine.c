@@ -96,7 +96,7 @@ blocks_and_threads_have_three_dimensions(void **state)
 
 /* Adds up the values of a block by halving, with a barrier after each step. */
 static void
-sum(struct hed_ptx_strand *s)
+sum_block(struct hed_ptx_strand *s)
 {
     uint32_t *shared = (uint32_t *)s->block->shared;
     uint32_t *out = param(s, 0);
@@ -118,7 +118,7 @@ barriers_hold_a_block_together(void **state)
 {
     uint32_t out[50] = {0};
     void *params[] = {out};
-    struct hed_job job = make_job(sum, 1, HED_PTX_WAITS, 50, 256);
+    struct hed_job job = make_job(sum_block, 1, HED_PTX_WAITS, 50, 256);
 
     job.info.shared = 1024;
     run_well(&job, params, 1);
@@ -312,7 +312,7 @@ launch_often(void *arg)
     void *params[] = {l->out};
 
     for (int i = 0; i < 20; i++) {
-        struct hed_job job = make_job(sum, 1, HED_PTX_WAITS, 50, 64);
+        struct hed_job job = make_job(sum_block, 1, HED_PTX_WAITS, 50, 64);
         struct hed_why why;
 
         job.info.shared = 1024;

@@ -8,7 +8,7 @@ nothing(struct hed_ptx_strand *s)
 }
 
 static void
-expect(hed_ptx_entry entry, uint32_t flags, CUresult want, const char *text)
+expect_fault(hed_ptx_entry entry, uint32_t flags, CUresult want, const char *text)
 {
     for (uint32_t lanes = 1; lanes <= 32; lanes += 31) {
         struct hed_job job = make_job(entry, lanes, flags, 20, 64);
@@ -37,9 +37,9 @@ bad_address(struct hed_ptx_strand *s)
 static void
 a_bad_address_fails_the_launch(void **state)
 {
-    expect(bad_address, 0, CUDA_ERROR_ILLEGAL_ADDRESS, "0x128: kernel test, block (7, 0, 0)");
-    expect(bad_address, HED_PTX_WAITS, CUDA_ERROR_ILLEGAL_ADDRESS,
-           "0x128: kernel test, block (7, 0, 0)");
+    expect_fault(bad_address, 0, CUDA_ERROR_ILLEGAL_ADDRESS, "0x128: kernel test, block (7, 0, 0)");
+    expect_fault(bad_address, HED_PTX_WAITS, CUDA_ERROR_ILLEGAL_ADDRESS,
+                 "0x128: kernel test, block (7, 0, 0)");
 }
 
 static void
@@ -88,10 +88,11 @@ no_function(struct hed_ptx_strand *s)
 static void
 traps_fail_the_launch(void **state)
 {
-    expect(traps, 0, CUDA_ERROR_LAUNCH_FAILED, "PTX line 42");
-    expect(traps, HED_PTX_WAITS, CUDA_ERROR_LAUNCH_FAILED, "trap: kernel test, block (3, 0, 0)");
-    expect(misaligned, 0, CUDA_ERROR_MISALIGNED_ADDRESS, "misaligned");
-    expect(no_function, HED_PTX_WAITS, CUDA_ERROR_INVALID_PC, "no function");
+    expect_fault(traps, 0, CUDA_ERROR_LAUNCH_FAILED, "PTX line 42");
+    expect_fault(traps, HED_PTX_WAITS, CUDA_ERROR_LAUNCH_FAILED,
+                 "trap: kernel test, block (3, 0, 0)");
+    expect_fault(misaligned, 0, CUDA_ERROR_MISALIGNED_ADDRESS, "misaligned");
+    expect_fault(no_function, HED_PTX_WAITS, CUDA_ERROR_INVALID_PC, "no function");
 }
 
 static int
@@ -116,8 +117,9 @@ endless(struct hed_ptx_strand *s)
 static void
 endless_recursion_is_noticed(void **state)
 {
-    expect(endless, HED_PTX_RECURSES, CUDA_ERROR_ILLEGAL_ADDRESS, "stack overflow");
-    expect(endless, HED_PTX_RECURSES | HED_PTX_WAITS, CUDA_ERROR_ILLEGAL_ADDRESS, "stack overflow");
+    expect_fault(endless, HED_PTX_RECURSES, CUDA_ERROR_ILLEGAL_ADDRESS, "stack overflow");
+    expect_fault(endless, HED_PTX_RECURSES | HED_PTX_WAITS, CUDA_ERROR_ILLEGAL_ADDRESS,
+                 "stack overflow");
 }
 
 static void
@@ -130,7 +132,7 @@ at_two_barriers(struct hed_ptx_strand *s)
 static void
 threads_that_wait_for_each_other_do_not_hang(void **state)
 {
-    expect(at_two_barriers, HED_PTX_WAITS, CUDA_ERROR_LAUNCH_TIMEOUT, "wait for each other");
+    expect_fault(at_two_barriers, HED_PTX_WAITS, CUDA_ERROR_LAUNCH_TIMEOUT, "wait for each other");
 }
 
 static void
@@ -143,7 +145,7 @@ asserts(struct hed_ptx_strand *s)
 static void
 assertions_fail_the_launch(void **state)
 {
-    expect(asserts, 0, CUDA_ERROR_ASSERT, "assertion failed: kernel test, block (2, 0, 0)");
+    expect_fault(asserts, 0, CUDA_ERROR_ASSERT, "assertion failed: kernel test, block (2, 0, 0)");
 }
 
 static void

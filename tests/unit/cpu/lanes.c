@@ -161,7 +161,7 @@ ended_lanes_are_not_waited_for(void **state)
 }
 
 static __attribute__((noinline)) uint32_t
-ask(struct hed_ptx_strand *s)
+ask_active_lanes(struct hed_ptx_strand *s)
 {
     const uint32_t mask = hed_rt_activemask(s);
 
@@ -183,9 +183,9 @@ active(struct hed_ptx_strand *s)
 {
     uint32_t(*out)[2] = param(s, 0);
 
-    out[s->lane][0] = ask(s);
+    out[s->lane][0] = ask_active_lanes(s);
     if (s->lane % 2)
-        out[s->lane][1] = ask(s);
+        out[s->lane][1] = ask_active_lanes(s);
     else
         out[s->lane][1] = ask_elsewhere(s);
 }

@@ -27,7 +27,7 @@ as_bits(float f)
 }
 
 static uint64_t
-pack(struct hed_rt_access a)
+pack_access(struct hed_rt_access a)
 {
     uint64_t v;
 
@@ -37,7 +37,7 @@ pack(struct hed_rt_access a)
 
 /* One channel of floats, clamped, nearest texel, coordinates in texels. */
 static struct hed_texture
-make(enum hed_shape shape, const void *data, uint32_t w, uint32_t h, uint32_t d)
+make_texture(enum hed_shape shape, const void *data, uint32_t w, uint32_t h, uint32_t d)
 {
     struct hed_texture t = {.magic = HED_TEXTURE_MAGIC,
                             .shape = (uint8_t)shape,
@@ -72,7 +72,7 @@ sample_as(const struct hed_texture *t, struct hed_rt_access how, const float *at
     if (!how.type)
         how.type = HED_PTX_TYPE_F32;
     memcpy(in + 1, at, 3 * sizeof *at);
-    hed_rt_texture(&strand, (uint64_t)(uintptr_t)t, pack(how), in, out, 1);
+    hed_rt_texture(&strand, (uint64_t)(uintptr_t)t, pack_access(how), in, out, 1);
 }
 
 static float
@@ -91,7 +91,7 @@ static void
 the_nearest_texel_is_the_one_below(void **state)
 {
     const float row[4] = {10, 11, 12, 13};
-    const struct hed_texture t = make(HED_SHAPE_1D, row, 4, 1, 1);
+    const struct hed_texture t = make_texture(HED_SHAPE_1D, row, 4, 1, 1);
 
     assert_true(sample(&t, HED_PTX_GEOM_1D, 0, 0, 0) == 10);
     assert_true(sample(&t, HED_PTX_GEOM_1D, 0.999f, 0, 0) == 10);
@@ -105,7 +105,7 @@ static void
 weights_have_eight_bits(void **state)
 {
     const float row[4] = {0, 1, 0, 0};
-    struct hed_texture t = make(HED_SHAPE_1D, row, 4, 1, 1);
+    struct hed_texture t = make_texture(HED_SHAPE_1D, row, 4, 1, 1);
 
     t.filter = CU_TR_FILTER_MODE_LINEAR;
     assert_true(sample(&t, HED_PTX_GEOM_1D, 0.5f, 0, 0) == 0);
@@ -146,7 +146,7 @@ static void
 coordinates_wrap_clamp_mirror_and_have_borders(void **state)
 {
     const float row[5] = {10, 11, 12, 13, 14};
-    struct hed_texture t = make(HED_SHAPE_1D, row, 5, 1, 1);
+    struct hed_texture t = make_texture(HED_SHAPE_1D, row, 5, 1, 1);
 
     t.normalized = true;
     for (unsigned mode = 0; mode < 4; mode++) {
@@ -165,7 +165,7 @@ static void
 coordinates_in_texels_do_not_wrap(void **state)
 {
     const float row[2] = {10, 11};
-    struct hed_texture t = make(HED_SHAPE_1D, row, 2, 1, 1);
+    struct hed_texture t = make_texture(HED_SHAPE_1D, row, 2, 1, 1);
 
     t.address[0] = CU_TR_ADDRESS_MODE_WRAP;
     assert_true(sample(&t, HED_PTX_GEOM_1D, 2.5f, 0, 0) == 11);
@@ -177,7 +177,7 @@ static void
 filters_mix_four_and_eight_texels(void **state)
 {
     static float cube[2][2][2];
-    struct hed_texture t = make(HED_SHAPE_3D, cube, 2, 2, 2);
+    struct hed_texture t = make_texture(HED_SHAPE_3D, cube, 2, 2, 2);
 
     t.filter = CU_TR_FILTER_MODE_LINEAR;
     for (int i = 0; i < 8; i++)
@@ -196,7 +196,7 @@ static void
 layers_beyond_the_last_are_the_last(void **state)
 {
     const float rows[3][2] = {{10, 11}, {20, 21}, {30, 31}};
-    struct hed_texture t = make(HED_SHAPE_1D_LAYERED, rows, 2, 1, 3);
+    struct hed_texture t = make_texture(HED_SHAPE_1D_LAYERED, rows, 2, 1, 3);
     const struct hed_rt_access how = {.geom = HED_PTX_GEOM_A1D};
     const float at[3] = {1.5f};
     uint32_t out[4];
@@ -217,7 +217,7 @@ static void
 directions_find_their_face(void **state)
 {
     const float faces[6] = {0, 1, 2, 3, 4, 5};
-    const struct hed_texture t = make(HED_SHAPE_CUBE, faces, 1, 1, 6);
+    const struct hed_texture t = make_texture(HED_SHAPE_CUBE, faces, 1, 1, 6);
 
     for (int i = 0; i < 6; i++) {
         float at[3] = {0.1f, -0.2f, 0.3f};
@@ -233,7 +233,7 @@ static void
 seamless_cubes_continue_over_edges(void **state)
 {
     static float faces[6][4][4];
-    struct hed_texture t = make(HED_SHAPE_CUBE, faces, 4, 4, 6);
+    struct hed_texture t = make_texture(HED_SHAPE_CUBE, faces, 4, 4, 6);
 
     t.filter = CU_TR_FILTER_MODE_LINEAR;
     t.seamless = true;
@@ -264,7 +264,7 @@ levels_are_chosen_and_mixed(void **state)
     const float zero[16] = {0};
     const float one[4] = {100, 100, 100, 100};
     const float two[1] = {300};
-    struct hed_texture t = make(HED_SHAPE_2D, zero, 4, 4, 1);
+    struct hed_texture t = make_texture(HED_SHAPE_2D, zero, 4, 4, 1);
     uint32_t in[HED_RT_COORDINATES] = {0, as_bits(0.5f), as_bits(0.5f)};
     const struct hed_rt_access level = {
         .geom = HED_PTX_GEOM_2D, .fetch = HED_PTX_FETCH_LEVEL, .type = HED_PTX_TYPE_F32};
@@ -284,14 +284,14 @@ levels_are_chosen_and_mixed(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         t.mipmap_filter = rows[i].mixed ? CU_TR_FILTER_MODE_LINEAR : CU_TR_FILTER_MODE_POINT;
         in[4] = as_bits(rows[i].level);
-        hed_rt_texture(&strand, (uint64_t)(uintptr_t)&t, pack(level), in, out, 1);
+        hed_rt_texture(&strand, (uint64_t)(uintptr_t)&t, pack_access(level), in, out, 1);
         assert_true(as_float(out[0]) == rows[i].want);
     }
     in[5] = as_bits(0.5f); /* two texels of the largest level: level 1 */
-    hed_rt_texture(&strand, (uint64_t)(uintptr_t)&t, pack(grad), in, out, 1);
+    hed_rt_texture(&strand, (uint64_t)(uintptr_t)&t, pack_access(grad), in, out, 1);
     assert_true(as_float(out[0]) == 100);
     t.level_max = 0;
-    hed_rt_texture(&strand, (uint64_t)(uintptr_t)&t, pack(grad), in, out, 1);
+    hed_rt_texture(&strand, (uint64_t)(uintptr_t)&t, pack_access(grad), in, out, 1);
     assert_true(as_float(out[0]) == 0);
 }
 
@@ -301,7 +301,7 @@ static void
 integers_are_normalised_or_stay(void **state)
 {
     const uint8_t bytes[4] = {0, 255, 128, 51};
-    struct hed_texture t = make(HED_SHAPE_1D, bytes, 4, 1, 1);
+    struct hed_texture t = make_texture(HED_SHAPE_1D, bytes, 4, 1, 1);
     const struct hed_rt_access how = {.geom = HED_PTX_GEOM_1D};
     const float at[3] = {2.5f};
     uint32_t out[4];
@@ -325,7 +325,7 @@ static void
 halves_come_alone_or_in_pairs(void **state)
 {
     const float values[4] = {1, -2, 0.5f, 65504};
-    struct hed_texture t = make(HED_SHAPE_2D, values, 1, 1, 1);
+    struct hed_texture t = make_texture(HED_SHAPE_2D, values, 1, 1, 1);
     const float at[3] = {0};
     uint32_t out[4];
 
@@ -343,7 +343,7 @@ static void
 gathers_and_offsets_take_neighbours(void **state)
 {
     const float rows[2][2] = {{1, 2}, {3, 4}};
-    const struct hed_texture t = make(HED_SHAPE_2D, rows, 2, 2, 1);
+    const struct hed_texture t = make_texture(HED_SHAPE_2D, rows, 2, 2, 1);
     const struct hed_rt_access gather = {.geom = HED_PTX_GEOM_2D, .channel = HED_PTX_CHANNEL_R};
     const struct hed_rt_access plain = {.geom = HED_PTX_GEOM_2D, .type = HED_PTX_TYPE_F32};
     uint32_t in[HED_RT_COORDINATES] = {0, as_bits(0.5f), as_bits(0.5f)};
@@ -354,11 +354,11 @@ gathers_and_offsets_take_neighbours(void **state)
     assert_true(as_float(out[0]) == 3 && as_float(out[1]) == 4 && as_float(out[2]) == 2 &&
                 as_float(out[3]) == 1);
     in[11] = 1;
-    hed_rt_texture(&strand, (uint64_t)(uintptr_t)&t, pack(plain), in, out, 1);
+    hed_rt_texture(&strand, (uint64_t)(uintptr_t)&t, pack_access(plain), in, out, 1);
     assert_true(as_float(out[0]) == 2);
     in[11] = (uint32_t)-7;
     in[12] = 7;
-    hed_rt_texture(&strand, (uint64_t)(uintptr_t)&t, pack(plain), in, out, 1);
+    hed_rt_texture(&strand, (uint64_t)(uintptr_t)&t, pack_access(plain), in, out, 1);
     assert_true(as_float(out[0]) == 3);
 }
 
@@ -366,7 +366,7 @@ static void
 memory_beyond_its_end_reads_as_zero(void **state)
 {
     const float row[4] = {10, 11, 12, 13};
-    struct hed_texture t = make(HED_SHAPE_LINEAR, row, 4, 1, 1);
+    struct hed_texture t = make_texture(HED_SHAPE_LINEAR, row, 4, 1, 1);
     const struct hed_rt_access how = {
         .geom = HED_PTX_GEOM_1D, .type = HED_PTX_TYPE_F32, .is_integer = true};
     uint32_t in[HED_RT_COORDINATES] = {0};
@@ -374,12 +374,12 @@ memory_beyond_its_end_reads_as_zero(void **state)
 
     for (int i = -2; i < 6; i++) {
         in[1] = (uint32_t)i;
-        hed_rt_texture(&strand, (uint64_t)(uintptr_t)&t, pack(how), in, out, 1);
+        hed_rt_texture(&strand, (uint64_t)(uintptr_t)&t, pack_access(how), in, out, 1);
         assert_true(as_float(out[0]) == (i < 0 || i > 3 ? 0 : row[i]));
     }
     t.level[0].width = 0;
     assert_true(sample(&t, HED_PTX_GEOM_1D, 0, 0, 0) == 0);
-    hed_rt_texture(&strand, 0, pack(how), in, out, 1);
+    hed_rt_texture(&strand, 0, pack_access(how), in, out, 1);
     assert_int_equal(out[0], 0);
 }
 
@@ -399,15 +399,15 @@ formatted_stores_keep_to_the_format(void **state)
     uint32_t in[HED_RT_COORDINATES] = {0, 1};
     uint32_t data[4] = {5, (uint32_t)-5, 1000, (uint32_t)-1000};
 
-    hed_rt_surface(&strand, (uint64_t)(uintptr_t)&f, pack(how), in, data, 1);
+    hed_rt_surface(&strand, (uint64_t)(uintptr_t)&f, pack_access(how), in, data, 1);
     assert_memory_equal(bytes, "\0\0\0\0\x05\xfb\x7f\x80", 8);
     in[1] = 2; /* beyond the end: writes nothing */
-    hed_rt_surface(&strand, (uint64_t)(uintptr_t)&f, pack(how), in, data, 1);
+    hed_rt_surface(&strand, (uint64_t)(uintptr_t)&f, pack_access(how), in, data, 1);
     f.format = (struct hed_format){HED_TEXEL_FLOAT, 16, 2, 4};
     in[1] = 0;
     data[0] = as_bits(1);
     data[1] = as_bits(1e9f);
-    hed_rt_surface(&strand, (uint64_t)(uintptr_t)&f, pack(how), in, data, 1);
+    hed_rt_surface(&strand, (uint64_t)(uintptr_t)&f, pack_access(how), in, data, 1);
     assert_memory_equal(bytes, "\x00\x3c\x00\x7c\x05\xfb\x7f\x80", 8);
 }
 
@@ -424,7 +424,7 @@ add_one(struct hed_ptx_strand *s)
     const uint32_t one = 1;
 
     for (int i = 0; i < 100; i++)
-        hed_rt_surface_reduce(s, (uint64_t)(uintptr_t)param(s, 0), pack(how), in, &one, 1);
+        hed_rt_surface_reduce(s, (uint64_t)(uintptr_t)param(s, 0), pack_access(how), in, &one, 1);
 }
 
 static void
@@ -449,7 +449,7 @@ sample_it(struct hed_ptx_strand *s)
     const uint32_t in[HED_RT_COORDINATES] = {0};
     uint32_t out[4];
 
-    hed_rt_texture(s, (uint64_t)(uintptr_t)param(s, 0), pack(how), in, out, 17);
+    hed_rt_texture(s, (uint64_t)(uintptr_t)param(s, 0), pack_access(how), in, out, 17);
 }
 
 static void
@@ -460,7 +460,7 @@ load_it(struct hed_ptx_strand *s)
     const uint32_t in[HED_RT_COORDINATES] = {0, 8};
     uint32_t out[4];
 
-    hed_rt_surface(s, (uint64_t)(uintptr_t)param(s, 0), pack(how), in, out, 17);
+    hed_rt_surface(s, (uint64_t)(uintptr_t)param(s, 0), pack_access(how), in, out, 17);
 }
 
 static void
@@ -486,7 +486,7 @@ a_number_that_is_no_object_fails_the_launch(void **state)
 {
     static const uint64_t zeros[200];
     uint32_t words[2] = {0};
-    const struct hed_texture t = make(HED_SHAPE_2D, words, 1, 1, 1);
+    const struct hed_texture t = make_texture(HED_SHAPE_2D, words, 1, 1, 1);
     const struct hed_surface f =
         make_surface((struct hed_format){HED_TEXEL_UINT, 32, 1, 4}, words, 2, 1);
     const void *const bad[] = {zeros, (const char *)&t + 1, (const void *)(uintptr_t)0x5000,
@@ -507,7 +507,7 @@ static void
 objects_answer_questions(void **state)
 {
     uint32_t words[24] = {0};
-    struct hed_texture t = make(HED_SHAPE_2D_LAYERED, words, 4, 3, 2);
+    struct hed_texture t = make_texture(HED_SHAPE_2D_LAYERED, words, 4, 3, 2);
     const struct hed_surface f =
         make_surface((struct hed_format){HED_TEXEL_UINT, 8, 4, 4}, words, 6, 4);
     const struct {

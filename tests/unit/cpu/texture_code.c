@@ -82,7 +82,7 @@ teardown(void **state)
 }
 
 static CUresult
-run(const char *before, const char *code, struct hed_why *why)
+run_code(const char *before, const char *code, struct hed_why *why)
 {
     const uint64_t params[] = {(uintptr_t)&texture, (uintptr_t)&surface, (uintptr_t)out};
     char all[4000];
@@ -123,14 +123,14 @@ bits(float f)
 #define LANE 35
 
 static void
-expect(const char *code, uint32_t a, uint32_t b, uint32_t c, uint32_t d)
+expect_texels(const char *code, uint32_t a, uint32_t b, uint32_t c, uint32_t d)
 {
     for (int shape = 0; shape < 2; shape++) {
         struct hed_why why = {""};
 
         cpu.shape = shape ? HED_PTX_WARP : HED_PTX_SCALAR;
         memset(out, 0xee, sizeof out);
-        if (run("", code, &why) != CUDA_SUCCESS)
+        if (run_code("", code, &why) != CUDA_SUCCESS)
             fail_msg("%s: %s", code, why.text);
         assert_int_equal(out[LANE][0], a);
         assert_int_equal(out[LANE][1], b);
@@ -144,56 +144,60 @@ textures_are_sampled(void **state)
 {
     const uint32_t x = bits(35), missing = 0, minus = bits(-1);
 
-    expect("tex.2d.v4.f32.f32 {%r0,%r1,%r2,%r3}, [%t, {%x,%g}];", x, minus, 0, missing);
-    expect("tex.2d.v4.u32.s32 {%r0,%r1,%r2,%r3}, [%t, {%lane,1}];", bits(135), bits(-2), 0,
-           missing);
-    expect("tex.base.2d.v4.f32.f32 {_,%r1,_,%r3}, [%t, {%x,%g}];", 0, minus, 0, missing);
-    expect("tex.level.2d.v4.f32.f32 {%r0,%r1,%r2,%r3}, [%t, {%x,%g}], %g;", x, minus, 0, missing);
-    expect("tex.grad.2d.v4.f32.f32 {%r0,%r1,%r2,%r3}, [%t, {%x,%g}], {%g,%g}, {%g,%g};", x, minus,
-           0, missing);
-    expect("tex.2d.v4.f32.f32 {%r0,%r1,%r2,%r3}, [%t, {%x,%g}], {-3, 1};", bits(132), bits(-2), 0,
-           missing);
-    expect("tex.2d.v4.f32.f32 {%r0,%r1,%r2,%r3}|%p, [%t, {%x,%g}]; selp.b32 %r2, 7, 8, %p;", x,
-           minus, 7, missing);
-    expect("setp.eq.u32 %p, %lane, 35;\n"
-           "@%p tex.2d.v4.f32.f32 {%r0,%r1,%r2,%r3}, [%t, {%x,%g}];",
-           x, minus, 0, missing);
-    expect("tex.2d.v4.f32.f32 %q, [%t, {%x,%g}]; mov.b32 %r0, %q.x; mov.b32 %r1, %q.y;", x, minus,
-           0, 0);
+    expect_texels("tex.2d.v4.f32.f32 {%r0,%r1,%r2,%r3}, [%t, {%x,%g}];", x, minus, 0, missing);
+    expect_texels("tex.2d.v4.u32.s32 {%r0,%r1,%r2,%r3}, [%t, {%lane,1}];", bits(135), bits(-2), 0,
+                  missing);
+    expect_texels("tex.base.2d.v4.f32.f32 {_,%r1,_,%r3}, [%t, {%x,%g}];", 0, minus, 0, missing);
+    expect_texels("tex.level.2d.v4.f32.f32 {%r0,%r1,%r2,%r3}, [%t, {%x,%g}], %g;", x, minus, 0,
+                  missing);
+    expect_texels("tex.grad.2d.v4.f32.f32 {%r0,%r1,%r2,%r3}, [%t, {%x,%g}], {%g,%g}, {%g,%g};", x,
+                  minus, 0, missing);
+    expect_texels("tex.2d.v4.f32.f32 {%r0,%r1,%r2,%r3}, [%t, {%x,%g}], {-3, 1};", bits(132),
+                  bits(-2), 0, missing);
+    expect_texels("tex.2d.v4.f32.f32 {%r0,%r1,%r2,%r3}|%p, [%t, {%x,%g}]; selp.b32 %r2, 7, 8, %p;",
+                  x, minus, 7, missing);
+    expect_texels("setp.eq.u32 %p, %lane, 35;\n"
+                  "@%p tex.2d.v4.f32.f32 {%r0,%r1,%r2,%r3}, [%t, {%x,%g}];",
+                  x, minus, 0, missing);
+    expect_texels("tex.2d.v4.f32.f32 %q, [%t, {%x,%g}]; mov.b32 %r0, %q.x; mov.b32 %r1, %q.y;", x,
+                  minus, 0, 0);
 }
 
 static void
 halves_and_gathers_arrive(void **state)
 {
-    expect("tex.2d.v2.f16x2.f32 {%r0,%r1}, [%t, {%x,%g}];", 0xbc005060, 0, 0, 0);
-    expect("tex.2d.v4.f16.f32 {%h0,%h1,%h2,%h3}, [%t, {%x,%g}]; cvt.u32.u16 %r0, %h0;\n"
-           "cvt.u32.u16 %r3, %h3;",
-           0x5060, 0, 0, 0);
-    expect("add.f32 %x, %x, %g; mov.f32 %g, 0f3f800000;\n"
-           "tld4.r.2d.v4.f32.f32 {%r0,%r1,%r2,%r3}, [%t, {%x,%g}];",
-           bits(135), bits(136), bits(36), bits(35));
+    expect_texels("tex.2d.v2.f16x2.f32 {%r0,%r1}, [%t, {%x,%g}];", 0xbc005060, 0, 0, 0);
+    expect_texels("tex.2d.v4.f16.f32 {%h0,%h1,%h2,%h3}, [%t, {%x,%g}]; cvt.u32.u16 %r0, %h0;\n"
+                  "cvt.u32.u16 %r3, %h3;",
+                  0x5060, 0, 0, 0);
+    expect_texels("add.f32 %x, %x, %g; mov.f32 %g, 0f3f800000;\n"
+                  "tld4.r.2d.v4.f32.f32 {%r0,%r1,%r2,%r3}, [%t, {%x,%g}];",
+                  bits(135), bits(136), bits(36), bits(35));
 }
 
 static void
 surfaces_are_read_written_and_reduced(void **state)
 {
-    expect("shl.b32 %r3, %lane, 2; suld.b.2d.b32.trap %r0, [%f, {%r3, 0}]; mov.b32 %r3, 0;", 1035,
-           0, 0, 0);
-    expect("suld.b.2d.v2.b32.clamp {%r0,%r1}, [%f, {9999, -3}];", 1038, 1039, 0, 0);
-    expect("suld.b.2d.v2.b32.zero {%r0,%r1}, [%f, {9999, 0}];", 0, 0, 0, 0);
-    expect("suld.b.2d.b8.clamp %h0, [%f, {-9, 0}]; cvt.u32.u16 %r0, %h0;", 1000 & 255, 0, 0, 0);
-    expect("suld.b.2d.b64.clamp %l0, [%f, {8, 0}]; mov.b64 {%r0,%r1}, %l0;", 1002, 1003, 0, 0);
+    expect_texels("shl.b32 %r3, %lane, 2; suld.b.2d.b32.trap %r0, [%f, {%r3, 0}]; mov.b32 %r3, 0;",
+                  1035, 0, 0, 0);
+    expect_texels("suld.b.2d.v2.b32.clamp {%r0,%r1}, [%f, {9999, -3}];", 1038, 1039, 0, 0);
+    expect_texels("suld.b.2d.v2.b32.zero {%r0,%r1}, [%f, {9999, 0}];", 0, 0, 0, 0);
+    expect_texels("suld.b.2d.b8.clamp %h0, [%f, {-9, 0}]; cvt.u32.u16 %r0, %h0;", 1000 & 255, 0, 0,
+                  0);
+    expect_texels("suld.b.2d.b64.clamp %l0, [%f, {8, 0}]; mov.b64 {%r0,%r1}, %l0;", 1002, 1003, 0,
+                  0);
     words[1] = 0;
-    expect("sured.b.add.2d.u32.trap [%f, {4, 0}], 2;", 0, 0, 0, 0);
+    expect_texels("sured.b.add.2d.u32.trap [%f, {4, 0}], 2;", 0, 0, 0, 0);
     assert_int_equal(words[1], 2 * 2 * LANES);
-    expect(
+    expect_texels(
         "sured.p.max.2d.s32.clamp [%f, {-1, 5}], %lane; sured.b.and.2d.b32.zero [%f, {-4, 0}], 0;",
         0, 0, 0, 0);
     assert_int_equal(words[0], 1000);
-    expect("mul.lo.u32 %r3, %lane, 4; sust.b.2d.b32.trap [%f, {%r3, 0}], %lane; mov.b32 %r3, 0;", 0,
-           0, 0, 0);
+    expect_texels(
+        "mul.lo.u32 %r3, %lane, 4; sust.b.2d.b32.trap [%f, {%r3, 0}], %lane; mov.b32 %r3, 0;", 0, 0,
+        0, 0);
     assert_int_equal(words[39], 39);
-    expect("sust.p.2d.v2.b32.zero [%f, {3, 0}], {77, 88};", 0, 0, 0, 0);
+    expect_texels("sust.p.2d.v2.b32.zero [%f, {3, 0}], {77, 88};", 0, 0, 0, 0);
     assert_int_equal(words[3], 77);
     assert_int_equal(words[4], 4);
 }
@@ -201,9 +205,10 @@ surfaces_are_read_written_and_reduced(void **state)
 static void
 objects_answer_questions(void **state)
 {
-    expect("txq.width.b32 %r0, [%t]; txq.height.b32 %r1, [%t]; txq.level.width.b32 %r2, [%t], 1;\n"
-           "suq.width.b32 %r3, [%f];",
-           LANES, 2, 0, LANES);
+    expect_texels(
+        "txq.width.b32 %r0, [%t]; txq.height.b32 %r1, [%t]; txq.level.width.b32 %r2, [%t], 1;\n"
+        "suq.width.b32 %r3, [%f];",
+        LANES, 2, 0, LANES);
 }
 
 static void
@@ -222,7 +227,7 @@ unknown_forms_are_refused_by_name(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct hed_why why = {""};
 
-        assert_int_not_equal(run(rows[i].before, rows[i].code, &why), CUDA_SUCCESS);
+        assert_int_not_equal(run_code(rows[i].before, rows[i].code, &why), CUDA_SUCCESS);
         if (!strstr(why.text, rows[i].why))
             fail_msg("%s: %s", rows[i].code, why.text);
     }

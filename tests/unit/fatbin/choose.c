@@ -29,7 +29,7 @@ images(struct make *m, const char *words)
 }
 
 static void
-check(const char *words, uint32_t device, unsigned flags, uint32_t below, const char *expect)
+check_choice(const char *words, uint32_t device, unsigned flags, uint32_t below, const char *expect)
 {
     const struct hed_choose how = {device, flags, below};
     struct hed_fatbin_entry e;
@@ -50,55 +50,55 @@ check(const char *words, uint32_t device, unsigned flags, uint32_t below, const 
 static void
 machine_code_of_the_same_major_is_chosen(void **state)
 {
-    check("sm_75 sm_80 sm_86 sm_89", 86, 0, 0, "sm_86");
-    check("sm_75 sm_86 sm_80", 89, 0, 0, "sm_86");
-    check("sm_75 sm_86", 80, 0, 0, NULL);
-    check("sm_80 sm_86", 90, 0, 0, NULL);
-    check("sm_100 sm_103", 103, 0, 0, "sm_103");
+    check_choice("sm_75 sm_80 sm_86 sm_89", 86, 0, 0, "sm_86");
+    check_choice("sm_75 sm_86 sm_80", 89, 0, 0, "sm_86");
+    check_choice("sm_75 sm_86", 80, 0, 0, NULL);
+    check_choice("sm_80 sm_86", 90, 0, 0, NULL);
+    check_choice("sm_100 sm_103", 103, 0, 0, "sm_103");
 }
 
 static void
 machine_code_goes_before_ptx(void **state)
 {
-    check("compute_86 sm_80", 86, 0, 0, "sm_80");
-    check("sm_75 compute_75 compute_80", 86, 0, 0, "compute_80");
+    check_choice("compute_86 sm_80", 86, 0, 0, "sm_80");
+    check_choice("sm_75 compute_75 compute_80", 86, 0, 0, "compute_80");
 }
 
 static void
 a_suffix_a_is_exact(void **state)
 {
-    check("sm_90a", 90, 0, 0, "sm_90a");
-    check("sm_100a", 103, 0, 0, NULL);
-    check("sm_90 sm_90a", 90, 0, 0, "sm_90a");
-    check("compute_90a", 100, 0, 0, NULL);
-    check("compute_90a compute_80", 100, 0, 0, "compute_80");
-    check("compute_90a compute_90", 90, 0, 0, "compute_90a");
+    check_choice("sm_90a", 90, 0, 0, "sm_90a");
+    check_choice("sm_100a", 103, 0, 0, NULL);
+    check_choice("sm_90 sm_90a", 90, 0, 0, "sm_90a");
+    check_choice("compute_90a", 100, 0, 0, NULL);
+    check_choice("compute_90a compute_80", 100, 0, 0, "compute_80");
+    check_choice("compute_90a compute_90", 90, 0, 0, "compute_90a");
 }
 
 static void
 a_suffix_f_is_for_the_family(void **state)
 {
-    check("sm_100f", 103, 0, 0, "sm_100f");
-    check("sm_103f", 100, 0, 0, NULL);
-    check("sm_100f compute_90", 110, 0, 0, "compute_90");
-    check("sm_100 sm_100f", 100, 0, 0, "sm_100f");
-    check("sm_100f sm_103", 103, 0, 0, "sm_103");
-    check("compute_100f", 103, 0, 0, "compute_100f");
-    check("compute_100f", 120, 0, 0, NULL);
+    check_choice("sm_100f", 103, 0, 0, "sm_100f");
+    check_choice("sm_103f", 100, 0, 0, NULL);
+    check_choice("sm_100f compute_90", 110, 0, 0, "compute_90");
+    check_choice("sm_100 sm_100f", 100, 0, 0, "sm_100f");
+    check_choice("sm_100f sm_103", 103, 0, 0, "sm_103");
+    check_choice("compute_100f", 103, 0, 0, "compute_100f");
+    check_choice("compute_100f", 120, 0, 0, NULL);
 }
 
 static void
 the_newest_ptx_that_is_not_too_new_is_chosen(void **state)
 {
-    check("compute_52 compute_80 compute_120", 90, 0, 0, "compute_80");
-    check("compute_120", 90, 0, 0, NULL);
+    check_choice("compute_52 compute_80 compute_120", 90, 0, 0, "compute_80");
+    check_choice("compute_120", 90, 0, 0, NULL);
 }
 
 static void
 ptx_can_be_required_or_excluded(void **state)
 {
-    check("sm_90 compute_80", 90, HED_CHOOSE_PTX_ONLY, 0, "compute_80");
-    check("sm_80 compute_90", 90, HED_CHOOSE_CUBIN_ONLY, 0, NULL);
+    check_choice("sm_90 compute_80", 90, HED_CHOOSE_PTX_ONLY, 0, "compute_80");
+    check_choice("sm_80 compute_90", 90, HED_CHOOSE_CUBIN_ONLY, 0, NULL);
 }
 
 static void
@@ -106,18 +106,18 @@ ptx_that_is_too_new_is_chosen_on_request(void **state)
 {
     const unsigned flags = HED_CHOOSE_PTX_ONLY | HED_CHOOSE_NEWER_PTX;
 
-    check("compute_121 compute_120 compute_120a", 90, flags, 0, "compute_120");
-    check("compute_120 compute_52", 90, flags, 0, "compute_52");
+    check_choice("compute_121 compute_120 compute_120a", 90, flags, 0, "compute_120");
+    check_choice("compute_120 compute_52", 90, flags, 0, "compute_52");
     /* It is older and tied to its architecture, so it may not compile. */
-    check("compute_80a", 90, flags, 0, NULL);
+    check_choice("compute_80a", 90, flags, 0, NULL);
 }
 
 static void
 ptx_below_a_limit_is_chosen_on_request(void **state)
 {
-    check("compute_90 compute_80 compute_75", 90, 0, 90, "compute_80");
-    check("compute_90 compute_80 compute_75", 90, 0, 80, "compute_75");
-    check("compute_90 compute_80 compute_75", 90, 0, 75, NULL);
+    check_choice("compute_90 compute_80 compute_75", 90, 0, 90, "compute_80");
+    check_choice("compute_90 compute_80 compute_75", 90, 0, 80, "compute_75");
+    check_choice("compute_90 compute_80 compute_75", 90, 0, 75, NULL);
 }
 
 static void
@@ -134,9 +134,9 @@ of_equal_images_the_first_is_chosen(void **state)
 static void
 images_for_32_bits_are_ignored(void **state)
 {
-    check("!sm_90 sm_90", 90, HED_CHOOSE_64BIT_ONLY, 0, "sm_90");
-    check("!sm_90", 90, HED_CHOOSE_64BIT_ONLY, 0, NULL);
-    check("!sm_90", 90, 0, 0, "sm_90");
+    check_choice("!sm_90 sm_90", 90, HED_CHOOSE_64BIT_ONLY, 0, "sm_90");
+    check_choice("!sm_90", 90, HED_CHOOSE_64BIT_ONLY, 0, NULL);
+    check_choice("!sm_90", 90, 0, 0, "sm_90");
 }
 
 static void

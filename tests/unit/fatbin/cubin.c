@@ -21,7 +21,7 @@ teardown(void **state)
 }
 
 static void
-load(const char *name)
+load_cubin(const char *name)
 {
     struct hed_why why = {""};
 
@@ -60,7 +60,7 @@ parameters_lie_where_c_puts_them(void **state)
     static const struct hed_cubin_param shared[] = {{0, 32}, {32, 2}, {40, 8}};
 
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
-        load(files[i]);
+        load_cubin(files[i]);
         assert_int_equal(c.kernel_count, 3);
         check_params(kernel("add"), add, 5);
         assert_int_equal(kernel("add")->param_bytes, 32);
@@ -76,7 +76,7 @@ large_parameters_are_read(void **state)
 {
     static const struct hed_cubin_param large[] = {{0, 1}, {4, 4400}, {4408, 8}};
 
-    load("cubin/sm_90a");
+    load_cubin("cubin/sm_90a");
     assert_int_equal(c.kernel_count, 1);
     check_params(kernel("large"), large, 3);
     assert_int_equal(kernel("large")->param_bytes, 4416);
@@ -85,9 +85,9 @@ large_parameters_are_read(void **state)
 static void
 parameters_begin_where_the_architecture_says(void **state)
 {
-    load("cubin/sm_75");
+    load_cubin("cubin/sm_75");
     assert_int_equal(kernel("add")->param_bank, 0x160);
-    load("cubin/sm_90");
+    load_cubin("cubin/sm_90");
     assert_int_equal(kernel("add")->param_bank, 0x210);
     assert_int_equal(kernel("add")->constant, 0x210 + 32);
 }
@@ -103,7 +103,7 @@ shared_memory_is_as_declared(void **state)
     } rows[] = {{"cubin/sm_75", true, 0}, {"cubin/sm_90", true, 1024}, {"cubin/parts", false, 0}};
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        load(rows[i].file);
+        load_cubin(rows[i].file);
         assert_int_equal(c.linked, rows[i].linked);
         assert_int_equal(kernel("shared")->shared, 256);
         assert_int_equal(kernel("shared")->reserved, rows[i].reserved);
@@ -115,7 +115,7 @@ shared_memory_is_as_declared(void **state)
 static void
 registers_bounds_and_barriers_are_read(void **state)
 {
-    load("cubin/sm_90");
+    load_cubin("cubin/sm_90");
     assert_int_equal(kernel("add")->registers, 12);
     assert_int_equal(kernel("shared")->registers, 12);
     assert_int_equal(kernel("empty")->registers, 4);

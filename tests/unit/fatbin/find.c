@@ -7,7 +7,7 @@
 
 /* Returns how many are found. *r receives the last result, *last the last image found. */
 static int
-count(const char *file, unsigned flags, int *r, struct hed_found *last)
+count_images(const char *file, unsigned flags, int *r, struct hed_found *last)
 {
     struct hed_find f;
     struct hed_why why = {""};
@@ -73,7 +73,7 @@ every_kind_of_file_is_searched(void **state)
         struct hed_found last = {0};
         int r;
 
-        if (count(rows[i].file, rows[i].flags, &r, &last) != rows[i].count)
+        if (count_images(rows[i].file, rows[i].flags, &r, &last) != rows[i].count)
             fail_msg("%s: row %zu", rows[i].file, i);
         assert_int_equal(r, rows[i].result);
         assert_int_equal(last.kind, rows[i].kind);
@@ -100,7 +100,7 @@ a_truncated_fat_binary_is_marked(void **state)
     struct hed_found last;
     int r;
 
-    assert_int_equal(count("fatbin_find/cut_section", 0, &r, &last), 1);
+    assert_int_equal(count_images("fatbin_find/cut_section", 0, &r, &last), 1);
     assert_true(last.cut);
     assert_true(says(last.section, ".nv_fatbin"));
 }

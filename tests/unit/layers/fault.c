@@ -36,7 +36,7 @@ discard(struct hed_layer *l)
 }
 
 static CUresult
-init(struct hed_layer *l)
+call_init(struct hed_layer *l)
 {
     struct hed_cuInit a = {0};
 
@@ -59,7 +59,7 @@ the_nth_call_fails_and_does_not_go_down(void **state)
     assert_int_equal(l->cuda->cuMemAlloc_v2(l, &a), CUDA_ERROR_OUT_OF_MEMORY);
     assert_true(p == 0);
     assert_int_equal(l->cuda->cuMemAlloc_v2(l, &a), CUDA_SUCCESS);
-    assert_int_equal(init(l), CUDA_SUCCESS);
+    assert_int_equal(call_init(l), CUDA_SUCCESS);
     assert_true(atomic_load(&hed_stats.faults_injected) == before + 1);
     discard(l);
 }
@@ -76,7 +76,7 @@ rules_are_independent(void **state)
 
     assert_int_equal(err, 0);
     for (int i = 0; i < 5; i++)
-        assert_int_equal(init(l), CUDA_ERROR_ILLEGAL_ADDRESS);
+        assert_int_equal(call_init(l), CUDA_ERROR_ILLEGAL_ADDRESS);
     assert_int_equal(l->cuda->cuCtxSynchronize(l, &sync), CUDA_ERROR_LAUNCH_FAILED);
     assert_int_equal(l->cuda->cuCtxSynchronize(l, &sync), CUDA_SUCCESS);
     assert_int_equal(l->cuda->cuCtxSynchronize(l, &sync), CUDA_ERROR_OUT_OF_MEMORY);
@@ -92,7 +92,7 @@ no_rules_fail_nothing(void **state)
     struct hed_layer *l = chain("", &err);
 
     assert_int_equal(err, 0);
-    assert_int_equal(init(l), CUDA_SUCCESS);
+    assert_int_equal(call_init(l), CUDA_SUCCESS);
     discard(l);
 }
 
@@ -152,8 +152,8 @@ there_is_a_limit_of_rules(void **state)
     struct hed_layer *l = chain(rules, &err);
 
     assert_int_equal(err, 0);
-    assert_int_equal(init(l), CUDA_ERROR_OUT_OF_MEMORY);
-    assert_int_equal(init(l), CUDA_SUCCESS);
+    assert_int_equal(call_init(l), CUDA_ERROR_OUT_OF_MEMORY);
+    assert_int_equal(call_init(l), CUDA_SUCCESS);
     discard(l);
     strncat(rules, ",cuInit:1:2", sizeof rules - strlen(rules) - 1);
     assert_null(chain(rules, &err));

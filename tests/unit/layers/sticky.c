@@ -116,7 +116,7 @@ teardown(void **state)
 }
 
 static CUresult
-launch(struct hed_layer *l)
+launch_kernel(struct hed_layer *l)
 {
     struct hed_cuLaunchKernel a = {0};
 
@@ -136,7 +136,7 @@ without_a_refusal_nothing_changes(void **state)
 {
     struct hed_layer *l = *state;
 
-    assert_int_equal(launch(l), CUDA_SUCCESS);
+    assert_int_equal(launch_kernel(l), CUDA_SUCCESS);
     assert_int_equal(synchronize(l), CUDA_SUCCESS);
     assert_int_equal(backend.launches, 1);
     assert_int_equal(backend.syncs, 1);
@@ -154,9 +154,9 @@ the_first_refusal_sticks(void **state)
     struct hed_cuEventRecord order = {0};
 
     backend.launch = CUDA_ERROR_INVALID_VALUE;
-    assert_int_equal(launch(l), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(launch_kernel(l), CUDA_ERROR_INVALID_VALUE);
     backend.launch = CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
-    assert_int_equal(launch(l), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(launch_kernel(l), CUDA_ERROR_INVALID_VALUE);
     assert_int_equal(backend.launches, 1); /* the second did not go down */
     assert_int_equal(synchronize(l), CUDA_ERROR_INVALID_VALUE);
     assert_int_equal(l->cuda->cuMemAlloc_v2(l, &alloc), CUDA_ERROR_INVALID_VALUE);
@@ -188,7 +188,7 @@ cleaning_up_goes_on(void **state)
     struct hed_cuInit init = {0};
 
     backend.launch = CUDA_ERROR_INVALID_VALUE;
-    (void)launch(l);
+    (void)launch_kernel(l);
     assert_int_equal(l->cuda->cuMemFree_v2(l, &free_it), CUDA_SUCCESS);
     assert_int_equal(backend.frees, 1);
     assert_int_equal(l->cuda->cuCtxGetCurrent(l, &ask), CUDA_SUCCESS);
@@ -203,10 +203,10 @@ other_contexts_go_on(void **state)
     struct hed_cuCtxSynchronize_v2 named = {CONTEXT(1)};
 
     backend.launch = CUDA_ERROR_INVALID_VALUE;
-    (void)launch(l);
+    (void)launch_kernel(l);
     assert_int_equal(l->cuda->cuCtxSetCurrent(l, &other), CUDA_SUCCESS);
     backend.launch = CUDA_SUCCESS;
-    assert_int_equal(launch(l), CUDA_SUCCESS);
+    assert_int_equal(launch_kernel(l), CUDA_SUCCESS);
     assert_int_equal(synchronize(l), CUDA_SUCCESS);
     /* A call that names a context is about that one, not about the current one. */
     assert_int_equal(l->cuda->cuCtxSynchronize_v2(l, &named), CUDA_ERROR_INVALID_VALUE);
@@ -218,13 +218,13 @@ a_new_context_starts_afresh(void **state)
     struct hed_layer *l = *state;
 
     backend.launch = CUDA_ERROR_INVALID_VALUE;
-    (void)launch(l);
+    (void)launch_kernel(l);
     backend.id++; /* the same handle, another context */
     backend.launch = CUDA_SUCCESS;
     assert_int_equal(synchronize(l), CUDA_SUCCESS);
-    assert_int_equal(launch(l), CUDA_SUCCESS);
+    assert_int_equal(launch_kernel(l), CUDA_SUCCESS);
     backend.launch = CUDA_ERROR_NOT_SUPPORTED;
-    (void)launch(l);
+    (void)launch_kernel(l);
     assert_int_equal(synchronize(l), CUDA_ERROR_NOT_SUPPORTED);
 }
 
@@ -235,7 +235,7 @@ drivers_without_context_ids_are_supported(void **state)
 
     backend.id = 0;
     backend.launch = CUDA_ERROR_INVALID_VALUE;
-    (void)launch(l);
+    (void)launch_kernel(l);
     assert_int_equal(synchronize(l), CUDA_ERROR_INVALID_VALUE);
 }
 
@@ -246,7 +246,7 @@ a_launch_without_a_context_sticks_to_nothing(void **state)
 
     backend.current = NULL;
     backend.launch = CUDA_ERROR_INVALID_CONTEXT;
-    assert_int_equal(launch(l), CUDA_ERROR_INVALID_CONTEXT);
+    assert_int_equal(launch_kernel(l), CUDA_ERROR_INVALID_CONTEXT);
     assert_int_equal(synchronize(l), CUDA_SUCCESS);
 }
 
@@ -258,7 +258,7 @@ old_failures_are_kept_when_there_are_many(void **state)
     backend.launch = CUDA_ERROR_INVALID_VALUE;
     for (uintptr_t i = 1; i <= 1000; i++) {
         backend.current = CONTEXT(i);
-        assert_int_equal(launch(l), CUDA_ERROR_INVALID_VALUE);
+        assert_int_equal(launch_kernel(l), CUDA_ERROR_INVALID_VALUE);
     }
     backend.current = CONTEXT(1);
     assert_int_equal(synchronize(l), CUDA_ERROR_INVALID_VALUE);

@@ -13,7 +13,7 @@ struct row {
 #define MISMATCH(op) "Arguments mismatch for instruction '" op "'"
 
 static void
-check(const struct row *rows, size_t n)
+check_rows(const struct row *rows, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         struct hed_ptx_module m;
@@ -65,7 +65,7 @@ operands_are_checked(void **state)
          6, 1, MISMATCH("mma")},
     };
 
-    check(rows, COUNT(rows));
+    check_rows(rows, COUNT(rows));
 }
 
 static void
@@ -84,7 +84,7 @@ names_are_checked(void **state)
         {HEAD ".global .u64 p = nothing;\n", 4, 18, "Unknown symbol 'nothing'"},
     };
 
-    check(rows, COUNT(rows));
+    check_rows(rows, COUNT(rows));
 }
 
 static void
@@ -108,7 +108,7 @@ syntax_is_checked(void **state)
         {BODY("mov.u32 %r1, \"a\";"), 6, 14, "Parsing error near 'a': syntax error"},
     };
 
-    check(rows, COUNT(rows));
+    check_rows(rows, COUNT(rows));
 }
 
 static void

@@ -13,7 +13,7 @@ typedef unsigned __int128 u128;
 typedef __int128 i128;
 
 static const void *
-find(const char *name)
+find_helper(const char *name)
 {
     for (const struct hed_ptx_symbol *s = hed_ptx_helpers; s->name; s++) {
         if (strcmp(s->name, name) == 0)
@@ -27,7 +27,7 @@ find(const char *name)
 #define FIND(type, variable, name)                \
     __typeof__(type) *variable;                   \
     {                                             \
-        const void *found = find(name);           \
+        const void *found = find_helper(name);    \
         memcpy(&variable, &found, sizeof(found)); \
     }
 

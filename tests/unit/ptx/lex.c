@@ -24,7 +24,7 @@ first(const char *text, size_t size)
 }
 
 static void
-check(const struct row *rows, size_t n)
+check_rows(const struct row *rows, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         const struct hed_ptx_token t = first(rows[i].text, strlen(rows[i].text));
@@ -61,7 +61,7 @@ numbers_have_all_their_forms(void **state)
         {"1.e", HED_PTX_TOKEN_BAD, 0, 3},
     };
 
-    check(rows, COUNT(rows));
+    check_rows(rows, COUNT(rows));
 }
 
 static void
@@ -89,7 +89,7 @@ words_and_punctuation_are_told_apart(void **state)
         {"// only a comment", HED_PTX_TOKEN_END, 0, 0},
     };
 
-    check(rows, COUNT(rows));
+    check_rows(rows, COUNT(rows));
 }
 
 static void

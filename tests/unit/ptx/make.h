@@ -23,7 +23,7 @@
 
 /* Parses the text, and fails the test if it is wrong. */
 static inline void
-make(struct hed_ptx_module *m, const char *text)
+make_module(struct hed_ptx_module *m, const char *text)
 {
     struct hed_buf log;
 

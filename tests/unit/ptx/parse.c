@@ -8,7 +8,8 @@ the_head_is_read(void **state)
 {
     struct hed_ptx_module m;
 
-    make(&m, ".version 8.7\r\n.target sm_90a, texmode_independent, debug\r\n.address_size 64\r\n");
+    make_module(
+        &m, ".version 8.7\r\n.target sm_90a, texmode_independent, debug\r\n.address_size 64\r\n");
     assert_int_equal(m.version_major, 8);
     assert_int_equal(m.version_minor, 7);
     assert_int_equal(m.sm, 90);
@@ -24,17 +25,17 @@ variables_become_bytes_and_addresses(void **state)
     static const unsigned char halves[] = {1, 0, 2, 0, 0, 0, 0, 0, 3, 0, 0, 0};
     struct hed_ptx_module m;
 
-    make(&m, HEAD ".global .align 16 .b8 bytes[8] = {1, 0x2, 3U};\n"
-                  ".visible .global .u16 two[2][4] = {{1, 2}, {3}};\n"
-                  ".const .f32 pi = 3.5;\n"
-                  ".extern .shared .align 16 .b8 dyn[];\n"
-                  ".global .v4 .f32 vec = {0f3F800000, 1.0};\n"
-                  ".global .attribute(.managed) .s32 man = -1;\n"
-                  ".func f;\n"
-                  ".global .u64 ptrs[4] = {generic(bytes)+4, two+6, f, 0};\n"
-                  ".global .u8 part[2] = {0xff(bytes), 0xff00(bytes)};\n"
-                  ".weak .global .u32 count[] = {1, 2, (1 << 4) | 3};\n"
-                  ".common .global .u32 com;\n");
+    make_module(&m, HEAD ".global .align 16 .b8 bytes[8] = {1, 0x2, 3U};\n"
+                         ".visible .global .u16 two[2][4] = {{1, 2}, {3}};\n"
+                         ".const .f32 pi = 3.5;\n"
+                         ".extern .shared .align 16 .b8 dyn[];\n"
+                         ".global .v4 .f32 vec = {0f3F800000, 1.0};\n"
+                         ".global .attribute(.managed) .s32 man = -1;\n"
+                         ".func f;\n"
+                         ".global .u64 ptrs[4] = {generic(bytes)+4, two+6, f, 0};\n"
+                         ".global .u8 part[2] = {0xff(bytes), 0xff00(bytes)};\n"
+                         ".weak .global .u32 count[] = {1, 2, (1 << 4) | 3};\n"
+                         ".common .global .u32 com;\n");
 
     assert_int_equal(var(&m, "bytes")->size, 8);
     assert_int_equal(var(&m, "bytes")->init_size, 3);
@@ -73,13 +74,13 @@ functions_have_signatures_and_directives(void **state)
 {
     struct hed_ptx_module m;
 
-    make(&m,
-         HEAD ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 v);\n"
-              ".func die() .noreturn;\n"
-              ".visible .entry k(.param .u64 .ptr .global .align 8 p, .param .align 4 .b8 s[12])"
-              " .maxntid 128, 2 .minnctapersm 3 .reqnctapercluster 2 .maxnreg 64 {ret;}\n"
-              ".func (.reg .u32 o) reg(.reg .u32 i) {mov.u32 o, i; ret;}\n"
-              ".func other() {ret;}\n.alias die, other;\n");
+    make_module(&m, HEAD
+                ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 v);\n"
+                ".func die() .noreturn;\n"
+                ".visible .entry k(.param .u64 .ptr .global .align 8 p, .param .align 4 .b8 s[12])"
+                " .maxntid 128, 2 .minnctapersm 3 .reqnctapercluster 2 .maxnreg 64 {ret;}\n"
+                ".func (.reg .u32 o) reg(.reg .u32 i) {mov.u32 o, i; ret;}\n"
+                ".func other() {ret;}\n.alias die, other;\n");
 
     const struct hed_ptx_func *k = func(&m, "k");
 
@@ -120,7 +121,7 @@ modifiers_are_a_set(void **state)
 
         snprintf(text, sizeof(text), "%s%s %s}\n", HEAD ".entry k() {" REGS, same[i][0],
                  same[i][1]);
-        make(&m, text);
+        make_module(&m, text);
 
         struct hed_ptx_form a = *inst(func(&m, "k"), 0)->form;
         struct hed_ptx_form b = *inst(func(&m, "k"), 1)->form;
@@ -137,15 +138,16 @@ forms_have_typed_fields(void **state)
 {
     struct hed_ptx_module m;
 
-    make(&m,
-         KERNEL("ld.relaxed.gpu.global.L1::no_allocate.L2::128B.v4.f32 {%f1,%f2,%f3,_}, [%rd1+-16];"
-                "setp.lt.and.ftz.f32 %p1|%p2, %f1, 0f00000000, !%p3;"
-                "cvt.rzi.ftz.s32.f32 %r1, %f1; mad.wide.s32 %rd1, %r1, %r2, %rd2;"
-                "bar.sync 0; setp.lo.u32 %p1, %r1, %r2;"
-                "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%f1,%f2,%f3,%f4},"
-                " {%r1,%r2,%r3,%r4}, {%r5,%r6}, {%f1,%f2,%f3,%f4};"
-                "atom.shared::cta.cas.b32 %r1, [%r2], %r3, %r4;"
-                "vadd4.u32.u32.u32.add %r1.b31, %r2.b7610, %r3, %r4; mov.u32 %r1, %ctaid.y;"));
+    make_module(
+        &m,
+        KERNEL("ld.relaxed.gpu.global.L1::no_allocate.L2::128B.v4.f32 {%f1,%f2,%f3,_}, [%rd1+-16];"
+               "setp.lt.and.ftz.f32 %p1|%p2, %f1, 0f00000000, !%p3;"
+               "cvt.rzi.ftz.s32.f32 %r1, %f1; mad.wide.s32 %rd1, %r1, %r2, %rd2;"
+               "bar.sync 0; setp.lo.u32 %p1, %r1, %r2;"
+               "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%f1,%f2,%f3,%f4},"
+               " {%r1,%r2,%r3,%r4}, {%r5,%r6}, {%f1,%f2,%f3,%f4};"
+               "atom.shared::cta.cas.b32 %r1, [%r2], %r3, %r4;"
+               "vadd4.u32.u32.u32.add %r1.b31, %r2.b7610, %r3, %r4; mov.u32 %r1, %ctaid.y;"));
 
     const struct hed_ptx_func *k = func(&m, "k");
     const struct hed_ptx_form *f = inst(k, 0)->form;
@@ -186,10 +188,11 @@ inner_names_hide_outer_ones_until_their_scope_ends(void **state)
 {
     struct hed_ptx_module m;
 
-    make(&m, KERNEL("mov.u32 %r5, 1;\n"
-                    "{ .reg .f32 %r<9>; .reg .b64 x; mov.f32 %r5, 0f00000000; mov.u64 x, 2;\n"
-                    "  { .reg .b32 x; mov.u32 x, 3; } mov.u64 x, 4; bra L; L: }\n"
-                    "{ bra L; L: mov.u32 %r5, 5; bra M; } M: mov.u32 %r98, 6;\n"));
+    make_module(&m,
+                KERNEL("mov.u32 %r5, 1;\n"
+                       "{ .reg .f32 %r<9>; .reg .b64 x; mov.f32 %r5, 0f00000000; mov.u64 x, 2;\n"
+                       "  { .reg .b32 x; mov.u32 x, 3; } mov.u64 x, 4; bra L; L: }\n"
+                       "{ bra L; L: mov.u32 %r5, 5; bra M; } M: mov.u32 %r98, 6;\n"));
 
     const struct hed_ptx_func *k = func(&m, "k");
 
@@ -208,12 +211,13 @@ calls_have_a_fixed_shape(void **state)
 {
     struct hed_ptx_module m;
 
-    make(&m, HEAD ".func (.param .b32 r) f(.param .b64 a) {ret;}\n.func g() {ret;}\n"
-                  ".entry k() {.reg .b64 %rd<3>; .reg .b32 %r<3>; .param .b32 q; .param .b64 p;\n"
-                  "call.uni (q), f, (p); call g; call g, ();\n"
-                  "proto : .callprototype (.param .b32 _) _ (.param .b64 _);\n"
-                  "mov.u64 %rd1, f; call (q), %rd1, (p), proto;\n"
-                  "T: .branchtargets A, B; brx.idx %r1, T; A: B: ret;}\n");
+    make_module(&m, HEAD
+                ".func (.param .b32 r) f(.param .b64 a) {ret;}\n.func g() {ret;}\n"
+                ".entry k() {.reg .b64 %rd<3>; .reg .b32 %r<3>; .param .b32 q; .param .b64 p;\n"
+                "call.uni (q), f, (p); call g; call g, ();\n"
+                "proto : .callprototype (.param .b32 _) _ (.param .b64 _);\n"
+                "mov.u64 %rd1, f; call (q), %rd1, (p), proto;\n"
+                "T: .branchtargets A, B; brx.idx %r1, T; A: B: ret;}\n");
 
     const struct hed_ptx_func *k = func(&m, "k");
     const struct hed_ptx_inst *i = inst(k, 0);
@@ -240,8 +244,9 @@ huge_ranges_cost_nothing(void **state)
 {
     struct hed_ptx_module m;
 
-    make(&m, HEAD ".entry k() {.reg .b32 %r<1000000000>; .reg .b32 %r1<5>; .reg .b32 %s1<3>;\n"
-                  "mov.u32 %r999999999, %r7; mov.u32 %s12, 0;}\n");
+    make_module(&m,
+                HEAD ".entry k() {.reg .b32 %r<1000000000>; .reg .b32 %r1<5>; .reg .b32 %s1<3>;\n"
+                     "mov.u32 %r999999999, %r7; mov.u32 %s12, 0;}\n");
     assert_int_equal(func(&m, "k")->nregs, 3);
     assert_true(m.arena.used < 100000);
     hed_ptx_module_fini(&m);
@@ -252,10 +257,11 @@ unknown_instructions_refuse_kernels_only(void **state)
 {
     struct hed_ptx_module m;
 
-    make(&m, HEAD ".func bad() {\n frobnicate.b32 %x, {1, [y]};\n}\n.func mid() {call bad;}\n"
-                  ".entry one() {call mid; ret;}\n.entry two() {ret;}\n"
-                  ".entry three() {.reg .b32 %r<3>; add.foo.s32 %r1, %r2, 3; ret;}\n"
-                  ".entry four() {.reg .b32 %r<3>; mul.s32 %r1, %r2, 3; ret;}\n");
+    make_module(&m,
+                HEAD ".func bad() {\n frobnicate.b32 %x, {1, [y]};\n}\n.func mid() {call bad;}\n"
+                     ".entry one() {call mid; ret;}\n.entry two() {ret;}\n"
+                     ".entry three() {.reg .b32 %r<3>; add.foo.s32 %r1, %r2, 3; ret;}\n"
+                     ".entry four() {.reg .b32 %r<3>; mul.s32 %r1, %r2, 3; ret;}\n");
     assert_non_null(func(&m, "one")->refused);
     assert_ptr_equal(func(&m, "one")->refused->func, func(&m, "bad"));
     assert_int_equal(func(&m, "one")->refused->line, 5);
@@ -272,9 +278,9 @@ source_lines_stay_with_instructions(void **state)
 {
     struct hed_ptx_module m;
 
-    make(&m, HEAD ".file 1 \"a.cu\"\n.entry k() {\n.loc 1 10 5\nret;\n"
-                  ".loc 1 20 3, function_name $L__i0, inlined_at 1 10 5\nexit;}\n"
-                  ".section .debug_str { $L__i0: .b8 1,2,3\n.b8 0 }\n");
+    make_module(&m, HEAD ".file 1 \"a.cu\"\n.entry k() {\n.loc 1 10 5\nret;\n"
+                         ".loc 1 20 3, function_name $L__i0, inlined_at 1 10 5\nexit;}\n"
+                         ".section .debug_str { $L__i0: .b8 1,2,3\n.b8 0 }\n");
     assert_int_equal(inst(func(&m, "k"), 0)->loc->line, 10);
     assert_int_equal(inst(func(&m, "k"), 1)->loc->line, 20);
     assert_int_equal(inst(func(&m, "k"), 1)->stmt.line, 9);

@@ -11,11 +11,11 @@ round_trip(const char *text, struct hed_buf *out)
     struct hed_ptx_module again;
     struct hed_buf second;
 
-    make(&m, text);
+    make_module(&m, text);
     hed_buf_init(out, 1 << 20);
     hed_buf_init(&second, 1 << 20);
     hed_ptx_print(&m, out);
-    make(&again, hed_buf_cstr(out));
+    make_module(&again, hed_buf_cstr(out));
     hed_ptx_print(&again, &second);
     assert_string_equal(hed_buf_cstr(out), hed_buf_cstr(&second));
     assert_int_equal(m.ninsts, again.ninsts);
@@ -88,7 +88,7 @@ instructions_come_out_as_they_went_in(void **state)
         char text[2048];
 
         snprintf(text, sizeof(text), "%s%s}\n", HEAD ".entry k(.param .u64 a) {" REGS, rows[i]);
-        make(&m, text);
+        make_module(&m, text);
         if (func(&m, "k")->refused)
             fail_msg("%s: %s", rows[i], func(&m, "k")->refused->why);
         hed_buf_reset(&line);

@@ -31,7 +31,7 @@ verdict(void)
 
 /* Takes the lowest free slot, so that addresses are used again as soon as possible. */
 static CUresult
-place(uint64_t *slots, uint64_t base, uint64_t n, CUdeviceptr *out)
+take_slot(uint64_t *slots, uint64_t base, uint64_t n, CUdeviceptr *out)
 {
     CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
 
@@ -48,7 +48,7 @@ place(uint64_t *slots, uint64_t base, uint64_t n, CUdeviceptr *out)
 }
 
 static uint64_t
-unplace(uint64_t *slots, uint64_t base, CUdeviceptr p)
+free_slot(uint64_t *slots, uint64_t base, CUdeviceptr p)
 {
     uint64_t n = 0;
     const uint64_t i = (p - base) / STRIDE;
@@ -63,12 +63,12 @@ unplace(uint64_t *slots, uint64_t base, CUdeviceptr p)
 }
 
 static CUresult
-alloc(uint64_t n, CUdeviceptr *out)
+take_memory(uint64_t n, CUdeviceptr *out)
 {
     CUresult r = verdict();
 
     if (r == CUDA_SUCCESS)
-        r = place(fake.size, BASE, n, out);
+        r = take_slot(fake.size, BASE, n, out);
     if (r == CUDA_SUCCESS)
         took((int64_t)n);
     return r;
@@ -77,32 +77,33 @@ alloc(uint64_t n, CUdeviceptr *out)
 static CUresult
 fake_cuMemAlloc_v2(struct hed_layer *self, struct hed_cuMemAlloc_v2 *a)
 {
-    return alloc(a->bytesize, a->dptr);
+    return take_memory(a->bytesize, a->dptr);
 }
 
 static CUresult
 fake_cuMemAllocManaged(struct hed_layer *self, struct hed_cuMemAllocManaged *a)
 {
-    return alloc(a->bytesize, a->dptr);
+    return take_memory(a->bytesize, a->dptr);
 }
 
 static CUresult
 fake_cuMemAllocPitch_v2(struct hed_layer *self, struct hed_cuMemAllocPitch_v2 *a)
 {
     *a->pPitch = (a->WidthInBytes + 511) / 512 * 512;
-    return alloc(*a->pPitch * a->Height, a->dptr);
+    return take_memory(*a->pPitch * a->Height, a->dptr);
 }
 
 static CUresult
 fake_cuArray3DCreate_v2(struct hed_layer *self, struct hed_cuArray3DCreate_v2 *a)
 {
-    return a->pAllocateArray ? alloc(MIB, (CUdeviceptr *)a->pHandle) : CUDA_ERROR_INVALID_VALUE;
+    return a->pAllocateArray ? take_memory(MIB, (CUdeviceptr *)a->pHandle)
+                             : CUDA_ERROR_INVALID_VALUE;
 }
 
 static CUresult
 fake_cuArrayDestroy(struct hed_layer *self, struct hed_cuArrayDestroy *a)
 {
-    took(-(int64_t)unplace(fake.size, BASE, (CUdeviceptr)(uintptr_t)a->hArray));
+    took(-(int64_t)free_slot(fake.size, BASE, (CUdeviceptr)(uintptr_t)a->hArray));
     return CUDA_SUCCESS;
 }
 
@@ -110,7 +111,7 @@ fake_cuArrayDestroy(struct hed_layer *self, struct hed_cuArrayDestroy *a)
 static CUresult
 fake_cuMemFree_v2(struct hed_layer *self, struct hed_cuMemFree_v2 *a)
 {
-    const uint64_t n = unplace(fake.size, BASE, a->dptr);
+    const uint64_t n = free_slot(fake.size, BASE, a->dptr);
 
     took(-(int64_t)n);
     return n ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -119,7 +120,7 @@ fake_cuMemFree_v2(struct hed_layer *self, struct hed_cuMemFree_v2 *a)
 static CUresult
 fake_cuMemCreate(struct hed_layer *self, struct hed_cuMemCreate *a)
 {
-    return alloc(a->size, (CUdeviceptr *)a->handle);
+    return take_memory(a->size, (CUdeviceptr *)a->handle);
 }
 
 /* ---- the pool -------------------------------------------------------------------------------- */
@@ -142,7 +143,7 @@ pool_alloc(uint64_t n, CUdeviceptr *out)
     CUresult r = verdict();
 
     if (r == CUDA_SUCCESS)
-        r = place(fake.pool, POOL_BASE, n, out);
+        r = take_slot(fake.pool, POOL_BASE, n, out);
     if (r != CUDA_SUCCESS)
         return r;
     pthread_mutex_lock(&fake.lock);
@@ -161,7 +162,7 @@ fake_cuMemAllocAsync(struct hed_layer *self, struct hed_cuMemAllocAsync *a)
 static CUresult
 fake_cuMemFreeAsync(struct hed_layer *self, struct hed_cuMemFreeAsync *a)
 {
-    const uint64_t n = unplace(fake.pool, POOL_BASE, a->dptr);
+    const uint64_t n = free_slot(fake.pool, POOL_BASE, a->dptr);
 
     pthread_mutex_lock(&fake.lock);
     fake.pool_used -= n;

@@ -21,9 +21,9 @@ begin_pair(struct pair *p, int number)
     memcpy(p->scope, scope, sizeof scope);
     p->low = client("prio=low,hold_us=0");
     p->high = client("prio=high");
-    launch(p->low);
+    launch_kernel(p->low);
     sync_all(p->low);
-    launch(p->high);
+    launch_kernel(p->high);
     atomic_fetch_add(&gate_of(p->high)->slot->syncing, 1);
     start_held(&p->held, p->low, 0);
     until_it_waits(p->low);
@@ -146,10 +146,10 @@ an_impossible_end_or_cap_holds_no_call_for_ever(void **state)
     struct client *low = client("prio=low");
     struct client *high = client("prio=high");
 
-    launch(low);
+    launch_kernel(low);
     assert_true(gate_word(low) & HED_GATE_LIMIT);
     atomic_store(&gate_of(low)->slot->ends, hed_now_ns() + HOUR);
-    launch(low);
+    launch_kernel(low);
     low->fake.free_at = hed_now_ns() + HED_NS_PER_S / 2; /* so that no mark corrects the time */
     atomic_store(&gate_of(low)->common->cap, UINT64_MAX / 4);
     for (int i = 0; i < 3; i++) {
@@ -160,7 +160,7 @@ an_impossible_end_or_cap_holds_no_call_for_ever(void **state)
     }
     assert_true(gate_of(low)->pace.ends < hed_now_ns() + HOUR);
     atomic_store(&gate_of(low)->common->cap, hed_sched_defaults.cap);
-    launch(low);
+    launch_kernel(low);
     assert_int_equal(atomic_load(&gate_of(low)->slot->waiting), 0);
     assert_true(atomic_load(&gate_of(low)->slot->ends) < hed_now_ns() + HED_NS_PER_S);
     discard(low);
@@ -279,7 +279,7 @@ nonsense_everywhere_holds_no_call_for_ever(void **state)
         pthread_join(workers[i], NULL);
     pthread_join(scribbler, NULL);
     for (int i = 0; i < 2; i++) {
-        launch(both[i]); /* on whatever the memory contains now */
+        launch_kernel(both[i]); /* on whatever the memory contains now */
         assert_true(both[i]->fake.launches > 200);
         assert_int_equal(both[i]->fake.bad, 0);
     }
@@ -299,9 +299,9 @@ a_client_is_held_for_long_only_if_no_thread_goes_on(void **state)
     struct hed_sched_slot *p = gate_of(low)->slot;
     struct held held[2];
 
-    launch(low);
+    launch_kernel(low);
     sync_all(low);
-    launch(high);
+    launch_kernel(high);
     atomic_fetch_add(&gate_of(high)->slot->syncing, 1);
     for (int i = 0; i < 2; i++)
         start_held(&held[i], low, 0);
@@ -330,9 +330,9 @@ a_sleeper_notices_an_earlier_decision(void **state)
     struct hed_sched_common *c = gate_of(low)->common;
     struct held h;
 
-    launch(low);
+    launch_kernel(low);
     sync_all(low);
-    launch(high);
+    launch_kernel(high);
     atomic_fetch_add(&gate_of(high)->slot->syncing, 1);
     start_held(&h, low, 0);
     until_it_waits(low);
@@ -387,7 +387,7 @@ events_are_not_lost(void **state)
     for (s->spares = 0; s->spares < HED_PACE_SPARE; s->spares++)
         s->spare[s->spares] = (struct hed_mark){.end = EVENTS - 1, .context = 99};
     for (int i = 0; i < 2000; i++) {
-        launch(low);
+        launch_kernel(low);
         if (i % 10 == 0)
             hed_sleep_ns(100000);
     }
@@ -454,7 +454,7 @@ a_child_waits_for_no_thread_of_its_parent(void **state)
 
     pthread_t holder;
 
-    launch(a);
+    launch_kernel(a);
     assert_true(hed_sched_begin_own_calls(s));
     assert_int_equal(pthread_create(&holder, NULL, hold_lock, s), 0);
     WAIT_UNTIL(atomic_load(&holding) == 1);

@@ -14,7 +14,7 @@ alone_nothing_is_measured(void **state)
 
     assert_int_equal(gate_word(a), HED_GATE_IDLE | HED_GATE_WATCH);
     for (int i = 0; i < 1000; i++)
-        launch(a);
+        launch_kernel(a);
     assert_int_equal(gate_word(a), 0);
     assert_int_equal(a->fake.launches, 1000);
     assert_int_equal(hed_sched_calls(gate_of(a)->slot), 1000);
@@ -29,10 +29,10 @@ an_idle_neighbour_costs_nothing(void **state)
     struct client *b = client("");
     struct client *a = client("");
 
-    launch(b);
+    launch_kernel(b);
     sync_all(b);
     /* Soon b has had no work for a while, and then a is alone. */
-    WAIT_UNTIL((launch(a), gate_word(a) == 0));
+    WAIT_UNTIL((launch_kernel(a), gate_word(a) == 0));
     assert_true(gate_word(b) & HED_GATE_IDLE);
     discard(a);
     discard(b);
@@ -46,10 +46,10 @@ the_low_is_held_while_the_high_has_work(void **state)
     struct held h;
 
     high->fake.kernel_ns = PATIENCE_S * HED_NS_PER_S; /* until the test ends it */
-    launch(low);
+    launch_kernel(low);
     assert_true(gate_word(low) & HED_GATE_LIMIT);
     sync_all(low);
-    launch(high);
+    launch_kernel(high);
 
     struct held sync;
 
@@ -78,13 +78,13 @@ limited_clients_stay_below_the_cap(void **state)
 
     low->fake.kernel_ns = HED_NS_PER_MS;
     for (int i = 0; i < 30; i++)
-        launch(low); /* learning */
+        launch_kernel(low); /* learning */
     low->fake.in_flight = 0;
     for (int i = 0; i < 60; i++)
-        launch(low);
+        launch_kernel(low);
     /* The GPU is kept busy. On a busy machine a kernel can seem longer for a while, and then fewer
      * of them are in flight. */
-    WAIT_UNTIL((launch(low), low->fake.in_flight >= 2 * HED_NS_PER_MS));
+    WAIT_UNTIL((launch_kernel(low), low->fake.in_flight >= 2 * HED_NS_PER_MS));
     assert_true(low->fake.in_flight <= 6 * HED_NS_PER_MS);
     assert_true(atomic_load(&gate_of(low)->slot->used) > 60 * HED_NS_PER_MS);
     assert_int_equal(low->fake.bad, 0);
@@ -99,7 +99,7 @@ time_one_more(struct client *c)
     const struct hed_sched *s = c->top->state;
     uint32_t ns = 0;
 
-    launch(c);
+    launch_kernel(c);
     sync_all(c);
     for (int i = 0; i < HED_PACE_KINDS; i++)
         ns = s->kinds[i].key ? s->kinds[i].ns : ns;
@@ -131,9 +131,9 @@ a_client_held_for_a_predicted_one_still_has_work(void **state)
     struct hed_sched_slot *p = gate_of(high)->slot;
     struct held h;
 
-    launch(low);
+    launch_kernel(low);
     sync_all(low);
-    launch(low);
+    launch_kernel(low);
     sync_all(low);
     for (int i = 0; i < HED_PACE_KINDS; i++)
         if (s->kinds[i].key)
@@ -169,8 +169,8 @@ captures_are_left_alone(void **state)
     struct hed_cuStreamEndCapture end = {.hStream = (CUstream)0x100};
     struct held h;
 
-    launch(low);
-    change(low, 1, -1);
+    launch_kernel(low);
+    pause_or_release(low, 1, -1);
     assert_int_equal(low->top->cuda->cuStreamBeginCapture_v2(low->top, &begin), CUDA_SUCCESS);
 
     const unsigned own = low->fake.own;
@@ -180,7 +180,7 @@ captures_are_left_alone(void **state)
     start_held(&h, low, 0x200);   /* this stream does not capture */
     until_it_waits(low);
     assert_int_equal(low->fake.own, own);
-    change(low, 0, -1);
+    pause_or_release(low, 0, -1);
     pthread_join(h.thread, NULL);
     assert_int_equal(low->fake.own, own);
     assert_int_equal(low->fake.bad, 0);
@@ -199,20 +199,20 @@ pause_holds_release_lets_go_resume_ends_it(void **state)
     struct client *a = client("");
     struct held h;
 
-    launch(a);
-    change(a, 1, -1);
+    launch_kernel(a);
+    pause_or_release(a, 1, -1);
     for (int i = 0; i < 3; i++) {
         start_held(&h, a, 0);
         until_it_waits(a);
         give_a_moment(5);
         assert_false(atomic_load(&h.done));
-        change(a, -1, 1);
+        pause_or_release(a, -1, 1);
         pthread_join(h.thread, NULL);
         assert_true(gate_word(a) & HED_GATE_CLOSED);
     }
     start_held(&h, a, 0);
     until_it_waits(a);
-    change(a, 0, -1);
+    pause_or_release(a, 0, -1);
     pthread_join(h.thread, NULL);
     assert_int_equal(gate_word(a) & HED_GATE_CLOSED, 0);
     assert_int_equal(a->fake.launches, 5);
@@ -253,7 +253,7 @@ a_killed_client_holds_no_other(void **state)
     if (pid == 0) {
         struct client *high = client("prio=high");
 
-        launch(high);
+        launch_kernel(high);
         atomic_fetch_add(&gate_of(high)->slot->syncing, 1); /* as if a thread waited for the GPU */
         (void)!write(ends[1], "", 1);
         for (;;)
@@ -287,7 +287,7 @@ a_stopped_client_holds_no_other(void **state)
     if (pid == 0) {
         struct client *high = client("prio=high");
 
-        launch(high);
+        launch_kernel(high);
         atomic_fetch_add(&gate_of(high)->slot->syncing, 1);
         (void)!write(ends[1], "", 1);
         for (;;)
@@ -315,7 +315,7 @@ a_process_stopped_with_the_lock_holds_no_other(void **state)
     if (pid == 0) {
         struct client *b = client("");
 
-        launch(b);
+        launch_kernel(b);
         if (hed_meet_lock(gate_of(b)->meet) == 0)
             (void)raise(SIGSTOP);
         _exit(1);
@@ -335,7 +335,7 @@ a_child_starts_afresh(void **state)
 {
     struct client *a = client("");
 
-    launch(a);
+    launch_kernel(a);
 
     const pid_t pid = fork();
 
@@ -344,7 +344,7 @@ a_child_starts_afresh(void **state)
 
         struct client *b = client("");
 
-        launch(b);
+        launch_kernel(b);
         _exit(hed_meet_index(gate_of(b)->meet) == 1 ? 0 : 1);
     }
 
@@ -352,7 +352,7 @@ a_child_starts_afresh(void **state)
 
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
-    launch(a);
+    launch_kernel(a);
     assert_int_equal(a->fake.launches, 2);
     discard(a);
 }
@@ -455,11 +455,11 @@ gpus_have_gates_of_their_own(void **state)
     struct hed_sched_change pause_it = {.paused = 1, .release = -1};
     struct held h;
 
-    launch(a);
+    launch_kernel(a);
     assert_int_equal(a->top->cuda->cuCtxCreate_v2(a->top, &create), CUDA_SUCCESS);
     assert_int_equal(atomic_load(&s->count), 2);
     a->fake.device = 1;
-    launch(a);
+    launch_kernel(a);
     assert_int_equal(atomic_load(&s->gates[1]->slot->gate), 0);
     assert_int_equal(hed_meet_lock(s->gates[1]->meet), 0);
     hed_sched_change_locked(s->gates[1]->slot, &pause_it);
@@ -467,7 +467,7 @@ gpus_have_gates_of_their_own(void **state)
     hed_meet_unlock(s->gates[1]->meet);
     a->fake.device = 0;
     for (int i = 0; i < 100; i++)
-        launch(a);
+        launch_kernel(a);
     a->fake.device = 1;
     start_held(&h, a, 0);
     WAIT_UNTIL(atomic_load(&s->gates[1]->slot->waiting) == 1);
@@ -499,10 +499,10 @@ toggle(void *arg)
     unsigned seed = 7;
 
     while (atomic_load(&toggling)) {
-        change(c, (int)(rand_r(&seed) % 2), rand_r(&seed) % 4 ? -1 : 1);
+        pause_or_release(c, (int)(rand_r(&seed) % 2), rand_r(&seed) % 4 ? -1 : 1);
         hed_sleep_ns(rand_r(&seed) % 300000);
     }
-    change(c, 0, -1);
+    pause_or_release(c, 0, -1);
     return NULL;
 }
 
@@ -519,7 +519,7 @@ launch_in_order(void *arg)
         if (w->index < 2)
             launch_on(w->c, (uintptr_t)stream << 8, ++numbers[stream]);
         else
-            launch(w->c);
+            launch_kernel(w->c);
         if (rand_r(&w->seed) % 50 == 0)
             sync_all(w->c);
     }

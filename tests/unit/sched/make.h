@@ -272,7 +272,7 @@ launch_on(struct client *c, uintptr_t stream, uint64_t number)
 }
 
 static void
-launch(struct client *c)
+launch_kernel(struct client *c)
 {
     launch_on(c, 0, 0);
 }
@@ -328,7 +328,7 @@ until_it_waits(struct client *c)
 }
 
 static inline void
-change(struct client *c, int paused, int release)
+pause_or_release(struct client *c, int paused, int release)
 {
     struct hed_meet *m = gate_of(c)->meet;
     const struct hed_sched_change what = {.paused = paused, .release = release};

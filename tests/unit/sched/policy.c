@@ -22,7 +22,7 @@ priority_holds_the_low_while_the_high_works_and_a_moment_longer(void **state)
     };
     struct world w;
 
-    make(&w, "priority", 2);
+    make_world(&w, "priority", 2);
     w.clients[0].priority = HED_PRIORITY_LOW;
     w.clients[1].priority = HED_PRIORITY_HIGH;
     w.actors[1].period = 10 * MS;
@@ -40,7 +40,7 @@ priority_leaves_equals_alone(void **state)
 {
     struct world w;
 
-    make(&w, "priority", 3);
+    make_world(&w, "priority", 3);
     run_for(&w, 50 * MS);
     for (int i = 0; i < 3; i++)
         assert_int_equal(w.clients[i].verdict, HED_VERDICT_OPEN);
@@ -56,7 +56,7 @@ priority_bounds_the_wait_of_the_high(void **state)
         struct world w;
         uint64_t worst = 0;
 
-        make(&w, "priority", 2);
+        make_world(&w, "priority", 2);
         w.clients[0].priority = HED_PRIORITY_LOW;
         w.clients[1].priority = HED_PRIORITY_HIGH;
         w.actors[0].piece = pieces[i];
@@ -102,7 +102,7 @@ come_and_go(struct world *w, uint64_t ns, uint64_t jitter)
 static void
 make_low_and_high(struct world *w, uint64_t piece)
 {
-    make(w, "priority", 2);
+    make_world(w, "priority", 2);
     w->clients[0].priority = HED_PRIORITY_LOW;
     w->clients[1].priority = HED_PRIORITY_HIGH;
     w->actors[0].piece = piece;
@@ -208,7 +208,7 @@ fair_gives_the_shares_that_were_asked_for(void **state)
         double total = 0;
         double weights = 0;
 
-        make(&w, "fair", count);
+        make_world(&w, "fair", count);
         for (size_t i = 0; i < count; i++) {
             w.clients[i].weight = rows[r].weight[i] * 1000;
             w.actors[i].piece = rows[r].piece[i];
@@ -234,7 +234,7 @@ fair_does_not_save_up_idle_time(void **state)
 {
     struct world w;
 
-    make(&w, "fair", 2);
+    make_world(&w, "fair", 2);
     w.actors[1].next = BEGIN + S;
     run_for(&w, S);
     assert_int_equal(w.clients[1].used, 0);
@@ -253,7 +253,7 @@ fair_leaves_the_gpu_to_clients_with_work(void **state)
 {
     struct world w;
 
-    make(&w, "fair", 2);
+    make_world(&w, "fair", 2);
     w.actors[1].period = 20 * MS;
     w.actors[1].burst = 20; /* 2 ms of 20 */
     run_for(&w, 2 * S);
@@ -269,7 +269,7 @@ slice_rotates(void **state)
     static const int turns[] = {0, 1, 2, 0, 1, 2};
     struct world w;
 
-    make(&w, "slice", 3);
+    make_world(&w, "slice", 3);
     for (size_t i = 0; i < sizeof turns / sizeof *turns; i++) {
         run_for(&w, w.scene.params.slice / 2);
         for (int k = 0; k < 3; k++)
@@ -290,7 +290,7 @@ fifo_serves_in_the_order_of_arrival(void **state)
 {
     struct world w;
 
-    make(&w, "fifo", 3);
+    make_world(&w, "fifo", 3);
     for (int i = 0; i < 3; i++) {
         w.actors[i].period = 100 * S;
         w.actors[i].burst = 100; /* 10 ms */
@@ -317,7 +317,7 @@ deadline_serves_the_earliest_first(void **state)
 {
     struct world w;
 
-    make(&w, "deadline", 3);
+    make_world(&w, "deadline", 3);
     for (int i = 0; i < 3; i++) {
         w.actors[i].period = 100 * S;
         w.actors[i].burst = 20;
@@ -338,7 +338,7 @@ deadlines_are_met_where_there_is_time(void **state)
 {
     struct world w;
 
-    make(&w, "deadline", 3);
+    make_world(&w, "deadline", 3);
     w.clients[0].deadline = 5 * MS;
     w.actors[0].period = 10 * MS;
     w.actors[0].burst = 20; /* 2 ms in every 10, until 5 */
@@ -367,7 +367,7 @@ ask_batch(struct world *w, uint32_t waiting, uint64_t since, uint32_t syncing)
     w->clients[1].waiting = waiting - waiting / 2;
     w->clients[0].waits_since = w->clients[1].waits_since = w->scene.now - since;
     w->clients[0].syncing = syncing;
-    decide(w);
+    ask_policy(w);
     assert_int_equal(w->clients[0].verdict, w->clients[1].verdict);
     return w->clients[0].verdict;
 }
@@ -377,7 +377,7 @@ batch_releases_by_number_time_or_sync(void **state)
 {
     struct world w;
 
-    make(&w, "batch", 2);
+    make_world(&w, "batch", 2);
     assert_int_equal(ask_batch(&w, 1, 0, 0), HED_VERDICT_CLOSED);
     assert_int_equal(ask_batch(&w, 7, MS, 0), HED_VERDICT_CLOSED);
     assert_true(w.next_decision == w.scene.now + MS);
@@ -410,7 +410,7 @@ no_client_starves(void **state)
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         struct world w;
 
-        make(&w, rows[r].policy, CLIENTS_MAX);
+        make_world(&w, rows[r].policy, CLIENTS_MAX);
         w.clients[3].deadline = 10 * MS;
         run_for(&w, 20 * S);
         for (int i = 0; i < CLIENTS_MAX; i++) {
@@ -433,7 +433,7 @@ policies_recover_from_nonsense(void **state)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct world w;
 
-        make(&w, names[i], 3);
+        make_world(&w, names[i], 3);
         run_for(&w, 100 * MS);
         w.scene.memory[0] = 77;
         w.scene.memory[1] = UINT64_MAX / 2;
@@ -456,8 +456,8 @@ the_same_scene_gives_the_same_verdicts(void **state)
         struct world a;
         struct world b;
 
-        make(&a, hed_policies[p].name, 4);
-        make(&b, hed_policies[p].name, 4);
+        make_world(&a, hed_policies[p].name, 4);
+        make_world(&b, hed_policies[p].name, 4);
         for (int i = 0; i < 4; i++) {
             a.actors[i].period = b.actors[i].period = (uint64_t)(i + 3) * MS;
             a.actors[i].burst = b.actors[i].burst = (uint64_t)(5 * i + 2);
@@ -478,9 +478,9 @@ an_empty_scene_does_no_harm(void **state)
     for (int p = 0; p < HED_POLICY_COUNT; p++) {
         struct world w;
 
-        make(&w, hed_policies[p].name, 0);
-        decide(&w);
-        make(&w, hed_policies[p].name, 2);
+        make_world(&w, hed_policies[p].name, 0);
+        ask_policy(&w);
+        make_world(&w, hed_policies[p].name, 2);
         w.scene.working = 0;
         hed_policies[p].policy->decide(&w.scene);
     }

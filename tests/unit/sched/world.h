@@ -41,7 +41,7 @@ struct world {
 };
 
 static void
-make(struct world *w, const char *policy, size_t count)
+make_world(struct world *w, const char *policy, size_t count)
 {
     const int i = hed_policy_find(policy);
 
@@ -62,7 +62,7 @@ make(struct world *w, const char *policy, size_t count)
 
 /* Asks the policy as sched/decide.c does. */
 static void
-decide(struct world *w)
+ask_policy(struct world *w)
 {
     struct hed_scene *s = &w->scene;
 
@@ -83,7 +83,7 @@ decide(struct world *w)
 
 /* Would the gate (sched/gate.c) let the client put one more piece on the GPU? */
 static bool
-may(const struct world *w, const struct hed_sched_client *c, const struct actor *a)
+may_put_work(const struct world *w, const struct hed_sched_client *c, const struct actor *a)
 {
     const uint64_t now = w->scene.now;
 
@@ -96,13 +96,13 @@ may(const struct world *w, const struct hed_sched_client *c, const struct actor 
 }
 
 static void
-work(struct world *w, size_t i)
+put_work(struct world *w, size_t i)
 {
     struct hed_sched_client *c = &w->clients[i];
     struct actor *a = &w->actors[i];
     const uint64_t now = w->scene.now;
 
-    while (may(w, c, a) && (a->left || !a->period)) {
+    while (may_put_work(w, c, a) && (a->left || !a->period)) {
         w->gpu_free = (w->gpu_free > now ? w->gpu_free : now) + a->piece;
         a->ends = c->ends = w->gpu_free;
         a->left -= a->left ? 1 : 0;
@@ -118,7 +118,7 @@ work(struct world *w, size_t i)
 
 /* Lets work begin and end. Returns whether any did. */
 static bool
-change(struct world *w, size_t i)
+begin_or_end_work(struct world *w, size_t i)
 {
     struct hed_sched_client *c = &w->clients[i];
     struct actor *a = &w->actors[i];
@@ -149,11 +149,11 @@ step(struct world *w)
     bool news = s->now >= w->next_decision;
 
     for (size_t i = 0; i < s->count; i++)
-        news = change(w, i) || news;
+        news = begin_or_end_work(w, i) || news;
     if (news)
-        decide(w);
+        ask_policy(w);
     for (size_t i = 0; i < s->count; i++)
-        work(w, i);
+        put_work(w, i);
     s->now += STEP;
 }
 

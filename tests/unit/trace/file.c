@@ -54,7 +54,7 @@ existing_files_are_never_overwritten(void **state)
         assert_true(put_call(w[i], 0, 0, 0));
     }
     for (int i = 0; i < 4; i++)
-        assert_int_equal(finish(w[i])->calls, 1);
+        assert_int_equal(finish_trace(w[i])->calls, 1);
 }
 
 /* A link counts as an existing file, wherever it leads, and nothing is written through it. */
@@ -81,7 +81,7 @@ links_are_not_followed(void **state)
 
         assert_string_not_equal(hed_trace_writer_path(w), path);
         assert_true(put_call(w, 0, 0, 0));
-        assert_int_equal(finish(w)->calls, 1);
+        assert_int_equal(finish_trace(w)->calls, 1);
         snprintf(link, sizeof link, "%s/%s", getenv("HED_SCRATCH"), targets[i]);
         assert_true(i == 0 ? stat(link, &st) == 0 && st.st_size == 0 : stat(link, &st) != 0);
     }

@@ -68,7 +68,7 @@ make_text(struct make *m, uint32_t type, uint64_t thread, const char *text)
 /* ---- a record: first its body in pieces, then its head --------------------------------------- */
 
 static inline void
-put(struct make *m, uint64_t value, size_t n)
+put_number(struct make *m, uint64_t value, size_t n)
 {
     memcpy(m->body + m->body_size, &value, n);
     m->body_size += n;

@@ -30,7 +30,7 @@ static const char schema[] = "api cuda CUresult\n"
 
 /* Prints the one record that was made, as text and as JSON. */
 static void
-print(uint16_t call, int32_t result, uint32_t flags, struct hed_trace_facts *facts)
+print_record(uint16_t call, int32_t result, uint32_t flags, struct hed_trace_facts *facts)
 {
     struct hed_trace_record r;
 
@@ -81,10 +81,10 @@ teardown(void **state)
 static void
 outputs_follow_an_arrow(void **state)
 {
-    put(&m, 1, 1);
-    put(&m, 1048576, 8);
-    put(&m, 0x302000000, 8);
-    print(1, 0, 0, NULL);
+    put_number(&m, 1, 1);
+    put_number(&m, 1048576, 8);
+    put_number(&m, 0x302000000, 8);
+    print_record(1, 0, 0, NULL);
     check("alloc(bytesize=1048576) -> dptr=0x302000000",
           "{\"in\":{\"bytesize\":1048576},\"out\":{\"dptr\":\"0x302000000\"}}");
 }
@@ -92,9 +92,9 @@ outputs_follow_an_arrow(void **state)
 static void
 failed_calls_have_no_outputs(void **state)
 {
-    put(&m, 1, 1);
-    put(&m, 64, 8);
-    print(1, 2, 0, NULL);
+    put_number(&m, 1, 1);
+    put_number(&m, 64, 8);
+    print_record(1, 2, 0, NULL);
     check("alloc(bytesize=64)", "{\"in\":{\"bytesize\":64}}");
 }
 
@@ -104,13 +104,13 @@ failed_calls_have_the_outputs_that_failures_set(void **state)
     static const int32_t results[] = {500, 1};
 
     for (int i = 0; i < 2; i++) {
-        put(&m, 1, 4);
-        put(&m, 1, 4);
-        put(&m, 'x', 1);
-        put(&m, 1, 1);
-        put(&m, 1, 1);
-        put(&m, 2, 4);
-        print(9, results[i], 0, NULL);
+        put_number(&m, 1, 4);
+        put_number(&m, 1, 4);
+        put_number(&m, 'x', 1);
+        put_number(&m, 1, 1);
+        put_number(&m, 1, 1);
+        put_number(&m, 2, 4);
+        print_record(9, results[i], 0, NULL);
         if (i == 0)
             check("find(name=\"x\") -> status=2",
                   "{\"in\":{\"name\":\"x\"},\"out\":{\"status\":2}}");
@@ -122,10 +122,10 @@ failed_calls_have_the_outputs_that_failures_set(void **state)
 static void
 unknown_flags_change_nothing(void **state)
 {
-    put(&m, 1, 1);
-    put(&m, 64, 8);
-    put(&m, 0x302000000, 8);
-    print(1, 0, ~(uint32_t)(HED_TRACE_CUT | HED_TRACE_LINKED), NULL);
+    put_number(&m, 1, 1);
+    put_number(&m, 64, 8);
+    put_number(&m, 0x302000000, 8);
+    print_record(1, 0, ~(uint32_t)(HED_TRACE_CUT | HED_TRACE_LINKED), NULL);
     check("alloc(bytesize=64) -> dptr=0x302000000",
           "{\"in\":{\"bytesize\":64},\"out\":{\"dptr\":\"0x302000000\"}}");
 }
@@ -134,41 +134,41 @@ unknown_flags_change_nothing(void **state)
 static void
 ids_are_not_printed(void **state)
 {
-    put(&m, 1, 1);
-    put(&m, 64, 8);
-    put(&m, 0x302000000, 8);
-    put(&m, 17, 8);
-    print(1, 0, HED_TRACE_LINKED, NULL);
+    put_number(&m, 1, 1);
+    put_number(&m, 64, 8);
+    put_number(&m, 0x302000000, 8);
+    put_number(&m, 17, 8);
+    print_record(1, 0, HED_TRACE_LINKED, NULL);
     check("alloc(bytesize=64) -> dptr=0x302000000",
           "{\"in\":{\"bytesize\":64},\"out\":{\"dptr\":\"0x302000000\"}}");
-    put(&m, 1, 1);
-    put(&m, 17, 8);
-    print(1, 0, HED_TRACE_LINKED | HED_TRACE_CUT, NULL);
+    put_number(&m, 1, 1);
+    put_number(&m, 17, 8);
+    print_record(1, 0, HED_TRACE_LINKED | HED_TRACE_CUT, NULL);
     check("alloc(bytesize=<cut>)", "{\"in\":{\"bytesize\":\"<cut>\"},\"cut\":true}");
 }
 
 static void
 absent_outputs_are_null(void **state)
 {
-    put(&m, 0, 1);
-    put(&m, 64, 8);
-    print(1, 0, 0, NULL);
+    put_number(&m, 0, 1);
+    put_number(&m, 64, 8);
+    print_record(1, 0, 0, NULL);
     check("alloc(dptr=NULL, bytesize=64)", "{\"in\":{\"dptr\":null,\"bytesize\":64}}");
 }
 
 static void
 in_out_arguments_are_printed_twice(void **state)
 {
-    put(&m, 1, 1);
-    put(&m, 5, 4);
-    put(&m, 1, 1);
-    put(&m, 6, 4);
-    put(&m, 7, 4);
-    print(7, 0, 0, NULL);
+    put_number(&m, 1, 1);
+    put_number(&m, 5, 4);
+    put_number(&m, 1, 1);
+    put_number(&m, 6, 4);
+    put_number(&m, 7, 4);
+    print_record(7, 0, 0, NULL);
     check("both(m=5) -> m=6, n=7", "{\"in\":{\"m\":5},\"out\":{\"m\":6,\"n\":7}}");
-    put(&m, 0, 1);
-    put(&m, 0, 1);
-    print(7, 0, 0, NULL);
+    put_number(&m, 0, 1);
+    put_number(&m, 0, 1);
+    print_record(7, 0, 0, NULL);
     check("both(m=NULL, n=NULL)", "{\"in\":{\"m\":null,\"n\":null}}");
 }
 
@@ -177,14 +177,14 @@ bulk_streams_and_suffixes_are_printed(void **state)
 {
     struct hed_trace_facts facts;
 
-    put(&m, 16, 8);
-    put(&m, 4096, 8);
-    put(&m, 2, 4);
+    put_number(&m, 16, 8);
+    put_number(&m, 4096, 8);
+    put_number(&m, 2, 4);
     put_bytes(&m, "\x01\xff", 2);
-    put(&m, 4096, 8);
-    put(&m, 0x5500, 8);
-    put(&m, 1, 1);
-    print(2, 0, 0, &facts);
+    put_number(&m, 4096, 8);
+    put_number(&m, 0x5500, 8);
+    put_number(&m, 1, 1);
+    print_record(2, 0, 0, &facts);
     check("copy_ptsz(dst=0x10, src=4096 bytes: 01ff..., n=4096, s=stream#0x5500)",
           "{\"in\":{\"dst\":\"0x10\",\"src\":{\"bytes\":4096,\"data\":\"01ff\"},\"n\":4096,"
           "\"s\":\"0x5500\"}}");
@@ -199,11 +199,11 @@ streams_in_structs_are_found(void **state)
 {
     struct hed_trace_facts facts;
 
-    put(&m, 1, 1);
-    put(&m, 3, 4);
-    put(&m, 0, 8);
-    put(&m, 0, 1);
-    print(8, 0, 0, &facts);
+    put_number(&m, 1, 1);
+    put_number(&m, 3, 4);
+    put_number(&m, 0, 8);
+    put_number(&m, 0, 1);
+    print_record(8, 0, 0, &facts);
     check("launch(c={grid=3, hStream=stream#default})",
           "{\"in\":{\"c\":{\"grid\":3,\"hStream\":\"0x0\"}}}");
     assert_true(facts.has_stream);
@@ -217,13 +217,13 @@ numbers_are_printed_by_kind(void **state)
     const float f = 0.1f;
     const double d = -1.5e300;
 
-    put(&m, 255, 1);
-    put(&m, (uint64_t)-2, 2);
-    put(&m, (uint64_t)-3, 8);
+    put_number(&m, 255, 1);
+    put_number(&m, (uint64_t)-2, 2);
+    put_number(&m, (uint64_t)-3, 8);
     put_bytes(&m, &f, 4);
     put_bytes(&m, &d, 8);
-    put(&m, 0xabc, 4);
-    print(3, 0, 0, NULL);
+    put_number(&m, 0xabc, 4);
+    print_record(3, 0, 0, NULL);
     check("numbers(a=255, b=-2, c=-3, d=0.1, e=-1.5e+300, f=0xabc)",
           "{\"in\":{\"a\":255,\"b\":-2,\"c\":-3,\"d\":0.1,\"e\":-1.5e+300,\"f\":\"0xabc\"}}");
 }
@@ -231,14 +231,14 @@ numbers_are_printed_by_kind(void **state)
 static void
 names_and_strings_are_printed(void **state)
 {
-    put(&m, 2, 4);
-    put(&m, 123456, 4);
-    put(&m, 0xe0, 8);
-    put(&m, 0, 8);
-    put(&m, 5, 4);
-    put(&m, 3, 4);
+    put_number(&m, 2, 4);
+    put_number(&m, 123456, 4);
+    put_number(&m, 0xe0, 8);
+    put_number(&m, 0, 8);
+    put_number(&m, 5, 4);
+    put_number(&m, 3, 4);
     put_bytes(&m, "a\"\n", 3);
-    print(4, 0, 0, NULL);
+    print_record(4, 0, 0, NULL);
     check("named(e=CUDA_ERROR_OUT_OF_MEMORY, f=123456, h=event#0xe0, p=NULL, t=\"a\\\"\\n\"...)",
           "{\"in\":{\"e\":\"CUDA_ERROR_OUT_OF_MEMORY\",\"f\":123456,\"h\":\"0xe0\",\"p\":null,"
           "\"t\":\"a\\\"\\n...\"}}");
@@ -247,21 +247,21 @@ names_and_strings_are_printed(void **state)
 static void
 structs_hide_zero_fillers(void **state)
 {
-    put(&m, 1, 1);
-    put(&m, 0, 8);
-    put(&m, 7, 4);
-    put(&m, 0, 4);
-    put(&m, 1, 2);
-    put(&m, (uint64_t)-9, 4);
-    print(5, 0, 0, NULL);
+    put_number(&m, 1, 1);
+    put_number(&m, 0, 8);
+    put_number(&m, 7, 4);
+    put_number(&m, 0, 4);
+    put_number(&m, 1, 2);
+    put_number(&m, (uint64_t)-9, 4);
+    print_record(5, 0, 0, NULL);
     check("deep(d={n=7, a=-9})", "{\"in\":{\"d\":{\"n\":7,\"a\":-9}}}");
-    put(&m, 1, 1);
-    put(&m, 1, 8);
-    put(&m, 7, 4);
-    put(&m, 0, 4);
-    put(&m, 0, 2);
-    put(&m, 0x0102, 4);
-    print(5, 0, 0, NULL);
+    put_number(&m, 1, 1);
+    put_number(&m, 1, 8);
+    put_number(&m, 7, 4);
+    put_number(&m, 0, 4);
+    put_number(&m, 0, 2);
+    put_number(&m, 0x0102, 4);
+    print_record(5, 0, 0, NULL);
     check("deep(d={reserved=[1, 0], n=7, raw=0x02010000})",
           "{\"in\":{\"d\":{\"reserved\":[1,0],\"n\":7,\"raw\":\"02010000\"}}}");
 }
@@ -269,15 +269,15 @@ structs_hide_zero_fillers(void **state)
 static void
 long_lists_are_shortened(void **state)
 {
-    put(&m, 100, 4);
-    put(&m, 2, 4);
-    put(&m, 1, 4);
-    put(&m, 2, 4);
-    put(&m, 0x000300020001, 6);
+    put_number(&m, 100, 4);
+    put_number(&m, 2, 4);
+    put_number(&m, 1, 4);
+    put_number(&m, 2, 4);
+    put_number(&m, 0x000300020001, 6);
     put_bytes(&m, "abc\0\0\0", 6);
-    put(&m, 0x61, 8);
-    put(&m, 0x0100000000000000, 8);
-    print(6, 0, 0, NULL);
+    put_number(&m, 0x61, 8);
+    put_number(&m, 0x0100000000000000, 8);
+    print_record(6, 0, 0, NULL);
     check("lists(a=[1, 2, ... 100 in all], b=[1, 2, 3], c=\"abc\", "
           "d={bytes=0x61000000000000000000000000000001})",
           "{\"in\":{\"a\":{\"count\":100,\"items\":[1,2]},\"b\":[1,2,3],\"c\":\"abc\","
@@ -287,24 +287,24 @@ long_lists_are_shortened(void **state)
 static void
 truncated_bodies_say_so(void **state)
 {
-    put(&m, 1, 1);
-    put(&m, 64, 8);
-    print(1, 0, HED_TRACE_CUT, NULL);
+    put_number(&m, 1, 1);
+    put_number(&m, 64, 8);
+    print_record(1, 0, HED_TRACE_CUT, NULL);
     check("alloc(bytesize=64) -> dptr=<cut>",
           "{\"in\":{\"bytesize\":64},\"out\":{\"dptr\":\"<cut>\"},\"cut\":true}");
-    print(1, 0, HED_TRACE_CUT, NULL);
+    print_record(1, 0, HED_TRACE_CUT, NULL);
     check("alloc(dptr=<cut>)", "{\"in\":{\"dptr\":\"<cut>\"},\"cut\":true}");
-    put(&m, 9, 4);
-    put(&m, 9, 4);
-    put(&m, 1, 4);
-    print(6, 0, 0, NULL);
+    put_number(&m, 9, 4);
+    put_number(&m, 9, 4);
+    put_number(&m, 1, 4);
+    print_record(6, 0, 0, NULL);
     check("lists(a=[1, <cut>, ... 9 in all])", "{\"in\":{\"a\":[1,\"<cut>\"]},\"cut\":true}");
 }
 
 static void
 unknown_calls_are_printed_as_such(void **state)
 {
-    print(99, 0, 0, NULL);
+    print_record(99, 0, 0, NULL);
     check("cuda#99(<no schema>)", "{\"cut\":true}");
 }
 
@@ -313,10 +313,10 @@ values_that_are_too_long_are_replaced(void **state)
 {
     hed_buf_fini(&text);
     hed_buf_init(&text, 24);
-    put(&m, 1, 1);
-    put(&m, 1048576, 8);
-    put(&m, 0x302000000, 8);
-    print(1, 0, 0, NULL);
+    put_number(&m, 1, 1);
+    put_number(&m, 1048576, 8);
+    put_number(&m, 0x302000000, 8);
+    print_record(1, 0, 0, NULL);
     assert_int_equal(text.err, 0);
     assert_string_equal(hed_buf_cstr(&text), "alloc(<too long>)");
 }

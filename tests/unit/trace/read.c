@@ -35,7 +35,7 @@ make_sample(void)
     second = make_records(&m, 6);
     put_bytes(&m, "hi", 2);
     make_record(&m, HED_TRACE_MARK, 0, 140, 0, 0, 0);
-    put(&m, 4, 8);
+    put_number(&m, 4, 8);
     make_record(&m, HED_TRACE_DROPPED, 0, 141, 0, 0, 0);
     third = make_records(&m, 5);
     make_block(&m, HED_TRACE_END, 0, (uint64_t[]){6, 9}, 16);
@@ -259,12 +259,12 @@ short_records_have_what_long_ones_have(void **state)
     struct hed_trace_record r;
 
     make_begin(&m, 2);
-    put(&m, 7, 8);
+    put_number(&m, 7, 8);
     make_short(&m, 2 << 12 | 4095, 10, UINT32_MAX, false);
-    put(&m, 8, 1);
-    put(&m, 99, 8);
+    put_number(&m, 8, 1);
+    put_number(&m, 99, 8);
     make_short(&m, 1, 11, 0, true);
-    put(&m, 9, 4); /* too short for a correlation id */
+    put_number(&m, 9, 4); /* too short for a correlation id */
     make_short(&m, 1, 12, 0, true);
     make_short(&m, 0, 13, 0, false);
     make_records(&m, 5);

@@ -25,7 +25,7 @@ teardown(void **state)
 }
 
 static const struct hed_schema *
-parse(const char *text)
+parse_schema(const char *text)
 {
     const struct hed_schema *s = NULL;
 
@@ -36,8 +36,9 @@ parse(const char *text)
 static void
 calls_and_arguments_are_read(void **state)
 {
-    const struct hed_schema *s = parse("api cuda CUresult\n"
-                                       "call 7 cuX o:dptr:x64 i:n:u64 b:m:e.CUresult i:_ptsz:u8\n");
+    const struct hed_schema *s =
+        parse_schema("api cuda CUresult\n"
+                     "call 7 cuX o:dptr:x64 i:n:u64 b:m:e.CUresult i:_ptsz:u8\n");
     const struct hed_schema_call *c = hed_schema_call(s, 7);
 
     assert_string_equal(s->api, "cuda");
@@ -60,14 +61,14 @@ calls_and_arguments_are_read(void **state)
 static void
 outputs_that_failures_set_are_read(void **state)
 {
-    const struct hed_schema *s = parse("api cuda CUresult\n"
-                                       "fails 7 500 status\n"
-                                       "call 7 cuX o:dptr:x64 i:n:u64 o:status:u32 b:m:u32\n"
-                                       "fails 7 * m n nothing\n"
-                                       "fails 7 no dptr\n"
-                                       "fails 9 1 dptr\n"
-                                       "fails\n"
-                                       "call 8 cuY o:dptr:x64\n");
+    const struct hed_schema *s = parse_schema("api cuda CUresult\n"
+                                              "fails 7 500 status\n"
+                                              "call 7 cuX o:dptr:x64 i:n:u64 o:status:u32 b:m:u32\n"
+                                              "fails 7 * m n nothing\n"
+                                              "fails 7 no dptr\n"
+                                              "fails 9 1 dptr\n"
+                                              "fails\n"
+                                              "call 8 cuY o:dptr:x64\n");
     const struct hed_schema_call *c = hed_schema_call(s, 7);
 
     assert_int_equal(hed_schema_set(c, 0), UINT64_MAX);
@@ -81,11 +82,11 @@ outputs_that_failures_set_are_read(void **state)
 static void
 types_may_come_in_any_order(void **state)
 {
-    const struct hed_schema *s = parse("api cuda CUresult\n"
-                                       "call 1 c i:a:*s.outer\n"
-                                       "struct outer x:[3]n.inner :s.last\n"
-                                       "union inner 8 a:u32 b:-\n"
-                                       "struct last self:*s.last\n");
+    const struct hed_schema *s = parse_schema("api cuda CUresult\n"
+                                              "call 1 c i:a:*s.outer\n"
+                                              "struct outer x:[3]n.inner :s.last\n"
+                                              "union inner 8 a:u32 b:-\n"
+                                              "struct last self:*s.last\n");
     const struct hed_schema_type *t = &hed_schema_call(s, 1)->args[0].type;
 
     assert_int_equal(t->code, HED_CODE_REF);
@@ -106,13 +107,13 @@ types_may_come_in_any_order(void **state)
 static void
 unknown_codes_are_bad_and_alone(void **state)
 {
-    const struct hed_schema *s = parse("api cuda CUresult\n"
-                                       "call 1 a i:x:u128 i:y:s.nowhere i:z:[x]u8 i:w:h.\n"
-                                       "call 2 b i:x:u32\n"
-                                       "call 3 c x:x:u32 i:bad-name:u32 i:n:\n"
-                                       "call 4 d i:x:**********u8\n"
-                                       "future line of some kind\n"
-                                       "call x e i:x:u32\ncall 99999 f\ncall 2 again\n");
+    const struct hed_schema *s = parse_schema("api cuda CUresult\n"
+                                              "call 1 a i:x:u128 i:y:s.nowhere i:z:[x]u8 i:w:h.\n"
+                                              "call 2 b i:x:u32\n"
+                                              "call 3 c x:x:u32 i:bad-name:u32 i:n:\n"
+                                              "call 4 d i:x:**********u8\n"
+                                              "future line of some kind\n"
+                                              "call x e i:x:u32\ncall 99999 f\ncall 2 again\n");
 
     for (uint32_t i = 0; i < 4; i++)
         assert_int_equal(hed_schema_call(s, 1)->args[i].type.code, HED_CODE_BAD);

@@ -63,7 +63,7 @@ block_mode_loses_nothing(void **state)
 
     assert_true(run_workers(w, 8, 20000) == 8 * 20000);
 
-    const struct found *f = finish(w);
+    const struct found *f = finish_trace(w);
 
     assert_true(f->calls == 8 * 20000);
     assert_int_equal(f->gaps, 0);
@@ -83,7 +83,7 @@ drop_mode_counts_what_it_drops(void **state)
     hed_trace_writer_count(w, &records, &dropped);
     assert_true(kept + dropped == 8 * 20000);
 
-    const struct found *f = finish(w);
+    const struct found *f = finish_trace(w);
 
     assert_true(f->calls == kept);
     /* Records about drops explain the gaps between records, but not a dropped end. */
@@ -151,7 +151,7 @@ threads_without_a_ring_are_counted(void **state)
     if (made < COUNT) {
         print_message("only %d threads can be made here\n", made);
         fflush(NULL);
-        _exit(77); /* those that were made wait for ever */
+        _exit(77); /* the threads that were made wait for ever */
     }
     pthread_barrier_wait(&c.all_have_put);
     for (int i = 0; i < COUNT; i++)
@@ -164,7 +164,7 @@ threads_without_a_ring_are_counted(void **state)
     hed_trace_writer_count(c.w, &records, &dropped);
     assert_int_equal(c.kept, 2 * HED_TRACE_RINGS_MAX);
     assert_true(records == 2 * HED_TRACE_RINGS_MAX && dropped == 2 * EXTRA);
-    assert_int_equal(finish(c.w)->calls, 2 * HED_TRACE_RINGS_MAX);
+    assert_int_equal(finish_trace(c.w)->calls, 2 * HED_TRACE_RINGS_MAX);
     free(threads);
 }
 
@@ -220,7 +220,7 @@ closing_under_load_loses_nothing(void **state)
     }
     assert_true(kept == 4 * 3000);
 
-    const struct found *f = finish(w);
+    const struct found *f = finish_trace(w);
 
     assert_true(f->calls == kept);
     assert_int_equal(f->gaps, 0);
@@ -248,13 +248,14 @@ a_forked_child_leaves_the_file_alone(void **state)
 
         for (uint32_t i = 0; i < 100; i++)
             put_call(own, 1, i, 50);
-        _exit(finish(own)->calls == 100 && strcmp(path, hed_trace_writer_path(w)) == 0 ? 0 : 1);
+        _exit(finish_trace(own)->calls == 100 && strcmp(path, hed_trace_writer_path(w)) == 0 ? 0
+                                                                                             : 1);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     assert_true(put_call(w, 0, 1, 0));
 
-    const struct found *f = finish(w);
+    const struct found *f = finish_trace(w);
 
     assert_int_equal(f->calls, 2);
     assert_int_equal(f->next[1], 0);

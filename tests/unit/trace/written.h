@@ -74,7 +74,7 @@ struct found {
 };
 
 static inline void
-walk(const struct hed_trace *t, struct found *f)
+walk_records(const struct hed_trace *t, struct found *f)
 {
     struct hed_trace_cursor c = hed_trace_cursor_over(t);
     struct hed_trace_record r;
@@ -106,7 +106,7 @@ walk(const struct hed_trace *t, struct found *f)
 
 /* Closes and frees the writer, and compares the END block with the records. */
 static inline struct found *
-finish(struct hed_trace_writer *w)
+finish_trace(struct hed_trace_writer *w)
 {
     static struct found f;
     uint64_t records;
@@ -118,7 +118,7 @@ finish(struct hed_trace_writer *w)
     struct hed_trace *t = read_back(hed_trace_writer_path(w));
     const struct hed_trace_state *s = hed_trace_state(t);
 
-    walk(t, &f);
+    walk_records(t, &f);
     assert_true(s->ended);
     assert_true(s->end_records == records && s->end_dropped == dropped);
     assert_true(s->records == f.calls + f.dropped_records);
