@@ -33,7 +33,7 @@ class World:
         self.build = options.build.resolve()
         self.heddle = self.build / "bin" / "heddle"
         self.gpu = options.gpu
-        self.hollow = self.gpu.startswith("null")  # kernels take no time
+        self.no_time = self.gpu.startswith("null")  # kernels take no time
         self.real = self.gpu == "gpu"
         self.name = f"bench{os.getpid()}"
         self.workers = []

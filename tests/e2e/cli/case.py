@@ -1,5 +1,5 @@
-"""What the tests of the heddle command share: running it in a scratch folder, with an environment
-that is known."""
+"""Shared by the tests of the heddle command: runs it in a scratch folder, with a known
+environment."""
 
 import os
 from pathlib import Path
@@ -35,20 +35,20 @@ FAKE_DRIVER = os.environ.get("HED_FAKE_DRIVER", "")
 
 
 def clean_environment(**more):
-    """Ours, without what would change heddle's mind, and with an empty home."""
+    """Our environment without variables that affect heddle, and with an empty home."""
     env = {k: v for k, v in os.environ.items()
            if not k.startswith("HEDDLE_") and k not in ("LD_PRELOAD", "LD_LIBRARY_PATH",
                                                         "XDG_CONFIG_HOME", "NO_COLOR",
                                                         "CUDA_VISIBLE_DEVICES")}
     env["HOME"] = os.environ["HED_SCRATCH"]
-    # A test may preload something into heddle itself.
+    # A test can preload something into heddle itself.
     env["ASAN_OPTIONS"] = env.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
     env.update(more)
     return env
 
 
 def options_in(text):
-    """The long options that a help text lists; it may name others, of other commands."""
+    """The long options that a help text lists. It may mention options of other commands."""
     return set(re.findall(r"^ +(?:-\w, )?(--[a-z][a-z-]*)", text, re.MULTILINE))
 
 
@@ -67,7 +67,7 @@ class Case(unittest.TestCase):
         return path
 
     def subcommands(self):
-        """All that have options, as words."""
+        """All commands that have options, as lists of words."""
         have_fatbin = self.heddle("fatbin", "--help").returncode == 0  # comes with its libraries
         for command in COMMANDS + (["fatbin"] if have_fatbin else []):
             if command in PARTS:
@@ -81,7 +81,7 @@ class Case(unittest.TestCase):
                               stdin=subprocess.DEVNULL, **options)
 
     def expect(self, code, *args, says=None, **options):
-        """Runs heddle; the exit code and a piece of what it says on standard error."""
+        """Runs heddle, and checks the exit code and a part of its standard error."""
         r = self.heddle(*args, **options)
         self.assertEqual(r.returncode, code, f"heddle {args}\n{r.stdout}{r.stderr}")
         if says is not None:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`heddle cert` from the outside: what it writes, with which modes, what it refuses, what it says;
-and that what comes out is what OpenSSL's own command takes.
+"""`heddle cert` from the outside: the files that it writes and their modes, what it refuses and
+prints; and OpenSSL's own command accepts its files.
 
     HED_BUILD=build/dev HED_SCRATCH=/tmp/scratch cert.py [Case.test...]
 """
@@ -79,7 +79,7 @@ class Make(Case):
         changed = [n for n, b in before.items() if Path(self.dir, "c", n).read_bytes() != b]
         self.assertEqual(sorted(changed), ["client-alice.key", "client-alice.pem"])
 
-    def test_what_makes_no_sense_is_refused(self):
+    def test_nonsense_is_refused(self):
         self.cert("client", "c", "--name", "alice", code=1, says="heddle cert ca c")
         self.cert("ca", "c")
         self.cert("server", "c", code=2, says="no --host given")
@@ -113,7 +113,7 @@ class Make(Case):
 
 
 class Show(Case):
-    def test_it_says_what_they_are(self):
+    def test_show_describes_certificates(self):
         self.all_three()
         text = self.cert("show", "c/ca.pem", "c/server-gpu1.example.pem", "c/client-alice.pem")
         self.assertIn("subject      CN=heddle CA\n", text)
@@ -134,7 +134,7 @@ class Show(Case):
 
 @unittest.skipUnless(OPENSSL, "no openssl command")
 class OpenSsl(Case):
-    def test_openssl_takes_them(self):
+    def test_openssl_accepts_the_files(self):
         self.all_three()
         verify = ("verify", "-CAfile", "c/ca.pem", "-x509_strict")
         self.openssl(*verify, "-purpose", "sslserver", "-verify_hostname", "gpu1.example",

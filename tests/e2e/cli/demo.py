@@ -30,7 +30,7 @@ def run_on_terminal(no_color):
     try:
         while piece := os.read(master, 65536):
             output += piece
-    except OSError:  # the other end is closed: all has been read
+    except OSError:  # the other end is closed, and everything has been read
         pass
     os.close(master)
     return process.wait(), output

@@ -1,4 +1,4 @@
-/* A libcuda.so.1 that misbehaves as FAKE_DRIVER says: for the tests of `heddle doctor`. */
+/* A libcuda.so.1 for the tests of `heddle doctor`. It misbehaves as FAKE_DRIVER says. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

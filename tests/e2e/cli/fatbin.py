@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`heddle fatbin` from the outside: what it finds, lists and extracts, what it says of damage, its
-exit codes; and that what comes out equals what nvcc put in and what cuobjdump takes out.
+"""`heddle fatbin` from the outside: what it finds, lists and extracts, how it reports damage, and
+its exit codes. Extracted images equal those that nvcc put in and that cuobjdump extracts.
 
     HED_BUILD=build/dev HED_SCRATCH=/tmp/scratch [HED_NVCC=nvcc] [HED_CUOBJDUMP=cuobjdump]
         fatbin.py [Case.test...]
@@ -52,7 +52,7 @@ class Case(unittest.TestCase):
         return p.stdout, p.stderr
 
     def rows(self, *words, **more):
-        """What list --json says, an object an image."""
+        """The output of list --json: one object per image."""
         return [json.loads(line) for line in self.run_it("list", "--json", *words, **more)[0]
                 .splitlines()]
 
@@ -60,14 +60,14 @@ class Case(unittest.TestCase):
         return [row["arch"] for row in self.rows(*words, **more)]
 
     def extract(self, *words, **more):
-        """{number: bytes} of what was extracted."""
+        """The extracted images: {number: bytes}."""
         out = self.run_it("extract", "--json", "-o", self.path("out"), *words, **more)[0]
         rows = [json.loads(line) for line in out.splitlines()]
         return {row["entry"]: Path(row["path"]).read_bytes() for row in rows}
 
 
 class List(Case):
-    def test_fixture_as_text(self):
+    def test_a_file_is_listed_as_text(self):
         out, err = self.run_it("list", str(CORPUS / "fatbin" / "parts"))
         self.assertEqual(err, "")
         lines = [line.split() for line in out.splitlines()]
@@ -121,14 +121,14 @@ class List(Case):
         _, err = self.run_it("list", "--arch", "sm_80", file, code=1)
         self.assertIn("none of its 6 images matches", err)
 
-    def test_damage_is_said_and_the_rest_listed(self):
+    def test_damage_is_reported_and_the_rest_is_listed(self):
         good = fatbin(entry(PTX, 75, PTX_TEXT))
         bad = fatbin(entry(CUBIN, 90, b"x" * 8, header=8))
         out, err = self.run_it("list", self.write(bad + good), code=1)
         self.assertIn("makes no sense", err)
         self.assertIn("compute_75", out)
 
-    def test_terminals_are_safe(self):
+    def test_control_characters_do_not_reach_the_terminal(self):
         out, _ = self.run_it("list", self.write(fatbin(entry(PTX, 75, PTX_TEXT,
                                                              name=b"\x1b[2Jx"))))
         self.assertNotIn("\x1b", out)
@@ -169,7 +169,7 @@ class Extract(Case):
         _, err = self.run_it("extract", "-o", "-", file, code=2)
         self.assertIn("only one image", err)
 
-    def test_what_cannot_be_had_is_named(self):
+    def test_images_that_cannot_be_extracted_are_named(self):
         lto = str(CORPUS / "fatbin" / "lto")
         self.assertIn("left out", self.run_it("extract", lto, "-o", self.dir)[1])
         self.assertIn("only NVIDIA's", self.run_it("extract", "--entry", "1", lto, "-o", self.dir,
@@ -179,7 +179,7 @@ class Extract(Case):
         self.assertRegex(err, "entry 1 (does not unpack|needs LZ4 support)")
         self.assertRegex(err, "entry 2 (does not unpack|needs zstd support)")
 
-    def test_files_of_one_name(self):
+    def test_files_of_the_same_name_do_not_overwrite_each_other(self):
         os.mkdir(self.path("d"))
         data = fatbin(entry(PTX, 75, PTX_TEXT))
         self.run_it("extract", self.write(data, "a"), self.write(data, "d/a"), "-o", self.dir,
@@ -230,7 +230,7 @@ class Nvcc(Case):
                 or Path(self.path(f"k.{arch}.ptx"))).read_bytes()
 
     def judge(self, file):
-        """Every image equals what cuobjdump gives."""
+        """Every image equals the one that cuobjdump extracts."""
         if not CUOBJDUMP:
             return
         ours = self.extract("--sections", file)
@@ -246,19 +246,19 @@ class Nvcc(Case):
                     if row["kind"] == kind]
             theirs = [Path(folder, name).read_bytes() for name in sorted(set(listed))]
             self.assertEqual(len(mine), len(listed), kind)
-            # cuobjdump names images after their source, if they say it, and writes those of one
-            # name over each other. It takes .nv_fatbin first; we go through the file.
+            # cuobjdump names images after their source, if they have it, and overwrites images of
+            # the same name. It begins with .nv_fatbin; we go through the file in order.
             if len(theirs) == len(listed):
                 self.assertEqual(sorted(mine), sorted(theirs), kind)
             self.assertLessEqual(set(theirs), set(mine), kind)
 
-    def test_fatbin_has_what_the_compiler_kept(self):
+    def test_extracted_images_equal_those_of_the_compiler(self):
         file = self.nvcc("-fatbin", "--keep", *self.ARCHS, out="k.fatbin")
         self.assertEqual(self.archs(file), self.EXPECT)
         images = self.extract(file)
         for number, arch in (1, "75"), (2, "90a"), (3, "100f"), (4, "sm_90"):
             self.assertEqual(images[number], self.kept(arch), arch)
-        # fatbinary takes comments, indentation and double blanks out of PTX.
+        # fatbinary removes comments, indentation and double blanks from PTX.
         self.assertEqual(images[5].split(),
                          re.sub(rb"//[^\n]*", b"", self.kept("compute_90")).split())
         self.judge(file)
@@ -310,7 +310,7 @@ class Nvcc(Case):
         self.judge(file)
 
     @unittest.skipUnless(CUOBJDUMP, "no cuobjdump")
-    def test_resources_are_cuobjdumps(self):
+    def test_resources_equal_those_of_cuobjdump(self):
         for arch in "sm_75", "sm_90", "sm_100", "sm_120":
             file = self.nvcc("-cubin", f"-arch={arch}", out="k.cubin")
             out = subprocess.run([CUOBJDUMP, "-res-usage", file], capture_output=True,

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What is installed: each package's files, and a program that is built with heddle.h by pkg-config.
+"""The installed files of each package, and a program that is built with heddle.h by pkg-config.
 
     HED_BUILD=build/dev HED_CC=cc HED_SCRATCH=/tmp/scratch install.py [Case.test...]
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The heddle command from the outside: what looks at the machine (`doctor`, `devices`), and what
-tells people about the command itself: completion and manual.
+"""The heddle command from the outside: the commands that look at the machine (`doctor`, `devices`),
+shell completion and the manual.
 
     HED_BUILD=build/dev look.py [Case.test...]
 """
@@ -22,7 +22,7 @@ from case import (
 
 
 class Doctor(Case):
-    """The doctor never hangs, never fails for want of a GPU, and says what to do."""
+    """The doctor never hangs, never fails because there is no GPU, and says what to do."""
 
     @needs_libraries
     def test_a_machine_without_gpu_is_a_warning(self):
@@ -31,7 +31,7 @@ class Doctor(Case):
         r = self.expect(0, "doctor")
         self.assertRegex(r.stdout, "(warn|ok  )  GPU          no GPU here")
         self.assertNotIn("FAIL", r.stdout)
-        # A path cannot be broken, wherever the tree lies.
+        # Paths are not wrapped, wherever the tree lies.
         wide = [line for line in r.stdout.split("\n") if len(line) > 80 and " " in line.strip()]
         self.assertEqual(wide, [])
 
@@ -45,13 +45,13 @@ class Doctor(Case):
             self.assertEqual(set(finding), {"level", "name", "text", "hint"})
 
     @needs_libraries
-    def test_our_libraries_are_well(self):
+    def test_our_libraries_are_fine(self):
         findings = json.loads(self.heddle("doctor", "--json").stdout)["findings"]
         ours = [f for f in findings if f["name"] == "libraries"]
         self.assertEqual([f["level"] for f in ours], ["ok"], ours)
 
     @needs_libraries
-    def test_heddle_is_not_taken_for_the_driver(self):
+    def test_heddle_is_not_mistaken_for_the_driver(self):
         env = clean_environment(HEDDLE_DRIVER=os.path.join(LIBDIR, "libcuda.so.1"))
         r = self.expect(1, "doctor", env=env)
         self.assertIn("heddle itself", " ".join(r.stdout.split()))
@@ -67,7 +67,7 @@ class Doctor(Case):
         self.assertIn("the setting `driver` is " + self.path("libcuda.so.1"), text)
 
     def fake(self, how):
-        """What the doctor says of a driver that behaves so."""
+        """What the doctor says about a driver that behaves like this."""
         if not os.path.exists(FAKE_DRIVER):
             self.skipTest("no fake driver: set HED_FAKE_DRIVER")
         r = self.heddle("doctor", "--json",
@@ -91,7 +91,7 @@ class Doctor(Case):
     def test_a_driver_that_prints_does_not_spoil_the_output(self):
         self.assertIn("CUDA_ERROR_NO_DEVICE", self.fake("print"))
 
-    def test_a_driver_that_hangs_is_given_up(self):
+    def test_a_driver_that_hangs_is_abandoned(self):
         self.assertIn("cuInit did not return within", self.fake("hang"))
 
     def finding(self, name, **env):
@@ -101,14 +101,14 @@ class Doctor(Case):
         self.assertEqual(len(found), 1, r.stdout)
         return found[0]["level"], found[0]["text"]
 
-    def test_sharing_is_tried(self):
+    def test_sharing_is_checked(self):
         level, text = self.finding("sharing")
-        if level == "ok":  # another test may have left a file in the way just now
+        if level == "ok":  # another test may just have left such a file
             self.assertIn("programs can share a GPU", text)
         self.assertEqual(glob.glob(f"/dev/shm/heddle-{os.geteuid()}-doctor-*"), [])
 
     @needs_libraries
-    def test_injection_is_tried(self):
+    def test_injection_is_checked(self):
         level, text = self.finding("--inject")
         self.assertNotEqual(level, "FAIL", text)
         self.assertRegex(text, r"CUPTI is /|no libcupti")
@@ -128,17 +128,17 @@ class Doctor(Case):
         self.assertEqual(level, "ok")
         self.assertIn("CUPTI is " + self.path("libcupti.so.13"), text)
 
-    def test_odd_loader_variables_are_noted(self):
+    def test_odd_loader_variables_are_reported(self):
         env = clean_environment(LD_LIBRARY_PATH="/usr/lib:")
         self.assertIn("empty entry", " ".join(self.heddle("doctor", env=env).stdout.split()))
 
     @needs_libraries
-    def test_heddle_in_the_shell_is_noted(self):
+    def test_heddle_in_the_shell_is_reported(self):
         env = clean_environment(LD_LIBRARY_PATH=LIBDIR)
         self.assertIn("heddle's own folder",
                       " ".join(self.heddle("doctor", env=env).stdout.split()))
 
-    def test_hidden_devices_are_noted(self):
+    def test_hidden_devices_are_reported(self):
         r = self.heddle("doctor", env=clean_environment(CUDA_VISIBLE_DEVICES="-1"))
         self.assertIn("hides all devices", " ".join(r.stdout.split()))
 
@@ -165,7 +165,7 @@ class Devices(Case):
             self.assertRegex(device["compute_capability"], r"^\d+\.\d+$")
             self.assertGreater(device["memory_bytes"], 0)
 
-    def test_no_driver_is_told_in_words(self):
+    def test_a_missing_driver_is_explained(self):
         env = clean_environment(HEDDLE_DRIVER="/no/libcuda.so.1")
         r = self.expect(1, "devices", env=env, says="CUDA_ERROR")
         self.assertIn("heddle doctor", r.stderr)
@@ -175,7 +175,7 @@ class Devices(Case):
         self.assertTrue(report["error"]["name"].startswith("CUDA_ERROR"))
         self.assertIn("not found", report["error"]["hint"])
 
-    def test_no_driver_anywhere_is_told_once(self):
+    def test_a_driver_missing_everywhere_is_reported_once(self):
         r = self.heddle("devices", "--gpu", "gpu")
         if "was not found" not in " ".join(r.stderr.split()):
             self.skipTest("there is a driver here")
@@ -201,7 +201,7 @@ class Devices(Case):
 
 @unittest.skipUnless(shutil.which("bash"), "no bash")
 class Completion(Case):
-    """What the tab key gives."""
+    """Shell completion."""
 
     SCRIPT = os.path.join(SOURCE, "share", "completion", "heddle.bash")
 

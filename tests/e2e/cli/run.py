@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The heddle command from the outside: its words, and what `heddle run` makes of a program.
+"""The heddle command from the outside: options and messages, and how `heddle run` runs a program.
 
     HED_BUILD=build/dev run.py [Case.test...]
 
-What needs heddle's libraries is skipped, with the reason, in a build that has none.
+In a build without heddle's libraries, tests that need them are skipped, with the reason.
 """
 
 import json
@@ -45,7 +45,7 @@ class Words(Case):
         self.assertTrue(text.startswith(short))
         self.assertRegex(text, r"calls +\d{3} of CUDA, \d{3} of NVML")
 
-    def test_typos_are_answered_with_the_nearest_word(self):
+    def test_typing_errors_are_answered_with_the_nearest_word(self):
         self.expect(2, "rnu", says="did you mean 'run'?")
         self.expect(2, "devcies", says="did you mean 'devices'?")
         self.expect(2, "run", "--trcae", "x", says="did you mean --trace?")
@@ -60,14 +60,14 @@ class Words(Case):
     def test_options_are_not_abbreviated(self):
         self.expect(2, "run", "--print", "true", says="there is no option '--print'")
 
-    def test_values_are_asked_for_and_not_taken_where_there_are_none(self):
+    def test_missing_and_superfluous_values_are_refused(self):
         self.expect(2, "run", "--gpu", says="--gpu needs a value")
         self.expect(2, "doctor", "--json=1", says="--json takes no value")
 
-    def test_operands_are_refused_where_there_are_none(self):
+    def test_superfluous_operands_are_refused(self):
         self.expect(2, "doctor", "me", says="unexpected 'me'")
 
-    def test_control_characters_are_not_said(self):
+    def test_control_characters_are_not_printed(self):
         for words in (("a\033[2J\n",), ("run", "--set", "a\033]0;b\007=1", "true"),
                       ("run", "--", "./a\033[2J\n"), ("trace", "show", "a\033[2J\r")):
             text = self.heddle(*words).stderr
@@ -77,7 +77,7 @@ class Words(Case):
         env = clean_environment(CUDA_VISIBLE_DEVICES="1\033[2J")
         self.assertNotIn("\033", self.heddle("doctor", env=env).stdout)
 
-    def test_full_disk_is_not_success(self):
+    def test_a_full_disk_is_a_failure(self):
         if not os.path.exists("/dev/full"):
             self.skipTest("no /dev/full")
         with open("/dev/full", "w") as full:
@@ -132,7 +132,7 @@ class Settings(Case):
         self.expect(2, "run", "true", env=clean_environment(HEDDLE_TRACE_FULL="maybe"),
                     says="HEDDLE_TRACE_FULL")
 
-    def test_what_layers_read_is_refused_before(self):
+    def test_bad_settings_of_layers_are_refused_before_the_program_runs(self):
         self.write("bad.conf", "sched = policy=magic\n")
         self.write("group.conf", "mem_group = a\n")
         for command in (("run", "true"), ("devices",)):
@@ -147,7 +147,7 @@ class Settings(Case):
         self.assertIn("HEDDLE_SCHED", r.stdout)
 
     @needs_libraries
-    def test_what_layers_take_is_taken(self):
+    def test_good_settings_of_layers_are_accepted(self):
         for words in (("--set", "sched=on"), ("--sched", ""),
                       ("--mem", "1G", "--set", "mem_group=a.b-9")):
             self.expect(0, "run", *words, "--print-env")
@@ -170,13 +170,13 @@ class Settings(Case):
 
     @needs_libraries
     def test_a_default_settings_file_that_cannot_be_read_is_a_warning(self):
-        # A folder, because root may read every file.
+        # A folder, because root can read every file.
         os.makedirs(self.path("config/heddle/heddle.conf"))
         env = clean_environment(XDG_CONFIG_HOME=self.path("config"))
         r = self.expect(0, "run", "--gpu", "null", "--", "true", env=env, says="heddle: warning: ")
         self.assertIn("heddle.conf: not a regular file; the settings in it have no effect",
                       r.stderr)
-        # The program does not look again.
+        # The program does not read the file again.
         r = self.expect(0, "run", "--print-env", env=env)
         self.assertIn("export HEDDLE_CONFIG=''\n", r.stdout)
 
@@ -243,7 +243,7 @@ class Program(Case):
         env = clean_environment(PATH=self.dir)
         self.expect(126, *RUN, "text", env=env, says="permission denied")
 
-    def test_which_program_is_asked(self):
+    def test_a_program_must_be_given(self):
         self.expect(2, "run", says="no program given")
         self.expect(2, "run", "--gpu", "null", "--", says="no program given")
 
@@ -296,7 +296,7 @@ def static_elf(code):
 
 @needs_libraries
 class Environment(Case):
-    """What the program finds in its environment."""
+    """The environment that the program gets."""
 
     SHOW = "import os, json; print(json.dumps(dict(os.environ)))"
 
@@ -350,7 +350,7 @@ class Environment(Case):
         self.assertNotIn("HEDDLE_LOG", text)
         self.assertIn("LD_LIBRARY_PATH", text)
 
-    def test_libraries_come_first_and_what_was_there_is_kept(self):
+    def test_libraries_come_first_and_other_entries_are_kept(self):
         cuda, nvml = (os.path.join(LIBDIR, name) for name in LIBRARIES[1:])
         text = self.printed(env=clean_environment(LD_PRELOAD="libm.so.6 /x/y.so",
                                                   LD_LIBRARY_PATH="/one::/two"))
@@ -372,7 +372,7 @@ class Environment(Case):
         self.assertIn("LD_LIBRARY_PATH", text)
 
     @unittest.skipIf(SANITIZED, "libraries with a sanitizer cannot be preloaded")
-    def test_the_program_has_the_libraries_in_it(self):
+    def test_the_program_loads_the_libraries(self):
         show = "print(open('/proc/self/maps').read())"
         r = self.expect(0, "run", PYTHON, "-c", show)
         for name in LIBRARIES:
@@ -388,7 +388,7 @@ class Environment(Case):
         self.assertEqual(env["HEDDLE_FAULT"], "cuMemAlloc_v2:1:2")
         self.assertEqual(env["HEDDLE_LOG"], "debug")
 
-    def test_log_is_warn_unless_somebody_said_otherwise(self):
+    def test_log_is_warn_unless_it_is_set(self):
         self.assertEqual(self.environment()["HEDDLE_LOG"], "warn")
         self.assertEqual(self.environment(HEDDLE_LOG="error")["HEDDLE_LOG"], "error")
         self.assertEqual(self.environment(HEDDLE_LOG="")["HEDDLE_LOG"], "")
@@ -398,7 +398,7 @@ class Environment(Case):
 
 @needs_libraries
 class Trace(Case):
-    """The place of the trace is looked at before the program runs."""
+    """The trace's path is checked before the program runs."""
 
     def test_the_path_is_absolute_and_the_owner_is_the_program(self):
         script = "echo $HEDDLE_TRACE $HEDDLE_TRACE_OWNER $$"
@@ -420,7 +420,7 @@ class Trace(Case):
         with open(self.path("thesis.tex")) as f:
             self.assertEqual(f.read(), "ten years of work")
 
-    def test_a_trace_survives_a_program_that_is_not_there(self):
+    def test_a_trace_survives_a_missing_program(self):
         self.write("t.hed", b"HEDTRACE" + bytes(8))
         self.expect(127, *RUN, "--trace", "t.hed", "no-such-program")
         self.assertTrue(os.path.exists(self.path("t.hed")))
@@ -433,7 +433,7 @@ class Trace(Case):
         os.mkdir(self.path("closed"), 0o555)
         options = {}
         if os.getuid() == 0:
-            # Root may write anywhere; be somebody else, if they can reach this folder.
+            # Root can write anywhere, so become another user, if that one can reach this folder.
             options = {"user": 65534, "group": 65534}
             try:
                 subprocess.run([HEDDLE, "--version"], capture_output=True, cwd="/", check=True,
@@ -445,7 +445,7 @@ class Trace(Case):
 
     @unittest.skipIf("thread" in os.environ.get("HED_SANITIZE", ""),
                      "ThreadSanitizer maps files larger than the limit")
-    def test_a_disk_without_room_is_refused(self):
+    def test_a_full_disk_is_refused(self):
         def limit():
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (16384, 16384))
@@ -510,7 +510,7 @@ class Broken(Case):
         for _ in range(100):
             broken = bytearray(whole[:chance.choice((len(whole), 4096, 1000, 100))])
             for _ in range(8):
-                # The header and the segments' table are where damage matters.
+                # Damage matters in the header and in the table of segments.
                 broken[chance.randrange(min(len(broken), 600))] = chance.randrange(256)
             self.write(os.path.join("lib", "heddle", LIBRARIES[2]), bytes(broken))
             self.assertIn(self.run_installed("run", "--print-env").returncode, (0, 125))

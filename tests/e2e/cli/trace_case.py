@@ -1,5 +1,5 @@
-"""What the tests of `heddle trace` share: files in a scratch folder, running the command, and what
-must hold of any export."""
+"""Shared by the tests of `heddle trace`: files in a scratch folder, running the command, and checks
+that every export must pass."""
 
 import json
 import os
@@ -38,14 +38,14 @@ class Case(unittest.TestCase):
         return p.stdout, p.stderr
 
     def run_any(self, *words):
-        """The same where the command may find the file damaged; but it may not be ended."""
+        """The same for a file that may be damaged. The command must not be killed by a signal."""
         p = subprocess.run([HEDDLE, "trace", *words], capture_output=True, text=True,
                            timeout=PATIENCE)
         self.assertIn(p.returncode, (0, 1), f"{words}\n{p.stdout}\n{p.stderr}")
         return p.stdout, p.stderr
 
     def lines(self, *words, **more):
-        """The lines of show without the head."""
+        """The lines of show without the first one, which describes the trace."""
         return self.run_it("show", *words, **more)[0].splitlines()[1:]
 
 
@@ -56,7 +56,7 @@ class ExportCase(Case):
         return json.loads(Path(path + ".json").read_text())["traceEvents"]
 
     def check(self, events):
-        """What must hold of any export."""
+        """Checks that every export must pass."""
         names, flows, depth = {}, {}, {}
         for e in events:
             self.assertIn("pid", e)

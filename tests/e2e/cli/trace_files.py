@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`heddle trace` from the outside: what it prints, what it says of damage, its exit codes, and
-whether the Chrome events it exports hold together.
+"""`heddle trace` from the outside: what it prints, how it reports damage, its exit codes, and
+whether the Chrome events that it exports are consistent.
 
     HED_BUILD=build/dev HED_SCRATCH=/tmp/scratch trace_files.py [Case.test...]
 """
@@ -25,7 +25,7 @@ from trace_case import HEDDLE, Case, ExportCase  # noqa: E402
 
 
 class Show(Case):
-    def test_everything_in_order_of_time(self):
+    def test_everything_is_in_order_of_time(self):
         out, err = self.run_it("show", self.write(sample().data))
         lines = out.splitlines()
         self.assertEqual(err, "")
@@ -51,7 +51,7 @@ class Show(Case):
             tables = [self.run_it("summary", path)[0].split("\n\n")[1:] for path in (old, new)]
             self.assertEqual(*tables)
 
-    def test_filters(self):
+    def test_filters_select_lines(self):
         path = self.write(sample().data)
         self.assertEqual(len(self.lines(path, "--errors")), 1)
         self.assertEqual(len(self.lines("--call", "cuMem*", path)), 4)
@@ -64,7 +64,7 @@ class Show(Case):
         self.assertEqual(len(self.lines(path, "--from", "0.00015", "--to", "0.00021")), 3)
         self.assertIn("cuInit = CUDA_SUCCESS", self.lines(path, "--no-args")[0])
 
-    def test_order_of_the_file(self):
+    def test_the_order_of_the_file_can_be_kept(self):
         lines = self.lines(self.write(sample().data), "--file-order")
         self.assertEqual([line.split()[1] for line in lines], ["4242"] * 10 + ["4243"] * 5)
 
@@ -82,7 +82,7 @@ class Show(Case):
         self.assertEqual(kinds, {"call", "begin", "end", "mark", "client", "dropped"})
         self.assertTrue(all("result_name" in r for r in records if r["kind"] == "call"))
 
-    def test_ends_of_ranges_that_did_not_begin(self):
+    def test_ends_of_ranges_without_a_beginning_are_shown(self):
         f = begin()
         f.records(1, [record(BEGIN, 10, body=b"a"), record(FINISH, 20), record(FINISH, 30)])
         f.records(2, [record(FINISH, 15), record(BEGIN, 25), record(FINISH, 35)])
@@ -97,7 +97,7 @@ class Show(Case):
                 wanted = ["begins", "ends", "beginning", "beginning", "begins", "ends"]
             for line, word in zip(lines, wanted, strict=True):
                 self.assertTrue(line.rstrip('a"').endswith(words[word].rstrip('"')), line)
-        # What is not shown still counts.
+        # Lines that are not shown still count.
         self.assertTrue(self.lines(path, "--thread", "1", "--from", "0.00000001")[0]
                         .endswith("range ends"))
         out, _ = self.run_it("show", "--json", path)
@@ -148,7 +148,7 @@ class Show(Case):
 
 
 class Damage(Case):
-    def test_missing_tail_is_no_failure(self):
+    def test_a_missing_end_is_no_failure(self):
         data = sample().data
         out, err = self.run_it("show", self.write(data[:-20]))
         self.assertEqual(len(out.splitlines()), 16)
@@ -167,7 +167,7 @@ class Damage(Case):
             self.write(f.data)
             with subprocess.Popen([HEDDLE, "trace", *words], stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE, bufsize=0) as p:
-                p.stdout.read(1)  # the file is open, and a pipe holds less than there is to tell
+                p.stdout.read(1)  # the file is open, and the pipe cannot hold all of the output
                 os.truncate(path, 4096)
                 out, err = p.communicate(timeout=PATIENCE)
             self.assertEqual(p.returncode, 1, err)
@@ -202,7 +202,7 @@ class Damage(Case):
         self.run_it("export", "--chrome", path, "-o", self.path("a.json"), code=1)
         self.assertTrue(json.loads(Path(self.path("a.json")).read_text())["traceEvents"])
 
-    def test_no_traces(self):
+    def test_files_that_are_no_traces_are_refused(self):
         for data, message in ((b"", "the file is empty"), (b"hello" * 10, "not a heddle trace"),
                               (TraceFile(major=3).data, "format version 3")):
             for words in (["show"], ["summary"], ["export", "--chrome"]):
@@ -235,7 +235,7 @@ class Summary(Case):
             self.assertEqual(json.loads(out)["calls"][0]["name"], first)
         self.run_it("summary", path, "--sort", "colour", code=2)
 
-    def test_widths(self):
+    def test_narrow_terminals_lose_columns(self):
         path = self.write(sample().data)
         names = [c["name"] for c in json.loads(self.run_it("summary", path, "--json")[0])["calls"]]
         for columns in (80, 100, 132, 200):
@@ -246,7 +246,7 @@ class Summary(Case):
                 for line in table[1:]:
                     self.assertIn(line.split()[-1], names)
 
-    def test_names_are_never_cut(self):
+    def test_names_are_never_shortened(self):
         f = TraceFile()
         names = ["cuLaunchKernel", "cuLaunchKernelEx", "cu" + "N" * 60, "cu" + "N" * 61]
         f.block(SCHEMA, b"api cuda CUresult\n" +
@@ -264,7 +264,7 @@ class Summary(Case):
                 if columns >= 80:
                     self.assertLessEqual(max(map(len, table)), columns)
 
-    def test_several_files(self):
+    def test_several_files_are_counted_together(self):
         a = self.write(sample().data)
         f = begin(pid=5000)
         f.records(5000, [call(3, 1, 1000, u32(0))])
@@ -329,7 +329,7 @@ class Export(ExportCase):
         f.end()
         self.check(self.export(f.data))
 
-    def test_output(self):
+    def test_the_output_can_be_chosen_but_not_be_the_trace(self):
         path = self.write(sample().data)
         out, _ = self.run_it("export", "--chrome", path, "-o", "-")
         self.check(json.loads(out)["traceEvents"])
@@ -348,8 +348,8 @@ class Export(ExportCase):
 
 class Signals(Case):
     def interrupt(self, act, **options):
-        """Exports, and acts once the file is begun; the exit code and what is left. An export that
-        has ended before it could be stopped is done again, with more to do."""
+        """Exports, and acts once the file has been begun. Returns the exit code and the files that
+        are left. If the export ends before it can be stopped, it is repeated with more to do."""
         for blocks in itertools.count(20, 20):
             f = begin()
             for _ in range(blocks):
@@ -375,10 +375,10 @@ class Signals(Case):
             self.assertEqual(self.interrupt(lambda p, _, n=number: p.send_signal(n)),
                              (-number, ["a.trace"]))
 
-    def test_nothing_is_left_where_the_trace_shrinks(self):
+    def test_nothing_is_left_when_the_trace_shrinks(self):
         self.assertEqual(self.interrupt(lambda _, path: os.truncate(path, 4096)), (1, ["a.trace"]))
 
-    def test_what_is_ignored_stays_so(self):
+    def test_ignored_signals_stay_ignored(self):
         def ignore():
             signal.signal(signal.SIGHUP, signal.SIG_IGN)
         self.assertEqual(self.interrupt(lambda p, _: p.send_signal(signal.SIGHUP),
@@ -392,7 +392,7 @@ class Words(Case):
             self.assertTrue(out.startswith("usage: heddle trace"))
             self.assertLessEqual(max(map(len, out.splitlines())), 100)
 
-    def test_usage_errors(self):
+    def test_wrong_options_are_refused(self):
         path = self.write(sample().data)
         for words in ([], ["shw"], ["show"], ["show", path, path], ["show", path, "--from", "x"],
                       ["show", path, "--limit", "-1"], ["show", path, "--bogus"], ["summary"],

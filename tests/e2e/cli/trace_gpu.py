@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`heddle trace` on traces that say what the GPU did: lines, tables, tracks and arrows.
+"""`heddle trace` on traces with GPU activity: lines, tables, tracks and arrows.
 
     HED_BUILD=build/dev HED_SCRATCH=/tmp/scratch trace_gpu.py [Case.test...]
 """
@@ -21,7 +21,7 @@ T = 1_000_000_000
 
 
 class Show(Case):
-    def test_lines(self):
+    def test_activity_is_listed_with_its_call(self):
         lines = self.lines(self.write(gpu_sample().data))
         self.assertEqual(len(lines), 18)
         self.assertEqual(lines[2], "    0.000020  GPU 0 stream 7   25.0 us  copy host to device, "
@@ -36,7 +36,7 @@ class Show(Case):
         self.assertIn("other barrier", text)
         self.assertIn("unknown something newer", text)
 
-    def test_choosing(self):
+    def test_activity_can_be_selected(self):
         path = self.write(gpu_sample().data)
         self.assertEqual(len(self.lines(path, "--activity")), 9)
         self.assertEqual(len(self.lines(path, "--call", "*saxpy*")), 2)
@@ -61,7 +61,7 @@ class Show(Case):
         self.assertEqual(by_kind["activity"][0]["from"], "host")
         self.assertIn('odd "name"\n', [r.get("name") for r in by_kind["activity"]])
 
-    def test_what_is_not_whole(self):
+    def test_incomplete_records_are_shown_as_such(self):
         f = begin()
         f.records(1, [record(ACTIVITY, T, 5, b"short", number=KERNEL),
                       activity(KERNEL, T + 10, 5, name="k", rest=u32(1))])
@@ -100,7 +100,7 @@ class Summary(Case):
         saxpy = d["kernels"][0]
         self.assertEqual((saxpy["count"], saxpy["min_ns"], saxpy["max_ns"]), (2, 20000, 30000))
         self.assertEqual((d["copies"][0]["bytes"], d["copies"][0]["gb_per_s"]), (1 << 20, 41.943))
-        # A graph's kernels count once: from the launch to the first of them.
+        # A graph's kernels count once, from the launch to the first of them.
         launches = d["waits"][0]
         self.assertEqual((launches["count"], launches["min_ns"], launches["max_ns"]),
                          (3, 9000, 34000))
@@ -132,7 +132,7 @@ class Summary(Case):
         f.end()
         self.assertEqual(self.summary(self.write(f.data))["files"][0]["gpus"][0]["busy_ns"], 120)
 
-    def test_clocks_that_differ(self):
+    def test_activity_before_its_call_does_no_harm(self):
         f = begin()
         f.records(1, [linked(call(3, T + 100, 5, u32(0)), 1)])
         f.records(2, [kernel("k", T + 90, 50, 1)])
@@ -149,7 +149,7 @@ class Summary(Case):
         self.assertEqual([k["name"] for k in d["kernels"]],
                          ["_Z5saxpyifPfS_", 'odd "name"?', "reduce"])
 
-    def test_long_names_are_whole(self):
+    def test_long_names_are_not_shortened(self):
         f = begin()
         name = "void cutlass::" + "Kernel<" * 50
         f.records(1, [kernel(name, T, 5)])
@@ -174,7 +174,7 @@ class Export(ExportCase):
         self.assertEqual(tracks, {("GPU 0", "stream 7"), ("GPU 0", "stream 13"),
                                   ("GPU 0", "stream 14"), ("GPU 0", "stream 14 #2"),
                                   ("GPU 1", "stream 7"), ("GPU 1", "stream 7 of context 3")})
-        # The thread that brought the records has no track of its own.
+        # The thread that delivered the records has no track of its own.
         self.assertNotIn("cupti 4250", self.labels(names, "thread_name"))
         slices = [e for e in events if e["ph"] == "X"]
         saxpy = next(e for e in slices if e["name"] == "_Z5saxpyifPfS_")
@@ -193,7 +193,7 @@ class Export(ExportCase):
                       for first, last in flows.values())
         self.assertEqual(ends, [(4242, 10, 20), (4242, 61, 70), (4242, 66, 100), (4242, 71, 90),
                                 (4242, 71, 95), (4242, 71, 121)])
-        # A call whose work is shown where it ran is not shown as issued, too.
+        # A call whose work is shown on the GPU is not also shown as issued.
         issued = [e["name"] for e in events if e["ph"] == "X" and e["pid"] == 10004242]
         self.assertEqual(issued, ["cuStreamQuery", "cuLaunchKernelEx"])
 
@@ -208,13 +208,13 @@ class Export(ExportCase):
         flow = {e["ph"]: e["ts"] for e in events if e["ph"] in "sf"}
         self.assertEqual(flow["s"], flow["f"])
 
-    def test_many_at_once_on_one_stream(self):
+    def test_overlapping_work_of_a_stream_gets_a_second_track(self):
         f = begin()
         f.records(1, [kernel(f"k{i}", T + i * 10, 45) for i in range(100)])
         f.end()
         self.check(self.export(f.data))
 
-    def test_many_gpus(self):
+    def test_every_gpu_has_its_tracks(self):
         f = begin()
         f.records(1, [kernel("k", T + i, 1, device=i * 0x10000001 % (1 << 32), context=0xFFFFFFFF,
                              stream=0xFFFFFFFF) for i in range(50)])
@@ -224,8 +224,8 @@ class Export(ExportCase):
 
 
 class Damage(Case):
-    def test_mutants_end_well(self):
-        """Bodies of any bytes behind right checksums: every command says something and ends."""
+    def test_damaged_bodies_do_no_harm(self):
+        """Random bodies with right checksums: every command prints something and ends."""
         chance = random.Random(5)
         payloads = [kernel("name", T + 10, 20, 3), copy(T + 40, 10, 64, HOST, DEVICE, 3),
                     linked(launch(T, 5, 0x10), 3), linked(call(3, T, 5, u32(0)), 4)]
@@ -246,7 +246,7 @@ class Damage(Case):
                 elif words[0] == "export":
                     json.loads(out)
 
-    def test_times_that_wrap(self):
+    def test_times_that_overflow_do_no_harm(self):
         f = begin()
         f.records(1, [kernel("k", (1 << 64) - 5, 100), kernel("k", 5, (1 << 64) - 1),
                       copy(7, (1 << 64) - 1, (1 << 64) - 1, 200, 201),

@@ -21,7 +21,7 @@ LIBDIR = os.path.join(BUILD, "lib", "heddle")
 SANITIZED = bool(os.environ.get("HED_SANITIZE"))
 MIB = 1 << 20
 
-# What a program does: allocates on device 0, says so, and waits for its end.
+# The program: allocates on device 0, says so, and waits for its end.
 PROGRAM = """
 import ctypes, sys
 cuda = ctypes.CDLL("libcuda.so.1")
@@ -37,7 +37,7 @@ print(bytes(uuid).hex(), flush=True)
 sys.stdin.read()
 """
 
-# What a monitor does: all devices, and who uses them. It never starts CUDA.
+# The monitor: lists all devices and the processes that use them. It never starts CUDA.
 MONITOR = """
 import ctypes, json, sys
 nvml = ctypes.CDLL("libnvidia-ml.so.1")
@@ -75,7 +75,7 @@ def environment(gpu, **more):
 
 class Case(unittest.TestCase):
     def setUp(self):
-        # Devices of this test alone: another test may be using the usual ones right now.
+        # Only this test uses these devices; another test may be using the usual ones right now.
         self.dir = tempfile.mkdtemp(dir=os.environ["HED_SCRATCH"])
         self.name = f"Mine {os.getpid()} {self.id()}"[:90]
         self.profile = os.path.join(self.dir, "mine.json")

@@ -1,7 +1,7 @@
-/* How processes end, fork and let go of the library while the CPU GPU is at work.
+/* How processes end, fork and unload the library while the CPU GPU is at work.
  *
  * Every case runs in a process of its own, which must end by itself, in time, with the status that
- * the case says. `cpu_ends NAME` is one case.
+ * the case expects. `cpu_ends NAME` runs one case.
  */
 #include "conformance/conf.h"
 
@@ -10,7 +10,7 @@
 #include <spawn.h>
 #include <stdatomic.h>
 
-#define STATUS 7 /* what a case that goes well ends with: not what a crash or a check ends with */
+#define STATUS 7 /* the status of a case that passes, unlike that of a crash or a failed check */
 
 extern char **environ;
 
@@ -55,7 +55,7 @@ launch_kernel(const char *name, CUstream s)
     CHECK_IS(CU(cuLaunchKernel)(f, 8, 1, 1, 64, 1, 1, 0, s, params, NULL), CUDA_SUCCESS);
 }
 
-/* A kernel runs, and will not end. */
+/* Starts a kernel that does not end. */
 static CUstream
 start_forever(void)
 {
@@ -68,7 +68,7 @@ start_forever(void)
     return s;
 }
 
-/* Threads that are about to wait for a kernel, by their numbers; then all of them wait. */
+/* The ids of the threads that are about to wait for a kernel. */
 static _Atomic pid_t waiting[4];
 
 static void
@@ -139,7 +139,7 @@ thread_exits_while_others_wait(void)
     until_all_wait(3);
     CHECK_IS(pthread_create(&thread, NULL, exits, NULL), 0);
     (void)CU(cuCtxSynchronize)();
-    exit(1); /* the kernel has no end */
+    exit(1); /* the kernel does not end */
 }
 
 static void *
@@ -200,7 +200,7 @@ calls_at_exit(void)
     CUdeviceptr p;
     const CUresult r = CU(cuMemAlloc_v2)(&p, 16);
 
-    /* The second time the context is gone, or all of heddle. */
+    /* The second time, the context no longer exists, or all of heddle. */
     if (before++ == 0 ? r != CUDA_SUCCESS : r == CUDA_SUCCESS)
         _exit(1);
     (void)CU(cuCtxSynchronize)();
@@ -212,7 +212,7 @@ calls_at_exit(void)
 static void
 calls_are_answered_at_exit(void)
 {
-    CHECK_IS(atexit(calls_at_exit), 0); /* runs after what is registered later */
+    CHECK_IS(atexit(calls_at_exit), 0); /* runs after the functions that are registered later */
     start_driver();
     CHECK_IS(atexit(calls_at_exit), 0);
     launch_kernel("fill", NULL);
@@ -346,7 +346,7 @@ is_cancelled(void *arg)
     return NULL;
 }
 
-/* A thread may be cancelled while it waits for a stream: nobody else notices. */
+/* A thread can be cancelled while it waits for a stream, without effect on others. */
 static void
 cancelled_threads_leave_no_lock(void)
 {

@@ -1,4 +1,4 @@
-/* Launches that are refused: under CUDA the context goes on, with sticky_launch it does not.
+/* Refused launches: under CUDA the context can still be used, with sticky_launch it cannot.
  *
  *     refused [sticky]
  */
@@ -49,7 +49,7 @@ main(int argc, char **argv)
     CHECK_IS(CU(cuMemAlloc_v2)(&more, sizeof value), later);
     OK(CU(cuMemFree_v2)(at));
 
-    /* Another context does not know of it, nor does one that comes after. */
+    /* Neither another context nor a later one is affected. */
     OK(CU(cuCtxCreate_v2)(&second, 0, device));
     OK(CU(cuCtxSynchronize)());
     OK(CU(cuCtxDestroy_v2)(second));

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The injection library, through `heddle run --inject`, on a made-up driver.
+"""The injection library, through `heddle run --inject`, on a fake driver.
 
     HED_BUILD=build/dev HED_WORK=.../e2e_inject_work HED_FAKE=.../e2e_inject_fake.so \\
         cases.py [Case.test...]
@@ -87,7 +87,7 @@ class Words(Case):
         out = self.run_(HEDDLE, "run", "--inject", "--sched", "on", "--print-env").stdout
         self.assertNotIn("LD_", out)
 
-    def test_a_run_without_it_inside_of_it_is_without_it(self):
+    def test_a_run_without_injection_inside_one_has_none(self):
         out = self.run_(HEDDLE, "run", "--gpu", "null", "--print-env",
                         env=environment(CUDA_INJECTION64_PATH=LIBRARY)).stdout
         self.assertIn("unset CUDA_INJECTION64_PATH", out.splitlines())
@@ -95,7 +95,7 @@ class Words(Case):
                         env=environment(CUDA_INJECTION64_PATH="/their.so")).stdout
         self.assertNotIn("CUDA_INJECTION64_PATH", out)
 
-    def test_what_cannot_be_is_refused(self):
+    def test_impossible_options_are_refused(self):
         self.refused("has nothing to do")
         self.refused("only on the program's own GPU", "--gpu", "cpu", "--sched", "on")
         self.refused("only on the program's own GPU", "--gpu", "null", "--sched", "on")
@@ -106,7 +106,7 @@ class Words(Case):
         self.refused("loads only one", "--sched", "on",
                      env=environment(CUDA_INJECTION64_PATH="/a/profiler.so"))
 
-    def test_only_one_symbol_is_seen_and_only_libc_is_needed(self):
+    def test_only_one_symbol_is_exported_and_only_libc_is_needed(self):
         out = self.run_("nm", "-D", "--defined-only", LIBRARY).stdout
         names = {line.split()[-1].split("@")[0] for line in out.splitlines()}
         self.assertEqual(names - {"_init", "_fini"}, {"InitializeInjection"})
@@ -122,19 +122,19 @@ class Hold(Case):
     def hold(self, case, settings, *options):
         return self.work(case, *options, sched="mode=record,policy=batch," + settings)
 
-    def test_by_number(self):
+    def test_launches_are_released_by_number(self):
         self.hold("by_number", f"batch=4,{LONG}")
 
-    def test_by_number_on_one_stream(self):
+    def test_launches_of_one_stream_are_released_by_number(self):
         self.hold("by_number_one_stream", f"batch=4,{LONG}")
 
-    def test_by_time(self):
+    def test_launches_are_released_by_time(self):
         self.hold("by_time", "batch=1000,batch_wait_us=20000")
 
-    def test_by_waiting(self):
+    def test_launches_are_released_when_a_thread_waits(self):
         self.hold("by_waiting", f"batch=1000,{LONG}")
 
-    def test_full_queue(self):
+    def test_a_full_queue_loses_nothing(self):
         self.hold("full_queue", f"batch=1000,queue=8,{LONG}")
 
     def test_other_calls(self):
@@ -159,13 +159,13 @@ class Hold(Case):
         self.work("full_queue", sched="mode=record")
         self.work("threads", sched="mode=record,policy=slice")
 
-    def test_own_stream_is_not_for_here(self):
+    def test_stream_own_is_refused(self):
         r = self.hold("by_waiting", f"batch=1000,stream=own,{LONG}")
         self.assertIn("stream=own has no effect", r.stderr)
 
 
 class Gate(Case):
-    """Programs take turns."""
+    """Programs share the GPU."""
 
     def sched(self, *words):
         return self.run_(HEDDLE, "sched", *words, "--scope", self.scope).stdout
@@ -185,7 +185,7 @@ class Gate(Case):
         self.assertEqual(p.stdout.readline(), "ready\n")
         return p
 
-    def test_cases_behave_as_without_it(self):
+    def test_programs_behave_as_without_injection(self):
         for case in ("threads", "capture", "per_thread", "forks"):
             self.work(case, sched="policy=fair")
 
@@ -251,8 +251,8 @@ class Trace(Case):
         calls = [e for e in events if e.get("ph") == "X" and e["name"] == "cuLaunchKernel"]
         kernels = [e for e in events if e.get("ph") == "X" and e["name"] in ("mix", "wide")]
         self.assertEqual(len(calls), len(kernels))
-        # Nothing is known of their order, but all lie within the program's time.
-        # (Microseconds; clocks are compared with some error, but other clocks are days away.)
+        # Their order is not known, but all lie within the program's time.
+        # (In microseconds. Clocks are compared with a small error; a wrong one would be days off.)
         low = min(e["ts"] for e in calls) - 1e6
         high = max(e["ts"] + e["dur"] for e in calls) + 1e6
         for k in kernels:
@@ -261,7 +261,7 @@ class Trace(Case):
     def test_times_are_those_of_the_calls(self):
         self.kernels_lie_behind_their_launches(self.trace("threads"))
 
-    def test_times_are_those_of_the_calls_where_cupti_has_its_own_clock(self):
+    def test_times_are_those_of_the_calls_if_cupti_has_its_own_clock(self):
         self.kernels_lie_behind_their_launches(
             self.trace("threads", env=environment(FAKE_CUPTI="clock")))
 
@@ -277,7 +277,7 @@ class Trace(Case):
             self.assertNotIn("CUDA_ERROR_INVALID_VALUE", text)  # held launches succeeded
 
     def test_a_kernel_names_its_launch(self):
-        """Held or not: the correlation id is that of the program's own call."""
+        """Whether it was held or not, the correlation id is that of the program's own call."""
         for sched, launches in ((None, 5), (f"mode=record,policy=batch,batch=4,{LONG}", 11)):
             path = self.trace("by_number_one_stream" if sched else "by_time", sched=sched)
             summary = json.loads(self.run_(HEDDLE, "trace", "summary", "--json", path).stdout)
@@ -288,7 +288,7 @@ class Trace(Case):
 
 
 class Harmless(Case):
-    """Whatever goes wrong, the program runs."""
+    """Whatever goes wrong, the program still runs."""
 
     def test_another_profiler(self):
         path = os.path.join(self.dir, "t.hed")
@@ -298,7 +298,7 @@ class Harmless(Case):
         self.assertFalse(os.path.exists(path))
 
     def test_a_driver_that_keeps_its_arguments(self):
-        """Nothing can be held then, and every launch runs once."""
+        """With such a driver nothing can be held, and every launch runs once."""
         for case in ("full_queue", "threads", "other_calls"):
             r = self.work(case, sched=f"mode=record,policy=batch,batch=4,{LONG}",
                           env=environment(FAKE_CUPTI="deaf"))
@@ -309,12 +309,12 @@ class Harmless(Case):
                       "cupti=/nowhere/libcupti.so", "--", WORK, "by_time")
         self.assertIn("cannot load CUPTI", r.stderr)
 
-    def test_a_cupti_that_is_none(self):
+    def test_a_library_that_is_not_cupti(self):
         r = self.run_(HEDDLE, "run", "--inject", "--driver", FAKE, "--sched", "on", "--set",
                       f"cupti={LIBRARY}", "--", WORK, "by_time")
         self.assertIn("libcupti has no", r.stderr)
 
-    def test_settings_that_are_wrong(self):
+    def test_wrong_settings(self):
         base = {"HEDDLE_DRIVER": FAKE, "CUDA_INJECTION64_PATH": LIBRARY, "HEDDLE_CUPTI": FAKE,
                 "HEDDLE_LOG": "warn"}
         for more, says in (({"HEDDLE_SCHED": "nonsense"}, "nonsense"),

@@ -1,12 +1,12 @@
 /* Plays NVIDIA's driver and CUPTI for the injection library: one library with the functions of
  * both.
  *
- * As the real ones do (seen on an H200, driver 580): cuInit loads $CUDA_INJECTION64_PATH; a
- * callback is given the very arguments that are used after it; a launch with an empty grid is
- * refused; what is written to the return value is what the program gets; kernels are CUkernels, of
- * which cuFuncGetParamInfo knows nothing. A kernel runs when its launch arrives. FAKE_CUPTI is
- * "refuse" (there is another subscriber), "clock" (times cannot be taken from the tool's clock) or
- * "deaf" (a driver that keeps a copy of the arguments). */
+ * It does as the real ones do (seen on an H200, driver 580): cuInit loads $CUDA_INJECTION64_PATH; a
+ * callback gets the very arguments that are used after it; a launch with an empty grid is refused;
+ * the program gets what a callback writes to the return value; kernels are CUkernels, which
+ * cuFuncGetParamInfo does not know. A kernel runs when its launch arrives. FAKE_CUPTI is "refuse"
+ * (there is another subscriber), "clock" (CUPTI cannot use the tool's clock) or "deaf" (the driver
+ * keeps a copy of the arguments). */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -37,7 +37,7 @@ CUresult cuTomorrow(int *out);
 static __thread uint32_t correlation;
 static __thread const char *function;
 
-/* It may jump out of the call, as a handler of a signal may. */
+/* The function may jump out of the call, as a signal handler may. */
 static void
 take_signal(void)
 {
@@ -47,9 +47,9 @@ take_signal(void)
     handler();
 }
 
-/* `body` is given what `params` hold when the callback has returned. */
+/* `body` gets the values that `params` have after the callback has returned. */
 static CUresult
-call(int id, void *params, size_t size, CUresult (*body)(void *params))
+make_call(int id, void *params, size_t size, CUresult (*body)(void *params))
 {
     struct hed_cupti_call c = {.function = fake_names[id], .params = params, .context = current};
     const uint32_t outer = correlation;
@@ -84,7 +84,7 @@ call(int id, void *params, size_t size, CUresult (*body)(void *params))
 #define CALL(name, body, ...)             \
     struct hed_##name p_ = {__VA_ARGS__}; \
                                           \
-    return call(ID_##name, &p_, sizeof p_, body)
+    return make_call(ID_##name, &p_, sizeof p_, body)
 
 static CUresult
 nothing(void *params)
@@ -133,7 +133,8 @@ execute(struct fake_launch *l, void **params)
 }
 
 static CUresult
-launch(CUfunction f, unsigned grid, unsigned block, unsigned shared, CUstream stream, void **params)
+run_launch(CUfunction f, unsigned grid, unsigned block, unsigned shared, CUstream stream,
+           void **params)
 {
     struct fake_launch l = {
         .kernel = (enum fake_kernel)((uintptr_t)f - 0x5000),
@@ -175,7 +176,8 @@ launch_kernel(void *params)
 {
     const struct hed_cuLaunchKernel *a = params;
 
-    return launch(a->f, a->gridDimX, a->blockDimX, a->sharedMemBytes, a->hStream, a->kernelParams);
+    return run_launch(a->f, a->gridDimX, a->blockDimX, a->sharedMemBytes, a->hStream,
+                      a->kernelParams);
 }
 
 static CUresult
@@ -183,7 +185,8 @@ launch_cooperative(void *params)
 {
     const struct hed_cuLaunchCooperativeKernel *a = params;
 
-    return launch(a->f, a->gridDimX, a->blockDimX, a->sharedMemBytes, a->hStream, a->kernelParams);
+    return run_launch(a->f, a->gridDimX, a->blockDimX, a->sharedMemBytes, a->hStream,
+                      a->kernelParams);
 }
 
 static CUresult
@@ -192,7 +195,8 @@ launch_ex(void *params)
     const struct hed_cuLaunchKernelEx *a = params;
     const CUlaunchConfig *c = a->config;
 
-    return launch(a->f, c->gridDimX, c->blockDimX, c->sharedMemBytes, c->hStream, a->kernelParams);
+    return run_launch(a->f, c->gridDimX, c->blockDimX, c->sharedMemBytes, c->hStream,
+                      a->kernelParams);
 }
 
 static CUresult
@@ -200,7 +204,7 @@ launch_graph(void *params)
 {
     const struct hed_cuGraphLaunch *a = params;
 
-    return launch((CUfunction)(uintptr_t)(0x5000 + FAKE_GRAPH), 1, 1, 0, a->hStream, NULL);
+    return run_launch((CUfunction)(uintptr_t)(0x5000 + FAKE_GRAPH), 1, 1, 0, a->hStream, NULL);
 }
 
 FAKE_PUBLIC CUresult
@@ -220,7 +224,7 @@ cuLaunchKernel_ptsz(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigne
 {
     struct hed_cuLaunchKernel p = {f, gx, gy, gz, bx, by, bz, shared, stream, params, extra, 0};
 
-    return call(ID_cuLaunchKernel_ptsz, &p, sizeof p, launch_kernel);
+    return make_call(ID_cuLaunchKernel_ptsz, &p, sizeof p, launch_kernel);
 }
 
 FAKE_PUBLIC CUresult
@@ -365,7 +369,7 @@ cuDeviceGetUuid_v2(CUuuid *out, CUdevice device)
 FAKE_PUBLIC CUresult
 cuCtxSynchronize(void)
 {
-    return call(ID_cuCtxSynchronize, NULL, 0, nothing); /* CUPTI has no structure for it */
+    return make_call(ID_cuCtxSynchronize, NULL, 0, nothing); /* CUPTI has no structure for it */
 }
 
 static CUresult
@@ -396,7 +400,7 @@ cuStreamSynchronize_ptsz(CUstream stream)
 {
     struct hed_cuStreamSynchronize p = {stream, 0};
 
-    return call(ID_cuStreamSynchronize_ptsz, &p, sizeof p, nothing);
+    return make_call(ID_cuStreamSynchronize_ptsz, &p, sizeof p, nothing);
 }
 
 static CUresult
@@ -429,7 +433,7 @@ copied(size_t bytes, uint8_t from, uint8_t to)
     if (!fake_kinds[HED_CUPTI_COPY])
         return;
     fake_happened(&c, sizeof c, FAKE_COPY_SIZE);
-    /* And one whose times could not be taken: CUPTI says so with zeros. */
+    /* Also one whose times could not be measured: CUPTI then gives zeros. */
     c.start = c.end = 0;
     fake_happened(&c, sizeof c, FAKE_COPY_SIZE);
 }
@@ -536,7 +540,7 @@ cuEventRecord_ptsz(CUevent event, CUstream stream)
 {
     struct hed_cuEventRecord p = {event, stream, 0};
 
-    return call(ID_cuEventRecord_ptsz, &p, sizeof p, nothing);
+    return make_call(ID_cuEventRecord_ptsz, &p, sizeof p, nothing);
 }
 
 FAKE_PUBLIC CUresult
@@ -564,7 +568,7 @@ cuEventDestroy_v2(CUevent event)
     CALL(cuEventDestroy_v2, nothing, event);
 }
 
-/* A function of a driver that is newer than heddle: says how many launches there were before. */
+/* A function that only a driver newer than heddle has. Returns how many launches there were. */
 static CUresult
 tomorrow(void *params)
 {
@@ -579,5 +583,5 @@ cuTomorrow(int *out)
         int *out;
     } p = {out};
 
-    return call(ID_cuTomorrow, &p, sizeof p, tomorrow);
+    return make_call(ID_cuTomorrow, &p, sizeof p, tomorrow);
 }

@@ -1,4 +1,4 @@
-/* What the made-up driver of the injection tests remembers (fake.c). */
+/* What the fake driver of the injection tests remembers (fake.c). */
 #pragma once
 
 #include <stdatomic.h>
@@ -17,7 +17,7 @@ enum fake_kernel {
 /* A launch as it reached the GPU. */
 struct fake_launch {
     enum fake_kernel kernel;
-    const char *function; /* the one that was called: cuLaunchKernel_ptsz */
+    const char *function; /* the function that was called, such as cuLaunchKernel_ptsz */
     unsigned grid, block, shared;
     uint64_t stream;
     uint64_t value; /* FAKE_MIX's v */
@@ -29,7 +29,7 @@ struct fake_launch {
 struct fake_seen {
     _Atomic unsigned count;
     _Atomic unsigned refused; /* launches with an empty grid */
-    _Atomic unsigned broken;  /* calls whose arguments were not put back */
-    void (*signal)(void);     /* called once, inside of the next call */
+    _Atomic unsigned broken;  /* calls whose arguments were not restored */
+    void (*signal)(void);     /* called once, inside the next call */
     struct fake_launch launches[FAKE_LAUNCHES];
 };

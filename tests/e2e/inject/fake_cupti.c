@@ -1,4 +1,4 @@
-/* The made-up driver's CUPTI: see fake.c. */
+/* The fake driver's CUPTI; see fake.c. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,7 +153,7 @@ cuptiActivityGetNextRecord(uint8_t *buffer, size_t used, void **record)
     return 0;
 }
 
-/* What has happened and was not handed over. */
+/* Activity that has happened and was not delivered yet. */
 static uint8_t pending[FAKE_LAUNCHES * FAKE_KERNEL_SIZE];
 static size_t pending_size;
 

@@ -1,4 +1,4 @@
-/* What the two files of the made-up driver share. */
+/* Shared by the two files of the fake driver. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,7 +12,7 @@
 #define FAKE_KERNEL_SIZE 216 /* bytes of CUPTI 13's record */
 #define FAKE_COPY_SIZE 96
 
-/* X(function): those of which CUPTI tells. */
+/* X(function): the functions that CUPTI reports. */
 #define FAKE_SEEN(X)             \
     X(cuInit)                    \
     X(cuDevicePrimaryCtxRetain)  \
@@ -50,11 +50,11 @@ enum { ID_NONE, FAKE_SEEN(FAKE_NUMBER) FAKE_CALLS };
 
 extern const char *const fake_names[FAKE_CALLS];
 extern bool fake_enabled[FAKE_CALLS];
-extern hed_cupti_callback fake_callback; /* NULL: nobody has subscribed */
-extern bool fake_kinds[64];              /* activity that is wanted */
+extern hed_cupti_callback fake_callback; /* NULL: there is no subscriber */
+extern bool fake_kinds[64];              /* the activity that the subscriber wants */
 
 bool fake_is(const char *what); /* FAKE_CUPTI */
 uint64_t fake_now(void);        /* of the GPU's clock */
 
-/* The GPU has done something: `size` bytes of its record, which has `whole`. */
+/* The GPU has done something. Gives `size` of the `whole` bytes of its record. */
 void fake_happened(const void *record, size_t size, size_t whole);

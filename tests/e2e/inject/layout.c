@@ -1,5 +1,5 @@
-/* Holds our idea of CUPTI's structures (src/inject/cupti.h) against NVIDIA's headers. The program
- * has nothing to do: what is wrong does not compile. */
+/* Compares our description of CUPTI's structures (src/inject/cupti.h) with NVIDIA's headers. The
+ * program does nothing: if something is wrong, it does not compile. */
 #include <cuda.h>
 #include <cupti.h>
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Holds the arguments that CUPTI hands out against heddle's structures of the same call.
+"""Compares the arguments that CUPTI gives with heddle's structures of the same call.
 
     params.py NVIDIA/generated_cuda_meta.h GEN/cuda_calls.h
 
-CUPTI's structure of a call has its parameters in order; heddle's has the same and then, for some
-calls, `ptds`. The types agree because both come from the same prototypes (the generated checks of
-cuda.h see to that), so that the fields' number and order decide. Names may differ.
+CUPTI's structure of a call has its parameters in order. heddle's has the same parameters and then,
+for some calls, `ptds`. The types agree because both come from the same prototypes (the generated
+checks of cuda.h see to that), so only the number and order of the fields matter. Names may differ.
 """
 
 import re

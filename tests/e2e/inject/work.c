@@ -1,4 +1,4 @@
-/* A program for the tests of injection, on the made-up driver that HEDDLE_DRIVER names.
+/* A program for the tests of injection, on the fake driver that HEDDLE_DRIVER names.
  *
  *     inject_work CASE [SECONDS]
  *
@@ -36,7 +36,7 @@ static void *driver;
 static struct fake_seen *seen;
 static CUstream streams[STREAMS];
 static CUdeviceptr memory; /* two words */
-static uint64_t expected;  /* of the first, when all launches are done */
+static uint64_t expected;  /* value of the first word after all launches */
 
 #define CU(name) ((__typeof__(&name))dlsym(driver, #name))
 
@@ -46,7 +46,7 @@ kernel(enum fake_kernel k)
     return (CUfunction)(uintptr_t)(0x5000 + k);
 }
 
-/* The arguments are gone when it returns. */
+/* The arguments no longer exist when it returns. */
 static CUresult
 mix(uint32_t value, CUstream stream, unsigned grid)
 {
@@ -78,14 +78,14 @@ start_driver(void)
     GOOD(CU(cuMemAlloc_v2)(&memory, 16));
     for (int i = 0; i < STREAMS; i++)
         GOOD(CU(cuStreamCreate)(&streams[i], 0));
-    /* Only what has succeeded once, kind and stream, is held. */
+    /* Only launches whose kind and stream have succeeded once are held. */
     for (int i = 0; i < STREAMS; i++)
         GOOD(mix(1, streams[i], 3));
     GOOD(CU(cuCtxSynchronize)());
 }
 
 static unsigned
-count(void)
+count_launches(void)
 {
     return atomic_load(&seen->count);
 }
@@ -93,7 +93,7 @@ count(void)
 static void
 until_count(unsigned n)
 {
-    WAIT_UNTIL(count() >= n);
+    WAIT_UNTIL(count_launches() >= n);
 }
 
 static uint64_t
@@ -123,17 +123,17 @@ is_launch(unsigned i, uint32_t value, CUstream stream, unsigned grid)
     CHECK(l->grid == grid && l->block == 32 && l->shared == 7, "launch %u: another size", i);
 }
 
-/* Needs batch=4 and a long wait: the fourth releases all, on their streams, in their order. */
+/* Needs batch=4 and a long wait. The fourth launch releases all, on their streams and in order. */
 static void
 by_number(void)
 {
-    const unsigned before = count();
+    const unsigned before = count_launches();
     const unsigned refused = atomic_load(&seen->refused);
 
     for (unsigned i = 0; i < 3; i++)
         GOOD(mix(10 + i, streams[i], 20 + i));
     give_a_moment(50);
-    CHECK(count() == before, "%u were not held", count() - before);
+    CHECK(count_launches() == before, "%u were not held", count_launches() - before);
     CHECK(atomic_load(&seen->refused) == refused + 3, "the driver has seen others");
     GOOD(mix(13, streams[1], 23));
     until_count(before + 4);
@@ -146,7 +146,7 @@ by_number(void)
 static void
 by_number_one_stream(void)
 {
-    const unsigned before = count();
+    const unsigned before = count_launches();
 
     for (unsigned i = 0; i < 8; i++)
         GOOD(mix(i, streams[0], 2));
@@ -160,7 +160,7 @@ by_number_one_stream(void)
 static void
 by_time(void)
 {
-    const unsigned before = count();
+    const unsigned before = count_launches();
 
     GOOD(mix(5, streams[0], 2));
     GOOD(mix(6, streams[1], 2));
@@ -172,36 +172,36 @@ by_time(void)
 static void
 by_waiting(void)
 {
-    const unsigned before = count();
+    const unsigned before = count_launches();
 
     GOOD(mix(5, streams[0], 2));
     GOOD(mix(6, streams[0], 2));
     GOOD(CU(cuStreamSynchronize)(streams[0]));
-    CHECK(count() == before + 2, "%u launches", count() - before);
+    CHECK(count_launches() == before + 2, "%u launches", count_launches() - before);
     GOOD(mix(7, streams[1], 2));
     GOOD(CU(cuCtxSynchronize)());
-    CHECK(count() == before + 3, "%u launches", count() - before);
+    CHECK(count_launches() == before + 3, "%u launches", count_launches() - before);
     GOOD(mix(8, streams[2], 2));
     finish_case(); /* a copy waits, too */
-    CHECK(count() == before + 4, "%u launches", count() - before);
+    CHECK(count_launches() == before + 4, "%u launches", count_launches() - before);
 }
 
-/* Needs queue=8 and a large batch: more launches than there is room for still come through. */
+/* Needs queue=8 and a large batch. More launches than fit into the queue still arrive. */
 static void
 full_queue(void)
 {
-    const unsigned before = count();
+    const unsigned before = count_launches();
 
     for (unsigned i = 0; i < 100; i++)
         GOOD(mix(i, streams[i % STREAMS], 2));
     GOOD(CU(cuCtxSynchronize)());
-    CHECK(count() == before + 100, "%u launches", count() - before);
+    CHECK(count_launches() == before + 100, "%u launches", count_launches() - before);
     for (unsigned i = 0; i < 100; i++)
         is_launch(before + i, i, streams[i % STREAMS], 2);
     finish_case();
 }
 
-/* Needs batch=2 and a long wait. Launches of all shapes, and what cannot be held. */
+/* Needs batch=2 and a long wait. Launches of all shapes, and calls that cannot be held. */
 static void
 other_calls(void)
 {
@@ -225,19 +225,19 @@ other_calls(void)
     }
     CHECK(read_word(1) == 8 * 600, "another sum");
 
-    /* Graphs are not held; they come after what is. */
-    const unsigned before = count();
+    /* Graphs are not held, but run after the launches that are. */
+    const unsigned before = count_launches();
 
     GOOD(mix(9, streams[0], 2));
     GOOD(CU(cuGraphLaunch)((CUgraphExec)0x9000, streams[0]));
     CHECK(seen->launches[before].kernel == FAKE_MIX, "the graph overtook a launch");
     CHECK(seen->launches[before + 1].kernel == FAKE_GRAPH, "no graph");
 
-    /* Nor may a function overtake them that heddle has never heard of. */
+    /* A function that heddle does not know must not overtake them either. */
     GOOD(mix(10, streams[0], 2));
     GOOD(((CUresult(*)(int *))dlsym(driver, "cuTomorrow"))(&launches));
     CHECK(launches == (int)before + 3, "%d launches", launches);
-    /* What the driver refuses, it refuses. */
+    /* The program gets the driver's refusals. */
     CHECK(mix(0, streams[0], 0) == CUDA_ERROR_INVALID_VALUE, "an empty grid");
     expected = 0;
     CHECK(CU(cuLaunchKernel)((CUfunction)0x99, 1, 1, 1, 1, 1, 1, 0, streams[0], params, NULL) ==
@@ -246,18 +246,18 @@ other_calls(void)
     CHECK(atomic_load(&seen->broken) == 0, "arguments were not put back");
 }
 
-/* Needs a large batch and a long wait: a capture gets its launches at once. */
+/* Needs a large batch and a long wait. A capture gets its launches at once. */
 static void
 capture(void)
 {
-    const unsigned before = count();
+    const unsigned before = count_launches();
     const uint64_t outside = expected;
     CUgraph graph = NULL;
 
     GOOD(CU(cuStreamBeginCapture_v2)(streams[0], CU_STREAM_CAPTURE_MODE_GLOBAL));
     GOOD(mix(5, streams[0], 2));
     GOOD(mix(6, streams[0], 2));
-    CHECK(count() == before + 2, "%u launches", count() - before);
+    CHECK(count_launches() == before + 2, "%u launches", count_launches() - before);
     CHECK(seen->launches[before].captured && seen->launches[before + 1].captured, "not captured");
     GOOD(CU(cuStreamEndCapture)(streams[0], &graph));
     CHECK(graph, "no graph");
@@ -266,11 +266,11 @@ capture(void)
     finish_case();
 }
 
-/* Needs batch=2 and a long wait: the variants for per-thread default streams. */
+/* Needs batch=2 and a long wait. The variants for per-thread default streams. */
 static void
 per_thread(void)
 {
-    const unsigned before = count();
+    const unsigned before = count_launches();
     CUdeviceptr p = memory;
     uint32_t v = 3;
     void *params[] = {&p, &v};
@@ -285,7 +285,7 @@ per_thread(void)
     }
     GOOD(wait(NULL));
     GOOD(wait(streams[0]));
-    CHECK(count() == before + 6, "%u launches", count() - before);
+    CHECK(count_launches() == before + 6, "%u launches", count_launches() - before);
     for (unsigned i = 0; i < 6; i++) {
         const struct fake_launch *l = &seen->launches[before + i];
 
@@ -316,24 +316,24 @@ many(void *arg)
     return NULL;
 }
 
-/* Any settings: threads launch and wait at once. */
+/* Works with any settings: threads launch and wait at the same time. */
 static void
 threads(void)
 {
     pthread_t t[4];
-    const unsigned before = count();
+    const unsigned before = count_launches();
 
     for (int i = 0; i < 4; i++)
         CHECK(pthread_create(&t[i], NULL, many, (void *)(intptr_t)i) == 0, "no thread");
     for (int i = 0; i < 4; i++)
         CHECK(pthread_join(t[i], NULL) == 0, "no thread");
     GOOD(CU(cuCtxSynchronize)());
-    CHECK(count() == before + 800, "%u launches", count() - before);
+    CHECK(count_launches() == before + 800, "%u launches", count_launches() - before);
     CHECK(read_word(1) == 800, "another sum");
     finish_case();
 }
 
-/* Any settings: what a child does is its own business. */
+/* Works with any settings: a forked child does not affect its parent. */
 static void
 forks(void)
 {
@@ -355,8 +355,8 @@ jump(void)
     longjmp(way_out, 1);
 }
 
-/* Needs a large batch and a long wait: calls that never return leave nothing behind. While one
- * seems to wait for the GPU, nothing is held; and more than a few could not be remembered. */
+/* Needs a large batch and a long wait. Calls that never return leave nothing behind. While one
+ * seems to wait for the GPU, nothing is held, and only a few of them could be remembered. */
 static void
 jumps(void)
 {
@@ -367,17 +367,17 @@ jumps(void)
         }
     }
     GOOD(CU(cuStreamSynchronize)(streams[0]));
-    GOOD(mix(5, streams[0], 2)); /* after an error, what works has to show itself again */
+    GOOD(mix(5, streams[0], 2)); /* after an error, a launch must succeed again before it is held */
     GOOD(CU(cuStreamSynchronize)(streams[0]));
 
-    const unsigned before = count();
+    const unsigned before = count_launches();
 
     GOOD(mix(6, streams[0], 2));
     GOOD(mix(7, streams[0], 2));
     give_a_moment(20);
-    CHECK(count() == before, "%u were not held", count() - before);
+    CHECK(count_launches() == before, "%u were not held", count_launches() - before);
     GOOD(CU(cuStreamSynchronize)(streams[0]));
-    CHECK(count() == before + 2, "%u launches", count() - before);
+    CHECK(count_launches() == before + 2, "%u launches", count_launches() - before);
     finish_case();
 }
 
@@ -390,9 +390,9 @@ note_stop(int sig)
     stopped = 1;
 }
 
-/* Launches until SIGTERM; says how many. */
+/* Launches until SIGTERM, and prints how many launches there were. */
 static void
-work(void)
+launch_until_stopped(void)
 {
     (void)signal(SIGTERM, note_stop);
     puts("ready");
@@ -403,7 +403,7 @@ work(void)
         hed_sleep_ns(200000);
     }
     finish_case();
-    printf("%u\n", count());
+    printf("%u\n", count_launches());
 }
 
 int
@@ -423,7 +423,7 @@ main(int argc, char **argv)
 
     start_driver();
     if (argc > 1 && strcmp(argv[1], "work") == 0) {
-        work();
+        launch_until_stopped();
         return 0;
     }
     for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof *cases; i++) {

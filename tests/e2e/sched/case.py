@@ -1,4 +1,4 @@
-"""What the tests of sharing have in common: a scope for their programs, and `heddle sched`."""
+"""Shared by the tests of sharing: a scope for their programs, and `heddle sched`."""
 
 import glob
 import os
@@ -17,7 +17,7 @@ GPU = os.environ.get("HED_SCHED_GPU", "null")
 LAUNCHES = {"null": "64", "cpu": "8"}[GPU.split(":")[0]]
 
 
-FOR_EVER = "100000"  # seconds: until the test says SIGTERM
+FOR_EVER = "100000"  # seconds; the test ends it earlier, by SIGTERM
 
 
 def environment():
@@ -27,7 +27,7 @@ def environment():
 
 
 def states(pid):
-    """The states of a process's threads, as the kernel has them: {"S"} when all are asleep."""
+    """The states of a process's threads according to the kernel: {"S"} if all are asleep."""
     found = set()
     for tid in os.listdir(f"/proc/{pid}/task"):
         try:
@@ -58,7 +58,7 @@ class SchedCase(unittest.TestCase):
             os.unlink(path)
 
     def launch(self, settings, command, ready=True, stdin=None):
-        """A program in this test's scope; `ready`: it has said that it is."""
+        """Starts a program in this test's scope. With `ready`, waits until the program is ready."""
         spec = ",".join([f"scope={self.scope}", *([settings] if settings else [])])
         p = subprocess.Popen([HEDDLE, "run", "--gpu", GPU, "--sched", spec, "--log", "warn", "--",
                               *command], env=environment(), stdin=stdin, stdout=subprocess.PIPE,

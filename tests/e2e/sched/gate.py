@@ -27,7 +27,7 @@ class Case(SchedCase):
         return self.launch(settings, [program, *words], ready)
 
     def end(self, p):
-        """How many launches it has made, when it has been asked to end."""
+        """Asks the program to end, and returns how many launches it has made."""
         p.terminate()
         out, err = p.communicate(timeout=PATIENCE)
         self.assertEqual(p.returncode, 0, err)
@@ -46,7 +46,7 @@ class Case(SchedCase):
         return self.clients()[p.pid]["calls"]
 
     def until_it_works(self, p, calls=4):
-        """Waits until some more of its calls have gone through."""
+        """Waits until some more of its calls have gone on."""
         before = self.calls(p)
         until(lambda: self.calls(p) >= before + calls, self.clients)
 
@@ -65,11 +65,12 @@ class Together(Case):
             with self.subTest(policy=policy):
                 both = [self.start(f"policy={policy},slice_us=2000,prio={prio}", FOR_EVER, "0",
                                    LAUNCHES) for prio in ("normal", "low")]
-                for p in both:  # under some, the second has nothing before the first has ended
+                # Under some policies, the second gets nothing before the first has ended.
+                for p in both:
                     self.until_it_works(p)
                     self.assertGreater(self.end(p), 0)
 
-    def test_one_alone(self):
+    def test_one_program_alone_is_not_held(self):
         p = self.start("", FOR_EVER, "0", LAUNCHES)
         self.until_it_works(p)
         self.assertGreater(self.end(p), 0)
@@ -90,7 +91,7 @@ class Together(Case):
         before = self.clients()
 
         def divided():
-            """What they have had of the GPU comes to three parts and one, more or less."""
+            """They used the GPU in about the proportion three to one."""
             after = self.clients()
             used = [after[p.pid]["gpu_ns"] - before[p.pid]["gpu_ns"] for p in (a, b)]
             return sum(used) > 1e9 and 1.8 * used[1] < used[0] < 5 * used[1]
@@ -100,7 +101,7 @@ class Together(Case):
         self.end(b)
 
     @unittest.skipIf(GPU == "null", "its work takes no time")
-    def test_the_low_leave_the_high_alone(self):
+    def test_low_priority_leaves_high_priority_alone(self):
         low = self.start("prio=low", FOR_EVER, "0", LAUNCHES)
         high = self.start("prio=high", FOR_EVER, "0", LAUNCHES)
         self.until_it_waits(low)
@@ -119,7 +120,7 @@ class Deaths(Case):
         self.until_it_works(low)
         self.assertNotIn(high.pid, self.clients())
 
-    def test_stop_of_a_program_that_holds_others(self):
+    def test_sigstop_of_a_program_that_holds_others(self):
         low = self.start("prio=low", FOR_EVER, "0", LAUNCHES)
         high = self.start("prio=high", FOR_EVER, "0", LAUNCHES)
         self.until_it_works(high)
@@ -160,7 +161,7 @@ class Words(Case):
         self.assertEqual(client["share"], 7)
         self.assertEqual(client["group"], "g")
 
-    def test_nobody(self):
+    def test_an_empty_list_is_no_error(self):
         self.assertIn("No program shares a GPU", self.sched("list"))
         self.assertEqual(json.loads(self.sched("list", "--json")), {"gpus": []})
         self.assertEqual(self.heddle("pause", "--scope", self.scope).returncode, 1)
@@ -234,7 +235,7 @@ class Words(Case):
             for row in table[1:]:
                 self.assertRegex(row[state:], r"^(idle|running|waiting) ")
                 self.assertEqual(len(row), len(table[0]))
-        # Names that are short: 80 columns are enough.
+        # The names are short, so 80 columns are enough.
         text = self.sched("list", "--pid", str(short.pid))
         self.assertLessEqual(max(map(len, text.split("\n"))), 80, text)
 
@@ -243,7 +244,7 @@ class Words(Case):
         self.assertEqual(r.returncode, 0, r.stderr)
         return r.stdout
 
-    def test_says_what_was_paused(self):
+    def test_pause_says_what_was_paused(self):
         both = [self.start("", FOR_EVER, "1000", "4") for _ in range(2)]
         for verb, did in (("pause", "paused"), ("resume", "resumed"),
                           ("release", "released the calls of")):
@@ -253,7 +254,7 @@ class Words(Case):
             r = self.heddle(verb, "--scope", self.scope, "--pid", str(both[0].pid))
             self.assertIn(f"{did} 1 program on", r.stderr)
 
-    def test_a_program_keeps_some_things(self):
+    def test_some_settings_of_a_program_cannot_be_changed(self):
         for word in ("group=x", "scope=x", "mode=record", "stream=own", "queue=4"):
             r = self.heddle("set", word)
             self.assertEqual(r.returncode, 2, word)
@@ -283,10 +284,10 @@ class Words(Case):
         for policy in ("fair", "batch", "deadline", "slice", "fifo", "priority") * 2:
             self.sched("set", f"policy={policy},slice_us=1000")
             before = [self.calls(p) for p in both]
-            if policy != "fifo":  # there the second has its turn after a long time
+            if policy != "fifo":  # there the second program has to wait for a long time
                 until(lambda: all(self.calls(p) > b for p, b in zip(both, before)))
 
-    def test_wrong_words(self):
+    def test_wrong_settings_are_refused(self):
         for words in ((), ("listen",), ("set",), ("set", "policy=none"), ("set", "prio=low"),
                       ("pause", "x"), ("list", "--pid", "x"), ("set", "share=1", "more"),
                       ("set", "--pid", "1", "group=x"), ("list", "--none"), ("set", "queue=4")):
@@ -304,7 +305,7 @@ class Words(Case):
 
 
 class Files(Case):
-    """What may lie in /dev/shm under a name that we look for."""
+    """Files in /dev/shm with a name that we look for."""
 
     HEAD = 64
 
@@ -354,13 +355,13 @@ class Files(Case):
                     f.write(data)
                 self.assertIn(complaint, self.all_verbs())
                 with open(path, "rb") as f:
-                    self.assertEqual(f.read(), data)  # nobody has touched it
+                    self.assertEqual(f.read(), data)  # it is unchanged
                 if complaint:
                     self.assertIn(f"{path}: {complaint}", self.doctor())
         with open(path, "wb") as f:
             f.write(other)
             f.flush()
-            self.lock(f.fileno(), 1, 1)  # somebody uses it
+            self.lock(f.fileno(), 1, 1)  # a program uses it
             self.assertIn("is used by another version of heddle", self.all_verbs())
 
     def test_things_that_are_no_files(self):
@@ -386,10 +387,10 @@ class Files(Case):
                 f.seek(self.HEAD)
                 f.write(data)
                 f.flush()
-                self.lock(f.fileno(), 1, 128)  # 128 are there
+                self.lock(f.fileno(), 1, 128)  # there are 128 programs
                 self.all_verbs()
 
-    def test_a_program_that_is_gone_leaves_no_empty_gpu(self):
+    def test_a_program_that_has_ended_leaves_no_empty_gpu(self):
         path = self.left_behind()
         seen = set()
         for i in range(40):

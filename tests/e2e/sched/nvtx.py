@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""NVTX ranges of programs that wait for each other, seen by a library such as a profiler's.
+"""NVTX ranges of programs that wait for each other, as a profiler's library sees them.
 
     HED_BUILD=build/dev HED_WORK=.../e2e_sched_work HED_NVTX_TOOL=... nvtx.py [Case.test...]
 """
@@ -74,7 +74,7 @@ class Ranges(unittest.TestCase):
         return r.stdout
 
     def paused(self, p):
-        """Does the log have it that the program is in a range because of a pause?"""
+        """Does the log say that the program is in a range because of a pause?"""
         return any(int(line[0]) == p.pid and line[4] == PAUSED for line in self.read())
 
     def read(self):
@@ -84,7 +84,7 @@ class Ranges(unittest.TestCase):
             return [LINE.match(line.rstrip("\n")).groups() for line in f]
 
     def check_balance(self, domain="heddle"):
-        """Each thread's ranges nest and end. The texts of each process."""
+        """Checks that each thread's ranges nest and end. Returns the texts of each process."""
         depth = {}
         texts = {}
         for pid, tid, what, where, text in self.read():
@@ -108,7 +108,7 @@ class Ranges(unittest.TestCase):
         self.end(b)
         self.check_balance()
 
-    def test_who_waits_for_whom(self):
+    def test_ranges_say_which_program_is_waited_for(self):
         low = self.start(",prio=low", FOR_EVER, "0", "4")
         high = self.start(",prio=high", FOR_EVER, "0", "4")
         wait = re.compile(rf"heddle: wait at the gate: .* \({high.pid}\) runs")
@@ -129,7 +129,7 @@ class Ranges(unittest.TestCase):
         for text in ("heddle: submit", "heddle: wait for queued work", PAUSED):
             self.assertTrue(text in texts, text)
 
-    def test_alone_nobody_waits(self):
+    def test_a_program_alone_does_not_wait(self):
         p = self.start("", "0.2", "0", "4")
         self.assertEqual(p.wait(PATIENCE), 0)
         self.assertEqual(self.read(), [])
@@ -154,7 +154,7 @@ class Ranges(unittest.TestCase):
         self.assertEqual(list(self.check_balance().values()), [["outer", "inner"]])
 
     @unittest.skipIf(not FACTS, "without NVIDIA's headers")
-    def test_nvidias_own_side_says_the_same(self):
+    def test_nvidias_own_code_gives_the_same_ranges(self):
         subprocess.run([FACTS], env=self.env, check=True, timeout=PATIENCE)
         self.assertEqual([line[2:] for line in self.read()],
                          [("+", "default", "outer"), ("+", "theirs", "inner"),

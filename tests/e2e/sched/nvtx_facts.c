@@ -1,5 +1,5 @@
-/* What core/nvtx_abi.h says, held against NVIDIA's headers; and their program's side, at work with
- * the library that heddle's is tested with. */
+/* Compares core/nvtx_abi.h with NVIDIA's headers, and runs NVIDIA's own code in a program with the
+ * same tool library with which heddle's code is tested. */
 #include <nvtx3/nvToolsExt.h>
 #include <stddef.h>
 

@@ -1,10 +1,10 @@
-/* A profiler's injection library, for tests: writes the ranges it is told of to $HED_NVTX_LOG.
+/* A profiler's injection library, for tests: writes the ranges that it sees to $HED_NVTX_LOG.
  *
  *     PID TID + DOMAIN: TEXT      PID TID - DOMAIN
  *
- * $HED_NVTX_MODE: "plain" knows no domains, "none" takes nothing, "refuse" does not want to, "ask"
- * calls back while it starts, "slow" takes a while. Knows nothing of heddle's files but what is
- * needed for "ask". */
+ * $HED_NVTX_MODE: "plain" knows no domains, "none" sets no functions, "refuse" fails to start,
+ * "ask" calls back while it starts, "slow" takes a while to start. Uses heddle's files only for
+ * "ask". */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stddef.h>
@@ -39,9 +39,9 @@ struct event {
 __attribute__((visibility("default"))) int
 InitializeInjectionNvtx2(const void *(*get_table)(uint32_t id));
 
-/* One write a line: threads and processes share the file. */
+/* One write for each line, because threads and processes share the file. */
 static void
-say(const char *what, const char *domain, const char *text)
+write_line(const char *what, const char *domain, const char *text)
 {
     const char *path = getenv("HED_NVTX_LOG");
     const int fd = path ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : -1;
@@ -58,14 +58,14 @@ say(const char *what, const char *domain, const char *text)
 static int
 plain_push(const char *text)
 {
-    say("+", "default", text);
+    write_line("+", "default", text);
     return 0;
 }
 
 static int
 plain_pop(void)
 {
-    say("-", "default", "");
+    write_line("-", "default", "");
     return 0;
 }
 
@@ -74,26 +74,26 @@ domain_push(void *domain, const struct event *e)
 {
     const int sound = e->version == 3 && e->size == sizeof *e && e->message_type == 1;
 
-    say("+", domain, sound ? e->message : "an event that makes no sense");
+    write_line("+", domain, sound ? e->message : "an event that makes no sense");
     return 0;
 }
 
 static int
 domain_pop(void *domain)
 {
-    say("-", domain, "");
+    write_line("-", domain, "");
     return 0;
 }
 
 static void *
-create(const char *name)
+create_domain(const char *name)
 {
     return strdup(name);
 }
 
-/* What heddle says while its library is being loaded. */
+/* Asks heddle while the library is being loaded. */
 static void
-ask(void)
+ask_heddle(void)
 {
     void (*push)(const char *);
     void (*pop)(void);
@@ -103,7 +103,7 @@ ask(void)
     if (push && pop) {
         push("too early");
         pop();
-        say("!", "asked", "");
+        write_line("!", "asked", "");
     }
 }
 
@@ -127,13 +127,13 @@ InitializeInjectionNvtx2(const void *(*get_table)(uint32_t id))
     if (strcmp(mode, "none") == 0)
         return 1;
     if (strcmp(mode, "ask") == 0)
-        ask();
+        ask_heddle();
     if (strcmp(mode, "slow") == 0)
         (void)usleep(50000);
     *core[9] = (function)plain_push;
     *core[11] = (function)plain_pop;
     if (strcmp(mode, "plain") != 0) {
-        *core2[12] = (function)create;
+        *core2[12] = (function)create_domain;
         *core2[4] = (function)domain_push;
         *core2[5] = (function)domain_pop;
     }

@@ -1,12 +1,12 @@
 /* The quota layer under a program: every way of allocating device memory counts, the limit holds,
  * and the memory of a killed process is available again.
  *
- *     quota [hollow|far|whole [SECTION]]
+ *     quota [no_memory|far|all [SECTION]]
  *
- * `hollow`: the backend has no memory, so only the layer's own counts can be checked. `far`: code
- * is loaded in another process, and its size does not show. Each section runs in a process of its
- * own, and continues after a wrong number, so that one run reports everything that is wrong on a
- * machine.
+ * `no_memory`: the backend has no memory, so only the layer's own counts can be checked. `far`:
+ * code is loaded in another process, and its size does not show. Each section runs in a process of
+ * its own, and continues after a wrong number, so that one run reports everything that is wrong on
+ * a machine.
  *
  * The test asserts what the layer promises: memory over the limit cannot be allocated, whatever was
  * allocated before, and all of it is available again after it has been freed. When a driver takes
@@ -16,7 +16,7 @@
 
 #include "gen/nvml_front.h"
 
-bool hollow, far;
+bool no_memory, far;
 CUcontext primary;
 CUstream stream;
 _Atomic int wrong;
@@ -36,7 +36,7 @@ plain_memory_counts(void)
     the_rest_is_there("cuMemAllocPitch", base);
     OK(CU(cuMemFree_v2)(p));
     all_is_back("cuMemAllocPitch", base);
-    if (hollow)
+    if (no_memory)
         return;
     OK(CU(cuMemAllocManaged)(&p, PART, CU_MEM_ATTACH_GLOBAL));
     the_rest_is_there("cuMemAllocManaged", base);
@@ -179,7 +179,7 @@ graphs_count(bool captured)
     OK(CU(cuGraphInstantiateWithFlags)(&exec, graph, 0));
     OK(CU(cuGraphLaunch)(exec, stream));
     OK(CU(cuStreamSynchronize)(stream));
-    if (!hollow) {
+    if (!no_memory) {
         const size_t left = free_bytes();
 
         printf("    a graph: %zu of %zu are left\n", left, base);
@@ -231,7 +231,7 @@ globals_count(void)
     all_is_back("a module that does not fit", base);
 }
 
-/* ---- what is told of it ---------------------------------------------------------------------- */
+/* ---- what programs see ----------------------------------------------------------------------- */
 
 static void *nvml;
 #define NV(name) ((__typeof__(&(name)))dlsym(nvml, #name))
@@ -260,7 +260,7 @@ processes_agree(nvmlDevice_t device, size_t held)
         const unsigned long long used = infos[i].usedGpuMemory;
 
         printf("    process %u has %llu\n", infos[i].pid, used);
-        if (used == UINT64_MAX) /* not told */
+        if (used == UINT64_MAX) /* NVML does not say */
             continue;
         EXPECT(used <= LIMIT, "process %u has %llu", infos[i].pid, used);
         if (infos[i].pid == (unsigned)getpid())
@@ -386,7 +386,7 @@ each_device_has_its_limit(void)
     OK(CU(cuDevicePrimaryCtxRelease_v2)(1));
 }
 
-/* ---- what kernels are given ------------------------------------------------------------------ */
+/* ---- memory for kernels ---------------------------------------------------------------------- */
 
 /* A heap larger than the default one counts from cuCtxSetLimit until its context ends. */
 static void
@@ -431,7 +431,7 @@ graphs_captured(void)
 static const struct {
     const char *name;
     void (*run)(void);
-    bool not_hollow, not_far;
+    bool needs_memory, needs_near;
 } sections[] = {
     {"plain", plain_memory_counts, false, false},
     {"pools", pools_count, false, false},
@@ -482,7 +482,7 @@ run_all(const char *mode)
     for (size_t i = 0; i < LISTED; i++) {
         int status = -1;
 
-        if ((hollow && sections[i].not_hollow) || (far && sections[i].not_far))
+        if ((no_memory && sections[i].needs_memory) || (far && sections[i].needs_near))
             continue;
         printf("%s\n", sections[i].name);
         (void)fflush(stdout);
@@ -505,11 +505,11 @@ run_all(const char *mode)
 int
 main(int argc, char **argv)
 {
-    const char *mode = argc > 1 ? argv[1] : "whole";
+    const char *mode = argc > 1 ? argv[1] : "all";
     char group[64];
     char path[128];
 
-    hollow = strcmp(mode, "hollow") == 0;
+    no_memory = strcmp(mode, "no_memory") == 0;
     far = strcmp(mode, "far") == 0;
     (void)setvbuf(stdout, NULL, _IOLBF, 0); /* in order with standard error */
     setenv("HEDDLE_MEM", "256M", 1);

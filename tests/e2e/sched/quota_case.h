@@ -1,4 +1,4 @@
-/* What the sections of quota.c share: the limit, and checks around an allocation. */
+/* Shared by the sections of quota.c: the limit, and checks around an allocation. */
 #pragma once
 
 #include "conformance/conf.h"
@@ -10,7 +10,7 @@
 #define LIMIT (256 * MIB)
 #define PART (128 * MIB)
 
-extern bool hollow, far;
+extern bool no_memory, far;
 extern CUcontext primary;
 extern CUstream stream;
 extern _Atomic int wrong; /* how many expectations have failed */
@@ -47,7 +47,7 @@ free_bytes(void)
 
 /* An allocation that must fail. If it succeeds it is freed, so that the rest can be tested. */
 static inline void
-refuse(const char *what, size_t n)
+expect_refusal(const char *what, size_t n)
 {
     CUdeviceptr p = 0;
     CUresult r = CU(cuMemAlloc_v2)(&p, n);
@@ -83,9 +83,9 @@ the_rest_is_there(const char *what, size_t base)
     printf("    %s: %zu of %zu are left\n", what, left, base);
     EXPECT(left <= base - PART, "%s: %zu of %zu are left", what, left, base);
     EXPECT(left >= base - PART - 8 * MIB, "%s: only %zu of %zu are left", what, left, base);
-    refuse(what, base - PART + 1);
-    refuse(what, base);
-    refuse(what, SIZE_MAX);
+    expect_refusal(what, base - PART + 1);
+    expect_refusal(what, base);
+    expect_refusal(what, SIZE_MAX);
     try_all(what, left / (2 * MIB) * (2 * MIB));
 }
 

@@ -79,7 +79,7 @@ start_member(const char *section)
         dup2(ends[1], STDOUT_FILENO);
         close(ends[0]);
         close(ends[1]);
-        execl("/proc/self/exe", "quota", hollow ? "hollow" : "whole", section, (char *)NULL);
+        execl("/proc/self/exe", "quota", no_memory ? "no_memory" : "all", section, (char *)NULL);
         _exit(126);
     }
     close(ends[1]);

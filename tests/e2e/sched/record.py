@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Record mode (`heddle run --sched mode=record`), as a person meets it.
+"""Record mode (`heddle run --sched mode=record`) as users see it.
 
     HED_BUILD=build/dev HED_WORK=.../e2e_sched_work HED_CLIENTS=.../e2e_record_clients
         [HED_SCHED_GPU=cpu] record.py [Case.test...]
@@ -38,8 +38,8 @@ class Case(SchedCase):
         return [c for g in json.loads(r.stdout)["gpus"] for c in g["clients"]]
 
     def held(self):
-        """Calls of the first client that are held; 0 while that changes: all of its threads are
-        asleep, and nothing was different before."""
+        """The number of held calls of the first client, or 0 while it may still change. It does
+        not change any more when all threads are asleep and it was the same before."""
         first = self.clients()[0]
         still = states(first["pid"]) == {"S"}
         second = self.clients()[0]
@@ -47,39 +47,39 @@ class Case(SchedCase):
         return first["queued"] + 1 if still and same and first["waiting"] == 1 else 0
 
     def pause_at_work(self):
-        """The first calls of a kind are not queued: they would be held in the program's thread."""
+        """Lets the first calls of each kind go on: they are not queued, but hold the thread."""
         until(lambda: any(c["calls"] > 10 for c in self.clients()))
         self.assertEqual(self.sched("pause").returncode, 0)
 
 
 class Alone(Case):
-    """What a program computes is what it computes without."""
+    """A program computes the same as without record mode."""
 
     def test_work_is_done(self):
         self.assertGreater(self.end(self.start("", WORK, "1", "0", LAUNCHES)), 0)
 
-    def test_on_a_stream_of_our_own(self):
+    def test_work_is_done_on_a_stream_of_our_own(self):
         self.assertGreater(self.end(self.start("stream=own", WORK, "1", "0", LAUNCHES)), 0)
 
-    def test_a_short_queue(self):
+    def test_work_is_done_with_a_short_queue(self):
         self.assertGreater(self.end(self.start("queue=2", WORK, "1", "0", LAUNCHES)), 0)
 
-    def test_a_wait_after_each(self):
+    def test_work_is_done_with_a_wait_after_each_call(self):
         self.assertGreater(self.end(self.start("", WORK, "1", "0", "1")), 0)
 
-    def test_in_batches(self):
+    def test_work_is_done_in_batches(self):
         self.assertGreater(self.end(self.start("policy=batch,batch=4", WORK, "1", "0", LAUNCHES)),
                            0)
 
 
 class Together(Case):
-    def test_programs_take_turns(self):
+    def test_programs_share_the_gpu(self):
         programs = [self.start(w, WORK, "2", "0", LAUNCHES)
                     for w in ("policy=fair,share=300", "share=100", "share=100,stream=own")]
         for p in programs:
             self.assertGreater(self.end(p), 0)
 
-    def test_what_is_held_is_seen(self):
+    def test_held_calls_are_listed(self):
         p = self.start("", WORK, FOR_EVER, "0", "1000000" if GPU == "null" else "200")
         self.pause_at_work()
         until(lambda: any(c["queued"] > 0 for c in self.clients()))
@@ -88,15 +88,15 @@ class Together(Case):
         p.terminate()
         self.assertGreater(self.end(p), 0)
 
-    def test_what_is_queued_is_released_together(self):
+    def test_queued_calls_are_released_together(self):
         p = self.start("queue=100", WORK, FOR_EVER, "0", "1000000")
         self.pause_at_work()
         for _ in range(3):
-            # The queue is full, or nearly so, and the program waits for room.
+            # The queue is full, or nearly full, and the program waits.
             held = until(lambda: (n := self.held()) > 50 and n, self.clients)
             before = self.clients()[0]["calls"]
             self.assertEqual(self.sched("release").returncode, 0)
-            # Those go, and the next one comes to the gate; none of those that come passes.
+            # The queued calls go on, and the next ones are held at the gate.
             until(lambda: self.clients()[0]["calls"] == before + held, self.clients)
             until(self.held, self.clients)
             self.assertEqual(self.clients()[0]["calls"], before + held)

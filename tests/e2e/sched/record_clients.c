@@ -3,9 +3,9 @@
  *     record_clients SECONDS NAME...
  *     record_clients leave      waits for a line, launches, and ends without waiting for the GPU
  *
- * A thread for each name launches on a stream of its own, and all on a stream that they share: each
- * adds 1 to a word of its own and to a common one. On a GPU that runs kernels, the words must be
- * right at the end. Prints how many launches there were. */
+ * A thread for each name launches on a stream of its own and on a stream that all share. Each
+ * launch adds 1 to a word of the thread or to a common one. On a GPU that runs kernels, the words
+ * must be right at the end. Prints how many launches there were. */
 #define HEDDLE_DYNAMIC
 #include "heddle.h"
 
@@ -48,7 +48,7 @@ DRIVER(DECLARE)
 
 static CUcontext context;
 static CUfunction function;
-static CUdeviceptr words; /* one a thread, then the common one */
+static CUdeviceptr words; /* one for each thread, then the common one */
 static CUstream common;
 static unsigned launches[THREADS_MAX];
 static double seconds;
@@ -66,7 +66,7 @@ static const struct heddle_api *heddle;
     } while (0)
 
 static void
-launch(CUdeviceptr p, CUstream s)
+launch_add(CUdeviceptr p, CUstream s)
 {
     void *params[] = {&p};
 
@@ -96,8 +96,8 @@ work_as_client(void *arg)
     MUST(p_cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     do {
         for (int k = 0; k < 8; k++) {
-            launch(words + 4 * i, stream);
-            launch(words + 4ull * THREADS_MAX, common);
+            launch_add(words + 4 * i, stream);
+            launch_add(words + 4ull * THREADS_MAX, common);
         }
         launches[i] += 8;
         MUST(p_cuStreamSynchronize(stream));
@@ -115,18 +115,18 @@ load_driver(void)
     return l && p_cuInit;
 }
 
-/* Launches that nobody has waited for when the process ends. */
+/* Launches, and ends the process without waiting for them. */
 static int
-leave(void)
+launch_and_end(void)
 {
     for (int i = 0; i < 3; i++)
-        launch(words, common);
+        launch_add(words, common);
     MUST(p_cuStreamSynchronize(common));
     printf("ready\n");
     fflush(stdout);
     (void)getchar();
     for (int i = 0; i < 100; i++)
-        launch(words, common);
+        launch_add(words, common);
     printf("100\n");
     return 0;
 }
@@ -156,7 +156,7 @@ main(int argc, char **argv)
     MUST(p_cuMemsetD32_v2(words, 0, THREADS_MAX + 1));
     MUST(p_cuStreamCreate(&common, CU_STREAM_NON_BLOCKING));
     if (leaves)
-        return leave();
+        return launch_and_end();
     for (int i = 0; i < count; i++) {
         names[i] = argv[2 + i];
         pthread_create(&threads[i], NULL, work_as_client, (void *)(uintptr_t)i);

@@ -1,5 +1,5 @@
-/* A program for the tests of sharing: launches kernels for so long, or until SIGTERM, and checks
- * what they did.
+/* A program for the tests of sharing: launches kernels for SECONDS, or until SIGTERM, and checks
+ * their results.
  *
  *     sched_work SECONDS [PAUSE_US [LAUNCHES_PER_SYNC]]
  *
