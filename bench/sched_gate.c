@@ -1,21 +1,19 @@
 /* What does the gate of the sched layer cost? Launches on the null driver: without the layer, with
- * it and alone, with another process there that is idle, and with an idle one of higher priority:
- * then the gate is not open, and GPU time is counted and measured all the while.
+ * it and alone, beside an idle client, and beside an idle client of higher priority. In the last
+ * case the gate is not open, and GPU time is counted and measured all the time.
  *
- * Prints `name value unit` lines; `+` rows are what the layer adds. Every way needs processes of
- * its own, so the program runs itself: rounds alternate, and the best of each is kept, because
+ * Prints `name value unit` lines; rows with `+` are what the layer adds. Every way needs a process
+ * of its own, so the program runs itself. The ways alternate, and the best of each is kept, because
  * these machines are noisy. */
 #include <dlfcn.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "gen/cuda_front.h"
+#include "sched_scope.h"
 
 #define ROUNDS 7
 #define BATCHES 20
@@ -31,7 +29,7 @@ static const char *const ways[] = {"no_layer", "open_alone", "open_idle_other", 
 enum { WAYS = 4 };
 
 static launch_fn
-begin(const char *library)
+open_driver(const char *library)
 {
     void *l = dlopen(library, RTLD_NOW);
     init_fn init = l ? (init_fn)dlsym(l, "cuInit") : NULL;
@@ -63,86 +61,43 @@ best_ns(launch_fn launch)
     return best;
 }
 
-/* Another process: makes one call and sleeps. */
-static int
-other(const char *library)
+/* The work of the other client: one call. */
+static bool
+launch_once(const char *library)
 {
-    launch_fn launch = begin(library);
+    launch_fn launch = open_driver(library);
 
-    if (!launch || launch(NULL, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL) != 0)
-        return 1;
-    (void)write(1, "", 1);
-    pause();
-    return 0;
-}
-
-static pid_t
-start_other(const char *library)
-{
-    int ends[2];
-    char byte;
-
-    if (pipe(ends) != 0)
-        return -1;
-
-    const pid_t pid = fork();
-
-    if (pid == 0) {
-        dup2(ends[1], 1);
-        _exit(other(library));
-    }
-    close(ends[1]);
-
-    const bool up = read(ends[0], &byte, 1) == 1;
-
-    close(ends[0]);
-    return up ? pid : -1;
-}
-
-static void
-set_sched(const char *settings)
-{
-    char text[128];
-
-    snprintf(text, sizeof text, "scope=bench%ld,%s", (long)getpid(), settings);
-    setenv("HEDDLE_SCHED", text, 1);
+    return launch && launch(NULL, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL) == 0;
 }
 
 /* In a child: prints the cost of one way. */
 static int
-measure(const char *library, int way)
+measure_way(const char *library, int way)
 {
-    char path[128];
-    pid_t pid = 0;
+    pid_t idle = 0;
 
     setenv("HEDDLE_GPU", "null", 1);
     if (way > 0)
         set_sched(way == 3 ? "prio=high" : "prio=normal");
     if (way > 1)
-        pid = start_other(library);
+        idle = start_idle(launch_once, library);
     if (way == 3)
-        set_sched("prio=low,cap_us=10000000"); /* null's work takes no time, but counts as some */
-    if (pid < 0)
+        set_sched("prio=low,cap_us=10000000"); /* null's work takes no time but counts */
+    if (idle < 0)
         return 1;
 
-    launch_fn launch = begin(library);
+    launch_fn launch = open_driver(library);
     const double ns = launch ? best_ns(launch) : -1;
 
-    if (pid > 0) {
-        kill(pid, SIGKILL);
-        (void)waitpid(pid, NULL, 0);
-    }
-    if (way > 0) {
-        snprintf(path, sizeof path, "/dev/shm/heddle-%u-sched-bench%ld-%032d", (unsigned)geteuid(),
-                 (long)getpid(), 0); /* null's UUID */
-        (void)unlink(path);
-    }
+    end_idle(idle);
+    if (way > 0)
+        remove_scope();
     printf("%.3f\n", ns);
     return ns < 0;
 }
 
 static bool
-round_of(const char *self, int way, double *best)
+run_way(const char *self, int way, double *best)
 {
     char command[4096];
     double ns = -1;
@@ -168,12 +123,12 @@ main(int argc, char **argv)
         return 2;
     }
     if (argc > 1)
-        return measure(heddle, argv[1][0] - '0');
+        return measure_way(heddle, argv[1][0] - '0');
     for (int w = 0; w < WAYS; w++)
         cost[w] = 1e9;
     for (int r = 0; r < ROUNDS; r++)
         for (int w = 0; w < WAYS; w++)
-            if (!round_of(argv[0], w, &cost[w]))
+            if (!run_way(argv[0], w, &cost[w]))
                 return 1;
     for (int w = 0; w < WAYS; w++) {
         printf("cuLaunchKernel/%s %.1f ns\n", ways[w], cost[w]);

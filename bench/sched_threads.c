@@ -1,6 +1,6 @@
-/* How many launches do 1 and 8 threads make in a second? Native, through an open gate, paced beside
- * an idle client of higher priority, and recorded. Each way has a process of its own, and rounds
- * alternate.
+/* How many launches do 1, 2, 4 and 8 threads make in a second? Native, through an open gate, paced
+ * beside an idle client of higher priority, and recorded (with a queue for each thread, with one
+ * queue for all, and paced). Each way has a process of its own, and rounds alternate.
  *
  *     HED_LIBCUDA=.../libcuda.so.1 bench_sched_threads [SECONDS]
  *
@@ -11,16 +11,14 @@
  * Prints `name value unit` lines: the best of some rounds, because machines are noisy. */
 #include <dlfcn.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "gen/cuda_front.h"
+#include "sched_scope.h"
 
 #define ROUNDS 5
 #define THREADS_MAX 8
@@ -30,10 +28,23 @@ static const char ptx[] =
     ".version 7.0\n.target sm_70\n.address_size 64\n"
     ".visible .entry empty(.param .u64 a, .param .u64 b, .param .u32 c, .param .u32 d) { ret; }\n";
 
-enum way { NATIVE, OPEN, PACED, RECORDED, WAYS };
+enum way { NATIVE, OPEN, PACED, RECORDED, RECORDED_ONE_QUEUE, RECORDED_PACED, WAYS };
 
-static const char *const way_names[WAYS] = {"native", "gate_open", "paced", "recorded"};
-static const int thread_counts[] = {1, THREADS_MAX};
+static const struct {
+    const char *name;
+    const char *settings; /* besides prio and cap_us */
+    bool is_paced;        /* beside an idle client of higher priority */
+} ways[WAYS] = {
+    [NATIVE] = {"native", "", false},
+    [OPEN] = {"gate_open", "", false},
+    [PACED] = {"paced", "", true},
+    [RECORDED] = {"recorded", ",mode=record", false},
+    [RECORDED_ONE_QUEUE] = {"recorded_one_queue", ",mode=record,queues=1", false},
+    [RECORDED_PACED] = {"recorded_paced", ",mode=record", true},
+};
+
+static const int thread_counts[] = {1, 2, 4, THREADS_MAX};
+enum { COUNTS = sizeof thread_counts / sizeof *thread_counts };
 
 #define DRIVER(X)                                                                              \
     X(cuInit, (unsigned))                                                                      \
@@ -132,40 +143,11 @@ measure_rate(int threads)
     return rate;
 }
 
-/* Another process, which makes one launch and is idle then. */
-static pid_t
-start_idle(const char *library)
+/* The work of the idle client: one launch. */
+static bool
+launch_and_wait(const char *library)
 {
-    int ends[2];
-    char byte;
-
-    if (pipe(ends) != 0)
-        return -1;
-
-    const pid_t pid = fork();
-
-    if (pid == 0) {
-        if (!open_driver(library) || !launch_once(NULL) || p_cuStreamSynchronize(NULL) != 0 ||
-            write(ends[1], "", 1) != 1)
-            _exit(1);
-        for (;;)
-            pause();
-    }
-    close(ends[1]);
-
-    const bool up = pid > 0 && read(ends[0], &byte, 1) == 1;
-
-    close(ends[0]);
-    return up ? pid : -1;
-}
-
-static void
-set_sched(const char *settings)
-{
-    char text[128];
-
-    snprintf(text, sizeof text, "scope=bench%ld,%s", (long)getpid(), settings);
-    setenv("HEDDLE_SCHED", text, 1);
+    return open_driver(library) && launch_once(NULL) && p_cuStreamSynchronize(NULL) == 0;
 }
 
 /* In a process of its own: prints the rates of one way. */
@@ -178,52 +160,49 @@ measure_way(enum way way, const char *heddle)
     pid_t idle = 0;
 
     setenv("HEDDLE_GPU", real ? "gpu" : "null", 1);
-    if (way == PACED) {
+    if (ways[way].is_paced) {
         set_sched("prio=high");
-        idle = start_idle(library);
+        idle = start_idle(launch_and_wait, library);
+    }
+    if (way != NATIVE) {
+        char text[96];
+
         /* The null driver's kernels take no time, but count as some: the cap must not matter. */
-        set_sched(real ? "prio=low,cap_us=1000" : "prio=low,cap_us=10000000");
-    } else if (way != NATIVE) {
-        set_sched(way == RECORDED ? "mode=record" : "prio=normal");
+        snprintf(text, sizeof text, "prio=low,cap_us=%d%s", real ? 1000 : 10000000,
+                 ways[way].settings);
+        set_sched(text);
     }
 
     const bool good = idle >= 0 && open_driver(library);
 
-    for (size_t i = 0; i < sizeof thread_counts / sizeof *thread_counts; i++)
+    for (int i = 0; i < COUNTS; i++)
         printf("%.0f ", good ? measure_rate(thread_counts[i]) : -1);
     printf("\n");
-    if (idle > 0) {
-        kill(idle, SIGKILL);
-        (void)waitpid(idle, NULL, 0);
-    }
-    if (way != NATIVE) {
-        char command[128];
-
-        snprintf(command, sizeof command, "rm -f /dev/shm/heddle-%u-sched-bench%ld-*",
-                 (unsigned)geteuid(), (long)getpid());
-        FILE *f = popen(command, "r");
-
-        if (f)
-            (void)pclose(f);
-    }
+    end_idle(idle);
+    if (way != NATIVE)
+        remove_scope();
     return good ? 0 : 1;
 }
 
 static bool
-run_way(const char *self, enum way way, double seconds, double best[2])
+run_way(const char *self, enum way way, double seconds, double best[COUNTS])
 {
     char command[4096];
-    double rates[2] = {-1, -1};
+    bool good;
 
     snprintf(command, sizeof command, "'%s' %.3f %d", self, seconds, (int)way);
 
     FILE *f = popen(command, "r");
-    const bool read = f && fscanf(f, "%lf %lf", &rates[0], &rates[1]) == 2;
-    const bool good = f && pclose(f) == 0 && read && rates[0] > 0 && rates[1] > 0;
 
-    for (int i = 0; good && i < 2; i++)
-        best[i] = rates[i] > best[i] ? rates[i] : best[i];
-    return good;
+    good = f != NULL;
+    for (int i = 0; good && i < COUNTS; i++) {
+        double rate;
+
+        good = fscanf(f, "%lf", &rate) == 1 && rate > 0;
+        if (good && rate > best[i])
+            best[i] = rate;
+    }
+    return f && pclose(f) == 0 && good;
 }
 
 int
@@ -231,7 +210,7 @@ main(int argc, char **argv)
 {
     const char *heddle = getenv("HED_LIBCUDA");
     const double seconds = argc > 1 ? strtod(argv[1], NULL) : 0.2;
-    double best[WAYS][2] = {{0}};
+    double best[WAYS][COUNTS] = {{0}};
 
     if (!heddle) {
         fprintf(stderr, "set HED_LIBCUDA to heddle's libcuda.so.1 (bench/run does)\n");
@@ -243,15 +222,15 @@ main(int argc, char **argv)
     for (int r = 0; r < ROUNDS; r++)
         for (int w = 0; w < WAYS; w++)
             if (!run_way(argv[0], (enum way)w, seconds, best[w])) {
-                fprintf(stderr, "%s: the launches failed\n", way_names[w]);
+                fprintf(stderr, "%s: the launches failed\n", ways[w].name);
                 return 1;
             }
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < COUNTS; i++)
         for (int w = 0; w < WAYS; w++) {
-            printf("launches/%s/%d_threads %.3f M/s\n", way_names[w], thread_counts[i],
+            printf("launches/%s/%d_threads %.3f M/s\n", ways[w].name, thread_counts[i],
                    best[w][i] / 1e6);
             if (w != NATIVE)
-                printf("launches/%s/%d_threads/of_native %.2f x\n", way_names[w], thread_counts[i],
+                printf("launches/%s/%d_threads/of_native %.2f x\n", ways[w].name, thread_counts[i],
                        best[w][i] / best[NATIVE][i]);
         }
     return 0;
