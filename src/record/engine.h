@@ -1,16 +1,22 @@
 /* The structures that the files of the record engine share. record.h says what the engine promises.
  *
- *     threads of a client                    the issuing thread, or a thread that drains
- *       under the lock: write the record       with the role, in order: call the next layer,
- *       into the ring, in++                    which is the gate, out++
- *       wake the issuing thread if it sleeps   wake the threads that wait for this number
+ *     a thread of the client                 the queue's issuing thread, or a thread that drains
+ *       choose a queue (order.c)               with the role, in order:
+ *       under its lock: write the record         wait for other queues where a barrier says so
+ *       into the ring, in++                      call the next layer, which is the gate
+ *       wake the issuing thread if it sleeps     out++, wake the threads that wait for this number
+ *
+ * A client has several queues, so that the calls of several threads are issued at the same time.
+ * Each thread has a queue of its own, as long as there are enough.
  *
  * Invariants:
  * 1. A record is complete before `in` counts it, and nobody overwrites it before `out` and `head`
  *    count it as issued.
- * 2. Only the thread that has the role changes `out` and `head` and issues records. It gives the
- *    role up when no record is left, or wakes the issuing thread.
- * 3. The lock is never held during a call of the next layer.
+ * 2. Only the thread that has a queue's role changes its `out` and `head` and issues its records.
+ *    It gives the role up when no record is left, or wakes the issuing thread.
+ * 3. No lock is held during a call of the next layer.
+ * 4. A barrier waits only for records that were queued before it. So queues never wait for each
+ *    other in a circle.
  */
 #pragma once
 
@@ -21,13 +27,14 @@
 #include "record/record.h"
 #include "sched/gate.h"
 
-#define HED_RECORD_RING (2u << 20)    /* bytes of a client's queue; a power of two */
+#define HED_RECORD_RING (2u << 20)    /* bytes of a queue; a power of two */
 #define HED_RECORD_MAX (192u << 10)   /* bytes of one record */
 #define HED_RECORD_INLINE (64u << 10) /* bytes of pageable memory that are copied into a record */
 #define HED_RECORD_CLIENTS 64
-#define HED_RECORD_KINDS 1024   /* known kinds of calls per client; a power of two */
+#define HED_RECORD_QUEUES 16    /* per client */
+#define HED_RECORD_KINDS 1024   /* known kinds of calls; a power of two */
 #define HED_RECORD_HANDLES 1024 /* known streams, events and graphs; a power of two */
-#define HED_RECORD_TOUCHED 256  /* counters by stream or event; a power of two */
+#define HED_RECORD_TOUCHED 2048 /* counters by stream or event; a power of two */
 #define HED_RECORD_CAPTURES 64
 #define HED_RECORD_CONTEXTS 64 /* contexts with a stream of heddle's */
 #define HED_RECORD_PARAMS 4096 /* parameters of a kernel */
@@ -35,10 +42,19 @@
 /* A call in the ring. The argument struct follows, and the data that it points to. */
 struct hed_record {
     _Alignas(16) uint32_t size; /* bytes, with this header; a multiple of 32 */
-    uint32_t id; /* enum hed_cuda_call; 0: the next record is at the start of the ring */
+    uint32_t id;                /* enum hed_cuda_call, or one of the two below */
     CUcontext context;
     struct hed_gate *gpu; /* the gate that counts it as queued; NULL: none */
     uint64_t tag;         /* see hed_recorder_set_tag */
+};
+
+#define HED_RECORD_SKIP 0u            /* no record: the next one is at the start of the ring */
+#define HED_RECORD_BARRIER UINT32_MAX /* no call: a struct hed_record_barrier follows */
+
+/* The records behind it are issued after record `number` of another queue of the client. */
+struct hed_record_barrier {
+    struct hed_record_queue *queue;
+    uint64_t number;
 };
 
 /* The words of a launch's `extra`. */
@@ -71,20 +87,26 @@ struct hed_record_handle {
     CUcontext context;
 };
 
-struct hed_record_client {
-    struct hed_recorder *engine;
-    char name[HED_SCHED_NAME]; /* "": the process's own client */
-    char text[512];            /* the client's text for hed_sched_set_client() */
-    uint32_t index;
+/* What has succeeded. A client has one, which all its threads fill, and each of its queues has a
+ * copy of the parts that it has needed, so that threads do not share a lock. */
+struct hed_record_known {
+    uint32_t epoch; /* the engine's epoch when this was last emptied */
+    struct hed_record_kind kinds[HED_RECORD_KINDS];
+    struct hed_record_handle handles[HED_RECORD_HANDLES];
+};
+
+struct hed_record_queue {
+    struct hed_record_client *client;
+    uint32_t index;        /* in client->queues */
+    _Atomic bool is_owned; /* a thread has it as its own */
 
     pthread_t thread;     /* the issuing thread, if `started` */
-    struct hed_lock lock; /* guards the fields up to `handles`, and writes of `last` and `in` */
+    struct hed_lock lock; /* guards the fields up to `known`, and writes of `last` and `in` */
     char *ring;           /* NULL: no call has been queued yet */
     uint64_t tail;        /* bytes ever put into the ring */
     bool started;         /* the issuing thread exists */
-    uint32_t epoch;       /* the engine's epoch when `kinds` was last emptied */
-    struct hed_record_kind kinds[HED_RECORD_KINDS];
-    struct hed_record_handle handles[HED_RECORD_HANDLES];
+    uint64_t joined[HED_RECORD_QUEUES]; /* by queue: the highest number that a barrier waits for */
+    struct hed_record_known known;
 
     _Atomic(struct hed_gate *) gpu;            /* the gate of the last record; NULL: none */
     _Atomic uint64_t last[HED_RECORD_TOUCHED]; /* number of the last record with that handle */
@@ -97,7 +119,20 @@ struct hed_record_client {
     _Atomic uint32_t role;                     /* 1: a thread issues records */
     _Atomic uint32_t sleeping;                 /* 1: the issuing thread sleeps */
     _Atomic uint32_t wake;                     /* the futex on which it sleeps */
-    _Atomic uint32_t error; /* CUresult of the first queued call that failed; 0: none */
+};
+
+struct hed_record_client {
+    struct hed_recorder *engine;
+    char name[HED_SCHED_NAME]; /* "": the process's own client */
+    char text[512];            /* the client's text for hed_sched_set_client() */
+    _Atomic uint32_t error;    /* CUresult of the first queued call that failed; 0: none */
+
+    struct hed_lock lock; /* guards `known`, `sharers` and additions to `queues` */
+    struct hed_record_known known;
+    uint32_t sharers;         /* threads that found no queue of their own */
+    _Atomic uint32_t forgets; /* changes when something in `known` is forgotten */
+    _Atomic uint32_t count;   /* queues; only grows */
+    struct hed_record_queue *queues[HED_RECORD_QUEUES];
 };
 
 struct hed_recorder {
@@ -105,7 +140,9 @@ struct hed_recorder {
     struct hed_sched *sched; /* the engine of `next`, if that is the layer sched */
     bool own;                /* stream=own */
     unsigned defer;
-    uint32_t queue;
+    uint64_t id;                /* differs from that of every other engine in this process */
+    uint32_t queue;             /* records that each queue may hold */
+    uint32_t queues;            /* queues that each client may have */
     _Atomic bool off;           /* no call is queued any more */
     _Atomic bool passing;       /* recording is off, and heddle's streams have no work left */
     _Atomic uint32_t passed;    /* calls ever that were made while recording was off */
@@ -153,8 +190,11 @@ struct hed_record_thread {
     unsigned inside;  /* how many calls of the engine it is inside */
     uint64_t tag;     /* goes with the calls that it queues */
     uint64_t issuing; /* the tag of the call that it is issuing */
-    const struct hed_recorder *engine;
-    struct hed_record_client *client; /* a client of that engine */
+    uint64_t engine;  /* the id of the engine that the fields below belong to; 0: none */
+    struct hed_record_client *client; /* NULL: the process's own */
+    struct hed_record_queue *queue;   /* its own or a shared one; NULL: none yet */
+    struct hed_record_queue *last;    /* the queue of its last record; NULL: none */
+    uint64_t number;                  /* of that record */
     const struct hed_record_client *gpu_client;
     CUcontext gpu_context;
     uint32_t gpu_epoch;
@@ -162,9 +202,20 @@ struct hed_record_thread {
 };
 
 struct hed_record_thread *hed_record_thread(void);
-struct hed_record_client *hed_record_mine(struct hed_recorder *r);
 
-/* ---- queue.c --------------------------------------------------------------------------------- */
+/* ---- client.c -------------------------------------------------------------------------------- */
+
+struct hed_record_client *hed_record_add_client_locked(struct hed_recorder *r, const char *name,
+                                                       const char *text);
+void hed_record_free_client(struct hed_record_client *c);
+
+/* The client that the calling thread works for. */
+struct hed_record_client *hed_record_client_of_thread(struct hed_recorder *r);
+
+/* The queue of the calling thread. NULL: there is no memory. */
+struct hed_record_queue *hed_record_queue_of_thread(struct hed_record_client *c);
+
+/* ---- push.c ---------------------------------------------------------------------------------- */
 
 /* The outcome of an attempt to queue a call. */
 enum hed_record_push {
@@ -176,26 +227,51 @@ enum hed_record_push {
 enum hed_record_push hed_record_push(struct hed_record_client *c,
                                      const struct hed_record_candidate *t);
 
+/* ---- queue.c --------------------------------------------------------------------------------- */
+
+bool hed_record_is_issued(const struct hed_record_queue *q, uint64_t number);
+
+/* Sleeps until the record of that number has been issued, or so many ns have passed (-1: for ever).
+ * May return early. */
+void hed_record_wait(struct hed_record_queue *q, uint64_t number, int64_t ns);
+
 /* Waits until the record of that number has been issued. `mine`: the calling thread works for this
  * client and may issue the records itself. */
-void hed_record_drain(struct hed_record_client *c, uint64_t number, bool mine);
+void hed_record_drain(struct hed_record_queue *q, uint64_t number, bool mine);
 
-/* Starts and ends the issuing thread. */
-bool hed_record_start(struct hed_record_client *c);
-void hed_record_stop(struct hed_record_client *c);
+/* Starts, wakes and ends the issuing thread. */
+bool hed_record_start(struct hed_record_queue *q);
+void hed_record_wake(struct hed_record_queue *q);
+void hed_record_stop(struct hed_record_queue *q);
 
 /* At exit: issues the queued calls. False: some are left at the time `end`. */
-bool hed_record_settle(struct hed_record_client *c, uint64_t end);
+bool hed_record_settle(struct hed_record_queue *q, uint64_t end);
 
 /* ---- order.c --------------------------------------------------------------------------------- */
 
-/* Waits until the other clients' records that touch these handles, or all their records, have been
- * issued. */
+/* The queue for a record, and the records of other queues that must be issued before it. */
+struct hed_record_route {
+    struct hed_record_queue *queue;
+    uint32_t count;
+    struct hed_record_barrier after[HED_RECORD_QUEUES];
+};
+
+/* False: there is no memory for a queue. */
+bool hed_record_choose(struct hed_record_client *c, const struct hed_record_candidate *t,
+                       struct hed_record_route *out);
+
+/* Waits until the client's records that touch these handles, or all its records, have been issued.
+ * `mine`: it is the calling thread's client. */
+void hed_record_wait_client(struct hed_record_client *c, const uint64_t *handles, unsigned count,
+                            bool all, bool mine);
+
+/* The same for all other clients. */
 void hed_record_wait_others(struct hed_recorder *r, const struct hed_record_client *c,
                             const uint64_t *handles, unsigned count, bool all);
+
 /* Whether a record of the client that touches the handle, or any record, is still queued. */
 bool hed_record_has(const struct hed_record_client *c, uint64_t handle, bool everything);
-void hed_record_touch_locked(struct hed_record_client *c, uint64_t handle, uint64_t number);
+void hed_record_touch_locked(struct hed_record_queue *q, uint64_t handle, uint64_t number);
 
 /* ---- take.c ---------------------------------------------------------------------------------- */
 
@@ -216,12 +292,17 @@ bool hed_record_is_allocation(struct hed_recorder *r, CUdeviceptr p);
 
 /* ---- known.c --------------------------------------------------------------------------------- */
 
-struct hed_record_kind *hed_record_find_kind_locked(struct hed_record_client *c, uint64_t key);
-bool hed_record_known_locked(struct hed_record_client *c, uint64_t handle, CUcontext context);
+/* The caller holds the lock that guards `k`. */
+struct hed_record_kind *hed_record_find_kind(struct hed_record_known *k, uint64_t key);
+bool hed_record_knows_handle(struct hed_record_known *k, uint64_t handle, CUcontext context);
+void hed_record_forget_all(struct hed_record_known *k, uint32_t epoch);
+
+/* Copies what the client knows about the call to its queue. False: it does not know enough. */
+bool hed_record_copy_known(struct hed_record_queue *q, const struct hed_record_candidate *t);
+
 void hed_record_learn(struct hed_record_client *c, const struct hed_record_candidate *t);
 void hed_record_forget_handle(struct hed_recorder *r, uint64_t handle);
 void hed_record_forget_shared(struct hed_recorder *r, CUfunction f, uint32_t shared);
-void hed_record_forget_all_locked(struct hed_record_client *c);
 
 /* ---- stream.c -------------------------------------------------------------------------------- */
 

@@ -12,88 +12,24 @@
 
 #define EXIT_NS (5 * HED_NS_PER_S) /* for the queued calls when the process ends */
 
-static _Thread_local struct hed_record_thread thread;
-
-struct hed_record_thread *
-hed_record_thread(void)
-{
-    return &thread;
-}
+static _Atomic uint64_t engines; /* ever created */
 
 bool
 hed_recorder_inside(void)
 {
-    return thread.inside;
+    return hed_record_thread()->inside;
 }
 
 void
 hed_recorder_set_tag(uint64_t tag)
 {
-    thread.tag = tag;
+    hed_record_thread()->tag = tag;
 }
 
 uint64_t
 hed_recorder_tag(void)
 {
-    return thread.issuing;
-}
-
-/* ---- clients --------------------------------------------------------------------------------- */
-
-static struct hed_record_client *
-add_client_locked(struct hed_recorder *r, const char *name, const char *text)
-{
-    const uint32_t count = atomic_load_explicit(&r->count, memory_order_relaxed);
-    struct hed_record_client *c = count < HED_RECORD_CLIENTS ? calloc(1, sizeof *c) : NULL;
-
-    if (!c)
-        return NULL;
-    c->engine = r;
-    (void)strncpy(c->name, name, sizeof c->name - 1);
-    (void)strncpy(c->text, text, sizeof c->text - 1);
-    hed_lock_init(&c->lock, HED_RANK_SCHED);
-    atomic_init(&c->wake_at, UINT64_MAX);
-    r->clients[count] = c;
-    /* Release: pairs with the acquire of every thread that walks the clients. */
-    atomic_store_explicit(&r->count, count + 1, memory_order_release);
-    return c;
-}
-
-static struct hed_record_client *
-find_client(struct hed_recorder *r, const char *name, const char *text)
-{
-    struct hed_record_client *c = NULL;
-
-    hed_lock(&r->lock);
-    for (uint32_t i = 0; !c && i < r->count; i++)
-        if (strcmp(r->clients[i]->name, name) == 0)
-            c = r->clients[i];
-    if (!c)
-        c = add_client_locked(r, name, text);
-    hed_unlock(&r->lock);
-    return c;
-}
-
-void
-hed_recorder_set_client(struct hed_recorder *r, const char *text, bool below)
-{
-    char name[HED_SCHED_NAME] = "";
-    struct hed_sched_settings settings = {0};
-    struct hed_record_client *c = NULL;
-
-    /* An error in the text is logged once, by the layer sched if it is in the chain. */
-    if (text && *text && hed_sched_parse_client(text, name, &settings, NULL) == 0)
-        c = find_client(r, name, text);
-    thread.engine = r;
-    thread.client = c ? c : r->clients[0];
-    if (below && r->sched)
-        hed_sched_set_client(r->sched, text);
-}
-
-static struct hed_record_client *
-client_of_thread(struct hed_recorder *r)
-{
-    return thread.engine == r ? thread.client : r->clients[0];
+    return hed_record_thread()->issuing;
 }
 
 static bool
@@ -108,15 +44,17 @@ has_several_clients(const struct hed_recorder *r)
 static struct hed_gate *
 gate_of_client(struct hed_recorder *r, struct hed_record_client *c, CUcontext context)
 {
+    struct hed_record_thread *me = hed_record_thread();
     const uint32_t epoch = atomic_load_explicit(&r->epoch, memory_order_relaxed);
 
-    if (thread.gpu_client == c && thread.gpu_context == context && thread.gpu_epoch == epoch)
-        return thread.gpu;
-    thread.gpu_client = c;
-    thread.gpu_context = context;
-    thread.gpu_epoch = epoch;
-    thread.gpu = hed_gate_current(r->sched);
-    return thread.gpu;
+    if (me->engine == r->id && me->gpu_client == c && me->gpu_context == context &&
+        me->gpu_epoch == epoch)
+        return me->gpu;
+    me->gpu_client = c;
+    me->gpu_context = context;
+    me->gpu_epoch = epoch;
+    me->gpu = hed_gate_current(r->sched);
+    return me->gpu;
 }
 
 /* Finds out where a call runs and what it needs. False: it cannot be deferred. */
@@ -263,33 +201,41 @@ makes_memory(const struct hed_call_info *info)
            (info->new_kind == HED_CUDA_KIND_MEMORY || info->new_kind == HED_CUDA_KIND_HOST);
 }
 
-/* Waits for the other clients' queued calls that this call may not overtake: those on its stream or
- * event, none if it only allocates memory, and otherwise all. */
-static void
-settle_others(struct hed_recorder *r, const struct hed_record_client *c, enum hed_cuda_call id,
-              const void *args)
+/* The streams and events that decide which queued calls this call may not overtake. 0: all. */
+static unsigned
+find_handles(const struct hed_record_candidate *t, uint64_t handles[3])
 {
-    const struct hed_call_info *info = &hed_cuda_info[id];
-    uint64_t handles[2] = {0};
+    const struct hed_call_info *info = &hed_cuda_info[t->id];
     unsigned count = 0;
 
-    if (makes_memory(info))
-        return;
     if (info->of_kind == HED_CUDA_KIND_EVENT)
-        handles[count++] = hed_call_about(info, args);
-    if (info->after == HED_AFTER_STREAM && hed_call_stream(info, args, &handles[count]))
+        handles[count++] = hed_call_about(info, t->args);
+    if (info->after == HED_AFTER_STREAM && hed_call_stream(info, t->args, &handles[count]))
         count++;
-    hed_record_wait_others(r, c, handles, count, count == 0 || r->own);
+    if (count && t->touches)
+        handles[count++] = t->touches;
+    return count;
 }
 
-/* Issues every queued call that this call may not overtake. */
+/* Issues every queued call that this call may not overtake: those of the same thread, and those on
+ * its stream or event. A call that names neither comes after everything. Nothing may be issued
+ * while a stream captures, so that a capture comes after everything as well. */
 static void
-settle_before(struct hed_recorder *r, struct hed_record_client *c, enum hed_cuda_call id,
-              const void *args)
+settle_before(struct hed_recorder *r, struct hed_record_client *c,
+              const struct hed_record_candidate *t)
 {
-    if (has_several_clients(r))
-        settle_others(r, c, id, args);
-    hed_record_drain(c, atomic_load_explicit(&c->in, memory_order_relaxed), true);
+    const struct hed_record_thread *me = hed_record_thread();
+    const struct hed_call_info *info = &hed_cuda_info[t->id];
+    uint64_t handles[3];
+    const unsigned count = find_handles(t, handles);
+    const bool all = count == 0 || r->own || info->does == HED_DOES_BEGIN_CAPTURE;
+
+    /* Memory is allocated without regard to other clients, which may be held. */
+    if (has_several_clients(r) && !makes_memory(info))
+        hed_record_wait_others(r, c, handles, count, all);
+    if (me->engine == r->id && me->last)
+        hed_record_drain(me->last, me->number, true);
+    hed_record_wait_client(c, handles, count, all || r->queues == 1, true);
 }
 
 /* Whether a call is work but names no stream. */
@@ -329,16 +275,18 @@ pass_unrecorded(struct hed_recorder *r)
 
 /* Prepares a call that the program's thread makes now. */
 static enum hed_record_verdict
-make_in_thread(struct hed_recorder *r, enum hed_cuda_call id, void *args,
+make_in_thread(struct hed_recorder *r, const struct hed_record_candidate *t,
                struct hed_record_call *call, CUresult *result)
 {
     struct hed_record_client *c = call->client;
+    const enum hed_cuda_call id = t->id;
+    void *args = t->args;
 
     if (is_not_ready(r, id, args)) {
         *result = CUDA_ERROR_NOT_READY;
         return HED_RECORD_ANSWER;
     }
-    settle_before(r, c, id, args);
+    settle_before(r, c, t);
     if (tells_errors(&hed_cuda_info[id]) && take_client_error(c, result))
         return HED_RECORD_ANSWER;
     forget_targets(r, id, args);
@@ -363,9 +311,9 @@ hed_recorder_before(struct hed_recorder *r, enum hed_cuda_call id, void *args,
     call->client = NULL;
     *result = CUDA_SUCCESS;
     /* Relaxed: it is a switch, not a barrier. */
-    if (thread.inside || atomic_load_explicit(&r->off, memory_order_relaxed))
+    if (hed_record_thread()->inside || atomic_load_explicit(&r->off, memory_order_relaxed))
         return HED_RECORD_MAKE;
-    call->client = c = client_of_thread(r);
+    call->client = c = hed_record_client_of_thread(r);
     call->tried = call->swapped = call->joins = false;
     call->hurried = NULL;
     call->passed = !hed_session_recording();
@@ -386,7 +334,7 @@ hed_recorder_before(struct hed_recorder *r, enum hed_cuda_call id, void *args,
     }
     if (hed_cuda_info[id].after == HED_AFTER_NONE)
         return HED_RECORD_MAKE;
-    return make_in_thread(r, id, args, call, result);
+    return make_in_thread(r, &t, call, result);
 }
 
 /* ---- after ----------------------------------------------------------------------------------- */
@@ -493,9 +441,12 @@ hed_recorder_create(struct hed_layer *next, struct hed_sched *sched,
         r->own = settings->own_stream;
         r->defer = defer;
         r->queue = settings->queue ? settings->queue : HED_SCHED_QUEUE;
+        r->queues = settings->queues ? settings->queues : HED_SCHED_QUEUES;
+        /* Relaxed: only the value matters. */
+        r->id = 1 + atomic_fetch_add_explicit(&engines, 1, memory_order_relaxed);
         hed_lock_init(&r->lock, HED_RANK_SCHED);
     }
-    if (!r || !add_client_locked(r, "", "")) {
+    if (!r || !hed_record_add_client_locked(r, "", "")) {
         free(r);
         hed_why_set(why, "record: %s", hed_err_text(HED_ENOMEM));
         return HED_ENOMEM;
@@ -513,9 +464,21 @@ hed_recorder_drain_all(struct hed_recorder *r)
     for (uint32_t i = 0; i < clients; i++) {
         struct hed_record_client *c = r->clients[i];
 
-        hed_record_drain(c, atomic_load_explicit(&c->in, memory_order_relaxed),
-                         c == client_of_thread(r));
+        hed_record_wait_client(c, NULL, 0, true, c == hed_record_client_of_thread(r));
     }
+}
+
+/* At exit: issues the client's queued calls. False: some are left at the time `end`. */
+static bool
+settle_client(struct hed_record_client *c, uint64_t end)
+{
+    /* Acquire: see hed_record_choose. */
+    const uint32_t count = atomic_load_explicit(&c->count, memory_order_acquire);
+    bool settled = true;
+
+    for (uint32_t i = 0; i < count; i++)
+        settled = hed_record_settle(c->queues[i], end) && settled;
+    return settled;
 }
 
 void
@@ -530,11 +493,9 @@ hed_recorder_fini(struct hed_recorder *r)
         return;
     if (r->sched)
         hed_sched_open_gates(r->sched);
-    for (uint32_t i = 0; i < clients && !thread.inside; i++)
-        if (!hed_record_settle(r->clients[i], end))
-            hed_warn(
-                SCHED,
-                "the process ends, but queued calls could not be issued within 5 s: they are lost");
+    for (uint32_t i = 0; i < clients && !hed_record_thread()->inside; i++)
+        if (!settle_client(r->clients[i], end))
+            hed_warn(SCHED, "the process ends, and queued calls that took over 5 s are lost");
 }
 
 void
@@ -549,15 +510,8 @@ hed_recorder_free(struct hed_recorder *r)
     if (!r)
         return;
     atomic_store_explicit(&r->stop, true, memory_order_seq_cst);
-    for (uint32_t i = 0; i < r->count; i++) {
-        struct hed_record_client *c = r->clients[i];
-
-        hed_record_stop(c);
-        hed_record_forget_all_locked(c);
-        free(c->ring);
-        hed_lock_fini(&c->lock);
-        free(c);
-    }
+    for (uint32_t i = 0; i < r->count; i++)
+        hed_record_free_client(r->clients[i]);
     hed_lock_fini(&r->lock);
     free(r);
 }

@@ -17,8 +17,8 @@
  *     return hed_recorder_after(r, id, args, &c, made);  always after MAKE
  *
  * Promises:
- * 1. The calls that a client queues are issued in the order in which they were queued, whatever
- *    their streams.
+ * 1. The calls that a thread queues are issued in the order in which they were queued. So are the
+ *    calls of several threads on the same stream, event or executable graph.
  * 2. When `before` answers MAKE, every queued call that this call may not overtake has been issued.
  * 3. The data that a call points to is copied before `before` answers TAKEN. The caller may
  *    overwrite it then.

@@ -114,6 +114,7 @@ static const struct number {
     {"batch", HED_SCHED_GIVEN_BATCH, AT(params.batch), false, 1, 1, 100000},
     {"batch_wait_us", HED_SCHED_GIVEN_BATCH_WAIT, AT(params.batch_wait), true, 1000, 1, 10000000},
     {"queue", HED_SCHED_GIVEN_QUEUE, AT(queue), false, 1, 1, 65536},
+    {"queues", HED_SCHED_GIVEN_QUEUES, AT(queues), false, 1, 1, 16},
 #undef AT
 };
 
@@ -142,8 +143,8 @@ set_number(struct hed_sched_settings *s, const char *key, const char *value, str
     }
     hed_why_set(why,
                 "sched: there is no setting '%.32s'; use prio, share, policy, group, scope, "
-                "deadline_us, hold_us, cap_us, slice_us, batch, batch_wait_us, mode, stream or "
-                "queue",
+                "deadline_us, hold_us, cap_us, slice_us, batch, batch_wait_us, mode, stream, "
+                "queue or queues",
                 key);
     return HED_EINVAL;
 }
@@ -206,6 +207,7 @@ default_settings(void)
         .policy = HED_POLICY_DEFAULT,
         .params = hed_sched_defaults,
         .queue = HED_SCHED_QUEUE,
+        .queues = HED_SCHED_QUEUES,
     };
 }
 
@@ -217,8 +219,9 @@ hed_sched_parse(const char *text, struct hed_sched_settings *out, struct hed_why
 
     if (err)
         return err;
-    if (!s.record && (s.given & (HED_SCHED_GIVEN_STREAM | HED_SCHED_GIVEN_QUEUE))) {
-        hed_why_set(why, "sched: stream and queue need mode=record");
+    if (!s.record &&
+        (s.given & (HED_SCHED_GIVEN_STREAM | HED_SCHED_GIVEN_QUEUE | HED_SCHED_GIVEN_QUEUES))) {
+        hed_why_set(why, "sched: stream, queue and queues need mode=record");
         return HED_EINVAL;
     }
     *out = s;
@@ -234,7 +237,7 @@ hed_sched_parse_change(const char *text, struct hed_sched_settings *out, struct 
     } constant[] = {
         {HED_SCHED_GIVEN_GROUP, "group"}, {HED_SCHED_GIVEN_SCOPE, "scope"},
         {HED_SCHED_GIVEN_MODE, "mode"},   {HED_SCHED_GIVEN_STREAM, "stream"},
-        {HED_SCHED_GIVEN_QUEUE, "queue"},
+        {HED_SCHED_GIVEN_QUEUE, "queue"}, {HED_SCHED_GIVEN_QUEUES, "queues"},
     };
     struct hed_sched_settings s = default_settings();
     const int err = set_list(&s, text, why);

@@ -13,6 +13,7 @@ struct hed_why;
 
 #define HED_SCHED_NAME 32    /* bytes of a name, with its 0 */
 #define HED_SCHED_QUEUE 4096 /* the default of `queue` */
+#define HED_SCHED_QUEUES 8   /* the default of `queues` */
 
 /* Which settings a text contains. */
 enum {
@@ -30,6 +31,7 @@ enum {
     HED_SCHED_GIVEN_MODE = 2048,
     HED_SCHED_GIVEN_STREAM = 4096,
     HED_SCHED_GIVEN_QUEUE = 8192,
+    HED_SCHED_GIVEN_QUEUES = 16384,
 };
 
 struct hed_sched_settings {
@@ -43,15 +45,16 @@ struct hed_sched_settings {
     struct hed_sched_params params;
     bool record;     /* mode=record: calls are queued and issued later; else they wait */
     bool own_stream; /* stream=own: recorded work runs on a stream of heddle's */
-    uint32_t queue;  /* calls that a client may have queued */
+    uint32_t queue;  /* calls that each queue may hold */
+    uint32_t queues; /* queues that a client may have, for as many of its threads */
 };
 
 /* Reads the settings of a program: "on", or a list. What the list does not contain has its default.
  * HED_EINVAL, HED_EFORMAT and HED_ELIMIT leave *out alone. */
 int hed_sched_parse(const char *text, struct hed_sched_settings *out, struct hed_why *why);
 
-/* The same for a change while programs run. Refuses group, scope, mode, stream and queue, which a
- * program keeps for its life. */
+/* The same for a change while programs run. Refuses group, scope, mode, stream, queue and queues,
+ * which a program keeps for its life. */
 int hed_sched_parse_change(const char *text, struct hed_sched_settings *out, struct hed_why *why);
 
 /* Reads a client's name, or its name and settings: "web:prio=high,share=3". `settings` holds those

@@ -111,7 +111,7 @@ class Settings(Case):
                 (("--set", "trace_buffer=1"), "trace_buffer"),
                 (("--sched", "prio=top"), "--sched: prio=top: there is no such priority"),
                 (("--set", "sched=prio=top"), "--set: sched: prio=top: there is no such priority"),
-                (("--set", "sched=queue=4"), "stream and queue need mode=record"),
+                (("--set", "sched=queue=4"), "stream, queue and queues need mode=record"),
                 (("--set", "mem_group=a"), "run: mem_group: the group 'a' has no limit; set mem"),
                 (("--mem", "1G", "--set", "mem_group=a/b"), "is not a name of up to 94"),
                 (("--mem", "1G", "--set", "mem_group=" + "a" * 95), "is not a name of up to 94"),

@@ -252,8 +252,8 @@ the_end_of_a_child_issues_nothing(void **state)
 
         hed_record_layer.forked(c->top);
         atomic_store(&c->fake.hold, false);
-        atomic_store(&c->engine->clients[0]->role,
-                     0); /* as if no thread had the role at that moment */
+        /* As if no thread had the role at that moment. */
+        atomic_store(&c->engine->clients[0]->queues[0]->role, 0);
         hed_record_layer.fini(c->top);
         _exit(c->fake.count == before ? 0 : 1);
     }

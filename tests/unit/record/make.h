@@ -367,8 +367,11 @@ static inline uint64_t
 queued(struct chain *c)
 {
     struct hed_record_client *k = c->engine->clients[0];
+    uint64_t n = 0;
 
-    return atomic_load(&k->in) - atomic_load(&k->out);
+    for (uint32_t i = 0; i < atomic_load(&k->count); i++)
+        n += atomic_load(&k->queues[i]->in) - atomic_load(&k->queues[i]->out);
+    return n;
 }
 
 /* How often that call has been made. */

@@ -12,12 +12,22 @@
 #define THREADS 4
 #define CALLS 600
 
+#define EVENT_CALLS (THREADS * CALLS)
+
+/* A call that the program makes about an event. */
+struct event_call {
+    enum hed_cuda_call id;
+    unsigned stream;
+    uint64_t sent; /* launches on that stream before it */
+};
+
 struct world {
     struct chain *c;
     pthread_mutex_t stream_lock[STREAMS];
     pthread_mutex_t event_lock[EVENTS];
     uint64_t sent[STREAMS]; /* under the stream's lock; the default stream counts in all */
     uint64_t events_sent[EVENTS];
+    struct event_call event_calls[EVENTS][EVENT_CALLS]; /* in the order of the program */
     /* Under the driver's lock. */
     uint64_t seen[STREAMS];
     uint64_t events_seen[EVENTS];
@@ -46,6 +56,16 @@ check_launch(struct world *w, const struct entry *e)
 }
 
 static void
+check_event_call(struct world *w, const struct entry *e)
+{
+    const uint64_t i = (e->handle - (uintptr_t)EVENT(0)) / 0x10;
+    const struct event_call *expected = &w->event_calls[i][w->events_seen[i]++];
+
+    w->disorder += e->id != expected->id || e->stream != (uintptr_t)STREAM(expected->stream) ||
+                   w->seen[expected->stream] != expected->sent;
+}
+
+static void
 check_call(struct fake *f, const struct entry *e)
 {
     struct world *w = f->user;
@@ -56,7 +76,7 @@ check_call(struct fake *f, const struct entry *e)
         break;
     case HED_cuEventRecord:
     case HED_cuStreamWaitEvent:
-        w->events_seen[(e->handle - (uintptr_t)EVENT(0)) / 0x10]++;
+        check_event_call(w, e);
         break;
     case HED_cuStreamSynchronize: {
         const uint64_t i = (e->stream - (uintptr_t)STREAM(0)) / 0x100;
@@ -119,7 +139,8 @@ on_stream(struct world *w, unsigned s, unsigned e, unsigned what)
         send_launch(w, STREAM(s), s, ++w->sent[s]);
     } else if (what < 8) {
         pthread_mutex_lock(&w->event_lock[e]);
-        w->events_sent[e]++;
+        w->event_calls[e][w->events_sent[e]++] = (struct event_call){
+            what == 6 ? HED_cuEventRecord : HED_cuStreamWaitEvent, s, w->sent[s]};
         if (what == 6)
             assert_int_equal(CALL(w->c, cuEventRecord, EVENT(e), STREAM(s), false), CUDA_SUCCESS);
         else
@@ -197,17 +218,20 @@ static void
 run_programs(const char *settings, bool clients, bool switches)
 {
     for (unsigned seed = 1; seed <= 4; seed++) {
-        struct world w = {.c = chain(settings, false), .clients = clients, .seed = seed};
+        struct world *w = calloc(1, sizeof *w); /* large */
         struct worker workers[THREADS];
 
+        w->c = chain(settings, false);
+        w->clients = clients;
+        w->seed = seed;
         for (int i = 0; i < STREAMS; i++)
-            pthread_mutex_init(&w.stream_lock[i], NULL);
+            pthread_mutex_init(&w->stream_lock[i], NULL);
         for (int i = 0; i < EVENTS; i++)
-            pthread_mutex_init(&w.event_lock[i], NULL);
-        w.c->fake.user = &w;
-        w.c->fake.hook = check_call;
+            pthread_mutex_init(&w->event_lock[i], NULL);
+        w->c->fake.user = w;
+        w->c->fake.hook = check_call;
         for (unsigned i = 0; i < THREADS; i++) {
-            workers[i] = (struct worker){.w = &w, .index = i};
+            workers[i] = (struct worker){.w = w, .index = i};
             assert_int_equal(pthread_create(&workers[i].thread, NULL, worker_main, &workers[i]), 0);
         }
         for (int i = 0; switches && i < 20; i++) {
@@ -217,11 +241,12 @@ run_programs(const char *settings, bool clients, bool switches)
         atomic_store(&hed_session.recording, true);
         for (unsigned i = 0; i < THREADS; i++)
             assert_int_equal(pthread_join(workers[i].thread, NULL), 0);
-        on_all(&w, true);
-        assert_int_equal(w.disorder, 0);
+        on_all(w, true);
+        assert_int_equal(w->disorder, 0);
         for (int i = 0; i < STREAMS; i++)
-            assert_int_equal(w.seen[i], w.sent[i]);
-        discard(w.c);
+            assert_int_equal(w->seen[i], w->sent[i]);
+        discard(w->c);
+        free(w);
     }
 }
 
@@ -229,6 +254,13 @@ static void
 one_client_with_many_threads(void **state)
 {
     run_programs("", false, false);
+}
+
+static void
+more_threads_than_queues(void **state)
+{
+    run_programs("queues=2", false, false);
+    run_programs("queues=1", false, false);
 }
 
 static void
@@ -263,6 +295,7 @@ clients_switched_off_and_on(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(one_client_with_many_threads),
+    cmocka_unit_test(more_threads_than_queues),
     cmocka_unit_test(a_short_queue),
     cmocka_unit_test(clients_that_share_streams_and_events),
     cmocka_unit_test(clients_with_short_queues),

@@ -340,15 +340,22 @@ settings_of_record_mode(void **state)
     struct hed_sched_settings w;
     struct hed_why why;
     char name[HED_SCHED_NAME];
-    static const char *const bad[] = {"mode=queue", "stream=own", "queue=7",
-                                      "mode=record,stream=mine", "mode=record,queue=0"};
+    static const char *const bad[] = {"mode=queue",
+                                      "stream=own",
+                                      "queue=7",
+                                      "mode=record,stream=mine",
+                                      "mode=record,queue=0",
+                                      "queues=2",
+                                      "mode=record,queues=0",
+                                      "mode=record,queues=17"};
     static const char *const bad_clients[] = {
         "", ":share=3", "a b", "web:policy=fair", "web:mode=record", "web:share=0"};
 
     assert_int_equal(hed_sched_parse("on", &w, &why), 0);
-    assert_true(!w.record && !w.own_stream && w.queue == HED_SCHED_QUEUE);
-    assert_int_equal(hed_sched_parse("mode=record,stream=own,queue=9", &w, &why), 0);
-    assert_true(w.record && w.own_stream && w.queue == 9);
+    assert_true(!w.record && !w.own_stream && w.queue == HED_SCHED_QUEUE &&
+                w.queues == HED_SCHED_QUEUES);
+    assert_int_equal(hed_sched_parse("mode=record,stream=own,queue=9,queues=3", &w, &why), 0);
+    assert_true(w.record && w.own_stream && w.queue == 9 && w.queues == 3);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_int_equal(hed_sched_parse(bad[i], &w, &why), HED_EINVAL);
     assert_int_equal(hed_sched_parse_client("web:prio=low,group=g", name, &w, &why), 0);
