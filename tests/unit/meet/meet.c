@@ -57,7 +57,7 @@ count_people(struct hed_meet *m)
     return n;
 }
 
-/* A child that joins, writes to its place, tells through the pipe and waits to be killed. */
+/* A child that joins, writes to its slot, reports through the pipe and waits to be killed. */
 static pid_t
 start_holder(int fd)
 {
@@ -171,8 +171,8 @@ a_killed_holder_is_gone_and_its_place_is_zero(void **state)
     close(fds[1]);
 }
 
-/* A child that joins, takes the lock, tells through the pipe and keeps it for hold_ns (0: until it
- * is killed). */
+/* A child that joins, takes the lock, reports through the pipe and keeps the lock for hold_ns (0:
+ * until it is killed). */
 static pid_t
 start_lock_holder(int fd, uint64_t hold_ns)
 {
@@ -223,7 +223,7 @@ a_killed_holder_of_the_lock_lets_go(void **state)
 }
 
 static void
-a_stopped_holder_of_the_lock_is_in_nobodys_way(void **state)
+a_stopped_holder_of_the_lock_blocks_nobody(void **state)
 {
     int fds[2];
     struct hed_meet *a = join_meeting();
@@ -244,7 +244,7 @@ a_stopped_holder_of_the_lock_is_in_nobodys_way(void **state)
     hed_meet_leave(b);
     assert_int_equal(count_people(look), 2);
     hed_meet_leave(look);
-    /* Only one call waits for it. If each of them did, this would take ten minutes. */
+    /* Only one call waits for it. If every call did, this would take ten minutes. */
     for (int i = 0; i < 300; i++)
         assert_int_equal(hed_meet_lock(a), HED_ETIME);
     end_child(pid);
@@ -255,7 +255,7 @@ a_stopped_holder_of_the_lock_is_in_nobodys_way(void **state)
     close(fds[1]);
 }
 
-/* It takes longer than the lock of a stopped holder would be waited for. */
+/* It is held longer than this process would wait for the lock of a stopped holder. */
 static void
 a_slow_holder_of_the_lock_is_waited_for(void **state)
 {
@@ -299,9 +299,9 @@ a_lock_that_nobody_lets_go_of_is_a_wait_that_ends(void **state)
     hed_meet_leave(a);
 }
 
-/* It has claimed the place of a dead process, and gets no further before others join. */
+/* It has claimed the slot of a dead process, and gets no further before others join. */
 static void
-a_member_that_stops_while_it_joins_is_in_nobodys_way(void **state)
+a_member_that_stops_while_it_joins_blocks_nobody(void **state)
 {
     int fds[2];
     struct hed_meet *m = join_meeting();
@@ -313,11 +313,11 @@ a_member_that_stops_while_it_joins_is_in_nobodys_way(void **state)
     wait_for(fds[0], 1);
     end_child(pid);
 
-    const int fd = lock_from_outside(1 + 4096 + 1); /* the claim of place 1 */
+    const int fd = lock_from_outside(1 + 4096 + 1); /* the claim of slot 1 */
     struct hed_meet *b = join_meeting();
 
     assert_int_equal(hed_meet_index(b), 2);
-    /* What the dead process has left there is not taken for the new owner's. */
+    /* What the dead process has left there is not taken for data of the new owner. */
     assert_int_equal(((unsigned char *)hed_meet_slot(m, 1))[0], 0xee);
     assert_false(hed_meet_taken(m, 1, NULL));
     assert_int_equal(count_people(m), 2);
@@ -334,7 +334,7 @@ a_member_that_stops_while_it_joins_is_in_nobodys_way(void **state)
     close(fds[1]);
 }
 
-/* All at once; old: over a file that another version has left behind. */
+/* All at once; with `old`, over a file that another version has left behind. */
 static void
 sixty_four_join(bool old)
 {
@@ -434,7 +434,8 @@ a_forked_child_leaves_the_parents_place_alone(void **state)
     wait_for(fds[0], 1);
     assert_string_equal(mine, "parent");
     assert_int_equal(count_people(look), 2);
-    /* The parent's place goes with the parent, although the child was made with its descriptor. */
+    /* The parent's slot is freed when the parent leaves, although the child inherited its
+     * descriptor. */
     hed_meet_leave(m);
     assert_false(hed_meet_taken(look, 0, NULL));
     assert_true(hed_meet_taken(look, 1, NULL));
@@ -479,7 +480,7 @@ another_kind_is_not_joined_while_somebody_is_there(void **state)
     assert_int_equal(hed_meet_look(name, &other, &b, NULL), HED_EVERSION);
     memcpy(hed_meet_common(m), "old", 4);
     hed_meet_leave(m);
-    /* What an older version has left behind is in nobody's way. */
+    /* What an older version has left behind blocks nobody. */
     assert_int_equal(hed_meet_look(name, &other, &b, NULL), HED_ENOTFOUND);
     assert_int_equal(hed_meet_join(name, &other, &b, NULL), 0);
     assert_string_equal(hed_meet_common(b), "");
@@ -513,11 +514,11 @@ wrong_magic_is_left_as_it_is(void **state)
     assert_string_equal(back, "precious");
     close(fd);
 
-    /* Its maker died before it had written anything. */
+    /* The process that created it died before it had written anything. */
     write_file("\0\0\0\0\0\0\0\0\0", 9);
     assert_int_equal(hed_meet_join(name, &shape, &m, NULL), 0);
     hed_meet_leave(m);
-    /* The right head, but cut short. */
+    /* The right head, but truncated. */
     assert_int_equal(truncate(path, 100), 0);
     assert_int_equal(hed_meet_look(name, &shape, &m, NULL), HED_ENOTFOUND);
     assert_int_equal(hed_meet_join(name, &shape, &m, NULL), 0);
@@ -539,7 +540,7 @@ hostile_contents_are_only_wrong_numbers(void **state)
 
     assert_ptr_not_equal(p, MAP_FAILED);
     for (int round = 0; round < 50; round++) {
-        /* The head's magic is left: else nobody would join. The shape is not believed. */
+        /* The magic in the head is kept, or no process would join. The shape is not believed. */
         for (off_t i = round % 2 ? 8 : 64; i < st.st_size; i++)
             p[i] = (unsigned char)((seed = seed * 1664525u + 1013904223u) >> 24);
         assert_int_equal(count_people(m), 1);
@@ -614,7 +615,7 @@ a_file_removed_underneath_goes_on_working(void **state)
     assert_int_equal(hed_meet_lock(b), 0);
     hed_meet_unlock(b);
 
-    struct hed_meet *c = join_meeting(); /* a new one, with nobody else in it */
+    struct hed_meet *c = join_meeting(); /* a new file, which no other process is in */
 
     assert_int_equal(count_people(c), 1);
     hed_meet_leave(a);
@@ -676,12 +677,11 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(looking_makes_nothing, setup, teardown),
     cmocka_unit_test_setup_teardown(a_killed_holder_is_gone_and_its_place_is_zero, setup, teardown),
     cmocka_unit_test_setup_teardown(a_killed_holder_of_the_lock_lets_go, setup, teardown),
-    cmocka_unit_test_setup_teardown(a_stopped_holder_of_the_lock_is_in_nobodys_way, setup,
-                                    teardown),
+    cmocka_unit_test_setup_teardown(a_stopped_holder_of_the_lock_blocks_nobody, setup, teardown),
     cmocka_unit_test_setup_teardown(a_slow_holder_of_the_lock_is_waited_for, setup, teardown),
     cmocka_unit_test_setup_teardown(a_lock_that_nobody_lets_go_of_is_a_wait_that_ends, setup,
                                     teardown),
-    cmocka_unit_test_setup_teardown(a_member_that_stops_while_it_joins_is_in_nobodys_way, setup,
+    cmocka_unit_test_setup_teardown(a_member_that_stops_while_it_joins_blocks_nobody, setup,
                                     teardown),
     cmocka_unit_test_setup_teardown(sixty_four_join_at_once, setup, teardown),
     cmocka_unit_test_setup_teardown(sixty_four_join_over_a_file_of_another_version, setup,

@@ -1,5 +1,5 @@
-/* The listener's hand on its workers: connections that go to the right one, and what is told of
- * them, with workers that are not there: their lines and sockets are the test's.
+/* The listener and its workers: connections are passed to the right worker, and the status
+ * describes them. There are no real workers: the test has their lines and sockets.
  */
 #include "harness/unit.h"
 
@@ -18,7 +18,7 @@ static struct hed_server_options options;
 
 struct bench {
     struct hed_server server;
-    struct hed_peer peer; /* somebody who brings a channel of the worker's session */
+    struct hed_peer peer; /* a client that brings a channel of the worker's session */
     int control;          /* the worker's end */
     int far;              /* the peer's own end */
 };
@@ -66,7 +66,7 @@ teardown(void **state)
     return 0;
 }
 
-/* As the worker's control thread takes it; -1: there is none. */
+/* Takes a descriptor as the worker's control thread does; -1 if there is none. */
 static int
 take_fd(int socket)
 {
@@ -114,7 +114,7 @@ channel_of_no_session_is_refused(void **state)
 
     b->peer.preface.session[15] ^= 1;
     assert_int_equal(hed_child_pass(&b->server, &b->peer), HED_ENOTFOUND);
-    /* A worker that is gone has left its number behind. */
+    /* A worker that is gone has left its session number behind. */
     b->peer.preface.session[15] ^= 1;
     b->server.children[0].pid = 0;
     assert_int_equal(hed_child_pass(&b->server, &b->peer), HED_ENOTFOUND);
@@ -136,7 +136,7 @@ channel_of_somebody_else_is_refused(void **state)
     assert_int_equal(take_fd(b->control), -1);
 }
 
-/* A worker that does not read its control socket holds nobody up. */
+/* A worker that does not read its control socket blocks nobody. */
 static void
 channel_to_a_busy_worker_does_not_block(void **state)
 {
@@ -151,7 +151,7 @@ channel_to_a_busy_worker_does_not_block(void **state)
     assert_int_equal(hed_child_pass(&b->server, &b->peer), HED_EIO);
 }
 
-/* What a worker writes into its line is text of a client's. */
+/* A worker copies text of its client into its line. */
 static void
 status_quotes_what_workers_write(void **state)
 {
@@ -159,7 +159,7 @@ status_quotes_what_workers_write(void **state)
     struct hed_worker_status *w = &b->server.ledger->workers[0];
     struct hed_buf text;
 
-    memset(w->program, '"', sizeof w->program); /* no end either */
+    memset(w->program, '"', sizeof w->program); /* without a terminating NUL, too */
     (void)snprintf(w->peer, sizeof w->peer, "a\"b\\\n\x01");
     w->leased[2] = 5;
     w->failed = UINT32_MAX;

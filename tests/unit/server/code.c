@@ -1,4 +1,4 @@
-/* Tests of the worker's handlers of code and launches: bodies that make no sense. */
+/* Tests of the worker's handlers for code and launches: bodies that make no sense. */
 #include "server/worker/code.h"
 
 #include <stdlib.h>
@@ -67,11 +67,11 @@ teardown(void **state)
     return 0;
 }
 
-#define NAME ((UINT64_C(6) << 56) | 5) /* a function's, as the client makes them */
+#define NAME ((UINT64_C(6) << 56) | 5) /* a function's name, as the client makes them */
 
-/* A function, as HED_MSG_KERNEL would have made it. */
+/* Adds a function, as HED_MSG_KERNEL would. */
 static void
-add(struct fixture *f, uint32_t param_bytes)
+add_function(struct fixture *f, uint32_t param_bytes)
 {
     assert_int_equal(
         hed_worker_function_add(&f->worker, NAME, (CUfunction)(uintptr_t)77, param_bytes), 0);
@@ -104,7 +104,7 @@ a_launch_goes_on(void **state)
     struct fixture *f = *state;
     union message m;
 
-    add(f, 24);
+    add_function(f, 24);
     assert_int_equal(hed_do_launch(&f->channel, &launch_of(&m, 24, 0)->head), 0);
     assert_int_equal(launches, 1);
     assert_int_equal(launched_bytes, 24);
@@ -118,7 +118,7 @@ sizes_that_lie(void **state)
     struct fixture *f = *state;
     union message m;
 
-    add(f, 24);
+    add_function(f, 24);
     launch_of(&m, 24, 0)->head.size--;
     assert_int_equal(hed_do_launch(&f->channel, &m.launch.head), HED_EFORMAT);
     launch_of(&m, 24, 1)->head.size -= 8;
@@ -129,14 +129,14 @@ sizes_that_lie(void **state)
     assert_int_equal(hed_do_launch(&f->channel, &m.launch.head), HED_EFORMAT);
     launch_of(&m, 24, 0)->head.bulk = 1;
     assert_int_equal(hed_do_launch(&f->channel, &m.launch.head), HED_EFORMAT);
-    /* other sizes than the kernel's do not reach the driver */
+    /* sizes that are not the kernel's do not reach the driver */
     assert_int_equal(hed_do_launch(&f->channel, &launch_of(&m, 23, 0)->head), HED_EFORMAT);
     assert_int_equal(hed_do_launch(&f->channel, &launch_of(&m, 32, 0)->head), HED_EFORMAT);
     assert_int_equal(hed_do_launch(&f->channel, &launch_of(&m, 0, 0)->head), HED_EFORMAT);
     assert_int_equal(launches, 0);
 }
 
-/* Handles inside of attributes are nobody's business. */
+/* The client may not put handles into attributes. */
 static void
 attributes_with_handles_fail(void **state)
 {
@@ -146,7 +146,7 @@ attributes_with_handles_fail(void **state)
     struct fixture *f = *state;
     union message m;
 
-    add(f, 0);
+    add_function(f, 0);
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
         launch_of(&m, 0, 1);
         memcpy(&m.launch + 1, &ids[i], sizeof ids[i]);
@@ -167,7 +167,7 @@ a_function_that_is_not_there_fails_its_context(void **state)
     assert_int_equal(launches, 0);
     assert_int_equal(f->worker.failed, CUDA_ERROR_INVALID_HANDLE);
     assert_int_equal(f->worker.failed_context, 99);
-    /* names far out of what a client can make */
+    /* names that no client could make */
     launch_of(&m, 0, 0)->function = UINT64_MAX;
     assert_int_equal(hed_do_launch(&f->channel, &m.launch.head), 0);
     launch_of(&m, 0, 0)->function = 0;
@@ -183,7 +183,7 @@ libraries_that_are_not_there(void **state)
 
     for (uint32_t op = HED_OPEN_MORE; op <= HED_OPEN_LINK + 1; op++) {
         if (op == HED_OPEN_LINK)
-            continue; /* makes one */
+            continue; /* creates one */
         memset(&m, 0, sizeof m);
         m.open.head.size = sizeof m.open + 8;
         m.open.head.flags = op == HED_OPEN_CLOSE ? 0 : HED_MSG_WANTS_ANSWER;
@@ -196,7 +196,7 @@ libraries_that_are_not_there(void **state)
     memset(&m, 0, sizeof m);
     m.kernel.head.size = sizeof m.kernel;
     assert_int_equal(hed_do_kernel(&f->channel, &m.kernel.head), HED_EFORMAT);
-    m.kernel.forget = 1; /* what was never made is forgotten easily */
+    m.kernel.forget = 1; /* forgetting what was never created does no harm */
     assert_int_equal(hed_do_kernel(&f->channel, &m.kernel.head), 0);
 }
 
@@ -211,7 +211,7 @@ bodies_that_make_no_sense(void **state)
     m.open.head.flags = HED_MSG_WANTS_ANSWER;
     assert_int_equal(hed_do_open(&f->channel, &m.open.head), HED_EFORMAT);
     m.open.head.size = sizeof m.open;
-    m.open.device = 1; /* there is one, 0 */
+    m.open.device = 1; /* there is only device 0 */
     assert_int_equal(hed_do_open(&f->channel, &m.open.head), HED_EFORMAT);
     m.open.device = -1;
     assert_int_equal(hed_do_open(&f->channel, &m.open.head), HED_EFORMAT);
@@ -219,7 +219,7 @@ bodies_that_make_no_sense(void **state)
     m.open.code = HED_CODES_MAX;
     assert_int_equal(hed_do_open(&f->channel, &m.open.head), HED_EFORMAT);
     m.open.code = 0;
-    m.open.head.flags = 0; /* nobody wants to know */
+    m.open.head.flags = 0; /* no answer is wanted */
     assert_int_equal(hed_do_open(&f->channel, &m.open.head), HED_EFORMAT);
 
     memset(&m, 0, sizeof m);
@@ -238,7 +238,7 @@ a_name_is_given_once(void **state)
     struct fixture *f = *state;
     union message m;
 
-    add(f, 0);
+    add_function(f, 0);
     assert_int_equal(hed_worker_function_add(&f->worker, NAME, (CUfunction)(uintptr_t)78, 0),
                      HED_EFORMAT);
     assert_int_equal(hed_worker_function_add(&f->worker, UINT64_MAX, (CUfunction)(uintptr_t)78, 0),
@@ -251,7 +251,7 @@ a_name_is_given_once(void **state)
     m.kernel.forget = 1;
     assert_int_equal(hed_do_kernel(&f->channel, &m.kernel.head), 0);
     assert_null(hed_worker_function(f->worker.code, NAME));
-    add(f, 0);
+    add_function(f, 0);
 }
 
 static const struct CMUnitTest tests[] = {

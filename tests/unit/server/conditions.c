@@ -1,6 +1,6 @@
-/* A worker's conditional handles and nodes: the graph that is kept for them, and what of a client
- * is not believed. The backend here writes down what it is asked for; the rest of the worker is
- * stood in for. */
+/* A worker's conditional handles and nodes: the graph that is kept for them, and what the worker
+ * does not believe of a client. The backend here writes down what it is asked for, and the rest of
+ * the worker is replaced by stand-ins. */
 #include "harness/unit.h"
 
 #include <stdio.h>
@@ -16,9 +16,9 @@
 #define EXEC NAME(10, 1)
 
 static char words[1024];
-static uintptr_t handles; /* that the backend has given out */
+static uintptr_t handles; /* the last handle that the backend gave out */
 static CUresult next;
-static CUresult next_handle; /* what making a handle comes to */
+static CUresult next_handle; /* the result of creating a handle */
 static int answered;
 static uint64_t answered_handle;
 static CUresult noted;
@@ -164,7 +164,8 @@ struct scene {
     struct hed_worker_channel channel;
 };
 
-/* Names live as long as their worker, a process: these are held for whoever looks for leaks. */
+/* Names live as long as their worker, which is a process. They are kept here so that they do not
+ * count as leaks. */
 static struct hed_names *held[16];
 static size_t held_count;
 
@@ -257,7 +258,7 @@ a_graph_is_kept_for_its_handles(void **state)
     assert_int_equal(choice(s, 0xc007, 2), 0);
     assert_int_equal(BRANCH(s, 1), 0);
     assert_int_equal(EMPTY(s), 0);
-    assert_int_equal(choice(s, 0xc008, 1), 0); /* inside of the branch */
+    assert_int_equal(choice(s, 0xc008, 1), 0); /* inside the branch */
     assert_int_equal(BRANCH(s, 0), 0);
     assert_int_equal(EMPTY(s), 0);
     assert_int_equal(STEP(s, HED_GRAPH_END, 0), 0);
@@ -265,7 +266,7 @@ a_graph_is_kept_for_its_handles(void **state)
     assert_int_equal(EMPTY(s), 0);
     assert_int_equal(STEP(s, HED_GRAPH_MAKE, EXEC), 0);
     assert_int_equal(noted, CUDA_SUCCESS);
-    /* The branches are nodes' own, and nothing is destroyed. */
+    /* The branches belong to nodes, and nothing is destroyed. */
     expect("empty1 choice1 empty131 choice131 empty150 empty1 exec1");
     assert_int_equal(STEP(s, HED_GRAPH_FORGET, GRAPH), 0);
     expect("destroy1");
@@ -298,7 +299,7 @@ a_failure_is_told_at_the_end(void **state)
     assert_int_equal(condition(s, GRAPH, 1), 0);
     assert_int_equal(answered, CUDA_ERROR_NOT_SUPPORTED);
     next_handle = CUDA_SUCCESS;
-    assert_int_equal(STEP(s, HED_GRAPH_BEGIN, GRAPH), 0); /* there is none of that name */
+    assert_int_equal(STEP(s, HED_GRAPH_BEGIN, GRAPH), 0); /* there is no graph of that name */
     assert_int_equal(STEP(s, HED_GRAPH_MAKE, EXEC), 0);
     assert_int_equal(noted, CUDA_ERROR_INVALID_HANDLE);
 
@@ -327,13 +328,13 @@ what_makes_no_sense_ends_the_session(void **state)
     assert_int_equal(condition(s, EXEC, 1), 0); /* a name of another kind */
     assert_int_equal(answered, CUDA_ERROR_INVALID_HANDLE);
     assert_int_equal(condition(s, GRAPH, 1), 0);
-    assert_int_equal(BRANCH(s, 0), HED_EFORMAT); /* nothing was begun */
+    assert_int_equal(BRANCH(s, 0), HED_EFORMAT); /* no graph was begun */
     assert_int_equal(STEP(s, HED_GRAPH_END, 0), HED_EFORMAT);
     assert_int_equal(STEP(s, HED_GRAPH_BEGIN, GRAPH), 0);
     assert_int_equal(STEP(s, HED_GRAPH_FORGET, GRAPH), HED_EFORMAT); /* it is lent */
-    assert_int_equal(STEP(s, HED_GRAPH_END, 0), HED_EFORMAT);        /* of no branch */
+    assert_int_equal(STEP(s, HED_GRAPH_END, 0), HED_EFORMAT);        /* there is no branch to end */
     assert_int_equal(BRANCH(s, 0), HED_EFORMAT);                     /* there is no such node */
-    assert_int_equal(choice(s, 0xc002, 1), HED_EFORMAT);             /* a handle of nobody's */
+    assert_int_equal(choice(s, 0xc002, 1), HED_EFORMAT);             /* no such handle */
     assert_int_equal(choice(s, 0xc001, 0), HED_EFORMAT);
     assert_int_equal(choice(s, 0xc001, UINT32_MAX), HED_EFORMAT);
     assert_int_equal(
@@ -355,7 +356,7 @@ a_handle_is_its_graphs_own(void **state)
     struct scene *s = *state;
 
     assert_int_equal(condition(s, GRAPH, 1), 0);
-    assert_int_equal(STEP(s, HED_GRAPH_BEGIN, 0), 0); /* another, which is not kept */
+    assert_int_equal(STEP(s, HED_GRAPH_BEGIN, 0), 0); /* another graph, which is not kept */
     assert_int_equal(choice(s, 0xc001, 1), HED_EFORMAT);
     assert_int_equal(STEP(s, HED_GRAPH_MAKE, EXEC), 0);
     assert_int_equal(STEP(s, HED_GRAPH_FORGET, GRAPH), 0);

@@ -1,6 +1,6 @@
-/* A worker's functions that run in the client, and its marks: what the backend is asked for, who
- * waits for whom, and what is not believed. Backend, channel and the rest of the worker are stood
- * in for: the test is the client. */
+/* A worker's functions that run in the client, and its marks: what the backend is asked for, which
+ * side waits for which, and what the worker does not believe. Stand-ins replace the backend, the
+ * channel and the rest of the worker. The test is the client. */
 #include "harness/unit.h"
 
 #include <pthread.h>
@@ -20,7 +20,7 @@
 static CUresult next;  /* what the backend answers */
 static CUresult noted; /* the last failure that nobody waited for */
 static unsigned passed, registered, delivered;
-static int memops; /* what the device says of itself */
+static int memops; /* what the device says about itself */
 static struct {
     CUhostFn fn;
     CUstreamCallback callback;
@@ -65,7 +65,7 @@ hed_worker_answer(struct hed_worker_channel *ch, const struct hed_msg *m, int re
     (void)body;
     (void)n;
     assert_int_equal(result, CUDA_SUCCESS);
-    assert_int_equal(delivered, 1); /* first */
+    assert_int_equal(delivered, 1); /* this came first */
     return 0;
 }
 
@@ -84,10 +84,10 @@ struct fake_channel {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     struct hed_run out[16]; /* what the worker has sent */
-    unsigned sent, seen;    /* by the worker, by the test */
-    struct hed_run in;      /* what the test says next */
+    unsigned sent, seen;    /* by the worker; by the test */
+    struct hed_run in;      /* what the test sends next */
     bool has_in, ended;
-    struct hed_run taken; /* what the worker was given */
+    struct hed_run taken; /* what the worker received */
 };
 
 static void *
@@ -144,7 +144,7 @@ hed_channel_free(struct hed_channel *ch)
     (void)ch;
 }
 
-/* What the client hears next. */
+/* The next message to the client. */
 static struct hed_run
 heard(struct fake_channel *ch)
 {
@@ -159,7 +159,7 @@ heard(struct fake_channel *ch)
 }
 
 static void
-say(struct fake_channel *ch, const struct hed_run *run)
+say_to_worker(struct fake_channel *ch, const struct hed_run *run)
 {
     (void)pthread_mutex_lock(&ch->mutex);
     while (ch->has_in)
@@ -334,14 +334,15 @@ call_given(void *arg)
 static void *
 open_late(void *arg)
 {
-    give_a_moment(30); /* in which the function waits for it */
+    give_a_moment(30); /* meanwhile the function waits for it */
     open_channel(arg);
     return NULL;
 }
 
 /* ---- functions ------------------------------------------------------------------------------- */
 
-/* Nobody waits for ever for a channel that never comes, and nothing comes before the arena. */
+/* The worker does not wait for ever for a channel that never comes, and accepts no function before
+ * the arena. */
 static void
 a_function_without_a_channel_ends_the_session(void **state)
 {
@@ -381,7 +382,7 @@ a_stream_waits_until_the_client_has_run_it(void **state)
     assert_int_equal(run.head.number, 9);
     give_a_moment(30);
     assert_int_not_equal(pthread_tryjoin_np(thread, NULL), 0);
-    say(&s->channel, &run);
+    say_to_worker(&s->channel, &run);
     assert_int_equal(pthread_join(thread, NULL), 0);
     close_channel(s);
     finish_scene(s);
@@ -402,7 +403,7 @@ callbacks_are_told_the_streams_state(void **state)
     const struct hed_run run = heard(&s->channel);
 
     assert_int_equal(run.status, CUDA_ERROR_ILLEGAL_ADDRESS);
-    say(&s->channel, &run);
+    say_to_worker(&s->channel, &run);
     assert_int_equal(pthread_join(thread, NULL), 0);
     close_channel(s);
     finish_scene(s);
@@ -425,10 +426,10 @@ what_cannot_be_put_on_a_stream_is_told_at_once(void **state)
 
     assert_int_equal(run.id, 5);
     assert_int_equal(run.status, CUDA_ERROR_ILLEGAL_ADDRESS);
-    say(&s->channel, &run); /* nobody waits for it; it is no nonsense */
+    say_to_worker(&s->channel, &run); /* nothing waits for it, but it is no error */
     assert_int_equal(hed_do_host(&s->ch, &unknown.head), 0);
     assert_int_equal(heard(&s->channel).status, CUDA_ERROR_INVALID_HANDLE);
-    assert_int_equal(passed, 2); /* nobody else waits meanwhile */
+    assert_int_equal(passed, 2); /* no other ticket waits meanwhile */
     close_channel(s);
     finish_scene(s);
 }
@@ -471,12 +472,12 @@ a_client_that_is_gone_holds_up_nobody(void **state)
     (void)heard(&s->channel);
     close_channel(s);
     assert_int_equal(pthread_join(thread, NULL), 0);
-    /* And there is no second callback channel. */
+    /* A second callback channel is refused. */
     assert_int_equal(hed_worker_callback_channel(&s->worker, &s->channel.channel), HED_EEXIST);
     finish_scene(s);
 }
 
-/* In a process of its own: its end is what is looked at. */
+/* Runs in a process of its own, because the worker ends it. */
 static void
 nonsense_ends_the_session(void **state)
 {
@@ -520,7 +521,8 @@ devices_write_marks_where_they_can(void **state)
     assert_int_equal(written.value, 5);
     assert_int_equal(mark(s, 21, 6), 0);
     assert_int_equal(registered, 1);
-    /* The registration has gone with its context: once more, and then the host does it. */
+    /* The registration ended with its context: it is tried once more, and then the host writes the
+     * marks. */
     next = CUDA_ERROR_INVALID_VALUE;
     assert_int_equal(mark(s, 22, 7), 0);
     assert_int_equal(registered, 2);

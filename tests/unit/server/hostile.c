@@ -1,6 +1,6 @@
-/* A worker whose client means harm: calls that nobody sends, objects that it never made, or freed
- * before, messages that come too soon. The worker stands on the null backend; its channel is memory
- * (tests/fuzz/worker_play.h). */
+/* A worker whose client is hostile: calls that no client sends, objects that were never created or
+ * are already freed, messages that come too early. The worker runs on the null backend; its channel
+ * is memory (tests/fuzz/worker_play.h). */
 #include "harness/unit.h"
 
 #include <stdlib.h>
@@ -17,10 +17,10 @@
 static _Alignas(16) uint8_t bytes[HED_MSG_MAX];
 static const uint8_t no_bulk[1];
 
-/* A call with an answer; what the handler says. */
+/* Sends a call with an answer. Returns what the handler returns. */
 static int
-call(struct hed_worker_channel *ch, enum hed_cuda_call id, const void *args, uint64_t name,
-     uint32_t flags)
+send_call(struct hed_worker_channel *ch, enum hed_cuda_call id, const void *args, uint64_t name,
+          uint32_t flags)
 {
     struct hed_msg *m = (struct hed_msg *)bytes;
     struct hed_call_body *b = (struct hed_call_body *)(m + 1);
@@ -43,11 +43,12 @@ call(struct hed_worker_channel *ch, enum hed_cuda_call id, const void *args, uin
     return play_message(ch, m);
 }
 
-/* Its answer, or CUDA_ERROR_UNKNOWN where the session ended. */
+/* The call's answer, or CUDA_ERROR_UNKNOWN if the session ended. */
 static int
-result(struct hed_worker_channel *ch, enum hed_cuda_call id, const void *args, uint64_t name)
+result_of_call(struct hed_worker_channel *ch, enum hed_cuda_call id, const void *args,
+               uint64_t name)
 {
-    return call(ch, id, args, name, 0) == 0 ? play_result : CUDA_ERROR_UNKNOWN;
+    return send_call(ch, id, args, name, 0) == 0 ? play_result : CUDA_ERROR_UNKNOWN;
 }
 
 static void
@@ -60,25 +61,27 @@ calls_that_nobody_sends_are_not_made(void **state)
     CUstream stream = (CUstream)(uintptr_t)play_name(2);
 
     (void)state;
-    assert_int_equal(
-        result(ch, HED_cuMemAlloc_v2, &(struct hed_cuMemAlloc_v2){.dptr = &p, .bytesize = 16}, 0),
-        CUDA_ERROR_NOT_SUPPORTED);
-    assert_int_equal(result(ch, HED_cuMemsetD8_v2,
-                            &(struct hed_cuMemsetD8_v2){.dstDevice = 4096, .uc = 1, .N = 16}, 0),
-                     CUDA_ERROR_NOT_SUPPORTED);
-    assert_int_equal(result(ch, HED_cuStreamWriteValue64_v2,
-                            &(struct hed_cuStreamWriteValue64_v2){.stream = stream, .addr = 4096},
-                            0),
+    assert_int_equal(result_of_call(ch, HED_cuMemAlloc_v2,
+                                    &(struct hed_cuMemAlloc_v2){.dptr = &p, .bytesize = 16}, 0),
                      CUDA_ERROR_NOT_SUPPORTED);
     assert_int_equal(
-        result(ch, HED_cuMemPoolCreate,
-               &(struct hed_cuMemPoolCreate){.pool = &pool, .poolProps = &(CUmemPoolProps_v1){0}},
-               play_name(11) + 1),
+        result_of_call(ch, HED_cuMemsetD8_v2,
+                       &(struct hed_cuMemsetD8_v2){.dstDevice = 4096, .uc = 1, .N = 16}, 0),
         CUDA_ERROR_NOT_SUPPORTED);
-    assert_int_equal(result(ch, HED_cuGraphCreate, &(struct hed_cuGraphCreate){.phGraph = &graph},
-                            play_name(8) + 1),
+    assert_int_equal(
+        result_of_call(ch, HED_cuStreamWriteValue64_v2,
+                       &(struct hed_cuStreamWriteValue64_v2){.stream = stream, .addr = 4096}, 0),
+        CUDA_ERROR_NOT_SUPPORTED);
+    assert_int_equal(result_of_call(ch, HED_cuMemPoolCreate,
+                                    &(struct hed_cuMemPoolCreate){
+                                        .pool = &pool, .poolProps = &(CUmemPoolProps_v1){0}},
+                                    play_name(11) + 1),
                      CUDA_ERROR_NOT_SUPPORTED);
-    assert_int_equal(result(ch, HED_cuCtxSynchronize, &(struct hed_cuCtxSynchronize){0}, 0),
+    assert_int_equal(result_of_call(ch, HED_cuGraphCreate,
+                                    &(struct hed_cuGraphCreate){.phGraph = &graph},
+                                    play_name(8) + 1),
+                     CUDA_ERROR_NOT_SUPPORTED);
+    assert_int_equal(result_of_call(ch, HED_cuCtxSynchronize, &(struct hed_cuCtxSynchronize){0}, 0),
                      CUDA_SUCCESS);
 }
 
@@ -91,16 +94,20 @@ what_was_freed_is_not_freed_again(void **state)
     const struct hed_cuEventDestroy_v2 destroy = {.hEvent = event};
 
     (void)state;
-    assert_int_equal(result(ch, HED_cuEventCreate, &create, play_name(3) + 5), CUDA_SUCCESS);
-    /* Also if it is said to block, so that the next ticket goes on before the call is made. */
-    assert_int_equal(call(ch, HED_cuEventDestroy_v2, &destroy, 0, HED_MSG_BLOCKS), 0);
+    assert_int_equal(result_of_call(ch, HED_cuEventCreate, &create, play_name(3) + 5),
+                     CUDA_SUCCESS);
+    /* Also if it claims to block, so that the next ticket proceeds before the call is made. */
+    assert_int_equal(send_call(ch, HED_cuEventDestroy_v2, &destroy, 0, HED_MSG_BLOCKS), 0);
     assert_int_equal(play_result, CUDA_SUCCESS);
-    assert_int_equal(result(ch, HED_cuEventDestroy_v2, &destroy, 0), CUDA_ERROR_INVALID_HANDLE);
-    assert_int_equal(result(ch, HED_cuEventQuery, &(struct hed_cuEventQuery){.hEvent = event}, 0),
+    assert_int_equal(result_of_call(ch, HED_cuEventDestroy_v2, &destroy, 0),
                      CUDA_ERROR_INVALID_HANDLE);
+    assert_int_equal(
+        result_of_call(ch, HED_cuEventQuery, &(struct hed_cuEventQuery){.hEvent = event}, 0),
+        CUDA_ERROR_INVALID_HANDLE);
 }
 
-/* An object that a failed context could not make has no name; its calls answer the failure. */
+/* An object that could not be created in a failed context has no name. Calls with it answer with
+ * the failure. */
 static void
 a_failed_context_answers_its_failure(void **state)
 {
@@ -109,12 +116,12 @@ a_failed_context_answers_its_failure(void **state)
 
     (void)state;
     hed_worker_failed(ch->worker, play_name(1), CUDA_ERROR_ILLEGAL_ADDRESS);
-    assert_int_equal(result(ch, HED_cuEventQuery, &query, 0), CUDA_ERROR_ILLEGAL_ADDRESS);
+    assert_int_equal(result_of_call(ch, HED_cuEventQuery, &query, 0), CUDA_ERROR_ILLEGAL_ADDRESS);
     ch->worker->failed_context = play_name(1) + 1;
-    assert_int_equal(result(ch, HED_cuEventQuery, &query, 0), CUDA_ERROR_INVALID_HANDLE);
+    assert_int_equal(result_of_call(ch, HED_cuEventQuery, &query, 0), CUDA_ERROR_INVALID_HANDLE);
 }
 
-/* Objects without a name could be made for ever, and nobody would count them. */
+/* A client could create objects without a name for ever, and nobody would count them. */
 static void
 a_new_object_needs_a_name_of_its_own(void **state)
 {
@@ -123,9 +130,9 @@ a_new_object_needs_a_name_of_its_own(void **state)
     const struct hed_cuEventCreate create = {.phEvent = &event};
 
     (void)state;
-    assert_int_equal(call(ch, HED_cuEventCreate, &create, 0, 0), HED_EFORMAT);
-    assert_int_equal(call(ch, HED_cuEventCreate, &create, play_name(3), 0), HED_EFORMAT);
-    assert_int_equal(call(ch, HED_cuEventCreate, &create, play_name(2) + 9, 0), HED_EFORMAT);
+    assert_int_equal(send_call(ch, HED_cuEventCreate, &create, 0, 0), HED_EFORMAT);
+    assert_int_equal(send_call(ch, HED_cuEventCreate, &create, play_name(3), 0), HED_EFORMAT);
+    assert_int_equal(send_call(ch, HED_cuEventCreate, &create, play_name(2) + 9, 0), HED_EFORMAT);
 }
 
 static void
@@ -143,23 +150,25 @@ textures_are_those_that_were_made(void **state)
     struct hed_cuTexObjectDestroy destroy = {.texObject = 0x1234567890};
 
     (void)state;
-    assert_int_equal(result(ch, HED_cuTexObjectDestroy, &destroy, 0), CUDA_ERROR_INVALID_HANDLE);
-    assert_int_equal(result(ch, HED_cuTexObjectCreate, &create, 0), CUDA_SUCCESS);
+    assert_int_equal(result_of_call(ch, HED_cuTexObjectDestroy, &destroy, 0),
+                     CUDA_ERROR_INVALID_HANDLE);
+    assert_int_equal(result_of_call(ch, HED_cuTexObjectCreate, &create, 0), CUDA_SUCCESS);
 
     struct hed_values *v = ch->worker->values;
 
     assert_int_equal(hed_value_add(v, false, 77), 0);
     assert_false(hed_value_has(v, true, 77));
     destroy.texObject = 77;
-    assert_int_equal(
-        result(ch, HED_cuSurfObjectDestroy, &(struct hed_cuSurfObjectDestroy){.surfObject = 77}, 0),
-        CUDA_ERROR_INVALID_HANDLE);
-    assert_int_equal(result(ch, HED_cuTexObjectDestroy, &destroy, 0), CUDA_SUCCESS);
-    assert_int_equal(result(ch, HED_cuTexObjectDestroy, &destroy, 0), CUDA_ERROR_INVALID_HANDLE);
+    assert_int_equal(result_of_call(ch, HED_cuSurfObjectDestroy,
+                                    &(struct hed_cuSurfObjectDestroy){.surfObject = 77}, 0),
+                     CUDA_ERROR_INVALID_HANDLE);
+    assert_int_equal(result_of_call(ch, HED_cuTexObjectDestroy, &destroy, 0), CUDA_SUCCESS);
+    assert_int_equal(result_of_call(ch, HED_cuTexObjectDestroy, &destroy, 0),
+                     CUDA_ERROR_INVALID_HANDLE);
 }
 
-/* What the guard thinks of memory that is not the client's, which a worker without memory does not
- * mind. */
+/* What the guard thinks of memory that is not the client's. A worker without memory does not check
+ * it. */
 static void
 addresses_are_the_clients_own(void **state)
 {
@@ -188,7 +197,7 @@ addresses_are_the_clients_own(void **state)
         .res.pitch2D = {.devPtr = 0x200000, .height = 3, .pitchInBytes = UINT64_C(1) << 63}};
     assert_int_equal(hed_memory_guard(w, HED_cuTexObjectCreate, &texture),
                      CUDA_ERROR_INVALID_VALUE);
-    /* A pitch of 0 may be taken for the width: 64 GiB then. */
+    /* A pitch of 0 may be taken for the width, which would be 64 GiB. */
     assert_int_equal(hed_memory_guard(w, HED_cuMemsetD2D8Async, &fill), CUDA_ERROR_INVALID_VALUE);
     fill.dstPitch = 64;
     fill.Height = 32768;
@@ -209,12 +218,12 @@ nothing_comes_before_the_arena(void **state)
 
     (void)state;
     w->memory = NULL;
-    assert_int_equal(call(ch, HED_cuCtxSynchronize, &(struct hed_cuCtxSynchronize){0}, 0, 0),
+    assert_int_equal(send_call(ch, HED_cuCtxSynchronize, &(struct hed_cuCtxSynchronize){0}, 0, 0),
                      HED_EFORMAT);
     w->memory = memory;
 }
 
-/* What a closed library, or a context that is gone, had is not launched. */
+/* Functions of a closed library, or of a context that is gone, cannot be launched. */
 static void
 functions_go_with_what_they_are_of(void **state)
 {

@@ -1,4 +1,4 @@
-/* Tests of server/images: what clients send is kept by what is in it, and by nothing else. */
+/* Tests of server/worker/images: images are stored by their contents, and by nothing else. */
 #include "server/worker/images.h"
 
 #include <dirent.h>
@@ -57,9 +57,9 @@ remove_folder(void **state)
 static const char text[] = "an image that comes in three pieces";
 
 static int
-piece(struct hed_images *i, const uint8_t *hash, size_t from, size_t to, bool *whole)
+piece(struct hed_images *i, const uint8_t *hash, size_t from, size_t to, bool *complete)
 {
-    return hed_images_add(i, &folder, hash, sizeof text, from, text + from, to - from, whole);
+    return hed_images_add(i, &folder, hash, sizeof text, from, text + from, to - from, complete);
 }
 
 static void
@@ -67,17 +67,17 @@ send_and_use(struct hed_images *i)
 {
     uint8_t hash[HED_HASH_SIZE];
     void *p;
-    bool whole;
+    bool complete;
 
     hash_of(text, sizeof text, hash);
     assert_false(hed_images_has(i, hash, sizeof text));
     assert_int_equal(hed_images_map(i, hash, sizeof text, &p), HED_ENOTFOUND);
-    assert_int_equal(piece(i, hash, 0, 10, &whole), 0);
-    assert_false(whole);
-    assert_int_equal(piece(i, hash, 10, 20, &whole), 0);
+    assert_int_equal(piece(i, hash, 0, 10, &complete), 0);
+    assert_false(complete);
+    assert_int_equal(piece(i, hash, 10, 20, &complete), 0);
     assert_false(hed_images_has(i, hash, sizeof text));
-    assert_int_equal(piece(i, hash, 20, sizeof text, &whole), 0);
-    assert_true(whole);
+    assert_int_equal(piece(i, hash, 20, sizeof text, &complete), 0);
+    assert_true(complete);
     assert_true(hed_images_has(i, hash, sizeof text));
     assert_false(hed_images_has(i, hash, sizeof text - 1));
     assert_int_equal(hed_images_map(i, hash, sizeof text, &p), 0);
@@ -95,7 +95,7 @@ kept_in_memory(void **state)
     hed_images_free(i);
 }
 
-/* A second worker of the same server finds what the first has been sent. */
+/* A second worker of the same server finds what was sent to the first. */
 static void
 kept_in_a_folder_for_all(void **state)
 {
@@ -110,17 +110,18 @@ kept_in_a_folder_for_all(void **state)
     hed_images_free(second);
 }
 
-/* Whoever says that his bytes are another's code is not believed, and leaves nothing behind. */
+/* A client that claims that its bytes are another client's code is not believed, and nothing stays
+ * behind. */
 static void
 a_wrong_name_is_refused(void **state)
 {
     struct hed_images *i = hed_images_create(folder);
     uint8_t hash[HED_HASH_SIZE];
-    bool whole;
+    bool complete;
 
     hash_of("something else", 14, hash);
-    assert_int_equal(piece(i, hash, 0, sizeof text, &whole), HED_EFORMAT);
-    assert_false(whole);
+    assert_int_equal(piece(i, hash, 0, sizeof text, &complete), HED_EFORMAT);
+    assert_false(complete);
     assert_false(hed_images_has(i, hash, sizeof text));
     assert_int_equal(files(false), 0);
     hed_images_free(i);
@@ -131,36 +132,38 @@ pieces_that_make_no_sense(void **state)
 {
     struct hed_images *i = hed_images_create(folder);
     uint8_t hash[HED_HASH_SIZE], other[HED_HASH_SIZE] = {1};
-    bool whole;
+    bool complete;
 
     hash_of(text, sizeof text, hash);
-    /* not from the beginning; with a gap; over the end; another image in between; none at all */
-    assert_int_equal(piece(i, hash, 5, 10, &whole), HED_EFORMAT);
-    assert_int_equal(piece(i, hash, 0, 10, &whole), 0);
-    assert_int_equal(piece(i, hash, 11, 20, &whole), HED_EFORMAT);
-    assert_int_equal(piece(i, hash, 0, 10, &whole), 0);
-    assert_int_equal(hed_images_add(i, &folder, hash, sizeof text, 10, text, sizeof text, &whole),
-                     HED_EFORMAT);
-    assert_int_equal(piece(i, hash, 0, 10, &whole), 0);
-    assert_int_equal(piece(i, other, 10, 20, &whole), HED_EFORMAT);
-    assert_int_equal(hed_images_add(i, &folder, hash, 0, 0, text, 0, &whole), HED_EFORMAT);
-    assert_int_equal(hed_images_add(i, &folder, hash, UINT64_MAX, 0, text, 10, &whole),
+    /* not from the beginning; with a gap; beyond the end; another image in between; no image at
+     * all */
+    assert_int_equal(piece(i, hash, 5, 10, &complete), HED_EFORMAT);
+    assert_int_equal(piece(i, hash, 0, 10, &complete), 0);
+    assert_int_equal(piece(i, hash, 11, 20, &complete), HED_EFORMAT);
+    assert_int_equal(piece(i, hash, 0, 10, &complete), 0);
+    assert_int_equal(
+        hed_images_add(i, &folder, hash, sizeof text, 10, text, sizeof text, &complete),
+        HED_EFORMAT);
+    assert_int_equal(piece(i, hash, 0, 10, &complete), 0);
+    assert_int_equal(piece(i, other, 10, 20, &complete), HED_EFORMAT);
+    assert_int_equal(hed_images_add(i, &folder, hash, 0, 0, text, 0, &complete), HED_EFORMAT);
+    assert_int_equal(hed_images_add(i, &folder, hash, UINT64_MAX, 0, text, 10, &complete),
                      HED_EFORMAT);
     assert_int_equal(files(false), 0);
-    /* begun again, it is taken; what is still arriving at the end goes */
-    assert_int_equal(piece(i, hash, 0, 10, &whole), 0);
-    assert_int_equal(piece(i, hash, 0, 10, &whole), 0);
-    assert_in_range(files(false), 0, 1); /* it need not have a name yet */
+    /* begun again, it is accepted; what is still arriving at the end disappears */
+    assert_int_equal(piece(i, hash, 0, 10, &complete), 0);
+    assert_int_equal(piece(i, hash, 0, 10, &complete), 0);
+    assert_in_range(files(false), 0, 1); /* it may not have a name yet */
     hed_images_free(i);
     assert_int_equal(files(false), 0);
 }
 
-/* A client that goes in the middle, again and again, fills no disk. */
+/* A client that ends in the middle, again and again, does not fill the disk. */
 static void
 a_worker_that_dies_leaves_nothing(void **state)
 {
     uint8_t hash[HED_HASH_SIZE];
-    bool whole;
+    bool complete;
     int how;
 
     (void)state;
@@ -169,20 +172,20 @@ a_worker_that_dies_leaves_nothing(void **state)
     const pid_t child = fork();
 
     if (child == 0)
-        _exit(piece(hed_images_create(folder), hash, 0, 10, &whole) == 0 ? 0 : 1);
+        _exit(piece(hed_images_create(folder), hash, 0, 10, &complete) == 0 ? 0 : 1);
     assert_int_equal(waitpid(child, &how, 0), child);
     assert_int_equal(how, 0);
     assert_int_equal(files(false), 0);
 }
 
-/* Small ones do not use up the descriptors: the oldest go. */
+/* Many small images do not use up the descriptors: the oldest are removed. */
 static void
 many_small_ones_make_room(void **state)
 {
     struct hed_images *i = hed_images_create("");
     struct rlimit old, few;
     uint8_t hash[HED_HASH_SIZE];
-    bool whole;
+    bool complete;
 
     (void)state;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
@@ -191,8 +194,8 @@ many_small_ones_make_room(void **state)
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
     for (uint32_t k = 0; k < 1000; k++) {
         hash_of(&k, sizeof k, hash);
-        assert_int_equal(hed_images_add(i, &folder, hash, sizeof k, 0, &k, sizeof k, &whole), 0);
-        assert_true(whole);
+        assert_int_equal(hed_images_add(i, &folder, hash, sizeof k, 0, &k, sizeof k, &complete), 0);
+        assert_true(complete);
     }
     assert_true(hed_images_has(i, hash, sizeof(uint32_t)));
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);

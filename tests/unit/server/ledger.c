@@ -1,4 +1,5 @@
-/* The ledger of leases: what is granted never goes over the total, whoever dies in the middle. */
+/* The ledger of leases: what is granted never exceeds the total, whichever worker dies at whatever
+ * point. */
 #include "harness/unit.h"
 
 #include <pthread.h>
@@ -56,7 +57,7 @@ ledger_grants_what_there_is(void **state)
     struct hed_worker_status *a = hed_ledger_enter(l);
     struct hed_worker_status *b = hed_ledger_enter(l);
 
-    /* Nobody has said yet how much there is. */
+    /* The total is not known yet. */
     assert_int_equal(hed_ledger_take(l, a, 0, 100 * MIB, 1, 0), 100 * MIB);
     hed_ledger_give(l, a, 0, 100 * MIB);
 
@@ -104,7 +105,7 @@ ledger_survives_nonsense(void **state)
     assert_int_equal(hed_ledger_take(l, a, 0, UINT64_MAX, 1, 0), 100);
     assert_int_equal(hed_ledger_take(l, b, 0, UINT64_MAX, 1, 0), 0);
     hed_ledger_give(l, a, 99, 1);
-    /* A line that a worker gone mad has written makes sums large, not wrong. */
+    /* A line into which a worker has written nonsense makes sums large, not wrong. */
     b->leased[0] = UINT64_MAX;
     l->lines = UINT32_MAX;
     assert_int_equal(hed_ledger_leased(l, 0), UINT64_MAX);
@@ -113,7 +114,8 @@ ledger_survives_nonsense(void **state)
     assert_int_equal(hed_ledger_leased(l, 0), 100);
 }
 
-/* The gate of somebody who was stopped, or killed and not yet reaped, delays; it does not block. */
+/* A worker that was stopped, or killed and not yet reaped, while it had the gate delays others but
+ * does not block them. */
 static void
 ledger_does_not_wait_for_the_dead(void **state)
 {
@@ -122,7 +124,7 @@ ledger_does_not_wait_for_the_dead(void **state)
     struct hed_worker_status *b = hed_ledger_enter(l);
 
     l->total[0] = 100;
-    l->gate = 1; /* a's */
+    l->gate = 1; /* worker a's */
     assert_int_equal(hed_ledger_take(l, b, 0, 60, 60, 0), 60);
     assert_int_equal(l->gate, 1);
     hed_ledger_clear(l, a);
@@ -134,7 +136,7 @@ ledger_does_not_wait_for_the_dead(void **state)
 #define WORKERS 6
 #define ROUNDS 60
 
-/* Takes and gives until it is killed; what it believes to have goes where the test can see it. */
+/* Takes and gives back until it is killed. The test can see how much it believes to have. */
 static void
 churn(struct hed_ledger *l, struct hed_worker_status *w, _Atomic uint64_t *granted)
 {
@@ -149,7 +151,8 @@ churn(struct hed_ledger *l, struct hed_worker_status *w, _Atomic uint64_t *grant
             const uint64_t got = hed_ledger_take(l, w, 0, (seed >> 33) % (40 * MIB) + 1, 1, 0);
 
             mine += got;
-            /* Told after it was granted and until before it is given back: never more than it. */
+            /* Written after it was granted and until before it is given back: never more than the
+             * grant. */
             atomic_store(granted, mine);
         }
         atomic_store(granted, 0);
@@ -181,8 +184,8 @@ ledger_sum_holds_when_workers_are_killed(void **state)
                 churn(l, w[k], &granted[k]);
             assert_true(pids[k] > 0);
         }
-        give_a_moment(2); /* in which they come to be anywhere */
-        /* With everybody stopped, what they were granted can be added up. */
+        give_a_moment(2); /* so that they are stopped at arbitrary points */
+        /* With all workers stopped, what they were granted can be added up. */
         for (int k = 0; k < WORKERS; k++) {
             int how;
 
@@ -216,14 +219,15 @@ ledger_sum_holds_when_workers_are_killed(void **state)
     assert_int_equal(hed_ledger_leased(l, 0), 0);
     assert_int_equal(l->gate, 0);
 
-    /* All of it is there for the next one. */
+    /* The next worker can have all of it. */
     struct hed_worker_status *last = hed_ledger_enter(l);
 
     assert_int_equal(hed_ledger_take(l, last, 0, 100 * MIB, 100 * MIB, 0), 100 * MIB);
     (void)munmap((void *)granted, 4096);
 }
 
-/* Two that ask for the last bytes at once: one gets them, they do not both give way. */
+/* Two workers ask for the last bytes at the same time: one gets them, and they do not both give
+ * way. */
 struct asker {
     struct hed_ledger *ledger;
     struct hed_worker_status *line;

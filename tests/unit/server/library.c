@@ -15,10 +15,10 @@
 /* ---- the driver ------------------------------------------------------------------------------ */
 
 static struct {
-    const CUjit_option *options; /* as they were given: used later */
+    const CUjit_option *options; /* as they were given; used later */
     void **values;
     unsigned count;
-    CUresult module; /* what compiling it comes to */
+    CUresult module; /* the result of compiling it */
     unsigned kernels, described, modules, links, adds, unloads;
     size_t added;
     const char *text;
@@ -98,7 +98,7 @@ fake_cuLibraryUnload(struct hed_layer *self, struct hed_cuLibraryUnload *a)
     char *log = value_of(CU_JIT_INFO_LOG_BUFFER);
 
     driver.unloads++;
-    if (log) /* to its end the driver may use what it was given */
+    if (log) /* the driver may use what it was given until the end */
         (void)hed_str_copy(log, 32, "late");
     return CUDA_SUCCESS;
 }
@@ -115,7 +115,7 @@ static CUresult
 fake_cuLinkAddData_v2(struct hed_layer *self, struct hed_cuLinkAddData_v2 *a)
 {
     assert_ptr_equal(a->state, LINKER);
-    assert_int_equal(((const char *)a->data)[a->size - 1], 0); /* text with its end */
+    assert_int_equal(((const char *)a->data)[a->size - 1], 0); /* text, with its NUL */
     assert_string_equal(a->name, "input");
     driver.adds++;
     driver.added = a->size;
@@ -198,7 +198,7 @@ teardown(void **state)
 }
 
 static CUresult
-load(struct fixture *f)
+load_library(struct fixture *f)
 {
     assert_int_equal(hed_jit_room_create(&f->m.open, &f->library->jit), 0);
     return hed_worker_library_load(&f->worker, f->library, &f->m.open);
@@ -211,9 +211,9 @@ a_module_is_compiled_at_once(void **state)
 
     f->m.open.flags = HED_OPEN_NOW;
     driver.module = CUDA_ERROR_INVALID_PTX;
-    assert_int_equal(load(f), CUDA_ERROR_INVALID_PTX);
+    assert_int_equal(load_library(f), CUDA_ERROR_INVALID_PTX);
     assert_string_equal(hed_jit_room_log(f->library->jit), "line 3: bogus");
-    /* and what was loaded is unloaded, while its buffers are there */
+    /* and what was loaded is unloaded while its buffers exist */
     hed_worker_library_free(&f->worker, f->library);
     f->library = NULL;
     assert_int_equal(driver.unloads, 1);
@@ -225,7 +225,7 @@ a_library_is_not_and_no_kernel_of_it_is_loaded(void **state)
     struct fixture *f = *state;
 
     driver.module = CUDA_ERROR_INVALID_PTX;
-    assert_int_equal(load(f), CUDA_SUCCESS);
+    assert_int_equal(load_library(f), CUDA_SUCCESS);
     assert_int_equal(driver.modules, 0);
     assert_int_equal(driver.described, 0);
     assert_int_equal(f->library->kernel_count, 2);
@@ -237,7 +237,7 @@ a_modules_kernels_are_described(void **state)
     struct fixture *f = *state;
 
     f->m.open.flags = HED_OPEN_NOW;
-    assert_int_equal(load(f), CUDA_SUCCESS);
+    assert_int_equal(load_library(f), CUDA_SUCCESS);
     assert_int_equal(driver.modules, 1);
     assert_true(driver.described > 0);
 }
@@ -247,7 +247,7 @@ options_travel(void **state)
 {
     struct fixture *f = *state;
 
-    assert_int_equal(load(f), CUDA_SUCCESS);
+    assert_int_equal(load_library(f), CUDA_SUCCESS);
     assert_int_equal((uintptr_t)value_of(CU_JIT_MAX_REGISTERS), 24);
     assert_int_equal((uintptr_t)value_of(CU_JIT_OPTIMIZATION_LEVEL), 1);
     assert_non_null(value_of(CU_JIT_ERROR_LOG_BUFFER));
@@ -272,7 +272,7 @@ addresses_do_not(void **state)
     }
     f->m.open.options = HED_JIT_OPTIONS_MAX + 1;
     assert_int_equal(hed_jit_room_create(&f->m.open, &f->library->jit), HED_EFORMAT);
-    f->m.open.options = 3; /* behind the message's end */
+    f->m.open.options = 3; /* beyond the end of the message */
     f->m.open.head.size = sizeof f->m.open + 2 * sizeof(struct hed_wire_jit);
     assert_int_equal(hed_jit_room_create(&f->m.open, &f->library->jit), HED_EFORMAT);
 }
@@ -304,7 +304,7 @@ linking_goes_step_by_step(void **state)
     assert_int_equal(err, 0);
     assert_int_equal(driver.links, 0);
     assert_string_equal((char *)f->library->records.data, "machine code");
-    /* it has come to its end */
+    /* linking has ended */
     (void)hed_worker_link(&f->worker, f->library, b, &err);
     assert_int_equal(err, HED_EFORMAT);
 }
@@ -327,7 +327,7 @@ steps_that_make_no_sense(void **state)
     assert_int_equal(err, HED_EFORMAT);
     err = 0;
     b->size = 1;
-    memset(f->m.name, 'x', sizeof f->m.name); /* a name without an end */
+    memset(f->m.name, 'x', sizeof f->m.name); /* a name without a NUL */
     (void)hed_worker_link(&f->worker, f->library, b, &err);
     assert_int_equal(err, HED_EFORMAT);
     assert_int_equal(driver.links, 0);

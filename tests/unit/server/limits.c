@@ -1,4 +1,5 @@
-/* How many may come in: the token bucket. Who may: by the user at the other end of a socket. */
+/* How many clients may come in: the token bucket. Which: by the user at the other end of a
+ * socket. */
 #include "harness/unit.h"
 
 #include <sys/socket.h>
@@ -26,13 +27,13 @@ bucket_lets_so_many_through_a_second(void **state)
     for (int i = 0; i < 500; i++)
         let += hed_bucket_take(&b, now += MS);
     assert_in_range(let, 14, 15);
-    /* A long silence is worth no more than a second. */
+    /* After a long silence there are no more tokens than for one second. */
     now += 1000 * HED_NS_PER_S;
     let = 0;
     for (int i = 0; i < 100; i++)
         let += hed_bucket_take(&b, now);
     assert_int_equal(let, 10);
-    /* A clock that stands still, or goes back, gives nothing. */
+    /* A clock that stands still, or goes back, adds no tokens. */
     assert_false(hed_bucket_take(&b, now));
     assert_false(hed_bucket_take(&b, now - HED_NS_PER_S));
 }
@@ -63,7 +64,7 @@ user_is_who_the_kernel_says(void **state)
     assert_int_equal(user.pid, getpid());
     (void)close(pair[0]);
     (void)close(pair[1]);
-    /* What is no socket is nobody. */
+    /* A descriptor that is not a socket has no user. */
     assert_int_equal(pipe(pipes), 0);
     o.allow_all = true;
     assert_false(hed_user_may(&o, pipes[0], &user));

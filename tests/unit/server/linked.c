@@ -1,4 +1,4 @@
-/* Tests of programs that were linked of parts (-rdc=true), from the client's image to what the
+/* Tests of programs that were linked from parts (-rdc=true), from the client's image to what the
  * worker's driver gets. */
 #include "server/worker/linked.h"
 
@@ -121,7 +121,7 @@ a_part_with_nothing_that_fits_goes_as_it_is(void **state)
     assert_true(hed_linked_at(out.data, out.size, 2, &part));
     assert_string_equal(entries_of(part), "sm_80");
     hed_buf_fini(&buf);
-    /* and where no part fits, the linked one */
+    /* and if no part fits, the linked one */
     parts[0] = linked.data;
     out = pack(&image, 90, true, &buf);
     assert_ptr_equal(out.data, linked.data);
@@ -152,7 +152,7 @@ the_driver_gets_a_wrapper(void **state)
     hed_buf_fini(&buf);
 }
 
-/* A program whose parts have nothing but PTX is intact; machine code of 8 bytes is not. */
+/* A program whose parts contain only PTX is intact; machine code of 8 bytes is not. */
 static struct hed_bytes
 pack_ptx(struct hed_buf *buf)
 {
@@ -183,7 +183,7 @@ damage_is_found(void **state)
     /* It is not an image of another kind: a linker does not get it. */
     assert_false(hed_image_is_intact(out.data, out.size, true));
     for (size_t n = 0; n < out.size; n++) {
-        uint8_t *cut = malloc(n ? n : 1); /* so that a reader of what is not there is found */
+        uint8_t *cut = malloc(n ? n : 1); /* so that reading beyond the end is found */
 
         memcpy(cut, out.data, n);
         assert_false(hed_linked_is_intact(cut, n, true));

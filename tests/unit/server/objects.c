@@ -1,5 +1,5 @@
 /* A worker's graphs and arrays: what the backend is asked for, and what handlers do not believe.
- * The backend here counts; the rest of the worker is stood in for. */
+ * The backend here counts, and the rest of the worker is replaced by stand-ins. */
 #include "harness/unit.h"
 
 #include <stdio.h>
@@ -21,9 +21,9 @@
 
 static char words[1024];
 static CUresult next;    /* what the backend answers */
-static int answered;     /* the last answer; -1: none */
+static int answered;     /* the last answer; -1 for none */
 static CUresult noted;   /* the last failure that nobody waited for */
-static uint64_t handles; /* that the backend has given out */
+static uint64_t handles; /* the last handle that the backend gave out */
 static struct hed_worker_function function = {.name = 5, .param_bytes = 8};
 
 static void
@@ -262,7 +262,8 @@ struct scene {
     struct hed_worker_channel channel;
 };
 
-/* Names live as long as their worker, a process: these are held for whoever looks for leaks. */
+/* Names live as long as their worker, which is a process. They are kept here so that they do not
+ * count as leaks. */
 static struct hed_names *held[16];
 static size_t held_count;
 
@@ -306,7 +307,7 @@ teardown(void **state)
     return 0;
 }
 
-/* A message of graphs: positions (as many as `after`), then the node's own. */
+/* A message about graphs: positions (as many as `after`), then the node's own part. */
 static int
 graph(struct scene *s, uint32_t op, uint32_t type, const uint32_t *at, uint32_t after,
       const void *own, uint32_t size)
@@ -367,7 +368,7 @@ a_graph_is_made_updated_and_dropped(void **state)
     assert_int_equal(STEP(s, HED_GRAPH_MAKE), 0);
     expect("graph0 update0 destroy0");
     assert_int_equal(STEP(s, HED_GRAPH_DROP), 0);
-    assert_int_equal(STEP(s, HED_GRAPH_DROP), 0); /* nothing to drop: no harm */
+    assert_int_equal(STEP(s, HED_GRAPH_DROP), 0); /* dropping nothing does no harm */
     expect("exec-destroy0");
     assert_int_equal(hed_name_real(s->worker.names, EXEC, &real), HED_ENOTFOUND);
     free(s->channel.drafts);
@@ -401,24 +402,24 @@ graphs_that_make_no_sense_end_the_session(void **state)
                          .box = {16, 1, 1}};
     struct hed_graph_value v = {.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32, .at = 0x1000};
 
-    assert_int_equal(EMPTY(s, NULL, 0), HED_EFORMAT); /* nothing was begun */
+    assert_int_equal(EMPTY(s, NULL, 0), HED_EFORMAT); /* no graph was begun */
     assert_int_equal(STEP(s, HED_GRAPH_MAKE), HED_EFORMAT);
     assert_int_equal(STEP(s, HED_GRAPH_CHILD), HED_EFORMAT);
     assert_int_equal(STEP(s, 77), HED_EFORMAT);
     assert_int_equal(STEP(s, HED_GRAPH_BEGIN), 0);
-    assert_int_equal(STEP(s, HED_GRAPH_CHILD), HED_EFORMAT); /* there is none outside */
+    assert_int_equal(STEP(s, HED_GRAPH_CHILD), HED_EFORMAT); /* there is no outer graph */
     assert_int_equal(EMPTY(s, &(uint32_t){0}, 1), HED_EFORMAT);
 #define NODE(type, own, size) \
     graph(s, HED_GRAPH_NODE, CU_GRAPH_NODE_TYPE_##type, NULL, 0, own, (uint32_t)(size))
     assert_int_equal(NODE(CONDITIONAL, NULL, 0), HED_EFORMAT);
     assert_int_equal(NODE(KERNEL, &k, sizeof k.k - 1), HED_EFORMAT);
-    assert_int_equal(NODE(KERNEL, &k, sizeof k.k + 7), HED_EFORMAT); /* parameters are cut */
+    assert_int_equal(NODE(KERNEL, &k, sizeof k.k + 7), HED_EFORMAT); /* truncated parameters */
     k.k.attributes = UINT32_MAX;
     assert_int_equal(NODE(KERNEL, &k, sizeof k), HED_EFORMAT);
     k.k.attributes = 0;
-    k.k.params = 4; /* not what the kernel takes */
+    k.k.params = 4; /* not the size of the kernel's parameters */
     assert_int_equal(NODE(KERNEL, &k, sizeof k), HED_EFORMAT);
-    assert_int_equal(NODE(MEMSET, &f, sizeof f), HED_EFORMAT); /* over the share's end */
+    assert_int_equal(NODE(MEMSET, &f, sizeof f), HED_EFORMAT); /* beyond the end of the share */
     f.to = BASE;
     f.height = 3; /* rows that overlap */
     assert_int_equal(NODE(MEMSET, &f, sizeof f), HED_EFORMAT);
@@ -426,7 +427,7 @@ graphs_that_make_no_sense_end_the_session(void **state)
     f.element = 3;
     assert_int_equal(NODE(MEMSET, &f, sizeof f), HED_EFORMAT);
     f.element = 1;
-    f.to = VARIABLE + 256 - 40; /* over the variable's end */
+    f.to = VARIABLE + 256 - 40; /* beyond the end of the variable */
     assert_int_equal(NODE(MEMSET, &f, sizeof f), HED_EFORMAT);
     f.to = BASE;
     f.pitch = UINT64_MAX;
@@ -436,13 +437,13 @@ graphs_that_make_no_sense_end_the_session(void **state)
     assert_int_equal(NODE(MEMCPY, &c, sizeof c), HED_EFORMAT);
     c.to.at = BASE;
     c.box.depth = 2;
-    c.to.slice = UINT64_MAX - 15; /* more bytes than there are */
+    c.to.slice = UINT64_MAX - 15; /* more bytes than a 64-bit size can hold */
     assert_int_equal(NODE(MEMCPY, &c, sizeof c), HED_EFORMAT);
-    c.to.slice = 24; /* no number of rows */
+    c.to.slice = 24; /* not a multiple of the pitch */
     assert_int_equal(NODE(MEMCPY, &c, sizeof c), HED_EFORMAT);
     assert_int_equal(NODE(BATCH_MEM_OP, &v, sizeof v), HED_EFORMAT);
     expect("graph0");
-    /* A handle that is not there may be one that could not be made. */
+    /* A handle that is not there may be one that could not be created. */
     k.k.function = 6;
     k.k.params = 8;
     assert_int_equal(NODE(KERNEL, &k, sizeof k), 0);
@@ -513,7 +514,7 @@ arrays_are_named_and_paid_for(void **state)
 
     assert_int_equal(array(s, HED_ARRAY_CREATE, ARRAY, 16, 0, NULL, 0), 0);
     assert_int_equal(answered, CUDA_SUCCESS);
-    assert_int_equal(hed_ledger_leased(s->start.ledger, 0), 4096); /* no less */
+    assert_int_equal(hed_ledger_leased(s->start.ledger, 0), 4096); /* still the same amount */
     assert_int_equal(array(s, HED_ARRAY_CREATE, MIPMAP, 16, 2, levels, 2), 0);
     assert_int_equal(hed_name_real(s->worker.names, levels[1], &real), 0);
     assert_int_equal(array(s, HED_ARRAY_DESTROY, MIPMAP, 0, 0, NULL, 0), 0);
@@ -531,7 +532,7 @@ an_array_that_cannot_be_leaves_nothing(void **state)
     uint64_t real;
 
     assert_int_equal(array(s, HED_ARRAY_CREATE, ARRAY, 1 << 20, 0, NULL, 0), 0);
-    assert_int_equal(answered, CUDA_ERROR_OUT_OF_MEMORY); /* more than there is to lease */
+    assert_int_equal(answered, CUDA_ERROR_OUT_OF_MEMORY); /* more than can be leased */
     assert_int_equal(array(s, HED_ARRAY_CREATE, ARRAY, UINT64_MAX / 2, 0, NULL, 0), 0);
     assert_int_equal(answered, CUDA_ERROR_OUT_OF_MEMORY);
     expect("");

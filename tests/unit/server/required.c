@@ -1,4 +1,4 @@
-/* Tests of server/required: block sizes that PTX says kernels must have. */
+/* Tests of server/worker/required: the block sizes that PTX requires of kernels. */
 #include "server/worker/required.h"
 
 #include "harness/unit.h"

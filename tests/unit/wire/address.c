@@ -1,4 +1,5 @@
-/* Tests of addresses: what is read, what is refused with which words, what is printed. */
+/* Tests of addresses: which are accepted, which are refused with which message, and how they are
+ * printed. */
 #include "harness/unit.h"
 
 #include "base/err.h"
@@ -14,7 +15,7 @@ addresses_are_read_and_printed(void **state)
         uint32_t transport;
         const char *where;
         unsigned port;
-        const char *printed; /* NULL: as text */
+        const char *printed; /* NULL if it is printed as it was given */
     } rows[] = {
         {"unix:/run/heddle.sock", HED_TRANSPORT_UNIX, "/run/heddle.sock", 0, NULL},
         {"unix:a b:c", HED_TRANSPORT_UNIX, "a b:c", 0, NULL},

@@ -1,4 +1,5 @@
-/* Tests of calls as bytes, by hand: calls with nested data arrive field by field. */
+/* Tests of calls as bytes, with hand-written arguments: calls with nested data arrive field by
+ * field. */
 #include "harness/unit.h"
 
 #include <stdlib.h>
@@ -62,7 +63,7 @@ launch_with_attributes(void **state)
 
     REQUEST(cuLaunchKernelEx, &a, &b);
     assert_ptr_equal(b.f, a.f);
-    assert_ptr_equal(b.kernelParams, a.kernelParams); /* by hand: as an address */
+    assert_ptr_equal(b.kernelParams, a.kernelParams); /* by_hand: sent as an address */
     assert_ptr_equal(b.extra, a.extra);
     assert_true(b.ptds);
     assert_int_equal(b.config->gridDimZ, 3);
@@ -180,7 +181,7 @@ context_with_parameters(void **state)
     struct hed_cuCtxCreate_v4 b = {0};
 
     REQUEST(cuCtxCreate_v4, &a, &b);
-    assert_null(b.pctx); /* there was no place for it, and the other side knows */
+    assert_null(b.pctx); /* the caller gave no pointer for it, and the other side knows */
     assert_int_equal(b.ctxCreateParams->execAffinityParams[0].param.smCount.val, 13);
     assert_ptr_equal(b.ctxCreateParams->cigParams->sharedData, (void *)0x1234);
     params = (CUctxCreateParams){0};
@@ -200,7 +201,7 @@ memory_operations_of_every_kind(void **state)
     ops[0].writeValue.value64 = 0x1122334455667788;
     ops[1].memoryBarrier.operation = CU_STREAM_MEM_OP_BARRIER;
     ops[1].memoryBarrier.flags = 9;
-    ops[2].pad[0] = 0x7fff; /* an operation of tomorrow */
+    ops[2].pad[0] = 0x7fff; /* an operation of a later version */
     ops[2].pad[5] = 55;
     REQUEST(cuStreamBatchMemOp_v2, &a, &b);
     assert_true(b.paramArray[0].writeValue.value64 == 0x1122334455667788);
@@ -305,7 +306,7 @@ replies_that_promise_more_are_refused(void **state)
     hed_put_u32(&e, 2);
     hed_put_u64(&e, 1);
     hed_put_u64(&e, 2);
-    hed_put_u64(&e, 1000); /* nodes, says the count; two there are */
+    hed_put_u64(&e, 1000); /* the count says 1000 nodes, but there are two */
 
     struct hed_dec d = hed_dec_over(bytes, (size_t)(e.at - bytes), &arena);
 
@@ -349,7 +350,7 @@ room_for_outputs_is_bounded(void **state)
     assert_null(b.dstHost);
 }
 
-/* What a failure sets comes back, and nothing else. */
+/* What a failing call sets comes back, and nothing else. */
 static void
 failures_that_set_outputs(void **state)
 {

@@ -1,4 +1,4 @@
-/* Tests of channels, one thread at a time: sizes, wraps, spans, misuse, ends. */
+/* Tests of channels with one thread at a time: sizes, wraps, spans, misuse, ends. */
 #include "unit/wire/channel_make.h"
 
 #include <sys/wait.h>
@@ -28,7 +28,7 @@ every_size_passes(void **state)
     }
 }
 
-/* Ends of the ring are met at every distance, with messages waiting before and behind. */
+/* The end of the ring is met at every distance, with messages waiting before and after it. */
 static void
 messages_wrap_in_order(void **state)
 {
@@ -66,8 +66,8 @@ less_may_be_sent_than_was_begun(void **state)
         assert_int_equal(hed_channel_end(p.client, 70, true), 0);
         assert_int_equal(hed_channel_end(p.client, 70, true), HED_ESTATE);
         assert_null(hed_channel_begin(p.client, HED_MSG_MAX + 1));
-        m = hed_channel_begin(p.client, 100); /* given up */
-        m = hed_channel_begin(p.client, 1);   /* a head always fits */
+        m = hed_channel_begin(p.client, 100); /* abandoned */
+        m = hed_channel_begin(p.client, 1);   /* there is always room for a head */
         *m = (struct hed_msg){.number = 2};
         assert_int_equal(hed_channel_end(p.client, sizeof *m, true), 0);
         for (uint64_t i = 1; i <= 2; i++) {
@@ -89,7 +89,7 @@ time_runs_out_and_nothing_is_lost(void **state)
         assert_int_equal(hed_channel_next(p.worker, 0, &m), HED_ETIME);
         assert_int_equal(hed_channel_next(p.worker, 30, &m), HED_ETIME);
         assert_true(hed_now_ns() - start >= 29000000); /* not earlier */
-        if (over != OVER_SHM) {                        /* half a message */
+        if (over != OVER_SHM) {                        /* a part of a message */
             const struct hed_msg whole = {.size = 64, .number = 9, .kind = HED_MSG_PING};
 
             assert_int_equal(hed_conn_write(hed_channel_conn(p.client), &whole, 30), 0);
@@ -105,7 +105,7 @@ time_runs_out_and_nothing_is_lost(void **state)
     }
 }
 
-/* Signs of life come between messages: not before what is buffered, not into bulk, and also while a
+/* Signs of life come between messages: not before what is buffered, not into bulk, but also while a
  * message is being filled. */
 static void
 beats_disturb_nothing(void **state)
@@ -125,9 +125,9 @@ beats_disturb_nothing(void **state)
         assert_true(m->kind == HED_MSG_PING && m->size == sizeof *m);
 
         assert_int_equal(send_one(p.worker, 1, 64, 0, false), 0);
-        hed_channel_beat(p.worker); /* something is buffered: not now */
+        hed_channel_beat(p.worker); /* something is buffered, so there is no beat */
         assert_int_equal(send_one(p.worker, 2, 64, 2, true), 0);
-        hed_channel_beat(p.worker); /* bulk is to come */
+        hed_channel_beat(p.worker); /* bulk is yet to come */
         assert_int_equal(hed_channel_bulk_write(p.worker, "a", 1), 0);
         hed_channel_beat(p.worker);
         assert_int_equal(hed_channel_bulk_write(p.worker, "b", 1), 0);
@@ -150,8 +150,8 @@ beats_disturb_nothing(void **state)
     }
 }
 
-/* A peer that is there and silent ends a wait without a time-out, one that beats does not; a write
- * that it does not take ends, too. */
+/* A peer that is connected but silent ends a wait without a timeout, and one that beats does not. A
+ * write that it does not take ends, too. */
 static void
 patience_has_an_end(void **state)
 {
@@ -188,7 +188,7 @@ what_is_not_urgent_waits_for_a_flush(void **state)
         assert_int_equal(hed_channel_first(p.client), 0);
         assert_int_equal(hed_channel_next(p.worker, PATIENCE_MS, &m), 0);
 
-        /* Urgent ones, bulk, and a full buffer take it along. */
+        /* Urgent messages, bulk and a full buffer send it along. */
         assert_int_equal(send_one(p.client, 1, 64, 0, false), 0);
         assert_int_equal(send_one(p.client, 2, 64, 0, true), 0);
         for (uint64_t i = 1; i <= 2; i++) {
@@ -244,7 +244,7 @@ spans_out_are_filled_while_others_are_out(void **state)
             assert_int_equal(hed_channel_bulk_write(p.worker, "x", 1), HED_ESTATE);
             for (int i = 0; i < 2; i++)
                 assert_int_equal(hed_channel_bulk_put(p.worker, n[i]), 0);
-            /* Of the last one, less may count. */
+            /* Fewer bytes of the last one may count. */
             n[2] = n[2] > 10 ? n[2] - 10 : n[2];
             assert_int_equal(hed_channel_bulk_put(p.worker, n[2]), 0);
             assert_int_equal(hed_channel_bulk_put(p.worker, 1), HED_ESTATE);
@@ -275,7 +275,7 @@ all_of_the_ring_can_be_out_and_no_more(void **state)
     }
 }
 
-/* What is in the caller's hands stays as it is, whatever is read meanwhile. */
+/* What the caller uses stays as it is, whatever is read meanwhile. */
 static void
 spans_in_stay_until_given_back(void **state)
 {
@@ -295,7 +295,7 @@ spans_in_stay_until_given_back(void **state)
 
             assert_int_equal(hed_channel_bulk_read(p.worker, got, rest), 0);
             assert_true(has_pattern(got, rest, i, n[0] + n[1]));
-            if (over == OVER_SHM) /* read, but behind what is out: not to be overwritten */
+            if (over == OVER_SHM) /* read, but after spans in use: not to be overwritten */
                 assert_int_equal(hed_shm_of(p.worker)->bulk_in.mine -
                                      hed_shm_of(p.worker)->bulk_in.shown,
                                  sizeof data);
@@ -353,7 +353,7 @@ what_was_said_before_the_end_is_heard(void **state)
         hed_channel_free(p.client);
         assert_int_equal(hed_channel_next(p.worker, -1, &m), 0);
         assert_true(is_right(m, 7, 64));
-        sleep_until_woken(p.worker); /* the end is found at once, not when a sleep is over */
+        sleep_until_woken(p.worker); /* the end is noticed at once, not when a sleep is over */
         assert_int_equal(hed_channel_next(p.worker, -1, &m), HED_EIO);
         assert_int_equal(hed_channel_next(p.worker, -1, &m), HED_EIO);
         hed_channel_free(p.worker);

@@ -1,4 +1,5 @@
-/* Tests of channels whose peer is hostile: impossible positions and sizes, memory that is none. */
+/* Tests of channels whose peer is hostile: impossible positions and sizes, and memory that is not a
+ * channel's. */
 #include "unit/wire/channel_make.h"
 
 #include <fcntl.h>
@@ -11,7 +12,7 @@ words_of(struct hed_channel *ch, enum hed_shm_ring ring)
     return &hed_shm_of(ch)->memory->rings[ring];
 }
 
-/* Tails that the worker must not believe, of a ring in which 128 bytes are written and 64 read. */
+/* Tails that the worker must not believe, of a ring in which 128 bytes were written and 64 read. */
 static void
 tails_that_cannot_be(void **state)
 {
@@ -87,7 +88,8 @@ sizes_that_cannot_be(void **state)
     }
 }
 
-/* A message may not go on behind the end of the ring, nor a pad stand alone or at the beginning. */
+/* A message may not continue beyond the end of the ring, and a pad may not stand alone or at the
+ * beginning. */
 static void
 ends_of_the_ring_that_cannot_be(void **state)
 {
@@ -130,14 +132,15 @@ bulk_positions_that_cannot_be(void **state)
         size_t n;
         void *at;
 
-        /* 100 bytes there, and back. */
+        /* 100 bytes are sent, and given back. */
         assert_int_equal(hed_channel_bulk_write(p.client, data, 100), 0);
         assert_int_equal(hed_channel_bulk_read(p.worker, data, 100), 0);
         atomic_store(&words_of(p.client, HED_SHM_BULK_IN)->tail, positions[i]);
         assert_int_equal(hed_channel_bulk_peek(p.worker, 10, &at, &n), HED_EFORMAT);
         assert_int_equal(hed_channel_bulk_read(p.worker, data, 10), HED_EFORMAT);
 
-        /* And the other way: the client knows that 100 were read once it has looked. */
+        /* And in the other direction: the client knows that 100 bytes were read once it has
+         * looked. */
         free_pair(&p);
         p = make_pair(OVER_SHM);
         assert_int_equal(hed_channel_bulk_write(p.client, data, 100), 0);
@@ -149,7 +152,7 @@ bulk_positions_that_cannot_be(void **state)
     }
 }
 
-/* The size is changed while the message is copied: what comes out is what was checked. */
+/* The size is changed while the message is copied: what is returned is what was checked. */
 static void
 a_size_that_changes_is_read_once(void **state)
 {

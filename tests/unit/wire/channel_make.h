@@ -65,8 +65,8 @@ make_pair(enum over over)
     return p;
 }
 
-/* From now on the clock wakes nobody who sleeps on shared memory, so a sleep that only the clock
- * would end runs into the alarm. */
+/* From now on the clock does not end a sleep on shared memory, so a sleep that only the clock would
+ * end runs into the alarm. */
 static inline void
 sleep_until_woken(struct hed_channel *ch)
 {
@@ -91,7 +91,7 @@ next_random(uint64_t *state)
     return (uint32_t)(*state >> 33);
 }
 
-/* Bytes behind the head follow from the number; only some are looked at where there are many. */
+/* The bytes after the head follow from the number. If there are many, only some are checked. */
 static inline uint8_t
 pattern(uint64_t number, uint64_t i)
 {

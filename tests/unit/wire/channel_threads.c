@@ -1,5 +1,5 @@
 /* Tests of channels between threads and processes: millions of messages, sleeping and waking, full
- * rings, flushes from elsewhere, peers that die. */
+ * rings, flushes by other threads, peers that die. */
 #include "unit/wire/channel_make.h"
 
 #include <pthread.h>
@@ -22,7 +22,7 @@ struct job {
     bool ok; /* cmocka's checks are for its own thread only */
 };
 
-/* Mostly small; some of any size. */
+/* Mostly small, some of any size. */
 static uint32_t
 size_of(uint64_t *seed)
 {
@@ -380,7 +380,7 @@ leave_late(void *arg)
     return NULL;
 }
 
-/* A side that leaves wakes the other one: that is not left to the clock. */
+/* A side that leaves wakes the other one; that is not left to the clock. */
 static void
 leaving_is_noticed_at_once(void **state)
 {

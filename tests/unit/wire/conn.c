@@ -1,5 +1,5 @@
-/* Tests of connections: bytes both ways, whatever the kernel does to them; descriptors; listening;
- * peers that hang up, say nothing or say too much.
+/* Tests of connections: bytes in both directions, whatever the kernel does to them; descriptors;
+ * listening; peers that hang up, send nothing or send too much.
  */
 #include "unit/wire/make.h"
 
@@ -44,7 +44,7 @@ byte_at(size_t i)
 struct flow {
     struct hed_conn *conn;
     size_t n;
-    size_t parts; /* of a writev; 0: one write */
+    size_t parts; /* of a writev; 0 for one write */
     int err;
 };
 
@@ -58,7 +58,7 @@ pour(void *arg)
     for (size_t i = 0; i < f->n; i++)
         p[i] = byte_at(i);
     for (size_t i = 0; i < f->parts; i++) {
-        /* Every third is empty, and the one before it has what it leaves out. */
+        /* Every third part is empty, and the one before it has its bytes. */
         const size_t from = f->n * i / f->parts;
         const size_t next = i % 3 == 2 ? i : i % 3 == 1 && i + 2 <= f->parts ? i + 2 : i + 1;
 
@@ -209,7 +209,7 @@ a_peer_that_hung_up_is_noticed(void **state)
         assert_int_equal(hed_conn_read(p.client, bytes, 1, -1), HED_EIO);
         assert_int_equal(hed_conn_read(p.client, bytes, 1, 100), HED_EIO);
 
-        /* Not by SIGPIPE, which would end this program. */
+        /* The write must not fail with SIGPIPE, which would end this program. */
         int err = 0;
 
         WAIT_UNTIL((err = hed_conn_write(p.client, bytes, 4)) != 0);
@@ -313,10 +313,10 @@ other_numbers_of_descriptors_are_refused_and_closed(void **state)
             assert_int_equal(open_count(), before);
         }
     }
-    /* A byte without any, and any with another byte. */
+    /* A byte without descriptors, and descriptors with another byte. */
     assert_int_equal(hed_conn_write(p.client, "F", 1), 0);
     assert_int_equal(hed_conn_take_fds(p.server, got, 1, PATIENCE_MS), HED_EFORMAT);
-    /* Those that come with what is read as bytes are the kernel's to close. */
+    /* The kernel closes descriptors that come with what is read as plain bytes. */
     assert_int_equal(hed_conn_send_fds(p.client, fds, 4), 0);
     assert_int_equal(hed_conn_read(p.server, got, 1, PATIENCE_MS), 0);
     assert_int_equal(open_count(), before);
@@ -469,7 +469,7 @@ tcp_without_tls_must_be_asked_for(void **state)
     assert_int_equal(hed_conn_open(&a, &both, &preface, PATIENCE_MS, &c, &why), HED_EINVAL);
     assert_int_equal(hed_conn_open(&zero, &insecure, &preface, PATIENCE_MS, &c, &why), HED_EINVAL);
 
-    /* Nor does a server take one without having been told to. */
+    /* A server does not accept an insecure connection either, unless it was told to. */
     struct hed_conn *client = NULL;
 
     assert_int_equal(hed_conn_open(&a, &insecure, &preface, PATIENCE_MS, &client, &why), 0);
@@ -509,7 +509,8 @@ a_full_queue_is_waited_for_in_vain_no_longer_than_allowed(void **state)
     close(listener);
 }
 
-/* A server that refuses says why and hangs up, although more has come that it does not read. */
+/* A server that refuses a client sends the reason and hangs up, although more has arrived that it
+ * does not read. */
 static void
 last_words_are_heard(void **state)
 {
@@ -522,13 +523,13 @@ last_words_are_heard(void **state)
     WAIT_UNTIL(ioctl(hed_conn_fd(p.server), FIONREAD, &unread) == 0 && unread > 0);
     assert_int_equal(hed_conn_write(p.server, "refused!", 8), 0);
     hed_conn_close(p.server);
-    give_a_moment(50); /* in which a reset would throw the words away */
+    give_a_moment(50); /* meanwhile a reset would discard the reason */
     assert_int_equal(hed_conn_read(p.client, bytes, 8, PATIENCE_MS), 0);
     assert_memory_equal(bytes, "refused!", 8);
     hed_conn_close(p.client);
 }
 
-/* A worker that is busy reads nothing for a long while: the other machine is there all the same. */
+/* A busy worker reads nothing for a long while, but its machine is there all the same. */
 static void
 a_peer_without_room_is_not_silent(void **state)
 {

@@ -1,4 +1,4 @@
-/* Tests of the walks over handles and addresses, and of what can travel. */
+/* Tests of the functions that visit handles and addresses, and of what can travel. */
 #include "harness/unit.h"
 
 #include "gen/cuda_handles.h"
@@ -9,13 +9,13 @@
 #include "gen/nvml_travel.h"
 
 #define HANDLE(type, n) ((type)(uintptr_t)(n))
-#define CHANGED 1000 /* what is added to every handle that is seen */
+#define CHANGED 1000 /* added to every handle that is visited */
 
-/* "kind:value " of everything seen, up to `stop` things. */
+/* "kind:value " of everything visited, up to `stop` things. */
 struct seen {
     char text[512];
     int count;
-    int stop; /* 0: never */
+    int stop; /* 0 for never */
 };
 
 static void
@@ -82,7 +82,7 @@ a_launch_and_its_attributes(void **state)
     assert_int_equal(attrs[1].value.priority, 4);
     assert_ptr_equal(attrs[2].value.launchCompletionEvent.event, HANDLE(void *, 5 + CHANGED));
     SEES_ADDRESSES(cuOccupancyMaxActiveClusters, &a, "device:6 ");
-    config.attrs = NULL; /* its count says 4 */
+    config.attrs = NULL; /* its count is 4 */
     SEES(in, cuOccupancyMaxActiveClusters, &a, "function:1001 stream:1002 ");
     a.config = NULL;
     SEES(in, cuOccupancyMaxActiveClusters, &a, "function:2001 ");
@@ -117,7 +117,7 @@ graph_nodes_by_their_type(void **state)
     SEES(new, cuGraphAddNode_v2, &a, "");
     SEES_ADDRESSES(cuGraphAddNode_v2, &a, "function:5 host:0 ");
 
-    params = (CUgraphNodeParams){.type = (CUgraphNodeType)77}; /* not ours to know */
+    params = (CUgraphNodeParams){.type = (CUgraphNodeType)77}; /* a type that we do not know */
     SEES(in, cuGraphAddNode_v2, &a, "graph:1000 ");
 }
 
@@ -133,7 +133,7 @@ nodes_with_lists_of_their_own(void **state)
     SEES(in, cuGraphExternalSemaphoresSignalNodeSetParams, &a,
          "graphNode:1 externalSemaphore:3 externalSemaphore:4 ");
 
-    /* What comes out has pointers into the driver's memory, which is not ours to change. */
+    /* What comes out has pointers into the driver's memory, which must not be changed. */
     struct hed_cuGraphExternalSemaphoresSignalNodeGetParams b = {.params_out = &p};
 
     SEES(out, cuGraphExternalSemaphoresSignalNodeGetParams, &b, "");
@@ -193,7 +193,7 @@ what_ends_and_what_only_comes_out(void **state)
     get.numNodes = NULL;
     SEES(out, cuGraphGetNodes, &get, "");
     SEES(failed, cuGraphExecUpdate_v2, &update, "graphNode:4 graphNode:5 ");
-    /* An address is no handle, although it is new. */
+    /* An address is not a handle, although it is new. */
     SEES(new, cuMemAlloc_v2, &alloc, "");
 }
 

@@ -23,7 +23,7 @@
 static const struct hed_tls insecure = {.insecure = true};
 static const struct hed_preface preface = {.magic = HED_PREFACE_MAGIC, .kind = HED_PREFACE_NEW};
 
-/* Sockets' paths are short: they are relative to a folder of the test's own. */
+/* Paths of sockets are short, so they are relative to a folder of the test's own. */
 static inline void
 enter_scratch(void)
 {
@@ -44,7 +44,7 @@ address(const char *text)
     return a;
 }
 
-/* Listens; of port 0, the address gets the port that it became. */
+/* Listens. With port 0, the address gets the port that the kernel chose. */
 static inline int
 listen_at(struct hed_address *a)
 {
@@ -107,15 +107,15 @@ close_pair(struct pair p)
 /* ---- a kernel that misbehaves ---------------------------------------------------------------- */
 
 static struct {
-    size_t most;            /* bytes a call moves; 0: all */
-    unsigned interrupt;     /* every so many calls fail with EINTR; 0: none */
+    size_t most;            /* bytes that a call moves; 0 for all */
+    unsigned interrupt;     /* one of so many calls fails with EINTR; 0 for none */
     uint64_t delay_ns;      /* before each call */
-    _Atomic uint64_t left;  /* bytes until the line is cut, if cut */
+    _Atomic uint64_t left;  /* bytes until the connection is cut, if `cut` */
     bool cut;               /* after `left` bytes in either direction */
-    _Atomic unsigned calls; /* made in all */
+    _Atomic unsigned calls; /* calls made in all */
 } bad;
 
-/* True: the call fails, errno says how. Else *n is what it may move. */
+/* True if the call fails, with errno. Otherwise *n is how much it may move. */
 static inline bool
 bad_call(size_t *n)
 {

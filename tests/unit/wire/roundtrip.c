@@ -1,5 +1,6 @@
 /* Tests of calls as bytes (docs/wire.md): every call of both APIs with made-up arguments, and some
- * calls by hand. Requests and replies that were got are put again: the bytes must be the same.
+ * calls with hand-written ones. Requests and replies are decoded and encoded again: the bytes must
+ * be the same.
  */
 #include "harness/unit.h"
 
@@ -14,7 +15,7 @@
 #include "harness/fill.h"
 
 #define BYTES (256 << 10) /* enough for any call that is made up here */
-#define ROUNDS 24         /* fillings of a call: each member of a union turns up */
+#define ROUNDS 24         /* fillings of a call, so that each member of a union occurs */
 
 /* The two APIs behind one set of functions. */
 struct api {
@@ -67,7 +68,7 @@ static uint8_t first[BYTES];
 static uint8_t second[BYTES];
 
 static size_t
-put(const struct api *api, uint32_t id, const void *args, bool reply, uint8_t *bytes)
+encode_args(const struct api *api, uint32_t id, const void *args, bool reply, uint8_t *bytes)
 {
     struct hed_enc e = hed_enc_over(bytes, BYTES);
 
@@ -77,10 +78,10 @@ put(const struct api *api, uint32_t id, const void *args, bool reply, uint8_t *b
     return (size_t)(e.at - bytes);
 }
 
-/* Gets from memory of exactly n bytes, so that a sanitizer sees one too far. */
+/* Decodes from memory of exactly n bytes, so that a sanitizer notices a byte too many. */
 static int
-get(const struct api *api, uint32_t id, void *args, bool reply, const uint8_t *bytes, size_t n,
-    struct hed_arena *arena)
+decode_args(const struct api *api, uint32_t id, void *args, bool reply, const uint8_t *bytes,
+            size_t n, struct hed_arena *arena)
 {
     uint8_t *exact = malloc(n ? n : 1);
     struct hed_dec d;
@@ -109,7 +110,7 @@ must(const struct api *api, uint32_t id, int err, const char *what)
         fail_msg("%s: %s: %s", hed_call_info(api->number, id)->name, what, hed_err_text(err));
 }
 
-/* There and back with one filling. */
+/* A round trip with one filling. */
 static void
 round_trip(const struct api *api, uint32_t id, uint64_t seed, bool nulls)
 {
@@ -123,16 +124,16 @@ round_trip(const struct api *api, uint32_t id, uint64_t seed, bool nulls)
     hed_arena_init(&far, 1 << 20);
     api->fill_args(&f, id, &here);
 
-    size_t n = put(api, id, &here, false, first);
+    size_t n = encode_args(api, id, &here, false, first);
 
-    must(api, id, get(api, id, &there, false, first, n, &far), "request");
-    compare(api, id, n, put(api, id, &there, false, second), "request");
+    must(api, id, decode_args(api, id, &there, false, first, n, &far), "request");
+    compare(api, id, n, encode_args(api, id, &there, false, second), "request");
 
-    /* The other side does the call; this side takes the outputs into its own memory. */
+    /* The other side makes the call; this side takes the outputs into its own memory. */
     api->fill_outs(&f, id, &there);
-    n = put(api, id, &there, true, first);
-    must(api, id, get(api, id, &here, true, first, n, &arena), "reply");
-    compare(api, id, n, put(api, id, &here, true, second), "reply");
+    n = encode_args(api, id, &there, true, first);
+    must(api, id, decode_args(api, id, &here, true, first, n, &arena), "reply");
+    compare(api, id, n, encode_args(api, id, &here, true, second), "reply");
     hed_arena_fini(&arena);
     hed_arena_fini(&far);
 }
@@ -172,12 +173,12 @@ every_word_travels(const struct api *api)
 
         hed_arena_init(&arena, 1 << 20);
         api->fill_args(&f, w->call, &args);
-        n = put(api, w->call, &args, false, first);
+        n = encode_args(api, w->call, &args, false, first);
         for (unsigned byte = 0; byte < w->size; byte++) {
             uint8_t *p = (uint8_t *)&args + w->offset + byte;
 
             *p ^= 0x40;
-            assert_int_equal(put(api, w->call, &args, false, second), n);
+            assert_int_equal(encode_args(api, w->call, &args, false, second), n);
             if (memcmp(first, second, n) == 0)
                 fail_msg("%s: byte %u does not travel", hed_call_info(api->number, w->call)->name,
                          w->offset + byte);
@@ -209,14 +210,14 @@ cut_is_refused(const struct api *api, uint32_t id, bool reply)
     hed_arena_init(&far, 1 << 20);
     api->fill_args(&f, id, &here);
 
-    const size_t n = put(api, id, &here, reply, first);
+    const size_t n = encode_args(api, id, &here, reply, first);
 
     for (size_t size = 0; size < n; size++) {
-        union args there = here; /* a reply needs places */
+        union args there = here; /* a reply needs memory for outputs */
 
         if (!reply)
             memset(&there, 0, sizeof there);
-        if (get(api, id, &there, reply, first, size, &far) == 0)
+        if (decode_args(api, id, &there, reply, first, size, &far) == 0)
             fail_msg("%s: %zu of %zu bytes are enough", hed_call_info(api->number, id)->name, size,
                      n);
         hed_arena_reset(&far);
@@ -238,7 +239,7 @@ every_truncation_is_refused(void **state)
     }
 }
 
-/* An encoder without room says so and writes nothing outside of it. */
+/* An encoder without room reports that and writes nothing outside its buffer. */
 static void
 every_short_buffer_is_refused(void **state)
 {
@@ -250,7 +251,7 @@ every_short_buffer_is_refused(void **state)
 
         hed_arena_init(&arena, 1 << 20);
         fill_cuda_args(&f, (enum hed_cuda_call)id, &args);
-        n = put(&cuda, id, &args, false, first);
+        n = encode_args(&cuda, id, &args, false, first);
         for (size_t size = n > 40 ? n - 40 : 0; size < n; size++) {
             uint8_t *p = malloc(size ? size : 1);
             struct hed_enc e = hed_enc_over(p, size);
@@ -267,7 +268,7 @@ every_short_buffer_is_refused(void **state)
 
 /* ---- garbage --------------------------------------------------------------------------------- */
 
-/* Valid bytes with some replaced: an error, or something that can be put again. */
+/* Valid bytes with some replaced give an error, or something that can be encoded again. */
 static void
 damage(const struct api *api, uint32_t id, struct fill *f, struct hed_arena *far)
 {
@@ -276,7 +277,7 @@ damage(const struct api *api, uint32_t id, struct fill *f, struct hed_arena *far
 
     api->fill_args(f, id, &here);
 
-    const size_t n = put(api, id, &here, false, first);
+    const size_t n = encode_args(api, id, &here, false, first);
 
     for (int i = 0; i < 20 && n; i++) {
         struct hed_dec d = hed_dec_over(second, n, far);

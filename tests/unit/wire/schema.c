@@ -1,5 +1,5 @@
-/* Tests that the schema in a trace says what the encoder does: every call of both APIs is put into
- * a file and decoded by the reader, which knows nothing but the file.
+/* Tests that the schema in a trace describes what the encoder does: every call of both APIs is
+ * written to a file and decoded by the reader, which knows nothing but the file.
  */
 #include "harness/unit.h"
 
@@ -53,9 +53,9 @@ put_call(struct hed_trace_writer *w, enum hed_api api, uint32_t id, uint64_t see
     hed_arena_fini(&arena);
 }
 
-/* Decodes a record; a reader that goes astray says "cut" or leaves bytes over. */
+/* Decodes a record; a reader that goes wrong reports "cut" or leaves bytes over. */
 static void
-check(const struct hed_trace *t, const struct hed_trace_record *r)
+check_record(const struct hed_trace *t, const struct hed_trace_record *r)
 {
     const char *name = hed_call_info((enum hed_api)r->api, r->call)->name;
     struct hed_trace_record shorter = *r;
@@ -67,7 +67,7 @@ check(const struct hed_trace *t, const struct hed_trace_record *r)
         fail_msg("%s cannot be read: %.200s", name, hed_buf_cstr(&b));
     hed_buf_reset(&b);
 
-    /* All of it was needed: with a byte less, it is cut. */
+    /* All of it was needed: with one byte less, it is cut. */
     if (shorter.body_size) {
         shorter.body_size--;
         hed_trace_json_args(t, &shorter, &b);
@@ -106,7 +106,7 @@ every_call_is_read_by_its_schema(void **state)
     c = hed_trace_cursor_over(t);
     for (; hed_trace_next(&c, &r); n++)
         if (!(r.flags & HED_TRACE_CUT)) /* a few are longer than a record may be */
-            check(t, &r);
+            check_record(t, &r);
     assert_int_equal(n, ROUNDS * (HED_CUDA_CALLS - 1 + HED_NVML_CALLS - 1));
     hed_trace_close(t);
 }

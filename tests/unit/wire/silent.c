@@ -1,5 +1,5 @@
-/* Tests of a peer whose machine is gone without a word: a network of the test's own goes dead under
- * connections that wait, with and without something under way.
+/* Tests of a peer whose machine disappears without notice: the test's own network goes dead under
+ * connections that wait, with and without data under way.
  */
 #include "unit/wire/make.h"
 
@@ -22,7 +22,7 @@ set_loopback(bool up)
     return good;
 }
 
-/* Some machines do not let a test have a network. */
+/* Some machines do not let a test create a network. */
 static bool
 own_network(void)
 {
@@ -64,7 +64,7 @@ a_silent_peer_is_left(void **state)
         skip();
     for (int i = 0; i < 4; i++)
         w[i] = (struct waiting){make_pair("tcp://127.0.0.1:0"), (enum what)i, 0};
-    give_a_moment(50); /* all is quiet */
+    give_a_moment(50); /* nothing is under way */
     assert_true(set_loopback(false));
     for (int i = 0; i < 4; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, wait_for_it, &w[i]), 0);

@@ -1,5 +1,5 @@
-/* Tests of TLS: who gets through, who does not and is told why, and that bytes under TLS are as
- * robust as bytes without. Certificates are made here, by wire/tls/cert.h.
+/* Tests of TLS: which peers are accepted, which are refused and told why, and that bytes under TLS
+ * are as robust as bytes without. The certificates are made here, by wire/tls/cert.h.
  */
 #include "unit/wire/make.h"
 
@@ -94,10 +94,10 @@ meet(const char *at, struct hed_tls server, struct hed_tls client)
     return m;
 }
 
-/* Neither gets a connection; each says this. NULL: something. */
+/* Neither side gets a connection, and each gives this reason; NULL for any reason. */
 static void
-refuse(const char *at, struct hed_tls server, struct hed_tls client, const char *server_says,
-       const char *client_says)
+expect_refusal(const char *at, struct hed_tls server, struct hed_tls client,
+               const char *server_says, const char *client_says)
 {
     const struct meeting m = meet(at, server, client);
 
@@ -219,33 +219,34 @@ a_token_does_instead_of_a_certificate(void **state)
     close_pair(p);
 
     /* A wrong certificate is not made good by a token that might follow. */
-    refuse("tcp://127.0.0.1:0", with_ca, files("a", "b/client-alice"), "is not accepted", NULL);
+    expect_refusal("tcp://127.0.0.1:0", with_ca, files("a", "b/client-alice"), "is not accepted",
+                   NULL);
 }
 
 static void
 wrong_authorities_are_refused(void **state)
 {
-    refuse("tcp://127.0.0.1:0", files("a", SERVER), files("b", "a/client-alice"), "refused by",
-           "the server's certificate is not accepted");
-    refuse("tcp://127.0.0.1:0", files("a", SERVER), files("a", "b/client-alice"),
-           "the client's certificate is not accepted", "refused by the server");
+    expect_refusal("tcp://127.0.0.1:0", files("a", SERVER), files("b", "a/client-alice"),
+                   "refused by", "the server's certificate is not accepted");
+    expect_refusal("tcp://127.0.0.1:0", files("a", SERVER), files("a", "b/client-alice"),
+                   "the client's certificate is not accepted", "refused by the server");
 }
 
 static void
 no_client_certificate_is_refused(void **state)
 {
-    refuse("tcp://127.0.0.1:0", files("a", SERVER), files("a", NULL),
-           "the client showed no certificate", "refused by the server");
+    expect_refusal("tcp://127.0.0.1:0", files("a", SERVER), files("a", NULL),
+                   "the client showed no certificate", "refused by the server");
 }
 
 static void
 another_host_is_refused(void **state)
 {
     make_cert(HED_CERT_SERVER, "a", NULL, "other.example,10.1.2.3", 5);
-    refuse("tcp://127.0.0.1:0", files("a", "a/server-other.example"), files("a", "a/client-alice"),
-           NULL, "certificate is not for 127.0.0.1");
-    refuse("tcp://localhost:0", files("a", "a/server-other.example"), files("a", "a/client-alice"),
-           NULL, "certificate is not for localhost");
+    expect_refusal("tcp://127.0.0.1:0", files("a", "a/server-other.example"),
+                   files("a", "a/client-alice"), NULL, "certificate is not for 127.0.0.1");
+    expect_refusal("tcp://localhost:0", files("a", "a/server-other.example"),
+                   files("a", "a/client-alice"), NULL, "certificate is not for localhost");
 }
 
 static void
@@ -253,19 +254,19 @@ expired_certificates_are_refused(void **state)
 {
     make_cert(HED_CERT_SERVER, "a", NULL, "127.0.0.1", -1);
     make_cert(HED_CERT_CLIENT, "a", "bob", NULL, -1);
-    refuse("tcp://127.0.0.1:0", files("a", "a/server-127.0.0.1"), files("a", "a/client-alice"),
-           NULL, "expired");
-    refuse("tcp://127.0.0.1:0", files("a", SERVER), files("a", "a/client-bob"), "expired",
-           "refused by the server");
+    expect_refusal("tcp://127.0.0.1:0", files("a", "a/server-127.0.0.1"),
+                   files("a", "a/client-alice"), NULL, "expired");
+    expect_refusal("tcp://127.0.0.1:0", files("a", SERVER), files("a", "a/client-bob"), "expired",
+                   "refused by the server");
 }
 
 static void
 certificates_are_good_for_one_side_only(void **state)
 {
-    refuse("tcp://127.0.0.1:0", files("a", "a/client-alice"), files("a", "a/client-alice"), NULL,
-           "is not accepted");
-    refuse("tcp://127.0.0.1:0", files("a", SERVER), files("a", SERVER), "is not accepted",
-           "refused by the server");
+    expect_refusal("tcp://127.0.0.1:0", files("a", "a/client-alice"), files("a", "a/client-alice"),
+                   NULL, "is not accepted");
+    expect_refusal("tcp://127.0.0.1:0", files("a", SERVER), files("a", SERVER), "is not accepted",
+                   "refused by the server");
 }
 
 /* ---- files that will not do ------------------------------------------------------------------ */
@@ -277,21 +278,24 @@ bad_files_are_named(void **state)
 
     make_cert(HED_CERT_CLIENT, "a", "carol", NULL, 5);
     close(open("empty", O_CREAT | O_WRONLY, 0600));
-    refuse("tcp://127.0.0.1:0", files("a", SERVER), files("nowhere", NULL), NULL,
-           "CA nowhere/ca.pem: No such file");
-    refuse("tcp://127.0.0.1:0", files("a", SERVER), files("a", "a"), NULL, "certificate a.pem: No");
+    expect_refusal("tcp://127.0.0.1:0", files("a", SERVER), files("nowhere", NULL), NULL,
+                   "CA nowhere/ca.pem: No such file");
+    expect_refusal("tcp://127.0.0.1:0", files("a", SERVER), files("a", "a"), NULL,
+                   "certificate a.pem: No");
     (void)hed_str_copy(t.key, sizeof t.key, "a/client-carol.key");
-    refuse("tcp://127.0.0.1:0", files("a", SERVER), t, NULL, "not the key of a/client-alice.pem");
+    expect_refusal("tcp://127.0.0.1:0", files("a", SERVER), t, NULL,
+                   "not the key of a/client-alice.pem");
     (void)hed_str_copy(t.key, sizeof t.key, "");
-    refuse("tcp://127.0.0.1:0", files("a", SERVER), t, NULL, "go together");
+    expect_refusal("tcp://127.0.0.1:0", files("a", SERVER), t, NULL, "go together");
     t = files("a", NULL);
     (void)hed_str_copy(t.ca, sizeof t.ca, "empty");
-    refuse("tcp://127.0.0.1:0", files("a", SERVER), t, NULL, "empty: no certificate");
+    expect_refusal("tcp://127.0.0.1:0", files("a", SERVER), t, NULL, "empty: no certificate");
     (void)hed_str_copy(t.ca, sizeof t.ca, ".");
-    refuse("tcp://127.0.0.1:0", files("a", SERVER), t, NULL, "not a regular file");
-    refuse("tcp://127.0.0.1:0", files(NULL, SERVER), files("a", NULL), "a CA file or a token",
-           NULL);
-    refuse("tcp://127.0.0.1:0", files("a", NULL), files("a", NULL), "no certificate to show", NULL);
+    expect_refusal("tcp://127.0.0.1:0", files("a", SERVER), t, NULL, "not a regular file");
+    expect_refusal("tcp://127.0.0.1:0", files(NULL, SERVER), files("a", NULL),
+                   "a CA file or a token", NULL);
+    expect_refusal("tcp://127.0.0.1:0", files("a", NULL), files("a", NULL),
+                   "no certificate to show", NULL);
 }
 
 /* ---- peers that speak something else --------------------------------------------------------- */
@@ -345,7 +349,7 @@ plain_text_is_refused_at_once(void **state)
     }
 }
 
-/* Half of a handshake, and then nothing. */
+/* A part of a handshake, and then nothing. */
 static void
 a_peer_that_does_not_finish_is_left(void **state)
 {
@@ -357,12 +361,12 @@ a_peer_that_does_not_finish_is_left(void **state)
     struct hed_conn *s = NULL;
     struct hed_why why = {""};
 
-    /* Nobody accepts, so nobody answers. */
+    /* Nothing accepts, so nothing answers. */
     assert_int_equal(hed_conn_open(&at, &client, &preface, 300, &c, &why), HED_ETIME);
     assert_non_null(strstr(why.text, "did not finish"));
     close(accept_at(listener));
 
-    /* The beginning of a record, no more. */
+    /* The beginning of a record, and no more. */
     assert_int_equal(hed_conn_open(&at, &insecure, &preface, PATIENCE_MS, &c, NULL), 0);
     assert_int_equal(hed_conn_write(c, "\x16\x03\x01\x01", 4), 0);
     assert_int_equal(hed_conn_accept(accept_at(listener), &server, 300, &s, &why), HED_ETIME);
@@ -415,7 +419,8 @@ a_cut_line_is_an_error(void **state)
     }
 }
 
-/* Each side reads in one thread and writes in another, as channels do that others flush. */
+/* Each side reads in one thread and writes in another, as a channel does that other threads
+ * flush. */
 static void
 a_reader_and_a_writer_do_not_disturb_each_other(void **state)
 {
@@ -428,7 +433,7 @@ a_reader_and_a_writer_do_not_disturb_each_other(void **state)
 
     assert_int_equal(pthread_create(&threads[0], NULL, pour, &there), 0);
     assert_int_equal(pthread_create(&threads[1], NULL, pour, &back), 0);
-    /* In turns, so that both directions are full for a while. */
+    /* Alternately, so that both directions are full for a while. */
     for (size_t i = 0; i < BIG; i += BIG / 64) {
         assert_int_equal(hed_conn_read(p.client, bytes, BIG / 64, PATIENCE_MS), 0);
         assert_int_equal(hed_conn_read(p.server, bytes, BIG / 64, PATIENCE_MS), 0);
@@ -459,7 +464,8 @@ the_program_s_errors_are_left_alone(void **state)
 
     check_flow(p.client, p.server, 1000, -1);
     assert_int_equal(hed_conn_read(p.client, &byte, 1, 20), HED_ETIME);
-    refuse("tcp://127.0.0.1:0", files("a", SERVER), files("b", NULL), NULL, "is not accepted");
+    expect_refusal("tcp://127.0.0.1:0", files("a", SERVER), files("b", NULL), NULL,
+                   "is not accepted");
     close_pair(p);
     assert_true(ERR_peek_error() == mine);
     assert_true(ERR_peek_last_error() == last);
@@ -488,7 +494,7 @@ certificates_say_what_they_are(void **state)
     assert_string_equal(f.use, "client");
     assert_string_equal(f.hosts, "");
 
-    /* It does not outlive its CA. */
+    /* A certificate does not outlive its CA. */
     make_cert(HED_CERT_CLIENT, "a", "long", NULL, 5000);
     assert_int_equal(hed_cert_read("a/client-long.pem", &f, &why), 0);
     assert_true(f.days_left <= 10);

@@ -60,7 +60,7 @@ wait_for_word(void *arg)
     return NULL;
 }
 
-/* Tells when the waiter sleeps. */
+/* Writes the word when the waiter sleeps. */
 static void
 wake_sleeper(struct word *w)
 {
@@ -102,7 +102,7 @@ a_change_during_the_second_spin_is_seen(void **state)
     struct word w = {.waiter = {.park_ms = 500, .expects = true, .usual = 50 * US}};
     pthread_t thread;
 
-    /* The first margin is longer than the usual wait: it spins at once, and then sleeps. */
+    /* The first margin is longer than the usual wait, so it spins at once and then sleeps. */
     assert_int_equal(pthread_create(&thread, NULL, wait_for_word, &w), 0);
     hed_wait_tell(&w.position, 1, &w.parked, false);
     pthread_join(thread, NULL);
