@@ -15,8 +15,9 @@
 #include "sched/share.h"
 
 #define SHM "/dev/shm/"
+#define REPORTED_MAX 32 /* files in the way that are reported one by one */
 
-/* A file that cannot be used keeps programs from taking part. */
+/* Is this a file that keeps programs from sharing a GPU? *why says what is wrong with it. */
 static bool
 is_in_the_way(const char *name, struct hed_why *why)
 {
@@ -27,34 +28,39 @@ is_in_the_way(const char *name, struct hed_why *why)
     return err != 0 && err != HED_ENOTFOUND;
 }
 
-/* Checks the files that are there. True: a problem was reported. */
+/* Reports every such file, and for the first ones what is wrong with each. False if there is
+ * none. */
 static bool
-check_meetings(struct hed_doctor *d)
+report_meetings(struct hed_doctor *d)
 {
     char begin[64];
     DIR *dir = opendir(SHM);
     const struct dirent *e;
     struct hed_why why = {""};
-    bool bad = false;
+    unsigned bad = 0;
 
     const size_t user = (size_t)snprintf(begin, sizeof begin, "heddle-%u-", (unsigned)geteuid());
 
     snprintf(begin + user, sizeof begin - user, HED_SCHED_BEGIN);
-    while (dir && !bad && (e = readdir(dir)) != NULL)
-        bad =
-            strncmp(e->d_name, begin, strlen(begin)) == 0 && is_in_the_way(e->d_name + user, &why);
+    while (dir && (e = readdir(dir)) != NULL)
+        if (strncmp(e->d_name, begin, strlen(begin)) == 0 &&
+            is_in_the_way(e->d_name + user, &why) && ++bad <= REPORTED_MAX)
+            hed_doctor_say(d, HED_FINDING_WARN, "sharing", "%s", why.text);
     if (dir)
         closedir(dir);
-    if (bad) {
-        hed_doctor_say(d, HED_FINDING_WARN, "sharing", "%s", why.text);
+    if (bad > REPORTED_MAX)
+        hed_doctor_say(d, HED_FINDING_WARN, "sharing", "%u more such files in %s",
+                       bad - REPORTED_MAX, SHM);
+    if (bad)
         hed_doctor_hint(d,
-                        "Programs that find this file run without being scheduled. Remove it if no "
-                        "program uses it, or use one version of heddle.");
-    }
-    return bad;
+                        "Programs that find %s run without being scheduled. Remove %s if no "
+                        "program uses %s, or use one version of heddle.",
+                        bad == 1 ? "this file" : "such a file", bad == 1 ? "it" : "the files",
+                        bad == 1 ? "it" : "them");
+    return bad > 0;
 }
 
-/* Tries it: sharing takes memory, locks of the kernel's, and a folder that can be written. */
+/* Tries it: sharing needs memory, locks of the kernel, and a folder that can be written. */
 static void
 check_sharing(struct hed_doctor *d)
 {
@@ -75,7 +81,7 @@ check_sharing(struct hed_doctor *d)
                        why.text);
         hed_doctor_hint(d, "They need /dev/shm. For a container: docker run --ipc=host, or "
                            "--shm-size=1g");
-    } else if (!check_meetings(d)) {
+    } else if (!report_meetings(d)) {
         hed_doctor_say(d, HED_FINDING_OK, "sharing", "programs can share a GPU (--sched)");
     }
 }

@@ -364,6 +364,15 @@ class Files(Case):
             self.lock(f.fileno(), 1, 1)  # a program uses it
             self.assertIn("is used by another version of heddle", self.all_verbs())
 
+    def test_the_doctor_reports_every_file(self):
+        paths = [f"/dev/shm/heddle-{os.geteuid()}-sched-{self.scope}-{i}" for i in range(3)]
+        for path in paths:
+            with open(path, "wb", opener=lambda p, flags: os.open(p, flags, 0o600)) as f:
+                f.write(b"precious")
+        reported = self.doctor()
+        for path in paths:
+            self.assertIn(f"{path}: is another kind of file", reported)
+
     def test_things_that_are_no_files(self):
         path = self.left_behind()
         for make, remove in ((os.mkdir, os.rmdir), (os.mkfifo, os.unlink),
