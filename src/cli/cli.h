@@ -105,8 +105,8 @@ struct hed_why;
  */
 int hed_cli_settings(struct hed_config *c, struct hed_env *env, struct hed_why *why);
 
-/* Checks the setting `sched` as the layer of that name would. */
-int hed_cli_check_sched(const char *value, struct hed_why *why);
+/* Checks a setting that a layer parses (`sched`, `fault`) as that layer would. Others are fine. */
+int hed_cli_check_setting(const char *key, const char *value, struct hed_why *why);
 
 /* The full path of a path that is relative to the current folder. */
 int hed_cli_absolute(const char *path, char *out, size_t size, struct hed_why *why);

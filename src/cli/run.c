@@ -134,7 +134,7 @@ set_setting(struct request *r, const char *option, const char *key, const char *
     struct hed_why why = {""};
 
     if (hed_config_set(&r->config, key, value, &why) != 0 ||
-        (strcmp(key, "sched") == 0 && hed_cli_check_sched(value, &why) != 0)) {
+        hed_cli_check_setting(key, value, &why) != 0) {
         const char *text = why.text;
 
         /* The reason begins with the setting's name, which is mostly the option's. */

@@ -10,6 +10,7 @@
 #include "cli/cli.h"
 #include "cli/env.h"
 #include "core/config.h"
+#include "core/fault.h"
 #include "sched/share.h"
 #include "wire/transport.h"
 
@@ -122,23 +123,29 @@ check_address(const char *text, struct hed_why *why)
 }
 
 int
-hed_cli_check_sched(const char *value, struct hed_why *why)
+hed_cli_check_setting(const char *key, const char *value, struct hed_why *why)
 {
     struct hed_sched_settings settings;
+    struct hed_fault_rule rules[HED_FAULT_RULES];
+    size_t count;
 
-    return *value ? hed_sched_parse(value, &settings, why) : 0;
+    if (strcmp(key, "sched") == 0 && *value)
+        return hed_sched_parse(value, &settings, why);
+    if (strcmp(key, "fault") == 0)
+        return hed_fault_parse(value, rules, &count, why);
+    return 0;
 }
 
 /* Names the origin of a bad value. One that came from an option has been checked already. */
 static int
-check_sched(const struct hed_config *c, const struct hed_env *env, struct hed_why *why)
+check_for_layer(const struct hed_env *env, const char *key, const char *variable, const char *value,
+                struct hed_why *why)
 {
     struct hed_why reason = {""};
-    const int err = hed_cli_check_sched(c->sched, &reason);
+    const int err = hed_cli_check_setting(key, value, &reason);
 
     if (err)
-        hed_why_set(why, "%s: %s",
-                    hed_env_get(env, "HEDDLE_SCHED") ? "HEDDLE_SCHED" : "the settings file",
+        hed_why_set(why, "%s: %s", hed_env_get(env, variable) ? variable : "the settings file",
                     reason.text);
     return err;
 }
@@ -202,7 +209,9 @@ hed_cli_settings(struct hed_config *c, struct hed_env *env, struct hed_why *why)
     if (!err && hed_address_is(c->gpu))
         err = check_address(c->gpu, why);
     if (!err)
-        err = check_sched(c, env, why);
+        err = check_for_layer(env, "sched", "HEDDLE_SCHED", c->sched, why);
+    if (!err)
+        err = check_for_layer(env, "fault", "HEDDLE_FAULT", c->fault, why);
     if (!err)
         err = check_group(c, why);
     return err;

@@ -112,6 +112,12 @@ class Settings(Case):
                 (("--sched", "prio=top"), "--sched: prio=top: there is no such priority"),
                 (("--set", "sched=prio=top"), "--set: sched: prio=top: there is no such priority"),
                 (("--set", "sched=queue=4"), "stream, queue and queues need mode=record"),
+                (("--fault", "cuNothing:1:2"), "run: --fault: there is no call 'cuNothing'; use"),
+                (("--fault", "cuInit"), "run: --fault: 'cuInit' is not NAME:N:ERROR, such as"),
+                (("--fault", "cuInit:0:2"), "run: --fault: '0' is neither * nor a number from 1"),
+                (("--fault", "cuInit:1:2,nvmlInit_v2:*:CUDA_ERROR"),
+                 "run: --fault: 'CUDA_ERROR' is not the name or number of an error"),
+                (("--set", "fault=cuInit:1:0"), "--set: fault: '0' is not the name or number of"),
                 (("--set", "mem_group=a"), "run: mem_group: the group 'a' has no limit; set mem"),
                 (("--mem", "1G", "--set", "mem_group=a/b"), "is not a name of up to 94"),
                 (("--mem", "1G", "--set", "mem_group=" + "a" * 95), "is not a name of up to 94"),
@@ -138,6 +144,8 @@ class Settings(Case):
         for command in (("run", "true"), ("devices",)):
             self.expect(2, *command, env=clean_environment(HEDDLE_SCHED="prio=top"),
                         says="HEDDLE_SCHED: sched: prio=top: there is no such priority")
+            self.expect(2, *command, env=clean_environment(HEDDLE_FAULT="cuNothing:1:2"),
+                        says="HEDDLE_FAULT: fault: there is no call 'cuNothing'; use its full")
             self.expect(2, *command, env=clean_environment(HEDDLE_CONFIG=self.path("bad.conf")),
                         says="the settings file: sched: policy=magic: there is no such policy")
             for env in ({"HEDDLE_MEM_GROUP": "a"}, {"HEDDLE_CONFIG": self.path("group.conf")}):
@@ -148,7 +156,8 @@ class Settings(Case):
 
     @needs_libraries
     def test_good_settings_of_layers_are_accepted(self):
-        for words in (("--set", "sched=on"), ("--sched", ""),
+        for words in (("--set", "sched=on"), ("--sched", ""), ("--fault", ""),
+                      ("--fault", "cuInit:*:CUDA_ERROR_UNKNOWN, nvmlInit_v2:2:9"),
                       ("--mem", "1G", "--set", "mem_group=a.b-9")):
             self.expect(0, "run", *words, "--print-env")
 
