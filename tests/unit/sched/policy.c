@@ -261,6 +261,63 @@ fair_leaves_the_gpu_to_clients_with_work(void **state)
     assert_true(w.clients[1].used > 195 * MS);
 }
 
+/* Programs that launch 100 us kernels and wait for them now and then: between a wait and the next
+ * launch the GPU has none of their work for a moment. That costs them time, but not their share. */
+static void
+fair_shares_survive_short_gaps(void **state)
+{
+    static const struct {
+        uint64_t burst;  /* pieces */
+        uint64_t gap[2]; /* of either client */
+    } rows[] = {
+        {64, {100 * US, 0}},        {64, {200 * US, 0}},        {64, {300 * US, 0}},
+        {64, {400 * US, 0}},        {64, {300 * US, 300 * US}}, {64, {400 * US, 100 * US}},
+        {64, {150 * US, 350 * US}}, {160, {300 * US, 0}},       {30, {250 * US, 0}},
+    };
+
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        struct world w;
+
+        make_world(&w, "fair", 2);
+        for (int i = 0; i < 2; i++) {
+            w.actors[i].burst = rows[r].burst;
+            w.actors[i].gap = rows[r].gap[i];
+        }
+        run_for(&w, 5 * S);
+
+        const double got =
+            (double)w.clients[0].used / (double)(w.clients[0].used + w.clients[1].used);
+
+        if (got < 0.48 || got > 0.52)
+            fail_msg("row %zu: %.3f of the GPU, not half of it", r, got);
+    }
+}
+
+/* A client that has worked alone for long does not wait for another one that begins in the meantime
+ * to catch up. */
+static void
+fair_does_not_punish_a_client_for_working_alone(void **state)
+{
+    struct world w;
+
+    make_world(&w, "fair", 2);
+    w.actors[0].period = 3 * S;
+    w.actors[0].burst = 20000;            /* 2 of 3 s */
+    w.actors[1].next = BEGIN + 2500 * MS; /* endless work, when the other one has rested for long */
+    run_for(&w, 3 * S);
+    assert_true(w.clients[0].used == 2 * S);
+
+    const uint64_t before = w.clients[1].used;
+
+    run_for(&w, 200 * MS);
+
+    const double other = (double)(w.clients[1].used - before);
+    const double got =
+        (double)(w.clients[0].used - 2 * S) / ((double)(w.clients[0].used - 2 * S) + other);
+
+    assert_true(got > 0.4 && got < 0.6);
+}
+
 /* ---- one at a time --------------------------------------------------------------------------- */
 
 static void
@@ -436,7 +493,7 @@ policies_recover_from_nonsense(void **state)
         make_world(&w, names[i], 3);
         run_for(&w, 100 * MS);
         w.scene.memory[0] = 77;
-        w.scene.memory[1] = UINT64_MAX / 2;
+        w.scene.memory[1] = w.scene.memory[2] = UINT64_MAX / 2;
         for (int k = 0; k < HED_POLICY_CLIENT_MEMORY; k++)
             w.clients[0].memory[k] = UINT64_MAX / 3;
         for (int k = 0; k < 3; k++)
@@ -498,6 +555,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(fair_gives_the_shares_that_were_asked_for),
     cmocka_unit_test(fair_does_not_save_up_idle_time),
     cmocka_unit_test(fair_leaves_the_gpu_to_clients_with_work),
+    cmocka_unit_test(fair_shares_survive_short_gaps),
+    cmocka_unit_test(fair_does_not_punish_a_client_for_working_alone),
     cmocka_unit_test(slice_rotates),
     cmocka_unit_test(fifo_serves_in_the_order_of_arrival),
     cmocka_unit_test(deadline_serves_the_earliest_first),

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "sched/policy.h"
+#include "sched/share.h"
 
 #define US UINT64_C(1000)
 #define MS (1000 * US)
@@ -21,6 +22,7 @@ struct actor {
     uint64_t piece;  /* ns of a piece of work */
     uint64_t period; /* ns between bursts; 0: endless work */
     uint64_t burst;  /* pieces of a burst */
+    uint64_t gap;    /* ns from the end of a burst to the next one, instead of a period; 0: none */
 
     uint64_t left;    /* pieces of this burst that are not yet on the GPU */
     uint64_t next;    /* when the next burst begins */
@@ -95,6 +97,12 @@ may_put_work(const struct world *w, const struct hed_sched_client *c, const stru
     return a->ends < now + w->scene.params.cap;
 }
 
+static bool
+has_work(const struct actor *a)
+{
+    return a->left || (!a->period && !a->gap);
+}
+
 static void
 put_work(struct world *w, size_t i)
 {
@@ -102,7 +110,7 @@ put_work(struct world *w, size_t i)
     struct actor *a = &w->actors[i];
     const uint64_t now = w->scene.now;
 
-    while (may_put_work(w, c, a) && (a->left || !a->period)) {
+    while (may_put_work(w, c, a) && has_work(a)) {
         w->gpu_free = (w->gpu_free > now ? w->gpu_free : now) + a->piece;
         a->ends = c->ends = w->gpu_free;
         a->left -= a->left ? 1 : 0;
@@ -111,9 +119,37 @@ put_work(struct world *w, size_t i)
         a->served = now;
         c->used += a->piece;
     }
-    c->waiting = c->working && c->verdict == HED_VERDICT_CLOSED && (a->left || !a->period);
+    c->waiting = c->working && c->verdict == HED_VERDICT_CLOSED && has_work(a);
     if (!c->waiting)
         c->waits_since = now;
+}
+
+/* The same for a client with gaps. As in sched/decide.c, it counts as working for a moment after
+ * its work has ended, so that a short gap is not seen. */
+static bool
+begin_or_end_after_gap(struct world *w, size_t i)
+{
+    struct hed_sched_client *c = &w->clients[i];
+    struct actor *a = &w->actors[i];
+    const uint64_t now = w->scene.now;
+
+    if (a->left || a->ends > now)
+        return false;
+    if (a->next <= now) {
+        a->left = a->burst;
+        a->next = UINT64_MAX; /* until the burst is done */
+        c->fresh = !c->working;
+        c->since = c->working ? c->since : now;
+        c->working = true;
+        return c->fresh;
+    }
+    if (a->next == UINT64_MAX)
+        a->next = a->ends + a->gap;
+    if (!c->working || now < a->ends + HED_SCHED_MARGIN_NS)
+        return false;
+    c->working = false;
+    c->rested = a->ends;
+    return true;
 }
 
 /* Lets work begin and end. Returns whether any did. */
@@ -124,6 +160,8 @@ begin_or_end_work(struct world *w, size_t i)
     struct actor *a = &w->actors[i];
     const uint64_t now = w->scene.now;
 
+    if (a->gap)
+        return begin_or_end_after_gap(w, i);
     if (!c->working && a->next <= now && (!a->period || a->burst)) {
         c->working = c->fresh = true;
         c->since = now;
