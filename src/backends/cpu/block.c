@@ -12,6 +12,12 @@
 /* Stacks begin at different offsets in a page; otherwise they would compete for few cache lines. */
 #define SHIFT 1088
 #define SHIFTS 15
+/* The baseline tier keeps registers and variables at the lower end of the stack, and leaves this
+ * much of it to its own functions. The memory of neighbours begins at different offsets too, spread
+ * over more than a near cache. */
+#define STACK_OF_BASELINE ((size_t)256 << 10)
+#define MEMORY_SHIFT 4160
+#define MEMORY_SHIFTS 32
 #define SHARED_ALIGN 1024 /* ptx/run/abi.h */
 #define GUARDS_MAX 20000  /* stacks with guards: the system allows some 65000 mappings */
 
@@ -185,6 +191,15 @@ hed_strand_place(struct hed_strand *s, const struct hed_grid *g, uint32_t strand
     }
 }
 
+static void
+place_strand_memory(struct hed_strand *s, const struct hed_block *b, uint32_t index)
+{
+    const size_t shift = index % MEMORY_SHIFTS * MEMORY_SHIFT;
+
+    s->abi.memory = s->stack + b->guard + shift;
+    s->abi.memory_size = b->stack_size - b->guard - shift - STACK_OF_BASELINE;
+}
+
 struct hed_block *
 hed_block_open(struct hed_engine_worker *w, struct hed_grid *g)
 {
@@ -215,6 +230,8 @@ hed_block_open(struct hed_engine_worker *w, struct hed_grid *g)
         s->block = b;
         s->stack = b->stacks.at + (g->direct ? 0 : i * b->stack_size);
         s->barrier = 0;
+        if (g->job->program)
+            place_strand_memory(s, b, g->direct ? 0 : i);
         hed_strand_place(s, g, i);
         hed_side_init(&s->side, s->stack + b->guard, b->stack_size - b->guard);
     }

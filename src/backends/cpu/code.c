@@ -51,10 +51,16 @@ compile_kernel(struct hed_cpu *c, struct hed_cpu_code *code, struct hed_cpu_kern
 {
     int err = HED_ENOTSUP;
 
-    if (k->func->refused)
+    if (k->func->refused) {
         explain_refusal(k->func->refused, why);
-    else
+    } else if (c->baseline) {
+        err = hed_interp_create(&code->module, k->func, &k->program, why);
+        if (!err)
+            k->loaded = (struct hed_ptx_loaded){.entry = hed_interp_entry,
+                                                .info = *hed_interp_info(k->program)};
+    } else {
         err = hed_cpu_compile(c, &code->module, k->func, &code->text, &k->loaded, why);
+    }
     return result_of_error(err);
 }
 
@@ -96,6 +102,12 @@ const struct hed_ptx_loaded *
 hed_cpu_loaded(const struct hed_code *pub, uint32_t kernel)
 {
     return &((const struct hed_cpu_code *)pub)->states[kernel].loaded;
+}
+
+const struct hed_interp *
+hed_cpu_program(const struct hed_code *pub, uint32_t kernel)
+{
+    return ((const struct hed_cpu_code *)pub)->states[kernel].program;
 }
 
 /* ---- variables ------------------------------------------------------------------------------- */
@@ -168,8 +180,10 @@ hed_cpu_close(void *m, struct hed_code *pub)
 {
     struct hed_cpu_code *code = (struct hed_cpu_code *)pub;
 
-    for (uint32_t i = 0; code->states && i < pub->kernel_count; i++)
+    for (uint32_t i = 0; code->states && i < pub->kernel_count; i++) {
         hed_ptx_unload(&code->states[i].loaded);
+        hed_interp_free(code->states[i].program);
+    }
     free(code->states);
     hed_ptx_module_fini(&code->module);
     hed_arena_fini(&code->arena);

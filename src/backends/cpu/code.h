@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/lock.h"
 #include "driver/near/near.h"
+#include "ptx/interp/interp.h"
 #include "ptx/ptx.h"
 #include "ptx/run/load.h"
 
@@ -22,6 +23,7 @@ struct hed_cpu_kernel {
     _Atomic int state; /* enum hed_cpu_kernel_state; changed under the code's lock */
     CUresult result;   /* valid if READY or FAILED, like the next members */
     struct hed_ptx_loaded loaded;
+    struct hed_interp *program; /* of the baseline tier; NULL if the kernel is compiled */
     struct hed_why why;
 };
 

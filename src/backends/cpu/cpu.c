@@ -68,6 +68,7 @@ cpu_create(const struct hed_config *config, struct hed_cpu **out, struct hed_why
     hed_near_init(&c->near, &hed_cpu_executor);
     for (int i = 0; i < HED_PROFILE_DEVICES_MAX; i++)
         hed_heap_init(&c->heaps[i]);
+    c->baseline = strcmp(config->cpu_codegen, "baseline") == 0;
     c->shape = strcmp(config->cpu_codegen, "scalar") == 0 ? HED_PTX_SCALAR : HED_PTX_WARP;
     c->cache = hed_cache_create(config->cache, config->cache_size);
     hed_cpu_compile_init(c);

@@ -21,6 +21,7 @@
 #include "ptx/run/load.h"
 
 struct hed_engine;
+struct hed_interp;
 struct hed_ptx_func;
 struct hed_ptx_module;
 
@@ -29,7 +30,8 @@ struct hed_cpu {
     struct hed_engine *engine;
     struct hed_cache *cache; /* NULL: none */
     enum hed_ptx_shape shape;
-    char features[512];                             /* of this processor, for LLVM */
+    bool baseline;      /* kernels run in the baseline tier, and none is compiled */
+    char features[512]; /* of this processor, for LLVM */
     struct hed_heap heaps[HED_PROFILE_DEVICES_MAX]; /* by device */
     struct hed_lock compiler_lock;                  /* guards the next */
     const struct hed_ptx_compiler *compiler;
@@ -62,6 +64,8 @@ CUresult hed_cpu_prepare(void *m, struct hed_code *code, uint32_t kernel, struct
 
 /* A kernel that is prepared. */
 const struct hed_ptx_loaded *hed_cpu_loaded(const struct hed_code *code, uint32_t kernel);
+/* Its program in the baseline tier; NULL if it is compiled. */
+const struct hed_interp *hed_cpu_program(const struct hed_code *code, uint32_t kernel);
 
 /* ---- compile.c ------------------------------------------------------------------------------- */
 

@@ -182,6 +182,7 @@ grid_init(struct hed_grid *g, struct hed_engine *e, const struct hed_job *job)
     a->id = job->id;
     a->params = job->params;
     a->vars = job->vars;
+    a->program = job->program;
     a->shared_first = (uint64_t)(uintptr_t)e->shared.base;
     a->shared_last = a->shared_first + e->shared.size;
     a->local_first = (uint64_t)(uintptr_t)e->stacks.base;

@@ -53,7 +53,8 @@ struct hed_engine_worker;
 struct hed_job {
     hed_ptx_entry entry;
     struct hed_ptx_info info;
-    const char *name; /* of the kernel, for messages */
+    const void *program; /* of the baseline tier, or NULL */
+    const char *name;    /* of the kernel, for messages */
     uint32_t grid[3], block[3], cluster[3];
     uint32_t dynamic_shared; /* bytes */
     const void *params;

@@ -41,6 +41,7 @@ hed_cpu_launch(void *m, const struct hed_launch *l, struct hed_why *why)
     struct hed_job job = {
         .entry = loaded->entry,
         .info = loaded->info,
+        .program = hed_cpu_program(l->code, l->kernel),
         .name = l->code->kernels[l->kernel].name,
         .dynamic_shared = l->dynamic_shared,
         .params = l->params,

@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HED_PTX_ABI 2
+#define HED_PTX_ABI 3
 #define HED_PTX_LANES 32
 #define HED_PTX_FUNC_STRIDE 16
 
@@ -41,6 +41,7 @@ struct hed_ptx_grid {
     uint64_t local_first; /* [local_first, local_last) holds all strands' stacks */
     uint64_t local_last;
     uint64_t clock_start;
+    const void *program; /* of the baseline tier: struct hed_interp; else NULL */
 };
 
 /* One block. The runner's own data follows. */
@@ -61,6 +62,9 @@ struct hed_ptx_strand {
     uint32_t lanes; /* scalar: 1 << lane; warp: the lanes that exist (a partial last warp) */
     uint32_t line;  /* of the PTX text, set before anything that can fail; 0 if unknown */
     uint32_t tid[3][HED_PTX_LANES]; /* scalar: only [..][0] */
+    unsigned char *memory;          /* of the baseline tier: for registers and local variables; in
+                                     * the range of local memory, aligned to 64 */
+    size_t memory_size;             /* bytes */
 };
 
 typedef void (*hed_ptx_entry)(struct hed_ptx_strand *s);

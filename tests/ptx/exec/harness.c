@@ -10,12 +10,14 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
+#include "ptx/interp/interp.h"
 #include "ptx/run/layout.h"
 #include "ptx/run/load.h"
 #include "ptx/run/warp.h"
 #include "ptx/text/parse.h"
 
 #define SHARED_BYTES (1u << 20)
+#define MEMORY_BYTES (16u << 20) /* of a strand, for the baseline tier */
 #define ALIGN 256u
 
 /* The run in progress; tests run one at a time. */
@@ -70,8 +72,8 @@ hed_rt_globaltimer(struct hed_ptx_strand *s)
     return hed_rt_clock(s) * 32;
 }
 
-static void
-rt_barrier(struct hed_ptx_strand *s, uint32_t id, uint32_t threads, uint32_t arriving)
+void
+hed_rt_barrier(struct hed_ptx_strand *s, uint32_t id, uint32_t threads, uint32_t arriving)
 {
     (void)s;
     (void)id;
@@ -79,9 +81,15 @@ rt_barrier(struct hed_ptx_strand *s, uint32_t id, uint32_t threads, uint32_t arr
     (void)arriving;
 }
 
-static uint32_t
-rt_barrier_reduce(struct hed_ptx_strand *s, uint32_t id, uint32_t threads, uint32_t arriving,
-                  uint32_t trues, uint32_t op)
+void
+hed_rt_barrier_arrive(struct hed_ptx_strand *s, uint32_t id, uint32_t threads, uint32_t arriving)
+{
+    hed_rt_barrier(s, id, threads, arriving);
+}
+
+uint32_t
+hed_rt_barrier_reduce(struct hed_ptx_strand *s, uint32_t id, uint32_t threads, uint32_t arriving,
+                      uint32_t trues, uint32_t op)
 {
     (void)s;
     (void)id;
@@ -89,9 +97,9 @@ rt_barrier_reduce(struct hed_ptx_strand *s, uint32_t id, uint32_t threads, uint3
     return op == HED_RT_POPC ? trues : op == HED_RT_OR ? trues > 0 : trues == arriving;
 }
 
-static uint32_t
-rt_shfl(struct hed_ptx_strand *s, uint32_t mode, uint32_t value, uint32_t b, uint32_t c,
-        uint32_t mask, uint32_t *inside)
+uint32_t
+hed_rt_shfl(struct hed_ptx_strand *s, uint32_t mode, uint32_t value, uint32_t b, uint32_t c,
+            uint32_t mask, uint32_t *inside)
 {
     (void)s;
     (void)mode;
@@ -102,30 +110,30 @@ rt_shfl(struct hed_ptx_strand *s, uint32_t mode, uint32_t value, uint32_t b, uin
     return value;
 }
 
-static uint32_t
-rt_vote(struct hed_ptx_strand *s, uint32_t mode, uint32_t predicate, uint32_t mask)
+uint32_t
+hed_rt_vote(struct hed_ptx_strand *s, uint32_t mode, uint32_t predicate, uint32_t mask)
 {
     (void)mask;
     return mode == HED_RT_VOTE_BALLOT ? predicate << s->lane : mode == HED_RT_VOTE_UNI || predicate;
 }
 
-static uint32_t
-rt_match_any(struct hed_ptx_strand *s, uint64_t value, uint32_t mask)
+uint32_t
+hed_rt_match_any(struct hed_ptx_strand *s, uint64_t value, uint32_t mask)
 {
     (void)value;
     (void)mask;
     return 1u << s->lane;
 }
 
-static uint32_t
-rt_match_all(struct hed_ptx_strand *s, uint64_t value, uint32_t mask, uint32_t *same)
+uint32_t
+hed_rt_match_all(struct hed_ptx_strand *s, uint64_t value, uint32_t mask, uint32_t *same)
 {
     *same = 1;
-    return rt_match_any(s, value, mask);
+    return hed_rt_match_any(s, value, mask);
 }
 
-static uint32_t
-rt_redux(struct hed_ptx_strand *s, uint32_t op, uint32_t value, uint32_t mask)
+uint32_t
+hed_rt_redux(struct hed_ptx_strand *s, uint32_t op, uint32_t value, uint32_t mask)
 {
     (void)s;
     (void)op;
@@ -133,29 +141,30 @@ rt_redux(struct hed_ptx_strand *s, uint32_t op, uint32_t value, uint32_t mask)
     return value;
 }
 
-static uint32_t
-rt_activemask(struct hed_ptx_strand *s)
+uint32_t
+hed_rt_activemask(struct hed_ptx_strand *s)
 {
     return 1u << s->lane;
 }
 
-static uint32_t
-rt_elect(struct hed_ptx_strand *s, uint32_t mask, uint32_t *elected)
+uint32_t
+hed_rt_elect(struct hed_ptx_strand *s, uint32_t mask, uint32_t *elected)
 {
     (void)mask;
     *elected = 1;
     return s->lane;
 }
 
-static void
-rt_warp_sync(struct hed_ptx_strand *s, uint32_t mask)
+void
+hed_rt_warp_sync(struct hed_ptx_strand *s, uint32_t mask)
 {
     (void)s;
     (void)mask;
 }
 
-static void
-rt_collect(struct hed_ptx_strand *s, uint32_t mask, hed_rt_together fn, void *data, uint64_t arg)
+void
+hed_rt_collect(struct hed_ptx_strand *s, uint32_t mask, hed_rt_together fn, void *data,
+               uint64_t arg)
 {
     void *all[HED_PTX_LANES] = {0};
 
@@ -164,8 +173,8 @@ rt_collect(struct hed_ptx_strand *s, uint32_t mask, hed_rt_together fn, void *da
     fn(all, 1u << s->lane, arg);
 }
 
-static uint32_t
-rt_vprintf(struct hed_ptx_strand *s, uint64_t format, uint64_t args)
+uint32_t
+hed_rt_vprintf(struct hed_ptx_strand *s, uint64_t format, uint64_t args)
 {
     (void)s;
     snprintf(now->printed, sizeof(now->printed), "%s", (const char *)(uintptr_t)format);
@@ -174,9 +183,9 @@ rt_vprintf(struct hed_ptx_strand *s, uint64_t format, uint64_t args)
     return 1;
 }
 
-static _Noreturn void
-rt_assertfail(struct hed_ptx_strand *s, uint64_t message, uint64_t file, uint32_t line,
-              uint64_t function, uint64_t char_size)
+void
+hed_rt_assertfail(struct hed_ptx_strand *s, uint64_t message, uint64_t file, uint32_t line,
+                  uint64_t function, uint64_t char_size)
 {
     (void)message;
     (void)file;
@@ -185,18 +194,62 @@ rt_assertfail(struct hed_ptx_strand *s, uint64_t message, uint64_t file, uint32_
     hed_rt_trap(s, HED_PTX_TRAP, line);
 }
 
-static uint64_t
-rt_malloc(struct hed_ptx_strand *s, uint64_t size)
+uint64_t
+hed_rt_malloc(struct hed_ptx_strand *s, uint64_t size)
 {
     (void)s;
     return (uintptr_t)malloc(size);
 }
 
-static void
-rt_free(struct hed_ptx_strand *s, uint64_t p)
+void
+hed_rt_free(struct hed_ptx_strand *s, uint64_t p)
 {
     (void)s;
     free((void *)(uintptr_t)p);
+}
+
+/* There are no textures here. */
+void
+hed_rt_texture(struct hed_ptx_strand *s, uint64_t object, uint64_t access, const uint32_t *in,
+               uint32_t out[4], uint32_t line)
+{
+    (void)object;
+    (void)access;
+    (void)in;
+    (void)out;
+    hed_rt_trap(s, HED_PTX_TRAP, line);
+}
+
+void
+hed_rt_surface(struct hed_ptx_strand *s, uint64_t object, uint64_t access, const uint32_t *in,
+               void *data, uint32_t line)
+{
+    (void)object;
+    (void)access;
+    (void)in;
+    (void)data;
+    hed_rt_trap(s, HED_PTX_TRAP, line);
+}
+
+void
+hed_rt_surface_reduce(struct hed_ptx_strand *s, uint64_t object, uint64_t access,
+                      const uint32_t *in, const void *data, uint32_t line)
+{
+    (void)object;
+    (void)access;
+    (void)in;
+    (void)data;
+    hed_rt_trap(s, HED_PTX_TRAP, line);
+}
+
+uint32_t
+hed_rt_texture_query(struct hed_ptx_strand *s, uint64_t object, uint32_t query, uint32_t level,
+                     uint32_t line)
+{
+    (void)object;
+    (void)query;
+    (void)level;
+    hed_rt_trap(s, HED_PTX_TRAP, line);
 }
 
 static const struct hed_ptx_symbol runtime[] = {
@@ -206,22 +259,22 @@ static const struct hed_ptx_symbol runtime[] = {
     {"hed_rt_nanosleep", (const void *)hed_rt_nanosleep},
     {"hed_rt_clock", (const void *)hed_rt_clock},
     {"hed_rt_globaltimer", (const void *)hed_rt_globaltimer},
-    {"hed_rt_barrier", (const void *)rt_barrier},
-    {"hed_rt_barrier_arrive", (const void *)rt_barrier},
-    {"hed_rt_barrier_reduce", (const void *)rt_barrier_reduce},
-    {"hed_rt_shfl", (const void *)rt_shfl},
-    {"hed_rt_vote", (const void *)rt_vote},
-    {"hed_rt_match_any", (const void *)rt_match_any},
-    {"hed_rt_match_all", (const void *)rt_match_all},
-    {"hed_rt_redux", (const void *)rt_redux},
-    {"hed_rt_activemask", (const void *)rt_activemask},
-    {"hed_rt_elect", (const void *)rt_elect},
-    {"hed_rt_warp_sync", (const void *)rt_warp_sync},
-    {"hed_rt_collect", (const void *)rt_collect},
-    {"hed_rt_vprintf", (const void *)rt_vprintf},
-    {"hed_rt_assertfail", (const void *)rt_assertfail},
-    {"hed_rt_malloc", (const void *)rt_malloc},
-    {"hed_rt_free", (const void *)rt_free},
+    {"hed_rt_barrier", (const void *)hed_rt_barrier},
+    {"hed_rt_barrier_arrive", (const void *)hed_rt_barrier_arrive},
+    {"hed_rt_barrier_reduce", (const void *)hed_rt_barrier_reduce},
+    {"hed_rt_shfl", (const void *)hed_rt_shfl},
+    {"hed_rt_vote", (const void *)hed_rt_vote},
+    {"hed_rt_match_any", (const void *)hed_rt_match_any},
+    {"hed_rt_match_all", (const void *)hed_rt_match_all},
+    {"hed_rt_redux", (const void *)hed_rt_redux},
+    {"hed_rt_activemask", (const void *)hed_rt_activemask},
+    {"hed_rt_elect", (const void *)hed_rt_elect},
+    {"hed_rt_warp_sync", (const void *)hed_rt_warp_sync},
+    {"hed_rt_collect", (const void *)hed_rt_collect},
+    {"hed_rt_vprintf", (const void *)hed_rt_vprintf},
+    {"hed_rt_assertfail", (const void *)hed_rt_assertfail},
+    {"hed_rt_malloc", (const void *)hed_rt_malloc},
+    {"hed_rt_free", (const void *)hed_rt_free},
     {NULL, NULL},
 };
 
@@ -350,12 +403,14 @@ run_strand(hed_ptx_entry entry, struct hed_ptx_strand *s)
 }
 
 static int
-run_block(const struct hed_ptx_loaded *k, struct hed_ptx_block *b, unsigned threads)
+run_block(const struct hed_ptx_loaded *k, struct hed_ptx_block *b, unsigned char *memory,
+          unsigned threads)
 {
     int err = 0;
 
     for (unsigned first = 0; first < threads && err == 0; first += k->info.lanes) {
-        struct hed_ptx_strand s = {.grid = b->grid, .block = b};
+        struct hed_ptx_strand s = {
+            .grid = b->grid, .block = b, .memory = memory, .memory_size = MEMORY_BYTES};
 
         set_strand(&s, k->info.lanes, first, threads);
         err = run_strand(k->entry, &s);
@@ -364,9 +419,11 @@ run_block(const struct hed_ptx_loaded *k, struct hed_ptx_block *b, unsigned thre
 }
 
 static int
-run_loaded(struct exec *e, const struct hed_ptx_loaded *k, const struct exec_launch *launch)
+run_loaded(struct exec *e, const struct hed_ptx_loaded *k, const void *program,
+           const struct exec_launch *launch)
 {
     unsigned char *shared = aligned_alloc(1024, SHARED_BYTES);
+    unsigned char *memory = aligned_alloc(1024, MEMORY_BYTES);
     const unsigned blocks = launch->blocks ? launch->blocks : 1;
     const unsigned threads = launch->threads ? launch->threads : 1;
     struct hed_ptx_grid g = {
@@ -382,19 +439,24 @@ run_loaded(struct exec *e, const struct hed_ptx_loaded *k, const struct exec_lau
         .workspace = UINT64_C(0x1122334455667788),
         .shared_first = (uintptr_t)shared,
         .shared_last = (uintptr_t)shared + SHARED_BYTES,
-        .local_first = (uintptr_t)__builtin_frame_address(0) - (1 << 20),
-        .local_last = (uintptr_t)__builtin_frame_address(0),
+        .local_first =
+            program ? (uintptr_t)memory : (uintptr_t)__builtin_frame_address(0) - (1 << 20),
+        .local_last =
+            program ? (uintptr_t)memory + MEMORY_BYTES : (uintptr_t)__builtin_frame_address(0),
+        .program = program,
     };
     int err = 0;
 
     assert_non_null(shared);
+    assert_non_null(memory);
     for (unsigned i = 0; i < blocks && err == 0; i++) {
         struct hed_ptx_block b = {.grid = &g, .shared = shared, .ctaid = {i, 0, 0}, .smid = i & 3};
 
         memset(shared, 0xee, SHARED_BYTES);
-        err = run_block(k, &b, threads);
+        err = run_block(k, &b, memory, threads);
     }
     free(shared);
+    free(memory);
     return err;
 }
 
@@ -409,8 +471,17 @@ find_kernel(struct exec *e, const char *name)
     return NULL;
 }
 
-int
-exec_run(struct exec *e, const char *kernel, const struct exec_launch *launch)
+static void
+begin_run(struct exec *e, const struct hed_ptx_info *info)
+{
+    now = e;
+    e->trap = e->trap_line = 0;
+    e->yields = 0;
+    e->info = *info;
+}
+
+static int
+run_compiled(struct exec *e, const struct hed_ptx_func *kernel, const struct exec_launch *launch)
 {
     const struct hed_ptx_symbol *const tables[] = {runtime, hed_ptx_helpers, hed_ptx_group_helpers,
                                                    hed_ptx_warp_helpers};
@@ -419,18 +490,35 @@ exec_run(struct exec *e, const char *kernel, const struct exec_launch *launch)
     int err;
 
     hed_buf_init(&object, 64 << 20);
-    err = hed_ptx_compile(&e->module, find_kernel(e, kernel), &e->options, &object, &e->why);
+    err = hed_ptx_compile(&e->module, kernel, &e->options, &object, &e->why);
     if (err == 0)
         err = hed_ptx_load(object.data, object.size, tables, 4, &loaded, &e->why);
     hed_buf_fini(&object);
     if (err != 0)
         return err;
-    now = e;
-    e->trap = e->trap_line = 0;
-    e->yields = 0;
-    e->info = loaded.info;
-    err = run_loaded(e, &loaded, launch);
+    begin_run(e, &loaded.info);
+    err = run_loaded(e, &loaded, NULL, launch);
     hed_ptx_unload(&loaded);
+    return err;
+}
+
+int
+exec_run(struct exec *e, const char *kernel, const struct exec_launch *launch)
+{
+    const struct hed_ptx_func *f = find_kernel(e, kernel);
+    struct hed_ptx_loaded loaded = {.entry = hed_interp_entry};
+    struct hed_interp *program;
+    int err;
+
+    if (e->options.shape != EXEC_BASELINE)
+        return run_compiled(e, f, launch);
+    err = hed_interp_create(&e->module, f, &program, &e->why);
+    if (err != 0)
+        return err;
+    loaded.info = *hed_interp_info(program);
+    begin_run(e, &loaded.info);
+    err = run_loaded(e, &loaded, program, launch);
+    hed_interp_free(program);
     return err;
 }
 
@@ -464,4 +552,5 @@ exec_code(const char *before, const char *code, const void *in, void *out)
 {
     exec_code_as(HED_PTX_SCALAR, before, code, in, out);
     exec_code_as(HED_PTX_WARP, before, code, in, out);
+    exec_code_as(EXEC_BASELINE, before, code, in, out);
 }

@@ -23,6 +23,9 @@
 #include "ptx/ptx.h"
 #include "ptx/run/abi.h"
 
+/* Instead of a shape: the baseline tier, which compiles nothing. */
+#define EXEC_BASELINE ((enum hed_ptx_shape)0)
+
 struct exec {
     struct hed_ptx_module module;
     struct hed_ptx_options options; /* exec_open sets them; change them before exec_run */
@@ -62,6 +65,6 @@ void exec_close(struct exec *e);
  * front of the kernel (variables, functions); it may be NULL. */
 void exec_code(const char *before, const char *code, const void *in, void *out);
 
-/* The same in one shape only; exec_code runs both, one after the other. */
+/* The same in one shape only; exec_code runs both and the baseline tier, one after the other. */
 void exec_code_as(enum hed_ptx_shape shape, const char *before, const char *code, const void *in,
                   void *out);

@@ -1,0 +1,507 @@
+/* ld and st in all spaces and orders, and memory on the stack.
+ *
+ * An access computes the addresses of all lanes. If all lanes run and their addresses are equal or
+ * consecutive, it moves a whole register at once; otherwise it goes lane by lane.
+ */
+#include "ptx/interp/family.h"
+#include "ptx/interp/lanes.h"
+
+#define ELEMENTS_MAX 8
+#define STACK_ALIGN_MAX 4096
+
+/* Of struct interp_step.e, above the kind of the memory operand. */
+#define KIND_MASK 7u
+#define ORDER_RELEASE 16u
+#define ORDER_ACQUIRE 32u
+
+/* How the addresses of the lanes lie. */
+enum pattern { ROW, ONE_ADDRESS, SCATTERED };
+
+static inline __attribute__((always_inline)) enum pattern
+address_pattern(const uint64_t *at, uint64_t step)
+{
+    uint64_t off = 0;
+
+    if (at[1] - at[0] == step && at[31] - at[0] == 31 * step) {
+        EACH_LANE(i)
+        off |= (at[i] - at[0]) ^ (i * step);
+        return off ? SCATTERED : ROW;
+    }
+    if (at[1] == at[0] && at[31] == at[0]) {
+        EACH_LANE(i)
+        off |= at[i] ^ at[0];
+        return off ? SCATTERED : ONE_ADDRESS;
+    }
+    return SCATTERED;
+}
+
+static void
+check_lanes(struct interp_warp *w, const struct interp_step *s, const uint64_t *at)
+{
+    uint32_t bad = 0;
+
+    for (unsigned i = 0; i < HED_PTX_LANES; i++)
+        bad |= at[i] & (s->b - 1) ? hed_interp_bits[i] : 0;
+    if (bad & w->mask)
+        hed_interp_trap(w, s, bad & w->mask, HED_PTX_TRAP_ALIGN);
+}
+
+/* The addresses of all lanes: in `room`, unless a register holds them. */
+static inline __attribute__((always_inline)) const uint64_t *
+lane_addresses(const struct interp_warp *w, const struct interp_step *s, uint64_t *room)
+{
+    if ((s->e & KIND_MASK) == INTERP_REGISTER && s->imm == 0)
+        return interp_at(w, s->a);
+    interp_addresses(w, s->e & KIND_MASK, s->a, s->imm, room);
+    return room;
+}
+
+static inline bool
+is_one_place(const struct interp_step *s)
+{
+    const unsigned kind = s->e & KIND_MASK;
+
+    return kind == INTERP_PARAM_VAR || kind == INTERP_GLOBAL_VAR || kind == INTERP_SHARED_VAR;
+}
+
+/* ---- loads ----------------------------------------------------------------------------------- */
+
+struct wide_value {
+    uint64_t low, high;
+};
+
+/* Gives all lanes the same value. */
+#define SPREAD(T)                            \
+    do {                                     \
+        T value, *to = interp_at(w, place);  \
+        memcpy(&value, from, sizeof(value)); \
+        if (w->write == INTERP_ALL) {        \
+            EACH_LANE(i)                     \
+            to[i] = value;                   \
+        } else {                             \
+            MASKED_LANES(w->write, i)        \
+            to[i] = value;                   \
+        }                                    \
+    } while (0)
+
+static inline __attribute__((always_inline)) void
+spread_value(const struct interp_warp *w, uint32_t place, const void *from, unsigned size)
+{
+    if (size == 1)
+        SPREAD(uint8_t);
+    else if (size == 2)
+        SPREAD(uint16_t);
+    else if (size == 4)
+        SPREAD(uint32_t);
+    else if (size == 8)
+        SPREAD(uint64_t);
+    else
+        SPREAD(struct wide_value);
+}
+
+static inline uint32_t
+element_place(const struct interp_step *s, unsigned count, unsigned k)
+{
+    return count == 1 ? s->d : ((const uint32_t *)s->more)[k];
+}
+
+/* Lanes that do not run have no address, so only those that run load. */
+static inline __attribute__((always_inline)) void
+load_lanes(const struct interp_warp *w, const struct interp_step *s, const uint64_t *at,
+           unsigned size, unsigned count)
+{
+    for (unsigned k = 0; k < count; k++) {
+        unsigned char *to = interp_at(w, element_place(s, count, k));
+
+        if (w->mask == INTERP_ALL) {
+            for (unsigned i = 0; i < HED_PTX_LANES; i++)
+                memcpy(to + (size_t)i * size, (const unsigned char *)(uintptr_t)at[i] + k * size,
+                       size);
+        } else {
+            MASKED_LANES(w->mask, i)
+            memcpy(to + (size_t)i * size, (const unsigned char *)(uintptr_t)at[i] + k * size, size);
+        }
+    }
+}
+
+static inline __attribute__((always_inline)) const struct interp_step *
+load_step(struct interp_warp *w, const struct interp_step *s, unsigned size, unsigned count)
+{
+    uint64_t room[HED_PTX_LANES];
+    const uint64_t *at;
+
+    w->strand->line = s->line;
+    if (is_one_place(s) && s->b <= 1) {
+        interp_addresses(w, s->e & KIND_MASK, s->a, s->imm, room);
+        for (unsigned k = 0; k < count; k++)
+            spread_value(w, element_place(s, count, k),
+                         (const unsigned char *)(uintptr_t)room[0] + k * size, size);
+        return s + 1;
+    }
+    at = lane_addresses(w, s, room);
+    if (s->b > 1)
+        check_lanes(w, s, at);
+    if (w->mask == INTERP_ALL) {
+        switch (address_pattern(at, size * count)) {
+        case ROW:
+            if (count == 1) {
+                memcpy(interp_at(w, s->d), (const void *)(uintptr_t)at[0], HED_PTX_LANES * size);
+                return s + 1;
+            }
+            break;
+        case ONE_ADDRESS: {
+            const unsigned char *from = (const unsigned char *)(uintptr_t)at[0];
+            unsigned char values[ELEMENTS_MAX * 16];
+
+            /* The address may be in one of the registers that are written. */
+            memcpy(values, from, size * count);
+            for (unsigned k = 0; k < count; k++)
+                spread_value(w, element_place(s, count, k), values + k * size, size);
+            return s + 1;
+        }
+        default:
+            break;
+        }
+    }
+    if (at != room) {
+        memcpy(room, at, sizeof(room));
+        at = room;
+    }
+    load_lanes(w, s, at, size, count);
+    return s + 1;
+}
+
+/* Ordered accesses go lane by lane, each as one atomic access. */
+static inline uint64_t
+load_ordered(uint64_t at, unsigned size)
+{
+    switch (size) {
+    case 1:
+        return __atomic_load_n((const uint8_t *)(uintptr_t)at, __ATOMIC_RELAXED);
+    case 2:
+        return __atomic_load_n((const uint16_t *)(uintptr_t)at, __ATOMIC_RELAXED);
+    case 4:
+        return __atomic_load_n((const uint32_t *)(uintptr_t)at, __ATOMIC_RELAXED);
+    default:
+        return __atomic_load_n((const uint64_t *)(uintptr_t)at, __ATOMIC_RELAXED);
+    }
+}
+
+/* c is the size, d the number of elements or, if there is one, its place; more has the places. */
+static INTERP_STEP(load_ordered_lanes)
+{
+    const unsigned size = s->c & 255, count = s->c >> 8;
+    uint64_t at[HED_PTX_LANES];
+
+    w->strand->line = s->line;
+    interp_addresses(w, s->e & KIND_MASK, s->a, s->imm, at);
+    if (s->b > 1)
+        check_lanes(w, s, at);
+    MASKED_LANES(w->mask, lane)
+    {
+        for (unsigned k = 0; k < count; k++) {
+            unsigned char *to = (unsigned char *)interp_at(w, element_place(s, count, k));
+
+            for (unsigned part = 0; part < size; part += 8) {
+                const unsigned bytes = size < 8 ? size : 8;
+                const uint64_t v = load_ordered(at[lane] + k * size + part, bytes);
+
+                memcpy(to + (size_t)lane * size + part, &v, bytes);
+            }
+        }
+    }
+    /* Acquire: pairs with the release of whatever thread wrote the value. */
+    if (s->e & ORDER_ACQUIRE)
+        __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    return s + 1;
+}
+
+#define LOAD_STEPS(size)                 \
+    static INTERP_STEP(load_##size)      \
+    {                                    \
+        return load_step(w, s, size, 1); \
+    }                                    \
+    static INTERP_STEP(load_##size##_x2) \
+    {                                    \
+        return load_step(w, s, size, 2); \
+    }                                    \
+    static INTERP_STEP(load_##size##_x4) \
+    {                                    \
+        return load_step(w, s, size, 4); \
+    }                                    \
+    static INTERP_STEP(load_##size##_x8) \
+    {                                    \
+        return load_step(w, s, size, 8); \
+    }
+
+LOAD_STEPS(1)
+LOAD_STEPS(2)
+LOAD_STEPS(4)
+LOAD_STEPS(8)
+LOAD_STEPS(16)
+
+#define SIZE_ROW(op, size)                                                \
+    {                                                                     \
+        op##_##size, op##_##size##_x2, op##_##size##_x4, op##_##size##_x8 \
+    }
+
+/* By log2 of the size, and of the number of elements. */
+static const interp_run loads[5][4] = {SIZE_ROW(load, 1), SIZE_ROW(load, 2), SIZE_ROW(load, 4),
+                                       SIZE_ROW(load, 8), SIZE_ROW(load, 16)};
+
+/* ---- stores ---------------------------------------------------------------------------------- */
+
+static inline __attribute__((always_inline)) const struct interp_step *
+store_step(struct interp_warp *w, const struct interp_step *s, unsigned size, unsigned count)
+{
+    uint64_t room[HED_PTX_LANES];
+    const uint64_t *at = lane_addresses(w, s, room);
+
+    w->strand->line = s->line;
+    if (s->b > 1)
+        check_lanes(w, s, at);
+    if (count == 1 && w->mask == INTERP_ALL && address_pattern(at, size) == ROW) {
+        memcpy((void *)(uintptr_t)at[0], interp_at(w, s->d), HED_PTX_LANES * size);
+        return s + 1;
+    }
+    /* Lanes in order: of those that write to one address, the last one wins. */
+    MASKED_LANES(w->mask, i)
+    {
+        for (unsigned k = 0; k < count; k++)
+            memcpy((unsigned char *)(uintptr_t)at[i] + k * size,
+                   (const unsigned char *)interp_at(w, element_place(s, count, k)) +
+                       (size_t)i * size,
+                   size);
+    }
+    return s + 1;
+}
+
+static inline void
+store_ordered(uint64_t at, uint64_t v, unsigned size)
+{
+    switch (size) {
+    case 1:
+        __atomic_store_n((uint8_t *)(uintptr_t)at, (uint8_t)v, __ATOMIC_RELAXED);
+        break;
+    case 2:
+        __atomic_store_n((uint16_t *)(uintptr_t)at, (uint16_t)v, __ATOMIC_RELAXED);
+        break;
+    case 4:
+        __atomic_store_n((uint32_t *)(uintptr_t)at, (uint32_t)v, __ATOMIC_RELAXED);
+        break;
+    default:
+        __atomic_store_n((uint64_t *)(uintptr_t)at, v, __ATOMIC_RELAXED);
+        break;
+    }
+}
+
+static INTERP_STEP(store_ordered_lanes)
+{
+    const unsigned size = s->c & 255, count = s->c >> 8;
+    uint64_t at[HED_PTX_LANES];
+
+    w->strand->line = s->line;
+    interp_addresses(w, s->e & KIND_MASK, s->a, s->imm, at);
+    if (s->b > 1)
+        check_lanes(w, s, at);
+    /* Release: pairs with the acquire of whatever thread reads the value. */
+    if (s->e & ORDER_RELEASE)
+        __atomic_thread_fence(__ATOMIC_RELEASE);
+    MASKED_LANES(w->mask, lane)
+    {
+        for (unsigned k = 0; k < count; k++) {
+            const unsigned char *from = interp_at(w, element_place(s, count, k));
+
+            for (unsigned part = 0; part < size; part += 8) {
+                const unsigned bytes = size < 8 ? size : 8;
+                uint64_t v = 0;
+
+                memcpy(&v, from + (size_t)lane * size + part, bytes);
+                store_ordered(at[lane] + k * size + part, v, bytes);
+            }
+        }
+    }
+    return s + 1;
+}
+
+#define STORE_STEPS(size)                 \
+    static INTERP_STEP(store_##size)      \
+    {                                     \
+        return store_step(w, s, size, 1); \
+    }                                     \
+    static INTERP_STEP(store_##size##_x2) \
+    {                                     \
+        return store_step(w, s, size, 2); \
+    }                                     \
+    static INTERP_STEP(store_##size##_x4) \
+    {                                     \
+        return store_step(w, s, size, 4); \
+    }                                     \
+    static INTERP_STEP(store_##size##_x8) \
+    {                                     \
+        return store_step(w, s, size, 8); \
+    }
+
+STORE_STEPS(1)
+STORE_STEPS(2)
+STORE_STEPS(4)
+STORE_STEPS(8)
+STORE_STEPS(16)
+
+static const interp_run stores[5][4] = {SIZE_ROW(store, 1), SIZE_ROW(store, 2), SIZE_ROW(store, 4),
+                                        SIZE_ROW(store, 8), SIZE_ROW(store, 16)};
+
+/* ---- decoding -------------------------------------------------------------------------------- */
+
+/* .cv means "don't cache and fetch again": programs wait for the host with it. */
+static bool
+is_ordered_form(const struct hed_ptx_form *f)
+{
+    const unsigned space = f->nspaces ? f->spaces[0] : HED_PTX_SPACE_NONE;
+
+    if (space == HED_PTX_SPACE_PARAM || space == HED_PTX_SPACE_PARAM_FUNC ||
+        space == HED_PTX_SPACE_LOCAL)
+        return false; /* no other thread sees this memory */
+    return f->sem == HED_PTX_SEM_VOLATILE || f->sem == HED_PTX_SEM_RELAXED ||
+           f->sem == HED_PTX_SEM_ACQUIRE || f->sem == HED_PTX_SEM_RELEASE ||
+           f->cop == HED_PTX_COP_CV || INTERP_HAS(f, MMIO);
+}
+
+/* An access to `count` elements in the given places. */
+static void
+emit_access(struct interp_decoder *d, const struct interp_memory *m, const uint32_t *places,
+            unsigned count, bool is_load)
+{
+    const struct hed_ptx_form *f = d->inst->form;
+    const unsigned size = interp_bytes(f->types[0]);
+    const bool ordered = is_ordered_form(f);
+    uint32_t *more = NULL;
+    struct interp_step *s;
+    interp_run run;
+
+    if (size == 0 || size > 16 || (count & (count - 1)) != 0 || count > ELEMENTS_MAX) {
+        hed_interp_refuse(d, "an access of this size is not supported");
+        return;
+    }
+    if (count > 1) {
+        more = hed_interp_alloc(d, count * sizeof(*more));
+        for (unsigned k = 0; more && k < count; k++)
+            more[k] = places[k];
+    }
+    run = (is_load ? loads : stores)[__builtin_ctz(size)][__builtin_ctz(count)];
+    if (ordered)
+        run = is_load ? load_ordered_lanes : store_ordered_lanes;
+    s = hed_interp_emit3(d, run, places[0], m->place, m->aligned ? 0 : size * count,
+                         size | count << 8);
+    s->e = m->kind | (f->sem == HED_PTX_SEM_ACQUIRE ? ORDER_ACQUIRE : 0) |
+           (f->sem == HED_PTX_SEM_RELEASE ? ORDER_RELEASE : 0);
+    s->imm = m->imm;
+    s->more = more;
+}
+
+static struct interp_memory
+access_memory(struct interp_decoder *d, unsigned n, unsigned count)
+{
+    const struct hed_ptx_form *f = d->inst->form;
+
+    return hed_interp_memory(d, &d->inst->operands[n],
+                             f->nspaces ? f->spaces[0] : HED_PTX_SPACE_NONE,
+                             interp_bytes(f->types[0]) * count);
+}
+
+void
+hed_interp_op_load(struct interp_decoder *d)
+{
+    const struct hed_ptx_form *f = d->inst->form;
+    const unsigned count = f->vec ? f->vec : 1;
+    const struct interp_memory m = access_memory(d, 1, count);
+    uint32_t places[ELEMENTS_MAX];
+
+    for (unsigned k = 0; k < count && k < ELEMENTS_MAX; k++) {
+        const struct hed_ptx_operand e = hed_interp_element(&d->inst->operands[0], k);
+
+        places[k] = hed_interp_dest(d, &e, f->types[0]);
+    }
+    emit_access(d, &m, places, count, true);
+}
+
+void
+hed_interp_op_store(struct interp_decoder *d)
+{
+    const struct hed_ptx_form *f = d->inst->form;
+    const unsigned count = f->vec ? f->vec : 1;
+    const struct interp_memory m = access_memory(d, 0, count);
+    uint32_t places[ELEMENTS_MAX];
+
+    for (unsigned k = 0; k < count && k < ELEMENTS_MAX; k++) {
+        const struct hed_ptx_operand e = hed_interp_element(&d->inst->operands[1], k);
+
+        places[k] = hed_interp_source(d, &e, f->types[0]);
+    }
+    emit_access(d, &m, places, count, false);
+}
+
+/* ---- the stack ------------------------------------------------------------------------------- */
+
+/* b is the width of the size and of the result, c the alignment. */
+static INTERP_STEP(alloca_lanes)
+{
+    uint64_t most = 0, stride;
+    struct interp_block *block;
+    unsigned char *at;
+
+    w->strand->line = s->line;
+    MASKED_LANES(w->mask, lane)
+    {
+        const uint64_t size = interp_get_lane(w, s->a, s->b, lane);
+
+        most = size > most ? size : most;
+    }
+    if (most > (uint64_t)(w->end - w->free))
+        hed_interp_trap(w, s, w->mask, HED_PTX_TRAP_ADDRESS);
+    stride = (most + s->c - 1) / s->c * s->c;
+    block = hed_interp_take(w, sizeof(*block) + s->c + stride * HED_PTX_LANES);
+    *block = (struct interp_block){.below = w->top, .previous = w->frame->extra};
+    w->top = block;
+    w->frame->extra = block;
+    at = (unsigned char *)(((uintptr_t)(block + 1) + s->c - 1) / s->c * s->c);
+    MASKED_LANES(w->mask, lane)
+    interp_set_lane(w, s->d, s->b, lane, (uintptr_t)at + lane * stride);
+    return s + 1;
+}
+
+void
+hed_interp_op_alloca(struct interp_decoder *d)
+{
+    const struct hed_ptx_inst *i = d->inst;
+    const enum hed_ptx_type t = i->form->types[0];
+    const uint32_t size = hed_interp_operand(d, 1, t);
+    uint64_t align = 8;
+
+    if (i->noperands > 2 && i->operands[2].kind == HED_PTX_OPERAND_INT)
+        align = i->operands[2].bits;
+    if (align == 0 || (align & (align - 1)) != 0 || align > STACK_ALIGN_MAX) {
+        hed_interp_refuse(d, "an alignment of %u bytes is not supported", (unsigned)align);
+        return;
+    }
+    hed_interp_emit3(d, alloca_lanes, hed_interp_dest(d, &i->operands[0], t), size, interp_bytes(t),
+                     (uint32_t)align);
+}
+
+/* The memory of alloca is released when the function returns, so any value will do. */
+void
+hed_interp_op_stacksave(struct interp_decoder *d)
+{
+    const enum hed_ptx_type t = d->inst->form->types[0];
+
+    hed_interp_move(d, hed_interp_dest(d, &d->inst->operands[0], t),
+                    hed_interp_constant(d, 0, interp_bytes(t)), interp_bytes(t));
+}
+
+/* Only cache hints use the value of createpolicy. */
+void
+hed_interp_op_createpolicy(struct interp_decoder *d)
+{
+    hed_interp_move(d, hed_interp_dest(d, &d->inst->operands[0], HED_PTX_TYPE_B64),
+                    hed_interp_constant(d, 0, 8), 8);
+}

@@ -1,0 +1,32 @@
+/* The baseline tier: runs a kernel at once, without a compiler.
+ *
+ * A kernel is decoded into steps, and each step does one operation for all 32 lanes of a warp. The
+ * results are the same bits as those of compiled code. It is independent of ptx/lower: the code
+ * generators and this room test each other.
+ *
+ * A program is made from a module, which must outlive it. It is constant once it is made, so any
+ * number of strands can run it at the same time.
+ */
+#pragma once
+
+#include "ptx/run/abi.h"
+
+struct hed_interp;
+struct hed_ptx_func;
+struct hed_ptx_module;
+struct hed_why;
+
+/* HED_ENOTSUP, with the instruction, function and line in `why`, if an instruction cannot be run;
+ * HED_ENOMEM, HED_ELIMIT. */
+int hed_interp_create(const struct hed_ptx_module *m, const struct hed_ptx_func *kernel,
+                      struct hed_interp **out, struct hed_why *why);
+
+/* The program must not be running. NULL is fine. */
+void hed_interp_free(struct hed_interp *p);
+
+/* What the runner has to know; strands have 32 lanes. */
+const struct hed_ptx_info *hed_interp_info(const struct hed_interp *p);
+
+/* Runs a strand of the program in s->grid->program to its end. The registers and the local
+ * variables of its lanes are kept in s->memory. */
+void hed_interp_entry(struct hed_ptx_strand *s);
