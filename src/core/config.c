@@ -56,9 +56,11 @@ static const struct {
     const char *key;
     const char *words[4];
 } choices[] = {
-    {"trace_full", {"block", "drop"}},   {"export_tables", {"pass", "count"}},
-    {"cpu_codegen", {"warp", "scalar"}}, {"insecure", {"no", "yes"}},
+    {"trace_full", {"block", "drop"}},
+    {"export_tables", {"pass", "count"}},
+    {"insecure", {"no", "yes"}},
     {"sticky_launch", {"no", "yes"}},
+    {"cpu_codegen", {"warp", "scalar", "baseline"}},
 };
 
 const char *const hed_config_gpus[] = {"auto", "gpu", "cpu", "null", NULL};
@@ -247,8 +249,10 @@ set_text(struct hed_config *c, const struct setting *s, const char *value, struc
         while (*w && strcmp(*w, value) != 0)
             w++;
         if (!*w) {
-            hed_why_set(why, "%s: '%.64s' is neither %s nor %s", s->key, value, choices[i].words[0],
-                        choices[i].words[1]);
+            const char *const *all = choices[i].words;
+
+            hed_why_set(why, "%s: '%.64s' is neither %s%s%s nor %s", s->key, value, all[0],
+                        all[2] ? ", " : "", all[2] ? all[1] : "", all[2] ? all[2] : all[1]);
             return HED_EINVAL;
         }
     }
