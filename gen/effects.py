@@ -4,9 +4,13 @@
     about   the argument it is about: a function, an event, a device; else the one with free=
     size    how much: blocks of a launch, bytes of a copy; an expression over the arguments
     defer   it may be made later, by another thread, with success as its answer
-    memory  whether a limit on device memory has to know of it, because it takes, frees, maps or
-            tells of some
+    memory  what it is to a limit on device memory: it takes, frees, maps or tells of some
     travel  whether the remote backend has a worker make it: gen/travel.py
+    null    what the null backend answers, where zeros are not enough: values of outputs by name,
+            or the roles of arguments
+    offline how to answer it where there is no driver at all
+
+defer, memory, null and offline give arguments their roles: gen/roles.py.
 
 and the word `extent` of an argument that is an address: how much of what is behind it is touched.
 
@@ -16,6 +20,7 @@ unseen, so it does not pass the generator either.
 
 import re
 
+from gen import roles
 from gen.model import Pointer, fail, names_in
 
 WORK = {
@@ -46,9 +51,10 @@ _PATH = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*")
 class Effects:
     """The words of one call."""
 
-    def __init__(self, does=None, about=None, size=None, defer=False, memory=False, travel=None):
+    def __init__(self, does=None, about=None, size=None, defer=False, memory=None, travel=None,
+                 null=None, offline=None):
         self.does, self.about, self.size, self.defer = does, about, size, defer
-        self.memory, self.travel = memory, travel
+        self.memory, self.travel, self.null, self.offline = memory, travel, null, offline
 
 
 class Span:
@@ -85,6 +91,9 @@ def check(spec, c, effects):
         fail(c.where, c.name, "defer= is for work on a stream")
     for a in c.args:
         _check_extent(c, a)
+    for word in ("memory", "offline"):
+        roles.check(spec, c, word, getattr(e, word))
+    _check_null(spec, c, e)
 
 
 def finish(spec):
@@ -93,12 +102,21 @@ def finish(spec):
         kinds = {k for a in c.args for k in (a.new, a.free)} & set(spec.memory_kinds)
         if not c.effects.memory and not c.uncounted and (
                 kinds or any(w in c.name for w in spec.memory_words)):
-            fail(c.where, c.name, "may take or free device memory: say memory=True if a limit on "
-                 "memory has to know of it, else why not, in an uncounted() line")
+            fail(c.where, c.name, "may take or free device memory: say by memory= what it is to a "
+                 "limit on memory, else why not, in an uncounted() line")
     if any(c.area for c in spec.calls):
         for c in spec.calls:
             if not c.area:
                 fail(c.where, c.name, "is in no area: add it to an area() line of the spec")
+
+
+def _check_null(spec, c, e):
+    if not isinstance(e.null, dict):
+        roles.check(spec, c, "null", e.null)
+        return
+    for name in e.null:
+        if c.arg(name) not in c.outs:
+            fail(c.where, c.name, f"null= uses '{name}', which is no output")
 
 
 def _check_about(c, e):

@@ -1,4 +1,8 @@
-"""emit_null: answers that need no device (`null`): outputs zeroed, new objects given a number."""
+"""emit_null: answers that need no device (`null`): outputs zeroed, new objects given a number.
+
+A call that says null={"count": 1} answers these values; one that says null=Roles(...) has a
+function of the backend's own, which emit_sets names.
+"""
 
 from gen.model import Array, Bytes, Handle, Ref, Text, TextBuf
 from gen.writer import Writer, c_count, is_word
@@ -12,6 +16,7 @@ def emit(spec):
     w()
     w("#include <string.h>")
     w()
+    w('#include "base/str.h"')
     w('#include "core/layer.h"')
     w('#include "core/stats.h"')
     w()
@@ -25,7 +30,7 @@ def emit(spec):
                 w(f'hed_stats_unsupported(HED_API_{api.upper()}, HED_{c.name}, "null");')
                 w(f"return HED_{api.upper()}_UNSUPPORTED;")
             else:
-                _answer(w, c, names, ok, bad)
+                _answer(w, c, names, ok, bad, spec.short)
         w()
     w(f"const struct hed_{api}_ops hed_{api}_null = {{")
     for c in spec.calls:
@@ -34,19 +39,37 @@ def emit(spec):
     return {f"{api}_null.c": w.text()}
 
 
-def _answer(w, c, names, ok, bad):
+def _answer(w, c, names, ok, bad, short):
     needed = [a for a in c.outs if not a.opt]
     if needed:
         w(f"if ({' || '.join(f'!a->{a.name}' for a in needed)})")
         w(f"    return {bad};")
     for a in c.outs:
-        _out(w, c, a, names)
+        _out(w, c, a, names, bad, short)
     w(f"return {ok};")
 
 
-def _out(w, c, a, names):
+def _text(w, a, n, text, bad, short):
+    """An API without a result for short buffers cuts the text off."""
+    if short:
+        w(f'if (!hed_str_copy(a->{a.name}, (size_t){n}, "{text}"))')
+        w(f"    return {short};")
+    else:
+        w(f"if ({n} <= 0)")
+        w(f"    return {bad};")
+        w(f'(void)hed_str_copy(a->{a.name}, (size_t){n}, "{text}");')
+
+
+def _out(w, c, a, names, bad, short):
     s = a.shape
     guard = f"if (a->{a.name})\n        " if a.opt else ""
+    value = c.effects.null.get(a.name) if isinstance(c.effects.null, dict) else None
+    if value is not None and isinstance(s, TextBuf):
+        _text(w, a, c_count(s.count, "a->", names), value, bad, short)
+        return
+    if value is not None:
+        w(f"{guard}*a->{a.name} = {value};")
+        return
     if a.dir == "inout":
         if s is None and is_word(a.type):  # a count or a mode: none, the default
             w(f"{guard}*a->{a.name} = 0;")

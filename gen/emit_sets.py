@@ -5,13 +5,21 @@ these are is said once, in the spec.
 """
 
 from gen.effects import DOES, WORK
+from gen.roles import Roles, c_roles
 from gen.writer import Writer, c_kind
+
+ROLES = {
+    "memory": "takes, frees, maps or tells of device memory",
+    "null": "the null backend has a function for it",
+    "offline": "can be answered where there is no driver",
+}
 
 
 def emit(spec):
     api = spec.name.upper()
     calls = sorted(spec.calls, key=lambda c: c.id)
-    w = Writer(f"Sets of {spec.name} calls: SET(X) is X(call) for each call of the set.")
+    w = Writer(f"Sets of {spec.name} calls: SET(X) is X(call) for each call of the set, or "
+               "X(call, class, roles...) over its arguments `a`.")
     w("#pragma once")
     for does, text in DOES.items():
         if does not in ("make", "end", "set", "ask"):
@@ -22,13 +30,25 @@ def emit(spec):
              [c for c in calls if any(a.free == kind for a in c.args)])
     _set(w, f"HED_{api}_WORK", "takes the GPU's time: " + ", ".join(WORK),
          [c for c in calls if c.effects.does in WORK])
-    _set(w, f"HED_{api}_MEMORY", "takes, frees, maps or tells of device memory",
-         [c for c in calls if c.effects.memory])
     _set(w, f"HED_{api}_TRAVEL", "is sent to a worker by the remote backend",
          [c for c in calls if c.effects.travel])
     _set(w, f"HED_{api}_GUARD", "is sent, and a function of the worker looks at its arguments",
          [c for c in calls if c.effects.travel == "guard"])
+    for word, text in ROLES.items():
+        _roles(w, f"HED_{api}_{word.upper()}", text,
+               [(c, getattr(c.effects, word)) for c in calls
+                if isinstance(getattr(c.effects, word), Roles)])
     return {f"{spec.name}_sets.h": w.text()}
+
+
+def _roles(w, name, text, calls):
+    """X(call, class, roles...): what the arguments are to those who treat the class alike."""
+    w()
+    w(f"/* {text} */")
+    w(f"#define {name}(X)" + (" \\" if calls else ""))
+    for i, (c, roles) in enumerate(calls):
+        items = ", ".join([c.name, roles.name, *c_roles(c, roles)])
+        w(f"    X({items})" + (" \\" if i < len(calls) - 1 else ""))
 
 
 def _set(w, name, text, calls):

@@ -11,7 +11,7 @@ import re
 import traceback
 from pathlib import Path
 
-from gen import effects, travel
+from gen import effects, roles, travel
 from gen.model import (CDPTR, CPTR, DPTR, PTR, SCALARS, STR, Alias, Arg, Array, Bytes, Call, Const,
                        Enum, Field, Func, Handle, Pointer, Record, Ref, Scalar, Shape, Spec,
                        SpecError, TextBuf, Type, fail, here, names_in)
@@ -29,7 +29,8 @@ class Vocabulary:
         words = {n: getattr(self, n) for n in dir(self) if not n.startswith("_") and n != "words"}
         words.update(SCALARS)
         words.update(PTR=PTR, CPTR=CPTR, DPTR=DPTR, CDPTR=CDPTR, STR=STR, Ref=Ref, Array=Array,
-                     Bytes=Bytes, TextBuf=TextBuf, F=Field, Ptr=Pointer, Span=effects.Span)
+                     Bytes=Bytes, TextBuf=TextBuf, F=Field, Ptr=Pointer, Span=effects.Span,
+                     Roles=roles.Roles)
         words["In"] = lambda t, n, **kw: Arg("in", t, n, **kw)
         words["Out"] = lambda t, n, **kw: Arg("out", t, n, **kw)
         words["InOut"] = lambda t, n, **kw: Arg("inout", t, n, **kw)
@@ -181,7 +182,7 @@ class Vocabulary:
 
     def device_memory(self, kinds, words):
         """Calls that make or end an object of these kinds, or have one of these words in their
-        names, say memory=True, or stand in an uncounted() line."""
+        names, say memory=, or stand in an uncounted() line."""
         for k in kinds:
             if k not in self._spec.all_kinds:
                 fail(here(), k, "no handle is of this kind")
@@ -194,7 +195,7 @@ class Vocabulary:
             if c is None:
                 fail(here(), n, "no such call")
             if c.effects.memory or c.uncounted:
-                fail(here(), n, "says memory=True" if c.effects.memory else "is named twice")
+                fail(here(), n, "says memory=" if c.effects.memory else "is named twice")
             c.uncounted = why
 
     def _record(self, name, keyword, fields, tag=None, cases=None, align=None):

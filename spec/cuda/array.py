@@ -229,13 +229,23 @@ struct("CUarrayMapInfo_v1",
        F(U32, "flags"),
        F(U32, "reserved", 2))
 
+
+
+def alloc_array(desc, **more):
+    """The roles of a call that makes an array as `desc` describes it."""
+    return Roles("alloc_array", out="*pHandle", width=f"{desc}.Width", height=f"{desc}.Height",
+                 format=f"{desc}.Format", channels=f"{desc}.NumChannels", **more)
+
+
 call("cuDeviceGetTexture1DLinearMaxWidth", Out(SIZE, "maxWidthInElements"),
      In(CUarray_format, "format"), In(U32, "numChannels"), In(CUdevice, "dev"), since=11010,
      after="none")
 call("cuArrayCreate", Out(CUarray, "pHandle", new="array"),
-     In(Ref(CUDA_ARRAY_DESCRIPTOR_v1), "pAllocateArray"), since=2000, does="make", memory=True)
+     In(Ref(CUDA_ARRAY_DESCRIPTOR_v1), "pAllocateArray"), since=2000, does="make",
+     memory=alloc_array("pAllocateArray"))
 call("cuArrayCreate_v2", Out(CUarray, "pHandle", new="array"),
-     In(Ref(CUDA_ARRAY_DESCRIPTOR_v2), "pAllocateArray"), since=3020, does="make", memory=True)
+     In(Ref(CUDA_ARRAY_DESCRIPTOR_v2), "pAllocateArray"), since=3020, does="make",
+     memory=alloc_array("pAllocateArray"))
 call("cuArrayGetDescriptor", Out(CUDA_ARRAY_DESCRIPTOR_v1, "pArrayDescriptor"),
      In(CUarray, "hArray"), since=2000, does="ask")
 call("cuArrayGetDescriptor_v2", Out(CUDA_ARRAY_DESCRIPTOR_v2, "pArrayDescriptor"),
@@ -253,22 +263,28 @@ call("cuMipmappedArrayGetMemoryRequirements",
 call("cuArrayGetPlane", Out(CUarray, "pPlaneArray"), In(CUarray, "hArray"), In(U32, "planeIdx"),
      since=11020, does="ask")
 call("cuArrayDestroy", In(CUarray, "hArray", free="array"), since=2000, blocks=True, does="end",
-     memory=True)
+     memory=Roles("free", key="hArray"))
 call("cuArray3DCreate", Out(CUarray, "pHandle", new="array"),
-     In(Ref(CUDA_ARRAY3D_DESCRIPTOR_v1), "pAllocateArray"), since=2000, does="make", memory=True)
+     In(Ref(CUDA_ARRAY3D_DESCRIPTOR_v1), "pAllocateArray"), since=2000, does="make",
+     memory=alloc_array("pAllocateArray", depth="pAllocateArray.Depth",
+                        flags="pAllocateArray.Flags"))
 call("cuArray3DCreate_v2", Out(CUarray, "pHandle", new="array"),
-     In(Ref(CUDA_ARRAY3D_DESCRIPTOR_v2), "pAllocateArray"), since=3020, does="make", memory=True)
+     In(Ref(CUDA_ARRAY3D_DESCRIPTOR_v2), "pAllocateArray"), since=3020, does="make",
+     memory=alloc_array("pAllocateArray", depth="pAllocateArray.Depth",
+                        flags="pAllocateArray.Flags"))
 call("cuArray3DGetDescriptor", Out(CUDA_ARRAY3D_DESCRIPTOR_v1, "pArrayDescriptor"),
      In(CUarray, "hArray"), since=2000, does="ask")
 call("cuArray3DGetDescriptor_v2", Out(CUDA_ARRAY3D_DESCRIPTOR_v2, "pArrayDescriptor"),
      In(CUarray, "hArray"), since=3020, does="ask")
 call("cuMipmappedArrayCreate", Out(CUmipmappedArray, "pHandle", new="mipmap"),
      In(Ref(CUDA_ARRAY3D_DESCRIPTOR_v2), "pMipmappedArrayDesc"), In(U32, "numMipmapLevels"),
-     since=5000, does="make", memory=True)
+     since=5000, does="make",
+     memory=alloc_array("pMipmappedArrayDesc", depth="pMipmappedArrayDesc.Depth",
+                        flags="pMipmappedArrayDesc.Flags", levels="numMipmapLevels"))
 call("cuMipmappedArrayGetLevel", Out(CUarray, "pLevelArray"),
      In(CUmipmappedArray, "hMipmappedArray"), In(U32, "level"), since=5000, does="ask")
 call("cuMipmappedArrayDestroy", In(CUmipmappedArray, "hMipmappedArray", free="mipmap"), since=5000,
-     blocks=True, does="end", memory=True)
+     blocks=True, does="end", memory=Roles("free", key="hMipmappedArray"))
 call("cuTexRefSetArray", In(CUtexref, "hTexRef"), In(CUarray, "hArray"), In(U32, "Flags"),
      since=2000, does="set")
 call("cuTexRefSetMipmappedArray", In(CUtexref, "hTexRef"), In(CUmipmappedArray, "hMipmappedArray"),
@@ -376,4 +392,5 @@ call("cuTensorMapEncodeIm2colWide", Out(CUtensorMap, "tensorMap"),
 call("cuTensorMapReplaceAddress", InOut(CUtensorMap, "tensorMap"),
      In(DPTR, "globalAddress", extent="0"), since=12000, after="none", travel=True)
 call("cuMemMapArrayAsync", In(Array(CUarrayMapInfo_v1, "count", mut=True), "mapInfoList"),
-     In(U32, "count"), In(CUstream, "hStream"), since=11010, ptds=True, does="order", memory=True)
+     In(U32, "count"), In(CUstream, "hStream"), since=11010, ptds=True, does="order",
+     memory=Roles("physical_map_arrays", maps="mapInfoList", count="count"))

@@ -47,20 +47,21 @@ handle("CUdevResourceDesc", "devResourceDesc")
 handle("CUstream", "stream")
 
 call("cuDevicePrimaryCtxRetain", Out(CUcontext, "pctx", new="context"), In(CUdevice, "dev"),
-     since=7000, does="begin_context", about="dev", memory=True, travel=True)
+     since=7000, does="begin_context", about="dev",
+     memory=Roles("primary_retain", out="*pctx", device="dev"), travel=True)
 call("cuDevicePrimaryCtxRelease", In(CUdevice, "dev"), since=7000, blocks=True, does="end_context",
-     memory=True)
+     memory=Roles("primary_release", device="dev"))
 call("cuDevicePrimaryCtxRelease_v2", In(CUdevice, "dev"), since=11000, blocks=True,
-     does="end_context", memory=True)
+     does="end_context", memory=Roles("primary_release", device="dev"))
 call("cuDevicePrimaryCtxSetFlags", In(CUdevice, "dev"), In(U32, "flags"), since=7000, does="set")
 call("cuDevicePrimaryCtxSetFlags_v2", In(CUdevice, "dev"), In(U32, "flags"), since=11000,
      does="set", travel=True)
 call("cuDevicePrimaryCtxGetState", In(CUdevice, "dev"), Out(U32, "flags"), Out(I32, "active"),
      since=7000, does="ask")
 call("cuDevicePrimaryCtxReset", In(CUdevice, "dev"), since=7000, blocks=True, does="end_context",
-     memory=True)
+     memory=Roles("primary_reset", device="dev"))
 call("cuDevicePrimaryCtxReset_v2", In(CUdevice, "dev"), since=11000, blocks=True,
-     does="end_context", memory=True, travel=True)
+     does="end_context", memory=Roles("primary_reset", device="dev"), travel=True)
 call("cuCtxCreate", Out(CUcontext, "pctx", new="context"), In(U32, "flags"), In(CUdevice, "dev"),
      since=2000, does="begin_context", about="dev")
 call("cuCtxCreate_v2", Out(CUcontext, "pctx", new="context"), In(U32, "flags"), In(CUdevice, "dev"),
@@ -72,9 +73,9 @@ call("cuCtxCreate_v4", Out(CUcontext, "pctx", new="context"),
      In(Ref(CUctxCreateParams, mut=True), "ctxCreateParams"), In(U32, "flags"), In(CUdevice, "dev"),
      since=12050, does="begin_context", about="dev")
 call("cuCtxDestroy", In(CUcontext, "ctx", free="context"), since=2000, blocks=True,
-     does="end_context", memory=True)
+     does="end_context", memory=Roles("context_end", key="ctx"))
 call("cuCtxDestroy_v2", In(CUcontext, "ctx", free="context"), since=4000, blocks=True,
-     does="end_context", memory=True, travel=True)
+     does="end_context", memory=Roles("context_end", key="ctx"), travel=True)
 call("cuCtxPushCurrent", In(CUcontext, "ctx"), since=2000, after="none", does="set")
 call("cuCtxPushCurrent_v2", In(CUcontext, "ctx"), since=4000, after="none", does="set")
 call("cuCtxPopCurrent", Out(CUcontext, "pctx", opt=True), since=2000, after="none", does="set")
@@ -89,8 +90,8 @@ call("cuCtxGetId", In(CUcontext, "ctx"), Out(U64, "ctxId"), since=12000, does="a
 call("cuCtxSynchronize", since=2000, blocks=True, does="wait", travel=True)
 call("cuCtxSynchronize_v2", In(CUcontext, "ctx"), since=13000, blocks=True, does="wait",
      about="ctx")
-call("cuCtxSetLimit", In(CUlimit, "limit"), In(SIZE, "value"), since=3010, does="set", memory=True,
-     travel="guard")
+call("cuCtxSetLimit", In(CUlimit, "limit"), In(SIZE, "value"), since=3010, does="set",
+     memory=Roles("context_limit", limit="limit", bytes="value"), travel="guard")
 call("cuCtxGetLimit", Out(SIZE, "pvalue"), In(CUlimit, "limit"), since=3010, after="none")
 call("cuCtxGetCacheConfig", Out(CUfunc_cache, "pconfig"), since=3020, after="none")
 call("cuCtxSetCacheConfig", In(CUfunc_cache, "config"), since=3020, does="set")
@@ -104,7 +105,7 @@ call("cuCtxRecordEvent", In(CUcontext, "hCtx"), In(CUevent, "hEvent"), since=120
 call("cuCtxWaitEvent", In(CUcontext, "hCtx"), In(CUevent, "hEvent"), since=12050, does="order")
 call("cuCtxAttach", Out(CUcontext, "pctx"), In(U32, "flags"), since=2000, does="set")
 call("cuCtxDetach", In(CUcontext, "ctx", free="context"), since=2000, blocks=True,
-     does="end_context", memory=True)
+     does="end_context", memory=Roles("context_detach", key="ctx"))
 call("cuCtxGetSharedMemConfig", Out(CUsharedconfig, "pConfig"), since=4020, does="ask")
 call("cuCtxSetSharedMemConfig", In(CUsharedconfig, "config"), since=4020, does="set")
 call("cuCtxEnablePeerAccess", In(CUcontext, "peerContext"), In(U32, "Flags"), since=4000,

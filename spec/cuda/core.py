@@ -207,19 +207,22 @@ enum("CUoutput_mode",
      CU_OUT_KEY_VALUE_PAIR=0x0, CU_OUT_CSV=0x1)
 
 call("cuGetErrorString", In(CUresult, "error"), Out(STR, "pStr", on=["CUDA_ERROR_INVALID_VALUE"]),
-     since=6000, after="none")
+     since=6000, after="none", offline=Roles("error_text", "error", "pStr"))
 call("cuGetErrorName", In(CUresult, "error"), Out(STR, "pStr", on=["CUDA_ERROR_INVALID_VALUE"]),
-     since=6000, after="none")
-call("cuInit", In(U32, "Flags"), since=2000, after="none", does="set")
-call("cuDriverGetVersion", Out(I32, "driverVersion"), since=2020, after="none")
+     since=6000, after="none", offline=Roles("error_name", "error", "pStr"))
+call("cuInit", In(U32, "Flags"), since=2000, after="none", does="set", null=Roles("init", "Flags"))
+call("cuDriverGetVersion", Out(I32, "driverVersion"), since=2020, after="none",
+     null={"driverVersion": "HED_NULL_VERSION"})
 call("cuFlushGPUDirectRDMAWrites", In(CUflushGPUDirectRDMAWritesTarget, "target"),
      In(CUflushGPUDirectRDMAWritesScope, "scope"), since=11030, blocks=True, does="set")
 call("cuGetProcAddress", In(STR, "symbol"), Out(PTR, "pfn"), In(I32, "cudaVersion"),
-     In(cuuint64_t, "flags"), since=11030, by_hand="it hands out our own functions", after="none")
+     In(cuuint64_t, "flags"), since=11030, by_hand="it hands out our own functions", after="none",
+     null=Roles("check_proc", "symbol", "pfn", "flags"))
 call("cuGetProcAddress_v2", In(STR, "symbol"), Out(PTR, "pfn"), In(I32, "cudaVersion"),
      In(cuuint64_t, "flags"), Out(CUdriverProcAddressQueryResult, "symbolStatus", opt=True,
                                   on=["CUDA_ERROR_NOT_FOUND"]), since=12000,
-     by_hand="it hands out our own functions", after="none")
+     by_hand="it hands out our own functions", after="none",
+     null=Roles("check_proc", "symbol", "pfn", "flags"))
 call("cuCoredumpGetAttribute", In(CUcoredumpSettings, "attrib"),
      Out(Bytes("*size"), "value", opt=True), InOut(SIZE, "size"), since=12010, after="none")
 call("cuCoredumpGetAttributeGlobal", In(CUcoredumpSettings, "attrib"),
@@ -231,7 +234,7 @@ call("cuCoredumpSetAttributeGlobal", In(CUcoredumpSettings, "attrib"),
      In(PTR, "value", by_hand="its size depends on the attribute"), In(Ref(SIZE, mut=True), "size"),
      since=12010, after="none", does="set")
 call("cuGetExportTable", Out(CPTR, "ppExportTable"), In(Ref(CUuuid), "pExportTableId"), since=3000,
-     after="none")
+     after="none", null=Roles("refuse", "CUDA_ERROR_INVALID_VALUE"))
 call("cuLogsRegisterCallback", In(CUlogsCallback, "callbackFunc"), In(PTR, "userData"),
      Out(CUlogsCallbackHandle, "callback_out", new="logsCallback"), since=12090, after="none",
      does="make")

@@ -198,18 +198,19 @@ struct("CUdevResource_v1",
                F(U8, "_oversize", 48),
                cases={1: "sm"}), None, tag="type"))
 
-call("cuDeviceGet", Out(CUdevice, "device"), In(I32, "ordinal"), since=2000, after="none")
-call("cuDeviceGetCount", Out(I32, "count"), since=2000, after="none")
+call("cuDeviceGet", Out(CUdevice, "device"), In(I32, "ordinal"), since=2000, after="none",
+     null=Roles("find_device", "device", "ordinal"))
+call("cuDeviceGetCount", Out(I32, "count"), since=2000, after="none", null={"count": 1})
 call("cuDeviceGetName", Out(TextBuf("len"), "name"), In(I32, "len"), In(CUdevice, "dev"),
-     since=2000, after="none")
+     since=2000, after="none", null={"name": "heddle null device"})
 call("cuDeviceGetUuid", Out(CUuuid, "uuid"), In(CUdevice, "dev"), since=9020, after="none")
 call("cuDeviceGetUuid_v2", Out(CUuuid, "uuid"), In(CUdevice, "dev"), since=11040, after="none")
 call("cuDeviceGetLuid", Out(Array(CHAR, "8"), "luid"), Out(U32, "deviceNodeMask"),
      In(CUdevice, "dev"), since=10000, after="none")
 call("cuDeviceTotalMem", Out(U32, "bytes"), In(CUdevice, "dev"), since=2000, after="none",
-     memory=True)
+     memory=Roles("tell_total", total="*bytes"))
 call("cuDeviceTotalMem_v2", Out(SIZE, "bytes"), In(CUdevice, "dev"), since=3020, after="none",
-     memory=True)
+     memory=Roles("tell_total", total="*bytes"), null={"bytes": "HED_NULL_MEMORY"})
 call("cuDeviceGetAttribute", Out(I32, "pi"), In(CUdevice_attribute, "attrib"), In(CUdevice, "dev"),
      since=2000, after="none")
 call("cuDeviceGetHostAtomicCapabilities", Out(Array(U32, "count"), "capabilities"),

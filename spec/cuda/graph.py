@@ -334,7 +334,10 @@ call("cuGraphExecBatchMemOpNodeSetParams", In(CUgraphExec, "hGraphExec"), In(CUg
 call("cuGraphAddMemAllocNode", Out(CUgraphNode, "phGraphNode", new="graphNode"),
      In(CUgraph, "hGraph"), In(Array(CUgraphNode, "numDependencies"), "dependencies"),
      In(SIZE, "numDependencies"), InOut(CUDA_MEM_ALLOC_NODE_PARAMS_v1, "nodeParams"), since=11040,
-     does="make", memory=True)
+     does="make",
+     memory=Roles("node_add", node="CU_GRAPH_NODE_TYPE_MEM_ALLOC",
+                  where="nodeParams.poolProps.location.type",
+                  device="nodeParams.poolProps.location.id", bytes="nodeParams.bytesize"))
 call("cuGraphMemAllocNodeGetParams", In(CUgraphNode, "hNode"),
      Out(CUDA_MEM_ALLOC_NODE_PARAMS_v1, "params_out"), since=11040, does="ask")
 call("cuGraphAddMemFreeNode", Out(CUgraphNode, "phGraphNode", new="graphNode"),
@@ -343,7 +346,7 @@ call("cuGraphAddMemFreeNode", Out(CUgraphNode, "phGraphNode", new="graphNode"),
 call("cuGraphMemFreeNodeGetParams", In(CUgraphNode, "hNode"), Out(CUdeviceptr, "dptr_out"),
      since=11040, does="ask")
 call("cuDeviceGraphMemTrim", In(CUdevice, "device"), since=11040, blocks=True, does="set",
-     memory=True)
+     memory=Roles("graph_trim", device="device"))
 call("cuDeviceGetGraphMemAttribute", In(CUdevice, "device"), In(CUgraphMem_attribute, "attr"),
      In(PTR, "value", by_hand="its size depends on the attribute", fills=True), since=11040,
      does="ask")
@@ -404,7 +407,8 @@ call("cuGraphRemoveDependencies_v2", In(CUgraph, "hGraph"),
      since=12030, does="set")
 call("cuGraphDestroyNode", In(CUgraphNode, "hNode", free="graphNode"), since=10000, does="end")
 call("cuGraphInstantiateWithFlags", Out(CUgraphExec, "phGraphExec", new="graphExec"),
-     In(CUgraph, "hGraph"), In(U64, "flags"), since=11040, does="make", memory=True)
+     In(CUgraph, "hGraph"), In(U64, "flags"), since=11040, does="make",
+     memory=Roles("exec_make", out="*phGraphExec", key="hGraph"))
 call("cuGraphExecGetFlags", In(CUgraphExec, "hGraphExec"), Out(cuuint64_t, "flags"), since=12000,
      does="ask")
 call("cuGraphExecKernelNodeSetParams", In(CUgraphExec, "hGraphExec"), In(CUgraphNode, "hNode"),
@@ -435,8 +439,9 @@ call("cuGraphNodeSetEnabled", In(CUgraphExec, "hGraphExec"), In(CUgraphNode, "hN
 call("cuGraphNodeGetEnabled", In(CUgraphExec, "hGraphExec"), In(CUgraphNode, "hNode"),
      Out(U32, "isEnabled"), since=11060, does="ask")
 call("cuGraphExecDestroy", In(CUgraphExec, "hGraphExec", free="graphExec"), since=10000, does="end",
-     memory=True)
-call("cuGraphDestroy", In(CUgraph, "hGraph", free="graph"), since=10000, does="end", memory=True)
+     memory=Roles("exec_end", key="hGraphExec"))
+call("cuGraphDestroy", In(CUgraph, "hGraph", free="graph"), since=10000, does="end",
+     memory=Roles("graph_end"))
 call("cuGraphExecUpdate", In(CUgraphExec, "hGraphExec"), In(CUgraph, "hGraph"),
      Out(CUgraphNode, "hErrorNode_out", opt=True,
          on=["CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE"]),
@@ -463,13 +468,17 @@ call("cuGraphRetainUserObject", In(CUgraph, "graph"), In(CUuserObject, "object")
      In(U32, "flags"), since=11030, does="set")
 call("cuGraphReleaseUserObject", In(CUgraph, "graph"), In(CUuserObject, "object"), In(U32, "count"),
      since=11030, does="set")
+add_node = Roles("node_add", node="nodeParams.type",
+                 where="nodeParams.alloc.poolProps.location.type",
+                 device="nodeParams.alloc.poolProps.location.id",
+                 bytes="nodeParams.alloc.bytesize")
 call("cuGraphAddNode", Out(CUgraphNode, "phGraphNode", new="graphNode"), In(CUgraph, "hGraph"),
      In(Array(CUgraphNode, "numDependencies"), "dependencies"), In(SIZE, "numDependencies"),
-     InOut(CUgraphNodeParams, "nodeParams"), since=12020, does="make", memory=True)
+     InOut(CUgraphNodeParams, "nodeParams"), since=12020, does="make", memory=add_node)
 call("cuGraphAddNode_v2", Out(CUgraphNode, "phGraphNode", new="graphNode"), In(CUgraph, "hGraph"),
      In(Array(CUgraphNode, "numDependencies"), "dependencies"),
      In(Array(CUgraphEdgeData, "numDependencies"), "dependencyData"), In(SIZE, "numDependencies"),
-     InOut(CUgraphNodeParams, "nodeParams"), since=12030, does="make", memory=True)
+     InOut(CUgraphNodeParams, "nodeParams"), since=12030, does="make", memory=add_node)
 call("cuGraphNodeSetParams", In(CUgraphNode, "hNode"),
      In(Ref(CUgraphNodeParams, mut=True), "nodeParams"), since=12020, does="set")
 call("cuGraphExecNodeSetParams", In(CUgraphExec, "hGraphExec"), In(CUgraphNode, "hNode"),
@@ -480,15 +489,18 @@ call("cuGraphConditionalHandleCreate",
      does="make")
 call("cuGraphInstantiateWithParams", Out(CUgraphExec, "phGraphExec", new="graphExec"),
      In(CUgraph, "hGraph"), InOut(CUDA_GRAPH_INSTANTIATE_PARAMS, "instantiateParams", on="failure"),
-     since=12000, ptds=True, stream="instantiateParams.hUploadStream", does="make", memory=True)
+     since=12000, ptds=True, stream="instantiateParams.hUploadStream", does="make",
+     memory=Roles("exec_make", out="*phGraphExec", key="hGraph"))
 call("cuGraphUpload", In(CUgraphExec, "hGraph"), In(CUstream, "hStream"), since=11010, ptds=True,
-     does="order", memory=True)
+     does="order", memory=Roles("exec_launch", key="hGraph"))
 call("cuGraphLaunch", In(CUgraphExec, "hGraph"), In(CUstream, "hStream"), since=10000, ptds=True,
-     does="launch", about="hGraph", defer=True, memory=True, travel=True)
+     does="launch", about="hGraph", defer=True, memory=Roles("exec_launch", key="hGraph"),
+     travel=True)
 call("cuGraphInstantiate", Out(CUgraphExec, "phGraphExec", new="graphExec"), In(CUgraph, "hGraph"),
      Out(CUgraphNode, "phErrorNode", opt=True), Out(TextBuf("bufferSize"), "logBuffer", opt=True),
-     In(SIZE, "bufferSize"), since=10000, does="make", memory=True)
+     In(SIZE, "bufferSize"), since=10000, does="make",
+     memory=Roles("exec_make", out="*phGraphExec", key="hGraph"))
 call("cuGraphInstantiate_v2", Out(CUgraphExec, "phGraphExec", new="graphExec"),
      In(CUgraph, "hGraph"), Out(CUgraphNode, "phErrorNode", opt=True),
      Out(TextBuf("bufferSize"), "logBuffer", opt=True), In(SIZE, "bufferSize"), since=11000,
-     does="make", memory=True)
+     does="make", memory=Roles("exec_make", out="*phGraphExec", key="hGraph"))

@@ -112,43 +112,55 @@ enum("CUmem_range_attribute",
      CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID=8)
 
 call("cuDeviceSetMemPool", In(CUdevice, "dev"), In(CUmemoryPool, "pool"), since=11020, does="set",
-     memory=True)
+     memory=Roles("pool_choose"))
 call("cuDeviceGetMemPool", Out(CUmemoryPool, "pool"), In(CUdevice, "dev"), since=11020,
-     after="none", memory=True)
+     after="none",
+     memory=Roles("pool_seen", out="*pool", where="CU_MEM_LOCATION_TYPE_DEVICE", device="dev"))
 call("cuDeviceGetDefaultMemPool", Out(CUmemoryPool, "pool_out"), In(CUdevice, "dev"), since=11020,
-     after="none", memory=True)
-call("cuMemGetInfo", Out(U32, "free"), Out(U32, "total"), since=2000, does="ask", memory=True)
-call("cuMemGetInfo_v2", Out(SIZE, "free"), Out(SIZE, "total"), since=3020, does="ask", memory=True)
+     after="none",
+     memory=Roles("pool_seen", out="*pool_out", where="CU_MEM_LOCATION_TYPE_DEVICE", device="dev"))
+call("cuMemGetInfo", Out(U32, "free"), Out(U32, "total"), since=2000, does="ask",
+     memory=Roles("tell_free", free="*free", total="*total"))
+call("cuMemGetInfo_v2", Out(SIZE, "free"), Out(SIZE, "total"), since=3020, does="ask",
+     memory=Roles("tell_free", free="*free", total="*total"),
+     null={"free": "HED_NULL_MEMORY", "total": "HED_NULL_MEMORY"})
 call("cuMemAlloc", Out(CUdeviceptr_v1, "dptr", new="memory"), In(U32, "bytesize"), since=2000,
-     does="make", memory=True)
+     does="make", memory=Roles("alloc", out="*dptr", bytes="bytesize"))
 call("cuMemAlloc_v2", Out(CUdeviceptr, "dptr", new="memory"), In(SIZE, "bytesize"), since=3020,
-     does="make", memory=True)
+     does="make", memory=Roles("alloc", out="*dptr", bytes="bytesize"),
+     null=Roles("alloc", "dptr", "bytesize"))
 call("cuMemAllocPitch", Out(CUdeviceptr_v1, "dptr", new="memory"), Out(U32, "pPitch"),
      In(U32, "WidthInBytes"), In(U32, "Height"), In(U32, "ElementSizeBytes"), since=2000,
-     does="make", memory=True)
+     does="make",
+     memory=Roles("alloc_rows", out="*dptr", pitch="*pPitch", bytes="WidthInBytes", rows="Height"))
 call("cuMemAllocPitch_v2", Out(CUdeviceptr, "dptr", new="memory"), Out(SIZE, "pPitch"),
      In(SIZE, "WidthInBytes"), In(SIZE, "Height"), In(U32, "ElementSizeBytes"), since=3020,
-     does="make", memory=True)
+     does="make",
+     memory=Roles("alloc_rows", out="*dptr", pitch="*pPitch", bytes="WidthInBytes", rows="Height"))
 call("cuMemFree", In(CUdeviceptr_v1, "dptr", free="memory"), since=2000, blocks=True, does="end",
-     memory=True)
+     memory=Roles("free", key="dptr"))
 call("cuMemFree_v2", In(CUdeviceptr, "dptr", free="memory"), since=3020, blocks=True, does="end",
-     memory=True)
+     memory=Roles("free", key="dptr"))
 call("cuMemGetAddressRange", Out(CUdeviceptr_v1, "pbase", opt=True), Out(U32, "psize", opt=True),
      In(CUdeviceptr_v1, "dptr"), since=2000, after="none")
 call("cuMemGetAddressRange_v2", Out(CUdeviceptr, "pbase", opt=True), Out(SIZE, "psize", opt=True),
      In(CUdeviceptr, "dptr"), since=3020, after="none")
 call("cuMemAllocHost", Out(PTR, "pp", new="host"), In(U32, "bytesize"), since=2000, does="make")
-call("cuMemAllocHost_v2", Out(PTR, "pp", new="host"), In(SIZE, "bytesize"), since=3020, does="make")
-call("cuMemFreeHost", In(PTR, "p", free="host"), since=2000, blocks=True, does="end")
+call("cuMemAllocHost_v2", Out(PTR, "pp", new="host"), In(SIZE, "bytesize"), since=3020, does="make",
+     null=Roles("alloc_host", "pp", "bytesize"))
+call("cuMemFreeHost", In(PTR, "p", free="host"), since=2000, blocks=True, does="end",
+     null=Roles("free_host", "p"))
 call("cuMemHostAlloc", Out(PTR, "pp", new="host"), In(SIZE, "bytesize"), In(U32, "Flags"),
-     since=2020, does="make")
+     since=2020, does="make", null=Roles("alloc_host", "pp", "bytesize"))
 call("cuMemHostGetDevicePointer", Out(CUdeviceptr_v1, "pdptr"), In(PTR, "p"), In(U32, "Flags"),
      since=2020, after="none")
 call("cuMemHostGetDevicePointer_v2", Out(CUdeviceptr, "pdptr"), In(PTR, "p"), In(U32, "Flags"),
      since=3020, after="none")
 call("cuMemHostGetFlags", Out(U32, "pFlags"), In(PTR, "p"), since=2030, after="none")
 call("cuMemAllocManaged", Out(CUdeviceptr, "dptr", new="memory"), In(SIZE, "bytesize"),
-     In(U32, "flags"), since=6000, does="make", memory=True)
+     In(U32, "flags"), since=6000, does="make",
+     memory=Roles("alloc", out="*dptr", bytes="bytesize"),
+     null=Roles("refuse", "CUDA_ERROR_NOT_SUPPORTED"))
 call("cuIpcGetEventHandle", Out(CUipcEventHandle_v1, "pHandle"), In(CUevent, "event"), since=4010,
      does="ask")
 call("cuIpcOpenEventHandle", Out(CUevent, "phEvent", new="event"),
@@ -176,14 +188,15 @@ call("cuMemAddressFree", In(CUdeviceptr, "ptr", free="range"), In(SIZE, "size"),
      does="end")
 call("cuMemCreate", Out(CUmemGenericAllocationHandle, "handle", new="physical"), In(SIZE, "size"),
      In(Ref(CUmemAllocationProp_v1), "prop"), In(U64, "flags"), since=10020, does="make",
-     memory=True)
+     memory=Roles("physical_make", out="*handle", bytes="size", where="prop.location.type",
+                  device="prop.location.id"))
 call("cuMemRelease", In(CUmemGenericAllocationHandle, "handle", free="physical"), since=10020,
-     does="end", memory=True)
+     does="end", memory=Roles("physical_release", key="handle"))
 call("cuMemMap", In(CUdeviceptr, "ptr"), In(SIZE, "size"), In(SIZE, "offset"),
      In(CUmemGenericAllocationHandle, "handle"), In(U64, "flags"), since=10020, does="set",
-     memory=True)
+     memory=Roles("physical_map", key="handle", at="ptr", bytes="size"))
 call("cuMemUnmap", In(CUdeviceptr, "ptr"), In(SIZE, "size"), since=10020, blocks=True, does="set",
-     memory=True)
+     memory=Roles("physical_unmap", at="ptr", bytes="size"))
 call("cuMemSetAccess", In(CUdeviceptr, "ptr"), In(SIZE, "size"),
      In(Array(CUmemAccessDesc_v1, "count"), "desc"), In(SIZE, "count"), since=10020, does="set")
 call("cuMemGetAccess", Out(U64, "flags"), In(Ref(CUmemLocation_v1), "location"),
@@ -201,9 +214,10 @@ call("cuMemGetAllocationGranularity", Out(SIZE, "granularity"),
 call("cuMemGetAllocationPropertiesFromHandle", Out(CUmemAllocationProp_v1, "prop"),
      In(CUmemGenericAllocationHandle, "handle"), since=10020, does="ask")
 call("cuMemRetainAllocationHandle", Out(CUmemGenericAllocationHandle, "handle", new="physical"),
-     In(DPTR, "addr"), since=11000, does="make", memory=True)
+     In(DPTR, "addr"), since=11000, does="make",
+     memory=Roles("physical_retain", out="*handle", at="addr"))
 call("cuMemPoolTrimTo", In(CUmemoryPool, "pool"), In(SIZE, "minBytesToKeep"), since=11020,
-     blocks=True, does="set", memory=True)
+     blocks=True, does="set", memory=Roles("pool_trim", key="pool"))
 call("cuMemPoolSetAttribute", In(CUmemoryPool, "pool"), In(CUmemPool_attribute, "attr"),
      In(PTR, "value", by_hand="its size depends on the attribute"), since=11020, does="set")
 call("cuMemPoolGetAttribute", In(CUmemoryPool, "pool"), In(CUmemPool_attribute, "attr"),
@@ -214,17 +228,23 @@ call("cuMemPoolSetAccess", In(CUmemoryPool, "pool"), In(Array(CUmemAccessDesc_v1
 call("cuMemPoolGetAccess", Out(CUmemAccess_flags, "flags"), In(CUmemoryPool, "memPool"),
      In(Ref(CUmemLocation_v1, mut=True), "location"), since=11020, does="ask")
 call("cuMemPoolCreate", Out(CUmemoryPool, "pool", new="pool"),
-     In(Ref(CUmemPoolProps_v1), "poolProps"), since=11020, does="make", memory=True)
+     In(Ref(CUmemPoolProps_v1), "poolProps"), since=11020, does="make",
+     memory=Roles("pool_seen", out="*pool", where="poolProps.location.type",
+                  device="poolProps.location.id", type="poolProps.allocType"))
 call("cuMemPoolDestroy", In(CUmemoryPool, "pool", free="pool"), since=11020, blocks=True,
-     does="end", memory=True)
+     does="end", memory=Roles("pool_end", key="pool"))
 call("cuMemGetDefaultMemPool", Out(CUmemoryPool, "pool_out"),
      In(Ref(CUmemLocation_v1, mut=True), "location"), In(CUmemAllocationType, "type"), since=13000,
-     does="ask", memory=True)
+     does="ask",
+     memory=Roles("pool_seen", out="*pool_out", where="location.type", device="location.id",
+                  type="type"))
 call("cuMemGetMemPool", Out(CUmemoryPool, "pool"), In(Ref(CUmemLocation_v1, mut=True), "location"),
-     In(CUmemAllocationType, "type"), since=13000, does="ask", memory=True)
+     In(CUmemAllocationType, "type"), since=13000, does="ask",
+     memory=Roles("pool_seen", out="*pool", where="location.type", device="location.id",
+                  type="type"))
 call("cuMemSetMemPool", In(Ref(CUmemLocation_v1, mut=True), "location"),
      In(CUmemAllocationType, "type"), In(CUmemoryPool, "pool"), since=13000, does="set",
-     memory=True)
+     memory=Roles("pool_choose"))
 call("cuMemPoolExportToShareableHandle",
      In(PTR, "handle_out", by_hand="what it is depends on the handle type", fills=True),
      In(CUmemoryPool, "pool"), In(CUmemAllocationHandleType, "handleType"), In(U64, "flags"),
@@ -232,7 +252,7 @@ call("cuMemPoolExportToShareableHandle",
 call("cuMemPoolImportFromShareableHandle", Out(CUmemoryPool, "pool_out", new="pool"),
      In(PTR, "handle", by_hand="what it is depends on the handle type"),
      In(CUmemAllocationHandleType, "handleType"), In(U64, "flags"), since=11020, does="make",
-     memory=True)
+     memory=Roles("pool_seen", out="*pool_out"))
 call("cuMemPoolExportPointer", Out(CUmemPoolPtrExportData_v1, "shareData_out"),
      In(CUdeviceptr, "ptr"), since=11020, does="set")
 call("cuMemPoolImportPointer", Out(CUdeviceptr, "ptr_out", new="memory"), In(CUmemoryPool, "pool"),
@@ -275,9 +295,11 @@ call("cuPointerGetAttributes", In(U32, "numAttributes"),
         by_hand="every element is an out-buffer of its own", fills=True), In(CUdeviceptr, "ptr"),
      since=7000, after="none")
 call("cuMemFreeAsync", In(CUdeviceptr, "dptr", free="memory"), In(CUstream, "hStream"), since=11020,
-     ptds=True, does="order", defer=True, memory=True)
+     ptds=True, does="order", defer=True, memory=Roles("free", key="dptr"))
 call("cuMemAllocAsync", Out(CUdeviceptr, "dptr", new="memory"), In(SIZE, "bytesize"),
-     In(CUstream, "hStream"), since=11020, ptds=True, does="order", memory=True)
+     In(CUstream, "hStream"), since=11020, ptds=True, does="order",
+     memory=Roles("pool_alloc", out="*dptr", bytes="bytesize", stream="hStream", ptds="ptds"))
 call("cuMemAllocFromPoolAsync", Out(CUdeviceptr, "dptr", new="memory"), In(SIZE, "bytesize"),
      In(CUmemoryPool, "pool"), In(CUstream, "hStream"), since=11020, ptds=True, does="order",
-     memory=True)
+     memory=Roles("pool_alloc", out="*dptr", bytes="bytesize", key="pool", stream="hStream",
+                  ptds="ptds"))

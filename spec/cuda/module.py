@@ -67,18 +67,20 @@ enum("CUfunctionLoadingState",
      CU_FUNCTION_LOADING_STATE_MAX=2)
 
 call("cuModuleLoad", Out(CUmodule, "module", new="module"), In(STR, "fname"), since=2000,
-     does="make", memory=True)
+     does="make", memory=Roles("code_load", out="*module"))
 call("cuModuleLoadData", Out(CUmodule, "module", new="module"),
-     In(CPTR, "image", by_hand="the image says its own size"), since=2000, does="make", memory=True)
+     In(CPTR, "image", by_hand="the image says its own size"), since=2000, does="make",
+     memory=Roles("code_load", out="*module"))
 call("cuModuleLoadDataEx", Out(CUmodule, "module", new="module"),
      In(CPTR, "image", by_hand="the image says its own size"), In(U32, "numOptions"),
      In(Array(CUjit_option, "numOptions", mut=True), "options"),
-     In(Array(PTR, "numOptions", mut=True), "optionValues"), since=2010, does="make", memory=True)
+     In(Array(PTR, "numOptions", mut=True), "optionValues"), since=2010, does="make",
+     memory=Roles("code_load", out="*module"))
 call("cuModuleLoadFatBinary", Out(CUmodule, "module", new="module"),
      In(CPTR, "fatCubin", by_hand="the image says its own size"), since=2000, does="make",
-     memory=True)
+     memory=Roles("code_load", out="*module"))
 call("cuModuleUnload", In(CUmodule, "hmod", free="module"), since=2000, blocks=True, does="end",
-     memory=True)
+     memory=Roles("free", key="hmod"))
 call("cuModuleGetLoadingMode", Out(CUmoduleLoadingMode, "mode"), since=11070, after="none")
 call("cuModuleGetFunction", Out(CUfunction, "hfunc"), In(CUmodule, "hmod"), In(STR, "name"),
      since=2000, after="none")
@@ -124,30 +126,34 @@ call("cuLibraryLoadData", Out(CUlibrary, "library", new="library"),
      In(Array(PTR, "numJitOptions", mut=True), "jitOptionsValues"), In(U32, "numJitOptions"),
      In(Array(CUlibraryOption, "numLibraryOptions", mut=True), "libraryOptions"),
      In(Array(PTR, "numLibraryOptions", mut=True), "libraryOptionValues"),
-     In(U32, "numLibraryOptions"), since=12000, does="make", memory=True)
+     In(U32, "numLibraryOptions"), since=12000, does="make",
+     memory=Roles("code_load", out="*library"))
 call("cuLibraryLoadFromFile", Out(CUlibrary, "library", new="library"), In(STR, "fileName"),
      In(Array(CUjit_option, "numJitOptions", mut=True), "jitOptions"),
      In(Array(PTR, "numJitOptions", mut=True), "jitOptionsValues"), In(U32, "numJitOptions"),
      In(Array(CUlibraryOption, "numLibraryOptions", mut=True), "libraryOptions"),
      In(Array(PTR, "numLibraryOptions", mut=True), "libraryOptionValues"),
-     In(U32, "numLibraryOptions"), since=12000, does="make", memory=True)
+     In(U32, "numLibraryOptions"), since=12000, does="make",
+     memory=Roles("code_load", out="*library"))
 call("cuLibraryUnload", In(CUlibrary, "library", free="library"), since=12000, blocks=True,
-     does="end", memory=True)
+     does="end", memory=Roles("library_unload", key="library"))
 call("cuLibraryGetKernel", Out(CUkernel, "pKernel"), In(CUlibrary, "library"), In(STR, "name"),
      since=12000, after="none")
 call("cuLibraryGetKernelCount", Out(U32, "count"), In(CUlibrary, "lib"), since=12040, after="none")
 call("cuLibraryEnumerateKernels", Out(Array(CUkernel, "numKernels"), "kernels"),
      In(U32, "numKernels"), In(CUlibrary, "lib"), since=12040, after="none")
 call("cuLibraryGetModule", Out(CUmodule, "pMod"), In(CUlibrary, "library"), since=12000,
-     after="none", memory=True)
+     after="none", memory=Roles("library_use", key="library"))
 call("cuKernelGetFunction", Out(CUfunction, "pFunc"), In(CUkernel, "kernel"), since=12000,
      after="none")
 call("cuKernelGetLibrary", Out(CUlibrary, "pLib"), In(CUkernel, "kernel"), since=12050,
      after="none")
 call("cuLibraryGetGlobal", Out(CUdeviceptr, "dptr", opt=True), Out(SIZE, "bytes", opt=True),
-     In(CUlibrary, "library"), In(STR, "name"), since=12000, after="none", memory=True)
+     In(CUlibrary, "library"), In(STR, "name"), since=12000, after="none",
+     memory=Roles("library_use", key="library"))
 call("cuLibraryGetManaged", Out(CUdeviceptr, "dptr", opt=True), Out(SIZE, "bytes", opt=True),
-     In(CUlibrary, "library"), In(STR, "name"), since=12000, after="none", memory=True)
+     In(CUlibrary, "library"), In(STR, "name"), since=12000, after="none",
+     memory=Roles("library_use", key="library"))
 call("cuLibraryGetUnifiedFunction", Out(PTR, "fptr"), In(CUlibrary, "library"), In(STR, "symbol"),
      since=12000, after="none")
 call("cuKernelGetAttribute", Out(I32, "pi"), In(CUfunction_attribute, "attrib"),

@@ -202,13 +202,14 @@ call("cuStreamBatchMemOp_v2", In(CUstream, "stream"), In(U32, "count"),
      In(Array(CUstreamBatchMemOpParams_v1, "count", mut=True), "paramArray"), In(U32, "flags"),
      since=11070, ptds=True, does="order", travel="guard")
 call("cuStreamBeginCapture", In(CUstream, "hStream"), since=10000, ptds=True, does="begin_capture",
-     memory=True)
+     memory=Roles("capture"))
 call("cuStreamBeginCapture_v2", In(CUstream, "hStream"), In(CUstreamCaptureMode, "mode"),
-     since=10010, ptds=True, does="begin_capture", memory=True)
+     since=10010, ptds=True, does="begin_capture", memory=Roles("capture"))
 call("cuStreamBeginCaptureToGraph", In(CUstream, "hStream"), In(CUgraph, "hGraph"),
      In(Array(CUgraphNode, "numDependencies"), "dependencies"),
      In(Array(CUgraphEdgeData, "numDependencies"), "dependencyData"), In(SIZE, "numDependencies"),
-     In(CUstreamCaptureMode, "mode"), since=12030, ptds=True, does="begin_capture", memory=True)
+     In(CUstreamCaptureMode, "mode"), since=12030, ptds=True, does="begin_capture",
+     memory=Roles("capture"))
 call("cuStreamEndCapture", In(CUstream, "hStream"),
      Out(CUgraph, "phGraph", new="graph", on=["CUDA_ERROR_STREAM_CAPTURE_INVALIDATED"]),
      since=10000, ptds=True, does="end_capture")

@@ -1,6 +1,6 @@
 """NVML: devices: identity, memory, clocks, power, temperature, ECC, links, processes."""
 
-call("nvmlDeviceGetCount_v2", Out(U32, "deviceCount"))
+call("nvmlDeviceGetCount_v2", Out(U32, "deviceCount"), null={"deviceCount": 1})
 call("nvmlDeviceGetAttributes_v2", In(nvmlDevice_t, "device"),
      Out(nvmlDeviceAttributes_t, "attributes"))
 call("nvmlDeviceGetHandleByIndex_v2", In(U32, "index"), Out(nvmlDevice_t, "device"))
@@ -9,7 +9,7 @@ call("nvmlDeviceGetHandleByUUID", In(STR, "uuid"), Out(nvmlDevice_t, "device"))
 call("nvmlDeviceGetHandleByUUIDV", In(Ref(nvmlUUID_v1_t), "uuid"), Out(nvmlDevice_t, "device"))
 call("nvmlDeviceGetHandleByPciBusId_v2", In(STR, "pciBusId"), Out(nvmlDevice_t, "device"))
 call("nvmlDeviceGetName", In(nvmlDevice_t, "device"), Out(TextBuf("length"), "name"),
-     In(U32, "length"))
+     In(U32, "length"), null={"name": "heddle null device"})
 call("nvmlDeviceGetBrand", In(nvmlDevice_t, "device"), Out(nvmlBrandType_t, "type"))
 call("nvmlDeviceGetIndex", In(nvmlDevice_t, "device"), Out(U32, "index"))
 call("nvmlDeviceGetSerial", In(nvmlDevice_t, "device"), Out(TextBuf("length"), "serial"),
@@ -151,9 +151,11 @@ call("nvmlDeviceGetEnforcedPowerLimit", In(nvmlDevice_t, "device"), Out(U32, "li
 call("nvmlDeviceGetGpuOperationMode", In(nvmlDevice_t, "device"),
      Out(nvmlGpuOperationMode_t, "current"), Out(nvmlGpuOperationMode_t, "pending"))
 call("nvmlDeviceGetMemoryInfo", In(nvmlDevice_t, "device"), Out(nvmlMemory_t, "memory"),
-     memory=True, travel=True)
+     memory=Roles("tell_memory", device="device", total="*memory.total", free="*memory.free",
+                  used="*memory.used"), travel=True)
 call("nvmlDeviceGetMemoryInfo_v2", In(nvmlDevice_t, "device"), InOut(nvmlMemory_v2_t, "memory"),
-     memory=True, travel=True)
+     memory=Roles("tell_memory", device="device", total="*memory.total", free="*memory.free",
+                  used="*memory.used", reserved="*memory.reserved"), travel=True)
 call("nvmlDeviceGetComputeMode", In(nvmlDevice_t, "device"), Out(nvmlComputeMode_t, "mode"),
      travel=True)
 call("nvmlDeviceGetCudaComputeCapability", In(nvmlDevice_t, "device"), Out(I32, "major"),
@@ -201,16 +203,19 @@ call("nvmlDeviceGetVbiosVersion", In(nvmlDevice_t, "device"), Out(TextBuf("lengt
      In(U32, "length"))
 call("nvmlDeviceGetBridgeChipInfo", In(nvmlDevice_t, "device"),
      Out(nvmlBridgeChipHierarchy_t, "bridgeHierarchy"))
+tell_processes = Roles("tell_processes", device="device", count="*infoCount", list="*infos",
+                       pid="*infos.pid", used="*infos.usedGpuMemory")
 call("nvmlDeviceGetComputeRunningProcesses_v3", In(nvmlDevice_t, "device"), InOut(U32, "infoCount"),
-     Out(Array(nvmlProcessInfo_t, "*infoCount"), "infos", opt=True), memory=True)
+     Out(Array(nvmlProcessInfo_t, "*infoCount"), "infos", opt=True), memory=tell_processes)
 call("nvmlDeviceGetGraphicsRunningProcesses_v3", In(nvmlDevice_t, "device"),
      InOut(U32, "infoCount"), Out(Array(nvmlProcessInfo_t, "*infoCount"), "infos", opt=True),
-     memory=True)
+     memory=tell_processes)
 call("nvmlDeviceGetMPSComputeRunningProcesses_v3", In(nvmlDevice_t, "device"),
      InOut(U32, "infoCount"), Out(Array(nvmlProcessInfo_t, "*infoCount"), "infos", opt=True),
-     memory=True)
+     memory=tell_processes)
 call("nvmlDeviceGetRunningProcessDetailList", In(nvmlDevice_t, "device"),
-     InOut(nvmlProcessDetailList_v1_t, "plist"), memory=True)
+     InOut(nvmlProcessDetailList_v1_t, "plist"),
+     memory=Roles("tell_details", device="device", details="plist"))
 call("nvmlDeviceOnSameBoard", In(nvmlDevice_t, "device1"), In(nvmlDevice_t, "device2"),
      Out(I32, "onSameBoard"))
 call("nvmlDeviceGetAPIRestriction", In(nvmlDevice_t, "device"), In(nvmlRestrictedAPI_t, "apiType"),
@@ -327,18 +332,18 @@ call("nvmlDeviceGetNvLinkRemotePciInfo", In(nvmlDevice_t, "device"), In(U32, "li
 call("nvmlDeviceGetAttributes", In(nvmlDevice_t, "device"),
      Out(nvmlDeviceAttributes_t, "attributes"))
 call("nvmlDeviceGetComputeRunningProcesses", In(nvmlDevice_t, "device"), InOut(U32, "infoCount"),
-     Out(Array(nvmlProcessInfo_v1_t, "*infoCount"), "infos", opt=True), memory=True)
+     Out(Array(nvmlProcessInfo_v1_t, "*infoCount"), "infos", opt=True), memory=tell_processes)
 call("nvmlDeviceGetComputeRunningProcesses_v2", In(nvmlDevice_t, "device"), InOut(U32, "infoCount"),
-     Out(Array(nvmlProcessInfo_v2_t, "*infoCount"), "infos", opt=True), memory=True)
+     Out(Array(nvmlProcessInfo_v2_t, "*infoCount"), "infos", opt=True), memory=tell_processes)
 call("nvmlDeviceGetGraphicsRunningProcesses", In(nvmlDevice_t, "device"), InOut(U32, "infoCount"),
-     Out(Array(nvmlProcessInfo_v1_t, "*infoCount"), "infos", opt=True), memory=True)
+     Out(Array(nvmlProcessInfo_v1_t, "*infoCount"), "infos", opt=True), memory=tell_processes)
 call("nvmlDeviceGetGraphicsRunningProcesses_v2", In(nvmlDevice_t, "device"),
      InOut(U32, "infoCount"), Out(Array(nvmlProcessInfo_v2_t, "*infoCount"), "infos", opt=True),
-     memory=True)
+     memory=tell_processes)
 call("nvmlDeviceGetMPSComputeRunningProcesses", In(nvmlDevice_t, "device"), InOut(U32, "infoCount"),
-     Out(Array(nvmlProcessInfo_v1_t, "*infoCount"), "infos", opt=True), memory=True)
+     Out(Array(nvmlProcessInfo_v1_t, "*infoCount"), "infos", opt=True), memory=tell_processes)
 call("nvmlDeviceGetMPSComputeRunningProcesses_v2", In(nvmlDevice_t, "device"),
      InOut(U32, "infoCount"), Out(Array(nvmlProcessInfo_v2_t, "*infoCount"), "infos", opt=True),
-     memory=True)
+     memory=tell_processes)
 call("nvmlDeviceGetDriverModel", In(nvmlDevice_t, "device"), Out(nvmlDriverModel_t, "current"),
      Out(nvmlDriverModel_t, "pending"))

@@ -65,6 +65,39 @@ struct hed_call_info {
     const char *area;  /* what people would file it under: "copy", "graph" */
 };
 
+/* A number or a handle that a call reads or writes: where it is, and how large. */
+struct hed_place {
+    void *at; /* NULL: the caller gave none */
+    size_t size;
+};
+
+#define HED_PLACE(pointer) ((struct hed_place){(pointer), sizeof *(pointer)})
+
+static inline uint64_t
+hed_place_get(struct hed_place p)
+{
+    uint32_t word = 0;
+    uint64_t value = 0;
+
+    if (p.at && p.size == sizeof word) {
+        memcpy(&word, p.at, sizeof word);
+        return word;
+    }
+    if (p.at)
+        memcpy(&value, p.at, sizeof value);
+    return value;
+}
+
+/* Nothing happens where there is no place. */
+static inline void
+hed_place_put(struct hed_place p, uint64_t value)
+{
+    const uint32_t word = (uint32_t)value;
+
+    if (p.at)
+        memcpy(p.at, p.size == sizeof word ? (const void *)&word : &value, p.size);
+}
+
 /* Memory that a call touches: `count` elements of `element` bytes in each of `rows` rows, which
  * begin `pitch` bytes apart. */
 struct hed_extent {

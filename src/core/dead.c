@@ -2,6 +2,7 @@
 #include "core/dead.h"
 
 #include "core/errors.h"
+#include "gen/cuda_sets.h"
 
 static CUresult cuda_answer;
 static nvmlReturn_t nvml_answer;
@@ -18,22 +19,17 @@ dead_nvml_any(struct hed_layer *self, enum hed_nvml_call id, void *args)
     return nvml_answer;
 }
 
-static CUresult
-dead_cuGetErrorName(struct hed_layer *self, struct hed_cuGetErrorName *a)
-{
-    return hed_cuda_error_name(a->error, a->pStr);
-}
+#define CALL(call, function, ...)                                             \
+    static CUresult dead_##call(struct hed_layer *self, struct hed_##call *a) \
+    {                                                                         \
+        return hed_cuda_##function(__VA_ARGS__);                              \
+    }
 
-static CUresult
-dead_cuGetErrorString(struct hed_layer *self, struct hed_cuGetErrorString *a)
-{
-    return hed_cuda_error_text(a->error, a->pStr);
-}
+HED_CUDA_OFFLINE(CALL)
 
-static const struct hed_cuda_ops dead_cuda = {
-    .cuGetErrorName = dead_cuGetErrorName,
-    .cuGetErrorString = dead_cuGetErrorString,
-};
+#define ENTRY(call, ...) .call = dead_##call,
+
+static const struct hed_cuda_ops dead_cuda = {HED_CUDA_OFFLINE(ENTRY)};
 
 static const struct hed_layer_type dead = {
     .name = "none",

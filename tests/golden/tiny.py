@@ -70,7 +70,9 @@ call("tinyOpen_v2", Out(tinyThing, "thing", new="thing"), In(STR, "name"),
      InOut(tinyConfig, "config"), In(U32, "flags"), since=2000, does="make")
 call("tinyClose", In(tinyThing, "thing", free="thing"), since=1000, does="end")
 call("tinyAlloc", Out(tinyAddress, "address", new="memory"), In(SIZE, "bytes"), since=1000,
-     does="make", memory=True)
+     does="make",
+     memory=Roles("alloc", out="*address", bytes="bytes", shape="TINY_SQUARE", levels=1),
+     null=Roles("alloc", "address", "bytes"))
 call("tinyCopy", In(tinyAddress, "to", extent="bytes"), In(Bytes("bytes"), "from"),
      In(SIZE, "bytes"), since=1000, ptds=1500, blocks=True, does="copy", size="bytes", travel=True)
 call("tinyFill", In(tinyAddress, "to", extent=Span("width", "height", "pitch", of=4)),
@@ -79,8 +81,9 @@ call("tinyFill", In(tinyAddress, "to", extent=Span("width", "height", "pitch", o
 call("tinyRead", Out(Bytes("*size"), "buffer", opt=True), InOut(SIZE, "size"),
      In(tinyStream, "stream"), since=1000, ptds=True, does="order")
 call("tinyName", Out(TextBuf("length"), "name"), In(I32, "length"), In(tinyThing, "thing"),
-     since=1000, does="ask")
-call("tinyText", In(tinyResult, "error"), Out(STR, "text"), since=1000, after="none")
+     since=1000, does="ask", null={"name": "nothing"})
+call("tinyText", In(tinyResult, "error"), Out(STR, "text"), since=1000, after="none",
+     offline=Roles("error_text", "error", "text"))
 call("tinyRun", In(tinyThing, "thing"), In(Ptr("void **"), "params", by_hand="only it knows"),
      In(tinyCallback, "callback"), In(CPTR, "data"), In(tinyStream, "stream"), since=1000,
      ptds=True, does="launch", about="thing", size="1", defer=True)
@@ -98,12 +101,13 @@ call("tinyCapture", In(tinyStream, "stream"), since=1000, does="begin_capture")
 call("tinyCaptured", In(tinyStream, "stream"), since=1000, does="end_capture")
 call("tinyList", Out(Array(tinyThing, "*count"), "things"), InOut(tinyCount, "count"),
      In(Array(tinyShape, "2 * shapes", mut=True), "filter"), In(U32, "shapes"), since=1000,
-     does="ask")
+     does="ask", null={"count": 1})
 call("tinyMoveAll", In(Array(tinyMove, "count"), "moves"), In(U32, "count"),
      Out(SIZE, "failed", opt=True, on="failure"),
      Out(tinyThing, "culprit", opt=True, on=["TINY_BROKEN", "TINY_BAD_VALUE"]), since=1000,
      does="move")
-call("tinyMoveOne", InOut(tinyMove, "move"), since=1000, does="move", travel="guard")
+call("tinyMoveOne", InOut(tinyMove, "move"), since=1000, does="move", travel="guard",
+     memory=Roles("move", key="&move", shape="move.shape", version="*move.version"))
 call("tinyLookUp", In(STR, "name"), Out(PTR, "function"), since=1000,
      by_hand="it hands out our own functions", does="ask")
 local("it ends others", "tinyCl*")

@@ -10,6 +10,9 @@
 
 extern const struct hed_layer_type hed_null_backend;
 
+#define HED_NULL_VERSION 13000        /* of the driver */
+#define HED_NULL_MEMORY (16ull << 30) /* bytes that the device claims to have */
+
 /* The one object that questions for an existing one are answered with. */
 #define HED_NULL_OBJECT 0x100000ull
 

@@ -32,6 +32,18 @@ quota_round(uint64_t n)
     return n <= SMALL_MOST ? up(n, SMALL) : up(n, PAGE);
 }
 
+static void
+destroy_allocation(struct hed_layer *self, enum quota_kind kind, uint64_t key)
+{
+    if (kind == QUOTA_ARRAY)
+        (void)hed_call(self->next, cuArrayDestroy, .hArray = (CUarray)key);
+    else if (kind == QUOTA_MIPMAP)
+        (void)hed_call(self->next, cuMipmappedArrayDestroy,
+                       .hMipmappedArray = (CUmipmappedArray)key);
+    else
+        (void)hed_call(self->next, cuMemFree_v2, .dptr = key);
+}
+
 /* After the call that took memory. */
 static CUresult
 charge_allocation(struct hed_layer *self, enum quota_kind kind, uint64_t key,
@@ -42,76 +54,46 @@ charge_allocation(struct hed_layer *self, enum quota_kind kind, uint64_t key,
 
     if (quota_put(self->state, &r) == 0)
         return CUDA_SUCCESS;
-    /* No memory to remember it: what is not remembered would never be given back. */
-    if (kind == QUOTA_ARRAY)
-        (void)hed_next(self, cuArrayDestroy, &(struct hed_cuArrayDestroy){(CUarray)key});
-    else if (kind == QUOTA_MIPMAP)
-        (void)hed_next(self, cuMipmappedArrayDestroy,
-                       &(struct hed_cuMipmappedArrayDestroy){(CUmipmappedArray)key});
-    else
-        (void)hed_next(self, cuMemFree_v2, &(struct hed_cuMemFree_v2){key});
+    /* Without memory to remember it, it would never be given back. */
+    destroy_allocation(self, kind, key);
     quota_give(d, bytes);
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* One call that takes `bytes` and, if it succeeds, has put the key into *out. */
-#define TAKE(call, kind_, bytes_, good, out)                                   \
-    do {                                                                       \
-        struct quota_device *dev_ = (good) ? quota_current(self) : NULL;       \
-        const uint64_t charge_ = dev_ ? (bytes_) : 0;                          \
-                                                                               \
-        if (charge_ == 0)                                                      \
-            return hed_next(self, call, a);                                    \
-        if (!quota_claim(self, dev_, charge_))                                 \
-            return CUDA_ERROR_OUT_OF_MEMORY;                                   \
-                                                                               \
-        const CUresult r_ = hed_next(self, call, a);                           \
-                                                                               \
-        if (r_ != CUDA_SUCCESS) {                                              \
-            quota_give(dev_, charge_);                                         \
-            return r_;                                                         \
-        }                                                                      \
-        return charge_allocation(self, kind_, (uint64_t)(out), dev_, charge_); \
-    } while (0)
-
-CUresult
-quota_cuMemAlloc(struct hed_layer *self, struct hed_cuMemAlloc *a)
+/* A call that takes `bytes` of the current device; 0: it takes nothing, or will fail. */
+static CUresult
+take_charged(struct hed_layer *self, const struct quota_call *c, uint64_t bytes)
 {
-    TAKE(cuMemAlloc, QUOTA_MEMORY, quota_round(a->bytesize), a->dptr, *a->dptr);
+    struct quota_device *d = c->out.at && bytes ? quota_current(self) : NULL;
+
+    if (!d)
+        return quota_next(self, c);
+    if (!quota_claim(self, d, bytes))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+
+    const CUresult r = quota_next(self, c);
+
+    if (r != CUDA_SUCCESS) {
+        quota_give(d, bytes);
+        return r;
+    }
+    return charge_allocation(self, hed_cuda_info[c->id].new_kind, hed_place_get(c->out), d, bytes);
 }
 
+/* Managed memory is charged whole and at once, although its pages may be with the host. */
 CUresult
-quota_cuMemAlloc_v2(struct hed_layer *self, struct hed_cuMemAlloc_v2 *a)
+quota_do_alloc(struct hed_layer *self, const struct quota_call *c)
 {
-    TAKE(cuMemAlloc_v2, QUOTA_MEMORY, quota_round(a->bytesize), a->dptr, *a->dptr);
+    return take_charged(self, c, quota_round(c->bytes));
 }
 
-/* Rows are as far apart as the driver likes: 512 bytes are the most it rounds to. */
-static uint64_t
-pitched(uint64_t width, uint64_t height)
-{
-    return quota_round(times(up(width, TILE_WIDTH), height));
-}
-
+/* The driver chooses how far rows are apart: 512 bytes are the most it rounds to. */
 CUresult
-quota_cuMemAllocPitch(struct hed_layer *self, struct hed_cuMemAllocPitch *a)
+quota_do_alloc_rows(struct hed_layer *self, const struct quota_call *c)
 {
-    TAKE(cuMemAllocPitch, QUOTA_MEMORY, pitched(a->WidthInBytes, a->Height),
-         a->dptr && a->pPitch && a->Height, *a->dptr);
-}
+    const uint64_t bytes = times(up(c->bytes, TILE_WIDTH), c->rows);
 
-CUresult
-quota_cuMemAllocPitch_v2(struct hed_layer *self, struct hed_cuMemAllocPitch_v2 *a)
-{
-    TAKE(cuMemAllocPitch_v2, QUOTA_MEMORY, pitched(a->WidthInBytes, a->Height),
-         a->dptr && a->pPitch && a->Height, *a->dptr);
-}
-
-/* Whole and at once, although its pages may be with the host. */
-CUresult
-quota_cuMemAllocManaged(struct hed_layer *self, struct hed_cuMemAllocManaged *a)
-{
-    TAKE(cuMemAllocManaged, QUOTA_MEMORY, quota_round(a->bytesize), a->dptr, *a->dptr);
+    return take_charged(self, c, c->pitch.at ? quota_round(bytes) : 0);
 }
 
 /* ---- arrays ---------------------------------------------------------------------------------- */
@@ -125,83 +107,32 @@ image(uint64_t width, uint64_t height, uint64_t depth, uint64_t size)
     return times(times(row, rows), depth ? depth : 1);
 }
 
-static uint64_t
-array_3d(const CUDA_ARRAY3D_DESCRIPTOR_v2 *d, unsigned levels)
+CUresult
+quota_do_alloc_array(struct hed_layer *self, const struct quota_call *c)
 {
-    uint64_t w = d->Width;
-    uint64_t h = d->Height;
-    uint64_t z = d->Depth;
+    const uint64_t element = hed_array_element_bytes(c->format, c->channels);
+    const unsigned levels = c->levels ? c->levels : 1;
+    uint64_t w = c->width;
+    uint64_t h = c->height;
     uint64_t sum = 0;
 
     /* Memory is mapped to such an array later, by handle. */
-    if (d->Flags & (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING))
-        return 0;
+    if (c->flags & (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING))
+        return quota_next(self, c);
     for (unsigned i = 0; i < levels && i < 64; i++) {
-        const uint64_t n = image(w, h, z, hed_array_element_bytes(d->Format, d->NumChannels));
+        const uint64_t n = image(w, h, c->depth, element);
 
         sum = n > UINT64_MAX - sum ? UINT64_MAX : sum + n;
         w = w > 1 ? w / 2 : w;
         h = h > 1 ? h / 2 : h;
-        /* Layers and faces do not become fewer; then this is right, else a little more. */
+        /* Layers and faces do not become fewer; for a volume this is a little too much. */
     }
-    return quota_round(sum);
-}
-
-CUresult
-quota_cuArrayCreate(struct hed_layer *self, struct hed_cuArrayCreate *a)
-{
-    const CUDA_ARRAY_DESCRIPTOR_v1 *d = a->pAllocateArray;
-
-    TAKE(cuArrayCreate, QUOTA_ARRAY,
-         quota_round(
-             image(d->Width, d->Height, 1, hed_array_element_bytes(d->Format, d->NumChannels))),
-         a->pHandle && d, *a->pHandle);
-}
-
-CUresult
-quota_cuArrayCreate_v2(struct hed_layer *self, struct hed_cuArrayCreate_v2 *a)
-{
-    const CUDA_ARRAY_DESCRIPTOR_v2 *d = a->pAllocateArray;
-
-    TAKE(cuArrayCreate_v2, QUOTA_ARRAY,
-         quota_round(
-             image(d->Width, d->Height, 1, hed_array_element_bytes(d->Format, d->NumChannels))),
-         a->pHandle && d, *a->pHandle);
-}
-
-CUresult
-quota_cuArray3DCreate(struct hed_layer *self, struct hed_cuArray3DCreate *a)
-{
-    const CUDA_ARRAY3D_DESCRIPTOR_v1 *d = a->pAllocateArray;
-    const CUDA_ARRAY3D_DESCRIPTOR_v2 wide =
-        !d ? (CUDA_ARRAY3D_DESCRIPTOR_v2){0}
-           : (CUDA_ARRAY3D_DESCRIPTOR_v2){.Width = d->Width,
-                                          .Height = d->Height,
-                                          .Depth = d->Depth,
-                                          .Format = d->Format,
-                                          .NumChannels = d->NumChannels,
-                                          .Flags = d->Flags};
-
-    TAKE(cuArray3DCreate, QUOTA_ARRAY, array_3d(&wide, 1), a->pHandle && d, *a->pHandle);
-}
-
-CUresult
-quota_cuArray3DCreate_v2(struct hed_layer *self, struct hed_cuArray3DCreate_v2 *a)
-{
-    TAKE(cuArray3DCreate_v2, QUOTA_ARRAY, array_3d(a->pAllocateArray, 1),
-         a->pHandle && a->pAllocateArray, *a->pHandle);
-}
-
-CUresult
-quota_cuMipmappedArrayCreate(struct hed_layer *self, struct hed_cuMipmappedArrayCreate *a)
-{
-    TAKE(cuMipmappedArrayCreate, QUOTA_MIPMAP, array_3d(a->pMipmappedArrayDesc, a->numMipmapLevels),
-         a->pHandle && a->pMipmappedArrayDesc, *a->pHandle);
+    return take_charged(self, c, quota_round(sum));
 }
 
 /* ---- giving back ----------------------------------------------------------------------------- */
 
-/* After the call: the record that was taken out before it goes, or comes back. */
+/* After the call: the charge that was taken out before it goes, or comes back. */
 static CUresult
 allocation_freed(struct hed_layer *self, bool found, const struct quota_charge *old, CUresult r)
 {
@@ -216,7 +147,7 @@ allocation_freed(struct hed_layer *self, bool found, const struct quota_charge *
     return r;
 }
 
-/* Memory of a graph's node is in no record. */
+/* Memory of a graph's node has no charge of its own. */
 static void
 graph_freed(struct hed_layer *self, bool found)
 {
@@ -228,60 +159,18 @@ graph_freed(struct hed_layer *self, bool found)
         quota_graph_end(self, d, 0);
 }
 
+/* Memory, arrays and modules. */
 CUresult
-quota_cuMemFree(struct hed_layer *self, struct hed_cuMemFree *a)
+quota_do_free(struct hed_layer *self, const struct quota_call *c)
 {
+    const enum quota_kind kind = hed_cuda_info[c->id].of_kind;
     struct quota_charge old;
-    const bool found = quota_take(self->state, QUOTA_MEMORY, a->dptr, &old);
+    const bool found = quota_take(self->state, kind, c->key, &old);
+    const CUresult r = allocation_freed(self, found, &old, quota_next(self, c));
 
-    return allocation_freed(self, found, &old, hed_next(self, cuMemFree, a));
-}
-
-CUresult
-quota_cuMemFree_v2(struct hed_layer *self, struct hed_cuMemFree_v2 *a)
-{
-    struct quota_charge old;
-    const bool found = quota_take(self->state, QUOTA_MEMORY, a->dptr, &old);
-    const CUresult r = allocation_freed(self, found, &old, hed_next(self, cuMemFree_v2, a));
-
-    graph_freed(self, found);
-    return r;
-}
-
-CUresult
-quota_cuMemFreeAsync(struct hed_layer *self, struct hed_cuMemFreeAsync *a)
-{
-    struct quota_charge old;
-    const bool found = quota_take(self->state, QUOTA_MEMORY, a->dptr, &old);
-    const CUresult r = allocation_freed(self, found, &old, hed_next(self, cuMemFreeAsync, a));
-
-    graph_freed(self, found);
-    return r;
-}
-
-CUresult
-quota_cuArrayDestroy(struct hed_layer *self, struct hed_cuArrayDestroy *a)
-{
-    struct quota_charge old;
-    const uint64_t key = (uint64_t)(uintptr_t)a->hArray;
-    const bool found = quota_take(self->state, QUOTA_ARRAY, key, &old);
-    const CUresult r = allocation_freed(self, found, &old, hed_next(self, cuArrayDestroy, a));
-
-    if (r == CUDA_SUCCESS)
-        quota_physical_array_gone(self->state, key);
-    return r;
-}
-
-CUresult
-quota_cuMipmappedArrayDestroy(struct hed_layer *self, struct hed_cuMipmappedArrayDestroy *a)
-{
-    struct quota_charge old;
-    const uint64_t key = (uint64_t)(uintptr_t)a->hMipmappedArray;
-    const bool found = quota_take(self->state, QUOTA_MIPMAP, key, &old);
-    const CUresult r =
-        allocation_freed(self, found, &old, hed_next(self, cuMipmappedArrayDestroy, a));
-
-    if (r == CUDA_SUCCESS)
-        quota_physical_array_gone(self->state, key);
+    if (kind == QUOTA_MEMORY)
+        graph_freed(self, found);
+    else if (kind != QUOTA_MODULE && r == CUDA_SUCCESS)
+        quota_physical_array_gone(self->state, c->key);
     return r;
 }

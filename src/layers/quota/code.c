@@ -16,8 +16,7 @@ free_memory(struct hed_layer *self, uint64_t *out)
     size_t free = 0;
     size_t total = 0;
     const int mode = quota_relax(self);
-    struct hed_cuMemGetInfo_v2 get = {&free, &total};
-    const CUresult r = hed_next(self, cuMemGetInfo_v2, &get);
+    const CUresult r = hed_call(self->next, cuMemGetInfo_v2, .free = &free, .total = &total);
 
     quota_relaxed(self, mode);
     *out = free;
@@ -87,12 +86,12 @@ charge_code(struct hed_layer *self, enum quota_kind kind, uint64_t key, struct q
 }
 
 static void
-unload(struct hed_layer *self, enum quota_kind kind, uint64_t key)
+unload_code(struct hed_layer *self, enum quota_kind kind, uint64_t key)
 {
     if (kind == QUOTA_MODULE)
-        (void)hed_next(self, cuModuleUnload, &(struct hed_cuModuleUnload){(CUmodule)key});
+        (void)hed_call(self->next, cuModuleUnload, .hmod = (CUmodule)key);
     else
-        (void)hed_next(self, cuLibraryUnload, &(struct hed_cuLibraryUnload){(CUlibrary)key});
+        (void)hed_call(self->next, cuLibraryUnload, .library = (CUlibrary)key);
 }
 
 /* After a load that does not fit by what was measured: was that really the load's? The module is
@@ -104,7 +103,7 @@ weigh_again(struct hed_layer *self, enum quota_kind kind, uint64_t key, uint64_t
     uint64_t after = 0;
     bool known = free_memory(self, &before);
 
-    unload(self, kind, key);
+    unload_code(self, kind, key);
     known = free_memory(self, &after) && known;
 
     const uint64_t had = after > before ? after - before : 0;
@@ -114,63 +113,40 @@ weigh_again(struct hed_layer *self, enum quota_kind kind, uint64_t key, uint64_t
     return ours;
 }
 
-#define LOAD(call, kind_, out)                                                    \
-    CUresult quota_##call(struct hed_layer *self, struct hed_##call *a)           \
-    {                                                                             \
-        struct quota_device *d = (out) ? begin_measuring(self) : NULL;            \
-        CUresult r = hed_next(self, call, a);                                     \
-        uint64_t took = d ? quota_without_heap(self, end_measuring(self, d)) : 0; \
-                                                                                  \
-        if (r != CUDA_SUCCESS || took == 0)                                       \
-            return r;                                                             \
-        if (!quota_claim(self, d, took)) {                                        \
-            if (weigh_again(self, kind_, (uint64_t)(uintptr_t) * (out), &took) || \
-                !quota_claim(self, d, took)) {                                    \
-                hed_info(QUOTA, "%s: code of %llu bytes does not fit", #call,     \
-                         (unsigned long long)took);                               \
-                return CUDA_ERROR_OUT_OF_MEMORY;                                  \
-            }                                                                     \
-            r = hed_next(self, call, a);                                          \
-            if (r != CUDA_SUCCESS) {                                              \
-                quota_give(d, took);                                              \
-                return r;                                                         \
-            }                                                                     \
-        }                                                                         \
-        charge_code(self, kind_, (uint64_t)(uintptr_t) * (out), d, took);         \
-        return r;                                                                 \
+CUresult
+quota_do_code_load(struct hed_layer *self, const struct quota_call *c)
+{
+    const enum quota_kind kind = hed_cuda_info[c->id].new_kind;
+    struct quota_device *d = c->out.at ? begin_measuring(self) : NULL;
+    CUresult r = quota_next(self, c);
+    uint64_t took = d ? quota_without_heap(self, end_measuring(self, d)) : 0;
+
+    if (r != CUDA_SUCCESS || took == 0)
+        return r;
+    if (!quota_claim(self, d, took)) {
+        if (weigh_again(self, kind, hed_place_get(c->out), &took) || !quota_claim(self, d, took)) {
+            hed_info(QUOTA, "%s: code of %llu bytes does not fit", hed_cuda_info[c->id].name,
+                     (unsigned long long)took);
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        }
+        r = quota_next(self, c);
+        if (r != CUDA_SUCCESS) {
+            quota_give(d, took);
+            return r;
+        }
     }
-
-LOAD(cuModuleLoad, QUOTA_MODULE, a->module)
-LOAD(cuModuleLoadData, QUOTA_MODULE, a->module)
-LOAD(cuModuleLoadDataEx, QUOTA_MODULE, a->module)
-LOAD(cuModuleLoadFatBinary, QUOTA_MODULE, a->module)
-LOAD(cuLibraryLoadData, QUOTA_LIBRARY, a->library)
-LOAD(cuLibraryLoadFromFile, QUOTA_LIBRARY, a->library)
-
-#define UNLOAD(call, kind_, handle)                                                             \
-    CUresult quota_##call(struct hed_layer *self, struct hed_##call *a)                         \
-    {                                                                                           \
-        struct quota_charge old;                                                                \
-        const bool found = quota_take(self->state, kind_, (uint64_t)(uintptr_t)(handle), &old); \
-        const CUresult r = hed_next(self, call, a);                                             \
-                                                                                                \
-        if (found && r != CUDA_SUCCESS)                                                         \
-            (void)quota_put(self->state, &old);                                                 \
-        else if (found)                                                                         \
-            quota_give(old.device, old.bytes);                                                  \
-        return r;                                                                               \
-    }
-
-UNLOAD(cuModuleUnload, QUOTA_MODULE, a->hmod)
+    charge_code(self, kind, hed_place_get(c->out), d, took);
+    return r;
+}
 
 CUresult
-quota_cuLibraryUnload(struct hed_layer *self, struct hed_cuLibraryUnload *a)
+quota_do_library_unload(struct hed_layer *self, const struct quota_call *c)
 {
     struct quota_charges all;
 
-    quota_take_library(self->state, a->library, &all);
+    quota_take_library(self->state, (CUlibrary)c->key, &all);
 
-    const CUresult r = hed_next(self, cuLibraryUnload, a);
+    const CUresult r = quota_next(self, c);
 
     if (r == CUDA_SUCCESS)
         quota_drop_all(self, &all);
@@ -184,7 +160,7 @@ quota_cuLibraryUnload(struct hed_layer *self, struct hed_cuLibraryUnload *a)
  * library is the program's to unload: it is charged, and the program does not get what it asked for
  * until there is room. */
 static CUresult
-used(struct hed_layer *self, struct quota_device *d, uint64_t key, uint64_t took)
+library_used(struct hed_layer *self, struct quota_device *d, uint64_t key, uint64_t took)
 {
     const bool fits = took == 0 || quota_claim(self, d, took);
 
@@ -197,23 +173,18 @@ used(struct hed_layer *self, struct quota_device *d, uint64_t key, uint64_t took
     return fits ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-#define USE(call)                                                                                \
-    CUresult quota_##call(struct hed_layer *self, struct hed_##call *a)                          \
-    {                                                                                            \
-        struct quota_charge old;                                                                 \
-        const uint64_t key = (uint64_t)(uintptr_t)a->library;                                    \
-                                                                                                 \
-        if (quota_peek(self->state, QUOTA_LIBRARY, library_key(key, quota_context(self)), &old)) \
-            return old.bytes && quota_is_over(old.device) ? CUDA_ERROR_OUT_OF_MEMORY             \
-                                                          : hed_next(self, call, a);             \
-                                                                                                 \
-        struct quota_device *d = begin_measuring(self);                                          \
-        const CUresult r = hed_next(self, call, a);                                              \
-        const uint64_t took = d ? quota_without_heap(self, end_measuring(self, d)) : 0;          \
-                                                                                                 \
-        return d && r == CUDA_SUCCESS ? used(self, d, key, took) : r;                            \
-    }
+CUresult
+quota_do_library_use(struct hed_layer *self, const struct quota_call *c)
+{
+    struct quota_charge old;
 
-USE(cuLibraryGetModule)
-USE(cuLibraryGetGlobal)
-USE(cuLibraryGetManaged)
+    if (quota_peek(self->state, QUOTA_LIBRARY, library_key(c->key, quota_context(self)), &old))
+        return old.bytes && quota_is_over(old.device) ? CUDA_ERROR_OUT_OF_MEMORY
+                                                      : quota_next(self, c);
+
+    struct quota_device *d = begin_measuring(self);
+    const CUresult r = quota_next(self, c);
+    const uint64_t took = d ? quota_without_heap(self, end_measuring(self, d)) : 0;
+
+    return d && r == CUDA_SUCCESS ? library_used(self, d, c->key, took) : r;
+}

@@ -1,37 +1,35 @@
-/* What goes with a context (layers/quota/quota.h): its records are taken out before the call that
- * ends it, as its addresses may be others' right after, and put back if it was not its end. */
+/* What goes with a context (layers/quota/quota.h): its charges are taken out before the call that
+ * ends it, because its addresses may be others' right after, and put back if that was not its end.
+ */
 #include "layers/quota/quota.h"
 
-#define DESTROY(call)                                                   \
-    CUresult quota_##call(struct hed_layer *self, struct hed_##call *a) \
-    {                                                                   \
-        struct quota_charges all;                                       \
-                                                                        \
-        quota_take_all(self->state, a->ctx, &all);                      \
-                                                                        \
-        const CUresult r = hed_next(self, call, a);                     \
-                                                                        \
-        if (r == CUDA_SUCCESS)                                          \
-            quota_drop_all(self, &all);                                 \
-        else                                                            \
-            quota_put_all(self->state, &all);                           \
-        return r;                                                       \
-    }
-
-DESTROY(cuCtxDestroy)
-DESTROY(cuCtxDestroy_v2)
-
-/* The end of a context that was not attached as often. */
 CUresult
-quota_cuCtxDetach(struct hed_layer *self, struct hed_cuCtxDetach *a)
+quota_do_context_end(struct hed_layer *self, const struct quota_call *c)
 {
-    const CUcontext context = a->ctx;
-    const CUresult r = hed_next(self, cuCtxDetach, a);
+    struct quota_charges all;
+
+    quota_take_all(self->state, (CUcontext)c->key, &all);
+
+    const CUresult r = quota_next(self, c);
+
+    if (r == CUDA_SUCCESS)
+        quota_drop_all(self, &all);
+    else
+        quota_put_all(self->state, &all);
+    return r;
+}
+
+/* A context that is attached more than once lives on: whether it does is asked afterwards. */
+CUresult
+quota_do_context_detach(struct hed_layer *self, const struct quota_call *c)
+{
+    const CUcontext context = (CUcontext)c->key;
+    const CUresult r = quota_next(self, c);
     unsigned version = 0;
-    struct hed_cuCtxGetApiVersion get = {context, &version};
 
     if (r == CUDA_SUCCESS && context &&
-        hed_next(self, cuCtxGetApiVersion, &get) == CUDA_ERROR_INVALID_CONTEXT) {
+        hed_call(self->next, cuCtxGetApiVersion, .ctx = context, .version = &version) ==
+            CUDA_ERROR_INVALID_CONTEXT) {
         struct quota_charges all;
 
         quota_take_all(self->state, context, &all);
@@ -43,13 +41,13 @@ quota_cuCtxDetach(struct hed_layer *self, struct hed_cuCtxDetach *a)
 /* ---- primary contexts ------------------------------------------------------------------------ */
 
 CUresult
-quota_cuDevicePrimaryCtxRetain(struct hed_layer *self, struct hed_cuDevicePrimaryCtxRetain *a)
+quota_do_primary_retain(struct hed_layer *self, const struct quota_call *c)
 {
-    const CUresult r = hed_next(self, cuDevicePrimaryCtxRetain, a);
-    struct quota_device *d = r == CUDA_SUCCESS && a->pctx ? quota_device(self, a->dev) : NULL;
+    const CUresult r = quota_next(self, c);
+    struct quota_device *d = r == CUDA_SUCCESS && c->out.at ? quota_device(self, c->device) : NULL;
 
     if (d) {
-        atomic_store_explicit(&d->primary, *a->pctx, memory_order_relaxed);
+        atomic_store_explicit(&d->primary, (CUcontext)hed_place_get(c->out), memory_order_relaxed);
         atomic_fetch_add_explicit(&d->primary_refs, 1, memory_order_relaxed);
     }
     return r;
@@ -74,7 +72,6 @@ primary_ended(struct hed_layer *self, struct quota_device *d, CUdevice dev, bool
 {
     unsigned flags = 0;
     int active = 1;
-    struct hed_cuDevicePrimaryCtxGetState get = {dev, &flags, &active};
 
     if (d && r == CUDA_SUCCESS) {
         uint32_t refs = atomic_load_explicit(&d->primary_refs, memory_order_relaxed);
@@ -84,8 +81,9 @@ primary_ended(struct hed_layer *self, struct quota_device *d, CUdevice dev, bool
                                                       memory_order_relaxed, memory_order_relaxed))
             ;
         /* A reset ends what is there, even if somebody has made it anew already. */
-        if (reset ||
-            (hed_next(self, cuDevicePrimaryCtxGetState, &get) == CUDA_SUCCESS && !active)) {
+        if (reset || (hed_call(self->next, cuDevicePrimaryCtxGetState, .dev = dev, .flags = &flags,
+                               .active = &active) == CUDA_SUCCESS &&
+                      !active)) {
             quota_drop_all(self, all);
             quota_pools_settle(self, d, false);
             return r;
@@ -95,17 +93,24 @@ primary_ended(struct hed_layer *self, struct quota_device *d, CUdevice dev, bool
     return r;
 }
 
-#define PRIMARY(call, reset)                                                \
-    CUresult quota_##call(struct hed_layer *self, struct hed_##call *a)     \
-    {                                                                       \
-        struct quota_charges all;                                           \
-        struct quota_device *d = primary_ending(self, a->dev, reset, &all); \
-        const CUresult r = hed_next(self, call, a);                         \
-                                                                            \
-        return primary_ended(self, d, a->dev, reset, &all, r);              \
-    }
+static CUresult
+end_primary(struct hed_layer *self, const struct quota_call *c, bool reset)
+{
+    struct quota_charges all;
+    struct quota_device *d = primary_ending(self, c->device, reset, &all);
+    const CUresult r = quota_next(self, c);
 
-PRIMARY(cuDevicePrimaryCtxRelease, false)
-PRIMARY(cuDevicePrimaryCtxRelease_v2, false)
-PRIMARY(cuDevicePrimaryCtxReset, true)
-PRIMARY(cuDevicePrimaryCtxReset_v2, true)
+    return primary_ended(self, d, c->device, reset, &all, r);
+}
+
+CUresult
+quota_do_primary_release(struct hed_layer *self, const struct quota_call *c)
+{
+    return end_primary(self, c, false);
+}
+
+CUresult
+quota_do_primary_reset(struct hed_layer *self, const struct quota_call *c)
+{
+    return end_primary(self, c, true);
+}

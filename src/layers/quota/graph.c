@@ -48,13 +48,12 @@ settle_graph_memory(struct hed_layer *self, struct quota_device *d, uint64_t n, 
     serial = ++d->graph_serial;
     hed_unlock_brief(&d->graph_lock);
 
-    struct hed_cuDeviceGetGraphMemAttribute get = {ordinal, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT,
-                                                   &value};
-
     const int mode = quota_relax(self);
-    const CUresult r = atomic_load_explicit(&d->graph_mute, memory_order_relaxed)
-                           ? CUDA_ERROR_NOT_SUPPORTED
-                           : hed_next(self, cuDeviceGetGraphMemAttribute, &get);
+    const CUresult r =
+        atomic_load_explicit(&d->graph_mute, memory_order_relaxed)
+            ? CUDA_ERROR_NOT_SUPPORTED
+            : hed_call(self->next, cuDeviceGetGraphMemAttribute, .device = ordinal,
+                       .attr = CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, .value = &value);
 
     quota_relaxed(self, mode);
     if (r == CUDA_ERROR_NOT_SUPPORTED)
@@ -114,7 +113,7 @@ covered(struct quota_device *d, const struct quota_exec *e, CUdevice i, bool lau
 
 /* After a trim: what executable graphs need may be gone, and comes back with their next launch. */
 static void
-trimmed(struct hed_layer *self, struct quota_device *d)
+graphs_trimmed(struct hed_layer *self, struct quota_device *d)
 {
     hed_lock_brief(&d->graph_lock);
 
@@ -138,76 +137,43 @@ quota_graph_trim(struct hed_layer *self, struct quota_device *d)
         return;
     for (CUdevice i = 0; i < QUOTA_DEVICES; i++)
         if (atomic_load_explicit(&q->ordinals[i], memory_order_acquire) == d)
-            (void)hed_next(self, cuDeviceGraphMemTrim, &(struct hed_cuDeviceGraphMemTrim){i});
-    trimmed(self, d);
+            (void)hed_call(self->next, cuDeviceGraphMemTrim, .device = i);
+    graphs_trimmed(self, d);
 }
 
 CUresult
-quota_cuDeviceGraphMemTrim(struct hed_layer *self, struct hed_cuDeviceGraphMemTrim *a)
+quota_do_graph_trim(struct hed_layer *self, const struct quota_call *c)
 {
-    const CUresult r = hed_next(self, cuDeviceGraphMemTrim, a);
-    struct quota_device *d = r == CUDA_SUCCESS ? quota_device(self, a->device) : NULL;
+    const CUresult r = quota_next(self, c);
+    struct quota_device *d = r == CUDA_SUCCESS ? quota_device(self, c->device) : NULL;
 
     if (d)
-        trimmed(self, d);
+        graphs_trimmed(self, d);
     return r;
 }
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
-static struct quota_device *
-node_device(struct hed_layer *self, const CUmemLocation_v1 *where)
+CUresult
+quota_do_node_add(struct hed_layer *self, const struct quota_call *c)
 {
     struct quota *q = self->state;
 
-    if (where->type != CU_MEM_LOCATION_TYPE_DEVICE)
-        return NULL;
+    if (c->node != CU_GRAPH_NODE_TYPE_MEM_ALLOC || c->where != CU_MEM_LOCATION_TYPE_DEVICE)
+        return quota_next(self, c);
     atomic_store_explicit(&q->memory_nodes, true, memory_order_relaxed);
-    return quota_device(self, where->id);
-}
 
-#define ADD(call, device_, bytes_)                   \
-    do {                                             \
-        struct quota_device *d_ = (device_);         \
-        const uint64_t n_ = d_ ? (bytes_) : 0;       \
-                                                     \
-        if (!d_)                                     \
-            return hed_next(self, call, a);          \
-        if (!quota_graph_begin(self, d_, n_))        \
-            return CUDA_ERROR_OUT_OF_MEMORY;         \
-                                                     \
-        const CUresult r_ = hed_next(self, call, a); \
-                                                     \
-        quota_graph_added(self, d_, n_);             \
-        return r_;                                   \
-    } while (0)
+    struct quota_device *d = quota_device(self, c->device);
 
-CUresult
-quota_cuGraphAddMemAllocNode(struct hed_layer *self, struct hed_cuGraphAddMemAllocNode *a)
-{
-    ADD(cuGraphAddMemAllocNode,
-        a->nodeParams ? node_device(self, &a->nodeParams->poolProps.location) : NULL,
-        a->nodeParams->bytesize);
-}
+    if (!d)
+        return quota_next(self, c);
+    if (!quota_graph_begin(self, d, c->bytes))
+        return CUDA_ERROR_OUT_OF_MEMORY;
 
-static struct quota_device *
-params_device(struct hed_layer *self, const CUgraphNodeParams *p)
-{
-    return p && p->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC
-               ? node_device(self, &p->alloc.poolProps.location)
-               : NULL;
-}
+    const CUresult r = quota_next(self, c);
 
-CUresult
-quota_cuGraphAddNode(struct hed_layer *self, struct hed_cuGraphAddNode *a)
-{
-    ADD(cuGraphAddNode, params_device(self, a->nodeParams), a->nodeParams->alloc.bytesize);
-}
-
-CUresult
-quota_cuGraphAddNode_v2(struct hed_layer *self, struct hed_cuGraphAddNode_v2 *a)
-{
-    ADD(cuGraphAddNode_v2, params_device(self, a->nodeParams), a->nodeParams->alloc.bytesize);
+    quota_graph_added(self, d, c->bytes);
+    return r;
 }
 
 /* ---- executable graphs ----------------------------------------------------------------------- */
@@ -220,23 +186,19 @@ add_memory_node(struct hed_layer *self, CUgraphNode node, struct quota_exec *e, 
     CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
     CUDA_MEM_ALLOC_NODE_PARAMS_v1 p = {0};
     CUgraph child = NULL;
-    struct hed_cuGraphNodeGetType ask = {node, &type};
 
-    if (hed_next(self, cuGraphNodeGetType, &ask) != CUDA_SUCCESS)
+    if (hed_call(self->next, cuGraphNodeGetType, .hNode = node, .type = &type) != CUDA_SUCCESS)
         return false;
-    if (type == CU_GRAPH_NODE_TYPE_GRAPH) {
-        struct hed_cuGraphChildGraphNodeGetGraph get = {node, &child};
-
-        return hed_next(self, cuGraphChildGraphNodeGetGraph, &get) == CUDA_SUCCESS &&
+    if (type == CU_GRAPH_NODE_TYPE_GRAPH)
+        return hed_call(self->next, cuGraphChildGraphNodeGetGraph, .hNode = node,
+                        .phGraph = &child) == CUDA_SUCCESS &&
                add_graph(self, child, e, depth + 1);
-    }
     if (type != CU_GRAPH_NODE_TYPE_MEM_ALLOC)
         return false;
 
-    struct hed_cuGraphMemAllocNodeGetParams get = {node, &p};
-    const int id = hed_next(self, cuGraphMemAllocNodeGetParams, &get) == CUDA_SUCCESS
-                       ? p.poolProps.location.id
-                       : -1;
+    const CUresult r =
+        hed_call(self->next, cuGraphMemAllocNodeGetParams, .hNode = node, .params_out = &p);
+    const int id = r == CUDA_SUCCESS ? p.poolProps.location.id : -1;
 
     if (id < 0 || id >= QUOTA_DEVICES)
         return false;
@@ -249,21 +211,25 @@ add_memory_node(struct hed_layer *self, CUgraphNode node, struct quota_exec *e, 
     return true;
 }
 
+static CUresult
+get_nodes(struct hed_layer *self, CUgraph graph, CUgraphNode *nodes, size_t *n)
+{
+    return hed_call(self->next, cuGraphGetNodes, .hGraph = graph, .nodes = nodes, .numNodes = n);
+}
+
 /* Adds a graph's memory nodes up. Has it any? */
 static bool
 add_graph(struct hed_layer *self, CUgraph graph, struct quota_exec *e, int depth)
 {
     size_t n = 0;
     bool any = false;
-    struct hed_cuGraphGetNodes get = {graph, NULL, &n};
 
-    if (depth > NEST_MAX || hed_next(self, cuGraphGetNodes, &get) != CUDA_SUCCESS || n == 0)
+    if (depth > NEST_MAX || get_nodes(self, graph, NULL, &n) != CUDA_SUCCESS || n == 0)
         return false;
 
     CUgraphNode *nodes = calloc(n, sizeof(CUgraphNode));
 
-    get.nodes = nodes;
-    if (nodes && hed_next(self, cuGraphGetNodes, &get) == CUDA_SUCCESS)
+    if (nodes && get_nodes(self, graph, nodes, &n) == CUDA_SUCCESS)
         for (size_t i = 0; i < n; i++)
             any |= nodes[i] && add_memory_node(self, nodes[i], e, depth);
     free(nodes);
@@ -271,7 +237,7 @@ add_graph(struct hed_layer *self, CUgraph graph, struct quota_exec *e, int depth
 }
 
 static struct quota_exec *
-weigh(struct hed_layer *self, CUgraph graph)
+weigh_graph(struct hed_layer *self, CUgraph graph)
 {
     const struct quota *q = self->state;
 
@@ -330,20 +296,21 @@ settle_exec(struct hed_layer *self, struct quota_exec *e, const uint64_t charged
     }
 }
 
+/* After a graph has been instantiated. */
 static CUresult
-made(struct hed_layer *self, struct quota_exec *e, CUgraphExec *exec, CUresult r,
-     const uint64_t charged[QUOTA_DEVICES])
+exec_made(struct hed_layer *self, const struct quota_call *c, struct quota_exec *e,
+          const uint64_t charged[QUOTA_DEVICES], CUresult r)
 {
-    const bool good = r == CUDA_SUCCESS && exec;
+    const bool good = r == CUDA_SUCCESS && c->out.at;
 
     settle_exec(self, e, charged, good ? 1 : 0, false);
     if (good) {
-        const struct quota_charge record = {
-            .key = (uint64_t)(uintptr_t)*exec, .thing = e, .kind = QUOTA_EXEC};
+        const struct quota_charge charge = {
+            .key = hed_place_get(c->out), .thing = e, .kind = QUOTA_EXEC};
 
-        if (quota_put(self->state, &record) == 0)
+        if (quota_put(self->state, &charge) == 0)
             return r;
-        (void)hed_next(self, cuGraphExecDestroy, &(struct hed_cuGraphExecDestroy){*exec});
+        (void)hed_call(self->next, cuGraphExecDestroy, .hGraphExec = (CUgraphExec)charge.key);
         settle_exec(self, e, NULL, -1, false);
         r = CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -351,80 +318,72 @@ made(struct hed_layer *self, struct quota_exec *e, CUgraphExec *exec, CUresult r
     return r;
 }
 
-#define INSTANTIATE(call)                                                       \
-    CUresult quota_##call(struct hed_layer *self, struct hed_##call *a)         \
-    {                                                                           \
-        struct quota_exec *e = weigh(self, a->hGraph);                          \
-        uint64_t charged[QUOTA_DEVICES];                                        \
-                                                                                \
-        if (!e)                                                                 \
-            return hed_next(self, call, a);                                     \
-        if (!charge_exec(self, e, false, charged)) {                            \
-            free(e);                                                            \
-            return CUDA_ERROR_OUT_OF_MEMORY;                                    \
-        }                                                                       \
-        return made(self, e, a->phGraphExec, hed_next(self, call, a), charged); \
-    }
+CUresult
+quota_do_exec_make(struct hed_layer *self, const struct quota_call *c)
+{
+    struct quota_exec *e = weigh_graph(self, (CUgraph)c->key);
+    uint64_t charged[QUOTA_DEVICES];
 
-INSTANTIATE(cuGraphInstantiate)
-INSTANTIATE(cuGraphInstantiate_v2)
-INSTANTIATE(cuGraphInstantiateWithFlags)
-INSTANTIATE(cuGraphInstantiateWithParams)
+    if (!e)
+        return quota_next(self, c);
+    if (!charge_exec(self, e, false, charged)) {
+        free(e);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    return exec_made(self, c, e, charged, quota_next(self, c));
+}
 
 static struct quota_exec *
-find(struct hed_layer *self, CUgraphExec exec)
+find_exec(struct hed_layer *self, uint64_t exec)
 {
     struct quota *q = self->state;
     struct quota_charge r;
 
     return atomic_load_explicit(&q->memory_nodes, memory_order_relaxed) &&
-                   quota_peek(q, QUOTA_EXEC, (uint64_t)(uintptr_t)exec, &r)
+                   quota_peek(q, QUOTA_EXEC, exec, &r)
                ? r.thing
                : NULL;
 }
 
-#define LAUNCH(call)                                                    \
-    CUresult quota_##call(struct hed_layer *self, struct hed_##call *a) \
-    {                                                                   \
-        struct quota_exec *e = find(self, a->hGraph);                   \
-        uint64_t charged[QUOTA_DEVICES];                                \
-                                                                        \
-        if (!e)                                                         \
-            return hed_next(self, call, a);                             \
-        if (!charge_exec(self, e, true, charged))                       \
-            return CUDA_ERROR_OUT_OF_MEMORY;                            \
-                                                                        \
-        const CUresult r = hed_next(self, call, a);                     \
-                                                                        \
-        settle_exec(self, e, charged, 0, r == CUDA_SUCCESS);            \
-        return r;                                                       \
-    }
+CUresult
+quota_do_exec_launch(struct hed_layer *self, const struct quota_call *c)
+{
+    struct quota_exec *e = find_exec(self, c->key);
+    uint64_t charged[QUOTA_DEVICES];
 
-LAUNCH(cuGraphUpload)
-LAUNCH(cuGraphLaunch)
+    if (!e)
+        return quota_next(self, c);
+    if (!charge_exec(self, e, true, charged))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+
+    const CUresult r = quota_next(self, c);
+
+    settle_exec(self, e, charged, 0, r == CUDA_SUCCESS);
+    return r;
+}
 
 CUresult
-quota_cuGraphExecDestroy(struct hed_layer *self, struct hed_cuGraphExecDestroy *a)
+quota_do_exec_end(struct hed_layer *self, const struct quota_call *c)
 {
-    struct quota_charge r;
-    const bool found = quota_take(self->state, QUOTA_EXEC, (uint64_t)(uintptr_t)a->hGraphExec, &r);
-    const CUresult result = hed_next(self, cuGraphExecDestroy, a);
+    struct quota_charge old;
+    const bool found = quota_take(self->state, QUOTA_EXEC, c->key, &old);
+    const CUresult r = quota_next(self, c);
 
-    if (found && result != CUDA_SUCCESS) {
-        (void)quota_put(self->state, &r);
+    if (found && r != CUDA_SUCCESS) {
+        (void)quota_put(self->state, &old);
     } else if (found) {
-        settle_exec(self, r.thing, NULL, -1, false);
-        free(r.thing);
+        settle_exec(self, old.thing, NULL, -1, false);
+        free(old.thing);
     }
-    return result;
+    return r;
 }
 
 /* A graph's own memory may go with it. */
 CUresult
-quota_cuGraphDestroy(struct hed_layer *self, struct hed_cuGraphDestroy *a)
+quota_do_graph_end(struct hed_layer *self, const struct quota_call *c)
 {
     struct quota *q = self->state;
-    const CUresult r = hed_next(self, cuGraphDestroy, a);
+    const CUresult r = quota_next(self, c);
 
     for (uint32_t i = 0; i < QUOTA_DEVICES; i++) {
         struct quota_device *d = atomic_load_explicit(&q->ordinals[i], memory_order_acquire);

@@ -21,25 +21,29 @@ limit_key(CUcontext context, unsigned limit)
     return (uint64_t)(uintptr_t)context + limit;
 }
 
+/* An attribute of a device; 0 if the layer below does not say. */
+static uint64_t
+ask_attribute(struct hed_layer *self, CUdevice dev, CUdevice_attribute attribute)
+{
+    int value = 0;
+
+    return hed_call(self->next, cuDeviceGetAttribute, .pi = &value, .attrib = attribute,
+                    .dev = dev) == CUDA_SUCCESS &&
+                   value > 0
+               ? (uint64_t)value
+               : 0;
+}
+
 /* Threads that the current device can have at once. */
 static uint64_t
-threads(struct hed_layer *self)
+count_threads(struct hed_layer *self)
 {
     CUdevice dev = 0;
-    int units = 0;
-    int each = 0;
-    struct hed_cuDeviceGetAttribute count = {&units, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0};
-    struct hed_cuDeviceGetAttribute most = {&each,
-                                            CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, 0};
 
-    if (hed_next(self, cuCtxGetDevice, &(struct hed_cuCtxGetDevice){&dev}) != CUDA_SUCCESS)
+    if (hed_call(self->next, cuCtxGetDevice, .device = &dev) != CUDA_SUCCESS)
         return 0;
-    count.dev = dev;
-    most.dev = dev;
-    if (hed_next(self, cuDeviceGetAttribute, &count) != CUDA_SUCCESS ||
-        hed_next(self, cuDeviceGetAttribute, &most) != CUDA_SUCCESS || units <= 0 || each <= 0)
-        return 0;
-    return (uint64_t)units * (uint64_t)each;
+    return ask_attribute(self, dev, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT) *
+           ask_attribute(self, dev, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
 }
 
 /* Bytes that a limit of n means, above what every context has; UINT64_MAX for too many. */
@@ -50,7 +54,7 @@ limit_bytes(struct hed_layer *self, CUlimit limit, uint64_t n)
                            : limit == CU_LIMIT_PRINTF_FIFO_SIZE ? PRINT_FIRST
                                                                 : HEAP_FIRST;
     const uint64_t more = n > first ? n - first : 0;
-    const uint64_t times = limit == CU_LIMIT_STACK_SIZE && more ? threads(self) : 1;
+    const uint64_t times = limit == CU_LIMIT_STACK_SIZE && more ? count_threads(self) : 1;
 
     return times != 0 && more > UINT64_MAX / times ? UINT64_MAX : more * times;
 }
@@ -60,9 +64,9 @@ static uint64_t
 settle_limit(struct hed_layer *self, struct quota_device *d, CUlimit limit, uint64_t charged)
 {
     size_t now = 0;
-    struct hed_cuCtxGetLimit get = {&now, limit};
 
-    if (hed_next(self, cuCtxGetLimit, &get) != CUDA_SUCCESS || now == 0)
+    if (hed_call(self->next, cuCtxGetLimit, .pvalue = &now, .limit = limit) != CUDA_SUCCESS ||
+        now == 0)
         return charged;
 
     const uint64_t is = limit_bytes(self, limit, now);
@@ -75,26 +79,26 @@ settle_limit(struct hed_layer *self, struct quota_device *d, CUlimit limit, uint
 }
 
 CUresult
-quota_cuCtxSetLimit(struct hed_layer *self, struct hed_cuCtxSetLimit *a)
+quota_do_context_limit(struct hed_layer *self, const struct quota_call *c)
 {
-    const bool counts = a->limit == CU_LIMIT_STACK_SIZE || a->limit == CU_LIMIT_PRINTF_FIFO_SIZE ||
-                        a->limit == CU_LIMIT_MALLOC_HEAP_SIZE;
+    const bool counts = c->limit == CU_LIMIT_STACK_SIZE || c->limit == CU_LIMIT_PRINTF_FIFO_SIZE ||
+                        c->limit == CU_LIMIT_MALLOC_HEAP_SIZE;
     struct quota_device *d = counts ? quota_current(self) : NULL;
 
     if (!d)
-        return hed_next(self, cuCtxSetLimit, a);
+        return quota_next(self, c);
 
     const CUcontext context = quota_context(self);
-    const uint64_t key = limit_key(context, (unsigned)a->limit);
-    struct quota_charge record = {.key = key, .device = d, .context = context, .kind = QUOTA_LIMIT};
+    const uint64_t key = limit_key(context, (unsigned)c->limit);
+    struct quota_charge now = {.key = key, .device = d, .context = context, .kind = QUOTA_LIMIT};
     struct quota_charge old = {0};
-    const uint64_t want = limit_bytes(self, a->limit, a->value);
+    const uint64_t want = limit_bytes(self, c->limit, c->bytes);
     const bool found = quota_take(self->state, QUOTA_LIMIT, key, &old);
     const uint64_t more = want > old.bytes ? want - old.bytes : 0;
     CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
 
     if (more == 0 || quota_claim(self, d, more)) {
-        r = hed_next(self, cuCtxSetLimit, a);
+        r = quota_next(self, c);
         if (r != CUDA_SUCCESS && more != 0)
             quota_give(d, more);
     }
@@ -105,9 +109,9 @@ quota_cuCtxSetLimit(struct hed_layer *self, struct hed_cuCtxSetLimit *a)
     }
     if (want < old.bytes)
         quota_give(d, old.bytes - want);
-    record.bytes = settle_limit(self, d, a->limit, want);
-    /* Without memory for the record it stays charged: too much, never too little. */
-    (void)quota_put(self->state, &record);
+    now.bytes = settle_limit(self, d, c->limit, want);
+    /* Without memory to remember it, it stays charged: too much, never too little. */
+    (void)quota_put(self->state, &now);
     return r;
 }
 

@@ -1,4 +1,4 @@
-/* Memory by handles: charged to the device it is on from cuMemCreate until its last handle is
+/* Memory by handles: charged to the device it is on from when it is made until its last handle is
  * released and its last mapping is undone, whichever is later (layers/quota/quota.h).
  *
  * What was imported from another process is charged there. Memory of the host is not charged.
@@ -27,7 +27,7 @@ let_go(struct quota_physical *p)
 }
 
 static int
-remember(struct quota *q, struct quota_physical *p)
+remember_physical(struct quota *q, struct quota_physical *p)
 {
     const struct quota_charge r = {.key = p->handle,
                                    .bytes = p->bytes,
@@ -39,32 +39,31 @@ remember(struct quota *q, struct quota_physical *p)
 }
 
 CUresult
-quota_cuMemCreate(struct hed_layer *self, struct hed_cuMemCreate *a)
+quota_do_physical_make(struct hed_layer *self, const struct quota_call *c)
 {
-    const bool counts =
-        a->handle && a->prop && a->size && a->prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE;
-    struct quota_device *d = counts ? quota_device(self, a->prop->location.id) : NULL;
+    const bool counts = c->out.at && c->bytes && c->where == CU_MEM_LOCATION_TYPE_DEVICE;
+    struct quota_device *d = counts ? quota_device(self, c->device) : NULL;
 
     if (!d)
-        return hed_next(self, cuMemCreate, a);
+        return quota_next(self, c);
 
     struct quota_physical *p = calloc(1, sizeof *p);
 
-    if (!p || !quota_claim(self, d, a->size)) {
+    if (!p || !quota_claim(self, d, c->bytes)) {
         free(p);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
 
-    CUresult r = hed_next(self, cuMemCreate, a);
+    CUresult r = quota_next(self, c);
 
     if (r == CUDA_SUCCESS) {
-        *p = (struct quota_physical){d, a->size, *a->handle, 1, 0};
-        if (remember(self->state, p) == 0)
+        *p = (struct quota_physical){d, c->bytes, hed_place_get(c->out), 1, 0};
+        if (remember_physical(self->state, p) == 0)
             return r;
-        (void)hed_next(self, cuMemRelease, &(struct hed_cuMemRelease){*a->handle});
+        (void)hed_call(self->next, cuMemRelease, .handle = p->handle);
         r = CUDA_ERROR_OUT_OF_MEMORY;
     }
-    quota_give(d, a->size);
+    quota_give(d, c->bytes);
     free(p);
     return r;
 }
@@ -88,17 +87,17 @@ drop_handle(struct quota *q, uint64_t handle)
 }
 
 CUresult
-quota_cuMemRelease(struct hed_layer *self, struct hed_cuMemRelease *a)
+quota_do_physical_release(struct hed_layer *self, const struct quota_call *c)
 {
     struct quota *q = self->state;
-    struct quota_physical *p = drop_handle(q, a->handle);
-    const CUresult r = hed_next(self, cuMemRelease, a);
+    struct quota_physical *p = drop_handle(q, c->key);
+    const CUresult r = quota_next(self, c);
 
     if (p) {
         hed_lock(&q->lock);
         p->maps--;
         if (r != CUDA_SUCCESS && p->refs++ == 0)
-            (void)remember(q, p);
+            (void)remember_physical(q, p);
         let_go(p);
         hed_unlock(&q->lock);
     }
@@ -172,7 +171,7 @@ drop_mappings(struct quota *q, uint64_t at, uint64_t size)
 
 /* Holds physical memory during a call, and remembers the mapping that came of it. */
 static struct quota_physical *
-hold(struct quota *q, uint64_t handle)
+hold_physical(struct quota *q, uint64_t handle)
 {
     struct quota_physical *p = NULL;
     struct quota_charge r;
@@ -188,7 +187,7 @@ hold(struct quota *q, uint64_t handle)
 
 /* Without memory for the mapping it stays held: charged for too long, never too short. */
 static void
-mapped(struct quota *q, struct quota_physical *p, uint64_t at, uint64_t size, bool done)
+physical_mapped(struct quota *q, struct quota_physical *p, uint64_t at, uint64_t size, bool done)
 {
     if (!p)
         return;
@@ -200,38 +199,38 @@ mapped(struct quota *q, struct quota_physical *p, uint64_t at, uint64_t size, bo
 }
 
 CUresult
-quota_cuMemMap(struct hed_layer *self, struct hed_cuMemMap *a)
+quota_do_physical_map(struct hed_layer *self, const struct quota_call *c)
 {
-    struct quota_physical *p = hold(self->state, a->handle);
-    const CUresult r = hed_next(self, cuMemMap, a);
+    struct quota_physical *p = hold_physical(self->state, c->key);
+    const CUresult r = quota_next(self, c);
 
-    mapped(self->state, p, a->ptr, a->size, r == CUDA_SUCCESS && a->size != 0);
+    physical_mapped(self->state, p, c->at, c->bytes, r == CUDA_SUCCESS && c->bytes != 0);
     return r;
 }
 
 CUresult
-quota_cuMemUnmap(struct hed_layer *self, struct hed_cuMemUnmap *a)
+quota_do_physical_unmap(struct hed_layer *self, const struct quota_call *c)
 {
-    const CUresult r = hed_next(self, cuMemUnmap, a);
+    const CUresult r = quota_next(self, c);
 
-    if (r == CUDA_SUCCESS && a->size != 0)
-        drop_mappings(self->state, a->ptr, a->size);
+    if (r == CUDA_SUCCESS && c->bytes != 0)
+        drop_mappings(self->state, c->at, c->bytes);
     return r;
 }
 
 /* What was mapped to an array is held until the array goes: which of its tiles are still mapped is
  * not followed. */
 CUresult
-quota_cuMemMapArrayAsync(struct hed_layer *self, struct hed_cuMemMapArrayAsync *a)
+quota_do_physical_map_arrays(struct hed_layer *self, const struct quota_call *c)
 {
-    const CUresult r = hed_next(self, cuMemMapArrayAsync, a);
+    const CUresult r = quota_next(self, c);
 
-    for (unsigned i = 0; r == CUDA_SUCCESS && a->mapInfoList && i < a->count; i++) {
-        const CUarrayMapInfo_v1 *m = &a->mapInfoList[i];
+    for (unsigned i = 0; r == CUDA_SUCCESS && c->maps && i < c->count; i++) {
+        const CUarrayMapInfo_v1 *m = &c->maps[i];
 
         if (m->memOperationType == CU_MEM_OPERATION_TYPE_MAP)
-            mapped(self->state, hold(self->state, m->memHandle.memHandle),
-                   (uint64_t)(uintptr_t)m->resource.array, 0, true);
+            physical_mapped(self->state, hold_physical(self->state, m->memHandle.memHandle),
+                            (uint64_t)(uintptr_t)m->resource.array, 0, true);
     }
     return r;
 }
@@ -250,24 +249,23 @@ quota_physical_array_gone(struct quota *q, uint64_t array)
 
 /* A handle of mapped memory: one more to be released. Its first one may have been, long ago. */
 CUresult
-quota_cuMemRetainAllocationHandle(struct hed_layer *self, struct hed_cuMemRetainAllocationHandle *a)
+quota_do_physical_retain(struct hed_layer *self, const struct quota_call *c)
 {
     struct quota *q = self->state;
-    const CUresult r = hed_next(self, cuMemRetainAllocationHandle, a);
-    const uint64_t at = (uint64_t)(uintptr_t)a->addr;
+    const CUresult r = quota_next(self, c);
 
-    if (r != CUDA_SUCCESS || !a->handle)
+    if (r != CUDA_SUCCESS || !c->out.at)
         return r;
     hed_lock(&q->lock);
-    for (size_t i = first_mapping_from(q, at + 1); i-- > 0;) {
+    for (size_t i = first_mapping_from(q, c->at + 1); i-- > 0;) {
         const struct quota_mapping *m = &q->mappings[i];
 
         if (m->size == 0)
             continue;
-        if (at - m->at < m->size) {
-            m->physical->handle = *a->handle;
+        if (c->at - m->at < m->size) {
+            m->physical->handle = hed_place_get(c->out);
             if (m->physical->refs++ == 0)
-                (void)remember(q, m->physical);
+                (void)remember_physical(q, m->physical);
         }
         break;
     }

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "core/stream.h"
 #include "layers/quota/quota.h"
 
 /* A pool's record; made if need be. NULL: no memory. Pools are few, and never freed: a record of a
@@ -74,12 +75,12 @@ static uint64_t
 reported(struct hed_layer *self, struct quota_pool *p)
 {
     cuuint64_t n = 0;
-    struct hed_cuMemPoolGetAttribute a = {p->handle, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &n};
 
     if (atomic_load_explicit(&p->mute, memory_order_relaxed))
         return 0;
 
-    const CUresult r = hed_next(self, cuMemPoolGetAttribute, &a);
+    const CUresult r = hed_call(self->next, cuMemPoolGetAttribute, .pool = p->handle,
+                                .attr = CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, .value = &n);
 
     if (r == CUDA_ERROR_NOT_SUPPORTED)
         atomic_store_explicit(&p->mute, true, memory_order_relaxed);
@@ -89,9 +90,7 @@ reported(struct hed_layer *self, struct quota_pool *p)
 static void
 trim_pool(struct hed_layer *self, struct quota_pool *p)
 {
-    struct hed_cuMemPoolTrimTo a = {p->handle, 0};
-
-    (void)hed_next(self, cuMemPoolTrimTo, &a);
+    (void)hed_call(self->next, cuMemPoolTrimTo, .pool = p->handle, .minBytesToKeep = 0);
 }
 
 /* Makes the charge what it should be. False: the pool is larger than the limit lets it be; it is
@@ -222,39 +221,39 @@ quota_pool_changed(struct hed_layer *self, CUmemoryPool handle)
 
 /* ---- allocating ------------------------------------------------------------------------------ */
 
-bool
-quota_capturing(struct hed_layer *self, CUstream stream, bool ptds)
+/* Whether a call on this stream becomes part of a graph. */
+static bool
+is_capturing(struct hed_layer *self, uint64_t stream, bool ptds)
 {
     const struct quota *q = self->state;
-    CUstreamCaptureStatus status = 0;
-    struct hed_cuStreamIsCapturing a = {stream, &status, ptds};
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
 
     return atomic_load_explicit(&q->captures, memory_order_relaxed) &&
-           hed_next(self, cuStreamIsCapturing, &a) == CUDA_SUCCESS && status != 0;
+           hed_call(self->next, cuStreamIsCapturing, .hStream = (CUstream)stream,
+                    .captureStatus = &status, .ptds = ptds) == CUDA_SUCCESS &&
+           status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-/* The device that a stream works on; the current one for streams that are everybody's. */
+/* The device that a stream works on; the current one for the default streams. */
 static struct quota_device *
 device_of_stream(struct hed_layer *self, CUstream stream)
 {
     CUdevice dev = 0;
     CUcontext context = NULL;
-    struct hed_cuStreamGetDevice get = {stream, &dev, false};
-    struct hed_cuStreamGetCtx owner = {stream, &context, false};
 
-    if ((uintptr_t)stream <= 2)
+    if ((uintptr_t)stream <= HED_STREAM_PER_THREAD)
         return quota_current(self);
-    if (hed_next(self, cuStreamGetDevice, &get) == CUDA_SUCCESS)
+    if (hed_call(self->next, cuStreamGetDevice, .hStream = stream, .device = &dev) == CUDA_SUCCESS)
         return quota_device(self, dev);
     /* A driver that is older than the call. */
-    if (hed_next(self, cuStreamGetCtx, &owner) != CUDA_SUCCESS || context == quota_context(self) ||
-        hed_next(self, cuCtxPushCurrent_v2, &(struct hed_cuCtxPushCurrent_v2){context}) !=
-            CUDA_SUCCESS)
+    if (hed_call(self->next, cuStreamGetCtx, .hStream = stream, .pctx = &context) != CUDA_SUCCESS ||
+        context == quota_context(self) ||
+        hed_call(self->next, cuCtxPushCurrent_v2, .ctx = context) != CUDA_SUCCESS)
         return quota_current(self);
 
     struct quota_device *d = quota_current(self);
 
-    (void)hed_next(self, cuCtxPopCurrent_v2, &(struct hed_cuCtxPopCurrent_v2){&context});
+    (void)hed_call(self->next, cuCtxPopCurrent_v2, .pctx = &context);
     return d;
 }
 
@@ -268,11 +267,10 @@ current_pool(struct hed_layer *self, struct quota_device *d)
         return p;
     for (CUdevice i = 0; i < QUOTA_DEVICES; i++) {
         struct quota *q = self->state;
-        struct hed_cuDeviceGetMemPool get = {&handle, i};
 
         if (atomic_load_explicit(&q->ordinals[i], memory_order_acquire) != d)
             continue;
-        if (hed_next(self, cuDeviceGetMemPool, &get) != CUDA_SUCCESS)
+        if (hed_call(self->next, cuDeviceGetMemPool, .pool = &handle, .dev = i) != CUDA_SUCCESS)
             break;
         p = quota_pool_learn(q, handle, d);
         atomic_store_explicit(&d->pool, p, memory_order_release);
@@ -283,28 +281,22 @@ current_pool(struct hed_layer *self, struct quota_device *d)
 
 /* Undoes an allocation that made its pool too large. */
 static CUresult
-undo(struct hed_layer *self, struct quota_pool *p, CUdeviceptr at, CUstream stream, bool ptds,
-     uint64_t n)
+undo_pool_alloc(struct hed_layer *self, const struct quota_call *c, struct quota_pool *p,
+                uint64_t n)
 {
-    struct hed_cuMemFreeAsync a = {at, stream, ptds};
-
-    (void)hed_next(self, cuMemFreeAsync, &a);
+    (void)hed_call(self->next, cuMemFreeAsync, .dptr = hed_place_get(c->out),
+                   .hStream = (CUstream)c->stream, .ptds = c->ptds);
     trim_pool(self, p);
     quota_pool_freed(self, p, n);
     hed_info(QUOTA, "a pool's step does not fit");
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
+/* After an allocation of n bytes. */
 static CUresult
-after(struct hed_layer *self, struct quota_pool *p, uint64_t n, CUresult r, CUdeviceptr *at,
-      CUstream stream, bool ptds)
+pool_allocated(struct hed_layer *self, const struct quota_call *c, struct quota_pool *p, uint64_t n)
 {
-    if (r != CUDA_SUCCESS) {
-        quota_pool_freed(self, p, n);
-        return r;
-    }
-
-    const struct quota_charge record = {.key = *at,
+    const struct quota_charge charge = {.key = hed_place_get(c->out),
                                         .bytes = n,
                                         .device = p->device,
                                         .context = quota_context(self),
@@ -315,9 +307,9 @@ after(struct hed_layer *self, struct quota_pool *p, uint64_t n, CUresult r, CUde
         trim_pool(self, p);
         (void)pool_settle(self, p);
         if (quota_used(p->device) > p->device->limit)
-            return undo(self, p, *at, stream, ptds, n);
+            return undo_pool_alloc(self, c, p, n);
     }
-    return quota_put(self->state, &record) == 0 ? r : undo(self, p, *at, stream, ptds, n);
+    return quota_put(self->state, &charge) == 0 ? CUDA_SUCCESS : undo_pool_alloc(self, c, p, n);
 }
 
 /* Charges for n bytes of a pool, after having made room if need be. */
@@ -336,64 +328,59 @@ pool_round(uint64_t n)
     return n > UINT64_MAX - 511 ? UINT64_MAX : (n + 511) & ~511ull;
 }
 
-CUresult
-quota_cuMemAllocAsync(struct hed_layer *self, struct hed_cuMemAllocAsync *a)
+/* The pool that a call allocates from: the one it names, or the current one of the device. NULL:
+ * it is not known. */
+static struct quota_pool *
+pool_of_call(struct hed_layer *self, const struct quota_call *c, struct quota_device *d)
 {
-    const bool capturing = quota_capturing(self, a->hStream, a->ptds);
-    /* A question about a stream that captures may end the capture: the current device it is. */
-    struct quota_device *d = !a->dptr || !a->bytesize ? NULL
-                             : capturing              ? quota_current(self)
-                                                      : device_of_stream(self, a->hStream);
+    struct quota *q = self->state;
+    const CUmemoryPool handle = (CUmemoryPool)c->key;
     struct quota_pool *p;
 
-    if (d && capturing) {
-        atomic_store_explicit(&((struct quota *)self->state)->memory_nodes, true,
-                              memory_order_relaxed);
-        if (!quota_graph_begin(self, d, a->bytesize))
-            return CUDA_ERROR_OUT_OF_MEMORY;
+    if (!handle)
+        return current_pool(self, d);
+    p = find_pool(q, handle);
+    return p ? p : quota_pool_learn(q, handle, d); /* it came from somewhere we did not see */
+}
 
-        const CUresult r = hed_next(self, cuMemAllocAsync, a);
-
-        quota_graph_added(self, d, a->bytesize);
-        return r;
-    }
-    p = d ? current_pool(self, d) : NULL;
-    if (!p || !p->device)
-        return hed_next(self, cuMemAllocAsync, a);
-    if (!pool_claim(self, p, pool_round(a->bytesize)))
+/* A captured allocation is a memory node of the graph (graph.c). */
+static CUresult
+captured_alloc(struct hed_layer *self, const struct quota_call *c, struct quota_device *d)
+{
+    atomic_store_explicit(&((struct quota *)self->state)->memory_nodes, true, memory_order_relaxed);
+    if (!quota_graph_begin(self, d, c->bytes))
         return CUDA_ERROR_OUT_OF_MEMORY;
 
-    const CUresult r = hed_next(self, cuMemAllocAsync, a);
+    const CUresult r = quota_next(self, c);
 
-    return after(self, p, pool_round(a->bytesize), r, a->dptr, a->hStream, a->ptds);
+    quota_graph_added(self, d, c->bytes);
+    return r;
 }
 
 CUresult
-quota_cuMemAllocFromPoolAsync(struct hed_layer *self, struct hed_cuMemAllocFromPoolAsync *a)
+quota_do_pool_alloc(struct hed_layer *self, const struct quota_call *c)
 {
-    struct quota *q = self->state;
-    const bool capturing = quota_capturing(self, a->hStream, a->ptds);
-    struct quota_device *d = a->dptr && a->bytesize ? device_of_stream(self, a->hStream) : NULL;
-    struct quota_pool *p = d ? find_pool(q, a->pool) : NULL;
+    const bool capturing = is_capturing(self, c->stream, c->ptds);
+    const uint64_t n = pool_round(c->bytes);
+    /* A question about a stream that captures may end the capture: the current device it is. */
+    struct quota_device *d = !c->out.at || !c->bytes ? NULL
+                             : capturing             ? quota_current(self)
+                                                     : device_of_stream(self, (CUstream)c->stream);
+    struct quota_pool *p = d && (c->key || !capturing) ? pool_of_call(self, c, d) : NULL;
 
-    if (d && !p && a->pool) /* from somewhere we did not see */
-        p = quota_pool_learn(q, a->pool, d);
+    if (capturing && c->key)
+        d = p ? p->device : NULL;
+    if (d && capturing)
+        return captured_alloc(self, c, d);
     if (!p || !p->device)
-        return hed_next(self, cuMemAllocFromPoolAsync, a);
-    if (capturing) {
-        atomic_store_explicit(&q->memory_nodes, true, memory_order_relaxed);
-        if (!quota_graph_begin(self, p->device, a->bytesize))
-            return CUDA_ERROR_OUT_OF_MEMORY;
-
-        const CUresult r = hed_next(self, cuMemAllocFromPoolAsync, a);
-
-        quota_graph_added(self, p->device, a->bytesize);
-        return r;
-    }
-    if (!pool_claim(self, p, pool_round(a->bytesize)))
+        return quota_next(self, c);
+    if (!pool_claim(self, p, n))
         return CUDA_ERROR_OUT_OF_MEMORY;
 
-    const CUresult r = hed_next(self, cuMemAllocFromPoolAsync, a);
+    const CUresult r = quota_next(self, c);
 
-    return after(self, p, pool_round(a->bytesize), r, a->dptr, a->hStream, a->ptds);
+    if (r == CUDA_SUCCESS)
+        return pool_allocated(self, c, p, n);
+    quota_pool_freed(self, p, n);
+    return r;
 }

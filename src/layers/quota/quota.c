@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "core/config.h"
+#include "core/stream.h"
 
 #define LIMIT_MAX ((UINT64_C(1) << 48) - 1)      /* what a total has room for */
 #define ORDINAL_KEY UINT64_C(0x6c616e6964726f23) /* instead of a UUID's first half */
@@ -111,8 +112,7 @@ quota_device(struct hed_layer *self, CUdevice ordinal)
     if (d)
         return d;
 
-    struct hed_cuDeviceGetUuid_v2 get = {&uuid, ordinal};
-    const CUresult r = hed_next(self, cuDeviceGetUuid_v2, &get);
+    const CUresult r = hed_call(self->next, cuDeviceGetUuid_v2, .uuid = &uuid, .dev = ordinal);
 
     if (r == CUDA_ERROR_NOT_INITIALIZED || r == CUDA_ERROR_DEINITIALIZED ||
         r == CUDA_ERROR_INVALID_DEVICE)
@@ -131,7 +131,7 @@ quota_current(struct hed_layer *self)
 {
     CUdevice dev = 0;
 
-    return hed_next(self, cuCtxGetDevice, &(struct hed_cuCtxGetDevice){&dev}) == CUDA_SUCCESS
+    return hed_call(self->next, cuCtxGetDevice, .device = &dev) == CUDA_SUCCESS
                ? quota_device(self, dev)
                : NULL;
 }
@@ -139,35 +139,35 @@ quota_current(struct hed_layer *self)
 CUcontext
 quota_context(struct hed_layer *self)
 {
-    CUcontext context = NULL;
-
-    (void)hed_next(self, cuCtxGetCurrent, &(struct hed_cuCtxGetCurrent){&context});
-    return context;
+    return hed_current_context(self->next);
 }
 
 /* ---- room ------------------------------------------------------------------------------------ */
+
+/* The mode that the thread had before; -1: the layer below does not answer. */
+static int
+exchange_mode(struct hed_layer *self, CUstreamCaptureMode mode)
+{
+    return hed_call(self->next, cuThreadExchangeStreamCaptureMode, .mode = &mode) == CUDA_SUCCESS
+               ? (int)mode
+               : -1;
+}
 
 int
 quota_relax(struct hed_layer *self)
 {
     const struct quota *q = self->state;
-    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-    struct hed_cuThreadExchangeStreamCaptureMode a = {&mode};
 
-    if (!atomic_load_explicit(&q->captures, memory_order_relaxed) ||
-        hed_next(self, cuThreadExchangeStreamCaptureMode, &a) != CUDA_SUCCESS)
-        return -1;
-    return (int)mode;
+    return atomic_load_explicit(&q->captures, memory_order_relaxed)
+               ? exchange_mode(self, CU_STREAM_CAPTURE_MODE_RELAXED)
+               : -1;
 }
 
 void
 quota_relaxed(struct hed_layer *self, int before)
 {
-    CUstreamCaptureMode mode = (CUstreamCaptureMode)before;
-    struct hed_cuThreadExchangeStreamCaptureMode a = {&mode};
-
     if (before >= 0)
-        (void)hed_next(self, cuThreadExchangeStreamCaptureMode, &a);
+        (void)exchange_mode(self, (CUstreamCaptureMode)before);
 }
 
 void
@@ -256,11 +256,6 @@ quota_forked(struct hed_layer *self)
 
     hed_meet_forked(q->meet);
 }
-
-#define ENTRY(call) .call = quota_##call,
-
-static const struct hed_cuda_ops quota_cuda = {HED_CUDA_MEMORY(ENTRY)};
-static const struct hed_nvml_ops quota_nvml = {HED_NVML_MEMORY(ENTRY)};
 
 const struct hed_layer_type hed_quota_layer = {
     .name = "quota",

@@ -1,10 +1,12 @@
 /* The quota layer's parts: how much of each device's memory a process, or a group of them, has.
  *
- *   quota.c    the layer: settings, the table of calls
- *   budget.c    the amount a device is charged with, in this process and in the group
+ *   quota.c    the layer: settings, devices
+ *   calls.c    the table of calls: which function treats which call
+ *   budget.c   the amount a device is charged with, in this process and in the group
  *   table.c    what was charged for what: by address and by handle
  *   alloc.c    plain, pitched and managed memory, arrays, freeing
  *   pool.c     pools and stream-ordered allocations
+ *   pools.c    which pools there are, and what they keep
  *   physical.c memory by handles (cuMemCreate) and its mappings
  *   graph.c    memory nodes
  *   code.c     modules and libraries
@@ -16,8 +18,8 @@
  * 1. Memory is charged before the call that takes it, and given back after the call that frees it
  *    has succeeded: a charge is never less than what the program holds. The exceptions, where only
  *    the driver knows how much it takes, are pools' steps and code: what does not fit is undone.
- * 2. A record is taken out of the table before its memory is freed, because the address can be
- *    somebody else's right after.
+ * 2. A charge is taken out of the table before its memory is freed, because another thread may be
+ *    given the same address right after.
  * 3. No lock is held across a call of the next layer.
  * 4. What a process of a group has is in its own slot of the meeting file: it goes with it.
  */
@@ -29,8 +31,6 @@
 
 #include "base/lock.h"
 #include "core/layer.h"
-#include "gen/cuda_sets.h"
-#include "gen/nvml_sets.h"
 #include "meet/meet.h"
 
 #define QUOTA_DEVICES 64
@@ -87,15 +87,16 @@ bool quota_is_over(struct quota_device *d);  /* by what was forced */
 
 /* ---- table ----------------------------------------------------------------------------------- */
 
+/* What a charge is for. Objects go by the kind that the spec gives them (new=, free=). */
 enum quota_kind {
-    QUOTA_MEMORY = 1,
-    QUOTA_ARRAY,
-    QUOTA_MIPMAP,
-    QUOTA_PHYSICAL,
-    QUOTA_MODULE,
-    QUOTA_LIBRARY,
-    QUOTA_EXEC,
-    QUOTA_LIMIT
+    QUOTA_MEMORY = HED_CUDA_KIND_MEMORY,
+    QUOTA_ARRAY = HED_CUDA_KIND_ARRAY,
+    QUOTA_MIPMAP = HED_CUDA_KIND_MIPMAP,
+    QUOTA_PHYSICAL = HED_CUDA_KIND_PHYSICAL,
+    QUOTA_MODULE = HED_CUDA_KIND_MODULE,
+    QUOTA_LIBRARY = HED_CUDA_KIND_LIBRARY,
+    QUOTA_EXEC = HED_CUDA_KIND_GRAPH_EXEC,
+    QUOTA_LIMIT = HED_CUDA_KIND_CONTEXT, /* what a context was told to have for its kernels */
 };
 
 struct quota_charge {
@@ -185,7 +186,6 @@ void quota_pool_changed(struct hed_layer *self, CUmemoryPool handle);
 /* Calls of ours must not end a capture of the program's. Returns what to put back. */
 int quota_relax(struct hed_layer *self);
 void quota_relaxed(struct hed_layer *self, int before);
-bool quota_capturing(struct hed_layer *self, CUstream stream, bool ptds);
 
 /* Graphs. */
 bool quota_graph_begin(struct hed_layer *self, struct quota_device *d, uint64_t n);
@@ -199,13 +199,102 @@ uint64_t quota_without_heap(struct hed_layer *self, uint64_t took);
 /* Arrays that physical memory was mapped to. */
 void quota_physical_array_gone(struct quota *q, uint64_t array);
 
-/* ---- the calls, by part ---------------------------------------------------------------------- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
-/* One function for each call that takes, frees, maps or tells of device memory (memory= in the
- * spec). A call without one is an undefined reference of the table in quota.c. */
-#define QUOTA_DECLARE(call) CUresult quota_##call(struct hed_layer *self, struct hed_##call *a);
-HED_CUDA_MEMORY(QUOTA_DECLARE)
-#undef QUOTA_DECLARE
-#define QUOTA_DECLARE(call) nvmlReturn_t quota_##call(struct hed_layer *self, struct hed_##call *a);
-HED_NVML_MEMORY(QUOTA_DECLARE)
-#undef QUOTA_DECLARE
+/* A call that takes, frees, maps or tells of device memory, in the words of the spec (memory=).
+ * Roles that a call does not have are 0. */
+struct quota_call {
+    enum hed_cuda_call id;
+    void *args;
+
+    struct hed_place out; /* takes the address or handle of what is made */
+    uint64_t key;         /* address or handle of what is freed, used or asked about */
+    uint64_t at;          /* an address in memory that is mapped */
+    uint64_t bytes;
+    struct hed_place free, total; /* what the program is told */
+
+    struct hed_place pitch; /* of rows: takes how far they are apart; `bytes` is the width of one */
+    uint64_t rows;
+    uint64_t width, height, depth; /* of an array: elements */
+    CUarray_format format;
+    unsigned channels, flags, levels;
+
+    CUmemLocationType where;
+    int device; /* its ordinal, where `where` or the class says that it is a device */
+    CUmemAllocationType type;
+    uint64_t stream;
+    bool ptds;
+    CUlimit limit;
+    CUgraphNodeType node;
+    const CUarrayMapInfo_v1 *maps;
+    unsigned count; /* of maps */
+};
+
+struct quota_nvml_call {
+    enum hed_nvml_call id;
+    void *args;
+    uint64_t device;
+    struct hed_place total, free, used, reserved;
+    struct hed_place list, count; /* of processes */
+    struct hed_place pid;         /* of the first one, as is `used` */
+    nvmlProcessDetailList_v1_t *details;
+};
+
+/* Makes the call as the program made it. */
+static inline CUresult
+quota_next(struct hed_layer *self, const struct quota_call *c)
+{
+    return hed_cuda_invoke(self->next, c->id, c->args);
+}
+
+/* What is done about each class of calls. Every function makes the call, or refuses it. */
+
+/* alloc.c */
+CUresult quota_do_alloc(struct hed_layer *self, const struct quota_call *c);
+CUresult quota_do_alloc_rows(struct hed_layer *self, const struct quota_call *c);
+CUresult quota_do_alloc_array(struct hed_layer *self, const struct quota_call *c);
+CUresult quota_do_free(struct hed_layer *self, const struct quota_call *c);
+/* pool.c */
+CUresult quota_do_pool_alloc(struct hed_layer *self, const struct quota_call *c);
+/* pools.c */
+CUresult quota_do_pool_seen(struct hed_layer *self, const struct quota_call *c);
+CUresult quota_do_pool_choose(struct hed_layer *self, const struct quota_call *c);
+CUresult quota_do_pool_trim(struct hed_layer *self, const struct quota_call *c);
+CUresult quota_do_pool_end(struct hed_layer *self, const struct quota_call *c);
+CUresult quota_do_capture(struct hed_layer *self, const struct quota_call *c);
+/* physical.c */
+CUresult quota_do_physical_make(struct hed_layer *self, const struct quota_call *c);
+CUresult quota_do_physical_release(struct hed_layer *self, const struct quota_call *c);
+CUresult quota_do_physical_retain(struct hed_layer *self, const struct quota_call *c);
+CUresult quota_do_physical_map(struct hed_layer *self, const struct quota_call *c);
+CUresult quota_do_physical_unmap(struct hed_layer *self, const struct quota_call *c);
+CUresult quota_do_physical_map_arrays(struct hed_layer *self, const struct quota_call *c);
+/* graph.c */
+CUresult quota_do_node_add(struct hed_layer *self, const struct quota_call *c);
+CUresult quota_do_exec_make(struct hed_layer *self, const struct quota_call *c);
+CUresult quota_do_exec_launch(struct hed_layer *self, const struct quota_call *c);
+CUresult quota_do_exec_end(struct hed_layer *self, const struct quota_call *c);
+CUresult quota_do_graph_end(struct hed_layer *self, const struct quota_call *c);
+CUresult quota_do_graph_trim(struct hed_layer *self, const struct quota_call *c);
+/* code.c */
+CUresult quota_do_code_load(struct hed_layer *self, const struct quota_call *c);
+CUresult quota_do_library_use(struct hed_layer *self, const struct quota_call *c);
+CUresult quota_do_library_unload(struct hed_layer *self, const struct quota_call *c);
+/* context.c */
+CUresult quota_do_context_end(struct hed_layer *self, const struct quota_call *c);
+CUresult quota_do_context_detach(struct hed_layer *self, const struct quota_call *c);
+CUresult quota_do_primary_retain(struct hed_layer *self, const struct quota_call *c);
+CUresult quota_do_primary_release(struct hed_layer *self, const struct quota_call *c);
+CUresult quota_do_primary_reset(struct hed_layer *self, const struct quota_call *c);
+/* limits.c */
+CUresult quota_do_context_limit(struct hed_layer *self, const struct quota_call *c);
+/* view.c */
+CUresult quota_do_tell_free(struct hed_layer *self, const struct quota_call *c);
+CUresult quota_do_tell_total(struct hed_layer *self, const struct quota_call *c);
+nvmlReturn_t quota_do_tell_memory(struct hed_layer *self, const struct quota_nvml_call *c);
+nvmlReturn_t quota_do_tell_processes(struct hed_layer *self, const struct quota_nvml_call *c);
+nvmlReturn_t quota_do_tell_details(struct hed_layer *self, const struct quota_nvml_call *c);
+
+/* calls.c */
+extern const struct hed_cuda_ops quota_cuda;
+extern const struct hed_nvml_ops quota_nvml;

@@ -30,51 +30,33 @@ current_settled_device(struct hed_layer *self)
     return d;
 }
 
-CUresult
-quota_cuMemGetInfo(struct hed_layer *self, struct hed_cuMemGetInfo *a)
+static void
+lower_to(struct hed_place place, uint64_t most)
 {
-    const CUresult r = hed_next(self, cuMemGetInfo, a);
+    hed_place_put(place, hed_min(hed_place_get(place), most));
+}
+
+CUresult
+quota_do_tell_free(struct hed_layer *self, const struct quota_call *c)
+{
+    const CUresult r = quota_next(self, c);
     struct quota_device *d = r == CUDA_SUCCESS ? current_settled_device(self) : NULL;
 
-    if (d && a->free)
-        *a->free = (unsigned)hed_min(*a->free, left(d));
-    if (d && a->total)
-        *a->total = (unsigned)hed_min(*a->total, d->limit);
+    if (d) {
+        lower_to(c->free, left(d));
+        lower_to(c->total, d->limit);
+    }
     return r;
 }
 
 CUresult
-quota_cuMemGetInfo_v2(struct hed_layer *self, struct hed_cuMemGetInfo_v2 *a)
+quota_do_tell_total(struct hed_layer *self, const struct quota_call *c)
 {
-    const CUresult r = hed_next(self, cuMemGetInfo_v2, a);
-    struct quota_device *d = r == CUDA_SUCCESS ? current_settled_device(self) : NULL;
-
-    if (d && a->free)
-        *a->free = hed_min(*a->free, left(d));
-    if (d && a->total)
-        *a->total = hed_min(*a->total, d->limit);
-    return r;
-}
-
-CUresult
-quota_cuDeviceTotalMem(struct hed_layer *self, struct hed_cuDeviceTotalMem *a)
-{
-    const CUresult r = hed_next(self, cuDeviceTotalMem, a);
+    const CUresult r = quota_next(self, c);
     const struct quota *q = self->state;
 
-    if (r == CUDA_SUCCESS && a->bytes)
-        *a->bytes = (unsigned)hed_min(*a->bytes, q->limit);
-    return r;
-}
-
-CUresult
-quota_cuDeviceTotalMem_v2(struct hed_layer *self, struct hed_cuDeviceTotalMem_v2 *a)
-{
-    const CUresult r = hed_next(self, cuDeviceTotalMem_v2, a);
-    const struct quota *q = self->state;
-
-    if (r == CUDA_SUCCESS && a->bytes)
-        *a->bytes = hed_min(*a->bytes, q->limit);
+    if (r == CUDA_SUCCESS)
+        lower_to(c->total, q->limit);
     return r;
 }
 
@@ -104,104 +86,93 @@ parse_uuid(const char *text, uint64_t key[2])
 }
 
 static struct quota_device *
-device_of_nvml(struct hed_layer *self, nvmlDevice_t device)
+device_of_nvml(struct hed_layer *self, const struct quota_nvml_call *c)
 {
+    const nvmlDevice_t device = (nvmlDevice_t)c->device;
     char uuid[96] = "";
     unsigned index = 0;
     uint64_t key[2];
-    struct hed_nvmlDeviceGetUUID get = {device, uuid, sizeof uuid - 1};
-    struct hed_nvmlDeviceGetIndex number = {device, &index};
 
-    if (hed_next_nvml(self, nvmlDeviceGetUUID, &get) == NVML_SUCCESS && parse_uuid(uuid, key))
+    if (hed_call_nvml(self->next, nvmlDeviceGetUUID, .device = device, .uuid = uuid,
+                      .length = sizeof uuid - 1) == NVML_SUCCESS &&
+        parse_uuid(uuid, key))
         return quota_device_by_key(self->state, key);
-    if (hed_next_nvml(self, nvmlDeviceGetIndex, &number) != NVML_SUCCESS)
+    if (hed_call_nvml(self->next, nvmlDeviceGetIndex, .device = device, .index = &index) !=
+        NVML_SUCCESS)
         return NULL;
     quota_key_of_ordinal(index, key);
     return quota_device_by_key(self->state, key);
 }
 
-nvmlReturn_t
-quota_nvmlDeviceGetMemoryInfo(struct hed_layer *self, struct hed_nvmlDeviceGetMemoryInfo *a)
+static nvmlReturn_t
+next_nvml(struct hed_layer *self, const struct quota_nvml_call *c)
 {
-    const nvmlReturn_t r = hed_next_nvml(self, nvmlDeviceGetMemoryInfo, a);
-    struct quota_device *d =
-        r == NVML_SUCCESS && a->memory ? device_of_nvml(self, a->device) : NULL;
-
-    if (d) {
-        nvmlMemory_t *m = a->memory;
-
-        m->total = hed_min(m->total, d->limit);
-        m->free = hed_min(hed_min(m->free, left(d)), m->total);
-        m->used = m->total - m->free;
-    }
-    return r;
+    return hed_nvml_invoke(self->next, c->id, c->args);
 }
 
-/* What the driver keeps for itself is no part of a limited device. */
+/* What the driver keeps for itself (`reserved`, where the call tells it) is no part of a limited
+ * device. */
 nvmlReturn_t
-quota_nvmlDeviceGetMemoryInfo_v2(struct hed_layer *self, struct hed_nvmlDeviceGetMemoryInfo_v2 *a)
+quota_do_tell_memory(struct hed_layer *self, const struct quota_nvml_call *c)
 {
-    const nvmlReturn_t r = hed_next_nvml(self, nvmlDeviceGetMemoryInfo_v2, a);
-    struct quota_device *d =
-        r == NVML_SUCCESS && a->memory ? device_of_nvml(self, a->device) : NULL;
+    const nvmlReturn_t r = next_nvml(self, c);
+    struct quota_device *d = r == NVML_SUCCESS && c->total.at ? device_of_nvml(self, c) : NULL;
 
-    if (d) {
-        nvmlMemory_v2_t *m = a->memory;
+    if (!d)
+        return r;
 
-        if (m->total > d->limit) {
-            m->total = d->limit;
-            m->reserved = 0;
-        }
-        m->reserved = hed_min(m->reserved, m->total);
-        m->free = hed_min(hed_min(m->free, left(d)), m->total - m->reserved);
-        m->used = m->total - m->reserved - m->free;
-    }
+    const uint64_t total = hed_min(hed_place_get(c->total), d->limit);
+    const bool limited = hed_place_get(c->total) > d->limit;
+    const uint64_t reserved = limited ? 0 : hed_min(hed_place_get(c->reserved), total);
+    const uint64_t free = hed_min(hed_min(hed_place_get(c->free), left(d)), total - reserved);
+
+    hed_place_put(c->total, total);
+    hed_place_put(c->reserved, reserved);
+    hed_place_put(c->free, free);
+    hed_place_put(c->used, total - reserved - free);
     return r;
 }
 
 /* One process of a list: this one has what it is charged with, another not more than the limit. */
 static void
-limit_process(struct quota_device *d, unsigned pid, unsigned long long *used)
+limit_process(struct quota_device *d, unsigned pid, struct hed_place used)
 {
-    if (*used == (unsigned long long)NVML_VALUE_NOT_AVAILABLE)
+    uint64_t n = hed_place_get(used);
+
+    if (n == (unsigned long long)NVML_VALUE_NOT_AVAILABLE)
         return;
-    *used = pid == (unsigned)getpid() ? atomic_load_explicit(&d->own, memory_order_relaxed) : *used;
-    *used = hed_min(*used, d->limit);
+    n = pid == (unsigned)getpid() ? atomic_load_explicit(&d->own, memory_order_relaxed) : n;
+    hed_place_put(used, hed_min(n, d->limit));
 }
 
-#define PROCESSES(call)                                                        \
-    nvmlReturn_t quota_##call(struct hed_layer *self, struct hed_##call *a)    \
-    {                                                                          \
-        const nvmlReturn_t r = hed_next_nvml(self, call, a);                   \
-        struct quota_device *d = r == NVML_SUCCESS && a->infos && a->infoCount \
-                                     ? device_of_nvml(self, a->device)         \
-                                     : NULL;                                   \
-                                                                               \
-        for (unsigned i = 0; d && i < *a->infoCount; i++)                      \
-            limit_process(d, a->infos[i].pid, &a->infos[i].usedGpuMemory);     \
-        return r;                                                              \
-    }
-
-PROCESSES(nvmlDeviceGetComputeRunningProcesses)
-PROCESSES(nvmlDeviceGetComputeRunningProcesses_v2)
-PROCESSES(nvmlDeviceGetComputeRunningProcesses_v3)
-PROCESSES(nvmlDeviceGetGraphicsRunningProcesses)
-PROCESSES(nvmlDeviceGetGraphicsRunningProcesses_v2)
-PROCESSES(nvmlDeviceGetGraphicsRunningProcesses_v3)
-PROCESSES(nvmlDeviceGetMPSComputeRunningProcesses)
-PROCESSES(nvmlDeviceGetMPSComputeRunningProcesses_v2)
-PROCESSES(nvmlDeviceGetMPSComputeRunningProcesses_v3)
+/* The same place in the i-th entry of a list. */
+static struct hed_place
+in_entry(const struct quota_nvml_call *c, struct hed_place first, uint64_t i)
+{
+    first.at = (char *)first.at + i * c->list.size;
+    return first;
+}
 
 nvmlReturn_t
-quota_nvmlDeviceGetRunningProcessDetailList(struct hed_layer *self,
-                                            struct hed_nvmlDeviceGetRunningProcessDetailList *a)
+quota_do_tell_processes(struct hed_layer *self, const struct quota_nvml_call *c)
 {
-    const nvmlReturn_t r = hed_next_nvml(self, nvmlDeviceGetRunningProcessDetailList, a);
-    struct quota_device *d = r == NVML_SUCCESS && a->plist && a->plist->procArray
-                                 ? device_of_nvml(self, a->device)
-                                 : NULL;
+    const nvmlReturn_t r = next_nvml(self, c);
+    struct quota_device *d = r == NVML_SUCCESS && c->list.at ? device_of_nvml(self, c) : NULL;
 
-    for (unsigned i = 0; d && i < a->plist->numProcArrayEntries; i++)
-        limit_process(d, a->plist->procArray[i].pid, &a->plist->procArray[i].usedGpuMemory);
+    for (uint64_t i = 0; d && i < hed_place_get(c->count); i++)
+        limit_process(d, (unsigned)hed_place_get(in_entry(c, c->pid, i)), in_entry(c, c->used, i));
+    return r;
+}
+
+nvmlReturn_t
+quota_do_tell_details(struct hed_layer *self, const struct quota_nvml_call *c)
+{
+    const nvmlReturn_t r = next_nvml(self, c);
+    nvmlProcessDetailList_v1_t *list = c->details;
+    struct quota_device *d =
+        r == NVML_SUCCESS && list && list->procArray ? device_of_nvml(self, c) : NULL;
+
+    for (unsigned i = 0; d && i < list->numProcArrayEntries; i++)
+        limit_process(d, list->procArray[i].pid, HED_PLACE(&list->procArray[i].usedGpuMemory));
     return r;
 }

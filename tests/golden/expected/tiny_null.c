@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/str.h"
 #include "core/layer.h"
 #include "core/stats.h"
 
@@ -74,8 +75,8 @@ null_tinyName(struct hed_layer *self, struct hed_tinyName *a)
 {
     if (!a->name)
         return HED_TINY_BAD_VALUE;
-    if (a->name && a->length > 0)
-        a->name[0] = 0;
+    if (!hed_str_copy(a->name, (size_t)a->length, "nothing"))
+        return TINY_BAD_VALUE;
     return HED_TINY_OK;
 }
 
@@ -151,7 +152,7 @@ null_tinyList(struct hed_layer *self, struct hed_tinyList *a)
     if (!a->things || !a->count)
         return HED_TINY_BAD_VALUE;
     hed_null_clear(a->things, (a->count ? *a->count : 0), sizeof *a->things);
-    *a->count = 0;
+    *a->count = 1;
     return HED_TINY_OK;
 }
 
