@@ -38,3 +38,14 @@ void hed_str_escape(struct hed_buf *b, const char *s, size_t n);
 
 /* Appends "key":"n bytes, escaped", for JSON objects. */
 void hed_str_field(struct hed_buf *b, const char *key, const char *s, size_t n);
+
+/* FNV-1a of n characters, for tables of names. Not for names that an attacker chooses. */
+static inline uint32_t
+hed_str_hash(const char *s, size_t n)
+{
+    uint32_t h = 2166136261u;
+
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ (unsigned char)s[i]) * 16777619u;
+    return h;
+}

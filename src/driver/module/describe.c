@@ -1,5 +1,5 @@
-/* A cubin as code that can be asked about and not run: kernels, their
- * parameters, variables. */
+/* Describes a cubin as code that can be queried but not run: kernels, their parameters, variables.
+ */
 #include "driver/module/describe.h"
 
 #include <elf.h>
@@ -16,7 +16,7 @@
 #define DESCRIPTION_MAX ((size_t)256 << 20) /* bytes */
 
 struct description {
-    struct hed_code code; /* first */
+    struct hed_code code; /* must come first */
     struct hed_arena arena;
 };
 
@@ -83,7 +83,7 @@ describe_kernels(struct description *d, const struct hed_cubin *c)
     return 0;
 }
 
-/* A symbol that is a variable: its section says of which kind. */
+/* Is the symbol a variable? Its section says of which kind. */
 static bool
 is_variable(const struct hed_elf_file *o, const struct hed_elf_symbol *s,
             struct hed_elf_section *in)
@@ -119,8 +119,7 @@ add_variable(struct description *d, struct hed_code_var *out, const struct hed_e
     return 0;
 }
 
-/* Relocations in first values are not followed: nothing that could follow the
- * pointers runs. */
+/* Relocations in initial values are ignored: nothing runs that could follow the pointers. */
 static int
 describe_variables(struct description *d, struct hed_bytes cubin)
 {

@@ -6,8 +6,8 @@
 #include "driver/module/module.h"
 #include "driver/module/occupancy.h"
 
-#define PORTABLE_CLUSTER 8 /* blocks that every device with clusters takes */
-#define LARGEST_CLUSTER 16 /* with the program's leave */
+#define PORTABLE_CLUSTER 8 /* blocks that every device with clusters accepts */
+#define LARGEST_CLUSTER 16 /* if the program allows it */
 #define CLUSTERS_FROM 9    /* major compute capability */
 
 /* ---- attributes ------------------------------------------------------------------------------ */
@@ -44,7 +44,7 @@ max_threads(const struct hed_code_kernel *k, const struct hed_profile *p)
     return (int)(k->max_threads && k->max_threads < device ? k->max_threads : device);
 }
 
-/* Compiled in, or set by the program. */
+/* The cluster size that is compiled in or that the program has set. */
 static int
 required_cluster(const struct hed_code_kernel *k, const struct hed_settings *s, int i)
 {
@@ -152,7 +152,7 @@ soft_cuFuncSetAttribute(struct hed_layer *self, struct hed_cuFuncSetAttribute *a
     (void)hed_attribute_get(k, p, f->settings, a->attrib, &before);
     r = hed_attribute_set(k, p, f->settings, a->attrib, a->value);
     (void)hed_attribute_get(k, p, f->settings, a->attrib, &after);
-    /* Programs set the same again and again, before every launch. */
+    /* Programs set the same value again and again, before every launch. */
     if (r == CUDA_SUCCESS && before != after)
         r = f->module->driver->machine->function_set(f->module->driver->machine_state, f, a->attrib,
                                                      a->value);
@@ -160,7 +160,7 @@ soft_cuFuncSetAttribute(struct hed_layer *self, struct hed_cuFuncSetAttribute *a
     return r;
 }
 
-/* The machine's word counts: it knows its device. */
+/* The machine's answer counts, since it knows its device. */
 static CUresult
 tell_machine(struct hed_function *f, enum hed_cuda_call id, void *args)
 {
@@ -278,7 +278,7 @@ soft_cuFuncIsLoaded(struct hed_layer *self, struct hed_cuFuncIsLoaded *a)
 
     if (r != CUDA_SUCCESS)
         return r;
-    /* Relaxed: it says nothing about anything else. */
+    /* Relaxed: nothing else depends on it. */
     *a->state = atomic_load_explicit(&f->loaded, memory_order_relaxed)
                     ? CU_FUNCTION_LOADING_STATE_LOADED
                     : CU_FUNCTION_LOADING_STATE_UNLOADED;
@@ -353,8 +353,8 @@ soft_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
     return max_active(self, a->numBlocks, a->func, a->blockSize, a->dynamicSMemSize, a->flags);
 }
 
-/* The block size with most threads at a time; of equals the largest. The program's function says
- * how much shared memory a block of a size takes. */
+/* The block size that keeps most threads busy; the largest of several. The program's function says
+ * how much shared memory a block of a given size needs. */
 static CUresult
 best_block(struct hed_layer *self, struct hed_cuOccupancyMaxPotentialBlockSizeWithFlags *a)
 {
@@ -429,7 +429,7 @@ soft_cuOccupancyAvailableDynamicSMemPerBlock(struct hed_layer *self,
     if ((uint32_t)a->numBlocks > hed_occupancy_blocks(p, &need)) {
         r = CUDA_ERROR_INVALID_VALUE;
     } else {
-        /* No more than a launch would allow, as NVIDIA's driver has it. */
+        /* No more than a launch would allow, as on NVIDIA's driver. */
         const size_t room = hed_occupancy_shared(p, &need, (uint32_t)a->numBlocks);
         const size_t most = hed_dynamic_shared_max(hed_function_kernel(f), p, f->settings);
 
@@ -439,7 +439,7 @@ soft_cuOccupancyAvailableDynamicSMemPerBlock(struct hed_layer *self,
     return r;
 }
 
-/* The cluster a configuration asks for, in blocks; 0: none. */
+/* The number of blocks in the cluster that a configuration asks for; 0 if it asks for none. */
 static uint32_t
 cluster_blocks(const struct hed_function *f, const CUlaunchConfig *config)
 {
@@ -455,7 +455,7 @@ cluster_blocks(const struct hed_function *f, const CUlaunchConfig *config)
     return n;
 }
 
-/* Blocks of the configuration that the device holds at a time; 0 if it has no clusters. */
+/* How many blocks of the configuration the device holds at a time; 0 if it has no clusters. */
 static uint32_t
 blocks_at_once(const struct hed_function *f, const CUlaunchConfig *config)
 {
@@ -474,7 +474,7 @@ largest_cluster(const struct hed_function *f)
     return load_setting(&f->settings->nonportable_cluster) ? LARGEST_CLUSTER : PORTABLE_CLUSTER;
 }
 
-/* How clusters fit, only the device itself knows. False: it cannot be asked. */
+/* Only the device itself knows how clusters fit. False if the machine cannot answer. */
 static bool
 ask_machine(struct hed_function *f, enum hed_cuda_call id, void *args, CUresult *r)
 {
@@ -516,7 +516,7 @@ soft_cuOccupancyMaxPotentialClusterSize(struct hed_layer *self,
     return CUDA_SUCCESS;
 }
 
-/* A profile does not say how multiprocessors are grouped: as if clusters could lie anywhere. */
+/* A profile does not say how multiprocessors are grouped, so clusters may lie anywhere. */
 static CUresult
 soft_cuOccupancyMaxActiveClusters(struct hed_layer *self,
                                   struct hed_cuOccupancyMaxActiveClusters *a)

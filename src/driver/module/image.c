@@ -1,4 +1,4 @@
-/* Programs out of images, and images out of bytes and files. See image.h. */
+/* Programs from images, and images from bytes and files. See image.h. */
 #include "driver/module/image.h"
 
 #include <stdlib.h>
@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/str.h"
 #include "driver/module/jit.h"
 #include "fatbin/cubin.h"
 #include "fatbin/fatbin.h"
@@ -15,16 +16,6 @@
 #include "fatbin/ptx_text.h"
 
 /* ---- names ----------------------------------------------------------------------------------- */
-
-static uint32_t
-hash_name(const char *s)
-{
-    uint32_t h = 2166136261u; /* FNV-1a */
-
-    for (; *s; s++)
-        h = (h ^ (unsigned char)*s) * 16777619u;
-    return h;
-}
 
 static int
 index_init(struct hed_index *x, uint32_t count)
@@ -38,11 +29,11 @@ index_init(struct hed_index *x, uint32_t count)
     return x->slots ? 0 : HED_ENOMEM;
 }
 
-/* Of equal names the first is found. */
+/* The first of several equal names is found. */
 static void
 index_add(struct hed_index *x, const char *name, uint32_t position)
 {
-    uint32_t at = hash_name(name) & x->mask;
+    uint32_t at = hed_str_hash(name, strlen(name)) & x->mask;
 
     while (x->slots[at])
         at = (at + 1) & x->mask;
@@ -54,7 +45,8 @@ hed_program_kernel(const struct hed_program *p, const char *name)
 {
     const struct hed_index *x = &p->kernels;
 
-    for (uint32_t at = hash_name(name) & x->mask; x->slots[at]; at = (at + 1) & x->mask)
+    for (uint32_t at = hed_str_hash(name, strlen(name)) & x->mask; x->slots[at];
+         at = (at + 1) & x->mask)
         if (strcmp(p->code->kernels[x->slots[at] - 1].name, name) == 0)
             return x->slots[at] - 1;
     return HED_PROGRAM_NONE;
@@ -65,7 +57,8 @@ hed_program_var(const struct hed_program *p, const char *name)
 {
     const struct hed_index *x = &p->vars;
 
-    for (uint32_t at = hash_name(name) & x->mask; x->slots[at]; at = (at + 1) & x->mask)
+    for (uint32_t at = hed_str_hash(name, strlen(name)) & x->mask; x->slots[at];
+         at = (at + 1) & x->mask)
         if (strcmp(p->code->vars[x->slots[at] - 1].name, name) == 0)
             return x->slots[at] - 1;
     return HED_PROGRAM_NONE;
@@ -80,7 +73,8 @@ make_indices(struct hed_program *p)
         return HED_ENOMEM;
     for (uint32_t i = 0; i < c->kernel_count; i++)
         index_add(&p->kernels, c->kernels[i].name, i);
-    /* CUDA finds variables that are not visible too; of equal names a visible one. */
+    /* CUDA also finds variables that are not visible, but prefers a visible one of the same name.
+     */
     for (int visible = 1; visible >= 0; visible--)
         for (uint32_t i = 0; i < c->var_count; i++)
             if (c->vars[i].visible == visible)
@@ -161,7 +155,7 @@ hed_ptx_result(int err)
     }
 }
 
-#define PARTS_MAX 4096 /* fat binaries a program is linked of */
+#define PARTS_MAX 4096 /* fat binaries that one program is linked from */
 
 unsigned
 hed_ptx_only(const struct hed_profile *p)
@@ -242,14 +236,15 @@ hed_program_open(struct hed_device *dev, const struct hed_image *image,
 void
 hed_program_ref(struct hed_program *p)
 {
-    /* Relaxed: who has a reference hands out another. */
+    /* Relaxed: the caller has a reference already. */
     atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
 }
 
 void
 hed_program_unref(struct hed_program *p)
 {
-    /* Release: the thread that frees it sees what this user did; acquire is the other side. */
+    /* Release: the thread that frees it sees what this user did. Acquire: this thread may be that
+     * one. */
     if (!p || atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) != 1)
         return;
     if (p->code)

@@ -5,10 +5,9 @@
 
 #include "base/clock.h"
 
-#define LOG_MAX ((size_t)1 << 20) /* bytes of a log before it is cut to the program's buffer */
+#define LOG_MAX ((size_t)1 << 20) /* bytes in a log before it is cut to the program's buffer */
 
-/* Values travel in the pointers themselves, so that the array can take answers
- * as well. */
+/* Values are stored in the pointers themselves, so that the array can also take answers. */
 static unsigned
 option_number(void *const *value)
 {
@@ -18,7 +17,7 @@ option_number(void *const *value)
     return n;
 }
 
-/* Is it a number that tells a compiler something? Of the others some are addresses. */
+/* Is it a number that tells a compiler something? Some of the others are addresses. */
 static bool
 is_choice(CUjit_option option)
 {
@@ -50,7 +49,7 @@ is_choice(CUjit_option option)
     }
 }
 
-/* The last word on an option counts; there is room for each of them. */
+/* The last value of an option counts. There is room for every option. */
 static void
 choose_option(struct hed_jit_how *how, CUjit_option option, unsigned value)
 {
@@ -85,7 +84,7 @@ take_jit_option(struct hed_jit *j, CUjit_option option, void **value)
         j->error_room = option_number(value);
         j->error_size = value;
         break;
-    case CU_JIT_OPTIMIZATION_LEVEL: /* NVIDIA's driver takes any number. */
+    case CU_JIT_OPTIMIZATION_LEVEL: /* NVIDIA's driver accepts any number */
         break;
     case CU_JIT_FALLBACK_STRATEGY:
         return option_number(value) <= CU_PREFER_BINARY ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -96,10 +95,10 @@ take_jit_option(struct hed_jit *j, CUjit_option option, void **value)
         j->verbose = option_number(value) != 0;
         break;
     case CU_JIT_GLOBAL_SYMBOL_COUNT:
-        /* Host addresses for undefined symbols: nothing here binds them. */
+        /* Host addresses for undefined symbols are not supported here. */
         return option_number(value) == 0 ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
     default:
-        /* The enumeration is without gaps; the rest is about how to optimise. */
+        /* The enumeration has no gaps; the rest is about optimisation. */
         return (unsigned)option < CU_JIT_NUM_OPTIONS ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     }
     return CUDA_SUCCESS;

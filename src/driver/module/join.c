@@ -23,6 +23,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/str.h"
 #include "driver/module/image.h"
 #include "fatbin/ptx_text.h"
 
@@ -100,10 +101,10 @@ enum linkage { LINK_NONE, LINK_EXTERN, LINK_VISIBLE, LINK_WEAK, LINK_COMMON };
 
 struct item {
     struct hed_bytes text;
-    struct hed_bytes name; /* the first it declares; empty if there is none */
+    struct hed_bytes name; /* the first name it declares; empty if there is none */
     enum linkage linkage;
     bool header;  /* .version, .target, .address_size */
-    bool lines;   /* .file, .loc, .section: about the source */
+    bool lines;   /* .file, .loc, .section: about the source code */
     bool code;    /* .func, .entry */
     bool entry;   /* .entry */
     bool defines; /* code with a body, or a variable that is not extern */
@@ -186,9 +187,9 @@ next_item(struct words *w, struct item *out)
 /* ---- names ----------------------------------------------------------------------------------- */
 
 struct name {
-    struct hed_bytes text; /* points into one of the texts; empty: free */
+    struct hed_bytes text; /* points into one of the texts; empty if the entry is free */
     bool shared;           /* some text declares it with a linkage */
-    enum linkage linkage;  /* of its first definition, if it is shared; LINK_NONE: there is none */
+    enum linkage linkage;  /* of its first definition, if it is shared; else LINK_NONE */
     bool declared, defined;
     size_t renamed_in; /* 1 + the last text in which it is renamed; 0: none */
 };
@@ -202,10 +203,8 @@ struct names {
 static struct name *
 slot_of(struct name *slots, size_t size, struct hed_bytes b)
 {
-    uint32_t h = 2166136261u; /* FNV-1a */
+    const uint32_t h = hed_str_hash((const char *)b.data, b.size);
 
-    for (size_t i = 0; i < b.size; i++)
-        h = (h ^ b.data[i]) * 16777619u;
     for (size_t at = h & (size - 1);; at = (at + 1) & (size - 1)) {
         struct name *n = &slots[at];
 

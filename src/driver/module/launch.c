@@ -1,4 +1,5 @@
-/* Launching: every check that CUDA makes at once, parameters copied, and off to the stream. */
+/* Launching a kernel: makes every check that CUDA makes before the call returns, copies the
+ * parameters, and hands the launch to the stream's machine. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +13,7 @@
 #include "driver/stream/stream.h"
 #include "driver/stream/work.h"
 
-#define EXTRA_MAX 64 /* entries of `extra` that are looked at */
+#define EXTRA_MAX 64 /* entries of `extra` that are read */
 
 #define PARAMS_ON_STACK 4096 /* bytes; most devices allow no more */
 
@@ -24,7 +25,7 @@ launch_limit(const struct hed_function *f, CUdevice_attribute a, uint32_t otherw
     return hed_profile_number(hed_function_profile(f), a, otherwise);
 }
 
-/* Is n more than the device takes? Every device there has been takes `any`, which saves asking. */
+/* Is n more than the device allows? Every device so far allows `any`, which saves a lookup. */
 static inline bool
 is_over_limit(const struct hed_function *f, uint64_t n, uint32_t any, CUdevice_attribute a,
               uint32_t otherwise)
@@ -64,7 +65,7 @@ check_block(const struct hed_function *f, const uint32_t block[3])
     return CUDA_SUCCESS;
 }
 
-/* A cooperative grid must be on the device as a whole. */
+/* All blocks of a cooperative grid must be on the device at once. */
 static CUresult
 check_cooperative(const struct hed_function *f, const struct hed_launch *l)
 {
@@ -108,7 +109,7 @@ copy_each(const struct hed_code_kernel *k, void *const *params, unsigned char *t
     return CUDA_SUCCESS;
 }
 
-/* From a buffer with all of them. */
+/* Copies the parameters from a buffer that has all of them. */
 static CUresult
 copy_buffer(const struct hed_code_kernel *k, void *const *extra, unsigned char *to)
 {
@@ -129,15 +130,16 @@ copy_buffer(const struct hed_code_kernel *k, void *const *extra, unsigned char *
         return CUDA_SUCCESS;
     if (!buffer || !size || *size == 0)
         return CUDA_ERROR_INVALID_VALUE;
-    /* NVIDIA's drivers take a buffer that is too short, and refuse one that is too long with just
-     * this answer (measured on 580). */
+    /* NVIDIA's drivers accept a buffer that is too short, and refuse one that is too long with
+     * exactly this error (measured on 580). */
     if (*size > k->param_bytes)
         return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
     memcpy(to, buffer, *size);
     return CUDA_SUCCESS;
 }
 
-/* Into memory of their own, or into `room`, where that has k->param_bytes. */
+/* Copies the parameters to `room`, which has k->param_bytes or is NULL: then memory is allocated.
+ */
 static CUresult
 take_params(const struct hed_code_kernel *k, void **params, void **extra, unsigned char *room,
             struct hed_launch *l)
@@ -149,7 +151,7 @@ take_params(const struct hed_code_kernel *k, void **params, void **extra, unsign
     if (!params && !extra)
         return CUDA_ERROR_INVALID_VALUE;
 
-    /* Cleared: bytes between parameters must not carry anything. */
+    /* Zeroed, so that padding between parameters does not leak other data. */
     unsigned char *to = room ? memset(room, 0, k->param_bytes) : calloc(1, k->param_bytes);
 
     if (!to)
@@ -161,8 +163,8 @@ take_params(const struct hed_code_kernel *k, void **params, void **extra, unsign
 
 /* ---- work ------------------------------------------------------------------------------------ */
 
-/* Completes a launch but for its parameters, and checks everything that CUDA checks at once. Sizes
- * and attributes are set. */
+/* Fills in a launch, except for its parameters, and makes the checks that CUDA makes before the
+ * call returns. The caller has set sizes and attributes. */
 static CUresult
 check_launch(struct hed_function *f, struct hed_launch *l)
 {
@@ -192,7 +194,7 @@ check_launch(struct hed_function *f, struct hed_launch *l)
     return r;
 }
 
-/* Work that owns what it has of the launch, whose function the caller keeps. */
+/* Makes work that owns its copy of the launch. The caller keeps its reference to the function. */
 static CUresult
 make_kernel_work(struct hed_context *c, struct hed_function *f, const struct hed_launch *given,
                  void **params, void **extra, struct hed_work **out)
@@ -263,7 +265,7 @@ event_of(const CUlaunchAttribute *a, CUevent *out)
     return true;
 }
 
-/* Events of a launch are recorded behind it: as late as is allowed. */
+/* Records the events of a launch behind it, which is as late as CUDA allows. */
 static CUresult
 record_events(struct hed_layer *self, const struct hed_launch *l, CUstream stream, bool ptds)
 {
@@ -299,7 +301,7 @@ check_events(struct hed_layer *self, const struct hed_launch *l)
     return CUDA_SUCCESS;
 }
 
-/* A node of the graph that is being captured. */
+/* Adds a node to the graph that is being captured. */
 static CUresult
 capture_kernel_launch(struct hed_stream *s, struct hed_function *f, const struct hed_launch *l,
                       void **params, void **extra)
@@ -310,7 +312,7 @@ capture_kernel_launch(struct hed_stream *s, struct hed_function *f, const struct
     return r == CUDA_SUCCESS ? hed_submit(s, w) : r;
 }
 
-/* A launch on a stream that does not capture. */
+/* Launches on a stream that is not capturing. */
 static CUresult
 launch_now(struct hed_stream *s, struct hed_function *f, struct hed_launch *l, void **params,
            void **extra)
@@ -334,8 +336,7 @@ launch_now(struct hed_stream *s, struct hed_function *f, struct hed_launch *l, v
     return r;
 }
 
-/* The stream says in which context: of a stream of another context than the current one, that one.
- */
+/* The launch runs in the stream's context, even if another context is current. */
 static CUresult
 launch_on_stream(struct hed_layer *self, struct hed_launch *l, void **params, void **extra,
                  CUstream stream, bool ptds)
@@ -350,7 +351,7 @@ launch_on_stream(struct hed_layer *self, struct hed_launch *l, void **params, vo
     if (r == CUDA_SUCCESS)
         r = hed_function_find(s->ctx, l->given, &f);
     if (r == CUDA_SUCCESS) {
-        /* Acquire: pairs with the capture's beginning. */
+        /* Acquire: pairs with the release in hed_capture_join_locked(). */
         r = atomic_load_explicit(&s->capture, memory_order_acquire)
                 ? capture_kernel_launch(s, f, l, params, extra)
                 : launch_now(s, f, l, params, extra);

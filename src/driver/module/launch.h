@@ -6,10 +6,10 @@
 struct hed_function;
 struct hed_launch;
 
-/* Checks them, and puts what concerns the machine (clusters, cooperation) into the launch, whose
- * grid is set. INVALID_VALUE, INVALID_CLUSTER_SIZE, NOT_SUPPORTED. */
+/* Checks the attributes and copies those that concern the machine (clusters, cooperative) to the
+ * launch, whose grid is set. INVALID_VALUE, INVALID_CLUSTER_SIZE, NOT_SUPPORTED. */
 CUresult hed_launch_attributes(const struct hed_function *f, struct hed_launch *l,
                                const CUlaunchAttribute *attributes, unsigned count);
 
-/* Makes the launch own a copy of them. */
+/* Gives the launch its own copy of the attributes. */
 CUresult hed_launch_keep(struct hed_launch *l, const CUlaunchAttribute *attributes, unsigned count);

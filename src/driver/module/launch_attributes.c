@@ -1,7 +1,7 @@
 /* Attributes of a launch. See launch.h.
  *
- * Work on a stream is done in order here, one piece after the other: what allows the device to
- * overlap or reorder is checked, kept for whoever asks, and has no effect.
+ * Here the work on a stream always runs in order, one piece after the other. Attributes that allow
+ * the device to overlap or reorder work are checked and kept for queries, but have no effect.
  */
 #include "driver/module/launch.h"
 
@@ -15,8 +15,8 @@
 #include "driver/stream/work.h"
 
 #define ATTRIBUTES_MAX 64  /* in one launch */
-#define PORTABLE_CLUSTER 8 /* blocks that every device with clusters takes */
-#define LARGEST_CLUSTER 16 /* with the program's leave */
+#define PORTABLE_CLUSTER 8 /* blocks that every device with clusters accepts */
+#define LARGEST_CLUSTER 16 /* if the program allows it */
 #define CLUSTERS_FROM 9    /* major compute capability */
 #define MEM_SYNC_DOMAINS 4
 
@@ -29,7 +29,7 @@ is_flag(int value)
 static CUresult
 check_window(const CUaccessPolicyWindow_v1 *w)
 {
-    /* Written so that no NaN passes. */
+    /* Written so that NaN is refused. */
     if (!(w->hitRatio >= 0.0f && w->hitRatio <= 1.0f))
         return CUDA_ERROR_INVALID_VALUE;
     if ((unsigned)w->hitProp > CU_ACCESS_PROPERTY_PERSISTING ||
@@ -52,7 +52,7 @@ check_cluster_dims(const uint32_t d[3])
     return zeros == 0 || zeros == 3 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CLUSTER_SIZE;
 }
 
-/* What is an attribute's own, whatever the others are. */
+/* Checks one attribute, independently of the others. */
 static CUresult
 check_attribute(const CUlaunchAttribute *a, struct hed_launch *l)
 {
@@ -100,7 +100,8 @@ check_attribute(const CUlaunchAttribute *a, struct hed_launch *l)
     }
 }
 
-/* A cluster that the kernel was compiled for, or that was set for it, where the launch has none. */
+/* If the launch has no cluster size, takes the one that is compiled in or that the program has set.
+ */
 static CUresult
 default_cluster(const struct hed_function *f, struct hed_launch *l)
 {

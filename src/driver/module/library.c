@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "base/str.h"
 #include "driver/memory/memory.h"
 #include "driver/module/image.h"
 #include "fatbin/file.h"
@@ -76,7 +77,8 @@ hed_library_create(struct hed_driver *d, const struct hed_image *image, void *co
     return CUDA_SUCCESS;
 }
 
-/* Whoever is busy opens or loads without the lock; others wait. False: the library is gone. */
+/* Waits until no other thread is `busy`, then makes this thread busy: it may open or load without
+ * the lock, and others wait. False if the library is gone. */
 static bool
 get_busy_locked(struct hed_library *l)
 {
@@ -95,7 +97,7 @@ end_busy_locked(struct hed_library *l)
 
 /* ---- programs -------------------------------------------------------------------------------- */
 
-/* Devices of one compute capability share a program. */
+/* Devices of the same compute capability share a program. */
 static struct hed_program *
 program_like_locked(struct hed_library *l, const struct hed_device *dev)
 {
@@ -111,7 +113,7 @@ program_like_locked(struct hed_library *l, const struct hed_device *dev)
     return NULL;
 }
 
-/* Room for the names of a first program's kernels. */
+/* Makes room for the names of the first program's kernels. */
 static int
 make_buckets_locked(struct hed_library *l, uint32_t kernels)
 {
@@ -130,7 +132,7 @@ CUresult
 hed_library_program(struct hed_library *l, struct hed_device *dev, struct hed_buf *log,
                     struct hed_program **out)
 {
-    struct hed_jit_how how = l->how; /* it never changes */
+    struct hed_jit_how how = l->how; /* constant */
     CUresult r = CUDA_SUCCESS;
 
     hed_lock(&l->lock);
@@ -156,7 +158,7 @@ hed_library_program(struct hed_library *l, struct hed_device *dev, struct hed_bu
             r = CUDA_ERROR_OUT_OF_MEMORY;
         }
         if (r == CUDA_SUCCESS && l->programs[dev->ordinal])
-            hed_program_unref(p); /* Somebody was faster while this thread waited. */
+            hed_program_unref(p); /* Another thread was faster while this one waited. */
         else if (r == CUDA_SUCCESS)
             l->programs[dev->ordinal] = p;
         p = l->programs[dev->ordinal];
@@ -180,8 +182,8 @@ managed_by_name(struct hed_library *l, const char *name)
     return v;
 }
 
-/* Memory for a managed variable, with its first value. Addresses in that value are put in when the
- * library is first loaded: before, there are none. */
+/* Memory for a managed variable, with its initial value. Addresses in that value are filled in when
+ * the library is first loaded, since there are none before. */
 static CUresult
 make_managed(struct hed_library *l, const struct hed_code_var *var, struct hed_managed **out)
 {
@@ -212,8 +214,8 @@ make_managed(struct hed_library *l, const struct hed_code_var *var, struct hed_m
     return CUDA_SUCCESS;
 }
 
-/* All managed variables of a program have memory. `addresses` has room for one of each variable.
- * Whoever is busy calls this, so the list does not change under it. */
+/* Gives all managed variables of a program memory and writes their addresses, one per variable of
+ * the program, to `addresses`. The caller is busy, so the list does not change meanwhile. */
 static CUresult
 have_managed(struct hed_library *l, struct hed_program *p, uint64_t *addresses)
 {
@@ -294,8 +296,8 @@ module_in_locked(struct hed_library *l, const struct hed_context *c)
     return NULL;
 }
 
-/* Filling a module's variables would also put back managed ones, which the program may have written
- * to: what has been written is kept over it. */
+/* Filling in a module's variables would also reset managed ones, to which the program may have
+ * written. So their contents are saved before, and restored afterwards. */
 static unsigned char *
 save_managed(struct hed_library *l)
 {
@@ -312,7 +314,7 @@ save_managed(struct hed_library *l)
     return saved;
 }
 
-/* Is that the variable's first value, as it was before addresses were put in? */
+/* Is this the variable's initial value, as it was before addresses were filled in? */
 static bool
 is_first_value(const struct hed_code_var *var, const unsigned char *value)
 {
@@ -337,7 +339,7 @@ restore_managed(struct hed_library *l, const unsigned char *saved)
     }
 }
 
-/* Loads it; the caller is busy and has no lock. */
+/* Loads the library into a context. The caller is busy and holds no lock. */
 static CUresult
 load_library_code(struct hed_library *l, struct hed_context *c, struct hed_program *p,
                   struct hed_module **out)
@@ -443,7 +445,7 @@ hed_library_context_gone(struct hed_library *l, struct hed_context *c)
 static void
 kernel_destroy(struct hed_object *o)
 {
-    /* Its memory is the library's. */
+    /* The library owns its memory. */
     hed_object_put(&((struct hed_kernel *)o)->library->object);
 }
 
@@ -477,11 +479,7 @@ kernel_create_locked(struct hed_library *l, const char *name, struct hed_program
 static uint32_t
 kernel_bucket(const struct hed_library *l, const char *name)
 {
-    uint32_t h = 2166136261u; /* FNV-1a */
-
-    for (; *name; name++)
-        h = (h ^ (unsigned char)*name) * 16777619u;
-    return h & l->bucket_mask;
+    return hed_str_hash(name, strlen(name)) & l->bucket_mask;
 }
 
 CUresult
@@ -518,7 +516,8 @@ hed_library_kernel(struct hed_library *l, struct hed_device *dev, const char *na
     return r;
 }
 
-/* What every launch but the first finds; a reference. NULL: it must be made, or looked for. */
+/* Finds the function as every launch but the first does, with a reference. NULL if it has to be
+ * made or searched for. */
 static struct hed_function *
 made_already(struct hed_kernel *k, struct hed_context *c)
 {
@@ -529,7 +528,8 @@ made_already(struct hed_kernel *k, struct hed_context *c)
 
     struct hed_module *m = module_in_locked(l, c);
 
-    /* In the list, so not being unloaded. Acquire: pairs with the release where it is made. */
+    /* The module is in the list, so it is not being unloaded. Acquire: pairs with the release where
+     * the function is made. */
     if (m && m->program == k->program)
         f = atomic_load_explicit(&m->functions[k->index], memory_order_acquire);
     if (f)
@@ -552,7 +552,7 @@ hed_kernel_function(struct hed_kernel *k, struct hed_context *c, struct hed_func
     if (r != CUDA_SUCCESS)
         return r;
 
-    /* Names may be thousands of bytes long: they are not looked at in every launch. */
+    /* Names may be thousands of bytes long, so launches do not compare them. */
     const uint32_t i =
         m->program == k->program ? k->index : hed_program_kernel(m->program, k->name);
 
@@ -590,7 +590,7 @@ hed_library_unload(struct hed_driver *d, CUlibrary handle)
         hed_object_put(&at->module->object);
         free(at);
     }
-    /* Kernels are no longer added. */
+    /* No more kernels are added by now. */
     for (uint32_t i = 0; l->kernels && i <= l->bucket_mask; i++)
         for (struct hed_kernel *k = l->kernels[i]; k; k = k->next)
             if (hed_handles_remove(d->handles, HED_KIND_KERNEL, k->object.handle))

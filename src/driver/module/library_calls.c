@@ -1,4 +1,4 @@
-/* The calls on libraries and kernels. */
+/* Calls about libraries and kernels. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-/* Where no context says otherwise, the first device is meant. */
+/* The device that a call is about: that of the current context, or else the first one. */
 static CUresult
 device_for(struct hed_layer *self, struct hed_device **out)
 {
@@ -31,7 +31,7 @@ device_for(struct hed_layer *self, struct hed_device **out)
 }
 
 struct library_options {
-    bool preserved; /* the program leaves the image where it is */
+    bool preserved; /* the program keeps the image where it is */
 };
 
 static CUresult
@@ -56,8 +56,8 @@ read_options(unsigned count, const CUlibraryOption *options, void *const *values
     return CUDA_SUCCESS;
 }
 
-/* An image is opened when something of it is asked for: a program may have thousands. Who gives
- * buffers for logs wants to know at once. */
+/* An image is opened only when something in it is asked for, since a program may have thousands. A
+ * program that gives buffers for logs wants them at once, so its image is opened now. */
 static CUresult
 create_library(struct hed_layer *self, const struct hed_image *image, void *copy,
                struct hed_bytes file, struct hed_jit *j, CUlibrary *out)
@@ -72,7 +72,7 @@ create_library(struct hed_layer *self, const struct hed_image *image, void *copy
 
     const CUlibrary handle = (CUlibrary)(uintptr_t)l->object.handle;
 
-    l->how = j->how; /* nobody knows the handle yet */
+    l->how = j->how; /* no other thread knows the handle yet */
     l->how.log = NULL;
     if (j->error || j->info) {
         r = device_for(self, &dev);
@@ -182,7 +182,7 @@ soft_cuLibraryUnload(struct hed_layer *self, struct hed_cuLibraryUnload *a)
 
 /* ---- contents -------------------------------------------------------------------------------- */
 
-/* A library and the device that is meant; put the library back. */
+/* A library, with a reference, and the device that the call is about. */
 static CUresult
 find_library(struct hed_layer *self, CUlibrary handle, struct hed_library **out,
              struct hed_device **dev)
@@ -257,7 +257,7 @@ soft_cuLibraryEnumerateKernels(struct hed_layer *self, struct hed_cuLibraryEnume
     return r;
 }
 
-/* The library's module in the current context; put it back. */
+/* The library's module in the current context, with a reference. */
 static CUresult
 module_here(struct hed_layer *self, CUlibrary handle, struct hed_module **out)
 {
@@ -333,7 +333,7 @@ soft_cuLibraryGetManaged(struct hed_layer *self, struct hed_cuLibraryGetManaged 
     return r;
 }
 
-/* No library has a function table here, so none has a unified function. */
+/* No library has a table of functions here, so there are no unified functions. */
 static CUresult
 soft_cuLibraryGetUnifiedFunction(struct hed_layer *self, struct hed_cuLibraryGetUnifiedFunction *a)
 {
@@ -393,9 +393,9 @@ soft_cuKernelGetLibrary(struct hed_layer *self, struct hed_cuKernelGetLibrary *a
     return a->pLib ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* A kernel as a device has it. */
+/* A kernel on a device. */
 struct on_device {
-    struct hed_kernel *kernel; /* to be put back */
+    struct hed_kernel *kernel; /* a reference */
     struct hed_device *dev;
     const struct hed_code_kernel *code;
     struct hed_settings *settings;
@@ -473,7 +473,7 @@ soft_cuKernelSetAttribute(struct hed_layer *self, struct hed_cuKernelSetAttribut
     (void)hed_attribute_get(k.code, &dev->info.profile, k.settings, a->attrib, &before);
     r = hed_attribute_set(k.code, &dev->info.profile, k.settings, a->attrib, a->val);
     (void)hed_attribute_get(k.code, &dev->info.profile, k.settings, a->attrib, &after);
-    /* Programs set the same again and again, before every launch. */
+    /* Programs set the same value again and again, before every launch. */
     if (r == CUDA_SUCCESS && before != after)
         r = hed_kernel_tell(k.kernel, dev, a->attrib, a->val);
     hed_object_put(&k.kernel->object);
@@ -498,7 +498,7 @@ soft_cuKernelSetCacheConfig(struct hed_layer *self, struct hed_cuKernelSetCacheC
     return CUDA_SUCCESS;
 }
 
-/* The name is the program's code's, which lives as long as the library. */
+/* The name is part of the code, which lives as long as the library. */
 static CUresult
 soft_cuKernelGetName(struct hed_layer *self, struct hed_cuKernelGetName *a)
 {

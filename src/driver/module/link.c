@@ -1,10 +1,10 @@
-/* Linking at run time: cuLinkCreate and what follows.
+/* Linking at run time: cuLinkCreate and the calls that follow it.
  *
- * Inputs with PTX become one PTX text (join.c), which is handed out as a fat binary of our own that
- * cuModuleLoadData takes, copies included: the "cubin" of cuLinkComplete. Machine code cannot be
- * linked here; a lone input that has nothing else is handed out as it is.
+ * Inputs with PTX are joined into one PTX text (join.c). The "cubin" that cuLinkComplete returns is
+ * a fat binary of our own with this text; cuModuleLoadData accepts it and copies of it. Machine
+ * code cannot be linked here: a single input without PTX is returned unchanged.
  *
- * A machine that has a linker (machine->link_made) is given every input as it comes.
+ * A machine that has a linker (machine->link_made) gets every input as it comes.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,18 +23,18 @@
 
 #define INPUTS_MAX 4096
 
-/* Calls on one state come from one thread at a time, as the API says; the handle only keeps it from
- * being freed under a call. */
+/* The API requires that only one thread at a time uses a state; the handle merely keeps it from
+ * being freed during a call. */
 struct link {
-    struct hed_object object; /* first */
+    struct hed_object object; /* must come first */
     struct hed_driver *driver;
-    struct hed_device *device; /* linked for */
+    struct hed_device *device; /* the device it is linked for */
     struct hed_jit jit;
     struct hed_arena arena;
     struct hed_bytes texts[INPUTS_MAX]; /* PTX, in the arena */
     size_t count;
     struct hed_bytes machine;  /* an input without PTX, in the arena */
-    struct hed_linker *linker; /* the machine's; NULL: PTX is joined here */
+    struct hed_linker *linker; /* the machine's linker; NULL: PTX is joined here */
     bool done;
     struct hed_buf out;
 };
@@ -59,7 +59,7 @@ find_link(struct hed_layer *self, CUlinkState handle)
                                           (uint64_t)(uintptr_t)handle);
 }
 
-/* Has the machine one? */
+/* Asks the machine for a linker. */
 static CUresult
 find_linker(struct link *l)
 {
@@ -107,7 +107,7 @@ create_link(struct hed_layer *self, unsigned count, CUjit_option *options, void 
 
 /* ---- inputs ---------------------------------------------------------------------------------- */
 
-/* A copy that lives as long as the state, with a NUL behind it. */
+/* Copies an input; the copy lives as long as the state and ends with a NUL. */
 static CUresult
 keep_input(struct link *l, struct hed_bytes b, struct hed_bytes *out)
 {
@@ -122,7 +122,7 @@ keep_input(struct link *l, struct hed_bytes b, struct hed_bytes *out)
     return CUDA_SUCCESS;
 }
 
-/* PTX is read when it is added, so that its errors are told with its name. */
+/* PTX is parsed when it is added, so that errors can be reported with its name. */
 static CUresult
 link_add_text(struct link *l, struct hed_bytes text)
 {
@@ -147,7 +147,7 @@ link_add_text(struct link *l, struct hed_bytes text)
     return r;
 }
 
-/* The PTX in a fat binary that suits the device; NOT_FOUND: there is none. */
+/* Adds the PTX in a fat binary that fits the device; NOT_FOUND if there is none. */
 static CUresult
 add_fatbin(struct link *l, struct hed_bytes fatbin)
 {
@@ -194,7 +194,7 @@ add_found(void *arg, struct hed_bytes fatbin)
     return r == CUDA_ERROR_NOT_FOUND ? CUDA_SUCCESS : r;
 }
 
-/* The whole log comes every time. */
+/* The machine returns the whole log every time. */
 static CUresult
 add_to_linker(struct link *l, CUjitInputType type, struct hed_bytes b, const char *name)
 {
@@ -218,8 +218,8 @@ link_add_input(struct link *l, CUjitInputType type, struct hed_bytes b, const ch
         return link_add_image(l, b);
     case CU_JIT_INPUT_OBJECT:
     case CU_JIT_INPUT_LIBRARY:
-        /* The device runtime is for kernels that launch kernels, which is not possible here; the
-         * few functions of it that others use are built in. */
+        /* The device runtime is for kernels that launch kernels, which is not possible here. The
+         * few of its functions that other kernels use are built in. */
         if (name && strstr(name, "cudadevrt")) {
             hed_buf_addf(&l->jit.log, "%s is not needed\n", name);
             return CUDA_SUCCESS;
@@ -233,7 +233,7 @@ link_add_input(struct link *l, CUjitInputType type, struct hed_bytes b, const ch
     }
 }
 
-/* Options of one input are checked; only those of the state say where logs go. */
+/* Options of one input are checked, but only those of the state say where logs go. */
 static CUresult
 add_checked(struct link *l, CUjitInputType type, struct hed_bytes b, const char *name,
             unsigned count, CUjit_option *options, void **values)
@@ -290,9 +290,9 @@ link_add_file(struct hed_layer *self, const struct hed_cuLinkAddFile_v2 *a)
 
 /* ---- the result ------------------------------------------------------------------------------ */
 
-#define OPTIONS_SIZE 16 /* where they are, how long, and a NUL: drivers look for them unasked */
+#define OPTIONS_SIZE 16 /* their position, their length, and a NUL: drivers always look for them */
 
-/* A fat binary with one PTX entry: docs/internals/fatbin.md has the layout. */
+/* Writes a fat binary with one PTX entry; docs/internals/fatbin.md has the layout. */
 static void
 put_fatbin(struct hed_buf *out, const struct hed_buf *text, const struct hed_ptx_head *head)
 {

@@ -1,12 +1,11 @@
-/* Fat binaries in object files and archives. Apart from link.c because the ELF reader and the
- * handle table both have a struct hed_object.
- */
+/* Finds fat binaries in object files and archives. Separate from link.c because the ELF reader and
+ * the handle table both have a struct hed_object. */
 #pragma once
 
 #include "fatbin/bytes.h"
 #include "gen/cuda_abi.h"
 
-/* Calls fn with each; its first failure ends the search and is the answer. INVALID_IMAGE for what
- * cannot be searched. */
+/* Calls fn for each. The first failure ends the search and is returned. INVALID_IMAGE for a file
+ * that cannot be searched. */
 CUresult hed_link_find(struct hed_bytes file, CUresult (*fn)(void *arg, struct hed_bytes fatbin),
                        void *arg);

@@ -13,12 +13,12 @@
 #include "driver/module/library.h"
 #include "driver/module/old_launch.h"
 
-#define VARIABLE_ALIGN 256 /* bytes; what programs may expect of a variable's address */
+#define VARIABLE_ALIGN 256 /* bytes; alignment that programs may expect of a variable */
 
 /* ---- variables ------------------------------------------------------------------------------- */
 
-/* Lays variables out one behind the other: managed ones or the others, from `base` on. Returns the
- * bytes they take. With variables NULL it only counts. */
+/* Lays out variables one behind the other from `base` on: the managed ones, or the others. Returns
+ * how many bytes they take. If `variables` is NULL it only counts. */
 static uint64_t
 lay_out(const struct hed_code *code, bool managed, uint64_t base, uint64_t *variables)
 {
@@ -48,7 +48,7 @@ largest_align(const struct hed_code *code)
     return align;
 }
 
-/* Memory for the module's variables, in one block for each kind. */
+/* Takes memory for the module's variables, in one piece per kind. */
 static CUresult
 take_variable_memory(struct hed_module *m, const uint64_t *managed)
 {
@@ -72,7 +72,8 @@ take_variable_memory(struct hed_module *m, const uint64_t *managed)
     return CUDA_SUCCESS;
 }
 
-/* Gives memory back if it is still this module's: the context may have died first. */
+/* Gives the memory back if it still belongs to this module: the context may have been destroyed
+ * first. */
 static void
 give_variable_memory(struct hed_module *m)
 {
@@ -137,7 +138,7 @@ function_create_locked(struct hed_module *m, uint32_t kernel, struct hed_setting
     hed_object_ref(&m->object);
     f->handle = (CUfunction)(uintptr_t)f->object.handle;
     m->driver->machine->function_made(m->driver->machine_state, f);
-    /* Release: pairs with the acquire in hed_kernel_function, which has no lock. */
+    /* Release: pairs with the acquire in hed_kernel_function(), which takes no lock. */
     atomic_store_explicit(&m->functions[kernel], f, memory_order_release);
     return CUDA_SUCCESS;
 }
@@ -158,14 +159,14 @@ hed_module_function(struct hed_module *m, uint32_t kernel, struct hed_settings *
         r = function_create_locked(m, kernel, settings);
     if (r == CUDA_SUCCESS) {
         *out = m->functions[kernel];
-        /* The name keeps the function alive, and the lock the name. */
+        /* The handle keeps the function alive, and the lock keeps the handle. */
         hed_object_ref(&(*out)->object);
     }
     hed_unlock(&m->lock);
     return r;
 }
 
-/* A function by its own handle; NULL: it is none. */
+/* A function by its handle; NULL if there is none. */
 static struct hed_function *
 by_handle(struct hed_driver *d, CUfunction handle)
 {
@@ -242,7 +243,7 @@ hed_function_or_kernel(struct hed_layer *self, CUfunction handle, struct hed_fun
     return r == CUDA_SUCCESS ? from_kernel(c, handle, out) : r;
 }
 
-/* What to do about a kernel that cannot run here. */
+/* Advice for a kernel that cannot run here. */
 static const char *
 advice_for(CUresult r)
 {
@@ -259,14 +260,14 @@ advice_for(CUresult r)
     }
 }
 
-/* Says once why a kernel cannot run: programs try again, and libraries try hundreds of times. */
+/* Logs once why a kernel cannot run: programs try again, and libraries try hundreds of times. */
 static void
 log_refusal(struct hed_function *f, CUresult r, const char *why)
 {
     const char *archs = f->module->program->archs;
     char name[HED_DEMANGLED_MAX];
 
-    /* Relaxed: only whether the line was written. */
+    /* Relaxed: it only says whether the line has been written. */
     if (atomic_exchange_explicit(&f->refusal_logged, true, memory_order_relaxed))
         return;
     hed_error(DRIVER, "%s%s%s%s: kernel %s cannot run here.%s", why, archs[0] ? " (" : "", archs,
@@ -274,8 +275,8 @@ log_refusal(struct hed_function *f, CUresult r, const char *why)
               advice_for(r));
 }
 
-/* The first launch of a function, or the program asks for it to be loaded. Not a part of
- * hed_function_prepare(): the text in `why` would be written for every launch. */
+/* Loads a function because of its first launch, or because the program asks for it. This is not
+ * part of hed_function_prepare(), because every launch would pay for initialising `why`. */
 static __attribute__((noinline)) CUresult
 load_function(struct hed_function *f)
 {
@@ -324,7 +325,7 @@ module_destroy(struct hed_object *o)
     free(m);
 }
 
-/* Into the context's list, unless it has died meanwhile. */
+/* Puts the module into its context's list, unless the context has been destroyed meanwhile. */
 static CUresult
 enter_context(struct hed_module *m)
 {
@@ -332,7 +333,7 @@ enter_context(struct hed_module *m)
 
     hed_lock(&c->lock);
 
-    /* Acquire: the other side is whoever ends the context, which then takes the list. */
+    /* Acquire: pairs with the thread that ends the context, which then empties the list. */
     const bool alive = atomic_load_explicit(&c->alive, memory_order_acquire);
 
     if (alive) {
@@ -412,7 +413,7 @@ hed_module_unload(struct hed_module *m)
     m->unloaded = true;
     hed_unlock(&m->lock);
     leave_context(m);
-    /* Nothing is added to the functions any more. */
+    /* No more functions are added by now. */
     for (uint32_t i = 0; i < m->code->kernel_count; i++) {
         struct hed_function *f = m->functions[i];
 
@@ -441,7 +442,7 @@ hed_module_context_gone(struct hed_context *c)
 
         struct hed_module *m = c->modules;
 
-        /* It is in the list, so it has its name, and with it a reference, until it has left. */
+        /* While it is in the list it has its handle, and with it a reference. */
         if (m)
             hed_object_ref(&m->object);
         hed_unlock(&c->lock);

@@ -1,16 +1,16 @@
-/* Modules and functions; what launching takes. Libraries and kernels: driver/module/library.h.
+/* Modules and functions, and what launching needs. Libraries and kernels are in
+ * driver/module/library.h.
  *
  *   image (fat binary, PTX, cubin) -> struct hed_program (module/image.h) -> module in a context
  *
- * A library is context-independent: it is loaded into a context, as a module, when one of its
- * kernels or variables is first asked for there. A CUkernel is recognised where a CUfunction is
- * wanted.
+ * A library does not belong to a context. It is loaded into one, as a module, when one of its
+ * kernels or variables is first used there. Calls that take a CUfunction also accept a CUkernel.
  *
  * Invariants:
- * 1. A function holds a reference on its module, and work holds one on its function: so code,
- *    variables and settings are there as long as work that uses them.
- * 2. A function has a name (handle) from when it is first asked for until its module is unloaded or
- *    its context dies; asking again gives the same one.
+ * 1. A function has a reference to its module, and work has one to its function. So code, variables
+ *    and settings live as long as the work that uses them.
+ * 2. A function has a handle from when it is first asked for until its module is unloaded or its
+ *    context is destroyed; asking again gives the same one.
  */
 #pragma once
 
@@ -27,12 +27,12 @@ struct hed_program;
 struct hed_unlisted_variable;
 struct hed_work;
 
-/* What the program may set of a function, or of a kernel on a device. Relaxed: each value stands
- * for itself; a launch that runs beside a setting sees the old or the new one. */
+/* Settings of a function, or of a kernel on a device. Relaxed: each value stands for itself; a
+ * launch at the same time as a change sees the old value or the new one. */
 struct hed_settings {
     _Atomic int max_dynamic_shared; /* bytes; -1: not set */
     _Atomic int carveout;           /* -1: no preference */
-    _Atomic int cluster[3];         /* 0 for not set */
+    _Atomic int cluster[3];         /* 0 if not set */
     _Atomic int nonportable_cluster;
     _Atomic int cluster_policy;
     _Atomic int cache_config;
@@ -41,69 +41,71 @@ struct hed_settings {
 void hed_settings_init(struct hed_settings *s);
 
 struct hed_function {
-    struct hed_object object;  /* first */
+    struct hed_object object;  /* must come first */
     struct hed_module *module; /* a reference */
     uint32_t kernel;           /* index in module->code->kernels */
     CUfunction handle;
     struct hed_settings own;
-    struct hed_settings *settings; /* own, or those of the library's kernel on this device */
+    struct hed_settings *settings; /* its own, or those of the library's kernel on this device */
     _Atomic bool loaded;           /* the machine has prepared it */
-    _Atomic bool refusal_logged;   /* the log says why it cannot run */
-    struct hed_old_launch *old;    /* of cuParamSet and its like; NULL: never used. module->lock */
+    _Atomic bool refusal_logged;   /* the log has said why it cannot run */
+    struct hed_old_launch *old;    /* state of cuParamSet and its like, or NULL; guarded by
+                                    * module->lock */
 };
 
 struct hed_module {
-    struct hed_object object; /* first */
+    struct hed_object object; /* must come first */
     struct hed_driver *driver;
     struct hed_context *ctx; /* a reference */
-    struct hed_module *next; /* ctx->modules; guarded by ctx->lock */
+    struct hed_module *next; /* in ctx->modules; guarded by ctx->lock */
     struct hed_program *program;
-    struct hed_code *code;       /* the program's */
-    uint64_t *variables;         /* addresses of code->vars; 0 for those that have none */
-    uint64_t block, managed;     /* memory that is given back with the module; 0: none */
-    struct hed_library *library; /* a reference to the library it is the module of; or NULL */
+    struct hed_code *code;       /* that of the program */
+    uint64_t *variables;         /* addresses of code->vars; 0 for those without one */
+    uint64_t block, managed;     /* memory that is given back with the module; 0 if there is none */
+    struct hed_library *library; /* a reference to the library whose module it is; or NULL */
 
     struct hed_lock lock; /* rank HED_RANK_LIBRARY; guards what follows */
-    /* code->kernel_count; made when first asked for. Written under lock; whoever keeps the module
-     * from being unloaded may read them without. */
+    /* code->kernel_count of them; made when first asked for. Written under the lock; a thread that
+     * keeps the module from being unloaded may read them without it. */
     _Atomic(struct hed_function *) *functions;
-    bool unloaded;                       /* no more functions are made */
-    struct hed_unlisted_variable *found; /* unlisted.c: those that were asked for */
+    bool unloaded;                       /* no more functions may be made */
+    struct hed_unlisted_variable *found; /* variables that were asked for: unlisted.c */
 };
 
-/* Loads a program into a context. `library` may be NULL; then managed variables get memory of their
- * own, else managed[i] has the address of those of code->vars that are managed. The module has a
- * handle; a reference is handed out besides. */
+/* Loads a program into a context. If `library` is NULL, managed variables get memory of their own;
+ * otherwise managed[i] is the address of code->vars[i] if that is managed. The module has a handle,
+ * and the caller gets a reference as well. */
 CUresult hed_module_create(struct hed_context *c, struct hed_program *p,
                            struct hed_library *library, const uint64_t *managed,
                            struct hed_module **out);
 
-/* Takes away its name, its functions' names and its place in the context. */
+/* Removes its handle and its functions' handles, and takes it out of the context's list. */
 void hed_module_unload(struct hed_module *m);
 
-/* The module of a handle, to be put back with hed_object_put(&m->object); NULL: there is none. */
+/* The module of a handle, with a reference that the caller gives back by hed_object_put(); NULL if
+ * there is none. */
 struct hed_module *hed_module_find(struct hed_driver *d, CUmodule handle);
 
-/* A function by position, made if need be, and a reference on it. `settings` may be NULL. */
+/* A function by position, made if necessary, with a reference. `settings` may be NULL. */
 CUresult hed_module_function(struct hed_module *m, uint32_t kernel, struct hed_settings *settings,
                              struct hed_function **out);
 
-/* The address of a variable that can be found by name: NOT_FOUND. Either result may be NULL. */
+/* The address of a variable by name: NOT_FOUND. Either result may be NULL. */
 CUresult hed_module_variable(struct hed_module *m, const char *name, CUdeviceptr *at,
                              size_t *bytes);
 
-/* The function behind a CUfunction or CUkernel in a context, loading a library's module if need be.
- * INVALID_HANDLE, also for a function of another one; errors of loading. A reference:
- * hed_object_put(&f->object). */
+/* The function that a CUfunction or CUkernel stands for in a context; loads a library's module if
+ * necessary. INVALID_HANDLE, also for a function of another context; errors of loading. The caller
+ * gives the reference back by hed_object_put(). */
 CUresult hed_function_find(struct hed_context *c, CUfunction handle, struct hed_function **out);
 
-/* The function of a CUfunction, wherever it is loaded; a CUkernel is INVALID_HANDLE, or is taken in
- * the thread's current context. */
+/* The function of a CUfunction, wherever it is loaded. hed_function_get() refuses a CUkernel with
+ * INVALID_HANDLE; hed_function_or_kernel() takes it in the thread's current context. */
 CUresult hed_function_get(struct hed_layer *self, CUfunction handle, struct hed_function **out);
 CUresult hed_function_or_kernel(struct hed_layer *self, CUfunction handle,
                                 struct hed_function **out);
 
-/* A context dies: its work is done, its memory not yet given back. */
+/* A context is being destroyed: its work is done, but its memory has not been given back yet. */
 void hed_module_context_gone(struct hed_context *c);
 
 static inline const struct hed_code_kernel *
@@ -120,31 +122,32 @@ hed_function_profile(const struct hed_function *f)
 
 /* ---- unlisted.c: variables that code does not list ------------------------------------------- */
 
-/* As hed_module_variable. Forgetting: the module goes. */
+/* Like hed_module_variable(), for a variable that the code does not list. forget_unlisted is for
+ * when the module goes. */
 CUresult hed_module_unlisted(struct hed_module *m, const char *name, CUdeviceptr *at,
                              size_t *bytes);
 void hed_module_forget_unlisted(struct hed_module *m);
 
 /* ---- function.c ------------------------------------------------------------------------------ */
 
-/* Attributes of a kernel on a device with its settings: INVALID_VALUE. */
+/* An attribute of a kernel on a device with its settings: INVALID_VALUE. */
 CUresult hed_attribute_get(const struct hed_code_kernel *k, const struct hed_profile *p,
                            const struct hed_settings *s, CUfunction_attribute a, int *out);
 CUresult hed_attribute_set(const struct hed_code_kernel *k, const struct hed_profile *p,
                            struct hed_settings *s, CUfunction_attribute a, int value);
 
-/* How much dynamic shared memory a launch may ask for. */
+/* The most dynamic shared memory that a launch may ask for. */
 uint32_t hed_dynamic_shared_max(const struct hed_code_kernel *k, const struct hed_profile *p,
                                 const struct hed_settings *s);
 
-/* Has the machine compile it: NO_BINARY_FOR_GPU, INVALID_PTX, ... named in the log. */
+/* Has the machine compile the function: NO_BINARY_FOR_GPU, INVALID_PTX, ... The log says why. */
 CUresult hed_function_prepare(struct hed_function *f);
 
 /* ---- launch.c -------------------------------------------------------------------------------- */
 
-/* Work of kind HED_WORK_KERNEL out of what a launch or a graph's node says: every check that CUDA
- * makes at once, parameters copied. config->hStream is not looked at. `params` and `extra` as
- * cuLaunchKernel has them. */
+/* Makes work of kind HED_WORK_KERNEL from the parameters of a launch or a node: makes the checks
+ * that CUDA makes before the call returns, and copies the parameters. config->hStream is ignored.
+ * `params` and `extra` are as for cuLaunchKernel. */
 CUresult hed_kernel_work_create(struct hed_context *c, CUfunction handle,
                                 const CUlaunchConfig *config, void **params, void **extra,
                                 struct hed_work **out);

@@ -1,4 +1,4 @@
-/* The calls on modules. */
+/* Calls about modules. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <strings.h>
@@ -26,7 +26,7 @@ find_loading_mode(void)
         s && strcasecmp(s, "EAGER") == 0 ? CU_MODULE_EAGER_LOADING : CU_MODULE_LAZY_LOADING;
 }
 
-/* Read once: CUDA does not look at its environment again either. */
+/* The environment is read once, as CUDA does. */
 static CUmoduleLoadingMode
 get_loading_mode(void)
 {
@@ -36,7 +36,7 @@ get_loading_mode(void)
     return loading_mode;
 }
 
-/* An image in memory as a module of the current context. */
+/* Loads an image as a module of the current context. */
 static CUresult
 load_module(struct hed_layer *self, const struct hed_image *image, const struct hed_jit_how *how,
             CUmodule *out)
@@ -131,7 +131,7 @@ soft_cuModuleLoadFatBinary(struct hed_layer *self, struct hed_cuModuleLoadFatBin
     return load_at(self, a->fatCubin, &plain, a->module);
 }
 
-/* The module of a handle; put it back. */
+/* The module of a handle, with a reference. */
 static CUresult
 find_module(struct hed_layer *self, CUmodule handle, struct hed_module **out)
 {
@@ -156,8 +156,8 @@ find_module(struct hed_layer *self, CUmodule handle, struct hed_module **out)
     return CUDA_SUCCESS;
 }
 
-/* cuda.h speaks of the current context; NVIDIA's driver unloads from any. Work that uses the module
- * is waited for. */
+/* cuda.h speaks of the current context, but NVIDIA's driver unloads from any. Work that uses the
+ * module is waited for. */
 static CUresult
 soft_cuModuleUnload(struct hed_layer *self, struct hed_cuModuleUnload *a)
 {
@@ -167,7 +167,7 @@ soft_cuModuleUnload(struct hed_layer *self, struct hed_cuModuleUnload *a)
     if (r != CUDA_SUCCESS)
         return r;
     if (m->library) {
-        r = CUDA_ERROR_NOT_PERMITTED; /* It goes with its library. */
+        r = CUDA_ERROR_NOT_PERMITTED; /* it goes with its library */
     } else {
         (void)hed_context_synchronize(m->ctx);
         hed_module_unload(m);
@@ -276,7 +276,8 @@ soft_cuModuleGetGlobal_v2(struct hed_layer *self, struct hed_cuModuleGetGlobal_v
     return r;
 }
 
-/* References to textures and surfaces by name are gone since CUDA 12, but PTX may declare them. */
+/* Texture and surface references by name were removed in CUDA 12, but PTX may still declare them.
+ */
 static CUresult
 find_reference(struct hed_layer *self, CUmodule handle, const char *name, enum hed_cuda_call id)
 {

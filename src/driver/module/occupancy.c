@@ -1,8 +1,8 @@
 /* Occupancy. See occupancy.h.
  *
- * Registers are given to warps, in pieces, on one of the four partitions of a multiprocessor;
- * shared memory to blocks, in pieces, and with some that the system keeps for itself (from compute
- * capability 8.0 on). The rules are those of NVIDIA's occupancy calculator.
+ * Registers are allocated to warps, in units, on one of the four partitions of a multiprocessor.
+ * Shared memory is allocated to blocks, in units; from compute capability 8.0 on the system keeps
+ * some for itself. The rules are those of NVIDIA's occupancy calculator.
  */
 #include "driver/module/occupancy.h"
 
@@ -12,8 +12,8 @@
 #include "gen/cuda_abi.h"
 
 #define PARTITIONS 4
-#define REGISTER_PIECE 256 /* registers of a warp come in multiples */
-#define REGISTERS_MAX 255  /* a thread */
+#define REGISTER_PIECE 256 /* a warp's registers are rounded up to a multiple of this */
+#define REGISTERS_MAX 255  /* per thread */
 #define SHARED_PIECE 128   /* bytes; from compute capability 8.0 on */
 #define SHARED_PIECE_BEFORE 256
 
@@ -100,7 +100,8 @@ hed_occupancy_shared(const struct hed_profile *p, const struct hed_need *need, u
         return 0;
 
     const uint64_t each = l.shared / blocks / l.piece * l.piece;
-    /* What the system keeps is not taken off: so do NVIDIA's drivers (measured on 580). */
+    /* The part that the system keeps is not subtracted, as on NVIDIA's drivers (measured on 580).
+     */
     const uint64_t left = each > need->static_shared ? each - need->static_shared : 0;
 
     return hed_min(left, l.shared_block - need->static_shared);

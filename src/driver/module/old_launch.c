@@ -1,7 +1,6 @@
-/* Launching as CUDA did in its first years: a function has a block shape, a size of shared memory
- * and a buffer of parameters, set one by one, and then cuLaunch. In terms of cuLaunchKernel, which
- * does the work; what is set survives a launch here.
- */
+/* Launching as in CUDA's first years: a function has a block shape, a size of shared memory and a
+ * buffer of parameters, which are set one by one before cuLaunch. It is implemented with
+ * cuLaunchKernel. The settings stay after a launch here. */
 #include "driver/module/old_launch.h"
 
 #include <stdlib.h>

@@ -1,6 +1,5 @@
-/* What the calls of CUDA's first years set of a function before cuLaunch: block, shared memory,
- * parameters. cuLaunchKernel does not look at it.
- */
+/* What the calls of CUDA's first years set for a function before cuLaunch: block, shared memory,
+ * parameters. cuLaunchKernel ignores it. */
 #pragma once
 
 #include <stdint.h>
@@ -16,7 +15,7 @@ struct hed_old_launch {
     unsigned char params[HED_OLD_PARAMS_MAX];
 };
 
-/* The calls; launch.c has them in its table. */
+/* The calls, which are in the table of launch.c. */
 CUresult hed_old_cuFuncSetBlockShape(struct hed_layer *self, struct hed_cuFuncSetBlockShape *a);
 CUresult hed_old_cuFuncSetSharedSize(struct hed_layer *self, struct hed_cuFuncSetSharedSize *a);
 CUresult hed_old_cuParamSetSize(struct hed_layer *self, struct hed_cuParamSetSize *a);

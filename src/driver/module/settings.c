@@ -1,4 +1,5 @@
-/* Settings of functions, and of kernels on devices: what they begin as, and telling the machine. */
+/* Settings of functions, and of kernels on devices: their initial values, and telling the machine.
+ */
 #include "driver/module/image.h"
 #include "driver/module/library.h"
 #include "driver/module/module.h"
@@ -15,7 +16,7 @@ hed_settings_init(struct hed_settings *s)
     atomic_init(&s->cache_config, CU_FUNC_CACHE_PREFER_NONE);
 }
 
-/* The kernel's function in a context, if it has been made; a reference. */
+/* The kernel's function in a context, with a reference; NULL if it has not been made. */
 static struct hed_function *
 made_function(struct hed_kernel *k, struct hed_module *m)
 {
@@ -32,7 +33,8 @@ made_function(struct hed_kernel *k, struct hed_module *m)
     return f;
 }
 
-/* The module at a position of the list, if it is on the device; a reference. False: the end. */
+/* The module at a position in the list, with a reference, or NULL if it is on another device. False
+ * at the end of the list. */
 static bool
 module_at(struct hed_library *l, unsigned position, const struct hed_device *dev,
           struct hed_module **out)

@@ -1,7 +1,7 @@
-/* Variables that code does not list: the machine is asked for them by name (machine->variable).
+/* Variables that code does not list: the machine finds them by name (machine->variable).
  *
- * The address of such a variable is the machine's. It is in the index of memory as long as the
- * module, so that copies and questions about pointers know it.
+ * The machine chooses the address of such a variable. It is in the index of memory as long as the
+ * module lives, so that copies and pointer attributes can find it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -104,7 +104,7 @@ hed_module_forget_unlisted(struct hed_module *m)
         struct hed_unlisted_variable *gone = v;
         struct hed_allocation a;
 
-        /* The context may have died first, and taken them along. */
+        /* The context may have been destroyed first, and its memory with it. */
         if (hed_memory_find(m->driver, v->at, &a) && a.at == v->at && a.ctx == m->ctx &&
             a.kind == HED_MEMORY_MODULE)
             (void)hed_memory_give(m->driver, HED_MEMORY_MODULE, v->at);
@@ -137,8 +137,8 @@ keep_in_library(struct hed_library *l, const char *name, uint64_t at, uint64_t s
     return hed_memory_add(l->driver, &a);
 }
 
-/* Kernels use it and copies reach it, there. That the program cannot read it is counted and named:
- * the address is reserved, so that whoever tries is stopped. */
+/* Kernels and copies use the variable at the machine. The program cannot read it, which is counted
+ * and logged; the address is reserved here, so that a program that tries gets a fault. */
 CUresult
 hed_library_unlisted(struct hed_library *l, struct hed_code *code, const char *name, uint64_t *at,
                      uint64_t *size)

@@ -1,4 +1,5 @@
-/* Arrays, textures and surfaces here: memory, and descriptors in memory that kernels can read. */
+/* Arrays, textures and surfaces on this machine: memory, and descriptors in memory that kernels can
+ * read. */
 #include "driver/memory/array.h"
 #include "base/number.h"
 #include "driver/driver.h"

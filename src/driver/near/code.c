@@ -1,10 +1,10 @@
-/* Code here: the PTX of an image, opened by the executor.
+/* Code on this machine: the PTX of an image, opened by the executor.
  *
  *   image ──choose, unpack, join parts──> PTX text ──executor->open──> code
  *        ╲─ no PTX ─────────────────────> cubin: described, cannot run
  *
- * PTX is what runs here, so it is preferred to machine code whenever an image has both; machine
- * code alone is described, which lets everything but a launch succeed.
+ * PTX is what runs here, so it is preferred to machine code if an image has both. Machine code
+ * alone is described, so that everything but a launch succeeds.
  */
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +26,7 @@
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* What an opening is about. */
+/* An image that is being opened. */
 struct opening {
     struct hed_near *near;
     struct hed_program *p;
@@ -36,7 +36,7 @@ struct opening {
     struct hed_why *why;
 };
 
-/* Text that stays where it is as long as the program. */
+/* Opens text that lives as long as the program. */
 static CUresult
 open_ptx(struct opening *o, struct hed_bytes text, uint32_t arch)
 {
@@ -53,7 +53,7 @@ keep_ptx_text(struct opening *o, struct hed_bytes *text)
 
     if (!copy)
         return HED_ENOMEM;
-    if (text->size) /* an entry of a fat binary may hold nothing */
+    if (text->size) /* an entry of a fat binary may be empty */
         memcpy(copy, text->data, text->size);
     copy[text->size] = 0;
     text->data = copy;
@@ -80,8 +80,8 @@ open_text(struct opening *o, struct hed_bytes text)
     return open_ptx(o, text, head.arch.number);
 }
 
-/* No executor runs machine code: it is described here, so that all of them do it alike, variables
- * included. */
+/* No executor runs machine code. It is described here, variables included, so that all executors
+ * behave alike. */
 static CUresult
 open_described_cubin(struct opening *o, struct hed_bytes bytes)
 {
@@ -93,7 +93,7 @@ open_described_cubin(struct opening *o, struct hed_bytes bytes)
 
 /* ---- fat binaries ---------------------------------------------------------------------------- */
 
-/* May another PTX of the same fat binary do better? */
+/* Is it worth trying another PTX of the same fat binary? */
 static bool
 worth_another(CUresult r)
 {
@@ -101,8 +101,8 @@ worth_another(CUresult r)
            r == CUDA_ERROR_NOT_SUPPORTED;
 }
 
-/* The PTX of a fat binary, newest first, until one can be read. NOT_FOUND:
- * there is none. */
+/* Opens the PTX of a fat binary, newest first, until one can be read. NOT_FOUND if there is none.
+ */
 static CUresult
 open_fatbin_ptx(struct opening *o, struct hed_bytes fatbin)
 {
@@ -134,7 +134,7 @@ open_fatbin_ptx(struct opening *o, struct hed_bytes fatbin)
     return first;
 }
 
-/* The PTX that a linked program (-rdc=true) was made of, joined to one text. */
+/* Opens the PTX that a linked program (-rdc=true) was made from, joined into one text. */
 static CUresult
 open_parts(struct opening *o, const void *const *parts)
 {
@@ -154,8 +154,7 @@ open_parts(struct opening *o, const void *const *parts)
     return r;
 }
 
-/* "sm_80 sm_90" of everything that is there, for who wonders why nothing runs.
- */
+/* Lists the architectures in the image ("sm_80 sm_90"), for the message that nothing in it runs. */
 static void
 name_archs(struct hed_program *p, struct hed_bytes fatbin)
 {
@@ -283,7 +282,7 @@ hed_near_function_load(void *m, struct hed_function *f, struct hed_why *why)
     return n->executor->prepare(m, f->module->code, f->kernel, why);
 }
 
-/* Kernels that cannot be compiled are named when they are launched. */
+/* Kernels that cannot be compiled are reported when they are launched. */
 void
 hed_near_module_load(void *m, struct hed_module *mod)
 {

@@ -1,4 +1,4 @@
-/* Events here: a record's time is taken by the thread that does the stream's work. */
+/* Events on this machine: the thread that runs the stream's work takes the time of a record. */
 #include "base/clock.h"
 #include "driver/driver.h"
 #include "driver/near/near.h"
@@ -10,7 +10,7 @@ hed_near_event_reached(struct hed_event *e, uint64_t record)
     const uint64_t now = hed_now_ns();
 
     hed_lock(&e->lock);
-    /* A node's time is better than that of the record behind its graph. */
+    /* A node's time is more accurate than that of the record behind its graph. */
     if (record == 0 || (record == e->records && e->time == 0))
         e->time = now;
     hed_unlock(&e->lock);
@@ -45,11 +45,11 @@ hed_near_event_wait(void *m, struct hed_event *e)
     return CUDA_SUCCESS;
 }
 
-/* When the last record was reached; 0: it has not been. */
+/* The time at which the last record was reached; 0 if it has not been. */
 static uint64_t
 time_of_event(struct hed_event *e)
 {
-    /* The time is written before the point is reached. */
+    /* The time is written before the point counts as reached. */
     const bool reached = is_event_reached(e);
 
     hed_lock(&e->lock);

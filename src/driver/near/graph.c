@@ -1,11 +1,12 @@
-/* Executable graphs here: one piece of work on a stream, whose nodes run one after the other. */
+/* Executable graphs on this machine: one piece of work on a stream, whose nodes run one after the
+ * other. */
 #include "driver/driver.h"
 #include "driver/graph/node.h"
 #include "driver/near/near.h"
 #include "driver/stream/stream.h"
 
-/* The events of a graph are the stream's business: it waits for them before the graph runs, at the
- * points they stand for now, and they are recorded behind it. */
+/* The stream handles the events of a graph: before the graph runs, it waits for them at their
+ * current points, and it records them behind the graph. */
 static CUresult
 submit_events(struct hed_stream *s, const struct hed_graph_exec *g, enum hed_work_kind kind)
 {

@@ -1,4 +1,4 @@
-/* The machine's table for executors. See near.h. */
+/* The machine's table on top of an executor. See near.h. */
 #include "driver/near/near.h"
 
 #include "driver/driver.h"
@@ -54,7 +54,7 @@ near_describe(void *m, struct hed_device *dev, struct hed_code *code, uint32_t k
     return CUDA_SUCCESS;
 }
 
-/* All of them are listed. */
+/* All variables are listed, so there are no others. */
 static CUresult
 near_variable(void *m, struct hed_context *c, struct hed_code *code, bool managed, const char *name,
               uint64_t *at, uint64_t *size)
@@ -73,14 +73,14 @@ function_set(void *m, struct hed_function *f, CUfunction_attribute a, int value)
     return CUDA_SUCCESS;
 }
 
-/* There is none; so the other operations of linkers are never called. */
+/* There is no linker, so the other operations of linkers are never called. */
 static CUresult
 link_made(void *m, struct hed_device *dev, const struct hed_jit_how *how, struct hed_linker **out)
 {
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-/* Its memory goes with the entry. */
+/* The memory goes with the entry in the index. */
 static void
 array_gone(void *m, const struct hed_allocation *a, uint64_t handle)
 {

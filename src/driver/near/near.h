@@ -2,8 +2,8 @@
  *
  *   driver ──struct hed_machine──> near/ ──struct hed_executor──> backends/cpu, the tests' fake
  *
- * An executor has memory, turns PTX into code and runs a grid. It knows nothing of streams, of
- * contexts or of the API: those are kept here.
+ * An executor has memory, turns PTX into code and runs a grid. It knows nothing about streams,
+ * contexts or the API; those are handled here.
  */
 #pragma once
 
@@ -12,51 +12,51 @@
 #include "driver/machine.h"
 #include "driver/stream/stream.h"
 
-/* PTX to be loaded. Machine code for real GPUs never gets to an executor. */
+/* PTX to be loaded. An executor never gets machine code for real GPUs. */
 struct hed_code_source {
     const void *data; /* need not be terminated */
     size_t size;
     uint32_t device; /* 10 * major + minor of the device's compute capability */
-    uint32_t arch;   /* of the image: 75 of compute_75 */
+    uint32_t arch;   /* of the image: 75 for compute_75 */
 };
 
 /* What an executor provides. Its state begins with a struct hed_near, so that `m` is the same
- * pointer in both tables. Any thread may call an entry, several at once, with no lock held; none
- * may be NULL unless it says so. */
+ * pointer in both tables. Any thread may call an entry, several at once, with no lock held. No
+ * entry may be NULL unless its comment says so. */
 struct hed_executor {
-    struct hed_machine_memory memory; /* addresses are pointers of this process */
+    struct hed_machine_memory memory; /* addresses are pointers in this process */
 
     bool clusters; /* as in struct hed_machine */
 
-    /* Reads PTX. 0, or HED_EFORMAT (INVALID_PTX), HED_EVERSION, HED_ENOMEM, HED_ENOTSUP. `log` (may
-     * be NULL) takes what the JIT's error log would say. */
+    /* Parses PTX. 0, or HED_EFORMAT (INVALID_PTX), HED_EVERSION, HED_ENOMEM, HED_ENOTSUP. `log`
+     * (may be NULL) takes the text of the JIT's error log. */
     int (*open)(void *m, const struct hed_code_source *source, struct hed_code **out,
                 struct hed_buf *log, struct hed_why *why);
     void (*close)(void *m, struct hed_code *code);
 
-    /* Writes the variables' first values, and addresses inside them. Called once for each context
-     * the code is loaded in, when all variables have memory. addresses[i] belongs to vars[i]. */
+    /* Writes the variables' initial values, and the addresses inside them. Called once for each
+     * context that the code is loaded in, when all variables have memory. addresses[i] belongs to
+     * vars[i]. */
     void (*fill_vars)(void *m, struct hed_code *code, const uint64_t *addresses);
 
-    /* Compiles the kernel if that has not been done: at the first launch, by cuFuncLoad, or when
-     * modules are loaded eagerly. CUDA_ERROR_NO_BINARY_FOR_GPU, CUDA_ERROR_INVALID_PTX, ... with
-     * the reason. */
+    /* Compiles the kernel if that has not been done yet: at the first launch, by cuFuncLoad, or
+     * when modules are loaded eagerly. CUDA_ERROR_NO_BINARY_FOR_GPU, CUDA_ERROR_INVALID_PTX, ...
+     * with the reason. */
     CUresult (*prepare)(void *m, struct hed_code *code, uint32_t kernel, struct hed_why *why);
 
-    /* Runs a grid of a kernel that has been prepared to its end, on the calling thread and the
-     * executor's own. The result is CUDA_SUCCESS or the (sticky) error of the kernel:
-     * ILLEGAL_ADDRESS, ASSERT, ... */
+    /* Runs a grid of a prepared kernel to its end, on the calling thread and the executor's own
+     * threads. Returns CUDA_SUCCESS or the kernel's (sticky) error: ILLEGAL_ADDRESS, ASSERT, ... */
     CUresult (*launch)(void *m, const struct hed_launch *l, struct hed_why *why);
 
-    /* In the child of a fork: forgets threads. May be NULL. */
+    /* Called in the child of a fork: forgets the parent's threads. May be NULL. */
     void (*forked)(void *m);
-    /* The process ends: stops threads. May be NULL. */
+    /* The process ends: stops the executor's threads. May be NULL. */
     void (*fini)(void *m);
 };
 
 /* The first member of an executor's state. */
 struct hed_near {
-    struct hed_machine machine; /* what hed_driver_create is given, with the executor's state */
+    struct hed_machine machine; /* for hed_driver_create(), together with the executor's state */
     const struct hed_executor *executor;
 };
 
@@ -66,11 +66,11 @@ void hed_near_init(struct hed_near *n, const struct hed_executor *executor);
 
 /* The queue of a stream; guarded by the stream's lock. */
 struct hed_near_stream {
-    pthread_cond_t finished; /* done has come to wanted */
+    pthread_cond_t finished; /* done has reached wanted */
     pthread_cond_t filled;   /* for the runner: there is work, or the stream is destroyed */
     struct hed_work *first, **last;
-    uint64_t wanted; /* the lowest number that a thread waits for; UINT64_MAX: none does */
-    bool running;    /* work is being done, by the runner or by a caller */
+    uint64_t wanted; /* the lowest number that a thread waits for; UINT64_MAX if none does */
+    bool running;    /* work is running, on the runner or on a caller's thread */
     bool has_runner;
 };
 
@@ -80,7 +80,7 @@ hed_near_stream(const struct hed_stream *s)
     return s->own;
 }
 
-/* queue.c, entries of the table. */
+/* queue.c: entries of the table. */
 void hed_near_stream_init(void *m, struct hed_stream *s);
 bool hed_near_stream_gone(void *m, struct hed_stream *s);
 CUresult hed_near_stream_query(void *m, struct hed_stream *s);
@@ -90,23 +90,23 @@ bool hed_near_point_reached(void *m, struct hed_point p);
 CUresult hed_near_point_wait(void *m, struct hed_point p);
 CUresult hed_near_submit(void *m, struct hed_stream *s, struct hed_work *w, bool wait);
 
-/* event.c, likewise. A record has been reached: the time is now. Record 0 is a node's in a running
- * graph: it has a time but no point, which is that of a record that was put on the stream after the
- * graph. */
+/* event.c: entries of the table. hed_near_event_reached() is called when a record has been reached,
+ * and takes the time. Record 0 stands for a node in a running graph: it has a time but no point;
+ * the point is that of the record that was put on the stream behind the graph. */
 CUresult hed_near_event_query(void *m, struct hed_event *e);
 CUresult hed_near_event_wait(void *m, struct hed_event *e);
 CUresult hed_near_event_time(void *m, struct hed_event *begin, struct hed_event *end, float *ms);
 void hed_near_event_reached(struct hed_event *e, uint64_t record);
 
-/* work.c, likewise. */
+/* work.c: entries of the table. */
 CUresult hed_near_launch(void *m, struct hed_stream *s, const struct hed_launch *l);
 CUresult hed_near_copy(void *m, struct hed_stream *s, const struct hed_copy *c, bool waits);
 
-/* graph.c, likewise. */
+/* graph.c: entries of the table. */
 CUresult hed_near_graph_launch(void *m, struct hed_exec *e, struct hed_stream *s,
                                struct hed_graph_exec *body);
 
-/* code.c, likewise. */
+/* code.c: entries of the table. */
 CUresult hed_near_open(void *m, struct hed_device *dev, struct hed_program *p,
                        const struct hed_image *image, const struct hed_jit_how *how,
                        struct hed_why *why);
@@ -115,7 +115,7 @@ void hed_near_fill_vars(void *m, struct hed_program *p, const uint64_t *addresse
 CUresult hed_near_function_load(void *m, struct hed_function *f, struct hed_why *why);
 void hed_near_module_load(void *m, struct hed_module *mod);
 
-/* array.c, likewise. */
+/* array.c: entries of the table. */
 CUresult hed_near_array_made(void *m, struct hed_context *c, struct hed_array *a, uint64_t bytes);
 CUresult hed_near_mipmap_made(void *m, struct hed_context *c, struct hed_mipmap *mm,
                               uint64_t bytes);
@@ -127,5 +127,5 @@ CUresult hed_near_surface_made(void *m, struct hed_context *c, const struct hed_
 uint64_t hed_near_object_key(void *m, const struct hed_context *c, bool surface, uint64_t value);
 CUresult hed_near_object_gone(void *m, struct hed_context *c, bool surface, uint64_t value);
 
-/* run.c. Does the work now, on this thread. */
+/* Runs the work now, on this thread. run.c */
 CUresult hed_near_run(struct hed_work *w, struct hed_why *why);

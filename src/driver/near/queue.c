@@ -1,18 +1,18 @@
-/* The queues of streams: putting work in, doing it in order, waiting for it. See near.h.
+/* The queues of streams: adding work, running it in order, waiting for it. See near.h.
  *
- *   submit ────────── the queue is empty, and the work takes no time ──> done here, at once
- *         ╲────────── else ──> queue ──> runner: waits for the work's points, does it
- *   submit and wait ─ the queue is empty ──> done here, after waiting for its points
+ *   submit ────────── the queue is empty, and the work takes no time ──> run here, at once
+ *         ╲────────── else ──> queue ──> runner: waits for the work's points, runs it
+ *   submit and wait ─ the queue is empty ──> run here, after waiting for its points
  *                  ╲─ else ──> queue, and waits for its number
  *
- * A stream that has work has a runner, a thread that is made for the first work and goes away when
+ * A stream that has work has a runner: a thread that is started for the first work and ends when
  * there has been none for a while. Functions of the program (callbacks) run on runners only.
  *
  * Invariants:
- * 1. running is true while exactly one thread, which set it, does work of the stream. That thread
+ * 1. running is true while exactly one thread, which set it, runs work of the stream. That thread
  *    took the work with the number done + 1, and no other.
- * 2. There is work in the queue only if there is a runner, or a thread that is about to make one.
- * 3. When a number is done, the work is freed: a thread that waited for it meets nothing of it.
+ * 2. There is work in the queue only if there is a runner, or a thread that is about to start one.
+ * 3. Work is freed before its number is done: a thread that waited for it must not use it.
  */
 #include <errno.h>
 #include <signal.h>
@@ -26,9 +26,9 @@
 #include "driver/near/near.h"
 #include "driver/stream/stream.h"
 
-#define IDLE_NS HED_NS_PER_S    /* a runner without work stays so long */
-#define QUEUE_MOST 8192         /* work in a queue, about; a thread that puts in more waits */
-#define QUICK_BYTES (64u << 10) /* a copy of so many bytes takes less than waking a thread */
+#define IDLE_NS HED_NS_PER_S    /* how long a runner without work stays */
+#define QUEUE_MOST 8192         /* approximate length of a queue; a thread that adds more waits */
+#define QUICK_BYTES (64u << 10) /* copying this many bytes takes less time than waking a thread */
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
@@ -62,7 +62,7 @@ hed_near_stream_gone(void *m, struct hed_stream *s)
 {
     struct hed_near_stream *q = hed_near_stream(s);
 
-    /* The runner, if it sleeps, goes home. */
+    /* A sleeping runner wakes up and ends. */
     (void)pthread_cond_broadcast(&q->filled);
     return !q->first && !q->running;
 }
@@ -96,8 +96,8 @@ hed_near_point_reached(void *m, struct hed_point p)
     return reached;
 }
 
-/* Adds the points that the default streams' rules put before new work; those that have been reached
- * are left out. */
+/* Adds the points that new work must wait for by the rules of the default streams, except those
+ * that have been reached. */
 static bool
 add_default_points(struct hed_stream *s, struct hed_points *after)
 {
@@ -116,15 +116,15 @@ add_default_points(struct hed_stream *s, struct hed_points *after)
 
 /* ---- running work ---------------------------------------------------------------------------- */
 
-/* When a context has failed, events are still reached, callbacks told and memory given back;
- * nothing else is done. */
+/* After a context has failed, events are still reached, callbacks called and memory given back; no
+ * other work runs. */
 static bool
 runs_after_failure(enum hed_work_kind kind)
 {
     return kind == HED_WORK_CALLBACK || kind == HED_WORK_EVENT_RECORD || kind == HED_WORK_FREE;
 }
 
-/* The work with the number done + 1: waits for its points, does it, frees it. */
+/* Takes the work with the number done + 1: waits for its points, runs it, frees it. */
 static void
 perform_work(struct hed_work *w)
 {
@@ -157,7 +157,7 @@ work_done_locked(struct hed_stream *s, uint64_t number)
     q->running = false;
     s->done = number;
     if (number >= q->wanted) {
-        /* Threads that wait for a later number say so again. */
+        /* Threads that wait for a later number set it again. */
         q->wanted = UINT64_MAX;
         (void)pthread_cond_broadcast(&q->finished);
     }
@@ -165,8 +165,8 @@ work_done_locked(struct hed_stream *s, uint64_t number)
 
 /* ---- runners --------------------------------------------------------------------------------- */
 
-/* Waits for work that can be taken; false: there has been none for a while, or none will come. With
- * linger false it does not wait for more to be put in. */
+/* Waits for work that can be taken. False: there has been none for a while, or no more will come.
+ * If `linger` is false it does not wait for more to be added. */
 static bool
 queue_wait_locked(struct hed_stream *s, bool linger)
 {
@@ -222,8 +222,9 @@ stream_runner(void *arg)
     return NULL;
 }
 
-/* Starts a thread for the stream, whose has_runner the caller has set. The program's signals are
- * for the program's threads; those that come from what kernels do are the executor's. */
+/* Starts a thread for the stream; the caller has set has_runner. The thread blocks the program's
+ * signals, which are for the program's threads. Signals that kernels cause belong to the executor.
+ */
 static void
 start_runner(struct hed_stream *s)
 {
@@ -237,7 +238,7 @@ start_runner(struct hed_stream *s)
     (void)sigfillset(&blocked);
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
         (void)sigdelset(&blocked, own[i]);
-    hed_object_ref(&s->object); /* the runner's */
+    hed_object_ref(&s->object); /* the runner's reference */
     (void)pthread_attr_init(&attr);
     (void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     (void)pthread_sigmask(SIG_SETMASK, &blocked, &before);
@@ -245,7 +246,7 @@ start_runner(struct hed_stream *s)
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     (void)pthread_attr_destroy(&attr);
     if (err) {
-        /* Late is better than never: the caller does it all. */
+        /* Late is better than never: the caller runs everything itself. */
         hed_warn(DRIVER, "no thread for a stream: %s", hed_err_text(hed_err_from_errno(err)));
         run_queue(s, false);
         hed_stream_put(s);
@@ -255,13 +256,13 @@ start_runner(struct hed_stream *s)
 /* ---- adding work ----------------------------------------------------------------------------- */
 
 enum queued {
-    REFUSED,   /* the stream is destroyed */
-    QUEUED,    /* it is the runner's now */
-    NO_RUNNER, /* the same, and the caller must make the runner */
-    OURS,      /* running is set: the caller must do it, and say when it is done */
+    REFUSED,   /* the stream has been destroyed */
+    QUEUED,    /* the runner will run it */
+    NO_RUNNER, /* the same, but the caller must start the runner */
+    OURS,      /* running is set: the caller must run it and report when it is done */
 };
 
-/* Numbers the work. It may be done and freed as soon as this returns, unless it is OURS. */
+/* Numbers the work. Unless it is OURS, it may be run and freed as soon as this returns. */
 static enum queued
 queue_put(struct hed_stream *s, struct hed_work *w, bool here, uint64_t *number)
 {
@@ -288,8 +289,8 @@ queue_put(struct hed_stream *s, struct hed_work *w, bool here, uint64_t *number)
     return where;
 }
 
-/* The event's lock is held from before the number is given until the event knows it: reaching the
- * record takes that lock too, so it cannot come first. */
+/* The event's lock is held from before the number is given until the event knows it. Reaching the
+ * record takes that lock too, so it cannot happen earlier. */
 static enum queued
 queue_put_record(struct hed_stream *s, struct hed_work *w, bool here, uint64_t *number)
 {
@@ -316,7 +317,7 @@ queue_put_record(struct hed_stream *s, struct hed_work *w, bool here, uint64_t *
     return where;
 }
 
-/* Does work that is OURS, and hands the stream on. */
+/* Runs work that is OURS, then lets others run the stream's work. */
 static void
 perform_ours(struct hed_stream *s, struct hed_work *w)
 {
@@ -341,8 +342,8 @@ perform_ours(struct hed_stream *s, struct hed_work *w)
         hed_stream_retire(s);
 }
 
-/* Can it be done at once by a thread that does not want to wait? Never functions of the program,
- * and no kernels, which may wait for the program. */
+/* Can a thread that does not want to wait run it at once? Never functions of the program, nor
+ * kernels, which may wait for the program. */
 static bool
 is_quick(const struct hed_work *w)
 {
@@ -367,8 +368,9 @@ is_quick(const struct hed_work *w)
     }
 }
 
-/* A program that puts in more than is done must not fill the memory: as with a GPU's queue, it
- * waits until half of it is gone. Functions of the program, which queues wait for, do not. */
+/* A program that adds work faster than it runs must not fill the memory: as with a GPU's queue, it
+ * waits until half of it has run. Functions of the program do not wait, since queues wait for them.
+ */
 static void
 wait_for_queue_room(struct hed_stream *s)
 {
@@ -394,7 +396,8 @@ hed_near_submit(void *m, struct hed_stream *s, struct hed_work *w, bool wait)
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     hed_points_prune(&w->after);
-    /* Written by the thread that does the work, before the number is done: read after waiting. */
+    /* The thread that runs the work writes this before the number is done; it is read after
+     * waiting. */
     w->result = wait ? &result : NULL;
 
     const bool here = wait || (w->after.count == 0 && is_quick(w));
@@ -418,7 +421,8 @@ hed_near_submit(void *m, struct hed_stream *s, struct hed_work *w, bool wait)
 
 /* ---- asking and waiting ---------------------------------------------------------------------- */
 
-/* Adds what a question about a stream is about: the legacy stream's has the blocking ones in it. */
+/* Adds the points that a query about a stream concerns. For the legacy stream these include the
+ * blocking streams. */
 static bool
 add_pending(struct hed_stream *s, struct hed_points *p)
 {

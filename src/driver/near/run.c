@@ -1,7 +1,6 @@
-/* Doing work on the thread that asks. See near.h.
+/* Runs work on the calling thread. See near.h.
  *
- * Running work never blocks on other work: waiting is the queue's (queue.c), and so is what becomes
- * of a failure.
+ * Running work never blocks on other work: the queue (queue.c) waits, and handles failures.
  */
 #include <sched.h>
 #include <stdatomic.h>
@@ -14,7 +13,9 @@
 #include "driver/shared.h"
 #include "driver/stream/stream.h"
 
-#define POLLS_QUICK 64                   /* looks at a value before sleeping between them */
+#define POLLS_QUICK \
+    64                                   /* looks at a value before the thread sleeps between
+                                          * them */
 #define POLL_SLEEP_MOST UINT64_C(200000) /* ns */
 
 /* ---- copies and fills ------------------------------------------------------------------------ */
@@ -45,7 +46,7 @@ run_fill(const struct hed_driver *d, const struct hed_fill *f)
 
 /* ---- values in memory ------------------------------------------------------------------------ */
 
-/* Acquire: pairs with the write of the value by a kernel, by the program, or by write_value. */
+/* Acquire: pairs with the write of the value by a kernel, by the program, or by write_value(). */
 static uint64_t
 load_value(uint64_t at, bool wide)
 {
@@ -75,8 +76,8 @@ value_fits(const CUstreamBatchMemOpParams_v1 *op, bool wide)
     }
 }
 
-/* A value is written without a notice, so there is nothing to sleep on: looks again and again, less
- * often with time. A failed or dying context ends it. */
+/* Nothing announces that a value has been written, so there is nothing to sleep on: looks at it
+ * repeatedly, less often with time. Ends when the context fails or is destroyed. */
 static CUresult
 wait_value(const struct hed_context *c, const CUstreamBatchMemOpParams_v1 *op, bool wide)
 {
@@ -97,8 +98,8 @@ wait_value(const struct hed_context *c, const CUstreamBatchMemOpParams_v1 *op, b
     return CUDA_SUCCESS;
 }
 
-/* Release: a thread that sees the value (load_value, kernels, the program) sees what the stream did
- * before. */
+/* Release: a thread that sees the value (load_value(), kernels, the program) sees what the stream
+ * did before. */
 static void
 write_value(const CUstreamBatchMemOpParams_v1 *op, bool wide)
 {
@@ -130,7 +131,7 @@ run_memops(const struct hed_context *c, const struct hed_memops *m)
             write_value(op, op->operation == CU_STREAM_MEM_OP_WRITE_VALUE_64);
             break;
         default:
-            /* A barrier: between what comes before and after it, for every observer. */
+            /* A barrier orders what comes before and after it for every observer. */
             atomic_thread_fence(memory_order_seq_cst);
         }
     }
@@ -139,7 +140,7 @@ run_memops(const struct hed_context *c, const struct hed_memops *m)
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
-/* How long it took is what NVML calls use of the device. */
+/* Measures how long the kernel took, which NVML reports as load of the device. */
 static CUresult
 run_kernel(const struct hed_device *dev, struct hed_launch *l, struct hed_why *why)
 {
@@ -147,7 +148,7 @@ run_kernel(const struct hed_device *dev, struct hed_launch *l, struct hed_why *w
     const struct hed_near *n = d->machine_state;
     const uint64_t begin = hed_now_ns();
 
-    /* Relaxed: only that no two are the same counts. */
+    /* Relaxed: the ids only have to differ. */
     l->grid_id = 1 + atomic_fetch_add_explicit(&d->grid_ids, 1, memory_order_relaxed);
 
     const CUresult r = n->executor->launch(d->machine_state, l, why);
@@ -207,6 +208,6 @@ hed_near_run(struct hed_work *w, struct hed_why *why)
     case HED_WORK_GRAPH:
         return run_graph(w->graph, why);
     default:
-        return CUDA_SUCCESS; /* nothing, or a wait, which is over */
+        return CUDA_SUCCESS; /* nothing to do; a wait is over by now */
     }
 }

@@ -1,4 +1,4 @@
-/* Launches and copies here: made into work that outlives the call. */
+/* Launches and copies on this machine: turned into work that outlives the call. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "driver/stream/stream.h"
 #include "driver/stream/work.h"
 
-#define STAGED_MAX (64u << 10) /* bytes of pageable memory that are read at the call */
+#define STAGED_MAX (64u << 10) /* pageable bytes that are read during the call */
 
 CUresult
 hed_near_launch(void *m, struct hed_stream *s, const struct hed_launch *l)
@@ -24,17 +24,18 @@ hed_near_launch(void *m, struct hed_stream *s, const struct hed_launch *l)
         memcpy(params, l->params, l->param_bytes);
     w->kernel = *l;
     w->kernel.params = params;
-    w->kernel.attributes = NULL; /* only nodes of graphs are asked about theirs */
+    w->kernel.attributes = NULL; /* only nodes of graphs are queried for theirs */
     w->kernel.attribute_count = 0;
     hed_object_ref(&l->function->object);
     return hed_near_submit(m, s, w, false);
 }
 
 /* CUDA's rules about memory that is not pinned (cuda.h, "API synchronization behavior"): a copy to
- * it returns when it is done; one from it returns when it has been read, which for up to 64 KiB
- * never waits for the stream. */
+ * such memory returns when it is done. A copy from it returns when the memory has been read, which
+ * for up to 64 KiB never waits for the stream. */
 
-/* Reads pageable memory now: rows side by side in memory of the work. False: it is too much. */
+/* Reads pageable memory now, into memory of the work, without gaps between rows. False if it is too
+ * much. */
 static bool
 stage_copy(struct hed_work *w)
 {

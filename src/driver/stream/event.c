@@ -1,4 +1,4 @@
-/* Events: points in streams with a name and a time. See stream.h. */
+/* Events: points in streams that have a handle and a time. See stream.h. */
 #include <stdlib.h>
 
 #include "core/stats.h"
@@ -62,11 +62,11 @@ soft_cuEventCreate(struct hed_layer *self, struct hed_cuEventCreate *a)
     return CUDA_SUCCESS;
 }
 
-/* Its context's contents have gone: CONTEXT_IS_DESTROYED. It has failed: that. */
+/* CONTEXT_IS_DESTROYED if its context's contents have gone; or the context's sticky error. */
 static CUresult
 event_state(const struct hed_event *e)
 {
-    /* Acquire: pairs with the end of the context's contents. */
+    /* Acquire: pairs with the release in close_contents(). */
     if (e->generation != atomic_load_explicit(&e->ctx->generation, memory_order_acquire))
         return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     return hed_context_error(e->ctx);
@@ -78,7 +78,7 @@ hed_event_find(struct hed_driver *d, CUevent handle)
     return (struct hed_event *)hed_handles_get(d->handles, HED_KIND_EVENT, (uintptr_t)handle);
 }
 
-/* The same for calls: an event that can be used. */
+/* An event that calls may use. */
 static CUresult
 find_event(struct hed_layer *self, CUevent handle, struct hed_event **out)
 {
@@ -96,19 +96,19 @@ find_event(struct hed_layer *self, CUevent handle, struct hed_event **out)
     return r;
 }
 
-/* The machine is told once, before the handle can be given to another. */
+/* Tells the machine once, before the handle can be given to another event. */
 static void
 tell_gone(struct hed_event *e)
 {
     void *m;
 
-    /* Relaxed: only one of several threads that destroy the event is the first. */
+    /* Relaxed: only one of the threads that destroy the event can be the first. */
     if (!atomic_exchange_explicit(&e->gone, true, memory_order_relaxed))
         hed_machine_of(e->ctx, &m)->event_gone(m, e);
 }
 
-/* The handle dies at once, the event when no stream has it in its queue any more; also if its
- * context has failed or gone, which is the answer then. */
+/* The handle is removed at once, and the event goes when no stream has it in its queue any more.
+ * This also happens if its context has failed or gone, but then that is the result. */
 static CUresult
 destroy_event(struct hed_layer *self, CUevent handle)
 {
@@ -120,7 +120,7 @@ destroy_event(struct hed_layer *self, CUevent handle)
     tell_gone(e);
 
     struct hed_object *o = hed_handles_remove(d->handles, HED_KIND_EVENT, (uintptr_t)handle);
-    /* Somebody else may have destroyed it meanwhile. */
+    /* Another thread may have destroyed it meanwhile. */
     const CUresult r = o ? event_state(e) : CUDA_ERROR_INVALID_HANDLE;
 
     if (o) {
@@ -163,7 +163,7 @@ hed_event_submit(struct hed_stream *s, struct hed_event *e, enum hed_work_kind k
     return hed_submit(s, w);
 }
 
-/* Acquire: pairs with the capture's beginning. */
+/* Acquire: pairs with the release in hed_capture_join_locked(). */
 static bool
 event_is_captured(struct hed_stream *s)
 {
@@ -219,7 +219,7 @@ soft_cuEventRecordWithFlags(struct hed_layer *self, struct hed_cuEventRecordWith
     return put_event_record(self, a->hEvent, a->hStream, a->flags, a->ptds);
 }
 
-/* The event may be of another context, whose failure is not the stream's. */
+/* The event may belong to another context, whose failure does not concern the stream. */
 static CUresult
 stream_wait_event(struct hed_stream *s, struct hed_event *e, unsigned flags)
 {
@@ -339,7 +339,7 @@ soft_cuEventSynchronize(struct hed_layer *self, struct hed_cuEventSynchronize *a
     return r;
 }
 
-/* Can the event have a time? Not without a record. */
+/* Can the event have a time? Not before it is recorded. */
 static bool
 has_time(struct hed_event *e)
 {
@@ -383,8 +383,8 @@ soft_cuEventElapsedTime_v2(struct hed_layer *self, struct hed_cuEventElapsedTime
     return elapsed_time(self, a->pMilliseconds, a->hStart, a->hEnd);
 }
 
-/* Events between processes (cuIpcGetEventHandle, cuIpcOpenEventHandle) are not here: they are
- * answered NOT_SUPPORTED like everything that no area has. */
+/* Events between processes (cuIpcGetEventHandle, cuIpcOpenEventHandle) are answered NOT_SUPPORTED,
+ * like every call that no area has. */
 const struct hed_cuda_ops hed_calls_event = {
     .cuEventCreate = soft_cuEventCreate,
     .cuEventDestroy = soft_cuEventDestroy,

@@ -1,5 +1,5 @@
-/* Operations on values in memory, in the order of a stream: cuStreamWaitValue, cuStreamWriteValue,
- * batches. Doing them is work.c's. */
+/* Operations on values in memory, in stream order: cuStreamWaitValue, cuStreamWriteValue, batches.
+ * near/run.c runs them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 
 /* ---- checks ---------------------------------------------------------------------------------- */
 
-/* Memory that a device may use, not any address of the program. */
+/* Is it memory that a device may use, and not just any address of the program? */
 static bool
 is_good_address(struct hed_driver *d, CUdeviceptr at, size_t size)
 {
@@ -122,7 +122,7 @@ submit_memop(struct hed_layer *self, CUstream stream, bool ptds, CUstreamBatchMe
     CUstreamBatchMemOpParams_v1 op;
 
     memset(&op, 0, sizeof op);
-    /* The two kinds of operation lie over each other. */
+    /* The structs of the two kinds of operation have the same layout. */
     op.waitValue.operation = what;
     op.waitValue.address = address;
     op.waitValue.flags = flags;

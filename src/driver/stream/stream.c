@@ -1,4 +1,5 @@
-/* Streams as objects: made, found, ended; a context's default ones; points. See stream.h. */
+/* Streams as objects: creating, finding, ending; a context's default streams; points. See stream.h.
+ */
 #include "driver/stream/stream.h"
 
 #include <stdlib.h>
@@ -24,7 +25,7 @@ free_stream_object(struct hed_object *o)
     free(s);
 }
 
-/* One that belongs to nobody yet. */
+/* A stream that is in no list yet. */
 static struct hed_stream *
 stream_alloc(struct hed_context *c)
 {
@@ -50,7 +51,7 @@ stream_alloc(struct hed_context *c)
     return s;
 }
 
-/* Puts it into its context's list, which gets a reference of its own. */
+/* Puts it into its context's list, which gets its own reference. */
 static void
 link_stream(struct hed_stream *s)
 {
@@ -87,7 +88,7 @@ unlink_stream(struct hed_stream *s)
         hed_stream_put(s);
 }
 
-/* Gives the stream its handle, and with it a reference. False: no memory. */
+/* Gives the stream its handle, and with it a reference. False if there is no memory. */
 static bool
 give_name(struct hed_stream *s)
 {
@@ -126,7 +127,8 @@ hed_stream_end(struct hed_stream *s)
     void *m;
 
     hed_lock(&s->lock);
-    /* Once: afterwards the driver may be gone, and the stream be only a thread's memory of it. */
+    /* Only once: afterwards the driver may be gone, and the stream is only kept by a thread's list.
+     */
     if (!s->destroyed) {
         s->destroyed = true;
         over = hed_machine_of(s->ctx, &m)->stream_gone(m, s);
@@ -150,22 +152,22 @@ hed_stream_put(struct hed_stream *s)
 
 /* ---- each thread's own default stream -------------------------------------------------------- */
 
-/* One a context that the thread has used so. */
+/* One for each context in which the thread has used its own default stream. */
 struct own {
     struct own *next;
     struct hed_stream *stream; /* a reference */
 };
 
 struct owns {
-    pid_t process; /* in the child of a fork, nothing of the parent's is touched */
+    pid_t process; /* in the child of a fork, nothing of the parent is touched */
     struct own *first;
 };
 
-/* Is it of the context's present life? */
+/* Does the stream belong to the context's current contents? */
 static bool
 is_current(const struct hed_stream *s)
 {
-    /* Acquire: pairs with the end of the context's contents. */
+    /* Acquire: pairs with the release in close_contents(). */
     return s->generation == atomic_load_explicit(&s->ctx->generation, memory_order_acquire);
 }
 
@@ -183,7 +185,7 @@ drop_name(struct hed_stream *s)
 static pthread_key_t owns_key;
 static bool owns_key_made;
 
-/* The thread ends. What it put on its streams is still done. */
+/* The thread ends. The work on its streams still runs. */
 static void
 owns_free(void *arg)
 {
@@ -220,7 +222,7 @@ this_threads(void)
     all = pthread_getspecific(owns_key);
     if (all && all->process == getpid())
         return all;
-    /* The parent's list, if there was one, is left where it is. */
+    /* The parent's list, if there was one, is not touched. */
     all = calloc(1, sizeof *all);
     if (!all)
         return NULL;
@@ -232,7 +234,7 @@ this_threads(void)
     return all;
 }
 
-/* The thread's own stream of a context, with a reference; NULL: no memory. */
+/* The thread's own default stream of a context, with a reference; NULL if there is no memory. */
 static struct hed_stream *
 own_stream(struct hed_context *c)
 {
@@ -263,7 +265,8 @@ own_stream(struct hed_context *c)
         free(o);
         return NULL;
     }
-    hed_object_ref(&o->stream->object); /* the thread's; the first has become the name's */
+    hed_object_ref(&o->stream->object); /* the thread's reference; the first one belongs to the
+                                         * handle */
     o->stream->is_per_thread = true;
     link_stream(o->stream);
     o->next = all->first;
@@ -309,7 +312,7 @@ hed_stream_find(struct hed_layer *self, CUstream handle, bool ptds, struct hed_s
         return find_default(self, ptds, out);
     if (handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD)
         return find_default(self, handle == CU_STREAM_PER_THREAD, out);
-    /* Acquire: pairs with cuInit. */
+    /* Acquire: pairs with the release in cuInit. */
     if (!atomic_load_explicit(&d->initialized, memory_order_acquire))
         return CUDA_ERROR_NOT_INITIALIZED;
 
@@ -446,21 +449,21 @@ hed_stream_context_made(struct hed_context *c)
     if (!s)
         return CUDA_ERROR_OUT_OF_MEMORY;
     s->is_legacy = true;
-    s->blocking = false; /* it waits for those that are, and not for itself */
+    s->blocking = false; /* it waits for blocking streams, but not for itself */
     hed_lock(&c->lock);
     c->legacy = s;
     hed_unlock(&c->lock);
     return CUDA_SUCCESS;
 }
 
-/* A stream of the context that captures, with a reference; or NULL. */
+/* A capturing stream of the context, with a reference; or NULL. */
 static struct hed_stream *
 capturing_stream(struct hed_context *c)
 {
     struct hed_stream *s;
 
     hed_lock(&c->lock);
-    /* Relaxed: the capture is looked at again under its own lock. */
+    /* Relaxed: the capture is checked again under its own lock. */
     for (s = c->streams; s; s = s->next)
         if (atomic_load_explicit(&s->capture, memory_order_relaxed))
             break;
@@ -484,7 +487,7 @@ hed_stream_context_uncaptured(struct hed_context *c)
     return r;
 }
 
-/* Ends a stream that the caller has a reference to, and waits for its work. */
+/* Ends a stream to which the caller has a reference, and waits for its work. */
 static void
 close_stream(struct hed_stream *s)
 {
@@ -504,7 +507,7 @@ hed_stream_context_gone(struct hed_context *c)
         const bool legacy = !c->streams;
         struct hed_stream *s = legacy ? c->legacy : c->streams;
 
-        /* The context's reference to the legacy stream becomes ours. */
+        /* This function takes over the context's reference to the legacy stream. */
         if (legacy)
             c->legacy = NULL;
         else

@@ -1,23 +1,24 @@
 /* Streams and events: ordered queues of work, and points in them.
  *
- * A stream numbers its work 1, 2, 3, ...; `done` is the number of the last that is finished. Work
- * waits for pairs (stream, number), all of them earlier in program order, so waiting cannot go in a
- * circle. The rules of the default streams are only such pairs:
+ * A stream numbers its work 1, 2, 3, ...; `done` is the number of the last work that has finished.
+ * Work waits for pairs (stream, number), all of them earlier in program order, so there are no
+ * cycles of waiting. The rules of the default streams are such pairs too:
  *
  *   work on the legacy stream waits for the last number of every blocking stream of its context,
  *   work on a blocking stream waits for the last number of the legacy stream.
  *
- * The points that work waits for are taken before it gets a number: so they are older than it, also
- * when several threads put work in at once, and the first sentence holds.
+ * The points that work waits for are collected before it gets its number. So they are older than
+ * the work, even if several threads add work at once, and there are still no cycles.
  *
- * Who does the work, and how far a stream is known to have come, is the machine's business
+ * The machine decides which thread runs the work, and how far a stream is known to have come
  * (driver/machine.h).
  *
- * A stream is in its context's list, which has a reference, until it is destroyed and everything in
- * it is done: the legacy stream and cuCtxSynchronize wait for what destroyed streams still do.
+ * A stream is in its context's list, which has a reference, until it has been destroyed and all of
+ * its work is done: the legacy stream and cuCtxSynchronize also wait for the work of destroyed
+ * streams.
  *
- * An event's record is a pair (stream, number) and a time. A waiter takes the pair that was there
- * when it began to wait, so that recording again does not matter to it.
+ * An event's record is a pair (stream, number) and a time. A waiter uses the pair that was there
+ * when it began to wait, so recording the event again does not affect it.
  */
 #pragma once
 
@@ -32,7 +33,7 @@
 
 struct hed_capture; /* driver/graph/graph.h */
 
-/* What cuCtxGetStreamPriorityRange answers; others are taken for the nearest. */
+/* The answers of cuCtxGetStreamPriorityRange; other priorities are clamped. */
 #define HED_STREAM_PRIORITY_LEAST 0
 #define HED_STREAM_PRIORITY_GREATEST (-5)
 
@@ -45,11 +46,11 @@ hed_stream_priority(int given)
 }
 
 struct hed_stream {
-    struct hed_object object; /* first */
+    struct hed_object object; /* must come first */
     struct hed_context *ctx;  /* a reference */
-    struct hed_stream *next;  /* ctx->streams; guarded by ctx->lock */
-    struct hed_stream **link; /* what points to this one there; NULL: not in the list */
-    uint32_t generation;      /* the context's, when it was made */
+    struct hed_stream *next;  /* in ctx->streams; guarded by ctx->lock */
+    struct hed_stream **link; /* the pointer to this stream in that list; NULL: not in the list */
+    uint32_t generation;      /* the context's, when the stream was created */
     bool blocking;            /* synchronises with the legacy stream */
     bool is_legacy, is_per_thread;
     unsigned flags; /* as created */
@@ -57,98 +58,104 @@ struct hed_stream {
     uint64_t id;
 
     struct hed_lock lock; /* guards what follows; rank HED_RANK_STREAM */
-    uint64_t submitted;   /* number of the last work put in */
+    uint64_t submitted;   /* number of the last work added */
     uint64_t done;        /* number of the last work that is known to be finished */
-    bool destroyed;       /* no more work comes */
+    bool destroyed;       /* no more work may be added */
 
-    _Atomic(struct hed_capture *) capture; /* into which it captures; NULL: it does not */
+    _Atomic(struct hed_capture *) capture; /* the capture it takes part in; NULL if it does not
+                                            * capture */
     CUlaunchAttributeValue attributes[16]; /* by CUstreamAttrID */
 
-    void *own;                          /* the machine's bytes, behind this struct */
-    void (*fini)(struct hed_stream *s); /* of what the machine keeps there; NULL: nothing */
+    void *own;                          /* the machine's own bytes, which follow this struct */
+    void (*fini)(struct hed_stream *s); /* frees what the machine keeps there; may be NULL */
 };
 
-/* A point in a stream: the stream may be gone, then the point has been reached. */
+/* A point in a stream. If the stream is gone, the point has been reached. */
 struct hed_point {
-    struct hed_stream *stream; /* a reference, or NULL: reached */
+    struct hed_stream *stream; /* a reference; NULL: reached */
     uint64_t number;
 };
 
 struct hed_event {
-    struct hed_object object;              /* first */
+    struct hed_object object;              /* must come first */
     struct hed_context *ctx;               /* a reference */
-    uint32_t generation;                   /* the context's, when it was made */
+    uint32_t generation;                   /* the context's, when the event was created */
     unsigned flags;                        /* CU_EVENT_... */
     _Atomic bool gone;                     /* the machine has been told that it is destroyed */
-    _Atomic bool mirrored;                 /* the machine's: its worker has the event, too */
+    _Atomic bool mirrored;                 /* used by the machine: its worker has the event too */
     struct hed_lock lock;                  /* guards what follows; rank HED_RANK_EVENT */
-    struct hed_point point;                /* of the last record */
-    bool recorded;                         /* ever */
-    uint64_t records;                      /* so many times */
-    uint64_t time;                         /* ns, when the last record was reached; 0: not yet */
-    _Atomic(struct hed_capture *) capture; /* recorded inside it; changed by capture.c only */
+    struct hed_point point;                /* point of the last record */
+    bool recorded;                         /* it has been recorded at least once */
+    uint64_t records;                      /* how many times it has been recorded */
+    uint64_t time;                         /* ns; when the last record was reached; 0: not yet */
+    _Atomic(struct hed_capture *) capture; /* the capture it was recorded in; only capture.c
+                                            * changes it */
     void *capture_node;
 };
 
-/* The stream a call names: NULL is the legacy stream or, when `ptds`, the thread's own;
- * CU_STREAM_LEGACY, CU_STREAM_PER_THREAD, or a handle, for which no context need be current.
- * INVALID_HANDLE, INVALID_CONTEXT, or the sticky error of the stream's context. To be put back with
- * hed_stream_put. */
+/* The stream that a call names. NULL is the legacy stream or, if `ptds`, the thread's own default
+ * stream; others are CU_STREAM_LEGACY, CU_STREAM_PER_THREAD, or a handle, for which no context need
+ * be current. INVALID_HANDLE, INVALID_CONTEXT, or the sticky error of the stream's context. The
+ * caller gives the reference back by hed_stream_put(). */
 CUresult hed_stream_find(struct hed_layer *self, CUstream handle, bool ptds,
                          struct hed_stream **out);
 void hed_stream_put(struct hed_stream *s);
 
-/* The event of a handle, to be put back with hed_object_put(&e->object); NULL: there is none. */
+/* The event of a handle, with a reference that the caller gives back by hed_object_put(); NULL if
+ * there is none. */
 struct hed_event *hed_event_find(struct hed_driver *d, CUevent handle);
 
-/* Waits for everything put in so far, in blocking streams too if it is the legacy one. The
+/* Waits for all work added so far; for the legacy stream, on blocking streams too. Returns the
  * context's sticky error, or success. */
 CUresult hed_stream_synchronize(struct hed_stream *s);
 
-/* Waits for a point, without a look at errors. */
+/* Waits for a point and ignores errors. */
 void hed_point_wait(struct hed_point p);
 bool hed_point_reached(struct hed_point p);
 
 /* ---- between the files of streams ------------------------------------------------------------ */
 
-/* stream.c. A stream with a handle, belonging to that and its context; the flags are good ones. */
+/* Creates a stream with a handle. The handle and the context have references to it. The flags have
+ * been checked. stream.c */
 CUresult hed_stream_create(struct hed_context *c, unsigned flags, int priority, CUstream *out);
 
-/* No more work comes. What is in it is still done. The caller's reference stays. */
+/* Ends a stream: no more work may be added, but its work still runs. The caller keeps its
+ * reference. */
 void hed_stream_end(struct hed_stream *s);
 
-/* Takes a stream that is destroyed and has nothing left to do out of its context's list. */
+/* Takes a stream that has been destroyed and has nothing left to do out of its context's list. */
 void hed_stream_retire(struct hed_stream *s);
 
-/* stream.c. Adds a stream's last number to the points, if it has not been reached; those of all
- * streams of a context, or of the blocking ones. False: no memory. */
+/* Adds the last number of a stream, if it has not been reached; or those of all streams of a
+ * context, or of its blocking streams. False if there is no memory. stream.c */
 bool hed_points_add(struct hed_points *p, struct hed_stream *s);
 bool hed_points_add_all(struct hed_points *p, struct hed_context *c, bool only_blocking);
 
-/* Adds any point, with a reference of its own. */
+/* Adds any point, with its own reference. */
 bool hed_points_add_point(struct hed_points *p, struct hed_point point);
 
-/* Forgets those that have been reached. Lets go of all. */
+/* prune drops the points that have been reached; clear drops all. */
 void hed_points_prune(struct hed_points *p);
 void hed_points_clear(struct hed_points *p);
 
-/* A flag of a record that is put behind a graph whose node sets the time: the time stays, since the
- * node may have been there already. */
+/* A flag of a record that is put behind a graph in which a node sets the time: the record leaves
+ * the time alone, since the node may have been reached already. */
 #define HED_EVENT_OF_GRAPH 0x80000000u
 
-/* event.c. Puts HED_WORK_EVENT_RECORD or _WAIT on a stream, or into its capture. Launching a graph
- * is: this for the events its nodes wait for, the graph, this for those they record. */
+/* Puts HED_WORK_EVENT_RECORD or _WAIT on a stream, or into its capture. To launch a graph, this is
+ * called for the events that its nodes wait for, then the graph is launched, then this is called
+ * for those that they record. event.c */
 CUresult hed_event_submit(struct hed_stream *s, struct hed_event *e, enum hed_work_kind kind,
                           unsigned flags);
 
-/* event.c. Adds the event's last record, if it has one that has not been reached. False: no
- * memory. */
+/* Adds the event's last record, if there is one that has not been reached. False if there is no
+ * memory. event.c */
 bool hed_points_add_event(struct hed_points *p, struct hed_event *e);
 
-/* event.c. The point of the last record, with a reference to its stream, which may be NULL. */
+/* The point of the last record, with a reference to its stream, which may be NULL. event.c */
 struct hed_point hed_event_point(struct hed_event *e);
 
-/* What a machine calls a stream whose objects are named by their handles: 1 is the legacy one of
+/* The name of a stream for machines that name objects by their handles: 1 is the legacy stream of
  * its context. */
 static inline uint64_t
 hed_stream_name(const struct hed_stream *s)
@@ -159,10 +166,11 @@ hed_stream_name(const struct hed_stream *s)
 /* The number of the last work that was put on the stream. */
 uint64_t hed_stream_now(struct hed_stream *s);
 
-/* submit.c. May work be put on the stream now? The sticky error; captures that a call on the legacy
- * stream would break. Not whether the stream itself captures. */
+/* May work be put on the stream now? Returns the sticky error, or the error for a call on the
+ * legacy stream that would break a capture. Does not check whether the stream itself captures.
+ * submit.c */
 CUresult hed_submit_allowed(struct hed_stream *s);
 
-/* memop.c. Are these operations on values that can be done? INVALID_VALUE, NOT_SUPPORTED. */
+/* Can these operations on values be done? INVALID_VALUE, NOT_SUPPORTED. memop.c */
 CUresult hed_memops_check(struct hed_driver *d, const CUstreamBatchMemOpParams_v1 *ops,
                           unsigned count);

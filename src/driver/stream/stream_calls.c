@@ -1,5 +1,5 @@
-/* The calls of streams: making, asking, waiting, the program's functions, attributes. Capturing is
- * capture_calls.c, events are event.c, values in memory memop.c. */
+/* Calls about streams: creating, queries, waiting, functions of the program, attributes. Captures
+ * are in capture_calls.c, events in event.c, values in memory in memop.c. */
 #include <string.h>
 
 #include "driver/driver.h"
@@ -34,8 +34,9 @@ soft_cuStreamCreateWithPriority(struct hed_layer *self, struct hed_cuStreamCreat
     return create_stream(self, a->flags, a->priority, a->phStream);
 }
 
-/* The handle dies now, what is in the queue is done later. A failed context does not keep its
- * streams, but is the answer. The machine is told before the handle can be given to another. */
+/* The handle is removed now, and queued work still runs. A failed context does not keep its
+ * streams, but its error is the result. The machine is told before the handle can be given to
+ * another stream. */
 static CUresult
 destroy_stream(struct hed_layer *self, CUstream handle)
 {
@@ -54,7 +55,7 @@ destroy_stream(struct hed_layer *self, CUstream handle)
     if (o)
         hed_object_put(o);
     else
-        r = CUDA_ERROR_INVALID_HANDLE; /* somebody else has destroyed it meanwhile */
+        r = CUDA_ERROR_INVALID_HANDLE; /* another thread has destroyed it meanwhile */
     hed_stream_put(s);
     return r;
 }
@@ -73,7 +74,7 @@ soft_cuStreamDestroy_v2(struct hed_layer *self, struct hed_cuStreamDestroy_v2 *a
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
-/* A stream that may be asked how far it is: not one that captures. */
+/* A stream that may be queried for its progress: not a capturing one. */
 static CUresult
 find_running(struct hed_layer *self, CUstream handle, bool ptds, struct hed_stream **out)
 {
@@ -82,7 +83,7 @@ find_running(struct hed_layer *self, CUstream handle, bool ptds, struct hed_stre
 
     if (r != CUDA_SUCCESS)
         return r;
-    /* Acquire: pairs with the capture's beginning. */
+    /* Acquire: pairs with the release in hed_capture_join_locked(). */
     if (atomic_load_explicit(&s->capture, memory_order_acquire))
         r = hed_capture_broken(s);
     else if (s->is_legacy)
@@ -169,8 +170,8 @@ soft_cuStreamAddCallback(struct hed_layer *self, struct hed_cuStreamAddCallback 
     return r;
 }
 
-/* All memory can be reached from everywhere at any time, so there is nothing to attach: it is in
- * the stream's order, and wrong calls are refused. */
+/* All memory can be reached from everywhere at any time, so there is nothing to attach. The call
+ * takes its place in the stream's order, and invalid arguments are refused. */
 static CUresult
 soft_cuStreamAttachMemAsync(struct hed_layer *self, struct hed_cuStreamAttachMemAsync *a)
 {
@@ -284,7 +285,7 @@ soft_cuStreamGetCtx(struct hed_layer *self, struct hed_cuStreamGetCtx *a)
     return get_context(self, a->hStream, a->ptds, a->pctx);
 }
 
-/* There are no green contexts, so no stream is of one. */
+/* There are no green contexts, so no stream belongs to one. */
 static CUresult
 soft_cuStreamGetCtx_v2(struct hed_layer *self, struct hed_cuStreamGetCtx_v2 *a)
 {
@@ -344,13 +345,13 @@ is_good_value(const struct hed_stream *s, CUlaunchAttributeID id, const CUlaunch
         return v->syncPolicy >= CU_SYNC_POLICY_AUTO &&
                v->syncPolicy <= CU_SYNC_POLICY_BLOCKING_SYNC;
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
-        /* A device without domains has one, number 0. */
+        /* A device without domains has one, with the number 0. */
         return v->memSyncDomainMap.default_ < (domains > 0 ? domains : 1) &&
                v->memSyncDomainMap.remote < (domains > 0 ? domains : 1);
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
         return (unsigned)v->memSyncDomain <= CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE;
     default:
-        return id == CU_LAUNCH_ATTRIBUTE_PRIORITY; /* any: the nearest that there is */
+        return id == CU_LAUNCH_ATTRIBUTE_PRIORITY; /* any value is valid: it is clamped */
     }
 }
 

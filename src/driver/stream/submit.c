@@ -1,10 +1,10 @@
-/* Putting work on streams: into the graph that a stream captures, or to the machine. See work.h. */
+/* Puts work on streams: into the graph that a stream captures, or on the machine. See work.h. */
 #include "driver/driver.h"
 #include "driver/graph/graph.h"
 #include "driver/stream/stream.h"
 
-/* What CUDA answers before it takes anything: the context's failure, or that blocking streams are
- * capturing. */
+/* The errors that CUDA reports before it accepts any work: the context's sticky error, or that
+ * blocking streams are capturing. */
 CUresult
 hed_submit_allowed(struct hed_stream *s)
 {
@@ -25,7 +25,7 @@ hed_submit(struct hed_stream *s, struct hed_work *w)
         hed_work_free(w);
         return r;
     }
-    /* Acquire: pairs with the capture's beginning. */
+    /* Acquire: pairs with the release in hed_capture_join_locked(). */
     if (atomic_load_explicit(&s->capture, memory_order_acquire))
         return hed_capture_add(s, w);
     return hed_machine_of(s->ctx, &m)->submit(m, s, w, false);

@@ -1,4 +1,4 @@
-/* Work: made, copied, freed; functions of the program. See work.h. */
+/* Work: creating, copying, freeing; calling functions of the program. See work.h. */
 #include "driver/stream/work.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "driver/module/module.h"
 #include "driver/stream/stream.h"
 
-static _Thread_local unsigned callbacks; /* functions of the program that this thread is in */
+static _Thread_local unsigned callbacks; /* how many functions of the program this thread is in */
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
@@ -28,7 +28,7 @@ hed_work_create(struct hed_context *ctx, enum hed_work_kind kind)
     return w;
 }
 
-/* A copy of n bytes in *p, which is replaced; NULL stays NULL. */
+/* Replaces *p by a copy of its n bytes; NULL stays NULL. */
 static bool
 duplicate_bytes(void **p, size_t n)
 {
@@ -70,7 +70,8 @@ copy_staged(struct hed_work *w)
     return true;
 }
 
-/* Makes the copied pointers the copy's own. False: no memory, but it can be freed. */
+/* Gives a copy its own copies of what it points to. If it returns false there is no memory, but the
+ * work can be freed. */
 static bool
 own_contents(struct hed_work *w)
 {

@@ -30,10 +30,10 @@ enum hed_work_kind {
     HED_WORK_COPY,
     HED_WORK_FILL,
     HED_WORK_HOST,     /* cuLaunchHostFunc: not run after a sticky error */
-    HED_WORK_CALLBACK, /* cuStreamAddCallback: always run, told the stream's state */
+    HED_WORK_CALLBACK, /* cuStreamAddCallback: always run, and given the stream's state */
     HED_WORK_EVENT_RECORD,
     HED_WORK_EVENT_WAIT,
-    HED_WORK_ALLOC, /* cuMemAllocAsync: the address is chosen at the call; memory comes here */
+    HED_WORK_ALLOC, /* cuMemAllocAsync: the call chooses the address; the memory is taken here */
     HED_WORK_FREE,
     HED_WORK_MEMOP, /* cuStreamWaitValue, cuStreamWriteValue, batches */
     HED_WORK_GRAPH, /* a whole executable graph */
@@ -43,11 +43,11 @@ enum hed_work_kind {
 struct hed_fill {
     uint64_t to, pitch;
     uint32_t value;
-    unsigned size;        /* 1, 2 or 4 bytes an element */
+    unsigned size;        /* bytes per element: 1, 2 or 4 */
     size_t width, height; /* elements, rows */
 };
 
-/* One of cuStreamBatchMemOp's operations, or a single one. */
+/* Operations of cuStreamBatchMemOp, or a single one. */
 struct hed_memops {
     unsigned count;
     CUstreamBatchMemOpParams_v1 *ops; /* owned */
@@ -60,11 +60,12 @@ struct hed_points {
 };
 
 struct hed_work {
-    /* While it is on a stream: */
+    /* Used while it is on a stream. */
     struct hed_work *next;
-    uint64_t number;         /* of this work in its stream */
-    struct hed_points after; /* it runs when all of them have been reached */
-    CUresult *result;        /* of the caller that waits, told before the number is; may be NULL */
+    uint64_t number;         /* its number in the stream */
+    struct hed_points after; /* points that must be reached before it runs */
+    CUresult *result;        /* result for the caller that waits, written before the number is
+                              * done; may be NULL */
 
     enum hed_work_kind kind;
     struct hed_context *ctx; /* a reference */
@@ -72,8 +73,9 @@ struct hed_work {
         struct hed_launch kernel;
         struct {
             struct hed_copy copy;
-            CUDA_MEMCPY3D_v2 copy_given; /* as the program gave it, for nodes to be asked */
-            void *staged;                /* owned: bytes read at the call, where copy.from points */
+            CUDA_MEMCPY3D_v2 copy_given; /* as the program gave it, for queries about nodes */
+            void *staged;                /* owned: bytes read during the call; copy.from points
+                                          * to them */
             size_t staged_size;
         };
         struct hed_fill fill;
@@ -88,7 +90,7 @@ struct hed_work {
         } callback;
         struct {
             struct hed_event *event; /* a reference */
-            uint64_t record;         /* which of its records: driver/stream/stream.h */
+            uint64_t record;         /* number of the record: driver/stream/stream.h */
             unsigned flags;
         } event;
         struct {
@@ -98,30 +100,32 @@ struct hed_work {
         struct hed_memops memops;
         struct {
             struct hed_graph_exec *graph; /* a reference */
-            uint64_t exec;                /* handle that it was launched by */
+            uint64_t exec;                /* the handle that was launched */
         };
     };
 };
 
-/* New work of a kind for a context, zeroed but for these; NULL: no memory. */
+/* New work of a kind for a context, otherwise zeroed. NULL if there is no memory. */
 struct hed_work *hed_work_create(struct hed_context *ctx, enum hed_work_kind kind);
 
 /* A deep copy. */
 struct hed_work *hed_work_copy(const struct hed_work *w);
 void hed_work_free(struct hed_work *w);
 
-/* Calls the program's function of HED_WORK_HOST or HED_WORK_CALLBACK, on this thread. */
+/* Calls the program's function of HED_WORK_HOST or HED_WORK_CALLBACK on this thread. */
 void hed_work_call(struct hed_work *w);
 
-/* Is this thread in a function of the program that work called? CUDA calls that need a current
- * context answer CUDA_ERROR_NOT_PERMITTED there; those that name a stream or an event work. */
+/* Is this thread inside a function of the program that was called by work? CUDA calls that need a
+ * current context answer CUDA_ERROR_NOT_PERMITTED there; calls that name a stream or an event work.
+ */
 bool hed_in_callback(void);
 
-/* Puts work on a stream, or into the graph that the stream is capturing into. Takes the work in any
- * case. With the context's sticky error set, answers that. What the stream is not allowed to do now
- * (capture modes, an invalidated capture) is CUDA_ERROR_STREAM_CAPTURE_...  */
+/* Puts work on a stream, or into the graph that the stream captures. Takes ownership of the work
+ * even on failure. Returns the context's sticky error if it is set, or
+ * CUDA_ERROR_STREAM_CAPTURE_... for what the stream may not do now (capture modes, an invalidated
+ * capture). */
 CUresult hed_submit(struct hed_stream *s, struct hed_work *w);
 
-/* The same, and waits until it is done; not allowed while the stream captures. The result is the
- * work's own if it failed. */
+/* The same, and waits until the work is done. Not allowed while the stream captures. The result is
+ * the work's own if it failed. */
 CUresult hed_submit_wait(struct hed_stream *s, struct hed_work *w);
