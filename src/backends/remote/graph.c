@@ -366,16 +366,23 @@ hed_remote_mirror_exec(void *m, struct hed_context *c, struct hed_exec *e,
     return a ? (CUresult)a->result : CUDA_ERROR_DEVICE_UNAVAILABLE;
 }
 
-void
-hed_remote_drop_exec(void *m, uint64_t handle)
+/* Tells the worker that something with this handle is gone. */
+static void
+send_graph_gone(void *m, enum hed_graph_op op, uint64_t handle)
 {
     struct hed_remote_channel *channel;
-    struct hed_graph_body *b = graph_step(hed_remote_of(m), 0, HED_GRAPH_DROP, 0, &channel);
+    struct hed_graph_body *b = graph_step(hed_remote_of(m), 0, op, 0, &channel);
 
     if (!b)
         return;
     b->exec = handle;
     (void)hed_remote_end(channel, &b->head, sizeof *b);
+}
+
+void
+hed_remote_drop_exec(void *m, uint64_t handle)
+{
+    send_graph_gone(m, HED_GRAPH_DROP, handle);
 }
 
 /* ---- conditional handles --------------------------------------------------------------------- */
@@ -411,13 +418,7 @@ hed_remote_graph_condition(void *m, struct hed_context *c, uint64_t graph, unsig
 void
 hed_remote_graph_conditions_gone(void *m, uint64_t graph)
 {
-    struct hed_remote_channel *channel;
-    struct hed_graph_body *b = graph_step(hed_remote_of(m), 0, HED_GRAPH_FORGET, 0, &channel);
-
-    if (!b)
-        return;
-    b->exec = graph;
-    (void)hed_remote_end(channel, &b->head, sizeof *b);
+    send_graph_gone(m, HED_GRAPH_FORGET, graph);
 }
 
 CUresult

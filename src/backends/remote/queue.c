@@ -18,6 +18,7 @@
 #include "backends/remote/queue.h"
 
 #include "backends/remote/remote.h"
+#include "base/number.h"
 #include "driver/driver.h"
 #include "driver/memory/memory.h"
 
@@ -62,29 +63,20 @@ hed_remote_told_locked(struct hed_stream *s, uint64_t number)
         s->done = number;
 }
 
+#define ALL_WORK UINT64_MAX /* as a number: everything that was put on the stream */
+
+/* Is a number known to be done? `answered`: has an answer said so? */
 static bool
 is_known_done(struct hed_stream *s, uint64_t number, bool answered)
 {
     hed_lock(&s->lock);
     refresh_locked(s);
 
-    const bool known = (answered ? hed_remote_stream(s)->answered : s->done) >= number;
+    const uint64_t reached = answered ? hed_remote_stream(s)->answered : s->done;
+    const bool known = reached >= hed_min(number, s->submitted);
 
     hed_unlock(&s->lock);
     return known;
-}
-
-/* The same of everything that was put on it. */
-static bool
-is_stream_idle(struct hed_stream *s, bool answered)
-{
-    hed_lock(&s->lock);
-    refresh_locked(s);
-
-    const bool idle = (answered ? hed_remote_stream(s)->answered : s->done) >= s->submitted;
-
-    hed_unlock(&s->lock);
-    return idle;
 }
 
 /* Has its handle, and so its name at the worker, gone? */
@@ -373,7 +365,7 @@ ask_blocking(void *m, struct hed_stream *legacy)
 CUresult
 hed_remote_stream_query(void *m, struct hed_stream *s)
 {
-    CUresult r = is_stream_idle(s, false) ? CUDA_SUCCESS : hed_remote_ask_stream(m, s);
+    CUresult r = is_known_done(s, ALL_WORK, false) ? CUDA_SUCCESS : hed_remote_ask_stream(m, s);
 
     if (r == CUDA_SUCCESS && s->is_legacy)
         r = ask_blocking(m, s);
@@ -385,7 +377,7 @@ CUresult
 hed_remote_stream_wait(void *m, struct hed_stream *s)
 {
     struct hed_points p = {0};
-    const bool idle = is_stream_idle(s, true) &&
+    const bool idle = is_known_done(s, ALL_WORK, true) &&
                       (!s->is_legacy || (hed_points_add_all(&p, s->ctx, true) && p.count == 0));
 
     hed_points_clear(&p);
@@ -431,9 +423,9 @@ is_context_known(struct hed_context *c)
         return false;
     hed_lock(&c->lock);
     for (struct hed_stream *s = c->streams; s && known; s = s->next)
-        known = is_stream_idle(s, true);
+        known = is_known_done(s, ALL_WORK, true);
     if (known && c->legacy)
-        known = is_stream_idle(c->legacy, true);
+        known = is_known_done(c->legacy, ALL_WORK, true);
     hed_unlock(&c->lock);
     return known;
 }

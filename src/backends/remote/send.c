@@ -177,7 +177,12 @@ note_name(void *arg, const char *kind, uint64_t *handle)
     return 0;
 }
 
-typedef void (*put_fn)(struct hed_enc *e, uint32_t id, const void *args);
+/* One of the two APIs whose calls are sent. */
+struct call_api {
+    void (*put_request)(struct hed_enc *e, uint32_t id, const void *args);
+    void (*get_reply)(struct hed_dec *d, uint32_t id, void *args, int result);
+    int lost; /* the result of a call if the connection is lost */
+};
 
 static void
 put_cuda(struct hed_enc *e, uint32_t id, const void *args)
@@ -186,27 +191,42 @@ put_cuda(struct hed_enc *e, uint32_t id, const void *args)
 }
 
 static void
+get_cuda(struct hed_dec *d, uint32_t id, void *args, int result)
+{
+    hed_cuda_get_reply(d, (enum hed_cuda_call)id, args, result);
+}
+
+static void
 put_nvml(struct hed_enc *e, uint32_t id, const void *args)
 {
     hed_nvml_put_request(e, (enum hed_nvml_call)id, args);
 }
 
+static void
+get_nvml(struct hed_dec *d, uint32_t id, void *args, int result)
+{
+    hed_nvml_get_reply(d, (enum hed_nvml_call)id, args, result);
+}
+
+static const struct call_api api_cuda = {put_cuda, get_cuda, LOST};
+static const struct call_api api_nvml = {put_nvml, get_nvml, NVML_ERROR_GPU_IS_LOST};
+
 #define SMALL 512u /* bytes of most calls */
 
 /* A call as a message: encoded aside, since how long it gets is known afterwards. */
 static struct hed_msg *
-begin_call(struct hed_remote *r, const struct hed_msg *head, put_fn put, const void *args,
-           const struct naming *names, struct hed_remote_channel **channel)
+begin_call(struct hed_remote *r, const struct hed_msg *head, const struct call_api *api,
+           const void *args, const struct naming *names, struct hed_remote_channel **channel)
 {
     uint8_t small[SMALL], large[HED_MSG_MAX];
     struct hed_enc e = hed_enc_over(small, sizeof small);
     const uint8_t *from = small;
 
-    put(&e, head->call, args);
+    api->put_request(&e, head->call, args);
     if (e.err) {
         e = hed_enc_over(large, sizeof large - 1024);
         from = large;
-        put(&e, head->call, args);
+        api->put_request(&e, head->call, args);
     }
     if (e.err) {
         hed_warn(REMOTE, "call %u is too long for a message", head->call);
@@ -247,11 +267,39 @@ hed_remote_send_call(struct hed_remote *r, uint64_t context, uint64_t stream, ui
     struct hed_msg *m = NULL;
 
     if (hed_cuda_each_new(id, args, note_name, &names) == 0)
-        m = begin_call(r, &head, put_cuda, args, &names, &channel);
+        m = begin_call(r, &head, &api_cuda, args, &names, &channel);
     if (m)
         (void)hed_remote_end(channel, m, m->size);
     else /* it was to happen, and does not: that must be told */
         hed_remote_failed(r, context, LOST);
+}
+
+/* Sends a call and waits for its answer: the result, and the outputs in args. */
+static int
+ask_call(struct hed_remote *r, const struct hed_msg *head, const struct call_api *api, void *args,
+         const struct naming *names)
+{
+    struct hed_remote_channel *channel;
+    struct hed_msg *m = begin_call(r, head, api, args, names, &channel);
+
+    if (!m || hed_remote_end(channel, m, m->size) != 0)
+        return api->lost;
+
+    const struct hed_answer *a = hed_remote_answer(channel);
+
+    if (!a)
+        return api->lost;
+    /* Few calls set an output when they fail. For the others the answer then ends here. */
+    if (a->result == 0 || a->head.size > sizeof *a) {
+        struct hed_dec d = hed_dec_over(a + 1, a->head.size - sizeof *a, NULL);
+
+        api->get_reply(&d, head->call, args, a->result);
+        if (d.err) {
+            hed_remote_lose(r, "the worker's reply makes no sense");
+            return api->lost;
+        }
+    }
+    return a->result;
 }
 
 CUresult
@@ -263,30 +311,11 @@ hed_remote_ask_call(struct hed_remote *r, uint64_t context, uint64_t stream, enu
                                  .context = context,
                                  .stream = stream,
                                  .flags = HED_MSG_WANTS_ANSWER | (waits ? HED_MSG_BLOCKS : 0)};
-    struct hed_remote_channel *channel;
     struct naming names = {.count = 0};
-    struct hed_msg *m = NULL;
 
-    if (hed_cuda_each_new(id, args, note_name, &names) == 0)
-        m = begin_call(r, &head, put_cuda, args, &names, &channel);
-    if (!m || hed_remote_end(channel, m, m->size) != 0)
+    if (hed_cuda_each_new(id, args, note_name, &names) != 0)
         return LOST;
-
-    const struct hed_answer *a = hed_remote_answer(channel);
-
-    if (!a)
-        return LOST;
-    /* Few calls set an output when they fail; of the others there is nothing then. */
-    if (a->result == CUDA_SUCCESS || a->head.size > sizeof *a) {
-        struct hed_dec d = hed_dec_over(a + 1, a->head.size - sizeof *a, NULL);
-
-        hed_cuda_get_reply(&d, id, args, a->result);
-        if (d.err) {
-            hed_remote_lose(r, "the worker's reply makes no sense");
-            return LOST;
-        }
-    }
-    return (CUresult)a->result;
+    return (CUresult)ask_call(r, &head, &api_cuda, args, &names);
 }
 
 CUresult
@@ -310,24 +339,6 @@ hed_remote_ask_nvml(struct hed_remote *r, enum hed_nvml_call id, void *args)
     const struct hed_msg head = {
         .kind = HED_MSG_NVML, .call = (uint16_t)id, .flags = HED_MSG_WANTS_ANSWER};
     const struct naming names = {.count = 0};
-    struct hed_remote_channel *channel;
-    struct hed_msg *m = begin_call(r, &head, put_nvml, args, &names, &channel);
 
-    if (!m || hed_remote_end(channel, m, m->size) != 0)
-        return NVML_ERROR_GPU_IS_LOST;
-
-    const struct hed_answer *a = hed_remote_answer(channel);
-
-    if (!a)
-        return NVML_ERROR_GPU_IS_LOST;
-    if (a->result == NVML_SUCCESS || a->head.size > sizeof *a) {
-        struct hed_dec d = hed_dec_over(a + 1, a->head.size - sizeof *a, NULL);
-
-        hed_nvml_get_reply(&d, id, args, a->result);
-        if (d.err) {
-            hed_remote_lose(r, "the worker's reply makes no sense");
-            return NVML_ERROR_GPU_IS_LOST;
-        }
-    }
-    return (nvmlReturn_t)a->result;
+    return (nvmlReturn_t)ask_call(r, &head, &api_nvml, args, &names);
 }

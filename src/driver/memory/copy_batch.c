@@ -112,21 +112,23 @@ copy_rows(struct hed_layer *self, const struct rows *b, size_t *failed)
     return r;
 }
 
+/* Both versions of the call have arguments with the same names. */
+#define ROWS(a)                                       \
+    (&(struct rows){.to = (a)->dsts,                  \
+                    .from = (a)->srcs,                \
+                    .sizes = (a)->sizes,              \
+                    .count = (a)->count,              \
+                    .attributes = (a)->attrs,         \
+                    .first = (a)->attrsIdxs,          \
+                    .attribute_count = (a)->numAttrs, \
+                    .stream = (a)->hStream,           \
+                    .ptds = (a)->ptds})
+
 CUresult
 hed_soft_cuMemcpyBatchAsync(struct hed_layer *self, struct hed_cuMemcpyBatchAsync *a)
 {
     size_t failed;
-    const CUresult r = copy_rows(self,
-                                 &(struct rows){.to = a->dsts,
-                                                .from = a->srcs,
-                                                .sizes = a->sizes,
-                                                .count = a->count,
-                                                .attributes = a->attrs,
-                                                .first = a->attrsIdxs,
-                                                .attribute_count = a->numAttrs,
-                                                .stream = a->hStream,
-                                                .ptds = a->ptds},
-                                 &failed);
+    const CUresult r = copy_rows(self, ROWS(a), &failed);
 
     if (a->failIdx)
         *a->failIdx = failed;
@@ -138,17 +140,7 @@ hed_soft_cuMemcpyBatchAsync_v2(struct hed_layer *self, struct hed_cuMemcpyBatchA
 {
     size_t failed;
 
-    return copy_rows(self,
-                     &(struct rows){.to = a->dsts,
-                                    .from = a->srcs,
-                                    .sizes = a->sizes,
-                                    .count = a->count,
-                                    .attributes = a->attrs,
-                                    .first = a->attrsIdxs,
-                                    .attribute_count = a->numAttrs,
-                                    .stream = a->hStream,
-                                    .ptds = a->ptds},
-                     &failed);
+    return copy_rows(self, ROWS(a), &failed);
 }
 
 /* ---- boxes ----------------------------------------------------------------------------------- */

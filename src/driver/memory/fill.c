@@ -37,7 +37,7 @@ hed_fill_resolve(struct hed_context *c, uint64_t to, uint64_t pitch, uint32_t va
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-struct order {
+struct fill_call {
     uint64_t to, pitch;
     uint32_t value;
     unsigned element;
@@ -48,7 +48,7 @@ struct order {
 
 /* CUDA's fills of device memory return before they are done, whatever their name suggests. */
 static CUresult
-fill_memory(struct hed_layer *self, const struct order *o)
+fill_memory(struct hed_layer *self, const struct fill_call *o)
 {
     struct hed_fill f;
     struct hed_context *c;
@@ -73,34 +73,24 @@ fill_memory(struct hed_layer *self, const struct order *o)
 
 /* The calls differ in the name and the size of their value. The stream is NULL for calls that name
  * none. */
-#define FILL_ROW(call, member, bytes, on)                \
-    HED_SOFT(call)                                       \
-    {                                                    \
-        return fill_memory(self, &(struct order){        \
-                                     .to = a->dstDevice, \
-                                     .value = a->member, \
-                                     .element = (bytes), \
-                                     .width = a->N,      \
-                                     .height = 1,        \
-                                     .stream = (on),     \
-                                     .ptds = a->ptds,    \
-                                 });                     \
+#define FILL(call, member, bytes, on, row_pitch, row_width, rows) \
+    HED_SOFT(call)                                                \
+    {                                                             \
+        return fill_memory(self, &(struct fill_call){             \
+                                     .to = a->dstDevice,          \
+                                     .pitch = (row_pitch),        \
+                                     .value = a->member,          \
+                                     .element = (bytes),          \
+                                     .width = (row_width),        \
+                                     .height = (rows),            \
+                                     .stream = (on),              \
+                                     .ptds = a->ptds,             \
+                                 });                              \
     }
 
-#define FILL_PLANE(call, member, bytes, on)                \
-    HED_SOFT(call)                                         \
-    {                                                      \
-        return fill_memory(self, &(struct order){          \
-                                     .to = a->dstDevice,   \
-                                     .value = a->member,   \
-                                     .element = (bytes),   \
-                                     .pitch = a->dstPitch, \
-                                     .width = a->Width,    \
-                                     .height = a->Height,  \
-                                     .stream = (on),       \
-                                     .ptds = a->ptds,      \
-                                 });                       \
-    }
+#define FILL_ROW(call, member, bytes, on) FILL(call, member, bytes, on, 0, a->N, 1)
+#define FILL_PLANE(call, member, bytes, on) \
+    FILL(call, member, bytes, on, a->dstPitch, a->Width, a->Height)
 
 FILL_ROW(cuMemsetD8_v2, uc, 1, NULL)
 FILL_ROW(cuMemsetD16_v2, us, 2, NULL)
