@@ -1,5 +1,6 @@
 /* The clients of a process, the queues of a client, and which of them a thread uses. */
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -136,8 +137,8 @@ hed_record_add_client_locked(struct hed_recorder *r, const char *name, const cha
     if (!c)
         return NULL;
     c->engine = r;
-    (void)strncpy(c->name, name, sizeof c->name - 1);
-    (void)strncpy(c->text, text, sizeof c->text - 1);
+    (void)snprintf(c->name, sizeof c->name, "%s", name);
+    (void)snprintf(c->text, sizeof c->text, "%s", text);
     hed_lock_init(&c->lock, HED_RANK_SCHED);
     r->clients[count] = c;
     /* Release: pairs with the acquire of every thread that walks the clients. */
