@@ -36,11 +36,11 @@ find_injected_call(const char *name)
     c.ptds = cut_suffix(plain);
     c.id = (uint16_t)hed_call_find(HED_API_CUDA, plain);
     if (c.id && hed_cuda_info[c.id].size > HED_INJECT_ARGS) {
-        hed_warn(INJECT, "%s has more arguments than there is room for: it is not seen", name);
+        hed_warn(INJECT, "%s has too many arguments, so heddle does not see its calls", name);
         c.id = 0;
     }
     if (c.id && c.ptds && hed_cuda_info[c.id].ptds < 0) {
-        hed_warn(INJECT, "%s is a variant that heddle does not know: it is not seen", name);
+        hed_warn(INJECT, "heddle does not know the variant %s, so it does not see its calls", name);
         c.id = 0;
     }
     return c;

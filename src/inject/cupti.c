@@ -73,17 +73,19 @@ hed_cupti_open(const char *given, struct hed_why *why)
         return HED_EINVAL;
     }
     if (!library) {
-        hed_why_set(why, "no libcupti.so.13 or .12 was found: it comes with the CUDA toolkit; name "
-                         "it with the setting 'cupti'");
+        hed_why_set(
+            why,
+            "no libcupti.so.13 or .12 was found; install the CUDA toolkit, or set `cupti` to its "
+            "path");
         return HED_ENOTFOUND;
     }
     if (!find_functions(library, &missing)) {
-        hed_why_set(why, "libcupti has no %s", missing);
+        hed_why_set(why, "this libcupti lacks the function %s; use that of CUDA 12 or 13", missing);
         (void)dlclose(library);
         return HED_EVERSION;
     }
     (void)hed_cupti.cuptiGetVersion(&version);
-    hed_info(INJECT, "CUPTI's version is %u", version);
+    hed_info(INJECT, "CUPTI has version %u", version);
     return 0;
 }
 

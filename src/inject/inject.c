@@ -34,12 +34,14 @@ load_settings(struct hed_config *c, struct hed_why *why)
     if (err || log_err)
         return err ? err : log_err;
     if (strcmp(c->gpu, "auto") != 0 && strcmp(c->gpu, "gpu") != 0) {
-        hed_why_set(why, "gpu = %s: an injected library has the program's own GPU only", c->gpu);
+        hed_why_set(why, "gpu = %s: an injected library can only use the program's own GPU",
+                    c->gpu);
         return HED_EINVAL;
     }
     if (c->mem || *c->mem_group || *c->fault || *c->layers || strcmp(c->sticky_launch, "yes") == 0)
-        hed_warn(INJECT, "mem, fault, sticky_launch and layers have no effect here: calls are "
-                         "seen, not made");
+        hed_warn(INJECT,
+                 "mem, fault, sticky_launch and layers have no effect with --inject, which only "
+                 "observes calls");
     c->mem = 0;
     c->mem_group[0] = c->fault[0] = '\0';
     (void)hed_str_copy(c->gpu, sizeof c->gpu, "gpu");
@@ -86,7 +88,7 @@ start_record(struct hed_inject *i, const struct hed_config *c, struct hed_why *w
     if (err || !*c->sched || !settings.record)
         return err;
     if (settings.own_stream)
-        hed_warn(INJECT, "stream=own has no effect here: launches stay on their streams");
+        hed_warn(INJECT, "stream=own has no effect with --inject: launches stay on their streams");
     settings.own_stream = false;
     /* A call that is made inside a callback has a correlation id that no record names. */
     return hed_recorder_create(i->sched, i->sched->state, &settings,
@@ -130,7 +132,7 @@ enable_callbacks(const struct hed_inject *i, void *subscriber)
         failed += err != 0;
     }
     if (failed)
-        hed_warn(INJECT, "%u calls are not seen: %s", failed, hed_cupti_text(last));
+        hed_warn(INJECT, "heddle does not see %u kinds of calls: %s", failed, hed_cupti_text(last));
 }
 
 /* Builds the chain, and the list of calls to see. */
@@ -139,7 +141,8 @@ build_injected_chain(const struct hed_config *c, struct hed_why *why)
 {
     hed_session_settings(c);
     if (!find_layers(&hed_inject, hed_session_start())) {
-        hed_why_set(why, "there is no driver or no trace to work with");
+        hed_why_set(why,
+                    "the driver cannot be used, or the trace cannot be written; the log says why");
         return HED_ESTATE;
     }
 
@@ -150,7 +153,7 @@ build_injected_chain(const struct hed_config *c, struct hed_why *why)
 
     const unsigned count = hed_inject_list(&hed_inject);
 
-    hed_info(INJECT, "%u calls are looked at", count);
+    hed_info(INJECT, "%u kinds of calls are observed", count);
     return 0;
 }
 
@@ -166,7 +169,7 @@ start_injection(const struct hed_config *c, struct hed_why *why)
     const int refused = hed_cupti.cuptiSubscribe(&subscriber, hed_inject_callback, NULL);
 
     if (refused) {
-        hed_why_set(why, "CUPTI refuses: %s", hed_cupti_text(refused));
+        hed_why_set(why, "CUPTI refuses a subscription: %s", hed_cupti_text(refused));
         return HED_ESTATE;
     }
     err = build_injected_chain(c, why);
@@ -178,7 +181,7 @@ start_injection(const struct hed_config *c, struct hed_why *why)
     const int blind = hed_inject.writer ? hed_inject_watch() : 0;
 
     if (blind)
-        hed_warn(INJECT, "the trace will have no kernels and copies: %s", hed_cupti_text(blind));
+        hed_warn(INJECT, "the trace will contain no kernels and copies: %s", hed_cupti_text(blind));
     (void)pthread_atfork(NULL, NULL, injection_forked);
     (void)atexit(injection_ended);
     enable_callbacks(&hed_inject, subscriber);

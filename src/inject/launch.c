@@ -32,7 +32,7 @@ hed_inject_prove(enum hed_cuda_call id, enum hed_inject_proof proof)
         return;
     if (atomic_exchange_explicit(&proofs[id], proof, memory_order_relaxed) != proof &&
         proof == HED_INJECT_FAILS)
-        hed_warn(INJECT, "%s cannot be held with this driver", hed_cuda_info[id].name);
+        hed_warn(INJECT, "this driver does not let heddle hold %s", hed_cuda_info[id].name);
 }
 
 bool

@@ -321,7 +321,8 @@ open_meeting_file(struct hed_meet *m, const char *path, bool make, struct hed_wh
     if (m->fd < 0 || fstat(m->fd, &st) != 0)
         return explain_errno(why, path, errno);
     if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 077)) {
-        hed_why_set(why, "%s: not a file that is this user's alone", path);
+        hed_why_set(why, "%s: other users can access this file, or it is not a file; remove it",
+                    path);
         return HED_EACCESS;
     }
     return 0;
@@ -330,7 +331,7 @@ open_meeting_file(struct hed_meet *m, const char *path, bool make, struct hed_wh
 static int
 explain_version(const char *path, struct hed_why *why)
 {
-    hed_why_set(why, "%s: is used by another version of heddle", path);
+    hed_why_set(why, "%s: another version of heddle uses this file", path);
     return HED_EVERSION;
 }
 
@@ -359,7 +360,7 @@ judge_file(struct hed_meet *m, const char *path, bool join, struct hed_why *why)
     if (pread(m->fd, &h, sizeof h, 0) < 0 || fstat(m->fd, &st) != 0)
         return explain_errno(why, path, errno);
     if (h.magic != 0 && (h.magic & ANY_VERSION) != (FILE_MAGIC & ANY_VERSION)) {
-        hed_why_set(why, "%s: is another kind of file", path);
+        hed_why_set(why, "%s: this is another kind of file", path);
         return HED_EVERSION;
     }
     if (h.magic == FILE_MAGIC && memcmp(&h.shape, &m->shape, sizeof h.shape) == 0 &&
@@ -369,7 +370,7 @@ judge_file(struct hed_meet *m, const char *path, bool join, struct hed_why *why)
         return remove_file(m, path, why);
     if (find_occupants(m->fd) == MEMBERS)
         return explain_version(path, why);
-    hed_why_set(why, "%s: nobody is there", path);
+    hed_why_set(why, "%s: no program uses this file", path);
     return HED_ENOTFOUND;
 }
 

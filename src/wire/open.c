@@ -44,7 +44,7 @@ static int
 check_client_tls(const struct hed_tls *tls, struct hed_why *why)
 {
     if (tls && tls->insecure && (tls->ca[0] || tls->cert[0] || tls->key[0])) {
-        hed_why_set(why, "TLS files are set and so is insecure = yes: remove one of the two");
+        hed_why_set(why, "TLS files are set, and so is insecure = yes; remove one of the two");
         return HED_EINVAL;
     }
     if (tls && (tls->insecure || tls->ca[0]))
@@ -89,7 +89,7 @@ hed_conn_open(const struct hed_address *a, const struct hed_tls *tls,
     if (!err && (err = conn_create(fd, link, &c)))
         close(fd);
     if (!err && (err = hed_conn_write(c, preface, sizeof *preface)))
-        hed_why_set(&reason, "the server hung up at once");
+        hed_why_set(&reason, "the server hung up at once; its log may say why");
     if (!err && !link->local && !tls->insecure)
         err = begin_client_tls(c, a, tls, end, &reason);
     if (!err) {
@@ -119,7 +119,7 @@ check_server_tls(const struct hed_tls *tls, struct hed_why *why)
 {
     if (tls && (tls->insecure || tls->cert[0]))
         return 0;
-    hed_why_set(why, "a client over TCP is refused: the server has no certificate to show it");
+    hed_why_set(why, "the server has no certificate, so it refuses clients over TCP");
     return HED_EACCESS;
 }
 
@@ -143,7 +143,7 @@ hed_conn_accept(int fd, const struct hed_tls *tls, int timeout_ms, struct hed_co
     struct hed_conn *c = NULL;
 
     if (!link || fcntl(fd, F_SETFD, FD_CLOEXEC) != 0 || fcntl(fd, F_SETFL, 0) != 0) {
-        hed_why_set(why, "%s", link ? strerror(errno) : "the descriptor is no socket of ours");
+        hed_why_set(why, "%s", link ? strerror(errno) : "the descriptor is not one of our sockets");
         if (fd >= 0)
             close(fd);
         return HED_EINVAL;

@@ -64,13 +64,14 @@ take_welcome(struct hed_remote *r, struct hed_conn *conn, uint32_t *devices, str
     int err = hed_conn_read(conn, &a, sizeof a, BEGIN_TIMES * r->timeout_ms);
 
     if (err == HED_ETIME) {
-        hed_why_set(why, "whoever is there does not answer: is heddled stopped, or is its driver?");
+        hed_why_set(why,
+                    "the server does not answer; is heddled stopped, or does its driver hang?");
         return err;
     }
     if (err || a.head.head.size != sizeof a || a.head.head.kind != HED_MSG_ANSWER) {
         hed_why_set(why, "%s%s",
                     err ? "the server hung up instead of answering; its log says why"
-                        : "whoever is there does not answer as heddled does",
+                        : "the answer is not that of heddled; check the address",
                     !r->address.transport->link->local && r->tls.insecure
                         ? " (does it use TLS? Then set tls_ca, not insecure)"
                         : "");

@@ -131,7 +131,8 @@ hed_child_start(struct hed_server *s, const struct hed_peer *p, struct hed_why *
     int pair[2] = {-1, -1};
 
     if (!line) {
-        hed_why_set(why, "the server has as many clients as it can have");
+        hed_why_set(why, "the server already serves %d clients, which is the most that it can",
+                    HED_LEDGER_WORKERS);
         return HED_ELIMIT;
     }
 
@@ -150,8 +151,8 @@ hed_child_start(struct hed_server *s, const struct hed_peer *p, struct hed_why *
     if (c->pid < 0) {
         /* The reason concerns the server's administrator. The client only learns that it is not at
          * fault. */
-        hed_error(SERVER, "no worker for a new client: %m");
-        hed_why_set(why, "the server has no means left for one more client");
+        hed_error(SERVER, "cannot start a worker for a new client: %m");
+        hed_why_set(why, "the server could not start a worker for this client; its log says why");
         if (pair[0] >= 0)
             (void)close(pair[0]), (void)close(pair[1]);
         c->pid = 0;

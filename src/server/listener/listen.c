@@ -27,12 +27,13 @@ log_listening(const struct hed_server *s, const struct hed_listener *l)
              : !s->options->tls.insecure ? " (TLS)"
                                          : " (no TLS)");
     if (!link->local && s->options->tls.insecure)
-        hed_warn(SERVER,
-                 "INSECURE: %s takes anybody who can reach it, unencrypted, and lets them run code "
-                 "on the GPU%s",
-                 text,
-                 link->is_loopback && link->is_loopback(l->fd) ? " (this machine only)"
-                                                               : "; it is open to the network");
+        hed_warn(
+            SERVER,
+            "INSECURE: %s accepts every client that can reach it, without encryption, and lets "
+            "it run code on the GPU%s",
+            text,
+            link->is_loopback && link->is_loopback(l->fd) ? " (this machine only)"
+                                                          : "; it is open to the network");
 }
 
 static int
@@ -60,7 +61,7 @@ open_listener(struct hed_server *s, const struct hed_address *a, struct hed_why 
         a->transport->link->note_address(fd, &l->address);
     /* Non-blocking: a connection may be gone by the time it is accepted. */
     if (fcntl(fd, F_SETFL, O_NONBLOCK) != 0 || epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &e) != 0) {
-        hed_why_set(why, "epoll: %m");
+        hed_why_set(why, "cannot watch the socket: %m");
         return hed_err_from_errno(errno);
     }
     log_listening(s, l);
@@ -76,8 +77,11 @@ hed_listen_open(struct hed_server *s, struct hed_why *why)
         err = open_listener(s, &s->options->listen[i], why);
     if (!err && (s->options->mode & 0077) == 0 &&
         (s->options->allow_all || s->options->uid_count || s->options->gid_count))
-        hed_warn(SERVER, "--mode %04o keeps out whom --allow-uid and --allow-gid let in",
-                 s->options->mode);
+        hed_warn(
+            SERVER,
+            "--mode %04o keeps out the users that --allow-uid and --allow-gid let in; add --mode "
+            "0666",
+            s->options->mode);
     return err;
 }
 
@@ -130,7 +134,7 @@ hed_listen_accept(struct hed_server *s, struct hed_listener *l)
         if (fd < 0) {
             if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
                 /* epoll would report it again and again. */
-                hed_warn(SERVER, "cannot take a connection: %m");
+                hed_warn(SERVER, "cannot accept a connection: %m");
                 hed_listen_pause(s, true);
             }
             if (errno != EINTR && errno != ECONNABORTED)

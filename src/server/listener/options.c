@@ -107,7 +107,7 @@ take_mode(struct hed_server_options *o, const char *value, struct hed_why *why)
 static int
 refuse_more_ids(struct hed_why *why)
 {
-    hed_why_set(why, "more than %d", HED_ALLOW_MAX);
+    hed_why_set(why, "more than %d users or groups", HED_ALLOW_MAX);
     return HED_ELIMIT;
 }
 
@@ -126,7 +126,7 @@ parse_id(const char *item, bool group, uint32_t *out, struct hed_why *why)
     const struct group *g = group ? getgrnam(item) : NULL;
 
     if (!p && !g) {
-        hed_why_set(why, "no %s '%.64s' on this machine", group ? "group" : "user", item);
+        hed_why_set(why, "there is no %s '%.64s' on this machine", group ? "group" : "user", item);
         return HED_ENOTFOUND;
     }
     *out = p ? p->pw_uid : g->gr_gid;
@@ -272,7 +272,7 @@ take_token_file(struct hed_server_options *o, const char *value, struct hed_why 
 
     text[length] = '\0';
     if (st.st_mode & (S_IRWXG | S_IRWXO))
-        hed_why_set(why, "%.300s: others may read it; its mode must be 0600", value);
+        hed_why_set(why, "%.300s: other users may read it; set its mode to 0600", value);
     else if (length < 16 || !whole || !hed_str_copy(o->token, sizeof o->token, text))
         hed_why_set(why, "%.300s: its first line must have 16 to %zu characters", value,
                     sizeof o->token - 1);
@@ -390,8 +390,9 @@ default_listen(struct hed_server_options *o, struct hed_why *why)
     char text[256];
 
     if (!folder || folder[0] != '/') {
-        hed_why_set(why, "where? XDG_RUNTIME_DIR, the default's folder, is not set: give an "
-                         "address, such as --listen shm:/tmp/gpu.sock");
+        hed_why_set(why,
+                    "XDG_RUNTIME_DIR is not set, so there is no default address; give one, such as "
+                    "--listen shm:/tmp/gpu.sock");
         return HED_EINVAL;
     }
     if (geteuid() == 0)
@@ -416,17 +417,22 @@ check_tcp(const struct hed_server_options *o, struct hed_why *why)
     const char *const files[] = {t->ca, t->cert, t->key};
 
     if (t->insecure && (t->ca[0] || t->cert[0] || t->key[0]))
-        hed_why_set(why, "--insecure means no TLS, and there are certificates: which is it?");
+        hed_why_set(
+            why, "--insecure turns TLS off, but certificates are given; leave out one of the two");
     else if (t->insecure)
         return 0;
     else if (!hed_tls_built())
-        hed_why_set(why, "TCP needs TLS, and this build of heddle has none; or --insecure");
+        hed_why_set(
+            why, "TCP needs TLS, but this heddle was built without it; use --insecure on a network "
+                 "that you trust");
     else if (!t->cert[0] || !t->key[0])
-        hed_why_set(why, "TCP needs --tls-cert and --tls-key (`heddle cert` makes them), or "
-                         "--insecure");
+        hed_why_set(
+            why, "TCP needs TLS; add --tls-cert and --tls-key (`heddle cert` makes the files), or "
+                 "--insecure on a network that you trust");
     else if (!t->ca[0] && !o->token[0])
-        hed_why_set(why, "TCP needs --tls-ca, by which clients are known, or --token-file: "
-                         "anybody could come in");
+        hed_why_set(
+            why, "every client could connect over TCP; add --tls-ca, which identifies clients, or "
+                 "--token-file");
     else {
         for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
             if (files[i][0] && access(files[i], R_OK) != 0) {

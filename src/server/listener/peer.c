@@ -37,7 +37,7 @@ hed_server_refused(struct hed_server *s, const struct hed_peer *p, const char *t
         return;
     }
     if (s->unsaid)
-        hed_warn(SERVER, "%llu more were refused", (unsigned long long)s->unsaid);
+        hed_warn(SERVER, "%llu more clients were refused", (unsigned long long)s->unsaid);
     s->unsaid = 0;
     if (p->link->local)
         hed_warn(SERVER, "refused process %d of user %u: %s", (int)p->user.pid, p->user.uid, text);
@@ -147,15 +147,15 @@ begin_client(struct hed_server *s, struct hed_peer *p)
     struct hed_why why = {""};
 
     if (s->stopping)
-        refuse_peer(s, p, "the server is about to stop");
+        refuse_peer(s, p, "the server is stopping");
     else if (s->child_count >= s->options->clients)
-        refuse_peer(s, p, "the server has as many clients as it takes (--clients)");
+        hed_why_set(&why, "the server already has %u clients (--clients)", s->child_count);
     else if (!hed_bucket_take(&s->rate, hed_now_ns()))
-        refuse_peer(s, p, "too many new clients in a second (--rate)");
-    else if (hed_child_start(s, p, &why) != 0)
-        refuse_peer(s, p, why.text);
-    else
+        hed_why_set(&why, "more than %u new clients in one second (--rate)", s->options->rate);
+    else if (hed_child_start(s, p, &why) == 0)
         close_peer(s, p);
+    if (why.text[0])
+        refuse_peer(s, p, why.text);
 }
 
 static void
@@ -164,11 +164,12 @@ begin_channel(struct hed_server *s, struct hed_peer *p)
     const int err = hed_child_pass(s, p);
 
     if (err == HED_ENOTFOUND)
-        hed_server_refused(s, p, "a channel of a session that is not here (before a restart?)");
+        hed_server_refused(s, p,
+                           "a channel of a session that does not exist; was the server restarted?");
     else if (err == HED_EACCESS)
-        hed_server_refused(s, p, "a channel of somebody else's session");
+        hed_server_refused(s, p, "a channel of another user's session");
     else if (err)
-        hed_server_refused(s, p, "a channel whose worker takes no more");
+        hed_server_refused(s, p, "a channel that its worker does not accept");
     close_peer(s, p);
 }
 
@@ -178,14 +179,14 @@ begin_status(struct hed_server *s, struct hed_peer *p)
     struct hed_buf text;
 
     if (!p->link->local) {
-        hed_server_refused(s, p, "the status is told over unix sockets only");
+        hed_server_refused(s, p, "the status is available over unix sockets only");
         close_peer(s, p);
         return;
     }
     hed_buf_init(&text, HED_STATUS_MAX);
     hed_status_write(s, &text);
     if (text.err) {
-        hed_error(SERVER, "the status cannot be written: %s", hed_err_text(text.err));
+        hed_error(SERVER, "cannot write the status: %s", hed_err_text(text.err));
         hed_buf_fini(&text);
         close_peer(s, p);
         return;
@@ -228,7 +229,7 @@ read_preface(struct hed_server *s, struct hed_peer *p)
         return;
     if (n <= 0) {
         if (p->got)
-            hed_server_refused(s, p, "it went away in the middle of its first words");
+            hed_server_refused(s, p, "it hung up before it had said what it wants");
         close_peer(s, p);
         return;
     }
@@ -269,7 +270,7 @@ make_room_for_peer(struct hed_server *s)
     if (s->peer_count < HED_PEERS_MAX || !p)
         return;
     if (p->state == HED_PEER_PREFACE)
-        hed_server_refused(s, p, "too many connections that say nothing");
+        hed_server_refused(s, p, "too many connections have not said what they want");
     close_peer(s, p);
 }
 
@@ -281,7 +282,7 @@ hed_peer_add(struct hed_server *s, int fd, const struct hed_link *link, const ch
     struct hed_peer **end;
 
     if (!p || epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &e) != 0) {
-        hed_warn(SERVER, "a connection was closed: %m");
+        hed_warn(SERVER, "cannot handle a new connection: %m");
         (void)close(fd);
         free(p);
         return;
@@ -298,7 +299,7 @@ hed_peer_add(struct hed_server *s, int fd, const struct hed_link *link, const ch
     *end = p;
     s->peer_count++;
     if (link->local && !hed_user_may(s->options, fd, &p->user))
-        refuse_peer(s, p, "this user may not (--allow-uid, --allow-gid)");
+        refuse_peer(s, p, "this user may not use the server (--allow-uid, --allow-gid)");
     else
         /* Most clients send the preface as soon as they are connected, so it is often there
          * already. */
@@ -315,7 +316,7 @@ hed_peers_sweep(struct hed_server *s, uint64_t now_ns)
 
         if (p->state != HED_PEER_DEAD && now_ns >= p->deadline_ns) {
             if (p->state == HED_PEER_PREFACE)
-                hed_server_refused(s, p, "it did not say in time what it wants");
+                hed_server_refused(s, p, "it did not say in time what it wants (--patience)");
             close_peer(s, p);
         }
         if (p->state == HED_PEER_DEAD) {

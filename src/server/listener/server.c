@@ -63,7 +63,8 @@ stop_serving(struct hed_server *s, const char *why)
         return;
     }
     if (s->child_count)
-        hed_warn(SERVER, "%s: %u workers are ended", why, s->child_count);
+        hed_warn(SERVER, "%s: ending %u worker%s", why, s->child_count,
+                 s->child_count == 1 ? "" : "s");
     hed_child_signal(s, s->killed ? SIGKILL : SIGTERM);
     s->killed = true;
     s->stop_ns = hed_now_ns() + HED_KILL_MS * MS;
@@ -162,7 +163,8 @@ make_images(const char *path)
     }
     if (!error)
         return path;
-    hed_warn(SERVER, "%s: %s; images are not kept", path, strerror(error));
+    hed_warn(SERVER, "cannot create the folder %s: %s; images are not stored", path,
+             strerror(error));
     return "";
 }
 
@@ -187,7 +189,7 @@ notify_ready(void)
         return;
     if (sendto(fd, text, sizeof text - 1, MSG_NOSIGNAL, (const struct sockaddr *)&at,
                (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n)) < 0)
-        hed_warn(SERVER, "systemd cannot be told: %m");
+        hed_warn(SERVER, "cannot notify systemd: %m");
     (void)close(fd);
 }
 
@@ -198,7 +200,7 @@ start_serving(struct hed_server *s, struct hed_why *why)
     s->ledger = hed_ledger_create();
     s->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (!s->ledger || s->epoll < 0 || open_signals(s) != 0) {
-        hed_why_set(why, "cannot begin: %m");
+        hed_why_set(why, "cannot start the server: %m");
         return HED_ENOMEM;
     }
     s->started_ns = hed_now_ns();

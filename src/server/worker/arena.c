@@ -165,7 +165,7 @@ accept_base(struct hed_worker_channel *ch, const struct hed_msg *m, struct hed_a
     if (!err && shared && w->heap < 0)
         err = HED_ENOMEM;
     if (err)
-        hed_error(SERVER, "a session cannot begin: %s", why.text[0] ? why.text : hed_err_text(err));
+        hed_error(SERVER, "cannot start a session: %s", why.text[0] ? why.text : hed_err_text(err));
     /* Release: pairs with the acquire in attach_channel(), so that a new channel finds everything
      * ready. */
     if (!err)

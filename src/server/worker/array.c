@@ -199,7 +199,7 @@ create_named_array(struct hed_worker *w, const struct hed_array_body *b, CUresul
             w->arrays->count++;
             return 0;
         }
-        hed_warn(SERVER, "an array's names: %s", hed_err_text(err));
+        hed_warn(SERVER, "the client's names of an array cannot be used: %s", hed_err_text(err));
         *result = CUDA_ERROR_INVALID_HANDLE;
         unmake_array(w, a);
     }

@@ -187,8 +187,8 @@ answer_call(struct hed_worker_channel *ch, const struct hed_msg *m, CUresult r, 
 {
     if (!(m->flags & HED_MSG_WANTS_ANSWER)) {
         if (r != CUDA_SUCCESS)
-            hed_warn(SERVER, "%s, which nobody waits for, answered %d", hed_cuda_info[m->call].name,
-                     (int)r);
+            hed_warn(SERVER, "%s, whose answer nobody waits for, failed with error %d",
+                     hed_cuda_info[m->call].name, (int)r);
         hed_worker_failed(ch->worker, m->context, r);
         return 0;
     }
@@ -278,12 +278,12 @@ perform_call(struct hed_worker_channel *ch, const struct hed_msg *m, void *args,
     }
     note_contexts(ch->worker, id, m->context);
     if (!hed_cuda_rooms_fit(id, args, rooms)) {
-        hed_warn(SERVER, "%s gave more than there was room for", hed_cuda_info[id].name);
+        hed_warn(SERVER, "%s returned more than there was room for", hed_cuda_info[id].name);
         d->done = false;
         return CUDA_ERROR_UNKNOWN;
     }
     if (hed_cuda_each_new(id, args, name_new, d) != 0) {
-        hed_warn(SERVER, "%s: the client gives a name twice, or a wrong one",
+        hed_warn(SERVER, "%s: the client used a name twice, or a wrong one",
                  hed_cuda_info[id].name);
         d->nonsense = true; /* the new object has no name, and the client must not repeat that */
         return CUDA_ERROR_INVALID_HANDLE;
@@ -315,7 +315,8 @@ hed_do_call(struct hed_worker_channel *ch, struct hed_msg *m)
     if (id == 0 || id >= HED_CUDA_CALLS || !take_names(m, b, &d))
         return HED_EFORMAT;
     if (!hed_cuda_can_travel(id) || (m->flags & HED_MSG_WANTS_ANSWER && !hed_cuda_can_answer(id))) {
-        hed_warn(SERVER, "a client sent %s, which cannot travel", hed_cuda_info[id].name);
+        hed_warn(SERVER, "a client sent %s, which cannot be called remotely",
+                 hed_cuda_info[id].name);
         return answer_call(ch, m, CUDA_ERROR_NOT_SUPPORTED, NULL, false);
     }
 
@@ -331,7 +332,7 @@ hed_do_call(struct hed_worker_channel *ch, struct hed_msg *m)
         return HED_EFORMAT;
     }
     if (hed_cuda_each_address(id, args, refuse_own, NULL) != 0) {
-        hed_warn(SERVER, "%s: an address that only the client could follow",
+        hed_warn(SERVER, "%s: the client sent an address that only it can use",
                  hed_cuda_info[id].name);
         return answer_call(ch, m, CUDA_ERROR_NOT_SUPPORTED, NULL, false);
     }

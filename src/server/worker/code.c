@@ -35,7 +35,7 @@ hed_worker_code_init(struct hed_worker *w, struct hed_why *why)
         c->images = hed_images_create(w->start->images);
     if (!c || !c->images) {
         free(c);
-        hed_why_set(why, "no memory");
+        hed_why_set(why, "not enough memory for the client's code");
         return HED_ENOMEM;
     }
     hed_lock_init(&c->lock, HED_RANK_CODE);
@@ -67,7 +67,7 @@ hed_do_image(struct hed_worker_channel *ch, struct hed_msg *m)
     err = hed_images_add(ch->worker->code->images, ch, b->hash, b->size, b->offset, piece, m->bulk,
                          &complete);
     if (err && err != HED_EFORMAT)
-        hed_warn(SERVER, "an image of %llu bytes cannot be kept: %s", (unsigned long long)b->size,
+        hed_warn(SERVER, "cannot store an image of %llu bytes: %s", (unsigned long long)b->size,
                  hed_err_text(err));
     return err == HED_EFORMAT ? err : 0;
 }

@@ -235,7 +235,7 @@ instantiate_draft(struct hed_worker *w, CUgraph graph, const struct hed_graph_bo
     if (hed_name_fits(b->exec, "graphExec") &&
         hed_name_bind(w->names, b->exec, (uint64_t)(uintptr_t)made) == 0)
         return CUDA_SUCCESS;
-    hed_warn(SERVER, "the client gives an executable graph a name that it cannot have");
+    hed_warn(SERVER, "the client's name of an executable graph cannot be used");
     (void)hed_worker_do(w, cuGraphExecDestroy, .hGraphExec = made);
     return CUDA_ERROR_INVALID_HANDLE;
 }

@@ -47,19 +47,20 @@ hed_worker_check_hello(const struct hed_worker *w, const struct hed_hello *h, bo
     if (h->head.kind != HED_MSG_HELLO || h->head.size != sizeof *h ||
         !ends_in_room(h->version, sizeof h->version) || !ends_in_room(h->name, sizeof h->name) ||
         !ends_in_room(h->visible, sizeof h->visible) || !ends_in_room(h->token, sizeof h->token)) {
-        hed_why_set(why, "this is no hello");
+        hed_why_set(why, "the client's first message is not a hello");
         return HED_EFORMAT;
     }
     if (h->major != HED_WIRE_MAJOR) {
-        hed_why_set(why,
-                    "the client speaks version %u of the wire, this server (heddle %s) %u: "
-                    "use the same heddle on both sides",
-                    h->major, HED_VERSION, HED_WIRE_MAJOR);
+        hed_why_set(
+            why,
+            "the client speaks version %u of the protocol, but this server (heddle %s) speaks "
+            "version %u; use the same heddle on both sides",
+            h->major, HED_VERSION, HED_WIRE_MAJOR);
         return HED_EVERSION;
     }
     if (h->cuda_ids != HED_CUDA_HASH || h->nvml_ids != HED_NVML_HASH) {
         hed_why_set(why,
-                    "the client (heddle %s) and this server (heddle %s) know different calls: "
+                    "the client (heddle %s) and this server (heddle %s) know different calls; "
                     "use the same version on both sides",
                     h->version, HED_VERSION);
         return HED_EVERSION;
@@ -104,9 +105,10 @@ start_backend(struct hed_worker *w, struct hed_why *why)
     if (r == CUDA_SUCCESS)
         r = hed_worker_do(w, cuDeviceGetCount, .count = &n);
     if (r != CUDA_SUCCESS || n < 0 || n > HED_LEDGER_DEVICES) {
-        hed_why_set(why,
-                    "the server's driver does not start (%s): CUDA error %d; its log says more",
-                    hed_session_chain(), (int)r);
+        hed_why_set(
+            why,
+            "the server's driver (%s) does not start: CUDA error %d; the server's log says more",
+            hed_session_chain(), (int)r);
         return HED_ESTATE;
     }
     w->device_count = n;

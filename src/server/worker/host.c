@@ -175,7 +175,9 @@ hed_worker_callback_channel(struct hed_worker *w, struct hed_channel *channel)
             err = take_run_answer(h, m);
     }
     if (err != HED_EIO) {
-        hed_error(SERVER, "a client sent nonsense on its callback channel; its session ends");
+        hed_error(
+            SERVER,
+            "a client sent an impossible message on its callback channel, so its session ends");
         _exit(1);
     }
     hed_lock(&h->lock);
@@ -359,7 +361,8 @@ hed_do_mark(struct hed_worker_channel *ch, struct hed_msg *m)
         r = mark_by_device(w, stream, (uint32_t)slot, m->number);
         w->memops = r != CUDA_ERROR_NOT_SUPPORTED && r != CUDA_ERROR_INVALID_VALUE;
         if (!w->memops)
-            hed_info(SERVER, "devices do not write values (%d): marks are the host's", (int)r);
+            hed_info(SERVER, "devices cannot write values (error %d), so the host writes marks",
+                     (int)r);
     }
     if (!w->memops)
         r = mark_by_host(w, stream, &w->slots[slot], m->number);
@@ -392,7 +395,7 @@ hed_worker_host_init(struct hed_worker *w, struct hed_why *why)
     struct hed_worker_host *h = calloc(1, sizeof *h);
 
     if (!h) {
-        hed_why_set(why, "no memory for functions of the client");
+        hed_why_set(why, "not enough memory for the client's functions");
         return HED_ENOMEM;
     }
     hed_lock_init(&h->lock, HED_RANK_HOST);

@@ -82,8 +82,10 @@ hed_images_create(const char *folder)
     if (strlen(folder) < sizeof i->folder && is_private_folder(folder))
         memcpy(i->folder, folder, strlen(folder) + 1);
     else
-        hed_warn(SERVER, "%s is not a folder that only this user writes to: no images are kept",
-                 folder);
+        hed_warn(
+            SERVER,
+            "%s is not a folder that only this user can write to, so images are not stored there",
+            folder);
     return i;
 }
 
@@ -321,7 +323,7 @@ write_piece(struct arriving *a, const unsigned char *p, size_t n)
         if (wrote < 0 && errno == EINTR)
             continue;
         if (wrote <= 0) {
-            hed_warn(SERVER, "an image cannot be kept: %s", strerror(errno));
+            hed_warn(SERVER, "cannot store an image: %s", strerror(errno));
             a->err = HED_EIO;
             return;
         }

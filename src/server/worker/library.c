@@ -168,7 +168,7 @@ hed_worker_library_load(struct hed_worker *w, struct hed_worker_library *lib,
     if (r == CUDA_SUCCESS)
         r = enumerate_kernels(w, lib, b);
     if (r == CUDA_SUCCESS && lib->wrapper && !lib->kernel_count && !w->no_memory)
-        hed_warn(SERVER, "the driver found no kernel in a program that was linked of parts");
+        hed_warn(SERVER, "the driver found no kernel in a program that was linked from parts");
     return r;
 }
 

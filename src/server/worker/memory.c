@@ -462,8 +462,8 @@ change_mapping(struct hed_worker_channel *ch, const struct hed_msg *msg, const m
     const int err = by_kind[m->kind](ch->worker, m, &r);
 
     if (r != CUDA_SUCCESS)
-        hed_warn(SERVER, "memory of kind %u, %llu bytes: error %d", m->kind,
-                 (unsigned long long)m->size, (int)r);
+        hed_warn(SERVER, "mapping or unmapping %llu bytes of kind %u failed with error %d",
+                 (unsigned long long)m->size, m->kind, (int)r);
     return err ? err : answer_mapping(ch, msg, r);
 }
 
@@ -503,19 +503,20 @@ hed_worker_memory_init(struct hed_worker *w, struct hed_why *why)
     struct hed_worker_memory *m = calloc(1, sizeof *m);
 
     if (!m) {
-        hed_why_set(why, "no memory");
+        hed_why_set(why, "not enough memory for the client's mappings");
         return HED_ENOMEM;
     }
     m->deferred = hed_deferred_copies_create();
     if (!m->deferred) {
         free(m);
-        hed_why_set(why, "no memory");
+        hed_why_set(why, "not enough memory for the client's mappings");
         return HED_ENOMEM;
     }
     if (w->transport->capabilities & HED_CAN_SHARED_HEAP && w->heap < 0) {
         w->heap = make_heap(w->usable);
         if (w->heap < 0) {
-            hed_why_set(why, "no shared heap of %llu bytes", (unsigned long long)w->usable);
+            hed_why_set(why, "cannot create a shared heap of %llu bytes",
+                        (unsigned long long)w->usable);
             return HED_ENOMEM;
         }
     }

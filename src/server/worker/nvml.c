@@ -97,7 +97,7 @@ perform_nvml(struct hed_worker *w, enum hed_nvml_call id, void *args, bool *done
     const nvmlReturn_t r = hed_nvml_invoke(w->top, id, args);
 
     if (!hed_nvml_rooms_fit(id, args, rooms) && r == NVML_SUCCESS) {
-        hed_warn(SERVER, "%s gave more than there was room for", hed_nvml_info[id].name);
+        hed_warn(SERVER, "%s returned more than there was room for", hed_nvml_info[id].name);
         return NVML_ERROR_UNKNOWN;
     }
     *done = true;
@@ -135,7 +135,7 @@ hed_do_nvml(struct hed_worker_channel *ch, struct hed_msg *m)
         return HED_EFORMAT;
     /* A client may not ask about other processes on the machine. */
     if (!(hed_nvml_info[id].flags & HED_CALL_TRAVEL)) {
-        hed_warn(SERVER, "a client sent %s, which is not for clients", hed_nvml_info[id].name);
+        hed_warn(SERVER, "a client sent %s, which clients may not call", hed_nvml_info[id].name);
         return hed_worker_answer(ch, m, NVML_ERROR_NOT_SUPPORTED, NULL, 0);
     }
 

@@ -38,14 +38,14 @@ hed_worker_print_init(struct hed_worker *w, struct hed_why *why)
     struct hed_worker_print *p = calloc(1, sizeof *p);
 
     if (!p) {
-        hed_why_set(why, "no memory");
+        hed_why_set(why, "not enough memory for the output of kernels");
         return HED_ENOMEM;
     }
     p->fd = memfd_create("heddle-print", MFD_CLOEXEC);
     if (p->fd >= 0 && ftruncate(p->fd, (off_t)MOST) == 0)
         p->text = mmap(NULL, MOST, PROT_READ, MAP_SHARED | MAP_NORESERVE, p->fd, 0);
     if (!p->text || p->text == MAP_FAILED || dup2(p->fd, STDOUT_FILENO) < 0) {
-        hed_why_set(why, "no file for what kernels print");
+        hed_why_set(why, "cannot create a file for the output of kernels");
         if (p->fd >= 0)
             (void)close(p->fd);
         free(p);

@@ -197,7 +197,7 @@ hed_worker_context(struct hed_worker_channel *ch, uint64_t name)
         hed_worker_do(ch->worker, cuCtxSetCurrent, .ctx = (CUcontext)(uintptr_t)real);
 
     if (r != CUDA_SUCCESS)
-        hed_warn(SERVER, "a context cannot be made current: %d", (int)r);
+        hed_warn(SERVER, "cannot make a context current: error %d", (int)r);
     ch->context = name;
     return 0;
 }
@@ -250,7 +250,7 @@ end_session(struct hed_worker *w, int err)
         hed_worker_tell_counts(ch);
     hed_unlock(&w->lock);
     if (err == HED_EFORMAT)
-        hed_error(SERVER, "a client sent nonsense; its session ends");
+        hed_error(SERVER, "a client sent an impossible message, so its session ends");
     _exit(err == HED_EIO || err == 0 ? 0 : 1);
 }
 
@@ -339,7 +339,8 @@ attach_channel(struct hed_worker *w, int fd)
         (void)pthread_detach(thread);
         return 0;
     }
-    hed_warn(SERVER, "a channel was refused: %s", err ? hed_err_text(err) : "no thread for it");
+    hed_warn(SERVER, "a channel was refused: %s",
+             err ? hed_err_text(err) : "cannot start a thread for it");
     if (!ch)
         hed_channel_free(channel);
     return err;
@@ -386,7 +387,7 @@ accept_channel(struct hed_worker *w, int fd)
         atomic_fetch_sub_explicit(&w->new_channels, 1, memory_order_relaxed);
         free(d);
     }
-    hed_warn(SERVER, "a connection is closed: its client may have %u (--channels)",
+    hed_warn(SERVER, "closed a connection: its client has %u channels already (--channels)",
              w->start->channel_limit);
     (void)close(fd);
 }
@@ -500,15 +501,18 @@ control_thread(void *arg)
             accept_channel(w, fd);
         send_signs_of_life(w, &sign);
         if (exceeds_host_limit(w)) {
-            hed_error(SERVER, "a client uses more host memory than it may; its session ends");
+            hed_error(
+                SERVER,
+                "a client uses more host memory than --host-memory allows, so its session ends");
             end_session(w, HED_ELIMIT);
         }
         if (is_idle(w, &messages, &since)) {
-            hed_info(SERVER, "no message for %u ms: the session ends", w->start->idle_ms);
+            hed_info(SERVER, "no message for %u ms (--idle), so the session ends",
+                     w->start->idle_ms);
             end_session(w, 0);
         }
     }
-    hed_info(SERVER, "the listener is gone, and so is this session");
+    hed_info(SERVER, "the listener is gone, so this session ends");
     end_session(w, 0);
 }
 
@@ -528,7 +532,7 @@ open_first_channel(struct hed_worker *w, struct hed_worker_channel **out, struct
     /* The hello says which kind of channel it will be, so it comes before the channel. */
     err = hed_conn_read(conn, &hello, sizeof hello, s->hello_ms);
     if (err)
-        hed_why_set(why, "it hung up, or was silent, before it had said who it is%s",
+        hed_why_set(why, "it hung up, or sent nothing, before its hello was complete%s",
                     !s->link->local && s->tls->insecure ? " (does it use TLS?)" : "");
     else
         err = hed_worker_welcome(w, conn, &hello, why);

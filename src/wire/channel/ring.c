@@ -15,7 +15,7 @@ static __attribute__((cold, noinline)) int
 ring_fail(struct hed_ring *r, int error, const char *what)
 {
     if (!r->error && error == HED_EFORMAT)
-        hed_warn(WIRE, "the peer broke a ring: %s", what);
+        hed_warn(WIRE, "the peer wrote nonsense into shared memory: %s", what);
     if (!r->error)
         r->error = error;
     return r->error;
@@ -61,7 +61,7 @@ read_tail(struct hed_ring *r)
     const uint64_t tail = atomic_load_explicit(&r->words->tail, memory_order_acquire);
 
     if (tail - r->shown > r->size || tail - r->shown < r->peer - r->shown || tail % r->unit)
-        return ring_fail(r, HED_EFORMAT, "a tail that cannot be");
+        return ring_fail(r, HED_EFORMAT, "an impossible tail");
     r->peer = tail;
     return 0;
 }
@@ -74,7 +74,7 @@ read_head(struct hed_ring *r)
     const uint64_t head = atomic_load_explicit(&r->words->head, memory_order_acquire);
 
     if (r->shown - head > r->size || r->shown - head > r->shown - r->peer || head % r->unit)
-        return ring_fail(r, HED_EFORMAT, "a head that cannot be");
+        return ring_fail(r, HED_EFORMAT, "an impossible head");
     r->peer = head;
     return 0;
 }
@@ -186,7 +186,7 @@ skip_pad(struct hed_ring *r)
     const uint64_t left = r->size - offset;
 
     if (offset == 0 || left >= r->peer - r->mine)
-        return ring_fail(r, HED_EFORMAT, "a pad that cannot be");
+        return ring_fail(r, HED_EFORMAT, "an impossible pad");
     r->mine += left;
     return 0;
 }
@@ -210,7 +210,7 @@ take_message(struct hed_ring *r, uint32_t size, void *into)
     if (size < sizeof(struct hed_msg) || size > HED_MSG_MAX)
         return ring_fail(r, HED_EFORMAT, "a message of a wrong size");
     if (length > r->peer - r->mine || length > r->size - offset)
-        return ring_fail(r, HED_EFORMAT, "a message that is not all there");
+        return ring_fail(r, HED_EFORMAT, "an incomplete message");
     memcpy(into, r->bytes + offset, size);
     memcpy(into, &size, sizeof size); /* it may have been changed meanwhile */
     r->mine += length;

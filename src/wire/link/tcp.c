@@ -115,7 +115,7 @@ parse_host(const char *text, const char *host, struct hed_address *a, struct hed
     memcpy(a->host, from, n);
     a->host[n] = '\0';
     if (v6 && *end != ']') {
-        hed_why_set(why, "%.300s: the ']' behind the IPv6 address is missing", text);
+        hed_why_set(why, "%.300s: the ']' after the IPv6 address is missing", text);
         return HED_EINVAL;
     }
     if (!v6 && *rest == ':' && strchr(rest + 1, ':')) {
@@ -131,7 +131,7 @@ parse_host(const char *text, const char *host, struct hed_address *a, struct hed
     if (!*rest)
         return 0;
     if (*rest != ':' || !rest[1]) {
-        hed_why_set(why, "%.300s: expected tcp://HOST:PORT, found '%.40s' behind the host", text,
+        hed_why_set(why, "%.300s: expected tcp://HOST:PORT, found '%.40s' after the host", text,
                     rest);
         return HED_EINVAL;
     }

@@ -146,7 +146,7 @@ clear_path(const struct hed_address *a, struct hed_why *why)
     if (lstat(a->path, &st) != 0)
         return errno == ENOENT ? 0 : hed_err_from_errno(errno);
     if (!S_ISSOCK(st.st_mode)) {
-        hed_why_set(why, "a file that is no socket is there: remove it, or use another path");
+        hed_why_set(why, "there is a file that is not a socket; remove it, or use another path");
         return HED_EEXIST;
     }
 
@@ -156,7 +156,7 @@ clear_path(const struct hed_address *a, struct hed_why *why)
         close(fd);
     if (e != ECONNREFUSED) {
         hed_why_set(why,
-                    e == 0 ? "another process listens there already"
+                    e == 0 ? "another process already listens there"
                            : "cannot tell whether another process listens there: %s",
                     strerror(e));
         return HED_EEXIST;

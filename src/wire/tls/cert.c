@@ -82,7 +82,7 @@ read_hosts(const char *hosts, char *out, size_t size, char *first, size_t first_
             return HED_EINVAL;
         }
         if (++count > HED_CERT_HOSTS) {
-            hed_why_set(why, "more than %d hosts", HED_CERT_HOSTS);
+            hed_why_set(why, "more than %d hosts for one certificate", HED_CERT_HOSTS);
             return HED_ELIMIT;
         }
         if (count == 1 && !hed_str_copy(first, first_size, host)) {
@@ -313,14 +313,14 @@ check_request(const struct hed_cert_request *r, char *hosts, size_t size, char *
               struct hed_why *why)
 {
     if (r->days > HED_CERT_DAYS || r->days < -HED_CERT_DAYS || r->days == 0) {
-        hed_why_set(why, "a certificate is good for 1 to %d days", HED_CERT_DAYS);
+        hed_why_set(why, "a certificate is valid for 1 to %d days", HED_CERT_DAYS);
         return HED_ERANGE;
     }
     if (r->kind == HED_CERT_SERVER)
         return read_hosts(r->hosts, hosts, size, name, HED_CERT_NAME + 1, why);
     if (!(r->kind == HED_CERT_CA ? is_printable(r->name) : is_file_name(r->name))) {
         hed_why_set(why, "'%.64s' is not a name%s", r->name,
-                    r->kind == HED_CERT_CA ? "" : ": letters, digits and . _ @ - are");
+                    r->kind == HED_CERT_CA ? "" : "; use letters, digits and . _ @ -");
         return HED_EINVAL;
     }
     if (hed_str_copy(name, HED_CERT_NAME + 1, r->name))
@@ -348,7 +348,7 @@ cert_paths(const struct hed_cert_request *r, const char *name, struct hed_cert_f
                                                         : NULL;
 
         if (there) {
-            hed_why_set(why, "%s: is there already; --force replaces it", there);
+            hed_why_set(why, "%s exists already; --force replaces it", there);
             return HED_EEXIST;
         }
     }
@@ -380,7 +380,7 @@ hed_cert_make(const struct hed_cert_request *r, struct hed_cert_files *out, stru
     if (!err && !cert) {
         const char *text = ERR_reason_error_string(ERR_peek_last_error());
 
-        hed_why_set(why, "OpenSSL cannot make it: %s", text ? text : "unknown reason");
+        hed_why_set(why, "OpenSSL cannot make the certificate: %s", text ? text : "unknown reason");
         err = HED_EIO;
     }
     errno = 0;

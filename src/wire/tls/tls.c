@@ -233,7 +233,7 @@ check_file(const char *what, const char *path, bool secret, struct hed_why *why)
         return HED_EINVAL;
     }
     if (secret && st.st_mode & (S_IROTH | S_IWOTH))
-        hed_warn(WIRE, "%s: everybody can read this key; chmod 600 it", path);
+        hed_warn(WIRE, "%s: every user can read this key; set its mode to 0600", path);
     return 0;
 }
 
@@ -264,7 +264,7 @@ load_files(struct hed_tls_end *t, const struct hed_tls *tls, struct hed_why *why
     int err = 0;
 
     if (!tls->cert[0] != !tls->key[0]) {
-        hed_why_set(why, "a certificate and its key go together: one of them is not set");
+        hed_why_set(why, "a certificate needs its key, and a key its certificate; set both");
         return HED_EINVAL;
     }
     if (!t->client && (!tls->cert[0] || (!tls->ca[0] && !tls->token))) {
@@ -292,7 +292,7 @@ make_context(struct hed_tls_end *t, const struct hed_tls *tls, struct hed_why *w
     if (!t->context || !SSL_CTX_set_min_proto_version(t->context, TLS1_3_VERSION) ||
         !SSL_CTX_set_max_proto_version(t->context, TLS1_3_VERSION) ||
         !SSL_CTX_set_ciphersuites(t->context, CIPHERS)) {
-        hed_why_set(why, "OpenSSL cannot do TLS 1.3 here");
+        hed_why_set(why, "OpenSSL does not support TLS 1.3 here");
         return HED_ENOTSUP;
     }
     if (!t->client && !tls->ca[0])
@@ -415,10 +415,11 @@ explain_broken(const struct hed_tls_end *t, int err, const char *host, struct he
         hed_why_set(why, "the %s does not speak TLS", peer);
         return HED_EFORMAT;
     case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
-        hed_why_set(why, "refused by the %s: our certificate is not of a CA that it knows", peer);
+        hed_why_set(why, "refused by the %s: our certificate was not issued by a CA that it knows",
+                    peer);
         return HED_EACCESS;
     case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
-        hed_why_set(why, "refused by the %s: our certificate is out of date (`heddle cert show`)",
+        hed_why_set(why, "refused by the %s: our certificate has expired (`heddle cert show`)",
                     peer);
         return HED_EACCESS;
     case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
@@ -476,7 +477,7 @@ hed_tls_begin(int fd, const struct hed_link *link, const struct hed_tls *tls, co
     int err = make_context(t, tls, why);
 
     if (!err && (err = make_session(t, host)))
-        hed_why_set(why, "OpenSSL could not begin");
+        hed_why_set(why, "OpenSSL cannot start a session");
     if (!err && (err = run_step(t, STEP_HANDSHAKE, NULL, 0, NULL, end)))
         err = explain_broken(t, err, host, why);
     if (err) {

@@ -302,7 +302,7 @@ class Harmless(Case):
         for case in ("full_queue", "threads", "other_calls"):
             r = self.work(case, sched=f"mode=record,policy=batch,batch=4,{LONG}",
                           env=environment(FAKE_CUPTI="deaf"))
-            self.assertIn("cuLaunchKernel cannot be held", r.stderr)
+            self.assertIn("does not let heddle hold cuLaunchKernel", r.stderr)
 
     def test_no_cupti(self):
         r = self.run_(HEDDLE, "run", "--inject", "--driver", FAKE, "--sched", "on", "--set",
@@ -312,13 +312,13 @@ class Harmless(Case):
     def test_a_library_that_is_not_cupti(self):
         r = self.run_(HEDDLE, "run", "--inject", "--driver", FAKE, "--sched", "on", "--set",
                       f"cupti={LIBRARY}", "--", WORK, "by_time")
-        self.assertIn("libcupti has no", r.stderr)
+        self.assertIn("this libcupti lacks", r.stderr)
 
     def test_wrong_settings(self):
         base = {"HEDDLE_DRIVER": FAKE, "CUDA_INJECTION64_PATH": LIBRARY, "HEDDLE_CUPTI": FAKE,
                 "HEDDLE_LOG": "warn"}
         for more, says in (({"HEDDLE_SCHED": "nonsense"}, "nonsense"),
-                           ({"HEDDLE_GPU": "null", "HEDDLE_SCHED": "on"}, "own GPU only"),
+                           ({"HEDDLE_GPU": "null", "HEDDLE_SCHED": "on"}, "the program's own GPU"),
                            ({"HEDDLE_TRACE": "/nowhere/at/all/t.hed"}, "/nowhere"),
                            ({"HEDDLE_NONSENSE": "1"}, "HEDDLE_NONSENSE")):
             r = self.run_(WORK, "by_time", env=environment(**base, **more))

@@ -147,7 +147,7 @@ class Prefaces(Case):
         self.assertEqual(server.status()["pid"], server.process.pid)
         self.client(server)
         until(lambda: len(server.workers()) == 1)
-        server.until_logged("say nothing")
+        server.until_logged("have not said what they want")
 
     def test_a_channel_of_an_unknown_session_is_refused(self):
         server = Server(self)
@@ -155,7 +155,7 @@ class Prefaces(Case):
             self.assertTrue(self.ends(s))
         with server.connect(preface(CHANNEL)) as s:
             self.assertTrue(self.ends(s))
-        server.until_logged("session that is not here")
+        server.until_logged("session that does not exist")
 
     def test_log_lines_cannot_be_forged_and_are_limited(self):
         server = Server(self)
@@ -232,7 +232,7 @@ class Limits(Case):
         except (OSError, subprocess.CalledProcessError) as e:
             self.skipTest(f"no prlimit: {e}")
         many = [server.connect() for _ in range(60)]
-        server.until_logged("cannot take a connection")
+        server.until_logged("cannot accept a connection")
         for s in many:
             s.close()
         self.assertEqual(server.status()["pid"], server.process.pid)

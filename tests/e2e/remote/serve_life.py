@@ -56,12 +56,14 @@ class Words(Case):
 
     def test_tcp_must_be_secured(self):
         self.expect("--insecure", "--listen", "tcp://")
-        self.expect("which is it", "--listen", "tcp://", "--insecure", "--tls-cert", "/x")
+        self.expect("leave out one of the two", "--listen", "tcp://", "--insecure", "--tls-cert",
+                    "/x")
 
     def test_tokens_are_secret_and_long(self):
         path = os.path.join(self.dir, "token")
         for text, mode, says in (("x" * 15, 0o600, "16 to 127"), ("x" * 128, 0o600, "16 to 127"),
-                                 ("", 0o600, "16 to 127"), ("x" * 32, 0o644, "others may read")):
+                                 ("", 0o600, "16 to 127"),
+                                 ("x" * 32, 0o644, "other users may read")):
             with open(path, "w") as f:
                 f.write(text)
             os.chmod(path, mode)

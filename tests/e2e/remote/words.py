@@ -106,7 +106,7 @@ class Nobody(Case):
         with socket.socket(socket.AF_UNIX) as s:
             s.bind(f"{self.dir}/silent")
             s.listen()
-            self.refused("does not answer: is heddled stopped", f"unix:{self.dir}/silent",
+            self.refused("does not answer; is heddled stopped", f"unix:{self.dir}/silent",
                          connect_timeout="100")
 
     def test_the_reason_is_in_json(self):
@@ -229,7 +229,8 @@ class Log(Case):
             while piece := s.recv(4096):
                 answer += piece
         text = answer[-256:].split(b"\0")[0].decode()
-        self.assertRegex(text, r"version 77 of the wire, this server \(heddle .*\) 2: use the same")
+        self.assertRegex(text, r"version 77 of the protocol, but this server \(heddle .*\) speaks "
+                               r"version 2; use the same")
 
 
 class Tls(Case):
@@ -264,7 +265,7 @@ class Tls(Case):
         begins = r"at 127\.0\.0\.1:\d+, certificate alice, heddle .*\) begins"
         until(lambda: re.search(begins, log()), log)
         self.refused("it wants a certificate (tls_cert, tls_key)", at, tls_ca=ca)
-        self.refused("is not of a CA that it knows", at, tls_ca=ca,
+        self.refused("was not issued by a CA that it knows", at, tls_ca=ca,
                      **self.alice("b/client-mallory"))
         self.refused("is tls_ca the CA that made it?", at, tls_ca=self.file("b/ca.pem"),
                      **self.alice())

@@ -348,8 +348,8 @@ class Files(Case):
         for name, data, complaint in (
                 ("empty", b"", ""), ("truncated", good[:1000], ""), ("only a head", good[:64], ""),
                 ("half a head", good[:20], ""), ("of another version", other, ""),
-                ("garbage", random.Random(1).randbytes(len(good)), "is another kind of file"),
-                ("text", b"precious", "is another kind of file")):
+                ("garbage", random.Random(1).randbytes(len(good)), "this is another kind of file"),
+                ("text", b"precious", "this is another kind of file")):
             with self.subTest(name):
                 with open(path, "wb") as f:
                     f.write(data)
@@ -362,7 +362,7 @@ class Files(Case):
             f.write(other)
             f.flush()
             self.lock(f.fileno(), 1, 1)  # a program uses it
-            self.assertIn("is used by another version of heddle", self.all_verbs())
+            self.assertIn("another version of heddle uses this file", self.all_verbs())
 
     def test_the_doctor_reports_every_file(self):
         paths = [f"/dev/shm/heddle-{os.geteuid()}-sched-{self.scope}-{i}" for i in range(3)]
@@ -371,7 +371,7 @@ class Files(Case):
                 f.write(b"precious")
         reported = self.doctor()
         for path in paths:
-            self.assertIn(f"{path}: is another kind of file", reported)
+            self.assertIn(f"{path}: this is another kind of file", reported)
 
     def test_things_that_are_no_files(self):
         path = self.left_behind()
@@ -386,7 +386,7 @@ class Files(Case):
                 remove(path)
                 open(path, "w").close()
         os.chmod(path, 0o644)
-        self.assertIn("not a file that is this user's alone", self.all_verbs())
+        self.assertIn("other users can access this file", self.all_verbs())
 
     def test_nonsense_in_our_own_file(self):
         path = self.left_behind()

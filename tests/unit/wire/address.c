@@ -70,7 +70,7 @@ what_is_no_address_is_refused_with_the_reason(void **state)
         {"tcp://a b", "name or address of a host"},
         {"tcp://me@host:1", "name or address of a host"},
         {"tcp://host/", "name or address of a host"},
-        {"tcp://host:", "behind the host"},
+        {"tcp://host:", "after the host"},
         {"tcp://host:x", "is not a port"},
         {"tcp://host:1/", "is not a port"},
         {"tcp://host:-1", "is not a port"},
@@ -80,14 +80,14 @@ what_is_no_address_is_refused_with_the_reason(void **state)
         {"tcp://host:000001", "is not a port"},
         {"tcp://::1", "in brackets"},
         {"tcp://fe80::1:80", "in brackets"},
-        {"tcp://[::1", "the ']' behind"},
+        {"tcp://[::1", "the ']' after"},
         {"tcp://[]", "an IPv6 address"},
         {"tcp://[host]:1", "an IPv6 address"},
         {"tcp://[::1%]:1", "an IPv6 address"},
         {"tcp://[::1%a/b]:1", "an IPv6 address"},
         {"tcp://[1.2.3.4]:1", "an IPv6 address"},
-        {"tcp://[::1]80", "behind the host"},
-        {"tcp://[::1]:", "behind the host"},
+        {"tcp://[::1]80", "after the host"},
+        {"tcp://[::1]:", "after the host"},
     };
 
     for (size_t i = 0; i < COUNT(rows); i++) {

@@ -403,7 +403,7 @@ a_live_socket_a_file_and_a_missing_folder_are_refused(void **state)
 
     assert_int_equal(stat("live.sock", &before), 0);
     assert_int_equal(hed_conn_listen(&a, 0600, &second, &why), HED_EEXIST);
-    assert_non_null(strstr(why.text, "unix:live.sock: another process listens there already"));
+    assert_non_null(strstr(why.text, "unix:live.sock: another process already listens there"));
     assert_int_equal(stat("live.sock", &after), 0);
     assert_true(before.st_ino == after.st_ino);
     close(fd);
@@ -411,7 +411,7 @@ a_live_socket_a_file_and_a_missing_folder_are_refused(void **state)
 
     close(open("live.sock", O_CREAT | O_WRONLY, 0600));
     assert_int_equal(hed_conn_listen(&a, 0600, &second, &why), HED_EEXIST);
-    assert_non_null(strstr(why.text, "a file that is no socket"));
+    assert_non_null(strstr(why.text, "a file that is not a socket"));
     assert_int_equal(hed_conn_listen(&nowhere, 0600, &second, &why), HED_ENOTFOUND);
     assert_non_null(strstr(why.text, "No such file or directory"));
     assert_int_equal(second, -1);

@@ -286,7 +286,7 @@ bad_files_are_named(void **state)
     expect_refusal("tcp://127.0.0.1:0", files("a", SERVER), t, NULL,
                    "not the key of a/client-alice.pem");
     (void)hed_str_copy(t.key, sizeof t.key, "");
-    expect_refusal("tcp://127.0.0.1:0", files("a", SERVER), t, NULL, "go together");
+    expect_refusal("tcp://127.0.0.1:0", files("a", SERVER), t, NULL, "set both");
     t = files("a", NULL);
     (void)hed_str_copy(t.ca, sizeof t.ca, "empty");
     expect_refusal("tcp://127.0.0.1:0", files("a", SERVER), t, NULL, "empty: no certificate");
@@ -295,7 +295,7 @@ bad_files_are_named(void **state)
     expect_refusal("tcp://127.0.0.1:0", files(NULL, SERVER), files("a", NULL),
                    "a CA file or a token", NULL);
     expect_refusal("tcp://127.0.0.1:0", files("a", NULL), files("a", NULL),
-                   "no certificate to show", NULL);
+                   "the server has no certificate", NULL);
 }
 
 /* ---- peers that speak something else --------------------------------------------------------- */
