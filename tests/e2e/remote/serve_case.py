@@ -110,7 +110,7 @@ class Case(unittest.TestCase):
         for server in self.servers:
             # Ended by a test, or refused to begin; never by a crash.
             self.assertIn(server.process.poll(), (None, 0, 1, -signal.SIGKILL), server.log())
-            self.assertNotIn("bug", server.log())
+            self.assertNotIn(" error base: bug: ", server.log())
             if server.process.poll() is None:
                 server.process.kill()
                 server.process.wait()
