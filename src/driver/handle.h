@@ -45,7 +45,7 @@ enum hed_kind {
 
 #define HED_HANDLES_MAX \
     (1u << 22) /* live objects in one table; bounds what a leaking program
-                                    * can use */
+                * can use */
 
 /* Every object with a handle begins with this. */
 struct hed_object {

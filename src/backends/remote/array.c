@@ -1,5 +1,5 @@
-/* Arrays, mipmapped arrays, texture and surface objects of a worker. They are made with an
- * answer, since they may fail (memory) or have a value (objects); they go without. */
+/* Arrays, mipmapped arrays, texture and surface objects of a worker. Making one waits for an
+ * answer, since it may fail (memory) or has a value (objects). Destroying one does not. */
 #include <string.h>
 
 #include "backends/remote/queue.h"

@@ -1,13 +1,13 @@
 /* Kernels with system-wide atomics on managed memory.
  *
- * On a GPU of this machine the program and a kernel may change the same managed memory at once by
- * atomic operations. Here managed memory is host memory, and GPUs do not have all atomic operations
- * on that; or, over sockets, each side has memory of its own. So such a kernel runs alone: its
- * launch returns when it has run. A kernel that runs on and on may be waiting for the program:
- * after a while the program goes on, and the log says why.
+ * On a local GPU the program and a kernel may change the same managed memory at the same time with
+ * atomic operations. Here managed memory is host memory, for which GPUs do not have all atomic
+ * operations; over sockets, each side even has memory of its own. So such a kernel runs alone: its
+ * launch returns when it has run. A kernel that does not end may be waiting for the program, so
+ * after a while the program continues, and the log says why.
  *
- * That costs nothing where there is no managed memory, and for other kernels that use it a question
- * per library, once, and a look at their parameters.
+ * This costs nothing if there is no managed memory. Other kernels that use it cost one question per
+ * library and a look at their parameters.
  */
 #include <string.h>
 
@@ -23,7 +23,7 @@
 #include "driver/stream/stream.h"
 #include "driver/stream/work.h"
 
-#define PATIENCE_NS (2 * HED_NS_PER_S) /* for a kernel */
+#define PATIENCE_NS (2 * HED_NS_PER_S) /* how long a kernel may take */
 #define NAP_NS (50 * UINT64_C(1000))
 
 enum { ATOMICS_UNKNOWN, ATOMICS_NONE, ATOMICS_SYSTEM };
@@ -32,13 +32,13 @@ enum { ATOMICS_UNKNOWN, ATOMICS_NONE, ATOMICS_SYSTEM };
 static bool
 are_coherent(const struct hed_remote *r, const struct hed_device *dev)
 {
-    if (r->heap < 0) /* memory is not shared */
+    if (r->heap < 0) /* host memory is not shared */
         return false;
     return !r->devices[dev->ordinal].real ||
            dev->info.profile.attributes[CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED] != 0;
 }
 
-/* Does a parameter, or a part of one, lie in managed memory? */
+/* Does a parameter, or part of one, hold an address in managed memory? */
 static bool
 has_managed_param(struct hed_driver *d, const struct hed_launch *l)
 {
@@ -72,7 +72,7 @@ ask_atomics(struct hed_remote_library *c)
 static bool
 has_system_atomics(struct hed_remote_library *c)
 {
-    /* Relaxed: a number that tells nothing of other memory; two threads may ask at once. */
+    /* Relaxed: nothing else depends on the value, and two threads may ask at the same time. */
     int known = atomic_load_explicit(&c->atomics, memory_order_relaxed);
 
     if (known == ATOMICS_UNKNOWN) {

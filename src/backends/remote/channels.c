@@ -1,8 +1,8 @@
-/* A channel for each thread that calls. See remote.h.
+/* A channel for each thread that makes calls. See remote.h.
  *
- * A thread's channel is found through a thread-specific pointer; when the thread ends, its channel
- * waits for another thread to need one. So there are as many as there were threads at once, and
- * none is closed before the process ends: that is how the worker knows that it has.
+ * A thread finds its channel through a thread-specific pointer. When the thread ends, its channel
+ * is left for another thread. So there are as many channels as there have been threads at the same
+ * time. None is closed before the process ends, and so the worker knows when it has.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static _Thread_local struct hed_remote_channel *mine;
 static pthread_key_t at_end;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* The thread ends: its channel is for the next. */
+/* The thread ends: leaves its channel for another thread. */
 static void
 leave_channel(void *arg)
 {
@@ -35,7 +35,8 @@ make_channel_key(void)
     (void)pthread_key_create(&at_end, leave_channel);
 }
 
-/* Says whose channel it is; nothing is answered: the worker shuts out what it does not know. */
+/* Says to which session the channel belongs. There is no answer: the worker closes connections that
+ * it does not know. */
 static int
 say_attach(struct hed_remote *r, struct hed_channel *channel, uint32_t thread,
            enum hed_channel_purpose purpose)
@@ -95,7 +96,7 @@ hed_remote_channel_add(struct hed_remote *r, struct hed_channel *channel, uint32
     return ch;
 }
 
-/* One that another thread has left. */
+/* A channel that another thread has left. */
 static struct hed_remote_channel *
 take_left(struct hed_remote *r, uint32_t *thread)
 {
@@ -141,14 +142,15 @@ hed_remote_channel(struct hed_remote *r)
 {
     struct hed_remote_channel *ch = mine;
 
-    /* Relaxed, both: a channel that has ended says so when it is used. */
+    /* Relaxed, both: a channel that has ended fails when it is used. */
     if (atomic_load_explicit(&r->lost, memory_order_relaxed) ||
         atomic_load_explicit(&r->ended, memory_order_relaxed))
         return NULL;
     return ch && ch->remote == r ? ch : get_channel(r);
 }
 
-/* The channel that buffers the lowest ticket; NULL: none but `but` has one below `below`. */
+/* The channel that buffers the lowest ticket below `below`, other than `but`; NULL if there is
+ * none. */
 static struct hed_remote_channel *
 channel_with_lowest_ticket(struct hed_remote *r, const struct hed_remote_channel *but,
                            uint64_t below, uint64_t *ticket)
@@ -168,9 +170,10 @@ channel_with_lowest_ticket(struct hed_remote *r, const struct hed_remote_channel
     return found;
 }
 
-/* Lowest tickets first: the worker takes what is in a connection only when everything with lower
- * tickets has come, so to write other messages first may be to wait for ever. For the same reason
- * no lock is held: another thread may have to write what this one waits for. Channels never go. */
+/* Flushes the lowest tickets first: the worker reads from a connection only when it has received
+ * all messages with lower tickets, so writing other messages first could block for ever. For the
+ * same reason no lock is held: another thread may have to write what this one waits for. Channels
+ * are never freed. */
 void
 hed_remote_flush_others(struct hed_remote *r, struct hed_remote_channel *own, uint64_t below)
 {
@@ -181,7 +184,7 @@ hed_remote_flush_others(struct hed_remote *r, struct hed_remote_channel *own, ui
         return;
     while ((ch = channel_with_lowest_ticket(r, own, below, &ticket))) {
         if (own &&
-            hed_channel_first(own->channel) - 1 < ticket - 1) /* 0, none, becomes the highest */
+            hed_channel_first(own->channel) - 1 < ticket - 1) /* 0 (none) wraps to the highest */
             (void)hed_channel_flush(own->channel);
         (void)hed_channel_flush(ch->channel);
     }

@@ -1,5 +1,5 @@
-/* Libraries on the worker: an image becomes one, and what is in it is known here. wire/code.h has
- * what is said.
+/* Libraries on the worker: an image becomes one, and this side learns what is in it. wire/code.h
+ * describes the messages.
  *
  *   image -> what the worker needs of it (image.c) -> is it there? else send -> records of kernels
  */
@@ -63,7 +63,7 @@ params_of(const struct hed_wire_kernel *w)
     return (const struct hed_wire_param *)(w + 1);
 }
 
-/* The worker's numbers are made sense of before they are used. */
+/* The worker's numbers are checked before they are used. */
 int
 hed_remote_read_record(struct hed_arena *arena, const struct hed_wire_kernel *w,
                        struct hed_code_kernel *k)
@@ -111,7 +111,7 @@ hed_remote_record(const unsigned char *p, size_t n)
     return w;
 }
 
-/* All kernels out of a library's records. */
+/* Reads all kernels from a library's records. */
 static int
 read_records(struct hed_remote_library *c, const struct hed_buf *records, uint32_t count)
 {
@@ -176,7 +176,7 @@ hed_remote_take_bulk(struct hed_remote_channel *channel, struct hed_buf *to, uin
     return err ? err : to && to->err != HED_ELIMIT ? to->err : 0;
 }
 
-/* The answer's head is copied: reading bulk may use its memory. */
+/* The answer's head is copied, since reading bulk may overwrite it. */
 CUresult
 hed_remote_open_answer(struct hed_remote_opening *o, struct hed_remote_channel *channel,
                        struct hed_open_answer *a)
@@ -222,7 +222,7 @@ hed_remote_open_more(struct hed_remote_opening *o, uint64_t all)
     return r;
 }
 
-/* The options, behind the body. */
+/* Writes the options behind the body. */
 uint32_t
 hed_remote_put_options(struct hed_open_body *b, const struct hed_jit_how *how)
 {
@@ -358,7 +358,7 @@ hed_remote_open(void *m, struct hed_device *dev, const struct hed_image *image,
         c->remote = r;
         o.code = c;
         hed_arena_init(&c->arena, HED_RECORDS_MAX);
-        /* A worker that does nothing gets what a GPU would get. */
+        /* A worker that runs nothing (null) gets what a GPU would get. */
         const bool machine_code = r->devices[dev->ordinal].real || r->backend == HED_BACKEND_NULL;
 
         if (hed_remote_pack(image, &dev->info.profile, machine_code, &made, &o.bytes) == 0)
@@ -384,7 +384,7 @@ hed_remote_close(void *m, struct hed_code *code)
 {
     struct hed_remote_library *c = hed_remote_library(code);
 
-    /* The number is free when the message has its place in the order. */
+    /* The number can be used again once this message has its ticket. */
     hed_remote_close_there(c);
     hed_remote_give_number(hed_remote_of(m), c->number);
     code_free(c);

@@ -1,4 +1,5 @@
-/* Between the files of code: image.c (what is sent), code.c (libraries), function.c (the rest). */
+/* What the files about code share: image.c (what is sent), code.c (libraries), function.c (kernels,
+ * functions, variables). */
 #pragma once
 
 #include <stdbool.h>
@@ -14,20 +15,20 @@
 
 struct hed_why;
 
-/* A library. Of a kernel that has not been described only the name is looked at; `described` is set
+/* A library. Of a kernel that has not been described, only the name may be used; `described` is set
  * last, once, under the lock. */
 struct hed_remote_library {
-    struct hed_code code; /* first */
+    struct hed_code code; /* must come first */
     struct hed_remote *remote;
-    uint32_t number; /* on the wire */
+    uint32_t number; /* its number on the wire */
     struct hed_code_kernel *kernels;
-    _Atomic bool *described; /* by kernel */
+    _Atomic bool *described; /* one per kernel */
     struct hed_arena arena;  /* names, parameters; guarded by the lock once it is open */
-    struct hed_code *local;  /* of a worker that knows nothing of code: described here */
-    _Atomic int atomics;     /* atomics.c's: what is known of system-wide ones */
+    struct hed_code *local;  /* if the worker cannot describe code (null): described here */
+    _Atomic int atomics;     /* whether it has system-wide atomics, if known: atomics.c */
 };
 
-/* Addresses of the worker's that are reserved here, apart from each other. */
+/* Ranges of the worker's addresses that are reserved here, with gaps between them. */
 struct hed_remote_range {
     struct hed_remote_range *next;
     uint64_t at, end;
@@ -70,52 +71,55 @@ struct hed_remote_opening {
 bool hed_remote_take_number(struct hed_remote *r, uint32_t *out);
 void hed_remote_give_number(struct hed_remote *r, uint32_t number);
 
-/* Puts the options and the wish for a log into a body that has room for them: its size. */
+/* Writes the options, and whether a log is wanted, into a body that has room for them. Returns its
+ * size. */
 uint32_t hed_remote_put_options(struct hed_open_body *b, const struct hed_jit_how *how);
-/* The answer to LOAD, MORE and LINK: the log to how->log, records to o->records. */
+/* Reads the answer to LOAD, MORE and LINK: the log goes to how->log, records go to o->records. */
 CUresult hed_remote_open_answer(struct hed_remote_opening *o, struct hed_remote_channel *channel,
                                 struct hed_open_answer *a);
-/* The records up to `all` bytes. */
+/* Fetches the rest of the records, `all` bytes in total. */
 CUresult hed_remote_open_more(struct hed_remote_opening *o, uint64_t all);
-/* Does something for which the worker needs o->bytes: sends them if it has not got them. */
+/* Calls fn, for which the worker needs o->bytes; sends them if it does not have them. */
 CUresult hed_remote_with_image(struct hed_remote_opening *o,
                                CUresult (*fn)(struct hed_remote_opening *o));
 void hed_remote_close_there(struct hed_remote_library *c);
 
-/* A message about a library, with `extra` bytes behind it. NULL: lost. */
+/* Begins a message about a library, with `extra` bytes behind it. NULL if the session is lost. */
 struct hed_open_body *hed_remote_begin_open(struct hed_remote_library *c, enum hed_open_op op,
                                             uint64_t context, uint32_t extra,
                                             struct hed_remote_channel **channel);
-/* Bulk of an answer into a buffer; NULL: nowhere. What is over its ceiling is dropped. */
+/* Reads bulk of an answer into a buffer; `to` may be NULL. Bytes above the buffer's ceiling are
+ * dropped. */
 int hed_remote_take_bulk(struct hed_remote_channel *channel, struct hed_buf *to, uint64_t n);
 
-/* The record at p: its parts are all inside of n bytes. NULL: they are not. */
+/* The record at p, if all of its parts are within n bytes; else NULL. */
 const struct hed_wire_kernel *hed_remote_record(const unsigned char *p, size_t n);
-/* Fills in a kernel that has its name. HED_ENOMEM, HED_EFORMAT. */
+/* Fills in a kernel that has its name already. HED_ENOMEM, HED_EFORMAT. */
 int hed_remote_read_record(struct hed_arena *arena, const struct hed_wire_kernel *w,
                            struct hed_code_kernel *k);
 
 /* ---- describe.c ------------------------------------------------------------------------------ */
 
-/* What a worker without a device knows nothing of is read here, out of machine code or PTX: any of
- * a fat binary, or the PTX of the parts that it was linked of, as far as the device takes it. What
- * cannot be read is a library without kernels. 0 or HED_ENOMEM. */
+/* Describes here what a worker without a device cannot describe, from machine code or PTX: any of a
+ * fat binary, or the PTX of the parts that it was linked from, if the device accepts it. An image
+ * that cannot be read becomes a library without kernels. 0 or HED_ENOMEM. */
 int hed_remote_describe_here(struct hed_remote_library *c, const struct hed_image *image,
                              const struct hed_profile *profile);
 
 /* ---- image.c --------------------------------------------------------------------------------- */
 
-/* Any machine code of a fat binary, or any PTX, unpacked. HED_ENOTFOUND, HED_E... */
+/* Unpacks any machine code, or any PTX, of a fat binary. HED_ENOTFOUND, HED_E... */
 int hed_remote_any(struct hed_bytes fatbin, enum hed_fatbin_kind kind, struct hed_arena *arena,
                    struct hed_bytes *out);
 
-/* What of an image a device needs, as bytes to be sent.
+/* Selects the parts of an image that a device needs, as bytes to be sent.
  *
  *   real: machine code that it runs; without any, PTX; without any, the parts that it was linked
- *         of (struct hed_wire_linked). Nothing is unpacked.
+ *         from (struct hed_wire_linked). Nothing is unpacked.
  *   else: all PTX, or that of its parts; without any, machine code, to be described.
  *
- * Where nothing fits, or what is there makes no sense, all of it: the worker answers as it should.
- * The bytes are the image's own, or `made`'s. 0, HED_ENOMEM, HED_ELIMIT. */
+ * If nothing fits, or the image makes no sense, all of it is sent: the worker then answers with the
+ * right error. The bytes are those of the image, or of `made`. 0, HED_ENOMEM, HED_ELIMIT.
+ */
 int hed_remote_pack(const struct hed_image *image, const struct hed_profile *profile, bool real,
                     struct hed_buf *made, struct hed_bytes *out);

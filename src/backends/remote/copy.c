@@ -1,12 +1,12 @@
-/* Copies and fills. What the worker has on both sides is a call; memory that only this process
+/* Copies and fills. If the worker has both sides, the copy is a call. Memory that only this process
  * has travels as bulk, in pieces of up to HED_BULK_CHUNK bytes.
  *
  *   to the device    COPY_IN and its bytes, no answer: the program may change them at once
- *   from the device  COPY_OUT, several on their way before the first answer is read;
- *                    COPY_DEFERRED (deferred.c) where nobody waits
+ *   from the device  COPY_OUT, several are requested before the first answer is read;
+ *                    COPY_DEFERRED (deferred.c) if no thread waits
  *
- * Over shared memory bytes are written before their message is, so that others' messages need not
- * wait for them; over a socket they are behind it, as they must be.
+ * Over shared memory the bytes are written before their message, so that messages of other threads
+ * need not wait for them. Over a socket they follow it, as they must.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,16 +20,16 @@
 #include "driver/stream/stream.h"
 #include "driver/stream/work.h"
 
-#define LARGE ((uint64_t)8 << 20) /* bytes: worth more than one thread */
-#define ON_THE_WAY 4              /* requests before the first answer is read */
+#define LARGE ((uint64_t)8 << 20) /* bytes; from this size on several threads copy */
+#define ON_THE_WAY 4              /* requests sent before the first answer is read */
 #define LOST CUDA_ERROR_DEVICE_UNAVAILABLE
 
 struct transfer {
     struct hed_remote *r;
     struct hed_stream *s;
     uint64_t context, stream;
-    struct hed_copy copy; /* all of it; rows side by side are one */
-    bool to_host;         /* else from memory of this process */
+    struct hed_copy copy; /* the whole copy; adjacent rows are joined */
+    bool to_host;         /* false: from memory of this process */
     bool large;
 };
 
@@ -39,14 +39,14 @@ pointer_at(uint64_t at)
     return (void *)(uintptr_t)at;
 }
 
-/* The side of a copy, or of a piece of it, that is this process's memory. */
+/* The side of a copy, or of a piece of it, that is memory of this process. */
 static const struct hed_copy_side *
 our_side(const struct transfer *t, const struct hed_copy *c)
 {
     return t->to_host ? &c->to : &c->from;
 }
 
-/* The piece that begins at (x, y, z): as much as a message may have. */
+/* The piece that begins at (x, y, z): as much as fits in one message. */
 static struct hed_copy
 piece_at(const struct transfer *t, uint64_t x, uint64_t y, uint64_t z)
 {
@@ -62,7 +62,7 @@ piece_at(const struct transfer *t, uint64_t x, uint64_t y, uint64_t z)
     return p;
 }
 
-/* Where the piece after that begins; false: it was the last. */
+/* The beginning of the next piece; false if this was the last. */
 static bool
 next_piece(const struct transfer *t, const struct hed_copy *p, uint64_t *x, uint64_t *y,
            uint64_t *z)
@@ -81,7 +81,7 @@ next_piece(const struct transfer *t, const struct hed_copy *p, uint64_t *x, uint
 
 /* ---- bytes of a box, as one row -------------------------------------------------------------- */
 
-/* Copies n of them from or to p, the first being number `from`. */
+/* Copies n bytes from or to p, beginning with byte number `from` of the copy. */
 static void
 move_bytes(const struct transfer *t, const struct hed_copy *c, uint64_t from, void *p, uint64_t n,
            bool out)
@@ -110,8 +110,8 @@ move_bytes(const struct transfer *t, const struct hed_copy *c, uint64_t from, vo
     }
 }
 
-/* Are the bytes one row of this process's memory, and is there no memory of the channel's? Then
- * they need not be copied. */
+/* Are the bytes one row of this process's memory, on a channel without shared memory? Then they
+ * need not be copied on the way. */
 static bool
 goes_straight(const struct transfer *t, const struct hed_copy *c)
 {
@@ -162,7 +162,7 @@ read_bulk(const struct transfer *t, struct hed_channel *channel, const struct he
     return err;
 }
 
-/* Bytes of a copy that failed. */
+/* Drops the bytes of a copy that failed. */
 static int
 skip_bulk(struct hed_channel *channel, uint64_t n)
 {
@@ -195,7 +195,7 @@ begin_transfer(const struct transfer *t, enum hed_msg_kind kind, const struct he
     return m;
 }
 
-/* Few bytes ride in the message. */
+/* Sends a small copy with the bytes inside the message. */
 static int
 send_inside(const struct transfer *t, const struct hed_copy *p)
 {
@@ -250,7 +250,7 @@ send_all(const struct transfer *t)
     return CUDA_SUCCESS;
 }
 
-/* Asks for a piece: nobody waits for its answer yet. */
+/* Requests a piece without waiting for the answer. */
 static int
 request_bytes(const struct transfer *t, const struct hed_copy *p,
               struct hed_remote_channel **channel)
@@ -263,7 +263,7 @@ request_bytes(const struct transfer *t, const struct hed_copy *p,
     return hed_remote_end(*channel, &m->head, sizeof *m);
 }
 
-/* The answer to the oldest request, and the bytes. */
+/* Reads the answer to the oldest request, and the bytes. */
 static int
 receive_piece(const struct transfer *t, struct hed_remote_channel *channel,
               const struct hed_copy *p, CUresult *r)
@@ -317,7 +317,7 @@ receive_all(const struct transfer *t)
         return LOST;
     }
     if (r == CUDA_SUCCESS) {
-        hed_remote_sync_in(t->r); /* a wait may be left out now */
+        hed_remote_sync_in(t->r); /* a later wait may be skipped from now on */
         hed_remote_answered(t->s, before);
     }
     return r;
@@ -325,7 +325,8 @@ receive_all(const struct transfer *t)
 
 /* ---- deferred copies ------------------------------------------------------------------------- */
 
-/* Asks for all of it to come later. False: too much is on its way already; nothing was asked. */
+/* Requests the whole copy as a deferred one. False: too many bytes are deferred already, and
+ * nothing was requested. */
 static bool
 ask_deferred(const struct transfer *t, CUresult *r)
 {
@@ -368,7 +369,7 @@ hed_remote_copy_host(void *m, struct hed_stream *s, const struct hed_copy *c, bo
     uint64_t span = 0;
     CUresult r = CUDA_SUCCESS;
 
-    /* How an array's rows lie is not known here. */
+    /* The layout of an array's rows is not known here. */
     if (!c->from.array && !c->to.array)
         hed_copy_flatten(&t.copy);
     t.large = hed_box_bytes(&t.copy.box) >= LARGE;
@@ -377,7 +378,7 @@ hed_remote_copy_host(void *m, struct hed_stream *s, const struct hed_copy *c, bo
             r = receive_all(&t);
         return r;
     }
-    (void)hed_side_span(ours, &t.copy.box, &span); /* checked when the copy was */
+    (void)hed_side_span(ours, &t.copy.box, &span); /* cannot fail: checked with the copy */
     if (hed_remote_deferred_touches(t.r, ours->at, span)) {
         r = hed_stream_synchronize(s);
         if (r != CUDA_SUCCESS)
@@ -389,7 +390,7 @@ hed_remote_copy_host(void *m, struct hed_stream *s, const struct hed_copy *c, bo
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-/* Rows from plane to plane. */
+/* The number of rows from one plane to the next. */
 static uint64_t
 copy_plane_rows(const struct hed_copy *c, const struct hed_copy_side *s)
 {

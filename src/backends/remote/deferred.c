@@ -1,14 +1,14 @@
-/* Copies to memory of this process that nobody waits for: their bytes come before the answer of
- * some later message, on the channel of whoever asked that.
+/* Copies to memory of this process for which no thread waits. Their bytes come before the answer to
+ * some later message, on the channel of the thread that sent that message.
  *
  * Invariants:
- * 1. What is written is exactly what was asked for: a piece is in the list from before it is asked
- *    for until its bytes have been written, and bytes that fit no piece end the session.
- * 2. Pieces are numbered as the worker sends them, and an answer says how many it has sent before
- *    it on all channels. Who reads it goes on when all of those have been written; so whoever
- *    waited for a stream finds its bytes, also those that came on another thread's channel. That
- *    thread is reading just then: the wait is short. To count them is not enough: later ones may
- *    overtake, on channels of their own.
+ * 1. Only bytes that were requested are written: a piece is in the list from before it is requested
+ *    until its bytes have been written, and bytes that fit no piece end the session.
+ * 2. Pieces are numbered in the order in which the worker sends them, and an answer says how many
+ *    pieces it has sent on all channels before it. The thread that reads the answer waits until all
+ *    of those have been written. So a thread that waited for a stream finds its bytes, even if they
+ *    came on another thread's channel. That thread is reading at this moment, so the wait is short.
+ *    Counting pieces would not be enough: later ones may overtake on channels of their own.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 
-#define LOOK_NS (50 * HED_NS_PER_MS) /* how often a lost session is looked for */
+#define LOOK_NS (50 * HED_NS_PER_MS) /* how often to check whether the session is lost */
 
 bool
 hed_remote_deferred_room(struct hed_remote *r, uint64_t bytes)
@@ -49,12 +49,12 @@ hed_remote_deferred_add(struct hed_remote *r, const struct hed_remote_deferred *
     *c->last = p;
     c->last = &p->next;
     hed_unlock(&c->lock);
-    /* Relaxed: who looks at it has asked for the piece itself, or does not mind. */
+    /* Relaxed: a thread that reads it has requested the piece itself, or need not see it. */
     atomic_fetch_add_explicit(&c->count, 1, memory_order_relaxed);
     return true;
 }
 
-/* The piece that data belong to, taken out of the list; NULL: nobody asked for them. */
+/* Takes the piece that the data belong to out of the list; NULL if they were not requested. */
 static struct hed_remote_deferred *
 take_piece(struct hed_remote_copies *c, const struct hed_data *d)
 {
@@ -94,11 +94,11 @@ copy_has_come(const struct hed_remote_copies *c, uint64_t number)
     return c->come[number % HED_DEFERRED_AHEAD / 64] >> number % 64 & 1;
 }
 
-/* Notes a number, and how far there is no gap. */
+/* Notes that a piece has arrived, and advances the number up to which there is no gap. */
 static int
 note_locked(struct hed_remote_copies *c, uint64_t number)
 {
-    /* Relaxed: changed under the lock only. */
+    /* Relaxed: it changes under the lock only. */
     uint64_t all = atomic_load_explicit(&c->received, memory_order_relaxed);
 
     if (number <= all || number - all >= HED_DEFERRED_AHEAD || copy_has_come(c, number))
@@ -113,7 +113,7 @@ note_locked(struct hed_remote_copies *c, uint64_t number)
     return 0;
 }
 
-/* It has come. The number is last: who waits for that sees the bytes. */
+/* The piece has arrived. The number is noted last: a thread that waits for it sees the bytes. */
 static int
 finish_copy(struct hed_remote_copies *c, struct hed_remote_deferred *p, uint64_t number)
 {
@@ -144,11 +144,11 @@ hed_remote_data(struct hed_remote_channel *channel, const struct hed_data *d)
         free(p);
         return HED_EFORMAT;
     }
-    const uint64_t number = d->head.number; /* the message is gone when its bytes are read */
+    const uint64_t number = d->head.number; /* the message is overwritten when its bytes are read */
 
     if (d->head.bulk)
         err = read_rows(channel->channel, p);
-    /* Before others, who wait for these bytes, are told that they need not wait any more. */
+    /* This comes before other threads, which wait for these bytes, are told to stop waiting. */
     if (err)
         hed_remote_lose(channel->remote, err == HED_EIO ? "the worker is gone" : hed_err_text(err));
 
@@ -169,7 +169,7 @@ hed_remote_received(struct hed_remote *r, uint64_t pieces)
     while (atomic_load_explicit(&c->received, memory_order_acquire) < pieces &&
            !atomic_load_explicit(&r->lost, memory_order_relaxed) &&
            !atomic_load_explicit(&r->ended, memory_order_relaxed)) {
-        /* By the clock of the condition, which is the wall's. */
+        /* The condition variable uses the wall clock. */
         const uint64_t until = hed_wall_ns() + LOOK_NS;
         const struct timespec end = {(time_t)(until / HED_NS_PER_S), (long)(until % HED_NS_PER_S)};
 
@@ -184,14 +184,14 @@ hed_remote_deferred_touches(struct hed_remote *r, uint64_t at, uint64_t size)
     struct hed_remote_copies *c = r->copies;
     bool touches = false;
 
-    /* Relaxed: see hed_remote_deferred_add. */
+    /* Relaxed: see hed_remote_deferred_add(). */
     if (atomic_load_explicit(&c->count, memory_order_relaxed) == 0)
         return false;
     hed_lock(&c->lock);
     for (const struct hed_remote_deferred *p = c->first; p && !touches; p = p->next) {
         uint64_t n = 0;
 
-        (void)hed_side_span(&p->to, &p->box, &n); /* checked when the copy was */
+        (void)hed_side_span(&p->to, &p->box, &n); /* cannot fail: checked with the copy */
         touches = at < p->to.at + n && p->to.at < at + size;
     }
     hed_unlock(&c->lock);

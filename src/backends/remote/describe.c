@@ -1,4 +1,4 @@
-/* Libraries of a worker that does nothing (null): what is in them is found here. See code.h. */
+/* Libraries of a worker that runs nothing (null): their contents are found here. See code.h. */
 #include <string.h>
 
 #include "backends/remote/code.h"
@@ -8,8 +8,8 @@
 #include "fatbin/cubin.h"
 #include "fatbin/ptx_text.h"
 
-#define REGISTERS 32     /* of a kernel that has not been compiled: some number */
-#define PARAMS_MAX 4096u /* parameters that are looked at */
+#define REGISTERS 32     /* of a kernel that has not been compiled: a plausible number */
+#define PARAMS_MAX 4096u /* parameters that are read */
 
 static int
 make_kernel_room(struct hed_remote_library *c, uint32_t count)
@@ -89,7 +89,7 @@ describe_ptx(struct hed_remote_library *c, struct hed_bytes text)
     return err;
 }
 
-/* The parts of a linked program, joined as a CPU GPU would. */
+/* Describes the parts of a linked program, joined as a CPU GPU joins them. */
 static int
 describe_parts(struct hed_remote_library *c, const struct hed_image *image,
                const struct hed_profile *profile)

@@ -49,8 +49,8 @@ hed_remote_event_gone(void *m, struct hed_event *e)
     const struct hed_context *c = e->ctx;
 
     hed_lock(&r->events_lock);
-    /* Acquire: pairs with the end of the context's contents. Those of a made context have gone with
-     * it; a primary one stays there, but for a reset. */
+    /* Acquire: pairs with the release in close_contents(). The contents of a created context have
+     * gone with it; the worker keeps those of a primary context, unless it was reset. */
     if (atomic_load_explicit(&e->mirrored, memory_order_relaxed) && /* under the lock */
         (e->generation == atomic_load_explicit(&c->generation, memory_order_acquire) ||
          (c->primary &&
@@ -89,7 +89,7 @@ hed_remote_await_event(void *m, struct hed_event *e)
     return hed_remote_waited(e->ctx, result);
 }
 
-/* What the slot says; *ask: nothing that would be an answer. */
+/* Has the slot reached the point? *ask: the slot cannot tell, so the worker must be asked. */
 static bool
 is_reached(struct hed_remote *r, struct hed_point p, bool *ask)
 {
@@ -100,7 +100,7 @@ is_reached(struct hed_remote *r, struct hed_point p, bool *ask)
     hed_remote_read_locked(r, s);
 
     const bool reached = s->done >= p.number;
-    /* Something that comes only with an answer keeps `done` back. */
+    /* Results that come only with an answer hold `done` back. */
     const bool told =
         q->slot && q->marked >= p.number && (q->late <= q->answered || q->late > p.number);
 

@@ -1,8 +1,8 @@
-/* Executable graphs of a worker: which has a mirror, and what is done without. See queue.h.
+/* Executable graphs of a worker: with a mirror there, or without. See queue.h.
  *
- * A mirror is made or brought up to date when the graph is launched: changes cost nothing until
- * then. Where there cannot be a mirror (memory of the program's own in copies, for one), the nodes
- * are put on the stream one after the other, which is an order their edges allow.
+ * The mirror is made or updated when the graph is launched, so changes cost nothing until then.
+ * Some graphs cannot have a mirror, for example because they copy memory that only this process
+ * has. Their nodes are put on the stream one by one, in an order that respects their edges.
  */
 #include "backends/remote/queue.h"
 #include "core/stats.h"
@@ -16,7 +16,7 @@ mirror_of(const struct hed_exec *e)
     return e->own;
 }
 
-/* Only the worker's driver can choose. */
+/* Only the worker's driver can run conditional nodes. */
 static bool
 has_condition(const struct hed_graph_exec *g)
 {
@@ -70,7 +70,7 @@ put_nodes(struct hed_stream *s, const struct hed_graph_exec *g)
     return r;
 }
 
-/* Launches on other streams come first; of one executable graph that is rare. */
+/* Waits for launches of the same executable graph on other streams, which are rare. */
 static CUresult
 wait_for_last(void *m, struct hed_exec *e, const struct hed_stream *s)
 {
@@ -86,8 +86,8 @@ wait_for_last(void *m, struct hed_exec *e, const struct hed_stream *s)
 
 /* ---- with a mirror --------------------------------------------------------------------------- */
 
-/* An event that a mirror records is recorded, as far as anybody here can tell, with the work that
- * was put on the stream last. */
+/* An event that a mirror records is recorded here with the last work on the stream; this side
+ * cannot know its point more precisely. */
 static void
 mark_record(struct hed_stream *s, struct hed_event *e)
 {
@@ -141,7 +141,7 @@ launch_mirror(void *m, struct hed_exec *e, struct hed_stream *s, struct hed_grap
     return r;
 }
 
-/* Makes the mirror what the body is, or finds that there cannot be one. */
+/* Makes the mirror the same as the body, or finds that there cannot be one. */
 static void
 bring_up_locked(void *m, struct hed_exec *e, struct hed_stream *s)
 {

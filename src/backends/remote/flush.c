@@ -1,7 +1,8 @@
-/* Sockets: what is buffered in a channel goes out soon, even if the program does nothing more.
+/* For sockets: makes sure that messages buffered in a channel go out soon, even if the program
+ * makes no further call.
  *
- * A thread that sleeps until something is buffered, gives more of it a moment to come, and sends
- * what has come. It exists from the first buffered message on. Shared memory needs none.
+ * A thread sleeps until something is buffered, waits a moment for more, and sends it all. It is
+ * started with the first buffered message. Shared memory does not need it.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -17,18 +18,18 @@ flush_channels(void *arg)
 {
     struct hed_remote *r = arg;
 
-    /* Relaxed: the end is looked for now and then. */
+    /* Relaxed: this is checked again and again. */
     while (!atomic_load_explicit(&r->lost, memory_order_relaxed)) {
-        /* Acquire: pairs with the release in hed_remote_flush_soon. */
+        /* Acquire: pairs with the release in hed_remote_flush_soon(). */
         if (atomic_load_explicit(&r->flush_wanted, memory_order_acquire) == 0) {
             (void)hed_futex_wait_private(&r->flush_wanted, 0, -1);
             continue;
         }
         hed_sleep_ns(MOMENT_NS);
-        /* Before flushing: what is buffered from here on asks again. */
+        /* Cleared before flushing: a message that is buffered from now on sets it again. */
         atomic_store_explicit(&r->flush_wanted, 0, memory_order_seq_cst);
         atomic_thread_fence(memory_order_seq_cst);
-        /* Relaxed: what gets a ticket later asks again. */
+        /* Relaxed: a message that gets its ticket later asks again. */
         hed_remote_flush_others(r, NULL,
                                 atomic_load_explicit(&r->tickets, memory_order_relaxed) + 1);
     }
@@ -41,7 +42,7 @@ start_flusher(struct hed_remote *r)
     sigset_t all, old;
     pthread_t thread;
 
-    /* Signals are the program's. */
+    /* The thread leaves all signals to the program. */
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &old);
     if (pthread_create(&thread, NULL, flush_channels, r) == 0)
@@ -56,13 +57,14 @@ hed_remote_flush_soon(struct hed_remote_channel *channel)
 
     if (!r->buffers)
         return;
-    /* Against the thread's: it sees what was buffered, or this sees that it has begun to look. */
+    /* Pairs with the thread's fence: either the thread sees the buffered message, or this sees that
+     * the thread has cleared the flag. */
     atomic_thread_fence(memory_order_seq_cst);
     if (atomic_load_explicit(&r->flush_wanted, memory_order_seq_cst) != 0)
         return;
-    if (!atomic_exchange_explicit(&r->flusher, true, memory_order_relaxed)) /* one starts it */
+    if (!atomic_exchange_explicit(&r->flusher, true, memory_order_relaxed)) /* only one starts it */
         start_flusher(r);
-    /* Release: pairs with the acquire of the thread. */
+    /* Release: pairs with the acquire in the thread. */
     atomic_store_explicit(&r->flush_wanted, 1, memory_order_release);
     (void)hed_futex_wake_private(&r->flush_wanted, 1);
 }

@@ -1,7 +1,7 @@
 /* Kernels, functions and variables on the worker. See code.h.
  *
- * Addresses of variables are the worker's own; they are reserved here, for good, before the program
- * gets them, so that nothing of this process comes to lie there.
+ * The worker chooses the addresses of variables. They are reserved here for good before the program
+ * gets them, so that no memory of this process comes to lie there.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +35,7 @@ begin_kernel(struct hed_remote_library *c, const struct hed_device *dev, uint32_
     return b;
 }
 
-/* A record has come. Another thread may have been faster. */
+/* A record has arrived. Another thread may have been faster. */
 static int
 learn_kernel(struct hed_remote_library *c, uint32_t index, const struct hed_buf *record)
 {
@@ -51,7 +51,7 @@ learn_kernel(struct hed_remote_library *c, uint32_t index, const struct hed_buf 
         err = hed_remote_read_record(&c->arena, w, &k);
         if (!err) {
             c->kernels[index] = k;
-            /* Release: pairs with the acquire in hed_remote_describe. */
+            /* Release: pairs with the acquire in hed_remote_describe(). */
             atomic_store_explicit(&c->described[index], true, memory_order_release);
         }
     }
@@ -101,7 +101,7 @@ hed_remote_describe(void *m, struct hed_device *dev, struct hed_code *code, uint
     return r;
 }
 
-/* What a program has set of a kernel before it became this function. */
+/* Sends the settings that the program made for a kernel before it became this function. */
 static void
 apply_settings(struct hed_remote *r, struct hed_function *f)
 {
@@ -178,7 +178,7 @@ hed_remote_function_load(void *m, struct hed_function *f, struct hed_why *why)
 {
     struct hed_remote *r = hed_remote_of(m);
 
-    /* Loading a library was enough where there is machine code, and where nothing runs. */
+    /* If there is machine code, or nothing runs, loading the library was enough. */
     if (r->devices[f->module->ctx->device->ordinal].real || r->backend == HED_BACKEND_NULL)
         return CUDA_SUCCESS;
     return hed_remote_ask_waiting(r, f->module->ctx->object.handle, 0, cuFuncLoad,
@@ -187,7 +187,7 @@ hed_remote_function_load(void *m, struct hed_function *f, struct hed_why *why)
 
 /* ---- variables ------------------------------------------------------------------------------- */
 
-/* Reserves what of [at, end) is not yet; NOREPLACE says whether it was free. */
+/* Reserves the part of [at, end) that is not reserved yet; NOREPLACE tells whether it was free. */
 static bool
 reserve_variable_locked(struct hed_remote_code *c, uint64_t at, uint64_t end)
 {
@@ -211,8 +211,8 @@ reserve_variable_locked(struct hed_remote_code *c, uint64_t at, uint64_t end)
     return true;
 }
 
-/* Parts of the arena that the worker keeps for itself, also of devices that this program does not
- * see: nothing of this process is there. */
+/* Is it a part of the arena that the worker keeps for itself? This includes devices that the
+ * program does not see. This process has nothing there. */
 static bool
 is_workers(const struct hed_remote *r, uint64_t at, uint64_t size)
 {

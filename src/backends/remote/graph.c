@@ -1,8 +1,8 @@
-/* Executable graphs of a worker, as messages: told node by node, and launched by name. See wire.h.
+/* Executable graphs of a worker, as messages: sent node by node, and launched by name. See wire.h.
  *
- * A body is looked at first: what cannot be told (memory that only this process has, functions of
- * the program) is NOT_SUPPORTED before anything is sent, and exec.c puts the nodes on the
- * stream one by one instead.
+ * A body is checked first. If it has something that cannot be sent (memory that only this process
+ * has, functions of the program), the result is NOT_SUPPORTED before anything is sent, and exec.c
+ * puts the nodes on the stream one by one instead.
  */
 #include <string.h>
 
@@ -13,12 +13,12 @@
 #include "driver/module/module.h"
 #include "driver/stream/stream.h"
 
-#define DEPTH_MAX 16               /* graphs inside of graphs; the worker's own limit */
-#define LARGEST (HED_MSG_MAX - 64) /* bytes of a message of ours */
+#define DEPTH_MAX 16               /* graphs inside graphs; the worker has the same limit */
+#define LARGEST (HED_MSG_MAX - 64) /* bytes in one of these messages */
 
 _Static_assert(sizeof(CUlaunchAttribute) == 72, "as wire.h has it");
 
-/* The graph that a node stands for; NULL: it stands for work. */
+/* The graph inside a node; NULL if the node has work. */
 static const struct hed_graph_exec *
 inner_graph(const struct hed_exec_node *n)
 {
@@ -27,7 +27,7 @@ inner_graph(const struct hed_exec_node *n)
     return n->work && n->work->kind == HED_WORK_GRAPH ? n->work->graph : NULL;
 }
 
-/* Nodes that only order others: also those whose memory is the client's business. */
+/* Nodes that only order others, including those whose memory the client handles. */
 static bool
 is_empty(const struct hed_exec_node *n)
 {
@@ -41,7 +41,7 @@ is_empty(const struct hed_exec_node *n)
 
 /* ---- can the worker run it as one graph? ----------------------------------------------------- */
 
-/* Of attributes, those that a node has; the others allow overlap, which edges do not. */
+/* Is it an attribute that a node has? The others allow overlap, which edges do not. */
 static bool
 is_told(const CUlaunchAttribute *a)
 {
@@ -120,9 +120,9 @@ can_tell_work(struct hed_remote *r, const struct hed_work *w)
     }
 }
 
-/* Bytes of what a node is. */
+/* How many bytes describe a node. */
 static size_t
-own_size(const struct hed_work *w)
+node_size(const struct hed_work *w)
 {
     switch (w->kind) {
     case HED_WORK_KERNEL:
@@ -156,7 +156,7 @@ can_tell(struct hed_remote *r, const struct hed_graph_exec *g, unsigned depth)
         } else if (!is_empty(n)) {
             if (!can_tell_work(r, n->work))
                 return false;
-            size += own_size(n->work);
+            size += node_size(n->work);
         }
         if (size > LARGEST)
             return false;
@@ -166,7 +166,8 @@ can_tell(struct hed_remote *r, const struct hed_graph_exec *g, unsigned depth)
 
 /* ---- building the worker's copy -------------------------------------------------------------- */
 
-/* What a node is, at `to`, which has own_size() zero bytes; the bytes it has become. */
+/* Writes the description of a node to `to`, which has node_size() zeroed bytes. Returns how many
+ * bytes it used. */
 static uint32_t
 put_kernel_node(const struct hed_launch *k, struct hed_graph_kernel *to)
 {
@@ -250,7 +251,7 @@ put_choice(const struct hed_condition *c, void *to, uint32_t *type)
     return sizeof(struct hed_graph_choice);
 }
 
-/* A step that is no node of its own; NULL: lost. */
+/* A step that is not a node; NULL if the session is lost. */
 static struct hed_graph_body *
 graph_step(struct hed_remote *r, uint64_t context, enum hed_graph_op op, size_t more,
            struct hed_remote_channel **channel)
@@ -263,7 +264,7 @@ graph_step(struct hed_remote *r, uint64_t context, enum hed_graph_op op, size_t 
     return b;
 }
 
-/* Begins a graph: `graph` is its name, if the worker keeps it. */
+/* Begins a graph. `graph` is its name if the worker keeps it, else 0. */
 static bool
 send_graph_begin(struct hed_remote *r, uint64_t context, uint64_t graph)
 {
@@ -294,7 +295,7 @@ tell_node(struct hed_remote *r, uint64_t context, const struct hed_exec_node *n,
     const bool choice = n->condition.count > 0;
     const bool empty = child || choice || is_empty(n);
     const uint64_t where = empty ? context : n->work->ctx->object.handle;
-    const size_t own = choice ? sizeof(struct hed_graph_choice) : empty ? 0 : own_size(n->work);
+    const size_t own = choice ? sizeof(struct hed_graph_choice) : empty ? 0 : node_size(n->work);
     struct hed_remote_channel *channel;
 
     if (!empty && (n->work->kind == HED_WORK_EVENT_RECORD || n->work->kind == HED_WORK_EVENT_WAIT))
@@ -336,8 +337,8 @@ send_nodes(struct hed_remote *r, uint64_t context, const struct hed_graph_exec *
     return good;
 }
 
-/* The first time the worker may refuse, for reasons of its own; a change of what it has already
- * is not waited for. */
+/* The first time the worker may refuse for reasons of its own, so this waits for the answer.
+ * Updates do not wait. */
 CUresult
 hed_remote_mirror_exec(void *m, struct hed_context *c, struct hed_exec *e,
                        struct hed_graph_exec *body, bool first)

@@ -1,13 +1,14 @@
 /* Threads that help with large copies between the program's memory and a channel's: one core copies
- * slower than a device does.
+ * more slowly than a device does.
  *
  *   copier: job, bell ──> helpers take blocks of it ──> `left` is 0: done
  *
- * They are made with the first large copy, where there are cores for them, and wait for the next
- * one for ever: they use nothing then. Somebody else's copy that comes meanwhile does without them.
+ * They are started with the first large copy, if there are cores for them, and then wait for the
+ * next one. While they wait they use no processor time. If another thread copies meanwhile, it does
+ * so without them.
  *
- * Invariant: `next` and `left` belong to the job whose copier holds `busy`; a helper that is late
- * finds no block left and touches nothing.
+ * Invariant: `next` and `left` belong to the job whose copier holds `busy`; a helper that comes
+ * late finds no block left and touches nothing.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -23,29 +24,30 @@
 #define HELPERS 3
 #define CORES_LEAST 3
 #define BLOCK ((size_t)128 << 10) /* bytes that one thread copies at a time */
-#define LEAST (4 * BLOCK)         /* less is copied sooner than others are told */
-#define SPINS 20000               /* looks for the next job before a helper sleeps */
+#define LEAST (4 * BLOCK)         /* smaller copies are done sooner than helpers wake up */
+#define SPINS 20000               /* how often a helper looks for the next job before it sleeps */
 
 struct hed_remote_helpers {
     _Atomic bool busy;
     _Atomic uint32_t bell; /* changes with every job */
     _Atomic uint32_t sleeping;
-    _Atomic uint64_t next; /* job's number << 32 | the next block */
-    _Atomic uint32_t left; /* blocks that are not done */
+    _Atomic uint64_t next; /* number of the job << 32 | the next block */
+    _Atomic uint32_t left; /* blocks that are not done yet */
     _Atomic uint32_t blocks;
     char *to;
     const char *from;
     size_t size;
 };
 
-/* Takes and copies blocks of a job until there are none. */
+/* Takes blocks of a job and copies them, until there are none left. */
 static void
 do_pieces(struct hed_remote_helpers *h, uint32_t job)
 {
     for (;;) {
         uint64_t at = atomic_load_explicit(&h->next, memory_order_acquire);
 
-        /* Acquire: pairs with the release in start_helpers(), which has written the job before. */
+        /* Acquire: pairs with the release in start_helpers(), which has written the job before
+         * that. */
         do {
             if ((uint32_t)(at >> 32) != job ||
                 (uint32_t)at >= atomic_load_explicit(&h->blocks, memory_order_relaxed))
@@ -57,7 +59,7 @@ do_pieces(struct hed_remote_helpers *h, uint32_t job)
         const size_t n = h->size - begin < BLOCK ? h->size - begin : BLOCK;
 
         memcpy(h->to + begin, h->from + begin, n);
-        /* Release: pairs with the copier's acquire; the bytes are there. */
+        /* Release: pairs with the copier's acquire, which makes the bytes visible. */
         atomic_fetch_sub_explicit(&h->left, 1, memory_order_release);
     }
 }
@@ -78,7 +80,8 @@ helper_thread(void *arg)
                 hed_relax();
                 continue;
             }
-            /* The order of sleeping and bell is that of start_helpers(), the other way round. */
+            /* start_helpers() uses `sleeping` and `bell` in the opposite order, so one of the two
+             * sees the other. */
             atomic_fetch_add(&h->sleeping, 1);
             if (atomic_load(&h->bell) == seen)
                 (void)hed_futex_wait_private(&h->bell, seen, -1);
@@ -144,8 +147,8 @@ start_helpers(struct hed_remote_helpers *h, void *to, const void *from, size_t n
 
     const uint32_t blocks = (uint32_t)hed_divide_up(n, BLOCK);
 
-    /* A helper that is still at the last job must not take its end for a part of this one: from
-     * here on what it saw of `next` is not there any more. */
+    /* A helper that is still at the previous job must not take blocks of this one: clearing `next`
+     * makes its next exchange fail. */
     atomic_store(&h->next, 0);
     h->to = to;
     h->from = from;
@@ -165,7 +168,7 @@ hed_remote_memcpy(struct hed_remote *r, void *to, const void *from, size_t n, bo
 {
     struct hed_remote_helpers *h = large && n >= LEAST ? find_helpers(r) : NULL;
 
-    /* Acquire: pairs with the release below; the last job is over. */
+    /* Acquire: pairs with the release below; the previous job is over. */
     if (!h || atomic_exchange_explicit(&h->busy, true, memory_order_acquire)) {
         memcpy(to, from, n);
         return;

@@ -1,18 +1,18 @@
 /* Functions of the program that streams of a worker call (cuLaunchHostFunc, cuStreamAddCallback),
  * and the slots of streams that have been destroyed.
  *
- *   put_host: work kept under an id ──HED_MSG_HOST──> worker, in the stream's order
- *   thread <──HED_MSG_RUN, on a channel of its own── its turn has come; the stream waits
- *          ──the same message back──> it has been run
+ *   put_host: work kept under an id ──HED_MSG_HOST──> worker, in stream order
+ *   thread <──HED_MSG_RUN, on a channel of its own── the stream has come to it, and waits
+ *          ──the same message back──> it has run
  *
  * The thread and its channel are made for the first function. One thread runs them all, in the
- * order in which they come: CUDA promises no more. A worker that does nothing (backend null) is not
- * told; the thread runs them as they come then.
+ * order in which they come: CUDA promises no more. A worker that runs nothing (backend null) is not
+ * told about them; then the thread simply runs them in order.
  *
  * Invariants:
  * 1. A function is called without a lock, at most once for each time it was put on a stream.
- * 2. When the session is lost, those of cuStreamAddCallback that have not run are called with the
- *    error, the others never.
+ * 2. When the session is lost, functions of cuStreamAddCallback that have not run are called with
+ *    the error, the others never.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -27,21 +27,21 @@
 #include "driver/context/context.h"
 #include "driver/stream/stream.h"
 
-#define LOOK_MS 500 /* the thread looks so often whether the session is lost */
+#define LOOK_MS 500 /* how often the thread checks whether the session is lost */
 
-/* One function. Its id: generation in the upper half, 1 + its place in the lower. */
+/* One function. The upper half of its id is the generation, the lower half is 1 + its index. */
 struct entry {
-    struct hed_work *work; /* NULL: free */
+    struct hed_work *work; /* NULL: the entry is free */
     uint32_t generation;
-    uint32_t next_free; /* 1 + place; 0: none */
+    uint32_t next_free; /* 1 + index; 0: none */
 };
 
-struct left { /* a slot that is still to be written */
+struct left { /* a slot that has yet to be written */
     uint32_t slot;
     uint64_t number;
 };
 
-struct ready { /* backend null: to be run */
+struct ready { /* backend null: functions to be run */
     struct ready *next;
     uint64_t id;
 };
@@ -50,19 +50,21 @@ struct hed_remote_host {
     struct hed_lock lock; /* rank HED_RANK_HOST; guards all of this */
     pthread_cond_t changed;
     struct entry *entries;
-    uint32_t count, room, first_free; /* 1 + place */
-    bool started;                     /* the thread is there */
-    struct hed_channel *channel;      /* NULL: backend null */
+    uint32_t count, room, first_free; /* first_free: 1 + index */
+    bool started;                     /* the thread exists */
+    struct hed_channel *channel;      /* NULL for backend null */
     struct ready *first, **last;
-    _Atomic uint32_t unrun;   /* functions that were put on streams and have not been run */
-    _Atomic unsigned running; /* of those, with the one that is being run; changed under lock */
+    _Atomic uint32_t unrun; /* functions put on streams that have not run yet */
+    _Atomic unsigned
+        running; /* backend null: the same, and the one that runs; changed under lock */
     struct left *left;
     size_t left_count, left_room;
 };
 
 /* ---- slots ----------------------------------------------------------------------------------- */
 
-/* Gives back what has been written meanwhile. Acquire: as in stream.c; nothing is written later. */
+/* Gives back the slots that have been written by now. Acquire: as in stream.c; they are not written
+ * again. */
 static void
 sweep_locked(struct hed_remote *r, struct hed_remote_host *h)
 {
@@ -90,7 +92,7 @@ hed_remote_slot_enter(struct hed_remote *r)
 
     const uint32_t slot = hed_remote_slot_take(r);
 
-    if (slot) /* relaxed: the message that asks for it to be written comes later */
+    if (slot) /* relaxed: the message that asks the worker to write it comes later */
         atomic_store_explicit(&r->slots[slot], 0, memory_order_relaxed);
     return slot;
 }
@@ -110,7 +112,7 @@ hed_remote_slot_leave(struct hed_remote *r, uint32_t slot, uint64_t number)
             h->left_room = room;
         }
     }
-    /* Without memory for a note the slot is never used again. */
+    /* If there is no memory to note it, the slot is never used again. */
     if (h->left_count < h->left_room)
         h->left[h->left_count++] = (struct left){slot, number};
     sweep_locked(r, h);
@@ -128,7 +130,7 @@ find_entry_locked(struct hed_remote_host *h, uint64_t id)
     return e && e->work && e->generation == id >> 32 ? e : NULL;
 }
 
-/* Takes the work; 0: no memory, and it is the caller's still. */
+/* Takes ownership of the work; 0 if there is no memory, and then the caller keeps it. */
 static uint64_t
 add_function_locked(struct hed_remote_host *h, struct hed_work *w)
 {
@@ -153,7 +155,8 @@ add_function_locked(struct hed_remote_host *h, struct hed_work *w)
     struct entry *e = &h->entries[place - 1];
 
     e->work = w;
-    /* Relaxed: who asks about it later is the thread that put it, or has been told by it. */
+    /* Relaxed: a thread that asks about it later put it there itself, or was told by the one that
+     * did. */
     atomic_fetch_add_explicit(&h->unrun, 1, memory_order_relaxed);
     return (uint64_t)e->generation << 32 | place;
 }
@@ -186,14 +189,14 @@ add_function(struct hed_remote_host *h, const struct hed_work *w)
     return id;
 }
 
-/* Release: pairs with hed_remote_functions_wait; what the function wrote is seen. */
+/* Release: pairs with hed_remote_functions_wait(); what the function wrote becomes visible. */
 static void
 note_run(struct hed_remote_host *h)
 {
     atomic_fetch_sub_explicit(&h->unrun, 1, memory_order_release);
 }
 
-/* The work of an id, to be freed by the caller; NULL: there is none (any more). */
+/* Takes the work of an id; the caller frees it. NULL if there is none any more. */
 static struct hed_work *
 take_function(struct hed_remote_host *h, uint64_t id)
 {
@@ -218,8 +221,9 @@ forget_host_function(struct hed_remote_host *h, uint64_t id)
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-/* Bytes that were copied before the function's turn came, but come here with an answer only: asks
- * for one, out of the order, since whoever has the turn at the worker may wait for the function. */
+/* Fetches bytes that were copied before the function, but would only come with an answer. The
+ * message has no ticket: the thread that the worker is serving in ticket order may be waiting for
+ * the function. */
 static void
 fetch_functions(struct hed_remote *r)
 {
@@ -256,7 +260,7 @@ run_function(struct hed_remote *r, uint64_t id, CUresult status)
     note_run(r->host);
 }
 
-/* What has not run when the session is lost. */
+/* The session is lost: handles the functions that have not run. */
 static void
 abandon_functions(struct hed_remote_host *h)
 {
@@ -287,12 +291,12 @@ abandon_functions(struct hed_remote_host *h)
 static bool
 is_session_over(const struct hed_remote *r)
 {
-    /* Relaxed, both: seen a little later is fine. */
+    /* Relaxed, both: it does not matter if this is seen a little later. */
     return atomic_load_explicit(&r->lost, memory_order_relaxed) ||
            atomic_load_explicit(&r->ended, memory_order_relaxed);
 }
 
-/* One that came: run, and the worker told. */
+/* Runs a function that the worker asks for, and tells the worker. */
 static int
 answer_run(struct hed_remote *r, const struct hed_msg *m)
 {
@@ -334,7 +338,7 @@ serve_functions(void *arg)
     return NULL;
 }
 
-/* The same without a worker to wait for. */
+/* Runs functions if there is no worker to wait for (backend null). */
 static void *
 serve_alone(void *arg)
 {
@@ -357,14 +361,14 @@ serve_alone(void *arg)
         run_function(r, one->id, CUDA_SUCCESS);
         free(one);
         hed_lock(&h->lock);
-        /* Release: pairs with hed_remote_host_busy; what the function did is seen. */
+        /* Release: pairs with hed_remote_host_busy(); what the function did becomes visible. */
         atomic_fetch_sub_explicit(&h->running, 1, memory_order_release);
         (void)pthread_cond_broadcast(&h->changed);
     }
-    return NULL; /* never */
+    return NULL; /* not reached */
 }
 
-/* The program's signals are for the program's threads, but for what a function itself causes. */
+/* The thread leaves signals to the program, except those that a function itself causes. */
 static int
 start_host_thread(void *(*fn)(void *), struct hed_remote *r)
 {
@@ -422,7 +426,7 @@ start_function_server(struct hed_remote *r)
 
 /* ---- putting on streams ---------------------------------------------------------------------- */
 
-/* Backend null: everything before it is done. */
+/* Backend null: everything before the function is done, so it runs next. */
 static bool
 run_soon(struct hed_remote_host *h, uint64_t id)
 {
@@ -434,7 +438,8 @@ run_soon(struct hed_remote_host *h, uint64_t id)
     hed_lock(&h->lock);
     *h->last = one;
     h->last = &one->next;
-    /* Relaxed: who asks about it later is the thread that put it, or has been told by it. */
+    /* Relaxed: a thread that asks about it later put it there itself, or was told by the one that
+     * did. */
     atomic_fetch_add_explicit(&h->running, 1, memory_order_relaxed);
     (void)pthread_cond_broadcast(&h->changed);
     hed_unlock(&h->lock);
@@ -477,7 +482,7 @@ hed_remote_put_host(struct hed_remote *r, struct hed_stream *s, struct hed_work 
 bool
 hed_remote_host_busy(const struct hed_remote *r)
 {
-    /* Acquire: pairs with the release in serve_alone. */
+    /* Acquire: pairs with the release in serve_alone(). */
     return r->backend == HED_BACKEND_NULL &&
            atomic_load_explicit(&r->host->running, memory_order_acquire) > 0;
 }
@@ -518,8 +523,8 @@ hed_remote_host_init(struct hed_remote *r)
     return 0;
 }
 
-/* The thread notices by itself, within LOOK_MS; this may be called with locks held, and functions
- * of the program are not. */
+/* The thread notices by itself, within LOOK_MS. This may be called with locks held, which functions
+ * of the program must not be. */
 void
 hed_remote_host_lost(struct hed_remote *r)
 {

@@ -1,12 +1,12 @@
-/* What of an image is sent. See code.h.
+/* Selects the parts of an image that are sent. See code.h.
  *
  *   fat binary --one that the device runs---------------------------------> that entry
  *              \--a CPU GPU: all PTX-------------------------------------> those entries
- *              \--neither, but it was linked of parts (-rdc=true)--------> struct hed_wire_linked
+ *              \--neither, but it was linked from parts (-rdc=true)------> struct hed_wire_linked
  *
  * The parts are linked on the other side: by NVIDIA's driver, or by the soft driver of a CPU GPU,
- * which joins their PTX. The machine code of a library such as libcudadevrt, which has no PTX for
- * every device, is in its part.
+ * which joins their PTX. A library such as libcudadevrt, which does not have PTX for every device,
+ * is a part with machine code.
  */
 #include "driver/module/image.h"
 #include "backends/remote/code.h"
@@ -21,7 +21,7 @@ struct pick {
     enum {
         PICK_ONE,      /* the one at `offset` */
         PICK_PTX,      /* all PTX */
-        PICK_LINKABLE, /* all but machine code that `device` does not run */
+        PICK_LINKABLE, /* all except machine code that `device` does not run */
     } what;
     size_t offset;
     uint32_t device; /* 10 * major + minor */
@@ -39,8 +39,8 @@ is_picked(const struct pick *p, const struct hed_fatbin_entry *e)
     return e->kind != HED_FATBIN_CUBIN || hed_arch_runs(e->arch, p->device);
 }
 
-/* Appends a fat binary of the picked entries, byte for byte as they are. Returns the bytes of the
- * entries; made->err says what went wrong. */
+/* Appends a fat binary with the picked entries, byte for byte. Returns the bytes of the entries;
+ * made->err says if something went wrong. */
 static uint64_t
 append_entries(struct hed_bytes fatbin, const struct pick *p, struct hed_buf *made)
 {
@@ -68,7 +68,7 @@ append_entries(struct hed_bytes fatbin, const struct pick *p, struct hed_buf *ma
     return body;
 }
 
-/* A fat binary of the picked entries. HED_ENOTFOUND: there are none. */
+/* A fat binary with the picked entries. HED_ENOTFOUND if there are none. */
 static int
 copy_entries(struct hed_bytes fatbin, const struct pick *p, struct hed_buf *made)
 {
@@ -79,7 +79,7 @@ copy_entries(struct hed_bytes fatbin, const struct pick *p, struct hed_buf *made
     return made->err ? made->err : body ? 0 : HED_ENOTFOUND;
 }
 
-/* The text alone, of an entry that a driver could stumble over (server/worker/intact.h). */
+/* Only the text of an entry that a driver might misread (server/worker/intact.h). */
 static int
 copy_entry_text(const struct hed_fatbin_entry *e, struct hed_buf *made)
 {
@@ -136,8 +136,8 @@ has_picked(struct hed_bytes fatbin, const struct pick *p)
     return false;
 }
 
-/* Appends what is picked of a part. Where nothing is, all of it goes to NVIDIA's driver, which then
- * says what is wrong. Returns whether something was picked. */
+/* Appends the picked entries of a part. If there are none, all of it goes to NVIDIA's driver, which
+ * then reports the error. Returns whether something was picked. */
 static bool
 append_part(const void *part, const struct pick *p, struct hed_buf *made)
 {
@@ -155,8 +155,8 @@ append_part(const void *part, const struct pick *p, struct hed_buf *made)
     return picked;
 }
 
-/* The linked fat binary and its parts. A CPU GPU needs nothing of the linked one. HED_ENOTFOUND: no
- * part has something to send. */
+/* The linked fat binary and its parts. A CPU GPU needs nothing of the linked one. HED_ENOTFOUND if
+ * no part has anything to send. */
 static int
 copy_linked(const struct hed_image *image, const struct pick *p, struct hed_buf *made)
 {
@@ -167,7 +167,7 @@ copy_linked(const struct hed_image *image, const struct pick *p, struct hed_buf 
         head.count++;
     hed_buf_reset(made);
     hed_buf_add(made, &head, sizeof head);
-    for (uint64_t i = 0; i < head.count; i++) /* the sizes, which are filled in below */
+    for (uint64_t i = 0; i < head.count; i++) /* the sizes are filled in below */
         hed_buf_add(made, &(uint64_t){0}, sizeof(uint64_t));
     for (uint32_t i = 0; i < head.count && !made->err; i++) {
         align_part(made);

@@ -1,4 +1,4 @@
-/* Launches: one message, and no answer. */
+/* Launches: one message without an answer. */
 #include <string.h>
 
 #include "backends/remote/queue.h"
@@ -11,7 +11,7 @@
 
 _Static_assert(sizeof(CUlaunchAttribute) == 72, "as wire.h has it");
 
-/* Events of a launch are recorded behind it, by messages of their own. */
+/* Events of a launch are recorded behind it, by separate messages. */
 static bool
 attribute_travels(const CUlaunchAttribute *a)
 {

@@ -1,6 +1,5 @@
-/* Linking on the worker, where there is a real device: cuLink* of its driver, step by step. A
- * linker has a number as a library has. Elsewhere PTX is linked here (driver/module/link.c).
- */
+/* Linking on the worker if it has a real device: its driver's cuLink* calls, one by one. A linker
+ * has a number, as a library does. Otherwise PTX is linked here (driver/module/link.c). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,12 +10,12 @@
 #define NAME_MAX_BYTES 256u
 
 struct hed_linker {
-    struct hed_remote_library code; /* its number and remote are all that is used */
+    struct hed_remote_library code; /* only its number and remote are used */
     struct hed_device *device;
     struct hed_jit_how how;
 };
 
-/* One message. The first makes the linker. */
+/* Sends one message. The first makes the linker. */
 static CUresult
 link_step(struct hed_remote_opening *o)
 {
@@ -40,7 +39,7 @@ link_step(struct hed_remote_opening *o)
 
     const uint32_t at = hed_remote_put_options(b, o->how);
 
-    memcpy((char *)b + at, name, n); /* and a 0, which is there */
+    memcpy((char *)b + at, name, n); /* the terminating 0 is there already */
     if (hed_remote_end(channel, &b->head, at + n + 1) != 0)
         return LOST;
 
@@ -82,7 +81,8 @@ hed_remote_link_made(void *m, struct hed_device *dev, const struct hed_jit_how *
     return CUDA_SUCCESS;
 }
 
-/* The options were told when it was made; only whether the log is wanted counts from then on. */
+/* The options were sent when the linker was made; after that, only whether the log is wanted
+ * matters. */
 static struct hed_remote_opening
 link_opening(struct hed_linker *l, struct hed_jit_how *how, struct hed_buf *log)
 {
@@ -102,7 +102,7 @@ hed_remote_link_add(void *m, struct hed_linker *l, const struct hed_linker_input
 
     (void)m;
     if (input->type == CU_JIT_INPUT_PTX)
-        bytes = hed_bytes_text(bytes); /* the worker has a 0 behind it */
+        bytes = hed_bytes_text(bytes); /* the worker adds a 0 behind it */
     if (bytes.size == 0 || bytes.size > HED_IMAGE_MAX)
         return CUDA_ERROR_INVALID_IMAGE;
     o.bytes = bytes;

@@ -1,10 +1,10 @@
-/* The machine's table (driver/machine.h) of the backend `remote`. The files that its entries are in
- * are named in remote.h and queue.h. */
+/* The machine's table (driver/machine.h) of the backend `remote`. remote.h and queue.h say which
+ * files its entries are in. */
 #include "backends/remote/queue.h"
 #include "backends/remote/remote.h"
 
 #define KEPT (UINT64_C(256) << 20) /* bytes of empty blocks that stay mapped */
-#define UNIT (2u << 20)            /* bytes; what GPUs map in */
+#define UNIT (2u << 20)            /* bytes; GPUs map in units of this size */
 
 const struct hed_machine hed_remote_machine = {
     .memory = {.reserve = hed_remote_reserve,
@@ -19,9 +19,9 @@ const struct hed_machine hed_remote_machine = {
                .protect = hed_remote_protect,
                .copy = hed_remote_memory_copy,
                .fill = hed_remote_memory_fill},
-    .clusters = true, /* the device's attributes say whether it has them */
+    .clusters = true, /* the device's attributes say whether it supports them */
     .registered = false,
-    .alone = true, /* the worker tells the processes of its computer */
+    .alone = true, /* the worker reports to the processes of its own computer */
     .context_bytes = sizeof(struct hed_remote_context),
     .stream_bytes = sizeof(struct hed_remote_stream),
     .exec_bytes = sizeof(struct hed_remote_exec),

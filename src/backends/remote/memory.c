@@ -2,13 +2,14 @@
  *
  *   device's share   memory of the worker's device: a message, under the lease, without an answer
  *   host's share     shm: the heap, the same pages in both processes
- *                    sockets: memory of this process, and other memory at the same place there
+ *                    sockets: memory of this process, and other memory at the same address there
  *
  * Invariants:
- * 1. devices[i].lease plus what is mapped and made (HED_MAP_DEVICE, HED_MAP_PHYSICAL) of it is
- *    what the worker has granted and not been given back. So mapping under the lease cannot fail
- *    for want of memory that the server has promised to somebody else.
- * 2. At most one thread asks for more of a device: nobody is refused what another is just getting.
+ * 1. devices[i].lease plus what is mapped and created (HED_MAP_DEVICE, HED_MAP_PHYSICAL) is what
+ *    the worker has granted and not got back. So mapping under the lease cannot fail because the
+ *    server has promised the memory to another client.
+ * 2. At most one thread asks for more of a device, so no thread is refused memory that another is
+ *    about to get.
  */
 #include "backends/remote/memory.h"
 #include "backends/remote/queue.h"
@@ -22,16 +23,16 @@
 #include "driver/context/context.h"
 #include "driver/memory/memory.h"
 
-#define LEASE_STEP (UINT64_C(256) << 20) /* bytes, or a part of the device if that is more */
+#define LEASE_STEP (UINT64_C(256) << 20) /* bytes, or a fraction of the device if that is more */
 #define LEASE_PART 16
 
 struct remote_physical {
-    struct hed_physical_memory pub; /* first */
+    struct hed_physical_memory pub; /* must come first */
     uint64_t name;
-    int device; /* -1: the host */
+    int device; /* -1 for the host */
 };
 
-/* A mapping of physical memory: what is unmapped there is not given back to the lease. */
+/* A mapping of physical memory: unmapping it does not return anything to the lease. */
 struct view {
     struct view *next;
     uint64_t at;
@@ -60,7 +61,7 @@ hed_remote_memory_init(struct hed_remote *r, struct hed_why *why)
     return 0;
 }
 
-/* Which device's share an address is in; -1: the host's. */
+/* The device in whose share an address is; -1 for the host. */
 static int
 device_of_address(const struct hed_remote *r, uint64_t at)
 {
@@ -91,7 +92,7 @@ take_lease(struct hed_remote *r, int device, uint64_t size)
     _Atomic uint64_t *lease = &r->devices[device].lease;
     uint64_t had = atomic_load_explicit(lease, memory_order_relaxed);
 
-    /* Relaxed: a number; the messages that follow from it have an order of their own. */
+    /* Relaxed: only the number counts; the messages that follow from it have their own order. */
     while (had >= size)
         if (atomic_compare_exchange_weak_explicit(lease, &had, had - size, memory_order_relaxed,
                                                   memory_order_relaxed))
@@ -108,7 +109,7 @@ lease_step(const struct hed_remote *r, int device)
     return part > LEASE_STEP ? part : LEASE_STEP;
 }
 
-/* What was granted; 0: there is no more. */
+/* Returns how many bytes were granted; 0: there are no more. */
 static uint64_t
 ask_lease(struct hed_remote *r, int device, uint64_t want, uint64_t least)
 {
@@ -135,7 +136,7 @@ ask_lease(struct hed_remote *r, int device, uint64_t want, uint64_t least)
     return a->head.result == CUDA_SUCCESS ? a->granted : 0;
 }
 
-/* Takes so much of the lease, and asks for more if need be; false: the server has no more. */
+/* Takes bytes from the lease, and asks for more if necessary; false if the server has no more. */
 static bool
 take_or_ask_lease(struct hed_remote *r, int device, uint64_t size)
 {
@@ -149,7 +150,8 @@ take_or_ask_lease(struct hed_remote *r, int device, uint64_t size)
         (void)hed_lock_wait(&m->lock, &m->answered, NULL);
     m->asking[device] = true;
     hed_unlock(&m->lock);
-    /* Others may take from the lease meanwhile: fine, as long as the server has more. */
+    /* Other threads may take from the lease meanwhile, which is fine as long as the server has
+     * more. */
     while (!(taken = take_lease(r, device, size))) {
         const uint64_t step = lease_step(r, device);
         const uint64_t has = atomic_load_explicit(&r->devices[device].lease, memory_order_relaxed);
@@ -158,7 +160,7 @@ take_or_ask_lease(struct hed_remote *r, int device, uint64_t size)
 
         if (granted == 0)
             break;
-        /* Relaxed, here and below: numbers; nothing else depends on them. */
+        /* Relaxed, here and below: only the numbers count. */
         atomic_fetch_add_explicit(&m->granted[device], granted, memory_order_relaxed);
         atomic_fetch_add_explicit(&r->devices[device].lease, granted, memory_order_relaxed);
     }
@@ -169,7 +171,7 @@ take_or_ask_lease(struct hed_remote *r, int device, uint64_t size)
     return taken;
 }
 
-/* What is not mapped any more may be again; more than will be needed soon goes back. */
+/* Returns unmapped bytes to the lease; gives the server back what is unlikely to be needed soon. */
 static void
 return_lease(struct hed_remote *r, int device, uint64_t size)
 {
@@ -190,7 +192,7 @@ return_lease(struct hed_remote *r, int device, uint64_t size)
     (void)hed_remote_end(channel, &l->head, sizeof *l);
 }
 
-/* Why there was none. Relaxed: the calling thread noticed the loss itself, if there was one. */
+/* Why the lease had no more. Relaxed: if the session was lost, this thread has noticed itself. */
 static int
 no_lease(const struct hed_remote *r)
 {
@@ -244,11 +246,11 @@ unmap_here(uint64_t at, uint64_t size)
     void *p = mmap((void *)(uintptr_t)at, size, PROT_NONE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 
-    if (p == MAP_FAILED) /* out of mappings: at least nobody can use it */
+    if (p == MAP_FAILED) /* no more mappings: at least the memory cannot be used */
         (void)mprotect((void *)(uintptr_t)at, size, PROT_NONE);
 }
 
-/* Pinning may fail, and the worker may have a limit: this one is asked. */
+/* Pinning may fail, and the worker may have a limit, so this waits for the answer. */
 static int
 map_pinned(struct hed_remote *r, uint64_t at, uint64_t size)
 {
@@ -332,7 +334,7 @@ hed_remote_unmap(void *machine, uint64_t at, uint64_t size)
         return;
     }
     what.device = r->devices[device].ordinal;
-    /* The message first: whoever uses the lease again comes behind it. */
+    /* The message goes first: any use of the returned lease comes behind it. */
     if (send_map(r, HED_MSG_UNMAP, &what, false) == 0)
         return_lease(r, device, size);
 }
@@ -349,14 +351,14 @@ hed_remote_physical_create(void *machine, int device, uint64_t size,
     if (!p)
         return HED_ENOMEM;
     *p = (struct remote_physical){
-        /* Relaxed: only that no two are alike. */
+        /* Relaxed: the names only have to differ. */
         .name = 1 + atomic_fetch_add_explicit(&r->memory->names, 1, memory_order_relaxed),
         .pub.size = size,
         .device = device};
 
     int err = device < 0 || take_or_ask_lease(r, device, size) ? 0 : no_lease(r);
 
-    /* The host's is under no lease: whether there is any must be asked. */
+    /* Host memory is not under a lease, so this asks whether there is any. */
     if (!err)
         err = send_map(r, HED_MSG_MAP,
                        &(struct hed_map){.kind = HED_MAP_PHYSICAL,
@@ -436,7 +438,7 @@ hed_remote_memory_left(void *machine, struct hed_context *c)
     struct hed_remote_channel *channel;
     struct hed_lease *l = hed_remote_begin(r, HED_MSG_LEASE, sizeof *l, 0, 0, 0, &channel);
 
-    /* Wanting nothing asks what is to be had, with what is had already. */
+    /* Asking for 0 bytes returns how many are available, including those granted already. */
     if (!l)
         return SIZE_MAX;
     l->head.flags = HED_MSG_WANTS_ANSWER;

@@ -1,4 +1,4 @@
-/* Between memory.c, copy.c, deferred.c and mirror.c: what they keep, and where. */
+/* What memory.c, copy.c, deferred.c and mirror.c share. */
 #pragma once
 
 #include <pthread.h>
@@ -7,7 +7,7 @@
 
 struct view;
 
-struct hed_remote_mirror { /* memory of this process and of the worker: mirror.c */
+struct hed_remote_mirror { /* memory that this process and the worker both have: mirror.c */
     struct hed_remote_mirror *next;
     uint64_t at, size;
     uint8_t *shadow;
@@ -15,56 +15,58 @@ struct hed_remote_mirror { /* memory of this process and of the worker: mirror.c
 
 struct hed_remote_memory {
     struct hed_lock lock;    /* rank HED_RANK_LEASE; nothing is sent under it */
-    pthread_cond_t answered; /* asking has changed */
+    pthread_cond_t answered; /* signals that `asking` has changed */
     bool asking[HED_PROFILE_DEVICES_MAX];
     struct view *views; /* mappings of physical memory */
     struct hed_remote_mirror *mirrors;
-    struct hed_lock alike; /* rank HED_RANK_MIRRORS; held while a range is made alike: mirror.c */
-    /* Bytes of each device that the worker has granted and not been given back. */
+    struct hed_lock alike; /* rank HED_RANK_MIRRORS; held while a range is made equal: mirror.c */
+    /* Bytes of each device that the worker has granted and not got back. */
     _Atomic uint64_t granted[HED_PROFILE_DEVICES_MAX];
-    _Atomic uint64_t names; /* of physical memory; the last that was given */
+    _Atomic uint64_t names; /* names of physical memory; the last one given */
 };
 
-/* A piece of a copy to memory of this process whose bytes have yet to come: deferred.c. */
+/* A piece of a copy to memory of this process whose bytes have yet to arrive: deferred.c. */
 struct hed_remote_deferred {
     struct hed_remote_deferred *next;
     struct hed_copy_side to; /* where the bytes go */
     struct hed_box box;
 };
 
-/* Pieces come on many channels: so many numbers may one be ahead of another that is on its way. */
+/* Pieces arrive on many channels. The number of one may be this far ahead of another that has yet
+ * to arrive. */
 #define HED_DEFERRED_AHEAD (UINT64_C(1) << 17)
 
 struct hed_remote_copies {
     struct hed_lock lock; /* rank HED_RANK_LEASE; nothing is sent under it */
-    pthread_cond_t came;  /* received has changed */
+    pthread_cond_t came;  /* signals that `received` has changed */
     struct hed_remote_deferred *first, **last;
-    uint64_t bytes;                         /* of all of them; at most HED_DEFERRED_MAX */
-    _Atomic uint32_t count;                 /* of them */
-    _Atomic uint64_t received;              /* the number up to which all pieces have come */
-    uint64_t come[HED_DEFERRED_AHEAD / 64]; /* bits, by number: of those above it, which have */
-    struct hed_remote_helpers *helpers; /* threads that help with large copies; NULL: none yet */
-    bool alone;                         /* there are no cores for them */
+    uint64_t bytes;                         /* in all pieces; at most HED_DEFERRED_MAX */
+    _Atomic uint32_t count;                 /* number of pieces */
+    _Atomic uint64_t received;              /* all pieces up to this number have arrived */
+    uint64_t come[HED_DEFERRED_AHEAD / 64]; /* one bit per number above it */
+    struct hed_remote_helpers *helpers;     /* for large copies; NULL until they exist */
+    bool alone;                             /* there are too few cores for helpers */
 };
 
-#define HED_DEFERRED_MAX (UINT64_C(64) << 20) /* bytes; the worker takes a little more */
+#define HED_DEFERRED_MAX (UINT64_C(64) << 20) /* bytes; the worker accepts a little more */
 
-/* Where the host's share begins. The calling thread's context, as messages name it; 0: none. */
+/* Where the host's share begins; the calling thread's context as messages name it, or 0. */
 uint64_t hed_remote_host_base(const struct hed_remote *r);
 uint64_t hed_remote_current(struct hed_remote *r);
 
-/* deferred.c. May so many more bytes come? Adds a piece before it is asked for; false: no room. */
+/* deferred.c. Can this many more bytes be deferred? add enters a piece before it is asked for;
+ * false if there is no room. */
 bool hed_remote_deferred_room(struct hed_remote *r, uint64_t bytes);
 bool hed_remote_deferred_add(struct hed_remote *r, const struct hed_remote_deferred *piece);
-/* Is any of [at, at + size) yet to be written? Then who reads it waits first. */
+/* Is any byte of [at, at + size) yet to be written? Then a thread that reads it waits first. */
 bool hed_remote_deferred_touches(struct hed_remote *r, uint64_t at, uint64_t size);
 
-/* helpers.c. A copy by several threads, where there are cores for that. */
+/* helpers.c. Copies with several threads if there are cores for them. */
 struct hed_remote_helpers;
 void hed_remote_memcpy(struct hed_remote *r, void *to, const void *from, size_t n, bool large);
 
-/* mirror.c. Host memory was mapped; unmapped. Shared memory has no mirror. */
+/* mirror.c. Host memory was mapped, or unmapped. Shared memory has no mirror. */
 void hed_remote_mirror_made(struct hed_remote *r, uint64_t at, uint64_t size);
 void hed_remote_mirror_gone(struct hed_remote *r, uint64_t at);
-/* Bytes of memory that both sides have, as the worker has them. */
+/* Takes the worker's bytes of memory that both sides have. */
 int hed_remote_mirror_data(struct hed_remote_channel *channel, const struct hed_data *d);

@@ -1,18 +1,18 @@
-/* Host memory that this process and the worker have each their own of, at the same addresses: over
- * sockets, pinned memory that kernels can reach (mapped, managed) is made alike where the program
- * may expect it: before work, and after waiting. See docs/internals/remote.md.
+/* Host memory of which this process and the worker each have their own copy, at the same addresses.
+ * Over sockets, pinned memory that kernels can reach (mapped, managed) is made equal when the
+ * program may expect it: before work, and after waiting. See docs/internals/remote.md.
  *
  *   before work     what the program has changed goes to the worker
  *   after waiting   what devices have changed comes back
  *
- * A shadow has what both sides are known to have had. A byte that differs from it was changed on
- * that side, and wins; so two sides that change different bytes do not hurt each other.
+ * A shadow holds the bytes that both sides last agreed on. A byte that differs from it was changed
+ * on that side, and wins; so sides that change different bytes do not disturb each other.
  *
- * One thread at a time does this: what it is told by the worker is as old as its question, and to
- * compare that with a shadow that another thread has changed since would undo the other's change.
+ * One thread at a time does this. The worker's data are as old as the question: comparing them with
+ * a shadow that another thread has changed since would undo that thread's change.
  *
- * Invariant: mirrors are in a list, oldest last, from when their memory is mapped; one leaves it
- * when it is unmapped. Only memory of the list is written, and only while this thread asks for it.
+ * Invariant: a mirror is in the list, oldest last, while its memory is mapped. Only memory in the
+ * list is written, and only while this thread asks for it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,9 +22,9 @@
 #include "base/err.h"
 #include "driver/memory/memory.h"
 
-#define GRANULE 65536u /* bytes that are compared, and sent, at once */
+#define GRANULE 65536u /* bytes that are compared and sent at once */
 
-/* What this thread has asked the worker about. */
+/* The range about which this thread has asked the worker. */
 static _Thread_local struct {
     uint64_t at, size;
 } asked;
@@ -37,7 +37,7 @@ hed_remote_mirror_made(struct hed_remote *r, uint64_t at, uint64_t size)
 
     if (!t)
         return;
-    /* Both sides' memory begins as zeros, and so does this. */
+    /* The memory begins as zeros on both sides, and so does the shadow. */
     shadow = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
                   -1, 0);
     if (shadow == MAP_FAILED) {
@@ -69,7 +69,7 @@ hed_remote_mirror_gone(struct hed_remote *r, uint64_t at)
     free(t);
 }
 
-/* The shadow of a range; NULL: it has none. It stays while the program's allocation there does. */
+/* The shadow of a range, or NULL. It stays as long as the program's allocation there. */
 static uint8_t *
 mirror_shadow(struct hed_remote *r, uint64_t at, uint64_t size)
 {
@@ -93,7 +93,7 @@ send_mirror_granule(struct hed_remote *r, uint64_t at, uint8_t *shadow, uint64_t
 
     if (!d)
         return;
-    memcpy(shadow, (const void *)(uintptr_t)at, n); /* once: the program may go on changing it */
+    memcpy(shadow, (const void *)(uintptr_t)at, n); /* once: the program may change it */
     d->to.at = at;
     d->box.width = n;
     d->box.height = d->box.depth = 1;
@@ -165,7 +165,7 @@ hed_remote_mirror_data(struct hed_remote_channel *channel, const struct hed_data
     return err;
 }
 
-/* For all memory that kernels can reach. */
+/* Calls fn for all memory that kernels can reach. */
 static void
 for_each_mirror(struct hed_remote *r, void (*fn)(struct hed_remote *r, uint64_t at, uint64_t size))
 {

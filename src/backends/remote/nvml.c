@@ -1,9 +1,7 @@
-/* NVML of the worker's devices. What changes there (memory, load, temperature) is asked of the
- * worker, by the calls that say travel= in the spec; what a device is, the soft driver knows. A
- * program sees only itself among the processes that use a device: a server tells no client of the
- * others.
- * On the wire a device is called by the worker's number of it plus one.
- */
+/* NVML of the worker's devices. The worker is asked for what changes there (memory, load,
+ * temperature), by the calls that say travel= in the spec; the soft driver knows what a device is.
+ * A program sees only itself among the processes that use a device, since a server tells no client
+ * about others. On the wire, a device is named by the worker's number of it plus one. */
 #include "driver/nvml/nvml.h"
 
 #include "backends/remote/remote.h"

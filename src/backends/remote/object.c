@@ -1,9 +1,9 @@
-/* Programs, arrays, texture and surface objects of a worker: what this side keeps of them. See
+/* Programs, arrays, texture and surface objects of a worker: what this side keeps about them. See
  * queue.h.
  *
- * An array has no address here: it is in the index of memory under its handle, so that it is paid
- * for, and goes with its context. Texture and surface objects have the value that they have at the
- * worker, which may be the same in two contexts.
+ * An array has no address here. It is in the index of memory under its handle, so that it is
+ * charged to its device and is destroyed with its context. Texture and surface objects have the
+ * value that they have at the worker, which may be the same in two contexts.
  */
 #include "backends/remote/queue.h"
 #include "driver/driver.h"
@@ -27,13 +27,13 @@ hed_remote_program_close(void *m, struct hed_program *p)
     hed_remote_close(m, p->code);
 }
 
-/* Whether kernels are loaded eagerly is the worker's own setting. */
+/* Whether kernels are loaded eagerly is a setting of the worker. */
 void
 hed_remote_module_load(void *m, struct hed_module *mod)
 {
 }
 
-/* The worker fills its variables, none of which is listed here. */
+/* The worker fills in its variables, none of which is listed here. */
 void
 hed_remote_fill_vars(void *m, struct hed_program *p, const uint64_t *addresses)
 {
@@ -41,7 +41,8 @@ hed_remote_fill_vars(void *m, struct hed_program *p, const uint64_t *addresses)
 
 /* ---- arrays ---------------------------------------------------------------------------------- */
 
-/* It is in the index; `made` says whether the worker has it. */
+/* The array is in the index. Keeps it there if `made`, the result of making it at the worker, is
+ * success; else takes it out again. */
 static CUresult
 keep_or_leave(struct hed_context *c, uint64_t handle, CUresult made)
 {
@@ -74,7 +75,7 @@ hed_remote_mipmap_made(void *m, struct hed_context *c, struct hed_mipmap *mm, ui
     return keep_or_leave(c, mm->key, hed_remote_make_mipmap(m, c, mm));
 }
 
-/* The worker destroys it in the order of calls, and knows itself what uses the array. */
+/* The worker destroys the array in the order of calls, and knows itself what uses it. */
 CUresult
 hed_remote_array_quiesce(void *m, struct hed_context *c, const struct hed_allocation *a)
 {
@@ -106,7 +107,7 @@ hed_remote_surface_made(void *m, struct hed_context *c, const struct hed_surface
     return hed_remote_make_surface(m, c, given, value);
 }
 
-/* Values are the context's own: on a GPU small numbers, never more than 48 bits. */
+/* Values are unique in a context only. On a GPU they are small numbers, never more than 48 bits. */
 uint64_t
 hed_remote_object_key(void *m, const struct hed_context *c, bool surface, uint64_t value)
 {

@@ -1,19 +1,19 @@
-/* Streams of a worker: handing work over, and knowing how far it has come. See queue.h.
+/* Streams of a worker: sending work, and knowing how far it has come. See queue.h.
  *
- * What is known, from weak to strong, of the numbers of a stream:
+ * What is known about the numbers of a stream, from weak to strong:
  *
- *   done      the worker has come so far: enough for questions (cuEventQuery, points)
- *   answered  an answer said so: what comes with answers (copies to the program's memory, what
- *             kernels print) is here, so that waiting again can be left out
+ *   done      the worker has come so far: enough for queries (cuEventQuery, points)
+ *   answered  an answer has said so: everything that comes with answers (copies to the program's
+ *             memory, output of kernels) is here, so another wait can be skipped
  *
- * Both may lag. A wait for a whole context says it of all its streams at once, without a look at
- * each: such waits are numbered (begun), a stream knows how many had begun when it last got work,
- * and a later one that has succeeded (synced) was a wait for that work too.
+ * Both may lag behind. A wait for a whole context applies to all its streams without looking at
+ * each: such waits are numbered (begun), and a stream knows how many had begun when it last got
+ * work. A later one that has succeeded (synced) was also a wait for that work.
  *
  * Invariants:
  * 1. answered <= done <= submitted.
- * 2. Work has its number when it is handed over, both under the stream's lock: the numbers' order
- *    is the worker's. What is many messages gets its number after the last one.
+ * 2. Work gets its number and is sent under the stream's lock, so the worker sees them in order.
+ *    Work that takes many messages gets its number after the last one.
  */
 #include "backends/remote/queue.h"
 
@@ -24,8 +24,8 @@
 
 /* ---- how far streams have come --------------------------------------------------------------- */
 
-/* Takes note of waits for the whole context. Acquire: pairs with the release in
- * hed_remote_context_wait; what came with that answer is seen. */
+/* Takes waits for the whole context into account. Acquire: pairs with the release in
+ * hed_remote_context_wait(), which makes visible what came with that answer. */
 static void
 refresh_locked(struct hed_stream *s)
 {
@@ -63,7 +63,7 @@ hed_remote_told_locked(struct hed_stream *s, uint64_t number)
         s->done = number;
 }
 
-#define ALL_WORK UINT64_MAX /* as a number: everything that was put on the stream */
+#define ALL_WORK UINT64_MAX /* as a number: all work on the stream */
 
 /* Is a number known to be done? `answered`: has an answer said so? */
 static bool
@@ -79,7 +79,7 @@ is_known_done(struct hed_stream *s, uint64_t number, bool answered)
     return known;
 }
 
-/* Has its handle, and so its name at the worker, gone? */
+/* Has its handle, and with it its name at the worker, been removed? */
 static bool
 is_stream_over(struct hed_stream *s)
 {
@@ -93,8 +93,8 @@ is_stream_over(struct hed_stream *s)
 
 /* ---- handing over ---------------------------------------------------------------------------- */
 
-/* After it has been sent. The fence pairs with the one in hed_remote_context_wait: a wait that
- * comes before this work at the worker had begun, and that is seen here. */
+/* Called after the work has been sent. The fence pairs with the one in hed_remote_context_wait():
+ * if that wait comes before this work at the worker, its `begun` is visible here. */
 static void
 sent_locked(struct hed_stream *s)
 {
@@ -103,8 +103,8 @@ sent_locked(struct hed_stream *s)
         atomic_load_explicit(&hed_remote_context(s->ctx)->begun, memory_order_relaxed);
 }
 
-/* Gives work that is one message its number, and keeps the stream locked until it has been sent.
- * INVALID_HANDLE: the stream is destroyed. */
+/* Numbers work that is one message, and keeps the stream locked until it has been sent.
+ * INVALID_HANDLE: the stream has been destroyed. */
 static CUresult
 begin_put(struct hed_stream *s, uint64_t *number)
 {
@@ -152,7 +152,7 @@ put_work(void *m, struct hed_stream *s, struct hed_work *w)
     return r;
 }
 
-/* As in driver/near/queue.c: the event's lock is held until it knows its point. */
+/* As in driver/near/queue.c, the event's lock is held until the event knows its point. */
 static CUresult
 put_record(void *m, struct hed_stream *s, struct hed_work *w)
 {
@@ -177,7 +177,7 @@ put_record(void *m, struct hed_stream *s, struct hed_work *w)
     return r;
 }
 
-/* Is it a wait for an event that is known to have been reached? */
+/* Is it a wait for an event that has been reached already? */
 static bool
 is_needless(const struct hed_work *w)
 {
@@ -188,7 +188,7 @@ is_needless(const struct hed_work *w)
     return all;
 }
 
-/* Does what needs no message. True: it was that, and *r is the result. */
+/* Does work that needs no message. If it returns true, the work is done and *r is the result. */
 static bool
 do_here(void *m, struct hed_stream *s, struct hed_work *w, CUresult *r)
 {
@@ -237,7 +237,7 @@ hed_remote_launch(void *m, struct hed_stream *s, const struct hed_launch *l)
         return r;
     r = hed_remote_put_launch(m, s, l, number);
     end_put(s);
-    /* Relaxed: a thread that uses managed memory knows of it. */
+    /* Relaxed: a thread that uses managed memory knows that it exists. */
     if (r == CUDA_SUCCESS &&
         atomic_load_explicit(&s->ctx->device->driver->managed, memory_order_relaxed) &&
         hed_remote_must_run_alone(m, s, l))
@@ -256,7 +256,7 @@ hed_remote_point_reached(void *m, struct hed_point p)
     return is_known_done(p.stream, p.number, false);
 }
 
-/* The sticky error first: it is what the program is told. */
+/* The sticky error takes precedence, because it is what the program sees. */
 static CUresult
 sticky_or(const struct hed_context *c, CUresult r)
 {
@@ -265,13 +265,13 @@ sticky_or(const struct hed_context *c, CUresult r)
     return sticky != CUDA_SUCCESS ? sticky : r;
 }
 
-/* Asks the worker to wait for everything on the stream. */
+/* Asks the worker to wait for all work on the stream. */
 static CUresult
 await_stream(void *m, struct hed_stream *s)
 {
     const uint64_t number = hed_stream_now(s);
 
-    /* A stream that has no name any more can only be waited for with all others. */
+    /* A stream without a name can only be waited for together with all others. */
     if (is_stream_over(s) && !s->is_legacy)
         return hed_remote_context_wait(m, s->ctx);
 
@@ -279,7 +279,7 @@ await_stream(void *m, struct hed_stream *s)
 
     if (r == CUDA_SUCCESS)
         hed_remote_answered(s, number);
-    else if (r == CUDA_ERROR_INVALID_HANDLE && is_stream_over(s)) /* meanwhile */
+    else if (r == CUDA_ERROR_INVALID_HANDLE && is_stream_over(s)) /* destroyed meanwhile */
         return hed_remote_context_wait(m, s->ctx);
     return sticky_or(s->ctx, r);
 }
@@ -300,12 +300,12 @@ hed_remote_copied(struct hed_stream *s)
     hed_lock(&s->lock);
     hed_remote_stream(s)->copied = s->submitted;
     hed_unlock(&s->lock);
-    /* Release: pairs with hed_remote_settle. */
+    /* Release: pairs with the acquire in hed_remote_settle(). */
     atomic_fetch_add_explicit(&hed_remote_context(s->ctx)->copies, 1, memory_order_release);
 }
 
-/* Adds the last such copy of another stream, unless it is done or the default streams' rules put
- * work on s behind it anyway. */
+/* Adds the last such copy of another stream, unless it is done or work on s comes behind it anyway,
+ * by the rules of the default streams. */
 static bool
 add_copied(struct hed_points *p, const struct hed_stream *s, struct hed_stream *other)
 {
@@ -325,7 +325,7 @@ void
 hed_remote_settle_now(void *m, struct hed_stream *s)
 {
     struct hed_context *c = s->ctx;
-    /* Acquire: as in hed_remote_settle. */
+    /* Acquire: as in hed_remote_settle(). */
     const uint64_t seen =
         atomic_load_explicit(&hed_remote_context(c)->copies, memory_order_acquire);
     struct hed_points p = {0};
@@ -346,7 +346,7 @@ hed_remote_settle_now(void *m, struct hed_stream *s)
 
 /* ---- queries --------------------------------------------------------------------------------- */
 
-/* The legacy stream's questions are about blocking streams, too: each is asked on its own. */
+/* A query about the legacy stream includes the blocking streams; each is asked separately. */
 static CUresult
 ask_blocking(void *m, struct hed_stream *legacy)
 {
@@ -369,7 +369,7 @@ hed_remote_stream_query(void *m, struct hed_stream *s)
 
     if (r == CUDA_SUCCESS && s->is_legacy)
         r = ask_blocking(m, s);
-    /* What has failed, or was destroyed meanwhile, does no more. */
+    /* A stream that has failed, or was destroyed meanwhile, does nothing more. */
     return sticky_or(s->ctx, r == CUDA_ERROR_NOT_READY ? r : CUDA_SUCCESS);
 }
 
@@ -384,8 +384,8 @@ hed_remote_stream_wait(void *m, struct hed_stream *s)
     return idle ? hed_context_error(s->ctx) : await_stream(m, s);
 }
 
-/* Relaxed: the list's lock, which comes next, orders it before looks at the list. Never less than
- * another thread has noted meanwhile. */
+/* Relaxed: the lock of the list, which is taken next, orders this before looks at the list. The
+ * value never goes down, even if another thread has changed it meanwhile. */
 static void
 note_left(struct hed_context *c)
 {
@@ -402,8 +402,8 @@ note_left(struct hed_context *c)
 bool
 hed_remote_stream_gone(void *m, struct hed_stream *s)
 {
-    /* The name goes at the worker, too. What the stream has not done is only waited for with the
-     * whole context from now on. */
+    /* The name is removed at the worker, too. From now on unfinished work of the stream can only be
+     * waited for together with the whole context. */
     if (!s->is_legacy)
         hed_remote_stream_drop(m, s);
     if (hed_remote_stream(s)->answered < s->submitted)
@@ -411,13 +411,14 @@ hed_remote_stream_gone(void *m, struct hed_stream *s)
     return true;
 }
 
-/* Has an answer told of everything that was put on the context's streams? */
+/* Has an answer covered all work on the context's streams? */
 static bool
 is_context_known(struct hed_context *c)
 {
     bool known = true;
 
-    /* Acquire: pairs with the release below. Relaxed: written before a stream leaves the list. */
+    /* Acquire: pairs with the release below. Relaxed: it is written before a stream leaves the
+     * list. */
     if (atomic_load_explicit(&hed_remote_context(c)->left, memory_order_relaxed) >=
         atomic_load_explicit(&hed_remote_context(c)->synced, memory_order_acquire))
         return false;
@@ -436,7 +437,7 @@ hed_remote_context_wait(void *m, struct hed_context *c)
     if (is_context_known(c))
         return hed_context_error(c);
 
-    /* Relaxed: the fence orders it before the message, for sent_locked. */
+    /* Relaxed: the fence orders it before the message, for sent_locked(). */
     const uint64_t mine =
         atomic_fetch_add_explicit(&hed_remote_context(c)->begun, 1, memory_order_relaxed) + 1;
 
@@ -445,7 +446,7 @@ hed_remote_context_wait(void *m, struct hed_context *c)
     const CUresult r = hed_remote_await_context(m, c);
     uint64_t last = atomic_load_explicit(&hed_remote_context(c)->synced, memory_order_relaxed);
 
-    /* Release: pairs with refresh_locked. */
+    /* Release: pairs with refresh_locked(). */
     while (r == CUDA_SUCCESS && last < mine &&
            !atomic_compare_exchange_weak_explicit(&hed_remote_context(c)->synced, &last, mine,
                                                   memory_order_release, memory_order_relaxed))

@@ -1,10 +1,10 @@
-/* Streams of a worker, as this side keeps them: numbers, and what is known of them.
+/* A worker's streams as this side sees them: the numbers of their work, and how far they have come.
  *
  *   driver ──machine->submit, launch, copy──> queue.c, route.c, exec.c ──numbered──> messages
  *          ──machine->stream_wait, ...──────> queue.c: known already? ──no──> messages
  *
- * queue.c, route.c, exec.c and object.c know order and rules, but nothing of messages: their tests
- * (tests/unit/remote) stand in for the files that send them.
+ * queue.c, route.c, exec.c and object.c implement order and rules, but do not send messages. In
+ * their tests (tests/unit/remote) a stand-in replaces the files that do.
  */
 #pragma once
 
@@ -14,29 +14,31 @@
 
 /* Guarded by the stream's lock. */
 struct hed_remote_stream {
-    uint64_t answered; /* done, and an answer said so: what comes with answers is here, too */
-    uint64_t late;     /* the last work whose results come with an answer only */
-    uint64_t begun;    /* the context's `begun` after the last work was handed over */
-    uint64_t marked;   /* the worker tells unasked when this number is reached */
-    uint64_t asked;    /* ns: when a thread that does not wait last asked */
-    uint32_t slot;     /* where it tells; 0: nowhere yet */
-    uint64_t copied;   /* the last copy that the program takes to be done */
-    _Atomic uint64_t settled; /* the context's `copies` when those of others were last waited for */
+    uint64_t answered; /* done, and an answer has said so: everything that comes with answers is
+                        * here too */
+    uint64_t late;     /* the last work whose results come only with an answer */
+    uint64_t begun;    /* the context's `begun` after the last work was sent */
+    uint64_t marked;   /* the worker will report this number without being asked */
+    uint64_t asked;    /* ns; when a thread that does not wait last asked */
+    uint32_t slot;     /* where the worker reports; 0: no slot yet */
+    uint64_t copied;   /* the last copy that the program considers done */
+    _Atomic uint64_t settled; /* the context's `copies` when this stream last waited for other
+                               * streams' copies */
 };
 
 struct hed_remote_context {
     _Atomic uint64_t begun;  /* waits for the whole context that have begun */
     _Atomic uint64_t synced; /* the last of them that has succeeded */
-    _Atomic uint64_t copies; /* hed_remote_copied() calls */
-    _Atomic uint64_t left;   /* `begun` when a stream was last destroyed with work in it */
-    bool made, reset;        /* the worker has it; must have it anew */
-    _Atomic uint32_t resets; /* so many times it was reset there, and all in it was gone */
+    _Atomic uint64_t copies; /* calls of hed_remote_copied() */
+    _Atomic uint64_t left;   /* `begun` when a stream with unfinished work was last destroyed */
+    bool made, reset;        /* the worker has the context; the worker must make it again */
+    _Atomic uint32_t resets; /* how often the worker has reset it, and lost everything in it */
 };
 
-/* Versions of the body (struct hed_exec); guarded by the executable graph's lock. */
+/* Versions of the body (struct hed_exec). Guarded by the executable graph's lock. */
 struct hed_remote_exec {
-    uint64_t mirrored; /* what the worker's mirror of it is; 0: there is none */
-    uint64_t by_node;  /* there cannot be a mirror of this one: its nodes are sent one by one */
+    uint64_t mirrored; /* the version of the worker's mirror; 0: there is no mirror */
+    uint64_t by_node;  /* the version that cannot have a mirror: its nodes are sent one by one */
     CUresult refused;  /* why there is none */
 };
 
@@ -67,31 +69,33 @@ CUresult hed_remote_launch(void *m, struct hed_stream *s, const struct hed_launc
 
 /* ---- queue.c: for the files that send messages ----------------------------------------------- */
 
-/* For work that is many messages, sent without the lock: its number, when the last one is out.
- * late: its results come with a later answer. */
+/* Gives work that took many messages its number. Called without the lock, after the last message
+ * was sent. late: its results come with a later answer. */
 uint64_t hed_remote_sent(struct hed_stream *s, bool late);
 
-/* An answer that was asked for after this number had been handed over said that it is done. */
+/* An answer has said that this number is done. It was asked for after the work had been sent. */
 void hed_remote_answered(struct hed_stream *s, uint64_t number);
 
-/* The worker tells unasked that this number has been reached; s->lock is held. What comes late is
- * not here yet. */
+/* The worker has reported, without being asked, that this number was reached; s->lock is held. What
+ * comes only with an answer is not here yet. */
 void hed_remote_told_locked(struct hed_stream *s, uint64_t number);
 
-/* Is the point still that of the event's last record? If not, what the worker said of the event may
- * be about a record that another thread has made meanwhile. */
+/* Is the point still that of the event's last record? If not, the worker's answer about the event
+ * may concern a record that another thread has made meanwhile. */
 bool hed_remote_is_last(struct hed_event *e, struct hed_point p);
 
-/* The last work that was handed over is a copy which the program takes to be done, as its call has
- * returned: what is put on streams that have no order with this one comes behind it. */
+/* The last work sent is a copy that the program considers done, because its call has returned. Work
+ * that is put on unrelated streams must come behind it. */
 void hed_remote_copied(struct hed_stream *s);
 void hed_remote_settle_now(void *m, struct hed_stream *s);
 
-/* Before something is put on a stream: waits for such copies on other streams. No lock is held. */
+/* Called before work is put on a stream: waits for such copies on other streams. No lock is held.
+ */
 static inline void
 hed_remote_settle(void *m, struct hed_stream *s)
 {
-    /* Acquire: pairs with hed_remote_copied. Relaxed: this stream's own note. */
+    /* Acquire: pairs with the release in hed_remote_copied(). Relaxed: only this stream's work
+     * depends on it. */
     if (atomic_load_explicit(&hed_remote_context(s->ctx)->copies, memory_order_acquire) !=
         atomic_load_explicit(&hed_remote_stream(s)->settled, memory_order_relaxed))
         hed_remote_settle_now(m, s);
@@ -101,11 +105,11 @@ hed_remote_settle(void *m, struct hed_stream *s)
 
 CUresult hed_remote_copy(void *m, struct hed_stream *s, const struct hed_copy *c, bool waits);
 
-/* Is one side of a copy memory that only this process has? */
+/* Is this side of a copy memory that only this process has? */
 bool hed_remote_is_private(void *m, struct hed_driver *d, const struct hed_copy_side *side,
                            const struct hed_copy *c);
 
-/* Is it a fill of such memory? Then it is done here, when the stream has come so far. */
+/* Is it a fill of such memory? Then this process does it, when the stream has come so far. */
 bool hed_remote_fill_is_private(void *m, struct hed_driver *d, const struct hed_fill *f);
 CUresult hed_remote_fill_here(struct hed_stream *s, const struct hed_fill *f);
 
@@ -138,7 +142,8 @@ CUresult hed_remote_object_gone(void *m, struct hed_context *c, bool surface, ui
 
 /* ---- messages: stream.c, event.c, launch.c, copy.c, graph.c, code.c, array.c ----------------- */
 
-/* These send, and those with a result that is awaited wait. `m` is the struct hed_remote. */
+/* These functions send messages, and wait if they return a result that only the worker knows. `m`
+ * is the struct hed_remote. */
 void hed_remote_stream_drop(void *m, struct hed_stream *s); /* s->lock is held */
 CUresult hed_remote_await_context(void *m, struct hed_context *c);
 CUresult hed_remote_await_stream(void *m, struct hed_stream *s);
@@ -146,50 +151,53 @@ CUresult hed_remote_await_event(void *m, struct hed_event *e);
 /* SUCCESS, NOT_READY, or the failure. They may set s->done. */
 CUresult hed_remote_ask_stream(void *m, struct hed_stream *s);
 CUresult hed_remote_ask_event(void *m, struct hed_event *e);
-/* Takes note of what is known without waiting; asks only now and then. */
+/* Takes note of the stream's progress without waiting; asks the worker only now and then. */
 void hed_remote_look_at_stream(void *m, struct hed_stream *s);
 
-/* Sends work; s->lock is held and w->number given. The work stays the caller's, which frees it:
- * what is needed later is copied, or taken by setting the pointer in it to NULL. All kinds but
- * frees, and copies and fills of private memory. */
+/* Sends work; s->lock is held and w->number is set. The caller keeps the work and frees it. What is
+ * needed later is copied, or taken over by setting the pointer in the work to NULL. For all kinds
+ * but frees, and copies and fills of private memory. */
 CUresult hed_remote_put(void *m, struct hed_stream *s, struct hed_work *w);
 CUresult hed_remote_put_launch(void *m, struct hed_stream *s, const struct hed_launch *l,
                                uint64_t number);
 
-/* A copy one side of which is private memory. wait: done when it returns; else the program's memory
- * may be changed when it returns (from), or is written before the stream is next known to have come
- * this far (to). s->lock is not held: it is a matter of many messages. */
+/* A copy with private memory on one side. wait: the copy is done on return. Otherwise the program
+ * may change the memory it copies from as soon as this returns, and the memory it copies to is
+ * written before the stream is next known to have come this far. s->lock is not held, since the
+ * copy may take many messages. */
 CUresult hed_remote_copy_host(void *m, struct hed_stream *s, const struct hed_copy *c, bool to_host,
                               bool wait);
 
 /* Is this host memory that the worker has at the same address? */
 bool hed_remote_shares(void *m, uint64_t at, uint64_t size);
 
-/* Are functions of the program still to be run? They may write what a copy is to read. */
+/* Has a function of the program yet to run? It may write memory that a copy is to read. */
 bool hed_remote_functions_wait(void *m);
 
-/* Makes the worker's mirror of an executable graph, or brings it up to date. */
+/* Makes the worker's mirror of an executable graph, or updates it. */
 CUresult hed_remote_mirror_exec(void *m, struct hed_context *c, struct hed_exec *e,
                                 struct hed_graph_exec *body, bool first);
 void hed_remote_drop_exec(void *m, uint64_t handle);
 
-/* Does a launch use system-wide atomics on managed memory that are not atomic for the program? Then
- * waits for the launch, which is the last on the stream. */
+/* Does a launch use system-wide atomics on managed memory that are not atomic for the program? If
+ * so, the second function waits for the launch, which is the last on the stream. */
 bool hed_remote_must_run_alone(void *m, const struct hed_stream *s, const struct hed_launch *l);
 void hed_remote_wait_alone(void *m, struct hed_stream *s, const struct hed_launch *l);
 
-/* Conditional handles of the worker's driver, for a graph that the worker keeps for them. */
+/* Makes a conditional handle of the worker's driver for a graph, which the worker keeps; gone frees
+ * them. */
 CUresult hed_remote_graph_condition(void *m, struct hed_context *c, uint64_t graph, unsigned value,
                                     unsigned flags, uint64_t *out);
 void hed_remote_graph_conditions_gone(void *m, uint64_t graph);
 
-/* Loads an image: the code's kernels have names, positions and, once described, the rest. Closes
- * it. */
+/* Loads an image. The code's kernels have names and positions, and the rest once they are
+ * described. hed_remote_close() closes it. */
 CUresult hed_remote_open(void *m, struct hed_device *dev, const struct hed_image *image,
                          struct hed_code **out, const struct hed_jit_how *how, struct hed_why *why);
 void hed_remote_close(void *m, struct hed_code *code);
 
-/* Arrays and mipmaps by their handles; objects, whose value is the worker's own. */
+/* Arrays and mipmaps are named by their handles; objects have the value that the worker gives them.
+ */
 CUresult hed_remote_make_array(void *m, struct hed_context *c, struct hed_array *a);
 CUresult hed_remote_make_mipmap(void *m, struct hed_context *c, struct hed_mipmap *mm);
 void hed_remote_drop_array(void *m, uint64_t context, uint64_t handle);

@@ -1,4 +1,4 @@
-/* The backend `remote`: made when HEDDLE_GPU is an address. See remote.h. */
+/* The backend `remote`, which is made when HEDDLE_GPU is an address. See remote.h. */
 #include "backends/remote/remote.h"
 
 #include <stdlib.h>
@@ -22,13 +22,13 @@ hed_remote_forked(void *m)
     hed_remote_host_forked(r);
 }
 
-/* The process ends. Calls may still come; the worker notices that we are gone. */
+/* The process ends. Calls may still come; the worker will notice that the process is gone. */
 void
 hed_remote_fini(void *m)
 {
     struct hed_remote *r = m;
 
-    /* Relaxed: whoever sees it a little later finds the connection closed. */
+    /* Relaxed: a thread that misses it finds the connection closed. */
     atomic_store_explicit(&r->ended, true, memory_order_relaxed);
 }
 
@@ -74,7 +74,7 @@ remote_init(struct hed_layer *self, const struct hed_config *config, struct hed_
     }
     if (!err)
         err = make_driver(r, config, why);
-    if (err) /* what threads and channels there are, ends with the connection */
+    if (err) /* threads and channels end with the connection */
         return err;
     self->state = r->driver;
     return 0;
@@ -92,7 +92,7 @@ static struct hed_layer_type type = {
 
 static struct hed_nvml_ops nvml;
 
-/* What only the worker knows is asked; the rest is the soft driver's. */
+/* Adds the calls that only the worker can answer to the soft driver's. */
 static void
 complete_remote_type(void)
 {

@@ -10,10 +10,10 @@
  *   graph.c     executable graphs      rest.c   what else can travel      nvml.c  flush.c
  *
  * Invariants:
- * 1. A thread sends on its own channel only. The ticket is taken when there is room for the
- *    message, and the message is out right after: nobody waits in between.
+ * 1. A thread sends only on its own channel. It takes the ticket when there is room for the message
+ *    and sends the message right after that: it never waits in between.
  * 2. When the session is lost, every channel ends, every context has failed with
- *    CUDA_ERROR_DEVICE_UNAVAILABLE, and nothing is sent any more. It never comes back.
+ *    CUDA_ERROR_DEVICE_UNAVAILABLE, and nothing is sent any more. A lost session never comes back.
  */
 #pragma once
 
@@ -34,44 +34,44 @@ struct hed_remote;
 
 #define HED_SLOTS_MAX 8192
 
-/* The calling thread's way to the worker. */
+/* A thread's connection to the worker. */
 struct hed_remote_channel {
     struct hed_remote *remote;
-    struct hed_remote_channel *next; /* remote->channels; guarded by channels_lock */
+    struct hed_remote_channel *next; /* in remote->channels; guarded by channels_lock */
     struct hed_channel *channel;
     uint32_t thread;
-    bool taken; /* by a living thread; guarded by channels_lock */
+    bool taken; /* a living thread uses it; guarded by channels_lock */
 };
 
 struct hed_remote_device {
-    int ordinal;            /* the server's: before CUDA_VISIBLE_DEVICES */
-    _Atomic uint64_t lease; /* bytes that may be mapped unasked, not used yet */
+    int ordinal;            /* the server's number of it, before CUDA_VISIBLE_DEVICES */
+    _Atomic uint64_t lease; /* bytes that may be mapped without asking and are not used yet */
     bool real;              /* runs machine code */
 };
 
 struct hed_remote {
-    struct hed_driver *driver; /* set when it has been made */
+    struct hed_driver *driver; /* set when the driver has been made */
     struct hed_address address;
     bool buffers; /* channels keep messages back until they are flushed */
     struct hed_tls tls;
-    int timeout_ms; /* of connecting, and of answers that do not wait for a device */
+    int timeout_ms; /* for connecting, and for answers that do not wait for a device */
     uint8_t session[16], secret[16];
-    uint64_t capabilities; /* enum hed_capabilities of both sides */
+    uint64_t capabilities; /* enum hed_capabilities that both sides have */
     enum hed_wire_backend backend;
 
-    _Atomic uint64_t tickets; /* the last one that was taken */
+    _Atomic uint64_t tickets; /* the last ticket taken */
     _Atomic bool lost;
     _Atomic bool ended; /* the process ends, or this is the child of a fork */
 
     struct hed_lock channels_lock; /* rank HED_RANK_CHANNELS */
     struct hed_remote_channel *channels;
-    uint32_t threads; /* channels made so far */
+    uint32_t threads; /* number of channels made so far */
 
     struct hed_lock events_lock; /* rank HED_RANK_EVENTS: event.c */
 
-    uint64_t arena;      /* where all shares begin, also those of devices that are not visible */
-    uint64_t base, size; /* of the arena as this client has it; host's share last */
-    uint64_t stride, usable; /* bytes: from share to share, and of each that may be used */
+    uint64_t arena;          /* where all shares begin, also those of invisible devices */
+    uint64_t base, size;     /* this client's part of the arena; the host's share is last */
+    uint64_t stride, usable; /* bytes from one share to the next; bytes of each that may be used */
     uint32_t map_unit;
     struct hed_remote_device devices[HED_PROFILE_DEVICES_MAX];
     int device_count;
@@ -79,97 +79,103 @@ struct hed_remote {
     /* Shared memory only, else NULL: words that the worker writes when work has come so far. */
     _Atomic uint64_t *slots;
     uint32_t slot_count;
-    int heap; /* descriptor of the shared heap; -1: pinned memory is this process's own */
+    int heap; /* descriptor of the shared heap; -1: pinned memory belongs to this process alone */
 
-    _Atomic uint64_t failures_seen;         /* of slots[HED_SLOT_FAILURES] */
-    uint64_t slot_used[HED_SLOTS_MAX / 64]; /* bits; guarded by channels_lock */
+    _Atomic uint64_t failures_seen;         /* the last value seen of slots[HED_SLOT_FAILURES] */
+    uint64_t slot_used[HED_SLOTS_MAX / 64]; /* one bit per slot; guarded by channels_lock */
     uint32_t slot_next;
 
-    _Atomic bool flusher;          /* there is a thread that flushes (flush.c) */
-    _Atomic uint32_t flush_wanted; /* something is buffered */
+    _Atomic bool flusher;          /* the thread that flushes exists (flush.c) */
+    _Atomic uint32_t flush_wanted; /* messages are buffered */
 
-    /* Each file's own state; made by its init, NULL before. */
+    /* The state of each file; made by its init function, NULL before. */
     struct hed_remote_memory *memory;
     struct hed_remote_host *host;
     struct hed_remote_code *code;
     struct hed_remote_copies *copies;
 };
 
-#define HED_SLOT_FAILURES 0 /* how many contexts have failed: look for it in an answer */
-#define HED_SLOT_FIRST 16   /* streams' and functions' from here on */
+#define HED_SLOT_FAILURES 0 /* how many contexts have failed; an answer has the details */
+#define HED_SLOT_FIRST 16   /* slots of streams and functions begin here */
 
 extern const struct hed_machine hed_remote_machine; /* machine.c */
 extern const struct hed_machine hed_remote_machine;
 
 /* ---- session.c ------------------------------------------------------------------------------- */
 
-/* Connects and says hello: fills in what is known then, and the devices. */
+/* Connects and exchanges the hello: fills in what is known then, and the devices. */
 int hed_remote_connect(struct hed_remote *r, const struct hed_config *config,
                        struct hed_profile_device *devices, size_t room, size_t *count,
                        struct hed_why *why);
 
-/* A connection to the server that begins so; of the session, where there is one. */
+/* Opens a connection to the server with this preface, for the session if there is one. */
 int hed_remote_call_on(const struct hed_remote *r, enum hed_preface_kind kind,
                        struct hed_conn **out, struct hed_why *why);
 
-/* The worker or the way to it is gone: once, whoever notices. */
+/* The worker, or the connection to it, is gone. Only the first call has an effect. */
 void hed_remote_lose(struct hed_remote *r, const char *why);
 
-/* What an answer tells about a failed context. */
+/* Marks a context as failed, as an answer reports it. */
 void hed_remote_failed(struct hed_remote *r, uint64_t context, CUresult error);
 
-/* The machine's reserve. */
+/* The machine's `reserve` entry. */
 int hed_remote_reserve(void *m, uint64_t want, uint64_t size, uint64_t *base);
 
-/* A slot in the shared page for a stream or function; 0: there is none (left). */
+/* A slot in the shared page for a stream or function; 0 if there is none left, or no page. */
 uint32_t hed_remote_slot_take(struct hed_remote *r);
 void hed_remote_slot_give(struct hed_remote *r, uint32_t slot);
 
 /* ---- channels.c ------------------------------------------------------------------------------ */
 
-/* The calling thread's channel, made if need be; NULL: lost. */
+/* The calling thread's channel, opened if necessary; NULL if the session is lost. */
 struct hed_remote_channel *hed_remote_channel(struct hed_remote *r);
 
-/* Another connection of the session; a channel that this thread is to have from now on. */
+/* Opens another connection of the session, as a channel for this thread. */
 int hed_remote_channel_open(struct hed_remote *r, uint32_t thread, enum hed_channel_purpose purpose,
                             struct hed_channel **out, struct hed_why *why);
 struct hed_remote_channel *hed_remote_channel_add(struct hed_remote *r, struct hed_channel *channel,
                                                   uint32_t thread);
 
-/* Sockets: what is buffered goes out a little later even if nothing else happens. */
+/* For sockets: makes sure that buffered messages go out soon even if nothing else happens. */
 void hed_remote_flush_soon(struct hed_remote_channel *channel);
 
-/* What other threads have buffered of lower tickets goes out: before waiting for an answer. */
+/* Flushes the messages with lower tickets that other threads have buffered. Called before waiting
+ * for an answer. */
 void hed_remote_flush_others(struct hed_remote *r, struct hed_remote_channel *own, uint64_t below);
 void hed_remote_channels_forked(struct hed_remote *r);
 
 /* ---- send.c ---------------------------------------------------------------------------------- */
 
-/* A message on the calling thread's channel: room for `size` bytes, the head filled in (ticket,
- * thread, kind, context) and the rest zero, and its channel in *channel. NULL: lost. Must be ended
- * soon, with nothing in between that may wait. stream and number may be 0. */
+/* Begins a message on the calling thread's channel: room for `size` bytes, with the head filled in
+ * (ticket, thread, kind, context) and the rest zero. *channel is the channel. NULL if the session
+ * is lost. The message must be ended soon, and nothing in between may wait. stream and number may
+ * be 0. */
 void *hed_remote_begin(struct hed_remote *r, enum hed_msg_kind kind, uint32_t size,
                        uint64_t context, uint64_t stream, uint64_t number,
                        struct hed_remote_channel **channel);
-/* Out it goes. size: what it has become. With HED_MSG_WANTS_ANSWER in its flags the caller must
- * take the answer next. Bulk, if head.bulk is not 0, is written by the caller right after. */
+/* Sends the message. `size` is its final size, at most what hed_remote_begin() reserved. If its
+ * flags have HED_MSG_WANTS_ANSWER, the caller must take the answer next. If head.bulk is not 0, the
+ * caller writes the bulk right after this. */
 int hed_remote_end(struct hed_remote_channel *channel, struct hed_msg *msg, uint32_t size);
 
-/* The answer to the message that was just ended; data and prints that come first are dealt with.
- * The memory is good until the channel is used again. NULL: lost. Failures it tells are noted. */
+/* The answer to the message that was just ended; handles data and prints that come before it. The
+ * memory is valid until the channel is used again. NULL if the session is lost. Failures of
+ * contexts that it reports are noted. */
 struct hed_answer *hed_remote_answer(struct hed_remote_channel *channel);
 
-/* A call without an answer. Objects that it makes are named by what its outputs hold already. */
+/* Sends a call that has no answer. Objects that it makes are named by the handles that its outputs
+ * already hold. */
 void hed_remote_send_call(struct hed_remote *r, uint64_t context, uint64_t stream, uint64_t number,
                           enum hed_cuda_call id, void *args);
 
-/* A call with an answer: its outputs are filled in after success. `waits`: for the device, so for
- * any length of time. DEVICE_UNAVAILABLE when the session is lost. */
+/* Sends a call and waits for its answer; fills in its outputs after success. `waits`: the call
+ * waits for the device, so it may take any length of time. DEVICE_UNAVAILABLE if the session is
+ * lost. */
 CUresult hed_remote_ask_call(struct hed_remote *r, uint64_t context, uint64_t stream,
                              enum hed_cuda_call id, void *args, bool waits);
 
-/* The same with the call's arguments in place:
- * hed_remote_send(r, context, stream, number, cuEventRecord, .hEvent = event, .hStream = s). */
+/* The same with the call's arguments written out: hed_remote_send(r, context, stream, number,
+ * cuEventRecord, .hEvent = event, .hStream = s). */
 #define hed_remote_send(r, context, stream, number, call, ...)           \
     hed_remote_send_call((r), (context), (stream), (number), HED_##call, \
                          &(struct hed_##call){__VA_ARGS__})
@@ -180,20 +186,20 @@ CUresult hed_remote_ask_call(struct hed_remote *r, uint64_t context, uint64_t st
     hed_remote_ask_call((r), (context), (stream), HED_##call, &(struct hed_##call){__VA_ARGS__}, \
                         true)
 
-/* Waits for a stream, or, where that is 0, for all of a context: the call that programs make most
- * often, and so without the cost of one. */
+/* Waits for a stream or, if that is 0, for a whole context. Programs wait so often that this has a
+ * message of its own, which is cheaper than a call. */
 CUresult hed_remote_wait(struct hed_remote *r, uint64_t context, uint64_t stream);
 nvmlReturn_t hed_remote_ask_nvml(struct hed_remote *r, enum hed_nvml_call id, void *args);
 
-/* The slot word of failures has changed: finds out. Cheap when it has not. */
+/* Has no further context failed? Otherwise hed_remote_look() finds out which. Reads one word. */
 static inline bool
 hed_remote_healthy(struct hed_remote *r)
 {
-    /* Relaxed: only whether there is something to be asked; the answer brings the rest. */
+    /* Relaxed: it only says whether to ask; the answer brings the rest. */
     return !r->slots || atomic_load_explicit(&r->slots[HED_SLOT_FAILURES], memory_order_relaxed) ==
                             atomic_load_explicit(&r->failures_seen, memory_order_relaxed);
 }
-void hed_remote_look(struct hed_remote *r); /* asks (HED_MSG_PING) */
+void hed_remote_look(struct hed_remote *r); /* asks the worker (HED_MSG_PING) */
 
 static inline struct hed_remote *
 hed_remote_of(void *m)
@@ -211,17 +217,18 @@ void hed_remote_stream_made(void *m, struct hed_stream *s);
 void hed_remote_stream_set(void *m, struct hed_stream *s, CUlaunchAttributeID id,
                            const CUlaunchAttributeValue *value);
 
-/* stream.c, for event.c too. What a question or a wait answered: a failure is the context's. */
+/* Handles the result of a query or a wait: a failure becomes the context's. stream.c, also for
+ * event.c */
 CUresult hed_remote_waited(struct hed_context *c, CUresult r);
-/* With s->lock held: the number is written into the stream's slot when it is reached (false: there
- * is no slot); what the slot says is noted; has looking been in vain for so long that the worker is
- * to be asked? */
+/* s->lock is held. mark makes the worker write the number into the stream's slot when it is reached
+ * (false: there is no slot). read takes note of what the slot says. The third says whether the slot
+ * has been read in vain for so long that the worker must be asked. */
 bool hed_remote_mark_locked(struct hed_remote *r, struct hed_stream *s, uint64_t number);
 void hed_remote_read_locked(struct hed_remote *r, struct hed_stream *s);
 bool hed_remote_is_late_locked(struct hed_stream *s);
 
 void hed_remote_event_made(void *m, struct hed_event *e); /* event.c */
-/* The worker has the event from now on. Before a message that names it. */
+/* Makes sure that the worker has the event. Called before a message that names it. */
 void hed_remote_need_event(struct hed_remote *r, struct hed_event *e);
 void hed_remote_event_gone(void *m, struct hed_event *e);
 CUresult hed_remote_event_time(void *m, struct hed_event *begin, struct hed_event *end, float *ms);
@@ -230,14 +237,17 @@ CUresult hed_remote_put_event(struct hed_remote *r, struct hed_stream *s, struct
 CUresult hed_remote_put_host(struct hed_remote *r, struct hed_stream *s, struct hed_work *w);
 int hed_remote_host_init(struct hed_remote *r); /* host.c */
 void hed_remote_host_forked(struct hed_remote *r);
-/* A worker that does nothing waits for no function: whoever waited for it does so here, and nothing
- * is done while one is to be run. */
+/* For a worker that runs nothing: it does not wait for functions of the program, so threads that
+ * wait for work do so here. busy: a function has yet to run, so nothing behind it counts as done.
+ */
 void hed_remote_host_drain(struct hed_remote *r);
 bool hed_remote_host_busy(const struct hed_remote *r);
-/* A slot for a stream, its word 0 (0: none); one that is given back when `number` is in it. */
+/* enter takes a slot for a stream and clears its word (0: none). leave gives a slot back once
+ * `number` has been written to it. */
 uint32_t hed_remote_slot_enter(struct hed_remote *r);
 void hed_remote_slot_leave(struct hed_remote *r, uint32_t slot, uint64_t number);
-/* The session is lost: functions that are run in any case (cuStreamAddCallback) are told. */
+/* The session is lost: calls the functions that must run in any case (cuStreamAddCallback) with the
+ * error. */
 void hed_remote_host_lost(struct hed_remote *r);
 
 int hed_remote_memory_init(struct hed_remote *r, struct hed_why *why); /* memory.c */
@@ -255,11 +265,11 @@ size_t hed_remote_memory_left(void *m, struct hed_context *c);
 
 CUresult hed_remote_put_copy(struct hed_remote *r, struct hed_stream *s, struct hed_work *w);
 CUresult hed_remote_put_fill(struct hed_remote *r, struct hed_stream *s, struct hed_work *w);
-/* Waits until other threads have received what the worker had sent them before an answer. */
+/* Waits until other threads have received the data that the worker sent them before an answer. */
 void hed_remote_received(struct hed_remote *r, uint64_t pieces);
-/* A HED_MSG_DATA that came before an answer; its bulk must be taken. */
+/* Handles a HED_MSG_DATA that came before an answer; takes its bulk. */
 int hed_remote_data(struct hed_remote_channel *channel, const struct hed_data *d);
-/* Sockets: memory that both sides have is made alike: before work, and after waiting. */
+/* For sockets: makes memory that both sides have equal, before work and after waiting. */
 void hed_remote_sync_out(struct hed_remote *r);
 void hed_remote_sync_in(struct hed_remote *r);
 
@@ -291,5 +301,4 @@ CUresult hed_remote_unknown(void *m, struct hed_layer *self, enum hed_cuda_call 
 void hed_remote_forked(void *m); /* remote.c */
 void hed_remote_fini(void *m);
 uint64_t hed_remote_usable(void *m);
-extern const struct hed_nvml_ops
-    hed_remote_nvml; /* nvml.c: overrides of the soft driver's answers */
+extern const struct hed_nvml_ops hed_remote_nvml; /* nvml.c: replaces answers of the soft driver */

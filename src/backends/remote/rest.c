@@ -1,14 +1,13 @@
-/* Calls that only the worker can answer and that no area of the driver sends: made there as they
- * are. What is not in the table does not travel; memory and events of other processes (cuIpc...,
- * shareable handles) never do, since they are of the worker's computer.
- */
+/* Calls that only the worker can answer and that no area of the driver sends: the worker makes them
+ * unchanged. Calls that are not in the table do not travel. Memory and events of other processes
+ * (cuIpc..., shareable handles) never do, since they would be those of the worker's computer. */
 #include "backends/remote/remote.h"
 #include "driver/context/context.h"
 
 #define ATTRIBUTES_MAX 64
 
-/* Answers that depend on how a device is built. Attributes with handles are left out: they do not
- * matter to how many clusters fit. */
+/* Answers that depend on how a device is built. Attributes with handles are left out, since they do
+ * not affect how many clusters fit. */
 static CUresult
 ask_clusters(struct hed_remote *r, uint64_t context, enum hed_cuda_call id, void *args,
              const CUlaunchConfig **config)
@@ -36,7 +35,7 @@ ask_clusters(struct hed_remote *r, uint64_t context, enum hed_cuda_call id, void
 
 /* ---- devices that reach each other's memory -------------------------------------------------- */
 
-/* A program's device as the server counts them. */
+/* The server's number of a device. */
 static CUdevice
 worker_ordinal(const struct hed_remote *r, CUdevice device)
 {
@@ -61,7 +60,7 @@ ask_peers(struct hed_remote *r, enum hed_cuda_call id, void *args)
     return hed_remote_ask_call(r, 0, 0, id, &a, false);
 }
 
-/* The worker keeps primary contexts longer than the program does, and what was enabled in them. */
+/* The worker keeps primary contexts longer than the program does, and the peers enabled in them. */
 static CUresult
 change_peers(struct hed_remote *r, uint64_t context, enum hed_cuda_call id, void *args)
 {
@@ -111,7 +110,7 @@ hed_remote_unknown(void *m, struct hed_layer *self, enum hed_cuda_call id, void 
     CUresult r = hed_current(self, &c);
 
     if (r == CUDA_ERROR_INVALID_CONTEXT) {
-        c = NULL; /* some calls need none */
+        c = NULL; /* some calls do not need one */
         r = CUDA_SUCCESS;
     }
     return r == CUDA_SUCCESS ? hed_remote_call(m, c, id, args) : r;

@@ -1,6 +1,6 @@
-/* Which way copies and fills go: what the worker has on both sides is work for it; memory that only
+/* Routes copies and fills. If the worker has both sides, they are work for it. Memory that only
  * this process has ("private": pageable and registered memory, and pinned memory that is not
- * shared) travels, or is used here. See queue.h. */
+ * shared) is sent, or is used here. See queue.h. */
 #include <string.h>
 
 #include "backends/remote/queue.h"
@@ -27,7 +27,7 @@ hed_remote_fill_here(struct hed_stream *s, const struct hed_fill *f)
     for (size_t y = 0; y < f->height && r == CUDA_SUCCESS; y++) {
         char *row = (char *)(uintptr_t)(f->to + y * f->pitch);
 
-        /* The value's low bytes are first: so are this machine's. */
+        /* Little-endian: the low bytes of the value come first. */
         for (size_t x = 0; x < f->width; x++)
             memcpy(row + x * f->size, &f->value, f->size);
     }
@@ -36,7 +36,7 @@ hed_remote_fill_here(struct hed_stream *s, const struct hed_fill *f)
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
-/* The sides have been checked: no span is more than there is. */
+/* The bytes that a side spans. The copy has been checked, so this cannot overflow. */
 static uint64_t
 span_of_side(const struct hed_copy *c, const struct hed_copy_side *side)
 {
@@ -60,14 +60,14 @@ hed_remote_is_private(void *m, struct hed_driver *d, const struct hed_copy_side 
     return !hed_remote_shares(m, side->at, span_of_side(c, side));
 }
 
-/* The same of a side whose kind has been found out. */
+/* Is a side private, given that its kind is known? */
 static bool
 is_private_side(void *m, const struct hed_copy *c, const struct hed_copy_side *side)
 {
     return side->host && !hed_remote_shares(m, side->at, span_of_side(c, side));
 }
 
-/* Both sides are private: done here, when the stream has come so far. */
+/* Both sides are private: copies here, when the stream has come so far. */
 static CUresult
 copy_here(struct hed_stream *s, const struct hed_copy *c)
 {
@@ -82,7 +82,7 @@ copy_here(struct hed_stream *s, const struct hed_copy *c)
     return CUDA_SUCCESS;
 }
 
-/* Neither side is private. Nobody waits for a copy from device to device. */
+/* Neither side is private. The caller never waits for a copy from device to device. */
 static CUresult
 copy_there(void *m, struct hed_stream *s, const struct hed_copy *c, bool waits)
 {
@@ -95,7 +95,8 @@ copy_there(void *m, struct hed_stream *s, const struct hed_copy *c, bool waits)
         m, s, w, (waits && (c->from.host || c->to.host)) || c->from.pageable || c->to.pageable);
 }
 
-/* Bytes from pageable memory are taken at the call, so nobody waits for those. */
+/* Bytes from pageable memory are read during the call, so the caller need not wait for such copies.
+ */
 CUresult
 hed_remote_copy(void *m, struct hed_stream *s, const struct hed_copy *c, bool waits)
 {
@@ -108,10 +109,10 @@ hed_remote_copy(void *m, struct hed_stream *s, const struct hed_copy *c, bool wa
     if (from && to)
         return copy_here(s, c);
     hed_remote_settle(m, s);
-    /* A kernel behind this one may read it: it is to have it when that is launched. */
+    /* A kernel that is launched next may read the memory, so the bytes must be there by then. */
     if (to)
         return hed_remote_copy_host(m, s, c, true, waits || c->to.pageable || c->to.mapped);
-    /* What is before it on the stream may still write what is read here. */
+    /* Earlier work on the stream may still write the memory that is read here. */
     if (c->from.mapped || (!c->from.pageable && hed_remote_functions_wait(m)))
         r = hed_stream_synchronize(s);
     if (r != CUDA_SUCCESS)

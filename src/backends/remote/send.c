@@ -1,8 +1,8 @@
 /* Messages to the worker, and its answers. See remote.h.
  *
- *   begin: room in the channel -> ticket -> head       end: out       answer: what comes back
+ *   begin: room in the channel -> ticket -> head       end: sent       answer: read
  *
- * The ticket is taken when there is room, so that nobody who has one waits for anything.
+ * The ticket is taken when there is room, so that a thread that has a ticket never waits.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -34,8 +34,8 @@ hed_remote_begin(struct hed_remote *r, enum hed_msg_kind kind, uint32_t size, ui
         return NULL;
     }
 
-    /* Relaxed: what orders the messages is the number itself. It is taken before the message is
-     * written: those stores wait for memory that the worker has read last. */
+    /* Relaxed: the number itself orders the messages. It is taken before the message is written,
+     * because those stores wait for cache lines that the worker has read last. */
     const uint64_t ticket = 1 + atomic_fetch_add_explicit(&r->tickets, 1, memory_order_relaxed);
 
     *m = (struct hed_msg){.size = size,
@@ -60,7 +60,7 @@ hed_remote_end(struct hed_remote_channel *channel, struct hed_msg *msg, uint32_t
     if (wants)
         hed_remote_flush_others(channel->remote, channel, msg->ticket);
 
-    /* Bulk that follows makes it go out as well. */
+    /* If bulk follows, that sends the message as well. */
     const int err = hed_channel_end(channel->channel, size, wants && msg->bulk == 0);
 
     if (err)
@@ -72,7 +72,7 @@ hed_remote_end(struct hed_remote_channel *channel, struct hed_msg *msg, uint32_t
 
 /* ---- what comes back ------------------------------------------------------------------------- */
 
-/* What kernels printed comes out here, behind what the program has printed so far. */
+/* Prints the output of kernels, after what the program has printed so far. */
 static void
 print_kernel_output(const struct hed_msg *m)
 {
@@ -96,7 +96,7 @@ static int
 deal_with(struct hed_remote_channel *channel, const struct hed_msg *m)
 {
     switch (m->kind) {
-    case HED_MSG_PING: /* it lives */
+    case HED_MSG_PING: /* a sign of life */
         return 0;
     case HED_MSG_PRINT:
         print_kernel_output(m);
@@ -135,7 +135,8 @@ hed_remote_answer(struct hed_remote_channel *channel)
         hed_remote_failed(r, a->failed_context, (CUresult)a->failed);
     if (a->head.number)
         hed_remote_received(r, a->head.number);
-    /* Relaxed: hed_remote_received() has ordered it. What was to come may not have come. */
+    /* Relaxed: hed_remote_received() has ordered it. Data that should have come before may be
+     * missing. */
     return a->head.number && atomic_load_explicit(&r->lost, memory_order_relaxed) ? NULL : a;
 }
 
@@ -148,7 +149,7 @@ hed_remote_look(struct hed_remote *r)
     if (!m)
         return;
     m->flags = HED_MSG_WANTS_ANSWER;
-    /* Relaxed: the word that is looked at in hed_remote_healthy. */
+    /* Relaxed: it is only compared in hed_remote_healthy(). */
     if (r->slots)
         atomic_store_explicit(
             &r->failures_seen,
@@ -211,9 +212,10 @@ get_nvml(struct hed_dec *d, uint32_t id, void *args, int result)
 static const struct call_api api_cuda = {put_cuda, get_cuda, LOST};
 static const struct call_api api_nvml = {put_nvml, get_nvml, NVML_ERROR_GPU_IS_LOST};
 
-#define SMALL 512u /* bytes of most calls */
+#define SMALL 512u /* bytes; enough for most calls */
 
-/* A call as a message: encoded aside, since how long it gets is known afterwards. */
+/* Begins a message with a call. The call is encoded in a buffer first, because its length is not
+ * known before. */
 static struct hed_msg *
 begin_call(struct hed_remote *r, const struct hed_msg *head, const struct call_api *api,
            const void *args, const struct naming *names, struct hed_remote_channel **channel)
@@ -270,7 +272,7 @@ hed_remote_send_call(struct hed_remote *r, uint64_t context, uint64_t stream, ui
         m = begin_call(r, &head, &api_cuda, args, &names, &channel);
     if (m)
         (void)hed_remote_end(channel, m, m->size);
-    else /* it was to happen, and does not: that must be told */
+    else /* the call cannot be made, which must be reported */
         hed_remote_failed(r, context, LOST);
 }
 

@@ -1,4 +1,4 @@
-/* The session with a worker: hello, devices, the arena, and its end. See remote.h. */
+/* The session with a worker: hello, devices, the arena, and the end. See remote.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -21,8 +21,8 @@
 #include "gen/nvml_hash.h"
 #include "wire/link/link.h"
 
-#define OFFERS_MAX 16  /* of places for the arena */
-#define BEGIN_TIMES 12 /* the time to connect in: so long may a driver take to start */
+#define OFFERS_MAX 16  /* addresses for the arena that are tried */
+#define BEGIN_TIMES 12 /* times the time to connect, since a driver may take that long to start */
 
 /* ---- hello ----------------------------------------------------------------------------------- */
 
@@ -43,11 +43,11 @@ fill_hello(const struct hed_remote *r, const struct hed_config *config, bool sec
     h->page = (uint32_t)sysconf(_SC_PAGESIZE);
     (void)hed_str_copy(h->version, sizeof h->version, HED_VERSION);
     (void)hed_str_copy(h->name, sizeof h->name, program_invocation_short_name);
-    if (secure) /* it is a secret */
+    if (secure) /* the token is a secret */
         (void)hed_str_copy(h->token, sizeof h->token, config->tls_token);
 }
 
-/* It is shown to people, and whoever answered may not mean well. */
+/* The text is shown to people, and the server may be hostile. */
 static void
 take_shown_text(char *text, size_t size)
 {
@@ -102,7 +102,7 @@ take_welcome(struct hed_remote *r, struct hed_conn *conn, uint32_t *devices, str
 
 /* ---- devices --------------------------------------------------------------------------------- */
 
-/* What a device can do with memory and processes of its own machine it cannot do with ours. */
+/* Removes what a device can do with memory and processes of its own computer, but not with ours. */
 static void
 forget_attributes(int *attributes)
 {
@@ -187,7 +187,7 @@ take_devices(struct hed_remote *r, struct hed_channel *channel, uint32_t count, 
     return 0;
 }
 
-/* Those that CUDA_VISIBLE_DEVICES leaves; the server knows them by their index. */
+/* Keeps the devices that CUDA_VISIBLE_DEVICES names; the server knows them by their index. */
 static size_t
 choose_visible(struct hed_remote *r, struct hed_profile_device *devices, size_t count,
                const bool *real)
@@ -228,8 +228,8 @@ ask_arena(struct hed_channel *channel, uint64_t base, uint64_t refused, uint64_t
     return err;
 }
 
-/* Takes the first base that is free here, too. All shares of the server's devices are set aside;
- * this client uses those at the end, which the host's follows. */
+/* Takes the first base that is free here, too. The shares of all the server's devices are reserved;
+ * this client uses those at the end, followed by the host's share. */
 static int
 agree_on_arena(struct hed_remote *r, struct hed_channel *channel, uint64_t parts,
                struct hed_why *why)
@@ -265,12 +265,12 @@ hed_remote_reserve(void *m, uint64_t want, uint64_t size, uint64_t *base)
 
     (void)want;
     if (size != r->size)
-        return HED_ERANGE; /* the driver asks for less then, until it fits */
+        return HED_ERANGE; /* the driver then asks for less until it fits */
     *base = r->base;
     return 0;
 }
 
-/* Is it memory of at least that size, for good? */
+/* Is it memory of at least that size, which cannot shrink? */
 static bool
 is_sealed(int fd, uint64_t size)
 {
@@ -281,7 +281,7 @@ is_sealed(int fd, uint64_t size)
            (uint64_t)s.st_size >= size;
 }
 
-/* The page of slots and the heap, which the worker sends when the arena stands. */
+/* Takes the page of slots and the heap, which the worker sends once the arena is agreed. */
 static int
 take_shared_memory(struct hed_remote *r, struct hed_conn *conn, struct hed_why *why)
 {
@@ -293,7 +293,7 @@ take_shared_memory(struct hed_remote *r, struct hed_conn *conn, struct hed_why *
         hed_why_set(why, "the server's shared memory did not come: %s", hed_err_text(err));
         return err;
     }
-    /* Nobody may take them away under us: touching what is not there would end the program. */
+    /* They must not shrink: touching memory that is no longer there would kill the program. */
     if (!is_sealed(fds[0], size) || !is_sealed(fds[1], r->usable)) {
         (void)close(fds[0]);
         (void)close(fds[1]);
@@ -351,7 +351,8 @@ exchange_hello(struct hed_remote *r, const struct hed_config *config, struct hed
     if (err)
         return err;
     fill_hello(r, config, hed_conn_secure(*conn), &hello);
-    /* A server that refuses may have hung up already: its answer is there all the same. */
+    /* A server that refuses may have closed the connection already, but its answer can still be
+     * read. */
     (void)hed_conn_write(*conn, &hello, sizeof hello);
     err = take_welcome(r, *conn, count, &reason);
     if (err) {
@@ -412,7 +413,8 @@ hed_remote_connect(struct hed_remote *r, const struct hed_config *config,
 
 /* ---- slots ----------------------------------------------------------------------------------- */
 
-/* Taken in a ring, so that one is not used again while its last owner may still be written to. */
+/* Slots are taken in turn, so that one is not used again while its last owner may still be written
+ * to. */
 uint32_t
 hed_remote_slot_take(struct hed_remote *r)
 {
@@ -431,7 +433,7 @@ hed_remote_slot_take(struct hed_remote *r)
         slot = at;
     }
     hed_unlock(&r->channels_lock);
-    if (slot) /* relaxed: nobody else knows of it yet */
+    if (slot) /* relaxed: no other thread knows of it yet */
         atomic_store_explicit(&r->slots[slot], 0, memory_order_relaxed);
     return slot;
 }
@@ -460,7 +462,8 @@ fail_all(void *arg)
     return NULL;
 }
 
-/* Other threads may wait on their channels, and the worker, if it is there, goes on: so all end. */
+/* Ends all channels: other threads may be waiting on theirs, and the worker, if it is still there,
+ * must stop. */
 static void *
 end_all(void *arg)
 {
@@ -473,15 +476,15 @@ end_all(void *arg)
     return NULL;
 }
 
-/* Whoever notices may hold a stream's lock, which comes after that of the contexts, or a channel's:
- * so a thread does it. */
+/* The thread that notices may hold a stream's or a channel's lock, which rank below that of the
+ * contexts. So another thread does it. */
 static void
 do_soon(void *(*what)(void *), void *arg)
 {
     sigset_t all, old;
     pthread_t thread;
 
-    /* Signals are the program's. */
+    /* The thread leaves all signals to the program. */
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &old);
     if (pthread_create(&thread, NULL, what, arg) == 0)
@@ -494,12 +497,12 @@ do_soon(void *(*what)(void *), void *arg)
 void
 hed_remote_lose(struct hed_remote *r, const char *why)
 {
-    /* Relaxed: the first who comes says so, everybody else finds out. */
+    /* Relaxed: the first thread logs it, and the others find out. */
     if (atomic_load_explicit(&r->ended, memory_order_relaxed) ||
         atomic_exchange_explicit(&r->lost, true, memory_order_relaxed))
         return;
     hed_error(REMOTE, "the GPU's server is lost: %s", why);
-    /* Relaxed: as in hed_context_error. */
+    /* Relaxed: as in hed_context_error(). */
     if (r->driver)
         atomic_store_explicit(&r->driver->lost, CUDA_ERROR_DEVICE_UNAVAILABLE,
                               memory_order_relaxed);
@@ -512,10 +515,11 @@ hed_remote_failed(struct hed_remote *r, uint64_t context, CUresult error)
 {
     struct hed_object *c = NULL;
 
-    /* Not by way of what the thread has borrowed: it may be in the middle of using that. */
+    /* Not through hed_context_find(), whose reference replaces one that this thread may be using.
+     */
     if (r->driver && context)
         c = hed_handles_get(r->driver->handles, HED_KIND_CONTEXT, context);
-    /* One that has been destroyed is nobody's any more. */
+    /* A context that has been destroyed has no users any more. */
     if (c) {
         hed_context_fail((struct hed_context *)c, error);
         hed_object_put(c);

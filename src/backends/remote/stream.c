@@ -1,13 +1,14 @@
-/* Contexts and streams of a worker, and what is put on them, as messages. See remote.h and queue.h.
+/* Contexts and streams of a worker, and their work, as messages. See remote.h and queue.h.
  *
- * How far a stream has come is asked, or, over shared memory, read: a mark on the stream makes the
- * worker, or the device itself, write the number into the stream's slot when it gets there.
+ * To find out how far a stream has come, this side asks the worker or, over shared memory, reads a
+ * slot: a mark on the stream makes the worker, or the device itself, write a number into the
+ * stream's slot when it gets there.
  *
  * Invariants:
  * 1. A stream has at most one slot, which it takes with its first mark. The slot is given back
- *    when the last mark has arrived: nobody writes into a slot that another stream has.
- * 2. A slot may never be written again (a failed device). So somebody who only looks at it asks now
- *    and then, LOOK_NS apart.
+ *    after the last mark has arrived, so nothing is written into a slot that another stream has.
+ * 2. A slot may never be written again, because the device has failed. So a thread that only reads
+ *    it asks the worker now and then, every LOOK_NS.
  */
 #include "backends/remote/queue.h"
 #include "backends/remote/remote.h"
@@ -20,7 +21,7 @@
 CUresult
 hed_remote_waited(struct hed_context *c, CUresult r)
 {
-    /* Another thread may have destroyed what was asked about. */
+    /* Another thread may have destroyed the object that was asked about. */
     if (r != CUDA_SUCCESS && r != CUDA_ERROR_NOT_READY && r != CUDA_ERROR_INVALID_HANDLE)
         hed_context_fail(c, r);
     return r;
@@ -28,8 +29,8 @@ hed_remote_waited(struct hed_context *c, CUresult r)
 
 /* ---- contexts -------------------------------------------------------------------------------- */
 
-/* The worker keeps primary contexts once it has them: what is in them goes piece by piece. Only one
- * that has failed is reset. */
+/* The worker keeps primary contexts once it has them; their contents are destroyed piece by piece.
+ * Only one that has failed is reset. */
 CUresult
 hed_remote_context_made(void *m, struct hed_context *c)
 {
@@ -43,7 +44,7 @@ hed_remote_context_made(void *m, struct hed_context *c)
         result = hed_remote_ask(r, 0, 0, cuCtxCreate_v2, .pctx = &name, .flags = c->flags,
                                 .dev = device);
     } else if (!own->made || own->reset) {
-        /* Through a reset the name stays what it was. */
+        /* The name stays the same through a reset. */
         if (c->flags)
             result = hed_remote_ask(r, 0, 0, cuDevicePrimaryCtxSetFlags_v2, .dev = device,
                                     .flags = c->flags);
@@ -70,7 +71,7 @@ hed_remote_context_gone(void *m, struct hed_context *c)
         (void)hed_remote_ask_waiting(r, c->object.handle, 0, cuDevicePrimaryCtxReset_v2,
                                      .dev = r->devices[c->device->ordinal].ordinal);
         hed_remote_context(c)->reset = true;
-        /* Relaxed: only whether it has happened counts (event.c). */
+        /* Relaxed: it only matters whether it has happened (event.c). */
         atomic_fetch_add_explicit(&hed_remote_context(c)->resets, 1, memory_order_relaxed);
     }
 }
@@ -95,7 +96,7 @@ hed_remote_await_context(void *m, struct hed_context *c)
 
 /* ---- streams --------------------------------------------------------------------------------- */
 
-/* The bytes that this machine has in a stream begin as zeros. */
+/* The machine's bytes in a stream begin as zeros, so there is nothing to do. */
 void
 hed_remote_stream_init(void *m, struct hed_stream *s)
 {
@@ -129,8 +130,8 @@ void
 hed_remote_stream_set(void *m, struct hed_stream *s, CUlaunchAttributeID id,
                       const CUlaunchAttributeValue *value)
 {
-    /* How a thread waits is this side's. The others are hints: a device that does not take one is
-     * no failure. */
+    /* This side decides how a thread waits. The other attributes are hints: it is no failure if a
+     * device does not accept one. */
     if (id != CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY)
         (void)hed_remote_ask(
             hed_remote_of(m), s->ctx->object.handle, hed_stream_name(s), cuStreamSetAttribute,
@@ -177,8 +178,8 @@ hed_remote_read_locked(struct hed_remote *r, struct hed_stream *s)
 {
     const struct hed_remote_stream *q = hed_remote_stream(s);
 
-    /* Acquire: pairs with the write into the slot, by the worker (server/worker/host.c) or a
-     * device; what was done before that is seen. */
+    /* Acquire: pairs with the write into the slot by the worker (server/worker/host.c) or a device;
+     * what was done before that becomes visible. */
     if (q->slot && !hed_remote_host_busy(r))
         hed_remote_told_locked(s, atomic_load_explicit(&r->slots[q->slot], memory_order_acquire));
 }
@@ -189,7 +190,7 @@ hed_remote_is_late_locked(struct hed_stream *s)
     struct hed_remote_stream *q = hed_remote_stream(s);
     const uint64_t now = hed_now_ns();
 
-    /* The first look in vain begins the time. */
+    /* The first look that finds nothing starts the clock. */
     if (!q->asked)
         q->asked = now;
     if (now - q->asked < LOOK_NS)
@@ -198,11 +199,11 @@ hed_remote_is_late_locked(struct hed_stream *s)
     return true;
 }
 
-/* Asks for real. */
+/* Asks the worker. */
 static CUresult
 query_stream(struct hed_remote *r, struct hed_stream *s, uint64_t number)
 {
-    /* As if it waited: what comes with an answer is to come. */
+    /* Sent as a call that waits, so that everything that comes with an answer is delivered. */
     const CUresult result =
         hed_remote_ask_waiting(r, s->ctx->object.handle, hed_stream_name(s), cuStreamQuery,
                                .hStream = (CUstream)(uintptr_t)hed_stream_name(s));
@@ -210,13 +211,14 @@ query_stream(struct hed_remote *r, struct hed_stream *s, uint64_t number)
     if (result == CUDA_SUCCESS && hed_remote_host_busy(r))
         return CUDA_ERROR_NOT_READY;
     if (result == CUDA_SUCCESS) {
-        hed_remote_sync_in(r); /* a wait may be left out now */
+        hed_remote_sync_in(r); /* a later wait may be skipped from now on */
         hed_remote_answered(s, number);
     }
     return hed_remote_waited(s->ctx, result);
 }
 
-/* Reads the slot; must the worker be asked? eager: whenever that would tell more. */
+/* Reads the slot. Returns whether the worker must be asked. eager: ask whenever that would tell
+ * more. */
 static bool
 read_stream_slot(struct hed_remote *r, struct hed_stream *s, bool eager, uint64_t *number,
                  bool *done)
@@ -297,6 +299,6 @@ hed_remote_put(void *m, struct hed_stream *s, struct hed_work *w)
     case HED_WORK_MEMOP:
         return put_memops(r, s, w);
     default:
-        return CUDA_SUCCESS; /* nothing, or memory, which is this side's business */
+        return CUDA_SUCCESS; /* nothing to send: no work, or memory that this side handles */
     }
 }

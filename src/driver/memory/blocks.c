@@ -16,7 +16,7 @@
 #define KEPT_BLOCK (32u << 20) /* bytes; a pool grows by multiples of this */
 #define SMALL \
     (BLOCK / 2) /* bytes; where nothing is kept, larger allocations get a block of
-                                * their own */
+                 * their own */
 
 bool
 hed_device_charge(struct hed_device *dev, uint64_t bytes)

@@ -10,7 +10,7 @@
 
 #define HED_PHYSICAL_UNIT \
     (2ull << 20) /* bytes; minimum and recommended granularity, as on
-                                        * NVIDIA's driver */
+                  * NVIDIA's driver */
 
 struct hed_physical {
     struct hed_object object; /* must come first */

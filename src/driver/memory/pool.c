@@ -10,11 +10,11 @@
 
 #define LOOKS_MOST \
     8                    /* waiting frees not reached yet at which one look at the list
-                                 * stops */
+                          * stops */
 #define PENDING_LOOKS 64 /* queued frees that are searched for memory to take over */
 #define WASTE_SMALL \
     (64u << 10) /* bytes; a larger piece is taken over only if at least half of
-                                 * it is used */
+                 * it is used */
 
 struct hed_pool *
 hed_pool_find(struct hed_driver *d, CUmemoryPool handle)
