@@ -1,4 +1,4 @@
-/* The areas of the soft driver together: each call is in one of them at most. */
+/* The areas of the soft driver together: each call is in at most one of them. */
 #include "core/call.h"
 #include "driver/driver.h"
 #include "harness/unit.h"
@@ -27,7 +27,7 @@ static const struct {
 
 typedef void (*entry)(void);
 
-/* Operation tables are arrays of pointers in all but name, entry i being call i + 1. */
+/* Operation tables are arrays of pointers in all but name; entry i is call i + 1. */
 static bool
 has(const void *calls, unsigned call)
 {
@@ -69,7 +69,7 @@ no_call_is_in_two_areas(void **state)
     assert_int_equal(doubles, 0);
 }
 
-/* The driver's own list has every area: none was forgotten there. */
+/* The driver's own list of areas is complete. */
 static void
 the_merged_tables_have_every_call_of_every_area(void **state)
 {

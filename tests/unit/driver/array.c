@@ -1,6 +1,5 @@
-/* Arrays, mipmapped arrays, texture and surface objects of the soft driver. What is expected of bad
- * calls is what NVIDIA's driver 580 answered on an H200, but for handles that are dead: there it
- * crashes. */
+/* Arrays, mipmapped arrays, texture and surface objects of the soft driver. The expected errors are
+ * those of NVIDIA's driver 580 on an H200, except for destroyed handles, which make it crash. */
 #include "driver/memory/array.h"
 #include "unit/driver/memory_make.h"
 

@@ -1,4 +1,4 @@
-/* For tests of streams: making a stream busy for as long as a test wants. */
+/* For tests of streams: keeps a stream busy for as long as a test wants. */
 #pragma once
 
 #include <semaphore.h>
@@ -8,12 +8,12 @@
 #include "harness/unit.h"
 #include "unit/driver/fake.h"
 
-/* fake_call leaves out what a test does not care for, the last being `ptds`. */
+/* fake_call() leaves out the last arguments that a test does not need, such as `ptds`. */
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
 #define OK(call) assert_int_equal((call), CUDA_SUCCESS)
 
-/* A host function on a stream that sits there until it is let go. */
+/* A host function that stays on its stream until it is released. */
 struct busy {
     sem_t begun, go;
 };
@@ -28,7 +28,7 @@ busy_host_function(void *arg)
         ;
 }
 
-/* Returns when it runs. */
+/* Returns when the function runs. */
 static inline void
 busy_begin(struct fake *f, struct busy *b, CUstream s)
 {
@@ -39,14 +39,14 @@ busy_begin(struct fake *f, struct busy *b, CUstream s)
         ;
 }
 
-/* Lets it go. It still has to end: b may be used again when the stream has been waited for. */
+/* Releases it. It still has to end: wait for the stream before using b again. */
 static inline void
 busy_end(struct busy *b)
 {
     (void)sem_post(&b->go);
 }
 
-/* A host function that sets a flag, and a look at whether it has. */
+/* A host function that sets a flag, and a function that reads it. */
 static inline void
 set_flag(void *arg)
 {
@@ -60,8 +60,8 @@ flag_after_a_moment(_Atomic int *flag)
     return atomic_load(flag);
 }
 
-/* The next test's driver may come to lie where this one was: the thread must not take its context
- * for one of that. */
+/* The next test's driver may have the same address as this one, so the thread must not keep its
+ * context. */
 static inline void
 busy_fake_free(struct fake *f)
 {

@@ -1,5 +1,5 @@
-/* Contexts of the soft driver. What is expected here is what NVIDIA's driver 580 answered to the
- * same calls on an H200, but where a sticky error ends: there it takes the process with it. */
+/* Contexts of the soft driver. The expected results are those of NVIDIA's driver 580 on an H200 for
+ * the same calls, except after a sticky error, which ends the process there. */
 #include <pthread.h>
 
 #include "base/err.h"
@@ -175,7 +175,7 @@ the_stack_pushes_pops_and_replaces(void **state)
     ok(fake_call(f, cuCtxPushCurrent_v2, a));
     ok(fake_call(f, cuCtxPushCurrent_v2, a));
     ok(fake_call(f, cuCtxPushCurrent_v2, b));
-    ok(fake_call(f, cuCtxSetCurrent, a)); /* a a a */
+    ok(fake_call(f, cuCtxSetCurrent, a)); /* stack: a a a */
     ok(fake_call(f, cuCtxSetCurrent, NULL));
     ok(fake_call(f, cuCtxPopCurrent_v2, &c));
     assert_ptr_equal(current(f), a);
@@ -267,7 +267,7 @@ a_destroyed_context_stays_current_elsewhere_and_is_dead(void **state)
     size_t value;
     unsigned u;
 
-    ok(fake_call(f, cuCtxPushCurrent_v2, a)); /* a b a */
+    ok(fake_call(f, cuCtxPushCurrent_v2, a)); /* stack: a b a */
     assert_int_equal(pthread_barrier_init(&e.step, NULL, 2), 0);
     assert_int_equal(pthread_create(&thread, NULL, use_elsewhere, &e), 0);
     (void)pthread_barrier_wait(&e.step);

@@ -1,5 +1,5 @@
-/* Copies and fills of the soft driver. What is expected of bad calls is what NVIDIA's driver 580
- * answered on an H200. */
+/* Copies and fills of the soft driver. The expected errors are those of NVIDIA's driver 580 on an
+ * H200. */
 #include "unit/driver/memory_make.h"
 
 static void
@@ -33,7 +33,7 @@ copies_go_every_way(void **state)
     assert_memory_equal(from, host(q), 1000);
     assert_int_equal(fake_call(f, cuMemcpyPeer, q, (CUcontext)(uintptr_t)0x1234, p, NULL, 1000),
                      CUDA_ERROR_INVALID_CONTEXT);
-    /* One address space: the direction is only a name. */
+    /* There is one address space, so the direction is only a name. */
     ok(fake_call(f, cuMemcpyHtoD_v2, p, host(q), 10));
     ok(fake_call(f, cuMemcpyDtoH_v2, host(q), p, 10));
     fake_free(f);
@@ -63,11 +63,11 @@ copies_out_of_range_are_refused(void **state)
     bad(fake_call(f, cuMemcpy, 0, 0, 4));
     ok(fake_call(f, cuMemcpyHtoD_v2, 0x1234, NULL, 0));
     ok(fake_call(f, cuMemcpy, (CUdeviceptr)(uintptr_t)own, (CUdeviceptr)(uintptr_t)own + 100, 4));
-    /* Freed memory is nobody's, and never touched. */
+    /* Freed memory belongs to nothing and is never touched. */
     ok(fake_call(f, cuMemFree_v2, q));
     bad(fake_call(f, cuMemcpyDtoH_v2, own, q, 4));
     bad(fake_call(f, cuMemcpy, (CUdeviceptr)(uintptr_t)own, q, 4));
-    /* A range that is registered in part. */
+    /* A range of which only a part is registered. */
     ok(fake_call(f, cuMemHostRegister_v2, own, 8192, 0));
     bad(fake_call(f, cuMemcpyHtoD_v2, p, own + 8190, 4));
     ok(fake_call(f, cuMemHostUnregister, own));
@@ -208,7 +208,7 @@ plane(void *from, CUdeviceptr to)
                               .Height = 10};
 }
 
-/* The copy with one thing changed. */
+/* The copy with one field changed. */
 #define plane_with(f, own, p, change)            \
     ({                                           \
         CUDA_MEMCPY2D_v2 d_ = plane((own), (p)); \

@@ -80,7 +80,7 @@ a_stream_waits_for_another_ones_event(void **state)
     OK(fake_call(f, cuStreamWaitEvent, b, e));
     OK(fake_call(f, cuLaunchHostFunc, b, set_flag, &flag));
     assert_false(flag_after_a_moment(&flag));
-    /* The wait keeps its own record, and the event, whatever becomes of them. */
+    /* The wait keeps its own record and the event, whatever happens to them later. */
     OK(fake_call(f, cuEventRecord, e, b));
     OK(fake_call(f, cuEventDestroy_v2, e));
     assert_int_equal(query(f, e), CUDA_ERROR_INVALID_HANDLE);
@@ -148,7 +148,7 @@ wrong_events_are_refused(void **state)
     assert_int_equal(fake_call(f, cuEventDestroy_v2, NULL), CUDA_ERROR_INVALID_HANDLE);
     assert_int_equal(fake_call(f, cuEventQuery, (CUevent)s), CUDA_ERROR_INVALID_HANDLE);
 
-    /* Of another context: not to be recorded there, but to be waited for. */
+    /* An event of another context cannot be recorded here, but a stream can wait for it. */
     OK(fake_call(f, cuCtxCreate_v2, &c, 0, 0));
     assert_int_equal(fake_call(f, cuEventRecord, e, NULL), CUDA_ERROR_INVALID_HANDLE);
     OK(fake_call(f, cuEventRecord, e, s));
@@ -232,7 +232,8 @@ ask(void *arg)
     a->other = fake_call(a->f, cuStreamQuery, NULL);
 }
 
-/* As measured on a GPU: named streams and events can be asked, but there is no context. */
+/* As measured on a GPU: named streams and events can be queried, but there is no current context.
+ */
 static void
 a_host_function_may_ask_about_what_it_can_name(void **state)
 {
@@ -319,7 +320,7 @@ a_failure_stays_and_skips_what_is_queued(void **state)
     assert_int_equal(fake_call(f, cuEventDestroy_v2, e), CUDA_ERROR_LAUNCH_FAILED);
     assert_int_equal(fake_call(f, cuEventDestroy_v2, e), CUDA_ERROR_INVALID_HANDLE);
     hed_stream_put(s);
-    /* A new life of the context is without it. */
+    /* After a reset the context has no error any more. */
     f->launch = NULL;
     OK(fake_call(f, cuDevicePrimaryCtxReset_v2, 0));
     (void)fake_use_primary(f, 0);

@@ -1,4 +1,4 @@
-/* The machine of driver_fake.h. */
+/* The machine of fake.h. */
 #include "unit/driver/fake.h"
 
 #include <errno.h>
@@ -29,7 +29,7 @@ hed_backend_find(const struct hed_config *c, const struct hed_layer_type **out, 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 struct fake_physical {
-    struct hed_physical_memory pub; /* first */
+    struct hed_physical_memory pub; /* must come first */
     int fd;
 };
 
@@ -39,7 +39,7 @@ count(_Atomic unsigned *counter)
     atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
 }
 
-/* Takes one off a counter of failures; false: there is none. */
+/* Decrements a counter of failures; false if it is 0. */
 static bool
 must_fail(_Atomic unsigned *counter)
 {
@@ -163,7 +163,7 @@ fake_physical_map(void *m, struct hed_physical_memory *p, uint64_t offset, uint6
     if (mmap(pointer(at), size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
              ((struct fake_physical *)p)->fd, (off_t)offset) == MAP_FAILED)
         return HED_ENOMEM;
-    /* Given back by unmap, like other memory. */
+    /* unmap frees it, like other memory. */
     count(&f->maps);
     atomic_fetch_add_explicit(&f->mapped, size, memory_order_relaxed);
     return 0;

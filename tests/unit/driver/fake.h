@@ -16,7 +16,7 @@
  * is always the same: whatever is opened, two kernels and two variables come out of it. A launch
  * calls a C function.
  *
- * A test's list of libraries is `heddle_driver heddle_core`, its sources include driver_fake.c.
+ * A test's list of libraries is `heddle_driver heddle_core`, its sources include fake.c.
  */
 #pragma once
 
@@ -28,7 +28,7 @@
 #include "driver/driver.h"
 #include "driver/near/near.h"
 
-#define FAKE_MEMORY (8ull << 30) /* bytes of a device */
+#define FAKE_MEMORY (8ull << 30) /* bytes per device */
 #define FAKE_ARCH 90             /* compute capability 9.0 */
 
 /* The kernels: by index in hed_code.kernels. */
@@ -46,39 +46,39 @@ enum {
 };
 
 struct fake {
-    struct hed_near near; /* first */
+    struct hed_near near; /* must come first */
     struct hed_layer_room room;
-    struct hed_layer *layer; /* state is the driver */
+    struct hed_layer *layer; /* its state is the driver */
     struct hed_driver *driver;
     uint64_t base, size; /* the reserved range */
 
-    /* What a launch does; NULL: fake_copy copies, fake_none does nothing. Set it while nothing
+    /* What a launch does. NULL: fake_copy copies and fake_none does nothing. Set it while nothing
      * runs. */
     CUresult (*launch)(struct fake *f, const struct hed_launch *l);
     void *data; /* for launch */
 
-    /* What preparing a kernel gives; a failure has the reason "not today". */
+    /* The result of preparing a kernel; a failure has the reason "not today". */
     CUresult prepare_result;
 
-    /* What the machine was asked for. */
+    /* What the machine was asked to do. */
     _Atomic unsigned maps, unmaps, physicals, opens, closes, prepares, launches;
-    _Atomic uint64_t mapped; /* bytes, now */
+    _Atomic uint64_t mapped; /* bytes that are mapped now */
 
-    /* The next so many answers are HED_ENOMEM (map, physical_create) or HED_EFORMAT (open). */
+    /* This many of the next answers are HED_ENOMEM (map, physical_create) or HED_EFORMAT (open). */
     _Atomic unsigned fail_map, fail_open;
 };
 
-/* A driver with so many devices, not yet initialised (cuInit). Never NULL: ends the test. */
+/* A driver with this many devices, before cuInit. Never NULL: a failure ends the test. */
 struct fake *fake_create(int devices);
 
-/* The same; the profile is the caller's to change. */
+/* The same; the caller may change the profile first. */
 void fake_profile(struct hed_profile_device *out, int index);
 struct fake *fake_create_with(const struct hed_profile_device *devices, size_t count);
 
-/* A driver on another machine, whose operations are given the struct fake; `data` is theirs. */
+/* A driver on another machine, whose operations get the struct fake; `data` is for them. */
 struct fake *fake_create_on(int devices, const struct hed_machine *machine, void *data);
 
-/* Takes everything down. */
+/* Frees the driver and the machine. */
 void fake_free(struct fake *f);
 
 /* cuInit, cuDevicePrimaryCtxRetain, cuCtxSetCurrent. */
@@ -88,5 +88,5 @@ CUcontext fake_use_primary(struct fake *f, int device);
 #define fake_call(f, call, ...) \
     ((f)->layer->cuda->call((f)->layer, &(struct hed_##call){__VA_ARGS__}))
 
-/* What the machine runs on; its state is the struct fake. */
+/* The executor under the machine; its state is the struct fake. */
 extern const struct hed_executor fake_executor;

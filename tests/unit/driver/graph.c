@@ -1,4 +1,4 @@
-/* Graphs: built by hand, captured, cloned, instantiated, changed, run. */
+/* Graphs: built call by call, captured, cloned, instantiated, changed, run. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -14,7 +14,7 @@ begin_driver(CUstream *s)
     return f;
 }
 
-/* Host functions that write down the order they ran in. */
+/* Host functions that record the order in which they ran. */
 static char order[16];
 static _Atomic unsigned ran;
 
@@ -274,7 +274,7 @@ captured_streams_fork_and_join(void **state)
     OK(fake_call(f, cuStreamIsCapturing, t, &status));
     assert_int_equal(status, CU_STREAM_CAPTURE_STATUS_NONE);
     OK(fake_call(f, cuGraphGetEdges, g, NULL, NULL, &count));
-    assert_int_equal(count, 3); /* a to b, and both to c, as the stream had come behind a */
+    assert_int_equal(count, 3); /* a before b, and both before c, since the stream was behind a */
     run_graph(f, g, s);
     assert_string_equal(order, "abc");
     busy_fake_free(f);
@@ -299,7 +299,7 @@ a_stream_that_does_not_come_back_spoils_the_capture(void **state)
     busy_fake_free(f);
 }
 
-/* A helper stream that lives only inside the capture is common: its work stays in the graph. */
+/* A helper stream that exists only during the capture is common: its work stays in the graph. */
 static void
 a_capture_outlives_the_streams_that_joined_it(void **state)
 {
@@ -381,7 +381,7 @@ what_a_capture_does_not_survive(void **state)
     busy_fake_free(f);
 }
 
-/* Giving memory back waits for all work, but is no waiting that the program asks for. */
+/* Freeing memory waits for all work, but that is not a wait that the program asks for. */
 static void
 memory_can_be_freed_beside_a_relaxed_capture(void **state)
 {
@@ -470,7 +470,7 @@ an_event_waited_for_in_a_graph_is_the_one_of_the_launch(void **state)
     busy_begin(f, &b, t);
     OK(fake_call(f, cuEventRecord, event, t));
     OK(fake_call(f, cuGraphLaunch, e, s));
-    OK(fake_call(f, cuEventRecord, event, s)); /* behind the graph: it must not wait for itself */
+    OK(fake_call(f, cuEventRecord, event, s)); /* behind the graph */
     give_a_moment(30);
     assert_int_equal(atomic_load(&ran), 0);
     busy_end(&b);

@@ -1,5 +1,5 @@
-/* The answer to NVIDIA's runtime: MD2 by its own vectors, the whole by what must and must not
- * change it. NVIDIA's runtime itself is the other test, once a backend serves the tables. */
+/* The answer to NVIDIA's runtime: MD2 is checked with its own vectors, the rest by what must and
+ * must not change it. NVIDIA's runtime itself is the other test (tests/cu). */
 #include "driver/table/integrity.h"
 
 #include "harness/unit.h"

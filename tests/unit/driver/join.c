@@ -1,4 +1,4 @@
-/* Several PTX modules as one text. */
+/* Joining several PTX modules into one text. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "driver/module/image.h"
@@ -58,7 +58,7 @@ declarations_before_their_definition_stay(void **state)
                                   ".visible .global .u32 x = 1;\n.extern .global .u32 x;\n");
 
     assert_int_equal(occurrences(out, " f("), 2);
-    /* External it is no longer: an assembler would refuse the definition. */
+    /* It is no longer external: an assembler would refuse the definition. */
     assert_non_null(strstr(out, ".visible .func (.param .b32 r) f(.param .b32 a);"));
     assert_int_equal(occurrences(out, ".extern .global .u32 x"), 1);
     assert_int_equal(occurrences(out, "x = 1"), 1);

@@ -1,5 +1,5 @@
-/* Launches, attributes and occupancy of the soft driver. The numbers and answers expected here are
- * those of NVIDIA's driver 580 on an H200 for kernels like these. */
+/* Launches, attributes and occupancy of the soft driver. The expected values and errors are those
+ * of NVIDIA's driver 580 on an H200 for kernels like these. */
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -20,7 +20,7 @@ struct loaded {
 
 enum { PLAIN, NONE, STATIC, MAX, REQ };
 
-/* The fake profile with an H200's count of multiprocessors. */
+/* The fake profile with an H200's number of multiprocessors. */
 static struct loaded
 loaded(void)
 {
@@ -229,7 +229,7 @@ kernels_share_settings_with_their_functions(void **state)
     assert_int_equal(value, 60000);
     assert_int_equal(fake_call(l.f, cuKernelSetAttribute, 8, 60000, k, 5),
                      CUDA_ERROR_INVALID_DEVICE);
-    /* A CUkernel is no CUfunction to calls that ask about functions. */
+    /* Calls that query functions do not accept a CUkernel. */
     assert_int_equal(fake_call(l.f, cuFuncGetAttribute, &value, 0, (CUfunction)k),
                      CUDA_ERROR_INVALID_HANDLE);
     ok(fake_call(l.f, cuOccupancyMaxActiveBlocksPerMultiprocessor, &value, (CUfunction)k, 128, 0));
@@ -268,7 +268,7 @@ loading_a_function_compiles_it_once(void **state)
     fake_free(l.f);
 }
 
-/* Launches a kernel that cannot run, three times; what the log says goes to text. */
+/* Launches a kernel that cannot run three times; the log goes to text. */
 static void
 launch_refused(struct loaded *l, char *text, size_t size)
 {

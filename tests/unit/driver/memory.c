@@ -1,5 +1,5 @@
-/* Plain, host and managed memory of the soft driver, and what can be asked about pointers. What is
- * expected of bad calls is what NVIDIA's driver 580 answered on an H200. */
+/* Plain, host and managed memory of the soft driver, and pointer attributes. The expected errors
+ * are those of NVIDIA's driver 580 on an H200. */
 #include <pthread.h>
 
 #include "unit/driver/memory_make.h"
@@ -135,7 +135,7 @@ a_machine_without_memory_leaves_nothing_behind(void **state)
     struct fake *f = ready(1);
     CUdeviceptr p = 0;
 
-    f->fail_map = 4; /* each is tried again when pools have given back what they keep */
+    f->fail_map = 4; /* each is tried again after the pools have given back unused memory */
     assert_int_equal(fake_call(f, cuMemAlloc_v2, &p, 100), CUDA_ERROR_OUT_OF_MEMORY);
     assert_int_equal(fake_call(f, cuMemAlloc_v2, &p, 9 * MIB), CUDA_ERROR_OUT_OF_MEMORY);
     assert_int_equal(used(f), 0);

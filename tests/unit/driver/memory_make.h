@@ -1,4 +1,4 @@
-/* What the tests of memory share: the areas they need, and a driver that is ready. */
+/* What the tests of memory share: the areas that they need, and an initialised driver. */
 #pragma once
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "harness/unit.h"
 #include "unit/driver/fake.h"
 
-/* A call that does not say `ptds` is made by its plain name. */
+/* A call without `ptds` is made by its plain name. */
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
 #define ok(call) assert_int_equal((call), CUDA_SUCCESS)

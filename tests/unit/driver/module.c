@@ -1,5 +1,5 @@
-/* Modules and libraries of the soft driver. What is expected here is what NVIDIA's driver 580
- * answered to the same calls on an H200, where it makes sense on a machine without one. */
+/* Modules and libraries of the soft driver. The expected results are those of NVIDIA's driver 580
+ * on an H200 for the same calls, where they make sense without a GPU. */
 #include "driver/module/module.h"
 
 #include <pthread.h>
@@ -79,7 +79,7 @@ note_function(void *data, CUfunction function, const char *name)
     return 0;
 }
 
-/* What cuFFT asks through a private table. */
+/* cuFFT asks for this through a private table. */
 static void
 functions_are_told_one_by_one(void **state)
 {
@@ -154,12 +154,12 @@ slow_launch(struct fake *f, const struct hed_launch *l)
 {
     atomic_store(&running, true);
     WAIT_UNTIL(atomic_load(&may_end));
-    /* Still there, although the program has asked for it to go. */
+    /* It is still there, although the program has unloaded it. */
     assert_string_equal(l->code->kernels[l->kernel].name, "k_none");
     return CUDA_SUCCESS;
 }
 
-/* Ends the kernel when the main thread waits for it. */
+/* Ends the kernel once the main thread waits for it. */
 static void *
 end_late(void *arg)
 {
@@ -320,7 +320,7 @@ libraries_are_opened_when_something_is_asked_for(void **state)
         ok(fake_call(f, cuKernelGetFunction, &in, k));
         ok(LAUNCH(f, in));
     }
-    /* Devices of one kind share what was opened. */
+    /* Devices of the same kind share what was opened. */
     assert_int_equal(text_opens, 1);
     ok(fake_call(f, cuLibraryUnload, l));
     assert_int_equal(text_closes, 1);
@@ -494,7 +494,7 @@ what_is_linked_can_be_loaded(void **state)
                                strlen(two) + 1, "two", 0, NULL, NULL),
                      CUDA_ERROR_INVALID_VALUE);
 
-    /* Programs keep it longer than the state. */
+    /* Programs keep the image longer than the state. */
     void *copy = malloc(size);
 
     memcpy(copy, cubin, size);

@@ -1,6 +1,5 @@
-/* The fake machine with code that follows from the text: every .entry of it is a kernel, and there
- * are variables by these words in it: "global_var", "managed_var", "texture_var".
- */
+/* The fake machine with code that depends on the text: every .entry in it is a kernel, and the
+ * words "global_var", "managed_var" and "texture_var" in it make variables. */
 #pragma once
 
 #include <stdlib.h>
@@ -16,19 +15,19 @@
 #define KERNELS_MAX 8192
 
 struct text_code {
-    struct hed_code code; /* first */
+    struct hed_code code; /* must come first */
     char *text;
     struct hed_code_kernel kernels[KERNELS_MAX];
     struct hed_code_var vars[3];
 };
 
-static unsigned text_opens, text_closes; /* tests of loading have one thread */
-static char text_last[4096];             /* the last text that was opened, cut */
+static unsigned text_opens, text_closes; /* tests of loading use one thread */
+static char text_last[4096];             /* the beginning of the last text that was opened */
 
 static const struct hed_code_param text_params[] = {{0, 8}, {8, 4}};
 static const uint32_t text_first[] = {1, 2, 3};
 
-/* A kernel's properties by its name. */
+/* The kernel's name decides its properties. */
 static void
 text_kernel(struct hed_code_kernel *k, const char *name)
 {
@@ -142,7 +141,7 @@ text_launch(struct fake *f, const struct hed_launch *l)
     return CUDA_SUCCESS;
 }
 
-/* A driver on that machine, initialised. */
+/* An initialised driver on that machine. */
 static inline struct fake *
 text_started(int devices)
 {
@@ -162,7 +161,7 @@ text_started(int devices)
     return f;
 }
 
-/* The same kernels that NVIDIA's driver was asked about. */
+/* The same kernels with which NVIDIA's driver was measured. */
 #define PTX_HEAD ".version 7.0\n.target sm_70\n.address_size 64\n"
 static const char text_ptx[] = PTX_HEAD ".visible .global .align 4 .u32 global_var;\n"
                                         ".visible .entry k_plain(.param .u64 a, .param .u32 b){}\n"

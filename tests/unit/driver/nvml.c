@@ -15,7 +15,7 @@
 #define DEVICES 3
 #define GIB (1ull << 30)
 
-/* Devices that no other process, and no other test, has: their UUIDs have our number in them. */
+/* Devices that no other process and no other test has: their UUIDs contain our process id. */
 static uint16_t generation;
 
 static void
@@ -41,7 +41,7 @@ make_devices(struct hed_profile_device *out)
     }
 }
 
-/* The time stands still, so that loads are the same on every machine. */
+/* The clock stands still, so that loads are the same on every computer. */
 static uint64_t now = 1000 * HED_NS_PER_S;
 
 static uint64_t
@@ -50,7 +50,7 @@ fake_now(void)
     return now;
 }
 
-/* A driver that sees the last of the devices only, and NVML started on it. */
+/* A driver that sees only the last of the devices, with NVML started on it. */
 static struct fake *
 start_nvml(nvmlDevice_t *handles)
 {
@@ -173,7 +173,7 @@ devices_are_found_by_every_name(void **state)
     assert_string_equal(pci.busId, "00000000:02:00.0");
     assert_string_equal(pci.busIdLegacy, "0000:02:00.0");
 
-    /* CUDA's device 0 is the last one, and the two agree. */
+    /* CUDA's device 0 is the last one, and CUDA and NVML agree about it. */
     assert_int_equal(fake_call(f, cuInit, 0), CUDA_SUCCESS);
     assert_int_equal(fake_call(f, cuDeviceGetUuid, &cuda, 0), CUDA_SUCCESS);
     hed_profile_uuid_text((const uint8_t *)&cuda, text);
@@ -211,7 +211,7 @@ used(struct fake *f, nvmlDevice_t h)
     return memory.used;
 }
 
-/* What another process does: uses memory of its device 0, tells that it has, and waits. */
+/* Another process: uses memory of its device 0, reports that it has, and waits. */
 static pid_t
 other_process(struct hed_profile_device *all, size_t device, uint64_t bytes, int *keep)
 {
@@ -256,7 +256,7 @@ memory_of_all_processes_counts_while_they_live(void **state)
 
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
-    skip(); /* a second driver in the child finds no addresses beside ThreadSanitizer's own */
+    skip(); /* in the child a second driver finds no room beside ThreadSanitizer's addresses */
 #endif
 #endif
     make_devices(all);
@@ -344,7 +344,7 @@ half_a_second_of_work_is_half_a_load(void **state)
     now = 1000 * HED_NS_PER_S + HED_NS_PER_S / 2;
     for (int i = 0; i < 500; i++)
         hed_shared_busy(f->driver, 0, 1000000);
-    /* Of this second, which is half over, and the last one. */
+    /* Half of the current second, and all of the last one. */
     assert_int_equal(hed_shared_load(f->driver, 2), 33);
     now = 1001 * HED_NS_PER_S;
     assert_int_equal(hed_shared_load(f->driver, 2), 50);
@@ -356,7 +356,7 @@ half_a_second_of_work_is_half_a_load(void **state)
 static void
 there_is_always_room_for_new_devices(void **state)
 {
-    /* More than the file has places for. */
+    /* More drivers than the file has slots for. */
     for (int i = 0; i < 100; i++) {
         nvmlDevice_t h[DEVICES];
         struct fake *f = start_nvml(h);

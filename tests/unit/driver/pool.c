@@ -1,5 +1,5 @@
-/* Memory pools and virtual memory management of the soft driver. What is expected of bad calls is
- * what NVIDIA's driver 580 answered on an H200. */
+/* Memory pools and virtual memory management of the soft driver. The expected errors are those of
+ * NVIDIA's driver 580 on an H200. */
 #include "driver/graph/graph.h"
 #include "driver/memory/memory.h"
 #include "unit/driver/memory_make.h"
@@ -131,13 +131,13 @@ frees_wait_for_the_stream(void **state)
     ok(fake_call(f, cuLaunchHostFunc, s, wait_for_gate, NULL));
     ok(fake_call(f, cuMemFreeAsync, p, s));
     ok(fake_call(f, cuMemFreeAsync, plain, s));
-    /* It is the program's no more, but still there for what comes before in the stream. */
+    /* The program may not use it any more, but earlier work on the stream may. */
     bad(fake_call(f, cuMemFreeAsync, p, s));
     bad(fake_call(f, cuMemFreeAsync, plain, s));
     bad(fake_call(f, cuMemFree_v2, p));
     bad(fake_call(f, cuMemsetD8Async, p, 1, 10, s));
     memset(host(p), 1, 1000);
-    /* Another stream gets other memory; the same stream may have the same. */
+    /* Another stream gets other memory; the same stream may get the same memory. */
     ok(fake_call(f, cuMemAllocAsync, &q, 1000, other));
     assert_int_not_equal(q, p);
     ok(fake_call(f, cuMemFreeAsync, q, other));
@@ -145,7 +145,7 @@ frees_wait_for_the_stream(void **state)
     assert_int_equal(q, p);
     atomic_store(&gate, true);
     ok(fake_call(f, cuStreamSynchronize, s));
-    ok(fake_call(f, cuMemsetD8Async, q, 1, 900, s)); /* the old free has left it alone */
+    ok(fake_call(f, cuMemsetD8Async, q, 1, 900, s)); /* the earlier free has left it alone */
     ok(fake_call(f, cuMemFreeAsync, q, s));
     ok(fake_call(f, cuStreamSynchronize, s));
     assert_int_equal(used(f), 0);
@@ -207,7 +207,7 @@ pools_are_made_and_destroyed(void **state)
     bad(fake_call(f, cuMemPoolDestroy, pool));
     ok(fake_call(f, cuDeviceGetMemPool, &now, 0));
     assert_ptr_equal(now, default_pool(f));
-    memset(host(p), 1, 100); /* outlives its pool */
+    memset(host(p), 1, 100); /* the allocation outlives its pool */
     ok(fake_call(f, cuMemFree_v2, p));
     ok(fake_call(f, cuMemFree_v2, q));
     assert_int_equal(used(f), 0);
@@ -310,7 +310,7 @@ physical_memory_is_mapped_twice(void **state)
     ok(fake_call(f, cuMemMap, va + UNIT, UNIT, 0, h, 0));
     bad(fake_call(f, cuMemcpyHtoD_v2, va, own, 16)); /* no access yet */
     ok(fake_call(f, cuMemSetAccess, va, 2 * UNIT, &full, 1));
-    ok(fake_call(f, cuMemcpyHtoD_v2, va + UNIT - 8, own, 16)); /* over both */
+    ok(fake_call(f, cuMemcpyHtoD_v2, va + UNIT - 8, own, 16)); /* across both */
     ok(fake_call(f, cuMemcpyHtoD_v2, va, own, 16));
     assert_memory_equal(host(va + UNIT), own, 16);
     ok(fake_call(f, cuMemGetAccess, &flags, &on_device.location, va + 5));
@@ -356,7 +356,7 @@ bad_mappings_are_refused(void **state)
     ok(fake_call(f, cuMemAddressReserve, &other, 4 * UNIT, 0, va, 0)); /* elsewhere */
     assert_int_not_equal(other, va);
     ok(fake_call(f, cuMemAddressFree, other, 4 * UNIT));
-    ok(fake_call(f, cuMemAddressReserve, &va, 4 * UNIT, 0, other, 0)); /* there */
+    ok(fake_call(f, cuMemAddressReserve, &va, 4 * UNIT, 0, other, 0)); /* at this address */
     assert_int_equal(other, va);
     bad(fake_call(f, cuMemCreate, &h, 1000, &prop, 0));
     bad(fake_call(f, cuMemCreate, &h, UNIT, &prop, 1));
@@ -385,7 +385,7 @@ bad_mappings_are_refused(void **state)
     bad(fake_call(f, cuMemGetAccess, &flags, &on_device.location, va + 2 * UNIT));
     bad(fake_call(f, cuMemUnmap, va, UNIT / 2));
     ok(fake_call(f, cuMemSetAccess, va, UNIT, &(CUmemAccessDesc_v1){{1, 0}, 1}, 1));
-    bad(fake_call(f, cuMemsetD8_v2, va, 1, 16)); /* may be read only */
+    bad(fake_call(f, cuMemsetD8_v2, va, 1, 16)); /* read-only */
     bad(fake_call(f, cuMemFree_v2, va));
     fake_free(f);
 }

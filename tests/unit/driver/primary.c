@@ -1,6 +1,6 @@
-/* Primary contexts of the soft driver, limits, and errors that stay. What is expected here is what
- * NVIDIA's driver 580 answered to the same calls on an H200, but where a sticky error ends: there
- * it takes the process with it. */
+/* Primary contexts of the soft driver, limits, and sticky errors. The expected results are those of
+ * NVIDIA's driver 580 on an H200 for the same calls, except after a sticky error, which ends the
+ * process there. */
 #include "driver/context/context.h"
 #include "harness/unit.h"
 #include "unit/driver/fake.h"
@@ -236,7 +236,7 @@ a_failure_sticks_until_the_reset(void **state)
     assert_int_equal(fake_call(f, cuCtxGetLimit, &value, 0), CUDA_ERROR_LAUNCH_FAILED);
     assert_int_equal(fake_call(f, cuCtxSetCacheConfig, 1), CUDA_ERROR_LAUNCH_FAILED);
     assert_int_equal(fake_call(f, cuCtxGetApiVersion, NULL, &u), CUDA_ERROR_LAUNCH_FAILED);
-    ok(fake_call(f, cuCtxGetApiVersion, c, &u)); /* the runtime asks so when it resets a device */
+    ok(fake_call(f, cuCtxGetApiVersion, c, &u)); /* the runtime asks this when it resets a device */
     assert_int_equal(fake_call(f, cuCtxGetId, NULL, &id), CUDA_ERROR_LAUNCH_FAILED);
     ok(fake_call(f, cuCtxGetId, c, &id));
     assert_int_equal(fake_call(f, cuCtxSynchronize_v2, c), CUDA_ERROR_LAUNCH_FAILED);

@@ -1,4 +1,4 @@
-/* Device profiles: the files in share/, what `gpu` means, CUDA_VISIBLE_DEVICES. */
+/* Device profiles: the files in share/, the setting `gpu`, CUDA_VISIBLE_DEVICES. */
 #include "harness/unit.h"
 
 #include <dirent.h>
@@ -74,7 +74,7 @@ every_profile_is_a_device(void **state)
         assert_true(p->power_idle < p->power_limit);
         assert_true(p->temperature_idle < p->temperature_slowdown);
         assert_true(p->brand[0] && p->architecture[0] && p->vbios[0]);
-        /* CUDA 13.0 knows them up to 147, all but a few that were taken back. */
+        /* CUDA 13.0 has attributes up to 147, except for a few that were withdrawn. */
         for (unsigned a = 1; a < 148; a++)
             if (!hed_profile_has(p, a))
                 fail_msg("%s has no attribute %u", names[i], a);
@@ -177,7 +177,7 @@ bad_lists_are_refused(void **state)
     assert_non_null(strstr(why.text, "it has no name"));
 }
 
-/* A file in the scratch folder; the path, until the next call. */
+/* Writes a file in the scratch folder; returns its path, which is valid until the next call. */
 static const char *
 file_of(const char *name, const char *text)
 {

@@ -1,4 +1,4 @@
-/* Device addresses, against a plain model: an array that says of every unit who has it. */
+/* Device addresses, compared with a plain model: an array with the owner of every unit. */
 #include "driver/space.h"
 
 #include <string.h>
@@ -28,7 +28,7 @@ blocks_do_not_overlap_and_come_back(void **state)
     assert_int_equal(hed_space_give(s, b), 0);
     assert_int_equal(hed_space_give(s, c), 0);
     assert_int_equal(hed_space_used(s), 0);
-    assert_int_equal(hed_space_take(s, SIZE, 1, &a), 0); /* all is one block again */
+    assert_int_equal(hed_space_take(s, SIZE, 1, &a), 0); /* everything is one block again */
     hed_space_free(s);
 }
 
@@ -73,7 +73,7 @@ alignment_is_kept(void **state)
     hed_space_free(s);
 }
 
-/* The model: owner of every unit, 0 for none. */
+/* The model: the owner of every unit, 0 for none. */
 static uint16_t owner[UNITS];
 
 static void

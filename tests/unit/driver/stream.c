@@ -1,4 +1,4 @@
-/* Streams of the soft driver: order in them and between them, the default ones, their ends. */
+/* Streams of the soft driver: order within and between them, the default streams, how they end. */
 #include "driver/stream/stream.h"
 
 #include <pthread.h>
@@ -78,7 +78,7 @@ add_one(void *arg)
     ++*(unsigned *)arg;
 }
 
-/* More than is kept in a queue: the program waits, and nothing is lost. */
+/* More work than a queue keeps: the program waits, and nothing is lost. */
 static void
 a_queue_does_not_grow_without_end(void **state)
 {
@@ -120,7 +120,7 @@ streams_run_beside_each_other(void **state)
     busy_fake_free(f);
 }
 
-/* Work on `second` is held up by work on `first`. */
+/* Work on `first` delays work on `second`. */
 static void
 holds_up(struct fake *f, CUstream first, CUstream second)
 {
@@ -135,7 +135,7 @@ holds_up(struct fake *f, CUstream first, CUstream second)
     assert_int_equal(flag, 1);
 }
 
-/* Work on `second` is done while there is work on `first`. */
+/* Work on `second` runs while there is work on `first`. */
 static void
 lets_pass(struct fake *f, CUstream first, CUstream second)
 {
@@ -178,7 +178,8 @@ the_threads_own_stream_is_a_blocking_one(void **state)
     busy_fake_free(f);
 }
 
-/* Work on A, then the legacy stream, then on B: B's waits for A's through the legacy stream. */
+/* Work on A, then on the legacy stream, then on B: B's work waits for A's through the legacy
+ * stream. */
 static void
 the_legacy_stream_orders_others(void **state)
 {
@@ -220,8 +221,8 @@ contexts_do_not_wait_for_each_other(void **state)
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-/* As measured on a GPU: asking the legacy stream is asking the blocking ones too; a blocking stream
- * that has nothing of its own to do is done. */
+/* As measured on a GPU: a query of the legacy stream includes the blocking streams. A blocking
+ * stream without work of its own is done. */
 static void
 asking_the_legacy_stream_asks_blocking_ones(void **state)
 {
@@ -421,7 +422,7 @@ use_own_stream(void *arg)
     return NULL;
 }
 
-/* What a thread put on its own stream is done after the thread's end, and waited for. */
+/* The work on a thread's own stream runs, and is waited for, after the thread's end. */
 static void
 each_thread_has_its_own_stream(void **state)
 {
@@ -525,8 +526,8 @@ a_dying_context_waits_for_its_streams(void **state)
     busy_fake_free(f);
 }
 
-/* The parent's streams, threads and their locks are nothing to the child, which has a driver of its
- * own, like any process. */
+/* The child does not touch the parent's streams, threads and locks; it has a driver of its own,
+ * like any process. */
 static void
 the_child_of_a_fork_starts_anew(void **state)
 {

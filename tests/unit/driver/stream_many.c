@@ -1,5 +1,5 @@
-/* Streams of the soft driver, used by many threads at once. What is of interest here is less what
- * the tests say than what the sanitizers do. */
+/* Streams of the soft driver, used by many threads at once. These tests are mostly for the
+ * sanitizers. */
 #include <pthread.h>
 
 #include "driver/stream/stream.h"
@@ -87,7 +87,7 @@ crowd_member(void *arg)
     return NULL;
 }
 
-/* Contexts that come and go, each with streams that are still busy. */
+/* Creates and destroys contexts with streams that are still busy. */
 static void *
 context_user(void *arg)
 {

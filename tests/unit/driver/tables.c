@@ -1,5 +1,5 @@
-/* Devices and export tables of the soft driver, as NVIDIA's runtime uses them; and the areas'
- * tables. What is expected of errors is what NVIDIA's driver 580 answered on an H200. */
+/* Devices and export tables of the soft driver, as NVIDIA's runtime uses them, and the areas'
+ * tables. The expected errors are those of NVIDIA's driver 580 on an H200. */
 #include <pthread.h>
 #include <unistd.h>
 
@@ -280,7 +280,7 @@ unknown_tables_are_refused(void **state)
     fake_free(f);
 }
 
-/* Whatever is in them can be called; slots that nobody knows answer 0. */
+/* Every entry can be called; unknown slots return 0. */
 static void
 tables_say_their_size_and_are_full(void **state)
 {

@@ -1,5 +1,5 @@
-/* Conditional nodes on a machine that is elsewhere: its handles, the branches of nodes, and what of
- * them an executable graph has. */
+/* Conditional nodes on a remote machine: its handles, the branches of nodes, and what an executable
+ * graph has of them. */
 #include "harness/unit.h"
 
 #include "driver/context/context.h"
@@ -11,9 +11,9 @@
 
 static struct {
     unsigned handles, gone, execs, launches;
-    uint64_t graph;      /* that the last handle was made for */
-    uint64_t gone_graph; /* the last whose handles went */
-    CUresult next;       /* what making an executable graph is answered */
+    uint64_t graph;      /* for which the last handle was made */
+    uint64_t gone_graph; /* the last graph whose handles were freed */
+    CUresult next;       /* the answer to making an executable graph */
     struct hed_graph_exec *body;
 } far;
 
@@ -177,7 +177,7 @@ a_graph_has_its_branches_inside(void **state)
     add_empty(f, branches[1]);
     add_empty(f, branches[1]);
 
-    /* A branch's handles are the outermost graph's. */
+    /* The handles of a branch belong to the outermost graph. */
     const CUgraphConditionalHandle more = make_handle(f, branches[2]);
 
     assert_int_equal(far.graph, (uint64_t)(uintptr_t)g);

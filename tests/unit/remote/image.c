@@ -1,4 +1,4 @@
-/* Tests of what of an image is sent to a worker. */
+/* Which parts of an image are sent to a worker. */
 #include "backends/remote/code.h"
 #include "unit/fatbin/make.h"
 
@@ -137,7 +137,8 @@ text_and_cubins_go_as_they_are(void **state)
     hed_buf_fini(&buf);
 }
 
-/* Entries that are cut off are not sent, and what is damaged at once goes as it is. */
+/* Entries that are cut off are not sent; an image that is damaged at its beginning is sent
+ * unchanged. */
 static void
 damage_is_the_workers(void **state)
 {
@@ -146,7 +147,7 @@ damage_is_the_workers(void **state)
     make_begin(&m);
     make_entry(&m, HED_FATBIN_CUBIN, 90, BIT);
     make_entry(&m, HED_FATBIN_PTX, 90, BIT);
-    m.data[16 + 4] = 1; /* the first entry's header has a size that cannot be */
+    m.data[16 + 4] = 1; /* an impossible size in the first entry's header */
 
     const struct hed_image image = {HED_IMAGE_FATBIN, made(&m), NULL};
     const struct hed_profile p = profile(9, 0);

@@ -1,5 +1,5 @@
-/* Memory of a machine that is elsewhere: blocks that stay mapped, which way copies go, and frees in
- * the order of streams. The far side here writes down what it hears. */
+/* Memory of a remote machine: blocks that stay mapped, the routes of copies, and frees in stream
+ * order. The peer records what it is told. */
 #include "unit/remote/peer.h"
 
 #include "driver/memory/memory_index.h"
@@ -7,11 +7,11 @@
 #include "unit/driver/memory_make.h"
 
 struct heard {
-    unsigned puts;                   /* of work */
-    unsigned copies;                 /* of this process's memory */
-    bool to_host, wait;              /* of the last of those */
+    unsigned puts;                   /* pieces of work */
+    unsigned copies;                 /* copies of memory of this process */
+    bool to_host, wait;              /* of the last of those copies */
     enum hed_work_kind kind;         /* of the last work */
-    uint64_t shared_at, shared_size; /* host memory that the far side has, too */
+    uint64_t shared_at, shared_size; /* host memory that the peer has too */
     uint64_t reached;                /* how far streams have come */
 };
 
@@ -154,13 +154,13 @@ a_spare_block_is_used_again(void **state)
         ok(fake_call(f, cuMemAlloc_v2, &p, 1000));
         assert_true(used(f) > before);
         ok(fake_call(f, cuMemFree_v2, p));
-        assert_int_equal(used(f), before); /* what is spare is nobody's */
+        assert_int_equal(used(f), before); /* spare memory has no owner */
         ok(fake_call(f, cuMemAlloc_v2, &p, 3 * MIB));
         ok(fake_call(f, cuMemFree_v2, p));
     }
     assert_int_equal(f->maps - maps, 2);
     assert_int_equal(f->unmaps, unmaps);
-    /* A third would be more than may be kept. */
+    /* A third block would be more than may be kept. */
     ok(fake_call(f, cuMemAlloc_v2, &p, 5 * MIB));
     ok(fake_call(f, cuMemFree_v2, p));
     assert_int_equal(f->unmaps - unmaps, 1);
@@ -188,13 +188,13 @@ spare_blocks_go_when_memory_is_short(void **state)
     ok(fake_call(f, cuMemAlloc_v2, &p, 32 * MIB));
     ok(fake_call(f, cuMemFree_v2, p));
     assert_int_equal(b->spare_bytes, 32 * MIB);
-    /* The machine refuses to map more until the driver has given its spare blocks back. */
+    /* The machine refuses to map more until the driver has given back its spare blocks. */
     f->fail_map = 1;
     ok(fake_call(f, cuMemAlloc_v2, &p, 2 * MIB));
     assert_int_equal(b->spare_bytes, 0);
     ok(fake_call(f, cuMemFree_v2, p));
     assert_int_equal(b->spare_bytes, 2 * MIB);
-    /* A program can allocate all of the device although a part of it is spare. */
+    /* A program can allocate all of the device although part of it is spare. */
     ok(fake_call(f, cuMemAlloc_v2, &all, small.profile.memory - used(f)));
     ok(fake_call(f, cuMemFree_v2, all));
     fake_free(f);
@@ -231,7 +231,7 @@ pageable_memory_is_copied_from_here(void **state)
     (void)state;
     ok(fake_call(f, cuMemAlloc_v2, &p, sizeof mine));
     ok(fake_call(f, cuMemcpyHtoD_v2, p, mine, sizeof mine));
-    assert_true(h.copies == 1 && !h.to_host && !h.wait); /* the bytes were taken */
+    assert_true(h.copies == 1 && !h.to_host && !h.wait); /* the bytes were read during the call */
     ok(fake_call(f, cuMemcpyHtoDAsync_v2, p, mine, sizeof mine));
     assert_true(h.copies == 2 && !h.to_host && !h.wait);
     ok(fake_call(f, cuMemcpyDtoH_v2, mine, p, sizeof mine));
@@ -281,7 +281,7 @@ shared_memory_is_not_copied_from_here(void **state)
     ok(fake_call(f, cuMemAlloc_v2, &p, 4096));
     ok(fake_call(f, cuMemHostAlloc, &pinned, 4096, 0));
     ok(fake_call(f, cuMemcpyHtoDAsync_v2, p, pinned, 4096));
-    assert_int_equal(h.copies, 1); /* the far side does not have it */
+    assert_int_equal(h.copies, 1); /* the peer does not have that memory */
     h.shared_at = (uint64_t)(uintptr_t)pinned;
     h.shared_size = 4096;
     ok(fake_call(f, cuMemcpyHtoDAsync_v2, p, pinned, 4096));
@@ -337,9 +337,10 @@ freed_memory_waits_for_its_stream(void **state)
     ok(fake_call(f, cuMemAllocAsync, &a, 4096, s));
     ok(fake_call(f, cuMemsetD8Async, a, 1, 4096, s));
     ok(fake_call(f, cuMemFreeAsync, a, s));
-    assert_int_equal(h.puts, 1); /* memory is this side's business */
+    assert_int_equal(h.puts, 1); /* this side handles memory */
     bad(fake_call(f, cuMemFreeAsync, a, s));
-    /* Another stream does not get it before the first has come so far; the same one does. */
+    /* Another stream does not get the memory before the first has come so far; the same stream
+     * does. */
     ok(fake_call(f, cuMemAllocAsync, &b, 4096, t));
     assert_int_not_equal(b, a);
     ok(fake_call(f, cuMemAllocAsync, &c, 4096, s));

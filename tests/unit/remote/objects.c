@@ -1,5 +1,5 @@
-/* Arrays, texture objects and executable graphs of a machine that is elsewhere: what it is told,
- * and when. The far side here writes down what it hears. */
+/* Arrays, texture objects and executable graphs of a remote machine: what it is told, and when. The
+ * peer records what it is told. */
 #include <stdio.h>
 
 #include "driver/context/context.h"
@@ -11,9 +11,9 @@
 
 struct heard {
     char words[2048];
-    CUresult next;        /* what making something is answered */
+    CUresult next;        /* the answer to making something */
     uint64_t value;       /* of the next texture or surface */
-    struct hed_copy copy; /* the last that was put on a stream */
+    struct hed_copy copy; /* the last copy that was put on a stream */
     uint64_t exec;        /* the last executable graph that was launched */
 };
 
@@ -342,7 +342,7 @@ a_copy_names_the_array_and_the_place(void **state)
     ok(fake_call(f, cuMemcpyHtoA_v2, a, 32, bytes, sizeof bytes - 32));
     expect(&h, "copy-in");
     assert_int_equal(h.copy.to.x, 32);
-    bad(fake_call(f, cuMemcpyHtoA_v2, a, 128, bytes, sizeof bytes)); /* over the row's end */
+    bad(fake_call(f, cuMemcpyHtoA_v2, a, 128, bytes, sizeof bytes)); /* beyond the end of the row */
     ok(fake_call(f, cuMemcpyAtoH_v2, bytes, a, 0, sizeof bytes));
     expect(&h, "copy-out");
     fake_free(f);
@@ -364,7 +364,7 @@ a_texture_has_the_value_it_has_there(void **state)
 
     ok(make_array(f, &a));
     r.res.array.hArray = a;
-    h.value = 1; /* as on a GPU: small, and each kind and context has its own */
+    h.value = 1; /* as on a GPU: small, and separate for each kind and context */
     ok(fake_call(f, cuTexObjectCreate, &texture, &r, &t, NULL));
     ok(fake_call(f, cuSurfObjectCreate, &surface, &r));
     ok(fake_call(f, cuCtxCreate_v2, &c, 0, 0));
@@ -378,7 +378,7 @@ a_texture_has_the_value_it_has_there(void **state)
     ok(fake_call(f, cuCtxDestroy_v2, c));
     ok(fake_call(f, cuTexObjectGetResourceDesc, &told, texture));
     ok(fake_call(f, cuTexObjectDestroy, texture));
-    ok(fake_call(f, cuTexObjectDestroy, texture)); /* no complaint, and nothing is sent */
+    ok(fake_call(f, cuTexObjectDestroy, texture)); /* accepted, and nothing is sent */
     bad(fake_call(f, cuTexObjectGetResourceDesc, &told, texture));
     ok(fake_call(f, cuSurfObjectDestroy, surface));
     expect(&h, "array texture surface texture context-gone texture-gone surface-gone");
@@ -437,7 +437,7 @@ a_mirror_is_made_when_it_is_launched(void **state)
     ok(fake_call(f, cuGraphExecDestroy, e));
     expect(&h, "exec-gone");
     ok(fake_call(f, cuGraphInstantiateWithFlags, &e, g, 0));
-    ok(fake_call(f, cuGraphExecDestroy, e)); /* never launched: nobody knows it there */
+    ok(fake_call(f, cuGraphExecDestroy, e)); /* never launched: the worker does not know it */
     expect(&h, "");
     fake_free(f);
 }

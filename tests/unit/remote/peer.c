@@ -4,7 +4,7 @@
 #include "backends/remote/remote.h"
 #include "driver/memory/array.h"
 
-static const struct peer *peer; /* of the test that runs */
+static const struct peer *peer; /* of the running test */
 
 void
 hed_remote_stream_drop(void *m, struct hed_stream *s)
@@ -54,7 +54,7 @@ hed_remote_put(void *m, struct hed_stream *s, struct hed_work *w)
     return peer->put(m, s, w);
 }
 
-/* As if it were work. */
+/* Reported to the test as work. */
 CUresult
 hed_remote_put_launch(void *m, struct hed_stream *s, const struct hed_launch *l, uint64_t number)
 {

@@ -1,8 +1,9 @@
-/* A stand-in for the worker and for the files of backends/remote that send it messages.
+/* A stand-in for the worker and for the files of backends/remote that send messages.
  *
- * The tests' machine is the remote one, of which machine.c, queue.c, route.c, exec.c and object.c
- * are the real files. What those would have sent, a test hears through its struct peer, whose
- * functions answer as it likes. An entry that a test does not expect to be used is NULL. */
+ * The tests' machine is the remote one; machine.c, queue.c, route.c, exec.c and object.c are the
+ * real files. A test gets what those would have sent through the functions of its struct peer, and
+ * answers as it likes. Entries that a test does not expect to be called are NULL.
+ */
 #pragma once
 
 #include "backends/remote/queue.h"
@@ -48,6 +49,6 @@ struct peer {
     size_t (*memory_left)(void *m, struct hed_context *c);
 };
 
-/* A driver on the remote machine with this peer. Its functions are given the struct fake, and
- * `data` is theirs. One at a time. */
+/* A driver on the remote machine with this peer. The peer's functions get the struct fake, whose
+ * `data` is for them. One at a time. */
 struct fake *peer_create(int devices, const struct peer *p, void *data);

@@ -1,5 +1,5 @@
-/* Streams, events and contexts of a machine that is elsewhere: what it is told, in which order, and
- * what it is not asked. The far side here writes down what it hears, and answers as it is told. */
+/* Streams, events and contexts of a remote machine: what it is told, in which order, and what it is
+ * not asked. The peer records what it is told, and gives the answers that a test sets. */
 #include "unit/remote/peer.h"
 
 #include <pthread.h>
@@ -12,8 +12,8 @@
 
 struct heard {
     char words[4096]; /* "made 1 put 3 ..." */
-    CUresult next;    /* what the next wait or question is answered */
-    uint64_t reached; /* what a look at a stream finds */
+    CUresult next;    /* the answer to the next wait or query */
+    uint64_t reached; /* how far a look at a stream finds it */
 };
 
 static void
@@ -196,7 +196,7 @@ begin(struct heard *h)
     return f;
 }
 
-/* What has been heard since the last time. */
+/* Compares what was recorded since the last time. */
 static void
 expect(struct heard *h, const char *words)
 {
