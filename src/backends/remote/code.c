@@ -1,7 +1,7 @@
 /* Libraries on the worker: an image becomes one, and this side learns what is in it. wire/code.h
  * describes the messages.
  *
- *   image -> what the worker needs of it (image.c) -> is it there? else send -> records of kernels
+ *   image -> what the worker needs of it (image.c) -> is it there? else send -> kernels
  */
 #include "backends/remote/code.h"
 
@@ -55,7 +55,7 @@ hed_remote_give_number(struct hed_remote *r, uint32_t number)
     hed_unlock(&r->code->lock);
 }
 
-/* ---- records --------------------------------------------------------------------------------- */
+/* ---- contents -------------------------------------------------------------------------------- */
 
 static const struct hed_wire_param *
 params_of(const struct hed_wire_kernel *w)
@@ -100,7 +100,7 @@ hed_remote_read_record(struct hed_arena *arena, const struct hed_wire_kernel *w,
 }
 
 const struct hed_wire_kernel *
-hed_remote_record(const unsigned char *p, size_t n)
+hed_remote_description(const unsigned char *p, size_t n)
 {
     const struct hed_wire_kernel *w = (const struct hed_wire_kernel *)(const void *)p;
 
@@ -111,9 +111,9 @@ hed_remote_record(const unsigned char *p, size_t n)
     return w;
 }
 
-/* Reads all kernels from a library's records. */
+/* Reads all kernels from a library's contents. */
 static int
-read_records(struct hed_remote_library *c, const struct hed_buf *records, uint32_t count)
+read_contents(struct hed_remote_library *c, const struct hed_buf *contents, uint32_t count)
 {
     size_t at = 0;
     int err = 0;
@@ -124,7 +124,8 @@ read_records(struct hed_remote_library *c, const struct hed_buf *records, uint32
         return HED_ENOMEM;
     memset(c->kernels, 0, count * sizeof *c->kernels);
     for (uint32_t i = 0; i < count && !err; i++) {
-        const struct hed_wire_kernel *w = hed_remote_record(records->data + at, records->size - at);
+        const struct hed_wire_kernel *w =
+            hed_remote_description(contents->data + at, contents->size - at);
         const char *name = w ? (const char *)(params_of(w) + w->params) : NULL;
         char *copy = w && w->name ? hed_arena_alloc(&c->arena, w->name, 1) : NULL;
 
@@ -189,10 +190,10 @@ hed_remote_open_answer(struct hed_remote_opening *o, struct hed_remote_channel *
         goto nonsense;
     *a = *got;
     if (a->log > HED_CODE_LOG_MAX || a->log > a->head.head.bulk || a->kernels > HED_KERNELS_MAX ||
-        a->records > HED_RECORDS_MAX || a->head.head.bulk - a->log > a->records)
+        a->contents > HED_CONTENTS_MAX || a->head.head.bulk - a->log > a->contents)
         goto nonsense;
     if (hed_remote_take_bulk(channel, o->how->log, a->log) == 0 &&
-        hed_remote_take_bulk(channel, &o->records, a->head.head.bulk - a->log) == 0)
+        hed_remote_take_bulk(channel, &o->contents, a->head.head.bulk - a->log) == 0)
         return (CUresult)a->head.result;
 nonsense:
     hed_remote_lose(o->remote, "what the worker tells of a library makes no sense");
@@ -204,8 +205,8 @@ hed_remote_open_more(struct hed_remote_opening *o, uint64_t all)
 {
     CUresult r = CUDA_SUCCESS;
 
-    while (r == CUDA_SUCCESS && o->records.size < all) {
-        const uint64_t before = o->records.size;
+    while (r == CUDA_SUCCESS && o->contents.size < all) {
+        const uint64_t before = o->contents.size;
         struct hed_remote_channel *channel;
         struct hed_open_answer a = {.kernels = 0};
         struct hed_open_body *b = hed_remote_begin_open(o->code, HED_OPEN_MORE, 0, 0, &channel);
@@ -216,7 +217,7 @@ hed_remote_open_more(struct hed_remote_opening *o, uint64_t all)
         r = hed_remote_end(channel, &b->head, sizeof *b) == 0
                 ? hed_remote_open_answer(o, channel, &a)
                 : LOST;
-        if (r == CUDA_SUCCESS && o->records.size == before)
+        if (r == CUDA_SUCCESS && o->contents.size == before)
             r = LOST;
     }
     return r;
@@ -257,7 +258,7 @@ try_open(struct hed_remote_opening *o)
     CUresult r = hed_remote_open_answer(o, channel, &a);
 
     o->kernels = a.kernels;
-    return r == CUDA_SUCCESS ? hed_remote_open_more(o, a.records) : r;
+    return r == CUDA_SUCCESS ? hed_remote_open_more(o, a.contents) : r;
 }
 
 static CUresult
@@ -332,7 +333,7 @@ complete_opening(struct hed_remote_opening *o, const struct hed_image *image, st
 
     const int err = o->remote->backend == HED_BACKEND_NULL
                         ? hed_remote_describe_here(o->code, image, &o->device->info.profile)
-                        : read_records(o->code, &o->records, o->kernels);
+                        : read_contents(o->code, &o->contents, o->kernels);
 
     if (err == 0)
         return CUDA_SUCCESS;
@@ -353,11 +354,11 @@ hed_remote_open(void *m, struct hed_device *dev, const struct hed_image *image,
     CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
 
     hed_buf_init(&made, HED_IMAGE_MAX);
-    hed_buf_init(&o.records, HED_RECORDS_MAX);
+    hed_buf_init(&o.contents, HED_CONTENTS_MAX);
     if (c && hed_remote_take_number(r, &c->number)) {
         c->remote = r;
         o.code = c;
-        hed_arena_init(&c->arena, HED_RECORDS_MAX);
+        hed_arena_init(&c->arena, HED_CONTENTS_MAX);
         /* A worker that runs nothing (null) gets what a GPU would get. */
         const bool machine_code = r->devices[dev->ordinal].real || r->backend == HED_BACKEND_NULL;
 
@@ -370,7 +371,7 @@ hed_remote_open(void *m, struct hed_device *dev, const struct hed_image *image,
         }
     }
     hed_buf_fini(&made);
-    hed_buf_fini(&o.records);
+    hed_buf_fini(&o.contents);
     if (result == CUDA_SUCCESS) {
         *out = &c->code;
     } else if (c) {

@@ -59,7 +59,7 @@ struct hed_remote_opening {
     struct hed_device *device;
     struct hed_bytes bytes;
     uint8_t hash[HED_HASH_SIZE];
-    struct hed_buf records;
+    struct hed_buf contents;
     const struct hed_jit_how *how;
     uint32_t kernels;
     const struct hed_linker_input *input; /* of a linker */
@@ -74,10 +74,10 @@ void hed_remote_give_number(struct hed_remote *r, uint32_t number);
 /* Writes the options, and whether a log is wanted, into a body that has room for them. Returns its
  * size. */
 uint32_t hed_remote_put_options(struct hed_open_body *b, const struct hed_jit_how *how);
-/* Reads the answer to LOAD, MORE and LINK: the log goes to how->log, records go to o->records. */
+/* Reads the answer to LOAD, MORE and LINK: the log goes to how->log, contents to o->contents. */
 CUresult hed_remote_open_answer(struct hed_remote_opening *o, struct hed_remote_channel *channel,
                                 struct hed_open_answer *a);
-/* Fetches the rest of the records, `all` bytes in total. */
+/* Fetches the rest of the contents, `all` bytes in total. */
 CUresult hed_remote_open_more(struct hed_remote_opening *o, uint64_t all);
 /* Calls fn, for which the worker needs o->bytes; sends them if it does not have them. */
 CUresult hed_remote_with_image(struct hed_remote_opening *o,
@@ -92,8 +92,8 @@ struct hed_open_body *hed_remote_begin_open(struct hed_remote_library *c, enum h
  * dropped. */
 int hed_remote_take_bulk(struct hed_remote_channel *channel, struct hed_buf *to, uint64_t n);
 
-/* The record at p, if all of its parts are within n bytes; else NULL. */
-const struct hed_wire_kernel *hed_remote_record(const unsigned char *p, size_t n);
+/* The description of a kernel at p, if all of its parts are within n bytes; else NULL. */
+const struct hed_wire_kernel *hed_remote_description(const unsigned char *p, size_t n);
 /* Fills in a kernel that has its name already. HED_ENOMEM, HED_EFORMAT. */
 int hed_remote_read_record(struct hed_arena *arena, const struct hed_wire_kernel *w,
                            struct hed_code_kernel *k);

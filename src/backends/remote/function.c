@@ -35,11 +35,11 @@ begin_kernel(struct hed_remote_library *c, const struct hed_device *dev, uint32_
     return b;
 }
 
-/* A record has arrived. Another thread may have been faster. */
+/* A kernel's description has arrived. Another thread may have been faster. */
 static int
-learn_kernel(struct hed_remote_library *c, uint32_t index, const struct hed_buf *record)
+learn_kernel(struct hed_remote_library *c, uint32_t index, const struct hed_buf *description)
 {
-    const struct hed_wire_kernel *w = hed_remote_record(record->data, record->size);
+    const struct hed_wire_kernel *w = hed_remote_description(description->data, description->size);
     struct hed_code_kernel k = c->kernels[index];
     int err = w && w->described ? 0 : HED_EFORMAT;
 
@@ -65,7 +65,7 @@ hed_remote_describe(void *m, struct hed_device *dev, struct hed_code *code, uint
     struct hed_remote_library *c = hed_remote_library(code);
     struct hed_remote_channel *channel;
     struct hed_kernel_body *b;
-    struct hed_buf record;
+    struct hed_buf description;
 
     /* Acquire: pairs with the release in learn_kernel(). */
     if (atomic_load_explicit(&c->described[kernel], memory_order_acquire))
@@ -85,13 +85,14 @@ hed_remote_describe(void *m, struct hed_device *dev, struct hed_code *code, uint
     const CUresult r = (CUresult)a->result;
     const uint64_t bulk = a->head.bulk;
 
-    hed_buf_init(&record, HED_BULK_CHUNK);
+    hed_buf_init(&description, HED_BULK_CHUNK);
 
-    int err = bulk <= HED_BULK_CHUNK ? hed_remote_take_bulk(channel, &record, bulk) : HED_EFORMAT;
+    int err =
+        bulk <= HED_BULK_CHUNK ? hed_remote_take_bulk(channel, &description, bulk) : HED_EFORMAT;
 
     if (!err && r == CUDA_SUCCESS)
-        err = learn_kernel(c, kernel, &record);
-    hed_buf_fini(&record);
+        err = learn_kernel(c, kernel, &description);
+    hed_buf_fini(&description);
     if (err == HED_ENOMEM)
         return CUDA_ERROR_OUT_OF_MEMORY;
     if (err) {

@@ -45,7 +45,7 @@ link_step(struct hed_remote_opening *o)
 
     const CUresult r = hed_remote_open_answer(o, channel, &a);
 
-    return r == CUDA_SUCCESS && o->last ? hed_remote_open_more(o, a.records) : r;
+    return r == CUDA_SUCCESS && o->last ? hed_remote_open_more(o, a.contents) : r;
 }
 
 CUresult
@@ -69,9 +69,9 @@ hed_remote_link_made(void *m, struct hed_device *dev, const struct hed_jit_how *
     l->how = *how;
     l->how.log = NULL;
     o.code = &l->code;
-    hed_buf_init(&o.records, HED_RECORDS_MAX);
+    hed_buf_init(&o.contents, HED_CONTENTS_MAX);
     result = link_step(&o);
-    hed_buf_fini(&o.records);
+    hed_buf_fini(&o.contents);
     if (result != CUDA_SUCCESS) {
         hed_remote_give_number(r, l->code.number);
         free(l);
@@ -107,9 +107,9 @@ hed_remote_link_add(void *m, struct hed_linker *l, const struct hed_linker_input
         return CUDA_ERROR_INVALID_IMAGE;
     o.bytes = bytes;
     o.input = input;
-    hed_buf_init(&o.records, HED_RECORDS_MAX);
+    hed_buf_init(&o.contents, HED_CONTENTS_MAX);
     r = hed_remote_with_image(&o, link_step);
-    hed_buf_fini(&o.records);
+    hed_buf_fini(&o.contents);
     return r;
 }
 
@@ -122,13 +122,13 @@ hed_remote_link_end(void *m, struct hed_linker *l, struct hed_buf *out, struct h
 
     (void)m;
     o.last = true;
-    hed_buf_init(&o.records, HED_RECORDS_MAX);
+    hed_buf_init(&o.contents, HED_CONTENTS_MAX);
     r = link_step(&o);
     if (r == CUDA_SUCCESS) {
-        hed_buf_add(out, o.records.data, o.records.size);
-        r = out->err || o.records.size == 0 ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+        hed_buf_add(out, o.contents.data, o.contents.size);
+        r = out->err || o.contents.size == 0 ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
     }
-    hed_buf_fini(&o.records);
+    hed_buf_fini(&o.contents);
     return r;
 }
 

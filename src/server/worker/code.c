@@ -87,7 +87,7 @@ hed_worker_library(struct hed_worker_code *c, uint32_t number)
     return lib;
 }
 
-/* Answers, with as many of the records as fit. They are copied first, since another channel may
+/* Answers, with as much of the contents as fits. They are copied first, since another channel may
  * close the library as soon as it has its number. A new library is entered under its number. */
 static int
 answer_open(struct hed_worker_channel *ch, const struct hed_open_body *b, CUresult r,
@@ -96,19 +96,19 @@ answer_open(struct hed_worker_channel *ch, const struct hed_open_body *b, CUresu
     struct hed_worker_code *c = ch->worker->code;
     const uint32_t log_size =
         (uint32_t)strnlen(log, b->log < HED_CODE_LOG_MAX ? b->log : HED_CODE_LOG_MAX);
-    const uint64_t all = lib ? lib->records.size : 0, room = HED_BULK_CHUNK - log_size;
+    const uint64_t all = lib ? lib->contents.size : 0, room = HED_BULK_CHUNK - log_size;
     const uint64_t some = all < room ? all : room;
     struct hed_open_answer a = {
-        .log = log_size, .kernels = lib ? lib->kernel_count : 0, .records = all};
+        .log = log_size, .kernels = lib ? lib->kernel_count : 0, .contents = all};
     void *first = hed_arena_alloc(&ch->arena, some + 1, 16);
 
     if (!first)
         return HED_ENOMEM;
     if (some)
-        memcpy(first, lib->records.data, some);
+        memcpy(first, lib->contents.data, some);
     if (lib) {
         if (some == all)
-            hed_buf_fini(&lib->records);
+            hed_buf_fini(&lib->contents);
         hed_lock(&c->lock);
 
         const bool taken = c->libraries[b->code] && c->libraries[b->code] != lib;
@@ -176,7 +176,7 @@ create_worker_library(struct hed_worker *w, const struct hed_open_body *b,
     lib = calloc(1, sizeof *lib);
     if (!lib)
         return HED_ENOMEM;
-    hed_buf_init(&lib->records, HED_RECORDS_MAX);
+    hed_buf_init(&lib->contents, HED_CONTENTS_MAX);
     err = hed_jit_room_create(b, &lib->jit);
     if (err)
         hed_worker_library_free(w, lib);
@@ -213,19 +213,19 @@ static int
 answer_more(struct hed_worker_channel *ch, const struct hed_open_body *b,
             struct hed_worker_library *lib)
 {
-    struct hed_open_answer a = {.kernels = lib->kernel_count, .records = lib->records.size};
+    struct hed_open_answer a = {.kernels = lib->kernel_count, .contents = lib->contents.size};
 
-    if (b->offset >= lib->records.size)
+    if (b->offset >= lib->contents.size)
         return HED_EFORMAT;
 
-    const uint64_t rest = lib->records.size - b->offset;
+    const uint64_t rest = lib->contents.size - b->offset;
     const uint64_t some = rest < HED_BULK_CHUNK ? rest : HED_BULK_CHUNK;
     int err = hed_worker_answer_with(ch, &b->head, CUDA_SUCCESS, &a, sizeof a, some);
 
     if (!err)
-        err = hed_channel_bulk_write(ch->channel, lib->records.data + b->offset, some);
+        err = hed_channel_bulk_write(ch->channel, lib->contents.data + b->offset, some);
     if (some == rest)
-        hed_buf_fini(&lib->records);
+        hed_buf_fini(&lib->contents);
     return err;
 }
 

@@ -55,8 +55,8 @@ describe_attributes(struct hed_worker *w, CUkernel kernel, int device, int32_t *
 }
 
 CUresult
-hed_worker_record(struct hed_worker *w, struct hed_worker_library *lib, uint32_t index, int device,
-                  bool with_name, bool describe, struct hed_buf *out)
+hed_worker_describe(struct hed_worker *w, struct hed_worker_library *lib, uint32_t index,
+                    int device, bool with_name, bool describe, struct hed_buf *out)
 {
     static const char zeros[8];
     const size_t at = out->size;

@@ -105,19 +105,19 @@ answer_kernel(struct hed_worker_channel *ch, const struct hed_kernel_body *b,
               struct hed_worker_library *lib)
 {
     struct hed_answer a = {.result = 0};
-    struct hed_buf record;
+    struct hed_buf description;
     CUresult r = CUDA_ERROR_NOT_FOUND;
 
-    hed_buf_init(&record, HED_BULK_CHUNK);
+    hed_buf_init(&description, HED_BULK_CHUNK);
     if (!ch->worker->no_memory)
-        r = hed_worker_record(ch->worker, lib, b->index, b->device, false, true, &record);
+        r = hed_worker_describe(ch->worker, lib, b->index, b->device, false, true, &description);
 
-    const uint64_t bulk = r == CUDA_SUCCESS ? record.size : 0;
+    const uint64_t bulk = r == CUDA_SUCCESS ? description.size : 0;
     int err = hed_worker_answer_with(ch, &b->head, (int)r, &a, sizeof a, bulk);
 
     if (!err && bulk)
-        err = hed_channel_bulk_write(ch->channel, record.data, bulk);
-    hed_buf_fini(&record);
+        err = hed_channel_bulk_write(ch->channel, description.data, bulk);
+    hed_buf_fini(&description);
     return err;
 }
 

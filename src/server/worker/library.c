@@ -142,7 +142,7 @@ enumerate_kernels(struct hed_worker *w, struct hed_worker_library *lib,
     lib->kernel_count = r == CUDA_SUCCESS ? n : 0;
     for (uint32_t i = 0; i < n && r == CUDA_SUCCESS; i++) {
         lib->param_bytes[i] = HED_PARAMS_UNKNOWN;
-        r = hed_worker_record(w, lib, i, b->device, true, describes_all(w, b, n), &lib->records);
+        r = hed_worker_describe(w, lib, i, b->device, true, describes_all(w, b, n), &lib->contents);
     }
     return r;
 }
@@ -187,7 +187,7 @@ hed_worker_library_free(struct hed_worker *w, struct hed_worker_library *lib)
         hed_jit_room_free(lib->jit);
         free(lib->wrapper);
     }
-    hed_buf_fini(&lib->records);
+    hed_buf_fini(&lib->contents);
     hed_required_free(lib->required);
     free(lib->kernels);
     free(lib->param_bytes);

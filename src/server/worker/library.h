@@ -28,7 +28,7 @@ struct hed_jit_room {
 
 struct hed_worker_library {
     CUlibrary real;
-    bool links;        /* it is a linker; later its result, whose bytes are in `records` */
+    bool links;        /* it is a linker; later its result, whose bytes are in `contents` */
     CUlinkState link;  /* NULL when linking has ended */
     _Atomic bool busy; /* being loaded or linked, while later tickets proceed */
     void *image;
@@ -38,7 +38,7 @@ struct hed_worker_library {
     uint32_t kernel_count;
     CUkernel *kernels;
     uint32_t *param_bytes; /* of each kernel; HED_PARAMS_UNKNOWN if not yet asked for */
-    struct hed_buf records;
+    struct hed_buf contents;
     struct hed_required *required; /* NULL if not yet looked for */
 };
 
@@ -83,7 +83,7 @@ void hed_worker_library_free(struct hed_worker *w, struct hed_worker_library *li
 /* ---- link.c ---------------------------------------------------------------------------------- */
 
 /* Does one step: creates the linker of a new library, adds an image, or puts the result into
- * lib->records. FILE_NOT_FOUND if the client has to send the image first. *err is HED_EFORMAT if
+ * lib->contents. FILE_NOT_FOUND if the client has to send the image first. *err is HED_EFORMAT if
  * the request makes no sense. */
 CUresult hed_worker_link(struct hed_worker *w, struct hed_worker_library *lib,
                          const struct hed_open_body *b, int *err);
@@ -91,8 +91,8 @@ CUresult hed_worker_link(struct hed_worker *w, struct hed_worker_library *lib,
 /* ---- describe.c ------------------------------------------------------------------------------ */
 
 /* Appends the description of a kernel to `out`. */
-CUresult hed_worker_record(struct hed_worker *w, struct hed_worker_library *lib, uint32_t index,
-                           int device, bool with_name, bool describe, struct hed_buf *out);
+CUresult hed_worker_describe(struct hed_worker *w, struct hed_worker_library *lib, uint32_t index,
+                             int device, bool with_name, bool describe, struct hed_buf *out);
 /* The size of a kernel's parameters in bytes. */
 uint32_t hed_worker_param_bytes(struct hed_worker *w, struct hed_worker_library *lib,
                                 uint32_t index);

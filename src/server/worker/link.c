@@ -57,8 +57,8 @@ finish_link(struct hed_worker *w, struct hed_worker_library *lib)
         hed_worker_do(w, cuLinkComplete, .state = lib->link, .cubinOut = &made, .sizeOut = &size);
 
     if (r == CUDA_SUCCESS && made && size)
-        hed_buf_add(&lib->records, made, size);
-    if (r == CUDA_SUCCESS && (lib->records.err || !lib->records.size))
+        hed_buf_add(&lib->contents, made, size);
+    if (r == CUDA_SUCCESS && (lib->contents.err || !lib->contents.size))
         r = CUDA_ERROR_OUT_OF_MEMORY;
     (void)hed_worker_do(w, cuLinkDestroy, .state = lib->link);
     lib->link = NULL;

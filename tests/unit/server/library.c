@@ -179,7 +179,7 @@ setup(void **state)
     f->m.options[1] = (struct hed_wire_jit){.option = CU_JIT_OPTIMIZATION_LEVEL, .value = 1};
     memcpy(f->m.name, "input", 6);
     f->library = calloc(1, sizeof *f->library);
-    hed_buf_init(&f->library->records, 1 << 20);
+    hed_buf_init(&f->library->contents, 1 << 20);
     *state = f;
     return hed_worker_code_init(&f->worker, &why);
 }
@@ -303,7 +303,7 @@ linking_goes_step_by_step(void **state)
     assert_int_equal(hed_worker_link(&f->worker, f->library, b, &err), CUDA_SUCCESS);
     assert_int_equal(err, 0);
     assert_int_equal(driver.links, 0);
-    assert_string_equal((char *)f->library->records.data, "machine code");
+    assert_string_equal((char *)f->library->contents.data, "machine code");
     /* linking has ended */
     (void)hed_worker_link(&f->worker, f->library, b, &err);
     assert_int_equal(err, HED_EFORMAT);
