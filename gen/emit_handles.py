@@ -5,7 +5,7 @@ find every name. A handle is a value whose schema code is `h.<kind>`; device add
 pointers are none, also where `new=` says that a call makes them.
 """
 
-from gen.walk import WALK_MACRO, Walk, dispatch
+from gen.walk import WALK_MACRO, Walk, by_call
 from gen.writer import Writer
 
 WALKS = {
@@ -99,16 +99,7 @@ def _source(spec):
         how.records(w, spec, [a for c in spec.calls for walk in walks for a in _args(c, walk)])
     for walk in WALKS:
         how = DEEP if walk in ("in", "freed") else FLAT
-        calls = [c for c in spec.calls if _args(c, walk)]
-        for c in calls:
-            w("static int")
-            w(f"{walk}_{c.name}(struct hed_{c.name} *a, hed_handle_fn fn, void *arg)")
-            with w.block(""):
-                for a in _args(c, walk):
-                    how.argument(w, c, a)
-                w("return 0;")
-            w()
-        dispatch(w, spec, ["int", f"hed_{api}_each_{walk}(enum hed_{api}_call id, void *args, "
-                           "hed_handle_fn fn,", "    void *arg)"],
-                 calls, lambda c: f"return {walk}_{c.name}(args, fn, arg);", "return 0;")
+        by_call(w, spec, f"each_{walk}", [c for c in spec.calls if _args(c, walk)],
+                lambda c: how.arguments(w, c, _args(c, walk)),
+                more=["hed_handle_fn fn", "void *arg"], const=False)
     return w.text().rstrip("\n") + "\n"

@@ -6,7 +6,7 @@ which addresses a call would follow, and whether what it wrote is within the roo
 
 from gen.model import Array, Bytes, Record, Ref, TextBuf, names_in
 from gen.travel import address_kind, can_answer, can_travel
-from gen.walk import WALK_MACRO, Walk, dispatch
+from gen.walk import WALK_MACRO, Walk, by_call
 from gen.writer import Writer, c_count
 
 
@@ -87,17 +87,8 @@ def _source(spec):
     w(WALK_MACRO)
     calls = [c for c in spec.calls if _in(c)]
     WALK.records(w, spec, [a for c in calls for a in _in(c)])
-    for c in calls:
-        w("static int")
-        w(f"walk_{c.name}(struct hed_{c.name} *a, hed_address_fn fn, void *arg)")
-        with w.block(""):
-            for a in _in(c):
-                WALK.argument(w, c, a)
-            w("return 0;")
-        w()
-    dispatch(w, spec, ["int", f"hed_{api}_each_address(enum hed_{api}_call id, void *args, "
-                       "hed_address_fn fn,", "    void *arg)"],
-             calls, lambda c: f"return walk_{c.name}(args, fn, arg);", "return 0;")
+    by_call(w, spec, "each_address", calls, lambda c: WALK.arguments(w, c, _in(c)),
+            more=["hed_address_fn fn", "void *arg"], const=False)
     for name, holds in (("travel", can_travel), ("answer", can_answer)):
         _predicate(w, spec, name, holds)
     _sizes(w, spec)
@@ -122,46 +113,34 @@ def _predicate(w, spec, name, holds):
 
 def _sizes(w, spec):
     """The low three bytes of a version are the size of the struct it is of."""
-    calls = [c for c in spec.calls if versioned(c)]
-    for c in calls:
-        w("static bool")
-        w(f"sizes_{c.name}(const struct hed_{c.name} *a)")
-        with w.block(""):
-            for a in versioned(c):
-                x = f"a->{a.name}"
-                with w.block(f"if ({x} && ({x}->version & 0xffffff) > sizeof *{x})"):
-                    w("return false;")
-            w("return true;")
-        w()
-    dispatch(w, spec, ["bool", f"hed_{spec.name}_sizes_fit(enum hed_{spec.name}_call id, "
-                       "const void *args)"],
-             calls, lambda c: f"return sizes_{c.name}(args);", "return true;")
+    def body(c):
+        for a in versioned(c):
+            x = f"a->{a.name}"
+            with w.block(f"if ({x} && ({x}->version & 0xffffff) > sizeof *{x})"):
+                w("return false;")
+        w("return true;")
+
+    by_call(w, spec, "sizes_fit", [c for c in spec.calls if versioned(c)], body, result="bool",
+            otherwise="return true;")
 
 
 def _rooms(w, spec):
-    api = spec.name
-    calls = [c for c in spec.calls if grows(c)]
-    for c in calls:
+    def counts(c):
         names = {a.name for a in c.args}
-        count = [c_count(a.shape.count, "a->", names) for a in grows(c)]
-        w("static void")
-        w(f"rooms_{c.name}(const struct hed_{c.name} *a, uint64_t *rooms)")
-        with w.block(""):
-            for i, n in enumerate(count):
-                w(f"rooms[{i}] = {n};")
-        w()
-        w("static bool")
-        w(f"fits_{c.name}(const struct hed_{c.name} *a, const uint64_t *rooms)")
-        with w.block(""):
-            for i, (a, n) in enumerate(zip(grows(c), count)):
-                with w.block(f"if (a->{a.name} && {n} > rooms[{i}])"):
-                    w("return false;")
-            w("return true;")
-        w()
-    size = f"HED_{api.upper()}_ROOMS"
-    dispatch(w, spec, ["void", f"hed_{api}_rooms(enum hed_{api}_call id, const void *args,",
-                       f"    uint64_t rooms[{size}])"],
-             calls, lambda c: f"rooms_{c.name}(args, rooms);\n        return;", "return;")
-    dispatch(w, spec, ["bool", f"hed_{api}_rooms_fit(enum hed_{api}_call id, const void *args,",
-                       f"    const uint64_t rooms[{size}])"],
-             calls, lambda c: f"return fits_{c.name}(args, rooms);", "return true;")
+        return [(a, c_count(a.shape.count, "a->", names)) for a in grows(c)]
+
+    def rooms(c):
+        for i, (_, n) in enumerate(counts(c)):
+            w(f"rooms[{i}] = {n};")
+
+    def fits(c):
+        for i, (a, n) in enumerate(counts(c)):
+            with w.block(f"if (a->{a.name} && {n} > rooms[{i}])"):
+                w("return false;")
+        w("return true;")
+
+    calls = [c for c in spec.calls if grows(c)]
+    room = f"uint64_t rooms[HED_{spec.name.upper()}_ROOMS]"
+    by_call(w, spec, "rooms", calls, rooms, result="void", more=[room], otherwise="break;")
+    by_call(w, spec, "rooms_fit", calls, fits, result="bool", more=[f"const {room}"],
+            otherwise="return true;")

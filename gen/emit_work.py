@@ -4,7 +4,7 @@ import re
 
 from gen.effects import paths_in
 from gen.travel import address_kind
-from gen.walk import dispatch
+from gen.walk import by_call
 from gen.writer import Writer
 
 
@@ -40,47 +40,32 @@ def _source(spec):
     w()
     w("#include <stddef.h>")
     w()
-    calls = [c for c in spec.calls if c.effects.size]
-    for c in calls:
-        w("static uint64_t")
-        w(f"size_{c.name}(const struct hed_{c.name} *a)")
-        with w.block(""):
-            paths = [p for p in paths_in(c.effects.size) if "." in p]
-            for name in dict.fromkeys(p.split(".")[0] for p in paths):
-                with w.block(f"if (!a->{name})"):
-                    w("return 0;")
-            w(f"return {_expression(c.effects.size)};")
-        w()
-    dispatch(w, spec, ["uint64_t", f"hed_{spec.name}_size(enum hed_{spec.name}_call id, "
-                       "const void *args)"],
-             calls, lambda c: f"return size_{c.name}(args);", "return 0;")
-    _sources_of_extents(w, spec)
+
+    def size(c):
+        paths = [p for p in paths_in(c.effects.size) if "." in p]
+        for name in dict.fromkeys(p.split(".")[0] for p in paths):
+            with w.block(f"if (!a->{name})"):
+                w("return 0;")
+        w(f"return {_expression(c.effects.size)};")
+
+    def extents(c):
+        for i, a in enumerate(_extents(c)):
+            s = a.extent
+            rows, pitch = (_expression(x) for x in (s.rows or 1, s.pitch or 0))
+            host = "true" if address_kind(a.type) == "host" else "false"
+            w(f"extents[{i}] = (struct hed_extent){{(uint64_t)a->{a.name}, "
+              f"{_expression(s.count)}, {s.of},")
+            w(f"    {rows}, {pitch}, offsetof(struct hed_{c.name}, {a.name}), {host}}};")
+        w(f"return {len(_extents(c))};")
+
+    by_call(w, spec, "size", [c for c in spec.calls if c.effects.size], size, result="uint64_t")
+    by_call(w, spec, "extents", [c for c in spec.calls if _extents(c)], extents, result="unsigned",
+            more=[f"struct hed_extent extents[HED_{spec.name.upper()}_EXTENTS]"])
     return w.text().rstrip("\n") + "\n"
 
 
 def _extents(c):
     return [a for a in c.args if a.extent and a.extent.count != "0"]
-
-
-def _sources_of_extents(w, spec):
-    calls = [c for c in spec.calls if _extents(c)]
-    for c in calls:
-        w("static unsigned")
-        w(f"extents_{c.name}(const struct hed_{c.name} *a, struct hed_extent *e)")
-        with w.block(""):
-            for i, a in enumerate(_extents(c)):
-                s = a.extent
-                rows, pitch = (_expression(x) for x in (s.rows or 1, s.pitch or 0))
-                host = "true" if address_kind(a.type) == "host" else "false"
-                w(f"e[{i}] = (struct hed_extent){{(uint64_t)a->{a.name}, {_expression(s.count)}, "
-                  f"{s.of},")
-                w(f"    {rows}, {pitch}, offsetof(struct hed_{c.name}, {a.name}), {host}}};")
-            w(f"return {len(_extents(c))};")
-        w()
-    dispatch(w, spec, ["unsigned", f"hed_{spec.name}_extents(enum hed_{spec.name}_call id, "
-                       "const void *args,",
-                       f"    struct hed_extent extents[HED_{spec.name.upper()}_EXTENTS])"],
-             calls, lambda c: f"return extents_{c.name}(args, extents);", "return 0;")
 
 
 def _expression(size):

@@ -1,7 +1,10 @@
-"""Generated code that visits values of some kind in a call's arguments, however deep they lie.
+"""Generated code that has a function for each call, and code that visits values of some kind in a
+call's arguments, however deep they lie.
 
 Arguments that are by_hand, and unions that do not say which member is live, are opaque.
 """
+
+import re
 
 from gen.model import Array, Record, Shape
 from gen.writer import c_count
@@ -59,8 +62,13 @@ class Walk:
                 w("return 0;")
             w()
 
-    def argument(self, w, c, a):
-        """The lines for one argument."""
+    def arguments(self, w, c, args):
+        """The body of a function that visits these arguments of a call."""
+        for a in args:
+            self._argument(w, c, a)
+        w("return 0;")
+
+    def _argument(self, w, c, a):
         x = f"a->{a.name}"
         tag = f"(uint32_t)a->{a.tag}" if a.tag else None
         if a.shape is not None:
@@ -139,15 +147,29 @@ class Walk:
                 self._value(w, s.type, "(*p)", tag)
 
 
-def dispatch(w, spec, head, calls, line, otherwise):
-    """A function that goes by the number of the call."""
-    for h in head:
-        w(h)
+def by_call(w, spec, name, calls, body, result="int", more=(), const=True, otherwise="return 0;"):
+    """`<name>_<call>` for each of the calls, and `hed_<api>_<name>`, which goes by the number of
+    the call. body(c) writes the lines of the first; both take the parameters `more`; the second
+    does `otherwise` about all other calls."""
+    const = "const " if const else ""
+    params = "".join(f", {p}" for p in more)
+    passed = "".join(", " + re.search(r"(\w+)(\[.*\])?$", p).group(1) for p in more)
+    for c in calls:
+        w(f"static {result}")
+        w(f"{name}_{c.name}({const}struct hed_{c.name} *a{params})")
+        with w.block(""):
+            body(c)
+        w()
+    w(result)
+    w(f"hed_{spec.name}_{name}(enum hed_{spec.name}_call id, {const}void *args{params})")
     with w.block(""):
         w("switch ((uint32_t)id) {")
         for c in calls:
+            call = f"{name}_{c.name}(args{passed});"
             w(f"case HED_{c.name}:")
-            w(f"    {line(c)}")
+            w(f"    {call}" if result == "void" else f"    return {call}")
+            if result == "void":
+                w("    break;")
         w("default:")
         w(f"    {otherwise}")
         w("}")

@@ -57,28 +57,28 @@ flat_tinyMove(tinyMove *v, hed_handle_fn fn, void *arg)
 }
 
 static int
-in_tinyClose(struct hed_tinyClose *a, hed_handle_fn fn, void *arg)
+each_in_tinyClose(struct hed_tinyClose *a, hed_handle_fn fn, void *arg)
 {
     VISIT(a->thing, tinyThing, "thing");
     return 0;
 }
 
 static int
-in_tinyRead(struct hed_tinyRead *a, hed_handle_fn fn, void *arg)
+each_in_tinyRead(struct hed_tinyRead *a, hed_handle_fn fn, void *arg)
 {
     VISIT(a->stream, tinyStream, "stream");
     return 0;
 }
 
 static int
-in_tinyName(struct hed_tinyName *a, hed_handle_fn fn, void *arg)
+each_in_tinyName(struct hed_tinyName *a, hed_handle_fn fn, void *arg)
 {
     VISIT(a->thing, tinyThing, "thing");
     return 0;
 }
 
 static int
-in_tinyRun(struct hed_tinyRun *a, hed_handle_fn fn, void *arg)
+each_in_tinyRun(struct hed_tinyRun *a, hed_handle_fn fn, void *arg)
 {
     VISIT(a->thing, tinyThing, "thing");
     VISIT(a->stream, tinyStream, "stream");
@@ -86,7 +86,7 @@ in_tinyRun(struct hed_tinyRun *a, hed_handle_fn fn, void *arg)
 }
 
 static int
-in_tinyRunEx(struct hed_tinyRunEx *a, hed_handle_fn fn, void *arg)
+each_in_tinyRunEx(struct hed_tinyRunEx *a, hed_handle_fn fn, void *arg)
 {
     if (a->launch) {
         tinyLaunch *p = (tinyLaunch *)(uintptr_t)a->launch;
@@ -98,7 +98,7 @@ in_tinyRunEx(struct hed_tinyRunEx *a, hed_handle_fn fn, void *arg)
 }
 
 static int
-in_tinyWait(struct hed_tinyWait *a, hed_handle_fn fn, void *arg)
+each_in_tinyWait(struct hed_tinyWait *a, hed_handle_fn fn, void *arg)
 {
     if (a->stream) {
         tinyStream *p = (tinyStream *)(uintptr_t)a->stream;
@@ -109,28 +109,28 @@ in_tinyWait(struct hed_tinyWait *a, hed_handle_fn fn, void *arg)
 }
 
 static int
-in_tinyQuery(struct hed_tinyQuery *a, hed_handle_fn fn, void *arg)
+each_in_tinyQuery(struct hed_tinyQuery *a, hed_handle_fn fn, void *arg)
 {
     VISIT(a->stream, tinyStream, "stream");
     return 0;
 }
 
 static int
-in_tinyCapture(struct hed_tinyCapture *a, hed_handle_fn fn, void *arg)
+each_in_tinyCapture(struct hed_tinyCapture *a, hed_handle_fn fn, void *arg)
 {
     VISIT(a->stream, tinyStream, "stream");
     return 0;
 }
 
 static int
-in_tinyCaptured(struct hed_tinyCaptured *a, hed_handle_fn fn, void *arg)
+each_in_tinyCaptured(struct hed_tinyCaptured *a, hed_handle_fn fn, void *arg)
 {
     VISIT(a->stream, tinyStream, "stream");
     return 0;
 }
 
 static int
-in_tinyMoveAll(struct hed_tinyMoveAll *a, hed_handle_fn fn, void *arg)
+each_in_tinyMoveAll(struct hed_tinyMoveAll *a, hed_handle_fn fn, void *arg)
 {
     if (a->moves) {
         tinyMove *p = (tinyMove *)(uintptr_t)a->moves;
@@ -144,7 +144,7 @@ in_tinyMoveAll(struct hed_tinyMoveAll *a, hed_handle_fn fn, void *arg)
 }
 
 static int
-in_tinyMoveOne(struct hed_tinyMoveOne *a, hed_handle_fn fn, void *arg)
+each_in_tinyMoveOne(struct hed_tinyMoveOne *a, hed_handle_fn fn, void *arg)
 {
     if (a->move) {
         WALK(deep_tinyMove(&(*a->move), fn, arg));
@@ -153,39 +153,38 @@ in_tinyMoveOne(struct hed_tinyMoveOne *a, hed_handle_fn fn, void *arg)
 }
 
 int
-hed_tiny_each_in(enum hed_tiny_call id, void *args, hed_handle_fn fn,
-    void *arg)
+hed_tiny_each_in(enum hed_tiny_call id, void *args, hed_handle_fn fn, void *arg)
 {
     switch ((uint32_t)id) {
     case HED_tinyClose:
-        return in_tinyClose(args, fn, arg);
+        return each_in_tinyClose(args, fn, arg);
     case HED_tinyRead:
-        return in_tinyRead(args, fn, arg);
+        return each_in_tinyRead(args, fn, arg);
     case HED_tinyName:
-        return in_tinyName(args, fn, arg);
+        return each_in_tinyName(args, fn, arg);
     case HED_tinyRun:
-        return in_tinyRun(args, fn, arg);
+        return each_in_tinyRun(args, fn, arg);
     case HED_tinyRunEx:
-        return in_tinyRunEx(args, fn, arg);
+        return each_in_tinyRunEx(args, fn, arg);
     case HED_tinyWait:
-        return in_tinyWait(args, fn, arg);
+        return each_in_tinyWait(args, fn, arg);
     case HED_tinyQuery:
-        return in_tinyQuery(args, fn, arg);
+        return each_in_tinyQuery(args, fn, arg);
     case HED_tinyCapture:
-        return in_tinyCapture(args, fn, arg);
+        return each_in_tinyCapture(args, fn, arg);
     case HED_tinyCaptured:
-        return in_tinyCaptured(args, fn, arg);
+        return each_in_tinyCaptured(args, fn, arg);
     case HED_tinyMoveAll:
-        return in_tinyMoveAll(args, fn, arg);
+        return each_in_tinyMoveAll(args, fn, arg);
     case HED_tinyMoveOne:
-        return in_tinyMoveOne(args, fn, arg);
+        return each_in_tinyMoveOne(args, fn, arg);
     default:
         return 0;
     }
 }
 
 static int
-new_tinyOpen(struct hed_tinyOpen *a, hed_handle_fn fn, void *arg)
+each_new_tinyOpen(struct hed_tinyOpen *a, hed_handle_fn fn, void *arg)
 {
     if (a->thing) {
         VISIT((*a->thing), tinyThing, "thing");
@@ -194,7 +193,7 @@ new_tinyOpen(struct hed_tinyOpen *a, hed_handle_fn fn, void *arg)
 }
 
 static int
-new_tinyOpen_v2(struct hed_tinyOpen_v2 *a, hed_handle_fn fn, void *arg)
+each_new_tinyOpen_v2(struct hed_tinyOpen_v2 *a, hed_handle_fn fn, void *arg)
 {
     if (a->thing) {
         VISIT((*a->thing), tinyThing, "thing");
@@ -203,21 +202,20 @@ new_tinyOpen_v2(struct hed_tinyOpen_v2 *a, hed_handle_fn fn, void *arg)
 }
 
 int
-hed_tiny_each_new(enum hed_tiny_call id, void *args, hed_handle_fn fn,
-    void *arg)
+hed_tiny_each_new(enum hed_tiny_call id, void *args, hed_handle_fn fn, void *arg)
 {
     switch ((uint32_t)id) {
     case HED_tinyOpen:
-        return new_tinyOpen(args, fn, arg);
+        return each_new_tinyOpen(args, fn, arg);
     case HED_tinyOpen_v2:
-        return new_tinyOpen_v2(args, fn, arg);
+        return each_new_tinyOpen_v2(args, fn, arg);
     default:
         return 0;
     }
 }
 
 static int
-out_tinyList(struct hed_tinyList *a, hed_handle_fn fn, void *arg)
+each_out_tinyList(struct hed_tinyList *a, hed_handle_fn fn, void *arg)
 {
     if (a->things) {
         tinyThing *p = (tinyThing *)(uintptr_t)a->things;
@@ -231,7 +229,7 @@ out_tinyList(struct hed_tinyList *a, hed_handle_fn fn, void *arg)
 }
 
 static int
-out_tinyMoveAll(struct hed_tinyMoveAll *a, hed_handle_fn fn, void *arg)
+each_out_tinyMoveAll(struct hed_tinyMoveAll *a, hed_handle_fn fn, void *arg)
 {
     if (a->culprit) {
         VISIT((*a->culprit), tinyThing, "thing");
@@ -240,7 +238,7 @@ out_tinyMoveAll(struct hed_tinyMoveAll *a, hed_handle_fn fn, void *arg)
 }
 
 static int
-out_tinyMoveOne(struct hed_tinyMoveOne *a, hed_handle_fn fn, void *arg)
+each_out_tinyMoveOne(struct hed_tinyMoveOne *a, hed_handle_fn fn, void *arg)
 {
     if (a->move) {
         WALK(flat_tinyMove(&(*a->move), fn, arg));
@@ -249,42 +247,40 @@ out_tinyMoveOne(struct hed_tinyMoveOne *a, hed_handle_fn fn, void *arg)
 }
 
 int
-hed_tiny_each_out(enum hed_tiny_call id, void *args, hed_handle_fn fn,
-    void *arg)
+hed_tiny_each_out(enum hed_tiny_call id, void *args, hed_handle_fn fn, void *arg)
 {
     switch ((uint32_t)id) {
     case HED_tinyList:
-        return out_tinyList(args, fn, arg);
+        return each_out_tinyList(args, fn, arg);
     case HED_tinyMoveAll:
-        return out_tinyMoveAll(args, fn, arg);
+        return each_out_tinyMoveAll(args, fn, arg);
     case HED_tinyMoveOne:
-        return out_tinyMoveOne(args, fn, arg);
+        return each_out_tinyMoveOne(args, fn, arg);
     default:
         return 0;
     }
 }
 
 static int
-freed_tinyClose(struct hed_tinyClose *a, hed_handle_fn fn, void *arg)
+each_freed_tinyClose(struct hed_tinyClose *a, hed_handle_fn fn, void *arg)
 {
     VISIT(a->thing, tinyThing, "thing");
     return 0;
 }
 
 int
-hed_tiny_each_freed(enum hed_tiny_call id, void *args, hed_handle_fn fn,
-    void *arg)
+hed_tiny_each_freed(enum hed_tiny_call id, void *args, hed_handle_fn fn, void *arg)
 {
     switch ((uint32_t)id) {
     case HED_tinyClose:
-        return freed_tinyClose(args, fn, arg);
+        return each_freed_tinyClose(args, fn, arg);
     default:
         return 0;
     }
 }
 
 static int
-failed_tinyMoveAll(struct hed_tinyMoveAll *a, hed_handle_fn fn, void *arg)
+each_failed_tinyMoveAll(struct hed_tinyMoveAll *a, hed_handle_fn fn, void *arg)
 {
     if (a->culprit) {
         VISIT((*a->culprit), tinyThing, "thing");
@@ -293,12 +289,11 @@ failed_tinyMoveAll(struct hed_tinyMoveAll *a, hed_handle_fn fn, void *arg)
 }
 
 int
-hed_tiny_each_failed(enum hed_tiny_call id, void *args, hed_handle_fn fn,
-    void *arg)
+hed_tiny_each_failed(enum hed_tiny_call id, void *args, hed_handle_fn fn, void *arg)
 {
     switch ((uint32_t)id) {
     case HED_tinyMoveAll:
-        return failed_tinyMoveAll(args, fn, arg);
+        return each_failed_tinyMoveAll(args, fn, arg);
     default:
         return 0;
     }

@@ -29,7 +29,7 @@ walk_tinyMove(tinyMove *v, hed_address_fn fn, void *arg)
 }
 
 static int
-walk_tinyOpen(struct hed_tinyOpen *a, hed_address_fn fn, void *arg)
+each_address_tinyOpen(struct hed_tinyOpen *a, hed_address_fn fn, void *arg)
 {
     if (a->config) {
         tinyConfig *p = (tinyConfig *)(uintptr_t)a->config;
@@ -40,7 +40,7 @@ walk_tinyOpen(struct hed_tinyOpen *a, hed_address_fn fn, void *arg)
 }
 
 static int
-walk_tinyOpen_v2(struct hed_tinyOpen_v2 *a, hed_address_fn fn, void *arg)
+each_address_tinyOpen_v2(struct hed_tinyOpen_v2 *a, hed_address_fn fn, void *arg)
 {
     if (a->config) {
         WALK(walk_tinyConfig(&(*a->config), fn, arg));
@@ -49,21 +49,21 @@ walk_tinyOpen_v2(struct hed_tinyOpen_v2 *a, hed_address_fn fn, void *arg)
 }
 
 static int
-walk_tinyCopy(struct hed_tinyCopy *a, hed_address_fn fn, void *arg)
+each_address_tinyCopy(struct hed_tinyCopy *a, hed_address_fn fn, void *arg)
 {
     WALK(fn(arg, "device", (uint64_t)(uintptr_t)a->to));
     return 0;
 }
 
 static int
-walk_tinyFill(struct hed_tinyFill *a, hed_address_fn fn, void *arg)
+each_address_tinyFill(struct hed_tinyFill *a, hed_address_fn fn, void *arg)
 {
     WALK(fn(arg, "device", (uint64_t)(uintptr_t)a->to));
     return 0;
 }
 
 static int
-walk_tinyRun(struct hed_tinyRun *a, hed_address_fn fn, void *arg)
+each_address_tinyRun(struct hed_tinyRun *a, hed_address_fn fn, void *arg)
 {
     WALK(fn(arg, "function", (uint64_t)(uintptr_t)a->callback));
     WALK(fn(arg, "host", (uint64_t)(uintptr_t)a->data));
@@ -71,7 +71,7 @@ walk_tinyRun(struct hed_tinyRun *a, hed_address_fn fn, void *arg)
 }
 
 static int
-walk_tinyMoveAll(struct hed_tinyMoveAll *a, hed_address_fn fn, void *arg)
+each_address_tinyMoveAll(struct hed_tinyMoveAll *a, hed_address_fn fn, void *arg)
 {
     if (a->moves) {
         tinyMove *p = (tinyMove *)(uintptr_t)a->moves;
@@ -85,7 +85,7 @@ walk_tinyMoveAll(struct hed_tinyMoveAll *a, hed_address_fn fn, void *arg)
 }
 
 static int
-walk_tinyMoveOne(struct hed_tinyMoveOne *a, hed_address_fn fn, void *arg)
+each_address_tinyMoveOne(struct hed_tinyMoveOne *a, hed_address_fn fn, void *arg)
 {
     if (a->move) {
         WALK(walk_tinyMove(&(*a->move), fn, arg));
@@ -94,24 +94,23 @@ walk_tinyMoveOne(struct hed_tinyMoveOne *a, hed_address_fn fn, void *arg)
 }
 
 int
-hed_tiny_each_address(enum hed_tiny_call id, void *args, hed_address_fn fn,
-    void *arg)
+hed_tiny_each_address(enum hed_tiny_call id, void *args, hed_address_fn fn, void *arg)
 {
     switch ((uint32_t)id) {
     case HED_tinyOpen:
-        return walk_tinyOpen(args, fn, arg);
+        return each_address_tinyOpen(args, fn, arg);
     case HED_tinyOpen_v2:
-        return walk_tinyOpen_v2(args, fn, arg);
+        return each_address_tinyOpen_v2(args, fn, arg);
     case HED_tinyCopy:
-        return walk_tinyCopy(args, fn, arg);
+        return each_address_tinyCopy(args, fn, arg);
     case HED_tinyFill:
-        return walk_tinyFill(args, fn, arg);
+        return each_address_tinyFill(args, fn, arg);
     case HED_tinyRun:
-        return walk_tinyRun(args, fn, arg);
+        return each_address_tinyRun(args, fn, arg);
     case HED_tinyMoveAll:
-        return walk_tinyMoveAll(args, fn, arg);
+        return each_address_tinyMoveAll(args, fn, arg);
     case HED_tinyMoveOne:
-        return walk_tinyMoveOne(args, fn, arg);
+        return each_address_tinyMoveOne(args, fn, arg);
     default:
         return 0;
     }
@@ -172,7 +171,7 @@ hed_tiny_can_answer(enum hed_tiny_call id)
 }
 
 static bool
-sizes_tinyMoveOne(const struct hed_tinyMoveOne *a)
+sizes_fit_tinyMoveOne(const struct hed_tinyMoveOne *a)
 {
     if (a->move && (a->move->version & 0xffffff) > sizeof *a->move) {
         return false;
@@ -185,20 +184,41 @@ hed_tiny_sizes_fit(enum hed_tiny_call id, const void *args)
 {
     switch ((uint32_t)id) {
     case HED_tinyMoveOne:
-        return sizes_tinyMoveOne(args);
+        return sizes_fit_tinyMoveOne(args);
     default:
         return true;
     }
 }
 
 static void
-rooms_tinyRead(const struct hed_tinyRead *a, uint64_t *rooms)
+rooms_tinyRead(const struct hed_tinyRead *a, uint64_t rooms[HED_TINY_ROOMS])
 {
     rooms[0] = (a->size ? *a->size : 0);
 }
 
+static void
+rooms_tinyList(const struct hed_tinyList *a, uint64_t rooms[HED_TINY_ROOMS])
+{
+    rooms[0] = (a->count ? *a->count : 0);
+}
+
+void
+hed_tiny_rooms(enum hed_tiny_call id, const void *args, uint64_t rooms[HED_TINY_ROOMS])
+{
+    switch ((uint32_t)id) {
+    case HED_tinyRead:
+        rooms_tinyRead(args, rooms);
+        break;
+    case HED_tinyList:
+        rooms_tinyList(args, rooms);
+        break;
+    default:
+        break;
+    }
+}
+
 static bool
-fits_tinyRead(const struct hed_tinyRead *a, const uint64_t *rooms)
+rooms_fit_tinyRead(const struct hed_tinyRead *a, const uint64_t rooms[HED_TINY_ROOMS])
 {
     if (a->buffer && (a->size ? *a->size : 0) > rooms[0]) {
         return false;
@@ -206,14 +226,8 @@ fits_tinyRead(const struct hed_tinyRead *a, const uint64_t *rooms)
     return true;
 }
 
-static void
-rooms_tinyList(const struct hed_tinyList *a, uint64_t *rooms)
-{
-    rooms[0] = (a->count ? *a->count : 0);
-}
-
 static bool
-fits_tinyList(const struct hed_tinyList *a, const uint64_t *rooms)
+rooms_fit_tinyList(const struct hed_tinyList *a, const uint64_t rooms[HED_TINY_ROOMS])
 {
     if (a->things && (a->count ? *a->count : 0) > rooms[0]) {
         return false;
@@ -221,31 +235,14 @@ fits_tinyList(const struct hed_tinyList *a, const uint64_t *rooms)
     return true;
 }
 
-void
-hed_tiny_rooms(enum hed_tiny_call id, const void *args,
-    uint64_t rooms[HED_TINY_ROOMS])
-{
-    switch ((uint32_t)id) {
-    case HED_tinyRead:
-        rooms_tinyRead(args, rooms);
-        return;
-    case HED_tinyList:
-        rooms_tinyList(args, rooms);
-        return;
-    default:
-        return;
-    }
-}
-
 bool
-hed_tiny_rooms_fit(enum hed_tiny_call id, const void *args,
-    const uint64_t rooms[HED_TINY_ROOMS])
+hed_tiny_rooms_fit(enum hed_tiny_call id, const void *args, const uint64_t rooms[HED_TINY_ROOMS])
 {
     switch ((uint32_t)id) {
     case HED_tinyRead:
-        return fits_tinyRead(args, rooms);
+        return rooms_fit_tinyRead(args, rooms);
     case HED_tinyList:
-        return fits_tinyList(args, rooms);
+        return rooms_fit_tinyList(args, rooms);
     default:
         return true;
     }

@@ -41,26 +41,25 @@ hed_tiny_size(enum hed_tiny_call id, const void *args)
 }
 
 static unsigned
-extents_tinyCopy(const struct hed_tinyCopy *a, struct hed_extent *e)
+extents_tinyCopy(const struct hed_tinyCopy *a, struct hed_extent extents[HED_TINY_EXTENTS])
 {
-    e[0] = (struct hed_extent){(uint64_t)a->to, (uint64_t)a->bytes, 1,
+    extents[0] = (struct hed_extent){(uint64_t)a->to, (uint64_t)a->bytes, 1,
         1, 0, offsetof(struct hed_tinyCopy, to), false};
     return 1;
 }
 
 static unsigned
-extents_tinyFill(const struct hed_tinyFill *a, struct hed_extent *e)
+extents_tinyFill(const struct hed_tinyFill *a, struct hed_extent extents[HED_TINY_EXTENTS])
 {
-    e[0] = (struct hed_extent){(uint64_t)a->to, (uint64_t)a->width, 4,
+    extents[0] = (struct hed_extent){(uint64_t)a->to, (uint64_t)a->width, 4,
         (uint64_t)a->height, (uint64_t)a->pitch, offsetof(struct hed_tinyFill, to), false};
-    e[1] = (struct hed_extent){(uint64_t)a->from, 4, 1,
+    extents[1] = (struct hed_extent){(uint64_t)a->from, 4, 1,
         1, 0, offsetof(struct hed_tinyFill, from), true};
     return 2;
 }
 
 unsigned
-hed_tiny_extents(enum hed_tiny_call id, const void *args,
-    struct hed_extent extents[HED_TINY_EXTENTS])
+hed_tiny_extents(enum hed_tiny_call id, const void *args, struct hed_extent extents[HED_TINY_EXTENTS])
 {
     switch ((uint32_t)id) {
     case HED_tinyCopy:
