@@ -5,12 +5,12 @@
     size    how much: blocks of a launch, bytes of a copy; an expression over the arguments
     defer   it may be made later, by another thread, with success as its answer
     memory  what it is to a limit on device memory: it takes, frees, maps or tells of some
-    travel  whether the remote backend has a worker make it: gen/travel.py
+    travel  whether the remote backend has a worker make it, and relay: gen/travel.py
     null    what the null backend answers, where zeros are not enough: values of outputs by name,
             or the roles of arguments
     offline how to answer it where there is no driver at all
 
-defer, memory, null and offline give arguments their roles: gen/roles.py.
+defer, memory, travel, relay, null and offline give arguments their roles: gen/roles.py.
 
 and the word `extent` of an argument that is an address: how much of what is behind it is touched.
 
@@ -51,10 +51,11 @@ _PATH = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*")
 class Effects:
     """The words of one call."""
 
-    def __init__(self, does=None, about=None, size=None, defer=False, memory=None, travel=None,
-                 null=None, offline=None):
+    def __init__(self, does=None, about=None, size=None, defer=None, memory=None, travel=None,
+                 relay=None, null=None, offline=None):
         self.does, self.about, self.size, self.defer = does, about, size, defer
-        self.memory, self.travel, self.null, self.offline = memory, travel, null, offline
+        self.memory, self.travel, self.relay = memory, travel, relay
+        self.null, self.offline = null, offline
 
 
 class Span:
@@ -91,7 +92,7 @@ def check(spec, c, effects):
         fail(c.where, c.name, "defer= is for work on a stream")
     for a in c.args:
         _check_extent(c, a)
-    for word in ("memory", "offline"):
+    for word in ("defer", "memory", "offline"):
         roles.check(spec, c, word, getattr(e, word))
     _check_null(spec, c, e)
 

@@ -9,6 +9,9 @@ from gen.roles import Roles, c_roles
 from gen.writer import Writer, c_kind
 
 ROLES = {
+    "defer": "may be made later, by another thread",
+    "travel": "is sent, and a function of the worker looks at its arguments",
+    "relay": "is sent as the program made it",
     "memory": "takes, frees, maps or tells of device memory",
     "null": "the null backend has a function for it",
     "offline": "can be answered where there is no driver",
@@ -32,10 +35,9 @@ def emit(spec):
          [c for c in calls if c.effects.does in WORK])
     _set(w, f"HED_{api}_TRAVEL", "is sent to a worker by the remote backend",
          [c for c in calls if c.effects.travel])
-    _set(w, f"HED_{api}_GUARD", "is sent, and a function of the worker looks at its arguments",
-         [c for c in calls if c.effects.travel == "guard"])
     for word, text in ROLES.items():
-        _roles(w, f"HED_{api}_{word.upper()}", text,
+        name = "GUARD" if word == "travel" else word.upper()
+        _roles(w, f"HED_{api}_{name}", text,
                [(c, getattr(c.effects, word)) for c in calls
                 if isinstance(getattr(c.effects, word), Roles)])
     return {f"{spec.name}_sets.h": w.text()}

@@ -1,13 +1,17 @@
 """Which calls can be made for another process, and which ones the remote backend has a worker make.
 
-    travel=True     the remote backend sends the call, and a worker makes it
-    travel="guard"  the same, after the worker's own function has looked at its arguments
+    travel=True        the remote backend sends the call, and a worker makes it
+    travel=Roles(...)  the same, after a function of the worker has looked at these arguments
+    relay=Roles(...)   the remote backend sends it as the program made it, since only the worker can
+                       answer it
 
 A worker does not trust its client. Every address of device memory that a call brings with it says
 how far the call reaches (`extent=`), or the worker has a function that knows.
 """
 
+from gen import roles
 from gen.model import Func, Pointer, Record, Shape, fail
+from gen.roles import Roles
 
 
 def address_kind(t):
@@ -47,18 +51,22 @@ def can_answer(c):
 def check(spec):
     """After everything has been described: calls that are sent can be sent, and looked at."""
     for c in spec.calls:
-        if c.effects.travel not in (None, True, "guard"):
-            fail(c.where, c.name, f"travel={c.effects.travel!r} is neither True nor 'guard'")
+        guarded = isinstance(c.effects.travel, Roles)
+        if c.effects.travel is not True:
+            roles.check(spec, c, "travel", c.effects.travel)
+        roles.check(spec, c, "relay", c.effects.relay)
+        if c.effects.relay and not c.effects.travel:
+            fail(c.where, c.name, "relay= is for calls that travel")
         if not c.effects.travel:
             continue
         if not can_travel(c):
             fail(c.where, c.name, f"travel=, but {_obstacle(c)}")
         for a in c.args:
-            if a.dir == "out" or a.extent or c.effects.travel == "guard":
+            if a.dir == "out" or a.extent or guarded:
                 continue
             if _reaches(a.type):
                 fail(a.where, c.name, a.name, "is an address of device memory: say by extent= how "
-                     "far the call reaches, or travel='guard' and write guard_" + c.name)
+                     "far the call reaches, or by travel=Roles(...) which function looks at it")
 
 
 def _obstacle(c):

@@ -26,18 +26,18 @@ from collections import Counter
 # room: (calls made, other names)
 MOST = {
     "backends/gpu": (0, 5),
-    "backends/remote": (35, 27),
+    "backends/remote": (35, 8),
     "cli": (13, 5),
-    "core": (2, 9),
+    "core": (2, 13),
     "fatbin": (0, 1),
     "front": (0, 8),
     "inject": (0, 10),
-    "layers/fault": (0, 4),
+    "layers/fault": (0, 2),
     "layers/quota": (33, 3),
     "layers/sched": (7, 1),
     "layers/sticky": (1, 1),
-    "record": (11, 65),
-    "server/worker": (117, 25),
+    "record": (11, 13),
+    "server/worker": (118, 6),
     "trace": (0, 2),
     "wire": (0, 5),
 }

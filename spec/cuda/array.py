@@ -347,7 +347,8 @@ call("cuSurfRefGetArray", Out(CUarray, "phArray"), In(CUsurfref, "hSurfRef"), si
      does="ask")
 call("cuTexObjectCreate", Out(CUtexObject, "pTexObject", new="texture"),
      In(Ref(CUDA_RESOURCE_DESC_v1), "pResDesc"), In(Ref(CUDA_TEXTURE_DESC_v1), "pTexDesc"),
-     In(Ref(CUDA_RESOURCE_VIEW_DESC_v1), "pResViewDesc"), since=5000, does="make", travel="guard")
+     In(Ref(CUDA_RESOURCE_VIEW_DESC_v1), "pResViewDesc"), since=5000, does="make",
+     travel=Roles("resource", "pResDesc"))
 call("cuTexObjectDestroy", In(CUtexObject, "texObject", free="texture"), since=5000, does="end",
      travel=True)
 call("cuTexObjectGetResourceDesc", Out(CUDA_RESOURCE_DESC_v1, "pResDesc"),
@@ -357,7 +358,8 @@ call("cuTexObjectGetTextureDesc", Out(CUDA_TEXTURE_DESC_v1, "pTexDesc"),
 call("cuTexObjectGetResourceViewDesc", Out(CUDA_RESOURCE_VIEW_DESC_v1, "pResViewDesc"),
      In(CUtexObject, "texObject"), since=5000, does="ask")
 call("cuSurfObjectCreate", Out(CUsurfObject, "pSurfObject", new="surface"),
-     In(Ref(CUDA_RESOURCE_DESC_v1), "pResDesc"), since=5000, does="make", travel="guard")
+     In(Ref(CUDA_RESOURCE_DESC_v1), "pResDesc"), since=5000, does="make",
+     travel=Roles("resource", "pResDesc"))
 call("cuSurfObjectDestroy", In(CUsurfObject, "surfObject", free="surface"), since=5000, does="end",
      travel=True)
 call("cuSurfObjectGetResourceDesc", Out(CUDA_RESOURCE_DESC_v1, "pResDesc"),
@@ -369,7 +371,8 @@ call("cuTensorMapEncodeTiled", Out(CUtensorMap, "tensorMap"),
      In(Array(cuuint32_t, "tensorRank"), "boxDim"),
      In(Array(cuuint32_t, "tensorRank"), "elementStrides"), In(CUtensorMapInterleave, "interleave"),
      In(CUtensorMapSwizzle, "swizzle"), In(CUtensorMapL2promotion, "l2Promotion"),
-     In(CUtensorMapFloatOOBfill, "oobFill"), since=12000, after="none", travel=True)
+     In(CUtensorMapFloatOOBfill, "oobFill"), since=12000, after="none", travel=True,
+     relay=Roles("plain"))
 call("cuTensorMapEncodeIm2col", Out(CUtensorMap, "tensorMap"),
      In(CUtensorMapDataType, "tensorDataType"), In(cuuint32_t, "tensorRank"),
      In(DPTR, "globalAddress", extent="0"), In(Array(cuuint64_t, "tensorRank"), "globalDim"),
@@ -379,7 +382,7 @@ call("cuTensorMapEncodeIm2col", Out(CUtensorMap, "tensorMap"),
      In(cuuint32_t, "pixelsPerColumn"), In(Array(cuuint32_t, "tensorRank"), "elementStrides"),
      In(CUtensorMapInterleave, "interleave"), In(CUtensorMapSwizzle, "swizzle"),
      In(CUtensorMapL2promotion, "l2Promotion"), In(CUtensorMapFloatOOBfill, "oobFill"), since=12000,
-     after="none", travel=True)
+     after="none", travel=True, relay=Roles("plain"))
 call("cuTensorMapEncodeIm2colWide", Out(CUtensorMap, "tensorMap"),
      In(CUtensorMapDataType, "tensorDataType"), In(cuuint32_t, "tensorRank"),
      In(DPTR, "globalAddress", extent="0"), In(Array(cuuint64_t, "tensorRank"), "globalDim"),
@@ -388,9 +391,11 @@ call("cuTensorMapEncodeIm2colWide", Out(CUtensorMap, "tensorMap"),
      In(cuuint32_t, "pixelsPerColumn"), In(Array(cuuint32_t, "tensorRank"), "elementStrides"),
      In(CUtensorMapInterleave, "interleave"), In(CUtensorMapIm2ColWideMode, "mode"),
      In(CUtensorMapSwizzle, "swizzle"), In(CUtensorMapL2promotion, "l2Promotion"),
-     In(CUtensorMapFloatOOBfill, "oobFill"), since=12080, after="none", travel=True)
+     In(CUtensorMapFloatOOBfill, "oobFill"), since=12080, after="none", travel=True,
+     relay=Roles("plain"))
 call("cuTensorMapReplaceAddress", InOut(CUtensorMap, "tensorMap"),
-     In(DPTR, "globalAddress", extent="0"), since=12000, after="none", travel=True)
+     In(DPTR, "globalAddress", extent="0"), since=12000, after="none", travel=True,
+     relay=Roles("plain"))
 call("cuMemMapArrayAsync", In(Array(CUarrayMapInfo_v1, "count", mut=True), "mapInfoList"),
      In(U32, "count"), In(CUstream, "hStream"), since=11010, ptds=True, does="order",
      memory=Roles("physical_map_arrays", maps="mapInfoList", count="count"))

@@ -91,7 +91,8 @@ call("cuCtxSynchronize", since=2000, blocks=True, does="wait", travel=True)
 call("cuCtxSynchronize_v2", In(CUcontext, "ctx"), since=13000, blocks=True, does="wait",
      about="ctx")
 call("cuCtxSetLimit", In(CUlimit, "limit"), In(SIZE, "value"), since=3010, does="set",
-     memory=Roles("context_limit", limit="limit", bytes="value"), travel="guard")
+     memory=Roles("context_limit", limit="limit", bytes="value"),
+     travel=Roles("limit", "limit", "value"))
 call("cuCtxGetLimit", Out(SIZE, "pvalue"), In(CUlimit, "limit"), since=3010, after="none")
 call("cuCtxGetCacheConfig", Out(CUfunc_cache, "pconfig"), since=3020, after="none")
 call("cuCtxSetCacheConfig", In(CUfunc_cache, "config"), since=3020, does="set")
@@ -109,8 +110,9 @@ call("cuCtxDetach", In(CUcontext, "ctx", free="context"), since=2000, blocks=Tru
 call("cuCtxGetSharedMemConfig", Out(CUsharedconfig, "pConfig"), since=4020, does="ask")
 call("cuCtxSetSharedMemConfig", In(CUsharedconfig, "config"), since=4020, does="set")
 call("cuCtxEnablePeerAccess", In(CUcontext, "peerContext"), In(U32, "Flags"), since=4000,
-     does="set", travel=True)
-call("cuCtxDisablePeerAccess", In(CUcontext, "peerContext"), since=4000, does="set", travel=True)
+     does="set", travel=True, relay=Roles("peers"))
+call("cuCtxDisablePeerAccess", In(CUcontext, "peerContext"), since=4000, does="set", travel=True,
+     relay=Roles("peers"))
 call("cuGreenCtxCreate", Out(CUgreenCtx, "phCtx", new="greenCtx"), In(CUdevResourceDesc, "desc"),
      In(CUdevice, "dev"), In(U32, "flags"), since=12040, does="begin_context", about="dev")
 call("cuGreenCtxDestroy", In(CUgreenCtx, "hCtx", free="greenCtx"), since=12040, blocks=True,

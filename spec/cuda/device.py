@@ -231,9 +231,11 @@ call("cuDeviceGetByPCIBusId", Out(CUdevice, "dev"), In(STR, "pciBusId"), since=4
 call("cuDeviceGetPCIBusId", Out(TextBuf("len"), "pciBusId"), In(I32, "len"), In(CUdevice, "dev"),
      since=4010, after="none")
 call("cuDeviceCanAccessPeer", Out(I32, "canAccessPeer"), In(CUdevice, "dev"),
-     In(CUdevice, "peerDev"), since=4000, after="none", travel=True)
+     In(CUdevice, "peerDev"), since=4000, after="none", travel=True,
+     relay=Roles("devices", "&dev", "&peerDev"))
 call("cuDeviceGetP2PAttribute", Out(I32, "value"), In(CUdevice_P2PAttribute, "attrib"),
-     In(CUdevice, "srcDevice"), In(CUdevice, "dstDevice"), since=8000, after="none", travel=True)
+     In(CUdevice, "srcDevice"), In(CUdevice, "dstDevice"), since=8000, after="none", travel=True,
+     relay=Roles("devices", "&srcDevice", "&dstDevice"))
 call("cuDeviceGetP2PAtomicCapabilities", Out(Array(U32, "count"), "capabilities"),
      In(Array(CUatomicOperation, "count"), "operations"), In(U32, "count"),
      In(CUdevice, "srcDevice"), In(CUdevice, "dstDevice"), since=13000, after="none")

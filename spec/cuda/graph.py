@@ -494,8 +494,8 @@ call("cuGraphInstantiateWithParams", Out(CUgraphExec, "phGraphExec", new="graphE
 call("cuGraphUpload", In(CUgraphExec, "hGraph"), In(CUstream, "hStream"), since=11010, ptds=True,
      does="order", memory=Roles("exec_launch", key="hGraph"))
 call("cuGraphLaunch", In(CUgraphExec, "hGraph"), In(CUstream, "hStream"), since=10000, ptds=True,
-     does="launch", about="hGraph", defer=True, memory=Roles("exec_launch", key="hGraph"),
-     travel=True)
+     does="launch", about="hGraph", defer=Roles("object", object="hGraph"),
+     memory=Roles("exec_launch", key="hGraph"), travel=True)
 call("cuGraphInstantiate", Out(CUgraphExec, "phGraphExec", new="graphExec"), In(CUgraph, "hGraph"),
      Out(CUgraphNode, "phErrorNode", opt=True), Out(TextBuf("bufferSize"), "logBuffer", opt=True),
      In(SIZE, "bufferSize"), since=10000, does="make",

@@ -66,24 +66,38 @@ call("cuOccupancyMaxPotentialBlockSizeWithFlags", Out(I32, "minGridSize"), Out(I
 call("cuOccupancyAvailableDynamicSMemPerBlock", Out(SIZE, "dynamicSmemSize"),
      In(CUfunction, "func"), In(I32, "numBlocks"), In(I32, "blockSize"), since=10020, after="none")
 call("cuOccupancyMaxPotentialClusterSize", Out(I32, "clusterSize"), In(CUfunction, "func"),
-     In(Ref(CUlaunchConfig), "config", extent="0"), since=11070, after="none", travel=True)
+     In(Ref(CUlaunchConfig), "config", extent="0"), since=11070, after="none", travel=True,
+     relay=Roles("clusters", "&config"))
 call("cuOccupancyMaxActiveClusters", Out(I32, "numClusters"), In(CUfunction, "func"),
-     In(Ref(CUlaunchConfig), "config", extent="0"), since=11070, after="none", travel=True)
+     In(Ref(CUlaunchConfig), "config", extent="0"), since=11070, after="none", travel=True,
+     relay=Roles("clusters", "&config"))
+
+
+def launch(place="", **more):
+    """The roles of a launch whose grid is in the arguments, or in a struct among them."""
+    dims = {f"{what}_{d.lower()}": f"{place}{what}Dim{d}" for what in ("grid", "block")
+            for d in "XYZ"}
+    return Roles("launch", kernel="f", shared=f"{place}sharedMemBytes", **dims, **more)
+
+
 call("cuLaunchKernel", In(CUfunction, "f"), In(U32, "gridDimX"), In(U32, "gridDimY"),
      In(U32, "gridDimZ"), In(U32, "blockDimX"), In(U32, "blockDimY"), In(U32, "blockDimZ"),
      In(U32, "sharedMemBytes"), In(CUstream, "hStream"),
      In(Ptr("void **"), "kernelParams", by_hand="its layout is the function's"),
      In(Ptr("void **"), "extra", by_hand="its layout is the function's"), since=4000, ptds=7000,
-     does="launch", about="f", size="gridDimX * gridDimY * gridDimZ", defer=True)
+     does="launch", about="f", size="gridDimX * gridDimY * gridDimZ",
+     defer=launch(params="&kernelParams", extra="&extra"))
 call("cuLaunchKernelEx", In(Ref(CUlaunchConfig), "config"), In(CUfunction, "f"),
      In(Ptr("void **"), "kernelParams", by_hand="its layout is the function's"),
      In(Ptr("void **"), "extra", by_hand="its layout is the function's"), since=11060, ptds=True,
      stream="config.hStream", does="launch", about="f",
-     size="config.gridDimX * config.gridDimY * config.gridDimZ", defer=True)
+     size="config.gridDimX * config.gridDimY * config.gridDimZ",
+     defer=launch("config.", config="config", params="&kernelParams", extra="&extra"))
 call("cuLaunchHostFunc", In(CUstream, "hStream"), In(CUhostFn, "fn"), In(PTR, "userData"),
-     since=10000, ptds=True, does="order", defer=True)
+     since=10000, ptds=True, does="order", defer=Roles("host_function", function="fn"))
 call("cuLaunchCooperativeKernel", In(CUfunction, "f"), In(U32, "gridDimX"), In(U32, "gridDimY"),
      In(U32, "gridDimZ"), In(U32, "blockDimX"), In(U32, "blockDimY"), In(U32, "blockDimZ"),
      In(U32, "sharedMemBytes"), In(CUstream, "hStream"),
      In(Ptr("void **"), "kernelParams", by_hand="its layout is the function's"), since=9000,
-     ptds=True, does="launch", about="f", size="gridDimX * gridDimY * gridDimZ", defer=True)
+     ptds=True, does="launch", about="f", size="gridDimX * gridDimY * gridDimZ",
+     defer=launch(params="&kernelParams", whole=1))

@@ -295,7 +295,7 @@ call("cuPointerGetAttributes", In(U32, "numAttributes"),
         by_hand="every element is an out-buffer of its own", fills=True), In(CUdeviceptr, "ptr"),
      since=7000, after="none")
 call("cuMemFreeAsync", In(CUdeviceptr, "dptr", free="memory"), In(CUstream, "hStream"), since=11020,
-     ptds=True, does="order", defer=True, memory=Roles("free", key="dptr"))
+     ptds=True, does="order", defer=Roles("free", address="dptr"), memory=Roles("free", key="dptr"))
 call("cuMemAllocAsync", Out(CUdeviceptr, "dptr", new="memory"), In(SIZE, "bytesize"),
      In(CUstream, "hStream"), since=11020, ptds=True, does="order",
      memory=Roles("pool_alloc", out="*dptr", bytes="bytesize", stream="hStream", ptds="ptds"))

@@ -170,7 +170,7 @@ call("cuFuncGetAttribute", Out(I32, "pi"), In(CUfunction_attribute, "attrib"),
 call("cuFuncSetAttribute", In(CUfunction, "hfunc"), In(CUfunction_attribute, "attrib"),
      In(I32, "value"), since=9000, does="set", travel=True)
 call("cuFuncSetCacheConfig", In(CUfunction, "hfunc"), In(CUfunc_cache, "config"), since=3000,
-     does="set", travel=True)
+     does="set", travel=True, relay=Roles("plain"))
 call("cuFuncGetModule", Out(CUmodule, "hmod"), In(CUfunction, "hfunc"), since=11000, after="none")
 call("cuFuncGetName", Out(STR, "name"), In(CUfunction, "hfunc"), since=12030, after="none")
 call("cuFuncGetParamInfo", In(CUfunction, "func"), In(SIZE, "paramIndex"), Out(SIZE, "paramOffset"),
@@ -182,4 +182,4 @@ call("cuFuncSetBlockShape", In(CUfunction, "hfunc"), In(I32, "x"), In(I32, "y"),
      since=2000, does="set")
 call("cuFuncSetSharedSize", In(CUfunction, "hfunc"), In(U32, "bytes"), since=2000, does="set")
 call("cuFuncSetSharedMemConfig", In(CUfunction, "hfunc"), In(CUsharedconfig, "config"), since=4020,
-     does="set", travel=True)
+     does="set", travel=True, relay=Roles("plain"))

@@ -167,40 +167,51 @@ call("cuStreamGetCtx", In(CUstream, "hStream"), Out(CUcontext, "pctx"), since=90
 call("cuStreamGetCtx_v2", In(CUstream, "hStream"), Out(CUcontext, "pCtx", opt=True),
      Out(CUgreenCtx, "pGreenCtx", opt=True), since=12050, ptds=True, after="none")
 call("cuStreamWaitEvent", In(CUstream, "hStream"), In(CUevent, "hEvent"), In(U32, "Flags"),
-     since=3020, ptds=7000, after="all", does="order", defer=True, travel=True)
+     since=3020, ptds=7000, after="all", does="order",
+     defer=Roles("object", object="hEvent", flags="Flags"), travel=True)
 call("cuStreamAddCallback", In(CUstream, "hStream"), In(CUstreamCallback, "callback"),
-     In(PTR, "userData"), In(U32, "flags"), since=5000, ptds=7000, does="order", defer=True)
+     In(PTR, "userData"), In(U32, "flags"), since=5000, ptds=7000, does="order",
+     defer=Roles("callback", callback="callback", flags="flags"))
 call("cuStreamAttachMemAsync", In(CUstream, "hStream"), In(CUdeviceptr, "dptr"), In(SIZE, "length"),
      In(U32, "flags"), since=6000, ptds=7000, does="order")
 call("cuStreamQuery", In(CUstream, "hStream"), since=2000, ptds=7000, does="poll", travel=True)
 call("cuStreamSynchronize", In(CUstream, "hStream"), since=2000, ptds=7000, blocks=True,
      does="wait", travel=True)
 call("cuEventRecord", In(CUevent, "hEvent"), In(CUstream, "hStream"), since=2000, ptds=7000,
-     does="order", about="hEvent", defer=True, travel=True)
+     does="order", about="hEvent", defer=Roles("object", object="hEvent"), travel=True)
 call("cuEventRecordWithFlags", In(CUevent, "hEvent"), In(CUstream, "hStream"), In(U32, "flags"),
-     since=11010, ptds=True, does="order", about="hEvent", defer=True)
+     since=11010, ptds=True, does="order", about="hEvent",
+     defer=Roles("object", object="hEvent", flags="flags"))
 call("cuStreamWriteValue32", In(CUstream, "stream"), In(CUdeviceptr, "addr"),
-     In(cuuint32_t, "value"), In(U32, "flags"), since=8000, ptds=True, does="order", defer=True)
+     In(cuuint32_t, "value"), In(U32, "flags"), since=8000, ptds=True, does="order",
+     defer=Roles("word", address="addr", bytes=4, flags="flags"))
 call("cuStreamWriteValue32_v2", In(CUstream, "stream"), In(CUdeviceptr, "addr"),
-     In(cuuint32_t, "value"), In(U32, "flags"), since=11070, ptds=True, does="order", defer=True)
+     In(cuuint32_t, "value"), In(U32, "flags"), since=11070, ptds=True, does="order",
+     defer=Roles("word", address="addr", bytes=4, flags="flags"))
 call("cuStreamWaitValue32", In(CUstream, "stream"), In(CUdeviceptr, "addr"),
-     In(cuuint32_t, "value"), In(U32, "flags"), since=8000, ptds=True, does="order", defer=True)
+     In(cuuint32_t, "value"), In(U32, "flags"), since=8000, ptds=True, does="order",
+     defer=Roles("word", address="addr", bytes=4, flags="flags"))
 call("cuStreamWaitValue32_v2", In(CUstream, "stream"), In(CUdeviceptr, "addr"),
-     In(cuuint32_t, "value"), In(U32, "flags"), since=11070, ptds=True, does="order", defer=True)
+     In(cuuint32_t, "value"), In(U32, "flags"), since=11070, ptds=True, does="order",
+     defer=Roles("word", address="addr", bytes=4, flags="flags"))
 call("cuStreamWriteValue64", In(CUstream, "stream"), In(CUdeviceptr, "addr"),
-     In(cuuint64_t, "value"), In(U32, "flags"), since=9000, ptds=True, does="order", defer=True)
+     In(cuuint64_t, "value"), In(U32, "flags"), since=9000, ptds=True, does="order",
+     defer=Roles("word", address="addr", bytes=8, flags="flags"))
 call("cuStreamWriteValue64_v2", In(CUstream, "stream"), In(CUdeviceptr, "addr"),
-     In(cuuint64_t, "value"), In(U32, "flags"), since=11070, ptds=True, does="order", defer=True)
+     In(cuuint64_t, "value"), In(U32, "flags"), since=11070, ptds=True, does="order",
+     defer=Roles("word", address="addr", bytes=8, flags="flags"))
 call("cuStreamWaitValue64", In(CUstream, "stream"), In(CUdeviceptr, "addr"),
-     In(cuuint64_t, "value"), In(U32, "flags"), since=9000, ptds=True, does="order", defer=True)
+     In(cuuint64_t, "value"), In(U32, "flags"), since=9000, ptds=True, does="order",
+     defer=Roles("word", address="addr", bytes=8, flags="flags"))
 call("cuStreamWaitValue64_v2", In(CUstream, "stream"), In(CUdeviceptr, "addr"),
-     In(cuuint64_t, "value"), In(U32, "flags"), since=11070, ptds=True, does="order", defer=True)
+     In(cuuint64_t, "value"), In(U32, "flags"), since=11070, ptds=True, does="order",
+     defer=Roles("word", address="addr", bytes=8, flags="flags"))
 call("cuStreamBatchMemOp", In(CUstream, "stream"), In(U32, "count"),
      In(Array(CUstreamBatchMemOpParams_v1, "count", mut=True), "paramArray"), In(U32, "flags"),
      since=8000, ptds=True, does="order")
 call("cuStreamBatchMemOp_v2", In(CUstream, "stream"), In(U32, "count"),
      In(Array(CUstreamBatchMemOpParams_v1, "count", mut=True), "paramArray"), In(U32, "flags"),
-     since=11070, ptds=True, does="order", travel="guard")
+     since=11070, ptds=True, does="order", travel=Roles("memory_ops", "paramArray", "count"))
 call("cuStreamBeginCapture", In(CUstream, "hStream"), since=10000, ptds=True, does="begin_capture",
      memory=Roles("capture"))
 call("cuStreamBeginCapture_v2", In(CUstream, "hStream"), In(CUstreamCaptureMode, "mode"),

@@ -87,15 +87,21 @@ is_device_or_pinned(struct hed_recorder *r, CUdeviceptr p, size_t size)
     return hed_record_is_device(r, p, size) || hed_record_is_pinned(r, p, size);
 }
 
-static bool
-examine_copy_any(struct hed_recorder *r, struct hed_record_candidate *t,
-                 const struct hed_cuMemcpyAsync *a)
+/* A copy between addresses of any kind. */
+bool
+hed_record_examine_copy_any(struct hed_recorder *r, struct hed_record_candidate *t,
+                            const struct hed_record_roles *a)
 {
-    if (is_device_or_pinned(r, a->src, a->ByteCount))
-        return is_device_or_pinned(r, a->dst, a->ByteCount);
-    return hed_record_is_device(r, a->dst, a->ByteCount) &&
-           examine_host_source(r, t, (const void *)(uintptr_t)a->src, a->ByteCount,
-                               offsetof(struct hed_cuMemcpyAsync, src));
+    struct hed_extent extents[HED_CUDA_EXTENTS];
+    const struct hed_extent *to = &extents[0];
+    const struct hed_extent *from = &extents[1];
+
+    (void)hed_cuda_extents(t->id, t->args, extents);
+    if (is_device_or_pinned(r, from->at, from->count))
+        return is_device_or_pinned(r, to->at, to->count);
+    return hed_record_is_device(r, to->at, to->count) &&
+           examine_host_source(r, t, (const void *)(uintptr_t)from->at, from->count,
+                               (size_t)from->offset);
 }
 
 /* ---- copies in two and three dimensions ------------------------------------------------------ */
@@ -138,10 +144,21 @@ offset_of_start(size_t x, size_t y, size_t pitch, size_t *out)
     return !__builtin_mul_overflow(y, pitch, &lines) && !__builtin_add_overflow(lines, x, out);
 }
 
-static bool
-examine_copy_2d(struct hed_recorder *r, struct hed_record_candidate *t)
+/* The description of a copy travels with the record. */
+static void
+set_description(struct hed_record_candidate *t, const struct hed_record_roles *a, const void *copy,
+                size_t size)
 {
-    const CUDA_MEMCPY2D_v2 *c = ((const struct hed_cuMemcpy2DAsync_v2 *)t->args)->pCopy;
+    t->data = copy;
+    t->size = size;
+    t->data_at = (size_t)((const char *)a->at - (const char *)t->args);
+}
+
+bool
+hed_record_examine_copy_2d(struct hed_recorder *r, struct hed_record_candidate *t,
+                           const struct hed_record_roles *a)
+{
+    const CUDA_MEMCPY2D_v2 *c = a->copy_2d;
     size_t from;
     size_t to;
     size_t src_skip;
@@ -152,9 +169,7 @@ examine_copy_2d(struct hed_recorder *r, struct hed_record_candidate *t)
         !offset_of_start(c->srcXInBytes, c->srcY, c->srcPitch, &src_skip) ||
         !offset_of_start(c->dstXInBytes, c->dstY, c->dstPitch, &dst_skip))
         return false;
-    t->data = c;
-    t->size = sizeof *c;
-    t->data_at = offsetof(struct hed_cuMemcpy2DAsync_v2, pCopy);
+    set_description(t, a, c, sizeof *c);
     /* The device limits pitches, so a pitch is part of the kind. */
     t->kind = hed_record_mix(hed_record_mix(t->id, c->srcPitch), c->dstPitch);
     return examine_side(r, c->srcMemoryType, c->srcHost, c->srcDevice, src_skip, from) &&
@@ -162,10 +177,11 @@ examine_copy_2d(struct hed_recorder *r, struct hed_record_candidate *t)
 }
 
 /* Copies in three dimensions: only without offsets, and only from device to device. */
-static bool
-examine_copy_3d(struct hed_recorder *r, struct hed_record_candidate *t)
+bool
+hed_record_examine_copy_3d(struct hed_recorder *r, struct hed_record_candidate *t,
+                           const struct hed_record_roles *a)
 {
-    const CUDA_MEMCPY3D_v2 *c = ((const struct hed_cuMemcpy3DAsync_v2 *)t->args)->pCopy;
+    const CUDA_MEMCPY3D_v2 *c = a->copy_3d;
     size_t planes[2];
     size_t from;
     size_t to;
@@ -182,9 +198,7 @@ examine_copy_3d(struct hed_recorder *r, struct hed_record_candidate *t)
         !lines_size(c->WidthInBytes, planes[0], c->srcPitch, &from) ||
         !lines_size(c->WidthInBytes, planes[1], c->dstPitch, &to))
         return false;
-    t->data = c;
-    t->size = sizeof *c;
-    t->data_at = offsetof(struct hed_cuMemcpy3DAsync_v2, pCopy);
+    set_description(t, a, c, sizeof *c);
     t->kind = hed_record_mix(hed_record_mix(t->id, c->srcPitch), c->dstPitch);
     return hed_record_is_device(r, c->srcDevice, from) && hed_record_is_device(r, c->dstDevice, to);
 }
@@ -198,22 +212,16 @@ is_managed(struct hed_recorder *r, CUdeviceptr p, size_t size)
 }
 
 /* The destination is part of the kind: the driver decides whether it can be prefetched to. */
-static bool
-examine_prefetch(struct hed_recorder *r, struct hed_record_candidate *t)
+bool
+hed_record_examine_prefetch(struct hed_recorder *r, struct hed_record_candidate *t,
+                            const struct hed_record_roles *a)
 {
-    const struct hed_cuMemPrefetchAsync *one = t->args;
-    const struct hed_cuMemPrefetchAsync_v2 *two = t->args;
-
-    if (t->id == HED_cuMemPrefetchAsync) {
-        t->kind = hed_record_mix(t->id, (uint32_t)one->dstDevice);
-        return is_managed(r, one->devPtr, one->count);
-    }
-    t->kind = hed_record_mix(t->id, (uint64_t)two->location.type << 32 | two->flags);
-    t->kind = hed_record_mix(t->kind, (uint32_t)two->location.id);
-    return is_managed(r, two->devPtr, two->count);
+    t->kind = hed_record_mix(t->id, (uint64_t)a->where << 32 | a->flags);
+    t->kind = hed_record_mix(t->kind, (uint32_t)a->device);
+    return is_managed(r, a->address, a->bytes);
 }
 
-/* ---- all ------------------------------------------------------------------------------------- */
+/* ---- copies and fills of ranges -------------------------------------------------------------- */
 
 /* One range of memory that a copy or a fill touches. */
 static bool
@@ -236,24 +244,10 @@ examine_extent(struct hed_recorder *r, struct hed_record_candidate *t, const str
 }
 
 bool
-hed_record_examine_copy(struct hed_recorder *r, struct hed_record_candidate *t)
+hed_record_examine_ranges(struct hed_recorder *r, struct hed_record_candidate *t,
+                          const struct hed_record_roles *a)
 {
     struct hed_extent extents[HED_CUDA_EXTENTS];
-
-    switch ((int)t->id) {
-    case HED_cuMemcpyAsync:
-        return examine_copy_any(r, t, t->args);
-    case HED_cuMemcpy2DAsync_v2:
-        return examine_copy_2d(r, t);
-    case HED_cuMemcpy3DAsync_v2:
-        return examine_copy_3d(r, t);
-    case HED_cuMemPrefetchAsync:
-    case HED_cuMemPrefetchAsync_v2:
-        return examine_prefetch(r, t);
-    default:
-        break;
-    }
-
     const unsigned count = hed_cuda_extents(t->id, t->args, extents);
 
     /* CUDA's copies and fills name their destination first. */

@@ -57,11 +57,6 @@ struct hed_record_barrier {
     uint64_t number;
 };
 
-/* The words of a launch's `extra`. */
-#define HED_PARAM_END ((void *)0)
-#define HED_PARAM_BUFFER_POINTER ((void *)1)
-#define HED_PARAM_BUFFER_SIZE ((void *)2)
-
 struct hed_record_param {
     uint16_t offset, size;
 };
@@ -159,6 +154,28 @@ struct hed_recorder {
         CUstream stream;
         uint32_t after; /* the value of `passed` whose calls it comes after */
     } streams[HED_RECORD_CONTEXTS];
+};
+
+/* What a call that may be deferred is about, in the words of the spec (defer=). Roles that a call
+ * does not have are 0. */
+struct hed_record_roles {
+    uint64_t kernel; /* function of a launch */
+    unsigned grid_x, grid_y, grid_z, block_x, block_y, block_z, shared;
+    bool whole; /* all of the grid must fit on the GPU at once */
+    const CUlaunchConfig *config;
+    void **const *params, **const *extra; /* where the arguments say where the kernel's are */
+
+    uint64_t object;  /* an event or a graph */
+    uint64_t address; /* of device memory */
+    uint64_t bytes;
+    unsigned flags;
+    CUhostFn function;
+    CUstreamCallback callback;
+    CUmemLocationType where; /* of a prefetch: to where, as is `device` */
+    int device;
+    const CUDA_MEMCPY2D_v2 *copy_2d;
+    const CUDA_MEMCPY3D_v2 *copy_3d;
+    const void *at; /* of the pointer to these */
 };
 
 /* A call that is being examined: can it be deferred? */
@@ -283,9 +300,33 @@ unsigned hed_record_sort(enum hed_cuda_call id);
  * call like it has succeeded before. */
 bool hed_record_examine(struct hed_recorder *r, struct hed_record_candidate *t);
 
+/* The same for each class of calls (defer= in the spec). */
+bool hed_record_examine_launch(struct hed_recorder *r, struct hed_record_candidate *t,
+                               const struct hed_record_roles *a);
+bool hed_record_examine_object(struct hed_recorder *r, struct hed_record_candidate *t,
+                               const struct hed_record_roles *a);
+bool hed_record_examine_host_function(struct hed_recorder *r, struct hed_record_candidate *t,
+                                      const struct hed_record_roles *a);
+bool hed_record_examine_callback(struct hed_recorder *r, struct hed_record_candidate *t,
+                                 const struct hed_record_roles *a);
+bool hed_record_examine_free(struct hed_recorder *r, struct hed_record_candidate *t,
+                             const struct hed_record_roles *a);
+bool hed_record_examine_word(struct hed_recorder *r, struct hed_record_candidate *t,
+                             const struct hed_record_roles *a);
+
 /* ---- copy.c ---------------------------------------------------------------------------------- */
 
-bool hed_record_examine_copy(struct hed_recorder *r, struct hed_record_candidate *t);
+/* The same for each class of copies. */
+bool hed_record_examine_ranges(struct hed_recorder *r, struct hed_record_candidate *t,
+                               const struct hed_record_roles *a);
+bool hed_record_examine_copy_any(struct hed_recorder *r, struct hed_record_candidate *t,
+                                 const struct hed_record_roles *a);
+bool hed_record_examine_copy_2d(struct hed_recorder *r, struct hed_record_candidate *t,
+                                const struct hed_record_roles *a);
+bool hed_record_examine_copy_3d(struct hed_recorder *r, struct hed_record_candidate *t,
+                                const struct hed_record_roles *a);
+bool hed_record_examine_prefetch(struct hed_recorder *r, struct hed_record_candidate *t,
+                                 const struct hed_record_roles *a);
 bool hed_record_is_device(struct hed_recorder *r, CUdeviceptr p, size_t size);
 bool hed_record_is_pinned(struct hed_recorder *r, CUdeviceptr p, size_t size);
 bool hed_record_is_allocation(struct hed_recorder *r, CUdeviceptr p);

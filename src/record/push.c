@@ -77,11 +77,11 @@ copy_packed(char *at, char *args, const struct hed_record_candidate *t)
     char *data = (char *)&list[6];
 
     *size = t->size;
-    list[0] = HED_PARAM_BUFFER_POINTER;
+    list[0] = CU_LAUNCH_PARAM_BUFFER_POINTER;
     list[1] = data;
-    list[2] = HED_PARAM_BUFFER_SIZE;
+    list[2] = CU_LAUNCH_PARAM_BUFFER_SIZE;
     list[3] = size;
-    list[4] = HED_PARAM_END;
+    list[4] = CU_LAUNCH_PARAM_END;
     memcpy(data, t->data, t->size);
     memcpy(args + t->data_at, &list, sizeof(void *));
 }

@@ -158,7 +158,7 @@ swaps_stream(enum hed_cuda_call id)
 {
     const struct hed_call_info *info = &hed_cuda_info[id];
 
-    return info->stream >= 0 && (info->stream_in < 0 || id == HED_cuLaunchKernelEx) &&
+    return info->stream >= 0 && (info->stream_in < 0 || info->does == HED_DOES_LAUNCH) &&
            info->does >= HED_DOES_LAUNCH && info->does <= HED_DOES_POLL;
 }
 
@@ -204,13 +204,19 @@ put_back_callback(struct hed_cuStreamAddCallback *a, const struct hed_record_cal
         free(c->told);
 }
 
+/* The config of a launch that has its stream in there. */
+static const CUlaunchConfig **
+config_of(const struct hed_call_info *info, void *args)
+{
+    return (const CUlaunchConfig **)(void *)((char *)args + info->stream);
+}
+
 void
 hed_record_swap(struct hed_recorder *r, enum hed_cuda_call id, void *args, CUcontext context,
                 struct hed_record_call *c)
 {
     const struct hed_call_info *info = &hed_cuda_info[id];
     bool *ptds = info->ptds >= 0 ? (bool *)((char *)args + info->ptds) : NULL;
-    struct hed_cuLaunchKernelEx *ex = args;
     uint64_t own;
 
     if (!swaps_stream(id) || !hed_call_stream(info, args, &c->stream) ||
@@ -229,11 +235,13 @@ hed_record_swap(struct hed_recorder *r, enum hed_cuda_call id, void *args, CUcon
     c->ptds = ptds && *ptds;
     if (ptds)
         *ptds = false;
-    if (id == HED_cuLaunchKernelEx) {
-        c->given = ex->config;
-        c->config = *ex->config;
+    if (info->stream_in >= 0) {
+        const CUlaunchConfig **config = config_of(info, args);
+
+        c->given = *config;
+        c->config = **config;
         c->config.hStream = (CUstream)(uintptr_t)own;
-        ex->config = &c->config;
+        *config = &c->config;
     } else {
         memcpy((char *)args + info->stream, &own, sizeof own);
     }
@@ -251,8 +259,8 @@ hed_record_put_back(enum hed_cuda_call id, void *args, const struct hed_record_c
         return;
     if (info->ptds >= 0)
         *(bool *)((char *)args + info->ptds) = c->ptds;
-    if (id == HED_cuLaunchKernelEx)
-        ((struct hed_cuLaunchKernelEx *)args)->config = c->given;
+    if (info->stream_in >= 0)
+        *config_of(info, args) = c->given;
     else
         memcpy((char *)args + info->stream, &c->stream, sizeof c->stream);
     if (id == HED_cuStreamAddCallback)

@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <stddef.h>
 
+#include "gen/cuda_sets.h"
 #include "record/engine.h"
 
 #define GRID_YZ_MAX 65535u
@@ -29,12 +30,12 @@ examine_extra(struct hed_record_candidate *t, void **extra, size_t at)
     const void *data = NULL;
     const size_t *size = NULL;
 
-    for (int i = 0; extra[i] != HED_PARAM_END; i += 2) {
+    for (int i = 0; extra[i] != CU_LAUNCH_PARAM_END; i += 2) {
         if (i == 4)
             return false;
-        if (extra[i] == HED_PARAM_BUFFER_POINTER)
+        if (extra[i] == CU_LAUNCH_PARAM_BUFFER_POINTER)
             data = extra[i + 1];
-        else if (extra[i] == HED_PARAM_BUFFER_SIZE)
+        else if (extra[i] == CU_LAUNCH_PARAM_BUFFER_SIZE)
             size = extra[i + 1];
         else
             return false;
@@ -49,58 +50,28 @@ examine_extra(struct hed_record_candidate *t, void **extra, size_t at)
     return true;
 }
 
+static size_t
+offset_in(const struct hed_record_candidate *t, const void *argument)
+{
+    return (size_t)((const char *)argument - (const char *)t->args);
+}
+
 /* Finds the kernel's arguments. */
 static bool
-examine_arguments(struct hed_record_candidate *t, void **params, size_t params_at, void **extra,
-                  size_t extra_at)
+examine_arguments(struct hed_record_candidate *t, const struct hed_record_roles *a)
 {
+    void **params = *a->params;
+    void **extra = a->extra ? *a->extra : NULL;
+
     if (extra && params)
         return false;
     if (extra)
-        return examine_extra(t, extra, extra_at);
+        return examine_extra(t, extra, offset_in(t, a->extra));
     t->has_params = true;
     t->params = params;
-    t->params_at = params_at;
+    t->params_at = offset_in(t, a->params);
     t->kind = hed_record_mix(t->kind, params == NULL);
     return true;
-}
-
-static void
-set_kernel(struct hed_record_candidate *t, CUfunction f, const unsigned block[3], unsigned shared)
-{
-    t->function = f;
-    t->shared = shared;
-    t->kind = hed_record_mix(t->id, (uint64_t)(uintptr_t)f);
-    t->kind = hed_record_mix(t->kind, (uint64_t)block[0] << 32 | shared);
-    t->kind = hed_record_mix(t->kind, (uint64_t)block[1] << 32 | block[2]);
-}
-
-static bool
-examine_launch(struct hed_record_candidate *t)
-{
-    const struct hed_cuLaunchKernel *a = t->args;
-    const unsigned block[3] = {a->blockDimX, a->blockDimY, a->blockDimZ};
-
-    if (!a->f || grid_is_bad(a->gridDimX, a->gridDimY, a->gridDimZ))
-        return false;
-    set_kernel(t, a->f, block, a->sharedMemBytes);
-    return examine_arguments(t, a->kernelParams, offsetof(struct hed_cuLaunchKernel, kernelParams),
-                             a->extra, offsetof(struct hed_cuLaunchKernel, extra));
-}
-
-static bool
-examine_cooperative(struct hed_record_candidate *t)
-{
-    const struct hed_cuLaunchCooperativeKernel *a = t->args;
-    const unsigned block[3] = {a->blockDimX, a->blockDimY, a->blockDimZ};
-
-    if (!a->f || grid_is_bad(a->gridDimX, a->gridDimY, a->gridDimZ))
-        return false;
-    set_kernel(t, a->f, block, a->sharedMemBytes);
-    /* The driver refuses a cooperative grid that does not fit on the GPU as a whole. */
-    t->kind = mix_grid(t->kind, a->gridDimX, a->gridDimY, a->gridDimZ);
-    return examine_arguments(t, a->kernelParams,
-                             offsetof(struct hed_cuLaunchCooperativeKernel, kernelParams), NULL, 0);
 }
 
 /* Adds the values of an attribute for which a launch may be refused to its kind, and notes its
@@ -140,89 +111,82 @@ examine_attribute(struct hed_record_candidate *t, const CUlaunchAttribute *a)
     }
 }
 
+/* The attributes of a launch that has a config. */
 static bool
-examine_launch_ex(struct hed_record_candidate *t)
+examine_config(struct hed_record_candidate *t, const struct hed_record_roles *a)
 {
-    const struct hed_cuLaunchKernelEx *a = t->args;
     const CUlaunchConfig *k = a->config;
 
-    if (!k || !a->f || grid_is_bad(k->gridDimX, k->gridDimY, k->gridDimZ) || k->numAttrs > 64 ||
-        (k->numAttrs && !k->attrs))
+    if (k->numAttrs > 64 || (k->numAttrs && !k->attrs))
         return false;
-
-    const unsigned block[3] = {k->blockDimX, k->blockDimY, k->blockDimZ};
-
-    set_kernel(t, a->f, block, k->sharedMemBytes);
     if (k->numAttrs)
-        t->kind = mix_grid(t->kind, k->gridDimX, k->gridDimY, k->gridDimZ);
+        t->kind = mix_grid(t->kind, a->grid_x, a->grid_y, a->grid_z);
     for (unsigned i = 0; i < k->numAttrs; i++)
         if (!examine_attribute(t, &k->attrs[i]))
             return false;
     t->config = k;
-    return examine_arguments(t, a->kernelParams,
-                             offsetof(struct hed_cuLaunchKernelEx, kernelParams), a->extra,
-                             offsetof(struct hed_cuLaunchKernelEx, extra));
+    return true;
 }
 
-/* ---- events, functions, words ---------------------------------------------------------------- */
-
-static bool
-examine_event(struct hed_record_candidate *t, CUevent event, unsigned flags)
+bool
+hed_record_examine_launch(struct hed_recorder *r, struct hed_record_candidate *t,
+                          const struct hed_record_roles *a)
 {
-    t->touches = (uint64_t)(uintptr_t)event;
-    return event && flags == 0;
+    /* Without a config, where there should be one, the grid is 0. */
+    if (!a->kernel || grid_is_bad(a->grid_x, a->grid_y, a->grid_z))
+        return false;
+    t->function = (CUfunction)(uintptr_t)a->kernel;
+    t->shared = a->shared;
+    t->kind = hed_record_mix(t->id, a->kernel);
+    t->kind = hed_record_mix(t->kind, (uint64_t)a->block_x << 32 | a->shared);
+    t->kind = hed_record_mix(t->kind, (uint64_t)a->block_y << 32 | a->block_z);
+    /* The driver refuses a cooperative grid that does not fit on the GPU as a whole. */
+    if (a->whole)
+        t->kind = mix_grid(t->kind, a->grid_x, a->grid_y, a->grid_z);
+    return (!a->config || examine_config(t, a)) && examine_arguments(t, a);
+}
+
+/* ---- graphs, events, functions, words -------------------------------------------------------- */
+
+bool
+hed_record_examine_object(struct hed_recorder *r, struct hed_record_candidate *t,
+                          const struct hed_record_roles *a)
+{
+    t->touches = a->object;
+    return a->object && a->flags == 0;
+}
+
+bool
+hed_record_examine_host_function(struct hed_recorder *r, struct hed_record_candidate *t,
+                                 const struct hed_record_roles *a)
+{
+    return a->function;
+}
+
+/* With stream=own the callback must get the program's stream (see stream.c). */
+bool
+hed_record_examine_callback(struct hed_recorder *r, struct hed_record_candidate *t,
+                            const struct hed_record_roles *a)
+{
+    return a->callback && a->flags == 0 && !r->own;
+}
+
+bool
+hed_record_examine_free(struct hed_recorder *r, struct hed_record_candidate *t,
+                        const struct hed_record_roles *a)
+{
+    t->frees = a->address;
+    return hed_record_is_allocation(r, t->frees);
 }
 
 /* Words in memory that a stream waits for or writes. The flags decide what the driver refuses. */
-static bool
-examine_word(struct hed_recorder *r, struct hed_record_candidate *t, CUdeviceptr at, unsigned flags,
-             size_t size)
+bool
+hed_record_examine_word(struct hed_recorder *r, struct hed_record_candidate *t,
+                        const struct hed_record_roles *a)
 {
-    t->kind = hed_record_mix(t->id, flags);
-    return at % size == 0 &&
-           (hed_record_is_device(r, at, size) || hed_record_is_pinned(r, at, size));
-}
-
-#define WORD(call, bytes)                                                  \
-    case HED_##call:                                                       \
-        return examine_word(r, t, ((const struct hed_##call *)args)->addr, \
-                            ((const struct hed_##call *)args)->flags, bytes);
-
-static bool
-examine_order(struct hed_recorder *r, struct hed_record_candidate *t)
-{
-    const void *args = t->args;
-    const struct hed_cuEventRecord *rec = args;
-    const struct hed_cuEventRecordWithFlags *flagged = args;
-    const struct hed_cuStreamWaitEvent *wait = args;
-    const struct hed_cuStreamAddCallback *callback = args;
-
-    switch ((int)t->id) {
-    case HED_cuEventRecord:
-        return examine_event(t, rec->hEvent, 0);
-    case HED_cuEventRecordWithFlags:
-        return examine_event(t, flagged->hEvent, flagged->flags);
-    case HED_cuStreamWaitEvent:
-        return examine_event(t, wait->hEvent, wait->Flags);
-    case HED_cuLaunchHostFunc:
-        return ((const struct hed_cuLaunchHostFunc *)args)->fn;
-    case HED_cuStreamAddCallback:
-        /* With stream=own the callback must get the program's stream (see stream.c). */
-        return callback->callback && callback->flags == 0 && !r->own;
-    case HED_cuMemFreeAsync:
-        t->frees = ((const struct hed_cuMemFreeAsync *)args)->dptr;
-        return hed_record_is_allocation(r, t->frees);
-        WORD(cuStreamWriteValue32, 4)
-        WORD(cuStreamWriteValue32_v2, 4)
-        WORD(cuStreamWriteValue64, 8)
-        WORD(cuStreamWriteValue64_v2, 8)
-        WORD(cuStreamWaitValue32, 4)
-        WORD(cuStreamWaitValue32_v2, 4)
-        WORD(cuStreamWaitValue64, 8)
-        WORD(cuStreamWaitValue64_v2, 8)
-    default:
-        return false;
-    }
+    t->kind = hed_record_mix(t->id, a->flags);
+    return a->address % a->bytes == 0 && (hed_record_is_device(r, a->address, a->bytes) ||
+                                          hed_record_is_pinned(r, a->address, a->bytes));
 }
 
 /* ---- all ------------------------------------------------------------------------------------- */
@@ -239,29 +203,29 @@ hed_record_sort(enum hed_cuda_call id)
     return info->does == HED_DOES_ORDER ? HED_RECORD_ORDER : HED_RECORD_COPIES;
 }
 
+#define EXAMINE(call, class, ...)                                                         \
+    case HED_##call: {                                                                    \
+        const struct hed_##call *a = t->args;                                             \
+                                                                                          \
+        (void)a; /* some classes have no roles */                                         \
+        return hed_record_examine_##class(r, t, &(struct hed_record_roles){__VA_ARGS__}); \
+    }
+
+/* One case for each call that says defer= in the spec. */
 static bool
-examine_by_call(struct hed_recorder *r, struct hed_record_candidate *t)
+examine_by_class(struct hed_recorder *r, struct hed_record_candidate *t)
 {
     switch ((int)t->id) {
-    case HED_cuLaunchKernel:
-        return examine_launch(t);
-    case HED_cuLaunchKernelEx:
-        return examine_launch_ex(t);
-    case HED_cuLaunchCooperativeKernel:
-        return examine_cooperative(t);
-    case HED_cuGraphLaunch:
-        t->touches = (uint64_t)(uintptr_t)((const struct hed_cuGraphLaunch *)t->args)->hGraph;
-        return t->touches;
+        HED_CUDA_DEFER(EXAMINE)
     default:
-        return hed_record_sort(t->id) == HED_RECORD_COPIES ? hed_record_examine_copy(r, t)
-                                                           : examine_order(r, t);
+        return false;
     }
 }
 
 bool
 hed_record_examine(struct hed_recorder *r, struct hed_record_candidate *t)
 {
-    if (!examine_by_call(r, t))
+    if (!examine_by_class(r, t))
         return false;
     /* Every call needs a kind that has succeeded in this context: in a context that has failed, no
      * call succeeds. */

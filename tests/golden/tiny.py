@@ -86,7 +86,8 @@ call("tinyText", In(tinyResult, "error"), Out(STR, "text"), since=1000, after="n
      offline=Roles("error_text", "error", "text"))
 call("tinyRun", In(tinyThing, "thing"), In(Ptr("void **"), "params", by_hand="only it knows"),
      In(tinyCallback, "callback"), In(CPTR, "data"), In(tinyStream, "stream"), since=1000,
-     ptds=True, does="launch", about="thing", size="1", defer=True)
+     ptds=True, does="launch", about="thing", size="1",
+     defer=Roles("launch", kernel="thing", params="&params", ptds="ptds"))
 call("tinySet", In(tinyShape, "shape"), In(Ref(tinyValue), "value", tag="shape"),
      Out(tinyValue, "old", tag="shape", opt=True), since=1000, ptds=True, does="set")
 call("tinyRunEx", In(Ref(tinyLaunch), "launch"), In(tinyThing, "thing"),
@@ -106,7 +107,8 @@ call("tinyMoveAll", In(Array(tinyMove, "count"), "moves"), In(U32, "count"),
      Out(SIZE, "failed", opt=True, on="failure"),
      Out(tinyThing, "culprit", opt=True, on=["TINY_BROKEN", "TINY_BAD_VALUE"]), since=1000,
      does="move")
-call("tinyMoveOne", InOut(tinyMove, "move"), since=1000, does="move", travel="guard",
+call("tinyMoveOne", InOut(tinyMove, "move"), since=1000, does="move",
+     travel=Roles("move", "move"), relay=Roles("plain"),
      memory=Roles("move", key="&move", shape="move.shape", version="*move.version"))
 call("tinyLookUp", In(STR, "name"), Out(PTR, "function"), since=1000,
      by_hand="it hands out our own functions", does="ask")

@@ -3,14 +3,15 @@
  * (cuIpc..., shareable handles) never do, since they would be those of the worker's computer. */
 #include "backends/remote/remote.h"
 #include "driver/context/context.h"
+#include "gen/cuda_sets.h"
 
 #define ATTRIBUTES_MAX 64
 
 /* Answers that depend on how a device is built. Attributes with handles are left out, since they do
  * not affect how many clusters fit. */
 static CUresult
-ask_clusters(struct hed_remote *r, uint64_t context, enum hed_cuda_call id, void *args,
-             const CUlaunchConfig **config)
+relay_clusters(struct hed_remote *r, uint64_t context, enum hed_cuda_call id, void *args,
+               const CUlaunchConfig **config)
 {
     const CUlaunchConfig *given = *config;
     CUlaunchAttribute attributes[ATTRIBUTES_MAX];
@@ -42,27 +43,27 @@ worker_ordinal(const struct hed_remote *r, CUdevice device)
     return r->devices[device].ordinal;
 }
 
+/* A question about two devices. The arguments are put back as they were. */
 static CUresult
-ask_peers(struct hed_remote *r, enum hed_cuda_call id, void *args)
+relay_devices(struct hed_remote *r, uint64_t context, enum hed_cuda_call id, void *args,
+              CUdevice *first, CUdevice *second)
 {
-    if (id == HED_cuDeviceCanAccessPeer) {
-        struct hed_cuDeviceCanAccessPeer a = *(struct hed_cuDeviceCanAccessPeer *)args;
+    const CUdevice given[2] = {*first, *second};
+    CUresult result;
 
-        a.dev = worker_ordinal(r, a.dev);
-        a.peerDev = worker_ordinal(r, a.peerDev);
-        return hed_remote_ask_call(r, 0, 0, id, &a, false);
-    }
-
-    struct hed_cuDeviceGetP2PAttribute a = *(struct hed_cuDeviceGetP2PAttribute *)args;
-
-    a.srcDevice = worker_ordinal(r, a.srcDevice);
-    a.dstDevice = worker_ordinal(r, a.dstDevice);
-    return hed_remote_ask_call(r, 0, 0, id, &a, false);
+    if (r->backend == HED_BACKEND_NULL)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    *first = worker_ordinal(r, given[0]);
+    *second = worker_ordinal(r, given[1]);
+    result = hed_remote_ask_call(r, 0, 0, id, args, false);
+    *first = given[0];
+    *second = given[1];
+    return result;
 }
 
 /* The worker keeps primary contexts longer than the program does, and the peers enabled in them. */
 static CUresult
-change_peers(struct hed_remote *r, uint64_t context, enum hed_cuda_call id, void *args)
+relay_peers(struct hed_remote *r, uint64_t context, enum hed_cuda_call id, void *args)
 {
     const CUresult result = hed_remote_ask_call(r, context, 0, id, args, false);
 
@@ -72,32 +73,28 @@ change_peers(struct hed_remote *r, uint64_t context, enum hed_cuda_call id, void
                : result;
 }
 
+static CUresult
+relay_plain(struct hed_remote *r, uint64_t context, enum hed_cuda_call id, void *args)
+{
+    return hed_remote_ask_call(r, context, 0, id, args, false);
+}
+
+#define RELAY(call, class, ...)                                    \
+    case HED_##call: {                                             \
+        struct hed_##call *a = args;                               \
+                                                                   \
+        (void)a; /* most have nothing to look at */                \
+        return relay_##class(r, context, id, args, ##__VA_ARGS__); \
+    }
+
 CUresult
 hed_remote_call(void *m, struct hed_context *c, enum hed_cuda_call id, void *args)
 {
     struct hed_remote *r = hed_remote_of(m);
     const uint64_t context = c ? c->object.handle : 0;
 
-    switch (id) {
-    case HED_cuDeviceCanAccessPeer:
-    case HED_cuDeviceGetP2PAttribute:
-        return r->backend == HED_BACKEND_NULL ? CUDA_ERROR_NOT_SUPPORTED : ask_peers(r, id, args);
-    case HED_cuCtxEnablePeerAccess:
-    case HED_cuCtxDisablePeerAccess:
-        return change_peers(r, context, id, args);
-    case HED_cuTensorMapEncodeTiled:
-    case HED_cuTensorMapEncodeIm2col:
-    case HED_cuTensorMapEncodeIm2colWide:
-    case HED_cuTensorMapReplaceAddress:
-    case HED_cuFuncSetCacheConfig:
-    case HED_cuFuncSetSharedMemConfig:
-        return hed_remote_ask_call(r, context, 0, id, args, false);
-    case HED_cuOccupancyMaxActiveClusters:
-        return ask_clusters(r, context, id, args,
-                            &((struct hed_cuOccupancyMaxActiveClusters *)args)->config);
-    case HED_cuOccupancyMaxPotentialClusterSize:
-        return ask_clusters(r, context, id, args,
-                            &((struct hed_cuOccupancyMaxPotentialClusterSize *)args)->config);
+    switch ((int)id) {
+        HED_CUDA_RELAY(RELAY)
     default:
         return CUDA_ERROR_NOT_SUPPORTED;
     }

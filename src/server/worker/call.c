@@ -105,6 +105,20 @@ give_freed_back(struct doing *d)
     }
 }
 
+/* A device has one primary context. It keeps its name however often it is retained, and does not
+ * count as one that the client has created. */
+static bool
+retains_primary(enum hed_cuda_call id)
+{
+    return id == HED_cuDevicePrimaryCtxRetain;
+}
+
+static bool
+creates_context(enum hed_cuda_call id)
+{
+    return hed_cuda_info[id].does == HED_DOES_BEGIN_CONTEXT && !retains_primary(id);
+}
+
 /* Binds the client's name to a new object. Without a name, nobody could free it. A primary context
  * keeps its name when it is reset. */
 static int
@@ -119,7 +133,7 @@ name_new(void *arg, const char *kind, uint64_t *handle)
     if (is_value(kind))
         return hed_value_add(d->worker->values, is_surface(kind), *handle);
     if (name && hed_name_fits(name, kind)) {
-        if (d->id == HED_cuDevicePrimaryCtxRetain)
+        if (retains_primary(d->id))
             (void)hed_name_unbind(names, name, NULL);
         err = hed_name_bind(names, name, *handle);
     }
@@ -166,7 +180,6 @@ hed_do_wait(struct hed_worker_channel *ch, struct hed_msg *m)
     struct hed_worker *w = ch->worker;
     CUresult r = CUDA_ERROR_INVALID_HANDLE;
     CUstream stream = NULL;
-    char none; /* a call without arguments */
     int err;
 
     if (!(m->flags & HED_MSG_WANTS_ANSWER))
@@ -174,7 +187,7 @@ hed_do_wait(struct hed_worker_channel *ch, struct hed_msg *m)
     if (m->stream == 0 || hed_worker_stream(ch, m, &stream) == 0) {
         hed_ticket_pass(ch);
         r = m->stream ? hed_worker_do(w, cuStreamSynchronize, .hStream = stream)
-                      : hed_cuda_invoke(w->top, HED_cuCtxSynchronize, &none);
+                      : hed_worker_do(w, cuCtxSynchronize, 0);
     }
     err = hed_worker_before_answer(ch);
     return err ? err : hed_worker_answer(ch, m, (int)r, NULL, 0);
@@ -225,29 +238,35 @@ prepare_call(struct hed_worker *w, enum hed_cuda_call id, uint64_t context, void
     if (refused != CUDA_SUCCESS)
         return refused;
     /* Relaxed, here and below: it is only a limit and orders nothing. */
-    if (id == HED_cuCtxCreate_v2 &&
+    if (creates_context(id) &&
         atomic_load_explicit(&w->contexts, memory_order_relaxed) >= CONTEXTS_MAX)
         return CUDA_ERROR_OUT_OF_MEMORY;
     if (!take_freed(d)) {
         give_freed_back(d);
         return CUDA_ERROR_INVALID_HANDLE;
     }
-    if (id == HED_cuCtxDestroy_v2 && d->freed_count)
-        hed_worker_functions_forget(w, d->freed[0].name, NULL);
-    if (id == HED_cuDevicePrimaryCtxReset_v2)
-        hed_worker_functions_forget(w, context, NULL);
+    /* A context that is destroyed is an argument; a primary one is that of the message. */
+    if (hed_cuda_info[id].does == HED_DOES_END_CONTEXT) {
+        const bool destroyed = hed_cuda_info[id].of_kind == HED_CUDA_KIND_CONTEXT;
+
+        if (!destroyed || d->freed_count)
+            hed_worker_functions_forget(w, destroyed ? d->freed[0].name : context, NULL);
+    }
     return CUDA_SUCCESS;
 }
 
 static void
 note_contexts(struct hed_worker *w, enum hed_cuda_call id, uint64_t context)
 {
-    if (id == HED_cuCtxCreate_v2)
+    const struct hed_call_info *info = &hed_cuda_info[id];
+
+    if (creates_context(id))
         atomic_fetch_add_explicit(&w->contexts, 1, memory_order_relaxed);
-    if (id == HED_cuCtxDestroy_v2)
+    if (info->does != HED_DOES_END_CONTEXT)
+        return;
+    if (info->of_kind == HED_CUDA_KIND_CONTEXT)
         atomic_fetch_sub_explicit(&w->contexts, 1, memory_order_relaxed);
-    if (id == HED_cuCtxDestroy_v2 || id == HED_cuDevicePrimaryCtxReset_v2)
-        hed_worker_recovered(w, context);
+    hed_worker_recovered(w, context);
 }
 
 /* Makes the call, with the backend's handles. */

@@ -4,7 +4,7 @@
  * (gen/cuda_travel.h), but every call is a way into the driver. Calls that create, map or free
  * memory have messages of their own, under the lease (memory.c). All memory that a call touches
  * must be the client's: what it has mapped, or variables of its modules. The spec says how far a
- * call reaches (extent=). Calls with travel="guard" are checked by a function of their own here.
+ * call reaches (extent=), or which function here looks at which arguments (travel=Roles(...)).
  */
 #include "gen/cuda_sets.h"
 #include "gen/cuda_work.h"
@@ -63,10 +63,10 @@ reaches_side(struct hed_worker *w, const CUDA_MEMCPY3D_v2 *c, bool to)
 }
 
 static bool
-reaches_values(struct hed_worker *w, const struct hed_cuStreamBatchMemOp_v2 *a)
+guard_memory_ops(struct hed_worker *w, const CUstreamBatchMemOpParams_v1 *ops, unsigned count)
 {
-    for (unsigned i = 0; i < a->count; i++) {
-        const CUstreamBatchMemOpParams_v1 *op = &a->paramArray[i];
+    for (unsigned i = 0; i < count; i++) {
+        const CUstreamBatchMemOpParams_v1 *op = &ops[i];
         const bool wide = op->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64 ||
                           op->operation == CU_STREAM_MEM_OP_WRITE_VALUE_64;
         const bool narrow = op->operation == CU_STREAM_MEM_OP_WAIT_VALUE_32 ||
@@ -86,7 +86,7 @@ reaches_values(struct hed_worker *w, const struct hed_cuStreamBatchMemOp_v2 *a)
 
 /* Checks the memory of a texture or a surface. */
 static bool
-reaches_resource(struct hed_worker *w, const CUDA_RESOURCE_DESC_v1 *d)
+guard_resource(struct hed_worker *w, const CUDA_RESOURCE_DESC_v1 *d)
 {
     uint64_t bytes;
 
@@ -111,46 +111,24 @@ reaches_resource(struct hed_worker *w, const CUDA_RESOURCE_DESC_v1 *d)
     }
 }
 
-/* ---- calls that are looked at in their own way ----------------------------------------------- */
-
-static CUresult
-guard_cuMemcpy3DAsync_v2(struct hed_worker *w, const struct hed_cuMemcpy3DAsync_v2 *a)
+static bool
+guard_copy(struct hed_worker *w, const CUDA_MEMCPY3D_v2 *c)
 {
-    const CUDA_MEMCPY3D_v2 *c = a->pCopy;
-
-    return result_of_check(c && reaches_side(w, c, false) && reaches_side(w, c, true));
-}
-
-static CUresult
-guard_cuStreamBatchMemOp_v2(struct hed_worker *w, const struct hed_cuStreamBatchMemOp_v2 *a)
-{
-    return result_of_check(reaches_values(w, a));
-}
-
-static CUresult
-guard_cuTexObjectCreate(struct hed_worker *w, const struct hed_cuTexObjectCreate *a)
-{
-    return result_of_check(reaches_resource(w, a->pResDesc));
-}
-
-static CUresult
-guard_cuSurfObjectCreate(struct hed_worker *w, const struct hed_cuSurfObjectCreate *a)
-{
-    return result_of_check(reaches_resource(w, a->pResDesc));
+    return c && reaches_side(w, c, false) && reaches_side(w, c, true);
 }
 
 /* Heaps of kernels are device memory that needs no lease. A heap that is larger than all the memory
  * that the client could have is refused. */
-static CUresult
-guard_cuCtxSetLimit(struct hed_worker *w, const struct hed_cuCtxSetLimit *a)
+static bool
+guard_limit(struct hed_worker *w, CUlimit limit, size_t value)
 {
     CUdevice device = 0;
 
-    if (a->limit != CU_LIMIT_MALLOC_HEAP_SIZE && a->limit != CU_LIMIT_PRINTF_FIFO_SIZE)
-        return CUDA_SUCCESS;
+    if (limit != CU_LIMIT_MALLOC_HEAP_SIZE && limit != CU_LIMIT_PRINTF_FIFO_SIZE)
+        return true;
     if (w->no_memory || hed_worker_do(w, cuCtxGetDevice, .device = &device) != CUDA_SUCCESS)
-        return CUDA_SUCCESS;
-    return a->value <= hed_memory_obtainable(w, device) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+        return true;
+    return value <= hed_memory_obtainable(w, device);
 }
 
 /* ---- all ------------------------------------------------------------------------------------- */
@@ -171,9 +149,12 @@ reaches_extents(struct hed_worker *w, enum hed_cuda_call id, const void *args)
     return true;
 }
 
-#define GUARD(call)  \
-    case HED_##call: \
-        return guard_##call(w, args);
+#define GUARD(call, class, ...)                                \
+    case HED_##call: {                                         \
+        const struct hed_##call *a = args;                     \
+                                                               \
+        return result_of_check(guard_##class(w, __VA_ARGS__)); \
+    }
 
 CUresult
 hed_memory_guard(struct hed_worker *w, enum hed_cuda_call id, const void *args)

@@ -66,9 +66,17 @@
     X(tinyCopy) \
     X(tinyMoveOne)
 
+/* may be made later, by another thread */
+#define HED_TINY_DEFER(X) \
+    X(tinyRun, launch, .kernel = (uint64_t)(uintptr_t)a->thing, .params = &a->params, .ptds = a->ptds)
+
 /* is sent, and a function of the worker looks at its arguments */
 #define HED_TINY_GUARD(X) \
-    X(tinyMoveOne)
+    X(tinyMoveOne, move, a->move)
+
+/* is sent as the program made it */
+#define HED_TINY_RELAY(X) \
+    X(tinyMoveOne, plain)
 
 /* takes, frees, maps or tells of device memory */
 #define HED_TINY_MEMORY(X) \

@@ -36,9 +36,10 @@ kernels_and_packed_arguments_are_copied(void **state)
     struct chain *c = chain("", false);
     char buffer[40];
     size_t size = sizeof buffer;
-    void *extra[] = {HED_PARAM_BUFFER_SIZE, &size, HED_PARAM_BUFFER_POINTER, buffer, HED_PARAM_END};
-    void *swapped[] = {HED_PARAM_BUFFER_POINTER, buffer, HED_PARAM_BUFFER_SIZE, &size,
-                       HED_PARAM_END};
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_BUFFER_POINTER, buffer,
+                     CU_LAUNCH_PARAM_END};
+    void *swapped[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, buffer, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
+                       CU_LAUNCH_PARAM_END};
     struct hed_cuLaunchKernel a = {FUNCTION, 1, 1, 1, 1, 1, 1, 0, STREAM(0), NULL, swapped, false};
 
     assert_int_equal(launch_with(c, KERNEL, STREAM(0), (struct arguments){7, 8, 9, 10}),
