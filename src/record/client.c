@@ -7,15 +7,9 @@
 #include "base/err.h"
 #include "record/engine.h"
 
-static _Thread_local struct hed_record_thread thread;
+_Thread_local struct hed_record_thread hed_record_this_thread;
 static pthread_once_t exit_once = PTHREAD_ONCE_INIT;
 static pthread_key_t exit_key; /* its value is the queue that the thread owns */
-
-struct hed_record_thread *
-hed_record_thread(void)
-{
-    return &thread;
-}
 
 /* ---- queues ---------------------------------------------------------------------------------- */
 
@@ -24,7 +18,7 @@ leave_queue(void *queue)
 {
     struct hed_record_queue *q = queue;
 
-    thread.queue = NULL;
+    hed_record_thread()->queue = NULL;
     /* Release: pairs with the acquire in take_free_queue_locked. */
     atomic_store_explicit(&q->is_owned, false, memory_order_release);
 }
@@ -47,6 +41,7 @@ add_queue_locked(struct hed_record_client *c)
     if (!q)
         return NULL;
     memset(q, 0, sizeof *q);
+    q->engine = c->engine;
     q->client = c;
     q->index = count;
     hed_lock_init(&q->lock, HED_RANK_SCHED);
@@ -69,8 +64,9 @@ take_free_queue_locked(struct hed_record_client *c)
     return add_queue_locked(c);
 }
 
+/* A queue for the calling thread: its own, or a shared one if there are not enough. */
 static struct hed_record_queue *
-assign_queue(struct hed_record_client *c)
+find_queue(struct hed_record_client *c)
 {
     (void)pthread_once(&exit_once, create_exit_key);
     hed_lock(&c->lock);
@@ -92,29 +88,30 @@ assign_queue(struct hed_record_client *c)
 static void
 use_client(struct hed_recorder *r, struct hed_record_client *c)
 {
+    struct hed_record_thread *me = hed_record_thread();
     void *owned;
 
     (void)pthread_once(&exit_once, create_exit_key);
     owned = pthread_getspecific(exit_key);
     /* The queues of another engine may not exist any more. */
-    if (owned && thread.engine == r->id)
+    if (owned && me->engine == r->id)
         leave_queue(owned);
     (void)pthread_setspecific(exit_key, NULL);
-    thread.engine = r->id;
-    thread.client = c;
-    thread.queue = thread.last = NULL;
-    thread.gpu_client = NULL;
+    me->engine = r->id;
+    me->client = c;
+    me->queue = me->last = NULL;
+    me->gpu_client = NULL;
 }
 
 struct hed_record_queue *
-hed_record_queue_of_thread(struct hed_record_client *c)
+hed_record_assign_queue(struct hed_record_client *c)
 {
-    if (thread.engine == c->engine->id && thread.queue && thread.queue->client == c)
-        return thread.queue;
-    if (thread.engine != c->engine->id)
+    struct hed_record_thread *me = hed_record_thread();
+
+    if (me->engine != c->engine->id)
         use_client(c->engine, NULL);
-    thread.queue = assign_queue(c);
-    return thread.queue;
+    me->queue = find_queue(c);
+    return me->queue;
 }
 
 static void
@@ -193,5 +190,7 @@ hed_recorder_set_client(struct hed_recorder *r, const char *text, bool below)
 struct hed_record_client *
 hed_record_client_of_thread(struct hed_recorder *r)
 {
-    return thread.engine == r->id && thread.client ? thread.client : r->clients[0];
+    const struct hed_record_thread *me = hed_record_thread();
+
+    return me->engine == r->id && me->client ? me->client : r->clients[0];
 }

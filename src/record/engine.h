@@ -91,6 +91,7 @@ struct hed_record_known {
 };
 
 struct hed_record_queue {
+    struct hed_recorder *engine;
     struct hed_record_client *client;
     uint32_t index;        /* in client->queues */
     _Atomic bool is_owned; /* a thread has it as its own */
@@ -218,7 +219,13 @@ struct hed_record_thread {
     struct hed_gate *gpu; /* the gate of gpu_client in gpu_context */
 };
 
-struct hed_record_thread *hed_record_thread(void);
+extern _Thread_local struct hed_record_thread hed_record_this_thread;
+
+static inline struct hed_record_thread *
+hed_record_thread(void)
+{
+    return &hed_record_this_thread;
+}
 
 /* ---- client.c -------------------------------------------------------------------------------- */
 
@@ -229,8 +236,19 @@ void hed_record_free_client(struct hed_record_client *c);
 /* The client that the calling thread works for. */
 struct hed_record_client *hed_record_client_of_thread(struct hed_recorder *r);
 
+/* Gives the calling thread a queue. NULL: there is no memory. */
+struct hed_record_queue *hed_record_assign_queue(struct hed_record_client *c);
+
 /* The queue of the calling thread. NULL: there is no memory. */
-struct hed_record_queue *hed_record_queue_of_thread(struct hed_record_client *c);
+static inline struct hed_record_queue *
+hed_record_queue_of_thread(struct hed_record_client *c)
+{
+    const struct hed_record_thread *me = hed_record_thread();
+
+    if (me->engine == c->engine->id && me->queue && me->queue->client == c)
+        return me->queue;
+    return hed_record_assign_queue(c);
+}
 
 /* ---- push.c ---------------------------------------------------------------------------------- */
 
@@ -258,7 +276,7 @@ void hed_record_drain(struct hed_record_queue *q, uint64_t number, bool mine);
 
 /* Starts, wakes and ends the issuing thread. */
 bool hed_record_start(struct hed_record_queue *q);
-void hed_record_wake(struct hed_record_queue *q);
+void hed_record_wake_issuer(struct hed_record_queue *q);
 void hed_record_stop(struct hed_record_queue *q);
 
 /* At exit: issues the queued calls. False: some are left at the time `end`. */
@@ -273,8 +291,9 @@ struct hed_record_route {
     struct hed_record_barrier after[HED_RECORD_QUEUES];
 };
 
-/* False: there is no memory for a queue. */
-bool hed_record_choose(struct hed_record_client *c, const struct hed_record_candidate *t,
+/* Chooses among several queues of the client. `out` holds the queue of the calling thread
+ * before. */
+void hed_record_choose(struct hed_record_client *c, const struct hed_record_candidate *t,
                        struct hed_record_route *out);
 
 /* Waits until the client's records that touch these handles, or all its records, have been issued.
@@ -374,4 +393,15 @@ static inline bool
 hed_record_is_default(uint64_t stream)
 {
     return stream == 0 || stream == 1;
+}
+
+/* Wakes the issuing thread if records would otherwise stay where they are. */
+static inline void
+hed_record_wake(struct hed_record_queue *q)
+{
+    /* Sequentially consistent: pairs with sleep_until_woken. A thread that has the role looks for
+     * more records when it has given it up. */
+    if (atomic_load_explicit(&q->role, memory_order_seq_cst) == 0 &&
+        atomic_load_explicit(&q->sleeping, memory_order_seq_cst) != 0)
+        hed_record_wake_issuer(q);
 }

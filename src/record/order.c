@@ -89,23 +89,16 @@ choose_queue(const struct hed_record_client *c, uint32_t count, uint64_t stream,
     return chosen ? chosen : mine;
 }
 
-bool
+void
 hed_record_choose(struct hed_record_client *c, const struct hed_record_candidate *t,
                   struct hed_record_route *out)
 {
     const struct hed_record_thread *me = hed_record_thread();
     const uint64_t touched[] = {t->stream, t->touches};
-    struct hed_record_queue *mine = hed_record_queue_of_thread(c);
     /* Acquire: pairs with the release in add_queue_locked, so that the queues are complete. */
     const uint32_t count = atomic_load_explicit(&c->count, memory_order_acquire);
 
-    out->queue = mine;
-    out->count = 0;
-    if (count <= 1)
-        return mine;
-    if (!mine)
-        return false;
-    out->queue = choose_queue(c, count, t->stream, mine);
+    out->queue = choose_queue(c, count, t->stream, out->queue);
     for (uint32_t i = 0; i < count; i++) {
         struct hed_record_queue *q = c->queues[i];
         uint64_t number = last_touching_any(q, touched, t->touches ? 2 : 1);
@@ -115,7 +108,6 @@ hed_record_choose(struct hed_record_client *c, const struct hed_record_candidate
         if (q != out->queue && is_pending(q, number))
             out->after[out->count++] = (struct hed_record_barrier){q, number};
     }
-    return true;
 }
 
 bool

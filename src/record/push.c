@@ -139,7 +139,7 @@ reserve_locked(struct hed_record_queue *q, size_t size)
     const uint64_t out = atomic_load_explicit(&q->out, memory_order_relaxed);
 
     if (q->tail - head + size + (restart ? rest : 0) > HED_RECORD_RING ||
-        atomic_load_explicit(&q->in, memory_order_relaxed) - out >= q->client->engine->queue)
+        atomic_load_explicit(&q->in, memory_order_relaxed) - out >= q->engine->queue)
         return NULL;
     if (restart) {
         struct hed_record *skip = (struct hed_record *)(q->ring + offset);
@@ -181,7 +181,7 @@ static const struct hed_record_kind *
 find_known_locked(struct hed_record_queue *q, const struct hed_record_candidate *t)
 {
     /* Acquire: pairs with the threads that change the epoch. */
-    const uint32_t epoch = atomic_load_explicit(&q->client->engine->epoch, memory_order_acquire);
+    const uint32_t epoch = atomic_load_explicit(&q->engine->epoch, memory_order_acquire);
 
     if (q->known.epoch != epoch)
         hed_record_forget_all(&q->known, epoch);
@@ -280,7 +280,7 @@ push_locked(const struct hed_record_route *route, const struct hed_record_candid
 static void
 wait_for_ring_room(struct hed_record_queue *q, uint64_t number)
 {
-    struct hed_sched *sched = q->client->engine->sched;
+    struct hed_sched *sched = q->engine->sched;
     struct hed_gate *g = sched ? hed_gate_current(sched) : NULL;
 
     hed_nvtx_push("heddle: wait for room in the queue");
@@ -303,8 +303,13 @@ hed_record_push(struct hed_record_client *c, const struct hed_record_candidate *
     bool is_copied = false;
     uint64_t full;
 
-    if (!hed_record_choose(c, t, &route))
+    route.queue = hed_record_queue_of_thread(c);
+    route.count = 0;
+    if (!route.queue)
         return HED_PUSH_CANNOT;
+    /* Relaxed: the queue of another thread whose calls must come first has been counted by now. */
+    if (atomic_load_explicit(&c->count, memory_order_relaxed) > 1)
+        hed_record_choose(c, t, &route);
     q = route.queue;
     for (;;) {
         hed_lock_brief(&q->lock);

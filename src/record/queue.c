@@ -37,7 +37,7 @@ keep_error(struct hed_record_queue *q, uint32_t id, CUresult result)
     (void)hed_cuda_error_name(result, &name);
     atomic_compare_exchange_strong_explicit(&q->client->error, &none, (uint32_t)result,
                                             memory_order_relaxed, memory_order_relaxed);
-    atomic_fetch_add_explicit(&q->client->engine->epoch, 1, memory_order_release);
+    atomic_fetch_add_explicit(&q->engine->epoch, 1, memory_order_release);
     hed_warn(SCHED, "%s, which had been queued, failed: %s", hed_cuda_info[id].name,
              name ? name : "an error without a name");
 }
@@ -98,7 +98,7 @@ wait_for_barrier(const struct hed_record_barrier *b)
 static void
 issue_call(struct hed_record_queue *q, const struct hed_record *s, struct current *now)
 {
-    const struct hed_recorder *r = q->client->engine;
+    const struct hed_recorder *r = q->engine;
     struct hed_record_thread *me = hed_record_thread();
 
     make_current(r, now, s->context);
@@ -159,13 +159,8 @@ take_role(struct hed_record_queue *q)
 }
 
 void
-hed_record_wake(struct hed_record_queue *q)
+hed_record_wake_issuer(struct hed_record_queue *q)
 {
-    /* Sequentially consistent: pairs with sleep_until_woken. A thread that has the role looks for
-     * more records when it has given it up. */
-    if (atomic_load_explicit(&q->role, memory_order_seq_cst) != 0 ||
-        !atomic_load_explicit(&q->sleeping, memory_order_seq_cst))
-        return;
     atomic_store_explicit(&q->sleeping, 0, memory_order_seq_cst);
     atomic_fetch_add_explicit(&q->wake, 1, memory_order_seq_cst);
     (void)hed_futex_wake_private(&q->wake, 1);
@@ -214,7 +209,7 @@ sleep_until_woken(struct hed_record_queue *q)
      * sees that this one sleeps. */
     (void)atomic_exchange_explicit(&q->sleeping, 1, memory_order_seq_cst);
     if ((!has_records(q) || atomic_load_explicit(&q->role, memory_order_seq_cst) != 0) &&
-        !atomic_load_explicit(&q->client->engine->stop, memory_order_seq_cst))
+        !atomic_load_explicit(&q->engine->stop, memory_order_seq_cst))
         (void)hed_futex_wait_private(&q->wake, wake, -1);
     atomic_store_explicit(&q->sleeping, 0, memory_order_seq_cst);
 }
@@ -223,13 +218,13 @@ static void *
 issuer_main(void *arg)
 {
     struct hed_record_queue *q = arg;
-    const struct hed_record_client *c = q->client;
+    const struct hed_recorder *r = q->engine;
     struct current now = {0};
 
     hed_record_thread()->inside = 1;
-    if (c->engine->sched)
-        hed_sched_set_client(c->engine->sched, c->text);
-    while (has_records(q) || !atomic_load_explicit(&c->engine->stop, memory_order_seq_cst)) {
+    if (r->sched)
+        hed_sched_set_client(r->sched, q->client->text);
+    while (has_records(q) || !atomic_load_explicit(&r->stop, memory_order_seq_cst)) {
         if (!has_records(q) || !take_role(q)) {
             sleep_until_woken(q);
             continue;
@@ -295,7 +290,7 @@ hed_record_wait(struct hed_record_queue *q, uint64_t number, int64_t ns)
 static bool
 issue_here(struct hed_record_queue *q, uint64_t number, bool patient)
 {
-    const struct hed_recorder *r = q->client->engine;
+    const struct hed_recorder *r = q->engine;
     CUcontext before;
     struct current now;
     int cancel;
@@ -347,7 +342,7 @@ wait_for_other(struct hed_record_queue *q, uint64_t number)
 void
 hed_record_drain(struct hed_record_queue *q, uint64_t number, bool mine)
 {
-    const struct hed_recorder *r = q->client->engine;
+    const struct hed_recorder *r = q->engine;
     const bool helps = mine && !(r->defer & HED_RECORD_ASIDE);
     struct hed_gate *g;
 
