@@ -214,7 +214,7 @@ hed_shared_join(const struct hed_profile_device *all, size_t count, struct hed_s
 
     *part = (struct hed_shared_part){0};
     if (!f) {
-        hed_debug(DRIVER, "device use is not shared with other processes");
+        hed_debug(DRIVER, "cannot share the use of devices with other processes");
         f = private_file();
     }
     if (f) {

@@ -105,8 +105,8 @@ hed_remote_wait_alone(void *m, struct hed_stream *s, const struct hed_launch *l)
                      "are not atomic for the program on this remote GPU",
                      hed_function_kernel(l->function)->name);
             hed_stats_unsupported(HED_API_CUDA, HED_cuLaunchKernel,
-                                  "a remote GPU (system-wide atomics on managed memory, beside the "
-                                  "program's own)");
+                                  "a remote GPU (system-wide atomics on managed memory that the "
+                                  "program uses at the same time)");
             return;
         }
         hed_sleep_ns(NAP_NS);

@@ -196,7 +196,7 @@ hed_remote_open_answer(struct hed_remote_opening *o, struct hed_remote_channel *
         hed_remote_take_bulk(channel, &o->contents, a->head.head.bulk - a->log) == 0)
         return (CUresult)a->head.result;
 nonsense:
-    hed_remote_lose(o->remote, "what the worker tells of a library makes no sense");
+    hed_remote_lose(o->remote, "the worker sent an invalid description of a library");
     return LOST;
 }
 
@@ -339,7 +339,7 @@ complete_opening(struct hed_remote_opening *o, const struct hed_image *image, st
         return CUDA_SUCCESS;
     hed_remote_close_there(o->code);
     if (err == HED_EFORMAT)
-        hed_remote_lose(o->remote, "what the worker tells of a library makes no sense");
+        hed_remote_lose(o->remote, "the worker sent an invalid description of a library");
     return err == HED_EFORMAT ? LOST : CUDA_ERROR_OUT_OF_MEMORY;
 }
 

@@ -347,7 +347,7 @@ ask_deferred(const struct transfer *t, CUresult *r)
         if (hed_remote_deferred_add(t->r, &piece))
             m = begin_transfer(t, HED_MSG_COPY_DEFERRED, &p, 0, &channel);
         if (!m || hed_remote_end(channel, &m->head, sizeof *m) != 0) {
-            hed_remote_lose(t->r, "a copy cannot be asked for");
+            hed_remote_lose(t->r, "cannot request a copy");
             *r = LOST;
         }
     } while (*r == CUDA_SUCCESS && next_piece(t, &p, &x, &y, &z));

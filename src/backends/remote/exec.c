@@ -171,9 +171,10 @@ hed_remote_graph_launch(void *m, struct hed_exec *e, struct hed_stream *s,
     hed_unlock(&e->lock);
     if (by_node && has_condition(body)) {
         if (r == CUDA_ERROR_NOT_SUPPORTED)
-            hed_stats_unsupported(HED_API_CUDA, HED_cuGraphLaunch,
-                                  "a remote GPU (a conditional node beside memory or functions of "
-                                  "the program's own, or in a graph inside of another)");
+            hed_stats_unsupported(
+                HED_API_CUDA, HED_cuGraphLaunch,
+                "a remote GPU (a conditional node in a child graph, or in a graph "
+                "that copies private memory or calls the program)");
     } else if (by_node) {
         r = wait_for_last(m, e, s);
         if (r == CUDA_SUCCESS)

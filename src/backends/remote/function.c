@@ -96,7 +96,7 @@ hed_remote_describe(void *m, struct hed_device *dev, struct hed_code *code, uint
     if (err == HED_ENOMEM)
         return CUDA_ERROR_OUT_OF_MEMORY;
     if (err) {
-        hed_remote_lose(hed_remote_of(m), "what the worker tells of a kernel makes no sense");
+        hed_remote_lose(hed_remote_of(m), "the worker sent an invalid description of a kernel");
         return LOST;
     }
     return r;
@@ -266,7 +266,7 @@ hed_remote_variable(void *m, struct hed_context *ctx, struct hed_code *code, boo
     if (!a || a->head.result != CUDA_SUCCESS)
         return a ? (CUresult)a->head.result : LOST;
     if (a->head.head.size < sizeof *a) {
-        hed_remote_lose(r, "what the worker tells of a variable makes no sense");
+        hed_remote_lose(r, "the worker sent an invalid description of a variable");
         return LOST;
     }
     *at = a->at;

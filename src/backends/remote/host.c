@@ -408,7 +408,7 @@ start_server_locked(struct hed_remote *r, struct hed_remote_host *h)
         err = start_host_thread(alone ? serve_alone : serve_functions, r);
     h->started = err == 0;
     if (err)
-        hed_warn(REMOTE, "no way for functions of the program: %s",
+        hed_warn(REMOTE, "cannot open a channel for functions of the program: %s",
                  why.text[0] ? why.text : hed_err_text(err));
     return err;
 }

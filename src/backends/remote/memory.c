@@ -130,7 +130,7 @@ ask_lease(struct hed_remote *r, int device, uint64_t want, uint64_t least)
     if (!a)
         return 0;
     if (a->head.head.size < sizeof *a || (a->head.result == CUDA_SUCCESS && a->granted < least)) {
-        hed_remote_lose(r, "a lease that makes no sense");
+        hed_remote_lose(r, "the worker sent an invalid lease");
         return 0;
     }
     return a->head.result == CUDA_SUCCESS ? a->granted : 0;

@@ -30,7 +30,7 @@ hed_remote_begin(struct hed_remote *r, enum hed_msg_kind kind, uint32_t size, ui
 
     if (!m) {
         if (ch)
-            hed_remote_lose(r, "the way to the worker is closed");
+            hed_remote_lose(r, "the connection to the worker is closed");
         return NULL;
     }
 
@@ -297,7 +297,7 @@ ask_call(struct hed_remote *r, const struct hed_msg *head, const struct call_api
 
         api->get_reply(&d, head->call, args, a->result);
         if (d.err) {
-            hed_remote_lose(r, "the worker's reply makes no sense");
+            hed_remote_lose(r, "the worker sent an invalid reply");
             return api->lost;
         }
     }

@@ -85,7 +85,7 @@ take_welcome(struct hed_remote *r, struct hed_conn *conn, uint32_t *devices, str
     if (a.major != HED_WIRE_MAJOR || a.device_count > HED_PROFILE_DEVICES_MAX || a.stride == 0 ||
         (a.stride & (a.stride - 1)) || a.usable > a.stride || a.stride > UINT64_C(1) << 40 ||
         a.map_unit == 0 || a.slots > HED_SLOTS_MAX) {
-        hed_why_set(why, "the server's welcome makes no sense");
+        hed_why_set(why, "the server sent an invalid welcome");
         return HED_EFORMAT;
     }
     memcpy(r->session, a.session, sizeof r->session);
@@ -253,7 +253,7 @@ agree_on_arena(struct hed_remote *r, struct hed_channel *channel, uint64_t parts
     if (!err && !r->base)
         err = HED_ENOMEM;
     if (err)
-        hed_why_set(why, "no addresses that are free here and at the server: %s",
+        hed_why_set(why, "found no addresses that are free both here and at the server: %s",
                     hed_err_text(err));
     return err;
 }
@@ -290,14 +290,14 @@ take_shared_memory(struct hed_remote *r, struct hed_conn *conn, struct hed_why *
     int err = hed_conn_take_fds(conn, fds, 2, r->timeout_ms);
 
     if (err) {
-        hed_why_set(why, "the server's shared memory did not come: %s", hed_err_text(err));
+        hed_why_set(why, "the server did not send its shared memory: %s", hed_err_text(err));
         return err;
     }
     /* They must not shrink: touching memory that is no longer there would kill the program. */
     if (!is_sealed(fds[0], size) || !is_sealed(fds[1], r->usable)) {
         (void)close(fds[0]);
         (void)close(fds[1]);
-        hed_why_set(why, "the server's shared memory is not what it should be");
+        hed_why_set(why, "the server sent shared memory that is too small or not sealed");
         return HED_EFORMAT;
     }
     r->slots = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fds[0], 0);
@@ -390,7 +390,7 @@ hed_remote_connect(struct hed_remote *r, const struct hed_config *config,
         err = HED_ELIMIT;
     if (!err && (err = take_devices(r, channel, there, real, devices)) != 0)
         hed_why_set(
-            why, "%s: the server's devices did not come: %s%s", config->gpu, hed_err_text(err),
+            why, "%s: the server did not send its devices: %s%s", config->gpu, hed_err_text(err),
             has_shared_memory(r) ? " (is it on this machine? Over a forwarded socket use unix:)"
                                  : "");
     if (!err)
@@ -490,7 +490,7 @@ do_soon(void *(*what)(void *), void *arg)
     if (pthread_create(&thread, NULL, what, arg) == 0)
         (void)pthread_detach(thread);
     else
-        hed_warn(REMOTE, "no thread to tell others that their GPU is lost");
+        hed_warn(REMOTE, "cannot start a thread that ends the session's channels");
     (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 

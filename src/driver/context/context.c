@@ -75,7 +75,7 @@ hed_context_fail(struct hed_context *c, CUresult error)
     /* Release: pairs with the acquire in hed_context_error. */
     if (atomic_compare_exchange_strong_explicit(&c->error, &expected, (int)error,
                                                 memory_order_release, memory_order_relaxed))
-        hed_info(DRIVER, "context %llu of device %d has failed with error %d and stays so",
+        hed_info(DRIVER, "context %llu of device %d has failed with error %d for good",
                  (unsigned long long)c->id, c->device->ordinal, (int)error);
 }
 

@@ -270,7 +270,7 @@ soft_cuMemHostGetDevicePointer_v2(struct hed_layer *self,
     /* A kernel would fault there. */
     if (m.kind == HED_MEMORY_REGISTERED && !c->device->driver->machine->registered) {
         hed_stats_unsupported(HED_API_CUDA, HED_cuMemHostGetDevicePointer_v2,
-                              "memory of the program's own (cuMemHostRegister) on a remote GPU");
+                              "a remote GPU (kernels cannot reach memory of cuMemHostRegister)");
         return CUDA_ERROR_NOT_SUPPORTED;
     }
     map_host_memory(c->device->driver, m.at);

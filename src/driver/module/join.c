@@ -366,7 +366,8 @@ item_is_repeated(struct name *n, const struct item *i, size_t number)
     const bool drop = i->defines ? n->defined : n->declared || n->defined;
 
     if (drop && i->defines && i->linkage != LINK_WEAK && i->linkage != LINK_COMMON)
-        hed_warn(DRIVER, "%.*s is defined in two PTX modules that are linked: the first stays",
+        hed_warn(DRIVER,
+                 "%.*s is defined in two PTX modules that are linked: the first definition is used",
                  (int)n->text.size, (const char *)n->text.data);
     n->declared = true;
     n->defined |= i->defines;
@@ -422,7 +423,7 @@ put_header(const struct hed_bytes *texts, size_t count, struct hed_buf *out, str
         struct hed_ptx_head h;
 
         if (!hed_ptx_begins(texts[i], &h)) {
-            hed_why_set(why, "input %zu is no PTX", i);
+            hed_why_set(why, "input %zu is not PTX", i);
             return HED_EFORMAT;
         }
         if (h.major > newest.major || (h.major == newest.major && h.minor > newest.minor)) {

@@ -161,8 +161,8 @@ hed_library_unlisted(struct hed_library *l, struct hed_code *code, const char *n
     if (r != CUDA_SUCCESS)
         return r;
     hed_warn(DRIVER,
-             "the managed variable %s is on a remote GPU: kernels and copies reach it, the "
-             "program itself does not",
+             "the managed variable %s is on a remote GPU: kernels and copies can reach it, "
+             "but the program's host code cannot",
              name);
     hed_stats_unsupported(HED_API_CUDA, HED_cuLibraryGetManaged,
                           "a remote GPU (only kernels and copies reach the variable)");

@@ -66,7 +66,7 @@ open_text(struct opening *o, struct hed_bytes text)
     struct hed_ptx_head head;
 
     if (!hed_ptx_begins(text, &head)) {
-        hed_why_set(o->why, "this is no PTX");
+        hed_why_set(o->why, "this is not PTX");
         return CUDA_ERROR_INVALID_PTX;
     }
     if (!o->profile->accepts_newer_ptx && head.arch.number != 0 &&

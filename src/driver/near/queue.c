@@ -247,7 +247,8 @@ start_runner(struct hed_stream *s)
     (void)pthread_attr_destroy(&attr);
     if (err) {
         /* Late is better than never: the caller runs everything itself. */
-        hed_warn(DRIVER, "no thread for a stream: %s", hed_err_text(hed_err_from_errno(err)));
+        hed_warn(DRIVER, "cannot start a thread for a stream: %s",
+                 hed_err_text(hed_err_from_errno(err)));
         run_queue(s, false);
         hed_stream_put(s);
     }

@@ -312,8 +312,8 @@ hed_stream_find(struct hed_layer *self, CUstream handle, bool ptds, struct hed_s
         return find_default(self, ptds, out);
     if (handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD)
         return find_default(self, handle == CU_STREAM_PER_THREAD, out);
-    /* Acquire: pairs with the release in cuInit. */
-    if (!atomic_load_explicit(&d->initialized, memory_order_acquire))
+    /* Relaxed: a program that uses the driver from several threads orders cuInit itself. */
+    if (!atomic_load_explicit(&d->initialized, memory_order_relaxed))
         return CUDA_ERROR_NOT_INITIALIZED;
 
     struct hed_object *o = hed_handles_get(d->handles, HED_KIND_STREAM, (uintptr_t)handle);

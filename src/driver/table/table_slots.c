@@ -39,7 +39,7 @@ CUresult
 hed_slot_load_wrapper_with(CUmodule *out, const void *wrapper, void *a, void *b, unsigned c)
 {
     if (a || b || c)
-        hed_info(DRIVER, "a runtime loads a module with options that are not known");
+        hed_info(DRIVER, "a runtime loads a module with unknown options");
     return hed_slot_load_wrapper(out, wrapper);
 }
 

@@ -198,7 +198,7 @@ soft_cuGetExportTable(struct hed_layer *self, struct hed_cuGetExportTable *a)
 
     for (int i = 0; i < 16; i++)
         (void)snprintf(text + (ptrdiff_t)2 * i, 3, "%02x", id[i]);
-    hed_info(DRIVER, "a library asks for an export table that is not known: %s", text);
+    hed_info(DRIVER, "a library asks for an unknown export table: %s", text);
     return CUDA_ERROR_INVALID_VALUE;
 }
 
