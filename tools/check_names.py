@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 """Checks that one name means one thing in all of src/.
 
-    check_names.py              check the whole tree
-    check_names.py --list PATH  also name the static functions below PATH that share a name or are
-                                called by a bare verb
+    check_names.py
 
 The rules:
 
@@ -20,11 +18,6 @@ import os
 import re
 import sys
 from collections import defaultdict
-
-# How many static functions still break rules 3 and 4. These numbers only ever go down; the rules
-# hold without exception when they are 0.
-SHARED_MAX = 6
-BARE_MAX = 1
 
 # Every program or plug-in has its own.
 OWN = ("main", "hed_backend_plugin", "hed_backend_version")
@@ -162,24 +155,15 @@ def bare_statics(names):
                 yield place, f"static function {name} is a bare verb: say what it acts on"
 
 
-def over(found, limit, rule):
-    """The complaints, if there are more than the limit allows."""
-    if len(found) <= limit:
-        return []
-    return found if limit == 0 else [
-        (("tools/check_names.py", 1), f"{len(found)} static functions {rule}, {limit} are allowed: "
-         "rename yours (--list PATH)")]
-
-
-def check_files(files, shared_max=0, bare_max=0):
+def check_files(files):
     """The complaints about {path: text}, as ((path, line), message)."""
     names = Names()
     for path, text in sorted(files.items()):
         names.add(path, text)
     found = list(twice(names.tags, "tag", False))
     found += twice(names.externals, "name", True)
-    found += over(list(shared_statics(names)), shared_max, "share their name")
-    found += over(list(bare_statics(names)), bare_max, "are called by a bare verb")
+    found += shared_statics(names)
+    found += bare_statics(names)
     return found
 
 
@@ -194,28 +178,13 @@ def read_tree(root):
     return files
 
 
-def list_statics(files, prefix):
-    names = Names()
-    for path, text in sorted(files.items()):
-        names.add(path, text)
-    shared, bare = list(shared_statics(names)), list(bare_statics(names))
-    for (path, line), message in sorted(shared + bare):
-        if path.startswith(prefix):
-            print(f"{path}:{line}: {message}")
-    print(f"in all of src/: {len(shared)} share their name, {len(bare)} are bare verbs")
-
-
-def main(args):
+def main():
     root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    files = read_tree(root)
-    if args[:1] == ["--list"]:
-        list_statics(files, args[1] if len(args) > 1 else "src/")
-        return 0
-    found = check_files(files, SHARED_MAX, BARE_MAX)
+    found = check_files(read_tree(root))
     for (path, line), message in found:
         print(f"{path}:{line}: {message}")
     return 1 if found else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

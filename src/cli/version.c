@@ -17,7 +17,7 @@ static const struct hed_cli_opt options[] = {{"help", false}, {NULL, false}};
 
 /* A schema has one line for each call, which begins with "call". */
 static unsigned
-count_calls(const char *schema)
+count_schema_calls(const char *schema)
 {
     unsigned count = 0;
 
@@ -43,7 +43,7 @@ hed_cli_version(int argc, char **argv)
         printf("  commit     %s\n", HED_BUILD_GIT);
     printf("  build      %s, %s\n", HED_BUILD_TYPE, HED_BUILD_TARGET);
     printf("  compiler   %s\n", HED_BUILD_COMPILER);
-    printf("  calls      %u of CUDA, %u of NVML\n", count_calls(hed_cuda_schema),
-           count_calls(hed_nvml_schema));
+    printf("  calls      %u of CUDA, %u of NVML\n", count_schema_calls(hed_cuda_schema),
+           count_schema_calls(hed_nvml_schema));
     return HED_EXIT_OK;
 }

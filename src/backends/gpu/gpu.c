@@ -35,8 +35,8 @@ static _Atomic bool nvml_tried;
 /* Finds and opens a library and fills its table of functions. Absent functions stay NULL and are
  * refused by name when they are called. */
 static int
-load(const char *soname, const char *given, const char *const *names, size_t count, void *table,
-     void **library, struct hed_why *why)
+load_library_table(const char *soname, const char *given, const char *const *names, size_t count,
+                   void *table, void **library, struct hed_why *why)
 {
     char path[4096];
     const int err = hed_locate_find(soname, given, path, sizeof path, why);
@@ -66,8 +66,8 @@ gpu_init(struct hed_layer *self, const struct hed_config *config, struct hed_why
     int err = g ? 0 : HED_ENOMEM;
 
     if (!err && !cuda_library)
-        err = load("libcuda.so.1", config->driver, hed_cuda_real_names, hed_cuda_real_count,
-                   &hed_cuda_real, &cuda_library, why);
+        err = load_library_table("libcuda.so.1", config->driver, hed_cuda_real_names,
+                                 hed_cuda_real_count, &hed_cuda_real, &cuda_library, why);
     if (err) {
         free(g);
         return err;
@@ -89,8 +89,8 @@ load_nvml(struct hed_layer *self)
     if (!atomic_load_explicit(&nvml_tried, memory_order_acquire)) {
         hed_lock(&nvml_lock);
         if (!atomic_load_explicit(&nvml_tried, memory_order_relaxed)) {
-            if (load("libnvidia-ml.so.1", g->nvml_path, hed_nvml_real_names, hed_nvml_real_count,
-                     &hed_nvml_real, &nvml_library, &why))
+            if (load_library_table("libnvidia-ml.so.1", g->nvml_path, hed_nvml_real_names,
+                                   hed_nvml_real_count, &hed_nvml_real, &nvml_library, &why))
                 hed_warn(GPU, "%s", why.text);
             atomic_store_explicit(&nvml_tried, true, memory_order_release);
         }

@@ -268,12 +268,12 @@ take_token_file(struct hed_server_options *o, const char *value, struct hed_why 
     text[n] = '\0';
 
     const size_t length = strcspn(text, "\r\n");
-    const bool whole = text[length] != '\0' || (size_t)n < sizeof text - 1;
+    const bool complete = text[length] != '\0' || (size_t)n < sizeof text - 1;
 
     text[length] = '\0';
     if (st.st_mode & (S_IRWXG | S_IRWXO))
         hed_why_set(why, "%.300s: other users may read it; set its mode to 0600", value);
-    else if (length < 16 || !whole || !hed_str_copy(o->token, sizeof o->token, text))
+    else if (length < 16 || !complete || !hed_str_copy(o->token, sizeof o->token, text))
         hed_why_set(why, "%.300s: its first line must have 16 to %zu characters", value,
                     sizeof o->token - 1);
     else

@@ -107,7 +107,7 @@ hed_names_free(struct hed_names *n)
     free(n);
 }
 
-/* ---- names whose place is taken -------------------------------------------------------------- */
+/* ---- names whose entry is taken -------------------------------------------------------------- */
 
 static int
 bind_other_locked(struct hed_names *n, uint64_t name, uint64_t real)
