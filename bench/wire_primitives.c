@@ -60,20 +60,20 @@ struct words {
 static struct words *words;
 
 static void
-await(_Atomic uint32_t *word, uint32_t value, bool sleeps)
+await_word(_Atomic uint32_t *word, uint32_t value, bool sleeps)
 {
     uint32_t now;
 
-    /* Acquire: pairs with the store in tell(). */
+    /* Acquire: pairs with the store in set_word(). */
     while ((now = atomic_load_explicit(word, memory_order_acquire)) != value)
         if (sleeps)
             hed_futex_wait(word, now, -1);
 }
 
 static void
-tell(_Atomic uint32_t *word, uint32_t value, bool sleeps)
+set_word(_Atomic uint32_t *word, uint32_t value, bool sleeps)
 {
-    atomic_store_explicit(word, value, memory_order_release); /* pairs with await() */
+    atomic_store_explicit(word, value, memory_order_release); /* pairs with await_word() */
     if (sleeps)
         hed_futex_wake(word, 1);
 }
@@ -105,8 +105,8 @@ word_trip(void *arg)
 {
     struct bare *b = arg;
 
-    tell(&words->there, ++b->number, b->sleeps);
-    await(&words->back, b->number, b->sleeps);
+    set_word(&words->there, ++b->number, b->sleeps);
+    await_word(&words->back, b->number, b->sleeps);
 }
 
 static double
@@ -119,8 +119,8 @@ bare_words(bool sleeps)
 
     if (child == 0) {
         for (uint32_t i = 1; i <= BATCHES * TRIPS; i++) {
-            await(&words->there, i, sleeps);
-            tell(&words->back, i, sleeps);
+            await_word(&words->there, i, sleeps);
+            set_word(&words->back, i, sleeps);
         }
         _exit(0);
     }
@@ -306,7 +306,7 @@ ops_of(enum over over)
 
 /* The worker's side in a child; returns the client's. */
 static struct hed_channel *
-start(enum over over, bool sleeps, void (*serve)(struct hed_channel *), pid_t *child)
+start_peer(enum over over, bool sleeps, void (*serve)(struct hed_channel *), pid_t *child)
 {
     struct hed_channel *ch = NULL;
     struct hed_why why;
@@ -331,14 +331,14 @@ start(enum over over, bool sleeps, void (*serve)(struct hed_channel *), pid_t *c
 }
 
 static void
-stop(struct hed_channel *ch, pid_t child)
+stop_peer(struct hed_channel *ch, pid_t child)
 {
     hed_channel_free(ch);
     waitpid(child, NULL, 0);
 }
 
 static void
-say(struct hed_channel *ch, uint32_t size, uint64_t number, uint64_t bulk, bool urgent)
+send_message(struct hed_channel *ch, uint32_t size, uint64_t number, uint64_t bulk, bool urgent)
 {
     struct hed_msg *m = hed_channel_begin(ch, size);
 
@@ -362,13 +362,13 @@ echo(struct hed_channel *ch)
     struct hed_msg *m;
 
     while (hed_channel_next(ch, -1, &m) == 0)
-        say(ch, sizeof *m, m->number, 0, true);
+        send_message(ch, sizeof *m, m->number, 0, true);
 }
 
 static void
 channel_trip(void *arg)
 {
-    say(arg, sizeof(struct hed_msg), 1, 0, true);
+    send_message(arg, sizeof(struct hed_msg), 1, 0, true);
     hear(arg);
 }
 
@@ -376,10 +376,10 @@ static double
 channel_trips(enum over over, bool sleeps)
 {
     pid_t child;
-    struct hed_channel *ch = start(over, sleeps, echo, &child);
+    struct hed_channel *ch = start_peer(over, sleeps, echo, &child);
     const double us = best_trip(channel_trip, ch);
 
-    stop(ch, child);
+    stop_peer(ch, child);
     return us;
 }
 
@@ -391,7 +391,7 @@ swallow(struct hed_channel *ch)
 
     while (hed_channel_next(ch, -1, &m) == 0)
         if (m->number)
-            say(ch, sizeof *m, m->number, 0, true);
+            send_message(ch, sizeof *m, m->number, 0, true);
 }
 
 /* Millions of messages a second. */
@@ -399,7 +399,7 @@ static double
 channel_one_way(enum over over, uint32_t size)
 {
     pid_t child;
-    struct hed_channel *ch = start(over, false, swallow, &child);
+    struct hed_channel *ch = start_peer(over, false, swallow, &child);
     double best = 0;
 
     for (int b = 0; b < ONE_WAY_BATCHES; b++) {
@@ -407,12 +407,12 @@ channel_one_way(enum over over, uint32_t size)
         double speed;
 
         for (int i = 0; i < MESSAGES; i++)
-            say(ch, size, i == MESSAGES - 1, 0, i == MESSAGES - 1);
+            send_message(ch, size, i == MESSAGES - 1, 0, i == MESSAGES - 1);
         hear(ch);
         speed = MESSAGES * 1e3 / (double)(hed_now_ns() - start);
         best = speed > best ? speed : best;
     }
-    stop(ch, child);
+    stop_peer(ch, child);
     return best;
 }
 
@@ -420,7 +420,7 @@ static void
 send_bulk(struct hed_channel *ch, const char *from)
 {
     for (uint64_t at = 0; at < BULK; at += HED_BULK_CHUNK) {
-        say(ch, sizeof(struct hed_msg), 0, HED_BULK_CHUNK, false);
+        send_message(ch, sizeof(struct hed_msg), 0, HED_BULK_CHUNK, false);
         must(hed_channel_bulk_write(ch, from + at, HED_BULK_CHUNK) == 0, "bulk");
     }
 }
@@ -442,9 +442,9 @@ static void
 bulk_server(struct hed_channel *ch)
 {
     memset(memory[0], 1, BULK); /* its own */
-    say(ch, sizeof(struct hed_msg), 1, 0, true);
+    send_message(ch, sizeof(struct hed_msg), 1, 0, true);
     while (take_bulk(ch, memory[0])) {
-        say(ch, sizeof(struct hed_msg), 1, 0, true);
+        send_message(ch, sizeof(struct hed_msg), 1, 0, true);
         hear(ch);
         send_bulk(ch, memory[0]);
     }
@@ -454,7 +454,7 @@ static void
 channel_bulk(enum over over, double *in, double *out)
 {
     pid_t child;
-    struct hed_channel *ch = start(over, false, bulk_server, &child);
+    struct hed_channel *ch = start_peer(over, false, bulk_server, &child);
 
     hear(ch);
     *in = *out = 0;
@@ -467,12 +467,12 @@ channel_bulk(enum over over, double *in, double *out)
         speed = gigabytes(begin);
         *in = speed > *in ? speed : *in;
         begin = hed_now_ns();
-        say(ch, sizeof(struct hed_msg), 1, 0, true);
+        send_message(ch, sizeof(struct hed_msg), 1, 0, true);
         must(take_bulk(ch, memory[0]), "bulk");
         speed = gigabytes(begin);
         *out = speed > *out ? speed : *out;
     }
-    stop(ch, child);
+    stop_peer(ch, child);
 }
 
 static void *
@@ -493,7 +493,7 @@ channel_many(enum over over, int channels)
     uint64_t begin;
 
     for (int i = 0; i < channels; i++)
-        ch[i] = start(over, false, echo, &children[i]);
+        ch[i] = start_peer(over, false, echo, &children[i]);
     begin = hed_now_ns();
     for (int i = 0; i < channels; i++)
         must(pthread_create(&threads[i], NULL, many_trips, ch[i]) == 0, "a thread");

@@ -2,9 +2,9 @@
  *
  *   stress [SECONDS [DEVICES [THREADS [SEED [ACTION...]]]]]
  *
- * Every thread of every device picks actions at random and checks what comes out. A failed check
- * ends the program with a message. When time is up, all memory of the devices must be there again.
- * If nothing happens for a minute, the program says what each thread was doing, and aborts.
+ * Every thread of every device picks actions at random and checks their results. A failed check
+ * ends the program with a message. When the time is up, all memory of the devices must be free
+ * again. If nothing happens for a minute, the program prints what each thread was doing, and aborts.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,7 +110,7 @@ worker_main(void *arg)
     w->pinned = pinned;
     w->host = malloc(WORDS_MAX * 4);
     SAME(w, w->host != NULL, true);
-    /* Relaxed: main only wants it soon, and joins. */
+    /* Relaxed: main only needs the threads to see it soon, and joins them. */
     while (!atomic_load_explicit(&stop, memory_order_relaxed)) {
         const struct action *a = chosen[stress_random(w, chosen_count)];
 
@@ -159,7 +159,7 @@ give_up(int count)
     abort();
 }
 
-/* Looks after the threads until the time is up. */
+/* Watches the threads until the time is up. */
 static void
 watch(int count, long seconds)
 {

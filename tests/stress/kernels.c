@@ -42,7 +42,7 @@ const char stress_ptx[] =
     "st.global.u32 [%d3], %r8;\n"
     "DONE: ret;\n}\n"
 
-    /* Blocks of 128: turns the block's words around through shared memory, twice. */
+    /* Blocks of 128 threads: reverses the block's words twice, through shared memory. */
     HEAD("turn", ".param .u64 p")
     ".shared .align 4 .b8 room[512];\n"
     REGISTERS INDEX
@@ -76,7 +76,7 @@ const char stress_ptx[] =
     "atom.global.max.u32 %r3, [%d1+4], %r2;\n"
     "ret;\n}\n"
 
-    /* All blocks meet: each counts itself, and waits until all have. */
+    /* All blocks meet: each counts itself, and waits until all have done so. */
     HEAD("meet", ".param .u64 p, .param .u32 blocks")
     REGISTERS INDEX
     "ld.param.u64 %d1, [p];\n"
@@ -95,7 +95,7 @@ const char stress_ptx[] =
     "st.global.u32 [%d3+4], %r8;\n"
     "ret;\n}\n"
 
-    /* The sum of a warp's words, to all of them. */
+    /* Adds up the words of a warp, and gives the sum to all lanes. */
     HEAD("sum", ".param .u64 p")
     REGISTERS INDEX
     "ld.param.u64 %d1, [p];\n"

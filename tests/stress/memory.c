@@ -1,4 +1,4 @@
-/* Actions on memory: every way to get it, to fill it and to copy it. */
+/* Actions on memory: every way to allocate, fill and copy it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,7 +67,7 @@ act_pitched(struct worker *w)
 
     MUST(w, cuMemAllocPitch_v2(&a, &pitch, width * 4ul, height, 4));
     MUST(w, cuMemsetD2D32_v2(a, pitch, value, width, height));
-    MUST(w, cuStreamSynchronize(NULL)); /* the thread's streams do not wait for that one */
+    MUST(w, cuStreamSynchronize(NULL)); /* the thread's streams do not wait for the default one */
 
     CUDA_MEMCPY2D_v2 out = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
                             .srcDevice = a,
@@ -81,7 +81,7 @@ act_pitched(struct worker *w)
     MUST(w, cuMemFree_v2(a));
 }
 
-/* In stream order: taken, filled, changed, read, given back. */
+/* Allocates, fills, changes, reads and frees in stream order. */
 static void
 use_in_order(struct worker *w, CUstream s, CUdeviceptr a, uint32_t n)
 {
@@ -153,7 +153,8 @@ act_host(struct worker *w)
     SAME(w, posix_memalign(&raw, 65536, 65536), 0);
     MUST(w, cuMemHostRegister_v2(raw, 65536, HOST_MAPPED));
     r = cuMemHostGetDevicePointer_v2(&at, raw, 0);
-    if (r == CUDA_ERROR_NOT_SUPPORTED) { /* a device of another machine: only copies reach it */
+    if (r ==
+        CUDA_ERROR_NOT_SUPPORTED) { /* a device of another machine, which only copies can reach */
         MUST(w, cuMemAlloc_v2(&other, 65536));
         stress_fill(w, m, s, other, 16384, 5);
         MUST(w, cuMemcpyDtoHAsync_v2(raw, other, 65536, s));

@@ -1,11 +1,11 @@
-/* Actions on what holds other things: graphs, modules, libraries, contexts, threads. */
+/* Actions on objects that hold others: graphs, modules, libraries, contexts, threads. */
 #include <string.h>
 
 #include "stress.h"
 
 #define GRAPH_WORDS 1000
 
-/* A graph is launched some times, on any of the streams. */
+/* Launches a graph a few times, on any of the streams. */
 static void
 launch_graph(struct worker *w, CUgraph g, CUdeviceptr a, uint32_t expected)
 {
@@ -60,7 +60,7 @@ act_capture(struct worker *w)
 static void
 count_call(void *arg)
 {
-    /* Relaxed: the stream is waited for before it is read. */
+    /* Relaxed: the reader waits for the stream first. */
     atomic_fetch_add_explicit((_Atomic uint32_t *)arg, 1, memory_order_relaxed);
 }
 
@@ -175,7 +175,7 @@ act_context(struct worker *w)
     MUST(w, cuMemcpyDtoH_v2(seen, a, sizeof seen));
     CHECK_WORDS(w, seen, 64, 8, 1);
     if (stress_random(w, 2))
-        stress_fill(w, m, s, a, 64, 9); /* is done before the context goes */
+        stress_fill(w, m, s, a, 64, 9); /* completes before the context ends */
     MUST(w, cuCtxDestroy_v2(c));
     SAME(w, cuCtxGetCurrent(&c), CUDA_SUCCESS);
     SAME(w, (uintptr_t)c, (uintptr_t)stress_device(w)->primary);
@@ -195,7 +195,7 @@ act_primary(struct worker *w)
     MUST(w, cuDevicePrimaryCtxRelease_v2(stress_device(w)->device));
 }
 
-/* A kernel that fails takes its context with it, and nothing else. */
+/* A kernel that fails makes its context unusable, and nothing else. */
 void
 act_failure(struct worker *w)
 {
@@ -224,7 +224,8 @@ short_life(void *arg)
     return NULL;
 }
 
-/* Threads come and go, with streams of their own. The worker waits, so its room can be used. */
+/* Starts threads with streams of their own. The worker waits for them, so they can use its
+ * memory. */
 void
 act_thread(struct worker *w)
 {

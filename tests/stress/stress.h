@@ -1,7 +1,7 @@
-/* What the actions of the stress program share: a thread's state, checks, kernels.
+/* Shared by the actions of the stress program: a thread's state, checks, kernels.
  *
- * An action makes what it needs, checks what comes out and leaves nothing behind, so that actions
- * of many threads on the same device can run in any order. devices.c has the table of them.
+ * An action makes the objects that it needs, checks the results and leaves nothing behind, so that
+ * actions of many threads on the same device can run in any order. devices.c has their table.
  */
 #pragma once
 
@@ -21,7 +21,7 @@
 
 #define DEVICES_MAX 64
 #define STREAMS 3
-#define WORDS_MAX 16384 /* of 4 bytes: the largest array that actions work on */
+#define WORDS_MAX 16384 /* of 4 bytes, in the largest array that actions use */
 
 /* One device and what its threads share. Constant while they run. */
 struct device {
@@ -45,7 +45,7 @@ struct worker {
     _Atomic uint64_t done;       /* actions */
 };
 
-/* Ends the program with a message: nothing after a failure means anything. */
+/* Ends the program with a message, because nothing after a failure means anything. */
 _Noreturn void stress_fail(const struct worker *w, const char *file, int line, const char *what,
                            long long got, long long expected);
 

@@ -1,4 +1,4 @@
-/* Actions on streams: kernels that wait and that do not, events, functions of the program. */
+/* Actions on streams: kernels that wait or do not wait, events, functions of the program. */
 #include <string.h>
 
 #include "stress.h"
@@ -83,7 +83,7 @@ act_shuffle(struct worker *w)
     MUST(w, cuMemFree_v2(a));
 }
 
-/* A chain of work over all the thread's streams, held together by events. */
+/* A chain of work over all streams of the thread, connected by events. */
 void
 act_events(struct worker *w)
 {
@@ -118,7 +118,7 @@ act_events(struct worker *w)
     MUST(w, cuMemFree_v2(a));
 }
 
-/* A stream that is destroyed with work in it: the work is done all the same. */
+/* Destroys a stream with work in it; the work is still done. */
 void
 act_streams(struct worker *w)
 {
@@ -143,7 +143,7 @@ act_streams(struct worker *w)
     MUST(w, cuMemFree_v2(a));
 }
 
-/* A blocking stream, the legacy one and the thread's own keep their order without being told. */
+/* A blocking stream, the legacy stream and the thread's own keep their order by themselves. */
 void
 act_defaults(struct worker *w)
 {
@@ -165,7 +165,7 @@ act_defaults(struct worker *w)
     MUST(w, cuMemFree_v2(a));
 }
 
-/* What functions of the program are given. */
+/* The argument of functions of the program. */
 struct called {
     const struct worker *w;
     uint32_t *words;

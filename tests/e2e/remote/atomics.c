@@ -1,5 +1,5 @@
-/* System-wide atomics on managed memory: a kernel and the program add to the same words at once, on
- * a GPU that is elsewhere. No addition is lost. */
+/* System-wide atomics on managed memory: a kernel on a remote GPU and the program add to the same
+ * words at the same time, and no addition is lost. */
 #include "conformance/conf.h"
 
 #include <stdatomic.h>

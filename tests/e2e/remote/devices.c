@@ -1,4 +1,4 @@
-/* Several devices in one program: what it prints is the same wherever the devices are.
+/* Several devices in one program, which prints the same wherever the devices are.
  *
  *     remote_devices
  */
@@ -31,7 +31,7 @@ static CUfunction plus[MOST];
 static CUdeviceptr memory[MOST], marks[MOST];
 
 static void
-launch(int device, CUdeviceptr to, CUdeviceptr from, uint32_t v, uint32_t n)
+launch_plus(int device, CUdeviceptr to, CUdeviceptr from, uint32_t v, uint32_t n)
 {
     void *params[] = {&to, &from, &v, &n};
 
@@ -70,7 +70,7 @@ describe(int i)
 }
 
 static void
-start(int i)
+set_up_device(int i)
 {
     CUmodule module;
     size_t size;
@@ -87,7 +87,7 @@ start(int i)
     OK(CU(cuCtxSynchronize)());
 }
 
-/* Where memory is, the driver knows; and what one device has, another gets. */
+/* The driver knows on which device memory is, and copies it to another. */
 static void
 copy_in_a_ring(void)
 {
@@ -97,7 +97,7 @@ copy_in_a_ring(void)
 
         OK(CU(cuPointerGetAttribute)(&where, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, memory[i]));
         CHECK_IS(where, i);
-        launch(i, memory[i], memory[i], 3, WORDS);
+        launch_plus(i, memory[i], memory[i], 3, WORDS);
         OK(CU(cuCtxSynchronize)());
         if (i & 1)
             OK(CU(cuMemcpyPeer)(memory[next] + 8, contexts[next], memory[i], contexts[i],
@@ -111,7 +111,7 @@ copy_in_a_ring(void)
         printf("after the ring, %d: %u\n", i, sum_of(i));
 }
 
-/* Kernels that read another's memory, and its variables. */
+/* Kernels read memory and variables of another device. */
 static void
 reach(int i, int peer)
 {
@@ -125,15 +125,15 @@ reach(int i, int peer)
     OK(CU(cuCtxEnablePeerAccess)(contexts[peer], 0));
     CHECK_IS(CU(cuCtxEnablePeerAccess)(contexts[peer], 0), CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
     CHECK_IS(CU(cuCtxEnablePeerAccess)(contexts[i], 0), CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
-    launch(i, memory[i], memory[peer], 1, WORDS);
-    launch(i, memory[i] + 40, marks[peer], 1, 1);
+    launch_plus(i, memory[i], memory[peer], 1, WORDS);
+    launch_plus(i, memory[i] + 40, marks[peer], 1, 1);
     OK(CU(cuCtxSynchronize)());
     printf("after reaching, %d: %u\n", i, sum_of(i));
     OK(CU(cuCtxSetCurrent)(contexts[i]));
     OK(CU(cuCtxDisablePeerAccess)(contexts[peer]));
 }
 
-/* Memory that all have, and a context of the program's own beside the primary one. */
+/* Memory that all devices share, and a context of the program's own beside the primary one. */
 static void
 share(void)
 {
@@ -145,7 +145,7 @@ share(void)
     OK(CU(cuMemAllocManaged)(&all, BYTES, CU_MEM_ATTACH_GLOBAL));
     memset((void *)(uintptr_t)all, 0, BYTES);
     for (int i = 0; i < count; i++) {
-        launch(i, all, all, (uint32_t)i + 1, WORDS);
+        launch_plus(i, all, all, (uint32_t)i + 1, WORDS);
         OK(CU(cuCtxSynchronize)());
     }
     for (size_t i = 0; i < WORDS; i++)
@@ -162,12 +162,12 @@ alone(void *arg)
     const int i = (int)(uintptr_t)arg;
 
     for (int round = 0; round < 50; round++)
-        launch(i, memory[i], memory[i], (uint32_t)round, WORDS);
+        launch_plus(i, memory[i], memory[i], (uint32_t)round, WORDS);
     OK(CU(cuCtxSynchronize)());
     return NULL;
 }
 
-/* A thread a device. */
+/* One thread for each device. */
 static void
 all_at_once(void)
 {
@@ -181,7 +181,7 @@ all_at_once(void)
         printf("after threads, %d: %u\n", i, sum_of(i));
 }
 
-/* An allocation is out of memory on its device only. */
+/* If one device has no more memory, the others still have. */
 static void
 fill_up(int i)
 {
@@ -208,7 +208,7 @@ main(void)
     OK(CU(cuDeviceGetCount)(&count));
     CHECK(count >= 1 && count <= MOST, "%d devices", count);
     for (int i = 0; i < count; i++)
-        start(i);
+        set_up_device(i);
     copy_in_a_ring();
     for (int i = 0; i < count; i++)
         if (i != (i + 1) % count)

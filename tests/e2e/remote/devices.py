@@ -3,15 +3,16 @@
 
     devices.py GPU PROGRAM
 
-In the environment: HEDDLE_GPU, a server whose own devices are GPU. The program is run on GPU here
-and on the server's, each time with another choice of devices; then several clients at once.
+HEDDLE_GPU in the environment is a server whose devices are GPU. The program runs on GPU in this
+process and on the server, each time with another choice of devices; then several clients run at
+once.
 """
 
 import os
 import subprocess
 import sys
 
-# Orders, subsets, and what CUDA makes of nonsense: devices up to the first that is none.
+# Orders, subsets and nonsense, of which CUDA takes the devices before the first wrong one.
 CHOICES = [None, "0", "1", "1,0", "0,1", "1,7", "", "-1", "3,2,1,0", "2", "0,0"]
 
 

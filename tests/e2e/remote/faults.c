@@ -1,11 +1,11 @@
-/* A program that uses a bit of everything and says how far it came. See faults.py.
+/* A program that uses a bit of everything and prints how far it came. See faults.py.
  *
  *     remote_faults [wait]
  *
- * Everything answers success, with the right bytes, until the first call that does not; from then
- * on every call that needs the device answers the same, and nothing hangs or crashes. It writes one
- * line: "done", or "lost at WHAT: ERROR", and its status is 0 if that is how it was. With `wait` it
- * says "ready" and waits for the end of its input before the last part.
+ * Every call succeeds, with the right bytes, until the first one that fails. From then on, every
+ * call that needs the device returns the same error, and nothing hangs or crashes. The program
+ * writes one line, "done" or "lost at CALL: ERROR", and exits with 0 if all of this was so. With
+ * `wait` it writes "ready" and waits for the end of its input before the last part.
  */
 #include "conformance/conf.h"
 
@@ -25,7 +25,7 @@ static const char ptx[] =
 static _Atomic int first; /* CUresult; 0: none yet */
 static CUcontext ctx;
 
-/* The first failure, and whether all of them are it. */
+/* Remembers the first failure, and checks that later ones are the same. */
 static bool
 did(CUresult r, const char *what)
 {
@@ -43,7 +43,7 @@ did(CUresult r, const char *what)
 
 #define DID(call) did(call, #call)
 
-/* Bytes count only if everything went well so far. */
+/* Bytes are compared only if there was no failure so far. */
 static void
 same(const uint32_t *p, size_t n, uint32_t expected)
 {
@@ -52,7 +52,7 @@ same(const uint32_t *p, size_t n, uint32_t expected)
 }
 
 static void
-count(void *arg)
+count_run(void *arg)
 {
     atomic_fetch_add((_Atomic int *)arg, 1);
 }
@@ -87,7 +87,7 @@ memory(void)
 }
 
 static bool
-work(void)
+run_work(void)
 {
     CUstream s = NULL;
     CUevent e = NULL;
@@ -107,7 +107,7 @@ work(void)
         return false;
     for (int i = 0; i < 5; i++) {
         if (!DID(CU(cuLaunchKernel)(f, 1, 1, 1, 1, 1, 1, 0, s, params, NULL)) ||
-            !DID(CU(cuLaunchHostFunc)(s, count, (void *)&ran)))
+            !DID(CU(cuLaunchHostFunc)(s, count_run, (void *)&ran)))
             return false;
     }
     if (!DID(CU(cuEventRecord)(e, s)) || !DID(CU(cuEventSynchronize)(e)) ||
@@ -128,7 +128,7 @@ work(void)
            DID(CU(cuMemFree_v2)(p)) && DID(CU(cuModuleUnload)(m));
 }
 
-/* Two threads, so that there are more channels and tickets between them. */
+/* Two threads, so that there are several channels with tickets between them. */
 static void *
 thread(void *arg)
 {
@@ -144,11 +144,11 @@ both(void)
     pthread_t other;
 
     CHECK(pthread_create(&other, NULL, thread, NULL) == 0, "no thread");
-    (void)work();
+    (void)run_work();
     CHECK(pthread_join(other, NULL) == 0, "no end of the thread");
 }
 
-/* After the loss: everything that needs the device says so. */
+/* After the loss, every call that needs the device reports it. */
 static void
 stays_lost(void)
 {
@@ -182,7 +182,7 @@ main(int argc, char **argv)
             (void)fflush(stdout);
             (void)fgets(line, sizeof line, stdin);
         }
-        if (atomic_load(&first) == 0 && memory() && work() && DID(CU(cuCtxSynchronize)()))
+        if (atomic_load(&first) == 0 && memory() && run_work() && DID(CU(cuCtxSynchronize)()))
             printf("done\n");
         if (atomic_load(&first) != 0)
             stays_lost();

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Fault injection: every way in which a client, its worker, or what is between them may fail.
+"""Fault injection: every way in which a client, its worker, or the connection may fail.
 
     HED_BUILD=build/dev HED_CLIENT=build/dev/.../e2e_remote_faults faults.py [Case.test...]
 
-The client checks itself (faults.c): right bytes until the loss, the same error ever after.
-Here the loss is brought about at every message in turn, and looked at from outside: nobody hangs,
-nobody crashes, the server goes on, and what the client had is gone.
+The client checks itself (faults.c): it gets the right bytes until the loss, and the same error
+afterwards. Here the loss is caused at one message after the other, and seen from outside: no
+process hangs or crashes, the server still works, and everything that the client had is freed.
 """
 
 import os
@@ -22,12 +22,12 @@ from proxy import Plan, Proxy  # noqa: E402
 CLIENT = os.environ.get("HED_CLIENT", "")
 DEBUG = os.environ.get("HED_DEBUG_BUILD") == "1"
 UNAVAILABLE = 46
-SAMPLES = int(os.environ.get("HED_SAMPLES", "60"))  # of the messages of a run, each way of failing
-NOT_READY = 802  # what cuInit says when the server goes away before there is a device
+SAMPLES = int(os.environ.get("HED_SAMPLES", "60"))  # how often each failure is tried
+NOT_READY = 802  # the result of cuInit if the server is lost before there is a device
 
 
 def sample(last, seed):
-    """Messages at which something happens: the first ones, the last, and some of the others."""
+    """The messages at which something fails: the first ones, the last, and some of the others."""
     if last <= SAMPLES:
         return range(1, last + 1)
     return sorted({1, 2, 3, 4, 5, last} | set(random.Random(seed).sample(range(6, last),
@@ -51,7 +51,7 @@ class Faults(Case):
                                 env=clean_environment(HEDDLE_GPU=address, **more, **env))
 
     def end(self, client, what, server=None):
-        """What it said; it must have ended by itself."""
+        """What the client printed. It must have ended by itself."""
         try:
             said, error = client.communicate(timeout=PATIENCE)
         except subprocess.TimeoutExpired:
@@ -65,7 +65,7 @@ class Faults(Case):
         return said.strip().split("\n")[-1]
 
     def is_loss(self, said, what):
-        """Is it the right error, at a place where there may be one?"""
+        """Is it the right error, at a call that may have one?"""
         self.assertTrue(said.startswith("lost at ") or said == "done", f"{what}: {said}")
         if said == "done":
             return
@@ -76,7 +76,7 @@ class Faults(Case):
             self.assertEqual(error, UNAVAILABLE, f"{what}: {said}")
 
     def goes_on(self, server):
-        """A client that nothing happens to is served, and nothing is left of the others."""
+        """An undisturbed client is served, and nothing is left of the others."""
         self.assertEqual(self.end(self.start(server.address), "another client", server), "done")
         until(lambda: not server.workers(), server.status)
         self.assertEqual(server.status()["devices"][0]["leased_bytes"], 0)
@@ -117,10 +117,10 @@ class Proxied(Faults):
         if transport == "unix":
             self.goes_on(server)
 
-    def test_cut_unix(self):
+    def test_cut_unix_connections(self):
         self.cut_everywhere("unix")
 
-    def test_cut_tcp(self):
+    def test_cut_tcp_connections(self):
         self.cut_everywhere("tcp")
 
     def test_pieces(self):
@@ -137,7 +137,7 @@ class Proxied(Faults):
         self.assertEqual(said, "done")
 
     def test_connections_out_of_order(self):
-        """A channel that was opened first arrives last; what it brought is done in its turn."""
+        """The channel that was opened first arrives last. Messages are still performed in order."""
         server = self.serve()
         for hold in (1, 2):
             said, proxy = self.through(server, Plan(hold=hold, hold_s=0.4))
@@ -145,7 +145,7 @@ class Proxied(Faults):
             self.assertGreater(proxy.connections, hold)
 
     def test_a_silent_peer(self):
-        """Everything stands still, and no connection ends: noticed all the same."""
+        """Nothing is sent any more, but no connection ends. The peer notices."""
         server = self.serve()
         said, proxy = self.through(server, Plan())
         clients = []
@@ -161,9 +161,9 @@ class Proxied(Faults):
 
 @unittest.skipUnless(DEBUG, "only debug builds die on demand")
 class Deaths(Faults):
-    """Over shared memory nothing can be put in between: the processes themselves die."""
+    """Over shared memory there can be no proxy, so the processes themselves are killed."""
 
-    def test_workers(self):
+    def test_killed_workers(self):
         order = os.path.join(self.dir, "dies")
         server = self.serve(transport="shm", env={"HED_TEST_WORKER_DIES": order})
         self.assertEqual(self.end(self.start(server.address), "whole"), "done")
@@ -176,7 +176,7 @@ class Deaths(Faults):
         os.unlink(order)
         self.goes_on(server)
 
-    def test_clients(self):
+    def test_killed_clients(self):
         server = self.serve(transport="shm")
         for transport in ("shm", "unix"):
             address = f"{transport}:{server.path}"
@@ -190,7 +190,7 @@ class Deaths(Faults):
                       f"the end of a worker whose client died at message {k}")
         self.goes_on(server)
 
-    def test_the_listener(self):
+    def test_a_killed_listener(self):
         for transport in ("shm", "unix"):
             server = self.serve(transport=transport)
             clients = [self.start(server.address, "wait") for _ in range(3)]

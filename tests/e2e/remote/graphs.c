@@ -1,8 +1,6 @@
-/* Graphs as programs use them: made by hand and captured, launched again and again, changed in
- * between. The program checks what comes out; it is run on GPUs here and on GPUs elsewhere, where
- * some graphs have a mirror in the worker and others go node by node, and nobody may see a
- * difference.
- */
+/* Graphs as programs use them: built by hand or captured, launched many times, changed in between.
+ * The program checks the results. It runs on local GPUs and on remote ones, where some graphs have
+ * a mirror in the worker and others run node by node. A program must not see a difference. */
 #include "conformance/conf.h"
 
 #include <stdatomic.h>
@@ -33,7 +31,7 @@ static CUstream one, two;
 static CUdeviceptr memory, other;
 
 static void
-start(void)
+set_up_device(void)
 {
     CUcontext context;
     CUmodule module;
@@ -51,13 +49,13 @@ start(void)
 }
 
 static void
-set(CUdeviceptr at, uint32_t value)
+set_elements(CUdeviceptr at, uint32_t value)
 {
     OK(CU(cuMemsetD32_v2)(at, value, COUNT));
 }
 
 static void
-expect(CUdeviceptr at, uint32_t value)
+expect_elements(CUdeviceptr at, uint32_t value)
 {
     uint32_t got[COUNT];
 
@@ -82,7 +80,7 @@ kernel(CUfunction f, void **params)
 }
 
 static void
-launch(CUfunction f, CUdeviceptr at, uint32_t value, CUstream s)
+launch_kernel(CUfunction f, CUdeviceptr at, uint32_t value, CUstream s)
 {
     void *params[] = {&at, &value};
 
@@ -124,21 +122,21 @@ made_by_hand(void)
     OK(CU(cuGraphAddKernelNode_v2)(&c, g, &child, 1, &k));
     OK(CU(cuGraphAddMemcpyNode)(&d, g, &c, 1, &copy, ctx));
     OK(CU(cuGraphInstantiateWithFlags)(&e, g, 0));
-    set(other, 0);
+    set_elements(other, 0);
     OK(CU(cuGraphLaunch)(e, one));
-    expect(other, (10 + 5) * 2);
+    expect_elements(other, (10 + 5) * 2);
     OK(CU(cuGraphLaunch)(e, two));
-    expect(other, (10 + 5) * 2);
+    expect_elements(other, (10 + 5) * 2);
 
     value = 3;
     OK(CU(cuGraphExecKernelNodeSetParams_v2)(e, c, &k));
-    value = 99; /* was read when it was set */
+    value = 99; /* it was read when it was set */
     OK(CU(cuGraphLaunch)(e, one));
-    expect(other, (10 + 5) * 3);
+    expect_elements(other, (10 + 5) * 3);
 
     OK(CU(cuGraphNodeSetEnabled)(e, c, 0));
     OK(CU(cuGraphLaunch)(e, one));
-    expect(other, 10 + 5);
+    expect_elements(other, 10 + 5);
     OK(CU(cuGraphNodeSetEnabled)(e, c, 1));
 
     value = 4;
@@ -146,13 +144,13 @@ made_by_hand(void)
     OK(CU(cuGraphExecUpdate_v2)(e, g, &info));
     OK(CU(cuGraphUpload)(e, one));
     OK(CU(cuGraphLaunch)(e, one));
-    expect(other, (10 + 5) * 4);
+    expect_elements(other, (10 + 5) * 4);
     OK(CU(cuGraphExecDestroy)(e));
     OK(CU(cuGraphDestroy)(g));
     OK(CU(cuGraphDestroy)(inner));
 }
 
-/* Launches before a change do what they were launched with. */
+/* Launches before a change use the values of before. */
 static void
 changed_while_it_runs(void)
 {
@@ -163,7 +161,7 @@ changed_while_it_runs(void)
     CUgraphExec e;
     CUgraph g;
 
-    set(memory, 0);
+    set_elements(memory, 0);
     OK(CU(cuGraphCreate)(&g, 0));
     OK(CU(cuGraphAddKernelNode_v2)(&n, g, NULL, 0, &k));
     OK(CU(cuGraphInstantiateWithFlags)(&e, g, 0));
@@ -172,7 +170,7 @@ changed_while_it_runs(void)
         OK(CU(cuGraphLaunch)(e, value % 2 ? one : two));
     }
     OK(CU(cuGraphExecDestroy)(e)); /* while it may be running */
-    expect(memory, 50 * 51 / 2);
+    expect_elements(memory, 50 * 51 / 2);
     OK(CU(cuGraphDestroy)(g));
 }
 
@@ -186,8 +184,8 @@ called(void *data)
     atomic_fetch_add(&calls, *(unsigned *)data);
 }
 
-/* Two streams, joined by events, with a function of the program and memory of its own: some of it
- * only this process has. */
+/* Two streams, joined by events, with a function and memory of the program, which only this process
+ * has. */
 static void
 captured(void)
 {
@@ -206,8 +204,8 @@ captured(void)
     OK(CU(cuEventRecord)(fork, one));
     OK(CU(cuStreamWaitEvent)(two, fork, 0));
     OK(CU(cuMemcpyHtoDAsync_v2)(other, pinned, BYTES, two));
-    launch(add, other, 7, two);
-    launch(times, memory, 2, one);
+    launch_kernel(add, other, 7, two);
+    launch_kernel(times, memory, 2, one);
     OK(CU(cuEventRecord)(join, two));
     OK(CU(cuStreamWaitEvent)(one, join, 0));
     OK(CU(cuLaunchHostFunc)(one, called, &by));
@@ -229,7 +227,7 @@ captured(void)
         CHECK_IS(atomic_load(&calls), 3 * turn);
     }
 
-    /* What is captured on a stream can be a launch itself. */
+    /* The launch of a graph can itself be captured. */
     CUgraph outer;
 
     OK(CU(cuStreamBeginCapture_v2)(two, CU_STREAM_CAPTURE_MODE_GLOBAL));
@@ -260,7 +258,7 @@ events_in_graphs(void)
     CUgraph g;
     float ms = -1;
 
-    set(memory, 0);
+    set_elements(memory, 0);
     OK(CU(cuEventCreate)(&before, 0));
     OK(CU(cuEventCreate)(&begin, 0));
     OK(CU(cuEventCreate)(&end, 0));
@@ -274,18 +272,18 @@ events_in_graphs(void)
     n = last;
     OK(CU(cuGraphAddEventRecordNode)(&last, g, &n, 1, end));
     OK(CU(cuGraphInstantiateWithFlags)(&e, g, 0));
-    launch(times, memory, 0, two);
-    launch(add, memory, 100, two);
+    launch_kernel(times, memory, 0, two);
+    launch_kernel(add, memory, 100, two);
     OK(CU(cuEventRecord)(before, two));
     OK(CU(cuGraphLaunch)(e, one));
     OK(CU(cuEventSynchronize)(end));
     OK(CU(cuEventQuery)(begin));
     OK(CU(cuEventElapsedTime_v2)(&ms, begin, end));
     CHECK(ms >= 0 && ms < 60000, "%f ms", (double)ms);
-    expect(memory, 120);
+    expect_elements(memory, 120);
     OK(CU(cuStreamWaitEvent)(two, end, 0));
-    launch(add, memory, 1, two);
-    expect(memory, 121);
+    launch_kernel(add, memory, 1, two);
+    expect_elements(memory, 121);
     OK(CU(cuGraphExecDestroy)(e));
     OK(CU(cuGraphDestroy)(g));
 }
@@ -297,18 +295,18 @@ memory_of_graphs(void)
     CUgraphExec e;
     CUgraph g;
 
-    set(memory, 3);
+    set_elements(memory, 3);
     OK(CU(cuStreamBeginCapture_v2)(one, CU_STREAM_CAPTURE_MODE_GLOBAL));
     OK(CU(cuMemAllocAsync)(&own, BYTES, one));
     OK(CU(cuMemcpyDtoDAsync_v2)(own, memory, BYTES, one));
-    launch(add, own, 4, one);
+    launch_kernel(add, own, 4, one);
     OK(CU(cuMemcpyDtoDAsync_v2)(memory, own, BYTES, one));
     OK(CU(cuMemFreeAsync)(own, one));
     OK(CU(cuStreamEndCapture)(one, &g));
     OK(CU(cuGraphInstantiateWithFlags)(&e, g, 0));
     for (int i = 0; i < 3; i++)
         OK(CU(cuGraphLaunch)(e, one));
-    expect(memory, 3 + 3 * 4);
+    expect_elements(memory, 3 + 3 * 4);
     OK(CU(cuGraphExecDestroy)(e));
     OK(CU(cuGraphDestroy)(g));
 }
@@ -336,15 +334,15 @@ arrays_in_graphs(void)
 
     OK(CU(cuArray3DCreate_v2)(&a, &d));
     in.dstArray = out.srcArray = a;
-    set(memory, 77);
-    set(other, 0);
+    set_elements(memory, 77);
+    set_elements(other, 0);
     OK(CU(cuStreamBeginCapture_v2)(one, CU_STREAM_CAPTURE_MODE_GLOBAL));
     OK(CU(cuMemcpy2DAsync_v2)(&in, one));
     OK(CU(cuMemcpy2DAsync_v2)(&out, one));
     OK(CU(cuStreamEndCapture)(one, &g));
     OK(CU(cuGraphInstantiateWithFlags)(&e, g, 0));
     OK(CU(cuGraphLaunch)(e, one));
-    expect(other, 77);
+    expect_elements(other, 77);
     OK(CU(cuGraphExecDestroy)(e));
     OK(CU(cuGraphDestroy)(g));
     OK(CU(cuArrayDestroy)(a));
@@ -379,7 +377,7 @@ values_in_graphs(void)
 int
 main(void)
 {
-    start();
+    set_up_device();
     made_by_hand();
     changed_while_it_runs();
     captured();

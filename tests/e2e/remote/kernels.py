@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs kernels.cu, with the static and the shared runtime, on a server's CPU GPU, over shared
-memory and a socket; what it prints comes in order; images are kept by the server, and once. The
-two parts of parts.cu (-rdc=true) find each other."""
+memory and a socket. Its output comes in order, and the server keeps each image once. The two parts
+of parts.cu (-rdc=true) find each other."""
 
 import os
 import pathlib
@@ -70,7 +70,7 @@ def main():
     kept = {p.name: p.stat() for p in images.iterdir()}
     check(f"there are images {list(kept)}", len(kept) >= 2 and
           all(len(name) == 64 for name in kept))
-    # Once more: nothing is sent that is there.
+    # Once more: images that the server has are not sent.
     done = run("shm", programs[0], images)
     after = {p.name: p.stat() for p in images.iterdir()}
     check("it runs again", done.returncode == 0)

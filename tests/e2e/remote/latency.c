@@ -2,8 +2,8 @@
  *
  *     remote_latency WHAT COUNT
  *
- * It says "ready", waits for a line, does it COUNT times, waits for the device once, says how many
- * microseconds that took, and waits for another line.
+ * It prints "ready", waits for a line, does it COUNT times, waits for the device once, prints how
+ * many microseconds that took, and waits for another line.
  */
 #include "conformance/conf.h"
 
@@ -25,13 +25,13 @@ static void *pinned;
 static char pageable[BYTES];
 
 static void
-launch(void)
+launch_kernel(void)
 {
     OK(CU(cuLaunchKernel)(kernel, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL));
 }
 
 static void
-record(void)
+record_event(void)
 {
     OK(CU(cuEventRecord)(event, stream));
     OK(CU(cuStreamWaitEvent)(NULL, event, 0));
@@ -62,7 +62,7 @@ copy_device(void)
 }
 
 static void
-fill(void)
+fill_memory(void)
 {
     OK(CU(cuMemsetD8Async)(p, 1, BYTES, stream));
 }
@@ -112,7 +112,7 @@ launch_graph(void)
 }
 
 static void
-query(void)
+query_device(void)
 {
     CUdevice d;
     int v;
@@ -124,7 +124,7 @@ query(void)
 }
 
 static void
-begin(void)
+set_up_device(void)
 {
     CUmodule m;
     CUgraph g;
@@ -140,10 +140,10 @@ begin(void)
     memset(pinned, 1, BYTES);
     OK(CU(cuModuleLoadData)(&m, ptx));
     OK(CU(cuModuleGetFunction)(&kernel, m, "nothing"));
-    launch();
+    launch_kernel();
     OK(CU(cuStreamBeginCapture_v2)(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
-    launch();
-    fill();
+    launch_kernel();
+    fill_memory();
     OK(CU(cuStreamEndCapture)(stream, &g));
     OK(CU(cuGraphInstantiateWithFlags)(&graph, g, 0));
     OK(CU(cuCtxSynchronize)());
@@ -165,19 +165,19 @@ main(int argc, char **argv)
         const char *name;
         void (*once)(void);
     } things[] = {
-        {"launch", launch},
-        {"record", record},
+        {"launch", launch_kernel},
+        {"record", record_event},
         {"copy_pageable", copy_pageable},
         {"copy_pinned", copy_pinned},
         {"copy_back", copy_back},
         {"copy_device", copy_device},
-        {"fill", fill},
+        {"fill", fill_memory},
         {"allocate", allocate},
         {"allocate_in_order", allocate_in_order},
         {"new_stream", new_stream},
         {"new_event", new_event},
         {"launch_graph", launch_graph},
-        {"query", query},
+        {"query", query_device},
     };
     const int count = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 0;
     char line[16];
@@ -185,9 +185,9 @@ main(int argc, char **argv)
 
     while (i < sizeof things / sizeof *things && argc > 1 && strcmp(argv[1], things[i].name) != 0)
         i++;
-    CHECK(argc > 2 && i < sizeof things / sizeof *things, "what?");
-    begin();
-    things[i].once(); /* what is made for the first one is made here */
+    CHECK(argc > 2 && i < sizeof things / sizeof *things, "usage: latency WHAT COUNT");
+    set_up_device();
+    things[i].once(); /* so that things that are made only once exist */
     OK(CU(cuCtxSynchronize)());
     printf("ready\n");
     (void)fflush(stdout);

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Latency: asynchronous work does not pay for the way, however long it is.
+"""Latency: asynchronous work does not wait for the network, however slow it is.
 
     HED_BUILD=build/dev HED_LATENCY=build/.../e2e_remote_latency latency.py [Case.test...]
 
-What counts is how many round trips are waited for: answers that pass a proxy. Their number must not
-grow with the amount of work. Times are printed, for people. With HED_NVCC, a program of CUDA's
-runtime is counted from its start to its first result.
+The test counts the round trips that the program waits for: the answers that pass a proxy. Their
+number must not grow with the amount of work. Times are printed, for people. With HED_NVCC, the
+round trips of a program of CUDA's runtime are counted from its start to its first result.
 """
 
 import os
@@ -26,13 +26,13 @@ THINGS = ("launch", "record", "copy_pageable", "copy_pinned", "copy_back", "copy
 WAYS = (0, 0.0002, 0.001, 0.010, 0.030)  # seconds, each
 FEW, MANY = 10, 1000
 CALL = 1  # HED_MSG_CALL
-ALLOWED = 4  # round trips that may come in between, of 1000: a lease, room for what was destroyed
+ALLOWED = 4  # other round trips in 1000 that are allowed: a lease, space for destroyed objects
 START = 11  # answers to a program of the runtime, to its first result
 
 
 class Latency(faults.Faults):
     def through(self, server, delay, words, talk):
-        """Runs the program behind a proxy; what talk() makes of it."""
+        """Runs the program behind a proxy, and returns what talk() returns."""
         proxy = Proxy(f"unix:{self.dir}/p", server.address, Plan(delay=delay))
         process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                    env=clean_environment(HEDDLE_GPU=proxy.address))
@@ -57,7 +57,7 @@ class Latency(faults.Faults):
 
         return self.through(server, delay, [PROGRAM, thing, str(count)], talk)
 
-    def test_round_trips(self):
+    def test_work_takes_no_more_round_trips(self):
         server = self.serve()
         for thing in THINGS:
             few, _ = self.trips(server, thing, FEW)
@@ -66,13 +66,13 @@ class Latency(faults.Faults):
             self.assertLessEqual(many, few + ALLOWED, thing)
             self.assertLessEqual(few, 2 + ALLOWED, thing)
 
-    def test_an_event_that_is_never_used_is_no_message(self):
+    def test_an_unused_event_sends_no_message(self):
         def talk(proxy, process):
             self.assertEqual(process.stdout.readline().strip(), "ready")
             before = proxy.kinds(True).get(CALL, 0)
             process.stdin.write("\n")
             process.stdin.flush()
-            process.stdout.readline()  # the wait at the end has been answered, so all has passed
+            process.stdout.readline()  # the final wait was answered: everything has passed
             calls = proxy.kinds(True).get(CALL, 0) - before
             process.stdin.write("\n")
             return calls
@@ -81,7 +81,7 @@ class Latency(faults.Faults):
         calls = self.through(server, 0.0, [PROGRAM, "new_event", str(MANY)], talk)
         self.assertLessEqual(calls, ALLOWED)
 
-    def test_over_longer_ways(self):
+    def test_slow_networks_cost_no_more_round_trips(self):
         server = self.serve()
         for thing in ("launch", "copy_pageable"):
             for delay in WAYS:
@@ -91,7 +91,7 @@ class Latency(faults.Faults):
                 self.assertLessEqual(trips, 2 + ALLOWED, thing)
 
     @unittest.skipUnless(NVCC, "no nvcc")
-    def test_the_first_result(self):
+    def test_the_first_result_takes_few_round_trips(self):
         program = os.path.join(self.dir, "first")
         source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "latency.cu")
         subprocess.run([NVCC, "-arch=sm_90", "-cudart", "static", "-o", program, source],
@@ -113,7 +113,7 @@ class Latency(faults.Faults):
 @unittest.skipUnless(os.geteuid() == 0 and shutil.which("tc") and shutil.which("ip"),
                      "network namespaces need root, ip and tc")
 class Netem(faults.Faults):
-    """The same over a network of our own that the kernel makes slow."""
+    """The same over a network of our own, which the kernel makes slow."""
 
     def run_all(self, *lines):
         for line in lines:

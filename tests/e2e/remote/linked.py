@@ -2,8 +2,9 @@
 """Programs that were linked on the device side (nvcc -rdc=true), on a worker; conditional nodes.
 
 A worker without a device gets what a GPU of compute capability 9.0 would get: the linked machine
-code where there is some for it, and otherwise all parts, for NVIDIA's driver to link. A CPU GPU, on
-a worker and in the program itself, joins the parts' PTX and prints what a GPU prints."""
+code, if there is some for it, and otherwise all parts, for NVIDIA's driver to link. A CPU GPU, in a
+worker or in the program itself, joins the parts' PTX, and the program prints what it prints on a
+GPU."""
 
 import os
 import pathlib
@@ -25,8 +26,8 @@ PTX, CUBIN = 1, 2
 SOURCES = {"linked": sorted((PROGRAMS / "linked").glob("*.cu")),
            "nested": [PROGRAMS / "nested.cu"]}
 KERNELS = {"linked": [b"_Z3runPi", b"_Z4lastPi"], "nested": [b"_Z5childi", b"_Z6parentv"]}
-# What each prints on a worker without a device once its first launch has succeeded. Variables have
-# no address there, so the programs end soon after it.
+# What each prints on a worker without a device after its first launch has succeeded. Variables have
+# no address there, so the programs end soon after that.
 LAUNCHED = {"linked": "program: 0\n", "nested": "launch: no error"}
 FLAGS = {"machine": ["-gencode", "arch=compute_90,code=[sm_90,compute_90]"],
          "ptx": ["-arch=compute_80", "-code=compute_80"]}
@@ -58,7 +59,7 @@ def build(name, flags):
 
 
 def run_on_worker(gpu, program):
-    """What the program did, and the images that the worker got."""
+    """The output of the program, and the images that the worker got."""
     with tempfile.TemporaryDirectory(dir=SCRATCH) as images:
         done = subprocess.run([TESTS / "harness/serve", "shm", LIBRARIES, BUILD / "bin/heddle", gpu,
                                program],
@@ -104,8 +105,8 @@ def check_machine_code(name):
 
 
 def check_parts(name):
-    """Without machine code for the device all parts are sent. libcudadevrt, which nvcc links to
-    every such program, has machine code for it and PTX only for newer ones."""
+    """Without machine code for the device, all parts are sent. libcudadevrt, which nvcc links to
+    every such program, has machine code for that device, but PTX only for newer ones."""
     done, images = run_on_worker("null", build(name, "ptx"))
     check(f"{name} with PTX: {done.stdout!r}", LAUNCHED[name] in done.stdout)
     check(f"{len(images)} images for one program", len(images) == 1)
@@ -129,8 +130,8 @@ def check_joined(flags):
 
 
 def check_conditional():
-    """Conditional nodes need the device runtime. A worker without a device takes all that is told;
-    the CPU GPU refuses by name."""
+    """Conditional nodes need the device runtime. A worker without a device accepts everything; the
+    CPU GPU refuses them by name."""
     program = SCRATCH / "conditional"
     subprocess.run([NVCC, "-O1", "-rdc=true", "-arch=sm_90", "-o", program,
                     PROGRAMS / "conditional.cu"], check=True)

@@ -2,7 +2,7 @@
  *
  *     remote_lives WHAT
  *
- * Every one of them begins alike, says "ok" when all was as on CUDA, and its status is 0.
+ * Each of them begins in the same way. If all is as on CUDA, it prints "ok" and exits with 0.
  */
 #include "conformance/conf.h"
 
@@ -55,7 +55,7 @@ wait_for_child(pid_t child)
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the child: %x", (unsigned)status);
 }
 
-/* What CUDA says in the child of a process that had begun to use it. */
+/* What CUDA returns in the child of a process that has used it. */
 static void
 in_child(void)
 {
@@ -93,8 +93,8 @@ lives_fork(void)
     }
 }
 
-/* A child that outlives its parent, and whose number is said: the session is the parent's, and ends
- * with it. */
+/* A child that outlives its parent, and whose process id is printed. The session belongs to the
+ * parent, and ends with it. */
 static void
 lives_orphan(void)
 {
@@ -181,7 +181,7 @@ busy(void *arg)
     }
 }
 
-/* exit() while other threads call and work is on its way. */
+/* exit() while other threads make calls and work is in flight. */
 static void
 lives_exit_busy(void)
 {
@@ -201,7 +201,7 @@ nothing(void *arg)
     give_a_moment(300);
 }
 
-/* exit() with work pending that has not even begun. */
+/* exit() with pending work that has not even begun. */
 static void
 lives_exit_pending(void)
 {

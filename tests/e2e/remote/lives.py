@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How clients of a server live and end, and who is let in: the program is lives.c.
+"""How clients of a server live and end, and which are accepted. The program is lives.c.
 
     HED_BUILD=build/dev HED_LIVES=build/dev/.../e2e_remote_lives lives.py [Case.test...]
 """
@@ -29,7 +29,7 @@ class Lives(faults.Faults):
         faults.CLIENT = LIVES
 
     def live(self, what, transports=TRANSPORTS, **env):
-        """Lives it on each transport; nothing is left of it."""
+        """Runs the program over each transport. Nothing is left of it."""
         for transport in transports:
             server = self.serve(transport=transport)
             client = self.start(server.address, what, **env)
@@ -73,13 +73,13 @@ class Lives(faults.Faults):
         for transport in ("shm", "unix"):
             client = self.start(f"{transport}:{server.path}", "threads")
             self.assertEqual(client.stdout.readline().strip(), "ok")
-            # The first thread's, and one or two that they take turns with.
+            # The first thread has one channel, and the others share one or two.
             self.assertLessEqual(server.status()["clients"][0]["channels"], 3)
             client.stdin.write("\n")
             self.end(client, "threads", server)
             until(lambda: not server.workers())
 
-    # ---- who is let in ------------------------------------------------------------------------
+    # ---- which clients are accepted ----------------------------------------------------------
 
     def changed_hello(self, server, change):
         """A client whose hello is changed on the way."""
@@ -123,12 +123,12 @@ class Lives(faults.Faults):
         for change, text in ((major, "speaks version 77"), (calls, "know different calls")):
             client = self.changed_hello(server, change)
             self.assertEqual(client.returncode, 1, client)
-            self.assertIn("cuInit", client.stderr)  # it fails there, before anything runs
+            self.assertIn("cuInit", client.stderr)  # it fails in cuInit, before anything runs
             self.assertIn(text, client.stderr)
             server.until_logged(text)
         self.assertEqual(self.end(self.start(server.address, "plain"), "the right one"), "ok")
 
-    def test_nobody_there(self):
+    def test_no_server(self):
         for address in (f"unix:{self.dir}/none", f"shm:{self.dir}/none", "tcp://127.0.0.1:1"):
             client = self.start(address, "plain")
             _, error = client.communicate(timeout=PATIENCE)

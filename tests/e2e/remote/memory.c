@@ -1,8 +1,8 @@
-/* Memory, copies and fills on a GPU that is elsewhere.
+/* Memory, copies and fills on a remote GPU.
  *
  *     remote_memory [no_memory]
  *
- * `no_memory`: the server's GPU does nothing, so that only what the client knows can be looked at.
+ * `no_memory`: the server's GPU does nothing, so that only what the client knows can be checked.
  */
 #include "conformance/conf.h"
 
@@ -52,7 +52,7 @@ launch_add(uint64_t at, uint32_t value, CUstream s)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* There and back, by way of other device memory. */
+/* Copies to the device, on to other device memory, and back. */
 static void
 a_row_comes_back(size_t n, bool waits, CUstream s)
 {
@@ -116,7 +116,7 @@ random_layout(uint32_t *state, size_t w, size_t h, size_t d)
     return l;
 }
 
-/* The same copy in plain memory. */
+/* The same copy in plain memory, as the reference. */
 static void
 copy_box(unsigned char *to, const struct layout *t, const unsigned char *from,
          const struct layout *f, size_t w, size_t h, size_t d)
@@ -145,7 +145,7 @@ box(const struct layout *f, const struct layout *t, size_t w, size_t h, size_t d
                               .Depth = d};
 }
 
-/* From one layout in host memory to others in device memory, and back to yet another. */
+/* Copies from one layout in host memory to others in device memory, and back to yet another. */
 static void
 a_box_comes_back(uint32_t *state, bool large)
 {
@@ -226,9 +226,9 @@ fills_fill(void)
     OK(CU(cuMemFree_v2)(p));
 }
 
-/* ---- host memory that devices know of -------------------------------------------------------- */
+/* ---- pinned host memory ---------------------------------------------------------------------- */
 
-/* A copy that nobody waits for has come when its stream, or an event behind it, has. */
+/* An asynchronous copy is complete when its stream, or an event after it, is. */
 static void
 later_copies_come(void *host, size_t n, bool by_event)
 {
@@ -253,7 +253,7 @@ later_copies_come(void *host, size_t n, bool by_event)
             OK(CU(cuStreamSynchronize)(s));
         if (!no_memory)
             CHECK(memcmp(host, from, n) == 0, "round %d: %zu bytes have not come", i, n);
-        /* And from there again, changed by what came late. */
+        /* Copies it to the device and back, and to the device again. */
         OK(CU(cuMemsetD8Async)(p, 0, n, s));
         OK(CU(cuMemcpyHtoDAsync_v2)(p, host, n, s));
         OK(CU(cuMemcpyDtoHAsync_v2)(host, p, n, s));
@@ -297,7 +297,7 @@ registered_memory_works(void)
     free(host);
 }
 
-/* What one side writes the other sees after waiting. */
+/* Each side sees what the other one wrote, after waiting for it. */
 static void
 mapped_memory_is_alike(bool managed)
 {
@@ -337,7 +337,7 @@ mapped_memory_is_alike(bool managed)
     OK(CU(cuStreamDestroy_v2)(s));
 }
 
-/* ---- how much there is ----------------------------------------------------------------------- */
+/* ---- how much memory there is ---------------------------------------------------------------- */
 
 static void
 memory_ends_where_it_says(void)
@@ -365,7 +365,7 @@ memory_ends_where_it_says(void)
     OK(CU(cuMemFree_v2)(all));
 }
 
-/* Another client of the same server, while this one has most of the memory, and after. */
+/* Another client of the same server, while this one has most of the memory, and afterwards. */
 static void
 clients_share_the_memory(void)
 {
@@ -393,7 +393,7 @@ be_the_other_client(bool taken)
 
     OK(CU(cuMemGetInfo_v2)(&left, &total));
     if (!taken) {
-        /* Nobody waits for a free: the first client's worker may still have it before it. */
+        /* A free does not wait, so the first client's worker may not have performed it yet. */
         WAIT_UNTIL(CU(cuMemAlloc_v2)(&p, total / 10 * 6) == CUDA_SUCCESS);
         return 0;
     }
@@ -527,6 +527,6 @@ main(int argc, char **argv)
     virtual_memory_works();
     threads_do_not_meet();
     memory_ends_where_it_says();
-    clients_share_the_memory(); /* last: the server takes a moment to see that they have gone */
+    clients_share_the_memory(); /* last: the server takes a moment to notice their end */
     return 0;
 }

@@ -1,8 +1,8 @@
-/* Modules, libraries, functions and their launches on a GPU that is elsewhere.
+/* Modules, libraries, functions and their launches on a remote GPU.
  *
  *     remote_modules [no_memory]
  *
- * `no_memory`: the server's GPU does nothing, so that only what the client knows can be looked at.
+ * `no_memory`: the server's GPU does nothing, so that only what the client knows can be checked.
  */
 #include "conformance/conf.h"
 
@@ -11,9 +11,9 @@
 #include <string.h>
 
 #define OK(call) CHECK_IS(call, CUDA_SUCCESS)
-#define MANY 200       /* kernels: more than are described when a library is opened */
+#define MANY 200       /* more kernels than are described when a library is opened */
 #define LARGEST 32764u /* bytes of parameters */
-#define SHARED 65536u  /* bytes: more than a block gets unasked */
+#define SHARED 65536u  /* bytes: more than a block gets without asking */
 
 #define HEAD ".version 8.1\n.target sm_70\n.address_size 64\n"
 
@@ -31,7 +31,7 @@ read_word(void)
 }
 
 static void
-expect(uint32_t value, const char *what)
+expect_value(uint32_t value, const char *what)
 {
     const uint32_t got = read_word();
 
@@ -39,7 +39,7 @@ expect(uint32_t value, const char *what)
 }
 
 static void
-launch(CUfunction f, unsigned shared)
+launch_kernel(CUfunction f, unsigned shared)
 {
     void *params[] = {&word};
 
@@ -48,7 +48,7 @@ launch(CUfunction f, unsigned shared)
 
 /* ---- many kernels ---------------------------------------------------------------------------- */
 
-/* Kernel i writes i + 1000, and can be asked for 64 + i threads a block at most. */
+/* Kernel i writes i + 1000, and says that it has at most 64 + i threads per block. */
 static char *
 many_kernels(void)
 {
@@ -98,11 +98,11 @@ a_library_of_many_kernels(void)
         OK(CU(cuKernelGetFunction)(&f, k));
         OK(CU(cuFuncGetName)(&name, f));
         CHECK(strcmp(name, wanted) == 0, "%s is not %s", name, wanted);
-        launch(i % 2 ? f : (CUfunction)k, 0);
-        expect((uint32_t)i + 1000, wanted);
+        launch_kernel(i % 2 ? f : (CUfunction)k, 0);
+        expect_value((uint32_t)i + 1000, wanted);
     }
     /* while work is pending */
-    launch((CUfunction)kernels[5], 0);
+    launch_kernel((CUfunction)kernels[5], 0);
     OK(CU(cuLibraryUnload)(l));
     OK(CU(cuCtxSynchronize)());
     CHECK_IS(CU(cuKernelGetFunction)(&f, k), CUDA_ERROR_INVALID_HANDLE);
@@ -126,11 +126,11 @@ a_module_of_many_kernels(void)
         OK(CU(cuFuncGetName)(&name, functions[i]));
         OK(CU(cuFuncGetModule)(&of, functions[i]));
         CHECK(of == m, "another module");
-        launch(functions[i], 0);
-        expect((uint32_t)strtoul(name + 1, NULL, 10) + 1000, name);
+        launch_kernel(functions[i], 0);
+        expect_value((uint32_t)strtoul(name + 1, NULL, 10) + 1000, name);
     }
     for (int i = 0; i < 100; i++)
-        launch(functions[3], 0);
+        launch_kernel(functions[3], 0);
     OK(CU(cuModuleUnload)(m)); /* waits */
     CHECK_IS(CU(cuModuleGetFunction)(&functions[0], m, "k1"), CUDA_ERROR_INVALID_HANDLE);
 }
@@ -163,7 +163,7 @@ the_most_parameters(void)
     OK(CU(cuFuncGetParamInfo)(f, 1, &offset, &size));
     CHECK(offset == 8 && size == sizeof rest, "a parameter of %zu bytes at %zu", size, offset);
     OK(CU(cuLaunchKernel)(f, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
-    expect(last, "the last parameter");
+    expect_value(last, "the last parameter");
     OK(CU(cuModuleUnload)(m));
 }
 
@@ -180,8 +180,8 @@ settings_before_the_first_launch(void)
     OK(CU(cuLibraryGetKernel)(&k, l, "shared"));
     OK(CU(cuKernelSetAttribute)(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, SHARED, k, 0));
     OK(CU(cuKernelSetCacheConfig)(k, CU_FUNC_CACHE_PREFER_SHARED, 0));
-    launch((CUfunction)k, SHARED);
-    expect(77, "shared memory of a kernel");
+    launch_kernel((CUfunction)k, SHARED);
+    expect_value(77, "shared memory of a kernel");
     OK(CU(cuLibraryUnload)(l));
 
     OK(CU(cuMemsetD32_v2)(word, 0, 1));
@@ -192,8 +192,8 @@ settings_before_the_first_launch(void)
     CHECK(value == SHARED, "%d bytes", value);
     OK(CU(cuFuncSetCacheConfig)(f, CU_FUNC_CACHE_PREFER_L1));
     OK(CU(cuFuncSetSharedMemConfig)(f, CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE));
-    launch(f, SHARED);
-    expect(77, "shared memory of a function");
+    launch_kernel(f, SHARED);
+    expect_value(77, "shared memory of a function");
     OK(CU(cuModuleUnload)(m));
 }
 
@@ -237,13 +237,13 @@ variables(void)
     OK(CU(cuModuleGetGlobal_v2)(&counter, &size, m, "counter"));
     CHECK(size == 4, "%zu bytes", size);
     OK(CU(cuModuleGetGlobal_v2)(&step, &size, m, "step"));
-    launch(f, 0);
-    expect(8, "first values");
+    launch_kernel(f, 0);
+    expect_value(8, "first values");
     value = 10;
     OK(CU(cuMemcpyHtoD_v2)(step, &value, 4));
     OK(CU(cuMemsetD32_v2)(counter, 100, 1));
-    launch(f, 0);
-    expect(110, "values from the host");
+    launch_kernel(f, 0);
+    expect_value(110, "values from the host");
     OK(CU(cuMemcpyDtoH_v2)(&value, counter, 4));
     CHECK(value == 110, "the variable is %u", value);
     OK(CU(cuModuleUnload)(m));
@@ -263,9 +263,9 @@ one_library_in_two_contexts(void)
 
     OK(CU(cuLibraryLoadData)(&l, variables_text, NULL, NULL, 0, NULL, NULL, 0));
     OK(CU(cuLibraryGetKernel)(&k, l, "count"));
-    launch((CUfunction)k, 0);
-    launch((CUfunction)k, 0);
-    expect(11, "twice here");
+    launch_kernel((CUfunction)k, 0);
+    launch_kernel((CUfunction)k, 0);
+    expect_value(11, "twice here");
     OK(CU(cuLibraryGetGlobal)(&here, &size, l, "counter"));
     OK(CU(cuCtxCreate_v2)(&second, 0, 0));
     OK(CU(cuMemAlloc_v2)(&out, 4));
@@ -276,12 +276,12 @@ one_library_in_two_contexts(void)
     CHECK(here != there, "one variable for both");
     OK(CU(cuCtxDestroy_v2)(second));
     OK(CU(cuCtxSetCurrent)(primary));
-    launch((CUfunction)k, 0);
-    expect(14, "here again");
+    launch_kernel((CUfunction)k, 0);
+    expect_value(14, "here again");
     OK(CU(cuLibraryUnload)(l));
 }
 
-/* A managed variable is there for kernels and copies. */
+/* Kernels and copies can use a managed variable. */
 static void
 a_managed_variable(void)
 {
@@ -303,18 +303,18 @@ a_managed_variable(void)
     OK(CU(cuLibraryGetManaged)(&at, &size, l, "both"));
     OK(CU(cuLibraryGetManaged)(&again, NULL, l, "both"));
     CHECK(size == 4 && at == again, "%zu bytes at two places", size);
-    launch((CUfunction)k, 0);
-    expect(15, "its first value");
+    launch_kernel((CUfunction)k, 0);
+    expect_value(15, "its first value");
     OK(CU(cuMemcpyDtoH_v2)(&value, at, 4));
     CHECK(value == 15, "the variable is %u", value);
     value = 100;
     OK(CU(cuMemcpyHtoD_v2)(at, &value, 4));
-    launch((CUfunction)k, 0);
-    expect(110, "a value from the host");
+    launch_kernel((CUfunction)k, 0);
+    expect_value(110, "a value from the host");
     OK(CU(cuLibraryUnload)(l));
 }
 
-/* Text that cannot be compiled is found at once in a module. */
+/* Loading a module with text that cannot be compiled fails at once. */
 static void
 a_module_that_is_wrong(void)
 {

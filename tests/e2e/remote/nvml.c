@@ -1,5 +1,5 @@
-/* NVML as tools that watch GPUs use it, without a call to CUDA at first; then the memory that a
- * program takes is seen. Run with the GPU in this process and in another one. */
+/* NVML as monitoring tools use it: first without any call to CUDA, then with memory that the
+ * program takes. Runs with the GPU in this process and in another one. */
 #include "conformance/conf.h"
 #include "gen/nvml_front.h"
 
@@ -79,7 +79,7 @@ how_it_is(void)
              NVML_ERROR_INVALID_ARGUMENT);
 }
 
-/* Memory of a program is used memory, and the program is among the processes. */
+/* The memory of the program counts as used, and the program is in the list of processes. */
 static void
 processes_are_listed(void)
 {

@@ -1,5 +1,5 @@
-/* What must come in order, and what must not be lost, on a GPU that is elsewhere: threads that wait
- * for each other, host memory that kernels, functions and copies use in turn.
+/* Order on a remote GPU: threads that wait for each other, and host memory that kernels, functions
+ * and copies use one after the other. Nothing is lost.
  *
  *     remote_order
  */
@@ -40,7 +40,7 @@ read_word(CUdeviceptr p)
     return word;
 }
 
-/* In a thread that may be new, too. */
+/* The thread may be new, so the context is made current. */
 static CUstream
 new_stream(void)
 {
@@ -58,7 +58,7 @@ new_stream(void)
 
 static _Atomic int begun, ended;
 
-/* Copies much whenever the other thread has put something small on its stream. */
+/* Makes a large copy whenever the other thread has put something small on its stream. */
 static void *
 copies_much(void *arg)
 {
@@ -82,8 +82,8 @@ copies_much(void *arg)
     return arg;
 }
 
-/* What one thread has put on a stream goes to the server though that thread does nothing more, and
- * though another writes all that its own connection takes. */
+/* Work that one thread has put on a stream reaches the server, although that thread does nothing
+ * more and another thread fills its own connection. */
 static void
 nobody_waits_for_ever(void)
 {
@@ -128,7 +128,7 @@ free_mapped(volatile uint32_t *host, CUdeviceptr p, bool managed)
         OK(CU(cuMemFreeHost)((void *)(uintptr_t)host));
 }
 
-/* Whoever was told that a stream is done sees what kernels wrote, however it was told. */
+/* A thread that has learned that a stream is done, in whatever way, sees what kernels wrote. */
 static void
 being_told_is_enough(bool managed)
 {
@@ -154,7 +154,7 @@ being_told_is_enough(bool managed)
     CHECK_IS(r, CUDA_SUCCESS);
     CHECK_IS(host[0], 21);
     launch_add(p, 10, s);
-    OK(CU(cuMemcpyDtoHAsync_v2)(&word, other, 4, s)); /* to pageable memory: it waits */
+    OK(CU(cuMemcpyDtoHAsync_v2)(&word, other, 4, s)); /* a copy to pageable memory waits */
     OK(CU(cuStreamSynchronize)(s));
     CHECK_IS(host[0], 31);
     OK(CU(cuMemFree_v2)(other));
@@ -177,12 +177,12 @@ copies_see_kernels(bool managed)
     for (uint32_t i = 1; i <= 5; i++) {
         host[0] = i;
         launch_add(p, 100, s);
-        OK(CU(cuMemcpyAsync)(q, p, 4, s)); /* of what the kernel writes */
+        OK(CU(cuMemcpyAsync)(q, p, 4, s)); /* copies what the kernel writes */
         OK(CU(cuStreamSynchronize)(s));
         CHECK_IS(read_word(q), 100 + i);
         OK(CU(cuMemsetD32Async)(q, 1000 * i, 1, s));
         OK(CU(cuMemcpyAsync)(p, q, 4, s));
-        launch_add(p, 7, s); /* of what was copied */
+        launch_add(p, 7, s); /* copies what was copied */
         OK(CU(cuStreamSynchronize)(s));
         CHECK_IS(host[0], 1000 * i + 7);
         host[0] = 4711;
@@ -201,7 +201,7 @@ copies_see_kernels(bool managed)
 
 static CUdeviceptr shared_at;
 
-/* Its own word, which it and kernels change in turn, in memory of all. */
+/* Each thread has a word in memory that all share; the thread and kernels change it alternately. */
 static void *
 shares_a_page(void *arg)
 {
@@ -241,11 +241,11 @@ threads_share_a_page(void)
 static void
 writes(void *arg)
 {
-    give_a_moment(20); /* in which a copy that does not wait would be made */
+    give_a_moment(20); /* a copy that does not wait would be made meanwhile */
     *(volatile uint32_t *)arg += 1;
 }
 
-/* A copy behind a function reads what the function wrote, also by way of another stream. */
+/* A copy after a function reads what the function wrote, even on another stream. */
 static void
 copies_see_functions(uint32_t *host)
 {
@@ -266,7 +266,7 @@ copies_see_functions(uint32_t *host)
     OK(CU(cuMemcpyHtoDAsync_v2)(p, host, 4, t));
     OK(CU(cuStreamSynchronize)(t));
     CHECK_IS(read_word(p), 43);
-    /* Fills of such memory are in the stream's order, too. */
+    /* Fills of such memory are in stream order, too. */
     OK(CU(cuLaunchHostFunc)(s, writes, host));
     OK(CU(cuMemsetD32Async)((CUdeviceptr)(uintptr_t)host, 7, 1, s));
     OK(CU(cuStreamSynchronize)(s));
@@ -290,7 +290,7 @@ functions_come_before_copies(void)
     OK(CU(cuMemFreeHost)(pinned));
     OK(CU(cuMemHostRegister_v2)(own, 65536, 2 /* CU_MEMHOSTREGISTER_DEVICEMAP */));
     copies_see_functions(own);
-    /* A kernel cannot reach it, and that is said. */
+    /* A kernel cannot reach it, and the call says so. */
     CHECK_IS(CU(cuMemHostGetDevicePointer_v2)(&p, own, 0), CUDA_ERROR_NOT_SUPPORTED);
     OK(CU(cuMemHostUnregister)(own));
     free(own);
@@ -303,8 +303,8 @@ sleeps(void *arg)
     give_a_moment(100);
 }
 
-/* A copy whose call has returned has been made, as far as streams can tell that do not wait for the
- * default one. */
+/* When the call of a synchronous copy has returned, even streams that do not wait for the default
+ * one see its result. */
 static void
 copies_come_first(void)
 {
@@ -329,7 +329,7 @@ copies_come_first(void)
 #define READERS 6
 #define READS 300
 
-/* Nobody else's pieces are taken for one's own, though all come on many channels. */
+/* Each thread gets its own data, although all of it arrives on many channels. */
 static void *
 reads_later(void *arg)
 {

@@ -1,8 +1,8 @@
-"""A proxy between clients and a server that knows where messages begin, and does harm.
+"""A proxy between clients and a server that knows where messages begin, and can damage the traffic.
 
-It passes bytes on between a unix or TCP socket of its own and the server's. What it does to them is
-in a Plan. Messages are counted in both directions together, from the hello and the welcome on;
-bulk belongs to the message it follows.
+It forwards bytes between a unix or TCP socket of its own and the server's. A Plan says what it does
+to them. Messages of both directions are counted together, beginning with the hello and the welcome.
+Bulk data belongs to the message before it.
 """
 
 import collections
@@ -19,21 +19,21 @@ PREFACE = 32
 NEW = 1
 ANSWER = 21  # enum hed_msg_kind of wire/wire.h: HED_MSG_ANSWER
 ALIGN = 16
-ROOM_S = 0.001  # between looks whether a socket has room again
+ROOM_S = 0.001  # how often a full socket is tried again
 
 
 class Plan:
-    """What happens to the bytes. Numbers are of messages unless they say otherwise."""
+    """What happens to the bytes. Numbers count messages unless the name says otherwise."""
 
     def __init__(self, cut_messages=None, cut_bytes=None, stall_messages=None, pieces=False,
                  delay=0.0, hold=None, hold_s=0.0, seed=0):
-        self.cut_messages = cut_messages  # close everything after so many
-        self.cut_bytes = cut_bytes  # the same, after so many bytes in all
-        self.stall_messages = stall_messages  # pass nothing on after so many, close nothing
-        self.pieces = pieces  # into 1 to 7 bytes, each sent on its own
-        self.delay = delay  # seconds, each way
+        self.cut_messages = cut_messages  # close everything after this many
+        self.cut_bytes = cut_bytes  # the same, after this many bytes in all
+        self.stall_messages = stall_messages  # after this many, forward nothing and close nothing
+        self.pieces = pieces  # split into 1 to 7 bytes, each sent on its own
+        self.delay = delay  # seconds in each direction
         self.hold = hold  # the connection of this number (0 is the first) begins late,
-        self.hold_s = hold_s  # so many seconds
+        self.hold_s = hold_s  # by this many seconds
         self.random = random.Random(seed)
 
 
@@ -48,7 +48,7 @@ class Parser:
         self.kinds = collections.Counter()
 
     def ends(self, data):
-        """Offsets behind the last byte of every message that ends in data."""
+        """The offset after every message that ends in data."""
         found, at = [], 0
         while at < len(data):
             if self.left:
@@ -76,15 +76,15 @@ class Parser:
 
 
 class Way:
-    """One direction."""
+    """One direction of a connection."""
 
     def __init__(self, source, sink, parser):
         self.source, self.sink, self.parser = source, sink, parser
-        self.queue = collections.deque()  # (due, bytes); None: the end
-        self.pending = b""  # passed on already, but the sink has no room for it
+        self.queue = collections.deque()  # (when it is due, bytes); None: the end
+        self.pending = b""  # due, but the sink is full
 
     def push(self):
-        """Sends what it can. No way waits: what one has to say the other may be waiting for."""
+        """Sends what it can. It never waits, because the other direction may be waiting for it."""
         try:
             while self.pending:
                 self.pending = self.pending[self.sink.send(self.pending, socket.MSG_DONTWAIT):]
@@ -95,7 +95,7 @@ class Way:
 
 
 class Proxy:
-    """Passes on until it is closed. `listen` and `server`: "unix:PATH" or "tcp://HOST:PORT"."""
+    """Forwards until it is closed. `listen` and `server` are "unix:PATH" or "tcp://HOST:PORT"."""
 
     def __init__(self, listen, server, plan):
         self.server, self.plan = server, plan
@@ -140,7 +140,7 @@ class Proxy:
         return total
 
     def answers(self):
-        """Answers so far: round trips that somebody waited for."""
+        """Answers so far: the round trips that a client waited for."""
         return self.kinds(False)[ANSWER]
 
     # ---- the thread ---------------------------------------------------------------------------
@@ -242,7 +242,7 @@ class Proxy:
             self.cut()
 
     def cut(self):
-        """Closes every connection; later ones, too."""
+        """Closes every connection, and also later ones."""
         self.dead = True
         for way in self.ways:
             if way.source.fileno() >= 0:

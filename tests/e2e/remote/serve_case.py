@@ -1,4 +1,4 @@
-"""What the tests of a server's life share: a heddled of their own, and bare sockets as clients."""
+"""Shared by the tests of the server: a heddled of their own, and bare sockets as clients."""
 
 import json
 import os
@@ -40,8 +40,8 @@ def clean_environment(**more):
 
 
 class Server:
-    """A heddled of our own. It gives clients all the time in the world, to begin and to finish,
-    except where the options say otherwise: what it does at once does not depend on the machine."""
+    """A heddled of our own. Unless the options say otherwise, clients have unlimited time to begin
+    and to finish, so that no test depends on the speed of the machine."""
 
     def __init__(self, case, *options, listen=None, gpu="null", wait=True, env=None):
         self.path = os.path.join(case.dir, "s")
@@ -63,7 +63,7 @@ class Server:
             return f.read()
 
     def until_logged(self, words):
-        """Waits for the words: a log is written when its writer gets to it."""
+        """Waits until the log contains the words."""
         until(lambda: words in self.log(), lambda: f"'{words}' in {self.log()}")
 
     def connect(self, data=b"", path=None):
@@ -92,14 +92,14 @@ class Server:
         return [c["worker"] for c in self.status()["clients"]]
 
     def stop(self, sig=signal.SIGTERM):
-        """Its status, when it has ended."""
+        """Waits until it has ended, and returns its status."""
         self.process.send_signal(sig)
         return self.process.wait(PATIENCE)
 
 
 class Case(unittest.TestCase):
     def setUp(self):
-        # Short: a socket's path has 107 characters at most.
+        # The path of a socket has at most 107 characters.
         self.dir = tempfile.mkdtemp(prefix="hed")
         self.servers = []
         self.sockets = []
@@ -108,7 +108,7 @@ class Case(unittest.TestCase):
         for s in self.sockets:
             s.close()
         for server in self.servers:
-            # Ended by a test, or refused to begin; never by a crash.
+            # A test ended it, or it refused to start; it never crashed.
             self.assertIn(server.process.poll(), (None, 0, 1, -signal.SIGKILL), server.log())
             self.assertNotIn(" error base: bug: ", server.log())
             if server.process.poll() is None:
@@ -134,7 +134,7 @@ class Case(unittest.TestCase):
             s.settimeout(PATIENCE)
 
     def refusal(self, s):
-        """The text of the welcome that refuses, or None if the socket just ends."""
+        """The reason in the welcome, or None if the socket just ends."""
         data = b""
         try:
             while piece := s.recv(4096):

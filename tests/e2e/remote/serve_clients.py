@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Whole clients of a server: what the status says of them, limits, and both ends' deaths.
+"""Real clients of a server: what the status says about them, limits, and deaths on both sides.
 
     HED_BUILD=build/dev serve_clients.py [Case.test...]
 
-The server's devices are the CPU GPU's; no kernel is run. A client is a Python that calls
-libcuda.so.1 as any program would.
+The server's devices are those of the CPU GPU; no kernel runs. A client is a Python program that
+calls libcuda.so.1 as any program would.
 """
 
 import os
@@ -41,7 +41,7 @@ UNAVAILABLE = "46"
 
 
 class Client:
-    """A program under heddle run that does what it is told, a line at a time."""
+    """A program under heddle run that executes one line of commands at a time."""
 
     def __init__(self, case, address):
         self.process = subprocess.Popen(
@@ -51,7 +51,7 @@ class Client:
         case.clients.append(self)
 
     def do(self, line):
-        """What the line says."""
+        """Executes a line, and returns what it prints."""
         self.tell(line)
         return self.hear()
 
@@ -60,7 +60,7 @@ class Client:
         self.process.stdin.flush()
 
     def hear(self):
-        """The next line; a client that hangs is a failure and not the end of the test."""
+        """Reads the next line. A client that hangs fails the test."""
         if not select.select([self.process.stdout], [], [], PATIENCE)[0]:
             return "nothing"
         return self.process.stdout.readline().strip()
@@ -88,7 +88,7 @@ class Clients(Case):
         self.assertEqual(c.do("say(start())"), "0", server.log())
         return c
 
-    def test_the_status_of_a_client(self):
+    def test_the_status_describes_a_client(self):
         server = self.serve()
         for transport in ("shm", "unix"):
             c = self.client(server, transport)
@@ -137,8 +137,8 @@ class Clients(Case):
         self.assertEqual(server.status()["devices"][0]["leased_bytes"], 0)
 
     def lost(self, c):
-        """Does every call fail, and as the loss of the device?"""
-        # Nobody waits for a small copy's end, so the first may not know it yet.
+        """Does every call fail with the error of a lost device?"""
+        # A small copy does not wait for its end, so the first call may not notice the loss yet.
         c.do("say(copy(p, 4096))")
         self.assertEqual(c.do("say(cuda.cuCtxSynchronize())"), UNAVAILABLE)
         self.assertEqual(c.do("say(copy(p, 4096))"), UNAVAILABLE)
@@ -159,7 +159,7 @@ class Clients(Case):
             b.process.stdin.close()
             b.process.wait(PATIENCE)
 
-    def test_a_killed_listener_is_everybodys_loss(self):
+    def test_a_killed_listener_is_every_clients_loss(self):
         server = self.serve()
         clients = [self.client(server, t) for t in ("shm", "unix")]
         for c in clients:
@@ -171,7 +171,7 @@ class Clients(Case):
         for c in clients:
             self.lost(c)
 
-    def test_a_restarted_server_is_not_the_old_one(self):
+    def test_a_restarted_server_does_not_know_old_clients(self):
         server = self.serve()
         old = self.client(server)
         self.assertEqual(old.do("r, p = alloc(1 << 20); say(r)"), "0")
@@ -179,7 +179,7 @@ class Clients(Case):
         server.process.wait()
         again = self.serve()
         new = self.client(again)
-        # A new thread of the old client asks for a channel: of a session that nobody knows.
+        # A new thread of the old client asks for a channel of a session that no longer exists.
         self.assertEqual(old.do("t = threading.Thread(target=lambda: cuda.cuCtxSetCurrent(ctx) or "
                                 "say(cuda.cuCtxSynchronize())); t.start(); t.join()"), UNAVAILABLE)
         self.lost(old)
@@ -192,7 +192,7 @@ class Clients(Case):
         self.assertNotEqual(c.do("say(start())"), "0")
 
     def test_idle_clients_are_ended(self):
-        # More than a slow machine needs between two calls of one line.
+        # Longer than a slow machine needs between two calls of one line.
         server = self.serve("--idle", "5")
         c = Client(self, f"shm:{server.path}")
         self.assertEqual(c.do("r = start(); r = r, *alloc(1 << 20); p = r[2]; say(r[0], r[1])"),
@@ -201,7 +201,7 @@ class Clients(Case):
         server.until_logged("the session ends")
         self.lost(c)
 
-    def test_it_stops_when_its_clients_have(self):
+    def test_it_stops_when_its_clients_have_ended(self):
         server = self.serve()
         c = self.client(server)
         server.process.send_signal(signal.SIGTERM)
@@ -227,5 +227,5 @@ class Clients(Case):
 
 
 if __name__ == "__main__":
-    # Only those that are here, not the ones that came with the names above.
+    # Only the tests of this file, not those that were imported.
     unittest.main(argv=[sys.argv[0], *(sys.argv[1:] or ["Clients"])])

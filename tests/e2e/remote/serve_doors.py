@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Who a server lets in, from the outside: users, first words, limits.
+"""Which clients a server accepts, from the outside: users, first messages, limits.
 
     HED_BUILD=build/dev serve_doors.py [Case.test...]
 
-Clients here are bare sockets that say a preface and no more: what a worker does with a client that
-goes on is for other tests. While its worker waits for a hello, it counts as a client.
+Clients here are bare sockets that send a preface and no more; other tests cover what follows. While
+its worker waits for a hello, such a socket counts as a client.
 """
 
 import os
@@ -19,10 +19,10 @@ from serve_case import (
 
 
 class Doors(Case):
-    """Who gets in."""
+    """Which users may connect."""
 
     def as_nobody(self, do):
-        """What do() returns, or the name of what it raises, in a process of another user."""
+        """Runs do() in a process of another user: what it returns, or the exception's name."""
         os.chmod(self.dir, 0o755)
         reader, writer = os.pipe()
         pid = os.fork()
@@ -65,7 +65,7 @@ class Doors(Case):
         server.until_logged(f"of user {NOBODY}: this user may not")
 
     @unittest.skipUnless(ROOT, "needs root")
-    def test_users_and_groups_that_are_named_get_in(self):
+    def test_named_users_and_groups_are_accepted(self):
         for options in (("--allow-uid", f"7,{NOBODY}"), ("--allow-uid", "all"),
                         ("--allow-gid", str(NOBODY))):
             server = Server(self, "--mode", "0666", *options)
@@ -93,10 +93,10 @@ class Doors(Case):
 
 
 class Prefaces(Case):
-    """What comes in is not trusted."""
+    """Bytes from clients are not trusted."""
 
     def ends(self, s):
-        """Does the server end the connection without a word?"""
+        """Does the server close the connection without an answer?"""
         try:
             return s.recv(10) == b""
         except ConnectionResetError:
@@ -112,7 +112,7 @@ class Prefaces(Case):
         self.assertEqual(server.status()["clients"], [])
         server.until_logged("does not speak heddle's protocol")
 
-    def test_many_random_first_words(self):
+    def test_random_first_messages_do_no_harm(self):
         server = Server(self)
         for _ in range(300):
             with server.connect() as s:
@@ -163,7 +163,7 @@ class Prefaces(Case):
         for _ in range(200):
             server.connect(b"x\nheddle[1] info server: forged\n").close()
         until(lambda: server.status()["refused"] == 200)
-        # At most 20 in a second, and 20 at once. A slow machine only has more seconds.
+        # At most 20 per second, and 20 at once. A slow machine only takes more seconds.
         self.assertLessEqual(server.log().count("refused process"),
                              21 + 20 * (time.monotonic() - begin))
         self.assertNotIn("forged", server.log())
@@ -191,7 +191,7 @@ class Limits(Case):
         until(lambda: not server.workers())
         until(lambda: len(os.listdir(folder)) == descriptors)
 
-    def test_over_tcp_too(self):
+    def test_tcp_clients_are_limited_too(self):
         server = Server(self, "--clients", "1", "--insecure",
                         listen=[f"unix:{self.dir}/s", "tcp://127.0.0.1:0"])
         for _ in range(2):
@@ -199,7 +199,7 @@ class Limits(Case):
             self.sockets.append(s)
             s.sendall(preface(NEW))
             until(lambda: server.workers())
-        # The hello, which is thrown away, and then the reason is still there to be read.
+        # The server discards the hello, and the reason can still be read.
         s.sendall(bytes(700))
         self.assertIn("--clients", self.refusal(s))
         client = server.status()["clients"][0]
@@ -211,13 +211,13 @@ class Limits(Case):
         server = Server(self, "--rate", "1")
 
         def one_more():
-            """One more client comes, and its fate is known."""
+            """Connects one more client, and waits until it is accepted or refused."""
             self.client(server)
             until(lambda: (s := server.status())["clients_ever"] + s["refused"] ==
                   len(self.sockets))
             return server.status()
 
-        # Until two come in one second.
+        # Until two connect in the same second.
         before = until(lambda: (s := one_more())["refused"] and s)
         self.assertGreaterEqual(before["clients_ever"], 1)
         self.assertIn("--rate", self.refusal(self.sockets[-1]))

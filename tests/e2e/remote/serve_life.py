@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The server's life from the outside: beginning, status, its end.
+"""The server's life from the outside: its start, its status, its end.
 
     HED_BUILD=build/dev serve_life.py [Case.test...]
 
-Clients here are bare sockets that say a preface and no more: what a worker does with a client that
-goes on is for other tests. While its worker waits for a hello, it counts as a client.
+Clients here are bare sockets that send a preface and no more; other tests cover what follows. While
+its worker waits for a hello, such a socket counts as a client.
 """
 
 import json
@@ -69,7 +69,7 @@ class Words(Case):
             os.chmod(path, mode)
             self.expect(says, "--token-file", path)
 
-    def test_unusable_places_are_refused(self):
+    def test_unusable_paths_are_refused(self):
         for place in ("/nonexistent/s", "/proc/s"):
             r = subprocess.run([HEDDLED, "--listen", f"unix:{place}"], env=clean_environment(),
                                capture_output=True, text=True, timeout=PATIENCE)
@@ -91,14 +91,14 @@ class Words(Case):
 
 
 class Beginning(Case):
-    def test_it_begins_and_stops(self):
+    def test_it_starts_and_stops(self):
         server = Server(self)
         self.assertEqual(stat.S_IMODE(os.stat(server.path).st_mode), 0o600)
         self.assertEqual(server.stop(), 0)
         self.assertFalse(os.path.exists(server.path))
         self.assertIn("stopped after 0 clients", server.log())
 
-    def test_heddle_serve_becomes_it(self):
+    def test_heddle_serve_becomes_heddled(self):
         path = os.path.join(self.dir, "s")
         said = os.path.join(self.dir, "log")
         with open(said, "wb") as log:
@@ -128,7 +128,7 @@ class Beginning(Case):
         self.assertIn(first.path, second.log())
         self.assertEqual(first.status()["pid"], first.process.pid)
 
-    def test_many_that_begin_at_once_leave_one(self):
+    def test_of_many_that_start_at_once_one_remains(self):
         servers = [Server(self, wait=False) for _ in range(6)]
         until(lambda: sum(s.process.poll() is None for s in servers) == 1)
         alive = [s for s in servers if s.process.poll() is None]
@@ -143,7 +143,7 @@ class Beginning(Case):
         with open(server.path) as f:
             self.assertEqual(f.read(), "precious")
 
-    def test_a_path_that_became_another_servers_stays(self):
+    def test_a_socket_that_another_server_has_made_stays(self):
         first = Server(self)
         os.unlink(first.path)
         second = Server(self)
@@ -165,7 +165,7 @@ class Beginning(Case):
             s.sendall(preface(STATUS))
             self.assertEqual(s.recv(10), b"")
 
-    def test_systemd_is_told(self):
+    def test_systemd_is_notified(self):
         path = os.path.join(self.dir, "notify")
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
             s.bind(path)
@@ -205,14 +205,14 @@ class Status(Case):
         for key in self.KEYS | self.CLIENT_KEYS | set(status["limits"]):
             self.assertRegex(page, rf"\b{key}\b")
 
-    def test_nobody_there_is_told(self):
+    def test_a_missing_server_is_reported(self):
         r = self.heddle("serve", "--status", "--listen", f"shm:{self.dir}/nobody")
         self.assertEqual(r.returncode, 1)
         self.assertIn("nobody", r.stderr)
         r = self.heddle("serve", "--status", "--listen", "tcp://")
         self.assertEqual(r.returncode, 2)
 
-    def test_a_reader_that_does_not_read_holds_up_nobody(self):
+    def test_a_reader_that_does_not_read_blocks_no_other(self):
         server = Server(self)
         slow = []
         for _ in range(50):
@@ -228,11 +228,11 @@ class Ends(Case):
         try:
             with open(f"/proc/{pid}/stat") as f:
                 return f.read().rsplit(")", 1)[1].split()[0] != "Z"
-        # Gone before the file was opened, or between opening and reading it.
+        # It ended before the file was opened, or between opening and reading it.
         except (FileNotFoundError, ProcessLookupError):
             return False
 
-    def test_a_client_that_goes_is_followed_by_its_worker(self):
+    def test_a_worker_ends_with_its_client(self):
         server = Server(self)
         s = self.client(server)
         until(lambda: len(server.workers()) == 1)
@@ -242,7 +242,7 @@ class Ends(Case):
         self.assertFalse(self.alive(worker))
         server.until_logged(f"heddle[{worker}] warn server: a client (local) was not served")
 
-    def test_a_killed_worker_hurts_nobody_else(self):
+    def test_a_killed_worker_affects_one_client(self):
         server = Server(self)
         a, b = self.client(server), self.client(server)
         until(lambda: len(server.workers()) == 2)
@@ -307,7 +307,7 @@ class Ends(Case):
         until(lambda: self.ended(s))
         self.assertIn("time is up", server.log())
 
-    def test_a_second_signal_ends_it_now(self):
+    def test_a_second_signal_ends_it_at_once(self):
         server = Server(self)
         self.client(server)
         until(lambda: len(server.workers()) == 1)
@@ -326,7 +326,7 @@ class Ends(Case):
         self.assertEqual(server.stop(), 0)
         self.assertFalse(self.alive(worker))
 
-    def test_a_hangup_is_no_end(self):
+    def test_sighup_is_ignored(self):
         server = Server(self)
         server.process.send_signal(signal.SIGHUP)
         self.assertEqual(server.status()["pid"], server.process.pid)

@@ -1,8 +1,8 @@
-/* Streams, events, contexts and functions of the program on a GPU that is elsewhere.
+/* Streams, events, contexts and functions of the program on a remote GPU.
  *
  *     remote_streams [no_memory]
  *
- * `no_memory`: the server's GPU does nothing, so that only order and ends can be looked at.
+ * `no_memory`: the server's GPU does nothing, so that only order and completion can be checked.
  */
 #include "conformance/conf.h"
 
@@ -54,7 +54,7 @@ struct step {
 };
 
 static void
-look(void *arg)
+check_step(void *arg)
 {
     const struct step *s = arg;
 
@@ -63,10 +63,10 @@ look(void *arg)
         CHECK_IS(*s->seen, s->expected);
 }
 
-/* What was copied before a function's turn is in the program's memory when it runs, and what comes
- * after it has not happened yet. */
+/* When a function runs, copies before it have arrived in the program's memory, and nothing after it
+ * has happened yet. */
 static void
-functions_run_between_what_is_around_them(bool pinned)
+functions_run_in_stream_order(bool pinned)
 {
     const int n = 20;
     CUstream s = new_stream(CU_STREAM_NON_BLOCKING, 0);
@@ -83,7 +83,7 @@ functions_run_between_what_is_around_them(bool pinned)
         steps[i] = (struct step){pinned ? host : &plain, (uint32_t)i * 3 + 1, &count, i};
         OK(CU(cuMemsetD32Async)(p, (uint32_t)i * 3 + 1, 4, s));
         OK(CU(cuMemcpyDtoHAsync_v2)(pinned ? host : &plain, p, 4, s));
-        OK(CU(cuLaunchHostFunc)(s, look, &steps[i]));
+        OK(CU(cuLaunchHostFunc)(s, check_step, &steps[i]));
     }
     OK(CU(cuStreamSynchronize)(s));
     CHECK_IS(count, n);
@@ -93,7 +93,7 @@ functions_run_between_what_is_around_them(bool pinned)
     OK(CU(cuMemFree_v2)(p));
 }
 
-/* The same with kernels, and memory that both sides have where they share some. */
+/* The same with kernels, and with memory that both sides share, if the transport can. */
 static void
 functions_run_between_kernels(void)
 {
@@ -117,7 +117,7 @@ functions_run_between_kernels(void)
         steps[i] = (struct step){host, (uint32_t)(i + 1) * 3, &count, i};
         OK(CU(cuLaunchKernel)(f, 1, 1, 1, 1, 1, 1, 0, s, params, NULL));
         OK(CU(cuMemcpyDtoHAsync_v2)(host, p, 4, s));
-        OK(CU(cuLaunchHostFunc)(s, look, &steps[i]));
+        OK(CU(cuLaunchHostFunc)(s, check_step, &steps[i]));
     }
     OK(CU(cuCtxSynchronize)());
     CHECK_IS(count, n);
@@ -136,7 +136,7 @@ count_one(void *arg)
 static void
 count_slowly(void *arg)
 {
-    give_a_moment(30); /* in which a wait that is over too early would end */
+    give_a_moment(30); /* a wait that ends too early would end meanwhile */
     count_one(arg);
 }
 
@@ -240,10 +240,10 @@ events_order_streams_and_contexts(void)
     OK(CU(cuLaunchHostFunc)(a, count_slowly, &count));
     OK(CU(cuEventRecord)(e, a));
     OK(CU(cuStreamWaitEvent)(b, e, 0));
-    OK(CU(cuLaunchHostFunc)(b, look, &second));
+    OK(CU(cuLaunchHostFunc)(b, check_step, &second));
     OK(CU(cuEventRecord)(f, b));
     OK(CU(cuStreamWaitEvent)(c, f, 0));
-    OK(CU(cuLaunchHostFunc)(c, look, &third));
+    OK(CU(cuLaunchHostFunc)(c, check_step, &third));
     OK(CU(cuStreamSynchronize)(c));
     CHECK_IS(count, 3);
     OK(CU(cuEventQuery)(e));
@@ -288,9 +288,9 @@ values_hold_streams(void)
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-/* Streams come and go, and each thread's own default stream with it. */
+/* Creates and destroys streams, and uses the thread's own default stream. */
 static void *
-work(void *arg)
+use_streams(void *arg)
 {
     _Atomic int count = 0;
     int expected = 0;
@@ -330,7 +330,7 @@ threads_do_not_disturb_each_other(void)
     pthread_t threads[THREADS];
 
     for (int i = 0; i < THREADS; i++)
-        CHECK_IS(pthread_create(&threads[i], NULL, work, NULL), 0);
+        CHECK_IS(pthread_create(&threads[i], NULL, use_streams, NULL), 0);
     for (int i = 0; i < THREADS; i++)
         CHECK_IS(pthread_join(threads[i], NULL), 0);
 }
@@ -353,7 +353,7 @@ a_failure_is_told_and_can_be_reset(void)
     OK(CU(cuLaunchKernel)(f, 1, 1, 1, 1, 1, 1, 0, s, NULL, NULL));
     (void)CU(cuStreamAddCallback)(s, note_status, (void *)&status, 0);
     (void)CU(cuEventRecord)(e, s);
-    /* Only looking, without waiting, must find out, too. */
+    /* A query, which does not wait, must find out, too. */
     WAIT_UNTIL((r = CU(cuEventQuery)(e)) != CUDA_ERROR_NOT_READY);
     if (r == CUDA_SUCCESS)
         r = CU(cuStreamSynchronize)(s);
@@ -376,8 +376,8 @@ main(int argc, char **argv)
     OK(CU(cuInit)(0));
     OK(CU(cuDevicePrimaryCtxRetain)(&primary, 0));
     OK(CU(cuCtxSetCurrent)(primary));
-    functions_run_between_what_is_around_them(true);
-    functions_run_between_what_is_around_them(false);
+    functions_run_in_stream_order(true);
+    functions_run_in_stream_order(false);
     if (!no_memory)
         functions_run_between_kernels();
     a_wait_is_over_when_functions_have_run();

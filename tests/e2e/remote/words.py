@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What people read when a remote GPU is used, or cannot be: `heddle devices`, `heddle doctor`, the
-server's log. Messages must be among those that docs/remote.md explains.
+"""The messages about remote GPUs that people read: of `heddle devices`, of `heddle doctor`, and in
+the server's log. docs/remote.md must explain each of them.
 
     HED_BUILD=build/dev words.py [Case.test...]
 """
@@ -60,7 +60,7 @@ class Case(unittest.TestCase):
                               text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL, cwd=self.dir)
 
     def serve(self, *options, listen=None):
-        """Starts a server; its log is a function."""
+        """Starts a server. Returns it and a function that reads its log."""
         path = os.path.join(self.dir, f"log{len(self.servers)}")
         with open(path, "wb") as log:
             p = subprocess.Popen([HEDDLE, "serve", "--gpu", "null", "--images", "none",
@@ -81,7 +81,7 @@ class Case(unittest.TestCase):
         return re.search(r"listening on tcp://[^ ]*:(\d+)", log()).group(1)
 
     def refused(self, says, address, **settings):
-        """The devices of that address cannot be listed: the reason, and nothing but the reason."""
+        """Tries to list the devices of an address that does not work. Returns the reason."""
         env = {f"HEDDLE_{k.upper()}": v for k, v in settings.items()}
         r = self.heddle("devices", "--gpu", address, **env)
         self.assertEqual((r.returncode, r.stdout), (1, ""), r.stderr)
@@ -94,7 +94,7 @@ class Case(unittest.TestCase):
 
 
 class Nobody(Case):
-    def test_nobody_is_there(self):
+    def test_no_server(self):
         for address in (f"shm:{self.dir}/none", f"unix:{self.dir}/none"):
             self.refused("is heddled running there? `heddle serve` starts it", address)
         with socket.socket() as s:
@@ -102,7 +102,7 @@ class Nobody(Case):
             port = s.getsockname()[1]
         self.refused("is heddled running there?", f"tcp://127.0.0.1:{port}", insecure="yes")
 
-    def test_somebody_who_says_nothing(self):
+    def test_a_server_that_says_nothing(self):
         with socket.socket(socket.AF_UNIX) as s:
             s.bind(f"{self.dir}/silent")
             s.listen()
@@ -116,12 +116,12 @@ class Nobody(Case):
         self.assertIn("is heddled running there?", error["text"])
         self.assertEqual((error["hint"], r.stderr), ("", ""))
 
-    def test_a_program_is_told_in_its_log(self):
+    def test_a_program_has_the_reason_in_its_log(self):
         r = self.heddle("run", "--gpu", f"shm:{self.dir}/none", "--", "sh", "-c",
                         "exec \"$0\" devices", HEDDLE)
         self.assertIn("is heddled running there?", r.stderr)
 
-    def test_words_that_are_no_address(self):
+    def test_text_that_is_no_address(self):
         for gpu, says in (("shm:", "has no path"), ("unix:", "has no path"),
                           ("tcp://h:99999", "is not a port"), ("tcp://::1", "brackets"),
                           ("foo:bar", "shm:PATH, unix:PATH and tcp://HOST:PORT")):
@@ -134,7 +134,7 @@ class Nobody(Case):
     def test_tcp_without_settings(self):
         self.refused("TCP needs TLS: set tls_ca", "tcp://127.0.0.1")
 
-    def test_the_doctor_looks_at_the_server(self):
+    def test_the_doctor_checks_the_server(self):
         r = self.heddle("doctor", HEDDLE_GPU=f"shm:{self.dir}/none")
         self.assertEqual(r.returncode, 1)
         self.assertRegex(r.stdout, r"FAIL +server +shm:")
@@ -157,7 +157,7 @@ def pump(a, b):
 
 
 class Forwarded(Case):
-    """A socket whose bytes somebody carries on, as ssh -L does: descriptors do not come through."""
+    """A forwarded socket, as with ssh -L: bytes arrive, but descriptors do not."""
 
     def setUp(self):
         super().setUp()
@@ -183,7 +183,7 @@ class Forwarded(Case):
             for pair in ((a, b), (b, a)):
                 threading.Thread(target=pump, args=pair, daemon=True).start()
 
-    def test_unix_goes_through_and_shm_says_so(self):
+    def test_a_forwarded_socket_carries_unix_but_not_shm(self):
         r = self.heddle("devices", "--gpu", f"unix:{self.dir}/f")
         self.assertEqual((r.returncode, r.stderr), (0, ""))
         self.refused("Over a forwarded socket use unix:", f"shm:{self.dir}/f")
@@ -208,14 +208,14 @@ class Log(Case):
             s.sendall(b"HEDDLE1\n" + struct.pack("<II", 1, 0) + bytes(16))
         self.wait_for(log, "was not served")
         self.assertIn("a client (local) was not served: it hung up", log())
-        # The listener has seen the worker's end when it says how many there were.
+        # The listener has noticed the worker's end when it reports the number of messages.
         p, _ = self.servers[-1]
         p.terminate()
         p.wait(PATIENCE)
         self.assertIn("stopped after 1 client\n", log())
         self.assertNotIn("ended", log())
 
-    def test_another_version_is_told_both(self):
+    def test_another_version_is_reported_on_both_sides(self):
         self.serve()
         with socket.socket(socket.AF_UNIX) as s:
             s.settimeout(PATIENCE)
@@ -287,7 +287,7 @@ class Tls(Case):
         self.refused("nor a token (tls_token)", at, tls_ca=ca)
         self.assertIsNone(re.search(TOKEN + "|guess", log()))
 
-    def test_tls_at_a_server_without(self):
+    def test_tls_with_a_server_that_has_none(self):
         log = self.serve("--insecure", listen="tcp://127.0.0.1:0")
         self.refused("did not finish the TLS handshake in time (does it use TLS?)",
                      f"tcp://127.0.0.1:{self.port(log)}", tls_ca=self.file("a/ca.pem"),
