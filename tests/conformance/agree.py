@@ -3,11 +3,11 @@
 
     agree.py [--same | --either] GOLDEN PROGRAM [ARGUMENT...]
 
-GOLDEN is what NVIDIA's driver made of the program (tests/gpu/record.py). Where the CPU GPU answers
-otherwise, on purpose or because it is not right yet, DIFFERENT below says so and why; a difference
-that is listed but does not occur is a failure too. `--same`: no difference is allowed (on a real
-GPU). `--either`: a listed difference may occur (a real GPU behind the soft driver). Status 0,
-or 1 with every difference printed.
+GOLDEN is the output of the program on NVIDIA's driver (tests/gpu/record.py). If the CPU GPU answers
+otherwise, on purpose or because it is not right yet, DIFFERENT below says so and why. A difference
+that is listed but does not occur is also a failure. `--same`: no difference is allowed (on a real
+GPU). `--either`: a listed difference may occur (a real GPU behind the soft driver). Exits with 0,
+or prints every difference and exits with 1.
 """
 
 import os
@@ -78,7 +78,7 @@ DIFFERENT = {
                         "cuMemcpyDtoH_v2(&v, p, 4)", "cuStreamQuery(NULL)", "cuMemFree_v2(p)")},
 }
 
-# The same where the GPU is another machine's (HEDDLE_GPU is an address).
+# The same if the GPU is on another machine (HEDDLE_GPU is an address).
 ELSEWHERE = "kernels of another machine cannot reach memory of the program's own"
 DIFFERENT_ELSEWHERE = {
     ("contexts", "attributes", "attribute 91", 1): ("ok 0", ELSEWHERE),
@@ -117,7 +117,7 @@ def early_ends(got, want):
 
 
 def compare(name, got, want, on_purpose, either):
-    """Lines that say how the answers differ."""
+    """Lines that describe how the answers differ."""
     yield from early_ends(got, want)
     allowed = {k[1:]: v for k, v in on_purpose.items() if k[0] == name}
     for key in [*want, *(k for k in got if k not in want)]:

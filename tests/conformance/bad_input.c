@@ -1,5 +1,5 @@
-/* Bad input to every function: no crash, and an error where a place for an output is missing. For
- * the null backend: NVIDIA's own driver follows some of these pointers.
+/* Bad input to every function: no crash, and an error if the pointer for an output is missing. Only
+ * for the null backend, because NVIDIA's own driver follows some of these pointers.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,10 +8,10 @@
 #include "gen/cuda_front.h"
 #include "gen/nvml_front.h"
 
-static _Alignas(4096) char room[4 << 20]; /* stays zero: nothing in it leads anywhere */
+static _Alignas(4096) char room[4 << 20]; /* stays zero, so that it contains no pointers */
 static int failures;
 
-/* What gives back a pointer that it never gave out is the program's fault. */
+/* Returning a pointer that was never handed out is the program's fault. */
 static int
 is_unfair(const char *name, int much)
 {

@@ -1,7 +1,7 @@
-"""Makes the calls of bad_input.c out of the specs: SPEC... OUT_FILE.
+"""Makes the calls of bad_input.c from the specs: SPEC... OUT_FILE.
 
 Every exported function is called with nothing (NULL, 0) and with too much (pointers to a large
-piece of zeros, the largest numbers there are).
+piece of zeros, the largest numbers).
 """
 
 import sys

@@ -1,8 +1,8 @@
-/* What a conformance program includes: CUDA's types, the library under test, checks.
+/* Included by conformance programs: CUDA's types, the library under test, checks.
  *
- * The library is the one that HED_LIBCUDA names, else libcuda.so.1 as the loader finds it, so that
- * the same program runs on heddle and on NVIDIA's driver. A program returns 0, 1 for a failure, 77
- * for "skipped".
+ * The library is the one that HED_LIBCUDA names, otherwise libcuda.so.1 as the loader finds it, so
+ * that the same program runs on heddle and on NVIDIA's driver. A program returns 0, 1 for a
+ * failure, or 77 for "skipped".
  */
 #pragma once
 
@@ -22,7 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../harness/patience.h" /* by its place: tests/gpu/record.py has no include path */
+#include "../harness/patience.h" /* by its path, because tests/gpu/record.py has no include path */
 
 #define CHECK(holds, ...)                                   \
     do {                                                    \
@@ -75,8 +75,8 @@ conf_symbol(const char *name)
 /* CU(cuInit)(0) calls the library under test. */
 #define CU(name) ((__typeof__(&(name)))conf_symbol(#name))
 
-/* The program again, with an argument and more environment (NAME, value, ..., NULL). Its exit
- * status; what it wrote to standard error is in text. */
+/* Runs this program again, with an argument and more environment (NAME, value, ..., NULL). Returns
+ * its exit status; `text` receives what it wrote to standard error. */
 static inline int
 conf_again(const char *argument, char *text, size_t size, const char *const *more)
 {

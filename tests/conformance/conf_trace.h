@@ -1,4 +1,4 @@
-/* Looking into the traces a conformance program made, with heddle's own reader. */
+/* Reads the traces that a conformance program has made, with heddle's own reader. */
 #pragma once
 
 #include <dirent.h>
@@ -10,7 +10,8 @@
 
 #include "conf.h"
 
-/* How many files of the folder end in .hed; the last one's path is in path, if that is given. */
+/* Counts the files of the folder that end in .hed. `path`, if given, receives the last one's
+ * path. */
 static inline int
 conf_trace_files(char *path, size_t size)
 {
@@ -43,7 +44,7 @@ conf_trace_open(const char *path)
     return t;
 }
 
-/* Records of a kind; of calls, those of a name (NULL: any). */
+/* Counts the records of a kind; of calls, those with a name (NULL: any). */
 static inline unsigned
 conf_trace_count(const struct hed_trace *t, unsigned kind, const char *text)
 {

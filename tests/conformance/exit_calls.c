@@ -1,4 +1,4 @@
-/* Calls made while the process ends, before and after heddle was told: all are in the trace. */
+/* Calls made while the process ends, before and after heddle's own exit: all are in the trace. */
 #include "conf_trace.h"
 
 static int
@@ -22,7 +22,7 @@ from_atexit(void)
     (void)CU(cuDriverGetVersion)(&n);
 }
 
-/* By then the writer's thread has ended: the trace is closed, and this call comes after it. */
+/* The writer's thread has ended and the trace is closed when this call is made. */
 static void
 from_late_destructor(void)
 {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the shared libraries show to the outside: `exports.py LIBFOLDER GENFOLDER [TOOLKIT]`."""
+"""What the shared libraries export: `exports.py LIBFOLDER GENFOLDER [TOOLKIT]`."""
 
 import re
 import subprocess
@@ -21,7 +21,7 @@ def run(*command):
 
 
 def symbols(path):
-    """Names of what is defined and dynamic, with their kinds."""
+    """The dynamic symbols that are defined, with their kinds."""
     found = {}
     for line in run("nm", "-D", "--defined-only", path).splitlines():
         kind, name = line.split()[-2:]
@@ -44,23 +44,23 @@ class Exports(unittest.TestCase):
         expected = set((GEN / "nvml.exports").read_text().split()) | {"nvmlErrorString"}
         self.assertEqual(expected ^ set(symbols(NVML)), set())
 
-    def test_libheddle_shows_its_own_names_only(self):
+    def test_libheddle_exports_its_own_names_only(self):
         names = symbols(OWN)
         self.assertEqual([n for n in names if not n.startswith(("hed_", "heddle_"))], [])
         for name in ("version", "record", "set_client", "mark", "range_push", "range_pop",
                      "read_counters"):
             self.assertIn(f"heddle_{name}", names)
 
-    def test_nothing_of_the_toolkits_stub_is_missing(self):
+    def test_every_name_of_the_toolkits_stub_is_exported(self):
         stub = TOOLKIT and next(iter(TOOLKIT.glob("lib*/stubs/libcuda.so")), None)
         if not stub:
             self.skipTest("no CUDA toolkit here")
         # The debugger's hooks (in the x86-64 stub only) are not for programs: cuda-gdb looks for
-        # them in the library that has the debugger's other half, which is NVIDIA's, loaded as well.
+        # them in the library with the other half of the debugger: NVIDIA's, which is loaded, too.
         theirs = {n for n in symbols(stub) if not n.startswith("cudbg")}
         ours = set(symbols(CUDA))
         self.assertEqual(theirs - ours, set())
-        # Beyond the stub there are the graphics calls, which only NVIDIA's real library has.
+        # The graphics calls are not in the stub; only NVIDIA's real library has them.
         headers = "".join((TOOLKIT / "include" / h).read_text() for h in
                           ("cudaGL.h", "cudaEGL.h", "cudaVDPAU.h", "cudaProfiler.h"))
         declared = set(re.findall(r"\b(cu[A-Z]\w+)\s*\(", headers))
@@ -68,7 +68,7 @@ class Exports(unittest.TestCase):
                    not in {re.sub(r"_v\d+$", "", d) for d in declared}}
         self.assertEqual(strange, set())
 
-    def test_no_versions(self):
+    def test_symbols_have_no_versions(self):
         """NVIDIA's libraries have no symbol versions: a program must not record ours."""
         for path in (CUDA, NVML):
             self.assertNotIn(".gnu.version_d", run("readelf", "-SW", path))
@@ -86,7 +86,7 @@ class Linking(unittest.TestCase):
                     self.assertRegex(needed, LIBC, f"{path.name} needs {needed}")
         self.assertIn("libheddle.so.0", dynamic(CUDA, "NEEDED"))
 
-    def test_they_stay_and_bind_at_once(self):
+    def test_libraries_stay_loaded_and_bind_at_once(self):
         for path in (CUDA, NVML, OWN):
             text = run("readelf", "-dW", path)
             self.assertRegex(text, r"FLAGS_1.*NODELETE", path.name)

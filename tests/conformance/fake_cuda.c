@@ -1,5 +1,5 @@
 /* Plays NVIDIA's libcuda.so.1: a handful of functions that remember how they were called. It has
- * one function that is newer than heddle's spec, one that heddle never heard of, and a private
+ * one function in a version newer than heddle's spec, one that heddle does not know, and a private
  * table. fake_driver.c asks it what arrived.
  */
 #include <stdint.h>
@@ -78,7 +78,7 @@ cuMemcpyHtoD_v2_ptds(uint64_t to, const void *from, size_t bytes)
 }
 
 static int
-launch(const char *symbol, const uint64_t *words)
+remember_launch(const char *symbol, const uint64_t *words)
 {
     memcpy(fake_seen.words, words, 11 * sizeof *words);
     fake_seen.symbol = symbol;
@@ -94,7 +94,7 @@ cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsi
         (uintptr_t)f,    gx, gy, gz, bx, by, bz, shared, (uintptr_t)stream, (uintptr_t)params,
         (uintptr_t)extra};
 
-    return launch("cuLaunchKernel", words);
+    return remember_launch("cuLaunchKernel", words);
 }
 
 int
@@ -105,7 +105,7 @@ cuLaunchKernel_ptsz(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
         (uintptr_t)f,    gx, gy, gz, bx, by, bz, shared, (uintptr_t)stream, (uintptr_t)params,
         (uintptr_t)extra};
 
-    return launch("cuLaunchKernel_ptsz", words);
+    return remember_launch("cuLaunchKernel_ptsz", words);
 }
 
 int

@@ -1,5 +1,5 @@
-/* The gpu backend on a made-up driver (fake_cuda.c): calls arrive unchanged at the right symbol,
- * and what heddle does not know is handed through and counted.
+/* The gpu backend on a fake driver (fake_cuda.c): calls arrive unchanged at the right symbol, and
+ * functions that heddle does not know are passed on and counted.
  */
 #define HEDDLE_DYNAMIC
 #include <heddle.h>
@@ -77,7 +77,7 @@ missing_functions_are_refused(void)
     for (int i = 0; i < 3; i++)
         CHECK_IS(CU(cuCtxSynchronize)(), CUDA_ERROR_NOT_SUPPORTED);
     CHECK_IS(CU(cuMemFree_v2)(1), CUDA_ERROR_NOT_SUPPORTED);
-    /* The variant that is missing is refused although the plain one is there. */
+    /* A variant that is missing is refused although the plain one exists. */
     CHECK_IS(counters().unsupported_calls, before + 4);
     CHECK_IS(seen->calls, 0);
 }
@@ -103,7 +103,7 @@ addresses_are_ours_where_we_know_them(void)
     CHECK(address("cuMemcpyHtoD", 13000, 2, 0) == (void *)CU(cuMemcpyHtoD_v2_ptds), "per thread");
     CHECK(address("cuMemcpyHtoD", 13000, 1, 0) == (void *)CU(cuMemcpyHtoD_v2), "legacy");
     CHECK(address("cuGetProcAddress", 13000, 0, 0) == (void *)CU(cuGetProcAddress_v2), "itself");
-    /* What NVIDIA's library refuses is refused, although we export it. */
+    /* A name that NVIDIA's library refuses is refused, although we export it. */
     (void)address("cuMemFree", 13000, 0, CUDA_ERROR_NOT_FOUND);
     (void)address("cuNothing", 13000, 0, CUDA_ERROR_NOT_FOUND);
     CHECK_IS(counters().foreign_pointers, 0);

@@ -1,11 +1,11 @@
-/* Fork: a child of a process that had not initialised CUDA may use it; a child of one that had may
- * not, as with NVIDIA's driver; the parent does not notice. Traces are a file a process.
+/* Fork: a child of a process that has not initialised CUDA may use it; a child of one that has may
+ * not, as with NVIDIA's driver; the parent is not affected. Each process has a trace of its own.
  */
 #include "conf_trace.h"
 
 #include "harness/settle.h"
 
-/* The result of f in a child. */
+/* Runs f in a child, and returns its result. */
 static int
 in_child(int (*f)(void))
 {
@@ -14,7 +14,7 @@ in_child(int (*f)(void))
 
     CHECK(child >= 0, "no child");
     if (child == 0)
-        exit(f()); /* in order, so that exit handlers run */
+        exit(f()); /* not _exit, so that exit handlers run */
     CHECK(waitpid(child, &status, 0) == child, "the child is gone");
     CHECK(WIFEXITED(status), "the child died of %d", WTERMSIG(status));
     return WEXITSTATUS(status);
@@ -86,10 +86,10 @@ main(void)
     char path[4096];
 
     setenv("HEDDLE_TRACE", conf_path(path, sizeof path, "t.hed"), 1);
-    CHECK_IS(in_child(use), 0); /* nothing was called here yet */
+    CHECK_IS(in_child(use), 0); /* this process has made no call yet */
     CHECK_IS(CU(cuDriverGetVersion)(&version), CUDA_SUCCESS);
     settle();
-    CHECK_IS(in_child(use), 0); /* there is a chain, but it is not initialised */
+    CHECK_IS(in_child(use), 0); /* there is a chain, but CUDA is not initialised */
     CHECK_IS(CU(cuInit)(0), CUDA_SUCCESS);
     CHECK_IS(in_child(is_refused), 0);
     CHECK_IS(in_child(grandchild_is_refused), 0);

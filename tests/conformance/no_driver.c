@@ -5,7 +5,7 @@
 
 #include <elf.h>
 
-/* Prints what cuInit answers, and that the library is still good for something. */
+/* Prints what cuInit answers, and checks that other functions of the library still work. */
 static int
 run(void)
 {
@@ -70,7 +70,7 @@ without_any(void)
     CHECK(status == 10, "status %d: %s", status, text);
     CHECK(strstr(text, "NVIDIA's libcuda.so.1 was not found"), "%s", text);
 
-    /* Silent unless asked. */
+    /* The library is silent unless it is asked to log. */
     const char *const quiet[] = {"HEDDLE_GPU", "gpu", "HEDDLE_DRIVER", NULL, NULL};
 
     CHECK_IS(conf_again("run", text, sizeof text, quiet), 10);
@@ -116,9 +116,9 @@ main(int argc, char **argv)
     wrong(conf_path(path, sizeof path, ""), "invalid value");
     wrong(conf_libcuda(), "heddle itself");
 
-    /* Right for this machine, but nothing that can be loaded. */
+    /* An ELF file for this machine that cannot be loaded. */
     head.e_machine = head.e_machine == EM_X86_64 ? EM_AARCH64 : EM_X86_64;
-    write_file(conf_path(path, sizeof path, "hollow"), &head, sizeof head);
+    write_file(conf_path(path, sizeof path, "empty"), &head, sizeof head);
     wrong(path, "cannot load");
     return 0;
 }

@@ -1,5 +1,5 @@
 /* cuGetProcAddress: every name, version and stream flavour gives the function that is exported for
- * it. The table comes from NVIDIA's header where that is there, else from our own.
+ * it. The table comes from NVIDIA's header if it is installed, otherwise from our own.
  */
 #include "conf.h"
 
@@ -52,7 +52,8 @@ refuses(const char *base, int version, cuuint64_t flags, int expected)
     CHECK(!p, "%s %d: an address from the older form", base, version);
 }
 
-/* The row that the rule chooses: the newest that is not newer, of the flavour if there is one. */
+/* The row that the rule chooses: the newest one that is not too new, of the flavour if it
+ * exists. */
 static const struct row *
 choose(const char *base, int version, cuuint64_t flags)
 {
@@ -129,7 +130,7 @@ odd_arguments(void)
     CHECK_IS(CU(cuGetProcAddress)("cuInit", NULL, 13000, 0), CUDA_ERROR_INVALID_VALUE);
     /* NVIDIA's runtime asks for "" first and expects success. */
     CHECK_IS(ask("", 13000, 0, &p, &status), CUDA_SUCCESS);
-    /* Unknown flags: any answer will do, but an answer. */
+    /* Unknown flags: any answer is fine, but there must be one. */
     (void)ask("cuInit", 13000, ~(cuuint64_t)0, &p, &status);
     (void)ask("cuInit", INT32_MAX, 3, &p, &status);
 }

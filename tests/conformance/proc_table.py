@@ -1,8 +1,8 @@
-"""Makes the table of proc_address.c out of the toolkit's cudaTypedefs.h: INCLUDE EXPORTS OUT_FILE.
+"""Makes the table of proc_address.c from the toolkit's cudaTypedefs.h: INCLUDE EXPORTS OUT_FILE.
 
 The header names every (base, version, stream flavour) as PFN_<base>_v<version>[_ptds|_ptsz]. Sorted
 by version, the entries of one base and flavour stand for the exported names base, base_v2, base_v3,
-aligned at the highest. Names of libcuda are taken only: EXPORTS has them, one a line.
+aligned at the highest. Only names of libcuda are used; EXPORTS has them, one per line.
 """
 
 import re

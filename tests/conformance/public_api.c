@@ -1,4 +1,4 @@
-/* The public API (heddle.h), reached in both ways, and what it leaves in the trace. */
+/* The public API (heddle.h), found in both ways, and its effects on the trace. */
 #define HEDDLE_WEAK
 #define HEDDLE_DYNAMIC
 #include <heddle.h>
@@ -41,7 +41,7 @@ use(const struct heddle_api *h)
     CHECK_IS(all.trace_dropped, 0);
 }
 
-/* Callers that were built with another heddle.h. */
+/* Callers that were built with another version of heddle.h. */
 static void
 other_sizes(const struct heddle_api *h)
 {

@@ -1,4 +1,4 @@
-/* Loading and unloading the library over and over: it stays, with its one chain and its trace. */
+/* Loading and unloading the library many times: it stays loaded, with one chain and one trace. */
 #include "conf_trace.h"
 
 #define ROUNDS 100
@@ -19,7 +19,7 @@ run(void)
         first = (void *)version;
         CHECK_IS(version(&n), CUDA_SUCCESS);
         CHECK_IS(dlclose(library), 0);
-        /* An address that was handed out outlives the handle. */
+        /* An address that was handed out stays valid after dlclose(). */
         CHECK_IS(version(&n), CUDA_SUCCESS);
     }
     return 0;

@@ -1,6 +1,6 @@
-/* A program that treats heddle roughly while it is traced: closes descriptors it does not know, is
- * cancelled in its first call, makes calls in signal handlers, and forks behind libc's back. The
- * trace stays out of the program's files, and nothing hangs. Each case is a child of its own.
+/* A program that treats heddle roughly while it is traced: it closes descriptors that it does not
+ * know, is cancelled in its first call, makes calls in signal handlers, and forks without libc. The
+ * trace is never written into the program's files, and nothing hangs. Each case runs in a child.
  */
 #include "conf.h"
 
@@ -21,7 +21,7 @@ driver_version(void)
     return (version_fn)f;
 }
 
-/* The descriptors a program does not know are closed, and the next file gets a free number. */
+/* Closes all descriptors that the program does not know; the next file gets a free number. */
 static void
 closed_descriptors(void)
 {
@@ -32,10 +32,10 @@ closed_descriptors(void)
     CHECK_IS(version(&v), CUDA_SUCCESS);
     for (int fd = 3; fd < 2048; fd++)
         close(fd);
-    for (int i = 0; i < 1024; i++) /* one of these takes the number the trace had */
+    for (int i = 0; i < 1024; i++) /* one of these gets the number that the trace had */
         CHECK(open("mine", O_RDWR | O_CREAT, 0600) >= 0 || i > 500, "cannot open");
     CHECK_IS(version(&v), CUDA_SUCCESS);
-    give_a_moment(400); /* longer than the writer's round, so that it has tried */
+    give_a_moment(400); /* longer than the writer's period, so that it has tried to write */
     CHECK_IS(stat("mine", &st), 0);
     CHECK_IS(st.st_size, 0);
 }
@@ -146,7 +146,7 @@ main(void)
     run("descriptors", closed_descriptors);
     run("cancelled", cancelled_threads);
     if (!getenv("HED_SANITIZED")) {
-        /* Sanitizers' runtimes cannot be entered again by a handler, nor do without libc's fork. */
+        /* Sanitizers' runtimes are not reentrant in a handler, and need libc's fork. */
         run("signals", calls_in_signal_handlers);
         run("Fork", children_made_behind_our_back);
     }

@@ -1,4 +1,4 @@
-/* Threads racing for the first call: one chain, so one trace file, and no call is lost. */
+/* Threads that race for the first call: there is one chain, so one trace, and no call is lost. */
 #include "conf_trace.h"
 
 #include <pthread.h>

@@ -1,4 +1,4 @@
-/* An address that is nobody's: the launch fails with the error for that. */
+/* An address without memory: the launch fails with the error for that. */
 #include "run.cuh"
 
 KERNEL(inside)

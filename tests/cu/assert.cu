@@ -1,4 +1,4 @@
-/* assert on the device: the message, and the error that stays. */
+/* assert on the device: the message, and the sticky error. */
 #undef NDEBUG
 #include "run.cuh"
 

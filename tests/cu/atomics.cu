@@ -1,5 +1,5 @@
 /* Atomic operations: every operation and type, in global and shared memory, at every scope; results
- * that do not depend on the order the threads come in.
+ * that do not depend on the order of the threads.
  */
 #include "run.cuh"
 
@@ -47,7 +47,7 @@ KERNEL(floats)
     atomicAdd((__nv_bfloat162 *)out + 6, __floats2bfloat162_rn(1.f, 0.5f));
 }
 
-/* The sum of what exchanges and additions returned: each value once. */
+/* The sum of the values that exchanges and additions returned, each once. */
 KERNEL(returned)
 {
     const unsigned a = atomicAdd(out + 0, 1u);
@@ -121,7 +121,7 @@ KERNEL(scopes)
     asm volatile("red.global.add.noftz.f16x2 [%0], %1;" ::"l"(out + 6), "r"(0x3c003800) : "memory");
 }
 
-/* A counter that passes between the blocks of a grid. */
+/* A counter that the blocks of a grid pass to each other. */
 KERNEL(last_block)
 {
     __shared__ bool last;

@@ -41,7 +41,7 @@ KERNEL(named)
     out[ME] = v;
 }
 
-/* A producer that arrives and goes on, a consumer that waits. */
+/* A producer that arrives without waiting, and a consumer that waits. */
 KERNEL(arriving)
 {
     __shared__ unsigned s[64];
@@ -93,7 +93,7 @@ KERNEL(divergent)
     out[ME] = s[63 - threadIdx.x];
 }
 
-/* Threads that are gone do not keep the others waiting. */
+/* Threads that have ended do not keep the others waiting. */
 KERNEL(leaving)
 {
     __shared__ unsigned total;

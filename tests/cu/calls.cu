@@ -77,7 +77,7 @@ KERNEL(mutual)
     out[ME] = even(ME);
 }
 
-/* In three of four lanes, to different depths, by different ways. */
+/* In three of four lanes, to different depths, through different functions. */
 KERNEL(divergent)
 {
     unsigned v = ME;
@@ -163,7 +163,7 @@ KERNEL(closures)
     out[ME] = apply([k](unsigned v) { return v * k; }, 3) + apply([](unsigned v) { return v; }, 9);
 }
 
-/* The depth a thread's stack allows without asking for more. */
+/* The depth that a thread's default stack allows. */
 __device__ static __noinline__ unsigned
 deep(unsigned n)
 {

@@ -3,7 +3,7 @@
  *     cu_run FILE.ptx FILE.cu
  *
  * The launches are the RUN and TOGETHER lines of the source. Prints what the program prints that
- * nvcc makes of the source (run.cuh). Status 0, or 1 if something other than a kernel failed.
+ * nvcc makes from the source (run.cuh). Exits with 0, or with 1 if anything but a kernel failed.
  */
 #include "../conformance/conf.h"
 
@@ -40,9 +40,10 @@ read_file(const char *path)
     return text;
 }
 
-/* Every word, eight a line; of many words, a hash of every 32. As run.cuh does it. */
+/* Prints every word, eight per line, or a hash of every 32 words if there are many, as run.cuh
+ * does. */
 static void
-print(const struct run *r, const unsigned *words)
+print_words(const struct run *r, const unsigned *words)
 {
     const unsigned step = r->words > 256 ? 32 : 8;
 
@@ -62,7 +63,7 @@ print(const struct run *r, const unsigned *words)
 }
 
 static CUresult
-launch(CUfunction f, const struct run *r, void **parameters)
+launch_run(CUfunction f, const struct run *r, void **parameters)
 {
     if (r->shared > 48 * 1024)
         MUST(cuFuncSetAttribute, f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
@@ -88,14 +89,14 @@ run_one(CUmodule module, const struct run *r)
     MUST(cuModuleGetFunction, &f, module, r->name);
     MUST(cuMemAlloc_v2, &out, r->words * sizeof *host);
     MUST(cuMemsetD32_v2, out, 0, r->words);
-    e = launch(f, r, parameters);
+    e = launch_run(f, r, parameters);
     if (e == CUDA_SUCCESS)
         e = CU(cuCtxSynchronize)();
     fflush(stdout);
     if (e == CUDA_SUCCESS) {
         MUST(cuMemcpyDtoH_v2, host, out, r->words * sizeof *host);
         MUST(cuMemFree_v2, out);
-        print(r, host);
+        print_words(r, host);
     } else {
         printf("%s: error %d\n", r->name, (int)e);
     }

@@ -15,7 +15,7 @@ __constant__ unsigned floats[16] = {0x00000000, 0x80000000, 0x3f800000, 0xbf8000
 #define FA __uint_as_float(floats[ME / 16])
 #define FB __uint_as_float(floats[ME % 16])
 
-/* NaNs are one: the payload is the processor's own. */
+/* All NaNs count as one, since the payload depends on the processor. */
 __device__ static unsigned
 bits(float f)
 {
@@ -127,7 +127,7 @@ KERNEL(doubles)
     put(out + 3584 + 2 * ME, fmin(a, b));
 }
 
-/* Within the bounds of every approximation: six digits of well-behaved arguments. */
+/* Six digits of well-behaved arguments, which every approximation must get right. */
 KERNEL(functions)
 {
     const float x = 0.05f + 0.11f * (float)ME;

@@ -28,7 +28,7 @@ KERNEL(synchronised)
 
 __device__ unsigned arrived;
 
-/* All blocks are resident: they may wait for each other without a cooperative launch. */
+/* All blocks are resident, so they may wait for each other without a cooperative launch. */
 KERNEL(hand_made)
 {
     __shared__ unsigned sum;

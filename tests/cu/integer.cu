@@ -24,8 +24,8 @@ KERNEL(multiply)
     out[768 + ME] = (unsigned)__mul24((int)A, (int)B) ^ __umul24(A, B);
 }
 
-/* Division by zero gives all ones on the hardware, in PTX "an unspecified, machine-specific
- * value": it is left out. */
+/* Division by zero gives all ones on the hardware, but in PTX "an unspecified, machine-specific
+ * value", so it is left out. */
 KERNEL(divide)
 {
     const unsigned b = B ? B : 5;
@@ -92,7 +92,7 @@ KERNEL(saturate)
     out[512 + ME] = (unsigned)m;
 }
 
-/* The same with three operands of their own. */
+/* The same with three different operands. */
 KERNEL(saturate_three)
 {
     const unsigned c = values[(ME * 7 + ME / 16 + 3) % 16];

@@ -1,11 +1,11 @@
-/* Threads that wait for each other: spin locks between the lanes of a warp and between blocks, a lane
- * that waits for another of its warp, blocks that take turns.
+/* Threads that wait for each other: spin locks between the lanes of a warp and between blocks, a
+ * lane that waits for another of its warp, blocks that alternate.
  */
 #include "run.cuh"
 
 __device__ unsigned locks[4];
 
-/* Every lane takes the same lock: those that have it must go on while the others spin. */
+/* Every lane takes the same lock: the lane that has it must go on while the others spin. */
 KERNEL(spin_lock)
 {
     bool done = false;
@@ -22,7 +22,7 @@ KERNEL(spin_lock)
     }
 }
 
-/* The form that hangs where lanes do not progress independently. */
+/* This form hangs if lanes do not progress independently. */
 KERNEL(naive_lock)
 {
     while (atomicCAS(&locks[1], 0, 1) != 0)

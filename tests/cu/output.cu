@@ -39,7 +39,7 @@ say(const char *what, unsigned n)
     printf("%s %u\n", what, n);
 }
 
-/* Threads print in turns: a barrier lies between. */
+/* Threads print one after the other, with a barrier in between. */
 KERNEL(turns)
 {
     for (unsigned i = 0; i < 8; i++) {
@@ -50,7 +50,7 @@ KERNEL(turns)
     out[ME] = 1;
 }
 
-/* Lanes of a warp print as many lines as there are lanes; the host counts nothing but them. */
+/* Every lane of a warp prints one line; only their number is compared. */
 KERNEL(lanes)
 {
     if (ME < 8)

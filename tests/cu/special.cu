@@ -1,5 +1,5 @@
 /* Special registers, clocks, sleeping: the values that are the same everywhere, and that the rest
- * behaves (time goes forward, names stay within bounds).
+ * is plausible (time goes forward, numbers stay within bounds).
  */
 #include "run.cuh"
 
@@ -50,7 +50,7 @@ KERNEL(clocks)
               (unsigned)(u - t < 1000000000ull) << 4;
 }
 
-/* A thread that waits by sleeping for one that is slow. */
+/* A thread that sleeps while it waits for a slow one. */
 KERNEL(sleeping)
 {
     volatile unsigned *flag = out + 64;

@@ -1,4 +1,4 @@
-/* trap: the launch fails, and the program learns which error. */
+/* trap: the launch fails, and the program gets the error. */
 #include "run.cuh"
 
 KERNEL(passes)

@@ -1,4 +1,4 @@
-/* Lanes of a warp: shuffles, votes, match, redux, elect, the active mask; in whole and in parts. */
+/* Lanes of a warp: shuffles, votes, match, redux, elect, the active mask; of all lanes or some. */
 #include "run.cuh"
 
 #include <cooperative_groups.h>
@@ -93,7 +93,7 @@ KERNEL(redux)
         out[192 + ME] = __reduce_and_sync(0x3ff, mix(ME) | 0xf0f0);
 }
 
-/* One lane of those that take part is chosen; which one is the hardware's business. */
+/* One of the lanes that take part is chosen; which one depends on the hardware. */
 KERNEL(elect)
 {
     unsigned lane;
@@ -105,7 +105,7 @@ KERNEL(elect)
               (unsigned)(mine == (unsigned)(lane == ME % 32)) << 8;
 }
 
-/* What is active between two points where the warp is whole. */
+/* The active lanes between two points where all lanes are together. */
 KERNEL(active)
 {
     __syncwarp();
@@ -115,7 +115,7 @@ KERNEL(active)
 
         const unsigned such = ME < 32 ? 0x49249249u : 0x92492492u;
 
-        /* Not all need to be together, but this lane is, and no other kind of lane. */
+        /* Not all lanes need be together, but this one is, and none of the other kind. */
         out[ME] = (m >> (ME % 32) & 1) | (unsigned)((m & ~such) == 0) << 1;
     }
     __syncwarp();

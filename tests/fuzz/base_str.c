@@ -1,4 +1,4 @@
-/* Fuzz target: everything in base that reads text, with what must hold whatever it reads. */
+/* Fuzz target: everything in base that reads text, and what must hold for any text. */
 #include "harness/fuzz.h"
 
 #include <stdlib.h>
@@ -29,7 +29,7 @@ check_escape(const char *s, size_t n)
     for (size_t i = 0; i < once.size; i++)
         must(once.data[i] >= 0x20);
 
-    /* What came out is valid UTF-8, so that a second round only doubles backslashes and quotes. */
+    /* The result is valid UTF-8, so a second round only doubles backslashes and quotes. */
     size_t escapes = 0;
 
     for (size_t i = 0; i < once.size; i++)
@@ -49,7 +49,7 @@ check_parsers(char *s)
     bool flag;
 
     hed_parse_bool(s, &flag);
-    /* A decimal number is a size as well, and the same. */
+    /* A decimal number is also a size, with the same value. */
     if (hed_parse_size(s, &bytes) == 0 && hed_parse_u64(s, &number) == 0)
         must(bytes == number);
     hed_log_setup(s, &why);

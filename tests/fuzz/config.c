@@ -1,5 +1,5 @@
-/* Fuzz target: the text of a settings file. What is accepted can be said again, setting by setting,
- * and gives the same settings.
+/* Fuzz target: the text of a settings file. Settings that are accepted can be written again, one by
+ * one, and give the same settings.
  */
 #include "harness/fuzz.h"
 
@@ -32,7 +32,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     must(err == 0 || strncmp(why.text, "input:", 6) == 0);
     must(err == 0 || hed_config_parse(&config, (const char *)data, size, "input", NULL) == err);
 
-    /* Whatever happened, texts end and values are in range. */
+    /* In any case, texts are terminated and values are in range. */
     must(strnlen(config.trace, sizeof config.trace) < sizeof config.trace);
     must(config.trace_buffer >= 65536 && config.trace_buffer <= 16 << 20);
     must(strcmp(config.trace_full, "block") == 0 || strcmp(config.trace_full, "drop") == 0);

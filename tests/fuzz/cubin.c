@@ -1,4 +1,4 @@
-/* Fuzz target: a cubin; every kernel and parameter looked at. */
+/* Fuzz target: a cubin, of which every kernel and parameter is read. */
 #include "harness/fuzz.h"
 
 #include "base/arena.h"
@@ -15,7 +15,7 @@ must(bool holds)
 }
 
 static void
-look(const struct hed_cubin *c)
+read_kernel(const struct hed_cubin *c)
 {
     volatile uint64_t sum = 0;
 
@@ -26,7 +26,7 @@ look(const struct hed_cubin *c)
             sum += k->name.data[j];
         must(k->param_count == 0 || k->params);
         for (uint32_t j = 0; j < k->param_count; j++) {
-            /* Every parameter was seen, and none is larger than a record can say. */
+            /* Every parameter was read, and none is larger than its entry can say. */
             must(k->params[j].size < 1u << 16 && k->params[j].offset < 1u << 16);
         }
     }
@@ -44,7 +44,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     hed_arena_init(&arena, CEILING);
     if (hed_cubin_read(b, &arena, &c, &why) == 0) {
-        look(&c);
+        read_kernel(&c);
         must(hed_cubin_arch(b, &arch, &why) == 0 && arch.number == c.arch.number);
     } else {
         must(why.text[0] != '\0');

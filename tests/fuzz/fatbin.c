@@ -1,4 +1,5 @@
-/* Fuzz target: a fat binary; every entry unpacked, into the arena and into small room. */
+/* Fuzz target: a fat binary, of which every entry is unpacked, into the arena and into small
+ * buffers. */
 #include "harness/fuzz.h"
 
 #include "base/arena.h"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Makes the corpora of the fat binary fuzz targets, which are the fixtures of the unit tests as
-well: images by nvcc out of e2e/fatbin_kernels.cu, and what no compiler would make.
+"""Makes the corpora of the fat binary fuzz targets, which the unit tests use, too: images that nvcc
+makes from e2e/cli/fatbin_kernels.cu, and images that no compiler would make.
 
     fatbin_corpus.py NVCC       writes corpus/fatbin, corpus/cubin, corpus/fatbin_find
 """
@@ -21,10 +21,10 @@ PTX_TEXT = b"// nothing\n.version 7.0\n.target sm_52\n.address_size 64\n.entry k
 
 
 def compile_with(nvcc):
-    """Compiles the kernels in an empty folder, so that no path gets into what comes out."""
+    """Compiles the kernels in an empty folder, so that the output contains no path."""
     def run(*words):
         with tempfile.TemporaryDirectory() as folder:
-            source = (HERE.parent / "e2e" / "fatbin_kernels.cu").read_bytes()
+            source = (HERE.parent / "e2e" / "cli" / "fatbin_kernels.cu").read_bytes()
             Path(folder, "k.cu").write_bytes(source)
             subprocess.run([nvcc, *words, "-o", "out", "k.cu"], cwd=folder, check=True)
             return Path(folder, "out").read_bytes()
@@ -59,7 +59,7 @@ def fatbins(nvcc):
                         entry(PTX, 75, b"x" * 64, flags=ZSTD, packed=60, size=99),
                         entry(PTX, 75, b"x" * 64, flags=0, packed=60, size=99),
                         entry(LTO, 75, b"x" * 64, flags=SEALED, packed=60, size=99)),
-        # One literal, then 20 more bytes of the same: more than the entry says.
+        # One literal, then 20 more bytes of the same, which is more than the entry says.
         "modest": fatbin(entry(PTX, 75, b"\x1fa\x01\x00\x01\x50bcdef", flags=LZ4, packed=11,
                                size=13)),
     }

@@ -1,4 +1,4 @@
-/* Fuzz target: any file, searched for GPU code in both ways; PTX looked at. */
+/* Fuzz target: any file, searched for GPU code in both ways. PTX is read, too. */
 #include "harness/fuzz.h"
 
 #include "base/err.h"
@@ -15,7 +15,7 @@ must(bool holds)
 }
 
 static void
-search(struct hed_bytes b, unsigned flags)
+search_file(struct hed_bytes b, unsigned flags)
 {
     struct hed_find f;
     struct hed_found found;
@@ -32,7 +32,7 @@ search(struct hed_bytes b, unsigned flags)
 
         must(found.bytes.data == b.data + found.offset);
         must(found.offset <= b.size && found.bytes.size <= b.size - found.offset);
-        /* Sections may lie over one another, so there may be more than fit side by side. */
+        /* Sections may overlap, so there may be more images than fit side by side. */
         must(++n <= b.size * b.size + 1);
         if (found.kind == HED_FOUND_PTX) {
             must(hed_ptx_begins(found.bytes, &head));
@@ -51,7 +51,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const struct hed_bytes b = {data, size};
 
-    search(b, 0);
-    search(b, HED_FIND_SECTIONS);
+    search_file(b, 0);
+    search_file(b, HED_FIND_SECTIONS);
     return 0;
 }

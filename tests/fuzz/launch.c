@@ -1,5 +1,5 @@
-/* Fuzz target: what a launch says: grid, block, shared memory, attributes, parameters by pointers
- * and as a buffer. Whatever it is, the call answers, and what is accepted is within the device's
+/* Fuzz target: launches with any grid, block, shared memory and attributes, and with parameters as
+ * pointers and as a buffer. The call always returns, and accepted launches are within the device's
  * limits.
  */
 #include "harness/fuzz.h"
@@ -11,13 +11,13 @@
 
 #define ATTRIBUTES 6
 
-/* Macros of NVIDIA's header: the words of `extra`. */
+/* The words of `extra`, which are macros in NVIDIA's header. */
 #define PARAM_END ((void *)0)
 #define PARAM_POINTER ((void *)1)
 #define PARAM_SIZE ((void *)2)
 
 struct input {
-    CUlaunchConfig config; /* its pointers are ours */
+    CUlaunchConfig config; /* its pointers are set by us */
     CUlaunchAttribute attributes[ATTRIBUTES];
     uint8_t attribute_count, kernel, how;
     uint64_t words[4];
@@ -29,7 +29,7 @@ static CUfunction kernels[FAKE_KERNELS];
 static bool wrong;
 
 static CUresult
-look(struct fake *f, const struct hed_launch *l)
+check_launch(struct fake *f, const struct hed_launch *l)
 {
     const uint64_t threads = (uint64_t)l->block[0] * l->block[1] * l->block[2];
 
@@ -39,14 +39,14 @@ look(struct fake *f, const struct hed_launch *l)
 }
 
 static void
-begin(void)
+set_up_device(void)
 {
     CUmodule m;
 
     if (fake)
         return;
     fake = fake_create(1);
-    fake->launch = look;
+    fake->launch = check_launch;
     (void)fake_use_primary(fake, 0);
     if (fake_call(fake, cuModuleLoadData, &m, ".version 8.0\n.target sm_80\n") != CUDA_SUCCESS ||
         fake_call(fake, cuModuleGetFunction, &kernels[FAKE_COPY], m, "fake_copy") != CUDA_SUCCESS ||
@@ -54,9 +54,9 @@ begin(void)
         __builtin_trap();
 }
 
-/* Addresses in the input would be believed, as CUDA believes them: they are replaced. */
+/* The driver follows addresses, as CUDA does, so those in the input are replaced. */
 static void
-launch(struct input *in)
+launch_kernel(struct input *in)
 {
     void *params[] = {&in->words[0], &in->words[1], &in->words[2]};
     size_t bytes = in->extra[5] % (sizeof in->words + 1);
@@ -89,8 +89,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                   .blockDimY = 1,
                                   .blockDimZ = 1}};
 
-    begin();
+    set_up_device();
     memcpy(&in, data, size < sizeof in ? size : sizeof in);
-    launch(&in);
+    launch_kernel(&in);
     return 0;
 }

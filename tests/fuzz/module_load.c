@@ -1,7 +1,7 @@
 /* Fuzz target: images as programs give them to cuModuleLoadData, and linking.
  *
- * An image has no length of its own: what its header says is believed, as CUDA does. So the bytes
- * are dressed: as PTX text with its end, or as the inside of a fat binary whose header tells its
+ * An image has no length of its own: the driver believes its header, as CUDA does. So the bytes are
+ * wrapped: as PTX text with an end, or as the contents of a fat binary whose header has the right
  * size. The first byte chooses.
  */
 #include "harness/fuzz.h"
@@ -15,7 +15,7 @@
 static struct fake *fake;
 
 static void
-begin(void)
+set_up_device(void)
 {
     if (fake)
         return;
@@ -24,7 +24,7 @@ begin(void)
 }
 
 static void
-load(const void *image)
+load_module(const void *image)
 {
     CUmodule m = NULL;
     CUfunction f;
@@ -42,9 +42,9 @@ load(const void *image)
         __builtin_trap();
 }
 
-/* Two texts, cut at the first zero, through the linker. */
+/* Links two texts, which the first zero byte separates. */
 static void
-link(const char *text, size_t size)
+link_texts(const char *text, size_t size)
 {
     const size_t first = strnlen(text, size);
     CUlinkState l = NULL;
@@ -60,7 +60,7 @@ link(const char *text, size_t size)
                         (void *)(uintptr_t)(text + first + 1), size - first - 1, "b", 0, NULL,
                         NULL);
     if (fake_call(fake, cuLinkComplete, l, &image, &bytes) == CUDA_SUCCESS)
-        load(image);
+        load_module(image);
     (void)fake_call(fake, cuLinkDestroy, l);
 }
 
@@ -72,7 +72,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const uint64_t length = size ? size - 1 : 0;
     unsigned char *image;
 
-    begin();
+    set_up_device();
     if (size == 0)
         return 0;
     image = calloc(1, size + HED_FATBIN_HEADER_SIZE + 1);
@@ -81,18 +81,18 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     switch (data[0] % 3) {
     case 0:
         memcpy(image, data + 1, size - 1);
-        load(image);
+        load_module(image);
         break;
     case 1:
         memcpy(image, &magic, 4);
         memcpy(image + 4, words, 4);
         memcpy(image + 8, &length, 8);
         memcpy(image + HED_FATBIN_HEADER_SIZE, data + 1, size - 1);
-        load(image);
+        load_module(image);
         break;
     default:
         memcpy(image, data + 1, size - 1);
-        link((const char *)image, size);
+        link_texts((const char *)image, size);
         break;
     }
     free(image);

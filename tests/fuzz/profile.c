@@ -1,6 +1,5 @@
-/* Fuzz target: the text of a device profile. What is accepted can be checked, and what the check
- * accepts a driver can compute with.
- */
+/* Fuzz target: the text of a device profile. A profile that is accepted can be checked, and a
+ * driver can compute with one that passes the check. */
 #include "harness/fuzz.h"
 
 #include <stdbool.h>
@@ -17,7 +16,7 @@ must(bool holds)
         __builtin_trap();
 }
 
-/* A base that says what a device needs, so that little is enough to be one. */
+/* A base profile with everything that a device needs, so that a short input can be a device. */
 static int
 load_base(void *arg, const char *base, struct hed_profile *p, struct hed_why *why)
 {
@@ -63,7 +62,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     must(err <= 0);
     must(err == 0 || why.text[0] != '\0');
-    /* Whatever happened, texts end. */
+    /* In any case, texts are terminated. */
     must(strnlen(p.name, sizeof p.name) < sizeof p.name);
     must(strnlen(p.brand, sizeof p.brand) < sizeof p.brand);
     must(strnlen(p.architecture, sizeof p.architecture) < sizeof p.architecture);

@@ -1,4 +1,4 @@
-/* Fuzz target: object files, loaded as the cache's are; never run. */
+/* Fuzz target: object files, which are loaded like those of the cache, but never run. */
 #include "harness/fuzz.h"
 
 #include "base/err.h"

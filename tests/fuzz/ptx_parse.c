@@ -1,4 +1,4 @@
-/* Fuzz target: PTX text, parsed; what parses is printed, parsed again and printed the same. */
+/* Fuzz target: PTX text. If it parses, it is printed, parsed again, and prints the same. */
 #include "harness/fuzz.h"
 
 #include <stdbool.h>
@@ -30,7 +30,7 @@ check_operand(const struct hed_ptx_operand *o)
     }
 }
 
-/* Every name is resolved, ids are dense. */
+/* Every name is resolved, and ids have no gaps. */
 static void
 check_func(const struct hed_ptx_func *f)
 {

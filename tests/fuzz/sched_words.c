@@ -1,6 +1,6 @@
 /* Fuzz target: settings (`--sched`, `heddle sched set`) and names of clients (heddle_set_client).
- * What is accepted is in range, whatever else is refused with a reason and changes nothing; and who
- * cannot be started with a setting cannot be changed to it.
+ * Accepted values are in range; all others are refused with a reason and change nothing. A setting
+ * with which a program cannot be started cannot be set later either.
  */
 #include "harness/fuzz.h"
 
@@ -49,7 +49,7 @@ is_sound(const struct hed_sched_settings *w)
            (!*w->scope || is_name(w->scope));
 }
 
-/* Refusals have a reason, are the same if nobody reads it, and leave the settings alone. */
+/* A refusal has a reason, happens even if the caller wants none, and changes no setting. */
 static bool
 try_settings(int (*parse)(const char *, struct hed_sched_settings *, struct hed_why *),
              const char *text, struct hed_sched_settings *out)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the corpus of the fuzz target trace_read: small traces, whole and broken.
+"""Makes the corpus of the fuzz target trace_read: small traces, intact and broken.
 
     trace_corpus.py FOLDER
 """

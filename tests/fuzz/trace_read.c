@@ -1,4 +1,4 @@
-/* Fuzz target: a trace file, read in both orders, every record printed in every way. */
+/* Fuzz target: a trace file, which is read in both orders; every record is printed in every way. */
 #include "harness/fuzz.h"
 
 #include <stdbool.h>
@@ -20,7 +20,7 @@ must(bool holds)
         __builtin_trap();
 }
 
-/* JSON of ours has no control characters, its braces close, and its strings end. */
+/* Our JSON has no control characters, its braces are balanced, and its strings end. */
 static void
 check_json(const struct hed_buf *b)
 {
@@ -42,7 +42,7 @@ check_json(const struct hed_buf *b)
     must(!quoted && depth == 0);
 }
 
-/* What is read lies in the record, and its times do not run backwards. */
+/* Everything that is read lies in the record, and its times do not go back. */
 static void
 check_activity(const struct hed_trace_record *r)
 {
@@ -58,7 +58,7 @@ check_activity(const struct hed_trace_record *r)
 }
 
 static void
-print(const struct hed_trace *t, const struct hed_trace_record *r, struct hed_buf *b)
+print_record(const struct hed_trace *t, const struct hed_trace_record *r, struct hed_buf *b)
 {
     struct hed_trace_facts facts;
 
@@ -85,7 +85,7 @@ print(const struct hed_trace *t, const struct hed_trace_record *r, struct hed_bu
 }
 
 static void
-check(const struct hed_trace *t)
+check_trace(const struct hed_trace *t)
 {
     const struct hed_trace_state *s = hed_trace_state(t);
     struct hed_trace_cursor c = hed_trace_cursor_over(t);
@@ -98,7 +98,7 @@ check(const struct hed_trace *t)
     must(s->bytes_lost + s->bytes_cut <= s->size);
     hed_buf_init(&b, LINE_MAX_BYTES);
     for (; hed_trace_next(&c, &r); n++)
-        print(t, &r, &b);
+        print_record(t, &r, &b);
     must(n == s->records);
     must(hed_trace_sort(t, &index, NULL) == 0);
     for (n = 0; hed_trace_at(index, n, &r); n++) {
@@ -110,7 +110,7 @@ check(const struct hed_trace *t)
     hed_buf_fini(&b);
 }
 
-/* Puts right the checksum of every block there is: mutants would all end there otherwise. */
+/* Corrects the checksums of all blocks. Without that, every mutant would be refused there. */
 static void
 repair(uint8_t *p, size_t size)
 {
@@ -132,13 +132,13 @@ repair(uint8_t *p, size_t size)
 }
 
 static void
-run(const uint8_t *data, size_t size)
+read_trace(const uint8_t *data, size_t size)
 {
     struct hed_trace *t = NULL;
     struct hed_why why;
 
     if (hed_trace_open_memory(data, size, &t, &why) == 0) {
-        check(t);
+        check_trace(t);
         hed_trace_close(t);
     } else {
         must(t == NULL && why.text[0] != '\0');
@@ -150,11 +150,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     uint8_t *copy = malloc(size ? size : 1);
 
-    run(data, size);
+    read_trace(data, size);
     if (copy && size) {
         memcpy(copy, data, size);
         repair(copy, size);
-        run(copy, size);
+        read_trace(copy, size);
     }
     free(copy);
     return 0;

@@ -1,5 +1,5 @@
-/* Fuzz target: addresses. What is taken prints as an address that is the same; nothing else is
- * promised, but that it comes back.
+/* Fuzz target: addresses. An accepted address prints as text that gives the same address. Otherwise
+ * only the return of the call is checked.
  */
 #include "harness/fuzz.h"
 
@@ -17,7 +17,7 @@ must(bool holds)
 }
 
 static void
-check(const char *text)
+check_address(const char *text)
 {
     struct hed_address a, again;
     struct hed_why why = {""};
@@ -50,11 +50,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size)
         memcpy(s, data, size);
     s[size] = '\0';
-    check(s);
-    /* Most inputs do not begin like one: these do. */
+    check_address(s);
+    /* Most inputs do not begin like an address, so prefixes are added. */
     memmove(s + 6, s, size + 1);
     memcpy(s, "tcp://", 6);
-    check(s);
+    check_address(s);
     free(s);
     return 0;
 }

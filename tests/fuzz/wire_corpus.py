@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Seeds for fuzz_wire_call and fuzz_wire_worker: `wire_corpus.py CALLS WORKER [NAME...]`.
 
-Writes a good request of every call that travels, or of those named, into the folder CALLS, and the
-same as a session of one message into WORKER; there also a message of every kind. Numbers are 1,
-handles are names that the targets have bound, arrays have as many items as their counts say then.
+Writes a good request of every call that travels, or of the named calls, into the folder CALLS, and
+the same as a session of one message into WORKER, together with a message of every kind. Numbers are
+1, handles are names that the targets have bound, and arrays have as many items as their counts say.
 """
 
 import re
@@ -34,7 +34,7 @@ def u64(n):
 
 
 def count(expr):
-    """What a length is when all numbers are 1."""
+    """The value of a length if all numbers are 1."""
     try:
         return eval(re.sub(r"\*?\b[A-Za-z_]\w*", "1", re.sub(r"sizeof\(.*?\)", "1", str(expr))))
     except (SyntaxError, TypeError):

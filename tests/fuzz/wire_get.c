@@ -1,6 +1,5 @@
-/* Fuzz target: calls out of bytes. The first byte chooses API, part and result, the next two the
- * call. What is got can be put, what was put can be got, and then nothing changes any more.
- */
+/* Fuzz target: decoding calls. The first byte chooses API, part and result, the next two the call.
+ * A decoded call can be encoded and decoded again, and from then on nothing changes. */
 #include "harness/fuzz.h"
 
 #include <stdbool.h>
@@ -30,7 +29,7 @@ must(bool holds)
 }
 
 static void
-get(struct hed_dec *d, bool nvml, uint32_t id, bool reply)
+get_call(struct hed_dec *d, bool nvml, uint32_t id, bool reply)
 {
     if (nvml && reply)
         hed_nvml_get_reply(d, (enum hed_nvml_call)id, &args, result);
@@ -43,7 +42,7 @@ get(struct hed_dec *d, bool nvml, uint32_t id, bool reply)
 }
 
 static size_t
-put(uint8_t *to, bool nvml, uint32_t id, bool reply)
+put_call(uint8_t *to, bool nvml, uint32_t id, bool reply)
 {
     struct hed_enc e = hed_enc_over(to, sizeof first);
 
@@ -60,28 +59,28 @@ put(uint8_t *to, bool nvml, uint32_t id, bool reply)
 
 static struct hed_arena arenas[2]; /* for the first time and the second */
 
-/* A request, and, if asked for, the bytes after it as its reply. */
+/* Decodes a request and, if asked for, the bytes after it as its reply. */
 static void
-check(const uint8_t *data, size_t size, bool nvml, uint32_t id, bool reply)
+check_call(const uint8_t *data, size_t size, bool nvml, uint32_t id, bool reply)
 {
     struct hed_dec d = hed_dec_over(data, size, &arenas[0]);
 
     memset(&args, 0, sizeof args);
-    get(&d, nvml, id, false);
+    get_call(&d, nvml, id, false);
     if (reply && !d.err)
-        get(&d, nvml, id, true);
+        get_call(&d, nvml, id, true);
     if (d.err)
         return;
 
-    const size_t n = put(first, nvml, id, reply);
+    const size_t n = put_call(first, nvml, id, reply);
 
     if (n == 0 || reply)
         return;
     d = hed_dec_over(first, n, &arenas[1]);
     memset(&args, 0, sizeof args);
-    get(&d, nvml, id, false);
+    get_call(&d, nvml, id, false);
     must(d.err == 0 && d.at == d.end);
-    must(put(second, nvml, id, false) == n && memcmp(first, second, n) == 0);
+    must(put_call(second, nvml, id, false) == n && memcmp(first, second, n) == 0);
 }
 
 int
@@ -97,10 +96,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     const bool nvml = data[0] & 1;
 
-    /* Some of those with which calls set outputs although they fail. */
+    /* Some of the results with which calls set outputs although they fail. */
     result = (const int[]){0, 0, 1, 7, 500, 901, 910, 999}[data[0] >> 2 & 7];
     id = (uint16_t)(id % ((nvml ? HED_NVML_CALLS : HED_CUDA_CALLS) + 1));
-    check(data + HEAD, size - HEAD, nvml, id, data[0] & 2);
+    check_call(data + HEAD, size - HEAD, nvml, id, data[0] & 2);
     for (int i = 0; i < 2; i++)
         hed_arena_fini(&arenas[i]);
     return 0;

@@ -1,6 +1,6 @@
-/* Fuzz target: the first bytes of a session, as a worker checks them. A hello that is taken is of
- * this version, knows the same calls, ends its texts, and shows the token where one is wanted of a
- * client without a certificate.
+/* Fuzz target: the first bytes of a session, as a worker checks them. An accepted hello has this
+ * version, knows the same calls, terminates its texts, and has the token if a client without a
+ * certificate needs one.
  */
 #include "harness/fuzz.h"
 
@@ -32,7 +32,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (size < 1)
         return 0;
-    /* What is missing is right, so that the fuzzer need not guess the hashes. */
+    /* Missing bytes are filled in correctly, so that the fuzzer need not guess the hashes. */
     memset(&h, 0, sizeof h);
     h.head.size = sizeof h;
     h.head.kind = HED_MSG_HELLO;
@@ -48,7 +48,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     start.link = data[0] & 1 ? &hed_link_tcp : &hed_link_unix;
     start.token = data[0] & 2 ? TOKEN : NULL;
 
-    const bool certified = data[0] & 4; /* by TLS: no token is asked for then */
+    const bool certified = data[0] & 4; /* by TLS, and then needs no token */
     const int err = hed_worker_check_hello(&w, &h, certified, &why);
 
     if (err) {

@@ -1,8 +1,6 @@
-/* Fuzz target: the worker's end of a channel over shared memory, whose client does to that memory
- * what the input says: words of the rings, bytes in them, honest messages in between. The worker
- * reads and writes meanwhile, wherever that would not wait. What comes out is whole and in its
- * place.
- */
+/* Fuzz target: the worker's end of a channel over shared memory. Its client changes that memory as
+ * the input says: words of the rings, bytes in them, and honest messages in between. The worker
+ * reads and writes whenever that would not wait. Messages come out complete and within bounds. */
 #include "harness/fuzz.h"
 
 #include <stdbool.h>
@@ -24,7 +22,7 @@ struct input {
     const uint8_t *at, *end;
 };
 
-/* The next n bytes as a number; what is not there is 0. */
+/* The next n bytes as a number; missing bytes are 0. */
 static uint64_t
 number(struct input *in, size_t n)
 {
@@ -40,7 +38,7 @@ number(struct input *in, size_t n)
 static struct hed_channel *client, *worker;
 
 static void
-start(void)
+make_channels(void)
 {
     struct hed_conn *conns[2];
     struct hed_why why;
@@ -53,7 +51,7 @@ start(void)
     must(hed_channel_accept(conns[1], &hed_channel_shm, &worker, &why) == 0);
 }
 
-/* A word of a ring: any value, or a little more or less than it was. */
+/* Changes a word of a ring: to any value, or by a little. */
 static void
 scribble_word(struct input *in)
 {
@@ -71,7 +69,7 @@ scribble_word(struct input *in)
         atomic_fetch_sub(position, number(in, 3));
 }
 
-/* Bytes of the messages, where the worker reads next or anywhere. */
+/* Changes bytes of messages, where the worker reads next or anywhere. */
 static void
 scribble_bytes(struct input *in)
 {
@@ -87,12 +85,12 @@ scribble_bytes(struct input *in)
 }
 
 static void
-say(struct input *in)
+send_message(struct input *in)
 {
     const uint32_t size = (uint32_t)(64 + number(in, 2) % (HED_MSG_MAX - 63));
     const uint64_t tail = hed_shm_of(client)->out.mine;
 
-    /* The client believes what it wrote, so that it goes on; where it would wait, it does not. */
+    /* The client believes what it wrote, so that it continues; it skips what would wait. */
     if (tail + 2 * HED_MSG_MAX - hed_shm_of(client)->out.peer > HED_SHM_CALL_SIZE &&
         tail + 2 * HED_MSG_MAX - atomic_load(&hed_shm_of(client)->out.words->head) >
             HED_SHM_CALL_SIZE)
@@ -173,7 +171,7 @@ give_bulk(struct input *in)
 {
     uint64_t out = 0;
 
-    /* More would be the worker's own mistake, which is reported as one. */
+    /* Sending more would be the worker's own mistake, and be reported as a bug. */
     for (uint32_t i = 0; i < hed_shm_of(worker)->bulk_in.taken.count; i++) {
         const uint32_t at = (hed_shm_of(worker)->bulk_in.taken.first + i) % HED_RING_SPANS;
 
@@ -208,7 +206,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct input in = {data, data + size};
 
-    start();
+    make_channels();
     while (in.at < in.end) {
         switch (number(&in, 1) % 9) {
         case 0:
@@ -218,7 +216,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             scribble_bytes(&in);
             break;
         case 2:
-            say(&in);
+            send_message(&in);
             break;
         case 3:
             answer(&in);

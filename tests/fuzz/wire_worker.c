@@ -1,9 +1,9 @@
-/* Fuzz target: a session. The input is cut into messages, which a worker on the null backend is
- * given until it has had enough:
+/* Fuzz target: a session. The input is split into messages, which a worker on the null backend gets
+ * until it ends the session:
  *
- *     u8 kind, u8 flags, u16 call, u8 stream, u8 context, u16 bulk, u16 size, then so many bytes
+ *     u8 kind, u8 flags, u16 call, u8 stream, u8 context, u16 bulk, u16 size, then `size` bytes
  *
- * What is behind the last message is the bulk of all of them.
+ * The bytes after the last message are the bulk data of all of them.
  */
 #include "harness/fuzz.h"
 
@@ -22,7 +22,7 @@ word(const uint8_t *p)
     return (uint16_t)(p[0] | p[1] << 8);
 }
 
-/* Bytes of the message at p; 0: there is no whole one. */
+/* The size of the message at p; 0: it is incomplete. */
 static size_t
 length(const uint8_t *p, size_t size)
 {
@@ -31,7 +31,7 @@ length(const uint8_t *p, size_t size)
     return n <= size && n - HEAD <= HED_MSG_MAX - sizeof(struct hed_msg) ? n : 0;
 }
 
-/* A stream or context: a small number stands for itself, others for a name of that kind. */
+/* A stream or context: a small number means itself, others mean a name of that kind. */
 static uint64_t
 some(uint8_t byte, unsigned kind)
 {

@@ -1,4 +1,4 @@
-/* The channel that is memory, and the worker behind it. See worker_play.h. */
+/* A channel in memory, and the worker behind it. See worker_play.h. */
 #include "worker_play.h"
 
 #include <pthread.h>
@@ -22,9 +22,9 @@ int play_result;
 
 /* ---- the channel ----------------------------------------------------------------------------- */
 
-/* Every byte that leaves is looked at, so that a sanitizer does too. */
+/* Reads every byte that is sent, so that a sanitizer checks it. */
 static void
-look(const void *p, size_t n)
+read_bytes(const void *p, size_t n)
 {
     uint8_t sum = 0;
 
@@ -58,7 +58,7 @@ play_channel_end(struct hed_channel *ch, uint32_t size, bool urgent)
 
     must(p->begun && size <= p->begun && m->size == size && m->bulk <= HED_BULK_CHUNK);
     must(m->kind >= HED_MSG_ANSWER && m->kind < HED_MSG_KINDS);
-    look(message, size);
+    read_bytes(message, size);
     if (m->kind == HED_MSG_ANSWER && size >= sizeof(struct hed_answer))
         play_result = ((const struct hed_answer *)m)->result;
     p->begun = 0;
@@ -66,7 +66,7 @@ play_channel_end(struct hed_channel *ch, uint32_t size, bool urgent)
     return 0;
 }
 
-/* Only the thread of the callback channel waits here. Its client never says anything. */
+/* Only the thread of the callback channel waits here. Its client never sends anything. */
 static int
 play_channel_next(struct hed_channel *ch, int timeout_ms)
 {
@@ -79,7 +79,7 @@ static int
 play_bulk_write(struct hed_channel *ch, const void *p, size_t n)
 {
     must(n <= play_of(ch)->owed);
-    look(p, n);
+    read_bytes(p, n);
     play_of(ch)->owed -= n;
     return 0;
 }
@@ -226,7 +226,7 @@ play_message(struct hed_worker_channel *ch, struct hed_msg *m)
 
     const int err = hed_worker_handle(ch, m);
 
-    /* A handler that is content has filled what it began and sent what it promised. */
+    /* A handler that succeeded has completed its message and sent the bulk that it promised. */
     must(err != 0 || (!play_of(ch->channel)->begun && !play_of(ch->channel)->owed));
     must(ch->ticket == 0);
     play_of(ch->channel)->begun = 0;

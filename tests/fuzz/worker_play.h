@@ -1,8 +1,8 @@
-/* A worker on the null backend whose client is the fuzzer: its channel is memory.
+/* A worker on the null backend whose client is the fuzzer. Its channel is memory.
  *
- * What the worker sends is checked and thrown away; bulk that it reads comes out of the input, and
- * ends with it. The process has one worker: what an input leaves behind stays, as in a session that
- * goes on; but tickets start again with every input, and a name of each kind is bound again.
+ * What the worker sends is checked and discarded. Bulk data that it reads comes from the input, and
+ * ends with it. The process has one worker, and keeps what an input leaves behind, as in a long
+ * session; but tickets start again with every input, and one name of each kind is bound again.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 
 struct play_channel {
     struct hed_channel channel;
-    const uint8_t *bulk; /* left of the input for bulk */
+    const uint8_t *bulk; /* bytes of the input that are left for bulk */
     size_t bulk_size;
     uint32_t begun; /* bytes of the message that is being filled; 0: none */
     uint64_t owed;  /* bytes of bulk that the last message promised */
@@ -22,19 +22,19 @@ struct play_channel {
 
 #define PLAY_KINDS 18 /* of names: enum hed_kind */
 
-/* A name of every kind that is bound before the input begins. */
+/* One name of every kind, which is bound before the input begins. */
 static inline uint64_t
 play_name(unsigned kind)
 {
     return (uint64_t)kind << 56 | UINT64_C(1) << 32 | 1;
 }
 
-/* Ready for an input. The message in it may be up to HED_MSG_MAX bytes. */
+/* Prepares for an input. A message in it may have up to HED_MSG_MAX bytes. */
 struct hed_worker_channel *play_begin(const uint8_t *bulk, size_t size);
 
 extern int play_result; /* of the last answer */
 
-/* A message of the client: its ticket is made the next one, if it has one. */
+/* Performs a message of the client. If it has a ticket, that becomes the next one. */
 int play_message(struct hed_worker_channel *ch, struct hed_msg *m);
 
 static inline void

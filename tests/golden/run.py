@@ -91,7 +91,7 @@ class Output(unittest.TestCase):
                 self.compile(alone)
 
     def test_prototypes_equal_a_header_of_the_same_api(self):
-        """tiny_check_nvidia.c against a header that says the same, and one that does not."""
+        """tiny_check_nvidia.c with a header that agrees, and with one that does not."""
         header = (self.out / "tiny_front.h").read_text()
         (Path(self.tmp.name) / "tiny.h").write_text(header)
         self.compile(self.out / "tiny_check_nvidia.c")
@@ -150,7 +150,7 @@ enum("tResult", T_OK=0)
 handle("tThing", "thing")
 """
 
-# name: (text after GOOD, words that the message must have). Line 4 is the first of the text.
+# name: (text after GOOD, words that the message must contain). The text begins in line 4.
 BAD = {
     "length_of_nothing": ('call("tA", In(Array(U32, "n"), "p"))',
                           ["bad.py:4", "tA", "p", "length uses 'n', which is no argument"]),
@@ -296,7 +296,7 @@ class BadSpecs(unittest.TestCase):
                 self.assertIn(word, done.stderr)
             self.assertFalse((Path(tmp) / "out").exists())
 
-    def test_good_is_good(self):
+    def test_a_good_spec_is_accepted(self):
         with tempfile.TemporaryDirectory() as tmp:
             spec = Path(tmp) / "good.py"
             spec.write_text(GOOD + 'call("tA")\n')
@@ -351,7 +351,7 @@ class Hash(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             return (Path(tmp) / "good_hash.h").read_text()
 
-    def test_shapes_count_and_names_do_not(self):
+    def test_the_hash_depends_on_shapes_and_not_on_names(self):
         old = self.of('call("tA", In(U32, "n"), In(Array(U32, "n"), "p"))')
         self.assertEqual(old, self.of('call("tA", In(U32, "m"), In(Array(U32, "m"), "q"))'))
         for other in ('call("tA", In(U64, "n"), In(Array(U32, "n"), "p"))',
@@ -370,7 +370,7 @@ class Hash(unittest.TestCase):
 
 
 class Numbers(unittest.TestCase):
-    """spec/*.ids is append-only: whatever was ever committed is still there."""
+    """spec/*.ids is append-only: every line that was ever committed is still there."""
 
     def git(self, *args):
         if not shutil.which("git"):
@@ -398,26 +398,26 @@ class Numbers(unittest.TestCase):
 
 
 class Classified(unittest.TestCase):
-    """The generator refuses calls that do not say what they do; these look at what they say."""
+    """The generator refuses calls that do not say what they do. These tests check what they say."""
 
     def setUp(self):
         from gen.vocabulary import load
         self.calls = load(ROOT / "spec/cuda").calls
 
-    def test_what_sounds_like_work_is_work(self):
+    def test_calls_that_sound_like_work_are_work(self):
         sounds = {"launch": r"cuLaunch|cuGraphLaunch", "copy": r"cuMemcpy", "fill": r"cuMemset"}
         for does, pattern in sounds.items():
             for c in self.calls:
                 if re.match(pattern, c.name) and c.name != "cuLaunchHostFunc":
                     self.assertEqual(c.effects.does, does, f"{c.where}: {c.name}")
 
-    def test_what_waits_says_so(self):
+    def test_calls_that_wait_say_so(self):
         for c in self.calls:
             if re.search(r"Synchronize", c.name):
                 self.assertEqual(c.effects.does, "wait", f"{c.where}: {c.name}")
 
     def test_work_on_a_stream_is_no_property_of_it(self):
-        """Of the calls with a stream, only those about the stream itself are no work on it."""
+        """Every call with a stream puts work on it, except calls about the stream itself."""
         for c in self.calls:
             if c.stream and c.effects.does in ("make", "end", "set", "ask"):
                 self.assertRegex(c.name, "^cuStream|^cuGraphInstantiate", c.where)
@@ -425,7 +425,7 @@ class Classified(unittest.TestCase):
 
 class Wire(unittest.TestCase):
     def test_kinds_are_those_of_the_page(self):
-        """The table of docs/wire.md and enum hed_msg_kind: same names, same numbers."""
+        """The table of docs/wire.md and enum hed_msg_kind have the same names and numbers."""
         header = (ROOT / "src/wire/wire.h").read_text()
         body = re.search(r"enum hed_msg_kind \{(.*?)\};", header, re.S).group(1)
         body = re.sub(r"/\*.*?\*/", "", body, flags=re.S)

@@ -1,5 +1,5 @@
-"""A made-up API with one of everything that a spec can say. The emitters' output for it is in
-expected/; run.py compares."""
+"""A tiny API with one of everything that a spec can say. expected/ has the emitters' output for it,
+and run.py compares them."""
 
 api(prefix="tiny", result="tinyResult", headers=["tiny.h"], after=None,
     short="TINY_BAD_VALUE")

@@ -1,4 +1,4 @@
-"""Makes, out of a spec, C that fills argument structs (harness/fill.h): SPEC OUT_FILE."""
+"""Makes C from a spec that fills argument structs (harness/fill.h): SPEC OUT_FILE."""
 
 import sys
 from pathlib import Path
@@ -13,7 +13,7 @@ from gen.writer import Writer, c_count  # noqa: E402
 
 
 def counted(things):
-    """Names that some length depends on."""
+    """The names on which a length depends."""
     return {n for t in things for n in names_in(getattr(t.type, "count", ""))}
 
 
@@ -89,7 +89,7 @@ def union(w, r, prefix, tag):
 
 
 def shape(w, s, x, prefix, names, tag=None):
-    """A pointer that goes in, and what it points at."""
+    """A pointer that goes in, and the value behind it."""
     if isinstance(s, Text):
         w(f"{x} = fill_null(f) ? NULL : fill_text(f);")
         return
@@ -106,7 +106,7 @@ def shape(w, s, x, prefix, names, tag=None):
 
 
 def place(w, a, x, names):
-    """Room for an output."""
+    """Memory for an output."""
     n = "1"
     if isinstance(a.shape, (Array, Bytes, TextBuf)):
         n = c_count(a.shape.count, "a->", names)

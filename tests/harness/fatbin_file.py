@@ -14,7 +14,7 @@ def align(data, n=8):
 
 def entry(kind, arch, image, flags=0x11, size=0, packed=0, options=b"", name=b"", version=(9, 0),
           stored=None, header=None):
-    """One entry; size and packed are those of a packed image."""
+    """One entry. size and packed are for a packed image."""
     extra = b""
     at_name = at_options = 0
     if name:

@@ -1,7 +1,7 @@
-/* Argument structs with something in them, for tests of calls as bytes. emit_fill.py makes the
- * functions out of the spec; here is what they are made of.
+/* Argument structs filled with values, for tests that encode calls. emit_fill.py makes the
+ * functions from the spec; this file has the parts that they use.
  *
- * Everything a struct points at lies in the arena. The same seed gives the same values.
+ * Everything that a struct points at lies in the arena. The same seed gives the same values.
  */
 #pragma once
 
@@ -20,18 +20,18 @@ struct fill {
     bool nulls; /* pointers are NULL now and then */
 };
 
-/* A word of an argument struct that goes in and that no count or tag depends on. */
+/* A word of an argument struct that goes in and on which no count or tag depends. */
 struct fill_word {
     uint16_t call;
     uint16_t offset;
     uint16_t size;
 };
 
-/* Fills every argument; what a call would write into is there, and filled as well. */
+/* Fills every argument. Memory for outputs exists, and is filled as well. */
 void fill_cuda_args(struct fill *f, enum hed_cuda_call id, void *args);
 void fill_nvml_args(struct fill *f, enum hed_nvml_call id, void *args);
 
-/* What a call that succeeded may have done: outputs changed, counts not larger than they were. */
+/* Does what a successful call may do: outputs change, and counts do not grow. */
 void fill_cuda_outs(struct fill *f, enum hed_cuda_call id, void *args);
 void fill_nvml_outs(struct fill *f, enum hed_nvml_call id, void *args);
 
@@ -87,7 +87,7 @@ fill_room(struct fill *f, uint64_t n, size_t size)
     return p;
 }
 
-/* A string of a few letters that ends inside of `room` bytes. */
+/* A string of a few letters that ends within `room` bytes. */
 static inline void
 fill_text_into(struct fill *f, char *s, uint64_t room)
 {

@@ -1,8 +1,9 @@
-/* What a fuzz target includes: the one function it defines. See fuzz_main.c for who calls it. */
+/* Included by fuzz targets: the one function that they define, and that fuzz_main.c calls. */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* One input, in memory of exactly that size. Returns 0; says "bad" by a sanitizer or a trap. */
+/* Takes one input, in memory of exactly that size. Returns 0; a failure is a sanitizer's report or
+ * a trap. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,10 +1,10 @@
-/* Drives a fuzz target where there is no libFuzzer, so that every test run exercises the parsers.
+/* Drives a fuzz target without libFuzzer, so that every test run exercises the parsers.
  *
  *     fuzz_x [-n RUNS] [-s SEED] [FILE or FOLDER]...
  *
- * First every file as it is, in the order of their names; then RUNS inputs made from them by
- * flipping, cutting and splicing (HED_FUZZ_RUNS, default 20000). The same seed makes the same
- * inputs. It learns nothing from coverage: for finding new things, build with HEDDLE_FUZZ.
+ * First it runs every file as it is, in the order of their names; then RUNS inputs that it makes
+ * from them by flipping, cutting and splicing (HED_FUZZ_RUNS, default 20000). The same seed makes
+ * the same inputs. It does not use coverage: to find new mistakes, build with HEDDLE_FUZZ.
  *
  * An input that kills the process, or keeps it busy for PATIENCE_S, is left in HED_SCRATCH/crash.
  */
@@ -22,7 +22,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define INPUT_MAX (1u << 20) /* bytes; larger files are cut, larger mutants are not made */
+#define INPUT_MAX (1u << 20) /* bytes; larger files are truncated, larger mutants are not made */
 #define FILES_MAX 4096
 #define DEFAULT_RUNS 20000
 
@@ -34,12 +34,12 @@ struct input {
 static struct input corpus[FILES_MAX];
 static size_t corpus_count;
 
-/* What is being run, for the handlers. */
+/* The input that is being run, for the handlers. */
 static const uint8_t *current;
 static size_t current_size;
 static char crash_path[PATH_MAX];
 
-/* In the sanitizers' runtimes only. */
+/* Exists only in the sanitizers' runtimes. */
 void __sanitizer_set_death_callback(void (*callback)(void)) __attribute__((weak));
 
 static void
@@ -48,7 +48,7 @@ save_current(void)
     static const char text[] = "fuzz: the input is in ";
     const int fd = open(crash_path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
 
-    /* There is nobody left to tell if this fails. */
+    /* If this fails, there is no way left to report it. */
     if (fd < 0 || write(fd, current, current_size) != (ssize_t)current_size ||
         write(2, text, sizeof(text) - 1) < 0 || write(2, crash_path, strlen(crash_path)) < 0 ||
         write(2, "\n", 1) < 0)
@@ -86,7 +86,7 @@ watch(void)
 static void
 run_one(const uint8_t *data, size_t size)
 {
-    /* A block of just that size, so that reading past its end is seen. */
+    /* A block of exactly that size, so that reading past its end is noticed. */
     uint8_t *copy = malloc(size ? size : 1);
 
     if (!copy) {
@@ -127,7 +127,7 @@ load_file(const char *path)
 }
 
 static bool
-load(const char *path)
+load_inputs(const char *path)
 {
     struct stat st;
     struct dirent **entries;
@@ -136,7 +136,7 @@ load(const char *path)
     if (stat(path, &st) == 0 && S_ISREG(st.st_mode))
         return load_file(path);
 
-    /* Sorted: the order in which a folder is stored differs from machine to machine. */
+    /* Sorted, because the order of a folder differs from machine to machine. */
     const int n = scandir(path, &entries, NULL, alphasort);
 
     if (n < 0) {
@@ -148,7 +148,7 @@ load(const char *path)
 
         snprintf(file, sizeof(file), "%s/%s", path, entries[i]->d_name);
         if (entries[i]->d_name[0] != '.' && ok)
-            ok = load(file);
+            ok = load_inputs(file);
         free(entries[i]);
     }
     free(entries);
@@ -197,7 +197,7 @@ write_edge(uint8_t *data, size_t size)
         memcpy(data + below(size - width + 1), &value, width);
 }
 
-/* Replaces the end of data by a piece of some other input; returns the new size. */
+/* Replaces the end of data by a piece of another input, and returns the new size. */
 static size_t
 splice_other(uint8_t *data, size_t size)
 {
@@ -303,7 +303,7 @@ main(int argc, char **argv)
             return 2;
     }
     for (int i = optind; i < argc; i++) {
-        if (!load(argv[i]))
+        if (!load_inputs(argv[i]))
             return 1;
     }
     if (optind < argc && corpus_count == 0) {

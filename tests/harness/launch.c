@@ -107,7 +107,7 @@ parent_of(const char *pid, char name[32])
     return parent;
 }
 
-/* How many were killed. They are named once: nobody should rely on it. */
+/* Returns how many were killed. They are named once, because no test should rely on this. */
 static int
 kill_children(bool say)
 {

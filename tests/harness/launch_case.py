@@ -1,9 +1,9 @@
-"""Tests of tests/harness/launch: whatever a test has started ends with it, however it ends.
+"""Tests of tests/harness/launch: everything that a test has started ends with it, however it ends.
 
     launch_case.py LAUNCH CTEST
 
-The test in here leaves a process behind that has a session of its own, no parent that it knows,
-and is busy for ever. It holds a FIFO open, so that the FIFO's end is the end of that process.
+The test in here leaves a process behind that has a session of its own, has lost its parent, and is
+busy for ever. It holds a FIFO open, so that the FIFO's end shows the end of that process.
 """
 
 import os
@@ -21,7 +21,7 @@ LEAVE = ('(setsid sh -c \'exec 9>"$0"; echo up >&9; while :; do :; done\' "$1" &
 
 
 class Left(unittest.TestCase):
-    """Each test waits until nobody has the FIFO open any more: ctest's timeout is the limit."""
+    """Each test waits until no process has the FIFO open. The limit is ctest's timeout."""
 
     def setUp(self):
         self.fifo = f"{SCRATCH}/{self._testMethodName}"
@@ -30,7 +30,7 @@ class Left(unittest.TestCase):
         self.env = {**os.environ, "HED_SCRATCH": f"{SCRATCH}/inner/scratch/x"}
 
     def start(self, then, *before):
-        """The test, with its process left behind."""
+        """Starts the test, which leaves its process behind."""
         p = subprocess.Popen([*before, LAUNCH, "sh", "-c", LEAVE, "sh", self.fifo, then],
                              env=self.env, stderr=subprocess.DEVNULL)
         self.fd = open(self.fifo)
@@ -45,25 +45,25 @@ class Left(unittest.TestCase):
         self.assertEqual(self.fd.read(), "")
         self.fd.close()
 
-    def test_a_test_that_passes(self):
+    def test_nothing_is_left_of_a_test_that_passes(self):
         p = self.start("exit 0")
         self.go()
         self.assertEqual(p.wait(), 0)
         self.gone()
 
-    def test_a_test_that_fails(self):
+    def test_nothing_is_left_of_a_test_that_fails(self):
         p = self.start("exit 3")
         self.go()
         self.assertEqual(p.wait(), 3)
         self.gone()
 
-    def test_a_test_that_crashes(self):
+    def test_nothing_is_left_of_a_test_that_crashes(self):
         p = self.start("kill -SEGV $$")
         self.go()
         self.assertEqual(p.wait(), -signal.SIGSEGV)
         self.gone()
 
-    def test_an_interrupted_test(self):
+    def test_nothing_is_left_of_an_interrupted_test(self):
         p = self.start("exit 0")
         p.send_signal(signal.SIGINT)
         self.assertEqual(p.wait(), -signal.SIGTERM)
@@ -81,8 +81,8 @@ class Left(unittest.TestCase):
         p.wait()
         self.gone()
 
-    def test_a_test_that_takes_too_long(self):
-        # There is no telling when a busy machine has started it: more time until it has.
+    def test_nothing_is_left_of_a_test_that_takes_too_long(self):
+        # A busy machine may start it late, so it gets more time until it has started.
         fd = os.open(self.fifo, os.O_RDONLY | os.O_NONBLOCK)
         command = ["sh", "-c", LEAVE, "sh", self.fifo, "exit 0"]
         limit, text, up = 1, "", b""
@@ -95,7 +95,7 @@ class Left(unittest.TestCase):
             text, limit = p.stdout, limit * 2
             try:
                 up = os.read(fd, 3)
-            except BlockingIOError:  # a writer that is not up yet: it goes, and is tried again
+            except BlockingIOError:  # the writer has not started yet: try again
                 pass
         self.assertIn("Timeout", text)
         self.assertEqual(up, b"up\n")

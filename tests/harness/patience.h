@@ -68,8 +68,8 @@ patience_state(const char *path)
     return end && end[1] ? end[2] : '\0';
 }
 
-/* The state of a thread of this process as the kernel has it: 'R' running, 'S' asleep, 'Z' ended
- * before others; 0: there is none. */
+/* The state of a thread of this process according to the kernel: 'R' running, 'S' asleep, 'Z' ended
+ * before others; 0: there is no such thread. */
 static inline char
 thread_state(pid_t tid)
 {
@@ -79,7 +79,7 @@ thread_state(pid_t tid)
     return patience_state(path);
 }
 
-/* The same of a process's first thread; 'T' is stopped. */
+/* The same for a process's first thread; 'T' is stopped. */
 static inline char
 process_state(pid_t pid)
 {

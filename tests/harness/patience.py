@@ -11,8 +11,8 @@ PATIENCE = 240  # seconds
 
 
 def until(condition, what=""):
-    """Waits until condition() is true, and returns what it returned. what: a text for the failure,
-    or a function that makes one."""
+    """Waits until condition() is true, and returns its value. `what` is the text for a failure, or
+    a function that makes it."""
     end = time.monotonic() + PATIENCE
     while not (value := condition()):
         if time.monotonic() > end:
@@ -22,7 +22,7 @@ def until(condition, what=""):
 
 
 def listens(address):
-    """Can a server be reached at this address? A socket's file is there a moment before it can."""
+    """Can a server be reached at this address? The socket's file exists a moment before that."""
     if address.startswith("tcp://"):
         host, port = address[6:].split(":")
         family, at = socket.AF_INET, (host, int(port))

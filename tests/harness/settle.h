@@ -1,6 +1,6 @@
 /* For tests that fork: under a sanitizer, a fork while another thread is being started leaves the
  * sanitizer's own locks held in the child for ever. Such tests first wait until heddle's thread
- * runs. Elsewhere there is nothing to wait for, and the fork comes at any moment, as it should.
+ * runs. Without a sanitizer there is nothing to wait for, and the fork may come at any moment.
  */
 #pragma once
 
@@ -45,7 +45,7 @@ settle_has_thread(const char *name)
     return found;
 }
 
-/* Waits for the trace's writer; it has one. */
+/* Waits until the thread of the trace's writer runs. */
 static inline void
 settle(void)
 {

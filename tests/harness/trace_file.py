@@ -1,4 +1,4 @@
-"""Makes trace files for tests, from docs/trace-format.md alone: it shares no code with heddle.
+"""Makes trace files for tests, following docs/trace-format.md. It shares no code with heddle.
 
     f = TraceFile()
     f.block(INFO, info(pid=4242))
@@ -17,7 +17,7 @@ CUT, LINKED = 1, 4
 KERNEL, COPY, FILL, OTHER = 1, 2, 3, 4
 ANYWHERE, HOST, PINNED, DEVICE, ARRAY, MANAGED, PEER = range(7)
 
-# A few of CUDA's calls, as heddle describes them, and some of our own for the corners.
+# A few of CUDA's calls, as heddle describes them, and some of our own for special cases.
 SCHEMA_TEXT = b"""\
 api cuda CUresult
 struct CUlaunchConfig gridDimX:u32 blockDimX:u32 hStream:h.stream attrs:@s.CUlaunchAttribute \
@@ -124,7 +124,7 @@ def info(**pairs):
 
 
 def version_2(record_bytes):
-    """A record of version 1 in the form it has in files of version 2."""
+    """A record of version 1 in the form that files of version 2 have."""
     size, kind, api, number, start, duration, result, flags = \
         struct.unpack("<IBBHQQiI", record_bytes[:32])
     body = record_bytes[32:]
@@ -150,7 +150,7 @@ class TraceFile:
         self.number += 1
 
     def records(self, thread, records):
-        """records: as record() makes them. What is too short for one is kept as it is."""
+        """records: as record() makes them. Bytes too short for a record are kept as they are."""
         self.count += len(records)
         if self.major > 1:
             records = [version_2(r) if len(r) >= 32 else r for r in records]
@@ -161,7 +161,7 @@ class TraceFile:
 
 
 def begin(pid=4242, start=1_000_000_000, major=2):
-    """A file with its head: INFO and SCHEMA."""
+    """A file with the first two blocks, INFO and SCHEMA."""
     f = TraceFile(major)
     f.block(INFO, info(heddle="0.1.0", pid=pid, ppid=1, exe="/opt/app/saxpy",
                        cmdline="./saxpy\x1f1024", host="box", arch="aarch64", clock_mono=start,
@@ -208,7 +208,7 @@ def sample(major=2):
 
 def gpu_sample(major=2):
     """Two GPUs, streams, a graph, calls and what they caused; one call that caused nothing and one
-    kernel that nobody called."""
+    kernel without a call."""
     t = 1_000_000_000
     f = begin(major=major)
     f.block(THREAD, b"main", 4242)
@@ -229,7 +229,7 @@ def gpu_sample(major=2):
         copy(t + 20_000, 25_000, 1 << 20, HOST, DEVICE, 17),
         kernel("_Z5saxpyifPfS_", t + 70_000, 30_000, 18, stream=13),
         kernel("_Z5saxpyifPfS_", t + 100_000, 20_000, 19, stream=13),
-        # A graph's: three of one call, two of them at once.
+        # Three kernels of one graph launch, two of them at once.
         kernel('odd "name"\n', t + 90_000, 20_000, 20, stream=14, grid=(1, 2, 3), block=(4, 5, 6),
                shared=(64, 1024)),
         kernel("reduce", t + 95_000, 25_000, 20, stream=14),

@@ -1,4 +1,4 @@
-/* What a unit test program includes: cmocka in the order it needs, and a main().
+/* Included by unit test programs: cmocka in the order that it needs, and a main().
  *
  *     static void
  *     quota_refuses_over_limit(void **state) { ... }
@@ -26,7 +26,7 @@
 
 #include "harness/patience.h"
 
-/* cmocka runs nothing and is content when no test matches the filter: that must not pass. */
+/* If no test matches the filter, cmocka runs nothing and succeeds, which must not pass. */
 static inline int
 hed_unit_choose(int argc, char **argv, const struct CMUnitTest *tests, size_t count)
 {
@@ -42,7 +42,8 @@ hed_unit_choose(int argc, char **argv, const struct CMUnitTest *tests, size_t co
     return 1;
 }
 
-/* HED_UNIT_COUNT is the number of tests that CMake found in the source and made CTest cases of. */
+/* HED_UNIT_COUNT is the number of tests that CMake found in the source and made into CTest
+ * cases. */
 #define HED_UNIT_MAIN(tests)                                                                   \
     _Static_assert(sizeof(tests) / sizeof((tests)[0]) == HED_UNIT_COUNT,                       \
                    "a test is not spelled cmocka_unit_test...(name), or is not in the table"); \

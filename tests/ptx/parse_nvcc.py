@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compiles one .cu file for several architectures and parses the PTX: everything must be known.
+"""Compiles one .cu file for several architectures and parses the PTX, which must all be known.
 
     parse_nvcc.py --nvcc NVCC --count PTX_COUNT FILE.cu
 """

@@ -1,11 +1,11 @@
-/* Parses PTX files and says what is in them: a tool of the tests, not a command for users.
+/* Parses PTX files and prints what is in them. A tool for the tests, not a command for users.
  *
  *     ptx_count [-p] [-q] [-a WORD]... FILE...
  *
- * A line a file: bytes, functions, kernels, variables, instructions, forms, refused functions. Then
- * the round trip: the text that is printed must parse again and print the same. -p prints the text,
- * -q only failures, -a lets instructions that begin with WORD be unknown. The exit code is 1 if a
- * file does not parse, does not come round, or holds an unknown instruction.
+ * Prints one line per file: bytes, functions, kernels, variables, instructions, forms, refused
+ * functions. Then it checks the round trip: printed text must parse again and print the same. -p
+ * prints the text, -q only failures, -a allows unknown instructions that begin with WORD. Exits
+ * with 1 if a file does not parse, fails the round trip, or has an unknown instruction.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -55,7 +55,7 @@ is_allowed(const char *text)
     return false;
 }
 
-/* Every refused instruction that was not allowed for. */
+/* Reports every refused instruction that is not allowed. */
 static bool
 report_refused(const char *path, const struct hed_ptx_module *m)
 {
@@ -75,7 +75,7 @@ report_refused(const char *path, const struct hed_ptx_module *m)
 }
 
 static bool
-parse(const char *path, struct hed_ptx_module *m, const char *text, size_t size)
+parse_file(const char *path, struct hed_ptx_module *m, const char *text, size_t size)
 {
     struct hed_buf log;
 
@@ -106,7 +106,7 @@ comes_round(const char *path, const struct hed_ptx_module *m)
     hed_ptx_print(m, &first);
     if (print_text)
         fwrite(first.data, 1, first.size, stdout);
-    if (parse(path, &again, hed_buf_cstr(&first), first.size)) {
+    if (parse_file(path, &again, hed_buf_cstr(&first), first.size)) {
         hed_ptx_print(&again, &second);
         good = first.err == 0 && first.size == second.size &&
                memcmp(first.data, second.data, first.size) == 0 && m->ninsts == again.ninsts;
@@ -120,7 +120,7 @@ comes_round(const char *path, const struct hed_ptx_module *m)
 }
 
 static bool
-count(const char *path)
+count_file(const char *path)
 {
     struct hed_ptx_module m;
     size_t size = 0;
@@ -134,7 +134,7 @@ count(const char *path)
 
     const uint64_t start = hed_now_ns();
 
-    if (parse(path, &m, text, size)) {
+    if (parse_file(path, &m, text, size)) {
         const double s = (double)(hed_now_ns() - start) * 1e-9;
 
         good = report_refused(path, &m);
@@ -163,7 +163,7 @@ main(int argc, char **argv)
         else if (strcmp(argv[i], "-a") == 0 && i + 1 < argc && nallowed < ALLOWED_MAX)
             allowed[nallowed++] = argv[++i];
         else
-            good = count(argv[i]) && good;
+            good = count_file(argv[i]) && good;
     }
     return good ? 0 : 1;
 }

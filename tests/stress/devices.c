@@ -4,7 +4,7 @@
  *
  * Every thread of every device picks actions at random and checks their results. A failed check
  * ends the program with a message. When the time is up, all memory of the devices must be free
- * again. If nothing happens for a minute, the program prints what each thread was doing, and aborts.
+ * again. If nothing happens for a minute, the program prints what each thread was doing and aborts.
  */
 #include <stdio.h>
 #include <stdlib.h>

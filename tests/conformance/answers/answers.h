@@ -1,10 +1,9 @@
-/* What a program includes whose answers are compared with those of an H200.
+/* Included by programs whose answers are compared with those of an H200.
  *
- * Such a program prints one line `what was asked: answer` for every question and judges nothing:
- * agree.py compares the lines with golden/<program>.txt, which NVIDIA's driver gave. Each case runs
- * in a child of its own, so that a context that is lost takes nothing with it. Nothing that
- * differs from run to run (addresses, times) is printed, nor is anything asked that makes NVIDIA's
- * driver crash.
+ * Such a program prints one line `question: answer` for every question, and judges nothing:
+ * agree.py compares the lines with golden/<program>.txt, which comes from NVIDIA's driver. Each
+ * case runs in a child of its own, so that a lost context affects nothing else. Values that differ
+ * from run to run (addresses, times) are not printed, and no question makes NVIDIA's driver crash.
  */
 #pragma once
 
@@ -54,7 +53,7 @@ ask_patiently(void)
     alarm(PATIENCE_S);
 }
 
-/* The error's name without its prefix, "ok" for success, the number where it has no name. */
+/* The error's name without its prefix, "ok" for success, or the number if it has no name. */
 static inline const char *
 ask_result(CUresult r)
 {
@@ -80,7 +79,7 @@ ask_result(CUresult r)
 /* A value that a call gave. */
 #define SAY(words, value) printf("%s: %lld\n", words, (long long)(value))
 
-/* A call that has to work for the rest to mean anything. */
+/* A call that must succeed, because the rest depends on it. */
 #define MUST(name, ...)                                                                     \
     do {                                                                                    \
         const CUresult must_ = CU(name)(__VA_ARGS__);                                       \
@@ -88,7 +87,7 @@ ask_result(CUresult r)
         CHECK(must_ == CUDA_SUCCESS, "%s(%s): %s", #name, #__VA_ARGS__, ask_result(must_)); \
     } while (0)
 
-/* cuInit, and the first device's primary context current. */
+/* Calls cuInit and makes the first device's primary context current. */
 static inline CUcontext
 ask_context(void)
 {
@@ -112,11 +111,11 @@ ask_kernel(const char *ptx, const char *name)
     return function;
 }
 
-/* All cases, or the one that is named. The parent makes no CUDA call. */
+/* Runs all cases, or the one that is named. The parent makes no CUDA call. */
 static inline int
 ask_all(int argc, char **argv, const struct ask_case *cases, size_t count)
 {
-    setvbuf(stdout, NULL, _IOLBF, 0); /* What was said before a crash counts. */
+    setvbuf(stdout, NULL, _IOLBF, 0); /* Lines that were printed before a crash count. */
     for (size_t i = 0; i < count; i++) {
         int status = 0;
 

@@ -1,5 +1,5 @@
-/* Copies of two and three dimensions, arrays, mipmaps, texture and surface objects: what their
- * descriptions may say, and what arrives.
+/* Copies of two and three dimensions, arrays, mipmaps, texture and surface objects: which
+ * descriptions are accepted, and which data arrive.
  */
 #include "answers.h"
 

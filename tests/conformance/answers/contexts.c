@@ -1,6 +1,5 @@
-/* Devices, primary contexts, contexts of one's own, the stack of a thread, limits: what the calls
- * answer in every state, wrong arguments included.
- */
+/* Devices, primary and other contexts, the stack of a thread, limits: what the calls answer in
+ * every state, wrong arguments included. */
 #include "answers.h"
 
 #include <pthread.h>
@@ -131,7 +130,7 @@ devices(void)
     ASK(cuDeviceComputeCapability, &v, &w, 9);
 }
 
-/* The attributes a program is most likely to size its work by. */
+/* The attributes by which programs are most likely to size their work. */
 static void
 attributes(void)
 {

@@ -1,4 +1,4 @@
-/* What a kernel that goes wrong leaves behind: the error of every later call, for each fault. */
+/* The effects of a kernel that fails: the error of every later call, for each kind of fault. */
 #include "answers.h"
 
 #define HEAD ".version 7.0\n.target sm_70\n.address_size 64\n"
@@ -18,7 +18,7 @@ static const char text[] =
          "    ld.param.u64 %d1, [p];\n    atom.global.add.u32 %r1, [%d1+1], 1;\n    ret;\n}\n"
          ".visible .entry far_shared(.param .u64 p)\n{\n"
          "    .reg .b32 %r<3>;\n    .reg .b64 %d<2>;\n"
-         /* Unknown to the compiler: 0x1000000, and the pointer's bits beyond all pointers. */
+         /* Values that the compiler does not know: 0x1000000, and bits that no pointer has. */
          "    ld.param.u64 %d1, [p];\n    shr.u64 %d1, %d1, 56;\n    cvt.u32.u64 %r1, %d1;\n"
          "    or.b32 %r1, %r1, 0x1000000;\n    mov.u32 %r2, 1;\n"
          "    st.shared.u32 [%r1], %r2;\n    ret;\n}\n"
@@ -59,7 +59,7 @@ run(CUmodule m, const char *name, CUstream s)
     return r == CUDA_SUCCESS ? CU(cuCtxSynchronize)() : r;
 }
 
-/* The fault itself, and what a few calls say after it, another context included. */
+/* The fault itself, and the answers of some calls after it, also in another context. */
 static void
 one_fault(const char *name)
 {

@@ -1,4 +1,4 @@
-/* Graphs: made node by node and by capture, instantiated, updated, launched; wrong use. */
+/* Graphs, built node by node or captured: instantiating, updating, launching; wrong use. */
 #include "answers.h"
 
 #define HEAD ".version 7.0\n.target sm_70\n.address_size 64\n"

@@ -1,12 +1,12 @@
-/* What programs about textures and surfaces share: images of every shape, and a kernel made of one
- * instruction that runs for many places.
+/* Shared by the programs about textures and surfaces: images of every shape, and a kernel of one
+ * instruction that runs for many positions.
  */
 #pragma once
 
 #include "answers.h"
 
 #define COUNT 192
-#define WORDS 16 /* of a place: layer, x, y, z, level, gradients in x and in y */
+#define WORDS 16 /* of a position: layer, x, y, z, level, gradients in x and in y */
 #define LAYERED 1u
 #define SURFACE 2u
 #define CUBE 4u
@@ -20,8 +20,8 @@ struct image {
     unsigned channels, bytes; /* of a channel */
     unsigned width, height, depth, levels;
     unsigned flags;
-    float
-        values[6 * 16 * 16 * 4 * 2]; /* as the texture gives them: channels of texels of level 0 */
+    float values[6 * 16 * 16 * 4 *
+                 2]; /* the channels of the texels of level 0, as the texture returns them */
 };
 
 static unsigned places[COUNT][WORDS];
@@ -44,7 +44,7 @@ static const char kernel[] =
 
 #define ALL "{%v0,%v1,%v2,%v3}"
 
-/* Runs an instruction for every place; results go in and out. */
+/* Runs an instruction for every position. */
 static inline CUresult
 run(CUtexObject of, const char *instruction, unsigned count)
 {
@@ -79,7 +79,7 @@ random_word(unsigned x)
     return x ^ x >> 16;
 }
 
-/* Of so many words of every result. */
+/* A hash of the first words of every result. */
 static inline unsigned
 hash(unsigned count, unsigned words)
 {
@@ -132,7 +132,7 @@ describe(const struct image *g)
     };
 }
 
-/* One channel: small whole numbers where they are floats, any bits else. */
+/* One channel: small integers if the texels are floats, otherwise any bits. */
 static inline void
 put_value(struct image *g, unsigned i, unsigned char *to)
 {

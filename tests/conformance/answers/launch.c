@@ -1,4 +1,4 @@
-/* Launches: shapes and parameters that are refused, and what kernels that run get and give. */
+/* Launches: shapes and parameters that are refused, and what kernels receive and return. */
 #include "answers.h"
 
 #define HEAD ".version 7.0\n.target sm_70\n.address_size 64\n"

@@ -202,7 +202,7 @@ managed(void)
     ASK(cuMemFree_v2, m);
 }
 
-/* Values of the attributes that do not differ from run to run; whether the call works for all. */
+/* The values of attributes that do not differ from run to run; for the others, only the result. */
 static void
 say_attributes(const char *what, CUdeviceptr p, CUcontext context)
 {

@@ -1,4 +1,4 @@
-/* Modules, libraries, functions, the linker, occupancy: what loads, what is refused and why. */
+/* Modules, libraries, functions, the linker, occupancy: what is loaded, what is refused and why. */
 #include "answers.h"
 
 #define HEAD ".version 7.0\n.target sm_70\n.address_size 64\n"
@@ -63,7 +63,7 @@ loading(void)
     ASK(cuModuleUnload, NULL);
 }
 
-/* Where a log names the mistake: its line, and whether it names the word. */
+/* If a log names the mistake: the line, and whether it names the word. */
 static void
 logs(void)
 {
@@ -93,7 +93,7 @@ say_function(const char *name, CUfunction f)
 {
     static const int same[] = {0, 1, 2, 3, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
-    /* Local bytes, registers and architectures are the compiler's own affair. */
+    /* Local bytes, registers and architectures depend on the compiler. */
     for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
         int v = -77;
         const CUresult r = CU(cuFuncGetAttribute)(&v, (CUfunction_attribute)same[i], f);

@@ -1,4 +1,4 @@
-/* Memory in the order of a stream, its pools, and memory mapped piece by piece. */
+/* Stream-ordered memory and its pools, and virtual memory. */
 #include "answers.h"
 
 #define MIB ((size_t)1 << 20)

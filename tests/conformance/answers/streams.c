@@ -399,7 +399,7 @@ other_contexts(void)
     start();
     MUST(cuEventRecord, event, blocking);
     MUST(cuCtxCreate_v2, &second, 0, 0);
-    /* Where the GPU is far a record takes time. Whether it may be asked about is the question. */
+    /* Recording takes time if the GPU is far. The question is only whether it may be queried. */
     while (CU(cuStreamQuery)(blocking) == CUDA_ERROR_NOT_READY)
         continue;
     ASK(cuStreamQuery, blocking);

@@ -1,4 +1,4 @@
-/* What surfaces give and take: every shape and size of an access, inside and beyond the end. */
+/* Loads and stores of surfaces: every shape and size of an access, inside and beyond the end. */
 #include "images.h"
 
 static const struct {
@@ -59,7 +59,7 @@ write_text(char *text, size_t size, unsigned shape, unsigned access, bool store,
                  accesses[access].after);
 }
 
-/* Every place at most once, out of the middle as well as `beyond` the ends. */
+/* Every position at most once, in the middle and `beyond` the ends. */
 static unsigned
 spread(const struct image *g, int beyond)
 {
@@ -125,7 +125,7 @@ access_all(unsigned shape, unsigned access)
     for (unsigned k = 0; k < 3; k++) {
         unsigned n = spread(&g, k == 0 ? 2 : 0);
 
-        /* Clamped places fall together: one is enough, far out. */
+        /* All clamped positions are the same, so one far outside is enough. */
         if (k == 1) {
             n = 1;
             places[0][0] = places[0][2] = places[0][3] = 77;

@@ -1,9 +1,9 @@
 /* What comes out of textures and surfaces: every shape, address mode, filter and format, levels,
  * cubes, gathers, and accesses beyond the end.
  *
- * Positions are chosen so that rounding plays no part: sizes are powers of two, the nearest texel
- * is never a tie. Where that makes the answer exact it is printed as a hash; filtered ones are
- * compared with what the programming guide's formulas give, to a part of 128.
+ * Positions are chosen so that rounding does not matter: sizes are powers of two, and the nearest
+ * texel is never a tie. Exact answers are printed as a hash; filtered values are compared with the
+ * programming guide's formulas, to one part in 128.
  */
 #include "images.h"
 
@@ -19,9 +19,9 @@ sampler(CUaddress_mode mode, CUfilter_mode filter, unsigned flags)
                                .borderColor = {300, 301, 302, 303}};
 }
 
-/* ---- what the guide says --------------------------------------------------------------------- */
+/* ---- the formulas of the guide --------------------------------------------------------------- */
 
-/* A texel's position after its address mode; -1: the border. */
+/* The position of a texel after the address mode was applied; -1: the border. */
 static int
 settle(const CUDA_TEXTURE_DESC *t, int i, int n)
 {
@@ -92,7 +92,7 @@ expected(const struct image *g, const CUDA_TEXTURE_DESC *t, const unsigned *plac
 
 /* ---- shapes, address modes, filters ---------------------------------------------------------- */
 
-/* Places from a size and a half below to one and a half above, on 256ths (8ths of three). */
+/* Positions from one and a half sizes below to one and a half above, on 256ths (8ths of three). */
 static void
 spread(const struct image *g, bool normalized, unsigned parts)
 {
@@ -184,7 +184,8 @@ cubes(void)
             sampler(CU_TR_ADDRESS_MODE_CLAMP, k & 2 ? CU_TR_FILTER_MODE_LINEAR : 0,
                     CU_TRSF_NORMALIZED_COORDINATES);
 
-        /* In the middle of faces: of a texel for the nearest, between four for the others. */
+        /* In the middle of faces: on a texel for the nearest, between four texels for the
+         * others. */
         for (unsigned i = 0; i < COUNT; i++) {
             const unsigned axis = i % 3;
             const float side = i % 6 < 3 ? 2.0f : -2.0f;
@@ -335,7 +336,7 @@ levels(void)
     }
 }
 
-/* An object that is none. */
+/* A number that is no object. */
 static void
 nothing(void)
 {

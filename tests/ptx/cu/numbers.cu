@@ -1,4 +1,4 @@
-/* Halves, bfloats, fp8, doubles, and every libm function that comes to mind. */
+/* Halves, bfloats, fp8, doubles, and most functions of libm. */
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>

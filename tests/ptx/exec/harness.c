@@ -332,10 +332,10 @@ exec_open(struct exec *e, const char *text, enum hed_ptx_shape shape)
 
     memset(e, 0, sizeof(*e));
     e->options = (struct hed_ptx_options){.shape = shape, .level = 2, .check_alignment = true};
-    /* For trials by hand: "+avx2,+fma", as LLVM calls them. */
+    /* For experiments: features such as "+avx2,+fma", as LLVM calls them. */
     e->options.features = getenv("HED_FEATURES");
 #if defined(__x86_64__)
-    /* Atomics of 128 bits need it, and only the very first processors lack it. */
+    /* Atomics of 128 bits need this feature, which only the very first processors lack. */
     if (!e->options.features)
         e->options.features = "+cx16";
 #endif

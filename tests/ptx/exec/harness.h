@@ -1,4 +1,4 @@
-/* Runs kernels in the test's own process: text in, compiled, loaded, run thread after thread.
+/* Runs kernels in the test's own process: text is compiled, loaded and run, thread after thread.
  *
  *     struct exec e;
  *
@@ -8,9 +8,9 @@
  *     exec_close(&e);
  *
  * The runtime behind the kernels is a stand-in: strands run one after the other to their end, on
- * one stack. So it is for kernels in which no thread waits for another: hed_rt_barrier and the warp
- * operations act as if the thread were alone in its warp or block (with a strand of 32 lanes, as if
- * the warp were alone).
+ * one stack. So it is only for kernels in which no thread waits for another: hed_rt_barrier and the
+ * warp operations act as if the thread were alone in its warp or block (with a strand of 32 lanes,
+ * as if the warp were alone).
  */
 #pragma once
 
@@ -30,7 +30,7 @@ struct exec {
     struct hed_ptx_module module;
     struct hed_ptx_options options; /* exec_open sets them; change them before exec_run */
     uint64_t *vars;                 /* addresses of the module's variables */
-    void *memory;                   /* behind them */
+    void *memory;                   /* the memory behind them */
     struct hed_ptx_info info;       /* of the kernel that ran last */
     struct hed_why why;             /* of the last failure */
     uint32_t trap;                  /* enum hed_ptx_trap of the last run, or 0 */
@@ -54,15 +54,15 @@ void exec_open(struct exec *e, const char *text, enum hed_ptx_shape shape);
  * HED_ESTATE when the kernel trapped. */
 int exec_run(struct exec *e, const char *kernel, const struct exec_launch *launch);
 
-/* The address of a variable of the module. Fails the test if there is none. */
+/* The address of a variable of the module. Fails the test if it does not exist. */
 void *exec_var(struct exec *e, const char *name);
 
 void exec_close(struct exec *e);
 
 /* One thread runs `code` between declarations and end of a kernel; %in and %out (.b64) point to the
  * memory given. Registers there: %p<10> .pred, %h<20> .b16, %r<40> .b32, %d<40> .b64, %q<4> .b128,
- * %f<20> .f32, %g<20> .f64, %c<8> .b8. Fails the test when that does not work. `before` is put in
- * front of the kernel (variables, functions); it may be NULL. */
+ * %f<20> .f32, %g<20> .f64, %c<8> .b8. Fails the test if that does not work. `before` (variables,
+ * functions) comes before the kernel; it may be NULL. */
 void exec_code(const char *before, const char *code, const void *in, void *out);
 
 /* The same in one shape only; exec_code runs both and the baseline tier, one after the other. */

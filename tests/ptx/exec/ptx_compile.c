@@ -34,8 +34,8 @@ now_ms(void)
 }
 
 static void
-compile(const struct hed_ptx_module *m, const struct hed_ptx_func *f,
-        const struct hed_ptx_options *o, bool verbose, struct totals *t)
+compile_kernel(const struct hed_ptx_module *m, const struct hed_ptx_func *f,
+               const struct hed_ptx_options *o, bool verbose, struct totals *t)
 {
     struct hed_buf object;
     struct hed_why why;
@@ -84,7 +84,7 @@ compile_file(const char *path, const struct hed_ptx_options *o, bool verbose, st
     } else {
         for (const struct hed_ptx_func *f = m.funcs; f; f = f->next) {
             if (f->is_entry && f->has_body)
-                compile(&m, f, o, verbose, t);
+                compile_kernel(&m, f, o, verbose, t);
         }
     }
     hed_buf_fini(&text);

@@ -39,7 +39,7 @@ divide_fast(double a, double b)
     return a / b;
 }
 
-/* rcp and rsqrt .approx.ftz.f64 look at the upper half of their input only. */
+/* rcp and rsqrt .approx.ftz.f64 use only the upper half of their input. */
 static double
 high_half(double a)
 {
@@ -278,7 +278,7 @@ rows_inputs(enum rows_set set, uint64_t *in)
                 v |= number(set, (i * 5 + 3) % ROWS_INPUTS, place, &state) << 32;
             in[3 * i + place] = v;
         }
-        /* Some sums that cancel: c is near -a*b. */
+        /* Some sums cancel: c is near -a*b. */
         if (set == ROWS_F32 && i % 8 == 7) {
             const uint32_t a = (uint32_t)in[3 * i];
             const uint32_t b = (uint32_t)in[3 * i + 1];
@@ -292,7 +292,7 @@ rows_inputs(enum rows_set set, uint64_t *in)
             if (x == x)
                 in[3 * i + 2] = c;
         }
-        /* Within 256, but for what is no number. */
+        /* Within 256, except for values that are no number. */
         if (set == ROWS_TRIG && (in[3 * i] >> 23 & 255) > 134 && (in[3 * i] >> 23 & 255) < 255)
             in[3 * i] = (in[3 * i] & 0x807fffff) | (120 + (in[3 * i] >> 23 & 15) % 15) << 23;
     }

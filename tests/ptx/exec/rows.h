@@ -72,8 +72,8 @@ struct rows_kernel *rows_kernels(bool on_new, unsigned *count);
 /* The module's text, to be freed by the caller. */
 char *rows_module(const struct rows_kernel *kernels, unsigned count, bool on_new);
 
-/* Is `got` near enough to `want`, both of row r? Only in approximations is any NaN as good as
- * another. */
+/* Is `got` near enough to `want`, both of row r? In approximations, and only there, all NaNs are
+ * equal. */
 bool rows_near(const struct row *r, uint64_t got, uint64_t want);
 
 /* FNV-1a over a row's ROWS_INPUTS results. */

@@ -29,7 +29,7 @@ static struct {
 } cuda;
 
 static void
-check(int result, const char *what)
+check_call(int result, const char *what)
 {
     if (result) {
         fprintf(stderr, "%s: %d\n", what, result);
@@ -37,7 +37,7 @@ check(int result, const char *what)
     }
 }
 
-#define CALL(name, ...) check(cuda.name(__VA_ARGS__), #name)
+#define CALL(name, ...) check_call(cuda.name(__VA_ARGS__), #name)
 
 static void
 load_cuda(void)
@@ -50,7 +50,7 @@ load_cuda(void)
     }
 #define FIND(name)                            \
     *(void **)&cuda.name = dlsym(lib, #name); \
-    check(cuda.name ? 0 : -1, #name)
+    check_call(cuda.name ? 0 : -1, #name)
     FIND(cuInit);
     FIND(cuDeviceGet);
     FIND(cuDevicePrimaryCtxRetain);
@@ -102,7 +102,7 @@ run_all(uint64_t *out)
 }
 
 static unsigned
-compare(const uint64_t *got, const uint64_t *want)
+compare_results(const uint64_t *got, const uint64_t *want)
 {
     unsigned bad_rows = 0;
 
@@ -151,7 +151,7 @@ main(int argc, char **argv)
     load_cuda();
     run_all(out);
     if (reads)
-        return compare(out, kept) ? 1 : 0;
+        return compare_results(out, kept) ? 1 : 0;
     if (strcmp(argv[1], "--dump") == 0) {
         fwrite(out, 8, words, f);
     } else {

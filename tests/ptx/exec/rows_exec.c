@@ -1,8 +1,8 @@
 /* Runs the rows through the compiler, in this process.
  *
- *     rows_exec scalar|warp|baseline GOLDEN SET    compares with GOLDEN, the hashes an H200 gave
+ *     rows_exec scalar|warp|baseline GOLDEN SET    compares with GOLDEN, the hashes from an H200
  *     rows_exec scalar|warp|baseline --against DUMP SET [SEED]
- *                                         says which inputs differ from rows_cuda --dump
+ *                                         prints which inputs differ from rows_cuda --dump
  *
  * SET is a set of inputs (i32, f16x2, ...), "all" of these, or "new" for rows that no H200 can run:
  * they compare instructions with others and give 0. Approximations are compared with functions of
