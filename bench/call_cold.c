@@ -2,8 +2,8 @@
  * calls finds everything in the nearest caches; a real program's own code and data evict it. Here
  * every call is preceded by a walk over more code and data than those caches hold.
  *
- * Prints `name value unit` lines on the null backend: what recording adds to a call, as the median
- * of blocks in which recording was on, minus that of the blocks in between in which it was off. */
+ * Prints `name value unit` lines on the null backend: what recording adds to a call. This is the
+ * median of blocks with recording on, minus the median of the blocks in between with it off. */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>

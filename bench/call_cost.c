@@ -1,9 +1,9 @@
 /* What does a call cost? On the null backend: a direct call of a function in another library, the
  * same call through heddle's front and an empty chain, and through the trace layer, in one run.
  *
- * Prints `name value unit` lines; `+` rows are what heddle adds to the direct call, `x` rows
- * ratios. The chains need processes of their own, so the program runs itself: rounds alternate, and
- * the best of each is kept, because these machines are noisy. */
+ * Prints `name value unit` lines. Rows with `+` are what heddle adds to the direct call, rows with
+ * `x` are ratios. The chains need processes of their own, so the program runs itself; rounds
+ * alternate, and the best of each is kept, because these machines are noisy. */
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -55,7 +55,7 @@ best_ns(void *f, int kind)
 
 /* In a child: prints the three costs of a library's functions. */
 static int
-measure(const char *library, const char *prefix)
+measure_library(const char *library, const char *prefix)
 {
     void *l = dlopen(library, RTLD_NOW);
 
@@ -99,7 +99,7 @@ round_of(const char *self, const char *how, double *best)
 }
 
 static void
-use(const char *trace)
+set_backend(const char *trace)
 {
     setenv("HEDDLE_GPU", "null", 1);
     if (trace)
@@ -119,10 +119,10 @@ main(int argc, char **argv)
         return 2;
     }
     if (argc > 1 && strcmp(argv[1], "direct") == 0)
-        return measure(direct, "direct_");
+        return measure_library(direct, "direct_");
     if (argc > 1 && strcmp(argv[1], "empty") == 0) {
-        use(NULL);
-        return measure(heddle, "");
+        set_backend(NULL);
+        return measure_library(heddle, "");
     }
     if (argc > 1 && strcmp(argv[1], "trace") == 0) {
         const int fd = mkstemps(trace, 4);
@@ -131,9 +131,9 @@ main(int argc, char **argv)
             return 1;
         close(fd);
         unlink(trace);
-        use(trace);
+        set_backend(trace);
 
-        const int r = measure(heddle, "");
+        const int r = measure_library(heddle, "");
 
         unlink(trace);
         return r;

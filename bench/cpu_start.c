@@ -1,5 +1,5 @@
-/* What does the CPU GPU cost: memory before anything runs, the first launch, a launch, a copy? How
- * fast kernels run is measured by bench/cpu.
+/* What does the CPU GPU cost: memory before anything runs, the first launch, a launch, a copy?
+ * bench/cpu measures how fast kernels run.
  *
  * Prints `name value unit` lines. Memory and first launches need processes of their own, so the
  * program runs itself: rounds alternate, and the best of each is kept, because these machines are
@@ -117,7 +117,7 @@ is_mapped(const char *name)
     return found;
 }
 
-/* In a child: everything a program does before its first launch, or nothing of it. */
+/* In a child: does everything that a program does before its first launch, or nothing. */
 static int
 child_memory(bool with)
 {
@@ -150,8 +150,8 @@ cpu_ms(void)
     return (double)hed_clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e6;
 }
 
-/* In a child: start, module, first launch and second, in ms; and what the first takes of the
- * processors, which says more where they are shared. */
+/* In a child: times the start, the module, the first launch and the second, in ms; and the
+ * processor time of the first launch, which says more if processors are shared. */
 static int
 child_first(void)
 {
@@ -279,9 +279,9 @@ child_rates(void)
 
 /* ---- rounds ---------------------------------------------------------------------------------- */
 
-/* Runs this program in a role; what it printed, as numbers. */
+/* Runs this program in a role, and returns the numbers that it printed. */
 static void
-run(const char *role, const char *codegen, const char *cache, double *out, int count)
+run_role(const char *role, const char *codegen, const char *cache, double *out, int count)
 {
     int ends[2];
     int status = 0;
@@ -320,8 +320,8 @@ show_memory(const char *cache)
 {
     double bare[3], with[3];
 
-    run("bare", "warp", cache, bare, 3);
-    run("idle", "warp", cache, with, 3);
+    run_role("bare", "warp", cache, bare, 3);
+    run_role("idle", "warp", cache, with, 3);
     printf("idle_rss_added %.1f MiB\n", with[0] - bare[0]);
     printf("idle_pss_added %.1f MiB\n", with[1] - bare[1]);
     printf("idle_llvm_mapped %.0f bool\n", with[2]);
@@ -341,7 +341,7 @@ show_first(const char *folder, const char *codegen)
         for (int warm = 0; warm < 2; warm++) {
             double ms[NUMBERS];
 
-            run("first", codegen, cache, ms, NUMBERS);
+            run_role("first", codegen, cache, ms, NUMBERS);
             for (int i = 0; i < NUMBERS; i++)
                 best[warm][i] = ms[i] < best[warm][i] ? ms[i] : best[warm][i];
         }
@@ -359,7 +359,7 @@ show_rates(const char *cache)
 {
     double of[5];
 
-    run("rates", "warp", cache, of, 5);
+    run_role("rates", "warp", cache, of, 5);
     printf("launch_and_wait %.2f us\n", of[0]);
     printf("launch_queued %.2f us\n", of[1]);
     printf("memcpy %.2f GB/s\n", of[2]);

@@ -1,5 +1,5 @@
-/* The reference of bench/call_cost.c: functions in a shared library of their own that do what the
- * null backend does, with nothing between. Built as libheddle-direct.so. */
+/* The reference of bench/call_cost.c: functions in a shared library that do what the null backend
+ * does, and nothing else. Built as libheddle-direct.so. */
 #include "gen/cuda_front.h"
 
 #define EXPORT __attribute__((visibility("default")))

@@ -45,7 +45,7 @@ make_text(struct hed_buf *b)
 }
 
 static double
-parse(const char *text, size_t size)
+parse_text(const char *text, size_t size)
 {
     struct hed_ptx_module m;
     double best = 0;
@@ -81,7 +81,7 @@ bench_file(const char *path)
         hed_buf_add(&b, part, n);
     if (f)
         fclose(f);
-    printf("%s %.1f MB/s\n", path, parse(hed_buf_cstr(&b), b.size));
+    printf("%s %.1f MB/s\n", path, parse_text(hed_buf_cstr(&b), b.size));
     hed_buf_fini(&b);
 }
 
@@ -96,7 +96,7 @@ main(int argc, char **argv)
         return 0;
     hed_buf_init(&b, 1 << 26);
     make_text(&b);
-    printf("ptx_parse %.1f MB/s\n", parse(hed_buf_cstr(&b), b.size));
+    printf("ptx_parse %.1f MB/s\n", parse_text(hed_buf_cstr(&b), b.size));
     hed_buf_fini(&b);
     return 0;
 }

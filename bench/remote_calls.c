@@ -24,7 +24,7 @@ static const char ptx[] = ".version 7.0\n.target sm_50\n.address_size 64\n"
                           ".visible .entry empty(.param .u64 a, .param .u64 b, .param .u32 n)\n"
                           "{ ret; }\n";
 
-/* The functions that are used, as the library has them. */
+/* The functions of the library that are used. */
 #define FUNCTIONS(X)                                                                           \
     X(cuInit, (unsigned))                                                                      \
     X(cuDevicePrimaryCtxRetain, (CUcontext *, int))                                            \
@@ -57,14 +57,14 @@ static CUstream stream;
 static CUdeviceptr memory;
 
 static void
-check(const char *what, CUresult r)
+check_result(const char *what, CUresult r)
 {
     if (r == CUDA_SUCCESS)
         return;
     fprintf(stderr, "%s%s: error %d\n", prefix, what, (int)r);
     exit(1);
 }
-#define DO(call) check(#call, call)
+#define DO(call) check_result(#call, call)
 
 static void
 open_library(const char *path)
@@ -86,7 +86,7 @@ open_library(const char *path)
 }
 
 static void
-launch(void)
+launch_kernel(void)
 {
     CUdeviceptr a = memory, b = memory;
     unsigned n = 1;
@@ -96,7 +96,7 @@ launch(void)
 }
 
 static void
-start(void)
+set_up_device(void)
 {
     CUcontext c;
     CUmodule m;
@@ -110,7 +110,7 @@ start(void)
     DO(cuModuleGetFunction(&kernel, m, "empty"));
     DO(cuStreamCreate(&stream, 1));
     DO(cuMemAlloc_v2(&memory, LARGE));
-    launch();
+    launch_kernel();
     DO(cuStreamSynchronize(stream));
 }
 
@@ -145,7 +145,7 @@ row_event(void)
 static void
 row_launch_sync(void)
 {
-    launch();
+    launch_kernel();
     DO(cuStreamSynchronize(stream));
 }
 
@@ -153,7 +153,7 @@ static void
 row_ten_launches_sync(void)
 {
     for (int i = 0; i < 10; i++)
-        launch();
+        launch_kernel();
     DO(cuStreamSynchronize(stream));
 }
 
@@ -197,7 +197,7 @@ time_row(const char *name, void (*row)(void), int calls)
     printf("%s%s_best %.3f us\n", prefix, name, us[0]);
 }
 
-/* Issuing alone: bursts with a pause for the other side in between. */
+/* Only issuing: bursts, with a pause for the other side in between. */
 static void
 time_issue(void)
 {
@@ -210,7 +210,7 @@ time_issue(void)
         const uint64_t begin = hed_now_ns();
 
         for (int i = 0; i < BURST; i++)
-            launch();
+            launch_kernel();
         us[b] = (double)(hed_now_ns() - begin) / 1e3 / BURST;
     }
     qsort(us, BATCHES, sizeof us[0], by_size);
@@ -225,7 +225,7 @@ time_sustained(double seconds)
 
     do {
         for (int i = 0; i < 1000; i++)
-            launch();
+            launch_kernel();
         count += 1000;
     } while ((double)(hed_now_ns() - begin) < seconds * 1e9);
     DO(cuStreamSynchronize(stream));
@@ -257,11 +257,11 @@ time_copies(const char *name, void *host)
     printf("%s%s_out %.2f GB/s\n", prefix, name, best_out);
 }
 
-/* A program that only launches, for several at once: says how many it did. */
+/* Only launches, for several programs at once, and prints how many launches it made. */
 static int
 only_launches(double seconds)
 {
-    start();
+    set_up_device();
     time_sustained(seconds);
     return 0;
 }
@@ -278,7 +278,7 @@ main(int argc, char **argv)
     open_library(argv[1]);
     if (argc > 4 && strcmp(argv[4], "launches") == 0)
         return only_launches(seconds);
-    start();
+    set_up_device();
     if (argc > 4 && strcmp(argv[4], "issue") == 0) {
         time_issue();
         return 0;

@@ -1,5 +1,5 @@
-/* A kernel that does nothing, as machine code for sm_90: for servers that compile nothing.
- * ptxas made it of the text in remote_calls.c. */
+/* A kernel that does nothing, as machine code for sm_90, for servers that compile nothing. ptxas
+ * made it from the text in remote_calls.c. */
 #pragma once
 
 static const unsigned char empty_cubin[] = {

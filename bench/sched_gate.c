@@ -82,7 +82,7 @@ measure_way(const char *library, int way)
     if (way > 1)
         idle = start_idle(launch_once, library);
     if (way == 3)
-        set_sched("prio=low,cap_us=10000000"); /* null's work takes no time but counts */
+        set_sched("prio=low,cap_us=10000000"); /* work of null takes no time, but counts */
     if (idle < 0)
         return 1;
 

@@ -1,6 +1,6 @@
-/* What does it cost to record a launch, and do the launches of several threads overlap? A kernel of
- * four arguments on the null backend: called directly, through the gate and through the queue, by
- * turns.
+/* What does it cost to record a launch, and do the launches of several threads overlap? A kernel
+ * with four arguments on the null backend is called directly, through the gate and through the
+ * queue, alternately.
  *
  * 1. One thread, with 1, 16 and 256 launches before each wait: the cost of a launch for its thread
  *    (submit), until the wait has returned (round), and for all threads together (cpu).
@@ -35,7 +35,7 @@ struct cost {
     double submit, round, cpu; /* ns a launch */
 };
 
-/* Null knows no kernels: this one has four arguments of 8 bytes, and work is in some context. */
+/* Null has no kernels. This one has four arguments of 8 bytes, and there is a context. */
 static CUresult
 params_cuFuncGetParamInfo(struct hed_layer *self, struct hed_cuFuncGetParamInfo *a)
 {
@@ -84,7 +84,7 @@ cpu_ns(void)
 }
 
 static struct cost
-measure(struct hed_layer *top, int per_wait)
+measure_launches(struct hed_layer *top, int per_wait)
 {
     uint64_t values[4] = {1, 2, 3, 4};
     void *params[] = {&values[0], &values[1], &values[2], &values[3]};
@@ -242,7 +242,7 @@ main(void)
     for (int r = 0; r < ROUNDS; r++)
         for (int w = 0; w < 3; w++)
             for (int l = 0; l < 3; l++)
-                keep_best(&best[w][l], measure(layers[l], waits[w]));
+                keep_best(&best[w][l], measure_launches(layers[l], waits[w]));
     for (int w = 0; w < 3; w++) {
         for (int l = 0; l < 3; l++) {
             printf("launch/%s/%d/submit %.1f ns\n", names[l], waits[w], best[w][l].submit);

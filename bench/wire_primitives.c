@@ -1,9 +1,10 @@
-/* What does a channel cost beyond what it is made of? The bare primitives between two processes of
- * this machine (a word that is spun on, a futex, sockets, memcpy), and beside each the same over a
- * channel.
+/* What does a channel cost beyond its primitives? Measures the bare primitives between two
+ * processes of this machine (spinning on a word, a futex, sockets, memcpy), and beside each the
+ * same over a channel.
  *
  * Prints `name value unit` lines; `x` rows are ratios of a channel to its primitive. The best of
- * many short batches is kept, because these machines are noisy: it is the cost, not the weather. */
+ * many short batches is kept, because these machines are noisy.
+ */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
@@ -50,7 +51,7 @@ smaller(double a, double b)
     return a < b ? a : b;
 }
 
-/* ---- the bare ones --------------------------------------------------------------------------- */
+/* ---- bare primitives ------------------------------------------------------------------------- */
 
 struct words {
     _Alignas(128) _Atomic uint32_t there;
@@ -78,7 +79,7 @@ set_word(_Atomic uint32_t *word, uint32_t value, bool sleeps)
         hed_futex_wake(word, 1);
 }
 
-/* Batches of round trips of whatever the two functions do; microseconds of the best. */
+/* Runs batches of round trips with the two functions; returns microseconds of the best. */
 static double
 best_trip(void (*trip)(void *), void *arg)
 {
@@ -304,7 +305,7 @@ ops_of(enum over over)
     return over == OVER_SHM ? &hed_channel_shm : &hed_channel_stream;
 }
 
-/* The worker's side in a child; returns the client's. */
+/* Starts the worker's side in a child, and returns the client's side. */
 static struct hed_channel *
 start_peer(enum over over, bool sleeps, void (*serve)(struct hed_channel *), pid_t *child)
 {
@@ -383,7 +384,7 @@ channel_trips(enum over over, bool sleeps)
     return us;
 }
 
-/* Answers a number that is not 0. */
+/* Answers messages whose number is not 0. */
 static void
 swallow(struct hed_channel *ch)
 {
@@ -394,7 +395,7 @@ swallow(struct hed_channel *ch)
             send_message(ch, sizeof *m, m->number, 0, true);
 }
 
-/* Millions of messages a second. */
+/* Millions of messages per second. */
 static double
 channel_one_way(enum over over, uint32_t size)
 {
@@ -437,7 +438,7 @@ take_bulk(struct hed_channel *ch, char *to)
     return true;
 }
 
-/* Takes it, and sends it back when asked. */
+/* Receives the bulk data, and sends it back when asked. */
 static void
 bulk_server(struct hed_channel *ch)
 {
@@ -483,7 +484,8 @@ many_trips(void *arg)
     return NULL;
 }
 
-/* Several channels at once, more than there are cores: thousands of round trips a second in all. */
+/* Several channels at once, more than there are cores: thousands of round trips per second, in
+ * all. */
 static double
 channel_many(enum over over, int channels)
 {
@@ -502,7 +504,8 @@ channel_many(enum over over, int channels)
 
     const double speed = (double)channels * MANY_TRIPS * 1e6 / (double)(hed_now_ns() - begin);
 
-    /* Later children have the connections of earlier channels: all go before any is waited for. */
+    /* Later children have inherited the connections of earlier channels, so all are freed before
+     * any child is waited for. */
     for (int i = 0; i < channels; i++)
         hed_channel_free(ch[i]);
     for (int i = 0; i < channels; i++)

@@ -1,5 +1,5 @@
-/* What the programs of bench/share have in common: a context, a kernel that takes a known time,
- * percentiles. They run on any libcuda: NVIDIA's own, and heddle's on any backend. */
+/* Shared by the programs of bench/share: a context, a kernel that takes a known time, percentiles.
+ * They run on any libcuda: NVIDIA's own, and heddle's on any backend. */
 #pragma once
 
 #include "conformance/conf.h"
@@ -8,8 +8,8 @@
 
 #define MUST(call) CHECK_IS(call, CUDA_SUCCESS)
 
-/* `spin` does a fixed amount of work, not a fixed time: what is preempted takes longer. Each step
- * needs the one before, and the last is stored, so that no compiler can leave any out. */
+/* `spin` does a fixed amount of work, so it takes longer if it is preempted. Each step needs the
+ * one before it, and the last is stored, so that no compiler can leave any out. */
 static const char bench_ptx[] =
     ".version 7.0\n.target sm_70\n.address_size 64\n"
     ".visible .entry empty(.param .u64 a, .param .u64 b, .param .u32 c, .param .u32 d) { ret; }\n"

@@ -1,12 +1,12 @@
-/* What does a launch cost? Empty kernels, by 1 and 8 threads, with 1, 16 and 256 launches a wait.
+/* What does a launch cost? 1 and 8 threads launch empty kernels, 1, 16 and 256 before each wait.
  *
- *     launches SECONDS         one JSON line a row
+ *     launches SECONDS         prints one line of JSON per row
  *     launches idle            one launch, "ready", then nothing until standard input ends
  *     launches first           a launch and a wait; prints when they were done (monotonic ns), then
  *                              nothing until standard input ends
  *
- * submit: from the return of the launch before, or the wait, to the return of this one. round: from
- * before the first launch to after the wait. cpu: of the whole process, a launch. */
+ * submit: from the return of the previous launch or wait to the return of this one. round: from
+ * before the first launch to after the wait. cpu: the processor time of the process, per launch. */
 #include <pthread.h>
 
 #include "gpu.h"
@@ -27,7 +27,7 @@ static struct bench_gpu gpu;
 static pthread_barrier_t barrier;
 
 static void *
-work(void *arg)
+launch_rows(void *arg)
 {
     struct thread *t = arg;
     CUdeviceptr a = gpu.out;
@@ -59,7 +59,7 @@ work(void *arg)
     return NULL;
 }
 
-/* The samples of all threads, sorted, in those of the first: it has room. */
+/* Collects the samples of all threads, sorted, in those of the first, which has space for all. */
 static size_t
 gather(struct thread *t, int threads, bool submit)
 {
@@ -88,7 +88,7 @@ row(struct thread *t, int threads, int a_wait, double seconds)
         t[i].submits = t[i].rounds = t[i].launches = 0;
         t[i].a_wait = a_wait;
         t[i].end_ns = start + (uint64_t)(seconds * 1e9);
-        CHECK_IS(pthread_create(&t[i].id, NULL, work, &t[i]), 0);
+        CHECK_IS(pthread_create(&t[i].id, NULL, launch_rows, &t[i]), 0);
     }
     for (int i = 0; i < threads; i++) {
         CHECK_IS(pthread_join(t[i].id, NULL), 0);
@@ -141,7 +141,7 @@ main(int argc, char **argv)
     if (argc > 1 && (strcmp(argv[1], "idle") == 0 || strcmp(argv[1], "first") == 0))
         return until_told(argv[1]);
     for (int i = 0; i < THREADS; i++) {
-        /* The first has room for all of them; unused pages cost nothing. */
+        /* The first has space for all samples; unused pages cost nothing. */
         const size_t room = SAMPLES * (i ? 1 : THREADS) * sizeof(double);
 
         threads[i].submit = malloc(room);
@@ -149,7 +149,7 @@ main(int argc, char **argv)
         CHECK(threads[i].submit && threads[i].round, "no memory");
         MUST(CU(cuStreamCreate)(&threads[i].stream, CU_STREAM_NON_BLOCKING));
     }
-    row(threads, 1, 16, 0.1); /* warm up; its line is dropped by who reads */
+    row(threads, 1, 16, 0.1); /* to warm up; the reader drops this line */
     for (size_t k = 0; k < sizeof a_wait / sizeof *a_wait; k++)
         row(threads, 1, a_wait[k], seconds);
     for (size_t k = 0; k < sizeof a_wait / sizeof *a_wait; k++)

@@ -1,21 +1,22 @@
-/* A program that works as it is told, by lines on standard input: for the time slices, priorities
- * and shares of bench/share, without PyTorch.
+/* A program that works as lines on standard input tell it. bench/share measures time slices,
+ * priorities and shares with it, without PyTorch.
  *
  *     loops rate GRID BLOCK               prints how many steps of the kernel take a microsecond
  *     loops serve GRID BLOCK STEPS DEPTH  says {"ready": 1}, then answers each line with JSON:
  *         closed S            DEPTH launches and a wait, again and again
  *         flow S              launches without a wait; the one DEPTH before has ended
- *         open S PERIOD       a launch and a wait at each arrival; latency from the arrival on; the
- *                             first few are not counted: a policy may have to learn
+ *         open S PERIOD       a launch and a wait at each arrival; the latency counts from the
+ *                             arrival; the first few do not count, since a policy may have to learn
  *         quit
  *
- * An arrival that comes while the one before is served waits, and its wait counts. */
+ * An arrival waits while the previous one is served, and that wait counts. */
 #include "gpu.h"
 
 #define MARKS 64
 #define SAMPLES ((size_t)1 << 20)
 #define FIRST 6
-#define SPIN_NS (2 * HED_NS_PER_MS) /* who sleeps to the last moment finds a cold processor */
+#define SPIN_NS \
+    (2 * HED_NS_PER_MS) /* a thread that sleeps to the last moment finds a cold processor */
 
 static struct bench_gpu gpu;
 static CUstream stream;
@@ -24,14 +25,14 @@ static unsigned grid, block;
 static double latency[SAMPLES]; /* us */
 
 static void
-launch(unsigned steps)
+launch_spin(unsigned steps)
 {
     void *params[] = {&gpu.out, &steps};
 
     MUST(gpu.launch(gpu.spin, grid, 1, 1, block, 1, 1, 0, stream, params, NULL));
 }
 
-/* The shortest of some launches, in microseconds. */
+/* The time of the shortest of some launches, in microseconds. */
 static double
 shortest_us(unsigned steps)
 {
@@ -40,7 +41,7 @@ shortest_us(unsigned steps)
     for (int i = 0; i < 12; i++) {
         const uint64_t start = hed_now_ns();
 
-        launch(steps);
+        launch_spin(steps);
         MUST(gpu.wait(stream));
 
         const double us = (double)(hed_now_ns() - start) / 1e3;
@@ -76,7 +77,7 @@ closed(double seconds, unsigned steps, unsigned depth)
 
     for (uint64_t now = start; now < end; now = hed_now_ns()) {
         for (unsigned i = 0; i < depth; i++, launches++)
-            launch(steps);
+            launch_spin(steps);
         MUST(gpu.wait(stream));
         if (n < SAMPLES)
             latency[n++] = (double)(hed_now_ns() - now) / 1e3;
@@ -84,8 +85,8 @@ closed(double seconds, unsigned steps, unsigned depth)
     answer(start, cpu, launches, n);
 }
 
-/* A mark behind every quarter of the depth; the one that comes round again has passed before more
- * is launched. What is still under way at the end does not count. */
+/* There is a mark after every quarter of the depth, and no more is launched until the oldest mark
+ * has passed. Work that is still in flight at the end does not count. */
 static void
 flow(double seconds, unsigned steps, unsigned depth)
 {
@@ -101,7 +102,7 @@ flow(double seconds, unsigned steps, unsigned depth)
             passed += part;
         }
         for (unsigned i = 0; i < part; i++)
-            launch(steps);
+            launch_spin(steps);
         MUST(CU(cuEventRecord)(marks[k % 4], stream));
     }
     answer(start, cpu, passed, 0);
@@ -124,7 +125,7 @@ open_loop(double seconds, double period, unsigned steps)
             hed_sleep_ns(next - now - SPIN_NS);
         while (hed_now_ns() < next)
             ;
-        launch(steps);
+        launch_spin(steps);
         MUST(gpu.wait(stream));
         if (first)
             first--;
@@ -140,7 +141,7 @@ serve(unsigned steps, unsigned depth)
     char line[128];
 
     for (int i = 0; i < 8; i++) {
-        launch(steps);
+        launch_spin(steps);
         MUST(gpu.wait(stream));
     }
     printf("{\"ready\": 1}\n");

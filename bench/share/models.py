@@ -1,5 +1,5 @@
-"""Parts of bench/share whose programs are PyTorch's: B2 launch-bound and B3 compute-bound work
-alone, B4 high priority beside best effort, B6 shares. B6 also with plain kernels."""
+"""The parts of bench/share with PyTorch programs: B2 launch-bound and B3 compute-bound work alone,
+B4 high priority beside best effort, B6 shares. B6 also runs with plain kernels."""
 
 import os
 import sys
@@ -13,14 +13,14 @@ SHARES = ((50, 50), (75, 25), (90, 10))
 
 
 class Crew:
-    """PyTorch programs. They start all at once, because that takes long, and wait for orders."""
+    """PyTorch programs. They all start at once, because that takes long, and wait for orders."""
 
     def __init__(self, world):
         self.world = world
         self.workers = {}
 
     def add(self, side, name, settings="", scope=""):
-        """name: KIND or KIND.N. Under heddle, what is measured alone has a scope of its own."""
+        """name: KIND or KIND.N. Under heddle, a program measured alone has a scope of its own."""
         key = (side, name, scope)
         if key not in self.workers:
             w = self.world
@@ -30,8 +30,8 @@ class Crew:
 
     @staticmethod
     def core(side, name):
-        """Programs that work at the same time have processors of their own, where there are enough:
-        else their times are those of the kernel's scheduler."""
+        """Programs that work at the same time get processors of their own, if there are enough.
+        Otherwise the kernel's scheduler would decide their times."""
         if os.cpu_count() < 16:
             return []
         return ["12" if "." in name else "0" if name in REQUESTS else
@@ -53,7 +53,7 @@ class Crew:
 
 
 def sides(world):
-    """record: the best effort is recorded, so that it may run ahead though it is limited."""
+    """record: the program of low priority is recorded, so that it can run ahead."""
     return ("native", "heddle", "record") + (("mps",) if world.options.mps else ())
 
 
@@ -93,7 +93,7 @@ def alone_of(world, crew, part, title, names, unit):
         cpu = {"native": [], "heddle": []}
         for side in abba(2 * world.options.repeat):
             got = crew(side, name).ask(f"closed {seconds}", seconds)
-            # By the median step: one that the machine disturbs should not decide.
+            # By the median step, so that a step that the machine disturbs does not decide.
             rates[side].append(1e3 / median(got["latency"]))
             means[side].append(got["rate"])
             cpu[side].append(got["cpu"])
@@ -159,7 +159,7 @@ def b4(world, crew):
             got, loss = beside(seconds, crew(side, name, scope_of(side)),
                                f"open {seconds} {period}", crew(side, b, scope_of(side)), "closed")
             found.append((side, b, got, loss))
-        for s in reversed(sides(world)):  # before and after: drift falls on both
+        for s in reversed(sides(world)):  # before and after, so that drift affects both
             alone[s] += request_alone(crew, s, name, period, seconds / 2)
         for s in sides(world):
             a = alone[s]
@@ -171,8 +171,8 @@ def b4(world, crew):
 
 
 def b4_cell(world, name, alone, hot, full, side, b, got, loss):
-    """`hot`: its latency after the same work in the same process, which nothing can be better than:
-    a GPU that is kept busy runs at a lower clock."""
+    """`hot`: its latency after the same work in the same process. No scheduler can do better,
+    because a GPU that is kept busy runs at a lower clock."""
     a, x = alone[side], got["latency"]
     p50 = percentile(x, .5) / percentile(a, .5)
     p99 = percentile(x, .99) / percentile(a, .99)

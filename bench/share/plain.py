@@ -1,6 +1,6 @@
-"""Parts of bench/share whose programs are plain C: B1 launches, B5 preemption, B7 memory, B9 start.
+"""The parts of bench/share with plain C programs: B1 launches, B5 preemption, B7 memory, B9 start.
 
-They run on a GPU, and on null or the CPU's own GPU, where times mean less or nothing."""
+They run on a GPU, and on null or the CPU GPU, where times mean less or nothing."""
 
 import json
 import subprocess
@@ -14,7 +14,7 @@ MIB = 1 << 20
 # ---- B1 ------------------------------------------------------------------------------------------
 
 def launch_ways(world):
-    """Name -> (world, settings of this program, settings of an idle one beside it)."""
+    """Name -> (world, settings of this program, settings of an idle program beside it)."""
     ways = {"native": ("native", "", None),
             "gate": ("heddle", "", None),
             "gate, idle other": ("heddle", "", "prio=normal"),
@@ -76,7 +76,7 @@ def b1(world):
 # ---- a kernel of a known length ------------------------------------------------------------------
 
 def shape(world):
-    """Grid and block: all of a GPU, or what one processor does."""
+    """Grid and block: all of a GPU, or as much as one processor can do."""
     return ("132", "128") if world.real else ("1", "1")
 
 
@@ -184,7 +184,7 @@ def b7(world):
 
 
 def killed(world, run, program, limit, env):
-    """Bytes that a group has lost after processes of it were killed."""
+    """The bytes that a group has lost after some of its processes were killed."""
     first = world.once([*run, program, "most"], timeout=60, **env)
     for _ in range(3):
         p = subprocess.Popen([*run, program, "hold", str(limit * 3 // 4)], text=True,
@@ -200,7 +200,7 @@ def killed(world, run, program, limit, env):
 # ---- B9 ------------------------------------------------------------------------------------------
 
 def start_all(world, side, count):
-    """Milliseconds from its start to its first launch, of each; and of all together."""
+    """The milliseconds from start to first launch, of each process and of all together."""
     prefix = world.prefix(side, "", "b9", ("--mem", "1G"))
     began = []
     workers = []
@@ -219,7 +219,7 @@ def b9(world):
     count = world.options.processes
     world.say(f"\nB9 {count} processes to their first launch, ms")
     for side in ("native", "heddle"):
-        start_all(world, side, 1)  # what the driver compiles once and keeps is there
+        start_all(world, side, 1)  # the driver has compiled and kept what it needs
     each = {"native": [], "heddle": []}
     total = {"native": [], "heddle": []}
     for r in range(max(1, world.options.repeat // 2)):

@@ -1,11 +1,11 @@
-/* How much memory can be had under a limit, by each way to ask for some?
+/* How much memory can be allocated under a limit, with each API?
  *
- *     quota PIECE      asks for pieces of so many bytes until there are no more, by each API
- *     quota hold N     takes N bytes by cuMemAlloc, "ready", then nothing until it is killed
- *     quota most       the largest number of bytes that cuMemAlloc gives in 1 MiB pieces
+ *     quota PIECE      allocates pieces of PIECE bytes until there are no more, with each API
+ *     quota hold N     allocates N bytes with cuMemAlloc, prints "ready", and waits to be killed
+ *     quota most       the largest number of bytes that cuMemAlloc gives in pieces of 1 MiB
  *
- * Prints `api bytes error` lines: the sum that was given, and the code of the first refusal. A line
- * `api - error` is for what this GPU does not do at all. */
+ * Prints `api bytes error` lines: the bytes that were allocated, and the code of the first refusal.
+ * A line `api - error` means that this GPU does not support the API. */
 #include "gpu.h"
 
 #define PIECES 4096
@@ -16,7 +16,7 @@ static CUarray arrays[PIECES];
 static CUstream stream;
 static CUmemoryPool pool;
 
-/* The i-th piece; a way gives back what it took, by `less`. */
+/* Allocates the i-th piece; `less` frees it again. */
 static CUresult
 plain(size_t i, size_t size)
 {

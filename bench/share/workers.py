@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""One program of bench/share on PyTorch: builds what its kind needs, then works as it is told.
+"""A PyTorch program of bench/share: prepares what its kind needs, then works as it is told.
 
     workers.py KIND [CORE]
 
-CORE: it runs on that processor and the next. Says {"ready": KIND}; then each line of standard input
-is answered by a line of JSON:
+It runs on the processor CORE and the next one. It prints {"ready": KIND} and then answers each line
+of standard input with a line of JSON:
 
     closed S            steps for S seconds, one after the other
-    open S PERIOD       a step at each arrival, PERIOD seconds apart; latency from the arrival on.
-                        The first few are not counted: a policy may have to learn first
+    open S PERIOD       a step at each arrival, PERIOD seconds apart; the latency counts from the
+                        arrival. The first few do not count, since a policy may have to learn
     busy S PERIOD KIND  the same, and between steps this process does the work of KIND and waits for
-                        it: the GPU is as hot and as slow as beside another program, and free
+                        it: the GPU is as hot and slow as beside another program, but free
     quit
 
-Latencies are in milliseconds, in the order they came.
+Latencies are in milliseconds, in the order of arrival.
 """
 
 import gc
@@ -27,7 +27,7 @@ from torch import nn
 from torch.nn import functional
 
 DEVICE = "cuda"
-SPIN = 0.002  # who sleeps to the last moment finds a cold processor
+SPIN = 0.002  # a thread that sleeps to the last moment finds a cold processor
 FIRST = 6     # arrivals before those that count
 
 
@@ -45,7 +45,7 @@ def encoder(batch, length, layers=24, width=1024):
 
 
 class Decoder:
-    """24 layers, one token at a time, with a cache of keys and values: about 300 kernels a step."""
+    """24 layers, one token at a time, with a cache of keys and values; 300 kernels per step."""
 
     def __init__(self, layers=24, width=1024, heads=16, room=256, vocabulary=32000):
         kind = {"dtype": torch.bfloat16, "device": DEVICE}
@@ -75,7 +75,7 @@ class Decoder:
 
 
 def captured(work):
-    """A function as a CUDA graph: its replay."""
+    """Captures a function as a CUDA graph, and returns its replay function."""
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
@@ -190,7 +190,7 @@ FILLERS = {}
 
 
 def filler(kind):
-    """Short pieces of the work of a kind of best effort."""
+    """Short pieces of the work of a kind, at low priority."""
     if kind not in FILLERS:
         FILLERS[kind] = gemm(1) if kind == "gemm" else train(kind == "replay", 1)
         closed(FILLERS[kind], 0.3)
@@ -226,7 +226,7 @@ def main():
                           "cpu": cpu / seconds, "latency": [round(x * 1e3, 4) for x in latency]}),
               flush=True)
     sys.stdout.flush()
-    os._exit(0)  # nothing is measured any more: no slow end of the interpreter
+    os._exit(0)  # nothing is measured any more, so skip the interpreter's slow end
 
 
 if __name__ == "__main__":

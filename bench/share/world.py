@@ -1,5 +1,5 @@
-"""Processes of bench/share: how they are started natively and under heddle, told what to do, and
-ended, all of them, whatever happens."""
+"""The processes of bench/share: how they are started natively and under heddle, told what to do,
+and always ended."""
 
 import glob
 import json
@@ -26,7 +26,7 @@ def median(values):
 
 
 class World:
-    """What all parts of a run share: options, processes, results."""
+    """Shared by all parts of a run: options, processes, results."""
 
     def __init__(self, options):
         self.options = options
@@ -37,9 +37,9 @@ class World:
         self.real = self.gpu == "gpu"
         self.name = f"bench{os.getpid()}"
         self.workers = []
-        self.scopes = {}     # name -> number: what heddle takes as a name is short
+        self.scopes = {}     # name -> number, because heddle's names are short
         self.rows = []      # (what, target, got, met)
-        self.results = {}   # part -> anything JSON can hold
+        self.results = {}   # part -> any JSON value
         self.mps = None
 
     # ---- commands
@@ -57,8 +57,8 @@ class World:
         return f"{self.name}.{self.scopes.setdefault(name, len(self.scopes))}"
 
     def prefix(self, world, settings="", scope="all", more=()):
-        """What stands before a program's command. Native, where there is no GPU: heddle without
-        layers, which is as near as that comes."""
+        """The words before a program's command. If there is no GPU, native means heddle without
+        layers, which comes nearest to it."""
         run = [str(self.heddle), "run", "--gpu", self.gpu]
         if world in ("native", "mps"):
             return [] if self.real else [*run, "--"]
@@ -79,7 +79,7 @@ class World:
         return p.stdout
 
     def once(self, command, world="heddle", timeout=120, **more):
-        """A command's output; None, with a note, where it fails or does not end."""
+        """A command's output, or None and a message if it fails or does not end."""
         p = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                              env={**self.environment(world), **more}, start_new_session=True)
         try:
@@ -95,7 +95,7 @@ class World:
         return out
 
     def knows(self, settings):
-        """Whether this heddle takes these settings at all."""
+        """Whether this version of heddle accepts these settings."""
         p = subprocess.run([str(self.heddle), "run", "--gpu", "null", "--sched",
                             f"scope={self.scope('ask')},{settings}", "--",
                             self.program("launches"), "first"], stdin=subprocess.DEVNULL,
@@ -113,7 +113,7 @@ class World:
         print(text, flush=True)
 
     def target(self, what, target, got, met):
-        """A row of the last table. met: True, False, or None where it is not for us to say."""
+        """A row of the last table. met: True, False, or None if it cannot be judged."""
         self.rows.append((what, target, got, met))
 
     def table(self):
@@ -149,7 +149,7 @@ class World:
 
 
 def end(p):
-    """Kills a process and those it started; it leads a session of its own."""
+    """Kills a process and those that it started. It leads a session of its own."""
     try:
         os.killpg(p.pid, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
@@ -161,7 +161,7 @@ def end(p):
 
 
 class Worker:
-    """A program that is told lines and answers with lines of JSON."""
+    """A program that reads lines and answers with lines of JSON."""
 
     def __init__(self, command, env):
         self.command = command
@@ -196,7 +196,7 @@ class Worker:
             self.p.stdin.write((text + "\n").encode())
             self.p.stdin.flush()
         except OSError:
-            pass  # the answer will not come, which says why
+            pass  # reading the answer then fails, and says why
 
     def answer(self, timeout):
         return json.loads(self.line(timeout))
@@ -215,18 +215,18 @@ class Worker:
 
 
 class Gone(Exception):
-    """A worker that does not answer any more."""
+    """A worker no longer answers."""
 
 
 def together(seconds, *pairs):
-    """Tells workers each its line at once; their answers."""
+    """Sends each worker its line at the same time, and returns their answers."""
     for worker, text in pairs:
         worker.tell(text)
     return [worker.answer(seconds + 60) for worker, _ in pairs]
 
 
 def beside(seconds, high, order, low, kind):
-    """The answers of one that is told `order`, and of one that works a little longer than that."""
+    """The answers of a worker that gets `order`, and of one that works a little longer."""
     low.tell(f"{kind} {seconds + 0.1}")
     time.sleep(0.05)
     high.tell(order)
@@ -235,6 +235,6 @@ def beside(seconds, high, order, low, kind):
 
 
 def abba(repeat):
-    """The order of two sides, a and b, over the repeats: drift falls on both alike."""
+    """The order of two sides, a and b, over the repeats, so that drift affects both alike."""
     return [side for r in range(repeat) for side in (("native", "heddle") if r % 2 == 0
                                                      else ("heddle", "native"))]

@@ -32,7 +32,7 @@ def report(name, verdict, detail=""):
 
 
 def run(command, env=None, timeout=240):
-    """Output, errors and status of a command; a time-out is a status of its own."""
+    """Output, errors and status of a command. A timeout has a status of its own."""
     try:
         p = subprocess.run([str(c) for c in command], capture_output=True, text=True, cwd=work,
                            timeout=timeout, env={**os.environ, **(env or {})})
@@ -65,7 +65,7 @@ def heddle(*args):
 
 
 def same_everywhere(name, command):
-    """The program's output without heddle, under it by both ways in, and traced."""
+    """The program's output without heddle, under heddle in both ways, and traced."""
     want = run(command)
     if want[2] != 0:
         last = (want[1] or want[0]).strip().splitlines()[-1:]
@@ -96,14 +96,14 @@ def programs():
 
 
 def agree(name, golden, command, way):
-    """What the program prints is the golden data, to the letter."""
+    """The program prints exactly the golden data."""
     out, err, status = run([sys.executable, "-B", TOP / "tests" / "conformance" / "agree.py",
                             "--same", golden, *command])
     report(f"{name}/{way}", "FAIL" if status else "ok", (out + err)[-1500:] if status else "")
 
 
 def conformance():
-    """The GPU is the judge: it agrees with what it said before, and so does heddle before it."""
+    """The GPU still gives the golden data, and so does heddle above it."""
     answers = TOP / "tests" / "conformance"
     for golden in sorted((answers / "golden").glob("*.txt")):
         program = options.build / "tests" / "conformance" / f"conf_answers_{golden.stem}"
@@ -159,7 +159,7 @@ def tools():
 
 
 def time_steps():
-    """Median step time of each way, and its ratio to native, over alternating runs."""
+    """The median step time of each way and its ratio to native, over alternating runs."""
     command = ["python3", PROGRAMS / "torch_time.py"]
     ways = {"native": [], "heddle": heddle(), "trace": heddle("--trace", work / "time.hed")}
     times = {}

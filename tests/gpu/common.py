@@ -1,4 +1,4 @@
-"""What the GPU checks share: running commands, building, counting verdicts."""
+"""Shared by the GPU checks: running commands, building, counting verdicts."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ NVCC = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
 
 
 class Check:
-    """A run of checks: a folder for what it makes, and its verdicts."""
+    """A run of checks: a folder for its files, and its verdicts."""
 
     def __init__(self, build):
         self.build = Path(build).resolve()
@@ -30,7 +30,7 @@ class Check:
         return holds
 
     def run(self, command, env=None, timeout=240):
-        """Output, errors and status of a command; a time-out is a status of its own."""
+        """Output, errors and status of a command. A timeout has a status of its own."""
         try:
             p = subprocess.run([str(c) for c in command], capture_output=True, text=True,
                                cwd=self.work, timeout=timeout, env={**os.environ, **(env or {})})
@@ -40,7 +40,7 @@ class Check:
             return out, f"no end after {timeout} s", "time-out"
 
     def make(self, targets, programs):
-        """Builds targets of ours, and {name: (source, nvcc's flags)} into the work folder."""
+        """Builds our targets, and {name: (source, nvcc's flags)} into the work folder."""
         configure = ["cmake", "-S", TOP, "-B", self.build, "-DCMAKE_BUILD_TYPE=Release"]
         if shutil.which("ninja"):
             configure += ["-G", "Ninja"]
@@ -60,7 +60,7 @@ class Check:
                     sys.exit(f"nvcc {name}:\n{out}{err}")
 
     def finish(self):
-        """Says how it went; the exit status."""
+        """Prints the numbers of verdicts, and returns the exit status."""
         verdicts = [r[1] for r in self.results]
         count = {v: verdicts.count(v) for v in ("ok", "FAIL", "skip")}
         print(f"{count['ok']} passed, {count['FAIL']} failed, {count['skip']} skipped")

@@ -47,7 +47,7 @@ def same_everywhere(name, command, ways):
         return
     for way, options in ways.items():
         got = check.run(inject(*options) + command)
-        # Nothing in the log: CUPTI was there, and nobody else used it.
+        # The log is empty: CUPTI was found, and no other tool used it.
         check.expect(f"{name}/{way}", got == (want[0], "", 0) or (got[0], got[2]) == (want[0], 0)
                      and "without heddle" not in got[1],
                      f"status {got[2]}: {got[0][-400:]!r} for {want[0][-400:]!r} {got[1][-600:]!r}")
@@ -59,7 +59,7 @@ def programs():
 
 
 def hold():
-    """What ran when, as the program saw it."""
+    """What ran when, as the program printed it."""
     for name, words, settings in (
             ("by number", ["by-number", "8"], f"batch=8,{LONG}"),
             ("by a wait", ["by-wait", "8"], f"batch=1000,{LONG}"),
@@ -117,7 +117,7 @@ def trace():
         rows = [e for e in events if e.get("ph") == "X" and "mix" in e["name"]]
         if calls and rows:
             low, high = min(e["ts"] for e in calls), max(e["ts"] + e["dur"] for e in calls)
-            # Microseconds; another clock would be far away.
+            # In microseconds. A wrong clock would be far off.
             check.expect(f"trace/{way}/clock",
                          all(low - 1e6 <= e["ts"] <= high + 1e6 for e in rows),
                          "kernels lie outside of the program's time")

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Writes down what NVIDIA's driver answers, on a machine with its GPU: the golden data of tests.
+"""Records what NVIDIA's driver answers on a machine with a GPU: the golden data of tests.
 
     tests/gpu/record.py OUT
 
 Builds the programs of tests/conformance/answers with the C compiler and those of tests/cu with
-nvcc, runs them without heddle, and puts what they print into OUT/conformance/<program>.txt and
-OUT/cu/<program>.txt. Programs of tests/cu run from their committed PTX too, which must give the
+nvcc, runs them without heddle, and writes their output to OUT/conformance/<program>.txt and
+OUT/cu/<program>.txt. Programs of tests/cu also run from their committed PTX, which must give the
 same. Copy the files to tests/conformance/golden and tests/cu/golden after reading the difference.
-Status 1 if a program does not build, does not end, or gives something else the second time.
+Exits with 1 if a program does not build, does not end, or prints something else the second time.
 """
 
 import os
@@ -46,7 +46,7 @@ def conformance(source):
 
 def cu(source):
     program = work / f"cu_{source.stem}"
-    # PTX only: the driver compiles the text that the CPU GPU gets.
+    # PTX only, so that the driver compiles the same text as the CPU GPU.
     run([NVCC, "-std=c++17", "-O2", "-arch=compute_90", "-code=compute_90", source.name,
          "-o", program], 120, cwd=source.parent)
     first = run([program], 20)
@@ -68,7 +68,7 @@ def main():
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(cu, sorted((TESTS / "cu").glob("*.cu"))))
         list(pool.map(conformance, [s for s in answers.glob("*.c") if s.stem != "memory"]))
-    conformance(answers / "memory.c")  # Alone: it says how much is free.
+    conformance(answers / "memory.c")  # It runs alone, because it prints how much memory is free.
     shutil.rmtree(work, ignore_errors=True)
     print(*bad, sep="\n")
     return 1 if bad else 0

@@ -8,7 +8,7 @@ own: `heddled --gpu gpu` in one process, the program in another.
 `programs`: real programs print the same natively and remotely. `conformance`: those of
 tests/conformance/answers and tests/cu print their golden data, or differ as the soft driver does on
 purpose (agree.py). `time`: bench/remote_calls and the PyTorch step, native beside remote. Ends with
-`N passed, N failed, N skipped`; exit status 0 if nothing failed.
+`N passed, N failed, N skipped`; exits with 0 if nothing failed.
 """
 
 import argparse
@@ -133,7 +133,7 @@ def conformance():
 
 
 def time_calls():
-    """The same program natively and remotely; figures, not verdicts."""
+    """Times the same program natively and remotely. These are figures, not verdicts."""
     bench = options.build / "bench" / "bench_remote_calls"
     rows = {}
     for _ in range(options.runs):

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""What works while others use the GPU: a matrix of what programs do, by the modes of `--sched`.
+"""What works while other programs use the GPU: a matrix of actions and modes of `--sched`.
 
     tests/gpu/share.py [--build build/gpu] [--modes low,record] [--rows graphs] [--json FILE]
 
-Beside every program, all the while: one that fills the GPU with kernels, of low priority, and one
-of high priority that comes 50 times a second. Each row is compared with the same program natively
-and alone: pass, wrong, crash, hang, refused (the program was told that something is not supported,
-which it natively is not). Rows are those of share_matrix (C) and share_torch.py; and kill -9 of
-either neighbour, and of the program itself, in the middle. --gpu cpu: the C rows, on the CPU's own
-GPU. Status 1 if anything else than pass is found.
+Two programs run beside every program: one of low priority that fills the GPU with kernels, and one
+of high priority that begins to work 50 times a second. Each row is compared with the same program
+natively and alone: pass, wrong, crash, hang, or refused (a call says that something is not
+supported, which it does not say natively). The rows are those of share_matrix (C) and
+share_torch.py, and kill -9 of either neighbour or of the program itself while it works. With --gpu
+cpu, the C rows run on the CPU GPU. Exits with 1 unless every row passes.
 """
 
 import argparse
@@ -37,7 +37,7 @@ GOOD = ("pass", "skip")
 
 
 def run(command, env, timeout):
-    """Output and status; status None: it did not end."""
+    """Output and status. The status is None if it did not end."""
     p = subprocess.Popen([str(c) for c in command], stdin=subprocess.DEVNULL, env=env, text=True,
                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
     try:
@@ -66,7 +66,7 @@ def verdict(want, got):
 
 
 class Neighbours:
-    """The two that work all the while, in the mode's scope and by its policy."""
+    """The two neighbours, in the mode's scope and under its policy."""
 
     def __init__(self, world, mode, rate):
         self.world, self.mode, self.rate = world, mode, rate
@@ -94,7 +94,7 @@ class Neighbours:
         return [found.get(w.pid, -1) for w in (self.low, self.high)]
 
     def go_on(self, seconds=15):
-        """Both make progress within so long: verdict and reason."""
+        """Do both make progress within this time? Returns the verdict and the reason."""
         before = self.calls()
         until = time.monotonic() + seconds
         while time.monotonic() < until:
@@ -123,7 +123,7 @@ class Matrix:
     def environment(self):
         env = self.world.environment()
         env["TRITON_CACHE_DIR"] = self.cache.name
-        env["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"  # PyTorch is deterministic with it
+        env["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"  # makes PyTorch deterministic
         return env
 
     def report(self, mode, row, found, why=""):
@@ -132,7 +132,7 @@ class Matrix:
             print(f"{mode:10} {row:14} {found} {why}", flush=True)
 
     def wanted(self, rows):
-        """What each row does natively and alone."""
+        """The results of each row natively and alone."""
         want = {}
         for row in rows:
             got = run([*self.world.prefix("native"), self.program, row], self.environment(),

@@ -1,4 +1,4 @@
-// The example everybody starts with: 32 doubles 0..31, one added to each on the device: 1..32.
+// The usual first example: adds one to each of 32 doubles on the device, 0..31 become 1..32.
 // Built with a static and with a shared runtime.
 #include <cstdio>
 
@@ -32,7 +32,7 @@ int main()
     for (int i = 0; i < 32; i++)
         std::printf("%g%c", host[i], i == 31 ? '\n' : ' ');
 
-    // An error must come back as the same error.
+    // The program must get the same error.
     std::printf("%s\n", cudaGetErrorName(cudaMemcpy(device, nullptr, 8, cudaMemcpyHostToDevice)));
     std::printf("%s\n", cudaGetErrorName(cudaMalloc(&device, ~size_t(0) / 2)));
     return 0;

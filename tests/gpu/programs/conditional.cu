@@ -1,6 +1,6 @@
-/* Conditional graph nodes: if, if-else, while and switch, one inside of another, built by hand and
- * by capture, launched twice. What the program prints is the same on every GPU that can do it; its
- * status says whether the calls succeeded. */
+/* Conditional graph nodes: if, if-else, while and switch, nested, built by hand and by capture,
+ * launched twice. The program prints the same on every GPU that can do it; its status says whether
+ * the calls succeeded. */
 #include <cstdio>
 #include <cstdlib>
 
@@ -75,7 +75,7 @@ add_to(cudaGraph_t graph, int *to, int n)
     add_kernel(graph, nullptr, (void *)add, params);
 }
 
-/* Launches it twice; what `words` of the device have afterwards, each time from `first`. */
+/* Launches it twice, each time with `first` in the words, and prints the words afterwards. */
 static void
 run(const char *name, cudaGraph_t graph, int *device, const int *first)
 {

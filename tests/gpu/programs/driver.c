@@ -1,4 +1,5 @@
-/* A driver-API program: PTX, a launch by parameters and by packed buffer, every kind of lookup. */
+/* A program of the driver API: PTX, launches by parameters and by a packed buffer, every way to
+ * find functions. */
 #include <cuda.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@ static const char ptx[] =
     "  ld.global.u32 %v, [%a]; add.u32 %v, %v, %n; st.global.u32 [%a], %v; ret;\n}\n";
 
 static void
-check(CUresult r, const char *what)
+check_result(CUresult r, const char *what)
 {
     const char *name = NULL;
 
@@ -40,17 +41,17 @@ main(void)
     void *entry = NULL;
     CUdriverProcAddressQueryResult status;
 
-    check(cuInit(0), "cuInit");
-    check(cuDriverGetVersion(&version), "version");
-    check(cuDeviceGet(&device, 0), "device");
-    check(cuDevicePrimaryCtxRetain(&context, device), "context");
-    check(cuCtxSetCurrent(context), "current");
-    check(cuModuleLoadData(&module, ptx), "module");
-    check(cuModuleGetFunction(&add, module, "add"), "function");
-    check(cuMemAlloc(&memory, sizeof host), "alloc");
+    check_result(cuInit(0), "cuInit");
+    check_result(cuDriverGetVersion(&version), "version");
+    check_result(cuDeviceGet(&device, 0), "device");
+    check_result(cuDevicePrimaryCtxRetain(&context, device), "context");
+    check_result(cuCtxSetCurrent(context), "current");
+    check_result(cuModuleLoadData(&module, ptx), "module");
+    check_result(cuModuleGetFunction(&add, module, "add"), "function");
+    check_result(cuMemAlloc(&memory, sizeof host), "alloc");
     for (unsigned i = 0; i < n; i++)
         host[i] = i * i;
-    check(cuMemcpyHtoD(memory, host, sizeof host), "copy");
+    check_result(cuMemcpyHtoD(memory, host, sizeof host), "copy");
 
     void *params[] = {&memory, &n};
     struct {
@@ -61,21 +62,21 @@ main(void)
     void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &packed, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
                      CU_LAUNCH_PARAM_END};
 
-    check(cuLaunchKernel(add, 1, 1, 1, 64, 1, 1, 0, NULL, params, NULL), "launch");
-    check(cuLaunchKernel(add, 1, 1, 1, 64, 1, 1, 0, NULL, NULL, extra), "packed launch");
-    check(cuCtxSynchronize(), "synchronize");
-    check(cuMemcpyDtoH(host, memory, sizeof host), "copy");
+    check_result(cuLaunchKernel(add, 1, 1, 1, 64, 1, 1, 0, NULL, params, NULL), "launch");
+    check_result(cuLaunchKernel(add, 1, 1, 1, 64, 1, 1, 0, NULL, NULL, extra), "packed launch");
+    check_result(cuCtxSynchronize(), "synchronize");
+    check_result(cuMemcpyDtoH(host, memory, sizeof host), "copy");
     for (unsigned i = 0; i < n; i++)
         printf("%u%c", host[i], i + 1 == n ? '\n' : ' ');
     printf("%d\n", (int)cuLaunchKernel(add, 0, 1, 1, 64, 1, 1, 0, NULL, params, NULL));
     printf("%d\n", (int)cuMemAlloc(NULL, 16));
     printf("%d\n", (int)cuModuleGetFunction(&add, module, "no_such"));
-    check(cuGetErrorName(CUDA_ERROR_ILLEGAL_ADDRESS, &name), "name");
+    check_result(cuGetErrorName(CUDA_ERROR_ILLEGAL_ADDRESS, &name), "name");
     printf("%s %d\n", name, version);
     printf("%d\n", (int)cuGetProcAddress("cuMemAlloc", &entry, 3020, 0, &status));
     printf("%d %d\n", (int)cuGetProcAddress("cuNope", &entry, 13000, 0, &status), (int)status);
-    check(cuMemFree(memory), "free");
-    check(cuModuleUnload(module), "unload");
-    check(cuDevicePrimaryCtxRelease(device), "release");
+    check_result(cuMemFree(memory), "free");
+    check_result(cuModuleUnload(module), "unload");
+    check_result(cuDevicePrimaryCtxRelease(device), "release");
     return 0;
 }

@@ -1,11 +1,11 @@
-// Launches that somebody may hold back.
+// Launches that heddle may hold.
 //
 //     hold results        all kinds of launches, on several streams; prints what they computed
-//     hold by-number N    with a batch of N and a long wait: says what ran when
+//     hold by-number N    with a batch of N and a long wait: prints what ran when
 //     hold by-wait        with a large batch and a long wait: the same
 //     hold by-time        with a large batch and a short wait: the same
 //
-// Nothing here waits for a time to pass but to see that something does not happen.
+// The program waits for a time only to see that something does not happen.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -28,7 +28,7 @@ struct Wide {
     int n;
 };
 
-// What comes out depends on the order.
+// The result depends on the order.
 __global__ void mix(unsigned *word, unsigned value)
 {
     *word = *word * 31 + value;
@@ -50,7 +50,7 @@ __global__ void together(unsigned *words, int n)
         words[blockIdx.x] = words[blockIdx.x] * 31 + blockIdx.x;
 }
 
-// Seen by the host at once.
+// The host sees it at once.
 __global__ void signal(volatile unsigned *counter)
 {
     atomicAdd(const_cast<unsigned *>(counter), 1);
@@ -117,7 +117,7 @@ static void results()
     }
     check(cudaMemcpyAsync(host, words, sizeof host, cudaMemcpyDeviceToHost, s[3]), "copy");
     check(cudaStreamSynchronize(s[3]), "synchronize");
-    // What CUDA refuses, it refuses as ever.
+    // CUDA's refusals are as ever.
     mix<<<0, 1>>>(words, 1);
     std::printf("\n%s\n", cudaGetErrorName(cudaGetLastError()));
     mix<<<1, 4096>>>(words, 1);
@@ -127,7 +127,7 @@ static void results()
     std::printf("\n");
 }
 
-// Does it become n, if one has the patience?
+// Does it become n within the time limit?
 static bool becomes(const volatile unsigned *counter, unsigned n, int ms)
 {
     for (int i = 0; i < ms && *counter != n; i++)
@@ -144,7 +144,7 @@ static void held(const char *how, unsigned number)
     *counter = 0;
     for (cudaStream_t &one : s)
         check(cudaStreamCreateWithFlags(&one, cudaStreamNonBlocking), "stream");
-    // Only what has succeeded once is held.
+    // Only launches that have succeeded once are held.
     for (cudaStream_t one : s)
         signal<<<1, 1, 0, one>>>(counter);
     check(cudaDeviceSynchronize(), "synchronize");

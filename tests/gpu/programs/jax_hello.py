@@ -3,7 +3,7 @@
 import os
 
 os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
-# Algorithms are chosen by their times otherwise, and the last bit with them.
+# Otherwise algorithms are chosen by their times, which changes the last bits.
 os.environ["XLA_FLAGS"] = "--xla_gpu_autotune_level=0"
 
 import jax  # noqa: E402

@@ -1,5 +1,5 @@
-/* Kernels that launch kernels (dynamic parallelism, -rdc=true): libcudadevrt is linked in. What the
- * program prints is the same on every GPU that can do it; its status says whether the calls
+/* Kernels that launch kernels (dynamic parallelism, -rdc=true). libcudadevrt is linked in. The
+ * program prints the same on every GPU that can do it; its status says whether the calls
  * succeeded. */
 #include <cstdio>
 

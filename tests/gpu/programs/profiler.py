@@ -1,4 +1,4 @@
-"""torch.profiler (CUPTI): the kernels of a product must be seen. Prints their number."""
+"""torch.profiler (CUPTI) must see the kernels of a matrix product. Prints their number."""
 
 import torch
 from torch.profiler import ProfilerActivity, profile

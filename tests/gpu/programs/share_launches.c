@@ -23,7 +23,8 @@ add_step(CUgraph graph, CUgraphNode after, void **params)
     return node;
 }
 
-/* Made by hand, instantiated, replayed, a node changed, and updated from another graph. */
+/* A graph is built by hand, instantiated and replayed; a node is changed; the graph is updated from
+ * another one. */
 void
 share_graphs(void)
 {
@@ -66,7 +67,7 @@ share_graphs(void)
     OK(CU(cuStreamSynchronize)(s));
     share_check("after an update", p, WORDS, 7, 4);
     OK(CU(cuGraphDestroy)(graph[1]));
-    /* One node at a time, between replays that are not waited for. */
+    /* Changes one node at a time, between replays without a wait. */
     OK(CU(cuGraphDestroy)(graph[0]));
     OK(CU(cuGraphExecDestroy)(exec));
     OK(CU(cuGraphCreate)(&graph[0], 0));
@@ -105,7 +106,7 @@ meanwhile(void *arg)
     return NULL;
 }
 
-/* A capture with a fork to a second stream and back, replayed. */
+/* Replays a capture with a fork to a second stream and back. */
 static void
 capture_once(CUstreamCaptureMode mode, CUdeviceptr p, CUdeviceptr q, CUstream s, CUstream side)
 {
@@ -145,8 +146,8 @@ capture_once(CUstreamCaptureMode mode, CUdeviceptr p, CUdeviceptr q, CUstream s,
     OK(CU(cuEventDestroy_v2)(joined));
 }
 
-/* Captures of every mode, while other processes work; and while a thread does, where CUDA lets it:
- * what that does may break a capture of mode global, natively too. */
+/* Captures in every mode while other processes work, and while a thread works, if CUDA allows it:
+ * its calls may break a capture of mode global, natively too. */
 void
 share_capture(void)
 {
@@ -172,7 +173,7 @@ share_capture(void)
     share_check("another thread meanwhile", other, WORDS, 0, 10);
 }
 
-/* Blocks that wait for each other: all of them must be there at once. */
+/* Blocks that wait for each other, so all of them must run at once. */
 void
 share_cooperative(void)
 {
@@ -255,7 +256,7 @@ share_clusters(void)
     printf("no multiple: %d\n", (int)CU(cuLaunchKernelEx)(&config, f, params, NULL));
 }
 
-/* Launches that may begin before the one before has ended, and wait for it inside; priorities. */
+/* Launches that may begin before the previous one has ended, and wait for it inside; priorities. */
 void
 share_attributes(void)
 {
@@ -292,7 +293,7 @@ share_attributes(void)
     printf("programmatic launches: %u\n", got);
 }
 
-/* What an autotuner tries: refusals come at once, with the driver's own codes, and harm nothing. */
+/* What an autotuner tries: refusals come at once, with the driver's own codes, and do no harm. */
 void
 share_failing(void)
 {

@@ -1,10 +1,10 @@
-/* Does what programs do with CUDA still work while others use the GPU? One row a run.
+/* Does CUDA still work while other programs use the GPU? Each run tests one row.
  *
  *     share_matrix ROW      one of the rows below; without ROW they are listed
  *
- * A row checks what it can check itself, and prints results that are the same in every run. Status
- * 0; 1: something is wrong; 77: `refused CALL`, this GPU does not do that. It needs a libcuda only:
- * NVIDIA's, or heddle's on any backend that runs kernels. */
+ * A row checks what it can, and prints results that are the same in every run. The status is 0, or
+ * 1 if something is wrong, or 77 after `refused CALL` if this GPU does not support it. The program
+ * needs only a libcuda: NVIDIA's, or heddle's on any backend that runs kernels. */
 #include "share_matrix.h"
 
 #include <pthread.h>
@@ -21,7 +21,8 @@
     ".reg .pred %q;\n.reg .b32 %r<10>;\n.reg .b64 %d<4>;\n"                      \
     "ld.param.u64 %d0, [p];\nld.param.u32 %r0, [n];\nld.param.u32 %r1, [a];\n"
 
-/* `late` works first, and adds what is always 0 of that, so that nobody can leave it out. */
+/* `late` works first, and adds a value from that which is always 0, so that no compiler can leave
+ * the work out. */
 static const char ptx[] = HEAD BEGIN("step") STEP BEGIN(
     "late") "mov.u32 %r7, 0;\nmov.u32 %r8, %tid.x;\n"
             "again:\nmad.lo.u32 %r8, %r8, 1664525, 1013904223;\nadd.u32 %r7, %r7, 1;\n"
@@ -39,7 +40,7 @@ static const char ptx[] = HEAD BEGIN("step") STEP BEGIN(
 static struct share_gpu gpu;
 
 static void
-begin(void)
+set_up_device(void)
 {
     OK(CU(cuInit)(0));
     OK(CU(cuDevicePrimaryCtxRetain)(&gpu.context, 0));
@@ -55,7 +56,7 @@ share_begin(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-    pthread_once(&once, begin);
+    pthread_once(&once, set_up_device);
     OK(CU(cuCtxSetCurrent)(gpu.context));
     return &gpu;
 }
@@ -75,7 +76,8 @@ share_memory(unsigned words)
 
     OK(CU(cuMemAlloc_v2)(&p, words * sizeof(unsigned)));
     OK(CU(cuMemsetD32_v2)(p, 0, words));
-    /* A fill of device memory need not be done when it returns, and side streams do not wait. */
+    /* A fill of device memory may not be complete when it returns, and other streams do not
+     * wait. */
     OK(CU(cuCtxSynchronize)());
     return p;
 }

@@ -1,5 +1,5 @@
-/* What the rows of share_matrix have in common: kernels whose results show the order they ran in,
- * and how a row says that this GPU does not do something. */
+/* Shared by the rows of share_matrix: kernels whose results show the order in which they ran, and
+ * how a row says that this GPU does not support something. */
 #pragma once
 
 #include "conformance/conf.h"
@@ -8,7 +8,7 @@
 #define WORDS 4096
 #define BYTES (WORDS * sizeof(unsigned))
 
-/* Refused by name is an answer, not a failure. */
+/* A refusal by name is an answer, not a failure. */
 static inline void
 share_ok(CUresult r, const char *call, const char *file, int line)
 {
@@ -34,13 +34,13 @@ struct share_gpu {
 /* Context, module and functions of this process; the same for every thread. */
 struct share_gpu *share_begin(void);
 
-/* A step, or a late one, over n words at p. */
+/* Launches a step, or a late one, over n words at p. */
 CUresult share_step(CUfunction f, CUdeviceptr p, unsigned n, unsigned a, CUstream s);
 
-/* What so many steps with a, a + 1, ... make of zeros: checks the words at p, and prints a sum. */
+/* Compares the words at p with the result of the steps a, a + 1, ... on zeros, and prints a sum. */
 void share_check(const char *what, CUdeviceptr p, unsigned n, unsigned first, unsigned steps);
 
-/* The same of words that are on the host. */
+/* The same for words on the host. */
 void share_check_host(const char *what, const unsigned *p, unsigned n, unsigned first,
                       unsigned steps);
 

@@ -6,7 +6,7 @@
 #define HEIGHT 32
 #define DEPTH 4
 
-/* Memory that comes and goes in the order of a stream. */
+/* Memory is allocated and freed in the order of a stream. */
 void
 share_pools(void)
 {
@@ -54,7 +54,7 @@ share_managed(void)
     OK(CU(cuMemFree_v2)(p));
 }
 
-/* Rows and boxes there and back, behind kernels. */
+/* Copies rows and boxes to the device and back, after kernels. */
 void
 share_boxes(void)
 {
@@ -98,8 +98,8 @@ share_boxes(void)
     share_check("kernels between", p, WORDS, 0, 10);
 }
 
-/* Pageable memory may be used again when the call has returned, whatever is still under way; pinned
- * memory when the stream has come there. */
+/* Pageable memory may be used again when the call has returned, whatever is still in flight; pinned
+ * memory when the stream has passed the copy. */
 void
 share_reuse(void)
 {
@@ -134,7 +134,8 @@ share_reuse(void)
         OK(CU(cuEventSynchronize)(passed));
         CHECK_IS(pinned[0], i * 1000 + 15);
         CHECK_IS(pinned[1], i + WORDS * 64 - 1);
-        /* From pinned to the device and back, to pageable memory: it is there on return. */
+        /* From pinned memory to the device and back to pageable memory, where it is complete on
+         * return. */
         pinned[2] = i ^ 0x5555;
         OK(CU(cuMemcpyHtoDAsync_v2)(small, &pinned[2], 4, s));
         OK(CU(cuMemcpyDtoHAsync_v2)(got, small, 4, s));

@@ -71,7 +71,7 @@ share_ptds(void)
     printf("per-thread default streams: 4\n");
 }
 
-/* Streams in a ring: each step waits for the one before, on another stream. */
+/* Streams in a ring: each step waits for the previous one, on another stream. */
 void
 share_streams(void)
 {
@@ -98,7 +98,7 @@ share_streams(void)
     }
 }
 
-/* Whether an event has passed is known soon after it has, and times are those of the work. */
+/* Queries soon notice that an event has passed, and times are those of the work. */
 void
 share_events(void)
 {
@@ -139,7 +139,7 @@ static unsigned order[2 * ROUNDS];
 static unsigned ordered;
 
 static void
-note(void *arg)
+note_order(void *arg)
 {
     order[ordered++] = (unsigned)(uintptr_t)arg;
 }
@@ -149,10 +149,10 @@ called_back(CUstream s, CUresult r, void *arg)
 {
     (void)s;
     CHECK_IS(r, CUDA_SUCCESS);
-    note(arg);
+    note_order(arg);
 }
 
-/* The host's functions come in the order of the stream, and hold what comes after. */
+/* Host functions run in the order of the stream, and hold the work after them. */
 void
 share_callbacks(void)
 {
@@ -165,7 +165,7 @@ share_callbacks(void)
     OK(CU(cuMemAllocHost_v2)((void **)&host, BYTES));
     for (uintptr_t i = 0; i < ROUNDS; i++) {
         OK(share_step(g->step, p, WORDS, (unsigned)i, s));
-        OK(CU(cuLaunchHostFunc)(s, note, (void *)(2 * i)));
+        OK(CU(cuLaunchHostFunc)(s, note_order, (void *)(2 * i)));
         OK(CU(cuStreamAddCallback)(s, called_back, (void *)(2 * i + 1), 0));
     }
     OK(CU(cuMemcpyDtoHAsync_v2)(host, p, BYTES, s));
@@ -218,7 +218,7 @@ share_threads(void)
     printf("threads: %d\n", THREADS);
 }
 
-/* Works until standard input ends, after "working": others are killed meanwhile. */
+/* Prints "working" and works until standard input ends; other processes are killed meanwhile. */
 void
 share_steady(void)
 {
@@ -249,7 +249,7 @@ share_steady(void)
     share_check("steady", p, WORDS, 0, 20);
 }
 
-/* A child by fork and exec, while the parent works; and one by fork alone that leaves CUDA be. */
+/* A child by fork and exec while the parent works, and one by fork alone that does not use CUDA. */
 void
 share_children(void)
 {

@@ -1,5 +1,5 @@
-"""What PyTorch and Triton do, for tests/gpu/share.py: prints `row NAME RESULT` lines, results bit
-for bit. All in one process, because starting takes long."""
+"""PyTorch and Triton for tests/gpu/share.py: prints `row NAME RESULT` lines, with results bit for
+bit. All rows run in one process, because starting takes long."""
 
 import ctypes
 import hashlib
@@ -103,8 +103,8 @@ def copies():
     return total
 
 
-# The third and the fourth need more shared memory than there is: the tuner must be told so, and go
-# on. Small whole numbers are added up exactly, whatever the tuner prefers.
+# The third and the fourth need more shared memory than there is: the tuner must get that error and
+# go on. Small integers are added up exactly, whatever the tuner prefers.
 @triton.autotune(configs=[
     triton.Config({"m": 64, "n": 64, "k": 32}, num_stages=2, num_warps=4),
     triton.Config({"m": 128, "n": 64, "k": 32}, num_stages=3, num_warps=4),
@@ -143,7 +143,7 @@ def main():
     for name in sys.argv[1:] or ROWS:
         try:
             result = ROWS[name]()
-        except Exception as e:  # one that fails should not hide the others
+        except Exception as e:  # a row that fails must not hide the others
             result = f"failed: {type(e).__name__}: {e}".replace("\n", " ")[:200]
         print("row", name, result, flush=True)
 

@@ -1,5 +1,5 @@
 /* System-wide atomics on managed memory: a kernel and the program add to the same words at once.
- * What the program prints is the same on every GPU. */
+ * The program prints the same on every GPU. */
 #include <cstdio>
 
 #define WORDS 256

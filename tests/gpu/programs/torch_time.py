@@ -2,7 +2,7 @@
 
 Prints `time KIND MICROSECONDS` lines, medians over the steps of one process. Under a traced heddle
 it also prints `time small_off`: the same step with recording switched off, in alternating blocks of
-the same process, so that the trace's cost can be told from the machine's noise.
+the same process, which separates the trace's cost from the machine's noise.
 """
 
 import ctypes
@@ -14,7 +14,7 @@ import torch_train
 
 
 def affinity():
-    """A few fixed processors: a launch-bound step wanders by a fifth when threads move about."""
+    """Uses a few fixed processors: a launch-bound step varies by a fifth when threads move."""
     cpus = sorted(os.sched_getaffinity(0))
     if len(cpus) >= 8:
         os.sched_setaffinity(0, {cpus[2], cpus[4], cpus[6]})
@@ -36,7 +36,7 @@ def median(times):
 
 
 def recorder():
-    """heddle_record, when this process is traced by heddle."""
+    """heddle_record, if heddle traces this process."""
     try:
         return ctypes.CDLL("libcuda.so.1").heddle_record if os.environ.get("HEDDLE_TRACE") else None
     except AttributeError:

@@ -45,7 +45,7 @@ def step(model, optimizer, x, y):
 
 
 def capture(parts):
-    """The step as a CUDA graph: its replay, and where the loss is found."""
+    """The step as a CUDA graph: its replay function, and the tensor with the loss."""
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):

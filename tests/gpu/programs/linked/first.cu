@@ -1,6 +1,6 @@
 /* A program of three files (-rdc=true) whose device code calls from file to file and shares
- * variables. Each file prints three strings, all of which a compiler calls by the same names. What
- * the program prints is the same on every GPU; its status says whether the calls succeeded. */
+ * variables. Each file prints three strings, which the compiler gives the same names in each file.
+ * The program prints the same on every GPU; its status says whether the calls succeeded. */
 #include <cstdio>
 
 extern __device__ int total;
