@@ -408,8 +408,11 @@ void
 hed_ptx_take_inst(struct hed_ptx_parser *p)
 {
     struct hed_ptx_operand o[HED_PTX_OPERANDS_MAX];
-    struct hed_ptx_inst *i = hed_ptx_add_stmt(p, sizeof(*i), HED_PTX_STMT_INST);
+    struct hed_ptx_inst *i;
     unsigned n = 0;
+
+    p->inst_at = p->body_end;
+    i = hed_ptx_add_stmt(p, sizeof(*i), HED_PTX_STMT_INST);
 
     if (hed_ptx_take(p, '@'))
         take_guard(p, i);
@@ -436,11 +439,14 @@ hed_ptx_take_inst(struct hed_ptx_parser *p)
             if (n == HED_PTX_OPERANDS_MAX)
                 hed_ptx_fail(p, "Arguments mismatch for instruction '%s'",
                              hed_ptx_op_text(i->form->op));
-            hed_ptx_take_operand(p, &o[n++]);
+            hed_ptx_take_operand(p, &o[n]);
+            hed_ptx_take_sum(p, i->form, n, &o[n]);
+            n++;
         } while (hed_ptx_take(p, ','));
     }
     if (!hed_ptx_at(p, ';'))
         hed_ptx_syntax(p);
+    hed_ptx_rewrite_mov(p, i, o, n);
     i->noperands = (uint8_t)n;
     i->operands = keep_elements(p, o, n);
     hed_ptx_next(p);

@@ -112,6 +112,7 @@ struct hed_ptx_parser {
     /* The function being read. */
     struct hed_ptx_func *func;
     struct hed_ptx_stmt **body_end;
+    struct hed_ptx_stmt **inst_at; /* the link to the instruction being read */
     struct hed_ptx_reg **regs_end;
     struct hed_ptx_var **vars_end;
     const struct hed_ptx_loc *loc;
@@ -249,6 +250,16 @@ void hed_ptx_take_inst(struct hed_ptx_parser *p);
 void hed_ptx_take_operand(struct hed_ptx_parser *p, struct hed_ptx_operand *o);
 struct hed_ptx_operand *hed_ptx_take_operands(struct hed_ptx_parser *p, unsigned close,
                                               uint32_t *count);
+
+/* rewrite.c: what ptxas accepts beyond the manual. */
+
+/* Takes the "+1" after a register that is the nth operand of a form, if it is there. */
+void hed_ptx_take_sum(struct hed_ptx_parser *p, const struct hed_ptx_form *form, unsigned nth,
+                      struct hed_ptx_operand *o);
+
+/* Makes plain instructions of a mov of vectors. `o` holds the operands of i. */
+void hed_ptx_rewrite_mov(struct hed_ptx_parser *p, struct hed_ptx_inst *i,
+                         struct hed_ptx_operand *o, unsigned count);
 
 /* check.c */
 

@@ -25,6 +25,30 @@ round_trip(const char *text, struct hed_buf *out)
     hed_ptx_module_fini(&m);
 }
 
+/* What ptxas accepts beyond the manual becomes plain instructions, which are printed. */
+static void
+sums_and_vectors_come_out_plain(void **state)
+{
+    static const char *const lines[] = {
+        ".reg .b64 %__new",    "add.s64 %__new",
+        ", %rd2, 8;",          "mov.b64 %rd3, {v.x, v.y, v.z, v.w};",
+        "mov.u16 v.x, %rs1;",  "@%p1 mov.u16 v.w, 4;",
+        "mov.u32 %r1, %__new",
+    };
+    struct hed_buf out;
+
+    (void)state;
+    round_trip(KERNEL(".reg .v4 .u16 v; st.u64 [%rd1], %rd2+8; mov.b64 %rd3, v;\n"
+                      "@%p1 mov.v4.u16 v, {%rs1, 2, 3, 4}; mov.v4.u16 v, {%rs1, 2, 3, 4};\n"
+                      "mov.v2.u32 {%r1, %r2}, {%r2, %r1};"),
+               &out);
+    for (size_t i = 0; i < COUNT(lines); i++) {
+        if (!strstr(hed_buf_cstr(&out), lines[i]))
+            fail_msg("no %s in\n%s", lines[i], hed_buf_cstr(&out));
+    }
+    hed_buf_fini(&out);
+}
+
 /* Instructions that are printed as they were written. */
 static void
 instructions_come_out_as_they_went_in(void **state)
@@ -128,6 +152,7 @@ modules_survive_printing_and_parsing(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(sums_and_vectors_come_out_plain),
     cmocka_unit_test(instructions_come_out_as_they_went_in),
     cmocka_unit_test(modules_survive_printing_and_parsing),
 };

@@ -135,6 +135,56 @@ mov_packs_and_unpacks(void **state)
 }
 
 static void
+vector_registers_move_as_a_whole(void **state)
+{
+    static const uint64_t in[2] = {0x0004000300020001, 0x4433221144332211};
+    uint64_t out[8] __attribute__((aligned(16))) = {0};
+
+    (void)state;
+    exec_code(NULL,
+              ".reg .v4 .u16 %v; .reg .v4 .u16 %w; .reg .v2 .b32 %u; .reg .v4 .b8 %b;\n"
+              "ld.b64 %d1, [%in]; ld.b32 %r9, [%in+8];\n"
+              "mov.b64 %v, %d1; mov.v4.u16 %w, %v; mov.b64 %d2, %w; st.b64 [%out], %d2;\n"
+              "mov.v4.u16 {%h1, %h2, %h3, %h4}, %w; mov.v4.u16 %w, {%h4, %h3, %h2, 9};\n"
+              "st.v4.u16 [%out+8], %w;\n"
+              "mov.b32 %b, %r9; mov.b32 %r1, %b; mov.b64 %u, %d1; mov.b64 %d3, %u;\n"
+              "st.b32 [%out+16], %r1; st.b64 [%out+24], %d3;\n"
+              "mov.u32 %r1, 1; mov.u32 %r2, 2; mov.v2.u32 {%r1, %r2}, {%r2, %r1};\n"
+              "st.v2.u32 [%out+32], {%r1, %r2}; setp.eq.u32 %p1, %r1, 1;\n"
+              "@%p1 mov.v2.u32 {%r1, %r2}, {5, 6}; @!%p1 mov.v2.u32 {%r3, %r4}, {7, 8};\n"
+              "st.v4.u32 [%out+48], {%r1, %r2, %r3, %r4};",
+              in, out);
+    assert_true(out[0] == in[0]);
+    assert_true(out[1] == 0x0009000200030004);
+    assert_true(out[2] == 0x44332211);
+    assert_true(out[3] == in[0]);
+    assert_true(out[4] == 0x0000000100000002);
+    assert_true(out[6] == 0x0000000100000002);
+    assert_true(out[7] == 0x0000000800000007);
+}
+
+static void
+constants_are_added_to_registers(void **state)
+{
+    static const uint64_t in[1] = {0xffffffff};
+    uint64_t out[6] = {0};
+
+    (void)state;
+    exec_code(NULL,
+              "ld.b64 %d1, [%in]; ld.b32 %r1, [%in]; ld.b16 %h1, [%in];\n"
+              "st.u64 [%out], %d1 + 1; st.u32 [%out+8], %r1+3*4; st.u16 [%out+16], %h1+-1;\n"
+              "add.u32 %r2, %r1+5, %r1+6; st.u32 [%out+24], %r2; st.u64 [%out+32], %d1;\n"
+              "mov.u64 %d2, %d1+2; st.u64 [%out+40], %d2;",
+              in, out);
+    assert_true(out[0] == 0x100000000);
+    assert_true(out[1] == 11);
+    assert_true(out[2] == 0xfffe);
+    assert_true(out[3] == 9);
+    assert_true(out[4] == 0xffffffff);
+    assert_true(out[5] == 0x100000001);
+}
+
+static void
 every_space_has_its_memory(void **state)
 {
     uint32_t out[12] = {0};
@@ -492,6 +542,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(vectors_and_wide_values_move),
     cmocka_unit_test(values_of_128_bits_move),
     cmocka_unit_test(mov_packs_and_unpacks),
+    cmocka_unit_test(vector_registers_move_as_a_whole),
+    cmocka_unit_test(constants_are_added_to_registers),
     cmocka_unit_test(every_space_has_its_memory),
     cmocka_unit_test(ordered_accesses_read_and_write),
     cmocka_unit_test(calls_pass_arguments_and_results),
