@@ -61,11 +61,11 @@ def package_version(name):
 class Programs:
     """The contestants' programs. pocl is None where OpenCL cannot be compiled."""
 
-    def __init__(self, build, update_ptx=False):
+    def __init__(self, build, update_ptx=False, committed_ptx=False):
         self.build = build
         self.folder = os.path.join(build, "bench", "cpu")
         self.compiler = find_compiler()
-        self.nvcc = find_nvcc()
+        self.nvcc = None if committed_ptx else find_nvcc()
         self.ptx = os.path.join(HERE, "ptx")
         os.makedirs(self.folder, exist_ok=True)
         if self.nvcc:

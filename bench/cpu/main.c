@@ -2,9 +2,13 @@
  *
  *     PROGRAM list                              the cases, one per line
  *     PROGRAM CASE SECONDS [write|check FILE]
+ *     PROGRAM CASE SECONDS hot                  for kernels that are compiled while they run
  *
  * The first launch works on fresh data; its outputs are written to FILE or compared with it. Then
- * as many launches are timed as take SECONDS of CPU time or more; 0 skips that. */
+ * as many launches are timed as take SECONDS of CPU time or more; 0 skips that.
+ *
+ * With `hot`, launches follow each other for SECONDS, and the time is noted at which they had
+ * become as fast as they are in the end. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -153,22 +157,94 @@ time_launches(const struct job *job, double at_least)
     }
 }
 
+/* ---- getting hot ----------------------------------------------------------------------------- */
+
+enum { MAX_SAMPLES = 1 << 20, NEAR = 5 };
+
+struct sample {
+    float took;       /* CPU time, also of a compiler in the background */
+    double cpu, wall; /* at its end, since the program began to start the device */
+};
+
+static int
+compare_floats(const void *a, const void *b)
+{
+    const float x = *(const float *)a, y = *(const float *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* The median of how long `count` samples took. */
+static float
+median_of(const struct sample *s, int count)
+{
+    float *took = malloc((size_t)count * sizeof *took);
+    float middle = 0;
+
+    if (took) {
+        for (int i = 0; i < count; i++)
+            took[i] = s[i].took;
+        qsort(took, (size_t)count, sizeof *took, compare_floats);
+        middle = took[count / 2];
+    }
+    free(took);
+    return middle;
+}
+
+/* The sample from which on launches take at most twice what they take in the end. */
+static struct sample
+find_hot(const struct job *job, double limit, double cpu, double wall)
+{
+    struct sample *s = malloc(MAX_SAMPLES * sizeof *s);
+    struct sample hot = {0};
+    int n = 0;
+
+    if (!s)
+        return hot;
+    do {
+        const double start = seconds(CLOCK_PROCESS_CPUTIME_ID);
+
+        contestant_run(job, 1);
+
+        const double end = seconds(CLOCK_PROCESS_CPUTIME_ID);
+
+        s[n++] = (struct sample){(float)(end - start), end - cpu, seconds(CLOCK_MONOTONIC) - wall};
+    } while (n < MAX_SAMPLES && s[n - 1].wall < limit);
+
+    const float end = n > 4 * NEAR ? median_of(s + n - n / 4, n / 4) : s[n - 1].took;
+
+    for (int i = 0; i < n; i++) {
+        hot = s[i];
+        if (i + NEAR > n || median_of(s + i, NEAR) <= 2 * end)
+            break;
+    }
+    free(s);
+    return hot;
+}
+
+static int
+print_usage(const char *name)
+{
+    fprintf(stderr, "usage: %s CASE SECONDS [write|check FILE | hot]\n", name);
+    return 1;
+}
+
 int
 main(int argc, char **argv)
 {
     struct job job = {0};
     struct difference d = {0, 0};
     struct times t = {0, 0, 0};
+    struct sample hot = {0};
     struct rusage usage;
 
     if (argc == 2 && strcmp(argv[1], "list") == 0)
         return list_cases(), 0;
-    if (argc < 3) {
-        fprintf(stderr, "usage: %s CASE SECONDS [write|check FILE]\n", argv[0]);
-        return 1;
-    }
+    if (argc < 3)
+        return print_usage(argv[0]);
 
     const struct bench_case *c = find_case(argv[1]);
+    const double at_least = strtod(argv[2], NULL);
 
     c->prepare(&job);
 
@@ -184,16 +260,19 @@ main(int argc, char **argv)
         contestant_fetch(&job);
         d = write_or_check(&job, strcmp(argv[3], "check") == 0, argv[4], c->tolerance);
     }
-    if (strtod(argv[2], NULL) > 0)
-        t = time_launches(&job, strtod(argv[2], NULL));
+    if (argc == 4 && strcmp(argv[3], "hot") == 0)
+        hot = find_hot(&job, at_least, cpu, wall);
+    else if (at_least > 0)
+        t = time_launches(&job, at_least);
     getrusage(RUSAGE_SELF, &usage);
     printf("{\"case\": \"%s\", \"first_cpu_ms\": %.3f, \"first_wall_ms\": %.3f, "
            "\"launches\": %d, \"cpu_us\": %.4f, \"wall_us\": %.4f, \"flops\": %.0f, "
-           "\"bytes\": %.0f, \"error\": %g, \"wrong\": %zu, \"rss_mib\": %.1f}\n",
+           "\"bytes\": %.0f, \"error\": %g, \"wrong\": %zu, \"rss_mib\": %.1f, "
+           "\"hot_cpu_ms\": %.1f, \"hot_wall_ms\": %.1f}\n",
            c->name, first_cpu * 1e3, first_wall * 1e3, t.launches,
            t.launches ? t.cpu / t.launches * 1e6 : 0, t.launches ? t.wall / t.launches * 1e6 : 0,
            job.flops, job.bytes, isfinite(d.worst) ? d.worst : 1e300, d.wrong,
-           (double)usage.ru_maxrss / 1024);
+           (double)usage.ru_maxrss / 1024, hot.cpu * 1e3, hot.wall * 1e3);
     job_free(&job);
     return 0;
 }

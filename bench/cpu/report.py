@@ -84,6 +84,25 @@ class KernelTable(Table):
         line(case, 10, values + [", ".join(bad) or f"{worst:.0e}".replace("0e+00", "0")])
 
 
+class BeforeTable(Table):
+    """This run beside an earlier one's figures (--json)."""
+
+    def __init__(self, contestants, before):
+        super().__init__(contestants)
+        self.before = before
+
+    def show(self, kernels):
+        heading("Beside an earlier run: CPU microseconds of heddle then and now, then / now")
+        gains = []
+        for case, row in kernels.items():
+            then, now = (field(r, "heddle", "cpu_us") for r in (self.before.get(case, {}), row))
+            if then and now:
+                gains.append(then / now)
+                line(case, 10, [us(then), us(now), ratio(then, now)])
+        mean = geometric_mean(gains)
+        line("geometric mean", 10, ["", "", f"{mean:.2f}" if mean else "-"])
+
+
 class OverheadTable(Table):
     def head(self):
         heading("What a launch costs: CPU and wall microseconds")
@@ -97,21 +116,29 @@ class OverheadTable(Table):
 
 
 class FirstTable(Table):
-    KEYS = ("cold_cpu_ms", "cold_wall_ms", "warm_cpu_ms", "warm_wall_ms", "rss_mib")
+    KEYS = ("cold_cpu_ms", "cold_wall_ms", "warm_cpu_ms", "warm_wall_ms", "hot_cpu_ms",
+            "hot_wall_ms")
+
+    def __init__(self, contestants):
+        super().__init__(contestants)
+        # PoCL compiles before the first launch, so it is never hotter than then.
+        self.columns = [(n, key) for n in self.devices for key in self.KEYS
+                        if n != "pocl" or not key.startswith("hot")]
 
     def head(self):
-        heading("From nothing to the first result, ms: cache empty (cold) and filled (warm); "
-                "largest memory, MiB")
-        line("", 11, [f"{n} {text}" if i == 0 else text for n in self.devices
-                      for i, text in enumerate(("cold", "wall", "warm", "wall", "MiB"))])
+        heading("From nothing to the first result, CPU and wall ms: with an empty cache (cold) and "
+                "a filled one (warm);\nhot: when launches had become as fast as they are in the "
+                "end, since the start")
+        line("", 10, [n if key == "cold_cpu_ms" else "" for n, key in self.columns])
+        line("", 10, ["wall" if "wall" in key else key.split("_")[0] for _, key in self.columns])
 
     def row(self, case, row):
-        line(case, 11, [us(field(row, n, key)) for n in self.devices for key in self.KEYS])
+        line(case, 10, [us(field(row, n, key)) for n, key in self.columns])
 
     def foot(self, rows):
         means = [geometric_mean([field(r, n, key) for r in rows.values()])
-                 for n in self.devices for key in self.KEYS]
-        line("geometric mean", 11, [us(m) for m in means])
+                 for n, key in self.columns]
+        line("geometric mean", 10, [us(m) for m in means])
 
 
 class GrowthTable(Table):
@@ -189,26 +216,44 @@ def print_fractions(kernels, names, peak):
         line(case, 20, values + [f"of {peak[limit]:.1f} {unit}"])
 
 
+def ratios(kernels, other, key):
+    """{case: heddle's time over the other's}"""
+    return {case: row["heddle"][key] / row[other][key]
+            for case, row in kernels.items() if "heddle" in row and other in row}
+
+
+def print_means(kernels, names):
+    heading("heddle's CPU time over the others', geometric mean (in brackets: wall time); "
+            "the worst kernels")
+    means = {}
+    for other in names[1:]:
+        pairs = ratios(kernels, other, "cpu_us")
+        if not pairs:
+            continue
+        means[other] = geometric_mean(pairs.values())
+        wall = geometric_mean(ratios(kernels, other, "wall_us").values())
+        worst = sorted(pairs, key=pairs.get, reverse=True)[:4]
+        print(f"/{other:<8} {means[other]:6.2f} ({wall:.2f}) over {len(pairs)}; "
+              + ", ".join(f"{case} {pairs[case]:.1f}" for case in worst))
+    return means
+
+
 def summary(results, contest):
+    """The fractions of the machine and the means. True if all results are right."""
     kernels = results.get("kernels")
     if not kernels:
-        return
+        return True
     names = [c.name for c in contest.contestants]
     print_fractions(kernels, names, results["machine"]["peak"])
-    heading("heddle's CPU time over the others', geometric mean; the worst kernels")
-    results["means"] = {}
-    for other in names[1:]:
-        pairs = {case: row["heddle"]["cpu_us"] / row[other]["cpu_us"]
-                 for case, row in kernels.items() if "heddle" in row and other in row}
-        mean = geometric_mean(pairs.values())
-        results["means"][other] = mean
-        worst = sorted(pairs, key=pairs.get, reverse=True)[:4]
-        if mean:
-            print(f"/{other:<8} {mean:6.2f} over {len(pairs)}; "
-                  + ", ".join(f"{case} {pairs[case]:.1f}" for case in worst))
+    results["means"] = print_means(kernels, names)
+    return print_verdict(kernels, names)
+
+
+def print_verdict(kernels, names):
     wrong = [f"{case} ({n})" for case, row in kernels.items() for n in row if row[n].get("wrong")]
-    missing = [f"{case} ({n})" for case, row in kernels.items() for n in names if n not in row]
+    failed = [f"{case} ({n})" for case, row in kernels.items() for n in names if n not in row]
     print("results: " + ("all within their tolerance" if not wrong else
                          "WRONG: " + ", ".join(wrong)))
-    if missing:
-        print("failed: " + ", ".join(missing))
+    if failed:
+        print("failed: " + ", ".join(failed))
+    return not wrong and not failed
