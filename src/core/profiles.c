@@ -134,6 +134,13 @@ refuse_item(const char *folder, const char *item, struct hed_why *why)
         return HED_ENOTFOUND;
     }
     list_profiles(folder, names, sizeof names);
+    if (!*names) {
+        hed_why_set(why,
+                    "gpu: there is no device '%.64s', because no device profiles are in '%.256s'; "
+                    "install heddle again",
+                    item, folder);
+        return HED_ENOTFOUND;
+    }
     hed_why_set(why,
                 "gpu: there is no device '%.64s'; choose from %.400s, with a number such as "
                 "%.64sx8, or give the path of a profile",

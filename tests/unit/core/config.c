@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "core/config.h"
+#include "core/profiles.h"
 
 static struct hed_config config; /* large */
 static struct hed_why why;
@@ -281,6 +282,19 @@ bad_lines_are_refused_by_number(void **state)
 }
 
 static void
+missing_profiles_are_reported(void **state)
+{
+    struct hed_why reason = {""};
+    char path[4096];
+    unsigned count;
+
+    assert_int_equal(hed_profiles_find("/nonexistent", "h200", path, sizeof path, &count, &reason),
+                     HED_ENOTFOUND);
+    assert_string_equal(reason.text, "gpu: there is no device 'h200', because no device profiles "
+                                     "are in '/nonexistent'; install heddle again");
+}
+
+static void
 refused_values_change_nothing(void **state)
 {
     hed_config_init(&config);
@@ -361,6 +375,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_default_file_that_cannot_be_read_is_a_warning),
     cmocka_unit_test(too_large_a_file_is_refused),
     cmocka_unit_test(bad_lines_are_refused_by_number),
+    cmocka_unit_test(missing_profiles_are_reported),
     cmocka_unit_test(refused_values_change_nothing),
     cmocka_unit_test(long_lines_and_values_are_refused),
     cmocka_unit_test(zero_bytes_are_refused),
