@@ -17,12 +17,16 @@ void hed_interp_half(struct interp_decoder *d);
 void hed_interp_least(struct interp_decoder *d);
 /* ex2, lg2, sin, cos and tanh of f32: approx.c. */
 interp_run hed_interp_approx(enum hed_ptx_op op, bool ftz);
+/* Sums and products of f32 rounded in a direction, without further words; NULL if the form is
+ * another: directed.c. */
+interp_run hed_interp_directed(const struct hed_ptx_form *f);
 float hed_interp_approx_one(enum hed_ptx_op op, float x);
 
 /* Moves a register of some width, 0 for a predicate: move.c. */
 void hed_interp_move(struct interp_decoder *d, uint32_t to, uint32_t from, unsigned bytes);
-/* Adds a step that reads a special register into a new temporary register. */
-uint32_t hed_interp_sreg(struct interp_decoder *d, const struct hed_ptx_operand *o);
+/* Adds a step that reads a special register into `to`. Returns the place of the value, which is
+ * another one if the value is a constant. */
+uint32_t hed_interp_sreg(struct interp_decoder *d, const struct hed_ptx_operand *o, uint32_t to);
 /* Adds a step that computes the addresses of a memory operand. */
 void hed_interp_emit_address(struct interp_decoder *d, const struct interp_memory *m, uint32_t to,
                              unsigned align);

@@ -44,11 +44,15 @@ interp_merge(void *to, const void *from, uint32_t mask, size_t bytes)
         EACH_LANE(i)
         d[i] = mask & hed_interp_bits64[i] ? s[i] : d[i];
     } else if (bytes == 2) {
-        uint16_t *d = to;
-        const uint16_t *s = from;
+        /* The two halves of the mask, so that all elements have 16 bits. */
+        for (unsigned h = 0; h < 2; h++) {
+            uint16_t *d = (uint16_t *)to + 16 * h;
+            const uint16_t *s = (const uint16_t *)from + 16 * h;
+            const uint16_t half = (uint16_t)(mask >> (16 * h));
 
-        EACH_LANE(i)
-        d[i] = mask & hed_interp_bits[i] ? s[i] : d[i];
+            for (unsigned i = 0; i < 16; i++)
+                d[i] = half & (uint16_t)(1u << i) ? s[i] : d[i];
+        }
     } else {
         MASKED_LANES(mask, i)
         memcpy((unsigned char *)to + i * bytes, (const unsigned char *)from + i * bytes, bytes);
@@ -147,12 +151,21 @@ static inline uint64_t
 interp_get_lane(const struct interp_warp *w, uint32_t place, unsigned bytes, unsigned lane)
 {
     const unsigned char *at = interp_at(w, place);
-    uint64_t v = 0;
 
-    if (bytes == 0)
+    switch (bytes) {
+    case 0:
         return *(const uint32_t *)at >> lane & 1;
-    memcpy(&v, at + (size_t)lane * bytes, bytes < 8 ? bytes : 8);
-    return v;
+    case 1:
+        return at[lane];
+    case 2:
+        return ((const uint16_t *)at)[lane];
+    case 4:
+        return ((const uint32_t *)at)[lane];
+    case 8:
+        return ((const uint64_t *)at)[lane];
+    default: /* the lower half of 128 bits */
+        return ((const uint64_t *)at)[2 * lane];
+    }
 }
 
 static inline void
@@ -161,11 +174,26 @@ interp_set_lane(const struct interp_warp *w, uint32_t place, unsigned bytes, uns
 {
     unsigned char *at = interp_at(w, place);
 
-    if (bytes == 0) {
-        uint32_t *p = (uint32_t *)at;
+    uint32_t *p = (uint32_t *)at;
 
+    switch (bytes) {
+    case 0:
         *p = (*p & ~(UINT32_C(1) << lane)) | (uint32_t)(v & 1) << lane;
-        return;
+        break;
+    case 1:
+        at[lane] = (uint8_t)v;
+        break;
+    case 2:
+        ((uint16_t *)at)[lane] = (uint16_t)v;
+        break;
+    case 4:
+        p[lane] = (uint32_t)v;
+        break;
+    case 8:
+        ((uint64_t *)at)[lane] = v;
+        break;
+    default:
+        ((uint64_t *)at)[2 * lane] = v;
+        break;
     }
-    memcpy(at + (size_t)lane * bytes, &v, bytes < 8 ? bytes : 8);
 }

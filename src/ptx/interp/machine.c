@@ -86,10 +86,11 @@ void
 hed_interp_leave(struct interp_warp *w, struct interp_frame *f, uint32_t lanes)
 {
     f->lanes &= ~lanes;
-    MASKED_LANES(lanes, lane)
-    f->pc[lane] = INTERP_NONE;
-    if (f->lanes)
+    if (f->lanes) {
+        MASKED_LANES(lanes, lane)
+        f->pc[lane] = INTERP_NONE;
         return;
+    }
     f->block.ended = true;
     for (struct interp_block *b = f->extra; b; b = b->previous)
         b->ended = true;

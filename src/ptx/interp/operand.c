@@ -244,8 +244,9 @@ hed_interp_source(struct interp_decoder *d, const struct hed_ptx_operand *o, enu
         place = resized_source(d, register_place(d, o), interp_bytes(o->reg->type), t);
         break;
     case HED_PTX_OPERAND_SREG:
-        place =
-            resized_source(d, hed_interp_sreg(d, o), interp_bytes(hed_ptx_sregs[o->sreg].type), t);
+        to = hed_interp_temp(d, interp_bytes(hed_ptx_sregs[o->sreg].type));
+        place = resized_source(d, hed_interp_sreg(d, o, to),
+                               interp_bytes(hed_ptx_sregs[o->sreg].type), t);
         break;
     case HED_PTX_OPERAND_INT:
         return integer_constant(d, o, t);

@@ -219,6 +219,20 @@ static INTERP_STEP(atomic_lanes)
     return s + 1;
 }
 
+/* red.add of 32-bit integers, which programs use most. a is the place of the addresses, b that of
+ * the values. */
+static INTERP_STEP(add_words)
+{
+    const uint64_t *addresses = interp_at(w, s->a);
+    const uint32_t *values = interp_at(w, s->b);
+
+    w->strand->line = s->line;
+    MASKED_LANES(w->mask, lane)
+    (void)__atomic_fetch_add((uint32_t *)(uintptr_t)addresses[lane], values[lane],
+                             __ATOMIC_RELAXED);
+    return s + 1;
+}
+
 /* ---- 128 bits -------------------------------------------------------------------------------- */
 
 typedef unsigned __int128 wide_word;
@@ -349,6 +363,11 @@ emit_atomic(struct interp_decoder *d, const struct hed_ptx_operand *to,
             const struct hed_ptx_operand out = hed_interp_element(to, i);
 
             place = hed_interp_dest(d, &out, form.type);
+        }
+        if (!to && form.oper == HED_PTX_OPER_ADD && form.size == 4 && interp_is_int(form.type) &&
+            (form.sem == HED_PTX_SEM_NONE || form.sem == HED_PTX_SEM_RELAXED) && count == 1) {
+            hed_interp_emit3(d, add_words, 0, address, a->value, 0);
+            return;
         }
         s = hed_interp_emit3(d, form.size == 16 ? atomic_wide_lanes : atomic_lanes, place, 0, 0, 0);
         s->more = a;

@@ -426,10 +426,30 @@ STEP_UNARY(bf16_to_f32, uint32_t, uint16_t, (uint32_t)a << 16)
 STEP_UNARY(f32_to_f16, uint16_t, float, real_narrow_f16(a))
 STEP_UNARY(f32_to_bf16, uint16_t, float, real_narrow_bf16(a))
 
+STEP_UNARY(f32_to_f64, double, float, (double)a)
+STEP_UNARY(f64_to_f32, float, double, (float)a)
+STEP_UNARY(nearest_f32, uint32_t, float, canonical32(__builtin_rintf(a)))
+STEP_UNARY(trunc_f32, uint32_t, float, canonical32(__builtin_truncf(a)))
+STEP_UNARY(floor_f32, uint32_t, float, canonical32(__builtin_floorf(a)))
+STEP_UNARY(ceil_f32, uint32_t, float, canonical32(__builtin_ceilf(a)))
+STEP_UNARY(nearest_s32, int32_t, float, to_s32(__builtin_rintf(a)))
+STEP_UNARY(floor_s32, int32_t, float, to_s32(__builtin_floorf(a)))
+STEP_UNARY(ceil_s32, int32_t, float, to_s32(__builtin_ceilf(a)))
+STEP_UNARY(saturate_f32, float, float, a > 0 ? (a < 1 ? a : 1) : 0)
+
 static const struct {
     uint8_t to, from, round; /* 255: any rounding */
     interp_run run;
 } common[] = {
+    {HED_PTX_TYPE_F64, HED_PTX_TYPE_F32, HED_PTX_ROUND_NONE, f32_to_f64},
+    {HED_PTX_TYPE_F32, HED_PTX_TYPE_F64, HED_PTX_ROUND_RN, f64_to_f32},
+    {HED_PTX_TYPE_F32, HED_PTX_TYPE_F32, HED_PTX_ROUND_RNI, nearest_f32},
+    {HED_PTX_TYPE_F32, HED_PTX_TYPE_F32, HED_PTX_ROUND_RZI, trunc_f32},
+    {HED_PTX_TYPE_F32, HED_PTX_TYPE_F32, HED_PTX_ROUND_RMI, floor_f32},
+    {HED_PTX_TYPE_F32, HED_PTX_TYPE_F32, HED_PTX_ROUND_RPI, ceil_f32},
+    {HED_PTX_TYPE_S32, HED_PTX_TYPE_F32, HED_PTX_ROUND_RNI, nearest_s32},
+    {HED_PTX_TYPE_S32, HED_PTX_TYPE_F32, HED_PTX_ROUND_RMI, floor_s32},
+    {HED_PTX_TYPE_S32, HED_PTX_TYPE_F32, HED_PTX_ROUND_RPI, ceil_s32},
     {HED_PTX_TYPE_F32, HED_PTX_TYPE_S32, HED_PTX_ROUND_RN, s32_to_f32},
     {HED_PTX_TYPE_F32, HED_PTX_TYPE_U32, HED_PTX_ROUND_RN, u32_to_f32},
     {HED_PTX_TYPE_F64, HED_PTX_TYPE_S32, 255, s32_to_f64},
@@ -454,6 +474,11 @@ emit_common(struct interp_decoder *d)
     const enum hed_ptx_type to = f->types[0], from = f->types[1];
     uint32_t v;
 
+    if (f->flags == HED_PTX_FLAG(SAT) && !f->round && to == HED_PTX_TYPE_F32 && from == to) {
+        v = hed_interp_operand(d, 1, from);
+        hed_interp_emit3(d, saturate_f32, hed_interp_dest(d, &d->inst->operands[0], to), v, 0, 0);
+        return true;
+    }
     if (f->flags)
         return false;
     if (interp_is_int(to) && interp_is_int(from) && bits_of(to) <= 64) {

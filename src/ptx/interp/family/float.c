@@ -539,6 +539,8 @@ hed_interp_float(struct interp_decoder *d)
         emit_mixed(d);
     else if (INTERP_HAS(f, APPROX) || INTERP_HAS(f, FULL))
         emit_plain(d, approximate_f32(f));
+    else if (hed_interp_directed(f))
+        emit_plain(d, hed_interp_directed(f));
     else if (rounding_word(f) != HED_PTX_ROUND_RN)
         hed_interp_scalar(d, t == HED_PTX_TYPE_F64 ? directed_f64_lane : directed_f32_lane, types,
                           n);

@@ -33,6 +33,25 @@ STEP_BINARY(min_f32, uint32_t, uint32_t, uint32_t,
 STEP_BINARY(max_f32, uint32_t, uint32_t, uint32_t,
             pick_number(a, b, ordered32(a) > ordered32(b) ? a : b))
 
+static inline uint32_t
+least_ftz(uint32_t a, uint32_t b)
+{
+    a = real_flush32(a);
+    b = real_flush32(b);
+    return pick_number(a, b, ordered32(a) < ordered32(b) ? a : b);
+}
+
+static inline uint32_t
+most_ftz(uint32_t a, uint32_t b)
+{
+    a = real_flush32(a);
+    b = real_flush32(b);
+    return pick_number(a, b, ordered32(a) > ordered32(b) ? a : b);
+}
+
+STEP_BINARY(min_ftz_f32, uint32_t, uint32_t, uint32_t, least_ftz(a, b))
+STEP_BINARY(max_ftz_f32, uint32_t, uint32_t, uint32_t, most_ftz(a, b))
+
 static int64_t
 ordered_number(uint64_t bits, const struct real_format *f)
 {
@@ -99,11 +118,15 @@ hed_interp_least(struct interp_decoder *d)
     const uint8_t types[4] = {t, t, t, t};
     const unsigned n = d->inst->noperands - 1u;
 
-    if (t == HED_PTX_TYPE_F32 && n == 2 && f->flags == 0) {
+    if (t == HED_PTX_TYPE_F32 && n == 2 && (f->flags & ~HED_PTX_FLAG(FTZ)) == 0) {
+        const bool is_min = f->op == HED_PTX_OP_MIN;
         const uint32_t a = hed_interp_operand(d, 1, t);
         const uint32_t b = hed_interp_operand(d, 2, t);
 
-        hed_interp_emit3(d, f->op == HED_PTX_OP_MIN ? min_f32 : max_f32,
+        hed_interp_emit3(d,
+                         f->flags ? (is_min ? min_ftz_f32 : max_ftz_f32)
+                         : is_min ? min_f32
+                                  : max_f32,
                          hed_interp_dest(d, &d->inst->operands[0], t), a, b, 0);
         return;
     }

@@ -259,6 +259,15 @@ hed_interp_op_mov(struct interp_decoder *d)
         hed_interp_refuse(d, "the address of a label is not supported");
         return;
     }
+    if (from->kind == HED_PTX_OPERAND_SREG && to->kind == HED_PTX_OPERAND_REG &&
+        interp_bytes(hed_ptx_sregs[from->sreg].type) == bytes && !from->negated) {
+        const uint32_t place = hed_interp_dest(d, to, t);
+
+        v = hed_interp_sreg(d, from, place);
+        if (v != place)
+            hed_interp_move(d, place, v, bytes);
+        return;
+    }
     if (from->kind == HED_PTX_OPERAND_VEC && to->kind != HED_PTX_OPERAND_VEC) {
         pack_parts(d, from, hed_interp_dest(d, to, t), bytes);
         return;

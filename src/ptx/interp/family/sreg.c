@@ -6,21 +6,16 @@
 #define WARPS_OF_SM 64
 
 /* Writes one value to all lanes. */
-static void
-splat_word(struct interp_warp *w, uint32_t place, uint64_t v, unsigned bytes)
+static inline const struct interp_step *
+splat_word(struct interp_warp *w, const struct interp_step *s, uint32_t v)
 {
-    uint64_t wide[HED_PTX_LANES];
-    uint32_t narrow[HED_PTX_LANES];
+    COMPUTE_LANES(uint32_t, to[i] = v);
+}
 
-    if (bytes == 8) {
-        EACH_LANE(i)
-        wide[i] = v;
-        interp_merge(interp_at(w, place), wide, w->write, 8);
-    } else {
-        EACH_LANE(i)
-        narrow[i] = (uint32_t)v;
-        interp_merge(interp_at(w, place), narrow, w->write, 4);
-    }
+static inline const struct interp_step *
+splat_wide(struct interp_warp *w, const struct interp_step *s, uint64_t v)
+{
+    COMPUTE_LANES(uint64_t, to[i] = v);
 }
 
 static uint32_t
@@ -156,26 +151,25 @@ plain_value(const struct interp_warp *w, unsigned sreg)
 
 static INTERP_STEP(sreg_with_dimensions)
 {
-    splat_word(w, s->d, dimension_value(w, s->e, (unsigned)s->imm), 4);
-    return s + 1;
+    return splat_word(w, s, (uint32_t)dimension_value(w, s->e, (unsigned)s->imm));
 }
 
 static INTERP_STEP(sreg_plain)
 {
     const unsigned bytes = interp_bytes(hed_ptx_sregs[s->e].type);
 
-    if (bytes == 0)
-        interp_set_predicate(w, s->d, blocks_of_cluster(w) > 1 ? UINT32_MAX : 0);
-    else
-        splat_word(w, s->d, plain_value(w, s->e), bytes);
+    if (bytes == 8)
+        return splat_wide(w, s, plain_value(w, s->e));
+    if (bytes == 4)
+        return splat_word(w, s, (uint32_t)plain_value(w, s->e));
+    interp_set_predicate(w, s->d, blocks_of_cluster(w) > 1 ? UINT32_MAX : 0);
     return s + 1;
 }
 
 uint32_t
-hed_interp_sreg(struct interp_decoder *d, const struct hed_ptx_operand *o)
+hed_interp_sreg(struct interp_decoder *d, const struct hed_ptx_operand *o, uint32_t to)
 {
     const unsigned k = o->sel ? o->sel - 1u : 0;
-    const uint32_t to = hed_interp_temp(d, interp_bytes(hed_ptx_sregs[o->sreg].type));
     interp_run run = hed_ptx_sregs[o->sreg].dims ? sreg_with_dimensions : sreg_plain;
     struct interp_step *s;
 
