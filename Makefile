@@ -1,10 +1,10 @@
-# A thin front over the CMake presets, for people who type `make`. It holds no rule of its own.
+# Calls the CMake presets, for people who type `make`. It has no rules of its own.
 
 PREFIX ?= /usr/local
 DESTDIR ?=
 
-# The presets ask for Ninja; a machine without it falls back to CMake's other generator. Expanded
-# late: bootstrap may have installed it a moment ago.
+# The presets ask for Ninja; a machine without it uses CMake's other generator. This is expanded
+# late, because bootstrap may have installed Ninja a moment ago.
 GENERATOR = $(if $(shell command -v ninja),,-G "Unix Makefiles")
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 
@@ -78,13 +78,13 @@ clean:
 help:
 	@echo "make            configure and build into build/dev"
 	@echo "make demo       build, then show what heddle does"
-	@echo "make test       get the packages, build, run every test and lint check"
-	@echo "make ci         clang, a sanitizer, clang-tidy: what CI checks beyond the tests"
-	@echo "make sanitize   the tests under ASan+UBSan, then under TSan"
+	@echo "make test       install packages, build, run every test and lint check"
+	@echo "make ci         run clang, a sanitizer and clang-tidy, as CI does beside the tests"
+	@echo "make sanitize   run the tests under ASan+UBSan, then under TSan"
 	@echo "make bench      build for release and measure"
 	@echo "make bench-cpu  the CPU GPU beside PoCL and plain C (ARGS=--quick, --help ...)"
-	@echo "make lint       format, includes, style, headers"
-	@echo "make tidy       clang-tidy over src (slow)"
-	@echo "make deb        Debian packages into build/deb"
-	@echo "make install    release build into PREFIX ($(PREFIX)), below DESTDIR"
+	@echo "make lint       check format, includes, names, links, style and headers"
+	@echo "make tidy       run clang-tidy over src (slow)"
+	@echo "make deb        make Debian packages in build/deb"
+	@echo "make install    install a release build to PREFIX ($(PREFIX)), below DESTDIR"
 	@echo "make clean      remove build/"

@@ -44,7 +44,7 @@ set(heddle_c_flags
     -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
 foreach(flag -fno-semantic-interposition -Walloca -Wduplicated-cond -Wlogical-op)
     string(MAKE_C_IDENTIFIER "HEDDLE_HAVE${flag}" have)
-    # -Werror: clang accepts what it does not know with a warning.
+    # -Werror, because clang accepts unknown flags with a warning.
     check_c_compiler_flag("-Werror ${flag}" ${have})
     if(${have})
         list(APPEND heddle_c_flags ${flag})
@@ -59,7 +59,7 @@ if(HEDDLE_SANITIZE)
     list(JOIN HEDDLE_SANITIZE "," sanitizers)
     set(sanitize_flags -fsanitize=${sanitizers} -fno-omit-frame-pointer)
     if("undefined" IN_LIST HEDDLE_SANITIZE)
-        # A finding ends the test; a line in the log that nobody reads is not a finding.
+        # A finding ends the test, because nobody would read a line in the log.
         list(APPEND sanitize_flags -fno-sanitize-recover=all)
     endif()
     if(HEDDLE_FUZZ)

@@ -1,6 +1,6 @@
-# Runs the generator over the specs and makes libraries of what comes out.
+# Runs the generator over the specs and makes libraries from its output.
 #
-#   heddle_gen_headers   interface: whoever includes "gen/..." links it
+#   heddle_gen_headers   interface: targets that include "gen/..." link it
 #   heddle_names         names of enum values, schemas
 #   heddle_put           calls into bytes      heddle_get   bytes into calls
 #   heddle_handles       the handles in a call's arguments, what can travel
@@ -62,7 +62,7 @@ heddle_gen_library(get cuda_get.c nvml_get.c LIBS heddle_base)
 heddle_gen_library(work cuda_work.c)
 heddle_gen_library(handles cuda_handles.c cuda_travel.c nvml_handles.c nvml_travel.c)
 
-# The proof that the spec says what NVIDIA's headers say, wherever they are.
+# The proof that the spec agrees with NVIDIA's headers, if they are installed.
 add_library(heddle_check OBJECT
     ${HEDDLE_GEN_DIR}/cuda_check_ours.c ${HEDDLE_GEN_DIR}/nvml_check_ours.c)
 target_link_libraries(heddle_check PRIVATE heddle_flags)

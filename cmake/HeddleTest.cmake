@@ -4,13 +4,13 @@
 #
 #   heddle_unit_test(base_err SOURCES base_err.c LIBS heddle_base)
 #       A cmocka program; each cmocka_unit_test*(name) in SOURCES becomes the CTest case
-#       `unit.base_err.name`, label `unit`. Nothing without cmocka.
+#       `unit.base_err.name`, label `unit`. Does nothing without cmocka.
 #   heddle_program_test(e2e.saxpy LABELS e2e COMMAND saxpy arg ENV A=1 B=2 [TIMEOUT 900])
 #       A plain program with an exit code. COMMAND may begin with a target made earlier. TIMEOUT is
 #       for a test that needs more than heddle_test_patience.
 #   heddle_fuzz_target(base_str SOURCES base_str.c LIBS heddle_base CORPUS corpus/base_str)
 #       A program around LLVMFuzzerTestOneInput (tests/harness/fuzz.h); CTest case
-#       `fuzz.base_str`, label `fuzz`. libFuzzer with HEDDLE_FUZZ, else a deterministic driver.
+#       `fuzz.base_str`, label `fuzz`. Uses libFuzzer with HEDDLE_FUZZ, otherwise our own driver.
 #
 # Under AddressSanitizer the cases run without LeakSanitizer, which takes seconds at each exit on
 # some machines; one case `<case>.leaks` (label `slow`) runs the whole program with it.
@@ -148,8 +148,8 @@ function(heddle_fuzz_target name)
     heddle_needs_gen(fuzz_${name})
     target_link_libraries(fuzz_${name} PRIVATE heddle_harness ${arg_LIBS})
     if(HEDDLE_FUZZ)
-        # libFuzzer adds what it finds to the first folder named, hence the scratch folder there:
-        # the corpus in the tree grows by hand only.
+        # libFuzzer adds its findings to the first folder, so that is the scratch folder: the
+        # corpus in the tree grows only by hand.
         set(scratch ${PROJECT_BINARY_DIR}/scratch/fuzz.${name})
         target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
         heddle_program_test(fuzz.${name} LABELS fuzz TIMEOUT 600

@@ -1,21 +1,21 @@
-"""What a call does to the GPU and to whoever waits for it: the words of `call()` that layers read.
+"""What a call does to the GPU and to waiting threads: the words of `call()` that layers read.
 
     does    what it does, one of DOES; a call that only asks (after="none") need not say so
-    about   the argument it is about: a function, an event, a device; else the one with free=
+    about   the argument it is about: a function, an event, a device; without it, the one with free=
     size    how much: blocks of a launch, bytes of a copy; an expression over the arguments
-    defer   it may be made later, by another thread, with success as its answer
-    memory  what it is to a limit on device memory: it takes, frees, maps or tells of some
+    defer   it may be made later, by another thread, and returns success at once
+    memory  what a limit on device memory must know: it takes, frees, maps or reports some
     travel  whether the remote backend has a worker make it, and relay: gen/travel.py
-    null    what the null backend answers, where zeros are not enough: values of outputs by name,
+    null    what the null backend answers if zeros are not enough: values of outputs by name,
             or the roles of arguments
-    offline how to answer it where there is no driver at all
+    offline how to answer it if there is no driver at all
 
 defer, memory, travel, relay, null and offline give arguments their roles: gen/roles.py.
 
-and the word `extent` of an argument that is an address: how much of what is behind it is touched.
+The word `extent` of an argument that is an address says how much memory behind it is touched.
 
-Every call says what it does: a new launch that nobody has thought about must not pass the gate
-unseen, so it does not pass the generator either.
+Every call says what it does. A new launch that nobody has classified must not bypass the gate, so
+the generator refuses it.
 """
 
 import re

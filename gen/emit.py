@@ -1,6 +1,6 @@
 """Runs emitters over a spec: `python3 gen/emit.py --spec spec/cuda --out DIR [--only calls,wire]`.
 
-A file whose content did not change keeps its time stamp, so that nothing is compiled in vain.
+A file whose content did not change keeps its time stamp, so that nothing is compiled needlessly.
 """
 
 import argparse

@@ -89,7 +89,7 @@ def _info(spec, calls):
 
 
 def _opaque(a):
-    """Whether it holds an address of the program's that only hand-written code follows."""
+    """Whether it holds an address of the program that only hand-written code follows."""
 
     def inside(t):
         t = t.type if isinstance(t, Shape) else t
@@ -101,7 +101,7 @@ def _opaque(a):
 
 
 def _stream(c):
-    """Offset of the stream among the arguments, and, where a pointer leads to it, behind that."""
+    """Offset of the stream among the arguments and, if it is behind a pointer, its offset there."""
     if not c.stream:
         return "-1", "-1"
     name, _, field = c.stream.lstrip("*").partition(".")

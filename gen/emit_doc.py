@@ -1,4 +1,4 @@
-"""emit_doc: tables for people: the calls (`<api>_calls.md`), and as bytes (`wire_<api>.md`)."""
+"""emit_doc: tables for people: calls (`<api>_calls.md`) and their encoding (`wire_<api>.md`)."""
 
 from gen.travel import can_answer, can_travel
 

@@ -55,7 +55,7 @@ def _functions(spec):
 
 
 def _procs(spec):
-    """Sorted by base name, then by since: a search finds the newest entry not newer than asked."""
+    """Sorted by base name, then by since: a search finds the newest that is not too new."""
     rows = []
     for c in spec.calls:
         for name, ptds, since in c.variants:

@@ -1,8 +1,8 @@
 """emit_handles: the handles among a call's arguments (`<api>_handles.h`, `<api>_handles.c`).
 
-Who sends calls to another process names objects differently than who receives them; these walks
-find every name. A handle is a value whose schema code is `h.<kind>`; device addresses and host
-pointers are none, also where `new=` says that a call makes them.
+A process that sends calls has other names for objects than the process that receives them; these
+walks find every name. A handle is a value whose schema code is `h.<kind>`. Device addresses and
+host pointers are not handles, even if `new=` says that a call makes them.
 """
 
 from gen.walk import WALK_MACRO, Walk, by_call
@@ -27,7 +27,7 @@ def _visit(x, t, kind):
     return f'VISIT({x}, {t.c}, "{kind}");'
 
 
-# Behind the pointers in what came out lies memory of whoever made the call: that is left alone.
+# Pointers in outputs lead to memory of the process that made the call, which is left alone.
 DEEP = Walk("deep", kind_of, True, _visit, "hed_handle_fn")
 FLAT = Walk("flat", kind_of, False, _visit, "hed_handle_fn")
 

@@ -1,8 +1,8 @@
 """emit_hash: one number for all numbers and shapes of an API (`<api>_hash.h`).
 
-Two programs whose numbers are equal read each other's calls. What counts is what the bytes depend
-on: numbers and names of calls, directions, types, counts and union members; not what arguments and
-fields are called.
+Two programs with equal numbers can read each other's calls. The number depends on everything that
+the bytes depend on: numbers and names of calls, directions, types, counts and union members. It
+does not depend on the names of arguments and fields.
 """
 
 import hashlib
@@ -12,7 +12,7 @@ from gen.emit_wire import used_records
 from gen.model import Record, Shape
 from gen.writer import Writer
 
-ENCODING = 1  # of docs/wire.md: goes up when the same shape becomes other bytes
+ENCODING = 1  # of docs/wire.md; increased when the same shape is encoded differently
 
 
 def emit(spec):
@@ -28,7 +28,7 @@ def emit(spec):
 
 
 def canonical(spec):
-    """The shapes as text, a line a record or call."""
+    """The shapes as text, one line for each record or call."""
     lines = [f"encoding {ENCODING} api {spec.name}"]
     lines += [f"{r.name} {_record(r)}" for r in used_records(spec)]
     for c in sorted(spec.calls, key=lambda c: c.id):
@@ -53,7 +53,7 @@ def _type(t, order):
 
 
 def _count(expr, order):
-    """A length expression with places for names."""
+    """A length expression in which numbers replace the names."""
     if expr is None:
         return ""
     return "{" + re.sub(r"\b[A-Za-z_]\w*\b", lambda m: f"${order.index(m.group(0))}"

@@ -26,7 +26,7 @@ def emit(spec):
         w(f"null_{c.name}(struct hed_layer *self, struct hed_{c.name} *a)")
         with w.block(""):
             if any(a.fills for a in c.args):
-                # What it must write is known to hand-written code only: no silent success.
+                # Only hand-written code knows what it must write, so it must not succeed silently.
                 w(f'hed_stats_unsupported(HED_API_{api.upper()}, HED_{c.name}, "null");')
                 w(f"return HED_{api.upper()}_UNSUPPORTED;")
             else:
@@ -50,7 +50,7 @@ def _answer(w, c, names, ok, bad, short):
 
 
 def _text(w, a, n, text, bad, short):
-    """An API without a result for short buffers cuts the text off."""
+    """An API without a result for short buffers truncates the text."""
     if short:
         w(f'if (!hed_str_copy(a->{a.name}, (size_t){n}, "{text}"))')
         w(f"    return {short};")

@@ -1,7 +1,7 @@
-"""emit_print: names of calls, results and enum values, and the schema a trace carries.
+"""emit_print: names of calls, results and enum values, and the schema that a trace carries.
 
-The schema is text, one line a type or call, in the grammar of docs/trace-format.md. A reader needs
-nothing else to decode the arguments in a trace, whichever version wrote it.
+The schema is text, one line for each type or call, in the grammar of docs/trace-format.md. A reader
+needs nothing else to decode the arguments in a trace, whichever version wrote it.
 """
 
 from gen.emit_wire import used_records
@@ -78,7 +78,7 @@ def schema(spec):
 
 
 def _record(r, name):
-    """Inline records become types of their own, named after where they stand."""
+    """Inline records become types of their own, named after their position."""
     before, words = [], [f"{r.keyword} {name}"]
     if r.keyword == "union":
         words.append(f"{r.size}")

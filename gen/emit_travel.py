@@ -1,7 +1,7 @@
 """emit_travel: what a call needs to mean the same in another process (`<api>_travel.h`, `.c`).
 
 A worker makes calls for a client that it does not trust. This says which calls it never makes,
-which addresses a call would follow, and whether what it wrote is within the room that there was.
+which addresses a call would follow, and whether its output fits into the memory that there was.
 """
 
 from gen.model import Array, Bytes, Record, Ref, TextBuf, names_in
@@ -22,7 +22,7 @@ def grows(c):
 
 
 def versioned(c):
-    """Arguments that say their own size: the callee writes as much as they say."""
+    """Arguments that contain their own size, which limits what the callee writes."""
     def says(a):
         t = a.shape.type if a.shape else a.type
         return isinstance(t, Record) and t.fields[0].name == "version"
@@ -112,7 +112,7 @@ def _predicate(w, spec, name, holds):
 
 
 def _sizes(w, spec):
-    """The low three bytes of a version are the size of the struct it is of."""
+    """The low three bytes of a version are the size of its struct."""
     def body(c):
         for a in versioned(c):
             x = f"a->{a.name}"

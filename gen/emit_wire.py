@@ -1,8 +1,8 @@
 """emit_wire: a call's arguments as bytes and back (`<api>_put.c`, `<api>_get.c`, `<api>_wire.h`).
 
-The encoding is docs/wire.md. A request holds what goes in; a reply what comes out: all of it after
-success, after a failure only what `on=` says. What does not travel is marked `skip` in the
-generated code. The trace stores the same bytes.
+docs/wire.md describes the encoding. A request holds what goes in. A reply holds what comes out: all
+of it after success, and only what `on=` names after a failure. Arguments that do not travel are
+marked `skip` in the generated code. The trace stores the same bytes.
 """
 
 from gen.model import (Array, Bytes, Func, Handle, Pointer, Record, Ref, Shape, Text, TextBuf,
@@ -132,7 +132,7 @@ def failed(w, c, results, one):
 
 
 class PutWriter(Writer):
-    """Gathers neighbouring words, so that room is asked for once for all of them."""
+    """Collects neighbouring words, so that space is checked once for all of them."""
 
     def __init__(self, what):
         super().__init__(what)
@@ -376,7 +376,7 @@ def _get_record_body(w, r, prefix, tag=None):
 
 
 def _same_count(w, f, prefix, names):
-    """What an array's count says was believed by nobody so far: it is right, or an error."""
+    """Checks an array's count, which nothing has used so far. A wrong one is an error."""
     n = c_count(f.type.count, prefix, names)
     w(f"hed_get_same(d, {prefix}{f.name}, n_{f.name}, {n});")
 
@@ -398,7 +398,7 @@ def _get_field(w, f, prefix):
 
 
 def _get_early_union(w, r, f, prefix):
-    """Its tag comes after it: the number of the case is all there is to go by."""
+    """The tag comes after the union, so only the number of the case is known."""
     if f.type.deep() or f.n is not None:
         fail(f.where, r.name, f.name, f"'{f.tag}' must come first: the union holds pointers")
     at = f"{prefix}{f.name}." if f.name else prefix
@@ -420,7 +420,7 @@ def _get_early_union(w, r, f, prefix):
 
 def _get_union(w, r, prefix, tag):
     """The tag was read before, or comes first in every case, after the number of the case. The
-    number must be the one that the tag asks for: nobody looks at another member afterwards."""
+    number must agree with the tag, because later code uses the member that the tag names."""
     order = [f.name for f in r.fields]
     if r.tag:
         tag = "hed_get_peek(d, 2)"
@@ -543,7 +543,7 @@ def _get_reply(w, c):
     w("static void")
     w(f"get_reply_{c.name}(struct hed_dec *d, struct hed_{c.name} *a)")
     with w.block(""):
-        # Room is judged by what the caller said, before an in-out count is overwritten.
+        # Space is checked against the caller's count, before an in-out count is overwritten.
         for a in c.outs:
             if isinstance(a.shape, (Array, Bytes, TextBuf)):
                 w(f"const uint64_t room_{a.name} = {c_count(a.shape.count, 'a->', names)};")

@@ -12,7 +12,7 @@ PTR_SIZE = 8  # LP64 is the only data model CUDA supports today
 
 
 class SpecError(Exception):
-    """A description that makes no sense; the text says where and why."""
+    """A description makes no sense. The text says where and why."""
 
 
 def fail(where, *parts):
@@ -60,7 +60,7 @@ class Alias(Type):
 
 
 class Handle(Type):
-    """An opaque object; `kind` is what `new=` and `free=` speak of."""
+    """An opaque object. `new=` and `free=` refer to its `kind`."""
 
     def __init__(self, name, kind, target):
         super().__init__(name, PTR_SIZE, PTR_SIZE, f"h.{kind}")
@@ -68,8 +68,8 @@ class Handle(Type):
 
 
 class Pointer(Type):
-    """An address that is passed on as a number: nobody between the ends looks behind it.
-    device: it is one of device memory, although C says `void *`."""
+    """An address that is passed on as a number, and that no code on the way follows.
+    device: it is an address of device memory, although C says `void *`."""
 
     def __init__(self, c="void *", device=False):
         super().__init__(c, PTR_SIZE, PTR_SIZE, "p")
@@ -92,7 +92,7 @@ class Enum(Type):
 
 class Field:
     """A member. n: it is an array of n; tag: the sibling that says which union member is live;
-    when: (sibling, value, ...): nobody looks at it unless the sibling has one of the values."""
+    when: (sibling, value, ...): it is used only if the sibling has one of the values."""
 
     def __init__(self, type_, name, n=None, tag=None, when=None):
         self.type, self.name, self.n, self.tag, self.when = type_, name, n, tag, when
@@ -104,7 +104,7 @@ class Record(Type):
 
     def __init__(self, name, keyword, fields, tag=None, cases=None, align=None, where="?"):
         self.keyword, self.fields, self.where = keyword, fields, where
-        self.tag = tag  # union: the member every case begins with, which tells them apart
+        self.tag = tag  # union: the member with which every case begins, and which tells them apart
         self.cases = cases or {}  # union: tag value -> name of the live member
         self.forced_align = align
         size, alignment = self._layout()
@@ -159,7 +159,7 @@ class Bytes(Shape):
 
 
 class Text(Shape):
-    """A zero-terminated string. As Out: the callee hands out the address of one of its own."""
+    """A zero-terminated string. As Out: the callee returns the address of a string of its own."""
 
     def __init__(self):
         self.type = CHAR
@@ -203,11 +203,11 @@ class Arg:
 
     opt     the caller may pass NULL for an out pointer
     new     kind of the object a success creates; free: kind of the object it ends
-    c       NVIDIA's spelling where it cannot be derived
+    c       NVIDIA's spelling, if it cannot be derived
     by_hand why the generic code passes this pointer on as a number
     tag     the argument that says which member of this union is live
     fills   the call writes behind this by_hand pointer
-    on      set by calls that fail too: "failure" for any failure, or a list of results
+    on      also set by calls that fail: "failure" for any failure, or a list of results
     extent  how much of the memory behind this address the call touches: gen/effects.py
     """
 
@@ -265,13 +265,13 @@ class Call:
     """One function of the API, its per-thread-default-stream variant included.
 
     since   first driver version that has this signature (cuGetProcAddress)
-    base    the name cuGetProcAddress knows it by
+    base    the name by which cuGetProcAddress knows it
     ptds    since-version of the _ptsz/_ptds variant, or None
     stream  where its stream is: an argument, `pointer.field`, `*pointer`, or None
     blocks  it may wait for the device
     after   what queued work it may not overtake: stream, all, none
-    header  NVIDIA's header, where it is not one of the API's main ones
-    local   why nobody makes it for another process
+    header  NVIDIA's header, if it is not one of the API's main ones
+    local   why it is never made for another process
     effects what it does: gen/effects.py
     """
 
@@ -284,14 +284,14 @@ class Call:
         self.after = after
         self.header = None
         self.local = None
-        self.area = None  # what people would file it under
-        self.uncounted = None  # why a limit on memory does not count it, although it sounds so
+        self.area = None  # the topic that people would look under
+        self.uncounted = None  # why a limit on memory need not count it
         self.effects = None
         self.id = None  # wire number, from the .ids file
 
     @property
     def suffix(self):
-        """NVIDIA writes _ptsz where a stream is an argument or hides in a struct, else _ptds."""
+        """NVIDIA writes _ptsz if a stream is an argument or is in a struct, otherwise _ptds."""
         return "" if self.ptds is None else "_ptsz" if self.stream else "_ptds"
 
     @property
@@ -310,7 +310,7 @@ class Call:
 
     @property
     def fails(self):
-        """Outputs that failures set, by result; None stands for any failure."""
+        """Outputs that failures set, by result. None means any failure."""
         found = {}
         for a in self.outs:
             for result in [None] if a.on == "failure" else a.on or []:
@@ -319,13 +319,13 @@ class Call:
 
 
 class Spec:
-    """Everything one API description said, in order."""
+    """Everything that the description of one API says, in order."""
 
     def __init__(self, name):
         self.name = name  # cuda, nvml
         self.prefix = None  # cu, nvml
         self.result = None  # Enum of results
-        self.headers = []  # NVIDIA's, for the build's proof
+        self.headers = []  # NVIDIA's headers, for the build's proof
         self.after = None
         self.short = None  # the result that says a caller's array is too short
         self.types = []  # in order of description; consts too

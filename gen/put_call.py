@@ -12,8 +12,8 @@ def put_both(w, c):
 
 
 def dispatch_both(w, spec):
-    """By a table: the trace does this for every call, and a table touches fewer cache lines than
-    two switches."""
+    """Uses a table, because the trace does this for every call, and a table touches fewer cache
+    lines than two switches."""
     api = spec.name
     w("void")
     w(f"hed_{api}_put_call(struct hed_enc *e, enum hed_{api}_call id, const void *args)")

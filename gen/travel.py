@@ -15,7 +15,7 @@ from gen.roles import Roles
 
 
 def address_kind(t):
-    """What an address leads to: a function, memory of this process, or device memory."""
+    """What an address points to: a function, memory of this process, or device memory."""
     if isinstance(t, Func):
         return "function"
     if isinstance(t, Pointer):
@@ -24,7 +24,7 @@ def address_kind(t):
 
 
 def _own(t):
-    """Whether a value of this type may have an address of the program's own in it."""
+    """Whether a value of this type may contain an address of the program's own memory."""
     if isinstance(t, Shape):
         return _own(t.type)
     if isinstance(t, Record):
@@ -33,8 +33,8 @@ def _own(t):
 
 
 def can_travel(c):
-    """Addresses inside structs may be NULL, so those are looked at call by call; an argument that
-    is one has no other meaning."""
+    """Addresses inside structs may be NULL, so they are checked call by call. An argument that is
+    an address has no other meaning."""
     def stays(a):
         t = a.shape.type if a.shape else a.type
         return bool(a.by_hand) or (not isinstance(t, Record) and _own(t))
@@ -43,13 +43,13 @@ def can_travel(c):
 
 
 def can_answer(c):
-    """Pointers among what comes out are the other process's."""
+    """Pointers among the outputs belong to the other process."""
     return can_travel(c) and not any((a.shape.type if a.shape else a.type).deep() or _own(a.type)
                                      for a in c.outs)
 
 
 def check(spec):
-    """After everything has been described: calls that are sent can be sent, and looked at."""
+    """Checks, after everything is described, that calls with travel= can be sent and checked."""
     for c in spec.calls:
         guarded = isinstance(c.effects.travel, Roles)
         if c.effects.travel is not True:

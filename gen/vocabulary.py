@@ -1,9 +1,9 @@
 """The vocabulary of a heddle spec, and how a spec is loaded.
 
 A spec file is plain Python that calls the functions below: `enum`, `struct`, `union`, `handle`,
-`alias`, `const`, `func` and `call`. All files of one spec are executed, in the order its
-`__init__.py` gives, in one shared name space that already holds this vocabulary; a type is visible
-by its own name from the line after it was described.
+`alias`, `const`, `func` and `call`. All files of one spec are executed, in the order of its
+`__init__.py`, in one shared name space that already contains this vocabulary. A type is visible by
+its own name from the line after its description.
 """
 
 import fnmatch
@@ -56,8 +56,8 @@ class Vocabulary:
                 c.local = why
 
     def area(self, name, *patterns):
-        """What people would file calls under (`cuMemcpy*`). The first area that a call is in
-        counts; a spec that has areas has one for every call."""
+        """The topic of calls (`cuMemcpy*`), for people. The first area that matches a call counts.
+        A spec that has areas has one for every call."""
         calls = [c for c in self._spec.calls if c.area is None
                  and any(fnmatch.fnmatchcase(c.name, p) for p in patterns)]
         if not calls:
@@ -182,7 +182,7 @@ class Vocabulary:
 
     def device_memory(self, kinds, words):
         """Calls that make or end an object of these kinds, or have one of these words in their
-        names, say memory=, or stand in an uncounted() line."""
+        names, must say memory=, or be in an uncounted() line."""
         for k in kinds:
             if k not in self._spec.all_kinds:
                 fail(here(), k, "no handle is of this kind")

@@ -1,5 +1,5 @@
 """Generated code that has a function for each call, and code that visits values of some kind in a
-call's arguments, however deep they lie.
+call's arguments, at any depth.
 
 Arguments that are by_hand, and unions that do not say which member is live, are opaque.
 """
@@ -22,7 +22,7 @@ def needs_tag(r):
 
 class Walk:
     """One kind of walk: `leaf(type)` is the kind of a value to visit, or None; `visit` the macro.
-    deep: what pointers lead to is visited too."""
+    deep: values behind pointers are visited too."""
 
     def __init__(self, name, leaf, deep, visit, fn):
         self.name, self.leaf, self.deep, self.visit, self.fn = name, leaf, deep, visit, fn
@@ -133,7 +133,7 @@ class Walk:
             w(self.visit(x, t, self.leaf(t)))
 
     def _behind(self, w, s, x, prefix, names, tag):
-        """What a pointer leads to; it may be NULL, and const by its type only."""
+        """The values behind a pointer, which may be NULL, and is const only by its type."""
         star = s.type.c if s.type.c.endswith("*") else s.type.c + " "
         with w.block(f"if ({x})"):
             w(f"{star}*p = ({star}*)(uintptr_t){x};")

@@ -1,4 +1,4 @@
-"""What all emitters share: a line writer, and C spellings of model types."""
+"""Shared by all emitters: a line writer, and C spellings of model types."""
 
 import re
 
@@ -16,7 +16,7 @@ class Writer:
         self.lines.append("    " * self.depth + text if text else "")
 
     def flush(self):
-        """For writers that hold something back."""
+        """For writers that keep something back."""
 
     def block(self, head):
         """`with w.block("if (x)"):` writes the braces; "" is a function's body."""

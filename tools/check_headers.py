@@ -3,8 +3,8 @@
 
     check_headers.py [--cc COMPILER] [-I FOLDER]...
 
-A header that needs <something/else.h> which is not on this machine is named and passed over: the
-room it belongs to is off here, too.
+A header that needs a <something/else.h> that is not installed is named and skipped: its room is not
+built on this machine either.
 """
 
 import argparse

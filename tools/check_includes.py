@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Checks that arrows between the rooms of src/ go down only.
+"""Checks that a room of src/ includes only the rooms below it.
 
-The table below is the rule; changing it takes an ADR. Ours are included from the root of src/
-("core/layer.h"), generated headers as "gen/...". System headers are free, except the few of which
-only one room may know. Tests and benchmarks may include anything and are not looked at.
+The table below is the rule; to change it, write an ADR. Our headers are included by their path from
+src/ ("core/layer.h"), generated ones as "gen/...". System headers are free, except the few that
+only one room may include. Tests and benchmarks may include anything and are not checked.
 
     check_includes.py [FILE...]     all of src/ without FILEs
 """
@@ -38,14 +38,14 @@ TABLE = {
     "backends/cpu": "core base gen ptx driver fatbin",
     "front": "core base gen",
     "inject": "core base gen trace sched record",
-    # Two programs; only what lies in server/ itself is known to both.
+    # Two programs; both may include only what lies in server/ itself.
     "server": "base",
     "server/listener": "server wire base gen",
     "server/worker": "server core wire base gen fatbin",
     "cli": "base core fatbin gen locate wire trace sched meet",
 }
 
-# The only file outside of the rooms; it may include everything.
+# The only file outside the rooms. It may include everything.
 REGISTRY = "src/registry.c"
 
 # The public header, in include/; core implements it.

@@ -6,7 +6,7 @@
 A link must lead to a file or folder of the tree and, after a #, to one of its headings. A path in
 `backquotes` that begins at the top of the tree (`src/wire/wire.h`) or at a room of src/
 (`wire/wire.h`) must exist, except in decisions (docs/adr), which speak of the past. Examples in
-fenced blocks and addresses on the web are not looked at.
+fenced blocks and addresses on the web are not checked.
 """
 
 import os
@@ -42,7 +42,7 @@ def read_page(page):
 
 
 def headings(text):
-    """The anchors that a page offers, as GitHub makes them of its headings."""
+    """The anchors of a page, as GitHub makes them from its headings."""
     seen = {}
     for match in HEADING.finditer(FENCE.sub(blank, text)):
         words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", match.group(1)).lower()

@@ -49,12 +49,12 @@ def blank(match):
 
 
 def strip_text(text):
-    """text with comments, strings and directives blanked, line by line as long as before."""
+    """text with comments, strings and directives replaced by blanks."""
     return DIRECTIVE.sub(blank, NOT_CODE.sub(blank, text))
 
 
 def declarations(code):
-    """What stands at the top level: (offset, head, body begins with a brace)."""
+    """The declarations at the top level: (offset, head, body begins with a brace)."""
     depth, start, brace = 0, 0, None
     for match in re.finditer(r"[{};]", code):
         at, c = match.start(), match.group()
@@ -126,7 +126,7 @@ def files_of(places):
 
 
 def is_stand_in(paths):
-    """All but one file are stand-ins for a library that is not there."""
+    """All but one file stand in for a missing library."""
     return sum(not path.endswith("none.c") for path in paths) <= 1
 
 

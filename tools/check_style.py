@@ -3,7 +3,7 @@
 
     check_style.py [FILE...]     the whole tree without FILEs
 
-What is generated or recorded (folders called golden, corpora, .ptx) is not looked at.
+Generated and recorded files (folders called golden, corpora, .ptx) are not checked.
 """
 
 import os
@@ -21,7 +21,7 @@ SKIPPED = re.compile(r"(^|/)(__pycache__|corpus|build|golden)/")
 
 # Where the limits on size hold.
 MEASURED = ("src/", "gen/", "spec/")
-# Programs of their own; everything else is loaded into somebody else's process.
+# Programs of their own; everything else is loaded into another program's process.
 PROGRAMS = ("src/cli/", "src/server/listener/main.c", "tests/", "bench/", "tools/")
 
 BANNED = "strcpy strcat sprintf strtok atoi alloca system"
@@ -37,7 +37,7 @@ NOT_CODE = re.compile(
 
 
 def call_pattern(names):
-    # Not a member: x->exit(...) and x.signal(...) are somebody's function pointers.
+    # Not a member: x->exit(...) and x.signal(...) are function pointers.
     return re.compile(r"(?<![\w.])(?<!->)(" + "|".join(names.split()) + r")\s*\(")
 
 
@@ -46,7 +46,7 @@ LIBRARIES = call_pattern(BANNED + " " + BANNED_IN_LIBRARIES)
 
 
 def strip_c(text):
-    """text with everything that is not code blanked, line by line as long as before."""
+    """text with everything that is not code replaced by blanks."""
     return NOT_CODE.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), text)
 
 
