@@ -81,7 +81,7 @@ class Programs:
 
     @staticmethod
     def with_cases(own):
-        return [own, "main.c", "job.c"] + [f"cases/{name}.c" for name in FILES]
+        return [own, "main.c", "job.c", "busiest.c"] + [f"cases/{name}.c" for name in FILES]
 
     def make_ptx(self, folder):
         os.makedirs(folder, exist_ok=True)
@@ -97,7 +97,8 @@ class Programs:
     def compile(self, name, sources, more=()):
         target = os.path.join(self.folder, name)
         paths = [os.path.join(HERE, s) for s in sources]
-        headers = [os.path.join(HERE, h) for h in ("cases.h", "contestant.h", "build.py")]
+        headers = [os.path.join(HERE, h)
+                   for h in ("cases.h", "contestant.h", "busiest.h", "build.py")]
         if not newer(target, paths + headers):
             subprocess.run([self.compiler, "-std=gnu17", "-O3", *native_flags(), "-Wall", "-Wextra",
                             "-Wno-unknown-pragmas", "-o", target, *paths, *more], check=True)

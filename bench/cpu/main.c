@@ -16,6 +16,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "busiest.h"
 #include "contestant.h"
 
 static const struct bench_case *const tables[] = {memory_cases, reduce_cases,  dense_cases,
@@ -133,6 +134,7 @@ write_or_check(const struct job *job, bool check, const char *path, double toler
 
 struct times {
     double cpu, wall; /* seconds of all launches */
+    double busiest;   /* of cpu, what the busiest thread took */
     int launches;
 };
 
@@ -144,7 +146,9 @@ time_launches(const struct job *job, double at_least)
     for (;;) {
         const double cpu = seconds(CLOCK_PROCESS_CPUTIME_ID), wall = seconds(CLOCK_MONOTONIC);
 
+        busiest_begin();
         contestant_run(job, t.launches);
+        t.busiest = busiest_seconds();
         t.cpu = seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
         t.wall = seconds(CLOCK_MONOTONIC) - wall;
         if (t.cpu >= at_least || t.launches > MAX_LAUNCHES / 16)
@@ -229,14 +233,38 @@ print_usage(const char *name)
     return 1;
 }
 
+/* Everything that a run has measured. */
+struct figures {
+    double first_cpu, first_wall; /* seconds */
+    struct times times;
+    struct difference difference;
+    struct sample hot;
+};
+
+static void
+print_figures(const struct bench_case *c, const struct job *job, const struct figures *f)
+{
+    const struct times *t = &f->times;
+    const double us = t->launches ? 1e6 / t->launches : 0;
+    struct rusage usage;
+
+    getrusage(RUSAGE_SELF, &usage);
+    printf("{\"case\": \"%s\", \"first_cpu_ms\": %.3f, \"first_wall_ms\": %.3f, ", c->name,
+           f->first_cpu * 1e3, f->first_wall * 1e3);
+    printf("\"launches\": %d, \"cpu_us\": %.4f, \"wall_us\": %.4f, \"busiest_us\": %.4f, ",
+           t->launches, t->cpu * us, t->wall * us, t->busiest * us);
+    printf("\"flops\": %.0f, \"bytes\": %.0f, \"error\": %g, \"wrong\": %zu, ", job->flops,
+           job->bytes, isfinite(f->difference.worst) ? f->difference.worst : 1e300,
+           f->difference.wrong);
+    printf("\"rss_mib\": %.1f, \"hot_cpu_ms\": %.1f, \"hot_wall_ms\": %.1f}\n",
+           (double)usage.ru_maxrss / 1024, f->hot.cpu * 1e3, f->hot.wall * 1e3);
+}
+
 int
 main(int argc, char **argv)
 {
     struct job job = {0};
-    struct difference d = {0, 0};
-    struct times t = {0, 0, 0};
-    struct sample hot = {0};
-    struct rusage usage;
+    struct figures f = {0};
 
     if (argc == 2 && strcmp(argv[1], "list") == 0)
         return list_cases(), 0;
@@ -252,27 +280,17 @@ main(int argc, char **argv)
 
     contestant_open(c, &job);
     contestant_run(&job, 1);
-
-    const double first_cpu = seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
-    const double first_wall = seconds(CLOCK_MONOTONIC) - wall;
-
+    f.first_cpu = seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+    f.first_wall = seconds(CLOCK_MONOTONIC) - wall;
     if (argc > 4) {
         contestant_fetch(&job);
-        d = write_or_check(&job, strcmp(argv[3], "check") == 0, argv[4], c->tolerance);
+        f.difference = write_or_check(&job, strcmp(argv[3], "check") == 0, argv[4], c->tolerance);
     }
     if (argc == 4 && strcmp(argv[3], "hot") == 0)
-        hot = find_hot(&job, at_least, cpu, wall);
+        f.hot = find_hot(&job, at_least, cpu, wall);
     else if (at_least > 0)
-        t = time_launches(&job, at_least);
-    getrusage(RUSAGE_SELF, &usage);
-    printf("{\"case\": \"%s\", \"first_cpu_ms\": %.3f, \"first_wall_ms\": %.3f, "
-           "\"launches\": %d, \"cpu_us\": %.4f, \"wall_us\": %.4f, \"flops\": %.0f, "
-           "\"bytes\": %.0f, \"error\": %g, \"wrong\": %zu, \"rss_mib\": %.1f, "
-           "\"hot_cpu_ms\": %.1f, \"hot_wall_ms\": %.1f}\n",
-           c->name, first_cpu * 1e3, first_wall * 1e3, t.launches,
-           t.launches ? t.cpu / t.launches * 1e6 : 0, t.launches ? t.wall / t.launches * 1e6 : 0,
-           job.flops, job.bytes, isfinite(d.worst) ? d.worst : 1e300, d.wrong,
-           (double)usage.ru_maxrss / 1024, hot.cpu * 1e3, hot.wall * 1e3);
+        f.times = time_launches(&job, at_least);
+    print_figures(c, &job, &f);
     job_free(&job);
     return 0;
 }

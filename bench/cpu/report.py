@@ -32,7 +32,8 @@ def heading(text):
 
 
 def line(first, width, rest):
-    print(f"{first:<16}" + "".join(f"{text:>{width}}" for text in rest), flush=True)
+    text = f"{first:<16}" + "".join(f"{text:>{width}}" for text in rest)
+    print(text.rstrip(), flush=True)
 
 
 def machine(a, programs, contest):
@@ -157,20 +158,21 @@ class GrowthTable(Table):
 
 
 class ThreadTable(Table):
-    """How much faster n threads are by the clock, and what they add in CPU time."""
+    """How much faster n threads are by the clock, and could be by how evenly they share the CPU
+    time: the one says little on a busy machine, the other does not see threads that wait."""
 
     def __init__(self, contestants, threads):
         super().__init__(contestants)
         self.threads = [str(n) for n in threads]
 
     def head(self):
-        heading(f"Threads: wall time of {self.threads[0]} over wall time of n; in brackets the "
-                "same of CPU time")
+        heading(f"Threads: wall time of {self.threads[0]} over wall time of n; in brackets CPU "
+                f"time of {self.threads[0]} over CPU time of the busiest of n")
         line("", 16, [f"{n} x{t}" for n in self.devices for t in self.threads[1:]])
 
     def speedups(self, rows, name, threads):
         found = []
-        for key in ("wall_us", "cpu_us"):
+        for key in ("wall_us", "busiest_us"):
             one, many = (field(rows[t], name, key) for t in (self.threads[0], threads))
             found.append(one / many if one and many else None)
         return found
