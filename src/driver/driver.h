@@ -49,32 +49,27 @@ struct hed_device {
 };
 
 struct hed_driver {
-    uint64_t serial; /* never 0 and never used twice; tells a thread which driver its contexts
-                      * belong to */
+    uint64_t serial; /* never 0, never used twice; a thread recognises its driver by it */
     const struct hed_machine *machine;
     void *machine_state;
     struct hed_handles *handles;
     struct hed_device devices[HED_PROFILE_DEVICES_MAX];
     int device_count;
-    struct hed_layer self;           /* for calls that the driver makes to itself; its state is
-                                      * this driver */
+    struct hed_layer self;           /* for calls that the driver makes to itself */
     _Atomic bool initialized;        /* cuInit has succeeded */
     _Atomic bool managed;            /* there is managed memory, or there was */
     _Atomic bool ended;              /* the process is ending: every call answers DEINITIALIZED */
-    _Atomic int lost;                /* CUresult; not 0: the machine is gone, so every context
-                                      * fails */
+    _Atomic int lost;                /* CUresult; not 0: the machine is gone, every context fails */
     uint64_t space_base;             /* the start of the one reserved range */
     uint64_t space_size;             /* the devices' spaces come first, in order, then host_space */
     struct hed_lock memory_lock;     /* the address spaces and the allocation index (memory.h) */
     struct hed_lock contexts_lock;   /* lists of contexts, primary states */
-    pthread_cond_t contexts_changed; /* with contexts_lock: a primary context is no
-                                      * longer `closing` */
+    pthread_cond_t contexts_changed; /* with contexts_lock: a context's `closing` was cleared */
     struct hed_context *contexts;    /* all living contexts; guarded by contexts_lock */
     struct hed_memory *memory;       /* index of allocations: memory.h */
     struct hed_space *host_space;    /* pinned and managed memory: guarded by memory_lock */
     _Atomic uint64_t grid_ids;
-    struct hed_shared_state *shared; /* what the processes of one user share for NVML; may be
-                                      * NULL */
+    struct hed_shared_state *shared; /* what processes of one user share for NVML; or NULL */
 };
 
 /* Makes a driver with these visible devices on a machine. Returns 0, HED_ENOMEM, or another error

@@ -43,9 +43,7 @@ enum hed_kind {
     HED_KIND_COUNT
 };
 
-#define HED_HANDLES_MAX \
-    (1u << 22) /* live objects in one table; bounds what a leaking program
-                * can use */
+#define HED_HANDLES_MAX (1u << 22) /* live objects in one table; stops a leaking program */
 
 /* Every object with a handle begins with this. */
 struct hed_object {

@@ -81,8 +81,7 @@ struct hed_code_kernel {
     bool must_have_cluster; /* .explicitcluster */
     uint32_t ptx_version;   /* 10 * major + minor of the architecture: 75 */
     uint32_t binary_version;
-    bool has_code; /* false if there is only machine code for real GPUs, which cannot be launched
-                    * here */
+    bool has_code; /* false: there is machine code for real GPUs only */
 };
 
 struct hed_code_var {
@@ -162,8 +161,7 @@ struct hed_machine_memory {
 struct hed_machine {
     struct hed_machine_memory memory;
 
-    bool clusters;   /* blocks of a cluster reach each other; where false, launches with clusters
-                      * are refused */
+    bool clusters;   /* launches with clusters are possible; otherwise they are refused */
     bool registered; /* kernels can reach memory that the program registered (cuMemHostRegister) */
     bool alone;      /* the devices belong to another computer, so other processes of this one
                       * are not told how they are used (driver/shared.h) */
@@ -326,11 +324,11 @@ struct hed_machine {
     /* A question that the machine may answer better than the driver (how clusters fit, peers).
      * NOT_SUPPORTED: the driver answers it. c may be NULL. */
     CUresult (*call)(void *m, struct hed_context *c, enum hed_cuda_call id, void *args);
-    /* A call that no area of the driver implements. NOT_SUPPORTED if the machine does not either.
-     */
+    /* A call that no area of the driver implements. NOT_SUPPORTED if the machine does not
+     * either. */
     CUresult (*unknown)(void *m, struct hed_layer *self, enum hed_cuda_call id, void *args);
-    /* Returns how many bytes the context's device has left. SIZE_MAX: use the driver's own count.
-     */
+    /* Returns how many bytes the context's device has left. SIZE_MAX: use the driver's own
+     * count. */
     size_t (*memory_left)(void *m, struct hed_context *c);
 
     /* ---- the process ---- */

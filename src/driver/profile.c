@@ -27,8 +27,8 @@ struct loading {
 static int load_profile(struct loading *l, const char *path, struct hed_profile *p,
                         struct hed_why *why);
 
-/* Loads the profile that another one is based on: from the same folder, or else from heddle's own.
- */
+/* Loads the profile that another one is based on: from the same folder, or else from heddle's
+ * own. */
 static int
 load_base(void *arg, const char *base, struct hed_profile *p, struct hed_why *why)
 {
@@ -261,8 +261,8 @@ hed_profile_visible(struct hed_profile_device *devices, size_t count, const char
 
     struct hed_profile_device *all = malloc((count ? count : 1) * sizeof *all);
 
-    /* Without memory for a copy the list cannot be reordered, and nothing else would work either.
-     */
+    /* Without memory for a copy the list cannot be reordered, and nothing else would work
+     * either. */
     if (!all)
         return 0;
     memcpy(all, devices, count * sizeof *all);

@@ -321,8 +321,8 @@ add_use(void *arg, pid_t pid, uint64_t used)
 {
     uint64_t *sum = arg;
 
-    /* This cannot overflow: the number of slots and the memory counted for each are both bounded.
-     */
+    /* This cannot overflow: the number of slots and the memory counted for each are both
+     * bounded. */
     *sum += used;
 }
 

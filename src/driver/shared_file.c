@@ -106,8 +106,8 @@ map_shared_file(int fd)
 
     if (atomic_load_explicit(&f->magic, memory_order_acquire) != FILE_MAGIC) {
         memset((void *)f, 0, sizeof *f);
-        /* Release: a process that sees the magic number (the acquire above) sees the zeros as well.
-         */
+        /* Release: a process that sees the magic number (the acquire above) sees the zeros as
+         * well. */
         atomic_store_explicit(&f->magic, FILE_MAGIC, memory_order_release);
     }
     return f;

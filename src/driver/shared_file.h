@@ -33,8 +33,7 @@ struct hed_shared_device {
 struct hed_shared_slot {
     _Atomic uint64_t owner; /* pid << 32 | low half of its start time; 0: empty */
     _Atomic uint64_t used[HED_PROFILE_DEVICES_MAX];   /* bytes */
-    _Atomic uint32_t device[HED_PROFILE_DEVICES_MAX]; /* index of the device's entry, plus 1; 0:
-                                                       * none */
+    _Atomic uint32_t device[HED_PROFILE_DEVICES_MAX]; /* the device's entry, plus 1; 0: none */
 };
 
 struct hed_shared_file {

@@ -14,16 +14,14 @@
 
 /* Guarded by the stream's lock. */
 struct hed_remote_stream {
-    uint64_t answered; /* done, and an answer has said so: everything that comes with answers is
-                        * here too */
-    uint64_t late;     /* the last work whose results come only with an answer */
-    uint64_t begun;    /* the context's `begun` after the last work was sent */
-    uint64_t marked;   /* the worker will report this number without being asked */
-    uint64_t asked;    /* ns; when a thread that does not wait last asked */
-    uint32_t slot;     /* where the worker reports; 0: no slot yet */
-    uint64_t copied;   /* the last copy that the program considers done */
-    _Atomic uint64_t settled; /* the context's `copies` when this stream last waited for other
-                               * streams' copies */
+    uint64_t answered;        /* done, and an answer said so: what comes with answers is here too */
+    uint64_t late;            /* the last work whose results come only with an answer */
+    uint64_t begun;           /* the context's `begun` after the last work was sent */
+    uint64_t marked;          /* the worker will report this number without being asked */
+    uint64_t asked;           /* ns; when a thread that does not wait last asked */
+    uint32_t slot;            /* where the worker reports; 0: no slot yet */
+    uint64_t copied;          /* the last copy that the program considers done */
+    _Atomic uint64_t settled; /* the context's `copies` when this stream last waited for them */
 };
 
 struct hed_remote_context {
@@ -89,8 +87,8 @@ bool hed_remote_is_last(struct hed_event *e, struct hed_point p);
 void hed_remote_copied(struct hed_stream *s);
 void hed_remote_settle_now(void *m, struct hed_stream *s);
 
-/* Called before work is put on a stream: waits for such copies on other streams. No lock is held.
- */
+/* Called before work is put on a stream: waits for such copies on other streams. No lock is
+ * held. */
 static inline void
 hed_remote_settle(void *m, struct hed_stream *s)
 {
@@ -196,8 +194,8 @@ CUresult hed_remote_open(void *m, struct hed_device *dev, const struct hed_image
                          struct hed_code **out, const struct hed_jit_how *how, struct hed_why *why);
 void hed_remote_close(void *m, struct hed_code *code);
 
-/* Arrays and mipmaps are named by their handles; objects have the value that the worker gives them.
- */
+/* Arrays and mipmaps are named by their handles; objects have the value that the worker gives
+ * them. */
 CUresult hed_remote_make_array(void *m, struct hed_context *c, struct hed_array *a);
 CUresult hed_remote_make_mipmap(void *m, struct hed_context *c, struct hed_mipmap *mm);
 void hed_remote_drop_array(void *m, uint64_t context, uint64_t handle);

@@ -95,8 +95,8 @@ copy_there(void *m, struct hed_stream *s, const struct hed_copy *c, bool waits)
         m, s, w, (waits && (c->from.host || c->to.host)) || c->from.pageable || c->to.pageable);
 }
 
-/* Bytes from pageable memory are read during the call, so the caller need not wait for such copies.
- */
+/* Bytes from pageable memory are read during the call, so the caller need not wait for such
+ * copies. */
 CUresult
 hed_remote_copy(void *m, struct hed_stream *s, const struct hed_copy *c, bool waits)
 {

@@ -515,8 +515,8 @@ hed_remote_failed(struct hed_remote *r, uint64_t context, CUresult error)
 {
     struct hed_object *c = NULL;
 
-    /* Not through hed_context_find(), whose reference replaces one that this thread may be using.
-     */
+    /* Not through hed_context_find(), whose reference replaces one that this thread may be
+     * using. */
     if (r->driver && context)
         c = hed_handles_get(r->driver->handles, HED_KIND_CONTEXT, context);
     /* A context that has been destroyed has no users any more. */

@@ -249,8 +249,8 @@ hed_primary_retain(struct hed_device *dev, struct hed_context **out)
     while (c->closing)
         (void)hed_lock_wait(&d->contexts_lock, &d->contexts_changed, NULL);
     if (!hed_context_alive(c)) {
-        /* No lock is held while the machine is called. Other threads wait for `closing` meanwhile.
-         */
+        /* No lock is held while the machine is called. Other threads wait for `closing`
+         * meanwhile. */
         c->closing = true;
         hed_unlock(&d->contexts_lock);
         r = open_contents(c);

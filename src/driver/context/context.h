@@ -34,8 +34,7 @@ struct hed_context {
     struct hed_context *next; /* in driver->contexts */
     bool primary;
     _Atomic bool alive;   /* created and not destroyed, or primary and active */
-    bool closing;         /* contents are being built or destroyed; guarded by
-                           * driver->contexts_lock */
+    bool closing;         /* contents come or go; guarded by driver->contexts_lock */
     uint32_t retains;     /* of a primary context; guarded by driver->contexts_lock */
     uint32_t attaches;    /* of a created context: cuCtxAttach; guarded by driver->contexts_lock */
     unsigned flags;       /* CU_CTX_...; guarded by driver->contexts_lock */

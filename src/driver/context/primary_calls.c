@@ -327,8 +327,8 @@ soft_cuCtxGetSharedMemConfig(struct hed_layer *self, struct hed_cuCtxGetSharedMe
     return r;
 }
 
-/* Shared memory banks have had one width since Maxwell: the setting is accepted and has no effect.
- */
+/* Shared memory banks have had one width since Maxwell: the setting is accepted and has no
+ * effect. */
 static CUresult
 soft_cuCtxSetSharedMemConfig(struct hed_layer *self, struct hed_cuCtxSetSharedMemConfig *a)
 {

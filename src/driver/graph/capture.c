@@ -127,8 +127,8 @@ hed_capture_join_locked(struct hed_capture *c, struct hed_stream *s, struct hed_
     j->next = c->streams;
     c->streams = j;
     c->refs++;
-    /* Release: pairs with the acquire in hed_submit(), which takes the lock if it finds a capture.
-     */
+    /* Release: pairs with the acquire in hed_submit(), which takes the lock if it finds a
+     * capture. */
     atomic_store_explicit(&s->capture, c, memory_order_release);
     *out = j;
     return CUDA_SUCCESS;
@@ -380,8 +380,8 @@ hed_capture_unsafe(struct hed_layer *self)
 {
     bool forbidden = false;
 
-    /* Relaxed: a capture that another thread begins at this moment does not come before this call.
-     */
+    /* Relaxed: a capture that another thread begins at this moment does not come before this
+     * call. */
     if (atomic_load_explicit(&hed_captures_active, memory_order_relaxed) == 0 ||
         hed_capture_mode == CU_STREAM_CAPTURE_MODE_RELAXED)
         return CUDA_SUCCESS;

@@ -39,8 +39,7 @@ struct hed_graph_memory {
 struct hed_condition {
     uint64_t handle;
     CUgraphConditionalNodeType type;
-    uint32_t count; /* number of branches: graphs that it chooses among; 0: not a conditional
-                     * node */
+    uint32_t count; /* number of branches (graphs to choose from); 0: not conditional */
 };
 
 struct hed_edge {
@@ -65,8 +64,7 @@ struct hed_node {
     void **pointers;                 /* pointers to the kernel's parameters, made when the
                                       * program asks; owned */
     struct hed_condition condition;  /* of a conditional node */
-    struct hed_graph **branches;     /* the graphs it chooses among, condition.count of them;
-                                      * owned */
+    struct hed_graph **branches;     /* condition.count graphs to choose from; owned */
     CUgraph *branch_handles;         /* their handles, as given to the program; owned */
     struct hed_edges in, out;
     uint64_t origin; /* handle of the node that it was cloned from, or 0 */
@@ -87,8 +85,7 @@ struct hed_graph {
     size_t count;
     struct hed_graph_user *users;
     bool is_child;          /* belongs to a node: its handle cannot destroy it */
-    struct hed_graph *root; /* of a branch: a reference to the graph that has the handles; else
-                             * NULL */
+    struct hed_graph *root; /* of a branch: the graph that has the handles, a reference; or NULL */
     struct hed_graph_handle *handles; /* conditional handles of the graph and of its branches */
 };
 
@@ -131,11 +128,9 @@ struct hed_exec {
                                   * guarded by lock */
     unsigned long long flags;
     struct hed_graph_user *users;
-    struct hed_graph *graph; /* a reference if it has conditional handles, which must stay alive;
-                              * else NULL */
+    struct hed_graph *graph; /* a reference that keeps its conditional handles alive; or NULL */
     uint64_t version;        /* goes up whenever the body changes; guarded by lock */
-    void *own;               /* the machine's own bytes, which follow this struct; guarded by
-                              * lock */
+    void *own;               /* the machine's bytes, which follow this struct; guarded by lock */
 };
 
 /* Called before the body is changed. */

@@ -171,8 +171,8 @@ hed_node_work(struct hed_layer *self, const CUgraphNodeParams *p, struct hed_wor
 
 /* ---- from work to CUDA's structs ------------------------------------------------------------- */
 
-/* Makes pointers to the parameters, as the program gave them. They live as long as the node's work.
- */
+/* Makes pointers to the parameters, as the program gave them. They live as long as the node's
+ * work. */
 static CUresult
 parameter_pointers(struct hed_node *n)
 {

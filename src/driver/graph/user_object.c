@@ -33,8 +33,8 @@ release_user_object(struct hed_user_object *o, unsigned count)
     do {
         if (count == 0 || count > have)
             return CUDA_ERROR_INVALID_VALUE;
-        /* Acquire and release: the thread that gives up the last sees what the others did before.
-         */
+        /* Acquire and release: the thread that gives up the last sees what the others did
+         * before. */
     } while (!atomic_compare_exchange_weak_explicit(&o->count, &have, have - count,
                                                     memory_order_acq_rel, memory_order_relaxed));
     if (have != count)

@@ -14,9 +14,7 @@
 
 #define BLOCK (2u << 20)       /* bytes in a block that small allocations share */
 #define KEPT_BLOCK (32u << 20) /* bytes; a pool grows by multiples of this */
-#define SMALL \
-    (BLOCK / 2) /* bytes; where nothing is kept, larger allocations get a block of
-                 * their own */
+#define SMALL (BLOCK / 2)      /* bytes; larger allocations get a block of their own */
 
 bool
 hed_device_charge(struct hed_device *dev, uint64_t bytes)

@@ -25,8 +25,7 @@
 
 struct hed_memory_block {
     struct hed_blocks *owner;
-    struct hed_memory_block *next, **link; /* in a list of the owner; link is NULL if it is in
-                                            * none */
+    struct hed_memory_block *next, **link; /* in a list of the owner; link is NULL in none */
     struct hed_space *pieces;              /* NULL: one allocation has the whole block */
     uint64_t at, size;
     uint64_t used; /* bytes of pieces in use */
@@ -68,7 +67,7 @@ uint64_t hed_blocks_round(uint64_t size);
 /* Forgets all blocks without unmapping them, because the process ends. */
 void hed_blocks_fini(struct hed_blocks *b);
 
-/* Charges bytes to a device: false if its profile has no more. Nothing is charged if dev is NULL.
- */
+/* Charges bytes to a device: false if its profile has no more. Nothing is charged if dev is
+ * NULL. */
 bool hed_device_charge(struct hed_device *dev, uint64_t bytes);
 void hed_device_discharge(struct hed_device *dev, uint64_t bytes);

@@ -24,8 +24,8 @@ struct hed_fill;
 struct hed_pool;
 struct hed_work;
 
-/* The program's error when the machine has no memory. A machine that is elsewhere may also be lost.
- */
+/* The program's error when the machine has no memory. A machine that is elsewhere may also be
+ * lost. */
 static inline CUresult
 hed_memory_refused(int err)
 {

@@ -1,5 +1,5 @@
-/* Calls that are in one area's table but implemented in several files, and what those files share.
- */
+/* Calls that are in one area's table but implemented in several files, and what those files
+ * share. */
 #pragma once
 
 #include "core/layer.h"

@@ -69,8 +69,7 @@ struct hed_allocation *hed_memory_first_locked(struct hed_memory *m, enum hed_me
 /* A node is made before the lock is taken, and freed after it is released. */
 struct hed_memory_node *hed_memory_node_create(const struct hed_allocation *a);
 void hed_memory_node_free(struct hed_memory_node *n);
-struct hed_allocation *hed_memory_node_allocation(struct hed_memory_node *n); /* call it before
-                                                                               * insert */
+struct hed_allocation *hed_memory_node_allocation(struct hed_memory_node *n); /* before insert */
 struct hed_allocation *hed_memory_insert_locked(struct hed_memory *m, struct hed_memory_node *n);
 struct hed_memory_node *hed_memory_remove_locked(struct hed_memory *m,
                                                  const struct hed_allocation *a);

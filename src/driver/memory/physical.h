@@ -8,9 +8,7 @@
 #include "driver/driver.h"
 #include "driver/handle.h"
 
-#define HED_PHYSICAL_UNIT \
-    (2ull << 20) /* bytes; minimum and recommended granularity, as on
-                  * NVIDIA's driver */
+#define HED_PHYSICAL_UNIT (2ull << 20) /* bytes; the granularity of NVIDIA's driver */
 
 struct hed_physical {
     struct hed_object object; /* must come first */

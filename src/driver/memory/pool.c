@@ -8,13 +8,9 @@
 #include "driver/stream/stream.h"
 #include "driver/stream/work.h"
 
-#define LOOKS_MOST \
-    8                    /* waiting frees not reached yet at which one look at the list
-                          * stops */
-#define PENDING_LOOKS 64 /* queued frees that are searched for memory to take over */
-#define WASTE_SMALL \
-    (64u << 10) /* bytes; a larger piece is taken over only if at least half of
-                 * it is used */
+#define LOOKS_MOST 8            /* waiting frees that may be found unreached in one pass */
+#define PENDING_LOOKS 64        /* queued frees that are searched for memory to take over */
+#define WASTE_SMALL (64u << 10) /* bytes; of larger pieces at least half must be used */
 
 struct hed_pool *
 hed_pool_find(struct hed_driver *d, CUmemoryPool handle)

@@ -56,7 +56,7 @@ struct hed_waiting_free {
     uint64_t at;
 };
 
-/* Takes memory for use in the stream's order. The stream may be NULL: then nothing is taken over.
- */
+/* Takes memory for use in the stream's order. The stream may be NULL: then nothing is taken
+ * over. */
 CUresult hed_pool_take(struct hed_pool *p, struct hed_context *c, struct hed_stream *s,
                        uint64_t size, bool graph, uint64_t *at);

@@ -1,5 +1,5 @@
-/* Describes a cubin as code that can be queried but not run: kernels, their parameters, variables.
- */
+/* Describes a cubin as code that can be queried but not run: kernels, their parameters,
+ * variables. */
 #include "driver/module/describe.h"
 
 #include <elf.h>

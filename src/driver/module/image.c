@@ -73,8 +73,8 @@ make_indices(struct hed_program *p)
         return HED_ENOMEM;
     for (uint32_t i = 0; i < c->kernel_count; i++)
         index_add(&p->kernels, c->kernels[i].name, i);
-    /* CUDA also finds variables that are not visible, but prefers a visible one of the same name.
-     */
+    /* CUDA also finds variables that are not visible, but prefers a visible one of the same
+     * name. */
     for (int visible = 1; visible >= 0; visible--)
         for (uint32_t i = 0; i < c->var_count; i++)
             if (c->vars[i].visible == visible)

@@ -124,8 +124,8 @@ hed_jit_begin(struct hed_jit *j, unsigned count, const CUjit_option *options, vo
     return CUDA_SUCCESS;
 }
 
-/* "(OUT) the amount of log buffer filled with messages" (cuda.h, CUjit_option).
- */
+/* "(OUT) the amount of log buffer filled with messages" (cuda.h,
+ * CUjit_option). */
 static void
 put_log(const char *text, char *to, unsigned room, void **size)
 {

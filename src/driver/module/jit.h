@@ -28,8 +28,7 @@ struct hed_jit_how {
 struct hed_jit {
     char *info, *error;                          /* the program's buffers, or NULL */
     unsigned info_room, error_room;              /* bytes */
-    void **info_size, **error_size, **wall_time; /* where answers go; NULL if the program does
-                                                  * not ask */
+    void **info_size, **error_size, **wall_time; /* where answers go, or NULL */
     bool verbose;
     uint64_t start; /* ns */
     struct hed_buf log;

@@ -138,8 +138,8 @@ copy_buffer(const struct hed_code_kernel *k, void *const *extra, unsigned char *
     return CUDA_SUCCESS;
 }
 
-/* Copies the parameters to `room`, which has k->param_bytes or is NULL: then memory is allocated.
- */
+/* Copies the parameters to `room`, which has k->param_bytes or is NULL: then memory is
+ * allocated. */
 static CUresult
 take_params(const struct hed_code_kernel *k, void **params, void **extra, unsigned char *room,
             struct hed_launch *l)

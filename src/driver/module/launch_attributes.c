@@ -100,8 +100,8 @@ check_attribute(const CUlaunchAttribute *a, struct hed_launch *l)
     }
 }
 
-/* If the launch has no cluster size, takes the one that is compiled in or that the program has set.
- */
+/* If the launch has no cluster size, takes the one that is compiled in or that the program has
+ * set. */
 static CUresult
 default_cluster(const struct hed_function *f, struct hed_launch *l)
 {

@@ -33,8 +33,7 @@ struct hed_kernel {
 /* The library's module in a context. */
 struct hed_library_in_context {
     struct hed_library_in_context *next;
-    struct hed_context *ctx;   /* for comparing only: a context that is destroyed removes its
-                                * entry */
+    struct hed_context *ctx;   /* for comparing only; a dead context removes its entry */
     struct hed_module *module; /* a reference */
 };
 
@@ -110,8 +109,8 @@ CUresult hed_library_unlisted(struct hed_library *l, struct hed_code *code, cons
                               uint64_t *at, uint64_t *size);
 void hed_library_forget_unlisted(struct hed_library *l);
 
-/* Tells the machine about a setting, for every function that the kernel is on a device. settings.c
- */
+/* Tells the machine about a setting, for every function that the kernel is on a device.
+ * settings.c */
 CUresult hed_kernel_tell(struct hed_kernel *k, struct hed_device *dev, CUfunction_attribute a,
                          int value);
 

@@ -49,8 +49,7 @@ struct hed_function {
     struct hed_settings *settings; /* its own, or those of the library's kernel on this device */
     _Atomic bool loaded;           /* the machine has prepared it */
     _Atomic bool refusal_logged;   /* the log has said why it cannot run */
-    struct hed_old_launch *old;    /* state of cuParamSet and its like, or NULL; guarded by
-                                    * module->lock */
+    struct hed_old_launch *old; /* for cuParamSet and its like, or NULL; guarded by module->lock */
 };
 
 struct hed_module {

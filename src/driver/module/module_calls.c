@@ -276,8 +276,8 @@ soft_cuModuleGetGlobal_v2(struct hed_layer *self, struct hed_cuModuleGetGlobal_v
     return r;
 }
 
-/* Texture and surface references by name were removed in CUDA 12, but PTX may still declare them.
- */
+/* Texture and surface references by name were removed in CUDA 12, but PTX may still declare
+ * them. */
 static CUresult
 find_reference(struct hed_layer *self, CUmodule handle, const char *name, enum hed_cuda_call id)
 {

@@ -100,8 +100,8 @@ hed_occupancy_shared(const struct hed_profile *p, const struct hed_need *need, u
         return 0;
 
     const uint64_t each = l.shared / blocks / l.piece * l.piece;
-    /* The part that the system keeps is not subtracted, as on NVIDIA's drivers (measured on 580).
-     */
+    /* The part that the system keeps is not subtracted, as on NVIDIA's drivers (measured on
+     * 580). */
     const uint64_t left = each > need->static_shared ? each - need->static_shared : 0;
 
     return hed_min(left, l.shared_block - need->static_shared);

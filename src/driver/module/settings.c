@@ -1,5 +1,5 @@
-/* Settings of functions, and of kernels on devices: their initial values, and telling the machine.
- */
+/* Settings of functions, and of kernels on devices: their initial values, and telling the
+ * machine. */
 #include "driver/module/image.h"
 #include "driver/module/library.h"
 #include "driver/module/module.h"

@@ -101,8 +101,8 @@ worth_another(CUresult r)
            r == CUDA_ERROR_NOT_SUPPORTED;
 }
 
-/* Opens the PTX of a fat binary, newest first, until one can be read. NOT_FOUND if there is none.
- */
+/* Opens the PTX of a fat binary, newest first, until one can be read. NOT_FOUND if there is
+ * none. */
 static CUresult
 open_fatbin_ptx(struct opening *o, struct hed_bytes fatbin)
 {

@@ -13,9 +13,7 @@
 #include "driver/shared.h"
 #include "driver/stream/stream.h"
 
-#define POLLS_QUICK \
-    64                                   /* looks at a value before the thread sleeps between
-                                          * them */
+#define POLLS_QUICK 64                   /* looks at a value without sleeping in between */
 #define POLL_SLEEP_MOST UINT64_C(200000) /* ns */
 
 /* ---- copies and fills ------------------------------------------------------------------------ */

@@ -1,5 +1,5 @@
-/* Streams as objects: creating, finding, ending; a context's default streams; points. See stream.h.
- */
+/* Streams as objects: creating, finding, ending; a context's default streams; points. See
+ * stream.h. */
 #include "driver/stream/stream.h"
 
 #include <stdlib.h>
@@ -127,8 +127,8 @@ hed_stream_end(struct hed_stream *s)
     void *m;
 
     hed_lock(&s->lock);
-    /* Only once: afterwards the driver may be gone, and the stream is only kept by a thread's list.
-     */
+    /* Only once: afterwards the driver may be gone, and the stream is only kept by a thread's
+     * list. */
     if (!s->destroyed) {
         s->destroyed = true;
         over = hed_machine_of(s->ctx, &m)->stream_gone(m, s);
@@ -265,8 +265,7 @@ own_stream(struct hed_context *c)
         free(o);
         return NULL;
     }
-    hed_object_ref(&o->stream->object); /* the thread's reference; the first one belongs to the
-                                         * handle */
+    hed_object_ref(&o->stream->object); /* the thread's; the first is the handle's */
     o->stream->is_per_thread = true;
     link_stream(o->stream);
     o->next = all->first;

@@ -62,8 +62,7 @@ struct hed_stream {
     uint64_t done;        /* number of the last work that is known to be finished */
     bool destroyed;       /* no more work may be added */
 
-    _Atomic(struct hed_capture *) capture; /* the capture it takes part in; NULL if it does not
-                                            * capture */
+    _Atomic(struct hed_capture *) capture; /* the capture it takes part in, or NULL */
     CUlaunchAttributeValue attributes[16]; /* by CUstreamAttrID */
 
     void *own;                          /* the machine's own bytes, which follow this struct */
@@ -88,8 +87,7 @@ struct hed_event {
     bool recorded;                         /* it has been recorded at least once */
     uint64_t records;                      /* how many times it has been recorded */
     uint64_t time;                         /* ns; when the last record was reached; 0: not yet */
-    _Atomic(struct hed_capture *) capture; /* the capture it was recorded in; only capture.c
-                                            * changes it */
+    _Atomic(struct hed_capture *) capture; /* it was recorded in; changed by capture.c */
     void *capture_node;
 };
 

@@ -74,8 +74,7 @@ struct hed_work {
         struct {
             struct hed_copy copy;
             CUDA_MEMCPY3D_v2 copy_given; /* as the program gave it, for queries about nodes */
-            void *staged;                /* owned: bytes read during the call; copy.from points
-                                          * to them */
+            void *staged;                /* owned: bytes read at the call, for copy.from */
             size_t staged_size;
         };
         struct hed_fill fill;

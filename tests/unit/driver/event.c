@@ -232,8 +232,8 @@ ask(void *arg)
     a->other = fake_call(a->f, cuStreamQuery, NULL);
 }
 
-/* As measured on a GPU: named streams and events can be queried, but there is no current context.
- */
+/* As measured on a GPU: named streams and events can be queried, but there is no current
+ * context. */
 static void
 a_host_function_may_ask_about_what_it_can_name(void **state)
 {

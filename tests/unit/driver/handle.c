@@ -1,5 +1,5 @@
-/* Handles: valid ones are found, all others are refused, and objects live as long as their users.
- */
+/* Handles: valid ones are found, all others are refused, and objects live as long as their
+ * users. */
 #include "driver/handle.h"
 
 #include <pthread.h>
