@@ -4,13 +4,14 @@
     about   the argument it is about: a function, an event, a device; without it, the one with free=
     size    how much: blocks of a launch, bytes of a copy; an expression over the arguments
     defer   it may be made later, by another thread, and returns success at once
+    grid    where a launch of a kernel has its grid
     memory  what a limit on device memory must know: it takes, frees, maps or reports some
     travel  whether the remote backend has a worker make it, and relay: gen/travel.py
     null    what the null backend answers if zeros are not enough: values of outputs by name,
             or the roles of arguments
     offline how to answer it if there is no driver at all
 
-defer, memory, travel, relay, null and offline give arguments their roles: gen/roles.py.
+defer, grid, memory, travel, relay, null and offline give arguments their roles: gen/roles.py.
 
 The word `extent` of an argument that is an address says how much memory behind it is touched.
 
@@ -51,10 +52,10 @@ _PATH = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*")
 class Effects:
     """The words of one call."""
 
-    def __init__(self, does=None, about=None, size=None, defer=None, memory=None, travel=None,
-                 relay=None, null=None, offline=None):
+    def __init__(self, does=None, about=None, size=None, defer=None, grid=None, memory=None,
+                 travel=None, relay=None, null=None, offline=None):
         self.does, self.about, self.size, self.defer = does, about, size, defer
-        self.memory, self.travel, self.relay = memory, travel, relay
+        self.grid, self.memory, self.travel, self.relay = grid, memory, travel, relay
         self.null, self.offline = null, offline
 
 
@@ -92,7 +93,7 @@ def check(spec, c, effects):
         fail(c.where, c.name, "defer= is for work on a stream")
     for a in c.args:
         _check_extent(c, a)
-    for word in ("defer", "memory", "offline"):
+    for word in ("defer", "grid", "memory", "offline"):
         roles.check(spec, c, word, getattr(e, word))
     _check_null(spec, c, e)
 

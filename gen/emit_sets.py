@@ -10,6 +10,7 @@ from gen.writer import Writer, c_kind
 
 ROLES = {
     "defer": "may be made later, by another thread",
+    "grid": "launches a kernel: where its grid is",
     "travel": "is sent, and a function of the worker looks at its arguments",
     "relay": "is sent as the program made it",
     "memory": "takes, frees, maps or tells of device memory",
@@ -37,9 +38,13 @@ def emit(spec):
          [c for c in calls if c.effects.travel])
     for word, text in ROLES.items():
         name = "GUARD" if word == "travel" else word.upper()
-        _roles(w, f"HED_{api}_{name}", text,
-               [(c, getattr(c.effects, word)) for c in calls
-                if isinstance(getattr(c.effects, word), Roles)])
+        having = [(c, getattr(c.effects, word)) for c in calls
+                  if isinstance(getattr(c.effects, word), Roles)]
+        _roles(w, f"HED_{api}_{name}", text, having)
+        classes = sorted({roles.name for _, roles in having})
+        for one in classes if len(classes) > 1 else []:
+            _roles(w, f"HED_{api}_{name}_{one.upper()}", f"the same, as {one}",
+                   [(c, roles) for c, roles in having if roles.name == one])
     return {f"{spec.name}_sets.h": w.text()}
 
 

@@ -251,7 +251,7 @@ call("cuMemcpyHtoDAsync", In(CUdeviceptr_v1, "dstDevice"),
 call("cuMemcpyHtoDAsync_v2", In(CUdeviceptr, "dstDevice", extent="ByteCount"),
      In(CPTR, "srcHost", extent="ByteCount", by_hand="may be read after the call has returned"),
      In(SIZE, "ByteCount"), In(CUstream, "hStream"), since=3020, ptds=7000, does="copy",
-     size="ByteCount", defer=Roles("ranges"))
+     size="ByteCount", defer=Roles("copy"))
 call("cuMemcpyDtoHAsync", In(PTR, "dstHost", by_hand="written after the call has returned"),
      In(CUdeviceptr_v1, "srcDevice"), In(U32, "ByteCount"), In(CUstream, "hStream"), since=2000,
      does="copy", size="ByteCount")
@@ -259,21 +259,21 @@ call("cuMemcpyDtoHAsync_v2",
      In(PTR, "dstHost", extent="ByteCount", by_hand="written after the call has returned"),
      In(CUdeviceptr, "srcDevice", extent="ByteCount"), In(SIZE, "ByteCount"),
      In(CUstream, "hStream"), since=3020, ptds=7000, does="copy", size="ByteCount",
-     defer=Roles("ranges"))
+     defer=Roles("copy"))
 call("cuMemcpyDtoDAsync", In(CUdeviceptr_v1, "dstDevice"), In(CUdeviceptr_v1, "srcDevice"),
      In(U32, "ByteCount"), In(CUstream, "hStream"), since=3000, does="copy", size="ByteCount")
 call("cuMemcpyDtoDAsync_v2", In(CUdeviceptr, "dstDevice", extent="ByteCount"),
      In(CUdeviceptr, "srcDevice", extent="ByteCount"), In(SIZE, "ByteCount"),
      In(CUstream, "hStream"), since=3020, ptds=7000, does="copy", size="ByteCount",
-     defer=Roles("ranges"))
+     defer=Roles("copy"))
 call("cuMemcpy2DAsync", In(Ref(CUDA_MEMCPY2D_v1), "pCopy"), In(CUstream, "hStream"), since=2000,
      does="copy")
 call("cuMemcpy2DAsync_v2", In(Ref(CUDA_MEMCPY2D_v2), "pCopy"), In(CUstream, "hStream"), since=3020,
-     ptds=7000, does="copy", defer=Roles("copy_2d", copy_2d="pCopy", at="&pCopy"))
+     ptds=7000, does="copy", defer=Roles("copy", copy_2d="pCopy", at="&pCopy"))
 call("cuMemcpy3DAsync", In(Ref(CUDA_MEMCPY3D_v1), "pCopy"), In(CUstream, "hStream"), since=2000,
      does="copy")
 call("cuMemcpy3DAsync_v2", In(Ref(CUDA_MEMCPY3D_v2), "pCopy"), In(CUstream, "hStream"), since=3020,
-     ptds=7000, does="copy", defer=Roles("copy_3d", copy_3d="pCopy", at="&pCopy"),
+     ptds=7000, does="copy", defer=Roles("copy", copy_3d="pCopy", at="&pCopy"),
      travel=Roles("copy", "pCopy"))
 call("cuMemsetD8", In(CUdeviceptr_v1, "dstDevice"), In(U8, "uc"), In(U32, "N"), since=2000,
      does="fill")
@@ -303,7 +303,7 @@ call("cuMemcpy", In(CUdeviceptr, "dst"), In(CUdeviceptr, "src"), In(SIZE, "ByteC
      ptds=7000, blocks=True, does="copy", size="ByteCount")
 call("cuMemcpyAsync", In(CUdeviceptr, "dst", extent="ByteCount"),
      In(CUdeviceptr, "src", extent="ByteCount"), In(SIZE, "ByteCount"), In(CUstream, "hStream"),
-     since=4000, ptds=7000, does="copy", size="ByteCount", defer=Roles("copy_any"), travel=True)
+     since=4000, ptds=7000, does="copy", size="ByteCount", defer=Roles("copy", any=1), travel=True)
 call("cuMemcpyPeer", In(CUdeviceptr, "dstDevice"), In(CUcontext, "dstContext"),
      In(CUdeviceptr, "srcDevice"), In(CUcontext, "srcContext"), In(SIZE, "ByteCount"), since=4000,
      ptds=7000, blocks=True, does="copy", size="ByteCount")
@@ -333,35 +333,35 @@ call("cuMemcpy3DBatchAsync_v2", In(SIZE, "numOps"),
      In(Array(CUDA_MEMCPY3D_BATCH_OP_v1, "numOps", mut=True), "opList"), In(U64, "flags"),
      In(CUstream, "hStream"), since=13000, ptds=True, does="copy")
 call("cuMemsetD8Async", In(CUdeviceptr, "dstDevice", extent="N"), In(U8, "uc"), In(SIZE, "N"),
-     In(CUstream, "hStream"), since=3020, ptds=7000, does="fill", defer=Roles("ranges"),
+     In(CUstream, "hStream"), since=3020, ptds=7000, does="fill", defer=Roles("copy"),
      travel=True)
 call("cuMemsetD16Async", In(CUdeviceptr, "dstDevice", extent=Span("N", of=2)), In(U16, "us"),
      In(SIZE, "N"), In(CUstream, "hStream"), since=3020, ptds=7000, does="fill",
-     defer=Roles("ranges"), travel=True)
+     defer=Roles("copy"), travel=True)
 call("cuMemsetD32Async", In(CUdeviceptr, "dstDevice", extent=Span("N", of=4)), In(U32, "ui"),
      In(SIZE, "N"), In(CUstream, "hStream"), since=3020, ptds=7000, does="fill",
-     defer=Roles("ranges"), travel=True)
+     defer=Roles("copy"), travel=True)
 call("cuMemsetD2D8Async", In(CUdeviceptr, "dstDevice", extent=Span("Width", "Height", "dstPitch")),
      In(SIZE, "dstPitch"), In(U8, "uc"), In(SIZE, "Width"), In(SIZE, "Height"),
-     In(CUstream, "hStream"), since=3020, ptds=7000, does="fill", defer=Roles("ranges"),
+     In(CUstream, "hStream"), since=3020, ptds=7000, does="fill", defer=Roles("copy"),
      travel=True)
 call("cuMemsetD2D16Async",
      In(CUdeviceptr, "dstDevice", extent=Span("Width", "Height", "dstPitch", of=2)),
      In(SIZE, "dstPitch"), In(U16, "us"), In(SIZE, "Width"), In(SIZE, "Height"),
-     In(CUstream, "hStream"), since=3020, ptds=7000, does="fill", defer=Roles("ranges"),
+     In(CUstream, "hStream"), since=3020, ptds=7000, does="fill", defer=Roles("copy"),
      travel=True)
 call("cuMemsetD2D32Async",
      In(CUdeviceptr, "dstDevice", extent=Span("Width", "Height", "dstPitch", of=4)),
      In(SIZE, "dstPitch"), In(U32, "ui"), In(SIZE, "Width"), In(SIZE, "Height"),
-     In(CUstream, "hStream"), since=3020, ptds=7000, does="fill", defer=Roles("ranges"),
+     In(CUstream, "hStream"), since=3020, ptds=7000, does="fill", defer=Roles("copy"),
      travel=True)
 call("cuMemPrefetchAsync", In(CUdeviceptr, "devPtr", extent="count"), In(SIZE, "count"),
      In(CUdevice, "dstDevice"), In(CUstream, "hStream"), since=8000, ptds=True, does="move",
-     defer=Roles("prefetch", address="devPtr", bytes="count", device="dstDevice"))
+     defer=Roles("copy", prefetch=1, address="devPtr", bytes="count", device="dstDevice"))
 call("cuMemPrefetchAsync_v2", In(CUdeviceptr, "devPtr", extent="count"), In(SIZE, "count"),
      In(CUmemLocation_v1, "location"), In(U32, "flags"), In(CUstream, "hStream"), since=12020,
      ptds=True, does="move",
-     defer=Roles("prefetch", address="devPtr", bytes="count", where="location.type",
+     defer=Roles("copy", prefetch=1, address="devPtr", bytes="count", where="location.type",
                  device="location.id", flags="flags"))
 call("cuMemPrefetchBatchAsync", In(Array(CUdeviceptr, "count", mut=True), "dptrs"),
      In(Array(SIZE, "count", mut=True), "sizes"), In(SIZE, "count"),

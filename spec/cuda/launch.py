@@ -86,13 +86,14 @@ call("cuLaunchKernel", In(CUfunction, "f"), In(U32, "gridDimX"), In(U32, "gridDi
      In(Ptr("void **"), "kernelParams", by_hand="its layout is the function's"),
      In(Ptr("void **"), "extra", by_hand="its layout is the function's"), since=4000, ptds=7000,
      does="launch", about="f", size="gridDimX * gridDimY * gridDimZ",
-     defer=launch(params="&kernelParams", extra="&extra"))
+     defer=launch(params="&kernelParams", extra="&extra"), grid=Roles("grid", width="&gridDimX"))
 call("cuLaunchKernelEx", In(Ref(CUlaunchConfig), "config"), In(CUfunction, "f"),
      In(Ptr("void **"), "kernelParams", by_hand="its layout is the function's"),
      In(Ptr("void **"), "extra", by_hand="its layout is the function's"), since=11060, ptds=True,
      stream="config.hStream", does="launch", about="f",
      size="config.gridDimX * config.gridDimY * config.gridDimZ",
-     defer=launch("config.", config="config", params="&kernelParams", extra="&extra"))
+     defer=launch("config.", config="config", params="&kernelParams", extra="&extra"),
+     grid=Roles("grid", config="&config"))
 call("cuLaunchHostFunc", In(CUstream, "hStream"), In(CUhostFn, "fn"), In(PTR, "userData"),
      since=10000, ptds=True, does="order", defer=Roles("host_function", function="fn"))
 call("cuLaunchCooperativeKernel", In(CUfunction, "f"), In(U32, "gridDimX"), In(U32, "gridDimY"),
@@ -100,4 +101,4 @@ call("cuLaunchCooperativeKernel", In(CUfunction, "f"), In(U32, "gridDimX"), In(U
      In(U32, "sharedMemBytes"), In(CUstream, "hStream"),
      In(Ptr("void **"), "kernelParams", by_hand="its layout is the function's"), since=9000,
      ptds=True, does="launch", about="f", size="gridDimX * gridDimY * gridDimZ",
-     defer=launch(params="&kernelParams", whole=1))
+     defer=launch(params="&kernelParams", whole=1), grid=Roles("grid", width="&gridDimX"))

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 
 #include "base/log.h"
+#include "gen/cuda_sets.h"
 
 static _Atomic enum hed_inject_proof proofs[HED_CUDA_CALLS];
 
@@ -11,10 +12,13 @@ static _Atomic enum hed_inject_proof proofs[HED_CUDA_CALLS];
 bool
 hed_inject_voids(enum hed_cuda_call id)
 {
-    const struct hed_call_info *info = &hed_cuda_info[id];
-
-    return info->does == HED_DOES_LAUNCH && info->flags & HED_CALL_DEFER &&
-           info->of_kind == HED_CUDA_KIND_FUNCTION;
+#define HAS_GRID(call, ...) case HED_##call:
+    switch ((int)id) {
+        HED_CUDA_GRID(HAS_GRID)
+        return hed_cuda_info[id].flags & HED_CALL_DEFER;
+    default:
+        return false;
+    }
 }
 
 enum hed_inject_proof
@@ -42,42 +46,52 @@ hed_inject_is_refusal(CUresult result)
            result == CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
 }
 
-/* Finds the width of the grid. NULL if it is in the config of cuLaunchKernelEx, which is the
- * program's. */
-static unsigned *
-grid_width(enum hed_cuda_call id, void *params)
+/* Where a launch has its grid: in its arguments, or in a config, which is the program's. */
+struct grid_place {
+    unsigned *width;
+    const CUlaunchConfig **config;
+};
+
+#define GRID(call, class, ...)                   \
+    case HED_##call: {                           \
+        struct hed_##call *a = params;           \
+                                                 \
+        return (struct grid_place){__VA_ARGS__}; \
+    }
+
+static struct grid_place
+find_grid(enum hed_cuda_call id, void *params)
 {
-    if (id == HED_cuLaunchKernel)
-        return &((struct hed_cuLaunchKernel *)params)->gridDimX;
-    if (id == HED_cuLaunchCooperativeKernel)
-        return &((struct hed_cuLaunchCooperativeKernel *)params)->gridDimX;
-    return NULL;
+    switch ((int)id) {
+        HED_CUDA_GRID(GRID)
+    default:
+        return (struct grid_place){0};
+    }
 }
 
 void
 hed_inject_void(struct hed_inject_void *v, enum hed_cuda_call id, void *params)
 {
-    unsigned *grid = grid_width(id, params);
-    struct hed_cuLaunchKernelEx *x = params;
+    const struct grid_place at = find_grid(id, params);
 
-    if (grid) {
-        v->grid = *grid;
-        *grid = 0;
-        return;
+    if (at.width) {
+        v->grid = *at.width;
+        *at.width = 0;
+    } else if (at.config) {
+        v->config = *at.config;
+        v->empty = **at.config;
+        v->empty.gridDimX = 0;
+        *at.config = &v->empty;
     }
-    v->config = x->config;
-    v->empty = *x->config;
-    v->empty.gridDimX = 0;
-    x->config = &v->empty;
 }
 
 void
 hed_inject_put_back(const struct hed_inject_void *v, enum hed_cuda_call id, void *params)
 {
-    unsigned *grid = grid_width(id, params);
+    const struct grid_place at = find_grid(id, params);
 
-    if (grid)
-        *grid = v->grid;
-    else
-        ((struct hed_cuLaunchKernelEx *)params)->config = v->config;
+    if (at.width)
+        *at.width = v->grid;
+    else if (at.config)
+        *at.config = v->config;
 }

@@ -88,9 +88,9 @@ is_device_or_pinned(struct hed_recorder *r, CUdeviceptr p, size_t size)
 }
 
 /* A copy between addresses of any kind. */
-bool
-hed_record_examine_copy_any(struct hed_recorder *r, struct hed_record_candidate *t,
-                            const struct hed_record_roles *a)
+static bool
+examine_copy_any(struct hed_recorder *r, struct hed_record_candidate *t,
+                 const struct hed_record_roles *a)
 {
     struct hed_extent extents[HED_CUDA_EXTENTS];
     const struct hed_extent *to = &extents[0];
@@ -154,9 +154,9 @@ set_description(struct hed_record_candidate *t, const struct hed_record_roles *a
     t->data_at = (size_t)((const char *)a->at - (const char *)t->args);
 }
 
-bool
-hed_record_examine_copy_2d(struct hed_recorder *r, struct hed_record_candidate *t,
-                           const struct hed_record_roles *a)
+static bool
+examine_copy_2d(struct hed_recorder *r, struct hed_record_candidate *t,
+                const struct hed_record_roles *a)
 {
     const CUDA_MEMCPY2D_v2 *c = a->copy_2d;
     size_t from;
@@ -177,9 +177,9 @@ hed_record_examine_copy_2d(struct hed_recorder *r, struct hed_record_candidate *
 }
 
 /* Copies in three dimensions: only without offsets, and only from device to device. */
-bool
-hed_record_examine_copy_3d(struct hed_recorder *r, struct hed_record_candidate *t,
-                           const struct hed_record_roles *a)
+static bool
+examine_copy_3d(struct hed_recorder *r, struct hed_record_candidate *t,
+                const struct hed_record_roles *a)
 {
     const CUDA_MEMCPY3D_v2 *c = a->copy_3d;
     size_t planes[2];
@@ -212,9 +212,9 @@ is_managed(struct hed_recorder *r, CUdeviceptr p, size_t size)
 }
 
 /* The destination is part of the kind: the driver decides whether it can be prefetched to. */
-bool
-hed_record_examine_prefetch(struct hed_recorder *r, struct hed_record_candidate *t,
-                            const struct hed_record_roles *a)
+static bool
+examine_prefetch(struct hed_recorder *r, struct hed_record_candidate *t,
+                 const struct hed_record_roles *a)
 {
     t->kind = hed_record_mix(t->id, (uint64_t)a->where << 32 | a->flags);
     t->kind = hed_record_mix(t->kind, (uint32_t)a->device);
@@ -243,9 +243,9 @@ examine_extent(struct hed_recorder *r, struct hed_record_candidate *t, const str
     return examine_host_source(r, t, (const void *)(uintptr_t)e->at, bytes, (size_t)e->offset);
 }
 
-bool
-hed_record_examine_ranges(struct hed_recorder *r, struct hed_record_candidate *t,
-                          const struct hed_record_roles *a)
+static bool
+examine_ranges(struct hed_recorder *r, struct hed_record_candidate *t,
+               const struct hed_record_roles *a)
 {
     struct hed_extent extents[HED_CUDA_EXTENTS];
     const unsigned count = hed_cuda_extents(t->id, t->args, extents);
@@ -255,4 +255,17 @@ hed_record_examine_ranges(struct hed_recorder *r, struct hed_record_candidate *t
         if (!examine_extent(r, t, &extents[i], i == 0))
             return false;
     return count > 0;
+}
+
+bool
+hed_record_examine_copy(struct hed_recorder *r, struct hed_record_candidate *t,
+                        const struct hed_record_roles *a)
+{
+    if (a->copy_2d)
+        return examine_copy_2d(r, t, a);
+    if (a->copy_3d)
+        return examine_copy_3d(r, t, a);
+    if (a->any)
+        return examine_copy_any(r, t, a);
+    return a->prefetch ? examine_prefetch(r, t, a) : examine_ranges(r, t, a);
 }

@@ -172,7 +172,9 @@ struct hed_record_roles {
     unsigned flags;
     CUhostFn function;
     CUstreamCallback callback;
-    CUmemLocationType where; /* of a prefetch: to where, as is `device` */
+    bool any;      /* a copy between addresses of any kind */
+    bool prefetch; /* to `where` and `device` */
+    CUmemLocationType where;
     int device;
     const CUDA_MEMCPY2D_v2 *copy_2d;
     const CUDA_MEMCPY3D_v2 *copy_3d;
@@ -319,33 +321,11 @@ unsigned hed_record_sort(enum hed_cuda_call id);
  * call like it has succeeded before. */
 bool hed_record_examine(struct hed_recorder *r, struct hed_record_candidate *t);
 
-/* The same for each class of calls (defer= in the spec). */
-bool hed_record_examine_launch(struct hed_recorder *r, struct hed_record_candidate *t,
-                               const struct hed_record_roles *a);
-bool hed_record_examine_object(struct hed_recorder *r, struct hed_record_candidate *t,
-                               const struct hed_record_roles *a);
-bool hed_record_examine_host_function(struct hed_recorder *r, struct hed_record_candidate *t,
-                                      const struct hed_record_roles *a);
-bool hed_record_examine_callback(struct hed_recorder *r, struct hed_record_candidate *t,
-                                 const struct hed_record_roles *a);
-bool hed_record_examine_free(struct hed_recorder *r, struct hed_record_candidate *t,
-                             const struct hed_record_roles *a);
-bool hed_record_examine_word(struct hed_recorder *r, struct hed_record_candidate *t,
-                             const struct hed_record_roles *a);
-
 /* ---- copy.c ---------------------------------------------------------------------------------- */
 
-/* The same for each class of copies. */
-bool hed_record_examine_ranges(struct hed_recorder *r, struct hed_record_candidate *t,
-                               const struct hed_record_roles *a);
-bool hed_record_examine_copy_any(struct hed_recorder *r, struct hed_record_candidate *t,
-                                 const struct hed_record_roles *a);
-bool hed_record_examine_copy_2d(struct hed_recorder *r, struct hed_record_candidate *t,
-                                const struct hed_record_roles *a);
-bool hed_record_examine_copy_3d(struct hed_recorder *r, struct hed_record_candidate *t,
-                                const struct hed_record_roles *a);
-bool hed_record_examine_prefetch(struct hed_recorder *r, struct hed_record_candidate *t,
-                                 const struct hed_record_roles *a);
+/* The same for copies, fills and prefetches. */
+bool hed_record_examine_copy(struct hed_recorder *r, struct hed_record_candidate *t,
+                             const struct hed_record_roles *a);
 bool hed_record_is_device(struct hed_recorder *r, CUdeviceptr p, size_t size);
 bool hed_record_is_pinned(struct hed_recorder *r, CUdeviceptr p, size_t size);
 bool hed_record_is_allocation(struct hed_recorder *r, CUdeviceptr p);

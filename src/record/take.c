@@ -57,7 +57,7 @@ offset_in(const struct hed_record_candidate *t, const void *argument)
 }
 
 /* Finds the kernel's arguments. */
-static bool
+static inline bool
 examine_arguments(struct hed_record_candidate *t, const struct hed_record_roles *a)
 {
     void **params = *a->params;
@@ -128,9 +128,9 @@ examine_config(struct hed_record_candidate *t, const struct hed_record_roles *a)
     return true;
 }
 
-bool
-hed_record_examine_launch(struct hed_recorder *r, struct hed_record_candidate *t,
-                          const struct hed_record_roles *a)
+static inline __attribute__((always_inline)) bool
+examine_launch(struct hed_recorder *r, struct hed_record_candidate *t,
+               const struct hed_record_roles *a)
 {
     /* Without a config, where there should be one, the grid is 0. */
     if (!a->kernel || grid_is_bad(a->grid_x, a->grid_y, a->grid_z))
@@ -148,41 +148,41 @@ hed_record_examine_launch(struct hed_recorder *r, struct hed_record_candidate *t
 
 /* ---- graphs, events, functions, words -------------------------------------------------------- */
 
-bool
-hed_record_examine_object(struct hed_recorder *r, struct hed_record_candidate *t,
-                          const struct hed_record_roles *a)
+static bool
+examine_object(struct hed_recorder *r, struct hed_record_candidate *t,
+               const struct hed_record_roles *a)
 {
     t->touches = a->object;
     return a->object && a->flags == 0;
 }
 
-bool
-hed_record_examine_host_function(struct hed_recorder *r, struct hed_record_candidate *t,
-                                 const struct hed_record_roles *a)
+static bool
+examine_host_function(struct hed_recorder *r, struct hed_record_candidate *t,
+                      const struct hed_record_roles *a)
 {
     return a->function;
 }
 
 /* With stream=own the callback must get the program's stream (see stream.c). */
-bool
-hed_record_examine_callback(struct hed_recorder *r, struct hed_record_candidate *t,
-                            const struct hed_record_roles *a)
+static bool
+examine_callback(struct hed_recorder *r, struct hed_record_candidate *t,
+                 const struct hed_record_roles *a)
 {
     return a->callback && a->flags == 0 && !r->own;
 }
 
-bool
-hed_record_examine_free(struct hed_recorder *r, struct hed_record_candidate *t,
-                        const struct hed_record_roles *a)
+static bool
+examine_free(struct hed_recorder *r, struct hed_record_candidate *t,
+             const struct hed_record_roles *a)
 {
     t->frees = a->address;
     return hed_record_is_allocation(r, t->frees);
 }
 
 /* Words in memory that a stream waits for or writes. The flags decide what the driver refuses. */
-bool
-hed_record_examine_word(struct hed_recorder *r, struct hed_record_candidate *t,
-                        const struct hed_record_roles *a)
+static bool
+examine_word(struct hed_recorder *r, struct hed_record_candidate *t,
+             const struct hed_record_roles *a)
 {
     t->kind = hed_record_mix(t->id, a->flags);
     return a->address % a->bytes == 0 && (hed_record_is_device(r, a->address, a->bytes) ||
@@ -203,12 +203,20 @@ hed_record_sort(enum hed_cuda_call id)
     return info->does == HED_DOES_ORDER ? HED_RECORD_ORDER : HED_RECORD_COPIES;
 }
 
-#define EXAMINE(call, class, ...)                                                         \
-    case HED_##call: {                                                                    \
-        const struct hed_##call *a = t->args;                                             \
-                                                                                          \
-        (void)a; /* some classes have no roles */                                         \
-        return hed_record_examine_##class(r, t, &(struct hed_record_roles){__VA_ARGS__}); \
+/* See copy.c. */
+static bool
+examine_copy(struct hed_recorder *r, struct hed_record_candidate *t,
+             const struct hed_record_roles *a)
+{
+    return hed_record_examine_copy(r, t, a);
+}
+
+#define EXAMINE(call, class, ...)                                              \
+    case HED_##call: {                                                         \
+        const struct hed_##call *a = t->args;                                  \
+                                                                               \
+        (void)a; /* some classes have no roles */                              \
+        return examine_##class(r, t, &(struct hed_record_roles){__VA_ARGS__}); \
     }
 
 /* One case for each call that says defer= in the spec. */

@@ -87,7 +87,8 @@ call("tinyText", In(tinyResult, "error"), Out(STR, "text"), since=1000, after="n
 call("tinyRun", In(tinyThing, "thing"), In(Ptr("void **"), "params", by_hand="only it knows"),
      In(tinyCallback, "callback"), In(CPTR, "data"), In(tinyStream, "stream"), since=1000,
      ptds=True, does="launch", about="thing", size="1",
-     defer=Roles("launch", kernel="thing", params="&params", ptds="ptds"))
+     defer=Roles("launch", kernel="thing", params="&params", ptds="ptds"),
+     grid=Roles("grid", width="&thing"))
 call("tinySet", In(tinyShape, "shape"), In(Ref(tinyValue), "value", tag="shape"),
      Out(tinyValue, "old", tag="shape", opt=True), since=1000, ptds=True, does="set")
 call("tinyRunEx", In(Ref(tinyLaunch), "launch"), In(tinyThing, "thing"),

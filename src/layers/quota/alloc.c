@@ -1,15 +1,16 @@
-/* Memory that one call takes and one gives back: plain, pitched, managed, arrays
+/* Memory that one call takes and another gives back: plain, pitched, managed, arrays
  * (layers/quota/quota.h).
  *
- * A charge is what the device loses, as far as that can be known: sizes are rounded like NVIDIA's
- * driver does. Arrays are laid out by the driver as it likes; they are charged with whole tiles.
+ * A charge is what the device loses, as far as that can be known: sizes are rounded as NVIDIA's
+ * driver rounds them. The driver chooses the layout of arrays, so they are charged with whole
+ * tiles.
  */
 #include "layers/quota/quota.h"
 
 #include "core/array_format.h"
 
 #define SMALL 512u
-#define SMALL_MOST (1ull << 20) /* more than this has pages of its own */
+#define SMALL_MOST (1ull << 20) /* a larger allocation has pages of its own */
 #define PAGE (2ull << 20)
 #define TILE_WIDTH 512u
 #define TILE_ROWS 8u
@@ -44,7 +45,7 @@ destroy_allocation(struct hed_layer *self, enum quota_kind kind, uint64_t key)
         (void)hed_call(self->next, cuMemFree_v2, .dptr = key);
 }
 
-/* After the call that took memory. */
+/* Remembers the charge after the call that took the memory. */
 static CUresult
 charge_allocation(struct hed_layer *self, enum quota_kind kind, uint64_t key,
                   struct quota_device *d, uint64_t bytes)
@@ -54,14 +55,14 @@ charge_allocation(struct hed_layer *self, enum quota_kind kind, uint64_t key,
 
     if (quota_put(self->state, &r) == 0)
         return CUDA_SUCCESS;
-    /* Without memory to remember it, it would never be given back. */
+    /* A charge that is not remembered would never be given back. */
     destroy_allocation(self, kind, key);
     quota_give(d, bytes);
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* A call that takes `bytes` of the current device; 0: it takes nothing, or will fail. */
-static CUresult
+/* Makes a call that takes `bytes` of the current device. 0: it takes none, or will fail. */
+static inline __attribute__((always_inline)) CUresult
 take_charged(struct hed_layer *self, const struct quota_call *c, uint64_t bytes)
 {
     struct quota_device *d = c->out.at && bytes ? quota_current(self) : NULL;
@@ -80,21 +81,25 @@ take_charged(struct hed_layer *self, const struct quota_call *c, uint64_t bytes)
     return charge_allocation(self, hed_cuda_info[c->id].new_kind, hed_place_get(c->out), d, bytes);
 }
 
-/* Managed memory is charged whole and at once, although its pages may be with the host. */
-CUresult
+/* Managed memory is charged in full at once, although its pages may be on the host. */
+static inline __attribute__((always_inline)) CUresult
 quota_do_alloc(struct hed_layer *self, const struct quota_call *c)
 {
     return take_charged(self, c, quota_round(c->bytes));
 }
 
-/* The driver chooses how far rows are apart: 512 bytes are the most it rounds to. */
-CUresult
+HED_CUDA_MEMORY_ALLOC(QUOTA_CALL)
+
+/* The driver chooses the pitch. It rounds a row up to 512 bytes at most. */
+static CUresult
 quota_do_alloc_rows(struct hed_layer *self, const struct quota_call *c)
 {
     const uint64_t bytes = times(up(c->bytes, TILE_WIDTH), c->rows);
 
     return take_charged(self, c, c->pitch.at ? quota_round(bytes) : 0);
 }
+
+HED_CUDA_MEMORY_ALLOC_ROWS(QUOTA_CALL)
 
 /* ---- arrays ---------------------------------------------------------------------------------- */
 
@@ -107,7 +112,7 @@ image(uint64_t width, uint64_t height, uint64_t depth, uint64_t size)
     return times(times(row, rows), depth ? depth : 1);
 }
 
-CUresult
+static CUresult
 quota_do_alloc_array(struct hed_layer *self, const struct quota_call *c)
 {
     const uint64_t element = hed_array_element_bytes(c->format, c->channels);
@@ -116,7 +121,7 @@ quota_do_alloc_array(struct hed_layer *self, const struct quota_call *c)
     uint64_t h = c->height;
     uint64_t sum = 0;
 
-    /* Memory is mapped to such an array later, by handle. */
+    /* The program maps memory to such an array later, by handle. */
     if (c->flags & (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING))
         return quota_next(self, c);
     for (unsigned i = 0; i < levels && i < 64; i++) {
@@ -125,14 +130,16 @@ quota_do_alloc_array(struct hed_layer *self, const struct quota_call *c)
         sum = n > UINT64_MAX - sum ? UINT64_MAX : sum + n;
         w = w > 1 ? w / 2 : w;
         h = h > 1 ? h / 2 : h;
-        /* Layers and faces do not become fewer; for a volume this is a little too much. */
+        /* Layers and faces stay as many; for a volume this charges a little too much. */
     }
     return take_charged(self, c, quota_round(sum));
 }
 
+HED_CUDA_MEMORY_ALLOC_ARRAY(QUOTA_CALL)
+
 /* ---- giving back ----------------------------------------------------------------------------- */
 
-/* After the call: the charge that was taken out before it goes, or comes back. */
+/* After a call that frees: gives the charge back, or keeps it if the call has failed. */
 static CUresult
 allocation_freed(struct hed_layer *self, bool found, const struct quota_charge *old, CUresult r)
 {
@@ -147,7 +154,7 @@ allocation_freed(struct hed_layer *self, bool found, const struct quota_charge *
     return r;
 }
 
-/* Memory of a graph's node has no charge of its own. */
+/* The memory of a graph's node has no charge of its own: the graphs of the device are counted. */
 static void
 graph_freed(struct hed_layer *self, bool found)
 {
@@ -159,8 +166,8 @@ graph_freed(struct hed_layer *self, bool found)
         quota_graph_end(self, d, 0);
 }
 
-/* Memory, arrays and modules. */
-CUresult
+/* Frees memory, an array or a module. */
+static inline __attribute__((always_inline)) CUresult
 quota_do_free(struct hed_layer *self, const struct quota_call *c)
 {
     const enum quota_kind kind = hed_cuda_info[c->id].of_kind;
@@ -174,3 +181,5 @@ quota_do_free(struct hed_layer *self, const struct quota_call *c)
         quota_physical_array_gone(self->state, c->key);
     return r;
 }
+
+HED_CUDA_MEMORY_FREE(QUOTA_CALL)

@@ -34,7 +34,8 @@ budget_fits(const struct quota_device *d, uint64_t word, uint64_t n)
     return have <= d->limit && n <= d->limit - have;
 }
 
-/* Release: who sees the new total sees our slot as it was before. Acquire: the other way round. */
+/* Release: a process that sees the new total also sees our slot as it was before. Acquire: the
+ * other way round. */
 static bool
 budget_add(struct quota_device *d, uint64_t n, bool force)
 {
@@ -65,7 +66,7 @@ unnote(struct quota_device *d, uint64_t n)
 static bool
 budget_try(struct quota_device *d, uint64_t n)
 {
-    /* A look first: a note that is taken back again disturbs others' sums. */
+    /* Look first: a charge that is taken back again would disturb the sums of other processes. */
     if (!budget_fits(d, atomic_load_explicit(d->total, memory_order_relaxed), n))
         return false;
     budget_note_own(d, n);
@@ -75,8 +76,8 @@ budget_try(struct quota_device *d, uint64_t n)
     return false;
 }
 
-/* The sum of what the living have; saturating, as the file may hold anything. A slot without bytes
- * is not worth a system call. */
+/* The sum of what living processes have. It saturates, because the file may hold anything. A slot
+ * without bytes is not worth a system call. */
 static uint64_t
 living(struct quota_device *d)
 {
@@ -88,7 +89,7 @@ living(struct quota_device *d)
 
         if (n == 0 || !hed_meet_taken(d->meet, i, NULL))
             continue;
-        /* Only now is it known to be the owner's word, and not one that a dead process has left.
+        /* Only now is it known to be the owner's number, not one that a dead process has left.
          * Acquire: pairs with the owner's release in unnote. */
         n = atomic_load_explicit(&p->used[d->slot], memory_order_acquire);
         sum = n > BYTES - sum ? BYTES : sum + n;
@@ -164,7 +165,7 @@ quota_used(struct quota_device *d)
 bool
 quota_is_over(struct quota_device *d)
 {
-    /* The total may have what the dead had: they are asked for only if it matters. */
+    /* The total may include what dead processes had. That is corrected only where it matters. */
     return (atomic_load_explicit(d->total, memory_order_relaxed) & BYTES) > d->limit &&
            quota_used(d) > d->limit;
 }

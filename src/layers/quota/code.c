@@ -1,11 +1,12 @@
 /* Code and its global variables (layers/quota/quota.h).
  *
- * Nothing tells how much memory an image takes: it may be compressed, compiled, or have variables
- * that are in no file. So it is measured: what the device has less of after the call, without what
- * this process was charged for meanwhile. Other processes that allocate in that moment are measured
- * too; where that would refuse the call, the module is unloaded again to see what it really had.
+ * Nothing says how much memory an image takes: it may be compressed, need compiling, or have
+ * variables that are in no file. So it is measured: by how much the device's free memory drops
+ * during the call, minus what this process was charged for meanwhile. Memory that other processes
+ * allocate at the same moment is measured too. Where the call would be refused for that, the module
+ * is unloaded again to see what it really had.
  *
- * What is loaded later, at the first use of a function, is not measured.
+ * Code that is loaded later, at the first use of a function, is not measured.
  */
 #include "base/log.h"
 #include "layers/quota/quota.h"
@@ -23,7 +24,7 @@ free_memory(struct hed_layer *self, uint64_t *out)
     return r == CUDA_SUCCESS;
 }
 
-/* The device to measure; NULL: there is none, as without a context. */
+/* Returns the device to measure, or NULL if there is none, as without a context. */
 static struct quota_device *
 begin_measuring(struct hed_layer *self)
 {
@@ -41,7 +42,7 @@ begin_measuring(struct hed_layer *self)
     return d;
 }
 
-/* What this call took: since the last look, as several may be under way. */
+/* What the call took. It is counted from the last look, because several loads may be under way. */
 static uint64_t
 end_measuring(struct hed_layer *self, struct quota_device *d)
 {
@@ -63,7 +64,7 @@ end_measuring(struct hed_layer *self, struct quota_device *d)
     return took > 0 ? (uint64_t)took : 0;
 }
 
-/* A library is in each context by itself. */
+/* Each context has its own copy of a library. */
 static uint64_t
 library_key(uint64_t library, CUcontext context)
 {
@@ -82,7 +83,7 @@ charge_code(struct hed_layer *self, enum quota_kind kind, uint64_t key, struct q
         r.key = library_key(key, r.context);
     }
     if (quota_put(self->state, &r) != 0)
-        quota_give(d, bytes); /* better than never: this is an estimate anyway */
+        quota_give(d, bytes); /* it could not be given back later, and is an estimate */
 }
 
 static void
@@ -94,8 +95,8 @@ unload_code(struct hed_layer *self, enum quota_kind kind, uint64_t key)
         (void)hed_call(self->next, cuLibraryUnload, .library = (CUlibrary)key);
 }
 
-/* After a load that does not fit by what was measured: was that really the load's? The module is
- * not loaded any more then; the caller loads it again if *took says less. */
+/* After a load that does not fit: unloads the module to see whether it had really taken that much.
+ * If not, *took says how much it had, and the caller loads it again. */
 static bool
 weigh_again(struct hed_layer *self, enum quota_kind kind, uint64_t key, uint64_t *took)
 {
@@ -113,7 +114,7 @@ weigh_again(struct hed_layer *self, enum quota_kind kind, uint64_t key, uint64_t
     return ours;
 }
 
-CUresult
+static CUresult
 quota_do_code_load(struct hed_layer *self, const struct quota_call *c)
 {
     const enum quota_kind kind = hed_cuda_info[c->id].new_kind;
@@ -139,7 +140,9 @@ quota_do_code_load(struct hed_layer *self, const struct quota_call *c)
     return r;
 }
 
-CUresult
+HED_CUDA_MEMORY_CODE_LOAD(QUOTA_CALL)
+
+static CUresult
 quota_do_library_unload(struct hed_layer *self, const struct quota_call *c)
 {
     struct quota_charges all;
@@ -155,10 +158,12 @@ quota_do_library_unload(struct hed_layer *self, const struct quota_call *c)
     return r;
 }
 
-/* A library comes into a context when something of it is asked for there. Measured once in each:
- * asking is something that programs do often. What does not fit cannot be undone, because the
- * library is the program's to unload: it is charged, and the program does not get what it asked for
- * until there is room. */
+HED_CUDA_MEMORY_LIBRARY_UNLOAD(QUOTA_CALL)
+
+/* A library is loaded into a context when the program first asks for something of it there. That is
+ * measured once per context, because programs ask often. A load that does not fit cannot be undone,
+ * because only the program may unload the library. So it is charged, and the program does not get
+ * what it asked for until there is room. */
 static CUresult
 library_used(struct hed_layer *self, struct quota_device *d, uint64_t key, uint64_t took)
 {
@@ -173,7 +178,7 @@ library_used(struct hed_layer *self, struct quota_device *d, uint64_t key, uint6
     return fits ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-CUresult
+static CUresult
 quota_do_library_use(struct hed_layer *self, const struct quota_call *c)
 {
     struct quota_charge old;
@@ -188,3 +193,5 @@ quota_do_library_use(struct hed_layer *self, const struct quota_call *c)
 
     return d && r == CUDA_SUCCESS ? library_used(self, d, c->key, took) : r;
 }
+
+HED_CUDA_MEMORY_LIBRARY_USE(QUOTA_CALL)

@@ -1,9 +1,9 @@
-/* What goes with a context (layers/quota/quota.h): its charges are taken out before the call that
- * ends it, because its addresses may be others' right after, and put back if that was not its end.
+/* Memory that ends with its context (layers/quota/quota.h). Its charges are taken out before the
+ * call, because its addresses may be reused right after, and put back if the context did not end.
  */
 #include "layers/quota/quota.h"
 
-CUresult
+static CUresult
 quota_do_context_end(struct hed_layer *self, const struct quota_call *c)
 {
     struct quota_charges all;
@@ -19,8 +19,10 @@ quota_do_context_end(struct hed_layer *self, const struct quota_call *c)
     return r;
 }
 
-/* A context that is attached more than once lives on: whether it does is asked afterwards. */
-CUresult
+HED_CUDA_MEMORY_CONTEXT_END(QUOTA_CALL)
+
+/* A context that was attached more than once lives on. The driver is asked afterwards. */
+static CUresult
 quota_do_context_detach(struct hed_layer *self, const struct quota_call *c)
 {
     const CUcontext context = (CUcontext)c->key;
@@ -38,9 +40,11 @@ quota_do_context_detach(struct hed_layer *self, const struct quota_call *c)
     return r;
 }
 
+HED_CUDA_MEMORY_CONTEXT_DETACH(QUOTA_CALL)
+
 /* ---- primary contexts ------------------------------------------------------------------------ */
 
-CUresult
+static CUresult
 quota_do_primary_retain(struct hed_layer *self, const struct quota_call *c)
 {
     const CUresult r = quota_next(self, c);
@@ -53,7 +57,9 @@ quota_do_primary_retain(struct hed_layer *self, const struct quota_call *c)
     return r;
 }
 
-/* Before: takes what goes if this is the end of the primary context. */
+HED_CUDA_MEMORY_PRIMARY_RETAIN(QUOTA_CALL)
+
+/* Before the call: takes out the charges if the primary context is about to end. */
 static struct quota_device *
 primary_ending(struct hed_layer *self, CUdevice dev, bool reset, struct quota_charges *all)
 {
@@ -80,7 +86,7 @@ primary_ended(struct hed_layer *self, struct quota_device *d, CUdevice dev, bool
                !atomic_compare_exchange_weak_explicit(&d->primary_refs, &refs, reset ? 0 : refs - 1,
                                                       memory_order_relaxed, memory_order_relaxed))
             ;
-        /* A reset ends what is there, even if somebody has made it anew already. */
+        /* A reset ends the context, even if another thread has retained a new one already. */
         if (reset || (hed_call(self->next, cuDevicePrimaryCtxGetState, .dev = dev, .flags = &flags,
                                .active = &active) == CUDA_SUCCESS &&
                       !active)) {
@@ -103,14 +109,18 @@ end_primary(struct hed_layer *self, const struct quota_call *c, bool reset)
     return primary_ended(self, d, c->device, reset, &all, r);
 }
 
-CUresult
+static CUresult
 quota_do_primary_release(struct hed_layer *self, const struct quota_call *c)
 {
     return end_primary(self, c, false);
 }
 
-CUresult
+HED_CUDA_MEMORY_PRIMARY_RELEASE(QUOTA_CALL)
+
+static CUresult
 quota_do_primary_reset(struct hed_layer *self, const struct quota_call *c)
 {
     return end_primary(self, c, true);
 }
+
+HED_CUDA_MEMORY_PRIMARY_RESET(QUOTA_CALL)

@@ -1,12 +1,12 @@
 /* Memory of graphs' nodes (layers/quota/quota.h).
  *
- * Graphs have their memory from the device, apart from pools, and when is the driver's own affair:
- * when the node is added, when the graph is instantiated, uploaded or launched. Each of these is
- * charged with all the memory nodes there are before the call, and afterwards the device is charged
- * with what the layer below reports for its graphs. Where nothing is ever reported (the null
- * backend), an executable graph counts with all its nodes from its making to its end.
+ * Graphs take their memory from the device, not from pools. The driver decides when: when the node
+ * is added, or when the graph is instantiated, uploaded or launched. Before each of these calls all
+ * memory nodes of the graph are charged; afterwards the device is charged with what the layer below
+ * reports for its graphs. Where nothing is ever reported (the null backend), an executable graph
+ * counts with all its nodes for as long as it exists.
  *
- * Graphs are walked for their nodes only where a memory node has been seen in this process.
+ * The nodes of graphs are only looked at once this process has had a memory node.
  */
 #include <stdlib.h>
 
@@ -17,10 +17,10 @@
 struct quota_exec {
     uint64_t bytes[QUOTA_DEVICES]; /* by ordinal */
     _Atomic uint32_t
-        epoch[QUOTA_DEVICES]; /* 1 + that of the trim it was launched after; 0: never */
+        epoch[QUOTA_DEVICES]; /* 1 + the trims before its last launch; 0: never launched */
 };
 
-/* False: it would be over the limit. */
+/* Charges n bytes before a call. False: that would be over the limit. */
 bool
 quota_graph_begin(struct hed_layer *self, struct quota_device *d, uint64_t n)
 {
@@ -30,8 +30,8 @@ quota_graph_begin(struct hed_layer *self, struct quota_device *d, uint64_t n)
     return quota_claim(self, d, n);
 }
 
-/* After the call: n was charged for it, the report says what is there. added: the call was one that
- * adds a node. */
+/* After a call that was charged with n bytes: makes the charge what the layer below reports.
+ * `added`: the call has added a node. */
 static void
 settle_graph_memory(struct hed_layer *self, struct quota_device *d, uint64_t n, bool added)
 {
@@ -70,7 +70,7 @@ settle_graph_memory(struct hed_layer *self, struct quota_device *d, uint64_t n, 
         const uint64_t more = want - d->graph_charged;
         const uint64_t paid = more < spare ? more : spare;
 
-        /* The memory is there already: nothing is refused here. */
+        /* The memory is taken already, so nothing is refused here. */
         if (more > paid)
             quota_force(d, more - paid);
         spare -= paid;
@@ -96,10 +96,10 @@ quota_graph_added(struct hed_layer *self, struct quota_device *d, uint64_t n)
     settle_graph_memory(self, d, n, true);
 }
 
-/* Must a graph's memory be charged before a call that may take it? Not where it was taken when its
- * nodes were added; nor, for a launch, where all executable graphs are charged anyway. */
+/* Whether a graph's memory is charged already, before a call that may take it: because it was taken
+ * when its nodes were added, or, for a launch, because all executable graphs are charged. */
 static bool
-covered(struct quota_device *d, const struct quota_exec *e, CUdevice i, bool launch)
+is_exec_covered(struct quota_device *d, const struct quota_exec *e, CUdevice i, bool launch)
 {
     hed_lock_brief(&d->graph_lock);
 
@@ -111,7 +111,8 @@ covered(struct quota_device *d, const struct quota_exec *e, CUdevice i, bool lau
                           1 + atomic_load_explicit(&d->graph_epoch, memory_order_relaxed));
 }
 
-/* After a trim: what executable graphs need may be gone, and comes back with their next launch. */
+/* After a trim: executable graphs may have lost their memory, and take it again at their next
+ * launch. */
 static void
 graphs_trimmed(struct hed_layer *self, struct quota_device *d)
 {
@@ -141,7 +142,7 @@ quota_graph_trim(struct hed_layer *self, struct quota_device *d)
     graphs_trimmed(self, d);
 }
 
-CUresult
+static CUresult
 quota_do_graph_trim(struct hed_layer *self, const struct quota_call *c)
 {
     const CUresult r = quota_next(self, c);
@@ -152,9 +153,11 @@ quota_do_graph_trim(struct hed_layer *self, const struct quota_call *c)
     return r;
 }
 
+HED_CUDA_MEMORY_GRAPH_TRIM(QUOTA_CALL)
+
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
-CUresult
+static CUresult
 quota_do_node_add(struct hed_layer *self, const struct quota_call *c)
 {
     struct quota *q = self->state;
@@ -175,6 +178,8 @@ quota_do_node_add(struct hed_layer *self, const struct quota_call *c)
     quota_graph_added(self, d, c->bytes);
     return r;
 }
+
+HED_CUDA_MEMORY_NODE_ADD(QUOTA_CALL)
 
 /* ---- executable graphs ----------------------------------------------------------------------- */
 
@@ -203,7 +208,7 @@ add_memory_node(struct hed_layer *self, CUgraphNode node, struct quota_exec *e, 
     if (id < 0 || id >= QUOTA_DEVICES)
         return false;
 
-    /* Saturating: what no device has is refused, whatever is added to it. */
+    /* The sum saturates: more than any device has is refused anyway. */
     const uint64_t most = UINT64_MAX / 4;
     const uint64_t n = p.bytesize < most ? quota_round(p.bytesize) : most;
 
@@ -217,7 +222,7 @@ get_nodes(struct hed_layer *self, CUgraph graph, CUgraphNode *nodes, size_t *n)
     return hed_call(self->next, cuGraphGetNodes, .hGraph = graph, .nodes = nodes, .numNodes = n);
 }
 
-/* Adds a graph's memory nodes up. Has it any? */
+/* Adds up the memory nodes of a graph. False: it has none. */
 static bool
 add_graph(struct hed_layer *self, CUgraph graph, struct quota_exec *e, int depth)
 {
@@ -253,7 +258,7 @@ weigh_graph(struct hed_layer *self, CUgraph graph)
     return e;
 }
 
-/* Charges an executable graph's memory before a call, on all its devices or none. */
+/* Charges the memory of an executable graph before a call, on all its devices or on none. */
 static bool
 charge_exec(struct hed_layer *self, struct quota_exec *e, bool launch,
             uint64_t charged[QUOTA_DEVICES])
@@ -264,7 +269,7 @@ charge_exec(struct hed_layer *self, struct quota_exec *e, bool launch,
         struct quota_device *d = e->bytes[i] ? quota_device(self, i) : NULL;
 
         charged[i] = 0;
-        if (!d || !good || covered(d, e, i, launch))
+        if (!d || !good || is_exec_covered(d, e, i, launch))
             continue;
         good = quota_graph_begin(self, d, e->bytes[i]);
         charged[i] = good ? e->bytes[i] : 0;
@@ -275,7 +280,7 @@ charge_exec(struct hed_layer *self, struct quota_exec *e, bool launch,
     return good;
 }
 
-/* model: bytes more (1) or fewer (-1) that executable graphs have. */
+/* After a call. `model`: 1 if the graph is new, -1 if it has gone, else 0. */
 static void
 settle_exec(struct hed_layer *self, struct quota_exec *e, const uint64_t charged[QUOTA_DEVICES],
             int model, bool launched)
@@ -318,7 +323,7 @@ exec_made(struct hed_layer *self, const struct quota_call *c, struct quota_exec 
     return r;
 }
 
-CUresult
+static CUresult
 quota_do_exec_make(struct hed_layer *self, const struct quota_call *c)
 {
     struct quota_exec *e = weigh_graph(self, (CUgraph)c->key);
@@ -333,6 +338,8 @@ quota_do_exec_make(struct hed_layer *self, const struct quota_call *c)
     return exec_made(self, c, e, charged, quota_next(self, c));
 }
 
+HED_CUDA_MEMORY_EXEC_MAKE(QUOTA_CALL)
+
 static struct quota_exec *
 find_exec(struct hed_layer *self, uint64_t exec)
 {
@@ -345,7 +352,7 @@ find_exec(struct hed_layer *self, uint64_t exec)
                : NULL;
 }
 
-CUresult
+static inline __attribute__((always_inline)) CUresult
 quota_do_exec_launch(struct hed_layer *self, const struct quota_call *c)
 {
     struct quota_exec *e = find_exec(self, c->key);
@@ -362,7 +369,9 @@ quota_do_exec_launch(struct hed_layer *self, const struct quota_call *c)
     return r;
 }
 
-CUresult
+HED_CUDA_MEMORY_EXEC_LAUNCH(QUOTA_CALL)
+
+static CUresult
 quota_do_exec_end(struct hed_layer *self, const struct quota_call *c)
 {
     struct quota_charge old;
@@ -378,8 +387,10 @@ quota_do_exec_end(struct hed_layer *self, const struct quota_call *c)
     return r;
 }
 
-/* A graph's own memory may go with it. */
-CUresult
+HED_CUDA_MEMORY_EXEC_END(QUOTA_CALL)
+
+/* The memory of a graph may be freed with it. */
+static CUresult
 quota_do_graph_end(struct hed_layer *self, const struct quota_call *c)
 {
     struct quota *q = self->state;
@@ -393,3 +404,5 @@ quota_do_graph_end(struct hed_layer *self, const struct quota_call *c)
     }
     return r;
 }
+
+HED_CUDA_MEMORY_GRAPH_END(QUOTA_CALL)

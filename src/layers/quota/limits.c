@@ -1,9 +1,8 @@
-/* What a context is told to have for its kernels (layers/quota/quota.h): heap, stacks, print
- * buffer.
+/* Memory that a context has for its kernels (layers/quota/quota.h): heap, stacks, print buffer.
  *
- * What every context has of them is not charged, as the rest of a context is not. What the program
- * asks for above that is charged when it asks, whenever the driver takes it, and until the context
- * ends: stacks are for all threads that the device can have at once.
+ * What every context has of them is not charged, like the rest of a context. What the program asks
+ * for above that is charged when it asks, whenever the driver takes it, until the context ends.
+ * Stacks are charged for all threads that the device can run at once.
  */
 #include "layers/quota/quota.h"
 
@@ -11,10 +10,10 @@
 #define PRINT_FIRST (1ull << 20)
 #define HEAP_FIRST (8ull << 20)
 
-/* Beside a context's limits: its heap has been seen among what a module took. */
+/* A key like that of a limit: the heap has been seen among what a module took. */
 #define HEAP_SEEN 4
 
-/* Contexts are far enough apart for a few numbers behind each. */
+/* The handles of contexts are far enough apart for a few numbers after each. */
 static uint64_t
 limit_key(CUcontext context, unsigned limit)
 {
@@ -34,7 +33,7 @@ ask_attribute(struct hed_layer *self, CUdevice dev, CUdevice_attribute attribute
                : 0;
 }
 
-/* Threads that the current device can have at once. */
+/* The number of threads that the current device can run at once. */
 static uint64_t
 count_threads(struct hed_layer *self)
 {
@@ -46,7 +45,7 @@ count_threads(struct hed_layer *self)
            ask_attribute(self, dev, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
 }
 
-/* Bytes that a limit of n means, above what every context has; UINT64_MAX for too many. */
+/* How many bytes more than every context has a limit of n means; UINT64_MAX if too many. */
 static uint64_t
 limit_bytes(struct hed_layer *self, CUlimit limit, uint64_t n)
 {
@@ -59,7 +58,7 @@ limit_bytes(struct hed_layer *self, CUlimit limit, uint64_t n)
     return times != 0 && more > UINT64_MAX / times ? UINT64_MAX : more * times;
 }
 
-/* The driver may have made more or less of it, which it has done already. */
+/* The driver may have rounded the limit up or down, and has taken the memory already. */
 static uint64_t
 settle_limit(struct hed_layer *self, struct quota_device *d, CUlimit limit, uint64_t charged)
 {
@@ -78,7 +77,7 @@ settle_limit(struct hed_layer *self, struct quota_device *d, CUlimit limit, uint
     return is;
 }
 
-CUresult
+static CUresult
 quota_do_context_limit(struct hed_layer *self, const struct quota_call *c)
 {
     const bool counts = c->limit == CU_LIMIT_STACK_SIZE || c->limit == CU_LIMIT_PRINTF_FIFO_SIZE ||
@@ -110,10 +109,12 @@ quota_do_context_limit(struct hed_layer *self, const struct quota_call *c)
     if (want < old.bytes)
         quota_give(d, old.bytes - want);
     now.bytes = settle_limit(self, d, c->limit, want);
-    /* Without memory to remember it, it stays charged: too much, never too little. */
+    /* If there is no memory to remember it, it stays charged: too much, never too little. */
     (void)quota_put(self->state, &now);
     return r;
 }
+
+HED_CUDA_MEMORY_CONTEXT_LIMIT(QUOTA_CALL)
 
 uint64_t
 quota_without_heap(struct hed_layer *self, uint64_t took)

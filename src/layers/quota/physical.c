@@ -1,7 +1,7 @@
-/* Memory by handles: charged to the device it is on from when it is made until its last handle is
- * released and its last mapping is undone, whichever is later (layers/quota/quota.h).
+/* Memory by handles (layers/quota/quota.h). It is charged to its device from when it is made until
+ * its last handle is released and its last mapping is removed.
  *
- * What was imported from another process is charged there. Memory of the host is not charged.
+ * Memory that was imported is charged to the process that made it. Host memory is not charged.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +16,9 @@ struct quota_physical {
     uint32_t maps; /* addresses and arrays */
 };
 
-/* Under the lock. What is to be given back, if that was the last; the record goes. */
+/* Gives the memory back if nothing refers to it any more. The caller holds the lock. */
 static void
-let_go(struct quota_physical *p)
+physical_let_go(struct quota_physical *p)
 {
     if (p->refs || p->maps)
         return;
@@ -38,7 +38,7 @@ remember_physical(struct quota *q, struct quota_physical *p)
     return quota_put(q, &r);
 }
 
-CUresult
+static CUresult
 quota_do_physical_make(struct hed_layer *self, const struct quota_call *c)
 {
     const bool counts = c->out.at && c->bytes && c->where == CU_MEM_LOCATION_TYPE_DEVICE;
@@ -68,7 +68,9 @@ quota_do_physical_make(struct hed_layer *self, const struct quota_call *c)
     return r;
 }
 
-/* One handle less before the call, because its value may be another's right after. */
+HED_CUDA_MEMORY_PHYSICAL_MAKE(QUOTA_CALL)
+
+/* Drops a handle before the call, because its value may be given to other memory right after. */
 static struct quota_physical *
 drop_handle(struct quota *q, uint64_t handle)
 {
@@ -78,7 +80,7 @@ drop_handle(struct quota *q, uint64_t handle)
     hed_lock(&q->lock);
     if (quota_peek(q, QUOTA_PHYSICAL, handle, &r)) {
         p = r.thing;
-        p->maps++; /* so that it stays for us */
+        p->maps++; /* keeps it until the call has returned */
         if (--p->refs == 0)
             (void)quota_take(q, QUOTA_PHYSICAL, handle, &r);
     }
@@ -86,7 +88,7 @@ drop_handle(struct quota *q, uint64_t handle)
     return p;
 }
 
-CUresult
+static CUresult
 quota_do_physical_release(struct hed_layer *self, const struct quota_call *c)
 {
     struct quota *q = self->state;
@@ -98,11 +100,13 @@ quota_do_physical_release(struct hed_layer *self, const struct quota_call *c)
         p->maps--;
         if (r != CUDA_SUCCESS && p->refs++ == 0)
             (void)remember_physical(q, p);
-        let_go(p);
+        physical_let_go(p);
         hed_unlock(&q->lock);
     }
     return r;
 }
+
+HED_CUDA_MEMORY_PHYSICAL_RELEASE(QUOTA_CALL)
 
 /* ---- mappings -------------------------------------------------------------------------------- */
 
@@ -160,7 +164,7 @@ drop_mappings(struct quota *q, uint64_t at, uint64_t size)
 
         if (array == (size == 0) && (array ? m.at == at : m.at - at < size)) {
             m.physical->maps--;
-            let_go(m.physical);
+            physical_let_go(m.physical);
         } else {
             q->mappings[to++] = m;
         }
@@ -169,7 +173,7 @@ drop_mappings(struct quota *q, uint64_t at, uint64_t size)
     hed_unlock(&q->lock);
 }
 
-/* Holds physical memory during a call, and remembers the mapping that came of it. */
+/* Keeps physical memory during a call that may map it. NULL: it is not known. */
 static struct quota_physical *
 hold_physical(struct quota *q, uint64_t handle)
 {
@@ -185,7 +189,8 @@ hold_physical(struct quota *q, uint64_t handle)
     return p;
 }
 
-/* Without memory for the mapping it stays held: charged for too long, never too short. */
+/* After the call: remembers the mapping. If there is no memory for that, the physical memory stays
+ * held: charged for too long, never for too short. */
 static void
 physical_mapped(struct quota *q, struct quota_physical *p, uint64_t at, uint64_t size, bool done)
 {
@@ -194,11 +199,11 @@ physical_mapped(struct quota *q, struct quota_physical *p, uint64_t at, uint64_t
     hed_lock(&q->lock);
     if (!done || add_mapping(q, at, size, p))
         p->maps--;
-    let_go(p);
+    physical_let_go(p);
     hed_unlock(&q->lock);
 }
 
-CUresult
+static CUresult
 quota_do_physical_map(struct hed_layer *self, const struct quota_call *c)
 {
     struct quota_physical *p = hold_physical(self->state, c->key);
@@ -208,7 +213,9 @@ quota_do_physical_map(struct hed_layer *self, const struct quota_call *c)
     return r;
 }
 
-CUresult
+HED_CUDA_MEMORY_PHYSICAL_MAP(QUOTA_CALL)
+
+static CUresult
 quota_do_physical_unmap(struct hed_layer *self, const struct quota_call *c)
 {
     const CUresult r = quota_next(self, c);
@@ -218,9 +225,11 @@ quota_do_physical_unmap(struct hed_layer *self, const struct quota_call *c)
     return r;
 }
 
-/* What was mapped to an array is held until the array goes: which of its tiles are still mapped is
- * not followed. */
-CUresult
+HED_CUDA_MEMORY_PHYSICAL_UNMAP(QUOTA_CALL)
+
+/* Memory that was mapped to an array is held until the array is destroyed: which of its tiles are
+ * still mapped is not tracked. */
+static CUresult
 quota_do_physical_map_arrays(struct hed_layer *self, const struct quota_call *c)
 {
     const CUresult r = quota_next(self, c);
@@ -235,6 +244,8 @@ quota_do_physical_map_arrays(struct hed_layer *self, const struct quota_call *c)
     return r;
 }
 
+HED_CUDA_MEMORY_PHYSICAL_MAP_ARRAYS(QUOTA_CALL)
+
 void
 quota_physical_array_gone(struct quota *q, uint64_t array)
 {
@@ -247,8 +258,8 @@ quota_physical_array_gone(struct quota *q, uint64_t array)
         drop_mappings(q, array, 0);
 }
 
-/* A handle of mapped memory: one more to be released. Its first one may have been, long ago. */
-CUresult
+/* Mapped memory gets one more handle to release. Its first one may have been released long ago. */
+static CUresult
 quota_do_physical_retain(struct hed_layer *self, const struct quota_call *c)
 {
     struct quota *q = self->state;
@@ -272,3 +283,5 @@ quota_do_physical_retain(struct hed_layer *self, const struct quota_call *c)
     hed_unlock(&q->lock);
     return r;
 }
+
+HED_CUDA_MEMORY_PHYSICAL_RETAIN(QUOTA_CALL)

@@ -1,17 +1,17 @@
 /* Pools and stream-ordered allocations (layers/quota/quota.h).
  *
- * A pool is charged with what it keeps, which is at least what the program has of it:
+ * A pool is charged with what it keeps, which is at least what the program has allocated from it:
  *
  *     charged = max(reserved, as the layer below reports it; live)
  *
- * An allocation makes `live` larger and is charged for what that is above `charged`; afterwards the
- * report settles it. A pool grows in steps of the driver's: a step that does not fit is undone by
- * freeing what was just allocated and trimming. A stream-ordered free makes `live` smaller at the
- * call; the memory is the pool's until the pool gives it up, by itself or because it is trimmed,
- * which is done before anybody is refused.
+ * An allocation adds to `live` and charges what `live` then exceeds `charged` by; after the call
+ * the report settles the charge. The driver chooses the steps in which a pool grows. A step that
+ * does not fit is undone: the new allocation is freed and the pool trimmed. A stream-ordered free
+ * lowers `live` at the call; the memory belongs to the pool until the pool gives it up, by itself
+ * or because it is trimmed. Pools are trimmed before any call is refused.
  *
- * A report may be older than what another thread has done since: it makes a charge smaller only
- * where nothing has begun meanwhile (`serial`).
+ * A report may be older than what another thread has done since. So it lowers a charge only if no
+ * other call has begun meanwhile (`serial`).
  */
 #include <stdlib.h>
 
@@ -19,8 +19,8 @@
 #include "core/stream.h"
 #include "layers/quota/quota.h"
 
-/* A pool's record; made if need be. NULL: no memory. Pools are few, and never freed: a record of a
- * pool that has gone is used again. */
+/* Finds or makes the struct of a pool. NULL: no memory. Pools are few, so their structs are never
+ * freed; that of a pool that has gone is used again. */
 struct quota_pool *
 quota_pool_learn(struct quota *q, CUmemoryPool handle, struct quota_device *d)
 {
@@ -70,9 +70,9 @@ pool_measure(struct quota *q, struct quota_pool *p, bool *gone)
     return serial;
 }
 
-/* What the layer below says the pool has; 0 where it does not. */
+/* How much the layer below says the pool has; 0 if it does not say. */
 static uint64_t
-reported(struct hed_layer *self, struct quota_pool *p)
+ask_reserved(struct hed_layer *self, struct quota_pool *p)
 {
     cuuint64_t n = 0;
 
@@ -93,7 +93,7 @@ trim_pool(struct hed_layer *self, struct quota_pool *p)
     (void)hed_call(self->next, cuMemPoolTrimTo, .pool = p->handle, .minBytesToKeep = 0);
 }
 
-/* Makes the charge what it should be. False: the pool is larger than the limit lets it be; it is
+/* Makes the charge what it should be. False: the pool is larger than the limit allows. It is
  * charged all the same. */
 static bool
 pool_settle(struct hed_layer *self, struct quota_pool *p)
@@ -101,7 +101,7 @@ pool_settle(struct hed_layer *self, struct quota_pool *p)
     struct quota *q = self->state;
     bool gone;
     const uint64_t serial = pool_measure(q, p, &gone);
-    const uint64_t n = gone ? 0 : reported(self, p);
+    const uint64_t n = gone ? 0 : ask_reserved(self, p);
     bool fits = true;
 
     hed_lock(&q->lock);
@@ -121,7 +121,7 @@ pool_settle(struct hed_layer *self, struct quota_pool *p)
     return fits;
 }
 
-/* Charges what an allocation may take. */
+/* Charges n bytes that an allocation may take. False: they do not fit. */
 static bool
 charge_live(struct quota *q, struct quota_pool *p, uint64_t n)
 {
@@ -154,7 +154,8 @@ quota_pool_freed(struct hed_layer *self, struct quota_pool *p, uint64_t n)
     (void)pool_settle(self, p);
 }
 
-/* All pools of a device; those that keep more than the program has are trimmed first. */
+/* Settles all pools of a device. With `trim`, those that keep more than the program has are trimmed
+ * first. */
 void
 quota_pools_settle(struct hed_layer *self, struct quota_device *d, bool trim)
 {
@@ -164,7 +165,7 @@ quota_pools_settle(struct hed_layer *self, struct quota_device *d, bool trim)
     hed_lock_brief(&q->lock);
     p = q->pools;
     hed_unlock_brief(&q->lock);
-    /* Only ever added to, in front. */
+    /* The list only grows, at its front. */
     for (; p; p = p->next) {
         hed_lock_brief(&q->lock);
 
@@ -180,7 +181,7 @@ quota_pools_settle(struct hed_layer *self, struct quota_device *d, bool trim)
     }
 }
 
-/* Around destroying a pool: it is found no more. NULL: it was not known. */
+/* Before a pool is destroyed: it is not found any more. NULL: it was not known. */
 struct quota_pool *
 quota_pool_end(struct hed_layer *self, CUmemoryPool handle)
 {
@@ -245,7 +246,7 @@ device_of_stream(struct hed_layer *self, CUstream stream)
         return quota_current(self);
     if (hed_call(self->next, cuStreamGetDevice, .hStream = stream, .device = &dev) == CUDA_SUCCESS)
         return quota_device(self, dev);
-    /* A driver that is older than the call. */
+    /* The driver may be older than that call. */
     if (hed_call(self->next, cuStreamGetCtx, .hStream = stream, .pctx = &context) != CUDA_SUCCESS ||
         context == quota_context(self) ||
         hed_call(self->next, cuCtxPushCurrent_v2, .ctx = context) != CUDA_SUCCESS)
@@ -312,7 +313,7 @@ pool_allocated(struct hed_layer *self, const struct quota_call *c, struct quota_
     return quota_put(self->state, &charge) == 0 ? CUDA_SUCCESS : undo_pool_alloc(self, c, p, n);
 }
 
-/* Charges for n bytes of a pool, after having made room if need be. */
+/* Charges n bytes of a pool, after making room if necessary. */
 static bool
 pool_claim(struct hed_layer *self, struct quota_pool *p, uint64_t n)
 {
@@ -340,7 +341,7 @@ pool_of_call(struct hed_layer *self, const struct quota_call *c, struct quota_de
     if (!handle)
         return current_pool(self, d);
     p = find_pool(q, handle);
-    return p ? p : quota_pool_learn(q, handle, d); /* it came from somewhere we did not see */
+    return p ? p : quota_pool_learn(q, handle, d); /* it came from a call that we did not see */
 }
 
 /* A captured allocation is a memory node of the graph (graph.c). */
@@ -357,12 +358,13 @@ captured_alloc(struct hed_layer *self, const struct quota_call *c, struct quota_
     return r;
 }
 
-CUresult
+static CUresult
 quota_do_pool_alloc(struct hed_layer *self, const struct quota_call *c)
 {
     const bool capturing = is_capturing(self, c->stream, c->ptds);
     const uint64_t n = pool_round(c->bytes);
-    /* A question about a stream that captures may end the capture: the current device it is. */
+    /* Asking a stream that captures for its device may end the capture, so the current device is
+     * taken. */
     struct quota_device *d = !c->out.at || !c->bytes ? NULL
                              : capturing             ? quota_current(self)
                                                      : device_of_stream(self, (CUstream)c->stream);
@@ -384,3 +386,5 @@ quota_do_pool_alloc(struct hed_layer *self, const struct quota_call *c)
     quota_pool_freed(self, p, n);
     return r;
 }
+
+HED_CUDA_MEMORY_POOL_ALLOC(QUOTA_CALL)

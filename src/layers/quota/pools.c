@@ -1,10 +1,9 @@
-/* Calls about pools that allocate nothing: which pools there are, and what they keep
- * (layers/quota/quota.h). And captures, which change what may be asked about a stream. */
+/* Calls that make, choose, trim or destroy pools, but allocate nothing; and calls that begin a
+ * capture, after which streams must be asked whether they capture (layers/quota/quota.h). */
 #include "layers/quota/quota.h"
 
-/* The device whose memory a pool has. Managed memory counts wherever it is: without a device of
- * its own it is charged to the current one. NULL: it is of the host, or of another process, which
- * is charged for it. */
+/* The device whose memory a pool has. Managed memory counts wherever it is: if the pool names no
+ * device, the current one is charged. NULL: it is host memory, or another process is charged. */
 static struct quota_device *
 device_of_pool(struct hed_layer *self, const struct quota_call *c)
 {
@@ -24,9 +23,9 @@ forget_current(struct quota *q)
     }
 }
 
-/* A pool that the program makes, imports or is told of. A pool that is known already stays with its
- * device: the current pool of a device may be another process's. */
-CUresult
+/* A pool that the program makes, imports or is told of. A known pool stays with its device: a pool
+ * of another process can be the current one of a device. */
+static CUresult
 quota_do_pool_seen(struct hed_layer *self, const struct quota_call *c)
 {
     const CUresult r = quota_next(self, c);
@@ -37,7 +36,9 @@ quota_do_pool_seen(struct hed_layer *self, const struct quota_call *c)
     return r;
 }
 
-CUresult
+HED_CUDA_MEMORY_POOL_SEEN(QUOTA_CALL)
+
+static CUresult
 quota_do_pool_choose(struct hed_layer *self, const struct quota_call *c)
 {
     const CUresult r = quota_next(self, c);
@@ -46,7 +47,9 @@ quota_do_pool_choose(struct hed_layer *self, const struct quota_call *c)
     return r;
 }
 
-CUresult
+HED_CUDA_MEMORY_POOL_CHOOSE(QUOTA_CALL)
+
+static CUresult
 quota_do_pool_trim(struct hed_layer *self, const struct quota_call *c)
 {
     const CUresult r = quota_next(self, c);
@@ -55,7 +58,9 @@ quota_do_pool_trim(struct hed_layer *self, const struct quota_call *c)
     return r;
 }
 
-CUresult
+HED_CUDA_MEMORY_POOL_TRIM(QUOTA_CALL)
+
+static CUresult
 quota_do_pool_end(struct hed_layer *self, const struct quota_call *c)
 {
     /* Before the call: afterwards the handle may be another pool's. */
@@ -67,10 +72,14 @@ quota_do_pool_end(struct hed_layer *self, const struct quota_call *c)
     return r;
 }
 
+HED_CUDA_MEMORY_POOL_END(QUOTA_CALL)
+
 /* From the first capture on, streams are asked whether they are in one. */
-CUresult
+static CUresult
 quota_do_capture(struct hed_layer *self, const struct quota_call *c)
 {
     atomic_store_explicit(&((struct quota *)self->state)->captures, true, memory_order_relaxed);
     return quota_next(self, c);
 }
+
+HED_CUDA_MEMORY_CAPTURE(QUOTA_CALL)

@@ -1,5 +1,5 @@
-/* The quota layer: a process, or a group of them, has no more than so much of each device's memory
- * (settings mem and mem_group). See layers/quota/quota.h for its parts.
+/* The quota layer: a process, or a group of processes, gets no more than a limit of each device's
+ * memory (settings mem and mem_group). layers/quota/quota.h lists the parts.
  */
 #include "layers/quota/quota.h"
 
@@ -12,7 +12,7 @@
 #include "core/config.h"
 #include "core/stream.h"
 
-#define LIMIT_MAX ((UINT64_C(1) << 48) - 1)      /* what a total has room for */
+#define LIMIT_MAX ((UINT64_C(1) << 48) - 1)      /* a total has 48 bits for bytes */
 #define ORDINAL_KEY UINT64_C(0x6c616e6964726f23) /* instead of a UUID's first half */
 #define GROUP_MAGIC 0x51554f32u                  /* changes with the layout */
 
@@ -27,8 +27,8 @@ quota_key_of_ordinal(unsigned ordinal, uint64_t key[2])
     key[1] = ordinal;
 }
 
-/* Is the word the key's, or free and now the key's? Zero is a free word, so a zero in a key is
- * written as another number, which no ordinal is. */
+/* Whether the word holds this key, or was free and holds it now. A free word is 0, so a key of 0 is
+ * written as a number that no ordinal is. */
 static bool
 claim_key_word(_Atomic uint64_t *word, uint64_t key)
 {
@@ -40,9 +40,9 @@ claim_key_word(_Atomic uint64_t *word, uint64_t key)
            old == key;
 }
 
-/* The device's number in the group; QUOTA_DEVICES: there is no room. Keys only ever become longer,
- * one half after the other, and every process goes through them in the same order: so all find a
- * device at the same number, and no lock is needed, which a stopped process could keep. */
+/* The device's number in the group; QUOTA_DEVICES: there is no room. Keys are written once,
+ * one half after the other, and every process goes through them in the same order. So all processes
+ * find a device at the same number without a lock, which a stopped process could hold for ever. */
 static uint32_t
 group_slot(struct quota *q, const uint64_t key[2])
 {
@@ -71,7 +71,7 @@ make_quota_device(struct quota *q, const uint64_t key[2])
         return d;
     d->slot = group_slot(q, key);
     if (d->slot >= QUOTA_DEVICES) {
-        /* What cannot be counted is not to be had. */
+        /* Memory that cannot be counted is not given out. */
         hed_error(QUOTA, "the group has no room for one more device: nothing is allocated on it");
         d->limit = 0;
         return d;
@@ -185,7 +185,7 @@ quota_claim(struct hed_layer *self, struct quota_device *d, uint64_t n)
 {
     if (quota_reserve(d, n))
         return true;
-    /* What is over the limit by itself would not fit if all else were gone. */
+    /* More than the limit would not fit if everything else were freed. */
     if (n <= d->limit) {
         quota_relieve(self, d);
         if (quota_reserve(d, n))
@@ -256,6 +256,11 @@ quota_forked(struct hed_layer *self)
 
     hed_meet_forked(q->meet);
 }
+
+#define ENTRY(call, ...) .call = quota_##call,
+
+static const struct hed_cuda_ops quota_cuda = {HED_CUDA_MEMORY(ENTRY)};
+static const struct hed_nvml_ops quota_nvml = {HED_NVML_MEMORY(ENTRY)};
 
 const struct hed_layer_type hed_quota_layer = {
     .name = "quota",

@@ -1,27 +1,29 @@
-/* The quota layer's parts: how much of each device's memory a process, or a group of them, has.
+/* The parts of the quota layer, which counts how much of each device's memory a process, or a group
+ * of processes, has.
  *
- *   quota.c    the layer: settings, devices
- *   calls.c    the table of calls: which function treats which call
+ *   quota.c    the layer: settings, devices, the table of calls
  *   budget.c   the amount a device is charged with, in this process and in the group
- *   table.c    what was charged for what: by address and by handle
+ *   table.c    the charges, by address and by handle
  *   alloc.c    plain, pitched and managed memory, arrays, freeing
  *   pool.c     pools and stream-ordered allocations
  *   pools.c    which pools there are, and what they keep
- *   physical.c memory by handles (cuMemCreate) and its mappings
+ *   physical.c memory by handles and its mappings
  *   graph.c    memory nodes
  *   code.c     modules and libraries
  *   limits.c   heap, stacks and print buffer of a context
- *   context.c  what goes with a context
- *   view.c     what the program is told: cuMemGetInfo, NVML
+ *   context.c  memory that ends with its context
+ *   view.c     what the program is told about memory, by CUDA and by NVML
  *
  * Invariants:
  * 1. Memory is charged before the call that takes it, and given back after the call that frees it
- *    has succeeded: a charge is never less than what the program holds. The exceptions, where only
- *    the driver knows how much it takes, are pools' steps and code: what does not fit is undone.
+ *    has succeeded: a charge is never less than what the program holds. Only the driver knows how
+ *    much a pool grows by and how much code takes: these are charged afterwards, and undone if they
+ *    do not fit.
  * 2. A charge is taken out of the table before its memory is freed, because another thread may be
  *    given the same address right after.
  * 3. No lock is held across a call of the next layer.
- * 4. What a process of a group has is in its own slot of the meeting file: it goes with it.
+ * 4. What a process of a group has is written in its own slot of the meeting file, so it ends with
+ *    the process.
  */
 #pragma once
 
@@ -31,6 +33,8 @@
 
 #include "base/lock.h"
 #include "core/layer.h"
+#include "gen/cuda_sets.h"
+#include "gen/nvml_sets.h"
 #include "meet/meet.h"
 
 #define QUOTA_DEVICES 64
@@ -39,7 +43,8 @@
 
 /* ---- budget ---------------------------------------------------------------------------------- */
 
-/* The group's part that all share. A total has a count of changes in its upper 16 bits. */
+/* The part of the meeting file that the group shares. The upper 16 bits of a total count changes.
+ */
 struct quota_common {
     _Atomic uint64_t total[QUOTA_DEVICES];
     _Atomic uint64_t key[QUOTA_DEVICES][2]; /* the device's UUID; 0: free */
@@ -56,12 +61,12 @@ struct quota_device {
     uint64_t limit;          /* bytes */
     uint32_t slot;           /* in the group's arrays */
     struct hed_meet *meet;   /* NULL: the limit is this process's alone */
-    _Atomic uint64_t *total; /* what is compared with the limit */
+    _Atomic uint64_t *total; /* this is compared with the limit */
     _Atomic uint64_t *used;  /* of this process, in its slot; NULL without a group */
     _Atomic uint64_t own;    /* of this process */
     _Atomic uint64_t alone;  /* total without a group */
 
-    _Atomic(struct quota_pool *) pool; /* the current one; NULL: ask */
+    _Atomic(struct quota_pool *) pool; /* the current one; NULL: not known, so ask */
     _Atomic(CUcontext) primary;
     _Atomic uint32_t primary_refs;
 
@@ -73,7 +78,7 @@ struct quota_device {
     bool graph_reports;           /* the layer below says what graphs have */
     _Atomic uint32_t graph_epoch; /* counts trims */
 
-    /* Loads under way: free memory and own charge at the last look; see code.c. */
+    /* For code.c: the number of loads under way, and free memory and `own` at the last look. */
     struct hed_lock code_lock;
     uint32_t loads;
     uint64_t free_mark, own_mark;
@@ -82,8 +87,8 @@ struct quota_device {
 bool quota_reserve(struct quota_device *d, uint64_t n); /* false: it would be over the limit */
 void quota_force(struct quota_device *d, uint64_t n);   /* the memory is there already */
 void quota_give(struct quota_device *d, uint64_t n);
-uint64_t quota_used(struct quota_device *d); /* of all who share the limit and live */
-bool quota_is_over(struct quota_device *d);  /* by what was forced */
+uint64_t quota_used(struct quota_device *d); /* of all living processes that share the limit */
+bool quota_is_over(struct quota_device *d);  /* because of charges that were forced */
 
 /* ---- table ----------------------------------------------------------------------------------- */
 
@@ -103,7 +108,7 @@ struct quota_charge {
     uint64_t key;
     uint64_t bytes;
     struct quota_device *device;
-    CUcontext context; /* it goes with; NULL: with none */
+    CUcontext context; /* the charge ends with it; NULL: with none */
     void *thing;       /* struct quota_pool, quota_physical, quota_exec or CUlibrary, by kind */
     enum quota_kind kind;
 };
@@ -124,7 +129,7 @@ struct quota_charges {
 struct quota_pool {
     CUmemoryPool handle;
     struct quota_device *device; /* NULL: of the host, not charged */
-    bool gone;                   /* destroyed; the last of it goes with its last allocation */
+    bool gone;                   /* destroyed; its last memory goes with its last allocation */
     _Atomic bool mute;           /* the layer below does not say what it has */
     uint64_t live, charged;      /* guarded by quota.lock, as is the rest */
     uint64_t serial;
@@ -147,30 +152,30 @@ struct quota {
     struct quota_mapping *mappings; /* sorted by address */
     size_t mapping_count, mapping_size;
     struct quota_shard shards[QUOTA_SHARDS];
-    _Atomic bool captures;     /* a capture was begun, once */
-    _Atomic bool memory_nodes; /* a graph had memory nodes, once */
+    _Atomic bool captures;     /* a capture has been begun */
+    _Atomic bool memory_nodes; /* a graph has had memory nodes */
 };
 
-/* The device of that ordinal or UUID; NULL: the layer below does not answer, as before cuInit. */
+/* The device of that ordinal or UUID. NULL: the layer below does not know it, or not yet. */
 struct quota_device *quota_device(struct hed_layer *self, CUdevice ordinal);
 struct quota_device *quota_device_by_key(struct quota *q, const uint64_t key[2]);
 void quota_key_of_ordinal(unsigned ordinal, uint64_t key[2]); /* where there is no UUID */
 struct quota_device *quota_current(struct hed_layer *self);
 CUcontext quota_context(struct hed_layer *self);
 
-/* Gives up what pools and graphs keep without need. */
+/* Makes pools and graphs give up memory that they do not need. */
 void quota_relieve(struct hed_layer *self, struct quota_device *d);
 
-/* Reserves; if need be after having given up what pools and graphs keep without need. */
+/* Reserves n bytes; if they do not fit, after quota_relieve(). */
 bool quota_claim(struct hed_layer *self, struct quota_device *d, uint64_t n);
 
-/* What a device loses by an allocation of n bytes. */
+/* How much memory a device loses by an allocation of n bytes. */
 uint64_t quota_round(uint64_t n);
 
 int quota_put(struct quota *q, const struct quota_charge *r);
 bool quota_take(struct quota *q, enum quota_kind kind, uint64_t key, struct quota_charge *out);
 bool quota_peek(struct quota *q, enum quota_kind kind, uint64_t key, struct quota_charge *out);
-/* Takes what goes with a context. */
+/* Takes out the charges that end with a context. */
 void quota_take_all(struct quota *q, CUcontext context, struct quota_charges *out);
 void quota_take_library(struct quota *q, CUlibrary library, struct quota_charges *out);
 void quota_put_all(struct quota *q, struct quota_charges *r);
@@ -183,7 +188,8 @@ void quota_pools_settle(struct hed_layer *self, struct quota_device *d, bool tri
 struct quota_pool *quota_pool_end(struct hed_layer *self, CUmemoryPool handle);
 void quota_pool_ended(struct hed_layer *self, struct quota_pool *p, bool done);
 void quota_pool_changed(struct hed_layer *self, CUmemoryPool handle);
-/* Calls of ours must not end a capture of the program's. Returns what to put back. */
+/* Around calls of our own, which must not end a capture of the program. Returns the mode to put
+ * back. */
 int quota_relax(struct hed_layer *self);
 void quota_relaxed(struct hed_layer *self, int before);
 
@@ -193,10 +199,10 @@ void quota_graph_end(struct hed_layer *self, struct quota_device *d, uint64_t n)
 void quota_graph_added(struct hed_layer *self, struct quota_device *d, uint64_t n);
 void quota_graph_trim(struct hed_layer *self, struct quota_device *d);
 
-/* What a load took, without the heap that came with it and was charged when it was asked for. */
+/* What a load took, without the heap that came with it: that was charged when it was asked for. */
 uint64_t quota_without_heap(struct hed_layer *self, uint64_t took);
 
-/* Arrays that physical memory was mapped to. */
+/* An array is gone: the physical memory that was mapped to it is not held by it any more. */
 void quota_physical_array_gone(struct quota *q, uint64_t array);
 
 /* ---- calls ----------------------------------------------------------------------------------- */
@@ -205,6 +211,7 @@ void quota_physical_array_gone(struct quota *q, uint64_t array);
  * Roles that a call does not have are 0. */
 struct quota_call {
     enum hed_cuda_call id;
+    CUresult (*next)(struct hed_layer *self, void *args); /* calls the next layer */
     void *args;
 
     struct hed_place out; /* takes the address or handle of what is made */
@@ -244,57 +251,35 @@ struct quota_nvml_call {
 static inline CUresult
 quota_next(struct hed_layer *self, const struct quota_call *c)
 {
-    return hed_cuda_invoke(self->next, c->id, c->args);
+    return c->next(self, c->args);
 }
 
-/* What is done about each class of calls. Every function makes the call, or refuses it. */
+/* Defines a function for a call of a class; quota_do_<class>() makes the call, or refuses it. */
+#define QUOTA_CALL(call, class, ...)                                                              \
+    static CUresult next_##call(struct hed_layer *self, void *args)                               \
+    {                                                                                             \
+        return hed_next(self, call, args);                                                        \
+    }                                                                                             \
+    CUresult quota_##call(struct hed_layer *self, struct hed_##call *a)                           \
+    {                                                                                             \
+        return quota_do_##class(                                                                  \
+            self,                                                                                 \
+            &(struct quota_call){.id = HED_##call, .next = next_##call, .args = a, __VA_ARGS__}); \
+    }
 
-/* alloc.c */
-CUresult quota_do_alloc(struct hed_layer *self, const struct quota_call *c);
-CUresult quota_do_alloc_rows(struct hed_layer *self, const struct quota_call *c);
-CUresult quota_do_alloc_array(struct hed_layer *self, const struct quota_call *c);
-CUresult quota_do_free(struct hed_layer *self, const struct quota_call *c);
-/* pool.c */
-CUresult quota_do_pool_alloc(struct hed_layer *self, const struct quota_call *c);
-/* pools.c */
-CUresult quota_do_pool_seen(struct hed_layer *self, const struct quota_call *c);
-CUresult quota_do_pool_choose(struct hed_layer *self, const struct quota_call *c);
-CUresult quota_do_pool_trim(struct hed_layer *self, const struct quota_call *c);
-CUresult quota_do_pool_end(struct hed_layer *self, const struct quota_call *c);
-CUresult quota_do_capture(struct hed_layer *self, const struct quota_call *c);
-/* physical.c */
-CUresult quota_do_physical_make(struct hed_layer *self, const struct quota_call *c);
-CUresult quota_do_physical_release(struct hed_layer *self, const struct quota_call *c);
-CUresult quota_do_physical_retain(struct hed_layer *self, const struct quota_call *c);
-CUresult quota_do_physical_map(struct hed_layer *self, const struct quota_call *c);
-CUresult quota_do_physical_unmap(struct hed_layer *self, const struct quota_call *c);
-CUresult quota_do_physical_map_arrays(struct hed_layer *self, const struct quota_call *c);
-/* graph.c */
-CUresult quota_do_node_add(struct hed_layer *self, const struct quota_call *c);
-CUresult quota_do_exec_make(struct hed_layer *self, const struct quota_call *c);
-CUresult quota_do_exec_launch(struct hed_layer *self, const struct quota_call *c);
-CUresult quota_do_exec_end(struct hed_layer *self, const struct quota_call *c);
-CUresult quota_do_graph_end(struct hed_layer *self, const struct quota_call *c);
-CUresult quota_do_graph_trim(struct hed_layer *self, const struct quota_call *c);
-/* code.c */
-CUresult quota_do_code_load(struct hed_layer *self, const struct quota_call *c);
-CUresult quota_do_library_use(struct hed_layer *self, const struct quota_call *c);
-CUresult quota_do_library_unload(struct hed_layer *self, const struct quota_call *c);
-/* context.c */
-CUresult quota_do_context_end(struct hed_layer *self, const struct quota_call *c);
-CUresult quota_do_context_detach(struct hed_layer *self, const struct quota_call *c);
-CUresult quota_do_primary_retain(struct hed_layer *self, const struct quota_call *c);
-CUresult quota_do_primary_release(struct hed_layer *self, const struct quota_call *c);
-CUresult quota_do_primary_reset(struct hed_layer *self, const struct quota_call *c);
-/* limits.c */
-CUresult quota_do_context_limit(struct hed_layer *self, const struct quota_call *c);
-/* view.c */
-CUresult quota_do_tell_free(struct hed_layer *self, const struct quota_call *c);
-CUresult quota_do_tell_total(struct hed_layer *self, const struct quota_call *c);
-nvmlReturn_t quota_do_tell_memory(struct hed_layer *self, const struct quota_nvml_call *c);
-nvmlReturn_t quota_do_tell_processes(struct hed_layer *self, const struct quota_nvml_call *c);
-nvmlReturn_t quota_do_tell_details(struct hed_layer *self, const struct quota_nvml_call *c);
+#define QUOTA_NVML_CALL(call, class, ...)                                               \
+    nvmlReturn_t quota_##call(struct hed_layer *self, struct hed_##call *a)             \
+    {                                                                                   \
+        return quota_do_##class(                                                        \
+            self, &(struct quota_nvml_call){.id = HED_##call, .args = a, __VA_ARGS__}); \
+    }
 
-/* calls.c */
-extern const struct hed_cuda_ops quota_cuda;
-extern const struct hed_nvml_ops quota_nvml;
+/* All of them. A class that no part treats is an undefined reference of the table in quota.c. */
+#define QUOTA_DECLARE(call, ...) \
+    CUresult quota_##call(struct hed_layer *self, struct hed_##call *a);
+HED_CUDA_MEMORY(QUOTA_DECLARE)
+#undef QUOTA_DECLARE
+#define QUOTA_DECLARE(call, ...) \
+    nvmlReturn_t quota_##call(struct hed_layer *self, struct hed_##call *a);
+HED_NVML_MEMORY(QUOTA_DECLARE)
+#undef QUOTA_DECLARE

@@ -1,5 +1,6 @@
-/* Records by kind and key: open addressing, in shards so that threads seldom meet
- * (layers/quota/quota.h). Deleting moves later records forward, so there are no tombstones. */
+/* The charges by kind and key: open addressing, in shards so that threads seldom meet
+ * (layers/quota/quota.h). Removing a charge moves later ones forward, so there are no tombstones.
+ */
 #include <stdlib.h>
 
 #include "base/err.h"
@@ -21,7 +22,7 @@ shard_of(struct quota *q, uint64_t hash)
     return &q->shards[hash % QUOTA_SHARDS];
 }
 
-/* Where the record is or would be. There is a free slot, always. */
+/* Where the charge is or would be. There is always a free slot. */
 static size_t
 shard_find(const struct quota_shard *s, enum quota_kind kind, uint64_t key, uint64_t hash)
 {
@@ -52,7 +53,7 @@ shard_grow(struct quota_shard *s)
     return true;
 }
 
-/* A record of that key that is there already is one whose end nobody told us of: it goes. */
+/* A charge that has this key already belongs to memory whose end we did not see: it is replaced. */
 int
 quota_put(struct quota *q, const struct quota_charge *r)
 {
@@ -86,7 +87,7 @@ shard_erase(struct quota_shard *s, size_t hole)
         const struct quota_charge *r = &s->slots[i];
         const size_t home = (hash_key(r->kind, r->key) / QUOTA_SHARDS) & mask;
 
-        /* It may move if its home is not between the hole and itself. */
+        /* A charge may move if its home is not between the hole and itself. */
         if (((i - home) & mask) >= ((i - hole) & mask)) {
             s->slots[hole] = *r;
             hole = i;
@@ -130,7 +131,7 @@ quota_peek(struct quota *q, enum quota_kind kind, uint64_t key, struct quota_cha
     return table_get(q, kind, key, out, false);
 }
 
-/* Without memory for the list, the rest stays charged: too much, never too little. */
+/* If there is no memory for the list, the rest stays charged: too much, never too little. */
 static bool
 list_append(struct quota_charges *list, const struct quota_charge *r)
 {
@@ -147,7 +148,7 @@ list_append(struct quota_charges *list, const struct quota_charge *r)
     return true;
 }
 
-/* Takes what has that context, or is that library's. */
+/* Takes out the charges of a context, or of a library. */
 static void
 take_those(struct quota *q, CUcontext context, const void *library, struct quota_charges *out)
 {

@@ -1,7 +1,7 @@
-/* What a program is told of a device's memory (layers/quota/quota.h): never more than the limit,
- * never more than there is.
+/* What a program is told about a device's memory (layers/quota/quota.h): never more than the limit,
+ * and never more than the device has.
  *
- *     total = min(there is, limit)        free = min(really free, limit - used)
+ *     total = min(the device's, limit)        free = min(really free, limit - used)
  */
 #include <string.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 #include "layers/quota/quota.h"
 
 static uint64_t
-left(struct quota_device *d)
+left_on(struct quota_device *d)
 {
     const uint64_t used = quota_used(d);
 
@@ -19,7 +19,7 @@ left(struct quota_device *d)
 
 /* ---- CUDA ------------------------------------------------------------------------------------ */
 
-/* Pools may have given memory up since. */
+/* The current device, after pools that have given memory up are settled. */
 static struct quota_device *
 current_settled_device(struct hed_layer *self)
 {
@@ -36,20 +36,22 @@ lower_to(struct hed_place place, uint64_t most)
     hed_place_put(place, hed_min(hed_place_get(place), most));
 }
 
-CUresult
+static CUresult
 quota_do_tell_free(struct hed_layer *self, const struct quota_call *c)
 {
     const CUresult r = quota_next(self, c);
     struct quota_device *d = r == CUDA_SUCCESS ? current_settled_device(self) : NULL;
 
     if (d) {
-        lower_to(c->free, left(d));
+        lower_to(c->free, left_on(d));
         lower_to(c->total, d->limit);
     }
     return r;
 }
 
-CUresult
+HED_CUDA_MEMORY_TELL_FREE(QUOTA_CALL)
+
+static CUresult
 quota_do_tell_total(struct hed_layer *self, const struct quota_call *c)
 {
     const CUresult r = quota_next(self, c);
@@ -60,9 +62,11 @@ quota_do_tell_total(struct hed_layer *self, const struct quota_call *c)
     return r;
 }
 
+HED_CUDA_MEMORY_TELL_TOTAL(QUOTA_CALL)
+
 /* ---- NVML ------------------------------------------------------------------------------------ */
 
-/* "GPU-01234567-89ab-...": the digits are the UUID's bytes. */
+/* In "GPU-01234567-89ab-..." the digits are the bytes of the UUID. */
 static bool
 parse_uuid(const char *text, uint64_t key[2])
 {
@@ -112,7 +116,7 @@ next_nvml(struct hed_layer *self, const struct quota_nvml_call *c)
 
 /* What the driver keeps for itself (`reserved`, where the call tells it) is no part of a limited
  * device. */
-nvmlReturn_t
+static nvmlReturn_t
 quota_do_tell_memory(struct hed_layer *self, const struct quota_nvml_call *c)
 {
     const nvmlReturn_t r = next_nvml(self, c);
@@ -124,7 +128,7 @@ quota_do_tell_memory(struct hed_layer *self, const struct quota_nvml_call *c)
     const uint64_t total = hed_min(hed_place_get(c->total), d->limit);
     const bool limited = hed_place_get(c->total) > d->limit;
     const uint64_t reserved = limited ? 0 : hed_min(hed_place_get(c->reserved), total);
-    const uint64_t free = hed_min(hed_min(hed_place_get(c->free), left(d)), total - reserved);
+    const uint64_t free = hed_min(hed_min(hed_place_get(c->free), left_on(d)), total - reserved);
 
     hed_place_put(c->total, total);
     hed_place_put(c->reserved, reserved);
@@ -133,7 +137,10 @@ quota_do_tell_memory(struct hed_layer *self, const struct quota_nvml_call *c)
     return r;
 }
 
-/* One process of a list: this one has what it is charged with, another not more than the limit. */
+HED_NVML_MEMORY_TELL_MEMORY(QUOTA_NVML_CALL)
+
+/* One process of a list: this process has what it is charged with, others have at most the limit.
+ */
 static void
 limit_process(struct quota_device *d, unsigned pid, struct hed_place used)
 {
@@ -153,7 +160,7 @@ in_entry(const struct quota_nvml_call *c, struct hed_place first, uint64_t i)
     return first;
 }
 
-nvmlReturn_t
+static nvmlReturn_t
 quota_do_tell_processes(struct hed_layer *self, const struct quota_nvml_call *c)
 {
     const nvmlReturn_t r = next_nvml(self, c);
@@ -164,7 +171,9 @@ quota_do_tell_processes(struct hed_layer *self, const struct quota_nvml_call *c)
     return r;
 }
 
-nvmlReturn_t
+HED_NVML_MEMORY_TELL_PROCESSES(QUOTA_NVML_CALL)
+
+static nvmlReturn_t
 quota_do_tell_details(struct hed_layer *self, const struct quota_nvml_call *c)
 {
     const nvmlReturn_t r = next_nvml(self, c);
@@ -176,3 +185,5 @@ quota_do_tell_details(struct hed_layer *self, const struct quota_nvml_call *c)
         limit_process(d, list->procArray[i].pid, HED_PLACE(&list->procArray[i].usedGpuMemory));
     return r;
 }
+
+HED_NVML_MEMORY_TELL_DETAILS(QUOTA_NVML_CALL)

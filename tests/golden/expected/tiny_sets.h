@@ -70,6 +70,10 @@
 #define HED_TINY_DEFER(X) \
     X(tinyRun, launch, .kernel = (uint64_t)(uintptr_t)a->thing, .params = &a->params, .ptds = a->ptds)
 
+/* launches a kernel: where its grid is */
+#define HED_TINY_GRID(X) \
+    X(tinyRun, grid, .width = &a->thing)
+
 /* is sent, and a function of the worker looks at its arguments */
 #define HED_TINY_GUARD(X) \
     X(tinyMoveOne, move, a->move)
@@ -81,6 +85,14 @@
 /* takes, frees, maps or tells of device memory */
 #define HED_TINY_MEMORY(X) \
     X(tinyAlloc, alloc, .out = HED_PLACE(a->address), .bytes = a->bytes, .shape = TINY_SQUARE, .levels = 1) \
+    X(tinyMoveOne, move, .key = &a->move, .shape = (a->move ? a->move->shape : 0), .version = HED_PLACE(a->move ? &a->move->version : NULL))
+
+/* the same, as alloc */
+#define HED_TINY_MEMORY_ALLOC(X) \
+    X(tinyAlloc, alloc, .out = HED_PLACE(a->address), .bytes = a->bytes, .shape = TINY_SQUARE, .levels = 1)
+
+/* the same, as move */
+#define HED_TINY_MEMORY_MOVE(X) \
     X(tinyMoveOne, move, .key = &a->move, .shape = (a->move ? a->move->shape : 0), .version = HED_PLACE(a->move ? &a->move->version : NULL))
 
 /* the null backend has a function for it */
