@@ -70,19 +70,27 @@ class Table:
 
 
 class KernelTable(Table):
+    def __init__(self, contestants, tolerances):
+        super().__init__(contestants)
+        self.tolerances = tolerances
+        # There is no room for the wall times of more than three.
+        self.keys = ("cpu_us", "wall_us") if len(self.names) <= 3 else ("cpu_us",)
+
     def head(self):
-        heading("Kernels: CPU and wall microseconds a launch; heddle's CPU time over the others'")
-        line("", 10, [text for n in self.names for text in (n, "wall")]
-             + ["/" + n for n in self.others] + ["error"])
+        heading("Kernels: CPU and wall microseconds a launch; heddle's CPU time over the others'; "
+                "largest error, and allowed")
+        line("", 10, [text for n in self.names for text in (n, "wall")[:len(self.keys)]]
+             + ["/" + n for n in self.others] + ["error", "allowed"])
 
     def row(self, case, row):
-        values = [us(field(row, n, key)) for n in self.names for key in ("cpu_us", "wall_us")]
+        values = [us(field(row, n, key)) for n in self.names for key in self.keys]
         mine = field(row, "heddle", "cpu_us")
         values += [ratio(mine, field(row, n, "cpu_us")) for n in self.others]
         errors = [(n, field(row, n, "wrong"), field(row, n, "error")) for n in self.devices]
         bad = [f"{n} WRONG ({count:.0f})" for n, count, _ in errors if count]
         worst = max((e for _, _, e in errors if e is not None), default=0)
-        line(case, 10, values + [", ".join(bad) or f"{worst:.0e}".replace("0e+00", "0")])
+        errors = [f"{e:.0e}".replace("0e+00", "0") for e in (worst, self.tolerances[case])]
+        line(case, 10, values + errors + ([" " + ", ".join(bad)] if bad else []))
 
 
 class BeforeTable(Table):
