@@ -149,6 +149,16 @@ make_certificate(int argc, char **argv, const struct hed_cli_opt *table, const c
 
 /* ---- the commands ---------------------------------------------------------------------------- */
 
+/* Prints a file's name without its folder: it will be in another one, on another machine. */
+static void
+put_file_name(const char *before, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    printf("%s", before);
+    hed_cli_put(stdout, slash ? slash + 1 : path);
+}
+
 static int
 make_ca(int argc, char **argv)
 {
@@ -167,8 +177,8 @@ make_ca(int argc, char **argv)
 
     if (!make_certificate(argc, argv, named, usage, &r, &files, &code))
         return code;
-    puts("\nNext: heddle cert server, heddle cert client. Copy ca.pem to all of them; ca.key\n"
-         "stays here.");
+    puts("\nNow run `heddle cert server` and `heddle cert client`. Copy ca.pem to each\n"
+         "server and client, and keep ca.key here.");
     return HED_EXIT_OK;
 }
 
@@ -192,8 +202,11 @@ make_server(int argc, char **argv)
         return code;
     printf("\nCopy both and ");
     hed_cli_put(stdout, files.ca);
-    puts(" to the server, and start it there with\n"
-         "  heddle serve --listen tcp://HOST --tls-ca ca.pem --tls-cert ... --tls-key ...");
+    puts(" to the server, and start it there with");
+    put_file_name("  heddle serve --listen tcp://HOST --tls-ca ", files.ca);
+    put_file_name(" \\\n      --tls-cert ", files.cert);
+    put_file_name(" --tls-key ", files.key);
+    putchar('\n');
     return HED_EXIT_OK;
 }
 
@@ -217,10 +230,11 @@ make_client(int argc, char **argv)
     printf("\nCopy both and ");
     hed_cli_put(stdout, files.ca);
     puts(" to the client, and name them in its\n"
-         "~/.config/heddle/heddle.conf, with their full paths:\n"
-         "  tls_ca = .../ca.pem\n"
-         "  tls_cert = .../client-NAME.pem\n"
-         "  tls_key = .../client-NAME.key");
+         "~/.config/heddle/heddle.conf, with their full paths:");
+    put_file_name("  tls_ca = .../", files.ca);
+    put_file_name("\n  tls_cert = .../", files.cert);
+    put_file_name("\n  tls_key = .../", files.key);
+    putchar('\n');
     return HED_EXIT_OK;
 }
 

@@ -59,7 +59,7 @@ class Make(Case):
         self.assertIn("c/ca.pem to the server", said)
         said = self.cert("client", "--name", "alice", "c")
         self.assertIn("wrote c/client-alice.pem\n", said)
-        self.assertIn("tls_cert", said)
+        self.assertIn("tls_cert = .../client-alice.pem\n", said)
         self.assertEqual(sorted(os.listdir(os.path.join(self.dir, "c"))),
                          ["ca.key", "ca.pem", "client-alice.key", "client-alice.pem",
                           "server-gpu1.example.key", "server-gpu1.example.pem"])
