@@ -35,7 +35,7 @@ from_late_destructor(void)
 }
 
 static int
-run(void)
+call_at_exit(void)
 {
     const char *late = getenv("HED_LATE");
     void (**call)(void);
@@ -59,7 +59,7 @@ main(int argc, char **argv)
     const char *const env[] = {"HEDDLE_TRACE", conf_path(path, sizeof path, "t.hed"), NULL};
 
     if (argc > 1)
-        return run();
+        return call_at_exit();
 
     const int status = conf_again("run", text, sizeof text, env);
 

@@ -163,7 +163,7 @@ tables_are_passed_on(bool counted)
 }
 
 static int
-run(bool counted)
+check_driver(bool counted)
 {
     void *fake = dlopen(getenv("HEDDLE_DRIVER"), RTLD_NOW);
     int version = 0;
@@ -197,7 +197,7 @@ main(int argc, char **argv)
     const char *fake = getenv("HED_FAKE_CUDA");
 
     if (argc > 1)
-        return run(strcmp(argv[1], "count") == 0);
+        return check_driver(strcmp(argv[1], "count") == 0);
     CHECK(fake, "HED_FAKE_CUDA is not set");
     for (int i = 0; i < 2; i++) {
         const char *how = i ? "count" : "pass";

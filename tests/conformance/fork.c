@@ -21,7 +21,7 @@ in_child(int (*f)(void))
 }
 
 static int
-use(void)
+use_cuda(void)
 {
     int count = 0;
 
@@ -86,10 +86,10 @@ main(void)
     char path[4096];
 
     setenv("HEDDLE_TRACE", conf_path(path, sizeof path, "t.hed"), 1);
-    CHECK_IS(in_child(use), 0); /* this process has made no call yet */
+    CHECK_IS(in_child(use_cuda), 0); /* this process has made no call yet */
     CHECK_IS(CU(cuDriverGetVersion)(&version), CUDA_SUCCESS);
-    settle();
-    CHECK_IS(in_child(use), 0); /* there is a chain, but CUDA is not initialised */
+    wait_for_writer_thread();
+    CHECK_IS(in_child(use_cuda), 0); /* there is a chain, but CUDA is not initialised */
     CHECK_IS(CU(cuInit)(0), CUDA_SUCCESS);
     CHECK_IS(in_child(is_refused), 0);
     CHECK_IS(in_child(grandchild_is_refused), 0);

@@ -7,7 +7,7 @@
 
 /* Prints what cuInit answers, and checks that other functions of the library still work. */
 static int
-run(void)
+print_init(void)
 {
     const CUresult r = CU(cuInit)(0);
     const char *name = NULL;
@@ -105,7 +105,7 @@ main(int argc, char **argv)
     };
 
     if (argc > 1)
-        return run();
+        return print_init();
     without_any();
     bad_settings();
     write_file(conf_path(path, sizeof path, "other"), &head, sizeof head);

@@ -17,7 +17,8 @@ static const struct row rows[] = {
 #define ROWS (sizeof rows / sizeof *rows)
 
 static CUresult
-ask(const char *base, int version, cuuint64_t flags, void **p, CUdriverProcAddressQueryResult *s)
+ask_address(const char *base, int version, cuuint64_t flags, void **p,
+            CUdriverProcAddressQueryResult *s)
 {
     return CU(cuGetProcAddress_v2)(base, p, version, flags, s);
 }
@@ -29,10 +30,11 @@ gives(const char *base, int version, cuuint64_t flags, const char *name)
     void *p = NULL;
     void *q = NULL;
 
-    CHECK(ask(base, version, flags, &p, &status) == CUDA_SUCCESS, "%s %d", base, version);
+    CHECK(ask_address(base, version, flags, &p, &status) == CUDA_SUCCESS, "%s %d", base, version);
     CHECK(p == conf_symbol(name), "%s %d flags %d: not %s", base, version, (int)flags, name);
     CHECK_IS(status, CU_GET_PROC_ADDRESS_SUCCESS);
-    CHECK(ask(base, version, flags, &q, NULL) == CUDA_SUCCESS && q == p, "%s without status", base);
+    CHECK(ask_address(base, version, flags, &q, NULL) == CUDA_SUCCESS && q == p,
+          "%s without status", base);
     q = NULL;
     CHECK_IS(CU(cuGetProcAddress)(base, &q, version, flags), CUDA_SUCCESS);
     CHECK(q == p, "%s %d: the older form says otherwise", base, version);
@@ -44,7 +46,7 @@ refuses(const char *base, int version, cuuint64_t flags, int expected)
     CUdriverProcAddressQueryResult status = 77;
     void *p = (void *)1;
 
-    CHECK(ask(base, version, flags, &p, &status) == CUDA_SUCCESS, "%s %d", base, version);
+    CHECK(ask_address(base, version, flags, &p, &status) == CUDA_SUCCESS, "%s %d", base, version);
     CHECK(!p, "%s %d: an address", base, version);
     CHECK_IS(status, expected);
     p = (void *)1;
@@ -123,16 +125,16 @@ odd_arguments(void)
     CUdriverProcAddressQueryResult status = 77;
     void *p = NULL;
 
-    CHECK_IS(ask(NULL, 13000, 0, &p, &status), CUDA_ERROR_INVALID_VALUE);
-    CHECK_IS(ask("cuInit", 13000, 0, NULL, &status), CUDA_ERROR_INVALID_VALUE);
-    CHECK_IS(ask(NULL, 13000, 0, NULL, NULL), CUDA_ERROR_INVALID_VALUE);
+    CHECK_IS(ask_address(NULL, 13000, 0, &p, &status), CUDA_ERROR_INVALID_VALUE);
+    CHECK_IS(ask_address("cuInit", 13000, 0, NULL, &status), CUDA_ERROR_INVALID_VALUE);
+    CHECK_IS(ask_address(NULL, 13000, 0, NULL, NULL), CUDA_ERROR_INVALID_VALUE);
     CHECK_IS(CU(cuGetProcAddress)(NULL, &p, 13000, 0), CUDA_ERROR_INVALID_VALUE);
     CHECK_IS(CU(cuGetProcAddress)("cuInit", NULL, 13000, 0), CUDA_ERROR_INVALID_VALUE);
     /* NVIDIA's runtime asks for "" first and expects success. */
-    CHECK_IS(ask("", 13000, 0, &p, &status), CUDA_SUCCESS);
+    CHECK_IS(ask_address("", 13000, 0, &p, &status), CUDA_SUCCESS);
     /* Unknown flags: any answer is fine, but there must be one. */
-    (void)ask("cuInit", 13000, ~(cuuint64_t)0, &p, &status);
-    (void)ask("cuInit", INT32_MAX, 3, &p, &status);
+    (void)ask_address("cuInit", 13000, ~(cuuint64_t)0, &p, &status);
+    (void)ask_address("cuInit", INT32_MAX, 3, &p, &status);
 }
 
 int

@@ -6,7 +6,7 @@
 #include "conf_trace.h"
 
 static void
-use(const struct heddle_api *h)
+use_api(const struct heddle_api *h)
 {
     struct heddle_counters all = {.size = sizeof all};
     char *text = malloc(3001);
@@ -76,7 +76,7 @@ weakly(void)
     };
 
     CHECK(h.version && h.read_counters && h.mark, "the weak functions were not found");
-    use(&h);
+    use_api(&h);
     other_sizes(&h);
     return 0;
 }
@@ -91,7 +91,7 @@ dynamically(void)
 
     CHECK(h, "not found");
     CHECK(h == heddle_load(), "found something else");
-    use(h);
+    use_api(h);
     other_sizes(h);
     return 0;
 }

@@ -4,7 +4,7 @@
 #define ROUNDS 100
 
 static int
-run(void)
+load_and_unload(void)
 {
     void *first = NULL;
 
@@ -33,7 +33,7 @@ main(int argc, char **argv)
     const char *const env[] = {"HEDDLE_TRACE", conf_path(path, sizeof path, "t.hed"), NULL};
 
     if (argc > 1)
-        return run();
+        return load_and_unload();
 
     const int status = conf_again("run", text, sizeof text, env);
 

@@ -117,7 +117,7 @@ children_made_behind_our_back(void)
 }
 
 static void
-run(const char *name, void (*f)(void))
+run_case(const char *name, void (*f)(void))
 {
     char trace[64];
     int status = 0;
@@ -143,12 +143,12 @@ main(void)
     const char *scratch = getenv("HED_SCRATCH");
 
     CHECK(scratch && chdir(scratch) == 0, "no scratch folder");
-    run("descriptors", closed_descriptors);
-    run("cancelled", cancelled_threads);
+    run_case("descriptors", closed_descriptors);
+    run_case("cancelled", cancelled_threads);
     if (!getenv("HED_SANITIZED")) {
         /* Sanitizers' runtimes are not reentrant in a handler, and need libc's fork. */
-        run("signals", calls_in_signal_handlers);
-        run("Fork", children_made_behind_our_back);
+        run_case("signals", calls_in_signal_handlers);
+        run_case("Fork", children_made_behind_our_back);
     }
     return 0;
 }

@@ -26,7 +26,7 @@ race(void *p)
 }
 
 static int
-run(void)
+race_threads(void)
 {
     pthread_t threads[THREADS];
 
@@ -48,7 +48,7 @@ main(int argc, char **argv)
     const char *const env[] = {"HEDDLE_TRACE", conf_path(path, sizeof path, "t.hed"), NULL};
 
     if (argc > 1)
-        return run();
+        return race_threads();
 
     const int status = conf_again("run", text, sizeof text, env);
 

@@ -47,7 +47,7 @@ settle_has_thread(const char *name)
 
 /* Waits until the thread of the trace's writer runs. */
 static inline void
-settle(void)
+wait_for_writer_thread(void)
 {
     while (HED_TEST_SANITIZED && !settle_has_thread("heddle-trace"))
         sched_yield();

@@ -14,7 +14,7 @@ static const char text[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
                            "st.global.u32 [%d1], 7;\nret;\n}\n";
 
 static CUresult
-launch(CUfunction f, unsigned threads, CUdeviceptr to)
+launch_threads(CUfunction f, unsigned threads, CUdeviceptr to)
 {
     void *params[] = {&to};
 
@@ -41,9 +41,9 @@ main(int argc, char **argv)
     OK(CU(cuMemAlloc_v2)(&at, sizeof value));
 
     /* More threads than a block can have. */
-    CHECK_IS(launch(f, 2048, at), CUDA_ERROR_INVALID_VALUE);
+    CHECK_IS(launch_threads(f, 2048, at), CUDA_ERROR_INVALID_VALUE);
     CHECK_IS(CU(cuCtxSynchronize)(), later);
-    CHECK_IS(launch(f, 1, at), later);
+    CHECK_IS(launch_threads(f, 1, at), later);
     CHECK_IS(CU(cuMemcpyDtoH_v2)(&value, at, sizeof value), later);
     CHECK(value == (later ? 0 : 7), "the kernel wrote %u", value);
     CHECK_IS(CU(cuMemAlloc_v2)(&more, sizeof value), later);
@@ -58,7 +58,7 @@ main(int argc, char **argv)
     OK(CU(cuCtxSetCurrent)(first));
     OK(CU(cuModuleLoadData)(&module, text));
     OK(CU(cuModuleGetFunction)(&f, module, "store"));
-    CHECK_IS(launch(f, 2048, 0), CUDA_ERROR_INVALID_VALUE);
+    CHECK_IS(launch_threads(f, 2048, 0), CUDA_ERROR_INVALID_VALUE);
     CHECK_IS(CU(cuCtxSynchronize)(), later);
     OK(CU(cuDevicePrimaryCtxReset_v2)(device));
     OK(CU(cuDevicePrimaryCtxRetain)(&first, device));

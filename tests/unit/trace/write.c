@@ -235,7 +235,7 @@ a_forked_child_leaves_the_file_alone(void **state)
 
     assert_true(put_call(w, 0, 0, 0));
 
-    settle();
+    wait_for_writer_thread();
 
     const pid_t child = fork();
 
