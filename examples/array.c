@@ -1,8 +1,9 @@
-/* The example everybody starts with: an array of 32 doubles 0..31 is copied to the device, one is
- * added to each by a kernel of 32 threads, and it is copied back: 1..32.
+/* The usual first example: copies an array of 32 doubles, 0..31, to the device, adds one to each
+ * with a kernel of 32 threads, and copies it back: 1..32.
  *
- * A driver-API program with its kernel as PTX text, so it needs no CUDA toolkit to build. It links
- * libcuda.so.1 like any other and knows nothing of heddle, but for two ranges in the trace.
+ * This is a program of the driver API with its kernel as PTX text, so it needs no CUDA toolkit. It
+ * links libcuda.so.1 like any other program, and knows nothing of heddle except for two ranges in
+ * the trace.
  */
 #include <stdio.h>
 #include <stdlib.h>

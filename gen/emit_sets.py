@@ -49,7 +49,7 @@ def emit(spec):
 
 
 def _roles(w, name, text, calls):
-    """X(call, class, roles...): what the arguments are to those who treat the class alike."""
+    """X(call, class, roles...): the roles that the arguments of a call have in its class."""
     w()
     w(f"/* {text} */")
     w(f"#define {name}(X)" + (" \\" if calls else ""))

@@ -1,4 +1,4 @@
-"""What people would file a call under: the colours of a trace, a column of the table of calls."""
+"""The topics of calls, for people: the colours of a trace, a column of the table of calls."""
 
 area("copy", "cuMemcpy*", "cuMemset*", "cuMemPrefetch*", "cuMemDiscard*", "cuMemBatchDecompress*")
 area("memory", "cuMem*", "cuPointer*", "cuMulticast*", "cuIpc*Mem*", "cuDevice*MemPool")

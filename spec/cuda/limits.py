@@ -1,5 +1,5 @@
-"""Calls that a limit on device memory does not count, although they sound as if they took some, and
-why (docs/internals/quota.md says more). Those that it counts say memory=.
+"""Calls that a limit on device memory does not count, although their names suggest it, and why
+(docs/internals/quota.md says more). Calls that it counts say memory=.
 """
 
 device_memory(["memory", "array", "mipmap", "physical", "pool", "module", "library", "graphExec"],

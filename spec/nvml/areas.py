@@ -1,3 +1,3 @@
-"""What people would file a call under: NVML is one area."""
+"""The topics of calls, for people: NVML is one area."""
 
 area("nvml", "nvml*")

@@ -1,4 +1,4 @@
-"""NVML: what changes a device's state."""
+"""NVML: calls that change a device's state."""
 
 alias("nvmlPowerScopeType_t", U8)
 

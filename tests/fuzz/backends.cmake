@@ -1,4 +1,4 @@
-# The loader of compiled kernels. Its seed is an object file of this machine, made with the tests.
+# The loader of compiled kernels. Its seed is an object file for this machine, built with the tests.
 set(seeds ${CMAKE_CURRENT_BINARY_DIR}/corpus_ptx_load)
 file(MAKE_DIRECTORY ${seeds})
 add_library(fuzz_ptx_load_seed OBJECT ../unit/ptx/load_object.c)

@@ -5,7 +5,7 @@ if("HED_HAVE_JANSSON" IN_LIST driver_definitions)
     heddle_fuzz_target(profile SOURCES profile.c LIBS heddle_driver CORPUS corpus/profile)
 endif()
 
-# What programs hand over: images and launches, on a machine made of plain memory.
+# Images and launches from programs, on a machine made of plain memory.
 if(HEDDLE_CMOCKA)
     foreach(name module_load launch)
         heddle_fuzz_target(${name} SOURCES ${name}.c ../unit/driver/fake.c

@@ -1,4 +1,4 @@
-# What a worker does with what clients send. It stands on a session, hence the registry.
+# What a worker does with messages of clients. It needs a session, and so the registry.
 set(worker_libs heddle_worker heddle_layers heddle_backends heddle_core heddle_trace heddle_put
     heddle_get heddle_handles)
 set(registry ${PROJECT_SOURCE_DIR}/src/registry.c)

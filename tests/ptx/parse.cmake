@@ -1,5 +1,5 @@
-# Whole modules through the parser and the printer: the committed samples always; what nvcc makes of
-# cu/*.cu for several architectures, and what ptxas says to the printed text, where they are found.
+# Complete modules through the parser and the printer: the committed samples and, if nvcc is found,
+# its output for cu/*.cu for several architectures; if ptxas is found, it must accept printed text.
 
 add_executable(ptx_count ${CMAKE_CURRENT_SOURCE_DIR}/ptx_count.c)
 target_link_libraries(ptx_count PRIVATE heddle_ptx heddle_base)

@@ -1,5 +1,5 @@
-# Single instructions, run and compared with what an H200 gave (exec/golden.txt, made there by
-# rows_cuda --hash) or, for approximations, with libm.
+# Single instructions, whose results are compared with those of an H200 (exec/golden.txt, made there
+# by rows_cuda --hash) or, for approximations, with libm.
 if(HEDDLE_LLVM AND HEDDLE_CMOCKA)
     set(rows ${CMAKE_CURRENT_SOURCE_DIR}/exec)
     add_executable(rows_exec ${rows}/rows_exec.c ${rows}/rows.c ${rows}/harness.c)
