@@ -54,13 +54,13 @@ static const struct {
 
 static const struct {
     const char *key;
-    const char *words[4];
+    const char *words[5]; /* ends with NULL */
 } choices[] = {
     {"trace_full", {"block", "drop"}},
     {"export_tables", {"pass", "count"}},
     {"insecure", {"no", "yes"}},
     {"sticky_launch", {"no", "yes"}},
-    {"cpu_codegen", {"warp", "scalar", "baseline"}},
+    {"cpu_codegen", {"warp", "scalar", "baseline", "tiered"}},
 };
 
 const char *const hed_config_gpus[] = {"auto", "gpu", "cpu", "null", NULL};
@@ -222,6 +222,23 @@ check_gpu(const char *value, struct hed_why *why)
     return HED_EINVAL;
 }
 
+/* "key: 'value' is neither a, b nor c" */
+static void
+refuse_word(const char *key, const char *value, const char *const *words, struct hed_why *why)
+{
+    char text[128];
+    size_t n = 0;
+
+    text[0] = 0;
+    for (; *words; words++)
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s%s",
+                              n == 0     ? ""
+                              : words[1] ? ", "
+                                         : " nor ",
+                              *words);
+    hed_why_set(why, "%s: '%.64s' is neither %s", key, value, text);
+}
+
 static int
 set_text(struct hed_config *c, const struct setting *s, const char *value, struct hed_why *why)
 {
@@ -249,10 +266,7 @@ set_text(struct hed_config *c, const struct setting *s, const char *value, struc
         while (*w && strcmp(*w, value) != 0)
             w++;
         if (!*w) {
-            const char *const *all = choices[i].words;
-
-            hed_why_set(why, "%s: '%.64s' is neither %s%s%s nor %s", s->key, value, all[0],
-                        all[2] ? ", " : "", all[2] ? all[1] : "", all[2] ? all[2] : all[1]);
+            refuse_word(s->key, value, choices[i].words, why);
             return HED_EINVAL;
         }
     }

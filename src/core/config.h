@@ -37,7 +37,7 @@
     X(WORD, sticky_launch, "no", "a refused launch makes later calls fail too: yes or no")        \
     X(WORD, export_tables, "pass", "NVIDIA's private tables: pass them on, or count their calls") \
     X(NUMBER, cpu_threads, "0", "threads that run kernels on the CPU GPU; 0: one per core")       \
-    X(WORD, cpu_codegen, "warp", "how the CPU GPU runs kernels: warp, scalar or baseline")        \
+    X(WORD, cpu_codegen, "warp", "how the CPU GPU runs kernels: warp, scalar, baseline, tiered")  \
     X(TEXT, cache, "", "folder for compiled kernels, not ~/.cache/heddle/kernels")                \
     X(SIZE, cache_size, "1G", "bytes of compiled kernels to keep; 0: no cache")                   \
     X(TEXT, tls_ca, "", "tcp: file with the certificate of the authority (CA)")                   \

@@ -44,6 +44,26 @@ result_of_error(int err)
     }
 }
 
+/* A kernel of the baseline tier. If its compiled code is in the cache, it starts with that; code of
+ * the scalar shape stays unused (tier.c), and there is no point in compiling it again. */
+static int
+decode_kernel(struct hed_cpu *c, struct hed_cpu_code *code, struct hed_cpu_kernel *k,
+              struct hed_why *why)
+{
+    int err;
+
+    k->code = code;
+    if (c->tiered && hed_cpu_find_compiled(c, k->func, &code->text, &k->compiled) == 0)
+        k->tier = k->compiled.info.lanes == HED_PTX_LANES ? HED_TIER_COMPILED : HED_TIER_STAYS;
+    if (k->tier == HED_TIER_COMPILED)
+        return 0;
+    err = hed_interp_create(&code->module, k->func, &k->program, why);
+    if (!err)
+        k->loaded = (struct hed_ptx_loaded){.entry = hed_interp_entry,
+                                            .info = *hed_interp_info(k->program)};
+    return err;
+}
+
 /* Called without a lock, since it may take long. */
 static CUresult
 compile_kernel(struct hed_cpu *c, struct hed_cpu_code *code, struct hed_cpu_kernel *k,
@@ -54,10 +74,7 @@ compile_kernel(struct hed_cpu *c, struct hed_cpu_code *code, struct hed_cpu_kern
     if (k->func->refused) {
         explain_refusal(k->func->refused, why);
     } else if (c->baseline) {
-        err = hed_interp_create(&code->module, k->func, &k->program, why);
-        if (!err)
-            k->loaded = (struct hed_ptx_loaded){.entry = hed_interp_entry,
-                                                .info = *hed_interp_info(k->program)};
+        err = decode_kernel(c, code, k, why);
     } else {
         err = hed_cpu_compile(c, &code->module, k->func, &code->text, &k->loaded, why);
     }
@@ -98,16 +115,10 @@ hed_cpu_prepare(void *m, struct hed_code *pub, uint32_t kernel, struct hed_why *
     return r;
 }
 
-const struct hed_ptx_loaded *
-hed_cpu_loaded(const struct hed_code *pub, uint32_t kernel)
+struct hed_cpu_kernel *
+hed_cpu_kernel_of(const struct hed_code *pub, uint32_t kernel)
 {
-    return &((const struct hed_cpu_code *)pub)->states[kernel].loaded;
-}
-
-const struct hed_interp *
-hed_cpu_program(const struct hed_code *pub, uint32_t kernel)
-{
-    return ((const struct hed_cpu_code *)pub)->states[kernel].program;
+    return &((const struct hed_cpu_code *)pub)->states[kernel];
 }
 
 /* ---- variables ------------------------------------------------------------------------------- */
@@ -180,8 +191,10 @@ hed_cpu_close(void *m, struct hed_code *pub)
 {
     struct hed_cpu_code *code = (struct hed_cpu_code *)pub;
 
+    hed_tier_forget(m, code);
     for (uint32_t i = 0; code->states && i < pub->kernel_count; i++) {
         hed_ptx_unload(&code->states[i].loaded);
+        hed_ptx_unload(&code->states[i].compiled);
         hed_interp_free(code->states[i].program);
     }
     free(code->states);

@@ -18,6 +18,9 @@
 
 enum hed_cpu_kernel_state { HED_CPU_NONE, HED_CPU_BUSY, HED_CPU_READY, HED_CPU_FAILED };
 
+/* tier.c: where the launches of a kernel in the baseline tier go. */
+enum hed_tier_state { HED_TIER_COLD, HED_TIER_QUEUED, HED_TIER_COMPILED, HED_TIER_STAYS };
+
 struct hed_cpu_kernel {
     const struct hed_ptx_func *func;
     _Atomic int state; /* enum hed_cpu_kernel_state; changed under the code's lock */
@@ -25,7 +28,16 @@ struct hed_cpu_kernel {
     struct hed_ptx_loaded loaded;
     struct hed_interp *program; /* of the baseline tier; NULL if the kernel is compiled */
     struct hed_why why;
+
+    /* Only of a kernel with a program. */
+    struct hed_cpu_code *code;
+    _Atomic int tier;                /* enum hed_tier_state */
+    _Atomic uint64_t spent_ns;       /* by its launches in the baseline tier */
+    struct hed_ptx_loaded compiled;  /* valid if COMPILED */
+    struct hed_cpu_kernel *next_hot; /* in the queue; guarded by the lock of struct hed_tiers */
 };
+
+struct hed_cpu;
 
 struct hed_cpu_code {
     struct hed_code pub;    /* first */
@@ -37,6 +49,15 @@ struct hed_cpu_code {
     struct hed_lock lock;
     pthread_cond_t done; /* a kernel is not BUSY any more */
 };
+
+/* ---- tier.c ---------------------------------------------------------------------------------- */
+
+/* A launch of a kernel in the baseline tier took ns: compiles it soon if it is hot. */
+void hed_tier_note(struct hed_cpu *c, struct hed_cpu_kernel *k, uint64_t ns);
+/* What a launch of the kernel runs now. */
+const struct hed_ptx_loaded *hed_tier_loaded(const struct hed_cpu_kernel *k);
+/* The code is closed: none of its kernels is compiled after this returns. */
+void hed_tier_forget(struct hed_cpu *c, const struct hed_cpu_code *code);
 
 /* describe.c: reads PTX and describes what is in it. */
 int hed_code_read_ptx(struct hed_cpu_code *code, const struct hed_code_source *source,

@@ -115,6 +115,7 @@ void
 hed_cpu_compile_init(struct hed_cpu *c)
 {
     hed_lock_init(&c->compiler_lock, HED_RANK_CODE);
+    hed_tier_init(&c->tiers);
     find_features(c);
     find_compiler(c);
 }
@@ -137,6 +138,7 @@ load_compiler_locked(struct hed_cpu *c, struct hed_why *why)
                     c->compiler_path);
         return NULL;
     }
+    hed_tier_guard_exit(c);
     hed_debug(CPU, "loaded %s: %s", c->compiler_path, compiler->version);
     return compiler;
 }
@@ -240,28 +242,48 @@ compile_on_thread(struct compilation *n)
     return n->err;
 }
 
-int
-hed_cpu_compile(struct hed_cpu *c, const struct hed_ptx_module *module,
-                const struct hed_ptx_func *kernel, const struct hed_cache_key *text,
-                struct hed_ptx_loaded *out, struct hed_why *why)
+static struct hed_ptx_options
+compile_options(const struct hed_cpu *c)
 {
-    struct hed_ptx_options o = {
+    return (struct hed_ptx_options){
         .shape = c->shape,
         .level = LEVEL,
         .check_alignment = true,
         .features = c->features,
     };
+}
+
+int
+hed_cpu_find_compiled(struct hed_cpu *c, const struct hed_ptx_func *kernel,
+                      const struct hed_cache_key *text, struct hed_ptx_loaded *out)
+{
+    const struct hed_ptx_options o = compile_options(c);
+    const struct hed_cache_key key = kernel_cache_key(c, text, kernel->name, &o);
+    struct hed_buf object;
+    int err = HED_ENOTFOUND;
+
+    hed_buf_init(&object, OBJECT_MAX);
+    if (hed_cache_get(c->cache, &key, &object) && load_object(&object, out, NULL) == 0) {
+        hed_debug(CPU, "kernel %s found in the cache", kernel->name);
+        err = 0;
+    }
+    hed_buf_fini(&object);
+    return err;
+}
+
+int
+hed_cpu_compile(struct hed_cpu *c, const struct hed_ptx_module *module,
+                const struct hed_ptx_func *kernel, const struct hed_cache_key *text,
+                struct hed_ptx_loaded *out, struct hed_why *why)
+{
+    struct hed_ptx_options o = compile_options(c);
     const struct hed_cache_key key = kernel_cache_key(c, text, kernel->name, &o);
     struct hed_buf object;
     int err;
 
-    hed_buf_init(&object, OBJECT_MAX);
-    if (hed_cache_get(c->cache, &key, &object) && load_object(&object, out, why) == 0) {
-        hed_debug(CPU, "kernel %s found in the cache", kernel->name);
-        hed_buf_fini(&object);
+    if (hed_cpu_find_compiled(c, kernel, text, out) == 0)
         return 0;
-    }
-    hed_buf_reset(&object);
+    hed_buf_init(&object, OBJECT_MAX);
 
     struct compilation n = {
         .compiler = get_compiler(c, why),

@@ -18,9 +18,20 @@
 #include "driver/shared.h"
 
 static void
+executor_fini(void *m)
+{
+    /* The process ends: its threads sleep, or run a kernel whose result is not needed. Calls may
+     * still come, so nothing is freed. */
+    hed_tier_stop(m);
+}
+
+static void
 executor_forked(void *m)
 {
-    hed_engine_forked(((struct hed_cpu *)m)->engine);
+    struct hed_cpu *c = m;
+
+    hed_engine_forked(c->engine);
+    hed_tier_forked(c);
 }
 
 const struct hed_executor hed_cpu_executor = {
@@ -39,9 +50,7 @@ const struct hed_executor hed_cpu_executor = {
     .prepare = hed_cpu_prepare,
     .launch = hed_cpu_launch,
     .forked = executor_forked,
-    /* The process ends: its threads sleep, or run a kernel whose result is not needed. Calls may
-     * still come, so nothing is freed. */
-    .fini = NULL,
+    .fini = executor_fini,
 };
 
 static void
@@ -68,7 +77,8 @@ cpu_create(const struct hed_config *config, struct hed_cpu **out, struct hed_why
     hed_near_init(&c->near, &hed_cpu_executor);
     for (int i = 0; i < HED_PROFILE_DEVICES_MAX; i++)
         hed_heap_init(&c->heaps[i]);
-    c->baseline = strcmp(config->cpu_codegen, "baseline") == 0;
+    c->tiered = strcmp(config->cpu_codegen, "tiered") == 0;
+    c->baseline = c->tiered || strcmp(config->cpu_codegen, "baseline") == 0;
     c->shape = strcmp(config->cpu_codegen, "scalar") == 0 ? HED_PTX_SCALAR : HED_PTX_WARP;
     c->cache = hed_cache_create(config->cache, config->cache_size);
     hed_cpu_compile_init(c);

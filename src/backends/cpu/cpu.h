@@ -3,6 +3,7 @@
  *   cpu.c      the backend's type: settings, devices, the soft driver
  *   memory.c   addresses and what is behind them
  *   code.c     images into code: what is in them, and kernels when they are first launched
+ *   tier.c     compiles kernels of the baseline tier that are hot, in the background
  *   compile.c  one kernel: from the cache, else by the compiler, a plug-in that is loaded then
  *   cache.c    compiled kernels on disk
  *   launch.c   a launch as the engine wants it
@@ -10,6 +11,7 @@
  */
 #pragma once
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -20,18 +22,30 @@
 #include "ptx/lower/compile.h"
 #include "ptx/run/load.h"
 
+struct hed_cpu_kernel;
 struct hed_engine;
-struct hed_interp;
 struct hed_ptx_func;
 struct hed_ptx_module;
+
+/* tier.c: the thread that compiles hot kernels. */
+struct hed_tiers {
+    struct hed_lock lock; /* guards the other members */
+    pthread_cond_t work, done;
+    pthread_t thread;
+    bool started, stopping;
+    struct hed_cpu_kernel *first;   /* the queue */
+    struct hed_cpu_kernel *current; /* that is being compiled */
+};
 
 struct hed_cpu {
     struct hed_near near; /* first */
     struct hed_engine *engine;
     struct hed_cache *cache; /* NULL: none */
     enum hed_ptx_shape shape;
-    bool baseline;      /* kernels run in the baseline tier, and none is compiled */
-    char features[512]; /* of this processor, for LLVM */
+    bool baseline; /* kernels start in the baseline tier */
+    bool tiered;   /* and are compiled when they are hot */
+    struct hed_tiers tiers;
+    char features[512];                             /* of this processor, for LLVM */
     struct hed_heap heaps[HED_PROFILE_DEVICES_MAX]; /* by device */
     struct hed_lock compiler_lock;                  /* guards the next */
     const struct hed_ptx_compiler *compiler;
@@ -63,13 +77,23 @@ void hed_cpu_fill_vars(void *m, struct hed_code *code, const uint64_t *addresses
 CUresult hed_cpu_prepare(void *m, struct hed_code *code, uint32_t kernel, struct hed_why *why);
 
 /* A kernel that is prepared. */
-const struct hed_ptx_loaded *hed_cpu_loaded(const struct hed_code *code, uint32_t kernel);
-/* Its program in the baseline tier; NULL if it is compiled. */
-const struct hed_interp *hed_cpu_program(const struct hed_code *code, uint32_t kernel);
+struct hed_cpu_kernel *hed_cpu_kernel_of(const struct hed_code *code, uint32_t kernel);
+
+/* ---- tier.c ---------------------------------------------------------------------------------- */
+
+void hed_tier_init(struct hed_tiers *t);
+/* The process ends. The compiler must not run while its library takes itself down, so this waits
+ * for the kernel that is being compiled; the result is in the cache for the next time. */
+void hed_tier_stop(struct hed_cpu *c);
+/* The compiler has just been loaded: hed_tier_stop() will be called before its library takes itself
+ * down. Called under compiler_lock. */
+void hed_tier_guard_exit(struct hed_cpu *c);
+/* In the child of a fork, where the thread does not exist. */
+void hed_tier_forked(struct hed_cpu *c);
 
 /* ---- compile.c ------------------------------------------------------------------------------- */
 
-/* Notes the processor's features and the compiler's file. */
+/* Notes the processor's features and the compiler's file, and makes the queue of hot kernels. */
 void hed_cpu_compile_init(struct hed_cpu *c);
 
 /* A kernel of a module whose text has the hash `text`, loaded. HED_ENOTSUP: it uses what cannot be
@@ -77,6 +101,10 @@ void hed_cpu_compile_init(struct hed_cpu *c);
 int hed_cpu_compile(struct hed_cpu *c, const struct hed_ptx_module *module,
                     const struct hed_ptx_func *kernel, const struct hed_cache_key *text,
                     struct hed_ptx_loaded *out, struct hed_why *why);
+
+/* The same from the cache alone. HED_ENOTFOUND if it is not there. */
+int hed_cpu_find_compiled(struct hed_cpu *c, const struct hed_ptx_func *kernel,
+                          const struct hed_cache_key *text, struct hed_ptx_loaded *out);
 
 /* ---- launch.c -------------------------------------------------------------------------------- */
 

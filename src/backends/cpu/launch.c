@@ -1,6 +1,8 @@
 /* Passes a launch to the engine. */
+#include "backends/cpu/code.h"
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/engine.h"
+#include "base/clock.h"
 
 static uint32_t
 profile_attribute(const struct hed_profile *p, int which, uint32_t otherwise)
@@ -37,11 +39,14 @@ CUresult
 hed_cpu_launch(void *m, const struct hed_launch *l, struct hed_why *why)
 {
     struct hed_cpu *c = m;
-    const struct hed_ptx_loaded *loaded = hed_cpu_loaded(l->code, l->kernel);
+    struct hed_cpu_kernel *k = hed_cpu_kernel_of(l->code, l->kernel);
+    const struct hed_ptx_loaded *loaded = hed_tier_loaded(k);
+    const bool in_baseline = k->program && loaded == &k->loaded;
+    const uint64_t begin = in_baseline ? hed_now_ns() : 0;
     struct hed_job job = {
         .entry = loaded->entry,
         .info = loaded->info,
-        .program = hed_cpu_program(l->code, l->kernel),
+        .program = in_baseline ? k->program : NULL,
         .name = l->code->kernels[l->kernel].name,
         .dynamic_shared = l->dynamic_shared,
         .params = l->params,
@@ -64,5 +69,10 @@ hed_cpu_launch(void *m, const struct hed_launch *l, struct hed_why *why)
     job.resident = resident_blocks(l->profile, &job);
     if (l->device >= 0 && l->device < HED_PROFILE_DEVICES_MAX)
         job.heap = &c->heaps[l->device];
-    return hed_engine_run(c->engine, &job, why);
+
+    const CUresult r = hed_engine_run(c->engine, &job, why);
+
+    if (in_baseline)
+        hed_tier_note(c, k, hed_now_ns() - begin);
+    return r;
 }

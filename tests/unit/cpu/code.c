@@ -2,11 +2,13 @@
  * compiler, which HED_COMPILER names. */
 #include <dirent.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "backends/cpu/code.h"
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/engine.h"
 #include "base/buf.h"
@@ -75,6 +77,7 @@ setup(void **state)
 static int
 teardown(void **state)
 {
+    hed_tier_stop(&cpu);
     hed_engine_free(cpu.engine);
     hed_cache_free(cpu.cache);
     return 0;
@@ -194,6 +197,76 @@ the_second_time_needs_no_compiler(void **state)
     cpu.compiler = NULL;
     (void)hed_str_copy(cpu.compiler_path, sizeof cpu.compiler_path, "/nowhere.so");
     code = open_text(add_ptx);
+    run_add(code);
+    hed_cpu_close(&cpu, code);
+}
+
+/* Text that no cache knows yet. */
+static struct hed_code *
+open_new_text(char *text, size_t size)
+{
+    static int number;
+
+    snprintf(text, size, "%s// %d.%d\n", add_ptx, (int)getpid(), number++);
+    cpu.baseline = cpu.tiered = true;
+    return open_text(text);
+}
+
+static void
+a_hot_kernel_is_compiled_while_it_runs(void **state)
+{
+    char text[4096];
+    struct hed_code *code = open_new_text(text, sizeof text);
+    struct hed_cpu_kernel *k = hed_cpu_kernel_of(code, 0);
+
+    run_add(code);
+    assert_ptr_equal(hed_tier_loaded(k), &k->loaded);
+    assert_non_null(k->program);
+    hed_tier_note(&cpu, k, UINT64_C(1000000000));
+    while (k->tier == HED_TIER_QUEUED)
+        sched_yield();
+    assert_int_equal(k->tier, HED_TIER_COMPILED);
+    assert_ptr_equal(hed_tier_loaded(k), &k->compiled);
+    run_add(code);
+    hed_cpu_close(&cpu, code);
+
+    /* The next time, it starts with compiled code. */
+    code = open_text(text);
+    run_add(code);
+    k = hed_cpu_kernel_of(code, 0);
+    assert_int_equal(k->tier, HED_TIER_COMPILED);
+    assert_null(k->program);
+    hed_cpu_close(&cpu, code);
+}
+
+static void
+code_can_be_closed_while_its_kernels_are_compiled(void **state)
+{
+    char text[4096];
+
+    for (int i = 0; i < 3; i++) {
+        struct hed_code *code = open_new_text(text, sizeof text);
+
+        run_add(code);
+        hed_tier_note(&cpu, hed_cpu_kernel_of(code, 0), UINT64_C(1000000000));
+        hed_cpu_close(&cpu, code);
+    }
+}
+
+static void
+a_kernel_that_cannot_be_compiled_stays_in_the_baseline_tier(void **state)
+{
+    char text[4096];
+    struct hed_code *code = open_new_text(text, sizeof text);
+    struct hed_cpu_kernel *k = hed_cpu_kernel_of(code, 0);
+
+    cpu.compiler = NULL;
+    (void)hed_str_copy(cpu.compiler_path, sizeof cpu.compiler_path, "/nowhere.so");
+    run_add(code);
+    hed_tier_note(&cpu, k, UINT64_C(1000000000));
+    while (k->tier == HED_TIER_QUEUED)
+        sched_yield();
+    assert_int_equal(k->tier, HED_TIER_STAYS);
     run_add(code);
     hed_cpu_close(&cpu, code);
 }
@@ -369,6 +442,11 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(bad_ptx_is_refused_with_a_log, setup, teardown),
     cmocka_unit_test_setup_teardown(a_kernel_is_compiled_and_run, setup, teardown),
     cmocka_unit_test_setup_teardown(the_second_time_needs_no_compiler, setup, teardown),
+    cmocka_unit_test_setup_teardown(a_hot_kernel_is_compiled_while_it_runs, setup, teardown),
+    cmocka_unit_test_setup_teardown(code_can_be_closed_while_its_kernels_are_compiled, setup,
+                                    teardown),
+    cmocka_unit_test_setup_teardown(a_kernel_that_cannot_be_compiled_stays_in_the_baseline_tier,
+                                    setup, teardown),
     cmocka_unit_test_setup_teardown(damaged_cache_files_are_replaced, setup, teardown),
     cmocka_unit_test_setup_teardown(kernels_that_cannot_be_compiled_are_named, setup, teardown),
     cmocka_unit_test_setup_teardown(long_kernels_that_rely_on_lockstep_get_it, setup, teardown),
