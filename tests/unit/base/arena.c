@@ -98,7 +98,7 @@ zero_bytes_have_an_address_of_their_own(void **state)
 }
 
 static void
-reset_gives_the_whole_ceiling_back(void **state)
+reset_makes_the_whole_ceiling_available(void **state)
 {
     struct hed_arena a;
 
@@ -121,7 +121,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(huge_requests_are_refused),
     cmocka_unit_test(large_requests_get_a_chunk_of_their_own),
     cmocka_unit_test(zero_bytes_have_an_address_of_their_own),
-    cmocka_unit_test(reset_gives_the_whole_ceiling_back),
+    cmocka_unit_test(reset_makes_the_whole_ceiling_available),
 };
 
 HED_UNIT_MAIN(tests)

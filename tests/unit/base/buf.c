@@ -31,7 +31,7 @@ bytes_and_text_are_appended(void **state)
 }
 
 static void
-grows_and_keeps_what_it_holds(void **state)
+growing_keeps_the_contents(void **state)
 {
     struct hed_buf b;
 
@@ -110,7 +110,7 @@ sizes_do_not_overflow(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(empty_buffer_is_an_empty_string),
     cmocka_unit_test(bytes_and_text_are_appended),
-    cmocka_unit_test(grows_and_keeps_what_it_holds),
+    cmocka_unit_test(growing_keeps_the_contents),
     cmocka_unit_test(ceiling_is_reached_exactly),
     cmocka_unit_test(failed_addition_adds_nothing_and_sticks),
     cmocka_unit_test(reset_clears_text_and_error),

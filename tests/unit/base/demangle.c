@@ -55,7 +55,7 @@ other_names_stay_as_they_are(void **state)
 }
 
 static void
-long_results_are_cut(void **state)
+long_results_are_truncated(void **state)
 {
     char out[8];
 
@@ -88,7 +88,7 @@ hostile_names_take_little_time_and_stack(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(names_become_readable),
     cmocka_unit_test(other_names_stay_as_they_are),
-    cmocka_unit_test(long_results_are_cut),
+    cmocka_unit_test(long_results_are_truncated),
     cmocka_unit_test(hostile_names_take_little_time_and_stack),
 };
 

@@ -68,7 +68,7 @@ why_may_be_null(void **state)
 }
 
 static void
-why_is_cut_and_terminated(void **state)
+why_is_truncated_and_terminated(void **state)
 {
     struct hed_why why;
 
@@ -157,7 +157,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(errno_maps_to_the_nearest_code),
     cmocka_unit_test(why_holds_the_text_and_keeps_errno),
     cmocka_unit_test(why_may_be_null),
-    cmocka_unit_test(why_is_cut_and_terminated),
+    cmocka_unit_test(why_is_truncated_and_terminated),
     cmocka_unit_test(why_may_be_its_own_argument),
     cmocka_unit_test(bug_reports_where_and_traps_in_debug_builds_only),
     cmocka_unit_test(bug_is_silent_with_the_log_off_in_release_builds_only),

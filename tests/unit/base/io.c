@@ -8,7 +8,7 @@
 #include "harness/unit.h"
 
 static void
-what_is_written_is_read(void **state)
+written_bytes_are_read_back(void **state)
 {
     char out[6] = "";
     int fds[2];
@@ -35,7 +35,7 @@ errors_are_reported(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(what_is_written_is_read),
+    cmocka_unit_test(written_bytes_are_read_back),
     cmocka_unit_test(errors_are_reported),
 };
 

@@ -145,7 +145,7 @@ text_cannot_forge_a_line(void **state)
 }
 
 static void
-long_line_is_cut_and_ends(void **state)
+a_long_line_is_truncated_and_terminated(void **state)
 {
     assert_int_equal(hed_log_setup("error", NULL), 0);
     capture();
@@ -165,7 +165,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup(arguments_are_not_evaluated_when_off, quiet),
     cmocka_unit_test_setup(errno_is_kept, quiet),
     cmocka_unit_test_setup(text_cannot_forge_a_line, quiet),
-    cmocka_unit_test_setup(long_line_is_cut_and_ends, quiet),
+    cmocka_unit_test_setup(a_long_line_is_truncated_and_terminated, quiet),
 };
 
 HED_UNIT_MAIN(tests)

@@ -347,7 +347,7 @@ space_is_bounded_and_zeroed(void **state)
 }
 
 static void
-into_takes_what_fits(void **state)
+get_into_takes_only_what_fits(void **state)
 {
     uint8_t bytes[64];
     char out[8] = "-------";
@@ -458,7 +458,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(decoder_refuses_truncated_data),
     cmocka_unit_test(huge_counts_are_refused),
     cmocka_unit_test(space_is_bounded_and_zeroed),
-    cmocka_unit_test(into_takes_what_fits),
+    cmocka_unit_test(get_into_takes_only_what_fits),
     cmocka_unit_test(textbuf_ends_at_its_count),
     cmocka_unit_test(cases_and_counts_must_agree),
     cmocka_unit_test(items_beyond_the_end_are_refused),

@@ -115,7 +115,7 @@ bool_reads_eight_words(void **state)
 }
 
 static void
-copy_cuts_terminates_and_says_so(void **state)
+copy_truncates_terminates_and_says_so(void **state)
 {
     char dst[4] = "zzz";
 
@@ -129,7 +129,7 @@ copy_cuts_terminates_and_says_so(void **state)
 }
 
 static void
-trim_cuts_both_ends(void **state)
+trim_removes_blanks_at_both_ends(void **state)
 {
     static const char *const rows[][2] = {
         {"", ""}, {"  ", ""}, {"a", "a"}, {" \ta b\r\n", "a b"}, {"\va", "a"}};
@@ -205,8 +205,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(u64_reads_decimal_and_hexadecimal),
     cmocka_unit_test(size_reads_units_and_fractions),
     cmocka_unit_test(bool_reads_eight_words),
-    cmocka_unit_test(copy_cuts_terminates_and_says_so),
-    cmocka_unit_test(trim_cuts_both_ends),
+    cmocka_unit_test(copy_truncates_terminates_and_says_so),
+    cmocka_unit_test(trim_removes_blanks_at_both_ends),
     cmocka_unit_test(escape_makes_valid_json_of_any_bytes),
 };
 

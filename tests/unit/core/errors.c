@@ -39,7 +39,7 @@ unknown_cuda_errors_give_null(void **state)
 }
 
 static void
-no_place_for_the_text_is_refused(void **state)
+a_null_pointer_for_the_text_is_refused(void **state)
 {
     assert_int_equal(hed_cuda_error_name(CUDA_SUCCESS, NULL), CUDA_ERROR_INVALID_VALUE);
     assert_int_equal(hed_cuda_error_text(CUDA_SUCCESS, NULL), CUDA_ERROR_INVALID_VALUE);
@@ -74,7 +74,7 @@ errors_are_parsed(void **state)
 }
 
 static void
-what_is_no_error_is_not_found(void **state)
+words_that_are_no_error_are_not_found(void **state)
 {
     static const char *const bad[] = {
         "", "cuda_error_unknown", "CUDA_ERROR", "-1", "12345", "99999999999", "4294967296", "2 ",
@@ -94,10 +94,10 @@ what_is_no_error_is_not_found(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(cuda_names_and_texts),
     cmocka_unit_test(unknown_cuda_errors_give_null),
-    cmocka_unit_test(no_place_for_the_text_is_refused),
+    cmocka_unit_test(a_null_pointer_for_the_text_is_refused),
     cmocka_unit_test(nvml_text_is_never_null),
     cmocka_unit_test(errors_are_parsed),
-    cmocka_unit_test(what_is_no_error_is_not_found),
+    cmocka_unit_test(words_that_are_no_error_are_not_found),
 };
 
 HED_UNIT_MAIN(tests)

@@ -103,7 +103,7 @@ an_empty_layer_forwards_every_call(void **state)
 }
 
 static void
-tables_call_what_they_are_named_for(void **state)
+entries_of_tables_make_the_call_of_their_name(void **state)
 {
     struct hed_layer_room room;
     struct recorder r = {0};
@@ -138,7 +138,7 @@ static const struct hed_cuda_ops own_cuda = {.cuInit = own_cuInit};
 static const struct hed_nvml_ops own_nvml = {.nvmlInit_v2 = own_nvmlInit_v2};
 
 static void
-own_comes_before_any_before_rest_before_next(void **state)
+a_call_is_found_in_own_then_any_then_rest_then_next(void **state)
 {
     const struct hed_layer_type with_any = {
         .name = "a",
@@ -239,7 +239,7 @@ every_call_is_described(void **state)
 }
 
 static void
-streams_are_found_where_they_hide(void **state)
+streams_inside_structs_are_found(void **state)
 {
     CUstream stream = (CUstream)(uintptr_t)0x77;
     const CUlaunchConfig config = {.hStream = stream};
@@ -315,7 +315,7 @@ create_and_free_run_init_and_fini(void **state)
 }
 
 static void
-a_dead_layer_answers_every_call_alike(void **state)
+a_dead_layer_gives_every_call_the_same_answer(void **state)
 {
     struct hed_layer *dead = hed_dead_layer(CUDA_ERROR_NO_DEVICE, NVML_ERROR_LIBRARY_NOT_FOUND);
     const char *s = NULL;
@@ -361,13 +361,13 @@ settings_know_the_registry(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_number_reaches_its_call),
     cmocka_unit_test(an_empty_layer_forwards_every_call),
-    cmocka_unit_test(tables_call_what_they_are_named_for),
-    cmocka_unit_test(own_comes_before_any_before_rest_before_next),
+    cmocka_unit_test(entries_of_tables_make_the_call_of_their_name),
+    cmocka_unit_test(a_call_is_found_in_own_then_any_then_rest_then_next),
     cmocka_unit_test(generated_tables_are_complete),
     cmocka_unit_test(every_call_is_described),
-    cmocka_unit_test(streams_are_found_where_they_hide),
+    cmocka_unit_test(streams_inside_structs_are_found),
     cmocka_unit_test(create_and_free_run_init_and_fini),
-    cmocka_unit_test(a_dead_layer_answers_every_call_alike),
+    cmocka_unit_test(a_dead_layer_gives_every_call_the_same_answer),
     cmocka_unit_test(settings_know_the_registry),
 };
 

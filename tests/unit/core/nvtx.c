@@ -165,7 +165,7 @@ many_threads(void)
 
 /* A thread that comes while the library is being loaded waits for it, so no range is lost. */
 static void
-threads_begin_at_once(void **state)
+threads_that_begin_at_once_lose_no_range(void **state)
 {
     in_child(getenv("HED_NVTX_TOOL"), "slow", many_threads);
     assert_int_equal(count_in_file(log_path, "+ heddle: "), 2 * TIMES * THREADS);
@@ -181,7 +181,7 @@ nobody_loads(void)
 }
 
 static void
-a_start_that_does_not_end_is_given_up(void **state)
+a_start_that_does_not_end_is_abandoned(void **state)
 {
     in_child(getenv("HED_NVTX_TOOL"), "", nobody_loads);
     assert_int_equal(count_in_file(log_path, "\n"), 0);
@@ -203,7 +203,7 @@ fork_within_a_range(void)
 }
 
 static void
-a_child_goes_on(void **state)
+a_forked_child_has_ranges(void **state)
 {
     in_child(getenv("HED_NVTX_TOOL"), "", fork_within_a_range);
     assert_int_equal(count_in_file(log_path, "+ heddle: both\n"), 1);
@@ -218,9 +218,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_tool_without_domains_gets_plain_ranges),
     cmocka_unit_test(without_a_tool_it_is_off),
     cmocka_unit_test(a_broken_tool_is_one_line_in_the_log),
-    cmocka_unit_test(threads_begin_at_once),
-    cmocka_unit_test(a_start_that_does_not_end_is_given_up),
-    cmocka_unit_test(a_child_goes_on),
+    cmocka_unit_test(threads_that_begin_at_once_lose_no_range),
+    cmocka_unit_test(a_start_that_does_not_end_is_abandoned),
+    cmocka_unit_test(a_forked_child_has_ranges),
 };
 
 HED_UNIT_MAIN(tests)

@@ -58,7 +58,7 @@ machine_code_of_the_same_major_is_chosen(void **state)
 }
 
 static void
-machine_code_goes_before_ptx(void **state)
+machine_code_is_preferred_to_ptx(void **state)
 {
     check_choice("compute_86 sm_80", 86, 0, 0, "sm_80");
     check_choice("sm_75 compute_75 compute_80", 86, 0, 0, "compute_80");
@@ -182,7 +182,7 @@ architectures_are_read(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(machine_code_of_the_same_major_is_chosen),
-    cmocka_unit_test(machine_code_goes_before_ptx),
+    cmocka_unit_test(machine_code_is_preferred_to_ptx),
     cmocka_unit_test(a_suffix_a_is_exact),
     cmocka_unit_test(a_suffix_f_is_for_the_family),
     cmocka_unit_test(the_newest_ptx_that_is_not_too_new_is_chosen),

@@ -18,7 +18,7 @@ teardown(void **state)
 }
 
 static void
-entries_are_what_nvcc_put_in(void **state)
+entries_are_those_of_nvcc(void **state)
 {
     static const struct {
         uint16_t kind;
@@ -234,7 +234,7 @@ kinds_without_a_name_have_a_number(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(entries_are_what_nvcc_put_in),
+    cmocka_unit_test(entries_are_those_of_nvcc),
     cmocka_unit_test(options_and_source_are_read),
     cmocka_unit_test(compat_records_follow_the_options),
     cmocka_unit_test_setup_teardown(all_packings_unpack_to_the_same, setup, teardown),

@@ -141,7 +141,7 @@ bad_rules_are_refused(void **state)
 }
 
 static void
-there_is_a_limit_of_rules(void **state)
+the_number_of_rules_is_limited(void **state)
 {
     char rules[HED_CONFIG_TEXT_MAX] = "cuInit:1:2";
     int err;
@@ -166,7 +166,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(rules_are_independent),
     cmocka_unit_test(no_rules_fail_nothing),
     cmocka_unit_test(bad_rules_are_refused),
-    cmocka_unit_test(there_is_a_limit_of_rules),
+    cmocka_unit_test(the_number_of_rules_is_limited),
 };
 
 HED_UNIT_MAIN(tests)

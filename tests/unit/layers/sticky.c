@@ -179,7 +179,7 @@ graphs_are_launches_too(void **state)
 }
 
 static void
-cleaning_up_goes_on(void **state)
+cleaning_up_still_works(void **state)
 {
     struct hed_layer *l = *state;
     CUcontext current;
@@ -196,7 +196,7 @@ cleaning_up_goes_on(void **state)
 }
 
 static void
-other_contexts_go_on(void **state)
+other_contexts_still_work(void **state)
 {
     struct hed_layer *l = *state;
     struct hed_cuCtxSetCurrent other = {CONTEXT(2)};
@@ -268,8 +268,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(without_a_refusal_nothing_changes, setup, teardown),
     cmocka_unit_test_setup_teardown(the_first_refusal_sticks, setup, teardown),
     cmocka_unit_test_setup_teardown(graphs_are_launches_too, setup, teardown),
-    cmocka_unit_test_setup_teardown(cleaning_up_goes_on, setup, teardown),
-    cmocka_unit_test_setup_teardown(other_contexts_go_on, setup, teardown),
+    cmocka_unit_test_setup_teardown(cleaning_up_still_works, setup, teardown),
+    cmocka_unit_test_setup_teardown(other_contexts_still_work, setup, teardown),
     cmocka_unit_test_setup_teardown(a_new_context_starts_afresh, setup, teardown),
     cmocka_unit_test_setup_teardown(drivers_without_context_ids_are_supported, setup, teardown),
     cmocka_unit_test_setup_teardown(a_launch_without_a_context_sticks_to_nothing, setup, teardown),

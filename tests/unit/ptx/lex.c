@@ -126,7 +126,7 @@ reading_stops_at_the_size_and_at_zero(void **state)
 }
 
 static void
-opcodes_are_taken_whole(void **state)
+an_opcode_with_its_modifiers_is_one_token(void **state)
 {
     static const char text[] = "ld.global.nc.L2::128B.v4.f32 {";
     struct hed_ptx_lexer l;
@@ -144,7 +144,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(words_and_punctuation_are_told_apart),
     cmocka_unit_test(lines_and_columns_are_counted),
     cmocka_unit_test(reading_stops_at_the_size_and_at_zero),
-    cmocka_unit_test(opcodes_are_taken_whole),
+    cmocka_unit_test(an_opcode_with_its_modifiers_is_one_token),
 };
 
 HED_UNIT_MAIN(tests)

@@ -107,7 +107,7 @@ an_allocation_that_fails_is_given_back(void **state)
 }
 
 static void
-without_a_context_the_call_goes_down(void **state)
+without_a_context_the_call_is_passed_on(void **state)
 {
     struct hed_layer *l = *state;
     CUdeviceptr p = 0;
@@ -119,7 +119,7 @@ without_a_context_the_call_goes_down(void **state)
 }
 
 static void
-sizes_are_what_a_device_loses(void **state)
+charges_equal_what_the_device_loses(void **state)
 {
     struct hed_layer *l = *state;
     CUdeviceptr p = take(l, 1, CUDA_SUCCESS);
@@ -209,7 +209,7 @@ a_step_that_does_not_fit_is_undone(void **state)
 }
 
 static void
-physical_memory_goes_with_its_last_handle_and_mapping(void **state)
+physical_memory_lasts_until_its_last_handle_and_mapping(void **state)
 {
     struct hed_layer *l = *state;
     CUmemGenericAllocationHandle h = 0;
@@ -474,12 +474,12 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(the_limit_is_met_exactly, setup, teardown),
     cmocka_unit_test_setup_teardown(every_refusal_is_logged, setup, teardown),
     cmocka_unit_test_setup_teardown(an_allocation_that_fails_is_given_back, setup, teardown),
-    cmocka_unit_test_setup_teardown(without_a_context_the_call_goes_down, setup, teardown),
-    cmocka_unit_test_setup_teardown(sizes_are_what_a_device_loses, setup, teardown),
+    cmocka_unit_test_setup_teardown(without_a_context_the_call_is_passed_on, setup, teardown),
+    cmocka_unit_test_setup_teardown(charges_equal_what_the_device_loses, setup, teardown),
     cmocka_unit_test_setup_teardown(arrays_are_charged_with_whole_tiles, setup, teardown),
     cmocka_unit_test_setup_teardown(a_pool_is_charged_with_what_it_keeps, setup, teardown),
     cmocka_unit_test_setup_teardown(a_step_that_does_not_fit_is_undone, setup, teardown),
-    cmocka_unit_test_setup_teardown(physical_memory_goes_with_its_last_handle_and_mapping, setup,
+    cmocka_unit_test_setup_teardown(physical_memory_lasts_until_its_last_handle_and_mapping, setup,
                                     teardown),
     cmocka_unit_test_setup_teardown(a_context_takes_its_memory_with_it, setup, teardown),
     cmocka_unit_test_setup_teardown(graph_memory_counts_while_graphs_have_it, setup, teardown),

@@ -391,7 +391,7 @@ deadline_serves_the_earliest_first(void **state)
 }
 
 static void
-deadlines_are_met_where_there_is_time(void **state)
+deadlines_are_met_if_there_is_time(void **state)
 {
     struct world w;
 
@@ -560,7 +560,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(slice_rotates),
     cmocka_unit_test(fifo_serves_in_the_order_of_arrival),
     cmocka_unit_test(deadline_serves_the_earliest_first),
-    cmocka_unit_test(deadlines_are_met_where_there_is_time),
+    cmocka_unit_test(deadlines_are_met_if_there_is_time),
     cmocka_unit_test(batch_releases_by_number_time_or_sync),
     cmocka_unit_test(no_client_starves),
     cmocka_unit_test(policies_recover_from_nonsense),
