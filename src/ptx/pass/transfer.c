@@ -1,0 +1,500 @@
+/* What instructions make of the classes of their operands. See uniform.h.
+ *
+ * Sums, differences, products with constants, shifts and moves keep ROWS. Everything else that only
+ * computes gives a uniform value from uniform ones, a number per row from numbers per row, and
+ * otherwise varies.
+ */
+#include "ptx/pass/transfer.h"
+
+#include "base/number.h"
+
+#define STEP_MAX (INT64_C(1) << 24) /* 31 steps stay far from 2^31 */
+
+static const struct hed_uniform varies = {.kind = HED_VARIES, .wraps = HED_FLOW_NONE};
+static const struct hed_uniform unknown = {.kind = HED_UNKNOWN, .wraps = HED_FLOW_NONE};
+static const struct hed_uniform uniform = {.kind = HED_UNIFORM, .wraps = HED_FLOW_NONE};
+
+static uint8_t
+trailing_zeros(uint64_t v)
+{
+    return v ? (uint8_t)__builtin_ctzll(v) : 63;
+}
+
+struct hed_uniform
+hed_uniform_constant(uint64_t value)
+{
+    return (struct hed_uniform){.kind = HED_UNIFORM,
+                                .is_constant = true,
+                                .constant = value,
+                                .align = trailing_zeros(value),
+                                .wraps = HED_FLOW_NONE};
+}
+
+/* Rows with a step; in rows of 32, a step of 0 is uniform. */
+static struct hed_uniform
+make_rows(const struct hed_uniforms *u, int64_t step, unsigned align)
+{
+    if (step == 0 && u->width == 32)
+        return (struct hed_uniform){
+            .kind = HED_UNIFORM, .align = (uint8_t)align, .wraps = HED_FLOW_NONE};
+    if (step > STEP_MAX || step < -STEP_MAX)
+        return varies;
+    return (struct hed_uniform){
+        .kind = HED_ROWS, .align = (uint8_t)align, .step = step, .wraps = HED_FLOW_NONE};
+}
+
+struct hed_uniform
+hed_uniform_join(const struct hed_uniforms *u, struct hed_uniform a, struct hed_uniform b)
+{
+    struct hed_uniform r;
+
+    (void)u;
+    if (a.kind == HED_UNKNOWN)
+        return b;
+    if (b.kind == HED_UNKNOWN)
+        return a;
+    if (a.kind == HED_VARIES || b.kind == HED_VARIES || a.step != b.step || a.wraps != b.wraps ||
+        a.wrap != b.wrap)
+        return varies;
+    r = a;
+    r.kind = (uint8_t)hed_max(a.kind, b.kind);
+    r.align = (uint8_t)hed_min(a.align, b.align);
+    r.is_constant = a.is_constant && b.is_constant && a.constant == b.constant;
+    r.constant = r.is_constant ? a.constant : 0;
+    return r;
+}
+
+/* ---- operands -------------------------------------------------------------------------------- */
+
+static struct hed_uniform
+sreg_class(const struct hed_uniforms *u, const struct hed_ptx_operand *o)
+{
+    const unsigned d = o->sel ? o->sel - 1u : 0;
+
+    switch (o->sreg) {
+    case HED_PTX_SREG_TID:
+        if (u->rows == HED_ROWS_ANY)
+            return varies;
+        return d == 0 ? make_rows(u, 1, trailing_zeros(u->width)) : make_rows(u, 0, 0);
+    case HED_PTX_SREG_LANEID:
+        return make_rows(u, 1, trailing_zeros(u->width));
+    case HED_PTX_SREG_LANEMASK_EQ:
+    case HED_PTX_SREG_LANEMASK_LE:
+    case HED_PTX_SREG_LANEMASK_LT:
+    case HED_PTX_SREG_LANEMASK_GE:
+    case HED_PTX_SREG_LANEMASK_GT:
+        return varies;
+    case HED_PTX_SREG_NTID:
+        if (d == 0 && u->rows == HED_ROWS_32)
+            return (struct hed_uniform){.kind = HED_UNIFORM, .align = 5, .wraps = HED_FLOW_NONE};
+        if (d == 0 && (u->rows == HED_ROWS_16 || u->rows == HED_ROWS_8))
+            return hed_uniform_constant(u->width);
+        return uniform;
+    default:
+        return uniform;
+    }
+}
+
+/* Every lane has its own copy of a variable in local memory, and of the arguments of a call. */
+static struct hed_uniform
+variable_class(const struct hed_uniforms *u, const struct hed_ptx_var *v)
+{
+    if (v->space != HED_PTX_SPACE_LOCAL && v->space != HED_PTX_SPACE_PARAM)
+        return uniform;
+    for (const struct hed_ptx_var *own = u->f->func->sig.params; own; own = own->next)
+        if (own == v)
+            return uniform;
+    return varies;
+}
+
+struct hed_uniform
+hed_uniform_operand(const struct hed_uniforms *u, const struct hed_ptx_operand *o)
+{
+    struct hed_uniform all = unknown;
+
+    switch (o->kind) {
+    case HED_PTX_OPERAND_REG:
+        return o->sel ? varies : u->values[o->reg->id];
+    case HED_PTX_OPERAND_SREG:
+        return sreg_class(u, o);
+    case HED_PTX_OPERAND_INT:
+        return hed_uniform_constant(o->bits);
+    case HED_PTX_OPERAND_VAR:
+        return variable_class(u, o->var);
+    case HED_PTX_OPERAND_FLOAT:
+    case HED_PTX_OPERAND_FUNC:
+    case HED_PTX_OPERAND_SINK:
+        return uniform;
+    case HED_PTX_OPERAND_VEC:
+    case HED_PTX_OPERAND_PAIR:
+        for (uint32_t i = 0; i < o->count; i++) {
+            const struct hed_uniform e = hed_uniform_operand(u, &o->elems[i]);
+
+            if (e.kind == HED_UNKNOWN)
+                return unknown;
+            all.kind =
+                (uint8_t)hed_max(all.kind, e.kind == HED_ROWS && e.step ? HED_VARIES : e.kind);
+        }
+        return all;
+    default:
+        return varies;
+    }
+}
+
+/* ---- linear functions ------------------------------------------------------------------------ */
+
+static unsigned
+bits_of_type(unsigned t)
+{
+    return hed_ptx_types[t].bits;
+}
+
+static bool
+is_integer(unsigned t)
+{
+    const unsigned kind = hed_ptx_types[t].kind;
+
+    return (kind == HED_PTX_KIND_S || kind == HED_PTX_KIND_U || kind == HED_PTX_KIND_B) &&
+           (bits_of_type(t) == 16 || bits_of_type(t) == 32 || bits_of_type(t) == 64);
+}
+
+/* Is the operand as wide as the instruction's type? A register of another width would be
+ * converted. */
+static bool
+has_width(const struct hed_ptx_operand *o, unsigned bits)
+{
+    return o->kind != HED_PTX_OPERAND_REG || bits_of_type(o->reg->type) == bits;
+}
+
+static struct hed_uniform
+add_classes(const struct hed_uniforms *u, struct hed_uniform a, struct hed_uniform b, int sign)
+{
+    struct hed_uniform r;
+
+    if (a.kind == HED_UNKNOWN || b.kind == HED_UNKNOWN)
+        return unknown;
+    if (a.kind == HED_VARIES || b.kind == HED_VARIES)
+        return varies;
+    if (a.kind == HED_UNIFORM && b.kind == HED_UNIFORM)
+        return (struct hed_uniform){.kind = HED_UNIFORM,
+                                    .align = (uint8_t)hed_min(a.align, b.align),
+                                    .wraps = HED_FLOW_NONE};
+    if (a.wraps != HED_FLOW_NONE && b.wraps != HED_FLOW_NONE && a.wraps != b.wraps)
+        return varies;
+    r = make_rows(u, a.step + sign * b.step, (unsigned)hed_min(a.align, b.align));
+    r.wraps = a.wraps != HED_FLOW_NONE ? a.wraps : b.wraps;
+    r.wrap = a.wrap + sign * b.wrap;
+    if (r.wraps != HED_FLOW_NONE && (r.kind != HED_ROWS || r.wrap == 0)) {
+        /* What wrapped around has gone, or one number per warp would not say it. */
+        if (r.wrap != 0)
+            return varies;
+        r.wraps = HED_FLOW_NONE;
+    }
+    return r;
+}
+
+static struct hed_uniform
+scale_class(const struct hed_uniforms *u, struct hed_uniform a, int64_t by)
+{
+    struct hed_uniform r;
+    int64_t step, wrap;
+
+    if (a.kind != HED_ROWS)
+        return (struct hed_uniform){
+            .kind = a.kind,
+            .align = (uint8_t)hed_min(a.align + trailing_zeros((uint64_t)by), 63),
+            .wraps = HED_FLOW_NONE};
+    if (__builtin_mul_overflow(a.step, by, &step) || __builtin_mul_overflow(a.wrap, by, &wrap))
+        return varies;
+    r = make_rows(u, step, (unsigned)hed_min(a.align + trailing_zeros((uint64_t)by), 63));
+    if (r.kind == HED_ROWS && a.wraps != HED_FLOW_NONE) {
+        r.wraps = a.wraps;
+        r.wrap = wrap;
+    }
+    return r;
+}
+
+static int64_t
+extended_constant(uint64_t v, unsigned bits)
+{
+    return bits == 64 ? (int64_t)v : (int64_t)(v << (64 - bits)) >> (64 - bits);
+}
+
+/* A product; a constant factor keeps rows. */
+static struct hed_uniform
+multiply_classes(const struct hed_uniforms *u, struct hed_uniform a, struct hed_uniform b,
+                 unsigned bits)
+{
+    if (a.kind == HED_UNKNOWN || b.kind == HED_UNKNOWN)
+        return unknown;
+    if (a.kind == HED_VARIES || b.kind == HED_VARIES)
+        return varies;
+    if (b.is_constant)
+        return scale_class(u, a, extended_constant(b.constant, bits));
+    if (a.is_constant)
+        return scale_class(u, b, extended_constant(a.constant, bits));
+    if (a.step != 0 || b.step != 0 || a.wraps != HED_FLOW_NONE || b.wraps != HED_FLOW_NONE)
+        return varies;
+    return (struct hed_uniform){.kind = (uint8_t)hed_max(a.kind, b.kind),
+                                .align = (uint8_t)hed_min(a.align + b.align, 63),
+                                .wraps = HED_FLOW_NONE};
+}
+
+/* A number that is widened. Only steps can wrap around between lanes. */
+static struct hed_uniform
+widen_class(struct hed_uniform a)
+{
+    if (a.kind == HED_ROWS && a.step != 0) {
+        a.wraps = HED_WRAPS_HERE;
+        a.wrap = a.step > 0 ? -1 : 1;
+    }
+    /* A constant would have to be widened with the right sign. */
+    a.is_constant = false;
+    a.constant = 0;
+    return a;
+}
+
+/* ---- instructions ---------------------------------------------------------------------------- */
+
+/* The result of an instruction that only computes, from the worst of its operands. */
+static struct hed_uniform
+worst_class(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
+{
+    struct hed_uniform r = uniform;
+
+    for (unsigned k = 1; k < i->noperands; k++) {
+        const struct hed_uniform o = hed_uniform_operand(u, &i->operands[k]);
+
+        if (o.kind == HED_UNKNOWN)
+            return unknown;
+        if (o.kind == HED_VARIES || o.step != 0 || o.wraps != HED_FLOW_NONE)
+            return varies;
+        r.kind = (uint8_t)hed_max(r.kind, o.kind);
+    }
+    return r;
+}
+
+/* The class of an operand of a linear function; one that would be converted first, or negated,
+ * varies unless it has no steps. */
+static struct hed_uniform
+operand_class(const struct hed_uniforms *u, const struct hed_ptx_inst *i, unsigned k, unsigned bits)
+{
+    const struct hed_uniform c = hed_uniform_operand(u, &i->operands[k]);
+
+    return (has_width(&i->operands[k], bits) && !i->operands[k].negated) || c.kind != HED_ROWS ||
+                   c.step == 0
+               ? c
+               : varies;
+}
+
+/* add, sub, mul and mad of integers. */
+static struct hed_uniform
+arithmetic_class(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
+{
+    const struct hed_ptx_form *f = i->form;
+    const unsigned bits = bits_of_type(f->types[0]);
+    const bool wide = f->part == HED_PTX_PART_WIDE;
+    struct hed_uniform a, b, r;
+
+    if (f->flags & HED_PTX_FLAG(CC))
+        return varies; /* the carry is kept for 32 lanes */
+    if (!is_integer(f->types[0]) || (f->flags & HED_PTX_FLAG(SAT)) || f->part == HED_PTX_PART_HI)
+        return worst_class(u, i);
+    a = operand_class(u, i, 1, bits);
+    b = operand_class(u, i, 2, bits);
+    if (f->op == HED_PTX_OP_ADD)
+        return add_classes(u, a, b, 1);
+    if (f->op == HED_PTX_OP_SUB)
+        return add_classes(u, a, b, -1);
+    if (wide && (a.wraps != HED_FLOW_NONE || b.wraps != HED_FLOW_NONE))
+        return varies;
+    if (wide) {
+        struct hed_uniform wa = widen_class(a), wb = widen_class(b);
+
+        /* Constants are factors; see multiply_classes for their signs. */
+        if (b.is_constant)
+            wb = b;
+        if (a.is_constant)
+            wa = a;
+        if (hed_ptx_types[f->types[0]].kind != HED_PTX_KIND_S &&
+            ((a.is_constant && extended_constant(a.constant, bits) < 0) ||
+             (b.is_constant && extended_constant(b.constant, bits) < 0)))
+            return worst_class(u, i);
+        r = multiply_classes(u, wa, wb, bits);
+    } else {
+        r = multiply_classes(u, a, b, bits);
+    }
+    if (f->op == HED_PTX_OP_MAD)
+        r = add_classes(u, r, operand_class(u, i, 3, wide ? 2 * bits : bits), 1);
+    /* Two products that may wrap around at once are too much. */
+    return r;
+}
+
+/* Do all lanes of a row have the same bits from bit k on, and steps only below? */
+static bool
+steps_below(const struct hed_uniforms *u, struct hed_uniform a, unsigned k)
+{
+    return a.kind == HED_ROWS && a.wraps == HED_FLOW_NONE && a.step >= 0 && k < 63 &&
+           a.align >= k && (uint64_t)a.step * (u->width - 1) < UINT64_C(1) << k;
+}
+
+static struct hed_uniform
+shift_class(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
+{
+    const unsigned bits = bits_of_type(i->form->types[0]);
+    const struct hed_uniform a = operand_class(u, i, 1, bits);
+    const struct hed_uniform b = hed_uniform_operand(u, &i->operands[2]);
+
+    if (b.kind != HED_UNIFORM || !b.is_constant || b.constant >= bits || a.kind != HED_ROWS)
+        return worst_class(u, i);
+    if (i->form->op == HED_PTX_OP_SHL)
+        return b.constant < 24 ? scale_class(u, a, INT64_C(1) << b.constant) : varies;
+    if (a.step == 0)
+        return worst_class(u, i);
+    for (unsigned k = 0; k <= b.constant; k++)
+        if (steps_below(u, a, k))
+            return make_rows(u, 0, 0);
+    return varies;
+}
+
+/* and with a mask of low bits, or of high bits. */
+static struct hed_uniform
+mask_class(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
+{
+    const unsigned bits = bits_of_type(i->form->types[0]);
+    const struct hed_uniform a = operand_class(u, i, 1, bits);
+    const struct hed_uniform m = hed_uniform_operand(u, &i->operands[2]);
+    const uint64_t all = bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
+
+    if (bits < 16 || !m.is_constant || a.kind != HED_ROWS || a.step == 0)
+        return worst_class(u, i);
+
+    const uint64_t mask = m.constant & all;
+
+    /* The steps stay below bit k: a mask that keeps all of those bits keeps the steps. */
+    for (unsigned k = 0; k < bits; k++) {
+        const uint64_t low = (UINT64_C(1) << k) - 1;
+
+        if (!steps_below(u, a, k))
+            continue;
+        if ((mask & low) == low)
+            return make_rows(u, a.step, k);
+        if ((mask & low) == 0)
+            return make_rows(u, 0, 0);
+    }
+    return varies;
+}
+
+static struct hed_uniform
+convert_class(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
+{
+    const unsigned to = i->form->types[0], from = i->form->types[1];
+    const struct hed_uniform a = hed_uniform_operand(u, &i->operands[1]);
+
+    if (i->noperands != 2 || i->form->ntypes != 2 || !is_integer(to) || !is_integer(from) ||
+        (i->form->flags & HED_PTX_FLAG(SAT)) || a.kind != HED_ROWS || a.step == 0)
+        return worst_class(u, i);
+    if (!has_width(&i->operands[1], bits_of_type(from)) ||
+        !has_width(&i->operands[0], bits_of_type(to)))
+        return varies;
+    if (bits_of_type(to) > bits_of_type(from))
+        return bits_of_type(from) == 32 && a.wraps == HED_FLOW_NONE ? widen_class(a) : varies;
+    if (bits_of_type(to) < bits_of_type(from)) {
+        /* 2^32 is nothing in 32 bits. */
+        struct hed_uniform r = make_rows(u, a.step, a.align);
+
+        return bits_of_type(to) == 32 ? r : varies;
+    }
+    return a;
+}
+
+struct hed_uniform
+hed_uniform_memory(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
+{
+    const struct hed_ptx_operand *o = NULL;
+
+    for (unsigned k = 0; k < i->noperands && !o; k++)
+        if (i->operands[k].kind == HED_PTX_OPERAND_MEM)
+            o = &i->operands[k];
+    if (!o)
+        return varies;
+    if (o->base == HED_PTX_OPERAND_REG)
+        return o->sel ? varies : u->values[o->reg->id];
+    return o->base == HED_PTX_OPERAND_VAR ? variable_class(u, o->var) : uniform;
+}
+
+/* A load from one address gives one value. What other threads may change between two lanes' loads
+ * is loaded lane by lane only if the program says so. */
+static struct hed_uniform
+load_class(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
+{
+    const struct hed_ptx_form *f = i->form;
+    const struct hed_uniform at = hed_uniform_memory(u, i);
+
+    if (at.kind == HED_UNKNOWN)
+        return unknown;
+    if (at.kind == HED_VARIES || at.step != 0 || at.wraps != HED_FLOW_NONE ||
+        (f->nspaces && f->spaces[0] == HED_PTX_SPACE_LOCAL))
+        return varies;
+    return (struct hed_uniform){.kind = at.kind, .wraps = HED_FLOW_NONE};
+}
+
+static bool
+is_plain_number(const struct hed_ptx_inst *i)
+{
+    return i->operands[0].kind == HED_PTX_OPERAND_REG && !i->operands[0].sel &&
+           has_width(&i->operands[0], bits_of_type(i->form->types[0]));
+}
+
+static struct hed_uniform
+move_class(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
+{
+    const struct hed_uniform a = hed_uniform_operand(u, &i->operands[1]);
+
+    if (i->form->op == HED_PTX_OP_CVTA) {
+        const unsigned space = i->form->nspaces ? i->form->spaces[0] : HED_PTX_SPACE_NONE;
+
+        /* Shared addresses are cut to 32 bits on the way. */
+        if (space != HED_PTX_SPACE_GLOBAL && space != HED_PTX_SPACE_CONST)
+            return worst_class(u, i);
+    }
+    return is_plain_number(i) && has_width(&i->operands[1], bits_of_type(i->form->types[0]))
+               ? a
+               : worst_class(u, i);
+}
+
+struct hed_uniform
+hed_uniform_transfer(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
+{
+    if (i->is_refused)
+        return varies;
+    switch (i->form->op) {
+    case HED_PTX_OP_MOV:
+    case HED_PTX_OP_CVTA:
+        return move_class(u, i);
+    case HED_PTX_OP_ADD:
+    case HED_PTX_OP_SUB:
+    case HED_PTX_OP_MUL:
+    case HED_PTX_OP_MAD:
+        return is_plain_number(i) || i->form->part == HED_PTX_PART_WIDE ? arithmetic_class(u, i)
+                                                                        : worst_class(u, i);
+    case HED_PTX_OP_SHL:
+    case HED_PTX_OP_SHR:
+        return shift_class(u, i);
+    case HED_PTX_OP_AND:
+        return i->form->types[0] == HED_PTX_TYPE_PRED ? worst_class(u, i) : mask_class(u, i);
+    case HED_PTX_OP_CVT:
+        return convert_class(u, i);
+    case HED_PTX_OP_LD:
+    case HED_PTX_OP_LDU:
+        return load_class(u, i);
+    case HED_PTX_OP_ADDC:
+    case HED_PTX_OP_SUBC:
+    case HED_PTX_OP_MADC:
+        return varies; /* the carry is kept for 32 lanes */
+    default:
+        if (i->form->flags & HED_PTX_FLAG(CC))
+            return varies;
+        return hed_ptx_op_nature(i->form->op) == HED_PTX_COMPUTES ? worst_class(u, i) : varies;
+    }
+}
