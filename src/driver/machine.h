@@ -277,8 +277,10 @@ struct hed_machine {
     void (*function_gone)(void *m, struct hed_function *f);
     CUresult (*function_set)(void *m, struct hed_function *f, CUfunction_attribute a, int value);
     /* Loads a function, either because it is about to run for the first time or because the program
-     * asks for it. On failure (NO_BINARY_FOR_GPU, ...) `why` takes the reason. */
-    CUresult (*function_load)(void *m, struct hed_function *f, struct hed_why *why);
+     * asks for it. `block` has the dimensions of the blocks that will run; NULL if they are not
+     * known. On failure (NO_BINARY_FOR_GPU, ...) `why` takes the reason. */
+    CUresult (*function_load)(void *m, struct hed_function *f, const uint32_t *block,
+                              struct hed_why *why);
     /* A module was loaded eagerly: loads all of its kernels. Failures are reported at launch. */
     void (*module_load)(void *m, struct hed_module *mod);
 

@@ -53,7 +53,7 @@ decode_kernel(struct hed_cpu *c, struct hed_cpu_code *code, struct hed_cpu_kerne
     int err;
 
     k->code = code;
-    if (c->tiered && hed_cpu_find_compiled(c, k->func, &code->text, &k->compiled) == 0)
+    if (c->tiered && hed_cpu_find_compiled(c, k->func, &code->text, k->rows, &k->compiled) == 0)
         k->tier = k->compiled.info.lanes == HED_PTX_LANES ? HED_TIER_COMPILED : HED_TIER_STAYS;
     if (k->tier == HED_TIER_COMPILED)
         return 0;
@@ -76,19 +76,41 @@ compile_kernel(struct hed_cpu *c, struct hed_cpu_code *code, struct hed_cpu_kern
     } else if (c->baseline) {
         err = decode_kernel(c, code, k, why);
     } else {
-        err = hed_cpu_compile(c, &code->module, k->func, &code->text, &k->loaded, why);
+        err = hed_cpu_compile(c, &code->module, k->func, &code->text, k->rows, &k->loaded, why);
     }
     return result_of_error(err);
 }
 
+/* Which code a launch needs. Where it does not say how blocks look: what the kernel itself asks
+ * for, or the usual. Only the compiler's warps depend on it. */
+static enum hed_rows
+rows_of_launch(const struct hed_cpu *c, const struct hed_ptx_func *f, const uint32_t *block)
+{
+    if (c->shape != HED_PTX_WARP || (c->baseline && !c->tiered))
+        return HED_ROWS_ANY;
+    if (block)
+        return hed_rows_of(block);
+    return f && f->directives.reqntid[0] ? hed_rows_of(f->directives.reqntid) : HED_ROWS_32;
+}
+
+struct hed_cpu_kernel *
+hed_cpu_kernel_of(void *m, const struct hed_code *pub, uint32_t kernel, const uint32_t *block)
+{
+    struct hed_cpu_kernel *all =
+        &((const struct hed_cpu_code *)pub)->states[(size_t)kernel * HED_ROWS_COUNT];
+
+    return &all[rows_of_launch(m, all->func, block)];
+}
+
 CUresult
-hed_cpu_prepare(void *m, struct hed_code *pub, uint32_t kernel, struct hed_why *why)
+hed_cpu_prepare(void *m, struct hed_code *pub, uint32_t kernel, const uint32_t *block,
+                struct hed_why *why)
 {
     struct hed_cpu_code *code = (struct hed_cpu_code *)pub;
 
     if (kernel >= pub->kernel_count)
         return CUDA_ERROR_INVALID_VALUE;
-    struct hed_cpu_kernel *k = &code->states[kernel];
+    struct hed_cpu_kernel *k = hed_cpu_kernel_of(m, pub, kernel, block);
 
     /* Acquire: pairs with the release below, which makes the loaded code visible. */
     if (atomic_load_explicit(&k->state, memory_order_acquire) == HED_CPU_READY)
@@ -113,12 +135,6 @@ hed_cpu_prepare(void *m, struct hed_code *pub, uint32_t kernel, struct hed_why *
     if (r != CUDA_SUCCESS)
         hed_why_set(why, "%s", k->why.text);
     return r;
-}
-
-struct hed_cpu_kernel *
-hed_cpu_kernel_of(const struct hed_code *pub, uint32_t kernel)
-{
-    return &((const struct hed_cpu_code *)pub)->states[kernel];
 }
 
 /* ---- variables ------------------------------------------------------------------------------- */
@@ -192,7 +208,7 @@ hed_cpu_close(void *m, struct hed_code *pub)
     struct hed_cpu_code *code = (struct hed_cpu_code *)pub;
 
     hed_tier_forget(m, code);
-    for (uint32_t i = 0; code->states && i < pub->kernel_count; i++) {
+    for (size_t i = 0; code->states && i < (size_t)pub->kernel_count * HED_ROWS_COUNT; i++) {
         hed_ptx_unload(&code->states[i].loaded);
         hed_ptx_unload(&code->states[i].compiled);
         hed_interp_free(code->states[i].program);

@@ -11,6 +11,7 @@
 #include "base/lock.h"
 #include "driver/near/near.h"
 #include "ptx/interp/interp.h"
+#include "ptx/pass/rows.h"
 #include "ptx/ptx.h"
 #include "ptx/run/load.h"
 
@@ -21,8 +22,10 @@ enum hed_cpu_kernel_state { HED_CPU_NONE, HED_CPU_BUSY, HED_CPU_READY, HED_CPU_F
 /* tier.c: where the launches of a kernel in the baseline tier go. */
 enum hed_tier_state { HED_TIER_COLD, HED_TIER_QUEUED, HED_TIER_COMPILED, HED_TIER_STAYS };
 
+/* A kernel's code for one layout of threads in warps. */
 struct hed_cpu_kernel {
     const struct hed_ptx_func *func;
+    enum hed_rows rows;
     _Atomic int state; /* enum hed_cpu_kernel_state; changed under the code's lock */
     CUresult result;   /* valid if READY or FAILED, like the next members */
     struct hed_ptx_loaded loaded;
@@ -45,7 +48,7 @@ struct hed_cpu_code {
     struct hed_ptx_module module;
     struct hed_cache_key text;       /* the hash of the PTX */
     const struct hed_ptx_var **vars; /* by index in pub.vars */
-    struct hed_cpu_kernel *states;   /* by index in pub.kernels */
+    struct hed_cpu_kernel *states;   /* HED_ROWS_COUNT for each of pub.kernels, one by one */
     struct hed_lock lock;
     pthread_cond_t done; /* a kernel is not BUSY any more */
 };

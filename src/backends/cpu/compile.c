@@ -163,8 +163,8 @@ static struct hed_cache_key
 kernel_cache_key(const struct hed_cpu *c, const struct hed_cache_key *text, const char *kernel,
                  const struct hed_ptx_options *o)
 {
-    const uint64_t numbers[] = {HED_PTX_ABI, (uint64_t)o->shape, (uint64_t)o->level,
-                                o->check_alignment, c->compiler_identity};
+    const uint64_t numbers[] = {HED_PTX_ABI,        (uint64_t)o->shape, (uint64_t)o->rows,
+                                (uint64_t)o->level, o->check_alignment, c->compiler_identity};
     struct hed_cache_key key;
     struct hed_hash h;
 
@@ -209,7 +209,7 @@ compile_main(void *arg)
 
     n->err = n->compiler->compile(n->module, n->kernel, n->options, n->object, n->why);
     if (!n->err && *n->why->text)
-        hed_info(CPU, "%s: kernel %s is compiled thread by thread", n->why->text, n->kernel->name);
+        hed_info(CPU, "%s: kernel %s has a slower shape", n->why->text, n->kernel->name);
     if (!n->err)
         n->err = n->object->err;
     hed_debug(CPU, "kernel %s compiled in %llu us", n->kernel->name,
@@ -243,10 +243,11 @@ compile_on_thread(struct compilation *n)
 }
 
 static struct hed_ptx_options
-compile_options(const struct hed_cpu *c)
+compile_options(const struct hed_cpu *c, enum hed_rows rows)
 {
     return (struct hed_ptx_options){
         .shape = c->shape,
+        .rows = rows,
         .level = LEVEL,
         .check_alignment = true,
         .features = c->features,
@@ -255,9 +256,10 @@ compile_options(const struct hed_cpu *c)
 
 int
 hed_cpu_find_compiled(struct hed_cpu *c, const struct hed_ptx_func *kernel,
-                      const struct hed_cache_key *text, struct hed_ptx_loaded *out)
+                      const struct hed_cache_key *text, enum hed_rows rows,
+                      struct hed_ptx_loaded *out)
 {
-    const struct hed_ptx_options o = compile_options(c);
+    const struct hed_ptx_options o = compile_options(c, rows);
     const struct hed_cache_key key = kernel_cache_key(c, text, kernel->name, &o);
     struct hed_buf object;
     int err = HED_ENOTFOUND;
@@ -274,14 +276,14 @@ hed_cpu_find_compiled(struct hed_cpu *c, const struct hed_ptx_func *kernel,
 int
 hed_cpu_compile(struct hed_cpu *c, const struct hed_ptx_module *module,
                 const struct hed_ptx_func *kernel, const struct hed_cache_key *text,
-                struct hed_ptx_loaded *out, struct hed_why *why)
+                enum hed_rows rows, struct hed_ptx_loaded *out, struct hed_why *why)
 {
-    struct hed_ptx_options o = compile_options(c);
+    struct hed_ptx_options o = compile_options(c, rows);
     const struct hed_cache_key key = kernel_cache_key(c, text, kernel->name, &o);
     struct hed_buf object;
     int err;
 
-    if (hed_cpu_find_compiled(c, kernel, text, out) == 0)
+    if (hed_cpu_find_compiled(c, kernel, text, rows, out) == 0)
         return 0;
     hed_buf_init(&object, OBJECT_MAX);
 

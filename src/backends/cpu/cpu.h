@@ -74,10 +74,12 @@ int hed_cpu_open(void *m, const struct hed_code_source *source, struct hed_code 
                  struct hed_buf *log, struct hed_why *why);
 void hed_cpu_close(void *m, struct hed_code *code);
 void hed_cpu_fill_vars(void *m, struct hed_code *code, const uint64_t *addresses);
-CUresult hed_cpu_prepare(void *m, struct hed_code *code, uint32_t kernel, struct hed_why *why);
+CUresult hed_cpu_prepare(void *m, struct hed_code *code, uint32_t kernel, const uint32_t *block,
+                         struct hed_why *why);
 
 /* A kernel that is prepared. */
-struct hed_cpu_kernel *hed_cpu_kernel_of(const struct hed_code *code, uint32_t kernel);
+struct hed_cpu_kernel *hed_cpu_kernel_of(void *m, const struct hed_code *code, uint32_t kernel,
+                                         const uint32_t *block);
 
 /* ---- tier.c ---------------------------------------------------------------------------------- */
 
@@ -100,11 +102,12 @@ void hed_cpu_compile_init(struct hed_cpu *c);
  * compiled; HED_ENOTFOUND: there is no compiler. */
 int hed_cpu_compile(struct hed_cpu *c, const struct hed_ptx_module *module,
                     const struct hed_ptx_func *kernel, const struct hed_cache_key *text,
-                    struct hed_ptx_loaded *out, struct hed_why *why);
+                    enum hed_rows rows, struct hed_ptx_loaded *out, struct hed_why *why);
 
 /* The same from the cache alone. HED_ENOTFOUND if it is not there. */
 int hed_cpu_find_compiled(struct hed_cpu *c, const struct hed_ptx_func *kernel,
-                          const struct hed_cache_key *text, struct hed_ptx_loaded *out);
+                          const struct hed_cache_key *text, enum hed_rows rows,
+                          struct hed_ptx_loaded *out);
 
 /* ---- launch.c -------------------------------------------------------------------------------- */
 

@@ -159,7 +159,7 @@ describe_module(struct hed_cpu_code *code, uint32_t device)
 
     struct hed_code_kernel *kernels = alloc_description(code, count, sizeof *kernels);
 
-    code->states = calloc(count ? count : 1, sizeof *code->states);
+    code->states = calloc((size_t)(count ? count : 1) * HED_ROWS_COUNT, sizeof *code->states);
     if (!v.vars || !code->vars || !kernels || !code->states)
         return HED_ENOMEM;
     hed_ptx_each_var(m, describe_var, &v);
@@ -174,7 +174,10 @@ describe_module(struct hed_cpu_code *code, uint32_t device)
         kernels[n].constant = (uint32_t)v.constant;
         kernels[n].ptx_version = m->sm;
         kernels[n].binary_version = device;
-        code->states[n++].func = f;
+        for (unsigned rows = 0; rows < HED_ROWS_COUNT; rows++)
+            code->states[n * HED_ROWS_COUNT + rows] =
+                (struct hed_cpu_kernel){.func = f, .rows = (enum hed_rows)rows};
+        n++;
     }
     code->pub = (struct hed_code){
         .kernels = kernels,

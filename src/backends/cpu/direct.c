@@ -1,4 +1,6 @@
-/* A worker's part of a grid whose strands never wait: they run one after the other on one stack.
+/* A worker's part of a grid whose strands never wait on a stack: they run one after the other on
+ * one stack. A kernel that is cut at barriers returns there; when all strands of the block have
+ * returned, they go on in another round.
  *
  * The position in the grid is kept in the worker, never on the stack. So if a thread ends inside a
  * called function, the next strand can run on a new stack.
@@ -26,6 +28,7 @@ advance_block(struct hed_engine_worker *w, struct hed_grid *g)
     }
     hed_block_place(b, w->direct.block++);
     w->direct.strand = 0;
+    w->direct.rounds = 0;
     return true;
 }
 
@@ -48,6 +51,28 @@ run_strands(struct hed_engine_worker *w, struct hed_grid *g)
     }
 }
 
+/* One round for all strands of the block that are not at their end. False if all are. */
+static bool
+run_round(struct hed_engine_worker *w, struct hed_grid *g)
+{
+    struct hed_block *b = w->direct.room;
+    bool any = false;
+
+    for (; w->direct.strand < g->strands; w->direct.strand++) {
+        struct hed_strand *s = &b->strands[w->direct.strand];
+
+        if (w->direct.rounds && !s->abi.resume)
+            continue;
+        s->abi.line = 0;
+        w->running = s;
+        g->job->entry(&s->abi);
+        any = any || s->abi.resume;
+    }
+    w->direct.strand = 0;
+    w->direct.rounds++;
+    return any && !hed_grid_failed(g);
+}
+
 static void
 direct_main(void *arg)
 {
@@ -55,9 +80,14 @@ direct_main(void *arg)
     struct hed_grid *g = w->grid;
 
     hed_side_first(&w->side);
-    do
-        run_strands(w, g);
-    while (advance_block(w, g));
+    do {
+        if (g->job->info.flags & HED_PTX_CUT) {
+            while (w->direct.strand < g->strands && run_round(w, g))
+                ;
+        } else {
+            run_strands(w, g);
+        }
+    } while (advance_block(w, g));
     w->direct.done = true;
     hed_strand_abandon(&w->direct.room->strands[0]);
 }

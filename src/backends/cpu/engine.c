@@ -197,6 +197,7 @@ grid_init(struct hed_grid *g, struct hed_engine *e, const struct hed_job *job)
     g->direct = !(job->info.flags & HED_PTX_WAITS);
     g->stacks = g->direct ? 1 : g->strands;
     g->rooms = g->direct && job->info.lanes == 1 ? 1 : g->strands;
+    g->frame = job->info.flags & HED_PTX_CUT ? hed_round_up(job->info.frame, 64) : 0;
     choose_stack(g);
     choose_blocks(g);
     hed_lock_init(&g->out_lock, HED_RANK_OUTPUT);

@@ -154,6 +154,8 @@ struct hed_block {
     uint32_t stack_room, strand_room; /* how many there are */
     uint32_t steps;                   /* since other blocks last had a step */
     struct hed_strand *strands;
+    unsigned char *frames; /* one per strand; NULL if none is needed */
+    size_t frame_bytes;    /* that they take */
     struct hed_lanes warps[HED_BLOCK_THREADS_MAX / HED_PTX_LANES]; /* of the scalar shape */
 };
 
@@ -184,6 +186,7 @@ struct hed_engine_worker {
     struct {
         uint64_t block, end; /* blocks to run */
         uint32_t strand;     /* the next of the block */
+        uint32_t rounds;     /* that the block has had, with HED_PTX_CUT */
         struct hed_block *room;
         bool done;
     } direct;
@@ -202,6 +205,7 @@ struct hed_grid {
     uint32_t open_most;  /* blocks that a worker may have open */
     uint32_t open_share; /* and may open before its blocks have waited */
     size_t stack_size, guard;
+    size_t frame;                        /* bytes of a strand's frame, with HED_PTX_CUT */
     _Atomic uint64_t next;               /* the next block to be handed out */
     _Atomic uint32_t failed;             /* CUresult */
     struct hed_why why;                  /* the reason; written by the thread that set failed */

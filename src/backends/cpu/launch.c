@@ -39,7 +39,8 @@ CUresult
 hed_cpu_launch(void *m, const struct hed_launch *l, struct hed_why *why)
 {
     struct hed_cpu *c = m;
-    struct hed_cpu_kernel *k = hed_cpu_kernel_of(l->code, l->kernel);
+    const CUresult ready = hed_cpu_prepare(m, l->code, l->kernel, l->block, why);
+    struct hed_cpu_kernel *k = hed_cpu_kernel_of(m, l->code, l->kernel, l->block);
     const struct hed_ptx_loaded *loaded = hed_tier_loaded(k);
     const bool in_baseline = k->program && loaded == &k->loaded;
     const uint64_t begin = in_baseline ? hed_now_ns() : 0;
@@ -61,6 +62,8 @@ hed_cpu_launch(void *m, const struct hed_launch *l, struct hed_why *why)
         .printf_limit = l->printf_limit,
     };
 
+    if (ready != CUDA_SUCCESS)
+        return ready;
     for (int d = 0; d < 3; d++) {
         job.grid[d] = l->grid[d];
         job.block[d] = l->block[d];

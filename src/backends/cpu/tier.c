@@ -62,7 +62,7 @@ compile_hot_kernel(struct hed_cpu *c, struct hed_cpu_kernel *k)
     int state = HED_TIER_STAYS;
 
     why.text[0] = 0;
-    if (hed_cpu_compile(c, &code->module, k->func, &code->text, &k->compiled, &why) != 0)
+    if (hed_cpu_compile(c, &code->module, k->func, &code->text, k->rows, &k->compiled, &why) != 0)
         hed_info(CPU, "%s: kernel %s stays in the baseline tier", why.text, k->func->name);
     else if (k->compiled.info.lanes == HED_PTX_LANES)
         state = HED_TIER_COMPILED;

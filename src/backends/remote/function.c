@@ -175,7 +175,8 @@ hed_remote_function_set(void *m, struct hed_function *f, CUfunction_attribute at
 }
 
 CUresult
-hed_remote_function_load(void *m, struct hed_function *f, struct hed_why *why)
+hed_remote_function_load(void *m, struct hed_function *f, const uint32_t *block,
+                         struct hed_why *why)
 {
     struct hed_remote *r = hed_remote_of(m);
 

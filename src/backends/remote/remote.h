@@ -290,7 +290,8 @@ void hed_remote_function_gone(void *m, struct hed_function *f);
 CUresult hed_remote_function_set(void *m, struct hed_function *f, CUfunction_attribute a,
                                  int value);
 
-CUresult hed_remote_function_load(void *m, struct hed_function *f, struct hed_why *why);
+CUresult hed_remote_function_load(void *m, struct hed_function *f, const uint32_t *block,
+                                  struct hed_why *why);
 
 /* graph.c */
 CUresult hed_remote_put_graph(struct hed_remote *r, struct hed_stream *s, struct hed_work *w);

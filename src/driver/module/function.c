@@ -294,7 +294,7 @@ soft_cuFuncLoad(struct hed_layer *self, struct hed_cuFuncLoad *a)
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = hed_function_prepare(f);
+    r = hed_function_prepare(f, NULL);
     hed_object_put(&f->object);
     return r;
 }

@@ -215,7 +215,7 @@ make_kernel_work(struct hed_context *c, struct hed_function *f, const struct hed
     if (r == CUDA_SUCCESS)
         r = take_params(hed_function_kernel(f), params, extra, NULL, &w->kernel);
     if (r == CUDA_SUCCESS)
-        r = hed_function_prepare(f);
+        r = hed_function_prepare(f, w->kernel.block);
     if (r == CUDA_SUCCESS)
         *out = w;
     else
@@ -328,7 +328,7 @@ launch_now(struct hed_stream *s, struct hed_function *f, struct hed_launch *l, v
     if (r == CUDA_SUCCESS)
         r = take_params(k, params, extra, large ? NULL : on_stack, l);
     if (r == CUDA_SUCCESS)
-        r = hed_function_prepare(f);
+        r = hed_function_prepare(f, l->block);
     if (r == CUDA_SUCCESS)
         r = hed_machine_of(s->ctx, &m)->launch(m, s, l);
     if (large)

@@ -278,7 +278,7 @@ log_refusal(struct hed_function *f, CUresult r, const char *why)
 /* Loads a function because of its first launch, or because the program asks for it. This is not
  * part of hed_function_prepare(), because every launch would pay for initialising `why`. */
 static __attribute__((noinline)) CUresult
-load_function(struct hed_function *f)
+load_function(struct hed_function *f, const uint32_t *block)
 {
     const struct hed_driver *d = f->module->driver;
     struct hed_why why = {"the GPU that runs the program refused it"};
@@ -289,7 +289,7 @@ load_function(struct hed_function *f)
         return CUDA_ERROR_NO_BINARY_FOR_GPU;
     }
 
-    const CUresult r = d->machine->function_load(d->machine_state, f, &why);
+    const CUresult r = d->machine->function_load(d->machine_state, f, block, &why);
 
     /* Relaxed: as below. */
     if (r == CUDA_SUCCESS)
@@ -300,10 +300,11 @@ load_function(struct hed_function *f)
 }
 
 CUresult
-hed_function_prepare(struct hed_function *f)
+hed_function_prepare(struct hed_function *f, const uint32_t *block)
 {
     /* Relaxed: the machine orders its own data. */
-    return atomic_load_explicit(&f->loaded, memory_order_relaxed) ? CUDA_SUCCESS : load_function(f);
+    return atomic_load_explicit(&f->loaded, memory_order_relaxed) ? CUDA_SUCCESS
+                                                                  : load_function(f, block);
 }
 
 /* ---- modules --------------------------------------------------------------------------------- */

@@ -139,8 +139,9 @@ CUresult hed_attribute_set(const struct hed_code_kernel *k, const struct hed_pro
 uint32_t hed_dynamic_shared_max(const struct hed_code_kernel *k, const struct hed_profile *p,
                                 const struct hed_settings *s);
 
-/* Has the machine compile the function: NO_BINARY_FOR_GPU, INVALID_PTX, ... The log says why. */
-CUresult hed_function_prepare(struct hed_function *f);
+/* Has the machine compile the function: NO_BINARY_FOR_GPU, INVALID_PTX, ... The log says why.
+ * `block` has the dimensions of the blocks that will be launched; NULL if they are not known. */
+CUresult hed_function_prepare(struct hed_function *f, const uint32_t *block);
 
 /* ---- launch.c -------------------------------------------------------------------------------- */
 

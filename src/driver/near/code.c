@@ -275,11 +275,11 @@ hed_near_fill_vars(void *m, struct hed_program *p, const uint64_t *addresses)
 }
 
 CUresult
-hed_near_function_load(void *m, struct hed_function *f, struct hed_why *why)
+hed_near_function_load(void *m, struct hed_function *f, const uint32_t *block, struct hed_why *why)
 {
     const struct hed_near *n = m;
 
-    return n->executor->prepare(m, f->module->code, f->kernel, why);
+    return n->executor->prepare(m, f->module->code, f->kernel, block, why);
 }
 
 /* Kernels that cannot be compiled are reported when they are launched. */
@@ -292,7 +292,7 @@ hed_near_module_load(void *m, struct hed_module *mod)
         struct hed_why why;
 
         if (mod->code->kernels[i].has_code &&
-            n->executor->prepare(m, mod->code, i, &why) != CUDA_SUCCESS)
+            n->executor->prepare(m, mod->code, i, NULL, &why) != CUDA_SUCCESS)
             hed_info(DRIVER, "%s cannot be compiled: %s", mod->code->kernels[i].name, why.text);
     }
 }

@@ -40,9 +40,11 @@ struct hed_executor {
     void (*fill_vars)(void *m, struct hed_code *code, const uint64_t *addresses);
 
     /* Compiles the kernel if that has not been done yet: at the first launch, by cuFuncLoad, or
-     * when modules are loaded eagerly. CUDA_ERROR_NO_BINARY_FOR_GPU, CUDA_ERROR_INVALID_PTX, ...
-     * with the reason. */
-    CUresult (*prepare)(void *m, struct hed_code *code, uint32_t kernel, struct hed_why *why);
+     * when modules are loaded eagerly. `block` has the three dimensions of the blocks that will be
+     * launched; NULL if they are not known. CUDA_ERROR_NO_BINARY_FOR_GPU, CUDA_ERROR_INVALID_PTX,
+     * ... with the reason. */
+    CUresult (*prepare)(void *m, struct hed_code *code, uint32_t kernel, const uint32_t *block,
+                        struct hed_why *why);
 
     /* Runs a grid of a prepared kernel to its end, on the calling thread and the executor's own
      * threads. Returns CUDA_SUCCESS or the kernel's (sticky) error: ILLEGAL_ADDRESS, ASSERT, ... */
@@ -112,7 +114,8 @@ CUresult hed_near_open(void *m, struct hed_device *dev, struct hed_program *p,
                        struct hed_why *why);
 void hed_near_close(void *m, struct hed_program *p);
 void hed_near_fill_vars(void *m, struct hed_program *p, const uint64_t *addresses);
-CUresult hed_near_function_load(void *m, struct hed_function *f, struct hed_why *why);
+CUresult hed_near_function_load(void *m, struct hed_function *f, const uint32_t *block,
+                                struct hed_why *why);
 void hed_near_module_load(void *m, struct hed_module *mod);
 
 /* array.c: entries of the table. */

@@ -255,10 +255,10 @@ compile_as(const struct hed_lower_shape *shape, const struct hed_ptx_unit *unit,
     return err;
 }
 
-/* A kernel that the warp shape refuses can be compiled thread by thread. So can one that we compile
+/* A kernel that one shape refuses can be compiled with the next. So can one that we compile
  * wrongly, but debug builds report that. */
 static bool
-is_worth_scalar(int err)
+is_worth_another_shape(int err)
 {
 #ifdef HED_DEBUG
     return err == HED_ENOTSUP;
@@ -273,9 +273,11 @@ compile_unit(const struct hed_ptx_unit *unit, const struct hed_ptx_module *m,
              struct hed_buf *object, struct hed_why *why)
 {
     if (o->shape == HED_PTX_WARP) {
-        const int err = compile_as(&hed_lower_warp, unit, m, kernel, o, object, why);
+        int err = compile_as(&hed_lower_mask, unit, m, kernel, o, object, why);
 
-        if (!is_worth_scalar(err))
+        if (is_worth_another_shape(err))
+            err = compile_as(&hed_lower_warp, unit, m, kernel, o, object, why);
+        if (!is_worth_another_shape(err))
             return err;
     }
     return compile_as(&hed_lower_scalar, unit, m, kernel, o, object, why);

@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "ptx/pass/rows.h"
+
 struct hed_buf;
 struct hed_ptx_func;
 struct hed_ptx_module;
@@ -16,6 +18,7 @@ enum hed_ptx_shape {
 
 struct hed_ptx_options {
     enum hed_ptx_shape shape;
+    enum hed_rows rows;   /* how the launch lays threads out in warps */
     int level;            /* of optimisation: 0 to 3 */
     bool check_alignment; /* misaligned accesses trap, as on a GPU */
     const char *cpu;      /* LLVM's name; "" or NULL: generic */
@@ -24,8 +27,8 @@ struct hed_ptx_options {
 };
 
 /* Appends the ELF object file; ptx/run/abi.h describes its contents. Returns HED_ENOTSUP, with the
- * instruction, function and line in `why`, if the kernel cannot be compiled. If only the warp shape
- * refuses it, it is compiled as scalar: the result is 0 and `why` has the reason. May be called
+ * instruction, function and line in `why`, if the kernel cannot be compiled. If a faster shape
+ * refused it, the result is 0 and `why` has the reason. May be called
  * from several threads at once. */
 int hed_ptx_compile(const struct hed_ptx_module *m, const struct hed_ptx_func *kernel,
                     const struct hed_ptx_options *o, struct hed_buf *object, struct hed_why *why);

@@ -66,8 +66,8 @@ hed_op_refused(struct hed_lower *l)
     hed_lower_refuse(l, "no code can be made for this instruction");
 }
 
-static void
-lower_inst(struct hed_lower *l, const struct hed_ptx_inst *i)
+void
+hed_lower_inst(struct hed_lower *l, const struct hed_ptx_inst *i)
 {
     l->inst = i;
     if (i->is_refused) {
@@ -153,6 +153,10 @@ static void
 lower_body(struct hed_lower *l)
 {
     load_strand_state(l);
+    if (l->shape->body) {
+        l->shape->body(l);
+        return;
+    }
     make_registers(l);
     make_labels(l);
     if (l->err)
@@ -162,7 +166,7 @@ lower_body(struct hed_lower *l)
         if (s->kind == HED_PTX_STMT_LABEL)
             l->shape->label(l, s->label);
         else if (s->kind == HED_PTX_STMT_INST)
-            lower_inst(l, (const struct hed_ptx_inst *)s);
+            hed_lower_inst(l, (const struct hed_ptx_inst *)s);
     }
 }
 
@@ -202,6 +206,7 @@ check_local_size(struct hed_lower *l, const struct hed_ptx_func *ptx)
 static void
 lower_function(struct hed_lower *l, const struct hed_ptx_func *ptx)
 {
+    const struct hed_lower_shape *const shape = l->shape;
     struct hed_lower_function f = {.ptx = ptx, .vars = hed_lower_map_new()};
 
     f.value = hed_lower_map_get(l->functions, ptx);
@@ -218,10 +223,13 @@ lower_function(struct hed_lower *l, const struct hed_ptx_func *ptx)
     l->function = &f;
     f.entry = LLVMAppendBasicBlockInContext(l->context, f.value, "entry");
     LLVMPositionBuilderAtEnd(l->b, f.entry);
+    if (ptx != l->kernel && shape->functions)
+        l->shape = shape->functions;
     l->shape->enter(l);
     if (!l->err)
         lower_body(l);
     l->shape->leave(l);
+    l->shape = shape;
     l->function = NULL;
     free_function(&f);
 }

@@ -8,7 +8,8 @@
  *               operations work alike on a value and on a vector of 32 values. The others work out
  *               operands and addresses, and leave to the shape what differs.
  *   scalar/     the scalar shape: a function runs one thread
- *   warp/       the warp shape: a function runs 32 lanes under a mask
+ *   warp/       the warp shape: a function runs 32 lanes, and a machine says which of them run
+ *   mask/       the same, where control flow can be laid out in advance
  *
  * A value is an integer of the register's width (i1 for predicates) or a vector of 32 of these.
  * Floating point is a bitcast away, and PTX's rules about .bN registers cost nothing. Below, a
@@ -75,12 +76,17 @@ struct hed_lower_function {
     void *state; /* the shape's own */
 };
 
-/* The memory that an access goes to. One of var, base and address is set. */
+/* The memory that an access goes to. One of var, base, address and first is set. */
 struct hed_lower_place {
     const struct hed_ptx_var *var; /* of the function, local or param; each lane has its own */
     LLVMValueRef base;             /* ptr: the same for all lanes */
     LLVMValueRef address;          /* i64, lanes: a host address, offset included */
     int64_t offset;                /* bytes from var or base */
+    LLVMValueRef first;            /* i64: the address of lane 0; mask shape only */
+    int64_t step;                  /* with first: bytes from lane to lane */
+    const struct hed_ptx_reg *reg; /* with address: the register that it comes from, or NULL */
+    int64_t reg_offset;            /* address is reg + this; where is_shared, an offset into */
+    bool is_shared;                /* the block's shared memory */
 };
 
 /* The kind of an access. */
@@ -106,12 +112,16 @@ typedef void (*hed_lower_each)(struct hed_lower *l, void *arg, LLVMValueRef *arg
 struct hed_lower_shape {
     unsigned lanes;
     bool checks_moves; /* load and store check the alignment of addresses themselves */
+    const struct hed_lower_shape *functions; /* for functions other than the kernel; NULL: this */
 
     /* Declares the LLVM function of a PTX function, with its type. */
     LLVMValueRef (*declare)(struct hed_lower *l, const struct hed_ptx_func *f);
     /* Begins the body: the builder is in the entry block, ptx and value are set. Sets strand,
      * params, rets, vars, state, and whatever else it needs. */
     void (*enter)(struct hed_lower *l);
+    /* Makes all of the body, if not NULL. Otherwise lower.c makes registers, calls start, and goes
+     * from statement to statement. */
+    void (*body)(struct hed_lower *l);
     /* Register parameters have been declared; the first statement follows. */
     void (*start)(struct hed_lower *l);
     /* Ends the body, whether or not its last statement was a ret, and frees state. Called after
@@ -135,6 +145,11 @@ struct hed_lower_shape {
 
     /* Writes a slot (an alloca with lanes) where the code is active. */
     void (*assign)(struct hed_lower *l, LLVMValueRef slot, LLVMValueRef v);
+    /* Read and write a register, if not NULL. Otherwise every register has a slot. */
+    LLVMValueRef (*read)(struct hed_lower *l, const struct hed_ptx_reg *r);
+    void (*write)(struct hed_lower *l, const struct hed_ptx_reg *r, LLVMValueRef v);
+    /* May an f32 in this register be any NaN, because nobody can tell? NULL: never. */
+    bool (*takes_any_nan)(struct hed_lower *l, const struct hed_ptx_reg *r);
     LLVMValueRef (*tid)(struct hed_lower *l, unsigned dimension); /* i32 */
     LLVMValueRef (*lane)(struct hed_lower *l);                    /* i32: %laneid */
     LLVMValueRef (*address)(struct hed_lower *l, const struct hed_lower_place *at); /* i64 */
@@ -175,9 +190,13 @@ struct hed_lower_shape {
 
 extern const struct hed_lower_shape hed_lower_scalar;
 extern const struct hed_lower_shape hed_lower_warp;
+extern const struct hed_lower_shape hed_lower_mask;
 
 /* Makes all of the kernel's code in l->module. l->err is 0 on success. */
 void hed_lower_unit(struct hed_lower *l);
+
+/* Makes the code of one instruction. */
+void hed_lower_inst(struct hed_lower *l, const struct hed_ptx_inst *i);
 
 /* Stops the compilation with HED_ENOTSUP. The reason is preceded by the instruction's text,
  * function and line. */

@@ -100,6 +100,11 @@ vector_sreg(struct hed_lower *l, unsigned sreg, unsigned d)
 {
     switch (sreg) {
     case HED_PTX_SREG_NTID:
+        /* LLVM proves with it that nothing wraps around. */
+        if (d == 0 && l->options->rows == HED_ROWS_32)
+            return LLVMBuildAnd(
+                l->b, field_word(l, l->function->grid, offsetof(struct hed_ptx_grid, ntid), 0),
+                hed_lower_word(l, ~UINT64_C(31)), "");
         return field_word(l, l->function->grid, offsetof(struct hed_ptx_grid, ntid), d);
     case HED_PTX_SREG_CTAID:
         return ctaid(l, d);

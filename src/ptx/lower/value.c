@@ -364,6 +364,8 @@ load_register(struct hed_lower *l, const struct hed_ptx_reg *r, unsigned n)
 {
     LLVMTypeRef t = hed_lower_lanes(l, hed_lower_int_type(l, r->type));
 
+    if (l->shape->read)
+        return l->shape->read(l, r);
     return LLVMBuildLoad2(l->b, t, hed_lower_slot(l, r, n), "");
 }
 
@@ -419,7 +421,10 @@ hed_lower_set(struct hed_lower *l, const struct hed_ptx_operand *o, enum hed_ptx
         return;
     }
     v = hed_lower_resize(l, v, hed_lower_int_type(l, o->reg->type), is_signed_type(t));
-    l->shape->assign(l, hed_lower_slot(l, o->reg, operand_element(o)), v);
+    if (l->shape->write)
+        l->shape->write(l, o->reg, v);
+    else
+        l->shape->assign(l, hed_lower_slot(l, o->reg, operand_element(o)), v);
 }
 
 static LLVMValueRef

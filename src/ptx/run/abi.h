@@ -56,11 +56,13 @@ struct hed_ptx_block {
 struct hed_ptx_strand {
     const struct hed_ptx_grid *grid;
     struct hed_ptx_block *block;
-    int32_t fuel;   /* counts down at backward branches that may wait; at 0, hed_rt_yield */
-    uint32_t warp;  /* %warpid: position of the warp in the block */
-    uint32_t lane;  /* scalar: %laneid; warp: 0 */
-    uint32_t lanes; /* scalar: 1 << lane; warp: the lanes that exist (a partial last warp) */
-    uint32_t line;  /* of the PTX text, set before anything that can fail; 0 if unknown */
+    int32_t fuel;    /* counts down at backward branches that may wait; at 0, hed_rt_yield */
+    uint32_t warp;   /* %warpid: position of the warp in the block */
+    uint32_t lane;   /* scalar: %laneid; warp: 0 */
+    uint32_t lanes;  /* scalar: 1 << lane; warp: the lanes that exist (a partial last warp) */
+    uint32_t line;   /* of the PTX text, set before anything that can fail; 0 if unknown */
+    uint32_t resume; /* of a kernel cut at barriers: where it goes on; 0 at first and at its end */
+    unsigned char *frame; /* what such a kernel keeps meanwhile: info.frame bytes, aligned to 64 */
     uint32_t tid[3][HED_PTX_LANES]; /* scalar: only [..][0] */
     unsigned char *memory;          /* of the baseline tier: for registers and local variables; in
                                      * the range of local memory, aligned to 64 */
@@ -74,6 +76,8 @@ enum hed_ptx_info_flag {
                            * stack of its own, so that it can be suspended */
     HED_PTX_GRID = 2,     /* may wait for other blocks (atomics or volatile reads in loops) */
     HED_PTX_RECURSES = 4, /* stack depth is not known */
+    HED_PTX_CUT = 8,      /* at a barrier of the whole block hed_kernel returns, with strand->resume
+                           * set; it is called again when all strands of the block have come */
 };
 
 /* In the object file as `hed_kernel_info`. */
@@ -84,6 +88,7 @@ struct hed_ptx_info {
     uint32_t shared;       /* bytes of static shared memory; dynamic follows, see shared_align */
     uint32_t shared_align; /* dynamic shared memory begins at the next multiple of this */
     uint32_t stack;        /* bytes of stack per strand, as far as known */
+    uint32_t frame;        /* bytes that a strand keeps at a barrier, with HED_PTX_CUT */
 };
 
 enum hed_ptx_trap {

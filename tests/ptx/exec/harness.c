@@ -382,13 +382,16 @@ exec_close(struct exec *e)
 static void
 set_strand(struct hed_ptx_strand *s, unsigned lanes, unsigned first, unsigned threads)
 {
+    const unsigned width = s->grid->ntid[0];
+
     s->fuel = 100;
     s->warp = first / HED_PTX_LANES;
     s->lane = lanes == 1 ? first % HED_PTX_LANES : 0;
     s->lanes = lanes == 1 ? 1u << s->lane : 0;
     for (unsigned i = 0; i < lanes && first + i < threads; i++) {
         s->lanes |= lanes == 1 ? 0 : 1u << i;
-        s->tid[0][i] = first + i;
+        s->tid[0][i] = (first + i) % width;
+        s->tid[1][i] = (first + i) / width;
     }
 }
 
@@ -406,15 +409,34 @@ static int
 run_block(const struct hed_ptx_loaded *k, struct hed_ptx_block *b, unsigned char *memory,
           unsigned threads)
 {
+    const unsigned count = (threads + k->info.lanes - 1) / k->info.lanes;
+    const size_t frame = (k->info.frame + 63) & ~63u;
+    struct hed_ptx_strand *strands = calloc(count, sizeof(*strands));
+    unsigned char *frames = aligned_alloc(64, frame * count + 64);
+    bool any = true;
     int err = 0;
 
-    for (unsigned first = 0; first < threads && err == 0; first += k->info.lanes) {
-        struct hed_ptx_strand s = {
-            .grid = b->grid, .block = b, .memory = memory, .memory_size = MEMORY_BYTES};
-
-        set_strand(&s, k->info.lanes, first, threads);
-        err = run_strand(k->entry, &s);
+    assert_non_null(strands);
+    assert_non_null(frames);
+    for (unsigned i = 0; i < count; i++) {
+        strands[i] = (struct hed_ptx_strand){.grid = b->grid,
+                                             .block = b,
+                                             .memory = memory,
+                                             .memory_size = MEMORY_BYTES,
+                                             .frame = frames + i * frame};
+        set_strand(&strands[i], k->info.lanes, i * k->info.lanes, threads);
     }
+    for (unsigned round = 0; any && err == 0; round++) {
+        any = false;
+        for (unsigned i = 0; i < count && err == 0; i++) {
+            if (round > 0 && !strands[i].resume)
+                continue;
+            err = run_strand(k->entry, &strands[i]);
+            any = any || strands[i].resume;
+        }
+    }
+    free(strands);
+    free(frames);
     return err;
 }
 
@@ -426,8 +448,9 @@ run_loaded(struct exec *e, const struct hed_ptx_loaded *k, const void *program,
     unsigned char *memory = aligned_alloc(1024, MEMORY_BYTES);
     const unsigned blocks = launch->blocks ? launch->blocks : 1;
     const unsigned threads = launch->threads ? launch->threads : 1;
+    const unsigned width = launch->width ? launch->width : threads;
     struct hed_ptx_grid g = {
-        .ntid = {threads, 1, 1},
+        .ntid = {width, threads / width, 1},
         .nctaid = {blocks, 1, 1},
         .ncluster = {1, 1, 1},
         .dynamic_shared = launch->dynamic_shared,
@@ -487,9 +510,12 @@ run_compiled(struct exec *e, const struct hed_ptx_func *kernel, const struct exe
                                                    hed_ptx_warp_helpers};
     struct hed_ptx_loaded loaded;
     struct hed_buf object;
+    const uint32_t width = launch->width ? launch->width : launch->threads ? launch->threads : 1;
+    const uint32_t ntid[3] = {width, (launch->threads ? launch->threads : 1) / width, 1};
     int err;
 
     hed_buf_init(&object, 64 << 20);
+    e->options.rows = hed_rows_of(ntid);
     err = hed_ptx_compile(&e->module, kernel, &e->options, &object, &e->why);
     if (err == 0)
         err = hed_ptx_load(object.data, object.size, tables, 4, &loaded, &e->why);

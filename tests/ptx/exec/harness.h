@@ -41,7 +41,8 @@ struct exec {
 };
 
 struct exec_launch {
-    unsigned blocks, threads; /* in x; 0 means 1 */
+    unsigned blocks, threads; /* 0 means 1 */
+    unsigned width;           /* of a block in x, which divides threads; 0: all threads */
     const void *params;       /* the block of parameters */
     size_t size;              /* of it */
     unsigned dynamic_shared;  /* bytes */

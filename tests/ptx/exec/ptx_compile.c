@@ -100,10 +100,12 @@ main(int argc, char **argv)
     bool verbose = false;
     int c, err = 0;
 
-    while ((c = getopt(argc, argv, "vwO:d:")) != -1) {
+    while ((c = getopt(argc, argv, "vwr:O:d:")) != -1) {
         verbose = verbose || c == 'v';
         if (c == 'w')
             o.shape = HED_PTX_WARP;
+        if (c == 'r')
+            o.rows = (enum hed_rows)strtol(optarg, NULL, 10);
         if (c == 'O')
             o.level = (int)strtol(optarg, NULL, 10);
         if (c == 'd')

@@ -53,7 +53,7 @@ static struct hed_cpu cpu;
 static CUresult
 prepare_and_launch(const struct hed_launch *l, struct hed_why *why)
 {
-    const CUresult r = hed_cpu_prepare(&cpu, l->code, l->kernel, why);
+    const CUresult r = hed_cpu_prepare(&cpu, l->code, l->kernel, l->block, why);
 
     return r == CUDA_SUCCESS ? hed_cpu_launch(&cpu, l, why) : r;
 }
@@ -202,6 +202,9 @@ the_second_time_needs_no_compiler(void **state)
 }
 
 /* Text that no cache knows yet. */
+/* The blocks that run_add() launches. */
+static const uint32_t tier_block[3] = {128, 1, 1};
+
 static struct hed_code *
 open_new_text(char *text, size_t size)
 {
@@ -217,7 +220,7 @@ a_hot_kernel_is_compiled_while_it_runs(void **state)
 {
     char text[4096];
     struct hed_code *code = open_new_text(text, sizeof text);
-    struct hed_cpu_kernel *k = hed_cpu_kernel_of(code, 0);
+    struct hed_cpu_kernel *k = hed_cpu_kernel_of(&cpu, code, 0, tier_block);
 
     run_add(code);
     assert_ptr_equal(hed_tier_loaded(k), &k->loaded);
@@ -233,7 +236,7 @@ a_hot_kernel_is_compiled_while_it_runs(void **state)
     /* The next time, it starts with compiled code. */
     code = open_text(text);
     run_add(code);
-    k = hed_cpu_kernel_of(code, 0);
+    k = hed_cpu_kernel_of(&cpu, code, 0, tier_block);
     assert_int_equal(k->tier, HED_TIER_COMPILED);
     assert_null(k->program);
     hed_cpu_close(&cpu, code);
@@ -248,7 +251,7 @@ code_can_be_closed_while_its_kernels_are_compiled(void **state)
         struct hed_code *code = open_new_text(text, sizeof text);
 
         run_add(code);
-        hed_tier_note(&cpu, hed_cpu_kernel_of(code, 0), UINT64_C(1000000000));
+        hed_tier_note(&cpu, hed_cpu_kernel_of(&cpu, code, 0, tier_block), UINT64_C(1000000000));
         hed_cpu_close(&cpu, code);
     }
 }
@@ -258,7 +261,7 @@ a_kernel_that_cannot_be_compiled_stays_in_the_baseline_tier(void **state)
 {
     char text[4096];
     struct hed_code *code = open_new_text(text, sizeof text);
-    struct hed_cpu_kernel *k = hed_cpu_kernel_of(code, 0);
+    struct hed_cpu_kernel *k = hed_cpu_kernel_of(&cpu, code, 0, tier_block);
 
     cpu.compiler = NULL;
     (void)hed_str_copy(cpu.compiler_path, sizeof cpu.compiler_path, "/nowhere.so");
@@ -315,7 +318,7 @@ kernels_that_cannot_be_compiled_are_named(void **state)
     struct hed_code *code = open_text(add_ptx);
     struct hed_why why = {""};
 
-    assert_int_equal(hed_cpu_prepare(&cpu, code, 1, &why), CUDA_ERROR_NOT_SUPPORTED);
+    assert_int_equal(hed_cpu_prepare(&cpu, code, 1, NULL, &why), CUDA_ERROR_NOT_SUPPORTED);
     assert_non_null(strstr(why.text, "odd"));
     assert_non_null(strstr(why.text, "frobnicate"));
     hed_cpu_close(&cpu, code);
@@ -416,7 +419,7 @@ prepare_it(void *arg)
 {
     struct hed_why why;
 
-    return hed_cpu_prepare(&cpu, arg, 0, &why) == CUDA_SUCCESS ? NULL : arg;
+    return hed_cpu_prepare(&cpu, arg, 0, NULL, &why) == CUDA_SUCCESS ? NULL : arg;
 }
 
 static void

@@ -29,7 +29,7 @@ static struct hed_cpu cpu;
 static CUresult
 prepare_and_launch(const struct hed_launch *l, struct hed_why *why)
 {
-    const CUresult r = hed_cpu_prepare(&cpu, l->code, l->kernel, why);
+    const CUresult r = hed_cpu_prepare(&cpu, l->code, l->kernel, l->block, why);
 
     return r == CUDA_SUCCESS ? hed_cpu_launch(&cpu, l, why) : r;
 }

@@ -274,7 +274,8 @@ fake_fill_vars(void *m, struct hed_code *code, const uint64_t *addresses)
 }
 
 static CUresult
-fake_prepare(void *m, struct hed_code *code, uint32_t kernel, struct hed_why *why)
+fake_prepare(void *m, struct hed_code *code, uint32_t kernel, const uint32_t *block,
+             struct hed_why *why)
 {
     struct fake *f = m;
 

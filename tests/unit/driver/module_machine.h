@@ -125,7 +125,8 @@ text_fill(void *m, struct hed_code *code, const uint64_t *addresses)
 }
 
 static CUresult
-text_prepare(void *m, struct hed_code *code, uint32_t kernel, struct hed_why *why)
+text_prepare(void *m, struct hed_code *code, uint32_t kernel, const uint32_t *block,
+             struct hed_why *why)
 {
     struct fake *f = m;
 

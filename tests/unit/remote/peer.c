@@ -328,7 +328,8 @@ hed_remote_function_set(void *m, struct hed_function *f, CUfunction_attribute a,
 }
 
 CUresult
-hed_remote_function_load(void *m, struct hed_function *f, struct hed_why *why)
+hed_remote_function_load(void *m, struct hed_function *f, const uint32_t *block,
+                         struct hed_why *why)
 {
     return CUDA_ERROR_NOT_SUPPORTED;
 }

@@ -69,6 +69,7 @@ set_float_result(struct hed_lower *l, enum hed_ptx_type t, LLVMValueRef r, const
                  bool flushed)
 {
     const struct hed_real *f = hed_real_of(t);
+    const struct hed_ptx_operand *to = &l->inst->operands[0];
     LLVMValueRef bits = hed_cast(l, r, t == HED_PTX_TYPE_F64 ? l->i64 : l->i32);
 
     if (HED_SAID(l, FTZ) && !flushed)
@@ -77,9 +78,10 @@ set_float_result(struct hed_lower *l, enum hed_ptx_type t, LLVMValueRef r, const
         bits = hed_real_saturate(l, bits, f);
     else if (t == HED_PTX_TYPE_F64)
         bits = hed_lower_select(l, float_is_nan(l, r), nan_of_f64(l, s), bits);
-    else
+    else if (!l->shape->takes_any_nan || to->kind != HED_PTX_OPERAND_REG ||
+             !l->shape->takes_any_nan(l, to->reg))
         bits = hed_lower_select(l, float_is_nan(l, r), hed_like(l, bits, f->nan), bits);
-    hed_lower_set(l, &l->inst->operands[0], t, bits);
+    hed_lower_set(l, to, t, bits);
 }
 
 static LLVMValueRef

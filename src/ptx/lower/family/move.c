@@ -95,6 +95,9 @@ hed_lower_place(struct hed_lower *l, const struct hed_ptx_operand *o, enum hed_p
         struct hed_ptx_operand reg = *o;
 
         reg.kind = HED_PTX_OPERAND_REG;
+        at.reg = o->reg;
+        at.reg_offset = o->offset;
+        at.is_shared = is_shared_space(space);
         at.address = hed_lower_get(l, &reg, HED_PTX_TYPE_U64);
         at.address =
             LLVMBuildAdd(l->b, at.address, hed_lower_int(l, l->i64, (uint64_t)o->offset), "");

@@ -77,12 +77,15 @@ void
 hed_lower_warp_meet(struct hed_lower *l, const struct warp_kept *mask)
 {
     struct warp *w = hed_lower_warp_state(l);
-    const uint32_t pc = hed_lower_warp_number(l, l->inst);
-    LLVMBasicBlockRef here = hed_lower_block(l, "");
-    LLVMBasicBlockRef slow = hed_lower_block(l, "");
-    LLVMBasicBlockRef all = hed_lower_block(l, "");
+    const uint32_t pc = w->machine ? hed_lower_warp_number(l, l->inst) : 0;
+    LLVMBasicBlockRef here, slow, all;
     LLVMValueRef next, got;
 
+    if (!w->machine)
+        return; /* all lanes that will come are here */
+    here = hed_lower_block(l, "");
+    slow = hed_lower_block(l, "");
+    all = hed_lower_block(l, "");
     LLVMBuildBr(l->b, here);
     LLVMPositionBuilderAtEnd(l->b, here);
     hed_lower_warp_may_resume(l, pc, here);

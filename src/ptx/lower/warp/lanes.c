@@ -103,7 +103,8 @@ hed_lower_warp_keep(struct hed_lower *l, LLVMValueRef v)
 {
     struct warp_kept k = {.type = LLVMTypeOf(v)};
 
-    if (LLVMIsConstant(v)) {
+    /* Without a machine nothing is parked. */
+    if (LLVMIsConstant(v) || !hed_lower_warp_state(l)->machine) {
         k.constant = v;
         return k;
     }

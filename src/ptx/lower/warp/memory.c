@@ -10,8 +10,8 @@
 #include "base/number.h"
 #include "ptx/lower/warp/warp.h"
 
-static unsigned
-type_bytes(LLVMTypeRef t)
+unsigned
+hed_lower_warp_bytes(LLVMTypeRef t)
 {
     return LLVMGetIntTypeWidth(t) / 8;
 }
@@ -45,6 +45,9 @@ hed_lower_warp_address(struct hed_lower *l, const struct hed_lower_place *at)
 
     if (at->address)
         return at->address;
+    if (at->first)
+        return LLVMBuildAdd(l->b, hed_lower_splat(l, at->first),
+                            hed_lower_warp_iota(l, l->i64, (uint64_t)at->step), "");
     base = at->base ? hed_lower_at(l, at->base, at->offset) : warp_variable(l, at);
     base = hed_lower_splat(l, LLVMBuildPtrToInt(l->b, base, l->i64, ""));
     if (at->base)
@@ -67,8 +70,8 @@ warp_qualify(LLVMValueRef v, const struct hed_lower_access *how)
 static LLVMValueRef
 load_element(struct hed_lower *l, LLVMValueRef at, const struct hed_lower_access *how, unsigned i)
 {
-    LLVMValueRef v = LLVMBuildLoad2(l->b, how->type,
-                                    hed_lower_at(l, at, (int64_t)i * type_bytes(how->type)), "");
+    LLVMValueRef v = LLVMBuildLoad2(
+        l->b, how->type, hed_lower_at(l, at, (int64_t)i * hed_lower_warp_bytes(how->type)), "");
 
     warp_qualify(v, how);
     if (how->order == LLVMAtomicOrderingNotAtomic && i > 0)
@@ -81,7 +84,7 @@ store_element(struct hed_lower *l, LLVMValueRef at, const struct hed_lower_acces
               LLVMValueRef v)
 {
     LLVMValueRef s =
-        LLVMBuildStore(l->b, v, hed_lower_at(l, at, (int64_t)i * type_bytes(how->type)));
+        LLVMBuildStore(l->b, v, hed_lower_at(l, at, (int64_t)i * hed_lower_warp_bytes(how->type)));
 
     warp_qualify(s, how);
     if (how->order == LLVMAtomicOrderingNotAtomic && i > 0)
@@ -92,9 +95,12 @@ store_element(struct hed_lower *l, LLVMValueRef at, const struct hed_lower_acces
 
 #define ELEMENTS_MAX 8
 
-/* void f(addresses, bits, data, strand, line): data is `count` arrays of 32 elements. */
+/* void f(addresses, bits, data, strand, line): data is `count` arrays of 32 elements. Instead of
+ * addresses there may be the first one, and a step that the function knows. */
 struct mover {
     LLVMValueRef addresses, bits, data, strand, line;
+    LLVMValueRef first; /* i64, or NULL */
+    int64_t step;
     const struct hed_lower_access *how;
     bool is_store;
     bool checked; /* the addresses are known to be aligned */
@@ -103,8 +109,8 @@ struct mover {
 static LLVMValueRef
 mover_data(struct hed_lower *l, const struct mover *m, unsigned element, LLVMValueRef lane)
 {
-    LLVMValueRef array =
-        hed_lower_at(l, m->data, (int64_t)element * HED_PTX_LANES * type_bytes(m->how->type));
+    LLVMValueRef array = hed_lower_at(
+        l, m->data, (int64_t)element * HED_PTX_LANES * hed_lower_warp_bytes(m->how->type));
 
     return lane ? LLVMBuildGEP2(l->b, m->how->type, array, &lane, 1, "") : array;
 }
@@ -130,12 +136,25 @@ check_aligned(struct hed_lower *l, const struct mover *m, LLVMValueRef address, 
     LLVMPositionBuilderAtEnd(l->b, good);
 }
 
+static LLVMValueRef
+lane_address(struct hed_lower *l, const struct mover *m, LLVMValueRef lane)
+{
+    LLVMValueRef wide;
+
+    if (!m->first)
+        return LLVMBuildLoad2(l->b, l->i64, LLVMBuildGEP2(l->b, l->i64, m->addresses, &lane, 1, ""),
+                              "");
+    wide = LLVMBuildZExt(l->b, lane, l->i64, "");
+    return LLVMBuildAdd(l->b, m->first,
+                        LLVMBuildMul(l->b, wide, LLVMConstInt(l->i64, (uint64_t)m->step, true), ""),
+                        "");
+}
+
 /* Moves the elements of one lane. lane is i32. */
 static void
 move_lane(struct hed_lower *l, const struct mover *m, LLVMValueRef lane)
 {
-    LLVMValueRef where = LLVMBuildGEP2(l->b, l->i64, m->addresses, &lane, 1, "");
-    LLVMValueRef address = LLVMBuildLoad2(l->b, l->i64, where, "");
+    LLVMValueRef address = lane_address(l, m, lane);
     LLVMValueRef at = LLVMBuildIntToPtr(l->b, address, l->ptr, "");
 
     check_aligned(l, m, address, lane);
@@ -210,19 +229,43 @@ move_consecutive(struct hed_lower *l, const struct mover *m, LLVMValueRef first)
                                                       LLVMConstVector(picks, HED_PTX_LANES), "");
 
             LLVMSetAlignment(LLVMBuildStore(l->b, one, mover_data(l, m, i, NULL)),
-                             type_bytes(m->how->type));
+                             hed_lower_warp_bytes(m->how->type));
         }
         return;
     }
     /* In data, element 0 of all lanes comes first: one load gets everything, one shuffle sorts
      * it. */
     v = LLVMBuildLoad2(l->b, all, m->data, "");
-    LLVMSetAlignment(v, type_bytes(m->how->type));
+    LLVMSetAlignment(v, hed_lower_warp_bytes(m->how->type));
     for (unsigned k = 0; k < total; k++)
         picks[k] = hed_lower_word(l, k % n * HED_PTX_LANES + k / n);
     if (n > 1)
         v = LLVMBuildShuffleVector(l->b, v, LLVMGetPoison(all), LLVMConstVector(picks, total), "");
     LLVMSetAlignment(LLVMBuildStore(l->b, v, at), m->how->align ? m->how->align : 1);
+}
+
+/* The body for steps: all lanes one after the other, or those that run. */
+static void
+make_step_body(struct hed_lower *l, struct mover m)
+{
+    LLVMBasicBlockRef full = hed_lower_block(l, "");
+    LLVMBasicBlockRef part = hed_lower_block(l, "");
+    const unsigned align = m.how->align ? m.how->align : 1;
+
+    /* If the steps keep the alignment, the first address says it for all. */
+    if (m.step % (int64_t)align == 0) {
+        check_aligned(l, &m, m.first, hed_lower_warp_lowest(l, m.bits));
+        m.checked = true;
+    }
+    LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntEQ, m.bits, hed_lower_word(l, UINT32_MAX), ""),
+                    full, part);
+    LLVMPositionBuilderAtEnd(l->b, full);
+    for (unsigned i = 0; i < HED_PTX_LANES; i++)
+        move_lane(l, &m, hed_lower_word(l, i));
+    LLVMBuildRetVoid(l->b);
+    LLVMPositionBuilderAtEnd(l->b, part);
+    move_lane_by_lane(l, &m);
+    LLVMBuildRetVoid(l->b);
 }
 
 static void
@@ -233,7 +276,7 @@ make_mover_body(struct hed_lower *l, const struct mover *m)
     LLVMBasicBlockRef scattered = hed_lower_block(l, "");
     LLVMBasicBlockRef slow = hed_lower_block(l, "");
     LLVMTypeRef vector = LLVMVectorType(l->i64, HED_PTX_LANES);
-    const uint64_t step = (uint64_t)m->how->count * type_bytes(m->how->type);
+    const uint64_t step = (uint64_t)m->how->count * hed_lower_warp_bytes(m->how->type);
     const bool plain =
         m->how->order == LLVMAtomicOrderingNotAtomic && !m->how->is_volatile && m->how->count <= 4;
 
@@ -274,19 +317,19 @@ make_mover_body(struct hed_lower *l, const struct mover *m)
 
 /* The function for a kind of access, made on first use. */
 static LLVMValueRef
-find_mover(struct hed_lower *l, const struct hed_lower_access *how, bool is_store,
-           LLVMTypeRef *type)
+find_mover(struct hed_lower *l, const struct hed_lower_place *at,
+           const struct hed_lower_access *how, bool is_store, LLVMTypeRef *type)
 {
-    LLVMTypeRef types[] = {l->ptr, l->i32, l->ptr, l->ptr, l->i32};
+    LLVMTypeRef types[] = {at->first ? l->i64 : l->ptr, l->i32, l->ptr, l->ptr, l->i32};
     struct hed_lower_function *caller = l->function;
     LLVMBasicBlockRef here = LLVMGetInsertBlock(l->b);
     char name[64];
     LLVMValueRef f;
 
     *type = LLVMFunctionType(l->nothing, types, 5, false);
-    snprintf(name, sizeof(name), "%s.%ux%u.%u.%u.%u", is_store ? "scatter" : "gather", how->count,
-             LLVMGetIntTypeWidth(how->type), how->align, (unsigned)how->order,
-             (unsigned)how->is_volatile);
+    snprintf(name, sizeof(name), "%s.%ux%u.%u.%u.%u.%lld", is_store ? "scatter" : "gather",
+             how->count, LLVMGetIntTypeWidth(how->type), how->align, (unsigned)how->order,
+             (unsigned)how->is_volatile, at->first ? (long long)at->step : 0);
     f = LLVMGetNamedFunction(l->module, name);
     if (f)
         return f;
@@ -297,6 +340,8 @@ find_mover(struct hed_lower *l, const struct hed_lower_access *how, bool is_stor
 
     struct hed_lower_function own = {.value = f};
     const struct mover m = {.addresses = LLVMGetParam(f, 0),
+                            .first = at->first ? LLVMGetParam(f, 0) : NULL,
+                            .step = at->step,
                             .bits = LLVMGetParam(f, 1),
                             .data = LLVMGetParam(f, 2),
                             .strand = LLVMGetParam(f, 3),
@@ -307,7 +352,10 @@ find_mover(struct hed_lower *l, const struct hed_lower_access *how, bool is_stor
     own.entry = LLVMAppendBasicBlockInContext(l->context, f, "entry");
     l->function = &own;
     LLVMPositionBuilderAtEnd(l->b, own.entry);
-    make_mover_body(l, &m);
+    if (m.first)
+        make_step_body(l, m);
+    else
+        make_mover_body(l, &m);
     l->function = caller;
     LLVMPositionBuilderAtEnd(l->b, here);
     return f;
@@ -323,18 +371,19 @@ mover_scratch(struct hed_lower *l, LLVMValueRef *slot)
     return *slot;
 }
 
-static void
-call_mover(struct hed_lower *l, const struct hed_lower_place *at,
-           const struct hed_lower_access *how, bool is_store, LLVMValueRef data)
+void
+hed_lower_warp_move(struct hed_lower *l, const struct hed_lower_place *at,
+                    const struct hed_lower_access *how, bool is_store, LLVMValueRef data)
 {
     struct warp *w = hed_lower_warp_state(l);
     LLVMTypeRef type;
-    LLVMValueRef f = find_mover(l, how, is_store, &type);
-    LLVMValueRef args[] = {mover_scratch(l, &w->addresses), hed_lower_warp_bits(l), data,
-                           l->function->strand,
+    LLVMValueRef f = find_mover(l, at, how, is_store, &type);
+    LLVMValueRef args[] = {at->first ? at->first : mover_scratch(l, &w->addresses),
+                           hed_lower_warp_bits(l), data, l->function->strand,
                            hed_lower_word(l, l->inst ? l->inst->stmt.line : 0)};
 
-    LLVMSetAlignment(LLVMBuildStore(l->b, hed_lower_warp_address(l, at), args[0]), 16);
+    if (!at->first)
+        LLVMSetAlignment(LLVMBuildStore(l->b, hed_lower_warp_address(l, at), args[0]), 16);
     LLVMBuildCall2(l->b, type, f, args, 5, "");
 }
 
@@ -347,7 +396,7 @@ is_consecutive_variable(struct hed_lower *l, const struct hed_lower_place *at,
                         const struct hed_lower_access *how)
 {
     return at->var && at->offset == 0 && how->count == 1 &&
-           variable_stride(l, at->var) == type_bytes(how->type);
+           variable_stride(l, at->var) == hed_lower_warp_bytes(how->type);
 }
 
 void
@@ -364,17 +413,18 @@ hed_lower_warp_load(struct hed_lower *l, const struct hed_lower_place *at,
     }
     if (is_consecutive_variable(l, at, how)) {
         *out = LLVMBuildLoad2(l->b, lanes, warp_variable(l, at), "");
-        LLVMSetAlignment(*out, hed_min(type_bytes(how->type), 16));
+        LLVMSetAlignment(*out, hed_min(hed_lower_warp_bytes(how->type), 16));
         return;
     }
 
     struct warp *w = hed_lower_warp_state(l);
     LLVMValueRef data = mover_scratch(l, &w->data);
 
-    call_mover(l, at, how, false, data);
+    hed_lower_warp_move(l, at, how, false, data);
     for (unsigned i = 0; i < how->count; i++) {
         out[i] = LLVMBuildLoad2(
-            l->b, lanes, hed_lower_at(l, data, (int64_t)i * HED_PTX_LANES * type_bytes(how->type)),
+            l->b, lanes,
+            hed_lower_at(l, data, (int64_t)i * HED_PTX_LANES * hed_lower_warp_bytes(how->type)),
             "");
         LLVMSetAlignment(out[i], 16);
     }
@@ -413,7 +463,7 @@ hed_lower_warp_store(struct hed_lower *l, const struct hed_lower_place *at,
     if (is_consecutive_variable(l, at, how)) {
         LLVMValueRef p = warp_variable(l, at);
         LLVMValueRef old = LLVMBuildLoad2(l->b, LLVMTypeOf(in[0]), p, "");
-        const unsigned align = hed_min(type_bytes(how->type), 16);
+        const unsigned align = hed_min(hed_lower_warp_bytes(how->type), 16);
 
         LLVMSetAlignment(old, align);
         LLVMSetAlignment(
@@ -426,12 +476,12 @@ hed_lower_warp_store(struct hed_lower *l, const struct hed_lower_place *at,
     LLVMValueRef data = mover_scratch(l, &w->data);
 
     for (unsigned i = 0; i < how->count; i++)
-        LLVMSetAlignment(
-            LLVMBuildStore(
-                l->b, in[i],
-                hed_lower_at(l, data, (int64_t)i * HED_PTX_LANES * type_bytes(how->type))),
-            16);
-    call_mover(l, at, how, true, data);
+        LLVMSetAlignment(LLVMBuildStore(l->b, in[i],
+                                        hed_lower_at(l, data,
+                                                     (int64_t)i * HED_PTX_LANES *
+                                                         hed_lower_warp_bytes(how->type))),
+                         16);
+    hed_lower_warp_move(l, at, how, true, data);
 }
 
 /* ---- lane by lane -------------------------------------------------------------------------- */

@@ -106,8 +106,8 @@ refuse_unsupported(struct hed_lower *l, const struct hed_ptx_func *f)
     }
 }
 
-static LLVMValueRef
-warp_declare(struct hed_lower *l, const struct hed_ptx_func *f)
+LLVMValueRef
+hed_lower_warp_declare(struct hed_lower *l, const struct hed_ptx_func *f)
 {
     refuse_unsupported(l, f);
     return hed_lower_declare(l, f, hed_lower_warp_type(l, f == l->kernel));
@@ -127,8 +127,8 @@ warp_place_params(struct hed_lower *l, const struct hed_ptx_var *first, LLVMValu
     }
 }
 
-static void
-warp_place_variables(struct hed_lower *l)
+void
+hed_lower_warp_place_variables(struct hed_lower *l)
 {
     struct hed_lower_function *f = l->function;
 
@@ -145,25 +145,47 @@ warp_place_variables(struct hed_lower *l)
     }
 }
 
-static void
-warp_enter(struct hed_lower *l)
+struct warp *
+hed_lower_warp_new(struct hed_lower *l)
 {
-    struct hed_lower_function *f = l->function;
+    const struct hed_ptx_func *f = l->function->ptx;
     struct warp *w = calloc(1, sizeof(*w));
-    uintptr_t number = 0;
 
-    f->state = w;
     if (w) {
-        w->blocks = calloc((size_t)f->ptx->nlabels + 1, sizeof(LLVMBasicBlockRef));
-        w->seen = calloc((size_t)f->ptx->nlabels + 1, sizeof(bool));
+        w->blocks = calloc((size_t)f->nlabels + 1, sizeof(LLVMBasicBlockRef));
+        w->seen = calloc((size_t)f->nlabels + 1, sizeof(bool));
         w->index = hed_lower_map_new();
         w->locals = hed_lower_map_new();
         w->strides = hed_lower_map_new();
     }
-    if (!w || !w->blocks || !w->seen || !w->index || !w->locals || !w->strides) {
+    if (!w || !w->blocks || !w->seen || !w->index || !w->locals || !w->strides)
         l->err = HED_ENOMEM;
+    return w;
+}
+
+void
+hed_lower_warp_free(struct warp *w)
+{
+    if (!w)
         return;
-    }
+    free(w->blocks);
+    free(w->seen);
+    hed_lower_map_free(w->index);
+    hed_lower_map_free(w->locals);
+    hed_lower_map_free(w->strides);
+    free(w);
+}
+
+static void
+warp_enter(struct hed_lower *l)
+{
+    struct hed_lower_function *f = l->function;
+    struct warp *w = hed_lower_warp_new(l);
+    uintptr_t number = 0;
+
+    f->state = w;
+    if (l->err)
+        return;
     for (const struct hed_ptx_stmt *s = f->ptx->body; s; s = s->next)
         hed_lower_map_add(l, w->index, s, (void *)++number);
     f->strand = LLVMGetParam(f->value, 0);
@@ -173,7 +195,7 @@ warp_enter(struct hed_lower *l)
         warp_place_params(l, f->ptx->sig.rets, f->rets);
         warp_place_params(l, f->ptx->sig.params, f->params);
     }
-    warp_place_variables(l);
+    hed_lower_warp_place_variables(l);
 }
 
 /* Loads the registers among the parameters from memory, or stores those among the results. */
@@ -294,14 +316,7 @@ warp_leave(struct hed_lower *l)
         warp_ret(l);
         LLVMBuildUnreachable(l->b);
     }
-    if (w) {
-        free(w->blocks);
-        free(w->seen);
-        hed_lower_map_free(w->index);
-        hed_lower_map_free(w->locals);
-        hed_lower_map_free(w->strides);
-    }
-    free(w);
+    hed_lower_warp_free(w);
 }
 
 static void
@@ -372,8 +387,8 @@ warp_guard_end(struct hed_lower *l)
     w->guard = WARP_GUARD_NONE;
 }
 
-static void
-warp_trap(struct hed_lower *l, LLVMValueRef condition, enum hed_ptx_trap trap)
+void
+hed_lower_warp_trap(struct hed_lower *l, LLVMValueRef condition, enum hed_ptx_trap trap)
 {
     LLVMValueRef strand = l->function->strand;
     LLVMValueRef args[3] = {strand, hed_lower_word(l, trap), hed_lower_word(l, l->inst->stmt.line)};
@@ -403,8 +418,8 @@ warp_assign(struct hed_lower *l, LLVMValueRef slot, LLVMValueRef v)
     LLVMBuildStore(l->b, v, slot);
 }
 
-static LLVMValueRef
-warp_tid(struct hed_lower *l, unsigned dimension)
+LLVMValueRef
+hed_lower_warp_tid(struct hed_lower *l, unsigned dimension)
 {
     LLVMValueRef v = hed_lower_field(l, LLVMVectorType(l->i32, HED_PTX_LANES), l->function->strand,
                                      offsetof(struct hed_ptx_strand, tid) +
@@ -414,8 +429,8 @@ warp_tid(struct hed_lower *l, unsigned dimension)
     return v;
 }
 
-static LLVMValueRef
-warp_lane(struct hed_lower *l)
+LLVMValueRef
+hed_lower_warp_lane(struct hed_lower *l)
 {
     return hed_lower_warp_iota(l, l->i32, 1);
 }
@@ -423,7 +438,7 @@ warp_lane(struct hed_lower *l)
 const struct hed_lower_shape hed_lower_warp = {
     .lanes = HED_PTX_LANES,
     .checks_moves = true,
-    .declare = warp_declare,
+    .declare = hed_lower_warp_declare,
     .enter = warp_enter,
     .start = warp_start,
     .leave = warp_leave,
@@ -435,10 +450,10 @@ const struct hed_lower_shape hed_lower_warp = {
     .ret = warp_ret,
     .exit = warp_ret,
     .call = hed_lower_warp_do_call,
-    .trap = warp_trap,
+    .trap = hed_lower_warp_trap,
     .assign = warp_assign,
-    .tid = warp_tid,
-    .lane = warp_lane,
+    .tid = hed_lower_warp_tid,
+    .lane = hed_lower_warp_lane,
     .address = hed_lower_warp_address,
     .load = hed_lower_warp_load,
     .store = hed_lower_warp_store,

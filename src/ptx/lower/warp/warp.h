@@ -7,6 +7,8 @@
  *   memory.c  loads and stores
  *   sync.c    operations among lanes, barriers, calls
  *
+ * The mask shape (lower/mask/) uses lanes.c, memory.c and sync.c as well.
+ *
  * A "place" is a point in the code where lanes may come together or part.
  */
 #pragma once
@@ -23,9 +25,12 @@ enum warp_guard {
     WARP_GUARD_LEAVE,  /* bra, ret and exit obey it themselves */
 };
 
+struct mask;
+
 /* hed_lower_function.state */
 struct warp {
-    LLVMValueRef machine;          /* alloca: struct hed_warp */
+    struct mask *mask;             /* of the mask shape, which has no machine; else NULL */
+    LLVMValueRef machine;          /* alloca: struct hed_warp; or NULL */
     LLVMValueRef bits;             /* slot, i32: the running lanes */
     LLVMValueRef where;            /* slot, i32: the pc to go to */
     LLVMBasicBlockRef next, go;    /* next asks hed_warp_next; go jumps to `where` */
@@ -43,6 +48,7 @@ struct warp {
     enum warp_guard guard;
     LLVMValueRef holds;      /* i1, lanes: where the guard holds; NULL if there is none */
     LLVMValueRef outer;      /* i32: the lanes that ran before the guard */
+    LLVMValueRef inside;     /* i1, lanes: the guard of code that is run for these lanes only */
     LLVMBasicBlockRef after; /* where code continues after the guarded instruction */
 };
 
@@ -119,7 +125,22 @@ void hed_lower_warp_find_locals(struct hed_lower *l);
 /* How the code of an instruction obeys its guard, and so whether lanes may be parked at it. */
 enum warp_guard hed_lower_warp_guard(const struct hed_ptx_inst *i);
 
+/* Gives each lane its copy of the function's variables in local memory. */
+void hed_lower_warp_place_variables(struct hed_lower *l);
+/* New state, with what both shapes need; NULL and l->err if there is no memory. */
+struct warp *hed_lower_warp_new(struct hed_lower *l);
+void hed_lower_warp_free(struct warp *w);
+unsigned hed_lower_warp_bytes(LLVMTypeRef t);
+/* Moves elements between memory and `data`, an array of 32 for each element, for the running
+ * lanes. */
+void hed_lower_warp_move(struct hed_lower *l, const struct hed_lower_place *at,
+                         const struct hed_lower_access *how, bool is_store, LLVMValueRef data);
+
 /* See struct hed_lower_shape. */
+LLVMValueRef hed_lower_warp_declare(struct hed_lower *l, const struct hed_ptx_func *f);
+void hed_lower_warp_trap(struct hed_lower *l, LLVMValueRef condition, enum hed_ptx_trap trap);
+LLVMValueRef hed_lower_warp_tid(struct hed_lower *l, unsigned dimension);
+LLVMValueRef hed_lower_warp_lane(struct hed_lower *l);
 LLVMValueRef hed_lower_warp_address(struct hed_lower *l, const struct hed_lower_place *at);
 void hed_lower_warp_load(struct hed_lower *l, const struct hed_lower_place *at,
                          const struct hed_lower_access *how, LLVMValueRef *out);

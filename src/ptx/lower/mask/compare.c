@@ -1,0 +1,187 @@
+/* Comparisons of a number that steps from lane to lane with a uniform one: "i < n".
+ *
+ *      i: 96 97 98 99 ...          n = 98: the first two lanes, so the answer is the bits 0..011
+ *
+ * As a mask of bits that is a handful of scalar instructions, and a branch wants bits. As vectors
+ * it would be a comparison of 32 lanes and then packing them.
+ */
+#include "ptx/lower/mask/mask.h"
+
+/* How a comparison follows from "how many lanes, from the first on, are below". */
+struct below {
+    bool or_equal; /* lanes that are equal count as well */
+    bool others;   /* the answer is the lanes that are not below */
+};
+
+static bool
+comparison_of(const struct hed_ptx_form *f, bool *is_signed, struct below *b)
+{
+    *is_signed = hed_ptx_types[f->types[0]].kind == HED_PTX_KIND_S;
+    switch (f->cmp) {
+    case HED_PTX_CMP_LT:
+    case HED_PTX_CMP_LO:
+        *b = (struct below){false, false};
+        return true;
+    case HED_PTX_CMP_LE:
+    case HED_PTX_CMP_LS:
+        *b = (struct below){true, false};
+        return true;
+    case HED_PTX_CMP_GE:
+    case HED_PTX_CMP_HS:
+        *b = (struct below){false, true};
+        return true;
+    case HED_PTX_CMP_GT:
+    case HED_PTX_CMP_HI:
+        *b = (struct below){true, true};
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* May the instruction be done so? The first operand must step upwards, in rows of 32. */
+static bool
+is_step_comparison(const struct hed_lower *l, const struct hed_ptx_inst *i)
+{
+    const struct hed_uniforms *u = &hed_mask_state(l)->uniforms;
+    const struct hed_ptx_form *f = i->form;
+    struct hed_uniform a, b;
+
+    if (f->op != HED_PTX_OP_SETP || i->guard || i->noperands != 3 || u->width != HED_PTX_LANES ||
+        i->operands[0].kind != HED_PTX_OPERAND_REG || i->operands[1].kind != HED_PTX_OPERAND_REG ||
+        (f->types[0] != HED_PTX_TYPE_S32 && f->types[0] != HED_PTX_TYPE_U32) ||
+        hed_ptx_types[i->operands[1].reg->type].bits != 32)
+        return false;
+    a = hed_uniform_operand(u, &i->operands[1]);
+    b = hed_uniform_operand(u, &i->operands[2]);
+    return a.kind == HED_ROWS && a.step > 0 && a.wraps == HED_FLOW_NONE && b.kind == HED_UNIFORM;
+}
+
+/* The lanes below n, as bits: base and n are i64, and base + 31 * step does not wrap around. */
+static LLVMValueRef
+lanes_below(struct hed_lower *l, LLVMValueRef base, LLVMValueRef n, int64_t step, struct below how)
+{
+    LLVMValueRef zero = LLVMConstInt(l->i64, 0, false), one = LLVMConstInt(l->i64, 1, false);
+    LLVMValueRef most = LLVMConstInt(l->i64, HED_PTX_LANES, false);
+    LLVMValueRef room = LLVMBuildSub(l->b, n, base, ""), count, bits;
+
+    /* Lane k is below if k * step < n - base: that is ceil((n - base) / step) lanes. */
+    room = LLVMBuildAdd(l->b, room,
+                        LLVMConstInt(l->i64, (uint64_t)(step - (how.or_equal ? 0 : 1)), false), "");
+    room = LLVMBuildSelect(l->b, LLVMBuildICmp(l->b, LLVMIntSLT, room, zero, ""), zero, room, "");
+    count = step == 1 ? room
+                      : LLVMBuildUDiv(l->b, room, LLVMConstInt(l->i64, (uint64_t)step, false), "");
+    count =
+        LLVMBuildSelect(l->b, LLVMBuildICmp(l->b, LLVMIntULT, count, most, ""), count, most, "");
+    bits = LLVMBuildSub(l->b, LLVMBuildShl(l->b, one, count, ""), one, "");
+    bits = LLVMBuildTrunc(l->b, bits, l->i32, "");
+    return how.others ? LLVMBuildNot(l->b, bits, "") : bits;
+}
+
+/* The same by 32 comparisons, where the steps wrap around. */
+static LLVMValueRef
+compare_lanes(struct hed_lower *l, const struct hed_ptx_inst *i, bool is_signed, struct below how)
+{
+    LLVMValueRef a = hed_mask_lanes(l, i->operands[1].reg);
+    LLVMValueRef b = hed_lower_get(l, &i->operands[2], i->form->types[0]);
+    const LLVMIntPredicate less = how.or_equal ? (is_signed ? LLVMIntSLE : LLVMIntULE)
+                                               : (is_signed ? LLVMIntSLT : LLVMIntULT);
+    LLVMValueRef bits = hed_lower_warp_pack(l, LLVMBuildICmp(l->b, less, a, b, ""));
+
+    return how.others ? LLVMBuildNot(l->b, bits, "") : bits;
+}
+
+/* ---- and, or, xor, not of such answers ------------------------------------------------------- */
+
+static bool
+is_kept_as_bits(const struct hed_lower *l, const struct hed_ptx_operand *o)
+{
+    return o->kind == HED_PTX_OPERAND_REG && hed_mask_state(l)->values[o->reg->id].bits;
+}
+
+static LLVMValueRef
+operand_bits(struct hed_lower *l, const struct hed_ptx_operand *o)
+{
+    LLVMValueRef bits = o->kind == HED_PTX_OPERAND_REG
+                            ? hed_mask_bits(l, o->reg)
+                            : hed_lower_word(l, o->bits ? UINT32_MAX : 0);
+
+    return o->negated ? LLVMBuildNot(l->b, bits, "") : bits;
+}
+
+static bool
+combine_bits(struct hed_lower *l, const struct hed_ptx_inst *i)
+{
+    struct mask *m = hed_mask_state(l);
+    const struct hed_ptx_operand *o = i->operands;
+    LLVMValueRef a, b, *slot;
+
+    if (i->form->types[0] != HED_PTX_TYPE_PRED || i->guard || o[0].kind != HED_PTX_OPERAND_REG ||
+        m->uniforms.values[o[0].reg->id].kind != HED_VARIES ||
+        !(is_kept_as_bits(l, &o[1]) || (i->noperands > 2 && is_kept_as_bits(l, &o[2]))))
+        return false;
+    a = operand_bits(l, &o[1]);
+    b = i->noperands > 2 ? operand_bits(l, &o[2]) : NULL;
+    switch (i->form->op) {
+    case HED_PTX_OP_AND:
+        a = LLVMBuildAnd(l->b, a, b, "");
+        break;
+    case HED_PTX_OP_OR:
+        a = LLVMBuildOr(l->b, a, b, "");
+        break;
+    case HED_PTX_OP_XOR:
+        a = LLVMBuildXor(l->b, a, b, "");
+        break;
+    case HED_PTX_OP_NOT:
+        a = LLVMBuildNot(l->b, a, "");
+        break;
+    default:
+        return false;
+    }
+    slot = &m->values[o[0].reg->id].bits;
+    *slot = *slot ? *slot : hed_lower_alloca(l, l->i32, 1, 0);
+    LLVMBuildStore(l->b, a, *slot);
+    return true;
+}
+
+bool
+hed_mask_compare(struct hed_lower *l, const struct hed_ptx_inst *i)
+{
+    struct mask *m = hed_mask_state(l);
+    LLVMValueRef base, n, slot, wraps, bits;
+    LLVMBasicBlockRef slow, fast, after;
+    struct below how;
+    bool is_signed;
+    int64_t step;
+
+    if (i->form->op == HED_PTX_OP_AND || i->form->op == HED_PTX_OP_OR ||
+        i->form->op == HED_PTX_OP_XOR || i->form->op == HED_PTX_OP_NOT)
+        return combine_bits(l, i);
+    if (!is_step_comparison(l, i) || !comparison_of(i->form, &is_signed, &how))
+        return false;
+    l->inst = i;
+    step = m->uniforms.values[i->operands[1].reg->id].step;
+    base = hed_mask_number(l, i->operands[1].reg, 0);
+    l->lanes = 1;
+    n = hed_lower_get(l, &i->operands[2], i->form->types[0]);
+    l->lanes = HED_PTX_LANES;
+    wraps = hed_mask_row_wraps(l, base, step * (HED_PTX_LANES - 1), is_signed);
+    slot = m->values[i->operands[0].reg->id].bits;
+    if (!slot)
+        slot = m->values[i->operands[0].reg->id].bits = hed_lower_alloca(l, l->i32, 1, 0);
+    slow = hed_lower_block(l, "");
+    fast = hed_lower_block(l, "");
+    after = hed_lower_block(l, "");
+    LLVMBuildCondBr(l->b, wraps, slow, fast);
+    LLVMPositionBuilderAtEnd(l->b, fast);
+    bits = lanes_below(l, hed_lower_resize(l, base, l->i64, is_signed),
+                       hed_lower_resize(l, n, l->i64, is_signed), step, how);
+    LLVMBuildStore(l->b, bits, slot);
+    LLVMBuildBr(l->b, after);
+    LLVMPositionBuilderAtEnd(l->b, slow);
+    LLVMBuildStore(l->b, compare_lanes(l, i, is_signed, how), slot);
+    LLVMBuildBr(l->b, after);
+    LLVMPositionBuilderAtEnd(l->b, after);
+    l->inst = NULL;
+    return true;
+}

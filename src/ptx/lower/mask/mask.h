@@ -1,0 +1,114 @@
+/* What the files of the mask shape share.
+ *
+ *   mask.c    the body: blocks in their order, instructions, guards
+ *   edge.c    from block to block: masks, phis
+ *   value.c   the values of registers: one number, one per row, or one per lane
+ *   compare.c comparisons that are prefixes of the lanes
+ *   access.c  loads and stores by the class of their address
+ *   region.c  kernels that are cut at barriers
+ *
+ * Its state is struct warp (lower/warp/warp.h) without a machine, so that operations among lanes
+ * are the same code in both shapes.
+ */
+#pragma once
+
+#include "ptx/lower/warp/warp.h"
+#include "ptx/pass/flow.h"
+#include "ptx/pass/live.h"
+#include "ptx/pass/nan.h"
+#include "ptx/pass/ssa.h"
+#include "ptx/pass/uniform.h"
+
+#define HED_MASK_ROWS_MAX 4
+
+/* What the code keeps of a value. All are slots: LLVM turns them into values of its own. */
+struct mask_value {
+    LLVMValueRef slots[HED_MASK_ROWS_MAX]; /* one, or one per row; NULL until it is needed */
+    LLVMValueRef constant;                 /* its only value, of one lane; or NULL */
+    LLVMValueRef bits;    /* i32 slot: of a predicate that is kept as bits; or NULL */
+    LLVMValueRef wrapped; /* i32: lanes that wrapped around when this was widened; or NULL */
+};
+
+struct mask {
+    struct hed_flow flow;
+    struct hed_ssa ssa;
+    struct hed_uniforms uniforms;
+    bool *loose;               /* by value: pass/nan.h */
+    struct mask_value *values; /* by id */
+    LLVMBasicBlockRef *begins; /* by block: its first instruction */
+    LLVMBasicBlockRef *gates;  /* by block: runs it if lanes wait there, else goes on */
+    LLVMValueRef *waiting;     /* by block: i32 slot, the lanes that wait to enter */
+    LLVMBasicBlockRef end;     /* no lane is left */
+    uint32_t block;            /* that is being made */
+    enum hed_uniform_way way;  /* of the instruction that is being made */
+    unsigned row;              /* with HED_PER_ROW */
+    LLVMValueRef guard;        /* i1, one lane: a guard that is the same for all; or NULL */
+    LLVMBasicBlockRef after;   /* where code goes on behind the instruction with that guard */
+    /* region.c */
+    bool is_cut; /* the kernel returns at barriers */
+    struct hed_live live;
+    bool *again;         /* by value: made again behind a barrier, rather than kept */
+    LLVMValueRef resume; /* the switch at the kernel's beginning */
+    uint32_t cuts;
+};
+
+static inline struct mask *
+hed_mask_state(const struct hed_lower *l)
+{
+    return hed_lower_warp_state(l)->mask;
+}
+
+/* value.c */
+LLVMValueRef hed_mask_read(struct hed_lower *l, const struct hed_ptx_reg *r);
+bool hed_mask_takes_any_nan(struct hed_lower *l, const struct hed_ptx_reg *r);
+/* The GPU's NaN for any other, if `from` is loose and `to` is not; to may be NULL. */
+LLVMValueRef hed_mask_settle(struct hed_lower *l, const struct hed_ptx_reg *from,
+                             const struct hed_ptx_reg *to, LLVMValueRef v);
+void hed_mask_write(struct hed_lower *l, const struct hed_ptx_reg *r, LLVMValueRef v);
+/* A value as 32 lanes, whatever its class and its NaNs. */
+LLVMValueRef hed_mask_lanes(struct hed_lower *l, const struct hed_ptx_reg *r);
+/* The number of a uniform value, or of a row. */
+LLVMValueRef hed_mask_number(struct hed_lower *l, const struct hed_ptx_reg *r, unsigned row);
+/* Stores what another value holds; plain copies of classes that fit. */
+void hed_mask_copy(struct hed_lower *l, const struct hed_ptx_reg *to,
+                   const struct hed_ptx_reg *from);
+unsigned hed_mask_rows(const struct hed_lower *l, const struct hed_ptx_reg *r);
+LLVMValueRef hed_mask_slot(struct hed_lower *l, const struct hed_ptx_reg *r, unsigned row);
+/* After an instruction that widened a number: notes the lanes that wrapped around. */
+void hed_mask_note_wraps(struct hed_lower *l, const struct hed_ptx_inst *i);
+LLVMValueRef hed_mask_tid(struct hed_lower *l, unsigned dimension);
+LLVMValueRef hed_mask_lane(struct hed_lower *l);
+
+/* Does the last lane of a row wrap around? `first` is the row's number, i32; span is the last
+ * lane's distance from it. i1. */
+LLVMValueRef hed_mask_row_wraps(struct hed_lower *l, LLVMValueRef first, int64_t span,
+                                bool is_signed);
+/* A predicate as bits: i32. */
+LLVMValueRef hed_mask_bits(struct hed_lower *l, const struct hed_ptx_reg *r);
+
+/* compare.c: makes a setp if it can be done with numbers; else returns false. */
+bool hed_mask_compare(struct hed_lower *l, const struct hed_ptx_inst *i);
+
+/* edge.c */
+void hed_mask_begin_block(struct hed_lower *l, uint32_t b);
+void hed_mask_end_block(struct hed_lower *l, uint32_t b);
+/* Lanes end where they are: those of `gone`, i32. Ends the block if none is left. */
+void hed_mask_leave(struct hed_lower *l, LLVMValueRef gone);
+int hed_mask_make_gates(struct hed_lower *l);
+
+/* region.c */
+/* Decides whether the kernel is cut, and makes its beginning. */
+void hed_mask_prepare_cuts(struct hed_lower *l);
+/* Returns at instruction i of a block, a barrier, and makes the place where the kernel goes on. */
+void hed_mask_cut(struct hed_lower *l, uint32_t block, uint32_t i);
+bool hed_mask_is_barrier(const struct hed_ptx_inst *i);
+
+/* mask.c */
+void hed_mask_inst(struct hed_lower *l, struct hed_ptx_inst *i);
+
+/* access.c */
+void hed_mask_load(struct hed_lower *l, const struct hed_lower_place *at,
+                   const struct hed_lower_access *how, LLVMValueRef *out);
+void hed_mask_store(struct hed_lower *l, const struct hed_lower_place *at,
+                    const struct hed_lower_access *how, LLVMValueRef *in);
+void hed_mask_trap(struct hed_lower *l, LLVMValueRef condition, enum hed_ptx_trap trap);

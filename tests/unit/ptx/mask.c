@@ -1,0 +1,246 @@
+/* Tests of the mask shape: kernels run as warps, thread by thread and in the baseline tier, with
+ * blocks of several widths, and must leave the same memory. */
+#include "harness/unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ptx/exec/harness.h"
+
+#define WORDS 4096
+#define THREADS_MAX 128
+
+/* %r1: the thread's number in the grid; %rd1: in; %rd2: out; %rd3: its word in out; %r2: n. */
+#define HEAD                                                                      \
+    ".version 8.0\n.target sm_80\n.address_size 64\n"                             \
+    ".visible .entry k(.param .u64 in, .param .u64 out, .param .u32 n) {\n"       \
+    ".reg .pred %p<20>; .reg .b32 %r<60>; .reg .b64 %rd<30>; .reg .f32 %f<20>;\n" \
+    ".shared .align 16 .b8 sh[4096];\n"                                           \
+    "ld.param.u64 %rd1, [in]; ld.param.u64 %rd2, [out]; ld.param.u32 %r2, [n];\n" \
+    "mov.u32 %r10, %ctaid.x; mov.u32 %r11, %ntid.x; mov.u32 %r12, %tid.x;\n"      \
+    "mov.u32 %r13, %tid.y; mov.u32 %r14, %ntid.y; mul.lo.u32 %r15, %r11, %r14;\n" \
+    "mad.lo.u32 %r16, %r13, %r11, %r12; mad.lo.u32 %r1, %r10, %r15, %r16;\n"      \
+    "mul.wide.u32 %rd4, %r1, 4; add.u64 %rd3, %rd2, %rd4; add.u64 %rd5, %rd1, %rd4;\n"
+
+struct kernel {
+    const char *name;
+    bool meets; /* threads wait for each other: not in the harness's scalar runtime */
+    const char *body;
+};
+
+static const struct kernel kernels[] = {
+    {"copies a row", false, "ld.global.u32 %r3, [%rd5]; st.global.u32 [%rd3], %r3; ret; }\n"},
+    {"leaves early", false,
+     "setp.ge.u32 %p1, %r1, %r2; @%p1 bra END;\n"
+     "ld.global.u32 %r3, [%rd5+4]; add.u32 %r3, %r3, %r1; st.global.u32 [%rd3], %r3;\n"
+     "END: ret; }\n"},
+    {"an index below zero that only idle lanes have", false,
+     "setp.eq.u32 %p1, %r1, 0; @%p1 bra END;\n"
+     "add.u32 %r3, %r1, -1; mul.wide.u32 %rd6, %r3, 4; add.u64 %rd7, %rd1, %rd6;\n"
+     "ld.global.u32 %r4, [%rd7]; st.global.u32 [%rd3], %r4; END: ret; }\n"},
+    {"an index that wraps around in the middle of a warp", false,
+     "add.u32 %r3, %r1, -17; cvt.u64.u32 %rd6, %r3; cvt.s64.s32 %rd7, %r3;\n"
+     "shr.u64 %rd8, %rd6, 28; cvt.u32.u64 %r4, %rd8; add.u64 %rd9, %rd6, %rd7;\n"
+     "cvt.u32.u64 %r5, %rd9; xor.b32 %r6, %r4, %r5; shr.s64 %rd10, %rd7, 40;\n"
+     "cvt.u32.u64 %r7, %rd10; xor.b32 %r6, %r6, %r7;\n"
+     "sub.u32 %r8, 5, %r1; cvt.u64.u32 %rd11, %r8; shr.u64 %rd12, %rd11, 30;\n"
+     "cvt.u32.u64 %r9, %rd12; add.u32 %r6, %r6, %r9; st.global.u32 [%rd3], %r6; ret; }\n"},
+    {"lanes part and meet", false,
+     "and.b32 %r3, %r1, 3; setp.eq.u32 %p1, %r3, 0; @%p1 bra A;\n"
+     "setp.eq.u32 %p2, %r3, 1; @%p2 bra B;\n"
+     "mul.lo.u32 %r4, %r1, 7; bra J; A: mov.u32 %r4, 100; bra J; B: add.u32 %r4, %r1, 1000;\n"
+     "J: st.global.u32 [%rd3], %r4; ret; }\n"},
+    {"one side keeps what the other overwrites", false,
+     "mov.u32 %r3, 5; and.b32 %r4, %r1, 1; setp.eq.u32 %p1, %r4, 0; @!%p1 bra E;\n"
+     "setp.gt.u32 %p2, %r2, 3; @!%p2 bra U; mov.u32 %r3, 7; U: add.u32 %r5, %r3, 1; bra J;\n"
+     "E: add.u32 %r5, %r3, 100; J: st.global.u32 [%rd3], %r5; ret; }\n"},
+    {"lanes leave a loop one by one", false,
+     "and.b32 %r3, %r1, 15; mov.u32 %r4, 0; mov.u32 %r5, 1;\n"
+     "L: add.u32 %r4, %r4, 1; add.u32 %r5, %r5, %r4; setp.lt.u32 %p1, %r4, %r3; @%p1 bra L;\n"
+     "mad.lo.u32 %r6, %r4, 1000, %r5; st.global.u32 [%rd3], %r6; ret; }\n"},
+    {"a loop is left from its middle", false,
+     "and.b32 %r3, %r1, 7; mov.u32 %r4, 0; mov.u32 %r5, 0;\n"
+     "L: setp.eq.u32 %p1, %r4, %r3; @%p1 bra X; add.u32 %r5, %r5, 3; add.u32 %r4, %r4, 1;\n"
+     "setp.lt.u32 %p2, %r4, 5; @%p2 bra L; mov.u32 %r5, 77; X: add.u32 %r6, %r5, %r4;\n"
+     "st.global.u32 [%rd3], %r6; ret; }\n"},
+    {"a loop in a loop, both left one by one", false,
+     "and.b32 %r3, %r1, 3; mov.u32 %r4, 0; mov.u32 %r7, 0;\n"
+     "O: mov.u32 %r5, 0; I: add.u32 %r7, %r7, %r5; add.u32 %r5, %r5, 1;\n"
+     "setp.le.u32 %p1, %r5, %r4; @%p1 bra I; add.u32 %r4, %r4, 1;\n"
+     "setp.le.u32 %p2, %r4, %r3; @%p2 bra O; mad.lo.u32 %r8, %r5, 100, %r7;\n"
+     "st.global.u32 [%rd3], %r8; ret; }\n"},
+    {"a grid-stride loop", false,
+     "mov.u32 %r3, %nctaid.x; mul.lo.u32 %r4, %r3, %r15; mov.u32 %r5, %r1; mov.u32 %r6, 0;\n"
+     "setp.ge.u32 %p1, %r5, %r2; @%p1 bra X;\n"
+     "L: mul.wide.u32 %rd6, %r5, 4; add.u64 %rd7, %rd1, %rd6; ld.global.u32 %r7, [%rd7];\n"
+     "add.u32 %r6, %r6, %r7; add.u32 %r5, %r5, %r4; setp.lt.u32 %p2, %r5, %r2; @%p2 bra L;\n"
+     "X: st.global.u32 [%rd3], %r6; ret; }\n"},
+    {"two latches", false,
+     "and.b32 %r3, %r1, 7; mov.u32 %r4, 0; mov.u32 %r5, 0;\n"
+     "L: add.u32 %r4, %r4, 1; and.b32 %r6, %r4, 1; setp.eq.u32 %p1, %r6, 0; @%p1 bra E;\n"
+     "add.u32 %r5, %r5, %r1; setp.lt.u32 %p2, %r4, %r3; @%p2 bra L; bra X;\n"
+     "E: add.u32 %r5, %r5, 100; setp.lt.u32 %p3, %r4, 6; @%p3 bra L;\n"
+     "X: st.global.u32 [%rd3], %r5; ret; }\n"},
+    {"guards keep what was there", false,
+     "mov.u32 %r3, 9; and.b32 %r4, %r1, 1; setp.eq.u32 %p1, %r4, 0; @%p1 mov.u32 %r3, %r1;\n"
+     "setp.gt.u32 %p2, %r2, 5; @%p2 add.u32 %r3, %r3, 1; @%p1 ld.global.u32 %r5, [%rd5];\n"
+     "@%p1 add.u32 %r3, %r3, %r5; @!%p2 st.global.u32 [%rd3], %r2;\n"
+     "@%p2 st.global.u32 [%rd3], %r3; ret; }\n"},
+    {"a guarded return", false,
+     "and.b32 %r4, %r1, 3; setp.eq.u32 %p1, %r4, 2; st.global.u32 [%rd3], %r4; @%p1 ret;\n"
+     "st.global.u32 [%rd3], %r1; ret; }\n"},
+    {"one address, and one per row", false,
+     "mul.wide.u32 %rd6, %r13, 4; add.u64 %rd7, %rd1, %rd6; ld.global.u32 %r3, [%rd7];\n"
+     "ld.global.u32 %r4, [%rd1+8]; add.u32 %r5, %r3, %r4; add.u32 %r5, %r5, %r12;\n"
+     "st.global.u32 [%rd3], %r5; ret; }\n"},
+    {"one per row, for rows that run", false,
+     "setp.ge.u32 %p1, %r13, 3; @%p1 bra END;\n"
+     "mul.lo.u32 %r3, %r13, 40; mul.wide.u32 %rd6, %r3, 4; add.u64 %rd7, %rd1, %rd6;\n"
+     "ld.global.u32 %r4, [%rd7]; add.u32 %r4, %r4, %r12; st.global.u32 [%rd3], %r4;\n"
+     "END: ret; }\n"},
+    {"vectors of two and four", false,
+     "mul.wide.u32 %rd6, %r1, 16; add.u64 %rd7, %rd1, %rd6; ld.global.v4.u32 {%r3, %r4, %r5, %r6}, "
+     "[%rd7]; mul.wide.u32 %rd8, %r1, 8; add.u64 %rd9, %rd2, %rd8; add.u32 %r3, %r3, %r5;\n"
+     "add.u32 %r4, %r4, %r6; st.global.v2.u32 [%rd9], {%r3, %r4}; ret; }\n"},
+    {"a warp's number, and a lane's", false,
+     "shr.u32 %r3, %r12, 5; and.b32 %r4, %r12, 31; mad.lo.u32 %r5, %r3, 1000, %r4;\n"
+     "and.b32 %r6, %r12, -32; add.u32 %r5, %r5, %r6; shl.b32 %r7, %r12, 3; and.b32 %r8, %r7, 255;\n"
+     "add.u32 %r5, %r5, %r8; st.global.u32 [%rd3], %r5; ret; }\n"},
+    {"bytes and words that step", false,
+     "cvt.u64.u32 %rd6, %r1; add.u64 %rd7, %rd1, %rd6; ld.global.u8 %r3, [%rd7];\n"
+     "mul.wide.u32 %rd8, %r1, 12; add.u64 %rd9, %rd1, %rd8; ld.global.u32 %r4, [%rd9];\n"
+     "add.u32 %r5, %r3, %r4; st.global.u32 [%rd3], %r5; ret; }\n"},
+    {"shared memory below the first lane", true,
+     "shl.b32 %r3, %r16, 2; mov.u32 %r4, sh; add.u32 %r5, %r4, %r3; st.shared.u32 [%r5], %r1;\n"
+     "bar.sync 0; setp.eq.u32 %p1, %r16, 0; mov.u32 %r7, 55; @%p1 bra X;\n"
+     "ld.shared.u32 %r7, [%r5+-4]; X: st.global.u32 [%rd3], %r7; ret; }\n"},
+    {"a tree in shared memory", true,
+     "shl.b32 %r3, %r16, 2; mov.u32 %r4, sh; add.u32 %r5, %r4, %r3; ld.global.u32 %r6, [%rd5];\n"
+     "st.shared.u32 [%r5], %r6; mov.u32 %r7, 64; bar.sync 0;\n"
+     "L: setp.ge.u32 %p1, %r16, %r7; @%p1 bra S; add.u32 %r8, %r16, %r7;\n"
+     "setp.ge.u32 %p3, %r8, %r15; @%p3 bra S; shl.b32 %r9, %r8, 2; add.u32 %r20, %r4, %r9;\n"
+     "ld.shared.u32 %r21, [%r20]; ld.shared.u32 %r22, [%r5]; add.u32 %r23, %r21, %r22;\n"
+     "st.shared.u32 [%r5], %r23; S: bar.sync 0; shr.u32 %r7, %r7, 1;\n"
+     "setp.ne.u32 %p2, %r7, 0; @%p2 bra L; ld.shared.u32 %r24, [sh]; add.u32 %r24, %r24, %r16;\n"
+     "st.global.u32 [%rd3], %r24; ret; }\n"},
+    {"values live across a barrier", true,
+     "ld.global.u32 %r3, [%rd5]; ld.global.u32 %r4, [%rd1+12]; setp.gt.u32 %p1, %r3, 50;\n"
+     "setp.gt.u32 %p2, %r4, 5; cvt.u64.u32 %rd6, %r3; bar.sync 0; mov.u32 %r5, 1;\n"
+     "@%p1 add.u32 %r5, %r5, 10; @%p2 add.u32 %r5, %r5, 100; bar.sync 0; cvt.u32.u64 %r6, %rd6;\n"
+     "add.u32 %r5, %r5, %r6; add.u32 %r5, %r5, %r4; st.global.u32 [%rd3], %r5; ret; }\n"},
+    {"warps that end before others wait", true,
+     "setp.ge.u32 %p1, %r16, 32; @%p1 bra END; bar.sync 0; st.global.u32 [%rd3], %r1;\n"
+     "END: ret; }\n"},
+};
+
+static const struct {
+    unsigned threads, width, blocks;
+} launches[] = {{64, 0, 2}, {96, 32, 2}, {100, 0, 3}, {128, 16, 1},
+                {64, 8, 2}, {60, 12, 1}, {7, 0, 2},   {48, 16, 1}};
+
+static void
+run_kernel(const struct kernel *k, enum hed_ptx_shape shape, unsigned l, uint32_t *in,
+           uint32_t *out)
+{
+    struct {
+        void *in, *out;
+        uint32_t n;
+    } params = {in, out, 83};
+    const struct exec_launch launch = {.blocks = launches[l].blocks,
+                                       .threads = launches[l].threads,
+                                       .width = launches[l].width,
+                                       .params = &params,
+                                       .size = sizeof(params)};
+    char text[8192];
+    struct exec e;
+
+    snprintf(text, sizeof(text), "%s%s", HEAD, k->body);
+    memset(out, 0xcc, WORDS * sizeof(*out));
+    exec_open(&e, text, shape);
+    if (exec_run(&e, "k", &launch) != 0)
+        fail_msg("%s: %s", k->name, e.why.text);
+    if (shape == HED_PTX_WARP && e.why.text[0])
+        fail_msg("%s has another shape: %s", k->name, e.why.text);
+    exec_close(&e);
+}
+
+static void
+compare(const struct kernel *k, unsigned l, const uint32_t *a, const uint32_t *b, const char *with)
+{
+    for (unsigned i = 0; i < WORDS; i++)
+        if (a[i] != b[i])
+            fail_msg("%s, %u threads of width %u: word %u is %u, %u %s", k->name,
+                     launches[l].threads, launches[l].width, i, a[i], b[i], with);
+}
+
+static void
+all_tiers_leave_the_same_memory(void **state)
+{
+    uint32_t *in = calloc(WORDS, 4), *warp = calloc(WORDS, 4), *other = calloc(WORDS, 4);
+
+    (void)state;
+    assert_true(in && warp && other);
+    for (uint32_t i = 0; i < WORDS; i++)
+        in[i] = i * 2654435761u >> 24;
+    for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++) {
+        for (unsigned l = 0; l < sizeof(launches) / sizeof(launches[0]); l++) {
+            run_kernel(&kernels[i], HED_PTX_WARP, l, in, warp);
+            if (kernels[i].meets)
+                continue;
+            run_kernel(&kernels[i], HED_PTX_SCALAR, l, in, other);
+            compare(&kernels[i], l, warp, other, "thread by thread");
+            run_kernel(&kernels[i], EXEC_BASELINE, l, in, other);
+            compare(&kernels[i], l, warp, other, "in the baseline tier");
+        }
+    }
+    free(in);
+    free(warp);
+    free(other);
+}
+
+/* Where threads meet, the results are known. */
+static void
+barriers_cut_a_kernel(void **state)
+{
+    uint32_t *in = calloc(WORDS, 4), *out = calloc(WORDS, 4);
+
+    (void)state;
+    assert_true(in && out);
+    for (uint32_t i = 0; i < WORDS; i++)
+        in[i] = i * 2654435761u >> 24;
+    for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++) {
+        for (unsigned l = 0; kernels[i].meets && l < sizeof(launches) / sizeof(launches[0]); l++) {
+            const unsigned n = launches[l].threads;
+
+            run_kernel(&kernels[i], HED_PTX_WARP, l, in, out);
+            for (unsigned t = 0; t < n * launches[l].blocks; t++) {
+                const unsigned own = t % n, block = t / n;
+                uint32_t want = 0;
+
+                if (strstr(kernels[i].name, "below"))
+                    want = own == 0 ? 55 : t - 1;
+                else if (strstr(kernels[i].name, "live"))
+                    want = 1 + (in[t] > 50 ? 10 : 0) + (in[3] > 5 ? 100 : 0) + in[t] + in[3];
+                else if (strstr(kernels[i].name, "end"))
+                    want = own < 32 ? t : 0xcccccccc;
+                else
+                    for (unsigned k = 0; k < n; k++)
+                        want += in[block * n + k];
+                want += strstr(kernels[i].name, "tree") ? own : 0;
+                if (out[t] != want)
+                    fail_msg("%s, %u threads of width %u: word %u is %u, not %u", kernels[i].name,
+                             n, launches[l].width, t, out[t], want);
+            }
+        }
+    }
+    free(in);
+    free(out);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(all_tiers_leave_the_same_memory),
+    cmocka_unit_test(barriers_cut_a_kernel),
+};
+
+HED_UNIT_MAIN(tests)
