@@ -112,14 +112,31 @@ hed_interp_alloc(struct interp_decoder *d, size_t bytes)
     return at;
 }
 
+/* Temporary registers that all instructions of a function share, by width. Lanes may be parked at
+ * an instruction that has some while others run on, so an element of one lane must never be where
+ * another instruction keeps that of another lane: widths do not share memory. */
+static const struct {
+    uint8_t bytes; /* of an element; 0 for a predicate */
+    uint8_t slots;
+    uint16_t at; /* bytes from the first one */
+} temporaries[INTERP_WIDTHS] = {
+    {0, 16, 0}, {1, 4, 64}, {2, 4, 192}, {4, 12, 448}, {8, 12, 1984}, {16, 4, 5056},
+};
+
+#define TEMPORARY_BYTES (5056 + 4 * 16 * HED_PTX_LANES)
+
 uint32_t
 hed_interp_temp(struct interp_decoder *d, unsigned bytes)
 {
-    const uint32_t at = d->used;
+    const unsigned width = bytes ? 1u + (unsigned)__builtin_ctz(bytes) : 0;
+    const uint32_t size = bytes ? bytes * HED_PTX_LANES : 4;
+    uint32_t at;
 
-    d->used += bytes ? bytes * HED_PTX_LANES : 32;
-    if (d->used > d->most)
-        d->most = d->used;
+    if (d->taken[width] < temporaries[width].slots)
+        return d->fixed + temporaries[width].at + size * d->taken[width]++;
+    /* An instruction with many operands gets registers of its own. */
+    at = d->most;
+    d->most += hed_round_up(size, 32);
     return at;
 }
 
@@ -146,7 +163,7 @@ decode_inst(struct interp_decoder *d, const struct hed_ptx_inst *i)
     const uint32_t at = d->count;
 
     d->inst = i;
-    d->used = d->fixed;
+    memset(d->taken, 0, sizeof(d->taken));
     d->npending = 0;
     if (i->is_refused) {
         hed_interp_refuse(d, "%s", i->form->refused);
@@ -208,7 +225,7 @@ place_registers(struct interp_decoder *d)
             place_register(d, r);
     }
     d->fixed = hed_round_up(d->fixed, 32);
-    d->most = d->used = d->fixed;
+    d->most = d->fixed + TEMPORARY_BYTES;
     free(uses);
 }
 

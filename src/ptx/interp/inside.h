@@ -194,6 +194,7 @@ struct interp_pending {
 };
 
 #define INTERP_PENDING_MAX 64
+#define INTERP_WIDTHS 6 /* a predicate, and 1 to 16 bytes */
 
 /* The function that is being decoded, and what has been found so far. */
 struct interp_decoder {
@@ -208,7 +209,8 @@ struct interp_decoder {
     uint32_t *labels;             /* steps by label id; NONE before the label is reached */
     bool *waits;                  /* by label id: a branch back to it closes a loop that may wait */
     uint32_t fixed;               /* bytes of the registers, without temporary ones */
-    uint32_t used, most;          /* bytes, with them: by this instruction, by any */
+    uint32_t most;                /* bytes, with them */
+    uint8_t taken[INTERP_WIDTHS]; /* temporary registers of this instruction, by width */
     struct interp_map *places;    /* variable -> index in grid->vars, or offset in shared memory */
     struct interp_map *locals;    /* variable -> offset in local memory */
     struct interp_map *constants; /* value and width -> place */

@@ -236,6 +236,27 @@ guarded_operations_of_a_warp_take_the_lanes_of_the_guard(void **state)
         assert_int_equal(out[i], i < 24 ? 9 : 0xff000000);
 }
 
+/* Lanes come to the match one by one, since others run first while they spin. Their values wait for
+ * the others in temporary registers, which the instructions of the others must leave alone. */
+static void
+values_of_lanes_that_wait_are_kept(void **state)
+{
+    uint32_t out[LANES];
+
+    (void)state;
+    must_run(NULL,
+             "mov.u32 %r1, 0; add.u32 %r9, %lane, 2;\n"
+             "LOOP: atom.global.add.u32 %r2, [counter], 1; and.b32 %r2, %r2, 0;\n"
+             "add.u32 %r1, %r1, 1; add.u32 %r1, %r1, %r2;\n"
+             "setp.lt.u32 %p1, %r1, %r9; @%p1 bra LOOP;\n"
+             "setp.lt.u32.and %p2|%p3, %r1, 100, %p1; mul.wide.u32 %d1, %r1, 77;\n"
+             "and.b32 %r3, %lane, 3; st.u32 [%own+0], %r3;\n"
+             "match.any.sync.b32 %result, %r3, -1;",
+             out);
+    for (unsigned i = 0; i < LANES; i++)
+        assert_int_equal(out[i], 0x11111111u << i % 4);
+}
+
 /* A lane that holds the lock must run on while the others spin, in the loop or in a function. */
 static void
 lanes_of_a_warp_take_a_lock_in_turn(void **state)
@@ -336,6 +357,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(lanes_exchange_values_and_meet_inside_functions),
     cmocka_unit_test(lanes_that_can_never_meet_go_on),
     cmocka_unit_test(guarded_operations_of_a_warp_take_the_lanes_of_the_guard),
+    cmocka_unit_test(values_of_lanes_that_wait_are_kept),
     cmocka_unit_test(lanes_of_a_warp_take_a_lock_in_turn),
     cmocka_unit_test(each_lane_has_memory_of_its_own),
     cmocka_unit_test(recursion_without_end_traps),
