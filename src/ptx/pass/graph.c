@@ -401,6 +401,7 @@ struct ranks {
     uint32_t *after; /* rank -> rank of the nearest block that all paths pass; NONE */
     uint32_t count;
     uint32_t *stack, *child;
+    bool *ends; /* by rank: lanes that leave here count, since the others find no end either */
 };
 
 /* Depth-first over reversed edges from a block that lanes may leave from. */
@@ -447,12 +448,13 @@ rank_blocks(const struct hed_flow *f, struct ranks *r)
     r->after[0] = 0;
 }
 
-/* The same for one block, as far as it is known. Lanes that leave early are gone: they do not pull
- * the meeting point of the others to the end. */
+/* The same for the block of a rank, as far as it is known. Lanes that leave early are gone: they do
+ * not pull the meeting point of the others to the end. */
 static uint32_t
-meeting_rank(const struct hed_flow_block *b, const struct ranks *r)
+meeting_rank(const struct hed_flow *f, const struct ranks *r, uint32_t rank)
 {
-    uint32_t now = b->end == HED_FLOW_LEAVES ? 0 : HED_FLOW_NONE;
+    const struct hed_flow_block *b = &f->blocks[r->block[rank]];
+    uint32_t now = b->end == HED_FLOW_LEAVES || r->ends[rank] ? 0 : HED_FLOW_NONE;
 
     for (uint32_t k = 0; k < b->nnext; k++) {
         const uint32_t s = r->of[b->next[k]];
@@ -464,6 +466,36 @@ meeting_rank(const struct hed_flow_block *b, const struct ranks *r)
     return now;
 }
 
+static void
+settle_meetings(const struct hed_flow *f, struct ranks *r)
+{
+    bool changed = true;
+
+    while (changed) {
+        changed = false;
+        for (uint32_t i = 1; i <= r->count; i++) {
+            const uint32_t now = meeting_rank(f, r, i);
+
+            changed |= now != HED_FLOW_NONE && now != r->after[i];
+            if (now != HED_FLOW_NONE)
+                r->after[i] = now;
+        }
+    }
+}
+
+/* A loop that lanes only leave by ending: it ends where they do. Returns whether there was one. */
+static bool
+end_somewhere(const struct hed_flow *f, struct ranks *r)
+{
+    for (uint32_t i = 1; i <= r->count; i++) {
+        if (r->after[i] == HED_FLOW_NONE && f->blocks[r->block[i]].end > HED_FLOW_LEAVES) {
+            r->ends[i] = true;
+            return true;
+        }
+    }
+    return false;
+}
+
 static int
 find_post_dominators(struct hed_flow *f)
 {
@@ -472,22 +504,15 @@ find_post_dominators(struct hed_flow *f)
                       .block = hed_flow_alloc(f, n, sizeof(uint32_t)),
                       .after = hed_flow_alloc(f, n, sizeof(uint32_t)),
                       .stack = hed_flow_alloc(f, n, sizeof(uint32_t)),
-                      .child = hed_flow_alloc(f, n, sizeof(uint32_t))};
-    bool changed = true;
+                      .child = hed_flow_alloc(f, n, sizeof(uint32_t)),
+                      .ends = hed_flow_alloc(f, n, sizeof(bool))};
 
-    if (!r.of || !r.block || !r.after || !r.stack || !r.child)
+    if (!r.of || !r.block || !r.after || !r.stack || !r.child || !r.ends)
         return HED_ENOMEM;
     rank_blocks(f, &r);
-    while (changed) {
-        changed = false;
-        for (uint32_t i = 1; i <= r.count; i++) {
-            const uint32_t now = meeting_rank(&f->blocks[r.block[i]], &r);
-
-            changed |= now != HED_FLOW_NONE && now != r.after[i];
-            if (now != HED_FLOW_NONE)
-                r.after[i] = now;
-        }
-    }
+    do
+        settle_meetings(f, &r);
+    while (end_somewhere(f, &r));
     for (uint32_t i = 0; i < f->nblocks; i++) {
         const uint32_t after = r.of[i] == HED_FLOW_NONE ? HED_FLOW_NONE : r.after[r.of[i]];
 

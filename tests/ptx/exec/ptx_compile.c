@@ -1,12 +1,16 @@
 /* Compiles every kernel of the given PTX files and reports those that cannot be compiled.
  *
- *   ptx_compile [-v] [-w] [-O LEVEL] [-d FOLDER] FILE...
+ *   ptx_compile [-v] [-w] [-r ROWS] [-O LEVEL] [-d FOLDER] FILE...
+ *   ptx_compile --after=PASS [-r ROWS] FILE...
  *
- * -v also prints times, -w compiles for warps, -d writes LLVM's text of each kernel to the folder.
+ * -v also prints times and why a faster shape refused, -w compiles for warps, -r says how threads
+ * lie in warps (enum hed_rows), -d writes LLVM's text of each kernel to the folder. --after prints
+ * the kernels after flow, ssa or uniform, and compiles nothing.
  *
  * Exits with 1 if a kernel fails for another reason than an instruction that is not supported, or
  * if LLVM's code for it is wrong.
  */
+#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +20,10 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "ptx/lower/compile.h"
+#include "ptx/pass/flow.h"
+#include "ptx/pass/show.h"
+#include "ptx/pass/ssa.h"
+#include "ptx/pass/uniform.h"
 #include "ptx/ptx.h"
 #include "ptx/text/parse.h"
 
@@ -54,14 +62,40 @@ compile_kernel(const struct hed_ptx_module *m, const struct hed_ptx_func *f,
     else
         t->bad++;
     if (verbose && err == 0)
-        printf("%8.1f ms %8zu bytes %6u instructions  %s\n", ms, object.size, f->ninsts, f->name);
+        printf("%8.1f ms %8zu bytes %6u instructions  %s  %s\n", ms, object.size, f->ninsts,
+               f->name, why.text);
     if (err != 0)
         printf("%s\n", why.text);
     hed_buf_fini(&object);
 }
 
+/* Prints a kernel after a pass. */
+static void
+show_after(const struct hed_ptx_func *f, const struct hed_ptx_options *o, const char *pass)
+{
+    const bool ssa_too = strcmp(pass, "flow") != 0, all = strcmp(pass, "uniform") == 0;
+    const char *why = "no memory";
+    struct hed_uniforms u;
+    struct hed_flow flow;
+    struct hed_ssa ssa;
+    struct hed_buf text;
+    int err = hed_flow_init(&flow, f, &why);
+
+    if (err == 0 && ssa_too)
+        err = hed_ssa_init(&ssa, &flow, &why);
+    if (err == 0 && all)
+        err = hed_uniforms_init(&u, &flow, &ssa, o->rows);
+    hed_buf_init(&text, 256 << 20);
+    if (err == 0)
+        hed_flow_show(&flow, all ? &u : NULL, &text);
+    printf("%s\n%s", f->name, err == 0 ? hed_buf_cstr(&text) : why);
+    hed_buf_fini(&text);
+    hed_flow_fini(&flow);
+}
+
 static int
-compile_file(const char *path, const struct hed_ptx_options *o, bool verbose, struct totals *t)
+compile_file(const char *path, const struct hed_ptx_options *o, bool verbose, const char *after,
+             struct totals *t)
 {
     FILE *file = fopen(path, "r");
     struct hed_ptx_module m;
@@ -83,7 +117,9 @@ compile_file(const char *path, const struct hed_ptx_options *o, bool verbose, st
         t->bad++;
     } else {
         for (const struct hed_ptx_func *f = m.funcs; f; f = f->next) {
-            if (f->is_entry && f->has_body)
+            if (f->is_entry && f->has_body && after)
+                show_after(f, o, after);
+            else if (f->is_entry && f->has_body)
                 compile_kernel(&m, f, o, verbose, t);
         }
     }
@@ -96,11 +132,15 @@ int
 main(int argc, char **argv)
 {
     struct hed_ptx_options o = {.shape = HED_PTX_SCALAR, .level = 2, .check_alignment = true};
+    static const struct option words[] = {{"after", required_argument, NULL, 'a'}, {0}};
     struct totals t = {0};
+    const char *after = NULL;
     bool verbose = false;
     int c, err = 0;
 
-    while ((c = getopt(argc, argv, "vwr:O:d:")) != -1) {
+    while ((c = getopt_long(argc, argv, "vwr:O:d:", words, NULL)) != -1) {
+        if (c == 'a')
+            after = optarg;
         verbose = verbose || c == 'v';
         if (c == 'w')
             o.shape = HED_PTX_WARP;
@@ -112,7 +152,8 @@ main(int argc, char **argv)
             o.dump = optarg;
     }
     for (int i = optind; i < argc; i++)
-        err |= compile_file(argv[i], &o, verbose, &t);
-    printf("%u compiled, %u refused, %u failed, %.0f ms\n", t.good, t.refused, t.bad, t.ms);
+        err |= compile_file(argv[i], &o, verbose, after, &t);
+    if (!after)
+        printf("%u compiled, %u refused, %u failed, %.0f ms\n", t.good, t.refused, t.bad, t.ms);
     return err || t.bad ? 1 : 0;
 }

@@ -129,6 +129,10 @@ static const struct kernel kernels[] = {
      "setp.gt.u32 %p2, %r4, 5; cvt.u64.u32 %rd6, %r3; bar.sync 0; mov.u32 %r5, 1;\n"
      "@%p1 add.u32 %r5, %r5, 10; @%p2 add.u32 %r5, %r5, 100; bar.sync 0; cvt.u32.u64 %r6, %rd6;\n"
      "add.u32 %r5, %r5, %r6; add.u32 %r5, %r5, %r4; st.global.u32 [%rd3], %r5; ret; }\n"},
+    {"the kernel ends with its last loop", true,
+     "setp.ge.u32 %p3, %r12, 5; @%p3 bra M; add.u32 %r9, %r9, 1; M: bar.sync 0;\n"
+     "and.b32 %r3, %r1, 3; mov.u32 %r4, 0; L: add.u32 %r4, %r4, 1; st.global.u32 [%rd3], %r4;\n"
+     "setp.le.u32 %p1, %r4, %r3; @%p1 bra L; ret; }\n"},
     {"warps that end before others wait", true,
      "setp.ge.u32 %p1, %r16, 32; @%p1 bra END; bar.sync 0; st.global.u32 [%rd3], %r1;\n"
      "END: ret; }\n"},
@@ -162,6 +166,8 @@ run_kernel(const struct kernel *k, enum hed_ptx_shape shape, unsigned l, uint32_
         fail_msg("%s: %s", k->name, e.why.text);
     if (shape == HED_PTX_WARP && e.why.text[0])
         fail_msg("%s has another shape: %s", k->name, e.why.text);
+    if (shape == HED_PTX_WARP && k->meets)
+        assert_true(e.info.flags & HED_PTX_CUT);
     exec_close(&e);
 }
 
@@ -222,6 +228,8 @@ barriers_cut_a_kernel(void **state)
                     want = own == 0 ? 55 : t - 1;
                 else if (strstr(kernels[i].name, "live"))
                     want = 1 + (in[t] > 50 ? 10 : 0) + (in[3] > 5 ? 100 : 0) + in[t] + in[3];
+                else if (strstr(kernels[i].name, "last"))
+                    want = (t & 3) + 1;
                 else if (strstr(kernels[i].name, "end"))
                     want = own < 32 ? t : 0xcccccccc;
                 else
