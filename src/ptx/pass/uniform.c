@@ -153,6 +153,7 @@ struct visit {
     struct analysis *a;
     struct hed_ptx_inst *inst;
     struct hed_uniform result;
+    unsigned best, worst; /* of what it writes */
 };
 
 static void
@@ -181,12 +182,29 @@ visit_write(void *arg, const struct hed_ptx_reg **reg)
 }
 
 static void
+note_kinds(void *arg, const struct hed_ptx_reg **reg)
+{
+    struct visit *v = arg;
+    const unsigned kind = v->a->u->values[(*reg)->id].kind;
+
+    v->best = kind < v->best ? kind : v->best;
+    v->worst = kind > v->worst ? kind : v->worst;
+}
+
+static void
 visit_inst(struct analysis *a, struct hed_ptx_inst *i)
 {
-    struct visit v = {.a = a, .inst = i};
+    struct visit v = {.a = a, .inst = i, .best = HED_VARIES};
 
     v.result = hed_uniform_transfer(a->u, i);
     hed_flow_each_write(i, visit_write, &v);
+    /* Under a guard, what an instruction writes may be of several classes, because old values are.
+     * But it is carried out in one way. */
+    hed_flow_each_write(i, note_kinds, &v);
+    if (v.best < v.worst && v.best != HED_UNKNOWN) {
+        v.result = (struct hed_uniform){.kind = HED_VARIES, .wraps = HED_FLOW_NONE};
+        hed_flow_each_write(i, visit_write, &v);
+    }
 }
 
 static void

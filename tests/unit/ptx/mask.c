@@ -87,6 +87,12 @@ static const struct kernel kernels[] = {
      "setp.gt.u32 %p2, %r2, 5; @%p2 add.u32 %r3, %r3, 1; @%p1 ld.global.u32 %r5, [%rd5];\n"
      "@%p1 add.u32 %r3, %r3, %r5; @!%p2 st.global.u32 [%rd3], %r2;\n"
      "@%p2 st.global.u32 [%rd3], %r3; ret; }\n"},
+    {"a guarded load of two registers that held different things", false,
+     "mov.u32 %r3, %r2; mov.u32 %r4, %r12; setp.gt.u32 %p1, %r2, 50;\n"
+     "@%p1 ld.global.v2.u32 {%r3, %r4}, [%rd1+8]; shl.b32 %r5, %r3, 8; add.u32 %r5, %r5, %r4;\n"
+     "mov.u32 %r6, %r2; mov.u32 %r7, %r13; mul.wide.u32 %rd6, %r13, 8; add.u64 %rd7, %rd1, %rd6;\n"
+     "@%p1 ld.global.v2.u32 {%r6, %r7}, [%rd7]; add.u32 %r5, %r5, %r6; xor.b32 %r5, %r5, %r7;\n"
+     "st.global.u32 [%rd3], %r5; ret; }\n"},
     {"a guarded return", false,
      "and.b32 %r4, %r1, 3; setp.eq.u32 %p1, %r4, 2; st.global.u32 [%rd3], %r4; @%p1 ret;\n"
      "st.global.u32 [%rd3], %r1; ret; }\n"},
