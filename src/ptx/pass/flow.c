@@ -275,14 +275,12 @@ each_register(struct hed_ptx_operand *o, bool memory_only, hed_flow_reg_fn fn, v
         if (o->base == HED_PTX_OPERAND_REG)
             fn(arg, &o->reg);
         break;
-    case HED_PTX_OPERAND_TUPLE:
-        memory_only = false;
-        /* fall through */
+    case HED_PTX_OPERAND_TUPLE: /* the operands of an access to a texture are read */
     case HED_PTX_OPERAND_VEC:
     case HED_PTX_OPERAND_PAIR:
     case HED_PTX_OPERAND_LIST:
         for (uint32_t i = 0; i < o->count; i++)
-            each_register(&o->elems[i], memory_only, fn, arg);
+            each_register(&o->elems[i], memory_only && o->kind != HED_PTX_OPERAND_TUPLE, fn, arg);
         break;
     default:
         break;
