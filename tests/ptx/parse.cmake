@@ -14,6 +14,8 @@ if(HEDDLE_NVCC)
         heddle_program_test(ptx.parse.nvcc.${name} LABELS ptx slow TIMEOUT 3600
             COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/parse_nvcc.py
                     --nvcc ${HEDDLE_NVCC} --count $<TARGET_FILE:ptx_count> ${program})
+        # nvcc takes minutes for some of these: they begin first, so that nothing waits for them.
+        set_tests_properties(ptx.parse.nvcc.${name} PROPERTIES COST 300)
     endforeach()
     heddle_program_test(ptx.parse.ptxas LABELS ptx
         COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/parse_ptxas.py
