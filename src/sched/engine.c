@@ -117,9 +117,13 @@ hed_sched_open_gates(struct hed_sched *s)
 {
     const uint32_t count = atomic_load_explicit(&s->count, memory_order_acquire);
 
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
+        /* Sequentially consistent, and before the gate opens: a thread that comes to the gate late
+         * would announce itself, and find it closed again. It looks at this before it sleeps. */
+        atomic_store_explicit(&s->gates[i]->ending, true, memory_order_seq_cst);
         if (s->gates[i]->meet)
             hed_sched_retire(s->gates[i]->meet, hed_now_ns());
+    }
 }
 
 void

@@ -97,6 +97,7 @@ struct hed_gate {
     struct hed_sched_slot *slot;
     struct hed_sched_common *common;
     _Atomic bool warned; /* the log says already that the lock could not be had */
+    _Atomic bool ending; /* the process ends: calls do not wait any more */
     struct hed_pace pace;
 };
 

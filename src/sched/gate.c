@@ -130,8 +130,9 @@ wait_until_open(struct hed_gate *g, uint64_t *since)
 
     hed_gate_push_closed(g);
 
-    /* Acquire: pairs with the store in write_gate(). */
-    while (able && !late &&
+    /* Acquire: pairs with the store in write_gate(). Sequentially consistent: see
+     * hed_sched_open_gates(). */
+    while (able && !late && !atomic_load_explicit(&g->ending, memory_order_seq_cst) &&
            (gate = atomic_load_explicit(&p->gate, memory_order_acquire)) & HED_GATE_CLOSED &&
            !(ticket = take_ticket(p))) {
         const uint64_t now = hed_now_ns();
@@ -149,7 +150,7 @@ wait_until_open(struct hed_gate *g, uint64_t *since)
     end_wait(p, start, hed_now_ns());
     if (!able && !atomic_exchange_explicit(&g->warned, true, memory_order_relaxed))
         hed_warn(SCHED, "a stopped process holds the lock: calls go on without waiting");
-    return able && !late && !ticket;
+    return able && !late && !ticket && !atomic_load_explicit(&g->ending, memory_order_relaxed);
 }
 
 /* ---- waiting below the cap ------------------------------------------------------------------- */
