@@ -20,9 +20,19 @@
 #include "base/log.h"
 #include "server/worker/worker.h"
 
-#define PIECE ((size_t)32768)    /* bytes of text per message */
-#define MOST ((uint64_t)1 << 40) /* bytes of text per session; only written pages take memory */
-#define LOOK_EVERY 64            /* questions between two checks of the file position */
+#define PIECE ((size_t)32768) /* bytes of text per message */
+/* ThreadSanitizer leaves little of the address space on some machines. */
+#if defined(__SANITIZE_THREAD__)
+#define IS_CROWDED true
+#elif defined(__has_feature)
+#define IS_CROWDED __has_feature(thread_sanitizer)
+#else
+#define IS_CROWDED false
+#endif
+
+/* Bytes of text per session; only written pages take memory. */
+#define MOST ((uint64_t)1 << (IS_CROWDED ? 30 : 40))
+#define LOOK_EVERY 64 /* questions between two checks of the file position */
 
 struct hed_worker_print {
     int fd;
