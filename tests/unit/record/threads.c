@@ -54,9 +54,12 @@ position(struct chain *c, enum hed_cuda_call id, unsigned n)
 {
     unsigned i = 0;
 
+    /* Other threads may still make calls. */
+    pthread_mutex_lock(&c->fake.lock);
     for (; i < c->fake.count; i++)
         if (c->fake.log[i].id == id && n-- == 0)
             break;
+    pthread_mutex_unlock(&c->fake.lock);
     return i;
 }
 
