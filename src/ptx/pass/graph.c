@@ -239,36 +239,6 @@ node_in(const struct graph *g, uint32_t b, uint32_t around)
     return g->f->loops[l].header;
 }
 
-/* Sorts the nodes of one loop by depth-first search over forward edges, and appends them to `out`
- * in postorder. Recursion goes once per nested loop; the search has its own stack. */
-struct sorting {
-    uint32_t *nodes; /* postorder */
-    uint32_t count;
-};
-
-static uint32_t next_unvisited(struct graph *g, uint32_t node, uint32_t around);
-
-static void
-sort_nodes(struct graph *g, uint32_t around, uint32_t first, struct sorting *s, uint32_t *stack)
-{
-    uint32_t depth = 0;
-
-    stack[depth++] = first;
-    g->mark[first] = 1;
-    while (depth) {
-        const uint32_t node = stack[depth - 1];
-        const uint32_t to = next_unvisited(g, node, around);
-
-        if (to == HED_FLOW_NONE) {
-            s->nodes[s->count++] = node;
-            depth--;
-        } else {
-            g->mark[to] = 1;
-            stack[depth++] = to;
-        }
-    }
-}
-
 /* A successor of the node, or of the loop that it stands for, that has not been visited: the one
  * that is last in reverse postorder, so that the text's order stays where it can. */
 static uint32_t
@@ -297,6 +267,34 @@ next_unvisited(struct graph *g, uint32_t node, uint32_t around)
             break;
     }
     return best;
+}
+
+/* The nodes of a loop, in postorder. */
+struct sorting {
+    uint32_t *nodes;
+    uint32_t count;
+};
+
+/* Sorts the nodes of one loop by depth-first search over forward edges. */
+static void
+sort_nodes(struct graph *g, uint32_t around, uint32_t first, struct sorting *s, uint32_t *stack)
+{
+    uint32_t depth = 0;
+
+    stack[depth++] = first;
+    g->mark[first] = 1;
+    while (depth) {
+        const uint32_t node = stack[depth - 1];
+        const uint32_t to = next_unvisited(g, node, around);
+
+        if (to == HED_FLOW_NONE) {
+            s->nodes[s->count++] = node;
+            depth--;
+        } else {
+            g->mark[to] = 1;
+            stack[depth++] = to;
+        }
+    }
 }
 
 static int

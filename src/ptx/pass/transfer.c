@@ -44,11 +44,10 @@ make_rows(const struct hed_uniforms *u, int64_t step, unsigned align)
 }
 
 struct hed_uniform
-hed_uniform_join(const struct hed_uniforms *u, struct hed_uniform a, struct hed_uniform b)
+hed_uniform_join(struct hed_uniform a, struct hed_uniform b)
 {
     struct hed_uniform r;
 
-    (void)u;
     if (a.kind == HED_UNKNOWN)
         return b;
     if (b.kind == HED_UNKNOWN)
@@ -326,7 +325,6 @@ arithmetic_class(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
     }
     if (f->op == HED_PTX_OP_MAD)
         r = add_classes(u, r, operand_class(u, i, 3, wide ? 2 * bits : bits), 1);
-    /* Two products that may wrap around at once are too much. */
     return r;
 }
 

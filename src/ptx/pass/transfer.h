@@ -8,8 +8,7 @@
 
 struct hed_uniform hed_uniform_constant(uint64_t value);
 /* The class of a value that is one or the other. */
-struct hed_uniform hed_uniform_join(const struct hed_uniforms *u, struct hed_uniform a,
-                                    struct hed_uniform b);
+struct hed_uniform hed_uniform_join(struct hed_uniform a, struct hed_uniform b);
 /* The class of all that an instruction writes, whatever its guard. */
 struct hed_uniform hed_uniform_transfer(const struct hed_uniforms *u, const struct hed_ptx_inst *i);
 /* The class of the address that ld, st, atom or red accesses. */

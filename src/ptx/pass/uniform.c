@@ -107,16 +107,15 @@ lower_value(struct analysis *a, const struct hed_ptx_reg *v, struct hed_uniform 
 {
     struct hed_uniform *was = &a->u->values[v->id];
 
-    now = hed_uniform_join(a->u, *was, now);
+    now = hed_uniform_join(*was, now);
     if (memcmp(was, &now, sizeof(now)) != 0) {
         *was = now;
         a->changed = true;
     }
 }
 
-/* Is the edge one on which lanes leave a loop one by one? */
-static bool
-leaves_singly(const struct hed_uniforms *u, uint32_t from, uint32_t to)
+bool
+hed_uniform_leaves_singly(const struct hed_uniforms *u, uint32_t from, uint32_t to)
 {
     for (uint32_t l = u->f->blocks[from].loop; l != HED_FLOW_NONE; l = u->f->loops[l].parent)
         if (!hed_flow_in_loop(u->f, to, l) && u->leaves_singly[l])
@@ -137,11 +136,11 @@ visit_phi(struct analysis *a, uint32_t b, const struct hed_flow_phi *p)
         const struct hed_ptx_reg *from = p->from[k];
 
         same &= from == only;
-        singly |= leaves_singly(u, block->before[k], b);
+        singly |= hed_uniform_leaves_singly(u, block->before[k], b);
         if (from)
-            now = hed_uniform_join(u, now, u->values[from->id]);
+            now = hed_uniform_join(now, u->values[from->id]);
         else /* a register that was never written is 0 */
-            now = hed_uniform_join(u, now, hed_uniform_constant(0));
+            now = hed_uniform_join(now, hed_uniform_constant(0));
     }
     if ((u->joins[b] && !same) || singly)
         now = (struct hed_uniform){.kind = HED_VARIES, .wraps = HED_FLOW_NONE};
@@ -149,11 +148,26 @@ visit_phi(struct analysis *a, uint32_t b, const struct hed_flow_phi *p)
         lower_value(a, p->to, now);
 }
 
+/* The best and the worst kind among registers. */
+struct kinds {
+    const struct hed_uniforms *u;
+    unsigned best, worst;
+};
+
+static void
+note_kind(void *arg, const struct hed_ptx_reg **reg)
+{
+    struct kinds *k = arg;
+    const unsigned kind = k->u->values[(*reg)->id].kind;
+
+    k->best = kind < k->best ? kind : k->best;
+    k->worst = kind > k->worst ? kind : k->worst;
+}
+
 struct visit {
     struct analysis *a;
     struct hed_ptx_inst *inst;
     struct hed_uniform result;
-    unsigned best, worst; /* of what it writes */
 };
 
 static void
@@ -171,7 +185,7 @@ visit_write(void *arg, const struct hed_ptx_reg **reg)
 
         if (guard->kind == HED_UNKNOWN)
             return;
-        now = hed_uniform_join(u, now, old ? u->values[old->id] : hed_uniform_constant(0));
+        now = hed_uniform_join(now, old ? u->values[old->id] : hed_uniform_constant(0));
         if (guard->kind != HED_UNIFORM)
             now = (struct hed_uniform){.kind = HED_VARIES, .wraps = HED_FLOW_NONE};
     }
@@ -182,26 +196,17 @@ visit_write(void *arg, const struct hed_ptx_reg **reg)
 }
 
 static void
-note_kinds(void *arg, const struct hed_ptx_reg **reg)
-{
-    struct visit *v = arg;
-    const unsigned kind = v->a->u->values[(*reg)->id].kind;
-
-    v->best = kind < v->best ? kind : v->best;
-    v->worst = kind > v->worst ? kind : v->worst;
-}
-
-static void
 visit_inst(struct analysis *a, struct hed_ptx_inst *i)
 {
-    struct visit v = {.a = a, .inst = i, .best = HED_VARIES};
+    struct visit v = {.a = a, .inst = i};
+    struct kinds k = {.u = a->u, .best = HED_VARIES};
 
     v.result = hed_uniform_transfer(a->u, i);
     hed_flow_each_write(i, visit_write, &v);
     /* Under a guard, what an instruction writes may be of several classes, because old values are.
      * But it is carried out in one way. */
-    hed_flow_each_write(i, note_kinds, &v);
-    if (v.best < v.worst && v.best != HED_UNKNOWN) {
+    hed_flow_each_write(i, note_kind, &k);
+    if (k.best < k.worst && k.best != HED_UNKNOWN) {
         v.result = (struct hed_uniform){.kind = HED_VARIES, .wraps = HED_FLOW_NONE};
         hed_flow_each_write(i, visit_write, &v);
     }
@@ -263,40 +268,26 @@ hed_uniforms_init(struct hed_uniforms *u, struct hed_flow *f, const struct hed_s
 
 /* ---- ways ------------------------------------------------------------------------------------ */
 
-struct worst {
-    const struct hed_uniforms *u;
-    unsigned kind;
-};
-
-static void
-note_worst(void *arg, const struct hed_ptx_reg **reg)
-{
-    struct worst *w = arg;
-    const unsigned kind = w->u->values[(*reg)->id].kind;
-
-    w->kind = kind > w->kind ? kind : w->kind;
-}
-
 /* A store of one number to one address is done once. */
 static bool
 stores_once(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
 {
-    struct worst w = {.u = u, .kind = HED_UNIFORM};
+    struct kinds k = {.u = u, .worst = HED_UNIFORM};
 
     if (i->form->op != HED_PTX_OP_ST || i->operands[0].kind != HED_PTX_OPERAND_MEM)
         return false;
-    hed_flow_each_read((struct hed_ptx_inst *)i, note_worst, &w);
-    return w.kind == HED_UNIFORM && hed_uniform_memory(u, i).kind == HED_UNIFORM &&
+    hed_flow_each_read((struct hed_ptx_inst *)i, note_kind, &k);
+    return k.worst == HED_UNIFORM && hed_uniform_memory(u, i).kind == HED_UNIFORM &&
            hed_uniform_operand(u, &i->operands[1]).kind == HED_UNIFORM;
 }
 
 enum hed_uniform_way
 hed_uniform_way(const struct hed_uniforms *u, const struct hed_ptx_inst *i)
 {
-    struct worst w = {.u = u, .kind = HED_UNKNOWN};
+    struct kinds k = {.u = u, .worst = HED_UNKNOWN};
 
-    hed_flow_each_write((struct hed_ptx_inst *)i, note_worst, &w);
-    if (w.kind == HED_UNKNOWN)
+    hed_flow_each_write((struct hed_ptx_inst *)i, note_kind, &k);
+    if (k.worst == HED_UNKNOWN)
         return stores_once(u, i) ? HED_ONCE : HED_PER_LANE;
-    return w.kind == HED_UNIFORM ? HED_ONCE : w.kind == HED_ROWS ? HED_PER_ROW : HED_PER_LANE;
+    return k.worst == HED_UNIFORM ? HED_ONCE : k.worst == HED_ROWS ? HED_PER_ROW : HED_PER_LANE;
 }

@@ -58,6 +58,9 @@ int hed_uniforms_init(struct hed_uniforms *u, struct hed_flow *f, const struct h
                       enum hed_rows rows);
 enum hed_uniform_way hed_uniform_way(const struct hed_uniforms *u, const struct hed_ptx_inst *i);
 
+/* Do lanes leave a loop one by one along the edge from one block to another? */
+bool hed_uniform_leaves_singly(const struct hed_uniforms *u, uint32_t from, uint32_t to);
+
 /* The class of an operand of any kind. */
 struct hed_uniform hed_uniform_operand(const struct hed_uniforms *u,
                                        const struct hed_ptx_operand *o);

@@ -63,27 +63,33 @@ place_pointer(struct hed_lower *l, const struct hed_lower_place *at)
     return LLVMBuildIntToPtr(l->b, at->address, l->ptr, "");
 }
 
+/* Traps if the condition, an i1 without lanes, holds. */
+static void
+trap_if(struct hed_lower *l, LLVMValueRef condition, enum hed_ptx_trap trap)
+{
+    LLVMValueRef strand = l->function->strand;
+    LLVMValueRef args[] = {strand, hed_lower_word(l, trap), hed_lower_word(l, l->inst->stmt.line)};
+    LLVMBasicBlockRef hit = hed_lower_block(l, ""), after = hed_lower_block(l, "");
+
+    LLVMBuildCondBr(l->b, condition, hit, after);
+    LLVMPositionBuilderAtEnd(l->b, hit);
+    LLVMBuildStore(l->b, hed_lower_warp_lowest(l, hed_lower_warp_running(l)),
+                   hed_lower_at(l, strand, offsetof(struct hed_ptx_strand, lane)));
+    hed_lower_runtime(l, "hed_rt_trap", l->nothing, args, 3);
+    LLVMBuildUnreachable(l->b);
+    LLVMPositionBuilderAtEnd(l->b, after);
+}
+
 /* Traps if the address, i64, is misaligned. */
 static void
 trap_if_misaligned(struct hed_lower *l, LLVMValueRef address, const struct hed_lower_access *how)
 {
-    LLVMValueRef args[] = {l->function->strand, hed_lower_word(l, HED_PTX_TRAP_ALIGN),
-                           hed_lower_word(l, l->inst->stmt.line)};
-    LLVMBasicBlockRef bad, good;
     LLVMValueRef low;
 
     if (how->align < 2 || !l->options->check_alignment)
         return;
     low = LLVMBuildAnd(l->b, address, LLVMConstInt(l->i64, how->align - 1, false), "");
-    bad = hed_lower_block(l, "");
-    good = hed_lower_block(l, "");
-    LLVMBuildCondBr(l->b, LLVMBuildIsNull(l->b, low, ""), good, bad);
-    LLVMPositionBuilderAtEnd(l->b, bad);
-    LLVMBuildStore(l->b, hed_lower_warp_lowest(l, hed_lower_warp_running(l)),
-                   hed_lower_at(l, l->function->strand, offsetof(struct hed_ptx_strand, lane)));
-    hed_lower_runtime(l, "hed_rt_trap", l->nothing, args, 3);
-    LLVMBuildUnreachable(l->b);
-    LLVMPositionBuilderAtEnd(l->b, good);
+    trap_if(l, LLVMBuildIsNotNull(l->b, low, ""), HED_PTX_TRAP_ALIGN);
 }
 
 /* Loads for one lane; where a row has no running lane, nothing is loaded. */
@@ -418,21 +424,8 @@ hed_mask_store(struct hed_lower *l, const struct hed_lower_place *at,
 void
 hed_mask_trap(struct hed_lower *l, LLVMValueRef condition, enum hed_ptx_trap trap)
 {
-    LLVMValueRef args[] = {l->function->strand, hed_lower_word(l, trap),
-                           hed_lower_word(l, l->inst->stmt.line)};
-    LLVMBasicBlockRef hit, after;
-
-    if (l->lanes != 1) {
+    if (l->lanes == 1)
+        trap_if(l, condition ? condition : LLVMConstInt(l->i1, 1, false), trap);
+    else
         hed_lower_warp_trap(l, condition, trap);
-        return;
-    }
-    hit = hed_lower_block(l, "");
-    after = hed_lower_block(l, "");
-    LLVMBuildCondBr(l->b, condition ? condition : LLVMConstInt(l->i1, 1, false), hit, after);
-    LLVMPositionBuilderAtEnd(l->b, hit);
-    LLVMBuildStore(l->b, hed_lower_warp_lowest(l, hed_lower_warp_running(l)),
-                   hed_lower_at(l, l->function->strand, offsetof(struct hed_ptx_strand, lane)));
-    hed_lower_runtime(l, "hed_rt_trap", l->nothing, args, 3);
-    LLVMBuildUnreachable(l->b);
-    LLVMPositionBuilderAtEnd(l->b, after);
 }

@@ -92,10 +92,7 @@ others_may_wait(const struct mask *m, uint32_t from, uint32_t to)
 
     if (to <= from) /* back to a header */
         return m->flow.loops[b->loop].nlatches > 1;
-    for (uint32_t l = m->flow.blocks[from].loop; l != HED_FLOW_NONE; l = m->flow.loops[l].parent)
-        if (!hed_flow_in_loop(&m->flow, to, l) && m->uniforms.leaves_singly[l])
-            return true;
-    return b->before[0] != from;
+    return hed_uniform_leaves_singly(&m->uniforms, from, to) || b->before[0] != from;
 }
 
 struct edge {

@@ -90,8 +90,9 @@ note_result(void *arg, const struct hed_ptx_reg **reg)
         a->m->again[(*reg)->id] = true;
 }
 
+/* May a special register have another value the next time? */
 static bool
-is_clock(const struct hed_ptx_operand *o)
+may_change(const struct hed_ptx_operand *o)
 {
     if (o->kind != HED_PTX_OPERAND_SREG)
         return false;
@@ -116,7 +117,7 @@ can_be_made_again(const struct hed_ptx_inst *i)
         return false;
     switch (i->form->op) {
     case HED_PTX_OP_MOV:
-        return i->operands[0].kind == HED_PTX_OPERAND_REG && !is_clock(&i->operands[1]);
+        return i->operands[0].kind == HED_PTX_OPERAND_REG && !may_change(&i->operands[1]);
     case HED_PTX_OP_ADD:
     case HED_PTX_OP_SUB:
     case HED_PTX_OP_MUL:
