@@ -4,9 +4,13 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "ptx/run/abi.h"
+#include "ptx/words.h"
+
+struct hed_ptx_form;
 
 /* ---- mbarrier.c ------------------------------------------------------------------------------ */
 
@@ -34,6 +38,10 @@ struct hed_ptx_mma {
 #define HED_PTX_MMA_SATURATE 0x4000u /* integers saturate */
 #define HED_PTX_MMA_AND 0x2000u      /* of single bits: and, not xor */
 
+/* May the elements of a matrix have this type? */
+bool hed_ptx_is_matrix_type(enum hed_ptx_type t);
+/* Describes mma and wmma.mma of this form. Returns why they cannot be done, or NULL. */
+const char *hed_ptx_mma_describe(const struct hed_ptx_form *f, struct hed_ptx_mma *m);
 uint64_t hed_ptx_mma_pack(const struct hed_ptx_mma *m);
 
 /* Operands: the words of a, b and c. Results: those of d. */

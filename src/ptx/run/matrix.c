@@ -18,13 +18,69 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "ptx/ptx.h"
 #include "ptx/run/group.h"
 #include "ptx/run/small_float.h"
-#include "ptx/words.h"
 
 #define A_MAX (16 * 256) /* elements of mma.m16n8k256, on single bits */
 #define B_MAX (256 * 8)
 #define C_MAX (16 * 16)
+
+bool
+hed_ptx_is_matrix_type(enum hed_ptx_type t)
+{
+    switch (t) {
+    case HED_PTX_TYPE_F16:
+    case HED_PTX_TYPE_BF16:
+    case HED_PTX_TYPE_TF32:
+    case HED_PTX_TYPE_F32:
+    case HED_PTX_TYPE_F64:
+    case HED_PTX_TYPE_S8:
+    case HED_PTX_TYPE_U8:
+    case HED_PTX_TYPE_S4:
+    case HED_PTX_TYPE_U4:
+    case HED_PTX_TYPE_B1:
+    case HED_PTX_TYPE_S32:
+    case HED_PTX_TYPE_E4M3:
+    case HED_PTX_TYPE_E5M2:
+        return true;
+    default:
+        return false;
+    }
+}
+
+const char *
+hed_ptx_mma_describe(const struct hed_ptx_form *f, struct hed_ptx_mma *m)
+{
+    const uint64_t others = HED_PTX_FLAG(SP) | HED_PTX_FLAG(SP_ORDERED) |
+                            HED_PTX_FLAG(KIND_MXF8F6F4) | HED_PTX_FLAG(KIND_MXF4) |
+                            HED_PTX_FLAG(KIND_MXF4NVF4) | HED_PTX_FLAG(BLOCK_SCALE);
+    const bool is_wmma = f->op == HED_PTX_OP_WMMA_MMA;
+    const bool is_short = is_wmma && f->ntypes < 4; /* names only d and c: the factors are halves */
+
+    *m = (struct hed_ptx_mma){
+        .m = (uint8_t)f->m,
+        .n = (uint8_t)f->n,
+        .k = f->k,
+        .d = f->types[0],
+        .a = is_short ? HED_PTX_TYPE_F16 : f->types[1],
+        .b = is_short ? HED_PTX_TYPE_F16 : f->types[2],
+        .c = f->types[is_short ? f->ntypes - 1 : 3],
+    };
+    m->k |= is_wmma ? HED_PTX_MMA_WMMA : 0;
+    m->k |= f->flags & HED_PTX_FLAG(SATFINITE) ? HED_PTX_MMA_SATURATE : 0;
+    m->k |= f->oper == HED_PTX_OPER_AND ? HED_PTX_MMA_AND : 0;
+    if (f->flags & others)
+        return "sparse and scaled matrices are not supported";
+    if (!hed_ptx_is_matrix_type(m->d) || !hed_ptx_is_matrix_type(m->a) ||
+        !hed_ptx_is_matrix_type(m->b) || !hed_ptx_is_matrix_type(m->c))
+        return "matrices of this type are not supported";
+    if (f->op == HED_PTX_OP_MMA && f->m == 8 && m->a == HED_PTX_TYPE_F16)
+        return "m8n8k4 of halves is not supported";
+    if (f->m > 32 || f->n > 32 || f->k > 256)
+        return "this shape is not supported";
+    return NULL;
+}
 
 uint64_t
 hed_ptx_mma_pack(const struct hed_ptx_mma *m)

@@ -8,6 +8,73 @@
 
 #include "ptx/ptx.h"
 
+static const struct {
+    uint16_t one, two, four; /* enum hed_ptx_op: on one, two and four parts of a word; 0: none */
+    uint8_t op;              /* enum hed_video_op */
+} video_ops[] = {
+    {HED_PTX_OP_VADD, HED_PTX_OP_VADD2, HED_PTX_OP_VADD4, HED_VIDEO_ADD},
+    {HED_PTX_OP_VSUB, HED_PTX_OP_VSUB2, HED_PTX_OP_VSUB4, HED_VIDEO_SUB},
+    {HED_PTX_OP_VABSDIFF, HED_PTX_OP_VABSDIFF2, HED_PTX_OP_VABSDIFF4, HED_VIDEO_ABSDIFF},
+    {HED_PTX_OP_VMIN, HED_PTX_OP_VMIN2, HED_PTX_OP_VMIN4, HED_VIDEO_MIN},
+    {HED_PTX_OP_VMAX, HED_PTX_OP_VMAX2, HED_PTX_OP_VMAX4, HED_VIDEO_MAX},
+    {HED_PTX_OP_VSHL, 0, 0, HED_VIDEO_SHL},
+    {HED_PTX_OP_VSHR, 0, 0, HED_VIDEO_SHR},
+    {HED_PTX_OP_VMAD, 0, 0, HED_VIDEO_MAD},
+    {HED_PTX_OP_VSET, HED_PTX_OP_VSET2, HED_PTX_OP_VSET4, HED_VIDEO_SET},
+    {0, HED_PTX_OP_VAVRG2, HED_PTX_OP_VAVRG4, HED_VIDEO_AVRG},
+};
+
+/* Sets the operation and the number of parts it works on. */
+static void
+find_video_op(enum hed_ptx_op op, struct hed_video *v)
+{
+    for (size_t i = 0; i < sizeof(video_ops) / sizeof(video_ops[0]); i++) {
+        v->op = video_ops[i].op & 15u;
+        v->parts = op == video_ops[i].one    ? 1
+                   : op == video_ops[i].two  ? 2
+                   : op == video_ops[i].four ? 4
+                                             : 0;
+        if (v->parts)
+            return;
+    }
+}
+
+static unsigned
+second_operation(enum hed_ptx_oper o)
+{
+    return o == HED_PTX_OPER_ADD ? 1 : o == HED_PTX_OPER_MIN ? 2 : o == HED_PTX_OPER_MAX ? 3 : 0;
+}
+
+struct hed_video
+hed_video_describe(const struct hed_ptx_inst *i)
+{
+    const struct hed_ptx_form *f = i->form;
+    /* vset has no type for its destination: 0 and 1 are the same in all types. */
+    const unsigned sources = f->ntypes > 2 ? 1 : 0;
+    struct hed_video v = {
+        .d_signed = sources && hed_ptx_types[f->types[0]].kind == HED_PTX_KIND_S,
+        .a_signed = hed_ptx_types[f->types[sources]].kind == HED_PTX_KIND_S,
+        .b_signed = hed_ptx_types[f->types[sources + 1]].kind == HED_PTX_KIND_S,
+        .sat = (f->flags & HED_PTX_FLAG(SAT)) != 0,
+        .wrap = f->clamp == HED_PTX_CLAMP_WRAP,
+        .second = second_operation(f->oper) & 3u,
+        .merges = i->noperands > 3 && !second_operation(f->oper),
+        .po = (f->flags & HED_PTX_FLAG(PO)) != 0,
+        .shift = f->flags & HED_PTX_FLAG(SHR15)  ? 15
+                 : f->flags & HED_PTX_FLAG(SHR7) ? 7
+                                                 : 0,
+        .negates_product = i->operands[1].negated != i->operands[2].negated,
+        .negates_c = i->noperands > 3 && i->operands[3].negated,
+        .cmp = f->cmp & 31u,
+        .d_sel = i->operands[0].sel,
+        .a_sel = i->operands[1].sel,
+        .b_sel = i->operands[2].sel,
+    };
+
+    find_video_op(f->op, &v);
+    return v;
+}
+
 uint32_t
 hed_video_how(const struct hed_video *v)
 {

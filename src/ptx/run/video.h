@@ -36,6 +36,10 @@ struct hed_video {
     uint16_t d_sel, a_sel, b_sel;
 };
 
+struct hed_ptx_inst;
+
+struct hed_video hed_video_describe(const struct hed_ptx_inst *i);
+
 uint32_t hed_ptx_video(uint32_t a, uint32_t b, uint32_t c, uint32_t how, uint64_t selectors);
 
 /* The two constants that hed_ptx_video takes. */

@@ -119,72 +119,19 @@ emit_matrix(struct interp_decoder *d, struct matrix_call *c, hed_rt_together fn,
     hed_interp_emit(d, matrix_lanes)->more = c;
 }
 
-static bool
-is_element_type(enum hed_ptx_type t)
-{
-    switch (t) {
-    case HED_PTX_TYPE_F16:
-    case HED_PTX_TYPE_BF16:
-    case HED_PTX_TYPE_TF32:
-    case HED_PTX_TYPE_F32:
-    case HED_PTX_TYPE_F64:
-    case HED_PTX_TYPE_S8:
-    case HED_PTX_TYPE_U8:
-    case HED_PTX_TYPE_S4:
-    case HED_PTX_TYPE_U4:
-    case HED_PTX_TYPE_B1:
-    case HED_PTX_TYPE_S32:
-    case HED_PTX_TYPE_E4M3:
-    case HED_PTX_TYPE_E5M2:
-        return true;
-    default:
-        return false;
-    }
-}
-
-static bool
-product_refused(struct interp_decoder *d, const struct hed_ptx_mma *m)
-{
-    const struct hed_ptx_form *f = d->inst->form;
-    const uint64_t others = HED_PTX_FLAG(SP) | HED_PTX_FLAG(SP_ORDERED) |
-                            HED_PTX_FLAG(KIND_MXF8F6F4) | HED_PTX_FLAG(KIND_MXF4) |
-                            HED_PTX_FLAG(KIND_MXF4NVF4) | HED_PTX_FLAG(BLOCK_SCALE);
-
-    if (f->flags & others)
-        hed_interp_refuse(d, "sparse and scaled matrices are not supported");
-    else if (!is_element_type(m->d) || !is_element_type(m->a) || !is_element_type(m->b) ||
-             !is_element_type(m->c))
-        hed_interp_refuse(d, "matrices of this type are not supported");
-    else if (f->op == HED_PTX_OP_MMA && f->m == 8 && m->a == HED_PTX_TYPE_F16)
-        hed_interp_refuse(d, "m8n8k4 of halves is not supported");
-    else if (f->m > 32 || f->n > 32 || f->k > 256)
-        hed_interp_refuse(d, "this shape is not supported");
-    return d->err != 0;
-}
-
 void
 hed_interp_op_mma(struct interp_decoder *d)
 {
     const struct hed_ptx_form *f = d->inst->form;
     const struct hed_ptx_operand *o = d->inst->operands;
-    const bool is_wmma = f->op == HED_PTX_OP_WMMA_MMA;
-    const bool is_short = is_wmma && f->ntypes < 4; /* names only d and c: the factors are halves */
-    struct hed_ptx_mma m = {
-        .m = (uint8_t)f->m,
-        .n = (uint8_t)f->n,
-        .k = f->k,
-        .d = f->types[0],
-        .a = is_short ? HED_PTX_TYPE_F16 : f->types[1],
-        .b = is_short ? HED_PTX_TYPE_F16 : f->types[2],
-        .c = f->types[is_short ? f->ntypes - 1 : 3],
-    };
+    struct hed_ptx_mma m;
     struct matrix_call *c = hed_interp_alloc(d, sizeof(*c));
+    const char *why = hed_ptx_mma_describe(f, &m);
 
-    if (!c || product_refused(d, &m))
+    if (why)
+        hed_interp_refuse(d, "%s", why);
+    if (!c || why)
         return;
-    m.k |= is_wmma ? HED_PTX_MMA_WMMA : 0;
-    m.k |= INTERP_HAS(f, SATFINITE) ? HED_PTX_MMA_SATURATE : 0;
-    m.k |= f->oper == HED_PTX_OPER_AND ? HED_PTX_MMA_AND : 0;
     add_registers(d, c, &o[1], m.a, false);
     add_registers(d, c, &o[2], m.b, false);
     add_registers(d, c, &o[3], m.c, false);
@@ -252,7 +199,7 @@ hed_interp_op_wmma_move(struct interp_decoder *d)
     };
     struct matrix_call *c = hed_interp_alloc(d, sizeof(*c));
 
-    if (!is_element_type(t) || f->m > 32 || f->n > 32 || f->k > 128) {
+    if (!hed_ptx_is_matrix_type(t) || f->m > 32 || f->n > 32 || f->k > 128) {
         hed_interp_refuse(d, "fragments of this type or shape are not supported");
         return;
     }

@@ -93,73 +93,20 @@ run_together(struct hed_lower *l, const char *helper, uint64_t arg, struct words
 
 /* ---- products -------------------------------------------------------------------------------- */
 
-static bool
-is_matrix_type(enum hed_ptx_type t)
-{
-    switch (t) {
-    case HED_PTX_TYPE_F16:
-    case HED_PTX_TYPE_BF16:
-    case HED_PTX_TYPE_TF32:
-    case HED_PTX_TYPE_F32:
-    case HED_PTX_TYPE_F64:
-    case HED_PTX_TYPE_S8:
-    case HED_PTX_TYPE_U8:
-    case HED_PTX_TYPE_S4:
-    case HED_PTX_TYPE_U4:
-    case HED_PTX_TYPE_B1:
-    case HED_PTX_TYPE_S32:
-    case HED_PTX_TYPE_E4M3:
-    case HED_PTX_TYPE_E5M2:
-        return true;
-    default:
-        return false;
-    }
-}
-
-static bool
-refuse_product(struct hed_lower *l, const struct hed_ptx_mma *m)
-{
-    const struct hed_ptx_form *f = l->inst->form;
-    const uint64_t others = HED_PTX_FLAG(SP) | HED_PTX_FLAG(SP_ORDERED) |
-                            HED_PTX_FLAG(KIND_MXF8F6F4) | HED_PTX_FLAG(KIND_MXF4) |
-                            HED_PTX_FLAG(KIND_MXF4NVF4) | HED_PTX_FLAG(BLOCK_SCALE);
-
-    if (f->flags & others)
-        hed_lower_refuse(l, "sparse and scaled matrices are not supported");
-    else if (!is_matrix_type(m->d) || !is_matrix_type(m->a) || !is_matrix_type(m->b) ||
-             !is_matrix_type(m->c))
-        hed_lower_refuse(l, "matrices of this type are not supported");
-    else if (f->op == HED_PTX_OP_MMA && f->m == 8 && m->a == HED_PTX_TYPE_F16)
-        hed_lower_refuse(l, "m8n8k4 of halves is not supported");
-    else if (f->m > 32 || f->n > 32 || f->k > 256)
-        hed_lower_refuse(l, "this shape is not supported");
-    return l->err != 0;
-}
-
 void
 hed_op_mma(struct hed_lower *l)
 {
     const struct hed_ptx_form *f = l->inst->form;
     const struct hed_ptx_operand *o = l->inst->operands;
-    const bool is_wmma = f->op == HED_PTX_OP_WMMA_MMA;
-    const bool is_short = is_wmma && f->ntypes < 4; /* names only d and c: the factors are halves */
-    struct hed_ptx_mma m = {
-        .m = (uint8_t)f->m,
-        .n = (uint8_t)f->n,
-        .k = f->k,
-        .d = f->types[0],
-        .a = is_short ? HED_PTX_TYPE_F16 : f->types[1],
-        .b = is_short ? HED_PTX_TYPE_F16 : f->types[2],
-        .c = f->types[is_short ? f->ntypes - 1 : 3],
-    };
+    struct hed_ptx_mma m;
     struct words in = {.count = 0};
     LLVMValueRef out[WORDS_MAX];
+    const char *why = hed_ptx_mma_describe(f, &m);
 
-    if (refuse_product(l, &m))
+    if (why) {
+        hed_lower_refuse(l, "%s", why);
         return;
-    m.k |= is_wmma ? HED_PTX_MMA_WMMA : 0;
-    m.k |= f->flags & HED_PTX_FLAG(SATFINITE) ? HED_PTX_MMA_SATURATE : 0;
-    m.k |= f->oper == HED_PTX_OPER_AND ? HED_PTX_MMA_AND : 0;
+    }
     add_fragment(l, &in, &o[1], m.a);
     add_fragment(l, &in, &o[2], m.b);
     add_fragment(l, &in, &o[3], m.c);
@@ -234,7 +181,7 @@ hed_op_wmma_move(struct hed_lower *l)
     struct words in = {.count = 0};
     LLVMValueRef out[WORDS_MAX];
 
-    if (!is_matrix_type(t) || f->m > 32 || f->n > 32 || f->k > 128) {
+    if (!hed_ptx_is_matrix_type(t) || f->m > 32 || f->n > 32 || f->k > 128) {
         hed_lower_refuse(l, "fragments of this type or shape are not supported");
         return;
     }
