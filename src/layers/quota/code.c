@@ -148,14 +148,7 @@ quota_do_library_unload(struct hed_layer *self, const struct quota_call *c)
     struct quota_charges all;
 
     quota_take_library(self->state, (CUlibrary)c->key, &all);
-
-    const CUresult r = quota_next(self, c);
-
-    if (r == CUDA_SUCCESS)
-        quota_drop_all(self, &all);
-    else
-        quota_put_all(self->state, &all);
-    return r;
+    return quota_end_all(self, c, &all);
 }
 
 HED_CUDA_MEMORY_LIBRARY_UNLOAD(QUOTA_CALL)

@@ -3,20 +3,25 @@
  */
 #include "layers/quota/quota.h"
 
+CUresult
+quota_end_all(struct hed_layer *self, const struct quota_call *c, struct quota_charges *all)
+{
+    const CUresult r = quota_next(self, c);
+
+    if (r == CUDA_SUCCESS)
+        quota_drop_all(self, all);
+    else
+        quota_put_all(self->state, all);
+    return r;
+}
+
 static CUresult
 quota_do_context_end(struct hed_layer *self, const struct quota_call *c)
 {
     struct quota_charges all;
 
     quota_take_all(self->state, (CUcontext)c->key, &all);
-
-    const CUresult r = quota_next(self, c);
-
-    if (r == CUDA_SUCCESS)
-        quota_drop_all(self, &all);
-    else
-        quota_put_all(self->state, &all);
-    return r;
+    return quota_end_all(self, c, &all);
 }
 
 HED_CUDA_MEMORY_CONTEXT_END(QUOTA_CALL)

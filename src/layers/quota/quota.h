@@ -237,6 +237,11 @@ struct quota_call {
     unsigned count; /* of maps */
 };
 
+/* Makes a call that ends the memory of these charges, which were taken out; puts them back if it
+ * fails. */
+CUresult quota_end_all(struct hed_layer *self, const struct quota_call *c,
+                       struct quota_charges *all);
+
 struct quota_nvml_call {
     enum hed_nvml_call id;
     void *args;
