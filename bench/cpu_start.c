@@ -4,7 +4,6 @@
  * Prints `name value unit` lines. Memory and first launches need processes of their own, so the
  * program runs itself: rounds alternate, and the best of each is kept, because these machines are
  * noisy. HED_LIBCUDA names the library. */
-#include <dlfcn.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -15,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "gen/cuda_front.h"
+#include "library.h"
 
 #define ROUNDS 9
 #define RATE_ROUNDS 5
@@ -36,54 +35,6 @@ static const char small[] =
     "fma.rn.f32 %f4, %f1, %f2, %f3;\nst.global.f32 [%d5], %f4;\n"
     "DONE: ret;\n}\n"
     ".visible .entry empty()\n{\nret;\n}\n";
-
-static void *library;
-
-/* ---- the library ----------------------------------------------------------------------------- */
-
-static void *
-symbol(const char *name)
-{
-    void *p = dlsym(library, name);
-
-    if (!p) {
-        fprintf(stderr, "%s is missing\n", name);
-        exit(1);
-    }
-    return p;
-}
-
-#define CU(name) ((__typeof__(&(name)))symbol(#name))
-
-#define MUST(call)                                             \
-    do {                                                       \
-        const CUresult r_ = (call);                            \
-                                                               \
-        if (r_ != CUDA_SUCCESS) {                              \
-            fprintf(stderr, "%s failed with %d\n", #call, r_); \
-            exit(1);                                           \
-        }                                                      \
-    } while (0)
-
-static void
-open_library(void)
-{
-    library = dlopen(getenv("HED_LIBCUDA"), RTLD_NOW);
-    if (!library) {
-        fprintf(stderr, "%s\n", dlerror());
-        exit(1);
-    }
-}
-
-static void
-open_context(void)
-{
-    CUcontext c;
-
-    MUST(CU(cuInit)(0));
-    MUST(CU(cuDevicePrimaryCtxRetain)(&c, 0));
-    MUST(CU(cuCtxSetCurrent)(c));
-}
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
