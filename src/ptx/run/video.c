@@ -129,10 +129,10 @@ digits(uint16_t sel)
 static int64_t
 extend_part(uint64_t v, unsigned bits, bool is_signed)
 {
-    v &= bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
-    if (is_signed && v >> (bits - 1))
-        v |= ~((UINT64_C(1) << bits) - 1);
-    return (int64_t)v;
+    const unsigned above = 64 - bits;
+
+    v <<= above;
+    return is_signed ? (int64_t)v >> above : (int64_t)(v >> above);
 }
 
 static int64_t

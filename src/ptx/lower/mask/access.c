@@ -172,7 +172,8 @@ static bool
 is_row_access(const struct hed_lower *l, const struct hed_lower_place *at,
               const struct hed_lower_access *how)
 {
-    return address_class(l, at)->step == (int64_t)(how->count * hed_lower_warp_bytes(how->type));
+    return address_class(l, at)->step ==
+           (int64_t)how->count * (int64_t)hed_lower_warp_bytes(how->type);
 }
 
 /* i32: not 0 if a lane does not run, or an address is misaligned. Sets the rows' addresses. */
@@ -243,7 +244,7 @@ load_rows(struct hed_lower *l, LLVMValueRef *rows, const struct hed_lower_access
 {
     const unsigned width = hed_mask_state(l)->uniforms.width, n = HED_PTX_LANES / width;
     LLVMTypeRef t = LLVMVectorType(how->type, width * how->count);
-    LLVMValueRef parts[HED_MASK_ROWS_MAX], all;
+    LLVMValueRef parts[HED_MASK_ROWS_MAX] = {NULL}, all;
 
     for (unsigned i = 0; i < n; i++) {
         parts[i] = LLVMBuildLoad2(l->b, t, LLVMBuildIntToPtr(l->b, rows[i], l->ptr, ""), "");
@@ -260,7 +261,7 @@ store_rows(struct hed_lower *l, LLVMValueRef *rows, const struct hed_lower_acces
 {
     const unsigned width = hed_mask_state(l)->uniforms.width, n = HED_PTX_LANES / width;
     const unsigned count = how->count, total = HED_PTX_LANES * count;
-    LLVMValueRef parts[ELEMENTS_MAX], picks[HED_PTX_LANES * ELEMENTS_MAX], all;
+    LLVMValueRef parts[ELEMENTS_MAX] = {NULL}, picks[HED_PTX_LANES * ELEMENTS_MAX], all;
 
     for (unsigned i = 0; i < count; i++)
         parts[i] = in[i];
@@ -351,7 +352,8 @@ static void
 move_by_class(struct hed_lower *l, const struct hed_lower_place *at,
               const struct hed_lower_access *how, bool is_store, LLVMValueRef *values)
 {
-    LLVMValueRef rows[HED_MASK_ROWS_MAX], slots[ELEMENTS_MAX] = {NULL}, got[ELEMENTS_MAX], off;
+    LLVMValueRef rows[HED_MASK_ROWS_MAX] = {NULL}, slots[ELEMENTS_MAX] = {NULL}, got[ELEMENTS_MAX],
+                 off;
     LLVMTypeRef t = LLVMVectorType(how->type, HED_PTX_LANES);
     LLVMBasicBlockRef fast, slow, after;
     LLVMValueRef wrapped;
