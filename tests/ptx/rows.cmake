@@ -13,15 +13,6 @@ if(HEDDLE_LLVM AND HEDDLE_CMOCKA)
                 COMMAND rows_exec ${shape} ${rows}/golden.txt ${set})
         endforeach()
     endforeach()
-
-    # Random kernels, in which both shapes and the baseline tier must agree. For an hour, by hand:
-    # random_kernels 1 2000
-    add_executable(random_kernels ${rows}/random_kernels.c ${rows}/harness.c)
-    target_link_libraries(random_kernels PRIVATE
-        heddle_ptx_llvm heddle_ptx heddle_base ${HEDDLE_CMOCKA_LIBRARY} m)
-    target_include_directories(random_kernels PRIVATE ${PROJECT_SOURCE_DIR}/tests)
-    target_include_directories(random_kernels SYSTEM PRIVATE ${HEDDLE_CMOCKA_INCLUDE})
-    heddle_program_test(ptx.random_kernels LABELS ptx COMMAND random_kernels 1 4)
 endif()
 add_executable(rows_cuda ${CMAKE_CURRENT_SOURCE_DIR}/exec/rows_cuda.c
                          ${CMAKE_CURRENT_SOURCE_DIR}/exec/rows.c)

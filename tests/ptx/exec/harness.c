@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
+#include "ptx/exec/fiber.h"
 #include "ptx/interp/interp.h"
 #include "ptx/run/layout.h"
 #include "ptx/run/load.h"
@@ -22,7 +23,6 @@
 
 /* The run in progress; tests run one at a time. */
 static struct exec *now;
-static jmp_buf trapped;
 
 /* ---- the runtime ----------------------------------------------------------------------------- */
 
@@ -40,14 +40,14 @@ hed_rt_trap(struct hed_ptx_strand *s, uint32_t trap, uint32_t line)
     (void)s;
     now->trap = trap;
     now->trap_line = line;
-    longjmp(trapped, 1);
+    longjmp(running->trapped, 1);
 }
 
 _Noreturn void
 hed_rt_exit(struct hed_ptx_strand *s)
 {
     (void)s;
-    longjmp(trapped, 2);
+    longjmp(running->trapped, 2);
 }
 
 void
@@ -79,6 +79,7 @@ hed_rt_barrier(struct hed_ptx_strand *s, uint32_t id, uint32_t threads, uint32_t
     (void)id;
     (void)threads;
     (void)arriving;
+    fiber_wait();
 }
 
 void
@@ -396,45 +397,43 @@ set_strand(struct hed_ptx_strand *s, unsigned lanes, unsigned first, unsigned th
 }
 
 static int
-run_strand(hed_ptx_entry entry, struct hed_ptx_strand *s)
-{
-    const int how = setjmp(trapped);
-
-    if (how == 0)
-        entry(s);
-    return how == 1 ? HED_ESTATE : 0;
-}
-
-static int
 run_block(const struct hed_ptx_loaded *k, struct hed_ptx_block *b, unsigned char *memory,
-          unsigned threads)
+          unsigned threads, bool meets)
 {
     const unsigned count = (threads + k->info.lanes - 1) / k->info.lanes;
     const size_t frame = (k->info.frame + 63) & ~63u;
+    const uint32_t piece = meets ? MEMORY_BYTES / count & ~1023u : MEMORY_BYTES;
     struct hed_ptx_strand *strands = calloc(count, sizeof(*strands));
+    struct fiber *fibers = calloc(count, sizeof(*fibers));
     unsigned char *frames = aligned_alloc(64, frame * count + 64);
     bool any = true;
     int err = 0;
 
-    assert_non_null(strands);
-    assert_non_null(frames);
+    assert_true(strands && frames && fibers);
     for (unsigned i = 0; i < count; i++) {
         strands[i] = (struct hed_ptx_strand){.grid = b->grid,
                                              .block = b,
-                                             .memory = memory,
-                                             .memory_size = MEMORY_BYTES,
+                                             .memory = memory + (meets ? i * piece : 0),
+                                             .memory_size = piece,
                                              .frame = frames + i * frame};
         set_strand(&strands[i], k->info.lanes, i * k->info.lanes, threads);
+        fibers[i].entry = k->entry;
+        fibers[i].strand = &strands[i];
+        assert_true(!meets || fiber_begin(&fibers[i]));
     }
-    for (unsigned round = 0; any && err == 0; round++) {
+    while (any && err == 0) {
         any = false;
         for (unsigned i = 0; i < count && err == 0; i++) {
-            if (round > 0 && !strands[i].resume)
+            if (fibers[i].done)
                 continue;
-            err = run_strand(k->entry, &strands[i]);
-            any = any || strands[i].resume;
+            fiber_go_on(&fibers[i]);
+            err = fibers[i].err;
+            any = any || !fibers[i].done;
         }
     }
+    for (unsigned i = 0; i < count; i++)
+        free(fibers[i].stack);
+    free(fibers);
     free(strands);
     free(frames);
     return err;
@@ -476,7 +475,7 @@ run_loaded(struct exec *e, const struct hed_ptx_loaded *k, const void *program,
         struct hed_ptx_block b = {.grid = &g, .shared = shared, .ctaid = {i, 0, 0}, .smid = i & 3};
 
         memset(shared, 0xee, SHARED_BYTES);
-        err = run_block(k, &b, memory, threads);
+        err = run_block(k, &b, memory, threads, launch->meets);
     }
     free(shared);
     free(memory);
@@ -515,7 +514,7 @@ run_compiled(struct exec *e, const struct hed_ptx_func *kernel, const struct exe
     int err;
 
     hed_buf_init(&object, 64 << 20);
-    e->options.rows = hed_rows_of(ntid);
+    e->options.rows = launch->any_rows ? HED_ROWS_ANY : hed_rows_of(ntid);
     err = hed_ptx_compile(&e->module, kernel, &e->options, &object, &e->why);
     if (err == 0)
         err = hed_ptx_load(object.data, object.size, tables, 4, &loaded, &e->why);

@@ -10,7 +10,8 @@
  * The runtime behind the kernels is a stand-in: strands run one after the other to their end, on
  * one stack. So it is only for kernels in which no thread waits for another: hed_rt_barrier and the
  * warp operations act as if the thread were alone in its warp or block (with a strand of 32 lanes,
- * as if the warp were alone).
+ * as if the warp were alone). With exec_launch.meets each strand has a stack, and barriers work as
+ * long as all threads of a block come to each of them.
  */
 #pragma once
 
@@ -46,6 +47,8 @@ struct exec_launch {
     const void *params;       /* the block of parameters */
     size_t size;              /* of it */
     unsigned dynamic_shared;  /* bytes */
+    bool any_rows;            /* compiles for HED_ROWS_ANY instead of the rows of this block */
+    bool meets;               /* all threads of a block come to each barrier, and wait there */
 };
 
 /* Fails the test, with the reason, if the text does not parse. */

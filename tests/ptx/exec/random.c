@@ -1,0 +1,252 @@
+/* Runs random kernels as warps, thread by thread and in the baseline tier, and compares memory.
+ *
+ *   ptx_random [--seed S] [--count N] [--seconds N] [--show]
+ *
+ * Kernel number i is made from seed S + i. On a difference it leaves out what it can, prints the
+ * rest of the kernel and exits with 1.
+ */
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ptx/exec/harness.h"
+#include "ptx/exec/random_kernel.h"
+
+static const struct {
+    unsigned threads, width;
+} shapes[] = {{64, 0}, {64, 32}, {100, 0}, {64, 16}, {64, 8}, {60, 12}, {7, 0}, {128, 16}};
+#define SHAPES (sizeof(shapes) / sizeof(shapes[0]))
+
+/* One way to run a kernel. */
+struct tier {
+    const char *name;
+    enum hed_ptx_shape shape;
+    bool any_rows; /* compiled as if nothing were known of the block's width */
+};
+
+static const struct tier tiers[] = {
+    {"as warps", HED_PTX_WARP, false},
+    {"in the baseline tier", EXEC_BASELINE, false},
+    {"as warps of any layout", HED_PTX_WARP, true},
+    {"thread by thread", HED_PTX_SCALAR, false},
+};
+#define TIERS (sizeof(tiers) / sizeof(tiers[0]))
+
+struct trial {
+    uint64_t seed;
+    struct exec_launch launch;
+    uint32_t n;
+    unsigned char *in, *out[2];
+    char reason[800];
+    bool shuffles;    /* lanes of a warp need each other */
+    unsigned only;    /* the tier that differed, while a kernel is reduced; or 0: all */
+    unsigned refused; /* kernels that have no order of blocks */
+};
+
+static struct trial trial;
+
+static void
+show_crash(int number)
+{
+    char line[96];
+    const int size = snprintf(line, sizeof(line), "signal %d with seed %llu\n", number,
+                              (unsigned long long)trial.seed);
+
+    if (write(1, line, (size_t)size) < 0)
+        _exit(2);
+    _exit(1);
+}
+
+static void
+fill_in(unsigned char *in)
+{
+    static const uint32_t odd[] = {0x7fc00001, 0xffc12345, 0x7f800000, 0x3f800000, 0xff800000,
+                                   0x7f800001, 0,          0x80000000, 0x40490fdb, 0xffffffff};
+    uint64_t state = 5;
+
+    for (unsigned i = 0; i < 2 * RANDOM_IN; i += 4) {
+        const unsigned what = random_below(&state, 4);
+        const uint32_t word = what == 0   ? odd[random_below(&state, 10)]
+                              : what == 1 ? random_below(&state, 100)
+                              : what == 2 ? 0x3f000000 + random_below(&state, 0x1000000)
+                                          : random_below(&state, UINT32_MAX);
+
+        memcpy(in + i, &word, 4);
+    }
+}
+
+static int
+run_tier(const struct tier *tier, const char *text, unsigned char *out)
+{
+    const struct {
+        void *in, *out;
+        uint32_t n;
+    } params = {trial.in + RANDOM_IN, out, trial.n};
+    struct exec e;
+    int err;
+
+    memset(out, 0xcc, RANDOM_OUT);
+    trial.launch.params = &params;
+    trial.launch.size = sizeof(params);
+    trial.launch.any_rows = tier->any_rows;
+    exec_open(&e, text, tier->shape);
+    err = exec_run(&e, "k", &trial.launch);
+    if (err != 0)
+        snprintf(trial.reason, sizeof(trial.reason), "%s: error %d, %s, trap %u at line %u",
+                 tier->name, err, e.why.text, e.trap, e.trap_line);
+    else if (tier->shape == HED_PTX_WARP && e.why.text[0])
+        trial.refused++;
+    exec_close(&e);
+    return err;
+}
+
+/* Does the kernel do different things in different tiers? */
+static bool
+differs(const char *text)
+{
+    if (run_tier(&tiers[0], text, trial.out[0]) != 0)
+        return true;
+    for (unsigned i = 1; i < TIERS; i++) {
+        /* Compiling takes most of the time, and the baseline tier needs none. */
+        if (trial.only ? i != trial.only : i > 1 && trial.seed % 8 != i)
+            continue;
+        /* In the scalar shape, the harness runs each thread as if it were alone in its warp. */
+        if (tiers[i].shape == HED_PTX_SCALAR && trial.shuffles)
+            continue;
+        if (run_tier(&tiers[i], text, trial.out[1]) != 0)
+            return true;
+        for (unsigned at = 0; at < RANDOM_OUT; at += 4) {
+            uint32_t a, b;
+
+            memcpy(&a, trial.out[0] + at, 4);
+            memcpy(&b, trial.out[1] + at, 4);
+            if (a == b)
+                continue;
+            snprintf(trial.reason, sizeof(trial.reason),
+                     "byte %u (thread %u, byte %u): %08x as warps, %08x %s", at, at / RANDOM_OWN,
+                     at % RANDOM_OWN, a, b, tiers[i].name);
+            trial.only = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Leaves out pieces as long as the tiers differ. */
+static void
+reduce(struct random_kernel *k)
+{
+    bool again = true;
+
+    while (again) {
+        again = false;
+        for (unsigned i = k->npieces; i-- > 0;) {
+            bool before[RANDOM_LINES], any = false;
+            char *text;
+
+            memcpy(before, k->dropped, sizeof(before));
+            for (unsigned l = k->pieces[i].first; l <= k->pieces[i].last; l++) {
+                any = any || !k->dropped[l];
+                k->dropped[l] = true;
+            }
+            text = any ? random_kernel_text(k) : NULL;
+            if (any && !differs(text))
+                memcpy(k->dropped, before, sizeof(before));
+            else
+                again = again || any;
+            free(text);
+        }
+    }
+}
+
+static int
+try_seed(uint64_t seed, bool show)
+{
+    static struct random_kernel k;
+    uint64_t state = seed ^ 0x5bd1e995;
+    unsigned s = random_below(&state, SHAPES);
+    char *text;
+    bool bad;
+
+    trial.seed = seed;
+    trial.only = 0;
+    random_kernel_make(&k, seed);
+    /* What a lane that does not exist gives to others is not defined. */
+    if (k.shuffles && shapes[s].threads % 32 != 0)
+        s = 0;
+    trial.launch = (struct exec_launch){.blocks = 1 + random_below(&state, 3),
+                                        .threads = shapes[s].threads,
+                                        .width = shapes[s].width};
+    trial.n = random_below(&state, 100);
+    trial.launch.meets = k.meets;
+    trial.shuffles = k.shuffles;
+    text = random_kernel_text(&k);
+    if (show)
+        printf("%s", text);
+    fflush(stdout);
+    bad = differs(text);
+    free(text);
+    if (bad) {
+        printf("seed %llu: %s\n", (unsigned long long)seed, trial.reason);
+        fflush(stdout);
+        reduce(&k);
+        text = random_kernel_text(&k);
+        (void)differs(text); /* for the reason; a difference that comes and goes is one, too */
+        printf("%u threads of width %u, %u blocks, n %u: %s\n%s\n", trial.launch.threads,
+               trial.launch.width, trial.launch.blocks, trial.n, trial.reason, text);
+        free(text);
+    }
+    random_kernel_free(&k);
+    return bad;
+}
+
+int
+main(int argc, char **argv)
+{
+    static const struct option options[] = {{"seed", required_argument, NULL, 's'},
+                                            {"count", required_argument, NULL, 'c'},
+                                            {"seconds", required_argument, NULL, 't'},
+                                            {"show", no_argument, NULL, 'v'},
+                                            {0}};
+    uint64_t seed = 1, count = UINT64_MAX, done = 0;
+    const time_t start = time(NULL);
+    long seconds = 0;
+    bool show = false;
+    int c;
+
+    while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        if (c == 's')
+            seed = strtoull(optarg, NULL, 10);
+        else if (c == 'c')
+            count = strtoull(optarg, NULL, 10);
+        else if (c == 't')
+            seconds = strtol(optarg, NULL, 10);
+        else if (c == 'v')
+            show = true;
+        else
+            return 2;
+    }
+    signal(SIGSEGV, show_crash);
+    signal(SIGBUS, show_crash);
+    signal(SIGABRT, show_crash);
+    trial.in = calloc(2, RANDOM_IN);
+    trial.out[0] = malloc(RANDOM_OUT);
+    trial.out[1] = malloc(RANDOM_OUT);
+    if (!trial.in || !trial.out[0] || !trial.out[1])
+        return 2;
+    fill_in(trial.in);
+    while (done < count && (!seconds || time(NULL) - start < seconds)) {
+        if (try_seed(seed + done++, show) != 0)
+            return 1;
+    }
+    printf("%llu kernels agree; %u runs had another shape\n", (unsigned long long)done,
+           trial.refused);
+    free(trial.in);
+    free(trial.out[0]);
+    free(trial.out[1]);
+    return 0;
+}
